@@ -1,0 +1,65 @@
+# zc: make, make demo, make check, make install PREFIX= DESTDIR=, make clean
+# Needs gcc or clang, GNU make and glibc.
+
+VERSION  = 0.1.0
+PREFIX   = /usr/local
+DESTDIR  =
+bindir   = $(PREFIX)/bin
+mandir   = $(PREFIX)/share/man
+
+CC       = gcc
+CFLAGS   = -O2 -g
+WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+STD      = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
+
+# Where objects go, and where programs go; `make debug` puts both into build/debug.
+OBJ      = build
+BIN      =
+
+TOOLS    = zcc zcs cyclesoak run_rr
+MAN1     = $(TOOLS:%=man/%.1)
+MAN7     = man/zc.7
+HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
+
+all: $(TOOLS:%=$(BIN)%)
+
+$(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/common.o
+	$(CC) $(STD) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+$(OBJ)/%.o: %.c common.h Makefile
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(WARN) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# The tests' own programs: peers that speak the 2001 wire, load makers, unit tests.
+$(OBJ)/tests/%: tests/%.c $(OBJ)/common.o common.h
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(WARN) -I. $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(OBJ)/common.o -lm
+
+SANITIZED = OBJ=build/debug BIN=build/debug/ \
+	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined'
+
+debug:
+	@mkdir -p build/debug
+	$(MAKE) $(SANITIZED) all
+
+demo: all
+	@tests/demo
+
+check: all $(HELPERS)
+	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' tests/run $(T)
+
+install: all
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7'
+	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
+	install -m 644 $(MAN1) '$(DESTDIR)$(mandir)/man1'
+	install -m 644 $(MAN7) '$(DESTDIR)$(mandir)/man7'
+
+uninstall:
+	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
+	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN7:man/%=man7/%)
+
+clean:
+	rm -rf build $(TOOLS)
+
+.PHONY: all debug demo check install uninstall clean
+.SECONDARY:

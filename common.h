@@ -1,0 +1,279 @@
+/*
+ * common.h: what two or more of zcc, zcs, cyclesoak and run_rr need.  common.c holds the same
+ * sections in the same order.
+ *
+ * Unless it says otherwise a function that can fail returns 0, or a descriptor, on success and -1
+ * with errno set on failure.  Functions whose name ends in _or_die, and those in "diagnostics",
+ * print one line and exit instead.  Times are seconds (double) or nanoseconds (uint64_t, _ns) of
+ * CLOCK_MONOTONIC; sizes are bytes; "kbytes" are KiB.
+ */
+#ifndef ZC_COMMON_H
+#define ZC_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <net/if.h>
+
+/*
+ * Diagnostics.  Errors and warnings are err(3)'s: one line on stderr, exit status EXIT_FAILURE.
+ * Stdout is for the report and is flushed at each line, also into a pipe.
+ */
+#define EXIT_USAGE 2
+
+/* Prints one line that names the offending option or argument, and exits with EXIT_USAGE. */
+_Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Makes stdout line buffered and SIGPIPE an ordinary error.  Call first. */
+void init_output(void);
+
+/*
+ * Has `handler` called on SIGINT, SIGTERM and SIGHUP, without SA_RESTART, so that calls that block
+ * return.  One that is ignored stays so: nohup(1), and a shell's background jobs.
+ */
+void catch_stop_signals(void (*handler)(int));
+
+/* printf to stdout; exits with a line on stderr when stdout cannot take it (full disk, closed pipe). */
+void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Parsing.  parse_* return NULL, or what is wrong with the text, to be put after it in a message;
+ * the result is then untouched.  arg_* do the same for an option's argument and make a usage
+ * error of it; `opt` is how the option is called in the message, `-b, --buffer-size`.
+ */
+#define CPUS_MAX 8192 /* the largest NR_CPUS of any kernel configuration (x86, MAXSMP) */
+
+struct cpus {
+	int n;
+	int id[CPUS_MAX]; /* in the order given, not sorted; repeats are kept */
+};
+
+/* A whole number with an optional suffix k, m, g, t (binary, either case): bytes. */
+const char *parse_size(const char *s, uint64_t *bytes);
+
+/* A CPU list as the kernel writes it, `0,2-5` (Documentation/admin-guide/kernel-parameters.rst). */
+const char *parse_cpus(const char *s, struct cpus *cpus);
+
+/* A non-negative decimal number of seconds, `5` or `0.25`. */
+const char *parse_seconds(const char *s, double *seconds);
+
+uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
+long arg_int(const char *opt, const char *s, long min, long max);
+double arg_seconds(const char *opt, const char *s, double min, double max);
+void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
+const char *arg_port(const char *opt, const char *s);
+
+/*
+ * CPU binding and scheduling.
+ */
+
+/* The CPUs that are online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
+void cpus_online(struct cpus *cpus);
+
+/*
+ * The CPUs to soak: the first `n` that are online, or all of them if n is 0.  More than there are
+ * is a usage error of -N.
+ */
+void cpus_to_soak(int n, struct cpus *cpus);
+
+/* Writes `cpus`, which must be ascending, as a kernel CPU list.  Cut off at `size`. */
+void cpus_format(const struct cpus *cpus, char *buf, size_t size);
+
+/*
+ * Becomes the command, found by PATH; when that fails ends with 127 (not found) or 126, as shells
+ * do.  SIGPIPE gets its default action back.
+ */
+_Noreturn void exec_or_die(char **argv);
+
+/* Binds the calling thread to one CPU. */
+int cpu_bind(int cpu);
+
+/* Binds the calling thread to the i-th CPU of the list, going round it; no-op on an empty list. */
+void cpu_bind_or_die(const struct cpus *cpus, int i);
+
+/*
+ * Sockets.
+ */
+#define ADDR_STRLEN 64 /* enough for `[IPv6%scope]:port` */
+
+/* What is set on a socket before connect(2) or listen(2), so that the window scale is right. */
+struct sock_options {
+	int rcvbuf;             /* SO_RCVBUF, bytes; 0 leaves it to the kernel's autotuning */
+	int sndbuf;             /* SO_SNDBUF, likewise */
+	const char *congestion; /* TCP_CONGESTION; NULL for the system's default */
+};
+
+/* Applies them or dies; says so on stderr when the kernel gave a smaller buffer. */
+void sock_set_options_or_die(int fd, const struct sock_options *o);
+
+/* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
+const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
+
+/*
+ * The interface by which packets to `peer` leave, as the kernel routes them (rtnetlink(7),
+ * RTM_GETROUTE): `lo` for every address of this host.
+ */
+int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
+
+/* The name of the congestion control in force on a connection, "unknown" where it has none. */
+const char *sock_congestion(int fd, char name[16]);
+
+/*
+ * The wire.  Integers are 32-bit unsigned, big-endian.  From client to server:
+ *
+ *	n_loops, then n_loops times: n_files, then n_files times: length, then length bytes
+ *
+ * then end of stream.  The server may answer with a receipt, one line of key=value pairs, and
+ * closes.  zc(7) has the whole.
+ */
+#define WIRE_PORT      "2222"
+#define WIRE_FOREVER   0xffffffffu /* n_loops: until end of stream, which may come anywhere */
+#define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
+#define WIRE_HEADER    4           /* bytes of each integer */
+
+enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE };
+
+/* A reader of the wire: fed with what arrives in pieces of any size, it keeps count. */
+struct wire {
+	enum wire_state state;  /* what comes next */
+	unsigned have;          /* bytes of the header being read that are here */
+	uint32_t header;        /* those bytes */
+	uint32_t loops_left;    /* n_loops less the loops begun */
+	uint32_t files_left;    /* of this loop, less the files begun */
+	uint32_t body_left;     /* bytes of this file still to come */
+	bool forever;           /* n_loops was WIRE_FOREVER */
+	uint64_t loops, files;  /* complete so far; files counts entries */
+	uint64_t bytes;         /* of files, headers not counted */
+};
+
+void wire_init(struct wire *w);
+
+/* Takes in `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
+size_t wire_feed(struct wire *w, const void *buf, size_t len);
+
+/* Whether end of stream here is a proper end; if not, *where says in which part it came. */
+bool wire_ended(const struct wire *w, const char **where);
+
+/* Stores a header at p. */
+void wire_put(void *p, uint32_t value);
+
+/* What a receiver tells the sender at the end.  A double that was not measured is NAN. */
+struct receipt {
+	uint64_t bytes; /* of files, as received */
+	uint64_t files; /* entries completely received */
+	uint64_t reads; /* system calls that received data */
+	double seconds; /* from the first byte to the last */
+	double load;    /* share of all the receiver's CPUs, 0 to 1 */
+	double cpus;    /* how many those are */
+};
+
+#define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
+
+/* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
+size_t receipt_format(const struct receipt *r, char *buf);
+
+/*
+ * Reads what a peer sent, which may be anything: `len` bytes, at most RECEIPT_MAX.  Keys that it
+ * does not know are passed over.  Returns NULL or what is wrong with it.
+ */
+const char *receipt_parse(const char *buf, size_t len, struct receipt *r);
+
+/*
+ * Clocks and system counters.
+ */
+uint64_t now_ns(void);
+
+/* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
+enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_COLUMNS };
+
+struct counters {
+	uint64_t ns;               /* when they were read */
+	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
+	uint64_t cpu[CPU_COLUMNS]; /* clock ticks over all CPUs */
+	uint64_t packets_in;       /* of the interface (/proc/net/dev) */
+	uint64_t packets_out;
+};
+
+/* What went on between two readings, per second or as a share of all CPU time (0 to 1). */
+struct rates {
+	double interrupts;
+	double cpu[CPU_COLUMNS];
+	double packets_in;
+	double packets_out;
+};
+
+/* Reads them all; `interface` NULL or gone gives no packets.  A counter that is missing is 0. */
+void counters_read(struct counters *c, const char *interface);
+void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
+
+/*
+ * The soaker: one process in a session of its own with a thread for each CPU, which spins at the
+ * lowest weight that the kernel has, and counts.  What it cannot count, something else took: see
+ * zc(7) for the method.  There is one set of soakers on a machine.
+ */
+#define CALIBRATION_FILE "./counts_per_sec"
+
+struct soaker;
+
+struct calibration {
+	struct cpus cpus; /* that were soaked, ascending */
+	double *rate;     /* of each, loops per second on an idle machine */
+	double total;     /* their sum, the first line of the file */
+};
+
+/* The work that could be done up to now, in the soaker's idle CPU-seconds. */
+struct soak_sample {
+	uint64_t ns;
+	double idle;
+};
+
+/*
+ * Starts soaking and returns when every CPU's soaker runs.  Dies with a line when another set is
+ * running (it names its holder) or a CPU is out of reach.  Call it from the main thread and before
+ * there are others: the soakers are killed when the thread that started them ends.
+ */
+struct soaker *soaker_start_or_die(const struct cpus *cpus);
+
+/* Kills the soakers and waits until they are gone. */
+void soaker_stop(struct soaker *s);
+
+/* Stores the loops of each CPU since the start into loops[], and when. */
+void soaker_counts(const struct soaker *s, uint64_t *ns, uint64_t *loops);
+
+/* Reads the soaker against a calibration of the same CPUs.  May be called by any thread. */
+void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *p);
+
+/* The share of all soaked CPUs that something else took between two samples: 0 idle, 1 busy. */
+double soak_load(const struct soak_sample *from, const struct soak_sample *to, int n_cpus);
+
+/* Calibrates on the first n_cpus CPUs (0: all), printing as it goes, and writes the file. */
+void calibrate_or_die(int n_cpus, const char *path);
+
+/* Reads the file and checks that it fits this machine and n_cpus (0: whatever it was made for). */
+void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus);
+
+/* The same for a file's text, with nothing checked but itself: NULL or what is wrong with it. */
+const char *calibration_parse(const char *text, size_t len, struct calibration *c);
+
+/*
+ * Reports.
+ */
+
+/* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
+double kbytes_per_sec(uint64_t bytes, double seconds);
+double gbits_per_sec(uint64_t bytes, double seconds);
+
+/* How many decimals a duration in seconds is shown with: short ones need more. */
+int decimals(double seconds);
+
+/* A share in percent, as it is printed: not -0.0. */
+double percent(double share);
+
+/* Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand. */
+double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
+
+/* `, load 61.2% of 2 CPUs, cost 0.560 us/KiB`, or nothing when load is NAN.  buf has 96 bytes. */
+const char *load_format(double load, double n_cpus, uint64_t bytes, double seconds, char buf[96]);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * run_rr: runs a command with the real-time policy SCHED_RR, which its children inherit.
+ */
+#include "common.h"
+
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const struct option longopts[] = {
+	{"priority", required_argument, NULL, 'p'},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+static const char help[] =
+	"Usage: run_rr [-p priority] [command [arg...]]\n"
+	"Runs a command, or a shell, with the scheduling policy SCHED_RR.  Children inherit it.\n"
+	"\n"
+	"  -p, --priority n       real-time priority, 1 to 99 (default 1)\n"
+	"  -h, --help             this text\n"
+	"  -V, --version          the version\n"
+	"\n"
+	"A real-time program that does not end can lock up the system.  The manual is run_rr(1).\n";
+
+/* The user's shell: $SHELL, else that of the password file, else /bin/sh. */
+static char *shell(void)
+{
+	static char fallback[] = "/bin/sh";
+	char *s = getenv("SHELL");
+	struct passwd *pw;
+
+	if (s != NULL && *s != '\0')
+		return s;
+	pw = getpwuid(getuid());
+	return pw != NULL && pw->pw_shell != NULL && *pw->pw_shell != '\0' ? pw->pw_shell : fallback;
+}
+
+static void set_rr_or_die(int priority)
+{
+	const struct sched_param p = {.sched_priority = priority};
+
+	if (sched_setscheduler(0, SCHED_RR, &p) == 0)
+		return;
+	if (errno != EPERM)
+		err(EXIT_FAILURE, "cannot set SCHED_RR");
+	if (geteuid() == 0)
+		errx(EXIT_FAILURE, "cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with "
+				   "real-time time (cpu.rt_runtime_us)");
+	errx(EXIT_FAILURE,
+	     "cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least %d "
+	     "(ulimit -r)", priority);
+}
+
+int main(int argc, char **argv)
+{
+	char *no_command[] = {NULL, NULL};
+	int priority = 1, c;
+
+	init_output();
+	while ((c = getopt_long(argc, argv, "+p:hV", longopts, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			priority = (int)arg_int("-p, --priority", optarg, sched_get_priority_min(SCHED_RR),
+						sched_get_priority_max(SCHED_RR));
+			break;
+		case 'h':
+			report("%s", help);
+			return EXIT_SUCCESS;
+		case 'V':
+			report("run_rr %s\n", VERSION);
+			return EXIT_SUCCESS;
+		default: /* getopt has named it */
+			return EXIT_USAGE;
+		}
+	}
+	argv += optind;
+	if (*argv == NULL) {
+		no_command[0] = shell();
+		argv = no_command;
+	}
+	set_rr_or_die(priority);
+	exec_or_die(argv);
+}
