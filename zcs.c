@@ -45,6 +45,7 @@ struct client {
 	uint64_t reads;
 	struct soak_sample soak_from, soak_to;
 	_Atomic uint64_t bytes; /* wire.bytes, for the interval lines */
+	bool excess;            /* more came than was announced */
 };
 
 static struct {
@@ -123,7 +124,7 @@ static int receive(struct client *c, char *buf)
 		if (n <= 0)
 			break;
 		c->reads++;
-		wire_feed(&c->wire, buf, (size_t)n);
+		c->excess = wire_feed(&c->wire, buf, (size_t)n) < (size_t)n;
 		atomic_store_explicit(&c->bytes, c->wire.bytes, memory_order_relaxed);
 	} while (c->wire.state != WIRE_DONE && !atomic_load_explicit(&stop, memory_order_relaxed));
 	c->end_ns = now_ns();
@@ -152,12 +153,13 @@ static void send_receipt(const struct client *c)
  * Waits for the client to close: were the socket closed with something unread, the kernel would
  * reset the connection and the client lose its receipt.
  */
-static void drain(const struct client *c, char *buf)
+static void drain(struct client *c, char *buf)
 {
 	const struct timeval patience = {.tv_sec = DRAIN_SECONDS};
 
 	setsockopt(c->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (read(c->sock, buf, opt.buffer) > 0)
+	c->excess |= read(c->sock, buf, opt.buffer) > 0;
+	if (c->excess)
 		warnx("%s: sent more than it announced", c->name);
 }
 

@@ -1,0 +1,199 @@
+# What the system tests share: assertions, waiting, and the programs under test.
+# A test is a script that sources this file, calls `check` or `skip` for each assertion, and ends
+# with `finish`.  Its output is TAP.  It runs in an empty directory of its own.
+#
+#	$BIN      where zcc, zcs, cyclesoak and run_rr are
+#	$HELPERS  where the tests' own programs are
+#	$TOP      the source tree
+
+count=0
+failed=0
+pids=
+
+# check 'what must hold' 'script' [args]: runs the script in a subshell under set -e.
+check()
+{
+	what=$1 script=$2
+	shift 2
+	count=$((count + 1))
+	# Not `if ( set -e; ... )`: a condition would switch set -e off.
+	( set -e; eval "$script" ) >check.log 2>&1
+	if [ $? -eq 0 ]; then
+		echo "ok $count - $what"
+	else
+		failed=$((failed + 1))
+		echo "not ok $count - $what"
+		sed 's/^/# /' check.log
+	fi
+}
+
+# skip 'what is not tested' 'why'
+skip()
+{
+	count=$((count + 1))
+	echo "ok $count - $1 # SKIP $2"
+}
+
+# check_with 'tool' 'what' 'script': skipped where the tool is missing.
+check_with()
+{
+	if command -v "$1" >/dev/null 2>&1; then
+		check "$2" "$3"
+	else
+		skip "$2" "no $1"
+	fi
+}
+
+finish()
+{
+	echo "1..$count"
+	exit $((failed > 0))
+}
+
+# Kills what the test started in the background, by its id.
+cleanup()
+{
+	for p in $pids; do
+		kill -KILL "$p" 2>/dev/null
+	done
+}
+trap cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+remember()
+{
+	pids="$pids $1"
+}
+
+# wait_until 'condition': up to 20 seconds.
+wait_until()
+{
+	tries=0
+	until eval "$1"; do
+		tries=$((tries + 1))
+		if [ $tries -gt 400 ]; then
+			echo "waited in vain for: $1"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+# gone PID: no such process, or only its zombie.
+gone()
+{
+	! [ -e "/proc/$1/stat" ] || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null
+}
+
+# ended PID: waits for the end of a process; it need not be this shell's child.
+ended()
+{
+	wait_until "gone $1"
+}
+
+# exits STATUS command...: runs it, keeps out and err, compares the status.
+exits()
+{
+	want=$1
+	shift
+	got=0
+	"$@" >out 2>err || got=$?
+	cat out err
+	if [ $got -ne "$want" ]; then
+		echo "exit status $got, not $want: $*"
+		return 1
+	fi
+}
+
+# one_line FILE: it has just one line.
+one_line()
+{
+	[ "$(wc -l <"$1")" -eq 1 ]
+}
+
+# start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
+start_zcs()
+{
+	: >zcs.err
+	"$BIN/zcs" -p 0 "$@" >zcs.out 2>zcs.err &
+	ZCS=$!
+	remember $ZCS
+	wait_until 'grep -q listening zcs.err || gone $ZCS'
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+	[ -n "$PORT" ]
+}
+
+stop_zcs()
+{
+	kill -TERM "$ZCS"
+	wait "$ZCS"
+}
+
+# start_peer options: the tests' own receiver; sets PEER and PORT.
+start_peer()
+{
+	: >peer.out
+	"$HELPERS/peer" serve "$@" >peer.out 2>peer.err &
+	PEER=$!
+	remember $PEER
+	wait_until 'grep -q "^port" peer.out || gone $PEER'
+	PORT=$(sed -n 's/^port //p' peer.out)
+	[ -n "$PORT" ]
+}
+
+# soaking command...: there is one set of soakers on a machine, and tests run side by side.
+soaking()
+{
+	turns=0
+	while :; do
+		status=0
+		"$@" >out 2>err || status=$?
+		if ! grep -q 'soaked already' err || [ $turns -ge 60 ]; then
+			cat out err
+			return $status
+		fi
+		turns=$((turns + 1))
+		sleep 1
+	done
+}
+
+# field N of /proc/PID/stat, counted after the name, which may have spaces: proc_pid_stat(5).
+stat_field()
+{
+	sed 's/^.*) //' "/proc/$1/stat" | cut -d' ' -f$(($2 - 2))
+}
+
+# soaker_of PID: the pid of its soaker, empty if there is none.
+soaker_of()
+{
+	for d in /proc/[0-9]*; do
+		if [ "$(cat "$d/comm" 2>/dev/null)" = zc-soaker ] &&
+		    [ "$(stat_field "${d#/proc/}" 4 2>/dev/null)" = "$1" ]; then
+			echo "${d#/proc/}"
+		fi
+	done
+}
+
+# as_user command...: as an ordinary user.  Where we are root that is nobody.
+as_user()
+{
+	if [ "$(id -u)" -ne 0 ]; then
+		"$@"
+	else
+		setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"
+	fi
+}
+
+can_be_user()
+{
+	[ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null 2>&1
+}
+
+# u32 N...: each as four bytes, most significant first.
+u32()
+{
+	for n in "$@"; do
+		printf "$(printf '\\%03o\\%03o\\%03o\\%03o' $((n >> 24 & 255)) $((n >> 16 & 255)) \
+		    $((n >> 8 & 255)) $((n & 255)))"
+	done
+}

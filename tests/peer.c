@@ -1,0 +1,240 @@
+/*
+ * peer: the other end of a connection, written without zc's own code, so that what zcc and zcs say
+ * and hear is judged by a second reading of the wire.
+ *
+ *	peer serve [-w file] [-r text] [-s] [-l bytes] [-R] [-h]
+ *		prints `port N`, takes one connection and reads it to its end, then prints
+ *		`segments N`, the data segments that came in, and `bytes N`
+ *		-w	stores what came
+ *		-r	answers with this text at the end of stream (\n is a newline)
+ *		-s	does not read before SIGUSR1
+ *		-l	closes after this many bytes
+ *		-R	resets the connection when it closes
+ *		-h	prints the headers of the wire instead of storing: `loops N`, `files N`, `length N`
+ *	peer send port [-d ms] [-c | -k | -R] <file
+ *		sends standard input to 127.0.0.1; with -d a byte at a time with that pause
+ *		-c	closes at once, as the client of 2001 does; otherwise it closes its sending
+ *			side and prints what the server says
+ *		-k	keeps the sending side open, prints what the server says
+ *		-R	resets the connection
+ */
+#include <arpa/inet.h>
+#include <err.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t go;
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	go = 1;
+}
+
+static void reset_on_close(int sock)
+{
+	const struct linger l = {.l_onoff = 1, .l_linger = 0};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+static int listen_anywhere(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 || listen(fd, 16) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&a, &len) != 0)
+		err(1, "listen");
+	printf("port %d\n", ntohs(a.sin_port));
+	fflush(stdout);
+	return fd;
+}
+
+static unsigned segments_in(int sock)
+{
+	struct tcp_info ti = {0};
+	socklen_t len = sizeof(ti);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &ti, &len);
+	return ti.tcpi_data_segs_in;
+}
+
+/* The wire, read the slow way: a header each time the bytes announced before are used up. */
+static void show_headers(const unsigned char *p, size_t n)
+{
+	static uint64_t loops, files, body, value;
+	static int have, expect; /* expect: 0 loops, 1 files, 2 length */
+	static const char *const name[] = {"loops", "files", "length"};
+	size_t skip;
+
+	while (n > 0) {
+		if (body > 0) {
+			skip = body < n ? (size_t)body : n;
+			body -= skip;
+			p += skip;
+			n -= skip;
+			continue;
+		}
+		value = value << 8 | *p++;
+		n--;
+		if (++have < 4)
+			continue;
+		printf("%s %llu\n", name[expect], (unsigned long long)value);
+		if (expect == 0) {
+			loops = value;
+			expect = 1;
+		} else if (expect == 1) {
+			files = value;
+			loops--;
+			expect = files > 0 ? 2 : 1;
+		} else {
+			body = value;
+			expect = --files > 0 ? 2 : 1;
+		}
+		have = 0;
+		value = 0;
+	}
+}
+
+static void print_escaped(int sock, const char *text)
+{
+	const char *nl;
+
+	for (; (nl = strstr(text, "\\n")) != NULL; text = nl + 2) {
+		send(sock, text, (size_t)(nl - text), MSG_NOSIGNAL);
+		send(sock, "\n", 1, MSG_NOSIGNAL);
+	}
+	send(sock, text, strlen(text), MSG_NOSIGNAL);
+}
+
+static int serve(int argc, char **argv)
+{
+	static unsigned char buf[1 << 16];
+	const char *file = NULL, *receipt = NULL;
+	bool stall = false, reset = false, headers = false;
+	long long limit = -1, bytes = 0;
+	FILE *out = NULL;
+	ssize_t n = 0;
+	int c, fd, sock;
+
+	while ((c = getopt(argc, argv, "w:r:sl:Rh")) != -1) {
+		switch (c) {
+		case 'w': file = optarg; break;
+		case 'r': receipt = optarg; break;
+		case 's': stall = true; break;
+		case 'l': limit = atoll(optarg); break;
+		case 'R': reset = true; break;
+		case 'h': headers = true; break;
+		default: return 2;
+		}
+	}
+	signal(SIGUSR1, on_usr1);
+	fd = listen_anywhere();
+	sock = accept(fd, NULL, NULL);
+	close(fd);
+	if (file != NULL && (out = fopen(file, "w")) == NULL)
+		err(1, "%s", file);
+	while (stall && !go)
+		usleep(10000);
+	while (limit < 0 || bytes < limit) {
+		n = read(sock, buf, sizeof(buf));
+		if (n <= 0)
+			break;
+		bytes += n;
+		if (out != NULL)
+			fwrite(buf, 1, (size_t)n, out);
+		if (headers)
+			show_headers(buf, (size_t)n);
+	}
+	if (out != NULL)
+		fclose(out);
+	printf("segments %u\nbytes %lld\n", segments_in(sock), bytes);
+	if (receipt != NULL)
+		print_escaped(sock, receipt);
+	if (reset)
+		reset_on_close(sock);
+	close(sock);
+	return n < 0;
+}
+
+static void send_slowly(int sock, const char *p, size_t n, int ms)
+{
+	int on = 1;
+
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	for (; n > 0; n--, p++) {
+		if (send(sock, p, 1, MSG_NOSIGNAL) != 1)
+			return;
+		usleep((useconds_t)ms * 1000);
+	}
+}
+
+static void send_file(int sock, int ms)
+{
+	static char buf[1 << 16];
+	size_t n;
+	ssize_t sent;
+
+	while ((n = fread(buf, 1, sizeof(buf), stdin)) > 0) {
+		if (ms > 0) {
+			send_slowly(sock, buf, n, ms);
+			continue;
+		}
+		for (size_t done = 0; done < n; done += (size_t)sent)
+			if ((sent = send(sock, buf + done, n - done, MSG_NOSIGNAL)) < 0)
+				return;
+	}
+}
+
+static int client(int argc, char **argv)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	bool at_once = false, keep = false, reset = false;
+	char buf[4096];
+	int c, sock, ms = 0;
+	ssize_t n;
+
+	while ((c = getopt(argc, argv, "d:ckR")) != -1) {
+		switch (c) {
+		case 'd': ms = atoi(optarg); break;
+		case 'c': at_once = true; break;
+		case 'k': keep = true; break;
+		case 'R': reset = true; break;
+		default: return 2;
+		}
+	}
+	a.sin_port = htons((uint16_t)atoi(argv[optind]));
+	sock = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0)
+		err(1, "connect");
+	send_file(sock, ms);
+	if (reset)
+		reset_on_close(sock);
+	if (reset || at_once)
+		return close(sock) != 0;
+	if (!keep)
+		shutdown(sock, SHUT_WR);
+	while ((n = read(sock, buf, sizeof(buf))) > 0)
+		fwrite(buf, 1, (size_t)n, stdout);
+	return n < 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "serve") == 0)
+		return serve(argc - 1, argv + 1);
+	if (argc > 2 && strcmp(argv[1], "send") == 0)
+		return client(argc - 1, argv + 1);
+	errx(2, "usage: peer serve | send");
+}

@@ -1,0 +1,3 @@
+#!/bin/sh
+# The parsers and formulas of common.c.
+exec "$HELPERS/unit"

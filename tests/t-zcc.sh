@@ -1,0 +1,257 @@
+#!/bin/sh
+# zcc's options, seen from outside, and its errors.
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc
+head -c 300000 /dev/urandom >file
+printf 'x' >tiny
+
+# trace 'calls' zcc-options...: what zcc asks of the kernel, in the file `trace`
+trace()
+{
+	calls=$1
+	shift
+	start_peer
+	strace -f -o trace -e trace="$calls" "$zcc" -s 0 -p $PORT "$@" >out 2>err
+}
+# calls_between FILE: which system calls there are from the first header to the end
+calls_between()
+{
+	sed -n '/MSG_MORE/,/shutdown/s/^[0-9 ]*\([a-z0-9_]*\)(.*/\1/p' "$1" | sort -u
+}
+if ! strace -o /dev/null true 2>/dev/null; then
+	strace_missing='no strace, or it may not trace'
+fi
+check_traced()
+{
+	if [ -n "$strace_missing" ]; then
+		skip "$1" "$strace_missing"
+	else
+		check "$1" "$2"
+	fi
+}
+
+check_traced 'default: sendfile, all of the file asked for at once' '
+	trace sendfile,sendto,write file
+	grep -Eq "sendfile\([0-9]+, [0-9]+, \[0\](.*), 300000\)" trace
+	! grep -E "sendto.*, 65536, " trace'
+check_traced 'the headers are held back for the data' '
+	trace sendto file
+	grep -Eq "sendto\(.*, 12, MSG_MORE" trace'
+check_traced '-S: send() of 64k' '
+	trace sendfile,sendto,pread64 -S file
+	grep -Eq "pread64\(.*, 65536, 0\) = 65536" trace
+	[ $(grep -Ec "sendto\(.*, 65536, 0, NULL, 0\)" trace) -ge 4 ]
+	! grep sendfile trace'
+check_traced '--send is -S' '
+	trace sendfile,sendto --send file
+	grep -Eq "sendto\(.*, 65536, 0, NULL, 0\)" trace'
+check_traced '-S -w: write() of 64k' '
+	trace sendfile,sendto,write -S -w file
+	[ $(grep -Ec "write\(.*, 65536\)" trace) -ge 4 ]
+	! grep sendfile trace
+	! grep -E "sendto.*, 65536" trace'
+for how in -w --write '-m write' --method=write; do
+	check_traced "$how: write()" '
+		trace write $how file
+		grep -Eq "write\(.*, 65536\)" trace'
+done
+check_traced '-b 1k with -S' '
+	trace sendto,pread64 -S -b 1k file
+	grep -Eq "pread64\(.*, 1024, 0\) = 1024" trace
+	[ $(grep -Ec "sendto\(.*, 1024, 0, NULL, 0\)" trace) -ge 292 ]'
+check_traced '--buffer-size 100000 with sendfile' '
+	trace sendfile --buffer-size=100000 file
+	[ $(grep -Ec "sendfile\(.*, 100000\)" trace) -ge 3 ]'
+check_traced '-k: TCP_CORK set before the data and taken off after' '
+	trace setsockopt,sendfile,shutdown -k file
+	grep -o "TCP_CORK, \[[01]\]\|sendfile\|shutdown" trace | uniq >order
+	cat order
+	printf "TCP_CORK, [1]\nsendfile\nTCP_CORK, [0]\nshutdown\n" | diff order -'
+check_traced 'without -k no TCP_CORK' '
+	trace setsockopt file
+	! grep CORK trace'
+check_traced '-i and -o: set before the connection' '
+	trace setsockopt,connect -i 100000 -o 200000 file
+	grep -o "SO_RCVBUF, \[100000\]\|SO_SNDBUF, \[200000\]\|connect" trace >order
+	printf "SO_RCVBUF, [100000]\nSO_SNDBUF, [200000]\nconnect\n" | diff order -'
+check_traced 'without -i and -o the buffers are the kernel'"'"'s' '
+	trace setsockopt file
+	! grep -E "SO_(RCV|SND)BUF" trace'
+check_traced '--congestion' '
+	trace setsockopt --congestion reno file
+	grep -q "TCP_CONGESTION, \"reno\"\|TCP_CONGESTION, \[.*reno" trace || grep -q "TCP_CONGESTION" trace
+	grep -q ", reno$" out'
+check_traced '-S: nothing but reads and sends between headers' '
+	trace all -S -n 3 file
+	calls_between trace >calls
+	cat calls
+	printf "pread64\nsendto\nshutdown\n" | diff calls -'
+check_traced 'sendfile: nothing but headers and sendfile' '
+	trace all -n 3 file
+	calls_between trace >calls
+	cat calls
+	printf "sendfile\nsendto\nshutdown\n" | diff calls -'
+
+# A peer that does not read yet holds zcc in the middle of the transfer.
+start_peer -s
+"$zcc" -s 0 -p $PORT -B 0 -i 50000 -o 60000 -t 60 file >out 2>err &
+remember $!
+held=$!
+check '-B 0: bound to CPU 0' '
+	wait_until "grep -q \"^Cpus_allowed_list:	0$\" /proc/$held/status"'
+check_with ss '-i and -o as the socket has them' '
+	wait_until "ss -tmn \"dport = :$PORT\" | grep -q skmem"
+	ss -tmn "dport = :$PORT"
+	ss -tmn "dport = :$PORT" | grep -q "rb100000,.*tb120000"'
+check 'an interrupt ends it by that signal, and with a report' '
+	kill -TERM $held
+	status=0
+	ended $held && wait $held || status=$?
+	cat out err
+	grep -q "kbytes/sec" out'
+kill -USR1 $PEER
+
+start_peer
+check '-n: that many times' '
+	"$zcc" -s 0 -p $PORT -n 7 file >report
+	ended $PEER
+	grep -qx "bytes $((4 + 7 * (300000 + 8)))" peer.out
+	grep -q "in 7 loops" report'
+start_peer
+check 'options may follow file names, "--" ends them' '
+	"$zcc" -s 0 file -p $PORT tiny -n2 -- tiny >report
+	ended $PEER
+	grep -qx "bytes $((4 + 2 * (4 + 3 * 4 + 300002)))" peer.out'
+start_zcs
+for host in 0 localhost 127.0.0.1; do
+	check "-s $host" '"$zcc" -s $host -p $PORT tiny'
+done
+if [ -e /proc/net/if_inet6 ]; then
+	for host in '0 -6' ::1; do
+		check "-s $host" '
+			"$zcc" -s $host -p $PORT tiny >out
+			grep -q "to \[::1\]:$PORT" out'
+	done
+	check '-4: no IPv4 address, no connection' 'exits 1 "$zcc" -4 -s ::1 -p $PORT tiny; one_line err'
+else
+	skip 'IPv6' 'no IPv6 here'
+fi
+check 'files that cannot be sent are named and skipped' '
+	mkfifo fifo
+	: >secret && chmod 0 secret
+	exits 0 as_user "$zcc" -s 0 -p $PORT missing . fifo secret /dev/null "$TOP/Makefile"
+	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
+	[ $(wc -l <err) -eq 5 ]
+	grep -q "files       1," out'
+check 'none left is an error' '
+	exits 1 "$zcc" -s 0 -p $PORT missing .
+	tail -n 1 err | grep -q "none of the files can be sent"'
+check 'more files than descriptors' '
+	mkdir many
+	for i in $(seq 200); do echo $i >many/$i; done
+	( ulimit -n 100; exits 0 "$zcc" -s 0 -p $PORT many/* -n 3 )
+	grep -q "files       200, in 3 loops" out
+	grep -q "receiver    $((3 * (9 * 2 + 90 * 3 + 101 * 4))) bytes" out'
+check '-t: about that long, and both ends agree' '
+	exits 0 "$zcc" -s 0 -p $PORT -t 0.5
+	sed -n "s/.*sent  *\([0-9]*\) bytes in 0\.[5-9].*/\1/p" out >sent
+	sed -n "s/.*receiver  *\([0-9]*\) bytes.*/\1/p" out >got
+	[ -s sent ] && cmp sent got'
+check 'a file that shrinks is an error' '
+	truncate -s 3G shrinks
+	"$zcc" -s 0 -p $PORT -n 100 shrinks >out 2>err &
+	p=$!
+	wait_until "grep -q \"^pos\" /proc/$p/fdinfo/3"
+	sleep 0.2; truncate -s 1M shrinks
+	status=0; wait $p || status=$?
+	cat err
+	[ $status -eq 1 ]
+	grep -q "shrinks: shrank while it was being sent" err'
+rm -f shrinks
+stop_zcs
+check 'the interrupted and the broken left zcs running' 'gone $ZCS'
+
+# Errors.
+check 'connection refused: one line, exit 1' '
+	exits 1 "$zcc" -s 0 -p $PORT tiny
+	one_line err
+	grep -q "cannot connect to 0 port $PORT: Connection refused" err'
+check 'an unknown host: one line, exit 1' '
+	exits 1 "$zcc" -s no.such.host.invalid tiny
+	one_line err
+	grep -q "no.such.host.invalid" err'
+start_peer -l 100000 -R
+check 'a server that goes away: one line, exit 1, no report' '
+	exits 1 "$zcc" -s 0 -p $PORT -n 1000 file
+	one_line err
+	grep -q "the server closed the connection after [0-9]* bytes" err
+	! [ -s out ]'
+bad()
+{
+	text=$1
+	shift
+	check "usage: zcc $*" '
+		exits 2 "$zcc" "$@"
+		one_line err
+		! [ -s out ]
+		grep -q -e "$text" err' "$@"
+}
+bad '--server' file
+bad 'Z' -Z
+bad 'nosuch' --nosuch
+bad 'requires an argument' -s
+bad '--loops.*0.*not between' -s 0 -n 0
+bad "--loops.*'x'" -s 0 -n x
+bad "--loops.*'3x'" -s 0 -n 3x
+bad '--loops.*not between' -s 0 -n 4294967295
+bad '--port.*not between' -s 0 -p 65536
+bad "--port.*'http'" -s 0 -p http
+bad '--buffer-size.*not a size' -s 0 -b 1q
+bad '--buffer-size.*not between' -s 0 -b 0
+bad '--buffer-size.*not between' -s 0 -b 2g
+bad '--rcvbuf' -s 0 -i -1
+bad '--sndbuf' -s 0 -o 99999999999999999999
+bad '--bind-cpu' -s 0 -B 1-
+bad '--method' -s 0 -m carrier-pigeon
+bad '--cpus.*0.*not between' -s 0 -N 0
+bad '--cpus.*more than' -s 0 -N 8000
+bad '--time' -s 0 -t 0
+bad 'exclude' -s 0 -t 1 -n 1
+bad 'exclude' -s 0 -4 -6
+bad 'exclude' -s 0 -S -m send
+bad '--calibrate' -C file
+check 'a CPU that is not there: exit 1' '
+	exits 1 "$zcc" -s 0 -p 1 -B 8000 tiny
+	one_line err
+	grep -q "CPU 8000" err'
+check 'an unknown congestion control: exit 1' '
+	exits 1 "$zcc" -s 0 -p 1 --congestion nosuch tiny
+	one_line err
+	grep -q nosuch err'
+start_peer
+check 'a smaller buffer than asked for is said' '
+	exits 0 "$zcc" -s 0 -p $PORT -o 1g tiny
+	one_line err
+	grep -q "send buffer: asked for 1073741824 bytes, the kernel gave [0-9]*" err'
+check '-h: help on stdout, exit 0' '
+	exits 0 "$zcc" -h
+	! [ -s err ]
+	for o in -s -p -n -t -m -S -w -b -k -i -o -B -c -C -N -d -h; do grep -q -e " $o," out; done'
+if [ -c /dev/full ]; then
+	start_peer
+	check 'a report that cannot be written: exit 1' '
+		status=0
+		"$zcc" -s 0 -p $PORT tiny >/dev/full 2>err || status=$?
+		[ $status -eq 1 ]
+		grep -q "stdout: No space left" err'
+fi
+start_peer
+check 'stdout closed: the socket is not taken for it' '
+	status=0
+	"$zcc" -s 0 -p $PORT tiny >&- 2>err || status=$?
+	ended $PEER
+	[ $status -eq 1 ]
+	grep -qx "bytes 13" peer.out'
+
+finish

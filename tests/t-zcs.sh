@@ -1,0 +1,207 @@
+#!/bin/sh
+# zcs: many clients, bad clients, its options seen from outside, its errors.
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc
+head -c 100000 /dev/urandom >file
+start_zcs
+fds=$(ls /proc/$ZCS/fd | wc -l)
+
+check 'a summary for the shortest run' '
+	"$zcc" -s 0 -p $PORT file
+	wait_until "[ -s zcs.out ]"
+	grep -Eqx "127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 files, [0-9]+ reads" zcs.out'
+
+# Bad clients: each costs one line, and it serves on.
+lines=1
+expect()
+{
+	lines=$((lines + 1))
+	check "$1" '
+		wait_until "[ \$(wc -l <zcs.err) -ge $lines ]"
+		cat zcs.err
+		[ $(wc -l <zcs.err) -eq $lines ]
+		tail -n 1 zcs.err | grep -q -e "$2"'
+}
+: | "$HELPERS/peer" send -c $PORT
+expect 'a client that sends nothing' 'closed without sending anything'
+printf 'ab' | "$HELPERS/peer" send -c $PORT
+expect 'half a header' 'closed in the middle of a header, after 0 bytes'
+{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c $PORT
+expect 'a client that vanishes in the middle of a file' 'closed in the middle of a file, after 3 bytes'
+u32 1 2 0 | "$HELPERS/peer" send -c $PORT
+expect 'a client that vanishes between two files' 'closed between two files, after 0 bytes'
+u32 1 | "$HELPERS/peer" send -c $PORT
+expect 'a client that vanishes before its files' 'closed between two loops, after 0 bytes'
+{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -R $PORT
+expect 'a client that resets' 'after [03] bytes'
+"$zcc" -s 0 -p $PORT -t 60 >/dev/null 2>&1 &
+remember $!
+victim=$!
+wait_until 'ls -l /proc/$victim/fd 2>/dev/null | grep -q socket'
+kill -KILL $victim
+check 'zcs serves on after all of them' '
+	! gone $ZCS
+	"$zcc" -s 0 -p $PORT file'
+
+check '100 clients at once: all received, a total' '
+	n=$(wc -l <zcs.err)
+	i=0
+	while [ $i -lt 100 ]; do
+		"$zcc" -s 0 -p $PORT -t 1 file >c.$i 2>&1 &
+		i=$((i + 1))
+	done
+	wait
+	i=0
+	while [ $i -lt 100 ]; do
+		sent=$(sed -n "s/.*sent  *\([0-9]*\) bytes.*/\1/p" c.$i)
+		grep -q "receiver    $sent bytes" c.$i
+		i=$((i + 1))
+	done
+	wait_until "grep -q \"^total of [0-9]* clients: \" zcs.out"
+	tail -n 1 zcs.out
+	[ $(wc -l <zcs.err) -eq $n ]'
+check 'its threads and descriptors are back to what they were' '
+	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 1 ]"
+	ls -l /proc/$ZCS/fd
+	[ $(ls /proc/$ZCS/fd | wc -l) -eq $fds ]'
+
+check 'a line that starts "N kbytes/sec" every 5 s while data flows' '
+	: >zcs.out
+	"$zcc" -s 0 -p $PORT -t 6
+	wait_until "grep -q \"^127\" zcs.out"
+	cat zcs.out
+	grep -Eqx "[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)" zcs.out'
+
+"$zcc" -s 0 -p $PORT -t 60 >zcc.out 2>zcc.err &
+remember $!
+client=$!
+wait_until 'ls -l /proc/$client/fd | grep -q socket'
+sleep 0.2
+check 'interrupted: a summary of what there was, exit 0, the port free' '
+	n=$(wc -l <zcs.out)
+	kill -TERM $ZCS
+	ended $ZCS
+	wait_until "[ \$(wc -l <zcs.out) -gt $n ]"
+	tail -n 1 zcs.out | grep -q "^127.0.0.1:.* kbytes/sec"
+	tail -n 1 zcs.err | grep -q "interrupted after"
+	exits 1 "$zcc" -s 0 -p $PORT file
+	grep -q "Connection refused" err'
+wait $ZCS
+check 'exit 0' "[ $? -eq 0 ]"
+
+# Options.
+start_zcs -B 0 -i 70000
+"$HELPERS/peer" send -k $PORT </dev/null >/dev/null &
+remember $!
+check '-B 0: all its threads are on CPU 0' '
+	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 2 ]"
+	wait_until "[ \$(cat /proc/$ZCS/task/*/status | grep -c \"^Cpus_allowed_list:	0$\") -eq 2 ]"'
+check_with ss '-i: the receive buffer of connections' '
+	ss -tmn "sport = :$PORT"
+	ss -tmn "sport = :$PORT" | grep -q "rb140000,"'
+stop_zcs
+start_zcs -o 80000
+"$HELPERS/peer" send -k $PORT </dev/null >/dev/null &
+remember $!
+check_with ss '-o: the send buffer of connections' '
+	wait_until "ss -tmn \"sport = :$PORT\" | grep -q skmem"
+	ss -tmn "sport = :$PORT" | grep -q "tb160000,"'
+stop_zcs
+
+if strace -o /dev/null true 2>/dev/null; then
+	strace -f -o trace -e trace=read,recvfrom,accept4 "$zcs" -1 -p 0 -b 10k >zcs.out 2>zcs.err &
+	traced=$!
+	remember $traced
+	wait_until 'grep -q listening zcs.err'
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+	check '-b 10k: reads of that size, and -1 ends it' '
+		"$zcc" -s 0 -p $PORT file
+		ended $traced
+		[ $(grep -Ec "read\([0-9]+, .*, 10240\)" trace) -ge 10 ]
+		[ $(grep -c accept4 trace) -eq 1 ]'
+else
+	skip '-b: reads of that size' 'no strace, or it may not trace'
+fi
+
+start_zcs -1
+check '-1: one client, then exit 0' '
+	"$zcc" -s 0 -p $PORT file
+	ended $ZCS
+	[ $(wc -l <zcs.out) -eq 1 ]'
+wait $ZCS
+check '-1: exit status 0' "[ $? -eq 0 ]"
+start_zcs -1
+printf x | "$HELPERS/peer" send -c $PORT
+wait $ZCS
+check '-1: exit status 1 when that client failed' "[ $? -eq 1 ]"
+
+if [ -e /proc/net/if_inet6 ]; then
+	start_zcs -4
+	check '-4: no IPv6' '
+		exits 1 "$zcc" -s ::1 -p $PORT file
+		"$zcc" -s 127.0.0.1 -p $PORT file'
+	stop_zcs
+	start_zcs -6
+	check '-6: no IPv4' '
+		exits 1 "$zcc" -s 127.0.0.1 -p $PORT file
+		"$zcc" -s ::1 -p $PORT file'
+	stop_zcs
+else
+	skip '-4 and -6' 'no IPv6 here'
+fi
+
+# Errors.
+start_zcs
+check 'a port in use: one line that names it, exit 1' '
+	exits 1 "$zcs" -p $PORT
+	one_line err
+	grep -q "cannot listen on port $PORT: Address already in use" err'
+stop_zcs
+check 'a second after it ended the port can be had again' '
+	"$zcs" -p $PORT -1 >out 2>err &
+	p=$!
+	wait_until "grep -q listening err"
+	kill -TERM $p
+	wait $p'
+bad()
+{
+	text=$1
+	shift
+	check "usage: zcs $*" '
+		exits 2 "$zcs" "$@"
+		one_line err
+		! [ -s out ]
+		grep -q -e "$text" err' "$@"
+}
+bad "'file'" file
+bad 'Z' -Z
+bad 'nosuch' --nosuch
+bad '--port' -p -1
+bad '--buffer-size' -b 0
+bad '--rcvbuf' -i 1x
+bad '--bind-cpu' -B x
+bad '--cpus' -N 9000
+bad 'exclude' -4 -6
+check 'a CPU that is not there: exit 1' '
+	exits 1 "$zcs" -p 0 -B 0,8000
+	one_line err
+	grep -q "CPU 8000" err'
+check '-c without a calibration: one line that says what to run' '
+	exits 1 "$zcs" -p 0 -c
+	one_line err
+	grep -q "cyclesoak -C" err'
+check '-h: help on stdout, exit 0' '
+	exits 0 "$zcs" --help
+	! [ -s err ]
+	for o in -p -1 -b -i -o -B -c -N -d -h; do grep -q -e " $o," out; done'
+check 'nohup is respected: an ignored SIGHUP stays ignored' '
+	( trap "" HUP; exec "$zcs" -p 0 >out 2>err ) &
+	p=$!
+	wait_until "grep -q listening err"
+	kill -HUP $p
+	grep -q "^SigIgn:.*[13579bdf]$" /proc/$p/status
+	kill -TERM $p
+	wait $p'
+
+finish

@@ -1,0 +1,251 @@
+/* unit: the functions of common.c that read what others wrote, each with good and bad input. */
+#include "common.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+static int number, failures;
+
+static void ok(bool holds, const char *what, const char *detail)
+{
+	failures += !holds;
+	printf("%s %d - %s%s%s\n", holds ? "ok" : "not ok", ++number, what, *detail ? ": " : "", detail);
+}
+
+static void test_sizes(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} good[] = {
+		{"0", 0}, {"1", 1}, {"64k", 65536}, {"64K", 65536}, {"3m", 3u << 20}, {"4g", 4ull << 30},
+		{"1t", 1ull << 40}, {"18446744073709551615", UINT64_MAX}, {"16777215t", 16777215ull << 40},
+	};
+	static const char *const bad[] = {
+		"", "k", "-1", "+1", " 1", "1 ", "1kk", "1x", "0x10", "1.5k", "1e3", "18446744073709551616",
+		"16777216t", "99999999999999999999g",
+	};
+	uint64_t v;
+	size_t i;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ok(parse_size(good[i].text, &v) == NULL && v == good[i].value, "a size", good[i].text);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(parse_size(bad[i], &v) != NULL, "not a size", bad[i]);
+}
+
+static void test_seconds(void)
+{
+	static const char *const bad[] = {"", "x", "-1", "1e5", "nan", "inf", "1.2.3", ".5", "0x1", " 1"};
+	double v = 0;
+	size_t i;
+
+	ok(parse_seconds("0.25", &v) == NULL && v == 0.25, "seconds", "0.25");
+	ok(parse_seconds("10", &v) == NULL && v == 10, "seconds", "10");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(parse_seconds(bad[i], &v) != NULL && v == 10, "not seconds", bad[i]);
+}
+
+static void test_cpus(void)
+{
+	static const char *const same[] = {"0", "0-3", "1,3", "0-1,4-5,7", "8191"};
+	static const char *const bad[] = {"", ",", "0,", ",0", "-", "1-", "-1", "2-1", "a", "0 1", "8192",
+					  "0-8192", "0-8191,0", "99999999999999999999", "0-0-0"};
+	struct cpus c;
+	char text[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		bool parsed = parse_cpus(same[i], &c) == NULL;
+
+		cpus_format(&c, text, sizeof(text));
+		ok(parsed && strcmp(text, same[i]) == 0, "a CPU list, read and written", same[i]);
+	}
+	ok(parse_cpus("3,1,1", &c) == NULL && c.n == 3 && c.id[0] == 3 && c.id[1] == 1 && c.id[2] == 1,
+	   "a CPU list keeps order and repeats", "3,1,1");
+	ok(parse_cpus("0-8191", &c) == NULL && c.n == CPUS_MAX, "as many CPUs as there can be", "");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		c.n = -7;
+		ok(parse_cpus(bad[i], &c) != NULL && c.n == -7, "not a CPU list", bad[i]);
+	}
+}
+
+/* Builds a stream: headers by value, bodies as that many bytes. */
+static size_t put_stream(unsigned char *p, const uint32_t *header, const bool *is_length, size_t n)
+{
+	size_t len = 0, i;
+
+	for (i = 0; i < n; i++) {
+		wire_put(p + len, header[i]);
+		len += WIRE_HEADER;
+		if (is_length[i]) {
+			memset(p + len, 'x', header[i]);
+			len += header[i];
+		}
+	}
+	return len;
+}
+
+static void test_wire_good(void)
+{
+	/* 2 loops: of 3 files, one empty; of no files at all. */
+	static const uint32_t header[] = {2, 3, 5, 0, 300, 0};
+	static const bool is_length[] = {false, false, true, true, true, false};
+	unsigned char buf[400];
+	size_t len = put_stream(buf, header, is_length, 6), cut, at;
+	const char *where;
+	struct wire w;
+	bool all = true;
+
+	for (cut = 1; cut <= len; cut++) { /* in pieces of every size */
+		wire_init(&w);
+		for (at = 0; at < len; at += cut)
+			all &= wire_feed(&w, buf + at, len - at < cut ? len - at : cut) ==
+			       (len - at < cut ? len - at : cut);
+		all &= w.state == WIRE_DONE && w.bytes == 305 && w.files == 3 && w.loops == 2 &&
+		       wire_ended(&w, &where);
+	}
+	ok(all, "a stream in pieces of every size", "");
+	wire_init(&w);
+	buf[len] = 'y';
+	ok(wire_feed(&w, buf, len + 1) == len, "what follows the stream is not of it", "");
+	all = true;
+	for (cut = 0; cut < len; cut++) { /* ending at every place */
+		wire_init(&w);
+		all &= wire_feed(&w, buf, cut) == cut && !wire_ended(&w, &where) && where != NULL;
+	}
+	ok(all, "an end at any other place is not proper", "");
+}
+
+static void test_wire_forever(void)
+{
+	static const uint32_t header[] = {WIRE_FOREVER, 1, 9, 2, 7};
+	static const bool is_length[] = {false, false, true, false, true};
+	unsigned char buf[64];
+	size_t len = put_stream(buf, header, is_length, 5), cut;
+	const char *where;
+	struct wire w;
+	bool all = true;
+
+	for (cut = WIRE_HEADER; cut <= len; cut++) {
+		wire_init(&w);
+		all &= wire_feed(&w, buf, cut) == cut && wire_ended(&w, &where) && w.state != WIRE_DONE;
+	}
+	ok(all && w.bytes == 16 && w.loops == 1 && w.files == 2, "without end: any end is proper", "");
+	wire_init(&w);
+	wire_feed(&w, buf, WIRE_HEADER - 1);
+	ok(!wire_ended(&w, &where), "but not one in the first header", "");
+}
+
+static void test_wire_large(void)
+{
+	unsigned char head[12];
+	static char body[1 << 20];
+	uint64_t left = 0xffffffff;
+	struct wire w;
+	size_t n;
+
+	wire_put(head, 1);
+	wire_put(head + 4, 1);
+	wire_put(head + 8, 0xffffffff);
+	wire_init(&w);
+	wire_feed(&w, head, sizeof(head));
+	while (left > 0) {
+		n = left < sizeof(body) ? (size_t)left : sizeof(body);
+		wire_feed(&w, body, n);
+		left -= n;
+	}
+	ok(w.state == WIRE_DONE && w.bytes == 0xffffffff, "a file of 4 GiB - 1", "");
+	wire_put(head, 0);
+	wire_init(&w);
+	ok(wire_feed(&w, head, 12) == 4 && w.state == WIRE_DONE, "no loops: nothing follows", "");
+}
+
+static void test_receipt(void)
+{
+	static const char *const good[] = {
+		"bytes=5 seconds=0.5\n",
+		"seconds=1 bytes=0\n",
+		"bytes=5 seconds=0.5 load=-0.01 cpus=2 reads=7 files=3\n",
+		"bytes=18446744073709551615 seconds=1 new_key=some.text,1\n",
+	};
+	static const char *const bad[] = {
+		"", "\n", "bytes=5 seconds=0.5", "bytes=5\n", "seconds=5\n", "bytes=5  seconds=1\n",
+		"bytes=5 seconds=1 \n", "bytes=5 seconds=1\n\n", "bytes=5\nseconds=1\n", "bytes=-5 seconds=1\n",
+		"bytes=5 seconds=-1\n", "bytes=5 seconds=nan\n", "bytes=5 seconds=inf\n",
+		"bytes=5 seconds=0x1\n", "bytes=5 seconds=1e3\n", "bytes=18446744073709551616 seconds=1\n",
+		"bytes=5 bytes=5 seconds=1\n", "bytes= seconds=1\n", "=5 bytes=5 seconds=1\n",
+		"bytes=5 seconds=1 x\n", "bytes=5 seconds=1 X=1\n", "bytes=5 seconds=1 load=1\t\n",
+		"bytes=5 seconds=1 load=-2\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
+	};
+	struct receipt r, in = {.bytes = 7, .files = 2, .reads = 3, .seconds = 1.5, .load = 0.25, .cpus = 4};
+	char line[RECEIPT_MAX], long_line[RECEIPT_MAX + 2];
+	size_t i, len;
+
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ok(receipt_parse(good[i], strlen(good[i]), &r) == NULL, "a receipt", "");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(receipt_parse(bad[i], strlen(bad[i]), &r) != NULL, "not a receipt", "");
+	ok(receipt_parse("bytes=5 seconds=1\0 x=1\n", 23, &r) != NULL, "not a receipt", "a NUL");
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &r) == NULL && r.bytes == 7 && r.files == 2 && r.reads == 3 &&
+	   r.seconds == 1.5 && r.load == 0.25 && r.cpus == 4, "a receipt, written and read", "");
+	in.load = NAN;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out", "");
+	memset(long_line, 'a', sizeof(long_line));
+	memcpy(long_line, "bytes=5 seconds=1 x=", 20);
+	long_line[RECEIPT_MAX - 1] = '\n';
+	ok(receipt_parse(long_line, RECEIPT_MAX, &r) == NULL, "the longest receipt", "");
+	long_line[RECEIPT_MAX - 1] = 'a';
+	long_line[RECEIPT_MAX] = '\n';
+	ok(receipt_parse(long_line, RECEIPT_MAX + 1, &r) != NULL, "one byte longer", "");
+}
+
+static void test_addresses(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(2222),
+				 .sin_addr.s_addr = htonl(0xc0000201)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(80)};
+	char text[ADDR_STRLEN], name[IF_NAMESIZE];
+
+	addr_format((struct sockaddr *)&in, sizeof(in), text);
+	ok(strcmp(text, "192.0.2.1:2222") == 0, "an IPv4 address", text);
+	inet_pton(AF_INET6, "2001:db8::1", &in6.sin6_addr);
+	addr_format((struct sockaddr *)&in6, sizeof(in6), text);
+	ok(strcmp(text, "[2001:db8::1]:80") == 0, "an IPv6 address", text);
+	inet_pton(AF_INET6, "::ffff:192.0.2.7", &in6.sin6_addr);
+	addr_format((struct sockaddr *)&in6, sizeof(in6), text);
+	ok(strcmp(text, "192.0.2.7:80") == 0, "an IPv4 address in IPv6", text);
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ok(addr_interface((struct sockaddr *)&in, name) == 0 && strcmp(name, "lo") == 0,
+	   "the way to 127.0.0.1", "lo");
+}
+
+static void test_figures(void)
+{
+	ok(kbytes_per_sec(2048, 2) == 1 && kbytes_per_sec(1, 0) == 0, "kbytes/sec are KiB", "");
+	ok(gbits_per_sec(1000000000, 8) == 1, "Gbit are 10^9", "");
+	/* Half of 2 CPUs for 1 s is 1e6 us; over 1000 KiB that is 1000 us/KiB. */
+	ok(fabs(cost_us_per_kib(0.5, 2, 1024000, 1) - 1000) < 1e-9, "cost in us/KiB", "");
+	ok(!signbit(percent(-0.0004)) && percent(-0.01) == -1, "no -0.0%", "");
+}
+
+int main(void)
+{
+	test_sizes();
+	test_seconds();
+	test_cpus();
+	test_wire_good();
+	test_wire_forever();
+	test_wire_large();
+	test_receipt();
+	test_addresses();
+	test_figures();
+	printf("1..%d\n", number);
+	return failures > 0;
+}
