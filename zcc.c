@@ -277,6 +277,16 @@ static void fileset_open(struct fileset *set, char **names, int n)
 		errx(EXIT_FAILURE, "none of the files can be sent");
 }
 
+static void fileset_close(struct fileset *set)
+{
+	size_t i;
+
+	for (i = 0; i < set->n; i++)
+		if (set->file[i].fd >= 0)
+			close(set->file[i].fd);
+	free(set->file);
+}
+
 /*
  * The stream.
  */
@@ -640,6 +650,10 @@ static int run(char **names, int n)
 			warnx("the load was measured over less than half a second: send more loops (-n)");
 	}
 	report_result(&st, &set, &r);
+	fileset_close(&set);
+	close(st.sock);
+	free(st.buf);
+	free(cal.rate);
 	if (interrupted())
 		die_of_signal(stop);
 	if (r.has_receipt && r.receipt.bytes != st.bytes)

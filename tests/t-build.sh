@@ -1,0 +1,60 @@
+#!/bin/sh
+# The build, from a copy of the sources: no warning, nothing among the sources, install and back.
+. "$TOP/tests/lib.sh"
+
+mkdir src
+cp -r "$TOP"/*.[ch] "$TOP/Makefile" "$TOP/man" src
+mkdir src/tests
+cp "$TOP"/tests/*.c src/tests
+cd src || exit 1
+
+for cc in gcc clang; do
+	check_with $cc "$cc: builds without a warning, objects out of the way" '
+		make clean
+		make CC='$cc' >../log 2>&1 || { cat ../log; false; }
+		cat ../log
+		! grep -i warning ../log
+		! ls *.o 2>/dev/null
+		for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done'
+done
+check 'nothing to do the second time' '
+	make CC="$CC"
+	make -q CC="$CC"'
+check 'a change of common.h builds all anew' '
+	touch common.h
+	! make -q CC="$CC"'
+check 'make install and uninstall' '
+	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
+	find root -type f | sort
+	for t in zcc zcs cyclesoak run_rr; do
+		[ -x root/usr/bin/$t ]
+		[ -s root/usr/share/man/man1/$t.1 ]
+	done
+	[ -s root/usr/share/man/man7/zc.7 ]
+	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
+	[ "$(find root -type f | wc -l)" -eq 0 ]'
+check 'no set-user-ID, no set-group-ID' '! find . -perm /6000 | grep .'
+check 'the programs need glibc alone' '
+	ldd ./zcc ./zcs ./cyclesoak ./run_rr | grep "=>" | grep -v "lib[cm]\.so\|libpthread" || exit 0
+	exit 1'
+check 'make clean leaves the sources' '
+	make clean
+	ls
+	! ls -d build zcc zcs cyclesoak run_rr 2>/dev/null'
+if echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
+	check 'make debug: sanitizers find nothing in the unit tests and a transfer' '
+		make CC="$CC" debug >../log 2>&1 || { cat ../log; false; }
+		nm build/debug/zcc | grep -q __asan
+		# A port found free by the kernel, a transfer by each method.
+		BIN=$PWD/build/debug
+		start_zcs
+		for m in sendfile send write; do "$BIN/zcc" -s 0 -p $PORT -n 3 -m $m; done
+		"$BIN/zcc" -s 0 -p $PORT -t 0.2
+		stop_zcs
+		cat zcs.out zcs.err
+		! grep -i "runtime error\|Sanitizer" zcs.err'
+else
+	skip 'make debug' 'no sanitizers for this compiler'
+fi
+
+finish

@@ -1,0 +1,315 @@
+#!/bin/sh
+# cyclesoak and the soaker: calibration and its file, the load of a busy program, what the soakers
+# are to the kernel, and that nothing is left of them.
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
+cpus=$(getconf _NPROCESSORS_ONLN)
+
+check '-C: rounds, the result, the file' '
+	soaking "$cyclesoak" -C
+	[ $(grep -Ecx "calibrating: [0-9]+ loops/sec" out) -ge 3 ]
+	grep -Eqx "calibrated OK\.  [0-9]+ loops/sec" out
+	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]'
+[ -s counts_per_sec ] || { echo 'Bail out! no calibration'; exit 1; }
+check 'the file has the mode that umask leaves' '
+	( umask 027; soaking "$cyclesoak" -C -N 1 -f moded )
+	[ "$(stat -c %a moded)" = 640 ]
+	grep -qx "cpus 0" moded'
+check 'no other file is left' '
+	ls -A
+	[ "$(ls -A | grep -c "counts_per_sec\|moded")" -eq 2 ]'
+check 'zcc -C does the same' '
+	mkdir z && cd z
+	soaking "$zcc" -C
+	grep -Eqx "[0-9]+" counts_per_sec || head -n 1 counts_per_sec | grep -Eqx "[0-9]+"'
+check '-C replaces a symlink, not the file that it names' '
+	mkdir link && cd link
+	echo precious >victim && ln -s victim counts_per_sec
+	soaking "$cyclesoak" -C -N 1
+	[ "$(cat victim)" = precious ]
+	! [ -L counts_per_sec ]'
+
+# Calibration files that will not do: each is one line that says what to run.
+refused()
+{
+	check "a calibration that is $1" '
+		exits 1 as_user "$cyclesoak" -1 -f calibration
+		one_line err
+		grep -q "calibration" err
+		grep -q "cyclesoak -C" err'
+	rm -rf calibration
+}
+refused missing
+: >calibration
+refused empty
+cp counts_per_sec calibration
+chmod 0 calibration
+refused unreadable
+head -n 1 counts_per_sec >calibration
+refused 'a bare number'
+sed 's/^cpus .*/cpus 0-6/' counts_per_sec >calibration
+refused 'for other CPUs'
+sed "/^rate 0/d" counts_per_sec >calibration
+refused 'lacking a rate'
+sed '1s/.*/-5/' counts_per_sec >calibration
+refused negative
+sed '1s/.*/nan/' counts_per_sec >calibration
+refused 'not a number'
+sed 's/^rate 0 .*/rate 0 inf/' counts_per_sec >calibration
+refused infinite
+sed '1s/$/0/' counts_per_sec >calibration
+refused 'in contradiction with itself'
+sed 's/^soaker .*/soaker 999/' counts_per_sec >calibration
+refused 'of another version'
+head -c 4096 /dev/urandom >calibration
+refused binary
+head -c 3000000 /dev/zero | tr '\0' 1 >calibration
+refused huge
+mkdir calibration
+refused 'a directory'
+mkfifo calibration
+refused 'a FIFO'
+# Only the CPUs that were calibrated can be measured.
+if [ "$cpus" -gt 1 ]; then
+	check '-N that contradicts the calibration is refused' '
+		exits 1 "$cyclesoak" -1 -N 1
+		one_line err
+		grep -q "cyclesoak -C" err'
+	check 'a calibration of fewer CPUs is refused without -N' '
+		exits 1 "$cyclesoak" -1 -f moded
+		one_line err'
+	check '-N as calibrated is taken' 'soaking "$cyclesoak" -1 -p 0.3 -N 1 -f moded'
+else
+	skip '-N against the calibration' 'one CPU'
+fi
+check 'zcc -c needs a calibration: one line, exit 1, before it connects' '
+	mkdir none && cd none
+	exits 1 "$zcc" -c -s 0 -p 1
+	one_line err
+	grep -q "cyclesoak -C" err'
+check '-C where the file cannot be written: exit 1' '
+	mkdir locked && chmod 555 locked && cd locked
+	status=0
+	soaking as_user "$cyclesoak" -C -N 1 -f ./no/such/dir || status=$?
+	[ $status -eq 1 ]
+	grep -q "cannot write ./no/such/dir" ../err err 2>/dev/null || grep -q "cannot write" err'
+
+# What it prints.
+check '-1: one bare figure' '
+	soaking "$cyclesoak" -1 -p 0.5
+	grep -Eqx -e "-?[0-9]+\.[0-9]" out
+	one_line out'
+check 'a line each period, -B with a figure per CPU, exit 0 on SIGTERM' '
+	soaking "$cyclesoak" -B -p 0.2 sleep 0.3
+	grep -Eq "^System load: -?[0-9.]+%.* cpu0 -?[0-9.]+%" out
+	[ $(grep -o "cpu[0-9]* -\{0,1\}[0-9]" out | wc -l) -eq $cpus ]'
+until_holding() # starts cyclesoak in the background once the machine is free: SOAK is its pid
+{
+	turns=0
+	while :; do
+		"$cyclesoak" "$@" >soak.out 2>soak.err &
+		SOAK=$!
+		remember $SOAK
+		wait_until '[ -n "$(soaker_of $SOAK)" ] && [ -s soak.out ] || gone $SOAK'
+		gone $SOAK || return 0
+		turns=$((turns + 1))
+		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
+		sleep 1
+	done
+}
+until_holding -p 0.2
+soaker=$(soaker_of $SOAK)
+check 'the soaker is in a session of its own, nice 19 for its autogroup' '
+	[ "$(stat_field $soaker 6)" = "$soaker" ]
+	! [ -e /proc/$soaker/autogroup ] || grep -q " nice 19$" /proc/$soaker/autogroup'
+check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' '
+	seen=0
+	for t in /proc/$soaker/task/*; do
+		[ "$(stat_field $soaker/task/${t##*/} 41)" = 5 ]
+		[ "$(stat_field $soaker/task/${t##*/} 19)" = 19 ]
+		if grep -Eq "^Cpus_allowed_list:	[0-9]+$" $t/status; then seen=$((seen + 1)); fi
+	done
+	cat /proc/$soaker/task/*/status | grep Cpus_allowed_list | sort | uniq -c
+	n=$(cat /proc/$soaker/task/*/status | sed -n "s/^Cpus_allowed_list:	\([0-9]*\)$/\1/p" | sort -u | wc -l)
+	[ "$n" -eq "$cpus" ]'
+check 'it holds no descriptor of its parent but the lock' '
+	ls -l /proc/$soaker/fd
+	[ "$(ls -l /proc/$soaker/fd | grep -vc "/dev/null\|/proc/version\|total")" -eq 0 ]'
+check 'no signal but SIGKILL ends it' '
+	kill -TERM $soaker; kill -INT $soaker; kill -HUP $soaker
+	n=$(wc -l <soak.out)
+	wait_until "[ \$(wc -l <soak.out) -gt $((n + 1)) ]"
+	! gone $soaker'
+check 'a second set is refused, and the holder named' '
+	exits 1 "$cyclesoak" -1
+	one_line err
+	grep -q "by cyclesoak (pid $SOAK)" err
+	if can_be_user; then
+		exits 1 as_user "$cyclesoak" -1 -f counts_per_sec
+		grep -q "by cyclesoak (pid $SOAK)" err
+	fi'
+check 'also refused to zcc -c, before it connects' '
+	exits 1 "$zcc" -c -s 0 -p 1
+	grep -q "by cyclesoak (pid $SOAK)" err'
+check 'each line is a load, flushed into a file as it comes' '
+	cat soak.out soak.err
+	! grep -Evx "System load: -?[0-9]+\.[0-9]%.*" soak.out
+	! [ -s soak.err ]'
+kill -TERM $SOAK
+wait $SOAK
+check 'SIGTERM: exit 0 and no soaker left' "[ $? -eq 0 ] && gone $soaker"
+
+until_holding -p 0.2
+soaker=$(soaker_of $SOAK)
+kill -KILL $SOAK
+check 'killed with SIGKILL: no soaker left, the next can run' '
+	ended $soaker
+	soaking "$cyclesoak" -1 -p 0.1'
+until_holding -p 0.2
+soaker=$(soaker_of $SOAK)
+kill -KILL $soaker
+wait $SOAK
+status=$?
+check 'a soaker that is killed is an error, not a load' '
+	[ '$status' -eq 1 ]
+	grep -q "soaker was killed by signal 9" soak.err'
+check 'stdout closed: an error, and no soaker left' '
+	turns=0
+	while :; do
+		{ status=0; "$cyclesoak" -p 0.1 2>err || status=$?; echo $status >status; } | head -n 1 >out
+		grep -q "soaked already" err && [ $turns -lt 60 ] || break
+		turns=$((turns + 1)); sleep 1
+	done
+	cat err
+	[ "$(cat status)" = 1 ]
+	grep -q "stdout: Broken pipe" err'
+
+# The command form.
+check 'with a command: its load, and its exit status' '
+	status=0
+	soaking "$cyclesoak" sh -c "sleep 0.3; exit 7" || status=$?
+	[ $status -eq 7 ]
+	grep -Eq "^System load: -?[0-9.]+%" out'
+check 'options of the command are its own' '
+	soaking "$cyclesoak" -1 ls -1 -d .
+	grep -qx "\." out'
+check 'a command killed by a signal: 128 and its number' '
+	status=0
+	soaking "$cyclesoak" sh -c "kill -9 \$\$" || status=$?
+	[ $status -eq 137 ]'
+check 'a command that is not there: 127' '
+	status=0
+	soaking "$cyclesoak" ./no/such/command || status=$?
+	[ $status -eq 127 ]
+	grep -q "no/such/command" err'
+check 'a command that cannot be run: 126' '
+	status=0
+	soaking "$cyclesoak" / || status=$?
+	[ $status -eq 126 ]'
+check 'a signal to cyclesoak goes on to the command' '
+	turns=0
+	while :; do
+		"$cyclesoak" sh -c "trap \"exit 9\" TERM; echo ready; while :; do sleep 0.1; done" >o 2>e &
+		p=$!
+		wait_until "grep -q ready o || gone $p"
+		grep -q "soaked already" e && [ $turns -lt 60 ] || break
+		turns=$((turns + 1)); sleep 1
+	done
+	kill -TERM $p
+	status=0
+	wait $p || status=$?
+	[ $status -eq 9 ]'
+check 'the command does not inherit SIGPIPE ignored, nor blocked signals' '
+	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status
+	grep -q "^SigBlk:.*0000000000000000" out
+	! grep -E "^SigIgn:.*[13579bdf]...$" out'
+
+# The load of a busy program on one of two CPUs, 40 to 60 %: the middle of five readings, since
+# other programs of a shared machine come on top.
+middle()
+{
+	for i in 1 2 3 4 5; do
+		soaking "$cyclesoak" -1 "$@" >/dev/null || return 1
+		tail -n 1 out
+	done | sort -n | sed -n 3p
+}
+if [ "$cpus" -eq 2 ]; then
+	check 'a busy program on one of two CPUs is 40 to 60 %' '
+		load=$(middle "$HELPERS/burn" 1 1)
+		echo "load $load"
+		[ "${load%.*}" -ge 40 ] && [ "${load%.*}" -le 60 ]'
+	check 'also in another session' '
+		load=$(middle setsid -w "$HELPERS/burn" 0 1)
+		echo "load $load"
+		[ "${load%.*}" -ge 40 ] && [ "${load%.*}" -le 60 ]'
+	check 'and it keeps that CPU: its share of it is above 90 %' '
+		soaking "$cyclesoak" -1 setsid -w "$HELPERS/burn" 0 2
+		share=$(head -n 1 out)
+		echo "share $share"
+		[ "$(printf "%.0f" "$(echo "$share" | sed "s/^0\.\(..\).*/\1/; s/^1.*/100/")")" -ge 90 ]'
+	check 'two of them: above 85 %' '
+		load=$(middle sh -c "\"$HELPERS/burn\" 0 1 >/dev/null & \"$HELPERS/burn\" 1 1; wait")
+		echo "load $load"
+		[ "${load%.*}" -ge 85 ]'
+	check 'an idle machine is below 20 %' '
+		load=$(middle sleep 1)
+		echo "load $load"
+		[ "${load%.*}" -lt 20 ]'
+else
+	skip 'a busy program on one of two CPUs' "$cpus CPUs here"
+fi
+start_zcs
+check 'zcc -c: load and cost of a transfer' '
+	soaking "$zcc" -c -s 0 -p $PORT -t 1
+	grep -Eq "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), load [0-9.]+% of $cpus CPUs, cost [0-9.]+ us/KiB" out
+	# cost = load x CPUs / throughput
+	awk "/^[0-9]+ kbytes/ { sub(\"%\", \"\", \$6); want = \$6 / 100 * $cpus * 1e6 / \$1
+		exit !(\$11 > 0.98 * want && \$11 < 1.02 * want) }" out'
+stop_zcs
+turns=0
+while :; do
+	start_zcs -c && break
+	grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || break
+	turns=$((turns + 1))
+	sleep 1
+done
+check 'zcs -c: load in the summary and in the receipt' '
+	"$zcc" -s 0 -p $PORT -t 1 >report
+	cat report
+	grep -Eq "receiver .* load [0-9.]+% of $cpus CPUs, cost [0-9.]+ us/KiB" report
+	wait_until "grep -Eq \"kbytes/sec .* load [0-9.]+%\" zcs.out"'
+soaker=$(soaker_of $ZCS)
+check 'zcs -c: its soaker does not hold the port' '
+	[ -n "$soaker" ]
+	! ls -l /proc/$soaker/fd | grep socket'
+kill -KILL $ZCS
+check 'zcs killed: soaker gone, port free' '
+	ended $soaker
+	"$BIN/zcs" -p $PORT >o 2>e &
+	p=$!
+	wait_until "grep -q listening e"
+	kill -TERM $p; wait $p'
+
+bad()
+{
+	text=$1
+	shift
+	check "usage: cyclesoak $*" '
+		exits 2 "$cyclesoak" "$@"
+		one_line err
+		! [ -s out ]
+		grep -q -e "$text" err' "$@"
+}
+bad 'Z' -Z
+bad '--period.*not between' -p 0
+bad '--period' -p 1s
+bad '--cpus' -N 0
+bad '--cpus.*more than' -N 8000
+bad 'takes no command' -C true
+check '-h: help on stdout, exit 0' '
+	exits 0 "$cyclesoak" -h
+	! [ -s err ]
+	for o in -C -N -p -B -1 -f -d -h; do grep -q -e " $o," out; done'
+
+finish

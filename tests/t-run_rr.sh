@@ -1,0 +1,55 @@
+#!/bin/sh
+# run_rr: the policy that the command gets, which command, and its exit statuses.
+. "$TOP/tests/lib.sh"
+
+run_rr=$BIN/run_rr
+policy='sed "s/^.*) //" /proc/self/stat | cut -d" " -f38,39' # rt_priority, policy (2: SCHED_RR)
+
+if "$run_rr" true 2>/dev/null; then
+	check 'SCHED_RR at priority 1' '[ "$("$run_rr" sh -c "$policy")" = "1 2" ]'
+	check '-p 7' '[ "$("$run_rr" -p 7 sh -c "$policy")" = "7 2" ]'
+	check '--priority=99' '[ "$("$run_rr" --priority=99 sh -c "$policy")" = "99 2" ]'
+	check 'children inherit it' '
+		echo "$policy" >policy
+		[ "$("$run_rr" sh -c "sh ./policy; :")" = "1 2" ]'
+	check 'options of the command are its own' '[ "$("$run_rr" echo -p -h)" = "-p -h" ]'
+	check 'the exit status is the command'"'"'s' 'exits 5 "$run_rr" sh -c "exit 5"'
+	check '127: not found' 'exits 127 "$run_rr" ./no/such/command; one_line err; grep -q no/such err'
+	check '126: found, but cannot be run' 'exits 126 "$run_rr" /; one_line err'
+	check 'no command: $SHELL' '
+		printf "#!/bin/sh\necho this shell\n" >shell
+		chmod +x shell
+		[ "$(SHELL=./shell "$run_rr")" = "this shell" ]'
+	check 'no $SHELL: a shell all the same' '
+		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]'
+	check 'the soakers are SCHED_IDLE all the same' '
+		soaking "$BIN/cyclesoak" -C -N 1
+		soaking "$run_rr" "$BIN/cyclesoak" -1 -N 1 sh -c "
+			for s in /proc/[0-9]*; do
+				[ \"\$(cat \$s/comm 2>/dev/null)\" = zc-soaker ] || continue
+				sed \"s/^.*) //\" \$s/task/*/stat | cut -d\" \" -f38,39
+			done"
+		grep -qx "0 5" out
+		! grep -qx ". 2" out'
+else
+	skip 'the policy' 'SCHED_RR is not allowed here'
+fi
+if can_be_user && ! as_user "$run_rr" true 2>/dev/null; then
+	check 'without the privilege: the three ways to get it, exit 1' '
+		exits 1 as_user "$run_rr" true
+		one_line err
+		grep -q "root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 1" err'
+else
+	skip 'without the privilege' 'cannot be an ordinary user here'
+fi
+for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
+	check "usage: run_rr $args" '
+		exits 2 "$run_rr" $args true
+		one_line err'
+done
+check '-h: help on stdout, exit 0' '
+	exits 0 "$run_rr" -h
+	! [ -s err ]
+	for o in -p -h -V; do grep -q -e " $o," out; done'
+
+finish
