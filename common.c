@@ -1,6 +1,7 @@
 #include "common.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -214,9 +216,9 @@ void arg_cpus(const char *opt, const char *s, struct cpus *cpus)
 		usage_error("%s: '%s' %s", opt, s, why);
 }
 
-const char *arg_port(const char *opt, const char *s)
+const char *arg_port(const char *opt, const char *s, long min)
 {
-	arg_int(opt, s, 0, 65535);
+	arg_int(opt, s, min, 65535);
 	return s;
 }
 
@@ -352,6 +354,23 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 						(socklen_t)strlen(o->congestion)) != 0)
 		err(EXIT_FAILURE, "congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
 		    o->congestion, errno == EPERM ? "allowed" : "available");
+}
+
+/* A minute of silence, then six probes ten seconds apart: tcp(7). */
+void sock_keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} o[] = {
+		{IPPROTO_TCP, TCP_KEEPIDLE, 60},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 10},
+		{IPPROTO_TCP, TCP_KEEPCNT, 6},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(o) / sizeof(o[0]); i++)
+		setsockopt(fd, o[i].level, o[i].name, &o[i].value, sizeof(o[i].value));
 }
 
 /* Copies an address; one of IPv4 that is mapped into IPv6 becomes IPv4. */
@@ -570,6 +589,7 @@ static const struct {
 	{"files", KEY_COUNT, offsetof(struct receipt, files), false},
 	{"reads", KEY_COUNT, offsetof(struct receipt, reads), false},
 	{"load", KEY_NUMBER, offsetof(struct receipt, load), false},
+	{"uncertainty", KEY_NUMBER, offsetof(struct receipt, uncertainty), false},
 	{"cpus", KEY_NUMBER, offsetof(struct receipt, cpus), false},
 };
 #define RECEIPT_KEYS (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
@@ -579,15 +599,18 @@ size_t receipt_format(const struct receipt *r, char *buf)
 	size_t used = 0, i;
 
 	for (i = 0; i < RECEIPT_KEYS; i++) {
-		const char *member = (const char *)r + receipt_keys[i].offset;
+		const void *member = (const char *)r + receipt_keys[i].offset;
 		const char *key = receipt_keys[i].key;
+		uint64_t count;
+		double number;
 
+		memcpy(&count, member, sizeof(count));
+		memcpy(&number, member, sizeof(number));
 		if (receipt_keys[i].type == KEY_COUNT)
 			used += (size_t)snprintf(buf + used, RECEIPT_MAX - used, "%s=%llu ", key,
-						 (unsigned long long)*(const uint64_t *)member);
-		else if (!isnan(*(const double *)member))
-			used += (size_t)snprintf(buf + used, RECEIPT_MAX - used, "%s=%.6f ", key,
-						 *(const double *)member);
+						 (unsigned long long)count);
+		else if (!isnan(number))
+			used += (size_t)snprintf(buf + used, RECEIPT_MAX - used, "%s=%.6f ", key, number);
 	}
 	buf[used - 1] = '\n';
 	return used;
@@ -596,9 +619,10 @@ size_t receipt_format(const struct receipt *r, char *buf)
 /* Stores the value of key i; false if it is not what that key has. */
 static bool receipt_set(struct receipt *r, size_t i, const char *value)
 {
-	char *member = (char *)r + receipt_keys[i].offset, *end;
-	unsigned long long count;
+	void *member = (char *)r + receipt_keys[i].offset;
+	uint64_t count;
 	double number;
+	char *end;
 
 	if (!isdigit((unsigned char)value[value[0] == '-']))
 		return false;
@@ -607,7 +631,7 @@ static bool receipt_set(struct receipt *r, size_t i, const char *value)
 		count = strtoull(value, &end, 10);
 		if (value[0] == '-')
 			return false;
-		*(uint64_t *)member = count;
+		memcpy(member, &count, sizeof(count));
 	} else {
 		if (value[strspn(value, "-0123456789.")] != '\0')
 			return false;
@@ -615,7 +639,7 @@ static bool receipt_set(struct receipt *r, size_t i, const char *value)
 		/* A load may come out below 0 on a machine that does more than when calibrated. */
 		if (!isfinite(number) || number < (strcmp(receipt_keys[i].key, "load") == 0 ? -1 : 0))
 			return false;
-		*(double *)member = number;
+		memcpy(member, &number, sizeof(number));
 	}
 	return errno == 0 && *end == '\0';
 }
@@ -649,7 +673,7 @@ const char *receipt_parse(const char *buf, size_t len, struct receipt *r)
 	size_t i;
 
 	memset(r, 0, sizeof(*r));
-	r->load = r->cpus = NAN;
+	r->load = r->uncertainty = r->cpus = NAN;
 	if (len == 0 || len > sizeof(line) || buf[len - 1] != '\n')
 		return "is not one line";
 	for (i = 0; i < len - 1; i++)
@@ -663,6 +687,8 @@ const char *receipt_parse(const char *buf, size_t len, struct receipt *r)
 	for (i = 0; i < RECEIPT_KEYS; i++)
 		if (receipt_keys[i].required && !(seen & 1u << i))
 			return "lacks bytes or seconds";
+	if (isnan(r->cpus) || r->cpus < 1)
+		r->load = NAN; /* a share of nothing */
 	return NULL;
 }
 
@@ -765,29 +791,39 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
  * The soaker.
  */
 
-#define SOAK_FORMAT     1            /* of the calibration file and the loop that it counts */
+#define SOAK_FORMAT     3            /* of the calibration file and the loop that it counts */
 #define SOAK_MEMORY     (1024 * 1024) /* bytes that each soaker walks over */
 #define SOAK_LINE       64           /* bytes from one dirtied line to the next */
 #define SOAK_DIRTY_NS   100000       /* between two: 10,000 lines a second, as in 2001 */
-#define SOAK_LOCK_FILE  "/proc/version"
+#define SOAK_GAP_NS     1000         /* the shortest gap; the shortest interrupts take longer */
+#define SOAK_GAP_TURNS  16           /* and not shorter than these turns, where clocks are slow */
+#define SOAK_LOCK_FILE  "/dev/zero"
 #define SOAK_LOCK_TRIES 200          /* of 10 ms: for the soakers of a killed program to be gone */
 #define SOAK_START_NS   5000000000u
+#define SOAK_SETTLE_NS  100000000    /* for the bustle of starting them to be over */
 
 /* What a soaker counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
-	_Atomic uint64_t loops;
+	_Atomic uint64_t turns;
+	_Atomic uint64_t last_ns; /* when the last turn was; the gap that may follow is open */
+	_Atomic uint64_t gap_ns;  /* sum of the gaps that are closed */
+	_Atomic uint64_t off_ns;  /* time in which it was switched out, up to the last gap */
+	_Atomic uint64_t dirty_ns; /* time in which it waited for memory */
+	_Atomic uint64_t switches; /* how often it was switched out */
 } __attribute__((aligned(128)));
 
-/* Between the program and its soakers. */
+/* Between the program, the keeper and the soakers. */
 struct soak_shared {
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
+	_Atomic int group_errno;     /* why there is no control group for them */
 	_Atomic int bind_errno;      /* why a thread could not be bound, and to which CPU */
 	_Atomic int bind_cpu;
+	_Atomic bool in_subgroup;    /* the program is in a control group that is not the root */
 	struct soak_cpu cpu[];
 };
 
 struct soaker {
-	pid_t pid;
+	pid_t keeper;
 	int lock;
 	int n;
 	size_t map_size;
@@ -798,6 +834,31 @@ struct soak_thread {
 	struct soak_shared *shared;
 	int index, cpu;
 };
+
+/* The clock of the loop: not slewed, so that it runs as the scheduler's does. */
+static uint64_t raw_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+
+	while (nanosleep(&t, &t) != 0 && errno == EINTR)
+		;
+}
 
 /* Who holds the lock: its pid as /proc/locks has it (proc_locks(5)), 0 if that does not tell. */
 static pid_t lock_holder(int fd)
@@ -833,13 +894,13 @@ static _Noreturn void die_of_holder(pid_t pid)
 }
 
 /*
- * One set of soakers per machine.  The lock is a flock(2) on a file of /proc: every user can open
- * it, it is nobody's to remove, it is the same in every mount and network namespace, and it is
- * let go by the kernel when its last holder, the soaker included, has gone.
+ * One set of soakers per machine.  The lock is a flock(2) on a device node: every user can open
+ * it, nobody can remove it, it is one file for all network, process and mount namespaces that have
+ * the machine's /dev (devtmpfs), and it is let go by the kernel when its last holder, the soaker
+ * included, has gone.
  */
 static int lock_or_die(void)
 {
-	const struct timespec pause = {.tv_nsec = 10000000};
 	int fd = open(SOAK_LOCK_FILE, O_RDONLY | O_CLOEXEC), i;
 
 	if (fd < 0)
@@ -849,7 +910,7 @@ static int lock_or_die(void)
 			err(EXIT_FAILURE, "lock on " SOAK_LOCK_FILE);
 		if (i == SOAK_LOCK_TRIES)
 			die_of_holder(lock_holder(fd));
-		nanosleep(&pause, NULL);
+		sleep_ns(10000000);
 	}
 	return fd;
 }
@@ -860,7 +921,6 @@ static int lock_or_die(void)
  */
 static int autogroup_lower(void)
 {
-	const struct timespec pause = {.tv_nsec = 50000000};
 	int fd, i, r = EAGAIN;
 
 	fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -868,7 +928,7 @@ static int autogroup_lower(void)
 		return errno == ENOENT ? 0 : errno; /* ENOENT: a kernel without autogroups */
 	for (i = 0; i < 40 && r == EAGAIN; i++) {
 		if (i > 0)
-			nanosleep(&pause, NULL);
+			sleep_ns(50000000);
 		r = write(fd, "19", 2) == 2 ? 0 : errno;
 	}
 	close(fd);
@@ -876,24 +936,165 @@ static int autogroup_lower(void)
 }
 
 /*
- * The loop.  Its speed is that of reading the clock, which on shared machines is steadier than
- * that of arithmetic; it dirties a cache line every SOAK_DIRTY_NS so that traffic which takes
- * memory bandwidth or cache slows it.
+ * The control group of the cpu controller, cgroups(7).
  */
-static _Noreturn void spin(struct soak_cpu *me, volatile unsigned char *memory)
+
+struct cpu_cgroup {
+	char root[256]; /* where the hierarchy is mounted */
+	char own[256];  /* the path of this process in it */
+	bool v2;
+};
+
+/* Whether a word is in a comma list. */
+static bool has_word(const char *list, const char *word)
 {
-	uint64_t loops = 0, now, dirty_at = now_ns();
+	size_t n = strlen(word);
+
+	for (; list != NULL; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+		if (strncmp(list, word, n) == 0 && (list[n] == ',' || list[n] == '\0'))
+			return true;
+	return false;
+}
+
+/* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
+static bool cpu_cgroup_mount(struct cpu_cgroup *g)
+{
+	FILE *f = fopen("/proc/self/mounts", "re");
+	char where[256], type[32], options[512], line[2048];
+	bool found = false;
+
+	if (f == NULL)
+		return false;
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%*s %255s %31s %511s", where, type, options) != 3)
+			continue;
+		if (strcmp(type, "cgroup") == 0 && has_word(options, "cpu")) {
+			strcpy(g->root, where);
+			g->v2 = false;
+			found = true;
+			break;
+		}
+		if (strcmp(type, "cgroup2") == 0) {
+			strcpy(g->root, where);
+			g->v2 = found = true;
+		}
+	}
+	fclose(f);
+	return found;
+}
+
+/* Lines of /proc/self/cgroup are `number:controllers:path`; v2 has the number 0. */
+static bool cpu_cgroup_find(struct cpu_cgroup *g)
+{
+	FILE *f;
+	char line[1024], *controllers, *path;
+	bool found = false;
+
+	if (!cpu_cgroup_mount(g) || (f = fopen("/proc/self/cgroup", "re")) == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		controllers = strchr(line, ':');
+		path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+		if (path == NULL)
+			continue;
+		*path++ = '\0';
+		if (g->v2 ? strncmp(line, "0:", 2) == 0 : has_word(controllers + 1, "cpu")) {
+			snprintf(g->own, sizeof(g->own), "%s", path);
+			found = true;
+		}
+	}
+	fclose(f);
+	return found;
+}
+
+static int write_file(const char *dir, const char *name, const char *text)
+{
+	char path[320];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	r = write(fd, text, strlen(text)) < 0 ? -1 : 0;
+	close(fd);
+	return r;
+}
+
+/*
+ * Puts the calling process into a group whose tasks run only when nobody else wants the CPU
+ * (cpu.idle, Documentation/admin-guide/cgroup-v2.rst), below the root of the hierarchy: groups
+ * share a CPU by weight, whatever runs inside.  There is one set of soakers, so one name will do.
+ */
+static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
+{
+	snprintf(dir, 300, "%s/zc-soaker", g->root);
+	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
+		return errno;
+	if (write_file(dir, "cpu.idle", "1") == 0 && write_file(dir, "cgroup.procs", "0") == 0)
+		return 0;
+	return errno;
+}
+
+/*
+ * The loop.  Between two readings of the clock there is nothing, so that a long turn is time that
+ * was taken, whatever the clock frequency; and the reading, which waits for what was begun before
+ * it, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS it dirties a cache line, and the
+ * turn in which it does is not spinning but waiting for memory: traffic that takes bandwidth or
+ * cache makes it longer.  At the end of a gap it asks how long it had the CPU: only then, as that
+ * is a system call.
+ */
+static _Noreturn void spin(struct soak_cpu *me, volatile unsigned char *memory, uint64_t gap_min)
+{
+	uint64_t turns = 0, gaps = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
+	uint64_t last = start, now, dirty_at = start, off = 0, switches = 0;
+	bool dirtied = false;
 	size_t line = 0;
 
 	for (;;) {
-		now = now_ns();
-		if (now >= dirty_at) {
+		now = raw_ns();
+		if (now - last > gap_min) {
+			gaps += now - last;
+			last = off;
+			off = now - start - (thread_cpu_ns() - cpu_start);
+			switches += off > last + SOAK_GAP_NS;
+			atomic_store_explicit(&me->off_ns, off, memory_order_relaxed);
+			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
+			last = now;
+			now = raw_ns();
+			if (now - last > gap_min) /* not the question: a switch on the way back from it */
+				gaps += now - last;
+			atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
+		} else if (dirtied) {
+			dirty += now - last;
+			atomic_store_explicit(&me->dirty_ns, dirty, memory_order_relaxed);
+		}
+		last = now;
+		dirtied = now >= dirty_at;
+		if (dirtied) {
 			memory[line]++;
 			line = (line + SOAK_LINE) % SOAK_MEMORY;
 			dirty_at = now + SOAK_DIRTY_NS;
 		}
-		atomic_store_explicit(&me->loops, ++loops, memory_order_relaxed);
+		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);
+		atomic_store_explicit(&me->last_ns, now, memory_order_release);
 	}
+}
+
+/* The shortest gap to count: more than a turn of the slowest clock can be. */
+static uint64_t shortest_gap(void)
+{
+	uint64_t best = UINT64_MAX, last = raw_ns(), now;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		now = raw_ns();
+		if (now - last < best)
+			best = now - last;
+		last = now;
+	}
+	return best * SOAK_GAP_TURNS > SOAK_GAP_NS ? best * SOAK_GAP_TURNS : SOAK_GAP_NS;
 }
 
 static void *soak_thread(void *arg)
@@ -909,11 +1110,11 @@ static void *soak_thread(void *arg)
 	memory = malloc(SOAK_MEMORY);
 	if (memory == NULL)
 		_exit(EXIT_FAILURE);
-	memset(memory, 1, SOAK_MEMORY);
-	spin(&t->shared->cpu[t->index], memory);
+	memset(memory, 1, SOAK_MEMORY); /* here, so that it is this CPU's node that has it */
+	spin(&t->shared->cpu[t->index], memory, shortest_gap());
 }
 
-static void start_threads(struct soaker *s, const struct cpus *cpus)
+static void start_threads(struct soak_shared *shared, const struct cpus *cpus)
 {
 	struct soak_thread *t = calloc((size_t)cpus->n, sizeof(*t));
 	pthread_attr_t attr;
@@ -925,10 +1126,31 @@ static void start_threads(struct soaker *s, const struct cpus *cpus)
 	for (i = 0; i < cpus->n; i++) {
 		if (t == NULL)
 			_exit(EXIT_FAILURE);
-		t[i] = (struct soak_thread){.shared = s->shared, .index = i, .cpu = cpus->id[i]};
+		t[i] = (struct soak_thread){.shared = shared, .index = i, .cpu = cpus->id[i]};
 		if (pthread_create(&id, &attr, soak_thread, &t[i]) != 0)
 			_exit(EXIT_FAILURE);
 	}
+}
+
+/* To be called first in a child: it ends with its parent, whatever ends that. */
+static void end_with_parent(pid_t parent, int signal)
+{
+	prctl(PR_SET_PDEATHSIG, signal);
+	if (getppid() != parent) /* it died before we asked */
+		_exit(EXIT_FAILURE);
+}
+
+static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus *cpus, pid_t parent)
+{
+	const struct sched_param none = {0};
+
+	end_with_parent(parent, SIGKILL);
+	prctl(PR_SET_NAME, "zc-soaker");
+	setpriority(PRIO_PROCESS, 0, 19);
+	sched_setscheduler(0, SCHED_IDLE, &none);
+	start_threads(shared, cpus);
+	for (;;)
+		pause();
 }
 
 /* Keeps nothing of its parent's but the lock: no port, no pipe, no terminal. */
@@ -944,25 +1166,57 @@ static void let_go(int keep)
 	close_range((unsigned)keep + 1, ~0u, 0);
 }
 
-static _Noreturn void soaker_main(struct soaker *s, const struct cpus *cpus, pid_t parent)
+/* Runs the soaker until told to stop, by the program or its death, or until it has died. */
+static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, const sigset_t *stop)
 {
-	const struct sched_param none = {0};
-	sigset_t all;
+	pid_t keeper = getpid(), pid = fork();
+	int sig, status = 0;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) /* it died before we asked */
-		_exit(EXIT_FAILURE);
-	prctl(PR_SET_NAME, "zc-soaker");
+	if (pid < 0)
+		return EXIT_FAILURE;
+	if (pid == 0)
+		soaker_main(shared, cpus, keeper);
+	do {
+		sig = sigwaitinfo(stop, NULL);
+	} while (sig < 0 || (sig == SIGCHLD && waitpid(pid, &status, WNOHANG) != pid));
+	if (sig == SIGCHLD)
+		return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return EXIT_SUCCESS;
+}
+
+/*
+ * Between the program and the soakers stands a process that spins not but cleans up: it outlives
+ * a program that is killed for as long as it takes to end the soakers and remove their group.
+ */
+static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, pid_t parent)
+{
+	struct cpu_cgroup group = {.v2 = false};
+	char dir[300] = "";
+	sigset_t all, stop;
+	int status;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL); /* nothing but the below and SIGKILL ends it */
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGCHLD);
+	end_with_parent(parent, SIGTERM);
+	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
 	let_go(s->lock);
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL); /* only SIGKILL ends it: its parent's, or its parent's end */
 	atomic_store(&s->shared->autogroup_errno, autogroup_lower());
-	setpriority(PRIO_PROCESS, 0, 19);
-	sched_setscheduler(0, SCHED_IDLE, &none);
-	start_threads(s, cpus);
-	for (;;)
-		pause();
+	if (cpu_cgroup_find(&group)) {
+		atomic_store(&s->shared->in_subgroup, strcmp(group.own, "/") != 0);
+		atomic_store(&s->shared->group_errno, idle_group_enter(&group, dir));
+	}
+	status = keep_soaker(s->shared, cpus, &stop);
+	if (dir[0] != '\0') {
+		write_file(group.root, "cgroup.procs", "0"); /* a group must be empty to be removed */
+		rmdir(dir);
+	}
+	_exit(status);
 }
 
 /* The soakers must not die unseen: the work they no longer do would be taken for load. */
@@ -970,13 +1224,14 @@ static void check_alive(const struct soaker *s)
 {
 	int status, e;
 
-	if (waitpid(s->pid, &status, WNOHANG) != s->pid)
+	if (waitpid(s->keeper, &status, WNOHANG) != s->keeper)
 		return;
 	if ((e = atomic_load(&s->shared->bind_errno)) != 0)
 		errx(EXIT_FAILURE, "cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu), strerror(e));
-	if (WIFSIGNALED(status))
-		errx(EXIT_FAILURE, "the soaker was killed by signal %d", WTERMSIG(status));
-	errx(EXIT_FAILURE, "the soaker could not be started: out of memory or threads");
+	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
+		errx(EXIT_FAILURE, "the soaker was killed by signal %d",
+		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
+	errx(EXIT_FAILURE, "the soaker could not be started or was stopped");
 }
 
 /* The first CPU whose soaker has not run yet, -1 if all have. */
@@ -985,7 +1240,7 @@ static int first_silent(const struct soaker *s)
 	int i;
 
 	for (i = 0; i < s->n; i++)
-		if (atomic_load_explicit(&s->shared->cpu[i].loops, memory_order_relaxed) == 0)
+		if (atomic_load_explicit(&s->shared->cpu[i].turns, memory_order_relaxed) == 0)
 			return i;
 	return -1;
 }
@@ -993,23 +1248,28 @@ static int first_silent(const struct soaker *s)
 /* A CPU that real-time programs hold whole never runs its soaker: that is load, not failure. */
 static void wait_until_running(const struct soaker *s, const struct cpus *cpus)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
 	uint64_t until = now_ns() + SOAK_START_NS;
 	int silent, e;
 
 	while ((silent = first_silent(s)) >= 0 && now_ns() < until) {
-		nanosleep(&pause, NULL);
+		sleep_ns(1000000);
 		check_alive(s);
 	}
 	if (silent >= 0)
 		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
 		      cpus->id[silent]);
-	if ((e = atomic_load(&s->shared->autogroup_errno)) != 0)
+	if ((e = atomic_load(&s->shared->group_errno)) == 0)
+		return;
+	if (atomic_load(&s->shared->in_subgroup))
+		warnx("the soakers share this control group's weight and may take CPU from others: no idle "
+		      "group for them: %s", strerror(e));
+	else if ((e = atomic_load(&s->shared->autogroup_errno)) != 0)
 		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s", strerror(e));
 }
 
 struct soaker *soaker_start_or_die(const struct cpus *cpus)
 {
+	const struct sigaction chld = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
 	struct soaker *s = calloc(1, sizeof(*s));
 	pid_t parent = getpid();
 
@@ -1021,165 +1281,473 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	if (s->shared == MAP_FAILED)
 		err(EXIT_FAILURE, "soaker memory");
 	s->lock = lock_or_die();
-	signal(SIGCHLD, SIG_DFL); /* were it ignored, the soakers could not be waited for */
-	s->pid = fork();
-	if (s->pid < 0)
+	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
+	s->keeper = fork();
+	if (s->keeper < 0)
 		err(EXIT_FAILURE, "fork");
-	if (s->pid == 0)
-		soaker_main(s, cpus, parent);
+	if (s->keeper == 0)
+		keeper_main(s, cpus, parent);
 	wait_until_running(s, cpus);
+	sleep_ns(SOAK_SETTLE_NS);
 	return s;
 }
 
 void soaker_stop(struct soaker *s)
 {
 	check_alive(s);
-	kill(s->pid, SIGKILL);
-	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+	kill(s->keeper, SIGTERM);
+	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
 		;
 	close(s->lock);
 	munmap(s->shared, s->map_size);
 	free(s);
 }
 
-void soaker_counts(const struct soaker *s, uint64_t *ns, uint64_t *loops)
+/* What one soaker has counted up to `ns`. */
+struct soak_count {
+	uint64_t turns, spin_ns, off_ns, switches;
+};
+
+/* A gap that is open now is counted up to now, and as switched out. */
+static void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
 {
+	const struct soak_cpu *cpu = &s->shared->cpu[i];
+	uint64_t gap = atomic_load_explicit(&cpu->gap_ns, memory_order_acquire);
+	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire), open;
+
+	c->off_ns = atomic_load_explicit(&cpu->off_ns, memory_order_relaxed);
+	c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
+	c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
+	open = ns > last + SOAK_GAP_NS ? ns - last : 0;
+	c->off_ns += open;
+	c->spin_ns = ns - gap - open - atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
+}
+
+/* One CPU's counts in CPU-seconds of the idle machine. */
+static void count_to_sample(const struct soak_count *c, const struct baseline *b, struct soak_sample *p)
+{
+	p->spin += (double)c->spin_ns / 1e9 / b->spin;
+	p->work += (double)c->turns / (b->spin * b->speed);
+	p->off += (double)c->off_ns / 1e9;
+	p->switches += (double)c->switches;
+}
+
+void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *sum,
+		   struct soak_sample *each)
+{
+	struct soak_count count;
 	int i;
 
 	check_alive(s);
-	*ns = now_ns();
-	for (i = 0; i < s->n; i++)
-		loops[i] = atomic_load_explicit(&s->shared->cpu[i].loops, memory_order_relaxed);
-}
-
-void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *p)
-{
-	int i;
-
-	check_alive(s);
-	p->ns = now_ns();
-	p->idle = 0;
-	for (i = 0; i < s->n; i++)
-		p->idle += (double)atomic_load_explicit(&s->shared->cpu[i].loops, memory_order_relaxed) /
-			   c->rate[i];
-}
-
-double soak_load(const struct soak_sample *from, const struct soak_sample *to, int n_cpus)
-{
-	double seconds = (double)(to->ns - from->ns) / 1e9;
-
-	return seconds > 0 ? 1 - (to->idle - from->idle) / (seconds * n_cpus) : NAN;
-}
-
-#define CAL_SECONDS   1    /* of one round */
-#define CAL_ROUNDS    10   /* at most */
-#define CAL_AGREE     3    /* rounds in a row that must agree */
-#define CAL_TOLERANCE 0.01 /* within this share of their mean */
-
-/* One round: the loops per second of each CPU; returns their sum. */
-static double calibrate_round(const struct soaker *s, uint64_t *from, uint64_t *to, double *rate)
-{
-	const struct timespec round = {.tv_sec = CAL_SECONDS};
-	uint64_t start, end;
-	double total = 0;
-	int i;
-
-	soaker_counts(s, &start, from);
-	nanosleep(&round, NULL);
-	soaker_counts(s, &end, to);
+	memset(sum, 0, sizeof(*sum));
+	sum->ns = raw_ns();
 	for (i = 0; i < s->n; i++) {
-		rate[i] = (double)(to[i] - from[i]) * 1e9 / (double)(end - start);
-		total += rate[i];
+		soak_count(s, i, sum->ns, &count);
+		count_to_sample(&count, &c->cpu[i], sum);
+		if (each == NULL)
+			continue;
+		memset(&each[i], 0, sizeof(each[i]));
+		each[i].ns = sum->ns;
+		count_to_sample(&count, &c->cpu[i], &each[i]);
 	}
-	return total;
 }
 
-/* By how much the last CAL_AGREE totals differ, as a share of the largest. */
-static double spread(const double *total, int n)
+/* The baseline of one CPU, or for i < 0 the mean of all: CPUs of one host err together. */
+static struct baseline baseline_of(const struct calibration *c, int i)
 {
-	double min = total[n - 1], max = total[n - 1];
+	struct baseline mean = {.off = 0};
+	int k;
+
+	if (i >= 0)
+		return c->cpu[i];
+	for (k = 0; k < c->cpus.n; k++) {
+		mean.off += c->cpu[k].off / c->cpus.n;
+		mean.off_sd += c->cpu[k].off_sd / c->cpus.n;
+		mean.spin_sd += c->cpu[k].spin_sd / c->cpus.n;
+	}
+	return mean;
+}
+
+#define LOAD_FLOOR     0.002 /* no interval is narrower: what the reading itself takes */
+#define SWITCH_SECONDS 5e-6  /* around a task: its timer, the switch to it and that back */
+
+/*
+ * Uncertain is what the idle machine itself is unsteady by: how much of its time the soaker spins,
+ * for the time left to it, and other tasks, whose bursts even out over time; and the switches
+ * between soakers and other tasks, which are time taken, but which on a machine without soakers
+ * would be switches to and from idleness, and which no task's own clock sees.
+ */
+static double uncertainty(const struct baseline *b, double left, double switching, double seconds)
+{
+	double spin = 2 * b->spin_sd * fmin(1, left);
+	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / seconds));
+
+	return fmax(LOAD_FLOOR, sqrt(spin * spin + off * off + switching * switching));
+}
+
+void soak_load(const struct calibration *c, const struct soak_sample *from,
+	       const struct soak_sample *to, int i, struct load *l)
+{
+	const struct baseline b = baseline_of(c, i);
+	double seconds = (double)(to->ns - from->ns) / 1e9, total = seconds * (i < 0 ? c->cpus.n : 1);
+	double spin = to->spin - from->spin;
+
+	l->seconds = seconds;
+	if (seconds <= 0) {
+		l->load = l->uncertainty = l->slowed = l->off = NAN;
+		return;
+	}
+	l->load = 1 - b.off - spin / total;
+	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
+	l->off = (to->off - from->off) / total;
+	l->uncertainty = uncertainty(&b, spin / total,
+				     (to->switches - from->switches) * SWITCH_SECONDS / total, seconds);
+}
+
+/*
+ * Calibration.
+ */
+
+#define CAL_WINDOWS   4          /* of one round: a second */
+#define CAL_ROUNDS    10         /* at most */
+#define CAL_AGREE     4          /* rounds in a row that must agree */
+#define CAL_TOLERANCE 0.005      /* in the share of the time that they spun */
+#define CAL_BUSY      0.03       /* share that other tasks may have: an idle system has below 1 % */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * The mean of the middle half of n values, so that one burst does not become the baseline, and
+ * their standard deviation as the middle deviation tells it (x 1.4826 for a normal distribution).
+ */
+static void middle(double *v, int n, double *mean, double *sd)
+{
+	int skip = n / 4, i;
+
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	for (*mean = 0, i = skip; i < n - skip; i++)
+		*mean += v[i] / (n - 2 * skip);
+	for (i = 0; i < n; i++)
+		v[i] = fabs(v[i] - *mean);
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	*sd = 1.4826 * (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+/* The mean and standard deviation of n values: of those whose bursts count. */
+static void mean_of(double *v, int n, double *mean, double *sd)
+{
+	int i;
+
+	for (*mean = 0, i = 0; i < n; i++)
+		*mean += v[i] / n;
+	for (*sd = 0, i = 0; i < n; i++)
+		*sd += (v[i] - *mean) * (v[i] - *mean) / (n - 1);
+	*sd = sqrt(*sd);
+}
+
+/* The windows of a baseline: for CPU i and window w at [w * n_cpus + i]. */
+struct windows {
+	int cpus, n, max;
+	double *off, *spin, *speed;
+};
+
+static void windows_alloc(struct windows *w, int cpus, int max)
+{
+	memset(w, 0, sizeof(*w));
+	w->cpus = cpus;
+	w->max = max;
+	w->off = calloc((size_t)cpus * (size_t)max, sizeof(*w->off));
+	w->spin = calloc((size_t)cpus * (size_t)max, sizeof(*w->spin));
+	w->speed = calloc((size_t)cpus * (size_t)max, sizeof(*w->speed));
+	if (w->off == NULL || w->spin == NULL || w->speed == NULL)
+		err(EXIT_FAILURE, "calibration");
+}
+
+static void windows_free(struct windows *w)
+{
+	free(w->off);
+	free(w->spin);
+	free(w->speed);
+}
+
+/* What CPU i did in the window between two counts; returns its turns. */
+static double window_set(struct windows *w, int i, const struct soak_count *from,
+			 const struct soak_count *to, double ns)
+{
+	size_t at = (size_t)w->n * (size_t)w->cpus + (size_t)i;
+	double spin = (double)(to->spin_ns - from->spin_ns), turns = (double)(to->turns - from->turns);
+	double off = to->off_ns > from->off_ns ? (double)(to->off_ns - from->off_ns) / ns : 0;
+
+	w->off[at] = fmin(1, off);
+	w->spin[at] = off < 1 ? fmin(1, spin / ns / (1 - off)) : 0;
+	w->speed[at] = spin > 0 ? turns * 1e9 / spin : 0;
+	return turns;
+}
+
+/* Takes one more window; returns the turns per second of all CPUs in it. */
+static double window_add(struct windows *w, const struct soaker *s, struct soak_count *from,
+			 uint64_t *from_ns)
+{
+	struct soak_count to;
+	double total = 0, length;
+	uint64_t ns;
+	int i;
+
+	sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
+	check_alive(s);
+	ns = raw_ns();
+	length = (double)(ns - *from_ns);
+	for (i = 0; i < w->cpus; i++) {
+		soak_count(s, i, ns, &to);
+		total += window_set(w, i, &from[i], &to, length);
+		from[i] = to;
+	}
+	w->n++;
+	*from_ns = ns;
+	return total * 1e9 / length;
+}
+
+/* The counts from which the first window starts. */
+static struct soak_count *windows_start(const struct soaker *s, uint64_t *ns)
+{
+	struct soak_count *c = calloc((size_t)s->n, sizeof(*c));
+	int i;
+
+	if (c == NULL)
+		err(EXIT_FAILURE, "calibration");
+	*ns = raw_ns();
+	for (i = 0; i < s->n; i++)
+		soak_count(s, i, *ns, &c[i]);
+	return c;
+}
+
+/* One value in CPU i's last n windows. */
+static double *column_of(const struct windows *w, const double *column, int i, int n, double *v)
+{
+	int k;
+
+	for (k = 0; k < n; k++)
+		v[k] = column[(w->n - n + k) * w->cpus + i];
+	return v;
+}
+
+/* Makes a baseline of the last n windows; returns the share of the machine that others had. */
+static double windows_middle(const struct windows *w, int n, struct calibration *c)
+{
+	double *v = calloc((size_t)n, sizeof(*v)), off = 0;
+	struct baseline *b;
+	int i;
+
+	if (v == NULL)
+		err(EXIT_FAILURE, "calibration");
+	c->total = 0;
+	for (i = 0; i < w->cpus; i++) {
+		b = &c->cpu[i];
+		mean_of(column_of(w, w->off, i, n, v), n, &b->off, &b->off_sd);
+		middle(column_of(w, w->spin, i, n, v), n, &b->spin, &b->spin_sd);
+		middle(column_of(w, w->speed, i, n, v), n, &b->speed, &b->speed_sd);
+		c->total += (1 - b->off) * b->spin * b->speed;
+		off += b->off / w->cpus;
+	}
+	free(v);
+	return off;
+}
+
+static void calibration_alloc(struct calibration *c)
+{
+	c->cpu = calloc((size_t)c->cpus.n, sizeof(*c->cpu));
+	if (c->cpu == NULL)
+		err(EXIT_FAILURE, "calibration");
+}
+
+/* A CPU that was held whole has no baseline. */
+static void check_baseline(const struct calibration *c)
+{
+	int i;
+
+	for (i = 0; i < c->cpus.n; i++)
+		if (c->cpu[i].spin <= 0 || c->cpu[i].speed <= 0)
+			errx(EXIT_FAILURE, "CPU %d left its soaker no time: the system must be idle",
+			     c->cpus.id[i]);
+}
+
+double soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
+		       struct calibration *c)
+{
+	int n = (int)fmax(2, ceil(seconds / BASELINE_WINDOW)), i;
+	struct soak_count *from;
+	struct windows w;
+	uint64_t ns;
+	double off;
+
+	c->cpus = *cpus;
+	calibration_alloc(c);
+	windows_alloc(&w, s->n, n);
+	from = windows_start(s, &ns);
+	for (i = 0; i < n; i++)
+		window_add(&w, s, from, &ns);
+	off = windows_middle(&w, n, c);
+	check_baseline(c);
+	windows_free(&w);
+	free(from);
+	return off;
+}
+
+/* The middle of two values; their difference widens the deviation. */
+static double merge(double *a, double b, double *sd, double b_sd)
+{
+	double difference = b - *a;
+
+	*sd = fmax(fmax(*sd, b_sd), fabs(difference) / 2);
+	*a += difference / 2;
+	return difference;
+}
+
+double baseline_merge(struct calibration *c, const struct calibration *other)
+{
+	const struct baseline *o;
+	struct baseline *b;
+	double drift = 0;
+	int i;
+
+	for (i = 0; i < c->cpus.n; i++) {
+		b = &c->cpu[i];
+		o = &other->cpu[i];
+		drift += merge(&b->off, o->off, &b->off_sd, o->off_sd);
+		drift -= merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);
+		merge(&b->speed, o->speed, &b->speed_sd, o->speed_sd);
+	}
+	return drift / c->cpus.n;
+}
+
+/* By how much the spinning shares of the last rounds differ. */
+static double spread(const double *share, int n)
+{
+	double min = share[n - 1], max = share[n - 1];
 	int i;
 
 	for (i = n - CAL_AGREE; i < n; i++) {
-		min = fmin(min, total[i]);
-		max = fmax(max, total[i]);
+		min = fmin(min, share[i]);
+		max = fmax(max, share[i]);
 	}
-	return max > 0 ? (max - min) / max : 1;
+	return max - min;
 }
 
-/* Runs rounds until they agree; c->rate becomes the mean of the last ones. */
-static void calibrate_rounds(const struct soaker *s, struct calibration *c)
+/* One round of windows: prints its turns per second; returns the share that was spun. */
+static double calibrate_round(struct windows *w, const struct soaker *s, struct soak_count *from,
+			      uint64_t *ns)
 {
-	size_t n = (size_t)s->n;
-	uint64_t *from = calloc(n, sizeof(*from)), *to = calloc(n, sizeof(*to));
-	double *rate = calloc(n * CAL_ROUNDS, sizeof(*rate)), total[CAL_ROUNDS];
-	int round = 0, i, j;
+	double total = 0, share = 0;
+	int i, k;
 
-	if (from == NULL || to == NULL || rate == NULL)
-		err(EXIT_FAILURE, "calibration");
-	do {
-		total[round] = calibrate_round(s, from, to, rate + n * (size_t)round);
-		report("calibrating: %.0f loops/sec\n", total[round]);
-		round++;
-	} while (round < CAL_AGREE || (round < CAL_ROUNDS && spread(total, round) > CAL_TOLERANCE));
-	if (spread(total, round) > CAL_TOLERANCE)
-		warnx("the last rounds differ by %.1f%%: loads will be off by as much",
-		      100 * spread(total, round));
-	c->total = 0;
-	for (i = 0; i < s->n; i++) {
-		for (j = round - CAL_AGREE; j < round; j++)
-			c->rate[i] += rate[n * (size_t)j + (size_t)i] / CAL_AGREE;
-		if (c->rate[i] <= 0)
-			errx(EXIT_FAILURE, "CPU %d left its soaker no time: calibrate an idle system",
-			     c->cpus.id[i]);
-		c->total += c->rate[i];
+	for (i = 0; i < CAL_WINDOWS; i++) {
+		total += window_add(w, s, from, ns) / CAL_WINDOWS;
+		for (k = 0; k < w->cpus; k++)
+			share += (1 - w->off[(w->n - 1) * w->cpus + k]) *
+				 w->spin[(w->n - 1) * w->cpus + k] / w->cpus / CAL_WINDOWS;
 	}
+	report("calibrating: %.0f loops/sec\n", total);
+	return share;
+}
+
+/* Runs rounds until they agree and makes the baseline of the last; returns others' share. */
+static double calibrate_rounds(const struct soaker *s, struct calibration *c)
+{
+	double share[CAL_ROUNDS] = {0}, off;
+	int round = 0;
+	struct windows w;
+	uint64_t ns;
+	struct soak_count *from = windows_start(s, &ns);
+
+	windows_alloc(&w, s->n, CAL_ROUNDS * CAL_WINDOWS);
+	do {
+		share[round++] = calibrate_round(&w, s, from, &ns);
+	} while (round < CAL_AGREE || (round < CAL_ROUNDS && spread(share, round) > CAL_TOLERANCE));
+	if (spread(share, round) > CAL_TOLERANCE)
+		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
+		      100 * spread(share, round));
+	off = windows_middle(&w, CAL_AGREE * CAL_WINDOWS, c);
+	windows_free(&w);
 	free(from);
-	free(to);
-	free(rate);
+	return off;
+}
+
+/* Host name, kernel and CPU model: what a calibration must not be carried between. */
+static void describe_machine(char *buf, size_t size)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256], *model = NULL;
+	struct utsname u;
+
+	uname(&u);
+	while (f != NULL && model == NULL && fgets(line, sizeof(line), f) != NULL)
+		if (strncmp(line, "model name", 10) == 0 && (model = strchr(line, ':')) != NULL)
+			model[strcspn(model, "\n")] = '\0';
+	snprintf(buf, size, "%s %s %s", u.nodename, u.release, model != NULL ? model + 2 : u.machine);
+	if (f != NULL)
+		fclose(f);
 }
 
 static void calibration_print(FILE *f, const struct calibration *c)
 {
+	const struct baseline *b;
 	char cpus[4096];
 	int i;
 
 	cpus_format(&c->cpus, cpus, sizeof(cpus));
-	fprintf(f, "%.0f\nsoaker %d\ncpus %s\n", c->total, SOAK_FORMAT, cpus);
-	for (i = 0; i < c->cpus.n; i++)
-		fprintf(f, "rate %d %.1f\n", c->cpus.id[i], c->rate[i]);
+	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine, cpus);
+	for (i = 0; i < c->cpus.n; i++) {
+		b = &c->cpu[i];
+		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->off, b->off_sd,
+			b->spin, b->spin_sd, b->speed, b->speed_sd);
+	}
 }
 
-/* Writes beside `path` and renames: a reader sees the old file or the new one, never a part. */
+/* Writes to a new file and gives it its name: a reader sees the old file or all of the new. */
+static int calibration_write(const struct calibration *c, const char *tmp, int fd, const char *path)
+{
+	mode_t mask = umask(0);
+	FILE *f = fdopen(fd, "w");
+	int r = 0;
+
+	umask(mask);
+	if (f == NULL)
+		return -1;
+	calibration_print(f, c);
+	if (fchmod(fd, 0666 & ~mask) != 0 || fflush(f) != 0 || fsync(fd) != 0)
+		r = errno;
+	if (fclose(f) != 0 && r == 0)
+		r = errno;
+	if (r == 0 && rename(tmp, path) != 0)
+		r = errno;
+	errno = r;
+	return r == 0 ? 0 : -1;
+}
+
 static void calibration_save_or_die(const struct calibration *c, const char *path)
 {
 	sigset_t all, old;
+	struct stat st;
 	char *tmp;
-	FILE *f = NULL;
-	bool ok;
 	int fd, e;
-	mode_t mask = umask(0);
 
-	umask(mask);
+	/* A symbolic link is replaced and not followed; a device or directory is neither. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		errx(EXIT_FAILURE, "cannot write %s: not a regular file", path);
 	if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
 		err(EXIT_FAILURE, "%s", path);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the temporary file behind */
 	fd = mkostemp(tmp, O_CLOEXEC);
-	if (fd < 0 || (f = fdopen(fd, "w")) == NULL)
+	if (fd < 0)
 		err(EXIT_FAILURE, "cannot write %s", path);
-	calibration_print(f, c);
-	ok = fchmod(fd, 0666 & ~mask) == 0 && fflush(f) == 0 && fsync(fd) == 0;
-	e = errno;
-	if (fclose(f) != 0 && ok) {
-		ok = false;
+	if (calibration_write(c, tmp, fd, path) != 0) {
 		e = errno;
-	}
-	if (ok && rename(tmp, path) != 0) {
-		ok = false;
-		e = errno;
-	}
-	if (!ok) {
 		unlink(tmp);
 		errx(EXIT_FAILURE, "cannot write %s: %s", path, strerror(e));
 	}
@@ -1187,57 +1755,151 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	free(tmp);
 }
 
-void calibrate_or_die(int n_cpus, const char *path)
+/* The CPU time that a process has used, in clock ticks (proc_pid_stat(5)); its name into name[]. */
+static unsigned long long process_ticks(const char *pid, char name[64])
+{
+	unsigned long long user = 0, system = 0;
+	char path[300], line[1024], *end;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	if (read_line(path, line, sizeof(line)) != 0 || (end = strrchr(line, ')')) == NULL)
+		return 0;
+	*end = '\0';
+	snprintf(name, 64, "%s", strchr(line, '(') != NULL ? strchr(line, '(') + 1 : "");
+	sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system);
+	return user + system;
+}
+
+struct usage {
+	unsigned long pid;
+	unsigned long long ticks;
+};
+
+/* Stores what each process has used; returns how many there are. */
+static size_t usages(struct usage *u, size_t max)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	char name[64];
+	size_t n = 0;
+
+	while (d != NULL && n < max && (e = readdir(d)) != NULL) {
+		u[n].pid = strtoul(e->d_name, NULL, 10);
+		if (u[n].pid > 0) {
+			u[n].ticks = process_ticks(e->d_name, name);
+			n += strcmp(name, "zc-soaker") != 0;
+		}
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+#define USAGES_MAX 100000
+
+/* The process that uses most CPU over half a second, the soakers apart; "" if none does. */
+static void top_consumer(char *buf, size_t size)
+{
+	struct usage *from = calloc(2 * USAGES_MAX, sizeof(*from)), *to;
+	unsigned long long most = 0;
+	size_t n, m, i, k;
+	char pid[32], name[64];
+
+	buf[0] = '\0';
+	if (from == NULL)
+		return;
+	to = from + USAGES_MAX;
+	n = usages(from, USAGES_MAX);
+	sleep_ns(500000000);
+	m = usages(to, USAGES_MAX);
+	for (i = 0; i < m; i++) {
+		for (k = 0; k < n && from[k].pid != to[i].pid; k++)
+			;
+		if (k == n || to[i].ticks <= from[k].ticks + most)
+			continue;
+		most = to[i].ticks - from[k].ticks;
+		snprintf(pid, sizeof(pid), "%lu", to[i].pid);
+		process_ticks(pid, name);
+		snprintf(buf, size, ", most by %s (pid %s)", name, pid);
+	}
+	free(from);
+}
+
+void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	struct calibration *c = calloc(1, sizeof(*c));
 	struct soaker *s;
+	char culprit[128];
+	double off;
 
 	if (c == NULL)
 		err(EXIT_FAILURE, "calibration");
 	cpus_to_soak(n_cpus, &c->cpus);
-	c->rate = calloc((size_t)c->cpus.n, sizeof(*c->rate));
-	if (c->rate == NULL)
-		err(EXIT_FAILURE, "calibration");
+	calibration_alloc(c);
+	describe_machine(c->machine, sizeof(c->machine));
+	warn_of_limits();
 	s = soaker_start_or_die(&c->cpus);
-	calibrate_rounds(s, c);
+	off = calibrate_rounds(s, c);
+	if (off > CAL_BUSY) {
+		top_consumer(culprit, sizeof(culprit));
+		warnx("the machine is not idle: other programs took %.1f%% of it%s%s", 100 * off, culprit,
+		      force ? "" : ": stop them, or calibrate all the same with --force");
+	}
 	soaker_stop(s);
+	if (off > CAL_BUSY && !force)
+		exit(EXIT_FAILURE);
+	check_baseline(c);
 	calibration_save_or_die(c, path);
 	report("calibrated OK.  %.0f loops/sec\n", c->total);
-	free(c->rate);
+	free(c->cpu);
 	free(c);
 }
 
-/* A rate: a finite number above 0 and nothing behind it. */
-static bool parse_rate(const char *s, double *rate)
+/* The next word of *line as a finite number of at least 0. */
+static bool next_number(char **line, double *v)
 {
-	char *end;
+	char *word = strsep(line, " "), *end;
 
-	if (!isdigit((unsigned char)*s) || s[strspn(s, "0123456789.")] != '\0')
+	if (word == NULL || !isdigit((unsigned char)*word) || word[strspn(word, "0123456789.")] != '\0')
 		return false;
-	*rate = strtod(s, &end);
-	return *end == '\0' && isfinite(*rate) && *rate > 0;
+	*v = strtod(word, &end);
+	return *end == '\0' && isfinite(*v);
 }
 
-/* One line after the first; *n counts the rates.  Keys of later versions are passed over. */
+/* `cpu NUMBER off off_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
+static bool baseline_parse(char *line, struct calibration *c, int n)
+{
+	struct baseline *b;
+	double id;
+
+	if (c->cpu == NULL || n >= c->cpus.n)
+		return false;
+	b = &c->cpu[n];
+	return next_number(&line, &id) && id == c->cpus.id[n] && next_number(&line, &b->off) &&
+	       next_number(&line, &b->off_sd) && next_number(&line, &b->spin) &&
+	       next_number(&line, &b->spin_sd) && next_number(&line, &b->speed) &&
+	       next_number(&line, &b->speed_sd) && line == NULL && b->off < 1 && b->spin > 0 &&
+	       b->spin <= 1 && b->speed > 0;
+}
+
+/* One line after the first; *n counts the CPUs.  Keys of later versions are passed over. */
 static const char *calibration_line(char *line, struct calibration *c, int *format, int *n)
 {
-	char *key = strsep(&line, " "), *cpu;
+	char *key = strsep(&line, " ");
 
 	if (line == NULL)
 		return "is not a calibration";
 	if (strcmp(key, "soaker") == 0) {
 		*format = atoi(line);
+	} else if (strcmp(key, "machine") == 0) {
+		snprintf(c->machine, sizeof(c->machine), "%s", line);
 	} else if (strcmp(key, "cpus") == 0) {
-		if (c->rate != NULL || parse_cpus(line, &c->cpus) != NULL)
+		if (c->cpu != NULL || parse_cpus(line, &c->cpus) != NULL)
 			return "has a bad CPU list";
-		c->rate = calloc((size_t)c->cpus.n, sizeof(*c->rate));
-		if (c->rate == NULL)
-			return strerror(errno);
-	} else if (strcmp(key, "rate") == 0) {
-		cpu = strsep(&line, " ");
-		if (c->rate == NULL || *n >= c->cpus.n || line == NULL || atoi(cpu) != c->cpus.id[*n] ||
-		    !parse_rate(line, &c->rate[*n]))
-			return "has a bad rate";
+		calibration_alloc(c);
+	} else if (strcmp(key, "cpu") == 0) {
+		if (!baseline_parse(line, c, *n))
+			return "has a bad line for a CPU";
 		++*n;
 	}
 	return NULL;
@@ -1251,18 +1913,18 @@ static const char *calibration_lines(char *text, struct calibration *c)
 	char *line = strsep(&text, "\n");
 	const char *why = NULL;
 
-	if (!parse_rate(line, &c->total))
+	if (!next_number(&line, &c->total) || line != NULL)
 		return "does not begin with a number of loops per second";
 	while (why == NULL && (line = strsep(&text, "\n")) != NULL && (*line != '\0' || text != NULL))
 		why = calibration_line(line, c, &format, &n);
+	if (format != SOAK_FORMAT && (why == NULL || format != 0))
+		return "was not made by this version's soaker";
 	if (why != NULL)
 		return why;
-	if (format != SOAK_FORMAT)
-		return "was not made by this version's soaker";
-	if (c->rate == NULL || n != c->cpus.n)
-		return "lacks the rate of a CPU";
+	if (c->cpu == NULL || n != c->cpus.n)
+		return "lacks a CPU";
 	while (n-- > 0)
-		sum += c->rate[n];
+		sum += (1 - c->cpu[n].off) * c->cpu[n].spin * c->cpu[n].speed;
 	return fabs(sum - c->total) > 0.001 * sum ? "contradicts itself" : NULL;
 }
 
@@ -1282,13 +1944,13 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 	why = calibration_lines(copy, c);
 	free(copy);
 	if (why != NULL) {
-		free(c->rate);
-		c->rate = NULL;
+		free(c->cpu);
+		c->cpu = NULL;
 	}
 	return why;
 }
 
-#define CALIBRATION_MAX (1024 * 1024) /* bytes: ten times what CPUS_MAX CPUs need */
+#define CALIBRATION_MAX (1024 * 1024) /* bytes: more than CPUS_MAX CPUs need */
 
 /* Reads the file whole; like every error here, what cannot be read says what to run. */
 static char *calibration_read_or_die(const char *path, size_t *len)
@@ -1320,7 +1982,7 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
 {
 	struct cpus *want = malloc(sizeof(*want));
-	char has[4096], wants[4096], *text;
+	char has[4096], wants[4096], machine[sizeof(c->machine)], *text;
 	const char *why;
 	size_t len;
 
@@ -1336,8 +1998,91 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 	if (strcmp(has, wants) != 0)
 		errx(EXIT_FAILURE, "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
 		     has, wants);
+	describe_machine(machine, sizeof(machine));
+	if (strcmp(machine, c->machine) != 0)
+		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
+		      c->machine);
 	free(text);
 	free(want);
+}
+
+/*
+ * What makes a figure unsafe.
+ */
+
+/* Whether a quota is set in `dir` or a group above it: cpu.max of v2, cpu.cfs_quota_us of v1. */
+static bool has_quota(const struct cpu_cgroup *g, char *value, size_t size)
+{
+	char path[600], own[sizeof(g->own)], *slash;
+
+	strcpy(own, g->own);
+	for (;;) {
+		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
+			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
+		if (read_line(path, value, size) == 0 && value[0] != '-' && strncmp(value, "max", 3) != 0)
+			return true;
+		slash = strrchr(own, '/');
+		if (slash == NULL || own[0] == '\0')
+			return false;
+		*slash = '\0';
+	}
+}
+
+void warn_of_limits(void)
+{
+	struct cpu_cgroup group;
+	struct cpus *online = malloc(sizeof(*online));
+	char value[64];
+	cpu_set_t *set;
+	size_t size;
+
+	if (online == NULL)
+		err(EXIT_FAILURE, "CPUs");
+	if (cpu_cgroup_find(&group) && has_quota(&group, value, sizeof(value)))
+		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle", value);
+	set = cpu_set_new(&size);
+	cpus_online(online);
+	if (sched_getaffinity(0, size, set) == 0 && CPU_COUNT_S(size, set) < online->n)
+		warnx("this program may run on %d of the %d CPUs: the load is that of the machine",
+		      CPU_COUNT_S(size, set), online->n);
+	CPU_FREE(set);
+	free(online);
+}
+
+#define STEAL_MAX 0.01 /* share of the host's time that is worth a word */
+#define RT_LIMIT  0.95 /* of a CPU, which is what real-time throttling leaves */
+
+/* Real-time programs get sched_rt_runtime_us of each period while soakers wait (sched(7)). */
+static bool rt_throttles(void)
+{
+	char value[32];
+
+	return read_line("/proc/sys/kernel/sched_rt_runtime_us", value, sizeof(value)) == 0 &&
+	       value[0] != '-';
+}
+
+void warn_of_run(const struct cpus *soaked, const struct counters *from, const struct counters *to,
+		 const struct load *l)
+{
+	struct cpus *online = malloc(sizeof(*online));
+	struct rates r;
+	int i;
+
+	if (online == NULL)
+		err(EXIT_FAILURE, "CPUs");
+	counters_rates(from, to, &r);
+	if (r.cpu[CPU_STEAL] > STEAL_MAX)
+		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): the load "
+		      "includes it", 100 * r.cpu[CPU_STEAL]);
+	cpus_online(online);
+	for (i = 0; i < soaked->n && i < online->n && online->id[i] == soaked->id[i]; i++)
+		;
+	if (i < soaked->n)
+		warnx("CPU %d went offline during the measurement: the load is wrong", soaked->id[i]);
+	if (fabs(l->load - RT_LIMIT) < 0.004 && rt_throttles())
+		warnx("a real-time program may have wanted more: real-time throttling "
+		      "(kernel.sched_rt_runtime_us) leaves 5%% to others");
+	free(online);
 }
 
 /*
@@ -1371,12 +2116,17 @@ double percent(double share)
 	return p < 0 && p > -0.05 ? 0 : p;
 }
 
-const char *load_format(double load, double n_cpus, uint64_t bytes, double seconds, char buf[96])
+const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
+			double seconds, char buf[128])
 {
+	char plus_minus[32] = "";
+
+	buf[0] = '\0';
 	if (isnan(load))
-		buf[0] = '\0';
-	else
-		snprintf(buf, 96, ", load %.1f%% of %.0f CPUs, cost %.3f us/KiB", percent(load), n_cpus,
-			 cost_us_per_kib(load, n_cpus, bytes, seconds));
+		return buf;
+	if (!isnan(uncertainty))
+		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * uncertainty);
+	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs, cost %.3f us/KiB", percent(load), plus_minus,
+		 n_cpus, cost_us_per_kib(load, n_cpus, bytes, seconds));
 	return buf;
 }

@@ -62,7 +62,7 @@ uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 long arg_int(const char *opt, const char *s, long min, long max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
 void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
-const char *arg_port(const char *opt, const char *s);
+const char *arg_port(const char *opt, const char *s, long min);
 
 /*
  * CPU binding and scheduling.
@@ -106,6 +106,9 @@ struct sock_options {
 
 /* Applies them or dies; says so on stderr when the kernel gave a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
+
+/* Has a peer that vanished without a word noticed within two minutes. */
+void sock_keep_alive(int fd);
 
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
 const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
@@ -165,6 +168,7 @@ struct receipt {
 	uint64_t reads; /* system calls that received data */
 	double seconds; /* from the first byte to the last */
 	double load;    /* share of all the receiver's CPUs, 0 to 1 */
+	double uncertainty; /* half of its 95 % interval */
 	double cpus;    /* how many those are */
 };
 
@@ -208,24 +212,65 @@ void counters_read(struct counters *c, const char *interface);
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
 
 /*
- * The soaker: one process in a session of its own with a thread for each CPU, which spins at the
+ * The soaker: a process in a session of its own with a thread for each CPU, which spins at the
  * lowest weight that the kernel has, and counts.  What it cannot count, something else took: see
  * zc(7) for the method.  There is one set of soakers on a machine.
+ *
+ * A soaker reads the clock in each turn.  Two readings far apart (a gap) are time that was taken:
+ * by another task, an interrupt, a softirq, the hypervisor; so is what it waits longer for the
+ * cache lines that it dirties, where traffic takes memory bandwidth or cache.  The rest it spins.
+ * On the idle machine, too, other tasks have the CPU for a share off0 of the time, and of the time
+ * that the soaker has it, it spins the share spin0.  The first goes on beside any load, the second
+ * holds for what is left.  So, of the time T,
+ *
+ *	load = 1 - off0 - spin / spin0 / T
+ *
+ * How many turns the spinning gives is its speed.  It falls with the core's clock frequency and
+ * when the core's other thread is busy, be that this machine's traffic or, on a virtual machine,
+ * another guest; nothing in here can tell which, so it is a figure of its own:
+ *
+ *	slowed = 1 - speed / speed0
  */
 #define CALIBRATION_FILE "./counts_per_sec"
 
 struct soaker;
 
-struct calibration {
-	struct cpus cpus; /* that were soaked, ascending */
-	double *rate;     /* of each, loops per second on an idle machine */
-	double total;     /* their sum, the first line of the file */
+/*
+ * What one CPU's soaker does on the idle machine, and how steadily: the standard deviations are
+ * those of windows of BASELINE_WINDOW.
+ */
+#define BASELINE_WINDOW 0.25 /* seconds */
+
+struct baseline {
+	double off, off_sd;     /* share of the time that other tasks have the CPU, 0 to 1 */
+	double spin, spin_sd;   /* share of the rest that it spins, 0 to 1 */
+	double speed, speed_sd; /* turns per second of spinning */
 };
 
-/* The work that could be done up to now, in the soaker's idle CPU-seconds. */
+struct calibration {
+	struct cpus cpus;     /* that were soaked, ascending */
+	struct baseline *cpu; /* of each */
+	double total;         /* turns per second of all of them: the first line of the file */
+	char machine[256];    /* host name, kernel release and CPU model, as the file has them */
+};
+
+/*
+ * Sums up to now, over all CPUs or of one, in CPU-seconds of the idle machine: how long it could
+ * spin, how much work it did, and how long another task had its CPU.
+ */
 struct soak_sample {
 	uint64_t ns;
-	double idle;
+	double spin, work, off;
+	double switches; /* how often a task displaced a soaker */
+};
+
+/* Between two samples.  NAN where no time passed. */
+struct load {
+	double load;        /* share of the CPUs: 0 idle, 1 busy */
+	double uncertainty; /* half of its 95 % interval */
+	double slowed;      /* by how much the idle work that was left went slower */
+	double off;         /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double seconds;
 };
 
 /*
@@ -235,26 +280,50 @@ struct soak_sample {
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus);
 
-/* Kills the soakers and waits until they are gone. */
+/* Ends the soakers and waits until they are gone. */
 void soaker_stop(struct soaker *s);
 
-/* Stores the loops of each CPU since the start into loops[], and when. */
-void soaker_counts(const struct soaker *s, uint64_t *ns, uint64_t *loops);
+/*
+ * Reads the soakers against a calibration of the same CPUs: all of them into *sum, and into
+ * each[], unless it is NULL, every one.  May be called by any thread.
+ */
+void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *sum,
+		   struct soak_sample *each);
 
-/* Reads the soaker against a calibration of the same CPUs.  May be called by any thread. */
-void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *p);
+/* The load between two samples of the whole (i < 0) or of the i-th CPU. */
+void soak_load(const struct calibration *c, const struct soak_sample *from,
+	       const struct soak_sample *to, int i, struct load *l);
 
-/* The share of all soaked CPUs that something else took between two samples: 0 idle, 1 busy. */
-double soak_load(const struct soak_sample *from, const struct soak_sample *to, int n_cpus);
+/*
+ * Measures the baseline of the CPUs being soaked for that long and stores it into c, whose cpu[]
+ * it allocates.  Returns the share of the machine that other tasks had meanwhile.
+ */
+double soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
+		       struct calibration *c);
 
-/* Calibrates on the first n_cpus CPUs (0: all), printing as it goes, and writes the file. */
-void calibrate_or_die(int n_cpus, const char *path);
+/* Makes c the middle of two baselines; returns by how much they differ, in shares of load. */
+double baseline_merge(struct calibration *c, const struct calibration *other);
+
+/*
+ * Calibrates on the first n_cpus CPUs (0: all), printing as it goes, and writes the file.  A
+ * machine that is busy meanwhile is an error, or with `force` a warning.
+ */
+void calibrate_or_die(int n_cpus, const char *path, bool force);
 
 /* Reads the file and checks that it fits this machine and n_cpus (0: whatever it was made for). */
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus);
 
 /* The same for a file's text, with nothing checked but itself: NULL or what is wrong with it. */
 const char *calibration_parse(const char *text, size_t len, struct calibration *c);
+
+/*
+ * Says on stderr, a line each, what makes a load figure of this machine unsafe: a CPU quota, an
+ * affinity smaller than the machine, and (with what happened between two readings of the
+ * counters) steal and CPUs that came or went.
+ */
+void warn_of_limits(void);
+void warn_of_run(const struct cpus *soaked, const struct counters *from, const struct counters *to,
+		 const struct load *l);
 
 /*
  * Reports.
@@ -273,7 +342,11 @@ double percent(double share);
 /* Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand. */
 double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
 
-/* `, load 61.2% of 2 CPUs, cost 0.560 us/KiB`, or nothing when load is NAN.  buf has 96 bytes. */
-const char *load_format(double load, double n_cpus, uint64_t bytes, double seconds, char buf[96]);
+/*
+ * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or nothing when load is NAN; without the
+ * uncertainty where that is NAN.
+ */
+const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
+			double seconds, char buf[128]);
 
 #endif

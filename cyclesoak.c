@@ -6,6 +6,7 @@
 #include <err.h>
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,93 +14,215 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define BRACKET_SECONDS 1 /* of the baselines before and after a command */
+
 static struct {
 	double period; /* seconds */
 	const char *file;
-	int n_cpus; /* 0: all */
+	int n_cpus;  /* 0: all */
+	long count;  /* lines to print; 0: until interrupted */
 	int debug;
-	bool calibrate, per_cpu, once;
+	bool calibrate, force, per_cpu, once, json, file_given;
 } opt = {
 	.period = 1,
 	.file = CALIBRATION_FILE,
 };
 
-/* The counts of one moment. */
-struct counts {
-	uint64_t ns;
-	uint64_t *loops;
+/* The readings of one moment. */
+struct reading {
+	struct soak_sample sum, *each;
+	struct counters counters;
+};
+
+/* The loads of the periods so far. */
+struct history {
+	long n;
+	double sum, squares, min, max;
+	double uncertainty; /* of one period, the largest */
 };
 
 struct monitor {
 	struct soaker *soak;
 	struct calibration cal;
-	struct counts from, to;
+	bool bracketed; /* the baseline is the command's own, not a file's */
+	double drift;   /* between its two halves, as a share of the load */
+	struct reading first, from, to;
+	struct history history;
 };
 
-/* The share of CPU i that something else took between the two readings. */
-static double cpu_load(const struct monitor *m, int i)
+static void reading_alloc(struct reading *r, int n)
 {
-	double seconds = (double)(m->to.ns - m->from.ns) / 1e9;
-	double loops = (double)(m->to.loops[i] - m->from.loops[i]);
-
-	return 1 - loops / (m->cal.rate[i] * seconds);
+	r->each = calloc((size_t)n, sizeof(*r->each));
+	if (r->each == NULL)
+		err(EXIT_FAILURE, "readings");
 }
 
-static double system_load(const struct monitor *m)
+/* The counters, which take long to read, last at the end of a load and first at its beginning. */
+static void monitor_read(const struct monitor *m, struct reading *r, bool end)
 {
-	double sum = 0;
-	int i;
-
-	for (i = 0; i < m->cal.cpus.n; i++)
-		sum += cpu_load(m, i);
-	return sum / m->cal.cpus.n;
+	if (!end)
+		counters_read(&r->counters, NULL);
+	soaker_sample(m->soak, &m->cal, &r->sum, r->each);
+	if (end)
+		counters_read(&r->counters, NULL);
 }
 
-static void monitor_start(struct monitor *m)
+/* Without a calibration a command's load is measured against the idle machine before and after. */
+static void monitor_start(struct monitor *m, bool command)
 {
-	size_t n;
+	struct cpus cpus;
 
-	calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
-	n = (size_t)m->cal.cpus.n;
-	m->from.loops = calloc(n, sizeof(uint64_t));
-	m->to.loops = calloc(n, sizeof(uint64_t));
-	if (m->from.loops == NULL || m->to.loops == NULL)
-		err(EXIT_FAILURE, "counters");
-	m->soak = soaker_start_or_die(&m->cal.cpus);
-	soaker_counts(m->soak, &m->from.ns, m->from.loops);
+	memset(m, 0, sizeof(*m));
+	m->bracketed = command && !opt.file_given && access(opt.file, F_OK) != 0;
+	warn_of_limits();
+	if (m->bracketed) {
+		cpus_to_soak(opt.n_cpus, &cpus);
+		m->soak = soaker_start_or_die(&cpus);
+		soaker_baseline(m->soak, &cpus, BRACKET_SECONDS, &m->cal);
+	} else {
+		calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
+		m->soak = soaker_start_or_die(&m->cal.cpus);
+	}
+	reading_alloc(&m->first, m->cal.cpus.n);
+	reading_alloc(&m->from, m->cal.cpus.n);
+	reading_alloc(&m->to, m->cal.cpus.n);
+	monitor_read(m, &m->from, false);
+	m->first.sum = m->from.sum;
+	m->first.counters = m->from.counters;
 }
 
-/* Ends the period; the next begins where this one ended. */
-static void monitor_read(struct monitor *m)
+static void monitor_stop(struct monitor *m)
 {
-	soaker_counts(m->soak, &m->to.ns, m->to.loops);
+	struct load l;
+
+	soaker_stop(m->soak);
+	soak_load(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
+	warn_of_run(&m->cal.cpus, &m->first.counters, &m->from.counters, &l);
+	free(m->first.each);
+	free(m->from.each);
+	free(m->to.each);
+	free(m->cal.cpu);
 }
 
+/* The next period begins where this one ended. */
 static void monitor_next(struct monitor *m)
 {
-	struct counts swap = m->from;
+	struct reading swap = m->from;
 
 	m->from = m->to;
 	m->to = swap;
 }
 
-static void report_per_cpu(const struct monitor *m)
+/*
+ * Reports: a line per period and a closing one, as text or JSON.
+ */
+
+static void history_add(struct history *h, const struct load *l)
+{
+	h->min = h->n == 0 ? l->load : fmin(h->min, l->load);
+	h->max = h->n == 0 ? l->load : fmax(h->max, l->load);
+	h->uncertainty = fmax(h->uncertainty, l->uncertainty);
+	h->sum += l->load;
+	h->squares += l->load * l->load;
+	h->n++;
+}
+
+static const char *const column[CPU_COLUMNS] = {
+	[CPU_USER] = "user", [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
+	[CPU_IDLE] = "idle", [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
+	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
+};
+
+static void report_cpus(const struct monitor *m)
+{
+	struct load l;
+	int i;
+
+	for (i = 0; i < m->cal.cpus.n; i++) {
+		soak_load(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
+		report(opt.json ? "%s{\"cpu\":%d,\"cpu_utilization_percent\":%.2f}" : "%scpu%d %.1f%%",
+		       opt.json ? (i > 0 ? "," : "") : " ", m->cal.cpus.id[i], percent(l.load));
+	}
+}
+
+/* The kernel's own accounting of the same time. */
+static void report_accounting(const struct rates *r)
 {
 	int i;
 
-	for (i = 0; i < m->cal.cpus.n; i++)
-		report(" cpu%d %.1f%%", m->cal.cpus.id[i], percent(cpu_load(m, i)));
+	for (i = 0; i < CPU_COLUMNS; i++)
+		report(opt.json ? "%s\"%s_percent\":%.2f" : "%s%s %.1f%%",
+		       opt.json ? (i > 0 ? "," : "") : (i > 0 ? ", " : "; kernel: "), column[i],
+		       percent(r->cpu[i]));
 }
 
-static void report_load(const struct monitor *m)
+static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	report("System load: %.1f%%", percent(system_load(m)));
+	report("System load: %.1f%% +-%.1f%%, slowed %.1f%%", percent(l->load), 100 * l->uncertainty,
+	       percent(l->slowed));
 	if (opt.per_cpu)
-		report_per_cpu(m);
+		report_cpus(m);
+	if (m->bracketed)
+		report("; own baselines, drift %.1f%%", percent(m->drift));
 	if (opt.debug > 0)
-		report(" (%.0f loops/sec calibrated, %.3f s)", m->cal.total,
-		       (double)(m->to.ns - m->from.ns) / 1e9);
+		report_accounting(r);
 	report("\n");
+}
+
+static void report_json(const struct monitor *m, const struct load *l, const struct rates *r)
+{
+	report("{\"seconds\":%.6f,\"cpus\":%d,\"cpu_utilization_percent\":%.3f,"
+	       "\"uncertainty_percent\":%.3f,\"slowed_percent\":%.3f,"
+	       "\"tasks_percent\":%.3f,\"interrupts_per_second\":%.0f,",
+	       l->seconds, m->cal.cpus.n, percent(l->load), 100 * l->uncertainty, percent(l->slowed),
+	       percent(l->off), r->interrupts);
+	report("\"baseline\":\"%s\",", m->bracketed ? "bracket" : "file");
+	if (m->bracketed)
+		report("\"drift_percent\":%.3f,", percent(m->drift));
+	report("\"per_cpu\":[");
+	report_cpus(m);
+	report("],\"accounting\":{");
+	report_accounting(r);
+	report("}}\n");
+}
+
+/* The load from m->from to m->to. */
+static void report_load(struct monitor *m)
+{
+	struct rates r;
+	struct load l;
+
+	soak_load(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
+	counters_rates(&m->from.counters, &m->to.counters, &r);
+	history_add(&m->history, &l);
+	if (opt.json)
+		report_json(m, &l, &r);
+	else if (opt.once)
+		report("%.1f\n", percent(l.load));
+	else
+		report_text(m, &l, &r);
+}
+
+/*
+ * The closing line: the mean of the periods with its 95 % interval, which has the baseline's
+ * uncertainty, common to all periods, and the periods' own variation.
+ */
+static void report_closing(const struct history *h)
+{
+	double mean = h->sum / (double)h->n, sd = 0, half;
+
+	if (h->n == 0)
+		return;
+	if (h->n > 1)
+		sd = sqrt(fmax(0, (h->squares - h->sum * mean) / (double)(h->n - 1)));
+	half = sqrt(h->uncertainty * h->uncertainty + 4 * sd * sd / (double)h->n);
+	if (opt.json)
+		report("{\"periods\":%ld,\"mean_percent\":%.3f,\"uncertainty_percent\":%.3f,"
+		       "\"min_percent\":%.3f,\"max_percent\":%.3f}\n",
+		       h->n, percent(mean), 100 * half, percent(h->min), percent(h->max));
+	else
+		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
+		       percent(mean), 100 * half, percent(h->min), percent(h->max));
 }
 
 /* The signals that end it, and a child's end: blocked, and taken where the program waits. */
@@ -127,25 +250,27 @@ static int wait_signal(const sigset_t *set, uint64_t end)
 	return sig > 0 ? sig : 0;
 }
 
-/* A line each period until interrupted.  SIGCHLD is the soaker's end, which its reading reports. */
+/* A line each period.  SIGCHLD is the soaker's end, which its reading reports. */
 static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
-	uint64_t period = (uint64_t)(opt.period * 1e9), end = m->from.ns;
-	int sig;
+	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
+	long i;
+	int sig = 0;
 
-	do {
+	for (i = 0; sig == 0 && (opt.count == 0 || i < opt.count); i++) {
 		end += period;
-		while ((sig = wait_signal(set, end)) == 0 && now_ns() < end) /* EINTR: stopped, continued */
+		while ((sig = wait_signal(set, end)) == 0 && now_ns() < end) /* stopped, continued */
 			;
-		monitor_read(m);
+		monitor_read(m, &m->to, true);
 		if (sig != 0)
-			return;
-		if (opt.once)
-			report("%.1f\n", percent(system_load(m)));
-		else
-			report_load(m);
+			break;
+		report_load(m);
 		monitor_next(m);
-	} while (!opt.once);
+		if (now_ns() > end + period) /* stopped and continued: missed periods are not made up */
+			end = now_ns();
+	}
+	if (!opt.once)
+		report_closing(&m->history);
 }
 
 static pid_t spawn_or_die(char **argv, const sigset_t *mask)
@@ -165,29 +290,67 @@ static pid_t spawn_or_die(char **argv, const sigset_t *mask)
  * Waits for the command.  A signal meant for cyclesoak goes to it; the terminal's (SI_KERNEL) has
  * reached it already.  Returns the wait status.
  */
-static int wait_command(const struct monitor *m, const sigset_t *set, pid_t pid)
+static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 {
-	uint64_t ignored;
 	siginfo_t info;
 	int status;
 
 	while (waitpid(pid, &status, WNOHANG) != pid) {
-		soaker_counts(m->soak, &ignored, m->to.loops); /* dies if the soaker has */
+		soaker_sample(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD && info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);
 	}
 	return status;
 }
 
+/* Puts a reading that was taken against one baseline against another. */
+static void rebase(struct reading *r, const struct calibration *from, const struct calibration *to)
+{
+	double spin, speed;
+	int i;
+
+	r->sum.spin = r->sum.work = 0;
+	for (i = 0; i < to->cpus.n; i++) {
+		spin = from->cpu[i].spin / to->cpu[i].spin;
+		speed = from->cpu[i].speed / to->cpu[i].speed;
+		r->each[i].spin *= spin;
+		r->each[i].work *= spin * speed;
+		r->sum.spin += r->each[i].spin;
+		r->sum.work += r->each[i].work;
+	}
+}
+
+/*
+ * The readings were taken against the baseline before the command; what is reported is against
+ * the middle of that and the one after it.
+ */
+static void close_bracket(struct monitor *m)
+{
+	size_t size = (size_t)m->cal.cpus.n * sizeof(struct baseline);
+	struct calibration before = m->cal, after;
+
+	soaker_baseline(m->soak, &m->cal.cpus, BRACKET_SECONDS, &after);
+	before.cpu = malloc(size);
+	if (before.cpu == NULL)
+		err(EXIT_FAILURE, "baseline");
+	memcpy(before.cpu, m->cal.cpu, size);
+	m->drift = baseline_merge(&m->cal, &after);
+	rebase(&m->from, &before, &m->cal);
+	rebase(&m->to, &before, &m->cal);
+	m->first.sum = m->from.sum;
+	free(before.cpu);
+	free(after.cpu);
+}
+
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
 	int status = wait_command(m, set, spawn_or_die(argv, old));
 
-	monitor_read(m);
-	if (opt.once)
-		report("%.1f\n", percent(system_load(m)));
-	else
-		report_load(m);
+	monitor_read(m, &m->to, true);
+	if (m->bracketed)
+		close_bracket(m);
+	report_load(m);
+	monitor_next(m);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -198,12 +361,14 @@ static int run(char **argv)
 	int status = EXIT_SUCCESS;
 
 	block_signals(&set, &old);
-	monitor_start(&m);
+	monitor_start(&m, *argv != NULL);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
 	else
 		monitor_periods(&m, &set);
-	soaker_stop(m.soak);
+	if (m.history.n == 0 && opt.once) /* interrupted before there was a figure */
+		status = EXIT_FAILURE;
+	monitor_stop(&m);
 	return status;
 }
 
@@ -211,9 +376,14 @@ static int run(char **argv)
  * Options.
  */
 
+enum { OPT_FORCE = 256, OPT_JSON };
+
 static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
+	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
+	{"count", required_argument, NULL, 'n'},
+	{"json", no_argument, NULL, OPT_JSON},
 	{"period", required_argument, NULL, 'p'},
 	{"per-cpu", no_argument, NULL, 'B'},
 	{"once", no_argument, NULL, '1'},
@@ -226,17 +396,21 @@ static const struct option longopts[] = {
 
 static const char help[] =
 	"Usage: cyclesoak -C [-N nr_cpus] [-f file]\n"
-	"       cyclesoak [-B1d] [-N nr_cpus] [-p period] [-f file] [command [arg...]]\n"
+	"       cyclesoak [-B1d] [-N nr_cpus] [-p period] [-n count] [-f file] [command [arg...]]\n"
 	"Says how busy the CPUs are, interrupts included, by how much idle work they can still do:\n"
-	"every period, or with a command over the time that it takes.\n"
+	"every period, or with a command over the time that it takes.  A command needs no -C: without\n"
+	"a calibration file the idle machine is measured just before and after it.\n"
 	"\n"
 	"  -C, --calibrate        measure the idle system and write the file; do this first\n"
+	"      --force            with -C: also when the machine is busy\n"
 	"  -N, --cpus n           how many CPUs (default: all that are online)\n"
 	"  -p, --period secs      length of a period (default 1)\n"
+	"  -n, --count n          that many periods (default: until interrupted)\n"
 	"  -B, --per-cpu          a figure for each CPU too\n"
 	"  -1, --once             one bare figure, then exit\n"
 	"  -f, --file file        the calibration (default ./counts_per_sec)\n"
-	"  -d, --debug            say more\n"
+	"      --json             a JSON object per line\n"
+	"  -d, --debug            the kernel's own accounting of the same time, too\n"
 	"  -h, --help             this text\n"
 	"  -V, --version          the version\n"
 	"\n"
@@ -254,6 +428,15 @@ static void parse_option(int c)
 	case 'p':
 		opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6);
 		break;
+	case 'n':
+		opt.count = arg_int("-n, --count", optarg, 1, 1000000000);
+		break;
+	case OPT_FORCE:
+		opt.force = true;
+		break;
+	case OPT_JSON:
+		opt.json = true;
+		break;
 	case 'B':
 		opt.per_cpu = true;
 		break;
@@ -262,6 +445,7 @@ static void parse_option(int c)
 		break;
 	case 'f':
 		opt.file = optarg;
+		opt.file_given = true;
 		break;
 	case 'd':
 		opt.debug++;
@@ -283,13 +467,17 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
-	while ((c = getopt_long(argc, argv, "+CN:p:B1f:dhV", longopts, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "+CN:p:n:B1f:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
+	if (opt.once && opt.count > 1)
+		usage_error("-1, --once and -n, --count exclude each other");
+	if (opt.once)
+		opt.count = 1;
 	if (!opt.calibrate)
 		return run(argv + optind);
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no command: '%s'", argv[optind]);
-	calibrate_or_die(opt.n_cpus, opt.file);
+	calibrate_or_die(opt.n_cpus, opt.file, opt.force);
 	return EXIT_SUCCESS;
 }

@@ -53,6 +53,7 @@ struct fileset {
 
 struct stream {
 	int sock;
+	char peer[ADDR_STRLEN];
 	const struct method *method;
 	size_t chunk; /* the most asked of one call */
 	char *buf;    /* of the methods that copy */
@@ -71,7 +72,7 @@ static struct {
 	double seconds; /* 0: by loops */
 	int n_cpus;     /* 0: all */
 	int debug;
-	bool cork, load, calibrate, use_send, use_write;
+	bool cork, load, calibrate, force, use_send, use_write;
 } opt = {
 	.port = WIRE_PORT,
 	.family = AF_UNSPEC,
@@ -297,8 +298,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 
 	if (errno == EPIPE || errno == ECONNRESET)
 		why = "the server closed the connection";
-	errx(EXIT_FAILURE, "%s port %s: %s after %llu bytes", opt.server, opt.port, why,
-	     (unsigned long long)st->bytes);
+	errx(EXIT_FAILURE, "%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
 }
 
 /* Headers ride with the data that they announce: MSG_MORE holds them until it comes. */
@@ -413,10 +413,10 @@ struct result {
 	struct counters from, to;
 	struct soak_sample soak_from, soak_to;
 	uint64_t start_ns, end_ns;
-	char interface[IF_NAMESIZE], congestion[16], peer[ADDR_STRLEN];
+	char interface[IF_NAMESIZE], congestion[16];
 	struct receipt receipt;
 	bool has_receipt;
-	double load; /* NAN when not measured */
+	struct load load; /* its load is NAN when not measured */
 };
 
 static void transfer(struct stream *st, const struct fileset *set, const struct soaker *soak,
@@ -428,7 +428,7 @@ static void transfer(struct stream *st, const struct fileset *set, const struct 
 
 	counters_read(&r->from, r->interface);
 	if (soak != NULL)
-		soaker_sample(soak, cal, &r->soak_from);
+		soaker_sample(soak, cal, &r->soak_from, NULL);
 	r->start_ns = now_ns();
 	if (opt.cork)
 		cork(st->sock, 1);
@@ -440,7 +440,7 @@ static void transfer(struct stream *st, const struct fileset *set, const struct 
 	len = read_receipt(st, buf);
 	r->end_ns = now_ns();
 	if (soak != NULL)
-		soaker_sample(soak, cal, &r->soak_to);
+		soaker_sample(soak, cal, &r->soak_to, NULL);
 	counters_read(&r->to, r->interface);
 	if (len == 0)
 		return;
@@ -484,15 +484,15 @@ static void report_host(const struct result *r, double seconds)
 static void report_receiver(const struct result *r)
 {
 	const struct receipt *c = &r->receipt;
-	char load[96];
+	char load[128];
 
 	if (!r->has_receipt) {
-		report("  receiver    sent no receipt\n");
+		report("  receiver    gave no receipt\n");
 		return;
 	}
 	report("  receiver    %llu bytes in %.*f s: %.0f kbytes/sec%s\n", (unsigned long long)c->bytes,
 	       decimals(c->seconds), c->seconds, kbytes_per_sec(c->bytes, c->seconds),
-	       load_format(c->load, c->cpus, c->bytes, c->seconds, load));
+	       load_format(c->load, c->uncertainty, c->cpus, c->bytes, c->seconds, load));
 	report("  reads       %llu (%.0f/s)\n", (unsigned long long)c->reads,
 	       c->seconds > 0 ? (double)c->reads / c->seconds : 0);
 }
@@ -501,14 +501,17 @@ static void report_result(const struct stream *st, const struct fileset *set, co
 {
 	double seconds = (double)(r->end_ns - r->start_ns) / 1e9;
 	struct cpus cpus;
-	char load[96];
+	char load[128];
 
 	cpus_to_soak(opt.n_cpus, &cpus);
 	report("%.0f kbytes/sec (%.3f Gbit/s)%s\n", kbytes_per_sec(st->bytes, seconds),
 	       gbits_per_sec(st->bytes, seconds),
-	       load_format(r->load, cpus.n, st->bytes, seconds, load));
+	       load_format(r->load.load, r->load.uncertainty, cpus.n, st->bytes, seconds, load));
 	report("  sent        %llu bytes in %.*f s by %s to %s, %s\n", (unsigned long long)st->bytes,
-	       decimals(seconds), seconds, st->method->name, r->peer, r->congestion);
+	       decimals(seconds), seconds, st->method->name, st->peer, r->congestion);
+	if (!isnan(r->load.load))
+		report("  load        %.1f%% by tasks; the idle work left went %.1f%% slower\n",
+		       percent(r->load.off), percent(r->load.slowed));
 	report_files(st, set);
 	report("  writes      %llu (%.0f/s)\n", (unsigned long long)st->writes,
 	       seconds > 0 ? (double)st->writes / seconds : 0);
@@ -562,6 +565,8 @@ static void on_signal(int sig)
 {
 	if (stop == 0 || sig != SIGALRM) /* the time being up does not hide an interruption */
 		stop = sig;
+	if (sig != SIGALRM) /* a signal that came just before a call blocks must come again */
+		alarm(1);
 }
 
 static void catch_signals(void)
@@ -616,44 +621,48 @@ static void stream_open(struct stream *st, struct result *r)
 			err(EXIT_FAILURE, "-b, --buffer-size: %zu bytes", st->chunk);
 	}
 	st->sock = connect_or_die(&peer, &peer_len);
-	addr_format((struct sockaddr *)&peer, peer_len, r->peer);
+	addr_format((struct sockaddr *)&peer, peer_len, st->peer);
 	if (addr_interface((struct sockaddr *)&peer, r->interface) != 0)
 		r->interface[0] = '\0';
+	sock_keep_alive(st->sock);
 	sock_congestion(st->sock, r->congestion);
 }
 
 static int run(char **names, int n)
 {
-	struct calibration cal = {.rate = NULL};
+	struct calibration cal = {.cpu = NULL};
 	struct soaker *soak = NULL;
-	struct result r = {.load = NAN};
+	struct result r = {.load.load = NAN};
 	struct stream st = {.sock = -1};
 	struct fileset set;
 
-	if (opt.load)
+	if (opt.load) {
 		calibration_load_or_die(&cal, CALIBRATION_FILE, opt.n_cpus);
+		warn_of_limits();
+	}
 	fileset_open(&set, names, n);
 	if (opt.load)
 		soak = soaker_start_or_die(&cal.cpus);
 	cpu_bind_or_die(&opt.bind, 0);
 	stream_open(&st, &r);
 	if (opt.debug > 0)
-		warnx("connected to %s through %s", r.peer, r.interface);
+		warnx("connected to %s through %s", st.peer, r.interface);
 	catch_signals();
 	start_timer();
 	transfer(&st, &set, soak, &cal, &r);
 	stop_timer();
 	if (soak != NULL) {
-		r.load = soak_load(&r.soak_from, &r.soak_to, cal.cpus.n);
+		soak_load(&cal, &r.soak_from, &r.soak_to, -1, &r.load);
 		soaker_stop(soak);
+		warn_of_run(&cal.cpus, &r.from, &r.to, &r.load);
 		if (r.end_ns - r.start_ns < 500000000)
-			warnx("the load was measured over less than half a second: send more loops (-n)");
+			warnx("the load was measured over less than half a second: send more (-n, -t)");
 	}
 	report_result(&st, &set, &r);
 	fileset_close(&set);
 	close(st.sock);
 	free(st.buf);
-	free(cal.rate);
+	free(cal.cpu);
 	if (interrupted())
 		die_of_signal(stop);
 	if (r.has_receipt && r.receipt.bytes != st.bytes)
@@ -666,7 +675,7 @@ static int run(char **names, int n)
  * Options.
  */
 
-enum { OPT_CONGESTION = 256 };
+enum { OPT_CONGESTION = 256, OPT_FORCE };
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
@@ -684,6 +693,7 @@ static const struct option longopts[] = {
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
 	{"calibrate", no_argument, NULL, 'C'},
+	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
@@ -714,6 +724,7 @@ static const char help[] =
 	"  -B, --bind-cpu cpus    run on this CPU\n"
 	"  -c, --cpu-load         measure this host's CPU load during the transfer\n"
 	"  -C, --calibrate        calibrate for -c on the idle system, and exit\n"
+	"      --force            with -C: also when the machine is busy\n"
 	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
 	"  -d, --debug            say more on stderr; twice: each file\n"
 	"  -h, --help             this text\n"
@@ -735,7 +746,7 @@ static void parse_option(int c)
 		opt.server = optarg;
 		break;
 	case 'p':
-		opt.port = arg_port("-p, --port", optarg);
+		opt.port = arg_port("-p, --port", optarg, 1);
 		break;
 	case 'n':
 		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
@@ -781,6 +792,9 @@ static void parse_option(int c)
 		break;
 	case 'C':
 		opt.calibrate = true;
+		break;
+	case OPT_FORCE:
+		opt.force = true;
 		break;
 	case 'N':
 		opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX);
@@ -832,6 +846,6 @@ int main(int argc, char **argv)
 		return run(argv + optind, argc - optind);
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);
-	calibrate_or_die(opt.n_cpus, CALIBRATION_FILE);
+	calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, opt.force);
 	return EXIT_SUCCESS;
 }

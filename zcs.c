@@ -30,11 +30,6 @@
 #define DRAIN_SECONDS 10          /* for a client to close when all has been received */
 #define LEAVE_NS      2000000000u /* for the clients' summaries on an interrupt */
 
-/* Keepalive of clients that vanished without a word: a minute of silence, then six probes. */
-#define KEEP_IDLE     60
-#define KEEP_INTERVAL 10
-#define KEEP_COUNT    6
-
 /* One client: its own thread, its own buffer. */
 struct client {
 	struct client *next, **link;
@@ -69,7 +64,8 @@ static struct {
 	int left;            /* eventfd(2): a client has left */
 	struct client *clients;
 	int n, total;        /* now, and in this group */
-	uint64_t gone_bytes; /* of those of the group that have left */
+	uint64_t gone_bytes; /* of all that have left since the start */
+	uint64_t from_bytes; /* the same when this group began */
 	uint64_t start_ns, end_ns;
 	struct soak_sample soak_from, soak_to;
 	bool overlapped;
@@ -84,22 +80,29 @@ static _Atomic int stop; /* the signal that ends it; the threads see it too */
 static void soak_read(struct soak_sample *p)
 {
 	if (soak != NULL)
-		soaker_sample(soak, &calibration, p);
+		soaker_sample(soak, &calibration, p, NULL);
 }
 
-static double load_between(const struct soak_sample *from, const struct soak_sample *to)
+/* NAN where it was not measured. */
+static void load_between(const struct soak_sample *from, const struct soak_sample *to, struct load *l)
 {
-	return soak != NULL && from->ns != 0 ? soak_load(from, to, calibration.cpus.n) : NAN;
+	if (soak != NULL && from->ns != 0)
+		soak_load(&calibration, from, to, -1, l);
+	else
+		l->load = l->uncertainty = NAN;
 }
 
 /* `N kbytes/sec (G Gbit/s), load L, cost C`: how every report of zcs puts a transfer. */
-static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds, double load)
+static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds,
+			const struct soak_sample *from, const struct soak_sample *to)
 {
-	char part[96];
+	char part[128];
+	struct load l;
 
+	load_between(from, to, &l);
 	snprintf(buf, size, "%.0f kbytes/sec (%.3f Gbit/s)%s", kbytes_per_sec(bytes, seconds),
 		 gbits_per_sec(bytes, seconds),
-		 load_format(load, calibration.cpus.n, bytes, seconds, part));
+		 load_format(l.load, l.uncertainty, calibration.cpus.n, bytes, seconds, part));
 }
 
 /*
@@ -139,10 +142,14 @@ static void send_receipt(const struct client *c)
 		.files = c->wire.files,
 		.reads = c->reads,
 		.seconds = (double)(c->end_ns - c->start_ns) / 1e9,
-		.load = load_between(&c->soak_from, &c->soak_to),
 		.cpus = soak != NULL ? calibration.cpus.n : NAN,
 	};
 	char line[RECEIPT_MAX];
+	struct load l;
+
+	load_between(&c->soak_from, &c->soak_to, &l);
+	r.load = l.load;
+	r.uncertainty = l.uncertainty;
 
 	/* A client of 2001 has closed by now: that the receipt does not arrive is no error. */
 	send(c->sock, line, receipt_format(&r, line), MSG_DONTWAIT);
@@ -168,8 +175,7 @@ static void report_client(const struct client *c)
 	double seconds = (double)(c->end_ns - c->start_ns) / 1e9;
 	char rate[192];
 
-	rate_format(rate, sizeof(rate), c->wire.bytes, seconds,
-		    load_between(&c->soak_from, &c->soak_to));
+	rate_format(rate, sizeof(rate), c->wire.bytes, seconds, &c->soak_from, &c->soak_to);
 	report("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads\n", c->name, rate,
 	       (unsigned long long)c->wire.bytes, decimals(seconds), seconds, (unsigned long long)c->wire.files,
 	       (unsigned long long)c->reads);
@@ -203,7 +209,7 @@ static void group_join(struct client *c)
 	pthread_mutex_lock(&group.lock);
 	if (group.n++ == 0) {
 		group.total = 0;
-		group.gone_bytes = 0;
+		group.from_bytes = group.gone_bytes;
 		group.overlapped = false;
 		group.start_ns = 0;
 	} else {
@@ -221,12 +227,12 @@ static void group_join(struct client *c)
 static void report_group(void)
 {
 	double seconds = (double)(group.end_ns - group.start_ns) / 1e9;
+	uint64_t bytes = group.gone_bytes - group.from_bytes;
 	char rate[192];
 
-	rate_format(rate, sizeof(rate), group.gone_bytes, seconds,
-		    load_between(&group.soak_from, &group.soak_to));
+	rate_format(rate, sizeof(rate), bytes, seconds, &group.soak_from, &group.soak_to);
 	report("total of %d clients: %s, %llu bytes in %.*f s\n", group.total, rate,
-	       (unsigned long long)group.gone_bytes, decimals(seconds), seconds);
+	       (unsigned long long)bytes, decimals(seconds), seconds);
 }
 
 /* The group's time is from its first byte to its last. */
@@ -246,7 +252,7 @@ static void group_leave(struct client *c, bool ok)
 	if (c->next != NULL)
 		c->next->link = c->link;
 	group.failed += !ok;
-	if (--group.n == 0 && group.overlapped && group.gone_bytes > 0)
+	if (--group.n == 0 && group.overlapped && group.gone_bytes > group.from_bytes)
 		report_group();
 	eventfd_write(group.left, 1);
 	pthread_mutex_unlock(&group.lock);
@@ -339,16 +345,6 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-static void keep_alive(int sock)
-{
-	int on = 1, idle = KEEP_IDLE, interval = KEEP_INTERVAL, count = KEEP_COUNT;
-
-	setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-	setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
-}
-
 /* Gives a client its thread; a client for whom there is none is told so by a close. */
 static void serve(int sock, const struct sockaddr *sa, socklen_t len, int number)
 {
@@ -361,7 +357,7 @@ static void serve(int sock, const struct sockaddr *sa, socklen_t len, int number
 		c->sock = sock;
 		c->number = number;
 		addr_format(sa, len, c->name);
-		keep_alive(sock);
+		sock_keep_alive(sock);
 		if (opt.debug > 0)
 			warnx("%s: connected", c->name);
 		group_join(c);
@@ -379,7 +375,7 @@ static void serve(int sock, const struct sockaddr *sa, socklen_t len, int number
 	free(c);
 }
 
-/* Bytes of this group so far; *n is how many clients it has now. */
+/* Bytes since the start; *n is how many clients it has now. */
 static uint64_t group_bytes(int *n)
 {
 	const struct client *c;
@@ -420,7 +416,7 @@ static void report_interval(struct mark *m)
 	if (n == 0 || m->bytes <= last.bytes)
 		return;
 	rate_format(rate, sizeof(rate), m->bytes - last.bytes, (double)(m->ns - last.ns) / 1e9,
-		    load_between(&last.soak, &m->soak));
+		    &last.soak, &m->soak);
 	if (n > 1)
 		report("%s, %d clients\n", rate, n);
 	else
@@ -534,13 +530,30 @@ static void bind_cpus(void)
 		cpu_bind_or_die(&opt.bind, i);
 }
 
+/* With -c: what made the loads unsafe, over the whole run. */
+static void warn_of_loads(const struct counters *start, const struct soak_sample *from)
+{
+	struct soak_sample to;
+	struct counters end;
+	struct load l;
+
+	soak_read(&to);
+	counters_read(&end, NULL);
+	load_between(from, &to, &l);
+	warn_of_run(&calibration.cpus, start, &end, &l);
+}
+
 static int run(void)
 {
+	struct soak_sample from = {.ns = 0};
+	struct counters start;
 	sigset_t unblocked;
 	int fd;
 
-	if (opt.load)
+	if (opt.load) {
 		calibration_load_or_die(&calibration, CALIBRATION_FILE, opt.n_cpus);
+		warn_of_limits();
+	}
 	raise_descriptors();
 	fd = listen_or_die();
 	if (opt.load)
@@ -551,10 +564,15 @@ static int run(void)
 		err(EXIT_FAILURE, "eventfd");
 	catch_signals(&unblocked);
 	announce(fd);
+	counters_read(&start, NULL);
+	soak_read(&from);
 	serve_all(fd, &unblocked);
 	dismiss_clients();
-	if (soak != NULL)
+	if (soak != NULL) {
+		warn_of_loads(&start, &from);
 		soaker_stop(soak);
+		free(calibration.cpu);
+	}
 	return opt.once && group.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -607,7 +625,7 @@ static void parse_option(int c)
 {
 	switch (c) {
 	case 'p':
-		opt.port = arg_port("-p, --port", optarg);
+		opt.port = arg_port("-p, --port", optarg, 0);
 		break;
 	case '1':
 		opt.once = true;

@@ -8,7 +8,7 @@
 
 count=0
 failed=0
-pids=
+PIDS=$PWD/pids
 
 # check 'what must hold' 'script' [args]: runs the script in a subshell under set -e.
 check()
@@ -53,16 +53,17 @@ finish()
 # Kills what the test started in the background, by its id.
 cleanup()
 {
-	for p in $pids; do
+	[ -f "$PIDS" ] || return
+	while read -r p; do
 		kill -KILL "$p" 2>/dev/null
-	done
+	done <"$PIDS"
 }
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 
 remember()
 {
-	pids="$pids $1"
+	echo "$1" >>"$PIDS"
 }
 
 # wait_until 'condition': up to 20 seconds.
@@ -163,15 +164,27 @@ stat_field()
 	sed 's/^.*) //' "/proc/$1/stat" | cut -d' ' -f$(($2 - 2))
 }
 
-# soaker_of PID: the pid of its soaker, empty if there is none.
-soaker_of()
+# child_of PID NAME: the pid of its child of that name, empty if there is none.
+child_of()
 {
+	[ -n "$1" ] || return 0
 	for d in /proc/[0-9]*; do
-		if [ "$(cat "$d/comm" 2>/dev/null)" = zc-soaker ] &&
+		if [ "$(cat "$d/comm" 2>/dev/null)" = "$2" ] &&
 		    [ "$(stat_field "${d#/proc/}" 4 2>/dev/null)" = "$1" ]; then
 			echo "${d#/proc/}"
 		fi
 	done
+}
+
+# keeper_of and soaker_of PID: a program's soaker is the child of its keeper.
+keeper_of()
+{
+	child_of "$1" zc-keeper
+}
+
+soaker_of()
+{
+	child_of "$(keeper_of "$1")" zc-soaker
 }
 
 # as_user command...: as an ordinary user.  Where we are root that is nobody.

@@ -23,8 +23,7 @@ if "$run_rr" true 2>/dev/null; then
 	check 'no $SHELL: a shell all the same' '
 		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]'
 	check 'the soakers are SCHED_IDLE all the same' '
-		soaking "$BIN/cyclesoak" -C -N 1
-		soaking "$run_rr" "$BIN/cyclesoak" -1 -N 1 sh -c "
+		soaking "$run_rr" "$BIN/cyclesoak" -1 sh -c "
 			for s in /proc/[0-9]*; do
 				[ \"\$(cat \$s/comm 2>/dev/null)\" = zc-soaker ] || continue
 				sed \"s/^.*) //\" \$s/task/*/stat | cut -d\" \" -f38,39

@@ -104,7 +104,7 @@ check 'zcc reports what the receipt says' '
 start_peer
 check 'zcc needs no receipt: a server of 2001 just closes' '
 	exits 0 "$zcc" -s 0 -p $PORT small
-	grep -q "receiver    sent no receipt" out'
+	grep -q "receiver    gave no receipt" out'
 
 for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 seconds=1\n\n'; do
 	start_peer -r "$text"
@@ -112,7 +112,7 @@ for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 
 		exits 0 "$zcc" -s 0 -p $PORT small
 		one_line err
 		grep -q "receipt is left out" err
-		grep -q "sent no receipt" out'
+		grep -q "gave no receipt" out'
 done
 
 start_peer -r "$(head -c 5000 /dev/zero | tr '\0' x)\n"

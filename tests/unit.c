@@ -206,6 +206,70 @@ static void test_receipt(void)
 	ok(receipt_parse(long_line, RECEIPT_MAX + 1, &r) != NULL, "one byte longer", "");
 }
 
+static void test_calibration(void)
+{
+	/* A machine of two CPUs that are not neighbours. */
+	static const char good[] = "2000\nsoaker 3\nmachine m 1 x\ncpus 1,4\nlater key\n"
+				   "cpu 1 0.5 0.1 0.5 0.1 4000 1\ncpu 4 0 0 1 0 1000 1\n";
+	static const struct {
+		const char *find, *put;
+	} bad[] = {
+		{"2000", "-2000"}, {"2000", "nan"}, {"2000", "2000 "}, {"2000", "3000"}, {"2000", ""},
+		{"soaker 3", "soaker 2"}, {"soaker 3", "x 3"}, {"1,4", "1,5"}, {"1,4", "1,4,5"},
+		{"1,4", "4,1"}, {"1,4", "x"}, {"4000", "inf"}, {"4000", "0"}, {"4000", "-4000"},
+		{"4000", "0x1000"}, {"4000 1", "4000"}, {"4000 1", "4000 1 1"}, {"0.5 0.1 0.5", "0.5 0.1 1.5"},
+		{"cpu 1 0.5", "cpu 1 1"}, {"cpu 4 0", "cpu 4.5 0"}, {"cpus 1,4\n", ""}, {"later key", "later"},
+	};
+	char text[512], *at;
+	struct calibration c;
+	size_t i, len;
+
+	ok(calibration_parse(good, strlen(good), &c) == NULL && c.cpus.n == 2 && c.cpus.id[1] == 4 &&
+	   c.cpu[0].off == 0.5 && c.cpu[0].speed == 4000 && c.cpu[1].spin == 1 &&
+	   strcmp(c.machine, "m 1 x") == 0, "a calibration", "");
+	free(c.cpu);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		strcpy(text, good);
+		at = strstr(text, bad[i].find);
+		memmove(at + strlen(bad[i].put), at + strlen(bad[i].find), strlen(at + strlen(bad[i].find)) + 1);
+		memcpy(at, bad[i].put, strlen(bad[i].put));
+		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL, "not a calibration",
+		   *bad[i].put ? bad[i].put : "a part missing");
+	}
+	for (len = 0, i = 0; len < strlen(good) - 1; len++)
+		i += calibration_parse(good, len, &c) == NULL;
+	ok(i == 0, "nor is any beginning of one", "");
+}
+
+/* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
+static void test_load(void)
+{
+	struct baseline b[2] = {{.off = 0.01, .spin = 0.9, .speed = 10}, {.off = 0.03, .spin = 0.8, .speed = 20}};
+	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
+	struct soak_sample from = {.ns = 1000000000}, to = {.ns = 3000000000};
+	struct load l;
+
+	to.spin = 0.98 * 4; /* all that is left beside the mean off */
+	to.work = to.spin;
+	soak_load(&c, &from, &to, -1, &l);
+	ok(fabs(l.load) < 1e-9 && fabs(l.slowed) < 1e-9 && l.seconds == 2 && l.uncertainty >= 0.002,
+	   "an idle machine has no load", "");
+	to.spin = 2;
+	to.work = 1.5;
+	soak_load(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - 0.48) < 1e-9 && fabs(l.slowed - 0.25) < 1e-9, "half of it taken, the rest slowed", "");
+	to.spin = to.work = 0;
+	soak_load(&c, &from, &to, 1, &l);
+	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
+	soak_load(&c, &to, &to, -1, &l);
+	ok(isnan(l.load), "no time, no load", "");
+	b[0].spin_sd = b[1].spin_sd = 0.03;
+	to.spin = 2;
+	to.switches = 4 * 0.04 / 5e-6;
+	soak_load(&c, &from, &to, -1, &l);
+	ok(fabs(l.uncertainty - 0.05) < 1e-9, "the parts of its uncertainty add as squares", "");
+}
+
 static void test_addresses(void)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(2222),
@@ -244,6 +308,8 @@ int main(void)
 	test_wire_forever();
 	test_wire_large();
 	test_receipt();
+	test_calibration();
+	test_load();
 	test_addresses();
 	test_figures();
 	printf("1..%d\n", number);
