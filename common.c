@@ -1368,21 +1368,28 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 	return mean;
 }
 
-#define LOAD_FLOOR     0.002 /* no interval is narrower: what the reading itself takes */
-#define SWITCH_SECONDS 5e-6  /* around a task: its timer, the switch to it and that back */
+/*
+ * What a load is uncertain by, beside its baseline's unsteadiness.  Each was measured where
+ * tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
+ */
+#define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
+#define SWITCH_SECONDS 8e-6 /* around a task: its timer, the switch to it and that back */
+#define HOST_SHARE     0.05 /* of the slowing: a host that slows a CPU takes some of its time too */
 
 /*
- * Uncertain is what the idle machine itself is unsteady by: how much of its time the soaker spins,
- * for the time left to it, and other tasks, whose bursts even out over time; and the switches
- * between soakers and other tasks, which are time taken, but which on a machine without soakers
- * would be switches to and from idleness, and which no task's own clock sees.
+ * Half of the 95 % interval.  Uncertain is how much of its time the soaker spins, for the share
+ * `left` to it, and what other tasks take, whose bursts even out over time; the edges; what the
+ * host takes; and the switches between soakers and other tasks, as a share of the time, which are
+ * time taken, but on a machine without soakers would be switches to and from idleness.
  */
-static double uncertainty(const struct baseline *b, double left, double switching, double seconds)
+static double uncertainty(const struct baseline *b, const struct load *l, double left, double switching)
 {
 	double spin = 2 * b->spin_sd * fmin(1, left);
-	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / seconds));
+	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
+	double edge = EDGE_SECONDS / l->seconds;
+	double host = HOST_SHARE * l->slowed * fmin(1, left);
 
-	return fmax(LOAD_FLOOR, sqrt(spin * spin + off * off + switching * switching));
+	return sqrt(spin * spin + off * off + edge * edge + host * host + switching * switching);
 }
 
 void soak_load(const struct calibration *c, const struct soak_sample *from,
@@ -1400,8 +1407,8 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	l->load = 1 - b.off - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	l->off = (to->off - from->off) / total;
-	l->uncertainty = uncertainty(&b, spin / total,
-				     (to->switches - from->switches) * SWITCH_SECONDS / total, seconds);
+	l->uncertainty = uncertainty(&b, l, spin / total,
+				     (to->switches - from->switches) * SWITCH_SECONDS / total);
 }
 
 /*

@@ -252,7 +252,7 @@ static void test_load(void)
 	to.spin = 0.98 * 4; /* all that is left beside the mean off */
 	to.work = to.spin;
 	soak_load(&c, &from, &to, -1, &l);
-	ok(fabs(l.load) < 1e-9 && fabs(l.slowed) < 1e-9 && l.seconds == 2 && l.uncertainty >= 0.002,
+	ok(fabs(l.load) < 1e-9 && fabs(l.slowed) < 1e-9 && l.seconds == 2 && fabs(l.uncertainty - 0.0015) < 1e-9,
 	   "an idle machine has no load", "");
 	to.spin = 2;
 	to.work = 1.5;
@@ -264,10 +264,10 @@ static void test_load(void)
 	soak_load(&c, &to, &to, -1, &l);
 	ok(isnan(l.load), "no time, no load", "");
 	b[0].spin_sd = b[1].spin_sd = 0.03;
-	to.spin = 2;
-	to.switches = 4 * 0.04 / 5e-6;
+	to.spin = to.work = 2;
+	to.switches = 4 * 0.04 / 8e-6;
 	soak_load(&c, &from, &to, -1, &l);
-	ok(fabs(l.uncertainty - 0.05) < 1e-9, "the parts of its uncertainty add as squares", "");
+	ok(fabs(l.uncertainty - hypot(0.05, 0.0015)) < 1e-9, "the parts of its uncertainty add as squares", "");
 }
 
 static void test_addresses(void)
