@@ -1373,23 +1373,36 @@ static struct baseline baseline_of(const struct calibration *c, int i)
  * tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
  */
 #define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
-#define SWITCH_SECONDS 8e-6 /* around a task: its timer, the switch to it and that back */
+#define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, that may be in the task's own time */
+#define WAKE_SECONDS   8e-6 /* around it, at the most: the timer or interrupt that woke the task */
 #define HOST_SHARE     0.05 /* of the slowing: a host that slows a CPU takes some of its time too */
 
 /*
- * Half of the 95 % interval.  Uncertain is how much of its time the soaker spins, for the share
- * `left` to it, and what other tasks take, whose bursts even out over time; the edges; what the
- * host takes; and the switches between soakers and other tasks, as a share of the time, which are
- * time taken, but on a machine without soakers would be switches to and from idleness.
+ * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
+ * taken, but on a machine without soakers the switches would be from and to idleness.  `rate` is
+ * per second and CPU.  What the wake-ups took is in the load and not in the tasks' time.
  */
-static double uncertainty(const struct baseline *b, const struct load *l, double left, double switching)
+static double switching(const struct baseline *b, const struct load *l, double rate)
+{
+	double beside_tasks = fmax(0, l->load - (l->off - b->off));
+
+	return rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
+}
+
+/*
+ * Half of the 95 % interval.  Uncertain is how much of its time the soaker spins, for the share
+ * `left` to it; what the idle machine's tasks take, whose bursts even out over time; the edges;
+ * what the host takes; and the switches, `rate` of them.
+ */
+static double uncertainty(const struct baseline *b, const struct load *l, double left, double rate)
 {
 	double spin = 2 * b->spin_sd * fmin(1, left);
 	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
 	double host = HOST_SHARE * l->slowed * fmin(1, left);
+	double swtch = switching(b, l, rate);
 
-	return sqrt(spin * spin + off * off + edge * edge + host * host + switching * switching);
+	return sqrt(spin * spin + off * off + edge * edge + host * host + swtch * swtch);
 }
 
 void soak_load(const struct calibration *c, const struct soak_sample *from,
@@ -1407,8 +1420,7 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	l->load = 1 - b.off - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	l->off = (to->off - from->off) / total;
-	l->uncertainty = uncertainty(&b, l, spin / total,
-				     (to->switches - from->switches) * SWITCH_SECONDS / total);
+	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
 }
 
 /*
