@@ -1375,7 +1375,7 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 #define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
 #define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, that may be in the task's own time */
 #define WAKE_SECONDS   8e-6 /* around it, at the most: the timer or interrupt that woke the task */
-#define HOST_SHARE     0.05 /* of the slowing: a host that slows a CPU takes some of its time too */
+#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes some of their time too */
 
 /*
  * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
@@ -1399,7 +1399,7 @@ static double uncertainty(const struct baseline *b, const struct load *l, double
 	double spin = 2 * b->spin_sd * fmin(1, left);
 	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
-	double host = HOST_SHARE * l->slowed * fmin(1, left);
+	double host = HOST_SHARE * l->slowed;
 	double swtch = switching(b, l, rate);
 
 	return sqrt(spin * spin + off * off + edge * edge + host * host + swtch * swtch);
