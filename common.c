@@ -216,6 +216,13 @@ void arg_cpus(const char *opt, const char *s, struct cpus *cpus)
 		usage_error("%s: '%s' %s", opt, s, why);
 }
 
+void arg_family(int *family, int want)
+{
+	if (*family != AF_UNSPEC && *family != want)
+		usage_error("-4 and -6 exclude each other");
+	*family = want;
+}
+
 const char *arg_port(const char *opt, const char *s, long min)
 {
 	arg_int(opt, s, min, 65535);
@@ -703,6 +710,12 @@ uint64_t now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+const char *const cpu_column[CPU_COLUMNS] = {
+	[CPU_USER] = "user", [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
+	[CPU_IDLE] = "idle", [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
+	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
+};
 
 /* The first line is all CPUs, `intr` is followed by its total: proc_stat(5). */
 static void read_proc_stat(struct counters *c)

@@ -62,6 +62,7 @@ uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 long arg_int(const char *opt, const char *s, long min, long max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
 void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
+void arg_family(int *family, int want); /* -4 and -6, which exclude each other */
 const char *arg_port(const char *opt, const char *s, long min);
 
 /*
@@ -190,6 +191,8 @@ uint64_t now_ns(void);
 
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
 enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_COLUMNS };
+
+extern const char *const cpu_column[CPU_COLUMNS]; /* their names */
 
 struct counters {
 	uint64_t ns;               /* when they were read */

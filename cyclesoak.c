@@ -127,12 +127,6 @@ static void history_add(struct history *h, const struct load *l)
 	h->n++;
 }
 
-static const char *const column[CPU_COLUMNS] = {
-	[CPU_USER] = "user", [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
-	[CPU_IDLE] = "idle", [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
-	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
-};
-
 static void report_cpus(const struct monitor *m)
 {
 	struct load l;
@@ -152,7 +146,7 @@ static void report_accounting(const struct rates *r)
 
 	for (i = 0; i < CPU_COLUMNS; i++)
 		report(opt.json ? "%s\"%s_percent\":%.2f" : "%s%s %.1f%%",
-		       opt.json ? (i > 0 ? "," : "") : (i > 0 ? ", " : "; kernel: "), column[i],
+		       opt.json ? (i > 0 ? "," : "") : (i > 0 ? ", " : "; kernel: "), cpu_column[i],
 		       percent(r->cpu[i]));
 }
 

@@ -461,11 +461,6 @@ static void report_files(const struct stream *st, const struct fileset *set)
 
 static void report_host(const struct result *r, double seconds)
 {
-	static const char *const column[] = {
-		[CPU_USER] = "user", [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
-		[CPU_IDLE] = "idle", [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
-		[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
-	};
 	struct rates rate;
 	int i;
 
@@ -478,7 +473,7 @@ static void report_host(const struct result *r, double seconds)
 		return;
 	report("  accounting ");
 	for (i = 0; i < CPU_COLUMNS; i++)
-		report(" %s %.1f%%%s", column[i], percent(rate.cpu[i]), i + 1 < CPU_COLUMNS ? "," : "\n");
+		report(" %s %.1f%%%s", cpu_column[i], percent(rate.cpu[i]), i + 1 < CPU_COLUMNS ? "," : "\n");
 }
 
 static void report_receiver(const struct result *r)
@@ -732,13 +727,6 @@ static const char help[] =
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcc(1), the method zc(7).\n";
 
-static void set_family(int family)
-{
-	if (opt.family != AF_UNSPEC && opt.family != family)
-		usage_error("-4 and -6 exclude each other");
-	opt.family = family;
-}
-
 static void parse_option(int c)
 {
 	switch (c) {
@@ -779,10 +767,10 @@ static void parse_option(int c)
 		opt.sock.congestion = optarg;
 		break;
 	case '4':
-		set_family(AF_INET);
+		arg_family(&opt.family, AF_INET);
 		break;
 	case '6':
-		set_family(AF_INET6);
+		arg_family(&opt.family, AF_INET6);
 		break;
 	case 'B':
 		arg_cpus("-B, --bind-cpu", optarg, &opt.bind);

@@ -614,13 +614,6 @@ static const char help[] =
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcs(1), the method zc(7).\n";
 
-static void set_family(int family)
-{
-	if (opt.family != AF_UNSPEC && opt.family != family)
-		usage_error("-4 and -6 exclude each other");
-	opt.family = family;
-}
-
 static void parse_option(int c)
 {
 	switch (c) {
@@ -640,10 +633,10 @@ static void parse_option(int c)
 		opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30);
 		break;
 	case '4':
-		set_family(AF_INET);
+		arg_family(&opt.family, AF_INET);
 		break;
 	case '6':
-		set_family(AF_INET6);
+		arg_family(&opt.family, AF_INET6);
 		break;
 	case 'B':
 		arg_cpus("-B, --bind-cpu", optarg, &opt.bind);

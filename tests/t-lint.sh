@@ -9,10 +9,11 @@ check_with mandoc 'mandoc: the man pages' '
 check_with cppcheck 'cppcheck: the sources' '
 	cd "$TOP"
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
-	    -DVERSION="\"\"" --suppress=missingIncludeSystem ./*.c tests/*.c'
+	    -DVERSION="\"\"" --suppress=missingIncludeSystem ./*.c tests/*.c tests/bench/*.c'
 check_with shellcheck 'shellcheck: the scripts' '
 	cd "$TOP"
-	shellcheck -S warning -s sh -e SC2034,SC2016,SC1091,SC2154 tests/run tests/lib.sh tests/demo tests/t-*.sh tests/lab .ci/run'
+	shellcheck -S warning -s sh tests/run tests/lib.sh tests/demo tests/t-*.sh tests/lab .ci/run \
+	    tests/bench/accuracy tests/bench/foreground tests/bench/lib.sh'
 check 'every option of --help is in the man page, and the other way round' '
 	cd "$TOP"
 	for t in zcc zcs cyclesoak run_rr; do
