@@ -1608,8 +1608,8 @@ static void check_baseline(const struct calibration *c)
 			     c->cpus.id[i]);
 }
 
-double soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
-		       struct calibration *c)
+void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
+		     struct calibration *c)
 {
 	int n = (int)fmax(2, ceil(seconds / BASELINE_WINDOW)), i;
 	struct soak_count *from;
@@ -1625,9 +1625,11 @@ double soaker_baseline(const struct soaker *s, const struct cpus *cpus, double s
 		window_add(&w, s, from, &ns);
 	off = windows_middle(&w, n, c);
 	check_baseline(c);
+	if (off > CAL_BUSY)
+		warnx("the machine is not idle beside the command: other programs took %.1f%% of it",
+		      100 * off);
 	windows_free(&w);
 	free(from);
-	return off;
 }
 
 /* The middle of two values; their difference widens the deviation. */

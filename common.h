@@ -299,10 +299,10 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 
 /*
  * Measures the baseline of the CPUs being soaked for that long and stores it into c, whose cpu[]
- * it allocates.  Returns the share of the machine that other tasks had meanwhile.
+ * it allocates.  Says so on stderr when other tasks kept the machine busy meanwhile.
  */
-double soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
-		       struct calibration *c);
+void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
+		     struct calibration *c);
 
 /* Makes c the middle of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);

@@ -358,6 +358,10 @@ check '-C --force: says so, and writes' '
 	soaking "$cyclesoak" -C --force -f busy
 	grep -q "not idle" err
 	[ -s busy ]'
+check 'own baselines on a busy machine: said' '
+	mkdir crowd && cd crowd
+	soaking "$cyclesoak" true
+	grep -q "not idle beside the command: other programs took [0-9]" err'
 kill -KILL $busy
 cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
