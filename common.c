@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/rtnetlink.h>
+#include <linux/tcp.h>
 #include <math.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <sched.h>
@@ -230,7 +230,7 @@ const char *arg_port(const char *opt, const char *s, long min)
 }
 
 /*
- * CPU binding and scheduling.
+ * CPU binding and threads.
  */
 
 /* Reads a whole small file as a string without its last newline. */
@@ -327,10 +327,35 @@ int cpu_bind(int cpu)
 	return r;
 }
 
+int cpu_of(const struct cpus *cpus, int i)
+{
+	return cpus->n > 0 ? cpus->id[i % cpus->n] : -1;
+}
+
 void cpu_bind_or_die(const struct cpus *cpus, int i)
 {
-	if (cpus->n > 0 && cpu_bind(cpus->id[i % cpus->n]) != 0)
-		err(EXIT_FAILURE, "cannot bind to CPU %d", cpus->id[i % cpus->n]);
+	if (cpus->n > 0 && cpu_bind(cpu_of(cpus, i)) != 0)
+		err(EXIT_FAILURE, "cannot bind to CPU %d", cpu_of(cpus, i));
+}
+
+void cpus_try_or_die(const struct cpus *cpus)
+{
+	int i;
+
+	for (i = cpus->n - 1; i >= 0; i--)
+		cpu_bind_or_die(cpus, i);
+}
+
+int thread_start(pthread_t *id, void *(*function)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	int e;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	e = pthread_create(id, &attr, function, arg);
+	pthread_attr_destroy(&attr);
+	return e;
 }
 
 /*
@@ -467,6 +492,22 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 	return index != 0 && if_indextoname(index, name) != NULL ? 0 : -1;
 }
 
+#define PIPE_LARGE (1024 * 1024) /* fs.pipe-max-size, unless it was changed */
+
+/* An ordinary user's share of pipe memory may be used up (pipe(7), fs.pipe-user-pages-soft). */
+int pipe_large(int fd[2], size_t *size)
+{
+	int n, want;
+
+	if (pipe2(fd, O_CLOEXEC) != 0)
+		return -1;
+	for (want = PIPE_LARGE; want > 64 * 1024 && fcntl(fd[0], F_SETPIPE_SZ, want) < 0; want /= 2)
+		;
+	n = fcntl(fd[0], F_GETPIPE_SZ);
+	*size = n > 0 ? (size_t)n : 4096; /* 4096: a pipe has at least a page */
+	return 0;
+}
+
 const char *sock_congestion(int fd, char name[16])
 {
 	socklen_t len = 15;
@@ -481,9 +522,11 @@ const char *sock_congestion(int fd, char name[16])
  * The wire.
  */
 
-void wire_init(struct wire *w)
+void wire_init(struct wire *w, bool raw)
 {
 	memset(w, 0, sizeof(*w));
+	if (raw)
+		w->state = WIRE_RAW;
 }
 
 void wire_put(void *p, uint32_t value)
@@ -525,11 +568,14 @@ static void wire_header(struct wire *w, uint32_t value)
 		if (!w->forever)
 			w->loops_left--;
 		w->files_left = value;
-		if (value == 0)
+		if (value == 0) {
 			w->loops++;
+			w->empty_loops += !w->has_file && w->empty_loops < UINT32_MAX;
+		}
 		wire_next(w);
 		break;
 	default: /* WIRE_LENGTH */
+		w->has_file = true;
 		w->files_left--;
 		w->body_left = value;
 		w->state = WIRE_BODY;
@@ -555,6 +601,10 @@ size_t wire_feed(struct wire *w, const void *buf, size_t len)
 {
 	const unsigned char *p = buf, *end = p + len;
 
+	if (w->state == WIRE_RAW) {
+		w->bytes += len;
+		return len;
+	}
 	while (p < end && w->state != WIRE_DONE) {
 		if (w->state == WIRE_BODY) {
 			p += wire_body(w, (size_t)(end - p));
@@ -569,6 +619,24 @@ size_t wire_feed(struct wire *w, const void *buf, size_t len)
 	return (size_t)(p - (const unsigned char *)buf);
 }
 
+size_t wire_body_left(const struct wire *w)
+{
+	return w->state == WIRE_RAW ? SIZE_MAX : w->state == WIRE_BODY ? w->body_left : 0;
+}
+
+size_t wire_header_left(const struct wire *w)
+{
+	return w->state < WIRE_BODY ? WIRE_HEADER - w->have : 0;
+}
+
+void wire_skip(struct wire *w, size_t len)
+{
+	if (w->state == WIRE_RAW)
+		w->bytes += len;
+	else if (len > 0)
+		wire_body(w, len);
+}
+
 bool wire_ended(const struct wire *w, const char **where)
 {
 	static const char *const part[] = {
@@ -578,125 +646,10 @@ bool wire_ended(const struct wire *w, const char **where)
 		[WIRE_BODY] = "in the middle of a file",
 	};
 
-	if (w->state == WIRE_DONE || w->forever)
+	if (w->state == WIRE_DONE || w->state == WIRE_RAW || w->forever)
 		return true;
 	*where = w->have > 0 ? "in the middle of a header" : part[w->state];
 	return false;
-}
-
-/* The keys of a receipt.  A new one is one line here and one member of struct receipt. */
-static const struct {
-	const char *key;
-	enum { KEY_COUNT, KEY_NUMBER } type;
-	size_t offset;
-	bool required;
-} receipt_keys[] = {
-	{"bytes", KEY_COUNT, offsetof(struct receipt, bytes), true},
-	{"seconds", KEY_NUMBER, offsetof(struct receipt, seconds), true},
-	{"files", KEY_COUNT, offsetof(struct receipt, files), false},
-	{"reads", KEY_COUNT, offsetof(struct receipt, reads), false},
-	{"load", KEY_NUMBER, offsetof(struct receipt, load), false},
-	{"uncertainty", KEY_NUMBER, offsetof(struct receipt, uncertainty), false},
-	{"cpus", KEY_NUMBER, offsetof(struct receipt, cpus), false},
-};
-#define RECEIPT_KEYS (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
-
-size_t receipt_format(const struct receipt *r, char *buf)
-{
-	size_t used = 0, i;
-
-	for (i = 0; i < RECEIPT_KEYS; i++) {
-		const void *member = (const char *)r + receipt_keys[i].offset;
-		const char *key = receipt_keys[i].key;
-		uint64_t count;
-		double number;
-
-		memcpy(&count, member, sizeof(count));
-		memcpy(&number, member, sizeof(number));
-		if (receipt_keys[i].type == KEY_COUNT)
-			used += (size_t)snprintf(buf + used, RECEIPT_MAX - used, "%s=%llu ", key,
-						 (unsigned long long)count);
-		else if (!isnan(number))
-			used += (size_t)snprintf(buf + used, RECEIPT_MAX - used, "%s=%.6f ", key, number);
-	}
-	buf[used - 1] = '\n';
-	return used;
-}
-
-/* Stores the value of key i; false if it is not what that key has. */
-static bool receipt_set(struct receipt *r, size_t i, const char *value)
-{
-	void *member = (char *)r + receipt_keys[i].offset;
-	uint64_t count;
-	double number;
-	char *end;
-
-	if (!isdigit((unsigned char)value[value[0] == '-']))
-		return false;
-	errno = 0;
-	if (receipt_keys[i].type == KEY_COUNT) {
-		count = strtoull(value, &end, 10);
-		if (value[0] == '-')
-			return false;
-		memcpy(member, &count, sizeof(count));
-	} else {
-		if (value[strspn(value, "-0123456789.")] != '\0')
-			return false;
-		number = strtod(value, &end);
-		/* A load may come out below 0 on a machine that does more than when calibrated. */
-		if (!isfinite(number) || number < (strcmp(receipt_keys[i].key, "load") == 0 ? -1 : 0))
-			return false;
-		memcpy(member, &number, sizeof(number));
-	}
-	return errno == 0 && *end == '\0';
-}
-
-/* Takes one `key=value`, cut out as a string.  *seen has a bit for each key that was there. */
-static bool receipt_pair(struct receipt *r, char *pair, unsigned *seen)
-{
-	char *value = strchr(pair, '=');
-	size_t i;
-
-	if (value == NULL || value == pair || value[1] == '\0')
-		return false;
-	*value++ = '\0';
-	if (pair[strspn(pair, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0')
-		return false;
-	for (i = 0; i < RECEIPT_KEYS; i++) {
-		if (strcmp(pair, receipt_keys[i].key) != 0)
-			continue;
-		if (*seen & 1u << i)
-			return false;
-		*seen |= 1u << i;
-		return receipt_set(r, i, value);
-	}
-	return true;
-}
-
-const char *receipt_parse(const char *buf, size_t len, struct receipt *r)
-{
-	char line[RECEIPT_MAX], *rest = line, *pair;
-	unsigned seen = 0;
-	size_t i;
-
-	memset(r, 0, sizeof(*r));
-	r->load = r->uncertainty = r->cpus = NAN;
-	if (len == 0 || len > sizeof(line) || buf[len - 1] != '\n')
-		return "is not one line";
-	for (i = 0; i < len - 1; i++)
-		if (buf[i] < ' ' || buf[i] > '~')
-			return "has characters that are not text";
-	memcpy(line, buf, len);
-	line[len - 1] = '\0';
-	while ((pair = strsep(&rest, " ")) != NULL)
-		if (!receipt_pair(r, pair, &seen))
-			return "has a bad key=value";
-	for (i = 0; i < RECEIPT_KEYS; i++)
-		if (receipt_keys[i].required && !(seen & 1u << i))
-			return "lacks bytes or seconds";
-	if (isnan(r->cpus) || r->cpus < 1)
-		r->load = NAN; /* a share of nothing */
-	return NULL;
 }
 
 /*
@@ -783,6 +736,8 @@ static double rise(uint64_t from, uint64_t to)
 	return to > from ? (double)(to - from) : 0;
 }
 
+#define RATES_MIN 0.1 /* seconds; in less there are a few ticks, which is noise */
+
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r)
 {
 	double seconds = rise(from->ns, to->ns) / 1e9, ticks = 0;
@@ -797,7 +752,31 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	for (i = 0; i < CPU_COLUMNS; i++)
 		ticks += rise(from->cpu[i], to->cpu[i]);
 	for (i = 0; i < CPU_COLUMNS && ticks > 0; i++)
-		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
+		r->cpu[i] = seconds < RATES_MIN ? NAN : rise(from->cpu[i], to->cpu[i]) / ticks;
+}
+
+void tcp_figures_read(int fd, struct tcp_figures *t)
+{
+	struct tcp_info i = {0};
+	socklen_t len = sizeof(i);
+
+	memset(t, 0, sizeof(*t));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0)
+		return;
+	t->retransmits = i.tcpi_total_retrans;
+	t->rtt = i.tcpi_rtt;
+	t->rttvar = i.tcpi_rttvar;
+	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* so: none measured yet */
+	t->cwnd = (double)i.tcpi_snd_cwnd * i.tcpi_snd_mss;
+	t->mss = i.tcpi_snd_mss;
+	t->pmtu = i.tcpi_pmtu;
+	t->delivery_rate = (double)i.tcpi_delivery_rate;
+	t->busy = (double)i.tcpi_busy_time;
+	t->rwnd_limited = (double)i.tcpi_rwnd_limited;
+	t->sndbuf_limited = (double)i.tcpi_sndbuf_limited;
+	t->rcv_rtt = i.tcpi_rcv_rtt;
+	t->rcv_mss = i.tcpi_rcv_mss;
+	t->rcv_ooo = i.tcpi_rcv_ooopack;
 }
 
 /*
@@ -2163,4 +2142,413 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
 	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs, cost %.3f us/KiB", percent(load), plus_minus,
 		 n_cpus, cost_us_per_kib(load, n_cpus, bytes, seconds));
 	return buf;
+}
+
+/* The keys of a receipt.  A new one is one line here and one member of struct figures. */
+static const struct {
+	const char *key;
+	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD } type;
+	size_t offset;
+	bool required;
+} receipt_keys[] = {
+#define KEY(key, type, member) {key, type, offsetof(struct figures, member), false}
+	{"bytes", KEY_COUNT, offsetof(struct figures, bytes), true},
+	{"seconds", KEY_NUMBER, offsetof(struct figures, seconds), true},
+	KEY("files", KEY_COUNT, files),
+	KEY("reads", KEY_COUNT, calls),
+	KEY("warmup", KEY_COUNT, warmup),
+	KEY("clients", KEY_COUNT, clients),
+	KEY("method", KEY_WORD, method),
+	KEY("cpu", KEY_NUMBER, cpu),
+	KEY("load", KEY_NUMBER, load),
+	KEY("uncertainty", KEY_NUMBER, uncertainty),
+	KEY("cpus", KEY_NUMBER, cpus),
+	KEY("slowed", KEY_NUMBER, slowed),
+	KEY("tasks", KEY_NUMBER, off),
+	KEY("interrupts", KEY_NUMBER, rates.interrupts),
+	KEY("packets_in", KEY_NUMBER, rates.packets_in),
+	KEY("packets_out", KEY_NUMBER, rates.packets_out),
+	KEY("user", KEY_NUMBER, rates.cpu[CPU_USER]),
+	KEY("nice", KEY_NUMBER, rates.cpu[CPU_NICE]),
+	KEY("system", KEY_NUMBER, rates.cpu[CPU_SYSTEM]),
+	KEY("idle", KEY_NUMBER, rates.cpu[CPU_IDLE]),
+	KEY("iowait", KEY_NUMBER, rates.cpu[CPU_IOWAIT]),
+	KEY("irq", KEY_NUMBER, rates.cpu[CPU_IRQ]),
+	KEY("softirq", KEY_NUMBER, rates.cpu[CPU_SOFTIRQ]),
+	KEY("steal", KEY_NUMBER, rates.cpu[CPU_STEAL]),
+	KEY("rcv_rtt", KEY_NUMBER, tcp.rcv_rtt),
+	KEY("rcv_mss", KEY_NUMBER, tcp.rcv_mss),
+	KEY("out_of_order", KEY_NUMBER, tcp.rcv_ooo),
+#undef KEY
+};
+#define RECEIPT_KEYS (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
+
+void figures_init(struct figures *f)
+{
+	size_t i;
+
+	memset(f, 0, sizeof(*f));
+	for (i = 0; i < RECEIPT_KEYS; i++)
+		if (receipt_keys[i].type == KEY_NUMBER)
+			*(double *)(void *)((char *)f + receipt_keys[i].offset) = NAN;
+}
+
+void figures_load(struct figures *f, const struct load *l, int cpus)
+{
+	f->cpus = cpus;
+	f->load = l->load;
+	f->uncertainty = l->uncertainty;
+	f->slowed = l->slowed;
+	f->off = l->off;
+}
+
+/* `key=value ` of key i, or nothing where there is no value. */
+static int receipt_put(const struct figures *f, size_t i, char *buf, size_t size)
+{
+	const void *member = (const char *)f + receipt_keys[i].offset;
+	const char *key = receipt_keys[i].key;
+
+	switch (receipt_keys[i].type) {
+	case KEY_COUNT:
+		return snprintf(buf, size, "%s=%llu ", key,
+				(unsigned long long)*(const uint64_t *)member);
+	case KEY_NUMBER:
+		if (!isfinite(*(const double *)member))
+			return 0;
+		return snprintf(buf, size, "%s=%.6f ", key, *(const double *)member);
+	default: /* KEY_WORD */
+		if (*(const char *)member == '\0')
+			return 0;
+		return snprintf(buf, size, "%s=%s ", key, (const char *)member);
+	}
+}
+
+size_t receipt_format(const struct figures *f, char *buf)
+{
+	size_t used = 0, i;
+
+	for (i = 0; i < RECEIPT_KEYS; i++)
+		used += (size_t)receipt_put(f, i, buf + used, RECEIPT_MAX - used);
+	buf[used - 1] = '\n';
+	return used;
+}
+
+static bool receipt_count(uint64_t *member, const char *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)value[0]))
+		return false;
+	errno = 0;
+	*member = strtoull(value, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+/* A share of the time may come out below 0 on a machine that does more than when calibrated. */
+static bool receipt_number(double *member, const char *value, double min)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)value[value[0] == '-']) || value[strspn(value, "-0123456789.")] != '\0')
+		return false;
+	*member = strtod(value, &end);
+	return *end == '\0' && isfinite(*member) && *member >= min;
+}
+
+static bool receipt_word(char member[16], const char *value)
+{
+	if (strlen(value) > 15 || value[strspn(value, "abcdefghijklmnopqrstuvwxyz")] != '\0')
+		return false;
+	strcpy(member, value);
+	return true;
+}
+
+/* Stores the value of key i; false if it is not what that key has. */
+static bool receipt_set(struct figures *f, size_t i, const char *value)
+{
+	void *member = (char *)f + receipt_keys[i].offset;
+	bool share = strcmp(receipt_keys[i].key, "load") == 0 || strcmp(receipt_keys[i].key, "slowed") == 0;
+
+	switch (receipt_keys[i].type) {
+	case KEY_COUNT:
+		return receipt_count(member, value);
+	case KEY_NUMBER:
+		return receipt_number(member, value, share ? -1 : 0);
+	default: /* KEY_WORD */
+		return receipt_word(member, value);
+	}
+}
+
+/* Takes one `key=value`, cut out as a string.  *seen has a bit for each key that was there. */
+static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
+{
+	char *value = strchr(pair, '=');
+	size_t i;
+
+	if (value == NULL || value == pair || value[1] == '\0')
+		return false;
+	*value++ = '\0';
+	if (pair[strspn(pair, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0')
+		return false;
+	for (i = 0; i < RECEIPT_KEYS; i++) {
+		if (strcmp(pair, receipt_keys[i].key) != 0)
+			continue;
+		if (*seen & 1ull << i)
+			return false;
+		*seen |= 1ull << i;
+		return receipt_set(f, i, value);
+	}
+	return true;
+}
+
+const char *receipt_parse(const char *buf, size_t len, struct figures *f)
+{
+	char line[RECEIPT_MAX], *rest = line, *pair;
+	uint64_t seen = 0;
+	size_t i;
+
+	figures_init(f);
+	if (len == 0 || len > sizeof(line) || buf[len - 1] != '\n')
+		return "is not one line";
+	for (i = 0; i < len - 1; i++)
+		if (buf[i] < ' ' || buf[i] > '~')
+			return "has characters that are not text";
+	memcpy(line, buf, len);
+	line[len - 1] = '\0';
+	while ((pair = strsep(&rest, " ")) != NULL)
+		if (!receipt_pair(f, pair, &seen))
+			return "has a bad key=value";
+	for (i = 0; i < RECEIPT_KEYS; i++)
+		if (receipt_keys[i].required && !(seen & 1ull << i))
+			return "lacks bytes or seconds";
+	if (isnan(f->cpus) || f->cpus < 1)
+		f->load = NAN; /* a share of nothing */
+	return NULL;
+}
+
+/*
+ * JSON.
+ */
+
+/* How long the UTF-8 sequence at s is, 0 if it is none: RFC 3629. */
+static size_t utf8_length(const unsigned char *s)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : 4, i;
+
+	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
+		return 0;
+	for (i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong, surrogates, beyond U+10FFFF. */
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+static void json_text(struct json *j, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t n;
+
+	putc('"', j->f);
+	for (; *s != '\0'; s += n > 0 ? n : 1) {
+		n = utf8_length(s);
+		if (n == 0) /* of a file name, which may have any bytes */
+			fputs("\\ufffd", j->f);
+		else if (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f)
+			fprintf(j->f, "\\u%04x", *s);
+		else
+			fwrite(s, 1, n, j->f);
+	}
+	putc('"', j->f);
+}
+
+static void json_key(struct json *j, const char *key)
+{
+	if (j->comma)
+		putc(',', j->f);
+	j->comma = true;
+	if (key != NULL) {
+		json_text(j, key);
+		putc(':', j->f);
+	}
+}
+
+void json_open(struct json *j, const char *key, char bracket)
+{
+	json_key(j, key);
+	putc(bracket, j->f);
+	j->comma = false;
+}
+
+void json_close(struct json *j, char bracket)
+{
+	putc(bracket, j->f);
+	j->comma = true;
+}
+
+void json_number(struct json *j, const char *key, double value)
+{
+	if (!isfinite(value))
+		return;
+	json_key(j, key);
+	fprintf(j->f, "%.15g", value);
+}
+
+void json_count(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	fprintf(j->f, "%llu", (unsigned long long)value);
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+	json_key(j, key);
+	fputs(value ? "true" : "false", j->f);
+}
+
+void json_string(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_text(j, value);
+}
+
+void json_program(struct json *j)
+{
+	struct utsname u;
+	time_t now = time(NULL);
+	char text[64];
+	struct tm tm;
+
+	json_string(j, "version", "zc " VERSION);
+	uname(&u);
+	json_key(j, "system_info");
+	fprintf(j->f, "\"%s %s %s %s\"", u.sysname, u.nodename, u.release, u.machine);
+	json_open(j, "timestamp", '{');
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	json_string(j, "time", text);
+	json_count(j, "timesecs", (uint64_t)now);
+	json_close(j, '}');
+}
+
+static void json_address(struct json *j, const char *host_key, const char *port_key,
+			 const struct sockaddr *sa, socklen_t len)
+{
+	struct sockaddr_storage ss;
+	char host[ADDR_STRLEN], port[8];
+
+	len = addr_unmap(sa, len, &ss);
+	if (getnameinfo((struct sockaddr *)&ss, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	json_string(j, host_key, host);
+	json_count(j, port_key, strtoull(port, NULL, 10));
+}
+
+void json_addresses(struct json *j, int fd)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
+		json_address(j, "local_host", "local_port", (struct sockaddr *)&ss, len);
+	len = sizeof(ss);
+	if (getpeername(fd, (struct sockaddr *)&ss, &len) == 0)
+		json_address(j, "remote_host", "remote_port", (struct sockaddr *)&ss, len);
+}
+
+void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)
+{
+	json_number(j, "start", start);
+	json_number(j, "end", start + seconds);
+	json_number(j, "seconds", seconds);
+	json_count(j, "bytes", bytes);
+	json_number(j, "bits_per_second", seconds > 0 ? (double)bytes * 8 / seconds : 0);
+}
+
+static void json_sender(struct json *j, const struct tcp_figures *t)
+{
+	json_number(j, "retransmits", t->retransmits);
+	json_number(j, "snd_cwnd", t->cwnd);
+	json_number(j, "rtt", t->rtt);
+	json_number(j, "rttvar", t->rttvar);
+	json_number(j, "min_rtt", t->min_rtt);
+	json_number(j, "pmtu", t->pmtu);
+	json_number(j, "snd_mss", t->mss);
+	json_number(j, "delivery_rate", t->delivery_rate * 8);
+	json_number(j, "busy_time", t->busy);
+	json_number(j, "rwnd_limited", t->rwnd_limited);
+	json_number(j, "sndbuf_limited", t->sndbuf_limited);
+}
+
+static void json_receiver(struct json *j, const struct tcp_figures *t)
+{
+	json_number(j, "rcv_rtt", t->rcv_rtt);
+	json_number(j, "rcv_mss", t->rcv_mss);
+	json_number(j, "rcv_ooopack", t->rcv_ooo);
+}
+
+void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender)
+{
+	json_open(j, key, '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_throughput(j, 0, f->seconds, f->bytes);
+	json_count(j, "warmup_bytes", f->warmup);
+	json_count(j, "files", f->files);
+	json_count(j, "calls", f->calls);
+	if (f->method[0] != '\0')
+		json_string(j, "method", f->method);
+	json_number(j, "cpu", f->cpu);
+	if (stream > 0 && sender)
+		json_sender(j, &f->tcp);
+	else if (stream > 0)
+		json_receiver(j, &f->tcp);
+	else if (sender)
+		json_number(j, "retransmits", f->tcp.retransmits);
+	json_bool(j, "sender", sender);
+	json_close(j, '}');
+}
+
+void json_accounting(struct json *j, const struct rates *r)
+{
+	int i;
+
+	json_open(j, "accounting_percent", '{');
+	for (i = 0; i < CPU_COLUMNS; i++)
+		json_number(j, cpu_column[i], 100 * r->cpu[i]);
+	json_close(j, '}');
+}
+
+void json_host(struct json *j, const char *key, const struct figures *f)
+{
+	json_open(j, key, '{');
+	json_number(j, "cpus", f->cpus);
+	json_number(j, "load_percent", 100 * f->load);
+	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
+	json_number(j, "tasks_percent", 100 * f->off);
+	json_number(j, "slowed_percent", 100 * f->slowed);
+	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_number(j, "interrupts_per_second", f->rates.interrupts);
+	json_number(j, "packets_in_per_second", f->rates.packets_in);
+	json_number(j, "packets_out_per_second", f->rates.packets_out);
+	json_accounting(j, &f->rates);
+	json_close(j, '}');
+}
+
+void json_utilization(struct json *j, const struct figures *host, const struct figures *remote)
+{
+	json_open(j, "cpu_utilization_percent", '{');
+	json_number(j, "host_total", 100 * host->load);
+	json_number(j, "host_user", 100 * host->rates.cpu[CPU_USER]);
+	json_number(j, "host_system", 100 * host->rates.cpu[CPU_SYSTEM]);
+	if (remote != NULL) {
+		json_number(j, "remote_total", 100 * remote->load);
+		json_number(j, "remote_user", 100 * remote->rates.cpu[CPU_USER]);
+		json_number(j, "remote_system", 100 * remote->rates.cpu[CPU_SYSTEM]);
+	}
+	json_close(j, '}');
 }

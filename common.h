@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <net/if.h>
 
@@ -66,7 +68,7 @@ void arg_family(int *family, int want); /* -4 and -6, which exclude each other *
 const char *arg_port(const char *opt, const char *s, long min);
 
 /*
- * CPU binding and scheduling.
+ * CPU binding and threads.
  */
 
 /* The CPUs that are online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
@@ -90,8 +92,25 @@ _Noreturn void exec_or_die(char **argv);
 /* Binds the calling thread to one CPU. */
 int cpu_bind(int cpu);
 
-/* Binds the calling thread to the i-th CPU of the list, going round it; no-op on an empty list. */
+/* The i-th CPU of the list, going round it; -1 of an empty list. */
+int cpu_of(const struct cpus *cpus, int i);
+
+/* Binds the calling thread to that CPU; no-op on an empty list. */
 void cpu_bind_or_die(const struct cpus *cpus, int i);
+
+/*
+ * Tries every CPU of the list, so that one that cannot be had is known before there are threads,
+ * and stays on the first.
+ */
+void cpus_try_or_die(const struct cpus *cpus);
+
+/*
+ * Starts a thread with a small stack (THREAD_STACK bytes) and with those signals blocked that the
+ * caller has blocked.  Returns 0 or the error, which is not in errno.
+ */
+#define THREAD_STACK (128 * 1024)
+
+int thread_start(pthread_t *id, void *(*function)(void *), void *arg);
 
 /*
  * Sockets.
@@ -120,6 +139,9 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
  */
 int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
 
+/* A pipe as large as the kernel allows, at most 1 MiB; *size says how large.  close-on-exec. */
+int pipe_large(int fd[2], size_t *size);
+
 /* The name of the congestion control in force on a connection, "unknown" where it has none. */
 const char *sock_congestion(int fd, char name[16]);
 
@@ -136,7 +158,7 @@ const char *sock_congestion(int fd, char name[16]);
 #define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
 #define WIRE_HEADER    4           /* bytes of each integer */
 
-enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE };
+enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE, WIRE_RAW };
 
 /* A reader of the wire: fed with what arrives in pieces of any size, it keeps count. */
 struct wire {
@@ -149,40 +171,36 @@ struct wire {
 	bool forever;           /* n_loops was WIRE_FOREVER */
 	uint64_t loops, files;  /* complete so far; files counts entries */
 	uint64_t bytes;         /* of files, headers not counted */
+	uint32_t empty_loops;   /* before the first file: how long the warm-up is, in WIRE_WARMUP */
+	bool has_file;          /* one was announced: empty_loops is final */
 };
 
-void wire_init(struct wire *w);
+/*
+ * A client that warms up says so by loops without a file before its first file, each of which
+ * stands for this long.  To a server of 2001 they are nothing.
+ */
+#define WIRE_WARMUP_NS 100000000u
+
+/* `raw`: no headers, all that comes is data, and any end is proper. */
+void wire_init(struct wire *w, bool raw);
 
 /* Takes in `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
 size_t wire_feed(struct wire *w, const void *buf, size_t len);
+
+/* How many bytes of a body come next for certain, headers aside: 0 if a header does. */
+size_t wire_body_left(const struct wire *w);
+
+/* How many bytes a header lacks that comes next, for those who must not read beyond it. */
+size_t wire_header_left(const struct wire *w);
+
+/* Takes in `len` bytes of a body, no more than wire_body_left, that were never looked at. */
+void wire_skip(struct wire *w, size_t len);
 
 /* Whether end of stream here is a proper end; if not, *where says in which part it came. */
 bool wire_ended(const struct wire *w, const char **where);
 
 /* Stores a header at p. */
 void wire_put(void *p, uint32_t value);
-
-/* What a receiver tells the sender at the end.  A double that was not measured is NAN. */
-struct receipt {
-	uint64_t bytes; /* of files, as received */
-	uint64_t files; /* entries completely received */
-	uint64_t reads; /* system calls that received data */
-	double seconds; /* from the first byte to the last */
-	double load;    /* share of all the receiver's CPUs, 0 to 1 */
-	double uncertainty; /* half of its 95 % interval */
-	double cpus;    /* how many those are */
-};
-
-#define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
-
-/* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
-size_t receipt_format(const struct receipt *r, char *buf);
-
-/*
- * Reads what a peer sent, which may be anything: `len` bytes, at most RECEIPT_MAX.  Keys that it
- * does not know are passed over.  Returns NULL or what is wrong with it.
- */
-const char *receipt_parse(const char *buf, size_t len, struct receipt *r);
 
 /*
  * Clocks and system counters.
@@ -212,7 +230,29 @@ struct rates {
 
 /* Reads them all; `interface` NULL or gone gives no packets.  A counter that is missing is 0. */
 void counters_read(struct counters *c, const char *interface);
+
+/* The shares are NAN where the time is too short for them, less than 0.1 s. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
+
+/*
+ * What the kernel knows of a connection: TCP_INFO (tcp(7), linux/tcp.h).  What it does not tell,
+ * being older, is 0.
+ */
+struct tcp_figures {
+	double retransmits;   /* segments, since it was opened */
+	double rtt, rttvar, min_rtt; /* us, smoothed */
+	double cwnd;          /* congestion window, bytes */
+	double mss, pmtu;     /* bytes: of what is sent, and of the path */
+	double delivery_rate; /* bytes/s, the last that was measured */
+	double busy;          /* us in which there was something to send, and of those: */
+	double rwnd_limited;  /* held back by the receiver's window */
+	double sndbuf_limited; /* by the send buffer */
+	double rcv_rtt;       /* us, as the receiver estimates it */
+	double rcv_mss;       /* bytes of the segments that came */
+	double rcv_ooo;       /* packets that came out of order */
+};
+
+void tcp_figures_read(int fd, struct tcp_figures *t);
 
 /*
  * The soaker: a process in a session of its own with a thread for each CPU, which spins at the
@@ -332,6 +372,46 @@ void warn_of_run(const struct cpus *soaked, const struct counters *from, const s
  * Reports.
  */
 
+/*
+ * What one end measured of a connection, after the warm-up.  A double that is not known is NAN.
+ * zcs sends its own in the receipt.
+ */
+struct figures {
+	uint64_t bytes;   /* of files */
+	uint64_t files;   /* entries of the wire, completely sent or received */
+	uint64_t calls;   /* system calls that moved data */
+	uint64_t warmup;  /* bytes of files before the warm-up was over */
+	uint64_t clients; /* that zcs had since it last had none */
+	double seconds;
+	char method[16];  /* by which they were moved */
+	double cpu;       /* to which the thread was bound */
+	double cpus;      /* how many the host's load is of */
+	double load, uncertainty, slowed, off; /* struct load */
+	struct rates rates; /* of the host */
+	struct tcp_figures tcp;
+};
+
+/* All unknown, but the counts, which are 0. */
+void figures_init(struct figures *f);
+
+/* Stores the load of so many CPUs. */
+void figures_load(struct figures *f, const struct load *l, int cpus);
+
+/*
+ * The receipt: what a receiver tells the sender at the end, one line of key=value pairs of those
+ * figures that mean something to it.
+ */
+#define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
+
+/* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
+size_t receipt_format(const struct figures *f, char *buf);
+
+/*
+ * Reads what a peer sent, which may be anything: `len` bytes, at most RECEIPT_MAX.  Keys that it
+ * does not know are passed over.  Returns NULL or what is wrong with it.
+ */
+const char *receipt_parse(const char *buf, size_t len, struct figures *f);
+
 /* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
 double kbytes_per_sec(uint64_t bytes, double seconds);
 double gbits_per_sec(uint64_t bytes, double seconds);
@@ -351,5 +431,43 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
  */
 const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
 			double seconds, char buf[128]);
+
+/*
+ * JSON (RFC 8259), written as it comes, an object on one line.  `key` is NULL for an element of an
+ * array.  A number that is NAN is left out.  Keys that iperf3 has mean what they mean there; zc(7)
+ * has the schema.
+ */
+struct json {
+	FILE *f;
+	bool comma; /* the next member needs one before it */
+};
+
+void json_open(struct json *j, const char *key, char bracket); /* `{` or `[` */
+void json_close(struct json *j, char bracket);                 /* `}` or `]` */
+void json_number(struct json *j, const char *key, double value);
+void json_count(struct json *j, const char *key, uint64_t value);
+void json_bool(struct json *j, const char *key, bool value);
+void json_string(struct json *j, const char *key, const char *value);
+
+/* version, system_info, timestamp: what the start of a report has at either end. */
+void json_program(struct json *j);
+
+/* local_host .. remote_port of a connection, as members of the object that is open. */
+void json_addresses(struct json *j, int fd);
+
+/* start, end, seconds, bytes, bits_per_second of a time from the start of the report on. */
+void json_throughput(struct json *j, double start, double seconds, uint64_t bytes);
+
+/* One end's figures of one connection, or of all of them (stream 0). */
+void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender);
+
+/* The kernel's own accounting, as accounting_percent. */
+void json_accounting(struct json *j, const struct rates *r);
+
+/* What an end's host did meanwhile: load, cost, accounting. */
+void json_host(struct json *j, const char *key, const struct figures *f);
+
+/* iperf3's cpu_utilization_percent: measured loads as the totals. */
+void json_utilization(struct json *j, const struct figures *host, const struct figures *remote);
 
 #endif

@@ -134,8 +134,7 @@ static void report_cpus(const struct monitor *m)
 
 	for (i = 0; i < m->cal.cpus.n; i++) {
 		soak_load(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
-		report(opt.json ? "%s{\"cpu\":%d,\"cpu_utilization_percent\":%.2f}" : "%scpu%d %.1f%%",
-		       opt.json ? (i > 0 ? "," : "") : " ", m->cal.cpus.id[i], percent(l.load));
+		report(" cpu%d %.1f%%", m->cal.cpus.id[i], percent(l.load));
 	}
 }
 
@@ -144,10 +143,8 @@ static void report_accounting(const struct rates *r)
 {
 	int i;
 
-	for (i = 0; i < CPU_COLUMNS; i++)
-		report(opt.json ? "%s\"%s_percent\":%.2f" : "%s%s %.1f%%",
-		       opt.json ? (i > 0 ? "," : "") : (i > 0 ? ", " : "; kernel: "), cpu_column[i],
-		       percent(r->cpu[i]));
+	for (i = 0; i < CPU_COLUMNS && !isnan(r->cpu[i]); i++)
+		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i], percent(r->cpu[i]));
 }
 
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
@@ -163,21 +160,41 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	report("\n");
 }
 
+static void json_cpus(struct json *j, const struct monitor *m)
+{
+	struct load l;
+	int i;
+
+	json_open(j, "per_cpu", '[');
+	for (i = 0; i < m->cal.cpus.n; i++) {
+		soak_load(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
+		json_open(j, NULL, '{');
+		json_count(j, "cpu", (uint64_t)m->cal.cpus.id[i]);
+		json_number(j, "cpu_utilization_percent", percent(l.load));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
 static void report_json(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	report("{\"seconds\":%.6f,\"cpus\":%d,\"cpu_utilization_percent\":%.3f,"
-	       "\"uncertainty_percent\":%.3f,\"slowed_percent\":%.3f,"
-	       "\"tasks_percent\":%.3f,\"interrupts_per_second\":%.0f,",
-	       l->seconds, m->cal.cpus.n, percent(l->load), 100 * l->uncertainty, percent(l->slowed),
-	       percent(l->off), r->interrupts);
-	report("\"baseline\":\"%s\",", m->bracketed ? "bracket" : "file");
+	struct json j = {.f = stdout};
+
+	json_open(&j, NULL, '{');
+	json_number(&j, "seconds", l->seconds);
+	json_count(&j, "cpus", (uint64_t)m->cal.cpus.n);
+	json_number(&j, "cpu_utilization_percent", percent(l->load));
+	json_number(&j, "uncertainty_percent", 100 * l->uncertainty);
+	json_number(&j, "slowed_percent", percent(l->slowed));
+	json_number(&j, "tasks_percent", percent(l->off));
+	json_number(&j, "interrupts_per_second", r->interrupts);
+	json_string(&j, "baseline", m->bracketed ? "bracket" : "file");
 	if (m->bracketed)
-		report("\"drift_percent\":%.3f,", percent(m->drift));
-	report("\"per_cpu\":[");
-	report_cpus(m);
-	report("],\"accounting\":{");
-	report_accounting(r);
-	report("}}\n");
+		json_number(&j, "drift_percent", percent(m->drift));
+	json_cpus(&j, m);
+	json_accounting(&j, r);
+	json_close(&j, '}');
+	report("\n");
 }
 
 /* The load from m->from to m->to. */

@@ -1,5 +1,5 @@
 /*
- * zcc: sends files to zcs over TCP and says what that cost this host.
+ * zcc: sends files to zcs over TCP and says what that cost both hosts.
  */
 #include "common.h"
 
@@ -7,14 +7,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/errqueue.h>
+#include <linux/sockios.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -25,16 +30,30 @@
 #define BUILTIN_FILES 63           /* the file set behind the published tables */
 #define BUILTIN_SIZE  (350 * 1024) /* bytes of each */
 #define ENTRY_SPLIT   0xfffff000u  /* of a file that takes several entries: whole pages */
-#define SENDFILE_MAX  0x7ffff000u  /* the most that one call moves: sendfile(2) */
-#define OPEN_RESERVE  64           /* descriptors that are not for files kept open */
-#define TICK_US       100000       /* a signal that comes just before a call blocks is sent again */
+#define COPY_SIZE     (64 * 1024)  /* of each read and send, unless -b; the size of 2001 */
+#define SENDFILE_SIZE (1024 * 1024) /* the most asked of one call, unless -b: progress shows */
+#define MEMORY        (4 * 1024 * 1024) /* of all streams' windows or rings together */
+#define RING_MAX      64           /* buffers of a stream that MSG_ZEROCOPY has */
+#define RING_IDS      1024         /* sends of a stream that are not completed */
+#define OPEN_RESERVE  1024         /* descriptors that are not for files kept open */
+#define STREAMS_MAX   1024
+#define WARMUP_MAX    100          /* seconds */
+#define WARMUP_LOOPS  (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
+#define TICK_NS       100000000u   /* a stream that blocks when it should stop is told again */
+#define PROGRESS_NS   500000000u
+#define PATIENCE_NS   1000000000u  /* with the server, once interrupted */
+#define TIME_UP       (-1)         /* why it stops: the time is over */
 
 struct stream;
 
-/* A way to send: moves `len` bytes of `fd` from `off`; returns how many it sent, -1 on error. */
+/*
+ * A way to send: `send` moves `len` bytes of `fd` from `off` and returns how many, fewer when it
+ * is to stop or the file has shrunk, or -1 with errno set.
+ */
 struct method {
 	const char *name;
 	int64_t (*send)(struct stream *st, int fd, off_t off, uint64_t len);
+	void (*open)(struct stream *st);                      /* gets what it needs, or dies */
 	ssize_t (*put)(int sock, const void *buf, size_t len); /* of those that copy */
 };
 
@@ -48,17 +67,40 @@ struct fileset {
 	struct file *file;
 	size_t n;
 	uint32_t entries; /* that they take on the wire */
+	uint64_t bytes;
 	bool builtin;
 };
 
+/* A buffer of MSG_ZEROCOPY belongs to the kernel until it has completed every send of it. */
+struct ring {
+	unsigned slots, slot;    /* how many, and which comes next */
+	unsigned busy[RING_MAX]; /* sends of each that are not completed */
+	unsigned char slot_of[RING_IDS];
+	bool open_id[RING_IDS];  /* that are not completed; the kernel numbers sends from 0 */
+	uint32_t next, oldest;   /* of the ids, those that are not completed */
+	uint64_t copied;         /* sends that the kernel copied after all */
+};
+
+/* What the other threads may read of a stream at any time. */
+struct mark {
+	uint64_t ns, bytes, calls, files;
+	struct tcp_figures tcp;
+};
+
 struct stream {
-	int sock;
+	pthread_t thread;
+	int number, sock;
 	char peer[ADDR_STRLEN];
-	const struct method *method;
 	size_t chunk; /* the most asked of one call */
-	char *buf;    /* of the methods that copy */
-	uint64_t bytes, files, loops;
-	uint64_t writes; /* system calls that sent data */
+	char *buf;
+	int pipe[2];
+	struct ring *ring;
+	_Atomic uint64_t bytes, calls, files; /* so far; only its own thread writes them */
+	uint64_t loops;
+	_Atomic bool sending; /* it may block in a send */
+	struct mark begin, last; /* of what is measured, and of the interval */
+	struct figures sent, received;
+	bool has_receipt;
 };
 
 static struct {
@@ -70,26 +112,83 @@ static struct {
 	size_t chunk; /* 0: the method's default */
 	uint32_t loops;
 	double seconds; /* 0: by loops */
-	int n_cpus;     /* 0: all */
+	double warmup, interval, timeout;
+	uint64_t pace; /* bytes per second, 0: no limit */
+	int streams, mss;
+	int n_cpus; /* 0: all */
 	int debug;
-	bool cork, load, calibrate, force, use_send, use_write;
+	bool cork, nodelay, load, calibrate, force, use_send, use_write, raw, json, quiet;
 } opt = {
 	.port = WIRE_PORT,
 	.family = AF_UNSPEC,
 	.loops = 1,
+	.streams = 1,
 };
 
-/* Why to send no more: SIGALRM when the time is up, else the signal that interrupts. */
-static volatile sig_atomic_t stop;
+/* Why to send no more: TIME_UP, or the signal that interrupts. */
+static _Atomic int stop;
+
+static bool stopped(void)
+{
+	return atomic_load_explicit(&stop, memory_order_relaxed) != 0;
+}
+
+static bool interrupted(void)
+{
+	return stop > 0;
+}
+
+/* The line of progress on a terminal, where it is in the way of what is printed next. */
+static bool has_progress;
+
+static void clear_progress(void)
+{
+	if (has_progress)
+		fputs("\r\033[K", stderr);
+	has_progress = false;
+}
+
+/* The first thread to fail ends the program; what others would say at the same time is noise. */
+static void fail_alone(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&lock);
+	clear_progress();
+}
 
 /*
  * The ways to send.
  */
 
+static void add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* A call that sent so much. */
+static void count(struct stream *st, ssize_t n)
+{
+	add(&st->bytes, (uint64_t)n);
+	add(&st->calls, 1);
+}
+
 /* What a call that failed means: true to try again. */
 static bool again(void)
 {
-	return errno == EINTR && !stop;
+	return errno == EINTR && !stopped();
+}
+
+/* Whether it failed only because it is to stop. */
+static bool is_stop(void)
+{
+	return errno == EINTR;
+}
+
+static size_t at_most(uint64_t len, size_t max)
+{
+	return len < max ? (size_t)len : max;
 }
 
 static int64_t send_sendfile(struct stream *st, int fd, off_t off, uint64_t len)
@@ -97,17 +196,17 @@ static int64_t send_sendfile(struct stream *st, int fd, off_t off, uint64_t len)
 	uint64_t done = 0;
 	ssize_t n;
 
-	while (done < len && !stop) {
-		n = sendfile(st->sock, fd, &off, len - done < st->chunk ? len - done : st->chunk);
+	while (done < len && !stopped()) {
+		n = sendfile(st->sock, fd, &off, at_most(len - done, st->chunk));
 		if (n < 0) {
 			if (again())
 				continue;
-			return errno == EINTR ? (int64_t)done : -1;
+			return is_stop() ? (int64_t)done : -1;
 		}
 		if (n == 0) /* the file has shrunk */
 			break;
 		done += (uint64_t)n;
-		st->writes++;
+		count(st, n);
 	}
 	return (int64_t)done;
 }
@@ -118,34 +217,39 @@ static ssize_t put_all(struct stream *st, const char *buf, size_t len)
 	size_t done = 0;
 	ssize_t n;
 
-	while (done < len && !stop) {
-		n = st->method->put(st->sock, buf + done, len - done);
+	while (done < len && !stopped()) {
+		n = opt.method->put(st->sock, buf + done, at_most(len - done, st->chunk));
 		if (n < 0) {
 			if (again())
 				continue;
-			return errno == EINTR ? (ssize_t)done : -1;
+			return is_stop() ? (ssize_t)done : -1;
 		}
 		done += (size_t)n;
-		st->writes++;
+		count(st, n);
 	}
 	return (ssize_t)done;
 }
 
-/* pread(2) instead of read(2): the same work, and streams can share a file. */
+/* Fills a buffer from the file: pread(2) is read(2)'s work, and streams can share a file. */
+static ssize_t fill_buffer(const struct stream *st, char *buf, int fd, off_t off, uint64_t len)
+{
+	ssize_t n;
+
+	do
+		n = pread(fd, buf, at_most(len, st->chunk), off);
+	while (n < 0 && again());
+	return n < 0 && is_stop() ? 0 : n;
+}
+
 static int64_t send_copy(struct stream *st, int fd, off_t off, uint64_t len)
 {
 	uint64_t done = 0;
 	ssize_t got, n;
 
-	while (done < len && !stop) {
-		got = pread(fd, st->buf, len - done < st->chunk ? len - done : st->chunk,
-			    off + (off_t)done);
-		if (got < 0 && again())
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
+	while (done < len && !stopped()) {
+		got = fill_buffer(st, st->buf, fd, off + (off_t)done, len - done);
+		if (got <= 0)
+			return got < 0 ? -1 : (int64_t)done;
 		n = put_all(st, st->buf, (size_t)got);
 		if (n < 0)
 			return -1;
@@ -159,10 +263,284 @@ static ssize_t put_send(int sock, const void *buf, size_t len)
 	return send(sock, buf, len, 0);
 }
 
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The share of MEMORY that each stream has, whole pages, and not below 64 KiB. */
+static size_t memory_share(void)
+{
+	size_t share = MEMORY / (size_t)opt.streams;
+
+	share -= share % page_size();
+	return share > 64 * 1024 ? share : 64 * 1024;
+}
+
+/*
+ * Sends a part of a file through a mapping.  The program itself never touches it: where the file
+ * has shrunk, it is the kernel that finds no page, and that is EFAULT and no SIGBUS.
+ */
+static ssize_t send_window(struct stream *st, int fd, off_t off, uint64_t len)
+{
+	size_t before = (size_t)off % page_size();
+	size_t size = at_most(len + before, memory_share());
+	ssize_t n;
+	char *map;
+
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off - (off_t)before);
+	if (map == MAP_FAILED)
+		return -1;
+	n = put_all(st, map + before, size - before);
+	if (n < 0 && errno == EFAULT)
+		n = 0;
+	munmap(map, size);
+	return n;
+}
+
+static int64_t send_mmap(struct stream *st, int fd, off_t off, uint64_t len)
+{
+	uint64_t done = 0;
+	struct stat sb;
+	ssize_t n = 1;
+
+	while (done < len && n > 0 && !stopped()) {
+		n = send_window(st, fd, off + (off_t)done, len - done);
+		if (n < 0)
+			return -1;
+		done += (uint64_t)n;
+	}
+	/* The last page of a file that has shrunk within it is there, filled up with zeros. */
+	if (fstat(fd, &sb) == 0 && sb.st_size < off + (off_t)done)
+		done = sb.st_size > off ? (uint64_t)(sb.st_size - off) : 0;
+	return (int64_t)done;
+}
+
+/* Empties the pipe into the socket; false when it fails, with errno EINTR when it is to stop. */
+static bool empty_pipe(struct stream *st, size_t in, unsigned flags)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < in) {
+		n = splice(st->pipe[0], NULL, st->sock, NULL, in - done, flags);
+		if (n < 0 && again())
+			continue;
+		if (n < 0)
+			return false;
+		done += (size_t)n;
+		count(st, n);
+	}
+	return true;
+}
+
+/* What is in the pipe at a stop is lost, but for the count: nothing is sent after it. */
+static int64_t send_splice(struct stream *st, int fd, off_t off, uint64_t len)
+{
+	uint64_t before = st->bytes, done = 0;
+	ssize_t n;
+
+	while (done < len && !stopped()) {
+		n = splice(fd, &off, st->pipe[1], NULL, at_most(len - done, st->chunk), SPLICE_F_MOVE);
+		if (n == 0)
+			break;
+		if (n < 0 && again())
+			continue;
+		done += n > 0 ? (uint64_t)n : 0;
+		if (n < 0 || !empty_pipe(st, (size_t)n, SPLICE_F_MOVE | (done < len ? SPLICE_F_MORE : 0)))
+			return is_stop() ? (int64_t)(st->bytes - before) : -1;
+	}
+	return (int64_t)done;
+}
+
+/* The sends `lo` to `hi` are completed: MSG_ZEROCOPY, Documentation/networking/msg_zerocopy.rst. */
+static void complete(struct ring *r, uint32_t lo, uint32_t hi, bool copied)
+{
+	uint32_t id;
+
+	for (id = lo; id != hi + 1; id++) {
+		if (!r->open_id[id % RING_IDS])
+			continue;
+		r->open_id[id % RING_IDS] = false;
+		r->busy[r->slot_of[id % RING_IDS]]--;
+		r->copied += copied;
+	}
+	while (r->oldest != r->next && !r->open_id[r->oldest % RING_IDS])
+		r->oldest++;
+}
+
+/* Takes what completions there are. */
+static void reap(struct stream *st)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr m;
+	const struct cmsghdr *c;
+	struct sock_extended_err e;
+
+	for (;;) {
+		m = (struct msghdr){.msg_control = &control, .msg_controllen = sizeof(control)};
+		if (recvmsg(st->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			return;
+		c = CMSG_FIRSTHDR(&m);
+		if (c == NULL)
+			continue;
+		memcpy(&e, CMSG_DATA(c), sizeof(e));
+		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
+			complete(st->ring, e.ee_info, e.ee_data, e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
+	}
+}
+
+/* Waits for completions for a tick at most. */
+static void await_completion(struct stream *st)
+{
+	struct pollfd p = {.fd = st->sock};
+
+	poll(&p, 1, TICK_NS / 1000000);
+	reap(st);
+}
+
+/* One send of a buffer's rest; -1 with errno. */
+static ssize_t put_zerocopy(struct stream *st, const char *buf, size_t len)
+{
+	struct ring *r = st->ring;
+	ssize_t n = send(st->sock, buf, len, MSG_ZEROCOPY);
+
+	if (n > 0) {
+		r->slot_of[r->next % RING_IDS] = (unsigned char)r->slot;
+		r->open_id[r->next % RING_IDS] = true;
+		r->busy[r->slot]++;
+		r->next++;
+		count(st, n);
+	}
+	return n;
+}
+
+/*
+ * Sends a buffer.  ENOBUFS: as many pages are pinned, or completions waiting, as this user or
+ * socket may have (RLIMIT_MEMLOCK, net.core.optmem_max); those that are under way make room.
+ */
+static ssize_t put_slot(struct stream *st, const char *buf, size_t len)
+{
+	struct ring *r = st->ring;
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len && !stopped()) {
+		n = r->next - r->oldest < RING_IDS ? put_zerocopy(st, buf + done, len - done) : 0;
+		if (n == 0 || (n < 0 && errno == ENOBUFS && r->next != r->oldest))
+			await_completion(st);
+		else if (n < 0 && !again())
+			return is_stop() ? (ssize_t)done : -1;
+		else if (n > 0)
+			done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* A buffer is filled again when its sends are completed: it waits for no others. */
+static int64_t send_zerocopy(struct stream *st, int fd, off_t off, uint64_t len)
+{
+	struct ring *r = st->ring;
+	uint64_t done = 0;
+	ssize_t got, n;
+	char *buf;
+
+	while (done < len && !stopped()) {
+		if (r->busy[r->slot] > 0)
+			reap(st);
+		while (r->busy[r->slot] > 0 && !stopped())
+			await_completion(st);
+		if (stopped())
+			break;
+		buf = st->buf + r->slot * st->chunk;
+		got = fill_buffer(st, buf, fd, off + (off_t)done, len - done);
+		if (got <= 0)
+			return got < 0 ? -1 : (int64_t)done;
+		n = put_slot(st, buf, (size_t)got);
+		if (n < 0)
+			return -1;
+		done += (uint64_t)n;
+		r->slot = (r->slot + 1) % r->slots;
+	}
+	return (int64_t)done;
+}
+
+/* All completions are in before anything is reported, or the server does not let them come. */
+static void finish_zerocopy(struct stream *st)
+{
+	uint64_t until = now_ns() + PATIENCE_NS * (interrupted() ? 1 : 10);
+
+	reap(st);
+	while (st->ring->oldest != st->ring->next && now_ns() < until)
+		await_completion(st);
+}
+
+static void *memory_or_die(size_t size)
+{
+	/* Pages of its own, which no other thread shares and no program touches before it binds. */
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		err(EXIT_FAILURE, "-b, --buffer-size: %zu bytes", size);
+	return p;
+}
+
+static void open_sendfile(struct stream *st)
+{
+	if (st->chunk == 0)
+		st->chunk = SENDFILE_SIZE;
+}
+
+static void open_copy(struct stream *st)
+{
+	if (st->chunk == 0)
+		st->chunk = COPY_SIZE;
+	st->buf = memory_or_die(st->chunk);
+}
+
+static void open_mmap(struct stream *st)
+{
+	if (st->chunk == 0)
+		st->chunk = memory_share();
+}
+
+static void open_splice(struct stream *st)
+{
+	size_t size;
+
+	if (pipe_large(st->pipe, &size) != 0)
+		err(EXIT_FAILURE, "-m splice: pipe");
+	if (st->chunk == 0 || st->chunk > size)
+		st->chunk = size;
+}
+
+static void open_zerocopy(struct stream *st)
+{
+	size_t slots;
+	int on = 1;
+
+	if (st->chunk == 0)
+		st->chunk = COPY_SIZE;
+	if (setsockopt(st->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
+		err(EXIT_FAILURE, "-m zerocopy: SO_ZEROCOPY");
+	slots = memory_share() / st->chunk;
+	st->ring = calloc(1, sizeof(*st->ring));
+	if (st->ring == NULL)
+		err(EXIT_FAILURE, "-m zerocopy");
+	st->ring->slots = slots < 2 ? 2 : slots > RING_MAX ? RING_MAX : (unsigned)slots;
+	st->buf = memory_or_die(st->chunk * st->ring->slots);
+}
+
 static const struct method methods[] = {
-	{"sendfile", send_sendfile, NULL},
-	{"send", send_copy, put_send},
-	{"write", send_copy, write},
+	{"sendfile", send_sendfile, open_sendfile, NULL},
+	{"send", send_copy, open_copy, put_send},
+	{"write", send_copy, open_copy, write},
+	{"mmap", send_mmap, open_mmap, put_send},
+	{"splice", send_splice, open_splice, NULL},
+	{"zerocopy", send_zerocopy, open_zerocopy, NULL},
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -173,7 +551,7 @@ static const struct method *method_named(const char *name)
 	for (i = 0; i < METHODS; i++)
 		if (strcmp(methods[i].name, name) == 0)
 			return &methods[i];
-	usage_error("-m, --method: '%s' is none of sendfile, send, write", name);
+	usage_error("-m, --method: '%s' is none of sendfile, send, write, mmap, splice, zerocopy", name);
 }
 
 /*
@@ -208,6 +586,7 @@ static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
 			f->fd = -1;
 		}
 		set->entries += entries_of(f->size);
+		set->bytes += f->size;
 		set->n++;
 	}
 }
@@ -258,6 +637,7 @@ static void fileset_builtin(struct fileset *set)
 		set->file[set->n] = (struct file){.name = "built-in", .fd = fd, .size = BUILTIN_SIZE};
 	}
 	set->entries = BUILTIN_FILES;
+	set->bytes = BUILTIN_FILES * BUILTIN_SIZE;
 	set->builtin = true;
 }
 
@@ -295,9 +675,17 @@ static void fileset_close(struct fileset *set)
 static _Noreturn void die_of_send(const struct stream *st)
 {
 	const char *why = strerror(errno);
+	char text[64];
 
+	fail_alone();
 	if (errno == EPIPE || errno == ECONNRESET)
 		why = "the server closed the connection";
+	if (errno == EAGAIN) {
+		snprintf(text, sizeof(text), "the server took nothing for %g seconds (--timeout)", opt.timeout);
+		why = text;
+	}
+	if (errno == ENOBUFS && st->ring != NULL)
+		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
 	errx(EXIT_FAILURE, "%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
 }
 
@@ -306,7 +694,7 @@ static void send_header(struct stream *st, const unsigned char *header, size_t l
 {
 	ssize_t n;
 
-	while (len > 0 && !stop) {
+	while (len > 0 && !stopped()) {
 		n = send(st->sock, header, len, MSG_MORE);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -317,21 +705,37 @@ static void send_header(struct stream *st, const unsigned char *header, size_t l
 	}
 }
 
+/* What the file system or kernel lacks is the method's trouble, not the server's. */
+static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
+{
+	int e = errno;
+
+	if (e == EINVAL || e == EOPNOTSUPP || e == ENOSYS || e == ENODEV || e == EIO) {
+		fail_alone();
+		errx(EXIT_FAILURE, "%s: cannot be sent by %s: %s", f->name, opt.method->name, strerror(e));
+	}
+	errno = e;
+	die_of_send(st);
+}
+
 /* One entry: its header, before which *held bytes of others wait, then its data. */
 static void send_entry(struct stream *st, const struct file *f, int fd, uint64_t off, uint32_t len,
 		       unsigned char *header, size_t *held)
 {
 	int64_t n;
 
-	wire_put(header + *held, len);
-	send_header(st, header, *held + WIRE_HEADER);
-	*held = 0;
-	n = st->method->send(st, fd, (off_t)off, len);
+	if (!opt.raw) {
+		wire_put(header + *held, len);
+		send_header(st, header, *held + WIRE_HEADER);
+		*held = 0;
+	}
+	n = opt.method->send(st, fd, (off_t)off, len);
 	if (n < 0)
-		die_of_send(st);
-	st->bytes += (uint64_t)n;
-	if (n < (int64_t)len && !stop)
+		die_of_file(st, f);
+	if (n < (int64_t)len && !stopped()) {
+		fail_alone();
 		errx(EXIT_FAILURE, "%s: shrank while it was being sent", f->name);
+	}
 }
 
 static void send_one_file(struct stream *st, const struct file *f, unsigned char *header, size_t *held)
@@ -340,201 +744,972 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 	uint32_t len;
 	int fd = f->fd;
 
-	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
+		fail_alone();
 		err(EXIT_FAILURE, "%s", f->name);
+	}
 	do {
 		len = f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
 		send_entry(st, f, fd, off, len, header, held);
 		off += len;
-	} while (off < f->size && !stop);
+	} while (off < f->size && !stopped());
 	if (fd != f->fd)
 		close(fd);
 	if (opt.debug > 1)
 		warnx("%s: %llu bytes", f->name, (unsigned long long)f->size);
-	if (!stop)
-		st->files++;
+	if (!stopped())
+		add(&st->files, 1);
+}
+
+static void cork(const struct stream *st, int on)
+{
+	if (opt.cork && setsockopt(st->sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0) {
+		fail_alone();
+		err(EXIT_FAILURE, "TCP_CORK");
+	}
+}
+
+/* How many loops without a file say how long the warm-up is. */
+static uint32_t warmup_loops(void)
+{
+	return (uint32_t)ceil(opt.warmup * 1e9 / WIRE_WARMUP_NS);
 }
 
 /* The whole of the wire, up to the last byte or a stop. */
 static void send_loops(struct stream *st, const struct fileset *set)
 {
-	unsigned char header[3 * WIRE_HEADER];
-	uint32_t loops = opt.seconds > 0 ? WIRE_FOREVER : opt.loops;
-	size_t held = WIRE_HEADER, i;
+	unsigned char header[WIRE_HEADER * (WARMUP_LOOPS + 3)] = {0};
+	size_t held = WIRE_HEADER * (1 + warmup_loops()), i;
 
-	wire_put(header, loops);
-	while (!stop && (loops == WIRE_FOREVER || st->loops < loops)) {
+	wire_put(header, opt.seconds > 0 ? WIRE_FOREVER : opt.loops + warmup_loops());
+	while (!stopped() && (opt.seconds > 0 || st->loops < opt.loops)) {
 		wire_put(header + held, set->entries);
 		held += WIRE_HEADER;
-		for (i = 0; i < set->n && !stop; i++)
+		cork(st, 1);
+		for (i = 0; i < set->n && !stopped(); i++)
 			send_one_file(st, &set->file[i], header, &held);
-		if (!stop)
+		cork(st, 0);
+		if (!stopped())
 			st->loops++;
 	}
 }
 
-static void cork(int sock, int on)
+static int unacknowledged(const struct stream *st)
 {
-	if (setsockopt(sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0)
-		err(EXIT_FAILURE, "TCP_CORK");
+	int n = 0;
+
+	return ioctl(st->sock, SIOCOUTQ, &n) == 0 ? n : 0;
 }
 
-static bool interrupted(void)
+/*
+ * Waits until the server says something or closes: true.  False when it never will: patience with
+ * it is at an end.  A raw stream is over, too, when all of it has been acknowledged.
+ */
+static bool await_server(const struct stream *st)
 {
-	return stop != 0 && stop != SIGALRM;
+	struct pollfd p = {.fd = st->sock, .events = POLLIN};
+	uint64_t now = now_ns(), moved = now, interrupt = 0;
+	int left = unacknowledged(st), was = left;
+
+	while (poll(&p, 1, opt.raw ? 1 : TICK_NS / 1000000) <= 0) {
+		now = now_ns();
+		left = unacknowledged(st);
+		if (left != was)
+			moved = now;
+		was = left;
+		if (opt.raw && left == 0)
+			return false;
+		if (interrupted() && interrupt == 0)
+			interrupt = now;
+		if (interrupted() && now - interrupt > PATIENCE_NS)
+			return false;
+		if (opt.timeout > 0 && (double)(now - moved) / 1e9 > opt.timeout) {
+			errno = EAGAIN;
+			die_of_send(st);
+		}
+	}
+	return true;
 }
 
 /* What the server says after the last byte: at most RECEIPT_MAX bytes and one that is too many. */
-static size_t read_receipt(const struct stream *st, char *buf)
+static size_t read_receipt(struct stream *st, char *buf)
 {
-	const struct timeval patience = {.tv_sec = 1}; /* with a server, once interrupted */
 	size_t len = 0;
 	ssize_t n;
 
-	while (len <= RECEIPT_MAX) {
-		if (interrupted())
-			setsockopt(st->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		n = recv(st->sock, buf + len, RECEIPT_MAX + 1 - len, 0);
+	while (len <= RECEIPT_MAX && await_server(st)) {
+		n = recv(st->sock, buf + len, RECEIPT_MAX + 1 - len, MSG_DONTWAIT);
 		if (n > 0)
 			len += (size_t)n;
-		else if (n == 0 || (errno != EINTR && interrupted()))
+		else if (n == 0 || interrupted())
 			break;
-		else if (errno != EINTR)
+		else if (errno == EAGAIN && st->ring != NULL)
+			reap(st); /* a completion woke it */
+		else if (errno != EINTR && errno != EAGAIN)
 			die_of_send(st);
 	}
-	return len;
+	return opt.raw ? 0 : len;
 }
 
-/*
- * What was measured, and the report of it.
- */
-
-struct result {
-	struct counters from, to;
-	struct soak_sample soak_from, soak_to;
-	uint64_t start_ns, end_ns;
-	char interface[IF_NAMESIZE], congestion[16];
-	struct receipt receipt;
-	bool has_receipt;
-	struct load load; /* its load is NAN when not measured */
-};
-
-static void transfer(struct stream *st, const struct fileset *set, const struct soaker *soak,
-		     const struct calibration *cal, struct result *r)
+/* What is known of a stream now. */
+static void mark_stream(const struct stream *st, struct mark *m)
 {
-	char buf[RECEIPT_MAX + 1];
-	const char *why;
-	size_t len;
+	m->bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
+	m->calls = atomic_load_explicit(&st->calls, memory_order_relaxed);
+	m->files = atomic_load_explicit(&st->files, memory_order_relaxed);
+	tcp_figures_read(st->sock, &m->tcp);
+	m->ns = now_ns();
+}
 
-	counters_read(&r->from, r->interface);
-	if (soak != NULL)
-		soaker_sample(soak, cal, &r->soak_from, NULL);
-	r->start_ns = now_ns();
-	if (opt.cork)
-		cork(st->sock, 1);
-	send_loops(st, set);
-	if (opt.cork)
-		cork(st->sock, 0);
-	if (shutdown(st->sock, SHUT_WR) != 0 && errno != ENOTCONN)
-		err(EXIT_FAILURE, "shutdown");
-	len = read_receipt(st, buf);
-	r->end_ns = now_ns();
-	if (soak != NULL)
-		soaker_sample(soak, cal, &r->soak_to, NULL);
-	counters_read(&r->to, r->interface);
+/* The stream's figures: counts of the connection are those since the warm-up. */
+static void stream_figures(struct stream *st, const struct tcp_figures *at_end, uint64_t end_ns)
+{
+	struct figures *f = &st->sent;
+	struct mark end;
+
+	mark_stream(st, &end);
+	figures_init(f);
+	f->bytes = end.bytes - st->begin.bytes;
+	f->calls = end.calls - st->begin.calls;
+	f->files = end.files - st->begin.files;
+	f->warmup = st->begin.bytes;
+	f->seconds = (double)(end_ns - st->begin.ns) / 1e9;
+	strcpy(f->method, opt.method->name);
+	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, st->number) : NAN;
+	f->tcp = *at_end;
+	f->tcp.retransmits = end.tcp.retransmits - st->begin.tcp.retransmits;
+	f->tcp.busy = end.tcp.busy - st->begin.tcp.busy;
+	f->tcp.rwnd_limited = end.tcp.rwnd_limited - st->begin.tcp.rwnd_limited;
+	f->tcp.sndbuf_limited = end.tcp.sndbuf_limited - st->begin.tcp.sndbuf_limited;
+}
+
+static void take_receipt(struct stream *st, const char *buf, size_t len)
+{
+	const char *why;
+
 	if (len == 0)
 		return;
-	why = receipt_parse(buf, len, &r->receipt);
-	if (why != NULL)
+	why = receipt_parse(buf, len, &st->received);
+	if (why != NULL) {
+		clear_progress();
 		warnx("the server's receipt is left out: it %s", why);
-	r->has_receipt = why == NULL;
-}
-
-static void report_files(const struct stream *st, const struct fileset *set)
-{
-	if (set->builtin)
-		report("  files       %d of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
-	else
-		report("  files       %zu", set->n);
-	report(", in %llu loops\n", (unsigned long long)st->loops);
-}
-
-static void report_host(const struct result *r, double seconds)
-{
-	struct rates rate;
-	int i;
-
-	counters_rates(&r->from, &r->to, &rate);
-	report("  interrupts  %.0f/s\n", rate.interrupts);
-	if (r->interface[0] != '\0')
-		report("  packets     %.0f/s in, %.0f/s out on %s\n", rate.packets_in, rate.packets_out,
-		       r->interface);
-	if (seconds < 0.1) /* a few ticks: noise */
-		return;
-	report("  accounting ");
-	for (i = 0; i < CPU_COLUMNS; i++)
-		report(" %s %.1f%%%s", cpu_column[i], percent(rate.cpu[i]), i + 1 < CPU_COLUMNS ? "," : "\n");
-}
-
-static void report_receiver(const struct result *r)
-{
-	const struct receipt *c = &r->receipt;
-	char load[128];
-
-	if (!r->has_receipt) {
-		report("  receiver    gave no receipt\n");
-		return;
 	}
-	report("  receiver    %llu bytes in %.*f s: %.0f kbytes/sec%s\n", (unsigned long long)c->bytes,
-	       decimals(c->seconds), c->seconds, kbytes_per_sec(c->bytes, c->seconds),
-	       load_format(c->load, c->uncertainty, c->cpus, c->bytes, c->seconds, load));
-	report("  reads       %llu (%.0f/s)\n", (unsigned long long)c->reads,
-	       c->seconds > 0 ? (double)c->reads / c->seconds : 0);
-}
-
-static void report_result(const struct stream *st, const struct fileset *set, const struct result *r)
-{
-	double seconds = (double)(r->end_ns - r->start_ns) / 1e9;
-	struct cpus cpus;
-	char load[128];
-
-	cpus_to_soak(opt.n_cpus, &cpus);
-	report("%.0f kbytes/sec (%.3f Gbit/s)%s\n", kbytes_per_sec(st->bytes, seconds),
-	       gbits_per_sec(st->bytes, seconds),
-	       load_format(r->load.load, r->load.uncertainty, cpus.n, st->bytes, seconds, load));
-	report("  sent        %llu bytes in %.*f s by %s to %s, %s\n", (unsigned long long)st->bytes,
-	       decimals(seconds), seconds, st->method->name, st->peer, r->congestion);
-	if (!isnan(r->load.load))
-		report("  load        %.1f%% by tasks; the idle work left went %.1f%% slower\n",
-		       percent(r->load.off), percent(r->load.slowed));
-	report_files(st, set);
-	report("  writes      %llu (%.0f/s)\n", (unsigned long long)st->writes,
-	       seconds > 0 ? (double)st->writes / seconds : 0);
-	report_host(r, seconds);
-	report_receiver(r);
+	st->has_receipt = why == NULL;
 }
 
 /*
- * The connection and the run.
+ * The run: a thread for each stream, which the main thread oversees.
  */
 
-static int try_connect(const struct addrinfo *ai)
+/* This host at one time. */
+struct host_mark {
+	uint64_t ns;
+	struct counters counters;
+	struct soak_sample sum, *cpu; /* of all CPUs, and of each */
+};
+
+static struct {
+	const struct fileset *set;
+	struct stream *stream;
+	struct soaker *soak; /* NULL: no -c */
+	struct calibration calibration;
+	char interface[IF_NAMESIZE], congestion[16];
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+	pthread_barrier_t start;
+	_Atomic int running; /* streams that are not at their end */
+	int wake;            /* eventfd(2): one has come to its end */
+	uint64_t start_ns, end_ns; /* of it all; begin.ns is that of what is measured */
+	struct host_mark begin, end;
+	struct soak_sample last; /* of the interval */
+	bool measuring;      /* the warm-up is over */
+	struct figures sent, received;
+	int receipts;
+	struct json json;
+} run;
+
+static void mark_host(struct host_mark *m)
 {
-	int fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC, ai->ai_protocol), e;
+	if (run.soak != NULL)
+		soaker_sample(run.soak, &run.calibration, &m->sum, m->cpu);
+	counters_read(&m->counters, run.interface[0] != '\0' ? run.interface : NULL);
+	m->ns = now_ns();
+}
+
+/* The last to come to its end takes the host's figures: the main thread would be late. */
+static void leave(void)
+{
+	if (atomic_fetch_sub(&run.running, 1) == 1)
+		mark_host(&run.end);
+	eventfd_write(run.wake, 1);
+}
+
+static void *stream_thread(void *arg)
+{
+	struct stream *st = arg;
+	struct tcp_figures at_end;
+	char buf[RECEIPT_MAX + 1];
+	uint64_t end_ns;
+	size_t len;
+
+	cpu_bind_or_die(&opt.bind, st->number);
+	pthread_barrier_wait(&run.start);
+	st->sending = true;
+	send_loops(st, run.set);
+	st->sending = false;
+	if (shutdown(st->sock, SHUT_WR) != 0 && errno != ENOTCONN)
+		die_of_send(st);
+	tcp_figures_read(st->sock, &at_end);
+	len = read_receipt(st, buf);
+	end_ns = now_ns();
+	if (st->ring != NULL)
+		finish_zerocopy(st);
+	stream_figures(st, &at_end, end_ns);
+	take_receipt(st, buf, len);
+	leave();
+	return NULL;
+}
+
+/* Warms up no longer: what went before is left out of every figure. */
+static void begin_measuring(void)
+{
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		mark_stream(&run.stream[i], &run.stream[i].begin);
+	mark_host(&run.begin);
+	run.measuring = true;
+}
+
+/* Has those return that block in a send. */
+static void tell_to_stop(void)
+{
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		if (run.stream[i].sending)
+			pthread_kill(run.stream[i].thread, SIGALRM);
+}
+
+/*
+ * Intervals.
+ */
+
+/* Between a stream's last interval and now, which then is its last. */
+static void stream_interval(struct stream *st, struct figures *f)
+{
+	struct mark now;
+
+	mark_stream(st, &now);
+	figures_init(f);
+	f->bytes = now.bytes - st->last.bytes;
+	f->seconds = (double)(now.ns - st->last.ns) / 1e9;
+	f->tcp = now.tcp;
+	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
+	st->last = now;
+}
+
+static void json_interval_of(const struct figures *f, const char *key, int stream, double start)
+{
+	struct json *j = &run.json;
+
+	json_open(j, key, '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_throughput(j, start, f->seconds, f->bytes);
+	json_number(j, "retransmits", f->tcp.retransmits);
+	if (stream > 0) {
+		json_number(j, "snd_cwnd", f->tcp.cwnd);
+		json_number(j, "rtt", f->tcp.rtt);
+		json_number(j, "rttvar", f->tcp.rttvar);
+		json_number(j, "pmtu", f->tcp.pmtu);
+	} else {
+		json_number(j, "load_percent", 100 * f->load);
+		json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	}
+	json_bool(j, "omitted", !run.measuring);
+	json_bool(j, "sender", true);
+	json_close(j, '}');
+}
+
+static void print_interval(const struct figures *sum, const struct tcp_figures *tcp)
+{
+	char load[128];
+
+	report("%.0f kbytes/sec (%.3f Gbit/s)%s, %.0f retransmits", kbytes_per_sec(sum->bytes, sum->seconds),
+	       gbits_per_sec(sum->bytes, sum->seconds),
+	       load_format(sum->load, sum->uncertainty, sum->cpus, sum->bytes, sum->seconds, load),
+	       sum->tcp.retransmits);
+	if (opt.streams == 1)
+		report(", window %.0f KiB, RTT %.3f ms", tcp->cwnd / 1024, tcp->rtt / 1000);
+	report("%s\n", run.measuring ? "" : ", warm-up");
+}
+
+/* The host's load since the last interval. */
+static void interval_load(struct figures *sum)
+{
+	struct soak_sample now;
+	struct load l;
+
+	if (run.soak == NULL)
+		return;
+	soaker_sample(run.soak, &run.calibration, &now, NULL);
+	soak_load(&run.calibration, &run.last, &now, -1, &l);
+	figures_load(sum, &l, run.calibration.cpus.n);
+	run.last = now;
+}
+
+static void report_interval(void)
+{
+	double start = (double)(run.stream[0].last.ns - run.start_ns) / 1e9;
+	struct figures f, sum;
+	int i;
+
+	figures_init(&sum);
+	sum.tcp.retransmits = 0;
+	if (opt.json) {
+		json_open(&run.json, NULL, '{');
+		json_open(&run.json, "streams", '[');
+	}
+	for (i = 0; i < opt.streams; i++) {
+		stream_interval(&run.stream[i], &f);
+		sum.bytes += f.bytes;
+		sum.tcp.retransmits += f.tcp.retransmits;
+		if (i == 0)
+			sum.seconds = f.seconds;
+		if (opt.json)
+			json_interval_of(&f, NULL, i + 1, start);
+	}
+	interval_load(&sum);
+	if (opt.json) {
+		json_close(&run.json, ']');
+		json_interval_of(&sum, "sum", 0, start);
+		json_close(&run.json, '}');
+	} else {
+		print_interval(&sum, &f.tcp);
+	}
+}
+
+static void intervals_begin(void)
+{
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		mark_stream(&run.stream[i], &run.stream[i].last);
+	if (run.soak != NULL)
+		soaker_sample(run.soak, &run.calibration, &run.last, NULL);
+}
+
+/* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
+static bool wants_progress(void)
+{
+	return !opt.quiet && !opt.json && opt.interval <= 0 && opt.debug == 0 && isatty(STDERR_FILENO) &&
+	       tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+static void show_progress(uint64_t now)
+{
+	double seconds = (double)(now - run.start_ns) / 1e9, goal = opt.seconds + opt.warmup;
+	static uint64_t last_ns, last_bytes;
+	uint64_t bytes = 0;
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		bytes += run.stream[i].bytes;
+	fprintf(stderr, "\r%.1f s", seconds);
+	if (opt.seconds > 0)
+		fprintf(stderr, " of %g", goal);
+	else if (run.set->bytes > 0)
+		fprintf(stderr, ", %.0f%%", 100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
+	if (last_ns != 0)
+		fprintf(stderr, ": %.0f kbytes/sec",
+			kbytes_per_sec(bytes - last_bytes, (double)(now - last_ns) / 1e9));
+	fprintf(stderr, "%s\033[K", stop ? ", waits for the server" : run.measuring ? "" : ", warm-up");
+	has_progress = true;
+	last_ns = now;
+	last_bytes = bytes;
+}
+
+/*
+ * Overseeing.
+ */
+
+/* When what comes next is due, in ns of the clock; UINT64_MAX for never. */
+struct due {
+	uint64_t warm, end, tell, interval, progress;
+};
+
+static uint64_t soonest(const struct due *d)
+{
+	const uint64_t t[] = {d->warm, d->end, d->tell, d->interval, d->progress};
+	uint64_t min = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
+		if (t[i] < min)
+			min = t[i];
+	return min;
+}
+
+static uint64_t after(uint64_t ns, double seconds)
+{
+	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;
+}
+
+/* Does what is due. */
+static void act(struct due *d, uint64_t now)
+{
+	if (now >= d->warm) {
+		begin_measuring();
+		d->warm = UINT64_MAX;
+	}
+	if (now >= d->end && !stop) {
+		int running = 0;
+
+		atomic_compare_exchange_strong(&stop, &running, TIME_UP);
+	}
+	if (stop) {
+		d->end = UINT64_MAX;
+		d->tell = now + TICK_NS;
+		tell_to_stop();
+	}
+	if (now >= d->interval) {
+		report_interval();
+		d->interval = after(d->interval, opt.interval);
+	}
+	if (now >= d->progress) {
+		show_progress(now);
+		d->progress = now + PROGRESS_NS;
+	}
+}
+
+/* Until all streams have come to their end. */
+static void oversee(const sigset_t *unblocked)
+{
+	struct due d = {
+		.warm = after(run.start_ns, opt.warmup),
+		.end = opt.seconds > 0 ? after(run.start_ns, opt.warmup + opt.seconds) : UINT64_MAX,
+		.tell = UINT64_MAX,
+		.interval = after(run.start_ns, opt.interval),
+		.progress = wants_progress() ? run.start_ns + PROGRESS_NS : UINT64_MAX,
+	};
+	struct pollfd p = {.fd = run.wake, .events = POLLIN};
+	struct timespec t;
+	eventfd_t ignored;
+	uint64_t now, due;
+
+	while (run.running > 0) {
+		due = soonest(&d);
+		now = now_ns();
+		due = due > now ? due - now : 0;
+		t = (struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)};
+		if (ppoll(&p, 1, soonest(&d) != UINT64_MAX ? &t : NULL, unblocked) > 0)
+			eventfd_read(run.wake, &ignored);
+		if (run.running > 0)
+			act(&d, now_ns());
+	}
+	clear_progress();
+}
+
+static void transfer(const sigset_t *unblocked)
+{
+	int i, e;
+
+	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
+	run.running = opt.streams;
+	for (i = 0; i < opt.streams; i++) {
+		e = thread_start(&run.stream[i].thread, stream_thread, &run.stream[i]);
+		if (e != 0)
+			errx(EXIT_FAILURE, "thread %d of %d: %s", i + 1, opt.streams, strerror(e));
+	}
+	begin_measuring();
+	run.measuring = opt.warmup <= 0;
+	intervals_begin();
+	run.start_ns = run.begin.ns = now_ns();
+	for (i = 0; i < opt.streams; i++)
+		run.stream[i].begin.ns = run.stream[i].last.ns = run.start_ns;
+	pthread_barrier_wait(&run.start);
+	oversee(unblocked);
+	for (i = 0; i < opt.streams; i++)
+		pthread_join(run.stream[i].thread, NULL);
+}
+
+/*
+ * The figures of it all.
+ */
+
+static double longer(double a, double b)
+{
+	return isnan(a) || b > a ? b : a;
+}
+
+static void add_figures(struct figures *sum, const struct figures *f)
+{
+	sum->bytes += f->bytes;
+	sum->calls += f->calls;
+	sum->files += f->files;
+	sum->warmup += f->warmup;
+	sum->seconds = longer(sum->seconds, f->seconds);
+	sum->tcp.retransmits += f->tcp.retransmits;
+	strcpy(sum->method, f->method);
+}
+
+/* The receiver's host is as the longest of its streams saw it. */
+static void sum_receipts(void)
+{
+	const struct figures *longest = &run.stream[0].received;
+	struct figures counts;
+	int i;
+
+	figures_init(&counts);
+	for (i = 0; i < opt.streams; i++) {
+		if (!run.stream[i].has_receipt)
+			continue;
+		run.receipts++;
+		add_figures(&counts, &run.stream[i].received);
+		if (run.stream[i].received.seconds >= longest->seconds)
+			longest = &run.stream[i].received;
+	}
+	run.received = *longest;
+	run.received.bytes = counts.bytes;
+	run.received.calls = counts.calls;
+	run.received.files = counts.files;
+	run.received.warmup = counts.warmup;
+}
+
+static void sum_figures(void)
+{
+	struct load l;
+	int i;
+
+	figures_init(&run.sent);
+	run.sent.tcp.retransmits = 0;
+	for (i = 0; i < opt.streams; i++)
+		add_figures(&run.sent, &run.stream[i].sent);
+	counters_rates(&run.begin.counters, &run.end.counters, &run.sent.rates);
+	if (run.soak != NULL) {
+		soak_load(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
+		figures_load(&run.sent, &l, run.calibration.cpus.n);
+	}
+	sum_receipts();
+}
+
+/* By how many bytes both ends differ, the warm-up's included. */
+static uint64_t missing_bytes(void)
+{
+	uint64_t sent = run.sent.bytes + run.sent.warmup, received = run.received.bytes + run.received.warmup;
+
+	return sent > received ? sent - received : received - sent;
+}
+
+/* Whether both ends are on this host, so that its load is that of both. */
+static bool is_local(void)
+{
+	return strcmp(run.interface, "lo") == 0;
+}
+
+/* What the i-th of the CPUs that are soaked did in the transfer. */
+static const char *cpu_role(int i)
+{
+	bool sends = false, receives = false;
+	int cpu = run.calibration.cpus.id[i], k;
+
+	for (k = 0; k < opt.streams; k++) {
+		sends |= cpu_of(&opt.bind, k) == cpu;
+		receives |= is_local() && run.stream[k].has_receipt && run.stream[k].received.cpu == cpu;
+	}
+	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
+}
+
+/*
+ * The report as text.
+ */
+
+#define COLUMN 24
+
+/* `%.Nf` and a unit, or `-` where it is not known. */
+static const char *number(char buf[COLUMN], int places, double value, const char *unit)
+{
+	if (isfinite(value))
+		snprintf(buf, COLUMN, "%.*f%s", places, value, unit);
+	else
+		strcpy(buf, "-");
+	return buf;
+}
+
+/* A figure of both ends; without a receipt the other's is not known. */
+static void row(const char *name, int places, double left, double right, const char *unit)
+{
+	char a[COLUMN], b[COLUMN];
+
+	if (isnan(left) && (isnan(right) || run.receipts == 0))
+		return;
+	report("  %-15s %18s %18s\n", name, number(a, places, left, unit),
+	       number(b, places, run.receipts > 0 ? right : NAN, unit));
+}
+
+static double cost_of(const struct figures *f)
+{
+	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
+}
+
+static double per_second(uint64_t n, double seconds)
+{
+	return seconds > 0 ? (double)n / seconds : 0;
+}
+
+/* `61.2% +-0.4%` */
+static const char *load_text(const struct figures *f, char buf[COLUMN])
+{
+	if (isnan(f->load))
+		strcpy(buf, "-");
+	else if (isnan(f->uncertainty))
+		snprintf(buf, COLUMN, "%.1f%%", percent(f->load));
+	else
+		snprintf(buf, COLUMN, "%.1f%% +-%.1f%%", percent(f->load), 100 * f->uncertainty);
+	return buf;
+}
+
+static void report_loads(const struct figures *s, const struct figures *r)
+{
+	char a[COLUMN], b[COLUMN];
+
+	if (isnan(s->load) && isnan(r->load))
+		return;
+	report("  %-15s %18s %18s\n", is_local() && !isnan(s->load) ? "load, both ends" : "load",
+	       load_text(s, a), load_text(r, b));
+	row("CPUs", 0, s->cpus, r->cpus, "");
+	row("by tasks", 1, percent(s->off), percent(r->off), "%");
+	row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
+	row("us/KiB", 3, cost_of(s), cost_of(r), "");
+}
+
+/* The kernel's own view. */
+static void report_accounting(const struct figures *s, const struct figures *r)
+{
+	double left, right;
+	int i;
+
+	for (i = 0; i < CPU_COLUMNS; i++) {
+		left = percent(s->rates.cpu[i]);
+		right = percent(r->rates.cpu[i]);
+		if (left >= 0.05 || right >= 0.05)
+			row(cpu_column[i], 1, left, right, "%");
+	}
+}
+
+static void report_sides(void)
+{
+	const struct figures *s = &run.sent, *r = &run.received;
+
+	report("  %-15s %18s %18s\n", "", "sender", run.receipts > 0 ? "receiver" : "no receipt");
+	row("bytes", 0, (double)s->bytes, (double)r->bytes, "");
+	row("seconds", decimals(s->seconds), s->seconds, r->seconds, "");
+	row("kbytes/sec", 0, kbytes_per_sec(s->bytes, s->seconds), kbytes_per_sec(r->bytes, r->seconds), "");
+	report_loads(s, r);
+	report("  %-15s %18s %18s\n", "calls by", s->method, run.receipts > 0 && r->method[0] ? r->method : "-");
+	row("calls", 0, (double)s->calls, (double)r->calls, "");
+	row("calls/s", 0, per_second(s->calls, s->seconds), per_second(r->calls, r->seconds), "");
+	row("interrupts/s", 0, s->rates.interrupts, r->rates.interrupts, "");
+	row("packets/s in", 0, s->rates.packets_in, r->rates.packets_in, "");
+	row("packets/s out", 0, s->rates.packets_out, r->rates.packets_out, "");
+	report_accounting(s, r);
+}
+
+/* What was sent, where to and how. */
+static void report_what(void)
+{
+	uint64_t loops = 0;
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		loops += run.stream[i].loops;
+	report("  to %s%s%s, %s%s%s%s", run.stream[0].peer, run.interface[0] != '\0' ? " by " : "",
+	       run.interface, run.congestion, opt.cork ? ", corked" : "", opt.nodelay ? ", nodelay" : "",
+	       opt.raw ? ", raw" : "");
+	if (opt.pace > 0)
+		report(", paced to %.0f kbytes/sec", (double)opt.pace / 1024);
+	if (opt.streams > 1)
+		report(", %d streams", opt.streams);
+	if (run.set->builtin)
+		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
+	else
+		report("; %zu files of %llu bytes", run.set->n, (unsigned long long)run.set->bytes);
+	report(", in %llu loops\n", (unsigned long long)loops);
+	if (opt.warmup > 0)
+		report("  after %g s of warm-up, %llu bytes\n", opt.warmup, (unsigned long long)run.sent.warmup);
+}
+
+static void report_streams(void)
+{
+	const struct figures *f;
+	char cpu[COLUMN], read_cpu[COLUMN];
+	int i;
+
+	report("  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  delivery Gbit/s\n");
+	for (i = 0; i < opt.streams; i++) {
+		f = &run.stream[i].sent;
+		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1, number(cpu, 0, f->cpu, ""),
+		       number(read_cpu, 0, run.stream[i].has_receipt ? run.stream[i].received.cpu : NAN, ""),
+		       kbytes_per_sec(f->bytes, f->seconds), f->tcp.retransmits, f->tcp.rtt / 1000,
+		       f->tcp.cwnd / 1024, f->tcp.delivery_rate * 8 / 1e9);
+	}
+}
+
+/* The share of the time in which it had something to send. */
+static double share_of_busy(double us, const struct tcp_figures *t)
+{
+	return t->busy > 0 ? 100 * us / t->busy : 0;
+}
+
+static void report_tcp(const struct tcp_figures *t)
+{
+	report("  TCP: %.0f retransmits, RTT %.3f ms (least %.3f), window %.0f KiB, MSS %.0f, delivery %.3f "
+	       "Gbit/s\n", t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,
+	       t->delivery_rate * 8 / 1e9);
+	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% of the time\n",
+	       share_of_busy(t->rwnd_limited, t), share_of_busy(t->sndbuf_limited, t));
+}
+
+static void report_zerocopy(void)
+{
+	uint64_t sends = 0, copied = 0, open = 0;
+	const struct ring *r;
+	int i;
+
+	if (run.stream[0].ring == NULL)
+		return;
+	for (i = 0; i < opt.streams; i++) {
+		r = run.stream[i].ring;
+		sends += r->next;
+		copied += r->copied;
+		open += r->next - r->oldest;
+	}
+	report("  zerocopy: %llu of %llu sends were copied by the kernel after all (%.1f%%)\n",
+	       (unsigned long long)copied, (unsigned long long)sends,
+	       sends > 0 ? 100 * (double)copied / (double)sends : 0);
+	if (open > 0)
+		report("  zerocopy: %llu sends were never completed\n", (unsigned long long)open);
+}
+
+static bool cpu_load(int i, struct load *l)
+{
+	if (run.soak == NULL || opt.bind.n == 0)
+		return false;
+	soak_load(&run.calibration, &run.begin.cpu[i], &run.end.cpu[i], i, l);
+	return !isnan(l->load);
+}
+
+/* With both ends on one host, bound to different CPUs, what each of them cost. */
+static void report_cpus(void)
+{
+	struct load l;
+	int i;
+
+	for (i = 0; i < run.calibration.cpus.n && cpu_load(i, &l); i++)
+		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", run.calibration.cpus.id[i],
+		       percent(l.load), 100 * l.uncertainty,
+		       cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds), cpu_role(i));
+}
+
+static void report_text(void)
+{
+	const struct figures *s = &run.sent;
+	char load[128];
+
+	report("%.0f kbytes/sec (%.3f Gbit/s)%s\n", kbytes_per_sec(s->bytes, s->seconds),
+	       gbits_per_sec(s->bytes, s->seconds),
+	       load_format(s->load, s->uncertainty, s->cpus, s->bytes, s->seconds, load));
+	if (opt.quiet)
+		return;
+	report_what();
+	report_sides();
+	if (run.receipts == opt.streams && missing_bytes() == 0)
+		report("  all bytes sent were received\n");
+	if (run.receipts > 0 && run.received.clients > (uint64_t)opt.streams)
+		report("  the receiver had %llu clients meanwhile: its load is that of all\n",
+		       (unsigned long long)run.received.clients);
+	if (opt.streams > 1)
+		report_streams();
+	else
+		report_tcp(&run.stream[0].sent.tcp);
+	report_zerocopy();
+	report_cpus();
+}
+
+/*
+ * The report as JSON.
+ */
+
+static int sock_int(int fd, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
+}
+
+static void json_test_start(struct json *j)
+{
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
+	json_count(j, "num_streams", (uint64_t)opt.streams);
+	json_count(j, "blksize", run.stream[0].chunk);
+	json_number(j, "omit", opt.warmup);
+	json_number(j, "duration", opt.seconds);
+	json_string(j, "method", opt.method->name);
+	json_bool(j, "cork", opt.cork);
+	json_bool(j, "nodelay", opt.nodelay);
+	json_count(j, "fqrate", opt.pace * 8);
+	json_count(j, "files", run.set->n);
+	json_count(j, "file_bytes", run.set->bytes);
+	json_bool(j, "builtin_files", run.set->builtin);
+	json_close(j, '}');
+}
+
+static void json_begin(void)
+{
+	struct json *j = &run.json;
+	int i, fd = run.stream[0].sock;
+
+	*j = (struct json){.f = stdout};
+	json_open(j, NULL, '{');
+	json_open(j, "start", '{');
+	json_open(j, "connected", '[');
+	for (i = 0; i < opt.streams; i++) {
+		json_open(j, NULL, '{');
+		json_count(j, "socket", (uint64_t)i + 1);
+		json_addresses(j, run.stream[i].sock);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_program(j);
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", opt.server);
+	json_count(j, "port", strtoull(opt.port, NULL, 10));
+	json_close(j, '}');
+	json_count(j, "tcp_mss_default", (uint64_t)sock_int(fd, IPPROTO_TCP, TCP_MAXSEG));
+	json_count(j, "sndbuf_actual", (uint64_t)sock_int(fd, SOL_SOCKET, SO_SNDBUF));
+	json_count(j, "rcvbuf_actual", (uint64_t)sock_int(fd, SOL_SOCKET, SO_RCVBUF));
+	json_string(j, "interface", run.interface);
+	json_test_start(j);
+	json_close(j, '}');
+	json_open(j, "intervals", '[');
+}
+
+static void json_streams(struct json *j)
+{
+	const struct stream *st;
+	int i;
+
+	json_open(j, "streams", '[');
+	for (i = 0; i < opt.streams; i++) {
+		st = &run.stream[i];
+		json_open(j, NULL, '{');
+		json_stream(j, "sender", &st->sent, i + 1, true);
+		if (st->has_receipt)
+			json_stream(j, "receiver", &st->received, i + 1, false);
+		if (st->ring != NULL) {
+			json_count(j, "zerocopy_sends", st->ring->next);
+			json_count(j, "zerocopy_copied", st->ring->copied);
+			json_count(j, "zerocopy_incomplete", st->ring->next - st->ring->oldest);
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_cpus(struct json *j)
+{
+	struct load l;
+	int i;
+
+	json_open(j, "load_by_cpu", '[');
+	for (i = 0; i < run.calibration.cpus.n && cpu_load(i, &l); i++) {
+		json_open(j, NULL, '{');
+		json_count(j, "cpu", (uint64_t)run.calibration.cpus.id[i]);
+		json_number(j, "load_percent", 100 * l.load);
+		json_number(j, "load_uncertainty_percent", 100 * l.uncertainty);
+		json_number(j, "cost_us_per_kib", cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds));
+		json_string(j, "role", cpu_role(i));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_end(void)
+{
+	struct json *j = &run.json;
+	const struct figures *remote = run.receipts > 0 ? &run.received : NULL;
+
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_streams(j);
+	json_stream(j, "sum_sent", &run.sent, 0, true);
+	if (remote != NULL)
+		json_stream(j, "sum_received", remote, 0, false);
+	json_utilization(j, &run.sent, remote);
+	json_string(j, "sender_tcp_congestion", run.congestion);
+	json_host(j, "host", &run.sent);
+	if (remote != NULL)
+		json_host(j, "remote", remote);
+	json_cpus(j);
+	json_bool(j, "both_ends_on_host", is_local());
+	if (run.receipts == opt.streams)
+		json_bool(j, "bytes_agree", missing_bytes() == 0);
+	json_close(j, '}');
+	if (interrupted())
+		json_string(j, "error", "interrupted");
+	json_close(j, '}');
+	report("\n");
+}
+
+/*
+ * The connections and the program.
+ */
+
+static void set_int(int fd, int level, int name, int value, const char *what)
+{
+	if (setsockopt(fd, level, name, &value, sizeof(value)) != 0)
+		err(EXIT_FAILURE, "%s %d", what, value);
+}
+
+/* What is set before connect(2): the segment size and the timeout hold for the handshake too. */
+static void set_options(int fd)
+{
+	const struct timeval t = {(time_t)opt.timeout, (suseconds_t)(fmod(opt.timeout, 1) * 1e6)};
+
+	sock_set_options_or_die(fd, &opt.sock);
+	if (opt.mss > 0)
+		set_int(fd, IPPROTO_TCP, TCP_MAXSEG, opt.mss, "--mss");
+	if (opt.nodelay)
+		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "--nodelay");
+	if (opt.timeout > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0)
+		err(EXIT_FAILURE, "--timeout %g", opt.timeout);
+	if (opt.pace > 0 && setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
+		err(EXIT_FAILURE, "--pace %llu", (unsigned long long)opt.pace);
+}
+
+static int connect_to(const struct sockaddr *sa, socklen_t len)
+{
+	int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), e;
 
 	if (fd < 0)
 		return -1;
-	sock_set_options_or_die(fd, &opt.sock);
-	if (connect(fd, ai->ai_addr, ai->ai_addrlen) == 0)
+	set_options(fd);
+	if (connect(fd, sa, len) == 0)
 		return fd;
-	e = errno;
+	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* so: SO_SNDTIMEO was over; socket(7) */
 	close(fd);
 	errno = e;
 	return -1;
 }
 
-/* Tries each address of the server in the resolver's order; `0` is this host, as in 2001. */
-static int connect_or_die(struct sockaddr_storage *peer, socklen_t *peer_len)
+/*
+ * Connects the first stream: tries each address of the server in the resolver's order, and keeps
+ * the one that answers for the others.  `0` is this host, as in 2001.
+ */
+static int connect_first(void)
 {
 	struct addrinfo hints = {.ai_family = opt.family, .ai_socktype = SOCK_STREAM};
 	const char *host = opt.server;
@@ -546,123 +1721,159 @@ static int connect_or_die(struct sockaddr_storage *peer, socklen_t *peer_len)
 	e = getaddrinfo(host, opt.port, &hints, &list);
 	if (e != 0)
 		errx(EXIT_FAILURE, "%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	for (ai = list; ai != NULL && (fd = try_connect(ai)) < 0; ai = ai->ai_next)
-		;
-	if (fd < 0)
-		err(EXIT_FAILURE, "cannot connect to %s port %s", opt.server, opt.port);
-	memcpy(peer, ai->ai_addr, ai->ai_addrlen);
-	*peer_len = ai->ai_addrlen;
+	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
+		memcpy(&run.peer, ai->ai_addr, ai->ai_addrlen);
+		run.peer_len = ai->ai_addrlen;
+		fd = connect_to(ai->ai_addr, ai->ai_addrlen);
+	}
 	freeaddrinfo(list);
 	return fd;
 }
 
-static void on_signal(int sig)
+static void stream_open(struct stream *st, int number)
 {
-	if (stop == 0 || sig != SIGALRM) /* the time being up does not hide an interruption */
-		stop = sig;
-	if (sig != SIGALRM) /* a signal that came just before a call blocks must come again */
-		alarm(1);
+	st->number = number;
+	st->chunk = opt.chunk;
+	st->pipe[0] = -1;
+	st->sock = number == 0 ? connect_first() : connect_to((struct sockaddr *)&run.peer, run.peer_len);
+	if (st->sock < 0)
+		err(EXIT_FAILURE, "cannot connect to %s port %s", opt.server, opt.port);
+	addr_format((struct sockaddr *)&run.peer, run.peer_len, st->peer);
+	sock_keep_alive(st->sock);
+	opt.method->open(st);
 }
 
-static void catch_signals(void)
+/* All of them are connected before the first sends: then the server's last client is their last. */
+static void streams_open(void)
 {
-	const struct sigaction sa = {.sa_handler = on_signal};
+	int i;
 
+	run.stream = calloc((size_t)opt.streams, sizeof(*run.stream));
+	if (run.stream == NULL)
+		err(EXIT_FAILURE, "%d streams", opt.streams);
+	for (i = 0; i < opt.streams; i++)
+		stream_open(&run.stream[i], i);
+	if (addr_interface((struct sockaddr *)&run.peer, run.interface) != 0)
+		run.interface[0] = '\0';
+	sock_congestion(run.stream[0].sock, run.congestion);
+	if (opt.debug > 0)
+		warnx("connected to %s through %s", run.stream[0].peer, run.interface);
+}
+
+static void streams_close(void)
+{
+	int i;
+
+	for (i = 0; i < opt.streams; i++) {
+		close(run.stream[i].sock);
+		if (run.stream[i].pipe[0] >= 0) {
+			close(run.stream[i].pipe[0]);
+			close(run.stream[i].pipe[1]);
+		}
+		free(run.stream[i].ring);
+	}
+	free(run.stream); /* the buffers go with the program */
+}
+
+/* The second time it does not wait for the server any more. */
+static void on_signal(int sig)
+{
+	if (interrupted()) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+	}
+	stop = sig;
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Interruptions are the main thread's, where it waits; the streams have SIGALRM, from it. */
+static void catch_signals(sigset_t *unblocked)
+{
+	const struct sigaction sa = {.sa_handler = on_alarm};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, unblocked);
 	catch_stop_signals(on_signal);
 	sigaction(SIGALRM, &sa, NULL);
 }
 
-/* The clock is the kernel's timer, so that no loop reads one. */
-static void start_timer(void)
-{
-	struct itimerval it = {
-		.it_value = {(time_t)opt.seconds, (suseconds_t)(fmod(opt.seconds, 1) * 1e6)},
-		.it_interval = {0, TICK_US},
-	};
-
-	if (opt.seconds > 0)
-		setitimer(ITIMER_REAL, &it, NULL);
-}
-
-static void stop_timer(void)
-{
-	const struct itimerval off = {0};
-
-	setitimer(ITIMER_REAL, &off, NULL);
-}
-
 /* Ends as the signal would have ended it, so that a shell's loop stops too. */
-static _Noreturn void die_of_signal(int sig)
+static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 {
 	signal(sig, SIG_DFL);
+	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	raise(sig);
 	_exit(128 + sig);
 }
 
-static void stream_open(struct stream *st, struct result *r)
+static void soak_begin(void)
 {
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
+	size_t n = (size_t)run.calibration.cpus.n;
 
-	st->method = opt.method;
-	st->chunk = opt.chunk;
-	if (st->method->put == NULL && (st->chunk == 0 || st->chunk > SENDFILE_MAX))
-		st->chunk = SENDFILE_MAX;
-	if (st->method->put != NULL) {
-		if (st->chunk == 0)
-			st->chunk = 64 * 1024;
-		st->buf = malloc(st->chunk);
-		if (st->buf == NULL)
-			err(EXIT_FAILURE, "-b, --buffer-size: %zu bytes", st->chunk);
-	}
-	st->sock = connect_or_die(&peer, &peer_len);
-	addr_format((struct sockaddr *)&peer, peer_len, st->peer);
-	if (addr_interface((struct sockaddr *)&peer, r->interface) != 0)
-		r->interface[0] = '\0';
-	sock_keep_alive(st->sock);
-	sock_congestion(st->sock, r->congestion);
+	run.begin.cpu = calloc(n, sizeof(*run.begin.cpu));
+	run.end.cpu = calloc(n, sizeof(*run.end.cpu));
+	if (run.begin.cpu == NULL || run.end.cpu == NULL)
+		err(EXIT_FAILURE, "load");
+	run.soak = soaker_start_or_die(&run.calibration.cpus);
 }
 
-static int run(char **names, int n)
+static void soak_end(void)
 {
-	struct calibration cal = {.cpu = NULL};
-	struct soaker *soak = NULL;
-	struct result r = {.load.load = NAN};
-	struct stream st = {.sock = -1};
+	const struct load l = {.load = run.sent.load};
+
+	soaker_stop(run.soak);
+	warn_of_run(&run.calibration.cpus, &run.begin.counters, &run.end.counters, &l);
+	if (run.sent.seconds < 0.5)
+		warnx("the load was measured over less than half a second: send more (-n, -t)");
+}
+
+static int send_all(char **names, int n)
+{
 	struct fileset set;
+	sigset_t unblocked;
 
 	if (opt.load) {
-		calibration_load_or_die(&cal, CALIBRATION_FILE, opt.n_cpus);
+		calibration_load_or_die(&run.calibration, CALIBRATION_FILE, opt.n_cpus);
 		warn_of_limits();
 	}
+	cpus_try_or_die(&opt.bind);
 	fileset_open(&set, names, n);
+	run.set = &set;
 	if (opt.load)
-		soak = soaker_start_or_die(&cal.cpus);
-	cpu_bind_or_die(&opt.bind, 0);
-	stream_open(&st, &r);
-	if (opt.debug > 0)
-		warnx("connected to %s through %s", st.peer, r.interface);
-	catch_signals();
-	start_timer();
-	transfer(&st, &set, soak, &cal, &r);
-	stop_timer();
-	if (soak != NULL) {
-		soak_load(&cal, &r.soak_from, &r.soak_to, -1, &r.load);
-		soaker_stop(soak);
-		warn_of_run(&cal.cpus, &r.from, &r.to, &r.load);
-		if (r.end_ns - r.start_ns < 500000000)
-			warnx("the load was measured over less than half a second: send more (-n, -t)");
-	}
-	report_result(&st, &set, &r);
+		soak_begin();
+	streams_open();
+	run.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run.wake < 0)
+		err(EXIT_FAILURE, "eventfd");
+	if (opt.json)
+		json_begin();
+	catch_signals(&unblocked);
+	transfer(&unblocked);
+	if (!run.measuring)
+		errx(EXIT_FAILURE, "all was sent before the warm-up was over: send more (-n, -t)");
+	sum_figures();
+	if (opt.load)
+		soak_end();
+	if (opt.json)
+		json_end();
+	else
+		report_text();
+	streams_close();
 	fileset_close(&set);
-	close(st.sock);
-	free(st.buf);
-	free(cal.cpu);
 	if (interrupted())
-		die_of_signal(stop);
-	if (r.has_receipt && r.receipt.bytes != st.bytes)
+		die_of_signal(stop, &unblocked);
+	if (run.receipts == opt.streams && missing_bytes() != 0)
 		errx(EXIT_FAILURE, "the server received %llu bytes of the %llu sent",
-		     (unsigned long long)r.receipt.bytes, (unsigned long long)st.bytes);
+		     (unsigned long long)(run.received.bytes + run.received.warmup),
+		     (unsigned long long)(run.sent.bytes + run.sent.warmup));
 	return EXIT_SUCCESS;
 }
 
@@ -670,26 +1881,36 @@ static int run(char **names, int n)
  * Options.
  */
 
-enum { OPT_CONGESTION = 256, OPT_FORCE };
+enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_NODELAY, OPT_TIMEOUT, OPT_RAW, OPT_JSON };
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
 	{"port", required_argument, NULL, 'p'},
 	{"loops", required_argument, NULL, 'n'},
 	{"time", required_argument, NULL, 't'},
+	{"warmup", required_argument, NULL, OPT_WARMUP},
+	{"interval", required_argument, NULL, 'I'},
+	{"streams", required_argument, NULL, 'P'},
 	{"method", required_argument, NULL, 'm'},
 	{"send", no_argument, NULL, 'S'},
 	{"write", no_argument, NULL, 'w'},
 	{"buffer-size", required_argument, NULL, 'b'},
 	{"cork", no_argument, NULL, 'k'},
+	{"nodelay", no_argument, NULL, OPT_NODELAY},
 	{"rcvbuf", required_argument, NULL, 'i'},
 	{"sndbuf", required_argument, NULL, 'o'},
+	{"mss", required_argument, NULL, OPT_MSS},
+	{"pace", required_argument, NULL, OPT_PACE},
 	{"congestion", required_argument, NULL, OPT_CONGESTION},
+	{"timeout", required_argument, NULL, OPT_TIMEOUT},
+	{"raw", no_argument, NULL, OPT_RAW},
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
 	{"calibrate", no_argument, NULL, 'C'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"quiet", no_argument, NULL, 'q'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -706,26 +1927,117 @@ static const char help[] =
 	"  -p, --port port        its port (default 2222)\n"
 	"  -n, --loops n          send the file set this many times (default 1)\n"
 	"  -t, --time secs        send it over and over for this long\n"
-	"  -m, --method how       sendfile (default), send or write\n"
+	"      --warmup secs      and before that, this long; in no figure of either end\n"
+	"  -I, --interval secs    a line each time that so long has passed\n"
+	"  -P, --streams n        so many connections at a time, each sends the file set\n"
+	"\n"
+	"  -m, --method how       sendfile (default), send, write, mmap, splice or zerocopy\n"
 	"  -S, --send             read() and send() instead of sendfile(): -m send\n"
 	"  -w, --write            read() and write(), also with -S: -m write\n"
-	"  -b, --buffer-size size of each read and send (default 64k); with sendfile the most\n"
-	"                         asked of one call (default: all)\n"
-	"  -k, --cork             TCP_CORK on the connection\n"
+	"  -b, --buffer-size size of each read and send (default 64k); with sendfile, mmap and\n"
+	"                         splice the most asked of one call (default: 1m)\n"
+	"  -k, --cork             TCP_CORK on the connection, released after the file set\n"
+	"      --nodelay          TCP_NODELAY\n"
 	"  -i, --rcvbuf size      SO_RCVBUF (default: the kernel's autotuning)\n"
 	"  -o, --sndbuf size      SO_SNDBUF (default: the kernel's autotuning)\n"
+	"      --mss bytes        the largest segment\n"
+	"      --pace rate        at most so many bytes per second of each stream\n"
 	"      --congestion name  congestion control (default: the system's)\n"
+	"      --timeout secs     give up on a server that takes nothing for so long\n"
+	"      --raw              no headers, no receipt: for a server that is not zcs\n"
 	"  -4, -6                 IPv4 or IPv6 only\n"
-	"  -B, --bind-cpu cpus    run on this CPU\n"
+	"\n"
+	"  -B, --bind-cpu cpus    run on this CPU; a list: one stream after the other\n"
 	"  -c, --cpu-load         measure this host's CPU load during the transfer\n"
 	"  -C, --calibrate        calibrate for -c on the idle system, and exit\n"
 	"      --force            with -C: also when the machine is busy\n"
 	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
+	"\n"
+	"      --json             the report as JSON, named as iperf3 names it\n"
+	"  -q, --quiet            only the report's first line\n"
 	"  -d, --debug            say more on stderr; twice: each file\n"
 	"  -h, --help             this text\n"
 	"  -V, --version          the version\n"
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcc(1), the method zc(7).\n";
+
+/* Options that say how the connections are. */
+static bool parse_socket_option(int c)
+{
+	switch (c) {
+	case 'i':
+		opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30);
+		return true;
+	case 'o':
+		opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30);
+		return true;
+	case 'k':
+		opt.cork = true;
+		return true;
+	case OPT_NODELAY:
+		opt.nodelay = true;
+		return true;
+	case OPT_MSS:
+		opt.mss = (int)arg_size("--mss", optarg, 88, 65495); /* TCP_MIN_MSS, 64 KiB - headers */
+		return true;
+	case OPT_PACE:
+		opt.pace = arg_size("--pace", optarg, 1, 1ull << 50);
+		return true;
+	case OPT_CONGESTION:
+		opt.sock.congestion = optarg;
+		return true;
+	case OPT_TIMEOUT:
+		opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400);
+		return true;
+	case '4':
+		arg_family(&opt.family, AF_INET);
+		return true;
+	case '6':
+		arg_family(&opt.family, AF_INET6);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Options that say what is sent, and how often. */
+static bool parse_transfer_option(int c)
+{
+	switch (c) {
+	case 'n':
+		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
+		return true;
+	case 't':
+		opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9);
+		return true;
+	case OPT_WARMUP:
+		opt.warmup = arg_seconds("--warmup", optarg, 0, WARMUP_MAX);
+		return true;
+	case 'I':
+		opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400);
+		return true;
+	case 'P':
+		opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX);
+		return true;
+	case 'm':
+		opt.method = method_named(optarg);
+		return true;
+	case 'S':
+		opt.use_send = true;
+		return true;
+	case 'w':
+		opt.use_write = true;
+		return true;
+	case 'b':
+		opt.chunk = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30);
+		return true;
+	case OPT_RAW:
+		opt.raw = true;
+		return true;
+	default:
+		return false;
+	}
+}
 
 static void parse_option(int c)
 {
@@ -735,42 +2047,6 @@ static void parse_option(int c)
 		break;
 	case 'p':
 		opt.port = arg_port("-p, --port", optarg, 1);
-		break;
-	case 'n':
-		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
-		break;
-	case 't':
-		opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9);
-		break;
-	case 'm':
-		opt.method = method_named(optarg);
-		break;
-	case 'S':
-		opt.use_send = true;
-		break;
-	case 'w':
-		opt.use_write = true;
-		break;
-	case 'b':
-		opt.chunk = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30);
-		break;
-	case 'k':
-		opt.cork = true;
-		break;
-	case 'i':
-		opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30);
-		break;
-	case 'o':
-		opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30);
-		break;
-	case OPT_CONGESTION:
-		opt.sock.congestion = optarg;
-		break;
-	case '4':
-		arg_family(&opt.family, AF_INET);
-		break;
-	case '6':
-		arg_family(&opt.family, AF_INET6);
 		break;
 	case 'B':
 		arg_cpus("-B, --bind-cpu", optarg, &opt.bind);
@@ -786,6 +2062,12 @@ static void parse_option(int c)
 		break;
 	case 'N':
 		opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX);
+		break;
+	case OPT_JSON:
+		opt.json = true;
+		break;
+	case 'q':
+		opt.quiet = true;
 		break;
 	case 'd':
 		opt.debug++;
@@ -813,6 +2095,10 @@ static void settle_options(bool loops_given)
 		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
 	if (opt.seconds > 0 && loops_given)
 		usage_error("-n, --loops and -t, --time exclude each other");
+	if (opt.raw && opt.warmup > 0)
+		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
+	if (opt.loops >= WIRE_FOREVER - (uint32_t)ceil(opt.warmup * 10))
+		usage_error("-n, --loops: too many with a --warmup");
 	if ((opt.use_send || opt.use_write) && opt.method != NULL)
 		usage_error("-%c and -m, --method exclude each other", opt.use_send ? 'S' : 'w');
 	if (opt.method == NULL)
@@ -821,17 +2107,19 @@ static void settle_options(bool loops_given)
 
 int main(int argc, char **argv)
 {
+	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
 	bool loops_given = false;
 	int c;
 
 	init_output();
-	while ((c = getopt_long(argc, argv, "s:p:n:t:m:Swb:ki:o:46B:cCN:dhV", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1) {
 		loops_given |= c == 'n';
-		parse_option(c);
+		if (!parse_socket_option(c) && !parse_transfer_option(c))
+			parse_option(c);
 	}
 	settle_options(loops_given);
 	if (!opt.calibrate)
-		return run(argv + optind, argc - optind);
+		return send_all(argv + optind, argc - optind);
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);
 	calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, opt.force);

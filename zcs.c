@@ -5,16 +5,15 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,54 +21,84 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define INTERVAL_NS   5000000000u /* between two lines while data flows */
-#define BUFFER_SIZE   (64 * 1024) /* of each read, unless -b */
-#define STACK_SIZE    (128 * 1024)
-#define BACKLOG       4096        /* the kernel lowers it to net.core.somaxconn */
-#define BREATHE_MS    100         /* before accept(2) is tried again when it lacked something */
-#define DRAIN_SECONDS 10          /* for a client to close when all has been received */
-#define LEAVE_NS      2000000000u /* for the clients' summaries on an interrupt */
+#define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
+#define BUFFER_SMALL  (64 * 1024)  /* the same of a client that finds BUFFERS_LARGE others */
+#define BUFFERS_LARGE 24
+#define TRUNC_SIZE    (1024 * 1024) /* of each recv() that copies nothing, unless -b */
+#define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT inside of a body: the data must not grow cold */
+#define LOWAT_DISCARD (256 * 1024) /* the same where nobody looks at them */
+#define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
+#define BREATHE_MS    100          /* before accept(2) is tried again when it lacked something */
+#define DRAIN_SECONDS 10           /* for a client to close when all has been received */
+#define LEAVE_NS      2000000000u  /* for the clients' summaries on an interrupt */
+#define RATES_NS      10000000     /* the host's counters are worth reading after this long */
+
+struct client;
+
+/* A way to receive: does one system call on the socket, and counts what came. */
+struct method {
+	const char *name;
+	ssize_t (*receive)(struct client *c);
+	ssize_t (*get)(int sock, void *buf, size_t len); /* of those that copy */
+	int lowat; /* SO_RCVLOWAT inside of a body */
+};
+
+/* The host and one client at one time. */
+struct mark {
+	uint64_t ns, bytes, calls, files;
+	struct soak_sample soak;
+	struct counters counters;
+};
 
 /* One client: its own thread, its own buffer. */
 struct client {
 	struct client *next, **link;
 	int sock, number;
-	char name[ADDR_STRLEN];
+	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
 	struct wire wire;
-	uint64_t start_ns, end_ns; /* of the first byte and the last */
-	uint64_t reads;
-	struct soak_sample soak_from, soak_to;
-	_Atomic uint64_t bytes; /* wire.bytes, for the interval lines */
-	bool excess;            /* more came than was announced */
+	char *buf;
+	size_t size; /* the most asked of one call */
+	int lowat;   /* in force */
+	int pipe[2], sink; /* of splice */
+	_Atomic uint64_t bytes, calls, files; /* so far, for the main thread */
+	struct mark begin, end;    /* of what is measured */
+	uint64_t warm_ns;          /* when the warm-up is over; 0 if there is none */
+	bool warming, ended;       /* under the group's lock */
+	bool excess;               /* more came than was announced */
 };
 
 static struct {
 	struct sock_options sock;
 	struct cpus bind;
 	const char *port;
+	const struct method *method;
 	int family;
-	size_t buffer;
+	size_t buffer; /* 0: the default of the method */
+	double interval;
 	int n_cpus; /* 0: all */
 	int debug;
-	bool load, once;
+	bool load, once, raw, json, quiet;
 } opt = {
 	.port = WIRE_PORT,
 	.family = AF_UNSPEC,
-	.buffer = BUFFER_SIZE,
+	.interval = 5,
 };
 
 /* Clients that are connected at the same time, one joining before the last leaves, are a group. */
 static struct {
 	pthread_mutex_t lock;
-	int left;            /* eventfd(2): a client has left */
+	int wake;            /* eventfd(2): a client has left, or begins to warm up */
 	struct client *clients;
 	int n, total;        /* now, and in this group */
 	uint64_t gone_bytes; /* of all that have left since the start */
-	uint64_t from_bytes; /* the same when this group began */
-	uint64_t start_ns, end_ns;
-	struct soak_sample soak_from, soak_to;
+	uint64_t start_ns;   /* when it began, for the intervals of the JSON report */
+	struct figures sum;  /* of those that have left, of what was measured */
+	struct mark begin, end;
 	bool overlapped;
-	int failed; /* since the start */
+	int failed;          /* since the start */
+	struct json json, streams; /* the report, and the part of it that comes at the end */
+	char *streams_text;
+	size_t streams_size;
 } group = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct soaker *soak; /* set before there are threads, then only read */
@@ -89,70 +118,275 @@ static void load_between(const struct soak_sample *from, const struct soak_sampl
 	if (soak != NULL && from->ns != 0)
 		soak_load(&calibration, from, to, -1, l);
 	else
-		l->load = l->uncertainty = NAN;
+		l->load = l->uncertainty = l->slowed = l->off = NAN;
 }
 
-/* `N kbytes/sec (G Gbit/s), load L, cost C`: how every report of zcs puts a transfer. */
-static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds,
-			const struct soak_sample *from, const struct soak_sample *to)
+/* `N kbytes/sec (G Gbit/s), load L, cost C`: how every line of zcs puts a transfer. */
+static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds, const struct load *l)
 {
 	char part[128];
-	struct load l;
 
-	load_between(from, to, &l);
 	snprintf(buf, size, "%.0f kbytes/sec (%.3f Gbit/s)%s", kbytes_per_sec(bytes, seconds),
 		 gbits_per_sec(bytes, seconds),
-		 load_format(l.load, l.uncertainty, calibration.cpus.n, bytes, seconds, part));
+		 load_format(l->load, l->uncertainty, calibration.cpus.n, bytes, seconds, part));
+}
+
+/* What was measured between two marks. */
+static void figures_between(const struct mark *from, const struct mark *to, struct figures *f)
+{
+	struct load l;
+
+	figures_init(f);
+	f->bytes = to->bytes - from->bytes;
+	f->calls = to->calls - from->calls;
+	f->files = to->files - from->files;
+	f->seconds = (double)(to->ns - from->ns) / 1e9;
+	load_between(&from->soak, &to->soak, &l);
+	if (soak != NULL)
+		figures_load(f, &l, calibration.cpus.n);
+	if (to->counters.ns > from->counters.ns + RATES_NS)
+		counters_rates(&from->counters, &to->counters, &f->rates);
+	strcpy(f->method, opt.method->name);
+}
+
+/*
+ * The ways to receive.
+ */
+
+/*
+ * Inside of a body wakes the reader not for each packet but for so many bytes, and never waits for
+ * more than are left of it: then nothing may come, or the next file's header.
+ */
+static void set_lowat(struct client *c)
+{
+	int want = wire_body_left(&c->wire) >= (size_t)opt.method->lowat ? opt.method->lowat : 1;
+
+	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+		c->lowat = want;
+}
+
+static ssize_t receive_copy(struct client *c)
+{
+	ssize_t n;
+
+	set_lowat(c);
+	n = opt.method->get(c->sock, c->buf, c->size);
+	if (n > 0)
+		c->excess = wire_feed(&c->wire, c->buf, (size_t)n) < (size_t)n;
+	return n;
+}
+
+static ssize_t get_recv(int sock, void *buf, size_t len)
+{
+	return recv(sock, buf, len, 0);
+}
+
+/* Where bodies are not looked at, headers are read by themselves. */
+static ssize_t receive_header(struct client *c)
+{
+	unsigned char header[WIRE_HEADER];
+	ssize_t n;
+
+	set_lowat(c);
+	n = recv(c->sock, header, wire_header_left(&c->wire), 0);
+	if (n > 0)
+		wire_feed(&c->wire, header, (size_t)n);
+	return n;
+}
+
+/* MSG_TRUNC: the kernel drops the data instead of copying them; tcp(7). */
+static ssize_t receive_trunc(struct client *c)
+{
+	size_t left = wire_body_left(&c->wire);
+	ssize_t n;
+
+	if (left == 0)
+		return receive_header(c);
+	set_lowat(c);
+	n = recv(c->sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
+	if (n > 0)
+		wire_skip(&c->wire, (size_t)n);
+	return n;
+}
+
+static ssize_t receive_splice(struct client *c)
+{
+	size_t left = wire_body_left(&c->wire);
+	ssize_t n, out, m;
+
+	if (left == 0)
+		return receive_header(c);
+	set_lowat(c);
+	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
+	for (out = 0; out < n; out += m) {
+		m = splice(c->pipe[0], NULL, c->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE);
+		if (m <= 0)
+			return -1;
+	}
+	if (n > 0)
+		wire_skip(&c->wire, (size_t)n);
+	return n;
+}
+
+static const struct method methods[] = {
+	{"read", receive_copy, read, LOWAT_COPY},
+	{"recv", receive_copy, get_recv, LOWAT_COPY},
+	{"trunc", receive_trunc, NULL, LOWAT_DISCARD},
+	{"splice", receive_splice, NULL, LOWAT_DISCARD},
+};
+#define METHODS (sizeof(methods) / sizeof(methods[0]))
+
+static const struct method *method_named(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < METHODS; i++)
+		if (strcmp(methods[i].name, name) == 0)
+			return &methods[i];
+	usage_error("-m, --method: '%s' is none of read, recv, trunc, splice", name);
+}
+
+/* What the method needs; 0 or the error. */
+static int method_open(struct client *c)
+{
+	size_t pipe_size;
+
+	c->size = opt.buffer;
+	if (opt.method->get != NULL) {
+		if (c->size == 0)
+			c->size = group.n > BUFFERS_LARGE ? BUFFER_SMALL : BUFFER_LARGE;
+		c->buf = malloc(c->size);
+		return c->buf != NULL ? 0 : ENOMEM;
+	}
+	if (c->size == 0)
+		c->size = TRUNC_SIZE;
+	if (opt.method->receive != receive_splice)
+		return 0;
+	c->sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (c->sink < 0 || pipe_large(c->pipe, &pipe_size) != 0)
+		return errno;
+	if (c->size > pipe_size)
+		c->size = pipe_size;
+	return 0;
+}
+
+static void method_close(struct client *c)
+{
+	free(c->buf);
+	if (c->sink >= 0)
+		close(c->sink);
+	if (c->pipe[0] >= 0) {
+		close(c->pipe[0]);
+		close(c->pipe[1]);
+	}
 }
 
 /*
  * One client.
  */
 
+/* `counters` is false where they were read just now, or are of no use any more. */
+static void mark_client(const struct client *c, struct mark *m, bool counters)
+{
+	m->bytes = atomic_load_explicit(&c->bytes, memory_order_relaxed);
+	m->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+	m->files = atomic_load_explicit(&c->files, memory_order_relaxed);
+	m->ns = now_ns();
+	soak_read(&m->soak);
+	if (counters)
+		counters_read(&m->counters, c->interface[0] != '\0' ? c->interface : NULL);
+}
+
+static void publish(struct client *c)
+{
+	atomic_store_explicit(&c->bytes, c->wire.bytes, memory_order_relaxed);
+	atomic_store_explicit(&c->files, c->wire.files, memory_order_relaxed);
+}
+
+/* One call's worth; returns what the call did. */
+static ssize_t receive_some(struct client *c)
+{
+	ssize_t n;
+
+	do
+		n = opt.method->receive(c);
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		publish(c);
+		atomic_store_explicit(&c->calls, c->calls + 1, memory_order_relaxed);
+	}
+	return n;
+}
+
+/* Whether the client asked for a warm-up; the main thread ends it. */
+static void warm_up(struct client *c)
+{
+	if (c->wire.empty_loops == 0)
+		return;
+	pthread_mutex_lock(&group.lock);
+	c->warm_ns = c->begin.ns + (uint64_t)c->wire.empty_loops * WIRE_WARMUP_NS;
+	c->warming = true;
+	pthread_mutex_unlock(&group.lock);
+	eventfd_write(group.wake, 1);
+}
+
+static bool more_comes(const struct client *c)
+{
+	return c->wire.state != WIRE_DONE && !atomic_load_explicit(&stop, memory_order_relaxed);
+}
+
 /*
- * Reads until the wire or the stream ends; returns 0 or the errno of the read that failed.  The
+ * Reads until the wire or the stream ends; returns 0 or the errno of the call that failed.  The
  * clock starts when the first byte is there and before it is read, so that a transfer of one read
  * takes time too.
  */
-static int receive(struct client *c, char *buf)
+static int receive(struct client *c)
 {
-	ssize_t n = recv(c->sock, buf, 1, MSG_PEEK);
+	ssize_t n;
+	char byte;
+	int e;
 
+	mark_client(c, &c->begin, true);
+	n = recv(c->sock, &byte, 1, MSG_PEEK);
 	if (n <= 0)
 		return n < 0 ? errno : 0;
-	soak_read(&c->soak_from);
-	c->start_ns = now_ns();
-	do {
-		n = read(c->sock, buf, opt.buffer);
-		if (n <= 0)
-			break;
-		c->reads++;
-		c->excess = wire_feed(&c->wire, buf, (size_t)n) < (size_t)n;
-		atomic_store_explicit(&c->bytes, c->wire.bytes, memory_order_relaxed);
-	} while (c->wire.state != WIRE_DONE && !atomic_load_explicit(&stop, memory_order_relaxed));
-	c->end_ns = now_ns();
-	soak_read(&c->soak_to);
-	return n < 0 ? errno : 0;
+	mark_client(c, &c->begin, now_ns() > c->begin.ns + RATES_NS);
+	do
+		n = receive_some(c);
+	while (n > 0 && more_comes(c) && !c->wire.has_file && !opt.raw);
+	warm_up(c);
+	while (n > 0 && more_comes(c))
+		n = receive_some(c);
+	e = n < 0 ? errno : 0;
+	c->end.ns = now_ns();
+	return e;
 }
 
-static void send_receipt(const struct client *c)
+/* Takes the final figures; what the main thread may still do to them it has done. */
+static void client_figures(struct client *c, struct figures *f)
 {
-	struct receipt r = {
-		.bytes = c->wire.bytes,
-		.files = c->wire.files,
-		.reads = c->reads,
-		.seconds = (double)(c->end_ns - c->start_ns) / 1e9,
-		.cpus = soak != NULL ? calibration.cpus.n : NAN,
-	};
-	char line[RECEIPT_MAX];
-	struct load l;
+	uint64_t ns = c->end.ns;
 
-	load_between(&c->soak_from, &c->soak_to, &l);
-	r.load = l.load;
-	r.uncertainty = l.uncertainty;
+	pthread_mutex_lock(&group.lock);
+	c->ended = true;
+	pthread_mutex_unlock(&group.lock);
+	mark_client(c, &c->end, ns > c->begin.ns + RATES_NS);
+	c->end.ns = ns;
+	if (c->warming)
+		c->begin = c->end;
+	figures_between(&c->begin, &c->end, f);
+	f->warmup = c->begin.bytes;
+	f->clients = (uint64_t)group.total;
+	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, c->number) : NAN;
+	tcp_figures_read(c->sock, &f->tcp);
+}
+
+static void send_receipt(const struct client *c, const struct figures *f)
+{
+	char line[RECEIPT_MAX];
 
 	/* A client of 2001 has closed by now: that the receipt does not arrive is no error. */
-	send(c->sock, line, receipt_format(&r, line), MSG_DONTWAIT);
+	send(c->sock, line, receipt_format(f, line), MSG_DONTWAIT);
 	shutdown(c->sock, SHUT_WR);
 }
 
@@ -160,41 +394,48 @@ static void send_receipt(const struct client *c)
  * Waits for the client to close: were the socket closed with something unread, the kernel would
  * reset the connection and the client lose its receipt.
  */
-static void drain(struct client *c, char *buf)
+static void drain(struct client *c)
 {
 	const struct timeval patience = {.tv_sec = DRAIN_SECONDS};
+	char byte;
 
 	setsockopt(c->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	c->excess |= read(c->sock, buf, opt.buffer) > 0;
+	c->excess |= recv(c->sock, &byte, 1, 0) > 0;
 	if (c->excess)
 		warnx("%s: sent more than it announced", c->name);
 }
 
-static void report_client(const struct client *c)
+static void report_client(const struct client *c, const struct figures *f)
 {
-	double seconds = (double)(c->end_ns - c->start_ns) / 1e9;
-	char rate[192];
+	const struct load l = {.load = f->load, .uncertainty = f->uncertainty};
+	char rate[192], what[32] = "", warmup[64] = "";
 
-	rate_format(rate, sizeof(rate), c->wire.bytes, seconds, &c->soak_from, &c->soak_to);
-	report("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads\n", c->name, rate,
-	       (unsigned long long)c->wire.bytes, decimals(seconds), seconds, (unsigned long long)c->wire.files,
-	       (unsigned long long)c->reads);
+	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
+	if (opt.method->receive != receive_copy)
+		snprintf(what, sizeof(what), " by %s", f->method);
+	if (c->warm_ns != 0)
+		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up", (unsigned long long)f->warmup);
+	report("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
+	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
+	       (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
 }
 
 /* Whether the client kept to the wire; if not, says so in one line. */
 static bool judge(const struct client *c, int error)
 {
+	unsigned long long bytes = c->wire.bytes;
 	const char *where = NULL;
 
 	if (stop && c->wire.state != WIRE_DONE)
-		warnx("%s: interrupted after %llu bytes", c->name, (unsigned long long)c->wire.bytes);
-	else if (error == 0 && c->reads == 0)
+		warnx("%s: interrupted after %llu bytes", c->name, bytes);
+	else if (error == 0 && c->calls == 0)
 		warnx("%s: closed without sending anything", c->name);
 	else if (error == 0 && !wire_ended(&c->wire, &where))
-		warnx("%s: closed %s, after %llu bytes", c->name, where, (unsigned long long)c->wire.bytes);
+		warnx("%s: closed %s, after %llu bytes", c->name, where, bytes);
 	else if (error != 0)
-		warnx("%s: %s, after %llu bytes", c->name, strerror(error),
-		      (unsigned long long)c->wire.bytes);
+		warnx("%s: %s, after %llu bytes", c->name, strerror(error), bytes);
+	else if (c->warming)
+		warnx("%s: closed in its warm-up, after %llu bytes", c->name, bytes);
 	else
 		return true;
 	return false;
@@ -204,14 +445,41 @@ static bool judge(const struct client *c, int error)
  * The group.
  */
 
+/* The beginning of the JSON report, which is one object for each group. */
+static void json_begin(const struct client *c)
+{
+	struct json *j = &group.json;
+
+	group.streams.f = open_memstream(&group.streams_text, &group.streams_size);
+	if (group.streams.f == NULL)
+		err(EXIT_FAILURE, "report");
+	group.streams.comma = false;
+	*j = (struct json){.f = stdout};
+	json_open(j, NULL, '{');
+	json_open(j, "start", '{');
+	json_program(j);
+	json_open(j, "accepted_connection", '{');
+	json_addresses(j, c->sock);
+	json_close(j, '}');
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
+	json_string(j, "method", opt.method->name);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_open(j, "intervals", '[');
+}
+
 static void group_join(struct client *c)
 {
 	pthread_mutex_lock(&group.lock);
 	if (group.n++ == 0) {
 		group.total = 0;
-		group.from_bytes = group.gone_bytes;
 		group.overlapped = false;
-		group.start_ns = 0;
+		figures_init(&group.sum);
+		group.begin.ns = 0;
+		group.start_ns = now_ns();
+		if (opt.json)
+			json_begin(c);
 	} else {
 		group.overlapped = true;
 	}
@@ -224,58 +492,126 @@ static void group_join(struct client *c)
 	pthread_mutex_unlock(&group.lock);
 }
 
-static void report_group(void)
+/* Adds a client that leaves: the group's time is from the first of its begins to the last end. */
+static void group_add(const struct client *c, const struct figures *f)
 {
-	double seconds = (double)(group.end_ns - group.start_ns) / 1e9;
-	uint64_t bytes = group.gone_bytes - group.from_bytes;
-	char rate[192];
-
-	rate_format(rate, sizeof(rate), bytes, seconds, &group.soak_from, &group.soak_to);
-	report("total of %d clients: %s, %llu bytes in %.*f s\n", group.total, rate,
-	       (unsigned long long)bytes, decimals(seconds), seconds);
+	if (c->calls == 0)
+		return;
+	if (group.begin.ns == 0 || c->begin.ns < group.begin.ns)
+		group.begin = c->begin;
+	if (c->end.ns > group.end.ns)
+		group.end = c->end;
+	group.sum.bytes += f->bytes;
+	group.sum.calls += f->calls;
+	group.sum.files += f->files;
+	group.sum.warmup += f->warmup;
 }
 
-/* The group's time is from its first byte to its last. */
-static void group_leave(struct client *c, bool ok)
+/* What the group as a whole did, once all have left. */
+static void group_figures(struct figures *f)
 {
+	figures_between(&group.begin, &group.end, f);
+	f->bytes = group.sum.bytes;
+	f->calls = group.sum.calls;
+	f->files = group.sum.files;
+	f->warmup = group.sum.warmup;
+	f->clients = (uint64_t)group.total;
+}
+
+static void report_group(const struct figures *f)
+{
+	const struct load l = {.load = f->load, .uncertainty = f->uncertainty};
+	char rate[192];
+
+	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
+	report("total of %d clients: %s, %llu bytes in %.*f s\n", group.total, rate,
+	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+}
+
+/* The end of the JSON report. */
+static void json_end(const struct figures *f)
+{
+	struct json *j = &group.json;
+
+	if (group.streams.f == NULL)
+		return;
+	fclose(group.streams.f);
+	group.streams.f = NULL;
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_open(j, "streams", '[');
+	fputs(group.streams_text, stdout);
+	free(group.streams_text);
+	json_close(j, ']');
+	json_stream(j, "sum_received", f, 0, false);
+	json_utilization(j, f, NULL);
+	json_host(j, "host", f);
+	json_count(j, "clients", f->clients);
+	json_close(j, '}');
+	if (stop)
+		json_string(j, "error", "interrupted");
+	json_close(j, '}');
+	report("\n");
+}
+
+static void json_client(const struct client *c, const struct figures *f)
+{
+	struct json *j = &group.streams;
+
+	if (j->f == NULL)
+		return;
+	json_open(j, NULL, '{');
+	json_addresses(j, c->sock);
+	json_stream(j, "receiver", f, c->number + 1, false);
+	json_close(j, '}');
+}
+
+static void group_leave(struct client *c, const struct figures *f, bool ok)
+{
+	struct figures sum;
+
 	pthread_mutex_lock(&group.lock);
-	group.gone_bytes += c->wire.bytes;
-	if (c->reads > 0 && (group.start_ns == 0 || c->start_ns < group.start_ns)) {
-		group.start_ns = c->start_ns;
-		group.soak_from = c->soak_from;
-	}
-	if (c->reads > 0) {
-		group.end_ns = c->end_ns;
-		group.soak_to = c->soak_to;
-	}
+	group.gone_bytes += c->bytes;
+	group_add(c, f);
+	if (opt.json)
+		json_client(c, f);
 	*c->link = c->next;
 	if (c->next != NULL)
 		c->next->link = c->link;
 	group.failed += !ok;
-	if (--group.n == 0 && group.overlapped && group.gone_bytes > group.from_bytes)
-		report_group();
-	eventfd_write(group.left, 1);
+	if (--group.n == 0) {
+		group_figures(&sum);
+		if (opt.json)
+			json_end(&sum);
+		else if (group.overlapped && sum.bytes > 0)
+			report_group(&sum);
+		memset(&group.end, 0, sizeof(group.end));
+	}
+	eventfd_write(group.wake, 1);
 	pthread_mutex_unlock(&group.lock);
 }
 
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
-	char *buf = malloc(opt.buffer);
+	struct figures f;
 	bool ok;
+	int e;
 
 	cpu_bind_or_die(&opt.bind, c->number);
-	wire_init(&c->wire);
-	ok = judge(c, buf == NULL ? ENOMEM : receive(c, buf));
-	if (ok)
-		send_receipt(c);
-	if (c->wire.bytes > 0 || ok)
-		report_client(c);
-	if (ok)
-		drain(c, buf);
-	group_leave(c, ok);
+	wire_init(&c->wire, opt.raw);
+	e = method_open(c);
+	ok = judge(c, e != 0 ? e : receive(c));
+	client_figures(c, &f);
+	if (ok && !opt.raw)
+		send_receipt(c, &f);
+	if (!opt.json && (c->wire.bytes > 0 || ok))
+		report_client(c, &f);
+	if (ok && !opt.raw)
+		drain(c);
+	group_leave(c, &f, ok);
+	method_close(c);
 	close(c->sock);
-	free(buf);
 	free(c);
 	return NULL;
 }
@@ -341,98 +677,185 @@ static void announce(int fd)
 	socklen_t len = sizeof(ss);
 	char name[ADDR_STRLEN];
 
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
+	if (!opt.quiet && getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
+}
+
+static struct client *client_new(int sock, const struct sockaddr *sa, socklen_t len, int number)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->sock = sock;
+	c->number = number;
+	c->pipe[0] = c->sink = -1;
+	addr_format(sa, len, c->name);
+	if (addr_interface(sa, c->interface) != 0)
+		c->interface[0] = '\0';
+	sock_keep_alive(sock);
+	return c;
 }
 
 /* Gives a client its thread; a client for whom there is none is told so by a close. */
 static void serve(int sock, const struct sockaddr *sa, socklen_t len, int number)
 {
-	struct client *c = calloc(1, sizeof(*c));
-	pthread_attr_t attr;
+	struct client *c = client_new(sock, sa, len, number);
+	struct figures none;
 	pthread_t id;
 	int e = ENOMEM;
 
 	if (c != NULL) {
-		c->sock = sock;
-		c->number = number;
-		addr_format(sa, len, c->name);
-		sock_keep_alive(sock);
 		if (opt.debug > 0)
 			warnx("%s: connected", c->name);
 		group_join(c);
-		pthread_attr_init(&attr);
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		pthread_attr_setstacksize(&attr, STACK_SIZE);
-		e = pthread_create(&id, &attr, client_thread, c);
-		pthread_attr_destroy(&attr);
-		if (e == 0)
+		e = thread_start(&id, client_thread, c);
+		if (e == 0) {
+			pthread_detach(id);
 			return;
-		group_leave(c, false);
+		}
+		figures_init(&none);
+		group_leave(c, &none, false);
 	}
 	warnx("a client was turned away: no thread for it: %s", strerror(e));
 	close(sock);
 	free(c);
 }
 
-/* Bytes since the start; *n is how many clients it has now. */
-static uint64_t group_bytes(int *n)
+/* Bytes since the start, under the group's lock; *warming says whether they are a warm-up's. */
+static uint64_t count_bytes(bool *warming)
 {
+	uint64_t sum = group.gone_bytes;
 	const struct client *c;
-	uint64_t sum;
 
-	pthread_mutex_lock(&group.lock);
-	sum = group.gone_bytes;
-	for (c = group.clients; c != NULL; c = c->next)
+	*warming = false;
+	for (c = group.clients; c != NULL; c = c->next) {
 		sum += atomic_load_explicit(&c->bytes, memory_order_relaxed);
-	*n = group.n;
-	pthread_mutex_unlock(&group.lock);
+		*warming |= c->warming;
+	}
 	return sum;
 }
 
+static int clients_now(void)
+{
+	int n;
+
+	pthread_mutex_lock(&group.lock);
+	n = group.n;
+	pthread_mutex_unlock(&group.lock);
+	return n;
+}
+
+/* Ends the warm-ups that are over; returns when the next one will be, UINT64_MAX for never. */
+static uint64_t end_warm_ups(void)
+{
+	uint64_t next = UINT64_MAX, now = now_ns();
+	struct client *c;
+
+	pthread_mutex_lock(&group.lock);
+	for (c = group.clients; c != NULL; c = c->next) {
+		if (!c->warming || c->ended)
+			continue;
+		if (c->warm_ns <= now) {
+			mark_client(c, &c->begin, true);
+			c->warming = false;
+		} else if (c->warm_ns < next) {
+			next = c->warm_ns;
+		}
+	}
+	pthread_mutex_unlock(&group.lock);
+	return next;
+}
+
 /* An interval line's beginning. */
-struct mark {
+struct interval {
 	uint64_t ns, bytes;
 	struct soak_sample soak;
 };
 
-static void mark_now(struct mark *m, int *n)
+static void interval_begin(struct interval *v, bool *warming)
 {
-	m->ns = now_ns();
-	m->bytes = group_bytes(n);
-	soak_read(&m->soak);
+	v->ns = now_ns();
+	v->bytes = count_bytes(warming);
+	soak_read(&v->soak);
+}
+
+static void json_interval(const struct interval *from, const struct interval *to, const struct load *l,
+			  bool warming)
+{
+	struct json *j = &group.json;
+
+	if (group.streams.f == NULL)
+		return;
+	json_open(j, NULL, '{');
+	json_open(j, "sum", '{');
+	json_throughput(j, (double)(from->ns - group.start_ns) / 1e9, (double)(to->ns - from->ns) / 1e9,
+			to->bytes - from->bytes);
+	json_number(j, "load_percent", 100 * l->load);
+	json_count(j, "clients", (uint64_t)group.n);
+	json_bool(j, "omitted", warming);
+	json_bool(j, "sender", false);
+	json_close(j, '}');
+	json_close(j, '}');
+}
+
+static void print_interval(const struct interval *from, const struct interval *to, const struct load *l,
+			   bool warming)
+{
+	char rate[192], clients[32] = "";
+
+	rate_format(rate, sizeof(rate), to->bytes - from->bytes, (double)(to->ns - from->ns) / 1e9, l);
+	if (group.n > 1)
+		snprintf(clients, sizeof(clients), ", %d clients", group.n);
+	report("%s%s%s\n", rate, clients, warming ? ", warm-up" : "");
+}
+
+static uint64_t interval_ns(void)
+{
+	return (uint64_t)(opt.interval * 1e9);
 }
 
 /* Once the interval is over: prints its line if data flowed in it, and begins the next. */
-static void report_interval(struct mark *m)
+static void report_interval(struct interval *v)
 {
-	struct mark last = *m;
-	char rate[192];
-	int n;
+	struct interval last = *v;
+	struct load l;
+	bool warming;
 
-	if (now_ns() - last.ns < INTERVAL_NS)
+	if (opt.interval <= 0 || now_ns() - last.ns < interval_ns())
 		return;
-	mark_now(m, &n);
-	if (n == 0 || m->bytes <= last.bytes)
-		return;
-	rate_format(rate, sizeof(rate), m->bytes - last.bytes, (double)(m->ns - last.ns) / 1e9,
-		    &last.soak, &m->soak);
-	if (n > 1)
-		report("%s, %d clients\n", rate, n);
-	else
-		report("%s\n", rate);
+	pthread_mutex_lock(&group.lock);
+	interval_begin(v, &warming);
+	load_between(&last.soak, &v->soak, &l);
+	if (group.n > 0 && v->bytes > last.bytes) {
+		if (opt.json)
+			json_interval(&last, v, &l, warming);
+		else if (!opt.quiet)
+			print_interval(&last, v, &l, warming);
+	}
+	pthread_mutex_unlock(&group.lock);
 }
 
-/* Waits for input on fd or a signal, while there are clients until the interval is over. */
-static bool wait_for(int fd, const struct mark *m, const sigset_t *unblocked)
+/*
+ * Waits for a client on fd (none if that is -1), for one to leave or for a signal; while there are
+ * clients until the interval or a warm-up is over.  Whether a client waits to be accepted.
+ */
+static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	uint64_t now = now_ns(), end = m->ns + INTERVAL_NS, left = end > now ? end - now : 0;
-	const struct timespec t = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-	int n;
+	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = group.wake, .events = POLLIN}};
+	uint64_t now = now_ns(), end = end_warm_ups();
+	struct timespec t;
+	eventfd_t ignored;
 
-	group_bytes(&n);
-	return ppoll(&p, 1, n > 0 ? &t : NULL, unblocked) > 0;
+	if (opt.interval > 0 && clients_now() > 0 && v->ns + interval_ns() < end)
+		end = v->ns + interval_ns();
+	now = end > now ? end - now : 0;
+	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
+	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
+		return false;
+	if (p[1].revents != 0)
+		eventfd_read(group.wake, &ignored);
+	return p[0].revents != 0;
 }
 
 /*
@@ -460,46 +883,56 @@ static bool accept_one(int fd, int number, bool *lacking)
 	return false;
 }
 
-/* Accepts clients and prints interval lines, until a signal, or with -1 the first client. */
+/* With -1: whether its clients have come and gone.  One that waits to be accepted is one of them. */
+static bool is_over(int fd, int number)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return opt.once && number > 0 && clients_now() == 0 && poll(&p, 1, 0) == 0;
+}
+
+/* Accepts clients and prints interval lines, until a signal, or with -1 the end of the first group. */
 static void serve_all(int fd, const sigset_t *unblocked)
 {
-	bool lacking = false;
-	struct mark mark;
-	int number = 0, n;
+	struct interval interval = {.ns = now_ns()};
+	bool lacking = false, warming;
+	int number = 0;
 
-	mark_now(&mark, &n);
-	while (!stop && !(opt.once && number > 0)) {
-		if (wait_for(fd, &mark, unblocked)) {
-			group_bytes(&n);
-			if (n == 0) /* the first of a group starts the interval */
-				mark_now(&mark, &n);
+	while (!stop && !is_over(fd, number)) {
+		if (wait_for(fd, &interval, unblocked)) {
+			if (clients_now() == 0) { /* the first of a group starts the interval */
+				pthread_mutex_lock(&group.lock);
+				interval_begin(&interval, &warming);
+				pthread_mutex_unlock(&group.lock);
+			}
 			number += accept_one(fd, number, &lacking);
 		}
-		report_interval(&mark);
+		report_interval(&interval);
 	}
 	close(fd);
-	for (group_bytes(&n); n > 0 && !stop; group_bytes(&n)) { /* -1: until it has left */
-		wait_for(group.left, &mark, unblocked);
-		report_interval(&mark);
-	}
 }
 
 /* On an interrupt: the clients' streams end here, and their summaries are awaited for a while. */
 static void dismiss_clients(void)
 {
-	struct pollfd p = {.fd = group.left, .events = POLLIN};
+	struct pollfd p = {.fd = group.wake, .events = POLLIN};
 	uint64_t until = now_ns() + LEAVE_NS;
+	struct figures sum;
 	eventfd_t ignored;
 	struct client *c;
-	int n;
 
 	pthread_mutex_lock(&group.lock);
 	for (c = group.clients; c != NULL; c = c->next)
 		shutdown(c->sock, SHUT_RD);
 	pthread_mutex_unlock(&group.lock);
-	for (group_bytes(&n); n > 0 && now_ns() < until; group_bytes(&n)) {
-		eventfd_read(group.left, &ignored);
+	while (clients_now() > 0 && now_ns() < until) {
+		eventfd_read(group.wake, &ignored);
 		poll(&p, 1, (int)(LEAVE_NS / 1000000 / 10));
+	}
+	pthread_mutex_lock(&group.lock); /* for good: what comes after the report is not in it */
+	if (group.n > 0 && opt.json) {
+		group_figures(&sum);
+		json_end(&sum);
 	}
 }
 
@@ -519,15 +952,6 @@ static void catch_signals(sigset_t *unblocked)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, unblocked);
 	catch_stop_signals(on_signal);
-}
-
-/* Tries every CPU of -B before there are clients, and stays on the first. */
-static void bind_cpus(void)
-{
-	int i;
-
-	for (i = opt.bind.n - 1; i >= 0; i--)
-		cpu_bind_or_die(&opt.bind, i);
 }
 
 /* With -c: what made the loads unsafe, over the whole run. */
@@ -558,9 +982,9 @@ static int run(void)
 	fd = listen_or_die();
 	if (opt.load)
 		soak = soaker_start_or_die(&calibration.cpus);
-	bind_cpus();
-	group.left = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (group.left < 0)
+	cpus_try_or_die(&opt.bind);
+	group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (group.wake < 0)
 		err(EXIT_FAILURE, "eventfd");
 	catch_signals(&unblocked);
 	announce(fd);
@@ -580,9 +1004,16 @@ static int run(void)
  * Options.
  */
 
+enum { OPT_RAW = 256, OPT_JSON };
+
 static const struct option longopts[] = {
 	{"port", required_argument, NULL, 'p'},
 	{"once", no_argument, NULL, '1'},
+	{"method", required_argument, NULL, 'm'},
+	{"raw", no_argument, NULL, OPT_RAW},
+	{"interval", required_argument, NULL, 'I'},
+	{"json", no_argument, NULL, OPT_JSON},
+	{"quiet", no_argument, NULL, 'q'},
 	{"buffer-size", required_argument, NULL, 'b'},
 	{"rcvbuf", required_argument, NULL, 'i'},
 	{"sndbuf", required_argument, NULL, 'o'},
@@ -600,8 +1031,13 @@ static const char help[] =
 	"Receives what zcc sends, any number of clients at once, and says how fast.\n"
 	"\n"
 	"  -p, --port port        to listen on (default 2222; 0: any that is free)\n"
-	"  -1, --once             serve one client and exit\n"
-	"  -b, --buffer-size size of each read (default 64k)\n"
+	"  -1, --once             serve one client, or those who come together, and exit\n"
+	"  -m, --method how       read (default), recv, trunc (discard without copying), splice\n"
+	"  -b, --buffer-size size of each read (default 256k; trunc and splice 1m)\n"
+	"      --raw              no headers: count what any TCP client sends\n"
+	"  -I, --interval secs    between two lines while data flows (default 5; 0: none)\n"
+	"      --json             the report as one line of JSON for each group of clients\n"
+	"  -q, --quiet            only summaries\n"
 	"  -i, --rcvbuf size      SO_RCVBUF (default: the kernel's autotuning)\n"
 	"  -o, --sndbuf size      SO_SNDBUF (default: the kernel's autotuning)\n"
 	"  -4, -6                 IPv4 or IPv6 only (default: both)\n"
@@ -622,6 +1058,21 @@ static void parse_option(int c)
 		break;
 	case '1':
 		opt.once = true;
+		break;
+	case 'm':
+		opt.method = method_named(optarg);
+		break;
+	case OPT_RAW:
+		opt.raw = true;
+		break;
+	case 'I':
+		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);
+		break;
+	case OPT_JSON:
+		opt.json = true;
+		break;
+	case 'q':
+		opt.quiet = true;
 		break;
 	case 'b':
 		opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30);
@@ -667,7 +1118,8 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
-	while ((c = getopt_long(argc, argv, "p:1b:i:o:46B:cN:dhV", longopts, NULL)) != -1)
+	opt.method = method_named("read");
+	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options; see zcs -h", argv[optind]);

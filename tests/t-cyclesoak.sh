@@ -125,7 +125,7 @@ if command -v jq >/dev/null 2>&1 || command -v python3 >/dev/null 2>&1; then
 		head -n 2 out >periods
 		tail -n 1 out >closing
 		json ".cpu_utilization_percent, .uncertainty_percent, .slowed_percent | numbers" periods
-		json ".accounting.softirq_percent, .per_cpu[0].cpu_utilization_percent | numbers" periods
+		json ".accounting_percent.softirq, .per_cpu[0].cpu_utilization_percent | numbers" periods
 		json ".periods == 2 and .min_percent <= .mean_percent and .mean_percent <= .max_percent" closing'
 else
 	skip '--json' 'no jq, no python3'

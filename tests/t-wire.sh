@@ -58,7 +58,7 @@ check 'the built-in file set: 63 files of 350 KiB' '
 	"$zcc" -s 0 -p $PORT >report
 	ended $PEER
 	grep -qx "bytes $((8 + 63 * (4 + 350 * 1024)))" peer.out
-	grep -q "63 of 350 KiB, built in" report'
+	grep -q "63 files of 350 KiB, built in" report'
 
 truncate -s 5G huge
 start_peer -h
@@ -82,7 +82,7 @@ start_zcs
 truncate -s 5G huge
 check 'zcs takes 5 GiB and says so' '
 	"$zcc" -s 0 -p $PORT --congestion reno huge >report
-	grep -q "receiver    5368709120 bytes" report
+	grep -Eqx "  bytes +5368709120 +5368709120" report
 	wait_until "grep -q \" 5368709120 bytes\" zcs.out"'
 rm -f huge
 
@@ -97,14 +97,18 @@ start_peer -r 'bytes=13 seconds=0.5 reads=4 load=0.25 cpus=2 more=1\n'
 check 'zcc reports what the receipt says' '
 	"$zcc" -s 0 -p $PORT small >report 2>err
 	cat report err
-	grep -q "receiver    13 bytes in 0.500 s: 0 kbytes/sec, load 25.0% of 2 CPUs, cost 19692307.692" report
-	grep -q "reads       4 (8/s)" report
+	grep -Eqx "  bytes +13 +13" report
+	grep -Eqx "  seconds +[0-9.]+ +0.500000" report
+	grep -Eqx "  load +- +25.0%" report
+	grep -Eqx "  us/KiB +- +19692307.692" report
+	grep -Eqx "  calls/s +[0-9]+ +8" report
+	grep -q "all bytes sent were received" report
 	! [ -s err ]'
 
 start_peer
 check 'zcc needs no receipt: a server of 2001 just closes' '
 	exits 0 "$zcc" -s 0 -p $PORT small
-	grep -q "receiver    gave no receipt" out'
+	grep -q "sender *no receipt$" out'
 
 for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 seconds=1\n\n'; do
 	start_peer -r "$text"
@@ -112,7 +116,7 @@ for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 
 		exits 0 "$zcc" -s 0 -p $PORT small
 		one_line err
 		grep -q "receipt is left out" err
-		grep -q "gave no receipt" out'
+		grep -q "no receipt$" out'
 done
 
 start_peer -r "$(head -c 5000 /dev/zero | tr '\0' x)\n"
@@ -132,7 +136,7 @@ check 'zcs answers a client that waits with a receipt, one line' '
 	"$HELPERS/peer" send $PORT <stream >receipt
 	cat receipt
 	one_line receipt
-	grep -Eqx "bytes=13 seconds=[0-9.]+ files=2 reads=[0-9]+" receipt'
+	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 reads=[0-9]+ warmup=0 clients=1 method=read " receipt'
 check 'zcs answers before the client closes its side' '
 	"$HELPERS/peer" send -k $PORT <stream >receipt
 	grep -q "^bytes=13 " receipt'

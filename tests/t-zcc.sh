@@ -17,7 +17,8 @@ trace()
 # calls_between FILE: which system calls there are from the first header to the end
 calls_between()
 {
-	sed -n '/MSG_MORE/,/shutdown/s/^[0-9 ]*\([a-z0-9_]*\)(.*/\1/p' "$1" | sort -u
+	tid=$(sed -n '/MSG_MORE/{s/ .*//p;q}' "$1")
+	grep "^$tid " "$1" | sed -n '/MSG_MORE/,/shutdown/s/^[0-9 ]*\([a-z0-9_]*\)(.*/\1/p' | sort -u
 }
 if ! strace -o /dev/null true 2>/dev/null; then
 	strace_missing='no strace, or it may not trace'
@@ -81,7 +82,7 @@ check_traced 'without -i and -o the buffers are the kernel'"'"'s' '
 check_traced '--congestion' '
 	trace setsockopt --congestion reno file
 	grep -q "TCP_CONGESTION, \"reno\"\|TCP_CONGESTION, \[.*reno" trace || grep -q "TCP_CONGESTION" trace
-	grep -q ", reno$" out'
+	grep -q ", reno; " out'
 check_traced '-S: nothing but reads and sends between headers' '
 	trace all -S -n 3 file
 	calls_between trace >calls
@@ -143,7 +144,7 @@ check 'files that cannot be sent are named and skipped' '
 	exits 0 as_user "$zcc" -s 0 -p $PORT missing . fifo secret /dev/null "$TOP/Makefile"
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
 	[ $(wc -l <err) -eq 5 ]
-	grep -q "files       1," out'
+	grep -q "; 1 files of [0-9]* bytes," out'
 check 'none left is an error' '
 	exits 1 "$zcc" -s 0 -p $PORT missing .
 	tail -n 1 err | grep -q "none of the files can be sent"'
@@ -151,13 +152,12 @@ check 'more files than descriptors' '
 	mkdir many
 	for i in $(seq 200); do echo $i >many/$i; done
 	( ulimit -n 100; exits 0 "$zcc" -s 0 -p $PORT many/* -n 3 )
-	grep -q "files       200, in 3 loops" out
-	grep -q "receiver    $((3 * (9 * 2 + 90 * 3 + 101 * 4))) bytes" out'
+	grep -q "; 200 files of $((9 * 2 + 90 * 3 + 101 * 4)) bytes, in 3 loops" out
+	grep -Eqx "  bytes +$((3 * (9 * 2 + 90 * 3 + 101 * 4))) +$((3 * (9 * 2 + 90 * 3 + 101 * 4)))" out'
 check '-t: about that long, and both ends agree' '
 	exits 0 "$zcc" -s 0 -p $PORT -t 0.5
-	sed -n "s/.*sent  *\([0-9]*\) bytes in 0\.[5-9].*/\1/p" out >sent
-	sed -n "s/.*receiver  *\([0-9]*\) bytes.*/\1/p" out >got
-	[ -s sent ] && cmp sent got'
+	grep -Eqx "  seconds +0\.[5-9][0-9]* +0\.[4-9][0-9]*" out
+	grep -q "all bytes sent were received" out'
 check 'a file that shrinks is an error' '
 	truncate -s 3G shrinks
 	"$zcc" -s 0 -p $PORT -n 100 shrinks >out 2>err &

@@ -102,7 +102,7 @@ static void test_wire_good(void)
 	bool all = true;
 
 	for (cut = 1; cut <= len; cut++) { /* in pieces of every size */
-		wire_init(&w);
+		wire_init(&w, false);
 		for (at = 0; at < len; at += cut)
 			all &= wire_feed(&w, buf + at, len - at < cut ? len - at : cut) ==
 			       (len - at < cut ? len - at : cut);
@@ -110,12 +110,12 @@ static void test_wire_good(void)
 		       wire_ended(&w, &where);
 	}
 	ok(all, "a stream in pieces of every size", "");
-	wire_init(&w);
+	wire_init(&w, false);
 	buf[len] = 'y';
 	ok(wire_feed(&w, buf, len + 1) == len, "what follows the stream is not of it", "");
 	all = true;
 	for (cut = 0; cut < len; cut++) { /* ending at every place */
-		wire_init(&w);
+		wire_init(&w, false);
 		all &= wire_feed(&w, buf, cut) == cut && !wire_ended(&w, &where) && where != NULL;
 	}
 	ok(all, "an end at any other place is not proper", "");
@@ -132,11 +132,11 @@ static void test_wire_forever(void)
 	bool all = true;
 
 	for (cut = WIRE_HEADER; cut <= len; cut++) {
-		wire_init(&w);
+		wire_init(&w, false);
 		all &= wire_feed(&w, buf, cut) == cut && wire_ended(&w, &where) && w.state != WIRE_DONE;
 	}
 	ok(all && w.bytes == 16 && w.loops == 1 && w.files == 2, "without end: any end is proper", "");
-	wire_init(&w);
+	wire_init(&w, false);
 	wire_feed(&w, buf, WIRE_HEADER - 1);
 	ok(!wire_ended(&w, &where), "but not one in the first header", "");
 }
@@ -152,7 +152,7 @@ static void test_wire_large(void)
 	wire_put(head, 1);
 	wire_put(head + 4, 1);
 	wire_put(head + 8, 0xffffffff);
-	wire_init(&w);
+	wire_init(&w, false);
 	wire_feed(&w, head, sizeof(head));
 	while (left > 0) {
 		n = left < sizeof(body) ? (size_t)left : sizeof(body);
@@ -161,7 +161,7 @@ static void test_wire_large(void)
 	}
 	ok(w.state == WIRE_DONE && w.bytes == 0xffffffff, "a file of 4 GiB - 1", "");
 	wire_put(head, 0);
-	wire_init(&w);
+	wire_init(&w, false);
 	ok(wire_feed(&w, head, 12) == 4 && w.state == WIRE_DONE, "no loops: nothing follows", "");
 }
 
@@ -180,9 +180,10 @@ static void test_receipt(void)
 		"bytes=5 seconds=0x1\n", "bytes=5 seconds=1e3\n", "bytes=18446744073709551616 seconds=1\n",
 		"bytes=5 bytes=5 seconds=1\n", "bytes= seconds=1\n", "=5 bytes=5 seconds=1\n",
 		"bytes=5 seconds=1 x\n", "bytes=5 seconds=1 X=1\n", "bytes=5 seconds=1 load=1\t\n",
-		"bytes=5 seconds=1 load=-2\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
+		"bytes=5 seconds=1 load=-2\n", "bytes=5 seconds=1 method=UP\n",
+		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n", "bytes=5 seconds=1 rcv_rtt=-1\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
 	};
-	struct receipt r, in = {.bytes = 7, .files = 2, .reads = 3, .seconds = 1.5, .load = 0.25, .cpus = 4};
+	struct figures r, in;
 	char line[RECEIPT_MAX], long_line[RECEIPT_MAX + 2];
 	size_t i, len;
 
@@ -191,9 +192,18 @@ static void test_receipt(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(receipt_parse(bad[i], strlen(bad[i]), &r) != NULL, "not a receipt", "");
 	ok(receipt_parse("bytes=5 seconds=1\0 x=1\n", 23, &r) != NULL, "not a receipt", "a NUL");
+	figures_init(&in);
+	in.bytes = 7;
+	in.files = 2;
+	in.calls = 3;
+	in.seconds = 1.5;
+	in.load = 0.25;
+	in.cpus = 4;
+	strcpy(in.method, "trunc");
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &r) == NULL && r.bytes == 7 && r.files == 2 && r.reads == 3 &&
-	   r.seconds == 1.5 && r.load == 0.25 && r.cpus == 4, "a receipt, written and read", "");
+	ok(receipt_parse(line, len, &r) == NULL && r.bytes == 7 && r.files == 2 && r.calls == 3 &&
+	   r.seconds == 1.5 && r.load == 0.25 && r.cpus == 4 && strcmp(r.method, "trunc") == 0 &&
+	   isnan(r.cpu), "a receipt, written and read", "");
 	in.load = NAN;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out", "");
