@@ -2273,7 +2273,7 @@ static bool receipt_set(struct figures *f, size_t i, const char *value)
 	case KEY_COUNT:
 		return receipt_count(member, value);
 	case KEY_NUMBER:
-		return receipt_number(member, value, share ? -1 : 0);
+		return receipt_number(member, value, share ? -1000 : 0);
 	default: /* KEY_WORD */
 		return receipt_word(member, value);
 	}
@@ -2394,7 +2394,7 @@ void json_number(struct json *j, const char *key, double value)
 	if (!isfinite(value))
 		return;
 	json_key(j, key);
-	fprintf(j->f, "%.15g", value);
+	fprintf(j->f, "%.12g", value);
 }
 
 void json_count(struct json *j, const char *key, uint64_t value)
@@ -2418,14 +2418,14 @@ void json_string(struct json *j, const char *key, const char *value)
 void json_program(struct json *j)
 {
 	struct utsname u;
+	char system[sizeof(u)], text[64];
 	time_t now = time(NULL);
-	char text[64];
 	struct tm tm;
 
 	json_string(j, "version", "zc " VERSION);
 	uname(&u);
-	json_key(j, "system_info");
-	fprintf(j->f, "\"%s %s %s %s\"", u.sysname, u.nodename, u.release, u.machine);
+	snprintf(system, sizeof(system), "%s %s %s %s", u.sysname, u.nodename, u.release, u.machine);
+	json_string(j, "system_info", system);
 	json_open(j, "timestamp", '{');
 	gmtime_r(&now, &tm);
 	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
@@ -2434,8 +2434,8 @@ void json_program(struct json *j)
 	json_close(j, '}');
 }
 
-static void json_address(struct json *j, const char *host_key, const char *port_key,
-			 const struct sockaddr *sa, socklen_t len)
+void json_address(struct json *j, const char *host_key, const char *port_key,
+		  const struct sockaddr *sa, socklen_t len)
 {
 	struct sockaddr_storage ss;
 	char host[ADDR_STRLEN], port[8];
@@ -2448,16 +2448,14 @@ static void json_address(struct json *j, const char *host_key, const char *port_
 	json_count(j, port_key, strtoull(port, NULL, 10));
 }
 
-void json_addresses(struct json *j, int fd)
+void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
 		json_address(j, "local_host", "local_port", (struct sockaddr *)&ss, len);
-	len = sizeof(ss);
-	if (getpeername(fd, (struct sockaddr *)&ss, &len) == 0)
-		json_address(j, "remote_host", "remote_port", (struct sockaddr *)&ss, len);
+	json_address(j, "remote_host", "remote_port", peer, peer_len);
 }
 
 void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)

@@ -452,8 +452,12 @@ void json_string(struct json *j, const char *key, const char *value);
 /* version, system_info, timestamp: what the start of a report has at either end. */
 void json_program(struct json *j);
 
-/* local_host .. remote_port of a connection, as members of the object that is open. */
-void json_addresses(struct json *j, int fd);
+/* An address, as two members of the object that is open. */
+void json_address(struct json *j, const char *host_key, const char *port_key,
+		  const struct sockaddr *sa, socklen_t len);
+
+/* local_host .. remote_port of a connection, likewise; its peer may have gone. */
+void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len);
 
 /* start, end, seconds, bytes, bits_per_second of a time from the start of the report on. */
 void json_throughput(struct json *j, double start, double seconds, uint64_t bytes);

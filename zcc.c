@@ -15,6 +15,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@
 #define MEMORY        (4 * 1024 * 1024) /* of all streams' windows or rings together */
 #define RING_MAX      64           /* buffers of a stream that MSG_ZEROCOPY has */
 #define RING_IDS      1024         /* sends of a stream that are not completed */
-#define OPEN_RESERVE  1024         /* descriptors that are not for files kept open */
+#define OPEN_RESERVE  64           /* descriptors that are not for files kept open */
+#define OPEN_STREAM   4            /* and of each stream */
 #define STREAMS_MAX   1024
 #define WARMUP_MAX    100          /* seconds */
 #define WARMUP_LOOPS  (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
@@ -81,6 +83,14 @@ struct ring {
 	uint64_t copied;         /* sends that the kernel copied after all */
 };
 
+/* The part of a file that is mapped; it stays until another is. */
+struct window {
+	char *map; /* NULL: none */
+	size_t size;
+	off_t off;
+	int fd;
+};
+
 /* What the other threads may read of a stream at any time. */
 struct mark {
 	uint64_t ns, bytes, calls, files;
@@ -95,6 +105,7 @@ struct stream {
 	char *buf;
 	int pipe[2];
 	struct ring *ring;
+	struct window window;
 	_Atomic uint64_t bytes, calls, files; /* so far; only its own thread writes them */
 	uint64_t loops;
 	_Atomic bool sending; /* it may block in a send */
@@ -148,13 +159,40 @@ static void clear_progress(void)
 	has_progress = false;
 }
 
-/* The first thread to fail ends the program; what others would say at the same time is noise. */
-static void fail_alone(void)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* The JSON report, and who may write it: the main thread, and a thread that fails. */
+static struct json json;
+static pthread_mutex_t json_lock = PTHREAD_MUTEX_INITIALIZER;
 
-	pthread_mutex_lock(&lock);
+/* Closes the JSON report, wherever it is, with what went wrong. */
+static void json_fail(const char *why)
+{
+	if (json.f == NULL) {
+		json.f = stdout;
+		json_open(&json, NULL, '{');
+	} else {
+		json_close(&json, ']'); /* the intervals */
+	}
+	json_string(&json, "error", why);
+	json_close(&json, '}');
+	report("\n");
+}
+
+/* The first thread to fail ends the program; what others would say at the same time is noise. */
+static _Noreturn void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static _Noreturn void fail(const char *fmt, ...)
+{
+	char why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	pthread_mutex_lock(&json_lock);
 	clear_progress();
+	if (opt.json)
+		json_fail(why);
+	errx(EXIT_FAILURE, "%s", why);
 }
 
 /*
@@ -277,6 +315,32 @@ static size_t memory_share(void)
 	return share > 64 * 1024 ? share : 64 * 1024;
 }
 
+static void window_close(struct stream *st)
+{
+	if (st->window.map != NULL)
+		munmap(st->window.map, st->window.size);
+	st->window.map = NULL;
+}
+
+/* Maps a part of a file, unless that is what is mapped already. */
+static int window_open(struct stream *st, int fd, off_t off, size_t size)
+{
+	struct window *w = &st->window;
+
+	if (w->map != NULL && w->fd == fd && w->off == off && w->size == size)
+		return 0;
+	window_close(st);
+	w->map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off);
+	if (w->map == MAP_FAILED) {
+		w->map = NULL;
+		return -1;
+	}
+	w->fd = fd;
+	w->off = off;
+	w->size = size;
+	return 0;
+}
+
 /*
  * Sends a part of a file through a mapping.  The program itself never touches it: where the file
  * has shrunk, it is the kernel that finds no page, and that is EFAULT and no SIGBUS.
@@ -286,16 +350,11 @@ static ssize_t send_window(struct stream *st, int fd, off_t off, uint64_t len)
 	size_t before = (size_t)off % page_size();
 	size_t size = at_most(len + before, memory_share());
 	ssize_t n;
-	char *map;
 
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off - (off_t)before);
-	if (map == MAP_FAILED)
+	if (window_open(st, fd, off - (off_t)before, size) != 0)
 		return -1;
-	n = put_all(st, map + before, size - before);
-	if (n < 0 && errno == EFAULT)
-		n = 0;
-	munmap(map, size);
-	return n;
+	n = put_all(st, st->window.map + before, size - before);
+	return n < 0 && errno == EFAULT ? 0 : n;
 }
 
 static int64_t send_mmap(struct stream *st, int fd, off_t off, uint64_t len)
@@ -594,6 +653,7 @@ static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
 /* How many descriptors there are for files, once the soft limit has been raised to the hard one. */
 static size_t descriptors(void)
 {
+	rlim_t reserve = OPEN_RESERVE + OPEN_STREAM * (rlim_t)opt.streams;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
@@ -601,7 +661,7 @@ static size_t descriptors(void)
 	r.rlim_cur = r.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &r);
 	getrlimit(RLIMIT_NOFILE, &r);
-	return r.rlim_cur > OPEN_RESERVE ? (size_t)r.rlim_cur - OPEN_RESERVE : 0;
+	return r.rlim_cur > reserve ? (size_t)(r.rlim_cur - reserve) : 0;
 }
 
 /* Bytes that no layer below compresses or shares: xorshift64, another sequence for each file. */
@@ -677,7 +737,6 @@ static _Noreturn void die_of_send(const struct stream *st)
 	const char *why = strerror(errno);
 	char text[64];
 
-	fail_alone();
 	if (errno == EPIPE || errno == ECONNRESET)
 		why = "the server closed the connection";
 	if (errno == EAGAIN) {
@@ -686,7 +745,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 	}
 	if (errno == ENOBUFS && st->ring != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	errx(EXIT_FAILURE, "%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
+	fail("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
 }
 
 /* Headers ride with the data that they announce: MSG_MORE holds them until it comes. */
@@ -710,10 +769,8 @@ static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
 {
 	int e = errno;
 
-	if (e == EINVAL || e == EOPNOTSUPP || e == ENOSYS || e == ENODEV || e == EIO) {
-		fail_alone();
-		errx(EXIT_FAILURE, "%s: cannot be sent by %s: %s", f->name, opt.method->name, strerror(e));
-	}
+	if (e == EINVAL || e == EOPNOTSUPP || e == ENOSYS || e == ENODEV || e == EIO)
+		fail("%s: cannot be sent by %s: %s", f->name, opt.method->name, strerror(e));
 	errno = e;
 	die_of_send(st);
 }
@@ -732,10 +789,10 @@ static void send_entry(struct stream *st, const struct file *f, int fd, uint64_t
 	n = opt.method->send(st, fd, (off_t)off, len);
 	if (n < 0)
 		die_of_file(st, f);
-	if (n < (int64_t)len && !stopped()) {
-		fail_alone();
-		errx(EXIT_FAILURE, "%s: shrank while it was being sent", f->name);
-	}
+	if (n < (int64_t)len && !stopped())
+		fail("%s: shrank while it was being sent", f->name);
+	if (n == (int64_t)len)
+		add(&st->files, 1);
 }
 
 static void send_one_file(struct stream *st, const struct file *f, unsigned char *header, size_t *held)
@@ -744,29 +801,25 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 	uint32_t len;
 	int fd = f->fd;
 
-	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
-		fail_alone();
-		err(EXIT_FAILURE, "%s", f->name);
-	}
+	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+		fail("%s: %s", f->name, strerror(errno));
 	do {
 		len = f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
 		send_entry(st, f, fd, off, len, header, held);
 		off += len;
 	} while (off < f->size && !stopped());
-	if (fd != f->fd)
+	if (fd != f->fd) {
+		window_close(st); /* the next file may get this descriptor */
 		close(fd);
+	}
 	if (opt.debug > 1)
 		warnx("%s: %llu bytes", f->name, (unsigned long long)f->size);
-	if (!stopped())
-		add(&st->files, 1);
 }
 
 static void cork(const struct stream *st, int on)
 {
-	if (opt.cork && setsockopt(st->sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0) {
-		fail_alone();
-		err(EXIT_FAILURE, "TCP_CORK");
-	}
+	if (opt.cork && setsockopt(st->sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0)
+		fail("TCP_CORK: %s", strerror(errno));
 }
 
 /* How many loops without a file say how long the warm-up is. */
@@ -851,10 +904,13 @@ static size_t read_receipt(struct stream *st, char *buf)
 	return opt.raw ? 0 : len;
 }
 
-/* What is known of a stream now. */
+/* What is known of a stream now.  What waits in the socket is still to be sent. */
 static void mark_stream(const struct stream *st, struct mark *m)
 {
-	m->bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
+	uint64_t left = (uint64_t)unacknowledged(st);
+
+	m->bytes = bytes > left ? bytes - left : 0;
 	m->calls = atomic_load_explicit(&st->calls, memory_order_relaxed);
 	m->files = atomic_load_explicit(&st->files, memory_order_relaxed);
 	tcp_figures_read(st->sock, &m->tcp);
@@ -869,7 +925,7 @@ static void stream_figures(struct stream *st, const struct tcp_figures *at_end, 
 
 	mark_stream(st, &end);
 	figures_init(f);
-	f->bytes = end.bytes - st->begin.bytes;
+	f->bytes = st->bytes - st->begin.bytes;
 	f->calls = end.calls - st->begin.calls;
 	f->files = end.files - st->begin.files;
 	f->warmup = st->begin.bytes;
@@ -895,6 +951,8 @@ static void take_receipt(struct stream *st, const char *buf, size_t len)
 		warnx("the server's receipt is left out: it %s", why);
 	}
 	st->has_receipt = why == NULL;
+	if (why != NULL)
+		figures_init(&st->received);
 }
 
 /*
@@ -925,7 +983,6 @@ static struct {
 	bool measuring;      /* the warm-up is over */
 	struct figures sent, received;
 	int receipts;
-	struct json json;
 } run;
 
 static void mark_host(struct host_mark *m)
@@ -1011,7 +1068,7 @@ static void stream_interval(struct stream *st, struct figures *f)
 
 static void json_interval_of(const struct figures *f, const char *key, int stream, double start)
 {
-	struct json *j = &run.json;
+	struct json *j = &json;
 
 	json_open(j, key, '{');
 	if (stream > 0)
@@ -1065,11 +1122,12 @@ static void report_interval(void)
 	struct figures f, sum;
 	int i;
 
+	pthread_mutex_lock(&json_lock);
 	figures_init(&sum);
 	sum.tcp.retransmits = 0;
 	if (opt.json) {
-		json_open(&run.json, NULL, '{');
-		json_open(&run.json, "streams", '[');
+		json_open(&json, NULL, '{');
+		json_open(&json, "streams", '[');
 	}
 	for (i = 0; i < opt.streams; i++) {
 		stream_interval(&run.stream[i], &f);
@@ -1082,12 +1140,13 @@ static void report_interval(void)
 	}
 	interval_load(&sum);
 	if (opt.json) {
-		json_close(&run.json, ']');
+		json_close(&json, ']');
 		json_interval_of(&sum, "sum", 0, start);
-		json_close(&run.json, '}');
+		json_close(&json, '}');
 	} else {
 		print_interval(&sum, &f.tcp);
 	}
+	pthread_mutex_unlock(&json_lock);
 }
 
 static void intervals_begin(void)
@@ -1159,6 +1218,10 @@ static uint64_t after(uint64_t ns, double seconds)
 /* Does what is due. */
 static void act(struct due *d, uint64_t now)
 {
+	if (now >= d->interval) { /* before the warm-up ends, so that it is marked as part of it */
+		report_interval();
+		d->interval = after(d->interval, opt.interval);
+	}
 	if (now >= d->warm) {
 		begin_measuring();
 		d->warm = UINT64_MAX;
@@ -1172,10 +1235,6 @@ static void act(struct due *d, uint64_t now)
 		d->end = UINT64_MAX;
 		d->tell = now + TICK_NS;
 		tell_to_stop();
-	}
-	if (now >= d->interval) {
-		report_interval();
-		d->interval = after(d->interval, opt.interval);
 	}
 	if (now >= d->progress) {
 		show_progress(now);
@@ -1287,6 +1346,8 @@ static void sum_figures(void)
 	for (i = 0; i < opt.streams; i++)
 		add_figures(&run.sent, &run.stream[i].sent);
 	counters_rates(&run.begin.counters, &run.end.counters, &run.sent.rates);
+	if (run.interface[0] == '\0')
+		run.sent.rates.packets_in = run.sent.rates.packets_out = NAN;
 	if (run.soak != NULL) {
 		soak_load(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
 		figures_load(&run.sent, &l, run.calibration.cpus.n);
@@ -1376,7 +1437,7 @@ static void report_loads(const struct figures *s, const struct figures *r)
 
 	if (isnan(s->load) && isnan(r->load))
 		return;
-	report("  %-15s %18s %18s\n", is_local() && !isnan(s->load) ? "load, both ends" : "load",
+	report("  %-15s %18s %18s\n", is_local() ? "load, both ends" : "load",
 	       load_text(s, a), load_text(r, b));
 	row("CPUs", 0, s->cpus, r->cpus, "");
 	row("by tasks", 1, percent(s->off), percent(r->off), "%");
@@ -1569,7 +1630,7 @@ static void json_test_start(struct json *j)
 
 static void json_begin(void)
 {
-	struct json *j = &run.json;
+	struct json *j = &json;
 	int i, fd = run.stream[0].sock;
 
 	*j = (struct json){.f = stdout};
@@ -1579,7 +1640,7 @@ static void json_begin(void)
 	for (i = 0; i < opt.streams; i++) {
 		json_open(j, NULL, '{');
 		json_count(j, "socket", (uint64_t)i + 1);
-		json_addresses(j, run.stream[i].sock);
+		json_addresses(j, run.stream[i].sock, (struct sockaddr *)&run.peer, run.peer_len);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -1639,7 +1700,7 @@ static void json_cpus(struct json *j)
 
 static void json_end(void)
 {
-	struct json *j = &run.json;
+	struct json *j = &json;
 	const struct figures *remote = run.receipts > 0 ? &run.received : NULL;
 
 	json_close(j, ']');
@@ -1720,7 +1781,7 @@ static int connect_first(void)
 		host = opt.family == AF_INET6 ? "::1" : "127.0.0.1";
 	e = getaddrinfo(host, opt.port, &hints, &list);
 	if (e != 0)
-		errx(EXIT_FAILURE, "%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+		fail("%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
 		memcpy(&run.peer, ai->ai_addr, ai->ai_addrlen);
 		run.peer_len = ai->ai_addrlen;
@@ -1735,9 +1796,10 @@ static void stream_open(struct stream *st, int number)
 	st->number = number;
 	st->chunk = opt.chunk;
 	st->pipe[0] = -1;
+	figures_init(&st->received);
 	st->sock = number == 0 ? connect_first() : connect_to((struct sockaddr *)&run.peer, run.peer_len);
 	if (st->sock < 0)
-		err(EXIT_FAILURE, "cannot connect to %s port %s", opt.server, opt.port);
+		fail("cannot connect to %s port %s: %s", opt.server, opt.port, strerror(errno));
 	addr_format((struct sockaddr *)&run.peer, run.peer_len, st->peer);
 	sock_keep_alive(st->sock);
 	opt.method->open(st);
@@ -1814,6 +1876,14 @@ static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 	_exit(128 + sig);
 }
 
+static _Noreturn void die_in_warmup(const sigset_t *unblocked)
+{
+	if (opt.json)
+		json_fail("interrupted");
+	warnx("interrupted before the warm-up was over: nothing was measured");
+	die_of_signal(stop, unblocked);
+}
+
 static void soak_begin(void)
 {
 	size_t n = (size_t)run.calibration.cpus.n;
@@ -1857,8 +1927,10 @@ static int send_all(char **names, int n)
 		json_begin();
 	catch_signals(&unblocked);
 	transfer(&unblocked);
+	if (!run.measuring && !interrupted())
+		fail("all was sent before the warm-up was over: send more (-n, -t)");
 	if (!run.measuring)
-		errx(EXIT_FAILURE, "all was sent before the warm-up was over: send more (-n, -t)");
+		die_in_warmup(&unblocked);
 	sum_figures();
 	if (opt.load)
 		soak_end();
@@ -1935,7 +2007,8 @@ static const char help[] =
 	"  -S, --send             read() and send() instead of sendfile(): -m send\n"
 	"  -w, --write            read() and write(), also with -S: -m write\n"
 	"  -b, --buffer-size size of each read and send (default 64k); with sendfile, mmap and\n"
-	"                         splice the most asked of one call (default: 1m)\n"
+	"                         splice the most asked of one call (default 1m; mmap 4m, which\n"
+	"                         the streams share)\n"
 	"  -k, --cork             TCP_CORK on the connection, released after the file set\n"
 	"      --nodelay          TCP_NODELAY\n"
 	"  -i, --rcvbuf size      SO_RCVBUF (default: the kernel's autotuning)\n"
@@ -1978,7 +2051,7 @@ static bool parse_socket_option(int c)
 		opt.nodelay = true;
 		return true;
 	case OPT_MSS:
-		opt.mss = (int)arg_size("--mss", optarg, 88, 65495); /* TCP_MIN_MSS, 64 KiB - headers */
+		opt.mss = (int)arg_size("--mss", optarg, 88, 32767); /* what the kernel takes */
 		return true;
 	case OPT_PACE:
 		opt.pace = arg_size("--pace", optarg, 1, 1ull << 50);

@@ -26,7 +26,7 @@
 #define BUFFERS_LARGE 24
 #define TRUNC_SIZE    (1024 * 1024) /* of each recv() that copies nothing, unless -b */
 #define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT inside of a body: the data must not grow cold */
-#define LOWAT_DISCARD (256 * 1024) /* the same where nobody looks at them */
+#define LOWAT_DISCARD (128 * 1024) /* the same where nobody looks at them */
 #define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
 #define BREATHE_MS    100          /* before accept(2) is tried again when it lacked something */
 #define DRAIN_SECONDS 10           /* for a client to close when all has been received */
@@ -54,6 +54,8 @@ struct mark {
 struct client {
 	struct client *next, **link;
 	int sock, number;
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
 	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
 	struct wire wire;
 	char *buf;
@@ -94,6 +96,7 @@ static struct {
 	uint64_t start_ns;   /* when it began, for the intervals of the JSON report */
 	struct figures sum;  /* of those that have left, of what was measured */
 	struct mark begin, end;
+	char interface[IF_NAMESIZE]; /* its first client's */
 	bool overlapped;
 	int failed;          /* since the start */
 	struct json json, streams; /* the report, and the part of it that comes at the end */
@@ -132,7 +135,8 @@ static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds, 
 }
 
 /* What was measured between two marks. */
-static void figures_between(const struct mark *from, const struct mark *to, struct figures *f)
+static void figures_between(const struct mark *from, const struct mark *to, const char *interface,
+			    struct figures *f)
 {
 	struct load l;
 
@@ -146,6 +150,8 @@ static void figures_between(const struct mark *from, const struct mark *to, stru
 		figures_load(f, &l, calibration.cpus.n);
 	if (to->counters.ns > from->counters.ns + RATES_NS)
 		counters_rates(&from->counters, &to->counters, &f->rates);
+	if (interface[0] == '\0')
+		f->rates.packets_in = f->rates.packets_out = NAN;
 	strcpy(f->method, opt.method->name);
 }
 
@@ -154,12 +160,13 @@ static void figures_between(const struct mark *from, const struct mark *to, stru
  */
 
 /*
- * Inside of a body wakes the reader not for each packet but for so many bytes, and never waits for
- * more than are left of it: then nothing may come, or the next file's header.
+ * Inside of a body has the reader woken not for each packet but for so many bytes, and never for
+ * more than are left of it: after it nothing may come, or the next file's header.
  */
 static void set_lowat(struct client *c)
 {
-	int want = wire_body_left(&c->wire) >= (size_t)opt.method->lowat ? opt.method->lowat : 1;
+	size_t left = wire_body_left(&c->wire);
+	int want = opt.raw || left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
 
 	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
@@ -374,7 +381,7 @@ static void client_figures(struct client *c, struct figures *f)
 	c->end.ns = ns;
 	if (c->warming)
 		c->begin = c->end;
-	figures_between(&c->begin, &c->end, f);
+	figures_between(&c->begin, &c->end, c->interface, f);
 	f->warmup = c->begin.bytes;
 	f->clients = (uint64_t)group.total;
 	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, c->number) : NAN;
@@ -411,7 +418,7 @@ static void report_client(const struct client *c, const struct figures *f)
 	char rate[192], what[32] = "", warmup[64] = "";
 
 	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	if (opt.method->receive != receive_copy)
+	if (opt.method->get != read)
 		snprintf(what, sizeof(what), " by %s", f->method);
 	if (c->warm_ns != 0)
 		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up", (unsigned long long)f->warmup);
@@ -459,7 +466,7 @@ static void json_begin(const struct client *c)
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
-	json_addresses(j, c->sock);
+	json_address(j, "host", "port", (const struct sockaddr *)&c->peer, c->peer_len);
 	json_close(j, '}');
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
@@ -475,8 +482,10 @@ static void group_join(struct client *c)
 	if (group.n++ == 0) {
 		group.total = 0;
 		group.overlapped = false;
+		strcpy(group.interface, c->interface);
 		figures_init(&group.sum);
-		group.begin.ns = 0;
+		memset(&group.begin, 0, sizeof(group.begin));
+		memset(&group.end, 0, sizeof(group.end));
 		group.start_ns = now_ns();
 		if (opt.json)
 			json_begin(c);
@@ -510,7 +519,7 @@ static void group_add(const struct client *c, const struct figures *f)
 /* What the group as a whole did, once all have left. */
 static void group_figures(struct figures *f)
 {
-	figures_between(&group.begin, &group.end, f);
+	figures_between(&group.begin, &group.end, group.interface, f);
 	f->bytes = group.sum.bytes;
 	f->calls = group.sum.calls;
 	f->files = group.sum.files;
@@ -561,7 +570,7 @@ static void json_client(const struct client *c, const struct figures *f)
 	if (j->f == NULL)
 		return;
 	json_open(j, NULL, '{');
-	json_addresses(j, c->sock);
+	json_addresses(j, c->sock, (const struct sockaddr *)&c->peer, c->peer_len);
 	json_stream(j, "receiver", f, c->number + 1, false);
 	json_close(j, '}');
 }
@@ -585,7 +594,6 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 			json_end(&sum);
 		else if (group.overlapped && sum.bytes > 0)
 			report_group(&sum);
-		memset(&group.end, 0, sizeof(group.end));
 	}
 	eventfd_write(group.wake, 1);
 	pthread_mutex_unlock(&group.lock);
@@ -690,6 +698,8 @@ static struct client *client_new(int sock, const struct sockaddr *sa, socklen_t 
 	c->sock = sock;
 	c->number = number;
 	c->pipe[0] = c->sink = -1;
+	memcpy(&c->peer, sa, len);
+	c->peer_len = len;
 	addr_format(sa, len, c->name);
 	if (addr_interface(sa, c->interface) != 0)
 		c->interface[0] = '\0';
@@ -771,17 +781,17 @@ static uint64_t end_warm_ups(void)
 struct interval {
 	uint64_t ns, bytes;
 	struct soak_sample soak;
+	bool warming; /* at this time */
 };
 
-static void interval_begin(struct interval *v, bool *warming)
+static void interval_begin(struct interval *v)
 {
 	v->ns = now_ns();
-	v->bytes = count_bytes(warming);
+	v->bytes = count_bytes(&v->warming);
 	soak_read(&v->soak);
 }
 
-static void json_interval(const struct interval *from, const struct interval *to, const struct load *l,
-			  bool warming)
+static void json_interval(const struct interval *from, const struct interval *to, const struct load *l)
 {
 	struct json *j = &group.json;
 
@@ -793,21 +803,20 @@ static void json_interval(const struct interval *from, const struct interval *to
 			to->bytes - from->bytes);
 	json_number(j, "load_percent", 100 * l->load);
 	json_count(j, "clients", (uint64_t)group.n);
-	json_bool(j, "omitted", warming);
+	json_bool(j, "omitted", from->warming || to->warming);
 	json_bool(j, "sender", false);
 	json_close(j, '}');
 	json_close(j, '}');
 }
 
-static void print_interval(const struct interval *from, const struct interval *to, const struct load *l,
-			   bool warming)
+static void print_interval(const struct interval *from, const struct interval *to, const struct load *l)
 {
 	char rate[192], clients[32] = "";
 
 	rate_format(rate, sizeof(rate), to->bytes - from->bytes, (double)(to->ns - from->ns) / 1e9, l);
 	if (group.n > 1)
 		snprintf(clients, sizeof(clients), ", %d clients", group.n);
-	report("%s%s%s\n", rate, clients, warming ? ", warm-up" : "");
+	report("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
 }
 
 static uint64_t interval_ns(void)
@@ -820,18 +829,17 @@ static void report_interval(struct interval *v)
 {
 	struct interval last = *v;
 	struct load l;
-	bool warming;
 
 	if (opt.interval <= 0 || now_ns() - last.ns < interval_ns())
 		return;
 	pthread_mutex_lock(&group.lock);
-	interval_begin(v, &warming);
+	interval_begin(v);
 	load_between(&last.soak, &v->soak, &l);
 	if (group.n > 0 && v->bytes > last.bytes) {
 		if (opt.json)
-			json_interval(&last, v, &l, warming);
+			json_interval(&last, v, &l);
 		else if (!opt.quiet)
-			print_interval(&last, v, &l, warming);
+			print_interval(&last, v, &l);
 	}
 	pthread_mutex_unlock(&group.lock);
 }
@@ -895,14 +903,14 @@ static bool is_over(int fd, int number)
 static void serve_all(int fd, const sigset_t *unblocked)
 {
 	struct interval interval = {.ns = now_ns()};
-	bool lacking = false, warming;
+	bool lacking = false;
 	int number = 0;
 
 	while (!stop && !is_over(fd, number)) {
 		if (wait_for(fd, &interval, unblocked)) {
 			if (clients_now() == 0) { /* the first of a group starts the interval */
 				pthread_mutex_lock(&group.lock);
-				interval_begin(&interval, &warming);
+				interval_begin(&interval);
 				pthread_mutex_unlock(&group.lock);
 			}
 			number += accept_one(fd, number, &lacking);
@@ -1067,6 +1075,8 @@ static void parse_option(int c)
 		break;
 	case 'I':
 		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);
+		if (opt.interval > 0 && opt.interval < 0.01)
+			usage_error("-I, --interval: '%s' is neither 0 nor 0.01 or more", optarg);
 		break;
 	case OPT_JSON:
 		opt.json = true;
