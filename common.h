@@ -154,6 +154,7 @@ const char *sock_congestion(int fd, char name[16]);
  * closes.  zc(7) has the whole.
  */
 #define WIRE_PORT      "2222"
+#define REQUEST_PORT   "7890" /* of the other protocol: a length, and as many bytes back */
 #define WIRE_FOREVER   0xffffffffu /* n_loops: until end of stream, which may come anywhere */
 #define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
 #define WIRE_HEADER    4           /* bytes of each integer */

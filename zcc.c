@@ -39,6 +39,8 @@
 #define OPEN_RESERVE  64           /* descriptors that are not for files kept open */
 #define OPEN_STREAM   4            /* and of each stream */
 #define STREAMS_MAX   1024
+#define SIZES_MAX     64           /* of a list */
+#define REQUESTS      100          /* connections of each size, unless -n: as many as in 1999 */
 #define WARMUP_MAX    100          /* seconds */
 #define WARMUP_LOOPS  (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
 #define TICK_NS       100000000u   /* a stream that blocks when it should stop is told again */
@@ -103,6 +105,7 @@ struct stream {
 	char peer[ADDR_STRLEN];
 	size_t chunk; /* the most asked of one call */
 	char *buf;
+	size_t buf_size;
 	int pipe[2];
 	struct ring *ring;
 	struct window window;
@@ -114,6 +117,12 @@ struct stream {
 	bool has_receipt;
 };
 
+/* A list of sizes, each of which is a run of its own. */
+struct sizes {
+	int n;
+	uint64_t size[SIZES_MAX];
+};
+
 static struct {
 	struct sock_options sock;
 	struct cpus bind;
@@ -121,6 +130,8 @@ static struct {
 	const struct method *method;
 	int family;
 	size_t chunk; /* 0: the method's default */
+	struct sizes chunks;   /* -b: of each run; none: the default */
+	struct sizes requests; /* --request: bytes to ask for */
 	uint32_t loops;
 	double seconds; /* 0: by loops */
 	double warmup, interval, timeout;
@@ -130,7 +141,6 @@ static struct {
 	int debug;
 	bool cork, nodelay, load, calibrate, force, use_send, use_write, raw, json, quiet;
 } opt = {
-	.port = WIRE_PORT,
 	.family = AF_UNSPEC,
 	.loops = 1,
 	.streams = 1,
@@ -537,14 +547,13 @@ static void finish_zerocopy(struct stream *st)
 		await_completion(st);
 }
 
-static void *memory_or_die(size_t size)
+/* Pages of its own, which no other stream shares and nobody touches before its thread does. */
+static void buffer_open(struct stream *st, size_t size)
 {
-	/* Pages of its own, which no other thread shares and no program touches before it binds. */
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		err(EXIT_FAILURE, "-b, --buffer-size: %zu bytes", size);
-	return p;
+	st->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (st->buf == MAP_FAILED)
+		fail("-b, --buffer-size: %zu bytes: %s", size, strerror(errno));
+	st->buf_size = size;
 }
 
 static void open_sendfile(struct stream *st)
@@ -557,7 +566,7 @@ static void open_copy(struct stream *st)
 {
 	if (st->chunk == 0)
 		st->chunk = COPY_SIZE;
-	st->buf = memory_or_die(st->chunk);
+	buffer_open(st, st->chunk);
 }
 
 static void open_mmap(struct stream *st)
@@ -590,7 +599,7 @@ static void open_zerocopy(struct stream *st)
 	if (st->ring == NULL)
 		err(EXIT_FAILURE, "-m zerocopy");
 	st->ring->slots = slots < 2 ? 2 : slots > RING_MAX ? RING_MAX : (unsigned)slots;
-	st->buf = memory_or_die(st->chunk * st->ring->slots);
+	buffer_open(st, st->chunk * st->ring->slots);
 }
 
 static const struct method methods[] = {
@@ -1291,6 +1300,7 @@ static void transfer(const sigset_t *unblocked)
 	oversee(unblocked);
 	for (i = 0; i < opt.streams; i++)
 		pthread_join(run.stream[i].thread, NULL);
+	pthread_barrier_destroy(&run.start);
 }
 
 /*
@@ -1336,22 +1346,29 @@ static void sum_receipts(void)
 	run.received.warmup = counts.warmup;
 }
 
-static void sum_figures(void)
+/* What this host did from run.begin to run.end. */
+static void host_figures(struct figures *f)
 {
 	struct load l;
+
+	counters_rates(&run.begin.counters, &run.end.counters, &f->rates);
+	if (run.interface[0] == '\0')
+		f->rates.packets_in = f->rates.packets_out = NAN;
+	if (run.soak == NULL)
+		return;
+	soak_load(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
+	figures_load(f, &l, run.calibration.cpus.n);
+}
+
+static void sum_figures(void)
+{
 	int i;
 
 	figures_init(&run.sent);
 	run.sent.tcp.retransmits = 0;
 	for (i = 0; i < opt.streams; i++)
 		add_figures(&run.sent, &run.stream[i].sent);
-	counters_rates(&run.begin.counters, &run.end.counters, &run.sent.rates);
-	if (run.interface[0] == '\0')
-		run.sent.rates.packets_in = run.sent.rates.packets_out = NAN;
-	if (run.soak != NULL) {
-		soak_load(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
-		figures_load(&run.sent, &l, run.calibration.cpus.n);
-	}
+	host_figures(&run.sent);
 	sum_receipts();
 }
 
@@ -1599,6 +1616,41 @@ static void report_text(void)
 }
 
 /*
+ * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle, or
+ * the soakers have it, which are nice.
+ */
+static void report_time(const struct figures *f, bool known)
+{
+	const double *cpu = f->rates.cpu;
+	char t[6][COLUMN];
+
+	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, known ? percent(f->load) : NAN, "%"),
+	       number(t[1], 3, known ? cost_of(f) : NAN, ""), number(t[2], 1, known ? percent(cpu[CPU_USER]) : NAN, "%"),
+	       number(t[3], 1, known ? percent(cpu[CPU_SYSTEM]) : NAN, "%"),
+	       number(t[4], 1, known ? percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]) : NAN, "%"),
+	       number(t[5], 1, known ? percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]) : NAN, "%"));
+}
+
+/* A list of sizes is a table, a line for each. */
+static void report_row(size_t chunk)
+{
+	static const char time[] = "    load  us/KiB   user system   soft   left";
+	static bool begun;
+
+	if (!begun) {
+		report_what();
+		report("%50s%44s\n", "sender", is_local() ? "receiver, this host" : "receiver");
+		report("%9s %11s %11s%s%s\n", opt.method->name, "kbytes/sec", "calls/s", time, time);
+	}
+	begun = true;
+	report("%9zu %11.0f %11.0f", chunk, kbytes_per_sec(run.sent.bytes, run.sent.seconds),
+	       per_second(run.sent.calls, run.sent.seconds));
+	report_time(&run.sent, true);
+	report_time(&run.received, run.receipts > 0);
+	report("\n");
+}
+
+/*
  * The report as JSON.
  */
 
@@ -1628,6 +1680,14 @@ static void json_test_start(struct json *j)
 	json_close(j, '}');
 }
 
+static void json_server(struct json *j)
+{
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", opt.server);
+	json_count(j, "port", strtoull(opt.port, NULL, 10));
+	json_close(j, '}');
+}
+
 static void json_begin(void)
 {
 	struct json *j = &json;
@@ -1645,10 +1705,7 @@ static void json_begin(void)
 	}
 	json_close(j, ']');
 	json_program(j);
-	json_open(j, "connecting_to", '{');
-	json_string(j, "host", opt.server);
-	json_count(j, "port", strtoull(opt.port, NULL, 10));
-	json_close(j, '}');
+	json_server(j);
 	json_count(j, "tcp_mss_default", (uint64_t)sock_int(fd, IPPROTO_TCP, TCP_MAXSEG));
 	json_count(j, "sndbuf_actual", (uint64_t)sock_int(fd, SOL_SOCKET, SO_SNDBUF));
 	json_count(j, "rcvbuf_actual", (uint64_t)sock_int(fd, SOL_SOCKET, SO_RCVBUF));
@@ -1723,6 +1780,7 @@ static void json_end(void)
 		json_string(j, "error", "interrupted");
 	json_close(j, '}');
 	report("\n");
+	j->f = NULL;
 }
 
 /*
@@ -1745,7 +1803,8 @@ static void set_options(int fd)
 		set_int(fd, IPPROTO_TCP, TCP_MAXSEG, opt.mss, "--mss");
 	if (opt.nodelay)
 		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "--nodelay");
-	if (opt.timeout > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0)
+	if (opt.timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
+				setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
 		err(EXIT_FAILURE, "--timeout %g", opt.timeout);
 	if (opt.pace > 0 && setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
 		err(EXIT_FAILURE, "--pace %llu", (unsigned long long)opt.pace);
@@ -1766,25 +1825,40 @@ static int connect_to(const struct sockaddr *sa, socklen_t len)
 	return -1;
 }
 
-/*
- * Connects the first stream: tries each address of the server in the resolver's order, and keeps
- * the one that answers for the others.  `0` is this host, as in 2001.
- */
-static int connect_first(void)
+/* The server's addresses.  `0` is this host, as in 2001. */
+static struct addrinfo *resolve(void)
 {
-	struct addrinfo hints = {.ai_family = opt.family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo hints = {.ai_family = opt.family, .ai_socktype = SOCK_STREAM}, *list;
 	const char *host = opt.server;
-	struct addrinfo *list, *ai;
-	int fd = -1, e;
+	int e;
 
 	if (strcmp(host, "0") == 0)
 		host = opt.family == AF_INET6 ? "::1" : "127.0.0.1";
 	e = getaddrinfo(host, opt.port, &hints, &list);
 	if (e != 0)
 		fail("%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	return list;
+}
+
+static void choose(const struct addrinfo *ai)
+{
+	memcpy(&run.peer, ai->ai_addr, ai->ai_addrlen);
+	run.peer_len = ai->ai_addrlen;
+	if (addr_interface(ai->ai_addr, run.interface) != 0)
+		run.interface[0] = '\0';
+}
+
+/*
+ * Connects the first stream: tries each address of the server in the resolver's order, and keeps
+ * the one that answers for the others.
+ */
+static int connect_first(void)
+{
+	struct addrinfo *list = resolve(), *ai;
+	int fd = -1;
+
 	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
-		memcpy(&run.peer, ai->ai_addr, ai->ai_addrlen);
-		run.peer_len = ai->ai_addrlen;
+		choose(ai);
 		fd = connect_to(ai->ai_addr, ai->ai_addrlen);
 	}
 	freeaddrinfo(list);
@@ -1815,8 +1889,6 @@ static void streams_open(void)
 		err(EXIT_FAILURE, "%d streams", opt.streams);
 	for (i = 0; i < opt.streams; i++)
 		stream_open(&run.stream[i], i);
-	if (addr_interface((struct sockaddr *)&run.peer, run.interface) != 0)
-		run.interface[0] = '\0';
 	sock_congestion(run.stream[0].sock, run.congestion);
 	if (opt.debug > 0)
 		warnx("connected to %s through %s", run.stream[0].peer, run.interface);
@@ -1833,8 +1905,11 @@ static void streams_close(void)
 			close(run.stream[i].pipe[1]);
 		}
 		free(run.stream[i].ring);
+		window_close(&run.stream[i]);
+		if (run.stream[i].buf != NULL)
+			munmap(run.stream[i].buf, run.stream[i].buf_size);
 	}
-	free(run.stream); /* the buffers go with the program */
+	free(run.stream);
 }
 
 /* The second time it does not wait for the server any more. */
@@ -1895,65 +1970,603 @@ static void soak_begin(void)
 	run.soak = soaker_start_or_die(&run.calibration.cpus);
 }
 
-static void soak_end(void)
+static void warn_of_load(void)
 {
 	const struct load l = {.load = run.sent.load};
 
-	soaker_stop(run.soak);
 	warn_of_run(&run.calibration.cpus, &run.begin.counters, &run.end.counters, &l);
 	if (run.sent.seconds < 0.5)
 		warnx("the load was measured over less than half a second: send more (-n, -t)");
+}
+
+/* What a run has left behind of itself. */
+static void run_reset(void)
+{
+	int time_up = TIME_UP;
+
+	atomic_compare_exchange_strong(&stop, &time_up, 0);
+	run.receipts = 0;
+	run.measuring = false;
+}
+
+/* Sends the file set in chunks of that size, 0 for the method's own, over connections of its own. */
+static void send_once(size_t chunk, const sigset_t *unblocked)
+{
+	run_reset();
+	opt.chunk = chunk;
+	streams_open();
+	if (opt.json)
+		json_begin();
+	transfer(unblocked);
+	if (!run.measuring && !interrupted())
+		fail("all was sent before the warm-up was over: send more (-n, -t)");
+	if (!run.measuring)
+		die_in_warmup(unblocked);
+	sum_figures();
+	if (run.soak != NULL)
+		warn_of_load();
+	if (opt.json)
+		json_end();
+	else if (opt.chunks.n > 1)
+		report_row(chunk);
+	else
+		report_text();
+	streams_close();
+}
+
+/* Whether the server has all that was sent. */
+static bool all_received(void)
+{
+	if (run.receipts < opt.streams || missing_bytes() == 0)
+		return true;
+	warnx("the server received %llu bytes of the %llu sent",
+	      (unsigned long long)(run.received.bytes + run.received.warmup),
+	      (unsigned long long)(run.sent.bytes + run.sent.warmup));
+	return false;
+}
+
+/* What transfers and requests have to have before they begin. */
+static void prepare(void)
+{
+	if (opt.load) {
+		calibration_load_or_die(&run.calibration, CALIBRATION_FILE, opt.n_cpus);
+		warn_of_limits();
+	}
+	cpus_try_or_die(&opt.bind);
+	run.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run.wake < 0)
+		err(EXIT_FAILURE, "eventfd");
 }
 
 static int send_all(char **names, int n)
 {
 	struct fileset set;
 	sigset_t unblocked;
+	bool ok = true;
+	int i;
 
-	if (opt.load) {
-		calibration_load_or_die(&run.calibration, CALIBRATION_FILE, opt.n_cpus);
-		warn_of_limits();
-	}
-	cpus_try_or_die(&opt.bind);
+	prepare();
 	fileset_open(&set, names, n);
 	run.set = &set;
 	if (opt.load)
 		soak_begin();
-	streams_open();
-	run.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (run.wake < 0)
-		err(EXIT_FAILURE, "eventfd");
-	if (opt.json)
-		json_begin();
 	catch_signals(&unblocked);
-	transfer(&unblocked);
-	if (!run.measuring && !interrupted())
-		fail("all was sent before the warm-up was over: send more (-n, -t)");
-	if (!run.measuring)
-		die_in_warmup(&unblocked);
-	sum_figures();
-	if (opt.load)
-		soak_end();
-	if (opt.json)
-		json_end();
-	else
-		report_text();
-	streams_close();
+	for (i = 0; (i == 0 || i < opt.chunks.n) && ok && !interrupted(); i++) {
+		send_once(opt.chunks.n > 0 ? (size_t)opt.chunks.size[i] : 0, &unblocked);
+		ok = interrupted() || all_received();
+	}
+	if (run.soak != NULL)
+		soaker_stop(run.soak);
 	fileset_close(&set);
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
-	if (run.receipts == opt.streams && missing_bytes() != 0)
-		errx(EXIT_FAILURE, "the server received %llu bytes of the %llu sent",
-		     (unsigned long long)(run.received.bytes + run.received.warmup),
-		     (unsigned long long)(run.sent.bytes + run.sent.warmup));
-	return EXIT_SUCCESS;
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/*
+ * Requests: connections that ask for so many bytes each, as in 1999.
+ */
+
+#define STALL_NS      20000000u /* a wait for data this long, and so many times longer than */
+#define STALL_CONNECT 5         /* the connection took to be made, is no network's delay */
+#define BACKOFF_NS    10000000u /* after a failure that passes, such as a lack of ports */
+#define REQUEST_SIZE  (64 * 1024) /* of each read */
+
+/*
+ * Latencies in ns, in classes a 32nd of a power of two wide, so that a percentile is off by 1.6 % at
+ * most, and a histogram has the same size whatever it holds.
+ */
+#define HIST_SHIFT 5
+#define HIST_SUB   (1 << HIST_SHIFT)
+#define HIST_BITS  40 /* up to 18 minutes */
+
+struct histogram {
+	uint64_t n, max;
+	uint64_t class[(HIST_BITS - HIST_SHIFT + 1) * HIST_SUB];
+};
+
+enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
+
+static const struct {
+	const char *text, *key;
+} failure[FAILURES] = {
+	[FAIL_REFUSED] = {"refused", "refused"},
+	[FAIL_RESET] = {"reset by the server", "reset"},
+	[FAIL_PORTS] = {"for lack of local ports", "no_ports"},
+	[FAIL_TIMEOUT] = {"timed out", "timeout"},
+	[FAIL_LENGTH] = {"with another length than asked for", "wrong_length"},
+	[FAIL_OTHER] = {"for another reason", "other"},
+};
+
+/* What one thread, or all, saw of one size. */
+struct requests {
+	uint64_t bytes, failed[FAILURES];
+	uint64_t stalled, stalled_first; /* and of those before the first byte */
+	int other_errno;
+	struct histogram connect, first, total, stall;
+};
+
+struct requester {
+	pthread_t thread;
+	int number;
+	_Atomic bool working;
+	struct requests r;
+	char *buf;
+};
+
+static struct {
+	uint32_t size;           /* asked for now */
+	_Atomic uint64_t tickets; /* connections still to be made */
+	_Atomic uint64_t done;
+	struct requester *requester;
+} requesting;
+
+static size_t hist_class(uint64_t v)
+{
+	int shift;
+
+	if (v < HIST_SUB)
+		return (size_t)v;
+	if (v >> HIST_BITS)
+		v = (1ull << HIST_BITS) - 1;
+	shift = 63 - __builtin_clzll(v) - HIST_SHIFT;
+	return (size_t)(shift + 1) * HIST_SUB + (size_t)((v >> shift) & (HIST_SUB - 1));
+}
+
+static void hist_add(struct histogram *h, uint64_t v)
+{
+	h->class[hist_class(v)]++;
+	h->n++;
+	if (v > h->max)
+		h->max = v;
+}
+
+static void hist_merge(struct histogram *to, const struct histogram *from)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(to->class) / sizeof(to->class[0]); i++)
+		to->class[i] += from->class[i];
+	to->n += from->n;
+	if (from->max > to->max)
+		to->max = from->max;
+}
+
+/* The latency in seconds that the share p of all was within: the middle of its class. */
+static double hist_percentile(const struct histogram *h, double p)
+{
+	uint64_t rank = (uint64_t)ceil(p * (double)h->n), seen = 0, low, width;
+	size_t i;
+
+	if (h->n == 0)
+		return NAN;
+	for (i = 0; i + 1 < sizeof(h->class) / sizeof(h->class[0]); i++) {
+		seen += h->class[i];
+		if (seen >= rank)
+			break;
+	}
+	width = i < HIST_SUB ? 1 : 1ull << (i / HIST_SUB - 1);
+	low = i < HIST_SUB ? i : (HIST_SUB + i % HIST_SUB) * width;
+	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
+}
+
+static void count_failure(struct requests *r, int e)
+{
+	const struct timespec backoff = {.tv_nsec = BACKOFF_NS};
+
+	switch (e) {
+	case ECONNREFUSED:
+		r->failed[FAIL_REFUSED]++;
+		break;
+	case ECONNRESET:
+	case EPIPE:
+		r->failed[FAIL_RESET]++;
+		break;
+	case EADDRNOTAVAIL:
+	case EADDRINUSE:
+		r->failed[FAIL_PORTS]++;
+		break;
+	case ETIMEDOUT:
+	case EAGAIN:
+		r->failed[FAIL_TIMEOUT]++;
+		break;
+	default:
+		r->failed[FAIL_OTHER]++;
+		r->other_errno = e;
+	}
+	if (e == EADDRNOTAVAIL || e == EADDRINUSE || e == EMFILE || e == ENOBUFS)
+		nanosleep(&backoff, NULL);
+}
+
+/* Reads to the end of stream; returns how much came, -1 on failure.  *first, *longest: when, how long. */
+static int64_t read_reply(int fd, char *buf, uint64_t asked_ns, uint64_t *first, uint64_t *longest,
+			  bool *before_first)
+{
+	uint64_t last = asked_ns, now;
+	int64_t got = 0;
+	ssize_t n;
+
+	*first = *longest = 0;
+	while ((n = recv(fd, buf, REQUEST_SIZE, 0)) != 0) {
+		if (n < 0 && again())
+			continue;
+		if (n < 0)
+			return -1;
+		now = now_ns();
+		if (got == 0)
+			*first = now;
+		if (now - last > *longest) {
+			*longest = now - last;
+			*before_first = got == 0;
+		}
+		last = now;
+		got += n;
+	}
+	now = now_ns();
+	if (now - last > *longest) {
+		*longest = now - last;
+		*before_first = got == 0;
+	}
+	return got;
+}
+
+/* One connection that went well, from `start`. */
+static void count_request(struct requests *r, const uint64_t t[4], uint64_t longest, bool before_first)
+{
+	uint64_t connect = t[1] - t[0];
+
+	hist_add(&r->connect, connect);
+	if (requesting.size > 0)
+		hist_add(&r->first, t[2] - t[0]);
+	hist_add(&r->total, t[3] - t[0]);
+	r->bytes += requesting.size;
+	if (longest >= STALL_NS && longest >= STALL_CONNECT * connect) {
+		hist_add(&r->stall, longest);
+		r->stalled++;
+		r->stalled_first += before_first;
+	}
+}
+
+/* Makes one connection, asks and reads; returns 0 or the errno. */
+static int request_once(struct requester *q)
+{
+	uint64_t t[4] = {0}, longest = 0;
+	bool before_first = false;
+	unsigned char header[WIRE_HEADER];
+	int64_t got;
+	int fd, e;
+
+	wire_put(header, requesting.size);
+	t[0] = now_ns();
+	fd = connect_to((struct sockaddr *)&run.peer, run.peer_len);
+	if (fd < 0)
+		return errno;
+	t[1] = now_ns();
+	got = send(fd, header, sizeof(header), 0);
+	if (got == (int64_t)sizeof(header))
+		got = read_reply(fd, q->buf, t[1], &t[2], &longest, &before_first);
+	e = got < 0 ? errno : 0;
+	t[3] = now_ns();
+	close(fd);
+	if (got >= 0 && (uint64_t)got != requesting.size)
+		q->r.failed[FAIL_LENGTH]++;
+	else if (got >= 0)
+		count_request(&q->r, t, longest, before_first);
+	return e;
+}
+
+static bool take_ticket(void)
+{
+	uint64_t left = atomic_load_explicit(&requesting.tickets, memory_order_relaxed);
+
+	while (left > 0 && !stopped())
+		if (atomic_compare_exchange_weak(&requesting.tickets, &left, left - 1))
+			return true;
+	return false;
+}
+
+static void *request_thread(void *arg)
+{
+	struct requester *q = arg;
+	int e;
+
+	cpu_bind_or_die(&opt.bind, q->number);
+	pthread_barrier_wait(&run.start);
+	q->working = true;
+	while (take_ticket()) {
+		e = request_once(q);
+		if (e != 0 && !(e == EINTR && stopped()))
+			count_failure(&q->r, e);
+		atomic_fetch_add_explicit(&requesting.done, 1, memory_order_relaxed);
+	}
+	q->working = false;
+	leave();
+	return NULL;
+}
+
+static void tell_requesters(void)
+{
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		if (requesting.requester[i].working)
+			pthread_kill(requesting.requester[i].thread, SIGALRM);
+}
+
+/* Until all have come to their end, or the time is up. */
+static void oversee_requests(const sigset_t *unblocked)
+{
+	uint64_t end = opt.seconds > 0 ? after(run.start_ns, opt.seconds) : UINT64_MAX, now, due;
+	struct pollfd p = {.fd = run.wake, .events = POLLIN};
+	bool progress = wants_progress();
+	struct timespec t;
+	eventfd_t ignored;
+	int running = 0;
+
+	while (run.running > 0) {
+		now = now_ns();
+		due = stop || progress ? now + TICK_NS : end;
+		due = due < end ? due : end;
+		due = due > now ? due - now : 0;
+		t = (struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)};
+		if (ppoll(&p, 1, end != UINT64_MAX || stop || progress ? &t : NULL, unblocked) > 0)
+			eventfd_read(run.wake, &ignored);
+		if (now_ns() >= end)
+			atomic_compare_exchange_strong(&stop, &running, TIME_UP);
+		if (stop && run.running > 0) {
+			end = UINT64_MAX;
+			tell_requesters();
+		}
+		if (progress && run.running > 0) {
+			fprintf(stderr, "\r%u bytes: %llu connections\033[K", requesting.size,
+				(unsigned long long)requesting.done);
+			has_progress = true;
+		}
+	}
+	clear_progress();
+}
+
+static void merge_requests(struct requests *sum)
+{
+	const struct requests *r;
+	int i, k;
+
+	memset(sum, 0, sizeof(*sum));
+	for (i = 0; i < opt.streams; i++) {
+		r = &requesting.requester[i].r;
+		sum->bytes += r->bytes;
+		for (k = 0; k < FAILURES; k++)
+			sum->failed[k] += r->failed[k];
+		sum->stalled += r->stalled;
+		sum->stalled_first += r->stalled_first;
+		if (r->other_errno != 0)
+			sum->other_errno = r->other_errno;
+		hist_merge(&sum->connect, &r->connect);
+		hist_merge(&sum->first, &r->first);
+		hist_merge(&sum->total, &r->total);
+		hist_merge(&sum->stall, &r->stall);
+	}
+}
+
+/* All connections of one size. */
+static void request_size(uint32_t size, const sigset_t *unblocked, struct requests *sum)
+{
+	int i, e;
+
+	run_reset();
+	requesting.size = size;
+	requesting.tickets = opt.seconds > 0 ? UINT64_MAX : opt.loops;
+	requesting.done = 0;
+	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
+	run.running = opt.streams;
+	for (i = 0; i < opt.streams; i++) {
+		memset(&requesting.requester[i].r, 0, sizeof(requesting.requester[i].r));
+		requesting.requester[i].number = i;
+		e = thread_start(&requesting.requester[i].thread, request_thread, &requesting.requester[i]);
+		if (e != 0)
+			fail("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
+	}
+	mark_host(&run.begin);
+	run.start_ns = now_ns();
+	run.measuring = true;
+	pthread_barrier_wait(&run.start);
+	oversee_requests(unblocked);
+	for (i = 0; i < opt.streams; i++)
+		pthread_join(requesting.requester[i].thread, NULL);
+	pthread_barrier_destroy(&run.start);
+	merge_requests(sum);
+	figures_init(&run.sent);
+	run.sent.bytes = sum->bytes;
+	run.sent.seconds = (double)(run.end.ns - run.start_ns) / 1e9;
+	host_figures(&run.sent);
+}
+
+static void report_latency(const char *name, const struct histogram *h)
+{
+	if (h->n > 0)
+		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name, 1000 * hist_percentile(h, 0.5),
+		       1000 * hist_percentile(h, 0.9), 1000 * hist_percentile(h, 0.99), (double)h->max / 1e6);
+}
+
+/* What makes 50 connections a second of thousands. */
+static void report_stalls(const struct requests *r)
+{
+	if (r->stalled == 0)
+		return;
+	report("  STALLED: %llu of %llu waited for data, %.1f ms the most of them (at most %.1f ms), %s\n",
+	       (unsigned long long)r->stalled, (unsigned long long)r->total.n,
+	       1000 * hist_percentile(&r->stall, 0.5), (double)r->stall.max / 1e6,
+	       2 * r->stalled_first > r->stalled ? "before the first byte" : "after it");
+	report("           a delayed acknowledgement takes 40 ms or more, a retransmission 200 ms or more\n");
+}
+
+static void report_failures(const struct requests *r)
+{
+	int i;
+
+	for (i = 0; i < FAILURES; i++)
+		if (r->failed[i] > 0)
+			report("  failed: %llu %s%s%s\n", (unsigned long long)r->failed[i], failure[i].text,
+			       i == FAIL_OTHER ? ": " : "", i == FAIL_OTHER ? strerror(r->other_errno) : "");
+}
+
+/* The first line is as in 1999. */
+static void report_requests(const struct requests *r)
+{
+	double seconds = run.sent.seconds, kbytes = (double)r->bytes / 1024;
+	char load[128], name[32];
+
+	snprintf(name, sizeof(name), "%u bytes", requesting.size);
+	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
+	       per_second(r->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
+	       load_format(run.sent.load, run.sent.uncertainty, run.sent.cpus, r->bytes, seconds, load));
+	if (opt.quiet)
+		return;
+	if (r->total.n > 0)
+		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
+	report_latency("connect", &r->connect);
+	report_latency("first byte", &r->first);
+	report_latency("total", &r->total);
+	report_stalls(r);
+	report_failures(r);
+}
+
+static void json_latency(struct json *j, const char *key, const struct histogram *h)
+{
+	json_open(j, key, '{');
+	json_number(j, "p50", hist_percentile(h, 0.5));
+	json_number(j, "p90", hist_percentile(h, 0.9));
+	json_number(j, "p99", hist_percentile(h, 0.99));
+	if (h->n > 0)
+		json_number(j, "max", (double)h->max / 1e9);
+	json_close(j, '}');
+}
+
+static void json_requests(const struct requests *r)
+{
+	struct json *j = &json;
+	double seconds = run.sent.seconds;
+	int i;
+
+	json_open(j, NULL, '{');
+	json_count(j, "request_bytes", requesting.size);
+	json_throughput(j, 0, seconds, r->bytes);
+	json_count(j, "connections", r->total.n);
+	json_number(j, "connections_per_second", per_second(r->total.n, seconds));
+	json_open(j, "latency_seconds", '{');
+	json_latency(j, "connect", &r->connect);
+	json_latency(j, "first_byte", &r->first);
+	json_latency(j, "total", &r->total);
+	json_close(j, '}');
+	json_open(j, "stalls", '{');
+	json_count(j, "connections", r->stalled);
+	json_count(j, "before_first_byte", r->stalled_first);
+	json_latency(j, "seconds", &r->stall);
+	json_close(j, '}');
+	json_open(j, "failed", '{');
+	for (i = 0; i < FAILURES; i++)
+		json_count(j, failure[i].key, r->failed[i]);
+	json_close(j, '}');
+	json_host(j, "host", &run.sent);
+	json_close(j, '}');
+}
+
+static void json_requests_begin(void)
+{
+	json.f = stdout;
+	json.comma = false;
+	json_open(&json, NULL, '{');
+	json_open(&json, "start", '{');
+	json_program(&json);
+	json_server(&json);
+	json_open(&json, "test_start", '{');
+	json_string(&json, "protocol", "requests over TCP");
+	json_count(&json, "num_streams", (uint64_t)opt.streams);
+	json_number(&json, "duration", opt.seconds);
+	json_close(&json, '}');
+	json_close(&json, '}');
+	json_open(&json, "requests", '[');
+}
+
+/* The first of the server's addresses has to do: a connection to try it would be a request. */
+static void requesters_open(void)
+{
+	struct addrinfo *list = resolve();
+	int i;
+
+	choose(list);
+	freeaddrinfo(list);
+	requesting.requester = calloc((size_t)opt.streams, sizeof(*requesting.requester));
+	for (i = 0; requesting.requester != NULL && i < opt.streams; i++)
+		if ((requesting.requester[i].buf = malloc(REQUEST_SIZE)) == NULL)
+			break;
+	if (requesting.requester == NULL || i < opt.streams)
+		fail("%d at a time: %s", opt.streams, strerror(errno));
+}
+
+static int request_all(void)
+{
+	struct requests sum;
+	uint64_t done = 0;
+	sigset_t unblocked;
+	int i;
+
+	prepare();
+	requesters_open();
+	if (opt.load)
+		soak_begin();
+	catch_signals(&unblocked);
+	if (opt.json)
+		json_requests_begin();
+	for (i = 0; i < opt.requests.n && !interrupted(); i++) {
+		request_size((uint32_t)opt.requests.size[i], &unblocked, &sum);
+		done += sum.total.n;
+		if (run.soak != NULL)
+			warn_of_load();
+		if (opt.json)
+			json_requests(&sum);
+		else
+			report_requests(&sum);
+	}
+	if (opt.json) {
+		json_close(&json, ']');
+		if (interrupted())
+			json_string(&json, "error", "interrupted");
+		json_close(&json, '}');
+		report("\n");
+	}
+	if (run.soak != NULL)
+		soaker_stop(run.soak);
+	if (interrupted())
+		die_of_signal(stop, &unblocked);
+	return done > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /*
  * Options.
  */
 
-enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_NODELAY, OPT_TIMEOUT, OPT_RAW, OPT_JSON };
+enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_NODELAY, OPT_TIMEOUT, OPT_RAW, OPT_JSON, OPT_REQUEST };
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
@@ -1976,6 +2589,7 @@ static const struct option longopts[] = {
 	{"congestion", required_argument, NULL, OPT_CONGESTION},
 	{"timeout", required_argument, NULL, OPT_TIMEOUT},
 	{"raw", no_argument, NULL, OPT_RAW},
+	{"request", required_argument, NULL, OPT_REQUEST},
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
 	{"calibrate", no_argument, NULL, 'C'},
@@ -1991,12 +2605,13 @@ static const struct option longopts[] = {
 
 static const char help[] =
 	"Usage: zcc [options] -s server [file...]\n"
+	"       zcc [options] --request bytes[,bytes...] -s server\n"
 	"       zcc -C [-N nr_cpus]\n"
 	"Sends files to zcs over TCP; says how fast, and with -c what it cost this host.\n"
 	"Without files it sends a built-in set, 63 files of 350 KiB in memory.\n"
 	"\n"
 	"  -s, --server host      where zcs runs: a name, an IPv4 or IPv6 address; 0 is this host\n"
-	"  -p, --port port        its port (default 2222)\n"
+	"  -p, --port port        its port (default 2222; --request 7890)\n"
 	"  -n, --loops n          send the file set this many times (default 1)\n"
 	"  -t, --time secs        send it over and over for this long\n"
 	"      --warmup secs      and before that, this long; in no figure of either end\n"
@@ -2008,7 +2623,8 @@ static const char help[] =
 	"  -w, --write            read() and write(), also with -S: -m write\n"
 	"  -b, --buffer-size size of each read and send (default 64k); with sendfile, mmap and\n"
 	"                         splice the most asked of one call (default 1m; mmap 4m, which\n"
-	"                         the streams share)\n"
+	"                         the streams share); a list, 1,10,1k, makes a run and a line\n"
+	"                         of a table of each\n"
 	"  -k, --cork             TCP_CORK on the connection, released after the file set\n"
 	"      --nodelay          TCP_NODELAY\n"
 	"  -i, --rcvbuf size      SO_RCVBUF (default: the kernel's autotuning)\n"
@@ -2018,6 +2634,8 @@ static const char help[] =
 	"      --congestion name  congestion control (default: the system's)\n"
 	"      --timeout secs     give up on a server that takes nothing for so long\n"
 	"      --raw              no headers, no receipt: for a server that is not zcs\n"
+	"      --request bytes    connections that each ask a zcs --reply for so many bytes, -n of\n"
+	"                         them or for -t seconds, -P at a time; a list: one after the other\n"
 	"  -4, -6                 IPv4 or IPv6 only\n"
 	"\n"
 	"  -B, --bind-cpu cpus    run on this CPU; a list: one stream after the other\n"
@@ -2033,6 +2651,21 @@ static const char help[] =
 	"  -V, --version          the version\n"
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcc(1), the method zc(7).\n";
+
+/* Sizes with commas between them. */
+static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t max, struct sizes *list)
+{
+	char *copy = strdup(s), *rest = copy, *one;
+
+	if (copy == NULL)
+		err(EXIT_FAILURE, "%s", name);
+	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
+		if (list->n == SIZES_MAX)
+			usage_error("%s: more than %d sizes", name, SIZES_MAX);
+		list->size[list->n] = arg_size(name, one, min, max);
+	}
+	free(copy);
+}
 
 /* Options that say how the connections are. */
 static bool parse_socket_option(int c)
@@ -2102,10 +2735,13 @@ static bool parse_transfer_option(int c)
 		opt.use_write = true;
 		return true;
 	case 'b':
-		opt.chunk = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30);
+		arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt.chunks);
 		return true;
 	case OPT_RAW:
 		opt.raw = true;
+		return true;
+	case OPT_REQUEST:
+		arg_sizes("--request", optarg, 0, UINT32_MAX, &opt.requests);
 		return true;
 	default:
 		return false;
@@ -2164,10 +2800,16 @@ static void settle_options(bool loops_given)
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
 	if (opt.calibrate)
 		return;
+	if (opt.port == NULL)
+		opt.port = opt.requests.n > 0 ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server == NULL)
 		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
 	if (opt.seconds > 0 && loops_given)
 		usage_error("-n, --loops and -t, --time exclude each other");
+	if (opt.requests.n > 0 && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
+		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
+	if (opt.requests.n > 0 && opt.seconds <= 0 && !loops_given)
+		opt.loops = REQUESTS;
 	if (opt.raw && opt.warmup > 0)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
 	if (opt.loops >= WIRE_FOREVER - (uint32_t)ceil(opt.warmup * 10))
@@ -2191,6 +2833,10 @@ int main(int argc, char **argv)
 			parse_option(c);
 	}
 	settle_options(loops_given);
+	if (opt.requests.n > 0 && !opt.calibrate && optind < argc)
+		usage_error("--request sends no files: '%s'", argv[optind]);
+	if (opt.requests.n > 0 && !opt.calibrate)
+		return request_all();
 	if (!opt.calibrate)
 		return send_all(argv + optind, argc - optind);
 	if (optind < argc)

@@ -13,9 +13,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -27,6 +29,9 @@
 #define TRUNC_SIZE    (1024 * 1024) /* of each recv() that copies nothing, unless -b */
 #define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT inside of a body: the data must not grow cold */
 #define LOWAT_DISCARD (128 * 1024) /* the same where nobody looks at them */
+#define MAX_REPLY     (16 * 1024 * 1024) /* bytes that a client of --reply may ask for, unless told */
+#define MAX_CLIENTS   1000         /* of --reply at a time */
+#define IDLE_TIMEOUT  30           /* seconds that one may be silent */
 #define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
 #define BREATHE_MS    100          /* before accept(2) is tried again when it lacked something */
 #define DRAIN_SECONDS 10           /* for a client to close when all has been received */
@@ -79,9 +84,14 @@ static struct {
 	double interval;
 	int n_cpus; /* 0: all */
 	int debug;
-	bool load, once, raw, json, quiet;
+	bool load, once, raw, json, quiet, reply;
+	uint32_t max_reply;
+	int max_clients;
+	double idle_timeout; /* 0: none */
 } opt = {
-	.port = WIRE_PORT,
+	.max_reply = MAX_REPLY,
+	.max_clients = MAX_CLIENTS,
+	.idle_timeout = IDLE_TIMEOUT,
 	.family = AF_UNSPEC,
 	.interval = 5,
 };
@@ -944,6 +954,365 @@ static void dismiss_clients(void)
 	}
 }
 
+/*
+ * Replies: clients that ask for so many bytes each, as in 1999.  A thread for each CPU waits for
+ * its own connections and takes new ones from the socket that all of them share.
+ */
+
+#define REPLY_EVENTS 64
+#define REPLY_SIZE   (64 * 1024) /* of each send */
+#define SWEEP_MS     1000        /* between two looks for silent clients */
+#define SAY_NS       1000000000u /* between two lines about bad clients */
+
+struct replier;
+
+/* A client of whom is awaited what it asks for, or that it takes what it asked for. */
+struct asker {
+	struct asker *next, **link;
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+	int sock;
+	unsigned have;  /* bytes of the header */
+	uint32_t left;  /* the header, then bytes to send */
+	bool waits_out; /* for room to send */
+	uint64_t seen_ns; /* when it last did something */
+};
+
+struct replier {
+	pthread_t thread;
+	int number, epoll, listener;
+	struct asker *askers;
+	_Atomic uint64_t served, bytes;
+};
+
+static struct {
+	struct replier *replier;
+	int n, wake; /* eventfd(2), readable when they are to end */
+	_Atomic int askers;
+	_Atomic uint64_t refused, silent, too_large, broken;
+	_Atomic uint64_t said_ns;
+} replies;
+
+/* One line about a bad client, but not more than one each second: there may be thousands. */
+static void say(const struct asker *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(const struct asker *a, const char *fmt, ...)
+{
+	uint64_t now = now_ns(), last = replies.said_ns;
+	char name[ADDR_STRLEN], text[128];
+	va_list ap;
+
+	if (now - last < SAY_NS || !atomic_compare_exchange_strong(&replies.said_ns, &last, now))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	warnx("%s: %s", addr_format((const struct sockaddr *)&a->peer, a->peer_len, name), text);
+}
+
+static void asker_leave(struct asker *a)
+{
+	*a->link = a->next;
+	if (a->next != NULL)
+		a->next->link = a->link;
+	close(a->sock);
+	atomic_fetch_sub(&replies.askers, 1);
+	free(a);
+}
+
+/* The same for one that was served: what it asked for is on its way. */
+static void asker_done(struct replier *r, struct asker *a)
+{
+	atomic_store_explicit(&r->served, r->served + 1, memory_order_relaxed);
+	asker_leave(a);
+}
+
+static void asker_fail(struct asker *a, int e)
+{
+	if (e == EAGAIN || e == EINTR)
+		return;
+	replies.broken++;
+	say(a, "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	asker_leave(a);
+}
+
+static void watch_for_room(struct replier *r, struct asker *a)
+{
+	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = a};
+
+	if (!a->waits_out)
+		epoll_ctl(r->epoll, EPOLL_CTL_MOD, a->sock, &ev);
+	a->waits_out = true;
+}
+
+static void reply(struct replier *r, struct asker *a)
+{
+	static const char data[REPLY_SIZE];
+	ssize_t n;
+
+	while (a->left > 0) {
+		n = send(a->sock, data, a->left < REPLY_SIZE ? a->left : REPLY_SIZE, 0);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			watch_for_room(r, a);
+			return;
+		}
+		if (n < 0) {
+			asker_fail(a, errno);
+			return;
+		}
+		a->left -= (uint32_t)n;
+		a->seen_ns = now_ns();
+		atomic_store_explicit(&r->bytes, r->bytes + (uint64_t)n, memory_order_relaxed);
+	}
+	asker_done(r, a);
+}
+
+/* Takes what there is of the header, and once it is whole begins to reply. */
+static void hear(struct replier *r, struct asker *a)
+{
+	unsigned char header[WIRE_HEADER];
+	ssize_t n = recv(a->sock, header, WIRE_HEADER - a->have, 0), i;
+
+	if (n <= 0) {
+		asker_fail(a, n < 0 ? errno : 0);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		a->left = a->left << 8 | header[i];
+	a->have += (unsigned)n;
+	a->seen_ns = now_ns();
+	if (a->have < WIRE_HEADER)
+		return;
+	if (a->left > opt.max_reply) {
+		replies.too_large++;
+		say(a, "asked for %u bytes, more than --max-reply", a->left);
+		asker_leave(a);
+	} else {
+		reply(r, a);
+	}
+}
+
+static struct asker *asker_new(struct replier *r, int sock, const struct sockaddr_storage *peer, socklen_t len)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct asker *a = calloc(1, sizeof(*a));
+
+	if (a == NULL)
+		return NULL;
+	a->sock = sock;
+	a->peer = *peer;
+	a->peer_len = len;
+	a->seen_ns = now_ns();
+	ev.data.ptr = a;
+	if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, sock, &ev) != 0) {
+		free(a);
+		return NULL;
+	}
+	a->next = r->askers;
+	a->link = &r->askers;
+	if (a->next != NULL)
+		a->next->link = &a->next;
+	r->askers = a;
+	return a;
+}
+
+/* Takes in one client; what it asks for has often come with it. */
+static void admit(struct replier *r)
+{
+	struct sockaddr_storage peer;
+	struct asker nobody = {.peer_len = sizeof(nobody.peer)}, *a = NULL;
+	socklen_t len = sizeof(peer);
+	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (sock < 0)
+		return;
+	if (atomic_fetch_add(&replies.askers, 1) < opt.max_clients)
+		a = asker_new(r, sock, &peer, len);
+	if (a != NULL) {
+		hear(r, a);
+		return;
+	}
+	atomic_fetch_sub(&replies.askers, 1);
+	replies.refused++;
+	nobody.peer = peer;
+	nobody.peer_len = len;
+	say(&nobody, "turned away: there are %d clients already (--max-clients)", opt.max_clients);
+	close(sock);
+}
+
+/* Ends those that have been silent for too long. */
+static void sweep(struct replier *r)
+{
+	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), now = now_ns();
+	struct asker *a, *next;
+
+	for (a = r->askers; a != NULL; a = next) {
+		next = a->next;
+		if (opt.idle_timeout <= 0 || now - a->seen_ns < limit)
+			continue;
+		replies.silent++;
+		say(a, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+		asker_leave(a);
+	}
+}
+
+static void *replier_thread(void *arg)
+{
+	struct replier *r = arg;
+	struct epoll_event ev[REPLY_EVENTS];
+	uint64_t swept = now_ns();
+	int n, i;
+
+	cpu_bind_or_die(&opt.bind, r->number);
+	while (!stop) {
+		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, SWEEP_MS);
+		for (i = 0; i < n; i++) {
+			struct asker *a = ev[i].data.ptr;
+
+			if (a == NULL)
+				continue;
+			if (ev[i].data.ptr == r)
+				admit(r);
+			else if (a->have < WIRE_HEADER)
+				hear(r, a);
+			else
+				reply(r, a);
+		}
+		if (now_ns() - swept > SWEEP_MS * 1000000ull) {
+			sweep(r);
+			swept = now_ns();
+		}
+	}
+	while (r->askers != NULL)
+		asker_leave(r->askers);
+	close(r->epoll);
+	return NULL;
+}
+
+/* NULL stands for the end, the replier itself for a client that wants to be let in. */
+static void replier_open(struct replier *r, int number, int listener)
+{
+	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = r};
+	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
+
+	r->number = number;
+	r->listener = listener;
+	r->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (r->epoll < 0 || epoll_ctl(r->epoll, EPOLL_CTL_ADD, listener, &new) != 0 ||
+	    epoll_ctl(r->epoll, EPOLL_CTL_ADD, replies.wake, &end) != 0)
+		err(EXIT_FAILURE, "epoll");
+}
+
+static void repliers_start(int listener)
+{
+	struct cpus online;
+	int i, e;
+
+	cpus_online(&online);
+	replies.n = opt.bind.n > 0 ? opt.bind.n : online.n;
+	replies.replier = calloc((size_t)replies.n, sizeof(*replies.replier));
+	replies.wake = eventfd(0, EFD_CLOEXEC);
+	if (replies.replier == NULL || replies.wake < 0)
+		err(EXIT_FAILURE, "repliers");
+	for (i = 0; i < replies.n; i++) {
+		replier_open(&replies.replier[i], i, listener);
+		e = thread_start(&replies.replier[i].thread, replier_thread, &replies.replier[i]);
+		if (e != 0)
+			errx(EXIT_FAILURE, "thread %d of %d: %s", i + 1, replies.n, strerror(e));
+	}
+}
+
+/* All that was served up to now. */
+struct served {
+	uint64_t ns, replies, bytes;
+	struct soak_sample soak;
+};
+
+static void served_now(struct served *s)
+{
+	int i;
+
+	s->replies = s->bytes = 0;
+	for (i = 0; i < replies.n; i++) {
+		s->replies += replies.replier[i].served;
+		s->bytes += replies.replier[i].bytes;
+	}
+	s->ns = now_ns();
+	soak_read(&s->soak);
+}
+
+static void json_served(const struct served *from, const struct served *to, const struct load *l, bool total)
+{
+	struct json j = {.f = stdout};
+	double seconds = (double)(to->ns - from->ns) / 1e9;
+
+	json_open(&j, NULL, '{');
+	json_throughput(&j, 0, seconds, to->bytes - from->bytes);
+	json_count(&j, "replies", to->replies - from->replies);
+	json_number(&j, "replies_per_second", seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
+	json_number(&j, "load_percent", 100 * l->load);
+	if (total) {
+		json_count(&j, "refused", replies.refused);
+		json_count(&j, "silent", replies.silent);
+		json_count(&j, "too_large", replies.too_large);
+		json_count(&j, "broken", replies.broken);
+	}
+	json_close(&j, '}');
+	report("\n");
+}
+
+/* A line of an interval starts as all do; the last has counts, since a rate over idle hours says nothing. */
+static void report_served(const struct served *from, const struct served *to, bool total)
+{
+	double seconds = (double)(to->ns - from->ns) / 1e9;
+	uint64_t n = to->replies - from->replies, bytes = to->bytes - from->bytes;
+	char rate[192];
+	struct load l;
+
+	load_between(&from->soak, &to->soak, &l);
+	if (opt.json) {
+		json_served(from, to, &l, total);
+	} else if (!total) {
+		rate_format(rate, sizeof(rate), bytes, seconds, &l);
+		report("%s, %.0f replies/s\n", rate, (double)n / seconds);
+	} else {
+		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, %llu too large, %llu broken\n",
+		       (unsigned long long)n, (unsigned long long)bytes, (unsigned long long)replies.refused,
+		       (unsigned long long)replies.silent, (unsigned long long)replies.too_large,
+		       (unsigned long long)replies.broken);
+	}
+}
+
+/* Prints a line each interval in which there was something, until a signal. */
+static void serve_replies(int listener, const sigset_t *unblocked)
+{
+	struct timespec t = {(time_t)opt.interval, (long)(fmod(opt.interval, 1) * 1e9)};
+	struct served start, last, now;
+	int i;
+
+	repliers_start(listener);
+	served_now(&start);
+	last = start;
+	while (!stop) {
+		ppoll(NULL, 0, opt.interval > 0 ? &t : NULL, unblocked);
+		served_now(&now);
+		if (!stop && !opt.quiet && now.replies > last.replies)
+			report_served(&last, &now, false);
+		last = now;
+	}
+	eventfd_write(replies.wake, 1);
+	for (i = 0; i < replies.n; i++)
+		pthread_join(replies.replier[i].thread, NULL);
+	close(listener);
+	served_now(&now);
+	report_served(&start, &now, true);
+	free(replies.replier);
+}
+
+/*
+ * The program.
+ */
+
 static void on_signal(int sig)
 {
 	stop = sig;
@@ -998,8 +1367,12 @@ static int run(void)
 	announce(fd);
 	counters_read(&start, NULL);
 	soak_read(&from);
-	serve_all(fd, &unblocked);
-	dismiss_clients();
+	if (opt.reply) {
+		serve_replies(fd, &unblocked);
+	} else {
+		serve_all(fd, &unblocked);
+		dismiss_clients();
+	}
 	if (soak != NULL) {
 		warn_of_loads(&start, &from);
 		soaker_stop(soak);
@@ -1012,13 +1385,17 @@ static int run(void)
  * Options.
  */
 
-enum { OPT_RAW = 256, OPT_JSON };
+enum { OPT_RAW = 256, OPT_JSON, OPT_REPLY, OPT_MAX_REPLY, OPT_MAX_CLIENTS, OPT_IDLE_TIMEOUT };
 
 static const struct option longopts[] = {
 	{"port", required_argument, NULL, 'p'},
 	{"once", no_argument, NULL, '1'},
 	{"method", required_argument, NULL, 'm'},
 	{"raw", no_argument, NULL, OPT_RAW},
+	{"reply", no_argument, NULL, OPT_REPLY},
+	{"max-reply", required_argument, NULL, OPT_MAX_REPLY},
+	{"max-clients", required_argument, NULL, OPT_MAX_CLIENTS},
+	{"idle-timeout", required_argument, NULL, OPT_IDLE_TIMEOUT},
 	{"interval", required_argument, NULL, 'I'},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"quiet", no_argument, NULL, 'q'},
@@ -1038,11 +1415,15 @@ static const char help[] =
 	"Usage: zcs [options]\n"
 	"Receives what zcc sends, any number of clients at once, and says how fast.\n"
 	"\n"
-	"  -p, --port port        to listen on (default 2222; 0: any that is free)\n"
+	"  -p, --port port        to listen on (default 2222, --reply 7890; 0: any that is free)\n"
 	"  -1, --once             serve one client, or those who come together, and exit\n"
 	"  -m, --method how       read (default), recv, trunc (discard without copying), splice\n"
 	"  -b, --buffer-size size of each read (default 256k; trunc and splice 1m)\n"
 	"      --raw              no headers: count what any TCP client sends\n"
+	"      --reply            answer requests (zcc --request) with as many bytes\n"
+	"      --max-reply size   that one may ask for (default 16m)\n"
+	"      --max-clients n    that are answered at a time (default 1000)\n"
+	"      --idle-timeout s   that one may be silent (default 30; 0: for ever)\n"
 	"  -I, --interval secs    between two lines while data flows (default 5; 0: none)\n"
 	"      --json             the report as one line of JSON for each group of clients\n"
 	"  -q, --quiet            only summaries\n"
@@ -1072,6 +1453,18 @@ static void parse_option(int c)
 		break;
 	case OPT_RAW:
 		opt.raw = true;
+		break;
+	case OPT_REPLY:
+		opt.reply = true;
+		break;
+	case OPT_MAX_REPLY:
+		opt.max_reply = (uint32_t)arg_size("--max-reply", optarg, 0, UINT32_MAX);
+		break;
+	case OPT_MAX_CLIENTS:
+		opt.max_clients = (int)arg_int("--max-clients", optarg, 1, 1000000);
+		break;
+	case OPT_IDLE_TIMEOUT:
+		opt.idle_timeout = arg_seconds("--idle-timeout", optarg, 0, 86400);
 		break;
 	case 'I':
 		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);
@@ -1134,5 +1527,9 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options; see zcs -h", argv[optind]);
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
+	if (opt.reply && (opt.once || opt.raw))
+		usage_error("--reply goes without --once and --raw");
+	if (opt.port == NULL)
+		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	return run();
 }

@@ -13,7 +13,7 @@ check_with cppcheck 'cppcheck: the sources' '
 check_with shellcheck 'shellcheck: the scripts' '
 	cd "$TOP"
 	shellcheck -S warning -s sh tests/run tests/lib.sh tests/demo tests/t-*.sh tests/lab .ci/run \
-	    tests/bench/accuracy tests/bench/foreground tests/bench/lib.sh'
+	    tests/bench/accuracy tests/bench/foreground tests/bench/peers tests/bench/lib.sh'
 check 'every option of --help is in the man page, and the other way round' '
 	cd "$TOP"
 	for t in zcc zcs cyclesoak run_rr; do
