@@ -67,6 +67,18 @@ void catch_stop_signals(void (*handler)(int))
 			sigaction(signals[i], &new, NULL);
 }
 
+void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, unblocked);
+	catch_stop_signals(handler);
+}
+
 void report(const char *fmt, ...)
 {
 	va_list ap;
@@ -227,6 +239,28 @@ const char *arg_port(const char *opt, const char *s, long min)
 {
 	arg_int(opt, s, min, 65535);
 	return s;
+}
+
+static const char *entry_name(const void *table, size_t i, size_t size)
+{
+	const char *name;
+
+	memcpy(&name, (const char *)table + i * size, sizeof(name));
+	return name;
+}
+
+size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size)
+{
+	char names[256] = "";
+	size_t i, used = 0;
+
+	for (i = 0; i < n; i++) {
+		if (strcmp(entry_name(table, i, size), s) == 0)
+			return i;
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
+					 entry_name(table, i, size));
+	}
+	usage_error("%s: '%s' is none of %s", opt, s, names);
 }
 
 /*

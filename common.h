@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <net/if.h>
 
@@ -35,6 +36,9 @@ void init_output(void);
  * return.  One that is ignored stays so: nohup(1), and a shell's background jobs.
  */
 void catch_stop_signals(void (*handler)(int));
+
+/* The same for a program with threads: blocked but where the main thread waits, with *unblocked. */
+void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 
 /* printf to stdout; exits with a line on stderr when stdout cannot take it (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -66,6 +70,12 @@ double arg_seconds(const char *opt, const char *s, double min, double max);
 void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
 void arg_family(int *family, int want); /* -4 and -6, which exclude each other */
 const char *arg_port(const char *opt, const char *s, long min);
+
+/*
+ * Which of a table's entries is called `s`.  Each of the n entries has `size` bytes, and its first
+ * member is a pointer to its name.
+ */
+size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size);
 
 /*
  * CPU binding and threads.

@@ -112,7 +112,9 @@ struct stream {
 	_Atomic uint64_t bytes, calls, files; /* so far; only its own thread writes them */
 	uint64_t loops;
 	_Atomic bool sending; /* it may block in a send */
-	struct mark begin, last; /* of what is measured, and of the interval */
+	struct mark begin, end, last; /* of what is measured, and of the interval */
+	struct tcp_figures tcp; /* when all had been sent */
+	uint64_t end_ns;        /* when the server had said that it has all */
 	struct figures sent, received;
 	bool has_receipt;
 };
@@ -160,7 +162,7 @@ static bool interrupted(void)
 }
 
 /* The line of progress on a terminal, where it is in the way of what is printed next. */
-static bool has_progress;
+static _Atomic bool has_progress;
 
 static void clear_progress(void)
 {
@@ -462,13 +464,23 @@ static void reap(struct stream *st)
 	}
 }
 
-/* Waits for completions for a tick at most. */
-static void await_completion(struct stream *st)
+/*
+ * Waits for completions for a tick at most.  False, with errno as a send's timeout has it, when
+ * none has come for too long: *since is when the wait began, 0 before it does.
+ */
+static bool await_completion(struct stream *st, uint64_t *since)
 {
 	struct pollfd p = {.fd = st->sock};
+	uint32_t oldest = st->ring->oldest;
+	uint64_t now;
 
 	poll(&p, 1, TICK_NS / 1000000);
 	reap(st);
+	now = now_ns();
+	if (*since == 0 || st->ring->oldest != oldest)
+		*since = now;
+	errno = EAGAIN;
+	return opt.timeout <= 0 || (double)(now - *since) / 1e9 < opt.timeout;
 }
 
 /* One send of a buffer's rest; -1 with errno. */
@@ -494,17 +506,21 @@ static ssize_t put_zerocopy(struct stream *st, const char *buf, size_t len)
 static ssize_t put_slot(struct stream *st, const char *buf, size_t len)
 {
 	struct ring *r = st->ring;
+	uint64_t since = 0;
 	size_t done = 0;
 	ssize_t n;
 
 	while (done < len && !stopped()) {
 		n = r->next - r->oldest < RING_IDS ? put_zerocopy(st, buf + done, len - done) : 0;
-		if (n == 0 || (n < 0 && errno == ENOBUFS && r->next != r->oldest))
-			await_completion(st);
-		else if (n < 0 && !again())
+		if (n == 0 || (n < 0 && errno == ENOBUFS && r->next != r->oldest)) {
+			if (!await_completion(st, &since))
+				return -1;
+		} else if (n < 0 && !again()) {
 			return is_stop() ? (ssize_t)done : -1;
-		else if (n > 0)
+		} else if (n > 0) {
 			done += (size_t)n;
+			since = 0;
+		}
 	}
 	return (ssize_t)done;
 }
@@ -513,7 +529,7 @@ static ssize_t put_slot(struct stream *st, const char *buf, size_t len)
 static int64_t send_zerocopy(struct stream *st, int fd, off_t off, uint64_t len)
 {
 	struct ring *r = st->ring;
-	uint64_t done = 0;
+	uint64_t done = 0, since = 0;
 	ssize_t got, n;
 	char *buf;
 
@@ -521,7 +537,8 @@ static int64_t send_zerocopy(struct stream *st, int fd, off_t off, uint64_t len)
 		if (r->busy[r->slot] > 0)
 			reap(st);
 		while (r->busy[r->slot] > 0 && !stopped())
-			await_completion(st);
+			if (!await_completion(st, &since))
+				return -1;
 		if (stopped())
 			break;
 		buf = st->buf + r->slot * st->chunk;
@@ -532,6 +549,7 @@ static int64_t send_zerocopy(struct stream *st, int fd, off_t off, uint64_t len)
 		if (n < 0)
 			return -1;
 		done += (uint64_t)n;
+		since = 0;
 		r->slot = (r->slot + 1) % r->slots;
 	}
 	return (int64_t)done;
@@ -540,11 +558,11 @@ static int64_t send_zerocopy(struct stream *st, int fd, off_t off, uint64_t len)
 /* All completions are in before anything is reported, or the server does not let them come. */
 static void finish_zerocopy(struct stream *st)
 {
-	uint64_t until = now_ns() + PATIENCE_NS * (interrupted() ? 1 : 10);
+	uint64_t until = now_ns() + PATIENCE_NS * (interrupted() ? 1 : 10), since = 0;
 
 	reap(st);
 	while (st->ring->oldest != st->ring->next && now_ns() < until)
-		await_completion(st);
+		await_completion(st, &since);
 }
 
 /* Pages of its own, which no other stream shares and nobody touches before its thread does. */
@@ -614,12 +632,7 @@ static const struct method methods[] = {
 
 static const struct method *method_named(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < METHODS; i++)
-		if (strcmp(methods[i].name, name) == 0)
-			return &methods[i];
-	usage_error("-m, --method: '%s' is none of sendfile, send, write, mmap, splice, zerocopy", name);
+	return &methods[arg_name("-m, --method", name, methods, METHODS, sizeof(methods[0]))];
 }
 
 /*
@@ -926,26 +939,28 @@ static void mark_stream(const struct stream *st, struct mark *m)
 	m->ns = now_ns();
 }
 
-/* The stream's figures: counts of the connection are those since the warm-up. */
-static void stream_figures(struct stream *st, const struct tcp_figures *at_end, uint64_t end_ns)
+/*
+ * The stream's figures, once it has come to its end: counts of the connection are those since the
+ * warm-up, which may have outlasted it.
+ */
+static void stream_figures(struct stream *st)
 {
 	struct figures *f = &st->sent;
-	struct mark end;
+	const struct mark *b = &st->begin, *e = &st->end;
 
-	mark_stream(st, &end);
 	figures_init(f);
-	f->bytes = st->bytes - st->begin.bytes;
-	f->calls = end.calls - st->begin.calls;
-	f->files = end.files - st->begin.files;
-	f->warmup = st->begin.bytes;
-	f->seconds = (double)(end_ns - st->begin.ns) / 1e9;
+	f->bytes = st->bytes - b->bytes;
+	f->calls = e->calls - b->calls;
+	f->files = e->files - b->files;
+	f->warmup = b->bytes;
+	f->seconds = st->end_ns > b->ns ? (double)(st->end_ns - b->ns) / 1e9 : 0;
 	strcpy(f->method, opt.method->name);
 	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, st->number) : NAN;
-	f->tcp = *at_end;
-	f->tcp.retransmits = end.tcp.retransmits - st->begin.tcp.retransmits;
-	f->tcp.busy = end.tcp.busy - st->begin.tcp.busy;
-	f->tcp.rwnd_limited = end.tcp.rwnd_limited - st->begin.tcp.rwnd_limited;
-	f->tcp.sndbuf_limited = end.tcp.sndbuf_limited - st->begin.tcp.sndbuf_limited;
+	f->tcp = st->tcp;
+	f->tcp.retransmits = e->tcp.retransmits - b->tcp.retransmits;
+	f->tcp.busy = e->tcp.busy - b->tcp.busy;
+	f->tcp.rwnd_limited = e->tcp.rwnd_limited - b->tcp.rwnd_limited;
+	f->tcp.sndbuf_limited = e->tcp.sndbuf_limited - b->tcp.sndbuf_limited;
 }
 
 static void take_receipt(struct stream *st, const char *buf, size_t len)
@@ -1013,9 +1028,7 @@ static void leave(void)
 static void *stream_thread(void *arg)
 {
 	struct stream *st = arg;
-	struct tcp_figures at_end;
 	char buf[RECEIPT_MAX + 1];
-	uint64_t end_ns;
 	size_t len;
 
 	cpu_bind_or_die(&opt.bind, st->number);
@@ -1025,12 +1038,12 @@ static void *stream_thread(void *arg)
 	st->sending = false;
 	if (shutdown(st->sock, SHUT_WR) != 0 && errno != ENOTCONN)
 		die_of_send(st);
-	tcp_figures_read(st->sock, &at_end);
+	tcp_figures_read(st->sock, &st->tcp);
 	len = read_receipt(st, buf);
-	end_ns = now_ns();
+	st->end_ns = now_ns();
 	if (st->ring != NULL)
 		finish_zerocopy(st);
-	stream_figures(st, &at_end, end_ns);
+	mark_stream(st, &st->end);
 	take_receipt(st, buf, len);
 	leave();
 	return NULL;
@@ -1366,8 +1379,10 @@ static void sum_figures(void)
 
 	figures_init(&run.sent);
 	run.sent.tcp.retransmits = 0;
-	for (i = 0; i < opt.streams; i++)
+	for (i = 0; i < opt.streams; i++) {
+		stream_figures(&run.stream[i]);
 		add_figures(&run.sent, &run.stream[i].sent);
+	}
 	host_figures(&run.sent);
 	sum_receipts();
 }
@@ -1931,14 +1946,8 @@ static void on_alarm(int sig)
 static void catch_signals(sigset_t *unblocked)
 {
 	const struct sigaction sa = {.sa_handler = on_alarm};
-	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, unblocked);
-	catch_stop_signals(on_signal);
+	catch_stop_signals_waiting(on_signal, unblocked);
 	sigaction(SIGALRM, &sa, NULL);
 }
 

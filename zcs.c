@@ -71,6 +71,7 @@ struct client {
 	struct mark begin, end;    /* of what is measured */
 	uint64_t warm_ns;          /* when the warm-up is over; 0 if there is none */
 	bool warming, ended;       /* under the group's lock */
+	bool crowded;              /* BUFFERS_LARGE others were there already */
 	bool excess;               /* more came than was announced */
 };
 
@@ -170,13 +171,14 @@ static void figures_between(const struct mark *from, const struct mark *to, cons
  */
 
 /*
- * Inside of a body has the reader woken not for each packet but for so many bytes, and never for
- * more than are left of it: after it nothing may come, or the next file's header.
+ * Inside of a body has the reader woken not for each packet but for so many bytes.  A call that has
+ * some bytes already is woken when so many more are there, so that twice as many must be sure to
+ * come; after the body nothing may, or the next file's header.
  */
 static void set_lowat(struct client *c)
 {
-	size_t left = wire_body_left(&c->wire);
-	int want = opt.raw || left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
+	size_t left = opt.raw ? 0 : wire_body_left(&c->wire), lowat = (size_t)opt.method->lowat;
+	int want = left >= 2 * lowat ? (int)lowat : left >= lowat ? (int)(left / 2) : 1;
 
 	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
@@ -255,12 +257,7 @@ static const struct method methods[] = {
 
 static const struct method *method_named(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < METHODS; i++)
-		if (strcmp(methods[i].name, name) == 0)
-			return &methods[i];
-	usage_error("-m, --method: '%s' is none of read, recv, trunc, splice", name);
+	return &methods[arg_name("-m, --method", name, methods, METHODS, sizeof(methods[0]))];
 }
 
 /* What the method needs; 0 or the error. */
@@ -271,7 +268,7 @@ static int method_open(struct client *c)
 	c->size = opt.buffer;
 	if (opt.method->get != NULL) {
 		if (c->size == 0)
-			c->size = group.n > BUFFERS_LARGE ? BUFFER_SMALL : BUFFER_LARGE;
+			c->size = c->crowded ? BUFFER_SMALL : BUFFER_LARGE;
 		c->buf = malloc(c->size);
 		return c->buf != NULL ? 0 : ENOMEM;
 	}
@@ -379,21 +376,35 @@ static int receive(struct client *c)
 	return e;
 }
 
-/* Takes the final figures; what the main thread may still do to them it has done. */
+/* From here on the main thread does nothing to it any more. */
+static void end_client(struct client *c)
+{
+	pthread_mutex_lock(&group.lock);
+	c->ended = true;
+	pthread_mutex_unlock(&group.lock);
+}
+
+static int clients_so_far(void)
+{
+	int n;
+
+	pthread_mutex_lock(&group.lock);
+	n = group.total;
+	pthread_mutex_unlock(&group.lock);
+	return n;
+}
+
 static void client_figures(struct client *c, struct figures *f)
 {
 	uint64_t ns = c->end.ns;
 
-	pthread_mutex_lock(&group.lock);
-	c->ended = true;
-	pthread_mutex_unlock(&group.lock);
 	mark_client(c, &c->end, ns > c->begin.ns + RATES_NS);
 	c->end.ns = ns;
 	if (c->warming)
 		c->begin = c->end;
 	figures_between(&c->begin, &c->end, c->interface, f);
 	f->warmup = c->begin.bytes;
-	f->clients = (uint64_t)group.total;
+	f->clients = (uint64_t)clients_so_far();
 	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, c->number) : NAN;
 	tcp_figures_read(c->sock, &f->tcp);
 }
@@ -503,6 +514,7 @@ static void group_join(struct client *c)
 		group.overlapped = true;
 	}
 	group.total++;
+	c->crowded = group.n > BUFFERS_LARGE;
 	c->next = group.clients;
 	c->link = &group.clients;
 	if (c->next != NULL)
@@ -619,7 +631,10 @@ static void *client_thread(void *arg)
 	cpu_bind_or_die(&opt.bind, c->number);
 	wire_init(&c->wire, opt.raw);
 	e = method_open(c);
-	ok = judge(c, e != 0 ? e : receive(c));
+	if (e == 0)
+		e = receive(c);
+	end_client(c);
+	ok = judge(c, e);
 	client_figures(c, &f);
 	if (ok && !opt.raw)
 		send_receipt(c, &f);
@@ -803,14 +818,15 @@ static void interval_begin(struct interval *v)
 
 static void json_interval(const struct interval *from, const struct interval *to, const struct load *l)
 {
+	/* The first interval begins just before its group. */
+	double start = from->ns > group.start_ns ? (double)(from->ns - group.start_ns) / 1e9 : 0;
 	struct json *j = &group.json;
 
 	if (group.streams.f == NULL)
 		return;
 	json_open(j, NULL, '{');
 	json_open(j, "sum", '{');
-	json_throughput(j, (double)(from->ns - group.start_ns) / 1e9, (double)(to->ns - from->ns) / 1e9,
-			to->bytes - from->bytes);
+	json_throughput(j, start, (double)(to->ns - from->ns) / 1e9, to->bytes - from->bytes);
 	json_number(j, "load_percent", 100 * l->load);
 	json_count(j, "clients", (uint64_t)group.n);
 	json_bool(j, "omitted", from->warming || to->warming);
@@ -1318,19 +1334,6 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* Blocked, and so in the threads too, but where the main thread waits. */
-static void catch_signals(sigset_t *unblocked)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, unblocked);
-	catch_stop_signals(on_signal);
-}
-
 /* With -c: what made the loads unsafe, over the whole run. */
 static void warn_of_loads(const struct counters *start, const struct soak_sample *from)
 {
@@ -1363,7 +1366,7 @@ static int run(void)
 	group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (group.wake < 0)
 		err(EXIT_FAILURE, "eventfd");
-	catch_signals(&unblocked);
+	catch_stop_signals_waiting(on_signal, &unblocked);
 	announce(fd);
 	counters_read(&start, NULL);
 	soak_read(&from);

@@ -27,6 +27,12 @@ check()
 	fi
 }
 
+# not command...: in a check, where `! command` would fail nothing: set -e passes over it.
+not()
+{
+	! "$@"
+}
+
 # skip 'what is not tested' 'why'
 skip()
 {

@@ -2,15 +2,18 @@
  * peer: the other end of a connection, written without zc's own code, so that what zcc and zcs say
  * and hear is judged by a second reading of the wire.
  *
- *	peer serve [-w file] [-r text] [-s] [-l bytes] [-R] [-h]
+ *	peer serve [-w file] [-r text] [-s] [-k] [-l bytes] [-R] [-h] [-n connections | -f]
  *		prints `port N`, takes one connection and reads it to its end, then prints
  *		`segments N`, the data segments that came in, and `bytes N`
  *		-w	stores what came
  *		-r	answers with this text at the end of stream (\n is a newline)
- *		-s	does not read before SIGUSR1
+ *		-s	does not read before SIGUSR1; prints `data` when there is something to read
+ *		-k	neither answers nor closes before SIGUSR1
  *		-l	closes after this many bytes
  *		-R	resets the connection when it closes
  *		-h	prints the headers of the wire instead of storing: `loops N`, `files N`, `length N`
+ *		-n	takes so many; all but the last are just read, each by a process of its own
+ *		-f	takes none: as many wait already as may
  *	peer send port [-d ms] [-c | -k | -R] <file
  *		sends standard input to 127.0.0.1; with -d a byte at a time with that pause
  *		-c	closes at once, as the client of 2001 does; otherwise it closes its sending
@@ -47,18 +50,74 @@ static void reset_on_close(int sock)
 	setsockopt(sock, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
-static int listen_anywhere(void)
+static int listen_anywhere(int backlog, struct sockaddr_in *a)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(a);
+	socklen_t len = sizeof(*a);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 || listen(fd, 16) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&a, &len) != 0)
+	*a = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (fd < 0 || bind(fd, (struct sockaddr *)a, sizeof(*a)) != 0 || listen(fd, backlog) != 0 ||
+	    getsockname(fd, (struct sockaddr *)a, &len) != 0)
 		err(1, "listen");
-	printf("port %d\n", ntohs(a.sin_port));
-	fflush(stdout);
 	return fd;
+}
+
+static void say_port(const struct sockaddr_in *a)
+{
+	printf("port %d\n", ntohs(a->sin_port));
+	fflush(stdout);
+}
+
+/* A server without room for one more connection: its own wait to be accepted. */
+static int serve_nobody(void)
+{
+	struct sockaddr_in a;
+	int fd = listen_anywhere(0, &a), i;
+
+	for (i = 0; i < 4; i++)
+		connect(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), (struct sockaddr *)&a, sizeof(a));
+	say_port(&a);
+	while (!go)
+		usleep(10000);
+	close(fd);
+	return 0;
+}
+
+/* Takes `n` connections, returns the last of them. */
+static int accept_last(int n)
+{
+	static char buf[1 << 16];
+	struct sockaddr_in a;
+	int fd = listen_anywhere(16, &a), sock;
+
+	say_port(&a);
+	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
+		if (fork() == 0) {
+			close(fd);
+			while (read(sock, buf, sizeof(buf)) > 0)
+				;
+			_exit(0);
+		}
+		close(sock);
+	}
+	close(fd);
+	return sock;
+}
+
+/* Until SIGUSR1; says once when there is something to read. */
+static void hold(int sock)
+{
+	bool said = false;
+	char byte;
+
+	while (!go) {
+		if (!said && recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1) {
+			printf("data\n");
+			fflush(stdout);
+			said = true;
+		}
+		usleep(10000);
+	}
 }
 
 static unsigned segments_in(int sock)
@@ -122,31 +181,34 @@ static int serve(int argc, char **argv)
 {
 	static unsigned char buf[1 << 16];
 	const char *file = NULL, *receipt = NULL;
-	bool stall = false, reset = false, headers = false;
+	bool stall = false, keep = false, reset = false, headers = false, full = false;
 	long long limit = -1, bytes = 0;
 	FILE *out = NULL;
 	ssize_t n = 0;
-	int c, fd, sock;
+	int c, sock, connections = 1;
 
-	while ((c = getopt(argc, argv, "w:r:sl:Rh")) != -1) {
+	while ((c = getopt(argc, argv, "w:r:skl:Rhn:f")) != -1) {
 		switch (c) {
 		case 'w': file = optarg; break;
 		case 'r': receipt = optarg; break;
 		case 's': stall = true; break;
+		case 'k': keep = true; break;
 		case 'l': limit = atoll(optarg); break;
 		case 'R': reset = true; break;
 		case 'h': headers = true; break;
+		case 'n': connections = atoi(optarg); break;
+		case 'f': full = true; break;
 		default: return 2;
 		}
 	}
 	signal(SIGUSR1, on_usr1);
-	fd = listen_anywhere();
-	sock = accept(fd, NULL, NULL);
-	close(fd);
+	if (full)
+		return serve_nobody();
+	sock = accept_last(connections);
 	if (file != NULL && (out = fopen(file, "w")) == NULL)
 		err(1, "%s", file);
-	while (stall && !go)
-		usleep(10000);
+	if (stall)
+		hold(sock);
 	while (limit < 0 || bytes < limit) {
 		n = read(sock, buf, sizeof(buf));
 		if (n <= 0)
@@ -160,6 +222,9 @@ static int serve(int argc, char **argv)
 	if (out != NULL)
 		fclose(out);
 	printf("segments %u\nbytes %lld\n", segments_in(sock), bytes);
+	fflush(stdout);
+	while (keep && !go)
+		usleep(10000);
 	if (receipt != NULL)
 		print_escaped(sock, receipt);
 	if (reset)

@@ -13,8 +13,8 @@ for cc in gcc clang; do
 		make clean
 		make CC='$cc' >../log 2>&1 || { cat ../log; false; }
 		cat ../log
-		! grep -i warning ../log
-		! ls *.o 2>/dev/null
+		not grep -i warning ../log
+		not ls *.o 2>/dev/null
 		for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done'
 done
 check 'nothing to do the second time' '
@@ -22,7 +22,7 @@ check 'nothing to do the second time' '
 	make -q CC="$CC"'
 check 'a change of common.h builds all anew' '
 	touch common.h
-	! make -q CC="$CC"'
+	not make -q CC="$CC"'
 check 'make install and uninstall' '
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
@@ -40,7 +40,7 @@ check 'the programs need glibc alone' '
 check 'make clean leaves the sources' '
 	make clean
 	ls
-	! ls -d build zcc zcs cyclesoak run_rr 2>/dev/null'
+	not ls -d build zcc zcs cyclesoak run_rr 2>/dev/null'
 if echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
 	check 'make debug: sanitizers find nothing in the unit tests and a transfer' '
 		make CC="$CC" debug >../log 2>&1 || { cat ../log; false; }
@@ -52,7 +52,7 @@ if echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o p
 		"$BIN/zcc" -s 0 -p $PORT -t 0.2
 		stop_zcs
 		cat zcs.out zcs.err
-		! grep -i "runtime error\|Sanitizer" zcs.err'
+		not grep -i "runtime error\|Sanitizer" zcs.err'
 else
 	skip 'make debug' 'no sanitizers for this compiler'
 fi

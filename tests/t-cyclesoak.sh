@@ -25,7 +25,7 @@ check 'zcc -C does the same, and replaces a symlink, not the file that it names'
 	soaking "$zcc" -C --force -N 1
 	head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
 	[ "$(cat victim)" = precious ]
-	! [ -L counts_per_sec ]'
+	not [ -L counts_per_sec ]'
 
 # Calibration files that will not do: each is one line that says what to run.
 refused()
@@ -150,7 +150,7 @@ soaker=$(soaker_of $SOAK)
 keeper=$(keeper_of $SOAK)
 check 'the soaker is in a session of its own, nice 19 for its autogroup' '
 	[ "$(stat_field $soaker 6)" = "$keeper" ]
-	! [ -e /proc/$soaker/autogroup ] || grep -q " nice 19$" /proc/$soaker/autogroup'
+	not [ -e /proc/$soaker/autogroup ] || grep -q " nice 19$" /proc/$soaker/autogroup'
 check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' '
 	seen=0
 	for t in /proc/$soaker/task/*; do
@@ -168,7 +168,7 @@ check 'no signal but SIGKILL ends it' '
 	kill -TERM $soaker; kill -INT $soaker; kill -HUP $soaker; kill -INT $keeper; kill -HUP $keeper
 	n=$(wc -l <soak.out)
 	wait_until "[ \$(wc -l <soak.out) -gt $((n + 1)) ]"
-	! gone $soaker'
+	not gone $soaker'
 group=$(sed -n 's/^[0-9]*:\(cpu\|cpu,cpuacct\|\):\(.*zc-soaker\)$/\2/p' /proc/$soaker/cgroup)
 if [ -n "$group" ]; then
 	check 'its control group is idle' '
@@ -190,8 +190,8 @@ check 'also refused to zcc -c, before it connects' '
 	grep -q "by cyclesoak (pid $SOAK)" err'
 check 'each line is a load, flushed into a file as it comes' '
 	cat soak.out soak.err
-	! grep -Evx "System load: -?[0-9]+\.[0-9]%.*|mean of .*" soak.out
-	! [ -s soak.err ]'
+	not grep -Evx "System load: -?[0-9]+\.[0-9]%.*|mean of .*" soak.out
+	not [ -s soak.err ]'
 kill -TERM $SOAK
 wait $SOAK
 check 'SIGTERM: exit 0, a closing line, no soaker left' "
@@ -259,7 +259,7 @@ check 'with a command and no calibration: its own baselines' '
 	mkdir own && cd own
 	soaking "$cyclesoak" sleep 0.2
 	grep -Eq "^System load: .*; own baselines, drift -?[0-9.]+%$" out
-	! [ -e counts_per_sec ]'
+	not [ -e counts_per_sec ]'
 check 'options of the command are its own' '
 	soaking "$cyclesoak" -1 ls -1 -d .
 	grep -qx "\." out'
@@ -292,7 +292,7 @@ check 'a signal to cyclesoak goes on to the command' '
 check 'the command does not inherit SIGPIPE ignored, nor blocked signals' '
 	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status
 	grep -q "^SigBlk:.*0000000000000000" out
-	! grep -E "^SigIgn:.*[13579bdf]...$" out'
+	not grep -E "^SigIgn:.*[13579bdf]...$" out'
 
 # The load of a busy program on one of two CPUs, 40 to 60 %: the middle of three readings, since
 # other programs of a shared machine come on top.
@@ -353,7 +353,7 @@ check '-C on a busy machine: says by whom, exits 1, writes nothing' '
 	soaking "$cyclesoak" -C -f busy || status=$?
 	[ $status -eq 1 ]
 	grep -q "not idle: other programs took [0-9.]*% of it, most by burn (pid $busy)" err
-	! [ -e busy ]'
+	not [ -e busy ]'
 check '-C --force: says so, and writes' '
 	soaking "$cyclesoak" -C --force -f busy
 	grep -q "not idle" err
@@ -399,7 +399,7 @@ check 'zcs -c: load in the summary and in the receipt' '
 soaker=$(soaker_of $ZCS)
 check 'zcs -c: its soaker does not hold the port' '
 	[ -n "$soaker" ]
-	! ls -l /proc/$soaker/fd | grep socket'
+	not ls -l /proc/$soaker/fd | grep socket'
 kill -KILL $ZCS
 check 'zcs killed: soaker gone, port free' '
 	ended $soaker
@@ -415,7 +415,7 @@ bad()
 	check "usage: cyclesoak $*" '
 		exits 2 "$cyclesoak" "$@"
 		one_line err
-		! [ -s out ]
+		not [ -s out ]
 		grep -q -e "$text" err' "$@"
 }
 bad 'Z' -Z
@@ -426,7 +426,7 @@ bad '--cpus.*more than' -N 8000
 bad 'takes no command' -C true
 check '-h: help on stdout, exit 0' '
 	exits 0 "$cyclesoak" -h
-	! [ -s err ]
+	not [ -s err ]
 	for o in -C -N -p -B -1 -f -d -h; do grep -q -e " $o," out; done'
 
 finish

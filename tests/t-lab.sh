@@ -43,6 +43,6 @@ check 'one set of soakers on the machine, not one per network' '
 	grep -q "status 1" out
 	grep -q "soaked already, by cyclesoak" err'
 check 'nothing is left of the two hosts' '
-	! ip netns list | grep "^zc-"'
+	ip netns list | not grep "^zc-"'
 
 finish

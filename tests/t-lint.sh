@@ -12,8 +12,9 @@ check_with cppcheck 'cppcheck: the sources' '
 	    -DVERSION="\"\"" --suppress=missingIncludeSystem ./*.c tests/*.c tests/bench/*.c'
 check_with shellcheck 'shellcheck: the scripts' '
 	cd "$TOP"
-	shellcheck -S warning -s sh tests/run tests/lib.sh tests/demo tests/t-*.sh tests/lab .ci/run \
-	    tests/bench/accuracy tests/bench/foreground tests/bench/peers tests/bench/lib.sh'
+	shellcheck -S warning -s sh tests/run tests/lib.sh tests/demo tests/t-*.sh tests/lab tests/nfs .ci/run \
+	    tests/bench/accuracy tests/bench/foreground tests/bench/peers tests/bench/results \
+	    tests/bench/lib.sh'
 check 'every option of --help is in the man page, and the other way round' '
 	cd "$TOP"
 	for t in zcc zcs cyclesoak run_rr; do

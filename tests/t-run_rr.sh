@@ -29,7 +29,7 @@ if "$run_rr" true 2>/dev/null; then
 				sed \"s/^.*) //\" \$s/task/*/stat | cut -d\" \" -f38,39
 			done"
 		grep -qx "0 5" out
-		! grep -qx ". 2" out'
+		not grep -qx ". 2" out'
 else
 	skip 'the policy' 'SCHED_RR is not allowed here'
 fi
@@ -48,7 +48,7 @@ for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
 done
 check '-h: help on stdout, exit 0' '
 	exits 0 "$run_rr" -h
-	! [ -s err ]
+	not [ -s err ]
 	for o in -p -h -V; do grep -q -e " $o," out; done'
 
 finish

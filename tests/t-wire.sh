@@ -8,8 +8,9 @@ printf 'hello, world\n' >small
 head -c 1000000 /dev/urandom >large
 : >empty
 head -c 65536 /dev/urandom >block
+head -c 5000001 /dev/urandom >larger
 
-for how in '' -S '-S -w'; do
+for how in '' -S '-S -w' '-m mmap' '-m splice' '-m zerocopy'; do
 	start_peer -w got
 	# Two loops of three files, one of them empty.
 	{
@@ -31,27 +32,54 @@ check 'zcc -S -b 7: odd pieces arrive whole' '
 	ended $PEER
 	cmp want got'
 
-start_peer -w got
-{ u32 1 1 65536; cat block; } >want
-check 'zcc -b 1000: sendfile in pieces arrives whole' '
-	"$zcc" -s 0 -p $PORT -b 1000 block
-	ended $PEER
-	cmp want got'
-
-start_peer -w got
-{ u32 1 2 13; cat small; u32 65536; cat block; } >want
-check 'zcc -k: corked, nothing is lost' '
-	"$zcc" -s 0 -p $PORT -k small block
-	ended $PEER
-	cmp want got'
-
-for how in '' -S -w; do
+# Of the file set, and of each method: pieces, more than a window, ring or pipe holds, the cork.
+{ u32 1 1 65536; cat block; } >want_block
+{ u32 1 2 5000001; cat larger; u32 13; cat small; } >want_larger
+{ u32 2; for loop in 1 2; do u32 3 13; cat small; u32 65536; cat block; u32 0; done; } >want_corked
+for how in sendfile send write mmap splice zerocopy; do
 	start_peer -w got
-	check "zcc $how: a small file and its headers are one segment" '
-		"$zcc" -s 0 -p $PORT $how small
+	check "zcc -m $how -b 1000: in pieces it arrives whole" '
+		"$zcc" -s 0 -p $PORT -m $how -b 1000 block
+		ended $PEER
+		cmp want_block got'
+	start_peer -w got
+	check "zcc -m $how -b 1000: 5 MB in pieces" '
+		"$zcc" -s 0 -p $PORT -m $how -b 1000 --congestion reno larger small
+		ended $PEER
+		cmp want_larger got'
+	start_peer -w got
+	check "zcc -m $how: 5 MB and what comes after it" '
+		"$zcc" -s 0 -p $PORT -m $how --congestion reno larger small
+		ended $PEER
+		cmp want_larger got'
+	start_peer -w got
+	check "zcc -m $how -k: corked, nothing is lost" '
+		"$zcc" -s 0 -p $PORT -m $how -k -n 2 small block empty
+		ended $PEER
+		cmp want_corked got'
+	start_peer -w got
+	check "zcc -m $how: a small file and its headers are one segment" '
+		"$zcc" -s 0 -p $PORT -m $how small
 		ended $PEER
 		grep -qx "segments 1" peer.out'
 done
+
+# Without the headers.
+start_peer -w got -r 'an answer\n'
+cat larger empty small larger empty small >want
+check 'zcc --raw: the bytes of the files and nothing else, and what is answered is no receipt' '
+	exits 0 "$zcc" -s 0 -p $PORT --raw -n 2 larger empty small
+	ended $PEER
+	cmp want got
+	not [ -s err ]
+	grep -q ", raw; 3 files" out
+	grep -q "no receipt$" out'
+start_peer -k -w got
+check 'zcc --raw: a server that says nothing has received all when the kernel says so' '
+	exits 0 "$zcc" -s 0 -p $PORT --raw larger
+	kill -USR1 $PEER
+	ended $PEER
+	cmp larger got'
 
 start_peer -w got
 check 'the built-in file set: 63 files of 350 KiB' '
@@ -61,14 +89,16 @@ check 'the built-in file set: 63 files of 350 KiB' '
 	grep -q "63 files of 350 KiB, built in" report'
 
 truncate -s 5G huge
-start_peer -h
-check 'a file of 5 GiB goes as two entries' '
-	"$zcc" -s 0 -p $PORT huge --congestion reno
-	ended $PEER
-	grep -E "^(loops|files|length)" peer.out >got
-	printf "loops 1\nfiles 2\nlength 4294963200\nlength 1073745920\n" >want
-	diff want got
-	grep -qx "bytes $((5 * 1024 * 1024 * 1024 + 16))" peer.out'
+for how in sendfile mmap splice; do
+	start_peer -h
+	check "-m $how: a file of 5 GiB goes as two entries" '
+		"$zcc" -s 0 -p $PORT -m $how huge --congestion reno
+		ended $PEER
+		grep -E "^(loops|files|length)" peer.out >got
+		printf "loops 1\nfiles 2\nlength 4294963200\nlength 1073745920\n" >want
+		diff want got
+		grep -qx "bytes $((5 * 1024 * 1024 * 1024 + 16))" peer.out'
+done
 
 truncate -s 4294967295 huge
 start_peer -h
@@ -92,6 +122,36 @@ check 'zcc -t: the number of loops is 0xffffffff' '
 	ended $PEER
 	head -n 2 peer.out | grep -qx "loops 4294967295"'
 
+# A warm-up is announced by loops without a file.
+start_peer -h
+check 'zcc --warmup 0.3: three loops without files come first' '
+	"$zcc" -s 0 -p $PORT --warmup 0.3 -t 0.2 --congestion reno block >report
+	ended $PEER
+	grep -E "^(loops|files|length)" peer.out | head -n 6 >got
+	printf "loops 4294967295\nfiles 0\nfiles 0\nfiles 0\nfiles 1\nlength 65536\n" | diff - got'
+start_peer -s -h
+"$zcc" -s 0 -p $PORT --warmup 0.21 -I 0.05 -n 2 larger >report 2>err &
+held=$!
+remember $held
+check 'zcc --warmup -n: the loops announced are those and the -n, and no more come' '
+	# The peer does not read, so that no more than the buffers is sent before the warm-up is over.
+	wait_until "grep -q \"RTT [0-9.]* ms$\" report"
+	kill -USR1 $PEER
+	ended $PEER
+	ended $held
+	cat report err peer.out
+	grep -E "^(loops|files|length)" peer.out >got
+	printf "loops 5\nfiles 0\nfiles 0\nfiles 0\n" >want
+	printf "files 1\nlength 5000001\nfiles 1\nlength 5000001\n" >>want
+	diff want got
+	grep -q "in 2 loops" report'
+start_peer -h
+check 'zcc without --warmup: none' '
+	"$zcc" -s 0 -p $PORT -n 2 small
+	ended $PEER
+	grep -E "^(loops|files|length)" peer.out >got
+	printf "loops 2\nfiles 1\nlength 13\nfiles 1\nlength 13\n" | diff - got'
+
 # Receipts.
 start_peer -r 'bytes=13 seconds=0.5 reads=4 load=0.25 cpus=2 more=1\n'
 check 'zcc reports what the receipt says' '
@@ -99,16 +159,17 @@ check 'zcc reports what the receipt says' '
 	cat report err
 	grep -Eqx "  bytes +13 +13" report
 	grep -Eqx "  seconds +[0-9.]+ +0.500000" report
-	grep -Eqx "  load +- +25.0%" report
+	grep -Eqx "  load, both ends +- +25.0%" report
 	grep -Eqx "  us/KiB +- +19692307.692" report
 	grep -Eqx "  calls/s +[0-9]+ +8" report
 	grep -q "all bytes sent were received" report
-	! [ -s err ]'
+	not [ -s err ]'
 
 start_peer
 check 'zcc needs no receipt: a server of 2001 just closes' '
 	exits 0 "$zcc" -s 0 -p $PORT small
-	grep -q "sender *no receipt$" out'
+	grep -q "sender *no receipt$" out
+	not grep "^  load\|us/KiB" out'
 
 for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 seconds=1\n\n'; do
 	start_peer -r "$text"

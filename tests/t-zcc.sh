@@ -35,7 +35,7 @@ check_traced()
 check_traced 'default: sendfile, all of the file asked for at once' '
 	trace sendfile,sendto,write file
 	grep -Eq "sendfile\([0-9]+, [0-9]+, \[0\](.*), 300000\)" trace
-	! grep -E "sendto.*, 65536, " trace'
+	not grep -E "sendto.*, 65536, " trace'
 check_traced 'the headers are held back for the data' '
 	trace sendto file
 	grep -Eq "sendto\(.*, 12, MSG_MORE" trace'
@@ -43,15 +43,15 @@ check_traced '-S: send() of 64k' '
 	trace sendfile,sendto,pread64 -S file
 	grep -Eq "pread64\(.*, 65536, 0\) = 65536" trace
 	[ $(grep -Ec "sendto\(.*, 65536, 0, NULL, 0\)" trace) -ge 4 ]
-	! grep sendfile trace'
+	not grep sendfile trace'
 check_traced '--send is -S' '
 	trace sendfile,sendto --send file
 	grep -Eq "sendto\(.*, 65536, 0, NULL, 0\)" trace'
 check_traced '-S -w: write() of 64k' '
 	trace sendfile,sendto,write -S -w file
 	[ $(grep -Ec "write\(.*, 65536\)" trace) -ge 4 ]
-	! grep sendfile trace
-	! grep -E "sendto.*, 65536" trace'
+	not grep sendfile trace
+	not grep -E "sendto.*, 65536" trace'
 for how in -w --write '-m write' --method=write; do
 	check_traced "$how: write()" '
 		trace write $how file
@@ -71,14 +71,31 @@ check_traced '-k: TCP_CORK set before the data and taken off after' '
 	printf "TCP_CORK, [1]\nsendfile\nTCP_CORK, [0]\nshutdown\n" | diff order -'
 check_traced 'without -k no TCP_CORK' '
 	trace setsockopt file
-	! grep CORK trace'
+	not grep CORK trace'
 check_traced '-i and -o: set before the connection' '
 	trace setsockopt,connect -i 100000 -o 200000 file
 	grep -o "SO_RCVBUF, \[100000\]\|SO_SNDBUF, \[200000\]\|connect" trace >order
 	printf "SO_RCVBUF, [100000]\nSO_SNDBUF, [200000]\nconnect\n" | diff order -'
 check_traced 'without -i and -o the buffers are the kernel'"'"'s' '
 	trace setsockopt file
-	! grep -E "SO_(RCV|SND)BUF" trace'
+	not grep -E "SO_(RCV|SND)BUF" trace'
+check_traced '--mss, --nodelay, --pace and --timeout: set before the connection' '
+	trace setsockopt,connect --mss 1000 --nodelay --pace 1000000 --timeout 7.5 file
+	cat trace
+	grep "^[0-9]* *\(connect\|setsockopt\)(.*\(htons($PORT)\|TCP_MAXSEG\|TCP_NODELAY\|SNDTIMEO\|PACING\)" trace |
+	    grep -o "connect\|TCP_MAXSEG, \[1000\]\|TCP_NODELAY, \[1\]\|SO_SNDTIMEO[A-Z_]*, .*[{\\]\|SO_MAX_PACING_RATE" |
+	    sed "s/SO_SNDTIMEO.*/SO_SNDTIMEO/" | sort >order
+	printf "SO_MAX_PACING_RATE\nSO_SNDTIMEO\nTCP_MAXSEG, [1000]\nTCP_NODELAY, [1]\nconnect\n" | diff - order
+	sed -n "/htons($PORT)/,\$p" trace | not grep "MAXSEG\|NODELAY\|SNDTIMEO\|PACING"'
+check_traced 'without them, none is set' '
+	trace setsockopt file
+	not grep "MAXSEG\|NODELAY\|SNDTIMEO\|PACING\|ZEROCOPY" trace'
+check_traced '-P 3: each connection has its options' '
+	start_peer -n 3
+	strace -f -o trace -e trace=setsockopt,connect "$zcc" -s 0 -p $PORT -P 3 --mss 1000 --nodelay -k file >out 2>err
+	cat trace
+	[ $(grep -c "connect(.*htons($PORT)" trace) -eq 3 ]
+	for o in TCP_MAXSEG TCP_NODELAY "TCP_CORK, .1"; do [ $(grep -c "$o" trace) -eq 3 ]; done'
 check_traced '--congestion' '
 	trace setsockopt --congestion reno file
 	grep -q "TCP_CONGESTION, \"reno\"\|TCP_CONGESTION, \[.*reno" trace || grep -q "TCP_CONGESTION" trace
@@ -105,6 +122,16 @@ check_with ss '-i and -o as the socket has them' '
 	wait_until "ss -tmn \"dport = :$PORT\" | grep -q skmem"
 	ss -tmn "dport = :$PORT"
 	ss -tmn "dport = :$PORT" | grep -q "rb100000,.*tb120000"'
+start_peer -s
+"$zcc" -s 0 -p $PORT --mss 1000 --pace 1000000 -t 60 file >out.mss 2>err.mss &
+remember $!
+check_with ss '--mss and --pace as the socket has them' '
+	wait_until "ss -tin \"dport = :$PORT\" | grep -q bytes_sent"
+	ss -tin "dport = :$PORT" >sockets
+	cat sockets
+	# 12 bytes of it are for timestamps, where they are in use.
+	grep -Eq " mss:(1000|988) " sockets
+	grep -Eq " pacing_rate [0-9.]+[MKbps]*/(8000000|8M)bps" sockets'
 check 'interrupted, it reports what there was' '
 	kill -TERM $held
 	ended $held
@@ -181,12 +208,40 @@ check 'an unknown host: one line, exit 1' '
 	exits 1 "$zcc" -s no.such.host.invalid tiny
 	one_line err
 	grep -q "no.such.host.invalid" err'
+for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000'; do
+	start_peer -s
+	check "-m $how --timeout: a server that reads nothing: one line that names it, exit 1" '
+		exits 1 timeout 10 "$zcc" -s 0 -p $PORT -m $how --timeout 0.1 -t 60 file
+		one_line err
+		grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after [0-9]* bytes" err
+		not [ -s out ]'
+	kill -USR1 $PEER
+done
+start_peer -k
+check '--timeout: a server that takes all and never answers: the same' '
+	exits 1 timeout 10 "$zcc" -s 0 -p $PORT --timeout 0.1 file
+	one_line err
+	grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after 300000 bytes" err
+	not [ -s out ]'
+kill -USR1 $PEER
+start_peer -f
+check '--timeout: a server that takes no connection' '
+	exits 1 timeout 10 "$zcc" -s 0 -p $PORT --timeout 0.2 file
+	one_line err
+	grep -q "cannot connect to 0 port $PORT: Connection timed out" err'
+kill -USR1 $PEER
+start_zcs
+check '--timeout: nothing of it where all is well' '
+	exits 0 "$zcc" -s 0 -p $PORT --timeout 20 -n 3 file
+	grep -q "all bytes sent were received" out
+	not [ -s err ]'
+stop_zcs
 start_peer -l 100000 -R
 check 'a server that goes away: one line, exit 1, no report' '
 	exits 1 "$zcc" -s 0 -p $PORT -n 1000 file
 	one_line err
 	grep -q "the server closed the connection after [0-9]* bytes" err
-	! [ -s out ]'
+	not [ -s out ]'
 bad()
 {
 	text=$1
@@ -194,7 +249,7 @@ bad()
 	check "usage: zcc $*" '
 		exits 2 "$zcc" "$@"
 		one_line err
-		! [ -s out ]
+		not [ -s out ]
 		grep -q -e "$text" err' "$@"
 }
 bad '--server' file
@@ -221,6 +276,23 @@ bad 'exclude' -s 0 -t 1 -n 1
 bad 'exclude' -s 0 -4 -6
 bad 'exclude' -s 0 -S -m send
 bad '--calibrate' -C file
+bad "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy" -s 0 -m carrier-pigeon
+bad 'exclude' -s 0 -w -m write
+bad '--streams.*0.*not between' -s 0 -P 0
+bad "--streams.*'x'" -s 0 -P x
+bad '--streams.*not between' -s 0 -P 1025
+bad '--interval.*0.*not between' -s 0 -I 0
+bad "--interval.*'-1'" -s 0 -I -1
+bad "--warmup.*'-1'" -s 0 --warmup -1
+bad '--warmup.*1000.*not between' -s 0 --warmup 1000
+bad '--loops.*--warmup' -s 0 --warmup 1 -n 4294967290
+bad '--pace.*0.*not between' -s 0 --pace 0
+bad "--pace.*'fast'" -s 0 --pace fast
+bad '--mss.*10.*not between' -s 0 --mss 10
+bad '--mss.*not between' -s 0 --mss 64k
+bad '--timeout.*0.*not between' -s 0 --timeout 0
+bad '--timeout' -s 0 --timeout x
+bad '--raw.*exclude' -s 0 --raw --warmup 1
 check 'a CPU that is not there: exit 1' '
 	exits 1 "$zcc" -s 0 -p 1 -B 8000 tiny
 	one_line err
@@ -236,7 +308,7 @@ check 'a smaller buffer than asked for is said' '
 	grep -q "send buffer: asked for 1073741824 bytes, the kernel gave [0-9]*" err'
 check '-h: help on stdout, exit 0' '
 	exits 0 "$zcc" -h
-	! [ -s err ]
+	not [ -s err ]
 	for o in -s -p -n -t -m -S -w -b -k -i -o -B -c -C -N -d -h; do grep -q -e " $o," out; done'
 if [ -c /dev/full ]; then
 	start_peer

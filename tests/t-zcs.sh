@@ -41,7 +41,7 @@ victim=$!
 wait_until 'ls -l /proc/$victim/fd 2>/dev/null | grep -q socket'
 kill -KILL $victim
 check 'zcs serves on after all of them' '
-	! gone $ZCS
+	not gone $ZCS
 	"$zcc" -s 0 -p $PORT file'
 
 check '100 clients at once: all received, a total' '
@@ -130,6 +130,40 @@ check '-1: one client, then exit 0' '
 	[ $(wc -l <zcs.out) -eq 1 ]'
 wait $ZCS
 check '-1: exit status 0' "[ $? -eq 0 ]"
+
+# Streams of any kind.
+start_zcs --raw
+check '--raw: any bytes are counted, nothing is answered' '
+	{ u32 1 1 13; printf "not what was announced"; } | "$HELPERS/peer" send $PORT >receipt
+	not [ -s receipt ]
+	wait_until "[ -s zcs.out ]"
+	cat zcs.out
+	grep -Eq "^127.0.0.1:.* 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads$" zcs.out'
+check '--raw: a byte is a stream, and so is what breaks off' '
+	printf x | "$HELPERS/peer" send -c $PORT
+	wait_until "grep -q \" 1 bytes in\" zcs.out"
+	printf abc | "$HELPERS/peer" send -d 1 $PORT
+	wait_until "grep -q \" 3 bytes in\" zcs.out"
+	one_line zcs.err'
+check '--raw: zcc --raw, and nobody misses a receipt' '
+	exits 0 "$zcc" -s 0 -p $PORT --raw -P 3 -n 10 file
+	not [ -s err ]
+	grep -q "no receipt$" out
+	wait_until "grep -q \"^total of 3 clients: .* 3000000 bytes in\" zcs.out"
+	one_line zcs.err'
+check '--raw: a client that closes at once has sent nothing' '
+	: | "$HELPERS/peer" send -c $PORT
+	wait_until "grep -q \"closed without sending anything\" zcs.err"'
+stop_zcs
+for how in recv trunc splice; do
+	start_zcs --raw -m $how
+	check "--raw -m $how: all that comes, whatever it is" '
+		{ cat file; printf tail; } | "$HELPERS/peer" send $PORT
+		wait_until "grep -q \" 100004 bytes in\" zcs.out"
+		one_line zcs.err'
+	stop_zcs
+done
+
 start_zcs -1
 printf x | "$HELPERS/peer" send -c $PORT
 wait $ZCS
@@ -170,7 +204,7 @@ bad()
 	check "usage: zcs $*" '
 		exits 2 "$zcs" "$@"
 		one_line err
-		! [ -s out ]
+		not [ -s out ]
 		grep -q -e "$text" err' "$@"
 }
 bad "'file'" file
@@ -181,6 +215,10 @@ bad '--buffer-size' -b 0
 bad '--rcvbuf' -i 1x
 bad '--bind-cpu' -B x
 bad '--cpus' -N 9000
+bad "--method.*'sendfile'.*read, recv, trunc, splice" -m sendfile
+bad '--interval' -I x
+bad "--interval.*'-1'" -I -1
+bad 'pace' --pace 1
 bad 'exclude' -4 -6
 check 'a CPU that is not there: exit 1' '
 	exits 1 "$zcs" -p 0 -B 0,8000
@@ -192,7 +230,7 @@ check '-c without a calibration: one line that says what to run' '
 	grep -q "cyclesoak -C" err'
 check '-h: help on stdout, exit 0' '
 	exits 0 "$zcs" --help
-	! [ -s err ]
+	not [ -s err ]
 	for o in -p -1 -b -i -o -B -c -N -d -h; do grep -q -e " $o," out; done'
 check 'nohup is respected: an ignored SIGHUP stays ignored' '
 	( trap "" HUP; exec "$zcs" -p 0 >out 2>err ) &

@@ -180,7 +180,7 @@ static void test_receipt(void)
 		"bytes=5 seconds=0x1\n", "bytes=5 seconds=1e3\n", "bytes=18446744073709551616 seconds=1\n",
 		"bytes=5 bytes=5 seconds=1\n", "bytes= seconds=1\n", "=5 bytes=5 seconds=1\n",
 		"bytes=5 seconds=1 x\n", "bytes=5 seconds=1 X=1\n", "bytes=5 seconds=1 load=1\t\n",
-		"bytes=5 seconds=1 load=-2\n", "bytes=5 seconds=1 method=UP\n",
+		"bytes=5 seconds=1 load=-2000\n", "bytes=5 seconds=1 method=UP\n",
 		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n", "bytes=5 seconds=1 rcv_rtt=-1\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
 	};
 	struct figures r, in;
@@ -309,6 +309,148 @@ static void test_figures(void)
 	ok(!signbit(percent(-0.0004)) && percent(-0.01) == -1, "no -0.0%", "");
 }
 
+/* What was written to a JSON writer is just that; ends it. */
+static void written(struct json *j, char **text, const char *want, const char *what)
+{
+	fclose(j->f);
+	ok(strcmp(*text, want) == 0, what, *text);
+	free(*text);
+}
+
+static void test_json_strings(void)
+{
+	static const struct {
+		const char *text, *json;
+	} cases[] = {
+		{"", "\"\""},
+		{"zcc", "\"zcc\""},
+		{"a \"b\" \\ c", "\"a \\u0022b\\u0022 \\u005c c\""},
+		{"\n\t\001\037\177 ~", "\"\\u000a\\u0009\\u0001\\u001f\\u007f ~\""},
+		{"a/b'", "\"a/b'\""},
+		/* UTF-8 of every length stays as it is: the first and the last of each. */
+		{"\302\200\337\277", "\"\302\200\337\277\""},
+		{"\340\240\200\355\237\277\356\200\200\357\277\277",
+		 "\"\340\240\200\355\237\277\356\200\200\357\277\277\""},
+		{"\360\220\200\200\364\217\277\277", "\"\360\220\200\200\364\217\277\277\""},
+		/* What is none becomes U+FFFD, a byte at a time, and what follows it is kept. */
+		{"\200a", "\"\\ufffda\""},
+		{"a\377", "\"a\\ufffd\""},
+		{"\303", "\"\\ufffd\""},
+		{"\303\"", "\"\\ufffd\\u0022\""},
+		{"\342\202", "\"\\ufffd\\ufffd\""},
+		{"\342\202x", "\"\\ufffd\\ufffdx\""},
+		{"\360\237\230", "\"\\ufffd\\ufffd\\ufffd\""},
+		{"\300\257", "\"\\ufffd\\ufffd\""},             /* overlong */
+		{"\340\237\277", "\"\\ufffd\\ufffd\\ufffd\""},
+		{"\360\217\277\277", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
+		{"\355\240\200", "\"\\ufffd\\ufffd\\ufffd\""},   /* a surrogate */
+		{"\364\220\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}, /* beyond U+10FFFF */
+		{"\365\200\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
+	};
+	struct json j;
+	char *text;
+	size_t len, i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		j = (struct json){.f = open_memstream(&text, &len)};
+		json_string(&j, NULL, cases[i].text);
+		written(&j, &text, cases[i].json, "a string in JSON");
+	}
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_string(&j, "a\"b", "c");
+	json_close(&j, '}');
+	written(&j, &text, "{\"a\\u0022b\":\"c\"}", "a key in JSON");
+}
+
+static void test_json(void)
+{
+	struct json j;
+	char *text;
+	size_t len;
+
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_open(&j, "empty", '{');
+	json_close(&j, '}');
+	json_open(&j, "list", '[');
+	json_count(&j, NULL, 0);
+	json_count(&j, NULL, UINT64_MAX);
+	json_open(&j, NULL, '[');
+	json_close(&j, ']');
+	json_close(&j, ']');
+	json_bool(&j, "yes", true);
+	json_bool(&j, "no", false);
+	json_close(&j, '}');
+	written(&j, &text, "{\"empty\":{},\"list\":[0,18446744073709551615,[]],\"yes\":true,\"no\":false}",
+		"objects and arrays, and commas between");
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_number(&j, "nan", NAN);
+	json_number(&j, "a", 0.25);
+	json_number(&j, "inf", INFINITY);
+	json_number(&j, "minus_inf", -INFINITY);
+	json_number(&j, "b", -3);
+	json_number(&j, "nan", NAN);
+	json_close(&j, '}');
+	written(&j, &text, "{\"a\":0.25,\"b\":-3}", "numbers that are not known stay out, and so do their commas");
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_throughput(&j, 1, 2, 500);
+	json_close(&j, '}');
+	written(&j, &text, "{\"start\":1,\"end\":3,\"seconds\":2,\"bytes\":500,\"bits_per_second\":2000}",
+		"a throughput");
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_throughput(&j, 0, 0, 500);
+	json_close(&j, '}');
+	written(&j, &text, "{\"start\":0,\"end\":0,\"seconds\":0,\"bytes\":500,\"bits_per_second\":0}",
+		"a throughput in no time");
+}
+
+/* Nothing of what an end did not measure is in its part of the report. */
+static void test_json_figures(void)
+{
+	struct figures f;
+	struct json j;
+	char *text;
+	size_t len;
+
+	figures_init(&f);
+	f.bytes = 2048;
+	f.files = 3;
+	f.calls = 4;
+	f.warmup = 5;
+	f.seconds = 2;
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_stream(&j, "receiver", &f, 0, false);
+	json_close(&j, '}');
+	written(&j, &text, "{\"receiver\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":2048,"
+		"\"bits_per_second\":8192,\"warmup_bytes\":5,\"files\":3,\"calls\":4,\"sender\":false}}",
+		"what a receiver counts");
+	f.load = 0.5;
+	f.cpus = 2;
+	f.rates.interrupts = 7;
+	f.rates.cpu[CPU_IDLE] = 0.5;
+	for (len = 0; len < CPU_COLUMNS; len++)
+		if (len != CPU_IDLE)
+			f.rates.cpu[len] = NAN;
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_host(&j, "host", &f);
+	json_close(&j, '}');
+	written(&j, &text, "{\"host\":{\"cpus\":2,\"load_percent\":50,\"cost_us_per_kib\":1000000,"
+		"\"interrupts_per_second\":7,\"accounting_percent\":{\"idle\":50}}}",
+		"a host's load, and nothing that was not measured");
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_utilization(&j, &f, NULL);
+	json_close(&j, '}');
+	written(&j, &text, "{\"cpu_utilization_percent\":{\"host_total\":50}}",
+		"the load as iperf3 names it");
+}
+
 int main(void)
 {
 	test_sizes();
@@ -322,6 +464,9 @@ int main(void)
 	test_load();
 	test_addresses();
 	test_figures();
+	test_json_strings();
+	test_json();
+	test_json_figures();
 	printf("1..%d\n", number);
 	return failures > 0;
 }

@@ -1,0 +1,264 @@
+#!/bin/sh
+# The JSON reports of both ends: one line that parses, and whose figures agree.
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+head -c 300000 /dev/urandom >file
+printf 'x' >tiny
+
+if command -v jq >/dev/null 2>&1; then
+	parses()
+	{
+		jq . "$1" >/dev/null
+	}
+	# holds FILE 'expression' ...: each is true of the one object in the file
+	holds()
+	{
+		object=$1
+		shift
+		for expression in "$@"; do
+			if ! jq -es "length == 1 and (.[0] | $expression)" "$object" >/dev/null; then
+				echo "does not hold: $expression"
+				jq -c . "$object"
+				return 1
+			fi
+		done
+	}
+elif command -v python3 >/dev/null 2>&1; then
+	parses()
+	{
+		python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <"$1"
+	}
+fi
+# check_json 'what' 'script': what looks into the objects needs jq
+check_json()
+{
+	check_with jq "$1" "$2"
+}
+if ! command -v parses >/dev/null 2>&1; then
+	skip 'the JSON reports' 'no jq, no python3'
+	finish
+fi
+
+start_zcs --json -I 0.05
+check 'zcc --json: one line, which parses, and nothing on stderr' '
+	exits 0 "$zcc" --json -s 0 -p $PORT -P 3 --warmup 0.3 -t 0.4 -I 0.05 --congestion reno file tiny
+	one_line out
+	parses out
+	not [ -s err ]
+	mv out zcc.json'
+check 'zcs --json: one line for the group, once it has left' '
+	wait_until "[ -s zcs.out ]"
+	one_line zcs.out
+	parses zcs.out
+	one_line zcs.err
+	cp zcs.out zcs.json'
+check_json 'start: an entry for each stream, where it goes and how' '
+	holds zcc.json "(.start.connected | length) == 3" \
+	    "([.start.connected[].local_port] | unique | length) == 3" \
+	    ".start.connected | all(.remote_port == '$PORT' and .remote_host == \"127.0.0.1\")" \
+	    "[.start.connected[].socket] == [1, 2, 3]" \
+	    ".start.connecting_to == {host: \"0\", port: '$PORT'}" \
+	    ".start.test_start | .num_streams == 3 and .method == \"sendfile\" and .omit == 0.3" \
+	    ".start.test_start | .duration == 0.4 and .files == 2 and .file_bytes == 300001" \
+	    ".start.version | startswith(\"zc \")" \
+	    ".start.timestamp.timesecs > 1600000000" \
+	    ".start.tcp_mss_default > 0"'
+check_json 'end: the sums are those of the streams, and the ends agree' '
+	holds zcc.json "(.end.streams | length) == 3" \
+	    ".end.sum_sent.bytes == ([.end.streams[].sender.bytes] | add)" \
+	    ".end.sum_sent.warmup_bytes == ([.end.streams[].sender.warmup_bytes] | add)" \
+	    ".end.sum_sent.calls == ([.end.streams[].sender.calls] | add)" \
+	    ".end.sum_sent.files == ([.end.streams[].sender.files] | add)" \
+	    ".end.sum_sent.retransmits == ([.end.streams[].sender.retransmits] | add)" \
+	    ".end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)" \
+	    ".end.sum_sent | .bytes > 0 and .warmup_bytes > 0 and .sender == true" \
+	    ".end.sum_received | .bytes > 0 and .warmup_bytes > 0 and .sender == false" \
+	    ".end | .sum_sent.bytes + .sum_sent.warmup_bytes == .sum_received.bytes + .sum_received.warmup_bytes" \
+	    ".end.streams | all(.sender.bytes + .sender.warmup_bytes == .receiver.bytes + .receiver.warmup_bytes)" \
+	    ".end.bytes_agree == true" \
+	    ".end.both_ends_on_host == true" \
+	    ".end.sender_tcp_congestion == \"reno\"" \
+	    "[.end.streams[].sender.socket] == [1, 2, 3]" \
+	    ".end.streams | all(.sender.method == \"sendfile\" and .receiver.method == \"read\")" \
+	    ".end.streams | all(.sender | .rtt > 0 and .snd_mss > 0 and .snd_cwnd > 0)" \
+	    "has(\"error\") | not"'
+check_json 'bits_per_second is bytes over seconds' '
+	near="def near(a; b): (a - b) * (a - b) <= 1e-12 * a * a;"
+	holds zcc.json "$near [.end.sum_sent, .end.sum_received, .end.streams[][], .intervals[].sum] |
+	    all(near(.bits_per_second; .bytes * 8 / .seconds) and near(.end; .start + .seconds))"'
+check_json 'intervals: each is the sum of its streams, one follows the other, the warm-up omitted' '
+	holds zcc.json "(.intervals | length) >= 2" \
+	    ".intervals | all((.streams | length) == 3)" \
+	    ".intervals | all(.sum.bytes == ([.streams[].bytes] | add))" \
+	    ".intervals | all(.sum.retransmits == ([.streams[].retransmits] | add))" \
+	    ".intervals | all(.sum.omitted as \$o | all(.streams[]; .omitted == \$o))" \
+	    "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false" \
+	    ".intervals | . as \$v | all(range(1; length); \$v[.].sum.start - \$v[. - 1].sum.end | . > -0.001 and . < 0.001)" \
+	    ".intervals[0].sum.start * 1e3 | floor == 0" \
+	    "([.intervals[].sum.bytes] | add) <= .end.sum_sent.bytes + .end.sum_sent.warmup_bytes"'
+check_json 'zcs: the same bytes as in the receipts, for each client and for all' '
+	holds zcs.json "(.end.streams | length) == 3" \
+	    ".end.clients == 3" \
+	    ".end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)" \
+	    ".end.streams | all(.local_port == '$PORT' and .receiver.method == \"read\" and .receiver.sender == false)" \
+	    ".start.accepted_connection.host == \"127.0.0.1\"" \
+	    ".start.test_start.method == \"read\"" \
+	    "has(\"error\") | not"
+	receivers=$(jq -c "[.end.streams[].receiver.bytes] | sort" zcc.json)
+	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
+	holds zcs.json "([.end.streams[].receiver.bytes] | sort) == $receivers" \
+	    ".start.accepted_connection.port as \$p | $ports | index(\$p) != null"'
+check_json 'zcs: which client it was of each stream' '
+	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
+	holds zcs.json "([.end.streams[].remote_port] | sort) == $ports"'
+check_json 'zcs: intervals, one after the other, those of the warm-up omitted' '
+	holds zcs.json "(.intervals | length) >= 2" \
+	    ".intervals | . as \$v | all(range(1; length); \$v[.].sum.start - \$v[. - 1].sum.end | . > -0.001 and . < 0.001)" \
+	    ".intervals[0].sum.start | . >= 0 and . < 1" \
+	    ".intervals | all(.sum | .bytes > 0 and .clients >= 1 and .sender == false)" \
+	    "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false" \
+	    "([.intervals[].sum.bytes] | add) <= .end.sum_received.bytes + .end.sum_received.warmup_bytes"'
+check_json 'zcs: an object for each group' '
+	n=$(wc -l <zcs.out)
+	"$zcc" -s 0 -p $PORT -n 2 tiny >report
+	wait_until "[ \$(wc -l <zcs.out) -gt $n ]"
+	"$zcc" -s 0 -p $PORT file >report
+	wait_until "[ \$(wc -l <zcs.out) -gt $((n + 1)) ]"
+	jq -es "[.[].end.sum_received.bytes][-2:] == [2, 300000]" zcs.out
+	tail -n 1 zcs.out >last
+	holds last ".end | .clients == 1 and (.streams | length) == 1" \
+	    ".end | .sum_received.seconds == .streams[0].receiver.seconds" \
+	    ".end | .sum_received.files == 1 and .sum_received.calls == .streams[0].receiver.calls"'
+check_json 'zcs: a client that sends nothing or rubbish leaves an object too' '
+	n=$(wc -l <zcs.out)
+	"$HELPERS/peer" send -c $PORT </dev/null
+	wait_until "[ \$(wc -l <zcs.out) -gt $n ]"
+	tail -n 1 zcs.out >last
+	holds last ".end.sum_received.bytes == 0"
+	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c $PORT
+	wait_until "[ \$(wc -l <zcs.out) -gt $((n + 1)) ]"
+	tail -n 1 zcs.out >last
+	holds last ".end.sum_received.bytes == 3"
+	grep -q "closed without sending anything" zcs.err
+	grep -q "in the middle of a file, after 3 bytes" zcs.err'
+check_json 'zcc: each method and what is peculiar to it' '
+	exits 0 "$zcc" --json -s 0 -p $PORT -m zerocopy -b 10000 -k --nodelay -n 2 file
+	holds out ".start.test_start | .method == \"zerocopy\" and .blksize == 10000 and .cork and .nodelay" \
+	    ".end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0" \
+	    ".end.streams[0] | .zerocopy_copied >= 0 and .zerocopy_copied <= 60" \
+	    ".end.streams[0].sender | .bytes == 600000 and .files == 2 and .calls == 60"
+	for m in sendfile send write mmap splice; do
+		exits 0 "$zcc" --json -s 0 -p $PORT -m $m file
+		holds out ".start.test_start.method == \"$m\" and .end.bytes_agree" \
+		    ".end.streams[0] | has(\"zerocopy_sends\") | not"
+	done'
+check_json 'zcc: what it connects to by IPv6' '
+	if [ -e /proc/net/if_inet6 ]; then
+		exits 0 "$zcc" --json -s ::1 -p $PORT tiny
+		holds out ".start.connected[0] | .remote_host == \"::1\" and .local_host == \"::1\""
+	fi'
+# To finish a group that is not there is to print nothing.
+check 'zcs: interrupted without clients, no more' '
+	n=$(wc -l <zcs.out)
+	kill -TERM $ZCS
+	ended $ZCS
+	[ $(wc -l <zcs.out) -eq $n ]
+	parses zcs.out'
+
+# Without a receipt.
+start_peer
+check_json 'zcc: without a receipt there is no receiver, and no word of agreement' '
+	exits 0 "$zcc" --json -s 0 -p $PORT tiny
+	one_line out
+	holds out ".end.sum_sent.bytes == 1" ".end | has(\"sum_received\") or has(\"bytes_agree\") | not" \
+	    ".end.streams[0] | has(\"receiver\") | not"'
+start_peer -r 'bytes=2 seconds=1\n'
+check_json 'zcc: bytes that do not agree' '
+	exits 1 "$zcc" --json -s 0 -p $PORT tiny
+	holds out ".end.bytes_agree == false"
+	one_line err'
+start_peer
+check_json 'zcc: raw' '
+	exits 0 "$zcc" --json -s 0 -p $PORT --raw tiny
+	holds out ".start.test_start.protocol == \"raw TCP\" and .end.sum_sent.bytes == 1"'
+
+# Interrupted.
+start_zcs --json -I 0.05
+"$zcc" --json -s 0 -p $PORT -I 0.05 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+check_json 'zcc: interrupted, all there was, with an error' '
+	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 2 ]"
+	# Of the time that the kernel works for zcs, in ticks.
+	wait_until "[ \$(stat_field $ZCS 15) -gt 2 ]"
+	kill -TERM $held
+	ended $held
+	one_line out
+	not [ -s err ]
+	holds out ".error == \"interrupted\"" ".end.sum_sent.bytes > 0" ".end.bytes_agree"
+	wait_until "[ -s zcs.out ]"
+	holds zcs.out "has(\"error\") | not"'
+"$zcc" -s 0 -p $PORT -P 2 -t 60 --congestion reno >zcc.out 2>zcc.err &
+held=$!
+remember $held
+check_json 'zcs: interrupted, all there was, with an error' '
+	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 3 ]"
+	ticks=$(stat_field $ZCS 15)
+	wait_until "[ \$(stat_field $ZCS 15) -gt $((ticks + 2)) ]"
+	kill -TERM $ZCS
+	ended $ZCS
+	[ $(wc -l <zcs.out) -eq 2 ]
+	tail -n 1 zcs.out >last
+	holds last ".error == \"interrupted\"" ".end.sum_received.bytes > 0" "(.end.streams | length) == 2"'
+wait $ZCS
+check 'zcs: exit 0' "[ $? -eq 0 ]"
+ended $held
+
+# What fails has one line on stderr, and the same in the object.
+start_peer -n 3 -l 10000000 -R
+check_json 'zcc: a server that goes away, in the midst of intervals' '
+	exits 1 "$zcc" --json -s 0 -p $PORT -t 60 -I 0.01 -P 3 --congestion reno file
+	one_line err
+	one_line out
+	holds out "(.error | test(\"the server closed the connection after [0-9]+ bytes\"))" \
+	    "(.start.connected | length) == 3" "has(\"end\") | not"'
+start_zcs
+check_json 'zcc: all sent before the warm-up is over' '
+	exits 1 "$zcc" --json -s 0 -p $PORT --warmup 60 tiny
+	one_line err
+	one_line out
+	holds out "(.error | test(\"all was sent before the warm-up was over\"))"'
+check_json 'zcc: an unknown host, with a name that has to be escaped' '
+	exits 1 "$zcc" --json -s "no\"such\\host.invalid" tiny
+	one_line err
+	holds out "(.error | startswith(\"no\\\"such\\\\host.invalid: \"))"'
+check_json 'zcc: a file that shrinks, with a name that is no text' '
+	name=$(printf "a\"b%sc\377\nd" "\\")
+	truncate -s 3146728 "$name"
+	start_peer -s
+	"$zcc" --json -s 0 -p $PORT -o 60000 "$name" >out 2>err &
+	p=$!
+	remember $p
+	wait_until "grep -q data peer.out"
+	truncate -s 0 "$name"
+	kill -USR1 $PEER
+	ended $p
+	one_line out
+	holds out "(.error == \"a\\\"b\\\\c\\ufffd\\nd: shrank while it was being sent\")"'
+stop_zcs
+check_json 'zcc: nobody listens' '
+	exits 1 "$zcc" --json -s 0 -p $PORT tiny
+	one_line err
+	holds out "(.error | test(\"cannot connect to 0 port '$PORT': Connection refused\"))"'
+if [ -c /dev/full ]; then
+	start_peer
+	check 'a report that cannot be written: exit 1' '
+		status=0
+		"$zcc" --json -s 0 -p $PORT tiny >/dev/full 2>err || status=$?
+		[ $status -eq 1 ]
+		one_line err
+		grep -q "stdout: No space left" err'
+fi
+
+finish

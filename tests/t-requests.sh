@@ -1,0 +1,173 @@
+#!/bin/sh
+# Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+
+# start_server [-2 | -h | -R | -q]: the tests' own; sets PORT
+start_server()
+{
+	: >server.out
+	"$HELPERS/request" serve "$@" >server.out 2>&1 &
+	remember $!
+	wait_until 'grep -q "^port" server.out'
+	PORT=$(sed -n 's/^port //p' server.out)
+}
+
+# The first line of a size: bytes, seconds, kilobytes, connections and kilobytes a second.
+line='bytes +[0-9.]+s +[0-9.]+kb +[0-9.]+c/s +[0-9.]+kb/s$'
+
+start_zcs --reply
+check 'a client of 1999 gets what it asks for' '
+	"$HELPERS/request" ask $PORT 50 723 >out
+	"$HELPERS/request" ask $PORT 3 1000000 >>out
+	"$HELPERS/request" ask $PORT 5 0 >>out
+	cat out
+	printf "bytes 36150\nbytes 3000000\nbytes 0\n" | diff - out'
+check 'a request that comes a byte at a time' '
+	u32 100 | "$HELPERS/peer" send -d 5 -k $PORT >got
+	[ $(wc -c <got) -eq 100 ]'
+check 'zcc: a line for each size as in 1999, and the latencies' '
+	exits 0 "$zcc" -s 0 -p $PORT --request 10,1k,100k -n 50
+	grep -Ec "^(10|1024|102400) $line" out | grep -qx 3
+	grep -Eq "^1024 bytes .* 50\.00kb " out
+	for what in connect "first byte" total; do
+		[ $(grep -Ec "^  $what +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$" out) -eq 3 ]
+	done'
+check 'zcc -P: many at a time are as many in all' '
+	exits 0 "$zcc" -s 0 -p $PORT --request 1000 -n 200 -P 8
+	grep -q " 195\.31kb " out'
+check 'zcc -t: for that long' '
+	exits 0 "$zcc" -s 0 -p $PORT --request 10 -t 0.3 -q
+	one_line out'
+check 'a request for nothing' '
+	exits 0 "$zcc" -s 0 -p $PORT --request 0 -n 5
+	grep -Eq "^0 $line" out'
+served=$((58 + 1 + 150 + 200 + 5))
+check 'zcs ends with what it served, exit 0' '
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.out
+	n=$(sed -n "s/^total: \([0-9]*\) replies, .*; 0 refused, 0 silent, 0 too large, 0 broken$/\1/p" zcs.out)
+	[ $n -gt $served ]'
+wait $ZCS
+check 'exit 0' "[ $? -eq 0 ]"
+
+start_server
+check 'zcc with a server of 1999' '
+	exits 0 "$zcc" -s 127.0.0.1 -p $PORT --request 10,723,724,1024 -n 100
+	[ $(grep -Ec "$line" out) -eq 4 ]
+	grep -Eq "^1024 bytes .* 100\.00kb " out
+	not grep failed out'
+
+# The greeting has to come before the request goes out: then the client delays acknowledgements.
+start_server -2
+if strace -o /dev/null true 2>/dev/null; then
+	late="strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000"
+	check 'a stall of delayed acknowledgements shows at a glance' '
+		exits 0 $late "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 20
+		grep -Eq "^  STALLED: [1-9][0-9]* of 20 waited for data, [0-9.]+ ms .*, after it$" out
+		exits 0 $late "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 20 --json
+		grep -Eq "\"stalls\":\{\"connections\":[1-9]" out'
+else
+	skip 'a stall of delayed acknowledgements' 'no strace, or it may not trace'
+fi
+
+# What fails is counted.
+start_server -R
+check 'reset by the server' '
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 5
+	grep -qx "  failed: 5 reset by the server" out'
+start_server -h
+check 'half of what was asked for' '
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 5
+	grep -qx "  failed: 5 with another length than asked for" out'
+start_server -q
+check '--timeout: a server that says nothing' '
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 2 --timeout 0.1
+	grep -qx "  failed: 2 timed out" out'
+start_zcs
+stop_zcs
+check 'refused' '
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10,20 -n 5
+	[ $(grep -cx "  failed: 5 refused" out) -eq 2 ]'
+if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
+	check 'local ports running out' '
+		cat >script <<-"END"
+			ip link set lo up
+			echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range
+			"$HELPERS/request" serve -q >server.out &
+			server=$!
+			until port=$(sed -n "s/^port //p" server.out) && [ -n "$port" ]; do sleep 0.05; done
+			"$BIN/zcc" -s 127.0.0.1 -p $port --request 10 -n 8 -P 8 --timeout 0.5
+			kill $server
+		END
+		unshare --net sh script >out 2>&1
+		cat out
+		grep -Eq "^  failed: [1-8] for lack of local ports$" out'
+else
+	skip 'local ports running out' 'needs root, ip(8) and network namespaces'
+fi
+
+# Bounds.
+start_zcs --reply --max-reply 1000 --max-clients 2 --idle-timeout 1
+check '--max-reply: more is not sent, and said' '
+	"$HELPERS/request" ask $PORT 1 1000 | grep -qx "bytes 1000"
+	"$HELPERS/request" ask $PORT 1 1001 | grep -qx "bytes 0"
+	wait_until "grep -q \"asked for 1001 bytes, more than --max-reply\" zcs.err"'
+"$HELPERS/request" hold $PORT 2 >held.out &
+remember $!
+check '--max-clients: over it clients are turned away' '
+	wait_until "grep -q held held.out"
+	status=0
+	while "$HELPERS/request" ask $PORT 1 10 2>/dev/null | grep -qx "bytes 10"; do :; done'
+check '--idle-timeout: the silent are let go, and others served again' '
+	wait_until "grep -q closed held.out"
+	wait_until "\"$HELPERS/request\" ask $PORT 1 10 2>/dev/null | grep -qx \"bytes 10\""'
+check 'bad clients cost a line a second at most, and are counted' '
+	stop_zcs || true
+	cat zcs.err zcs.out
+	[ $(wc -l <zcs.err) -le 4 ]
+	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, 1 too large, [0-9]+ broken$" zcs.out'
+start_zcs --reply --json
+check 'zcs --json: counts' '
+	"$HELPERS/request" ask $PORT 7 10
+	kill -TERM $ZCS
+	ended $ZCS
+	grep -q "\"bytes\":70,.*\"replies\":7,.*\"silent\":0" zcs.out'
+
+# Lists of sizes.
+head -c 1000 /dev/zero >thousand
+start_zcs
+check '-b with a list: a run of each size, in a table' '
+	exits 0 "$zcc" -s 0 -p $PORT -S -b 1,10,1k thousand
+	[ $(grep -Ec "^ +(1|10|1024) +[0-9]+ +[0-9]+ " out) -eq 3 ]
+	wait_until "[ \$(wc -l <zcs.out) -eq 3 ]"'
+check 'and they are of that size' '
+	exits 0 "$zcc" -s 0 -p $PORT -S -b 1,10,1k thousand --json
+	sed "s/.*\"sum_sent\"[^}]*\"calls\":\([0-9]*\),.*/\1/" out >calls
+	printf "1000\n100\n1\n" | diff - calls'
+stop_zcs
+
+bad()
+{
+	text=$1
+	shift
+	check "usage: $*" '
+		exits 2 "$BIN/$@"
+		one_line err
+		not [ -s out ]
+		grep -q -e "$text" err' "$@"
+}
+bad "'file'" zcc -s 0 --request 10 file
+bad "--request: 'x'" zcc -s 0 --request x
+bad "--request: ''" zcc -s 0 --request 10,
+bad '--request.*not between' zcc -s 0 --request 4g
+bad '--request goes without' zcc -s 0 --request 10 --raw
+bad '--request goes without' zcc -s 0 --request 10 -b 10
+bad "--buffer-size: '0'" zcc -s 0 -b 10,0
+bad '--reply goes without' zcs --reply -1
+bad '--max-clients' zcs --reply --max-clients 0
+bad '--idle-timeout' zcs --reply --idle-timeout x
+
+finish
