@@ -778,6 +778,8 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	int i;
 
 	memset(r, 0, sizeof(*r));
+	for (i = 0; i < CPU_COLUMNS && seconds < RATES_MIN; i++)
+		r->cpu[i] = NAN;
 	if (seconds <= 0)
 		return;
 	r->interrupts = rise(from->interrupts, to->interrupts) / seconds;
@@ -785,8 +787,8 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	r->packets_out = rise(from->packets_out, to->packets_out) / seconds;
 	for (i = 0; i < CPU_COLUMNS; i++)
 		ticks += rise(from->cpu[i], to->cpu[i]);
-	for (i = 0; i < CPU_COLUMNS && ticks > 0; i++)
-		r->cpu[i] = seconds < RATES_MIN ? NAN : rise(from->cpu[i], to->cpu[i]) / ticks;
+	for (i = 0; i < CPU_COLUMNS && ticks > 0 && seconds >= RATES_MIN; i++)
+		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
 }
 
 void tcp_figures_read(int fd, struct tcp_figures *t)

@@ -40,6 +40,7 @@
 #define OPEN_STREAM   4            /* and of each stream */
 #define STREAMS_MAX   1024
 #define SIZES_MAX     64           /* of a list */
+#define REQUEST_TIMEOUT 60         /* seconds, unless --timeout: none may hang for ever */
 #define REQUESTS      100          /* connections of each size, unless -n: as many as in 1999 */
 #define WARMUP_MAX    100          /* seconds */
 #define WARMUP_LOOPS  (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
@@ -598,7 +599,7 @@ static void open_splice(struct stream *st)
 	size_t size;
 
 	if (pipe_large(st->pipe, &size) != 0)
-		err(EXIT_FAILURE, "-m splice: pipe");
+		fail("-m splice: pipe: %s", strerror(errno));
 	if (st->chunk == 0 || st->chunk > size)
 		st->chunk = size;
 }
@@ -611,11 +612,11 @@ static void open_zerocopy(struct stream *st)
 	if (st->chunk == 0)
 		st->chunk = COPY_SIZE;
 	if (setsockopt(st->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
-		err(EXIT_FAILURE, "-m zerocopy: SO_ZEROCOPY");
+		fail("-m zerocopy: SO_ZEROCOPY: %s", strerror(errno));
 	slots = memory_share() / st->chunk;
 	st->ring = calloc(1, sizeof(*st->ring));
 	if (st->ring == NULL)
-		err(EXIT_FAILURE, "-m zerocopy");
+		fail("-m zerocopy: %s", strerror(errno));
 	st->ring->slots = slots < 2 ? 2 : slots > RING_MAX ? RING_MAX : (unsigned)slots;
 	buffer_open(st, st->chunk * st->ring->slots);
 }
@@ -1005,6 +1006,7 @@ static struct {
 	struct host_mark begin, end;
 	struct soak_sample last; /* of the interval */
 	bool measuring;      /* the warm-up is over */
+	uint64_t shown_ns, shown_bytes; /* by the line of progress */
 	struct figures sent, received;
 	int receipts;
 } run;
@@ -1191,7 +1193,6 @@ static bool wants_progress(void)
 static void show_progress(uint64_t now)
 {
 	double seconds = (double)(now - run.start_ns) / 1e9, goal = opt.seconds + opt.warmup;
-	static uint64_t last_ns, last_bytes;
 	uint64_t bytes = 0;
 	int i;
 
@@ -1202,13 +1203,12 @@ static void show_progress(uint64_t now)
 		fprintf(stderr, " of %g", goal);
 	else if (run.set->bytes > 0)
 		fprintf(stderr, ", %.0f%%", 100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
-	if (last_ns != 0)
-		fprintf(stderr, ": %.0f kbytes/sec",
-			kbytes_per_sec(bytes - last_bytes, (double)(now - last_ns) / 1e9));
+	fprintf(stderr, ": %.0f kbytes/sec",
+		kbytes_per_sec(bytes - run.shown_bytes, (double)(now - run.shown_ns) / 1e9));
 	fprintf(stderr, "%s\033[K", stop ? ", waits for the server" : run.measuring ? "" : ", warm-up");
 	has_progress = true;
-	last_ns = now;
-	last_bytes = bytes;
+	run.shown_ns = now;
+	run.shown_bytes = bytes;
 }
 
 /*
@@ -1301,12 +1301,13 @@ static void transfer(const sigset_t *unblocked)
 	for (i = 0; i < opt.streams; i++) {
 		e = thread_start(&run.stream[i].thread, stream_thread, &run.stream[i]);
 		if (e != 0)
-			errx(EXIT_FAILURE, "thread %d of %d: %s", i + 1, opt.streams, strerror(e));
+			fail("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
 	}
 	begin_measuring();
 	run.measuring = opt.warmup <= 0;
 	intervals_begin();
-	run.start_ns = run.begin.ns = now_ns();
+	run.start_ns = run.begin.ns = run.shown_ns = now_ns();
+	run.shown_bytes = 0;
 	for (i = 0; i < opt.streams; i++)
 		run.stream[i].begin.ns = run.stream[i].last.ns = run.start_ns;
 	pthread_barrier_wait(&run.start);
@@ -1510,7 +1511,7 @@ static void report_sides(void)
 }
 
 /* What was sent, where to and how. */
-static void report_what(void)
+static void report_what(bool loops_too)
 {
 	uint64_t loops = 0;
 	int i;
@@ -1528,8 +1529,10 @@ static void report_what(void)
 		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
 	else
 		report("; %zu files of %llu bytes", run.set->n, (unsigned long long)run.set->bytes);
-	report(", in %llu loops\n", (unsigned long long)loops);
-	if (opt.warmup > 0)
+	if (loops_too)
+		report(", in %llu loops", (unsigned long long)loops);
+	report("\n");
+	if (opt.warmup > 0 && loops_too)
 		report("  after %g s of warm-up, %llu bytes\n", opt.warmup, (unsigned long long)run.sent.warmup);
 }
 
@@ -1615,7 +1618,7 @@ static void report_text(void)
 	       load_format(s->load, s->uncertainty, s->cpus, s->bytes, s->seconds, load));
 	if (opt.quiet)
 		return;
-	report_what();
+	report_what(true);
 	report_sides();
 	if (run.receipts == opt.streams && missing_bytes() == 0)
 		report("  all bytes sent were received\n");
@@ -1647,18 +1650,18 @@ static void report_time(const struct figures *f, bool known)
 }
 
 /* A list of sizes is a table, a line for each. */
-static void report_row(size_t chunk)
+static void report_row(void)
 {
 	static const char time[] = "    load  us/KiB   user system   soft   left";
 	static bool begun;
 
-	if (!begun) {
-		report_what();
+	if (!begun && !opt.quiet) {
+		report_what(false);
 		report("%50s%44s\n", "sender", is_local() ? "receiver, this host" : "receiver");
 		report("%9s %11s %11s%s%s\n", opt.method->name, "kbytes/sec", "calls/s", time, time);
 	}
 	begun = true;
-	report("%9zu %11.0f %11.0f", chunk, kbytes_per_sec(run.sent.bytes, run.sent.seconds),
+	report("%9zu %11.0f %11.0f", run.stream[0].chunk, kbytes_per_sec(run.sent.bytes, run.sent.seconds),
 	       per_second(run.sent.calls, run.sent.seconds));
 	report_time(&run.sent, true);
 	report_time(&run.received, run.receipts > 0);
@@ -1805,7 +1808,7 @@ static void json_end(void)
 static void set_int(int fd, int level, int name, int value, const char *what)
 {
 	if (setsockopt(fd, level, name, &value, sizeof(value)) != 0)
-		err(EXIT_FAILURE, "%s %d", what, value);
+		fail("%s %d: %s", what, value, strerror(errno));
 }
 
 /* What is set before connect(2): the segment size and the timeout hold for the handshake too. */
@@ -1820,9 +1823,9 @@ static void set_options(int fd)
 		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "--nodelay");
 	if (opt.timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
 				setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
-		err(EXIT_FAILURE, "--timeout %g", opt.timeout);
+		fail("--timeout %g: %s", opt.timeout, strerror(errno));
 	if (opt.pace > 0 && setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
-		err(EXIT_FAILURE, "--pace %llu", (unsigned long long)opt.pace);
+		fail("--pace %llu: %s", (unsigned long long)opt.pace, strerror(errno));
 }
 
 static int connect_to(const struct sockaddr *sa, socklen_t len)
@@ -1901,7 +1904,7 @@ static void streams_open(void)
 
 	run.stream = calloc((size_t)opt.streams, sizeof(*run.stream));
 	if (run.stream == NULL)
-		err(EXIT_FAILURE, "%d streams", opt.streams);
+		fail("%d streams: %s", opt.streams, strerror(errno));
 	for (i = 0; i < opt.streams; i++)
 		stream_open(&run.stream[i], i);
 	sock_congestion(run.stream[0].sock, run.congestion);
@@ -2017,7 +2020,7 @@ static void send_once(size_t chunk, const sigset_t *unblocked)
 	if (opt.json)
 		json_end();
 	else if (opt.chunks.n > 1)
-		report_row(chunk);
+		report_row();
 	else
 		report_text();
 	streams_close();
@@ -2422,10 +2425,10 @@ static void report_stalls(const struct requests *r)
 {
 	if (r->stalled == 0)
 		return;
-	report("  STALLED: %llu of %llu waited for data, %.1f ms the most of them (at most %.1f ms), %s\n",
+	report("  STALLED: %llu of %llu waited for data, median %.1f ms, longest %.1f ms, %s\n",
 	       (unsigned long long)r->stalled, (unsigned long long)r->total.n,
 	       1000 * hist_percentile(&r->stall, 0.5), (double)r->stall.max / 1e6,
-	       2 * r->stalled_first > r->stalled ? "before the first byte" : "after it");
+	       2 * r->stalled_first > r->stalled ? "before the first byte" : "after the first byte");
 	report("           a delayed acknowledgement takes 40 ms or more, a retransmission 200 ms or more\n");
 }
 
@@ -2641,7 +2644,8 @@ static const char help[] =
 	"      --mss bytes        the largest segment\n"
 	"      --pace rate        at most so many bytes per second of each stream\n"
 	"      --congestion name  congestion control (default: the system's)\n"
-	"      --timeout secs     give up on a server that takes nothing for so long\n"
+	"      --timeout secs     give up on a server that takes nothing for so long (default:\n"
+	"                         never; --request 60)\n"
 	"      --raw              no headers, no receipt: for a server that is not zcs\n"
 	"      --request bytes    connections that each ask a zcs --reply for so many bytes, -n of\n"
 	"                         them or for -t seconds, -P at a time; a list: one after the other\n"
@@ -2817,6 +2821,8 @@ static void settle_options(bool loops_given)
 		usage_error("-n, --loops and -t, --time exclude each other");
 	if (opt.requests.n > 0 && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
 		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
+	if (opt.requests.n > 0 && opt.timeout <= 0)
+		opt.timeout = REQUEST_TIMEOUT;
 	if (opt.requests.n > 0 && opt.seconds <= 0 && !loops_given)
 		opt.loops = REQUESTS;
 	if (opt.raw && opt.warmup > 0)

@@ -1132,17 +1132,33 @@ static struct asker *asker_new(struct replier *r, int sock, const struct sockadd
 	return a;
 }
 
+/* A lack of descriptors or memory passes when clients leave; other errors are one connection's. */
+static void wait_for_descriptors(void)
+{
+	static _Atomic bool said;
+
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return;
+	if (!atomic_exchange(&said, true))
+		warn("clients have to wait: accept");
+	poll(NULL, 0, BREATHE_MS);
+}
+
 /* Takes in one client; what it asks for has often come with it. */
 static void admit(struct replier *r)
 {
 	struct sockaddr_storage peer;
 	struct asker nobody = {.peer_len = sizeof(nobody.peer)}, *a = NULL;
 	socklen_t len = sizeof(peer);
+	bool crowded;
 	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (sock < 0)
+	if (sock < 0) {
+		wait_for_descriptors();
 		return;
-	if (atomic_fetch_add(&replies.askers, 1) < opt.max_clients)
+	}
+	crowded = atomic_fetch_add(&replies.askers, 1) >= opt.max_clients;
+	if (!crowded)
 		a = asker_new(r, sock, &peer, len);
 	if (a != NULL) {
 		hear(r, a);
@@ -1152,7 +1168,10 @@ static void admit(struct replier *r)
 	replies.refused++;
 	nobody.peer = peer;
 	nobody.peer_len = len;
-	say(&nobody, "turned away: there are %d clients already (--max-clients)", opt.max_clients);
+	if (crowded)
+		say(&nobody, "turned away: there are %d clients already (--max-clients)", opt.max_clients);
+	else
+		say(&nobody, "turned away: no memory");
 	close(sock);
 }
 

@@ -399,7 +399,7 @@ check 'zcs -c: load in the summary and in the receipt' '
 soaker=$(soaker_of $ZCS)
 check 'zcs -c: its soaker does not hold the port' '
 	[ -n "$soaker" ]
-	not ls -l /proc/$soaker/fd | grep socket'
+	ls -l /proc/$soaker/fd | not grep socket'
 kill -KILL $ZCS
 check 'zcs killed: soaker gone, port free' '
 	ended $soaker

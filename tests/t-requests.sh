@@ -66,7 +66,7 @@ if strace -o /dev/null true 2>/dev/null; then
 	late="strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000"
 	check 'a stall of delayed acknowledgements shows at a glance' '
 		exits 0 $late "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 20
-		grep -Eq "^  STALLED: [1-9][0-9]* of 20 waited for data, [0-9.]+ ms .*, after it$" out
+		grep -Eq "^  STALLED: [1-9][0-9]* of 20 waited for data, median [0-9.]+ ms, longest [0-9.]+ ms, after the first byte$" out
 		exits 0 $late "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 20 --json
 		grep -Eq "\"stalls\":\{\"connections\":[1-9]" out'
 else
