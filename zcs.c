@@ -171,25 +171,25 @@ static void figures_between(const struct mark *from, const struct mark *to, cons
  */
 
 /*
- * Inside of a body has the reader woken not for each packet but for so many bytes.  A call that has
- * some bytes already is woken when so many more are there, so that twice as many must be sure to
- * come; after the body nothing may, or the next file's header.
+ * Waits for data.  Inside of a body it is woken not for each packet but for so many bytes, and never
+ * for more than are left of it: after it nothing may come, or the next file's header.  It is poll(2)
+ * that waits, since a call that has taken some bytes already would wait for so many more of them.
  */
-static void set_lowat(struct client *c)
+static void await_data(struct client *c)
 {
-	size_t left = opt.raw ? 0 : wire_body_left(&c->wire), lowat = (size_t)opt.method->lowat;
-	int want = left >= 2 * lowat ? (int)lowat : left >= lowat ? (int)(left / 2) : 1;
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	size_t left = opt.raw ? 0 : wire_body_left(&c->wire);
+	int want = left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
 
 	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
+	poll(&p, 1, -1);
 }
 
 static ssize_t receive_copy(struct client *c)
 {
-	ssize_t n;
+	ssize_t n = opt.method->get(c->sock, c->buf, c->size);
 
-	set_lowat(c);
-	n = opt.method->get(c->sock, c->buf, c->size);
 	if (n > 0)
 		c->excess = wire_feed(&c->wire, c->buf, (size_t)n) < (size_t)n;
 	return n;
@@ -206,7 +206,6 @@ static ssize_t receive_header(struct client *c)
 	unsigned char header[WIRE_HEADER];
 	ssize_t n;
 
-	set_lowat(c);
 	n = recv(c->sock, header, wire_header_left(&c->wire), 0);
 	if (n > 0)
 		wire_feed(&c->wire, header, (size_t)n);
@@ -221,7 +220,6 @@ static ssize_t receive_trunc(struct client *c)
 
 	if (left == 0)
 		return receive_header(c);
-	set_lowat(c);
 	n = recv(c->sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
 	if (n > 0)
 		wire_skip(&c->wire, (size_t)n);
@@ -235,7 +233,6 @@ static ssize_t receive_splice(struct client *c)
 
 	if (left == 0)
 		return receive_header(c);
-	set_lowat(c);
 	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
 	for (out = 0; out < n; out += m) {
 		m = splice(c->pipe[0], NULL, c->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE);
@@ -322,9 +319,9 @@ static ssize_t receive_some(struct client *c)
 {
 	ssize_t n;
 
-	do
-		n = opt.method->receive(c);
-	while (n < 0 && errno == EINTR);
+	while ((n = opt.method->receive(c)) < 0 && (errno == EAGAIN || errno == EINTR))
+		if (errno == EAGAIN)
+			await_data(c);
 	if (n > 0) {
 		publish(c);
 		atomic_store_explicit(&c->calls, c->calls + 1, memory_order_relaxed);
@@ -357,13 +354,10 @@ static bool more_comes(const struct client *c)
 static int receive(struct client *c)
 {
 	ssize_t n;
-	char byte;
 	int e;
 
 	mark_client(c, &c->begin, true);
-	n = recv(c->sock, &byte, 1, MSG_PEEK);
-	if (n <= 0)
-		return n < 0 ? errno : 0;
+	await_data(c);
 	mark_client(c, &c->begin, now_ns() > c->begin.ns + RATES_NS);
 	do
 		n = receive_some(c);
@@ -424,10 +418,10 @@ static void send_receipt(const struct client *c, const struct figures *f)
  */
 static void drain(struct client *c)
 {
-	const struct timeval patience = {.tv_sec = DRAIN_SECONDS};
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
 	char byte;
 
-	setsockopt(c->sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	poll(&p, 1, DRAIN_SECONDS * 1000);
 	c->excess |= recv(c->sock, &byte, 1, 0) > 0;
 	if (c->excess)
 		warnx("%s: sent more than it announced", c->name);
@@ -901,7 +895,7 @@ static bool accept_one(int fd, int number, bool *lacking)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
-	int sock = accept4(fd, (struct sockaddr *)&ss, &len, SOCK_CLOEXEC);
+	int sock = accept4(fd, (struct sockaddr *)&ss, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (sock >= 0) {
 		*lacking = false;

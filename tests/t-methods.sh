@@ -42,7 +42,7 @@ trace_zcs()
 {
 	rm -f trace.*
 	: >zcs.err
-	strace -ff -o trace -e trace=read,recvfrom,recvmsg,splice,setsockopt \
+	strace -ff -o trace -e trace=read,recvfrom,recvmsg,splice,setsockopt,poll \
 	    "$zcs" -1 -p 0 "$@" >zcs.out 2>zcs.err &
 	STRACE=$!
 	remember $STRACE
@@ -55,20 +55,20 @@ trace_zcs()
 traced_client()
 {
 	ended $STRACE
-	mv "$(grep -l '^recvfrom(.*MSG_PEEK' trace.*)" trace
+	mv "$(grep -l '^poll(.*, 1, -1)' trace.*)" trace
 	cat trace
 }
 
 # client_sock: of that client
 client_sock()
 {
-	sed -n 's/^recvfrom(\([0-9]*\), .*MSG_PEEK.*/\1/p' trace
+	sed -n 's/^poll(\[{fd=\([0-9]*\), .*, 1, -1).*/\1/p' trace | head -n 1
 }
 
 # Of zcs's calls for a stream of two files, 700001 and 300001 bytes: by which they came ...
 cat >who_receives <<'EOF'
 	BEGIN { came["read"] = came["recv"] = came["trunc"] = came["splice"] = 0 }
-	/MSG_PEEK/ || $NF !~ /^[0-9]+$/ { next }
+	$NF !~ /^[0-9]+$/ { next }
 	$1 == "read(" sock "," { came["read"] += $NF }
 	$1 == "splice(" sock "," { came["splice"] += $NF }
 	$1 == "recvfrom(" sock "," { came[/MSG_TRUNC/ ? "trunc" : "recv"] += $NF }
@@ -83,24 +83,23 @@ cat >who_receives <<'EOF'
 		exit bad > 0
 	}
 EOF
-# ... and what each of them waited for.  A call that has taken some bytes already is woken only
-# when as many as SO_RCVLOWAT are there anew (tcp_data_ready), so that with L of them it may need
-# 2 L - 1 in all, and what is left of the file must not be less.  splice(2) returns with those that
-# there are.
+# ... and what was waited for before: no more than is left of the file.
 cat >waits_for <<'EOF'
 	function left(at)
 	{
 		return at < 12 ? 0 : at < 700013 ? 700013 - at : at < 700017 ? 0 : 1000018 - at
 	}
 	BEGIN { low = 1 }
-	/MSG_PEEK/ || got == 1000018 { next }
-	/SO_RCVLOWAT/ { gsub(/.*SO_RCVLOWAT, \[|\].*/, ""); low = $0 + 0; set += low > 1; next }
-	$1 == "read(" sock "," || $1 == "recvfrom(" sock "," || $1 == "splice(" sock "," {
-		need = how == "splice" ? low : 2 * low - 1
-		if (low > 1 && need > left(got)) {
+	got == 1000018 { next }
+	/SO_RCVLOWAT/ { gsub(/.*SO_RCVLOWAT, \[|\].*/, ""); low = $0 + 0; next }
+	/^poll\(/ {
+		set += low > 1
+		if (low > 1 && low > left(got)) {
 			print "waits for", low, "of", left(got), "after", got
 			bad++
 		}
+	}
+	$NF ~ /^[0-9]+$/ && ($1 == "read(" sock "," || $1 == "recvfrom(" sock "," || $1 == "splice(" sock ",") {
 		got += $NF
 	}
 	END {
@@ -186,7 +185,9 @@ for how in $receivers; do
 		trace_zcs -m $how
 	fi
 	check_traced "zcs -m $how: that call alone receives bodies, whole" '
-		{ u32 1 2 700001; head -c 700001 /dev/zero; u32 300001; head -c 300001 /dev/zero; } |
+		# In two pieces, so that it has to wait in a file.
+		{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; u32 300001
+		    head -c 300001 /dev/zero; } |
 		    "$HELPERS/peer" send $PORT >receipt
 		cat receipt
 		grep -q "^bytes=1000002 " receipt
