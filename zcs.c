@@ -28,7 +28,7 @@
 #define BUFFERS_LARGE 24
 #define TRUNC_SIZE    (1024 * 1024) /* of each recv() that copies nothing, unless -b */
 #define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT inside of a body: the data must not grow cold */
-#define LOWAT_DISCARD (128 * 1024) /* the same where nobody looks at them */
+#define LOWAT_DISCARD (256 * 1024) /* the same where nobody looks at them */
 #define MAX_REPLY     (16 * 1024 * 1024) /* bytes that a client of --reply may ask for, unless told */
 #define MAX_CLIENTS   1000         /* of --reply at a time */
 #define IDLE_TIMEOUT  30           /* seconds that one may be silent */
