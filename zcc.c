@@ -2571,7 +2571,9 @@ static int request_all(void)
 		soaker_stop(run.soak);
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
-	return done > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (done == 0)
+		errx(EXIT_FAILURE, "none of the connections succeeded");
+	return EXIT_SUCCESS;
 }
 
 /*

@@ -394,7 +394,9 @@ done
 check 'zcs -c: load in the summary and in the receipt' '
 	"$zcc" -s 0 -p $PORT -t 1 >report
 	cat report
-	grep -Eq "receiver .* load [0-9.]+% \+-[0-9.]+% of $cpus CPUs, cost [0-9.]+ us/KiB" report
+	grep -Eqx "  load, both ends +- +[0-9.]+% \+-[0-9.]+%" report
+	grep -Eqx "  CPUs +- +$cpus" report
+	grep -Eqx "  us/KiB +- +[0-9.]+" report
 	wait_until "grep -Eq \"kbytes/sec .* load [0-9.]+%\" zcs.out"'
 soaker=$(soaker_of $ZCS)
 check 'zcs -c: its soaker does not hold the port' '
