@@ -10,6 +10,9 @@ mandir   = $(PREFIX)/share/man
 CC       = gcc
 CFLAGS   = -O2 -g
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+# Hardening, on by default: HARDEN= builds without.  None of it costs a figure that a benchmark shows.
+HARDEN   = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE
+HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
 STD      = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
 
 # Where objects go, and where programs go; `make debug` puts both into build/debug.
@@ -24,19 +27,19 @@ HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
 all: $(TOOLS:%=$(BIN)%)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/common.o
-	$(CC) $(STD) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
 
 $(OBJ)/%.o: %.c common.h Makefile
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(CC) $(STD) $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # The tests' own programs: peers that speak the 2001 wire, load makers, unit tests.
 $(OBJ)/tests/%: tests/%.c $(OBJ)/common.o common.h
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) -I. $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $< $(OBJ)/common.o -lm
+	$(CC) $(STD) $(WARN) $(HARDEN) -I. $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/common.o -lm
 
 SANITIZED = OBJ=build/debug BIN=build/debug/ \
-	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined'
+	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined' HARDEN=-fPIE
 
 debug:
 	@mkdir -p build/debug

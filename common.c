@@ -10,6 +10,7 @@
 #include <math.h>
 #include <netinet/in.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -852,6 +853,7 @@ struct soak_shared {
 
 struct soaker {
 	pid_t keeper;
+	int leash; /* a pipe's end: the keeper's work is done when it is closed, by whatever */
 	int lock;
 	int n;
 	size_t map_size;
@@ -1161,9 +1163,9 @@ static void start_threads(struct soak_shared *shared, const struct cpus *cpus)
 }
 
 /* To be called first in a child: it ends with its parent, whatever ends that. */
-static void end_with_parent(pid_t parent, int signal)
+static void end_with_parent(pid_t parent)
 {
-	prctl(PR_SET_PDEATHSIG, signal);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent) /* it died before we asked */
 		_exit(EXIT_FAILURE);
 }
@@ -1172,7 +1174,7 @@ static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus 
 {
 	const struct sched_param none = {0};
 
-	end_with_parent(parent, SIGKILL);
+	end_with_parent(parent);
 	prctl(PR_SET_NAME, "zc-soaker");
 	setpriority(PRIO_PROCESS, 0, 19);
 	sched_setscheduler(0, SCHED_IDLE, &none);
@@ -1181,12 +1183,12 @@ static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus 
 		pause();
 }
 
-/* Keeps nothing of its parent's but the lock: no port, no pipe, no terminal. */
-static void let_go(int keep)
+/* Keeps nothing of its parent's but the lock, and the pipe as standard input: no port, no terminal. */
+static void let_go(int keep, int leash)
 {
 	int null = open("/dev/null", O_RDWR);
 
-	dup2(null, STDIN_FILENO);
+	dup2(leash, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
 	if (keep > 3)
@@ -1194,21 +1196,28 @@ static void let_go(int keep)
 	close_range((unsigned)keep + 1, ~0u, 0);
 }
 
-/* Runs the soaker until told to stop, by the program or its death, or until it has died. */
-static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, const sigset_t *stop)
+static void wake_up(int sig)
 {
+	(void)sig;
+}
+
+/*
+ * Runs the soaker until the program closes its end of the pipe, if only by its death, or until the
+ * soaker has died.  No signal says the first: the program may have become another user since.
+ */
+static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, const sigset_t *waiting)
+{
+	struct pollfd leash = {.fd = STDIN_FILENO};
 	pid_t keeper = getpid(), pid = fork();
-	int sig, status = 0;
+	int status = 0;
 
 	if (pid < 0)
 		return EXIT_FAILURE;
 	if (pid == 0)
 		soaker_main(shared, cpus, keeper);
-	do {
-		sig = sigwaitinfo(stop, NULL);
-	} while (sig < 0 || (sig == SIGCHLD && waitpid(pid, &status, WNOHANG) != pid));
-	if (sig == SIGCHLD)
-		return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
+	while (ppoll(&leash, 1, NULL, waiting) <= 0)
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return EXIT_SUCCESS;
@@ -1218,28 +1227,28 @@ static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, cons
  * Between the program and the soakers stands a process that spins not but cleans up: it outlives
  * a program that is killed for as long as it takes to end the soakers and remove their group.
  */
-static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, pid_t parent)
+static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, int leash)
 {
+	const struct sigaction chld = {.sa_handler = wake_up};
 	struct cpu_cgroup group = {.v2 = false};
 	char dir[300] = "";
-	sigset_t all, stop;
+	sigset_t all, waiting;
 	int status;
 
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL); /* nothing but the below and SIGKILL ends it */
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGTERM);
-	sigaddset(&stop, SIGCHLD);
-	end_with_parent(parent, SIGTERM);
+	sigprocmask(SIG_BLOCK, &all, NULL); /* nothing but SIGKILL ends it */
+	waiting = all;
+	sigdelset(&waiting, SIGCHLD);
+	sigaction(SIGCHLD, &chld, NULL);
 	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
-	let_go(s->lock);
+	let_go(s->lock, leash);
 	atomic_store(&s->shared->autogroup_errno, autogroup_lower());
 	if (cpu_cgroup_find(&group)) {
 		atomic_store(&s->shared->in_subgroup, strcmp(group.own, "/") != 0);
 		atomic_store(&s->shared->group_errno, idle_group_enter(&group, dir));
 	}
-	status = keep_soaker(s->shared, cpus, &stop);
+	status = keep_soaker(s->shared, cpus, &waiting);
 	if (dir[0] != '\0') {
 		write_file(group.root, "cgroup.procs", "0"); /* a group must be empty to be removed */
 		rmdir(dir);
@@ -1299,9 +1308,9 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 {
 	const struct sigaction chld = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
 	struct soaker *s = calloc(1, sizeof(*s));
-	pid_t parent = getpid();
+	int leash[2];
 
-	if (s == NULL)
+	if (s == NULL || pipe2(leash, O_CLOEXEC) != 0)
 		err(EXIT_FAILURE, "soaker");
 	s->n = cpus->n;
 	s->map_size = sizeof(*s->shared) + (size_t)cpus->n * sizeof(s->shared->cpu[0]);
@@ -1314,7 +1323,9 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	if (s->keeper < 0)
 		err(EXIT_FAILURE, "fork");
 	if (s->keeper == 0)
-		keeper_main(s, cpus, parent);
+		keeper_main(s, cpus, leash[0]);
+	close(leash[0]);
+	s->leash = leash[1];
 	wait_until_running(s, cpus);
 	sleep_ns(SOAK_SETTLE_NS);
 	return s;
@@ -1323,7 +1334,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 void soaker_stop(struct soaker *s)
 {
 	check_alive(s);
-	kill(s->keeper, SIGTERM);
+	close(s->leash);
 	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
 		;
 	close(s->lock);
@@ -2195,6 +2206,7 @@ static const struct {
 	KEY("warmup", KEY_COUNT, warmup),
 	KEY("clients", KEY_COUNT, clients),
 	KEY("method", KEY_WORD, method),
+	KEY("refused", KEY_WORD, refused),
 	KEY("cpu", KEY_NUMBER, cpu),
 	KEY("load", KEY_NUMBER, load),
 	KEY("uncertainty", KEY_NUMBER, uncertainty),
@@ -2355,7 +2367,7 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 		if (!receipt_pair(f, pair, &seen))
 			return "has a bad key=value";
 	for (i = 0; i < RECEIPT_KEYS; i++)
-		if (receipt_keys[i].required && !(seen & 1ull << i))
+		if (receipt_keys[i].required && !(seen & 1ull << i) && f->refused[0] == '\0')
 			return "lacks bytes or seconds";
 	if (isnan(f->cpus) || f->cpus < 1)
 		f->load = NAN; /* a share of nothing */

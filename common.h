@@ -329,8 +329,8 @@ struct load {
 
 /*
  * Starts soaking and returns when every CPU's soaker runs.  Dies with a line when another set is
- * running (it names its holder) or a CPU is out of reach.  Call it from the main thread and before
- * there are others: the soakers are killed when the thread that started them ends.
+ * running (it names its holder) or a CPU is out of reach.  Call it before there are threads.  The
+ * soakers end with the program, however it ends.
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus);
 
@@ -400,6 +400,7 @@ struct figures {
 	double load, uncertainty, slowed, off; /* struct load */
 	struct rates rates; /* of the host */
 	struct tcp_figures tcp;
+	char refused[16]; /* why the other end did not serve; empty if it did */
 };
 
 /* All unknown, but the counts, which are 0. */
@@ -413,6 +414,10 @@ void figures_load(struct figures *f, const struct load *l, int cpus);
  * figures that mean something to it.
  */
 #define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
+
+/* To a client that it does not serve a server says `refused=` and one of these, or another word. */
+#define REFUSED_FULL    "full"    /* of clients */
+#define REFUSED_ADDRESS "address" /* that is not among those it serves */
 
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
 size_t receipt_format(const struct figures *f, char *buf);

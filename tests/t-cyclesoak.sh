@@ -161,11 +161,12 @@ check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' '
 	cat /proc/$soaker/task/*/status | grep Cpus_allowed_list | sort | uniq -c
 	n=$(cat /proc/$soaker/task/*/status | sed -n "s/^Cpus_allowed_list:	\([0-9]*\)$/\1/p" | sort -u | wc -l)
 	[ "$n" -eq "$cpus" ]'
-check 'it holds no descriptor of its parent but the lock' '
+check 'it holds no descriptor of its parent but the lock and the pipe that ends it' '
 	ls -l /proc/$soaker/fd
-	[ "$(ls -l /proc/$soaker/fd | grep -vc "/dev/null\|/dev/zero\|total")" -eq 0 ]'
+	[ "$(ls -l /proc/$soaker/fd | grep -vc "/dev/null\|/dev/zero\|total")" -eq 1 ]
+	ls -l /proc/$soaker/fd | grep -q " 0 -> pipe:"'
 check 'no signal but SIGKILL ends it' '
-	kill -TERM $soaker; kill -INT $soaker; kill -HUP $soaker; kill -INT $keeper; kill -HUP $keeper
+	kill -TERM $soaker; kill -INT $soaker; kill -HUP $soaker; kill -INT $keeper; kill -TERM $keeper
 	n=$(wc -l <soak.out)
 	wait_until "[ \$(wc -l <soak.out) -gt $((n + 1)) ]"
 	not gone $soaker'
