@@ -33,7 +33,7 @@ static const char help[] =
 static char *shell(void)
 {
 	static char fallback[] = "/bin/sh";
-	char *s = getenv("SHELL");
+	char *s = secure_getenv("SHELL");
 	struct passwd *pw;
 
 	if (s != NULL && *s != '\0')

@@ -755,13 +755,36 @@ static void fileset_close(struct fileset *set)
  * The stream.
  */
 
+static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
+{
+	if (strcmp(word, REFUSED_FULL) == 0)
+		fail("%s: turned away: the server has as many clients as it takes (zcs --max-clients)",
+		     st->peer);
+	if (strcmp(word, REFUSED_ADDRESS) == 0)
+		fail("%s: turned away: the server does not serve this address (zcs --allow)", st->peer);
+	fail("%s: turned away: %s", st->peer, word);
+}
+
+/* A server that turns a stream away says so and closes, which has a send fail. */
+static void look_for_refusal(const struct stream *st)
+{
+	char line[RECEIPT_MAX];
+	struct figures f;
+	ssize_t n = recv(st->sock, line, sizeof(line), MSG_DONTWAIT);
+
+	if (!opt.raw && n > 0 && receipt_parse(line, (size_t)n, &f) == NULL && f.refused[0] != '\0')
+		die_of_refusal(st, f.refused);
+}
+
 static _Noreturn void die_of_send(const struct stream *st)
 {
 	const char *why = strerror(errno);
 	char text[64];
 
-	if (errno == EPIPE || errno == ECONNRESET)
+	if (errno == EPIPE || errno == ECONNRESET) {
+		look_for_refusal(st);
 		why = "the server closed the connection";
+	}
 	if (errno == EAGAIN) {
 		snprintf(text, sizeof(text), "the server took nothing for %g seconds (--timeout)", opt.timeout);
 		why = text;
@@ -975,6 +998,8 @@ static void take_receipt(struct stream *st, const char *buf, size_t len)
 		clear_progress();
 		warnx("the server's receipt is left out: it %s", why);
 	}
+	if (why == NULL && st->received.refused[0] != '\0')
+		die_of_refusal(st, st->received.refused);
 	st->has_receipt = why == NULL;
 	if (why != NULL)
 		figures_init(&st->received);

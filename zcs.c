@@ -3,15 +3,20 @@
  */
 #include "common.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <grp.h>
+#include <limits.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -30,13 +35,17 @@
 #define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT inside of a body: the data must not grow cold */
 #define LOWAT_DISCARD (256 * 1024) /* the same where nobody looks at them */
 #define MAX_REPLY     (16 * 1024 * 1024) /* bytes that a client of --reply may ask for, unless told */
-#define MAX_CLIENTS   1000         /* of --reply at a time */
-#define IDLE_TIMEOUT  30           /* seconds that one may be silent */
+#define MAX_CLIENTS   1000         /* at a time, unless told */
+#define IDLE_TIMEOUT  60           /* seconds that one may be silent */
+#define STREAMS_TOLD  10000        /* of one group, in its JSON report: it is kept in memory */
 #define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
 #define BREATHE_MS    100          /* before accept(2) is tried again when it lacked something */
 #define DRAIN_SECONDS 10           /* for a client to close when all has been received */
 #define LEAVE_NS      2000000000u  /* for the clients' summaries on an interrupt */
 #define RATES_NS      10000000     /* the host's counters are worth reading after this long */
+#define SAY_SLOTS     64           /* of addresses, each of which may have */
+#define SAY_LINES     20           /* lines on stderr about its clients */
+#define SAY_NS        10000000000u /* in this time */
 
 struct client;
 
@@ -72,13 +81,24 @@ struct client {
 	uint64_t warm_ns;          /* when the warm-up is over; 0 if there is none */
 	bool warming, ended;       /* under the group's lock */
 	bool crowded;              /* BUFFERS_LARGE others were there already */
+	bool silent;               /* for too long */
 	bool excess;               /* more came than was announced */
+};
+
+/* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6. */
+struct prefix {
+	struct in6_addr address;
+	int bits;
 };
 
 static struct {
 	struct sock_options sock;
 	struct cpus bind;
 	const char *port;
+	const char *address; /* to listen on; NULL: all */
+	const char *user;    /* to become; NULL: none */
+	struct prefix *allow;
+	size_t n_allow;      /* 0: everyone */
 	const struct method *method;
 	int family;
 	size_t buffer; /* 0: the default of the method */
@@ -102,17 +122,19 @@ static struct {
 	pthread_mutex_t lock;
 	int wake;            /* eventfd(2): a client has left, or begins to warm up */
 	struct client *clients;
-	int n, total;        /* now, and in this group */
+	int n;               /* now */
+	uint64_t total;      /* in this group */
 	uint64_t gone_bytes; /* of all that have left since the start */
 	uint64_t start_ns;   /* when it began, for the intervals of the JSON report */
 	struct figures sum;  /* of those that have left, of what was measured */
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* its first client's */
 	bool overlapped;
-	int failed;          /* since the start */
+	bool failed;         /* one did, since the start */
 	struct json json, streams; /* the report, and the part of it that comes at the end */
 	char *streams_text;
 	size_t streams_size;
+	uint64_t streams_told;
 } group = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct soaker *soak; /* set before there are threads, then only read */
@@ -133,6 +155,120 @@ static void load_between(const struct soak_sample *from, const struct soak_sampl
 		soak_load(&calibration, from, to, -1, l);
 	else
 		l->load = l->uncertainty = l->slowed = l->off = NAN;
+}
+
+/*
+ * Who may come, and how much is said of those who come.
+ */
+
+/* The address as IPv6 has it; false if it is of another family. */
+static bool address_of(const struct sockaddr_storage *ss, struct in6_addr *a)
+{
+	if (ss->ss_family == AF_INET6) {
+		*a = ((const struct sockaddr_in6 *)ss)->sin6_addr;
+		return true;
+	}
+	*a = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	memcpy(&a->s6_addr[12], &((const struct sockaddr_in *)ss)->sin_addr, 4);
+	return ss->ss_family == AF_INET;
+}
+
+static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
+{
+	size_t whole = (size_t)p->bits / 8;
+	int rest = p->bits % 8;
+
+	return memcmp(a, &p->address, whole) == 0 &&
+	       (rest == 0 || (a->s6_addr[whole] ^ p->address.s6_addr[whole]) >> (8 - rest) == 0);
+}
+
+static bool is_allowed(const struct sockaddr_storage *peer)
+{
+	struct in6_addr a;
+	size_t i;
+
+	if (opt.n_allow == 0)
+		return true;
+	if (!address_of(peer, &a))
+		return false;
+	for (i = 0; i < opt.n_allow; i++)
+		if (has_prefix(&a, &opt.allow[i]))
+			return true;
+	return false;
+}
+
+/*
+ * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.  Addresses
+ * that share a slot share what may be said: the table, too, is of a bounded size.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct said {
+		uint64_t since_ns;
+		unsigned lines, left_out;
+	} slot[SAY_SLOTS];
+	uint64_t left_out; /* since the start */
+} said = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct said *said_of(const struct sockaddr_storage *peer)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	struct in6_addr a = IN6ADDR_ANY_INIT;
+	size_t i;
+
+	address_of(peer, &a);
+	for (i = 0; i < (IN6_IS_ADDR_V4MAPPED(&a) ? 16 : 8); i++)
+		hash = (hash ^ a.s6_addr[i]) * 16777619u;
+	return &said.slot[hash % SAY_SLOTS];
+}
+
+/* Whether one more line may be said of it; *left_out is how many were not, of those before. */
+static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
+{
+	struct said *s = said_of(peer);
+	uint64_t now = now_ns();
+	bool may;
+
+	pthread_mutex_lock(&said.lock);
+	*left_out = 0;
+	if (s->since_ns == 0 || now - s->since_ns > SAY_NS) {
+		*left_out = s->left_out;
+		*s = (struct said){.since_ns = now};
+	}
+	may = s->lines++ < SAY_LINES;
+	s->left_out += !may;
+	said.left_out += !may;
+	pthread_mutex_unlock(&said.lock);
+	return may;
+}
+
+static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A line about a client, unless there were too many: one may come back a thousand times a second. */
+static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
+{
+	char name[ADDR_STRLEN], text[128];
+	unsigned left_out;
+	va_list ap;
+
+	if (!may_say(peer, &left_out))
+		return false;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (left_out > 0)
+		warnx("%u lines about such clients were left out", left_out);
+	warnx("%s: %s", addr_format((const struct sockaddr *)peer, len, name), text);
+	return true;
+}
+
+static void tell_left_out(void)
+{
+	pthread_mutex_lock(&said.lock);
+	if (said.left_out > 0)
+		warnx("%llu lines about clients were left out in all", (unsigned long long)said.left_out);
+	pthread_mutex_unlock(&said.lock);
 }
 
 /* `N kbytes/sec (G Gbit/s), load L, cost C`: how every line of zcs puts a transfer. */
@@ -170,12 +306,35 @@ static void figures_between(const struct mark *from, const struct mark *to, cons
  * The ways to receive.
  */
 
+/* Milliseconds since the client last sent something, or since it connected: TCP_INFO, tcp(7). */
+static double silence_ms(int sock)
+{
+	struct tcp_info info = {.tcpi_last_data_recv = 0};
+	socklen_t len = sizeof(info);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
+	return info.tcpi_last_data_recv;
+}
+
+/* Waits until there is something to read; false when there was nothing for --idle-timeout. */
+static bool wait_readable(struct pollfd *p)
+{
+	double limit = opt.idle_timeout * 1000, ms = 0;
+
+	if (opt.idle_timeout <= 0)
+		return poll(p, 1, -1) != 0;
+	while (poll(p, 1, (int)ceil(limit - ms)) == 0)
+		if ((ms = silence_ms(p->fd)) >= limit)
+			return false;
+	return true;
+}
+
 /*
  * Waits for data.  Inside of a body it is woken not for each packet but for so many bytes, and never
  * for more than are left of it: after it nothing may come, or the next file's header.  It is poll(2)
  * that waits, since a call that has taken some bytes already would wait for so many more of them.
  */
-static void await_data(struct client *c)
+static bool await_data(struct client *c)
 {
 	struct pollfd p = {.fd = c->sock, .events = POLLIN};
 	size_t left = opt.raw ? 0 : wire_body_left(&c->wire);
@@ -183,7 +342,8 @@ static void await_data(struct client *c)
 
 	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
-	poll(&p, 1, -1);
+	c->silent = !wait_readable(&p);
+	return !c->silent;
 }
 
 static ssize_t receive_copy(struct client *c)
@@ -320,8 +480,8 @@ static ssize_t receive_some(struct client *c)
 	ssize_t n;
 
 	while ((n = opt.method->receive(c)) < 0 && (errno == EAGAIN || errno == EINTR))
-		if (errno == EAGAIN)
-			await_data(c);
+		if (errno == EAGAIN && !await_data(c))
+			break;
 	if (n > 0) {
 		publish(c);
 		atomic_store_explicit(&c->calls, c->calls + 1, memory_order_relaxed);
@@ -357,7 +517,10 @@ static int receive(struct client *c)
 	int e;
 
 	mark_client(c, &c->begin, true);
-	await_data(c);
+	if (!await_data(c)) {
+		c->end.ns = now_ns();
+		return ETIMEDOUT;
+	}
 	mark_client(c, &c->begin, now_ns() > c->begin.ns + RATES_NS);
 	do
 		n = receive_some(c);
@@ -378,9 +541,9 @@ static void end_client(struct client *c)
 	pthread_mutex_unlock(&group.lock);
 }
 
-static int clients_so_far(void)
+static uint64_t clients_so_far(void)
 {
-	int n;
+	uint64_t n;
 
 	pthread_mutex_lock(&group.lock);
 	n = group.total;
@@ -398,7 +561,7 @@ static void client_figures(struct client *c, struct figures *f)
 		c->begin = c->end;
 	figures_between(&c->begin, &c->end, c->interface, f);
 	f->warmup = c->begin.bytes;
-	f->clients = (uint64_t)clients_so_far();
+	f->clients = clients_so_far();
 	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, c->number) : NAN;
 	tcp_figures_read(c->sock, &f->tcp);
 }
@@ -424,7 +587,7 @@ static void drain(struct client *c)
 	poll(&p, 1, DRAIN_SECONDS * 1000);
 	c->excess |= recv(c->sock, &byte, 1, 0) > 0;
 	if (c->excess)
-		warnx("%s: sent more than it announced", c->name);
+		say(&c->peer, c->peer_len, "sent more than it announced");
 }
 
 static void report_client(const struct client *c, const struct figures *f)
@@ -442,25 +605,34 @@ static void report_client(const struct client *c, const struct figures *f)
 	       (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
 }
 
-/* Whether the client kept to the wire; if not, says so in one line. */
-static bool judge(const struct client *c, int error)
+/* Whether the client kept to the wire. */
+static bool is_proper(const struct client *c, int error)
+{
+	const char *where;
+
+	return !(stop && c->wire.state != WIRE_DONE) && error == 0 && c->calls > 0 && !c->warming &&
+	       wire_ended(&c->wire, &where);
+}
+
+/* What is said of one that did not; false when too much has been said already. */
+static bool complain(const struct client *c, int error)
 {
 	unsigned long long bytes = c->wire.bytes;
-	const char *where = NULL;
+	const char *where = "in its warm-up";
+	char text[64];
 
 	if (stop && c->wire.state != WIRE_DONE)
-		warnx("%s: interrupted after %llu bytes", c->name, bytes);
-	else if (error == 0 && c->calls == 0)
-		warnx("%s: closed without sending anything", c->name);
-	else if (error == 0 && !wire_ended(&c->wire, &where))
-		warnx("%s: closed %s, after %llu bytes", c->name, where, bytes);
-	else if (error != 0)
-		warnx("%s: %s, after %llu bytes", c->name, strerror(error), bytes);
-	else if (c->warming)
-		warnx("%s: closed in its warm-up, after %llu bytes", c->name, bytes);
-	else
-		return true;
-	return false;
+		return say(&c->peer, c->peer_len, "interrupted after %llu bytes", bytes);
+	if (c->silent) {
+		snprintf(text, sizeof(text), "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+		return say(&c->peer, c->peer_len, "%s, after %llu bytes", text, bytes);
+	}
+	if (error != 0)
+		return say(&c->peer, c->peer_len, "%s, after %llu bytes", strerror(error), bytes);
+	if (c->calls == 0)
+		return say(&c->peer, c->peer_len, "closed without sending anything");
+	wire_ended(&c->wire, &where);
+	return say(&c->peer, c->peer_len, "closed %s, after %llu bytes", where, bytes);
 }
 
 /*
@@ -496,6 +668,7 @@ static void group_join(struct client *c)
 	pthread_mutex_lock(&group.lock);
 	if (group.n++ == 0) {
 		group.total = 0;
+		group.streams_told = 0;
 		group.overlapped = false;
 		strcpy(group.interface, c->interface);
 		figures_init(&group.sum);
@@ -540,7 +713,7 @@ static void group_figures(struct figures *f)
 	f->calls = group.sum.calls;
 	f->files = group.sum.files;
 	f->warmup = group.sum.warmup;
-	f->clients = (uint64_t)group.total;
+	f->clients = group.total;
 }
 
 static void report_group(const struct figures *f)
@@ -549,7 +722,7 @@ static void report_group(const struct figures *f)
 	char rate[192];
 
 	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	report("total of %d clients: %s, %llu bytes in %.*f s\n", group.total, rate,
+	report("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total, rate,
 	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
 }
 
@@ -572,6 +745,8 @@ static void json_end(const struct figures *f)
 	json_utilization(j, f, NULL);
 	json_host(j, "host", f);
 	json_count(j, "clients", f->clients);
+	if (group.streams_told > STREAMS_TOLD)
+		json_count(j, "streams_left_out", group.streams_told - STREAMS_TOLD);
 	json_close(j, '}');
 	if (stop)
 		json_string(j, "error", "interrupted");
@@ -583,7 +758,7 @@ static void json_client(const struct client *c, const struct figures *f)
 {
 	struct json *j = &group.streams;
 
-	if (j->f == NULL)
+	if (j->f == NULL || group.streams_told++ >= STREAMS_TOLD)
 		return;
 	json_open(j, NULL, '{');
 	json_addresses(j, c->sock, (const struct sockaddr *)&c->peer, c->peer_len);
@@ -603,7 +778,7 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	*c->link = c->next;
 	if (c->next != NULL)
 		c->next->link = c->link;
-	group.failed += !ok;
+	group.failed |= !ok;
 	if (--group.n == 0) {
 		group_figures(&sum);
 		if (opt.json)
@@ -619,7 +794,7 @@ static void *client_thread(void *arg)
 {
 	struct client *c = arg;
 	struct figures f;
-	bool ok;
+	bool ok, tell;
 	int e;
 
 	cpu_bind_or_die(&opt.bind, c->number);
@@ -628,11 +803,12 @@ static void *client_thread(void *arg)
 	if (e == 0)
 		e = receive(c);
 	end_client(c);
-	ok = judge(c, e);
+	ok = is_proper(c, e);
+	tell = ok || (complain(c, e) && c->wire.bytes > 0);
 	client_figures(c, &f);
 	if (ok && !opt.raw)
 		send_receipt(c, &f);
-	if (!opt.json && (c->wire.bytes > 0 || ok))
+	if (!opt.json && tell)
 		report_client(c, &f);
 	if (ok && !opt.raw)
 		drain(c);
@@ -658,28 +834,33 @@ static void raise_descriptors(void)
 	}
 }
 
-static int listen_on(int family)
+/* Returns -1 with what is wrong in *why. */
+static int listen_on(int family, const char **why)
 {
 	struct addrinfo hints = {
 		.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	int fd, on = 1, both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
 	struct addrinfo *ai;
-	int fd, on = 1, off = 0, e;
 
-	if (getaddrinfo(NULL, opt.port, &hints, &ai) != 0)
+	e = getaddrinfo(opt.address, opt.port, &hints, &ai);
+	if (e != 0) {
+		*why = e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
 		return -1;
+	}
 	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		if (family == AF_INET6)
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, opt.family == AF_INET6 ? &on : &off,
-				   sizeof(on));
+		if (ai->ai_family == AF_INET6)
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 		sock_set_options_or_die(fd, &opt.sock);
-		if (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
-			e = errno;
+	}
+	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
+		e = errno;
+		*why = strerror(e);
+		if (fd >= 0)
 			close(fd);
-			errno = e;
-			fd = -1;
-		}
+		errno = e;
+		fd = -1;
 	}
 	freeaddrinfo(ai);
 	return fd;
@@ -688,12 +869,15 @@ static int listen_on(int family)
 /* One socket for IPv6 and IPv4; IPv4 alone on a host without IPv6. */
 static int listen_or_die(void)
 {
-	int fd = listen_on(opt.family == AF_UNSPEC ? AF_INET6 : opt.family);
+	bool any = opt.family == AF_UNSPEC && opt.address == NULL;
+	const char *why;
+	int fd = listen_on(any ? AF_INET6 : opt.family, &why);
 
-	if (fd < 0 && opt.family == AF_UNSPEC && errno != EADDRINUSE)
-		fd = listen_on(AF_INET);
+	if (fd < 0 && any && errno != EADDRINUSE)
+		fd = listen_on(AF_INET, &why);
 	if (fd < 0)
-		err(EXIT_FAILURE, "cannot listen on port %s", opt.port);
+		errx(EXIT_FAILURE, "cannot listen on %s%sport %s: %s",
+		     opt.address != NULL ? opt.address : "", opt.address != NULL ? " " : "", opt.port, why);
 	return fd;
 }
 
@@ -708,8 +892,9 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-static struct client *client_new(int sock, const struct sockaddr *sa, socklen_t len, int number)
+static struct client *client_new(int sock, const struct sockaddr_storage *peer, socklen_t len, int number)
 {
+	const struct sockaddr *sa = (const struct sockaddr *)peer;
 	struct client *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
@@ -717,7 +902,7 @@ static struct client *client_new(int sock, const struct sockaddr *sa, socklen_t 
 	c->sock = sock;
 	c->number = number;
 	c->pipe[0] = c->sink = -1;
-	memcpy(&c->peer, sa, len);
+	c->peer = *peer;
 	c->peer_len = len;
 	addr_format(sa, len, c->name);
 	if (addr_interface(sa, c->interface) != 0)
@@ -726,29 +911,39 @@ static struct client *client_new(int sock, const struct sockaddr *sa, socklen_t 
 	return c;
 }
 
-/* Gives a client its thread; a client for whom there is none is told so by a close. */
-static void serve(int sock, const struct sockaddr *sa, socklen_t len, int number)
+/* Gives a client its thread; 0 or the error. */
+static int serve(int sock, const struct sockaddr_storage *peer, socklen_t len, int number)
 {
-	struct client *c = client_new(sock, sa, len, number);
+	struct client *c = client_new(sock, peer, len, number);
 	struct figures none;
 	pthread_t id;
-	int e = ENOMEM;
+	int e;
 
-	if (c != NULL) {
-		if (opt.debug > 0)
-			warnx("%s: connected", c->name);
-		group_join(c);
-		e = thread_start(&id, client_thread, c);
-		if (e == 0) {
-			pthread_detach(id);
-			return;
-		}
-		figures_init(&none);
-		group_leave(c, &none, false);
+	if (c == NULL)
+		return ENOMEM;
+	if (opt.debug > 0)
+		warnx("%s: connected", c->name);
+	group_join(c);
+	e = thread_start(&id, client_thread, c);
+	if (e == 0) {
+		pthread_detach(id);
+		return 0;
 	}
-	warnx("a client was turned away: no thread for it: %s", strerror(e));
-	close(sock);
+	figures_init(&none);
+	group_leave(c, &none, false);
 	free(c);
+	return e;
+}
+
+/* Tells a client why it is not served: zcc reads that where it would find a receipt. */
+static void refuse(int sock, const char *why)
+{
+	char line[64];
+
+	if (!opt.raw && !opt.reply)
+		send(sock, line, (size_t)snprintf(line, sizeof(line), "refused=%s\n", why), MSG_DONTWAIT);
+	shutdown(sock, SHUT_WR);
+	close(sock);
 }
 
 /* Bytes since the start, under the group's lock; *warming says whether they are a warm-up's. */
@@ -887,53 +1082,72 @@ static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked
 }
 
 /*
- * Takes in one client; false if there was none after all.  What accept(2) fails with is that
- * connection's trouble and not the server's, but for a lack of descriptors or memory, which
- * passes when clients leave: *lacking is set while it lasts, so that it is said once.
+ * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
+ * descriptors or memory, which passes when clients leave: said once while it lasts.
  */
+static void breathe(bool *lacking)
+{
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return;
+	if (!*lacking)
+		warn("clients have to wait: accept");
+	*lacking = true;
+	poll(NULL, 0, BREATHE_MS);
+}
+
+/* Takes in one client; false if there was none after all, or it was turned away. */
 static bool accept_one(int fd, int number, bool *lacking)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	int sock = accept4(fd, (struct sockaddr *)&ss, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	int sock = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK), e;
 
-	if (sock >= 0) {
-		*lacking = false;
-		serve(sock, (struct sockaddr *)&ss, len, number);
-		return true;
+	if (sock < 0) {
+		breathe(lacking);
+		return false;
 	}
-	if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-		if (!*lacking)
-			warn("clients have to wait: accept");
-		*lacking = true;
-		poll(NULL, 0, BREATHE_MS);
+	*lacking = false;
+	if (!is_allowed(&peer)) {
+		refuse(sock, REFUSED_ADDRESS);
+		say(&peer, len, "turned away: not of --allow");
+	} else if (clients_now() >= opt.max_clients) {
+		refuse(sock, REFUSED_FULL);
+		say(&peer, len, "turned away: there are %d clients already (--max-clients)", opt.max_clients);
+	} else if ((e = serve(sock, &peer, len, number)) != 0) {
+		refuse(sock, REFUSED_FULL);
+		say(&peer, len, "turned away: no thread for it: %s", strerror(e));
+	} else {
+		return true;
 	}
 	return false;
 }
 
 /* With -1: whether its clients have come and gone.  One that waits to be accepted is one of them. */
-static bool is_over(int fd, int number)
+static bool is_over(int fd, bool served)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return opt.once && number > 0 && clients_now() == 0 && poll(&p, 1, 0) == 0;
+	return opt.once && served && clients_now() == 0 && poll(&p, 1, 0) == 0;
 }
 
 /* Accepts clients and prints interval lines, until a signal, or with -1 the end of the first group. */
 static void serve_all(int fd, const sigset_t *unblocked)
 {
 	struct interval interval = {.ns = now_ns()};
-	bool lacking = false;
-	int number = 0;
+	bool lacking = false, served = false;
+	unsigned number = 0;
 
-	while (!stop && !is_over(fd, number)) {
+	while (!stop && !is_over(fd, served)) {
 		if (wait_for(fd, &interval, unblocked)) {
 			if (clients_now() == 0) { /* the first of a group starts the interval */
 				pthread_mutex_lock(&group.lock);
 				interval_begin(&interval);
 				pthread_mutex_unlock(&group.lock);
 			}
-			number += accept_one(fd, number, &lacking);
+			if (accept_one(fd, (int)(number & INT_MAX), &lacking)) {
+				served = true;
+				number++;
+			}
 		}
 		report_interval(&interval);
 	}
@@ -972,7 +1186,6 @@ static void dismiss_clients(void)
 #define REPLY_EVENTS 64
 #define REPLY_SIZE   (64 * 1024) /* of each send */
 #define SWEEP_MS     1000        /* between two looks for silent clients */
-#define SAY_NS       1000000000u /* between two lines about bad clients */
 
 struct replier;
 
@@ -992,6 +1205,7 @@ struct replier {
 	pthread_t thread;
 	int number, epoll, listener;
 	struct asker *askers;
+	bool lacking; /* descriptors or memory */
 	_Atomic uint64_t served, bytes;
 };
 
@@ -1000,25 +1214,7 @@ static struct {
 	int n, wake; /* eventfd(2), readable when they are to end */
 	_Atomic int askers;
 	_Atomic uint64_t refused, silent, too_large, broken;
-	_Atomic uint64_t said_ns;
 } replies;
-
-/* One line about a bad client, but not more than one each second: there may be thousands. */
-static void say(const struct asker *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(const struct asker *a, const char *fmt, ...)
-{
-	uint64_t now = now_ns(), last = replies.said_ns;
-	char name[ADDR_STRLEN], text[128];
-	va_list ap;
-
-	if (now - last < SAY_NS || !atomic_compare_exchange_strong(&replies.said_ns, &last, now))
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	warnx("%s: %s", addr_format((const struct sockaddr *)&a->peer, a->peer_len, name), text);
-}
 
 static void asker_leave(struct asker *a)
 {
@@ -1042,7 +1238,7 @@ static void asker_fail(struct asker *a, int e)
 	if (e == EAGAIN || e == EINTR)
 		return;
 	replies.broken++;
-	say(a, "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	say(&a->peer, a->peer_len, "%s", e != 0 ? strerror(e) : "closed before it had asked");
 	asker_leave(a);
 }
 
@@ -1095,7 +1291,7 @@ static void hear(struct replier *r, struct asker *a)
 		return;
 	if (a->left > opt.max_reply) {
 		replies.too_large++;
-		say(a, "asked for %u bytes, more than --max-reply", a->left);
+		say(&a->peer, a->peer_len, "asked for %u bytes, more than --max-reply", a->left);
 		asker_leave(a);
 	} else {
 		reply(r, a);
@@ -1126,29 +1322,29 @@ static struct asker *asker_new(struct replier *r, int sock, const struct sockadd
 	return a;
 }
 
-/* A lack of descriptors or memory passes when clients leave; other errors are one connection's. */
-static void wait_for_descriptors(void)
+static void turn_away(int sock, const struct sockaddr_storage *peer, socklen_t len, const char *why)
 {
-	static _Atomic bool said;
-
-	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
-		return;
-	if (!atomic_exchange(&said, true))
-		warn("clients have to wait: accept");
-	poll(NULL, 0, BREATHE_MS);
+	replies.refused++;
+	refuse(sock, why);
+	say(peer, len, "turned away: %s", why);
 }
 
 /* Takes in one client; what it asks for has often come with it. */
 static void admit(struct replier *r)
 {
 	struct sockaddr_storage peer;
-	struct asker nobody = {.peer_len = sizeof(nobody.peer)}, *a = NULL;
 	socklen_t len = sizeof(peer);
+	struct asker *a = NULL;
 	bool crowded;
 	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (sock < 0) {
-		wait_for_descriptors();
+		breathe(&r->lacking);
+		return;
+	}
+	r->lacking = false;
+	if (!is_allowed(&peer)) {
+		turn_away(sock, &peer, len, "not of --allow");
 		return;
 	}
 	crowded = atomic_fetch_add(&replies.askers, 1) >= opt.max_clients;
@@ -1159,14 +1355,7 @@ static void admit(struct replier *r)
 		return;
 	}
 	atomic_fetch_sub(&replies.askers, 1);
-	replies.refused++;
-	nobody.peer = peer;
-	nobody.peer_len = len;
-	if (crowded)
-		say(&nobody, "turned away: there are %d clients already (--max-clients)", opt.max_clients);
-	else
-		say(&nobody, "turned away: no memory");
-	close(sock);
+	turn_away(sock, &peer, len, crowded ? "there are --max-clients already" : "no memory for it");
 }
 
 /* Ends those that have been silent for too long. */
@@ -1180,7 +1369,7 @@ static void sweep(struct replier *r)
 		if (opt.idle_timeout <= 0 || now - a->seen_ns < limit)
 			continue;
 		replies.silent++;
-		say(a, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+		say(&a->peer, a->peer_len, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
 		asker_leave(a);
 	}
 }
@@ -1347,6 +1536,28 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
+/* Becomes --user, with that user's groups and with no way back. */
+static void drop_privileges_or_die(void)
+{
+	const struct passwd *pw;
+
+	if (opt.user == NULL)
+		return;
+	errno = 0;
+	pw = getpwnam(opt.user);
+	if (pw == NULL)
+		errx(EXIT_FAILURE, "--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
+	if (pw->pw_uid != 0 && pw->pw_uid == geteuid() && pw->pw_uid == getuid())
+		return;
+	if (geteuid() != 0)
+		errx(EXIT_FAILURE, "--user '%s': only root can become another user", opt.user);
+	if (initgroups(pw->pw_name, pw->pw_gid) != 0 || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
+		err(EXIT_FAILURE, "--user '%s'", opt.user);
+	if (pw->pw_uid != 0 && (setuid(0) == 0 || setgid(0) == 0))
+		errx(EXIT_FAILURE, "--user '%s': privileges came back", opt.user);
+}
+
 /* With -c: what made the loads unsafe, over the whole run. */
 static void warn_of_loads(const struct counters *start, const struct soak_sample *from)
 {
@@ -1379,6 +1590,7 @@ static int run(void)
 	group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (group.wake < 0)
 		err(EXIT_FAILURE, "eventfd");
+	drop_privileges_or_die();
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	announce(fd);
 	counters_read(&start, NULL);
@@ -1389,19 +1601,31 @@ static int run(void)
 		serve_all(fd, &unblocked);
 		dismiss_clients();
 	}
+	tell_left_out();
 	if (soak != NULL) {
 		warn_of_loads(&start, &from);
 		soaker_stop(soak);
 		free(calibration.cpu);
 	}
-	return opt.once && group.failed > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	free(opt.allow);
+	return opt.once && group.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /*
  * Options.
  */
 
-enum { OPT_RAW = 256, OPT_JSON, OPT_REPLY, OPT_MAX_REPLY, OPT_MAX_CLIENTS, OPT_IDLE_TIMEOUT };
+enum {
+	OPT_RAW = 256,
+	OPT_JSON,
+	OPT_REPLY,
+	OPT_MAX_REPLY,
+	OPT_MAX_CLIENTS,
+	OPT_IDLE_TIMEOUT,
+	OPT_ALLOW,
+	OPT_BIND,
+	OPT_USER
+};
 
 static const struct option longopts[] = {
 	{"port", required_argument, NULL, 'p'},
@@ -1412,6 +1636,9 @@ static const struct option longopts[] = {
 	{"max-reply", required_argument, NULL, OPT_MAX_REPLY},
 	{"max-clients", required_argument, NULL, OPT_MAX_CLIENTS},
 	{"idle-timeout", required_argument, NULL, OPT_IDLE_TIMEOUT},
+	{"allow", required_argument, NULL, OPT_ALLOW},
+	{"bind", required_argument, NULL, OPT_BIND},
+	{"user", required_argument, NULL, OPT_USER},
 	{"interval", required_argument, NULL, 'I'},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"quiet", no_argument, NULL, 'q'},
@@ -1438,8 +1665,11 @@ static const char help[] =
 	"      --raw              no headers: count what any TCP client sends\n"
 	"      --reply            answer requests (zcc --request) with as many bytes\n"
 	"      --max-reply size   that one may ask for (default 16m)\n"
-	"      --max-clients n    that are answered at a time (default 1000)\n"
-	"      --idle-timeout s   that one may be silent (default 30; 0: for ever)\n"
+	"      --bind address     to listen on (default: every address of this host)\n"
+	"      --allow prefixes   serve these clients only: address[/bits][,...], repeatable\n"
+	"      --max-clients n    that are served at a time (default 1000)\n"
+	"      --idle-timeout s   that one may be silent (default 60; 0: for ever)\n"
+	"      --user name        become this user when all is open (as root)\n"
 	"  -I, --interval secs    between two lines while data flows (default 5; 0: none)\n"
 	"      --json             the report as one line of JSON for each group of clients\n"
 	"  -q, --quiet            only summaries\n"
@@ -1454,6 +1684,47 @@ static const char help[] =
 	"  -V, --version          the version\n"
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcs(1), the method zc(7).\n";
+
+/* `address[/bits]`; false if it is none. */
+static bool parse_prefix(char *s, struct prefix *p)
+{
+	char *bits = strchr(s, '/');
+	unsigned char v4[4];
+	int max = 128;
+
+	if (bits != NULL)
+		*bits++ = '\0';
+	if (inet_pton(AF_INET, s, v4) == 1) {
+		p->address = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+		memcpy(&p->address.s6_addr[12], v4, sizeof(v4));
+		max = 32;
+	} else if (inet_pton(AF_INET6, s, &p->address) != 1) {
+		return false;
+	}
+	p->bits = max;
+	if (bits != NULL && (strlen(bits) > 3 || !isdigit((unsigned char)*bits) ||
+			     bits[strspn(bits, "0123456789")] != '\0' || (p->bits = atoi(bits)) > max))
+		return false;
+	p->bits += 128 - max;
+	return true;
+}
+
+static void add_allowed(const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *s;
+
+	while (copy != NULL && (s = strsep(&rest, ",")) != NULL) {
+		opt.allow = realloc(opt.allow, (opt.n_allow + 1) * sizeof(*opt.allow));
+		if (opt.allow == NULL)
+			break;
+		if (!parse_prefix(s, &opt.allow[opt.n_allow++]))
+			usage_error("--allow: '%s' is not address[/bits][,...], such as 192.0.2.0/24,2001:db8::/32",
+				    list);
+	}
+	if (copy == NULL || opt.allow == NULL)
+		err(EXIT_FAILURE, "--allow");
+	free(copy);
+}
 
 static void parse_option(int c)
 {
@@ -1481,6 +1752,15 @@ static void parse_option(int c)
 		break;
 	case OPT_IDLE_TIMEOUT:
 		opt.idle_timeout = arg_seconds("--idle-timeout", optarg, 0, 86400);
+		break;
+	case OPT_ALLOW:
+		add_allowed(optarg);
+		break;
+	case OPT_BIND:
+		opt.address = optarg;
+		break;
+	case OPT_USER:
+		opt.user = optarg;
 		break;
 	case 'I':
 		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);
