@@ -1946,11 +1946,14 @@ static bool baseline_parse(char *line, struct calibration *c, int n)
 static const char *calibration_line(char *line, struct calibration *c, int *format, int *n)
 {
 	char *key = strsep(&line, " ");
+	uint64_t number;
 
 	if (line == NULL)
 		return "is not a calibration";
 	if (strcmp(key, "soaker") == 0) {
-		*format = atoi(line);
+		*format = -1;
+		if (parse_size(line, &number) == NULL && number == SOAK_FORMAT)
+			*format = SOAK_FORMAT;
 	} else if (strcmp(key, "machine") == 0) {
 		snprintf(c->machine, sizeof(c->machine), "%s", line);
 	} else if (strcmp(key, "cpus") == 0) {
