@@ -51,7 +51,8 @@ void init_output(void)
 	/* A closed 0, 1 or 2 would be given to the first socket; opened so, writing it is an error. */
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
 		;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -142,7 +143,7 @@ const char *parse_cpus(const char *s, struct cpus *cpus)
 	int first, last;
 
 	if (r == NULL)
-		return strerror(errno);
+		return "takes more memory than there is";
 	r->n = 0;
 	do {
 		first = last = parse_cpu(&s);
@@ -718,6 +719,7 @@ static void read_proc_stat(struct counters *c)
 		return;
 	while (getline(&line, &size, f) > 0) {
 		if (strncmp(line, "cpu ", 4) == 0) {
+			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 			sscanf(line + 4, "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
 			       &v[3], &v[4], &v[5], &v[6], &v[7]);
 			for (i = 0; i < CPU_COLUMNS; i++)
@@ -746,6 +748,7 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 		if (strncmp(name, interface, len) != 0 || name[len] != ':')
 			continue;
 		/* rx: bytes packets and six more; tx: bytes packets */
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 		if (sscanf(name + len + 1, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out) == 2) {
 			c->packets_in = in;
 			c->packets_out = out;
@@ -905,6 +908,7 @@ static pid_t lock_holder(int fd)
 	if (fstat(fd, &st) != 0)
 		st.st_ino = 0;
 	while (found == 0 && fgets(line, sizeof(line), f) != NULL)
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 		if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode) == 4 &&
 		    inode == st.st_ino && makedev(major, minor) == st.st_dev)
 			found = pid;
@@ -1075,7 +1079,7 @@ static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
  * cache makes it longer.  At the end of a gap it asks how long it had the CPU: only then, as that
  * is a system call.
  */
-static _Noreturn void spin(struct soak_cpu *me, volatile unsigned char *memory, uint64_t gap_min)
+static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory, uint64_t gap_min)
 {
 	uint64_t turns = 0, gaps = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
 	uint64_t last = start, now, dirty_at = start, off = 0, switches = 0;
@@ -1141,12 +1145,12 @@ static void *soak_thread(void *arg)
 	if (memory == NULL)
 		_exit(EXIT_FAILURE);
 	memset(memory, 1, SOAK_MEMORY); /* here, so that it is this CPU's node that has it */
-	spin(&t->shared->cpu[t->index], memory, shortest_gap());
+	soak_loop(&t->shared->cpu[t->index], memory, shortest_gap());
 }
 
 static void start_threads(struct soak_shared *shared, const struct cpus *cpus)
 {
-	struct soak_thread *t = calloc((size_t)cpus->n, sizeof(*t));
+	struct soak_thread *t;
 	pthread_attr_t attr;
 	pthread_t id;
 	int i;
@@ -1154,10 +1158,11 @@ static void start_threads(struct soak_shared *shared, const struct cpus *cpus)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 * 1024);
 	for (i = 0; i < cpus->n; i++) {
+		t = malloc(sizeof(*t));
 		if (t == NULL)
 			_exit(EXIT_FAILURE);
-		t[i] = (struct soak_thread){.shared = shared, .index = i, .cpu = cpus->id[i]};
-		if (pthread_create(&id, &attr, soak_thread, &t[i]) != 0)
+		*t = (struct soak_thread){.shared = shared, .index = i, .cpu = cpus->id[i]};
+		if (pthread_create(&id, &attr, soak_thread, t) != 0)
 			_exit(EXIT_FAILURE);
 	}
 }
@@ -1189,8 +1194,10 @@ static void let_go(int keep, int leash)
 	int null = open("/dev/null", O_RDWR);
 
 	dup2(leash, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(null, STDERR_FILENO);
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
 	if (keep > 3)
 		close_range(3, (unsigned)keep - 1, 0);
 	close_range((unsigned)keep + 1, ~0u, 0);
@@ -1497,7 +1504,7 @@ static void middle(double *v, int n, double *mean, double *sd)
 }
 
 /* The mean and standard deviation of n values: of those whose bursts count. */
-static void mean_of(double *v, int n, double *mean, double *sd)
+static void mean_of(const double *v, int n, double *mean, double *sd)
 {
 	int i;
 
@@ -1826,6 +1833,7 @@ static unsigned long long process_ticks(const char *pid, char name[64])
 		return 0;
 	*end = '\0';
 	snprintf(name, 64, "%s", strchr(line, '(') != NULL ? strchr(line, '(') + 1 : "");
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system);
 	return user + system;
 }
@@ -2501,7 +2509,7 @@ void json_address(struct json *j, const char *host_key, const char *port_key,
 
 void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = {0};
 	socklen_t len = sizeof(ss);
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
