@@ -144,6 +144,7 @@ static struct {
 	int debug;
 	bool cork, nodelay, load, calibrate, force, use_send, use_write, raw, json, quiet;
 } opt = {
+	.server = "",
 	.family = AF_UNSPEC,
 	.loops = 1,
 	.streams = 1,
@@ -453,7 +454,7 @@ static void reap(struct stream *st)
 	struct sock_extended_err e;
 
 	for (;;) {
-		m = (struct msghdr){.msg_control = &control, .msg_controllen = sizeof(control)};
+		m = (struct msghdr){.msg_control = control.buf, .msg_controllen = sizeof(control.buf)};
 		if (recvmsg(st->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 			return;
 		c = CMSG_FIRSTHDR(&m);
@@ -979,7 +980,7 @@ static void stream_figures(struct stream *st)
 	f->warmup = b->bytes;
 	f->seconds = st->end_ns > b->ns ? (double)(st->end_ns - b->ns) / 1e9 : 0;
 	strcpy(f->method, opt.method->name);
-	f->cpu = opt.bind.n > 0 ? cpu_of(&opt.bind, st->number) : NAN;
+	f->cpu = opt.bind.n > 0 ? (double)cpu_of(&opt.bind, st->number) : NAN;
 	f->tcp = st->tcp;
 	f->tcp.retransmits = e->tcp.retransmits - b->tcp.retransmits;
 	f->tcp.busy = e->tcp.busy - b->tcp.busy;
@@ -1168,7 +1169,7 @@ static void interval_load(struct figures *sum)
 static void report_interval(void)
 {
 	double start = (double)(run.stream[0].last.ns - run.start_ns) / 1e9;
-	struct figures f, sum;
+	struct figures f = {0}, sum;
 	int i;
 
 	pthread_mutex_lock(&json_lock);
@@ -1985,6 +1986,7 @@ static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 	signal(sig, SIG_DFL);
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	raise(sig);
+	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) has ended it */
 	_exit(128 + sig);
 }
 
@@ -2054,11 +2056,12 @@ static void send_once(size_t chunk, const sigset_t *unblocked)
 /* Whether the server has all that was sent. */
 static bool all_received(void)
 {
+	unsigned long long received = run.received.bytes + run.received.warmup;
+	unsigned long long sent = run.sent.bytes + run.sent.warmup;
+
 	if (run.receipts < opt.streams || missing_bytes() == 0)
 		return true;
-	warnx("the server received %llu bytes of the %llu sent",
-	      (unsigned long long)(run.received.bytes + run.received.warmup),
-	      (unsigned long long)(run.sent.bytes + run.sent.warmup));
+	warnx("the server received %llu bytes of the %llu sent", received, sent);
 	return false;
 }
 
@@ -2842,7 +2845,7 @@ static void settle_options(bool loops_given)
 		return;
 	if (opt.port == NULL)
 		opt.port = opt.requests.n > 0 ? REQUEST_PORT : WIRE_PORT;
-	if (opt.server == NULL)
+	if (opt.server[0] == '\0')
 		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
 	if (opt.seconds > 0 && loops_given)
 		usage_error("-n, --loops and -t, --time exclude each other");
