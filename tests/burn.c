@@ -24,7 +24,7 @@ static double clock_s(clockid_t id)
 int main(int argc, char **argv)
 {
 	cpu_set_t set;
-	double start, seconds, now, share = 1;
+	double start = clock_s(CLOCK_MONOTONIC), now = start, seconds, share = 1;
 	volatile uint64_t x = 1;
 	int i;
 
@@ -37,11 +37,12 @@ int main(int argc, char **argv)
 	if (sched_setaffinity(0, sizeof(set), &set) != 0)
 		err(1, "CPU %s", argv[1]);
 	seconds = atof(argv[2]);
-	for (start = now = clock_s(CLOCK_MONOTONIC); now - start < seconds; now = clock_s(CLOCK_MONOTONIC)) {
+	while (now - start < seconds) {
 		for (i = 0; i < 10000; i++)
 			x = x * 3 + 1;
 		if (fmod(now - start, 0.02) > 0.02 * share)
 			usleep((useconds_t)(1e6 * (0.02 - fmod(now - start, 0.02))));
+		now = clock_s(CLOCK_MONOTONIC);
 	}
 	printf("%.4f\n", clock_s(CLOCK_PROCESS_CPUTIME_ID) / (clock_s(CLOCK_MONOTONIC) - start));
 	return 0;

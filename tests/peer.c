@@ -72,10 +72,13 @@ static void say_port(const struct sockaddr_in *a)
 static int serve_nobody(void)
 {
 	struct sockaddr_in a;
-	int fd = listen_anywhere(0, &a), i;
+	int fd = listen_anywhere(0, &a), i, sock;
 
-	for (i = 0; i < 4; i++)
-		connect(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), (struct sockaddr *)&a, sizeof(a));
+	for (i = 0; i < 4; i++) {
+		sock = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		if (sock < 0 || (connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0 && errno != EINPROGRESS))
+			err(1, "connect");
+	}
 	say_port(&a);
 	while (!go)
 		usleep(10000);
@@ -132,7 +135,7 @@ static unsigned segments_in(int sock)
 /* The wire, read the slow way: a header each time the bytes announced before are used up. */
 static void show_headers(const unsigned char *p, size_t n)
 {
-	static uint64_t loops, files, body, value;
+	static uint64_t files, body, value;
 	static int have, expect; /* expect: 0 loops, 1 files, 2 length */
 	static const char *const name[] = {"loops", "files", "length"};
 	size_t skip;
@@ -151,11 +154,9 @@ static void show_headers(const unsigned char *p, size_t n)
 			continue;
 		printf("%s %llu\n", name[expect], (unsigned long long)value);
 		if (expect == 0) {
-			loops = value;
 			expect = 1;
 		} else if (expect == 1) {
 			files = value;
-			loops--;
 			expect = files > 0 ? 2 : 1;
 		} else {
 			body = value;
@@ -281,7 +282,7 @@ static int client(int argc, char **argv)
 	}
 	a.sin_port = htons((uint16_t)atoi(argv[optind]));
 	sock = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0)
+	if (sock < 0 || connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0)
 		err(1, "connect");
 	send_file(sock, ms);
 	if (reset)

@@ -36,7 +36,7 @@ static int listen_anywhere(void)
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (bind(fd, (struct sockaddr *)&a, len) != 0 || listen(fd, 512) != 0 ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) != 0 || listen(fd, 512) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&a, &len) != 0)
 		err(1, "listen");
 	printf("port %d\n", ntohs(a.sin_port));
@@ -103,7 +103,7 @@ static int connect_port(const char *port)
 				.sin_port = htons((uint16_t)atoi(port))};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
 		err(1, "connect");
 	return fd;
 }
@@ -134,6 +134,7 @@ static int hold(const char *port, int count)
 	char byte;
 
 	for (i = 1; i < count; i++)
+		/* cppcheck-suppress leakReturnValNotUsed ; open until the program ends */
 		connect_port(port);
 	printf("held %d\n", count);
 	fflush(stdout);

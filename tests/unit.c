@@ -128,7 +128,7 @@ static void test_wire_forever(void)
 	unsigned char buf[64];
 	size_t len = put_stream(buf, header, is_length, 5), cut;
 	const char *where;
-	struct wire w;
+	struct wire w = {0};
 	bool all = true;
 
 	for (cut = WIRE_HEADER; cut <= len; cut++) {
@@ -185,6 +185,7 @@ static void test_receipt(void)
 	};
 	struct figures r, in;
 	char line[RECEIPT_MAX], long_line[RECEIPT_MAX + 2];
+	const int fill = RECEIPT_MAX - (int)strlen("bytes=5 seconds=1 x=\n");
 	size_t i, len;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -207,12 +208,9 @@ static void test_receipt(void)
 	in.load = NAN;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out", "");
-	memset(long_line, 'a', sizeof(long_line));
-	memcpy(long_line, "bytes=5 seconds=1 x=", 20);
-	long_line[RECEIPT_MAX - 1] = '\n';
+	snprintf(long_line, sizeof(long_line), "bytes=5 seconds=1 x=%0*d\n", fill, 0);
 	ok(receipt_parse(long_line, RECEIPT_MAX, &r) == NULL, "the longest receipt", "");
-	long_line[RECEIPT_MAX - 1] = 'a';
-	long_line[RECEIPT_MAX] = '\n';
+	snprintf(long_line, sizeof(long_line), "bytes=5 seconds=1 x=%0*d\n", fill + 1, 0);
 	ok(receipt_parse(long_line, RECEIPT_MAX + 1, &r) != NULL, "one byte longer", "");
 }
 
@@ -273,7 +271,7 @@ static void test_load(void)
 	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
 	soak_load(&c, &to, &to, -1, &l);
 	ok(isnan(l.load), "no time, no load", "");
-	b[0].spin_sd = b[1].spin_sd = 0.03;
+	c.cpu[0].spin_sd = c.cpu[1].spin_sd = 0.03;
 	to.spin = to.work = 2;
 	to.switches = 4 * 0.04 / 9e-6; /* of which 8 us each are in the load and nobody's task */
 	soak_load(&c, &from, &to, -1, &l);

@@ -58,17 +58,20 @@ static ssize_t discard(int sock, void *buf, size_t len)
 
 static void receive(int sock, ssize_t (*get)(int, void *, size_t))
 {
-	char *buf = malloc(READ_SIZE);
+	char *buf = malloc(TRUNC_SIZE);
 	double start = 0;
 	uint64_t bytes = 0;
 	ssize_t n;
 
+	if (buf == NULL)
+		err(1, "%d bytes", TRUNC_SIZE);
 	while ((n = get(sock, buf, READ_SIZE)) > 0) {
 		if (bytes == 0)
 			start = now();
 		bytes += (uint64_t)n;
 	}
 	printf("%.0f\n", (double)bytes / 1024 / (now() - start));
+	free(buf);
 }
 
 static void send_files(int sock, char **names, int n)
@@ -77,6 +80,8 @@ static void send_files(int sock, char **names, int n)
 	off_t *size = calloc((size_t)n, sizeof(*size)), off;
 	struct stat sb;
 
+	if (fd == NULL || size == NULL)
+		err(1, "%d files", n);
 	for (i = 0; i < n; i++) {
 		fd[i] = open(names[i], O_RDONLY);
 		if (fd[i] < 0 || fstat(fd[i], &sb) != 0)
@@ -87,6 +92,8 @@ static void send_files(int sock, char **names, int n)
 		for (off = 0; off < size[i] && !stop;)
 			if (sendfile(sock, fd[i], &off, (size_t)(size[i] - off)) < 0)
 				break;
+	free(fd);
+	free(size);
 }
 
 int main(int argc, char **argv)
@@ -105,19 +112,24 @@ int main(int argc, char **argv)
 	}
 	if (argc < 5)
 		errx(2, "usage: bare [-t] seconds sender_cpu receiver_cpu file...");
-	if (bind(l, (struct sockaddr *)&a, len) != 0 || listen(l, 1) != 0 ||
+	if (l < 0 || bind(l, (struct sockaddr *)&a, len) != 0 || listen(l, 1) != 0 ||
 	    getsockname(l, (struct sockaddr *)&a, &len) != 0)
 		err(1, "listen");
 	child = fork();
 	if (child == 0) {
 		bind_to(atoi(argv[3]));
-		receive(accept(l, NULL, NULL), get);
+		sock = accept(l, NULL, NULL);
+		if (sock < 0)
+			err(1, "accept");
+		close(l);
+		receive(sock, get);
+		close(sock);
 		return 0;
 	}
 	bind_to(atoi(argv[2]));
 	close(l);
 	sock = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0)
+	if (sock < 0 || connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0)
 		err(1, "connect");
 	sigaction(SIGALRM, &sa, NULL);
 	alarm((unsigned)atoi(argv[1]));

@@ -181,26 +181,28 @@ static int soak_command(int n, const char *file, FILE *out, char **argv)
 
 int main(int argc, char **argv)
 {
-	const char *calibration = NULL, *file = NULL, *out = NULL;
+	const char *file = "", *out = NULL;
 	FILE *f = stdout;
 	struct cpus online;
-	int c, status;
+	int c, status, files = 0;
+	bool calibrates = false;
 
 	while ((c = getopt(argc, argv, "+C:f:o:")) != -1) {
-		if (c == 'C')
-			calibration = optarg;
-		else if (c == 'f')
+		if (c == 'C' || c == 'f') {
+			calibrates = c == 'C';
 			file = optarg;
-		else if (c == 'o')
+			files++;
+		} else if (c == 'o') {
 			out = optarg;
-		else
+		} else {
 			exit(EXIT_USAGE);
+		}
 	}
-	if ((calibration != NULL) == (file != NULL) || (file != NULL) == (optind == argc))
+	if (files != 1 || calibrates != (optind == argc))
 		usage_error("usage: soak2001 -C file | -f file [-o file] command [arg...]");
 	cpus_online(&online);
-	if (calibration != NULL) {
-		calibrate(online.n, calibration);
+	if (calibrates) {
+		calibrate(online.n, file);
 		return EXIT_SUCCESS;
 	}
 	if (out != NULL)
