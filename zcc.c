@@ -779,18 +779,19 @@ static void look_for_refusal(const struct stream *st)
 
 static _Noreturn void die_of_send(const struct stream *st)
 {
-	const char *why = strerror(errno);
+	const int e = errno;
+	const char *why = strerror(e);
 	char text[64];
 
-	if (errno == EPIPE || errno == ECONNRESET) {
+	if (e == EPIPE || e == ECONNRESET) {
 		look_for_refusal(st);
 		why = "the server closed the connection";
 	}
-	if (errno == EAGAIN) {
+	if (e == EAGAIN) {
 		snprintf(text, sizeof(text), "the server took nothing for %g seconds (--timeout)", opt.timeout);
 		why = text;
 	}
-	if (errno == ENOBUFS && st->ring != NULL)
+	if (e == ENOBUFS && st->ring != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
 	fail("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
 }
