@@ -80,6 +80,7 @@ struct client {
 	uint64_t warm_ns;          /* when the warm-up is over; 0 if there is none */
 	bool warming, ended;       /* under the group's lock */
 	bool crowded;              /* BUFFERS_LARGE others were there already */
+	bool readable;             /* poll(2) has said so, and nothing was read since */
 	bool silent;               /* for too long */
 	bool excess;               /* more came than was announced */
 };
@@ -342,8 +343,9 @@ static bool await_data(struct client *c)
 
 	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
-	c->silent = !wait_readable(&p);
-	return !c->silent;
+	c->readable = wait_readable(&p);
+	c->silent = !c->readable;
+	return c->readable;
 }
 
 static ssize_t receive_copy(struct client *c)
@@ -387,14 +389,32 @@ static ssize_t receive_trunc(struct client *c)
 	return n;
 }
 
+/*
+ * splice(2) does not go past an urgent byte (tcp(7)): it says that nothing is there, or at the end of
+ * stream that it is the end, and poll(2) that there is something.
+ */
+static ssize_t receive_urgent(struct client *c)
+{
+	char byte;
+	ssize_t n = recv(c->sock, &byte, 1, 0);
+
+	if (n > 0)
+		wire_skip(&c->wire, 1);
+	return n;
+}
+
 static ssize_t receive_splice(struct client *c)
 {
 	size_t left = wire_body_left(&c->wire);
+	bool readable = c->readable;
 	ssize_t n, out, m;
 
+	c->readable = false;
 	if (left == 0)
 		return receive_header(c);
 	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
+	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
+		return receive_urgent(c);
 	for (out = 0; out < n; out += m) {
 		m = splice(c->pipe[0], NULL, c->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE);
 		if (m <= 0)
@@ -852,6 +872,7 @@ static int listen_on(int family, const char **why)
 	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
 		if (ai->ai_family == AF_INET6)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 		sock_set_options_or_die(fd, &opt.sock);
