@@ -258,9 +258,11 @@ static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	flockfile(stderr); /* warnx(3) writes a line in pieces, and other threads' would come between */
 	if (left_out > 0)
 		warnx("%u lines about such clients were left out", left_out);
 	warnx("%s: %s", addr_format((const struct sockaddr *)peer, len, name), text);
+	funlockfile(stderr);
 	return true;
 }
 
