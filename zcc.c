@@ -2239,7 +2239,10 @@ static void count_failure(struct requests *r, int e)
 		nanosleep(&backoff, NULL);
 }
 
-/* Reads to the end of stream; returns how much came, -1 on failure.  *first, *longest: when, how long. */
+/*
+ * Reads to the end of stream, or to more than was asked for; returns how much came, -1 on failure.
+ * *first, *longest: when, how long.
+ */
 static int64_t read_reply(int fd, char *buf, uint64_t asked_ns, uint64_t *first, uint64_t *longest,
 			  bool *before_first)
 {
@@ -2262,6 +2265,8 @@ static int64_t read_reply(int fd, char *buf, uint64_t asked_ns, uint64_t *first,
 		}
 		last = now;
 		got += n;
+		if (got > requesting.size) /* it might never end */
+			return got;
 	}
 	now = now_ns();
 	if (now - last > *longest) {
