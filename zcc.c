@@ -991,12 +991,13 @@ static void stream_figures(struct stream *st)
 
 static void take_receipt(struct stream *st, const char *buf, size_t len)
 {
+	static _Atomic bool said; /* one line will do, also for a thousand streams */
 	const char *why;
 
 	if (len == 0)
 		return;
 	why = receipt_parse(buf, len, &st->received);
-	if (why != NULL) {
+	if (why != NULL && !atomic_exchange(&said, true)) {
 		clear_progress();
 		warnx("the server's receipt is left out: it %s", why);
 	}
