@@ -902,43 +902,53 @@ static int unacknowledged(const struct stream *st)
 	return ioctl(st->sock, SIOCOUTQ, &n) == 0 ? n : 0;
 }
 
+/* How long the server has been waited for after the last byte. */
+struct wait {
+	uint64_t moved;     /* when it last took data */
+	uint64_t interrupt; /* 0: none */
+	int left;           /* bytes that it has not acknowledged */
+};
+
+/* Whether to wait on.  --timeout runs from the last data that it took, however slowly it talks. */
+static bool is_patient(const struct stream *st, struct wait *w)
+{
+	uint64_t now = now_ns();
+	int was = w->left;
+
+	w->left = unacknowledged(st);
+	if (w->left != was)
+		w->moved = now;
+	if (interrupted() && w->interrupt == 0)
+		w->interrupt = now;
+	if (opt.timeout > 0 && (double)(now - w->moved) / 1e9 > opt.timeout) {
+		errno = EAGAIN;
+		die_of_send(st);
+	}
+	return !(interrupted() && now - w->interrupt > PATIENCE_NS);
+}
+
 /*
  * Waits until the server says something or closes: true.  False when it never will: patience with
  * it is at an end.  A raw stream is over, too, when all of it has been acknowledged.
  */
-static bool await_server(const struct stream *st)
+static bool await_server(const struct stream *st, struct wait *w)
 {
 	struct pollfd p = {.fd = st->sock, .events = POLLIN};
-	uint64_t now = now_ns(), moved = now, interrupt = 0;
-	int left = unacknowledged(st), was = left;
 
-	while (poll(&p, 1, opt.raw ? 1 : TICK_NS / 1000000) <= 0) {
-		now = now_ns();
-		left = unacknowledged(st);
-		if (left != was)
-			moved = now;
-		was = left;
-		if (opt.raw && left == 0)
+	while (poll(&p, 1, opt.raw ? 1 : TICK_NS / 1000000) <= 0)
+		if (!is_patient(st, w) || (opt.raw && w->left == 0))
 			return false;
-		if (interrupted() && interrupt == 0)
-			interrupt = now;
-		if (interrupted() && now - interrupt > PATIENCE_NS)
-			return false;
-		if (opt.timeout > 0 && (double)(now - moved) / 1e9 > opt.timeout) {
-			errno = EAGAIN;
-			die_of_send(st);
-		}
-	}
 	return true;
 }
 
 /* What the server says after the last byte: at most RECEIPT_MAX bytes and one that is too many. */
 static size_t read_receipt(struct stream *st, char *buf)
 {
+	struct wait w = {.moved = now_ns(), .left = unacknowledged(st)};
 	size_t len = 0;
 	ssize_t n;
 
-	while (len <= RECEIPT_MAX && await_server(st)) {
+	while (len <= RECEIPT_MAX && await_server(st, &w)) {
 		n = recv(st->sock, buf + len, RECEIPT_MAX + 1 - len, MSG_DONTWAIT);
 		if (n > 0)
 			len += (size_t)n;
@@ -948,6 +958,8 @@ static size_t read_receipt(struct stream *st, char *buf)
 			reap(st); /* a completion woke it */
 		else if (errno != EINTR && errno != EAGAIN)
 			die_of_send(st);
+		if (!is_patient(st, &w))
+			break;
 	}
 	return opt.raw ? 0 : len;
 }
