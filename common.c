@@ -269,7 +269,15 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
  * CPU binding and threads.
  */
 
-/* Reads a whole small file as a string without its last newline. */
+/* What a terminal might obey becomes `?`: a file, or the name of a process, may be anybody's. */
+static void make_printable(char *s)
+{
+	for (; *s != '\0'; s++)
+		if (*s < ' ' || *s > '~')
+			*s = '?';
+}
+
+/* Reads a whole small file as a string without its last newline, fit to be printed. */
 static int read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -283,6 +291,7 @@ static int read_line(const char *path, char *buf, size_t size)
 		return -1;
 	buf[n] = '\0';
 	buf[strcspn(buf, "\n")] = '\0';
+	make_printable(buf);
 	return 0;
 }
 
@@ -1756,6 +1765,7 @@ static void describe_machine(char *buf, size_t size)
 		if (strncmp(line, "model name", 10) == 0 && (model = strchr(line, ':')) != NULL)
 			model[strcspn(model, "\n")] = '\0';
 	snprintf(buf, size, "%s %s %s", u.nodename, u.release, model != NULL ? model + 2 : u.machine);
+	make_printable(buf);
 	if (f != NULL)
 		fclose(f);
 }
@@ -1964,6 +1974,7 @@ static const char *calibration_line(char *line, struct calibration *c, int *form
 			*format = SOAK_FORMAT;
 	} else if (strcmp(key, "machine") == 0) {
 		snprintf(c->machine, sizeof(c->machine), "%s", line);
+		make_printable(c->machine);
 	} else if (strcmp(key, "cpus") == 0) {
 		if (c->cpu != NULL || parse_cpus(line, &c->cpus) != NULL)
 			return "has a bad CPU list";
