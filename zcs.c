@@ -85,7 +85,8 @@ struct client {
 	bool excess;               /* more came than was announced */
 };
 
-/* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6. */
+/* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6, where it begins with MAPPED. */
+#define MAPPED 96
 struct prefix {
 	struct in6_addr address;
 	int bits;
@@ -179,6 +180,8 @@ static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
 	size_t whole = (size_t)p->bits / 8;
 	int rest = p->bits % 8;
 
+	if (p->bits < MAPPED && IN6_IS_ADDR_V4MAPPED(a))
+		return false; /* ::/0 are the clients of IPv6 */
 	return memcmp(a, &p->address, whole) == 0 &&
 	       (rest == 0 || (a->s6_addr[whole] ^ p->address.s6_addr[whole]) >> (8 - rest) == 0);
 }
@@ -1739,7 +1742,8 @@ static bool parse_prefix(char *s, struct prefix *p)
 	}
 	if (p->bits > max)
 		return false;
-	p->bits += 128 - max;
+	if (max == 32)
+		p->bits += MAPPED;
 	return true;
 }
 
