@@ -56,12 +56,14 @@ finish()
 	exit $((failed > 0))
 }
 
-# Kills what the test started in the background, by its id.
+# Kills what the test started in the background, by its id, and by when it started: where threads
+# come and go by the thousand, an id belongs to another process, or thread, within seconds.
 cleanup()
 {
 	[ -f "$PIDS" ] || return
-	while read -r p; do
-		kill -KILL "$p" 2>/dev/null
+	while read -r p started; do
+		[ -z "$started" ] || [ "$(stat_field "$p" 22 2>/dev/null)" != "$started" ] ||
+			kill -KILL "$p" 2>/dev/null
 	done <"$PIDS"
 }
 trap cleanup EXIT
@@ -69,7 +71,7 @@ trap 'exit 1' HUP INT TERM
 
 remember()
 {
-	echo "$1" >>"$PIDS"
+	echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"
 }
 
 # wait_until 'condition': up to 20 seconds.
