@@ -1944,6 +1944,16 @@ static bool next_number(char **line, double *v)
 	return *end == '\0' && isfinite(*v);
 }
 
+static bool cpus_ascend(const struct cpus *cpus)
+{
+	int i;
+
+	for (i = 1; i < cpus->n; i++)
+		if (cpus->id[i] <= cpus->id[i - 1])
+			return false;
+	return true;
+}
+
 /* `cpu NUMBER off off_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
 static bool baseline_parse(char *line, struct calibration *c, int n)
 {
@@ -1960,23 +1970,25 @@ static bool baseline_parse(char *line, struct calibration *c, int n)
 	       b->spin <= 1 && b->speed > 0;
 }
 
+static const char other_version[] = "was not made by this version's soaker";
+
 /* One line after the first; *n counts the CPUs.  Keys of later versions are passed over. */
-static const char *calibration_line(char *line, struct calibration *c, int *format, int *n)
+static const char *calibration_line(char *line, struct calibration *c, bool *version, int *n)
 {
 	char *key = strsep(&line, " ");
-	uint64_t number;
+	double v;
 
 	if (line == NULL)
 		return "is not a calibration";
 	if (strcmp(key, "soaker") == 0) {
-		*format = -1;
-		if (parse_size(line, &number) == NULL && number == SOAK_FORMAT)
-			*format = SOAK_FORMAT;
+		*version = next_number(&line, &v) && line == NULL && v == SOAK_FORMAT;
+		if (!*version)
+			return other_version;
 	} else if (strcmp(key, "machine") == 0) {
 		snprintf(c->machine, sizeof(c->machine), "%s", line);
 		make_printable(c->machine);
 	} else if (strcmp(key, "cpus") == 0) {
-		if (c->cpu != NULL || parse_cpus(line, &c->cpus) != NULL)
+		if (c->cpu != NULL || parse_cpus(line, &c->cpus) != NULL || !cpus_ascend(&c->cpus))
 			return "has a bad CPU list";
 		calibration_alloc(c);
 	} else if (strcmp(key, "cpu") == 0) {
@@ -1990,36 +2002,39 @@ static const char *calibration_line(char *line, struct calibration *c, int *form
 /* All of it, but leaves what it allocated to its caller when something is wrong. */
 static const char *calibration_lines(char *text, struct calibration *c)
 {
-	int format = 0, n = 0;
+	bool version = false;
 	double sum = 0;
+	int n = 0;
 	char *line = strsep(&text, "\n");
 	const char *why = NULL;
 
 	if (!next_number(&line, &c->total) || line != NULL)
 		return "does not begin with a number of loops per second";
 	while (why == NULL && (line = strsep(&text, "\n")) != NULL && (*line != '\0' || text != NULL))
-		why = calibration_line(line, c, &format, &n);
-	if (format != SOAK_FORMAT && (why == NULL || format != 0))
-		return "was not made by this version's soaker";
+		why = calibration_line(line, c, &version, &n);
 	if (why != NULL)
 		return why;
+	if (!version)
+		return other_version;
 	if (c->cpu == NULL || n != c->cpus.n)
 		return "lacks a CPU";
 	while (n-- > 0)
 		sum += (1 - c->cpu[n].off) * c->cpu[n].spin * c->cpu[n].speed;
-	return fabs(sum - c->total) > 0.001 * sum ? "contradicts itself" : NULL;
+	return !isfinite(sum) || fabs(sum - c->total) > 0.001 * sum ? "contradicts itself" : NULL;
 }
 
 const char *calibration_parse(const char *text, size_t len, struct calibration *c)
 {
 	const char *why;
 	char *copy;
+	size_t i;
 
 	memset(c, 0, sizeof(*c));
 	if (len == 0)
 		return "is empty";
-	if (memchr(text, '\0', len) != NULL)
-		return "is not a text file";
+	for (i = 0; i < len; i++) /* what it says may come to a terminal */
+		if (iscntrl((unsigned char)text[i]) && text[i] != '\n')
+			return "is not a text file";
 	copy = strndup(text, len);
 	if (copy == NULL)
 		return strerror(errno);

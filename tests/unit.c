@@ -226,7 +226,19 @@ static void test_calibration(void)
 		{"soaker 3", "soaker 2"}, {"soaker 3", "soaker 4294967299"}, {"soaker 3", "x 3"}, {"1,4", "1,5"}, {"1,4", "1,4,5"},
 		{"1,4", "4,1"}, {"1,4", "x"}, {"4000", "inf"}, {"4000", "0"}, {"4000", "-4000"},
 		{"4000", "0x1000"}, {"4000 1", "4000"}, {"4000 1", "4000 1 1"}, {"0.5 0.1 0.5", "0.5 0.1 1.5"},
+		{"soaker 3", "soaker 4294967299"}, {"soaker 3", "soaker 3x"},
 		{"cpu 1 0.5", "cpu 1 1"}, {"cpu 4 0", "cpu 4.5 0"}, {"cpus 1,4\n", ""}, {"later key", "later"},
+	};
+#define ZEROS "0000000000000000000000000000000000000000000000000000"
+#define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS "0000000000000000000000000000000000000000000000" /* 10^306 */
+	/* Not ascending, a CPU twice; a sum that is infinite; two versions; escapes for a terminal. */
+	static const char *const alone[] = {
+		"5\nsoaker 3\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n",
+		"4\nsoaker 3\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n",
+		"5\nsoaker 3\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED "00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n",
+		"2\nsoaker 2\nsoaker 3\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
+		"2\nsoaker 3\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
+		"2\nsoaker 3\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
 	};
 	char text[512], *at;
 	struct calibration c;
@@ -244,6 +256,9 @@ static void test_calibration(void)
 		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL, "not a calibration",
 		   *bad[i].put ? bad[i].put : "a part missing");
 	}
+	for (i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
+		ok(calibration_parse(alone[i], strlen(alone[i]), &c) != NULL && c.cpu == NULL, "not a calibration",
+		   "");
 	for (len = 0, i = 0; len < strlen(good) - 1; len++)
 		i += calibration_parse(good, len, &c) == NULL;
 	ok(i == 0, "nor is any beginning of one", "");
