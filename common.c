@@ -1474,7 +1474,7 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	}
 	l->load = 1 - b.off - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
-	l->off = (to->off - from->off) / total;
+	l->off = fmax(0, to->off - from->off) / total; /* what was open at first was no task's after all */
 	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
 }
 
@@ -2287,6 +2287,19 @@ void figures_load(struct figures *f, const struct load *l, int cpus)
 	f->off = l->off;
 }
 
+#define RECEIPT_NUMBER_MAX 1e15 /* every number is below; what a receipt is about is, by far */
+
+/*
+ * Whether v may be the value of key i.  A share of the time may come out below 0 on a machine that
+ * does more than when calibrated.
+ */
+static bool receipt_fits(size_t i, double v)
+{
+	bool share = strcmp(receipt_keys[i].key, "load") == 0 || strcmp(receipt_keys[i].key, "slowed") == 0;
+
+	return v >= (share ? -1000 : 0) && v < RECEIPT_NUMBER_MAX;
+}
+
 /* `key=value ` of key i, or nothing where there is no value. */
 static int receipt_put(const struct figures *f, size_t i, char *buf, size_t size)
 {
@@ -2298,7 +2311,7 @@ static int receipt_put(const struct figures *f, size_t i, char *buf, size_t size
 		return snprintf(buf, size, "%s=%llu ", key,
 				(unsigned long long)*(const uint64_t *)member);
 	case KEY_NUMBER:
-		if (!isfinite(*(const double *)member))
+		if (!receipt_fits(i, *(const double *)member))
 			return 0;
 		return snprintf(buf, size, "%s=%.6f ", key, *(const double *)member);
 	default: /* KEY_WORD */
@@ -2329,15 +2342,14 @@ static bool receipt_count(uint64_t *member, const char *value)
 	return errno == 0 && *end == '\0';
 }
 
-/* A share of the time may come out below 0 on a machine that does more than when calibrated. */
-static bool receipt_number(double *member, const char *value, double min)
+static bool receipt_number(double *member, const char *value)
 {
 	char *end;
 
 	if (!isdigit((unsigned char)value[value[0] == '-']) || value[strspn(value, "-0123456789.")] != '\0')
 		return false;
 	*member = strtod(value, &end);
-	return *end == '\0' && isfinite(*member) && *member >= min;
+	return *end == '\0';
 }
 
 static bool receipt_word(char member[16], const char *value)
@@ -2352,13 +2364,12 @@ static bool receipt_word(char member[16], const char *value)
 static bool receipt_set(struct figures *f, size_t i, const char *value)
 {
 	void *member = (char *)f + receipt_keys[i].offset;
-	bool share = strcmp(receipt_keys[i].key, "load") == 0 || strcmp(receipt_keys[i].key, "slowed") == 0;
 
 	switch (receipt_keys[i].type) {
 	case KEY_COUNT:
 		return receipt_count(member, value);
 	case KEY_NUMBER:
-		return receipt_number(member, value, share ? -1000 : 0);
+		return receipt_number(member, value) && receipt_fits(i, *(const double *)member);
 	default: /* KEY_WORD */
 		return receipt_word(member, value);
 	}

@@ -172,6 +172,7 @@ static void test_receipt(void)
 		"seconds=1 bytes=0\n",
 		"bytes=5 seconds=0.5 load=-0.01 cpus=2 reads=7 files=3\n",
 		"bytes=18446744073709551615 seconds=1 new_key=some.text,1\n",
+		"bytes=5 seconds=999999999999999.875 load=-1000 cpus=1\n",
 	};
 	static const char *const bad[] = {
 		"", "\n", "bytes=5 seconds=0.5", "bytes=5\n", "seconds=5\n", "bytes=5  seconds=1\n",
@@ -182,6 +183,7 @@ static void test_receipt(void)
 		"bytes=5 seconds=1 x\n", "bytes=5 seconds=1 X=1\n", "bytes=5 seconds=1 load=1\t\n",
 		"bytes=5 seconds=1 load=-2000\n", "bytes=5 seconds=1 method=UP\n",
 		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n", "bytes=5 seconds=1 rcv_rtt=-1\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
+		"bytes=5 seconds=1000000000000000\n",
 	};
 	struct figures r, in;
 	char line[RECEIPT_MAX], long_line[RECEIPT_MAX + 2];
@@ -208,6 +210,12 @@ static void test_receipt(void)
 	in.load = NAN;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out", "");
+	in.rates.interrupts = in.uncertainty = in.tcp.rcv_rtt = 1.7e308;
+	in.off = -1e-3;
+	in.slowed = -2000;
+	len = receipt_format(&in, line);
+	ok(len < 200 && receipt_parse(line, len, &r) == NULL && isnan(r.rates.interrupts) && isnan(r.off) &&
+	   isnan(r.slowed), "so do numbers that a receipt cannot have", "");
 	snprintf(long_line, sizeof(long_line), "bytes=5 seconds=1 x=%0*d\n", fill, 0);
 	ok(receipt_parse(long_line, RECEIPT_MAX, &r) == NULL, "the longest receipt", "");
 	snprintf(long_line, sizeof(long_line), "bytes=5 seconds=1 x=%0*d\n", fill + 1, 0);
@@ -286,6 +294,9 @@ static void test_load(void)
 	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
 	soak_load(&c, &to, &to, -1, &l);
 	ok(isnan(l.load), "no time, no load", "");
+	from.off = 0.001;
+	soak_load(&c, &from, &to, -1, &l);
+	ok(l.off == 0, "tasks do not have less than none of it", "");
 	c.cpu[0].spin_sd = c.cpu[1].spin_sd = 0.03;
 	to.spin = to.work = 2;
 	to.switches = 4 * 0.04 / 9e-6; /* of which 8 us each are in the load and nobody's task */
