@@ -813,6 +813,7 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0)
 		return;
 	t->retransmits = i.tcpi_total_retrans;
+	t->acked = (double)i.tcpi_bytes_acked;
 	t->rtt = i.tcpi_rtt;
 	t->rttvar = i.tcpi_rttvar;
 	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* so: none measured yet */

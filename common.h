@@ -251,6 +251,7 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
  */
 struct tcp_figures {
 	double retransmits;   /* segments, since it was opened */
+	double acked;         /* bytes, and one for the SYN */
 	double rtt, rttvar, min_rtt; /* us, smoothed */
 	double cwnd;          /* congestion window, bytes */
 	double mss, pmtu;     /* bytes: of what is sent, and of the path */

@@ -111,6 +111,7 @@ struct stream {
 	struct ring *ring;
 	struct window window;
 	_Atomic uint64_t bytes, calls, files; /* so far; only its own thread writes them */
+	_Atomic uint64_t headers; /* bytes of the wire that are not in files */
 	uint64_t loops;
 	_Atomic bool sending; /* it may block in a send */
 	struct mark begin, end, last; /* of what is measured, and of the interval */
@@ -807,6 +808,7 @@ static void send_header(struct stream *st, const unsigned char *header, size_t l
 			continue;
 		if (n < 0)
 			die_of_send(st);
+		add(&st->headers, (uint64_t)n);
 		header += n;
 		len -= (size_t)n;
 	}
@@ -964,16 +966,30 @@ static size_t read_receipt(struct stream *st, char *buf)
 	return opt.raw ? 0 : len;
 }
 
-/* What is known of a stream now.  What waits in the socket is still to be sent. */
-static void mark_stream(const struct stream *st, struct mark *m)
+/*
+ * Bytes of files that the server has acknowledged.  While it sends, the kernel is asked, since a
+ * call that blocks is counted when it returns; before Linux 4.1 it does not tell.  Headers count
+ * once they are in the socket, so that with many small files this may be too little.
+ */
+static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *t)
 {
 	uint64_t bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
-	uint64_t left = (uint64_t)unacknowledged(st);
+	uint64_t other = (uint64_t)unacknowledged(st);
 
-	m->bytes = bytes > left ? bytes - left : 0;
+	if (st->sending && t->acked > 0) {
+		bytes = (uint64_t)t->acked;
+		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed); /* 1: the SYN */
+	}
+	return bytes > other ? bytes - other : 0;
+}
+
+/* What is known of a stream now. */
+static void mark_stream(const struct stream *st, struct mark *m)
+{
+	tcp_figures_read(st->sock, &m->tcp);
+	m->bytes = acknowledged(st, &m->tcp);
 	m->calls = atomic_load_explicit(&st->calls, memory_order_relaxed);
 	m->files = atomic_load_explicit(&st->files, memory_order_relaxed);
-	tcp_figures_read(st->sock, &m->tcp);
 	m->ns = now_ns();
 }
 
@@ -1122,6 +1138,8 @@ static void stream_interval(struct stream *st, struct figures *f)
 	struct mark now;
 
 	mark_stream(st, &now);
+	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
+		now.bytes = st->last.bytes;
 	figures_init(f);
 	f->bytes = now.bytes - st->last.bytes;
 	f->seconds = (double)(now.ns - st->last.ns) / 1e9;
@@ -1234,10 +1252,15 @@ static void show_progress(uint64_t now)
 {
 	double seconds = (double)(now - run.start_ns) / 1e9, goal = opt.seconds + opt.warmup;
 	uint64_t bytes = 0;
+	struct mark m;
 	int i;
 
-	for (i = 0; i < opt.streams; i++)
-		bytes += run.stream[i].bytes;
+	for (i = 0; i < opt.streams; i++) {
+		mark_stream(&run.stream[i], &m);
+		bytes += m.bytes;
+	}
+	if (bytes < run.shown_bytes)
+		bytes = run.shown_bytes;
 	fprintf(stderr, "\r%.1f s", seconds);
 	if (opt.seconds > 0)
 		fprintf(stderr, " of %g", goal);
