@@ -2017,6 +2017,19 @@ static void catch_signals(sigset_t *unblocked)
 	sigaction(SIGALRM, &sa, NULL);
 }
 
+/* Undoes it: where nothing waits, and there is nothing to report, a signal just ends the program. */
+static void release_signals(const sigset_t *unblocked)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction sa;
+	size_t i;
+
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &sa) == 0 && sa.sa_handler == on_signal)
+			signal(signals[i], SIG_DFL);
+	sigprocmask(SIG_SETMASK, unblocked, NULL);
+}
+
 /* Ends as the signal would have ended it, so that a shell's loop stops too. */
 static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 {
@@ -2066,11 +2079,12 @@ static void run_reset(void)
 }
 
 /* Sends the file set in chunks of that size, 0 for the method's own, over connections of its own. */
-static void send_once(size_t chunk, const sigset_t *unblocked)
+static void send_once(size_t chunk, sigset_t *unblocked)
 {
 	run_reset();
 	opt.chunk = chunk;
-	streams_open();
+	streams_open(); /* a server that does not answer keeps it for minutes */
+	catch_signals(unblocked);
 	if (opt.json)
 		json_begin();
 	transfer(unblocked);
@@ -2088,6 +2102,8 @@ static void send_once(size_t chunk, const sigset_t *unblocked)
 	else
 		report_text();
 	streams_close();
+	if (!interrupted())
+		release_signals(unblocked);
 }
 
 /* Whether the server has all that was sent. */
@@ -2127,7 +2143,6 @@ static int send_all(char **names, int n)
 	run.set = &set;
 	if (opt.load)
 		soak_begin();
-	catch_signals(&unblocked);
 	for (i = 0; (i == 0 || i < opt.chunks.n) && ok && !interrupted(); i++) {
 		send_once(opt.chunks.n > 0 ? (size_t)opt.chunks.size[i] : 0, &unblocked);
 		ok = interrupted() || all_received();
