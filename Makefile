@@ -1,4 +1,4 @@
-# zc: make, make demo, make check, make install PREFIX= DESTDIR=, make clean
+# zc: make, make demo, make check, make lint, make install PREFIX= DESTDIR=, make clean
 # Needs gcc or clang, GNU make and glibc.
 
 VERSION  = 0.1.0
@@ -51,6 +51,13 @@ demo: all
 check: all $(HELPERS)
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' tests/run $(T)
 
+# Static checks, all or T=name: of each tool that is installed.
+lint:
+	@tests/lint $(T)
+
+# What the sources mean depends on these.
+check lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
+
 install: all
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7'
 	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
@@ -64,5 +71,5 @@ uninstall:
 clean:
 	rm -rf build $(TOOLS)
 
-.PHONY: all debug demo check install uninstall clean
+.PHONY: all debug demo check lint install uninstall clean
 .SECONDARY:
