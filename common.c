@@ -48,7 +48,7 @@ void init_output(void)
 {
 	int fd;
 
-	/* A closed 0, 1 or 2 would be given to the first socket; opened so, writing it is an error. */
+	/* A closed 0, 1 or 2 would be given to the first socket; so, writing it is an error. */
 	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
 		;
 	if (fd >= 0)
@@ -749,6 +749,7 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 	unsigned long long in, out;
 	char *line = NULL, *name;
 	size_t size = 0, len = strlen(interface);
+	int n;
 
 	if (f == NULL)
 		return;
@@ -758,7 +759,8 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 			continue;
 		/* rx: bytes packets and six more; tx: bytes packets */
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		if (sscanf(name + len + 1, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out) == 2) {
+		n = sscanf(name + len + 1, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out);
+		if (n == 2) {
 			c->packets_in = in;
 			c->packets_out = out;
 		}
@@ -911,17 +913,18 @@ static pid_t lock_holder(int fd)
 	unsigned long long inode;
 	char line[256];
 	struct stat st;
-	int pid, found = 0;
+	int pid, found = 0, n;
 
 	if (f == NULL)
 		return 0;
 	if (fstat(fd, &st) != 0)
 		st.st_ino = 0;
-	while (found == 0 && fgets(line, sizeof(line), f) != NULL)
+	while (found == 0 && fgets(line, sizeof(line), f) != NULL) {
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode) == 4 &&
-		    inode == st.st_ino && makedev(major, minor) == st.st_dev)
+		n = sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode);
+		if (n == 4 && inode == st.st_ino && makedev(major, minor) == st.st_dev)
 			found = pid;
+	}
 	fclose(f);
 	return found;
 }
@@ -1107,7 +1110,8 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
 			last = now;
 			now = raw_ns();
-			if (now - last > gap_min) /* not the question: a switch on the way back from it */
+			/* Not the question: a switch on the way back from it. */
+			if (now - last > gap_min)
 				gaps += now - last;
 			atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
 		} else if (dirtied) {
@@ -1198,7 +1202,10 @@ static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus 
 		pause();
 }
 
-/* Keeps nothing of its parent's but the lock, and the pipe as standard input: no port, no terminal. */
+/*
+ * Keeps nothing of its parent's but the lock, and the pipe as standard input: no port, no
+ * terminal.
+ */
 static void let_go(int keep, int leash)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -1267,7 +1274,8 @@ static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, int
 	}
 	status = keep_soaker(s->shared, cpus, &waiting);
 	if (dir[0] != '\0') {
-		write_file(group.root, "cgroup.procs", "0"); /* a group must be empty to be removed */
+		/* A group must be empty to be removed. */
+		write_file(group.root, "cgroup.procs", "0");
 		rmdir(dir);
 	}
 	_exit(status);
@@ -1315,8 +1323,9 @@ static void wait_until_running(const struct soaker *s, const struct cpus *cpus)
 	if ((e = atomic_load(&s->shared->group_errno)) == 0)
 		return;
 	if (atomic_load(&s->shared->in_subgroup))
-		warnx("the soakers share this control group's weight and may take CPU from others: no idle "
-		      "group for them: %s", strerror(e));
+		warnx("the soakers share this control group's weight and may take CPU from others: "
+		      "no idle group for them: %s",
+		      strerror(e));
 	else if ((e = atomic_load(&s->shared->autogroup_errno)) != 0)
 		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s", strerror(e));
 }
@@ -1431,7 +1440,7 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 #define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
 #define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, that may be in the task's own time */
 #define WAKE_SECONDS   8e-6 /* around it, at the most: the timer or interrupt that woke the task */
-#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes some of their time too */
+#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes of their time too */
 
 /*
  * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
@@ -1465,7 +1474,8 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	       const struct soak_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double seconds = (double)(to->ns - from->ns) / 1e9, total = seconds * (i < 0 ? c->cpus.n : 1);
+	double seconds = (double)(to->ns - from->ns) / 1e9;
+	double total = seconds * (i < 0 ? c->cpus.n : 1);
 	double spin = to->spin - from->spin;
 
 	l->seconds = seconds;
@@ -1555,7 +1565,8 @@ static double window_set(struct windows *w, int i, const struct soak_count *from
 			 const struct soak_count *to, double ns)
 {
 	size_t at = (size_t)w->n * (size_t)w->cpus + (size_t)i;
-	double spin = (double)(to->spin_ns - from->spin_ns), turns = (double)(to->turns - from->turns);
+	double spin = (double)(to->spin_ns - from->spin_ns);
+	double turns = (double)(to->turns - from->turns);
 	double off = to->off_ns > from->off_ns ? (double)(to->off_ns - from->off_ns) / ns : 0;
 
 	w->off[at] = fmin(1, off);
@@ -1669,7 +1680,8 @@ void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double sec
 	off = windows_middle(&w, n, c);
 	check_baseline(c);
 	if (off > CAL_BUSY)
-		warnx("the machine is not idle beside the command: other programs took %.1f%% of it",
+		warnx("the machine is not idle beside the command: "
+		      "other programs took %.1f%% of it",
 		      100 * off);
 	windows_free(&w);
 	free(from);
@@ -2053,7 +2065,8 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 /* Reads the file whole; like every error here, what cannot be read says what to run. */
 static char *calibration_read_or_die(const char *path, size_t *len)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO must not block */
+	/* A FIFO must not block. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	char *text;
 	ssize_t n;
@@ -2170,8 +2183,9 @@ void warn_of_run(const struct cpus *soaked, const struct counters *from, const s
 		err(EXIT_FAILURE, "CPUs");
 	counters_rates(from, to, &r);
 	if (r.cpu[CPU_STEAL] > STEAL_MAX)
-		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): the load "
-		      "includes it", 100 * r.cpu[CPU_STEAL]);
+		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
+		      "the load includes it",
+		      100 * r.cpu[CPU_STEAL]);
 	cpus_online(online);
 	for (i = 0; i < soaked->n && i < online->n && online->id[i] == soaked->id[i]; i++)
 		;
@@ -2236,36 +2250,36 @@ static const struct {
 	size_t offset;
 	bool required;
 } receipt_keys[] = {
-#define KEY(key, type, member) {key, type, offsetof(struct figures, member), false}
-	{"bytes", KEY_COUNT, offsetof(struct figures, bytes), true},
-	{"seconds", KEY_NUMBER, offsetof(struct figures, seconds), true},
-	KEY("files", KEY_COUNT, files),
-	KEY("reads", KEY_COUNT, calls),
-	KEY("warmup", KEY_COUNT, warmup),
-	KEY("clients", KEY_COUNT, clients),
-	KEY("method", KEY_WORD, method),
-	KEY("refused", KEY_WORD, refused),
-	KEY("cpu", KEY_NUMBER, cpu),
-	KEY("load", KEY_NUMBER, load),
-	KEY("uncertainty", KEY_NUMBER, uncertainty),
-	KEY("cpus", KEY_NUMBER, cpus),
-	KEY("slowed", KEY_NUMBER, slowed),
-	KEY("tasks", KEY_NUMBER, off),
-	KEY("interrupts", KEY_NUMBER, rates.interrupts),
-	KEY("packets_in", KEY_NUMBER, rates.packets_in),
-	KEY("packets_out", KEY_NUMBER, rates.packets_out),
-	KEY("user", KEY_NUMBER, rates.cpu[CPU_USER]),
-	KEY("nice", KEY_NUMBER, rates.cpu[CPU_NICE]),
-	KEY("system", KEY_NUMBER, rates.cpu[CPU_SYSTEM]),
-	KEY("idle", KEY_NUMBER, rates.cpu[CPU_IDLE]),
-	KEY("iowait", KEY_NUMBER, rates.cpu[CPU_IOWAIT]),
-	KEY("irq", KEY_NUMBER, rates.cpu[CPU_IRQ]),
-	KEY("softirq", KEY_NUMBER, rates.cpu[CPU_SOFTIRQ]),
-	KEY("steal", KEY_NUMBER, rates.cpu[CPU_STEAL]),
-	KEY("rcv_rtt", KEY_NUMBER, tcp.rcv_rtt),
-	KEY("rcv_mss", KEY_NUMBER, tcp.rcv_mss),
-	KEY("out_of_order", KEY_NUMBER, tcp.rcv_ooo),
-#undef KEY
+#define MEMBER(name) offsetof(struct figures, name)
+	{"bytes", KEY_COUNT, MEMBER(bytes), true},
+	{"seconds", KEY_NUMBER, MEMBER(seconds), true},
+	{"files", KEY_COUNT, MEMBER(files), false},
+	{"reads", KEY_COUNT, MEMBER(calls), false},
+	{"warmup", KEY_COUNT, MEMBER(warmup), false},
+	{"clients", KEY_COUNT, MEMBER(clients), false},
+	{"method", KEY_WORD, MEMBER(method), false},
+	{"refused", KEY_WORD, MEMBER(refused), false},
+	{"cpu", KEY_NUMBER, MEMBER(cpu), false},
+	{"load", KEY_NUMBER, MEMBER(load), false},
+	{"uncertainty", KEY_NUMBER, MEMBER(uncertainty), false},
+	{"cpus", KEY_NUMBER, MEMBER(cpus), false},
+	{"slowed", KEY_NUMBER, MEMBER(slowed), false},
+	{"tasks", KEY_NUMBER, MEMBER(off), false},
+	{"interrupts", KEY_NUMBER, MEMBER(rates.interrupts), false},
+	{"packets_in", KEY_NUMBER, MEMBER(rates.packets_in), false},
+	{"packets_out", KEY_NUMBER, MEMBER(rates.packets_out), false},
+	{"user", KEY_NUMBER, MEMBER(rates.cpu[CPU_USER]), false},
+	{"nice", KEY_NUMBER, MEMBER(rates.cpu[CPU_NICE]), false},
+	{"system", KEY_NUMBER, MEMBER(rates.cpu[CPU_SYSTEM]), false},
+	{"idle", KEY_NUMBER, MEMBER(rates.cpu[CPU_IDLE]), false},
+	{"iowait", KEY_NUMBER, MEMBER(rates.cpu[CPU_IOWAIT]), false},
+	{"irq", KEY_NUMBER, MEMBER(rates.cpu[CPU_IRQ]), false},
+	{"softirq", KEY_NUMBER, MEMBER(rates.cpu[CPU_SOFTIRQ]), false},
+	{"steal", KEY_NUMBER, MEMBER(rates.cpu[CPU_STEAL]), false},
+	{"rcv_rtt", KEY_NUMBER, MEMBER(tcp.rcv_rtt), false},
+	{"rcv_mss", KEY_NUMBER, MEMBER(tcp.rcv_mss), false},
+	{"out_of_order", KEY_NUMBER, MEMBER(tcp.rcv_ooo), false},
+#undef MEMBER
 };
 #define RECEIPT_KEYS (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 
@@ -2371,7 +2385,7 @@ static bool receipt_set(struct figures *f, size_t i, const char *value)
 		return receipt_count(member, value);
 	case KEY_NUMBER:
 		return receipt_number(member, value) && receipt_fits(i, *(const double *)member);
-	default: /* KEY_WORD */
+	default:
 		return receipt_word(member, value);
 	}
 }
@@ -2430,10 +2444,16 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 /* How long the UTF-8 sequence at s is, 0 if it is none: RFC 3629. */
 static size_t utf8_length(const unsigned char *s)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : 4, i;
+	size_t n = 4, i;
 
 	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
 		return 0;
+	if (s[0] < 0x80)
+		n = 1;
+	else if (s[0] < 0xe0)
+		n = 2;
+	else if (s[0] < 0xf0)
+		n = 3;
 	for (i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;

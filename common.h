@@ -40,7 +40,7 @@ void catch_stop_signals(void (*handler)(int));
 /* The same for a program with threads: blocked but where the main thread waits, with *unblocked. */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 
-/* printf to stdout; exits with a line on stderr when stdout cannot take it (full disk, closed pipe). */
+/* printf to stdout; exits with a line on stderr when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
@@ -81,7 +81,7 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
  * CPU binding and threads.
  */
 
-/* The CPUs that are online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
+/* The CPUs online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
 void cpus_online(struct cpus *cpus);
 
 /*
@@ -219,7 +219,17 @@ void wire_put(void *p, uint32_t value);
 uint64_t now_ns(void);
 
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
-enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL, CPU_COLUMNS };
+enum {
+	CPU_USER,
+	CPU_NICE,
+	CPU_SYSTEM,
+	CPU_IDLE,
+	CPU_IOWAIT,
+	CPU_IRQ,
+	CPU_SOFTIRQ,
+	CPU_STEAL,
+	CPU_COLUMNS
+};
 
 extern const char *const cpu_column[CPU_COLUMNS]; /* their names */
 
@@ -398,7 +408,8 @@ struct figures {
 	char method[16];  /* by which they were moved */
 	double cpu;       /* to which the thread was bound */
 	double cpus;      /* how many the host's load is of */
-	double load, uncertainty, slowed, off; /* struct load */
+	/* Those of struct load. */
+	double load, uncertainty, slowed, off;
 	struct rates rates; /* of the host */
 	struct tcp_figures tcp;
 	char refused[16]; /* why the other end did not serve; empty if it did */
