@@ -270,14 +270,16 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 
 	for (i = 0; sig == 0 && (opt.count == 0 || i < opt.count); i++) {
 		end += period;
-		while ((sig = wait_signal(set, end)) == 0 && now_ns() < end) /* stopped, continued */
+		/* Again where it was stopped and continued. */
+		while ((sig = wait_signal(set, end)) == 0 && now_ns() < end)
 			;
 		monitor_read(m, &m->to, true);
 		if (sig != 0)
 			break;
 		report_load(m);
 		monitor_next(m);
-		if (now_ns() > end + period) /* stopped and continued: missed periods are not made up */
+		/* Stopped and continued: missed periods are not made up. */
+		if (now_ns() > end + period)
 			end = now_ns();
 	}
 	if (!opt.once)
@@ -408,9 +410,9 @@ static const struct option longopts[] = {
 static const char help[] =
 	"Usage: cyclesoak -C [-N nr_cpus] [-f file]\n"
 	"       cyclesoak [-B1d] [-N nr_cpus] [-p period] [-n count] [-f file] [command [arg...]]\n"
-	"Says how busy the CPUs are, interrupts included, by how much idle work they can still do:\n"
-	"every period, or with a command over the time that it takes.  A command needs no -C: without\n"
-	"a calibration file the idle machine is measured just before and after it.\n"
+	"Says how busy the CPUs are, interrupts included, by how much idle work they can still\n"
+	"do: every period, or with a command over the time that it takes.  A command needs no -C:\n"
+	"without a calibration file the idle machine is measured just before and after it.\n"
 	"\n"
 	"  -C, --calibrate        measure the idle system and write the file; do this first\n"
 	"      --force            with -C: also when the machine is busy\n"
@@ -467,8 +469,8 @@ static void parse_option(int c)
 	case 'V':
 		report("cyclesoak %s\n", VERSION);
 		exit(EXIT_SUCCESS);
-	default: /* getopt has named it */
-		exit(EXIT_USAGE);
+	default:
+		exit(EXIT_USAGE); /* getopt has named it */
 	}
 }
 

@@ -39,7 +39,9 @@ static char *shell(void)
 	if (s != NULL && *s != '\0')
 		return s;
 	pw = getpwuid(getuid());
-	return pw != NULL && pw->pw_shell != NULL && *pw->pw_shell != '\0' ? pw->pw_shell : fallback;
+	if (pw == NULL || pw->pw_shell == NULL || *pw->pw_shell == '\0')
+		return fallback;
+	return pw->pw_shell;
 }
 
 static void set_rr_or_die(int priority)
@@ -51,8 +53,9 @@ static void set_rr_or_die(int priority)
 	if (errno != EPERM)
 		err(EXIT_FAILURE, "cannot set SCHED_RR");
 	if (geteuid() == 0)
-		errx(EXIT_FAILURE, "cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with "
-				   "real-time time (cpu.rt_runtime_us)");
+		errx(EXIT_FAILURE,
+		     "cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with "
+		     "real-time time (cpu.rt_runtime_us)");
 	errx(EXIT_FAILURE,
 	     "cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least %d "
 	     "(ulimit -r)", priority);
@@ -76,8 +79,8 @@ int main(int argc, char **argv)
 		case 'V':
 			report("run_rr %s\n", VERSION);
 			return EXIT_SUCCESS;
-		default: /* getopt has named it */
-			return EXIT_USAGE;
+		default:
+			return EXIT_USAGE; /* getopt has named it */
 		}
 	}
 	argv += optind;
