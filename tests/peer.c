@@ -11,7 +11,8 @@
  *		-k	neither answers nor closes before SIGUSR1
  *		-l	closes after this many bytes
  *		-R	resets the connection when it closes
- *		-h	prints the headers of the wire instead of storing: `loops N`, `files N`, `length N`
+ *		-h	prints the headers of the wire instead of storing: `loops N`, `files N`,
+ *			`length N`
  *		-n	takes so many; all but the last are just read, each by a process of its own
  *		-f	takes none: as many wait already as may
  *	peer send port [-d ms] [-c | -k | -R] <file
@@ -76,7 +77,9 @@ static int serve_nobody(void)
 
 	for (i = 0; i < 4; i++) {
 		sock = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-		if (sock < 0 || (connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0 && errno != EINPROGRESS))
+		if (sock < 0)
+			err(1, "socket");
+		if (connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0 && errno != EINPROGRESS)
 			err(1, "connect");
 	}
 	say_port(&a);

@@ -4,9 +4,9 @@
  *
  *	request serve [-2 | -h | -R | -q]
  *		prints `port N`; each client that sends a length gets so many bytes and a close
- *		-2	writes in two pieces after a first byte of greeting, and closes when all of it
- *			has been acknowledged: Nagle's algorithm holds the second piece back until the
- *			client's delayed acknowledgement of the first
+ *		-2	writes in two pieces after a first byte of greeting, and closes when all
+ *			of it has been acknowledged: Nagle's algorithm holds the second piece back
+ *			until the client's delayed acknowledgement of the first
  *		-h	sends half of them
  *		-R	resets the connection instead
  *		-q	says nothing and keeps it open
@@ -49,9 +49,11 @@ static void send_zeros(int sock, uint32_t n)
 	static const char zeros[4096];
 	ssize_t sent;
 
-	for (; n > 0; n -= (uint32_t)sent)
-		if ((sent = send(sock, zeros, n < sizeof(zeros) ? n : sizeof(zeros), MSG_NOSIGNAL)) < 0)
+	for (; n > 0; n -= (uint32_t)sent) {
+		sent = send(sock, zeros, n < sizeof(zeros) ? n : sizeof(zeros), MSG_NOSIGNAL);
+		if (sent < 0)
 			return;
+	}
 }
 
 static void send_stalling(int sock, uint32_t n)
@@ -99,10 +101,10 @@ static int serve(int mode)
 
 static int connect_port(const char *port)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-				.sin_port = htons((uint16_t)atoi(port))};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+	a.sin_port = htons((uint16_t)atoi(port));
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
 		err(1, "connect");
 	return fd;

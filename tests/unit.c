@@ -26,8 +26,10 @@ static void test_sizes(void)
 		{"1t", 1ull << 40}, {"18446744073709551615", UINT64_MAX}, {"16777215t", 16777215ull << 40},
 	};
 	static const char *const bad[] = {
-		"", "k", "-1", "+1", " 1", "1 ", "1kk", "1x", "0x10", "1.5k", "1e3", "18446744073709551616",
-		"16777216t", "99999999999999999999g",
+		/* No number. */
+		"", "k", "-1", "+1", " 1", "1 ", "1kk", "1x", "0x10", "1.5k", "1e3",
+		/* 2^64 and more. */
+		"18446744073709551616", "16777216t", "99999999999999999999g",
 	};
 	uint64_t v;
 	size_t i;
@@ -53,8 +55,12 @@ static void test_seconds(void)
 static void test_cpus(void)
 {
 	static const char *const same[] = {"0", "0-3", "1,3", "0-1,4-5,7", "8191"};
-	static const char *const bad[] = {"", ",", "0,", ",0", "-", "1-", "-1", "2-1", "a", "0 1", "8192",
-					  "0-8192", "0-8191,0", "99999999999999999999", "0-0-0"};
+	static const char *const bad[] = {
+		/* No list. */
+		"", ",", "0,", ",0", "-", "1-", "-1", "2-1", "a", "0 1", "0-0-0",
+		/* More than there can be. */
+		"8192", "0-8192", "0-8191,0", "99999999999999999999",
+	};
 	struct cpus c;
 	char text[64];
 	size_t i;
@@ -185,16 +191,34 @@ static void test_receipt(void)
 		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n", "bytes=5 seconds=1 rcv_rtt=-1\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
 		"bytes=5 seconds=1000000000000000\n",
 	};
-	struct figures r, in;
-	char line[RECEIPT_MAX], long_line[RECEIPT_MAX + 2];
-	const int fill = RECEIPT_MAX - (int)strlen("bytes=5 seconds=1 x=\n");
-	size_t i, len;
+	struct figures r;
+	size_t i;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		ok(receipt_parse(good[i], strlen(good[i]), &r) == NULL, "a receipt", "");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(receipt_parse(bad[i], strlen(bad[i]), &r) != NULL, "not a receipt", "");
 	ok(receipt_parse("bytes=5 seconds=1\0 x=1\n", 23, &r) != NULL, "not a receipt", "a NUL");
+}
+
+static void test_receipt_length(void)
+{
+	const int fill = RECEIPT_MAX - (int)strlen("bytes=5 seconds=1 x=\n");
+	char line[RECEIPT_MAX + 2];
+	struct figures r;
+
+	snprintf(line, sizeof(line), "bytes=5 seconds=1 x=%0*d\n", fill, 0);
+	ok(receipt_parse(line, RECEIPT_MAX, &r) == NULL, "the longest receipt", "");
+	snprintf(line, sizeof(line), "bytes=5 seconds=1 x=%0*d\n", fill + 1, 0);
+	ok(receipt_parse(line, RECEIPT_MAX + 1, &r) != NULL, "one byte longer", "");
+}
+
+static void test_receipt_written(void)
+{
+	char line[RECEIPT_MAX];
+	struct figures r, in;
+	size_t len;
+
 	figures_init(&in);
 	in.bytes = 7;
 	in.files = 2;
@@ -216,10 +240,6 @@ static void test_receipt(void)
 	len = receipt_format(&in, line);
 	ok(len < 200 && receipt_parse(line, len, &r) == NULL && isnan(r.rates.interrupts) && isnan(r.off) &&
 	   isnan(r.slowed), "so do numbers that a receipt cannot have", "");
-	snprintf(long_line, sizeof(long_line), "bytes=5 seconds=1 x=%0*d\n", fill, 0);
-	ok(receipt_parse(long_line, RECEIPT_MAX, &r) == NULL, "the longest receipt", "");
-	snprintf(long_line, sizeof(long_line), "bytes=5 seconds=1 x=%0*d\n", fill + 1, 0);
-	ok(receipt_parse(long_line, RECEIPT_MAX + 1, &r) != NULL, "one byte longer", "");
 }
 
 static void test_calibration(void)
@@ -237,9 +257,9 @@ static void test_calibration(void)
 		{"soaker 3", "soaker 4294967299"}, {"soaker 3", "soaker 3x"},
 		{"cpu 1 0.5", "cpu 1 1"}, {"cpu 4 0", "cpu 4.5 0"}, {"cpus 1,4\n", ""}, {"later key", "later"},
 	};
-#define ZEROS "0000000000000000000000000000000000000000000000000000"
-#define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS "0000000000000000000000000000000000000000000000" /* 10^306 */
-	/* Not ascending, a CPU twice; a sum that is infinite; two versions; escapes for a terminal. */
+#define ZEROS "000000000000000000000000000000000000000000000000000"
+#define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS ZEROS /* 10^306 */
+	/* Not ascending, a CPU twice; an infinite sum; two versions; escapes for a terminal. */
 	static const char *const alone[] = {
 		"5\nsoaker 3\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n",
 		"4\nsoaker 3\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n",
@@ -364,11 +384,14 @@ static void test_json_strings(void)
 		{"\342\202", "\"\\ufffd\\ufffd\""},
 		{"\342\202x", "\"\\ufffd\\ufffdx\""},
 		{"\360\237\230", "\"\\ufffd\\ufffd\\ufffd\""},
-		{"\300\257", "\"\\ufffd\\ufffd\""},             /* overlong */
+		/* Overlong. */
+		{"\300\257", "\"\\ufffd\\ufffd\""},
 		{"\340\237\277", "\"\\ufffd\\ufffd\\ufffd\""},
 		{"\360\217\277\277", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
-		{"\355\240\200", "\"\\ufffd\\ufffd\\ufffd\""},   /* a surrogate */
-		{"\364\220\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""}, /* beyond U+10FFFF */
+		/* A surrogate. */
+		{"\355\240\200", "\"\\ufffd\\ufffd\\ufffd\""},
+		/* Beyond U+10FFFF. */
+		{"\364\220\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
 		{"\365\200\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
 	};
 	struct json j;
@@ -451,7 +474,8 @@ static void test_json_figures(void)
 	json_stream(&j, "receiver", &f, 0, false);
 	json_close(&j, '}');
 	written(&j, &text, "{\"receiver\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":2048,"
-		"\"bits_per_second\":8192,\"warmup_bytes\":5,\"files\":3,\"calls\":4,\"sender\":false}}",
+		"\"bits_per_second\":8192,\"warmup_bytes\":5,\"files\":3,\"calls\":4,"
+		"\"sender\":false}}",
 		"what a receiver counts");
 	f.load = 0.5;
 	f.cpus = 2;
@@ -484,6 +508,8 @@ int main(void)
 	test_wire_forever();
 	test_wire_large();
 	test_receipt();
+	test_receipt_length();
+	test_receipt_written();
 	test_calibration();
 	test_load();
 	test_addresses();

@@ -12,8 +12,8 @@
  *		-P	fifo: SCHED_FIFO, priority 1; other (default): SCHED_OTHER
  *		-S	in a session of its own
  *		-w	only wakes: each period it wakes and sleeps again at once
- *		-t	hides from the timer tick, after Documentation/admin-guide/cpu-load.rst: burns from
- *			just after a tick until just before the next, and sleeps over it
+ *		-t	hides from the timer tick, after Documentation/admin-guide/cpu-load.rst:
+ *			burns from just after a tick until just before the next, and sleeps over it
  *		-H	ticks per second, CONFIG_HZ (default: measured)
  *		-o	where the result goes (default: standard output)
  *
@@ -24,7 +24,8 @@
  *	switches	context switches, voluntary and not
  *	each		the share of a CPU that each worker got
  *	cpus		how many are online
- *	stat		the load by /proc/stat over the same time: user, system, irq, softirq and steal
+ *	stat		the load by /proc/stat over the same time: user, system, irq, softirq and
+ *			steal
  *	cpu		CPU seconds of the whole process, from its fork to this line
  */
 #include "common.h"

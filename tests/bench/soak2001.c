@@ -3,8 +3,9 @@
  * to none, that counts rounds of arithmetic.  On the machines of then that was enough.
  *
  *	soak2001 -C file			calibrates the idle machine for 3 seconds
- *	soak2001 -f file [-o file] command...	soaks while the command runs, then prints `load=0.1234
- *						seconds=1.0012`, its share of all CPUs and its life
+ *	soak2001 -f file [-o file] command...	soaks while the command runs, then prints
+ *						`load=0.1234 seconds=1.0012`, its share of all CPUs
+ *						and its life
  */
 #include "common.h"
 
