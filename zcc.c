@@ -32,7 +32,7 @@
 #define BUILTIN_SIZE  (350 * 1024) /* bytes of each */
 #define ENTRY_SPLIT   0xfffff000u  /* of a file that takes several entries: whole pages */
 #define COPY_SIZE     (64 * 1024)  /* of each read and send, unless -b; the size of 2001 */
-#define SENDFILE_SIZE (1024 * 1024) /* the most asked of one call, unless -b: progress shows */
+#define SENDFILE_SIZE (1024 * 1024) /* the most of one call, unless -b: progress shows */
 #define MEMORY        (4 * 1024 * 1024) /* of all streams' windows or rings together */
 #define RING_MAX      64           /* buffers of a stream that MSG_ZEROCOPY has */
 #define RING_IDS      1024         /* sends of a stream that are not completed */
@@ -114,7 +114,8 @@ struct stream {
 	_Atomic uint64_t headers; /* bytes of the wire that are not in files */
 	uint64_t loops;
 	_Atomic bool sending; /* it may block in a send */
-	struct mark begin, end, last; /* of what is measured, and of the interval */
+	/* Of what is measured, and of the interval. */
+	struct mark begin, end, last;
 	struct tcp_figures tcp; /* when all had been sent */
 	uint64_t end_ns;        /* when the server had said that it has all */
 	struct figures sent, received;
@@ -654,7 +655,8 @@ static uint32_t entries_of(uint64_t size)
 /* Adds a file, or says on stderr why not. */
 static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
 {
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO must not block */
+	/* A FIFO must not block. */
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct file *f = &set->file[set->n];
 	struct stat sb;
 
@@ -706,6 +708,7 @@ static void fill(uint64_t *word, size_t words, uint64_t *state)
 static void fileset_builtin(struct fileset *set)
 {
 	uint64_t block[BUILTIN_SIZE / 100 / sizeof(uint64_t)], state;
+	struct file *f;
 	size_t i;
 	int fd;
 
@@ -719,7 +722,8 @@ static void fileset_builtin(struct fileset *set)
 			if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block))
 				err(EXIT_FAILURE, "built-in file set");
 		}
-		set->file[set->n] = (struct file){.name = "built-in", .fd = fd, .size = BUILTIN_SIZE};
+		f = &set->file[set->n];
+		*f = (struct file){.name = "built-in", .fd = fd, .size = BUILTIN_SIZE};
 	}
 	set->entries = BUILTIN_FILES;
 	set->bytes = BUILTIN_FILES * BUILTIN_SIZE;
@@ -760,7 +764,8 @@ static void fileset_close(struct fileset *set)
 static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 {
 	if (strcmp(word, REFUSED_FULL) == 0)
-		fail("%s: turned away: the server has as many clients as it takes (zcs --max-clients)",
+		fail("%s: turned away: the server has as many clients as it takes "
+		     "(zcs --max-clients)",
 		     st->peer);
 	if (strcmp(word, REFUSED_ADDRESS) == 0)
 		fail("%s: turned away: the server does not serve this address (zcs --allow)", st->peer);
@@ -978,7 +983,8 @@ static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *
 
 	if (st->sending && t->acked > 0) {
 		bytes = (uint64_t)t->acked;
-		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed); /* 1: the SYN */
+		/* The SYN counts as one. */
+		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed);
 	}
 	return bytes > other ? bytes - other : 0;
 }
@@ -1058,11 +1064,13 @@ static struct {
 	pthread_barrier_t start;
 	_Atomic int running; /* streams that are not at their end */
 	int wake;            /* eventfd(2): one has come to its end */
-	uint64_t start_ns, end_ns; /* of it all; begin.ns is that of what is measured */
+	/* Of it all; begin.ns is that of what is measured. */
+	uint64_t start_ns, end_ns;
 	struct host_mark begin, end;
 	struct soak_sample last; /* of the interval */
-	bool measuring;      /* the warm-up is over */
-	uint64_t shown_ns, shown_bytes; /* by the line of progress */
+	bool measuring;          /* the warm-up is over */
+	/* By the line of progress. */
+	uint64_t shown_ns, shown_bytes;
 	struct figures sent, received;
 	int receipts;
 } run;
@@ -1251,6 +1259,7 @@ static bool wants_progress(void)
 static void show_progress(uint64_t now)
 {
 	double seconds = (double)(now - run.start_ns) / 1e9, goal = opt.seconds + opt.warmup;
+	const char *phase = run.measuring ? "" : ", warm-up";
 	uint64_t bytes = 0;
 	struct mark m;
 	int i;
@@ -1268,7 +1277,9 @@ static void show_progress(uint64_t now)
 		fprintf(stderr, ", %.0f%%", 100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
 	fprintf(stderr, ": %.0f kbytes/sec",
 		kbytes_per_sec(bytes - run.shown_bytes, (double)(now - run.shown_ns) / 1e9));
-	fprintf(stderr, "%s\033[K", stop ? ", waits for the server" : run.measuring ? "" : ", warm-up");
+	if (stop)
+		phase = ", waits for the server";
+	fprintf(stderr, "%s\033[K", phase);
 	has_progress = true;
 	run.shown_ns = now;
 	run.shown_bytes = bytes;
@@ -1454,7 +1465,8 @@ static void sum_figures(void)
 /* By how many bytes both ends differ, the warm-up's included. */
 static uint64_t missing_bytes(void)
 {
-	uint64_t sent = run.sent.bytes + run.sent.warmup, received = run.received.bytes + run.received.warmup;
+	uint64_t sent = run.sent.bytes + run.sent.warmup;
+	uint64_t received = run.received.bytes + run.received.warmup;
 
 	return sent > received ? sent - received : received - sent;
 }
@@ -1603,13 +1615,16 @@ static void report_streams(void)
 {
 	const struct figures *f;
 	char cpu[COLUMN], read_cpu[COLUMN];
+	double to;
 	int i;
 
-	report("  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  delivery Gbit/s\n");
+	report("  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  "
+	       "delivery Gbit/s\n");
 	for (i = 0; i < opt.streams; i++) {
 		f = &run.stream[i].sent;
-		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1, number(cpu, 0, f->cpu, ""),
-		       number(read_cpu, 0, run.stream[i].has_receipt ? run.stream[i].received.cpu : NAN, ""),
+		to = run.stream[i].has_receipt ? run.stream[i].received.cpu : NAN;
+		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1,
+		       number(cpu, 0, f->cpu, ""), number(read_cpu, 0, to, ""),
 		       kbytes_per_sec(f->bytes, f->seconds), f->tcp.retransmits, f->tcp.rtt / 1000,
 		       f->tcp.cwnd / 1024, f->tcp.delivery_rate * 8 / 1e9);
 	}
@@ -1623,10 +1638,12 @@ static double share_of_busy(double us, const struct tcp_figures *t)
 
 static void report_tcp(const struct tcp_figures *t)
 {
-	report("  TCP: %.0f retransmits, RTT %.3f ms (least %.3f), window %.0f KiB, MSS %.0f, delivery %.3f "
-	       "Gbit/s\n", t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,
+	report("  TCP: %.0f retransmits, RTT %.3f ms (least %.3f), window %.0f KiB, MSS %.0f, "
+	       "delivery %.3f Gbit/s\n",
+	       t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,
 	       t->delivery_rate * 8 / 1e9);
-	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% of the time\n",
+	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% "
+	       "of the time\n",
 	       share_of_busy(t->rwnd_limited, t), share_of_busy(t->sndbuf_limited, t));
 }
 
@@ -1697,19 +1714,20 @@ static void report_text(void)
 }
 
 /*
- * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle, or
+ * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle or
  * the soakers have it, which are nice.
  */
 static void report_time(const struct figures *f, bool known)
 {
 	const double *cpu = f->rates.cpu;
+	double left = cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE];
 	char t[6][COLUMN];
 
 	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, known ? percent(f->load) : NAN, "%"),
 	       number(t[1], 3, known ? cost_of(f) : NAN, ""), number(t[2], 1, known ? percent(cpu[CPU_USER]) : NAN, "%"),
 	       number(t[3], 1, known ? percent(cpu[CPU_SYSTEM]) : NAN, "%"),
 	       number(t[4], 1, known ? percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]) : NAN, "%"),
-	       number(t[5], 1, known ? percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]) : NAN, "%"));
+	       number(t[5], 1, known ? percent(left) : NAN, "%"));
 }
 
 /* A list of sizes is a table, a line for each. */
@@ -1952,7 +1970,10 @@ static void stream_open(struct stream *st, int number)
 	st->chunk = opt.chunk;
 	st->pipe[0] = -1;
 	figures_init(&st->received);
-	st->sock = number == 0 ? connect_first() : connect_to((struct sockaddr *)&run.peer, run.peer_len);
+	if (number == 0)
+		st->sock = connect_first();
+	else
+		st->sock = connect_to((struct sockaddr *)&run.peer, run.peer_len);
 	if (st->sock < 0)
 		fail("cannot connect to %s port %s: %s", opt.server, opt.port, strerror(errno));
 	addr_format((struct sockaddr *)&run.peer, run.peer_len, st->peer);
@@ -2017,7 +2038,7 @@ static void catch_signals(sigset_t *unblocked)
 	sigaction(SIGALRM, &sa, NULL);
 }
 
-/* Undoes it: where nothing waits, and there is nothing to report, a signal just ends the program. */
+/* Undoes it: where nothing waits and there is nothing to report, a signal just ends the program. */
 static void release_signals(const sigset_t *unblocked)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -2036,7 +2057,7 @@ static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 	signal(sig, SIG_DFL);
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	raise(sig);
-	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) has ended it */
+	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
 	_exit(128 + sig);
 }
 
@@ -2078,7 +2099,7 @@ static void run_reset(void)
 	run.measuring = false;
 }
 
-/* Sends the file set in chunks of that size, 0 for the method's own, over connections of its own. */
+/* Sends the file set over connections of its own, in chunks of that size; 0: the method's. */
 static void send_once(size_t chunk, sigset_t *unblocked)
 {
 	run_reset();
@@ -2150,6 +2171,7 @@ static int send_all(char **names, int n)
 	if (run.soak != NULL)
 		soaker_stop(run.soak);
 	fileset_close(&set);
+	run.set = NULL;
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -2165,8 +2187,8 @@ static int send_all(char **names, int n)
 #define REQUEST_SIZE  (64 * 1024) /* of each read */
 
 /*
- * Latencies in ns, in classes a 32nd of a power of two wide, so that a percentile is off by 1.6 % at
- * most, and a histogram has the same size whatever it holds.
+ * Latencies in ns, in classes a 32nd of a power of two wide, so that a percentile is off by 1.6 %
+ * at most, and a histogram has the same size whatever it holds.
  */
 #define HIST_SHIFT 5
 #define HIST_SUB   (1 << HIST_SHIFT)
@@ -2262,30 +2284,33 @@ static double hist_percentile(const struct histogram *h, double p)
 	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
 }
 
+static size_t failure_of(int e)
+{
+	switch (e) {
+	case ECONNREFUSED:
+		return FAIL_REFUSED;
+	case ECONNRESET:
+	case EPIPE:
+		return FAIL_RESET;
+	case EADDRNOTAVAIL:
+	case EADDRINUSE:
+		return FAIL_PORTS;
+	case ETIMEDOUT:
+	case EAGAIN:
+		return FAIL_TIMEOUT;
+	default:
+		return FAIL_OTHER;
+	}
+}
+
 static void count_failure(struct requests *r, int e)
 {
 	const struct timespec backoff = {.tv_nsec = BACKOFF_NS};
+	size_t kind = failure_of(e);
 
-	switch (e) {
-	case ECONNREFUSED:
-		r->failed[FAIL_REFUSED]++;
-		break;
-	case ECONNRESET:
-	case EPIPE:
-		r->failed[FAIL_RESET]++;
-		break;
-	case EADDRNOTAVAIL:
-	case EADDRINUSE:
-		r->failed[FAIL_PORTS]++;
-		break;
-	case ETIMEDOUT:
-	case EAGAIN:
-		r->failed[FAIL_TIMEOUT]++;
-		break;
-	default:
-		r->failed[FAIL_OTHER]++;
+	r->failed[kind]++;
+	if (kind == FAIL_OTHER)
 		r->other_errno = e;
-	}
 	if (e == EADDRNOTAVAIL || e == EADDRINUSE || e == EMFILE || e == ENOBUFS)
 		nanosleep(&backoff, NULL);
 }
@@ -2468,6 +2493,7 @@ static void merge_requests(struct requests *sum)
 /* All connections of one size. */
 static void request_size(uint32_t size, const sigset_t *unblocked, struct requests *sum)
 {
+	struct requester *q;
 	int i, e;
 
 	run_reset();
@@ -2477,9 +2503,10 @@ static void request_size(uint32_t size, const sigset_t *unblocked, struct reques
 	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
 	run.running = opt.streams;
 	for (i = 0; i < opt.streams; i++) {
-		memset(&requesting.requester[i].r, 0, sizeof(requesting.requester[i].r));
-		requesting.requester[i].number = i;
-		e = thread_start(&requesting.requester[i].thread, request_thread, &requesting.requester[i]);
+		q = &requesting.requester[i];
+		memset(&q->r, 0, sizeof(q->r));
+		q->number = i;
+		e = thread_start(&q->thread, request_thread, q);
 		if (e != 0)
 			fail("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
 	}
@@ -2508,13 +2535,17 @@ static void report_latency(const char *name, const struct histogram *h)
 /* What makes 50 connections a second of thousands. */
 static void report_stalls(const struct requests *r)
 {
+	const char *when = "after the first byte";
+
 	if (r->stalled == 0)
 		return;
+	if (2 * r->stalled_first > r->stalled)
+		when = "before the first byte";
 	report("  STALLED: %llu of %llu waited for data, median %.1f ms, longest %.1f ms, %s\n",
 	       (unsigned long long)r->stalled, (unsigned long long)r->total.n,
-	       1000 * hist_percentile(&r->stall, 0.5), (double)r->stall.max / 1e6,
-	       2 * r->stalled_first > r->stalled ? "before the first byte" : "after the first byte");
-	report("           a delayed acknowledgement takes 40 ms or more, a retransmission 200 ms or more\n");
+	       1000 * hist_percentile(&r->stall, 0.5), (double)r->stall.max / 1e6, when);
+	report("           a delayed acknowledgement takes 40 ms or more, "
+	       "a retransmission 200 ms or more\n");
 }
 
 static void report_failures(const struct requests *r)
@@ -2734,8 +2765,9 @@ static const char help[] =
 	"      --timeout secs     give up on a server that takes nothing for so long (default:\n"
 	"                         never; --request 60)\n"
 	"      --raw              no headers, no receipt: for a server that is not zcs\n"
-	"      --request bytes    connections that each ask a zcs --reply for so many bytes, -n of\n"
-	"                         them or for -t seconds, -P at a time; a list: one after the other\n"
+	"      --request bytes    connections that each ask a zcs --reply for so many bytes, -n\n"
+	"                         of them or for -t seconds, -P at a time; a list: one after the\n"
+	"                         other\n"
 	"  -4, -6                 IPv4 or IPv6 only\n"
 	"\n"
 	"  -B, --bind-cpu cpus    run on this CPU; a list: one stream after the other\n"
@@ -2887,14 +2919,15 @@ static void parse_option(int c)
 	case 'V':
 		report("zcc %s\n", VERSION);
 		exit(EXIT_SUCCESS);
-	default: /* getopt has named it */
-		exit(EXIT_USAGE);
+	default:
+		exit(EXIT_USAGE); /* getopt has named it */
 	}
 }
 
 /* What the options mean together. */
 static void settle_options(bool loops_given)
 {
+	const char *method = "sendfile";
 	struct cpus online;
 
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
@@ -2918,8 +2951,12 @@ static void settle_options(bool loops_given)
 		usage_error("-n, --loops: too many with a --warmup");
 	if ((opt.use_send || opt.use_write) && opt.method != NULL)
 		usage_error("-%c and -m, --method exclude each other", opt.use_send ? 'S' : 'w');
+	if (opt.use_send)
+		method = "send";
+	if (opt.use_write)
+		method = "write";
 	if (opt.method == NULL)
-		opt.method = method_named(opt.use_write ? "write" : opt.use_send ? "send" : "sendfile");
+		opt.method = method_named(method);
 }
 
 int main(int argc, char **argv)
