@@ -31,17 +31,17 @@
 #define BUFFER_SMALL  (64 * 1024)  /* the same of a client that finds BUFFERS_LARGE others */
 #define BUFFERS_LARGE 24
 #define TRUNC_SIZE    (1024 * 1024) /* of each recv() that copies nothing, unless -b */
-#define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT inside of a body: the data must not grow cold */
+#define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT in a body: data must not grow cold */
 #define LOWAT_DISCARD (256 * 1024) /* the same where nobody looks at them */
-#define MAX_REPLY     (16 * 1024 * 1024) /* bytes that a client of --reply may ask for, unless told */
+#define MAX_REPLY     (16 * 1024 * 1024) /* bytes that --reply may be asked for, unless told */
 #define MAX_CLIENTS   1000         /* at a time, unless told */
 #define IDLE_TIMEOUT  60           /* seconds that one may be silent */
-#define STREAMS_TOLD  10000        /* of one group, in its JSON report: it is kept in memory */
+#define STREAMS_TOLD  10000        /* of one group, in its JSON report: it is in memory */
 #define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
-#define BREATHE_MS    100          /* before accept(2) is tried again when it lacked something */
+#define BREATHE_MS    100          /* before accept(2) is tried again after a lack */
 #define DRAIN_SECONDS 10           /* for a client to close when all has been received */
 #define LEAVE_NS      2000000000u  /* for the clients' summaries on an interrupt */
-#define RATES_NS      10000000     /* the host's counters are worth reading after this long */
+#define RATES_NS      10000000     /* the host's counters are worth reading after so long */
 #define SAY_SLOTS     64           /* of addresses, each of which may have */
 #define SAY_LINES     20           /* lines on stderr about its clients */
 #define SAY_NS        10000000000u /* in this time */
@@ -52,7 +52,8 @@ struct client;
 struct method {
 	const char *name;
 	ssize_t (*receive)(struct client *c);
-	ssize_t (*get)(int sock, void *buf, size_t len); /* of those that copy */
+	/* Of those that copy. */
+	ssize_t (*get)(int sock, void *buf, size_t len);
 	int lowat; /* SO_RCVLOWAT inside of a body */
 };
 
@@ -75,7 +76,8 @@ struct client {
 	size_t size; /* the most asked of one call */
 	int lowat;   /* in force */
 	int pipe[2], sink; /* of splice */
-	_Atomic uint64_t bytes, calls, files; /* so far, for the main thread */
+	/* So far, for the main thread. */
+	_Atomic uint64_t bytes, calls, files;
 	struct mark begin, end;    /* of what is measured */
 	uint64_t warm_ns;          /* when the warm-up is over; 0 if there is none */
 	bool warming, ended;       /* under the group's lock */
@@ -85,7 +87,7 @@ struct client {
 	bool excess;               /* more came than was announced */
 };
 
-/* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6, where it begins with MAPPED. */
+/* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6, after MAPPED of them. */
 #define MAPPED 96
 struct prefix {
 	struct in6_addr address;
@@ -202,8 +204,8 @@ static bool is_allowed(const struct sockaddr_storage *peer)
 }
 
 /*
- * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.  Addresses
- * that share a slot share what may be said: the table, too, is of a bounded size.
+ * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.
+ * Addresses that share a slot share what may be said: the table, too, is of a bounded size.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -249,7 +251,7 @@ static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
 static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A line about a client, unless there were too many: one may come back a thousand times a second. */
+/* A line about a client, unless there were too many: it may come back a thousand times a second. */
 static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
 {
 	char name[ADDR_STRLEN], text[128];
@@ -261,7 +263,8 @@ static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	flockfile(stderr); /* warnx(3) writes a line in pieces, and other threads' would come between */
+	/* warnx(3) writes a line in pieces, and other threads' would come between. */
+	flockfile(stderr);
 	if (left_out > 0)
 		warnx("%u lines about such clients were left out", left_out);
 	warnx("%s: %s", addr_format((const struct sockaddr *)peer, len, name), text);
@@ -336,9 +339,10 @@ static bool wait_readable(struct pollfd *p)
 }
 
 /*
- * Waits for data.  Inside of a body it is woken not for each packet but for so many bytes, and never
- * for more than are left of it: after it nothing may come, or the next file's header.  It is poll(2)
- * that waits, since a call that has taken some bytes already would wait for so many more of them.
+ * Waits for data.  Inside of a body it is woken not for each packet but for so many bytes, and
+ * never for more than are left of it: after it nothing may come, or the next file's header.  It is
+ * poll(2) that waits, since a call that has taken some bytes already would wait for so many more of
+ * them.
  */
 static bool await_data(struct client *c)
 {
@@ -395,8 +399,8 @@ static ssize_t receive_trunc(struct client *c)
 }
 
 /*
- * splice(2) does not go past an urgent byte (tcp(7)): it says that nothing is there, or at the end of
- * stream that it is the end, and poll(2) that there is something.
+ * splice(2) does not go past an urgent byte (tcp(7)): it says that nothing is there, or at the end
+ * of stream that it is the end, and poll(2) that there is something.
  */
 static ssize_t receive_urgent(struct client *c)
 {
@@ -877,7 +881,8 @@ static int listen_on(int family, const char **why)
 	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
 	if (fd >= 0) {
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
+		/* Urgent data are data, too. */
+		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 		if (ai->ai_family == AF_INET6)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 		sock_set_options_or_die(fd, &opt.sock);
@@ -1151,7 +1156,7 @@ static bool accept_one(int fd, int number, bool *lacking)
 	return false;
 }
 
-/* With -1: whether its clients have come and gone.  One that waits to be accepted is one of them. */
+/* With -1: whether its clients have come and gone.  One that waits to be accepted is one too. */
 static bool is_over(int fd, bool served)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -1159,7 +1164,7 @@ static bool is_over(int fd, bool served)
 	return opt.once && served && clients_now() == 0 && poll(&p, 1, 0) == 0;
 }
 
-/* Accepts clients and prints interval lines, until a signal, or with -1 the end of the first group. */
+/* Accepts clients and prints interval lines, until a signal or, with -1, the first group's end. */
 static void serve_all(int fd, const sigset_t *unblocked)
 {
 	struct interval interval = {.ns = now_ns()};
@@ -1512,7 +1517,10 @@ static void json_served(const struct served *from, const struct served *to, cons
 	report("\n");
 }
 
-/* A line of an interval starts as all do; the last has counts, since a rate over idle hours says nothing. */
+/*
+ * A line of an interval starts as all do; the last has counts, since a rate over idle hours says
+ * nothing.
+ */
 static void report_served(const struct served *from, const struct served *to, bool total)
 {
 	double seconds = (double)(to->ns - from->ns) / 1e9;
@@ -1527,7 +1535,8 @@ static void report_served(const struct served *from, const struct served *to, bo
 		rate_format(rate, sizeof(rate), bytes, seconds, &l);
 		report("%s, %.0f replies/s\n", rate, (double)n / seconds);
 	} else {
-		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, %llu too large, %llu broken\n",
+		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
+		       "%llu too large, %llu broken\n",
 		       (unsigned long long)n, (unsigned long long)bytes, (unsigned long long)replies.refused,
 		       (unsigned long long)replies.silent, (unsigned long long)replies.too_large,
 		       (unsigned long long)replies.broken);
@@ -1760,7 +1769,8 @@ static void add_allowed(const char *list)
 			err(EXIT_FAILURE, "--allow");
 		opt.allow = more;
 		if (!parse_prefix(s, &opt.allow[opt.n_allow++]))
-			usage_error("--allow: '%s' is not address[/bits][,...], such as 192.0.2.0/24,2001:db8::/32",
+			usage_error("--allow: '%s' is not address[/bits][,...], "
+				    "such as 192.0.2.0/24,2001:db8::/32",
 				    list);
 	}
 	free(copy);
@@ -1846,8 +1856,8 @@ static void parse_option(int c)
 	case 'V':
 		report("zcs %s\n", VERSION);
 		exit(EXIT_SUCCESS);
-	default: /* getopt has named it */
-		exit(EXIT_USAGE);
+	default:
+		exit(EXIT_USAGE); /* getopt has named it */
 	}
 }
 
