@@ -1,4 +1,4 @@
-# zc: make, make demo, make check, make lint, make install PREFIX= DESTDIR=, make clean
+# zc: make, make demo, make check [T= SANITIZE=], make lint [T=], make install PREFIX= DESTDIR=, make clean
 # Needs gcc or clang, GNU make and glibc.
 
 VERSION  = 0.1.0
@@ -15,9 +15,17 @@ HARDEN   = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstac
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
 STD      = -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='"$(VERSION)"' -pthread
 
-# Where objects go, and where programs go; `make debug` puts both into build/debug.
+# Where objects go, and where programs go.
 OBJ      = build
 BIN      =
+
+# SANITIZE=address,undefined or SANITIZE=thread: all of it with sanitizers, in a directory of its own.
+ifneq ($(SANITIZE),)
+OBJ      = build/$(SANITIZE)
+BIN      = $(OBJ)/
+CFLAGS   = -O1 -g -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=undefined
+HARDEN   = -fPIE
+endif
 
 TOOLS    = zcc zcs cyclesoak run_rr
 MAN1     = $(TOOLS:%=man/%.1)
@@ -38,18 +46,15 @@ $(OBJ)/tests/%: tests/%.c $(OBJ)/common.o common.h
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/common.o -lm
 
-SANITIZED = OBJ=build/debug BIN=build/debug/ \
-	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined' HARDEN=-fPIE
-
 debug:
-	@mkdir -p build/debug
-	$(MAKE) $(SANITIZED) all
+	$(MAKE) SANITIZE=address,undefined all
 
 demo: all
 	@tests/demo
 
 check: all $(HELPERS)
-	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' tests/run $(T)
+	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
+		tests/run $(T)
 
 # Static checks, all or T=name: of each tool that is installed.
 lint:

@@ -5,6 +5,7 @@
 #	$BIN      where zcc, zcs, cyclesoak and run_rr are
 #	$HELPERS  where the tests' own programs are
 #	$TOP      the source tree
+#	$SANITIZE the sanitizers that the programs are built with, if they are
 
 count=0
 failed=0
@@ -47,6 +48,26 @@ check_with()
 		check "$2" "$3"
 	else
 		skip "$2" "no $1"
+	fi
+}
+
+# sanitized [NAME]: whether the programs have sanitizers, or that one.  They see what others do not,
+# and have memory, threads and system calls of their own.
+sanitized()
+{
+	case $SANITIZE in
+	*"$1"*) [ -n "$SANITIZE" ] ;;
+	*) false ;;
+	esac
+}
+
+# check_without 'sanitizer' 'why' 'what' 'script': skipped where the programs have it
+check_without()
+{
+	if sanitized "$1"; then
+		skip "$3" "$2"
+	else
+		check "$3" "$4"
 	fi
 }
 
@@ -170,6 +191,30 @@ soaking()
 stat_field()
 {
 	sed 's/^.*) //' "/proc/$1/stat" | cut -d' ' -f$(($2 - 2))
+}
+
+# tasks_of PID: the ids of its threads, without that which ThreadSanitizer starts before the first.
+tasks_of()
+{
+	if sanitized thread; then
+		ls "/proc/$1/task" | sort -n | sed 2d
+	else
+		ls "/proc/$1/task" | sort -n
+	fi
+}
+
+# threads_of PID: how many it has
+threads_of()
+{
+	tasks_of "$1" | wc -l
+}
+
+# cpus_of PID: those that each of its threads may use, a line each
+cpus_of()
+{
+	for t in $(tasks_of "$1"); do
+		sed -n 's/^Cpus_allowed_list:	//p' "/proc/$1/task/$t/status"
+	done
 }
 
 # child_of PID NAME: the pid of its child of that name, empty if there is none.

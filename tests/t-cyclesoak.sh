@@ -152,15 +152,13 @@ check 'the soaker is in a session of its own, nice 19 for its autogroup' '
 	[ "$(stat_field $soaker 6)" = "$keeper" ]
 	not [ -e /proc/$soaker/autogroup ] || grep -q " nice 19$" /proc/$soaker/autogroup'
 check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' '
-	seen=0
-	for t in /proc/$soaker/task/*; do
-		[ "$(stat_field $soaker/task/${t##*/} 41)" = 5 ]
-		[ "$(stat_field $soaker/task/${t##*/} 19)" = 19 ]
-		if grep -Eq "^Cpus_allowed_list:	[0-9]+$" $t/status; then seen=$((seen + 1)); fi
+	for t in $(tasks_of $soaker); do
+		[ "$(stat_field $soaker/task/$t 41)" = 5 ]
+		[ "$(stat_field $soaker/task/$t 19)" = 19 ]
 	done
-	cat /proc/$soaker/task/*/status | grep Cpus_allowed_list | sort | uniq -c
-	n=$(cat /proc/$soaker/task/*/status | sed -n "s/^Cpus_allowed_list:	\([0-9]*\)$/\1/p" | sort -u | wc -l)
-	[ "$n" -eq "$cpus" ]'
+	cpus_of $soaker >allowed
+	cat allowed
+	[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]'
 check 'it holds no descriptor of its parent but the lock and the pipe that ends it' '
 	ls -l /proc/$soaker/fd
 	[ "$(ls -l /proc/$soaker/fd | grep -vc "/dev/null\|/dev/zero\|total")" -eq 1 ]

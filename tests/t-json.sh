@@ -189,7 +189,7 @@ start_zcs --json -I 0.05
 held=$!
 remember $held
 check_json 'zcc: interrupted, all there was, with an error' '
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 2 ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
 	# Of the time that the kernel works for zcs, in ticks.
 	wait_until "[ \$(stat_field $ZCS 15) -gt 2 ]"
 	kill -TERM $held
@@ -203,7 +203,7 @@ check_json 'zcc: interrupted, all there was, with an error' '
 held=$!
 remember $held
 check_json 'zcs: interrupted, all there was, with an error' '
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 3 ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
 	ticks=$(stat_field $ZCS 15)
 	wait_until "[ \$(stat_field $ZCS 15) -gt $((ticks + 2)) ]"
 	kill -TERM $ZCS

@@ -208,8 +208,11 @@ check_traced 'mmap: files are mapped and sent, windows of them one after the oth
 	grep -Eq "^mmap\(NULL, 4194304, PROT_READ, MAP_SHARED, [0-9]+, 0\) = 0x" sending
 	grep -Eq "^mmap\(NULL, 805697, PROT_READ, MAP_SHARED, [0-9]+, 0x400000\) = 0x" sending
 	# At no time is there more than one.
-	grep -E "^(mmap|munmap)\(" sending | cut -d"(" -f1 >order
-	awk "/^mmap/ { n++ } /^munmap/ { n-- } n > 1 { bad++ } END { exit bad > 0 }" order
+	awk "{ split(\$1, call, \"[(,]\") }
+		/^mmap\(.* MAP_SHARED, / { map[\$NF]; n++ }
+		/^munmap/ && call[2] in map { n-- }
+		n > 1 { bad++ }
+		END { exit bad > 0 }" sending
 	grep -Eq "^sendto\(.*, 300000, 0, NULL, 0\)" sending
 	not grep -E "^(pread64|read|sendfile)\(" sending'
 check 'mmap: more files than descriptors, which reuse each other'"'"'s' '

@@ -23,11 +23,16 @@ if "$run_rr" true 2>/dev/null; then
 	check 'no $SHELL: a shell all the same' '
 		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]'
 	check 'the soakers are SCHED_IDLE all the same' '
-		soaking "$run_rr" "$BIN/cyclesoak" -1 sh -c "
+		cat >policies <<-"END"
+			. "$TOP/tests/lib.sh"
 			for s in /proc/[0-9]*; do
-				[ \"\$(cat \$s/comm 2>/dev/null)\" = zc-soaker ] || continue
-				sed \"s/^.*) //\" \$s/task/*/stat | cut -d\" \" -f38,39
-			done"
+				[ "$(cat $s/comm 2>/dev/null)" = zc-soaker ] || continue
+				for t in $(tasks_of ${s#/proc/}); do
+					sed "s/^.*) //" $s/task/$t/stat | cut -d" " -f38,39
+				done
+			done
+		END
+		soaking "$run_rr" "$BIN/cyclesoak" -1 sh policies
 		grep -qx "0 5" out
 		not grep -qx ". 2" out'
 else

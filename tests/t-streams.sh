@@ -83,15 +83,9 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 	bound=$!
 	remember $bound
 	check '-B 0,1: one stream after the other is bound to them' '
-		wait_until "[ \$(ls /proc/$bound/task | wc -l) -eq 5 ]"
+		wait_until "[ \$(threads_of $bound) -eq 5 ]"
 		# The main thread is on the first of them.
-		list()
-		{
-			for t in $(ls /proc/$bound/task | sort -n); do
-				sed -n "s/^Cpus_allowed_list:	//p" /proc/$bound/task/$t/status
-			done | tr "\n" " "
-		}
-		wait_until "[ \"\$(list)\" = \"0 0 1 0 1 \" ]"'
+		wait_until "[ \"\$(cpus_of $bound | tr \"\\n\" \" \")\" = \"0 0 1 0 1 \" ]"'
 	check '-B 0,1: the report has their CPUs' '
 		wait_until "grep -q \"4 clients\" zcs.out"
 		kill -TERM $bound
@@ -104,12 +98,8 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 	bound=$!
 	remember $bound
 	check 'zcs -B 1,0: its clients likewise, and the sender knows' '
-		wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 5 ]"
-		on()
-		{
-			cat /proc/$ZCS/task/*/status | grep -c "^Cpus_allowed_list:	$1$"
-		}
-		wait_until "[ \$(on 1) -eq 3 ] && [ \$(on 0) -eq 2 ]"
+		wait_until "[ \$(threads_of $ZCS) -eq 5 ]"
+		wait_until "[ \"\$(cpus_of $ZCS | sort | tr \"\\n\" \" \")\" = \"0 0 1 1 1 \" ]"
 		wait_until "[ \$(grep -c \"4 clients\" zcs.out) -ge 2 ]"
 		kill -TERM $bound
 		ended $bound
@@ -191,7 +181,7 @@ held=$!
 remember $held
 check '--warmup: interrupted in it, it does not say that all was sent' '
 	wait_until "ls -l /proc/$held/fd 2>/dev/null | grep -q socket"
-	wait_until "[ \$(ls /proc/$held/task | wc -l) -eq 2 ]"
+	wait_until "[ \$(threads_of $held) -eq 2 ]"
 	kill -INT $held
 	ended $held
 	cat out err
@@ -289,7 +279,7 @@ env --default-signal=INT "$zcc" -s 0 -p $PORT -P 2 -t 60 --congestion reno >out 
 held=$!
 remember $held
 check 'SIGINT: the report of what there was, and both ends agree' '
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 3 ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
 	wait_until "grep -q kbytes zcs.out"
 	kill -INT $held
 	ended $held
@@ -311,7 +301,7 @@ PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
 held=$!
 remember $held
 check 'SIGINT of zcs: summaries and the total of what there was' '
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 3 ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
 	wait_until "grep -q kbytes zcs.out"
 	kill -INT $ZCS
 	ended $ZCS

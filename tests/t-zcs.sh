@@ -61,7 +61,7 @@ check '100 clients at once: all received, a total' '
 	tail -n 1 zcs.out
 	[ $(wc -l <zcs.err) -eq $n ]'
 check 'its threads and descriptors are back to what they were' '
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 1 ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
 	ls -l /proc/$ZCS/fd
 	[ $(ls /proc/$ZCS/fd | wc -l) -eq $fds ]'
 
@@ -94,8 +94,8 @@ start_zcs -B 0 -i 70000
 "$HELPERS/peer" send -k $PORT </dev/null >/dev/null &
 remember $!
 check '-B 0: all its threads are on CPU 0' '
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 2 ]"
-	wait_until "[ \$(cat /proc/$ZCS/task/*/status | grep -c \"^Cpus_allowed_list:	0$\") -eq 2 ]"'
+	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+	wait_until "[ \$(cpus_of $ZCS | grep -cx 0) -eq 2 ]"'
 check_with ss '-i: the receive buffer of connections' '
 	ss -tmn "sport = :$PORT"
 	ss -tmn "sport = :$PORT" | grep -q "rb140000,"'
