@@ -849,9 +849,9 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 /* What a soaker counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
 	_Atomic uint64_t turns;
-	_Atomic uint64_t last_ns; /* when the last turn was; the gap that may follow is open */
-	_Atomic uint64_t gap_ns;  /* sum of the gaps that are closed */
-	_Atomic uint64_t off_ns;  /* time in which it was switched out, up to the last gap */
+	_Atomic uint64_t last_ns; /* when the last turn was, 0 before the first; then a gap is open */
+	_Atomic uint64_t gap_ns;  /* sum of the gaps that are closed, and the time before the first turn */
+	_Atomic uint64_t off_ns;  /* time in which it did not run, up to the last gap */
 	_Atomic uint64_t dirty_ns; /* time in which it waited for memory */
 	_Atomic uint64_t switches; /* how often it was switched out */
 } __attribute__((aligned(128)));
@@ -1094,17 +1094,20 @@ static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
  */
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory, uint64_t gap_min)
 {
-	uint64_t turns = 0, gaps = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
-	uint64_t last = start, now, dirty_at = start, off = 0, switches = 0;
+	uint64_t turns = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
+	uint64_t last = start, now, dirty_at = start, switches = 0;
+	uint64_t gaps = start, off = start; /* it did not run before */
 	bool dirtied = false;
 	size_t line = 0;
 
+	atomic_store_explicit(&me->off_ns, off, memory_order_relaxed);
+	atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
 	for (;;) {
 		now = raw_ns();
 		if (now - last > gap_min) {
 			gaps += now - last;
 			last = off;
-			off = now - start - (thread_cpu_ns() - cpu_start);
+			off = now - (thread_cpu_ns() - cpu_start);
 			switches += off > last + SOAK_GAP_NS;
 			atomic_store_explicit(&me->off_ns, off, memory_order_relaxed);
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
@@ -1373,13 +1376,21 @@ struct soak_count {
 	uint64_t turns, spin_ns, off_ns, switches;
 };
 
-/* A gap that is open now is counted up to now, and as switched out. */
+/*
+ * A gap that is open now is counted up to now, and as switched out.  The first is that since the
+ * clock's zero, before the soaker ran at all; it may begin to after this has looked.
+ */
 static void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
 {
 	const struct soak_cpu *cpu = &s->shared->cpu[i];
+	uint64_t begun = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
 	uint64_t gap = atomic_load_explicit(&cpu->gap_ns, memory_order_acquire);
 	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire), open;
 
+	if (begun == 0) {
+		*c = (struct soak_count){.off_ns = ns};
+		return;
+	}
 	c->off_ns = atomic_load_explicit(&cpu->off_ns, memory_order_relaxed);
 	c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 	c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);

@@ -130,6 +130,16 @@ if command -v jq >/dev/null 2>&1 || command -v python3 >/dev/null 2>&1; then
 else
 	skip '--json' 'no jq, no python3'
 fi
+if strace -o /dev/null true 2>/dev/null; then
+	# As a real-time program would hold it up.
+	check 'a soaker that begins to run late has not been spinning before' '
+		soaking strace -f -o /dev/null -e trace=sched_setscheduler \
+		    -e inject=sched_setscheduler:delay_enter=6000000 "$cyclesoak" -n 3 -p 1
+		grep -q "left its soaker no time in 5 seconds" err
+		awk -F "[:%]" "/^System load/ { n++; bad += \$2 < -1000 } END { exit n != 3 || bad }" out'
+else
+	skip 'a soaker that begins to run late' 'no strace, or it may not trace'
+fi
 # stopped and continued: what was missed is not made up by a burst of lines
 until_holding() # starts cyclesoak in the background once the machine is free: SOAK is its pid
 {
