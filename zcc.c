@@ -2688,7 +2688,7 @@ static int request_all(void)
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
 	if (done == 0)
-		errx(EXIT_FAILURE, "none of the connections succeeded");
+		errx(EXIT_FAILURE, "%s port %s: none of the connections succeeded", opt.server, opt.port);
 	return EXIT_SUCCESS;
 }
 
