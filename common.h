@@ -450,12 +450,15 @@ int decimals(double seconds);
 /* A share in percent, as it is printed: not -0.0. */
 double percent(double share);
 
-/* Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand. */
+/*
+ * Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand.  NAN
+ * where nothing was.
+ */
 double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
 
 /*
  * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or nothing when load is NAN; without the
- * uncertainty where that is NAN.
+ * uncertainty where that is NAN, and the cost of nothing.
  */
 const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
 			double seconds, char buf[128]);
