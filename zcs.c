@@ -1117,30 +1117,32 @@ static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked
 
 /*
  * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
- * descriptors or memory, which passes when clients leave: said once while it lasts.
+ * descriptors or memory, which passes when clients leave: said once while it lasts or comes back.
+ * *lacked_ns is when it was last so.
  */
-static void breathe(bool *lacking)
+static void breathe(uint64_t *lacked_ns)
 {
+	uint64_t now = now_ns();
+
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
 		return;
-	if (!*lacking)
+	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS)
 		warn("clients have to wait: accept");
-	*lacking = true;
+	*lacked_ns = now;
 	poll(NULL, 0, BREATHE_MS);
 }
 
 /* Takes in one client; false if there was none after all, or it was turned away. */
-static bool accept_one(int fd, int number, bool *lacking)
+static bool accept_one(int fd, int number, uint64_t *lacked_ns)
 {
 	struct sockaddr_storage peer;
 	socklen_t len = sizeof(peer);
 	int sock = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK), e;
 
 	if (sock < 0) {
-		breathe(lacking);
+		breathe(lacked_ns);
 		return false;
 	}
-	*lacking = false;
 	if (!is_allowed(&peer)) {
 		refuse(sock, REFUSED_ADDRESS);
 		say(&peer, len, "turned away: not of --allow");
@@ -1168,7 +1170,8 @@ static bool is_over(int fd, bool served)
 static void serve_all(int fd, const sigset_t *unblocked)
 {
 	struct interval interval = {.ns = now_ns()};
-	bool lacking = false, served = false;
+	uint64_t lacked_ns = 0;
+	bool served = false;
 	unsigned number = 0;
 
 	while (!stop && !is_over(fd, served)) {
@@ -1178,7 +1181,7 @@ static void serve_all(int fd, const sigset_t *unblocked)
 				interval_begin(&interval);
 				pthread_mutex_unlock(&group.lock);
 			}
-			if (accept_one(fd, (int)(number & INT_MAX), &lacking)) {
+			if (accept_one(fd, (int)(number & INT_MAX), &lacked_ns)) {
 				served = true;
 				number++;
 			}
@@ -1239,7 +1242,7 @@ struct replier {
 	pthread_t thread;
 	int number, epoll, listener;
 	struct asker *askers;
-	bool lacking; /* descriptors or memory */
+	uint64_t lacked_ns; /* as breathe() has it */
 	_Atomic uint64_t served, bytes;
 };
 
@@ -1375,10 +1378,9 @@ static void admit(struct replier *r)
 	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (sock < 0) {
-		breathe(&r->lacking);
+		breathe(&r->lacked_ns);
 		return;
 	}
-	r->lacking = false;
 	if (!is_allowed(&peer)) {
 		turn_away(sock, &peer, len, "not of --allow");
 		return;
