@@ -1,4 +1,5 @@
-# zc: make, make demo, make check [T= SANITIZE=], make lint [T=], make install PREFIX= DESTDIR=, make clean
+# zc: make, make demo, make check [T= SANITIZE=], make lint [T=], make fuzz [CASES=],
+# make install PREFIX= DESTDIR=, make clean
 # Needs gcc or clang, GNU make and glibc.
 
 VERSION  = 0.1.0
@@ -52,6 +53,19 @@ debug:
 demo: all
 	@tests/demo
 
+# libFuzzer on each parser: make fuzz [CASES=N] [SEED=N] [FUZZ_CC=clang]
+FUZZ_CC  = clang
+CASES    = 1000000
+SEED     = 1
+
+$(OBJ)/fuzz/%: tests/fuzz.c common.c common.h
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(STD) $(WARN) -I. -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -DLIBFUZZER -DTARGET=$* -o $@ $(filter %.c,$^) -lm
+
+fuzz: $(OBJ)/tests/fuzz
+	@MAKE='$(MAKE)' FUZZ_CC='$(FUZZ_CC)' CASES='$(CASES)' SEED='$(SEED)' tests/libfuzzer '$(OBJ)'
+
 check: all $(HELPERS)
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
 		tests/run $(T)
@@ -76,5 +90,5 @@ uninstall:
 clean:
 	rm -rf build $(TOOLS)
 
-.PHONY: all debug demo check lint install uninstall clean
+.PHONY: all debug demo fuzz check lint install uninstall clean
 .SECONDARY:
