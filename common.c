@@ -720,7 +720,7 @@ static void read_proc_stat(struct counters *c)
 {
 	FILE *f = fopen("/proc/stat", "re");
 	unsigned long long v[CPU_COLUMNS] = {0};
-	char *line = NULL;
+	char *line = NULL, *end;
 	size_t size = 0;
 	int i;
 
@@ -734,7 +734,9 @@ static void read_proc_stat(struct counters *c)
 			for (i = 0; i < CPU_COLUMNS; i++)
 				c->cpu[i] = v[i];
 		} else if (strncmp(line, "intr ", 5) == 0) {
-			c->interrupts = strtoull(line + 5, NULL, 10);
+			v[0] = strtoull(line + 5, &end, 10);
+			if (*end == ' ' || *end == '\n') /* else it was cut off */
+				c->interrupts = v[0];
 			break;
 		}
 	}
@@ -772,7 +774,7 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 
 void counters_read(struct counters *c, const char *interface)
 {
-	memset(c, 0, sizeof(*c));
+	memset(c, 0xff, sizeof(*c)); /* COUNTER_UNKNOWN */
 	read_proc_stat(c);
 	if (interface != NULL)
 		read_proc_net_dev(c, interface);
@@ -782,6 +784,8 @@ void counters_read(struct counters *c, const char *interface)
 /* Counters of the kernel may step back: idle and iowait do when a CPU goes offline. */
 static double rise(uint64_t from, uint64_t to)
 {
+	if (from == COUNTER_UNKNOWN || to == COUNTER_UNKNOWN)
+		return NAN;
 	return to > from ? (double)(to - from) : 0;
 }
 
@@ -802,7 +806,7 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	r->packets_out = rise(from->packets_out, to->packets_out) / seconds;
 	for (i = 0; i < CPU_COLUMNS; i++)
 		ticks += rise(from->cpu[i], to->cpu[i]);
-	for (i = 0; i < CPU_COLUMNS && ticks > 0 && seconds >= RATES_MIN; i++)
+	for (i = 0; i < CPU_COLUMNS && ticks != 0 && seconds >= RATES_MIN; i++)
 		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
 }
 
@@ -810,10 +814,14 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 {
 	struct tcp_info i = {0};
 	socklen_t len = sizeof(i);
+	double *d = (double *)t;
+	size_t k;
 
-	memset(t, 0, sizeof(*t));
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0)
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0) {
+		for (k = 0; k < sizeof(*t) / sizeof(*d); k++)
+			d[k] = NAN;
 		return;
+	}
 	t->retransmits = i.tcpi_total_retrans;
 	t->acked = (double)i.tcpi_bytes_acked;
 	t->rtt = i.tcpi_rtt;

@@ -233,6 +233,8 @@ enum {
 
 extern const char *const cpu_column[CPU_COLUMNS]; /* their names */
 
+#define COUNTER_UNKNOWN UINT64_MAX /* it is missing, or could not be read */
+
 struct counters {
 	uint64_t ns;               /* when they were read */
 	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
@@ -241,7 +243,7 @@ struct counters {
 	uint64_t packets_out;
 };
 
-/* What went on between two readings, per second or as a share of all CPU time (0 to 1). */
+/* Between two readings, per second or as a share of all CPU time (0 to 1).  NAN: not known. */
 struct rates {
 	double interrupts;
 	double cpu[CPU_COLUMNS];
@@ -249,15 +251,15 @@ struct rates {
 	double packets_out;
 };
 
-/* Reads them all; `interface` NULL or gone gives no packets.  A counter that is missing is 0. */
+/* Reads them all; `interface` may be NULL. */
 void counters_read(struct counters *c, const char *interface);
 
-/* The shares are NAN where the time is too short for them, less than 0.1 s. */
+/* The shares are not known, either, where the time is too short for them, less than 0.1 s. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
 
 /*
  * What the kernel knows of a connection: TCP_INFO (tcp(7), linux/tcp.h).  What it does not tell,
- * being older, is 0.
+ * being older, is 0; all is NAN where it tells nothing.
  */
 struct tcp_figures {
 	double retransmits;   /* segments, since it was opened */

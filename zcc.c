@@ -1440,8 +1440,6 @@ static void host_figures(struct figures *f)
 	struct load l;
 
 	counters_rates(&run.begin.counters, &run.end.counters, &f->rates);
-	if (run.interface[0] == '\0')
-		f->rates.packets_in = f->rates.packets_out = NAN;
 	if (run.soak == NULL)
 		return;
 	soak_load(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
@@ -1638,6 +1636,10 @@ static double share_of_busy(double us, const struct tcp_figures *t)
 
 static void report_tcp(const struct tcp_figures *t)
 {
+	if (isnan(t->mss + t->retransmits)) {
+		report("  TCP: not known\n");
+		return;
+	}
 	report("  TCP: %.0f retransmits, RTT %.3f ms (least %.3f), window %.0f KiB, MSS %.0f, "
 	       "delivery %.3f Gbit/s\n",
 	       t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,

@@ -506,6 +506,31 @@ static void test_json_figures(void)
 		"the load as iperf3 names it");
 }
 
+/* A counter that is not known at either end gives no rate, and the others do. */
+static void test_counters(void)
+{
+	struct counters from = {.ns = 1000000000, .interrupts = 1000, .packets_in = 10, .packets_out = 20};
+	struct counters to = {.ns = 3000000000, .interrupts = 3000, .packets_in = 20, .packets_out = 10};
+	struct rates r;
+
+	to.cpu[CPU_IDLE] = 150;
+	to.cpu[CPU_USER] = 50;
+	counters_rates(&from, &to, &r);
+	ok(r.interrupts == 1000 && r.packets_in == 5, "rates", "");
+	ok(r.packets_out == 0, "a counter that steps back", "");
+	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0, "shares", "");
+	from.interrupts = to.packets_in = COUNTER_UNKNOWN;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.interrupts) && isnan(r.packets_in), "counters that are not known", "");
+	ok(r.cpu[CPU_IDLE] == 0.75 && r.packets_out == 0, "others that are", "");
+	from.cpu[CPU_USER] = COUNTER_UNKNOWN;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]), "shares of what is not known", "");
+	counters_read(&to, "no-such-dev");
+	ok(to.interrupts != COUNTER_UNKNOWN && to.cpu[CPU_IDLE] != COUNTER_UNKNOWN, "/proc/stat", "");
+	ok(to.packets_in == COUNTER_UNKNOWN, "an interface that is not there", "");
+}
+
 int main(void)
 {
 	test_sizes();
@@ -524,6 +549,7 @@ int main(void)
 	test_json_strings();
 	test_json();
 	test_json_figures();
+	test_counters();
 	printf("1..%d\n", number);
 	return failures > 0;
 }
