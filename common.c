@@ -1215,13 +1215,14 @@ static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus 
 
 /*
  * Keeps nothing of its parent's but the lock, and the pipe as standard input: no port, no
- * terminal.
+ * terminal.  The pipe's other end must go even where close_range(2) is lacking, before Linux 5.9.
  */
-static void let_go(int keep, int leash)
+static void let_go(int keep, const int leash[2])
 {
 	int null = open("/dev/null", O_RDWR);
 
-	dup2(leash, STDIN_FILENO);
+	if (close(leash[1]) != 0 || dup2(leash[0], STDIN_FILENO) < 0)
+		_exit(EXIT_FAILURE);
 	if (null >= 0) {
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
@@ -1262,7 +1263,7 @@ static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, cons
  * Between the program and the soakers stands a process that spins not but cleans up: it outlives
  * a program that is killed for as long as it takes to end the soakers and remove their group.
  */
-static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, int leash)
+static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, const int leash[2])
 {
 	const struct sigaction chld = {.sa_handler = wake_up};
 	struct cpu_cgroup group = {.v2 = false};
@@ -1360,7 +1361,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	if (s->keeper < 0)
 		err(EXIT_FAILURE, "fork");
 	if (s->keeper == 0)
-		keeper_main(s, cpus, leash[0]);
+		keeper_main(s, cpus, leash);
 	close(leash[0]);
 	s->leash = leash[1];
 	wait_until_running(s, cpus);
