@@ -131,7 +131,7 @@ static struct {
 	uint64_t start_ns;   /* when it began, for the intervals of the JSON report */
 	struct figures sum;  /* of those that have left, of what was measured */
 	struct mark begin, end;
-	char interface[IF_NAMESIZE]; /* its first client's */
+	char interface[IF_NAMESIZE]; /* of all its clients; empty: of different ones */
 	bool overlapped;
 	bool failed;         /* one did, since the start */
 	struct json json, streams; /* the report, and the part of it that comes at the end */
@@ -710,6 +710,8 @@ static void group_join(struct client *c)
 			json_begin(c);
 	} else {
 		group.overlapped = true;
+		if (strcmp(group.interface, c->interface) != 0) /* packets of different ones do not compare */
+			group.interface[0] = '\0';
 	}
 	group.total++;
 	c->crowded = group.n > BUFFERS_LARGE;
