@@ -1165,7 +1165,7 @@ static bool is_over(int fd, bool served)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return opt.once && served && clients_now() == 0 && poll(&p, 1, 0) == 0;
+	return opt.once && served && clients_now() == 0 && poll(&p, 1, 0) <= 0;
 }
 
 /* Accepts clients and prints interval lines, until a signal or, with -1, the first group's end. */
