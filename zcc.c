@@ -116,6 +116,8 @@ struct stream {
 	_Atomic bool sending; /* it may block in a send */
 	/* Of what is measured, and of the interval. */
 	struct mark begin, end, last;
+	double acked;           /* by the server, headers too, and when that last grew: */
+	uint64_t acked_ns;      /* of the main thread, for --timeout */
 	struct tcp_figures tcp; /* when all had been sent */
 	uint64_t end_ns;        /* when the server had said that it has all */
 	struct figures sent, received;
@@ -783,20 +785,50 @@ static void look_for_refusal(const struct stream *st)
 		die_of_refusal(st, f.refused);
 }
 
+static int unacknowledged(const struct stream *st)
+{
+	int n = 0;
+
+	return ioctl(st->sock, SIOCOUTQ, &n) == 0 ? n : 0;
+}
+
+/*
+ * Bytes of files that the server has acknowledged.  While it sends, the kernel is asked, since a
+ * call that blocks is counted when it returns; before Linux 4.1 it does not tell.  Headers count
+ * once they are in the socket, so that with many small files this may be too little.
+ */
+static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *t)
+{
+	uint64_t bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
+	uint64_t other = (uint64_t)unacknowledged(st);
+
+	if (st->sending && t->acked > 0) {
+		bytes = (uint64_t)t->acked;
+		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed); /* 1: the SYN */
+	}
+	return bytes > other ? bytes - other : 0;
+}
+
+static _Noreturn void die_of_timeout(const struct stream *st)
+{
+	struct tcp_figures t;
+
+	tcp_figures_read(st->sock, &t);
+	fail("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer, opt.timeout,
+	     (unsigned long long)acknowledged(st, &t));
+}
+
 static _Noreturn void die_of_send(const struct stream *st)
 {
 	const int e = errno;
 	const char *why = strerror(e);
-	char text[64];
 
 	if (e == EPIPE || e == ECONNRESET) {
 		look_for_refusal(st);
 		why = "the server closed the connection";
 	}
-	if (e == EAGAIN) {
-		snprintf(text, sizeof(text), "the server took nothing for %g seconds (--timeout)", opt.timeout);
-		why = text;
-	}
+	if (e == EAGAIN)
+		die_of_timeout(st);
 	if (e == ENOBUFS && st->ring != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
 	fail("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
@@ -902,13 +934,6 @@ static void send_loops(struct stream *st, const struct fileset *set)
 	}
 }
 
-static int unacknowledged(const struct stream *st)
-{
-	int n = 0;
-
-	return ioctl(st->sock, SIOCOUTQ, &n) == 0 ? n : 0;
-}
-
 /* How long the server has been waited for after the last byte. */
 struct wait {
 	uint64_t moved;     /* when it last took data */
@@ -927,10 +952,8 @@ static bool is_patient(const struct stream *st, struct wait *w)
 		w->moved = now;
 	if (interrupted() && w->interrupt == 0)
 		w->interrupt = now;
-	if (opt.timeout > 0 && (double)(now - w->moved) / 1e9 > opt.timeout) {
-		errno = EAGAIN;
-		die_of_send(st);
-	}
+	if (opt.timeout > 0 && (double)(now - w->moved) / 1e9 > opt.timeout)
+		die_of_timeout(st);
 	return !(interrupted() && now - w->interrupt > PATIENCE_NS);
 }
 
@@ -969,24 +992,6 @@ static size_t read_receipt(struct stream *st, char *buf)
 			break;
 	}
 	return opt.raw ? 0 : len;
-}
-
-/*
- * Bytes of files that the server has acknowledged.  While it sends, the kernel is asked, since a
- * call that blocks is counted when it returns; before Linux 4.1 it does not tell.  Headers count
- * once they are in the socket, so that with many small files this may be too little.
- */
-static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *t)
-{
-	uint64_t bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
-	uint64_t other = (uint64_t)unacknowledged(st);
-
-	if (st->sending && t->acked > 0) {
-		bytes = (uint64_t)t->acked;
-		/* The SYN counts as one. */
-		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed);
-	}
-	return bytes > other ? bytes - other : 0;
 }
 
 /* What is known of a stream now. */
@@ -1289,14 +1294,31 @@ static void show_progress(uint64_t now)
  * Overseeing.
  */
 
+/*
+ * --timeout while calls return, since as long as the socket takes a bit more each of them waits
+ * anew.
+ */
+static void look_at_timeout(struct stream *st, uint64_t now)
+{
+	struct tcp_figures t;
+
+	tcp_figures_read(st->sock, &t);
+	if (!st->sending || t.acked != st->acked || unacknowledged(st) == 0) {
+		st->acked = t.acked;
+		st->acked_ns = now;
+	} else if (t.acked > 0 && (double)(now - st->acked_ns) / 1e9 > opt.timeout) {
+		die_of_timeout(st);
+	}
+}
+
 /* When what comes next is due, in ns of the clock; UINT64_MAX for never. */
 struct due {
-	uint64_t warm, end, tell, interval, progress;
+	uint64_t warm, end, tell, interval, progress, timeout;
 };
 
 static uint64_t soonest(const struct due *d)
 {
-	const uint64_t t[] = {d->warm, d->end, d->tell, d->interval, d->progress};
+	const uint64_t t[] = {d->warm, d->end, d->tell, d->interval, d->progress, d->timeout};
 	uint64_t min = UINT64_MAX;
 	size_t i;
 
@@ -1314,6 +1336,8 @@ static uint64_t after(uint64_t ns, double seconds)
 /* Does what is due. */
 static void act(struct due *d, uint64_t now)
 {
+	int i;
+
 	if (now >= d->interval) { /* before the warm-up ends, so that it is marked as part of it */
 		report_interval();
 		d->interval = after(d->interval, opt.interval);
@@ -1336,6 +1360,11 @@ static void act(struct due *d, uint64_t now)
 		show_progress(now);
 		d->progress = now + PROGRESS_NS;
 	}
+	if (now >= d->timeout) {
+		for (i = 0; i < opt.streams; i++)
+			look_at_timeout(&run.stream[i], now);
+		d->timeout = now + TICK_NS;
+	}
 }
 
 /* Until all streams have come to their end. */
@@ -1347,6 +1376,7 @@ static void oversee(const sigset_t *unblocked)
 		.tell = UINT64_MAX,
 		.interval = after(run.start_ns, opt.interval),
 		.progress = wants_progress() ? run.start_ns + PROGRESS_NS : UINT64_MAX,
+		.timeout = opt.timeout > 0 ? run.start_ns : UINT64_MAX,
 	};
 	struct pollfd p = {.fd = run.wake, .events = POLLIN};
 	struct timespec t;
