@@ -1,0 +1,92 @@
+#!/bin/sh
+# tests/bench/load, shortened, and that it notices what it is there for.
+. "$TOP/tests/lib.sh"
+
+load=$TOP/tests/bench/load
+TMPDIR=$PWD/tmp
+# Where zcs is built with a sanitizer, the memory that this holds back, or keeps books in, is no leak.
+growth=2048
+! grep -q '__[at]san_init' "$BIN/zcs" || growth=16384
+ASAN_OPTIONS=$ASAN_OPTIONS${ASAN_OPTIONS:+:}quarantine_size_mb=0:thread_local_quarantine_size_kb=0
+export TMPDIR ASAN_OPTIONS
+mkdir tmp
+
+# load_pids: what still works for a run of this test
+load_pids()
+{
+	for d in /proc/[0-9]*; do
+		case $(readlink "$d/cwd" 2>/dev/null) in
+		"$TMPDIR"/zc-bench.*) echo "${d#/proc/}" ;;
+		esac
+	done
+}
+
+nothing_left()
+{
+	wait_until '[ -z "$(load_pids)" ]'
+	[ -z "$(ls tmp)" ]
+}
+
+check 'streams, short streams and requests: no error' '
+	exits 0 "$load" -t 1 -n 1000 -s 50 -g $growth
+	not [ -s err ]
+	nothing_left'
+mv out table
+check 'both ends have the same counts, and not none' '
+	awk "
+	\$1 == \"streams\" && NF == 3 { ok += \$2 == 50 && \$3 == 50 }
+	/^short streams/ && NF == 5 { ok += \$3 > 50 && \$3 <= 1000 && \$4 == \$3 && \$5 == \$3; n = \$3 }
+	\$1 == \"requests\" && NF == 3 { ok += \$2 == 1000 && \$3 == 1000 }
+	/^  bytes  / && ++bytes == 1 { ok += \$2 > 1000000 && \$3 == \$2 && \$4 == \$2 }
+	/^  bytes  / && bytes == 2 { ok += \$2 > n && \$3 == \$2 && \$4 == \$2 }
+	/^  bytes of replies/ { ok += \$4 == 10000 && \$5 == 10000 }
+	END { exit ok != 6 }" table'
+check 'what zcs had: before, meanwhile, afterwards, at most' '
+	awk "
+	\$1 == \"threads\" && ++seen == 1 { ok += \$3 >= \$2 + 50 && \$5 >= \$2 + 50 && \$6 == \$2 && \$7 >= \$3 }
+	\$1 == \"descriptors\" && seen == 1 { ok += \$3 >= \$2 + 50 && \$6 == \$2 && \$7 >= \$3 }
+	\$1 == \"resident\" { ok += \$3 > 0 && \$8 >= \$6 }
+	END { exit ok != 4 }" table'
+
+# another NAME 'how': in the directory bin there is another zcs, or zcc
+mkdir bin
+for t in zcs zcc cyclesoak; do
+	ln -s "$BIN/$t" bin/
+done
+another()
+{
+	rm "bin/$1"
+	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
+	chmod +x "bin/$1"
+}
+check 'streams that end too early, requests that are fewer, a zcs that says something' '
+	another zcc "case \$* in *request*) exec \"$BIN/zcc\" \"\$@\" -n 9 ;; esac
+		exec \"$BIN/zcc\" \"\$@\" -t 1 --pace 1m"
+	another zcs "echo trouble >&2; exec \"$BIN/zcs\" \"\$@\""
+	BIN=$PWD/bin exits 1 "$load" -t 2 -n 300 -s 20
+	grep -qx "load: the streams ended before the short ones did" err
+	grep -qx "load: requests, wanted and served: 300 and 9" err
+	[ "$(grep -cE "^load: (streams|requests): zcs said 1 lines, the first of them: trouble$" err)" -eq 2 ]
+	nothing_left'
+
+for arguments in '-t 1.5' '-n x' '-s 1025' '-g' '-z' 'x'; do
+	check "usage: load $arguments" '
+		exits 2 "$load" '"$arguments"'
+		one_line err
+		nothing_left'
+done
+
+# As from a terminal: a shell would start it in the background with SIGINT ignored.
+check 'SIGINT under load: it ends, nothing runs, nothing is left' '
+	env --default-signal=INT "$load" -t 60 -n 10000 -s 20 >out 2>err &
+	bench=$!
+	remember $bench
+	wait_until "grep -qs streams= tmp/zc-bench.*/tiny.out"
+	[ $(load_pids | wc -l) -ge 4 ]
+	kill -INT $bench
+	ended $bench
+	cat out err
+	not [ -s err ]
+	nothing_left'
+
+finish
