@@ -23,12 +23,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define SIZES    100          /* a file has 1 to so many bytes, in turn */
-#define SOURCES  32           /* addresses, 127.0.0.2 and up: each has ports of its own in TIME_WAIT */
-#define SPREAD   0.95         /* of the time */
+#define SIZES    100  /* a file has 1 to so many bytes, in turn */
+#define SOURCES  32   /* addresses, 127.0.0.2 and up: each has ports of its own in TIME_WAIT */
+#define SPREAD   0.95 /* of the time */
 #define STUCK_NS 30000000000u /* that one may take */
 #define TELL_NS  1000000000u
-#define NAMED    10           /* failures */
+#define NAMED    10 /* failures */
 #define EVENTS   256
 
 struct client {
@@ -37,13 +37,13 @@ struct client {
 	uint32_t size;       /* of its file */
 	uint64_t start_ns;
 	bool connected, sent;
-	size_t have;         /* of the receipt */
+	size_t have; /* of the receipt */
 	char receipt[RECEIPT_MAX];
 };
 
 static struct client *clients, *idle;
 static long at_once, n_open, n_connected; /* the last since the start */
-static bool released; /* the first of them, who wait for each other */
+static bool released;                     /* the first of them, who wait for each other */
 static int epoll;
 static struct sockaddr_in server = {.sin_family = AF_INET};
 static uint64_t count, begun, done, failed, bytes, told, start_ns, longest_ns;
@@ -52,7 +52,8 @@ static void tell(void)
 {
 	report("streams=%llu bytes=%llu told=%llu seconds=%.1f longest=%.1f failed=%llu\n",
 	       (unsigned long long)done, (unsigned long long)bytes, (unsigned long long)told,
-	       (double)(now_ns() - start_ns) / 1e9, (double)longest_ns / 1e6, (unsigned long long)failed);
+	       (double)(now_ns() - start_ns) / 1e9, (double)longest_ns / 1e6,
+	       (unsigned long long)failed);
 }
 
 static void end(struct client *c)
@@ -76,15 +77,17 @@ static void fail(struct client *c, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	if (failed++ < NAMED)
-		warnx("%u bytes, after %.1f ms: %s", c->size, (double)(now_ns() - c->start_ns) / 1e6, why);
+		warnx("%u bytes, after %.1f ms: %s", c->size,
+		      (double)(now_ns() - c->start_ns) / 1e6, why);
 	end(c);
 }
 
 /* A socket that connects to the server from the i-th source; -1 with errno set. */
 static int connect_from(uint64_t i)
 {
-	struct sockaddr_in from = {.sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)(i % SOURCES))};
+	struct sockaddr_in from = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)(i % SOURCES))};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
 
 	/* Without this option bind(2) takes a port that no other address could have: ip(7). */
@@ -208,7 +211,8 @@ static int begin_due(double seconds)
 {
 	double each = SPREAD * seconds * 1e9 / (double)count, now = (double)(now_ns() - start_ns);
 
-	while (begun < count && n_open < at_once && (begun < first_ones() || (double)begun * each <= now))
+	while (begun < count && n_open < at_once &&
+	       (begun < first_ones() || (double)begun * each <= now))
 		begin();
 	if (begun == count || n_open == at_once || (double)begun * each - now > 100e6)
 		return 100;
