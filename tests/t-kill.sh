@@ -1,0 +1,171 @@
+#!/bin/sh
+# SIGKILL at 200 random moments: nothing is left of any of the programs, and the port is free.
+# t-cyclesoak.sh looks at the soakers' control group.
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
+rounds=25
+seed=${SEED:-$(date +%s)}
+head -c 100000 /dev/urandom >file
+
+# What a program starts inherits its mark, also when it has lost its parent.
+ZC_KILLED=$$.
+export ZC_KILLED
+left()
+{
+	grep -lsF "ZC_KILLED=$ZC_KILLED$1." /proc/[0-9]*/environ
+}
+
+# moments N: as many random times up to 0.3 seconds.
+moments()
+{
+	seed=$((seed + 1))
+	awk -v seed=$seed -v n="$1" 'BEGIN { srand(seed); for (i = 0; i < n; i++) printf "%.3f\n", rand() * 0.3 }'
+}
+
+now_ms()
+{
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# killed NAME command...: kills it at those moments; `ready` is run before, `after` behind each.
+# Where other tests soak the CPUs, a round waits for its turn.
+killed()
+{
+	name=$1
+	shift
+	longest=0 alive=0 i=0
+	moments $rounds >moments
+	while read -r moment; do
+		i=$((i + 1))
+		ready
+		env ZC_KILLED="$ZC_KILLED$name.$i." "$@" >kill.out 2>kill.err &
+		pid=$!
+		remember $pid
+		sleep "$moment"
+		if kill -KILL $pid 2>/dev/null; then
+			alive=$((alive + 1))
+		else
+			cat kill.err
+		fi
+		start=$(now_ms)
+		wait $pid || true
+		wait_until '! left "$name.$i" >left.out' || { cat left.out; return 1; }
+		took=$(($(now_ms) - start))
+		[ $took -le $longest ] || longest=$took
+		after
+	done <moments
+	echo "seed $seed: $alive of $i were killed, gone after $longest ms at most"
+	[ $alive -eq $rounds ]
+}
+
+ready()
+{
+	:
+}
+
+after()
+{
+	:
+}
+
+# A port that is free, and which only one server in a row gets.
+free_port()
+{
+	start_zcs "$@"
+	stop_zcs
+}
+
+# can_be_had: by a server that starts at once.
+can_be_had()
+{
+	: >again.err
+	"$zcs" -p "$PORT" "$@" >again.out 2>again.err &
+	again=$!
+	remember $again
+	wait_until 'grep -q listening again.err || gone $again'
+	cat again.err
+	grep -q listening again.err
+	kill -TERM $again
+	wait $again
+}
+
+echo "# seed $seed"
+free_port
+check "zcs while it receives, $rounds times" '
+	after()
+	{
+		can_be_had
+	}
+	( while "$zcc" -s 0 -p $PORT -t 1 >/dev/null 2>&1 || [ -e going ]; do :; done ) &
+	feeder=$!
+	remember $feeder
+	: >going
+	killed receives "$zcs" -p $PORT
+	rm going
+	wait $feeder || true'
+free_port --reply
+check "zcs --reply while it answers, $rounds times" '
+	after()
+	{
+		can_be_had --reply
+	}
+	: >going
+	( while [ -e going ]; do "$zcc" -s 0 -p $PORT --request 10 -n 50 --timeout 1 >/dev/null 2>&1; done ) &
+	feeder=$!
+	remember $feeder
+	killed replies "$zcs" -p $PORT --reply
+	rm going
+	wait $feeder || true'
+
+start_zcs
+fds=$(ls /proc/$ZCS/fd | wc -l)
+check "zcc with four streams, $rounds times: its server is what it was" '
+	killed sends "$zcc" -s 0 -p $PORT -P 4 -t 30
+	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 1 ]"
+	[ $(ls /proc/$ZCS/fd | wc -l) -eq $fds ]
+	"$zcc" -s 0 -p $PORT file'
+stop_zcs
+start_zcs --reply
+check "zcc --request, $rounds times: its server is what it was" '
+	fds=$(ls /proc/$ZCS/fd | wc -l)
+	killed requests "$zcc" -s 0 -p $PORT --request 100k -n 1000000 -P 4
+	wait_until "[ \$(ls /proc/$ZCS/fd | wc -l) -eq $fds ]"
+	"$zcc" -s 0 -p $PORT --request 10 -n 1'
+stop_zcs
+
+# Programs that soak.
+# A calibration that will do, whatever the machine is busy with.
+made_up()
+{
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	online=$(cat /sys/devices/system/cpu/online)
+	printf '%s\nsoaker 3\nmachine made up\ncpus %s\n' $((cpus * 1000)) "$online"
+	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
+		seq "$first" "${last:-$first}" | sed 's/.*/cpu & 0 0 1 0 1000 0/'
+	done
+}
+made_up >counts_per_sec
+cp counts_per_sec calibration
+check "cyclesoak, $rounds times: no soaker" '
+	killed monitor "$cyclesoak" -B -p 1'
+check "cyclesoak -C, $rounds times: no soaker, no half of a file" '
+	mkdir -p shared
+	after()
+	{
+		[ "$(ls -A shared)" = calibration ]
+		cmp calibration shared/calibration
+	}
+	cp calibration shared
+	killed calibrates "$cyclesoak" -C -f shared/calibration'
+check "zcs -c, $rounds times: no soaker" '
+	free_port
+	killed measures "$zcs" -c -p $PORT
+	can_be_had'
+start_zcs
+check "zcc -c, $rounds times: no soaker" '
+	killed loads "$zcc" -c -s 0 -p $PORT -t 30
+	"$zcc" -s 0 -p $PORT file'
+stop_zcs
+
+finish
