@@ -1,12 +1,12 @@
 #!/bin/sh
 # The parsers of common.c under damaged input: a million cases of each by the random driver, and
-# 200,000 under the sanitizers.  `make fuzz` is longer.
+# 100,000 under the sanitizers.  `make fuzz` is longer.
 . "$TOP/tests/lib.sh"
 
 flags='-std=gnu11 -D_GNU_SOURCE -pthread'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g'
 targets=$("$HELPERS/fuzz" -l)
-cases=1000000 sanitized_cases=200000
+cases=1000000 sanitized_cases=100000
 # The same cases each time, and others each day.
 today=$(date +%Y%m%d)
 ASAN_OPTIONS=abort_on_error=1:quarantine_size_mb=4
