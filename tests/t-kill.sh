@@ -8,12 +8,13 @@ rounds=25
 seed=${SEED:-$(date +%s)}
 head -c 100000 /dev/urandom >file
 
-# What a program starts inherits its mark, also when it has lost its parent.
+# What a program starts inherits its mark, also when it has lost its parent.  That processes end
+# while grep reads is an error to it, also where it has found something.
 ZC_KILLED=$$.
 export ZC_KILLED
 left()
 {
-	grep -lsF "ZC_KILLED=$ZC_KILLED$1." /proc/[0-9]*/environ
+	grep -lsF "ZC_KILLED=$ZC_KILLED$1." /proc/[0-9]*/environ | grep .
 }
 
 # moments N: as many random times up to 0.3 seconds.
@@ -26,6 +27,14 @@ moments()
 now_ms()
 {
 	echo $(($(date +%s%N) / 1000000))
+}
+
+# What is left must not be left by this test, either.
+give_up()
+{
+	cat left.out
+	sed 's,^/proc/\(.*\)/environ$,\1,' left.out | xargs kill -KILL
+	exit 1
 }
 
 # killed NAME command...: kills it at those moments; `ready` is run before, `after` behind each.
@@ -50,7 +59,7 @@ killed()
 		fi
 		start=$(now_ms)
 		wait $pid || true
-		wait_until '! left "$name.$i" >left.out' || { cat left.out; return 1; }
+		wait_until '! left "$name.$i" >left.out' || give_up
 		took=$(($(now_ms) - start))
 		[ $took -le $longest ] || longest=$took
 		after
