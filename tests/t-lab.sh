@@ -1,48 +1,187 @@
 #!/bin/sh
-# zcc and zcs on two hosts, which are network namespaces.
+# tests/lab, two hosts which are network namespaces: they are gone whatever happens.  t-link.sh has
+# what zcc and zcs do across it.
 . "$TOP/tests/lib.sh"
 
-if ! "$TOP/tests/lab" true 2>/dev/null; then
+lab=$TOP/tests/lab
+if ! "$lab" true 2>/dev/null; then
 	skip 'two hosts' 'needs root, ip(8) and network namespaces'
 	finish
 fi
-for v in 4 6; do
-	check "IPv$v across the link: both ends agree, packets are counted on it" '
-		cat >script <<-"END"
-			. "$TOP/tests/lib.sh"
-			: >zcs.err
-			$A "$BIN/zcs" -p 0 >zcs.out 2>zcs.err &
-			wait_until "grep -q listening zcs.err"
-			port=$(sed -n "s/.*:\([0-9]*\)$/\1/p" zcs.err)
-			[ $1 = 4 ] && host=$A4 || host=$A6
-			$B "$BIN/zcc" -s $host -p $port -n 5
-			wait_until "[ -s zcs.out ]"
-		END
-		"$TOP/tests/lab" sh script '$v' >out 2>err
-		cat out err zcs.out
-		grep -Eqx "  bytes +112896000 +112896000" out
-		grep -Eq "packets/s in +[1-9][0-9]* +[1-9]" out
-		grep -Eq "packets/s out +[1-9][0-9]* +[1-9]" out
-		grep -q "by eth0, " out'
-done
-check 'one set of soakers on the machine, not one per network' '
+
+# there HOSTS: whether one of them is there.  Others' are no concern of ours.
+there()
+{
+	for n in $1; do
+		if ip netns list | grep -Eqx "$n( .*)?"; then
+			return 0
+		fi
+	done
+	return 1
+}
+# hold 'script': a lab that has a zcs on each host, and a command that does this last.  Sets LAB, and
+# HOSTS and PROGRAMS of it, the command among them.
+cat >hold.sh <<'END'
+	echo $$ >programs
+	for host in "$A" "$B"; do
+		$host "$BIN/zcs" -p 0 2>/dev/null &
+		echo $! >>programs
+	done
+	echo "${A##* } ${B##* }" >"$1.new"
+	mv "$1.new" "$1"
+	eval "$2"
+END
+hold()
+{
+	rm -f held
+	# As from a terminal: a shell would start it in the background with SIGINT ignored.
+	env --default-signal=INT "$lab" sh hold.sh held "$1" >/dev/null 2>&1 &
+	LAB=$!
+	remember $LAB
+	wait_until '[ -f held ]'
+	HOSTS=$(cat held)
+	PROGRAMS=$(cat programs)
+	for p in $PROGRAMS; do remember "$p"; done
+	echo "$HOSTS" >>hosts
+	there "$HOSTS"
+}
+all_gone()
+{
+	for p in $PROGRAMS; do
+		ended "$p"
+	done
+	not there "$HOSTS"
+}
+
+check 'what is no MTU, no option or no command is a usage error' '
+	for arguments in "" "-m 1500" "-m 67 true" "-m 65536 true" "-m x true" "-m 99999999999999999999 true" \
+	    "-x true"; do
+		exits 2 "$lab" $arguments
+		tail -n 1 err | grep -q "^usage: tests/lab \[-m mtu\] command"
+	done'
+check 'the status is that of the command, whose arguments are its own' '
+	exits 7 "$lab" sh -c "echo \"\$1\"; exit 7" sh "a  b" -m
+	[ "$(cat out)" = "a  b" ]'
+cat >look <<'END'
+	for host in "$A" "$B"; do
+		echo "${host##* }" >>hosts
+		$host cat "/sys/class/net/$LINK/mtu" "/sys/class/net/$LINK/carrier"
+		$host ip -4 -o addr show dev "$LINK" | sed 's/.*inet \([^/]*\).*/\1/'
+		$host ip -6 -o addr show dev "$LINK" | sed 's/.*inet6 \([^/]*\).*/\1/' | grep -v ^fe80
+	done
+	echo "$A4 $A6 $B4 $B6"
+END
+check 'every address is there from the beginning, link-local ones too' '
+	for i in 1 2 3 4 5; do
+		"$lab" sh -c "\$A ip -6 -o addr show; \$B ip -6 -o addr show" >out
+		cat out
+		[ $(grep -c " fe80::.* scope link" out) -eq 2 ]
+		[ $(grep -c " 2001:db8::[12]/64 scope global" out) -eq 2 ]
+		not grep -q tentative out
+	done'
+check '-m: the MTU of both ends, the addresses of both hosts' '
+	"$lab" sh look >out
+	cat out
+	hosts="1500 1 192.0.2.1 2001:db8::1 1500 1 192.0.2.2 2001:db8::2"
+	[ "$(tr "\n" " " <out)" = "$hosts 192.0.2.1 2001:db8::1 192.0.2.2 2001:db8::2 " ]
+	"$lab" -m 1280 sh look >out
+	cat out
+	[ $(grep -cx 1280 out) -eq 2 ]
+	[ $(grep -c 2001:db8 out) -eq 3 ]
+	"$lab" -m 65535 sh look | grep -cx 65535 | grep -qx 2'
+check '-m below 1280: no IPv6' '
+	"$lab" -m 1279 sh look >out
+	cat out
+	[ "$(tr "\n" " " <out)" = "1279 1 192.0.2.1 1279 1 192.0.2.2 192.0.2.1  192.0.2.2  " ]'
+check 'the cable is pulled and put back, and all addresses are of use again' '
 	cat >script <<-"END"
 		. "$TOP/tests/lib.sh"
-		while :; do
-			$A "$BIN/cyclesoak" sh -c "echo soaks; exec sleep 60" >a.out 2>a.err &
-			p=$!
-			wait_until "[ -s a.out ] || gone $p"
-			grep -q "soaked already" a.err || break
-			sleep 1
+		for host in "$A" "$B"; do
+			$host ip link set $LINK down
+			wait_until "$A cat /sys/class/net/$LINK/operstate | grep -q down"
+			wait_until "$B cat /sys/class/net/$LINK/operstate | grep -q down"
+			$host ip link set $LINK up
+			ON=$A
+			start_zcs
+			for to in $A4 $A6; do
+				$B "$BIN/zcc" -s $to -p $PORT --timeout 10 /dev/null script || exit
+			done
+			stop_zcs
 		done
-		$B "$BIN/cyclesoak" true
-		echo status $?
 	END
-	"$TOP/tests/lab" sh script >out 2>err
-	cat out err a.err
-	grep -q "status 1" out
-	grep -q "soaked already, by cyclesoak" err'
-check 'nothing is left of the two hosts' '
-	ip netns list | not grep "^zc-"'
+	exits 0 "$lab" sh script
+	[ $(grep -c "all bytes sent were received" out) -eq 4 ]'
+
+for signal in HUP:129 INT:130 TERM:143; do
+	check "interrupted by SIG${signal%:*}: the hosts are gone, and what ran on them" '
+		hold "\$B sleep 60"
+		kill -'${signal%:*}' $LAB
+		status=0; wait $LAB || status=$?
+		[ $status -eq '${signal#*:}' ]
+		all_gone'
+done
+check 'so they are when the command does not end by SIGTERM' '
+	hold "trap \"\" TERM; exec sleep 60"
+	kill -TERM $LAB
+	status=0; wait $LAB || status=$?
+	[ $status -eq 143 ]
+	all_gone'
+check 'what a command leaves running on the hosts ends with it' '
+	"$lab" sh -c "\$A sleep 60 & echo \$! >left; echo \${A##* } >>hosts" >/dev/null
+	gone $(cat left)'
+check 'killed: the next lab removes its hosts and what runs on them' '
+	hold "\$B sleep 60"
+	kill -KILL $LAB
+	wait $LAB || :
+	"$lab" true
+	all_gone'
+check 'and not those of one that runs' '
+	hold "\$B sleep 60"
+	"$lab" true
+	there "$HOSTS"
+	for p in $PROGRAMS; do not gone $p; done
+	kill -TERM $LAB
+	wait $LAB || :
+	all_gone'
+check 'several at a time, each with its own' '
+	for i in 1 2 3 4; do
+		"$lab" sh -c "$(cat look); echo \$$ >look.$i" >several.$i 2>&1 &
+	done
+	wait
+	for i in 1 2 3 4; do
+		cat several.$i
+		[ -s look.$i ]
+		[ $(wc -l <several.$i) -eq 9 ]
+	done'
+
+what='one set of soakers on the machine, not one per network; its load is in both reports'
+if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
+	check "$what" '
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			ON=$A
+			echo ${A##* } ${B##* } >>hosts
+			# Others may hold them.
+			for turn in $(seq 60); do
+				! start_zcs -c || break
+				sleep 1
+			done
+			exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT
+			grep "soaked already, by zcs" err || exit
+			exits 1 $B "$BIN/cyclesoak" true
+			grep "soaked already, by zcs" err || exit
+			exits 0 $B "$BIN/zcc" -s $A4 -p $PORT -t 1 --congestion reno && stop_zcs
+		END
+		"$lab" sh script
+		cat zcs.out
+		grep -Eqx "  load +- +-?[0-9.]+%( \+-[0-9.]+%)?" out
+		grep -Eq "^192.0.2.2:.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+" zcs.out'
+else
+	skip "$what" 'the machine is too busy to calibrate'
+fi
+
+check 'nothing is left of any of these hosts' '
+	[ $(wc -w <hosts) -ge 16 ]
+	not there "$(cat hosts)"'
 
 finish
