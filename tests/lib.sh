@@ -6,6 +6,7 @@
 #	$HELPERS  where the tests' own programs are
 #	$TOP      the source tree
 #	$SANITIZE the sanitizers that the programs are built with, if they are
+#	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
 failed=0
@@ -145,7 +146,7 @@ one_line()
 start_zcs()
 {
 	: >zcs.err
-	"$BIN/zcs" -p 0 "$@" >zcs.out 2>zcs.err &
+	${ON-} "$BIN/zcs" -p 0 "$@" >zcs.out 2>zcs.err &
 	ZCS=$!
 	remember $ZCS
 	wait_until 'grep -q listening zcs.err || gone $ZCS'
@@ -163,7 +164,7 @@ stop_zcs()
 start_peer()
 {
 	: >peer.out
-	"$HELPERS/peer" serve "$@" >peer.out 2>peer.err &
+	${ON-} "$HELPERS/peer" serve "$@" >peer.out 2>peer.err &
 	PEER=$!
 	remember $PEER
 	wait_until 'grep -q "^port" peer.out || gone $PEER'

@@ -2,9 +2,10 @@
  * peer: the other end of a connection, written without zc's own code, so that what zcc and zcs say
  * and hear is judged by a second reading of the wire.
  *
- *	peer serve [-w file] [-r text] [-s] [-k] [-l bytes] [-R] [-h] [-n connections | -f]
+ *	peer serve [-a] [-w file] [-r text] [-s] [-k] [-l bytes] [-R] [-h] [-n connections | -f]
  *		prints `port N`, takes one connection and reads it to its end, then prints
  *		`segments N`, the data segments that came in, and `bytes N`
+ *		-a	listens on every address, IPv4 and IPv6, and not on 127.0.0.1 alone
  *		-w	stores what came
  *		-r	answers with this text at the end of stream (\n is a newline)
  *		-s	does not read before SIGUSR1; prints `data` when there is something to read
@@ -63,6 +64,20 @@ static int listen_anywhere(int backlog, struct sockaddr_in *a)
 	return fd;
 }
 
+/* The same on every address; *a has the port alone. */
+static int listen_everywhere(int backlog, struct sockaddr_in *a)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any, len) != 0 || listen(fd, backlog) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&any, &len) != 0)
+		err(1, "listen");
+	a->sin_port = any.sin6_port;
+	return fd;
+}
+
 static void say_port(const struct sockaddr_in *a)
 {
 	printf("port %d\n", ntohs(a->sin_port));
@@ -90,11 +105,11 @@ static int serve_nobody(void)
 }
 
 /* Takes `n` connections, returns the last of them. */
-static int accept_last(int n)
+static int accept_last(int n, bool everywhere)
 {
 	static char buf[1 << 16];
 	struct sockaddr_in a;
-	int fd = listen_anywhere(16, &a), sock;
+	int fd = everywhere ? listen_everywhere(16, &a) : listen_anywhere(16, &a), sock;
 
 	say_port(&a);
 	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
@@ -186,13 +201,15 @@ static int serve(int argc, char **argv)
 	static unsigned char buf[1 << 16];
 	const char *file = NULL, *receipt = NULL;
 	bool stall = false, keep = false, reset = false, headers = false, full = false;
+	bool everywhere = false;
 	long long limit = -1, bytes = 0;
 	FILE *out = NULL;
 	ssize_t n = 0;
 	int c, sock, connections = 1;
 
-	while ((c = getopt(argc, argv, "w:r:skl:Rhn:f")) != -1) {
+	while ((c = getopt(argc, argv, "aw:r:skl:Rhn:f")) != -1) {
 		switch (c) {
+		case 'a': everywhere = true; break;
 		case 'w': file = optarg; break;
 		case 'r': receipt = optarg; break;
 		case 's': stall = true; break;
@@ -208,7 +225,7 @@ static int serve(int argc, char **argv)
 	signal(SIGUSR1, on_usr1);
 	if (full)
 		return serve_nobody();
-	sock = accept_last(connections);
+	sock = accept_last(connections, everywhere);
 	if (file != NULL && (out = fopen(file, "w")) == NULL)
 		err(1, "%s", file);
 	if (stall)
