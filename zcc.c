@@ -2184,6 +2184,17 @@ static void prepare(void)
 		err(EXIT_FAILURE, "eventfd");
 }
 
+/* What prepare() and soak_begin() have made. */
+static void tidy_up(void)
+{
+	if (run.soak != NULL)
+		soaker_stop(run.soak);
+	free(run.begin.cpu);
+	free(run.end.cpu);
+	free(run.calibration.cpu);
+	close(run.wake);
+}
+
 static int send_all(char **names, int n)
 {
 	struct fileset set;
@@ -2200,8 +2211,7 @@ static int send_all(char **names, int n)
 		send_once(opt.chunks.n > 0 ? (size_t)opt.chunks.size[i] : 0, &unblocked);
 		ok = interrupted() || all_received();
 	}
-	if (run.soak != NULL)
-		soaker_stop(run.soak);
+	tidy_up();
 	fileset_close(&set);
 	run.set = NULL;
 	if (interrupted())
@@ -2715,8 +2725,10 @@ static int request_all(void)
 		json_close(&json, '}');
 		report("\n");
 	}
-	if (run.soak != NULL)
-		soaker_stop(run.soak);
+	tidy_up();
+	for (i = 0; i < opt.streams; i++)
+		free(requesting.requester[i].buf);
+	free(requesting.requester);
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
 	if (done == 0)

@@ -67,6 +67,8 @@ struct mark {
 /* One client: its own thread, its own buffer. */
 struct client {
 	struct client *next, **link;
+	pthread_t thread;
+	bool has_thread;
 	int sock, number;
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
@@ -125,6 +127,7 @@ static struct {
 	pthread_mutex_t lock;
 	int wake;            /* eventfd(2): a client has left, or begins to warm up */
 	struct client *clients;
+	struct client *left; /* those that have left and are not yet buried */
 	int n;               /* now */
 	uint64_t total;      /* in this group */
 	uint64_t gone_bytes; /* of all that have left since the start */
@@ -799,6 +802,7 @@ static void json_client(const struct client *c, const struct figures *f)
 	json_close(j, '}');
 }
 
+/* What it has open is closed before it counts as gone: who waits for that may count on it. */
 static void group_leave(struct client *c, const struct figures *f, bool ok)
 {
 	struct figures sum;
@@ -812,6 +816,12 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	if (c->next != NULL)
 		c->next->link = c->link;
 	group.failed |= !ok;
+	pthread_mutex_unlock(&group.lock);
+	method_close(c);
+	close(c->sock);
+	pthread_mutex_lock(&group.lock);
+	c->next = group.left;
+	group.left = c;
 	if (--group.n == 0) {
 		group_figures(&sum);
 		if (opt.json)
@@ -821,6 +831,23 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	}
 	eventfd_write(group.wake, 1);
 	pthread_mutex_unlock(&group.lock);
+}
+
+/* Those that have left, with their threads. */
+static void bury_clients(void)
+{
+	struct client *c, *next;
+
+	pthread_mutex_lock(&group.lock);
+	c = group.left;
+	group.left = NULL;
+	pthread_mutex_unlock(&group.lock);
+	for (; c != NULL; c = next) {
+		next = c->next;
+		if (c->has_thread)
+			pthread_join(c->thread, NULL);
+		free(c);
+	}
 }
 
 static void *client_thread(void *arg)
@@ -846,9 +873,6 @@ static void *client_thread(void *arg)
 	if (ok && !opt.raw)
 		drain(c);
 	group_leave(c, &f, ok);
-	method_close(c);
-	close(c->sock);
-	free(c);
 	return NULL;
 }
 
@@ -951,7 +975,6 @@ static int serve(int sock, const struct sockaddr_storage *peer, socklen_t len, i
 {
 	struct client *c = client_new(sock, peer, len, number);
 	struct figures none;
-	pthread_t id;
 	int e;
 
 	if (c == NULL)
@@ -959,14 +982,13 @@ static int serve(int sock, const struct sockaddr_storage *peer, socklen_t len, i
 	if (opt.debug > 0)
 		warnx("%s: connected", c->name);
 	group_join(c);
-	e = thread_start(&id, client_thread, c);
-	if (e == 0) {
-		pthread_detach(id);
-		return 0;
+	e = thread_start(&c->thread, client_thread, c);
+	c->has_thread = e == 0;
+	if (e != 0) {
+		c->sock = -1; /* it is still to be told */
+		figures_init(&none);
+		group_leave(c, &none, false);
 	}
-	figures_init(&none);
-	group_leave(c, &none, false);
-	free(c);
 	return e;
 }
 
@@ -1189,6 +1211,7 @@ static void serve_all(int fd, const sigset_t *unblocked)
 			}
 		}
 		report_interval(&interval);
+		bury_clients();
 	}
 	close(fd);
 }
@@ -1210,6 +1233,7 @@ static void dismiss_clients(void)
 		eventfd_read(group.wake, &ignored);
 		poll(&p, 1, (int)(LEAVE_NS / 1000000 / 10));
 	}
+	bury_clients();
 	pthread_mutex_lock(&group.lock); /* for good: what comes after the report is not in it */
 	if (group.n > 0 && opt.json) {
 		group_figures(&sum);
@@ -1568,6 +1592,7 @@ static void serve_replies(int listener, const sigset_t *unblocked)
 	for (i = 0; i < replies.n; i++)
 		pthread_join(replies.replier[i].thread, NULL);
 	close(listener);
+	close(replies.wake);
 	served_now(&now);
 	report_served(&start, &now, true);
 	free(replies.replier);
@@ -1654,6 +1679,7 @@ static int run(void)
 		free(calibration.cpu);
 	}
 	free(opt.allow);
+	close(group.wake);
 	return opt.once && group.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
