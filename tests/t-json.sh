@@ -112,9 +112,10 @@ check_json 'zcs: the same bytes as in the receipts, for each client and for all'
 check_json 'zcs: which client it was of each stream' '
 	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
 	holds zcs.json "([.end.streams[].remote_port] | sort) == $ports"'
+# There is none where nothing came.
 check_json 'zcs: intervals, one after the other, those of the warm-up omitted' '
 	holds zcs.json "(.intervals | length) >= 2" \
-	    ".intervals | . as \$v | all(range(1; length); \$v[.].sum.start - \$v[. - 1].sum.end | . > -0.001 and . < 0.001)" \
+	    ".intervals | . as \$v | all(range(1; length); \$v[.].sum.start - \$v[. - 1].sum.end > -0.001)" \
 	    ".intervals[0].sum.start | . >= 0 and . < 1" \
 	    ".intervals | all(.sum | .bytes > 0 and .clients >= 1 and .sender == false)" \
 	    "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false" \

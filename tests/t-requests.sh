@@ -97,6 +97,7 @@ if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
 		cat >script <<-"END"
 			ip link set lo up
 			echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range
+			: >server.out
 			"$HELPERS/request" serve -q >server.out &
 			server=$!
 			until port=$(sed -n "s/^port //p" server.out) && [ -n "$port" ]; do sleep 0.05; done
