@@ -131,7 +131,7 @@ start_zcs
 fds=$(ls /proc/$ZCS/fd | wc -l)
 check "zcc with four streams, $rounds times: its server is what it was" '
 	killed sends "$zcc" -s 0 -p $PORT -P 4 -t 30
-	wait_until "[ \$(ls /proc/$ZCS/task | wc -l) -eq 1 ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
 	[ $(ls /proc/$ZCS/fd | wc -l) -eq $fds ]
 	"$zcc" -s 0 -p $PORT file'
 stop_zcs
