@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <math.h>
@@ -1818,8 +1819,39 @@ static void calibration_print(FILE *f, const struct calibration *c)
 	}
 }
 
-/* Writes to a new file and gives it its name: a reader sees the old file or all of the new. */
-static int calibration_write(const struct calibration *c, const char *tmp, int fd, const char *path)
+/* A file beside `path` that has no name yet, where the file system has those: open(2). */
+static int open_unnamed(const char *path)
+{
+	char *copy = strdup(path);
+	int fd;
+
+	if (copy == NULL)
+		return -1;
+	fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	free(copy);
+	return fd;
+}
+
+/* Gives it a name that no other file has: in tmp, the end of which is there to be changed. */
+static int give_name(int fd, char *tmp)
+{
+	char *end = tmp + strlen(tmp) - strlen("XXXXXX"), self[64];
+	uint64_t seed = now_ns() / 1000;
+	int r = -1, i;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	for (i = 0; r != 0 && (i == 0 || (errno == EEXIST && i < 100)); i++) {
+		snprintf(end, sizeof("XXXXXX"), "%06llx", (unsigned long long)(seed + (uint64_t)i) & 0xffffff);
+		r = linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW);
+	}
+	return r;
+}
+
+/*
+ * Writes to a new file, whole, before that takes the name: a reader sees the old file or all of the
+ * new.  *named says whether the new one has the name tmp, which an unnamed one is given last.
+ */
+static int calibration_write(const struct calibration *c, char *tmp, bool *named, int fd, const char *path)
 {
 	mode_t mask = umask(0);
 	FILE *f = fdopen(fd, "w");
@@ -1831,6 +1863,9 @@ static int calibration_write(const struct calibration *c, const char *tmp, int f
 	calibration_print(f, c);
 	if (fchmod(fd, 0666 & ~mask) != 0 || fflush(f) != 0 || fsync(fd) != 0)
 		r = errno;
+	if (r == 0 && !*named && give_name(fd, tmp) != 0)
+		r = errno;
+	*named |= r == 0;
 	if (fclose(f) != 0 && r == 0)
 		r = errno;
 	if (r == 0 && rename(tmp, path) != 0)
@@ -1843,6 +1878,7 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 {
 	sigset_t all, old;
 	struct stat st;
+	bool named;
 	char *tmp;
 	int fd, e;
 
@@ -1852,13 +1888,17 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
 		err(EXIT_FAILURE, "%s", path);
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the temporary file behind */
-	fd = mkostemp(tmp, O_CLOEXEC);
+	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
+	fd = open_unnamed(path);
+	named = fd < 0;
+	if (named)
+		fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		err(EXIT_FAILURE, "cannot write %s", path);
-	if (calibration_write(c, tmp, fd, path) != 0) {
+	if (calibration_write(c, tmp, &named, fd, path) != 0) {
 		e = errno;
-		unlink(tmp);
+		if (named)
+			unlink(tmp);
 		errx(EXIT_FAILURE, "cannot write %s: %s", path, strerror(e));
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
