@@ -128,7 +128,7 @@ check 'so they are when the command does not end by SIGTERM' '
 	all_gone'
 check 'what a command leaves running on the hosts ends with it' '
 	"$lab" sh -c "\$A sleep 60 & echo \$! >left; echo \${A##* } >>hosts" >/dev/null
-	gone $(cat left)'
+	ended $(cat left)'
 check 'killed: the next lab removes its hosts and what runs on them' '
 	hold "\$B sleep 60"
 	kill -KILL $LAB
