@@ -142,6 +142,12 @@ one_line()
 	[ "$(wc -l <"$1")" -eq 1 ]
 }
 
+# is_text FILE: nothing in it that a terminal would obey
+is_text()
+{
+	not grep -n '[^ -~	]' "$1"
+}
+
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
 {
@@ -186,6 +192,14 @@ soaking()
 		turns=$((turns + 1))
 		sleep 1
 	done
+}
+
+# fake_calibration [machine]: a calibration of CPU 0 that nobody measured
+fake_calibration()
+{
+	format=$(sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP/common.c")
+	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\n' "$format" "${1:-none}"
+	echo 'cpu 0 0 0.001 1 0.001 1000000 1000'
 }
 
 # field N of /proc/PID/stat, counted after the name, which may have spaces: proc_pid_stat(5).

@@ -1,0 +1,458 @@
+#!/bin/sh
+# A hostile and a broken world: against zcs in every mode, which has to serve others meanwhile and to be
+# afterwards what it was; and against zcc.
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
+rounds=3 # of the siege
+head -c 1000000 /dev/urandom >file
+printf x >tiny
+printf '\0\0' >half
+u32 1 1 1000000 >header
+{ u32 1 1 18; printf hello,hello,hello; } >hello
+u32 10 >asks
+u32 20000 >asks.20k
+u32 16777216 >asks.16m
+# A stream as zcc sends it: two loops of three files.
+printf hello >a
+: >b
+head -c 60 /dev/urandom >c
+start_peer -w stream
+"$zcc" -s 0 -p $PORT -n 2 -q a b c >/dev/null 2>&1
+ended $PEER
+
+fds()
+{
+	ls "/proc/$1/fd" | wc -l
+}
+
+# CPU time of a process, in clock ticks.
+ticks()
+{
+	echo $(($(stat_field "$1" 14) + $(stat_field "$1" 15)))
+}
+
+rss()
+{
+	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
+}
+
+# idle PID: it does not spin.  Others may have the CPUs, but one that spins gets a share of them.
+idle()
+{
+	before=$(ticks "$1")
+	sleep 0.5
+	after=$(ticks "$1")
+	echo "$((after - before)) ticks"
+	[ $((after - before)) -lt 10 ]
+}
+
+quiet() # PID N: it has so many threads again
+{
+	wait_until "[ \$(threads_of $1) -eq $2 ]"
+}
+
+# What zcs may say on stderr of bad clients, each of which is on 127.0.0.0/8.
+broken='(Connection reset by peer|Broken pipe|Too many open files)'
+cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
+full='turned away: there are ([0-9]+ clients already \(--max-clients\)|--max-clients already)'
+silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
+of_client="(closed without sending anything|closed before it had asked|sent more than it announced|$full"
+of_client="$of_client|asked for [0-9]+ bytes, more than --max-reply|$broken|$silent"
+of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes|interrupted after [0-9]+ bytes)"
+of_all='listening on .*|[0-9]+ lines about (such clients were left out|clients were left out in all)'
+of_all="$of_all|clients have to wait: accept: Too many open files"
+
+expected() # FILE
+{
+	not grep -Evx "zcs: ($of_all|127\.[0-9.]+:[0-9]+: $of_client)" "$1"
+}
+
+# limited FILE SECONDS LAST: no more than 20 lines in 10 seconds for each of 127.0.0.10 to 127.0.0.LAST
+limited()
+{
+	for n in $(seq 10 "$3"); do
+		[ "$(grep -c "^zcs: 127\.0\.0\.$n:" "$1")" -le $((20 * ($2 / 10 + 1))) ]
+	done
+}
+
+valid_json() # FILE
+{
+	if command -v jq >/dev/null 2>&1; then
+		jq . <"$1" >/dev/null
+	elif command -v python3 >/dev/null 2>&1; then
+		python3 -c "import json, sys
+for line in sys.stdin: json.loads(line)" <"$1"
+	fi
+}
+
+# One that sends all and stays: zcs gives it ten seconds, after which this test comes back to it.
+start_zcs
+stays=$ZCS
+mv zcs.err stays.err
+"$HELPERS/peer" send -k $PORT <stream >stays.receipt &
+stayer=$!
+remember $stayer
+
+# The siege.  The server of each mode has a directory, and lives from here to the end of it.
+modes='read recv trunc splice json raw reply'
+start_mode() # MODE options...
+{
+	mode=$1
+	shift
+	mkdir -p $mode
+	case $mode in
+	json | raw | reply) start_zcs --$mode "$@" ;;
+	*) start_zcs -m $mode "$@" ;;
+	esac
+	mv zcs.out zcs.err $mode
+	echo $ZCS >$mode/pid
+	echo $PORT >$mode/port
+}
+
+# honest MODE: whether a transfer, or a request, is served in full
+honest()
+{
+	port=$(cat "$1/port")
+	case $1 in
+	reply) "$zcc" -s 0 -p "$port" --request 10,100k -n 10 ;;
+	raw) "$zcc" -s 0 -p "$port" --raw file ;;
+	*) "$zcc" -s 0 -p "$port" file ;;
+	esac >"$1/honest" 2>&1 && case $1 in
+	reply) not grep failed "$1/honest" ;;
+	raw) not grep '^zcc:' "$1/honest" ;;
+	*) grep -q 'all bytes sent were received' "$1/honest" ;;
+	esac || { cat "$1/honest"; return 1; }
+}
+
+# attack MODE ROUND: all there is, one after the other, each from an address of its own
+attack()
+{
+	address=10
+	for name in random limits empty drip deaf narrow halves urgent offsets ask flood; do
+		played=stream count=100
+		case $name in
+		random | flood) count=1000 ;;
+		empty) count=500000 ;;
+		narrow) count=20 ;;
+		esac
+		case $1-$name in
+		reply-deaf | reply-ask) played=asks.16m ;;
+		reply-narrow) played=asks.20k ;;
+		reply-*) played=asks ;;
+		esac
+		"$hostile" $name -a 127.0.0.$address -f $played -n $count -s $2 "$(cat "$1/port")" || return 1
+		address=$((address + 1))
+	done
+}
+
+# besiege MODE ROUND: the attacks, and honest clients as long as they go on
+besiege()
+{
+	attack "$1" "$2" >"$1/attacks" 2>&1 &
+	attackers=$!
+	served=0
+	while kill -0 $attackers 2>/dev/null; do
+		honest "$1" || return 1
+		served=$((served + 1))
+		sleep 0.2
+	done
+	echo "$served honest clients meanwhile"
+	wait $attackers || { cat "$1/attacks"; return 1; }
+}
+
+# calm MODE COUNT: connections one by one, after which its memory is noted
+calm()
+{
+	"$hostile" random -a 127.0.0.21 -n $2 -s 7 "$(cat "$1/port")" &&
+		quiet "$(cat "$1/pid")" "$(cat "$1/threads")" && rss "$(cat "$1/pid")" >>"$1/rss"
+}
+
+# in_all_modes COMMAND ARG: at the same time; what failed leaves MODE/failed
+in_all_modes()
+{
+	for mode in $modes; do
+		( "$1" $mode $2 || echo "$1 $2 failed" >>$mode/failed ) >>$mode/log 2>&1 &
+		echo $! >$mode/job
+	done
+	for mode in $modes; do wait "$(cat $mode/job)"; done
+}
+
+began=$(date +%s)
+for mode in $modes; do
+	start_mode $mode
+	honest $mode
+	[ $mode = reply ] || quiet $ZCS 1
+	threads_of $ZCS >$mode/threads
+	fds $ZCS >$mode/fds
+done
+for round in $(seq $rounds); do
+	in_all_modes besiege $round
+done
+in_all_modes calm 500
+in_all_modes calm 3000
+
+for mode in $modes; do
+	pid=$(cat $mode/pid)
+	check "$mode: $rounds rounds of attacks, and honest clients are served meanwhile" '
+		cat $mode/log
+		not [ -e $mode/failed ]
+		[ $(grep -c "^[1-9][0-9]* honest clients meanwhile$" $mode/log) -eq $rounds ]'
+	check "$mode: and afterwards, by the same process" '
+		honest $mode
+		not gone $pid'
+	check "$mode: its threads and descriptors are as at the start, it has no child and does nothing" '
+		quiet $pid $(cat $mode/threads)
+		ls -l /proc/$pid/fd
+		[ $(fds $pid) -eq $(cat $mode/fds) ]
+		not grep -q . /proc/$pid/task/*/children
+		idle $pid'
+	if sanitized; then
+		skip "$mode: its memory does not grow" 'a sanitizer has memory of its own'
+	else
+		check "$mode: its memory does not grow, neither by 3000 connections nor by all of them" '
+			cat $mode/rss
+			grep "^Vm[HR]" /proc/$pid/status
+			[ $(tail -n 1 $mode/rss) -le $(($(head -n 1 $mode/rss) + 400)) ]
+			[ $(tail -n 1 $mode/rss) -le 30000 ]'
+	fi
+	check "$mode: it says what it says of such clients, and no more than it may" '
+		expected $mode/zcs.err
+		limited $mode/zcs.err $(($(date +%s) - began)) 21
+		is_text $mode/zcs.out'
+done
+check 'json: what it prints is JSON' 'valid_json json/zcs.out'
+
+# Those that stay must not make it spin, and are no obstacle to its end.
+held=
+hold() # options...: clients that stay until they are killed
+{
+	: >held.out
+	"$hostile" hold "$@" >held.out 2>&1 &
+	held="$held $!"
+	remember $!
+	wait_until 'grep -q ^held held.out'
+}
+
+for mode in $modes; do
+	port=$(cat $mode/port)
+	pid=$(cat $mode/pid)
+	for f in half header hello; do
+		hold -n 20 -f $f $port
+	done
+	hold -n 100 $port
+	hold -n 4 -f half -u 0 $port
+	hold -n 4 -f header -u 11 $port
+	for at in 12 13 20 29; do
+		hold -n 4 -f hello -u $at $port
+	done
+	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" '
+		honest $mode
+		idle $pid'
+	kill -TERM $pid
+	check "$mode: SIGTERM ends it all the same" '
+		ended $pid
+		expected $mode/zcs.err'
+	wait $pid
+	check "$mode: exit status 0" "[ $? -eq 0 ]"
+	kill $held
+	held=
+done
+check 'json: its last word is JSON, too' 'valid_json json/zcs.out'
+
+# Thousands that say nothing: beyond --max-clients, beyond the descriptors, and gone by --idle-timeout.
+for mode in splice json reply; do
+	start_mode $mode --max-clients 300 --idle-timeout 1
+	check "$mode: 2000 silent clients where 300 may be: told so or let go, each of them" '
+		fds=$(fds $ZCS) threads=$(threads_of $ZCS)
+		"$hostile" hold -n 2000 -a 127.0.0.10 $PORT >told
+		sort told | uniq -c
+		[ $(grep -c "^closed\|^said refused=full$" told) -eq 2000 ]
+		[ $(grep -c "^closed" told) -ge 300 ]
+		wait_until "[ \$(fds $ZCS) -le $fds ]"
+		wait_until "[ \$(threads_of $ZCS) -le $threads ]"
+		honest $mode
+		expected $mode/zcs.err
+		grep -q "turned away: " $mode/zcs.err'
+	stop_zcs
+done
+mkdir few
+printf '#!/bin/sh\nulimit -n 40\nexec "%s" "$@"\n' "$zcs" >few/zcs
+chmod 755 few/zcs
+for mode in read splice reply; do
+	BIN=few
+	start_mode $mode --idle-timeout 1
+	BIN=${zcs%/zcs}
+	check "$mode: more silent clients than descriptors: they wait, and it does" '
+		: >held.out
+		"$hostile" hold -n 80 -a 127.0.0.10 $PORT >held.out 2>&1 &
+		remember $!
+		wait_until "grep -q \"clients have to wait: accept: Too many open files\" $mode/zcs.err"
+		idle $ZCS
+		ended $!
+		sort held.out | uniq -c
+		[ $(grep -cx closed held.out) -eq 80 ]'
+	check "$mode: it recovers" '
+		honest $mode
+		cat $mode/zcs.err
+		expected $mode/zcs.err
+		[ $(grep -c "clients have to wait" $mode/zcs.err) -le 3 ]'
+	stop_zcs
+done
+start_mode reply --idle-timeout 1
+check 'reply: who asks for 16 MiB and takes nothing is let go' '
+	fds=$(fds $ZCS)
+	"$hostile" deaf -n 20 -f asks.16m -d 60000 $PORT &
+	remember $!
+	wait_until "[ \$(grep -c \"silent for 1 seconds\" reply/zcs.err) -eq 20 ]"
+	[ $(fds $ZCS) -eq $fds ]
+	honest reply'
+stop_zcs
+check 'who has the receipt and stays is let go after ten seconds' '
+	ended $stayer
+	grep -q "^bytes=130 " stays.receipt
+	quiet $stays 1
+	one_line stays.err'
+kill $stays
+
+# Against zcc.
+start_bad() # NAME options...: the server; sets PORT
+{
+	: >bad.out
+	"$hostile" serve "$@" >bad.out 2>&1 &
+	BAD=$!
+	remember $BAD
+	wait_until 'grep -q ^port bad.out'
+	PORT=$(sed -n 's/^port //p' bad.out)
+}
+
+# ends zcc-options...: zcc ends with 0 or 1, in time, with few lines, all of them text, and JSON is JSON
+ends()
+{
+	status=0
+	timeout 30 "$zcc" -s 127.0.0.1 -p $PORT --timeout 0.3 "$@" >out 2>err || status=$?
+	echo "status $status: $*"
+	cat -v out err
+	[ $status -le 1 ]
+	[ $status -eq 0 ] || [ -s err ]
+	[ "$(wc -l <err)" -le 2 ]
+	[ "$(wc -l <out)" -le 25 ]
+	is_text out
+	is_text err
+	awk 'length > 200 { exit 1 }' err
+	case "$*" in
+	*--json*)
+		one_line out
+		valid_json out
+		;;
+	esac
+}
+
+# bad 'what' NAME options...: zcc in its many ways against that server; fewer where it has to wait
+bad()
+{
+	what=$1
+	shift
+	start_bad "$@"
+	case $1 in
+	linger | bytes | talk) some= ;;
+	*) some=yes ;;
+	esac
+	check "zcc and a server that $what" '
+		for o in "-n 30 file" "--json -P 2 tiny" "-m zerocopy -n 30 file" \
+		    ${some:+file tiny "-P 3 file" "--json -n 30 file" "--raw -n 30 file" "-m splice -n 30 file" \
+		    "-t 0.2 -I 0.05 file" "--warmup 0.1 -t 0.1 --json -I 0.05 file"}; do
+			ends $o
+		done'
+	kill $BAD
+}
+
+printf 'bytes=1000000 seconds=1 files=1 reads=1\n' >receipt
+head -c 24 receipt >receipt.half
+head -c 3000 /dev/zero | tr '\0' x >long
+head -c 1000000 /dev/urandom >garbage
+printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
+printf 'refused=full\n' >refused
+bad 'answers at random' noise
+bad 'answers with a megabyte' say -f garbage
+bad 'never ends its answer' endless -f long
+bad 'never ends the receipt that it repeats' endless -f receipt
+bad 'says nothing and stays' linger
+bad 'says half a receipt and stays' linger -f receipt.half
+bad 'says a receipt and stays' linger -f receipt
+bad 'drips words that are no receipt' bytes -f long
+bad 'answers with escape sequences' say -f escapes
+bad 'refuses at the end' say -f refused
+bad 'resets at once' slam
+bad 'takes a byte and closes' say -n 1
+bad 'takes 100 kB and closes' say -n 100000
+bad 'takes 100 kB and answers' say -n 100000 -f receipt
+bad 'takes 100 kB and stays' linger -n 100000
+bad 'talks from the start and does not listen' talk -f long
+bad 'talks from the start and listens' chat -f long
+bad 'refuses from the start, again and again' chat -f refused
+for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
+	start_bad leave
+	check "zcc $o and a server that closes before it has accepted" 'ends $o'
+done
+start_bad bytes -f receipt
+check 'a receipt in single bytes is one' '
+	exits 0 "$zcc" -s 0 -p $PORT file
+	not [ -s err ]
+	grep -q "all bytes sent were received" out'
+kill $BAD
+
+# Receipts that are text, but not what they should be.  A word of a refusal is repeated, another is not.
+digits=$(head -c 400 /dev/zero | tr '\0' 9)
+for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
+    'bytes=1 seconds=nan' 'bytes=1 seconds=inf' 'bytes=1 seconds=1e3' 'bytes=0x1 seconds=1' 'bytes=1.5 seconds=1' \
+    'bytes=1 bytes=1 seconds=1' 'bytes=1 seconds=1 load=nan cpus=2' "bytes=$digits seconds=1" \
+    "bytes=1 seconds=$digits" 'bytes=1  seconds=1' ' bytes=1 seconds=1' 'bytes=1 seconds=1 ' \
+    'bytes=18446744073709551616 seconds=1' 'bytes=1 seconds=1 method=READ' 'bytes=1 seconds=1 KEY=1' \
+    'bytes=1 seconds=1 method=abcdefghijklmnop' 'refused=abcdefghijklmnop' 'refused=No' 'refused=' 'refused=a refused=b' \
+    'bytes=1 seconds=1 cpus=2 load=-5000'; do
+	printf '%s\n' "$line" >line
+	start_bad say -f line
+	check "left out: a receipt of '$(printf %.40s "$line")'" '
+		ends tiny
+		[ $status -eq 0 ]
+		grep -qx "zcc: the server.s receipt is left out: it .*" err
+		ends --json tiny
+		[ $status -eq 0 ]'
+	kill $BAD
+done
+for line in 'bytes=18446744073709551615 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
+    'bytes=1 seconds=1 load=999999 cpus=999999 uncertainty=999999 slowed=-0.9' \
+    'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
+	printf '%s\n' "$line" >line
+	start_bad say -f line
+	check "taken, whatever it means: '$line'" '
+		ends tiny
+		ends -P 2 tiny
+		ends --json tiny'
+	kill $BAD
+done
+printf 'refused=abcdefghijklmno\n' >line
+start_bad say -f line
+check 'a refusal for another reason is told in its own word' '
+	ends tiny
+	[ $status -eq 1 ]
+	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err'
+kill $BAD
+
+# Requests.
+printf 12345678901 >eleven
+for what in 'answers at random|noise -n 4' 'never ends its answer|endless -n 4 -f long' 'sends a byte more|say -n 4 -f eleven' \
+    'talks and does not listen|talk -f long' 'talks and listens|chat -f long' 'says nothing and stays|linger -n 4' \
+    'resets at once|slam' 'takes a byte and closes|say -n 1' 'sends nothing|say -n 4' \
+    'stays when it has answered|linger -n 4 -f eleven'; do
+	start_bad ${what#*|}
+	check "zcc --request and a server that ${what%|*}: none succeeds" '
+		for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
+			ends --request 10 $o
+			[ $status -eq 1 ]
+		done'
+	kill $BAD
+done
+
+finish

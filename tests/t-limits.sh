@@ -1,0 +1,486 @@
+#!/bin/sh
+# Who may come to zcs, how many, for how long, how much is said of them; and what zcs may do itself.
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
+head -c 3000000 /dev/urandom >file
+printf x >tiny
+{ u32 1 1 1; printf x; } >stream
+u32 1 >asks
+printf '\0\0' >half
+u32 1 1 1000 >header
+{ u32 1 1 1000; printf abc; } >body
+[ -e /proc/net/if_inet6 ] && v6=yes
+private= # a network of one's own can be had
+if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
+	private=yes
+fi
+
+# hold NAME options...: clients that stay; what they were told goes to the file, HOLD is the pid
+hold()
+{
+	told=$1
+	shift
+	: >"$told"
+	"$hostile" hold "$@" $PORT >"$told" 2>hold.err &
+	HOLD=$!
+	remember $HOLD
+	wait_until "grep -q ^held $told || gone $HOLD"
+}
+
+# served ADDRESS..., and turned_away ADDRESS...: what a client from there, or all of them, are told
+served()
+{
+	for a in "$@"; do
+		"$hostile" hold -n 1 -a "$a" -f stream $PORT >told
+		echo "$a: $(tail -n 1 told)"
+		grep -q '^said bytes=1 ' told
+	done
+}
+
+turned_away()
+{
+	for a in "$@"; do
+		"$hostile" hold -n 1 -a "$a" -f stream $PORT >told
+		echo "$a: $(tail -n 1 told)"
+		grep -qx 'said refused=address' told
+	done
+}
+
+# The lines, first half: what comes later is asked for at the end of this test.
+start_zcs
+lines=$PORT lines_pid=$ZCS lines_start=$(date +%s)
+check '100 bad clients from one address cost 20 lines, and an honest one of it has its own' '
+	"$hostile" ask -a 127.0.0.2 -n 100 -f half $PORT
+	"$zcc" -s 0 -p $PORT -q tiny
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ] && [ -s zcs.out ]"
+	cat zcs.err zcs.out
+	echo $(($(date +%s) - lines_start)) seconds
+	[ $(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err) -le $((20 * (1 + ($(date +%s) - lines_start) / 10))) ]
+	[ $(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err) -ge 20 ]
+	[ $(grep -c "^127" zcs.out) -eq 1 ]
+	grep -q "^127\.0\.0\.1:.* 1 bytes in" zcs.out'
+check 'another address has lines of its own' '
+	for a in 127.0.0.3 127.0.0.4; do
+		"$hostile" ask -a $a -n 1 -f half $PORT
+		wait_until "grep -q \"^zcs: $a:[0-9]*: \" zcs.err"
+	done'
+mv zcs.err lines.err
+
+# --bind.
+check '--bind: this address and no other' '
+	start_zcs --bind 127.0.0.5
+	grep -qx "zcs: listening on 127.0.0.5:$PORT" zcs.err
+	exits 0 "$zcc" -s 127.0.0.5 -p $PORT tiny
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT tiny
+	grep -q "Connection refused" err'
+check '--bind: a name' '
+	start_zcs --bind localhost -4
+	grep -qx "zcs: listening on 127.0.0.1:$PORT" zcs.err
+	exits 0 "$zcc" -s 127.0.0.1 -p $PORT tiny
+	exits 1 "$zcc" -s 127.0.0.5 -p $PORT tiny'
+check '--bind --reply' '
+	start_zcs --reply --bind 127.0.0.5
+	exits 0 "$zcc" -s 127.0.0.5 -p $PORT --request 10
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10'
+check_with ss '--bind, as the kernel has it' '
+	start_zcs --bind 127.0.0.5
+	ss -tln "sport = :$PORT" | grep -q "127\.0\.0\.5:$PORT "
+	[ $(ss -tlnH "sport = :$PORT" | wc -l) -eq 1 ]'
+if [ -n "$v6" ]; then
+	check '--bind: IPv6' '
+		start_zcs --bind ::1
+		grep -qx "zcs: listening on \[::1\]:$PORT" zcs.err
+		exits 0 "$zcc" -s ::1 -p $PORT tiny
+		exits 1 "$zcc" -s 127.0.0.1 -p $PORT tiny'
+	check '--bind ::1 -4: exit 1' '
+		exits 1 "$zcs" -p 0 --bind ::1 -4
+		one_line err'
+else
+	skip '--bind: IPv6' 'no IPv6 here'
+fi
+for a in 192.0.2.1 no.such.host.invalid; do
+	check "--bind $a, which is not here: one line that names it, exit 1" '
+		exits 1 "$zcs" -p 0 --bind '$a'
+		one_line err
+		grep -q "^zcs: cannot listen on '$a' port 0: " err
+		not [ -s out ]'
+done
+
+# --allow.
+# allows 'options' 'addresses that are served' 'addresses that are not'
+allows()
+{
+	check "$1: served: ${2:-none}; not: ${3:-none}" '
+		start_zcs '"$1"'
+		served '"$2"'
+		turned_away '"$3"'
+		[ $(grep -c "turned away: not of --allow$" zcs.err) -eq $(echo '"$3"' | wc -w) ]
+		stop_zcs'
+}
+allows '' '127.0.0.1 127.0.0.2 127.200.3.4' ''
+allows '--allow 127.0.0.2' 127.0.0.2 '127.0.0.1 127.0.0.3 127.0.0.130'
+allows '--allow 127.0.0.2/32' 127.0.0.2 '127.0.0.1 127.0.0.3'
+allows '--allow 127.0.0.2/31' '127.0.0.2 127.0.0.3' '127.0.0.1 127.0.0.4'
+allows '--allow 127.0.0.9/29' '127.0.0.8 127.0.0.15' '127.0.0.7 127.0.0.16'
+allows '--allow 127.0.16.0/20' '127.0.16.1 127.0.31.254' '127.0.15.254 127.0.32.1'
+allows '--allow 127.0.0.0/24' '127.0.0.1 127.0.0.254' '127.0.1.1'
+allows '--allow 127.64.0.0/10' '127.64.0.1 127.127.255.254' '127.63.255.254 127.128.0.1'
+allows '--allow 127.0.0.0/9' '127.0.0.1 127.127.255.254' '127.128.0.1'
+allows '--allow 0.0.0.0/0' '127.0.0.1 127.200.3.4' ''
+allows '--allow 0.0.0.0/1' '127.0.0.1' ''
+allows '--allow 128.0.0.0/1' '' '127.0.0.1'
+allows '--allow 127.0.0.2,127.0.0.4/30,10.0.0.0/8' '127.0.0.2 127.0.0.4 127.0.0.7' '127.0.0.1 127.0.0.3 127.0.0.8'
+allows '--allow 127.0.0.2 --allow=127.0.0.6/31,127.0.0.9' '127.0.0.2 127.0.0.7 127.0.0.9' '127.0.0.3 127.0.0.8'
+if [ -n "$v6" ]; then
+	allows '--allow ::1,2001:db8::/32' '' '127.0.0.1'
+	allows '--allow ::/0' '' '127.0.0.1'
+	allows '--allow ::/80' '' '127.0.0.1'
+	allows '--allow ::ffff:127.0.0.2' 127.0.0.2 127.0.0.1
+	for a in ::1 ::1/128 ::/127 ::/0 2001:db8::,::1,127.0.0.2; do
+		check "--allow $a: IPv6" '
+			start_zcs --allow '$a'
+			exits 0 "$zcc" -s ::1 -p $PORT tiny
+			stop_zcs'
+	done
+	for a in ::2 ::2/127 127.0.0.1 0.0.0.0/0 8000::/1; do
+		check "--allow $a: not ::1" '
+			start_zcs --allow '$a'
+			exits 1 "$zcc" -s ::1 -p $PORT tiny
+			grep -q "^zcc: \[::1\]:$PORT: turned away: " err
+			stop_zcs'
+	done
+else
+	skip '--allow: IPv6' 'no IPv6 here'
+fi
+if [ -n "$v6" ] && [ -n "$private" ]; then
+	check '--allow: bits of IPv6 that are not whole bytes' '
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			start_zcs --allow 2001:db8:0:80::/57
+			for a in 2001:db8:0:7f::1 2001:db8:0:80::1 2001:db8:0:ff::1 2001:db8:0:100::1; do
+				ip -6 address add $a/128 dev lo nodad
+				wait_until "ip -6 route show table local | grep -q $a"
+				"$BIN/zcc" -s $a -p $PORT -q tiny >/dev/null 2>&1
+				echo "$a $?"
+			done
+		END
+		unshare --net sh script >out
+		cat out
+		printf "2001:db8:0:7f::1 1\n2001:db8:0:80::1 0\n2001:db8:0:ff::1 0\n2001:db8:0:100::1 1\n" | diff out -'
+else
+	skip '--allow: bits of IPv6 that are not whole bytes' 'needs root, ip(8), network namespaces and IPv6'
+fi
+for a in '' ',' '127.0.0.1,' 127.0.0.1/33 127.0.0.1/ /8 127.0.0.1/x 127.0.0.1/-1 127.0.0.1/+8 127.0.0.1/8/8 127.1 \
+    localhost ::1/129 ::1/1280 fe80::1%lo '[::1]' '127.0.0.1 ' '127.0.0.2,127.0.0.1/40'; do
+	check "usage: --allow '$a'" '
+		exits 2 "$zcs" -p 0 --allow "$1"
+		one_line err
+		not [ -s out ]
+		grep -qF -e "--allow: '\''$1'\'' is not address[/bits][,...]" err' "$a"
+done
+
+# What a client is told that is turned away.
+start_zcs --allow 127.0.0.2
+for how in sendfile send write mmap splice zerocopy; do
+	for f in file tiny; do
+		check "zcc -m $how, a $f: it is told why, exit 1" '
+			exits 1 "$zcc" -s 0 -p $PORT -m '$how' -n 5 '$f'
+			one_line err
+			grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server does not serve this address (zcs --allow)" err
+			not [ -s out ]'
+	done
+done
+for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
+	check "zcc $how: the same" '
+		exits 1 "$zcc" -s 0 -p $PORT '"$how"' file
+		one_line err
+		grep -q "turned away: the server does not serve this address" err
+		not [ -s out ]'
+done
+check 'zcc --json: the error is in the object' '
+	for f in file tiny; do
+		exits 1 "$zcc" -s 0 -p $PORT --json -P 2 $f
+		one_line out
+		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: turned away: the server does not serve this address \(zcs --allow\)\"\}$" out
+	done'
+check 'nothing came of it to stdout, and nothing is left' '
+	not [ -s zcs.out ]
+	[ $(threads_of $ZCS) -eq 1 ]
+	[ $(ls /proc/$ZCS/fd | wc -l) -le 7 ]'
+stop_zcs
+start_zcs --allow 127.0.0.2 --raw
+check '--raw: nothing is said' '
+	"$hostile" hold -n 1 -f stream $PORT | tail -n 1 | grep -qx closed
+	exits 1 "$zcc" -s 0 -p $PORT --raw -n 100 file
+	one_line err
+	grep -q "the server closed the connection" err'
+stop_zcs
+start_zcs --allow 127.0.0.2 --reply
+check '--reply: nothing is said, and it is counted' '
+	"$hostile" hold -n 1 -f asks $PORT | tail -n 1 | grep -qx closed
+	"$hostile" hold -n 1 -a 127.0.0.2 -f asks $PORT | tail -n 1 | grep -qx "said "
+	exits 1 "$zcc" -s 0 -p $PORT --request 10 -n 3
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	grep -q "turned away: not of --allow" zcs.err
+	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out'
+
+# --max-clients.
+start_zcs --max-clients 2
+hold held.1 -n 1 -a 127.0.0.2
+one=$HOLD
+hold held.2 -n 4 -a 127.0.0.3
+check '--max-clients 2: so many, and a line for each of the others' '
+	wait_until "[ \$(grep -cx \"said refused=full\" held.2) -eq 3 ]"
+	wait_until "[ \$(wc -l <zcs.err) -ge 4 ]"
+	cat zcs.err
+	[ $(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already (--max-clients)$" zcs.err) -eq 3 ]
+	[ $(threads_of $ZCS) -eq 3 ]
+	not grep -q . held.1 -e said -e closed'
+check 'zcc is told why, exit 1' '
+	for f in file tiny; do
+		exits 1 "$zcc" -s 0 -p $PORT $f
+		one_line err
+		grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
+		not [ -s out ]
+	done'
+check 'the place of one that leaves is free' '
+	kill $one
+	wait_until "\"$zcc\" -s 0 -p $PORT tiny >out 2>err || ! grep -q \"as many clients as it takes\" err"
+	cat out err
+	grep -q "all bytes sent were received" out'
+kill $HOLD
+check 'and all of them are' '
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	hold held -n 2
+	not [ "$(wc -l <held)" -gt 1 ]
+	kill $HOLD'
+stop_zcs
+check '--max-clients --reply' '
+	start_zcs --reply --max-clients 2
+	hold held -n 5
+	wait_until "[ \$(grep -cx closed held) -eq 3 ]"
+	exits 1 "$zcc" -s 0 -p $PORT --request 10 -n 2
+	kill $HOLD
+	wait_until "\"$hostile\" hold -n 1 -f asks $PORT | grep -q said"
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
+	[ $(grep -c "turned away: there are --max-clients already$" zcs.err) -ge 5 ]'
+
+# --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
+start_zcs --idle-timeout 0
+eternal=$ZCS
+hold held.0 -n 1 -f body
+eternal_hold=$HOLD
+mv zcs.err eternal.err
+start_zcs --idle-timeout 2
+hold held.talks -n 1 -f header -d 100
+talks=$HOLD
+hold held.nothing -n 1
+hold held.half -n 1 -f half
+hold held.header -n 1 -f header
+hold held.body -n 1 -f body
+check '--idle-timeout: silent from the start, in a header, after one, in a file: one line each' '
+	for f in nothing half header body; do wait_until "grep -qx closed held.$f"; done
+	wait_until "[ \$(wc -l <zcs.err) -eq 5 ]"
+	cat zcs.err
+	[ $(grep -c ": silent for 2 seconds (--idle-timeout), after [03] bytes$" zcs.err) -eq 4 ]
+	[ $(grep -c ", after 3 bytes$" zcs.err) -eq 1 ]'
+hold held -n 1
+check 'one that says a byte now and then stays' '
+	wait_until "grep -qx closed held"
+	not gone $talks
+	not grep -q closed held.talks
+	[ $(threads_of $ZCS) -eq 2 ]'
+check '--idle-timeout 0: nobody is disconnected' '
+	not gone $eternal_hold
+	not grep -q closed held.0
+	[ $(threads_of $eternal) -eq 2 ]'
+kill $talks $eternal_hold $eternal
+check 'the client that stayed is served to its end' '
+	wait_until "grep -q \"closed in the middle of a file, after\" zcs.err"
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	cat zcs.err
+	[ $(wc -l <zcs.err) -eq 7 ]'
+stop_zcs
+check '--idle-timeout: each method, and --raw' '
+	for how in "-m recv" "-m trunc" "-m splice" --raw; do
+		start_zcs --idle-timeout 0.3 $how
+		"$hostile" hold -n 2 -f body $PORT >held
+		[ $(grep -cx closed held) -eq 2 ]
+		stop_zcs
+		cat zcs.err
+		[ $(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err) -eq 2 ]
+	done'
+
+# --user.
+start_zcs
+check 'nothing but run_rr needs root: each end as an ordinary user' '
+	as_user sh -c "\"$zcs\" -p 0 --idle-timeout 20 >u.out 2>u.err & echo \$! >u.pid"
+	remember $(cat u.pid)
+	wait_until "grep -q listening u.err"
+	exits 0 as_user "$zcc" -s 0 -p $(sed "s/.*://" u.err) -P 2 file
+	not [ -s err ]
+	kill $(cat u.pid)
+	exits 0 as_user "$zcc" -s 0 -p $PORT -t 0.1
+	exits 0 as_user "$BIN/cyclesoak" -V'
+stop_zcs
+check '--user: an unknown one: one line, exit 1' '
+	exits 1 "$zcs" -p 0 --user no-such-user
+	one_line err
+	grep -qx "zcs: --user '"'no-such-user'"': no such user" err
+	not [ -s out ]'
+if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
+	check '--user: an ordinary user cannot become another: one line, exit 1' '
+		exits 1 as_user "$zcs" -p 0 --user root
+		one_line err
+		grep -qx "zcs: --user '"'root'"': only root can become another user" err'
+else
+	skip '--user, as an ordinary user' 'no setpriv, no getent, or no user nobody'
+fi
+
+# What /proc says of a process and all of its threads: ids, groups, capabilities.
+rights()
+{
+	cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |
+		sed 's/[[:space:]]*$//' | sort -u
+}
+
+# The same as it has to be of the user nobody, in whatever group that is.
+rights_of_nobody()
+{
+	u=$(id -u nobody) g=$(id -g nobody)
+	printf 'CapAmb:\t0000000000000000\nCapEff:\t0000000000000000\nCapPrm:\t0000000000000000\n'
+	printf 'Gid:\t%s\t%s\t%s\t%s\n' "$g" "$g" "$g" "$g"
+	printf 'Groups:\t%s\n' "$(id -G nobody | tr ' ' '\n' | sort -n | paste -sd ' ')"
+	printf 'Uid:\t%s\t%s\t%s\t%s\n' "$u" "$u" "$u" "$u"
+}
+
+# Starts zcs -c as nobody once no other soakers run; SOAKER is its soaker.
+start_soaking()
+{
+	turns=0
+	until start_zcs -c -N 1 --user nobody; do
+		turns=$((turns + 1))
+		grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || return 1
+		sleep 1
+	done
+	SOAKER=$(soaker_of $ZCS)
+	[ -n "$SOAKER" ]
+}
+
+# Whether no group of theirs is left.  One that is not empty is another program's.
+no_group()
+{
+	for d in /sys/fs/cgroup/zc-soaker /sys/fs/cgroup/*/zc-soaker; do
+		grep -q . "$d/cgroup.procs" 2>/dev/null || ! [ -e "$d" ] || return 1
+	done
+}
+
+if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
+	rights_of_nobody >want
+	start_zcs --user nobody
+	hold held -n 3
+	check '--user: ids, groups and capabilities are that user'"'"'s, of all threads, for good' '
+		wait_until "[ \$(threads_of $ZCS) -eq 4 ]"
+		rights $ZCS | diff want -'
+	kill $HOLD
+	check 'and it serves' '
+		exits 0 "$zcc" -s 0 -p $PORT file
+		grep -q "all bytes sent were received" out
+		kill -TERM $ZCS
+		ended $ZCS'
+	wait $ZCS
+	check 'exit 0' "[ $? -eq 0 ]"
+	start_zcs --reply --user nobody
+	check '--user --reply' '
+		wait_until "[ \$(threads_of $ZCS) -gt 1 ]"
+		rights $ZCS | diff want -
+		exits 0 "$zcc" -s 0 -p $PORT --request 10'
+	stop_zcs
+	check_with setpriv '--user: groups and ambient capabilities of before are gone' '
+		setpriv --groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
+		p=$!
+		remember $p
+		wait_until "grep -q listening e"
+		rights $p | diff want -
+		kill $p'
+	check_with setpriv '--user: where the kernel would leave root its capabilities: exit 1' '
+		exits 1 setpriv --securebits +no_setuid_fixup "$zcs" -p 0 --user nobody
+		one_line err
+		grep -q "privileges came back" err'
+	if can_be_user; then
+		check '--user: who is that user already may name it' '
+			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
+			remember $(cat u.pid)
+			wait_until "grep -q listening u.err"
+			kill $(cat u.pid)'
+	fi
+	fake_calibration >counts_per_sec
+	start_soaking
+	check '-c --user: it is that user, its soaker is not' '
+		rights $ZCS | diff want -
+		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/$SOAKER/status)" = 0 ]
+		exits 0 "$zcc" -s 0 -p $PORT -t 0.2
+		wait_until "grep -q \" load \" zcs.out"'
+	kill -TERM $ZCS
+	wait $ZCS
+	status=$?
+	check 'SIGTERM: exit 0, no soaker left, nor its group' '
+		[ '$status' -eq 0 ]
+		gone '"$SOAKER"'
+		wait_until no_group'
+	start_soaking
+	kill -KILL $ZCS
+	check 'SIGKILL: no soaker left, nor its group' '
+		[ -n "'"$SOAKER"'" ]
+		ended '"$SOAKER"'
+		wait_until no_group'
+else
+	skip '--user' 'needs root, and a user nobody'
+fi
+if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
+	check '--user: a port below 1024 is bound before' '
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			"$BIN/zcs" -p 80 --user nobody >zcs.out 2>zcs.err &
+			remember $!
+			wait_until "grep -q listening zcs.err || gone $!"
+			grep "^Uid:" /proc/$!/status
+			"$BIN/zcc" -s 127.0.0.1 -p 80 -q tiny >&2 && echo served
+			kill $!
+			wait $!
+			as_user "$BIN/zcs" -p 80 2>&1 || true
+		END
+		unshare --net sh script >out
+		cat out
+		[ $(wc -l <out) -eq 3 ]
+		grep -qxF "$(head -n 1 out)" want
+		sed -n 2p out | grep -qx served
+		sed -n 3p out | grep -qx "zcs: cannot listen on port 80: Permission denied"'
+else
+	skip '--user: a port below 1024' 'needs root, ip(8), network namespaces and a user nobody'
+fi
+
+# The lines, second half: ten seconds later.
+while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done
+check 'lines that were left out are counted, when there is one again and at the end' '
+	cat lines.err
+	PORT=$lines
+	said=$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err)
+	"$hostile" ask -a 127.0.0.2 -n 1 -f half $PORT
+	wait_until "[ \$(grep -c \"^zcs: 127\.0\.0\.2:[0-9]*: \" lines.err) -eq $((said + 1)) ]"
+	kill -TERM $lines_pid
+	ended $lines_pid
+	[ $(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: " lines.err) -eq 1 ]
+	grep -q "^zcs: [0-9]* lines about such clients were left out$" lines.err
+	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were left out in all"'
+finish

@@ -1,0 +1,106 @@
+#!/bin/sh
+# Calibration files that somebody else has made, and directories in which others may plant things.
+# t-cyclesoak.sh has more files that cannot be read.
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
+printf x >tiny
+echo secret-of-another >secret
+mkdir read_here
+# refused 'what' 'script': makes a file that all of the programs have to refuse, in one line, and at once
+refused()
+{
+	( cd read_here && eval "$2" )
+	check "a calibration that is $1: refused by cyclesoak, zcs -c and zcc -c" '
+		cd read_here
+		exits 1 timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
+		one_line err
+		grep -q "counts_per_sec.*: run .cyclesoak -C." err
+		exits 1 timeout 20 "$zcs" -p 0 -c -N 1
+		one_line err
+		grep -q "cyclesoak -C" err
+		exits 1 timeout 20 "$zcc" -s 0 -p 1 -c -N 1 ../tiny
+		one_line err
+		grep -q "cyclesoak -C" err
+		not grep secret out err
+		is_text err'
+	rm -rf read_here/counts_per_sec*
+}
+refused '5 GiB of nothing' 'truncate -s 5G counts_per_sec'
+refused 'a device' 'ln -s /dev/zero counts_per_sec'
+refused 'a socket' '"$HELPERS/hostile" socket counts_per_sec'
+refused 'a FIFO' 'mkfifo counts_per_sec'
+refused 'a directory' 'mkdir counts_per_sec'
+refused 'a dangling link' 'ln -s nowhere counts_per_sec'
+refused 'a link to itself' 'ln -s counts_per_sec counts_per_sec'
+refused 'of the kernel' 'ln -s /proc/self/environ counts_per_sec'
+refused "another's file" 'ln -s ../secret counts_per_sec'
+refused 'binary' 'head -c 100000 /dev/urandom >counts_per_sec'
+refused 'negative' 'fake_calibration | sed "1s/^/-/" >counts_per_sec'
+refused 'not a number' 'fake_calibration | sed "s/ 1000000 / nan /" >counts_per_sec'
+refused 'beyond numbers' 'fake_calibration | sed "1s/.*/1e999/" >counts_per_sec'
+refused 'full of CPUs' 'fake_calibration | sed "s/^cpus .*/cpus 0-4294967295/" >counts_per_sec'
+refused 'full of escape sequences' 'printf "1\n\033[2J\033[31m 1\n" >counts_per_sec'
+check 'the name of its machine does not reach the terminal as it is' '
+	for name in "\033[31mred\007" "red \302\233"; do
+		fake_calibration "$(printf "$name")" >named
+		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named || true
+		[ -s err ]
+		is_text err
+	done'
+
+# A directory that all may write to: what others have put there is never written to.
+# calibrating command...: which fails where other programs leave it no time at all
+calibrating()
+{
+	for try in 1 2 3 4 5; do
+		status=0
+		soaking "$@" || status=$?
+		grep -q 'left its soaker no time' err || break
+	done
+	return $status
+}
+
+if [ "$(id -u)" -eq 0 ] && can_be_user; then
+	mkdir shared
+	chmod 1777 shared
+	echo precious >precious
+	# By somebody else than nobody, as whom as_user runs things.
+	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
+		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious shared/$name
+	done
+	if strace -o /dev/null true 2>/dev/null; then
+		tracer='strace -f -o ../trace -e trace=openat,open,creat,rename,renameat,renameat2'
+	fi
+	check '-C in a directory with planted links: they are not followed' '
+		cd shared
+		calibrating $tracer "$cyclesoak" -C --force -N 1
+		[ "$(cat ../precious)" = precious ]
+		not [ -L counts_per_sec ]
+		head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
+		ls -A
+		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
+	if [ -n "$tracer" ]; then
+		check 'the file is a new one, under a name that nobody can guess' '
+			grep O_CREAT trace
+			[ $(grep -c "O_CREAT" trace) -eq 1 ]
+			grep "O_CREAT" trace | grep -E "\"(\./)?counts_per_sec\.[A-Za-z0-9]{6}\", O_RDWR\|O_CREAT\|O_EXCL"
+			grep -Eq "rename.*\"(\./)?counts_per_sec\.[A-Za-z0-9]{6}\", .*\"(\./)?counts_per_sec\"" trace'
+	else
+		skip 'the file is a new one' 'no strace, or it may not trace'
+	fi
+	rm -f shared/counts_per_sec
+	ln precious shared/counts_per_sec
+	check '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' '
+		cd shared
+		status=0
+		calibrating as_user "$cyclesoak" -C --force -N 1 || status=$?
+		[ $status -eq 1 ]
+		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
+		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
+		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
+else
+	skip 'links in a shared directory' 'needs root and setpriv'
+fi
+
+finish
