@@ -41,6 +41,28 @@ check 'no set-user-ID, no set-group-ID' '! find . -perm /6000 | grep .'
 check 'the programs need glibc alone' '
 	ldd ./zcc ./zcs ./cyclesoak ./run_rr | grep "=>" | grep -v "lib[cm]\.so\|libpthread" || exit 0
 	exit 1'
+check_with readelf 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified' '
+	for t in zcc zcs cyclesoak run_rr; do
+		echo $t
+		readelf -hW $t | grep -Eq "Type: +DYN "
+		readelf -lW $t >segments
+		grep GNU_RELRO segments
+		grep GNU_STACK segments | grep " RW "
+		readelf -dW $t | grep -E "BIND_NOW|FLAGS.* NOW"
+		readelf -W --dyn-syms $t >imports
+		grep -o "__stack_chk_fail" imports
+		grep -Eo "__[a-z]*(printf|cpy|read|recv)_chk" imports
+	done'
+check_with readelf 'of the environment they read SHELL, and that only in run_rr' '
+	for t in zcc zcs cyclesoak run_rr; do
+		readelf -W --dyn-syms $t | grep -Eo "UND [a-z_]*(getenv|environ)[a-z_]*" | sort -u | sed "s/^/$t /"
+	done >asked
+	echo "run_rr UND secure_getenv" | diff - asked'
+check 'it builds without the hardening, too' '
+	make clean
+	make CC="$CC" CFLAGS=-O0 HARDEN= HARDEN_LD= >../log 2>&1 || { cat ../log; false; }
+	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
+	not grep -e -fstack-protector -e relro ../log'
 check 'make clean leaves the sources' '
 	make clean
 	ls
