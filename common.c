@@ -282,15 +282,17 @@ static void make_printable(char *s)
 static int read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return -1;
-	n = read(fd, buf, size - 1);
+	while ((n = read(fd, buf + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR))
+		used += n > 0 ? (size_t)n : 0;
 	close(fd);
 	if (n < 0)
 		return -1;
-	buf[n] = '\0';
+	buf[used] = '\0';
 	buf[strcspn(buf, "\n")] = '\0';
 	make_printable(buf);
 	return 0;

@@ -706,6 +706,21 @@ static void fill(uint64_t *word, size_t words, uint64_t *state)
 	}
 }
 
+static bool write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+	ssize_t n;
+
+	for (; len > 0; p += n, len -= (size_t)n) {
+		do
+			n = write(fd, p, len);
+		while (n < 0 && errno == EINTR);
+		if (n < 0)
+			return false;
+	}
+	return true;
+}
+
 /* Memory files, so that the built-in set goes by the same calls as files on disk. */
 static void fileset_builtin(struct fileset *set)
 {
@@ -721,7 +736,7 @@ static void fileset_builtin(struct fileset *set)
 		state = set->n + 1;
 		for (i = 0; i < BUILTIN_SIZE; i += sizeof(block)) {
 			fill(block, sizeof(block) / sizeof(block[0]), &state);
-			if (write(fd, block, sizeof(block)) != (ssize_t)sizeof(block))
+			if (!write_all(fd, block, sizeof(block)))
 				err(EXIT_FAILURE, "built-in file set");
 		}
 		f = &set->file[set->n];
@@ -2411,23 +2426,38 @@ static void count_request(struct requests *r, const uint64_t t[4], uint64_t long
 	}
 }
 
+/* Says how many bytes are asked for; -1 on failure. */
+static int send_request(int fd)
+{
+	unsigned char header[WIRE_HEADER];
+	size_t sent = 0;
+	ssize_t n;
+
+	wire_put(header, requesting.size);
+	while (sent < sizeof(header)) {
+		n = send(fd, header + sent, sizeof(header) - sent, 0);
+		if (n < 0 && !again())
+			return -1;
+		sent += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
 /* Makes one connection, asks and reads; returns 0 or the errno. */
 static int request_once(struct requester *q)
 {
 	uint64_t t[4] = {0}, longest = 0;
 	bool before_first = false;
-	unsigned char header[WIRE_HEADER];
 	int64_t got;
 	int fd, e;
 
-	wire_put(header, requesting.size);
 	t[0] = now_ns();
 	fd = connect_to((struct sockaddr *)&run.peer, run.peer_len);
 	if (fd < 0)
 		return errno;
 	t[1] = now_ns();
-	got = send(fd, header, sizeof(header), 0);
-	if (got == (int64_t)sizeof(header))
+	got = send_request(fd);
+	if (got == 0)
 		got = read_reply(fd, q->buf, t[1], &t[2], &longest, &before_first);
 	e = got < 0 ? errno : 0;
 	t[3] = now_ns();

@@ -40,6 +40,7 @@
 #define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
 #define BREATHE_MS    100          /* before accept(2) is tried again after a lack */
 #define DRAIN_SECONDS 10           /* for a client to close when all has been received */
+#define RECEIPT_NS    1000000000u  /* for the client to take its receipt */
 #define LEAVE_NS      2000000000u  /* for the clients' summaries on an interrupt */
 #define RATES_NS      10000000     /* the host's counters are worth reading after so long */
 #define SAY_SLOTS     64           /* of addresses, each of which may have */
@@ -427,9 +428,9 @@ static ssize_t receive_splice(struct client *c)
 	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
 	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
 		return receive_urgent(c);
-	for (out = 0; out < n; out += m) {
+	for (out = 0; out < n; out += m > 0 ? m : 0) {
 		m = splice(c->pipe[0], NULL, c->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE);
-		if (m <= 0)
+		if (m == 0 || (m < 0 && errno != EINTR))
 			return -1;
 	}
 	if (n > 0)
@@ -601,11 +602,21 @@ static void client_figures(struct client *c, struct figures *f)
 
 static void send_receipt(const struct client *c, const struct figures *f)
 {
+	struct pollfd p = {.fd = c->sock, .events = POLLOUT};
+	uint64_t until = now_ns() + RECEIPT_NS;
 	char line[RECEIPT_MAX];
-	size_t len = receipt_format(f, line);
+	size_t len = receipt_format(f, line), sent = 0;
+	ssize_t n;
 
 	/* A client of 2001 has closed by now: that the receipt does not arrive is no error. */
-	send(c->sock, line, len, MSG_DONTWAIT);
+	while (sent < len && now_ns() < until) {
+		n = send(c->sock, line + sent, len - sent, MSG_DONTWAIT);
+		if (n < 0 && errno == EAGAIN)
+			poll(&p, 1, BREATHE_MS);
+		else if (n < 0 && errno != EINTR)
+			break;
+		sent += n > 0 ? (size_t)n : 0;
+	}
 	shutdown(c->sock, SHUT_WR);
 }
 
