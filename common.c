@@ -192,8 +192,8 @@ uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max)
 	if (why != NULL)
 		usage_error("%s: '%s' %s", opt, s, why);
 	if (v < min || v > max)
-		usage_error("%s: '%s' is not between %llu and %llu", opt, s, (unsigned long long)min,
-			    (unsigned long long)max);
+		usage_error("%s: '%s' is not between %llu and %llu", opt, s,
+			    (unsigned long long)min, (unsigned long long)max);
 	return v;
 }
 
@@ -260,8 +260,8 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
 	for (i = 0; i < n; i++) {
 		if (strcmp(entry_name(table, i, size), s) == 0)
 			return i;
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i > 0 ? ", " : "",
-					 entry_name(table, i, size));
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+					 i > 0 ? ", " : "", entry_name(table, i, size));
 	}
 	usage_error("%s: '%s' is none of %s", opt, s, names);
 }
@@ -420,8 +420,8 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
 		err(EXIT_FAILURE, "%s buffer of %d bytes", what, want);
 	if (got / 2 < want)
-		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want, got / 2,
-		      limit);
+		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want,
+		      got / 2, limit);
 }
 
 void sock_set_options_or_die(int fd, const struct sock_options *o)
@@ -432,7 +432,8 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 		set_bufsize_or_die(fd, SO_SNDBUF, "send", "net.core.wmem_max", o->sndbuf);
 	if (o->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o->congestion,
 						(socklen_t)strlen(o->congestion)) != 0)
-		err(EXIT_FAILURE, "congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
+		err(EXIT_FAILURE,
+		    "congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
 		    o->congestion, errno == EPERM ? "allowed" : "available");
 }
 
@@ -531,7 +532,8 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 
 	if (peer->sa_family == AF_INET6 && in6->sin6_scope_id != 0) /* link-local: it says itself */
 		return if_indextoname(in6->sin6_scope_id, name) != NULL ? 0 : -1;
-	addr_unmap(peer, peer->sa_family == AF_INET6 ? sizeof(*in6) : sizeof(struct sockaddr_in), &ss);
+	addr_unmap(peer, peer->sa_family == AF_INET6 ? sizeof(*in6) : sizeof(struct sockaddr_in),
+		   &ss);
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		return -1;
@@ -713,8 +715,8 @@ uint64_t now_ns(void)
 }
 
 const char *const cpu_column[CPU_COLUMNS] = {
-	[CPU_USER] = "user", [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
-	[CPU_IDLE] = "idle", [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
+	[CPU_USER] = "user",       [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
+	[CPU_IDLE] = "idle",       [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
 	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
 };
 
@@ -732,8 +734,8 @@ static void read_proc_stat(struct counters *c)
 	while (getline(&line, &size, f) > 0) {
 		if (strncmp(line, "cpu ", 4) == 0) {
 			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-			sscanf(line + 4, "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2],
-			       &v[3], &v[4], &v[5], &v[6], &v[7]);
+			sscanf(line + 4, "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
+			       &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
 			for (i = 0; i < CPU_COLUMNS; i++)
 				c->cpu[i] = v[i];
 		} else if (strncmp(line, "intr ", 5) == 0) {
@@ -846,23 +848,25 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
  * The soaker.
  */
 
-#define SOAK_FORMAT     3            /* of the calibration file and the loop that it counts */
+#define SOAK_FORMAT     3             /* of the calibration file and the loop that it counts */
 #define SOAK_MEMORY     (1024 * 1024) /* bytes that each soaker walks over */
-#define SOAK_LINE       64           /* bytes from one dirtied line to the next */
-#define SOAK_DIRTY_NS   100000       /* between two: 10,000 lines a second, as in 2001 */
-#define SOAK_GAP_NS     1000         /* the shortest gap; the shortest interrupts take longer */
-#define SOAK_GAP_TURNS  16           /* and not shorter than these turns, where clocks are slow */
+#define SOAK_LINE       64            /* bytes from one dirtied line to the next */
+#define SOAK_DIRTY_NS   100000        /* between two: 10,000 lines a second, as in 2001 */
+#define SOAK_GAP_NS     1000          /* the shortest gap; the shortest interrupts take longer */
+#define SOAK_GAP_TURNS  16            /* and not shorter than these turns, where clocks are slow */
 #define SOAK_LOCK_FILE  "/dev/zero"
-#define SOAK_LOCK_TRIES 200          /* of 10 ms: for the soakers of a killed program to be gone */
+#define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
 #define SOAK_START_NS   5000000000u
-#define SOAK_SETTLE_NS  100000000    /* for the bustle of starting them to be over */
+#define SOAK_SETTLE_NS  100000000 /* for the bustle of starting them to be over */
 
 /* What a soaker counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
 	_Atomic uint64_t turns;
-	_Atomic uint64_t last_ns; /* when the last turn was, 0 before the first; then a gap is open */
-	_Atomic uint64_t gap_ns;  /* sum of the gaps that are closed, and the time before the first turn */
-	_Atomic uint64_t off_ns;  /* time in which it did not run, up to the last gap */
+	_Atomic uint64_t
+		last_ns; /* when the last turn was, 0 before the first; then a gap is open */
+	_Atomic uint64_t
+		gap_ns; /* sum of the gaps that are closed, and the time before the first turn */
+	_Atomic uint64_t off_ns;   /* time in which it did not run, up to the last gap */
 	_Atomic uint64_t dirty_ns; /* time in which it waited for memory */
 	_Atomic uint64_t switches; /* how often it was switched out */
 } __attribute__((aligned(128)));
@@ -873,7 +877,7 @@ struct soak_shared {
 	_Atomic int group_errno;     /* why there is no control group for them */
 	_Atomic int bind_errno;      /* why a thread could not be bound, and to which CPU */
 	_Atomic int bind_cpu;
-	_Atomic bool in_subgroup;    /* the program is in a control group that is not the root */
+	_Atomic bool in_subgroup; /* the program is in a control group that is not the root */
 	struct soak_cpu cpu[];
 };
 
@@ -947,8 +951,8 @@ static _Noreturn void die_of_holder(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	if (pid <= 0 || read_line(path, name, sizeof(name)) != 0)
 		strcpy(name, "a program that has gone");
-	errx(EXIT_FAILURE, "CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name,
-	     pid);
+	errx(EXIT_FAILURE, "CPUs are being soaked already, by %s (pid %d): wait for it, or stop it",
+	     name, pid);
 }
 
 /*
@@ -1103,7 +1107,8 @@ static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
  * cache makes it longer.  At the end of a gap it asks how long it had the CPU: only then, as that
  * is a system call.
  */
-static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory, uint64_t gap_min)
+static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
+				uint64_t gap_min)
 {
 	uint64_t turns = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
 	uint64_t last = start, now, dirty_at = start, switches = 0;
@@ -1304,7 +1309,8 @@ static void check_alive(const struct soaker *s)
 	if (waitpid(s->keeper, &status, WNOHANG) != s->keeper)
 		return;
 	if ((e = atomic_load(&s->shared->bind_errno)) != 0)
-		errx(EXIT_FAILURE, "cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu), strerror(e));
+		errx(EXIT_FAILURE, "cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu),
+		     strerror(e));
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
 		errx(EXIT_FAILURE, "the soaker was killed by signal %d",
 		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
@@ -1342,7 +1348,8 @@ static void wait_until_running(const struct soaker *s, const struct cpus *cpus)
 		      "no idle group for them: %s",
 		      strerror(e));
 	else if ((e = atomic_load(&s->shared->autogroup_errno)) != 0)
-		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s", strerror(e));
+		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
+		      strerror(e));
 }
 
 struct soaker *soaker_start_or_die(const struct cpus *cpus)
@@ -1355,7 +1362,8 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 		err(EXIT_FAILURE, "soaker");
 	s->n = cpus->n;
 	s->map_size = sizeof(*s->shared) + (size_t)cpus->n * sizeof(s->shared->cpu[0]);
-	s->shared = mmap(NULL, s->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	s->shared = mmap(NULL, s->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			 0);
 	if (s->shared == MAP_FAILED)
 		err(EXIT_FAILURE, "soaker memory");
 	s->lock = lock_or_die();
@@ -1412,7 +1420,8 @@ static void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_c
 }
 
 /* One CPU's counts in CPU-seconds of the idle machine. */
-static void count_to_sample(const struct soak_count *c, const struct baseline *b, struct soak_sample *p)
+static void count_to_sample(const struct soak_count *c, const struct baseline *b,
+			    struct soak_sample *p)
 {
 	p->spin += (double)c->spin_ns / 1e9 / b->spin;
 	p->work += (double)c->turns / (b->spin * b->speed);
@@ -1508,7 +1517,8 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	}
 	l->load = 1 - b.off - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
-	l->off = fmax(0, to->off - from->off) / total; /* what was open at first was no task's after all */
+	l->off = fmax(0, to->off - from->off) /
+		 total; /* what was open at first was no task's after all */
 	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
 }
 
@@ -1516,11 +1526,11 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
  * Calibration.
  */
 
-#define CAL_WINDOWS   4          /* of one round: a second */
-#define CAL_ROUNDS    10         /* at most */
-#define CAL_AGREE     4          /* rounds in a row that must agree */
-#define CAL_TOLERANCE 0.005      /* in the share of the time that they spun */
-#define CAL_BUSY      0.03       /* share that other tasks may have: an idle system has below 1 % */
+#define CAL_WINDOWS   4     /* of one round: a second */
+#define CAL_ROUNDS    10    /* at most */
+#define CAL_AGREE     4     /* rounds in a row that must agree */
+#define CAL_TOLERANCE 0.005 /* in the share of the time that they spun */
+#define CAL_BUSY      0.03  /* share that other tasks may have: an idle system has below 1 % */
 
 static int by_value(const void *a, const void *b)
 {
@@ -1681,7 +1691,8 @@ static void check_baseline(const struct calibration *c)
 
 	for (i = 0; i < c->cpus.n; i++)
 		if (c->cpu[i].spin <= 0 || c->cpu[i].speed <= 0)
-			errx(EXIT_FAILURE, "CPU %d left its soaker no time: the system must be idle",
+			errx(EXIT_FAILURE,
+			     "CPU %d left its soaker no time: the system must be idle",
 			     c->cpus.id[i]);
 }
 
@@ -1800,7 +1811,8 @@ static void describe_machine(char *buf, size_t size)
 	while (f != NULL && model == NULL && fgets(line, sizeof(line), f) != NULL)
 		if (strncmp(line, "model name", 10) == 0 && (model = strchr(line, ':')) != NULL)
 			model[strcspn(model, "\n")] = '\0';
-	snprintf(buf, size, "%s %s %s", u.nodename, u.release, model != NULL ? model + 2 : u.machine);
+	snprintf(buf, size, "%s %s %s", u.nodename, u.release,
+		 model != NULL ? model + 2 : u.machine);
 	make_printable(buf);
 	if (f != NULL)
 		fclose(f);
@@ -1813,11 +1825,12 @@ static void calibration_print(FILE *f, const struct calibration *c)
 	int i;
 
 	cpus_format(&c->cpus, cpus, sizeof(cpus));
-	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine, cpus);
+	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine,
+		cpus);
 	for (i = 0; i < c->cpus.n; i++) {
 		b = &c->cpu[i];
-		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->off, b->off_sd,
-			b->spin, b->spin_sd, b->speed, b->speed_sd);
+		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->off,
+			b->off_sd, b->spin, b->spin_sd, b->speed, b->speed_sd);
 	}
 }
 
@@ -1843,7 +1856,8 @@ static int give_name(int fd, char *tmp)
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	for (i = 0; r != 0 && (i == 0 || (errno == EEXIST && i < 100)); i++) {
-		snprintf(end, sizeof("XXXXXX"), "%06llx", (unsigned long long)(seed + (uint64_t)i) & 0xffffff);
+		snprintf(end, sizeof("XXXXXX"), "%06llx",
+			 (unsigned long long)(seed + (uint64_t)i) & 0xffffff);
 		r = linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW);
 	}
 	return r;
@@ -1853,7 +1867,8 @@ static int give_name(int fd, char *tmp)
  * Writes to a new file, whole, before that takes the name: a reader sees the old file or all of the
  * new.  *named says whether the new one has the name tmp, which an unnamed one is given last.
  */
-static int calibration_write(const struct calibration *c, char *tmp, bool *named, int fd, const char *path)
+static int calibration_write(const struct calibration *c, char *tmp, bool *named, int fd,
+			     const char *path)
 {
 	mode_t mask = umask(0);
 	FILE *f = fdopen(fd, "w");
@@ -1995,8 +2010,8 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	off = calibrate_rounds(s, c);
 	if (off > CAL_BUSY) {
 		top_consumer(culprit, sizeof(culprit));
-		warnx("the machine is not idle: other programs took %.1f%% of it%s%s", 100 * off, culprit,
-		      force ? "" : ": stop them, or calibrate all the same with --force");
+		warnx("the machine is not idle: other programs took %.1f%% of it%s%s", 100 * off,
+		      culprit, force ? "" : ": stop them, or calibrate all the same with --force");
 	}
 	soaker_stop(s);
 	if (off > CAL_BUSY && !force)
@@ -2013,7 +2028,8 @@ static bool next_number(char **line, double *v)
 {
 	char *word = strsep(line, " "), *end;
 
-	if (word == NULL || !isdigit((unsigned char)*word) || word[strspn(word, "0123456789.")] != '\0')
+	if (word == NULL || !isdigit((unsigned char)*word) ||
+	    word[strspn(word, "0123456789.")] != '\0')
 		return false;
 	*v = strtod(word, &end);
 	return *end == '\0' && isfinite(*v);
@@ -2085,7 +2101,8 @@ static const char *calibration_lines(char *text, struct calibration *c)
 
 	if (!next_number(&line, &c->total) || line != NULL)
 		return "does not begin with a number of loops per second";
-	while (why == NULL && (line = strsep(&text, "\n")) != NULL && (*line != '\0' || text != NULL))
+	while (why == NULL && (line = strsep(&text, "\n")) != NULL &&
+	       (*line != '\0' || text != NULL))
 		why = calibration_line(line, c, &version, &n);
 	if (why != NULL)
 		return why;
@@ -2134,8 +2151,9 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	ssize_t n;
 
 	if (fd < 0)
-		errx(EXIT_FAILURE, "no calibration: %s: %s: run 'cyclesoak -C' here on the idle system",
-		     path, strerror(errno));
+		errx(EXIT_FAILURE,
+		     "no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
+		     strerror(errno));
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX)
 		errx(EXIT_FAILURE, "%s is not a calibration file: run 'cyclesoak -C'", path);
 	text = malloc(CALIBRATION_MAX);
@@ -2169,8 +2187,9 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 	cpus_format(&c->cpus, has, sizeof(has));
 	cpus_format(want, wants, sizeof(wants));
 	if (strcmp(has, wants) != 0)
-		errx(EXIT_FAILURE, "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
-		     has, wants);
+		errx(EXIT_FAILURE,
+		     "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path, has,
+		     wants);
 	describe_machine(machine, sizeof(machine));
 	if (strcmp(machine, c->machine) != 0)
 		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
@@ -2192,7 +2211,8 @@ static bool has_quota(const struct cpu_cgroup *g, char *value, size_t size)
 	for (;;) {
 		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
 			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
-		if (read_line(path, value, size) == 0 && value[0] != '-' && strncmp(value, "max", 3) != 0)
+		if (read_line(path, value, size) == 0 && value[0] != '-' &&
+		    strncmp(value, "max", 3) != 0)
 			return true;
 		slash = strrchr(own, '/');
 		if (slash == NULL || own[0] == '\0')
@@ -2212,7 +2232,8 @@ void warn_of_limits(void)
 	if (online == NULL)
 		err(EXIT_FAILURE, "CPUs");
 	if (cpu_cgroup_find(&group) && has_quota(&group, value, sizeof(value)))
-		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle", value);
+		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle",
+		      value);
 	set = cpu_set_new(&size);
 	cpus_online(online);
 	if (sched_getaffinity(0, size, set) == 0 && CPU_COUNT_S(size, set) < online->n)
@@ -2252,7 +2273,8 @@ void warn_of_run(const struct cpus *soaked, const struct counters *from, const s
 	for (i = 0; i < soaked->n && i < online->n && online->id[i] == soaked->id[i]; i++)
 		;
 	if (i < soaked->n)
-		warnx("CPU %d went offline during the measurement: the load is wrong", soaked->id[i]);
+		warnx("CPU %d went offline during the measurement: the load is wrong",
+		      soaked->id[i]);
 	if (fabs(l->load - RT_LIMIT) < 0.004 && rt_throttles())
 		warnx("a real-time program may have wanted more: real-time throttling "
 		      "(kernel.sched_rt_runtime_us) leaves 5%% to others");
@@ -2303,7 +2325,8 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
 		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * uncertainty);
 	if (!isnan(us))
 		snprintf(cost, sizeof(cost), ", cost %.3f us/KiB", us);
-	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs%s", percent(load), plus_minus, n_cpus, cost);
+	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs%s", percent(load), plus_minus, n_cpus,
+		 cost);
 	return buf;
 }
 
@@ -2374,7 +2397,8 @@ void figures_load(struct figures *f, const struct load *l, int cpus)
  */
 static bool receipt_fits(size_t i, double v)
 {
-	bool share = strcmp(receipt_keys[i].key, "load") == 0 || strcmp(receipt_keys[i].key, "slowed") == 0;
+	bool share = strcmp(receipt_keys[i].key, "load") == 0 ||
+		     strcmp(receipt_keys[i].key, "slowed") == 0;
 
 	return v >= (share ? -1000 : 0) && v < RECEIPT_NUMBER_MAX;
 }
@@ -2425,7 +2449,8 @@ static bool receipt_number(double *member, const char *value)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)value[value[0] == '-']) || value[strspn(value, "-0123456789.")] != '\0')
+	if (!isdigit((unsigned char)value[value[0] == '-']) ||
+	    value[strspn(value, "-0123456789.")] != '\0')
 		return false;
 	*member = strtod(value, &end);
 	return *end == '\0';
@@ -2445,12 +2470,10 @@ static bool receipt_set(struct figures *f, size_t i, const char *value)
 	void *member = (char *)f + receipt_keys[i].offset;
 
 	switch (receipt_keys[i].type) {
-	case KEY_COUNT:
-		return receipt_count(member, value);
+	case KEY_COUNT: return receipt_count(member, value);
 	case KEY_NUMBER:
 		return receipt_number(member, value) && receipt_fits(i, *(const double *)member);
-	default:
-		return receipt_word(member, value);
+	default: return receipt_word(member, value);
 	}
 }
 
@@ -2605,7 +2628,8 @@ void json_program(struct json *j)
 
 	json_string(j, "version", "zc " VERSION);
 	uname(&u);
-	snprintf(system, sizeof(system), "%s %s %s %s", u.sysname, u.nodename, u.release, u.machine);
+	snprintf(system, sizeof(system), "%s %s %s %s", u.sysname, u.nodename, u.release,
+		 u.machine);
 	json_string(j, "system_info", system);
 	json_open(j, "timestamp", '{');
 	gmtime_r(&now, &tm);

@@ -164,7 +164,7 @@ const char *sock_congestion(int fd, char name[16]);
  * closes.  zc(7) has the whole.
  */
 #define WIRE_PORT      "2222"
-#define REQUEST_PORT   "7890" /* of the other protocol: a length, and as many bytes back */
+#define REQUEST_PORT   "7890"      /* of the other protocol: a length, and as many bytes back */
 #define WIRE_FOREVER   0xffffffffu /* n_loops: until end of stream, which may come anywhere */
 #define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
 #define WIRE_HEADER    4           /* bytes of each integer */
@@ -173,17 +173,17 @@ enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE, WIR
 
 /* A reader of the wire: fed with what arrives in pieces of any size, it keeps count. */
 struct wire {
-	enum wire_state state;  /* what comes next */
-	unsigned have;          /* bytes of the header being read that are here */
-	uint32_t header;        /* those bytes */
-	uint32_t loops_left;    /* n_loops less the loops begun */
-	uint32_t files_left;    /* of this loop, less the files begun */
-	uint32_t body_left;     /* bytes of this file still to come */
-	bool forever;           /* n_loops was WIRE_FOREVER */
-	uint64_t loops, files;  /* complete so far; files counts entries */
-	uint64_t bytes;         /* of files, headers not counted */
-	uint32_t empty_loops;   /* before the first file: how long the warm-up is, in WIRE_WARMUP */
-	bool has_file;          /* one was announced: empty_loops is final */
+	enum wire_state state; /* what comes next */
+	unsigned have;         /* bytes of the header being read that are here */
+	uint32_t header;       /* those bytes */
+	uint32_t loops_left;   /* n_loops less the loops begun */
+	uint32_t files_left;   /* of this loop, less the files begun */
+	uint32_t body_left;    /* bytes of this file still to come */
+	bool forever;          /* n_loops was WIRE_FOREVER */
+	uint64_t loops, files; /* complete so far; files counts entries */
+	uint64_t bytes;        /* of files, headers not counted */
+	uint32_t empty_loops;  /* before the first file: how long the warm-up is, in WIRE_WARMUP */
+	bool has_file;         /* one was announced: empty_loops is final */
 };
 
 /*
@@ -262,18 +262,18 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
  * being older, is 0; all is NAN where it tells nothing.
  */
 struct tcp_figures {
-	double retransmits;   /* segments, since it was opened */
-	double acked;         /* bytes, and one for the SYN */
+	double retransmits;          /* segments, since it was opened */
+	double acked;                /* bytes, and one for the SYN */
 	double rtt, rttvar, min_rtt; /* us, smoothed */
-	double cwnd;          /* congestion window, bytes */
-	double mss, pmtu;     /* bytes: of what is sent, and of the path */
-	double delivery_rate; /* bytes/s, the last that was measured */
-	double busy;          /* us in which there was something to send, and of those: */
-	double rwnd_limited;  /* held back by the receiver's window */
-	double sndbuf_limited; /* by the send buffer */
-	double rcv_rtt;       /* us, as the receiver estimates it */
-	double rcv_mss;       /* bytes of the segments that came */
-	double rcv_ooo;       /* packets that came out of order */
+	double cwnd;                 /* congestion window, bytes */
+	double mss, pmtu;            /* bytes: of what is sent, and of the path */
+	double delivery_rate;        /* bytes/s, the last that was measured */
+	double busy;                 /* us in which there was something to send, and of those: */
+	double rwnd_limited;         /* held back by the receiver's window */
+	double sndbuf_limited;       /* by the send buffer */
+	double rcv_rtt;              /* us, as the receiver estimates it */
+	double rcv_mss;              /* bytes of the segments that came */
+	double rcv_ooo;              /* packets that came out of order */
 };
 
 void tcp_figures_read(int fd, struct tcp_figures *t);
@@ -407,9 +407,9 @@ struct figures {
 	uint64_t warmup;  /* bytes of files before the warm-up was over */
 	uint64_t clients; /* that zcs had since it last had none */
 	double seconds;
-	char method[16];  /* by which they were moved */
-	double cpu;       /* to which the thread was bound */
-	double cpus;      /* how many the host's load is of */
+	char method[16]; /* by which they were moved */
+	double cpu;      /* to which the thread was bound */
+	double cpus;     /* how many the host's load is of */
 	/* Those of struct load. */
 	double load, uncertainty, slowed, off;
 	struct rates rates; /* of the host */

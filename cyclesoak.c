@@ -19,8 +19,8 @@
 static struct {
 	double period; /* seconds */
 	const char *file;
-	int n_cpus;  /* 0: all */
-	long count;  /* lines to print; 0: until interrupted */
+	int n_cpus; /* 0: all */
+	long count; /* lines to print; 0: until interrupted */
 	int debug;
 	bool calibrate, force, per_cpu, once, json, file_given;
 } opt = {
@@ -144,13 +144,14 @@ static void report_accounting(const struct rates *r)
 	int i;
 
 	for (i = 0; i < CPU_COLUMNS && !isnan(r->cpu[i]); i++)
-		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i], percent(r->cpu[i]));
+		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
+		       percent(r->cpu[i]));
 }
 
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	report("System load: %.1f%% +-%.1f%%, slowed %.1f%%", percent(l->load), 100 * l->uncertainty,
-	       percent(l->slowed));
+	report("System load: %.1f%% +-%.1f%%, slowed %.1f%%", percent(l->load),
+	       100 * l->uncertainty, percent(l->slowed));
 	if (opt.per_cpu)
 		report_cpus(m);
 	if (m->bracketed)
@@ -310,7 +311,8 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 
 	while (waitpid(pid, &status, WNOHANG) != pid) {
 		soaker_sample(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
-		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD && info.si_code != SI_KERNEL)
+		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
+		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);
 	}
 	return status;
@@ -432,45 +434,22 @@ static const char help[] =
 static void parse_option(int c)
 {
 	switch (c) {
-	case 'C':
-		opt.calibrate = true;
-		break;
-	case 'N':
-		opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX);
-		break;
-	case 'p':
-		opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6);
-		break;
-	case 'n':
-		opt.count = arg_int("-n, --count", optarg, 1, 1000000000);
-		break;
-	case OPT_FORCE:
-		opt.force = true;
-		break;
-	case OPT_JSON:
-		opt.json = true;
-		break;
-	case 'B':
-		opt.per_cpu = true;
-		break;
-	case '1':
-		opt.once = true;
-		break;
+	case 'C': opt.calibrate = true; break;
+	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
+	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
+	case OPT_FORCE: opt.force = true; break;
+	case OPT_JSON: opt.json = true; break;
+	case 'B': opt.per_cpu = true; break;
+	case '1': opt.once = true; break;
 	case 'f':
 		opt.file = optarg;
 		opt.file_given = true;
 		break;
-	case 'd':
-		opt.debug++;
-		break;
-	case 'h':
-		report("%s", help);
-		exit(EXIT_SUCCESS);
-	case 'V':
-		report("cyclesoak %s\n", VERSION);
-		exit(EXIT_SUCCESS);
-	default:
-		exit(EXIT_USAGE); /* getopt has named it */
+	case 'd': opt.debug++; break;
+	case 'h': report("%s", help); exit(EXIT_SUCCESS);
+	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
+	default: exit(EXIT_USAGE); /* getopt has named it */
 	}
 }
 

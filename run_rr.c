@@ -58,7 +58,8 @@ static void set_rr_or_die(int priority)
 		     "real-time time (cpu.rt_runtime_us)");
 	errx(EXIT_FAILURE,
 	     "cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least %d "
-	     "(ulimit -r)", priority);
+	     "(ulimit -r)",
+	     priority);
 }
 
 int main(int argc, char **argv)
@@ -70,17 +71,13 @@ int main(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+p:hV", longopts, NULL)) != -1) {
 		switch (c) {
 		case 'p':
-			priority = (int)arg_int("-p, --priority", optarg, sched_get_priority_min(SCHED_RR),
+			priority = (int)arg_int("-p, --priority", optarg,
+						sched_get_priority_min(SCHED_RR),
 						sched_get_priority_max(SCHED_RR));
 			break;
-		case 'h':
-			report("%s", help);
-			return EXIT_SUCCESS;
-		case 'V':
-			report("run_rr %s\n", VERSION);
-			return EXIT_SUCCESS;
-		default:
-			return EXIT_USAGE; /* getopt has named it */
+		case 'h': report("%s", help); return EXIT_SUCCESS;
+		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
+		default: return EXIT_USAGE; /* getopt has named it */
 		}
 	}
 	argv += optind;

@@ -28,26 +28,26 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define BUILTIN_FILES 63           /* the file set behind the published tables */
-#define BUILTIN_SIZE  (350 * 1024) /* bytes of each */
-#define ENTRY_SPLIT   0xfffff000u  /* of a file that takes several entries: whole pages */
-#define COPY_SIZE     (64 * 1024)  /* of each read and send, unless -b; the size of 2001 */
-#define SENDFILE_SIZE (1024 * 1024) /* the most of one call, unless -b: progress shows */
-#define MEMORY        (4 * 1024 * 1024) /* of all streams' windows or rings together */
-#define RING_MAX      64           /* buffers of a stream that MSG_ZEROCOPY has */
-#define RING_IDS      1024         /* sends of a stream that are not completed */
-#define OPEN_RESERVE  64           /* descriptors that are not for files kept open */
-#define OPEN_STREAM   4            /* and of each stream */
-#define STREAMS_MAX   1024
-#define SIZES_MAX     64           /* of a list */
-#define REQUEST_TIMEOUT 60         /* seconds, unless --timeout: none may hang for ever */
-#define REQUESTS      100          /* connections of each size, unless -n: as many as in 1999 */
-#define WARMUP_MAX    100          /* seconds */
-#define WARMUP_LOOPS  (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
-#define TICK_NS       100000000u   /* a stream that blocks when it should stop is told again */
-#define PROGRESS_NS   500000000u
-#define PATIENCE_NS   1000000000u  /* with the server, once interrupted */
-#define TIME_UP       (-1)         /* why it stops: the time is over */
+#define BUILTIN_FILES   63                /* the file set behind the published tables */
+#define BUILTIN_SIZE    (350 * 1024)      /* bytes of each */
+#define ENTRY_SPLIT     0xfffff000u       /* of a file that takes several entries: whole pages */
+#define COPY_SIZE       (64 * 1024)       /* of each read and send, unless -b; the size of 2001 */
+#define SENDFILE_SIZE   (1024 * 1024)     /* the most of one call, unless -b: progress shows */
+#define MEMORY          (4 * 1024 * 1024) /* of all streams' windows or rings together */
+#define RING_MAX        64                /* buffers of a stream that MSG_ZEROCOPY has */
+#define RING_IDS        1024              /* sends of a stream that are not completed */
+#define OPEN_RESERVE    64                /* descriptors that are not for files kept open */
+#define OPEN_STREAM     4                 /* and of each stream */
+#define STREAMS_MAX     1024
+#define SIZES_MAX       64  /* of a list */
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout: none may hang for ever */
+#define REQUESTS        100 /* connections of each size, unless -n: as many as in 1999 */
+#define WARMUP_MAX      100 /* seconds */
+#define WARMUP_LOOPS    (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
+#define TICK_NS         100000000u /* a stream that blocks when it should stop is told again */
+#define PROGRESS_NS     500000000u
+#define PATIENCE_NS     1000000000u /* with the server, once interrupted */
+#define TIME_UP         (-1)        /* why it stops: the time is over */
 
 struct stream;
 
@@ -58,7 +58,7 @@ struct stream;
 struct method {
 	const char *name;
 	int64_t (*send)(struct stream *st, int fd, off_t off, uint64_t len);
-	void (*open)(struct stream *st);                      /* gets what it needs, or dies */
+	void (*open)(struct stream *st);                       /* gets what it needs, or dies */
 	ssize_t (*put)(int sock, const void *buf, size_t len); /* of those that copy */
 };
 
@@ -81,9 +81,9 @@ struct ring {
 	unsigned slots, slot;    /* how many, and which comes next */
 	unsigned busy[RING_MAX]; /* sends of each that are not completed */
 	unsigned char slot_of[RING_IDS];
-	bool open_id[RING_IDS];  /* that are not completed; the kernel numbers sends from 0 */
-	uint32_t next, oldest;   /* of the ids, those that are not completed */
-	uint64_t copied;         /* sends that the kernel copied after all */
+	bool open_id[RING_IDS]; /* that are not completed; the kernel numbers sends from 0 */
+	uint32_t next, oldest;  /* of the ids, those that are not completed */
+	uint64_t copied;        /* sends that the kernel copied after all */
 };
 
 /* The part of a file that is mapped; it stays until another is. */
@@ -111,7 +111,7 @@ struct stream {
 	struct ring *ring;
 	struct window window;
 	_Atomic uint64_t bytes, calls, files; /* so far; only its own thread writes them */
-	_Atomic uint64_t headers; /* bytes of the wire that are not in files */
+	_Atomic uint64_t headers;             /* bytes of the wire that are not in files */
 	uint64_t loops;
 	_Atomic bool sending; /* it may block in a send */
 	/* Of what is measured, and of the interval. */
@@ -136,7 +136,7 @@ static struct {
 	const char *server, *port;
 	const struct method *method;
 	int family;
-	size_t chunk; /* 0: the method's default */
+	size_t chunk;          /* 0: the method's default */
 	struct sizes chunks;   /* -b: of each run; none: the default */
 	struct sizes requests; /* --request: bytes to ask for */
 	uint32_t loops;
@@ -418,13 +418,15 @@ static int64_t send_splice(struct stream *st, int fd, off_t off, uint64_t len)
 	ssize_t n;
 
 	while (done < len && !stopped()) {
-		n = splice(fd, &off, st->pipe[1], NULL, at_most(len - done, st->chunk), SPLICE_F_MOVE);
+		n = splice(fd, &off, st->pipe[1], NULL, at_most(len - done, st->chunk),
+			   SPLICE_F_MOVE);
 		if (n == 0)
 			break;
 		if (n < 0 && again())
 			continue;
 		done += n > 0 ? (uint64_t)n : 0;
-		if (n < 0 || !empty_pipe(st, (size_t)n, SPLICE_F_MOVE | (done < len ? SPLICE_F_MORE : 0)))
+		if (n < 0 ||
+		    !empty_pipe(st, (size_t)n, SPLICE_F_MOVE | (done < len ? SPLICE_F_MORE : 0)))
 			return is_stop() ? (int64_t)(st->bytes - before) : -1;
 	}
 	return (int64_t)done;
@@ -450,7 +452,8 @@ static void complete(struct ring *r, uint32_t lo, uint32_t hi, bool copied)
 static void reap(struct stream *st)
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
+		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) +
+				    sizeof(struct sockaddr_in6))];
 		struct cmsghdr align;
 	} control;
 	struct msghdr m;
@@ -458,7 +461,8 @@ static void reap(struct stream *st)
 	struct sock_extended_err e;
 
 	for (;;) {
-		m = (struct msghdr){.msg_control = control.buf, .msg_controllen = sizeof(control.buf)};
+		m = (struct msghdr){.msg_control = control.buf,
+				    .msg_controllen = sizeof(control.buf)};
 		if (recvmsg(st->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 			return;
 		c = CMSG_FIRSTHDR(&m);
@@ -466,7 +470,8 @@ static void reap(struct stream *st)
 			continue;
 		memcpy(&e, CMSG_DATA(c), sizeof(e));
 		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
-			complete(st->ring, e.ee_info, e.ee_data, e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
+			complete(st->ring, e.ee_info, e.ee_data,
+				 e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
 	}
 }
 
@@ -785,7 +790,8 @@ static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 		     "(zcs --max-clients)",
 		     st->peer);
 	if (strcmp(word, REFUSED_ADDRESS) == 0)
-		fail("%s: turned away: the server does not serve this address (zcs --allow)", st->peer);
+		fail("%s: turned away: the server does not serve this address (zcs --allow)",
+		     st->peer);
 	fail("%s: turned away: %s", st->peer, word);
 }
 
@@ -819,7 +825,8 @@ static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *
 
 	if (st->sending && t->acked > 0) {
 		bytes = (uint64_t)t->acked;
-		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed); /* 1: the SYN */
+		/* The SYN counts as one. */
+		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed);
 	}
 	return bytes > other ? bytes - other : 0;
 }
@@ -829,8 +836,8 @@ static _Noreturn void die_of_timeout(const struct stream *st)
 	struct tcp_figures t;
 
 	tcp_figures_read(st->sock, &t);
-	fail("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer, opt.timeout,
-	     (unsigned long long)acknowledged(st, &t));
+	fail("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer,
+	     opt.timeout, (unsigned long long)acknowledged(st, &t));
 }
 
 static _Noreturn void die_of_send(const struct stream *st)
@@ -897,7 +904,8 @@ static void send_entry(struct stream *st, const struct file *f, int fd, uint64_t
 		add(&st->files, 1);
 }
 
-static void send_one_file(struct stream *st, const struct file *f, unsigned char *header, size_t *held)
+static void send_one_file(struct stream *st, const struct file *f, unsigned char *header,
+			  size_t *held)
 {
 	uint64_t off = 0;
 	uint32_t len;
@@ -1192,7 +1200,8 @@ static void json_interval_of(const struct figures *f, const char *key, int strea
 		json_number(j, "pmtu", f->tcp.pmtu);
 	} else {
 		json_number(j, "load_percent", 100 * f->load);
-		json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+		json_number(j, "cost_us_per_kib",
+			    cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
 	}
 	json_bool(j, "omitted", !run.measuring);
 	json_bool(j, "sender", true);
@@ -1203,8 +1212,8 @@ static void print_interval(const struct figures *sum, const struct tcp_figures *
 {
 	char load[128];
 
-	report("%.0f kbytes/sec (%.3f Gbit/s)%s, %.0f retransmits", kbytes_per_sec(sum->bytes, sum->seconds),
-	       gbits_per_sec(sum->bytes, sum->seconds),
+	report("%.0f kbytes/sec (%.3f Gbit/s)%s, %.0f retransmits",
+	       kbytes_per_sec(sum->bytes, sum->seconds), gbits_per_sec(sum->bytes, sum->seconds),
 	       load_format(sum->load, sum->uncertainty, sum->cpus, sum->bytes, sum->seconds, load),
 	       sum->tcp.retransmits);
 	if (opt.streams == 1)
@@ -1272,8 +1281,8 @@ static void intervals_begin(void)
 /* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
 static bool wants_progress(void)
 {
-	return !opt.quiet && !opt.json && opt.interval <= 0 && opt.debug == 0 && isatty(STDERR_FILENO) &&
-	       tcgetpgrp(STDERR_FILENO) == getpgrp();
+	return !opt.quiet && !opt.json && opt.interval <= 0 && opt.debug == 0 &&
+	       isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
 static void show_progress(uint64_t now)
@@ -1294,7 +1303,8 @@ static void show_progress(uint64_t now)
 	if (opt.seconds > 0)
 		fprintf(stderr, " of %g", goal);
 	else if (run.set->bytes > 0)
-		fprintf(stderr, ", %.0f%%", 100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
+		fprintf(stderr, ", %.0f%%",
+			100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
 	fprintf(stderr, ": %.0f kbytes/sec",
 		kbytes_per_sec(bytes - run.shown_bytes, (double)(now - run.shown_ns) / 1e9));
 	if (stop)
@@ -1528,7 +1538,8 @@ static const char *cpu_role(int i)
 
 	for (k = 0; k < opt.streams; k++) {
 		sends |= cpu_of(&opt.bind, k) == cpu;
-		receives |= is_local() && run.stream[k].has_receipt && run.stream[k].received.cpu == cpu;
+		receives |= is_local() && run.stream[k].has_receipt &&
+			    run.stream[k].received.cpu == cpu;
 	}
 	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
 }
@@ -1588,8 +1599,8 @@ static void report_loads(const struct figures *s, const struct figures *r)
 
 	if (isnan(s->load) && isnan(r->load))
 		return;
-	report("  %-15s %18s %18s\n", is_local() ? "load, both ends" : "load",
-	       load_text(s, a), load_text(r, b));
+	report("  %-15s %18s %18s\n", is_local() ? "load, both ends" : "load", load_text(s, a),
+	       load_text(r, b));
 	row("CPUs", 0, s->cpus, r->cpus, "");
 	row("by tasks", 1, percent(s->off), percent(r->off), "%");
 	row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
@@ -1617,9 +1628,11 @@ static void report_sides(void)
 	report("  %-15s %18s %18s\n", "", "sender", run.receipts > 0 ? "receiver" : "no receipt");
 	row("bytes", 0, (double)s->bytes, (double)r->bytes, "");
 	row("seconds", decimals(s->seconds), s->seconds, r->seconds, "");
-	row("kbytes/sec", 0, kbytes_per_sec(s->bytes, s->seconds), kbytes_per_sec(r->bytes, r->seconds), "");
+	row("kbytes/sec", 0, kbytes_per_sec(s->bytes, s->seconds),
+	    kbytes_per_sec(r->bytes, r->seconds), "");
 	report_loads(s, r);
-	report("  %-15s %18s %18s\n", "calls by", s->method, run.receipts > 0 && r->method[0] ? r->method : "-");
+	report("  %-15s %18s %18s\n", "calls by", s->method,
+	       run.receipts > 0 && r->method[0] ? r->method : "-");
 	row("calls", 0, (double)s->calls, (double)r->calls, "");
 	row("calls/s", 0, per_second(s->calls, s->seconds), per_second(r->calls, r->seconds), "");
 	row("interrupts/s", 0, s->rates.interrupts, r->rates.interrupts, "");
@@ -1637,8 +1650,8 @@ static void report_what(bool loops_too)
 	for (i = 0; i < opt.streams; i++)
 		loops += run.stream[i].loops;
 	report("  to %s%s%s, %s%s%s%s", run.stream[0].peer, run.interface[0] != '\0' ? " by " : "",
-	       run.interface, run.congestion, opt.cork ? ", corked" : "", opt.nodelay ? ", nodelay" : "",
-	       opt.raw ? ", raw" : "");
+	       run.interface, run.congestion, opt.cork ? ", corked" : "",
+	       opt.nodelay ? ", nodelay" : "", opt.raw ? ", raw" : "");
 	if (opt.pace > 0)
 		report(", paced to %.0f kbytes/sec", (double)opt.pace / 1024);
 	if (opt.streams > 1)
@@ -1651,7 +1664,8 @@ static void report_what(bool loops_too)
 		report(", in %llu loops", (unsigned long long)loops);
 	report("\n");
 	if (opt.warmup > 0 && loops_too)
-		report("  after %g s of warm-up, %llu bytes\n", opt.warmup, (unsigned long long)run.sent.warmup);
+		report("  after %g s of warm-up, %llu bytes\n", opt.warmup,
+		       (unsigned long long)run.sent.warmup);
 }
 
 static void report_streams(void)
@@ -1730,8 +1744,8 @@ static void report_cpus(void)
 	int i;
 
 	for (i = 0; i < run.calibration.cpus.n && cpu_load(i, &l); i++)
-		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", run.calibration.cpus.id[i],
-		       percent(l.load), 100 * l.uncertainty,
+		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n",
+		       run.calibration.cpus.id[i], percent(l.load), 100 * l.uncertainty,
 		       cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds), cpu_role(i));
 }
 
@@ -1771,7 +1785,8 @@ static void report_time(const struct figures *f, bool known)
 	char t[6][COLUMN];
 
 	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, known ? percent(f->load) : NAN, "%"),
-	       number(t[1], 3, known ? cost_of(f) : NAN, ""), number(t[2], 1, known ? percent(cpu[CPU_USER]) : NAN, "%"),
+	       number(t[1], 3, known ? cost_of(f) : NAN, ""),
+	       number(t[2], 1, known ? percent(cpu[CPU_USER]) : NAN, "%"),
 	       number(t[3], 1, known ? percent(cpu[CPU_SYSTEM]) : NAN, "%"),
 	       number(t[4], 1, known ? percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]) : NAN, "%"),
 	       number(t[5], 1, known ? percent(left) : NAN, "%"));
@@ -1786,10 +1801,12 @@ static void report_row(void)
 	if (!begun && !opt.quiet) {
 		report_what(false);
 		report("%50s%44s\n", "sender", is_local() ? "receiver, this host" : "receiver");
-		report("%9s %11s %11s%s%s\n", opt.method->name, "kbytes/sec", "calls/s", time, time);
+		report("%9s %11s %11s%s%s\n", opt.method->name, "kbytes/sec", "calls/s", time,
+		       time);
 	}
 	begun = true;
-	report("%9zu %11.0f %11.0f", run.stream[0].chunk, kbytes_per_sec(run.sent.bytes, run.sent.seconds),
+	report("%9zu %11.0f %11.0f", run.stream[0].chunk,
+	       kbytes_per_sec(run.sent.bytes, run.sent.seconds),
 	       per_second(run.sent.calls, run.sent.seconds));
 	report_time(&run.sent, true);
 	report_time(&run.received, run.receipts > 0);
@@ -1894,7 +1911,8 @@ static void json_cpus(struct json *j)
 		json_count(j, "cpu", (uint64_t)run.calibration.cpus.id[i]);
 		json_number(j, "load_percent", 100 * l.load);
 		json_number(j, "load_uncertainty_percent", 100 * l.uncertainty);
-		json_number(j, "cost_us_per_kib", cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds));
+		json_number(j, "cost_us_per_kib",
+			    cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds));
 		json_string(j, "role", cpu_role(i));
 		json_close(j, '}');
 	}
@@ -1952,7 +1970,8 @@ static void set_options(int fd)
 	if (opt.timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
 				setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
 		fail("--timeout %g: %s", opt.timeout, strerror(errno));
-	if (opt.pace > 0 && setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
+	if (opt.pace > 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
 		fail("--pace %llu: %s", (unsigned long long)opt.pace, strerror(errno));
 }
 
@@ -2238,9 +2257,9 @@ static int send_all(char **names, int n)
  * Requests: connections that ask for so many bytes each, as in 1999.
  */
 
-#define STALL_NS      20000000u /* a wait for data this long, and so many times longer than */
-#define STALL_CONNECT 5         /* the connection took to be made, is no network's delay */
-#define BACKOFF_NS    10000000u /* after a failure that passes, such as a lack of ports */
+#define STALL_NS      20000000u   /* a wait for data this long, and so many times longer than */
+#define STALL_CONNECT 5           /* the connection took to be made, is no network's delay */
+#define BACKOFF_NS    10000000u   /* after a failure that passes, such as a lack of ports */
 #define REQUEST_SIZE  (64 * 1024) /* of each read */
 
 /*
@@ -2286,7 +2305,7 @@ struct requester {
 };
 
 static struct {
-	uint32_t size;           /* asked for now */
+	uint32_t size;            /* asked for now */
 	_Atomic uint64_t tickets; /* connections still to be made */
 	_Atomic uint64_t done;
 	struct requester *requester;
@@ -2344,19 +2363,14 @@ static double hist_percentile(const struct histogram *h, double p)
 static size_t failure_of(int e)
 {
 	switch (e) {
-	case ECONNREFUSED:
-		return FAIL_REFUSED;
+	case ECONNREFUSED: return FAIL_REFUSED;
 	case ECONNRESET:
-	case EPIPE:
-		return FAIL_RESET;
+	case EPIPE: return FAIL_RESET;
 	case EADDRNOTAVAIL:
-	case EADDRINUSE:
-		return FAIL_PORTS;
+	case EADDRINUSE: return FAIL_PORTS;
 	case ETIMEDOUT:
-	case EAGAIN:
-		return FAIL_TIMEOUT;
-	default:
-		return FAIL_OTHER;
+	case EAGAIN: return FAIL_TIMEOUT;
+	default: return FAIL_OTHER;
 	}
 }
 
@@ -2410,7 +2424,8 @@ static int64_t read_reply(int fd, char *buf, uint64_t asked_ns, uint64_t *first,
 }
 
 /* One connection that went well, from `start`. */
-static void count_request(struct requests *r, const uint64_t t[4], uint64_t longest, bool before_first)
+static void count_request(struct requests *r, const uint64_t t[4], uint64_t longest,
+			  bool before_first)
 {
 	uint64_t connect = t[1] - t[0];
 
@@ -2600,8 +2615,9 @@ static void request_size(uint32_t size, const sigset_t *unblocked, struct reques
 static void report_latency(const char *name, const struct histogram *h)
 {
 	if (h->n > 0)
-		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name, 1000 * hist_percentile(h, 0.5),
-		       1000 * hist_percentile(h, 0.9), 1000 * hist_percentile(h, 0.99), (double)h->max / 1e6);
+		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name,
+		       1000 * hist_percentile(h, 0.5), 1000 * hist_percentile(h, 0.9),
+		       1000 * hist_percentile(h, 0.99), (double)h->max / 1e6);
 }
 
 /* What makes 50 connections a second of thousands. */
@@ -2626,8 +2642,9 @@ static void report_failures(const struct requests *r)
 
 	for (i = 0; i < FAILURES; i++)
 		if (r->failed[i] > 0)
-			report("  failed: %llu %s%s%s\n", (unsigned long long)r->failed[i], failure[i].text,
-			       i == FAIL_OTHER ? ": " : "", i == FAIL_OTHER ? strerror(r->other_errno) : "");
+			report("  failed: %llu %s%s%s\n", (unsigned long long)r->failed[i],
+			       failure[i].text, i == FAIL_OTHER ? ": " : "",
+			       i == FAIL_OTHER ? strerror(r->other_errno) : "");
 }
 
 /* The first line is as in 1999. */
@@ -2639,7 +2656,8 @@ static void report_requests(const struct requests *r)
 	snprintf(name, sizeof(name), "%u bytes", requesting.size);
 	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
 	       per_second(r->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
-	       load_format(run.sent.load, run.sent.uncertainty, run.sent.cpus, r->bytes, seconds, load));
+	       load_format(run.sent.load, run.sent.uncertainty, run.sent.cpus, r->bytes, seconds,
+			   load));
 	if (opt.quiet)
 		return;
 	if (r->total.n > 0)
@@ -2762,7 +2780,8 @@ static int request_all(void)
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
 	if (done == 0)
-		errx(EXIT_FAILURE, "%s port %s: none of the connections succeeded", opt.server, opt.port);
+		errx(EXIT_FAILURE, "%s port %s: none of the connections succeeded", opt.server,
+		     opt.port);
 	return EXIT_SUCCESS;
 }
 
@@ -2770,7 +2789,18 @@ static int request_all(void)
  * Options.
  */
 
-enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_NODELAY, OPT_TIMEOUT, OPT_RAW, OPT_JSON, OPT_REQUEST };
+enum {
+	OPT_CONGESTION = 256,
+	OPT_FORCE,
+	OPT_WARMUP,
+	OPT_PACE,
+	OPT_MSS,
+	OPT_NODELAY,
+	OPT_TIMEOUT,
+	OPT_RAW,
+	OPT_JSON,
+	OPT_REQUEST
+};
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
@@ -2859,7 +2889,8 @@ static const char help[] =
 	"Sizes take a suffix k, m or g.  The manual is zcc(1), the method zc(7).\n";
 
 /* Sizes with commas between them. */
-static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t max, struct sizes *list)
+static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t max,
+		      struct sizes *list)
 {
 	char *copy = strdup(s), *rest = copy, *one;
 
@@ -2877,38 +2908,19 @@ static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t ma
 static bool parse_socket_option(int c)
 {
 	switch (c) {
-	case 'i':
-		opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30);
-		return true;
-	case 'o':
-		opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30);
-		return true;
-	case 'k':
-		opt.cork = true;
-		return true;
-	case OPT_NODELAY:
-		opt.nodelay = true;
-		return true;
+	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); return true;
+	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); return true;
+	case 'k': opt.cork = true; return true;
+	case OPT_NODELAY: opt.nodelay = true; return true;
 	case OPT_MSS:
 		opt.mss = (int)arg_size("--mss", optarg, 88, 32767); /* what the kernel takes */
 		return true;
-	case OPT_PACE:
-		opt.pace = arg_size("--pace", optarg, 1, 1ull << 50);
-		return true;
-	case OPT_CONGESTION:
-		opt.sock.congestion = optarg;
-		return true;
-	case OPT_TIMEOUT:
-		opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400);
-		return true;
-	case '4':
-		arg_family(&opt.family, AF_INET);
-		return true;
-	case '6':
-		arg_family(&opt.family, AF_INET6);
-		return true;
-	default:
-		return false;
+	case OPT_PACE: opt.pace = arg_size("--pace", optarg, 1, 1ull << 50); return true;
+	case OPT_CONGESTION: opt.sock.congestion = optarg; return true;
+	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); return true;
+	case '4': arg_family(&opt.family, AF_INET); return true;
+	case '6': arg_family(&opt.family, AF_INET6); return true;
+	default: return false;
 	}
 }
 
@@ -2919,82 +2931,36 @@ static bool parse_transfer_option(int c)
 	case 'n':
 		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
 		return true;
-	case 't':
-		opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9);
-		return true;
-	case OPT_WARMUP:
-		opt.warmup = arg_seconds("--warmup", optarg, 0, WARMUP_MAX);
-		return true;
-	case 'I':
-		opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400);
-		return true;
-	case 'P':
-		opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX);
-		return true;
-	case 'm':
-		opt.method = method_named(optarg);
-		return true;
-	case 'S':
-		opt.use_send = true;
-		return true;
-	case 'w':
-		opt.use_write = true;
-		return true;
-	case 'b':
-		arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt.chunks);
-		return true;
-	case OPT_RAW:
-		opt.raw = true;
-		return true;
-	case OPT_REQUEST:
-		arg_sizes("--request", optarg, 0, UINT32_MAX, &opt.requests);
-		return true;
-	default:
-		return false;
+	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); return true;
+	case OPT_WARMUP: opt.warmup = arg_seconds("--warmup", optarg, 0, WARMUP_MAX); return true;
+	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); return true;
+	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); return true;
+	case 'm': opt.method = method_named(optarg); return true;
+	case 'S': opt.use_send = true; return true;
+	case 'w': opt.use_write = true; return true;
+	case 'b': arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt.chunks); return true;
+	case OPT_RAW: opt.raw = true; return true;
+	case OPT_REQUEST: arg_sizes("--request", optarg, 0, UINT32_MAX, &opt.requests); return true;
+	default: return false;
 	}
 }
 
 static void parse_option(int c)
 {
 	switch (c) {
-	case 's':
-		opt.server = optarg;
-		break;
-	case 'p':
-		opt.port = arg_port("-p, --port", optarg, 1);
-		break;
-	case 'B':
-		arg_cpus("-B, --bind-cpu", optarg, &opt.bind);
-		break;
-	case 'c':
-		opt.load = true;
-		break;
-	case 'C':
-		opt.calibrate = true;
-		break;
-	case OPT_FORCE:
-		opt.force = true;
-		break;
-	case 'N':
-		opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX);
-		break;
-	case OPT_JSON:
-		opt.json = true;
-		break;
-	case 'q':
-		opt.quiet = true;
-		break;
-	case 'd':
-		opt.debug++;
-		break;
-	case 'h':
-		report("%s", help);
-		exit(EXIT_SUCCESS);
-	case 'V':
-		report("zcc %s\n", VERSION);
-		exit(EXIT_SUCCESS);
-	default:
-		exit(EXIT_USAGE); /* getopt has named it */
+	case 's': opt.server = optarg; break;
+	case 'p': opt.port = arg_port("-p, --port", optarg, 1); break;
+	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
+	case 'c': opt.load = true; break;
+	case 'C': opt.calibrate = true; break;
+	case OPT_FORCE: opt.force = true; break;
+	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case OPT_JSON: opt.json = true; break;
+	case 'q': opt.quiet = true; break;
+	case 'd': opt.debug++; break;
+	case 'h': report("%s", help); exit(EXIT_SUCCESS);
+	case 'V': report("zcc %s\n", VERSION); exit(EXIT_SUCCESS);
+	default: exit(EXIT_USAGE); /* getopt has named it */
 	}
 }
 
@@ -3013,7 +2979,8 @@ static void settle_options(bool loops_given)
 		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
 	if (opt.seconds > 0 && loops_given)
 		usage_error("-n, --loops and -t, --time exclude each other");
-	if (opt.requests.n > 0 && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
+	if (opt.requests.n > 0 &&
+	    (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
 		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
 	if (opt.requests.n > 0 && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;

@@ -30,22 +30,22 @@
 #define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
 #define BUFFER_SMALL  (64 * 1024)  /* the same of a client that finds BUFFERS_LARGE others */
 #define BUFFERS_LARGE 24
-#define TRUNC_SIZE    (1024 * 1024) /* of each recv() that copies nothing, unless -b */
-#define LOWAT_COPY    (64 * 1024)  /* SO_RCVLOWAT in a body: data must not grow cold */
-#define LOWAT_DISCARD (256 * 1024) /* the same where nobody looks at them */
+#define TRUNC_SIZE    (1024 * 1024)      /* of each recv() that copies nothing, unless -b */
+#define LOWAT_COPY    (64 * 1024)        /* SO_RCVLOWAT in a body: data must not grow cold */
+#define LOWAT_DISCARD (256 * 1024)       /* the same where nobody looks at them */
 #define MAX_REPLY     (16 * 1024 * 1024) /* bytes that --reply may be asked for, unless told */
-#define MAX_CLIENTS   1000         /* at a time, unless told */
-#define IDLE_TIMEOUT  60           /* seconds that one may be silent */
-#define STREAMS_TOLD  10000        /* of one group, in its JSON report: it is in memory */
-#define BACKLOG       4096         /* the kernel lowers it to net.core.somaxconn */
-#define BREATHE_MS    100          /* before accept(2) is tried again after a lack */
-#define DRAIN_SECONDS 10           /* for a client to close when all has been received */
-#define RECEIPT_NS    1000000000u  /* for the client to take its receipt */
-#define LEAVE_NS      2000000000u  /* for the clients' summaries on an interrupt */
-#define RATES_NS      10000000     /* the host's counters are worth reading after so long */
-#define SAY_SLOTS     64           /* of addresses, each of which may have */
-#define SAY_LINES     20           /* lines on stderr about its clients */
-#define SAY_NS        10000000000u /* in this time */
+#define MAX_CLIENTS   1000               /* at a time, unless told */
+#define IDLE_TIMEOUT  60                 /* seconds that one may be silent */
+#define STREAMS_TOLD  10000              /* of one group, in its JSON report: it is in memory */
+#define BACKLOG       4096               /* the kernel lowers it to net.core.somaxconn */
+#define BREATHE_MS    100                /* before accept(2) is tried again after a lack */
+#define DRAIN_SECONDS 10                 /* for a client to close when all has been received */
+#define RECEIPT_NS    1000000000u        /* for the client to take its receipt */
+#define LEAVE_NS      2000000000u        /* for the clients' summaries on an interrupt */
+#define RATES_NS      10000000           /* the host's counters are worth reading after so long */
+#define SAY_SLOTS     64                 /* of addresses, each of which may have */
+#define SAY_LINES     20                 /* lines on stderr about its clients */
+#define SAY_NS        10000000000u       /* in this time */
 
 struct client;
 
@@ -76,18 +76,18 @@ struct client {
 	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
 	struct wire wire;
 	char *buf;
-	size_t size; /* the most asked of one call */
-	int lowat;   /* in force */
+	size_t size;       /* the most asked of one call */
+	int lowat;         /* in force */
 	int pipe[2], sink; /* of splice */
 	/* So far, for the main thread. */
 	_Atomic uint64_t bytes, calls, files;
-	struct mark begin, end;    /* of what is measured */
-	uint64_t warm_ns;          /* when the warm-up is over; 0 if there is none */
-	bool warming, ended;       /* under the group's lock */
-	bool crowded;              /* BUFFERS_LARGE others were there already */
-	bool readable;             /* poll(2) has said so, and nothing was read since */
-	bool silent;               /* for too long */
-	bool excess;               /* more came than was announced */
+	struct mark begin, end; /* of what is measured */
+	uint64_t warm_ns;       /* when the warm-up is over; 0 if there is none */
+	bool warming, ended;    /* under the group's lock */
+	bool crowded;           /* BUFFERS_LARGE others were there already */
+	bool readable;          /* poll(2) has said so, and nothing was read since */
+	bool silent;            /* for too long */
+	bool excess;            /* more came than was announced */
 };
 
 /* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6, after MAPPED of them. */
@@ -104,7 +104,7 @@ static struct {
 	const char *address; /* to listen on; NULL: all */
 	const char *user;    /* to become; NULL: none */
 	struct prefix *allow;
-	size_t n_allow;      /* 0: everyone */
+	size_t n_allow; /* 0: everyone */
 	const struct method *method;
 	int family;
 	size_t buffer; /* 0: the default of the method */
@@ -126,7 +126,7 @@ static struct {
 /* Clients that are connected at the same time, one joining before the last leaves, are a group. */
 static struct {
 	pthread_mutex_t lock;
-	int wake;            /* eventfd(2): a client has left, or begins to warm up */
+	int wake; /* eventfd(2): a client has left, or begins to warm up */
 	struct client *clients;
 	struct client *left; /* those that have left and are not yet buried */
 	int n;               /* now */
@@ -137,7 +137,7 @@ static struct {
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* of all its clients; empty: of different ones */
 	bool overlapped;
-	bool failed;         /* one did, since the start */
+	bool failed;               /* one did, since the start */
 	struct json json, streams; /* the report, and the part of it that comes at the end */
 	char *streams_text;
 	size_t streams_size;
@@ -157,7 +157,8 @@ static void soak_read(struct soak_sample *p)
 }
 
 /* NAN where it was not measured. */
-static void load_between(const struct soak_sample *from, const struct soak_sample *to, struct load *l)
+static void load_between(const struct soak_sample *from, const struct soak_sample *to,
+			 struct load *l)
 {
 	if (soak != NULL && from->ns != 0)
 		soak_load(&calibration, from, to, -1, l);
@@ -280,12 +281,14 @@ static void tell_left_out(void)
 {
 	pthread_mutex_lock(&said.lock);
 	if (said.left_out > 0)
-		warnx("%llu lines about clients were left out in all", (unsigned long long)said.left_out);
+		warnx("%llu lines about clients were left out in all",
+		      (unsigned long long)said.left_out);
 	pthread_mutex_unlock(&said.lock);
 }
 
 /* `N kbytes/sec (G Gbit/s), load L, cost C`: how every line of zcs puts a transfer. */
-static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds, const struct load *l)
+static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds,
+			const struct load *l)
 {
 	char part[128];
 
@@ -354,7 +357,8 @@ static bool await_data(struct client *c)
 	size_t left = opt.raw ? 0 : wire_body_left(&c->wire);
 	int want = left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
 
-	if (want != c->lowat && setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+	if (want != c->lowat &&
+	    setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
 	c->readable = wait_readable(&p);
 	c->silent = !c->readable;
@@ -428,10 +432,11 @@ static ssize_t receive_splice(struct client *c)
 	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
 	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
 		return receive_urgent(c);
-	for (out = 0; out < n; out += m > 0 ? m : 0) {
+	for (out = 0; out < n;) {
 		m = splice(c->pipe[0], NULL, c->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE);
 		if (m == 0 || (m < 0 && errno != EINTR))
 			return -1;
+		out += m > 0 ? m : 0;
 	}
 	if (n > 0)
 		wire_skip(&c->wire, (size_t)n);
@@ -644,7 +649,8 @@ static void report_client(const struct client *c, const struct figures *f)
 	if (opt.method->get != read)
 		snprintf(what, sizeof(what), " by %s", f->method);
 	if (c->warm_ns != 0)
-		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up", (unsigned long long)f->warmup);
+		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
+			 (unsigned long long)f->warmup);
 	report("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
 	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
 	       (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
@@ -669,7 +675,8 @@ static bool complain(const struct client *c, int error)
 	if (stop && c->wire.state != WIRE_DONE)
 		return say(&c->peer, c->peer_len, "interrupted after %llu bytes", bytes);
 	if (c->silent) {
-		snprintf(text, sizeof(text), "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+		snprintf(text, sizeof(text), "silent for %g seconds (--idle-timeout)",
+			 opt.idle_timeout);
 		return say(&c->peer, c->peer_len, "%s, after %llu bytes", text, bytes);
 	}
 	if (error != 0)
@@ -724,7 +731,8 @@ static void group_join(struct client *c)
 			json_begin(c);
 	} else {
 		group.overlapped = true;
-		if (strcmp(group.interface, c->interface) != 0) /* packets of different ones do not compare */
+		/* Packets of different ones do not compare. */
+		if (strcmp(group.interface, c->interface) != 0)
 			group.interface[0] = '\0';
 	}
 	group.total++;
@@ -769,8 +777,8 @@ static void report_group(const struct figures *f)
 	char rate[192];
 
 	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	report("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total, rate,
-	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+	report("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total,
+	       rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
 }
 
 /* The end of the JSON report. */
@@ -905,8 +913,9 @@ static void raise_descriptors(void)
 /* Returns -1 with what is wrong in *why. */
 static int listen_on(int family, const char **why)
 {
-	struct addrinfo hints = {
-		.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo hints = {.ai_family = family,
+				 .ai_socktype = SOCK_STREAM,
+				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
 	int fd, on = 1, both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
 	struct addrinfo *ai;
 
@@ -947,7 +956,8 @@ static int listen_or_die(void)
 		fd = listen_on(AF_INET, &why);
 	if (fd < 0)
 		errx(EXIT_FAILURE, "cannot listen on %s%sport %s: %s",
-		     opt.address != NULL ? opt.address : "", opt.address != NULL ? " " : "", opt.port, why);
+		     opt.address != NULL ? opt.address : "", opt.address != NULL ? " " : "",
+		     opt.port, why);
 	return fd;
 }
 
@@ -962,7 +972,8 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-static struct client *client_new(int sock, const struct sockaddr_storage *peer, socklen_t len, int number)
+static struct client *client_new(int sock, const struct sockaddr_storage *peer, socklen_t len,
+				 int number)
 {
 	const struct sockaddr *sa = (const struct sockaddr *)peer;
 	struct client *c = calloc(1, sizeof(*c));
@@ -1074,7 +1085,8 @@ static void interval_begin(struct interval *v)
 	soak_read(&v->soak);
 }
 
-static void json_interval(const struct interval *from, const struct interval *to, const struct load *l)
+static void json_interval(const struct interval *from, const struct interval *to,
+			  const struct load *l)
 {
 	/* The first interval begins just before its group. */
 	double start = from->ns > group.start_ns ? (double)(from->ns - group.start_ns) / 1e9 : 0;
@@ -1093,11 +1105,13 @@ static void json_interval(const struct interval *from, const struct interval *to
 	json_close(j, '}');
 }
 
-static void print_interval(const struct interval *from, const struct interval *to, const struct load *l)
+static void print_interval(const struct interval *from, const struct interval *to,
+			   const struct load *l)
 {
 	char rate[192], clients[32] = "";
 
-	rate_format(rate, sizeof(rate), to->bytes - from->bytes, (double)(to->ns - from->ns) / 1e9, l);
+	rate_format(rate, sizeof(rate), to->bytes - from->bytes, (double)(to->ns - from->ns) / 1e9,
+		    l);
 	if (group.n > 1)
 		snprintf(clients, sizeof(clients), ", %d clients", group.n);
 	report("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
@@ -1183,7 +1197,8 @@ static bool accept_one(int fd, int number, uint64_t *lacked_ns)
 		say(&peer, len, "turned away: not of --allow");
 	} else if (clients_now() >= opt.max_clients) {
 		refuse(sock, REFUSED_FULL);
-		say(&peer, len, "turned away: there are %d clients already (--max-clients)", opt.max_clients);
+		say(&peer, len, "turned away: there are %d clients already (--max-clients)",
+		    opt.max_clients);
 	} else if ((e = serve(sock, &peer, len, number)) != 0) {
 		refuse(sock, REFUSED_FULL);
 		say(&peer, len, "turned away: no thread for it: %s", strerror(e));
@@ -1269,9 +1284,9 @@ struct asker {
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
 	int sock;
-	unsigned have;  /* bytes of the header */
-	uint32_t left;  /* the header, then bytes to send */
-	bool waits_out; /* for room to send */
+	unsigned have;    /* bytes of the header */
+	uint32_t left;    /* the header, then bytes to send */
+	bool waits_out;   /* for room to send */
 	uint64_t seen_ns; /* when it last did something */
 };
 
@@ -1373,7 +1388,8 @@ static void hear(struct replier *r, struct asker *a)
 	}
 }
 
-static struct asker *asker_new(struct replier *r, int sock, const struct sockaddr_storage *peer, socklen_t len)
+static struct asker *asker_new(struct replier *r, int sock, const struct sockaddr_storage *peer,
+			       socklen_t len)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct asker *a = calloc(1, sizeof(*a));
@@ -1412,7 +1428,8 @@ static void admit(struct replier *r)
 	socklen_t len = sizeof(peer);
 	struct asker *a = NULL;
 	bool crowded;
-	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len,
+			   SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (sock < 0) {
 		breathe(&r->lacked_ns);
@@ -1430,7 +1447,8 @@ static void admit(struct replier *r)
 		return;
 	}
 	atomic_fetch_sub(&replies.askers, 1);
-	turn_away(sock, &peer, len, crowded ? "there are --max-clients already" : "no memory for it");
+	turn_away(sock, &peer, len,
+		  crowded ? "there are --max-clients already" : "no memory for it");
 }
 
 /* Ends those that have been silent for too long. */
@@ -1445,7 +1463,8 @@ static void sweep(struct replier *r)
 		if (opt.idle_timeout <= 0 || now - a->seen_ns < limit)
 			continue;
 		replies.silent++;
-		say(&a->peer, a->peer_len, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+		say(&a->peer, a->peer_len, "silent for %g seconds (--idle-timeout)",
+		    opt.idle_timeout);
 		asker_leave(a);
 	}
 }
@@ -1536,7 +1555,8 @@ static void served_now(struct served *s)
 	soak_read(&s->soak);
 }
 
-static void json_served(const struct served *from, const struct served *to, const struct load *l, bool total)
+static void json_served(const struct served *from, const struct served *to, const struct load *l,
+			bool total)
 {
 	struct json j = {.f = stdout};
 	double seconds = (double)(to->ns - from->ns) / 1e9;
@@ -1544,7 +1564,8 @@ static void json_served(const struct served *from, const struct served *to, cons
 	json_open(&j, NULL, '{');
 	json_throughput(&j, 0, seconds, to->bytes - from->bytes);
 	json_count(&j, "replies", to->replies - from->replies);
-	json_number(&j, "replies_per_second", seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
+	json_number(&j, "replies_per_second",
+		    seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
 	json_number(&j, "load_percent", 100 * l->load);
 	if (total) {
 		json_count(&j, "refused", replies.refused);
@@ -1576,9 +1597,9 @@ static void report_served(const struct served *from, const struct served *to, bo
 	} else {
 		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
 		       "%llu too large, %llu broken\n",
-		       (unsigned long long)n, (unsigned long long)bytes, (unsigned long long)replies.refused,
-		       (unsigned long long)replies.silent, (unsigned long long)replies.too_large,
-		       (unsigned long long)replies.broken);
+		       (unsigned long long)n, (unsigned long long)bytes,
+		       (unsigned long long)replies.refused, (unsigned long long)replies.silent,
+		       (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
 	}
 }
 
@@ -1628,12 +1649,14 @@ static void drop_privileges_or_die(void)
 	errno = 0;
 	pw = getpwnam(opt.user);
 	if (pw == NULL)
-		errx(EXIT_FAILURE, "--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
+		errx(EXIT_FAILURE, "--user '%s': %s", opt.user,
+		     errno != 0 ? strerror(errno) : "no such user");
 	if (pw->pw_uid != 0 && pw->pw_uid == geteuid() && pw->pw_uid == getuid())
 		return;
 	if (geteuid() != 0)
 		errx(EXIT_FAILURE, "--user '%s': only root can become another user", opt.user);
-	if (initgroups(pw->pw_name, pw->pw_gid) != 0 || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
+	if (initgroups(pw->pw_name, pw->pw_gid) != 0 ||
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
 		err(EXIT_FAILURE, "--user '%s'", opt.user);
 	if (pw->pw_uid != 0 && (setuid(0) == 0 || setgid(0) == 0))
@@ -1820,21 +1843,11 @@ static void add_allowed(const char *list)
 static void parse_option(int c)
 {
 	switch (c) {
-	case 'p':
-		opt.port = arg_port("-p, --port", optarg, 0);
-		break;
-	case '1':
-		opt.once = true;
-		break;
-	case 'm':
-		opt.method = method_named(optarg);
-		break;
-	case OPT_RAW:
-		opt.raw = true;
-		break;
-	case OPT_REPLY:
-		opt.reply = true;
-		break;
+	case 'p': opt.port = arg_port("-p, --port", optarg, 0); break;
+	case '1': opt.once = true; break;
+	case 'm': opt.method = method_named(optarg); break;
+	case OPT_RAW: opt.raw = true; break;
+	case OPT_REPLY: opt.reply = true; break;
 	case OPT_MAX_REPLY:
 		opt.max_reply = (uint32_t)arg_size("--max-reply", optarg, 0, UINT32_MAX);
 		break;
@@ -1844,61 +1857,28 @@ static void parse_option(int c)
 	case OPT_IDLE_TIMEOUT:
 		opt.idle_timeout = arg_seconds("--idle-timeout", optarg, 0, 86400);
 		break;
-	case OPT_ALLOW:
-		add_allowed(optarg);
-		break;
-	case OPT_BIND:
-		opt.address = optarg;
-		break;
-	case OPT_USER:
-		opt.user = optarg;
-		break;
+	case OPT_ALLOW: add_allowed(optarg); break;
+	case OPT_BIND: opt.address = optarg; break;
+	case OPT_USER: opt.user = optarg; break;
 	case 'I':
 		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);
 		if (opt.interval > 0 && opt.interval < 0.01)
 			usage_error("-I, --interval: '%s' is neither 0 nor 0.01 or more", optarg);
 		break;
-	case OPT_JSON:
-		opt.json = true;
-		break;
-	case 'q':
-		opt.quiet = true;
-		break;
-	case 'b':
-		opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30);
-		break;
-	case 'i':
-		opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30);
-		break;
-	case 'o':
-		opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30);
-		break;
-	case '4':
-		arg_family(&opt.family, AF_INET);
-		break;
-	case '6':
-		arg_family(&opt.family, AF_INET6);
-		break;
-	case 'B':
-		arg_cpus("-B, --bind-cpu", optarg, &opt.bind);
-		break;
-	case 'c':
-		opt.load = true;
-		break;
-	case 'N':
-		opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX);
-		break;
-	case 'd':
-		opt.debug++;
-		break;
-	case 'h':
-		report("%s", help);
-		exit(EXIT_SUCCESS);
-	case 'V':
-		report("zcs %s\n", VERSION);
-		exit(EXIT_SUCCESS);
-	default:
-		exit(EXIT_USAGE); /* getopt has named it */
+	case OPT_JSON: opt.json = true; break;
+	case 'q': opt.quiet = true; break;
+	case 'b': opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30); break;
+	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
+	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); break;
+	case '4': arg_family(&opt.family, AF_INET); break;
+	case '6': arg_family(&opt.family, AF_INET6); break;
+	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
+	case 'c': opt.load = true; break;
+	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case 'd': opt.debug++; break;
+	case 'h': report("%s", help); exit(EXIT_SUCCESS);
+	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
+	default: exit(EXIT_USAGE); /* getopt has named it */
 	}
 }
 

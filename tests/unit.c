@@ -13,7 +13,8 @@ static int number, failures;
 static void ok(bool holds, const char *what, const char *detail)
 {
 	failures += !holds;
-	printf("%s %d - %s%s%s\n", holds ? "ok" : "not ok", ++number, what, *detail ? ": " : "", detail);
+	printf("%s %d - %s%s%s\n", holds ? "ok" : "not ok", ++number, what, *detail ? ": " : "",
+	       detail);
 }
 
 static void test_sizes(void)
@@ -22,27 +23,48 @@ static void test_sizes(void)
 		const char *text;
 		uint64_t value;
 	} good[] = {
-		{"0", 0}, {"1", 1}, {"64k", 65536}, {"64K", 65536}, {"3m", 3u << 20}, {"4g", 4ull << 30},
-		{"1t", 1ull << 40}, {"18446744073709551615", UINT64_MAX}, {"16777215t", 16777215ull << 40},
+		{"0", 0},
+		{"1", 1},
+		{"64k", 65536},
+		{"64K", 65536},
+		{"3m", 3u << 20},
+		{"4g", 4ull << 30},
+		{"1t", 1ull << 40},
+		{"18446744073709551615", UINT64_MAX},
+		{"16777215t", 16777215ull << 40},
 	};
 	static const char *const bad[] = {
 		/* No number. */
-		"", "k", "-1", "+1", " 1", "1 ", "1kk", "1x", "0x10", "1.5k", "1e3",
+		"",
+		"k",
+		"-1",
+		"+1",
+		" 1",
+		"1 ",
+		"1kk",
+		"1x",
+		"0x10",
+		"1.5k",
+		"1e3",
 		/* 2^64 and more. */
-		"18446744073709551616", "16777216t", "99999999999999999999g",
+		"18446744073709551616",
+		"16777216t",
+		"99999999999999999999g",
 	};
 	uint64_t v;
 	size_t i;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		ok(parse_size(good[i].text, &v) == NULL && v == good[i].value, "a size", good[i].text);
+		ok(parse_size(good[i].text, &v) == NULL && v == good[i].value, "a size",
+		   good[i].text);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(parse_size(bad[i], &v) != NULL, "not a size", bad[i]);
 }
 
 static void test_seconds(void)
 {
-	static const char *const bad[] = {"", "x", "-1", "1e5", "nan", "inf", "1.2.3", ".5", "0x1", " 1"};
+	static const char *const bad[] = {"",    "x",     "-1", "1e5", "nan",
+					  "inf", "1.2.3", ".5", "0x1", " 1"};
 	double v = 0;
 	size_t i;
 
@@ -57,9 +79,22 @@ static void test_cpus(void)
 	static const char *const same[] = {"0", "0-3", "1,3", "0-1,4-5,7", "8191"};
 	static const char *const bad[] = {
 		/* No list. */
-		"", ",", "0,", ",0", "-", "1-", "-1", "2-1", "a", "0 1", "0-0-0",
+		"",
+		",",
+		"0,",
+		",0",
+		"-",
+		"1-",
+		"-1",
+		"2-1",
+		"a",
+		"0 1",
+		"0-0-0",
 		/* More than there can be. */
-		"8192", "0-8192", "0-8191,0", "99999999999999999999",
+		"8192",
+		"0-8192",
+		"0-8191,0",
+		"99999999999999999999",
 	};
 	struct cpus c;
 	char text[64];
@@ -71,7 +106,8 @@ static void test_cpus(void)
 		cpus_format(&c, text, sizeof(text));
 		ok(parsed && strcmp(text, same[i]) == 0, "a CPU list, read and written", same[i]);
 	}
-	ok(parse_cpus("3,1,1", &c) == NULL && c.n == 3 && c.id[0] == 3 && c.id[1] == 1 && c.id[2] == 1,
+	ok(parse_cpus("3,1,1", &c) == NULL && c.n == 3 && c.id[0] == 3 && c.id[1] == 1 &&
+		   c.id[2] == 1,
 	   "a CPU list keeps order and repeats", "3,1,1");
 	ok(parse_cpus("0-8191", &c) == NULL && c.n == CPUS_MAX, "as many CPUs as there can be", "");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -139,9 +175,11 @@ static void test_wire_forever(void)
 
 	for (cut = WIRE_HEADER; cut <= len; cut++) {
 		wire_init(&w, false);
-		all &= wire_feed(&w, buf, cut) == cut && wire_ended(&w, &where) && w.state != WIRE_DONE;
+		all &= wire_feed(&w, buf, cut) == cut && wire_ended(&w, &where) &&
+		       w.state != WIRE_DONE;
 	}
-	ok(all && w.bytes == 16 && w.loops == 1 && w.files == 2, "without end: any end is proper", "");
+	ok(all && w.bytes == 16 && w.loops == 1 && w.files == 2, "without end: any end is proper",
+	   "");
 	wire_init(&w, false);
 	wire_feed(&w, buf, WIRE_HEADER - 1);
 	ok(!wire_ended(&w, &where), "but not one in the first header", "");
@@ -181,14 +219,34 @@ static void test_receipt(void)
 		"bytes=5 seconds=999999999999999.875 load=-1000 cpus=1\n",
 	};
 	static const char *const bad[] = {
-		"", "\n", "bytes=5 seconds=0.5", "bytes=5\n", "seconds=5\n", "bytes=5  seconds=1\n",
-		"bytes=5 seconds=1 \n", "bytes=5 seconds=1\n\n", "bytes=5\nseconds=1\n", "bytes=-5 seconds=1\n",
-		"bytes=5 seconds=-1\n", "bytes=5 seconds=nan\n", "bytes=5 seconds=inf\n",
-		"bytes=5 seconds=0x1\n", "bytes=5 seconds=1e3\n", "bytes=18446744073709551616 seconds=1\n",
-		"bytes=5 bytes=5 seconds=1\n", "bytes= seconds=1\n", "=5 bytes=5 seconds=1\n",
-		"bytes=5 seconds=1 x\n", "bytes=5 seconds=1 X=1\n", "bytes=5 seconds=1 load=1\t\n",
-		"bytes=5 seconds=1 load=-2000\n", "bytes=5 seconds=1 method=UP\n",
-		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n", "bytes=5 seconds=1 rcv_rtt=-1\n", "bytes=5.5 seconds=1\n", "bytes=5 seconds=1-2\n",
+		"",
+		"\n",
+		"bytes=5 seconds=0.5",
+		"bytes=5\n",
+		"seconds=5\n",
+		"bytes=5  seconds=1\n",
+		"bytes=5 seconds=1 \n",
+		"bytes=5 seconds=1\n\n",
+		"bytes=5\nseconds=1\n",
+		"bytes=-5 seconds=1\n",
+		"bytes=5 seconds=-1\n",
+		"bytes=5 seconds=nan\n",
+		"bytes=5 seconds=inf\n",
+		"bytes=5 seconds=0x1\n",
+		"bytes=5 seconds=1e3\n",
+		"bytes=18446744073709551616 seconds=1\n",
+		"bytes=5 bytes=5 seconds=1\n",
+		"bytes= seconds=1\n",
+		"=5 bytes=5 seconds=1\n",
+		"bytes=5 seconds=1 x\n",
+		"bytes=5 seconds=1 X=1\n",
+		"bytes=5 seconds=1 load=1\t\n",
+		"bytes=5 seconds=1 load=-2000\n",
+		"bytes=5 seconds=1 method=UP\n",
+		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n",
+		"bytes=5 seconds=1 rcv_rtt=-1\n",
+		"bytes=5.5 seconds=1\n",
+		"bytes=5 seconds=1-2\n",
 		"bytes=5 seconds=1000000000000000\n",
 	};
 	struct figures r;
@@ -229,17 +287,20 @@ static void test_receipt_written(void)
 	strcpy(in.method, "trunc");
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &r) == NULL && r.bytes == 7 && r.files == 2 && r.calls == 3 &&
-	   r.seconds == 1.5 && r.load == 0.25 && r.cpus == 4 && strcmp(r.method, "trunc") == 0 &&
-	   isnan(r.cpu), "a receipt, written and read", "");
+		   r.seconds == 1.5 && r.load == 0.25 && r.cpus == 4 &&
+		   strcmp(r.method, "trunc") == 0 && isnan(r.cpu),
+	   "a receipt, written and read", "");
 	in.load = NAN;
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out", "");
+	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out",
+	   "");
 	in.rates.interrupts = in.uncertainty = in.tcp.rcv_rtt = 1.7e308;
 	in.off = -1e-3;
 	in.slowed = -2000;
 	len = receipt_format(&in, line);
-	ok(len < 200 && receipt_parse(line, len, &r) == NULL && isnan(r.rates.interrupts) && isnan(r.off) &&
-	   isnan(r.slowed), "so do numbers that a receipt cannot have", "");
+	ok(len < 200 && receipt_parse(line, len, &r) == NULL && isnan(r.rates.interrupts) &&
+		   isnan(r.off) && isnan(r.slowed),
+	   "so do numbers that a receipt cannot have", "");
 }
 
 static void test_calibration(void)
@@ -250,12 +311,31 @@ static void test_calibration(void)
 	static const struct {
 		const char *find, *put;
 	} bad[] = {
-		{"2000", "-2000"}, {"2000", "nan"}, {"2000", "2000 "}, {"2000", "3000"}, {"2000", ""},
-		{"soaker 3", "soaker 2"}, {"soaker 3", "soaker 4294967299"}, {"soaker 3", "x 3"}, {"1,4", "1,5"}, {"1,4", "1,4,5"},
-		{"1,4", "4,1"}, {"1,4", "x"}, {"4000", "inf"}, {"4000", "0"}, {"4000", "-4000"},
-		{"4000", "0x1000"}, {"4000 1", "4000"}, {"4000 1", "4000 1 1"}, {"0.5 0.1 0.5", "0.5 0.1 1.5"},
-		{"soaker 3", "soaker 4294967299"}, {"soaker 3", "soaker 3x"},
-		{"cpu 1 0.5", "cpu 1 1"}, {"cpu 4 0", "cpu 4.5 0"}, {"cpus 1,4\n", ""}, {"later key", "later"},
+		{"2000", "-2000"},
+		{"2000", "nan"},
+		{"2000", "2000 "},
+		{"2000", "3000"},
+		{"2000", ""},
+		{"soaker 3", "soaker 2"},
+		{"soaker 3", "soaker 4294967299"},
+		{"soaker 3", "x 3"},
+		{"1,4", "1,5"},
+		{"1,4", "1,4,5"},
+		{"1,4", "4,1"},
+		{"1,4", "x"},
+		{"4000", "inf"},
+		{"4000", "0"},
+		{"4000", "-4000"},
+		{"4000", "0x1000"},
+		{"4000 1", "4000"},
+		{"4000 1", "4000 1 1"},
+		{"0.5 0.1 0.5", "0.5 0.1 1.5"},
+		{"soaker 3", "soaker 4294967299"},
+		{"soaker 3", "soaker 3x"},
+		{"cpu 1 0.5", "cpu 1 1"},
+		{"cpu 4 0", "cpu 4.5 0"},
+		{"cpus 1,4\n", ""},
+		{"later key", "later"},
 	};
 #define ZEROS "000000000000000000000000000000000000000000000000000"
 #define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS ZEROS /* 10^306 */
@@ -263,7 +343,8 @@ static void test_calibration(void)
 	static const char *const alone[] = {
 		"5\nsoaker 3\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n",
 		"4\nsoaker 3\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n",
-		"5\nsoaker 3\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED "00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n",
+		"5\nsoaker 3\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED
+		"00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n",
 		"2\nsoaker 2\nsoaker 3\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
 		"2\nsoaker 3\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
 		"2\nsoaker 3\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
@@ -272,21 +353,23 @@ static void test_calibration(void)
 	struct calibration c;
 	size_t i, len;
 
-	ok(calibration_parse(good, strlen(good), &c) == NULL && c.cpus.n == 2 && c.cpus.id[1] == 4 &&
-	   c.cpu[0].off == 0.5 && c.cpu[0].speed == 4000 && c.cpu[1].spin == 1 &&
-	   strcmp(c.machine, "m 1 x") == 0, "a calibration", "");
+	ok(calibration_parse(good, strlen(good), &c) == NULL && c.cpus.n == 2 &&
+		   c.cpus.id[1] == 4 && c.cpu[0].off == 0.5 && c.cpu[0].speed == 4000 &&
+		   c.cpu[1].spin == 1 && strcmp(c.machine, "m 1 x") == 0,
+	   "a calibration", "");
 	free(c.cpu);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		strcpy(text, good);
 		at = strstr(text, bad[i].find);
-		memmove(at + strlen(bad[i].put), at + strlen(bad[i].find), strlen(at + strlen(bad[i].find)) + 1);
+		memmove(at + strlen(bad[i].put), at + strlen(bad[i].find),
+			strlen(at + strlen(bad[i].find)) + 1);
 		memcpy(at, bad[i].put, strlen(bad[i].put));
-		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL, "not a calibration",
-		   *bad[i].put ? bad[i].put : "a part missing");
+		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+		   "not a calibration", *bad[i].put ? bad[i].put : "a part missing");
 	}
 	for (i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
-		ok(calibration_parse(alone[i], strlen(alone[i]), &c) != NULL && c.cpu == NULL, "not a calibration",
-		   "");
+		ok(calibration_parse(alone[i], strlen(alone[i]), &c) != NULL && c.cpu == NULL,
+		   "not a calibration", "");
 	for (len = 0, i = 0; len < strlen(good) - 1; len++)
 		i += calibration_parse(good, len, &c) == NULL;
 	ok(i == 0, "nor is any beginning of one", "");
@@ -295,7 +378,8 @@ static void test_calibration(void)
 /* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
 static void test_load(void)
 {
-	struct baseline b[2] = {{.off = 0.01, .spin = 0.9, .speed = 10}, {.off = 0.03, .spin = 0.8, .speed = 20}};
+	struct baseline b[2] = {{.off = 0.01, .spin = 0.9, .speed = 10},
+				{.off = 0.03, .spin = 0.8, .speed = 20}};
 	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
 	struct soak_sample from = {.ns = 1000000000}, to = {.ns = 3000000000};
 	struct load l;
@@ -303,12 +387,14 @@ static void test_load(void)
 	to.spin = 0.98 * 4; /* all that is left beside the mean off */
 	to.work = to.spin;
 	soak_load(&c, &from, &to, -1, &l);
-	ok(fabs(l.load) < 1e-9 && fabs(l.slowed) < 1e-9 && l.seconds == 2 && fabs(l.uncertainty - 0.0015) < 1e-9,
+	ok(fabs(l.load) < 1e-9 && fabs(l.slowed) < 1e-9 && l.seconds == 2 &&
+		   fabs(l.uncertainty - 0.0015) < 1e-9,
 	   "an idle machine has no load", "");
 	to.spin = 2;
 	to.work = 1.5;
 	soak_load(&c, &from, &to, -1, &l);
-	ok(fabs(l.load - 0.48) < 1e-9 && fabs(l.slowed - 0.25) < 1e-9, "half of it taken, the rest slowed", "");
+	ok(fabs(l.load - 0.48) < 1e-9 && fabs(l.slowed - 0.25) < 1e-9,
+	   "half of it taken, the rest slowed", "");
 	to.spin = to.work = 0;
 	soak_load(&c, &from, &to, 1, &l);
 	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
@@ -321,12 +407,14 @@ static void test_load(void)
 	to.spin = to.work = 2;
 	to.switches = 4 * 0.04 / 9e-6; /* of which 8 us each are in the load and nobody's task */
 	soak_load(&c, &from, &to, -1, &l);
-	ok(fabs(l.uncertainty - hypot(0.05, 0.0015)) < 1e-9, "the parts of its uncertainty add as squares", "");
+	ok(fabs(l.uncertainty - hypot(0.05, 0.0015)) < 1e-9,
+	   "the parts of its uncertainty add as squares", "");
 }
 
 static void test_addresses(void)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(2222),
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(2222),
 				 .sin_addr.s_addr = htonl(0xc0000201)};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(80)};
 	char text[ADDR_STRLEN], name[IF_NAMESIZE];
@@ -354,7 +442,8 @@ static void test_figures(void)
 	ok(fabs(cost_us_per_kib(0.5, 2, 1024000, 1) - 1000) < 1e-9, "cost in us/KiB", "");
 	ok(isnan(cost_us_per_kib(0.5, 2, 0, 1)), "where nothing was moved there is no cost", "");
 	load_format(0.5, NAN, 2, 1024000, 1, buf);
-	ok(strcmp(buf, ", load 50.0% of 2 CPUs, cost 1000.000 us/KiB") == 0, "a load and its cost", buf);
+	ok(strcmp(buf, ", load 50.0% of 2 CPUs, cost 1000.000 us/KiB") == 0, "a load and its cost",
+	   buf);
 	load_format(0.5, 0.01, 2, 0, 1, buf);
 	ok(strcmp(buf, ", load 50.0% +-1.0% of 2 CPUs") == 0, "a load that moved nothing", buf);
 	ok(!signbit(percent(-0.0004)) && percent(-0.01) == -1, "no -0.0%", "");
@@ -436,7 +525,8 @@ static void test_json(void)
 	json_bool(&j, "yes", true);
 	json_bool(&j, "no", false);
 	json_close(&j, '}');
-	written(&j, &text, "{\"empty\":{},\"list\":[0,18446744073709551615,[]],\"yes\":true,\"no\":false}",
+	written(&j, &text,
+		"{\"empty\":{},\"list\":[0,18446744073709551615,[]],\"yes\":true,\"no\":false}",
 		"objects and arrays, and commas between");
 	j = (struct json){.f = open_memstream(&text, &len)};
 	json_open(&j, NULL, '{');
@@ -447,18 +537,21 @@ static void test_json(void)
 	json_number(&j, "b", -3);
 	json_number(&j, "nan", NAN);
 	json_close(&j, '}');
-	written(&j, &text, "{\"a\":0.25,\"b\":-3}", "numbers that are not known stay out, and so do their commas");
+	written(&j, &text, "{\"a\":0.25,\"b\":-3}",
+		"numbers that are not known stay out, and so do their commas");
 	j = (struct json){.f = open_memstream(&text, &len)};
 	json_open(&j, NULL, '{');
 	json_throughput(&j, 1, 2, 500);
 	json_close(&j, '}');
-	written(&j, &text, "{\"start\":1,\"end\":3,\"seconds\":2,\"bytes\":500,\"bits_per_second\":2000}",
+	written(&j, &text,
+		"{\"start\":1,\"end\":3,\"seconds\":2,\"bytes\":500,\"bits_per_second\":2000}",
 		"a throughput");
 	j = (struct json){.f = open_memstream(&text, &len)};
 	json_open(&j, NULL, '{');
 	json_throughput(&j, 0, 0, 500);
 	json_close(&j, '}');
-	written(&j, &text, "{\"start\":0,\"end\":0,\"seconds\":0,\"bytes\":500,\"bits_per_second\":0}",
+	written(&j, &text,
+		"{\"start\":0,\"end\":0,\"seconds\":0,\"bytes\":500,\"bits_per_second\":0}",
 		"a throughput in no time");
 }
 
@@ -480,7 +573,8 @@ static void test_json_figures(void)
 	json_open(&j, NULL, '{');
 	json_stream(&j, "receiver", &f, 0, false);
 	json_close(&j, '}');
-	written(&j, &text, "{\"receiver\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":2048,"
+	written(&j, &text,
+		"{\"receiver\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":2048,"
 		"\"bits_per_second\":8192,\"warmup_bytes\":5,\"files\":3,\"calls\":4,"
 		"\"sender\":false}}",
 		"what a receiver counts");
@@ -495,7 +589,8 @@ static void test_json_figures(void)
 	json_open(&j, NULL, '{');
 	json_host(&j, "host", &f);
 	json_close(&j, '}');
-	written(&j, &text, "{\"host\":{\"cpus\":2,\"load_percent\":50,\"cost_us_per_kib\":1000000,"
+	written(&j, &text,
+		"{\"host\":{\"cpus\":2,\"load_percent\":50,\"cost_us_per_kib\":1000000,"
 		"\"interrupts_per_second\":7,\"accounting_percent\":{\"idle\":50}}}",
 		"a host's load, and nothing that was not measured");
 	j = (struct json){.f = open_memstream(&text, &len)};
@@ -509,8 +604,10 @@ static void test_json_figures(void)
 /* A counter that is not known at either end gives no rate, and the others do. */
 static void test_counters(void)
 {
-	struct counters from = {.ns = 1000000000, .interrupts = 1000, .packets_in = 10, .packets_out = 20};
-	struct counters to = {.ns = 3000000000, .interrupts = 3000, .packets_in = 20, .packets_out = 10};
+	struct counters from = {
+		.ns = 1000000000, .interrupts = 1000, .packets_in = 10, .packets_out = 20};
+	struct counters to = {
+		.ns = 3000000000, .interrupts = 3000, .packets_in = 20, .packets_out = 10};
 	struct rates r;
 
 	to.cpu[CPU_IDLE] = 150;
@@ -518,7 +615,8 @@ static void test_counters(void)
 	counters_rates(&from, &to, &r);
 	ok(r.interrupts == 1000 && r.packets_in == 5, "rates", "");
 	ok(r.packets_out == 0, "a counter that steps back", "");
-	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0, "shares", "");
+	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0, "shares",
+	   "");
 	from.interrupts = to.packets_in = COUNTER_UNKNOWN;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.interrupts) && isnan(r.packets_in), "counters that are not known", "");
@@ -527,7 +625,8 @@ static void test_counters(void)
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]), "shares of what is not known", "");
 	counters_read(&to, "no-such-dev");
-	ok(to.interrupts != COUNTER_UNKNOWN && to.cpu[CPU_IDLE] != COUNTER_UNKNOWN, "/proc/stat", "");
+	ok(to.interrupts != COUNTER_UNKNOWN && to.cpu[CPU_IDLE] != COUNTER_UNKNOWN, "/proc/stat",
+	   "");
 	ok(to.packets_in == COUNTER_UNKNOWN, "an interface that is not there", "");
 }
 

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READ_SIZE  (256 * 1024)  /* zcs's defaults */
+#define READ_SIZE  (256 * 1024) /* zcs's defaults */
 #define TRUNC_SIZE (1024 * 1024)
 
 static volatile sig_atomic_t stop;
