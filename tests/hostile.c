@@ -1,9 +1,10 @@
 /*
  * hostile: clients and servers that are broken or mean harm, written without zc's own code.
  *
- *	hostile NAME [-a address] [-f file] [-n count] [-s seed] port
+ *	hostile NAME [-a address] [-d ms] [-f file] [-n count] [-s seed] port
  *		attacks the server on 127.0.0.1, and ends by itself
  *		-a	comes from this address
+ *		-d	of `random` and `ask`: so long between two connections
  *		-f	the stream that is played (default: none, an end without a byte)
  *		-n	how many connections (default 100); of `empty`, how many files
  *		-s	seed of the random numbers
@@ -185,6 +186,7 @@ static void attack_random(void)
 	int i, sock;
 
 	for (i = 0; i < count; i++) {
+		usleep((useconds_t)pause_ms * 1000);
 		how = random_next();
 		random_fill(buf, sizeof(buf));
 		if (how & 1) {
@@ -358,6 +360,7 @@ static void attack_ask(void)
 	int i, sock;
 
 	for (i = 0; i < count; i++) {
+		usleep((useconds_t)pause_ms * 1000);
 		sock = dial();
 		put(sock, stream, stream_len, 0);
 		reset(sock);

@@ -84,11 +84,13 @@ soaking()
 	done
 }
 
-# build name...: the programs of this directory, into the one where the bench works from then on.
+# build name...: the programs of this directory, or of the tests, into the one where the bench works
+# from then on.
 build()
 {
 	for name in common "$@"; do
 		source=$TOP/tests/bench/$name.c
+		[ -f "$source" ] || source=$TOP/tests/$name.c
 		[ "$name" != common ] || source=$TOP/common.c
 		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='""' -pthread \
 		    -O2 -I"$TOP" -c -o "$work/$name.o" "$source" || fail "cannot compile $name.c"
