@@ -278,3 +278,22 @@ u32()
 		    $((n >> 8 & 255)) $((n & 255)))"
 	done
 }
+
+# stale_group: the soakers' control group, if there is one that nobody has: whoever soaks holds the lock.
+stale_group()
+{
+	if command -v flock >/dev/null 2>&1; then
+		flock -n /dev/zero find /sys/fs/cgroup -maxdepth 2 -name zc-soaker 2>/dev/null
+	fi
+}
+
+# A calibration that will do where no load is judged, whatever the machine is busy with.
+made_up_calibration()
+{
+	cpus=$(getconf _NPROCESSORS_ONLN)
+	online=$(cat /sys/devices/system/cpu/online)
+	printf '%s\nsoaker 3\nmachine made up\ncpus %s\n' $((cpus * 1000)) "$online"
+	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
+		seq "$first" "${last:-$first}" | sed 's/.*/cpu & 0 0 1 0 1000 0/'
+	done
+}

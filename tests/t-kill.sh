@@ -62,6 +62,7 @@ killed()
 		wait_until '! left "$name.$i" >left.out' || give_up
 		took=$(($(now_ms) - start))
 		[ $took -le $longest ] || longest=$took
+		[ -z "$(stale_group)" ]
 		after
 	done <moments
 	echo "seed $seed: $alive of $i were killed, gone after $longest ms at most"
@@ -144,17 +145,7 @@ check "zcc --request, $rounds times: its server is what it was" '
 stop_zcs
 
 # Programs that soak.
-# A calibration that will do, whatever the machine is busy with.
-made_up()
-{
-	cpus=$(getconf _NPROCESSORS_ONLN)
-	online=$(cat /sys/devices/system/cpu/online)
-	printf '%s\nsoaker 3\nmachine made up\ncpus %s\n' $((cpus * 1000)) "$online"
-	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
-		seq "$first" "${last:-$first}" | sed 's/.*/cpu & 0 0 1 0 1000 0/'
-	done
-}
-made_up >counts_per_sec
+made_up_calibration >counts_per_sec
 cp counts_per_sec calibration
 check "cyclesoak, $rounds times: no soaker" '
 	killed monitor "$cyclesoak" -B -p 1'

@@ -1,0 +1,203 @@
+#!/bin/sh
+# Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are t-soakfaults.sh's.
+. "$TOP/tests/lib.sh"
+. "$TOP/tests/faults.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
+scenarios=15
+
+head -c 70000 /dev/urandom >file
+: >empty
+printf a >byte
+
+# sent: so many bytes of the files it must have been, each $times times; those that are skipped are
+# named
+sent()
+{
+	sent=70001
+	for f in file byte; do
+		grep -q "^zcc: $f: skipped: ." err && sent=$((sent - $(wc -c <$f)))
+	done
+	echo $((sent * times))
+}
+
+# json_line FILE: one object
+json_line()
+{
+	one_line "$1" || return 1
+	if command -v jq >/dev/null 2>&1; then
+		jq -e . "$1" >/dev/null
+	else
+		grep -q '^{.*}$' "$1"
+	fi
+}
+
+# No figure of JSON is of all the time since the machine was booted.
+plausible()
+{
+	not grep -Eq '(interrupts|packets_in|packets_out)_per_second":[0-9]{9}' out
+}
+
+# zcc, when it fails, says so in JSON, too.
+json_error()
+{
+	[ $status -ne 0 ] && [ -s out ] && [ "$call" != write ] || return 0
+	json_line out && grep -q '"error":"' out || { echo 'JSON that does not say what went wrong'; return 1; }
+}
+# What zcs prints is JSON whatever happens.
+json_lines()
+{
+	[ "$call" = write ] || not grep -v '^{.*}$' out || { echo 'something else than JSON'; return 1; }
+}
+
+#
+# zcc, against a server that is well.
+#
+scenario()
+{
+	status=0
+	# shellcheck disable=SC2086
+	timeout -k 5 10 $TRACE "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
+}
+
+# Both ends agree, or there is no receipt; and what could not be read is in no figure.
+right()
+{
+	case "$call $what" in
+	'openat /proc/stat') not_known='interrupts' ;;
+	'openat /proc/net/dev') not_known='packets' ;;
+	*) not_known='nothing' ;;
+	esac
+	awk -v want="$(sent)" -v not_known="^ *$not_known" '
+		$1 == "bytes" { n++; bad += $2 != want || ($3 != want && $3 != "-") }
+		/no receipt/ { bare = 1 }
+		/all bytes sent were received/ { all = 1 }
+		$0 ~ not_known && $(NF - 1) != "-" { bad++ }
+		$1 ~ /^(interrupts|packets)/ && $(NF - 1) > 1e8 { bad++ }
+		/ TCP: / && (/MSS 0,/ || /window 0 KiB/ || /nan/) { bad++ }
+		END { exit n != 1 || bad || bare == all }' out
+}
+
+start_zcs
+times=1
+for m in sendfile 'send -b 9k' 'write -b 9k' splice 'zerocopy -b 9k'; do
+	args="-m $m file empty byte"
+	faults "zcc -m $m" zcc
+done
+# So many mappings that the last are beyond those of the loader.
+times=20 args="-m mmap file empty byte -n $times"
+faults 'zcc -m mmap' zcc
+
+right()
+{
+	json_line out || return 1
+	grep -q '"bytes_agree":true' out || not grep -q sum_received out || return 1
+	plausible && grep -q "\"sum_sent\":{\"start\":0,[^}]*\"bytes\":$(sent)," out
+}
+besides=json_error
+times=2 args='-P 2 --json -k --nodelay --timeout 5 -o 100k --mss 1000 --pace 100m file empty byte'
+faults 'zcc -P 2 --json, and options of sockets' zcc
+stop_zcs
+
+start_zcs --reply
+# Of three requests, those that went wrong are counted.
+right()
+{
+	json_line out || return 1
+	awk -F '[:,{}"]+' '{ for (i = 1; i < NF; i++) {
+			if ($i == "connections" && !n) n = $(i + 1)
+			if ($i == "bytes") bytes = $(i + 1)
+			if ($i ~ /^(refused|reset|no_ports|timeout|wrong_length|other)$/) failed += $(i + 1)
+		} }
+		END { exit n < 1 || n + failed != 3 || bytes != 100 * n }' out
+}
+args='--request 100 -n 3 -P 2 --json'
+faults 'zcc --request' zcc
+stop_zcs
+
+#
+# zcs, with a client that is well.  One that it turns away makes way for the next.
+#
+zcs_start()
+{
+	: >err
+	: >client
+	# shellcheck disable=SC2086
+	timeout -k 5 10 $TRACE "$zcs" -p 0 $args >out 2>err &
+	p=$!
+	until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
+		sleep 0.01
+	done
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
+}
+
+scenario()
+{
+	zcs_start
+	while [ -n "$PORT" ] && kill -0 $p 2>/dev/null; do
+		! timeout 10 "$zcc" -s 0 -p $PORT file empty byte >client 2>&1 || break
+	done
+	status=0
+	wait $p || status=$?
+}
+right()
+{
+	grep -q ' 70001 bytes in .* 3 files' out || return 1
+	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
+}
+besides=
+for m in read recv trunc splice; do
+	args="-1 -m $m"
+	faults "zcs -1 -m $m" zcs
+done
+
+right()
+{
+	json_line out || return 1
+	plausible && grep -q '"sum_received":{[^}]*"bytes":70001,' out
+}
+besides=json_lines
+args='-1 --json'
+faults 'zcs -1 --json' zcs
+
+besides=
+# timeout(1) hands the signal on to its process group; strace is deaf to it.
+scenario()
+{
+	zcs_start
+	[ -z "$PORT" ] || timeout 10 "$zcc" -s 0 -p $PORT --request 100 -n 3 --timeout 1 >client 2>&1 || :
+	kill -TERM $p 2>/dev/null
+	status=0
+	wait $p || status=$?
+}
+# It says how many it served, and what became of the others.
+right()
+{
+	awk '/^total:/ { n = $2; bytes = $4; bad = $6 + $8 + $10 + $13 }
+		END { exit !(bytes == 100 * n && (n == 3 || n + bad >= 3)) }' out
+}
+args='--reply'
+faults 'zcs --reply' zcs
+
+#
+# run_rr.
+#
+if "$run_rr" true 2>/dev/null; then
+	printf '#!/bin/sh\necho ran\n' >'command'
+	chmod +x command
+	scenario()
+	{
+		status=0
+		# shellcheck disable=SC2086
+		timeout -k 5 10 $TRACE "$run_rr" ./command >out 2>err || status=$?
+	}
+	right()
+	{
+		[ "$(cat out)" = ran ]
+	}
+	faults run_rr run_rr
+else
+	skip 'run_rr: faults' 'SCHED_RR is not allowed here'
+fi
+
+finish

@@ -1,0 +1,189 @@
+#!/bin/sh
+# Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
+# nor its group, nor a calibration file that is not whole.
+. "$TOP/tests/lib.sh"
+. "$TOP/tests/faults.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
+scenarios=6
+
+# The windows of a baseline are of 10 ms in place of 250.
+hasten=clock_nanosleep:retval=0:delay_enter=10000
+
+# Processes of a scenario are known by their environment.
+ZC_FAULT=$PWD
+export ZC_FAULT
+ours()
+{
+	grep -lsz "^ZC_FAULT=$PWD\$" /proc/[0-9]*/environ | cut -d/ -f3 | while read -r pid; do
+		grep -qs '^zc-\|^cyclesoak\|^zc[cs]$' /proc/$pid/comm && echo $pid
+	done
+}
+nothing_left()
+{
+	for pid in $(ours); do
+		echo "left running: $pid, $(cat /proc/$pid/comm)"
+		kill -KILL $pid
+		return 1
+	done
+	group=$(stale_group)
+	if [ -n "$group" ]; then
+		echo "left: $group"
+		rmdir $group
+		# A group that could not be left is left behind.
+		grep -q 'cgroup\.procs.*INJECTED' log || return 1
+	fi
+	if [ "$(ls -A cal)" != counts ]; then
+		echo "other files: $(ls -A cal)"
+		rm -f cal/counts.*
+		return 1
+	fi
+}
+besides=nothing_left
+
+# once_free command...: the machine's soakers may be another's, for as long as there is time
+once_free()
+{
+	while :; do
+		status=0
+		"$@" >out 2>err || status=$?
+		grep -q 'soaked already' err && [ "$(date +%s)" -lt $until ] || return 0
+		sleep 1
+	done
+}
+excuse='soaked already'
+
+made_up_calibration >counts_per_sec
+mkdir cal
+cp counts_per_sec cal/counts
+
+right()
+{
+	one_line out && grep -Eqx -e '-?[0-9]{1,3}\.[0-9]' out
+}
+scenario()
+{
+	once_free timeout -k 5 10 $TRACE "$cyclesoak" -1 -p 0.02 -f cal/counts
+}
+faults 'cyclesoak -1' cyclesoak
+
+scenario()
+{
+	once_free timeout -k 5 10 $TRACE "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
+}
+right()
+{
+	[ "$(grep -c '^{.*}$' out)" -eq 3 ] && [ "$(wc -l <out)" -eq 3 ] || return 1
+	not grep -E 'nan|inf|"interrupts_per_second":([0-9]{9}|0[,}])|"(user|idle)":-' out
+}
+faults 'cyclesoak -n --json' cyclesoak
+
+# The command is left alone; it is what the exit status is of, unless it could not be run.
+scenario()
+{
+	once_free timeout -k 5 10 $TRACE "$cyclesoak" -f cal/counts sh -c 'exit 7'
+	case $status in
+	7) status=0 ;;
+	0) status=7 ;;
+	12[67]) status=1 ;;
+	esac
+}
+right()
+{
+	grep -Eqx 'System load: -?[0-9]+\.[0-9]% \+-[0-9]+\.[0-9]%, slowed -?[0-9]+\.[0-9]%' out
+}
+follow='-b execve'
+faults 'cyclesoak with a command' cyclesoak
+follow=
+
+head -c 70000 /dev/urandom >file
+unset ZC_FAULT
+start_zcs
+export ZC_FAULT="$PWD"
+scenario()
+{
+	once_free timeout -k 5 10 $TRACE "$zcc" -c -s 0 -p $PORT file
+}
+right()
+{
+	grep -q 'all bytes sent were received\|no receipt' out || return 1
+	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9]+\.[0-9]% \+-[0-9]+\.[0-9]% of ' out
+}
+faults 'zcc -c' zcc
+stop_zcs
+
+scenario()
+{
+	while :; do
+		: >err
+		# shellcheck disable=SC2086
+		timeout -k 5 10 $TRACE "$zcs" -c -1 -p 0 >out 2>err &
+		p=$!
+		until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
+			sleep 0.01
+		done
+		PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
+		while [ -n "$PORT" ] && kill -0 $p 2>/dev/null; do
+			! timeout 10 "$zcc" -s 0 -p $PORT file >client 2>&1 || break
+		done
+		status=0
+		wait $p || status=$?
+		grep -q 'soaked already' err && [ "$(date +%s)" -lt $until ] || return 0
+		sleep 1
+	done
+}
+right()
+{
+	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]% .* 70000 bytes in' out || return 1
+	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
+}
+faults 'zcs -c -1' zcs
+
+# A calibration that is whole: the old one, or a new one.
+scenario()
+{
+	cp counts_per_sec cal/counts
+	once_free timeout -k 5 10 $TRACE "$cyclesoak" -C --force -N 1 -f cal/counts
+}
+right()
+{
+	grep -q 'calibrated OK' out || return 1
+	[ "$(head -n 1 cal/counts)" = "$(sed -n 's/calibrated OK\.  \([0-9]*\) .*/\1/p' out)" ] || return 1
+	[ "$(grep -c '^cpu ' cal/counts)" -eq 1 ]
+}
+whole()
+{
+	nothing_left && { [ $status -eq 0 ] || cmp counts_per_sec cal/counts; }
+}
+besides=whole
+# How the soakers are started is the same as above.
+only='/cal/|cal/counts|linkat|rename'
+excuse='the system must be idle\|soaked already'
+faults 'cyclesoak -C' cyclesoak
+
+# One that is killed as it writes.  (Of strace, a signal has no effect with --seccomp-bpf.)
+for call in fchmod fsync linkat; do
+	what="cyclesoak -C killed at $call: nothing is left of the new file"
+	until=$(($(date +%s) + 10))
+	TRACE="strace -f -q -o log -e trace=$call,clock_nanosleep,openat -e inject=$hasten
+	    -e inject=$call:signal=KILL"
+	for tries in 1 2 3; do
+		[ -n "$strace_missing" ] || scenario 2>/dev/null
+		excused || break
+	done
+	if [ -n "$strace_missing" ]; then
+		skip "$what" "$strace_missing"
+	elif excused; then
+		skip "$what" "$(grep -e "$excuse" err | head -n 1)"
+	elif grep -q 'O_TMPFILE.* = -1 ' log; then
+		skip "$what" 'files have a name from the start here'
+	else
+		check "$what" '
+			tail -n 5 log
+			[ $status -eq 137 ]
+			cmp counts_per_sec cal/counts
+			nothing_left'
+	fi
+done
+
+finish
