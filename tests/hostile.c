@@ -440,11 +440,13 @@ static size_t request_len; /* bytes to read, 0: all */
 static void hear(int sock)
 {
 	char buf[1 << 16];
-	size_t got = 0;
+	size_t got = 0, left = sizeof(buf);
 	ssize_t n;
 
 	while (request_len == 0 || got < request_len) {
-		n = recv(sock, buf, request_len == 0 ? sizeof(buf) : request_len - got, 0);
+		if (request_len > 0)
+			left = request_len - got;
+		n = recv(sock, buf, left < sizeof(buf) ? left : sizeof(buf), 0);
 		if (n <= 0)
 			return;
 		got += (size_t)n;
