@@ -255,6 +255,30 @@ soaker_of()
 	child_of "$(keeper_of "$1")" zc-soaker
 }
 
+# A script that makes temporary directories of its own is given an empty $TMPDIR for them.
+own_tmpdir()
+{
+	TMPDIR=$PWD/tmp
+	export TMPDIR
+	mkdir tmp
+}
+
+# workers: what still works in one of them
+workers()
+{
+	for d in /proc/[0-9]*; do
+		case $(readlink "$d/cwd" 2>/dev/null) in
+		"$TMPDIR"/zc-*) echo "${d#/proc/}" ;;
+		esac
+	done
+}
+
+nothing_left()
+{
+	wait_until '[ -z "$(workers)" ]'
+	[ -z "$(ls tmp)" ]
+}
+
 # as_user command...: as an ordinary user.  Where we are root that is nobody.
 as_user()
 {

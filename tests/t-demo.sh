@@ -2,19 +2,7 @@
 # make demo: its table, and that an interrupt leaves nothing behind.
 . "$TOP/tests/lib.sh"
 
-TMPDIR=$PWD/tmp
-export TMPDIR
-mkdir tmp
-
-# demo_pids: what still works for a demo of this test
-demo_pids()
-{
-	for d in /proc/[0-9]*; do
-		case $(readlink "$d/cwd" 2>/dev/null) in
-		"$TMPDIR"/zc-demo.*) echo "${d#/proc/}" ;;
-		esac
-	done
-}
+own_tmpdir
 
 check 'the table: a row per method, seven columns' '
 	soaking "$TOP/tests/demo"
@@ -23,7 +11,7 @@ check 'the table: a row per method, seven columns' '
 		grep -Eqx "$m\(\): +[1-9][0-9]* +[0-9.]+% +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+" out
 	done'
 check 'nothing is left of it' '
-	[ -z "$(demo_pids)" ]
+	[ -z "$(workers)" ]
 	[ -z "$(ls tmp)" ]'
 
 for case in 'INT sendfile():' 'TERM calibrating:'; do
@@ -40,10 +28,10 @@ for case in 'INT sendfile():' 'TERM calibrating:'; do
 		sleep 1
 	done
 	check "SIG$sig at '$when': it ends, and nothing is left of it" '
-		[ -n "$(demo_pids)" ]
+		[ -n "$(workers)" ]
 		kill -$sig $demo
 		ended $demo
-		wait_until "[ -z \"\$(demo_pids)\" ]"
+		wait_until "[ -z \"\$(workers)\" ]"
 		[ -z "$(ls tmp)" ]'
 done
 

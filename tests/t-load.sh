@@ -3,29 +3,12 @@
 . "$TOP/tests/lib.sh"
 
 load=$TOP/tests/bench/load
-TMPDIR=$PWD/tmp
 # The memory that a sanitizer holds back, or keeps books in, is no leak.
 growth=4096
 ! sanitized || growth=16384
 ASAN_OPTIONS=$ASAN_OPTIONS${ASAN_OPTIONS:+:}quarantine_size_mb=0:thread_local_quarantine_size_kb=0
-export TMPDIR ASAN_OPTIONS
-mkdir tmp
-
-# load_pids: what still works for a run of this test
-load_pids()
-{
-	for d in /proc/[0-9]*; do
-		case $(readlink "$d/cwd" 2>/dev/null) in
-		"$TMPDIR"/zc-bench.*) echo "${d#/proc/}" ;;
-		esac
-	done
-}
-
-nothing_left()
-{
-	wait_until '[ -z "$(load_pids)" ]'
-	[ -z "$(ls tmp)" ]
-}
+export ASAN_OPTIONS
+own_tmpdir
 
 check 'streams, short streams and requests: no error' '
 	exits 0 "$load" -t 1 -n 1000 -s 50 -g $growth
@@ -82,7 +65,7 @@ check 'SIGINT under load: it ends, nothing runs, nothing is left' '
 	bench=$!
 	remember $bench
 	wait_until "grep -qs streams= tmp/zc-bench.*/tiny.out"
-	[ $(load_pids | wc -l) -ge 4 ]
+	[ $(workers | wc -l) -ge 4 ]
 	kill -INT $bench
 	ended $bench
 	cat out err

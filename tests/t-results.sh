@@ -3,25 +3,7 @@
 . "$TOP/tests/lib.sh"
 
 results=$TOP/tests/bench/results
-TMPDIR=$PWD/tmp
-export TMPDIR
-mkdir tmp
-
-# results_pids: what still works for a run of this test
-results_pids()
-{
-	for d in /proc/[0-9]*; do
-		case $(readlink "$d/cwd" 2>/dev/null) in
-		"$TMPDIR"/zc-bench.*) echo "${d#/proc/}" ;;
-		esac
-	done
-}
-
-nothing_left()
-{
-	wait_until '[ -z "$(results_pids)" ]'
-	[ -z "$(ls tmp)" ]
-}
+own_tmpdir
 
 # column FILE NAME: its values
 column()
@@ -107,13 +89,13 @@ until_there()
 check 'SIGINT while it measures: it ends, nothing runs, and the folder is as it was' '
 	cp -R folder before
 	until_there "grep -q sweep: err" folder
-	[ -n "$(results_pids)" ]
+	[ -n "$(workers)" ]
 	kill -INT $RESULTS
 	ended $RESULTS
 	nothing_left
 	diff -r before folder'
 check 'SIGTERM while it calibrates: it ends, nothing runs, and there is no folder' '
-	until_there "[ -n \"\$(results_pids)\" ]" y
+	until_there "[ -n \"\$(workers)\" ]" y
 	kill -TERM $RESULTS
 	ended $RESULTS
 	nothing_left
