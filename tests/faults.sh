@@ -5,7 +5,7 @@
 # in `status`, its output in `out` and `err`, and a function `right`, which says whether a report
 # with status 0 is right.  `scenarios` is how many the test has.
 #
-#	FAULTS_SECONDS	how long they may take together (default 130)
+#	FAULTS_SECONDS	how long they may take together (default 110)
 #	FAULTS_OF	those only whose name begins so
 
 # What each call may fail with, by what it is about (a regular expression: the kind of a
@@ -85,7 +85,7 @@ fi
 strace_options='-q --seccomp-bpf'
 strace -f $strace_options -o /dev/null -e trace=close true 2>/dev/null || strace_options=-q
 # Each of the scenarios that are left has an equal share of the time; the commoner errors come first.
-deadline=$(($(date +%s) + ${FAULTS_SECONDS:-130}))
+deadline=$(($(date +%s) + ${FAULTS_SECONDS:-110}))
 follow=  # an option of strace: -b execve leaves the commands of a program alone
 hasten=  # an injection that makes the program sleep less
 only=    # of the targets, those that fit this regular expression
@@ -259,14 +259,14 @@ try()
 {
 	call=$1 what=$2 n=$3 path=$4 error=$5
 	[ "$path" != - ] || path=
-	TRACE="strace -f $strace_options -y $follow -o log ${path:+-P $path} -e trace=$call -e inject=$call:error=$error:when=$n"
+	TRACE="strace -f $strace_options -y $follow -o log ${path:+-P $path} -e trace=$call"
+	TRACE="$TRACE -e inject=$call:error=$error:when=$n"
 	if [ -n "$hasten" ] && [ "$call" != clock_nanosleep ]; then
 		TRACE="$TRACE -e trace=$call,clock_nanosleep -e inject=$hasten"
 	fi
 	: >log
 	scenario
-	grep INJECTED log | grep -qv clock_nanosleep || [ "$call" = clock_nanosleep ] || return 0
-	! excused || return 0
+	grep -q "\b$call\b.*INJECTED" log && ! excused || return 0
 	faults=$((faults + 1))
 	judge
 }

@@ -307,7 +307,7 @@ u32()
 stale_group()
 {
 	if command -v flock >/dev/null 2>&1; then
-		flock -n /dev/zero find /sys/fs/cgroup -maxdepth 2 -name zc-soaker 2>/dev/null
+		flock -n /dev/zero find /sys/fs/cgroup -maxdepth 2 -name zc-soaker 2>/dev/null || :
 	fi
 }
 

@@ -57,12 +57,13 @@ scenario()
 {
 	status=0
 	# shellcheck disable=SC2086
-	timeout -k 5 10 $TRACE "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
+	timeout -k 5 20 $TRACE "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
 }
 
-# Both ends agree, or there is no receipt; and what could not be read is in no figure.
+# Both ends agree, also where there is no receipt; and what could not be read is in no figure.
 right()
 {
+	! grep -q 'no receipt' out || wait_until 'tail -n 1 zcs.out | grep -q " $(sent) bytes in "' || return 1
 	case "$call $what" in
 	'openat /proc/stat') not_known='interrupts' ;;
 	'openat /proc/net/dev') not_known='packets' ;;
@@ -123,7 +124,7 @@ zcs_start()
 	: >err
 	: >client
 	# shellcheck disable=SC2086
-	timeout -k 5 10 $TRACE "$zcs" -p 0 $args >out 2>err &
+	timeout -k 5 20 $TRACE "$zcs" -p 0 $args >out 2>err &
 	p=$!
 	until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
 		sleep 0.01
@@ -183,13 +184,13 @@ faults 'zcs --reply' zcs
 # run_rr.
 #
 if "$run_rr" true 2>/dev/null; then
-	printf '#!/bin/sh\necho ran\n' >'command'
-	chmod +x command
+	printf '#!/bin/sh\necho ran\n' >'program'
+	chmod +x program
 	scenario()
 	{
 		status=0
 		# shellcheck disable=SC2086
-		timeout -k 5 10 $TRACE "$run_rr" ./command >out 2>err || status=$?
+		timeout -k 5 20 $TRACE "$run_rr" ./program >out 2>err || status=$?
 	}
 	right()
 	{

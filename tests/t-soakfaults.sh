@@ -63,13 +63,13 @@ right()
 }
 scenario()
 {
-	once_free timeout -k 5 10 $TRACE "$cyclesoak" -1 -p 0.02 -f cal/counts
+	once_free timeout -k 5 20 $TRACE "$cyclesoak" -1 -p 0.02 -f cal/counts
 }
 faults 'cyclesoak -1' cyclesoak
 
 scenario()
 {
-	once_free timeout -k 5 10 $TRACE "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
+	once_free timeout -k 5 20 $TRACE "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
 }
 right()
 {
@@ -81,7 +81,7 @@ faults 'cyclesoak -n --json' cyclesoak
 # The command is left alone; it is what the exit status is of, unless it could not be run.
 scenario()
 {
-	once_free timeout -k 5 10 $TRACE "$cyclesoak" -f cal/counts sh -c 'exit 7'
+	once_free timeout -k 5 20 $TRACE "$cyclesoak" -f cal/counts sh -c 'exit 7'
 	case $status in
 	7) status=0 ;;
 	0) status=7 ;;
@@ -102,7 +102,7 @@ start_zcs
 export ZC_FAULT="$PWD"
 scenario()
 {
-	once_free timeout -k 5 10 $TRACE "$zcc" -c -s 0 -p $PORT file
+	once_free timeout -k 5 20 $TRACE "$zcc" -c -s 0 -p $PORT file
 }
 right()
 {
@@ -117,7 +117,7 @@ scenario()
 	while :; do
 		: >err
 		# shellcheck disable=SC2086
-		timeout -k 5 10 $TRACE "$zcs" -c -1 -p 0 >out 2>err &
+		timeout -k 5 20 $TRACE "$zcs" -c -1 -p 0 >out 2>err &
 		p=$!
 		until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
 			sleep 0.01
@@ -143,7 +143,7 @@ faults 'zcs -c -1' zcs
 scenario()
 {
 	cp counts_per_sec cal/counts
-	once_free timeout -k 5 10 $TRACE "$cyclesoak" -C --force -N 1 -f cal/counts
+	once_free timeout -k 5 20 $TRACE "$cyclesoak" -C --force -N 1 -f cal/counts
 }
 right()
 {
@@ -164,7 +164,7 @@ faults 'cyclesoak -C' cyclesoak
 # One that is killed as it writes.  (Of strace, a signal has no effect with --seccomp-bpf.)
 for call in fchmod fsync linkat; do
 	what="cyclesoak -C killed at $call: nothing is left of the new file"
-	until=$(($(date +%s) + 10))
+	until=$(($(date +%s) + 5))
 	TRACE="strace -f -q -o log -e trace=$call,clock_nanosleep,openat -e inject=$hasten
 	    -e inject=$call:signal=KILL"
 	for tries in 1 2 3; do
