@@ -94,14 +94,14 @@ if [ -n "$v6" ]; then
 		exits 0 "$zcc" -s ::1 -p $PORT tiny
 		exits 1 "$zcc" -s 127.0.0.1 -p $PORT tiny'
 	check '--bind ::1 -4: exit 1' '
-		exits 1 "$zcs" -p 0 --bind ::1 -4
+		exits 1 timeout 20 "$zcs" -p 0 --bind ::1 -4
 		one_line err'
 else
 	skip '--bind: IPv6' 'no IPv6 here'
 fi
 for a in 192.0.2.1 no.such.host.invalid; do
 	check "--bind $a, which is not here: one line that names it, exit 1" '
-		exits 1 "$zcs" -p 0 --bind '$a'
+		exits 1 timeout 20 "$zcs" -p 0 --bind '$a'
 		one_line err
 		grep -q "^zcs: cannot listen on '$a' port 0: " err
 		not [ -s out ]'
@@ -176,7 +176,7 @@ fi
 for a in '' ',' '127.0.0.1,' 127.0.0.1/33 127.0.0.1/ /8 127.0.0.1/x 127.0.0.1/-1 127.0.0.1/+8 127.0.0.1/8/8 127.1 \
     localhost ::1/129 ::1/1280 fe80::1%lo '[::1]' '127.0.0.1 ' '127.0.0.2,127.0.0.1/40'; do
 	check "usage: --allow '$a'" '
-		exits 2 "$zcs" -p 0 --allow "$1"
+		exits 2 timeout 20 "$zcs" -p 0 --allow "$1"
 		one_line err
 		not [ -s out ]
 		grep -qF -e "--allow: '\''$1'\'' is not address[/bits][,...]" err' "$a"
@@ -184,6 +184,7 @@ done
 
 # What a client is told that is turned away.
 start_zcs --allow 127.0.0.2
+fds=$(ls /proc/$ZCS/fd | wc -l)
 for how in sendfile send write mmap splice zerocopy; do
 	for f in file tiny; do
 		check "zcc -m $how, a $f: it is told why, exit 1" '
@@ -209,7 +210,7 @@ check 'zcc --json: the error is in the object' '
 check 'nothing came of it to stdout, and nothing is left' '
 	not [ -s zcs.out ]
 	[ $(threads_of $ZCS) -eq 1 ]
-	[ $(ls /proc/$ZCS/fd | wc -l) -le 7 ]'
+	wait_until "[ \$(ls /proc/$ZCS/fd | wc -l) -eq $fds ]"'
 stop_zcs
 start_zcs --allow 127.0.0.2 --raw
 check '--raw: nothing is said' '
@@ -332,13 +333,13 @@ check 'nothing but run_rr needs root: each end as an ordinary user' '
 	exits 0 as_user "$BIN/cyclesoak" -V'
 stop_zcs
 check '--user: an unknown one: one line, exit 1' '
-	exits 1 "$zcs" -p 0 --user no-such-user
+	exits 1 timeout 20 "$zcs" -p 0 --user no-such-user
 	one_line err
 	grep -qx "zcs: --user '"'no-such-user'"': no such user" err
 	not [ -s out ]'
 if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
 	check '--user: an ordinary user cannot become another: one line, exit 1' '
-		exits 1 as_user "$zcs" -p 0 --user root
+		exits 1 as_user timeout 20 "$zcs" -p 0 --user root
 		one_line err
 		grep -qx "zcs: --user '"'root'"': only root can become another user" err'
 else
@@ -412,7 +413,7 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		rights $p | diff want -
 		kill $p'
 	check_with setpriv '--user: where the kernel would leave root its capabilities: exit 1' '
-		exits 1 setpriv --securebits +no_setuid_fixup "$zcs" -p 0 --user nobody
+		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody
 		one_line err
 		grep -q "privileges came back" err'
 	if can_be_user; then
