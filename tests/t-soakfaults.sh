@@ -2,6 +2,7 @@
 # Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
 # nor its group, nor a calibration file that is not whole.
 . "$TOP/tests/lib.sh"
+FAULTS_SECONDS=${FAULTS_SECONDS:-80}
 . "$TOP/tests/faults.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
