@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
-#define BUFFER_SMALL  (64 * 1024)  /* the same of a client that finds BUFFERS_LARGE others */
+#define BUFFER_SMALL  (64 * 1024)  /* the same beside BUFFERS_LARGE others */
 #define BUFFERS_LARGE 24
 #define TRUNC_SIZE    (1024 * 1024)      /* of each recv() that copies nothing, unless -b */
 #define LOWAT_COPY    (64 * 1024)        /* SO_RCVLOWAT in a body: data must not grow cold */
@@ -84,7 +84,7 @@ struct client {
 	struct mark begin, end; /* of what is measured */
 	uint64_t warm_ns;       /* when the warm-up is over; 0 if there is none */
 	bool warming, ended;    /* under the group's lock */
-	bool crowded;           /* BUFFERS_LARGE others were there already */
+	bool counted;           /* among those that have a buffer */
 	bool readable;          /* poll(2) has said so, and nothing was read since */
 	bool silent;            /* for too long */
 	bool excess;            /* more came than was announced */
@@ -456,7 +456,19 @@ static const struct method *method_named(const char *name)
 	return &methods[arg_name("-m, --method", name, methods, METHODS, sizeof(methods[0]))];
 }
 
-/* What the method needs; 0 or the error. */
+static _Atomic int buffers; /* how many clients have one of a default size */
+
+/* Returns how many others have one. */
+static int join_buffers(struct client *c)
+{
+	c->counted = true;
+	return atomic_fetch_add(&buffers, 1);
+}
+
+/*
+ * What the method needs; 0 or the error.  Called when there are data: clients that send none do not
+ * have others receive into smaller buffers.
+ */
 static int method_open(struct client *c)
 {
 	size_t pipe_size;
@@ -464,7 +476,7 @@ static int method_open(struct client *c)
 	c->size = opt.buffer;
 	if (opt.method->get != NULL) {
 		if (c->size == 0)
-			c->size = c->crowded ? BUFFER_SMALL : BUFFER_LARGE;
+			c->size = join_buffers(c) < BUFFERS_LARGE ? BUFFER_LARGE : BUFFER_SMALL;
 		c->buf = malloc(c->size);
 		return c->buf != NULL ? 0 : ENOMEM;
 	}
@@ -483,6 +495,8 @@ static int method_open(struct client *c)
 static void method_close(struct client *c)
 {
 	free(c->buf);
+	if (c->counted)
+		atomic_fetch_sub(&buffers, 1);
 	if (c->sink >= 0)
 		close(c->sink);
 	if (c->pipe[0] >= 0) {
@@ -556,9 +570,10 @@ static int receive(struct client *c)
 	int e;
 
 	mark_client(c, &c->begin, true);
-	if (!await_data(c)) {
+	e = await_data(c) ? method_open(c) : ETIMEDOUT;
+	if (e != 0) {
 		c->end.ns = now_ns();
-		return ETIMEDOUT;
+		return e;
 	}
 	mark_client(c, &c->begin, now_ns() > c->begin.ns + RATES_NS);
 	do
@@ -736,7 +751,6 @@ static void group_join(struct client *c)
 			group.interface[0] = '\0';
 	}
 	group.total++;
-	c->crowded = group.n > BUFFERS_LARGE;
 	c->next = group.clients;
 	c->link = &group.clients;
 	if (c->next != NULL)
@@ -878,9 +892,7 @@ static void *client_thread(void *arg)
 
 	cpu_bind_or_die(&opt.bind, c->number);
 	wire_init(&c->wire, opt.raw);
-	e = method_open(c);
-	if (e == 0)
-		e = receive(c);
+	e = receive(c);
 	end_client(c);
 	ok = is_proper(c, e);
 	tell = ok || (complain(c, e) && c->wire.bytes > 0);
