@@ -1187,8 +1187,11 @@ static void breathe(uint64_t *lacked_ns)
 
 	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
 		return;
-	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS)
+	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS) {
+		flockfile(stderr); /* as in say */
 		warn("clients have to wait: accept");
+		funlockfile(stderr);
+	}
 	*lacked_ns = now;
 	poll(NULL, 0, BREATHE_MS);
 }
