@@ -1263,7 +1263,8 @@ static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, cons
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
 	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	return EXIT_SUCCESS;
 }
 
