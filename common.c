@@ -363,6 +363,16 @@ void exec_or_die(char **argv)
 	_exit(code);
 }
 
+pid_t wait_pid(pid_t pid, int *status, int options)
+{
+	pid_t r;
+
+	do
+		r = waitpid(pid, status, options);
+	while (r < 0 && errno == EINTR);
+	return r;
+}
+
 int cpu_bind(int cpu)
 {
 	size_t size;
@@ -1260,11 +1270,10 @@ static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, cons
 	if (pid == 0)
 		soaker_main(shared, cpus, keeper);
 	while (ppoll(&leash, 1, NULL, waiting) <= 0)
-		if (waitpid(pid, &status, WNOHANG) == pid)
+		if (wait_pid(pid, &status, WNOHANG) == pid)
 			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
 	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	wait_pid(pid, NULL, 0);
 	return EXIT_SUCCESS;
 }
 
@@ -1307,7 +1316,7 @@ static void check_alive(const struct soaker *s)
 {
 	int status, e;
 
-	if (waitpid(s->keeper, &status, WNOHANG) != s->keeper)
+	if (wait_pid(s->keeper, &status, WNOHANG) != s->keeper)
 		return;
 	if ((e = atomic_load(&s->shared->bind_errno)) != 0)
 		errx(EXIT_FAILURE, "cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu),
@@ -1385,8 +1394,7 @@ void soaker_stop(struct soaker *s)
 {
 	check_alive(s);
 	close(s->leash);
-	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
-		;
+	wait_pid(s->keeper, NULL, 0);
 	close(s->lock);
 	munmap(s->shared, s->map_size);
 	free(s);

@@ -99,6 +99,9 @@ void cpus_format(const struct cpus *cpus, char *buf, size_t size);
  */
 _Noreturn void exec_or_die(char **argv);
 
+/* waitpid(2), begun anew where a signal interrupts it. */
+pid_t wait_pid(pid_t pid, int *status, int options);
+
 /* Binds the calling thread to one CPU. */
 int cpu_bind(int cpu);
 

@@ -309,7 +309,7 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	siginfo_t info;
 	int status;
 
-	while (waitpid(pid, &status, WNOHANG) != pid) {
+	while (wait_pid(pid, &status, WNOHANG) != pid) {
 		soaker_sample(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)
