@@ -35,6 +35,22 @@
  * Diagnostics.
  */
 
+/* What die() and usage_error() do beside the line on stderr; die_init() sets it. */
+static struct {
+	int status, usage_status;
+	void (*hook)(const char *why);
+} dying = {EXIT_FAILURE, EXIT_USAGE, NULL};
+
+void die_init(void (*hook)(const char *why))
+{
+	dying.hook = hook;
+}
+
+void die_with(int status)
+{
+	dying.status = dying.usage_status = status;
+}
+
 void usage_error(const char *fmt, ...)
 {
 	va_list ap;
@@ -42,7 +58,44 @@ void usage_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	vwarnx(fmt, ap);
 	va_end(ap);
-	exit(EXIT_USAGE);
+	exit(dying.usage_status);
+}
+
+/* Only the first thread to fail is heard: what the others would print at the same time is noise. */
+static _Noreturn void die_of(const char *why)
+{
+	static atomic_flag begun = ATOMIC_FLAG_INIT;
+
+	while (atomic_flag_test_and_set(&begun))
+		pause();
+	if (dying.hook != NULL && !ferror(stdout))
+		dying.hook(why);
+	warnx("%s", why);
+	exit(dying.status);
+}
+
+void die(const char *fmt, ...)
+{
+	char why[DIE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	die_of(why);
+}
+
+void die_errno(const char *fmt, ...)
+{
+	const int e = errno;
+	char what[DIE_MAX], why[DIE_MAX + 64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	snprintf(why, sizeof(why), "%s: %s", what, strerror(e));
+	die_of(why);
 }
 
 void init_output(void)
@@ -91,7 +144,7 @@ void report(const char *fmt, ...)
 	n = vprintf(fmt, ap);
 	va_end(ap);
 	if (n < 0 || ferror(stdout))
-		err(EXIT_FAILURE, "stdout");
+		die_errno("stdout");
 }
 
 /*
@@ -303,7 +356,7 @@ static cpu_set_t *cpu_set_new(size_t *size)
 	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
 
 	if (set == NULL)
-		err(EXIT_FAILURE, "CPU set");
+		die_errno("CPU set");
 	*size = CPU_ALLOC_SIZE(CPUS_MAX);
 	CPU_ZERO_S(*size, set);
 	return set;
@@ -321,7 +374,7 @@ void cpus_online(struct cpus *cpus)
 		return;
 	set = cpu_set_new(&size);
 	if (sched_getaffinity(0, size, set) != 0)
-		err(EXIT_FAILURE, "sched_getaffinity");
+		die_errno("sched_getaffinity");
 	cpus->n = 0;
 	for (i = 0; i < CPUS_MAX; i++)
 		if (CPU_ISSET_S(i, size, set))
@@ -393,7 +446,7 @@ int cpu_of(const struct cpus *cpus, int i)
 void cpu_bind_or_die(const struct cpus *cpus, int i)
 {
 	if (cpus->n > 0 && cpu_bind(cpu_of(cpus, i)) != 0)
-		err(EXIT_FAILURE, "cannot bind to CPU %d", cpu_of(cpus, i));
+		die_errno("cannot bind to CPU %d", cpu_of(cpus, i));
 }
 
 void cpus_try_or_die(const struct cpus *cpus)
@@ -428,7 +481,7 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 
 	if (setsockopt(fd, SOL_SOCKET, name, &want, sizeof(want)) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
-		err(EXIT_FAILURE, "%s buffer of %d bytes", what, want);
+		die_errno("%s buffer of %d bytes", what, want);
 	if (got / 2 < want)
 		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want,
 		      got / 2, limit);
@@ -442,9 +495,8 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 		set_bufsize_or_die(fd, SO_SNDBUF, "send", "net.core.wmem_max", o->sndbuf);
 	if (o->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o->congestion,
 						(socklen_t)strlen(o->congestion)) != 0)
-		err(EXIT_FAILURE,
-		    "congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
-		    o->congestion, errno == EPERM ? "allowed" : "available");
+		die_errno("congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
+			  o->congestion, errno == EPERM ? "allowed" : "available");
 }
 
 /* A minute of silence, then six probes ten seconds apart: tcp(7). */
@@ -961,8 +1013,7 @@ static _Noreturn void die_of_holder(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	if (pid <= 0 || read_line(path, name, sizeof(name)) != 0)
 		strcpy(name, "a program that has gone");
-	errx(EXIT_FAILURE, "CPUs are being soaked already, by %s (pid %d): wait for it, or stop it",
-	     name, pid);
+	die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name, pid);
 }
 
 /*
@@ -976,10 +1027,10 @@ static int lock_or_die(void)
 	int fd = open(SOAK_LOCK_FILE, O_RDONLY | O_CLOEXEC), i;
 
 	if (fd < 0)
-		err(EXIT_FAILURE, SOAK_LOCK_FILE);
+		die_errno(SOAK_LOCK_FILE);
 	for (i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
-			err(EXIT_FAILURE, "lock on " SOAK_LOCK_FILE);
+			die_errno("lock on " SOAK_LOCK_FILE);
 		if (i == SOAK_LOCK_TRIES)
 			die_of_holder(lock_holder(fd));
 		sleep_ns(10000000);
@@ -1319,12 +1370,11 @@ static void check_alive(const struct soaker *s)
 	if (wait_pid(s->keeper, &status, WNOHANG) != s->keeper)
 		return;
 	if ((e = atomic_load(&s->shared->bind_errno)) != 0)
-		errx(EXIT_FAILURE, "cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu),
-		     strerror(e));
+		die("cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu), strerror(e));
 	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
-		errx(EXIT_FAILURE, "the soaker was killed by signal %d",
-		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
-	errx(EXIT_FAILURE, "the soaker could not be started or was stopped");
+		die("the soaker was killed by signal %d",
+		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
+	die("the soaker could not be started or was stopped");
 }
 
 /* The first CPU whose soaker has not run yet, -1 if all have. */
@@ -1369,18 +1419,18 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	int leash[2];
 
 	if (s == NULL || pipe2(leash, O_CLOEXEC) != 0)
-		err(EXIT_FAILURE, "soaker");
+		die_errno("soaker");
 	s->n = cpus->n;
 	s->map_size = sizeof(*s->shared) + (size_t)cpus->n * sizeof(s->shared->cpu[0]);
 	s->shared = mmap(NULL, s->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 			 0);
 	if (s->shared == MAP_FAILED)
-		err(EXIT_FAILURE, "soaker memory");
+		die_errno("soaker memory");
 	s->lock = lock_or_die();
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
 	s->keeper = fork();
 	if (s->keeper < 0)
-		err(EXIT_FAILURE, "fork");
+		die_errno("fork");
 	if (s->keeper == 0)
 		keeper_main(s, cpus, leash);
 	close(leash[0]);
@@ -1592,7 +1642,7 @@ static void windows_alloc(struct windows *w, int cpus, int max)
 	w->spin = calloc((size_t)cpus * (size_t)max, sizeof(*w->spin));
 	w->speed = calloc((size_t)cpus * (size_t)max, sizeof(*w->speed));
 	if (w->off == NULL || w->spin == NULL || w->speed == NULL)
-		err(EXIT_FAILURE, "calibration");
+		die_errno("calibration");
 }
 
 static void windows_free(struct windows *w)
@@ -1647,7 +1697,7 @@ static struct soak_count *windows_start(const struct soaker *s, uint64_t *ns)
 	int i;
 
 	if (c == NULL)
-		err(EXIT_FAILURE, "calibration");
+		die_errno("calibration");
 	*ns = raw_ns();
 	for (i = 0; i < s->n; i++)
 		soak_count(s, i, *ns, &c[i]);
@@ -1672,7 +1722,7 @@ static double windows_middle(const struct windows *w, int n, struct calibration 
 	int i;
 
 	if (v == NULL)
-		err(EXIT_FAILURE, "calibration");
+		die_errno("calibration");
 	c->total = 0;
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
@@ -1690,7 +1740,7 @@ static void calibration_alloc(struct calibration *c)
 {
 	c->cpu = calloc((size_t)c->cpus.n, sizeof(*c->cpu));
 	if (c->cpu == NULL)
-		err(EXIT_FAILURE, "calibration");
+		die_errno("calibration");
 }
 
 /* A CPU that was held whole has no baseline. */
@@ -1700,9 +1750,8 @@ static void check_baseline(const struct calibration *c)
 
 	for (i = 0; i < c->cpus.n; i++)
 		if (c->cpu[i].spin <= 0 || c->cpu[i].speed <= 0)
-			errx(EXIT_FAILURE,
-			     "CPU %d left its soaker no time: the system must be idle",
-			     c->cpus.id[i]);
+			die("CPU %d left its soaker no time: the system must be idle",
+			    c->cpus.id[i]);
 }
 
 void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
@@ -1910,9 +1959,9 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 
 	/* A symbolic link is replaced and not followed; a device or directory is neither. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		errx(EXIT_FAILURE, "cannot write %s: not a regular file", path);
+		die("cannot write %s: not a regular file", path);
 	if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
-		err(EXIT_FAILURE, "%s", path);
+		die_errno("%s", path);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
 	fd = open_unnamed(path);
@@ -1920,12 +1969,12 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	if (named)
 		fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
-		err(EXIT_FAILURE, "cannot write %s", path);
+		die_errno("cannot write %s", path);
 	if (calibration_write(c, tmp, &named, fd, path) != 0) {
 		e = errno;
 		if (named)
 			unlink(tmp);
-		errx(EXIT_FAILURE, "cannot write %s: %s", path, strerror(e));
+		die("cannot write %s: %s", path, strerror(e));
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(tmp);
@@ -2010,7 +2059,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	double off;
 
 	if (c == NULL)
-		err(EXIT_FAILURE, "calibration");
+		die_errno("calibration");
 	cpus_to_soak(n_cpus, &c->cpus);
 	calibration_alloc(c);
 	describe_machine(c->machine, sizeof(c->machine));
@@ -2160,18 +2209,17 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	ssize_t n;
 
 	if (fd < 0)
-		errx(EXIT_FAILURE,
-		     "no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
-		     strerror(errno));
+		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
+		    strerror(errno));
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX)
-		errx(EXIT_FAILURE, "%s is not a calibration file: run 'cyclesoak -C'", path);
+		die("%s is not a calibration file: run 'cyclesoak -C'", path);
 	text = malloc(CALIBRATION_MAX);
 	if (text == NULL)
-		err(EXIT_FAILURE, "%s", path);
+		die_errno("%s", path);
 	for (*len = 0; *len < CALIBRATION_MAX; *len += (size_t)n) {
 		n = read(fd, text + *len, CALIBRATION_MAX - *len);
 		if (n < 0)
-			err(EXIT_FAILURE, "%s", path);
+			die_errno("%s", path);
 		if (n == 0)
 			break;
 	}
@@ -2187,18 +2235,17 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 	size_t len;
 
 	if (want == NULL)
-		err(EXIT_FAILURE, "calibration");
+		die_errno("calibration");
 	cpus_to_soak(n_cpus, want);
 	text = calibration_read_or_die(path, &len);
 	why = calibration_parse(text, len, c);
 	if (why != NULL)
-		errx(EXIT_FAILURE, "%s %s: run 'cyclesoak -C'", path, why);
+		die("%s %s: run 'cyclesoak -C'", path, why);
 	cpus_format(&c->cpus, has, sizeof(has));
 	cpus_format(want, wants, sizeof(wants));
 	if (strcmp(has, wants) != 0)
-		errx(EXIT_FAILURE,
-		     "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path, has,
-		     wants);
+		die("%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path, has,
+		    wants);
 	describe_machine(machine, sizeof(machine));
 	if (strcmp(machine, c->machine) != 0)
 		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
@@ -2239,7 +2286,7 @@ void warn_of_limits(void)
 	size_t size;
 
 	if (online == NULL)
-		err(EXIT_FAILURE, "CPUs");
+		die_errno("CPUs");
 	if (cpu_cgroup_find(&group) && has_quota(&group, value, sizeof(value)))
 		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle",
 		      value);
@@ -2272,7 +2319,7 @@ void warn_of_run(const struct cpus *soaked, const struct counters *from, const s
 	int i;
 
 	if (online == NULL)
-		err(EXIT_FAILURE, "CPUs");
+		die_errno("CPUs");
 	counters_rates(from, to, &r);
 	if (r.cpu[CPU_STEAL] > STEAL_MAX)
 		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
@@ -2594,12 +2641,31 @@ void json_open(struct json *j, const char *key, char bracket)
 	json_key(j, key);
 	putc(bracket, j->f);
 	j->comma = false;
+	if (j->depth < JSON_DEPTH)
+		j->closing[j->depth++] = bracket == '{' ? '}' : ']';
 }
 
 void json_close(struct json *j, char bracket)
 {
 	putc(bracket, j->f);
 	j->comma = true;
+	if (j->depth > 0)
+		j->depth--;
+}
+
+void json_fail(struct json *j, const char *why)
+{
+	if (j->f == NULL || j->depth == 0) {
+		*j = (struct json){.f = stdout};
+		json_open(j, NULL, '{');
+	}
+	while (j->depth > 1)
+		json_close(j, j->closing[j->depth - 1]);
+	json_string(j, "error", why);
+	json_close(j, '}');
+	putc('\n', j->f);
+	fflush(j->f);
+	j->f = NULL;
 }
 
 void json_number(struct json *j, const char *key, double value)

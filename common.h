@@ -20,13 +20,36 @@
 #include <net/if.h>
 
 /*
- * Diagnostics.  Errors and warnings are err(3)'s: one line on stderr, exit status EXIT_FAILURE.
- * Stdout is for the report and is flushed at each line, also into a pipe.
+ * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name, as
+ * err(3) has it.  Stdout is for the report and is flushed at each line, even into a pipe.
+ *
+ * After the options are parsed, whatever ends a program before main returns goes through die():
+ *
+ *	die("%s: no route to it: see ip-route(8)", host);
  */
-#define EXIT_USAGE 2
+#define EXIT_USAGE   2
+#define EXIT_COMMAND 125 /* of env(1), nice(1), timeout(1): the failure is not the command's */
 
 /* Prints one line that names the offending option or argument, and exits with EXIT_USAGE. */
 _Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Prints why the program cannot go on, calls the hook, and exits with EXIT_FAILURE.  die_errno()
+ * appends what errno means.  Any thread may call them; only the first one is heard.
+ */
+#define DIE_MAX 512 /* bytes of the line; the rest is cut off */
+
+_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Has die() call `hook` with its line first, unless stdout cannot be written: it closes a JSON
+ * report.  It must not die itself.
+ */
+void die_init(void (*hook)(const char *why));
+
+/* Has die() and usage_error() exit with this status from now on. */
+void die_with(int status);
 
 /* Makes stdout line buffered and SIGPIPE an ordinary error.  Call first. */
 void init_output(void);
@@ -473,10 +496,20 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
  * array.  A number that is NAN is left out.  Keys that iperf3 has mean what they mean there; zc(7)
  * has the schema.
  */
+#define JSON_DEPTH 16 /* brackets that are open at a time, at most */
+
 struct json {
 	FILE *f;
 	bool comma; /* the next member needs one before it */
+	int depth;  /* how many brackets are open */
+	char closing[JSON_DEPTH];
 };
+
+/*
+ * Closes all that is open, with `error` as the last member of the outermost object; where nothing
+ * is open, the object has nothing else.
+ */
+void json_fail(struct json *j, const char *why);
 
 void json_open(struct json *j, const char *key, char bracket); /* `{` or `[` */
 void json_close(struct json *j, char bracket);                 /* `}` or `]` */

@@ -54,7 +54,7 @@ static void reading_alloc(struct reading *r, int n)
 {
 	r->each = calloc((size_t)n, sizeof(*r->each));
 	if (r->each == NULL)
-		err(EXIT_FAILURE, "readings");
+		die_errno("readings");
 }
 
 /* The counters, which take long to read, last at the end of a load and first at its beginning. */
@@ -292,7 +292,7 @@ static pid_t spawn_or_die(char **argv, const sigset_t *mask)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		err(EXIT_FAILURE, "fork");
+		die_errno("fork");
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
 		exec_or_die(argv);
@@ -347,7 +347,7 @@ static void close_bracket(struct monitor *m)
 	soaker_baseline(m->soak, &m->cal.cpus, BRACKET_SECONDS, &after);
 	before.cpu = malloc(size);
 	if (before.cpu == NULL)
-		err(EXIT_FAILURE, "baseline");
+		die_errno("baseline");
 	memcpy(before.cpu, m->cal.cpu, size);
 	m->drift = baseline_merge(&m->cal, &after);
 	rebase(&m->from, &before, &m->cal);
@@ -390,6 +390,15 @@ static int run(char **argv)
 /*
  * Options.
  */
+
+/* What else there is to do when the program dies: die_init(). */
+static void close_report(const char *why)
+{
+	struct json j = {.f = NULL};
+
+	if (opt.json)
+		json_fail(&j, why);
+}
 
 enum { OPT_FORCE = 256, OPT_JSON };
 
@@ -459,6 +468,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
+	die_init(close_report);
 	while ((c = getopt_long(argc, argv, "+CN:p:n:B1f:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */

@@ -51,15 +51,13 @@ static void set_rr_or_die(int priority)
 	if (sched_setscheduler(0, SCHED_RR, &p) == 0)
 		return;
 	if (errno != EPERM)
-		err(EXIT_FAILURE, "cannot set SCHED_RR");
+		die_errno("cannot set SCHED_RR");
 	if (geteuid() == 0)
-		errx(EXIT_FAILURE,
-		     "cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with "
-		     "real-time time (cpu.rt_runtime_us)");
-	errx(EXIT_FAILURE,
-	     "cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least %d "
-	     "(ulimit -r)",
-	     priority);
+		die("cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with "
+		    "real-time time (cpu.rt_runtime_us)");
+	die("cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least %d "
+	    "(ulimit -r)",
+	    priority);
 }
 
 int main(int argc, char **argv)

@@ -177,40 +177,17 @@ static void clear_progress(void)
 	has_progress = false;
 }
 
-/* The JSON report, and who may write it: the main thread, and a thread that fails. */
+/* The JSON report, and who may write it: the main thread, and a thread that dies. */
 static struct json json;
-static pthread_mutex_t json_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t json_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 
-/* Closes the JSON report, wherever it is, with what went wrong. */
-static void json_fail(const char *why)
+/* What else there is to do when the program dies: die_init(). */
+static void close_report(const char *why)
 {
-	if (json.f == NULL) {
-		json.f = stdout;
-		json_open(&json, NULL, '{');
-	} else {
-		json_close(&json, ']'); /* the intervals */
-	}
-	json_string(&json, "error", why);
-	json_close(&json, '}');
-	report("\n");
-}
-
-/* The first thread to fail ends the program; what others would say at the same time is noise. */
-static _Noreturn void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static _Noreturn void fail(const char *fmt, ...)
-{
-	char why[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	pthread_mutex_lock(&json_lock);
+	pthread_mutex_lock(&json_lock); /* an error where the thread that dies has it: no matter */
 	clear_progress();
 	if (opt.json)
-		json_fail(why);
-	errx(EXIT_FAILURE, "%s", why);
+		json_fail(&json, why);
 }
 
 /*
@@ -581,7 +558,7 @@ static void buffer_open(struct stream *st, size_t size)
 {
 	st->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (st->buf == MAP_FAILED)
-		fail("-b, --buffer-size: %zu bytes: %s", size, strerror(errno));
+		die("-b, --buffer-size: %zu bytes: %s", size, strerror(errno));
 	st->buf_size = size;
 }
 
@@ -609,7 +586,7 @@ static void open_splice(struct stream *st)
 	size_t size;
 
 	if (pipe_large(st->pipe, &size) != 0)
-		fail("-m splice: pipe: %s", strerror(errno));
+		die("-m splice: pipe: %s", strerror(errno));
 	if (st->chunk == 0 || st->chunk > size)
 		st->chunk = size;
 }
@@ -622,11 +599,11 @@ static void open_zerocopy(struct stream *st)
 	if (st->chunk == 0)
 		st->chunk = COPY_SIZE;
 	if (setsockopt(st->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
-		fail("-m zerocopy: SO_ZEROCOPY: %s", strerror(errno));
+		die("-m zerocopy: SO_ZEROCOPY: %s", strerror(errno));
 	slots = memory_share() / st->chunk;
 	st->ring = calloc(1, sizeof(*st->ring));
 	if (st->ring == NULL)
-		fail("-m zerocopy: %s", strerror(errno));
+		die("-m zerocopy: %s", strerror(errno));
 	st->ring->slots = slots < 2 ? 2 : slots > RING_MAX ? RING_MAX : (unsigned)slots;
 	buffer_open(st, st->chunk * st->ring->slots);
 }
@@ -737,12 +714,12 @@ static void fileset_builtin(struct fileset *set)
 	for (set->n = 0; set->n < BUILTIN_FILES; set->n++) {
 		fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
 		if (fd < 0)
-			err(EXIT_FAILURE, "built-in file set");
+			die_errno("built-in file set");
 		state = set->n + 1;
 		for (i = 0; i < BUILTIN_SIZE; i += sizeof(block)) {
 			fill(block, sizeof(block) / sizeof(block[0]), &state);
 			if (!write_all(fd, block, sizeof(block)))
-				err(EXIT_FAILURE, "built-in file set");
+				die_errno("built-in file set");
 		}
 		f = &set->file[set->n];
 		*f = (struct file){.name = "built-in", .fd = fd, .size = BUILTIN_SIZE};
@@ -760,13 +737,13 @@ static void fileset_open(struct fileset *set, char **names, int n)
 	memset(set, 0, sizeof(*set));
 	set->file = calloc(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file));
 	if (set->file == NULL)
-		err(EXIT_FAILURE, "file set");
+		die_errno("file set");
 	for (i = 0; i < n; i++)
 		fileset_add(set, names[i], keep_open);
 	if (n == 0)
 		fileset_builtin(set);
 	else if (set->n == 0)
-		errx(EXIT_FAILURE, "none of the files can be sent");
+		die("none of the files can be sent");
 }
 
 static void fileset_close(struct fileset *set)
@@ -786,13 +763,13 @@ static void fileset_close(struct fileset *set)
 static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 {
 	if (strcmp(word, REFUSED_FULL) == 0)
-		fail("%s: turned away: the server has as many clients as it takes "
-		     "(zcs --max-clients)",
-		     st->peer);
+		die("%s: turned away: the server has as many clients as it takes "
+		    "(zcs --max-clients)",
+		    st->peer);
 	if (strcmp(word, REFUSED_ADDRESS) == 0)
-		fail("%s: turned away: the server does not serve this address (zcs --allow)",
-		     st->peer);
-	fail("%s: turned away: %s", st->peer, word);
+		die("%s: turned away: the server does not serve this address (zcs --allow)",
+		    st->peer);
+	die("%s: turned away: %s", st->peer, word);
 }
 
 /* A server that turns a stream away says so and closes, which has a send fail. */
@@ -836,8 +813,8 @@ static _Noreturn void die_of_timeout(const struct stream *st)
 	struct tcp_figures t;
 
 	tcp_figures_read(st->sock, &t);
-	fail("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer,
-	     opt.timeout, (unsigned long long)acknowledged(st, &t));
+	die("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer,
+	    opt.timeout, (unsigned long long)acknowledged(st, &t));
 }
 
 static _Noreturn void die_of_send(const struct stream *st)
@@ -853,7 +830,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->ring != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	fail("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
+	die("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
 }
 
 /* Headers ride with the data that they announce: MSG_MORE holds them until it comes. */
@@ -879,7 +856,7 @@ static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
 	int e = errno;
 
 	if (e == EINVAL || e == EOPNOTSUPP || e == ENOSYS || e == ENODEV || e == EIO)
-		fail("%s: cannot be sent by %s: %s", f->name, opt.method->name, strerror(e));
+		die("%s: cannot be sent by %s: %s", f->name, opt.method->name, strerror(e));
 	errno = e;
 	die_of_send(st);
 }
@@ -899,7 +876,7 @@ static void send_entry(struct stream *st, const struct file *f, int fd, uint64_t
 	if (n < 0)
 		die_of_file(st, f);
 	if (n < (int64_t)len && !stopped())
-		fail("%s: shrank while it was being sent", f->name);
+		die("%s: shrank while it was being sent", f->name);
 	if (n == (int64_t)len)
 		add(&st->files, 1);
 }
@@ -912,7 +889,7 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 	int fd = f->fd;
 
 	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
-		fail("%s: %s", f->name, strerror(errno));
+		die("%s: %s", f->name, strerror(errno));
 	do {
 		len = f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
 		send_entry(st, f, fd, off, len, header, held);
@@ -929,7 +906,7 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 static void cork(const struct stream *st, int on)
 {
 	if (opt.cork && setsockopt(st->sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0)
-		fail("TCP_CORK: %s", strerror(errno));
+		die("TCP_CORK: %s", strerror(errno));
 }
 
 /* How many loops without a file say how long the warm-up is. */
@@ -1430,7 +1407,7 @@ static void transfer(const sigset_t *unblocked)
 	for (i = 0; i < opt.streams; i++) {
 		e = thread_start(&run.stream[i].thread, stream_thread, &run.stream[i]);
 		if (e != 0)
-			fail("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
+			die("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
 	}
 	begin_measuring();
 	run.measuring = opt.warmup <= 0;
@@ -1954,7 +1931,7 @@ static void json_end(void)
 static void set_int(int fd, int level, int name, int value, const char *what)
 {
 	if (setsockopt(fd, level, name, &value, sizeof(value)) != 0)
-		fail("%s %d: %s", what, value, strerror(errno));
+		die("%s %d: %s", what, value, strerror(errno));
 }
 
 /* What is set before connect(2): the segment size and the timeout hold for the handshake too. */
@@ -1969,10 +1946,10 @@ static void set_options(int fd)
 		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "--nodelay");
 	if (opt.timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
 				setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
-		fail("--timeout %g: %s", opt.timeout, strerror(errno));
+		die("--timeout %g: %s", opt.timeout, strerror(errno));
 	if (opt.pace > 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
-		fail("--pace %llu: %s", (unsigned long long)opt.pace, strerror(errno));
+		die("--pace %llu: %s", (unsigned long long)opt.pace, strerror(errno));
 }
 
 static int connect_to(const struct sockaddr *sa, socklen_t len)
@@ -2001,7 +1978,7 @@ static struct addrinfo *resolve(void)
 		host = opt.family == AF_INET6 ? "::1" : "127.0.0.1";
 	e = getaddrinfo(host, opt.port, &hints, &list);
 	if (e != 0)
-		fail("%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+		die("%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	return list;
 }
 
@@ -2041,7 +2018,7 @@ static void stream_open(struct stream *st, int number)
 	else
 		st->sock = connect_to((struct sockaddr *)&run.peer, run.peer_len);
 	if (st->sock < 0)
-		fail("cannot connect to %s port %s: %s", opt.server, opt.port, strerror(errno));
+		die("cannot connect to %s port %s: %s", opt.server, opt.port, strerror(errno));
 	addr_format((struct sockaddr *)&run.peer, run.peer_len, st->peer);
 	sock_keep_alive(st->sock);
 	opt.method->open(st);
@@ -2054,7 +2031,7 @@ static void streams_open(void)
 
 	run.stream = calloc((size_t)opt.streams, sizeof(*run.stream));
 	if (run.stream == NULL)
-		fail("%d streams: %s", opt.streams, strerror(errno));
+		die("%d streams: %s", opt.streams, strerror(errno));
 	for (i = 0; i < opt.streams; i++)
 		stream_open(&run.stream[i], i);
 	sock_congestion(run.stream[0].sock, run.congestion);
@@ -2130,7 +2107,7 @@ static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 static _Noreturn void die_in_warmup(const sigset_t *unblocked)
 {
 	if (opt.json)
-		json_fail("interrupted");
+		json_fail(&json, "interrupted");
 	warnx("interrupted before the warm-up was over: nothing was measured");
 	die_of_signal(stop, unblocked);
 }
@@ -2142,7 +2119,7 @@ static void soak_begin(void)
 	run.begin.cpu = calloc(n, sizeof(*run.begin.cpu));
 	run.end.cpu = calloc(n, sizeof(*run.end.cpu));
 	if (run.begin.cpu == NULL || run.end.cpu == NULL)
-		err(EXIT_FAILURE, "load");
+		die_errno("load");
 	run.soak = soaker_start_or_die(&run.calibration.cpus);
 }
 
@@ -2176,7 +2153,7 @@ static void send_once(size_t chunk, sigset_t *unblocked)
 		json_begin();
 	transfer(unblocked);
 	if (!run.measuring && !interrupted())
-		fail("all was sent before the warm-up was over: send more (-n, -t)");
+		die("all was sent before the warm-up was over: send more (-n, -t)");
 	if (!run.measuring)
 		die_in_warmup(unblocked);
 	sum_figures();
@@ -2215,7 +2192,7 @@ static void prepare(void)
 	cpus_try_or_die(&opt.bind);
 	run.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (run.wake < 0)
-		err(EXIT_FAILURE, "eventfd");
+		die_errno("eventfd");
 }
 
 /* What prepare() and soak_begin() have made. */
@@ -2595,7 +2572,7 @@ static void request_size(uint32_t size, const sigset_t *unblocked, struct reques
 		q->number = i;
 		e = thread_start(&q->thread, request_thread, q);
 		if (e != 0)
-			fail("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
+			die("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
 	}
 	mark_host(&run.begin);
 	run.start_ns = now_ns();
@@ -2711,8 +2688,7 @@ static void json_requests(const struct requests *r)
 
 static void json_requests_begin(void)
 {
-	json.f = stdout;
-	json.comma = false;
+	json = (struct json){.f = stdout};
 	json_open(&json, NULL, '{');
 	json_open(&json, "start", '{');
 	json_program(&json);
@@ -2739,7 +2715,7 @@ static void requesters_open(void)
 		if ((requesting.requester[i].buf = malloc(REQUEST_SIZE)) == NULL)
 			break;
 	if (requesting.requester == NULL || i < opt.streams)
-		fail("%d at a time: %s", opt.streams, strerror(errno));
+		die("%d at a time: %s", opt.streams, strerror(errno));
 }
 
 static int request_all(void)
@@ -2780,8 +2756,7 @@ static int request_all(void)
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
 	if (done == 0)
-		errx(EXIT_FAILURE, "%s port %s: none of the connections succeeded", opt.server,
-		     opt.port);
+		die("%s port %s: none of the connections succeeded", opt.server, opt.port);
 	return EXIT_SUCCESS;
 }
 
@@ -2895,7 +2870,7 @@ static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t ma
 	char *copy = strdup(s), *rest = copy, *one;
 
 	if (copy == NULL)
-		err(EXIT_FAILURE, "%s", name);
+		die_errno("%s", name);
 	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
 		if (list->n == SIZES_MAX)
 			usage_error("%s: more than %d sizes", name, SIZES_MAX);
@@ -3007,6 +2982,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
+	die_init(close_report);
 	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1) {
 		loops_given |= c == 'n';
 		if (!parse_socket_option(c) && !parse_transfer_option(c))

@@ -142,7 +142,16 @@ static struct {
 	char *streams_text;
 	size_t streams_size;
 	uint64_t streams_told;
-} group = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} group = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* What else there is to do when the program dies: die_init(). */
+static void close_report(const char *why)
+{
+	if (!opt.json)
+		return;
+	pthread_mutex_lock(&group.lock); /* an error where the thread that dies has it: no matter */
+	json_fail(&group.json, why);
+}
 
 static struct soaker *soak; /* set before there are threads, then only read */
 static struct calibration calibration;
@@ -713,7 +722,7 @@ static void json_begin(const struct client *c)
 
 	group.streams.f = open_memstream(&group.streams_text, &group.streams_size);
 	if (group.streams.f == NULL)
-		err(EXIT_FAILURE, "report");
+		die_errno("report");
 	group.streams.comma = false;
 	*j = (struct json){.f = stdout};
 	json_open(j, NULL, '{');
@@ -821,6 +830,7 @@ static void json_end(const struct figures *f)
 		json_string(j, "error", "interrupted");
 	json_close(j, '}');
 	report("\n");
+	j->f = NULL;
 }
 
 static void json_client(const struct client *c, const struct figures *f)
@@ -967,9 +977,8 @@ static int listen_or_die(void)
 	if (fd < 0 && any && errno != EADDRINUSE)
 		fd = listen_on(AF_INET, &why);
 	if (fd < 0)
-		errx(EXIT_FAILURE, "cannot listen on %s%sport %s: %s",
-		     opt.address != NULL ? opt.address : "", opt.address != NULL ? " " : "",
-		     opt.port, why);
+		die("cannot listen on %s%sport %s: %s", opt.address != NULL ? opt.address : "",
+		    opt.address != NULL ? " " : "", opt.port, why);
 	return fd;
 }
 
@@ -1529,7 +1538,7 @@ static void replier_open(struct replier *r, int number, int listener)
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll < 0 || epoll_ctl(r->epoll, EPOLL_CTL_ADD, listener, &new) != 0 ||
 	    epoll_ctl(r->epoll, EPOLL_CTL_ADD, replies.wake, &end) != 0)
-		err(EXIT_FAILURE, "epoll");
+		die_errno("epoll");
 }
 
 static void repliers_start(int listener)
@@ -1542,12 +1551,12 @@ static void repliers_start(int listener)
 	replies.replier = calloc((size_t)replies.n, sizeof(*replies.replier));
 	replies.wake = eventfd(0, EFD_CLOEXEC);
 	if (replies.replier == NULL || replies.wake < 0)
-		err(EXIT_FAILURE, "repliers");
+		die_errno("repliers");
 	for (i = 0; i < replies.n; i++) {
 		replier_open(&replies.replier[i], i, listener);
 		e = thread_start(&replies.replier[i].thread, replier_thread, &replies.replier[i]);
 		if (e != 0)
-			errx(EXIT_FAILURE, "thread %d of %d: %s", i + 1, replies.n, strerror(e));
+			die("thread %d of %d: %s", i + 1, replies.n, strerror(e));
 	}
 }
 
@@ -1664,18 +1673,17 @@ static void drop_privileges_or_die(void)
 	errno = 0;
 	pw = getpwnam(opt.user);
 	if (pw == NULL)
-		errx(EXIT_FAILURE, "--user '%s': %s", opt.user,
-		     errno != 0 ? strerror(errno) : "no such user");
+		die("--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
 	if (pw->pw_uid != 0 && pw->pw_uid == geteuid() && pw->pw_uid == getuid())
 		return;
 	if (geteuid() != 0)
-		errx(EXIT_FAILURE, "--user '%s': only root can become another user", opt.user);
+		die("--user '%s': only root can become another user", opt.user);
 	if (initgroups(pw->pw_name, pw->pw_gid) != 0 ||
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
-		err(EXIT_FAILURE, "--user '%s'", opt.user);
+		die_errno("--user '%s'", opt.user);
 	if (pw->pw_uid != 0 && (setuid(0) == 0 || setgid(0) == 0))
-		errx(EXIT_FAILURE, "--user '%s': privileges came back", opt.user);
+		die("--user '%s': privileges came back", opt.user);
 }
 
 /* With -c: what made the loads unsafe, over the whole run. */
@@ -1709,7 +1717,7 @@ static int run(void)
 	cpus_try_or_die(&opt.bind);
 	group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (group.wake < 0)
-		err(EXIT_FAILURE, "eventfd");
+		die_errno("eventfd");
 	drop_privileges_or_die();
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	announce(fd);
@@ -1841,11 +1849,11 @@ static void add_allowed(const char *list)
 	struct prefix *more;
 
 	if (copy == NULL)
-		err(EXIT_FAILURE, "--allow");
+		die_errno("--allow");
 	while ((s = strsep(&rest, ",")) != NULL) {
 		more = realloc(opt.allow, (opt.n_allow + 1) * sizeof(*opt.allow));
 		if (more == NULL)
-			err(EXIT_FAILURE, "--allow");
+			die_errno("--allow");
 		opt.allow = more;
 		if (!parse_prefix(s, &opt.allow[opt.n_allow++]))
 			usage_error("--allow: '%s' is not address[/bits][,...], "
@@ -1903,6 +1911,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
+	die_init(close_report);
 	opt.method = method_named("read");
 	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
 		parse_option(c);
