@@ -6,6 +6,7 @@
 #	$HELPERS  where the tests' own programs are
 #	$TOP      the source tree
 #	$SANITIZE the sanitizers that the programs are built with, if they are
+#	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
@@ -70,6 +71,12 @@ check_without()
 	else
 		check "$3" "$4"
 	fi
+}
+
+# scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
+scale()
+{
+	if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi
 }
 
 finish()
