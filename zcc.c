@@ -915,16 +915,29 @@ static uint32_t warmup_loops(void)
 	return (uint32_t)ceil(opt.warmup * 1e9 / WIRE_WARMUP_NS);
 }
 
+/*
+ * What goes before the first loop: how many loops there are, and the loops of the warm-up.  Returns
+ * its length; a raw stream has no headers.
+ */
+static size_t header_begin(unsigned char *header)
+{
+	if (opt.raw)
+		return 0;
+	wire_put(header, opt.seconds > 0 ? WIRE_FOREVER : opt.loops + warmup_loops());
+	return WIRE_HEADER * (1 + warmup_loops());
+}
+
 /* The whole of the wire, up to the last byte or a stop. */
 static void send_loops(struct stream *st, const struct fileset *set)
 {
 	unsigned char header[WIRE_HEADER * (WARMUP_LOOPS + 3)] = {0};
-	size_t held = WIRE_HEADER * (1 + warmup_loops()), i;
+	size_t held = header_begin(header), i;
 
-	wire_put(header, opt.seconds > 0 ? WIRE_FOREVER : opt.loops + warmup_loops());
 	while (!stopped() && (opt.seconds > 0 || st->loops < opt.loops)) {
-		wire_put(header + held, set->entries);
-		held += WIRE_HEADER;
+		if (!opt.raw) {
+			wire_put(header + held, set->entries);
+			held += WIRE_HEADER;
+		}
 		cork(st, 1);
 		for (i = 0; i < set->n && !stopped(); i++)
 			send_one_file(st, &set->file[i], header, &held);

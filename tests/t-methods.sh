@@ -337,4 +337,30 @@ else
 	skip 'zerocopy with little memory to pin' 'no setpriv to become an ordinary user'
 fi
 
+#
+# Raw streams have no headers, however many loops there are.
+#
+printf x >tiny
+for how in $senders; do
+	start_peer
+	check "zcc --raw -m $how: 100,000 loops are as many bytes" '
+		exits 0 "$zcc" -s 0 -p $PORT --raw -m $how -n 100000 tiny
+		ended $PEER
+		grep -qx "bytes 100000" peer.out'
+done
+for how in $senders; do
+	start_zcs --raw -1
+	check "zcc --raw -m $how -P 4: 3,000 loops in each of the streams" '
+		exits 0 "$zcc" -s 0 -p $PORT --raw -m $how -P 4 -n 3000 tiny
+		ended $ZCS
+		grep -q "^total of 4 clients: .*, 12000 bytes in " zcs.out'
+	start_zcs --raw -1
+	check "zcc --raw -m $how -t: zcs has the bytes that zcc claims" '
+		exits 0 "$zcc" -s 0 -p $PORT --raw -m $how -t 0.3 tiny
+		ended $ZCS
+		bytes=$(sed -n "s/^  bytes  *\([0-9]*\) .*/\1/p" out)
+		[ "$bytes" -gt 1003 ]
+		grep -q "^127.*, $bytes bytes in " zcs.out'
+done
+
 finish
