@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <libgen.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
@@ -58,6 +59,11 @@ void usage_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	vwarnx(fmt, ap);
 	va_end(ap);
+	usage_exit();
+}
+
+void usage_exit(void)
+{
 	exit(dying.usage_status);
 }
 
@@ -405,15 +411,29 @@ void cpus_format(const struct cpus *cpus, char *buf, size_t size)
 	}
 }
 
-void exec_or_die(char **argv)
+void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
 {
-	int code;
+	const int verbose = opterr;
 
+	opterr = 0;
+	while (getopt_long(argc, argv, shortopts, longopts, NULL) != -1)
+		;
+	if (optind < argc)
+		die_with(EXIT_COMMAND);
+	opterr = verbose;
+	optind = 0; /* has getopt_long(3) begin anew */
+}
+
+void command_exec(char **argv)
+{
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
-	code = errno == ENOENT ? 127 : 126;
-	warn("cannot run %s", argv[0]);
-	_exit(code);
+}
+
+void command_die(const char *name, int error)
+{
+	die_with(error == ENOENT ? 127 : 126);
+	die("cannot run %s: %s", name, strerror(error));
 }
 
 pid_t wait_pid(pid_t pid, int *status, int options)

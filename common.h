@@ -48,8 +48,11 @@ _Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 
  */
 void die_init(void (*hook)(const char *why));
 
-/* Has die() and usage_error() exit with this status from now on. */
+/* Has die(), usage_error() and usage_exit() exit with this status from now on. */
 void die_with(int status);
+
+/* Ends the program where getopt_long(3) has named the offending option already. */
+_Noreturn void usage_exit(void);
 
 /* Makes stdout line buffered and SIGPIPE an ordinary error.  Call first. */
 void init_output(void);
@@ -116,11 +119,19 @@ void cpus_to_soak(int n, struct cpus *cpus);
 /* Writes `cpus`, which must be ascending, as a kernel CPU list.  Cut off at `size`. */
 void cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
+struct option;
+
 /*
- * Becomes the command, found by PATH; when that fails ends with 127 (not found) or 126, as shells
- * do.  SIGPIPE gets its default action back.
+ * Has the program exit with EXIT_COMMAND from now on, should it fail, if a command follows its
+ * options.  It parses the options silently, so it is to be called before they are parsed.
  */
-_Noreturn void exec_or_die(char **argv);
+void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts);
+
+/* Becomes the command, found by PATH.  SIGPIPE gets its default action back.  Returns if it fails. */
+void command_exec(char **argv);
+
+/* Dies because execvp(3) failed with that errno: 127 is the status of ENOENT, 126 of all others. */
+_Noreturn void command_die(const char *name, int error);
 
 /* waitpid(2), begun anew where a signal interrupts it. */
 pid_t wait_pid(pid_t pid, int *status, int options);

@@ -207,7 +207,7 @@ check 'SIGTERM: exit 0, a closing line, no soaker left' "
 	[ $? -eq 0 ]
 	gone $soaker
 	tail -n 1 soak.out | grep -q '^mean of '"
-check 'nor its control group' '! find /sys/fs/cgroup -maxdepth 2 -name zc-soaker 2>/dev/null | grep .'
+check 'nor its control group' '[ -z "$(stale_group)" ]'
 if unshare -m true 2>/dev/null; then
 	check 'one set also where /proc and the network are others' '
 		until_holding -p 0.2
@@ -227,7 +227,7 @@ soaker=$(soaker_of $SOAK)
 kill -KILL $SOAK
 check 'killed with SIGKILL: no soaker left, nor its group, the next can run' '
 	ended $soaker
-	wait_until "! find /sys/fs/cgroup -maxdepth 2 -name zc-soaker 2>/dev/null | grep -q ."
+	wait_until "[ -z \"\$(stale_group)\" ]"
 	soaking "$cyclesoak" -1 -p 0.1'
 until_holding -p 0.2
 soaker=$(soaker_of $SOAK)
@@ -257,51 +257,6 @@ check 'stdout closed: an error, and no soaker left' '
 	cat err
 	[ "$(cat status)" = 1 ]
 	grep -q "stdout: Broken pipe" err'
-
-# The command form.
-check 'with a command: its load, and its exit status' '
-	status=0
-	soaking "$cyclesoak" sh -c "sleep 0.3; exit 7" || status=$?
-	[ $status -eq 7 ]
-	grep -Eq "^System load: -?[0-9.]+%" out'
-check 'with a command and no calibration: its own baselines' '
-	mkdir own && cd own
-	soaking "$cyclesoak" sleep 0.2
-	grep -Eq "^System load: .*; own baselines, drift -?[0-9.]+%$" out
-	not [ -e counts_per_sec ]'
-check 'options of the command are its own' '
-	soaking "$cyclesoak" -1 ls -1 -d .
-	grep -qx "\." out'
-check 'a command killed by a signal: 128 and its number' '
-	status=0
-	soaking "$cyclesoak" sh -c "kill -9 \$\$" || status=$?
-	[ $status -eq 137 ]'
-check 'a command that is not there: 127' '
-	status=0
-	soaking "$cyclesoak" ./no/such/command || status=$?
-	[ $status -eq 127 ]
-	grep -q "no/such/command" err'
-check 'a command that cannot be run: 126' '
-	status=0
-	soaking "$cyclesoak" / || status=$?
-	[ $status -eq 126 ]'
-check 'a signal to cyclesoak goes on to the command' '
-	turns=0
-	while :; do
-		"$cyclesoak" sh -c "trap \"exit 9\" TERM; echo ready; while :; do sleep 0.1; done" >o 2>e &
-		p=$!
-		wait_until "grep -q ready o || gone $p"
-		grep -q "soaked already" e && [ $turns -lt 60 ] || break
-		turns=$((turns + 1)); sleep 1
-	done
-	kill -TERM $p
-	status=0
-	wait $p || status=$?
-	[ $status -eq 9 ]'
-check 'the command does not inherit SIGPIPE ignored, nor blocked signals' '
-	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status
-	grep -q "^SigBlk:.*0000000000000000" out
-	not grep -E "^SigIgn:.*[13579bdf]...$" out'
 
 # The load of a busy program on one of two CPUs, 40 to 60 %: the middle of three readings, since
 # other programs of a shared machine come on top.
@@ -434,7 +389,6 @@ bad '--period.*not between' -p 0
 bad '--period' -p 1s
 bad '--cpus' -N 0
 bad '--cpus.*more than' -N 8000
-bad 'takes no command' -C true
 check '-h: help on stdout, exit 0' '
 	exits 0 "$cyclesoak" -h
 	not [ -s err ]
