@@ -267,21 +267,35 @@ static int wait_signal(const sigset_t *set, uint64_t end)
 	return sig > 0 ? sig : 0;
 }
 
-/* A line each period.  SIGCHLD is the soaker's end, which its reading reports. */
+/*
+ * Waits until `end` or for a signal that ends the program, and returns that, or 0.  SIGCHLD may be
+ * of the soaker, which a reading reports, or of a child that this program inherited by exec.  It
+ * waits again where it was stopped and continued.
+ */
+static int wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
+{
+	int sig;
+
+	for (;;) {
+		sig = wait_signal(set, end);
+		if (sig == SIGCHLD)
+			monitor_read(m, &m->to, true);
+		else if (sig != 0 || now_ns() >= end)
+			return sig;
+	}
+}
+
+/* Reports a line each period. */
 static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
 	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
 	long i;
-	int sig = 0;
 
-	for (i = 0; sig == 0 && (opt.count == 0 || i < opt.count); i++) {
+	for (i = 0; opt.count == 0 || i < opt.count; i++) {
 		end += period;
-		/* Again where it was stopped and continued. */
-		while ((sig = wait_signal(set, end)) == 0 && now_ns() < end)
-			;
-		monitor_read(m, &m->to, true);
-		if (sig != 0)
+		if (wait_period(m, set, end) != 0)
 			break;
+		monitor_read(m, &m->to, true);
 		report_load(m);
 		monitor_next(m);
 		/* Stopped and continued: missed periods are not made up. */

@@ -140,6 +140,10 @@ if strace -o /dev/null true 2>/dev/null; then
 else
 	skip 'a soaker that begins to run late' 'no strace, or it may not trace'
 fi
+check 'the end of a child that it inherited by exec does not end it' '
+	soaking sh -c "sleep 0.2 & exec \"$cyclesoak\" -n 4 -p 0.2"
+	[ $(grep -c "^System load: " out) -eq 4 ]
+	grep -q "^mean of 4: " out'
 # stopped and continued: what was missed is not made up by a burst of lines
 until_holding() # starts cyclesoak in the background once the machine is free: SOAK is its pid
 {
