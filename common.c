@@ -1,7 +1,6 @@
 #include "common.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -2005,82 +2004,10 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	free(tmp);
 }
 
-/* The CPU time that a process has used, in clock ticks (proc_pid_stat(5)); its name into name[]. */
-static unsigned long long process_ticks(const char *pid, char name[64])
-{
-	unsigned long long user = 0, system = 0;
-	char path[300], line[1024], *end;
-
-	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	if (read_line(path, line, sizeof(line)) != 0 || (end = strrchr(line, ')')) == NULL)
-		return 0;
-	*end = '\0';
-	snprintf(name, 64, "%s", strchr(line, '(') != NULL ? strchr(line, '(') + 1 : "");
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system);
-	return user + system;
-}
-
-struct usage {
-	unsigned long pid;
-	unsigned long long ticks;
-};
-
-/* Stores what each process has used; returns how many there are. */
-static size_t usages(struct usage *u, size_t max)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-	char name[64];
-	size_t n = 0;
-
-	while (d != NULL && n < max && (e = readdir(d)) != NULL) {
-		u[n].pid = strtoul(e->d_name, NULL, 10);
-		if (u[n].pid > 0) {
-			u[n].ticks = process_ticks(e->d_name, name);
-			n += strcmp(name, "zc-soaker") != 0;
-		}
-	}
-	if (d != NULL)
-		closedir(d);
-	return n;
-}
-
-#define USAGES_MAX 100000
-
-/* The process that uses most CPU over half a second, the soakers apart; "" if none does. */
-static void top_consumer(char *buf, size_t size)
-{
-	struct usage *from = calloc(2 * USAGES_MAX, sizeof(*from)), *to;
-	unsigned long long most = 0;
-	size_t n, m, i, k;
-	char pid[32], name[64];
-
-	buf[0] = '\0';
-	if (from == NULL)
-		return;
-	to = from + USAGES_MAX;
-	n = usages(from, USAGES_MAX);
-	sleep_ns(500000000);
-	m = usages(to, USAGES_MAX);
-	for (i = 0; i < m; i++) {
-		for (k = 0; k < n && from[k].pid != to[i].pid; k++)
-			;
-		if (k == n || to[i].ticks <= from[k].ticks + most)
-			continue;
-		most = to[i].ticks - from[k].ticks;
-		snprintf(pid, sizeof(pid), "%lu", to[i].pid);
-		process_ticks(pid, name);
-		snprintf(buf, size, ", most by %s (pid %s)", name, pid);
-	}
-	free(from);
-}
-
 void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	struct calibration *c = calloc(1, sizeof(*c));
 	struct soaker *s;
-	char culprit[128];
 	double off;
 
 	if (c == NULL)
@@ -2091,14 +2018,14 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	warn_of_limits();
 	s = soaker_start_or_die(&c->cpus);
 	off = calibrate_rounds(s, c);
-	if (off > CAL_BUSY) {
-		top_consumer(culprit, sizeof(culprit));
-		warnx("the machine is not idle: other programs took %.1f%% of it%s%s", 100 * off,
-		      culprit, force ? "" : ": stop them, or calibrate all the same with --force");
-	}
 	soaker_stop(s);
 	if (off > CAL_BUSY && !force)
-		exit(EXIT_FAILURE);
+		die("the machine is not idle: other programs took %.1f%% of it (see top(1)): stop them, "
+		    "or calibrate all the same with --force",
+		    100 * off);
+	if (off > CAL_BUSY)
+		warnx("the machine is not idle: other programs took %.1f%% of it (see top(1))",
+		      100 * off);
 	check_baseline(c);
 	calibration_save_or_die(c, path);
 	report("calibrated OK.  %.0f loops/sec\n", c->total);
