@@ -1,6 +1,6 @@
 # zc: make, make demo, make check [T= SANITIZE=], make check-long [T= SANITIZE=], make lint [T=],
 # make fuzz [CASES=], make install PREFIX= DESTDIR=, make clean
-# Needs gcc or clang, GNU make and glibc.
+# Needs gcc or clang, GNU make and glibc 2.27.
 
 VERSION  = 0.1.0
 PREFIX   = /usr/local

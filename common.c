@@ -1,6 +1,7 @@
 #include "common.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -478,11 +479,12 @@ void cpus_try_or_die(const struct cpus *cpus)
 
 int thread_start(pthread_t *id, void *(*function)(void *), void *arg)
 {
+	const long least = sysconf(_SC_THREAD_STACK_MIN);
 	pthread_attr_t attr;
 	int e;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setstacksize(&attr, least > THREAD_STACK ? (size_t)least : THREAD_STACK);
 	e = pthread_create(id, &attr, function, arg);
 	pthread_attr_destroy(&attr);
 	return e;
@@ -934,16 +936,19 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
  * The soaker.
  */
 
-#define SOAK_FORMAT     3             /* of the calibration file and the loop that it counts */
-#define SOAK_MEMORY     (1024 * 1024) /* bytes that each soaker walks over */
-#define SOAK_LINE       64            /* bytes from one dirtied line to the next */
-#define SOAK_DIRTY_NS   100000        /* between two: 10,000 lines a second, as in 2001 */
-#define SOAK_GAP_NS     1000          /* the shortest gap; the shortest interrupts take longer */
-#define SOAK_GAP_TURNS  16            /* and not shorter than these turns, where clocks are slow */
-#define SOAK_LOCK_FILE  "/dev/zero"
-#define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
-#define SOAK_START_NS   5000000000u
-#define SOAK_SETTLE_NS  100000000 /* for the bustle of starting them to be over */
+#define SOAK_FORMAT       3             /* of the calibration file and the loop that it counts */
+#define SOAK_MEMORY       (1024 * 1024) /* bytes that each soaker walks over */
+#define SOAK_LINE         64            /* bytes from one dirtied line to the next */
+#define SOAK_DIRTY_NS     100000        /* between two: 10,000 lines a second, as in 2001 */
+#define SOAK_GAP_NS       1000          /* the shortest gap; the shortest interrupts take longer */
+#define SOAK_GAP_TURNS    16 /* and not shorter than these turns, where clocks are slow */
+#define SOAK_LOCK_FILE    "/dev/zero"
+#define SOAK_ROOT_LOCK    "/run/zc-soaker.lock"
+#define SOAK_LOCK_TRIES   200       /* of 10 ms: for the soakers of a killed program to be gone */
+#define SOAK_HOLDER_NS    200000000 /* for which a holder of the lock is watched: it soaks if it */
+#define SOAK_HOLDER_SHARE 0.9       /* takes this share of a CPU, its descendants included */
+#define SOAK_START_NS     5000000000u
+#define SOAK_SETTLE_NS    100000000 /* for the bustle of starting them to be over */
 
 /* What a soaker counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
@@ -970,7 +975,7 @@ struct soak_shared {
 struct soaker {
 	pid_t keeper;
 	int leash; /* a pipe's end: the keeper's work is done when it is closed, by whatever */
-	int lock;
+	int lock, root_lock; /* the second is -1 if it cannot be had */
 	int n;
 	size_t map_size;
 	struct soak_shared *shared;
@@ -1030,36 +1035,136 @@ static pid_t lock_holder(int fd)
 	return found;
 }
 
-static _Noreturn void die_of_holder(pid_t pid)
+/* The name of a process, which may have gone or belong to a container. */
+static const char *process_name(pid_t pid, char name[64])
 {
-	char path[64], name[64] = "";
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	if (pid <= 0 || read_line(path, name, sizeof(name)) != 0)
-		strcpy(name, "a program that has gone");
-	die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name, pid);
+	return pid > 0 && read_line(path, name, 64) == 0 ? name : "a program that cannot be seen";
+}
+
+static _Noreturn void die_of_holder(pid_t pid)
+{
+	char name[64];
+
+	die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it",
+	    process_name(pid, name), pid);
+}
+
+/* Tries for two seconds; returns whether it has the lock. */
+static bool lock_or_die(int fd, const char *path)
+{
+	int i;
+
+	for (i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			die_errno("lock on %s", path);
+		if (i == SOAK_LOCK_TRIES)
+			return false;
+		sleep_ns(10000000);
+	}
+	return true;
+}
+
+/* The CPU time that a process has used, in ns; 0 if it has gone. */
+static uint64_t process_ns(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The parent of a process (proc_pid_stat(5)); 0 if it has none or has gone. */
+static pid_t process_parent(pid_t pid)
+{
+	char path[64], line[1024], *end;
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_line(path, line, sizeof(line)) == 0 && (end = strrchr(line, ')')) != NULL)
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		sscanf(end, ") %*c %d", &parent);
+	return parent;
+}
+
+/* The CPU time that a process and those descended from it have used, in ns. */
+static uint64_t family_ns(pid_t eldest)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	uint64_t sum = 0;
+	pid_t pid, p;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		pid = (pid_t)strtol(e->d_name, NULL, 10);
+		for (p = pid; p > 0 && p != eldest; p = process_parent(p))
+			;
+		if (p > 0)
+			sum += process_ns(pid);
+	}
+	if (d != NULL)
+		closedir(d);
+	return sum;
+}
+
+/* Whether a process takes as much CPU time as soakers do.  Its name, anybody can give it. */
+static bool is_soaking(pid_t pid)
+{
+	uint64_t start = raw_ns(), from = family_ns(pid), to, ns;
+
+	sleep_ns(SOAK_HOLDER_NS);
+	ns = raw_ns() - start;
+	to = family_ns(pid);
+	return to > from && (double)(to - from) >= SOAK_HOLDER_SHARE * (double)ns;
+}
+
+/* Opens a file that nobody but root can lock; -1 if this is not root, or no such file can be had. */
+static int open_root_lock(void)
+{
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		return -1;
+	fd = open(SOAK_ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
+	    (st.st_mode & 077) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /*
- * One set of soakers per machine.  The lock is a flock(2) on a device node: every user can open
- * it, nobody can remove it, it is one file for all network, process and mount namespaces that have
- * the machine's /dev (devtmpfs), and it is let go by the kernel when its last holder, the soaker
- * included, has gone.
+ * There is one set of soakers per machine.  The lock is a flock(2) on a device node: every user can
+ * open it, nobody can remove it, it is one file for all network, process and mount namespaces that
+ * have the machine's /dev (devtmpfs), and the kernel unlocks it when its last holder, the soaker
+ * included, has gone.  Since any user can hold it and do nothing, root has a lock of its own as
+ * well, with which it may soak beside a holder that does not.
  */
-static int lock_or_die(void)
+static void soaker_lock_or_die(struct soaker *s)
 {
-	int fd = open(SOAK_LOCK_FILE, O_RDONLY | O_CLOEXEC), i;
+	char name[64];
+	pid_t holder;
 
-	if (fd < 0)
+	s->root_lock = open_root_lock();
+	if (s->root_lock >= 0 && !lock_or_die(s->root_lock, SOAK_ROOT_LOCK))
+		die_of_holder(lock_holder(s->root_lock));
+	s->lock = open(SOAK_LOCK_FILE, O_RDONLY | O_CLOEXEC);
+	if (s->lock < 0)
 		die_errno(SOAK_LOCK_FILE);
-	for (i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			die_errno("lock on " SOAK_LOCK_FILE);
-		if (i == SOAK_LOCK_TRIES)
-			die_of_holder(lock_holder(fd));
-		sleep_ns(10000000);
-	}
-	return fd;
+	if (lock_or_die(s->lock, SOAK_LOCK_FILE))
+		return;
+	holder = lock_holder(s->lock);
+	if (s->root_lock < 0 || holder <= 0 || is_soaking(holder))
+		die_of_holder(holder);
+	warnx("%s (pid %d) holds the lock on " SOAK_LOCK_FILE " and soaks nothing: going on "
+	      "without it",
+	      process_name(holder, name), holder);
 }
 
 /*
@@ -1185,6 +1290,23 @@ static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 }
 
 /*
+ * Removes the group where the keeper was killed and could not.  The soakers die with it, but take
+ * a moment, and only an empty group can be removed.
+ */
+static void idle_group_remove(void)
+{
+	struct cpu_cgroup g;
+	char dir[300];
+	int i;
+
+	if (!cpu_cgroup_find(&g))
+		return;
+	snprintf(dir, sizeof(dir), "%s/zc-soaker", g.root);
+	for (i = 0; i < SOAK_LOCK_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
+		sleep_ns(10000000);
+}
+
+/*
  * The loop.  Between two readings of the clock there is nothing, so that a long turn is time that
  * was taken, whatever the clock frequency; and the reading, which waits for what was begun before
  * it, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS it dirties a cache line, and the
@@ -1269,18 +1391,15 @@ static void *soak_thread(void *arg)
 static void start_threads(struct soak_shared *shared, const struct cpus *cpus)
 {
 	struct soak_thread *t;
-	pthread_attr_t attr;
 	pthread_t id;
 	int i;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 64 * 1024);
 	for (i = 0; i < cpus->n; i++) {
 		t = malloc(sizeof(*t));
 		if (t == NULL)
 			_exit(EXIT_FAILURE);
 		*t = (struct soak_thread){.shared = shared, .index = i, .cpu = cpus->id[i]};
-		if (pthread_create(&id, &attr, soak_thread, t) != 0)
+		if (thread_start(&id, soak_thread, t) != 0)
 			_exit(EXIT_FAILURE);
 	}
 }
@@ -1306,11 +1425,27 @@ static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus 
 		pause();
 }
 
+/* Closes what descriptors of its parent's the keeper has, but the locks. */
+static void close_others(const struct soaker *s)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	int fd;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		fd = (int)strtol(e->d_name, NULL, 10);
+		if (fd > STDERR_FILENO && fd != s->lock && fd != s->root_lock && fd != dirfd(d))
+			close(fd);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
 /*
- * Keeps nothing of its parent's but the lock, and the pipe as standard input: no port, no
- * terminal.  The pipe's other end must go even where close_range(2) is lacking, before Linux 5.9.
+ * Keeps nothing of its parent's but the locks, and the pipe as standard input: no port, no
+ * terminal.  The pipe's other end must go even where there is no /proc.
  */
-static void let_go(int keep, const int leash[2])
+static void let_go(const struct soaker *s, const int leash[2])
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -1320,9 +1455,7 @@ static void let_go(int keep, const int leash[2])
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
 	}
-	if (keep > 3)
-		close_range(3, (unsigned)keep - 1, 0);
-	close_range((unsigned)keep + 1, ~0u, 0);
+	close_others(s);
 }
 
 static void wake_up(int sig)
@@ -1371,7 +1504,7 @@ static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, con
 	sigaction(SIGCHLD, &chld, NULL);
 	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
-	let_go(s->lock, leash);
+	let_go(s, leash);
 	atomic_store(&s->shared->autogroup_errno, autogroup_lower());
 	if (cpu_cgroup_find(&group)) {
 		atomic_store(&s->shared->in_subgroup, strcmp(group.own, "/") != 0);
@@ -1393,11 +1526,14 @@ static void check_alive(const struct soaker *s)
 
 	if (wait_pid(s->keeper, &status, WNOHANG) != s->keeper)
 		return;
+	if (WIFSIGNALED(status)) {
+		idle_group_remove();
+		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
+	}
 	if ((e = atomic_load(&s->shared->bind_errno)) != 0)
 		die("cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu), strerror(e));
-	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
-		die("the soaker was killed by signal %d",
-		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
+	if (WEXITSTATUS(status) > 128)
+		die("the soaker was killed by signal %d", WEXITSTATUS(status) - 128);
 	die("the soaker could not be started or was stopped");
 }
 
@@ -1450,7 +1586,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 			 0);
 	if (s->shared == MAP_FAILED)
 		die_errno("soaker memory");
-	s->lock = lock_or_die();
+	soaker_lock_or_die(s);
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
 	s->keeper = fork();
 	if (s->keeper < 0)
@@ -1466,10 +1602,16 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 
 void soaker_stop(struct soaker *s)
 {
+	int status = 0;
+
 	check_alive(s);
 	close(s->leash);
-	wait_pid(s->keeper, NULL, 0);
+	wait_pid(s->keeper, &status, 0);
+	if (WIFSIGNALED(status))
+		idle_group_remove();
 	close(s->lock);
+	if (s->root_lock >= 0)
+		close(s->root_lock);
 	munmap(s->shared, s->map_size);
 	free(s);
 }

@@ -152,7 +152,7 @@ void cpu_bind_or_die(const struct cpus *cpus, int i);
 void cpus_try_or_die(const struct cpus *cpus);
 
 /*
- * Starts a thread with a small stack (THREAD_STACK bytes) and with those signals blocked that the
+ * Starts a thread with a small stack (THREAD_STACK bytes, or the least that the system has) and with those signals blocked that the
  * caller has blocked.  Returns 0 or the error, which is not in errno.
  */
 #define THREAD_STACK (128 * 1024)

@@ -201,6 +201,23 @@ soaking()
 	done
 }
 
+# until_holding [options]: starts cyclesoak in the background once no other set of soakers runs.
+# SOAK is its pid; its output is in soak.out and soak.err.
+until_holding()
+{
+	turns=0
+	while :; do
+		"$BIN/cyclesoak" "$@" >soak.out 2>soak.err &
+		SOAK=$!
+		remember $SOAK
+		wait_until '[ -n "$(soaker_of $SOAK)" ] && [ -s soak.out ] || gone $SOAK'
+		gone $SOAK || return 0
+		turns=$((turns + 1))
+		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
+		sleep 1
+	done
+}
+
 # fake_calibration [machine]: a calibration of CPU 0 that nobody measured
 fake_calibration()
 {
