@@ -106,13 +106,19 @@ void die_errno(const char *fmt, ...)
 
 void init_output(void)
 {
+	FILE *out;
 	int fd;
 
 	/* A closed 0, 1 or 2 would be given to the first socket; so, writing it is an error. */
-	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
-		;
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while ((fd >= 0 && fd <= STDERR_FILENO) || (fd < 0 && errno == EINTR));
 	if (fd >= 0)
 		close(fd);
+	out = fdopen_retry(STDOUT_FILENO, "w");
+	if (out == NULL)
+		err(EXIT_FAILURE, "stdout");
+	stdout = out;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -151,6 +157,85 @@ void report(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || ferror(stdout))
 		die_errno("stdout");
+}
+
+/*
+ * Calls that a signal interrupts.
+ */
+
+int open_retry(const char *path, int flags)
+{
+	int fd;
+
+	do
+		fd = open(path, flags | O_CLOEXEC, 0600);
+	while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
+static ssize_t read_retry(int fd, void *buf, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, buf, size);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/*
+ * Writes all of buf; -1 on failure.  A pipe whose reader takes nothing for a second after a signal
+ * counts as one: the signal may be there to end the program.
+ */
+static int write_retry(int fd, const char *buf, size_t size)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < size) {
+		n = write(fd, buf + done, size - done);
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR || poll(&p, 1, 1000) <= 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The calls of a stdio stream; its cookie is the descriptor: fopencookie(3). */
+static ssize_t stream_read(void *fd, char *buf, size_t size)
+{
+	return read_retry((int)(intptr_t)fd, buf, size);
+}
+
+static ssize_t stream_write(void *fd, const char *buf, size_t size)
+{
+	return write_retry((int)(intptr_t)fd, buf, size) == 0 ? (ssize_t)size : 0;
+}
+
+/* It is closed also after EINTR: close(2). */
+static int stream_close(void *fd)
+{
+	return close((int)(intptr_t)fd) != 0 && errno != EINTR ? -1 : 0;
+}
+
+FILE *fdopen_retry(int fd, const char *mode)
+{
+	static const cookie_io_functions_t calls = {
+		.read = stream_read, .write = stream_write, .close = stream_close};
+
+	return fopencookie((void *)(intptr_t)fd, mode, calls);
+}
+
+FILE *fopen_retry(const char *path)
+{
+	int fd = open_retry(path, O_RDONLY);
+	FILE *f = fd < 0 ? NULL : fdopen_retry(fd, "r");
+
+	if (fd >= 0 && f == NULL)
+		close(fd);
+	return f;
 }
 
 /*
@@ -340,14 +425,14 @@ static void make_printable(char *s)
 /* Reads a whole small file as a string without its last newline, fit to be printed. */
 static int read_line(const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open_retry(path, O_RDONLY);
 	size_t used = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return -1;
-	while ((n = read(fd, buf + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR))
-		used += n > 0 ? (size_t)n : 0;
+	while ((n = read_retry(fd, buf + used, size - 1 - used)) > 0)
+		used += (size_t)n;
 	close(fd);
 	if (n < 0)
 		return -1;
@@ -811,7 +896,7 @@ const char *const cpu_column[CPU_COLUMNS] = {
 /* The first line is all CPUs, `intr` is followed by its total: proc_stat(5). */
 static void read_proc_stat(struct counters *c)
 {
-	FILE *f = fopen("/proc/stat", "re");
+	FILE *f = fopen_retry("/proc/stat");
 	unsigned long long v[CPU_COLUMNS] = {0};
 	char *line = NULL, *end;
 	size_t size = 0;
@@ -840,7 +925,7 @@ static void read_proc_stat(struct counters *c)
 /* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
 static void read_proc_net_dev(struct counters *c, const char *interface)
 {
-	FILE *f = fopen("/proc/net/dev", "re");
+	FILE *f = fopen_retry("/proc/net/dev");
 	unsigned long long in, out;
 	char *line = NULL, *name;
 	size_t size = 0, len = strlen(interface);
@@ -1014,7 +1099,7 @@ static void sleep_ns(uint64_t ns)
 /* Who holds the lock: its pid as /proc/locks has it (proc_locks(5)), 0 if that does not tell. */
 static pid_t lock_holder(int fd)
 {
-	FILE *f = fopen("/proc/locks", "re");
+	FILE *f = fopen_retry("/proc/locks");
 	unsigned major, minor;
 	unsigned long long inode;
 	char line[256];
@@ -1130,7 +1215,7 @@ static int open_root_lock(void)
 
 	if (geteuid() != 0)
 		return -1;
-	fd = open(SOAK_ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	fd = open_retry(SOAK_ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
 	    (st.st_mode & 077) == 0)
 		return fd;
@@ -1154,7 +1239,7 @@ static void soaker_lock_or_die(struct soaker *s)
 	s->root_lock = open_root_lock();
 	if (s->root_lock >= 0 && !lock_or_die(s->root_lock, SOAK_ROOT_LOCK))
 		die_of_holder(lock_holder(s->root_lock));
-	s->lock = open(SOAK_LOCK_FILE, O_RDONLY | O_CLOEXEC);
+	s->lock = open_retry(SOAK_LOCK_FILE, O_RDONLY);
 	if (s->lock < 0)
 		die_errno(SOAK_LOCK_FILE);
 	if (lock_or_die(s->lock, SOAK_LOCK_FILE))
@@ -1175,11 +1260,11 @@ static int autogroup_lower(void)
 {
 	int fd, i, r = EAGAIN;
 
-	fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	fd = open_retry("/proc/self/autogroup", O_WRONLY);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : errno; /* ENOENT: a kernel without autogroups */
-	for (i = 0; i < 40 && r == EAGAIN; i++) {
-		if (i > 0)
+	for (i = 0; i < 40 && (r == EAGAIN || r == EINTR); i++) {
+		if (r == EAGAIN && i > 0)
 			sleep_ns(50000000);
 		r = write(fd, "19", 2) == 2 ? 0 : errno;
 	}
@@ -1211,7 +1296,7 @@ static bool has_word(const char *list, const char *word)
 /* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 {
-	FILE *f = fopen("/proc/self/mounts", "re");
+	FILE *f = fopen_retry("/proc/self/mounts");
 	char where[256], type[32], options[512], line[2048];
 	bool found = false;
 
@@ -1242,7 +1327,7 @@ static bool cpu_cgroup_find(struct cpu_cgroup *g)
 	char line[1024], *controllers, *path;
 	bool found = false;
 
-	if (!cpu_cgroup_mount(g) || (f = fopen("/proc/self/cgroup", "re")) == NULL)
+	if (!cpu_cgroup_mount(g) || (f = fopen_retry("/proc/self/cgroup")) == NULL)
 		return false;
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
@@ -1266,10 +1351,10 @@ static int write_file(const char *dir, const char *name, const char *text)
 	int fd, r;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	fd = open_retry(path, O_WRONLY);
 	if (fd < 0)
 		return -1;
-	r = write(fd, text, strlen(text)) < 0 ? -1 : 0;
+	r = write_retry(fd, text, strlen(text));
 	close(fd);
 	return r;
 }
@@ -1447,10 +1532,12 @@ static void close_others(const struct soaker *s)
  */
 static void let_go(const struct soaker *s, const int leash[2])
 {
-	int null = open("/dev/null", O_RDWR);
+	int null = open_retry("/dev/null", O_RDWR);
 
-	if (close(leash[1]) != 0 || dup2(leash[0], STDIN_FILENO) < 0)
-		_exit(EXIT_FAILURE);
+	close(leash[1]);
+	while (dup2(leash[0], STDIN_FILENO) < 0)
+		if (errno != EINTR)
+			_exit(EXIT_FAILURE);
 	if (null >= 0) {
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
@@ -2027,7 +2114,7 @@ static double calibrate_rounds(const struct soaker *s, struct calibration *c)
 /* Host name, kernel and CPU model: what a calibration must not be carried between. */
 static void describe_machine(char *buf, size_t size)
 {
-	FILE *f = fopen("/proc/cpuinfo", "re");
+	FILE *f = fopen_retry("/proc/cpuinfo");
 	char line[256], *model = NULL;
 	struct utsname u;
 
@@ -2066,9 +2153,19 @@ static int open_unnamed(const char *path)
 
 	if (copy == NULL)
 		return -1;
-	fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	fd = open_retry(dirname(copy), O_TMPFILE | O_WRONLY);
 	free(copy);
 	return fd;
+}
+
+static int fsync_retry(int fd)
+{
+	int r;
+
+	do
+		r = fsync(fd);
+	while (r != 0 && errno == EINTR);
+	return r;
 }
 
 /* Gives it a name that no other file has: in tmp, the end of which is there to be changed. */
@@ -2095,14 +2192,14 @@ static int calibration_write(const struct calibration *c, char *tmp, bool *named
 			     const char *path)
 {
 	mode_t mask = umask(0);
-	FILE *f = fdopen(fd, "w");
+	FILE *f = fdopen_retry(fd, "w");
 	int r = 0;
 
 	umask(mask);
 	if (f == NULL)
 		return -1;
 	calibration_print(f, c);
-	if (fchmod(fd, 0666 & ~mask) != 0 || fflush(f) != 0 || fsync(fd) != 0)
+	if (fchmod(fd, 0666 & ~mask) != 0 || fflush(f) != 0 || fsync_retry(fd) != 0)
 		r = errno;
 	if (r == 0 && !*named && give_name(fd, tmp) != 0)
 		r = errno;
@@ -2297,7 +2394,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 static char *calibration_read_or_die(const char *path, size_t *len)
 {
 	/* A FIFO must not block. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	char *text;
 	ssize_t n;
@@ -2311,7 +2408,7 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	if (text == NULL)
 		die_errno("%s", path);
 	for (*len = 0; *len < CALIBRATION_MAX; *len += (size_t)n) {
-		n = read(fd, text + *len, CALIBRATION_MAX - *len);
+		n = read_retry(fd, text + *len, CALIBRATION_MAX - *len);
 		if (n < 0)
 			die_errno("%s", path);
 		if (n == 0)

@@ -66,6 +66,16 @@ void catch_stop_signals(void (*handler)(int));
 /* The same for a program with threads: blocked but where the main thread waits, with *unblocked. */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 
+/* open(2) with O_CLOEXEC, begun anew where a signal interrupts it. */
+int open_retry(const char *path, int flags);
+
+/*
+ * A stdio stream on a descriptor, or on a file to be read, whose calls are begun anew where a signal
+ * interrupts them: stdio's own lose what they were about to write.  NULL on failure.
+ */
+FILE *fdopen_retry(int fd, const char *mode);
+FILE *fopen_retry(const char *path);
+
 /* printf to stdout; exits with a line on stderr when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

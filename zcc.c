@@ -640,7 +640,7 @@ static uint32_t entries_of(uint64_t size)
 static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
 {
 	/* A FIFO must not block. */
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct file *f = &set->file[set->n];
 	struct stat sb;
 
@@ -888,7 +888,7 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 	uint32_t len;
 	int fd = f->fd;
 
-	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+	if (fd < 0 && (fd = open_retry(f->name, O_RDONLY | O_NONBLOCK)) < 0)
 		die("%s: %s", f->name, strerror(errno));
 	do {
 		len = f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);

@@ -493,7 +493,7 @@ static int method_open(struct client *c)
 		c->size = TRUNC_SIZE;
 	if (opt.method->receive != receive_splice)
 		return 0;
-	c->sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	c->sink = open_retry("/dev/null", O_WRONLY);
 	if (c->sink < 0 || pipe_large(c->pipe, &pipe_size) != 0)
 		return errno;
 	if (c->size > pipe_size)
