@@ -1972,7 +1972,11 @@ static int connect_to(const struct sockaddr *sa, socklen_t len)
 	if (fd < 0)
 		return -1;
 	set_options(fd);
-	if (connect(fd, sa, len) == 0)
+	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
+	do
+		e = connect(fd, sa, len);
+	while (e != 0 && again());
+	if (e == 0 || errno == EISCONN)
 		return fd;
 	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* so: SO_SNDTIMEO was over; socket(7) */
 	close(fd);
