@@ -57,7 +57,7 @@ scenario()
 {
 	status=0
 	# shellcheck disable=SC2086
-	timeout -k 5 20 $TRACE "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
+	timeout -k 5 40 $TRACE "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
 }
 
 # Both ends agree, also where there is no receipt; and what could not be read is in no figure.
@@ -132,7 +132,7 @@ zcs_start()
 	: >err
 	: >client
 	# shellcheck disable=SC2086
-	timeout -k 5 20 $TRACE "$zcs" -p 0 $args >out 2>err &
+	timeout -k 5 40 $TRACE "$zcs" -p 0 $args >out 2>err &
 	p=$!
 	until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
 		sleep 0.01
@@ -205,7 +205,7 @@ if "$run_rr" true 2>/dev/null; then
 	{
 		status=0
 		# shellcheck disable=SC2086
-		timeout -k 5 20 $TRACE "$run_rr" ./program >out 2>err || status=$?
+		timeout -k 5 40 $TRACE "$run_rr" ./program >out 2>err || status=$?
 	}
 	right()
 	{

@@ -66,13 +66,13 @@ right()
 }
 scenario()
 {
-	once_free timeout -k 5 20 $TRACE "$cyclesoak" -1 -p 0.02 -f cal/counts
+	once_free timeout -k 5 40 $TRACE "$cyclesoak" -1 -p 0.02 -f cal/counts
 }
 faults 'cyclesoak -1' cyclesoak
 
 scenario()
 {
-	once_free timeout -k 5 20 $TRACE "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
+	once_free timeout -k 5 40 $TRACE "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
 }
 right()
 {
@@ -84,7 +84,7 @@ faults 'cyclesoak -n --json' cyclesoak
 # The command is left alone; it is what the exit status is of, unless it could not be run.
 scenario()
 {
-	once_free timeout -k 5 20 $TRACE "$cyclesoak" -f cal/counts sh -c 'exit 7'
+	once_free timeout -k 5 40 $TRACE "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
 	case $status in
 	7) status=0 ;;
 	0) status=7 ;;
@@ -105,7 +105,7 @@ start_zcs
 export ZC_FAULT="$PWD"
 scenario()
 {
-	once_free timeout -k 5 20 $TRACE "$zcc" -c -s 0 -p $PORT file
+	once_free timeout -k 5 40 $TRACE "$zcc" -c -s 0 -p $PORT file
 }
 right()
 {
@@ -120,7 +120,7 @@ scenario()
 	while :; do
 		: >err
 		# shellcheck disable=SC2086
-		timeout -k 5 20 $TRACE "$zcs" -c -1 -p 0 >out 2>err &
+		timeout -k 5 40 $TRACE "$zcs" -c -1 -p 0 >out 2>err &
 		p=$!
 		until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
 			sleep 0.01
@@ -146,7 +146,7 @@ faults 'zcs -c -1' zcs
 scenario()
 {
 	cp counts_per_sec cal/counts
-	once_free timeout -k 5 20 $TRACE "$cyclesoak" -C --force -N 1 -f cal/counts
+	once_free timeout -k 5 40 $TRACE "$cyclesoak" -C --force -N 1 -f cal/counts
 }
 right()
 {
