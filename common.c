@@ -117,7 +117,7 @@ void init_output(void)
 		close(fd);
 	out = fdopen_retry(STDOUT_FILENO, "w");
 	if (out == NULL)
-		err(EXIT_FAILURE, "stdout");
+		die_errno("stdout");
 	stdout = out;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
