@@ -2844,12 +2844,17 @@ void json_close(struct json *j, char bracket)
 		j->depth--;
 }
 
+void json_report_open(struct json *j)
+{
+	*j = (struct json){.f = stdout};
+	json_open(j, NULL, '{');
+	json_count(j, "schema", JSON_SCHEMA);
+}
+
 void json_fail(struct json *j, const char *why)
 {
-	if (j->f == NULL || j->depth == 0) {
-		*j = (struct json){.f = stdout};
-		json_open(j, NULL, '{');
-	}
+	if (j->f == NULL || j->depth == 0)
+		json_report_open(j);
 	while (j->depth > 1)
 		json_close(j, j->closing[j->depth - 1]);
 	json_string(j, "error", why);

@@ -520,7 +520,8 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
  * array.  A number that is NAN is left out.  Keys that iperf3 has mean what they mean there; zc(7)
  * has the schema.
  */
-#define JSON_DEPTH 16 /* brackets that are open at a time, at most */
+#define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
+#define JSON_DEPTH  16 /* brackets that are open at a time, at most */
 
 struct json {
 	FILE *f;
@@ -530,8 +531,14 @@ struct json {
 };
 
 /*
+ * Begins a report on stdout: opens its outermost object, whose first member is the version of the
+ * schema.  Every object that the programs print begins here.
+ */
+void json_report_open(struct json *j);
+
+/*
  * Closes all that is open, with `error` as the last member of the outermost object; where nothing
- * is open, the object has nothing else.
+ * is open, the report has nothing else.
  */
 void json_fail(struct json *j, const char *why);
 

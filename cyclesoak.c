@@ -183,9 +183,9 @@ static void json_cpus(struct json *j, const struct monitor *m)
 
 static void report_json(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	struct json j = {.f = stdout};
+	struct json j;
 
-	json_open(&j, NULL, '{');
+	json_report_open(&j);
 	json_number(&j, "seconds", l->seconds);
 	json_count(&j, "cpus", (uint64_t)m->cal.cpus.n);
 	json_number(&j, "cpu_utilization_percent", percent(l->load));
@@ -220,6 +220,20 @@ static struct load report_load(struct monitor *m)
 	return l;
 }
 
+static void json_closing(const struct history *h, double mean, double half)
+{
+	struct json j;
+
+	json_report_open(&j);
+	json_count(&j, "periods", (uint64_t)h->n);
+	json_number(&j, "mean_percent", percent(mean));
+	json_number(&j, "uncertainty_percent", 100 * half);
+	json_number(&j, "min_percent", percent(h->min));
+	json_number(&j, "max_percent", percent(h->max));
+	json_close(&j, '}');
+	report("\n");
+}
+
 /*
  * The closing line: the mean of the periods with its 95 % interval, which has the baseline's
  * uncertainty, common to all periods, and the periods' own variation.
@@ -234,9 +248,7 @@ static void report_closing(const struct history *h)
 		sd = sqrt(fmax(0, (h->squares - h->sum * mean) / (double)(h->n - 1)));
 	half = sqrt(h->uncertainty * h->uncertainty + 4 * sd * sd / (double)h->n);
 	if (opt.json)
-		report("{\"periods\":%ld,\"mean_percent\":%.3f,\"uncertainty_percent\":%.3f,"
-		       "\"min_percent\":%.3f,\"max_percent\":%.3f}\n",
-		       h->n, percent(mean), 100 * half, percent(h->min), percent(h->max));
+		json_closing(h, mean, half);
 	else
 		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), 100 * half, percent(h->min), percent(h->max));

@@ -1846,8 +1846,7 @@ static void json_begin(void)
 	struct json *j = &json;
 	int i, fd = run.stream[0].sock;
 
-	*j = (struct json){.f = stdout};
-	json_open(j, NULL, '{');
+	json_report_open(j);
 	json_open(j, "start", '{');
 	json_open(j, "connected", '[');
 	for (i = 0; i < opt.streams; i++) {
@@ -2705,8 +2704,7 @@ static void json_requests(const struct requests *r)
 
 static void json_requests_begin(void)
 {
-	json = (struct json){.f = stdout};
-	json_open(&json, NULL, '{');
+	json_report_open(&json);
 	json_open(&json, "start", '{');
 	json_program(&json);
 	json_server(&json);

@@ -724,8 +724,7 @@ static void json_begin(const struct client *c)
 	if (group.streams.f == NULL)
 		die_errno("report");
 	group.streams.comma = false;
-	*j = (struct json){.f = stdout};
-	json_open(j, NULL, '{');
+	json_report_open(j);
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
@@ -1582,10 +1581,10 @@ static void served_now(struct served *s)
 static void json_served(const struct served *from, const struct served *to, const struct load *l,
 			bool total)
 {
-	struct json j = {.f = stdout};
+	struct json j;
 	double seconds = (double)(to->ns - from->ns) / 1e9;
 
-	json_open(&j, NULL, '{');
+	json_report_open(&j);
 	json_throughput(&j, 0, seconds, to->bytes - from->bytes);
 	json_count(&j, "replies", to->replies - from->replies);
 	json_number(&j, "replies_per_second",

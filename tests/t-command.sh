@@ -46,7 +46,7 @@ check 'a command that is not executable: 126, and no load' '
 	refused_command 126 plain env PATH="$PWD:/no/such/directory"
 	exits 126 "$cyclesoak" --json ./plain
 	one_line out
-	grep -q "^{\"error\":\"cannot run ./plain: Permission denied\"}$" out'
+	grep -q "^{\"schema\":1,\"error\":\"cannot run ./plain: Permission denied\"}$" out'
 check 'a command that cannot be run after all: 127, and no load' '
 	status=0
 	soaking "$cyclesoak" ./orphan || status=$?
