@@ -422,21 +422,36 @@ static void make_printable(char *s)
 			*s = '?';
 }
 
-/* Reads a whole small file as a string without its last newline, fit to be printed. */
+/* Reads until the end of the file, or until buf is full. */
+static int read_all(int fd, char *buf, size_t size, size_t *len)
+{
+	ssize_t n;
+
+	*len = 0;
+	while (*len != size && (n = read_retry(fd, buf + *len, size - *len)) != 0) {
+		if (n < 0)
+			return -1;
+		*len += (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * Reads the first line of a small file as a string without its newline, fit to be printed.  A file
+ * that does not fit is an error.
+ */
 static int read_line(const char *path, char *buf, size_t size)
 {
-	int fd = open_retry(path, O_RDONLY);
-	size_t used = 0;
-	ssize_t n;
+	int fd = open_retry(path, O_RDONLY), r;
+	size_t len = 0;
 
 	if (fd < 0)
 		return -1;
-	while ((n = read_retry(fd, buf + used, size - 1 - used)) > 0)
-		used += (size_t)n;
+	r = read_all(fd, buf, size, &len);
 	close(fd);
-	if (n < 0)
+	if (r != 0 || len == size)
 		return -1;
-	buf[used] = '\0';
+	buf[len] = '\0';
 	buf[strcspn(buf, "\n")] = '\0';
 	make_printable(buf);
 	return 0;
@@ -455,7 +470,7 @@ static cpu_set_t *cpu_set_new(size_t *size)
 
 void cpus_online(struct cpus *cpus)
 {
-	char buf[4096];
+	char buf[CPU_LIST_MAX];
 	cpu_set_t *set;
 	size_t size;
 	int i;
@@ -482,7 +497,7 @@ void cpus_to_soak(int n, struct cpus *cpus)
 		cpus->n = n;
 }
 
-void cpus_format(const struct cpus *cpus, char *buf, size_t size)
+bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 {
 	size_t used = 0;
 	int i, j;
@@ -494,6 +509,12 @@ void cpus_format(const struct cpus *cpus, char *buf, size_t size)
 		used += (size_t)snprintf(buf + used, size - used, i == j ? "%s%d" : "%s%d-%d",
 					 i > 0 ? "," : "", cpus->id[i], cpus->id[j]);
 	}
+	return used < size;
+}
+
+static bool cpus_equal(const struct cpus *a, const struct cpus *b)
+{
+	return a->n == b->n && memcmp(a->id, b->id, (size_t)a->n * sizeof(a->id[0])) == 0;
 }
 
 void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
@@ -2132,10 +2153,10 @@ static void describe_machine(char *buf, size_t size)
 static void calibration_print(FILE *f, const struct calibration *c)
 {
 	const struct baseline *b;
-	char cpus[4096];
+	char cpus[CPU_LIST_MAX];
 	int i;
 
-	cpus_format(&c->cpus, cpus, sizeof(cpus));
+	cpus_format(&c->cpus, cpus, sizeof(cpus)); /* ascending CPUs always fit */
 	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine,
 		cpus);
 	for (i = 0; i < c->cpus.n; i++) {
@@ -2390,38 +2411,58 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 
 #define CALIBRATION_MAX (1024 * 1024) /* bytes: more than CPUS_MAX CPUs need */
 
-/* Reads the file whole; like every error here, what cannot be read says what to run. */
-static char *calibration_read_or_die(const char *path, size_t *len)
+/*
+ * Opens it to be read, if it is a regular file: opening another may act on a device or wake up who
+ * waits at a FIFO.  That is found out by a descriptor of which the kernel opens the same file.
+ */
+static int calibration_open_or_die(const char *path)
 {
-	/* A FIFO must not block. */
-	int fd = open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	int named = open_retry(path, O_PATH), fd;
 	struct stat st;
-	char *text;
-	ssize_t n;
+	char self[64];
 
+	if (named < 0)
+		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
+		    strerror(errno));
+	if (fstat(named, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX)
+		die("%s is not a calibration file: run 'cyclesoak -C'", path);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", named);
+	fd = open_retry(self, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX)
-		die("%s is not a calibration file: run 'cyclesoak -C'", path);
-	text = malloc(CALIBRATION_MAX);
-	if (text == NULL)
+	close(named);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		warnx("%s belongs to another user (UID %u), who may have made up its figures: "
+		      "run 'cyclesoak -C'",
+		      path, st.st_uid);
+	return fd;
+}
+
+/* Reads the file whole; like every error here, what cannot be read says what to run. */
+static char *calibration_read_or_die(const char *path, size_t *len)
+{
+	int fd = calibration_open_or_die(path);
+	char *text = malloc(CALIBRATION_MAX);
+
+	if (text == NULL || read_all(fd, text, CALIBRATION_MAX, len) != 0)
 		die_errno("%s", path);
-	for (*len = 0; *len < CALIBRATION_MAX; *len += (size_t)n) {
-		n = read_retry(fd, text + *len, CALIBRATION_MAX - *len);
-		if (n < 0)
-			die_errno("%s", path);
-		if (n == 0)
-			break;
-	}
 	close(fd);
 	return text;
+}
+
+/* A message has room for the beginning of a long list. */
+static const char *cpus_brief(const struct cpus *cpus, char buf[100])
+{
+	if (!cpus_format(cpus, buf, 100))
+		strcpy(buf + 100 - sizeof("..."), "...");
+	return buf;
 }
 
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
 {
 	struct cpus *want = malloc(sizeof(*want));
-	char has[4096], wants[4096], machine[sizeof(c->machine)], *text;
+	char has[100], wants[100], machine[sizeof(c->machine)], *text;
 	const char *why;
 	size_t len;
 
@@ -2432,11 +2473,9 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 	why = calibration_parse(text, len, c);
 	if (why != NULL)
 		die("%s %s: run 'cyclesoak -C'", path, why);
-	cpus_format(&c->cpus, has, sizeof(has));
-	cpus_format(want, wants, sizeof(wants));
-	if (strcmp(has, wants) != 0)
-		die("%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path, has,
-		    wants);
+	if (!cpus_equal(&c->cpus, want))
+		die("%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
+		    cpus_brief(&c->cpus, has), cpus_brief(want, wants));
 	describe_machine(machine, sizeof(machine));
 	if (strcmp(machine, c->machine) != 0)
 		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,

@@ -86,6 +86,8 @@ void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 #define CPUS_MAX 8192 /* the largest NR_CPUS of any kernel configuration (x86, MAXSMP) */
 
+#define CPU_LIST_MAX (64 * 1024) /* bytes: a list of every second CPU takes 20 KiB */
+
 struct cpus {
 	int n;
 	int id[CPUS_MAX]; /* in the order given, not sorted; repeats are kept */
@@ -126,8 +128,8 @@ void cpus_online(struct cpus *cpus);
  */
 void cpus_to_soak(int n, struct cpus *cpus);
 
-/* Writes `cpus`, which must be ascending, as a kernel CPU list.  Cut off at `size`. */
-void cpus_format(const struct cpus *cpus, char *buf, size_t size);
+/* Writes `cpus`, which must be ascending, as a kernel CPU list.  False if it was cut off at `size`. */
+bool cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
 struct option;
 

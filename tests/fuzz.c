@@ -544,8 +544,8 @@ static void cpus_format_holds(const struct cpus *c)
 	if (text == NULL || full == NULL)
 		err(EXIT_FAILURE, "fuzz");
 	cpus_format(c, full, 6 * (size_t)c->n); /* `8191,` each, and a NUL */
-	cpus_format(c, text, size);
 	len = strlen(full);
+	holds(cpus_format(c, text, size) == (len < size), "a list that is cut off is reported");
 	holds(strncmp(text, full, size - 1) == 0 && strlen(text) == (len < size ? len : size - 1),
 	      "a list is cut off where the buffer ends");
 	holds(parse_cpus(full, &again) == NULL && again.n == c->n &&

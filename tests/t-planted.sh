@@ -41,6 +41,31 @@ refused 'not a number' 'fake_calibration | sed "s/ 1000000 / nan /" >counts_per_
 refused 'beyond numbers' 'fake_calibration | sed "1s/.*/1e999/" >counts_per_sec'
 refused 'full of CPUs' 'fake_calibration | sed "s/^cpus .*/cpus 0-4294967295/" >counts_per_sec'
 refused 'full of escape sequences' 'printf "1\n\033[2J\033[31m 1\n" >counts_per_sec'
+if strace -o /dev/null true 2>/dev/null; then
+	check 'a device or a FIFO is not opened, other than with O_PATH' '
+		ln -s /dev/zero device
+		mkfifo fifo
+		for f in device fifo; do
+			exits 1 timeout 20 strace -o opened -e trace=open,openat "$cyclesoak" -1 -f $f
+			grep "openat.*\"$f\"" opened >named
+			cat named
+			not grep -v O_PATH named
+		done'
+else
+	skip 'a device or a FIFO is not opened' 'no strace, or it may not trace'
+fi
+if [ "$(id -u)" -eq 0 ]; then
+	check 'a calibration that belongs to another user draws a warning' '
+		fake_calibration >foreign
+		chown 12345 foreign
+		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f foreign
+		grep -q "^cyclesoak: foreign belongs to another user (UID 12345)" err
+		chown 0 foreign
+		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f foreign
+		not grep belongs err'
+else
+	skip 'a calibration that belongs to another user' 'needs root'
+fi
 check 'a calibration whose machine has an escape sequence for a name: refused, and not printed' '
 	fake_calibration "$(printf "\033[31mred\007")" >named
 	exits 1 "$cyclesoak" -1 -N 1 -p 0.1 -f named
@@ -86,7 +111,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_user; then
 		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
 	if [ -n "$tracer" ]; then
 		check 'nothing that has a name is opened there to be written' '
-			grep -E "O_(WRONLY|RDWR)" trace | grep -v "\"/\(dev\|proc\|sys\)/" >opened
+			grep -E "O_(WRONLY|RDWR)" trace | grep -v "\"/\(dev\|proc\|sys\|run\)/" >opened
 			cat opened
 			[ -s opened ]
 			not grep -v "O_TMPFILE\|O_CREAT|O_EXCL" opened

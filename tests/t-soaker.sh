@@ -92,4 +92,25 @@ check 'a keeper that is killed is an error that names it, and leaves neither soa
 	ended '$soaker'
 	[ -z "$(stale_group)" ]'
 
+if unshare -m true 2>/dev/null; then
+	# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.
+	seq 0 2 3998 | paste -sd , >online
+	{ seq 0 2 3996; echo 3999; } | paste -sd , >others
+	{ echo 2000000; echo soaker 3; echo machine made up; echo "cpus $(cat others)"
+	    tr , "\n" <others | sed "s/.*/cpu & 0 0 1 0 1000 0/"; } >large
+	# large_machine options...: cyclesoak there
+	large_machine()
+	{
+		exits "$1" unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" $2"
+	}
+	check 'a long list of CPUs that are online is read to its end' '
+		large_machine 2 "-N 5000"
+		grep -q "5000 is more than the 2000 CPUs that are online" err'
+	check 'a calibration of which only the last CPU differs from those online is refused' '
+		large_machine 1 "-1 -f large"
+		tail -n 1 err | grep -q "^cyclesoak: large is for CPUs 0,2,4,.*\.\.\., not for 0,2,4,.*\.\.\.: run .cyclesoak -C." err'
+else
+	skip 'long lists of CPUs' 'no privilege for namespaces'
+fi
+
 finish

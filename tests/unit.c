@@ -116,6 +116,25 @@ static void test_cpus(void)
 	}
 }
 
+/* With simultaneous multithreading off, CPUs are numbered 0, 2, 4, ... */
+static void test_long_cpu_lists(void)
+{
+	static struct cpus c, again;
+	static char text[CPU_LIST_MAX];
+	int i;
+
+	for (c.n = 930; c.n <= CPUS_MAX / 2; c.n = c.n == 930 ? 931 : c.n + 3165) {
+		for (i = 0; i < c.n; i++)
+			c.id[i] = 2 * i;
+		ok(cpus_format(&c, text, sizeof(text)) && parse_cpus(text, &again) == NULL &&
+			   again.n == c.n &&
+			   memcmp(again.id, c.id, (size_t)c.n * sizeof(c.id[0])) == 0,
+		   "every second CPU, written and read", "");
+		ok(!cpus_format(&c, text, strlen(text)) && text[strlen(text)] == '\0',
+		   "a CPU list that lacks room for its last byte is reported", "");
+	}
+}
+
 /* Builds a stream: headers by value, bodies as that many bytes. */
 static size_t put_stream(unsigned char *p, const uint32_t *header, const bool *is_length, size_t n)
 {
@@ -652,6 +671,7 @@ int main(void)
 	test_receipt_length();
 	test_receipt_written();
 	test_calibration();
+	test_long_cpu_lists();
 	test_load();
 	test_addresses();
 	test_figures();
