@@ -10,6 +10,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <math.h>
+#include <mntent.h>
 #include <netinet/in.h>
 #include <netdb.h>
 #include <poll.h>
@@ -988,6 +989,16 @@ static double rise(uint64_t from, uint64_t to)
 	return to > from ? (double)(to - from) : 0;
 }
 
+/* Makes every member of a struct that has nothing but doubles not known. */
+static void set_unknown(void *doubles, size_t size)
+{
+	double *d = doubles;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*d); i++)
+		d[i] = NAN;
+}
+
 #define RATES_MIN 0.1 /* seconds; in less there are a few ticks, which is noise */
 
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r)
@@ -995,10 +1006,8 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	double seconds = rise(from->ns, to->ns) / 1e9, ticks = 0;
 	int i;
 
-	memset(r, 0, sizeof(*r));
-	for (i = 0; i < CPU_COLUMNS && seconds < RATES_MIN; i++)
-		r->cpu[i] = NAN;
-	if (seconds <= 0)
+	set_unknown(r, sizeof(*r));
+	if (!(seconds > 0))
 		return;
 	r->interrupts = rise(from->interrupts, to->interrupts) / seconds;
 	r->packets_in = rise(from->packets_in, to->packets_in) / seconds;
@@ -1013,12 +1022,9 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 {
 	struct tcp_info i = {0};
 	socklen_t len = sizeof(i);
-	double *d = (double *)t;
-	size_t k;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0) {
-		for (k = 0; k < sizeof(*t) / sizeof(*d); k++)
-			d[k] = NAN;
+		set_unknown(t, sizeof(*t));
 		return;
 	}
 	t->retransmits = i.tcpi_total_retrans;
@@ -1318,26 +1324,20 @@ static bool has_word(const char *list, const char *word)
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 {
 	FILE *f = fopen_retry("/proc/self/mounts");
-	char where[256], type[32], options[512], line[2048];
-	bool found = false;
+	bool found = false, v1 = false;
+	struct mntent *m;
 
-	if (f == NULL)
-		return false;
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%*s %255s %31s %511s", where, type, options) != 3)
+	while (f != NULL && !v1 && (m = getmntent(f)) != NULL) {
+		v1 = strcmp(m->mnt_type, "cgroup") == 0 && hasmntopt(m, "cpu") != NULL;
+		if ((!v1 && strcmp(m->mnt_type, "cgroup2") != 0) ||
+		    strlen(m->mnt_dir) >= sizeof(g->root))
 			continue;
-		if (strcmp(type, "cgroup") == 0 && has_word(options, "cpu")) {
-			strcpy(g->root, where);
-			g->v2 = false;
-			found = true;
-			break;
-		}
-		if (strcmp(type, "cgroup2") == 0) {
-			strcpy(g->root, where);
-			g->v2 = found = true;
-		}
+		strcpy(g->root, m->mnt_dir);
+		g->v2 = !v1;
+		found = true;
 	}
-	fclose(f);
+	if (f != NULL)
+		fclose(f);
 	return found;
 }
 
@@ -1358,8 +1358,8 @@ static bool cpu_cgroup_find(struct cpu_cgroup *g)
 			continue;
 		*path++ = '\0';
 		if (g->v2 ? strncmp(line, "0:", 2) == 0 : has_word(controllers + 1, "cpu")) {
-			snprintf(g->own, sizeof(g->own), "%s", path);
-			found = true;
+			found = (size_t)snprintf(g->own, sizeof(g->own), "%s", path) <
+				sizeof(g->own);
 		}
 	}
 	fclose(f);
@@ -2141,10 +2141,12 @@ static void describe_machine(char *buf, size_t size)
 
 	uname(&u);
 	while (f != NULL && model == NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, "model name", 10) == 0 && (model = strchr(line, ':')) != NULL)
+		if (strncmp(line, "model name", 10) == 0 && (model = strchr(line, ':')) != NULL) {
 			model[strcspn(model, "\n")] = '\0';
+			model += 1 + strspn(model + 1, " ");
+		}
 	snprintf(buf, size, "%s %s %s", u.nodename, u.release,
-		 model != NULL ? model + 2 : u.machine);
+		 model != NULL && *model != '\0' ? model : u.machine);
 	make_printable(buf);
 	if (f != NULL)
 		fclose(f);
@@ -2658,12 +2660,15 @@ static const struct {
 
 void figures_init(struct figures *f)
 {
-	size_t i;
-
-	memset(f, 0, sizeof(*f));
-	for (i = 0; i < RECEIPT_KEYS; i++)
-		if (receipt_keys[i].type == KEY_NUMBER)
-			*(double *)(void *)((char *)f + receipt_keys[i].offset) = NAN;
+	*f = (struct figures){.seconds = NAN,
+			      .cpu = NAN,
+			      .cpus = NAN,
+			      .load = NAN,
+			      .uncertainty = NAN,
+			      .slowed = NAN,
+			      .off = NAN};
+	set_unknown(&f->rates, sizeof(f->rates));
+	set_unknown(&f->tcp, sizeof(f->tcp));
 }
 
 void figures_load(struct figures *f, const struct load *l, int cpus)

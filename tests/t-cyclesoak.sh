@@ -303,6 +303,17 @@ if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 			grep "soaked already" err
 		cat out err
 		grep -q "CPU quota.*(150000)" err'
+	if unshare -m true 2>/dev/null; then
+		check 'the same where the path of the mount has a space' '
+			mkdir "a b"
+			sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"
+				exec unshare -m sh -c \"mount --bind $cg \\\"a b\\\" && umount -l $cg &&
+					exec $cyclesoak -1 -p 0.1\"" >out 2>err || grep "soaked already" err
+			cat out err
+			grep -q "CPU quota.*(150000)" err'
+	else
+		skip 'the same where the path of the mount has a space' 'no privilege for namespaces'
+	fi
 	rmdir "$cg/zc-test-$$"
 else
 	skip 'a CPU quota on the control group is said' 'no control group of version 1 can be made here'

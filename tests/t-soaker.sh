@@ -109,8 +109,12 @@ if unshare -m true 2>/dev/null; then
 	check 'a calibration of which only the last CPU differs from those online is refused' '
 		large_machine 1 "-1 -f large"
 		tail -n 1 err | grep -q "^cyclesoak: large is for CPUs 0,2,4,.*\.\.\., not for 0,2,4,.*\.\.\.: run .cyclesoak -C." err'
+	check 'a CPU without a model name: the calibration has its architecture' '
+		printf "processor : 0\nmodel name\t:\n" >cpuinfo
+		soaking unshare -m sh -c "mount --bind cpuinfo /proc/cpuinfo && exec \"$cyclesoak\" -C --force -N 1 -f calibrated"
+		grep -qx "machine .* $(uname -m)" calibrated'
 else
-	skip 'long lists of CPUs' 'no privilege for namespaces'
+	skip 'long lists of CPUs, a CPU without a name' 'no privilege for namespaces'
 fi
 
 finish

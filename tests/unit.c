@@ -630,6 +630,31 @@ static void test_seconds_between(void)
 	ok(seconds_between(3500000000, 1000000000) == 0, "0 s to a time that came before", "");
 }
 
+static bool all_nan(const void *doubles, size_t size)
+{
+	const double *d = doubles;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*d) && isnan(d[i]); i++)
+		;
+	return i == size / sizeof(*d);
+}
+
+static void test_figures_init(void)
+{
+	struct figures f;
+
+	memset(&f, 0, sizeof(f));
+	figures_init(&f);
+	ok(f.bytes == 0 && f.files == 0 && f.calls == 0 && f.warmup == 0 && f.clients == 0 &&
+		   f.method[0] == '\0' && f.refused[0] == '\0',
+	   "counts begin at 0", "");
+	ok(isnan(f.seconds + f.cpu) && isnan(f.cpus) && isnan(f.load) && isnan(f.uncertainty) &&
+		   isnan(f.slowed) && isnan(f.off) && all_nan(&f.rates, sizeof(f.rates)) &&
+		   all_nan(&f.tcp, sizeof(f.tcp)),
+	   "what was not measured is not known", "");
+}
+
 /* A counter that is not known at either end gives no rate, and the others do. */
 static void test_counters(void)
 {
@@ -653,6 +678,10 @@ static void test_counters(void)
 	from.cpu[CPU_USER] = COUNTER_UNKNOWN;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]), "shares of what is not known", "");
+	counters_rates(&to, &to, &r);
+	ok(isnan(r.interrupts) && isnan(r.packets_in) && isnan(r.packets_out) &&
+		   isnan(r.cpu[CPU_IDLE]),
+	   "no rates between a reading and itself", "");
 	counters_read(&to, "no-such-dev");
 	ok(to.interrupts != COUNTER_UNKNOWN && to.cpu[CPU_IDLE] != COUNTER_UNKNOWN, "/proc/stat",
 	   "");
@@ -671,6 +700,7 @@ int main(void)
 	test_receipt_length();
 	test_receipt_written();
 	test_calibration();
+	test_figures_init();
 	test_long_cpu_lists();
 	test_load();
 	test_addresses();
