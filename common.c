@@ -1062,6 +1062,9 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 #define SOAK_START_NS     5000000000u
 #define SOAK_SETTLE_NS    100000000 /* for the bustle of starting them to be over */
 
+/* The locks that libatomic has instead are those of one process, but these counts are shared. */
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
+
 /* What a soaker counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
 	_Atomic uint64_t turns;

@@ -71,6 +71,18 @@ check 'it builds without the hardening, too' '
 	make CC="$CC" CFLAGS=-O0 HARDEN= HARDEN_LD= >../log 2>&1 || { cat ../log; false; }
 	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
 	not grep -e -fstack-protector -e relro ../log'
+if echo 'int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; then
+	check 'it builds for 32 bits, without a warning' '
+		make clean
+		make CC="gcc -m32" >../log 2>&1 || { cat ../log; false; }
+		not grep -i warning ../log
+		./cyclesoak --version'
+	check 'it does not build for a CPU that lacks 64-bit atomics: it says so' '
+		not gcc -m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -c -o common.o common.c 2>../log
+		grep "zc needs a CPU with 64-bit atomics" ../log'
+else
+	skip 'it builds for 32 bits' 'gcc has no 32-bit libraries'
+fi
 check 'make clean leaves the sources' '
 	make clean
 	ls

@@ -467,7 +467,7 @@ static void test_figures(void)
 	   buf);
 	load_format(0.5, 0.01, 2, 0, 1, buf);
 	ok(strcmp(buf, ", load 50.0% +-1.0% of 2 CPUs") == 0, "a load that moved nothing", buf);
-	ok(!signbit(percent(-0.0004)) && percent(-0.01) == -1, "no -0.0%", "");
+	ok(!signbit(percent(-0.0004)) && fabs(percent(-0.01) + 1) < 1e-9, "no -0.0%", "");
 }
 
 /* What was written to a JSON writer is just that; ends it. */
