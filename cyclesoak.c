@@ -488,9 +488,9 @@ static int run(char **argv)
 		status = monitor_command(&m, argv, &set, &old);
 	else
 		monitor_periods(&m, &set);
-	if (m.history.n == 0 && opt.once) /* interrupted before there was a figure */
-		status = EXIT_FAILURE;
 	monitor_stop(&m);
+	if (m.history.n == 0 && opt.once)
+		die("interrupted before the period was over");
 	return status;
 }
 
@@ -588,6 +588,8 @@ int main(int argc, char **argv)
 		opt.count = 1;
 	if (!opt.calibrate)
 		return run(argv + optind);
+	if (opt.json)
+		usage_error("-C, --calibrate and --json cannot be used together");
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no command: '%s'", argv[optind]);
 	calibrate_or_die(opt.n_cpus, opt.file, opt.force);

@@ -140,6 +140,24 @@ if strace -o /dev/null true 2>/dev/null; then
 else
 	skip 'a soaker that begins to run late' 'no strace, or it may not trace'
 fi
+check '-1 that is interrupted: a line, in JSON too, and exit 1' '
+	turns=0
+	while :; do
+		"$cyclesoak" -1 -p 1000 --json >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until "[ -n \"\$(soaker_of $SOAK)\" ] || gone $SOAK"
+		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); continue; }
+		break
+	done
+	kill -TERM $SOAK
+	status=0
+	wait $SOAK || status=$?
+	cat out err
+	[ $status -eq 1 ]
+	grep -qx "cyclesoak: interrupted before the period was over" err
+	one_line out
+	grep -q "\"error\":\"interrupted before the period was over\"}$" out'
 check 'the end of a child that it inherited by exec does not end it' '
 	soaking sh -c "sleep 0.2 & exec \"$cyclesoak\" -n 4 -p 0.2"
 	[ $(grep -c "^System load: " out) -eq 4 ]
@@ -368,6 +386,7 @@ bad '--period.*not between' -p 0
 bad '--period' -p 1s
 bad '--cpus' -N 0
 bad '--cpus.*more than' -N 8000
+bad 'cannot be used together' -C --json
 check '-h: help on stdout, exit 0' '
 	exits 0 "$cyclesoak" -h
 	not [ -s err ]
