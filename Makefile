@@ -2,7 +2,7 @@
 # make fuzz [CASES=], make install PREFIX= DESTDIR=, make clean
 # Needs gcc or clang, GNU make and glibc 2.27.
 
-VERSION  = 0.1.0
+VERSION  = 0.1.1
 PREFIX   = /usr/local
 DESTDIR  =
 bindir   = $(PREFIX)/bin
