@@ -388,7 +388,7 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 		sigprocmask(SIG_SETMASK, mask, NULL);
 		command_exec(argv);
 		error = errno;
-		_exit(write(failed[1], &error, sizeof(error)) < 0);
+		_exit(write(failed[1], &error, sizeof(error)) < 0 ? EXIT_COMMAND : 126);
 	}
 	close(failed[1]);
 	error = read_exec_error(failed[0]);

@@ -69,7 +69,8 @@ else
 	check 'root does not soak beside a holder of which the children take a CPU' '
 		exits 1 "$cyclesoak" -1 -p 0.1
 		grep -q "soaked already, by sh (pid $HOLDER)" err'
-	kill -KILL $HOLDER $(cat burning)
+	kill -KILL $HOLDER
+	xargs kill -KILL <burning
 fi
 
 until_holding -p 0.2
@@ -82,7 +83,8 @@ check 'a soaker that is killed is an error, not a load' '
 	grep -q "soaker was killed by signal 9" soak.err'
 until_holding -p 0.2
 soaker=$(soaker_of $SOAK)
-kill -KILL $(keeper_of $SOAK)
+keeper=$(keeper_of $SOAK)
+kill -KILL $keeper
 wait $SOAK
 status=$?
 check 'a keeper that is killed is an error that names it, and leaves neither soaker nor group' '
