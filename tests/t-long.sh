@@ -20,8 +20,8 @@ bytes_of()
 	sed -n 's/^  bytes  *\([0-9]*\)  *\([0-9]*\)$/\1 \2/p' "$1"
 }
 
-# send_by METHOD option...: zcc, with the report in `out`.  Completions of short sends that Nagle's
-# algorithm holds back would wait for delayed acknowledgements.
+# send_by METHOD option...: zcc, with the report in `out`.  zerocopy waits for the completions of short
+# sends that Nagle's algorithm holds back until a delayed acknowledgement, 44 ms for ten of them.
 send_by()
 {
 	method=$1
