@@ -118,7 +118,8 @@ int main(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != me)
 			_exit(EXIT_FAILURE);
-		exec_or_die(argv + 1);
+		command_exec(argv + 1);
+		command_die(argv[1], errno);
 	}
 	status = wait_for(pid);
 	kill(spin_pid, SIGKILL);

@@ -34,7 +34,7 @@ struct reading {
 	double rounds; /* of all soakers */
 };
 
-static void die_with(pid_t parent)
+static void end_with(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -70,7 +70,7 @@ static struct soaker2001 *soak(int n)
 		if (pid < 0)
 			err(EXIT_FAILURE, "fork");
 		if (pid == 0) {
-			die_with(parent);
+			end_with(parent);
 			setpriority(PRIO_PROCESS, 0, 19);
 			spin(&s[i]);
 		}
@@ -158,8 +158,9 @@ static int command(char **argv)
 	if (pid < 0)
 		err(EXIT_FAILURE, "fork");
 	if (pid == 0) {
-		die_with(parent);
-		exec_or_die(argv);
+		end_with(parent);
+		command_exec(argv);
+		command_die(argv[0], errno);
 	}
 	while (waitpid(pid, &status, 0) != pid)
 		;
