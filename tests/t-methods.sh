@@ -324,6 +324,7 @@ if can_be_user; then
 		one_line err
 		grep -q "no memory to pin: raise ulimit -l or net.core.optmem_max" err'
 	# In pages of up to 64 KiB.
+	# shellcheck disable=SC3045 # dash, bash and busybox have -l; where it is missing, this is false
 	if (ulimit -l 300) 2>/dev/null; then
 		check 'zerocopy with 300 KiB to pin, less than it sends: it waits for completions, and all arrives' '
 			(
