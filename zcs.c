@@ -1673,6 +1673,7 @@ static void drop_privileges_or_die(void)
 	pw = getpwnam(opt.user);
 	if (pw == NULL)
 		die("--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	if (pw->pw_uid != 0 && pw->pw_uid == geteuid() && pw->pw_uid == getuid())
 		return;
 	if (geteuid() != 0)
