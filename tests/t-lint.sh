@@ -12,6 +12,11 @@ for tool in cppcheck shellcheck mandoc clang-format walls $(scale '' 'clang-tidy
 	esac
 	check_with $needs "$tool finds nothing" '"$TOP/tests/lint" $tool'
 done
+check 'every source compiles without a warning, those of tests/bench too' '
+	cd "$TOP"
+	for f in *.c tests/*.c tests/*/*.c; do
+		eval "$CC $LINT_FLAGS -fsyntax-only -Werror $f"
+	done'
 check 'what is not installed is skipped with a line each' '
 	LINT_FLAGS=x PATH=/nonexistent /bin/sh "$TOP/tests/lint" >out
 	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 8 ]'
