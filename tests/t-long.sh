@@ -178,8 +178,10 @@ check "zcs: $clients clients one after the other" '
 	wait_until "[ \$(ls /proc/$ZCS/fd | wc -l) -eq $descriptors ]"
 	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
 	cat zcs.err
-	not grep -v "^127\.0\.0\.1:.*, 2000 bytes in " zcs.out
-	[ "$(wc -l <zcs.out)" -eq $clients ]
+	# On a busy machine the next client comes before the last one is gone, and zcs sums both up.
+	grep -v "^total of " zcs.out >summaries
+	not grep -v "^127\.0\.0\.1:.*, 2000 bytes in " summaries
+	[ "$(wc -l <summaries)" -eq $clients ]
 	one_line zcs.err
 	stop_zcs'
 check_with jq "zcs --json: $clients clients one after the other" '
