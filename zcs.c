@@ -1474,16 +1474,19 @@ static void admit(struct replier *r)
 		  crowded ? "there are --max-clients already" : "no memory for it");
 }
 
-/* Ends those that have been silent for too long. */
-static void sweep(struct replier *r)
+/*
+ * Drops the clients that had been silent for too long at the time `now`, all events since which are
+ * handled: after a stop (SIGSTOP) a client's request waits in its socket, and the clock went on.
+ */
+static void sweep(struct replier *r, uint64_t now)
 {
-	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), now = now_ns();
+	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9);
 	struct asker *a, *next;
 
 	for (a = r->askers; a != NULL; a = next) {
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
 		next = a->next;
-		if (opt.idle_timeout <= 0 || now - a->seen_ns < limit)
+		if (opt.idle_timeout <= 0 || now < a->seen_ns + limit)
 			continue;
 		replies.silent++;
 		say(&a->peer, a->peer_len, "silent for %g seconds (--idle-timeout)",
@@ -1496,12 +1499,15 @@ static void *replier_thread(void *arg)
 {
 	struct replier *r = arg;
 	struct epoll_event ev[REPLY_EVENTS];
-	uint64_t swept = now_ns();
+	uint64_t swept = now_ns(), now;
+	bool sweeps;
 	int n, i;
 
 	cpu_bind_or_die(&opt.bind, r->number);
 	while (!stop) {
-		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, SWEEP_MS);
+		now = now_ns();
+		sweeps = now - swept > SWEEP_MS * 1000000ull;
+		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, sweeps ? 0 : SWEEP_MS);
 		for (i = 0; i < n; i++) {
 			struct asker *a = ev[i].data.ptr;
 
@@ -1514,9 +1520,9 @@ static void *replier_thread(void *arg)
 			else
 				reply(r, a);
 		}
-		if (now_ns() - swept > SWEEP_MS * 1000000ull) {
-			sweep(r);
-			swept = now_ns();
+		if (sweeps) {
+			sweep(r, now);
+			swept = now;
 		}
 	}
 	while (r->askers != NULL)
