@@ -8,7 +8,6 @@
 #include <getopt.h>
 #include <libgen.h>
 #include <linux/rtnetlink.h>
-#include <linux/tcp.h>
 #include <math.h>
 #include <mntent.h>
 #include <netinet/in.h>

@@ -18,6 +18,11 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <net/if.h>
+/*
+ * The kernel's own struct tcp_info, the longer one.  A source that includes netinet/tcp.h, whose
+ * struct of that name is another, does not compile.
+ */
+#include <linux/tcp.h>
 
 /*
  * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name, as
