@@ -341,17 +341,18 @@ uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max)
 	return v;
 }
 
-long arg_int(const char *opt, const char *s, long min, long max)
+int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max)
 {
-	long v;
+	long long v;
 	char *end;
 
 	errno = 0;
-	v = strtol(s, &end, 10);
+	v = strtoll(s, &end, 10);
 	if (!isdigit((unsigned char)*s) || *end != '\0')
 		usage_error("%s: '%s' is not a whole number", opt, s);
 	if (errno == ERANGE || v < min || v > max)
-		usage_error("%s: '%s' is not between %ld and %ld", opt, s, min, max);
+		usage_error("%s: '%s' is not between %lld and %lld", opt, s, (long long)min,
+			    (long long)max);
 	return v;
 }
 

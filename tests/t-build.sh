@@ -71,12 +71,17 @@ check 'it builds without the hardening, too' '
 	make CC="$CC" CFLAGS=-O0 HARDEN= HARDEN_LD= >../log 2>&1 || { cat ../log; false; }
 	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
 	not grep -e -fstack-protector -e relro ../log'
-if echo 'int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; then
-	check 'it builds for 32 bits, without a warning' '
+if echo '#include <stdio.h>
+int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; then
+	check 'it builds for 32 bits without a warning, and -n takes what it takes elsewhere' '
 		make clean
 		make CC="gcc -m32" >../log 2>&1 || { cat ../log; false; }
 		not grep -i warning ../log
-		./cyclesoak --version'
+		./cyclesoak --version
+		exits 2 ./zcc -s 0 -n 4294967295
+		grep -q "is not between 1 and 4294967294" err
+		exits 1 ./zcc -s 0 -p 1 -n 4294967294
+		grep -q "Connection refused" err'
 	check 'it does not build for a CPU that lacks 64-bit atomics: it says so' '
 		not gcc -m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -c -o common.o common.c 2>../log
 		grep "zc needs a CPU with 64-bit atomics" ../log'
