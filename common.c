@@ -604,13 +604,14 @@ int thread_start(pthread_t *id, void *(*function)(void *), void *arg)
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
+	static atomic_flag said[2]; /* of each buffer once, however many connections there are */
 	int got = 0;
 	socklen_t len = sizeof(got);
 
 	if (setsockopt(fd, SOL_SOCKET, name, &want, sizeof(want)) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
 		die_errno("%s buffer of %d bytes", what, want);
-	if (got / 2 < want)
+	if (got / 2 < want && !atomic_flag_test_and_set(&said[name == SO_SNDBUF]))
 		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want,
 		      got / 2, limit);
 }

@@ -188,7 +188,7 @@ struct sock_options {
 	const char *congestion; /* TCP_CONGESTION; NULL for the system's default */
 };
 
-/* Applies them or dies; says so on stderr when the kernel gave a smaller buffer. */
+/* Applies them or dies.  The first time that the kernel gives a smaller buffer it warns on stderr. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
 /* Has a peer that vanished without a word noticed within two minutes. */

@@ -307,6 +307,12 @@ check 'a smaller buffer than asked for is said' '
 	exits 0 "$zcc" -s 0 -p $PORT -o 1g tiny
 	one_line err
 	grep -q "send buffer: asked for 1073741824 bytes, the kernel gave [0-9]*" err'
+start_peer -n 3
+check 'a smaller buffer than asked for is said once, not of each stream' '
+	exits 0 "$zcc" -s 0 -p $PORT -P 3 -i 1g -o 1g tiny
+	[ $(grep -c "^zcc: receive buffer: asked for" err) -eq 1 ]
+	[ $(grep -c "^zcc: send buffer: asked for" err) -eq 1 ]
+	[ $(wc -l <err) -eq 2 ]'
 check '-h: help on stdout, exit 0' '
 	exits 0 "$zcc" -h
 	not [ -s err ]
