@@ -340,6 +340,23 @@ else
 	skip 'zerocopy with little memory to pin' 'no setpriv to become an ordinary user'
 fi
 
+if [ -z "$strace_missing" ]; then
+	start_peer
+	strace -f -o spins -e trace=poll,recvmsg -e inject=recvmsg:error=EAGAIN \
+	    "$zcc" -s 0 -p $PORT -m zerocopy -t 60 file >out 2>err &
+	traced=$!
+	remember $traced
+	check 'zerocopy: completions that do not come are not waited for by spinning' '
+		wait_until "[ -n \"\$(child_of $traced zcc)\" ] && grep -q MSG_ERRQUEUE spins"
+		kill -TERM "$(child_of $traced zcc)"
+		ended $traced
+		grep -c . spins
+		grep -q "sends were never completed" out
+		[ "$(wc -l <spins)" -lt 2000 ]'
+else
+	skip 'zerocopy: completions that do not come' "$strace_missing"
+fi
+
 #
 # Raw streams have no headers, however many loops there are.
 #
