@@ -631,38 +631,58 @@ static const struct method *method_named(const char *name)
  * The file set.
  */
 
-static uint32_t entries_of(uint64_t size)
+/* How many entries of the wire a file takes: all but the last have ENTRY_SPLIT bytes. */
+static uint64_t entries_of(uint64_t size)
 {
-	uint32_t n = 1;
+	const uint64_t over = size > WIRE_ENTRY_MAX ? size - WIRE_ENTRY_MAX : 0;
 
-	for (; size > WIRE_ENTRY_MAX; size -= ENTRY_SPLIT)
-		n++;
-	return n;
+	return 1 + (over + ENTRY_SPLIT - 1) / ENTRY_SPLIT;
 }
 
-/* Adds a file, or says on stderr why not. */
-static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
+/* Counts a file in, unless a loop would then have more than 32 bits can say. */
+static void fileset_count(struct fileset *set, const char *name, uint64_t size)
+{
+	const uint64_t entries = set->entries + entries_of(size);
+
+	if ((!opt.raw && entries > UINT32_MAX) || size > UINT64_MAX - set->bytes)
+		die("%s: too much for one loop, with the files before it: send fewer files", name);
+	set->entries = (uint32_t)entries;
+	set->bytes += size;
+	set->n++;
+}
+
+/* Opens a regular file for reading; prints why not, and returns -1. */
+static int file_open(const char *name, struct stat *sb)
 {
 	/* A FIFO must not block. */
-	int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	const int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || fstat(fd, sb) != 0)
+		warn("%s: skipped", name);
+	else if (!S_ISREG(sb->st_mode))
+		warnx("%s: skipped: not a regular file", name);
+	else
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Adds a file, or prints why not. */
+static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
+{
 	struct file *f = &set->file[set->n];
 	struct stat sb;
+	int fd = file_open(name, &sb);
 
-	if (fd < 0 || fstat(fd, &sb) != 0) {
-		warn("%s: skipped", name);
-	} else if (!S_ISREG(sb.st_mode)) {
-		warnx("%s: skipped: not a regular file", name);
+	if (fd < 0)
+		return;
+	if (set->n >= keep_open) {
 		close(fd);
-	} else {
-		*f = (struct file){.name = name, .fd = fd, .size = (uint64_t)sb.st_size};
-		if (set->n >= keep_open) {
-			close(fd);
-			f->fd = -1;
-		}
-		set->entries += entries_of(f->size);
-		set->bytes += f->size;
-		set->n++;
+		fd = -1;
 	}
+	*f = (struct file){.name = name, .fd = fd, .size = (uint64_t)sb.st_size};
+	fileset_count(set, name, f->size);
 }
 
 /* How many descriptors there are for files, once the soft limit has been raised to the hard one. */

@@ -294,6 +294,33 @@ bad '--mss.*not between' -s 0 --mss 64k
 bad '--timeout.*0.*not between' -s 0 --timeout 0
 bad '--timeout' -s 0 --timeout x
 bad '--raw.*exclude' -s 0 --raw --warmup 1
+bad '--calibrate and --json' -C --json
+
+# A file system with files of 2^63 bytes, of which two have more entries than a loop may.
+if shm=$(mktemp -d /dev/shm/zc-check.XXXXXX 2>/dev/null) && truncate -s 9223372036854775807 "$shm/huge" 2>/dev/null; then
+	start_zcs
+	check 'more entries than 32 bits can say: one line that names the file, exit 1' '
+		exits 1 timeout 20 "$zcc" -s 0 -p $PORT "$shm/huge" "$shm/huge"
+		one_line err
+		grep -q "^zcc: $shm/huge: too much for one loop, with the files before it: " err'
+	check '--raw: more bytes than 64 bits can say: the same' '
+		exits 1 timeout 20 "$zcc" -s 0 -p $PORT --raw "$shm/huge" "$shm/huge" "$shm/huge"
+		one_line err
+		grep -q "^zcc: $shm/huge: too much for one loop" err'
+	check 'one of them can be sent, for a while' '
+		exits 0 timeout 20 "$zcc" -s 0 -p $PORT -t 0.2 "$shm/huge"'
+	stop_zcs
+else
+	skip 'more entries than 32 bits can say' 'no /dev/shm with files of 2^63 bytes'
+fi
+[ -z "$shm" ] || rm -rf "$shm"
+check_traced 'a file whose size cannot be had is skipped, and closed' '
+	start_peer
+	strace -o trace -P "$PWD/file" -e trace=openat,fstat,newfstatat,close \
+	    -e inject=fstat,newfstatat:error=EIO "$zcc" -s 0 -p $PORT file tiny >out 2>err
+	cat trace err
+	grep -qx "zcc: file: skipped: Input/output error" err
+	grep -q "^close(" trace'
 check 'a CPU that is not there: exit 1' '
 	exits 1 "$zcc" -s 0 -p 1 -B 8000 tiny
 	one_line err
