@@ -1480,23 +1480,26 @@ static void add_figures(struct figures *sum, const struct figures *f)
 	strcpy(sum->method, f->method);
 }
 
-/* The receiver's host is as the longest of its streams saw it. */
+/* The receiver's host is as the longest of those streams saw it that have a receipt. */
 static void sum_receipts(void)
 {
-	const struct figures *longest = &run.stream[0].received;
+	const struct figures *longest = NULL, *f;
 	struct figures counts;
 	int i;
 
 	figures_init(&counts);
+	figures_init(&run.received);
 	for (i = 0; i < opt.streams; i++) {
 		if (!run.stream[i].has_receipt)
 			continue;
 		run.receipts++;
-		add_figures(&counts, &run.stream[i].received);
-		if (run.stream[i].received.seconds >= longest->seconds)
-			longest = &run.stream[i].received;
+		f = &run.stream[i].received;
+		add_figures(&counts, f);
+		if (longest == NULL || f->seconds >= longest->seconds)
+			longest = f;
 	}
-	run.received = *longest;
+	if (longest != NULL)
+		run.received = *longest;
 	run.received.bytes = counts.bytes;
 	run.received.calls = counts.calls;
 	run.received.files = counts.files;

@@ -124,6 +124,11 @@ check '-P 2, one valid receipt of two: the report has its byte beside the two se
 	not grep "all bytes sent were received" out
 	grep -Eqx " +sender +receiver" out
 	grep -Eqx "  bytes +2 +1" out'
+start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
+check '-P 2: the receiver has its figures although the first stream has no receipt' '
+	exits 0 "$zcc" -s 0 -p $PORT -P 2 tiny
+	grep -Eqx "  seconds +[0-9.]+ +2\.[0-9]*" out
+	grep -Eqx "  load, both ends +- +50\.0%" out'
 check '-P 2: nobody listens: one line' '
 	ended $PEER
 	exits 1 "$zcc" -s 0 -p $PORT -P 2 tiny
