@@ -1372,6 +1372,14 @@ static uint64_t after(uint64_t ns, double seconds)
 	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;
 }
 
+/* When the next interval ends.  Those that passed while the program was stopped are not made up. */
+static uint64_t next_interval(uint64_t due, uint64_t now)
+{
+	const uint64_t next = after(due, opt.interval);
+
+	return next > now ? next : after(now, opt.interval);
+}
+
 /* Does what is due. */
 static void act(struct due *d, uint64_t now)
 {
@@ -1379,7 +1387,7 @@ static void act(struct due *d, uint64_t now)
 
 	if (now >= d->interval) { /* before the warm-up ends, so that it is marked as part of it */
 		report_interval();
-		d->interval = after(d->interval, opt.interval);
+		d->interval = next_interval(d->interval, now);
 	}
 	if (now >= d->warm) {
 		begin_measuring();

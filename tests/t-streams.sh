@@ -219,6 +219,22 @@ check '-I -P 2: the sum of the streams, and zcs counts its clients' '
 	printf "line\nreport\n" | diff - kinds
 	new 1 ^total
 	grep -Eqx "$rate, 2 clients" new'
+"$zcc" -s 0 -p $PORT -I 0.1 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+check '-I: stopped and continued, it does not make up the intervals that it missed' '
+	wait_until "[ -s out ]"
+	kill -STOP $held
+	sleep 2
+	n=$(wc -l <out)
+	kill -CONT $held
+	wait_until "[ \$(wc -l <out) -gt $((n + 2)) ]"
+	# The first says how little went in its long time, and those of a burst how nothing did in none.
+	kill -TERM $held
+	ended $held
+	sed -n "$((n + 1)),\$p" out | grep -c "^0 kbytes/sec" >zeros || :
+	cat out err
+	[ $(cat zeros) -le 1 ]'
 stop_zcs
 
 # -q: which port zcs has is known from the kernel alone.
