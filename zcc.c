@@ -923,8 +923,11 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 		window_close(st); /* the next file may get this descriptor */
 		close(fd);
 	}
-	if (opt.debug > 1)
+	if (opt.debug > 1) {
+		flockfile(stderr); /* warnx(3) writes a line in pieces, and streams share stderr */
 		warnx("%s: %llu bytes", f->name, (unsigned long long)f->size);
+		funlockfile(stderr);
+	}
 }
 
 static void cork(const struct stream *st, int on)
