@@ -48,6 +48,12 @@
 #define PROGRESS_NS     500000000u
 #define PATIENCE_NS     1000000000u /* with the server, once interrupted */
 #define TIME_UP         (-1)        /* why it stops: the time is over */
+#define LIMIT_BYTES     65536       /* a server that moves fewer in each --timeout is slow, and */
+#define LIMIT_SECONDS   10.0        /* is waited for so long, or 2 x --timeout, at the end */
+#define DISCARD_MAX     (1 << 20)   /* bytes of a raw server's answer that one call discards */
+#define DISCARD_NS      10000000u   /* how often they are, where poll(2) would return too often */
+#define RAW_NS          1000000u /* how often a raw stream is asked whether all is acknowledged */
+#define RAW_SILENCE_NS  1000000000u /* a raw server that says nothing for so long is done */
 
 struct stream;
 
@@ -114,6 +120,7 @@ struct stream {
 	_Atomic uint64_t headers;             /* bytes of the wire that are not in files */
 	uint64_t loops;
 	_Atomic bool sending; /* it may block in a send */
+	_Atomic bool shut;    /* its sending side is closed: the FIN takes a byte of the sequence */
 	/* Of what is measured, and of the interval. */
 	struct mark begin, end, last;
 	double acked;           /* by the server, headers too, and when that last grew: */
@@ -807,29 +814,33 @@ static void look_for_refusal(const struct stream *st)
 		die_of_refusal(st, f.refused);
 }
 
+/* Bytes of the wire that the server has not acknowledged. */
 static int unacknowledged(const struct stream *st)
 {
 	int n = 0;
 
-	return ioctl(st->sock, SIOCOUTQ, &n) == 0 ? n : 0;
+	if (ioctl(st->sock, SIOCOUTQ, &n) != 0)
+		return 0;
+	return st->shut && n > 0 ? n - 1 : n;
 }
 
 /*
- * Bytes of files that the server has acknowledged.  While it sends, the kernel is asked, since a
- * call that blocks is counted when it returns; before Linux 4.1 it does not tell.  Headers count
- * once they are in the socket, so that with many small files this may be too little.
+ * Bytes of files that the server has acknowledged, by TCP_INFO, where the SYN counts as a byte and
+ * the FIN as another.  While the stream sends, st->bytes is behind: a call that blocks is counted
+ * when it returns.  Headers count once they are in the socket, so that with many small files this
+ * may be too little meanwhile.  Linux before 4.1 has only the length of the queue.
  */
 static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *t)
 {
 	uint64_t bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
-	uint64_t other = (uint64_t)unacknowledged(st);
+	uint64_t other = (uint64_t)unacknowledged(st), acked;
 
-	if (st->sending && t->acked > 0) {
-		bytes = (uint64_t)t->acked;
-		/* The SYN counts as one. */
-		other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed);
-	}
-	return bytes > other ? bytes - other : 0;
+	if (!(t->acked > 0))
+		return bytes > other ? bytes - other : 0;
+	acked = (uint64_t)t->acked;
+	other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed);
+	acked = acked > other ? acked - other : 0;
+	return st->sending || acked < bytes ? acked : bytes;
 }
 
 static _Noreturn void die_of_timeout(const struct stream *st)
@@ -848,7 +859,8 @@ static _Noreturn void die_of_send(const struct stream *st)
 
 	if (e == EPIPE || e == ECONNRESET) {
 		look_for_refusal(st);
-		why = "the server closed the connection";
+		why = e == EPIPE ? "the server closed the connection"
+				 : "the server reset the connection";
 	}
 	if (e == EAGAIN)
 		die_of_timeout(st);
@@ -974,12 +986,64 @@ static void send_loops(struct stream *st, const struct fileset *set)
 	}
 }
 
-/* How long the server has been waited for after the last byte. */
-struct wait {
-	uint64_t moved;     /* when it last took data */
-	uint64_t interrupt; /* 0: none */
-	int left;           /* bytes that it has not acknowledged */
+/*
+ * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
+ * ends a silence; this also ends what never falls silent, but goes on a few bytes at a time.
+ */
+struct limit {
+	uint64_t begin_ns;
+	uint64_t window_ns; /* when the --timeout under way began */
+	uint64_t moved;     /* bytes up to then */
+	bool slow;          /* fewer than LIMIT_BYTES moved in one of them */
 };
+
+static struct limit limit_begin(void)
+{
+	const uint64_t now = now_ns();
+
+	return (struct limit){.begin_ns = now, .window_ns = now};
+}
+
+/* Whether the limit is reached, once so many bytes have moved since it began. */
+static bool limit_reached(struct limit *l, uint64_t now, uint64_t moved)
+{
+	if (opt.timeout <= 0)
+		return false;
+	if (seconds_between(l->window_ns, now) >= opt.timeout) {
+		l->slow |= moved < l->moved + LIMIT_BYTES;
+		l->window_ns = now;
+		l->moved = moved;
+	}
+	return l->slow && seconds_between(l->begin_ns, now) > fmax(LIMIT_SECONDS, 2 * opt.timeout);
+}
+
+/* The wait for the server after the last byte. */
+struct wait {
+	struct limit limit;
+	uint64_t acked_ns;  /* when it last acknowledged data */
+	uint64_t interrupt; /* when the program was interrupted; 0: not yet */
+	int first, left;    /* bytes that it had not acknowledged at first, and now */
+	uint64_t received;  /* bytes that it sent */
+};
+
+static struct wait wait_begin(const struct stream *st)
+{
+	const int left = unacknowledged(st);
+
+	return (struct wait){
+		.limit = limit_begin(), .acked_ns = now_ns(), .first = left, .left = left};
+}
+
+static _Noreturn void die_of_limit(const struct stream *st, const struct wait *w)
+{
+	struct tcp_figures t;
+
+	tcp_figures_read(st->sock, &t);
+	die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was waited for "
+	    "for %.0f seconds after %llu bytes",
+	    st->peer, opt.timeout, seconds_between(w->limit.begin_ns, now_ns()),
+	    (unsigned long long)acknowledged(st, &t));
+}
 
 /* Whether to wait on.  --timeout runs from the last data that it took, however slowly it talks. */
 static bool is_patient(const struct stream *st, struct wait *w)
@@ -989,39 +1053,46 @@ static bool is_patient(const struct stream *st, struct wait *w)
 
 	w->left = unacknowledged(st);
 	if (w->left != was)
-		w->moved = now;
+		w->acked_ns = now;
 	if (interrupted() && w->interrupt == 0)
 		w->interrupt = now;
-	if (opt.timeout > 0 && seconds_between(w->moved, now) > opt.timeout)
+	if (opt.timeout > 0 && seconds_between(w->acked_ns, now) > opt.timeout) {
+		if (opt.raw && w->left == 0)
+			return false;
 		die_of_timeout(st);
+	}
+	if (limit_reached(&w->limit, now, (uint64_t)(w->first - w->left) + w->received))
+		die_of_limit(st, w);
 	return !(interrupted() && now - w->interrupt > PATIENCE_NS);
 }
 
-/*
- * Waits until the server says something or closes: true.  False when it never will: patience with
- * it is at an end.  A raw stream is over, too, when all of it has been acknowledged.
- */
+/* Waits until the server says something or closes: true.  False when it is waited for no longer. */
 static bool await_server(const struct stream *st, struct wait *w)
 {
 	struct pollfd p = {.fd = st->sock, .events = POLLIN};
 
-	while (poll(&p, 1, opt.raw ? 1 : TICK_NS / 1000000) <= 0)
-		if (!is_patient(st, w) || (opt.raw && w->left == 0))
+	while (poll(&p, 1, TICK_NS / 1000000) <= 0)
+		if (!is_patient(st, w))
 			return false;
 	return true;
 }
 
-/* What the server says after the last byte: at most RECEIPT_MAX bytes and one that is too many. */
-static size_t read_receipt(struct stream *st, char *buf)
+/*
+ * What the server says after the last byte: at most RECEIPT_MAX bytes and one that is too many.
+ * *closed: it has closed the connection.
+ */
+static size_t read_receipt(struct stream *st, char *buf, bool *closed)
 {
-	struct wait w = {.moved = now_ns(), .left = unacknowledged(st)};
+	struct wait w = wait_begin(st);
 	size_t len = 0;
 	ssize_t n;
 
+	*closed = false;
 	while (len <= RECEIPT_MAX && await_server(st, &w)) {
 		n = recv(st->sock, buf + len, RECEIPT_MAX + 1 - len, MSG_DONTWAIT);
+		*closed = n == 0;
 		if (n > 0)
-			len += (size_t)n;
+			w.received = len += (size_t)n;
 		else if (n == 0 || interrupted())
 			break;
 		else if (errno == EAGAIN && st->ring != NULL)
@@ -1031,7 +1102,36 @@ static size_t read_receipt(struct stream *st, char *buf)
 		if (!is_patient(st, &w))
 			break;
 	}
-	return opt.raw ? 0 : len;
+	return len;
+}
+
+/*
+ * Discards what a raw server has sent: a receive buffer with data left in it would have the
+ * connection reset when it is closed, and a full one stops the server.  Returns how many bytes,
+ * 0 at the end of stream, -1 with errno; dies where the connection is reset.
+ */
+static ssize_t discard_answer(struct stream *st)
+{
+	ssize_t n;
+
+	do /* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
+		n = recv(st->sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		die_of_send(st);
+	return n;
+}
+
+/* After the end of stream recv(2) no longer returns the connection's errors. */
+static void look_for_reset(const struct stream *st)
+{
+	int e = 0;
+	socklen_t len = sizeof(e);
+
+	if (getsockopt(st->sock, SOL_SOCKET, SO_ERROR, &e, &len) == 0 && e != 0) {
+		errno = e;
+		die_of_send(st);
+	}
 }
 
 /* What is known of a stream now. */
@@ -1054,7 +1154,7 @@ static void stream_figures(struct stream *st)
 	const struct mark *b = &st->begin, *e = &st->end;
 
 	figures_init(f);
-	f->bytes = st->bytes - b->bytes;
+	f->bytes = e->bytes > b->bytes ? e->bytes - b->bytes : 0;
 	f->calls = e->calls - b->calls;
 	f->files = e->files - b->files;
 	f->warmup = b->bytes;
@@ -1068,22 +1168,26 @@ static void stream_figures(struct stream *st)
 	f->tcp.sndbuf_limited = e->tcp.sndbuf_limited - b->tcp.sndbuf_limited;
 }
 
-static void take_receipt(struct stream *st, const char *buf, size_t len)
+/*
+ * Takes what the server said, `len` bytes, before it `closed` the connection.  A server of 2001 says
+ * nothing.  One that says something else, or closes while data are under way, has not taken it all.
+ */
+static void take_receipt(struct stream *st, const char *buf, size_t len, bool closed)
 {
-	static _Atomic bool said; /* one line will do, also for a thousand streams */
-	const char *why;
+	const char *why = len > 0 ? receipt_parse(buf, len, &st->received) : NULL;
+	const int left = unacknowledged(st);
 
-	if (len == 0)
-		return;
-	why = receipt_parse(buf, len, &st->received);
-	if (why != NULL && !atomic_exchange(&said, true)) {
-		clear_progress();
-		warnx("the server's receipt is left out: it %s", why);
-	}
-	if (why == NULL && st->received.refused[0] != '\0')
+	if (len > 0 && why == NULL && st->received.refused[0] != '\0')
 		die_of_refusal(st, st->received.refused);
-	st->has_receipt = why == NULL;
-	if (why != NULL)
+	if (closed && left > 0)
+		die("%s: the server closed the connection before it had acknowledged the last "
+		    "%d bytes",
+		    st->peer, left);
+	if (why != NULL && !interrupted())
+		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
+		    st->peer, why);
+	st->has_receipt = len > 0 && why == NULL;
+	if (!st->has_receipt)
 		figures_init(&st->received);
 }
 
@@ -1107,10 +1211,11 @@ static struct {
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
 	pthread_barrier_t start;
-	_Atomic int running; /* streams that are not at their end */
-	int wake;            /* eventfd(2): one has come to its end */
+	_Atomic int measured; /* streams, or requesters, whose figures are not final */
+	_Atomic int running;  /* those that are not at their end */
+	int wake;             /* eventfd(2): one has come to its end */
 	/* Of it all; begin.ns is that of what is measured. */
-	uint64_t start_ns, end_ns;
+	uint64_t start_ns;
 	struct host_mark begin, end;
 	struct soak_sample last; /* of the interval */
 	bool measuring;          /* the warm-up is over */
@@ -1128,19 +1233,92 @@ static void mark_host(struct host_mark *m)
 	m->ns = now_ns();
 }
 
-/* The last to come to its end takes the host's figures: the main thread would be late. */
+/* The last whose figures are final takes the host's: the main thread would be late. */
+static void finish_figures(void)
+{
+	if (atomic_fetch_sub(&run.measured, 1) == 1)
+		mark_host(&run.end);
+}
+
 static void leave(void)
 {
-	if (atomic_fetch_sub(&run.running, 1) == 1)
-		mark_host(&run.end);
+	atomic_fetch_sub(&run.running, 1);
 	eventfd_write(run.wake, 1);
+}
+
+/* What a stream measures ends here; what it waits for afterwards is in no figure. */
+static void end_measuring(struct stream *st)
+{
+	st->end_ns = now_ns();
+	mark_stream(st, &st->end);
+	finish_figures();
+}
+
+/* Waits until something comes, or until it is time to look again. */
+static void await_answer(const struct stream *st, bool open, bool acked)
+{
+	const struct timespec pause = {.tv_nsec = RAW_NS};
+	struct pollfd p = {.fd = st->sock, .events = POLLIN};
+
+	if (open)
+		poll(&p, 1, (int)((acked ? TICK_NS : RAW_NS) / 1000000));
+	else
+		nanosleep(&pause, NULL); /* poll(2) would return at once */
+}
+
+/*
+ * Waits for the end of a raw stream, once all is sent: until the server has acknowledged all, and
+ * has closed the connection or sent nothing for RAW_SILENCE_NS.  The figures are those of the
+ * moment at which all was acknowledged.
+ */
+static void finish_raw(struct stream *st)
+{
+	struct wait w = wait_begin(st);
+	uint64_t quiet_ns = w.acked_ns; /* since when nothing came */
+	bool open = true, acked = false;
+	ssize_t n;
+
+	do {
+		await_answer(st, open, acked);
+		n = open ? discard_answer(st) : 0;
+		open = open && n != 0;
+		if (n > 0) {
+			w.received += (uint64_t)n;
+			quiet_ns = now_ns();
+		} else if (n < 0 && st->ring != NULL) {
+			reap(st); /* a completion may have woken it */
+		}
+		look_for_reset(st);
+		if (!acked && unacknowledged(st) == 0) {
+			acked = true;
+			quiet_ns = now_ns();
+			end_measuring(st);
+		}
+	} while ((!acked || (open && now_ns() - quiet_ns < RAW_SILENCE_NS)) && is_patient(st, &w));
+	if (!acked)
+		end_measuring(st);
+	if (st->ring != NULL)
+		finish_zerocopy(st);
+}
+
+/* Waits for the receipt, once all is sent, and takes it. */
+static void finish_receipt(struct stream *st)
+{
+	char buf[RECEIPT_MAX + 1];
+	bool closed;
+	size_t len = read_receipt(st, buf, &closed);
+
+	st->end_ns = now_ns();
+	take_receipt(st, buf, len, closed);
+	if (st->ring != NULL)
+		finish_zerocopy(st);
+	mark_stream(st, &st->end);
+	finish_figures();
 }
 
 static void *stream_thread(void *arg)
 {
 	struct stream *st = arg;
-	char buf[RECEIPT_MAX + 1];
-	size_t len;
 
 	cpu_bind_or_die(&opt.bind, st->number);
 	pthread_barrier_wait(&run.start);
@@ -1149,13 +1327,12 @@ static void *stream_thread(void *arg)
 	st->sending = false;
 	if (shutdown(st->sock, SHUT_WR) != 0 && errno != ENOTCONN)
 		die_of_send(st);
+	st->shut = true;
 	tcp_figures_read(st->sock, &st->tcp);
-	len = read_receipt(st, buf);
-	st->end_ns = now_ns();
-	if (st->ring != NULL)
-		finish_zerocopy(st);
-	mark_stream(st, &st->end);
-	take_receipt(st, buf, len);
+	if (opt.raw)
+		finish_raw(st);
+	else
+		finish_receipt(st);
 	leave();
 	return NULL;
 }
@@ -1355,12 +1532,13 @@ static void look_at_timeout(struct stream *st, uint64_t now)
 
 /* When what comes next is due, in ns of the clock; UINT64_MAX for never. */
 struct due {
-	uint64_t warm, end, tell, interval, progress, timeout;
+	uint64_t warm, end, tell, interval, progress, timeout, answers;
 };
 
 static uint64_t soonest(const struct due *d)
 {
-	const uint64_t t[] = {d->warm, d->end, d->tell, d->interval, d->progress, d->timeout};
+	const uint64_t t[] = {d->warm,     d->end,     d->tell,   d->interval,
+			      d->progress, d->timeout, d->answers};
 	uint64_t min = UINT64_MAX;
 	size_t i;
 
@@ -1388,6 +1566,8 @@ static void act(struct due *d, uint64_t now)
 {
 	int i;
 
+	if (run.measured == 0)
+		d->interval = UINT64_MAX; /* what is waited for now is in no figure */
 	if (now >= d->interval) { /* before the warm-up ends, so that it is marked as part of it */
 		report_interval();
 		d->interval = next_interval(d->interval, now);
@@ -1417,6 +1597,53 @@ static void act(struct due *d, uint64_t now)
 	}
 }
 
+/*
+ * What the main thread waits for: run.wake, and behind it, with --raw, what the servers send while
+ * the streams send.  Later a stream reads for itself.
+ */
+static struct pollfd *watch_open(void)
+{
+	struct pollfd *p = calloc((size_t)opt.streams + 1, sizeof(*p));
+	int i;
+
+	if (p == NULL)
+		die("%d streams: %s", opt.streams, strerror(errno));
+	p[0] = (struct pollfd){.fd = run.wake, .events = POLLIN};
+	for (i = 1; i <= opt.streams; i++)
+		p[i] = (struct pollfd){.fd = opt.raw ? run.stream[i - 1].sock : -1,
+				       .events = POLLIN};
+	return p;
+}
+
+/* Completions of MSG_ZEROCOPY wake poll(2) whatever it is asked for: such streams have a timer. */
+static bool has_timer(void)
+{
+	return opt.raw && run.stream[0].ring != NULL;
+}
+
+/* Discards what servers have sent; those that a timer stands for are all asked. */
+static void discard_answers(struct pollfd *p)
+{
+	int i;
+
+	for (i = 0; i < opt.streams; i++)
+		if (p[i].fd >= 0 && (run.stream[i].shut || ((p[i].revents != 0 || has_timer()) &&
+							    discard_answer(&run.stream[i]) == 0)))
+			p[i].fd = -1;
+}
+
+/* Until something happens, or the next thing is due. */
+static void await_event(struct pollfd *p, const struct due *d, const sigset_t *unblocked)
+{
+	uint64_t due = soonest(d), now = now_ns(), left = due > now ? due - now : 0;
+	struct timespec t = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	nfds_t n = opt.raw && !has_timer() ? (nfds_t)opt.streams + 1 : 1;
+	eventfd_t ignored;
+
+	if (ppoll(p, n, due != UINT64_MAX ? &t : NULL, unblocked) > 0 && p[0].revents != 0)
+		eventfd_read(run.wake, &ignored);
+}
+
 /* Until all streams have come to their end. */
 static void oversee(const sigset_t *unblocked)
 {
@@ -1427,22 +1654,20 @@ static void oversee(const sigset_t *unblocked)
 		.interval = after(run.start_ns, opt.interval),
 		.progress = wants_progress() ? run.start_ns + PROGRESS_NS : UINT64_MAX,
 		.timeout = opt.timeout > 0 ? run.start_ns : UINT64_MAX,
+		.answers = has_timer() ? run.start_ns : UINT64_MAX,
 	};
-	struct pollfd p = {.fd = run.wake, .events = POLLIN};
-	struct timespec t;
-	eventfd_t ignored;
-	uint64_t now, due;
+	struct pollfd *p = watch_open();
 
 	while (run.running > 0) {
-		due = soonest(&d);
-		now = now_ns();
-		due = due > now ? due - now : 0;
-		t = (struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)};
-		if (ppoll(&p, 1, soonest(&d) != UINT64_MAX ? &t : NULL, unblocked) > 0)
-			eventfd_read(run.wake, &ignored);
+		await_event(p, &d, unblocked);
+		if (opt.raw)
+			discard_answers(p + 1);
+		if (has_timer())
+			d.answers = now_ns() + DISCARD_NS;
 		if (run.running > 0)
 			act(&d, now_ns());
 	}
+	free(p);
 	clear_progress();
 }
 
@@ -1451,7 +1676,7 @@ static void transfer(const sigset_t *unblocked)
 	int i, e;
 
 	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
-	run.running = opt.streams;
+	run.running = run.measured = opt.streams;
 	for (i = 0; i < opt.streams; i++) {
 		e = thread_start(&run.stream[i].thread, stream_thread, &run.stream[i]);
 		if (e != 0)
@@ -2540,6 +2765,7 @@ static void *request_thread(void *arg)
 		atomic_fetch_add_explicit(&requesting.done, 1, memory_order_relaxed);
 	}
 	q->working = false;
+	finish_figures();
 	leave();
 	return NULL;
 }
@@ -2619,7 +2845,7 @@ static void request_size(uint32_t size, const sigset_t *unblocked, struct reques
 	requesting.tickets = opt.seconds > 0 ? UINT64_MAX : opt.loops;
 	requesting.done = 0;
 	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
-	run.running = opt.streams;
+	run.running = run.measured = opt.streams;
 	for (i = 0; i < opt.streams; i++) {
 		q = &requesting.requester[i];
 		memset(&q->r, 0, sizeof(q->r));
@@ -2894,9 +3120,10 @@ static const char help[] =
 	"      --mss bytes        the largest segment\n"
 	"      --pace rate        at most so many bytes per second of each stream\n"
 	"      --congestion name  congestion control (default: the system's)\n"
-	"      --timeout secs     give up on a server that takes nothing for so long (default:\n"
+	"      --timeout secs     fail when the server acknowledges nothing for secs (default:\n"
 	"                         never; --request 60)\n"
-	"      --raw              no headers, no receipt: for a server that is not zcs\n"
+	"      --raw              no headers, no receipt: for a server that is not zcs; what it\n"
+	"                         sends is discarded\n"
 	"      --request bytes    connections that each ask a zcs --reply for so many bytes, -n\n"
 	"                         of them or for -t seconds, -P at a time; a list: one after the\n"
 	"                         other\n"

@@ -2,19 +2,25 @@
  * peer: the other end of a connection, written without zc's own code, so that what zcc and zcs say
  * and hear is judged by a second reading of the wire.
  *
- *	peer serve [-a] [-w file] [-r text] [-s] [-k] [-l bytes] [-R] [-h] [-n connections | -f]
+ *	peer serve [-a] [-w file] [-r text] [-g bytes] [-e] [-x] [-d ms] [-s] [-k] [-l bytes]
+ *	    [-R] [-h] [-n connections | -f]
  *		prints `port N`, takes one connection and reads it to its end, then prints
  *		`segments N`, the data segments that came in, and `bytes N`
  *		-a	listens on every address, IPv4 and IPv6, and not on 127.0.0.1 alone
  *		-w	stores what came
  *		-r	answers with this text at the end of stream (\n is a newline)
+ *		-g	greets with this many bytes before it reads
+ *		-e	sends back all that it reads
+ *		-x	closes its sending side before it reads
+ *		-d	reads 500 bytes at most after each such pause, with a small receive buffer
  *		-s	does not read before SIGUSR1; prints `data` when there is something to read
  *		-k	neither answers nor closes before SIGUSR1
  *		-l	closes after this many bytes
  *		-R	resets the connection when it closes
  *		-h	prints the headers of the wire instead of storing: `loops N`, `files N`,
  *			`length N`
- *		-n	takes so many; all but the last are just read, each by a process of its own
+ *		-n	takes so many; all but the last are just read, or echoed, each by a process of
+ *			its own
  *		-f	takes none: as many wait already as may
  *	peer send port [-d ms] [-c | -k | -R] <file
  *		sends standard input to 127.0.0.1; with -d a byte at a time with that pause
@@ -104,10 +110,22 @@ static int serve_nobody(void)
 	return 0;
 }
 
+static bool send_all(int sock, const void *data, size_t n)
+{
+	const char *p = data;
+	ssize_t sent;
+
+	for (; n > 0; p += sent, n -= (size_t)sent)
+		if ((sent = send(sock, p, n, MSG_NOSIGNAL)) < 0)
+			return false;
+	return true;
+}
+
 /* Takes `n` connections, returns the last of them. */
-static int accept_last(int n, bool everywhere)
+static int accept_last(int n, bool everywhere, bool echo)
 {
 	static char buf[1 << 16];
+	ssize_t got;
 	struct sockaddr_in a;
 	int fd = everywhere ? listen_everywhere(16, &a) : listen_anywhere(16, &a), sock;
 
@@ -115,8 +133,9 @@ static int accept_last(int n, bool everywhere)
 	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
 		if (fork() == 0) {
 			close(fd);
-			while (read(sock, buf, sizeof(buf)) > 0)
-				;
+			while ((got = read(sock, buf, sizeof(buf))) > 0)
+				if (echo)
+					send_all(sock, buf, (size_t)got);
 			_exit(0);
 		}
 		close(sock);
@@ -185,6 +204,18 @@ static void show_headers(const unsigned char *p, size_t n)
 	}
 }
 
+static void send_zeros(int sock, long long n)
+{
+	static const char zeros[4096];
+	size_t part;
+
+	for (; n > 0; n -= (long long)part) {
+		part = n < (long long)sizeof(zeros) ? (size_t)n : sizeof(zeros);
+		if (!send_all(sock, zeros, part))
+			return;
+	}
+}
+
 static void print_escaped(int sock, const char *text)
 {
 	const char *nl;
@@ -201,17 +232,23 @@ static int serve(int argc, char **argv)
 	static unsigned char buf[1 << 16];
 	const char *file = NULL, *receipt = NULL;
 	bool stall = false, keep = false, reset = false, headers = false, full = false;
-	bool everywhere = false;
-	long long limit = -1, bytes = 0;
+	bool everywhere = false, echo = false, half = false;
+	long long limit = -1, bytes = 0, greeting = 0;
 	FILE *out = NULL;
 	ssize_t n = 0;
-	int c, sock, connections = 1;
+	const int small = 8192;
+	size_t part = sizeof(buf);
+	int c, sock, connections = 1, ms = 0;
 
-	while ((c = getopt(argc, argv, "aw:r:skl:Rhn:f")) != -1) {
+	while ((c = getopt(argc, argv, "aw:r:g:exd:skl:Rhn:f")) != -1) {
 		switch (c) {
 		case 'a': everywhere = true; break;
 		case 'w': file = optarg; break;
 		case 'r': receipt = optarg; break;
+		case 'g': greeting = atoll(optarg); break;
+		case 'e': echo = true; break;
+		case 'x': half = true; break;
+		case 'd': ms = atoi(optarg); break;
 		case 's': stall = true; break;
 		case 'k': keep = true; break;
 		case 'l': limit = atoll(optarg); break;
@@ -225,16 +262,27 @@ static int serve(int argc, char **argv)
 	signal(SIGUSR1, on_usr1);
 	if (full)
 		return serve_nobody();
-	sock = accept_last(connections, everywhere);
+	sock = accept_last(connections, everywhere, echo);
+	if (ms > 0)
+		setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	if (file != NULL && (out = fopen(file, "w")) == NULL)
 		err(1, "%s", file);
+	send_zeros(sock, greeting);
+	if (half)
+		shutdown(sock, SHUT_WR);
 	if (stall)
 		hold(sock);
 	while (limit < 0 || bytes < limit) {
-		n = read(sock, buf, sizeof(buf));
+		if (ms > 0) {
+			usleep((useconds_t)ms * 1000);
+			part = 500;
+		}
+		n = read(sock, buf, part);
 		if (n <= 0)
 			break;
 		bytes += n;
+		if (echo && !send_all(sock, buf, (size_t)n))
+			break;
 		if (out != NULL)
 			fwrite(buf, 1, (size_t)n, out);
 		if (headers)

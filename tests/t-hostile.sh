@@ -410,7 +410,7 @@ check 'a receipt in single bytes is one' '
 	grep -q "all bytes sent were received" out'
 kill $BAD
 
-# Receipts that are text, but not what they should be.  A word of a refusal is repeated, another is not.
+# Answers that are text, but no receipts.  A word of a refusal is repeated, another is not.
 patience=20
 digits=$(head -c 400 /dev/zero | tr '\0' 9)
 for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
@@ -422,12 +422,14 @@ for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 se
     'bytes=1 seconds=1 cpus=2 load=-5000'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
-	check "left out: a receipt of '$(printf %.40s "$line")'" '
-		ends tiny
-		[ $status -eq 0 ]
-		grep -qx "zcc: the server.s receipt is left out: it .*" err
-		ends --json tiny
-		[ $status -eq 0 ]'
+	check "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'" '
+		for how in tiny "-P 2 tiny" "--json tiny"; do
+			ends $how
+			[ $status -eq 1 ]
+			one_line err
+			grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
+		done
+		grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out'
 	kill $BAD
 done
 for line in 'bytes=18446744073709551615 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \

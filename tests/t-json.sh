@@ -224,7 +224,7 @@ check_json 'zcc: a server that goes away, in the midst of intervals' '
 	exits 1 "$zcc" --json -s 0 -p $PORT -t 60 -I 0.01 -P 3 --congestion reno file
 	one_line err
 	one_line out
-	holds out "(.error | test(\"the server closed the connection after [0-9]+ bytes\"))" \
+	holds out "(.error | test(\"the server (closed|reset) the connection after [0-9]+ bytes\"))" \
 	    "(.start.connected | length) == 3" "has(\"end\") | not"'
 start_zcs
 check_json 'zcc: all sent before the warm-up is over' '

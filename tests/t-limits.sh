@@ -217,7 +217,7 @@ check '--raw: nothing is said' '
 	"$hostile" hold -n 1 -f stream $PORT | tail -n 1 | grep -qx closed
 	exits 1 "$zcc" -s 0 -p $PORT --raw -n 100 file
 	one_line err
-	grep -q "the server closed the connection" err'
+	grep -Eq "the server (closed|reset) the connection" err'
 stop_zcs
 start_zcs --allow 127.0.0.2 --reply
 check '--reply: nothing is said, and it is counted' '

@@ -383,4 +383,68 @@ for how in $senders; do
 		grep -q "^127.*, $bytes bytes in " zcs.out'
 done
 
+#
+# A raw server may answer: it gets all the same, and is not reset.
+#
+head -c 3000000 /dev/urandom >large
+for how in $senders; do
+	start_peer -e
+	check "zcc --raw -m $how: a server that echoes all of it has all of it" '
+		exits 0 timeout 20 "$zcc" -s 0 -p $PORT --raw -m $how --timeout 5 -n 5 large
+		ended $PEER
+		grep -qx "bytes 15000000" peer.out
+		grep -Eqx "  bytes +15000000 +-" out'
+done
+start_peer -e -n 4
+check 'zcc --raw -P 4: a server that echoes four streams has all of the last' '
+	exits 0 timeout 20 "$zcc" -s 0 -p $PORT --raw -P 4 --timeout 5 -n 5 large
+	ended $PEER
+	grep -qx "bytes 15000000" peer.out
+	grep -Eqx "  bytes +60000000 +-" out'
+start_peer -g 100000 -s
+"$zcc" -s 0 -p $PORT --raw large >out 2>err &
+p=$!
+remember $p
+check 'zcc --raw: a server that greets with 100 kB and reads later has all of it' '
+	wait_until "grep -q data peer.out"
+	kill -USR1 $PEER
+	ended '$p'
+	ended $PEER
+	cat out err peer.out
+	grep -qx "bytes 3000000" peer.out'
+wait $p
+status=$?
+wait $PEER
+check 'and neither end saw an error' "[ $status -eq 0 ] && [ $? -eq 0 ]"
+start_peer -x
+check 'zcc --raw: a server that has nothing to say closes its side first, and has all of it' '
+	exits 0 "$zcc" -s 0 -p $PORT --raw large
+	ended $PEER
+	grep -qx "bytes 3000000" peer.out
+	grep -Eqx "  bytes +3000000 +-" out'
+start_peer -k
+check 'zcc --raw: a server that has all, is silent and stays: the report' '
+	exits 0 timeout 20 "$zcc" -s 0 -p $PORT --raw large
+	not gone $PEER
+	grep -Eqx "  bytes +3000000 +-" out'
+kill -USR1 $PEER
+start_peer -R
+check 'zcc --raw: a server that has all and resets: one line, exit 1' '
+	exits 1 "$zcc" -s 0 -p $PORT --raw tiny
+	one_line err
+	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 bytes" err
+	not [ -s out ]'
+start_peer -s
+"$zcc" -s 0 -p $PORT --raw -o 100000 -t 60 large >out 2>err &
+p=$!
+remember $p
+check_with ss 'zcc --raw, interrupted: it claims what the server acknowledged, not what it sent' '
+	wait_until "ss -tn \"dport = :$PORT\" | awk \"\\\$3 > 50000 { n++ } END { exit !n }\""
+	kill -TERM '$p'
+	ended '$p'
+	cat out err
+	acked=$(ss -Htn "sport = :$PORT" | awk "{ print \$2 }")
+	grep -Eqx "  bytes +$acked +-" out'
+kill -USR1 $PEER
+
 finish

@@ -116,7 +116,7 @@ start_peer -n 3 -l 100000 -R
 check '-P 3: one of them loses its server: one line, exit 1, no report' '
 	exits 1 "$zcc" -s 0 -p $PORT -P 3 -t 60 --congestion reno file
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server closed the connection after [0-9]* bytes" err
+	grep -Eq "127.0.0.1:$PORT: the server (closed|reset) the connection after [0-9]* bytes" err
 	not [ -s out ]'
 start_peer -n 2 -r 'bytes=1 seconds=0.1\n'
 check '-P 2, one valid receipt of two: the report has its byte beside the two sent, and does not claim that all arrived' '

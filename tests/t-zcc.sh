@@ -241,7 +241,41 @@ start_peer -l 100000 -R
 check 'a server that goes away: one line, exit 1, no report' '
 	exits 1 "$zcc" -s 0 -p $PORT -n 1000 file
 	one_line err
-	grep -q "the server closed the connection after [0-9]* bytes" err
+	grep -Eq "the server (closed|reset) the connection after [0-9]* bytes" err
+	not [ -s out ]'
+
+# What a server that is not zcs may do at the end.
+start_peer -r 'HTTP/1.0 400 Bad Request\n'
+check 'an answer that is not a receipt: one line that names it, exit 1, no report' '
+	exits 1 "$zcc" -s 0 -p $PORT tiny
+	one_line err
+	grep -Eq "^zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw if it is not zcs$" err
+	not [ -s out ]'
+start_peer -R
+check 'a server that resets the connection when it has all: the same' '
+	exits 1 "$zcc" -s 0 -p $PORT tiny
+	one_line err
+	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 bytes" err
+	not [ -s out ]'
+start_peer -x -s
+check 'a server that closes before it has acknowledged the last byte: the same' '
+	exits 1 timeout 20 "$zcc" -s 0 -p $PORT -i 4k -o 200k file
+	one_line err
+	grep -Eqx "zcc: 127.0.0.1:$PORT: the server closed the connection before it had acknowledged the last [1-9][0-9]* bytes" err
+	not [ -s out ]'
+kill -USR1 $PEER
+start_peer
+check 'a server that closes in silence when it has all: a report, as of one of 2001' '
+	exits 0 "$zcc" -s 0 -p $PORT file
+	not [ -s err ]
+	grep -q "no receipt" out'
+
+# --timeout does not let a server be slow without end.
+start_peer -d 50
+check '--timeout: a server that drains the last bytes by and by is not waited for without end' '
+	exits 1 timeout 60 "$zcc" -s 0 -p $PORT --mss 500 -o 200k -t 0.5 --timeout 4 file
+	one_line err
+	grep -q "^zcc: 127.0.0.1:$PORT: the server took less than 64 KiB in 4 seconds (--timeout), and was waited for" err
 	not [ -s out ]'
 bad()
 {
