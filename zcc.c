@@ -2351,13 +2351,21 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Interruptions are the main thread's, where it waits; the streams have SIGALRM, from it. */
+/*
+ * Interruptions are the main thread's, where it waits; the streams have SIGALRM, from it.  Whoever
+ * started the program may have blocked that, and a blocked signal interrupts no send.
+ */
 static void catch_signals(sigset_t *unblocked)
 {
 	const struct sigaction sa = {.sa_handler = on_alarm};
+	sigset_t alarm_only;
 
 	catch_stop_signals_waiting(on_signal, unblocked);
 	sigaction(SIGALRM, &sa, NULL);
+	sigemptyset(&alarm_only);
+	sigaddset(&alarm_only, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
+	sigdelset(unblocked, SIGALRM);
 }
 
 /* Undoes it: where nothing waits and there is nothing to report, a signal just ends the program. */

@@ -277,6 +277,18 @@ check '--timeout: a server that drains the last bytes by and by is not waited fo
 	one_line err
 	grep -q "^zcc: 127.0.0.1:$PORT: the server took less than 64 KiB in 4 seconds (--timeout), and was waited for" err
 	not [ -s out ]'
+
+start_peer -s
+env --block-signal=ALRM "$zcc" -s 0 -p $PORT -t 60 file >out 2>err &
+held=$!
+remember $held
+check 'SIGALRM blocked by who starts it: it can be interrupted in a send' '
+	wait_until "grep -q data peer.out"
+	kill -TERM $held
+	ended $held
+	cat out err
+	grep -q "kbytes/sec" out'
+kill -USR1 $PEER
 bad()
 {
 	text=$1
