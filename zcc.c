@@ -2525,6 +2525,7 @@ static int send_all(char **names, int n)
 #define STALL_CONNECT 5           /* the connection took to be made, is no network's delay */
 #define BACKOFF_NS    10000000u   /* after a failure that passes, such as a lack of ports */
 #define REQUEST_SIZE  (64 * 1024) /* of each read */
+#define HOPELESS      3           /* failures in a row with the same error before any success */
 
 /*
  * Latencies in ns, in classes a 32nd of a power of two wide, so that a percentile is off by 1.6 %
@@ -2572,8 +2573,13 @@ static struct {
 	uint32_t size;            /* asked for now */
 	_Atomic uint64_t tickets; /* connections still to be made */
 	_Atomic uint64_t done;
+	_Atomic bool succeeded; /* a connection has, of whatever size */
+	/* Failures in a row before that, and their common error. */
+	pthread_mutex_t lock;
+	int failures, error;
+	_Atomic bool hopeless; /* there were HOPELESS of them: no more connections are made */
 	struct requester *requester;
-} requesting;
+} requesting = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t hist_class(uint64_t v)
 {
@@ -2634,6 +2640,7 @@ static size_t failure_of(int e)
 	case EADDRINUSE: return FAIL_PORTS;
 	case ETIMEDOUT:
 	case EAGAIN: return FAIL_TIMEOUT;
+	case EMSGSIZE: return FAIL_LENGTH; /* request_once() says so */
 	default: return FAIL_OTHER;
 	}
 }
@@ -2650,41 +2657,52 @@ static void count_failure(struct requests *r, int e)
 		nanosleep(&backoff, NULL);
 }
 
-/*
- * Reads to the end of stream, or to more than was asked for; returns how much came, -1 on failure.
- * *first, *longest: when, how long.
- */
-static int64_t read_reply(int fd, char *buf, uint64_t asked_ns, uint64_t *first, uint64_t *longest,
-			  bool *before_first)
+/* How a reply came. */
+struct reply {
+	int64_t got;        /* bytes; -1: failed, with errno */
+	uint64_t first;     /* when the first byte had been read */
+	uint64_t longest;   /* wait for data or for the close, in ns, and */
+	bool before_first;  /* whether that was the wait for the first byte */
+	uint64_t last;      /* when data last came */
+	struct limit limit; /* of how long it may take */
+};
+
+/* Takes in `n` bytes, or the end of stream, that came after a wait; false when it takes too long. */
+static bool reply_take(struct reply *r, ssize_t n)
 {
-	uint64_t last = asked_ns, now;
-	int64_t got = 0;
+	const uint64_t now = now_ns();
+
+	if (r->got == 0 && n > 0)
+		r->first = now;
+	if (now - r->last > r->longest) {
+		r->longest = now - r->last;
+		r->before_first = r->got == 0;
+	}
+	r->last = now;
+	r->got += n;
+	return n == 0 || !limit_reached(&r->limit, now, (uint64_t)r->got);
+}
+
+/* Reads to the end of stream, or to more than was asked for at asked_ns. */
+static struct reply read_reply(int fd, char *buf, uint64_t asked_ns)
+{
+	struct reply r = {.last = asked_ns, .limit = limit_begin()};
 	ssize_t n;
 
-	*first = *longest = 0;
-	while ((n = recv(fd, buf, REQUEST_SIZE, 0)) != 0) {
+	do {
+		n = recv(fd, buf, REQUEST_SIZE, 0);
 		if (n < 0 && again())
 			continue;
-		if (n < 0)
-			return -1;
-		now = now_ns();
-		if (got == 0)
-			*first = now;
-		if (now - last > *longest) {
-			*longest = now - last;
-			*before_first = got == 0;
+		if (n >= 0 && !reply_take(&r, n)) {
+			n = -1;
+			errno = ETIMEDOUT;
 		}
-		last = now;
-		got += n;
-		if (got > requesting.size) /* it might never end */
-			return got;
-	}
-	now = now_ns();
-	if (now - last > *longest) {
-		*longest = now - last;
-		*before_first = got == 0;
-	}
-	return got;
+		if (n < 0) {
+			r.got = -1;
+			break;
+		}
+	} while (n != 0 && r.got <= requesting.size); /* more might never end */
+	return r;
 }
 
 /* One connection that went well, from `start`. */
@@ -2722,12 +2740,11 @@ static int send_request(int fd)
 	return 0;
 }
 
-/* Makes one connection, asks and reads; returns 0 or the errno. */
+/* Makes one connection, asks and reads; returns 0, the errno, or EMSGSIZE for a wrong length. */
 static int request_once(struct requester *q)
 {
-	uint64_t t[4] = {0}, longest = 0;
-	bool before_first = false;
-	int64_t got;
+	struct reply r = {.got = -1};
+	uint64_t t[4] = {0};
 	int fd, e;
 
 	t[0] = now_ns();
@@ -2735,17 +2752,49 @@ static int request_once(struct requester *q)
 	if (fd < 0)
 		return errno;
 	t[1] = now_ns();
-	got = send_request(fd);
-	if (got == 0)
-		got = read_reply(fd, q->buf, t[1], &t[2], &longest, &before_first);
-	e = got < 0 ? errno : 0;
+	if (send_request(fd) == 0)
+		r = read_reply(fd, q->buf, t[1]);
+	e = errno;
+	t[2] = r.first;
 	t[3] = now_ns();
 	close(fd);
-	if (got >= 0 && (uint64_t)got != requesting.size)
-		q->r.failed[FAIL_LENGTH]++;
-	else if (got >= 0)
-		count_request(&q->r, t, longest, before_first);
-	return e;
+	if (r.got < 0)
+		return e;
+	if ((uint64_t)r.got != requesting.size)
+		return EMSGSIZE;
+	count_request(&q->r, t, r.longest, r.before_first);
+	return 0;
+}
+
+/* Whether a report would have both errors in one line. */
+static bool same_failure(int a, int b)
+{
+	return failure_of(a) == failure_of(b) && (failure_of(a) != FAIL_OTHER || a == b);
+}
+
+/* Counts a failure before any success; false unless it was one too many. */
+static bool count_hopeless(int e)
+{
+	bool too_many;
+
+	if (requesting.succeeded)
+		return false;
+	pthread_mutex_lock(&requesting.lock);
+	requesting.failures = same_failure(e, requesting.error) ? requesting.failures + 1 : 1;
+	requesting.error = e;
+	too_many = requesting.failures >= HOPELESS;
+	pthread_mutex_unlock(&requesting.lock);
+	return too_many;
+}
+
+/* Ends the connections of all threads, and of all sizes. */
+static void give_up(void)
+{
+	int running = 0;
+
+	requesting.hopeless = true;
+	atomic_compare_exchange_strong(&stop, &running, TIME_UP);
+	eventfd_write(run.wake, 1);
 }
 
 static bool take_ticket(void)
@@ -2758,20 +2807,31 @@ static bool take_ticket(void)
 	return false;
 }
 
+/* One connection, and what became of it. */
+static void request_count(struct requester *q)
+{
+	const int e = request_once(q);
+
+	if (e == 0) {
+		if (!requesting.succeeded)
+			requesting.succeeded = true;
+	} else if (!(e == EINTR && stopped())) {
+		count_failure(&q->r, e);
+		if (count_hopeless(e))
+			give_up();
+	}
+	atomic_fetch_add_explicit(&requesting.done, 1, memory_order_relaxed);
+}
+
 static void *request_thread(void *arg)
 {
 	struct requester *q = arg;
-	int e;
 
 	cpu_bind_or_die(&opt.bind, q->number);
 	pthread_barrier_wait(&run.start);
 	q->working = true;
-	while (take_ticket()) {
-		e = request_once(q);
-		if (e != 0 && !(e == EINTR && stopped()))
-			count_failure(&q->r, e);
-		atomic_fetch_add_explicit(&requesting.done, 1, memory_order_relaxed);
-	}
+	while (take_ticket())
+		request_count(q);
 	q->working = false;
 	finish_figures();
 	leave();
@@ -2864,7 +2924,6 @@ static void request_size(uint32_t size, const sigset_t *unblocked, struct reques
 	}
 	mark_host(&run.begin);
 	run.start_ns = now_ns();
-	run.measuring = true;
 	pthread_barrier_wait(&run.start);
 	oversee_requests(unblocked);
 	for (i = 0; i < opt.streams; i++)
@@ -3005,10 +3064,60 @@ static void requesters_open(void)
 		die("%d at a time: %s", opt.streams, strerror(errno));
 }
 
-static int request_all(void)
+/* Closes the report. */
+static void requests_end(const char *error)
+{
+	if (!opt.json)
+		return;
+	json_close(&json, ']');
+	if (error != NULL)
+		json_string(&json, "error", error);
+	json_close(&json, '}');
+	report("\n");
+	json.f = NULL;
+}
+
+/* What is wrong with the requests as a whole: NULL, or a text in `why`. */
+static const char *requests_error(char why[DIE_MAX])
+{
+	size_t kind = failure_of(requesting.error);
+
+	if (interrupted())
+		return "interrupted";
+	if (requesting.succeeded)
+		return NULL;
+	if (requesting.hopeless)
+		snprintf(why, DIE_MAX, "%s port %s: the first %d connections failed, %s%s%s",
+			 opt.server, opt.port, HOPELESS, failure[kind].text,
+			 kind == FAIL_OTHER ? ": " : "",
+			 kind == FAIL_OTHER ? strerror(requesting.error) : "");
+	else
+		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt.server,
+			 opt.port);
+	return why;
+}
+
+/* Asks for each size of the list, and reports it. */
+static void request_sizes(const sigset_t *unblocked)
 {
 	struct requests sum;
-	uint64_t done = 0;
+	int i;
+
+	for (i = 0; i < opt.requests.n && !interrupted() && !requesting.hopeless; i++) {
+		request_size((uint32_t)opt.requests.size[i], unblocked, &sum);
+		if (run.soak != NULL)
+			warn_of_load();
+		if (opt.json)
+			json_requests(&sum);
+		else
+			report_requests(&sum);
+	}
+}
+
+static int request_all(void)
+{
+	char why[DIE_MAX];
+	const char *error;
 	sigset_t unblocked;
 	int i;
 
@@ -3019,32 +3128,18 @@ static int request_all(void)
 	catch_signals(&unblocked);
 	if (opt.json)
 		json_requests_begin();
-	for (i = 0; i < opt.requests.n && !interrupted(); i++) {
-		request_size((uint32_t)opt.requests.size[i], &unblocked, &sum);
-		done += sum.total.n;
-		if (run.soak != NULL)
-			warn_of_load();
-		if (opt.json)
-			json_requests(&sum);
-		else
-			report_requests(&sum);
-	}
-	if (opt.json) {
-		json_close(&json, ']');
-		if (interrupted())
-			json_string(&json, "error", "interrupted");
-		json_close(&json, '}');
-		report("\n");
-	}
+	request_sizes(&unblocked);
+	error = requests_error(why);
+	requests_end(error);
 	tidy_up();
 	for (i = 0; i < opt.streams; i++)
 		free(requesting.requester[i].buf);
 	free(requesting.requester);
 	if (interrupted())
 		die_of_signal(stop, &unblocked);
-	if (done == 0)
-		die("%s port %s: none of the connections succeeded", opt.server, opt.port);
-	return EXIT_SUCCESS;
+	if (error != NULL)
+		warnx("%s", error);
+	return error == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /*

@@ -2,11 +2,12 @@
  * request: both ends of the protocol of 1999, and clients and servers that fail at it, written
  * without zc's own code.
  *
- *	request serve [-2 | -h | -R | -q]
+ *	request serve [-2 | -d | -h | -R | -q]
  *		prints `port N`; each client that sends a length gets so many bytes and a close
  *		-2	writes in two pieces after a first byte of greeting, and closes when all
  *			of it has been acknowledged: Nagle's algorithm holds the second piece back
  *			until the client's delayed acknowledgement of the first
+ *		-d	sends one of them each 100 ms, until the client has gone
  *		-h	sends half of them
  *		-R	resets the connection instead
  *		-q	says nothing and keeps it open
@@ -66,6 +67,12 @@ static void send_stalling(int sock, uint32_t n)
 		usleep(500);
 }
 
+static void send_slowly(int sock)
+{
+	while (send(sock, "", 1, MSG_NOSIGNAL) == 1)
+		usleep(100000);
+}
+
 static void reset(int sock)
 {
 	const struct linger l = {.l_onoff = 1};
@@ -92,6 +99,8 @@ static int serve(int mode)
 			send_stalling(sock, n - 1);
 		else if (mode == 'R')
 			reset(sock);
+		else if (mode == 'd')
+			send_slowly(sock);
 		else
 			send_zeros(sock, mode == 'h' ? n / 2 : n);
 		close(sock);

@@ -4,7 +4,7 @@
 
 zcc=$BIN/zcc zcs=$BIN/zcs
 
-# start_server [-2 | -h | -R | -q]: the tests' own; sets PORT
+# start_server [-2 | -d | -h | -R | -q]: the tests' own; sets PORT
 start_server()
 {
 	: >server.out
@@ -77,12 +77,38 @@ fi
 # What fails is counted.
 start_server -R
 check 'reset by the server' '
-	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 5
-	grep -qx "  failed: 5 reset by the server" out'
+	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 2
+	grep -qx "  failed: 2 reset by the server" out
+	one_line err
+	grep -qx "zcc: 127.0.0.1 port $PORT: none of the connections succeeded" err'
+check 'it ends after three failures in a row with the same error before any success' '
+	for how in "--request 10 -n 50" "--request 10,20,30 -n 1" "--request 10,20 -t 60"; do
+		exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p $PORT $how
+		[ $(sed -n "s/^  failed: \([0-9]*\) reset by the server$/\1/p" out | paste -sd + | bc) -eq 3 ]
+		one_line err
+		grep -qx "zcc: 127.0.0.1 port $PORT: the first 3 connections failed, reset by the server" err
+	done'
+start_server -q
+check 'and so it does with several at a time, which it does not wait for' '
+	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p $PORT --request 10,20 -n 500 -P 8 --timeout 0.3
+	n=$(sed -n "s/^  failed: \([0-9]*\) timed out$/\1/p" out)
+	[ $n -ge 3 ] && [ $n -le 10 ]
+	one_line err'
+start_zcs
+check 'zcs without --reply is not asked a hundred times' '
+	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p $PORT --request 10 --timeout 0.3
+	grep -q "^  failed: 3 " out'
+stop_zcs
+start_zcs --reply --max-reply 1000
+check 'what fails after a success is counted to the end' '
+	exits 0 "$zcc" -s 127.0.0.1 -p $PORT --request 10,2000,10 -n 20
+	[ $(grep -c "^  failed: 20 " out) -eq 1 ]
+	[ $(grep -Ec "$line" out) -eq 3 ]'
+stop_zcs
 start_server -h
 check 'half of what was asked for' '
 	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 5
-	grep -qx "  failed: 5 with another length than asked for" out'
+	grep -qx "  failed: 3 with another length than asked for" out'
 start_server -q
 check '--timeout: a server that says nothing' '
 	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10 -n 2 --timeout 0.1
@@ -91,7 +117,17 @@ start_zcs
 stop_zcs
 check 'refused' '
 	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10,20 -n 5
-	[ $(grep -cx "  failed: 5 refused" out) -eq 2 ]'
+	[ $(grep -cx "  failed: 3 refused" out) -eq 1 ]'
+start_server -d
+check '--timeout: a reply that comes byte by byte is not waited for without end' '
+	exits 1 timeout 60 "$zcc" -s 127.0.0.1 -p $PORT --request 1g -n 1 --timeout 1
+	grep -qx "  failed: 1 timed out" out'
+start_server
+check 'a buffer smaller than asked for: one line, however many connections' '
+	exits 0 "$zcc" -s 127.0.0.1 -p $PORT --request 10,20 -n 50 -P 4 -i 1g -o 1g
+	[ $(grep -c "^zcc: receive buffer: asked for" err) -eq 1 ]
+	[ $(grep -c "^zcc: send buffer: asked for" err) -eq 1 ]
+	[ $(wc -l <err) -eq 2 ]'
 if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
 	check 'local ports running out' '
 		cat >script <<-"END"
