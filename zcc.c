@@ -2171,7 +2171,8 @@ static void json_cpus(struct json *j)
 	json_close(j, ']');
 }
 
-static void json_end(void)
+/* The end of the report, with the error unless that is NULL. */
+static void json_end(const char *error)
 {
 	struct json *j = &json;
 	const struct figures *remote = run.receipts > 0 ? &run.received : NULL;
@@ -2192,8 +2193,8 @@ static void json_end(void)
 	if (run.receipts == opt.streams)
 		json_bool(j, "bytes_agree", missing_bytes() == 0);
 	json_close(j, '}');
-	if (interrupted())
-		json_string(j, "error", "interrupted");
+	if (error != NULL)
+		json_string(j, "error", error);
 	json_close(j, '}');
 	report("\n");
 	j->f = NULL;
@@ -2429,9 +2430,29 @@ static void run_reset(void)
 	run.measuring = false;
 }
 
-/* Sends the file set over connections of its own, in chunks of that size; 0: the method's. */
-static void send_once(size_t chunk, sigset_t *unblocked)
+/* What is wrong with a run that has come to its end: NULL, or a text in `why`. */
+static const char *run_error(char why[DIE_MAX])
 {
+	const unsigned long long sent = run.sent.bytes + run.sent.warmup;
+	const unsigned long long received = run.received.bytes + run.received.warmup;
+
+	if (interrupted())
+		return "interrupted";
+	if (run.receipts < opt.streams || missing_bytes() == 0)
+		return NULL;
+	snprintf(why, DIE_MAX, "the server received %llu bytes of the %llu sent", received, sent);
+	return why;
+}
+
+/*
+ * Sends the file set over connections of its own, in chunks of that size; 0: the method's.  False
+ * when the server has not received what was sent.
+ */
+static bool send_once(size_t chunk, sigset_t *unblocked)
+{
+	char why[DIE_MAX];
+	const char *error;
+
 	run_reset();
 	opt.chunk = chunk;
 	streams_open(); /* a server that does not answer keeps it for minutes */
@@ -2444,29 +2465,22 @@ static void send_once(size_t chunk, sigset_t *unblocked)
 	if (!run.measuring)
 		die_in_warmup(unblocked);
 	sum_figures();
+	error = run_error(why);
 	if (run.soak != NULL)
 		warn_of_load();
 	if (opt.json)
-		json_end();
+		json_end(error);
 	else if (opt.chunks.n > 1)
 		report_row();
 	else
 		report_text();
 	streams_close();
-	if (!interrupted())
-		release_signals(unblocked);
-}
-
-/* Whether the server has all that was sent. */
-static bool all_received(void)
-{
-	unsigned long long received = run.received.bytes + run.received.warmup;
-	unsigned long long sent = run.sent.bytes + run.sent.warmup;
-
-	if (run.receipts < opt.streams || missing_bytes() == 0)
+	if (interrupted())
 		return true;
-	warnx("the server received %llu bytes of the %llu sent", received, sent);
-	return false;
+	release_signals(unblocked);
+	if (error != NULL)
+		warnx("%s", error);
+	return error == NULL;
 }
 
 /* What transfers and requests have to have before they begin. */
@@ -2506,8 +2520,7 @@ static int send_all(char **names, int n)
 	if (opt.load)
 		soak_begin();
 	for (i = 0; (i == 0 || i < opt.chunks.n) && ok && !interrupted(); i++) {
-		send_once(opt.chunks.n > 0 ? (size_t)opt.chunks.size[i] : 0, &unblocked);
-		ok = interrupted() || all_received();
+		ok = send_once(opt.chunks.n > 0 ? (size_t)opt.chunks.size[i] : 0, &unblocked);
 	}
 	tidy_up();
 	fileset_close(&set);
@@ -3329,6 +3342,8 @@ static void settle_options(bool loops_given)
 	struct cpus online;
 
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
+	if (opt.calibrate && opt.json)
+		usage_error("-C, --calibrate and --json cannot be used together");
 	if (opt.calibrate)
 		return;
 	if (opt.port == NULL)

@@ -179,7 +179,7 @@ check_json 'zcc: without a receipt there is no receiver, and no word of agreemen
 start_peer -r 'bytes=2 seconds=1\n'
 check_json 'zcc: bytes that do not agree' '
 	exits 1 "$zcc" --json -s 0 -p $PORT tiny
-	holds out ".end.bytes_agree == false"
+	holds out ".end.bytes_agree == false" ".error == \"the server received 2 bytes of the 1 sent\""
 	one_line err'
 start_peer
 check_json 'zcc: raw' '
@@ -226,6 +226,106 @@ check_json 'zcc: a server that goes away, in the midst of intervals' '
 	one_line out
 	holds out "(.error | test(\"the server (closed|reset) the connection after [0-9]+ bytes\"))" \
 	    "(.start.connected | length) == 3" "has(\"end\") | not"'
+
+# Whatever ends it: stdout has one whole object, whose error is the line on stderr.
+# one_error FILE ERR TOOL: they have both
+one_error()
+{
+	cat "$1" "$2"
+	one_line "$1"
+	holds "$1" '.error | length > 0'
+	[ "$3: $(jq -r .error "$1")" = "$(tail -n 1 "$2")" ]
+}
+# fails TOOL options...: it ends with 1, and so
+fails()
+{
+	tool=$1
+	shift
+	exits 1 timeout 20 "$BIN/$tool" "$@"
+	one_error out err "$tool"
+}
+check_json 'zcc: what fails before it connects is in an object' '
+	for how in "--congestion nosuch tiny" "-B 8000 tiny" "missing" "-c tiny" "--request 10 -c" \
+	    "--request 10 -B 8000"; do
+		fails zcc --json -s 0 -p 1 $how
+	done'
+check_json 'zcs: what fails before it listens is in an object' '
+	for how in "-B 8000" -c "--bind 192.0.2.1" "--user no-such-user"; do
+		fails zcs --json -p 0 $how
+	done'
+check_json 'cyclesoak: what fails before it soaks is in an object' '
+	for how in "-1" "-f missing"; do fails cyclesoak --json $how; done'
+start_peer
+check_json 'zcc: a second run that fails is an object of its own' '
+	exits 1 "$zcc" --json -s 0 -p $PORT -b 1k,2k tiny
+	[ $(wc -l <out) -eq 2 ]
+	parses out
+	head -n 1 out >first
+	holds first ".end.sum_sent.bytes == 1" "has(\"error\") | not"
+	tail -n 1 out >second
+	one_error second err zcc'
+start_zcs
+stop_zcs
+check_json 'zcc: requests none of which succeeds: the error is in the report' '
+	fails zcc --json -s 0 -p $PORT --request 10 -n 2
+	holds out "(.requests | length) == 1" ".requests[0].failed.refused == 2"
+	fails zcc --json -s 0 -p $PORT --request 10,20 -n 9
+	holds out "(.requests | length) == 1" ".requests[0].failed.refused == 3"'
+if [ -c /dev/full ]; then
+	check 'stdout that cannot be written: one line, exit 1' '
+		start_peer
+		for how in "zcc --json -s 0 -p $PORT tiny" "zcc --json -s 0 -p 1 missing" \
+		    "zcc --json -s 0 -p 1 --request 10 -n 1" "zcs --json -p 0 -B 8000" "cyclesoak --json -1"; do
+			status=0
+			timeout 20 "$BIN"/$how >/dev/full 2>err || status=$?
+			echo "$status: $how"
+			cat err
+			[ $status -eq 1 ]
+			[ "$(grep -vc "^zcc: missing: skipped" err)" -eq 1 ]
+		done'
+fi
+
+# A soaker that dies.  There is one set on a machine: others may have it for a while.
+made_up_calibration >counts_per_sec
+# soaks command...: runs it in the background until it is the one that soaks; SOAKS is its pid
+soaks()
+{
+	turns=0
+	while :; do
+		"$@" >soaks.out 2>soaks.err &
+		SOAKS=$!
+		remember $SOAKS
+		wait_until '[ -n "$(soaker_of $SOAKS)" ] || gone $SOAKS' && not gone $SOAKS && return
+		turns=$((turns + 1))
+		[ $turns -lt 60 ] && grep -q 'soaked already' soaks.err || return 1
+		sleep 1
+	done
+}
+start_zcs
+check_json 'zcc -c: a soaker that is killed is an error in the report' '
+	soaks "$zcc" -c --json -s 0 -p $PORT -t 60 -I 0.2 --congestion reno
+	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+	kill -KILL "$(soaker_of $SOAKS)"
+	ended $SOAKS
+	one_error soaks.out soaks.err zcc
+	holds soaks.out ".error | test(\"soaker\")"'
+stop_zcs
+check_json 'zcs -c: the same' '
+	soaks "$zcs" -c --json -p 0
+	wait_until "grep -q listening soaks.err"
+	port=$(sed -n "s/.*listening on .*:\([0-9]*\)\$/\1/p" soaks.err)
+	kill -KILL "$(soaker_of $SOAKS)"
+	wait_until "\"$zcc\" -s 0 -p $port tiny >out 2>err || :; gone $SOAKS"
+	tail -n 1 soaks.out >last
+	one_error last soaks.err zcs
+	holds last ".error | test(\"soaker\")"'
+check_json 'cyclesoak: the same' '
+	soaks "$BIN/cyclesoak" --json -p 60
+	kill -KILL "$(soaker_of $SOAKS)"
+	ended $SOAKS
+	one_error soaks.out soaks.err cyclesoak
+	holds soaks.out ".error | test(\"soaker\")"'
+rm counts_per_sec
 start_zcs
 check_json 'zcc: all sent before the warm-up is over' '
 	exits 1 "$zcc" --json -s 0 -p $PORT --warmup 60 tiny
