@@ -1114,9 +1114,10 @@ static ssize_t discard_answer(struct stream *st)
 {
 	ssize_t n;
 
-	do /* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
+	do {
+		/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
 		n = recv(st->sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC);
-	while (n < 0 && errno == EINTR);
+	} while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		die_of_send(st);
 	return n;
@@ -1597,6 +1598,16 @@ static void act(struct due *d, uint64_t now)
 	}
 }
 
+static void watch_fill(struct pollfd *p)
+{
+	int i;
+
+	p[0] = (struct pollfd){.fd = run.wake, .events = POLLIN};
+	for (i = 1; i <= opt.streams; i++)
+		p[i] = (struct pollfd){.fd = opt.raw ? run.stream[i - 1].sock : -1,
+				       .events = POLLIN};
+}
+
 /*
  * What the main thread waits for: run.wake, and behind it, with --raw, what the servers send while
  * the streams send.  Later a stream reads for itself.
@@ -1604,14 +1615,11 @@ static void act(struct due *d, uint64_t now)
 static struct pollfd *watch_open(void)
 {
 	struct pollfd *p = calloc((size_t)opt.streams + 1, sizeof(*p));
-	int i;
 
-	if (p == NULL)
+	if (p != NULL)
+		watch_fill(p);
+	else
 		die("%d streams: %s", opt.streams, strerror(errno));
-	p[0] = (struct pollfd){.fd = run.wake, .events = POLLIN};
-	for (i = 1; i <= opt.streams; i++)
-		p[i] = (struct pollfd){.fd = opt.raw ? run.stream[i - 1].sock : -1,
-				       .events = POLLIN};
 	return p;
 }
 

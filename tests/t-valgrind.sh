@@ -92,7 +92,11 @@ check 'zcc: nobody listens, a bad receipt' '
 	exits 1 "$zcc" -s 0 -p $PORT -P 2 tiny
 	sound zcc
 	start_peer -r "bytes=13 seconds=nan\n"
-	exits 0 "$zcc" -s 0 -p $PORT tiny
+	exits 1 "$zcc" -s 0 -p $PORT tiny
+	sound zcc'
+start_peer -e -n 2
+check 'zcc --raw, a server that echoes' '
+	exits 0 "$zcc" -s 0 -p $PORT --raw -P 2 file
 	clean zcc'
 
 # zcs, with clients that are not.
