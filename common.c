@@ -104,6 +104,12 @@ void die_errno(const char *fmt, ...)
 	die_of(why);
 }
 
+void name_in_errors(char **argv)
+{
+	if (argv[0] != NULL)
+		argv[0] = program_invocation_short_name;
+}
+
 void init_output(void)
 {
 	FILE *out;

@@ -59,6 +59,12 @@ void die_with(int status);
 /* Ends the program where getopt_long(3) has named the offending option already. */
 _Noreturn void usage_exit(void);
 
+/*
+ * Has getopt_long(3), which begins its errors with argv[0], name the program as err(3) does: without
+ * a path.
+ */
+void name_in_errors(char **argv);
+
 /* Makes stdout line buffered and SIGPIPE an ordinary error.  Call first. */
 void init_output(void);
 

@@ -577,6 +577,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
+	name_in_errors(argv);
 	die_init(close_report);
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)

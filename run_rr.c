@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 	int priority = 1, c;
 
 	init_output();
+	name_in_errors(argv);
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
 		switch (c) {

@@ -3388,6 +3388,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
+	name_in_errors(argv);
 	die_init(close_report);
 	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1) {
 		loops_given |= c == 'n';

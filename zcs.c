@@ -1916,6 +1916,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_output();
+	name_in_errors(argv);
 	die_init(close_report);
 	opt.method = method_named("read");
 	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
