@@ -52,13 +52,26 @@ void die_with(int status)
 	dying.status = dying.usage_status = status;
 }
 
+const char *printable(const char *s)
+{
+	static _Thread_local char text[DIE_MAX + 64]; /* as much as die_errno() makes */
+	size_t i;
+
+	for (i = 0; i < sizeof(text) - 1 && s[i] != '\0'; i++)
+		text[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? '?' : s[i];
+	text[i] = '\0';
+	return text;
+}
+
 void usage_error(const char *fmt, ...)
 {
+	char why[DIE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vwarnx(fmt, ap);
+	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
+	warnx("%s", printable(why));
 	usage_exit();
 }
 
@@ -76,7 +89,7 @@ static _Noreturn void die_of(const char *why)
 		pause();
 	if (dying.hook != NULL && !ferror(stdout))
 		dying.hook(why);
-	warnx("%s", why);
+	warnx("%s", printable(why));
 	exit(dying.status);
 }
 

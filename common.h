@@ -53,6 +53,12 @@ _Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 
  */
 void die_init(void (*hook)(const char *why));
 
+/*
+ * The text with `?` for each control character, cut to a little more than DIE_MAX: a file's name must
+ * not begin a line of its own or command the terminal.  Valid until the thread's next call.
+ */
+const char *printable(const char *s);
+
 /* Has die(), usage_error() and usage_exit() exit with this status from now on. */
 void die_with(int status);
 

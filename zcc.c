@@ -665,9 +665,9 @@ static int file_open(const char *name, struct stat *sb)
 	const int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0 || fstat(fd, sb) != 0)
-		warn("%s: skipped", name);
+		warn("%s: skipped", printable(name));
 	else if (!S_ISREG(sb->st_mode))
-		warnx("%s: skipped: not a regular file", name);
+		warnx("%s: skipped: not a regular file", printable(name));
 	else
 		return fd;
 	if (fd >= 0)
@@ -937,7 +937,7 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 	}
 	if (opt.debug > 1) {
 		flockfile(stderr); /* warnx(3) writes a line in pieces, and streams share stderr */
-		warnx("%s: %llu bytes", f->name, (unsigned long long)f->size);
+		warnx("%s: %llu bytes", printable(f->name), (unsigned long long)f->size);
 		funlockfile(stderr);
 	}
 }
