@@ -776,6 +776,11 @@ uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+double seconds_between(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
 const char *const cpu_column[CPU_COLUMNS] = {
 	[CPU_USER] = "user",       [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
 	[CPU_IDLE] = "idle",       [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
@@ -1565,7 +1570,7 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	       const struct soak_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double seconds = (double)(to->ns - from->ns) / 1e9;
+	double seconds = seconds_between(from->ns, to->ns);
 	double total = seconds * (i < 0 ? c->cpus.n : 1);
 	double spin = to->spin - from->spin;
 

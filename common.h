@@ -244,6 +244,9 @@ void wire_put(void *p, uint32_t value);
  */
 uint64_t now_ns(void);
 
+/* The time between two readings of now_ns(), in seconds; 0 where `to` came first. */
+double seconds_between(uint64_t from_ns, uint64_t to_ns);
+
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
 enum {
 	CPU_USER,

@@ -468,7 +468,7 @@ static bool await_completion(struct stream *st, uint64_t *since)
 	if (*since == 0 || st->ring->oldest != oldest)
 		*since = now;
 	errno = EAGAIN;
-	return opt.timeout <= 0 || (double)(now - *since) / 1e9 < opt.timeout;
+	return opt.timeout <= 0 || seconds_between(*since, now) < opt.timeout;
 }
 
 /* One send of a buffer's rest; -1 with errno. */
@@ -952,7 +952,7 @@ static bool is_patient(const struct stream *st, struct wait *w)
 		w->moved = now;
 	if (interrupted() && w->interrupt == 0)
 		w->interrupt = now;
-	if (opt.timeout > 0 && (double)(now - w->moved) / 1e9 > opt.timeout)
+	if (opt.timeout > 0 && seconds_between(w->moved, now) > opt.timeout)
 		die_of_timeout(st);
 	return !(interrupted() && now - w->interrupt > PATIENCE_NS);
 }
@@ -1018,7 +1018,7 @@ static void stream_figures(struct stream *st)
 	f->calls = e->calls - b->calls;
 	f->files = e->files - b->files;
 	f->warmup = b->bytes;
-	f->seconds = st->end_ns > b->ns ? (double)(st->end_ns - b->ns) / 1e9 : 0;
+	f->seconds = seconds_between(b->ns, st->end_ns);
 	strcpy(f->method, opt.method->name);
 	f->cpu = opt.bind.n > 0 ? (double)cpu_of(&opt.bind, st->number) : NAN;
 	f->tcp = st->tcp;
@@ -1155,7 +1155,7 @@ static void stream_interval(struct stream *st, struct figures *f)
 		now.bytes = st->last.bytes;
 	figures_init(f);
 	f->bytes = now.bytes - st->last.bytes;
-	f->seconds = (double)(now.ns - st->last.ns) / 1e9;
+	f->seconds = seconds_between(st->last.ns, now.ns);
 	f->tcp = now.tcp;
 	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
 	st->last = now;
@@ -1214,7 +1214,7 @@ static void interval_load(struct figures *sum)
 
 static void report_interval(void)
 {
-	double start = (double)(run.stream[0].last.ns - run.start_ns) / 1e9;
+	double start = seconds_between(run.start_ns, run.stream[0].last.ns);
 	struct figures f = {0}, sum;
 	int i;
 
@@ -1264,7 +1264,7 @@ static bool wants_progress(void)
 
 static void show_progress(uint64_t now)
 {
-	double seconds = (double)(now - run.start_ns) / 1e9, goal = opt.seconds + opt.warmup;
+	double seconds = seconds_between(run.start_ns, now), goal = opt.seconds + opt.warmup;
 	const char *phase = run.measuring ? "" : ", warm-up";
 	uint64_t bytes = 0;
 	struct mark m;
@@ -1283,7 +1283,7 @@ static void show_progress(uint64_t now)
 		fprintf(stderr, ", %.0f%%",
 			100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
 	fprintf(stderr, ": %.0f kbytes/sec",
-		kbytes_per_sec(bytes - run.shown_bytes, (double)(now - run.shown_ns) / 1e9));
+		kbytes_per_sec(bytes - run.shown_bytes, seconds_between(run.shown_ns, now)));
 	if (stop)
 		phase = ", waits for the server";
 	fprintf(stderr, "%s\033[K", phase);
@@ -1308,7 +1308,7 @@ static void look_at_timeout(struct stream *st, uint64_t now)
 	if (!st->sending || t.acked != st->acked || unacknowledged(st) == 0) {
 		st->acked = t.acked;
 		st->acked_ns = now;
-	} else if (t.acked > 0 && (double)(now - st->acked_ns) / 1e9 > opt.timeout) {
+	} else if (t.acked > 0 && seconds_between(st->acked_ns, now) > opt.timeout) {
 		die_of_timeout(st);
 	}
 }
@@ -2585,7 +2585,7 @@ static void request_size(uint32_t size, const sigset_t *unblocked, struct reques
 	merge_requests(sum);
 	figures_init(&run.sent);
 	run.sent.bytes = sum->bytes;
-	run.sent.seconds = (double)(run.end.ns - run.start_ns) / 1e9;
+	run.sent.seconds = seconds_between(run.start_ns, run.end.ns);
 	host_figures(&run.sent);
 }
 

@@ -400,6 +400,8 @@ static void test_load(void)
 	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
 	soak_load(&c, &to, &to, -1, &l);
 	ok(isnan(l.load), "no time, no load", "");
+	soak_load(&c, &to, &from, -1, &l);
+	ok(isnan(l.load) && l.seconds == 0, "samples in the wrong order, no load", "");
 	from.off = 0.001;
 	soak_load(&c, &from, &to, -1, &l);
 	ok(l.off == 0, "tasks do not have less than none of it", "");
@@ -601,6 +603,14 @@ static void test_json_figures(void)
 		"the load as iperf3 names it");
 }
 
+/* Two threads may read the clock in either order: a time is never negative, nor 2^64 ns. */
+static void test_seconds_between(void)
+{
+	ok(seconds_between(1000000000, 3500000000) == 2.5, "2.5 s between two times", "");
+	ok(seconds_between(7, 7) == 0, "no time between a time and itself", "");
+	ok(seconds_between(3500000000, 1000000000) == 0, "0 s to a time that came before", "");
+}
+
 /* A counter that is not known at either end gives no rate, and the others do. */
 static void test_counters(void)
 {
@@ -648,6 +658,7 @@ int main(void)
 	test_json_strings();
 	test_json();
 	test_json_figures();
+	test_seconds_between();
 	test_counters();
 	printf("1..%d\n", number);
 	return failures > 0;
