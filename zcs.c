@@ -10,10 +10,10 @@
 #include <getopt.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/tcp.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -23,8 +23,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
@@ -34,13 +34,20 @@
 #define LOWAT_COPY    (64 * 1024)        /* SO_RCVLOWAT in a body: data must not grow cold */
 #define LOWAT_DISCARD (256 * 1024)       /* the same where nobody looks at them */
 #define MAX_REPLY     (16 * 1024 * 1024) /* bytes that --reply may be asked for, unless told */
+#define REPLY_SIZE    (64 * 1024)        /* of each send of a reply */
+#define REPLY_UNSENT  (64 * 1024)        /* bytes that end it; one send more makes 128 KiB */
 #define MAX_CLIENTS   1000               /* at a time, unless told */
 #define IDLE_TIMEOUT  60                 /* seconds that one may be silent */
 #define STREAMS_TOLD  10000              /* of one group, in its JSON report: it is in memory */
 #define BACKLOG       4096               /* the kernel lowers it to net.core.somaxconn */
-#define BREATHE_MS    100                /* before accept(2) is tried again after a lack */
-#define DRAIN_SECONDS 10                 /* for a client to close when all has been received */
+#define LACK_NS       100000000u         /* before accept(2) is tried again after a lack */
+#define LINGER        10                 /* seconds for a client to close, at most */
+#define WORK_BYTES    (64 * 1024)        /* that a client at work moves in a second */
+#define LEAST_BYTES   1024               /* to move in each --idle-timeout of a full server */
+#define LOOK_NS       250000000u         /* between two looks at what the clients moved */
+#define LOOKS         5                  /* that are kept: the first is a second old */
 #define RECEIPT_NS    1000000000u        /* for the client to take its receipt */
+#define POLL_MS       100                /* between two looks whether that is over */
 #define LEAVE_NS      2000000000u        /* for the clients' summaries on an interrupt */
 #define RATES_NS      10000000           /* the host's counters are worth reading after so long */
 #define SAY_SLOTS     64                 /* of addresses, each of which may have */
@@ -48,6 +55,32 @@
 #define SAY_NS        10000000000u       /* in this time */
 
 struct client;
+
+/* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
+struct network {
+	LIST_ENTRY(network) link;
+	struct in6_addr address;
+	int n; /* places that it has */
+};
+
+/*
+ * A client's place among the --max-clients.  Whoever has one may be seen by every thread, under
+ * the places' lock, until place_leave() or place_drop() takes it away.
+ */
+enum dropped { NOT_DROPPED, DROPPED_FOR_ROOM, DROPPED_SLOW };
+
+struct place {
+	TAILQ_ENTRY(place) link;
+	int sock;
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+	struct network *network; /* NULL: it has no place, or has lost it */
+	uint64_t moved[LOOKS];   /* bytes at each of the last looks, the latest first */
+	uint64_t checked_ns;     /* when LEAST_BYTES were last counted */
+	uint64_t checked_moved;  /* bytes at that time */
+	bool lingers;            /* it is done, and only waits for the client to close */
+	_Atomic int dropped;     /* enum dropped: why it has lost its place */
+};
 
 /* A way to receive: does one system call on the socket, and counts what came. */
 struct method {
@@ -70,9 +103,8 @@ struct client {
 	struct client *next, **link;
 	pthread_t thread;
 	bool has_thread;
-	int sock, number;
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
+	int number;
+	struct place place;
 	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
 	struct wire wire;
 	char *buf;
@@ -217,6 +249,25 @@ static bool is_allowed(const struct sockaddr_storage *peer)
 	return false;
 }
 
+/* The IPv4 address of a peer, or the first 64 bits of its IPv6 address: what its owner has. */
+static void network_of(const struct sockaddr_storage *peer, struct in6_addr *a)
+{
+	*a = (struct in6_addr)IN6ADDR_ANY_INIT;
+	address_of(peer, a);
+	if (!IN6_IS_ADDR_V4MAPPED(a))
+		memset(&a->s6_addr[8], 0, 8);
+}
+
+static uint32_t hash_of(const struct in6_addr *a)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	size_t i;
+
+	for (i = 0; i < sizeof(a->s6_addr); i++)
+		hash = (hash ^ a->s6_addr[i]) * 16777619u;
+	return hash;
+}
+
 /*
  * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.
  * Addresses that share a slot share what may be said: the table, too, is of a bounded size.
@@ -232,14 +283,10 @@ static struct {
 
 static struct said *said_of(const struct sockaddr_storage *peer)
 {
-	uint32_t hash = 2166136261u; /* FNV-1a */
-	struct in6_addr a = IN6ADDR_ANY_INIT;
-	size_t i;
+	struct in6_addr a;
 
-	address_of(peer, &a);
-	for (i = 0; i < (IN6_IS_ADDR_V4MAPPED(&a) ? 16 : 8); i++)
-		hash = (hash ^ a.s6_addr[i]) * 16777619u;
-	return &said.slot[hash % SAY_SLOTS];
+	network_of(peer, &a);
+	return &said.slot[hash_of(&a) % SAY_SLOTS];
 }
 
 /* Whether one more line may be said of it; *left_out is how many were not, of those before. */
@@ -262,26 +309,38 @@ static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
 	return may;
 }
 
-static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line on stderr: warnx(3) writes it in pieces, and other threads' would come between. */
+static void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	flockfile(stderr);
+	va_start(ap, fmt);
+	vwarnx(fmt, ap);
+	va_end(ap);
+	funlockfile(stderr);
+}
+
+static bool say(const struct place *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A line about a client, unless there were too many: it may come back a thousand times a second. */
-static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
+static bool say(const struct place *p, const char *fmt, ...)
 {
 	char name[ADDR_STRLEN], text[128];
 	unsigned left_out;
 	va_list ap;
 
-	if (!may_say(peer, &left_out))
+	if (!may_say(&p->peer, &left_out))
 		return false;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* warnx(3) writes a line in pieces, and other threads' would come between. */
-	flockfile(stderr);
+	flockfile(stderr); /* as in note() */
 	if (left_out > 0)
 		warnx("%u lines about such clients were left out", left_out);
-	warnx("%s: %s", addr_format((const struct sockaddr *)peer, len, name), text);
+	warnx("%s: %s", addr_format((const struct sockaddr *)&p->peer, p->peer_len, name), text);
 	funlockfile(stderr);
 	return true;
 }
@@ -290,9 +349,327 @@ static void tell_left_out(void)
 {
 	pthread_mutex_lock(&said.lock);
 	if (said.left_out > 0)
-		warnx("%llu lines about clients were left out in all",
-		      (unsigned long long)said.left_out);
+		note("%llu lines about clients were left out in all",
+		     (unsigned long long)said.left_out);
 	pthread_mutex_unlock(&said.lock);
+}
+
+/*
+ * Places: no more than --max-clients clients are served at a time, in either mode.  When all places
+ * are taken, a client from an address that has fewer of them than another gets one of the latter's,
+ * unless those are all at work.
+ */
+
+#define NETWORK_SLOTS 256
+
+static struct {
+	pthread_mutex_t lock;
+	TAILQ_HEAD(, place) all; /* the one that was taken first is the first */
+	LIST_HEAD(, network) network[NETWORK_SLOTS];
+	int n;
+	_Atomic bool full;  /* all of them were taken at noted_ns */
+	uint64_t noted_ns;  /* when `full` was set */
+	uint64_t full_ns;   /* for how long all were taken: a clock that stops while one is free */
+	uint64_t looked_ns; /* when place_look() last saw all clients */
+	_Atomic uint64_t refused;
+} places = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(places.all)};
+
+/* The network of a peer, which is new if it has no place yet; NULL if there is no memory for it. */
+static struct network *network_find(const struct sockaddr_storage *peer)
+{
+	struct in6_addr a;
+	struct network *w;
+	uint32_t slot;
+
+	network_of(peer, &a);
+	slot = hash_of(&a) % NETWORK_SLOTS;
+	LIST_FOREACH(w, &places.network[slot], link)
+	if (memcmp(&w->address, &a, sizeof(a)) == 0)
+		return w;
+	w = calloc(1, sizeof(*w));
+	if (w != NULL) {
+		w->address = a;
+		LIST_INSERT_HEAD(&places.network[slot], w, link);
+	}
+	return w;
+}
+
+static void network_free_unused(struct network *w)
+{
+	if (w->n > 0)
+		return;
+	LIST_REMOVE(w, link);
+	free(w);
+}
+
+/*
+ * Bytes that a connection received and that its peer acknowledged, headers included; *idle_ms is
+ * for how long nothing came, not even an acknowledgement.  TCP_INFO, tcp(7), linux/tcp.h.
+ */
+static uint64_t sock_moved(int sock, double *idle_ms)
+{
+	struct tcp_info info = {.tcpi_last_data_recv = 0};
+	socklen_t len = sizeof(info);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
+	*idle_ms = fmin(info.tcpi_last_data_recv, info.tcpi_last_ack_recv);
+	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
+}
+
+/* What a client moved in the last second.  It may be too much, since LOOKS - 1 looks ago. */
+static uint64_t place_moved_lately(const struct place *p)
+{
+	double idle_ms;
+	uint64_t moved = sock_moved(p->sock, &idle_ms);
+
+	return idle_ms >= 1000 ? 0 : moved - p->moved[LOOKS - 1];
+}
+
+/* Takes a place away, under the places' lock; its client's own thread does the rest. */
+static void place_remove(struct place *p)
+{
+	TAILQ_REMOVE(&places.all, p, link);
+	places.n--;
+	p->network->n--;
+	network_free_unused(p->network);
+	p->network = NULL;
+}
+
+/* The same against the client's will: whatever its thread waits for ends. */
+static void place_drop(struct place *p, enum dropped why)
+{
+	static const char full[] = "refused=" REFUSED_FULL "\n";
+
+	p->dropped = why;
+	if (!opt.raw && !opt.reply)
+		send(p->sock, full, sizeof(full) - 1, MSG_DONTWAIT);
+	shutdown(p->sock, SHUT_RDWR);
+	place_remove(p);
+}
+
+static void place_begin_check(struct place *p, uint64_t moved)
+{
+	p->checked_ns = places.full_ns;
+	p->checked_moved = moved;
+}
+
+/* Notes what a client has moved up to now; drops one that moved too little for a full server. */
+static void place_look(struct place *p)
+{
+	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), moved;
+	double idle_ms;
+
+	moved = sock_moved(p->sock, &idle_ms);
+	memmove(&p->moved[1], &p->moved[0], sizeof(p->moved) - sizeof(p->moved[0]));
+	p->moved[0] = moved;
+	if (limit == 0 || places.full_ns - p->checked_ns < limit)
+		return;
+	if (moved - p->checked_moved < LEAST_BYTES)
+		place_drop(p, DROPPED_SLOW);
+	else
+		place_begin_check(p, moved);
+}
+
+/* The places of those that are done are free: there is no linger while all are taken. */
+static void places_end_lingers(void)
+{
+	struct place *p, *next;
+
+	for (p = TAILQ_FIRST(&places.all); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, link);
+		if (!p->lingers)
+			continue;
+		shutdown(p->sock, SHUT_RDWR);
+		place_remove(p);
+	}
+}
+
+/* Keeps the clock of the full server, and looks at all its clients every LOOK_NS. */
+static void places_look(void)
+{
+	uint64_t now = now_ns();
+	struct place *p, *next;
+
+	if (places.n >= opt.max_clients)
+		places_end_lingers();
+	if (places.full)
+		places.full_ns += now - places.noted_ns;
+	places.full = places.n >= opt.max_clients;
+	places.noted_ns = now;
+	if (!places.full || now - places.looked_ns < LOOK_NS)
+		return;
+	places.looked_ns = now;
+	for (p = TAILQ_FIRST(&places.all); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, link);
+		place_look(p);
+	}
+}
+
+/* Looks at the clients if all places are taken; returns whether they are. */
+static bool places_are_full(void)
+{
+	if (!places.full)
+		return false;
+	pthread_mutex_lock(&places.lock);
+	places_look();
+	pthread_mutex_unlock(&places.lock);
+	return places.full;
+}
+
+/*
+ * The client that has to make room for one of network w: of the networks with the most places,
+ * the client that moved least.  NULL if w has as many, or if all those clients are at work.
+ */
+static struct place *places_victim(const struct network *w)
+{
+	struct place *p, *victim = NULL;
+	uint64_t least = WORK_BYTES, moved;
+	int most = 0;
+
+	TAILQ_FOREACH(p, &places.all, link)
+	if (p->network->n > most)
+		most = p->network->n;
+	if (w->n >= most)
+		return NULL;
+	TAILQ_FOREACH(p, &places.all, link)
+	{
+		if (p->network->n < most || (moved = place_moved_lately(p)) >= least)
+			continue;
+		victim = p;
+		least = moved;
+		if (least == 0)
+			break;
+	}
+	return victim;
+}
+
+/* Gives a client a place, perhaps another's; false if there is none for it. */
+static bool place_take(struct place *p)
+{
+	struct place *victim;
+	struct network *w;
+	bool has;
+
+	pthread_mutex_lock(&places.lock);
+	places_look();
+	w = network_find(&p->peer);
+	if (w != NULL && places.n >= opt.max_clients && (victim = places_victim(w)) != NULL)
+		place_drop(victim, DROPPED_FOR_ROOM);
+	has = w != NULL && places.n < opt.max_clients;
+	if (has) {
+		p->network = w;
+		w->n++;
+		TAILQ_INSERT_TAIL(&places.all, p, link);
+		places.n++;
+		place_begin_check(p, 0);
+		places_look();
+	} else if (w != NULL) {
+		network_free_unused(w);
+	}
+	pthread_mutex_unlock(&places.lock);
+	return has;
+}
+
+/* Before the client's socket is closed. */
+static void place_leave(struct place *p)
+{
+	pthread_mutex_lock(&places.lock);
+	if (p->network != NULL)
+		place_remove(p);
+	pthread_mutex_unlock(&places.lock);
+}
+
+static void reject(struct place *p, const char *word, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Tells a client why it is not served, and closes: zcc reads that where a receipt would be. */
+static void reject(struct place *p, const char *word, const char *fmt, ...)
+{
+	char line[64], why[96];
+	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	place_leave(p);
+	if (!opt.raw && !opt.reply)
+		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
+	shutdown(p->sock, SHUT_WR);
+	close(p->sock);
+	places.refused++;
+	say(p, "turned away: %s", why);
+}
+
+static bool place_take_or_reject(struct place *p)
+{
+	if (place_take(p))
+		return true;
+	if (opt.reply)
+		reject(p, REFUSED_FULL, "there are --max-clients already");
+	else
+		reject(p, REFUSED_FULL, "there are %d clients already (--max-clients)",
+		       opt.max_clients);
+	return false;
+}
+
+/*
+ * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
+ * descriptors or memory, which passes when clients leave.  It is said once while it lasts or comes
+ * back; *lacked_ns is when it was last so, and for LACK_NS after that clients wait.
+ */
+static void note_lack(uint64_t *lacked_ns)
+{
+	uint64_t now = now_ns();
+
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return;
+	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS)
+		note("clients have to wait: accept: %s", strerror(errno));
+	*lacked_ns = now;
+}
+
+/* Accepts a client that may come, into *p; false if there was none. */
+static bool accept_client(int listener, struct place *p, uint64_t *lacked_ns)
+{
+	*p = (struct place){.peer_len = sizeof(p->peer)};
+	p->sock = accept4(listener, (struct sockaddr *)&p->peer, &p->peer_len,
+			  SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (p->sock < 0) {
+		note_lack(lacked_ns);
+		return false;
+	}
+	if (is_allowed(&p->peer))
+		return true;
+	reject(p, REFUSED_ADDRESS, "not of --allow");
+	return false;
+}
+
+/* Why a client has lost its place, or was disconnected for its silence, as a message puts it. */
+static void drop_verdict(const struct place *p, char *buf, size_t size)
+{
+	if (p->dropped == DROPPED_FOR_ROOM)
+		snprintf(buf, size, "dropped: its place went to another address (--max-clients)");
+	else
+		snprintf(buf, size, "dropped: under 1 KiB in %g seconds of a full server",
+			 opt.idle_timeout);
+}
+
+static void silence_verdict(char *buf, size_t size)
+{
+	snprintf(buf, size, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+}
+
+/* Whether a client that is done may keep its place until it has closed; a newcomer ends that. */
+static bool place_may_linger(struct place *p)
+{
+	bool may;
+
+	pthread_mutex_lock(&places.lock);
+	may = p->network != NULL && places.n < opt.max_clients;
+	p->lingers = may;
+	pthread_mutex_unlock(&places.lock);
+	return may;
 }
 
 /* `N kbytes/sec (G Gbit/s), load L, cost C`: how every line of zcs puts a transfer. */
@@ -316,7 +693,7 @@ static void figures_between(const struct mark *from, const struct mark *to, cons
 	f->bytes = to->bytes - from->bytes;
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
-	f->seconds = (double)(to->ns - from->ns) / 1e9;
+	f->seconds = seconds_between(from->ns, to->ns);
 	load_between(&from->soak, &to->soak, &l);
 	if (soak != NULL)
 		figures_load(f, &l, calibration.cpus.n);
@@ -362,12 +739,12 @@ static bool wait_readable(struct pollfd *p)
  */
 static bool await_data(struct client *c)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	size_t left = opt.raw ? 0 : wire_body_left(&c->wire);
 	int want = left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
 
 	if (want != c->lowat &&
-	    setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+	    setsockopt(c->place.sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
 	c->readable = wait_readable(&p);
 	c->silent = !c->readable;
@@ -376,7 +753,7 @@ static bool await_data(struct client *c)
 
 static ssize_t receive_copy(struct client *c)
 {
-	ssize_t n = opt.method->get(c->sock, c->buf, c->size);
+	ssize_t n = opt.method->get(c->place.sock, c->buf, c->size);
 
 	if (n > 0)
 		c->excess = wire_feed(&c->wire, c->buf, (size_t)n) < (size_t)n;
@@ -394,7 +771,7 @@ static ssize_t receive_header(struct client *c)
 	unsigned char header[WIRE_HEADER];
 	ssize_t n;
 
-	n = recv(c->sock, header, wire_header_left(&c->wire), 0);
+	n = recv(c->place.sock, header, wire_header_left(&c->wire), 0);
 	if (n > 0)
 		wire_feed(&c->wire, header, (size_t)n);
 	return n;
@@ -409,7 +786,7 @@ static ssize_t receive_trunc(struct client *c)
 	if (left == 0)
 		return receive_header(c);
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-	n = recv(c->sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
+	n = recv(c->place.sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
 	if (n > 0)
 		wire_skip(&c->wire, (size_t)n);
 	return n;
@@ -422,7 +799,7 @@ static ssize_t receive_trunc(struct client *c)
 static ssize_t receive_urgent(struct client *c)
 {
 	char byte;
-	ssize_t n = recv(c->sock, &byte, 1, 0);
+	ssize_t n = recv(c->place.sock, &byte, 1, 0);
 
 	if (n > 0)
 		wire_skip(&c->wire, 1);
@@ -438,7 +815,8 @@ static ssize_t receive_splice(struct client *c)
 	c->readable = false;
 	if (left == 0)
 		return receive_header(c);
-	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
+	n = splice(c->place.sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size,
+		   SPLICE_F_MOVE);
 	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
 		return receive_urgent(c);
 	for (out = 0; out < n;) {
@@ -596,11 +974,15 @@ static int receive(struct client *c)
 	return e;
 }
 
-/* From here on the main thread does nothing to it any more. */
+/*
+ * From here on the main thread does nothing to it any more.  Had that ended the warm-up after the
+ * client's last byte, there would be nothing to measure, and the end would come before the begin.
+ */
 static void end_client(struct client *c)
 {
 	pthread_mutex_lock(&group.lock);
 	c->ended = true;
+	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
 	pthread_mutex_unlock(&group.lock);
 }
 
@@ -626,12 +1008,12 @@ static void client_figures(struct client *c, struct figures *f)
 	f->warmup = c->begin.bytes;
 	f->clients = clients_so_far();
 	f->cpu = opt.bind.n > 0 ? (double)cpu_of(&opt.bind, c->number) : NAN;
-	tcp_figures_read(c->sock, &f->tcp);
+	tcp_figures_read(c->place.sock, &f->tcp);
 }
 
 static void send_receipt(const struct client *c, const struct figures *f)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLOUT};
+	struct pollfd p = {.fd = c->place.sock, .events = POLLOUT};
 	uint64_t until = now_ns() + RECEIPT_NS;
 	char line[RECEIPT_MAX];
 	size_t len = receipt_format(f, line), sent = 0;
@@ -639,29 +1021,30 @@ static void send_receipt(const struct client *c, const struct figures *f)
 
 	/* A client of 2001 has closed by now: that the receipt does not arrive is no error. */
 	while (sent < len && now_ns() < until) {
-		n = send(c->sock, line + sent, len - sent, MSG_DONTWAIT);
+		n = send(c->place.sock, line + sent, len - sent, MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN)
-			poll(&p, 1, BREATHE_MS);
+			poll(&p, 1, POLL_MS);
 		else if (n < 0 && errno != EINTR)
 			break;
 		sent += n > 0 ? (size_t)n : 0;
 	}
-	shutdown(c->sock, SHUT_WR);
+	shutdown(c->place.sock, SHUT_WR);
 }
 
 /*
  * Waits for the client to close: were the socket closed with something unread, the kernel would
  * reset the connection and the client lose its receipt.
  */
-static void drain(struct client *c)
+static void linger(struct client *c)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	double limit = opt.idle_timeout > 0 ? fmin(LINGER, opt.idle_timeout) : LINGER;
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 
-	poll(&p, 1, DRAIN_SECONDS * 1000);
-	c->excess |= recv(c->sock, &byte, 1, 0) > 0;
+	poll(&p, 1, place_may_linger(&c->place) ? (int)ceil(limit * 1000) : 0);
+	c->excess |= recv(c->place.sock, &byte, 1, 0) > 0;
 	if (c->excess)
-		say(&c->peer, c->peer_len, "sent more than it announced");
+		say(&c->place, "sent more than it announced");
 }
 
 static void report_client(const struct client *c, const struct figures *f)
@@ -680,35 +1063,34 @@ static void report_client(const struct client *c, const struct figures *f)
 	       (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
 }
 
-/* Whether the client kept to the wire. */
-static bool is_proper(const struct client *c, int error)
-{
-	const char *where;
+#define VERDICT_MAX 112
 
-	return !(stop && c->wire.state != WIRE_DONE) && error == 0 && c->calls > 0 && !c->warming &&
-	       wire_ended(&c->wire, &where);
-}
-
-/* What is said of one that did not; false when too much has been said already. */
-static bool complain(const struct client *c, int error)
+/* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
+static const char *verdict(const struct client *c, int error, char buf[VERDICT_MAX])
 {
 	unsigned long long bytes = c->wire.bytes;
 	const char *where = "in its warm-up";
-	char text[64];
+	bool whole = wire_ended(&c->wire, &where), done = c->wire.state == WIRE_DONE;
+	char why[VERDICT_MAX - 32];
 
-	if (stop && c->wire.state != WIRE_DONE)
-		return say(&c->peer, c->peer_len, "interrupted after %llu bytes", bytes);
-	if (c->silent) {
-		snprintf(text, sizeof(text), "silent for %g seconds (--idle-timeout)",
-			 opt.idle_timeout);
-		return say(&c->peer, c->peer_len, "%s, after %llu bytes", text, bytes);
+	if (stop && !done) {
+		snprintf(buf, VERDICT_MAX, "interrupted after %llu bytes", bytes);
+		return buf;
 	}
-	if (error != 0)
-		return say(&c->peer, c->peer_len, "%s, after %llu bytes", strerror(error), bytes);
-	if (c->calls == 0)
-		return say(&c->peer, c->peer_len, "closed without sending anything");
-	wire_ended(&c->wire, &where);
-	return say(&c->peer, c->peer_len, "closed %s, after %llu bytes", where, bytes);
+	if (c->place.dropped != NOT_DROPPED && !done)
+		drop_verdict(&c->place, why, sizeof(why));
+	else if (c->silent)
+		silence_verdict(why, sizeof(why));
+	else if (error != 0)
+		snprintf(why, sizeof(why), "%s", strerror(error));
+	else if (c->calls == 0)
+		return "closed without sending anything";
+	else if (whole && !c->warming)
+		return NULL;
+	else
+		snprintf(why, sizeof(why), "closed %s", where);
+	snprintf(buf, VERDICT_MAX, "%s, after %llu bytes", why, bytes);
+	return buf;
 }
 
 /*
@@ -729,7 +1111,7 @@ static void json_begin(const struct client *c)
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", (const struct sockaddr *)&c->peer, c->peer_len);
+	json_address(j, "host", "port", (const struct sockaddr *)&c->place.peer, c->place.peer_len);
 	json_close(j, '}');
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
@@ -840,7 +1222,8 @@ static void json_client(const struct client *c, const struct figures *f)
 	if (j->f == NULL || group.streams_told++ >= STREAMS_TOLD)
 		return;
 	json_open(j, NULL, '{');
-	json_addresses(j, c->sock, (const struct sockaddr *)&c->peer, c->peer_len);
+	json_addresses(j, c->place.sock, (const struct sockaddr *)&c->place.peer,
+		       c->place.peer_len);
 	json_stream(j, "receiver", f, c->number + 1, false);
 	json_close(j, '}');
 }
@@ -861,7 +1244,8 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	group.failed |= !ok;
 	pthread_mutex_unlock(&group.lock);
 	method_close(c);
-	close(c->sock);
+	place_leave(&c->place);
+	close(c->place.sock);
 	pthread_mutex_lock(&group.lock);
 	c->next = group.left;
 	group.left = c;
@@ -896,7 +1280,9 @@ static void bury_clients(void)
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
+	char text[VERDICT_MAX];
 	struct figures f;
+	const char *why;
 	bool ok, tell;
 	int e;
 
@@ -904,15 +1290,16 @@ static void *client_thread(void *arg)
 	wire_init(&c->wire, opt.raw);
 	e = receive(c);
 	end_client(c);
-	ok = is_proper(c, e);
-	tell = ok || (complain(c, e) && c->wire.bytes > 0);
+	why = verdict(c, e, text);
+	ok = why == NULL;
+	tell = ok || (say(&c->place, "%s", why) && c->wire.bytes > 0);
 	client_figures(c, &f);
 	if (ok && !opt.raw)
 		send_receipt(c, &f);
 	if (!opt.json && tell)
 		report_client(c, &f);
 	if (ok && !opt.raw)
-		drain(c);
+		linger(c);
 	group_leave(c, &f, ok);
 	return NULL;
 }
@@ -938,11 +1325,13 @@ static int listen_on(int family, const char **why)
 	struct addrinfo hints = {.ai_family = family,
 				 .ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	int fd, on = 1, both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
+	int fd, on = 1, unsent = REPLY_UNSENT,
+		both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
 	struct addrinfo *ai;
 
 	e = getaddrinfo(opt.address, opt.port, &hints, &ai);
 	if (e != 0) {
+		errno = e == EAI_SYSTEM ? errno : 0; /* which getaddrinfo(3) leaves undefined */
 		*why = e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
 		return -1;
 	}
@@ -953,6 +1342,8 @@ static int listen_on(int family, const char **why)
 		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 		if (ai->ai_family == AF_INET6)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+		if (opt.reply)
+			setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 		sock_set_options_or_die(fd, &opt.sock);
 	}
 	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
@@ -993,58 +1384,42 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-static struct client *client_new(int sock, const struct sockaddr_storage *peer, socklen_t len,
-				 int number)
+/* A client that was accepted, or NULL; it has no place yet. */
+static struct client *client_new(const struct place *p, int number)
 {
-	const struct sockaddr *sa = (const struct sockaddr *)peer;
 	struct client *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return NULL;
-	c->sock = sock;
+	c->place = *p;
 	c->number = number;
 	c->pipe[0] = c->sink = -1;
-	c->peer = *peer;
-	c->peer_len = len;
-	addr_format(sa, len, c->name);
-	if (addr_interface(sa, c->interface) != 0)
-		c->interface[0] = '\0';
-	sock_keep_alive(sock);
 	return c;
 }
 
-/* Gives a client its thread; 0 or the error. */
-static int serve(int sock, const struct sockaddr_storage *peer, socklen_t len, int number)
+/* Gives a client that has a place its thread; false if there is none for it. */
+static bool serve(struct client *c)
 {
-	struct client *c = client_new(sock, peer, len, number);
+	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
 	struct figures none;
 	int e;
 
-	if (c == NULL)
-		return ENOMEM;
+	addr_format(peer, c->place.peer_len, c->name);
+	if (addr_interface(peer, c->interface) != 0)
+		c->interface[0] = '\0';
+	sock_keep_alive(c->place.sock);
 	if (opt.debug > 0)
-		warnx("%s: connected", c->name);
+		note("%s: connected", c->name);
 	group_join(c);
 	e = thread_start(&c->thread, client_thread, c);
 	c->has_thread = e == 0;
 	if (e != 0) {
-		c->sock = -1; /* it is still to be told */
+		reject(&c->place, REFUSED_FULL, "no thread for it: %s", strerror(e));
+		c->place.sock = -1;
 		figures_init(&none);
 		group_leave(c, &none, false);
 	}
-	return e;
-}
-
-/* Tells a client why it is not served: zcc reads that where it would find a receipt. */
-static void refuse(int sock, const char *why)
-{
-	char line[64];
-	int len = snprintf(line, sizeof(line), "refused=%s\n", why);
-
-	if (!opt.raw && !opt.reply)
-		send(sock, line, (size_t)len, MSG_DONTWAIT);
-	shutdown(sock, SHUT_WR);
-	close(sock);
+	return e == 0;
 }
 
 /* Bytes since the start, under the group's lock; *warming says whether they are a warm-up's. */
@@ -1110,14 +1485,14 @@ static void json_interval(const struct interval *from, const struct interval *to
 			  const struct load *l)
 {
 	/* The first interval begins just before its group. */
-	double start = from->ns > group.start_ns ? (double)(from->ns - group.start_ns) / 1e9 : 0;
+	double start = seconds_between(group.start_ns, from->ns);
 	struct json *j = &group.json;
 
 	if (group.streams.f == NULL)
 		return;
 	json_open(j, NULL, '{');
 	json_open(j, "sum", '{');
-	json_throughput(j, start, (double)(to->ns - from->ns) / 1e9, to->bytes - from->bytes);
+	json_throughput(j, start, seconds_between(from->ns, to->ns), to->bytes - from->bytes);
 	json_number(j, "load_percent", 100 * l->load);
 	json_count(j, "clients", (uint64_t)group.n);
 	json_bool(j, "omitted", from->warming || to->warming);
@@ -1131,7 +1506,7 @@ static void print_interval(const struct interval *from, const struct interval *t
 {
 	char rate[192], clients[32] = "";
 
-	rate_format(rate, sizeof(rate), to->bytes - from->bytes, (double)(to->ns - from->ns) / 1e9,
+	rate_format(rate, sizeof(rate), to->bytes - from->bytes, seconds_between(from->ns, to->ns),
 		    l);
 	if (group.n > 1)
 		snprintf(clients, sizeof(clients), ", %d clients", group.n);
@@ -1163,19 +1538,32 @@ static void report_interval(struct interval *v)
 	pthread_mutex_unlock(&group.lock);
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /*
- * Waits for a client on fd (none if that is -1), for one to leave or for a signal; while there are
- * clients until the interval or a warm-up is over.  Whether a client waits to be accepted.
+ * Waits for a client on fd, for one to leave or for a signal; while there are clients until the
+ * interval or a warm-up is over, or it is time to look at them.  After a lack there is no waiting
+ * for clients until LACK_NS are over.  Returns whether a client waits to be accepted.
  */
-static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked)
+static bool wait_for(int fd, const struct interval *v, uint64_t lacked_ns,
+		     const sigset_t *unblocked)
 {
 	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = group.wake, .events = POLLIN}};
 	uint64_t now = now_ns(), end = end_warm_ups();
 	struct timespec t;
 	eventfd_t ignored;
 
-	if (opt.interval > 0 && clients_now() > 0 && v->ns + interval_ns() < end)
-		end = v->ns + interval_ns();
+	if (opt.interval > 0 && clients_now() > 0)
+		end = earlier(end, v->ns + interval_ns());
+	if (places_are_full())
+		end = earlier(end, now + LOOK_NS);
+	if (lacked_ns != 0 && now - lacked_ns < LACK_NS) {
+		end = earlier(end, lacked_ns + LACK_NS);
+		p[0].fd = -1;
+	}
 	now = end > now ? end - now : 0;
 	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
 	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
@@ -1185,51 +1573,24 @@ static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked
 	return p[0].revents != 0;
 }
 
-/*
- * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
- * descriptors or memory, which passes when clients leave: said once while it lasts or comes back.
- * *lacked_ns is when it was last so.
- */
-static void breathe(uint64_t *lacked_ns)
-{
-	uint64_t now = now_ns();
-
-	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
-		return;
-	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS) {
-		flockfile(stderr); /* as in say */
-		warn("clients have to wait: accept");
-		funlockfile(stderr);
-	}
-	*lacked_ns = now;
-	poll(NULL, 0, BREATHE_MS);
-}
-
 /* Takes in one client; false if there was none after all, or it was turned away. */
 static bool accept_one(int fd, int number, uint64_t *lacked_ns)
 {
-	struct sockaddr_storage peer;
-	socklen_t len = sizeof(peer);
-	int sock = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK), e;
+	struct client *c;
+	struct place p;
 
-	if (sock < 0) {
-		breathe(lacked_ns);
+	if (!accept_client(fd, &p, lacked_ns))
+		return false;
+	c = client_new(&p, number);
+	if (c == NULL) {
+		reject(&p, REFUSED_FULL, "no memory for it");
 		return false;
 	}
-	if (!is_allowed(&peer)) {
-		refuse(sock, REFUSED_ADDRESS);
-		say(&peer, len, "turned away: not of --allow");
-	} else if (clients_now() >= opt.max_clients) {
-		refuse(sock, REFUSED_FULL);
-		say(&peer, len, "turned away: there are %d clients already (--max-clients)",
-		    opt.max_clients);
-	} else if ((e = serve(sock, &peer, len, number)) != 0) {
-		refuse(sock, REFUSED_FULL);
-		say(&peer, len, "turned away: no thread for it: %s", strerror(e));
-	} else {
-		return true;
+	if (!place_take_or_reject(&c->place)) {
+		free(c);
+		return false;
 	}
-	return false;
+	return serve(c);
 }
 
 /* With -1: whether its clients have come and gone.  One that waits to be accepted is one too. */
@@ -1246,18 +1607,18 @@ static void serve_all(int fd, const sigset_t *unblocked)
 	struct interval interval = {.ns = now_ns()};
 	uint64_t lacked_ns = 0;
 	bool served = false;
-	unsigned number = 0;
+	int number = 0;
 
 	while (!stop && !is_over(fd, served)) {
-		if (wait_for(fd, &interval, unblocked)) {
+		if (wait_for(fd, &interval, lacked_ns, unblocked)) {
 			if (clients_now() == 0) { /* the first of a group starts the interval */
 				pthread_mutex_lock(&group.lock);
 				interval_begin(&interval);
 				pthread_mutex_unlock(&group.lock);
 			}
-			if (accept_one(fd, (int)(number & INT_MAX), &lacked_ns)) {
+			if (accept_one(fd, number, &lacked_ns)) {
 				served = true;
-				number++;
+				number = (number + 1) % INT_MAX; /* a report has number + 1 */
 			}
 		}
 		report_interval(&interval);
@@ -1277,7 +1638,7 @@ static void dismiss_clients(void)
 
 	pthread_mutex_lock(&group.lock);
 	for (c = group.clients; c != NULL; c = c->next)
-		shutdown(c->sock, SHUT_RD);
+		shutdown(c->place.sock, SHUT_RD);
 	pthread_mutex_unlock(&group.lock);
 	while (clients_now() > 0 && now_ns() < until) {
 		eventfd_read(group.wake, &ignored);
@@ -1297,36 +1658,34 @@ static void dismiss_clients(void)
  */
 
 #define REPLY_EVENTS 64
-#define REPLY_SIZE   (64 * 1024) /* of each send */
-#define SWEEP_MS     1000        /* between two looks for silent clients */
+#define SWEEP_MS     1000 /* between two looks for silent clients */
 
 struct replier;
 
 /* A client of whom is awaited what it asks for, or that it takes what it asked for. */
 struct asker {
 	struct asker *next, **link;
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
-	int sock;
+	struct place place;
 	unsigned have;    /* bytes of the header */
 	uint32_t left;    /* the header, then bytes to send */
 	bool waits_out;   /* for room to send */
-	uint64_t seen_ns; /* when it last did something */
+	uint64_t moved;   /* bytes that it sent or acknowledged, at the last sweep */
+	uint64_t seen_ns; /* when they were last found to be more */
 };
 
 struct replier {
 	pthread_t thread;
 	int number, epoll, listener;
 	struct asker *askers;
-	uint64_t lacked_ns; /* as breathe() has it */
+	uint64_t lacked_ns; /* as note_lack() has it */
+	bool paused;        /* for a lack: it does not wait for new clients */
 	_Atomic uint64_t served, bytes;
 };
 
 static struct {
 	struct replier *replier;
 	int n, wake; /* eventfd(2), readable when they are to end */
-	_Atomic int askers;
-	_Atomic uint64_t refused, silent, too_large, broken;
+	_Atomic uint64_t silent, too_large, broken;
 } replies;
 
 static void asker_leave(struct asker *a)
@@ -1335,8 +1694,8 @@ static void asker_leave(struct asker *a)
 	if (a->next != NULL)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): *link is what pointed to it */
 		a->next->link = a->link;
-	close(a->sock);
-	atomic_fetch_sub(&replies.askers, 1);
+	place_leave(&a->place);
+	close(a->place.sock);
 	free(a);
 }
 
@@ -1347,12 +1706,33 @@ static void asker_done(struct replier *r, struct asker *a)
 	asker_leave(a);
 }
 
+/* The same for one that is dropped: what it has not taken is not kept in the kernel, either. */
+static void asker_reset(struct asker *a)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	setsockopt(a->place.sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	asker_leave(a);
+}
+
 static void asker_fail(struct asker *a, int e)
 {
+	char why[VERDICT_MAX];
+
 	if (e == EAGAIN || e == EINTR)
 		return;
-	replies.broken++;
-	say(&a->peer, a->peer_len, "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	switch (a->place.dropped) {
+	case NOT_DROPPED: replies.broken++; break;
+	case DROPPED_FOR_ROOM: places.refused++; break;
+	default: replies.silent++;
+	}
+	if (a->place.dropped != NOT_DROPPED) {
+		drop_verdict(&a->place, why, sizeof(why));
+		say(&a->place, "%s", why);
+		asker_reset(a);
+		return;
+	}
+	say(&a->place, "%s", e != 0 ? strerror(e) : "closed before it had asked");
 	asker_leave(a);
 }
 
@@ -1361,7 +1741,7 @@ static void watch_for_room(struct replier *r, struct asker *a)
 	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = a};
 
 	if (!a->waits_out)
-		epoll_ctl(r->epoll, EPOLL_CTL_MOD, a->sock, &ev);
+		epoll_ctl(r->epoll, EPOLL_CTL_MOD, a->place.sock, &ev);
 	a->waits_out = true;
 }
 
@@ -1371,7 +1751,7 @@ static void reply(struct replier *r, struct asker *a)
 	ssize_t n;
 
 	while (a->left > 0) {
-		n = send(a->sock, data, a->left < REPLY_SIZE ? a->left : REPLY_SIZE, 0);
+		n = send(a->place.sock, data, a->left < REPLY_SIZE ? a->left : REPLY_SIZE, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			watch_for_room(r, a);
 			return;
@@ -1381,7 +1761,6 @@ static void reply(struct replier *r, struct asker *a)
 			return;
 		}
 		a->left -= (uint32_t)n;
-		a->seen_ns = now_ns();
 		atomic_store_explicit(&r->bytes, r->bytes + (uint64_t)n, memory_order_relaxed);
 	}
 	asker_done(r, a);
@@ -1391,7 +1770,7 @@ static void reply(struct replier *r, struct asker *a)
 static void hear(struct replier *r, struct asker *a)
 {
 	unsigned char header[WIRE_HEADER];
-	ssize_t n = recv(a->sock, header, WIRE_HEADER - a->have, 0), i;
+	ssize_t n = recv(a->place.sock, header, WIRE_HEADER - a->have, 0), i;
 
 	if (n <= 0) {
 		asker_fail(a, n < 0 ? errno : 0);
@@ -1400,97 +1779,118 @@ static void hear(struct replier *r, struct asker *a)
 	for (i = 0; i < n; i++)
 		a->left = a->left << 8 | header[i];
 	a->have += (unsigned)n;
-	a->seen_ns = now_ns();
 	if (a->have < WIRE_HEADER)
 		return;
 	if (a->left > opt.max_reply) {
 		replies.too_large++;
-		say(&a->peer, a->peer_len, "asked for %u bytes, more than --max-reply", a->left);
+		say(&a->place, "asked for %u bytes, more than --max-reply", a->left);
 		asker_leave(a);
 	} else {
 		reply(r, a);
 	}
 }
 
-static struct asker *asker_new(struct replier *r, int sock, const struct sockaddr_storage *peer,
-			       socklen_t len)
+static void asker_join(struct replier *r, struct asker *a)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-	struct asker *a = calloc(1, sizeof(*a));
-
-	if (a == NULL)
-		return NULL;
-	a->sock = sock;
-	a->peer = *peer;
-	a->peer_len = len;
-	a->seen_ns = now_ns();
-	ev.data.ptr = a;
-	if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, sock, &ev) != 0) {
-		free(a);
-		return NULL;
-	}
 	a->next = r->askers;
 	a->link = &r->askers;
 	if (a->next != NULL)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
 		a->next->link = &a->next;
 	r->askers = a;
-	return a;
-}
-
-static void turn_away(int sock, const struct sockaddr_storage *peer, socklen_t len, const char *why)
-{
-	replies.refused++;
-	refuse(sock, why);
-	say(peer, len, "turned away: %s", why);
 }
 
 /* Takes in one client; what it asks for has often come with it. */
 static void admit(struct replier *r)
 {
-	struct sockaddr_storage peer = {0};
-	socklen_t len = sizeof(peer);
-	struct asker *a = NULL;
-	bool crowded;
-	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len,
-			   SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct asker *a;
+	struct place p;
 
-	if (sock < 0) {
-		breathe(&r->lacked_ns);
+	if (!accept_client(r->listener, &p, &r->lacked_ns))
+		return;
+	a = calloc(1, sizeof(*a));
+	if (a == NULL) {
+		reject(&p, REFUSED_FULL, "no memory for it");
 		return;
 	}
-	if (!is_allowed(&peer)) {
-		turn_away(sock, &peer, len, "not of --allow");
-		return;
-	}
-	crowded = atomic_fetch_add(&replies.askers, 1) >= opt.max_clients;
-	if (!crowded)
-		a = asker_new(r, sock, &peer, len);
-	if (a != NULL) {
+	a->place = p;
+	a->seen_ns = now_ns();
+	ev.data.ptr = a;
+	if (!place_take_or_reject(&a->place)) {
+		free(a);
+	} else if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, p.sock, &ev) != 0) {
+		reject(&a->place, REFUSED_FULL, "no memory for it");
+		free(a);
+	} else {
+		asker_join(r, a);
 		hear(r, a);
-		return;
 	}
-	atomic_fetch_sub(&replies.askers, 1);
-	turn_away(sock, &peer, len,
-		  crowded ? "there are --max-clients already" : "no memory for it");
+}
+
+/* Looks at what a client sent or acknowledged since the last look; whether it was silent since. */
+static bool is_silent(struct asker *a, uint64_t now)
+{
+	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), moved;
+	double idle_ms;
+
+	moved = sock_moved(a->place.sock, &idle_ms);
+	if (moved != a->moved)
+		a->seen_ns = now;
+	a->moved = moved;
+	return now - a->seen_ns >= limit;
 }
 
 /* Ends those that have been silent for too long. */
 static void sweep(struct replier *r)
 {
-	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), now = now_ns();
 	struct asker *a, *next;
+	uint64_t now = now_ns();
+	char why[VERDICT_MAX];
 
+	if (opt.idle_timeout <= 0)
+		return;
+	silence_verdict(why, sizeof(why));
 	for (a = r->askers; a != NULL; a = next) {
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
 		next = a->next;
-		if (opt.idle_timeout <= 0 || now - a->seen_ns < limit)
+		if (!is_silent(a, now))
 			continue;
 		replies.silent++;
-		say(&a->peer, a->peer_len, "silent for %g seconds (--idle-timeout)",
-		    opt.idle_timeout);
-		asker_leave(a);
+		say(&a->place, "%s", why);
+		asker_reset(a);
 	}
+}
+
+/* Whether new clients are waited for.  EPOLLEXCLUSIVE cannot be changed, only left and joined. */
+static int replier_listen(struct replier *r, bool on)
+{
+	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = r};
+
+	return epoll_ctl(r->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, r->listener, &new);
+}
+
+/*
+ * After a lack of descriptors or memory new clients wait for LACK_NS, and nobody else does.
+ * Returns how long to wait for events, in ms.
+ */
+static int replier_pause(struct replier *r)
+{
+	bool lacks = r->lacked_ns != 0 && now_ns() - r->lacked_ns < LACK_NS;
+
+	if (lacks != r->paused && replier_listen(r, !lacks) == 0)
+		r->paused = lacks;
+	if (r->paused)
+		return LACK_NS / 1000000;
+	return places_are_full() ? LOOK_NS / 1000000 : SWEEP_MS;
+}
+
+static void replier_event(struct replier *r, struct asker *a)
+{
+	if (a->have < WIRE_HEADER)
+		hear(r, a);
+	else
+		reply(r, a);
 }
 
 static void *replier_thread(void *arg)
@@ -1502,18 +1902,12 @@ static void *replier_thread(void *arg)
 
 	cpu_bind_or_die(&opt.bind, r->number);
 	while (!stop) {
-		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, SWEEP_MS);
+		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, replier_pause(r));
 		for (i = 0; i < n; i++) {
-			struct asker *a = ev[i].data.ptr;
-
-			if (a == NULL)
-				continue;
 			if (ev[i].data.ptr == r)
 				admit(r);
-			else if (a->have < WIRE_HEADER)
-				hear(r, a);
-			else
-				reply(r, a);
+			else if (ev[i].data.ptr != NULL)
+				replier_event(r, ev[i].data.ptr);
 		}
 		if (now_ns() - swept > SWEEP_MS * 1000000ull) {
 			sweep(r);
@@ -1530,13 +1924,12 @@ static void *replier_thread(void *arg)
 /* NULL stands for the end, the replier itself for a client that wants to be let in. */
 static void replier_open(struct replier *r, int number, int listener)
 {
-	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = r};
 	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
 
 	r->number = number;
 	r->listener = listener;
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll < 0 || epoll_ctl(r->epoll, EPOLL_CTL_ADD, listener, &new) != 0 ||
+	if (r->epoll < 0 || replier_listen(r, true) != 0 ||
 	    epoll_ctl(r->epoll, EPOLL_CTL_ADD, replies.wake, &end) != 0)
 		die_errno("epoll");
 }
@@ -1583,7 +1976,7 @@ static void json_served(const struct served *from, const struct served *to, cons
 			bool total)
 {
 	struct json j = {.f = stdout};
-	double seconds = (double)(to->ns - from->ns) / 1e9;
+	double seconds = seconds_between(from->ns, to->ns);
 
 	json_open(&j, NULL, '{');
 	json_throughput(&j, 0, seconds, to->bytes - from->bytes);
@@ -1592,7 +1985,7 @@ static void json_served(const struct served *from, const struct served *to, cons
 		    seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
 	json_number(&j, "load_percent", 100 * l->load);
 	if (total) {
-		json_count(&j, "refused", replies.refused);
+		json_count(&j, "refused", places.refused);
 		json_count(&j, "silent", replies.silent);
 		json_count(&j, "too_large", replies.too_large);
 		json_count(&j, "broken", replies.broken);
@@ -1607,7 +2000,7 @@ static void json_served(const struct served *from, const struct served *to, cons
  */
 static void report_served(const struct served *from, const struct served *to, bool total)
 {
-	double seconds = (double)(to->ns - from->ns) / 1e9;
+	double seconds = seconds_between(from->ns, to->ns);
 	uint64_t n = to->replies - from->replies, bytes = to->bytes - from->bytes;
 	char rate[192];
 	struct load l;
@@ -1622,7 +2015,7 @@ static void report_served(const struct served *from, const struct served *to, bo
 		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
 		       "%llu too large, %llu broken\n",
 		       (unsigned long long)n, (unsigned long long)bytes,
-		       (unsigned long long)replies.refused, (unsigned long long)replies.silent,
+		       (unsigned long long)places.refused, (unsigned long long)replies.silent,
 		       (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
 	}
 }

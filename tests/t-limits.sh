@@ -232,7 +232,7 @@ check '--reply: nothing is said, and it is counted' '
 
 # --max-clients.
 start_zcs --max-clients 2
-hold held.1 -n 1 -a 127.0.0.2
+hold held.1 -n 1 -a 127.0.0.1
 one=$HOLD
 hold held.2 -n 4 -a 127.0.0.3
 check '--max-clients 2: so many, and a line for each of the others' '
@@ -273,6 +273,134 @@ check '--max-clients --reply' '
 	cat zcs.err zcs.out
 	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
 	[ $(grep -c "turned away: there are --max-clients already$" zcs.err) -ge 5 ]'
+
+# All places are taken: an address with fewer of them gets one of the address with the most.
+# loses_one MODE OPTIONS: three clients of 127.0.0.2, one of 127.0.0.3, then one more of 127.0.0.2
+loses_one()
+{
+	check "all places taken, $1: an address without any gets one of the address with the most" '
+		start_zcs --max-clients 3 --idle-timeout 0 '"$2"'
+		hold held -n 3 -a 127.0.0.2 -f half
+		old=$HOLD
+		hold held.new -n 1 -a 127.0.0.3 -f half
+		wait_until "[ \$(grep -c \"^said refused=full\|^closed\" held) -eq 1 ]"
+		wait_until "grep -q \"^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)\" zcs.err"
+		not grep -q "turned away" zcs.err
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 $PORT >told
+		tail -n 1 told | grep -qx "closed\|said refused=full"
+		cat zcs.err
+		wait_until "[ \$(grep -c \"turned away: \" zcs.err) -eq 1 ]"
+		[ $(grep -c "^said\|^closed" held) -eq 1 ]
+		[ $(grep -c "^said\|^closed" held.new) -eq 0 ]
+		kill $old $HOLD
+		kill -TERM $ZCS
+		ended $ZCS'
+}
+loses_one read ''
+loses_one splice '-m splice'
+loses_one json --json
+loses_one raw --raw
+loses_one reply --reply
+check 'all places taken, reply: the newcomer has its reply, and a client less is counted' '
+	start_zcs --reply --max-clients 2
+	hold held -n 2 -a 127.0.0.2
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks $PORT >told
+	tail -n 1 told | grep -qx "said "
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.out
+	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out'
+check 'all places taken: zcc says why its place went to another' '
+	start_zcs --max-clients 1
+	"$zcc" -s 127.0.0.1 -p $PORT --pace 1k -t 60 file >out 2>err &
+	client=$!
+	remember $client
+	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+	# What it sends at first is more than 64 KiB.
+	wait_until "timeout 20 \"$hostile\" hold -n 1 -a 127.0.0.3 -f stream $PORT | grep -q \"^said bytes=1 \""
+	ended $client
+	cat err
+	grep -q "turned away: the server has as many clients as it takes" err
+	stop_zcs || true'
+check 'all places taken: a client at work keeps its place, and the newcomer is turned away' '
+	start_zcs --max-clients 1 -I 0.1
+	"$zcc" -s 0 -p $PORT -t 60 --congestion reno >worker 2>&1 &
+	worker=$!
+	remember $worker
+	wait_until "[ \$(grep -c \"^[1-9][0-9]* kbytes/sec\" zcs.out) -ge 3 ]"
+	for i in 1 2 3 4 5; do
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 $PORT | tail -n 1 | grep -qx "said refused=full"
+	done
+	kill -TERM $worker
+	ended $worker
+	cat worker zcs.err
+	grep -q "all bytes sent were received" worker
+	not grep -q "dropped" zcs.err
+	stop_zcs || true'
+for how in '-m read' --raw; do
+	check "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" '
+		start_zcs --max-clients 2 --idle-timeout 1 '"$how"'
+		hold held.drip -n 2 -a 127.0.0.2 -f body -d 100
+		wait_until "[ \$(grep -c \"^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after \" zcs.err) -eq 2 ]"
+		wait_until "[ \$(grep -c \"^said refused=full$\|^closed$\" held.drip) -eq 2 ]"
+		stop_zcs || true'
+done
+check 'all places taken: a client that has sent all and stays has no place' '
+	start_zcs --max-clients 1
+	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream $PORT &
+	remember $!
+	wait_until "grep -q \"^127.0.0.2:\" zcs.out"
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT | grep -q "^said bytes=1 "
+	not grep -q . zcs.err -e dropped -e "turned away"
+	stop_zcs || true'
+check 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' '
+	start_zcs
+	long=$ZCS
+	"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+	remember $!
+	wait_until "[ -s zcs.out ]"
+	start_zcs --idle-timeout 0.5
+	"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+	remember $!
+	wait_until "[ -s zcs.out ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	[ $(threads_of $long) -eq 2 ]
+	stop_zcs || true
+	kill $long'
+if [ -n "$v6" ] && [ -n "$private" ]; then
+	check 'all places taken: the addresses of an IPv6 network of 64 bits are one' '
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			for a in 1::1 1::2 1::3 2::1; do
+				ip -6 address add 2001:db8:0:$a/128 dev lo nodad
+				wait_until "ip -6 route show table local | grep -q 2001:db8:0:$a"
+			done
+			start_zcs --max-clients 2
+			for a in 1::1 1::2; do
+				"$BIN/zcc" -s 2001:db8:0:$a -p $PORT --pace 1k -t 60 file >/dev/null 2>&1 &
+				remember $!
+			done
+			wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
+			sends()
+			{
+				"$BIN/zcc" -s 2001:db8:0:$1 -p $PORT -q tiny >/dev/null 2>&1
+			}
+			# For a second they are at work; after that another network has a place, and theirs none more.
+			for i in 1 2 3 4 5 6 7 8; do
+				sends 1::3 && echo 1::3
+				sleep 0.2
+			done
+			wait_until "sends 2::1" && echo 2::1
+			cat zcs.err >&2
+		END
+		unshare --net sh script >out
+		cat out
+		echo 2::1 | diff out -'
+else
+	skip 'all places taken: networks of IPv6' 'needs root, ip(8), network namespaces and IPv6'
+fi
 
 # --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
 start_zcs --idle-timeout 0
@@ -452,6 +580,7 @@ if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
 			. "$TOP/tests/lib.sh"
 			PIDS=$PWD/pids.private # it cleans up after itself alone
 			ip link set lo up
+			: >zcs.err
 			"$BIN/zcs" -p 80 --user nobody >zcs.out 2>zcs.err &
 			remember $!
 			wait_until "grep -q listening zcs.err || gone $!"
