@@ -50,6 +50,8 @@
 #define POLL_MS       100                /* between two looks whether that is over */
 #define LEAVE_NS      2000000000u        /* for the clients' summaries on an interrupt */
 #define RATES_NS      10000000           /* the host's counters are worth reading after so long */
+#define PRINT_MAX     1024               /* bytes of a line of the report */
+#define FLOW_BYTES    (64 * 1024)        /* of a JSON report that are kept in memory */
 #define SAY_SLOTS     64                 /* of addresses, each of which may have */
 #define SAY_LINES     20                 /* lines on stderr about its clients */
 #define SAY_NS        10000000000u       /* in this time */
@@ -129,6 +131,13 @@ struct prefix {
 	int bits;
 };
 
+/* JSON in memory. */
+struct text {
+	struct json json;
+	char *text;
+	size_t size;
+};
+
 static struct {
 	struct sock_options sock;
 	struct cpus bind;
@@ -169,20 +178,180 @@ static struct {
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* of all its clients; empty: of different ones */
 	bool overlapped;
-	bool failed;               /* one did, since the start */
-	struct json json, streams; /* the report, and the part of it that comes at the end */
-	char *streams_text;
-	size_t streams_size;
-	uint64_t streams_told;
+	bool told;           /* one has a summary of its own */
+	bool failed;         /* one did, since the start */
+	struct text report;  /* of the JSON report: what is not printed yet */
+	struct text streams; /* the part of it that comes at the end */
+	bool flowed;         /* the beginning of it is printed */
+	bool lost;           /* and the rest is not: stdout failed */
+	uint64_t streams_told, streams_left_out;
 } group = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
-/* What else there is to do when the program dies: die_init(). */
+static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line on stderr: warnx(3) writes it in pieces, and other threads' would come between. */
+static void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	flockfile(stderr);
+	va_start(ap, fmt);
+	vwarnx(fmt, ap);
+	va_end(ap);
+	funlockfile(stderr);
+}
+
+/* The report: whole lines on stdout, from any thread. */
+static struct {
+	pthread_mutex_t lock;
+	bool open;           /* the end of the last line is still to come */
+	bool cut;            /* the end of the last line is lost */
+	bool broken;         /* stdout is why the program dies */
+	_Atomic bool failed; /* something could not be written */
+} output = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* Returns 0 or the error; *done is whether a part was written. */
+static int write_all(const char *text, size_t len, bool *done)
+{
+	ssize_t n;
+
+	*done = false;
+	while (len > 0) {
+		n = write(STDOUT_FILENO, text, len);
+		if (n < 0 && errno != EINTR)
+			return errno;
+		if (n > 0) {
+			*done = true;
+			text += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* Writes text, under the output's lock; it begins a line if the end of the last one is lost. */
+static int write_lines(const char *text, size_t len)
+{
+	bool done;
+	int e = 0;
+
+	if (output.cut)
+		e = write_all("\n", 1, &done);
+	if (e != 0)
+		return e;
+	e = write_all(text, len, &done);
+	output.cut = e != 0 && (done || output.open);
+	output.open = e == 0 && text[len - 1] != '\n';
+	return e;
+}
+
+/*
+ * What cannot be written is lost and said once, and a server goes on where the error may pass: a
+ * client could end it else, by filling the disk.
+ */
+static void output_failed(int e)
+{
+	bool passes = e == ENOSPC || e == EDQUOT || e == EIO || e == EAGAIN;
+
+	if (opt.once || !passes) {
+		output.broken = true;
+		errno = e;
+		die_errno("stdout");
+	}
+	if (!atomic_exchange(&output.failed, true))
+		note("stdout: %s: what cannot be written is lost, zcs goes on", strerror(e));
+}
+
+/* Whether it was written. */
+static bool output_write(const char *text, size_t len)
+{
+	int e;
+
+	pthread_mutex_lock(&output.lock);
+	e = write_lines(text, len);
+	pthread_mutex_unlock(&output.lock);
+	if (e != 0)
+		output_failed(e);
+	return e == 0;
+}
+
+static void print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of at most PRINT_MAX bytes. */
+static void print(const char *fmt, ...)
+{
+	char line[PRINT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	output_write(line, strlen(line));
+}
+
+/*
+ * A part of the JSON report, in memory until it is known whether it is printed.
+ */
+static void text_open(struct text *t)
+{
+	t->json.f = open_memstream(&t->text, &t->size);
+	if (t->json.f == NULL)
+		die_errno("report");
+}
+
+/* Ends it, so that t->text has all of it. */
+static void text_close(struct text *t)
+{
+	bool failed = ferror(t->json.f) != 0;
+
+	if (fclose(t->json.f) != 0 || failed) {
+		t->json.f = NULL;
+		die("report: no memory for it");
+	}
+	t->json.f = NULL;
+}
+
+static void text_free(struct text *t)
+{
+	if (t->json.f != NULL)
+		fclose(t->json.f);
+	t->json.f = NULL;
+	free(t->text);
+	t->text = NULL;
+}
+
+/* A lock that the thread which dies may have itself, or another that will not give it back. */
+static void lock_or_go_on(pthread_mutex_t *lock)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_timedlock(lock, &until);
+}
+
+/* What else there is to do when the program dies: die_init().  It keeps both locks. */
 static void close_report(const char *why)
 {
-	if (!opt.json)
+	struct text *t = &group.report;
+	struct json none = {.f = NULL};
+	FILE *f;
+	bool done;
+
+	if (!opt.json || output.broken)
 		return;
-	pthread_mutex_lock(&group.lock); /* an error where the thread that dies has it: no matter */
-	json_fail(&group.json, why);
+	lock_or_go_on(&group.lock);
+	lock_or_go_on(&output.lock);
+	f = t->json.f;
+	if (f != NULL && !group.lost) {
+		json_fail(&t->json, why);
+		fclose(f);
+		write_lines(t->text, t->size);
+	} else {
+		if (output.cut)
+			write_all("\n", 1, &done);
+		json_fail(&none, why);
+	}
 }
 
 static struct soaker *soak; /* set before there are threads, then only read */
@@ -272,27 +441,32 @@ static uint32_t hash_of(const struct in6_addr *a)
  * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.
  * Addresses that share a slot share what may be said: the table, too, is of a bounded size.
  */
+enum say { SAY_BAD, SAY_SMALL, SAY_KINDS }; /* on stderr; summaries on stdout */
+
 static struct {
 	pthread_mutex_t lock;
 	struct said {
 		uint64_t since_ns;
 		unsigned lines, left_out;
-	} slot[SAY_SLOTS];
-	uint64_t left_out; /* since the start */
+	} slot[SAY_KINDS][SAY_SLOTS];
+	uint64_t left_out; /* lines on stderr, since the start */
+	struct small {
+		uint64_t clients, bytes;
+	} small; /* clients without a summary, since small clients were last counted */
 } said = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct said *said_of(const struct sockaddr_storage *peer)
+static struct said *said_of(enum say kind, const struct sockaddr_storage *peer)
 {
 	struct in6_addr a;
 
 	network_of(peer, &a);
-	return &said.slot[hash_of(&a) % SAY_SLOTS];
+	return &said.slot[kind][hash_of(&a) % SAY_SLOTS];
 }
 
 /* Whether one more line may be said of it; *left_out is how many were not, of those before. */
-static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
+static bool may_say(enum say kind, const struct sockaddr_storage *peer, unsigned *left_out)
 {
-	struct said *s = said_of(peer);
+	struct said *s = said_of(kind, peer);
 	uint64_t now = now_ns();
 	bool may;
 
@@ -304,23 +478,28 @@ static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
 	}
 	may = s->lines++ < SAY_LINES;
 	s->left_out += !may;
-	said.left_out += !may;
+	said.left_out += !may && kind == SAY_BAD;
 	pthread_mutex_unlock(&said.lock);
 	return may;
 }
 
-static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* A line on stderr: warnx(3) writes it in pieces, and other threads' would come between. */
-static void note(const char *fmt, ...)
+/* Counts clients that have no summary of their own. */
+static void small_add(uint64_t clients, uint64_t bytes)
 {
-	va_list ap;
+	pthread_mutex_lock(&said.lock);
+	said.small.clients += clients;
+	said.small.bytes += bytes;
+	pthread_mutex_unlock(&said.lock);
+}
 
-	flockfile(stderr);
-	va_start(ap, fmt);
-	vwarnx(fmt, ap);
-	va_end(ap);
-	funlockfile(stderr);
+/* Takes the count away, to be printed; whether there are any. */
+static bool small_take(struct small *s)
+{
+	pthread_mutex_lock(&said.lock);
+	*s = said.small;
+	said.small = (struct small){0};
+	pthread_mutex_unlock(&said.lock);
+	return s->clients > 0;
 }
 
 static bool say(const struct place *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -332,7 +511,7 @@ static bool say(const struct place *p, const char *fmt, ...)
 	unsigned left_out;
 	va_list ap;
 
-	if (!may_say(&p->peer, &left_out))
+	if (!may_say(SAY_BAD, &p->peer, &left_out))
 		return false;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
@@ -364,8 +543,8 @@ static void tell_left_out(void)
 
 static struct {
 	pthread_mutex_t lock;
-	TAILQ_HEAD(, place) all; /* the one that was taken first is the first */
-	LIST_HEAD(, network) network[NETWORK_SLOTS];
+	TAILQ_HEAD(place_head, place) all; /* the one that was taken first is the first */
+	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
 	int n;
 	_Atomic bool full;  /* all of them were taken at noted_ns */
 	uint64_t noted_ns;  /* when `full` was set */
@@ -1047,6 +1226,24 @@ static void linger(struct client *c)
 		say(&c->place, "sent more than it announced");
 }
 
+/* Counts the clients that had no summary. */
+static void report_small(void)
+{
+	struct small s;
+
+	if (small_take(&s))
+		print("%llu more clients with less than 1 KiB each: %llu bytes in all\n",
+		      (unsigned long long)s.clients, (unsigned long long)s.bytes);
+}
+
+/* Whether a client has a summary of its own: one that moved next to nothing may come back soon. */
+static bool has_summary(const struct client *c)
+{
+	unsigned ignored;
+
+	return c->wire.bytes >= LEAST_BYTES || may_say(SAY_SMALL, &c->place.peer, &ignored);
+}
+
 static void report_client(const struct client *c, const struct figures *f)
 {
 	const struct load l = {.load = f->load, .uncertainty = f->uncertainty};
@@ -1058,9 +1255,10 @@ static void report_client(const struct client *c, const struct figures *f)
 	if (c->warm_ns != 0)
 		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
 			 (unsigned long long)f->warmup);
-	report("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
-	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
-	       (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
+	report_small();
+	print("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
+	      (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
+	      (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
 }
 
 #define VERDICT_MAX 112
@@ -1100,13 +1298,12 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 /* The beginning of the JSON report, which is one object for each group. */
 static void json_begin(const struct client *c)
 {
-	struct json *j = &group.json;
+	struct json *j = &group.report.json;
 
-	group.streams.f = open_memstream(&group.streams_text, &group.streams_size);
-	if (group.streams.f == NULL)
-		die_errno("report");
-	group.streams.comma = false;
-	*j = (struct json){.f = stdout};
+	group.streams = group.report = (struct text){0};
+	group.flowed = group.lost = false;
+	text_open(&group.streams);
+	text_open(&group.report);
 	json_open(j, NULL, '{');
 	json_open(j, "start", '{');
 	json_program(j);
@@ -1121,13 +1318,24 @@ static void json_begin(const struct client *c)
 	json_open(j, "intervals", '[');
 }
 
+/* Prints what there is of the report; the rest follows, so that memory does not grow. */
+static void json_flow(void)
+{
+	struct text *t = &group.report;
+
+	text_close(t);
+	group.lost |= !group.lost && !output_write(t->text, t->size);
+	group.flowed = true;
+	text_free(t);
+}
+
 static void group_join(struct client *c)
 {
 	pthread_mutex_lock(&group.lock);
 	if (group.n++ == 0) {
 		group.total = 0;
-		group.streams_told = 0;
-		group.overlapped = false;
+		group.streams_told = group.streams_left_out = 0;
+		group.overlapped = group.told = false;
 		strcpy(group.interface, c->interface);
 		figures_init(&group.sum);
 		memset(&group.begin, 0, sizeof(group.begin));
@@ -1182,45 +1390,74 @@ static void report_group(const struct figures *f)
 	char rate[192];
 
 	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	report("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total,
-	       rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+	print("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total,
+	      rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+}
+
+/* small_clients, as what was counted of clients without a report. */
+static void json_small(struct json *j)
+{
+	struct small s;
+
+	if (!small_take(&s))
+		return;
+	json_open(j, "small_clients", '{');
+	json_count(j, "clients", s.clients);
+	json_count(j, "bytes", s.bytes);
+	json_close(j, '}');
 }
 
 /* The end of the JSON report. */
 static void json_end(const struct figures *f)
 {
-	struct json *j = &group.json;
+	struct text *t = &group.report;
+	struct json *j = &t->json;
 
-	if (group.streams.f == NULL)
-		return;
-	fclose(group.streams.f);
-	group.streams.f = NULL;
 	json_close(j, ']');
 	json_open(j, "end", '{');
 	json_open(j, "streams", '[');
-	fputs(group.streams_text, stdout);
-	free(group.streams_text);
+	text_close(&group.streams);
+	fputs(group.streams.text, j->f);
 	json_close(j, ']');
 	json_stream(j, "sum_received", f, 0, false);
 	json_utilization(j, f, NULL);
 	json_host(j, "host", f);
 	json_count(j, "clients", f->clients);
-	if (group.streams_told > STREAMS_TOLD)
-		json_count(j, "streams_left_out", group.streams_told - STREAMS_TOLD);
+	if (group.streams_left_out > 0)
+		json_count(j, "streams_left_out", group.streams_left_out);
+	json_small(j);
 	json_close(j, '}');
 	if (stop)
 		json_string(j, "error", "interrupted");
 	json_close(j, '}');
-	report("\n");
-	j->f = NULL;
+	putc('\n', j->f);
+	json_flow();
 }
 
-static void json_client(const struct client *c, const struct figures *f)
+/* Ends the report of a group; one of small clients without a summary is only counted. */
+static void json_group(const struct figures *f)
 {
-	struct json *j = &group.streams;
-
-	if (j->f == NULL || group.streams_told++ >= STREAMS_TOLD)
+	if (group.report.json.f == NULL)
 		return;
+	if (group.told || group.flowed || f->bytes >= LEAST_BYTES)
+		json_end(f);
+	else
+		small_add(group.total, f->bytes + f->warmup);
+	text_free(&group.report);
+	text_free(&group.streams);
+}
+
+static void json_client(const struct client *c, const struct figures *f, bool told)
+{
+	struct json *j = &group.streams.json;
+
+	if (j->f == NULL)
+		return;
+	if (!told || group.streams_told >= STREAMS_TOLD) {
+		group.streams_left_out++;
+		return;
+	}
+	group.streams_told++;
 	json_open(j, NULL, '{');
 	json_addresses(j, c->place.sock, (const struct sockaddr *)&c->place.peer,
 		       c->place.peer_len);
@@ -1229,7 +1466,7 @@ static void json_client(const struct client *c, const struct figures *f)
 }
 
 /* What it has open is closed before it counts as gone: who waits for that may count on it. */
-static void group_leave(struct client *c, const struct figures *f, bool ok)
+static void group_leave(struct client *c, const struct figures *f, bool ok, bool told)
 {
 	struct figures sum;
 
@@ -1237,7 +1474,8 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	group.gone_bytes += c->bytes;
 	group_add(c, f);
 	if (opt.json)
-		json_client(c, f);
+		json_client(c, f, told);
+	group.told |= told;
 	*c->link = c->next;
 	if (c->next != NULL)
 		c->next->link = c->link;
@@ -1252,8 +1490,8 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	if (--group.n == 0) {
 		group_figures(&sum);
 		if (opt.json)
-			json_end(&sum);
-		else if (group.overlapped && sum.bytes > 0)
+			json_group(&sum);
+		else if (group.overlapped && group.told && sum.bytes > 0)
 			report_group(&sum);
 	}
 	eventfd_write(group.wake, 1);
@@ -1283,7 +1521,7 @@ static void *client_thread(void *arg)
 	char text[VERDICT_MAX];
 	struct figures f;
 	const char *why;
-	bool ok, tell;
+	bool ok, told;
 	int e;
 
 	cpu_bind_or_die(&opt.bind, c->number);
@@ -1292,15 +1530,19 @@ static void *client_thread(void *arg)
 	end_client(c);
 	why = verdict(c, e, text);
 	ok = why == NULL;
-	tell = ok || (say(&c->place, "%s", why) && c->wire.bytes > 0);
+	told = ok || (say(&c->place, "%s", why) && c->wire.bytes > 0);
+	if (ok || opt.json)
+		told = has_summary(c);
+	if (ok && !told && !opt.json)
+		small_add(1, c->wire.bytes);
 	client_figures(c, &f);
 	if (ok && !opt.raw)
 		send_receipt(c, &f);
-	if (!opt.json && tell)
+	if (!opt.json && told)
 		report_client(c, &f);
 	if (ok && !opt.raw)
 		linger(c);
-	group_leave(c, &f, ok);
+	group_leave(c, &f, ok, told);
 	return NULL;
 }
 
@@ -1417,7 +1659,7 @@ static bool serve(struct client *c)
 		reject(&c->place, REFUSED_FULL, "no thread for it: %s", strerror(e));
 		c->place.sock = -1;
 		figures_init(&none);
-		group_leave(c, &none, false);
+		group_leave(c, &none, false, false);
 	}
 	return e == 0;
 }
@@ -1484,21 +1726,26 @@ static void interval_begin(struct interval *v)
 static void json_interval(const struct interval *from, const struct interval *to,
 			  const struct load *l)
 {
-	/* The first interval begins just before its group. */
-	double start = seconds_between(group.start_ns, from->ns);
-	struct json *j = &group.json;
+	/* The first interval begins just before its group, when nothing could come. */
+	uint64_t begin = from->ns > group.start_ns ? from->ns : group.start_ns;
+	struct json *j = &group.report.json;
 
-	if (group.streams.f == NULL)
+	if (j->f == NULL)
 		return;
 	json_open(j, NULL, '{');
 	json_open(j, "sum", '{');
-	json_throughput(j, start, seconds_between(from->ns, to->ns), to->bytes - from->bytes);
+	json_throughput(j, seconds_between(group.start_ns, begin), seconds_between(begin, to->ns),
+			to->bytes - from->bytes);
 	json_number(j, "load_percent", 100 * l->load);
 	json_count(j, "clients", (uint64_t)group.n);
 	json_bool(j, "omitted", from->warming || to->warming);
 	json_bool(j, "sender", false);
 	json_close(j, '}');
 	json_close(j, '}');
+	if (to->bytes - from->bytes >= LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
+		json_flow();
+		text_open(&group.report);
+	}
 }
 
 static void print_interval(const struct interval *from, const struct interval *to,
@@ -1510,7 +1757,7 @@ static void print_interval(const struct interval *from, const struct interval *t
 		    l);
 	if (group.n > 1)
 		snprintf(clients, sizeof(clients), ", %d clients", group.n);
-	report("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
+	print("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
 }
 
 static uint64_t interval_ns(void)
@@ -1648,8 +1895,28 @@ static void dismiss_clients(void)
 	pthread_mutex_lock(&group.lock); /* for good: what comes after the report is not in it */
 	if (group.n > 0 && opt.json) {
 		group_figures(&sum);
-		json_end(&sum);
+		json_group(&sum);
 	}
+}
+
+/* Counts at the end what was not counted yet. */
+static void report_last_small(void)
+{
+	struct text t = {.text = NULL};
+
+	if (!opt.json) {
+		report_small();
+		return;
+	}
+	text_open(&t);
+	json_open(&t.json, NULL, '{');
+	json_small(&t.json);
+	json_close(&t.json, '}');
+	putc('\n', t.json.f);
+	text_close(&t);
+	if (t.size > sizeof("{}"))
+		output_write(t.text, t.size);
+	text_free(&t);
 }
 
 /*
@@ -1975,23 +2242,28 @@ static void served_now(struct served *s)
 static void json_served(const struct served *from, const struct served *to, const struct load *l,
 			bool total)
 {
-	struct json j = {.f = stdout};
+	struct text t = {.text = NULL};
+	struct json *j = &t.json;
 	double seconds = seconds_between(from->ns, to->ns);
 
-	json_open(&j, NULL, '{');
-	json_throughput(&j, 0, seconds, to->bytes - from->bytes);
-	json_count(&j, "replies", to->replies - from->replies);
-	json_number(&j, "replies_per_second",
+	text_open(&t);
+	json_open(j, NULL, '{');
+	json_throughput(j, 0, seconds, to->bytes - from->bytes);
+	json_count(j, "replies", to->replies - from->replies);
+	json_number(j, "replies_per_second",
 		    seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
-	json_number(&j, "load_percent", 100 * l->load);
+	json_number(j, "load_percent", 100 * l->load);
 	if (total) {
-		json_count(&j, "refused", places.refused);
-		json_count(&j, "silent", replies.silent);
-		json_count(&j, "too_large", replies.too_large);
-		json_count(&j, "broken", replies.broken);
+		json_count(j, "refused", places.refused);
+		json_count(j, "silent", replies.silent);
+		json_count(j, "too_large", replies.too_large);
+		json_count(j, "broken", replies.broken);
 	}
-	json_close(&j, '}');
-	report("\n");
+	json_close(j, '}');
+	putc('\n', j->f);
+	text_close(&t);
+	output_write(t.text, t.size);
+	text_free(&t);
 }
 
 /*
@@ -2010,13 +2282,13 @@ static void report_served(const struct served *from, const struct served *to, bo
 		json_served(from, to, &l, total);
 	} else if (!total) {
 		rate_format(rate, sizeof(rate), bytes, seconds, &l);
-		report("%s, %.0f replies/s\n", rate, (double)n / seconds);
+		print("%s, %.0f replies/s\n", rate, (double)n / seconds);
 	} else {
-		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
-		       "%llu too large, %llu broken\n",
-		       (unsigned long long)n, (unsigned long long)bytes,
-		       (unsigned long long)places.refused, (unsigned long long)replies.silent,
-		       (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
+		print("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
+		      "%llu too large, %llu broken\n",
+		      (unsigned long long)n, (unsigned long long)bytes,
+		      (unsigned long long)places.refused, (unsigned long long)replies.silent,
+		      (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
 	}
 }
 
@@ -2121,6 +2393,7 @@ static int run(void)
 	} else {
 		serve_all(fd, &unblocked);
 		dismiss_clients();
+		report_last_small();
 	}
 	tell_left_out();
 	if (soak != NULL) {
@@ -2130,7 +2403,7 @@ static int run(void)
 	}
 	free(opt.allow);
 	close(group.wake);
-	return opt.once && group.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return output.failed || (opt.once && group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /*

@@ -402,6 +402,133 @@ else
 	skip 'all places taken: networks of IPv6' 'needs root, ip(8), network namespaces and IPv6'
 fi
 
+# Summaries on stdout: those of clients that move less than 1 KiB are limited, too.
+u32 0 >zero # no loops: a whole stream
+head -c 2000 file >2k
+check '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted' '
+	began=$(date +%s)
+	start_zcs
+	"$hostile" hold -n 100 -a 127.0.0.2 -f zero $PORT >told
+	[ $(grep -c "^said bytes=0 " told) -eq 100 ]
+	# One that moves more has its line, wherever it comes from.
+	for i in 1 2 3; do "$zcc" -s 0 -p $PORT -q 2k >/dev/null; done
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	lines=$(grep -c "^127\.0\.0\.2:" zcs.out)
+	[ $lines -ge 20 ]
+	[ $lines -le $((20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ $(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out) -eq 3 ]
+	more=$(sed -n "s/^\([0-9]*\) more clients with less than 1 KiB each: 0 bytes in all$/\1/p" zcs.out | paste -sd + -)
+	[ $((lines + $more)) -eq 100 ]
+	[ $(wc -l <zcs.err) -eq 1 ]'
+check 'a total of two such clients is not printed without a line of one of them' '
+	start_zcs
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream $PORT >told
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	before=$(grep -c "^total of" zcs.out || true)
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream $PORT >told
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	cat zcs.out
+	[ $(grep -c "^total of" zcs.out || true) -le $(grep -c "^127" zcs.out) ]
+	stop_zcs || true'
+check_with jq '--json: the same, in objects' '
+	began=$(date +%s)
+	start_zcs --json
+	i=0
+	while [ $i -lt 60 ]; do
+		"$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT >told
+		i=$((i + 1))
+	done
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	"$zcc" -s 0 -p $PORT -q 2k >/dev/null
+	for i in 1 2 3; do "$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT >told; done
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	[ $(grep -c "^{.*\"sum_received\"" zcs.out) -le $((1 + 20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ "$(jq -s "([.[].end.clients // 0] | add) + ([.[] | (.end.small_clients // .small_clients).clients // 0] | add)" zcs.out)" -eq 64 ]
+	[ "$(jq -s "([.[].end.sum_received.bytes // 0] | add) + ([.[] | (.end.small_clients // .small_clients).bytes // 0] | add)" zcs.out)" -eq 2063 ]'
+
+# Stdout fails.
+# serve_to FILE options...: zcs that prints there
+serve_to()
+{
+	file=$1
+	shift
+	: >zcs.err
+	"$@" >"$file" 2>zcs.err &
+	ZCS=$!
+	remember $ZCS
+	wait_until 'grep -q listening zcs.err || gone $ZCS'
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+}
+for how in '' --json --raw --reply; do
+	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" '
+		serve_to /dev/full "$zcs" -p 0 -I 0.05 '"$how"'
+		for i in 1 2 3; do
+			case "'"$how"'" in
+			--reply) "$zcc" -s 0 -p $PORT --request 10k -t 0.2 ;;
+			*) "$zcc" -s 0 -p $PORT '"$how"' -t 0.2 --congestion reno | grep -q bytes ;;
+			esac
+		done
+		not gone $ZCS
+		kill -TERM $ZCS
+		status=0
+		wait $ZCS || status=$?
+		cat zcs.err
+		[ $status -eq 1 ] || [ $status -eq 127 ]
+		[ $(wc -l <zcs.err) -eq 2 ]
+		grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err'
+done
+serve_to /dev/full "$zcs" -p 0
+"$zcc" -s 0 -p $PORT -q file >/dev/null
+kill -TERM $ZCS
+wait $ZCS
+check 'a full disk: the status at the end is 1' "[ $? -eq 1 ]"
+serve_to /dev/full "$zcs" -p 0 -1
+"$zcc" -s 0 -p $PORT -q file >/dev/null
+wait $ZCS
+check 'a full disk and -1: exit 1, and one line' "[ $? -eq 1 ]
+	grep -qx 'zcs: stdout: No space left on device' zcs.err"
+if strace -o /dev/null true 2>/dev/null; then
+	for e in ENOSPC EIO EAGAIN; do
+		check "stdout fails with $e: lines that can be written later are whole" '
+			serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+			    -e inject=write:error='$e':when=2..3 "$zcs" -p 0 -I 0.05
+			"$zcc" -s 0 -p $PORT -q -t 1 --congestion reno >/dev/null
+			wait_until "grep -q \"^127\" zcs.part"
+			kill -TERM $(child_of $ZCS zcs)
+			ended $ZCS
+			cat zcs.part zcs.err
+			[ $(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$" zcs.part) -ge 3 ]
+			[ $(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$|^127.* reads$" zcs.part) -eq $(wc -l <zcs.part) ]
+			[ $(grep -c "^zcs: stdout: " zcs.err) -eq 1 ]'
+	done
+	check 'stdout fails with EPIPE: exit 1, and one line' '
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
+		"$zcc" -s 0 -p $PORT -q file >/dev/null
+		ended $ZCS
+		cat zcs.err
+		grep -qx "zcs: stdout: Broken pipe" zcs.err'
+	check_with jq 'stdout fails within an object of --json: the next one is whole' '
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
+		"$zcc" -s 0 -p $PORT -q -t 0.5 --congestion reno >/dev/null
+		wait_until "[ \$(ls /proc/$(child_of $ZCS zcs)/task | wc -l) -eq 1 ]"
+		"$zcc" -s 0 -p $PORT -q -t 0.5 --congestion reno >/dev/null
+		kill -TERM $(child_of $ZCS zcs)
+		ended $ZCS
+		cat zcs.err zcs.part
+		[ $(wc -l <zcs.part) -eq 2 ]
+		tail -n 1 zcs.part | jq -e ".end.sum_received.bytes > 0 and (.intervals | length) > 1"'
+else
+	skip 'stdout fails, by each error' 'no strace, or it may not trace'
+fi
+
 # --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
 start_zcs --idle-timeout 0
 eternal=$ZCS
