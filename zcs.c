@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/tcp.h>
 #include <math.h>
 #include <netdb.h>
@@ -25,6 +26,7 @@
 #include <sys/eventfd.h>
 #include <sys/queue.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
@@ -106,6 +108,7 @@ struct client {
 	pthread_t thread;
 	bool has_thread;
 	int number;
+	double cpu; /* to which its thread is bound; NAN for none */
 	struct place place;
 	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
 	struct wire wire;
@@ -543,6 +546,7 @@ static void tell_left_out(void)
 
 static struct {
 	pthread_mutex_t lock;
+	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
 	TAILQ_HEAD(place_head, place) all; /* the one that was taken first is the first */
 	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
 	int n;
@@ -1186,7 +1190,7 @@ static void client_figures(struct client *c, struct figures *f)
 	figures_between(&c->begin, &c->end, c->interface, f);
 	f->warmup = c->begin.bytes;
 	f->clients = clients_so_far();
-	f->cpu = opt.bind.n > 0 ? (double)cpu_of(&opt.bind, c->number) : NAN;
+	f->cpu = c->cpu;
 	tcp_figures_read(c->place.sock, &f->tcp);
 }
 
@@ -1515,6 +1519,21 @@ static void bury_clients(void)
 	}
 }
 
+/* With -B: a CPU may have gone since the start, which is no reason to serve nobody any more. */
+static void client_bind(struct client *c)
+{
+	int cpu = cpu_of(&opt.bind, c->number);
+
+	c->cpu = NAN;
+	if (cpu < 0)
+		return;
+	if (cpu_bind(cpu) == 0)
+		c->cpu = cpu;
+	else
+		say(&c->place, "served on any CPU: cannot bind to CPU %d: %s", cpu,
+		    strerror(errno));
+}
+
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
@@ -1524,7 +1543,7 @@ static void *client_thread(void *arg)
 	bool ok, told;
 	int e;
 
-	cpu_bind_or_die(&opt.bind, c->number);
+	client_bind(c);
 	wire_init(&c->wire, opt.raw);
 	e = receive(c);
 	end_client(c);
@@ -2328,7 +2347,64 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* Becomes --user, with that user's groups and with no way back. */
+/* Whether a group of the process is one of the user's. */
+static bool is_group_of(const struct passwd *pw, gid_t gid)
+{
+	gid_t *groups;
+	bool is = false;
+	int n = 0, i;
+
+	getgrouplist(pw->pw_name, pw->pw_gid, NULL, &n);
+	groups = calloc((size_t)n + 1, sizeof(*groups));
+	if (groups != NULL && getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) >= 0)
+		for (i = 0; i < n; i++)
+			is |= groups[i] == gid;
+	free(groups);
+	return is;
+}
+
+/* Whether the process is that user in all of its ids, and in no other's group. */
+static bool is_user(const struct passwd *pw)
+{
+	gid_t gid[3], groups[NGROUPS_MAX];
+	uid_t uid[3];
+	int n, i;
+
+	if (getresuid(&uid[0], &uid[1], &uid[2]) != 0 || getresgid(&gid[0], &gid[1], &gid[2]) != 0)
+		return false;
+	for (i = 0; i < 3; i++)
+		if (uid[i] != pw->pw_uid || gid[i] != pw->pw_gid)
+			return false;
+	n = getgroups(NGROUPS_MAX, groups);
+	for (i = 0; i < n; i++)
+		if (!is_group_of(pw, groups[i]))
+			return false;
+	return n >= 0;
+}
+
+/* Empties the capability sets of this thread, and so of those that it starts: capset(2). */
+static void drop_capabilities_or_die(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (syscall(SYS_capset, &header, none) != 0)
+		die_errno("--user '%s': capabilities", opt.user);
+}
+
+static void become_or_die(const struct passwd *pw)
+{
+	if (initgroups(pw->pw_name, pw->pw_gid) == 0 &&
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0)
+		return;
+	if (errno != EPERM)
+		die_errno("--user '%s'", opt.user);
+	die("--user '%s': only root can become another user%s", opt.user,
+	    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
+}
+
+/* Becomes --user, with that user's groups, without a capability and with no way back. */
 static void drop_privileges_or_die(void)
 {
 	const struct passwd *pw;
@@ -2339,16 +2415,13 @@ static void drop_privileges_or_die(void)
 	pw = getpwnam(opt.user);
 	if (pw == NULL)
 		die("--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
-	if (pw->pw_uid != 0 && pw->pw_uid == geteuid() && pw->pw_uid == getuid())
+	if (pw->pw_uid == 0 || !is_user(pw))
+		become_or_die(pw);
+	if (pw->pw_uid == 0)
 		return;
-	if (geteuid() != 0)
-		die("--user '%s': only root can become another user", opt.user);
-	if (initgroups(pw->pw_name, pw->pw_gid) != 0 ||
-	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
-		die_errno("--user '%s'", opt.user);
-	if (pw->pw_uid != 0 && (setuid(0) == 0 || setgid(0) == 0))
+	if (setuid(0) == 0 || setgid(0) == 0)
 		die("--user '%s': privileges came back", opt.user);
+	drop_capabilities_or_die();
 }
 
 /* With -c: what made the loads unsafe, over the whole run. */
@@ -2364,12 +2437,31 @@ static void warn_of_loads(const struct counters *start, const struct soak_sample
 	warn_of_run(&calibration.cpus, start, &end, &l);
 }
 
+static void warn_at_end(const struct counters *start, const struct soak_sample *from)
+{
+	tell_left_out();
+	if (soak != NULL)
+		warn_of_loads(start, from);
+}
+
+/*
+ * The end where clients are late: they still use what a return from main would free, and exit(3)
+ * would wait for a stderr that one of them has and cannot write.  The soakers end by themselves.
+ */
+static _Noreturn void exit_beside_clients(const struct counters *start,
+					  const struct soak_sample *from, int status)
+{
+	if (ftrylockfile(stderr) == 0)
+		warn_at_end(start, from);
+	_exit(status);
+}
+
 static int run(void)
 {
 	struct soak_sample from = {.ns = 0};
 	struct counters start;
 	sigset_t unblocked;
-	int fd;
+	int fd, status;
 
 	if (opt.load) {
 		calibration_load_or_die(&calibration, CALIBRATION_FILE, opt.n_cpus);
@@ -2395,15 +2487,17 @@ static int run(void)
 		dismiss_clients();
 		report_last_small();
 	}
-	tell_left_out();
+	status = output.failed || (opt.once && group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (group.n > 0)
+		exit_beside_clients(&start, &from, status);
+	warn_at_end(&start, &from);
 	if (soak != NULL) {
-		warn_of_loads(&start, &from);
 		soaker_stop(soak);
 		free(calibration.cpu);
 	}
 	free(opt.allow);
 	close(group.wake);
-	return output.failed || (opt.once && group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return status;
 }
 
 /*

@@ -671,6 +671,23 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody
 		one_line err
 		grep -q "privileges came back" err'
+	check_with setpriv '--user: the right user in a wrong group: exit 1' '
+		exits 1 setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -qx "zcs: --user .nobody.: only root can become another user, or leave other groups" err'
+	check_with setpriv '--user: the right user and group, and another group besides: exit 1' '
+		exits 1 setpriv --reuid nobody --regid "$(id -g nobody)" --groups 0,4 timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -q "only root can become another user, or leave other groups" err'
+	check_with setpriv '--user: that user already, but with capabilities: they are gone' '
+		setpriv --reuid nobody --regid "$(id -g nobody)" --init-groups --inh-caps +net_admin \
+		    --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
+		p=$!
+		remember $p
+		wait_until "grep -q listening e || gone $p"
+		cat e
+		rights $p | diff want -
+		kill $p'
 	if can_be_user; then
 		check '--user: who is that user already may name it' '
 			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
