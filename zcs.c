@@ -2347,6 +2347,17 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
+static const struct passwd *user_named_or_die(const char *name)
+{
+	const struct passwd *pw;
+
+	errno = 0;
+	pw = getpwnam(name);
+	if (pw != NULL)
+		return pw;
+	die("--user '%s': %s", name, errno != 0 ? strerror(errno) : "no such user");
+}
+
 /* Whether a group of the process is one of the user's. */
 static bool is_group_of(const struct passwd *pw, gid_t gid)
 {
@@ -2411,10 +2422,7 @@ static void drop_privileges_or_die(void)
 
 	if (opt.user == NULL)
 		return;
-	errno = 0;
-	pw = getpwnam(opt.user);
-	if (pw == NULL)
-		die("--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
+	pw = user_named_or_die(opt.user);
 	if (pw->pw_uid == 0 || !is_user(pw))
 		become_or_die(pw);
 	if (pw->pw_uid == 0)

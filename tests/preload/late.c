@@ -57,7 +57,7 @@ int munmap(void *p, size_t len)
 
 	if (is_late("unmap")) {
 		close(open("unmapped", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-		usleep(3 * LATE_US);
+		sleep(2);
 	}
 	return r;
 }
