@@ -307,7 +307,8 @@ static void text_close(struct text *t)
 {
 	bool failed = ferror(t->json.f) != 0;
 
-	if (fclose(t->json.f) != 0 || failed) {
+	/* At the end the C library makes the text as long as it is: it may have no memory then. */
+	if (fclose(t->json.f) != 0 || failed || t->text == NULL) {
 		t->json.f = NULL;
 		die("report: no memory for it");
 	}
@@ -348,13 +349,14 @@ static void close_report(const char *why)
 	f = t->json.f;
 	if (f != NULL && !group.lost) {
 		json_fail(&t->json, why);
-		fclose(f);
-		write_lines(t->text, t->size);
-	} else {
-		if (output.cut)
-			write_all("\n", 1, &done);
-		json_fail(&none, why);
+		if (fclose(f) == 0 && t->text != NULL) {
+			write_lines(t->text, t->size);
+			return;
+		}
 	}
+	if (output.cut || output.open)
+		write_all("\n", 1, &done);
+	json_fail(&none, why);
 }
 
 static struct soaker *soak; /* set before there are threads, then only read */
@@ -751,6 +753,14 @@ static bool place_take(struct place *p)
 	}
 	pthread_mutex_unlock(&places.lock);
 	return has;
+}
+
+/* Has close(2) reset a connection: the client learns at once, and nothing unsent is kept. */
+static void reset_on_close(int sock)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
 /* Before the client's socket is closed. */
@@ -1487,6 +1497,8 @@ static void group_leave(struct client *c, const struct figures *f, bool ok, bool
 	pthread_mutex_unlock(&group.lock);
 	method_close(c);
 	place_leave(&c->place);
+	if (c->place.dropped != NOT_DROPPED)
+		reset_on_close(c->place.sock);
 	close(c->place.sock);
 	pthread_mutex_lock(&group.lock);
 	c->next = group.left;
@@ -1995,9 +2007,7 @@ static void asker_done(struct replier *r, struct asker *a)
 /* The same for one that is dropped: what it has not taken is not kept in the kernel, either. */
 static void asker_reset(struct asker *a)
 {
-	const struct linger now = {.l_onoff = 1};
-
-	setsockopt(a->place.sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	reset_on_close(a->place.sock);
 	asker_leave(a);
 }
 

@@ -319,5 +319,26 @@ check 'zcs --json, interrupted with clients: the object says so' '
 	ended $ZCS
 	one_line zcs.out
 	says_why zcs.out'
+if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o lack.so "$TOP/tests/preload/lack.c" -ldl; then
+	rm -f lack
+	LD_PRELOAD=$PWD/lack.so start_zcs --json
+	"$HELPERS/peer" send -k $PORT </dev/null >/dev/null &
+	remember $!
+	holder=$!
+	check 'zcs --json without memory for its report: one object with the error, and one line' '
+		wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+		: >lack
+		kill $holder
+		ended $ZCS
+		cat zcs.err zcs.out
+		one_line zcs.out
+		says_why zcs.out
+		grep -qx "zcs: report: no memory for it" zcs.err'
+	wait $ZCS
+	check 'exit status 1' "[ $? -eq 1 ]"
+	rm -f lack
+else
+	skip 'zcs --json without memory for its report' 'no library can be preloaded'
+fi
 
 finish
