@@ -2119,6 +2119,8 @@ static void admit(struct replier *r)
 		reject(&a->place, REFUSED_FULL, "no memory for it");
 		free(a);
 	} else {
+		if (opt.idle_timeout <= 0) /* else it is silence that ends one that has vanished */
+			sock_keep_alive(p.sock);
 		asker_join(r, a);
 		hear(r, a);
 	}

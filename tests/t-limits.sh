@@ -565,6 +565,14 @@ check 'the client that stayed is served to its end' '
 	cat zcs.err
 	[ $(wc -l <zcs.err) -eq 7 ]'
 stop_zcs
+check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' '
+	for how in "-m read" --reply; do
+		start_zcs --idle-timeout 0 $how
+		hold held -n 1
+		wait_until "ss -tonH \"sport = :$PORT\" | grep -q keepalive"
+		kill $HOLD
+		stop_zcs || true
+	done'
 check '--idle-timeout: each method, and --raw' '
 	for how in "-m recv" "-m trunc" "-m splice" --raw; do
 		start_zcs --idle-timeout 0.3 $how
