@@ -1,6 +1,6 @@
-# zc: make, make demo, make check [T= SANITIZE=], make lint [T=], make fuzz [CASES=],
-# make install PREFIX= DESTDIR=, make clean
-# Needs gcc or clang, GNU make and glibc.
+# zc: make, make demo, make check [T= SANITIZE=], make check-long [T= SANITIZE=], make lint [T=],
+# make fuzz [CASES=], make install PREFIX= DESTDIR=, make clean
+# Needs gcc or clang, GNU make and glibc 2.27.
 
 VERSION  = 0.1.0
 PREFIX   = /usr/local
@@ -66,7 +66,10 @@ $(OBJ)/fuzz/%: tests/fuzz.c common.c common.h
 fuzz: $(OBJ)/tests/fuzz
 	@MAKE='$(MAKE)' FUZZ_CC='$(FUZZ_CC)' CASES='$(CASES)' SEED='$(SEED)' tests/libfuzzer '$(OBJ)'
 
-check: all $(HELPERS)
+# With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
+check-long: export LONG = 1
+
+check check-long: all $(HELPERS)
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
 		tests/run $(T)
 
@@ -75,7 +78,7 @@ lint:
 	@tests/lint $(T)
 
 # What the sources mean depends on these.
-check lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
+check check-long lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
 
 install: all
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7'
@@ -90,5 +93,5 @@ uninstall:
 clean:
 	rm -rf build $(TOOLS)
 
-.PHONY: all debug demo fuzz check lint install uninstall clean
+.PHONY: all debug demo fuzz check check-long lint install uninstall clean
 .SECONDARY:

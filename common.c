@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <libgen.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
@@ -58,6 +59,11 @@ void usage_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	vwarnx(fmt, ap);
 	va_end(ap);
+	usage_exit();
+}
+
+void usage_exit(void)
+{
 	exit(dying.usage_status);
 }
 
@@ -100,13 +106,19 @@ void die_errno(const char *fmt, ...)
 
 void init_output(void)
 {
+	FILE *out;
 	int fd;
 
 	/* A closed 0, 1 or 2 would be given to the first socket; so, writing it is an error. */
-	while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO)
-		;
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while ((fd >= 0 && fd <= STDERR_FILENO) || (fd < 0 && errno == EINTR));
 	if (fd >= 0)
 		close(fd);
+	out = fdopen_retry(STDOUT_FILENO, "w");
+	if (out == NULL)
+		die_errno("stdout");
+	stdout = out;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -145,6 +157,85 @@ void report(const char *fmt, ...)
 	va_end(ap);
 	if (n < 0 || ferror(stdout))
 		die_errno("stdout");
+}
+
+/*
+ * Calls that a signal interrupts.
+ */
+
+int open_retry(const char *path, int flags)
+{
+	int fd;
+
+	do
+		fd = open(path, flags | O_CLOEXEC, 0600);
+	while (fd < 0 && errno == EINTR);
+	return fd;
+}
+
+static ssize_t read_retry(int fd, void *buf, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, buf, size);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/*
+ * Writes all of buf; -1 on failure.  A pipe whose reader takes nothing for a second after a signal
+ * counts as one: the signal may be there to end the program.
+ */
+static int write_retry(int fd, const char *buf, size_t size)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < size) {
+		n = write(fd, buf + done, size - done);
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR || poll(&p, 1, 1000) <= 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The calls of a stdio stream; its cookie is the descriptor: fopencookie(3). */
+static ssize_t stream_read(void *fd, char *buf, size_t size)
+{
+	return read_retry((int)(intptr_t)fd, buf, size);
+}
+
+static ssize_t stream_write(void *fd, const char *buf, size_t size)
+{
+	return write_retry((int)(intptr_t)fd, buf, size) == 0 ? (ssize_t)size : 0;
+}
+
+/* It is closed also after EINTR: close(2). */
+static int stream_close(void *fd)
+{
+	return close((int)(intptr_t)fd) != 0 && errno != EINTR ? -1 : 0;
+}
+
+FILE *fdopen_retry(int fd, const char *mode)
+{
+	static const cookie_io_functions_t calls = {
+		.read = stream_read, .write = stream_write, .close = stream_close};
+
+	return fopencookie((void *)(intptr_t)fd, mode, calls);
+}
+
+FILE *fopen_retry(const char *path)
+{
+	int fd = open_retry(path, O_RDONLY);
+	FILE *f = fd < 0 ? NULL : fdopen_retry(fd, "r");
+
+	if (fd >= 0 && f == NULL)
+		close(fd);
+	return f;
 }
 
 /*
@@ -334,14 +425,14 @@ static void make_printable(char *s)
 /* Reads a whole small file as a string without its last newline, fit to be printed. */
 static int read_line(const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open_retry(path, O_RDONLY);
 	size_t used = 0;
 	ssize_t n;
 
 	if (fd < 0)
 		return -1;
-	while ((n = read(fd, buf + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR))
-		used += n > 0 ? (size_t)n : 0;
+	while ((n = read_retry(fd, buf + used, size - 1 - used)) > 0)
+		used += (size_t)n;
 	close(fd);
 	if (n < 0)
 		return -1;
@@ -405,15 +496,29 @@ void cpus_format(const struct cpus *cpus, char *buf, size_t size)
 	}
 }
 
-void exec_or_die(char **argv)
+void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
 {
-	int code;
+	const int verbose = opterr;
 
+	opterr = 0;
+	while (getopt_long(argc, argv, shortopts, longopts, NULL) != -1)
+		;
+	if (optind < argc)
+		die_with(EXIT_COMMAND);
+	opterr = verbose;
+	optind = 0; /* has getopt_long(3) begin anew */
+}
+
+void command_exec(char **argv)
+{
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
-	code = errno == ENOENT ? 127 : 126;
-	warn("cannot run %s", argv[0]);
-	_exit(code);
+}
+
+void command_die(const char *name, int error)
+{
+	die_with(error == ENOENT ? 127 : 126);
+	die("cannot run %s: %s", name, strerror(error));
 }
 
 pid_t wait_pid(pid_t pid, int *status, int options)
@@ -459,11 +564,12 @@ void cpus_try_or_die(const struct cpus *cpus)
 
 int thread_start(pthread_t *id, void *(*function)(void *), void *arg)
 {
+	const long least = sysconf(_SC_THREAD_STACK_MIN);
 	pthread_attr_t attr;
 	int e;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	pthread_attr_setstacksize(&attr, least > THREAD_STACK ? (size_t)least : THREAD_STACK);
 	e = pthread_create(id, &attr, function, arg);
 	pthread_attr_destroy(&attr);
 	return e;
@@ -790,7 +896,7 @@ const char *const cpu_column[CPU_COLUMNS] = {
 /* The first line is all CPUs, `intr` is followed by its total: proc_stat(5). */
 static void read_proc_stat(struct counters *c)
 {
-	FILE *f = fopen("/proc/stat", "re");
+	FILE *f = fopen_retry("/proc/stat");
 	unsigned long long v[CPU_COLUMNS] = {0};
 	char *line = NULL, *end;
 	size_t size = 0;
@@ -819,7 +925,7 @@ static void read_proc_stat(struct counters *c)
 /* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
 static void read_proc_net_dev(struct counters *c, const char *interface)
 {
-	FILE *f = fopen("/proc/net/dev", "re");
+	FILE *f = fopen_retry("/proc/net/dev");
 	unsigned long long in, out;
 	char *line = NULL, *name;
 	size_t size = 0, len = strlen(interface);
@@ -915,16 +1021,19 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
  * The soaker.
  */
 
-#define SOAK_FORMAT     3             /* of the calibration file and the loop that it counts */
-#define SOAK_MEMORY     (1024 * 1024) /* bytes that each soaker walks over */
-#define SOAK_LINE       64            /* bytes from one dirtied line to the next */
-#define SOAK_DIRTY_NS   100000        /* between two: 10,000 lines a second, as in 2001 */
-#define SOAK_GAP_NS     1000          /* the shortest gap; the shortest interrupts take longer */
-#define SOAK_GAP_TURNS  16            /* and not shorter than these turns, where clocks are slow */
-#define SOAK_LOCK_FILE  "/dev/zero"
-#define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
-#define SOAK_START_NS   5000000000u
-#define SOAK_SETTLE_NS  100000000 /* for the bustle of starting them to be over */
+#define SOAK_FORMAT       3             /* of the calibration file and the loop that it counts */
+#define SOAK_MEMORY       (1024 * 1024) /* bytes that each soaker walks over */
+#define SOAK_LINE         64            /* bytes from one dirtied line to the next */
+#define SOAK_DIRTY_NS     100000        /* between two: 10,000 lines a second, as in 2001 */
+#define SOAK_GAP_NS       1000          /* the shortest gap; the shortest interrupts take longer */
+#define SOAK_GAP_TURNS    16 /* and not shorter than these turns, where clocks are slow */
+#define SOAK_LOCK_FILE    "/dev/zero"
+#define SOAK_ROOT_LOCK    "/run/zc-soaker.lock"
+#define SOAK_LOCK_TRIES   200       /* of 10 ms: for the soakers of a killed program to be gone */
+#define SOAK_HOLDER_NS    200000000 /* for which a holder of the lock is watched: it soaks if it */
+#define SOAK_HOLDER_SHARE 0.9       /* takes this share of a CPU, its descendants included */
+#define SOAK_START_NS     5000000000u
+#define SOAK_SETTLE_NS    100000000 /* for the bustle of starting them to be over */
 
 /* What a soaker counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
@@ -951,7 +1060,7 @@ struct soak_shared {
 struct soaker {
 	pid_t keeper;
 	int leash; /* a pipe's end: the keeper's work is done when it is closed, by whatever */
-	int lock;
+	int lock, root_lock; /* the second is -1 if it cannot be had */
 	int n;
 	size_t map_size;
 	struct soak_shared *shared;
@@ -990,7 +1099,7 @@ static void sleep_ns(uint64_t ns)
 /* Who holds the lock: its pid as /proc/locks has it (proc_locks(5)), 0 if that does not tell. */
 static pid_t lock_holder(int fd)
 {
-	FILE *f = fopen("/proc/locks", "re");
+	FILE *f = fopen_retry("/proc/locks");
 	unsigned major, minor;
 	unsigned long long inode;
 	char line[256];
@@ -1011,36 +1120,136 @@ static pid_t lock_holder(int fd)
 	return found;
 }
 
-static _Noreturn void die_of_holder(pid_t pid)
+/* The name of a process, which may have gone or belong to a container. */
+static const char *process_name(pid_t pid, char name[64])
 {
-	char path[64], name[64] = "";
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	if (pid <= 0 || read_line(path, name, sizeof(name)) != 0)
-		strcpy(name, "a program that has gone");
-	die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name, pid);
+	return pid > 0 && read_line(path, name, 64) == 0 ? name : "a program that cannot be seen";
+}
+
+static _Noreturn void die_of_holder(pid_t pid)
+{
+	char name[64];
+
+	die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it",
+	    process_name(pid, name), pid);
+}
+
+/* Tries for two seconds; returns whether it has the lock. */
+static bool lock_or_die(int fd, const char *path)
+{
+	int i;
+
+	for (i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			die_errno("lock on %s", path);
+		if (i == SOAK_LOCK_TRIES)
+			return false;
+		sleep_ns(10000000);
+	}
+	return true;
+}
+
+/* The CPU time that a process has used, in ns; 0 if it has gone. */
+static uint64_t process_ns(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The parent of a process (proc_pid_stat(5)); 0 if it has none or has gone. */
+static pid_t process_parent(pid_t pid)
+{
+	char path[64], line[1024], *end;
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (read_line(path, line, sizeof(line)) == 0 && (end = strrchr(line, ')')) != NULL)
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		sscanf(end, ") %*c %d", &parent);
+	return parent;
+}
+
+/* The CPU time that a process and those descended from it have used, in ns. */
+static uint64_t family_ns(pid_t eldest)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	uint64_t sum = 0;
+	pid_t pid, p;
+
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		pid = (pid_t)strtol(e->d_name, NULL, 10);
+		for (p = pid; p > 0 && p != eldest; p = process_parent(p))
+			;
+		if (p > 0)
+			sum += process_ns(pid);
+	}
+	if (d != NULL)
+		closedir(d);
+	return sum;
+}
+
+/* Whether a process takes as much CPU time as soakers do.  Its name, anybody can give it. */
+static bool is_soaking(pid_t pid)
+{
+	uint64_t start = raw_ns(), from = family_ns(pid), to, ns;
+
+	sleep_ns(SOAK_HOLDER_NS);
+	ns = raw_ns() - start;
+	to = family_ns(pid);
+	return to > from && (double)(to - from) >= SOAK_HOLDER_SHARE * (double)ns;
+}
+
+/* Opens a file that nobody but root can lock; -1 if this is not root, or no such file can be had. */
+static int open_root_lock(void)
+{
+	struct stat st;
+	int fd;
+
+	if (geteuid() != 0)
+		return -1;
+	fd = open_retry(SOAK_ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
+	    (st.st_mode & 077) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /*
- * One set of soakers per machine.  The lock is a flock(2) on a device node: every user can open
- * it, nobody can remove it, it is one file for all network, process and mount namespaces that have
- * the machine's /dev (devtmpfs), and it is let go by the kernel when its last holder, the soaker
- * included, has gone.
+ * There is one set of soakers per machine.  The lock is a flock(2) on a device node: every user can
+ * open it, nobody can remove it, it is one file for all network, process and mount namespaces that
+ * have the machine's /dev (devtmpfs), and the kernel unlocks it when its last holder, the soaker
+ * included, has gone.  Since any user can hold it and do nothing, root has a lock of its own as
+ * well, with which it may soak beside a holder that does not.
  */
-static int lock_or_die(void)
+static void soaker_lock_or_die(struct soaker *s)
 {
-	int fd = open(SOAK_LOCK_FILE, O_RDONLY | O_CLOEXEC), i;
+	char name[64];
+	pid_t holder;
 
-	if (fd < 0)
+	s->root_lock = open_root_lock();
+	if (s->root_lock >= 0 && !lock_or_die(s->root_lock, SOAK_ROOT_LOCK))
+		die_of_holder(lock_holder(s->root_lock));
+	s->lock = open_retry(SOAK_LOCK_FILE, O_RDONLY);
+	if (s->lock < 0)
 		die_errno(SOAK_LOCK_FILE);
-	for (i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			die_errno("lock on " SOAK_LOCK_FILE);
-		if (i == SOAK_LOCK_TRIES)
-			die_of_holder(lock_holder(fd));
-		sleep_ns(10000000);
-	}
-	return fd;
+	if (lock_or_die(s->lock, SOAK_LOCK_FILE))
+		return;
+	holder = lock_holder(s->lock);
+	if (s->root_lock < 0 || holder <= 0 || is_soaking(holder))
+		die_of_holder(holder);
+	warnx("%s (pid %d) holds the lock on " SOAK_LOCK_FILE " and soaks nothing: going on "
+	      "without it",
+	      process_name(holder, name), holder);
 }
 
 /*
@@ -1051,11 +1260,11 @@ static int autogroup_lower(void)
 {
 	int fd, i, r = EAGAIN;
 
-	fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+	fd = open_retry("/proc/self/autogroup", O_WRONLY);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : errno; /* ENOENT: a kernel without autogroups */
-	for (i = 0; i < 40 && r == EAGAIN; i++) {
-		if (i > 0)
+	for (i = 0; i < 40 && (r == EAGAIN || r == EINTR); i++) {
+		if (r == EAGAIN && i > 0)
 			sleep_ns(50000000);
 		r = write(fd, "19", 2) == 2 ? 0 : errno;
 	}
@@ -1087,7 +1296,7 @@ static bool has_word(const char *list, const char *word)
 /* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 {
-	FILE *f = fopen("/proc/self/mounts", "re");
+	FILE *f = fopen_retry("/proc/self/mounts");
 	char where[256], type[32], options[512], line[2048];
 	bool found = false;
 
@@ -1118,7 +1327,7 @@ static bool cpu_cgroup_find(struct cpu_cgroup *g)
 	char line[1024], *controllers, *path;
 	bool found = false;
 
-	if (!cpu_cgroup_mount(g) || (f = fopen("/proc/self/cgroup", "re")) == NULL)
+	if (!cpu_cgroup_mount(g) || (f = fopen_retry("/proc/self/cgroup")) == NULL)
 		return false;
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
@@ -1142,10 +1351,10 @@ static int write_file(const char *dir, const char *name, const char *text)
 	int fd, r;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	fd = open_retry(path, O_WRONLY);
 	if (fd < 0)
 		return -1;
-	r = write(fd, text, strlen(text)) < 0 ? -1 : 0;
+	r = write_retry(fd, text, strlen(text));
 	close(fd);
 	return r;
 }
@@ -1163,6 +1372,23 @@ static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 	if (write_file(dir, "cpu.idle", "1") == 0 && write_file(dir, "cgroup.procs", "0") == 0)
 		return 0;
 	return errno;
+}
+
+/*
+ * Removes the group where the keeper was killed and could not.  The soakers die with it, but take
+ * a moment, and only an empty group can be removed.
+ */
+static void idle_group_remove(void)
+{
+	struct cpu_cgroup g;
+	char dir[300];
+	int i;
+
+	if (!cpu_cgroup_find(&g))
+		return;
+	snprintf(dir, sizeof(dir), "%s/zc-soaker", g.root);
+	for (i = 0; i < SOAK_LOCK_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
+		sleep_ns(10000000);
 }
 
 /*
@@ -1250,18 +1476,15 @@ static void *soak_thread(void *arg)
 static void start_threads(struct soak_shared *shared, const struct cpus *cpus)
 {
 	struct soak_thread *t;
-	pthread_attr_t attr;
 	pthread_t id;
 	int i;
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 64 * 1024);
 	for (i = 0; i < cpus->n; i++) {
 		t = malloc(sizeof(*t));
 		if (t == NULL)
 			_exit(EXIT_FAILURE);
 		*t = (struct soak_thread){.shared = shared, .index = i, .cpu = cpus->id[i]};
-		if (pthread_create(&id, &attr, soak_thread, t) != 0)
+		if (thread_start(&id, soak_thread, t) != 0)
 			_exit(EXIT_FAILURE);
 	}
 }
@@ -1287,23 +1510,39 @@ static _Noreturn void soaker_main(struct soak_shared *shared, const struct cpus 
 		pause();
 }
 
-/*
- * Keeps nothing of its parent's but the lock, and the pipe as standard input: no port, no
- * terminal.  The pipe's other end must go even where close_range(2) is lacking, before Linux 5.9.
- */
-static void let_go(int keep, const int leash[2])
+/* Closes what descriptors of its parent's the keeper has, but the locks. */
+static void close_others(const struct soaker *s)
 {
-	int null = open("/dev/null", O_RDWR);
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	int fd;
 
-	if (close(leash[1]) != 0 || dup2(leash[0], STDIN_FILENO) < 0)
-		_exit(EXIT_FAILURE);
+	while (d != NULL && (e = readdir(d)) != NULL) {
+		fd = (int)strtol(e->d_name, NULL, 10);
+		if (fd > STDERR_FILENO && fd != s->lock && fd != s->root_lock && fd != dirfd(d))
+			close(fd);
+	}
+	if (d != NULL)
+		closedir(d);
+}
+
+/*
+ * Keeps nothing of its parent's but the locks, and the pipe as standard input: no port, no
+ * terminal.  The pipe's other end must go even where there is no /proc.
+ */
+static void let_go(const struct soaker *s, const int leash[2])
+{
+	int null = open_retry("/dev/null", O_RDWR);
+
+	close(leash[1]);
+	while (dup2(leash[0], STDIN_FILENO) < 0)
+		if (errno != EINTR)
+			_exit(EXIT_FAILURE);
 	if (null >= 0) {
 		dup2(null, STDOUT_FILENO);
 		dup2(null, STDERR_FILENO);
 	}
-	if (keep > 3)
-		close_range(3, (unsigned)keep - 1, 0);
-	close_range((unsigned)keep + 1, ~0u, 0);
+	close_others(s);
 }
 
 static void wake_up(int sig)
@@ -1352,7 +1591,7 @@ static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, con
 	sigaction(SIGCHLD, &chld, NULL);
 	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
-	let_go(s->lock, leash);
+	let_go(s, leash);
 	atomic_store(&s->shared->autogroup_errno, autogroup_lower());
 	if (cpu_cgroup_find(&group)) {
 		atomic_store(&s->shared->in_subgroup, strcmp(group.own, "/") != 0);
@@ -1374,11 +1613,14 @@ static void check_alive(const struct soaker *s)
 
 	if (wait_pid(s->keeper, &status, WNOHANG) != s->keeper)
 		return;
+	if (WIFSIGNALED(status)) {
+		idle_group_remove();
+		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
+	}
 	if ((e = atomic_load(&s->shared->bind_errno)) != 0)
 		die("cannot soak CPU %d: %s", atomic_load(&s->shared->bind_cpu), strerror(e));
-	if (WIFSIGNALED(status) || WEXITSTATUS(status) > 128)
-		die("the soaker was killed by signal %d",
-		    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128);
+	if (WEXITSTATUS(status) > 128)
+		die("the soaker was killed by signal %d", WEXITSTATUS(status) - 128);
 	die("the soaker could not be started or was stopped");
 }
 
@@ -1431,7 +1673,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 			 0);
 	if (s->shared == MAP_FAILED)
 		die_errno("soaker memory");
-	s->lock = lock_or_die();
+	soaker_lock_or_die(s);
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
 	s->keeper = fork();
 	if (s->keeper < 0)
@@ -1447,10 +1689,16 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 
 void soaker_stop(struct soaker *s)
 {
+	int status = 0;
+
 	check_alive(s);
 	close(s->leash);
-	wait_pid(s->keeper, NULL, 0);
+	wait_pid(s->keeper, &status, 0);
+	if (WIFSIGNALED(status))
+		idle_group_remove();
 	close(s->lock);
+	if (s->root_lock >= 0)
+		close(s->root_lock);
 	munmap(s->shared, s->map_size);
 	free(s);
 }
@@ -1866,7 +2114,7 @@ static double calibrate_rounds(const struct soaker *s, struct calibration *c)
 /* Host name, kernel and CPU model: what a calibration must not be carried between. */
 static void describe_machine(char *buf, size_t size)
 {
-	FILE *f = fopen("/proc/cpuinfo", "re");
+	FILE *f = fopen_retry("/proc/cpuinfo");
 	char line[256], *model = NULL;
 	struct utsname u;
 
@@ -1905,9 +2153,19 @@ static int open_unnamed(const char *path)
 
 	if (copy == NULL)
 		return -1;
-	fd = open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	fd = open_retry(dirname(copy), O_TMPFILE | O_WRONLY);
 	free(copy);
 	return fd;
+}
+
+static int fsync_retry(int fd)
+{
+	int r;
+
+	do
+		r = fsync(fd);
+	while (r != 0 && errno == EINTR);
+	return r;
 }
 
 /* Gives it a name that no other file has: in tmp, the end of which is there to be changed. */
@@ -1934,14 +2192,14 @@ static int calibration_write(const struct calibration *c, char *tmp, bool *named
 			     const char *path)
 {
 	mode_t mask = umask(0);
-	FILE *f = fdopen(fd, "w");
+	FILE *f = fdopen_retry(fd, "w");
 	int r = 0;
 
 	umask(mask);
 	if (f == NULL)
 		return -1;
 	calibration_print(f, c);
-	if (fchmod(fd, 0666 & ~mask) != 0 || fflush(f) != 0 || fsync(fd) != 0)
+	if (fchmod(fd, 0666 & ~mask) != 0 || fflush(f) != 0 || fsync_retry(fd) != 0)
 		r = errno;
 	if (r == 0 && !*named && give_name(fd, tmp) != 0)
 		r = errno;
@@ -1985,82 +2243,10 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	free(tmp);
 }
 
-/* The CPU time that a process has used, in clock ticks (proc_pid_stat(5)); its name into name[]. */
-static unsigned long long process_ticks(const char *pid, char name[64])
-{
-	unsigned long long user = 0, system = 0;
-	char path[300], line[1024], *end;
-
-	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	if (read_line(path, line, sizeof(line)) != 0 || (end = strrchr(line, ')')) == NULL)
-		return 0;
-	*end = '\0';
-	snprintf(name, 64, "%s", strchr(line, '(') != NULL ? strchr(line, '(') + 1 : "");
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system);
-	return user + system;
-}
-
-struct usage {
-	unsigned long pid;
-	unsigned long long ticks;
-};
-
-/* Stores what each process has used; returns how many there are. */
-static size_t usages(struct usage *u, size_t max)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-	char name[64];
-	size_t n = 0;
-
-	while (d != NULL && n < max && (e = readdir(d)) != NULL) {
-		u[n].pid = strtoul(e->d_name, NULL, 10);
-		if (u[n].pid > 0) {
-			u[n].ticks = process_ticks(e->d_name, name);
-			n += strcmp(name, "zc-soaker") != 0;
-		}
-	}
-	if (d != NULL)
-		closedir(d);
-	return n;
-}
-
-#define USAGES_MAX 100000
-
-/* The process that uses most CPU over half a second, the soakers apart; "" if none does. */
-static void top_consumer(char *buf, size_t size)
-{
-	struct usage *from = calloc(2 * USAGES_MAX, sizeof(*from)), *to;
-	unsigned long long most = 0;
-	size_t n, m, i, k;
-	char pid[32], name[64];
-
-	buf[0] = '\0';
-	if (from == NULL)
-		return;
-	to = from + USAGES_MAX;
-	n = usages(from, USAGES_MAX);
-	sleep_ns(500000000);
-	m = usages(to, USAGES_MAX);
-	for (i = 0; i < m; i++) {
-		for (k = 0; k < n && from[k].pid != to[i].pid; k++)
-			;
-		if (k == n || to[i].ticks <= from[k].ticks + most)
-			continue;
-		most = to[i].ticks - from[k].ticks;
-		snprintf(pid, sizeof(pid), "%lu", to[i].pid);
-		process_ticks(pid, name);
-		snprintf(buf, size, ", most by %s (pid %s)", name, pid);
-	}
-	free(from);
-}
-
 void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	struct calibration *c = calloc(1, sizeof(*c));
 	struct soaker *s;
-	char culprit[128];
 	double off;
 
 	if (c == NULL)
@@ -2071,14 +2257,14 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	warn_of_limits();
 	s = soaker_start_or_die(&c->cpus);
 	off = calibrate_rounds(s, c);
-	if (off > CAL_BUSY) {
-		top_consumer(culprit, sizeof(culprit));
-		warnx("the machine is not idle: other programs took %.1f%% of it%s%s", 100 * off,
-		      culprit, force ? "" : ": stop them, or calibrate all the same with --force");
-	}
 	soaker_stop(s);
 	if (off > CAL_BUSY && !force)
-		exit(EXIT_FAILURE);
+		die("the machine is not idle: other programs took %.1f%% of it (see top(1)): stop them, "
+		    "or calibrate all the same with --force",
+		    100 * off);
+	if (off > CAL_BUSY)
+		warnx("the machine is not idle: other programs took %.1f%% of it (see top(1))",
+		      100 * off);
 	check_baseline(c);
 	calibration_save_or_die(c, path);
 	report("calibrated OK.  %.0f loops/sec\n", c->total);
@@ -2208,7 +2394,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 static char *calibration_read_or_die(const char *path, size_t *len)
 {
 	/* A FIFO must not block. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_retry(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	char *text;
 	ssize_t n;
@@ -2222,7 +2408,7 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	if (text == NULL)
 		die_errno("%s", path);
 	for (*len = 0; *len < CALIBRATION_MAX; *len += (size_t)n) {
-		n = read(fd, text + *len, CALIBRATION_MAX - *len);
+		n = read_retry(fd, text + *len, CALIBRATION_MAX - *len);
 		if (n < 0)
 			die_errno("%s", path);
 		if (n == 0)
@@ -2658,12 +2844,22 @@ void json_close(struct json *j, char bracket)
 		j->depth--;
 }
 
+void json_report_open(struct json *j)
+{
+	json_report_open_to(j, stdout);
+}
+
+void json_report_open_to(struct json *j, FILE *f)
+{
+	*j = (struct json){.f = f};
+	json_open(j, NULL, '{');
+	json_count(j, "schema", JSON_SCHEMA);
+}
+
 void json_fail(struct json *j, const char *why)
 {
-	if (j->f == NULL || j->depth == 0) {
-		*j = (struct json){.f = stdout};
-		json_open(j, NULL, '{');
-	}
+	if (j->f == NULL || j->depth == 0)
+		json_report_open(j);
 	while (j->depth > 1)
 		json_close(j, j->closing[j->depth - 1]);
 	json_string(j, "error", why);

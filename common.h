@@ -48,8 +48,11 @@ _Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 
  */
 void die_init(void (*hook)(const char *why));
 
-/* Has die() and usage_error() exit with this status from now on. */
+/* Has die(), usage_error() and usage_exit() exit with this status from now on. */
 void die_with(int status);
+
+/* Ends the program where getopt_long(3) has named the offending option already. */
+_Noreturn void usage_exit(void);
 
 /* Makes stdout line buffered and SIGPIPE an ordinary error.  Call first. */
 void init_output(void);
@@ -62,6 +65,16 @@ void catch_stop_signals(void (*handler)(int));
 
 /* The same for a program with threads: blocked but where the main thread waits, with *unblocked. */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
+
+/* open(2) with O_CLOEXEC, begun anew where a signal interrupts it. */
+int open_retry(const char *path, int flags);
+
+/*
+ * A stdio stream on a descriptor, or on a file to be read, whose calls are begun anew where a signal
+ * interrupts them: stdio's own lose what they were about to write.  NULL on failure.
+ */
+FILE *fdopen_retry(int fd, const char *mode);
+FILE *fopen_retry(const char *path);
 
 /* printf to stdout; exits with a line on stderr when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -116,11 +129,19 @@ void cpus_to_soak(int n, struct cpus *cpus);
 /* Writes `cpus`, which must be ascending, as a kernel CPU list.  Cut off at `size`. */
 void cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
+struct option;
+
 /*
- * Becomes the command, found by PATH; when that fails ends with 127 (not found) or 126, as shells
- * do.  SIGPIPE gets its default action back.
+ * Has the program exit with EXIT_COMMAND from now on, should it fail, if a command follows its
+ * options.  It parses the options silently, so it is to be called before they are parsed.
  */
-_Noreturn void exec_or_die(char **argv);
+void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts);
+
+/* Becomes the command, found by PATH.  SIGPIPE gets its default action back.  Returns if it fails. */
+void command_exec(char **argv);
+
+/* Dies because execvp(3) failed with that errno: 127 is the status of ENOENT, 126 of all others. */
+_Noreturn void command_die(const char *name, int error);
 
 /* waitpid(2), begun anew where a signal interrupts it. */
 pid_t wait_pid(pid_t pid, int *status, int options);
@@ -141,7 +162,7 @@ void cpu_bind_or_die(const struct cpus *cpus, int i);
 void cpus_try_or_die(const struct cpus *cpus);
 
 /*
- * Starts a thread with a small stack (THREAD_STACK bytes) and with those signals blocked that the
+ * Starts a thread with a small stack (THREAD_STACK bytes, or the least that the system has) and with those signals blocked that the
  * caller has blocked.  Returns 0 or the error, which is not in errno.
  */
 #define THREAD_STACK (128 * 1024)
@@ -499,7 +520,8 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
  * array.  A number that is NAN is left out.  Keys that iperf3 has mean what they mean there; zc(7)
  * has the schema.
  */
-#define JSON_DEPTH 16 /* brackets that are open at a time, at most */
+#define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
+#define JSON_DEPTH  16 /* brackets that are open at a time, at most */
 
 struct json {
 	FILE *f;
@@ -509,8 +531,17 @@ struct json {
 };
 
 /*
+ * Begins a report on stdout: opens its outermost object, whose first member is the version of the
+ * schema.  Every object that the programs print begins here.
+ */
+void json_report_open(struct json *j);
+
+/* The same for another stream, such as one in memory. */
+void json_report_open_to(struct json *j, FILE *f);
+
+/*
  * Closes all that is open, with `error` as the last member of the outermost object; where nothing
- * is open, the object has nothing else.
+ * is open, the report has nothing else.
  */
 void json_fail(struct json *j, const char *why);
 

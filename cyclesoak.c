@@ -5,16 +5,20 @@
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BRACKET_SECONDS 1 /* of the baselines before and after a command */
+#define BRACKET_SECONDS 1   /* of the baselines before and after a command */
+#define SHORT_SECONDS   0.5 /* below which a command's load may be smaller than its uncertainty */
 
 static struct {
 	double period; /* seconds */
@@ -179,9 +183,9 @@ static void json_cpus(struct json *j, const struct monitor *m)
 
 static void report_json(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	struct json j = {.f = stdout};
+	struct json j;
 
-	json_open(&j, NULL, '{');
+	json_report_open(&j);
 	json_number(&j, "seconds", l->seconds);
 	json_count(&j, "cpus", (uint64_t)m->cal.cpus.n);
 	json_number(&j, "cpu_utilization_percent", percent(l->load));
@@ -199,7 +203,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 }
 
 /* The load from m->from to m->to. */
-static void report_load(struct monitor *m)
+static struct load report_load(struct monitor *m)
 {
 	struct rates r;
 	struct load l;
@@ -213,6 +217,21 @@ static void report_load(struct monitor *m)
 		report("%.1f\n", percent(l.load));
 	else
 		report_text(m, &l, &r);
+	return l;
+}
+
+static void json_closing(const struct history *h, double mean, double half)
+{
+	struct json j;
+
+	json_report_open(&j);
+	json_count(&j, "periods", (uint64_t)h->n);
+	json_number(&j, "mean_percent", percent(mean));
+	json_number(&j, "uncertainty_percent", 100 * half);
+	json_number(&j, "min_percent", percent(h->min));
+	json_number(&j, "max_percent", percent(h->max));
+	json_close(&j, '}');
+	report("\n");
 }
 
 /*
@@ -229,9 +248,7 @@ static void report_closing(const struct history *h)
 		sd = sqrt(fmax(0, (h->squares - h->sum * mean) / (double)(h->n - 1)));
 	half = sqrt(h->uncertainty * h->uncertainty + 4 * sd * sd / (double)h->n);
 	if (opt.json)
-		report("{\"periods\":%ld,\"mean_percent\":%.3f,\"uncertainty_percent\":%.3f,"
-		       "\"min_percent\":%.3f,\"max_percent\":%.3f}\n",
-		       h->n, percent(mean), 100 * half, percent(h->min), percent(h->max));
+		json_closing(h, mean, half);
 	else
 		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), 100 * half, percent(h->min), percent(h->max));
@@ -262,21 +279,35 @@ static int wait_signal(const sigset_t *set, uint64_t end)
 	return sig > 0 ? sig : 0;
 }
 
-/* A line each period.  SIGCHLD is the soaker's end, which its reading reports. */
+/*
+ * Waits until `end` or for a signal that ends the program, and returns that, or 0.  SIGCHLD may be
+ * of the soaker, which a reading reports, or of a child that this program inherited by exec.  It
+ * waits again where it was stopped and continued.
+ */
+static int wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
+{
+	int sig;
+
+	for (;;) {
+		sig = wait_signal(set, end);
+		if (sig == SIGCHLD)
+			monitor_read(m, &m->to, true);
+		else if (sig != 0 || now_ns() >= end)
+			return sig;
+	}
+}
+
+/* Reports a line each period. */
 static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
 	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
 	long i;
-	int sig = 0;
 
-	for (i = 0; sig == 0 && (opt.count == 0 || i < opt.count); i++) {
+	for (i = 0; opt.count == 0 || i < opt.count; i++) {
 		end += period;
-		/* Again where it was stopped and continued. */
-		while ((sig = wait_signal(set, end)) == 0 && now_ns() < end)
-			;
-		monitor_read(m, &m->to, true);
-		if (sig != 0)
+		if (wait_period(m, set, end) != 0)
 			break;
+		monitor_read(m, &m->to, true);
 		report_load(m);
 		monitor_next(m);
 		/* Stopped and continued: missed periods are not made up. */
@@ -287,15 +318,84 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 		report_closing(&m->history);
 }
 
-static pid_t spawn_or_die(char **argv, const sigset_t *mask)
+/* Why a file cannot be executed, as an errno; 0 if it can. */
+static int not_executable(const char *path)
 {
-	pid_t pid = fork();
+	struct stat st;
 
+	if (stat(path, &st) != 0 || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
+		return errno;
+	return S_ISREG(st.st_mode) ? 0 : EACCES;
+}
+
+/* execvp(3) goes on to the next directory of PATH after a file that may not be executed, too. */
+static int not_in_path(const char *name, const char *path)
+{
+	char file[PATH_MAX];
+	int e = ENOENT, n;
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, ":");
+		n = snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len > 0 ? "/" : "",
+			     name);
+		switch (n < (int)sizeof(file) ? not_executable(file) : ENAMETOOLONG) {
+		case 0: return 0;
+		case EACCES: e = EACCES; break;
+		}
+		if (path[len] == '\0')
+			return e;
+	}
+}
+
+/* Dies if execvp(3) would not find the command by PATH, or may not execute the file. */
+static void command_find_or_die(const char *name)
+{
+	const char *path = getenv("PATH");
+	int e;
+
+	if (strchr(name, '/') != NULL)
+		e = not_executable(name);
+	else
+		e = *name == '\0' ? ENOENT
+				  : not_in_path(name, path != NULL ? path : "/bin:/usr/bin");
+	if (e != 0)
+		command_die(name, e);
+}
+
+/* Reads why the command was not executed, from a pipe that its execution closes; 0 if it was. */
+static int read_exec_error(int fd)
+{
+	int error = 0;
+
+	while (read(fd, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	close(fd);
+	return error;
+}
+
+static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
+{
+	int failed[2], error;
+	pid_t pid;
+
+	if (pipe2(failed, O_CLOEXEC) != 0)
+		die_errno("pipe");
+	pid = fork();
 	if (pid < 0)
 		die_errno("fork");
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
-		exec_or_die(argv);
+		command_exec(argv);
+		error = errno;
+		_exit(write(failed[1], &error, sizeof(error)) < 0);
+	}
+	close(failed[1]);
+	error = read_exec_error(failed[0]);
+	if (error != 0) {
+		wait_pid(pid, NULL, 0);
+		soaker_stop(m->soak);
+		command_die(argv[0], error);
 	}
 	return pid;
 }
@@ -359,12 +459,17 @@ static void close_bracket(struct monitor *m)
 
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
-	int status = wait_command(m, set, spawn_or_die(argv, old));
+	int status = wait_command(m, set, spawn_or_die(m, argv, old));
+	struct load l;
 
 	monitor_read(m, &m->to, true);
 	if (m->bracketed)
 		close_bracket(m);
-	report_load(m);
+	l = report_load(m);
+	if (l.seconds < SHORT_SECONDS && l.uncertainty > l.load)
+		warnx("the command took %.3f s, too short for its load: run it for half a second "
+		      "or longer",
+		      l.seconds);
 	monitor_next(m);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -375,6 +480,8 @@ static int run(char **argv)
 	sigset_t set, old;
 	int status = EXIT_SUCCESS;
 
+	if (*argv != NULL)
+		command_find_or_die(*argv);
 	block_signals(&set, &old);
 	monitor_start(&m, *argv != NULL);
 	if (*argv != NULL)
@@ -401,6 +508,8 @@ static void close_report(const char *why)
 }
 
 enum { OPT_FORCE = 256, OPT_JSON };
+
+#define SHORTOPTS "+CN:p:n:B1f:dhV"
 
 static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
@@ -458,7 +567,7 @@ static void parse_option(int c)
 	case 'd': opt.debug++; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: exit(EXIT_USAGE); /* getopt has named it */
+	default: usage_exit();
 	}
 }
 
@@ -469,7 +578,8 @@ int main(int argc, char **argv)
 
 	init_output();
 	die_init(close_report);
-	while ((c = getopt_long(argc, argv, "+CN:p:n:B1f:dhV", longopts, NULL)) != -1)
+	command_expect(argc, argv, SHORTOPTS, longopts);
+	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
 	if (opt.once && opt.count > 1)

@@ -3,7 +3,6 @@
  */
 #include "common.h"
 
-#include <err.h>
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
@@ -11,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define SHORTOPTS "+p:hV"
 
 static const struct option longopts[] = {
 	{"priority", required_argument, NULL, 'p'},
@@ -66,7 +67,8 @@ int main(int argc, char **argv)
 	int priority = 1, c;
 
 	init_output();
-	while ((c = getopt_long(argc, argv, "+p:hV", longopts, NULL)) != -1) {
+	command_expect(argc, argv, SHORTOPTS, longopts);
+	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
 		switch (c) {
 		case 'p':
 			priority = (int)arg_int("-p, --priority", optarg,
@@ -75,7 +77,7 @@ int main(int argc, char **argv)
 			break;
 		case 'h': report("%s", help); return EXIT_SUCCESS;
 		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
-		default: return EXIT_USAGE; /* getopt has named it */
+		default: usage_exit();
 		}
 	}
 	argv += optind;
@@ -84,5 +86,6 @@ int main(int argc, char **argv)
 		argv = no_command;
 	}
 	set_rr_or_die(priority);
-	exec_or_die(argv);
+	command_exec(argv);
+	command_die(argv[0], errno);
 }

@@ -640,7 +640,7 @@ static uint32_t entries_of(uint64_t size)
 static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
 {
 	/* A FIFO must not block. */
-	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	struct file *f = &set->file[set->n];
 	struct stat sb;
 
@@ -888,7 +888,7 @@ static void send_one_file(struct stream *st, const struct file *f, unsigned char
 	uint32_t len;
 	int fd = f->fd;
 
-	if (fd < 0 && (fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+	if (fd < 0 && (fd = open_retry(f->name, O_RDONLY | O_NONBLOCK)) < 0)
 		die("%s: %s", f->name, strerror(errno));
 	do {
 		len = f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
@@ -915,16 +915,29 @@ static uint32_t warmup_loops(void)
 	return (uint32_t)ceil(opt.warmup * 1e9 / WIRE_WARMUP_NS);
 }
 
+/*
+ * What goes before the first loop: how many loops there are, and the loops of the warm-up.  Returns
+ * its length; a raw stream has no headers.
+ */
+static size_t header_begin(unsigned char *header)
+{
+	if (opt.raw)
+		return 0;
+	wire_put(header, opt.seconds > 0 ? WIRE_FOREVER : opt.loops + warmup_loops());
+	return WIRE_HEADER * (1 + warmup_loops());
+}
+
 /* The whole of the wire, up to the last byte or a stop. */
 static void send_loops(struct stream *st, const struct fileset *set)
 {
 	unsigned char header[WIRE_HEADER * (WARMUP_LOOPS + 3)] = {0};
-	size_t held = WIRE_HEADER * (1 + warmup_loops()), i;
+	size_t held = header_begin(header), i;
 
-	wire_put(header, opt.seconds > 0 ? WIRE_FOREVER : opt.loops + warmup_loops());
 	while (!stopped() && (opt.seconds > 0 || st->loops < opt.loops)) {
-		wire_put(header + held, set->entries);
-		held += WIRE_HEADER;
+		if (!opt.raw) {
+			wire_put(header + held, set->entries);
+			held += WIRE_HEADER;
+		}
 		cork(st, 1);
 		for (i = 0; i < set->n && !stopped(); i++)
 			send_one_file(st, &set->file[i], header, &held);
@@ -1833,8 +1846,7 @@ static void json_begin(void)
 	struct json *j = &json;
 	int i, fd = run.stream[0].sock;
 
-	*j = (struct json){.f = stdout};
-	json_open(j, NULL, '{');
+	json_report_open(j);
 	json_open(j, "start", '{');
 	json_open(j, "connected", '[');
 	for (i = 0; i < opt.streams; i++) {
@@ -1959,7 +1971,11 @@ static int connect_to(const struct sockaddr *sa, socklen_t len)
 	if (fd < 0)
 		return -1;
 	set_options(fd);
-	if (connect(fd, sa, len) == 0)
+	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
+	do
+		e = connect(fd, sa, len);
+	while (e != 0 && again());
+	if (e == 0 || errno == EISCONN)
 		return fd;
 	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* so: SO_SNDTIMEO was over; socket(7) */
 	close(fd);
@@ -2688,8 +2704,7 @@ static void json_requests(const struct requests *r)
 
 static void json_requests_begin(void)
 {
-	json = (struct json){.f = stdout};
-	json_open(&json, NULL, '{');
+	json_report_open(&json);
 	json_open(&json, "start", '{');
 	json_program(&json);
 	json_server(&json);

@@ -1064,7 +1064,7 @@ static int method_open(struct client *c)
 		c->size = TRUNC_SIZE;
 	if (opt.method->receive != receive_splice)
 		return 0;
-	c->sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	c->sink = open_retry("/dev/null", O_WRONLY);
 	if (c->sink < 0 || pipe_large(c->pipe, &pipe_size) != 0)
 		return errno;
 	if (c->size > pipe_size)
@@ -1318,7 +1318,7 @@ static void json_begin(const struct client *c)
 	group.flowed = group.lost = false;
 	text_open(&group.streams);
 	text_open(&group.report);
-	json_open(j, NULL, '{');
+	json_report_open_to(j, j->f);
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
@@ -1408,17 +1408,18 @@ static void report_group(const struct figures *f)
 	      rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
 }
 
-/* small_clients, as what was counted of clients without a report. */
-static void json_small(struct json *j)
+/* small_clients: what was counted of clients without a report.  False if there were none. */
+static bool json_small(struct json *j)
 {
 	struct small s;
 
 	if (!small_take(&s))
-		return;
+		return false;
 	json_open(j, "small_clients", '{');
 	json_count(j, "clients", s.clients);
 	json_count(j, "bytes", s.bytes);
 	json_close(j, '}');
+	return true;
 }
 
 /* The end of the JSON report. */
@@ -1934,18 +1935,19 @@ static void dismiss_clients(void)
 static void report_last_small(void)
 {
 	struct text t = {.text = NULL};
+	bool any;
 
 	if (!opt.json) {
 		report_small();
 		return;
 	}
 	text_open(&t);
-	json_open(&t.json, NULL, '{');
-	json_small(&t.json);
+	json_report_open_to(&t.json, t.json.f);
+	any = json_small(&t.json);
 	json_close(&t.json, '}');
 	putc('\n', t.json.f);
 	text_close(&t);
-	if (t.size > sizeof("{}"))
+	if (any)
 		output_write(t.text, t.size);
 	text_free(&t);
 }
@@ -2278,7 +2280,7 @@ static void json_served(const struct served *from, const struct served *to, cons
 	double seconds = seconds_between(from->ns, to->ns);
 
 	text_open(&t);
-	json_open(j, NULL, '{');
+	json_report_open_to(j, j->f);
 	json_throughput(j, 0, seconds, to->bytes - from->bytes);
 	json_count(j, "replies", to->replies - from->replies);
 	json_number(j, "replies_per_second",

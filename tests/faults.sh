@@ -8,54 +8,112 @@
 #	FAULTS_SECONDS	how long they may take together (default 110)
 #	FAULTS_OF	those only whose name begins so
 
-# What each call may fail with, by what it is about (a regular expression: the kind of a
-# descriptor, a path, an option); the first that fits.
+# What each call fails with here, and what must come of it:
+#
+#	recovered  status 0, a right report, and no line on stderr that a run without a fault lacks
+#	reported   status 1 and one such line.  A scenario that counts failures may count it instead.
+#	either     a right report, or status 1 and a line, for the reason behind `#`
+#
+# EINTR of every call that can return it is recovered, and so is EAGAIN of a descriptor that does
+# not block.  EAGAIN keeps its meaning elsewhere: of clone(2) there can be no more threads, of
+# flock(2) another has the lock, of a socket with a time-out that is over.  close(2) is never
+# repeated: the descriptor is closed even if it returns EINTR, and may be another thread's by then.
+#
+# The first column is a regular expression for the call, or for program:call; the second one for what
+# the call is about (the kind of a descriptor, a path, an option).  The first line that fits a call
+# decides; the lines with the same two columns belong to it.
 cat >errors <<'EOT'
-openat /proc|/sys EACCES EINTR
-openat . ENOENT EMFILE EINTR
-newfstatat|fstat|stat|lstat . EIO
-access|faccessat2? . EACCES
-read TCP ECONNRESET EINTR EAGAIN
-read eventfd EINTR
-read|readv|pread64|getdents64 . EIO EINTR
-write TCP EPIPE ECONNRESET EINTR ENOMEM
-write|writev . ENOSPC EIO EINTR
-sendto TCP EPIPE ECONNRESET EINTR ENOBUFS ENOMEM
-sendto|sendmsg . ENOBUFS EINTR
-recvfrom TCP ECONNRESET EINTR EAGAIN
-recvfrom|recvmsg . ENOBUFS EINTR
-sendfile|splice . EINTR EIO ENOMEM EPIPE
-mmap|mprotect|mremap . ENOMEM
-mmap / ENODEV ENOMEM
-memfd_create|eventfd2|epoll_create1|pipe2 . EMFILE ENOMEM
-socket . EMFILE ENOBUFS EAFNOSUPPORT
-connect . ECONNREFUSED ETIMEDOUT EINTR EADDRNOTAVAIL
-bind . EADDRINUSE EACCES
-listen . EADDRINUSE
-accept4 . EMFILE ECONNABORTED EINTR ENOMEM
-setsockopt . ENOBUFS EPERM
-getsockopt . ENOBUFS
-shutdown . ENOTCONN
-ioctl . ENODEV
-fcntl SETPIPE EPERM ENOMEM
-fcntl . EINVAL
-poll|ppoll|epoll_wait|epoll_pwait . EINTR ENOMEM
-epoll_ctl . ENOMEM ENOSPC
-clone|clone3|fork|vfork . EAGAIN ENOMEM
-execve . ENOENT EACCES ENOMEM
-prlimit64|getrlimit|setrlimit . EPERM
-flock . EINTR ENOLCK
-fchmod . EPERM
-fsync . EIO ENOSPC
-rename|renameat2?|linkat|unlink . EACCES ENOSPC
-mkdir|mkdirat . EACCES ENOSPC
-dup2|dup3 . EBUSY
-sched_setaffinity|sched_getaffinity . EINVAL
-sched_setscheduler . EPERM EINVAL
-setpriority . EACCES
-clock_nanosleep|nanosleep|rt_sigtimedwait|wait4|waitid . EINTR
-close_range . ENOSYS
-close . EIO EINTR
+openat /proc|/sys recovered EINTR
+openat /proc|/sys either EACCES	# what cannot be read is in no report, nor stops it
+openat cal/counts recovered EINTR
+openat cal/counts reported ENOENT EMFILE
+openat /dev/zero recovered EINTR
+openat /dev/zero reported ENOENT EMFILE
+openat /etc/ either ENOENT EMFILE EINTR	# the C library does without the time zone
+openat . recovered EINTR
+openat . either ENOENT EMFILE	# zcc skips a file and names it; a closed stdin is made good if it can be
+newfstatat|fstat|stat|lstat . either EIO	# stdio guesses a buffer size; zcc skips a file and names it
+access|faccessat2? . either EACCES	# of the C library
+read TCP recovered EINTR EAGAIN
+read TCP reported ECONNRESET
+read eventfd recovered EINTR
+read|pread64 cal/counts|/(file|byte|empty)$ recovered EINTR
+read|pread64 cal/counts|/(file|byte|empty)$ reported EIO
+read /usr/share/zoneinfo either EIO EINTR	# the C library does without the time zone
+read|readv|pread64|getdents64 . recovered EINTR
+read|readv|pread64|getdents64 . either EIO	# what cannot be read is in no report, nor stops it
+write TCP recovered EINTR
+write TCP reported EPIPE ECONNRESET ENOMEM EAGAIN
+write /proc|/sys recovered EINTR
+write /proc|/sys either ENOSPC EIO	# the soakers have no group of their own, and a line says so if it matters
+write|writev . recovered EINTR
+write|writev . reported ENOSPC EIO
+zcs:sendto TCP recovered EINTR
+zcs:sendto TCP either EPIPE ECONNRESET ENOBUFS ENOMEM	# one client has no receipt, and the others are served
+sendto TCP recovered EINTR
+sendto TCP reported EPIPE ECONNRESET ENOMEM EAGAIN
+sendto TCP either ENOBUFS	# zerocopy sends again when others are complete
+sendto|sendmsg . recovered EINTR
+sendto|sendmsg . either ENOBUFS	# of the C library, which may find the interface's address without
+zcs:recvfrom TCP recovered EINTR EAGAIN
+zcs:recvfrom TCP either ECONNRESET	# it matters while data come, and not after the receipt
+recvfrom TCP:MSG_DONTWAIT recovered EINTR EAGAIN
+recvfrom TCP:MSG_DONTWAIT reported ECONNRESET
+recvfrom TCP recovered EINTR
+recvfrom TCP reported ECONNRESET EAGAIN
+recvmsg TCP recovered EINTR EAGAIN
+recvmsg TCP either ENOBUFS	# completions of zerocopy are asked for again
+recvfrom|recvmsg . recovered EINTR
+recvfrom|recvmsg . either ENOBUFS	# of the C library, which may find the interface's address without
+zcs:splice TCP recovered EINTR EAGAIN
+zcs:splice TCP reported EIO ENOMEM EPIPE
+sendfile|splice TCP recovered EINTR
+sendfile|splice TCP reported EIO ENOMEM EPIPE EAGAIN
+sendfile|splice . recovered EINTR
+sendfile|splice . reported EIO ENOMEM EPIPE
+mmap /(file|byte)$ reported ENODEV ENOMEM
+mmap|mprotect|mremap . either ENOMEM	# malloc(3) gets memory elsewhere, and stdio does without
+memfd_create|eventfd2|epoll_create1|pipe2 . reported EMFILE ENOMEM
+zcs:socket AF_INET either EMFILE ENOBUFS EAFNOSUPPORT	# it asks for IPv6 first
+socket AF_INET$ reported EMFILE ENOBUFS EAFNOSUPPORT
+socket . either EMFILE ENOBUFS EAFNOSUPPORT	# IPv4 without IPv6, no name of the interface
+connect TCP recovered EINTR
+connect TCP reported ECONNREFUSED ETIMEDOUT EADDRNOTAVAIL
+bind TCP either EADDRINUSE EACCES	# zcs takes IPv4 where it cannot have IPv6
+bind . either EADDRINUSE EACCES	# of the C library
+listen . reported EADDRINUSE
+accept4 . recovered EINTR EAGAIN ECONNABORTED
+accept4 . either EMFILE ENOMEM	# clients wait, and a line says so
+setsockopt SO_KEEPALIVE|TCP_KEEP|SO_OOBINLINE|SO_RCVLOWAT|SO_REUSEADDR|IPV6_V6ONLY either ENOBUFS EPERM	# nobody asked for it
+setsockopt . reported ENOBUFS EPERM
+getsockopt . either ENOBUFS	# a figure that is not known is in no report; buffers cannot be compared
+shutdown . either ENOTCONN	# what the other end says decides
+ioctl . either ENODEV	# stdio, and the name of the interface
+fcntl . either EINVAL EPERM ENOMEM	# a pipe keeps its size; stdio asks for the mode
+poll|ppoll|epoll_wait|epoll_pwait . recovered EINTR
+poll|ppoll|epoll_wait|epoll_pwait . either ENOMEM	# asked again
+epoll_ctl . reported ENOMEM ENOSPC
+clone|clone3|fork|vfork . reported EAGAIN ENOMEM
+execve . reported ENOENT EACCES ENOMEM
+prlimit64|getrlimit|setrlimit . either EPERM	# the limit stays
+flock . recovered EINTR
+flock . reported ENOLCK
+flock . either EAGAIN	# another holds it: asked again for a while
+fchmod . reported EPERM
+fsync . recovered EINTR
+fsync . reported EIO ENOSPC
+rename|renameat2?|linkat|unlink . reported EACCES ENOSPC
+mkdir|mkdirat . either EACCES ENOSPC	# the soakers have no group of their own, and a line says so if it matters
+dup2|dup3 . recovered EINTR
+dup2|dup3 . either EBUSY	# standard output of the soakers stays open
+sched_setaffinity . reported EINVAL
+sched_getaffinity . either EINVAL	# asked only where /sys does not say which CPUs there are
+run_rr:sched_setscheduler . reported EPERM EINVAL
+sched_setscheduler|setpriority . either EPERM EINVAL EACCES	# the group, or the autogroup, keeps the soakers back
+clock_nanosleep|nanosleep|rt_sigtimedwait|wait4|waitid . recovered EINTR
+close_range . either ENOSYS	# the soakers keep more descriptors open
+close . recovered EINTR
+close . either EIO	# of no file that was written
 EOT
 
 # What is not made to fail, each with the reason.
@@ -71,7 +129,7 @@ kill tgkill	of children and threads of its own
 rmdir	what is not removed stays
 clock_gettime gettimeofday sysinfo getsockname	fail for bad arguments only
 restart_syscall pause lseek	not the program's: pipes and clocks go on, or stdio asks what a descriptor is
-close:pipe	closes it whatever it returns, and its other end waits for that
+close:pipe	made to fail it stays open here, and its other end waits for its end
 ioctl:TIOCOUTQ	fails for listening sockets only
 write:eventfd	the kernel takes all that eventfd_write(3) has
 write:err	standard error, where there is no more to be said
@@ -91,6 +149,8 @@ hasten=  # an injection that makes the program sleep less
 only=    # of the targets, those that fit this regular expression
 excuse=  # of a run whose stderr fits this nothing is asked
 besides= # what must hold in any case: a command, which says what is wrong
+noise=   # lines on stderr that have other causes than the fault
+counted=false # whether a report with status 0 counts the failure: a command
 
 # Reads the traces of each thread, and prints `rank call what n path error` for what can be made to
 # fail: the first, a middle and the last one that it makes for a purpose.  A thread's calls are
@@ -118,23 +178,30 @@ cat >targets.awk <<'EOT'
 			s = s ":" substr(line, RSTART + 2, RLENGTH - 2)
 		else if (match(line, /^socket\([A-Z_0-9]*/))
 			s = substr(line, 8, RLENGTH - 7)
+		if (line ~ /^(recv|send)/ && line ~ /MSG_DONTWAIT/)
+			s = s ":MSG_DONTWAIT"
 		gsub(/\/proc\/[0-9]+/, "/proc/PID", s)
 		sub(/\.[A-Za-z0-9]{6}$/, ".XXXXXX", s)
 		gsub(/[ \t]/, "_", s)
 		return s == "" ? "-" : s
 	}
+	# error=outcome of each error of the rule that fits first
 	function errors_of(call, what,    i)
 	{
 		for (i = 1; i <= rules; i++)
-			if (call ~ "^(" rule_call[i] ")$" && what ~ rule_what[i])
+			if ((call ~ "^(" rule_call[i] ")$" || program ":" call ~ "^(" rule_call[i] ")$") &&
+			    what ~ rule_what[i])
 				return rule_errors[i]
 		return ""
 	}
 	FILENAME == "errors" {
-		rule_call[++rules] = $1
+		sub(/\t.*/, "")
+		if ($1 != rule_call[rules] || $2 != rule_what[rules])
+			rules++
+		rule_call[rules] = $1
 		rule_what[rules] = $2
-		$1 = $2 = ""
-		rule_errors[rules] = $0
+		for (i = 4; i <= NF; i++)
+			rule_errors[rules] = rule_errors[rules] " " $i "=" $3
 		next
 	}
 	FILENAME == "spared" {
@@ -207,8 +274,10 @@ cat >targets.awk <<'EOT'
 					continue
 				done[pick[i]] = 1
 				errors = split(errors_of(part[1], part[2]), error, " ")
-				for (k = 1; k <= errors; k++)
+				for (k = 1; k <= errors; k++) {
+					sub(/=/, " ", error[k])
 					print i + k, key, target_of[key, pick[i]], error[k]
+				}
 			}
 		}
 		for (call in unknown)
@@ -223,10 +292,34 @@ EOT
 bad()
 {
 	{
-		echo "$call $what, number $n${path:+ of $path}, $error: $1 (exit status $status)"
+		echo "$call $what, number $n${path:+ of $path}, $error: $1 (exit status $status, to be $outcome)"
 		sed 's/^/	out: /' out | head -n 5
 		sed 's/^/	err: /' err | head -n 5
 	} >>bad
+}
+
+# What a line on stderr is whatever its numbers are.
+lines_like()
+{
+	sed 's/[0-9][0-9.]*/N/g' "$1"
+}
+
+# Lines on stderr that the run without a fault had none like.
+new_lines()
+{
+	lines_like err | grep -v -e '^strace: ' ${noise:+-e "$noise"} | grep -vxF -f usual
+}
+
+# closed_twice: a close(2) that failed, tried again by the same thread.  The descriptor is still open
+# here, so that no other has its number.
+closed_twice()
+{
+	awk 'match($0, /close\([0-9]+</) {
+			found += failed[$1] == substr($0, RSTART, RLENGTH)
+			last[$1] = substr($0, RSTART, RLENGTH)
+		}
+		/close.*INJECTED/ { failed[$1] = last[$1] }
+		END { exit !found }' log
 }
 
 # What must hold of a run, whichever call failed.
@@ -235,12 +328,21 @@ judge()
 	case $status in
 	0)
 		right || bad 'neither an error nor a right report'
+		if [ $outcome = recovered ]; then
+			[ -z "$(new_lines)" ] || bad 'recovered, but not without a word'
+		elif [ $outcome = reported ] && ! $counted; then
+			bad 'not reported'
+		fi
 		;;
-	1 | 2 | 12[67])
+	1 | 2 | 12[567])
 		if [ $status -ne 1 ] && [ "$program" != run_rr ]; then
 			bad 'another exit status than 1'
+		elif [ $outcome = recovered ]; then
+			bad 'not recovered from'
 		elif ! grep -q "^$program: ." err; then
 			bad 'nothing on stderr that says what failed'
+		elif [ $outcome = reported ] && [ "$(new_lines | wc -l)" -ne 1 ]; then
+			bad 'not just one line'
 		fi
 		failures=$((failures + 1))
 		;;
@@ -251,13 +353,14 @@ judge()
 		bad 'killed by a signal'
 		;;
 	esac
+	[ $call != close ] || ! closed_twice || bad 'closed twice'
 	$besides >besides || bad "$(cat besides)"
 }
 
-# try 'call' 'what' n path error: one run
+# try 'call' 'what' n path error outcome: one run
 try()
 {
-	call=$1 what=$2 n=$3 path=$4 error=$5
+	call=$1 what=$2 n=$3 path=$4 error=$5 outcome=$6
 	[ "$path" != - ] || path=
 	TRACE="strace -f $strace_options -y $follow -o log ${path:+-P $path} -e trace=$call"
 	TRACE="$TRACE -e inject=$call:error=$error:when=$n"
@@ -292,25 +395,26 @@ faults()
 	rm -f learn.* bad
 	: >bad
 	TRACE="strace -ff -q -yy $follow -o learn ${hasten:+-e inject=$hasten}"
-	call='' what='' n=0 path='' error=none
+	call='' what='' n=0 path='' error=none outcome=recovered
 	scenario
 	if excused; then
 		skip "$name: faults" "$(grep -e "$excuse" err | head -n 1)"
 		return
 	fi
 	[ $status -eq 0 ] && right || bad 'without a fault'
-	awk -f targets.awk errors spared learn.* >targets
+	lines_like err >usual
+	awk -v program="$program" -f targets.awk errors spared learn.* >targets
 	grep '^#' targets
 	left=0
 	grep -v '^#' targets | grep -E -e "${only:-.}" | sort -n >sorted
-	while read -r rank call what n path error; do
+	while read -r rank call what n path error outcome; do
 		if [ "$(date +%s)" -lt $until ]; then
-			try "$call" "$what" "$n" "$path" "$error"
+			try "$call" "$what" "$n" "$path" "$error" "$outcome"
 		else
 			left=$((left + 1))
 		fi
 	done <sorted
-	[ $left -eq 0 ] || echo "# $left more were left out for lack of time"
+	[ $left -eq 0 ] || echo "# DROPPED: $left faults of $name, for lack of time"
 	if [ $faults -eq 0 ] && [ $left -gt 0 ] && ! [ -s bad ]; then
 		skip "$name: faults" 'no time: this machine is slow, or others soak it'
 		return

@@ -6,6 +6,7 @@
 #	$HELPERS  where the tests' own programs are
 #	$TOP      the source tree
 #	$SANITIZE the sanitizers that the programs are built with, if they are
+#	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
@@ -70,6 +71,12 @@ check_without()
 	else
 		check "$3" "$4"
 	fi
+}
+
+# scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
+scale()
+{
+	if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi
 }
 
 finish()
@@ -190,6 +197,23 @@ soaking()
 			return $status
 		fi
 		turns=$((turns + 1))
+		sleep 1
+	done
+}
+
+# until_holding [options]: starts cyclesoak in the background once no other set of soakers runs.
+# SOAK is its pid; its output is in soak.out and soak.err.
+until_holding()
+{
+	turns=0
+	while :; do
+		"$BIN/cyclesoak" "$@" >soak.out 2>soak.err &
+		SOAK=$!
+		remember $SOAK
+		wait_until '[ -n "$(soaker_of $SOAK)" ] && [ -s soak.out ] || gone $SOAK'
+		gone $SOAK || return 0
+		turns=$((turns + 1))
+		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
 		sleep 1
 	done
 }

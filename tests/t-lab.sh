@@ -166,9 +166,9 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 				! start_zcs -c || break
 				sleep 1
 			done
-			exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT
+			exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT || exit
 			grep "soaked already, by zcs" err || exit
-			exits 1 $B "$BIN/cyclesoak" true
+			exits 1 $B "$BIN/cyclesoak" -1 || exit
 			grep "soaked already, by zcs" err || exit
 			exits 0 $B "$BIN/zcc" -s $A4 -p $PORT -t 1 --congestion reno && stop_zcs
 		END

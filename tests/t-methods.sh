@@ -316,25 +316,53 @@ for to in $receivers; do
 done
 if can_be_user; then
 	start_zcs
-	for k in 64 300; do
-		check "zerocopy with $k KiB to pin: all arrives, or one line says why not" '
-			status=0
+	check 'zerocopy with 4 KiB to pin, less than a buffer: one line says what to raise, exit status 1' '
+		(
+			ulimit -l 4
+			exits 1 as_user timeout 60 "$zcc" -s 0 -p $PORT -m zerocopy -b 64k -n 3 file
+		)
+		one_line err
+		grep -q "no memory to pin: raise ulimit -l or net.core.optmem_max" err'
+	# In pages of up to 64 KiB.
+	if (ulimit -l 300) 2>/dev/null; then
+		check 'zerocopy with 300 KiB to pin, less than it sends: it waits for completions, and all arrives' '
 			(
-				ulimit -l '$k' 2>/dev/null || :
-				as_user timeout 60 "$zcc" -s 0 -p $PORT -m zerocopy -n 3 file >out 2>err
-			) || status=$?
-			cat out err
-			if [ $status -eq 0 ]; then
-				grep -q "all bytes sent were received" out
-			else
-				[ $status -eq 1 ]
-				one_line err
-				grep -q "no memory to pin: raise ulimit -l or net.core.optmem_max" err
-			fi'
-	done
+				ulimit -l 300
+				exits 0 as_user timeout 60 "$zcc" -s 0 -p $PORT -m zerocopy -b 16k -n 30 file
+			)
+			grep -q "all bytes sent were received" out'
+	else
+		skip 'zerocopy with 300 KiB to pin' 'the limit is lower (ulimit -H -l)'
+	fi
 	stop_zcs
 else
 	skip 'zerocopy with little memory to pin' 'no setpriv to become an ordinary user'
 fi
+
+#
+# Raw streams have no headers, however many loops there are.
+#
+printf x >tiny
+for how in $senders; do
+	start_peer
+	check "zcc --raw -m $how: 100,000 loops are as many bytes" '
+		exits 0 "$zcc" -s 0 -p $PORT --raw -m $how -n 100000 tiny
+		ended $PEER
+		grep -qx "bytes 100000" peer.out'
+done
+for how in $senders; do
+	start_zcs --raw -1
+	check "zcc --raw -m $how -P 4: 3,000 loops in each of the streams" '
+		exits 0 "$zcc" -s 0 -p $PORT --raw -m $how -P 4 -n 3000 tiny
+		ended $ZCS
+		grep -q "^total of 4 clients: .*, 12000 bytes in " zcs.out'
+	start_zcs --raw -1
+	check "zcc --raw -m $how -t: zcs has the bytes that zcc claims" '
+		exits 0 "$zcc" -s 0 -p $PORT --raw -m $how -t 0.3 tiny
+		ended $ZCS
+		bytes=$(sed -n "s/^  bytes  *\([0-9]*\) .*/\1/p" out)
+		[ "$bytes" -gt 1003 ]
+		grep -q "^127.*, $bytes bytes in " zcs.out'
+done
 
 finish

@@ -41,13 +41,17 @@ refused 'not a number' 'fake_calibration | sed "s/ 1000000 / nan /" >counts_per_
 refused 'beyond numbers' 'fake_calibration | sed "1s/.*/1e999/" >counts_per_sec'
 refused 'full of CPUs' 'fake_calibration | sed "s/^cpus .*/cpus 0-4294967295/" >counts_per_sec'
 refused 'full of escape sequences' 'printf "1\n\033[2J\033[31m 1\n" >counts_per_sec'
-check 'the name of its machine does not reach the terminal as it is' '
-	for name in "\033[31mred\007" "red \302\233"; do
-		fake_calibration "$(printf "$name")" >named
-		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named || true
-		[ -s err ]
-		is_text err
-	done'
+check 'a calibration whose machine has an escape sequence for a name: refused, and not printed' '
+	fake_calibration "$(printf "\033[31mred\007")" >named
+	exits 1 "$cyclesoak" -1 -N 1 -p 0.1 -f named
+	one_line err
+	grep -q "^cyclesoak: named is not a text file" err
+	is_text err'
+check 'a calibration whose machine has bytes over 127 in its name: question marks in the warning' '
+	fake_calibration "$(printf "red \302\233")" >named
+	soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named
+	grep -q "^cyclesoak: named was made on another machine or kernel (red ??)" err
+	is_text err'
 
 # A directory that all may write to: what others have put there is never written to.
 # calibrating command...: which fails where other programs leave it no time at all

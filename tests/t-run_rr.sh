@@ -39,16 +39,18 @@ else
 	skip 'the policy' 'SCHED_RR is not allowed here'
 fi
 if can_be_user && ! as_user "$run_rr" true 2>/dev/null; then
-	check 'without the privilege: the three ways to get it, exit 1' '
-		exits 1 as_user "$run_rr" true
+	check 'without the privilege: the three ways to get it, exit 125' '
+		exits 125 as_user "$run_rr" true
 		one_line err
 		grep -q "root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 1" err'
 else
 	skip 'without the privilege' 'cannot be an ordinary user here'
 fi
 for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
-	check "usage: run_rr $args" '
-		exits 2 "$run_rr" $args true
+	check "usage: run_rr $args: exit 2, with a command 125" '
+		exits 2 "$run_rr" $args
+		one_line err
+		exits 125 "$run_rr" $args true
 		one_line err'
 done
 check '-h: help on stdout, exit 0' '

@@ -98,7 +98,8 @@ check_traced '-P 3: each connection has its options' '
 	for o in TCP_MAXSEG TCP_NODELAY "TCP_CORK, .1"; do [ $(grep -c "$o" trace) -eq 3 ]; done'
 check_traced '--congestion' '
 	trace setsockopt --congestion reno file
-	grep -q "TCP_CONGESTION, \"reno\"\|TCP_CONGESTION, \[.*reno" trace || grep -q "TCP_CONGESTION" trace
+	# Some versions of strace print its four bytes as a number, in either order.
+	grep -q "TCP_CONGESTION, \(\"reno\"\|\[\(1869505906\|1919250031\)\]\)" trace
 	grep -q ", reno; " out'
 check_traced '-S: nothing but reads and sends between headers' '
 	trace all -S -n 3 file

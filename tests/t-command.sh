@@ -1,0 +1,95 @@
+#!/bin/sh
+# cyclesoak with a command: its load, its exit status, and those of cyclesoak itself.
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak
+made_up_calibration >counts_per_sec
+
+check 'with a command: its load, and its exit status' '
+	status=0
+	soaking "$cyclesoak" sh -c "sleep 0.3; exit 7" || status=$?
+	[ $status -eq 7 ]
+	grep -Eq "^System load: -?[0-9.]+%" out'
+check 'with a command and no calibration: its own baselines' '
+	mkdir own && cd own
+	soaking "$cyclesoak" sleep 0.2
+	grep -Eq "^System load: .*; own baselines, drift -?[0-9.]+%$" out
+	not [ -e counts_per_sec ]'
+check 'options of the command are its own' '
+	soaking "$cyclesoak" -1 ls -1 -d .
+	grep -qx "\." out'
+check 'a command killed by a signal: 128 and its number' '
+	status=0
+	soaking "$cyclesoak" sh -c "kill -9 \$\$" || status=$?
+	[ $status -eq 137 ]'
+# refused_command STATUS COMMAND [env ...]: it is looked up before anything is soaked, so nothing is waited for
+refused_command()
+{
+	want=$1 name=$2
+	shift 2
+	exits "$want" "$@" "$cyclesoak" "$name"
+	one_line err
+	grep -q "^cyclesoak: cannot run $name: " err
+	not [ -s out ]
+}
+printf 'exit 0\n' >plain
+printf '#!/no/such/interpreter\n' >orphan
+chmod +x orphan
+check 'a command that is not there: 127, and no load' '
+	refused_command 127 ./no/such/command
+	refused_command 127 no-such-command
+	refused_command 127 ""
+	refused_command 127 ls env PATH=/no/such/directory'
+check 'a command that is not executable: 126, and no load' '
+	refused_command 126 /
+	refused_command 126 ./plain
+	refused_command 126 plain env PATH="$PWD:/no/such/directory"
+	exits 126 "$cyclesoak" --json ./plain
+	one_line out
+	grep -q "^{\"schema\":1,\"error\":\"cannot run ./plain: Permission denied\"}$" out'
+check 'a command that cannot be run after all: 127, and no load' '
+	status=0
+	soaking "$cyclesoak" ./orphan || status=$?
+	[ $status -eq 127 ]
+	[ $(grep -vc "another machine" err) -eq 1 ]
+	grep -q "^cyclesoak: cannot run ./orphan: No such file or directory$" err
+	not [ -s out ]'
+check 'PATH is searched as execvp(3) does: a file that is not executable is skipped' '
+	mkdir first second
+	echo >first/found
+	printf "#!/bin/sh\nexit 3\n" >second/found
+	chmod +x second/found
+	status=0
+	soaking env PATH="first:second:$PATH" "$cyclesoak" found || status=$?
+	[ $status -eq 3 ]'
+check 'with a command a failure of its own is 125, usage errors included' '
+	for args in "-p 0" "-N 8000" -Z --nosuch "-1 -n 2" "-C"; do
+		exits 125 "$cyclesoak" $args true
+		one_line err
+		not [ -s out ]
+	done
+	exits 125 "$cyclesoak" -f ./no/such/calibration true
+	one_line err'
+check 'a command that ends at once: a line says that it was too short' '
+	soaking "$cyclesoak" true
+	[ $(grep -vc "another machine" err) -eq 1 ]
+	grep -q "^cyclesoak: the command took 0\.[0-9]* s, too short for its load: " err'
+check 'a signal to cyclesoak goes on to the command' '
+	turns=0
+	while :; do
+		"$cyclesoak" sh -c "trap \"exit 9\" TERM; echo ready; while :; do sleep 0.1; done" >o 2>e &
+		p=$!
+		wait_until "grep -q ready o || gone $p"
+		grep -q "soaked already" e && [ $turns -lt 60 ] || break
+		turns=$((turns + 1)); sleep 1
+	done
+	kill -TERM $p
+	status=0
+	wait $p || status=$?
+	[ $status -eq 9 ]'
+check 'the command does not inherit SIGPIPE ignored, nor blocked signals' '
+	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status
+	grep -q "^SigBlk:.*0000000000000000" out
+	not grep -E "^SigIgn:.*[13579bdf]...$" out'
+
+finish

@@ -1,0 +1,95 @@
+#!/bin/sh
+# The soakers' locks, who keeps whom from soaking, and what is left where one of the processes is killed.
+# t-cyclesoak.sh has what the soakers are to the kernel.
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak
+cpus=$(getconf _NPROCESSORS_ONLN)
+made_up_calibration >counts_per_sec
+
+if unshare -m true 2>/dev/null; then
+	check 'one set also where /proc and the network are others' '
+		until_holding -p 0.2
+		echo $SOAK
+		status=0
+		unshare -m -n sh -c "mount -t proc proc /proc && exec \"$cyclesoak\" -1" 2>err || status=$?
+		kill -TERM $SOAK
+		cat err
+		[ $status -eq 1 ]
+		grep -q "soaked already" err'
+else
+	skip 'one set also where /proc and the network are others' 'no privilege for namespaces'
+fi
+
+# hold_lock 'script' [as_user]: a process takes the lock on /dev/zero and goes on with that script
+hold_lock()
+{
+	: >held
+	chmod 666 held
+	echo 'echo $$ >held' "; $1" >holds
+	$2 flock -F /dev/zero sh holds &
+	wait_until '[ -s held ]' || wait_until '[ -s held ]'
+	HOLDER=$(cat held)
+	remember $HOLDER
+}
+
+if ! can_be_user || ! flock -F /dev/null true 2>/dev/null; then
+	skip 'a lock on /dev/zero that somebody holds' 'no flock -F, or no setpriv'
+elif [ "$(id -u)" -ne 0 ] || [ ! -w /run ]; then
+	skip 'a lock on /dev/zero that somebody holds' 'needs root, and a /run that it can write to'
+else
+	cp "$(command -v sleep)" cyclesoak
+	hold_lock 'exec ./cyclesoak 60' as_user
+	check 'root soaks beside a holder of /dev/zero that does not, whatever its name, with a line' '
+		soaking "$cyclesoak" -1 -p 0.1
+		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero and soaks nothing: going on without it" err
+		[ "$(stat -c "%u %a" /run/zc-soaker.lock)" = "0 600" ]'
+	check 'an ordinary user does not' '
+		exits 1 as_user "$cyclesoak" -1 -p 0.1
+		grep -q "soaked already, by cyclesoak (pid $HOLDER)" err'
+	check 'there is one set of root all the same' '
+		until_holding -p 0.2
+		exits 1 "$cyclesoak" -1 -p 0.1
+		kill -TERM $SOAK
+		grep -q "soaked already, by cyclesoak (pid $SOAK)" err'
+	if unshare -m true 2>/dev/null; then
+		check 'a symbolic link in the place of the lock of root is not followed' '
+			exits 1 unshare -m sh -c "mount -t tmpfs none /run && ln -s $PWD/victim /run/zc-soaker.lock &&
+				exec \"$cyclesoak\" -1 -p 0.1"
+			grep -q "soaked already" err
+			not [ -e victim ]'
+	else
+		skip 'a symbolic link in the place of the lock of root' 'no privilege for namespaces'
+	fi
+	kill -KILL $HOLDER
+	# Real-time, so that it takes the CPUs whatever else this machine does.
+	rr=
+	! "$BIN/run_rr" true 2>/dev/null || rr=$BIN/run_rr
+	hold_lock "for c in 0 \$(($cpus - 1)); do $rr $HELPERS/burn \$c 60 & echo \$! >>burning; done; wait"
+	check 'root does not soak beside a holder of which the children take a CPU' '
+		exits 1 "$cyclesoak" -1 -p 0.1
+		grep -q "soaked already, by sh (pid $HOLDER)" err'
+	kill -KILL $HOLDER $(cat burning)
+fi
+
+until_holding -p 0.2
+soaker=$(soaker_of $SOAK)
+kill -KILL $soaker
+wait $SOAK
+status=$?
+check 'a soaker that is killed is an error, not a load' '
+	[ '$status' -eq 1 ]
+	grep -q "soaker was killed by signal 9" soak.err'
+until_holding -p 0.2
+soaker=$(soaker_of $SOAK)
+kill -KILL $(keeper_of $SOAK)
+wait $SOAK
+status=$?
+check 'a keeper that is killed is an error that names it, and leaves neither soaker nor group' '
+	cat soak.err
+	[ '$status' -eq 1 ]
+	tail -n 1 soak.err | grep -qx "cyclesoak: the keeper of the soakers was killed by signal 9"
+	ended '$soaker'
+	[ -z "$(stale_group)" ]'
+
+finish
