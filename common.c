@@ -2913,7 +2913,12 @@ void json_close(struct json *j, char bracket)
 
 void json_report_open(struct json *j)
 {
-	*j = (struct json){.f = stdout};
+	json_report_open_to(j, stdout);
+}
+
+void json_report_open_to(struct json *j, FILE *f)
+{
+	*j = (struct json){.f = f};
 	json_open(j, NULL, '{');
 	json_count(j, "schema", JSON_SCHEMA);
 }

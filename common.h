@@ -555,6 +555,9 @@ struct json {
  */
 void json_report_open(struct json *j);
 
+/* The same for another stream, such as one in memory. */
+void json_report_open_to(struct json *j, FILE *f);
+
 /*
  * Closes all that is open, with `error` as the last member of the outermost object; where nothing
  * is open, the report has nothing else.

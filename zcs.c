@@ -10,6 +10,8 @@
 #include <getopt.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
+#include <linux/tcp.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -22,8 +24,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
-#include <sys/time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
@@ -33,20 +36,55 @@
 #define LOWAT_COPY    (64 * 1024)        /* SO_RCVLOWAT in a body: data must not grow cold */
 #define LOWAT_DISCARD (256 * 1024)       /* the same where nobody looks at them */
 #define MAX_REPLY     (16 * 1024 * 1024) /* bytes that --reply may be asked for, unless told */
+#define REPLY_SIZE    (64 * 1024)        /* of each send of a reply */
+#define REPLY_UNSENT  (64 * 1024)        /* bytes that end it; one send more makes 128 KiB */
 #define MAX_CLIENTS   1000               /* at a time, unless told */
 #define IDLE_TIMEOUT  60                 /* seconds that one may be silent */
 #define STREAMS_TOLD  10000              /* of one group, in its JSON report: it is in memory */
 #define BACKLOG       4096               /* the kernel lowers it to net.core.somaxconn */
-#define BREATHE_MS    100                /* before accept(2) is tried again after a lack */
-#define DRAIN_SECONDS 10                 /* for a client to close when all has been received */
+#define LACK_NS       100000000u         /* before accept(2) is tried again after a lack */
+#define LINGER        10                 /* seconds for a client to close, at most */
+#define WORK_BYTES    (64 * 1024)        /* that a client at work moves in a second */
+#define LEAST_BYTES   1024               /* to move in each --idle-timeout of a full server */
+#define LOOK_NS       250000000u         /* between two looks at what the clients moved */
+#define LOOKS         5                  /* that are kept: the first is a second old */
 #define RECEIPT_NS    1000000000u        /* for the client to take its receipt */
+#define POLL_MS       100                /* between two looks whether that is over */
 #define LEAVE_NS      2000000000u        /* for the clients' summaries on an interrupt */
 #define RATES_NS      10000000           /* the host's counters are worth reading after so long */
+#define PRINT_MAX     1024               /* bytes of a line of the report */
+#define FLOW_BYTES    (64 * 1024)        /* of a JSON report that are kept in memory */
 #define SAY_SLOTS     64                 /* of addresses, each of which may have */
 #define SAY_LINES     20                 /* lines on stderr about its clients */
 #define SAY_NS        10000000000u       /* in this time */
 
 struct client;
+
+/* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
+struct network {
+	LIST_ENTRY(network) link;
+	struct in6_addr address;
+	int n; /* places that it has */
+};
+
+/*
+ * A client's place among the --max-clients.  Whoever has one may be seen by every thread, under
+ * the places' lock, until place_leave() or place_drop() takes it away.
+ */
+enum dropped { NOT_DROPPED, DROPPED_FOR_ROOM, DROPPED_SLOW };
+
+struct place {
+	TAILQ_ENTRY(place) link;
+	int sock;
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+	struct network *network; /* NULL: it has no place, or has lost it */
+	uint64_t moved[LOOKS];   /* bytes at each of the last looks, the latest first */
+	uint64_t checked_ns;     /* when LEAST_BYTES were last counted */
+	uint64_t checked_moved;  /* bytes at that time */
+	bool lingers;            /* it is done, and only waits for the client to close */
+	_Atomic int dropped;     /* enum dropped: why it has lost its place */
+};
 
 /* A way to receive: does one system call on the socket, and counts what came. */
 struct method {
@@ -69,9 +107,9 @@ struct client {
 	struct client *next, **link;
 	pthread_t thread;
 	bool has_thread;
-	int sock, number;
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
+	int number;
+	double cpu; /* to which its thread is bound; NAN for none */
+	struct place place;
 	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
 	struct wire wire;
 	char *buf;
@@ -94,6 +132,13 @@ struct client {
 struct prefix {
 	struct in6_addr address;
 	int bits;
+};
+
+/* JSON in memory. */
+struct text {
+	struct json json;
+	char *text;
+	size_t size;
 };
 
 static struct {
@@ -136,20 +181,182 @@ static struct {
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* of all its clients; empty: of different ones */
 	bool overlapped;
-	bool failed;               /* one did, since the start */
-	struct json json, streams; /* the report, and the part of it that comes at the end */
-	char *streams_text;
-	size_t streams_size;
-	uint64_t streams_told;
+	bool told;           /* one has a summary of its own */
+	bool failed;         /* one did, since the start */
+	struct text report;  /* of the JSON report: what is not printed yet */
+	struct text streams; /* the part of it that comes at the end */
+	bool flowed;         /* the beginning of it is printed */
+	bool lost;           /* and the rest is not: stdout failed */
+	uint64_t streams_told, streams_left_out;
 } group = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
 
-/* What else there is to do when the program dies: die_init(). */
+static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line on stderr: warnx(3) writes it in pieces, and other threads' would come between. */
+static void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	flockfile(stderr);
+	va_start(ap, fmt);
+	vwarnx(fmt, ap);
+	va_end(ap);
+	funlockfile(stderr);
+}
+
+/* The report: whole lines on stdout, from any thread. */
+static struct {
+	pthread_mutex_t lock;
+	bool open;           /* the end of the last line is still to come */
+	bool cut;            /* the end of the last line is lost */
+	bool broken;         /* stdout is why the program dies */
+	_Atomic bool failed; /* something could not be written */
+} output = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+
+/* Returns 0 or the error; *done is whether a part was written. */
+static int write_all(const char *text, size_t len, bool *done)
+{
+	ssize_t n;
+
+	*done = false;
+	while (len > 0) {
+		n = write(STDOUT_FILENO, text, len);
+		if (n < 0 && errno != EINTR)
+			return errno;
+		if (n > 0) {
+			*done = true;
+			text += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* Writes text, under the output's lock; it begins a line if the end of the last one is lost. */
+static int write_lines(const char *text, size_t len)
+{
+	bool done;
+	int e = 0;
+
+	if (output.cut)
+		e = write_all("\n", 1, &done);
+	if (e != 0)
+		return e;
+	e = write_all(text, len, &done);
+	output.cut = e != 0 && (done || output.open);
+	output.open = e == 0 && text[len - 1] != '\n';
+	return e;
+}
+
+/*
+ * What cannot be written is lost and said once, and a server goes on where the error may pass: a
+ * client could end it else, by filling the disk.
+ */
+static void output_failed(int e)
+{
+	bool passes = e == ENOSPC || e == EDQUOT || e == EIO || e == EAGAIN;
+
+	if (opt.once || !passes) {
+		output.broken = true;
+		errno = e;
+		die_errno("stdout");
+	}
+	if (!atomic_exchange(&output.failed, true))
+		note("stdout: %s: what cannot be written is lost, zcs goes on", strerror(e));
+}
+
+/* Whether it was written. */
+static bool output_write(const char *text, size_t len)
+{
+	int e;
+
+	pthread_mutex_lock(&output.lock);
+	e = write_lines(text, len);
+	pthread_mutex_unlock(&output.lock);
+	if (e != 0)
+		output_failed(e);
+	return e == 0;
+}
+
+static void print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A line of at most PRINT_MAX bytes. */
+static void print(const char *fmt, ...)
+{
+	char line[PRINT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	output_write(line, strlen(line));
+}
+
+/*
+ * A part of the JSON report, in memory until it is known whether it is printed.
+ */
+static void text_open(struct text *t)
+{
+	t->json.f = open_memstream(&t->text, &t->size);
+	if (t->json.f == NULL)
+		die_errno("report");
+}
+
+/* Ends it, so that t->text has all of it. */
+static void text_close(struct text *t)
+{
+	bool failed = ferror(t->json.f) != 0;
+
+	/* At the end the C library makes the text as long as it is: it may have no memory then. */
+	if (fclose(t->json.f) != 0 || failed || t->text == NULL) {
+		t->json.f = NULL;
+		die("report: no memory for it");
+	}
+	t->json.f = NULL;
+}
+
+static void text_free(struct text *t)
+{
+	if (t->json.f != NULL)
+		fclose(t->json.f);
+	t->json.f = NULL;
+	free(t->text);
+	t->text = NULL;
+}
+
+/* A lock that the thread which dies may have itself, or another that will not give it back. */
+static void lock_or_go_on(pthread_mutex_t *lock)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_timedlock(lock, &until);
+}
+
+/* What else there is to do when the program dies: die_init().  It keeps both locks. */
 static void close_report(const char *why)
 {
-	if (!opt.json)
+	struct text *t = &group.report;
+	struct json none = {.f = NULL};
+	FILE *f;
+	bool done;
+
+	if (!opt.json || output.broken)
 		return;
-	pthread_mutex_lock(&group.lock); /* an error where the thread that dies has it: no matter */
-	json_fail(&group.json, why);
+	lock_or_go_on(&group.lock);
+	lock_or_go_on(&output.lock);
+	f = t->json.f;
+	if (f != NULL && !group.lost) {
+		json_fail(&t->json, why);
+		if (fclose(f) == 0 && t->text != NULL) {
+			write_lines(t->text, t->size);
+			return;
+		}
+	}
+	if (output.cut || output.open)
+		write_all("\n", 1, &done);
+	json_fail(&none, why);
 }
 
 static struct soaker *soak; /* set before there are threads, then only read */
@@ -216,35 +423,55 @@ static bool is_allowed(const struct sockaddr_storage *peer)
 	return false;
 }
 
+/* The IPv4 address of a peer, or the first 64 bits of its IPv6 address: what its owner has. */
+static void network_of(const struct sockaddr_storage *peer, struct in6_addr *a)
+{
+	*a = (struct in6_addr)IN6ADDR_ANY_INIT;
+	address_of(peer, a);
+	if (!IN6_IS_ADDR_V4MAPPED(a))
+		memset(&a->s6_addr[8], 0, 8);
+}
+
+static uint32_t hash_of(const struct in6_addr *a)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	size_t i;
+
+	for (i = 0; i < sizeof(a->s6_addr); i++)
+		hash = (hash ^ a->s6_addr[i]) * 16777619u;
+	return hash;
+}
+
 /*
  * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.
  * Addresses that share a slot share what may be said: the table, too, is of a bounded size.
  */
+enum say { SAY_BAD, SAY_SMALL, SAY_KINDS }; /* on stderr; summaries on stdout */
+
 static struct {
 	pthread_mutex_t lock;
 	struct said {
 		uint64_t since_ns;
 		unsigned lines, left_out;
-	} slot[SAY_SLOTS];
-	uint64_t left_out; /* since the start */
+	} slot[SAY_KINDS][SAY_SLOTS];
+	uint64_t left_out; /* lines on stderr, since the start */
+	struct small {
+		uint64_t clients, bytes;
+	} small; /* clients without a summary, since small clients were last counted */
 } said = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct said *said_of(const struct sockaddr_storage *peer)
+static struct said *said_of(enum say kind, const struct sockaddr_storage *peer)
 {
-	uint32_t hash = 2166136261u; /* FNV-1a */
-	struct in6_addr a = IN6ADDR_ANY_INIT;
-	size_t i;
+	struct in6_addr a;
 
-	address_of(peer, &a);
-	for (i = 0; i < (IN6_IS_ADDR_V4MAPPED(&a) ? 16 : 8); i++)
-		hash = (hash ^ a.s6_addr[i]) * 16777619u;
-	return &said.slot[hash % SAY_SLOTS];
+	network_of(peer, &a);
+	return &said.slot[kind][hash_of(&a) % SAY_SLOTS];
 }
 
 /* Whether one more line may be said of it; *left_out is how many were not, of those before. */
-static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
+static bool may_say(enum say kind, const struct sockaddr_storage *peer, unsigned *left_out)
 {
-	struct said *s = said_of(peer);
+	struct said *s = said_of(kind, peer);
 	uint64_t now = now_ns();
 	bool may;
 
@@ -256,31 +483,48 @@ static bool may_say(const struct sockaddr_storage *peer, unsigned *left_out)
 	}
 	may = s->lines++ < SAY_LINES;
 	s->left_out += !may;
-	said.left_out += !may;
+	said.left_out += !may && kind == SAY_BAD;
 	pthread_mutex_unlock(&said.lock);
 	return may;
 }
 
-static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Counts clients that have no summary of their own. */
+static void small_add(uint64_t clients, uint64_t bytes)
+{
+	pthread_mutex_lock(&said.lock);
+	said.small.clients += clients;
+	said.small.bytes += bytes;
+	pthread_mutex_unlock(&said.lock);
+}
+
+/* Takes the count away, to be printed; whether there are any. */
+static bool small_take(struct small *s)
+{
+	pthread_mutex_lock(&said.lock);
+	*s = said.small;
+	said.small = (struct small){0};
+	pthread_mutex_unlock(&said.lock);
+	return s->clients > 0;
+}
+
+static bool say(const struct place *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A line about a client, unless there were too many: it may come back a thousand times a second. */
-static bool say(const struct sockaddr_storage *peer, socklen_t len, const char *fmt, ...)
+static bool say(const struct place *p, const char *fmt, ...)
 {
 	char name[ADDR_STRLEN], text[128];
 	unsigned left_out;
 	va_list ap;
 
-	if (!may_say(peer, &left_out))
+	if (!may_say(SAY_BAD, &p->peer, &left_out))
 		return false;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* warnx(3) writes a line in pieces, and other threads' would come between. */
-	flockfile(stderr);
+	flockfile(stderr); /* as in note() */
 	if (left_out > 0)
 		warnx("%u lines about such clients were left out", left_out);
-	warnx("%s: %s", addr_format((const struct sockaddr *)peer, len, name), text);
+	warnx("%s: %s", addr_format((const struct sockaddr *)&p->peer, p->peer_len, name), text);
 	funlockfile(stderr);
 	return true;
 }
@@ -289,9 +533,336 @@ static void tell_left_out(void)
 {
 	pthread_mutex_lock(&said.lock);
 	if (said.left_out > 0)
-		warnx("%llu lines about clients were left out in all",
-		      (unsigned long long)said.left_out);
+		note("%llu lines about clients were left out in all",
+		     (unsigned long long)said.left_out);
 	pthread_mutex_unlock(&said.lock);
+}
+
+/*
+ * Places: no more than --max-clients clients are served at a time, in either mode.  When all places
+ * are taken, a client from an address that has fewer of them than another gets one of the latter's,
+ * unless those are all at work.
+ */
+
+#define NETWORK_SLOTS 256
+
+static struct {
+	pthread_mutex_t lock;
+	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
+	TAILQ_HEAD(place_head, place) all; /* the one that was taken first is the first */
+	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
+	int n;
+	_Atomic bool full;  /* all of them were taken at noted_ns */
+	uint64_t noted_ns;  /* when `full` was set */
+	uint64_t full_ns;   /* for how long all were taken: a clock that stops while one is free */
+	uint64_t looked_ns; /* when place_look() last saw all clients */
+	_Atomic uint64_t refused;
+} places = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(places.all)};
+
+/* The network of a peer, which is new if it has no place yet; NULL if there is no memory for it. */
+static struct network *network_find(const struct sockaddr_storage *peer)
+{
+	struct in6_addr a;
+	struct network *w;
+	uint32_t slot;
+
+	network_of(peer, &a);
+	slot = hash_of(&a) % NETWORK_SLOTS;
+	LIST_FOREACH(w, &places.network[slot], link)
+	if (memcmp(&w->address, &a, sizeof(a)) == 0)
+		return w;
+	w = calloc(1, sizeof(*w));
+	if (w != NULL) {
+		w->address = a;
+		LIST_INSERT_HEAD(&places.network[slot], w, link);
+	}
+	return w;
+}
+
+static void network_free_unused(struct network *w)
+{
+	if (w->n > 0)
+		return;
+	LIST_REMOVE(w, link);
+	free(w);
+}
+
+/*
+ * Bytes that a connection received and that its peer acknowledged, headers included; *idle_ms is
+ * for how long nothing came, not even an acknowledgement.  TCP_INFO, tcp(7), linux/tcp.h.
+ */
+static uint64_t sock_moved(int sock, double *idle_ms)
+{
+	struct tcp_info info = {.tcpi_last_data_recv = 0};
+	socklen_t len = sizeof(info);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
+	*idle_ms = fmin(info.tcpi_last_data_recv, info.tcpi_last_ack_recv);
+	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
+}
+
+/* What a client moved in the last second.  It may be too much, since LOOKS - 1 looks ago. */
+static uint64_t place_moved_lately(const struct place *p)
+{
+	double idle_ms;
+	uint64_t moved = sock_moved(p->sock, &idle_ms);
+
+	return idle_ms >= 1000 ? 0 : moved - p->moved[LOOKS - 1];
+}
+
+/* Takes a place away, under the places' lock; its client's own thread does the rest. */
+static void place_remove(struct place *p)
+{
+	TAILQ_REMOVE(&places.all, p, link);
+	places.n--;
+	p->network->n--;
+	network_free_unused(p->network);
+	p->network = NULL;
+}
+
+/* The same against the client's will: whatever its thread waits for ends. */
+static void place_drop(struct place *p, enum dropped why)
+{
+	static const char full[] = "refused=" REFUSED_FULL "\n";
+
+	p->dropped = why;
+	if (!opt.raw && !opt.reply)
+		send(p->sock, full, sizeof(full) - 1, MSG_DONTWAIT);
+	shutdown(p->sock, SHUT_RDWR);
+	place_remove(p);
+}
+
+static void place_begin_check(struct place *p, uint64_t moved)
+{
+	p->checked_ns = places.full_ns;
+	p->checked_moved = moved;
+}
+
+/* Notes what a client has moved up to now; drops one that moved too little for a full server. */
+static void place_look(struct place *p)
+{
+	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), moved;
+	double idle_ms;
+
+	moved = sock_moved(p->sock, &idle_ms);
+	memmove(&p->moved[1], &p->moved[0], sizeof(p->moved) - sizeof(p->moved[0]));
+	p->moved[0] = moved;
+	if (limit == 0 || places.full_ns - p->checked_ns < limit)
+		return;
+	if (moved - p->checked_moved < LEAST_BYTES)
+		place_drop(p, DROPPED_SLOW);
+	else
+		place_begin_check(p, moved);
+}
+
+/* The places of those that are done are free: there is no linger while all are taken. */
+static void places_end_lingers(void)
+{
+	struct place *p, *next;
+
+	for (p = TAILQ_FIRST(&places.all); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, link);
+		if (!p->lingers)
+			continue;
+		shutdown(p->sock, SHUT_RDWR);
+		place_remove(p);
+	}
+}
+
+/* Keeps the clock of the full server, and looks at all its clients every LOOK_NS. */
+static void places_look(void)
+{
+	uint64_t now = now_ns();
+	struct place *p, *next;
+
+	if (places.n >= opt.max_clients)
+		places_end_lingers();
+	if (places.full)
+		places.full_ns += now - places.noted_ns;
+	places.full = places.n >= opt.max_clients;
+	places.noted_ns = now;
+	if (!places.full || now - places.looked_ns < LOOK_NS)
+		return;
+	places.looked_ns = now;
+	for (p = TAILQ_FIRST(&places.all); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, link);
+		place_look(p);
+	}
+}
+
+/* Looks at the clients if all places are taken; returns whether they are. */
+static bool places_are_full(void)
+{
+	if (!places.full)
+		return false;
+	pthread_mutex_lock(&places.lock);
+	places_look();
+	pthread_mutex_unlock(&places.lock);
+	return places.full;
+}
+
+/*
+ * The client that has to make room for one of network w: of the networks with the most places,
+ * the client that moved least.  NULL if w has as many, or if all those clients are at work.
+ */
+static struct place *places_victim(const struct network *w)
+{
+	struct place *p, *victim = NULL;
+	uint64_t least = WORK_BYTES, moved;
+	int most = 0;
+
+	TAILQ_FOREACH(p, &places.all, link)
+	if (p->network->n > most)
+		most = p->network->n;
+	if (w->n >= most)
+		return NULL;
+	TAILQ_FOREACH(p, &places.all, link)
+	{
+		if (p->network->n < most || (moved = place_moved_lately(p)) >= least)
+			continue;
+		victim = p;
+		least = moved;
+		if (least == 0)
+			break;
+	}
+	return victim;
+}
+
+/* Gives a client a place, perhaps another's; false if there is none for it. */
+static bool place_take(struct place *p)
+{
+	struct place *victim;
+	struct network *w;
+	bool has;
+
+	pthread_mutex_lock(&places.lock);
+	places_look();
+	w = network_find(&p->peer);
+	if (w != NULL && places.n >= opt.max_clients && (victim = places_victim(w)) != NULL)
+		place_drop(victim, DROPPED_FOR_ROOM);
+	has = w != NULL && places.n < opt.max_clients;
+	if (has) {
+		p->network = w;
+		w->n++;
+		TAILQ_INSERT_TAIL(&places.all, p, link);
+		places.n++;
+		place_begin_check(p, 0);
+		places_look();
+	} else if (w != NULL) {
+		network_free_unused(w);
+	}
+	pthread_mutex_unlock(&places.lock);
+	return has;
+}
+
+/* Has close(2) reset a connection: the client learns at once, and nothing unsent is kept. */
+static void reset_on_close(int sock)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}
+
+/* Before the client's socket is closed. */
+static void place_leave(struct place *p)
+{
+	pthread_mutex_lock(&places.lock);
+	if (p->network != NULL)
+		place_remove(p);
+	pthread_mutex_unlock(&places.lock);
+}
+
+static void reject(struct place *p, const char *word, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Tells a client why it is not served, and closes: zcc reads that where a receipt would be. */
+static void reject(struct place *p, const char *word, const char *fmt, ...)
+{
+	char line[64], why[96];
+	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	place_leave(p);
+	if (!opt.raw && !opt.reply)
+		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
+	shutdown(p->sock, SHUT_WR);
+	close(p->sock);
+	places.refused++;
+	say(p, "turned away: %s", why);
+}
+
+static bool place_take_or_reject(struct place *p)
+{
+	if (place_take(p))
+		return true;
+	if (opt.reply)
+		reject(p, REFUSED_FULL, "there are --max-clients already");
+	else
+		reject(p, REFUSED_FULL, "there are %d clients already (--max-clients)",
+		       opt.max_clients);
+	return false;
+}
+
+/*
+ * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
+ * descriptors or memory, which passes when clients leave.  It is said once while it lasts or comes
+ * back; *lacked_ns is when it was last so, and for LACK_NS after that clients wait.
+ */
+static void note_lack(uint64_t *lacked_ns)
+{
+	uint64_t now = now_ns();
+
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return;
+	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS)
+		note("clients have to wait: accept: %s", strerror(errno));
+	*lacked_ns = now;
+}
+
+/* Accepts a client that may come, into *p; false if there was none. */
+static bool accept_client(int listener, struct place *p, uint64_t *lacked_ns)
+{
+	*p = (struct place){.peer_len = sizeof(p->peer)};
+	p->sock = accept4(listener, (struct sockaddr *)&p->peer, &p->peer_len,
+			  SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (p->sock < 0) {
+		note_lack(lacked_ns);
+		return false;
+	}
+	if (is_allowed(&p->peer))
+		return true;
+	reject(p, REFUSED_ADDRESS, "not of --allow");
+	return false;
+}
+
+/* Why a client has lost its place, or was disconnected for its silence, as a message puts it. */
+static void drop_verdict(const struct place *p, char *buf, size_t size)
+{
+	if (p->dropped == DROPPED_FOR_ROOM)
+		snprintf(buf, size, "dropped: its place went to another address (--max-clients)");
+	else
+		snprintf(buf, size, "dropped: under 1 KiB in %g seconds of a full server",
+			 opt.idle_timeout);
+}
+
+static void silence_verdict(char *buf, size_t size)
+{
+	snprintf(buf, size, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
+}
+
+/* Whether a client that is done may keep its place until it has closed; a newcomer ends that. */
+static bool place_may_linger(struct place *p)
+{
+	bool may;
+
+	pthread_mutex_lock(&places.lock);
+	may = p->network != NULL && places.n < opt.max_clients;
+	p->lingers = may;
+	pthread_mutex_unlock(&places.lock);
+	return may;
 }
 
 /* `N kbytes/sec (G Gbit/s), load L, cost C`: how every line of zcs puts a transfer. */
@@ -315,7 +886,7 @@ static void figures_between(const struct mark *from, const struct mark *to, cons
 	f->bytes = to->bytes - from->bytes;
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
-	f->seconds = (double)(to->ns - from->ns) / 1e9;
+	f->seconds = seconds_between(from->ns, to->ns);
 	load_between(&from->soak, &to->soak, &l);
 	if (soak != NULL)
 		figures_load(f, &l, calibration.cpus.n);
@@ -361,12 +932,12 @@ static bool wait_readable(struct pollfd *p)
  */
 static bool await_data(struct client *c)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	size_t left = opt.raw ? 0 : wire_body_left(&c->wire);
 	int want = left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
 
 	if (want != c->lowat &&
-	    setsockopt(c->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+	    setsockopt(c->place.sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		c->lowat = want;
 	c->readable = wait_readable(&p);
 	c->silent = !c->readable;
@@ -375,7 +946,7 @@ static bool await_data(struct client *c)
 
 static ssize_t receive_copy(struct client *c)
 {
-	ssize_t n = opt.method->get(c->sock, c->buf, c->size);
+	ssize_t n = opt.method->get(c->place.sock, c->buf, c->size);
 
 	if (n > 0)
 		c->excess = wire_feed(&c->wire, c->buf, (size_t)n) < (size_t)n;
@@ -393,7 +964,7 @@ static ssize_t receive_header(struct client *c)
 	unsigned char header[WIRE_HEADER];
 	ssize_t n;
 
-	n = recv(c->sock, header, wire_header_left(&c->wire), 0);
+	n = recv(c->place.sock, header, wire_header_left(&c->wire), 0);
 	if (n > 0)
 		wire_feed(&c->wire, header, (size_t)n);
 	return n;
@@ -408,7 +979,7 @@ static ssize_t receive_trunc(struct client *c)
 	if (left == 0)
 		return receive_header(c);
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-	n = recv(c->sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
+	n = recv(c->place.sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
 	if (n > 0)
 		wire_skip(&c->wire, (size_t)n);
 	return n;
@@ -421,7 +992,7 @@ static ssize_t receive_trunc(struct client *c)
 static ssize_t receive_urgent(struct client *c)
 {
 	char byte;
-	ssize_t n = recv(c->sock, &byte, 1, 0);
+	ssize_t n = recv(c->place.sock, &byte, 1, 0);
 
 	if (n > 0)
 		wire_skip(&c->wire, 1);
@@ -437,7 +1008,8 @@ static ssize_t receive_splice(struct client *c)
 	c->readable = false;
 	if (left == 0)
 		return receive_header(c);
-	n = splice(c->sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size, SPLICE_F_MOVE);
+	n = splice(c->place.sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size,
+		   SPLICE_F_MOVE);
 	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
 		return receive_urgent(c);
 	for (out = 0; out < n;) {
@@ -595,11 +1167,15 @@ static int receive(struct client *c)
 	return e;
 }
 
-/* From here on the main thread does nothing to it any more. */
+/*
+ * From here on the main thread does nothing to it any more.  Had that ended the warm-up after the
+ * client's last byte, there would be nothing to measure, and the end would come before the begin.
+ */
 static void end_client(struct client *c)
 {
 	pthread_mutex_lock(&group.lock);
 	c->ended = true;
+	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
 	pthread_mutex_unlock(&group.lock);
 }
 
@@ -624,13 +1200,13 @@ static void client_figures(struct client *c, struct figures *f)
 	figures_between(&c->begin, &c->end, c->interface, f);
 	f->warmup = c->begin.bytes;
 	f->clients = clients_so_far();
-	f->cpu = opt.bind.n > 0 ? (double)cpu_of(&opt.bind, c->number) : NAN;
-	tcp_figures_read(c->sock, &f->tcp);
+	f->cpu = c->cpu;
+	tcp_figures_read(c->place.sock, &f->tcp);
 }
 
 static void send_receipt(const struct client *c, const struct figures *f)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLOUT};
+	struct pollfd p = {.fd = c->place.sock, .events = POLLOUT};
 	uint64_t until = now_ns() + RECEIPT_NS;
 	char line[RECEIPT_MAX];
 	size_t len = receipt_format(f, line), sent = 0;
@@ -638,29 +1214,48 @@ static void send_receipt(const struct client *c, const struct figures *f)
 
 	/* A client of 2001 has closed by now: that the receipt does not arrive is no error. */
 	while (sent < len && now_ns() < until) {
-		n = send(c->sock, line + sent, len - sent, MSG_DONTWAIT);
+		n = send(c->place.sock, line + sent, len - sent, MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN)
-			poll(&p, 1, BREATHE_MS);
+			poll(&p, 1, POLL_MS);
 		else if (n < 0 && errno != EINTR)
 			break;
 		sent += n > 0 ? (size_t)n : 0;
 	}
-	shutdown(c->sock, SHUT_WR);
+	shutdown(c->place.sock, SHUT_WR);
 }
 
 /*
  * Waits for the client to close: were the socket closed with something unread, the kernel would
  * reset the connection and the client lose its receipt.
  */
-static void drain(struct client *c)
+static void linger(struct client *c)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	double limit = opt.idle_timeout > 0 ? fmin(LINGER, opt.idle_timeout) : LINGER;
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 
-	poll(&p, 1, DRAIN_SECONDS * 1000);
-	c->excess |= recv(c->sock, &byte, 1, 0) > 0;
+	poll(&p, 1, place_may_linger(&c->place) ? (int)ceil(limit * 1000) : 0);
+	c->excess |= recv(c->place.sock, &byte, 1, 0) > 0;
 	if (c->excess)
-		say(&c->peer, c->peer_len, "sent more than it announced");
+		say(&c->place, "sent more than it announced");
+}
+
+/* Counts the clients that had no summary. */
+static void report_small(void)
+{
+	struct small s;
+
+	if (small_take(&s))
+		print("%llu more clients with less than 1 KiB each: %llu bytes in all\n",
+		      (unsigned long long)s.clients, (unsigned long long)s.bytes);
+}
+
+/* Whether a client has a summary of its own: one that moved next to nothing may come back soon. */
+static bool has_summary(const struct client *c)
+{
+	unsigned ignored;
+
+	return c->wire.bytes >= LEAST_BYTES || may_say(SAY_SMALL, &c->place.peer, &ignored);
 }
 
 static void report_client(const struct client *c, const struct figures *f)
@@ -674,40 +1269,40 @@ static void report_client(const struct client *c, const struct figures *f)
 	if (c->warm_ns != 0)
 		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
 			 (unsigned long long)f->warmup);
-	report("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
-	       (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
-	       (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
+	report_small();
+	print("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
+	      (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
+	      (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
 }
 
-/* Whether the client kept to the wire. */
-static bool is_proper(const struct client *c, int error)
-{
-	const char *where;
+#define VERDICT_MAX 112
 
-	return !(stop && c->wire.state != WIRE_DONE) && error == 0 && c->calls > 0 && !c->warming &&
-	       wire_ended(&c->wire, &where);
-}
-
-/* What is said of one that did not; false when too much has been said already. */
-static bool complain(const struct client *c, int error)
+/* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
+static const char *verdict(const struct client *c, int error, char buf[VERDICT_MAX])
 {
 	unsigned long long bytes = c->wire.bytes;
 	const char *where = "in its warm-up";
-	char text[64];
+	bool whole = wire_ended(&c->wire, &where), done = c->wire.state == WIRE_DONE;
+	char why[VERDICT_MAX - 32];
 
-	if (stop && c->wire.state != WIRE_DONE)
-		return say(&c->peer, c->peer_len, "interrupted after %llu bytes", bytes);
-	if (c->silent) {
-		snprintf(text, sizeof(text), "silent for %g seconds (--idle-timeout)",
-			 opt.idle_timeout);
-		return say(&c->peer, c->peer_len, "%s, after %llu bytes", text, bytes);
+	if (stop && !done) {
+		snprintf(buf, VERDICT_MAX, "interrupted after %llu bytes", bytes);
+		return buf;
 	}
-	if (error != 0)
-		return say(&c->peer, c->peer_len, "%s, after %llu bytes", strerror(error), bytes);
-	if (c->calls == 0)
-		return say(&c->peer, c->peer_len, "closed without sending anything");
-	wire_ended(&c->wire, &where);
-	return say(&c->peer, c->peer_len, "closed %s, after %llu bytes", where, bytes);
+	if (c->place.dropped != NOT_DROPPED && !done)
+		drop_verdict(&c->place, why, sizeof(why));
+	else if (c->silent)
+		silence_verdict(why, sizeof(why));
+	else if (error != 0)
+		snprintf(why, sizeof(why), "%s", strerror(error));
+	else if (c->calls == 0)
+		return "closed without sending anything";
+	else if (whole && !c->warming)
+		return NULL;
+	else
+		snprintf(why, sizeof(why), "closed %s", where);
+	snprintf(buf, VERDICT_MAX, "%s, after %llu bytes", why, bytes);
+	return buf;
 }
 
 /*
@@ -717,17 +1312,17 @@ static bool complain(const struct client *c, int error)
 /* The beginning of the JSON report, which is one object for each group. */
 static void json_begin(const struct client *c)
 {
-	struct json *j = &group.json;
+	struct json *j = &group.report.json;
 
-	group.streams.f = open_memstream(&group.streams_text, &group.streams_size);
-	if (group.streams.f == NULL)
-		die_errno("report");
-	group.streams.comma = false;
-	json_report_open(j);
+	group.streams = group.report = (struct text){0};
+	group.flowed = group.lost = false;
+	text_open(&group.streams);
+	text_open(&group.report);
+	json_report_open_to(j, j->f);
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", (const struct sockaddr *)&c->peer, c->peer_len);
+	json_address(j, "host", "port", (const struct sockaddr *)&c->place.peer, c->place.peer_len);
 	json_close(j, '}');
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
@@ -737,13 +1332,24 @@ static void json_begin(const struct client *c)
 	json_open(j, "intervals", '[');
 }
 
+/* Prints what there is of the report; the rest follows, so that memory does not grow. */
+static void json_flow(void)
+{
+	struct text *t = &group.report;
+
+	text_close(t);
+	group.lost |= !group.lost && !output_write(t->text, t->size);
+	group.flowed = true;
+	text_free(t);
+}
+
 static void group_join(struct client *c)
 {
 	pthread_mutex_lock(&group.lock);
 	if (group.n++ == 0) {
 		group.total = 0;
-		group.streams_told = 0;
-		group.overlapped = false;
+		group.streams_told = group.streams_left_out = 0;
+		group.overlapped = group.told = false;
 		strcpy(group.interface, c->interface);
 		figures_init(&group.sum);
 		memset(&group.begin, 0, sizeof(group.begin));
@@ -798,53 +1404,84 @@ static void report_group(const struct figures *f)
 	char rate[192];
 
 	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	report("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total,
-	       rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+	print("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total,
+	      rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+}
+
+/* small_clients: what was counted of clients without a report.  False if there were none. */
+static bool json_small(struct json *j)
+{
+	struct small s;
+
+	if (!small_take(&s))
+		return false;
+	json_open(j, "small_clients", '{');
+	json_count(j, "clients", s.clients);
+	json_count(j, "bytes", s.bytes);
+	json_close(j, '}');
+	return true;
 }
 
 /* The end of the JSON report. */
 static void json_end(const struct figures *f)
 {
-	struct json *j = &group.json;
+	struct text *t = &group.report;
+	struct json *j = &t->json;
 
-	if (group.streams.f == NULL)
-		return;
-	fclose(group.streams.f);
-	group.streams.f = NULL;
 	json_close(j, ']');
 	json_open(j, "end", '{');
 	json_open(j, "streams", '[');
-	fputs(group.streams_text, stdout);
-	free(group.streams_text);
+	text_close(&group.streams);
+	fputs(group.streams.text, j->f);
 	json_close(j, ']');
 	json_stream(j, "sum_received", f, 0, false);
 	json_utilization(j, f, NULL);
 	json_host(j, "host", f);
 	json_count(j, "clients", f->clients);
-	if (group.streams_told > STREAMS_TOLD)
-		json_count(j, "streams_left_out", group.streams_told - STREAMS_TOLD);
+	if (group.streams_left_out > 0)
+		json_count(j, "streams_left_out", group.streams_left_out);
+	json_small(j);
 	json_close(j, '}');
 	if (stop)
 		json_string(j, "error", "interrupted");
 	json_close(j, '}');
-	report("\n");
-	j->f = NULL;
+	putc('\n', j->f);
+	json_flow();
 }
 
-static void json_client(const struct client *c, const struct figures *f)
+/* Ends the report of a group; one of small clients without a summary is only counted. */
+static void json_group(const struct figures *f)
 {
-	struct json *j = &group.streams;
-
-	if (j->f == NULL || group.streams_told++ >= STREAMS_TOLD)
+	if (group.report.json.f == NULL)
 		return;
+	if (group.told || group.flowed || f->bytes >= LEAST_BYTES)
+		json_end(f);
+	else
+		small_add(group.total, f->bytes + f->warmup);
+	text_free(&group.report);
+	text_free(&group.streams);
+}
+
+static void json_client(const struct client *c, const struct figures *f, bool told)
+{
+	struct json *j = &group.streams.json;
+
+	if (j->f == NULL)
+		return;
+	if (!told || group.streams_told >= STREAMS_TOLD) {
+		group.streams_left_out++;
+		return;
+	}
+	group.streams_told++;
 	json_open(j, NULL, '{');
-	json_addresses(j, c->sock, (const struct sockaddr *)&c->peer, c->peer_len);
+	json_addresses(j, c->place.sock, (const struct sockaddr *)&c->place.peer,
+		       c->place.peer_len);
 	json_stream(j, "receiver", f, c->number + 1, false);
 	json_close(j, '}');
 }
 
 /* What it has open is closed before it counts as gone: who waits for that may count on it. */
-static void group_leave(struct client *c, const struct figures *f, bool ok)
+static void group_leave(struct client *c, const struct figures *f, bool ok, bool told)
 {
 	struct figures sum;
 
@@ -852,22 +1489,26 @@ static void group_leave(struct client *c, const struct figures *f, bool ok)
 	group.gone_bytes += c->bytes;
 	group_add(c, f);
 	if (opt.json)
-		json_client(c, f);
+		json_client(c, f, told);
+	group.told |= told;
 	*c->link = c->next;
 	if (c->next != NULL)
 		c->next->link = c->link;
 	group.failed |= !ok;
 	pthread_mutex_unlock(&group.lock);
 	method_close(c);
-	close(c->sock);
+	place_leave(&c->place);
+	if (c->place.dropped != NOT_DROPPED)
+		reset_on_close(c->place.sock);
+	close(c->place.sock);
 	pthread_mutex_lock(&group.lock);
 	c->next = group.left;
 	group.left = c;
 	if (--group.n == 0) {
 		group_figures(&sum);
 		if (opt.json)
-			json_end(&sum);
-		else if (group.overlapped && sum.bytes > 0)
+			json_group(&sum);
+		else if (group.overlapped && group.told && sum.bytes > 0)
 			report_group(&sum);
 	}
 	eventfd_write(group.wake, 1);
@@ -891,27 +1532,49 @@ static void bury_clients(void)
 	}
 }
 
+/* With -B: a CPU may have gone since the start, which is no reason to serve nobody any more. */
+static void client_bind(struct client *c)
+{
+	int cpu = cpu_of(&opt.bind, c->number);
+
+	c->cpu = NAN;
+	if (cpu < 0)
+		return;
+	if (cpu_bind(cpu) == 0)
+		c->cpu = cpu;
+	else
+		say(&c->place, "served on any CPU: cannot bind to CPU %d: %s", cpu,
+		    strerror(errno));
+}
+
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
+	char text[VERDICT_MAX];
 	struct figures f;
-	bool ok, tell;
+	const char *why;
+	bool ok, told;
 	int e;
 
-	cpu_bind_or_die(&opt.bind, c->number);
+	client_bind(c);
 	wire_init(&c->wire, opt.raw);
 	e = receive(c);
 	end_client(c);
-	ok = is_proper(c, e);
-	tell = ok || (complain(c, e) && c->wire.bytes > 0);
+	why = verdict(c, e, text);
+	ok = why == NULL;
+	told = ok || (say(&c->place, "%s", why) && c->wire.bytes > 0);
+	if (ok || opt.json)
+		told = has_summary(c);
+	if (ok && !told && !opt.json)
+		small_add(1, c->wire.bytes);
 	client_figures(c, &f);
 	if (ok && !opt.raw)
 		send_receipt(c, &f);
-	if (!opt.json && tell)
+	if (!opt.json && told)
 		report_client(c, &f);
 	if (ok && !opt.raw)
-		drain(c);
-	group_leave(c, &f, ok);
+		linger(c);
+	group_leave(c, &f, ok, told);
 	return NULL;
 }
 
@@ -936,11 +1599,13 @@ static int listen_on(int family, const char **why)
 	struct addrinfo hints = {.ai_family = family,
 				 .ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	int fd, on = 1, both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
+	int fd, on = 1, unsent = REPLY_UNSENT,
+		both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
 	struct addrinfo *ai;
 
 	e = getaddrinfo(opt.address, opt.port, &hints, &ai);
 	if (e != 0) {
+		errno = e == EAI_SYSTEM ? errno : 0; /* which getaddrinfo(3) leaves undefined */
 		*why = e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
 		return -1;
 	}
@@ -951,6 +1616,8 @@ static int listen_on(int family, const char **why)
 		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 		if (ai->ai_family == AF_INET6)
 			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+		if (opt.reply)
+			setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 		sock_set_options_or_die(fd, &opt.sock);
 	}
 	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
@@ -991,58 +1658,42 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-static struct client *client_new(int sock, const struct sockaddr_storage *peer, socklen_t len,
-				 int number)
+/* A client that was accepted, or NULL; it has no place yet. */
+static struct client *client_new(const struct place *p, int number)
 {
-	const struct sockaddr *sa = (const struct sockaddr *)peer;
 	struct client *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return NULL;
-	c->sock = sock;
+	c->place = *p;
 	c->number = number;
 	c->pipe[0] = c->sink = -1;
-	c->peer = *peer;
-	c->peer_len = len;
-	addr_format(sa, len, c->name);
-	if (addr_interface(sa, c->interface) != 0)
-		c->interface[0] = '\0';
-	sock_keep_alive(sock);
 	return c;
 }
 
-/* Gives a client its thread; 0 or the error. */
-static int serve(int sock, const struct sockaddr_storage *peer, socklen_t len, int number)
+/* Gives a client that has a place its thread; false if there is none for it. */
+static bool serve(struct client *c)
 {
-	struct client *c = client_new(sock, peer, len, number);
+	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
 	struct figures none;
 	int e;
 
-	if (c == NULL)
-		return ENOMEM;
+	addr_format(peer, c->place.peer_len, c->name);
+	if (addr_interface(peer, c->interface) != 0)
+		c->interface[0] = '\0';
+	sock_keep_alive(c->place.sock);
 	if (opt.debug > 0)
-		warnx("%s: connected", c->name);
+		note("%s: connected", c->name);
 	group_join(c);
 	e = thread_start(&c->thread, client_thread, c);
 	c->has_thread = e == 0;
 	if (e != 0) {
-		c->sock = -1; /* it is still to be told */
+		reject(&c->place, REFUSED_FULL, "no thread for it: %s", strerror(e));
+		c->place.sock = -1;
 		figures_init(&none);
-		group_leave(c, &none, false);
+		group_leave(c, &none, false, false);
 	}
-	return e;
-}
-
-/* Tells a client why it is not served: zcc reads that where it would find a receipt. */
-static void refuse(int sock, const char *why)
-{
-	char line[64];
-	int len = snprintf(line, sizeof(line), "refused=%s\n", why);
-
-	if (!opt.raw && !opt.reply)
-		send(sock, line, (size_t)len, MSG_DONTWAIT);
-	shutdown(sock, SHUT_WR);
-	close(sock);
+	return e == 0;
 }
 
 /* Bytes since the start, under the group's lock; *warming says whether they are a warm-up's. */
@@ -1107,21 +1758,26 @@ static void interval_begin(struct interval *v)
 static void json_interval(const struct interval *from, const struct interval *to,
 			  const struct load *l)
 {
-	/* The first interval begins just before its group. */
-	double start = from->ns > group.start_ns ? (double)(from->ns - group.start_ns) / 1e9 : 0;
-	struct json *j = &group.json;
+	/* The first interval begins just before its group, when nothing could come. */
+	uint64_t begin = from->ns > group.start_ns ? from->ns : group.start_ns;
+	struct json *j = &group.report.json;
 
-	if (group.streams.f == NULL)
+	if (j->f == NULL)
 		return;
 	json_open(j, NULL, '{');
 	json_open(j, "sum", '{');
-	json_throughput(j, start, (double)(to->ns - from->ns) / 1e9, to->bytes - from->bytes);
+	json_throughput(j, seconds_between(group.start_ns, begin), seconds_between(begin, to->ns),
+			to->bytes - from->bytes);
 	json_number(j, "load_percent", 100 * l->load);
 	json_count(j, "clients", (uint64_t)group.n);
 	json_bool(j, "omitted", from->warming || to->warming);
 	json_bool(j, "sender", false);
 	json_close(j, '}');
 	json_close(j, '}');
+	if (to->bytes - from->bytes >= LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
+		json_flow();
+		text_open(&group.report);
+	}
 }
 
 static void print_interval(const struct interval *from, const struct interval *to,
@@ -1129,11 +1785,11 @@ static void print_interval(const struct interval *from, const struct interval *t
 {
 	char rate[192], clients[32] = "";
 
-	rate_format(rate, sizeof(rate), to->bytes - from->bytes, (double)(to->ns - from->ns) / 1e9,
+	rate_format(rate, sizeof(rate), to->bytes - from->bytes, seconds_between(from->ns, to->ns),
 		    l);
 	if (group.n > 1)
 		snprintf(clients, sizeof(clients), ", %d clients", group.n);
-	report("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
+	print("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
 }
 
 static uint64_t interval_ns(void)
@@ -1161,19 +1817,32 @@ static void report_interval(struct interval *v)
 	pthread_mutex_unlock(&group.lock);
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /*
- * Waits for a client on fd (none if that is -1), for one to leave or for a signal; while there are
- * clients until the interval or a warm-up is over.  Whether a client waits to be accepted.
+ * Waits for a client on fd, for one to leave or for a signal; while there are clients until the
+ * interval or a warm-up is over, or it is time to look at them.  After a lack there is no waiting
+ * for clients until LACK_NS are over.  Returns whether a client waits to be accepted.
  */
-static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked)
+static bool wait_for(int fd, const struct interval *v, uint64_t lacked_ns,
+		     const sigset_t *unblocked)
 {
 	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = group.wake, .events = POLLIN}};
 	uint64_t now = now_ns(), end = end_warm_ups();
 	struct timespec t;
 	eventfd_t ignored;
 
-	if (opt.interval > 0 && clients_now() > 0 && v->ns + interval_ns() < end)
-		end = v->ns + interval_ns();
+	if (opt.interval > 0 && clients_now() > 0)
+		end = earlier(end, v->ns + interval_ns());
+	if (places_are_full())
+		end = earlier(end, now + LOOK_NS);
+	if (lacked_ns != 0 && now - lacked_ns < LACK_NS) {
+		end = earlier(end, lacked_ns + LACK_NS);
+		p[0].fd = -1;
+	}
 	now = end > now ? end - now : 0;
 	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
 	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
@@ -1183,51 +1852,24 @@ static bool wait_for(int fd, const struct interval *v, const sigset_t *unblocked
 	return p[0].revents != 0;
 }
 
-/*
- * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
- * descriptors or memory, which passes when clients leave: said once while it lasts or comes back.
- * *lacked_ns is when it was last so.
- */
-static void breathe(uint64_t *lacked_ns)
-{
-	uint64_t now = now_ns();
-
-	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
-		return;
-	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS) {
-		flockfile(stderr); /* as in say */
-		warn("clients have to wait: accept");
-		funlockfile(stderr);
-	}
-	*lacked_ns = now;
-	poll(NULL, 0, BREATHE_MS);
-}
-
 /* Takes in one client; false if there was none after all, or it was turned away. */
 static bool accept_one(int fd, int number, uint64_t *lacked_ns)
 {
-	struct sockaddr_storage peer;
-	socklen_t len = sizeof(peer);
-	int sock = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_CLOEXEC | SOCK_NONBLOCK), e;
+	struct client *c;
+	struct place p;
 
-	if (sock < 0) {
-		breathe(lacked_ns);
+	if (!accept_client(fd, &p, lacked_ns))
+		return false;
+	c = client_new(&p, number);
+	if (c == NULL) {
+		reject(&p, REFUSED_FULL, "no memory for it");
 		return false;
 	}
-	if (!is_allowed(&peer)) {
-		refuse(sock, REFUSED_ADDRESS);
-		say(&peer, len, "turned away: not of --allow");
-	} else if (clients_now() >= opt.max_clients) {
-		refuse(sock, REFUSED_FULL);
-		say(&peer, len, "turned away: there are %d clients already (--max-clients)",
-		    opt.max_clients);
-	} else if ((e = serve(sock, &peer, len, number)) != 0) {
-		refuse(sock, REFUSED_FULL);
-		say(&peer, len, "turned away: no thread for it: %s", strerror(e));
-	} else {
-		return true;
+	if (!place_take_or_reject(&c->place)) {
+		free(c);
+		return false;
 	}
-	return false;
+	return serve(c);
 }
 
 /* With -1: whether its clients have come and gone.  One that waits to be accepted is one too. */
@@ -1244,18 +1886,18 @@ static void serve_all(int fd, const sigset_t *unblocked)
 	struct interval interval = {.ns = now_ns()};
 	uint64_t lacked_ns = 0;
 	bool served = false;
-	unsigned number = 0;
+	int number = 0;
 
 	while (!stop && !is_over(fd, served)) {
-		if (wait_for(fd, &interval, unblocked)) {
+		if (wait_for(fd, &interval, lacked_ns, unblocked)) {
 			if (clients_now() == 0) { /* the first of a group starts the interval */
 				pthread_mutex_lock(&group.lock);
 				interval_begin(&interval);
 				pthread_mutex_unlock(&group.lock);
 			}
-			if (accept_one(fd, (int)(number & INT_MAX), &lacked_ns)) {
+			if (accept_one(fd, number, &lacked_ns)) {
 				served = true;
-				number++;
+				number = (number + 1) % INT_MAX; /* a report has number + 1 */
 			}
 		}
 		report_interval(&interval);
@@ -1275,7 +1917,7 @@ static void dismiss_clients(void)
 
 	pthread_mutex_lock(&group.lock);
 	for (c = group.clients; c != NULL; c = c->next)
-		shutdown(c->sock, SHUT_RD);
+		shutdown(c->place.sock, SHUT_RD);
 	pthread_mutex_unlock(&group.lock);
 	while (clients_now() > 0 && now_ns() < until) {
 		eventfd_read(group.wake, &ignored);
@@ -1285,8 +1927,29 @@ static void dismiss_clients(void)
 	pthread_mutex_lock(&group.lock); /* for good: what comes after the report is not in it */
 	if (group.n > 0 && opt.json) {
 		group_figures(&sum);
-		json_end(&sum);
+		json_group(&sum);
 	}
+}
+
+/* Counts at the end what was not counted yet. */
+static void report_last_small(void)
+{
+	struct text t = {.text = NULL};
+	bool any;
+
+	if (!opt.json) {
+		report_small();
+		return;
+	}
+	text_open(&t);
+	json_report_open_to(&t.json, t.json.f);
+	any = json_small(&t.json);
+	json_close(&t.json, '}');
+	putc('\n', t.json.f);
+	text_close(&t);
+	if (any)
+		output_write(t.text, t.size);
+	text_free(&t);
 }
 
 /*
@@ -1295,36 +1958,34 @@ static void dismiss_clients(void)
  */
 
 #define REPLY_EVENTS 64
-#define REPLY_SIZE   (64 * 1024) /* of each send */
-#define SWEEP_MS     1000        /* between two looks for silent clients */
+#define SWEEP_MS     1000 /* between two looks for silent clients */
 
 struct replier;
 
 /* A client of whom is awaited what it asks for, or that it takes what it asked for. */
 struct asker {
 	struct asker *next, **link;
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
-	int sock;
+	struct place place;
 	unsigned have;    /* bytes of the header */
 	uint32_t left;    /* the header, then bytes to send */
 	bool waits_out;   /* for room to send */
-	uint64_t seen_ns; /* when it last did something */
+	uint64_t moved;   /* bytes that it sent or acknowledged, at the last sweep */
+	uint64_t seen_ns; /* when they were last found to be more */
 };
 
 struct replier {
 	pthread_t thread;
 	int number, epoll, listener;
 	struct asker *askers;
-	uint64_t lacked_ns; /* as breathe() has it */
+	uint64_t lacked_ns; /* as note_lack() has it */
+	bool paused;        /* for a lack: it does not wait for new clients */
 	_Atomic uint64_t served, bytes;
 };
 
 static struct {
 	struct replier *replier;
 	int n, wake; /* eventfd(2), readable when they are to end */
-	_Atomic int askers;
-	_Atomic uint64_t refused, silent, too_large, broken;
+	_Atomic uint64_t silent, too_large, broken;
 } replies;
 
 static void asker_leave(struct asker *a)
@@ -1333,8 +1994,8 @@ static void asker_leave(struct asker *a)
 	if (a->next != NULL)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): *link is what pointed to it */
 		a->next->link = a->link;
-	close(a->sock);
-	atomic_fetch_sub(&replies.askers, 1);
+	place_leave(&a->place);
+	close(a->place.sock);
 	free(a);
 }
 
@@ -1345,12 +2006,31 @@ static void asker_done(struct replier *r, struct asker *a)
 	asker_leave(a);
 }
 
+/* The same for one that is dropped: what it has not taken is not kept in the kernel, either. */
+static void asker_reset(struct asker *a)
+{
+	reset_on_close(a->place.sock);
+	asker_leave(a);
+}
+
 static void asker_fail(struct asker *a, int e)
 {
+	char why[VERDICT_MAX];
+
 	if (e == EAGAIN || e == EINTR)
 		return;
-	replies.broken++;
-	say(&a->peer, a->peer_len, "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	switch (a->place.dropped) {
+	case NOT_DROPPED: replies.broken++; break;
+	case DROPPED_FOR_ROOM: places.refused++; break;
+	default: replies.silent++;
+	}
+	if (a->place.dropped != NOT_DROPPED) {
+		drop_verdict(&a->place, why, sizeof(why));
+		say(&a->place, "%s", why);
+		asker_reset(a);
+		return;
+	}
+	say(&a->place, "%s", e != 0 ? strerror(e) : "closed before it had asked");
 	asker_leave(a);
 }
 
@@ -1359,7 +2039,7 @@ static void watch_for_room(struct replier *r, struct asker *a)
 	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = a};
 
 	if (!a->waits_out)
-		epoll_ctl(r->epoll, EPOLL_CTL_MOD, a->sock, &ev);
+		epoll_ctl(r->epoll, EPOLL_CTL_MOD, a->place.sock, &ev);
 	a->waits_out = true;
 }
 
@@ -1369,7 +2049,7 @@ static void reply(struct replier *r, struct asker *a)
 	ssize_t n;
 
 	while (a->left > 0) {
-		n = send(a->sock, data, a->left < REPLY_SIZE ? a->left : REPLY_SIZE, 0);
+		n = send(a->place.sock, data, a->left < REPLY_SIZE ? a->left : REPLY_SIZE, 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 			watch_for_room(r, a);
 			return;
@@ -1379,7 +2059,6 @@ static void reply(struct replier *r, struct asker *a)
 			return;
 		}
 		a->left -= (uint32_t)n;
-		a->seen_ns = now_ns();
 		atomic_store_explicit(&r->bytes, r->bytes + (uint64_t)n, memory_order_relaxed);
 	}
 	asker_done(r, a);
@@ -1389,7 +2068,7 @@ static void reply(struct replier *r, struct asker *a)
 static void hear(struct replier *r, struct asker *a)
 {
 	unsigned char header[WIRE_HEADER];
-	ssize_t n = recv(a->sock, header, WIRE_HEADER - a->have, 0), i;
+	ssize_t n = recv(a->place.sock, header, WIRE_HEADER - a->have, 0), i;
 
 	if (n <= 0) {
 		asker_fail(a, n < 0 ? errno : 0);
@@ -1398,79 +2077,68 @@ static void hear(struct replier *r, struct asker *a)
 	for (i = 0; i < n; i++)
 		a->left = a->left << 8 | header[i];
 	a->have += (unsigned)n;
-	a->seen_ns = now_ns();
 	if (a->have < WIRE_HEADER)
 		return;
 	if (a->left > opt.max_reply) {
 		replies.too_large++;
-		say(&a->peer, a->peer_len, "asked for %u bytes, more than --max-reply", a->left);
+		say(&a->place, "asked for %u bytes, more than --max-reply", a->left);
 		asker_leave(a);
 	} else {
 		reply(r, a);
 	}
 }
 
-static struct asker *asker_new(struct replier *r, int sock, const struct sockaddr_storage *peer,
-			       socklen_t len)
+static void asker_join(struct replier *r, struct asker *a)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-	struct asker *a = calloc(1, sizeof(*a));
-
-	if (a == NULL)
-		return NULL;
-	a->sock = sock;
-	a->peer = *peer;
-	a->peer_len = len;
-	a->seen_ns = now_ns();
-	ev.data.ptr = a;
-	if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, sock, &ev) != 0) {
-		free(a);
-		return NULL;
-	}
 	a->next = r->askers;
 	a->link = &r->askers;
 	if (a->next != NULL)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
 		a->next->link = &a->next;
 	r->askers = a;
-	return a;
-}
-
-static void turn_away(int sock, const struct sockaddr_storage *peer, socklen_t len, const char *why)
-{
-	replies.refused++;
-	refuse(sock, why);
-	say(peer, len, "turned away: %s", why);
 }
 
 /* Takes in one client; what it asks for has often come with it. */
 static void admit(struct replier *r)
 {
-	struct sockaddr_storage peer = {0};
-	socklen_t len = sizeof(peer);
-	struct asker *a = NULL;
-	bool crowded;
-	int sock = accept4(r->listener, (struct sockaddr *)&peer, &len,
-			   SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct asker *a;
+	struct place p;
 
-	if (sock < 0) {
-		breathe(&r->lacked_ns);
+	if (!accept_client(r->listener, &p, &r->lacked_ns))
+		return;
+	a = calloc(1, sizeof(*a));
+	if (a == NULL) {
+		reject(&p, REFUSED_FULL, "no memory for it");
 		return;
 	}
-	if (!is_allowed(&peer)) {
-		turn_away(sock, &peer, len, "not of --allow");
-		return;
-	}
-	crowded = atomic_fetch_add(&replies.askers, 1) >= opt.max_clients;
-	if (!crowded)
-		a = asker_new(r, sock, &peer, len);
-	if (a != NULL) {
+	a->place = p;
+	a->seen_ns = now_ns();
+	ev.data.ptr = a;
+	if (!place_take_or_reject(&a->place)) {
+		free(a);
+	} else if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, p.sock, &ev) != 0) {
+		reject(&a->place, REFUSED_FULL, "no memory for it");
+		free(a);
+	} else {
+		if (opt.idle_timeout <= 0) /* else it is silence that ends one that has vanished */
+			sock_keep_alive(p.sock);
+		asker_join(r, a);
 		hear(r, a);
-		return;
 	}
-	atomic_fetch_sub(&replies.askers, 1);
-	turn_away(sock, &peer, len,
-		  crowded ? "there are --max-clients already" : "no memory for it");
+}
+
+/* Looks at what a client sent or acknowledged since the last look; whether it was silent since. */
+static bool is_silent(struct asker *a, uint64_t now)
+{
+	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), moved;
+	double idle_ms;
+
+	moved = sock_moved(a->place.sock, &idle_ms);
+	if (moved != a->moved)
+		a->seen_ns = now;
+	a->moved = moved;
+	return now >= a->seen_ns + limit;
 }
 
 /*
@@ -1479,19 +2147,52 @@ static void admit(struct replier *r)
  */
 static void sweep(struct replier *r, uint64_t now)
 {
-	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9);
 	struct asker *a, *next;
+	char why[VERDICT_MAX];
 
+	if (opt.idle_timeout <= 0)
+		return;
+	silence_verdict(why, sizeof(why));
 	for (a = r->askers; a != NULL; a = next) {
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
 		next = a->next;
-		if (opt.idle_timeout <= 0 || now < a->seen_ns + limit)
+		if (!is_silent(a, now))
 			continue;
 		replies.silent++;
-		say(&a->peer, a->peer_len, "silent for %g seconds (--idle-timeout)",
-		    opt.idle_timeout);
-		asker_leave(a);
+		say(&a->place, "%s", why);
+		asker_reset(a);
 	}
+}
+
+/* Whether new clients are waited for.  EPOLLEXCLUSIVE cannot be changed, only left and joined. */
+static int replier_listen(struct replier *r, bool on)
+{
+	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = r};
+
+	return epoll_ctl(r->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, r->listener, &new);
+}
+
+/*
+ * After a lack of descriptors or memory new clients wait for LACK_NS, and nobody else does.
+ * Returns how long to wait for events, in ms.
+ */
+static int replier_pause(struct replier *r)
+{
+	bool lacks = r->lacked_ns != 0 && now_ns() - r->lacked_ns < LACK_NS;
+
+	if (lacks != r->paused && replier_listen(r, !lacks) == 0)
+		r->paused = lacks;
+	if (r->paused)
+		return LACK_NS / 1000000;
+	return places_are_full() ? LOOK_NS / 1000000 : SWEEP_MS;
+}
+
+static void replier_event(struct replier *r, struct asker *a)
+{
+	if (a->have < WIRE_HEADER)
+		hear(r, a);
+	else
+		reply(r, a);
 }
 
 static void *replier_thread(void *arg)
@@ -1506,18 +2207,12 @@ static void *replier_thread(void *arg)
 	while (!stop) {
 		now = now_ns();
 		sweeps = now - swept > SWEEP_MS * 1000000ull;
-		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, sweeps ? 0 : SWEEP_MS);
+		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, sweeps ? 0 : replier_pause(r));
 		for (i = 0; i < n; i++) {
-			struct asker *a = ev[i].data.ptr;
-
-			if (a == NULL)
-				continue;
 			if (ev[i].data.ptr == r)
 				admit(r);
-			else if (a->have < WIRE_HEADER)
-				hear(r, a);
-			else
-				reply(r, a);
+			else if (ev[i].data.ptr != NULL)
+				replier_event(r, ev[i].data.ptr);
 		}
 		if (sweeps) {
 			sweep(r, now);
@@ -1534,13 +2229,12 @@ static void *replier_thread(void *arg)
 /* NULL stands for the end, the replier itself for a client that wants to be let in. */
 static void replier_open(struct replier *r, int number, int listener)
 {
-	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = r};
 	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
 
 	r->number = number;
 	r->listener = listener;
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll < 0 || epoll_ctl(r->epoll, EPOLL_CTL_ADD, listener, &new) != 0 ||
+	if (r->epoll < 0 || replier_listen(r, true) != 0 ||
 	    epoll_ctl(r->epoll, EPOLL_CTL_ADD, replies.wake, &end) != 0)
 		die_errno("epoll");
 }
@@ -1586,23 +2280,28 @@ static void served_now(struct served *s)
 static void json_served(const struct served *from, const struct served *to, const struct load *l,
 			bool total)
 {
-	struct json j;
-	double seconds = (double)(to->ns - from->ns) / 1e9;
+	struct text t = {.text = NULL};
+	struct json *j = &t.json;
+	double seconds = seconds_between(from->ns, to->ns);
 
-	json_report_open(&j);
-	json_throughput(&j, 0, seconds, to->bytes - from->bytes);
-	json_count(&j, "replies", to->replies - from->replies);
-	json_number(&j, "replies_per_second",
+	text_open(&t);
+	json_report_open_to(j, j->f);
+	json_throughput(j, 0, seconds, to->bytes - from->bytes);
+	json_count(j, "replies", to->replies - from->replies);
+	json_number(j, "replies_per_second",
 		    seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
-	json_number(&j, "load_percent", 100 * l->load);
+	json_number(j, "load_percent", 100 * l->load);
 	if (total) {
-		json_count(&j, "refused", replies.refused);
-		json_count(&j, "silent", replies.silent);
-		json_count(&j, "too_large", replies.too_large);
-		json_count(&j, "broken", replies.broken);
+		json_count(j, "refused", places.refused);
+		json_count(j, "silent", replies.silent);
+		json_count(j, "too_large", replies.too_large);
+		json_count(j, "broken", replies.broken);
 	}
-	json_close(&j, '}');
-	report("\n");
+	json_close(j, '}');
+	putc('\n', j->f);
+	text_close(&t);
+	output_write(t.text, t.size);
+	text_free(&t);
 }
 
 /*
@@ -1611,7 +2310,7 @@ static void json_served(const struct served *from, const struct served *to, cons
  */
 static void report_served(const struct served *from, const struct served *to, bool total)
 {
-	double seconds = (double)(to->ns - from->ns) / 1e9;
+	double seconds = seconds_between(from->ns, to->ns);
 	uint64_t n = to->replies - from->replies, bytes = to->bytes - from->bytes;
 	char rate[192];
 	struct load l;
@@ -1621,13 +2320,13 @@ static void report_served(const struct served *from, const struct served *to, bo
 		json_served(from, to, &l, total);
 	} else if (!total) {
 		rate_format(rate, sizeof(rate), bytes, seconds, &l);
-		report("%s, %.0f replies/s\n", rate, (double)n / seconds);
+		print("%s, %.0f replies/s\n", rate, (double)n / seconds);
 	} else {
-		report("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
-		       "%llu too large, %llu broken\n",
-		       (unsigned long long)n, (unsigned long long)bytes,
-		       (unsigned long long)replies.refused, (unsigned long long)replies.silent,
-		       (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
+		print("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
+		      "%llu too large, %llu broken\n",
+		      (unsigned long long)n, (unsigned long long)bytes,
+		      (unsigned long long)places.refused, (unsigned long long)replies.silent,
+		      (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
 	}
 }
 
@@ -1667,28 +2366,89 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* Becomes --user, with that user's groups and with no way back. */
+static const struct passwd *user_named_or_die(const char *name)
+{
+	const struct passwd *pw;
+
+	errno = 0;
+	pw = getpwnam(name);
+	if (pw != NULL)
+		return pw;
+	die("--user '%s': %s", name, errno != 0 ? strerror(errno) : "no such user");
+}
+
+/* Whether a group of the process is one of the user's. */
+static bool is_group_of(const struct passwd *pw, gid_t gid)
+{
+	gid_t *groups;
+	bool is = false;
+	int n = 0, i;
+
+	getgrouplist(pw->pw_name, pw->pw_gid, NULL, &n);
+	groups = calloc((size_t)n + 1, sizeof(*groups));
+	if (groups != NULL && getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) >= 0)
+		for (i = 0; i < n; i++)
+			is |= groups[i] == gid;
+	free(groups);
+	return is;
+}
+
+/* Whether the process is that user in all of its ids, and in no other's group. */
+static bool is_user(const struct passwd *pw)
+{
+	gid_t gid[3], groups[NGROUPS_MAX];
+	uid_t uid[3];
+	int n, i;
+
+	if (getresuid(&uid[0], &uid[1], &uid[2]) != 0 || getresgid(&gid[0], &gid[1], &gid[2]) != 0)
+		return false;
+	for (i = 0; i < 3; i++)
+		if (uid[i] != pw->pw_uid || gid[i] != pw->pw_gid)
+			return false;
+	n = getgroups(NGROUPS_MAX, groups);
+	for (i = 0; i < n; i++)
+		if (!is_group_of(pw, groups[i]))
+			return false;
+	return n >= 0;
+}
+
+/* Empties the capability sets of this thread, and so of those that it starts: capset(2). */
+static void drop_capabilities_or_die(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (syscall(SYS_capset, &header, none) != 0)
+		die_errno("--user '%s': capabilities", opt.user);
+}
+
+static void become_or_die(const struct passwd *pw)
+{
+	if (initgroups(pw->pw_name, pw->pw_gid) == 0 &&
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0)
+		return;
+	if (errno != EPERM)
+		die_errno("--user '%s'", opt.user);
+	die("--user '%s': only root can become another user%s", opt.user,
+	    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
+}
+
+/* Becomes --user, with that user's groups, without a capability and with no way back. */
 static void drop_privileges_or_die(void)
 {
 	const struct passwd *pw;
 
 	if (opt.user == NULL)
 		return;
-	errno = 0;
-	pw = getpwnam(opt.user);
-	if (pw == NULL)
-		die("--user '%s': %s", opt.user, errno != 0 ? strerror(errno) : "no such user");
-	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
-	if (pw->pw_uid != 0 && pw->pw_uid == geteuid() && pw->pw_uid == getuid())
+	pw = user_named_or_die(opt.user);
+	if (pw->pw_uid == 0 || !is_user(pw))
+		become_or_die(pw);
+	if (pw->pw_uid == 0)
 		return;
-	if (geteuid() != 0)
-		die("--user '%s': only root can become another user", opt.user);
-	if (initgroups(pw->pw_name, pw->pw_gid) != 0 ||
-	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
-		die_errno("--user '%s'", opt.user);
-	if (pw->pw_uid != 0 && (setuid(0) == 0 || setgid(0) == 0))
+	if (setuid(0) == 0 || setgid(0) == 0)
 		die("--user '%s': privileges came back", opt.user);
+	drop_capabilities_or_die();
 }
 
 /* With -c: what made the loads unsafe, over the whole run. */
@@ -1704,12 +2464,31 @@ static void warn_of_loads(const struct counters *start, const struct soak_sample
 	warn_of_run(&calibration.cpus, start, &end, &l);
 }
 
+static void warn_at_end(const struct counters *start, const struct soak_sample *from)
+{
+	tell_left_out();
+	if (soak != NULL)
+		warn_of_loads(start, from);
+}
+
+/*
+ * The end where clients are late: they still use what a return from main would free, and exit(3)
+ * would wait for a stderr that one of them has and cannot write.  The soakers end by themselves.
+ */
+static _Noreturn void exit_beside_clients(const struct counters *start,
+					  const struct soak_sample *from, int status)
+{
+	if (ftrylockfile(stderr) == 0)
+		warn_at_end(start, from);
+	_exit(status);
+}
+
 static int run(void)
 {
 	struct soak_sample from = {.ns = 0};
 	struct counters start;
 	sigset_t unblocked;
-	int fd;
+	int fd, status;
 
 	if (opt.load) {
 		calibration_load_or_die(&calibration, CALIBRATION_FILE, opt.n_cpus);
@@ -1733,16 +2512,19 @@ static int run(void)
 	} else {
 		serve_all(fd, &unblocked);
 		dismiss_clients();
+		report_last_small();
 	}
-	tell_left_out();
+	status = output.failed || (opt.once && group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (group.n > 0)
+		exit_beside_clients(&start, &from, status);
+	warn_at_end(&start, &from);
 	if (soak != NULL) {
-		warn_of_loads(&start, &from);
 		soaker_stop(soak);
 		free(calibration.cpu);
 	}
 	free(opt.allow);
 	close(group.wake);
-	return opt.once && group.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return status;
 }
 
 /*

@@ -14,6 +14,8 @@
  *	drip	the stream a byte at a time, over all connections in turn
  *	deaf	the stream, and no reading; resets after 300 ms, or what -d says
  *	narrow	the stream, and reads what comes, in a receive window as small as can be
+ *	sip	the stream, and reads at most 400 bytes each 100 ms, in such a window, 40 times;
+ *		fails if the server closes meanwhile
  *	halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *	urgent	each byte of the stream is urgent data
  *	offsets	after each byte of the stream, as after none: the end, then a reset
@@ -295,6 +297,26 @@ static void attack_narrow(void)
 	}
 }
 
+static void attack_sip(void)
+{
+	char bytes[400];
+	int i, clamp = 1;
+
+	dial_all(1);
+	for (i = 0; i < count; i++) {
+		setsockopt(dialled[i], IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
+		put(dialled[i], stream, stream_len, 0);
+	}
+	for (i = 0; i < 40 * count; i++) {
+		if (i % count == 0)
+			usleep(100000);
+		if (recv(dialled[i % count], bytes, sizeof(bytes), 0) <= 0)
+			errx(1, "the server closed connection %d", i % count);
+	}
+	for (i = 0; i < count; i++)
+		reset(dialled[i]);
+}
+
 static void attack_halves(void)
 {
 	static const int how[] = {SHUT_RD, SHUT_WR, SHUT_RDWR};
@@ -428,7 +450,8 @@ static const struct {
 	{"random", attack_random}, {"limits", attack_limits}, {"empty", attack_empty},
 	{"drip", attack_drip},     {"deaf", attack_deaf},     {"narrow", attack_narrow},
 	{"halves", attack_halves}, {"urgent", attack_urgent}, {"offsets", attack_offsets},
-	{"ask", attack_ask},       {"flood", attack_flood},   {"hold", attack_hold},
+	{"sip", attack_sip},       {"ask", attack_ask},       {"flood", attack_flood},
+	{"hold", attack_hold},
 };
 
 /*

@@ -57,6 +57,7 @@ broken='(Connection reset by peer|Broken pipe|Too many open files)'
 cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
 full='turned away: there are ([0-9]+ clients already \(--max-clients\)|--max-clients already)'
 silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
+silent="($silent|dropped: (its place went to another address \(--max-clients\)|under 1 KiB in [0-9.]+ seconds of a full server))"
 of_client="(closed without sending anything|closed before it had asked|sent more than it announced|$full"
 of_client="$of_client|asked for [0-9]+ bytes, more than --max-reply|$broken|$silent"
 of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes|interrupted after [0-9]+ bytes)"
@@ -225,7 +226,8 @@ done
 check 'urgent data are data: the streams that had them are complete' '
 	not grep "127\.0\.0\.17:" read/zcs.err recv/zcs.err trunc/zcs.err splice/zcs.err json/zcs.err
 	for mode in read recv trunc splice; do
-		[ $(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out) -eq $((rounds * (1 + $(wc -c <stream)))) ]
+		# The summaries of such small clients are limited.
+		[ $(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out) -ge 20 ]
 	done'
 check 'json: what it prints is JSON' 'valid_json json/zcs.out'
 
@@ -315,6 +317,35 @@ check 'reply: who asks for 16 MiB and takes nothing is let go' '
 	[ $(fds $ZCS) -eq $fds ]
 	honest reply'
 stop_zcs
+start_mode reply --idle-timeout 1
+check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' '
+	"$hostile" deaf -n 5 -f asks.16m -d 60000 $PORT &
+	remember $!
+	wait_until "[ \$(ss -tinH \"sport = :$PORT\" | grep -c notsent:) -eq 5 ]"
+	ss -tinH "sport = :$PORT" | sed -n "s/.*notsent:\([0-9]*\).*/\1/p" >unsent
+	cat unsent
+	[ $(sort -n unsent | tail -n 1) -le 131072 ]'
+stop_zcs
+start_mode reply --idle-timeout 1
+check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' '
+	"$hostile" sip -n 3 -a 127.0.0.10 -f asks.16m $PORT
+	not grep "silent" reply/zcs.err'
+stop_zcs
+check 'reply: clients that are served do not wait where there are no descriptors for more' '
+	BIN=few
+	start_mode reply --max-reply 4095m --idle-timeout 0
+	"$zcc" -s 0 -p $PORT --request 4095m -n 1 --congestion reno >out 2>err &
+	client=$!
+	remember $client
+	BIN=${zcs%/zcs}
+	"$hostile" hold -n 80 -a 127.0.0.10 $PORT >held.out 2>&1 &
+	holder=$!
+	remember $holder
+	ended $client
+	cat out err reply/zcs.err
+	grep -q "^4293918720 bytes" out
+	kill $holder
+	stop_zcs || true'
 check 'who does not read the receipt and stays is let go after ten seconds' '
 	quiet $stays 1
 	not gone $stayer

@@ -364,6 +364,85 @@ if [ -c /dev/full ]; then
 		grep -q "stdout: No space left" err'
 fi
 
+# Whatever fails, the output of zcs is complete objects, and the last of them says what failed.
+# says_why FILE: the last object has `error`, and all of them parse
+says_why()
+{
+	parses "$1"
+	tail -n 1 "$1" | grep -Eq '"error":"[^"]+"}$'
+}
+start_zcs
+taken=$PORT
+for how in "-p $taken" '-p 0 -B 8000' '-p 0 -c' '-p 0 --user no-such-user' '-p 0 --bind 192.0.2.1' \
+    '-p 0 --bind no.such.host.invalid' "-p $taken --reply" '-p 0 -B 8000 --reply'; do
+	check "zcs --json $how: one object, with the error" '
+		mkdir -p nowhere
+		cd nowhere
+		exits 1 timeout 20 "$zcs" --json '"$how"'
+		one_line out
+		one_line err
+		says_why out'
+done
+stop_zcs
+check 'zcs --json: a usage error prints nothing on stdout' '
+	exits 2 timeout 20 "$zcs" --json -p 70000
+	not [ -s out ]'
+fake_calibration >counts_per_sec
+for how in '' --reply; do
+	turns=0
+	until start_zcs --json -c -N 1 -I 0.02 $how || [ $turns -ge 60 ]; do
+		turns=$((turns + 1))
+		sleep 1
+	done
+	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" '
+		soaker=$(soaker_of $ZCS)
+		[ -n "$soaker" ]
+		case "'"$how"'" in
+		--reply) "$zcc" -s 0 -p $PORT --request 100 -t 30 >zcc.out 2>zcc.err & ;;
+		*) "$zcc" -s 0 -p $PORT -P 4 -t 30 --congestion reno >zcc.out 2>zcc.err & ;;
+		esac
+		remember $!
+		wait_until "[ \$(threads_of $ZCS) -gt 1 ]"
+		kill -KILL $soaker
+		ended $ZCS
+		cat zcs.err zcs.out
+		says_why zcs.out
+		grep -q "\"error\":\"the soaker was killed by signal 9\"}$" zcs.out'
+	wait $ZCS
+	check 'exit status 1' "[ $? -eq 1 ]"
+done
+rm counts_per_sec
+check 'zcs --json, interrupted with clients: the object says so' '
+	start_zcs --json
+	"$zcc" -s 0 -p $PORT -t 30 --congestion reno >zcc.out 2>zcc.err &
+	remember $!
+	wait_until "[ \$(threads_of $ZCS) -gt 1 ]"
+	kill -TERM $ZCS
+	ended $ZCS
+	one_line zcs.out
+	says_why zcs.out'
+if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o lack.so "$TOP/tests/preload/lack.c" -ldl; then
+	rm -f lack
+	LD_PRELOAD=$PWD/lack.so start_zcs --json
+	"$HELPERS/peer" send -k $PORT </dev/null >/dev/null &
+	remember $!
+	holder=$!
+	check 'zcs --json without memory for its report: one object with the error, and one line' '
+		wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+		: >lack
+		kill $holder
+		ended $ZCS
+		cat zcs.err zcs.out
+		one_line zcs.out
+		says_why zcs.out
+		grep -qx "zcs: report: no memory for it" zcs.err'
+	wait $ZCS
+	check 'exit status 1' "[ $? -eq 1 ]"
+	rm -f lack
+else
+	skip 'zcs --json without memory for its report' 'no library can be preloaded'
+fi
+
 # The version of the schema, in an object of each kind.
 # versioned FILE OBJECTS: the file has that many lines, each an object that begins with the version
 versioned()

@@ -232,7 +232,7 @@ check '--reply: nothing is said, and it is counted' '
 
 # --max-clients.
 start_zcs --max-clients 2
-hold held.1 -n 1 -a 127.0.0.2
+hold held.1 -n 1 -a 127.0.0.1
 one=$HOLD
 hold held.2 -n 4 -a 127.0.0.3
 check '--max-clients 2: so many, and a line for each of the others' '
@@ -275,6 +275,262 @@ check '--max-clients --reply' '
 	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
 	[ $(grep -c "turned away: there are --max-clients already$" zcs.err) -ge 5 ]'
 
+# All places are taken: an address with fewer of them gets one of the address with the most.
+# loses_one MODE OPTIONS: three clients of 127.0.0.2, one of 127.0.0.3, then one more of 127.0.0.2
+loses_one()
+{
+	check "all places taken, $1: an address without any gets one of the address with the most" '
+		start_zcs --max-clients 3 --idle-timeout 0 '"$2"'
+		hold held -n 3 -a 127.0.0.2 -f half
+		old=$HOLD
+		hold held.new -n 1 -a 127.0.0.3 -f half
+		wait_until "[ \$(grep -c \"^said refused=full\|^closed\" held) -eq 1 ]"
+		wait_until "grep -q \"^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)\" zcs.err"
+		not grep -q "turned away" zcs.err
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 $PORT >told
+		tail -n 1 told | grep -qx "closed\|said refused=full"
+		cat zcs.err
+		wait_until "[ \$(grep -c \"turned away: \" zcs.err) -eq 1 ]"
+		[ $(grep -c "^said\|^closed" held) -eq 1 ]
+		[ $(grep -c "^said\|^closed" held.new) -eq 0 ]
+		kill $old $HOLD
+		kill -TERM $ZCS
+		ended $ZCS'
+}
+loses_one read ''
+loses_one splice '-m splice'
+loses_one json --json
+loses_one raw --raw
+loses_one reply --reply
+check 'all places taken, reply: the newcomer has its reply, and a client less is counted' '
+	start_zcs --reply --max-clients 2
+	hold held -n 2 -a 127.0.0.2
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks $PORT >told
+	tail -n 1 told | grep -qx "said "
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.out
+	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out'
+check 'all places taken: zcc says why its place went to another' '
+	start_zcs --max-clients 1
+	"$zcc" -s 127.0.0.1 -p $PORT --pace 1k -t 60 file >out 2>err &
+	client=$!
+	remember $client
+	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+	# What it sends at first is more than 64 KiB.
+	wait_until "timeout 20 \"$hostile\" hold -n 1 -a 127.0.0.3 -f stream $PORT | grep -q \"^said bytes=1 \""
+	ended $client
+	cat err
+	grep -q "turned away: the server has as many clients as it takes" err
+	stop_zcs || true'
+check 'all places taken: a client at work keeps its place, and the newcomer is turned away' '
+	start_zcs --max-clients 1 -I 0.1
+	"$zcc" -s 0 -p $PORT -t 60 --congestion reno >worker 2>&1 &
+	worker=$!
+	remember $worker
+	wait_until "[ \$(grep -c \"^[1-9][0-9]* kbytes/sec\" zcs.out) -ge 3 ]"
+	for i in 1 2 3 4 5; do
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 $PORT | tail -n 1 | grep -qx "said refused=full"
+	done
+	kill -TERM $worker
+	ended $worker
+	cat worker zcs.err
+	grep -q "all bytes sent were received" worker
+	not grep -q "dropped" zcs.err
+	stop_zcs || true'
+for how in '-m read' --raw; do
+	check "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" '
+		start_zcs --max-clients 2 --idle-timeout 1 '"$how"'
+		hold held.drip -n 2 -a 127.0.0.2 -f body -d 100
+		wait_until "[ \$(grep -c \"^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after \" zcs.err) -eq 2 ]"
+		wait_until "[ \$(grep -c \"^said refused=full$\|^closed$\" held.drip) -eq 2 ]"
+		stop_zcs || true'
+done
+check 'all places taken: a client that has sent all and stays has no place' '
+	start_zcs --max-clients 1
+	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream $PORT &
+	remember $!
+	wait_until "grep -q \"^127.0.0.2:\" zcs.out"
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT | grep -q "^said bytes=1 "
+	not grep -q . zcs.err -e dropped -e "turned away"
+	stop_zcs || true'
+check 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' '
+	start_zcs
+	long=$ZCS
+	"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+	remember $!
+	wait_until "[ -s zcs.out ]"
+	start_zcs --idle-timeout 0.5
+	"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+	remember $!
+	wait_until "[ -s zcs.out ]"
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	[ $(threads_of $long) -eq 2 ]
+	stop_zcs || true
+	kill $long'
+if [ -n "$v6" ] && [ -n "$private" ]; then
+	check 'all places taken: the addresses of an IPv6 network of 64 bits are one' '
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			for a in 1::1 1::2 1::3 2::1; do
+				ip -6 address add 2001:db8:0:$a/128 dev lo nodad
+				wait_until "ip -6 route show table local | grep -q 2001:db8:0:$a"
+			done
+			start_zcs --max-clients 2
+			for a in 1::1 1::2; do
+				"$BIN/zcc" -s 2001:db8:0:$a -p $PORT --pace 1k -t 60 file >/dev/null 2>&1 &
+				remember $!
+			done
+			wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
+			sends()
+			{
+				"$BIN/zcc" -s 2001:db8:0:$1 -p $PORT -q tiny >/dev/null 2>&1
+			}
+			# For a second they are at work; after that another network has a place, and theirs none more.
+			for i in 1 2 3 4 5 6 7 8; do
+				sends 1::3 && echo 1::3
+				sleep 0.2
+			done
+			wait_until "sends 2::1" && echo 2::1
+			cat zcs.err >&2
+		END
+		unshare --net sh script >out
+		cat out
+		echo 2::1 | diff out -'
+else
+	skip 'all places taken: networks of IPv6' 'needs root, ip(8), network namespaces and IPv6'
+fi
+
+# Summaries on stdout: those of clients that move less than 1 KiB are limited, too.
+u32 0 >zero # no loops: a whole stream
+head -c 2000 file >2k
+check '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted' '
+	began=$(date +%s)
+	start_zcs
+	"$hostile" hold -n 100 -a 127.0.0.2 -f zero $PORT >told
+	[ $(grep -c "^said bytes=0 " told) -eq 100 ]
+	# One that moves more has its line, wherever it comes from.
+	for i in 1 2 3; do "$zcc" -s 0 -p $PORT -q 2k >/dev/null; done
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	lines=$(grep -c "^127\.0\.0\.2:" zcs.out)
+	[ $lines -ge 20 ]
+	[ $lines -le $((20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ $(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out) -eq 3 ]
+	more=$(sed -n "s/^\([0-9]*\) more clients with less than 1 KiB each: 0 bytes in all$/\1/p" zcs.out | paste -sd + -)
+	[ $((lines + $more)) -eq 100 ]
+	[ $(wc -l <zcs.err) -eq 1 ]'
+check 'a total of two such clients is not printed without a line of one of them' '
+	start_zcs
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream $PORT >told
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	before=$(grep -c "^total of" zcs.out || true)
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream $PORT >told
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	cat zcs.out
+	[ $(grep -c "^total of" zcs.out || true) -le $(grep -c "^127" zcs.out) ]
+	stop_zcs || true'
+check_with jq '--json: the same, in objects' '
+	began=$(date +%s)
+	start_zcs --json
+	i=0
+	while [ $i -lt 60 ]; do
+		"$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT >told
+		i=$((i + 1))
+	done
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	"$zcc" -s 0 -p $PORT -q 2k >/dev/null
+	for i in 1 2 3; do "$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT >told; done
+	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	[ $(grep -c "^{.*\"sum_received\"" zcs.out) -le $((1 + 20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ "$(jq -s "([.[].end.clients // 0] | add) + ([.[] | (.end.small_clients // .small_clients).clients // 0] | add)" zcs.out)" -eq 64 ]
+	[ "$(jq -s "([.[].end.sum_received.bytes // 0] | add) + ([.[] | (.end.small_clients // .small_clients).bytes // 0] | add)" zcs.out)" -eq 2063 ]'
+
+# Stdout fails.
+# serve_to FILE options...: zcs that prints there
+serve_to()
+{
+	file=$1
+	shift
+	: >zcs.err
+	"$@" >"$file" 2>zcs.err &
+	ZCS=$!
+	remember $ZCS
+	wait_until 'grep -q listening zcs.err || gone $ZCS'
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+}
+for how in '' --json --raw --reply; do
+	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" '
+		serve_to /dev/full "$zcs" -p 0 -I 0.05 '"$how"'
+		for i in 1 2 3; do
+			case "'"$how"'" in
+			--reply) "$zcc" -s 0 -p $PORT --request 10k -t 0.2 ;;
+			*) "$zcc" -s 0 -p $PORT '"$how"' -t 0.2 --congestion reno | grep -q bytes ;;
+			esac
+		done
+		not gone $ZCS
+		kill -TERM $ZCS
+		status=0
+		wait $ZCS || status=$?
+		cat zcs.err
+		[ $status -eq 1 ] || [ $status -eq 127 ]
+		[ $(wc -l <zcs.err) -eq 2 ]
+		grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err'
+done
+serve_to /dev/full "$zcs" -p 0
+"$zcc" -s 0 -p $PORT -q file >/dev/null
+kill -TERM $ZCS
+wait $ZCS
+check 'a full disk: the status at the end is 1' "[ $? -eq 1 ]"
+serve_to /dev/full "$zcs" -p 0 -1
+"$zcc" -s 0 -p $PORT -q file >/dev/null
+wait $ZCS
+check 'a full disk and -1: exit 1, and one line' "[ $? -eq 1 ]
+	grep -qx 'zcs: stdout: No space left on device' zcs.err"
+if strace -o /dev/null true 2>/dev/null; then
+	for e in ENOSPC EIO EAGAIN; do
+		check "stdout fails with $e: lines that can be written later are whole" '
+			serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+			    -e inject=write:error='$e':when=2..3 "$zcs" -p 0 -I 0.05
+			"$zcc" -s 0 -p $PORT -q -t 1 --congestion reno >/dev/null
+			wait_until "grep -q \"^127\" zcs.part"
+			kill -TERM $(child_of $ZCS zcs)
+			ended $ZCS
+			cat zcs.part zcs.err
+			[ $(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$" zcs.part) -ge 3 ]
+			[ $(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$|^127.* reads$" zcs.part) -eq $(wc -l <zcs.part) ]
+			[ $(grep -c "^zcs: stdout: " zcs.err) -eq 1 ]'
+	done
+	check 'stdout fails with EPIPE: exit 1, and one line' '
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
+		"$zcc" -s 0 -p $PORT -q file >/dev/null
+		ended $ZCS
+		cat zcs.err
+		grep -qx "zcs: stdout: Broken pipe" zcs.err'
+	check_with jq 'stdout fails within an object of --json: the next one is whole' '
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
+		"$zcc" -s 0 -p $PORT -q -t 0.5 --congestion reno >/dev/null
+		wait_until "[ \$(ls /proc/$(child_of $ZCS zcs)/task | wc -l) -eq 1 ]"
+		"$zcc" -s 0 -p $PORT -q -t 0.5 --congestion reno >/dev/null
+		kill -TERM $(child_of $ZCS zcs)
+		ended $ZCS
+		cat zcs.err zcs.part
+		grep -q "^zcs: stdout: " zcs.err || [ $(wc -l <zcs.part) -eq 2 ]
+		[ $(wc -l <zcs.part) -le 2 ]
+		tail -n 1 zcs.part | jq -e ".end.sum_received.bytes > 0"'
+else
+	skip 'stdout fails, by each error' 'no strace, or it may not trace'
+fi
+
 # --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
 start_zcs --idle-timeout 0
 eternal=$ZCS
@@ -311,6 +567,14 @@ check 'the client that stayed is served to its end' '
 	cat zcs.err
 	[ $(wc -l <zcs.err) -eq 7 ]'
 stop_zcs
+check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' '
+	for how in "-m read" --reply; do
+		start_zcs --idle-timeout 0 $how
+		hold held -n 1
+		wait_until "ss -tonH \"sport = :$PORT\" | grep -q keepalive"
+		kill $HOLD
+		stop_zcs || true
+	done'
 check '--idle-timeout: each method, and --raw' '
 	for how in "-m recv" "-m trunc" "-m splice" --raw; do
 		start_zcs --idle-timeout 0.3 $how
@@ -417,6 +681,24 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody
 		one_line err
 		grep -q "privileges came back" err'
+	check_with setpriv '--user: the right user in a wrong group: exit 1' '
+		exits 1 setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -qx "zcs: --user .nobody.: only root can become another user, or leave other groups" err'
+	check_with setpriv '--user: the right user and group, and another group besides: exit 1' '
+		exits 1 setpriv --reuid nobody --regid "$(id -g nobody)" --groups 0,4 timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -q "only root can become another user, or leave other groups" err'
+	check_with setpriv '--user: that user already, but with capabilities: they are gone' '
+		: >e
+		setpriv --reuid nobody --regid "$(id -g nobody)" --init-groups --inh-caps +net_admin \
+		    --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
+		p=$!
+		remember $p
+		wait_until "grep -q listening e || gone $p"
+		cat e
+		rights $p | diff want -
+		kill $p'
 	if can_be_user; then
 		check '--user: who is that user already may name it' '
 			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
@@ -453,6 +735,7 @@ if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
 			. "$TOP/tests/lib.sh"
 			PIDS=$PWD/pids.private # it cleans up after itself alone
 			ip link set lo up
+			: >zcs.err
 			"$BIN/zcs" -p 80 --user nobody >zcs.out 2>zcs.err &
 			remember $!
 			wait_until "grep -q listening zcs.err || gone $!"

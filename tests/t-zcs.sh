@@ -184,6 +184,90 @@ else
 	skip '-4 and -6' 'no IPv6 here'
 fi
 
+# Races that are lost each time: tests/preload/late.c
+late= # the library
+if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o late.so "$TOP/tests/preload/late.c" -ldl; then
+	late=$PWD/late.so
+fi
+if [ -n "$late" ]; then
+	check 'a client whose warm-up is over only after its last byte: no time, and not 2^64 ns' '
+		LATE=end LD_PRELOAD=$late start_zcs
+		{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/peer" send -c $PORT
+		wait_until "[ -s zcs.out ]"
+		stop_zcs || true
+		cat zcs.err zcs.out
+		not grep -q 184467 zcs.out
+		grep -q "closed in its warm-up, after 5 bytes" zcs.err'
+	fake_calibration >counts_per_sec
+	mkfifo full
+	exec 8<>full
+	# The client has its line to write to a full pipe when the soakers end, and goes on after that.
+	start_blocked()
+	{
+		rm -f unmapped
+		LATE=unmap LD_PRELOAD=$late "$zcs" -p 0 -c -N 1 >zcs.out 2>full &
+		ZCS=$!
+		remember $ZCS
+		while read -r line <&8; do
+			echo "# $line"
+			case $line in
+			*listening*)
+				PORT=${line##*:}
+				return 0
+				;;
+			*'soaked already'*)
+				return 1
+				;;
+			esac
+		done
+	}
+	turns=0
+	until start_blocked || [ $turns -ge 60 ]; do
+		turns=$((turns + 1))
+		sleep 1
+	done
+	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null
+	"$HELPERS/peer" send -c "$PORT" </dev/null
+	wait_until '[ $(threads_of $ZCS) -eq 2 ]'
+	kill -TERM $ZCS
+	wait_until '[ -e unmapped ] || gone $ZCS'
+	cat <&8 >late.err &
+	remember $!
+	wait $ZCS
+	status=$?
+	check 'a client that is late when -c ends: exit 0, nothing is used after it was freed' "
+		echo status $status
+		[ $status -eq 0 ]"
+	exec 8<&-
+	rm counts_per_sec
+else
+	skip 'races' 'no library can be preloaded'
+fi
+
+# -B: a CPU that has gone is one that sched_setaffinity(2) does not accept any more.
+if strace -o /dev/null true 2>/dev/null; then
+	start_zcs -B 0
+	strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p $ZCS 2>strace.err &
+	remember $!
+	tracer=$!
+	wait_until 'grep -q attached strace.err || gone $tracer'
+	if grep -q attached strace.err; then
+		check '-B: a CPU that has gone costs a line, and the client is served' '
+			exits 0 "$zcc" -s 0 -p $PORT file
+			grep -q "all bytes sent were received" out
+			exits 0 "$zcc" -s 0 -p $PORT file
+			cat zcs.err
+			[ $(grep -c "^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$" zcs.err) -eq 2 ]
+			not gone $ZCS'
+	else
+		skip '-B: a CPU that has gone' 'strace may not attach'
+	fi
+	kill $tracer
+	stop_zcs
+else
+	skip '-B: a CPU that has gone' 'no strace, or it may not trace'
+fi
+
 # Errors.
 start_zcs
 check 'a port in use: one line that names it, exit 1' '

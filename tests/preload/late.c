@@ -1,0 +1,63 @@
+/*
+ * late: a library to preload.  Under it a thread is late at a moment where another thread may be
+ * faster, so that a race is lost each time.
+ *
+ *	LATE=end	a thread that has read the end of a stream sleeps when it has next read the
+ *			clock: it knows the time, and nobody else knows that it does
+ *	LATE=unmap	whoever has unmapped memory sleeps, with the file `unmapped` as a sign
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LATE_US 600000
+
+static _Thread_local bool ended;
+
+static bool is_late(const char *where)
+{
+	const char *late = getenv("LATE");
+
+	return late != NULL && strcmp(late, where) == 0;
+}
+
+/* cppcheck-suppress unusedFunction ; the program that it is preloaded to calls it */
+ssize_t read(int fd, void *buf, size_t len)
+{
+	ssize_t (*real)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+	ssize_t n = real(fd, buf, len);
+
+	ended = n == 0 && len > 0;
+	return n;
+}
+
+/* cppcheck-suppress unusedFunction ; likewise */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+	int r = real(id, t);
+
+	if (ended && is_late("end")) {
+		ended = false;
+		usleep(LATE_US);
+	}
+	return r;
+}
+
+/* cppcheck-suppress unusedFunction ; likewise */
+int munmap(void *p, size_t len)
+{
+	int (*real)(void *, size_t) = dlsym(RTLD_NEXT, "munmap");
+	int r = real(p, len);
+
+	if (is_late("unmap")) {
+		close(open("unmapped", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+		sleep(2);
+	}
+	return r;
+}
