@@ -27,7 +27,7 @@ nothing_left()
 		kill -KILL $pid
 		return 1
 	done
-	group=$(stale_group)
+	group=$(stale_group "$groups")
 	if [ -n "$group" ]; then
 		echo "left: $group"
 		rmdir $group
@@ -45,6 +45,7 @@ besides=nothing_left
 # once_free command...: the machine's soakers may be another's, for as long as there is time
 once_free()
 {
+	groups=$(soaker_groups)
 	while :; do
 		status=0
 		"$@" >out 2>err || status=$?
@@ -117,6 +118,7 @@ stop_zcs
 
 scenario()
 {
+	groups=$(soaker_groups)
 	while :; do
 		: >err
 		# shellcheck disable=SC2086
