@@ -94,9 +94,9 @@ faults 'cyclesoak -n --json' cyclesoak
 scenario()
 {
 	once_free timeout -k 5 40 $TRACE "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
-	case $call-$status in
+	case $what-$status in
 	*-7) status=0 ;;
-	*-125 | execve-12[67]) status=1 ;;
+	*-125 | /bin/sh-12[67]) status=1 ;;
 	*) status=99 ;;
 	esac
 }
