@@ -32,10 +32,9 @@
  *		being its answer,
  *	say	answers and closes
  *	bytes	answers in single bytes, and closes
- *	linger	answers and stays
+ *	linger	answers, reads no more and stays, whatever the client does
  *	noise	answers random bytes, and closes
  *	endless	answers again and again, until the client has gone
- *		or without reading
  *	slam	resets at once
  *	talk	sends its answer again and again from the start and reads nothing
  *	chat	the same, but it reads
@@ -58,6 +57,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -517,10 +517,9 @@ static void serve_one(const char *name, int sock)
 	} else {
 		put(sock, stream, stream_len, 0);
 	}
-	if (strcmp(name, "linger") == 0)
-		hear_out(sock);
-	else
-		close(sock);
+	while (strcmp(name, "linger") == 0)
+		pause();
+	close(sock);
 }
 
 static int serve(const char *name)
@@ -540,6 +539,7 @@ static int serve(const char *name)
 		sock = accept(p.fd, NULL, NULL);
 		if (fork() == 0) {
 			close(p.fd);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(PATIENCE);
 			serve_one(name, sock);
 			_exit(0);

@@ -327,12 +327,22 @@ u32()
 	done
 }
 
-# stale_group: the soakers' control group, if there is one that nobody has: whoever soaks holds the lock.
+# soaker_groups: the soakers' control groups, `inode path` of each; whose they are is another question.
+soaker_groups()
+{
+	find /sys/fs/cgroup -maxdepth 2 -name zc-soaker -type d -printf '%i %p\n' 2>/dev/null || :
+}
+
+# stale_group [`inode path`...]: the soakers' control group if it outlived them, but none of those that
+# were there before.  One that starts or ends soaking is not in its group for a moment.
 stale_group()
 {
-	if command -v flock >/dev/null 2>&1; then
-		flock -n /dev/zero find /sys/fs/cgroup -maxdepth 2 -name zc-soaker 2>/dev/null || :
-	fi
+	group=$(soaker_groups | grep -vxF -e "${1:-none}" | head -n 1)
+	for i in $(seq 100); do
+		[ -d "${group#* }" ] && [ -z "$(cat "${group#* }/cgroup.procs" 2>/dev/null)" ] || return 0
+		sleep 0.05
+	done
+	echo "${group#* }"
 }
 
 # A calibration that will do where no load is judged, whatever the machine is busy with.

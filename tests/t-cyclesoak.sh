@@ -109,27 +109,24 @@ check '-n: that many lines and a closing one' '
 check '-d: the kernel has its say' '
 	soaking "$cyclesoak" -n 1 -p 0.3 -d
 	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out'
-json()
+check '--json: a line per period and a closing one, nothing else' '
+	soaking "$cyclesoak" -n 2 -p 0.1 -B --json
+	[ $(wc -l <out) -eq 3 ]
+	head -n 2 out >periods
+	tail -n 1 out >closing'
+# holds FILE 'expression': it is true of each of its objects
+holds()
 {
-	if command -v jq >/dev/null 2>&1; then
-		jq -e "$1" "$2"
-	else
-		python3 -c "import json, sys
-for line in open(sys.argv[1]): json.loads(line)" "$2"
-	fi
+	jq -es "length > 0 and all(.[]; $2)" "$1" || { cat "$1"; return 1; }
 }
-if command -v jq >/dev/null 2>&1 || command -v python3 >/dev/null 2>&1; then
-	check '--json: an object per period and a closing one, nothing else' '
-		soaking "$cyclesoak" -n 2 -p 0.1 -B --json
-		[ $(wc -l <out) -eq 3 ]
-		head -n 2 out >periods
-		tail -n 1 out >closing
-		json ".cpu_utilization_percent, .uncertainty_percent, .slowed_percent | numbers" periods
-		json ".accounting_percent.softirq, .per_cpu[0].cpu_utilization_percent | numbers" periods
-		json ".periods == 2 and .min_percent <= .mean_percent and .mean_percent <= .max_percent" closing'
-else
-	skip '--json' 'no jq, no python3'
-fi
+check_with jq '--json: the figures of a period are numbers, and there is one for each CPU' '
+	holds periods "[.cpu_utilization_percent, .uncertainty_percent, .slowed_percent] | all(type == \"number\")"
+	holds periods "[.accounting_percent | .user, .system, .softirq, .idle] | all(type == \"number\")"
+	holds periods "(.per_cpu | length) == $cpus"
+	holds periods ".per_cpu | all(.cpu_utilization_percent | type == \"number\")"'
+check_with jq '--json: the closing object has the mean of both periods between the least and the greatest' '
+	holds closing "[.mean_percent, .min_percent, .max_percent] | all(type == \"number\")"
+	holds closing ".periods == 2 and .min_percent <= .mean_percent and .mean_percent <= .max_percent"'
 if strace -o /dev/null true 2>/dev/null; then
 	# As a real-time program would hold it up.
 	check 'a soaker that begins to run late has not been spinning before' '
