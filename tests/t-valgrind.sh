@@ -25,6 +25,13 @@ cat >known <<'END'
    ...
    fun:receive_trunc
 }
+{
+   with MSG_TRUNC the data are dropped: there is no buffer (tcp(7)), of which valgrind does not know
+   Memcheck:Param
+   socketcall.recvfrom(buf)
+   ...
+   fun:discard_answer
+}
 END
 for t in zcc zcs cyclesoak run_rr; do
 	cat >bin/$t <<-END
@@ -88,11 +95,8 @@ check 'zcc --request' '
 	exits 0 "$zcc" -s 0 -p $PORT --request 10 -n 20 --json
 	clean zcc'
 stop_zcs
-check 'zcc: nobody listens, a bad receipt' '
+check 'zcc: nobody listens' '
 	exits 1 "$zcc" -s 0 -p $PORT -P 2 tiny
-	sound zcc
-	start_peer -r "bytes=13 seconds=nan\n"
-	exits 1 "$zcc" -s 0 -p $PORT tiny
 	sound zcc'
 start_peer -e -n 2
 check 'zcc --raw, a server that echoes' '
