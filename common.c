@@ -216,7 +216,7 @@ static int write_retry(int fd, const char *buf, size_t size)
 		n = write(fd, buf + done, size - done);
 		if (n >= 0)
 			done += (size_t)n;
-		else if (errno != EINTR || poll(&p, 1, 1000) <= 0)
+		else if (errno != EINTR || poll(&p, 1, 1000) == 0)
 			return -1;
 	}
 	return 0;
