@@ -951,7 +951,7 @@ static void cork(const struct stream *st, int on)
 /* How many loops without a file say how long the warm-up is. */
 static uint32_t warmup_loops(void)
 {
-	return (uint32_t)ceil(opt.warmup * 1e9 / WIRE_WARMUP_NS);
+	return (uint32_t)lround(opt.warmup * 1e9 / WIRE_WARMUP_NS);
 }
 
 /*
@@ -3311,7 +3311,9 @@ static bool parse_transfer_option(int c)
 		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
 		return true;
 	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); return true;
-	case OPT_WARMUP: opt.warmup = arg_seconds("--warmup", optarg, 0, WARMUP_MAX); return true;
+	case OPT_WARMUP: /* in what the wire has for it, so that both ends warm up equally long */
+		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
+		return true;
 	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); return true;
 	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); return true;
 	case 'm': opt.method = method_named(optarg); return true;
@@ -3369,7 +3371,7 @@ static void settle_options(bool loops_given)
 		opt.loops = REQUESTS;
 	if (opt.raw && opt.warmup > 0)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
-	if (opt.loops >= WIRE_FOREVER - (uint32_t)ceil(opt.warmup * 10))
+	if (opt.loops >= WIRE_FOREVER - warmup_loops())
 		usage_error("-n, --loops: too many with a --warmup");
 	if ((opt.use_send || opt.use_write) && opt.method != NULL)
 		usage_error("-%c and -m, --method exclude each other", opt.use_send ? 'S' : 'w');

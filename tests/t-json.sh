@@ -497,4 +497,13 @@ check 'schema: in that of a command that cyclesoak runs' '
 	soaking "$BIN/cyclesoak" --json -- sleep 0.1
 	versioned out 1'
 
+start_zcs -1 --json
+check_with jq 'a --warmup of 0.01 s is one of 0.1 s at both ends, which the wire can say' '
+	exits 0 "$zcc" --json -s 0 -p $PORT --warmup 0.01 -t 0.2 --congestion reno file
+	jq -e ".start.test_start.omit == 0.1 and .end.sum_received.bytes > 0" out'
+start_zcs -1 --json
+check_with jq 'a --warmup of 1.1 s is not rounded up to 1.2 s' '
+	exits 0 "$zcc" --json -s 0 -p $PORT --warmup 1.1 -t 0.1 --congestion reno file
+	jq -e ".start.test_start.omit == 1.1" out'
+
 finish
