@@ -2015,23 +2015,24 @@ static void asker_reset(struct asker *a)
 
 static void asker_fail(struct asker *a, int e)
 {
+	const int dropped = a->place.dropped;
 	char why[VERDICT_MAX];
 
 	if (e == EAGAIN || e == EINTR)
 		return;
-	switch (a->place.dropped) {
-	case NOT_DROPPED: replies.broken++; break;
-	case DROPPED_FOR_ROOM: places.refused++; break;
-	default: replies.silent++;
-	}
-	if (a->place.dropped != NOT_DROPPED) {
-		drop_verdict(&a->place, why, sizeof(why));
-		say(&a->place, "%s", why);
-		asker_reset(a);
+	if (dropped == NOT_DROPPED) {
+		replies.broken++;
+		say(&a->place, "%s", e != 0 ? strerror(e) : "closed before it had asked");
+		asker_leave(a);
 		return;
 	}
-	say(&a->place, "%s", e != 0 ? strerror(e) : "closed before it had asked");
-	asker_leave(a);
+	if (dropped == DROPPED_FOR_ROOM)
+		places.refused++;
+	else
+		replies.silent++;
+	drop_verdict(&a->place, why, sizeof(why));
+	say(&a->place, "%s", why);
+	asker_reset(a);
 }
 
 static void watch_for_room(struct replier *r, struct asker *a)
