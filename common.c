@@ -58,7 +58,8 @@ const char *printable(const char *s)
 	size_t i;
 
 	for (i = 0; i < sizeof(text) - 1 && s[i] != '\0'; i++)
-		text[i] = (unsigned char)s[i] < ' ' || s[i] == 0x7f ? '?' : s[i];
+		if ((unsigned char)(text[i] = s[i]) < ' ' || s[i] == 0x7f)
+			text[i] = '?';
 	text[i] = '\0';
 	return text;
 }
@@ -244,6 +245,7 @@ FILE *fdopen_retry(int fd, const char *mode)
 	static const cookie_io_functions_t calls = {
 		.read = stream_read, .write = stream_write, .close = stream_close};
 
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the cookie is the descriptor */
 	return fopencookie((void *)(intptr_t)fd, mode, calls);
 }
 
