@@ -31,21 +31,27 @@ endif
 TOOLS    = zcc zcs cyclesoak run_rr
 MAN1     = $(TOOLS:%=man/%.1)
 MAN7     = man/zc.7
+LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
 
 all: $(TOOLS:%=$(BIN)%)
 
-$(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/common.o
+$(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
 
-$(OBJ)/%.o: %.c common.h Makefile
+# All parts; the linker takes what a program calls.
+$(OBJ)/libzc.a: $(LIB:%=$(OBJ)/%)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # The tests' own programs: peers that speak the 2001 wire, load makers, unit tests.
-$(OBJ)/tests/%: tests/%.c $(OBJ)/common.o common.h
+$(OBJ)/tests/%: tests/%.c $(OBJ)/libzc.a
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(HARDEN) -I. $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/common.o -lm
+	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
 
 debug:
 	$(MAKE) SANITIZE=address,undefined all
@@ -58,7 +64,7 @@ FUZZ_CC  = clang
 CASES    = 1000000
 SEED     = 1
 
-$(OBJ)/fuzz/%: tests/fuzz.c common.c common.h
+$(OBJ)/fuzz/%: tests/fuzz.c common.c $(wildcard lib/*/*.c)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(STD) $(WARN) -I. -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DLIBFUZZER -DTARGET=$* -o $@ $(filter %.c,$^) -lm
@@ -92,6 +98,8 @@ uninstall:
 
 clean:
 	rm -rf build $(TOOLS)
+
+-include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d)
 
 .PHONY: all debug demo fuzz check check-long lint install uninstall clean
 .SECONDARY:

@@ -437,7 +437,7 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
  */
 
 /* What a terminal might obey becomes `?`: a file, or the name of a process, may be anybody's. */
-static void make_printable(char *s)
+void make_printable(char *s)
 {
 	for (; *s != '\0'; s++)
 		if (*s < ' ' || *s > '~')
@@ -445,7 +445,7 @@ static void make_printable(char *s)
 }
 
 /* Reads until the end of the file, or until buf is full. */
-static int read_all(int fd, char *buf, size_t size, size_t *len)
+int read_all(int fd, char *buf, size_t size, size_t *len)
 {
 	ssize_t n;
 
@@ -462,7 +462,7 @@ static int read_all(int fd, char *buf, size_t size, size_t *len)
  * Reads the first line of a small file as a string without its newline, fit to be printed.  A file
  * that does not fit is an error.
  */
-static int read_line(const char *path, char *buf, size_t size)
+int read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open_retry(path, O_RDONLY), r;
 	size_t len = 0;
@@ -479,7 +479,7 @@ static int read_line(const char *path, char *buf, size_t size)
 	return 0;
 }
 
-static cpu_set_t *cpu_set_new(size_t *size)
+cpu_set_t *cpu_set_new(size_t *size)
 {
 	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
 
@@ -534,7 +534,7 @@ bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 	return used < size;
 }
 
-static bool cpus_equal(const struct cpus *a, const struct cpus *b)
+bool cpus_equal(const struct cpus *a, const struct cpus *b)
 {
 	return a->n == b->n && memcmp(a->id, b->id, (size_t)a->n * sizeof(a->id[0])) == 0;
 }
@@ -666,8 +666,7 @@ void sock_keep_alive(int fd)
 		setsockopt(fd, o[i].level, o[i].name, &o[i].value, sizeof(o[i].value));
 }
 
-/* Copies an address; one of IPv4 that is mapped into IPv6 becomes IPv4. */
-static socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss)
+socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
 	struct sockaddr_in *in = (struct sockaddr_in *)ss;
@@ -1011,8 +1010,7 @@ static double rise(uint64_t from, uint64_t to)
 	return to > from ? (double)(to - from) : 0;
 }
 
-/* Makes every member of a struct that has nothing but doubles not known. */
-static void set_unknown(void *doubles, size_t size)
+void set_unknown(void *doubles, size_t size)
 {
 	double *d = doubles;
 	size_t i;
@@ -1070,19 +1068,18 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
  * The soaker.
  */
 
-#define SOAK_FORMAT       3             /* of the calibration file and the loop that it counts */
-#define SOAK_MEMORY       (1024 * 1024) /* bytes that each soaker walks over */
-#define SOAK_LINE         64            /* bytes from one dirtied line to the next */
-#define SOAK_DIRTY_NS     100000        /* between two: 10,000 lines a second, as in 2001 */
-#define SOAK_GAP_NS       1000          /* the shortest gap; the shortest interrupts take longer */
-#define SOAK_GAP_TURNS    16 /* and not shorter than these turns, where clocks are slow */
+#define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
+#define SOAK_LINE      64            /* bytes from one dirtied line to the next */
+#define SOAK_DIRTY_NS  100000        /* between two: 10,000 lines a second, as in 2001 */
+#define SOAK_GAP_NS    1000          /* the shortest gap; the shortest interrupts take longer */
+#define SOAK_GAP_TURNS 16            /* and not shorter than these turns, where clocks are slow */
+#define SOAK_START_NS  5000000000u
+#define SOAK_SETTLE_NS 100000000 /* for the bustle of starting them to be over */
+
 #define SOAK_LOCK_FILE    "/dev/zero"
 #define SOAK_ROOT_LOCK    "/run/zc-soaker.lock"
-#define SOAK_LOCK_TRIES   200       /* of 10 ms: for the soakers of a killed program to be gone */
 #define SOAK_HOLDER_NS    200000000 /* for which a holder of the lock is watched: it soaks if it */
 #define SOAK_HOLDER_SHARE 0.9       /* takes this share of a CPU, its descendants included */
-#define SOAK_START_NS     5000000000u
-#define SOAK_SETTLE_NS    100000000 /* for the bustle of starting them to be over */
 
 /* The locks that libatomic has instead are those of one process, but these counts are shared. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
@@ -1124,7 +1121,7 @@ struct soak_thread {
 };
 
 /* The clock of the loop: not slewed, so that it runs as the scheduler's does. */
-static uint64_t raw_ns(void)
+uint64_t raw_ns(void)
 {
 	struct timespec t;
 
@@ -1132,7 +1129,7 @@ static uint64_t raw_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t thread_cpu_ns(void)
+uint64_t thread_cpu_ns(void)
 {
 	struct timespec t;
 
@@ -1140,7 +1137,7 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void sleep_ns(uint64_t ns)
+void sleep_ns(uint64_t ns)
 {
 	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 
@@ -1283,21 +1280,21 @@ static int open_root_lock(void)
  * included, has gone.  Since any user can hold it and do nothing, root has a lock of its own as
  * well, with which it may soak beside a holder that does not.
  */
-static void soaker_lock_or_die(struct soaker *s)
+void soaker_lock_or_die(int *lock, int *root_lock)
 {
 	char name[64];
 	pid_t holder;
 
-	s->root_lock = open_root_lock();
-	if (s->root_lock >= 0 && !lock_or_die(s->root_lock, SOAK_ROOT_LOCK))
-		die_of_holder(lock_holder(s->root_lock));
-	s->lock = open_retry(SOAK_LOCK_FILE, O_RDONLY);
-	if (s->lock < 0)
+	*root_lock = open_root_lock();
+	if (*root_lock >= 0 && !lock_or_die(*root_lock, SOAK_ROOT_LOCK))
+		die_of_holder(lock_holder(*root_lock));
+	*lock = open_retry(SOAK_LOCK_FILE, O_RDONLY);
+	if (*lock < 0)
 		die_errno(SOAK_LOCK_FILE);
-	if (lock_or_die(s->lock, SOAK_LOCK_FILE))
+	if (lock_or_die(*lock, SOAK_LOCK_FILE))
 		return;
-	holder = lock_holder(s->lock);
-	if (s->root_lock < 0 || holder <= 0 || is_soaking(holder))
+	holder = lock_holder(*lock);
+	if (*root_lock < 0 || holder <= 0 || is_soaking(holder))
 		die_of_holder(holder);
 	warnx("%s (pid %d) holds the lock on " SOAK_LOCK_FILE " and soaks nothing: going on "
 	      "without it",
@@ -1327,12 +1324,6 @@ static int autogroup_lower(void)
 /*
  * The control group of the cpu controller, cgroups(7).
  */
-
-struct cpu_cgroup {
-	char root[256]; /* where the hierarchy is mounted */
-	char own[256];  /* the path of this process in it */
-	bool v2;
-};
 
 /* Whether a word is in a comma list. */
 static bool has_word(const char *list, const char *word)
@@ -1367,7 +1358,7 @@ static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 }
 
 /* Lines of /proc/self/cgroup are `number:controllers:path`; v2 has the number 0. */
-static bool cpu_cgroup_find(struct cpu_cgroup *g)
+bool cpu_cgroup_find(struct cpu_cgroup *g)
 {
 	FILE *f;
 	char line[1024], *controllers, *path;
@@ -1391,7 +1382,7 @@ static bool cpu_cgroup_find(struct cpu_cgroup *g)
 	return found;
 }
 
-static int write_file(const char *dir, const char *name, const char *text)
+int write_file(const char *dir, const char *name, const char *text)
 {
 	char path[320];
 	int fd, r;
@@ -1410,7 +1401,7 @@ static int write_file(const char *dir, const char *name, const char *text)
  * (cpu.idle, Documentation/admin-guide/cgroup-v2.rst), below the root of the hierarchy: groups
  * share a CPU by weight, whatever runs inside.  There is one set of soakers, so one name will do.
  */
-static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
+int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 {
 	snprintf(dir, 300, "%s/zc-soaker", g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
@@ -1424,7 +1415,7 @@ static int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
  * Removes the group where the keeper was killed and could not.  The soakers die with it, but take
  * a moment, and only an empty group can be removed.
  */
-static void idle_group_remove(void)
+void idle_group_remove(void)
 {
 	struct cpu_cgroup g;
 	char dir[300];
@@ -1653,7 +1644,7 @@ static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, con
 }
 
 /* The soakers must not die unseen: the work they no longer do would be taken for load. */
-static void check_alive(const struct soaker *s)
+void check_alive(const struct soaker *s)
 {
 	int status, e;
 
@@ -1719,7 +1710,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 			 0);
 	if (s->shared == MAP_FAILED)
 		die_errno("soaker memory");
-	soaker_lock_or_die(s);
+	soaker_lock_or_die(&s->lock, &s->root_lock);
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
 	s->keeper = fork();
 	if (s->keeper < 0)
@@ -1749,16 +1740,11 @@ void soaker_stop(struct soaker *s)
 	free(s);
 }
 
-/* What one soaker has counted up to `ns`. */
-struct soak_count {
-	uint64_t turns, spin_ns, off_ns, switches;
-};
-
 /*
  * A gap that is open now is counted up to now, and as switched out.  The first is that since the
  * clock's zero, before the soaker ran at all; it may begin to after this has looked.
  */
-static void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
+void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
 {
 	const struct soak_cpu *cpu = &s->shared->cpu[i];
 	uint64_t begun = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
@@ -1796,7 +1782,7 @@ void soaker_sample(const struct soaker *s, const struct calibration *c, struct s
 	check_alive(s);
 	memset(sum, 0, sizeof(*sum));
 	sum->ns = raw_ns();
-	for (i = 0; i < s->n; i++) {
+	for (i = 0; i < c->cpus.n; i++) {
 		soak_count(s, i, sum->ns, &count);
 		count_to_sample(&count, &c->cpu[i], sum);
 		if (each == NULL)
@@ -1888,7 +1874,6 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 #define CAL_ROUNDS    10    /* at most */
 #define CAL_AGREE     4     /* rounds in a row that must agree */
 #define CAL_TOLERANCE 0.005 /* in the share of the time that they spun */
-#define CAL_BUSY      0.03  /* share that other tasks may have: an idle system has below 1 % */
 
 static int by_value(const void *a, const void *b)
 {
@@ -1990,15 +1975,15 @@ static double window_add(struct windows *w, const struct soaker *s, struct soak_
 }
 
 /* The counts from which the first window starts. */
-static struct soak_count *windows_start(const struct soaker *s, uint64_t *ns)
+static struct soak_count *windows_start(const struct soaker *s, int n, uint64_t *ns)
 {
-	struct soak_count *c = calloc((size_t)s->n, sizeof(*c));
+	struct soak_count *c = calloc((size_t)n, sizeof(*c));
 	int i;
 
 	if (c == NULL)
 		die_errno("calibration");
 	*ns = raw_ns();
-	for (i = 0; i < s->n; i++)
+	for (i = 0; i < n; i++)
 		soak_count(s, i, *ns, &c[i]);
 	return c;
 }
@@ -2035,7 +2020,7 @@ static double windows_middle(const struct windows *w, int n, struct calibration 
 	return off;
 }
 
-static void calibration_alloc(struct calibration *c)
+void calibration_alloc(struct calibration *c)
 {
 	c->cpu = calloc((size_t)c->cpus.n, sizeof(*c->cpu));
 	if (c->cpu == NULL)
@@ -2043,7 +2028,7 @@ static void calibration_alloc(struct calibration *c)
 }
 
 /* A CPU that was held whole has no baseline. */
-static void check_baseline(const struct calibration *c)
+void check_baseline(const struct calibration *c)
 {
 	int i;
 
@@ -2064,8 +2049,8 @@ void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double sec
 
 	c->cpus = *cpus;
 	calibration_alloc(c);
-	windows_alloc(&w, s->n, n);
-	from = windows_start(s, &ns);
+	windows_alloc(&w, cpus->n, n);
+	from = windows_start(s, cpus->n, &ns);
 	for (i = 0; i < n; i++)
 		window_add(&w, s, from, &ns);
 	off = windows_middle(&w, n, c);
@@ -2136,15 +2121,15 @@ static double calibrate_round(struct windows *w, const struct soaker *s, struct 
 }
 
 /* Runs rounds until they agree and makes the baseline of the last; returns others' share. */
-static double calibrate_rounds(const struct soaker *s, struct calibration *c)
+double calibrate_rounds(const struct soaker *s, struct calibration *c)
 {
 	double share[CAL_ROUNDS] = {0}, off;
 	int round = 0;
 	struct windows w;
 	uint64_t ns;
-	struct soak_count *from = windows_start(s, &ns);
+	struct soak_count *from = windows_start(s, c->cpus.n, &ns);
 
-	windows_alloc(&w, s->n, CAL_ROUNDS * CAL_WINDOWS);
+	windows_alloc(&w, c->cpus.n, CAL_ROUNDS * CAL_WINDOWS);
 	do {
 		share[round++] = calibrate_round(&w, s, from, &ns);
 	} while (round < CAL_AGREE || (round < CAL_ROUNDS && spread(share, round) > CAL_TOLERANCE));

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <net/if.h>
@@ -180,6 +181,9 @@ void cpu_bind_or_die(const struct cpus *cpus, int i);
  */
 void cpus_try_or_die(const struct cpus *cpus);
 
+/* Whether two lists have the same CPUs in the same order. */
+bool cpus_equal(const struct cpus *a, const struct cpus *b);
+
 /*
  * Starts a thread with a small stack (THREAD_STACK bytes, or the least that the system has) and with those signals blocked that the
  * caller has blocked.  Returns 0 or the error, which is not in errno.
@@ -187,6 +191,21 @@ void cpus_try_or_die(const struct cpus *cpus);
 #define THREAD_STACK (128 * 1024)
 
 int thread_start(pthread_t *id, void *(*function)(void *), void *arg);
+
+/* Allocates an empty set for CPUS_MAX CPUs (CPU_FREE it), or dies; *size is for CPU_ISSET_S and its like. */
+cpu_set_t *cpu_set_new(size_t *size);
+
+/* Replaces what a terminal might obey by `?`: the text may be anybody's. */
+void make_printable(char *s);
+
+/* Reads a small file, as of /proc, into a printable string without its last newline. */
+int read_line(const char *path, char *buf, size_t size);
+
+/* Reads until end of file, or `size` bytes, whose number is stored into *len. */
+int read_all(int fd, char *buf, size_t size, size_t *len);
+
+/* Writes a small file of /proc or of a control group. */
+int write_file(const char *dir, const char *name, const char *text);
 
 /*
  * Sockets.
@@ -208,6 +227,9 @@ void sock_keep_alive(int fd);
 
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
 const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
+
+/* Copies an address; one of IPv4 that is mapped into IPv6 becomes IPv4.  Returns its length. */
+socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss);
 
 /*
  * The interface by which packets to `peer` leave, as the kernel routes them (rtnetlink(7),
@@ -283,6 +305,15 @@ void wire_put(void *p, uint32_t value);
  * Clocks and system counters.
  */
 uint64_t now_ns(void);
+
+/* The clock that is not slewed, so that it runs as the scheduler's does (CLOCK_MONOTONIC_RAW). */
+uint64_t raw_ns(void);
+
+/* CPU time of the calling thread. */
+uint64_t thread_cpu_ns(void);
+
+/* Sleeps for `ns` nanoseconds, signals or not. */
+void sleep_ns(uint64_t ns);
 
 /* The time between two readings of now_ns(), in seconds; 0 where `to` came first. */
 double seconds_between(uint64_t from_ns, uint64_t to_ns);
@@ -595,5 +626,52 @@ void json_host(struct json *j, const char *key, const struct figures *f);
 
 /* iperf3's cpu_utilization_percent: measured loads as the totals. */
 void json_utilization(struct json *j, const struct figures *host, const struct figures *remote);
+
+struct cpu_cgroup {
+	char root[256]; /* where the hierarchy is mounted */
+	char own[256];  /* the path of this process in it */
+	bool v2;
+};
+
+#define SOAK_FORMAT 3 /* of the calibration file and the loop that it counts */
+
+/* What one soaker has counted up to `ns`. */
+struct soak_count {
+	uint64_t turns, spin_ns, off_ns, switches;
+};
+
+#define CAL_BUSY 0.03 /* share that other tasks may have: an idle system has below 1 % */
+
+/* Finds the group of the calling process; false if no cpu controller is mounted. */
+bool cpu_cgroup_find(struct cpu_cgroup *g);
+
+/* Enters the idle group of the soakers, whose path is stored into dir: 0 or an errno value. */
+int idle_group_enter(const struct cpu_cgroup *g, char dir[300]);
+
+#define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
+
+/* Takes the lock, and for root a second one (else -1), or dies and names who has it. */
+void soaker_lock_or_die(int *lock, int *root_lock);
+
+/* Removes the idle group where a keeper that was killed could not. */
+void idle_group_remove(void);
+
+/* Makes every member of a struct that has nothing but doubles not known (NAN). */
+void set_unknown(void *doubles, size_t size);
+
+/* Dies with a line if the soakers have ended. */
+void check_alive(const struct soaker *s);
+
+/* Reads what the soaker of the i-th CPU has counted up to `ns` (raw_ns). */
+void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c);
+
+/* Allocates the baselines of c->cpus, or dies. */
+void calibration_alloc(struct calibration *c);
+
+/* Dies if something held a CPU whole, so that it has no baseline. */
+void check_baseline(const struct calibration *c);
+
+/* Measures until the rounds agree, stores the baseline, and returns the share of the machine that other programs had. */
+double calibrate_rounds(const struct soaker *s, struct calibration *c);
 
 #endif

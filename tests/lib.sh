@@ -221,7 +221,7 @@ until_holding()
 # fake_calibration [machine]: a calibration of CPU 0 that nobody measured
 fake_calibration()
 {
-	format=$(sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP/common.c")
+	format=$(sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP"/common.h "$TOP"/lib/load/*.h)
 	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\n' "$format" "${1:-none}"
 	echo 'cpu 0 0 0.001 1 0.001 1000000 1000'
 }

@@ -88,14 +88,14 @@ soaking()
 # from then on.
 build()
 {
-	for name in common "$@"; do
+	[ -f "$TOP/build/libzc.a" ] || fail "no $TOP/build/libzc.a: make it first"
+	for name; do
 		source=$TOP/tests/bench/$name.c
 		[ -f "$source" ] || source=$TOP/tests/$name.c
-		[ "$name" != common ] || source=$TOP/common.c
 		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='""' -pthread \
 		    -O2 -I"$TOP" -c -o "$work/$name.o" "$source" || fail "cannot compile $name.c"
-		[ "$name" = common ] || ${CC:-gcc} -pthread -o "$work/$name" "$work/$name.o" \
-		    "$work/common.o" -lm || fail "cannot link $name"
+		${CC:-gcc} -pthread -o "$work/$name" "$work/$name.o" "$TOP/build/libzc.a" -lm ||
+			fail "cannot link $name"
 	done
 	[ -x "$BIN/cyclesoak" ] || fail "no $BIN/cyclesoak: make it first"
 	cd "$work" || exit 1
