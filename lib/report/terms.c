@@ -1,0 +1,145 @@
+#include "lib/report/terms.h"
+
+#include <math.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+void json_program(struct json *j)
+{
+	struct utsname u;
+	char system[sizeof(u)], text[64];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	json_string(j, "version", "zc " VERSION);
+	uname(&u);
+	snprintf(system, sizeof(system), "%s %s %s %s", u.sysname, u.nodename, u.release,
+		 u.machine);
+	json_string(j, "system_info", system);
+	json_open(j, "timestamp", '{');
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	json_string(j, "time", text);
+	json_count(j, "timesecs", (uint64_t)now);
+	json_close(j, '}');
+}
+
+void json_address(struct json *j, const char *host_key, const char *port_key,
+		  const struct sockaddr *sa, socklen_t len)
+{
+	struct sockaddr_storage ss;
+	char host[ADDR_STRLEN], port[8];
+
+	len = addr_unmap(sa, len, &ss);
+	if (getnameinfo((struct sockaddr *)&ss, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	json_string(j, host_key, host);
+	json_count(j, port_key, strtoull(port, NULL, 10));
+}
+
+void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
+		json_address(j, "local_host", "local_port", (struct sockaddr *)&ss, len);
+	json_address(j, "remote_host", "remote_port", peer, peer_len);
+}
+
+void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)
+{
+	json_number(j, "start", start);
+	json_number(j, "end", start + seconds);
+	json_number(j, "seconds", seconds);
+	json_count(j, "bytes", bytes);
+	json_number(j, "bits_per_second", seconds > 0 ? (double)bytes * 8 / seconds : 0);
+}
+
+static void json_sender(struct json *j, const struct tcp_figures *t)
+{
+	json_number(j, "retransmits", t->retransmits);
+	json_number(j, "snd_cwnd", t->cwnd);
+	json_number(j, "rtt", t->rtt);
+	json_number(j, "rttvar", t->rttvar);
+	json_number(j, "min_rtt", t->min_rtt);
+	json_number(j, "pmtu", t->pmtu);
+	json_number(j, "snd_mss", t->mss);
+	json_number(j, "delivery_rate", t->delivery_rate * 8);
+	json_number(j, "busy_time", t->busy);
+	json_number(j, "rwnd_limited", t->rwnd_limited);
+	json_number(j, "sndbuf_limited", t->sndbuf_limited);
+}
+
+static void json_receiver(struct json *j, const struct tcp_figures *t)
+{
+	json_number(j, "rcv_rtt", t->rcv_rtt);
+	json_number(j, "rcv_mss", t->rcv_mss);
+	json_number(j, "rcv_ooopack", t->rcv_ooo);
+}
+
+void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender)
+{
+	json_open(j, key, '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_throughput(j, 0, f->seconds, f->bytes);
+	json_count(j, "warmup_bytes", f->warmup);
+	json_count(j, "files", f->files);
+	json_count(j, "calls", f->calls);
+	if (f->method[0] != '\0')
+		json_string(j, "method", f->method);
+	json_number(j, "cpu", f->cpu);
+	if (stream > 0 && sender)
+		json_sender(j, &f->tcp);
+	else if (stream > 0)
+		json_receiver(j, &f->tcp);
+	else if (sender)
+		json_number(j, "retransmits", f->tcp.retransmits);
+	json_bool(j, "sender", sender);
+	json_close(j, '}');
+}
+
+void json_accounting(struct json *j, const struct rates *r)
+{
+	int i;
+
+	json_open(j, "accounting_percent", '{');
+	for (i = 0; i < CPU_COLUMNS; i++)
+		json_number(j, cpu_column[i], 100 * r->cpu[i]);
+	json_close(j, '}');
+}
+
+void json_host(struct json *j, const char *key, const struct figures *f)
+{
+	json_open(j, key, '{');
+	json_number(j, "cpus", f->cpus);
+	json_number(j, "load_percent", 100 * f->load);
+	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
+	json_number(j, "tasks_percent", 100 * f->off);
+	json_number(j, "slowed_percent", 100 * f->slowed);
+	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_number(j, "interrupts_per_second", f->rates.interrupts);
+	json_number(j, "packets_in_per_second", f->rates.packets_in);
+	json_number(j, "packets_out_per_second", f->rates.packets_out);
+	json_accounting(j, &f->rates);
+	json_close(j, '}');
+}
+
+void json_utilization(struct json *j, const struct figures *host, const struct figures *remote)
+{
+	json_open(j, "cpu_utilization_percent", '{');
+	json_number(j, "host_total", 100 * host->load);
+	json_number(j, "host_user", 100 * host->rates.cpu[CPU_USER]);
+	json_number(j, "host_system", 100 * host->rates.cpu[CPU_SYSTEM]);
+	if (remote != NULL) {
+		json_number(j, "remote_total", 100 * remote->load);
+		json_number(j, "remote_user", 100 * remote->rates.cpu[CPU_USER]);
+		json_number(j, "remote_system", 100 * remote->rates.cpu[CPU_SYSTEM]);
+	}
+	json_close(j, '}');
+}
