@@ -565,43 +565,6 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
 			double seconds, char buf[128]);
 
-/*
- * JSON (RFC 8259), written as it comes, an object on one line.  `key` is NULL for an element of an
- * array.  A number that is NAN is left out.  Keys that iperf3 has mean what they mean there; zc(7)
- * has the schema.
- */
-#define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
-#define JSON_DEPTH  16 /* brackets that are open at a time, at most */
-
-struct json {
-	FILE *f;
-	bool comma; /* the next member needs one before it */
-	int depth;  /* how many brackets are open */
-	char closing[JSON_DEPTH];
-};
-
-/*
- * Begins a report on stdout: opens its outermost object, whose first member is the version of the
- * schema.  Every object that the programs print begins here.
- */
-void json_report_open(struct json *j);
-
-/* The same for another stream, such as one in memory. */
-void json_report_open_to(struct json *j, FILE *f);
-
-/*
- * Closes all that is open, with `error` as the last member of the outermost object; where nothing
- * is open, the report has nothing else.
- */
-void json_fail(struct json *j, const char *why);
-
-void json_open(struct json *j, const char *key, char bracket); /* `{` or `[` */
-void json_close(struct json *j, char bracket);                 /* `}` or `]` */
-void json_number(struct json *j, const char *key, double value);
-void json_count(struct json *j, const char *key, uint64_t value);
-void json_bool(struct json *j, const char *key, bool value);
-void json_string(struct json *j, const char *key, const char *value);
-
 struct cpu_cgroup {
 	char root[256]; /* where the hierarchy is mounted */
 	char own[256];  /* the path of this process in it */
