@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "common.h"
+#include "lib/report/figures.h"
 #include "lib/report/json.h"
 
 /* version, system_info, timestamp: what the start of a report has at either end. */
