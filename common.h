@@ -496,29 +496,6 @@ void warn_of_run(const struct cpus *soaked, const struct counters *from, const s
  * Reports.
  */
 
-/* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
-double kbytes_per_sec(uint64_t bytes, double seconds);
-double gbits_per_sec(uint64_t bytes, double seconds);
-
-/* How many decimals a duration in seconds is shown with: short ones need more. */
-int decimals(double seconds);
-
-/* A share in percent, as it is printed: not -0.0. */
-double percent(double share);
-
-/*
- * Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand.  NAN
- * where nothing was.
- */
-double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
-
-/*
- * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or nothing when load is NAN; without the
- * uncertainty where that is NAN, and the cost of nothing.
- */
-const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
-			double seconds, char buf[128]);
-
 struct cpu_cgroup {
 	char root[256]; /* where the hierarchy is mounted */
 	char own[256];  /* the path of this process in it */

@@ -4,6 +4,7 @@
 #include "common.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #include <err.h>
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #include <err.h>
 #include <errno.h>

@@ -5,6 +5,7 @@
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #include <arpa/inet.h>
 #include <err.h>

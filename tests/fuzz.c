@@ -16,6 +16,7 @@
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #include <ctype.h>
 #include <err.h>

@@ -3,6 +3,7 @@
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,6 +7,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "lib/report/units.h"
+
 void json_program(struct json *j)
 {
 	struct utsname u;
