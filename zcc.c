@@ -2,6 +2,7 @@
  * zcc: sends files to zcs over TCP and says what that cost both hosts.
  */
 #include "common.h"
+#include "lib/load/calibration.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"

@@ -2,6 +2,7 @@
  * zcs: receives what zcc sends, any number of clients at once, and says how fast.
  */
 #include "common.h"
+#include "lib/load/calibration.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"

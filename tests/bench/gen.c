@@ -29,6 +29,7 @@
  *	cpu		CPU seconds of the whole process, from its fork to this line
  */
 #include "common.h"
+#include "lib/load/calibration.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
