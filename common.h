@@ -450,15 +450,6 @@ void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double sec
 double baseline_merge(struct calibration *c, const struct calibration *other);
 
 /*
- * Says on stderr, a line each, what makes a load figure of this machine unsafe: a CPU quota, an
- * affinity smaller than the machine, and (with what happened between two readings of the
- * counters) steal and CPUs that came or went.
- */
-void warn_of_limits(void);
-void warn_of_run(const struct cpus *soaked, const struct counters *from, const struct counters *to,
-		 const struct load *l);
-
-/*
  * Reports.
  */
 

@@ -1,6 +1,7 @@
 /* unit: the functions of common.c that read what others wrote, each with good and bad input. */
 #include "common.h"
 #include "lib/load/calibration.h"
+#include "lib/load/limits.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"

@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/load/limits.h"
+
 /* Host name, kernel and CPU model: what a calibration must not be carried between. */
 static void describe_machine(char *buf, size_t size)
 {

@@ -1,0 +1,18 @@
+/*
+ * limits.h: what makes a load unsafe on this machine, said once on stderr.
+ */
+#ifndef ZC_LOAD_LIMITS_H
+#define ZC_LOAD_LIMITS_H
+
+#include "common.h"
+
+/*
+ * Says on stderr, a line each, what makes a load figure of this machine unsafe: a CPU quota, an
+ * affinity smaller than the machine, and (with what happened between two readings of the
+ * counters) steal and CPUs that came or went.
+ */
+void warn_of_limits(void);
+void warn_of_run(const struct cpus *soaked, const struct counters *from, const struct counters *to,
+		 const struct load *l);
+
+#endif
