@@ -440,16 +440,6 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 	       const struct soak_sample *to, int i, struct load *l);
 
 /*
- * Measures the baseline of the CPUs being soaked for that long and stores it into c, whose cpu[]
- * it allocates.  Says so on stderr when other tasks kept the machine busy meanwhile.
- */
-void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
-		     struct calibration *c);
-
-/* Makes c the middle of two baselines; returns by how much they differ, in shares of load. */
-double baseline_merge(struct calibration *c, const struct calibration *other);
-
-/*
  * Reports.
  */
 
@@ -465,8 +455,6 @@ struct cpu_cgroup {
 struct soak_count {
 	uint64_t turns, spin_ns, off_ns, switches;
 };
-
-#define CAL_BUSY 0.03 /* share that other tasks may have: an idle system has below 1 % */
 
 /* Finds the group of the calling process; false if no cpu controller is mounted. */
 bool cpu_cgroup_find(struct cpu_cgroup *g);
@@ -490,14 +478,5 @@ void check_alive(const struct soaker *s);
 
 /* Reads what the soaker of the i-th CPU has counted up to `ns` (raw_ns). */
 void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c);
-
-/* Allocates the baselines of c->cpus, or dies. */
-void calibration_alloc(struct calibration *c);
-
-/* Dies if something held a CPU whole, so that it has no baseline. */
-void check_baseline(const struct calibration *c);
-
-/* Measures until the rounds agree, stores the baseline, and returns the share of the machine that other programs had. */
-double calibrate_rounds(const struct soaker *s, struct calibration *c);
 
 #endif

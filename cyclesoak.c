@@ -2,6 +2,7 @@
  * cyclesoak: says how busy the CPUs are, by how much idle work they can still do.
  */
 #include "common.h"
+#include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
 #include "lib/report/json.h"

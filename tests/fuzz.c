@@ -13,6 +13,7 @@
  * With -DLIBFUZZER -DTARGET=target it is libFuzzer's, which `make fuzz` builds.
  */
 #include "common.h"
+#include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
 #include "lib/report/figures.h"

@@ -1,5 +1,6 @@
 /* unit: the functions of common.c that read what others wrote, each with good and bad input. */
 #include "common.h"
+#include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
 #include "lib/report/figures.h"

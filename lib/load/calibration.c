@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/load/baseline.h"
 #include "lib/load/limits.h"
 
 /* Host name, kernel and CPU model: what a calibration must not be carried between. */

@@ -29,6 +29,7 @@
  *	cpu		CPU seconds of the whole process, from its fork to this line
  */
 #include "common.h"
+#include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
 #include "lib/report/figures.h"
