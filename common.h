@@ -381,44 +381,6 @@ void tcp_figures_read(int fd, struct tcp_figures *t);
 struct soaker;
 
 /*
- * What one CPU's soaker does on the idle machine, and how steadily: the standard deviations are
- * those of windows of BASELINE_WINDOW.
- */
-#define BASELINE_WINDOW 0.25 /* seconds */
-
-struct baseline {
-	double off, off_sd;     /* share of the time that other tasks have the CPU, 0 to 1 */
-	double spin, spin_sd;   /* share of the rest that it spins, 0 to 1 */
-	double speed, speed_sd; /* turns per second of spinning */
-};
-
-struct calibration {
-	struct cpus cpus;     /* that were soaked, ascending */
-	struct baseline *cpu; /* of each */
-	double total;         /* turns per second of all of them: the first line of the file */
-	char machine[256];    /* host name, kernel release and CPU model, as the file has them */
-};
-
-/*
- * Sums up to now, over all CPUs or of one, in CPU-seconds of the idle machine: how long it could
- * spin, how much work it did, and how long another task had its CPU.
- */
-struct soak_sample {
-	uint64_t ns;
-	double spin, work, off;
-	double switches; /* how often a task displaced a soaker */
-};
-
-/* Between two samples.  NAN where no time passed. */
-struct load {
-	double load;        /* share of the CPUs: 0 idle, 1 busy */
-	double uncertainty; /* half of its 95 % interval */
-	double slowed;      /* by how much the idle work that was left went slower */
-	double off;         /* share of the CPUs that other tasks had, by the scheduler's clock */
-	double seconds;
-};
-
-/*
  * Starts soaking and returns when every CPU's soaker runs.  Dies with a line when another set is
  * running (it names its holder) or a CPU is out of reach.  Call it before there are threads.  The
  * soakers end with the program, however it ends.
@@ -427,17 +389,6 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus);
 
 /* Ends the soakers and waits until they are gone. */
 void soaker_stop(struct soaker *s);
-
-/*
- * Reads the soakers against a calibration of the same CPUs: all of them into *sum, and into
- * each[], unless it is NULL, every one.  May be called by any thread.
- */
-void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *sum,
-		   struct soak_sample *each);
-
-/* The load between two samples of the whole (i < 0) or of the i-th CPU. */
-void soak_load(const struct calibration *c, const struct soak_sample *from,
-	       const struct soak_sample *to, int i, struct load *l);
 
 /*
  * Reports.

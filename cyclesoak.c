@@ -5,6 +5,7 @@
 #include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
+#include "lib/load/load.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"

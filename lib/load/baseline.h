@@ -5,6 +5,7 @@
 #define ZC_LOAD_BASELINE_H
 
 #include "common.h"
+#include "lib/load/load.h"
 
 /*
  * Measures the baseline of the CPUs being soaked for that long and stores it into c, whose cpu[]

@@ -5,6 +5,7 @@
 #define ZC_LOAD_CALIBRATION_H
 
 #include "common.h"
+#include "lib/load/load.h"
 
 /*
  * The soaker: a process in a session of its own with a thread for each CPU, which spins at the

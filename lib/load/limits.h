@@ -5,6 +5,7 @@
 #define ZC_LOAD_LIMITS_H
 
 #include "common.h"
+#include "lib/load/load.h"
 
 /*
  * Says on stderr, a line each, what makes a load figure of this machine unsafe: a CPU quota, an

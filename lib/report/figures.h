@@ -5,6 +5,7 @@
 #define ZC_REPORT_FIGURES_H
 
 #include "common.h"
+#include "lib/load/load.h"
 
 /*
  * What one end measured of a connection, after the warm-up.  A double that is not known is NAN.

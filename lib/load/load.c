@@ -1,0 +1,107 @@
+#include "lib/load/load.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One CPU's counts in CPU-seconds of the idle machine. */
+static void count_to_sample(const struct soak_count *c, const struct baseline *b,
+			    struct soak_sample *p)
+{
+	p->spin += (double)c->spin_ns / 1e9 / b->spin;
+	p->work += (double)c->turns / (b->spin * b->speed);
+	p->off += (double)c->off_ns / 1e9;
+	p->switches += (double)c->switches;
+}
+
+void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *sum,
+		   struct soak_sample *each)
+{
+	struct soak_count count;
+	int i;
+
+	check_alive(s);
+	memset(sum, 0, sizeof(*sum));
+	sum->ns = raw_ns();
+	for (i = 0; i < c->cpus.n; i++) {
+		soak_count(s, i, sum->ns, &count);
+		count_to_sample(&count, &c->cpu[i], sum);
+		if (each == NULL)
+			continue;
+		memset(&each[i], 0, sizeof(each[i]));
+		each[i].ns = sum->ns;
+		count_to_sample(&count, &c->cpu[i], &each[i]);
+	}
+}
+
+/* The baseline of one CPU, or for i < 0 the mean of all: CPUs of one host err together. */
+static struct baseline baseline_of(const struct calibration *c, int i)
+{
+	struct baseline mean = {.off = 0};
+	int k;
+
+	if (i >= 0)
+		return c->cpu[i];
+	for (k = 0; k < c->cpus.n; k++) {
+		mean.off += c->cpu[k].off / c->cpus.n;
+		mean.off_sd += c->cpu[k].off_sd / c->cpus.n;
+		mean.spin_sd += c->cpu[k].spin_sd / c->cpus.n;
+	}
+	return mean;
+}
+
+/*
+ * What a load is uncertain by, beside its baseline's unsteadiness.  Each was measured where
+ * tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
+ */
+#define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
+#define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, that may be in the task's own time */
+#define WAKE_SECONDS   8e-6 /* around it, at the most: the timer or interrupt that woke the task */
+#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes of their time too */
+
+/*
+ * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
+ * taken, but on a machine without soakers the switches would be from and to idleness.  `rate` is
+ * per second and CPU.  What the wake-ups took is in the load and not in the tasks' time.
+ */
+static double switching(const struct baseline *b, const struct load *l, double rate)
+{
+	double beside_tasks = fmax(0, l->load - (l->off - b->off));
+
+	return rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
+}
+
+/*
+ * Half of the 95 % interval.  Uncertain is how much of its time the soaker spins, for the share
+ * `left` to it; what the idle machine's tasks take, whose bursts even out over time; the edges;
+ * what the host takes; and the switches, `rate` of them.
+ */
+static double uncertainty(const struct baseline *b, const struct load *l, double left, double rate)
+{
+	double spin = 2 * b->spin_sd * fmin(1, left);
+	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
+	double edge = EDGE_SECONDS / l->seconds;
+	double host = HOST_SHARE * l->slowed;
+	double swtch = switching(b, l, rate);
+
+	return sqrt(spin * spin + off * off + edge * edge + host * host + swtch * swtch);
+}
+
+void soak_load(const struct calibration *c, const struct soak_sample *from,
+	       const struct soak_sample *to, int i, struct load *l)
+{
+	const struct baseline b = baseline_of(c, i);
+	double seconds = seconds_between(from->ns, to->ns);
+	double total = seconds * (i < 0 ? c->cpus.n : 1);
+	double spin = to->spin - from->spin;
+
+	l->seconds = seconds;
+	if (seconds <= 0) {
+		l->load = l->uncertainty = l->slowed = l->off = NAN;
+		return;
+	}
+	l->load = 1 - b.off - spin / total;
+	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
+	l->off = fmax(0, to->off - from->off) /
+		 total; /* what was open at first was no task's after all */
+	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
+}
