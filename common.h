@@ -378,18 +378,6 @@ struct tcp_figures {
 
 void tcp_figures_read(int fd, struct tcp_figures *t);
 
-struct soaker;
-
-/*
- * Starts soaking and returns when every CPU's soaker runs.  Dies with a line when another set is
- * running (it names its holder) or a CPU is out of reach.  Call it before there are threads.  The
- * soakers end with the program, however it ends.
- */
-struct soaker *soaker_start_or_die(const struct cpus *cpus);
-
-/* Ends the soakers and waits until they are gone. */
-void soaker_stop(struct soaker *s);
-
 /*
  * Reports.
  */
@@ -398,13 +386,6 @@ struct cpu_cgroup {
 	char root[256]; /* where the hierarchy is mounted */
 	char own[256];  /* the path of this process in it */
 	bool v2;
-};
-
-#define SOAK_FORMAT 3 /* of the calibration file and the loop that it counts */
-
-/* What one soaker has counted up to `ns`. */
-struct soak_count {
-	uint64_t turns, spin_ns, off_ns, switches;
 };
 
 /* Finds the group of the calling process; false if no cpu controller is mounted. */
@@ -423,11 +404,5 @@ void idle_group_remove(void);
 
 /* Makes every member of a struct that has nothing but doubles not known (NAN). */
 void set_unknown(void *doubles, size_t size);
-
-/* Dies with a line if the soakers have ended. */
-void check_alive(const struct soaker *s);
-
-/* Reads what the soaker of the i-th CPU has counted up to `ns` (raw_ns). */
-void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c);
 
 #endif

@@ -6,6 +6,7 @@
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
+#include "lib/load/soaker.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"

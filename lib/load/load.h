@@ -5,6 +5,7 @@
 #define ZC_LOAD_LOAD_H
 
 #include "common.h"
+#include "lib/load/soaker.h"
 
 /*
  * What one CPU's soaker does on the idle machine, and how steadily: the standard deviations are
