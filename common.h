@@ -396,9 +396,6 @@ int idle_group_enter(const struct cpu_cgroup *g, char dir[300]);
 
 #define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
 
-/* Takes the lock, and for root a second one (else -1), or dies and names who has it. */
-void soaker_lock_or_die(int *lock, int *root_lock);
-
 /* Removes the idle group where a keeper that was killed could not. */
 void idle_group_remove(void);
 

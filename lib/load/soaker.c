@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/load/lock.h"
+
 #define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
 #define SOAK_LINE      64            /* bytes from one dirtied line to the next */
 #define SOAK_DIRTY_NS  100000        /* between two: 10,000 lines a second, as in 2001 */
