@@ -382,23 +382,6 @@ void tcp_figures_read(int fd, struct tcp_figures *t);
  * Reports.
  */
 
-struct cpu_cgroup {
-	char root[256]; /* where the hierarchy is mounted */
-	char own[256];  /* the path of this process in it */
-	bool v2;
-};
-
-/* Finds the group of the calling process; false if no cpu controller is mounted. */
-bool cpu_cgroup_find(struct cpu_cgroup *g);
-
-/* Enters the idle group of the soakers, whose path is stored into dir: 0 or an errno value. */
-int idle_group_enter(const struct cpu_cgroup *g, char dir[300]);
-
-#define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
-
-/* Removes the idle group where a keeper that was killed could not. */
-void idle_group_remove(void);
-
 /* Makes every member of a struct that has nothing but doubles not known (NAN). */
 void set_unknown(void *doubles, size_t size);
 

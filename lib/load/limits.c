@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/load/cgroup.h"
+
 /* Whether a quota is set in `dir` or a group above it: cpu.max of v2, cpu.cfs_quota_us of v1. */
 static bool has_quota(const struct cpu_cgroup *g, char *value, size_t size)
 {

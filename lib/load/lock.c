@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "lib/load/cgroup.h"
 
 #define SOAK_LOCK_FILE    "/dev/zero"
 #define SOAK_ROOT_LOCK    "/run/zc-soaker.lock"

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/load/cgroup.h"
 #include "lib/load/lock.h"
 
 #define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
