@@ -5,6 +5,7 @@
 #define ZC_LOAD_LIMITS_H
 
 #include "common.h"
+#include "lib/load/counters.h"
 #include "lib/load/load.h"
 
 /*

@@ -5,6 +5,7 @@
 #define ZC_REPORT_FIGURES_H
 
 #include "common.h"
+#include "lib/load/counters.h"
 #include "lib/load/load.h"
 
 /*

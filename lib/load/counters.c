@@ -1,0 +1,145 @@
+#include "lib/load/counters.h"
+
+#include <linux/tcp.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common.h"
+
+const char *const cpu_column[CPU_COLUMNS] = {
+	[CPU_USER] = "user",       [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
+	[CPU_IDLE] = "idle",       [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
+	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
+};
+
+/* The first line is all CPUs, `intr` is followed by its total: proc_stat(5). */
+static void read_proc_stat(struct counters *c)
+{
+	FILE *f = fopen_retry("/proc/stat");
+	unsigned long long v[CPU_COLUMNS] = {0};
+	char *line = NULL, *end;
+	size_t size = 0;
+	int i;
+
+	if (f == NULL)
+		return;
+	while (getline(&line, &size, f) > 0) {
+		if (strncmp(line, "cpu ", 4) == 0) {
+			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+			sscanf(line + 4, "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
+			       &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+			for (i = 0; i < CPU_COLUMNS; i++)
+				c->cpu[i] = v[i];
+		} else if (strncmp(line, "intr ", 5) == 0) {
+			v[0] = strtoull(line + 5, &end, 10);
+			if (*end == ' ' || *end == '\n') /* else it was cut off */
+				c->interrupts = v[0];
+			break;
+		}
+	}
+	free(line);
+	fclose(f);
+}
+
+/* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
+static void read_proc_net_dev(struct counters *c, const char *interface)
+{
+	FILE *f = fopen_retry("/proc/net/dev");
+	unsigned long long in, out;
+	char *line = NULL, *name;
+	size_t size = 0, len = strlen(interface);
+	int n;
+
+	if (f == NULL)
+		return;
+	while (getline(&line, &size, f) > 0) {
+		name = line + strspn(line, " ");
+		if (strncmp(name, interface, len) != 0 || name[len] != ':')
+			continue;
+		/* rx: bytes packets and six more; tx: bytes packets */
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		n = sscanf(name + len + 1, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out);
+		if (n == 2) {
+			c->packets_in = in;
+			c->packets_out = out;
+		}
+		break;
+	}
+	free(line);
+	fclose(f);
+}
+
+void counters_read(struct counters *c, const char *interface)
+{
+	memset(c, 0xff, sizeof(*c)); /* COUNTER_UNKNOWN */
+	read_proc_stat(c);
+	if (interface != NULL)
+		read_proc_net_dev(c, interface);
+	c->ns = now_ns();
+}
+
+/* Counters of the kernel may step back: idle and iowait do when a CPU goes offline. */
+static double rise(uint64_t from, uint64_t to)
+{
+	if (from == COUNTER_UNKNOWN || to == COUNTER_UNKNOWN)
+		return NAN;
+	return to > from ? (double)(to - from) : 0;
+}
+
+void set_unknown(void *doubles, size_t size)
+{
+	double *d = doubles;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*d); i++)
+		d[i] = NAN;
+}
+
+#define RATES_MIN 0.1 /* seconds; in less there are a few ticks, which is noise */
+
+void counters_rates(const struct counters *from, const struct counters *to, struct rates *r)
+{
+	double seconds = rise(from->ns, to->ns) / 1e9, ticks = 0;
+	int i;
+
+	set_unknown(r, sizeof(*r));
+	if (!(seconds > 0))
+		return;
+	r->interrupts = rise(from->interrupts, to->interrupts) / seconds;
+	r->packets_in = rise(from->packets_in, to->packets_in) / seconds;
+	r->packets_out = rise(from->packets_out, to->packets_out) / seconds;
+	for (i = 0; i < CPU_COLUMNS; i++)
+		ticks += rise(from->cpu[i], to->cpu[i]);
+	for (i = 0; i < CPU_COLUMNS && ticks != 0 && seconds >= RATES_MIN; i++)
+		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
+}
+
+void tcp_figures_read(int fd, struct tcp_figures *t)
+{
+	struct tcp_info i = {0};
+	socklen_t len = sizeof(i);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0) {
+		set_unknown(t, sizeof(*t));
+		return;
+	}
+	t->retransmits = i.tcpi_total_retrans;
+	t->acked = (double)i.tcpi_bytes_acked;
+	t->rtt = i.tcpi_rtt;
+	t->rttvar = i.tcpi_rttvar;
+	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* so: none measured yet */
+	t->cwnd = (double)i.tcpi_snd_cwnd * i.tcpi_snd_mss;
+	t->mss = i.tcpi_snd_mss;
+	t->pmtu = i.tcpi_pmtu;
+	t->delivery_rate = (double)i.tcpi_delivery_rate;
+	t->busy = (double)i.tcpi_busy_time;
+	t->rwnd_limited = (double)i.tcpi_rwnd_limited;
+	t->sndbuf_limited = (double)i.tcpi_sndbuf_limited;
+	t->rcv_rtt = i.tcpi_rcv_rtt;
+	t->rcv_mss = i.tcpi_rcv_mss;
+	t->rcv_ooo = i.tcpi_rcv_ooopack;
+}
