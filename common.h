@@ -208,42 +208,6 @@ int read_all(int fd, char *buf, size_t size, size_t *len);
 int write_file(const char *dir, const char *name, const char *text);
 
 /*
- * Sockets.
- */
-#define ADDR_STRLEN 64 /* enough for `[IPv6%scope]:port` */
-
-/* What is set on a socket before connect(2) or listen(2), so that the window scale is right. */
-struct sock_options {
-	int rcvbuf;             /* SO_RCVBUF, bytes; 0 leaves it to the kernel's autotuning */
-	int sndbuf;             /* SO_SNDBUF, likewise */
-	const char *congestion; /* TCP_CONGESTION; NULL for the system's default */
-};
-
-/* Applies them or dies.  The first time that the kernel gives a smaller buffer it warns on stderr. */
-void sock_set_options_or_die(int fd, const struct sock_options *o);
-
-/* Has a peer that vanished without a word noticed within two minutes. */
-void sock_keep_alive(int fd);
-
-/* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
-const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
-
-/* Copies an address; one of IPv4 that is mapped into IPv6 becomes IPv4.  Returns its length. */
-socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss);
-
-/*
- * The interface by which packets to `peer` leave, as the kernel routes them (rtnetlink(7),
- * RTM_GETROUTE): `lo` for every address of this host.
- */
-int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
-
-/* A pipe as large as the kernel allows, at most 1 MiB; *size says how large.  close-on-exec. */
-int pipe_large(int fd[2], size_t *size);
-
-/* The name of the congestion control in force on a connection, "unknown" where it has none. */
-const char *sock_congestion(int fd, char name[16]);
-
-/*
  * The wire.  Integers are 32-bit unsigned, big-endian.  From client to server:
  *
  *	n_loops, then n_loops times: n_files, then n_files times: length, then length bytes

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
+#include "lib/net/socket.h"
 #include "lib/report/units.h"
 
 void json_program(struct json *j)

@@ -1,0 +1,173 @@
+#include "lib/net/socket.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+
+/* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
+static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
+{
+	static atomic_flag said[2]; /* of each buffer once, however many connections there are */
+	int got = 0;
+	socklen_t len = sizeof(got);
+
+	if (setsockopt(fd, SOL_SOCKET, name, &want, sizeof(want)) != 0 ||
+	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
+		die_errno("%s buffer of %d bytes", what, want);
+	if (got / 2 < want && !atomic_flag_test_and_set(&said[name == SO_SNDBUF]))
+		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want,
+		      got / 2, limit);
+}
+
+void sock_set_options_or_die(int fd, const struct sock_options *o)
+{
+	if (o->rcvbuf > 0)
+		set_bufsize_or_die(fd, SO_RCVBUF, "receive", "net.core.rmem_max", o->rcvbuf);
+	if (o->sndbuf > 0)
+		set_bufsize_or_die(fd, SO_SNDBUF, "send", "net.core.wmem_max", o->sndbuf);
+	if (o->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o->congestion,
+						(socklen_t)strlen(o->congestion)) != 0)
+		die_errno("congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
+			  o->congestion, errno == EPERM ? "allowed" : "available");
+}
+
+/* A minute of silence, then six probes ten seconds apart: tcp(7). */
+void sock_keep_alive(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} o[] = {
+		{IPPROTO_TCP, TCP_KEEPIDLE, 60},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 10},
+		{IPPROTO_TCP, TCP_KEEPCNT, 6},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(o) / sizeof(o[0]); i++)
+		setsockopt(fd, o[i].level, o[i].name, &o[i].value, sizeof(o[i].value));
+}
+
+socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+	struct sockaddr_in *in = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (sa->sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		memcpy(ss, sa, len);
+		return len;
+	}
+	in->sin_family = AF_INET;
+	in->sin_port = in6->sin6_port;
+	memcpy(&in->sin_addr, &in6->sin6_addr.s6_addr[12], sizeof(in->sin_addr));
+	return sizeof(*in);
+}
+
+const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN])
+{
+	char host[ADDR_STRLEN - 10], port[8];
+	struct sockaddr_storage ss;
+
+	len = addr_unmap(sa, len, &ss);
+	if (getnameinfo((struct sockaddr *)&ss, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return strcpy(buf, "unknown address");
+	snprintf(buf, ADDR_STRLEN, ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+	return buf;
+}
+
+/* Asks for the route to `ss` and returns the number of its interface, 0 if there is none. */
+static uint32_t route_interface(int fd, const struct sockaddr_storage *ss)
+{
+	struct {
+		struct nlmsghdr nh;
+		struct rtmsg rt;
+		struct rtattr dst;
+		unsigned char addr[16];
+	} q = {.nh.nlmsg_type = RTM_GETROUTE, .nh.nlmsg_flags = NLM_F_REQUEST};
+	char buf[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *nh = (const struct nlmsghdr *)buf;
+	const struct rtattr *a;
+	size_t addr_len;
+	ssize_t n;
+	int left;
+
+	if (ss->ss_family == AF_INET6) {
+		addr_len = 16;
+		memcpy(q.addr, &((const struct sockaddr_in6 *)ss)->sin6_addr, addr_len);
+	} else {
+		addr_len = 4;
+		memcpy(q.addr, &((const struct sockaddr_in *)ss)->sin_addr, addr_len);
+	}
+	q.rt.rtm_family = (unsigned char)ss->ss_family;
+	q.rt.rtm_dst_len = (unsigned char)(8 * addr_len);
+	q.dst.rta_type = RTA_DST;
+	q.dst.rta_len = (unsigned short)RTA_LENGTH(addr_len);
+	q.nh.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(q.rt)) + RTA_SPACE(addr_len));
+	if (send(fd, &q, q.nh.nlmsg_len, 0) < 0 || (n = recv(fd, buf, sizeof(buf), 0)) < 0)
+		return 0;
+	if (!NLMSG_OK(nh, (size_t)n) || nh->nlmsg_type != RTM_NEWROUTE)
+		return 0;
+	left = (int)RTM_PAYLOAD(nh);
+	for (a = RTM_RTA(NLMSG_DATA(nh)); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == RTA_OIF)
+			return *(const uint32_t *)RTA_DATA(a);
+	return 0;
+}
+
+int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+	struct sockaddr_storage ss;
+	uint32_t index;
+	int fd;
+
+	if (peer->sa_family == AF_INET6 && in6->sin6_scope_id != 0) /* link-local: it says itself */
+		return if_indextoname(in6->sin6_scope_id, name) != NULL ? 0 : -1;
+	addr_unmap(peer, peer->sa_family == AF_INET6 ? sizeof(*in6) : sizeof(struct sockaddr_in),
+		   &ss);
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return -1;
+	index = route_interface(fd, &ss);
+	close(fd);
+	return index != 0 && if_indextoname(index, name) != NULL ? 0 : -1;
+}
+
+#define PIPE_LARGE (1024 * 1024) /* fs.pipe-max-size, unless it was changed */
+
+/* An ordinary user's share of pipe memory may be used up (pipe(7), fs.pipe-user-pages-soft). */
+int pipe_large(int fd[2], size_t *size)
+{
+	int n, want;
+
+	if (pipe2(fd, O_CLOEXEC) != 0)
+		return -1;
+	for (want = PIPE_LARGE; want > 64 * 1024 && fcntl(fd[0], F_SETPIPE_SZ, want) < 0; want /= 2)
+		;
+	n = fcntl(fd[0], F_GETPIPE_SZ);
+	*size = n > 0 ? (size_t)n : 4096; /* 4096: a pipe has at least a page */
+	return 0;
+}
+
+const char *sock_congestion(int fd, char name[16])
+{
+	socklen_t len = 15;
+
+	memset(name, 0, 16);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) != 0 || name[0] == '\0')
+		strcpy(name, "unknown");
+	return name;
+}
