@@ -43,6 +43,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/net/wire.h"
+
 static volatile sig_atomic_t go;
 
 static void on_usr1(int sig)

@@ -37,6 +37,7 @@
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"
 #include "lib/net/socket.h"
+#include "lib/net/wire.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"

@@ -1,0 +1,134 @@
+#include "lib/net/wire.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+void wire_init(struct wire *w, bool raw)
+{
+	memset(w, 0, sizeof(*w));
+	if (raw)
+		w->state = WIRE_RAW;
+}
+
+void wire_put(void *p, uint32_t value)
+{
+	value = htonl(value);
+	memcpy(p, &value, sizeof(value));
+}
+
+/* What follows when the file or loop before is complete: files and loops may be empty. */
+static void wire_next(struct wire *w)
+{
+	if (w->files_left > 0) {
+		w->state = WIRE_LENGTH;
+	} else if (w->forever || w->loops_left > 0) {
+		w->state = WIRE_FILES;
+	} else {
+		w->state = WIRE_DONE;
+	}
+}
+
+static void wire_file_done(struct wire *w)
+{
+	w->files++;
+	if (w->files_left == 0)
+		w->loops++;
+	wire_next(w);
+}
+
+/* Acts on a header that is complete. */
+static void wire_header(struct wire *w, uint32_t value)
+{
+	switch (w->state) {
+	case WIRE_LOOPS:
+		w->loops_left = value;
+		w->forever = value == WIRE_FOREVER;
+		wire_next(w);
+		break;
+	case WIRE_FILES:
+		if (!w->forever)
+			w->loops_left--;
+		w->files_left = value;
+		if (value == 0) {
+			w->loops++;
+			w->empty_loops += !w->has_file && w->empty_loops < UINT32_MAX;
+		}
+		wire_next(w);
+		break;
+	default: /* WIRE_LENGTH */
+		w->has_file = true;
+		w->files_left--;
+		w->body_left = value;
+		w->state = WIRE_BODY;
+		if (value == 0)
+			wire_file_done(w);
+		break;
+	}
+}
+
+/* Takes what there is of a body. */
+static size_t wire_body(struct wire *w, size_t len)
+{
+	size_t n = len < w->body_left ? len : w->body_left;
+
+	w->body_left -= (uint32_t)n;
+	w->bytes += n;
+	if (w->body_left == 0)
+		wire_file_done(w);
+	return n;
+}
+
+size_t wire_feed(struct wire *w, const void *buf, size_t len)
+{
+	const unsigned char *p = buf, *end = p + len;
+
+	if (w->state == WIRE_RAW) {
+		w->bytes += len;
+		return len;
+	}
+	while (p < end && w->state != WIRE_DONE) {
+		if (w->state == WIRE_BODY) {
+			p += wire_body(w, (size_t)(end - p));
+			continue;
+		}
+		w->header = w->header << 8 | *p++;
+		if (++w->have == WIRE_HEADER) {
+			w->have = 0;
+			wire_header(w, w->header);
+		}
+	}
+	return (size_t)(p - (const unsigned char *)buf);
+}
+
+size_t wire_body_left(const struct wire *w)
+{
+	return w->state == WIRE_RAW ? SIZE_MAX : w->state == WIRE_BODY ? w->body_left : 0;
+}
+
+size_t wire_header_left(const struct wire *w)
+{
+	return w->state < WIRE_BODY ? WIRE_HEADER - w->have : 0;
+}
+
+void wire_skip(struct wire *w, size_t len)
+{
+	if (w->state == WIRE_RAW)
+		w->bytes += len;
+	else if (len > 0)
+		wire_body(w, len);
+}
+
+bool wire_ended(const struct wire *w, const char **where)
+{
+	static const char *const part[] = {
+		[WIRE_LOOPS] = "before the first header",
+		[WIRE_FILES] = "between two loops",
+		[WIRE_LENGTH] = "between two files",
+		[WIRE_BODY] = "in the middle of a file",
+	};
+
+	if (w->state == WIRE_DONE || w->state == WIRE_RAW || w->forever)
+		return true;
+	*where = w->have > 0 ? "in the middle of a header" : part[w->state];
+	return false;
+}

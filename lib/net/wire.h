@@ -1,0 +1,79 @@
+/*
+ * wire.h: what zcc and zcs say to each other, byte by byte, and a reader of it.
+ *
+ * A receiver feeds the reader with what arrives, in pieces of any size:
+ *
+ *	wire_init(&w, false);
+ *	while ((n = read(fd, buf, sizeof(buf))) > 0 && wire_feed(&w, buf, n) == n)
+ *		;
+ *	if (!wire_ended(&w, &where))
+ *		warnx("closed %s", where);
+ */
+#ifndef ZC_NET_WIRE_H
+#define ZC_NET_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common.h"
+
+/*
+ * The wire.  Integers are 32-bit unsigned, big-endian.  From client to server:
+ *
+ *	n_loops, then n_loops times: n_files, then n_files times: length, then length bytes
+ *
+ * then end of stream.  The server may answer with a receipt, one line of key=value pairs, and
+ * closes.  zc(7) has the whole.
+ */
+#define WIRE_PORT      "2222"
+#define REQUEST_PORT   "7890"      /* of the other protocol: a length, and as many bytes back */
+#define WIRE_FOREVER   0xffffffffu /* n_loops: until end of stream, which may come anywhere */
+#define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
+#define WIRE_HEADER    4           /* bytes of each integer */
+
+enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE, WIRE_RAW };
+
+/* A reader of the wire: fed with what arrives in pieces of any size, it keeps count. */
+struct wire {
+	enum wire_state state; /* what comes next */
+	unsigned have;         /* bytes of the header being read that are here */
+	uint32_t header;       /* those bytes */
+	uint32_t loops_left;   /* n_loops less the loops begun */
+	uint32_t files_left;   /* of this loop, less the files begun */
+	uint32_t body_left;    /* bytes of this file still to come */
+	bool forever;          /* n_loops was WIRE_FOREVER */
+	uint64_t loops, files; /* complete so far; files counts entries */
+	uint64_t bytes;        /* of files, headers not counted */
+	uint32_t empty_loops;  /* before the first file: how long the warm-up is, in WIRE_WARMUP */
+	bool has_file;         /* one was announced: empty_loops is final */
+};
+
+/*
+ * A client that warms up says so by loops without a file before its first file, each of which
+ * stands for this long.  To a server of 2001 they are nothing.
+ */
+#define WIRE_WARMUP_NS 100000000u
+
+/* `raw`: no headers, all that comes is data, and any end is proper. */
+void wire_init(struct wire *w, bool raw);
+
+/* Takes in `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
+size_t wire_feed(struct wire *w, const void *buf, size_t len);
+
+/* How many bytes of a body come next for certain, headers aside: 0 if a header does. */
+size_t wire_body_left(const struct wire *w);
+
+/* How many bytes a header lacks that comes next, for those who must not read beyond it. */
+size_t wire_header_left(const struct wire *w);
+
+/* Takes in `len` bytes of a body, no more than wire_body_left, that were never looked at. */
+void wire_skip(struct wire *w, size_t len);
+
+/* Whether end of stream here is a proper end; if not, *where says in which part it came. */
+bool wire_ended(const struct wire *w, const char **where);
+
+/* Stores a header at p. */
+void wire_put(void *p, uint32_t value);
+
+#endif
