@@ -445,7 +445,7 @@ void make_printable(char *s)
 }
 
 /* Reads until the end of the file, or until buf is full. */
-int read_all(int fd, char *buf, size_t size, size_t *len)
+int file_read(int fd, char *buf, size_t size, size_t *len)
 {
 	ssize_t n;
 
@@ -462,14 +462,14 @@ int read_all(int fd, char *buf, size_t size, size_t *len)
  * Reads the first line of a small file as a string without its newline, fit to be printed.  A file
  * that does not fit is an error.
  */
-int read_line(const char *path, char *buf, size_t size)
+int file_read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open_retry(path, O_RDONLY), r;
 	size_t len = 0;
 
 	if (fd < 0)
 		return -1;
-	r = read_all(fd, buf, size, &len);
+	r = file_read(fd, buf, size, &len);
 	close(fd);
 	if (r != 0 || len == size)
 		return -1;
@@ -497,7 +497,7 @@ void cpus_online(struct cpus *cpus)
 	size_t size;
 	int i;
 
-	if (read_line("/sys/devices/system/cpu/online", buf, sizeof(buf)) == 0 &&
+	if (file_read_line("/sys/devices/system/cpu/online", buf, sizeof(buf)) == 0 &&
 	    parse_cpus(buf, cpus) == NULL)
 		return;
 	set = cpu_set_new(&size);
@@ -668,7 +668,7 @@ void sleep_ns(uint64_t ns)
  * The control group of the cpu controller, cgroups(7).
  */
 
-int write_file(const char *dir, const char *name, const char *text)
+int file_write(const char *dir, const char *name, const char *text)
 {
 	char path[320];
 	int fd, r;

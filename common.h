@@ -199,13 +199,13 @@ cpu_set_t *cpu_set_new(size_t *size);
 void make_printable(char *s);
 
 /* Reads a small file, as of /proc, into a printable string without its last newline. */
-int read_line(const char *path, char *buf, size_t size);
+int file_read_line(const char *path, char *buf, size_t size);
 
 /* Reads until end of file, or `size` bytes, whose number is stored into *len. */
-int read_all(int fd, char *buf, size_t size, size_t *len);
+int file_read(int fd, char *buf, size_t size, size_t *len);
 
 /* Writes a small file of /proc or of a control group. */
-int write_file(const char *dir, const char *name, const char *text);
+int file_write(const char *dir, const char *name, const char *text);
 
 /*
  * Clocks and system counters.

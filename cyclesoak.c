@@ -43,7 +43,7 @@ static struct {
 
 /* The readings of one moment. */
 struct reading {
-	struct soak_sample sum, *each;
+	struct load_sample sum, *each;
 	struct counters counters;
 };
 
@@ -75,7 +75,7 @@ static void monitor_read(const struct monitor *m, struct reading *r, bool end)
 {
 	if (!end)
 		counters_read(&r->counters, NULL);
-	soaker_sample(m->soak, &m->cal, &r->sum, r->each);
+	load_sample_read(m->soak, &m->cal, &r->sum, r->each);
 	if (end)
 		counters_read(&r->counters, NULL);
 }
@@ -87,11 +87,11 @@ static void monitor_start(struct monitor *m, bool command)
 
 	memset(m, 0, sizeof(*m));
 	m->bracketed = command && !opt.file_given && access(opt.file, F_OK) != 0;
-	warn_of_limits();
+	limits_warn();
 	if (m->bracketed) {
 		cpus_to_soak(opt.n_cpus, &cpus);
 		m->soak = soaker_start_or_die(&cpus);
-		soaker_baseline(m->soak, &cpus, BRACKET_SECONDS, &m->cal);
+		baseline_measure(m->soak, &cpus, BRACKET_SECONDS, &m->cal);
 	} else {
 		calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
 		m->soak = soaker_start_or_die(&m->cal.cpus);
@@ -109,8 +109,8 @@ static void monitor_stop(struct monitor *m)
 	struct load l;
 
 	soaker_stop(m->soak);
-	soak_load(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
-	warn_of_run(&m->cal.cpus, &m->first.counters, &m->from.counters, &l);
+	load_between(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
+	limits_warn_run(&m->cal.cpus, &m->first.counters, &m->from.counters, &l);
 	free(m->first.each);
 	free(m->from.each);
 	free(m->to.each);
@@ -146,7 +146,7 @@ static void report_cpus(const struct monitor *m)
 	int i;
 
 	for (i = 0; i < m->cal.cpus.n; i++) {
-		soak_load(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
+		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
 		report(" cpu%d %.1f%%", m->cal.cpus.id[i], percent(l.load));
 	}
 }
@@ -181,7 +181,7 @@ static void json_cpus(struct json *j, const struct monitor *m)
 
 	json_open(j, "per_cpu", '[');
 	for (i = 0; i < m->cal.cpus.n; i++) {
-		soak_load(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
+		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
 		json_open(j, NULL, '{');
 		json_count(j, "cpu", (uint64_t)m->cal.cpus.id[i]);
 		json_number(j, "cpu_utilization_percent", percent(l.load));
@@ -200,7 +200,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 	json_number(&j, "cpu_utilization_percent", percent(l->load));
 	json_number(&j, "uncertainty_percent", 100 * l->uncertainty);
 	json_number(&j, "slowed_percent", percent(l->slowed));
-	json_number(&j, "tasks_percent", percent(l->off));
+	json_number(&j, "tasks_percent", percent(l->tasks));
 	json_number(&j, "interrupts_per_second", r->interrupts);
 	json_string(&j, "baseline", m->bracketed ? "bracket" : "file");
 	if (m->bracketed)
@@ -217,7 +217,7 @@ static struct load report_load(struct monitor *m)
 	struct rates r;
 	struct load l;
 
-	soak_load(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
+	load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
 	counters_rates(&m->from.counters, &m->to.counters, &r);
 	history_add(&m->history, &l);
 	if (opt.json)
@@ -419,7 +419,7 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	int status;
 
 	while (wait_pid(pid, &status, WNOHANG) != pid) {
-		soaker_sample(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
+		load_sample_read(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);
@@ -453,7 +453,7 @@ static void close_bracket(struct monitor *m)
 	size_t size = (size_t)m->cal.cpus.n * sizeof(struct baseline);
 	struct calibration before = m->cal, after;
 
-	soaker_baseline(m->soak, &m->cal.cpus, BRACKET_SECONDS, &after);
+	baseline_measure(m->soak, &m->cal.cpus, BRACKET_SECONDS, &after);
 	before.cpu = malloc(size);
 	if (before.cpu == NULL)
 		die_errno("baseline");

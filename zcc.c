@@ -1211,7 +1211,7 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 struct host_mark {
 	uint64_t ns;
 	struct counters counters;
-	struct soak_sample sum, *cpu; /* of all CPUs, and of each */
+	struct load_sample sum, *cpu; /* of all CPUs, and of each */
 };
 
 static struct {
@@ -1229,7 +1229,7 @@ static struct {
 	/* Of it all; begin.ns is that of what is measured. */
 	uint64_t start_ns;
 	struct host_mark begin, end;
-	struct soak_sample last; /* of the interval */
+	struct load_sample last; /* of the interval */
 	bool measuring;          /* the warm-up is over */
 	/* By the line of progress. */
 	uint64_t shown_ns, shown_bytes;
@@ -1240,7 +1240,7 @@ static struct {
 static void mark_host(struct host_mark *m)
 {
 	if (run.soak != NULL)
-		soaker_sample(run.soak, &run.calibration, &m->sum, m->cpu);
+		load_sample_read(run.soak, &run.calibration, &m->sum, m->cpu);
 	counters_read(&m->counters, run.interface[0] != '\0' ? run.interface : NULL);
 	m->ns = now_ns();
 }
@@ -1430,13 +1430,13 @@ static void print_interval(const struct figures *sum, const struct tcp_figures *
 /* The host's load since the last interval. */
 static void interval_load(struct figures *sum)
 {
-	struct soak_sample now;
+	struct load_sample now;
 	struct load l;
 
 	if (run.soak == NULL)
 		return;
-	soaker_sample(run.soak, &run.calibration, &now, NULL);
-	soak_load(&run.calibration, &run.last, &now, -1, &l);
+	load_sample_read(run.soak, &run.calibration, &now, NULL);
+	load_between(&run.calibration, &run.last, &now, -1, &l);
 	figures_load(sum, &l, run.calibration.cpus.n);
 	run.last = now;
 }
@@ -1481,7 +1481,7 @@ static void intervals_begin(void)
 	for (i = 0; i < opt.streams; i++)
 		mark_stream(&run.stream[i], &run.stream[i].last);
 	if (run.soak != NULL)
-		soaker_sample(run.soak, &run.calibration, &run.last, NULL);
+		load_sample_read(run.soak, &run.calibration, &run.last, NULL);
 }
 
 /* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
@@ -1769,7 +1769,7 @@ static void host_figures(struct figures *f)
 	counters_rates(&run.begin.counters, &run.end.counters, &f->rates);
 	if (run.soak == NULL)
 		return;
-	soak_load(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
+	load_between(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
 	figures_load(f, &l, run.calibration.cpus.n);
 }
 
@@ -1874,7 +1874,7 @@ static void report_loads(const struct figures *s, const struct figures *r)
 	report("  %-15s %18s %18s\n", is_local() ? "load, both ends" : "load", load_text(s, a),
 	       load_text(r, b));
 	row("CPUs", 0, s->cpus, r->cpus, "");
-	row("by tasks", 1, percent(s->off), percent(r->off), "%");
+	row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
 	row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
 	row("us/KiB", 3, cost_of(s), cost_of(r), "");
 }
@@ -2005,7 +2005,7 @@ static bool cpu_load(int i, struct load *l)
 {
 	if (run.soak == NULL || opt.bind.n == 0)
 		return false;
-	soak_load(&run.calibration, &run.begin.cpu[i], &run.end.cpu[i], i, l);
+	load_between(&run.calibration, &run.begin.cpu[i], &run.end.cpu[i], i, l);
 	return !isnan(l->load);
 }
 
@@ -2434,7 +2434,7 @@ static void warn_of_load(void)
 {
 	const struct load l = {.load = run.sent.load};
 
-	warn_of_run(&run.calibration.cpus, &run.begin.counters, &run.end.counters, &l);
+	limits_warn_run(&run.calibration.cpus, &run.begin.counters, &run.end.counters, &l);
 	if (run.sent.seconds < 0.5)
 		warnx("the load was measured over less than half a second: send more (-n, -t)");
 }
@@ -2507,7 +2507,7 @@ static void prepare(void)
 {
 	if (opt.load) {
 		calibration_load_or_die(&run.calibration, CALIBRATION_FILE, opt.n_cpus);
-		warn_of_limits();
+		limits_warn();
 	}
 	cpus_try_or_die(&opt.bind);
 	run.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -109,7 +109,7 @@ struct method {
 /* The host and one client at one time. */
 struct mark {
 	uint64_t ns, bytes, calls, files;
-	struct soak_sample soak;
+	struct load_sample soak;
 	struct counters counters;
 };
 
@@ -375,21 +375,21 @@ static struct calibration calibration;
 
 static _Atomic int stop; /* the signal that ends it; the threads see it too */
 
-static void soak_read(struct soak_sample *p)
+static void soak_read(struct load_sample *p)
 {
 	p->ns = 0;
 	if (soak != NULL)
-		soaker_sample(soak, &calibration, p, NULL);
+		load_sample_read(soak, &calibration, p, NULL);
 }
 
 /* NAN where it was not measured. */
-static void load_between(const struct soak_sample *from, const struct soak_sample *to,
-			 struct load *l)
+static void load_if_soaked(const struct load_sample *from, const struct load_sample *to,
+			   struct load *l)
 {
 	if (soak != NULL && from->ns != 0)
-		soak_load(&calibration, from, to, -1, l);
+		load_between(&calibration, from, to, -1, l);
 	else
-		l->load = l->uncertainty = l->slowed = l->off = NAN;
+		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 }
 
 /*
@@ -898,7 +898,7 @@ static void figures_between(const struct mark *from, const struct mark *to, cons
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
 	f->seconds = seconds_between(from->ns, to->ns);
-	load_between(&from->soak, &to->soak, &l);
+	load_if_soaked(&from->soak, &to->soak, &l);
 	if (soak != NULL)
 		figures_load(f, &l, calibration.cpus.n);
 	if (to->counters.ns > from->counters.ns + RATES_NS)
@@ -1755,7 +1755,7 @@ static uint64_t end_warm_ups(void)
 /* An interval line's beginning. */
 struct interval {
 	uint64_t ns, bytes;
-	struct soak_sample soak;
+	struct load_sample soak;
 	bool warming; /* at this time */
 };
 
@@ -1818,7 +1818,7 @@ static void report_interval(struct interval *v)
 		return;
 	pthread_mutex_lock(&group.lock);
 	interval_begin(v);
-	load_between(&last.soak, &v->soak, &l);
+	load_if_soaked(&last.soak, &v->soak, &l);
 	if (group.n > 0 && v->bytes > last.bytes) {
 		if (opt.json)
 			json_interval(&last, v, &l);
@@ -2273,7 +2273,7 @@ static void repliers_start(int listener)
 /* All that was served up to now. */
 struct served {
 	uint64_t ns, replies, bytes;
-	struct soak_sample soak;
+	struct load_sample soak;
 };
 
 static void served_now(struct served *s)
@@ -2327,7 +2327,7 @@ static void report_served(const struct served *from, const struct served *to, bo
 	char rate[192];
 	struct load l;
 
-	load_between(&from->soak, &to->soak, &l);
+	load_if_soaked(&from->soak, &to->soak, &l);
 	if (opt.json) {
 		json_served(from, to, &l, total);
 	} else if (!total) {
@@ -2464,19 +2464,19 @@ static void drop_privileges_or_die(void)
 }
 
 /* With -c: what made the loads unsafe, over the whole run. */
-static void warn_of_loads(const struct counters *start, const struct soak_sample *from)
+static void warn_of_loads(const struct counters *start, const struct load_sample *from)
 {
-	struct soak_sample to;
+	struct load_sample to;
 	struct counters end;
 	struct load l;
 
 	soak_read(&to);
 	counters_read(&end, NULL);
-	load_between(from, &to, &l);
-	warn_of_run(&calibration.cpus, start, &end, &l);
+	load_if_soaked(from, &to, &l);
+	limits_warn_run(&calibration.cpus, start, &end, &l);
 }
 
-static void warn_at_end(const struct counters *start, const struct soak_sample *from)
+static void warn_at_end(const struct counters *start, const struct load_sample *from)
 {
 	tell_left_out();
 	if (soak != NULL)
@@ -2488,7 +2488,7 @@ static void warn_at_end(const struct counters *start, const struct soak_sample *
  * would wait for a stderr that one of them has and cannot write.  The soakers end by themselves.
  */
 static _Noreturn void exit_beside_clients(const struct counters *start,
-					  const struct soak_sample *from, int status)
+					  const struct load_sample *from, int status)
 {
 	if (ftrylockfile(stderr) == 0)
 		warn_at_end(start, from);
@@ -2497,14 +2497,14 @@ static _Noreturn void exit_beside_clients(const struct counters *start,
 
 static int run(void)
 {
-	struct soak_sample from = {.ns = 0};
+	struct load_sample from = {.ns = 0};
 	struct counters start;
 	sigset_t unblocked;
 	int fd, status;
 
 	if (opt.load) {
 		calibration_load_or_die(&calibration, CALIBRATION_FILE, opt.n_cpus);
-		warn_of_limits();
+		limits_warn();
 	}
 	raise_descriptors();
 	fd = listen_or_die();

@@ -642,7 +642,7 @@ static const struct key {
 	{"uncertainty", NUMBER, offsetof(struct figures, uncertainty)},
 	{"cpus", NUMBER, offsetof(struct figures, cpus)},
 	{"slowed", SHARE, offsetof(struct figures, slowed)},
-	{"tasks", NUMBER, offsetof(struct figures, off)},
+	{"tasks", NUMBER, offsetof(struct figures, tasks)},
 	{"interrupts", NUMBER, offsetof(struct figures, rates.interrupts)},
 	{"packets_in", NUMBER, offsetof(struct figures, rates.packets_in)},
 	{"packets_out", NUMBER, offsetof(struct figures, rates.packets_out)},
@@ -862,8 +862,8 @@ struct known {
 static bool read_line_of(const char *key, const char *rest, struct known *c)
 {
 	struct baseline *b = &c->cpu[c->lines];
-	double *const field[] = {&b->off,     &b->off_sd, &b->spin,
-				 &b->spin_sd, &b->speed,  &b->speed_sd};
+	double *const field[] = {&b->tasks,   &b->tasks_sd, &b->spin,
+				 &b->spin_sd, &b->speed,    &b->speed_sd};
 	double v;
 	size_t i;
 
@@ -889,8 +889,8 @@ static bool read_line_of(const char *key, const char *rest, struct known *c)
 	for (i = 0; i < 6; i++)
 		if (*rest++ != ' ' || !read_decimal(&rest, ' ', field[i]))
 			return false;
-	c->sum += (1 - b->off) * b->spin * b->speed;
-	return *rest == '\0' && b->off < 1 && b->spin > 0 && b->spin <= 1 && b->speed > 0;
+	c->sum += (1 - b->tasks) * b->spin * b->speed;
+	return *rest == '\0' && b->tasks < 1 && b->spin > 0 && b->spin <= 1 && b->speed > 0;
 }
 
 /* zc(7), Calibration. */
@@ -935,7 +935,7 @@ static void calibration_holds(const struct calibration *c, const struct known *k
 	for (i = 0; i < k->n; i++) {
 		const struct baseline *a = &c->cpu[i], *b = &k->cpu[i];
 
-		holds(a->off == b->off && a->off_sd == b->off_sd && a->spin == b->spin &&
+		holds(a->tasks == b->tasks && a->tasks_sd == b->tasks_sd && a->spin == b->spin &&
 			      a->spin_sd == b->spin_sd && a->speed == b->speed &&
 			      a->speed_sd == b->speed_sd,
 		      "a CPU's baseline is that");
@@ -973,13 +973,13 @@ static bool run_calibration(const char *s, size_t len)
 /* The line of a CPU; returns what it adds to the total. */
 static double put_cpu(struct text *t, int id, double speed)
 {
-	size_t off = below(1000000) / (1 + below(100)), spin = 1 + below(1000000);
+	size_t tasks = below(1000000) / (1 + below(100)), spin = 1 + below(1000000);
 
 	speed *= 0.5 + (double)below(1000000) / 2e6;
-	put(t, "cpu %d 0.%06zu 0.%06zu %zu.%06zu 0.%06zu ", id, off, below(1000000), spin / 1000000,
-	    spin % 1000000, below(1000000));
+	put(t, "cpu %d 0.%06zu 0.%06zu %zu.%06zu 0.%06zu ", id, tasks, below(1000000),
+	    spin / 1000000, spin % 1000000, below(1000000));
 	put(t, speed < 1e9 ? "%.9f 0\n" : "%.0f 0\n", speed);
-	return (1 - (double)off / 1e6) * (double)spin / 1e6 * speed;
+	return (1 - (double)tasks / 1e6) * (double)spin / 1e6 * speed;
 }
 
 static void make_calibration(struct text *t)

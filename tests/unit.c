@@ -327,11 +327,11 @@ static void test_receipt_written(void)
 	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out",
 	   "");
 	in.rates.interrupts = in.uncertainty = in.tcp.rcv_rtt = 1.7e308;
-	in.off = -1e-3;
+	in.tasks = -1e-3;
 	in.slowed = -2000;
 	len = receipt_format(&in, line);
 	ok(len < 200 && receipt_parse(line, len, &r) == NULL && isnan(r.rates.interrupts) &&
-		   isnan(r.off) && isnan(r.slowed),
+		   isnan(r.tasks) && isnan(r.slowed),
 	   "so do numbers that a receipt cannot have", "");
 }
 
@@ -386,7 +386,7 @@ static void test_calibration(void)
 	size_t i, len;
 
 	ok(calibration_parse(good, strlen(good), &c) == NULL && c.cpus.n == 2 &&
-		   c.cpus.id[1] == 4 && c.cpu[0].off == 0.5 && c.cpu[0].speed == 4000 &&
+		   c.cpus.id[1] == 4 && c.cpu[0].tasks == 0.5 && c.cpu[0].speed == 4000 &&
 		   c.cpu[1].spin == 1 && strcmp(c.machine, "m 1 x") == 0,
 	   "a calibration", "");
 	free(c.cpu);
@@ -410,37 +410,37 @@ static void test_calibration(void)
 /* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
 static void test_load(void)
 {
-	struct baseline b[2] = {{.off = 0.01, .spin = 0.9, .speed = 10},
-				{.off = 0.03, .spin = 0.8, .speed = 20}};
+	struct baseline b[2] = {{.tasks = 0.01, .spin = 0.9, .speed = 10},
+				{.tasks = 0.03, .spin = 0.8, .speed = 20}};
 	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
-	struct soak_sample from = {.ns = 1000000000}, to = {.ns = 3000000000};
+	struct load_sample from = {.ns = 1000000000}, to = {.ns = 3000000000};
 	struct load l;
 
-	to.spin = 0.98 * 4; /* all that is left beside the mean off */
+	to.spin = 0.98 * 4; /* all that is left beside the mean tasks */
 	to.work = to.spin;
-	soak_load(&c, &from, &to, -1, &l);
+	load_between(&c, &from, &to, -1, &l);
 	ok(fabs(l.load) < 1e-9 && fabs(l.slowed) < 1e-9 && l.seconds == 2 &&
 		   fabs(l.uncertainty - 0.0015) < 1e-9,
 	   "an idle machine has no load", "");
 	to.spin = 2;
 	to.work = 1.5;
-	soak_load(&c, &from, &to, -1, &l);
+	load_between(&c, &from, &to, -1, &l);
 	ok(fabs(l.load - 0.48) < 1e-9 && fabs(l.slowed - 0.25) < 1e-9,
 	   "half of it taken, the rest slowed", "");
 	to.spin = to.work = 0;
-	soak_load(&c, &from, &to, 1, &l);
+	load_between(&c, &from, &to, 1, &l);
 	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
-	soak_load(&c, &to, &to, -1, &l);
+	load_between(&c, &to, &to, -1, &l);
 	ok(isnan(l.load), "no time, no load", "");
-	soak_load(&c, &to, &from, -1, &l);
+	load_between(&c, &to, &from, -1, &l);
 	ok(isnan(l.load) && l.seconds == 0, "samples in the wrong order, no load", "");
-	from.off = 0.001;
-	soak_load(&c, &from, &to, -1, &l);
-	ok(l.off == 0, "tasks do not have less than none of it", "");
+	from.tasks = 0.001;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.tasks == 0, "tasks do not have less than none of it", "");
 	c.cpu[0].spin_sd = c.cpu[1].spin_sd = 0.03;
 	to.spin = to.work = 2;
 	to.switches = 4 * 0.04 / 9e-6; /* of which 8 us each are in the load and nobody's task */
-	soak_load(&c, &from, &to, -1, &l);
+	load_between(&c, &from, &to, -1, &l);
 	ok(fabs(l.uncertainty - hypot(0.05, 0.0015)) < 1e-9,
 	   "the parts of its uncertainty add as squares", "");
 }
@@ -663,7 +663,7 @@ static void test_figures_init(void)
 		   f.method[0] == '\0' && f.refused[0] == '\0',
 	   "counts begin at 0", "");
 	ok(isnan(f.seconds + f.cpu) && isnan(f.cpus) && isnan(f.load) && isnan(f.uncertainty) &&
-		   isnan(f.slowed) && isnan(f.off) && all_nan(&f.rates, sizeof(f.rates)) &&
+		   isnan(f.slowed) && isnan(f.tasks) && all_nan(&f.rates, sizeof(f.rates)) &&
 		   all_nan(&f.tcp, sizeof(f.tcp)),
 	   "what was not measured is not known", "");
 }

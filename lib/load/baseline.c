@@ -49,7 +49,7 @@ static void mean_of(const double *v, int n, double *mean, double *sd)
 /* The windows of a baseline: for CPU i and window w at [w * n_cpus + i]. */
 struct windows {
 	int cpus, n, max;
-	double *off, *spin, *speed;
+	double *tasks, *spin, *speed;
 };
 
 static void windows_alloc(struct windows *w, int cpus, int max)
@@ -57,16 +57,16 @@ static void windows_alloc(struct windows *w, int cpus, int max)
 	memset(w, 0, sizeof(*w));
 	w->cpus = cpus;
 	w->max = max;
-	w->off = calloc((size_t)cpus * (size_t)max, sizeof(*w->off));
+	w->tasks = calloc((size_t)cpus * (size_t)max, sizeof(*w->tasks));
 	w->spin = calloc((size_t)cpus * (size_t)max, sizeof(*w->spin));
 	w->speed = calloc((size_t)cpus * (size_t)max, sizeof(*w->speed));
-	if (w->off == NULL || w->spin == NULL || w->speed == NULL)
+	if (w->tasks == NULL || w->spin == NULL || w->speed == NULL)
 		die_errno("calibration");
 }
 
 static void windows_free(struct windows *w)
 {
-	free(w->off);
+	free(w->tasks);
 	free(w->spin);
 	free(w->speed);
 }
@@ -78,10 +78,11 @@ static double window_set(struct windows *w, int i, const struct soak_count *from
 	size_t at = (size_t)w->n * (size_t)w->cpus + (size_t)i;
 	double spin = (double)(to->spin_ns - from->spin_ns);
 	double turns = (double)(to->turns - from->turns);
-	double off = to->off_ns > from->off_ns ? (double)(to->off_ns - from->off_ns) / ns : 0;
+	double tasks = to->tasks_ns > from->tasks_ns ? (double)(to->tasks_ns - from->tasks_ns) / ns
+						     : 0;
 
-	w->off[at] = fmin(1, off);
-	w->spin[at] = off < 1 ? fmin(1, spin / ns / (1 - off)) : 0;
+	w->tasks[at] = fmin(1, tasks);
+	w->spin[at] = tasks < 1 ? fmin(1, spin / ns / (1 - tasks)) : 0;
 	w->speed[at] = spin > 0 ? turns * 1e9 / spin : 0;
 	return turns;
 }
@@ -96,7 +97,7 @@ static double window_add(struct windows *w, const struct soaker *s, struct soak_
 	int i;
 
 	sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-	check_alive(s);
+	soaker_check_or_die(s);
 	ns = raw_ns();
 	length = (double)(ns - *from_ns);
 	for (i = 0; i < w->cpus; i++) {
@@ -136,7 +137,7 @@ static double *column_of(const struct windows *w, const double *column, int i, i
 /* Makes a baseline of the last n windows; returns the share of the machine that others had. */
 static double windows_middle(const struct windows *w, int n, struct calibration *c)
 {
-	double *v = calloc((size_t)n, sizeof(*v)), off = 0;
+	double *v = calloc((size_t)n, sizeof(*v)), tasks = 0;
 	struct baseline *b;
 	int i;
 
@@ -145,14 +146,14 @@ static double windows_middle(const struct windows *w, int n, struct calibration 
 	c->total = 0;
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
-		mean_of(column_of(w, w->off, i, n, v), n, &b->off, &b->off_sd);
+		mean_of(column_of(w, w->tasks, i, n, v), n, &b->tasks, &b->tasks_sd);
 		middle(column_of(w, w->spin, i, n, v), n, &b->spin, &b->spin_sd);
 		middle(column_of(w, w->speed, i, n, v), n, &b->speed, &b->speed_sd);
-		c->total += (1 - b->off) * b->spin * b->speed;
-		off += b->off / w->cpus;
+		c->total += (1 - b->tasks) * b->spin * b->speed;
+		tasks += b->tasks / w->cpus;
 	}
 	free(v);
-	return off;
+	return tasks;
 }
 
 void calibration_alloc(struct calibration *c)
@@ -163,7 +164,7 @@ void calibration_alloc(struct calibration *c)
 }
 
 /* A CPU that was held whole has no baseline. */
-void check_baseline(const struct calibration *c)
+void baseline_check_or_die(const struct calibration *c)
 {
 	int i;
 
@@ -173,14 +174,14 @@ void check_baseline(const struct calibration *c)
 			    c->cpus.id[i]);
 }
 
-void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
-		     struct calibration *c)
+void baseline_measure(const struct soaker *s, const struct cpus *cpus, double seconds,
+		      struct calibration *c)
 {
 	int n = (int)fmax(2, ceil(seconds / BASELINE_WINDOW)), i;
 	struct soak_count *from;
 	struct windows w;
 	uint64_t ns;
-	double off;
+	double tasks;
 
 	c->cpus = *cpus;
 	calibration_alloc(c);
@@ -188,12 +189,12 @@ void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double sec
 	from = windows_start(s, cpus->n, &ns);
 	for (i = 0; i < n; i++)
 		window_add(&w, s, from, &ns);
-	off = windows_middle(&w, n, c);
-	check_baseline(c);
-	if (off > CAL_BUSY)
+	tasks = windows_middle(&w, n, c);
+	baseline_check_or_die(c);
+	if (tasks > CAL_BUSY)
 		warnx("the machine is not idle beside the command: "
 		      "other programs took %.1f%% of it",
-		      100 * off);
+		      100 * tasks);
 	windows_free(&w);
 	free(from);
 }
@@ -218,7 +219,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	for (i = 0; i < c->cpus.n; i++) {
 		b = &c->cpu[i];
 		o = &other->cpu[i];
-		drift += merge(&b->off, o->off, &b->off_sd, o->off_sd);
+		drift += merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd);
 		drift -= merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);
 		merge(&b->speed, o->speed, &b->speed_sd, o->speed_sd);
 	}
@@ -248,7 +249,7 @@ static double calibrate_round(struct windows *w, const struct soaker *s, struct 
 	for (i = 0; i < CAL_WINDOWS; i++) {
 		total += window_add(w, s, from, ns) / CAL_WINDOWS;
 		for (k = 0; k < w->cpus; k++)
-			share += (1 - w->off[(w->n - 1) * w->cpus + k]) *
+			share += (1 - w->tasks[(w->n - 1) * w->cpus + k]) *
 				 w->spin[(w->n - 1) * w->cpus + k] / w->cpus / CAL_WINDOWS;
 	}
 	report("calibrating: %.0f loops/sec\n", total);
@@ -256,9 +257,9 @@ static double calibrate_round(struct windows *w, const struct soaker *s, struct 
 }
 
 /* Runs rounds until they agree and makes the baseline of the last; returns others' share. */
-double calibrate_rounds(const struct soaker *s, struct calibration *c)
+double baseline_calibrate(const struct soaker *s, struct calibration *c)
 {
-	double share[CAL_ROUNDS] = {0}, off;
+	double share[CAL_ROUNDS] = {0}, tasks;
 	int round = 0;
 	struct windows w;
 	uint64_t ns;
@@ -271,8 +272,8 @@ double calibrate_rounds(const struct soaker *s, struct calibration *c)
 	if (spread(share, round) > CAL_TOLERANCE)
 		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
 		      100 * spread(share, round));
-	off = windows_middle(&w, CAL_AGREE * CAL_WINDOWS, c);
+	tasks = windows_middle(&w, CAL_AGREE * CAL_WINDOWS, c);
 	windows_free(&w);
 	free(from);
-	return off;
+	return tasks;
 }

@@ -11,8 +11,8 @@
  * Measures the baseline of the CPUs being soaked for that long and stores it into c, whose cpu[]
  * it allocates.  Says so on stderr when other tasks kept the machine busy meanwhile.
  */
-void soaker_baseline(const struct soaker *s, const struct cpus *cpus, double seconds,
-		     struct calibration *c);
+void baseline_measure(const struct soaker *s, const struct cpus *cpus, double seconds,
+		      struct calibration *c);
 
 /* Makes c the middle of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);
@@ -23,9 +23,9 @@ double baseline_merge(struct calibration *c, const struct calibration *other);
 void calibration_alloc(struct calibration *c);
 
 /* Dies if something held a CPU whole, so that it has no baseline. */
-void check_baseline(const struct calibration *c);
+void baseline_check_or_die(const struct calibration *c);
 
 /* Measures until the rounds agree, stores the baseline, and returns the share of the machine that other programs had. */
-double calibrate_rounds(const struct soaker *s, struct calibration *c);
+double baseline_calibrate(const struct soaker *s, struct calibration *c);
 
 #endif

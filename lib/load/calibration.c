@@ -48,8 +48,8 @@ static void calibration_print(FILE *f, const struct calibration *c)
 		cpus);
 	for (i = 0; i < c->cpus.n; i++) {
 		b = &c->cpu[i];
-		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->off,
-			b->off_sd, b->spin, b->spin_sd, b->speed, b->speed_sd);
+		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->tasks,
+			b->tasks_sd, b->spin, b->spin_sd, b->speed, b->speed_sd);
 	}
 }
 
@@ -155,25 +155,25 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	struct calibration *c = calloc(1, sizeof(*c));
 	struct soaker *s;
-	double off;
+	double tasks;
 
 	if (c == NULL)
 		die_errno("calibration");
 	cpus_to_soak(n_cpus, &c->cpus);
 	calibration_alloc(c);
 	describe_machine(c->machine, sizeof(c->machine));
-	warn_of_limits();
+	limits_warn();
 	s = soaker_start_or_die(&c->cpus);
-	off = calibrate_rounds(s, c);
+	tasks = baseline_calibrate(s, c);
 	soaker_stop(s);
-	if (off > CAL_BUSY && !force)
+	if (tasks > CAL_BUSY && !force)
 		die("the machine is not idle: other programs took %.1f%% of it (see top(1)): stop them, "
 		    "or calibrate all the same with --force",
-		    100 * off);
-	if (off > CAL_BUSY)
+		    100 * tasks);
+	if (tasks > CAL_BUSY)
 		warnx("the machine is not idle: other programs took %.1f%% of it (see top(1))",
-		      100 * off);
-	check_baseline(c);
+		      100 * tasks);
+	baseline_check_or_die(c);
 	calibration_save_or_die(c, path);
 	report("calibrated OK.  %.0f loops/sec\n", c->total);
 	free(c->cpu);
@@ -202,7 +202,7 @@ static bool cpus_ascend(const struct cpus *cpus)
 	return true;
 }
 
-/* `cpu NUMBER off off_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
+/* `cpu NUMBER tasks tasks_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
 static bool baseline_parse(char *line, struct calibration *c, int n)
 {
 	struct baseline *b;
@@ -211,10 +211,10 @@ static bool baseline_parse(char *line, struct calibration *c, int n)
 	if (c->cpu == NULL || n >= c->cpus.n)
 		return false;
 	b = &c->cpu[n];
-	return next_number(&line, &id) && id == c->cpus.id[n] && next_number(&line, &b->off) &&
-	       next_number(&line, &b->off_sd) && next_number(&line, &b->spin) &&
+	return next_number(&line, &id) && id == c->cpus.id[n] && next_number(&line, &b->tasks) &&
+	       next_number(&line, &b->tasks_sd) && next_number(&line, &b->spin) &&
 	       next_number(&line, &b->spin_sd) && next_number(&line, &b->speed) &&
-	       next_number(&line, &b->speed_sd) && line == NULL && b->off < 1 && b->spin > 0 &&
+	       next_number(&line, &b->speed_sd) && line == NULL && b->tasks < 1 && b->spin > 0 &&
 	       b->spin <= 1 && b->speed > 0;
 }
 
@@ -268,7 +268,7 @@ static const char *calibration_lines(char *text, struct calibration *c)
 	if (c->cpu == NULL || n != c->cpus.n)
 		return "lacks a CPU";
 	while (n-- > 0)
-		sum += (1 - c->cpu[n].off) * c->cpu[n].spin * c->cpu[n].speed;
+		sum += (1 - c->cpu[n].tasks) * c->cpu[n].spin * c->cpu[n].speed;
 	return !isfinite(sum) || fabs(sum - c->total) > 0.001 * sum ? "contradicts itself" : NULL;
 }
 
@@ -332,7 +332,7 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	int fd = calibration_open_or_die(path);
 	char *text = malloc(CALIBRATION_MAX);
 
-	if (text == NULL || read_all(fd, text, CALIBRATION_MAX, len) != 0)
+	if (text == NULL || file_read(fd, text, CALIBRATION_MAX, len) != 0)
 		die_errno("%s", path);
 	close(fd);
 	return text;

@@ -15,11 +15,11 @@
  * A soaker reads the clock in each turn.  Two readings far apart (a gap) are time that was taken:
  * by another task, an interrupt, a softirq, the hypervisor; so is what it waits longer for the
  * cache lines that it dirties, where traffic takes memory bandwidth or cache.  The rest it spins.
- * On the idle machine, too, other tasks have the CPU for a share off0 of the time, and of the time
+ * On the idle machine, too, other tasks have the CPU for a share tasks0 of the time, and of the time
  * that the soaker has it, it spins the share spin0.  The first goes on beside any load, the second
  * holds for what is left.  So, of the time T,
  *
- *	load = 1 - off0 - spin / spin0 / T
+ *	load = 1 - tasks0 - spin / spin0 / T
  *
  * How many turns the spinning gives is its speed.  It falls with the core's clock frequency and
  * when the core's other thread is busy, be that this machine's traffic or, on a virtual machine,

@@ -76,7 +76,7 @@ int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 	snprintf(dir, 300, "%s/zc-soaker", g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
 		return errno;
-	if (write_file(dir, "cpu.idle", "1") == 0 && write_file(dir, "cgroup.procs", "0") == 0)
+	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
 		return 0;
 	return errno;
 }

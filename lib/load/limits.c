@@ -17,7 +17,7 @@ static bool has_quota(const struct cpu_cgroup *g, char *value, size_t size)
 	for (;;) {
 		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
 			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
-		if (read_line(path, value, size) == 0 && value[0] != '-' &&
+		if (file_read_line(path, value, size) == 0 && value[0] != '-' &&
 		    strncmp(value, "max", 3) != 0)
 			return true;
 		slash = strrchr(own, '/');
@@ -27,7 +27,7 @@ static bool has_quota(const struct cpu_cgroup *g, char *value, size_t size)
 	}
 }
 
-void warn_of_limits(void)
+void limits_warn(void)
 {
 	struct cpu_cgroup group;
 	struct cpus *online = malloc(sizeof(*online));
@@ -57,12 +57,12 @@ static bool rt_throttles(void)
 {
 	char value[32];
 
-	return read_line("/proc/sys/kernel/sched_rt_runtime_us", value, sizeof(value)) == 0 &&
+	return file_read_line("/proc/sys/kernel/sched_rt_runtime_us", value, sizeof(value)) == 0 &&
 	       value[0] != '-';
 }
 
-void warn_of_run(const struct cpus *soaked, const struct counters *from, const struct counters *to,
-		 const struct load *l)
+void limits_warn_run(const struct cpus *soaked, const struct counters *from,
+		     const struct counters *to, const struct load *l)
 {
 	struct cpus *online = malloc(sizeof(*online));
 	struct rates r;

@@ -13,8 +13,8 @@
  * affinity smaller than the machine, and (with what happened between two readings of the
  * counters) steal and CPUs that came or went.
  */
-void warn_of_limits(void);
-void warn_of_run(const struct cpus *soaked, const struct counters *from, const struct counters *to,
-		 const struct load *l);
+void limits_warn(void);
+void limits_warn_run(const struct cpus *soaked, const struct counters *from,
+		     const struct counters *to, const struct load *l);
 
 #endif

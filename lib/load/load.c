@@ -5,21 +5,21 @@
 
 /* One CPU's counts in CPU-seconds of the idle machine. */
 static void count_to_sample(const struct soak_count *c, const struct baseline *b,
-			    struct soak_sample *p)
+			    struct load_sample *p)
 {
 	p->spin += (double)c->spin_ns / 1e9 / b->spin;
 	p->work += (double)c->turns / (b->spin * b->speed);
-	p->off += (double)c->off_ns / 1e9;
+	p->tasks += (double)c->tasks_ns / 1e9;
 	p->switches += (double)c->switches;
 }
 
-void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *sum,
-		   struct soak_sample *each)
+void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
+		      struct load_sample *each)
 {
 	struct soak_count count;
 	int i;
 
-	check_alive(s);
+	soaker_check_or_die(s);
 	memset(sum, 0, sizeof(*sum));
 	sum->ns = raw_ns();
 	for (i = 0; i < c->cpus.n; i++) {
@@ -36,14 +36,14 @@ void soaker_sample(const struct soaker *s, const struct calibration *c, struct s
 /* The baseline of one CPU, or for i < 0 the mean of all: CPUs of one host err together. */
 static struct baseline baseline_of(const struct calibration *c, int i)
 {
-	struct baseline mean = {.off = 0};
+	struct baseline mean = {.tasks = 0};
 	int k;
 
 	if (i >= 0)
 		return c->cpu[i];
 	for (k = 0; k < c->cpus.n; k++) {
-		mean.off += c->cpu[k].off / c->cpus.n;
-		mean.off_sd += c->cpu[k].off_sd / c->cpus.n;
+		mean.tasks += c->cpu[k].tasks / c->cpus.n;
+		mean.tasks_sd += c->cpu[k].tasks_sd / c->cpus.n;
 		mean.spin_sd += c->cpu[k].spin_sd / c->cpus.n;
 	}
 	return mean;
@@ -65,7 +65,7 @@ static struct baseline baseline_of(const struct calibration *c, int i)
  */
 static double switching(const struct baseline *b, const struct load *l, double rate)
 {
-	double beside_tasks = fmax(0, l->load - (l->off - b->off));
+	double beside_tasks = fmax(0, l->load - (l->tasks - b->tasks));
 
 	return rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
 }
@@ -78,16 +78,16 @@ static double switching(const struct baseline *b, const struct load *l, double r
 static double uncertainty(const struct baseline *b, const struct load *l, double left, double rate)
 {
 	double spin = 2 * b->spin_sd * fmin(1, left);
-	double off = 2 * b->off_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
+	double tasks = 2 * b->tasks_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
 	double host = HOST_SHARE * l->slowed;
 	double swtch = switching(b, l, rate);
 
-	return sqrt(spin * spin + off * off + edge * edge + host * host + swtch * swtch);
+	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + swtch * swtch);
 }
 
-void soak_load(const struct calibration *c, const struct soak_sample *from,
-	       const struct soak_sample *to, int i, struct load *l)
+void load_between(const struct calibration *c, const struct load_sample *from,
+		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
 	double seconds = seconds_between(from->ns, to->ns);
@@ -96,12 +96,12 @@ void soak_load(const struct calibration *c, const struct soak_sample *from,
 
 	l->seconds = seconds;
 	if (seconds <= 0) {
-		l->load = l->uncertainty = l->slowed = l->off = NAN;
+		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
-	l->load = 1 - b.off - spin / total;
+	l->load = 1 - b.tasks - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
-	l->off = fmax(0, to->off - from->off) /
-		 total; /* what was open at first was no task's after all */
+	l->tasks = fmax(0, to->tasks - from->tasks) /
+		   total; /* what was open at first was no task's after all */
 	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
 }

@@ -14,7 +14,7 @@
 #define BASELINE_WINDOW 0.25 /* seconds */
 
 struct baseline {
-	double off, off_sd;     /* share of the time that other tasks have the CPU, 0 to 1 */
+	double tasks, tasks_sd; /* share of the time that other tasks have the CPU, 0 to 1 */
 	double spin, spin_sd;   /* share of the rest that it spins, 0 to 1 */
 	double speed, speed_sd; /* turns per second of spinning */
 };
@@ -30,9 +30,9 @@ struct calibration {
  * Sums up to now, over all CPUs or of one, in CPU-seconds of the idle machine: how long it could
  * spin, how much work it did, and how long another task had its CPU.
  */
-struct soak_sample {
+struct load_sample {
 	uint64_t ns;
-	double spin, work, off;
+	double spin, work, tasks;
 	double switches; /* how often a task displaced a soaker */
 };
 
@@ -41,7 +41,7 @@ struct load {
 	double load;        /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty; /* half of its 95 % interval */
 	double slowed;      /* by how much the idle work that was left went slower */
-	double off;         /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
 	double seconds;
 };
 
@@ -49,11 +49,11 @@ struct load {
  * Reads the soakers against a calibration of the same CPUs: all of them into *sum, and into
  * each[], unless it is NULL, every one.  May be called by any thread.
  */
-void soaker_sample(const struct soaker *s, const struct calibration *c, struct soak_sample *sum,
-		   struct soak_sample *each);
+void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
+		      struct load_sample *each);
 
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
-void soak_load(const struct calibration *c, const struct soak_sample *from,
-	       const struct soak_sample *to, int i, struct load *l);
+void load_between(const struct calibration *c, const struct load_sample *from,
+		  const struct load_sample *to, int i, struct load *l);
 
 #endif

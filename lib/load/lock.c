@@ -52,7 +52,8 @@ static const char *process_name(pid_t pid, char name[64])
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	return pid > 0 && read_line(path, name, 64) == 0 ? name : "a program that cannot be seen";
+	return pid > 0 && file_read_line(path, name, 64) == 0 ? name
+							      : "a program that cannot be seen";
 }
 
 static _Noreturn void die_of_holder(pid_t pid)
@@ -96,7 +97,7 @@ static pid_t process_parent(pid_t pid)
 	int parent = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_line(path, line, sizeof(line)) == 0 && (end = strrchr(line, ')')) != NULL)
+	if (file_read_line(path, line, sizeof(line)) == 0 && (end = strrchr(line, ')')) != NULL)
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 		sscanf(end, ") %*c %d", &parent);
 	return parent;
@@ -157,7 +158,7 @@ static int open_root_lock(void)
  * included, has gone.  Since any user can hold it and do nothing, root has a lock of its own as
  * well, with which it may soak beside a holder that does not.
  */
-void soaker_lock_or_die(int *lock, int *root_lock)
+void lock_take_or_die(int *lock, int *root_lock)
 {
 	char name[64];
 	pid_t holder;

@@ -7,6 +7,6 @@
 #include "common.h"
 
 /* Takes the lock, and for root a second one (else -1), or dies and names who has it. */
-void soaker_lock_or_die(int *lock, int *root_lock);
+void lock_take_or_die(int *lock, int *root_lock);
 
 #endif

@@ -43,7 +43,7 @@ struct soak_cpu {
 		last_ns; /* when the last turn was, 0 before the first; then a gap is open */
 	_Atomic uint64_t
 		gap_ns; /* sum of the gaps that are closed, and the time before the first turn */
-	_Atomic uint64_t off_ns;   /* time in which it did not run, up to the last gap */
+	_Atomic uint64_t tasks_ns; /* time in which it did not run, up to the last gap */
 	_Atomic uint64_t dirty_ns; /* time in which it waited for memory */
 	_Atomic uint64_t switches; /* how often it was switched out */
 } __attribute__((aligned(128)));
@@ -105,20 +105,20 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 {
 	uint64_t turns = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
 	uint64_t last = start, now, dirty_at = start, switches = 0;
-	uint64_t gaps = start, off = start; /* it did not run before */
+	uint64_t gaps = start, tasks = start; /* it did not run before */
 	bool dirtied = false;
 	size_t line = 0;
 
-	atomic_store_explicit(&me->off_ns, off, memory_order_relaxed);
+	atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
 	atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
 	for (;;) {
 		now = raw_ns();
 		if (now - last > gap_min) {
 			gaps += now - last;
-			last = off;
-			off = now - (thread_cpu_ns() - cpu_start);
-			switches += off > last + SOAK_GAP_NS;
-			atomic_store_explicit(&me->off_ns, off, memory_order_relaxed);
+			last = tasks;
+			tasks = now - (thread_cpu_ns() - cpu_start);
+			switches += tasks > last + SOAK_GAP_NS;
+			atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
 			last = now;
 			now = raw_ns();
@@ -301,14 +301,14 @@ static _Noreturn void keeper_main(struct soaker *s, const struct cpus *cpus, con
 	status = keep_soaker(s->shared, cpus, &waiting);
 	if (dir[0] != '\0') {
 		/* A group must be empty to be removed. */
-		write_file(group.root, "cgroup.procs", "0");
+		file_write(group.root, "cgroup.procs", "0");
 		rmdir(dir);
 	}
 	_exit(status);
 }
 
 /* The soakers must not die unseen: the work they no longer do would be taken for load. */
-void check_alive(const struct soaker *s)
+void soaker_check_or_die(const struct soaker *s)
 {
 	int status, e;
 
@@ -344,7 +344,7 @@ static void wait_until_running(const struct soaker *s, const struct cpus *cpus)
 
 	while ((silent = first_silent(s)) >= 0 && now_ns() < until) {
 		sleep_ns(1000000);
-		check_alive(s);
+		soaker_check_or_die(s);
 	}
 	if (silent >= 0)
 		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
@@ -374,7 +374,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 			 0);
 	if (s->shared == MAP_FAILED)
 		die_errno("soaker memory");
-	soaker_lock_or_die(&s->lock, &s->root_lock);
+	lock_take_or_die(&s->lock, &s->root_lock);
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
 	s->keeper = fork();
 	if (s->keeper < 0)
@@ -392,7 +392,7 @@ void soaker_stop(struct soaker *s)
 {
 	int status = 0;
 
-	check_alive(s);
+	soaker_check_or_die(s);
 	close(s->leash);
 	wait_pid(s->keeper, &status, 0);
 	if (WIFSIGNALED(status))
@@ -416,13 +416,13 @@ void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c
 	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire), open;
 
 	if (begun == 0) {
-		*c = (struct soak_count){.off_ns = ns};
+		*c = (struct soak_count){.tasks_ns = ns};
 		return;
 	}
-	c->off_ns = atomic_load_explicit(&cpu->off_ns, memory_order_relaxed);
+	c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
 	c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 	c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
 	open = ns > last + SOAK_GAP_NS ? ns - last : 0;
-	c->off_ns += open;
+	c->tasks_ns += open;
 	c->spin_ns = ns - gap - open - atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
 }

@@ -24,11 +24,11 @@ void soaker_stop(struct soaker *s);
 
 /* What one soaker has counted up to `ns`. */
 struct soak_count {
-	uint64_t turns, spin_ns, off_ns, switches;
+	uint64_t turns, spin_ns, tasks_ns, switches;
 };
 
 /* Dies with a line if the soakers have ended. */
-void check_alive(const struct soaker *s);
+void soaker_check_or_die(const struct soaker *s);
 
 /* Reads what the soaker of the i-th CPU has counted up to `ns` (raw_ns). */
 void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c);

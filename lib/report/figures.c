@@ -29,7 +29,7 @@ static const struct {
 	{"uncertainty", KEY_NUMBER, MEMBER(uncertainty), false},
 	{"cpus", KEY_NUMBER, MEMBER(cpus), false},
 	{"slowed", KEY_NUMBER, MEMBER(slowed), false},
-	{"tasks", KEY_NUMBER, MEMBER(off), false},
+	{"tasks", KEY_NUMBER, MEMBER(tasks), false},
 	{"interrupts", KEY_NUMBER, MEMBER(rates.interrupts), false},
 	{"packets_in", KEY_NUMBER, MEMBER(rates.packets_in), false},
 	{"packets_out", KEY_NUMBER, MEMBER(rates.packets_out), false},
@@ -56,7 +56,7 @@ void figures_init(struct figures *f)
 			      .load = NAN,
 			      .uncertainty = NAN,
 			      .slowed = NAN,
-			      .off = NAN};
+			      .tasks = NAN};
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
@@ -67,7 +67,7 @@ void figures_load(struct figures *f, const struct load *l, int cpus)
 	f->load = l->load;
 	f->uncertainty = l->uncertainty;
 	f->slowed = l->slowed;
-	f->off = l->off;
+	f->tasks = l->tasks;
 }
 
 #define RECEIPT_NUMBER_MAX 1e15 /* every number is below; what a receipt is about is, by far */

@@ -23,7 +23,7 @@ struct figures {
 	double cpu;      /* to which the thread was bound */
 	double cpus;     /* how many the host's load is of */
 	/* Those of struct load. */
-	double load, uncertainty, slowed, off;
+	double load, uncertainty, slowed, tasks;
 	struct rates rates; /* of the host */
 	struct tcp_figures tcp;
 	char refused[16]; /* why the other end did not serve; empty if it did */

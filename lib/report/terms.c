@@ -123,7 +123,7 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 	json_number(j, "cpus", f->cpus);
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
-	json_number(j, "tasks_percent", 100 * f->off);
+	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
 	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
