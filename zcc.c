@@ -867,6 +867,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 {
 	const int e = errno;
 	const char *why = strerror(e);
+	struct tcp_figures t;
 
 	if (e == EPIPE || e == ECONNRESET) {
 		look_for_refusal(st);
@@ -877,7 +878,8 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->ring != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
+	tcp_figures_read(st->sock, &t); /* what it acknowledged is still known after a reset */
+	die("%s: %s after %llu bytes", st->peer, why, (unsigned long long)acknowledged(st, &t));
 }
 
 /* Headers ride with the data that they announce: MSG_MORE holds them until it comes. */

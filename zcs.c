@@ -59,6 +59,7 @@
 #define LEAST_BYTES   1024               /* to move in each --idle-timeout of a full server */
 #define LOOK_NS       250000000u         /* between two looks at what the clients moved */
 #define LOOKS         5                  /* that are kept: the first is a second old */
+#define CONTINUED_NS  2000000000u        /* after a stop, for clients to move data again */
 #define RECEIPT_NS    1000000000u        /* for the client to take its receipt */
 #define POLL_MS       100                /* between two looks whether that is over */
 #define LEAVE_NS      2000000000u        /* for the clients' summaries on an interrupt */
@@ -567,6 +568,7 @@ static struct {
 	uint64_t noted_ns;  /* when `full` was set */
 	uint64_t full_ns;   /* for how long all were taken: a clock that stops while one is free */
 	uint64_t looked_ns; /* when place_look() last saw all clients */
+	_Atomic uint64_t continued_ns; /* when a stop (SIGSTOP) last ended */
 	_Atomic uint64_t refused;
 } places = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(places.all)};
 
@@ -688,7 +690,7 @@ static void places_look(void)
 
 	if (places.n >= opt.max_clients)
 		places_end_lingers();
-	if (places.full)
+	if (places.full && places.continued_ns < places.noted_ns)
 		places.full_ns += now - places.noted_ns;
 	places.full = places.n >= opt.max_clients;
 	places.noted_ns = now;
@@ -714,7 +716,8 @@ static bool places_are_full(void)
 
 /*
  * The client that has to make room for one of network w: of the networks with the most places,
- * the client that moved least.  NULL if w has as many, or if all those clients are at work.
+ * the client that moved least.  NULL if w has as many, or if all those clients are at work.  What
+ * they moved while this program was stopped, and read nothing, is no measure of that.
  */
 static struct place *places_victim(const struct network *w)
 {
@@ -722,6 +725,8 @@ static struct place *places_victim(const struct network *w)
 	uint64_t least = WORK_BYTES, moved;
 	int most = 0;
 
+	if (places.continued_ns != 0 && now_ns() - places.continued_ns < CONTINUED_NS)
+		return NULL;
 	TAILQ_FOREACH(p, &places.all, link)
 	if (p->network->n > most)
 		most = p->network->n;
@@ -2378,6 +2383,12 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
+static void on_continue(int sig)
+{
+	(void)sig;
+	places.continued_ns = now_ns();
+}
+
 static const struct passwd *user_named_or_die(const char *name)
 {
 	const struct passwd *pw;
@@ -2497,6 +2508,7 @@ static _Noreturn void exit_beside_clients(const struct counters *start,
 
 static int run(void)
 {
+	const struct sigaction continued = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
 	struct load_sample from = {.ns = 0};
 	struct counters start;
 	sigset_t unblocked;
@@ -2516,6 +2528,7 @@ static int run(void)
 		die_errno("eventfd");
 	drop_privileges_or_die();
 	catch_stop_signals_waiting(on_signal, &unblocked);
+	sigaction(SIGCONT, &continued, NULL);
 	announce(fd);
 	counters_read(&start, NULL);
 	soak_read(&from);

@@ -275,6 +275,28 @@ check '--max-clients --reply' '
 	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
 	[ $(grep -c "turned away: there are --max-clients already$" zcs.err) -ge 5 ]'
 
+# While zcs is stopped it reads nothing, and its clients can move nothing: a second of that looks
+# like idleness, which 5.5 s are long enough to reach between two probes of a closed window.
+check 'all places taken: clients at work keep theirs when zcs was stopped and continued' '
+	start_zcs --max-clients 2 --idle-timeout 2
+	"$zcc" -s 0 -p $PORT -P 2 -t 60 --congestion reno >working.out 2>working.err &
+	working=$!
+	remember $working
+	wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
+	kill -STOP $ZCS
+	"$hostile" hold -n 1 -a 127.0.0.3 $PORT >newcomer 2>&1 &
+	remember $!
+	sleep 5.5
+	kill -CONT $ZCS
+	wait_until "grep -q \"127\.0\.0\.3\" zcs.err"
+	cat zcs.err newcomer working.err
+	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already" zcs.err
+	not grep -q "dropped" zcs.err
+	not gone $working
+	kill -INT $working
+	kill -TERM $ZCS
+	ended $ZCS'
+
 # All places are taken: an address with fewer of them gets one of the address with the most.
 # loses_one MODE OPTIONS: three clients of 127.0.0.2, one of 127.0.0.3, then one more of 127.0.0.2
 loses_one()

@@ -187,7 +187,7 @@ check 'cyclesoak: calibrations that will not do' '
 check 'run_rr' '
 	exits 0 "$run_rr" --help
 	clean run_rr
-	exits 2 "$run_rr" -p 100 true
+	exits 125 "$run_rr" -p 100 true
 	clean run_rr'
 zcc=$PWD/bin/zcc
 check 'usage errors and --help' '

@@ -173,17 +173,17 @@ check 'zcc needs no receipt: a server of 2001 just closes' '
 
 for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 seconds=1\n\n'; do
 	start_peer -r "$text"
-	check "zcc leaves out a bad receipt: $text" '
-		exits 0 "$zcc" -s 0 -p $PORT small
+	check "zcc fails where the answer is not a receipt: $text" '
+		exits 1 "$zcc" -s 0 -p $PORT small
 		one_line err
-		grep -q "receipt is left out" err
-		grep -q "no receipt$" out'
+		grep -q "answer is not a receipt" err
+		not [ -s out ]'
 done
 
 start_peer -r "$(head -c 5000 /dev/zero | tr '\0' x)\n"
-check 'zcc leaves out a receipt without end' '
-	exits 0 "$zcc" -s 0 -p $PORT small
-	grep -q "receipt is left out" err'
+check 'zcc fails where the answer has no end' '
+	exits 1 "$zcc" -s 0 -p $PORT small
+	grep -q "answer is not a receipt" err'
 
 start_peer -r 'bytes=12 seconds=1\n'
 check 'zcc exits 1 when the server has not received all' '

@@ -243,6 +243,12 @@ check 'a server that goes away: one line, exit 1, no report' '
 	one_line err
 	grep -Eq "the server (closed|reset) the connection after [0-9]* bytes" err
 	not [ -s out ]'
+start_peer -d 1 -l 2000 -R
+check 'the bytes in that line are those that the server acknowledged, not those in the send buffer' '
+	exits 1 "$zcc" -s 0 -p $PORT -o 200k -n 1000 file
+	one_line err
+	acked=$(sed -n "s/.*the server .* the connection after \([0-9]*\) bytes$/\1/p" err)
+	[ "$acked" -le 65536 ]'
 
 # What a server that is not zcs may do at the end.
 start_peer -r 'HTTP/1.0 400 Bad Request\n'
