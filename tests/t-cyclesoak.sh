@@ -110,7 +110,7 @@ check '-d: the kernel has its say' '
 	soaking "$cyclesoak" -n 1 -p 0.3 -d
 	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out'
 check '--json: a line per period and a closing one, nothing else' '
-	soaking "$cyclesoak" -n 2 -p 0.1 -B --json
+	soaking "$cyclesoak" -n 2 -p 0.3 -B --json
 	[ $(wc -l <out) -eq 3 ]
 	head -n 2 out >periods
 	tail -n 1 out >closing'
