@@ -1,34 +1,16 @@
 #include "common.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <libgen.h>
-#include <linux/rtnetlink.h>
 #include <math.h>
-#include <mntent.h>
-#include <netinet/in.h>
-#include <netdb.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +18,7 @@
  * Diagnostics.
  */
 
-/* What die() and usage_error() do beside the line on stderr; die_init() sets it. */
+/* What die() and usage_error() do beside the line on stderr; die_init() and die_with() set it. */
 static struct {
 	int status, usage_status;
 	void (*hook)(const char *why);
@@ -52,15 +34,24 @@ void die_with(int status)
 	dying.status = dying.usage_status = status;
 }
 
+/* UTF-8 has the control characters U+0080 to U+009F as 0xc2 and one more byte. */
+void make_printable(char *s)
+{
+	for (; *s != '\0'; s++) {
+		if (*s == '\xc2' && (unsigned char)s[1] - 0x80u < 0x20)
+			*s++ = '?';
+		else if ((unsigned char)*s >= ' ' && *s != 0x7f)
+			continue;
+		*s = '?';
+	}
+}
+
 const char *printable(const char *s)
 {
 	static _Thread_local char text[DIE_MAX + 64]; /* as much as die_errno() makes */
-	size_t i;
 
-	for (i = 0; i < sizeof(text) - 1 && s[i] != '\0'; i++)
-		if ((unsigned char)(text[i] = s[i]) < ' ' || s[i] == 0x7f)
-			text[i] = '?';
-	text[i] = '\0';
+	snprintf(text, sizeof(text), "%s", s);
+	make_printable(text);
 	return text;
 }
 
@@ -81,7 +72,7 @@ void usage_exit(void)
 	exit(dying.usage_status);
 }
 
-/* Only the first thread to fail is heard: what the others would print at the same time is noise. */
+/* Only the first thread that fails prints its line: the others fail for the same reason. */
 static _Noreturn void die_of(const char *why)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
@@ -129,10 +120,10 @@ void init_output(void)
 	FILE *out;
 	int fd;
 
-	/* A closed 0, 1 or 2 would be given to the first socket; so, writing it is an error. */
+	/* The kernel would give a closed 0, 1 or 2 to the first socket; writing to it must fail. */
 	do
-		fd = open("/dev/null", O_RDONLY);
-	while ((fd >= 0 && fd <= STDERR_FILENO) || (fd < 0 && errno == EINTR));
+		fd = TEMP_FAILURE_RETRY(open("/dev/null", O_RDONLY));
+	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
 	out = fdopen_retry(STDOUT_FILENO, "w");
@@ -141,30 +132,6 @@ void init_output(void)
 	stdout = out;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
-}
-
-void catch_stop_signals(void (*handler)(int))
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	const struct sigaction new = {.sa_handler = handler};
-	struct sigaction old;
-	size_t i;
-
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &new, NULL);
-}
-
-void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, unblocked);
-	catch_stop_signals(handler);
 }
 
 void report(const char *fmt, ...)
@@ -179,84 +146,21 @@ void report(const char *fmt, ...)
 		die_errno("stdout");
 }
 
-/*
- * Calls that a signal interrupts.
- */
-
-int open_retry(const char *path, int flags)
+void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
 {
-	int fd;
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	const struct sigaction new = {.sa_handler = handler};
+	struct sigaction old;
+	sigset_t set;
+	size_t i;
 
-	do
-		fd = open(path, flags | O_CLOEXEC, 0600);
-	while (fd < 0 && errno == EINTR);
-	return fd;
-}
-
-static ssize_t read_retry(int fd, void *buf, size_t size)
-{
-	ssize_t n;
-
-	do
-		n = read(fd, buf, size);
-	while (n < 0 && errno == EINTR);
-	return n;
-}
-
-/*
- * Writes all of buf; -1 on failure.  A pipe whose reader takes nothing for a second after a signal
- * counts as one: the signal may be there to end the program.
- */
-static int write_retry(int fd, const char *buf, size_t size)
-{
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < size) {
-		n = write(fd, buf + done, size - done);
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR || poll(&p, 1, 1000) == 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* The calls of a stdio stream; its cookie is the descriptor: fopencookie(3). */
-static ssize_t stream_read(void *fd, char *buf, size_t size)
-{
-	return read_retry((int)(intptr_t)fd, buf, size);
-}
-
-static ssize_t stream_write(void *fd, const char *buf, size_t size)
-{
-	return write_retry((int)(intptr_t)fd, buf, size) == 0 ? (ssize_t)size : 0;
-}
-
-/* It is closed also after EINTR: close(2). */
-static int stream_close(void *fd)
-{
-	return close((int)(intptr_t)fd) != 0 && errno != EINTR ? -1 : 0;
-}
-
-FILE *fdopen_retry(int fd, const char *mode)
-{
-	static const cookie_io_functions_t calls = {
-		.read = stream_read, .write = stream_write, .close = stream_close};
-
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the cookie is the descriptor */
-	return fopencookie((void *)(intptr_t)fd, mode, calls);
-}
-
-FILE *fopen_retry(const char *path)
-{
-	int fd = open_retry(path, O_RDONLY);
-	FILE *f = fd < 0 ? NULL : fdopen_retry(fd, "r");
-
-	if (fd >= 0 && f == NULL)
-		close(fd);
-	return f;
+	sigemptyset(&set);
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, unblocked);
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &new, NULL);
 }
 
 /*
@@ -265,23 +169,21 @@ FILE *fopen_retry(const char *path)
 
 const char *parse_size(const char *s, uint64_t *bytes)
 {
+	static const char wrong[] = "is not a size: digits, then k, m, g, t or nothing";
 	static const char suffixes[] = "kmgt";
+	const char *suffix;
 	unsigned shift = 0;
 	unsigned long long v;
-	const char *suffix;
 	char *end;
 
-	if (!isdigit((unsigned char)*s))
-		return "is not a size: digits, then k, m, g, t or nothing";
 	errno = 0;
 	v = strtoull(s, &end, 10);
-	if (*end != '\0' && end[1] == '\0' &&
-	    (suffix = strchr(suffixes, tolower((unsigned char)*end))) != NULL) {
+	if (isalpha((unsigned char)*end) && (suffix = strchr(suffixes, tolower(*end))) != NULL) {
 		shift = 10 * (unsigned)(suffix - suffixes + 1);
 		end++;
 	}
-	if (*end != '\0')
-		return "is not a size: digits, then k, m, g, t or nothing";
+	if (!isdigit((unsigned char)*s) || *end != '\0')
+		return wrong;
 	if (errno == ERANGE || v > UINT64_MAX >> shift)
 		return "is larger than 64 bits hold";
 	*bytes = (uint64_t)v << shift;
@@ -296,7 +198,7 @@ static int parse_cpu(const char **s)
 
 	if (!isdigit((unsigned char)**s))
 		return -1;
-	v = strtol(*s, &end, 10); /* LONG_MAX when out of range, which the limit refuses too */
+	v = strtol(*s, &end, 10); /* LONG_MAX when out of range, which is over the limit, too */
 	*s = end;
 	return v < CPUS_MAX ? (int)v : -1;
 }
@@ -304,27 +206,24 @@ static int parse_cpu(const char **s)
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {
 	static const char wrong[] = "is not a CPU list, like 0,2-5";
-	struct cpus *r = malloc(sizeof(*r));
+	struct cpus *r = calloc(1, sizeof(*r));
 	const char *why = NULL;
 	int first, last;
 
 	if (r == NULL)
 		return "takes more memory than there is";
-	r->n = 0;
 	do {
 		first = last = parse_cpu(&s);
 		if (first >= 0 && *s == '-') {
 			s++;
 			last = parse_cpu(&s);
 		}
-		if (first < 0 || last < first) {
+		if (first < 0 || last < first)
 			why = wrong;
-		} else if (last - first >= CPUS_MAX - r->n) {
+		else if (last - first >= CPUS_MAX - r->n)
 			why = "has more CPUs than any kernel";
-		} else {
-			while (first <= last)
-				r->id[r->n++] = first++;
-		}
+		while (why == NULL && first <= last)
+			r->id[r->n++] = first++;
 	} while (why == NULL && *s++ == ',');
 	if (why == NULL && s[-1] != '\0')
 		why = wrong;
@@ -336,15 +235,13 @@ const char *parse_cpus(const char *s, struct cpus *cpus)
 
 const char *parse_seconds(const char *s, double *seconds)
 {
-	static const char wrong[] = "is not a number of seconds";
 	double v;
 	char *end;
 
-	if (s[strspn(s, "0123456789.")] != '\0' || !isdigit((unsigned char)*s))
-		return wrong;
 	v = strtod(s, &end);
-	if (*end != '\0' || !isfinite(v))
-		return wrong;
+	if (s[strspn(s, "0123456789.")] != '\0' || !isdigit((unsigned char)*s) || *end != '\0' ||
+	    !isfinite(v))
+		return "is not a number of seconds";
 	*seconds = v;
 	return NULL;
 }
@@ -410,58 +307,128 @@ const char *arg_port(const char *opt, const char *s, long min)
 	return s;
 }
 
-static const char *entry_name(const void *table, size_t i, size_t size)
-{
-	const char *name;
-
-	memcpy(&name, (const char *)table + i * size, sizeof(name));
-	return name;
-}
-
 size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size)
 {
 	char names[256] = "";
+	const char *name;
 	size_t i, used = 0;
 
 	for (i = 0; i < n; i++) {
-		if (strcmp(entry_name(table, i, size), s) == 0)
+		memcpy(&name, (const char *)table + i * size, sizeof(name));
+		if (strcmp(name, s) == 0)
 			return i;
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-					 i > 0 ? ", " : "", entry_name(table, i, size));
+					 i > 0 ? ", " : "", name);
 	}
 	usage_error("%s: '%s' is none of %s", opt, s, names);
 }
 
 /*
- * CPU binding and threads.
+ * Commands.
  */
 
-/* What a terminal might obey becomes `?`: a file, or the name of a process, may be anybody's. */
-void make_printable(char *s)
+void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
 {
-	for (; *s != '\0'; s++)
-		if (*s < ' ' || *s > '~')
-			*s = '?';
+	const int verbose = opterr;
+
+	opterr = 0;
+	while (getopt_long(argc, argv, shortopts, longopts, NULL) != -1)
+		;
+	if (optind < argc)
+		die_with(EXIT_COMMAND);
+	opterr = verbose;
+	optind = 0; /* getopt_long(3) begins anew */
 }
 
-/* Reads until the end of the file, or until buf is full. */
-int file_read(int fd, char *buf, size_t size, size_t *len)
+void command_exec(char **argv)
 {
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[0], argv);
+}
+
+void command_die(const char *name, int error)
+{
+	die_with(error == ENOENT ? 127 : 126);
+	die("cannot run %s: %s", name, strerror(error));
+}
+
+/*
+ * Files, with calls that a signal interrupts begun anew.
+ */
+
+int open_retry(const char *path, int flags)
+{
+	return TEMP_FAILURE_RETRY(open(path, flags | O_CLOEXEC, 0600));
+}
+
+/*
+ * Writes all of buf; -1 on failure.  After a signal, which may be there to end the program, a pipe
+ * whose reader takes nothing for a second is a failure, too.
+ */
+static int write_retry(int fd, const char *buf, size_t size)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	size_t done = 0;
 	ssize_t n;
 
-	*len = 0;
-	while (*len != size && (n = read_retry(fd, buf + *len, size - *len)) != 0) {
-		if (n < 0)
+	while (done < size) {
+		n = write(fd, buf + done, size - done);
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR || poll(&p, 1, 1000) == 0)
 			return -1;
-		*len += (size_t)n;
 	}
 	return 0;
 }
 
-/*
- * Reads the first line of a small file as a string without its newline, fit to be printed.  A file
- * that does not fit is an error.
- */
+/* The calls of a stdio stream whose cookie is the descriptor: fopencookie(3). */
+static ssize_t stream_read(void *fd, char *buf, size_t size)
+{
+	return TEMP_FAILURE_RETRY(read((int)(intptr_t)fd, buf, size));
+}
+
+static ssize_t stream_write(void *fd, const char *buf, size_t size)
+{
+	return write_retry((int)(intptr_t)fd, buf, size) == 0 ? (ssize_t)size : 0;
+}
+
+/* After EINTR the descriptor is closed all the same: close(2). */
+static int stream_close(void *fd)
+{
+	return close((int)(intptr_t)fd) != 0 && errno != EINTR ? -1 : 0;
+}
+
+FILE *fdopen_retry(int fd, const char *mode)
+{
+	static const cookie_io_functions_t calls = {
+		.read = stream_read, .write = stream_write, .close = stream_close};
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the cookie is the descriptor */
+	return fopencookie((void *)(intptr_t)fd, mode, calls);
+}
+
+FILE *fopen_retry(const char *path)
+{
+	int fd = open_retry(path, O_RDONLY);
+	FILE *f = fd < 0 ? NULL : fdopen_retry(fd, "r");
+
+	if (fd >= 0 && f == NULL)
+		close(fd);
+	return f;
+}
+
+int file_read(int fd, char *buf, size_t size, size_t *len)
+{
+	ssize_t n;
+
+	for (*len = 0; *len != size; *len += (size_t)n) {
+		n = TEMP_FAILURE_RETRY(read(fd, buf + *len, size - *len));
+		if (n <= 0)
+			return (int)n;
+	}
+	return 0;
+}
+
 int file_read_line(const char *path, char *buf, size_t size)
 {
 	int fd = open_retry(path, O_RDONLY), r;
@@ -478,6 +445,24 @@ int file_read_line(const char *path, char *buf, size_t size)
 	make_printable(buf);
 	return 0;
 }
+
+int file_write(const char *dir, const char *name, const char *text)
+{
+	char path[320];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open_retry(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	r = write_retry(fd, text, strlen(text));
+	close(fd);
+	return r;
+}
+
+/*
+ * CPUs and threads.
+ */
 
 cpu_set_t *cpu_set_new(size_t *size)
 {
@@ -534,46 +519,6 @@ bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 	return used < size;
 }
 
-bool cpus_equal(const struct cpus *a, const struct cpus *b)
-{
-	return a->n == b->n && memcmp(a->id, b->id, (size_t)a->n * sizeof(a->id[0])) == 0;
-}
-
-void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
-{
-	const int verbose = opterr;
-
-	opterr = 0;
-	while (getopt_long(argc, argv, shortopts, longopts, NULL) != -1)
-		;
-	if (optind < argc)
-		die_with(EXIT_COMMAND);
-	opterr = verbose;
-	optind = 0; /* has getopt_long(3) begin anew */
-}
-
-void command_exec(char **argv)
-{
-	signal(SIGPIPE, SIG_DFL);
-	execvp(argv[0], argv);
-}
-
-void command_die(const char *name, int error)
-{
-	die_with(error == ENOENT ? 127 : 126);
-	die("cannot run %s: %s", name, strerror(error));
-}
-
-pid_t wait_pid(pid_t pid, int *status, int options)
-{
-	pid_t r;
-
-	do
-		r = waitpid(pid, status, options);
-	while (r < 0 && errno == EINTR);
-	return r;
-}
-
 int cpu_bind(int cpu)
 {
 	size_t size;
@@ -619,41 +564,25 @@ int thread_start(pthread_t *id, void *(*function)(void *), void *arg)
 }
 
 /*
- * Clocks and system counters.
+ * Clocks.
  */
+
+uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 uint64_t now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
-double seconds_between(uint64_t from_ns, uint64_t to_ns)
-{
-	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
-}
-
-/*
- * The soaker.
- */
-
-/* The clock of the loop: not slewed, so that it runs as the scheduler's does. */
 uint64_t raw_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
 void sleep_ns(uint64_t ns)
@@ -664,20 +593,7 @@ void sleep_ns(uint64_t ns)
 		;
 }
 
-/*
- * The control group of the cpu controller, cgroups(7).
- */
-
-int file_write(const char *dir, const char *name, const char *text)
+double seconds_between(uint64_t from_ns, uint64_t to_ns)
 {
-	char path[320];
-	int fd, r;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open_retry(path, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	r = write_retry(fd, text, strlen(text));
-	close(fd);
-	return r;
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }

@@ -402,7 +402,7 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 	close(failed[1]);
 	error = read_exec_error(failed[0]);
 	if (error != 0) {
-		wait_pid(pid, NULL, 0);
+		TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 		soaker_stop(m->soak);
 		command_die(argv[0], error);
 	}
@@ -418,7 +418,7 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	siginfo_t info;
 	int status;
 
-	while (wait_pid(pid, &status, WNOHANG) != pid) {
+	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
 		load_sample_read(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)

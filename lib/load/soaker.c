@@ -103,7 +103,8 @@ static int autogroup_lower(void)
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				uint64_t gap_min)
 {
-	uint64_t turns = 0, dirty = 0, start = raw_ns(), cpu_start = thread_cpu_ns();
+	uint64_t turns = 0, dirty = 0, start = raw_ns(),
+		 cpu_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t last = start, now, dirty_at = start, switches = 0;
 	uint64_t gaps = start, tasks = start; /* it did not run before */
 	bool dirtied = false;
@@ -116,7 +117,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 		if (now - last > gap_min) {
 			gaps += now - last;
 			last = tasks;
-			tasks = now - (thread_cpu_ns() - cpu_start);
+			tasks = now - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
 			switches += tasks > last + SOAK_GAP_NS;
 			atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
@@ -266,10 +267,10 @@ static int keep_soaker(struct soak_shared *shared, const struct cpus *cpus, cons
 	if (pid == 0)
 		soaker_main(shared, cpus, keeper);
 	while (ppoll(&leash, 1, NULL, waiting) <= 0)
-		if (wait_pid(pid, &status, WNOHANG) == pid)
+		if (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) == pid)
 			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
 	kill(pid, SIGKILL);
-	wait_pid(pid, NULL, 0);
+	TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	return EXIT_SUCCESS;
 }
 
@@ -312,7 +313,7 @@ void soaker_check_or_die(const struct soaker *s)
 {
 	int status, e;
 
-	if (wait_pid(s->keeper, &status, WNOHANG) != s->keeper)
+	if (TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, WNOHANG)) != s->keeper)
 		return;
 	if (WIFSIGNALED(status)) {
 		idle_group_remove();
@@ -394,7 +395,7 @@ void soaker_stop(struct soaker *s)
 
 	soaker_check_or_die(s);
 	close(s->leash);
-	wait_pid(s->keeper, &status, 0);
+	TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, 0));
 	if (WIFSIGNALED(status))
 		idle_group_remove();
 	close(s->lock);
