@@ -63,6 +63,20 @@ struct monitor {
 	struct history history;
 };
 
+/* Measures the baseline beside a command, before it or after it. */
+static void measure_baseline(const struct monitor *m, struct calibration *c)
+{
+	double tasks;
+
+	calibration_alloc(c);
+	tasks = baseline_measure(m->soak, BRACKET_SECONDS, c);
+	baseline_check_or_die(c);
+	if (tasks > CAL_BUSY)
+		warnx("the machine is not idle beside the command: "
+		      "other programs took %.1f%% of it",
+		      100 * tasks);
+}
+
 static void reading_alloc(struct reading *r, int n)
 {
 	r->each = calloc((size_t)n, sizeof(*r->each));
@@ -83,15 +97,13 @@ static void monitor_read(const struct monitor *m, struct reading *r, bool end)
 /* Without a calibration a command's load is measured against the idle machine before and after. */
 static void monitor_start(struct monitor *m, bool command)
 {
-	struct cpus cpus;
-
 	memset(m, 0, sizeof(*m));
 	m->bracketed = command && !opt.file_given && access(opt.file, F_OK) != 0;
 	limits_warn();
 	if (m->bracketed) {
-		cpus_to_soak(opt.n_cpus, &cpus);
-		m->soak = soaker_start_or_die(&cpus);
-		baseline_measure(m->soak, &cpus, BRACKET_SECONDS, &m->cal);
+		cpus_to_soak(opt.n_cpus, &m->cal.cpus);
+		m->soak = soaker_start_or_die(&m->cal.cpus);
+		measure_baseline(m, &m->cal);
 	} else {
 		calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
 		m->soak = soaker_start_or_die(&m->cal.cpus);
@@ -451,9 +463,9 @@ static void rebase(struct reading *r, const struct calibration *from, const stru
 static void close_bracket(struct monitor *m)
 {
 	size_t size = (size_t)m->cal.cpus.n * sizeof(struct baseline);
-	struct calibration before = m->cal, after;
+	struct calibration before = m->cal, after = m->cal;
 
-	baseline_measure(m->soak, &m->cal.cpus, BRACKET_SECONDS, &after);
+	measure_baseline(m, &after);
 	before.cpu = malloc(size);
 	if (before.cpu == NULL)
 		die_errno("baseline");
