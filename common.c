@@ -585,9 +585,14 @@ uint64_t raw_ns(void)
 	return clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
+struct timespec ns_to_timespec(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
 void sleep_ns(uint64_t ns)
 {
-	struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+	struct timespec t = ns_to_timespec(ns);
 
 	while (nanosleep(&t, &t) != 0 && errno == EINTR)
 		;

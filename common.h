@@ -211,6 +211,9 @@ uint64_t clock_ns(clockid_t clock); /* any clock of clock_gettime(2), in ns */
 uint64_t now_ns(void);              /* CLOCK_MONOTONIC */
 uint64_t raw_ns(void); /* CLOCK_MONOTONIC_RAW: it is not slewed, and runs as the scheduler's does */
 
+/* The same time as a struct timespec. */
+struct timespec ns_to_timespec(uint64_t ns);
+
 /* Sleeps for `ns` nanoseconds, signals or not. */
 void sleep_ns(uint64_t ns);
 

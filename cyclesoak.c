@@ -1,17 +1,6 @@
 /*
- * cyclesoak: says how busy the CPUs are, by how much idle work they can still do.
+ * cyclesoak: measures how busy the CPUs are, by how much idle work they can still do.
  */
-#include "common.h"
-#include "lib/load/baseline.h"
-#include "lib/load/calibration.h"
-#include "lib/load/counters.h"
-#include "lib/load/limits.h"
-#include "lib/load/load.h"
-#include "lib/load/soaker.h"
-#include "lib/report/json.h"
-#include "lib/report/terms.h"
-#include "lib/report/units.h"
-
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +8,23 @@
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "common.h"
+#include "lib/load/baseline.h"
+#include "lib/load/calibration.h"
+#include "lib/load/counters.h"
+#include "lib/load/limits.h"
+#include "lib/load/load.h"
+#include "lib/load/soaker.h"
+#include "lib/report/figures.h"
+#include "lib/report/json.h"
+#include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #define BRACKET_SECONDS 1   /* of the baselines before and after a command */
 #define SHORT_SECONDS   0.5 /* below which a command's load may be smaller than its uncertainty */
@@ -54,17 +54,23 @@ struct history {
 	double uncertainty; /* of one period, the largest */
 };
 
+/* A measurement that goes on. */
 struct monitor {
 	struct soaker *soak;
 	struct calibration cal;
-	bool bracketed; /* the baseline is the command's own, not a file's */
-	double drift;   /* between its two halves, as a share of the load */
-	struct reading first, from, to;
+	bool bracketed;          /* the baseline is the command's own, not a file's */
+	double drift;            /* between its two halves, as a share of the load */
+	struct reading first;    /* where the measurement began; its each[] is not kept */
+	struct reading from, to; /* of the period, or of the command */
 	struct history history;
 };
 
-/* Measures the baseline beside a command, before it or after it. */
-static void measure_baseline(const struct monitor *m, struct calibration *c)
+/*
+ * Measuring.
+ */
+
+/* Measures a baseline of the idle machine, just before or after a command. */
+static void measure_bracket(const struct monitor *m, struct calibration *c)
 {
 	double tasks;
 
@@ -77,56 +83,11 @@ static void measure_baseline(const struct monitor *m, struct calibration *c)
 		      100 * tasks);
 }
 
-static void reading_alloc(struct reading *r, int n)
+/* Reads into m->to.  The soakers come first, as the counters take long to read. */
+static void monitor_read(struct monitor *m)
 {
-	r->each = calloc((size_t)n, sizeof(*r->each));
-	if (r->each == NULL)
-		die_errno("readings");
-}
-
-/* The counters, which take long to read, last at the end of a load and first at its beginning. */
-static void monitor_read(const struct monitor *m, struct reading *r, bool end)
-{
-	if (!end)
-		counters_read(&r->counters, NULL);
-	load_sample_read(m->soak, &m->cal, &r->sum, r->each);
-	if (end)
-		counters_read(&r->counters, NULL);
-}
-
-/* Without a calibration a command's load is measured against the idle machine before and after. */
-static void monitor_start(struct monitor *m, bool command)
-{
-	memset(m, 0, sizeof(*m));
-	m->bracketed = command && !opt.file_given && access(opt.file, F_OK) != 0;
-	limits_warn();
-	if (m->bracketed) {
-		cpus_to_soak(opt.n_cpus, &m->cal.cpus);
-		m->soak = soaker_start_or_die(&m->cal.cpus);
-		measure_baseline(m, &m->cal);
-	} else {
-		calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
-		m->soak = soaker_start_or_die(&m->cal.cpus);
-	}
-	reading_alloc(&m->first, m->cal.cpus.n);
-	reading_alloc(&m->from, m->cal.cpus.n);
-	reading_alloc(&m->to, m->cal.cpus.n);
-	monitor_read(m, &m->from, false);
-	m->first.sum = m->from.sum;
-	m->first.counters = m->from.counters;
-}
-
-static void monitor_stop(struct monitor *m)
-{
-	struct load l;
-
-	soaker_stop(m->soak);
-	load_between(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
-	limits_warn_run(&m->cal.cpus, &m->first.counters, &m->from.counters, &l);
-	free(m->first.each);
-	free(m->from.each);
-	free(m->to.each);
-	free(m->cal.cpu);
+	load_sample_read(m->soak, &m->cal, &m->to.sum, m->to.each);
+	counters_read(&m->to.counters, NULL);
 }
 
 /* The next period begins where this one ended. */
@@ -138,9 +99,74 @@ static void monitor_next(struct monitor *m)
 	m->to = swap;
 }
 
+/* Without a calibration a command's load is measured against the idle machine before and after. */
+static void monitor_start(struct monitor *m, bool command)
+{
+	memset(m, 0, sizeof(*m));
+	m->bracketed = command && !opt.file_given && access(opt.file, F_OK) != 0;
+	limits_warn();
+	if (m->bracketed)
+		cpus_to_soak(opt.n_cpus, &m->cal.cpus);
+	else
+		calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
+	m->soak = soaker_start_or_die(&m->cal.cpus);
+	if (m->bracketed)
+		measure_bracket(m, &m->cal);
+	m->from.each = calloc((size_t)m->cal.cpus.n, sizeof(*m->from.each));
+	m->to.each = calloc((size_t)m->cal.cpus.n, sizeof(*m->to.each));
+	if (m->from.each == NULL || m->to.each == NULL)
+		die_errno("readings");
+	/* Here the soakers come last: what follows is to be measured. */
+	counters_read(&m->from.counters, NULL);
+	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
+	m->first = m->from;
+}
+
+static void monitor_stop(struct monitor *m)
+{
+	struct load l;
+
+	soaker_stop(m->soak);
+	load_between(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
+	limits_warn_run(&m->cal.cpus, &m->first.counters, &m->from.counters, &l);
+	free(m->from.each);
+	free(m->to.each);
+	free(m->cal.cpu);
+}
+
+/* Converts a reading that was taken against one baseline to another. */
+static void rebase(struct reading *r, const struct calibration *from, const struct calibration *to)
+{
+	double spin, speed;
+	int i;
+
+	r->sum.spin = r->sum.work = 0;
+	for (i = 0; i < to->cpus.n; i++) {
+		spin = from->cpu[i].spin / to->cpu[i].spin;
+		speed = from->cpu[i].speed / to->cpu[i].speed;
+		r->each[i].spin *= spin;
+		r->each[i].work *= spin * speed;
+		r->sum.spin += r->each[i].spin;
+		r->sum.work += r->each[i].work;
+	}
+}
+
 /*
- * Reports: a line per period and a closing one, as text or JSON.
+ * The readings were taken against the baseline before the command; the report is against the mean
+ * of that and the one after it.
  */
+static void close_bracket(struct monitor *m)
+{
+	struct calibration mean = m->cal;
+
+	measure_bracket(m, &mean);
+	m->drift = 0 - baseline_merge(&mean, &m->cal);
+	rebase(&m->from, &m->cal, &mean);
+	rebase(&m->to, &m->cal, &mean);
+	m->first.sum = m->from.sum;
+	free(m->cal.cpu);
+	m->cal = mean;
+}
 
 static void history_add(struct history *h, const struct load *l)
 {
@@ -152,78 +178,60 @@ static void history_add(struct history *h, const struct load *l)
 	h->n++;
 }
 
-static void report_cpus(const struct monitor *m)
-{
-	struct load l;
-	int i;
-
-	for (i = 0; i < m->cal.cpus.n; i++) {
-		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
-		report(" cpu%d %.1f%%", m->cal.cpus.id[i], percent(l.load));
-	}
-}
-
-/* The kernel's own accounting of the same time. */
-static void report_accounting(const struct rates *r)
-{
-	int i;
-
-	for (i = 0; i < CPU_COLUMNS && !isnan(r->cpu[i]); i++)
-		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
-		       percent(r->cpu[i]));
-}
+/*
+ * Reports: a line per period and a closing one, as text or JSON.
+ */
 
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	report("System load: %.1f%% +-%.1f%%, slowed %.1f%%", percent(l->load),
-	       100 * l->uncertainty, percent(l->slowed));
-	if (opt.per_cpu)
-		report_cpus(m);
-	if (m->bracketed)
-		report("; own baselines, drift %.1f%%", percent(m->drift));
-	if (opt.debug > 0)
-		report_accounting(r);
-	report("\n");
-}
-
-static void json_cpus(struct json *j, const struct monitor *m)
-{
-	struct load l;
+	struct load one;
 	int i;
 
-	json_open(j, "per_cpu", '[');
-	for (i = 0; i < m->cal.cpus.n; i++) {
-		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &l);
-		json_open(j, NULL, '{');
-		json_count(j, "cpu", (uint64_t)m->cal.cpus.id[i]);
-		json_number(j, "cpu_utilization_percent", percent(l.load));
-		json_close(j, '}');
+	report("System load: %.1f%% +-%.1f%%, slowed %.1f%%", percent(l->load),
+	       100 * l->uncertainty, percent(l->slowed));
+	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
+		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
+		report(" cpu%d %.1f%%", m->cal.cpus.id[i], percent(one.load));
 	}
-	json_close(j, ']');
+	if (m->bracketed)
+		report("; own baselines, drift %.1f%%", percent(m->drift));
+	for (i = 0; i < CPU_COLUMNS && opt.debug > 0 && !isnan(r->cpu[i]); i++)
+		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
+		       percent(r->cpu[i]));
+	report("\n");
 }
 
 static void report_json(const struct monitor *m, const struct load *l, const struct rates *r)
 {
+	struct figures f;
+	struct load one;
 	struct json j;
+	int i;
 
+	figures_init(&f);
+	figures_load(&f, l, m->cal.cpus.n);
+	f.rates = *r;
 	json_report_open(&j);
 	json_number(&j, "seconds", l->seconds);
-	json_count(&j, "cpus", (uint64_t)m->cal.cpus.n);
-	json_number(&j, "cpu_utilization_percent", percent(l->load));
-	json_number(&j, "uncertainty_percent", 100 * l->uncertainty);
-	json_number(&j, "slowed_percent", percent(l->slowed));
-	json_number(&j, "tasks_percent", percent(l->tasks));
-	json_number(&j, "interrupts_per_second", r->interrupts);
+	json_load(&j, &f);
 	json_string(&j, "baseline", m->bracketed ? "bracket" : "file");
 	if (m->bracketed)
 		json_number(&j, "drift_percent", percent(m->drift));
-	json_cpus(&j, m);
+	json_open(&j, "load_by_cpu", '[');
+	for (i = 0; i < m->cal.cpus.n; i++) {
+		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
+		json_open(&j, NULL, '{');
+		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
+		json_number(&j, "load_percent", 100 * one.load);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
 	json_accounting(&j, r);
 	json_close(&j, '}');
 	report("\n");
 }
 
-/* The load from m->from to m->to. */
+/* Reports the load from m->from to m->to. */
 static struct load report_load(struct monitor *m)
 {
 	struct rates r;
@@ -241,20 +249,6 @@ static struct load report_load(struct monitor *m)
 	return l;
 }
 
-static void json_closing(const struct history *h, double mean, double half)
-{
-	struct json j;
-
-	json_report_open(&j);
-	json_count(&j, "periods", (uint64_t)h->n);
-	json_number(&j, "mean_percent", percent(mean));
-	json_number(&j, "uncertainty_percent", 100 * half);
-	json_number(&j, "min_percent", percent(h->min));
-	json_number(&j, "max_percent", percent(h->max));
-	json_close(&j, '}');
-	report("\n");
-}
-
 /*
  * The closing line: the mean of the periods with its 95 % interval, which has the baseline's
  * uncertainty, common to all periods, and the periods' own variation.
@@ -262,20 +256,33 @@ static void json_closing(const struct history *h, double mean, double half)
 static void report_closing(const struct history *h)
 {
 	double mean = h->sum / (double)h->n, sd = 0, half;
+	struct json j;
 
 	if (h->n == 0)
 		return;
 	if (h->n > 1)
 		sd = sqrt(fmax(0, (h->squares - h->sum * mean) / (double)(h->n - 1)));
 	half = sqrt(h->uncertainty * h->uncertainty + 4 * sd * sd / (double)h->n);
-	if (opt.json)
-		json_closing(h, mean, half);
-	else
+	if (!opt.json) {
 		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), 100 * half, percent(h->min), percent(h->max));
+		return;
+	}
+	json_report_open(&j);
+	json_count(&j, "periods", (uint64_t)h->n);
+	json_number(&j, "load_percent", 100 * mean);
+	json_number(&j, "load_uncertainty_percent", 100 * half);
+	json_number(&j, "load_min_percent", 100 * h->min);
+	json_number(&j, "load_max_percent", 100 * h->max);
+	json_close(&j, '}');
+	report("\n");
 }
 
-/* The signals that end it, and a child's end: blocked, and taken where the program waits. */
+/*
+ * Periods.
+ */
+
+/* Blocks the signals that end the program, and SIGCHLD: it takes them where it waits. */
 static void block_signals(sigset_t *set, sigset_t *old)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -290,32 +297,25 @@ static void block_signals(sigset_t *set, sigset_t *old)
 	sigprocmask(SIG_BLOCK, set, old);
 }
 
-/* Waits for a signal until `end`; returns it, or 0 when the time is up. */
-static int wait_signal(const sigset_t *set, uint64_t end)
-{
-	uint64_t now = now_ns(), left = end > now ? end - now : 0;
-	const struct timespec t = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-	int sig = sigtimedwait(set, NULL, &t);
-
-	return sig > 0 ? sig : 0;
-}
-
 /*
  * Waits until `end` or for a signal that ends the program, and returns that, or 0.  SIGCHLD may be
- * of the soaker, which a reading reports, or of a child that this program inherited by exec.  It
- * waits again where it was stopped and continued.
+ * of the soaker, which a reading reports, or of a child that this program inherited by exec.  When
+ * the program was stopped and continued, sigtimedwait(2) returns early, and it waits again.
  */
 static int wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 {
+	struct timespec left;
+	uint64_t now;
 	int sig;
 
-	for (;;) {
-		sig = wait_signal(set, end);
+	do {
+		now = now_ns();
+		left = ns_to_timespec(end > now ? end - now : 0);
+		sig = sigtimedwait(set, NULL, &left);
 		if (sig == SIGCHLD)
-			monitor_read(m, &m->to, true);
-		else if (sig != 0 || now_ns() >= end)
-			return sig;
-	}
+			monitor_read(m);
+	} while (sig == SIGCHLD || (sig < 0 && now_ns() < end));
+	return sig > 0 ? sig : 0;
 }
 
 /* Reports a line each period. */
@@ -328,7 +328,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 		end += period;
 		if (wait_period(m, set, end) != 0)
 			break;
-		monitor_read(m, &m->to, true);
+		monitor_read(m);
 		report_load(m);
 		monitor_next(m);
 		/* Stopped and continued: missed periods are not made up. */
@@ -338,6 +338,10 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 	if (!opt.once)
 		report_closing(&m->history);
 }
+
+/*
+ * A command.
+ */
 
 /* Why a file cannot be executed, as an errno; 0 if it can. */
 static int not_executable(const char *path)
@@ -349,70 +353,46 @@ static int not_executable(const char *path)
 	return S_ISREG(st.st_mode) ? 0 : EACCES;
 }
 
-/* execvp(3) goes on to the next directory of PATH after a file that may not be executed, too. */
-static int not_in_path(const char *name, const char *path)
+/*
+ * Why execvp(3) cannot execute a command, as an errno; 0 if it can.  Like execvp(3) it looks into
+ * the next directory of PATH after a file that may not be executed, too.
+ */
+static int command_error(const char *name)
 {
+	const char *path = getenv("PATH");
 	char file[PATH_MAX];
-	int e = ENOENT, n;
+	int e = ENOENT, r;
 	size_t len;
 
-	for (;; path += len + 1) {
+	if (*name == '\0' || strchr(name, '/') != NULL)
+		return not_executable(name);
+	for (path = path != NULL ? path : "/bin:/usr/bin";; path += len + 1) {
 		len = strcspn(path, ":");
-		n = snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len > 0 ? "/" : "",
+		r = snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len > 0 ? "/" : "",
 			     name);
-		switch (n < (int)sizeof(file) ? not_executable(file) : ENAMETOOLONG) {
-		case 0: return 0;
-		case EACCES: e = EACCES; break;
-		}
-		if (path[len] == '\0')
-			return e;
+		r = r < (int)sizeof(file) ? not_executable(file) : ENAMETOOLONG;
+		if (r == EACCES)
+			e = r;
+		if (r == 0 || path[len] == '\0')
+			return r == 0 ? 0 : e;
 	}
 }
 
-/* Dies if execvp(3) would not find the command by PATH, or may not execute the file. */
-static void command_find_or_die(const char *name)
-{
-	const char *path = getenv("PATH");
-	int e;
-
-	if (strchr(name, '/') != NULL)
-		e = not_executable(name);
-	else
-		e = *name == '\0' ? ENOENT
-				  : not_in_path(name, path != NULL ? path : "/bin:/usr/bin");
-	if (e != 0)
-		command_die(name, e);
-}
-
-/* Reads why the command was not executed, from a pipe that its execution closes; 0 if it was. */
-static int read_exec_error(int fd)
-{
-	int error = 0;
-
-	while (read(fd, &error, sizeof(error)) < 0 && errno == EINTR)
-		;
-	close(fd);
-	return error;
-}
-
+/* Starts the command.  Its process shares this one's memory until it executes the file: vfork(2). */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
-	int failed[2], error;
-	pid_t pid;
+	volatile int error = 0;
+	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): the child only calls exec */
+	pid_t pid = vfork();
 
-	if (pipe2(failed, O_CLOEXEC) != 0)
-		die_errno("pipe");
-	pid = fork();
 	if (pid < 0)
 		die_errno("fork");
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
 		command_exec(argv);
 		error = errno;
-		_exit(write(failed[1], &error, sizeof(error)) < 0 ? EXIT_COMMAND : 126);
+		_exit(EXIT_COMMAND);
 	}
-	close(failed[1]);
-	error = read_exec_error(failed[0]);
 	if (error != 0) {
 		TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 		soaker_stop(m->soak);
@@ -431,7 +411,7 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	int status;
 
 	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
-		load_sample_read(m->soak, &m->cal, &m->to.sum, NULL); /* dies if the soaker has */
+		soaker_check_or_die(m->soak);
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);
@@ -439,51 +419,13 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	return status;
 }
 
-/* Puts a reading that was taken against one baseline against another. */
-static void rebase(struct reading *r, const struct calibration *from, const struct calibration *to)
-{
-	double spin, speed;
-	int i;
-
-	r->sum.spin = r->sum.work = 0;
-	for (i = 0; i < to->cpus.n; i++) {
-		spin = from->cpu[i].spin / to->cpu[i].spin;
-		speed = from->cpu[i].speed / to->cpu[i].speed;
-		r->each[i].spin *= spin;
-		r->each[i].work *= spin * speed;
-		r->sum.spin += r->each[i].spin;
-		r->sum.work += r->each[i].work;
-	}
-}
-
-/*
- * The readings were taken against the baseline before the command; what is reported is against
- * the middle of that and the one after it.
- */
-static void close_bracket(struct monitor *m)
-{
-	size_t size = (size_t)m->cal.cpus.n * sizeof(struct baseline);
-	struct calibration before = m->cal, after = m->cal;
-
-	measure_baseline(m, &after);
-	before.cpu = malloc(size);
-	if (before.cpu == NULL)
-		die_errno("baseline");
-	memcpy(before.cpu, m->cal.cpu, size);
-	m->drift = baseline_merge(&m->cal, &after);
-	rebase(&m->from, &before, &m->cal);
-	rebase(&m->to, &before, &m->cal);
-	m->first.sum = m->from.sum;
-	free(before.cpu);
-	free(after.cpu);
-}
-
+/* Returns the status to exit with: the command's. */
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
 	int status = wait_command(m, set, spawn_or_die(m, argv, old));
 	struct load l;
 
-	monitor_read(m, &m->to, true);
+	monitor_read(m);
 	if (m->bracketed)
 		close_bracket(m);
 	l = report_load(m);
@@ -495,14 +437,15 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int run(char **argv)
+/* Measures periods, or the command at argv. */
+static int measure(char **argv)
 {
 	struct monitor m;
 	sigset_t set, old;
-	int status = EXIT_SUCCESS;
+	int status = EXIT_SUCCESS, e;
 
-	if (*argv != NULL)
-		command_find_or_die(*argv);
+	if (*argv != NULL && (e = command_error(*argv)) != 0)
+		command_die(*argv, e);
 	block_signals(&set, &old);
 	monitor_start(&m, *argv != NULL);
 	if (*argv != NULL)
@@ -519,7 +462,7 @@ static int run(char **argv)
  * Options.
  */
 
-/* What else there is to do when the program dies: die_init(). */
+/* Closes a JSON report when the program dies. */
 static void close_report(const char *why)
 {
 	struct json j = {.f = NULL};
@@ -603,13 +546,13 @@ int main(int argc, char **argv)
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
 		parse_option(c);
-	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
+	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */
 	if (opt.once && opt.count > 1)
 		usage_error("-1, --once and -n, --count exclude each other");
 	if (opt.once)
 		opt.count = 1;
 	if (!opt.calibrate)
-		return run(argv + optind);
+		return measure(argv + optind);
 	if (opt.json)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (optind < argc)
