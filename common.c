@@ -72,11 +72,18 @@ void usage_exit(void)
 	exit(dying.usage_status);
 }
 
-/* Only the first thread that fails prints its line: the others fail for the same reason. */
-static _Noreturn void die_of(const char *why)
+/*
+ * Prints the line, with what the error number means unless it is 0.  Only the first thread that
+ * fails prints its line: the others fail for the same reason.
+ */
+static _Noreturn void vdie(int error, const char *fmt, va_list ap)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
+	char what[DIE_MAX], why[DIE_MAX + 64];
 
+	vsnprintf(what, sizeof(what), fmt, ap);
+	snprintf(why, sizeof(why), "%s%s%s", what, error != 0 ? ": " : "",
+		 error != 0 ? strerror(error) : "");
 	while (atomic_flag_test_and_set(&begun))
 		pause();
 	if (dying.hook != NULL && !ferror(stdout))
@@ -87,26 +94,19 @@ static _Noreturn void die_of(const char *why)
 
 void die(const char *fmt, ...)
 {
-	char why[DIE_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	die_of(why);
+	vdie(0, fmt, ap);
 }
 
 void die_errno(const char *fmt, ...)
 {
-	const int e = errno;
-	char what[DIE_MAX], why[DIE_MAX + 64];
+	const int error = errno;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	snprintf(why, sizeof(why), "%s: %s", what, strerror(e));
-	die_of(why);
+	vdie(error, fmt, ap);
 }
 
 void name_in_errors(char **argv)
@@ -190,43 +190,28 @@ const char *parse_size(const char *s, uint64_t *bytes)
 	return NULL;
 }
 
-/* Reads a CPU number at *s and moves *s behind it; -1 if there is none. */
-static int parse_cpu(const char **s)
-{
-	long v;
-	char *end;
-
-	if (!isdigit((unsigned char)**s))
-		return -1;
-	v = strtol(*s, &end, 10); /* LONG_MAX when out of range, which is over the limit, too */
-	*s = end;
-	return v < CPUS_MAX ? (int)v : -1;
-}
-
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {
-	static const char wrong[] = "is not a CPU list, like 0,2-5";
 	struct cpus *r = calloc(1, sizeof(*r));
 	const char *why = NULL;
-	int first, last;
+	unsigned long first, last;
+	char *end = NULL;
 
 	if (r == NULL)
 		return "takes more memory than there is";
 	do {
-		first = last = parse_cpu(&s);
-		if (first >= 0 && *s == '-') {
-			s++;
-			last = parse_cpu(&s);
-		}
-		if (first < 0 || last < first)
-			why = wrong;
-		else if (last - first >= CPUS_MAX - r->n)
+		first = last = isdigit((unsigned char)*s) ? strtoul(s, &end, 10) : CPUS_MAX;
+		if (first < CPUS_MAX && *end == '-')
+			last = isdigit((unsigned char)end[1]) ? strtoul(end + 1, &end, 10) : 0;
+		if (first >= CPUS_MAX || last < first || last >= CPUS_MAX ||
+		    (*end != ',' && *end != '\0'))
+			why = "is not a CPU list, like 0,2-5";
+		else if (last - first >= (unsigned long)(CPUS_MAX - r->n))
 			why = "has more CPUs than any kernel";
 		while (why == NULL && first <= last)
-			r->id[r->n++] = first++;
-	} while (why == NULL && *s++ == ',');
-	if (why == NULL && s[-1] != '\0')
-		why = wrong;
+			r->id[r->n++] = (int)first++;
+		s = why == NULL ? end + 1 : s;
+	} while (why == NULL && *end == ',');
 	if (why == NULL)
 		*cpus = *r;
 	free(r);
@@ -417,31 +402,19 @@ FILE *fopen_retry(const char *path)
 	return f;
 }
 
-int file_read(int fd, char *buf, size_t size, size_t *len)
-{
-	ssize_t n;
-
-	for (*len = 0; *len != size; *len += (size_t)n) {
-		n = TEMP_FAILURE_RETRY(read(fd, buf + *len, size - *len));
-		if (n <= 0)
-			return (int)n;
-	}
-	return 0;
-}
-
 int file_read_line(const char *path, char *buf, size_t size)
 {
-	int fd = open_retry(path, O_RDONLY), r;
-	size_t len = 0;
+	FILE *f = fopen_retry(path);
+	char *end = NULL;
 
-	if (fd < 0)
+	if (f == NULL)
 		return -1;
-	r = file_read(fd, buf, size, &len);
-	close(fd);
-	if (r != 0 || len == size)
+	if (fgets(buf, (int)size, f) != NULL)
+		end = strchr(buf, '\n');
+	fclose(f);
+	if (end == NULL)
 		return -1;
-	buf[len] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
+	*end = '\0';
 	make_printable(buf);
 	return 0;
 }

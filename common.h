@@ -153,12 +153,9 @@ int open_retry(const char *path, int flags);
 FILE *fdopen_retry(int fd, const char *mode);
 FILE *fopen_retry(const char *path);
 
-/* Reads until end of file, or until buf is full; *len is the number of bytes read. */
-int file_read(int fd, char *buf, size_t size, size_t *len);
-
 /*
  * Reads the first line of a small file, as of /proc, as a printable string without its newline.  A
- * file that does not fit is an error.
+ * line that does not fit, or has no end, is an error.
  */
 int file_read_line(const char *path, char *buf, size_t size);
 

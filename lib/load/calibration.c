@@ -287,6 +287,7 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	char self[64], *text = malloc(CALIBRATION_MAX);
 	int named = open_retry(path, O_PATH), fd;
 	struct stat st;
+	FILE *f;
 
 	if (named >= 0 &&
 	    (fstat(named, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX))
@@ -300,10 +301,14 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 		warnx("%s belongs to another user (UID %u), who may have made up its figures: "
 		      "run 'cyclesoak -C'",
 		      path, st.st_uid);
-	if (text == NULL || file_read(fd, text, CALIBRATION_MAX, len) != 0)
+	f = fdopen_retry(fd, "r");
+	if (text == NULL || f == NULL)
 		die_errno("%s", path);
+	*len = fread(text, 1, CALIBRATION_MAX, f);
+	if (ferror(f))
+		die_errno("%s", path);
+	fclose(f);
 	close(named);
-	close(fd);
 	return text;
 }
 

@@ -74,11 +74,7 @@ bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
 	}
 }
 
-/* There is one set of soakers on a machine, so the group's name is always the same. */
-static void idle_group_path(const struct cpu_cgroup *g, char dir[300])
-{
-	snprintf(dir, 300, "%s/zc-soaker", g->root);
-}
+#define IDLE_GROUP "%s/zc-soaker" /* always the same: a machine has one set of soakers */
 
 /*
  * The group stands below the root of the hierarchy, since groups share a CPU by weight, whatever
@@ -86,7 +82,7 @@ static void idle_group_path(const struct cpu_cgroup *g, char dir[300])
  */
 int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 {
-	idle_group_path(g, dir);
+	snprintf(dir, 300, IDLE_GROUP, g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
 		return errno;
 	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
@@ -103,7 +99,7 @@ void idle_group_remove(void)
 
 	if (!cpu_cgroup_find(&g))
 		return;
-	idle_group_path(&g, dir);
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g.root);
 	for (i = 0; i < REMOVE_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
 }

@@ -4,30 +4,26 @@
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common.h"
 #include "lib/load/cgroup.h"
 
 void limits_warn(void)
 {
-	struct cpus *online = malloc(sizeof(*online));
+	const int online = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpu_cgroup group;
 	char value[64];
-	cpu_set_t *set;
 	size_t size;
+	cpu_set_t *set = cpu_set_new(&size);
 
-	if (online == NULL)
-		die_errno("CPUs");
 	if (cpu_cgroup_find(&group) && cpu_cgroup_quota(&group, value, sizeof(value)))
 		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle",
 		      value);
-	set = cpu_set_new(&size);
-	cpus_online(online);
-	if (sched_getaffinity(0, size, set) == 0 && CPU_COUNT_S(size, set) < online->n)
+	if (sched_getaffinity(0, size, set) == 0 && CPU_COUNT_S(size, set) < online)
 		warnx("this program may run on %d of the %d CPUs: the load is that of the machine",
-		      CPU_COUNT_S(size, set), online->n);
+		      CPU_COUNT_S(size, set), online);
 	CPU_FREE(set);
-	free(online);
 }
 
 #define STEAL_MAX  0.01  /* share of the host's time that is worth a warning */

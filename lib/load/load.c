@@ -60,29 +60,22 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 #define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes of their time too */
 
 /*
- * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
- * taken, but on a machine without soakers the switches would be from and to idleness.  `rate` is
- * per second and CPU.  The wake-ups' time is in the load and not in the tasks' time.
- */
-static double switching(const struct baseline *b, const struct load *l, double rate)
-{
-	double beside_tasks = fmax(0, l->load - (l->tasks - b->tasks));
-
-	return rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
-}
-
-/*
  * Half of the 95 % interval.  Five things are uncertain: which share of its time the soaker spins,
  * in the share `left` to it; what the idle machine's tasks take, whose bursts even out over time;
- * the edges; what the host takes; and the switches, of which there are `rate` a second.
+ * the edges; what the host takes; and the switches, of which there are `rate` a second and CPU.
+ *
+ * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
+ * taken, but on a machine without soakers the switches would be from and to idleness.  The wake-ups'
+ * time is in the load and not in the tasks' time.
  */
 static double uncertainty(const struct baseline *b, const struct load *l, double left, double rate)
 {
+	double beside_tasks = fmax(0, l->load - (l->tasks - b->tasks));
 	double spin = 2 * b->spin_sd * fmin(1, left);
 	double tasks = 2 * b->tasks_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
 	double host = HOST_SHARE * l->slowed;
-	double switches = switching(b, l, rate);
+	double switches = rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
 
 	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + switches * switches);
 }

@@ -63,11 +63,6 @@ struct soaker {
  * The soakers' process.
  */
 
-static uint64_t thread_ns(void)
-{
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /*
  * The loop.  Between two readings of the clock there is nothing, so that a long turn is time that
  * was taken, whatever the clock frequency; and the reading, which waits for what was begun before
@@ -79,7 +74,8 @@ static uint64_t thread_ns(void)
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				uint64_t gap_min)
 {
-	uint64_t turns = 0, dirty = 0, start = raw_ns(), cpu_start = thread_ns();
+	uint64_t turns = 0, dirty = 0, start = raw_ns(),
+		 cpu_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t last = start, now, dirty_at = start, switches = 0;
 	uint64_t gaps = start, tasks = start, tasks_before; /* it did not run before */
 	bool dirtied = false;
@@ -92,7 +88,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 		if (now - last > gap_min) {
 			gaps += now - last;
 			tasks_before = tasks;
-			tasks = now - (thread_ns() - cpu_start);
+			tasks = now - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
 			switches += tasks > tasks_before + SOAK_GAP_NS;
 			atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
@@ -308,11 +304,13 @@ static void wait_until_running(const struct soaker *s)
 	struct soak_shared *shared = s->shared;
 	int i = 0, e;
 
-	while (i < s->n && (atomic_load(&shared->cpu[i].turns) != 0 || now_ns() < until)) {
+	while (i < s->n) {
 		if (atomic_load(&shared->cpu[i].turns) != 0) {
 			i++;
 			continue;
 		}
+		if (now_ns() >= until)
+			break;
 		sleep_ns(1000000);
 		soaker_check_or_die(s);
 	}
