@@ -109,6 +109,15 @@ void die_errno(const char *fmt, ...)
 	vdie(error, fmt, ap);
 }
 
+void *alloc_or_die(size_t n, size_t size, const char *what)
+{
+	void *p = calloc(n, size);
+
+	if (p == NULL)
+		die_errno("%s", what);
+	return p;
+}
+
 void name_in_errors(char **argv)
 {
 	if (argv[0] != NULL)
@@ -439,13 +448,8 @@ int file_write(const char *dir, const char *name, const char *text)
 
 cpu_set_t *cpu_set_new(size_t *size)
 {
-	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
-
-	if (set == NULL)
-		die_errno("CPU set");
 	*size = CPU_ALLOC_SIZE(CPUS_MAX);
-	CPU_ZERO_S(*size, set);
-	return set;
+	return alloc_or_die(1, *size, "CPU set");
 }
 
 void cpus_online(struct cpus *cpus)

@@ -74,6 +74,12 @@ void make_printable(char *s);
 /* The same of a copy, cut to DIE_MAX + 63 bytes and valid until the thread's next call. */
 const char *printable(const char *s);
 
+/*
+ * Allocates n zeroed elements of `size` bytes each, to be freed by free(3), or dies; `what` they are
+ * for stands in the message.
+ */
+void *alloc_or_die(size_t n, size_t size, const char *what);
+
 /* Cuts the path from argv[0], with which getopt_long(3) begins its errors: err(3) prints no path. */
 void name_in_errors(char **argv);
 

@@ -112,10 +112,8 @@ static void monitor_start(struct monitor *m, bool command)
 	m->soak = soaker_start_or_die(&m->cal.cpus);
 	if (m->bracketed)
 		measure_bracket(m, &m->cal);
-	m->from.each = calloc((size_t)m->cal.cpus.n, sizeof(*m->from.each));
-	m->to.each = calloc((size_t)m->cal.cpus.n, sizeof(*m->to.each));
-	if (m->from.each == NULL || m->to.each == NULL)
-		die_errno("readings");
+	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
+	m->to.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->to.each), "readings");
 	/* Here the soakers come last: what follows is to be measured. */
 	counters_read(&m->from.counters, NULL);
 	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);

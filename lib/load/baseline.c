@@ -27,11 +27,9 @@ static void windows_start(struct windows *w, const struct soaker *s, int cpus, i
 	int i;
 
 	*w = (struct windows){.soaker = s, .cpus = cpus, .ns = raw_ns()};
-	w->last = calloc((size_t)cpus, sizeof(*w->last));
-	w->value = calloc((size_t)cpus * (size_t)max, sizeof(*w->value));
-	w->column = calloc((size_t)max, sizeof(*w->column));
-	if (w->last == NULL || w->value == NULL || w->column == NULL)
-		die_errno("calibration");
+	w->last = alloc_or_die((size_t)cpus, sizeof(*w->last), "calibration");
+	w->value = alloc_or_die((size_t)cpus * (size_t)max, sizeof(*w->value), "calibration");
+	w->column = alloc_or_die((size_t)max, sizeof(*w->column), "calibration");
 	for (i = 0; i < cpus; i++)
 		soak_count(s, i, w->ns, &w->last[i]);
 }
@@ -141,9 +139,7 @@ static double windows_baseline(struct windows *w, int n, struct calibration *c)
 
 void calibration_alloc(struct calibration *c)
 {
-	c->cpu = calloc((size_t)c->cpus.n, sizeof(*c->cpu));
-	if (c->cpu == NULL)
-		die_errno("calibration");
+	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 }
 
 double baseline_measure(const struct soaker *s, double seconds, struct calibration *c)

@@ -130,12 +130,10 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1))%s";
-	struct calibration *c = calloc(1, sizeof(*c));
+	struct calibration *c = alloc_or_die(1, sizeof(*c), "calibration");
 	struct soaker *s;
 	double tasks, spread;
 
-	if (c == NULL)
-		die_errno("calibration");
 	cpus_to_soak(n_cpus, &c->cpus);
 	calibration_alloc(c);
 	describe_machine(c->machine, sizeof(c->machine));
@@ -284,7 +282,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
  */
 static char *calibration_read_or_die(const char *path, size_t *len)
 {
-	char self[64], *text = malloc(CALIBRATION_MAX);
+	char self[64], *text = alloc_or_die(1, CALIBRATION_MAX, path);
 	int named = open_retry(path, O_PATH), fd;
 	struct stat st;
 	FILE *f;
@@ -302,7 +300,7 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 		      "run 'cyclesoak -C'",
 		      path, st.st_uid);
 	f = fdopen_retry(fd, "r");
-	if (text == NULL || f == NULL)
+	if (f == NULL)
 		die_errno("%s", path);
 	*len = fread(text, 1, CALIBRATION_MAX, f);
 	if (ferror(f))
@@ -322,13 +320,11 @@ static const char *cpus_brief(const struct cpus *cpus, char buf[100])
 
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
 {
-	struct cpus *want = malloc(sizeof(*want));
+	struct cpus *want = alloc_or_die(1, sizeof(*want), "calibration");
 	char has[100], wants[100], machine[sizeof(c->machine)], *text;
 	const char *why;
 	size_t len;
 
-	if (want == NULL)
-		die_errno("calibration");
 	cpus_to_soak(n_cpus, want);
 	text = calibration_read_or_die(path, &len);
 	why = calibration_parse(text, len, c);

@@ -34,13 +34,11 @@ void limits_warn(void)
 void limits_warn_run(const struct cpus *soaked, const struct counters *from,
 		     const struct counters *to, const struct load *l)
 {
-	struct cpus *online = malloc(sizeof(*online));
+	struct cpus *online = alloc_or_die(1, sizeof(*online), "CPUs");
 	struct rates r;
 	char value[32];
 	int i;
 
-	if (online == NULL)
-		die_errno("CPUs");
 	counters_rates(from, to, &r);
 	if (r.cpu[CPU_STEAL] > STEAL_MAX)
 		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "

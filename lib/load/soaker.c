@@ -42,21 +42,17 @@ struct soak_cpu {
 	int id;                    /* the CPU's number */
 } __attribute__((aligned(128)));
 
-/* Memory that the program, the keeper and the soakers share. */
-struct soak_shared {
-	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
-	_Atomic int group_errno;     /* why there is no control group for them */
-	_Atomic bool in_subgroup;    /* the program is in a control group that is not the root */
-	struct soak_cpu cpu[];
-};
-
+/* In memory that the program, the keeper and the soakers share. */
 struct soaker {
 	pid_t keeper;
 	int pipe;            /* the write end; when it is closed, the keeper ends the soakers */
 	int lock, root_lock; /* the second is -1 if it cannot be had */
-	int n;               /* of CPUs */
-	size_t map_size;
-	struct soak_shared *shared;
+	size_t size;         /* bytes of the memory */
+	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
+	_Atomic int group_errno;     /* why there is no control group for them */
+	_Atomic bool in_subgroup;    /* the program is in a control group that is not the root */
+	int n;                       /* of CPUs */
+	struct soak_cpu cpu[];
 };
 
 /*
@@ -158,7 +154,7 @@ static _Noreturn void soaker_main(struct soaker *s, pid_t parent)
 	setpriority(PRIO_PROCESS, 0, 19);
 	sched_setscheduler(0, SCHED_IDLE, &none);
 	for (i = 0; i < s->n; i++)
-		if (thread_start(&id, soak_thread, &s->shared->cpu[i]) != 0)
+		if (thread_start(&id, soak_thread, &s->cpu[i]) != 0)
 			_exit(EXIT_FAILURE);
 	for (;;)
 		pause();
@@ -261,10 +257,10 @@ static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
 	keeper_close_files(s, ends);
-	atomic_store(&s->shared->autogroup_errno, autogroup_lower());
+	atomic_store(&s->autogroup_errno, autogroup_lower());
 	if (cpu_cgroup_find(&group)) {
-		atomic_store(&s->shared->in_subgroup, strcmp(group.own, "/") != 0);
-		atomic_store(&s->shared->group_errno, idle_group_enter(&group, dir));
+		atomic_store(&s->in_subgroup, strcmp(group.own, "/") != 0);
+		atomic_store(&s->group_errno, idle_group_enter(&group, dir));
 	}
 	status = keeper_run(s, &waiting);
 	if (dir[0] != '\0') {
@@ -290,8 +286,8 @@ void soaker_check_or_die(const struct soaker *s)
 		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
 	}
 	for (i = 0; i < s->n; i++)
-		if ((e = atomic_load(&s->shared->cpu[i].bind_errno)) != 0)
-			die("cannot soak CPU %d: %s", s->shared->cpu[i].id, strerror(e));
+		if ((e = atomic_load(&s->cpu[i].bind_errno)) != 0)
+			die("cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
 	if (WEXITSTATUS(status) > 128)
 		die("the soaker was killed by signal %d", WEXITSTATUS(status) - 128);
 	die("the soaker could not be started or was stopped");
@@ -301,11 +297,10 @@ void soaker_check_or_die(const struct soaker *s)
 static void wait_until_running(const struct soaker *s)
 {
 	const uint64_t until = now_ns() + SOAK_START_NS;
-	struct soak_shared *shared = s->shared;
 	int i = 0, e;
 
 	while (i < s->n) {
-		if (atomic_load(&shared->cpu[i].turns) != 0) {
+		if (atomic_load(&s->cpu[i].turns) != 0) {
 			i++;
 			continue;
 		}
@@ -316,14 +311,14 @@ static void wait_until_running(const struct soaker *s)
 	}
 	if (i < s->n)
 		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
-		      shared->cpu[i].id);
-	if ((e = atomic_load(&shared->group_errno)) == 0)
+		      s->cpu[i].id);
+	if ((e = atomic_load(&s->group_errno)) == 0)
 		return;
-	if (atomic_load(&shared->in_subgroup))
+	if (atomic_load(&s->in_subgroup))
 		warnx("the soakers share this control group's weight and may take CPU from others: "
 		      "no idle group for them: %s",
 		      strerror(e));
-	else if ((e = atomic_load(&shared->autogroup_errno)) != 0)
+	else if ((e = atomic_load(&s->autogroup_errno)) != 0)
 		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
 		      strerror(e));
 }
@@ -331,19 +326,17 @@ static void wait_until_running(const struct soaker *s)
 struct soaker *soaker_start_or_die(const struct cpus *cpus)
 {
 	const struct sigaction chld = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
-	struct soaker *s = calloc(1, sizeof(*s));
+	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
+	struct soaker *s;
 	int ends[2], i;
 
-	if (s == NULL || pipe2(ends, O_CLOEXEC) != 0)
+	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0)
 		die_errno("soaker");
+	s->size = size;
 	s->n = cpus->n;
-	s->map_size = sizeof(*s->shared) + (size_t)s->n * sizeof(s->shared->cpu[0]);
-	s->shared = mmap(NULL, s->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-			 0);
-	if (s->shared == MAP_FAILED)
-		die_errno("soaker memory");
 	for (i = 0; i < s->n; i++)
-		s->shared->cpu[i].id = cpus->id[i];
+		s->cpu[i].id = cpus->id[i];
 	lock_take_or_die(&s->lock, &s->root_lock);
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
 	s->keeper = fork();
@@ -370,8 +363,7 @@ void soaker_stop(struct soaker *s)
 	close(s->lock);
 	if (s->root_lock >= 0)
 		close(s->root_lock);
-	munmap(s->shared, s->map_size);
-	free(s);
+	munmap(s, s->size);
 }
 
 /*
@@ -381,7 +373,7 @@ void soaker_stop(struct soaker *s)
  */
 void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
 {
-	const struct soak_cpu *cpu = &s->shared->cpu[i];
+	const struct soak_cpu *cpu = &s->cpu[i];
 	uint64_t begun = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
 	uint64_t gap = atomic_load_explicit(&cpu->gap_ns, memory_order_acquire);
 	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire), open;

@@ -14,6 +14,11 @@
 
 #include "common.h"
 
+int sock_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
+}
+
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
@@ -21,7 +26,7 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 	int got = 0;
 	socklen_t len = sizeof(got);
 
-	if (setsockopt(fd, SOL_SOCKET, name, &want, sizeof(want)) != 0 ||
+	if (sock_set(fd, SOL_SOCKET, name, want) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
 		die_errno("%s buffer of %d bytes", what, want);
 	if (got / 2 < want && !atomic_flag_test_and_set(&warned[name == SO_SNDBUF]))
@@ -44,18 +49,10 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 /* A minute of silence, then six probes ten seconds apart: tcp(7). */
 void sock_keep_alive(int fd)
 {
-	static const struct {
-		int level, name, value;
-	} o[] = {
-		{IPPROTO_TCP, TCP_KEEPIDLE, 60},
-		{IPPROTO_TCP, TCP_KEEPINTVL, 10},
-		{IPPROTO_TCP, TCP_KEEPCNT, 6},
-		{SOL_SOCKET, SO_KEEPALIVE, 1},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(o) / sizeof(o[0]); i++)
-		setsockopt(fd, o[i].level, o[i].name, &o[i].value, sizeof(o[i].value));
+	sock_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
+	sock_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+	sock_set(fd, IPPROTO_TCP, TCP_KEEPCNT, 6);
+	sock_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss)

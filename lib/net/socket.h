@@ -21,6 +21,9 @@ struct sock_options {
 	const char *congestion; /* TCP_CONGESTION; NULL is the system's default */
 };
 
+/* setsockopt(2) of an option that is an int. */
+int sock_set(int fd, int level, int name, int value);
+
 /* Applies them or dies.  The first time that the kernel gives a smaller buffer it warns on stderr. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
