@@ -10,11 +10,8 @@
 
 #include "common.h"
 
-const char *const cpu_column[CPU_COLUMNS] = {
-	[CPU_USER] = "user",       [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
-	[CPU_IDLE] = "idle",       [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
-	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
-};
+const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
+					     "iowait", "irq",  "softirq", "steal"};
 
 /*
  * Reads on to the next line that begins, after blanks, with that word; returns the rest of it, in

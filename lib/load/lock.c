@@ -123,29 +123,13 @@ static bool is_soaking(pid_t pid)
 	return seconds_between(from, family_ns(pid)) * 1e9 >= HOLDER_SHARE * (double)ns;
 }
 
-/* Opens a file that nobody but root can lock; -1 if this is not root, or no such file can be had. */
-static int open_root_lock(void)
-{
-	struct stat st;
-	int fd;
-
-	if (geteuid() != 0)
-		return -1;
-	fd = open_retry(ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
-	    (st.st_mode & 077) == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
 void lock_take_or_die(int *lock, int *root_lock)
 {
 	char name[64];
 	pid_t holder;
 
-	*root_lock = open_root_lock();
+	/* In /run nobody but root can make the file, and nobody but root can open one of mode 0600. */
+	*root_lock = geteuid() == 0 ? open_retry(ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW) : -1;
 	if (*root_lock >= 0 && !lock_or_die(*root_lock, ROOT_LOCK))
 		die_of_holder(lock_holder(*root_lock));
 	*lock = open_retry(LOCK_FILE, O_RDONLY);
