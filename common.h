@@ -1,6 +1,6 @@
 /*
  * common.h: what every part stands on: how a program prints and dies, how it parses, its small
- * files, CPUs, threads and clocks.  common.c has the same sections in the same order.
+ * files, threads and clocks.  common.c has the same sections in the same order.
  *
  *	init_output();
  *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
@@ -102,19 +102,8 @@ void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
  * result is then untouched.  arg_* parse an option's argument and make a usage error of what is
  * wrong with it, or out of range; `opt` is the option's name in the message, `-b, --buffer-size`.
  */
-#define CPUS_MAX     8192        /* the largest NR_CPUS of any kernel configuration (x86, MAXSMP) */
-#define CPU_LIST_MAX (64 * 1024) /* bytes: a list of every second CPU takes 20 KiB */
-
-struct cpus {
-	int n;
-	int id[CPUS_MAX]; /* in the order given, not sorted; repeats are kept */
-};
-
 /* A whole number of bytes with an optional suffix k, m, g, t (binary, either case). */
 const char *parse_size(const char *s, uint64_t *bytes);
-
-/* A CPU list as the kernel writes it, `0,2-5` (Documentation/admin-guide/kernel-parameters.rst). */
-const char *parse_cpus(const char *s, struct cpus *cpus);
 
 /* A non-negative decimal number of seconds, `5` or `0.25`. */
 const char *parse_seconds(const char *s, double *seconds);
@@ -122,7 +111,6 @@ const char *parse_seconds(const char *s, double *seconds);
 uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
-void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
 void arg_family(int *family, int want); /* -4 and -6, which exclude each other */
 const char *arg_port(const char *opt, const char *s, long min);
 
@@ -169,35 +157,8 @@ int file_read_line(const char *path, char *buf, size_t size);
 int file_write(const char *dir, const char *name, const char *text);
 
 /*
- * CPUs and threads.
+ * Threads.
  */
-
-/* Allocates an empty set for CPUS_MAX CPUs, or dies; *size is for CPU_ISSET_S(3).  CPU_FREE() it. */
-cpu_set_t *cpu_set_new(size_t *size);
-
-/* The CPUs online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
-void cpus_online(struct cpus *cpus);
-
-/*
- * The CPUs to soak: the first `n` that are online, or all of them if n is 0.  More than there are
- * is a usage error of -N.
- */
-void cpus_to_soak(int n, struct cpus *cpus);
-
-/* Writes `cpus`, which must be ascending, as a kernel CPU list.  False if it was cut off at `size`. */
-bool cpus_format(const struct cpus *cpus, char *buf, size_t size);
-
-/* Binds the calling thread to one CPU. */
-int cpu_bind(int cpu);
-
-/* The i-th CPU of the list, counted round and round; -1 of an empty list. */
-int cpu_of(const struct cpus *cpus, int i);
-
-/* Binds the calling thread to that CPU; an empty list binds nothing. */
-void cpu_bind_or_die(const struct cpus *cpus, int i);
-
-/* Binds the calling thread to each CPU of the list in turn, and last to the first one. */
-void cpus_try_or_die(const struct cpus *cpus);
 
 /*
  * Starts a thread with a stack of THREAD_STACK bytes, or the least that the system has, which

@@ -15,6 +15,7 @@
 
 #include "common.h"
 #include "lib/load/baseline.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 
 /* Host name, kernel and CPU model: a calibration holds only where they are the same. */

@@ -1,3 +1,4 @@
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 
 #include <err.h>

@@ -8,8 +8,8 @@
 #ifndef ZC_LOAD_LIMITS_H
 #define ZC_LOAD_LIMITS_H
 
-#include "common.h"
 #include "lib/load/counters.h"
+#include "lib/load/cpus.h"
 #include "lib/load/load.h"
 
 /* Before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */

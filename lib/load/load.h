@@ -31,7 +31,7 @@
 
 #include <stdint.h>
 
-#include "common.h"
+#include "lib/load/cpus.h"
 #include "lib/load/soaker.h"
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */

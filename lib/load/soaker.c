@@ -1,3 +1,4 @@
+#include "lib/load/cpus.h"
 #include "lib/load/soaker.h"
 
 #include <dirent.h>

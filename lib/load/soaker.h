@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "common.h"
+#include "lib/load/cpus.h"
 
 #define SOAK_FORMAT 3 /* version of the calibration file, and of the loop that it counts */
 

@@ -33,6 +33,7 @@
 #include "lib/load/calibration.h"
 #include "lib/load/cgroup.h"
 #include "lib/load/counters.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"
