@@ -98,6 +98,7 @@ void die(const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vdie(0, fmt, ap);
+	va_end(ap);
 }
 
 void die_errno(const char *fmt, ...)
@@ -107,6 +108,7 @@ void die_errno(const char *fmt, ...)
 
 	va_start(ap, fmt);
 	vdie(error, fmt, ap);
+	va_end(ap);
 }
 
 void *alloc_or_die(size_t n, size_t size, const char *what)

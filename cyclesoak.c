@@ -377,26 +377,30 @@ static int command_error(const char *name)
 	}
 }
 
-/* Starts the command.  Its process shares this one's memory until it executes the file: vfork(2). */
+/* Starts the command.  The pipe is closed when its process executes the file, or brings the error. */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
-	volatile int error = 0;
-	/* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): the child only calls exec */
-	pid_t pid = vfork();
+	int failed[2], error = 0;
+	pid_t pid;
 
+	if (pipe2(failed, O_CLOEXEC) != 0)
+		die_errno("pipe");
+	pid = fork();
 	if (pid < 0)
 		die_errno("fork");
 	if (pid == 0) {
 		sigprocmask(SIG_SETMASK, mask, NULL);
 		command_exec(argv);
 		error = errno;
-		_exit(EXIT_COMMAND);
+		_exit(write(failed[1], &error, sizeof(error)) < 0 ? EXIT_COMMAND : 126);
 	}
-	if (error != 0) {
+	close(failed[1]);
+	if (TEMP_FAILURE_RETRY(read(failed[0], &error, sizeof(error))) > 0) {
 		TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 		soaker_stop(m->soak);
 		command_die(argv[0], error);
 	}
+	close(failed[0]);
 	return pid;
 }
 

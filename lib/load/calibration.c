@@ -184,9 +184,9 @@ static bool cpus_ascend(const struct cpus *cpus)
 /* `cpu NUMBER tasks tasks_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
 static bool baseline_parse(char *line, struct calibration *c, int n)
 {
-	struct baseline b;
-	double id, *const v[] = {&id,        &b.tasks, &b.tasks_sd, &b.spin,
-				 &b.spin_sd, &b.speed, &b.speed_sd};
+	struct baseline b = {0};
+	double id = 0, *const v[] = {&id,        &b.tasks, &b.tasks_sd, &b.spin,
+				     &b.spin_sd, &b.speed, &b.speed_sd};
 	size_t i;
 
 	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++)
@@ -300,13 +300,12 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 		warnx("%s belongs to another user (UID %u), who may have made up its figures: "
 		      "run 'cyclesoak -C'",
 		      path, st.st_uid);
+	*len = 0;
 	f = fdopen_retry(fd, "r");
-	if (f == NULL)
+	if (f != NULL)
+		*len = fread(text, 1, CALIBRATION_MAX, f);
+	if (f == NULL || ferror(f) || fclose(f) != 0)
 		die_errno("%s", path);
-	*len = fread(text, 1, CALIBRATION_MAX, f);
-	if (ferror(f))
-		die_errno("%s", path);
-	fclose(f);
 	close(named);
 	return text;
 }

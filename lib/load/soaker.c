@@ -330,6 +330,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
 	struct soaker *s;
 	int ends[2], i;
+	pid_t pid;
 
 	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0)
@@ -340,11 +341,12 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 		s->cpu[i].id = cpus->id[i];
 	lock_take_or_die(&s->lock, &s->root_lock);
 	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
-	s->keeper = fork();
-	if (s->keeper < 0)
+	pid = fork();
+	if (pid < 0)
 		die_errno("fork");
-	if (s->keeper == 0)
+	if (pid == 0)
 		keeper_main(s, ends);
+	s->keeper = pid;
 	close(ends[0]);
 	s->pipe = ends[1];
 	wait_until_running(s);

@@ -112,7 +112,8 @@ static bool receipt_set(struct figures *f, const struct receipt_key *key, const 
 	static const char *const accepted[] = {[KEY_COUNT] = "0123456789",
 					       [KEY_NUMBER] = "-.0123456789",
 					       [KEY_WORD] = "abcdefghijklmnopqrstuvwxyz"};
-	char *member = (char *)f + key->offset, *end = NULL;
+	void *member = (char *)f + key->offset;
+	char *end = NULL;
 	double number;
 
 	if (value[strspn(value, accepted[key->type])] != '\0')
