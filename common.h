@@ -17,16 +17,11 @@
 #ifndef ZC_COMMON_H
 #define ZC_COMMON_H
 
-#include <linux/tcp.h>
-#include <net/if.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <time.h>
 
 struct option;

@@ -1,6 +1,6 @@
 #include "lib/load/counters.h"
 
-#include <linux/tcp.h>
+#include <linux/tcp.h> /* it has a longer struct tcp_info than netinet/tcp.h */
 #include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 #include "lib/report/terms.h"
 
-#include <math.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
