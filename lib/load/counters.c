@@ -61,8 +61,8 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 	snprintf(name, sizeof(name), "%s:", interface);
 	rest = find_line(f, name, &line, &size);
 	/* Received are bytes, packets and six more; sent are bytes, packets. */
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	if (rest != NULL &&
+	    /* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	    sscanf(rest, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out) == 2) {
 		c->packets_in = in;
 		c->packets_out = out;
