@@ -2,7 +2,6 @@
 
 #include <netdb.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 
