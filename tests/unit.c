@@ -1,4 +1,4 @@
-/* unit: the functions of common.c that read what others wrote, each with good and bad input. */
+/* unit: the functions of common and lib that read what others wrote, each with good and bad input. */
 #include "common.h"
 #include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
