@@ -1,15 +1,14 @@
 /*
  * run_rr: runs a command with the real-time policy SCHED_RR, which its children inherit.
  */
-#include "common.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "common.h"
 
 #define SHORTOPTS "+p:hV"
 

@@ -4,6 +4,7 @@
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/load/counters.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"

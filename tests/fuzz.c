@@ -1,5 +1,5 @@
 /*
- * fuzz: the parsers of common.c fed with what nobody would send: valid input made at random and
+ * fuzz: the parsers fed with what nobody would send: valid input made at random and
  * then damaged.  Each target checks, beside that nothing breaks, what must hold of the result; most
  * have a second reading of the same text to compare with, written without zc's own code.
  *
@@ -17,6 +17,7 @@
 #include "lib/load/calibration.h"
 #include "lib/load/cgroup.h"
 #include "lib/load/counters.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"
@@ -874,8 +875,10 @@ static bool read_line_of(const char *key, const char *rest, struct known *c)
 	if (strcmp(key, "machine") == 0) {
 		snprintf(c->machine, sizeof(c->machine), "%s", rest);
 		for (i = 0; c->machine[i] != '\0'; i++)
-			if ((unsigned char)c->machine[i] > 126)
-				c->machine[i] = '?';
+			/* U+0080 to U+009F */
+			if (strncmp(&c->machine[i], "\xc2", 1) == 0 &&
+			    ((unsigned char)c->machine[i + 1] & 0xe0) == 0x80)
+				c->machine[i] = c->machine[i + 1] = '?';
 	}
 	if (strcmp(key, "cpus") == 0) {
 		c->n = c->has_cpus ? -1 : read_cpus(rest, c->id);

@@ -7,7 +7,7 @@ if sanitized; then
 	finish
 fi
 mkdir src
-cp -r "$TOP"/*.[ch] "$TOP/Makefile" "$TOP/man" src
+cp -r "$TOP"/*.[ch] "$TOP/lib" "$TOP/Makefile" "$TOP/man" src
 mkdir src/tests
 cp "$TOP"/tests/*.c src/tests
 cd src || exit 1
@@ -83,7 +83,7 @@ int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; th
 		exits 1 ./zcc -s 0 -p 1 -n 4294967294
 		grep -q "Connection refused" err'
 	check 'it does not build for a CPU that lacks 64-bit atomics: it says so' '
-		not gcc -m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -c -o common.o common.c 2>../log
+		not gcc -m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
 		grep "zc needs a CPU with 64-bit atomics" ../log'
 else
 	skip 'it builds for 32 bits' 'gcc has no 32-bit libraries'

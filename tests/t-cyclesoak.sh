@@ -120,13 +120,13 @@ holds()
 	jq -es "length > 0 and all(.[]; $2)" "$1" || { cat "$1"; return 1; }
 }
 check_with jq '--json: the figures of a period are numbers, and there is one for each CPU' '
-	holds periods "[.cpu_utilization_percent, .uncertainty_percent, .slowed_percent] | all(type == \"number\")"
+	holds periods "[.load_percent, .load_uncertainty_percent, .slowed_percent] | all(type == \"number\")"
 	holds periods "[.accounting_percent | .user, .system, .softirq, .idle] | all(type == \"number\")"
-	holds periods "(.per_cpu | length) == $cpus"
-	holds periods ".per_cpu | all(.cpu_utilization_percent | type == \"number\")"'
+	holds periods "(.load_by_cpu | length) == $cpus"
+	holds periods ".load_by_cpu | all(.load_percent | type == \"number\")"'
 check_with jq '--json: the closing object has the mean of both periods between the least and the greatest' '
-	holds closing "[.mean_percent, .min_percent, .max_percent] | all(type == \"number\")"
-	holds closing ".periods == 2 and .min_percent <= .mean_percent and .mean_percent <= .max_percent"'
+	holds closing "[.load_percent, .load_min_percent, .load_max_percent] | all(type == \"number\")"
+	holds closing ".periods == 2 and .load_min_percent <= .load_percent and .load_percent <= .load_max_percent"'
 if strace -o /dev/null true 2>/dev/null; then
 	# As a real-time program would hold it up.
 	check 'a soaker that begins to run late has not been spinning before' '

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The parsers of common.c under damaged input: a million cases of each by the random driver, and
+# The parsers under damaged input: a million cases of each by the random driver, and
 # 100,000 under the sanitizers.  `make fuzz` is longer.
 . "$TOP/tests/lib.sh"
 
@@ -18,6 +18,9 @@ ulimit -c 0
 # What each target is to find.  The linker puts these before the parsers.
 cat >broken.c <<'END'
 #include "common.h"
+#include "lib/load/calibration.h"
+#include "lib/net/wire.h"
+#include "lib/report/figures.h"
 #include <stdlib.h>
 #include <string.h>
 #define BEFORE(type, name, ...) type __real_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)

@@ -52,7 +52,7 @@ reading()
 {
 	soaking "$TOP/tests/nfs" export "$BIN/cyclesoak" --json sh reads &&
 	    one_line out &&
-	    awk -v load="$(number cpu_utilization_percent)" -v seconds="$(number seconds)" 'BEGIN {
+	    awk -v load="$(number load_percent)" -v seconds="$(number seconds)" 'BEGIN {
 		exit !(load > 0 && load < 100 && seconds > 0) }'
 }
 # The machine has other users: a reading that they have spoilt, as cyclesoak says, is taken again.

@@ -72,7 +72,7 @@ check 'a calibration whose machine has an escape sequence for a name: refused, a
 	one_line err
 	grep -q "^cyclesoak: named is not a text file" err
 	is_text err'
-check 'a calibration whose machine has bytes over 127 in its name: question marks in the warning' '
+check 'a calibration whose machine has a control character of UTF-8 in its name: question marks in the warning' '
 	fake_calibration "$(printf "red \302\233")" >named
 	soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named
 	grep -q "^cyclesoak: named was made on another machine or kernel (red ??)" err

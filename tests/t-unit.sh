@@ -1,3 +1,3 @@
 #!/bin/sh
-# The parsers and formulas of common.c.
+# The parsers and formulas of common and lib/.
 exec "$HELPERS/unit"

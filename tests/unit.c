@@ -1,9 +1,10 @@
-/* unit: the functions of common.c that read what others wrote, each with good and bad input. */
+/* unit: the functions of common and lib that read what others wrote, each with good and bad input. */
 #include "common.h"
 #include "lib/load/baseline.h"
 #include "lib/load/calibration.h"
 #include "lib/load/cgroup.h"
 #include "lib/load/counters.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"

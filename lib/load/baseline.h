@@ -1,31 +1,45 @@
 /*
- * baseline.h: measures what the soakers do on the idle machine, and how steadily.
+ * baseline.h: measures what the soakers do on the idle machine, and how steadily.  It prints
+ * nothing: the caller judges what came out.
+ *
+ *	struct calibration c = {.cpus = cpus};
+ *
+ *	calibration_alloc(&c);
+ *	tasks = baseline_measure(soaker, 1, &c);
+ *	if (tasks > CAL_BUSY)
+ *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
+ *	baseline_check_or_die(&c);
  */
 #ifndef ZC_LOAD_BASELINE_H
 #define ZC_LOAD_BASELINE_H
 
-#include "common.h"
 #include "lib/load/load.h"
-
-/*
- * Measures the baseline of the CPUs being soaked for that long and stores it into c, whose cpu[]
- * it allocates.  Says so on stderr when other tasks kept the machine busy meanwhile.
- */
-void baseline_measure(const struct soaker *s, const struct cpus *cpus, double seconds,
-		      struct calibration *c);
-
-/* Makes c the middle of two baselines; returns by how much they differ, in shares of load. */
-double baseline_merge(struct calibration *c, const struct calibration *other);
 
 #define CAL_BUSY 0.03 /* share that other tasks may have: an idle system has below 1 % */
 
-/* Allocates the baselines of c->cpus, or dies. */
+/* Allocates a baseline for each CPU of c->cpus, or dies. */
 void calibration_alloc(struct calibration *c);
+
+/*
+ * Measures for that many seconds, stores the baselines and their total into c, and returns the
+ * share of the machine that other tasks had, 0 to 1.
+ */
+double baseline_measure(const struct soaker *s, double seconds, struct calibration *c);
+
+/*
+ * The same in rounds of a second until four in a row agree, ten rounds at most.  `each` is called
+ * after a round with its turns per second.  *spread is by how much the last four differ, in shares
+ * of load: above CAL_TOLERANCE they do not agree.
+ */
+#define CAL_TOLERANCE 0.005
+
+double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double total),
+			  double *spread);
+
+/* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
+double baseline_merge(struct calibration *c, const struct calibration *other);
 
 /* Dies if something held a CPU whole, so that it has no baseline. */
 void baseline_check_or_die(const struct calibration *c);
-
-/* Measures until the rounds agree, stores the baseline, and returns the share of the machine that other programs had. */
-double baseline_calibrate(const struct soaker *s, struct calibration *c);
 
 #endif

@@ -9,16 +9,7 @@
 
 #include "common.h"
 
-/* Whether a word is in a comma list. */
-static bool has_word(const char *list, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (; list != NULL; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
-		if (strncmp(list, word, n) == 0 && (list[n] == ',' || list[n] == '\0'))
-			return true;
-	return false;
-}
+#define REMOVE_TRIES 200 /* of 10 ms */
 
 /* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
@@ -44,36 +35,54 @@ static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 /* Lines of /proc/self/cgroup are `number:controllers:path`; v2 has the number 0. */
 bool cpu_cgroup_find(struct cpu_cgroup *g)
 {
-	FILE *f;
-	char line[1024], *controllers, *path;
+	char line[1024], *path, *controllers, *word;
 	bool found = false;
+	FILE *f;
 
 	if (!cpu_cgroup_mount(g) || (f = fopen_retry("/proc/self/cgroup")) == NULL)
 		return false;
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
-		line[strcspn(line, "\n")] = '\0';
-		controllers = strchr(line, ':');
-		path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-		if (path == NULL)
-			continue;
-		*path++ = '\0';
-		if (g->v2 ? strncmp(line, "0:", 2) == 0 : has_word(controllers + 1, "cpu")) {
-			found = (size_t)snprintf(g->own, sizeof(g->own), "%s", path) <
-				sizeof(g->own);
-		}
+		path = line;
+		path[strcspn(path, "\n")] = '\0';
+		found = strcmp(strsep(&path, ":"), "0") == 0 && g->v2;
+		controllers = strsep(&path, ":");
+		while (!g->v2 && !found && (word = strsep(&controllers, ",")) != NULL)
+			found = strcmp(word, "cpu") == 0;
+		found = found && path != NULL && strlen(path) < sizeof(g->own);
+		if (found)
+			strcpy(g->own, path);
 	}
 	fclose(f);
 	return found;
 }
 
+bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
+{
+	char path[600], own[sizeof(g->own)], *slash;
+
+	strcpy(own, g->own);
+	for (;;) {
+		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
+			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
+		if (file_read_line(path, value, size) == 0 && value[0] != '-' &&
+		    strncmp(value, "max", 3) != 0)
+			return true;
+		slash = strrchr(own, '/');
+		if (slash == NULL)
+			return false;
+		*slash = '\0';
+	}
+}
+
+#define IDLE_GROUP "%s/zc-soaker" /* always the same: a machine has one set of soakers */
+
 /*
- * Puts the calling process into a group whose tasks run only when nobody else wants the CPU
- * (cpu.idle, Documentation/admin-guide/cgroup-v2.rst), below the root of the hierarchy: groups
- * share a CPU by weight, whatever runs inside.  There is one set of soakers, so one name will do.
+ * The group stands below the root of the hierarchy, since groups share a CPU by weight, whatever
+ * runs inside (cpu.idle, Documentation/admin-guide/cgroup-v2.rst).
  */
 int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 {
-	snprintf(dir, 300, "%s/zc-soaker", g->root);
+	snprintf(dir, 300, IDLE_GROUP, g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
 		return errno;
 	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
@@ -81,10 +90,7 @@ int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 	return errno;
 }
 
-/*
- * Removes the group where the keeper was killed and could not.  The soakers die with it, but take
- * a moment, and only an empty group can be removed.
- */
+/* The soakers end with the keeper, but take a moment, and only an empty group can be removed. */
 void idle_group_remove(void)
 {
 	struct cpu_cgroup g;
@@ -93,7 +99,7 @@ void idle_group_remove(void)
 
 	if (!cpu_cgroup_find(&g))
 		return;
-	snprintf(dir, sizeof(dir), "%s/zc-soaker", g.root);
-	for (i = 0; i < SOAK_LOCK_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g.root);
+	for (i = 0; i < REMOVE_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
 }

@@ -1,12 +1,16 @@
 /*
- * cgroup.h: the control group of the cpu controller, cgroups(7), of version 1 or 2.
+ * cgroup.h: the control group of the cpu controller, cgroups(7), of version 1 or 2: its CPU quota,
+ * and a group for the soakers whose tasks run only when nobody else wants the CPU.
+ *
+ *	if (cpu_cgroup_find(&g) && idle_group_enter(&g, dir) == 0)
+ *		...
+ *	idle_group_remove();
  */
 #ifndef ZC_LOAD_CGROUP_H
 #define ZC_LOAD_CGROUP_H
 
 #include <stdbool.h>
-
-#include "common.h"
+#include <stddef.h>
 
 struct cpu_cgroup {
 	char root[256]; /* where the hierarchy is mounted */
@@ -17,12 +21,19 @@ struct cpu_cgroup {
 /* Finds the group of the calling process; false if no cpu controller is mounted. */
 bool cpu_cgroup_find(struct cpu_cgroup *g);
 
-/* Enters the idle group of the soakers, whose path is stored into dir: 0 or an errno value. */
+/*
+ * Whether a CPU quota is set in the group or one above it; its text is stored into value: cpu.max
+ * of v2, cpu.cfs_quota_us of v1.
+ */
+bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size);
+
+/*
+ * Moves the calling process into the idle group, whose path is stored into dir: 0 or an errno
+ * value.
+ */
 int idle_group_enter(const struct cpu_cgroup *g, char dir[300]);
 
-#define SOAK_LOCK_TRIES 200 /* of 10 ms: for the soakers of a killed program to be gone */
-
-/* Removes the idle group where a keeper that was killed could not. */
+/* Removes the idle group, for a keeper that was killed.  Its processes have two seconds to end. */
 void idle_group_remove(void);
 
 #endif

@@ -1,6 +1,6 @@
 #include "lib/load/counters.h"
 
-#include <linux/tcp.h>
+#include <linux/tcp.h> /* it has a longer struct tcp_info than netinet/tcp.h */
 #include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,39 +10,44 @@
 
 #include "common.h"
 
-const char *const cpu_column[CPU_COLUMNS] = {
-	[CPU_USER] = "user",       [CPU_NICE] = "nice",     [CPU_SYSTEM] = "system",
-	[CPU_IDLE] = "idle",       [CPU_IOWAIT] = "iowait", [CPU_IRQ] = "irq",
-	[CPU_SOFTIRQ] = "softirq", [CPU_STEAL] = "steal",
-};
+const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
+					     "iowait", "irq",  "softirq", "steal"};
+
+/*
+ * Reads on to the next line that begins, after blanks, with that word; returns the rest of it, in
+ * *line.  NULL if there is none: a line without its end is not one.
+ */
+static char *find_line(FILE *f, const char *word, char **line, size_t *size)
+{
+	const size_t len = strlen(word);
+	char *name;
+	ssize_t n;
+
+	while (f != NULL && (n = getline(line, size, f)) > 0) {
+		name = *line + strspn(*line, " ");
+		if ((*line)[n - 1] == '\n' && strncmp(name, word, len) == 0)
+			return name + len;
+	}
+	return NULL;
+}
 
 /* The first line is all CPUs, `intr` is followed by its total: proc_stat(5). */
 static void read_proc_stat(struct counters *c)
 {
 	FILE *f = fopen_retry("/proc/stat");
-	unsigned long long v[CPU_COLUMNS] = {0};
-	char *line = NULL, *end;
+	char *line = NULL, *rest;
 	size_t size = 0;
 	int i;
 
-	if (f == NULL)
-		return;
-	while (getline(&line, &size, f) > 0) {
-		if (strncmp(line, "cpu ", 4) == 0) {
-			/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-			sscanf(line + 4, "%llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
-			       &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
-			for (i = 0; i < CPU_COLUMNS; i++)
-				c->cpu[i] = v[i];
-		} else if (strncmp(line, "intr ", 5) == 0) {
-			v[0] = strtoull(line + 5, &end, 10);
-			if (*end == ' ' || *end == '\n') /* else it was cut off */
-				c->interrupts = v[0];
-			break;
-		}
-	}
+	rest = find_line(f, "cpu ", &line, &size);
+	for (i = 0; rest != NULL && i < CPU_COLUMNS; i++)
+		c->cpu[i] = strtoull(rest, &rest, 10);
+	rest = find_line(f, "intr ", &line, &size);
+	if (rest != NULL)
+		c->interrupts = strtoull(rest, NULL, 10);
 	free(line);
-	fclose(f);
+	if (f != NULL)
+		fclose(f);
 }
 
 /* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
@@ -50,27 +55,21 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 {
 	FILE *f = fopen_retry("/proc/net/dev");
 	unsigned long long in, out;
-	char *line = NULL, *name;
-	size_t size = 0, len = strlen(interface);
-	int n;
+	char name[64], *line = NULL, *rest;
+	size_t size = 0;
 
-	if (f == NULL)
-		return;
-	while (getline(&line, &size, f) > 0) {
-		name = line + strspn(line, " ");
-		if (strncmp(name, interface, len) != 0 || name[len] != ':')
-			continue;
-		/* rx: bytes packets and six more; tx: bytes packets */
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		n = sscanf(name + len + 1, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out);
-		if (n == 2) {
-			c->packets_in = in;
-			c->packets_out = out;
-		}
-		break;
+	snprintf(name, sizeof(name), "%s:", interface);
+	rest = find_line(f, name, &line, &size);
+	/* Received are bytes, packets and six more; sent are bytes, packets. */
+	if (rest != NULL &&
+	    /* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	    sscanf(rest, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out) == 2) {
+		c->packets_in = in;
+		c->packets_out = out;
 	}
 	free(line);
-	fclose(f);
+	if (f != NULL)
+		fclose(f);
 }
 
 void counters_read(struct counters *c, const char *interface)
@@ -131,7 +130,7 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 	t->acked = (double)i.tcpi_bytes_acked;
 	t->rtt = i.tcpi_rtt;
 	t->rttvar = i.tcpi_rttvar;
-	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* so: none measured yet */
+	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* max.: none yet */
 	t->cwnd = (double)i.tcpi_snd_cwnd * i.tcpi_snd_mss;
 	t->mss = i.tcpi_snd_mss;
 	t->pmtu = i.tcpi_pmtu;

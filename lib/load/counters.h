@@ -9,9 +9,8 @@
 #ifndef ZC_LOAD_COUNTERS_H
 #define ZC_LOAD_COUNTERS_H
 
+#include <stddef.h>
 #include <stdint.h>
-
-#include "common.h"
 
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
 enum {
@@ -30,12 +29,13 @@ extern const char *const cpu_column[CPU_COLUMNS]; /* their names */
 
 #define COUNTER_UNKNOWN UINT64_MAX /* it is missing, or could not be read */
 
+/* The counters at a moment. */
 struct counters {
-	uint64_t ns;               /* when they were read */
+	uint64_t ns;               /* the moment, of now_ns() */
 	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
 	uint64_t cpu[CPU_COLUMNS]; /* clock ticks over all CPUs */
 	uint64_t packets_in;       /* of the interface (/proc/net/dev) */
-	uint64_t packets_out;
+	uint64_t packets_out;      /* of the interface */
 };
 
 /* Between two readings, per second or as a share of all CPU time (0 to 1).  NAN: not known. */
@@ -46,15 +46,15 @@ struct rates {
 	double packets_out;
 };
 
-/* Reads them all; `interface` may be NULL. */
+/* Reads them all; those of the interface are not known where it is NULL. */
 void counters_read(struct counters *c, const char *interface);
 
-/* The shares are not known, either, where the time is too short for them, less than 0.1 s. */
+/* The shares are not known, either, where the readings are less than 0.1 s apart. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
 
 /*
- * What the kernel knows of a connection: TCP_INFO (tcp(7), linux/tcp.h).  What it does not tell,
- * being older, is 0; all is NAN where it tells nothing.
+ * What the kernel knows of a connection: TCP_INFO (tcp(7), linux/tcp.h).  A member that an older
+ * kernel lacks is 0; all are NAN where TCP_INFO fails.
  */
 struct tcp_figures {
 	double retransmits;          /* segments, since it was opened */
@@ -63,17 +63,18 @@ struct tcp_figures {
 	double cwnd;                 /* congestion window, bytes */
 	double mss, pmtu;            /* bytes: of what is sent, and of the path */
 	double delivery_rate;        /* bytes/s, the last that was measured */
-	double busy;                 /* us in which there was something to send, and of those: */
-	double rwnd_limited;         /* held back by the receiver's window */
-	double sndbuf_limited;       /* by the send buffer */
-	double rcv_rtt;              /* us, as the receiver estimates it */
-	double rcv_mss;              /* bytes of the segments that came */
-	double rcv_ooo;              /* packets that came out of order */
+	double busy;                 /* us in which there was something to send */
+	double rwnd_limited;   /* us of those in which the receiver's window limited sending */
+	double sndbuf_limited; /* us of those in which the send buffer limited sending */
+	double rcv_rtt;        /* us, as the receiver estimates it */
+	double rcv_mss;        /* bytes of the segments that came */
+	double rcv_ooo;        /* packets that came out of order */
 };
 
+/* Reads those of the socket fd. */
 void tcp_figures_read(int fd, struct tcp_figures *t);
 
-/* Makes every member of a struct that has nothing but doubles not known (NAN). */
+/* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
 void set_unknown(void *doubles, size_t size);
 
 #endif

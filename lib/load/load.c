@@ -1,35 +1,36 @@
 #include "lib/load/load.h"
 
 #include <math.h>
-#include <string.h>
 
-/* One CPU's counts in CPU-seconds of the idle machine. */
-static void count_to_sample(const struct soak_count *c, const struct baseline *b,
-			    struct load_sample *p)
+#include "common.h"
+
+static struct load_sample count_to_sample(const struct soak_count *c, const struct baseline *b)
 {
-	p->spin += (double)c->spin_ns / 1e9 / b->spin;
-	p->work += (double)c->turns / (b->spin * b->speed);
-	p->tasks += (double)c->tasks_ns / 1e9;
-	p->switches += (double)c->switches;
+	return (struct load_sample){.spin = (double)c->spin_ns / 1e9 / b->spin,
+				    .work = (double)c->turns / (b->spin * b->speed),
+				    .tasks = (double)c->tasks_ns / 1e9,
+				    .switches = (double)c->switches};
 }
 
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
 		      struct load_sample *each)
 {
 	struct soak_count count;
+	struct load_sample one;
 	int i;
 
 	soaker_check_or_die(s);
-	memset(sum, 0, sizeof(*sum));
-	sum->ns = raw_ns();
+	*sum = (struct load_sample){.ns = raw_ns()};
 	for (i = 0; i < c->cpus.n; i++) {
 		soak_count(s, i, sum->ns, &count);
-		count_to_sample(&count, &c->cpu[i], sum);
-		if (each == NULL)
-			continue;
-		memset(&each[i], 0, sizeof(each[i]));
-		each[i].ns = sum->ns;
-		count_to_sample(&count, &c->cpu[i], &each[i]);
+		one = count_to_sample(&count, &c->cpu[i]);
+		one.ns = sum->ns;
+		sum->spin += one.spin;
+		sum->work += one.work;
+		sum->tasks += one.tasks;
+		sum->switches += one.switches;
+		if (each != NULL)
+			each[i] = one;
 	}
 }
 
@@ -50,40 +51,33 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 }
 
 /*
- * What a load is uncertain by, beside its baseline's unsteadiness.  Each was measured where
- * tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
+ * What makes a load uncertain, beside its baseline's unsteadiness.  Each constant was measured
+ * where tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
  */
 #define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
 #define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, that may be in the task's own time */
-#define WAKE_SECONDS   8e-6 /* around it, at the most: the timer or interrupt that woke the task */
+#define WAKE_SECONDS   8e-6 /* at most, around a switch: the timer or interrupt that woke the task */
 #define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes of their time too */
 
 /*
+ * Half of the 95 % interval.  Five things are uncertain: which share of its time the soaker spins,
+ * in the share `left` to it; what the idle machine's tasks take, whose bursts even out over time;
+ * the edges; what the host takes; and the switches, of which there are `rate` a second and CPU.
+ *
  * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
- * taken, but on a machine without soakers the switches would be from and to idleness.  `rate` is
- * per second and CPU.  What the wake-ups took is in the load and not in the tasks' time.
- */
-static double switching(const struct baseline *b, const struct load *l, double rate)
-{
-	double beside_tasks = fmax(0, l->load - (l->tasks - b->tasks));
-
-	return rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
-}
-
-/*
- * Half of the 95 % interval.  Uncertain is how much of its time the soaker spins, for the share
- * `left` to it; what the idle machine's tasks take, whose bursts even out over time; the edges;
- * what the host takes; and the switches, `rate` of them.
+ * taken, but on a machine without soakers the switches would be from and to idleness.  The wake-ups'
+ * time is in the load and not in the tasks' time.
  */
 static double uncertainty(const struct baseline *b, const struct load *l, double left, double rate)
 {
+	double beside_tasks = fmax(0, l->load - (l->tasks - b->tasks));
 	double spin = 2 * b->spin_sd * fmin(1, left);
 	double tasks = 2 * b->tasks_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
 	double host = HOST_SHARE * l->slowed;
-	double swtch = switching(b, l, rate);
+	double switches = rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
 
-	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + swtch * swtch);
+	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + switches * switches);
 }
 
 void load_between(const struct calibration *c, const struct load_sample *from,
@@ -101,7 +95,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	}
 	l->load = 1 - b.tasks - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
-	l->tasks = fmax(0, to->tasks - from->tasks) /
-		   total; /* what was open at first was no task's after all */
+	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
+	l->tasks = fmax(0, to->tasks - from->tasks) / total;
 	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
 }

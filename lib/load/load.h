@@ -1,53 +1,76 @@
 /*
  * load.h: from what the soakers counted, and a baseline of the idle machine, to a load.
+ *
+ *	load_sample_read(soaker, &calibration, &from, NULL);
+ *	...
+ *	load_sample_read(soaker, &calibration, &to, NULL);
+ *	load_between(&calibration, &from, &to, -1, &l);
+ *	report("%.1f%% +-%.1f%%\n", 100 * l.load, 100 * l.uncertainty);
+ *
+ * The method, of which zc(7) has more: each CPU has a soaker, a thread with the lowest weight that
+ * the kernel has.  It reads the clock in a loop and counts the turns.  Two readings that are far
+ * apart have a gap between them: time that a task, an interrupt, a softirq or the hypervisor took.
+ * Now and then the soaker dirties a cache line, and the time that it waits for memory is not
+ * counted as spinning: traffic that takes memory bandwidth or cache makes it longer.  The rest of
+ * the time the soaker spins.
+ *
+ * On the idle machine, too, other tasks have the CPU for a share tasks0 of the time, and the soaker
+ * spins for a share spin0 of what is left.  The tasks go on beside any load; the share spin0 holds
+ * for whatever time the load leaves.  So, if a soaker spins for `spin` seconds out of T,
+ *
+ *	load = 1 - tasks0 - spin / spin0 / T
+ *
+ * The speed of a soaker is its turns per second of spinning.  It falls with the core's clock
+ * frequency, and when the core's other thread is busy: with traffic of this machine or, on a
+ * virtual machine, with another guest.  A program cannot tell which, so this is a figure of its own:
+ *
+ *	slowed = 1 - speed / speed0
  */
 #ifndef ZC_LOAD_LOAD_H
 #define ZC_LOAD_LOAD_H
 
-#include "common.h"
+#include <stdint.h>
+
+#include "lib/load/cpus.h"
 #include "lib/load/soaker.h"
 
-/*
- * What one CPU's soaker does on the idle machine, and how steadily: the standard deviations are
- * those of windows of BASELINE_WINDOW.
- */
-#define BASELINE_WINDOW 0.25 /* seconds */
+#define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
+/* What one CPU's soaker does on the idle machine, and how steadily: means, standard deviations. */
 struct baseline {
 	double tasks, tasks_sd; /* share of the time that other tasks have the CPU, 0 to 1 */
-	double spin, spin_sd;   /* share of the rest that it spins, 0 to 1 */
+	double spin, spin_sd;   /* share of the rest that the soaker spins, 0 to 1 */
 	double speed, speed_sd; /* turns per second of spinning */
 };
 
 struct calibration {
 	struct cpus cpus;     /* that were soaked, ascending */
-	struct baseline *cpu; /* of each */
+	struct baseline *cpu; /* one for each of them */
 	double total;         /* turns per second of all of them: the first line of the file */
 	char machine[256];    /* host name, kernel release and CPU model, as the file has them */
 };
 
-/*
- * Sums up to now, over all CPUs or of one, in CPU-seconds of the idle machine: how long it could
- * spin, how much work it did, and how long another task had its CPU.
- */
+/* What the soakers did up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
 struct load_sample {
-	uint64_t ns;
-	double spin, work, tasks;
+	uint64_t ns;     /* the moment, of raw_ns() */
+	double spin;     /* time spun, over the share that the idle machine lets a soaker spin */
+	double work;     /* turns, over those in a second of the idle machine */
+	double tasks;    /* time that other tasks had the CPU */
 	double switches; /* how often a task displaced a soaker */
 };
 
-/* Between two samples.  NAN where no time passed. */
+/* The load between two samples.  NAN where no time passed. */
 struct load {
 	double load;        /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty; /* half of its 95 % interval */
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
-	double seconds;
+	double seconds;     /* between the samples */
 };
 
 /*
- * Reads the soakers against a calibration of the same CPUs: all of them into *sum, and into
- * each[], unless it is NULL, every one.  May be called by any thread.
+ * Reads the soakers against a calibration of the same CPUs: the sum of all into *sum and, unless
+ * `each` is NULL, every CPU's into each[].  Dies if the soakers have ended.  Any thread may call it.
  */
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
 		      struct load_sample *each);

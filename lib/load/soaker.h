@@ -1,36 +1,49 @@
 /*
- * soaker.h: keeps every CPU busy at the lowest priority, and counts what it could do.
+ * soaker.h: keeps every CPU busy at the lowest priority, and counts what that could do.
+ *
+ *	s = soaker_start_or_die(&cpus);
+ *	soak_count(s, 0, raw_ns(), &from);
+ *	...
+ *	soaker_check_or_die(s);
+ *	soak_count(s, 0, raw_ns(), &to);
+ *	soaker_stop(s);
+ *
+ * There are two processes more: the soakers, with a thread for each CPU, and their keeper, which
+ * ends them and removes their control group when the program ends, however it ends.
  */
 #ifndef ZC_LOAD_SOAKER_H
 #define ZC_LOAD_SOAKER_H
 
 #include <stdint.h>
 
-#include "common.h"
+#include "lib/load/cpus.h"
+
+#define SOAK_FORMAT 3 /* version of the calibration file, and of the loop that it counts */
 
 struct soaker;
 
+/* What one soaker has counted up to a moment. */
+struct soak_count {
+	uint64_t turns;    /* of its loop */
+	uint64_t spin_ns;  /* time in which it turned and did not wait for memory */
+	uint64_t tasks_ns; /* time in which it did not have the CPU, by the scheduler's clock */
+	uint64_t switches; /* how often it was switched out */
+};
+
 /*
- * Starts soaking and returns when every CPU's soaker runs.  Dies with a line when another set is
- * running (it names its holder) or a CPU is out of reach.  Call it before there are threads.  The
- * soakers end with the program, however it ends.
+ * Starts soaking and returns when every CPU's soaker runs.  Dies when another set is running (it
+ * names its holder) or a CPU cannot be had; warns of a CPU that a real-time program holds whole,
+ * and if the soakers may take CPU from others.  To be called before there are threads.
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus);
 
-/* Ends the soakers and waits until they are gone. */
-void soaker_stop(struct soaker *s);
-
-#define SOAK_FORMAT 3 /* of the calibration file and the loop that it counts */
-
-/* What one soaker has counted up to `ns`. */
-struct soak_count {
-	uint64_t turns, spin_ns, tasks_ns, switches;
-};
-
-/* Dies with a line if the soakers have ended. */
+/* Dies if the soakers have ended: the work that they no longer do would be taken for load. */
 void soaker_check_or_die(const struct soaker *s);
 
-/* Reads what the soaker of the i-th CPU has counted up to `ns` (raw_ns). */
+/* Reads what the soaker of the i-th CPU has counted up to `ns`, a reading of raw_ns() just taken. */
 void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c);
+
+/* Ends the soakers, waits until they are gone, and frees s. */
+void soaker_stop(struct soaker *s);
 
 #endif

@@ -8,24 +8,28 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common.h"
 
+int sock_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value));
+}
+
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
-	static atomic_flag said[2]; /* of each buffer once, however many connections there are */
+	static atomic_flag warned[2]; /* of each buffer once, however many connections there are */
 	int got = 0;
 	socklen_t len = sizeof(got);
 
-	if (setsockopt(fd, SOL_SOCKET, name, &want, sizeof(want)) != 0 ||
+	if (sock_set(fd, SOL_SOCKET, name, want) != 0 ||
 	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
 		die_errno("%s buffer of %d bytes", what, want);
-	if (got / 2 < want && !atomic_flag_test_and_set(&said[name == SO_SNDBUF]))
+	if (got / 2 < want && !atomic_flag_test_and_set(&warned[name == SO_SNDBUF]))
 		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want,
 		      got / 2, limit);
 }
@@ -45,18 +49,10 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 /* A minute of silence, then six probes ten seconds apart: tcp(7). */
 void sock_keep_alive(int fd)
 {
-	static const struct {
-		int level, name, value;
-	} o[] = {
-		{IPPROTO_TCP, TCP_KEEPIDLE, 60},
-		{IPPROTO_TCP, TCP_KEEPINTVL, 10},
-		{IPPROTO_TCP, TCP_KEEPCNT, 6},
-		{SOL_SOCKET, SO_KEEPALIVE, 1},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(o) / sizeof(o[0]); i++)
-		setsockopt(fd, o[i].level, o[i].name, &o[i].value, sizeof(o[i].value));
+	sock_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60);
+	sock_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+	sock_set(fd, IPPROTO_TCP, TCP_KEEPCNT, 6);
+	sock_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
 socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss)
@@ -88,61 +84,50 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	return buf;
 }
 
-/* Asks for the route to `ss` and returns the number of its interface, 0 if there is none. */
-static uint32_t route_interface(int fd, const struct sockaddr_storage *ss)
+/* Requests the route to an address and returns the index of its interface, 0 if there is none. */
+static unsigned route_interface(int family, const void *addr, unsigned char len)
 {
 	struct {
 		struct nlmsghdr nh;
 		struct rtmsg rt;
-		struct rtattr dst;
-		unsigned char addr[16];
-	} q = {.nh.nlmsg_type = RTM_GETROUTE, .nh.nlmsg_flags = NLM_F_REQUEST};
-	char buf[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
-	const struct nlmsghdr *nh = (const struct nlmsghdr *)buf;
-	const struct rtattr *a;
-	size_t addr_len;
-	ssize_t n;
-	int left;
+		struct rtattr a;
+		unsigned char rest[4096];
+	} m = {.nh = {.nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST},
+	       .rt = {.rtm_family = (unsigned char)family, .rtm_dst_len = 8 * len},
+	       .a = {.rta_type = RTA_DST, .rta_len = RTA_LENGTH(len)}};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), left;
+	const struct rtattr *a = &m.a;
+	unsigned index = 0;
+	ssize_t n = -1;
 
-	if (ss->ss_family == AF_INET6) {
-		addr_len = 16;
-		memcpy(q.addr, &((const struct sockaddr_in6 *)ss)->sin6_addr, addr_len);
-	} else {
-		addr_len = 4;
-		memcpy(q.addr, &((const struct sockaddr_in *)ss)->sin_addr, addr_len);
-	}
-	q.rt.rtm_family = (unsigned char)ss->ss_family;
-	q.rt.rtm_dst_len = (unsigned char)(8 * addr_len);
-	q.dst.rta_type = RTA_DST;
-	q.dst.rta_len = (unsigned short)RTA_LENGTH(addr_len);
-	q.nh.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(q.rt)) + RTA_SPACE(addr_len));
-	if (send(fd, &q, q.nh.nlmsg_len, 0) < 0 || (n = recv(fd, buf, sizeof(buf), 0)) < 0)
+	memcpy(m.rest, addr, len);
+	m.nh.nlmsg_len = NLMSG_LENGTH(sizeof(m.rt)) + RTA_LENGTH(len);
+	if (fd >= 0 && send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
+		n = recv(fd, &m, sizeof(m), 0);
+	if (fd >= 0)
+		close(fd);
+	if (n < 0 || !NLMSG_OK(&m.nh, (size_t)n) || m.nh.nlmsg_type != RTM_NEWROUTE)
 		return 0;
-	if (!NLMSG_OK(nh, (size_t)n) || nh->nlmsg_type != RTM_NEWROUTE)
-		return 0;
-	left = (int)RTM_PAYLOAD(nh);
-	for (a = RTM_RTA(NLMSG_DATA(nh)); RTA_OK(a, left); a = RTA_NEXT(a, left))
+	for (left = (int)RTM_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (a->rta_type == RTA_OIF)
-			return *(const uint32_t *)RTA_DATA(a);
-	return 0;
+			memcpy(&index, RTA_DATA(a), sizeof(index));
+	return index;
 }
 
 int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
-	struct sockaddr_storage ss;
-	uint32_t index;
-	int fd;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
+	unsigned index;
 
-	if (peer->sa_family == AF_INET6 && in6->sin6_scope_id != 0) /* link-local: it says itself */
-		return if_indextoname(in6->sin6_scope_id, name) != NULL ? 0 : -1;
-	addr_unmap(peer, peer->sa_family == AF_INET6 ? sizeof(*in6) : sizeof(struct sockaddr_in),
-		   &ss);
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (fd < 0)
-		return -1;
-	index = route_interface(fd, &ss);
-	close(fd);
+	if (peer->sa_family != AF_INET6)
+		index = route_interface(AF_INET, &in->sin_addr, 4);
+	else if (in6->sin6_scope_id != 0) /* a link-local address has its interface with it */
+		index = in6->sin6_scope_id;
+	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4);
+	else
+		index = route_interface(AF_INET6, &in6->sin6_addr, 16);
 	return index != 0 && if_indextoname(index, name) != NULL ? 0 : -1;
 }
 
@@ -151,12 +136,12 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 /* An ordinary user's share of pipe memory may be used up (pipe(7), fs.pipe-user-pages-soft). */
 int pipe_large(int fd[2], size_t *size)
 {
-	int n, want;
+	int n, want = PIPE_LARGE;
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return -1;
-	for (want = PIPE_LARGE; want > 64 * 1024 && fcntl(fd[0], F_SETPIPE_SZ, want) < 0; want /= 2)
-		;
+	while (want > 64 * 1024 && fcntl(fd[0], F_SETPIPE_SZ, want) < 0)
+		want /= 2;
 	n = fcntl(fd[0], F_GETPIPE_SZ);
 	*size = n > 0 ? (size_t)n : 4096; /* 4096: a pipe has at least a page */
 	return 0;

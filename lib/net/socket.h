@@ -1,5 +1,5 @@
 /*
- * socket.h: what is set on a TCP socket, and what an address is called.
+ * socket.h: what is set on a TCP socket, and how an address is printed.
  *
  *	sock_set_options_or_die(fd, &(struct sock_options){.congestion = "cubic"});
  *	if (connect(fd, sa, len) != 0)
@@ -12,24 +12,22 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "common.h"
-
-/*
- * Sockets.
- */
 #define ADDR_STRLEN 64 /* enough for `[IPv6%scope]:port` */
 
 /* What is set on a socket before connect(2) or listen(2), so that the window scale is right. */
 struct sock_options {
 	int rcvbuf;             /* SO_RCVBUF, bytes; 0 leaves it to the kernel's autotuning */
-	int sndbuf;             /* SO_SNDBUF, likewise */
-	const char *congestion; /* TCP_CONGESTION; NULL for the system's default */
+	int sndbuf;             /* SO_SNDBUF, bytes; 0 leaves it to the kernel's autotuning */
+	const char *congestion; /* TCP_CONGESTION; NULL is the system's default */
 };
+
+/* setsockopt(2) of an option that is an int. */
+int sock_set(int fd, int level, int name, int value);
 
 /* Applies them or dies.  The first time that the kernel gives a smaller buffer it warns on stderr. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
-/* Has a peer that vanished without a word noticed within two minutes. */
+/* Makes the kernel drop a connection whose peer has been unreachable for two minutes. */
 void sock_keep_alive(int fd);
 
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
@@ -39,15 +37,15 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss);
 
 /*
- * The interface by which packets to `peer` leave, as the kernel routes them (rtnetlink(7),
- * RTM_GETROUTE): `lo` for every address of this host.
+ * Stores the name of the interface via which the kernel routes packets to `peer` (rtnetlink(7),
+ * RTM_GETROUTE): `lo` for every address of this host.  -1 if there is none.
  */
 int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
 
-/* A pipe as large as the kernel allows, at most 1 MiB; *size says how large.  close-on-exec. */
+/* A close-on-exec pipe as large as the kernel allows, at most 1 MiB; *size is its size in bytes. */
 int pipe_large(int fd[2], size_t *size);
 
-/* The name of the congestion control in force on a connection, "unknown" where it has none. */
+/* The name of a connection's congestion control, "unknown" where the kernel does not tell. */
 const char *sock_congestion(int fd, char name[16]);
 
 #endif

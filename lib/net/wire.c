@@ -16,66 +16,54 @@ void wire_put(void *p, uint32_t value)
 	memcpy(p, &value, sizeof(value));
 }
 
-/* What follows when the file or loop before is complete: files and loops may be empty. */
+/* Decides what follows a complete file or loop: files and loops may be empty. */
 static void wire_next(struct wire *w)
 {
-	if (w->files_left > 0) {
+	if (w->files_left > 0)
 		w->state = WIRE_LENGTH;
-	} else if (w->forever || w->loops_left > 0) {
+	else if (w->forever || w->loops_left > 0)
 		w->state = WIRE_FILES;
-	} else {
+	else
 		w->state = WIRE_DONE;
-	}
 }
 
-static void wire_file_done(struct wire *w)
-{
-	w->files++;
-	if (w->files_left == 0)
-		w->loops++;
-	wire_next(w);
-}
-
-/* Acts on a header that is complete. */
-static void wire_header(struct wire *w, uint32_t value)
-{
-	switch (w->state) {
-	case WIRE_LOOPS:
-		w->loops_left = value;
-		w->forever = value == WIRE_FOREVER;
-		wire_next(w);
-		break;
-	case WIRE_FILES:
-		if (!w->forever)
-			w->loops_left--;
-		w->files_left = value;
-		if (value == 0) {
-			w->loops++;
-			w->empty_loops += !w->has_file && w->empty_loops < UINT32_MAX;
-		}
-		wire_next(w);
-		break;
-	default: /* WIRE_LENGTH */
-		w->has_file = true;
-		w->files_left--;
-		w->body_left = value;
-		w->state = WIRE_BODY;
-		if (value == 0)
-			wire_file_done(w);
-		break;
-	}
-}
-
-/* Takes what there is of a body. */
+/* Reads what there is of a body, which may be empty. */
 static size_t wire_body(struct wire *w, size_t len)
 {
 	size_t n = len < w->body_left ? len : w->body_left;
 
 	w->body_left -= (uint32_t)n;
 	w->bytes += n;
-	if (w->body_left == 0)
-		wire_file_done(w);
+	if (w->body_left == 0) {
+		w->files++;
+		w->loops += w->files_left == 0;
+		wire_next(w);
+	}
 	return n;
+}
+
+/* Acts on a header that is complete. */
+static void wire_header(struct wire *w, uint32_t value)
+{
+	if (w->state == WIRE_LENGTH) {
+		w->has_file = true;
+		w->files_left--;
+		w->body_left = value;
+		w->state = WIRE_BODY;
+		if (value == 0)
+			wire_body(w, 0);
+		return;
+	}
+	if (w->state == WIRE_LOOPS) {
+		w->loops_left = value;
+		w->forever = value == WIRE_FOREVER;
+	} else {
+		w->loops_left -= !w->forever;
+		w->files_left = value;
+		w->loops += value == 0;
+		w->empty_loops += value == 0 && !w->has_file && w->empty_loops < UINT32_MAX;
+	}
+	wire_next(w);
 }
 
 size_t wire_feed(struct wire *w, const void *buf, size_t len)

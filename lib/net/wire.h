@@ -1,5 +1,5 @@
 /*
- * wire.h: what zcc and zcs say to each other, byte by byte, and a reader of it.
+ * wire.h: the bytes that zcc and zcs send each other, and a reader of them.
  *
  * A receiver feeds the reader with what arrives, in pieces of any size:
  *
@@ -8,6 +8,13 @@
  *		;
  *	if (!wire_ended(&w, &where))
  *		warnx("closed %s", where);
+ *
+ * The wire from client to server.  Integers, the headers, are 32-bit unsigned, big-endian:
+ *
+ *	n_loops, then n_loops times: n_files, then n_files times: length, then length bytes
+ *
+ * then end of stream.  The server may answer with a receipt, one line of key=value pairs, and
+ * closes.  zc(7) has the whole.
  */
 #ifndef ZC_NET_WIRE_H
 #define ZC_NET_WIRE_H
@@ -16,28 +23,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common.h"
-
-/*
- * The wire.  Integers are 32-bit unsigned, big-endian.  From client to server:
- *
- *	n_loops, then n_loops times: n_files, then n_files times: length, then length bytes
- *
- * then end of stream.  The server may answer with a receipt, one line of key=value pairs, and
- * closes.  zc(7) has the whole.
- */
 #define WIRE_PORT      "2222"
 #define REQUEST_PORT   "7890"      /* of the other protocol: a length, and as many bytes back */
 #define WIRE_FOREVER   0xffffffffu /* n_loops: until end of stream, which may come anywhere */
 #define WIRE_ENTRY_MAX 0xffffffffu /* the longest file that is one entry */
 #define WIRE_HEADER    4           /* bytes of each integer */
 
+/*
+ * A client that warms up sends loops without a file before its first file.  Each of them stands for
+ * this time.  A server of 2001 ignores them.
+ */
+#define WIRE_WARMUP_NS 100000000u
+
 enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE, WIRE_RAW };
 
-/* A reader of the wire: fed with what arrives in pieces of any size, it keeps count. */
+/* A reader of the wire. */
 struct wire {
 	enum wire_state state; /* what comes next */
-	unsigned have;         /* bytes of the header being read that are here */
+	unsigned have;         /* bytes of the next header that have arrived */
 	uint32_t header;       /* those bytes */
 	uint32_t loops_left;   /* n_loops less the loops begun */
 	uint32_t files_left;   /* of this loop, less the files begun */
@@ -45,35 +48,29 @@ struct wire {
 	bool forever;          /* n_loops was WIRE_FOREVER */
 	uint64_t loops, files; /* complete so far; files counts entries */
 	uint64_t bytes;        /* of files, headers not counted */
-	uint32_t empty_loops;  /* before the first file: how long the warm-up is, in WIRE_WARMUP */
-	bool has_file;         /* one was announced: empty_loops is final */
+	uint32_t empty_loops;  /* before the first file: the warm-up's length, in WIRE_WARMUP_NS */
+	bool has_file;         /* a file was announced: empty_loops is final */
 };
 
-/*
- * A client that warms up says so by loops without a file before its first file, each of which
- * stands for this long.  To a server of 2001 they are nothing.
- */
-#define WIRE_WARMUP_NS 100000000u
-
-/* `raw`: no headers, all that comes is data, and any end is proper. */
+/* Starts a reader.  `raw`: there are no headers, all that comes is data, and any end is proper. */
 void wire_init(struct wire *w, bool raw);
 
-/* Takes in `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
+/* Reads `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
 size_t wire_feed(struct wire *w, const void *buf, size_t len);
 
-/* How many bytes of a body come next for certain, headers aside: 0 if a header does. */
+/* How many bytes of a body come next for certain: 0 if a header does. */
 size_t wire_body_left(const struct wire *w);
 
-/* How many bytes a header lacks that comes next, for those who must not read beyond it. */
+/* How many bytes the next header lacks, for a caller that must not read beyond it. */
 size_t wire_header_left(const struct wire *w);
 
-/* Takes in `len` bytes of a body, no more than wire_body_left, that were never looked at. */
+/* Counts `len` bytes of a body, at most wire_body_left(), whose content the caller discarded. */
 void wire_skip(struct wire *w, size_t len);
 
-/* Whether end of stream here is a proper end; if not, *where says in which part it came. */
+/* Whether end of stream here is a proper end; if not, *where is the place, to follow "closed". */
 bool wire_ended(const struct wire *w, const char **where);
 
-/* Stores a header at p. */
+/* Stores a header at p, which has WIRE_HEADER bytes. */
 void wire_put(void *p, uint32_t value);
 
 #endif

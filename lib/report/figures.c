@@ -3,60 +3,64 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A share may come out below 0 on a machine that does more than when it was calibrated. */
+#define RECEIPT_SHARE_MIN  (-1000)
+#define RECEIPT_NUMBER_MAX 1e15 /* above every number that a receipt can have */
+
 /* The keys of a receipt.  A new one is one line here and one member of struct figures. */
-static const struct {
-	const char *key;
+static const struct receipt_key {
+	const char *name;
 	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD } type;
 	size_t offset;
 	bool required;
+	double min; /* of a number */
 } receipt_keys[] = {
-#define MEMBER(name) offsetof(struct figures, name)
-	{"bytes", KEY_COUNT, MEMBER(bytes), true},
-	{"seconds", KEY_NUMBER, MEMBER(seconds), true},
-	{"files", KEY_COUNT, MEMBER(files), false},
-	{"reads", KEY_COUNT, MEMBER(calls), false},
-	{"warmup", KEY_COUNT, MEMBER(warmup), false},
-	{"clients", KEY_COUNT, MEMBER(clients), false},
-	{"method", KEY_WORD, MEMBER(method), false},
-	{"refused", KEY_WORD, MEMBER(refused), false},
-	{"cpu", KEY_NUMBER, MEMBER(cpu), false},
-	{"load", KEY_NUMBER, MEMBER(load), false},
-	{"uncertainty", KEY_NUMBER, MEMBER(uncertainty), false},
-	{"cpus", KEY_NUMBER, MEMBER(cpus), false},
-	{"slowed", KEY_NUMBER, MEMBER(slowed), false},
-	{"tasks", KEY_NUMBER, MEMBER(tasks), false},
-	{"interrupts", KEY_NUMBER, MEMBER(rates.interrupts), false},
-	{"packets_in", KEY_NUMBER, MEMBER(rates.packets_in), false},
-	{"packets_out", KEY_NUMBER, MEMBER(rates.packets_out), false},
-	{"user", KEY_NUMBER, MEMBER(rates.cpu[CPU_USER]), false},
-	{"nice", KEY_NUMBER, MEMBER(rates.cpu[CPU_NICE]), false},
-	{"system", KEY_NUMBER, MEMBER(rates.cpu[CPU_SYSTEM]), false},
-	{"idle", KEY_NUMBER, MEMBER(rates.cpu[CPU_IDLE]), false},
-	{"iowait", KEY_NUMBER, MEMBER(rates.cpu[CPU_IOWAIT]), false},
-	{"irq", KEY_NUMBER, MEMBER(rates.cpu[CPU_IRQ]), false},
-	{"softirq", KEY_NUMBER, MEMBER(rates.cpu[CPU_SOFTIRQ]), false},
-	{"steal", KEY_NUMBER, MEMBER(rates.cpu[CPU_STEAL]), false},
-	{"rcv_rtt", KEY_NUMBER, MEMBER(tcp.rcv_rtt), false},
-	{"rcv_mss", KEY_NUMBER, MEMBER(tcp.rcv_mss), false},
-	{"out_of_order", KEY_NUMBER, MEMBER(tcp.rcv_ooo), false},
-#undef MEMBER
+#define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
+#define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
+#define WORD(member)   .type = KEY_WORD, .offset = offsetof(struct figures, member)
+	{"bytes", COUNT(bytes), .required = true},
+	{"seconds", NUMBER(seconds), .required = true},
+	{"files", COUNT(files)},
+	{"reads", COUNT(calls)},
+	{"warmup", COUNT(warmup)},
+	{"clients", COUNT(clients)},
+	{"method", WORD(method)},
+	{"refused", WORD(refused)},
+	{"cpu", NUMBER(cpu)},
+	{"load", NUMBER(load), .min = RECEIPT_SHARE_MIN},
+	{"uncertainty", NUMBER(uncertainty)},
+	{"cpus", NUMBER(cpus)},
+	{"slowed", NUMBER(slowed), .min = RECEIPT_SHARE_MIN},
+	{"tasks", NUMBER(tasks)},
+	{"interrupts", NUMBER(rates.interrupts)},
+	{"packets_in", NUMBER(rates.packets_in)},
+	{"packets_out", NUMBER(rates.packets_out)},
+	{"user", NUMBER(rates.cpu[CPU_USER])},
+	{"nice", NUMBER(rates.cpu[CPU_NICE])},
+	{"system", NUMBER(rates.cpu[CPU_SYSTEM])},
+	{"idle", NUMBER(rates.cpu[CPU_IDLE])},
+	{"iowait", NUMBER(rates.cpu[CPU_IOWAIT])},
+	{"irq", NUMBER(rates.cpu[CPU_IRQ])},
+	{"softirq", NUMBER(rates.cpu[CPU_SOFTIRQ])},
+	{"steal", NUMBER(rates.cpu[CPU_STEAL])},
+	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
+	{"rcv_mss", NUMBER(tcp.rcv_mss)},
+	{"out_of_order", NUMBER(tcp.rcv_ooo)},
+#undef COUNT
+#undef NUMBER
+#undef WORD
 };
 #define RECEIPT_KEYS (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 
 void figures_init(struct figures *f)
 {
-	*f = (struct figures){.seconds = NAN,
-			      .cpu = NAN,
-			      .cpus = NAN,
-			      .load = NAN,
-			      .uncertainty = NAN,
-			      .slowed = NAN,
-			      .tasks = NAN};
+	memset(f, 0, sizeof(*f));
+	f->seconds = f->cpu = f->cpus = NAN;
+	f->load = f->uncertainty = f->slowed = f->tasks = NAN;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
@@ -70,39 +74,26 @@ void figures_load(struct figures *f, const struct load *l, int cpus)
 	f->tasks = l->tasks;
 }
 
-#define RECEIPT_NUMBER_MAX 1e15 /* every number is below; what a receipt is about is, by far */
-
-/*
- * Whether v may be the value of key i.  A share of the time may come out below 0 on a machine that
- * does more than when calibrated.
- */
-static bool receipt_fits(size_t i, double v)
+static bool number_fits(const struct receipt_key *key, double v)
 {
-	bool share = strcmp(receipt_keys[i].key, "load") == 0 ||
-		     strcmp(receipt_keys[i].key, "slowed") == 0;
-
-	return v >= (share ? -1000 : 0) && v < RECEIPT_NUMBER_MAX;
+	return v >= key->min && v < RECEIPT_NUMBER_MAX;
 }
 
-/* `key=value ` of key i, or nothing where there is no value. */
-static int receipt_put(const struct figures *f, size_t i, char *buf, size_t size)
+/* Writes `key=value `, or nothing where there is no value. */
+static int receipt_put(const struct figures *f, const struct receipt_key *key, char *buf,
+		       size_t size)
 {
-	const void *member = (const char *)f + receipt_keys[i].offset;
-	const char *key = receipt_keys[i].key;
+	const void *member = (const char *)f + key->offset;
+	const double number = key->type == KEY_NUMBER ? *(const double *)member : 0;
 
-	switch (receipt_keys[i].type) {
-	case KEY_COUNT:
-		return snprintf(buf, size, "%s=%llu ", key,
+	if (key->type == KEY_COUNT)
+		return snprintf(buf, size, "%s=%llu ", key->name,
 				(unsigned long long)*(const uint64_t *)member);
-	case KEY_NUMBER:
-		if (!receipt_fits(i, *(const double *)member))
-			return 0;
-		return snprintf(buf, size, "%s=%.6f ", key, *(const double *)member);
-	default: /* KEY_WORD */
-		if (*(const char *)member == '\0')
-			return 0;
-		return snprintf(buf, size, "%s=%s ", key, (const char *)member);
-	}
+	if (key->type == KEY_NUMBER && number_fits(key, number))
+		return snprintf(buf, size, "%s=%.6f ", key->name, number);
+	if (key->type == KEY_WORD && *(const char *)member != '\0')
+		return snprintf(buf, size, "%s=%s ", key->name, (const char *)member);
+	return 0;
 }
 
 size_t receipt_format(const struct figures *f, char *buf)
@@ -110,55 +101,39 @@ size_t receipt_format(const struct figures *f, char *buf)
 	size_t used = 0, i;
 
 	for (i = 0; i < RECEIPT_KEYS; i++)
-		used += (size_t)receipt_put(f, i, buf + used, RECEIPT_MAX - used);
+		used += (size_t)receipt_put(f, &receipt_keys[i], buf + used, RECEIPT_MAX - used);
 	buf[used - 1] = '\n';
 	return used;
 }
 
-static bool receipt_count(uint64_t *member, const char *value)
+/* Stores the value of a key; false if the key cannot have it. */
+static bool receipt_set(struct figures *f, const struct receipt_key *key, const char *value)
 {
-	char *end;
+	static const char *const accepted[] = {[KEY_COUNT] = "0123456789",
+					       [KEY_NUMBER] = "-.0123456789",
+					       [KEY_WORD] = "abcdefghijklmnopqrstuvwxyz"};
+	void *member = (char *)f + key->offset;
+	char *end = NULL;
+	double number;
 
-	if (!isdigit((unsigned char)value[0]))
+	if (value[strspn(value, accepted[key->type])] != '\0')
 		return false;
-	errno = 0;
-	*member = strtoull(value, &end, 10);
-	return errno == 0 && *end == '\0';
-}
-
-static bool receipt_number(double *member, const char *value)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)value[value[0] == '-']) ||
-	    value[strspn(value, "-0123456789.")] != '\0')
-		return false;
-	*member = strtod(value, &end);
-	return *end == '\0';
-}
-
-static bool receipt_word(char member[16], const char *value)
-{
-	if (strlen(value) > 15 || value[strspn(value, "abcdefghijklmnopqrstuvwxyz")] != '\0')
-		return false;
-	strcpy(member, value);
-	return true;
-}
-
-/* Stores the value of key i; false if it is not what that key has. */
-static bool receipt_set(struct figures *f, size_t i, const char *value)
-{
-	void *member = (char *)f + receipt_keys[i].offset;
-
-	switch (receipt_keys[i].type) {
-	case KEY_COUNT: return receipt_count(member, value);
+	switch (key->type) {
+	case KEY_COUNT:
+		errno = 0;
+		*(uint64_t *)member = strtoull(value, &end, 10);
+		return errno == 0;
 	case KEY_NUMBER:
-		return receipt_number(member, value) && receipt_fits(i, *(const double *)member);
-	default: return receipt_word(member, value);
+		number = strtod(value, &end);
+		*(double *)member = number;
+		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&
+		       number_fits(key, number);
+	default:
+		return (size_t)snprintf(member, sizeof(f->method), "%s", value) < sizeof(f->method);
 	}
 }
 
-/* Takes one `key=value`, cut out as a string.  *seen has a bit for each key that was there. */
+/* Reads one `key=value`, cut out as a string.  *seen has a bit for each key that was there. */
 static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
 {
 	char *value = strchr(pair, '=');
@@ -170,12 +145,12 @@ static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
 	if (pair[strspn(pair, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0')
 		return false;
 	for (i = 0; i < RECEIPT_KEYS; i++) {
-		if (strcmp(pair, receipt_keys[i].key) != 0)
+		if (strcmp(pair, receipt_keys[i].name) != 0)
 			continue;
 		if (*seen & 1ull << i)
 			return false;
 		*seen |= 1ull << i;
-		return receipt_set(f, i, value);
+		return receipt_set(f, &receipt_keys[i], value);
 	}
 	return true;
 }

@@ -1,17 +1,25 @@
 /*
- * figures.h: what one end measured, and the receipt by which zcs sends its own to zcc.
+ * figures.h: what one end measured, and the receipt by which zcs sends its figures to zcc.
+ *
+ *	figures_init(&f);
+ *	f.bytes = bytes;
+ *	f.seconds = seconds;
+ *	len = receipt_format(&f, buf);
+ *	...
+ *	why = receipt_parse(buf, len, &f);
+ *	if (why != NULL)
+ *		warnx("the receipt %s", why);
  */
 #ifndef ZC_REPORT_FIGURES_H
 #define ZC_REPORT_FIGURES_H
 
-#include "common.h"
+#include <stddef.h>
+#include <stdint.h>
+
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
 
-/*
- * What one end measured of a connection, after the warm-up.  A double that is not known is NAN.
- * zcs sends its own in the receipt.
- */
+/* What one end measured of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
 	uint64_t bytes;   /* of files */
 	uint64_t files;   /* entries of the wire, completely sent or received */
@@ -20,8 +28,8 @@ struct figures {
 	uint64_t clients; /* that zcs had since it last had none */
 	double seconds;
 	char method[16]; /* by which they were moved */
-	double cpu;      /* to which the thread was bound */
-	double cpus;     /* how many the host's load is of */
+	double cpu;      /* the number of the CPU to which the thread was bound */
+	double cpus;     /* of how many CPUs the host's load is */
 	/* Those of struct load. */
 	double load, uncertainty, slowed, tasks;
 	struct rates rates; /* of the host */
@@ -29,28 +37,28 @@ struct figures {
 	char refused[16]; /* why the other end did not serve; empty if it did */
 };
 
-/* All unknown, but the counts, which are 0. */
+/* Makes all unknown, but the counts, which are 0. */
 void figures_init(struct figures *f);
 
-/* Stores the load of so many CPUs. */
+/* Stores a load of that many CPUs. */
 void figures_load(struct figures *f, const struct load *l, int cpus);
 
 /*
- * The receipt: what a receiver tells the sender at the end, one line of key=value pairs of those
- * figures that mean something to it.
+ * The receipt is one line of key=value pairs: the receiver's figures that mean something to the
+ * sender.  Keys are only ever added: the other end may be of another version.
  */
 #define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
 
-/* To a client that it does not serve a server says `refused=` and one of these, or another word. */
+/* The values of `refused=` that zcs sends to a client that it does not serve. */
 #define REFUSED_FULL    "full"    /* of clients */
-#define REFUSED_ADDRESS "address" /* that is not among those it serves */
+#define REFUSED_ADDRESS "address" /* not one of those it serves */
 
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
 size_t receipt_format(const struct figures *f, char *buf);
 
 /*
- * Reads what a peer sent, which may be anything: `len` bytes, at most RECEIPT_MAX.  Keys that it
- * does not know are passed over.  Returns NULL or what is wrong with it.
+ * Reads what a peer sent, which may be anything: `len` bytes, at most RECEIPT_MAX.  Ignores keys that
+ * it does not know.  Returns NULL or what is wrong with the line.
  */
 const char *receipt_parse(const char *buf, size_t len, struct figures *f);
 

@@ -2,25 +2,22 @@
 
 #include <math.h>
 
-/* How long the UTF-8 sequence at s is, 0 if it is none: RFC 3629. */
+/* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
 static size_t utf8_length(const unsigned char *s)
 {
-	size_t n = 4, i;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800,
+					 0x10000}; /* by length; less is overlong */
+	const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	uint32_t c = n == 1 ? s[0] : s[0] & 0x7fu >> n;
+	size_t i;
 
-	if ((s[0] >= 0x80 && s[0] < 0xc2) || s[0] > 0xf4)
-		return 0;
-	if (s[0] < 0x80)
-		n = 1;
-	else if (s[0] < 0xe0)
-		n = 2;
-	else if (s[0] < 0xf0)
-		n = 3;
-	for (i = 1; i < n; i++)
+	for (i = 1; i < n; i++) {
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong, surrogates, beyond U+10FFFF. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		c = c << 6 | (s[i] & 0x3fu);
+	}
+	if ((s[0] >= 0x80 && s[0] < 0xc0) || s[0] > 0xf7 || c < least[n] || c > 0x10ffff ||
+	    (c >= 0xd800 && c < 0xe000)) /* a surrogate */
 		return 0;
 	return n;
 }

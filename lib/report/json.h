@@ -1,5 +1,15 @@
 /*
- * json.h: a writer of JSON.
+ * json.h: a writer of JSON (RFC 8259): it prints each member as it comes, an object on one line.
+ *
+ *	json_report_open(&j);
+ *	json_number(&j, "seconds", 1.5);
+ *	json_open(&j, "cpus", '[');
+ *	json_count(&j, NULL, 0);
+ *	json_close(&j, ']');
+ *	json_close(&j, '}');
+ *
+ * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc(7) has the schema;
+ * keys that iperf3 has mean what they mean there.
  */
 #ifndef ZC_REPORT_JSON_H
 #define ZC_REPORT_JSON_H
@@ -8,20 +18,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common.h"
-
-/*
- * JSON (RFC 8259), written as it comes, an object on one line.  `key` is NULL for an element of an
- * array.  A number that is NAN is left out.  Keys that iperf3 has mean what they mean there; zc(7)
- * has the schema.
- */
 #define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
 #define JSON_DEPTH  16 /* brackets that are open at a time, at most */
 
 struct json {
 	FILE *f;
 	bool comma; /* the next member needs one before it */
-	int depth;  /* how many brackets are open */
+	int depth;  /* number of open brackets */
 	char closing[JSON_DEPTH];
 };
 
@@ -35,8 +38,8 @@ void json_report_open(struct json *j);
 void json_report_open_to(struct json *j, FILE *f);
 
 /*
- * Closes all that is open, with `error` as the last member of the outermost object; where nothing
- * is open, the report has nothing else.
+ * Closes all that is open, with `error` as the last member of the outermost object.  If nothing is
+ * open, or j->f is NULL, it prints a report with no other member.
  */
 void json_fail(struct json *j, const char *why);
 
@@ -45,6 +48,8 @@ void json_close(struct json *j, char bracket);                 /* `}` or `]` */
 void json_number(struct json *j, const char *key, double value);
 void json_count(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
+
+/* Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
 void json_string(struct json *j, const char *key, const char *value);
 
 #endif

@@ -1,9 +1,7 @@
 #include "lib/report/terms.h"
 
-#include <math.h>
 #include <netdb.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -78,13 +76,6 @@ static void json_sender(struct json *j, const struct tcp_figures *t)
 	json_number(j, "sndbuf_limited", t->sndbuf_limited);
 }
 
-static void json_receiver(struct json *j, const struct tcp_figures *t)
-{
-	json_number(j, "rcv_rtt", t->rcv_rtt);
-	json_number(j, "rcv_mss", t->rcv_mss);
-	json_number(j, "rcv_ooopack", t->rcv_ooo);
-}
-
 void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender)
 {
 	json_open(j, key, '{');
@@ -97,12 +88,15 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 	if (f->method[0] != '\0')
 		json_string(j, "method", f->method);
 	json_number(j, "cpu", f->cpu);
-	if (stream > 0 && sender)
+	if (stream > 0 && sender) {
 		json_sender(j, &f->tcp);
-	else if (stream > 0)
-		json_receiver(j, &f->tcp);
-	else if (sender)
+	} else if (stream > 0) {
+		json_number(j, "rcv_rtt", f->tcp.rcv_rtt);
+		json_number(j, "rcv_mss", f->tcp.rcv_mss);
+		json_number(j, "rcv_ooopack", f->tcp.rcv_ooo);
+	} else if (sender) {
 		json_number(j, "retransmits", f->tcp.retransmits);
+	}
 	json_bool(j, "sender", sender);
 	json_close(j, '}');
 }
@@ -117,9 +111,8 @@ void json_accounting(struct json *j, const struct rates *r)
 	json_close(j, '}');
 }
 
-void json_host(struct json *j, const char *key, const struct figures *f)
+void json_load(struct json *j, const struct figures *f)
 {
-	json_open(j, key, '{');
 	json_number(j, "cpus", f->cpus);
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
@@ -129,6 +122,12 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);
 	json_number(j, "packets_out_per_second", f->rates.packets_out);
+}
+
+void json_host(struct json *j, const char *key, const struct figures *f)
+{
+	json_open(j, key, '{');
+	json_load(j, f);
 	json_accounting(j, &f->rates);
 	json_close(j, '}');
 }

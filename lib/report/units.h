@@ -1,32 +1,33 @@
 /*
  * units.h: rates, costs and shares as reports print them.
+ *
+ *	report("%.0f kbytes/sec%s\n", kbytes_per_sec(bytes, seconds),
+ *	       load_format(load, uncertainty, n_cpus, bytes, seconds, text));
  */
 #ifndef ZC_REPORT_UNITS_H
 #define ZC_REPORT_UNITS_H
 
 #include <stdint.h>
 
-#include "common.h"
-
 /* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
 double kbytes_per_sec(uint64_t bytes, double seconds);
 double gbits_per_sec(uint64_t bytes, double seconds);
 
-/* How many decimals a duration in seconds is shown with: short ones need more. */
+/* With how many decimals a duration in seconds is printed: short ones need more. */
 int decimals(double seconds);
 
-/* A share in percent, as it is printed: not -0.0. */
+/* A share (0 to 1) in percent, as it is printed: never "-0.0". */
 double percent(double share);
 
 /*
  * Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand.  NAN
- * where nothing was.
+ * if no byte was moved.
  */
 double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
 
 /*
- * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or nothing when load is NAN; without the
- * uncertainty where that is NAN, and the cost of nothing.
+ * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without
+ * the uncertainty if that is NAN, and without the cost if no byte was moved.
  */
 const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
 			double seconds, char buf[128]);

@@ -6,6 +6,7 @@
  *	awake command [arg...]
  */
 #include "common.h"
+#include "lib/load/cpus.h"
 
 #include <err.h>
 #include <errno.h>

@@ -33,6 +33,7 @@
 #include "lib/load/calibration.h"
 #include "lib/load/cgroup.h"
 #include "lib/load/counters.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"
@@ -92,14 +93,6 @@ static struct {
 static struct timespec to_timespec(uint64_t ns)
 {
 	return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-}
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static uint64_t min_ns(uint64_t a, uint64_t b)

@@ -8,6 +8,7 @@
  *						and its life
  */
 #include "common.h"
+#include "lib/load/cpus.h"
 
 #include <err.h>
 #include <errno.h>

@@ -12,6 +12,8 @@
  * failed, of whom the first few are named on stderr.  The status is 1 if any did.
  */
 #include "common.h"
+#include "lib/net/wire.h"
+#include "lib/report/figures.h"
 
 #include <err.h>
 #include <errno.h>

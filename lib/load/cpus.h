@@ -1,0 +1,60 @@
+/*
+ * cpus.h: lists of CPUs, and binding to them.
+ *
+ *	cpus_to_soak(0, &cpus);
+ *	cpus_format(&cpus, text, sizeof(text));
+ *	report("binding to the first of %s\n", text);
+ *	cpu_bind_or_die(&cpus, 0);
+ */
+#ifndef ZC_LOAD_CPUS_H
+#define ZC_LOAD_CPUS_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CPUS_MAX     8192        /* the largest NR_CPUS of any kernel configuration (x86, MAXSMP) */
+#define CPU_LIST_MAX (64 * 1024) /* bytes: a list of every second CPU takes 20 KiB */
+
+struct cpus {
+	int n;
+	int id[CPUS_MAX]; /* in the order given, not sorted; repeats are kept */
+};
+
+/*
+ * A CPU list as the kernel writes it, `0,2-5` (Documentation/admin-guide/kernel-parameters.rst).
+ * Returns NULL, or what is wrong with the text, to be printed after it; *cpus is then untouched.
+ */
+const char *parse_cpus(const char *s, struct cpus *cpus);
+
+/* The same of an option's argument: a usage error of the option `opt`. */
+void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
+
+/* Allocates an empty set for CPUS_MAX CPUs, or dies; *size is for CPU_ISSET_S(3).  CPU_FREE() it. */
+cpu_set_t *cpu_set_new(size_t *size);
+
+/* The CPUs online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
+void cpus_online(struct cpus *cpus);
+
+/*
+ * The CPUs to soak: the first `n` that are online, or all of them if n is 0.  More than there are
+ * is a usage error of -N.
+ */
+void cpus_to_soak(int n, struct cpus *cpus);
+
+/* Writes `cpus`, which must be ascending, as a kernel CPU list.  False if it was cut off at `size`. */
+bool cpus_format(const struct cpus *cpus, char *buf, size_t size);
+
+/* Binds the calling thread to one CPU. */
+int cpu_bind(int cpu);
+
+/* The i-th CPU of the list, counted round and round; -1 of an empty list. */
+int cpu_of(const struct cpus *cpus, int i);
+
+/* Binds the calling thread to that CPU; an empty list binds nothing. */
+void cpu_bind_or_die(const struct cpus *cpus, int i);
+
+/* Binds the calling thread to each CPU of the list in turn, and last to the first one. */
+void cpus_try_or_die(const struct cpus *cpus);
+
+#endif
