@@ -1,6 +1,29 @@
 /*
- * zcc: sends files to zcs over TCP and says what that cost both hosts.
+ * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/errqueue.h>
+#include <linux/sockios.h>
+#include <math.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <unistd.h>
+
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/load/counters.h"
@@ -14,133 +37,13 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <linux/errqueue.h>
-#include <linux/sockios.h>
-#include <math.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#define BUILTIN_FILES   63                /* the file set behind the published tables */
-#define BUILTIN_SIZE    (350 * 1024)      /* bytes of each */
-#define ENTRY_SPLIT     0xfffff000u       /* of a file that takes several entries: whole pages */
-#define COPY_SIZE       (64 * 1024)       /* of each read and send, unless -b; the size of 2001 */
-#define SENDFILE_SIZE   (1024 * 1024)     /* the most of one call, unless -b: progress shows */
-#define MEMORY          (4 * 1024 * 1024) /* of all streams' windows or rings together */
-#define RING_MAX        64                /* buffers of a stream that MSG_ZEROCOPY has */
-#define RING_IDS        1024              /* sends of a stream that are not completed */
-#define OPEN_RESERVE    64                /* descriptors that are not for files kept open */
-#define OPEN_STREAM     4                 /* and of each stream */
-#define STREAMS_MAX     1024
-#define SIZES_MAX       64  /* of a list */
-#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout: none may hang for ever */
-#define REQUESTS        100 /* connections of each size, unless -n: as many as in 1999 */
-#define WARMUP_MAX      100 /* seconds */
-#define WARMUP_LOOPS    (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
-#define TICK_NS         100000000u /* a stream that blocks when it should stop is told again */
-#define REAP_NS         10000000u  /* how often completions are looked for in vain */
-#define PROGRESS_NS     500000000u
-#define PATIENCE_NS     1000000000u /* with the server, once interrupted */
-#define TIME_UP         (-1)        /* why it stops: the time is over */
-#define LIMIT_BYTES     65536       /* a server that moves fewer in each --timeout is slow, and */
-#define LIMIT_SECONDS   10.0        /* is waited for so long, or 2 x --timeout, at the end */
-#define DISCARD_MAX     (1 << 20)   /* bytes of a raw server's answer that one call discards */
-#define DISCARD_NS      10000000u   /* how often they are, where poll(2) would return too often */
-#define RAW_NS          1000000u /* how often a raw stream is asked whether all is acknowledged */
-#define RAW_SILENCE_NS  1000000000u /* a raw server that says nothing for so long is done */
-
-struct stream;
-
 /*
- * A way to send: `send` moves `len` bytes of `fd` from `off` and returns how many, fewer when it
- * is to stop or the file has shrunk, or -1 with errno set.
+ * options.h: what zcc was asked to do.  main fills it in once; the parts of lib/send only read it.
  */
-struct method {
-	const char *name;
-	int64_t (*send)(struct stream *st, int fd, off_t off, uint64_t len);
-	void (*open)(struct stream *st);                       /* gets what it needs, or dies */
-	ssize_t (*put)(int sock, const void *buf, size_t len); /* of those that copy */
-};
 
-struct file {
-	const char *name;
-	int fd; /* -1: opened each time, when there are more files than descriptors */
-	uint64_t size;
-};
+#define SIZES_MAX 64
 
-struct fileset {
-	struct file *file;
-	size_t n;
-	uint32_t entries; /* that they take on the wire */
-	uint64_t bytes;
-	bool builtin;
-};
-
-/* A buffer of MSG_ZEROCOPY belongs to the kernel until it has completed every send of it. */
-struct ring {
-	unsigned slots, slot;    /* how many, and which comes next */
-	unsigned busy[RING_MAX]; /* sends of each that are not completed */
-	unsigned char slot_of[RING_IDS];
-	bool open_id[RING_IDS]; /* that are not completed; the kernel numbers sends from 0 */
-	uint32_t next, oldest;  /* of the ids, those that are not completed */
-	uint64_t copied;        /* sends that the kernel copied after all */
-};
-
-/* The part of a file that is mapped; it stays until another is. */
-struct window {
-	char *map; /* NULL: none */
-	size_t size;
-	off_t off;
-	int fd;
-};
-
-/* What the other threads may read of a stream at any time. */
-struct mark {
-	uint64_t ns, bytes, calls, files;
-	struct tcp_figures tcp;
-};
-
-struct stream {
-	pthread_t thread;
-	int number, sock;
-	char peer[ADDR_STRLEN];
-	size_t chunk; /* the most asked of one call */
-	char *buf;
-	size_t buf_size;
-	int pipe[2];
-	struct ring *ring;
-	struct window window;
-	_Atomic uint64_t bytes, calls, files; /* so far; only its own thread writes them */
-	_Atomic uint64_t headers;             /* bytes of the wire that are not in files */
-	uint64_t loops;
-	_Atomic bool sending; /* it may block in a send */
-	_Atomic bool shut;    /* its sending side is closed: the FIN takes a byte of the sequence */
-	/* Of what is measured, and of the interval. */
-	struct mark begin, end, last;
-	double acked;           /* by the server, headers too, and when that last grew: */
-	uint64_t acked_ns;      /* of the main thread, for --timeout */
-	struct tcp_figures tcp; /* when all had been sent */
-	uint64_t end_ns;        /* when the server had said that it has all */
-	struct figures sent, received;
-	bool has_receipt;
-};
+struct method;
 
 /* A list of sizes, each of which is a run of its own. */
 struct sizes {
@@ -148,565 +51,316 @@ struct sizes {
 	uint64_t size[SIZES_MAX];
 };
 
-static struct {
+struct send_options {
 	struct sock_options sock;
-	struct cpus bind;
+	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
 	const struct method *method;
-	int family;
-	size_t chunk;          /* 0: the method's default */
-	struct sizes chunks;   /* -b: of each run; none: the default */
-	struct sizes requests; /* --request: bytes to ask for */
+	int family;            /* AF_INET, AF_INET6 or AF_UNSPEC */
+	struct sizes chunks;   /* -b: bytes of a call, for each run; none: the method's default */
+	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;
-	double seconds; /* 0: by loops */
-	double warmup, interval, timeout;
-	uint64_t pace; /* bytes per second, 0: no limit */
-	int streams, mss;
-	int n_cpus; /* 0: all */
+	double seconds;                   /* how long to send; 0: `loops` times */
+	double warmup, interval, timeout; /* seconds; 0: none */
+	uint64_t pace;                    /* bytes per second of each connection; 0: no limit */
+	int streams;                      /* connections at a time, each of a thread */
+	int mss;                          /* bytes; 0: the kernel's choice */
+	int n_cpus;                       /* CPUs to measure; 0: all */
 	int debug;
-	bool cork, nodelay, load, calibrate, force, use_send, use_write, raw, json, quiet;
-} opt = {
-	.server = "",
-	.family = AF_UNSPEC,
-	.loops = 1,
-	.streams = 1,
+	bool cork, nodelay, load, raw, json, quiet;
 };
 
-/* Why to send no more: TIME_UP, or the signal that interrupts. */
-static _Atomic int stop;
-
-static bool stopped(void)
-{
-	return atomic_load_explicit(&stop, memory_order_relaxed) != 0;
-}
-
-static bool interrupted(void)
-{
-	return stop > 0;
-}
-
-/* The line of progress on a terminal, where it is in the way of what is printed next. */
-static _Atomic bool has_progress;
-
-static void clear_progress(void)
-{
-	if (has_progress)
-		fputs("\r\033[K", stderr);
-	has_progress = false;
-}
-
-/* The JSON report, and who may write it: the main thread, and a thread that dies. */
-static struct json json;
-static pthread_mutex_t json_lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-
-/* What else there is to do when the program dies: die_init(). */
-static void close_report(const char *why)
-{
-	pthread_mutex_lock(&json_lock); /* an error where the thread that dies has it: no matter */
-	clear_progress();
-	if (opt.json)
-		json_fail(&json, why);
-}
-
 /*
- * The ways to send.
+ * server.h: finding the server, connecting to it, and how long it may take to answer.
+ *
+ *	sock = server_connect_first(&server, opt, &stop);
+ *	more = server_connect(&server, opt, &stop);
  */
 
-static void add(_Atomic uint64_t *counter, uint64_t n)
+struct server {
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	char name[ADDR_STRLEN];      /* the address and port as text */
+	char interface[IF_NAMESIZE]; /* by which packets leave for it; empty: not known */
+};
+
+/* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
+void server_resolve(struct server *s, const struct send_options *opt);
+
+/*
+ * Connects with the options of sockets in `opt`, which it sets before, or dies of them.  A signal
+ * ends it only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout
+ * was over.
+ */
+int server_connect(const struct server *s, const struct send_options *opt, const _Atomic int *stop);
+
+/* The same to the first of the server's addresses, in the resolver's order, that accepts. */
+int server_connect_first(struct server *s, const struct send_options *opt, const _Atomic int *stop);
+
+/*
+ * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
+ * ends a silence; this limit also ends what never falls silent but goes on a few bytes at a time.
+ */
+struct limit {
+	uint64_t begin_ns;
+	uint64_t window_ns; /* when the --timeout under way began */
+	uint64_t moved;     /* bytes up to then */
+	bool slow;          /* fewer than 64 KiB moved in one of them */
+};
+
+struct limit limit_begin(void);
+
+/* Whether the limit is reached, once `moved` bytes have moved since it began; timeout: seconds. */
+bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved);
+
+#define LIMIT_BYTES   65536 /* a server that moves fewer in each --timeout is slow, */
+#define LIMIT_SECONDS 10.0  /* and is waited for this long, or 2 x --timeout */
+
+/* Sets what has to be set before connect(2): the handshake uses the segment size and the timeout. */
+static void set_options(int fd, const struct send_options *opt)
 {
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-			      memory_order_relaxed);
+	const struct timeval t = {(time_t)opt->timeout, (suseconds_t)(fmod(opt->timeout, 1) * 1e6)};
+	const int on = 1;
+
+	sock_set_options_or_die(fd, &opt->sock);
+	if (opt->mss > 0 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &opt->mss, sizeof(opt->mss)) != 0)
+		die_errno("--mss %d", opt->mss);
+	if (opt->nodelay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+		die_errno("--nodelay 1");
+	if (opt->timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
+				 setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
+		die_errno("--timeout %g", opt->timeout);
+	if (opt->pace > 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0)
+		die_errno("--pace %llu", (unsigned long long)opt->pace);
 }
 
-/* A call that sent so much. */
-static void count(struct stream *st, ssize_t n)
+int server_connect(const struct server *s, const struct send_options *opt, const _Atomic int *stop)
 {
-	add(&st->bytes, (uint64_t)n);
-	add(&st->calls, 1);
-}
+	const int fd = socket(s->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int e;
 
-/* What a call that failed means: true to try again. */
-static bool again(void)
-{
-	return errno == EINTR && !stopped();
-}
-
-/* Whether it failed only because it is to stop. */
-static bool is_stop(void)
-{
-	return errno == EINTR;
-}
-
-static size_t at_most(uint64_t len, size_t max)
-{
-	return len < max ? (size_t)len : max;
-}
-
-static int64_t send_sendfile(struct stream *st, int fd, off_t off, uint64_t len)
-{
-	uint64_t done = 0;
-	ssize_t n;
-
-	while (done < len && !stopped()) {
-		n = sendfile(st->sock, fd, &off, at_most(len - done, st->chunk));
-		if (n < 0) {
-			if (again())
-				continue;
-			return is_stop() ? (int64_t)done : -1;
-		}
-		if (n == 0) /* the file has shrunk */
-			break;
-		done += (uint64_t)n;
-		count(st, n);
-	}
-	return (int64_t)done;
-}
-
-/* Sends all of a buffer, whatever a call takes; returns how much went out before a stop. */
-static ssize_t put_all(struct stream *st, const char *buf, size_t len)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len && !stopped()) {
-		n = opt.method->put(st->sock, buf + done, at_most(len - done, st->chunk));
-		if (n < 0) {
-			if (again())
-				continue;
-			return is_stop() ? (ssize_t)done : -1;
-		}
-		done += (size_t)n;
-		count(st, n);
-	}
-	return (ssize_t)done;
-}
-
-/* Fills a buffer from the file: pread(2) is read(2)'s work, and streams can share a file. */
-static ssize_t fill_buffer(const struct stream *st, char *buf, int fd, off_t off, uint64_t len)
-{
-	ssize_t n;
-
+	if (fd < 0)
+		return -1;
+	set_options(fd, opt);
+	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
 	do
-		n = pread(fd, buf, at_most(len, st->chunk), off);
-	while (n < 0 && again());
-	return n < 0 && is_stop() ? 0 : n;
-}
-
-static int64_t send_copy(struct stream *st, int fd, off_t off, uint64_t len)
-{
-	uint64_t done = 0;
-	ssize_t got, n;
-
-	while (done < len && !stopped()) {
-		got = fill_buffer(st, st->buf, fd, off + (off_t)done, len - done);
-		if (got <= 0)
-			return got < 0 ? -1 : (int64_t)done;
-		n = put_all(st, st->buf, (size_t)got);
-		if (n < 0)
-			return -1;
-		done += (uint64_t)n;
-	}
-	return (int64_t)done;
-}
-
-static ssize_t put_send(int sock, const void *buf, size_t len)
-{
-	return send(sock, buf, len, 0);
-}
-
-static size_t page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The share of MEMORY that each stream has, whole pages, and not below 64 KiB. */
-static size_t memory_share(void)
-{
-	size_t share = MEMORY / (size_t)opt.streams;
-
-	share -= share % page_size();
-	return share > 64 * 1024 ? share : 64 * 1024;
-}
-
-static void window_close(struct stream *st)
-{
-	if (st->window.map != NULL)
-		munmap(st->window.map, st->window.size);
-	st->window.map = NULL;
-}
-
-/* Maps a part of a file, unless that is what is mapped already. */
-static int window_open(struct stream *st, int fd, off_t off, size_t size)
-{
-	struct window *w = &st->window;
-
-	if (w->map != NULL && w->fd == fd && w->off == off && w->size == size)
-		return 0;
-	window_close(st);
-	w->map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off);
-	if (w->map == MAP_FAILED) {
-		w->map = NULL;
-		return -1;
-	}
-	w->fd = fd;
-	w->off = off;
-	w->size = size;
-	return 0;
-}
-
-/*
- * Sends a part of a file through a mapping.  The program itself never touches it: where the file
- * has shrunk, it is the kernel that finds no page, and that is EFAULT and no SIGBUS.
- */
-static ssize_t send_window(struct stream *st, int fd, off_t off, uint64_t len)
-{
-	size_t before = (size_t)off % page_size();
-	size_t size = at_most(len + before, memory_share());
-	ssize_t n;
-
-	if (window_open(st, fd, off - (off_t)before, size) != 0)
-		return -1;
-	n = put_all(st, st->window.map + before, size - before);
-	return n < 0 && errno == EFAULT ? 0 : n;
-}
-
-static int64_t send_mmap(struct stream *st, int fd, off_t off, uint64_t len)
-{
-	uint64_t done = 0;
-	struct stat sb;
-	ssize_t n = 1;
-
-	while (done < len && n > 0 && !stopped()) {
-		n = send_window(st, fd, off + (off_t)done, len - done);
-		if (n < 0)
-			return -1;
-		done += (uint64_t)n;
-	}
-	/* The last page of a file that has shrunk within it is there, filled up with zeros. */
-	if (fstat(fd, &sb) == 0 && sb.st_size < off + (off_t)done)
-		done = sb.st_size > off ? (uint64_t)(sb.st_size - off) : 0;
-	return (int64_t)done;
-}
-
-/* Empties the pipe into the socket; false when it fails, with errno EINTR when it is to stop. */
-static bool empty_pipe(struct stream *st, size_t in, unsigned flags)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < in) {
-		n = splice(st->pipe[0], NULL, st->sock, NULL, in - done, flags);
-		if (n < 0 && again())
-			continue;
-		if (n < 0)
-			return false;
-		done += (size_t)n;
-		count(st, n);
-	}
-	return true;
-}
-
-/* What is in the pipe at a stop is lost, but for the count: nothing is sent after it. */
-static int64_t send_splice(struct stream *st, int fd, off_t off, uint64_t len)
-{
-	uint64_t before = st->bytes, done = 0;
-	ssize_t n;
-
-	while (done < len && !stopped()) {
-		n = splice(fd, &off, st->pipe[1], NULL, at_most(len - done, st->chunk),
-			   SPLICE_F_MOVE);
-		if (n == 0)
-			break;
-		if (n < 0 && again())
-			continue;
-		done += n > 0 ? (uint64_t)n : 0;
-		if (n < 0 ||
-		    !empty_pipe(st, (size_t)n, SPLICE_F_MOVE | (done < len ? SPLICE_F_MORE : 0)))
-			return is_stop() ? (int64_t)(st->bytes - before) : -1;
-	}
-	return (int64_t)done;
-}
-
-/* The sends `lo` to `hi` are completed: MSG_ZEROCOPY, Documentation/networking/msg_zerocopy.rst. */
-static void complete(struct ring *r, uint32_t lo, uint32_t hi, bool copied)
-{
-	uint32_t id;
-
-	for (id = lo; id != hi + 1; id++) {
-		if (!r->open_id[id % RING_IDS])
-			continue;
-		r->open_id[id % RING_IDS] = false;
-		r->busy[r->slot_of[id % RING_IDS]]--;
-		r->copied += copied;
-	}
-	while (r->oldest != r->next && !r->open_id[r->oldest % RING_IDS])
-		r->oldest++;
-}
-
-/* Takes what completions there are; false if there were none. */
-static bool reap(struct stream *st)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) +
-				    sizeof(struct sockaddr_in6))];
-		struct cmsghdr align;
-	} control;
-	struct msghdr m;
-	const struct cmsghdr *c;
-	struct sock_extended_err e;
-	bool any = false;
-
-	for (;;) {
-		m = (struct msghdr){.msg_control = control.buf,
-				    .msg_controllen = sizeof(control.buf)};
-		if (recvmsg(st->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
-			return any;
-		any = true;
-		c = CMSG_FIRSTHDR(&m);
-		if (c == NULL)
-			continue;
-		memcpy(&e, CMSG_DATA(c), sizeof(e));
-		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
-			complete(st->ring, e.ee_info, e.ee_data,
-				 e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
-	}
-}
-
-/*
- * Waits for completions for a tick at most.  False, with errno as a send's timeout has it, when
- * none has come for too long: *since is when the wait began, 0 before it does.
- */
-static bool await_completion(struct stream *st, uint64_t *since)
-{
-	const struct timespec pause = {.tv_nsec = REAP_NS};
-	struct pollfd p = {.fd = st->sock};
-	uint32_t oldest = st->ring->oldest;
-	uint64_t now;
-
-	/* Of a connection that both ends have closed poll(2) returns at once, whatever comes. */
-	if (poll(&p, 1, TICK_NS / 1000000) > 0 && !reap(st))
-		nanosleep(&pause, NULL);
-	now = now_ns();
-	if (*since == 0 || st->ring->oldest != oldest)
-		*since = now;
-	errno = EAGAIN;
-	return opt.timeout <= 0 || seconds_between(*since, now) < opt.timeout;
-}
-
-/* One send of a buffer's rest; -1 with errno. */
-static ssize_t put_zerocopy(struct stream *st, const char *buf, size_t len)
-{
-	struct ring *r = st->ring;
-	ssize_t n = send(st->sock, buf, len, MSG_ZEROCOPY);
-
-	if (n > 0) {
-		r->slot_of[r->next % RING_IDS] = (unsigned char)r->slot;
-		r->open_id[r->next % RING_IDS] = true;
-		r->busy[r->slot]++;
-		r->next++;
-		count(st, n);
-	}
-	return n;
-}
-
-/*
- * Sends a buffer.  ENOBUFS: as many pages are pinned, or completions waiting, as this user or
- * socket may have (RLIMIT_MEMLOCK, net.core.optmem_max); those that are under way make room.
- */
-static ssize_t put_slot(struct stream *st, const char *buf, size_t len)
-{
-	struct ring *r = st->ring;
-	uint64_t since = 0;
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len && !stopped()) {
-		n = r->next - r->oldest < RING_IDS ? put_zerocopy(st, buf + done, len - done) : 0;
-		if (n == 0 || (n < 0 && errno == ENOBUFS && r->next != r->oldest)) {
-			if (!await_completion(st, &since))
-				return -1;
-		} else if (n < 0 && !again()) {
-			return is_stop() ? (ssize_t)done : -1;
-		} else if (n > 0) {
-			done += (size_t)n;
-			since = 0;
-		}
-	}
-	return (ssize_t)done;
-}
-
-/* A buffer is filled again when its sends are completed: it waits for no others. */
-static int64_t send_zerocopy(struct stream *st, int fd, off_t off, uint64_t len)
-{
-	struct ring *r = st->ring;
-	uint64_t done = 0, since = 0;
-	ssize_t got, n;
-	char *buf;
-
-	while (done < len && !stopped()) {
-		if (r->busy[r->slot] > 0)
-			reap(st);
-		while (r->busy[r->slot] > 0 && !stopped())
-			if (!await_completion(st, &since))
-				return -1;
-		if (stopped())
-			break;
-		buf = st->buf + r->slot * st->chunk;
-		got = fill_buffer(st, buf, fd, off + (off_t)done, len - done);
-		if (got <= 0)
-			return got < 0 ? -1 : (int64_t)done;
-		n = put_slot(st, buf, (size_t)got);
-		if (n < 0)
-			return -1;
-		done += (uint64_t)n;
-		since = 0;
-		r->slot = (r->slot + 1) % r->slots;
-	}
-	return (int64_t)done;
-}
-
-/* All completions are in before anything is reported, or the server does not let them come. */
-static void finish_zerocopy(struct stream *st)
-{
-	uint64_t until = now_ns() + PATIENCE_NS * (interrupted() ? 1 : 10), since = 0;
-
-	reap(st);
-	while (st->ring->oldest != st->ring->next && now_ns() < until)
-		await_completion(st, &since);
-}
-
-/* Pages of its own, which no other stream shares and nobody touches before its thread does. */
-static void buffer_open(struct stream *st, size_t size)
-{
-	st->buf = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (st->buf == MAP_FAILED)
-		die("-b, --buffer-size: %zu bytes: %s", size, strerror(errno));
-	st->buf_size = size;
-}
-
-static void open_sendfile(struct stream *st)
-{
-	if (st->chunk == 0)
-		st->chunk = SENDFILE_SIZE;
-}
-
-static void open_copy(struct stream *st)
-{
-	if (st->chunk == 0)
-		st->chunk = COPY_SIZE;
-	buffer_open(st, st->chunk);
-}
-
-static void open_mmap(struct stream *st)
-{
-	if (st->chunk == 0)
-		st->chunk = memory_share();
-}
-
-static void open_splice(struct stream *st)
-{
-	size_t size;
-
-	if (pipe_large(st->pipe, &size) != 0)
-		die("-m splice: pipe: %s", strerror(errno));
-	if (st->chunk == 0 || st->chunk > size)
-		st->chunk = size;
-}
-
-static void open_zerocopy(struct stream *st)
-{
-	size_t slots;
-	int on = 1;
-
-	if (st->chunk == 0)
-		st->chunk = COPY_SIZE;
-	if (setsockopt(st->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
-		die("-m zerocopy: SO_ZEROCOPY: %s", strerror(errno));
-	slots = memory_share() / st->chunk;
-	st->ring = calloc(1, sizeof(*st->ring));
-	if (st->ring == NULL)
-		die("-m zerocopy: %s", strerror(errno));
-	st->ring->slots = slots < 2 ? 2 : slots > RING_MAX ? RING_MAX : (unsigned)slots;
-	buffer_open(st, st->chunk * st->ring->slots);
-}
-
-static const struct method methods[] = {
-	{"sendfile", send_sendfile, open_sendfile, NULL},
-	{"send", send_copy, open_copy, put_send},
-	{"write", send_copy, open_copy, write},
-	{"mmap", send_mmap, open_mmap, put_send},
-	{"splice", send_splice, open_splice, NULL},
-	{"zerocopy", send_zerocopy, open_zerocopy, NULL},
-};
-#define METHODS (sizeof(methods) / sizeof(methods[0]))
-
-static const struct method *method_named(const char *name)
-{
-	return &methods[arg_name("-m, --method", name, methods, METHODS, sizeof(methods[0]))];
-}
-
-/*
- * The file set.
- */
-
-/* How many entries of the wire a file takes: all but the last have ENTRY_SPLIT bytes. */
-static uint64_t entries_of(uint64_t size)
-{
-	const uint64_t over = size > WIRE_ENTRY_MAX ? size - WIRE_ENTRY_MAX : 0;
-
-	return 1 + (over + ENTRY_SPLIT - 1) / ENTRY_SPLIT;
-}
-
-/* Counts a file in, unless a loop would then have more than 32 bits can say. */
-static void fileset_count(struct fileset *set, const char *name, uint64_t size)
-{
-	const uint64_t entries = set->entries + entries_of(size);
-
-	if ((!opt.raw && entries > UINT32_MAX) || size > UINT64_MAX - set->bytes)
-		die("%s: too much for one loop, with the files before it: send fewer files", name);
-	set->entries = (uint32_t)entries;
-	set->bytes += size;
-	set->n++;
-}
-
-/* Opens a regular file for reading; prints why not, and returns -1. */
-static int file_open(const char *name, struct stat *sb)
-{
-	/* A FIFO must not block. */
-	const int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0 || fstat(fd, sb) != 0)
-		warn("%s: skipped", printable(name));
-	else if (!S_ISREG(sb->st_mode))
-		warnx("%s: skipped: not a regular file", printable(name));
-	else
+		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
+	while (e != 0 && errno == EINTR && *stop == 0);
+	if (e == 0 || errno == EISCONN)
 		return fd;
-	if (fd >= 0)
-		close(fd);
+	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* SO_SNDTIMEO is over: socket(7) */
+	close(fd);
+	errno = e;
 	return -1;
 }
 
-/* Adds a file, or prints why not. */
-static void fileset_add(struct fileset *set, const char *name, size_t keep_open)
+/* Returns the server's addresses.  The name `0` is this host, as in 2001. */
+static struct addrinfo *resolve(const struct send_options *opt)
 {
-	struct file *f = &set->file[set->n];
-	struct stat sb;
-	int fd = file_open(name, &sb);
+	const struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
+	const char *host = opt->server;
+	struct addrinfo *list;
+	int e;
 
-	if (fd < 0)
-		return;
-	if (set->n >= keep_open) {
-		close(fd);
-		fd = -1;
+	if (strcmp(host, "0") == 0)
+		host = opt->family == AF_INET6 ? "::1" : "127.0.0.1";
+	e = getaddrinfo(host, opt->port, &hints, &list);
+	if (e != 0)
+		die("%s: %s", opt->server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	return list;
+}
+
+static void set_address(struct server *s, const struct addrinfo *ai)
+{
+	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
+	s->addr_len = ai->ai_addrlen;
+	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
+	if (addr_interface(ai->ai_addr, s->interface) != 0)
+		s->interface[0] = '\0';
+}
+
+void server_resolve(struct server *s, const struct send_options *opt)
+{
+	struct addrinfo *list = resolve(opt);
+
+	set_address(s, list);
+	freeaddrinfo(list);
+}
+
+int server_connect_first(struct server *s, const struct send_options *opt, const _Atomic int *stop)
+{
+	struct addrinfo *list = resolve(opt), *ai;
+	int fd = -1;
+
+	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
+		set_address(s, ai);
+		fd = server_connect(s, opt, stop);
 	}
-	*f = (struct file){.name = name, .fd = fd, .size = (uint64_t)sb.st_size};
-	fileset_count(set, name, f->size);
+	freeaddrinfo(list);
+	return fd;
+}
+
+struct limit limit_begin(void)
+{
+	const uint64_t now = now_ns();
+
+	return (struct limit){.begin_ns = now, .window_ns = now};
+}
+
+bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved)
+{
+	if (timeout <= 0)
+		return false;
+	if (seconds_between(l->window_ns, now) >= timeout) {
+		l->slow |= moved < l->moved + LIMIT_BYTES;
+		l->window_ns = now;
+		l->moved = moved;
+	}
+	return l->slow && seconds_between(l->begin_ns, now) > fmax(LIMIT_SECONDS, 2 * timeout);
+}
+
+/*
+ * result.h: what a transfer measured: the figures that its report prints.
+ */
+
+/* What became of the sends by MSG_ZEROCOPY. */
+struct zerocopy_figures {
+	uint64_t sends;
+	uint64_t copied;     /* by the kernel, after all */
+	uint64_t incomplete; /* never completed */
+};
+
+struct stream_result {
+	struct sockaddr_storage local; /* this end of the connection */
+	socklen_t local_len;           /* 0: not known */
+	struct figures sent, received;
+	bool has_receipt; /* otherwise nothing is known of what was received */
+	bool has_zerocopy;
+	struct zerocopy_figures zerocopy;
+};
+
+/* The load of one CPU. */
+struct cpu_result {
+	int id;
+	struct load load;
+	const char *role; /* "sender", "receiver", "both" or "" */
+};
+
+struct send_result {
+	const struct server *server;
+	char congestion[16];
+	size_t chunk;            /* the most bytes asked of one call */
+	int mss, sndbuf, rcvbuf; /* of the first connection, bytes */
+	uint64_t loops;          /* complete, of all streams */
+	struct stream_result *stream;
+	struct figures sent, received; /* of all streams */
+	int receipts;
+	uint64_t missing; /* bytes by which the ends differ, the warm-up's included */
+	bool local;       /* both ends are on this host, so that its load is that of both */
+	struct cpu_result *cpu;
+	int n_cpus; /* 0: the streams were not bound, or no load was measured */
+};
+
+/*
+ * fileset.h: the files that zcc sends, or the set that is built in.
+ *
+ *	fileset_open(&set, argv + optind, argc - optind, streams, raw);
+ *	for (i = 0; i < set.n; i++)
+ *		send_file(&set.file[i]);
+ *	fileset_close(&set);
+ */
+
+#define BUILTIN_FILES 63           /* the file set behind the published tables */
+#define BUILTIN_SIZE  (350 * 1024) /* bytes of each */
+
+struct file {
+	const char *name;
+	int fd; /* -1: it is opened for each loop, as there are more files than descriptors */
+	uint64_t size;
+};
+
+struct fileset {
+	struct file *file;
+	size_t n;
+	uint32_t entries; /* how many entries of the wire the files of one loop are */
+	uint64_t bytes;   /* of one loop */
+	bool builtin;
+};
+
+/*
+ * Opens `n` files, or makes the built-in set if n is 0.  A file that cannot be sent is skipped with
+ * a line on stderr.  Raises the limit of descriptors, of which it leaves enough for `streams`
+ * connections.  Dies if no file is left, or if a loop has more entries than the wire can count,
+ * unless it is `raw` and has no headers.
+ */
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw);
+
+/* Closes and frees what fileset_open() made. */
+void fileset_close(struct fileset *set);
+
+/* Opens a file for reading; a FIFO does not block.  Returns a descriptor or -1 with errno. */
+int file_open(const char *name);
+
+/* Bytes of the entry that begins at `off`: the wire splits a file of 4 GiB or more. */
+uint32_t file_entry(const struct file *f, uint64_t off);
+
+#define ENTRY_SPLIT  0xfffff000u /* bytes of each but the last entry of a split file: whole pages */
+#define OPEN_RESERVE 64          /* descriptors that are not for files */
+#define OPEN_STREAM  4           /* and as many again for each stream */
+
+uint32_t file_entry(const struct file *f, uint64_t off)
+{
+	return f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
+}
+
+int file_open(const char *name)
+{
+	return open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+/* Adds a regular file that is open, unless a loop would then be too long to be counted. */
+static void add_open(struct fileset *set, const struct file *f, bool raw)
+{
+	const uint64_t over = f->size > WIRE_ENTRY_MAX ? f->size - WIRE_ENTRY_MAX : 0;
+	const uint64_t entries = set->entries + 1 + (over + ENTRY_SPLIT - 1) / ENTRY_SPLIT;
+
+	if ((!raw && entries > UINT32_MAX) || f->size > UINT64_MAX - set->bytes)
+		die("%s: too much for one loop, with the files before it: send fewer files",
+		    f->name);
+	set->entries = (uint32_t)entries;
+	set->bytes += f->size;
+	set->file[set->n++] = *f;
+}
+
+/* Adds a file, or prints why not. */
+static void fileset_add(struct fileset *set, const char *name, size_t keep_open, bool raw)
+{
+	struct file f = {.name = name, .fd = file_open(name)};
+	struct stat sb;
+	const int fd = f.fd;
+
+	if (fd < 0 || fstat(fd, &sb) != 0) {
+		warn("%s: skipped", printable(name));
+	} else if (!S_ISREG(sb.st_mode)) {
+		warnx("%s: skipped: not a regular file", printable(name));
+	} else {
+		f.size = (uint64_t)sb.st_size;
+		if (set->n >= keep_open)
+			f.fd = -1;
+		add_open(set, &f, raw);
+		if (f.fd >= 0)
+			return;
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 /* How many descriptors there are for files, once the soft limit has been raised to the hard one. */
-static size_t descriptors(void)
+static size_t descriptors(int streams)
 {
-	rlim_t reserve = OPEN_RESERVE + OPEN_STREAM * (rlim_t)opt.streams;
+	const rlim_t reserve = OPEN_RESERVE + OPEN_STREAM * (rlim_t)streams;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
@@ -717,78 +371,54 @@ static size_t descriptors(void)
 	return r.rlim_cur > reserve ? (size_t)(r.rlim_cur - reserve) : 0;
 }
 
-/* Bytes that no layer below compresses or shares: xorshift64, another sequence for each file. */
-static void fill(uint64_t *word, size_t words, uint64_t *state)
+/*
+ * Makes a file in memory, which is sent by the same calls as one on disk.  Its bytes are those of
+ * xorshift64, from another seed for each file: no layer below compresses or shares them.
+ */
+static int builtin_file(uint64_t state)
 {
-	size_t i;
-
-	for (i = 0; i < words; i++) {
-		*state ^= *state << 13;
-		*state ^= *state >> 7;
-		*state ^= *state << 17;
-		word[i] = *state;
-	}
-}
-
-static bool write_all(int fd, const void *data, size_t len)
-{
-	const char *p = data;
+	static uint64_t word[BUILTIN_SIZE / sizeof(uint64_t)];
+	const int fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
+	size_t i, done;
 	ssize_t n;
 
-	for (; len > 0; p += n, len -= (size_t)n) {
-		do
-			n = write(fd, p, len);
-		while (n < 0 && errno == EINTR);
+	for (i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		word[i] = state;
+	}
+	for (done = 0; fd >= 0 && done < sizeof(word); done += (size_t)n) {
+		n = TEMP_FAILURE_RETRY(write(fd, (char *)word + done, sizeof(word) - done));
 		if (n < 0)
-			return false;
-	}
-	return true;
-}
-
-/* Memory files, so that the built-in set goes by the same calls as files on disk. */
-static void fileset_builtin(struct fileset *set)
-{
-	uint64_t block[BUILTIN_SIZE / 100 / sizeof(uint64_t)], state;
-	struct file *f;
-	size_t i;
-	int fd;
-
-	for (set->n = 0; set->n < BUILTIN_FILES; set->n++) {
-		fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
-		if (fd < 0)
 			die_errno("built-in file set");
-		state = set->n + 1;
-		for (i = 0; i < BUILTIN_SIZE; i += sizeof(block)) {
-			fill(block, sizeof(block) / sizeof(block[0]), &state);
-			if (!write_all(fd, block, sizeof(block)))
-				die_errno("built-in file set");
-		}
-		f = &set->file[set->n];
-		*f = (struct file){.name = "built-in", .fd = fd, .size = BUILTIN_SIZE};
 	}
-	set->entries = BUILTIN_FILES;
-	set->bytes = BUILTIN_FILES * BUILTIN_SIZE;
-	set->builtin = true;
+	return fd;
 }
 
-static void fileset_open(struct fileset *set, char **names, int n)
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw)
 {
-	size_t keep_open = descriptors();
+	const size_t keep_open = descriptors(streams);
+	struct file f = {.name = "built-in", .size = BUILTIN_SIZE};
 	int i;
 
-	memset(set, 0, sizeof(*set));
+	*set = (struct fileset){.builtin = n == 0};
 	set->file = calloc(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file));
 	if (set->file == NULL)
 		die_errno("file set");
 	for (i = 0; i < n; i++)
-		fileset_add(set, names[i], keep_open);
-	if (n == 0)
-		fileset_builtin(set);
-	else if (set->n == 0)
+		fileset_add(set, names[i], keep_open, raw);
+	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
+		f.fd = builtin_file((uint64_t)i + 1);
+		if (f.fd < 0)
+			die_errno("built-in file set");
+		add_open(set, &f, raw);
+	}
+	if (set->n == 0)
 		die("none of the files can be sent");
 }
 
-static void fileset_close(struct fileset *set)
+void fileset_close(struct fileset *set)
 {
 	size_t i;
 
@@ -799,7 +429,932 @@ static void fileset_close(struct fileset *set)
 }
 
 /*
- * The stream.
+ * sender.h: what the methods by which a connection sends files have in common.  methods.h has the
+ * interface for their user.
+ */
+
+struct sender;
+struct zerocopy;
+
+/*
+ * A way to send.  `step` sends at most `len` bytes of `fd` from `off`, no more than a few calls
+ * take.  It returns how many, 0 at the end of the file or at a stop, or -1 with errno; after EINTR
+ * it is called again.
+ */
+struct method {
+	const char *name;
+	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
+	void (*open)(struct sender *s); /* gets what the method needs, or dies; may be NULL */
+	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
+	ssize_t (*put)(int sock, const void *buf, size_t len); /* the call that sends a buffer */
+};
+
+/* The part of a file that is mapped; it stays until another is. */
+struct window {
+	char *map; /* NULL: none */
+	size_t size;
+	off_t off;
+	int fd;
+};
+
+struct sender {
+	const struct method *method;
+	int sock;
+	size_t chunk;                  /* the most bytes asked of one call */
+	size_t memory;                 /* bytes that it may map, or fill ahead of the kernel */
+	const _Atomic int *stop;       /* not 0: why it is to stop */
+	_Atomic uint64_t bytes, calls; /* sent so far; only the sender's own thread writes them */
+	char *buf;
+	size_t buf_size;
+	int pipe[2]; /* -1: none */
+	struct window window;
+	struct zerocopy *zerocopy; /* NULL: it does not send by MSG_ZEROCOPY */
+};
+
+#define TIME_UP (-1) /* why a sender stops: the time is over.  A positive value is a signal. */
+
+static inline bool sender_stopped(const struct sender *s)
+{
+	return atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
+}
+
+/* Adds to a counter that only one thread writes, and others read. */
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static inline uint64_t counter_read(const _Atomic uint64_t *counter)
+{
+	return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* Counts a call that sent `n` bytes. */
+static inline void sender_count(struct sender *s, ssize_t n)
+{
+	counter_add(&s->bytes, (uint64_t)n);
+	counter_add(&s->calls, 1);
+}
+
+static inline size_t at_most(uint64_t len, size_t max)
+{
+	return len < max ? (size_t)len : max;
+}
+
+/*
+ * zerocopy.h: sending by MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns
+ * a buffer until it has completed every send of it, so the sender fills a ring of buffers.
+ *
+ *	while ((n = zerocopy_step(s, fd, off, len)) > 0)
+ *		off += n;
+ *	zerocopy_finish(s);
+ */
+
+/* Open and step as a method has them: sender.h. */
+void zerocopy_open(struct sender *s);
+ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
+
+/* Takes what completions there are; false if there were none, or by another method. */
+bool zerocopy_reap(struct sender *s);
+
+/*
+ * Waits, after the last send, until all sends are completed, but 10 s at most, or 1 s where a
+ * signal stopped the sender: a server may hold them up.  By another method it does nothing.
+ */
+void zerocopy_finish(struct sender *s);
+
+/* What became of the sends. */
+void zerocopy_count(const struct sender *s, struct zerocopy_figures *f);
+
+#define SLOTS_MAX   64        /* buffers of a ring */
+#define IDS         1024      /* sends that are not completed */
+#define WAIT_MS     100       /* how long one wait for a completion takes at most */
+#define REAP_NS     10000000u /* how often completions are looked for in vain */
+#define PATIENCE_NS 1000000000u
+
+struct zerocopy {
+	unsigned slots, slot;     /* how many buffers there are, and which one is filled next */
+	unsigned busy[SLOTS_MAX]; /* sends of each that are not completed */
+	unsigned char slot_of[IDS];
+	bool open_id[IDS];     /* sends that are not completed; the kernel numbers them from 0 */
+	uint32_t next, oldest; /* the next number, and the lowest that is not completed */
+	uint64_t copied;       /* sends that the kernel copied after all */
+};
+
+/* The sends `lo` to `hi` are completed. */
+static void complete(struct zerocopy *z, uint32_t lo, uint32_t hi, bool copied)
+{
+	uint32_t id;
+
+	for (id = lo; id != hi + 1; id++) {
+		if (!z->open_id[id % IDS])
+			continue;
+		z->open_id[id % IDS] = false;
+		z->busy[z->slot_of[id % IDS]]--;
+		z->copied += copied;
+	}
+	while (z->oldest != z->next && !z->open_id[z->oldest % IDS])
+		z->oldest++;
+}
+
+bool zerocopy_reap(struct sender *s)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) +
+				    sizeof(struct sockaddr_in6))];
+		struct cmsghdr align;
+	} control;
+	struct sock_extended_err e;
+	const struct cmsghdr *c;
+	struct msghdr m;
+	bool any = false;
+
+	while (s->zerocopy != NULL) {
+		m = (struct msghdr){.msg_control = control.buf,
+				    .msg_controllen = sizeof(control.buf)};
+		if (recvmsg(s->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			break;
+		any = true;
+		c = CMSG_FIRSTHDR(&m);
+		if (c == NULL)
+			continue;
+		memcpy(&e, CMSG_DATA(c), sizeof(e));
+		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
+			complete(s->zerocopy, e.ee_info, e.ee_data,
+				 e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
+	}
+	return any;
+}
+
+/* Waits for completions, WAIT_MS at most.  The overseer watches whether the server takes data. */
+static void await_completion(struct sender *s)
+{
+	const struct timespec pause = {.tv_nsec = REAP_NS};
+	struct pollfd p = {.fd = s->sock};
+
+	/* On a connection that both ends have closed poll(2) returns at once. */
+	if (poll(&p, 1, WAIT_MS) > 0 && !zerocopy_reap(s))
+		nanosleep(&pause, NULL);
+}
+
+static ssize_t put_zerocopy(struct sender *s, const char *buf, size_t len)
+{
+	struct zerocopy *z = s->zerocopy;
+	const ssize_t n = send(s->sock, buf, len, MSG_ZEROCOPY);
+
+	if (n > 0) {
+		z->slot_of[z->next % IDS] = (unsigned char)z->slot;
+		z->open_id[z->next % IDS] = true;
+		z->busy[z->slot]++;
+		z->next++;
+		sender_count(s, n);
+	}
+	return n;
+}
+
+/*
+ * Sends a buffer.  ENOBUFS: as many pages are pinned, or completions waiting, as this user or
+ * socket may have (RLIMIT_MEMLOCK, net.core.optmem_max); sends under way make room.
+ */
+static ssize_t put_slot(struct sender *s, const char *buf, size_t len)
+{
+	const struct zerocopy *z = s->zerocopy;
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len && !sender_stopped(s)) {
+		n = z->next - z->oldest < IDS ? put_zerocopy(s, buf + done, len - done) : 0;
+		if (n == 0 || (n < 0 && errno == ENOBUFS && z->next != z->oldest))
+			await_completion(s);
+		else if (n < 0 && errno != EINTR)
+			return -1;
+		else if (n > 0)
+			done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* Fills the next buffer once all sends of it are completed, and sends it. */
+ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	struct zerocopy *z = s->zerocopy;
+	char *buf = s->buf + z->slot * s->chunk;
+	ssize_t n;
+
+	if (z->busy[z->slot] > 0)
+		zerocopy_reap(s);
+	while (z->busy[z->slot] > 0 && !sender_stopped(s))
+		await_completion(s);
+	if (sender_stopped(s))
+		return 0;
+	n = pread(fd, buf, at_most(len, s->chunk), off);
+	if (n > 0) {
+		n = put_slot(s, buf, (size_t)n);
+		z->slot = (z->slot + 1) % z->slots;
+	}
+	return n;
+}
+
+void zerocopy_finish(struct sender *s)
+{
+	const uint64_t until = now_ns() + PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+
+	zerocopy_reap(s);
+	while (s->zerocopy != NULL && s->zerocopy->oldest != s->zerocopy->next && now_ns() < until)
+		await_completion(s);
+}
+
+void zerocopy_count(const struct sender *s, struct zerocopy_figures *f)
+{
+	const struct zerocopy *z = s->zerocopy;
+
+	*f = (struct zerocopy_figures){z->next, z->copied, z->next - z->oldest};
+}
+
+void zerocopy_open(struct sender *s)
+{
+	const size_t slots = s->memory / s->chunk;
+	const int on = 1;
+
+	if (setsockopt(s->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
+		die_errno("-m zerocopy: SO_ZEROCOPY");
+	s->zerocopy = calloc(1, sizeof(*s->zerocopy));
+	if (s->zerocopy == NULL)
+		die_errno("-m zerocopy");
+	s->zerocopy->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
+	s->buf_size = s->chunk * s->zerocopy->slots;
+}
+
+/*
+ * methods.h: the ways to send a file over a connection: sendfile(2), send(2), write(2), from a
+ * mapping, splice(2), MSG_ZEROCOPY.
+ *
+ *	sender_open(&s, method_named("splice"), sock, 0, 1, &stop);
+ *	n = sender_send(&s, fd, 0, size);
+ *	sender_close(&s);
+ */
+
+/* The method that -m names; another name is a usage error. */
+const struct method *method_named(const char *name);
+
+/*
+ * Makes a sender for a connected socket, or dies.  `chunk` is the most bytes asked of one call, 0
+ * for the method's default.  The memory for mappings and buffers is shared with all `streams`.
+ * The sender stops soon after *stop is no longer 0, if a signal interrupts a call that blocks.
+ */
+void sender_open(struct sender *s, const struct method *m, int sock, size_t chunk, int streams,
+		 const _Atomic int *stop);
+
+/*
+ * Sends `len` bytes of `fd` from `off`.  Returns how many, fewer at a stop or where the file has
+ * shrunk, or -1 with errno.
+ */
+int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len);
+
+/* Forgets the mapping of a file that is about to be closed: another may get its descriptor. */
+void sender_unmap(struct sender *s);
+
+/* Frees all of it and closes the socket. */
+void sender_close(struct sender *s);
+
+#define COPY_SIZE     (64 * 1024)       /* bytes of each read and send, as in 2001 */
+#define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */
+#define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	const ssize_t n = sendfile(s->sock, fd, &off, at_most(len, s->chunk));
+
+	if (n > 0)
+		sender_count(s, n);
+	return n;
+}
+
+/* Sends all of a buffer, whatever a call takes; returns how much went out before a stop. */
+static ssize_t put_all(struct sender *s, const char *buf, size_t len)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len && !sender_stopped(s)) {
+		n = s->method->put(s->sock, buf + done, at_most(len - done, s->chunk));
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0) {
+			done += (size_t)n;
+			sender_count(s, n);
+		}
+	}
+	return (ssize_t)done;
+}
+
+/* Uses pread(2) instead of read(2), which does the same work, as streams share the files. */
+static ssize_t step_copy(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
+
+	return n > 0 ? put_all(s, s->buf, (size_t)n) : n;
+}
+
+static ssize_t put_send(int sock, const void *buf, size_t len)
+{
+	return send(sock, buf, len, 0);
+}
+
+void sender_unmap(struct sender *s)
+{
+	if (s->window.map != NULL)
+		munmap(s->window.map, s->window.size);
+	s->window.map = NULL;
+}
+
+/* Maps a part of a file, unless it is mapped already. */
+static int map_window(struct sender *s, int fd, off_t off, size_t size)
+{
+	struct window *w = &s->window;
+	char *map;
+
+	if (w->map != NULL && w->fd == fd && w->off == off && w->size == size)
+		return 0;
+	sender_unmap(s);
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off);
+	if (map == MAP_FAILED)
+		return -1;
+	*w = (struct window){map, size, off, fd};
+	return 0;
+}
+
+/*
+ * Sends a part of a file through a mapping.  The program itself never touches the mapping: where
+ * the file has shrunk, the kernel finds no page, which is EFAULT and not SIGBUS.
+ */
+static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	const size_t before = (size_t)off % page_size();
+	const size_t size = at_most(len + before, s->memory);
+	struct stat sb;
+	ssize_t n;
+
+	if (map_window(s, fd, off - (off_t)before, size) != 0)
+		return -1;
+	n = put_all(s, s->window.map + before, size - before);
+	if (n < 0)
+		return errno == EFAULT ? 0 : -1;
+	/* In the last page of a file that has shrunk within that page, zeros follow the data. */
+	if ((uint64_t)n == len && fstat(fd, &sb) == 0 && sb.st_size < off + n)
+		n = sb.st_size > off ? (ssize_t)(sb.st_size - off) : 0;
+	return n;
+}
+
+/* What is left in the pipe at a stop is lost: nothing is sent after it, and it is not counted. */
+static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	ssize_t in = splice(fd, &off, s->pipe[1], NULL, at_most(len, s->chunk), SPLICE_F_MOVE);
+	const unsigned flags = SPLICE_F_MOVE | ((uint64_t)in < len ? SPLICE_F_MORE : 0);
+	ssize_t done = 0, n;
+
+	while (done < in) {
+		n = splice(s->pipe[0], NULL, s->sock, NULL, (size_t)(in - done), flags);
+		if (n < 0 && errno == EINTR && !sender_stopped(s))
+			continue;
+		if (n < 0)
+			return errno == EINTR ? done : -1;
+		done += n;
+		sender_count(s, n);
+	}
+	return in < 0 ? in : done;
+}
+
+static void open_pipe(struct sender *s)
+{
+	size_t size;
+
+	if (pipe_large(s->pipe, &size) != 0)
+		die_errno("-m splice: pipe");
+	if (s->chunk > size)
+		s->chunk = size;
+}
+
+static void open_buffer(struct sender *s)
+{
+	s->buf_size = s->chunk;
+}
+
+static const struct method methods[] = {
+	{"sendfile", SENDFILE_SIZE, NULL, step_sendfile, NULL},
+	{"send", COPY_SIZE, open_buffer, step_copy, put_send},
+	{"write", COPY_SIZE, open_buffer, step_copy, write},
+	{"mmap", 0, NULL, step_mmap, put_send},
+	{"splice", SENDFILE_SIZE, open_pipe, step_splice, NULL},
+	{"zerocopy", COPY_SIZE, zerocopy_open, zerocopy_step, NULL},
+};
+
+const struct method *method_named(const char *name)
+{
+	return &methods[arg_name("-m, --method", name, methods,
+				 sizeof(methods) / sizeof(methods[0]), sizeof(methods[0]))];
+}
+
+void sender_open(struct sender *s, const struct method *m, int sock, size_t chunk, int streams,
+		 const _Atomic int *stop)
+{
+	size_t memory = MEMORY / (size_t)streams;
+
+	memory -= memory % page_size();
+	if (memory < 64 * 1024)
+		memory = 64 * 1024;
+	if (chunk == 0)
+		chunk = m->chunk > 0 ? m->chunk : memory;
+	*s = (struct sender){.method = m,
+			     .sock = sock,
+			     .chunk = chunk,
+			     .memory = memory,
+			     .stop = stop,
+			     .pipe = {-1, -1}};
+	if (m->open != NULL)
+		m->open(s);
+	if (s->buf_size == 0)
+		return;
+	/* No other stream shares these pages, and nobody touches them before its thread does. */
+	s->buf = mmap(NULL, s->buf_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (s->buf == MAP_FAILED)
+		die_errno("-b, --buffer-size: %zu bytes", s->buf_size);
+}
+
+int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	uint64_t done = 0;
+	ssize_t n;
+
+	while (done < len && !sender_stopped(s)) {
+		n = s->method->step(s, fd, off + (off_t)done, len - done);
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n == 0)
+			break;
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	return (int64_t)done;
+}
+
+void sender_close(struct sender *s)
+{
+	int i;
+
+	close(s->sock);
+	for (i = 0; i < 2; i++)
+		if (s->pipe[i] >= 0)
+			close(s->pipe[i]);
+	free(s->zerocopy);
+	sender_unmap(s);
+	if (s->buf != NULL)
+		munmap(s->buf, s->buf_size);
+}
+
+/*
+ * run.h: a run of zcc, whether it transfers or requests: threads that work at the same time, the
+ * main thread that oversees them, and what the host did meanwhile.
+ *
+ *	run_start(run, work, streams, sizeof(streams[0]));
+ *	run_begin(run);
+ *	while (run->running > 0) {
+ *		run_wait(run, &poll, 1, events, n);
+ *		run_handle(run, events, n, arg);
+ *	}
+ *	run_end(run);
+ */
+
+#define TICK_NS 100000000u /* how often a thread that blocks is interrupted again */
+#define NEVER   UINT64_MAX
+
+/* This host at one time. */
+struct host_mark {
+	uint64_t ns;
+	struct counters counters;
+	struct load_sample sum, *cpu; /* of all CPUs, and of each */
+};
+
+struct run;
+
+/* A thread, as the first member of what it works on. */
+struct worker {
+	pthread_t thread;
+	int number;
+	struct run *run;
+	_Atomic bool interruptible; /* it may block in a call that a signal is to end */
+};
+
+struct run {
+	const struct send_options *opt;
+	_Atomic int *stop;   /* 0, TIME_UP, or the signal that interrupts */
+	sigset_t unblocked;  /* the signals of a thread that waits for them */
+	struct soaker *soak; /* NULL: no load is measured */
+	struct calibration calibration;
+	const char *interface; /* whose packets are counted; empty: of none */
+	void (*work)(void *worker);
+	char *workers;
+	size_t worker_size;
+	pthread_barrier_t barrier;
+	_Atomic int measured;      /* threads whose figures are not final */
+	_Atomic int running;       /* threads that are not at their end */
+	int wake;                  /* eventfd(2): a thread has come to its end */
+	uint64_t start_ns, end_ns; /* when it began, and when its time is up */
+	struct host_mark begin, end;
+};
+
+/* Something to be done at a time; the handler returns when it is due again, or NEVER. */
+struct event {
+	uint64_t due_ns;
+	uint64_t (*handle)(void *arg, uint64_t now);
+};
+
+/* Prepares runs: loads the calibration if load is to be measured, tries the CPUs.  Or dies. */
+void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
+
+/* Begins to soak the CPUs, if load is to be measured.  Until run_close(). */
+void run_soak(struct run *r);
+void run_close(struct run *r);
+
+/*
+ * Starts opt->streams threads, bound to the CPUs of the options.  Each waits for run_begin() and
+ * then calls `work` with its element of `workers`: an array of structs of that size, of which the
+ * first member is a struct worker.
+ */
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size);
+
+/* Has the threads begin, at r->start_ns; the time is up `seconds` later, or never if that is 0. */
+void run_begin(struct run *r, double seconds);
+
+/* Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p. */
+void run_wait(const struct run *r, struct pollfd *p, nfds_t n, const struct event *e, int events);
+
+/* Does what is due, and has the threads stop if the time is up or a signal came. */
+void run_handle(struct run *r, struct event *e, int events, void *arg);
+
+/* Waits for the threads' ends.  If the time was up, *stop is 0 again. */
+void run_end(struct run *r);
+
+/* Called by each thread once its figures are final: the last reads the host's. */
+void run_measured(struct run *r);
+
+/* Sets *stop, unless it is set. */
+void run_stop(struct run *r);
+
+/* Reads the host. */
+void run_mark(const struct run *r, struct host_mark *m);
+
+/* Stores what the host did from r->begin to r->end. */
+void run_host_figures(const struct run *r, struct figures *f);
+
+/* Warns on stderr of what makes the load unsafe that was measured. */
+void run_warn(const struct run *r, const struct figures *host);
+
+/* The time so many seconds after, in ns; NEVER if they are 0. */
+uint64_t time_after(uint64_t ns, double seconds);
+
+uint64_t time_after(uint64_t ns, double seconds)
+{
+	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
+}
+
+void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
+{
+	*r = (struct run){.opt = opt, .stop = stop, .interface = ""};
+	if (opt->load) {
+		calibration_load_or_die(&r->calibration, CALIBRATION_FILE, opt->n_cpus);
+		limits_warn();
+	}
+	cpus_try_or_die(&opt->bind);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->wake < 0)
+		die_errno("eventfd");
+}
+
+void run_soak(struct run *r)
+{
+	const size_t n = (size_t)r->calibration.cpus.n;
+
+	if (!r->opt->load)
+		return;
+	r->begin.cpu = calloc(n, sizeof(*r->begin.cpu));
+	r->end.cpu = calloc(n, sizeof(*r->end.cpu));
+	if (r->begin.cpu == NULL || r->end.cpu == NULL)
+		die_errno("load");
+	r->soak = soaker_start_or_die(&r->calibration.cpus);
+}
+
+void run_close(struct run *r)
+{
+	if (r->soak != NULL)
+		soaker_stop(r->soak);
+	free(r->begin.cpu);
+	free(r->end.cpu);
+	free(r->calibration.cpu);
+	close(r->wake);
+}
+
+static struct worker *worker_at(const struct run *r, int i)
+{
+	return (struct worker *)(void *)(r->workers + (size_t)i * r->worker_size);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct run *r = w->run;
+
+	cpu_bind_or_die(&r->opt->bind, w->number);
+	pthread_barrier_wait(&r->barrier);
+	r->work(w);
+	atomic_fetch_sub(&r->running, 1);
+	eventfd_write(r->wake, 1);
+	return NULL;
+}
+
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size)
+{
+	struct worker *w;
+	int i, e;
+
+	r->work = work;
+	r->workers = workers;
+	r->worker_size = size;
+	r->running = r->measured = r->opt->streams;
+	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
+	for (i = 0; i < r->opt->streams; i++) {
+		w = worker_at(r, i);
+		w->number = i;
+		w->run = r;
+		e = thread_start(&w->thread, worker_main, w);
+		if (e != 0)
+			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
+	}
+}
+
+void run_begin(struct run *r, double seconds)
+{
+	r->start_ns = now_ns();
+	r->end_ns = time_after(r->start_ns, seconds);
+	pthread_barrier_wait(&r->barrier);
+}
+
+void run_wait(const struct run *r, struct pollfd *p, nfds_t n, const struct event *e, int events)
+{
+	const uint64_t now = now_ns();
+	uint64_t due = *r->stop != 0 ? now + TICK_NS : r->end_ns, left;
+	struct timespec t;
+	eventfd_t ignored;
+	int i;
+
+	for (i = 0; i < events; i++)
+		if (e[i].due_ns < due)
+			due = e[i].due_ns;
+	left = due > now ? due - now : 0;
+	t = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	if (ppoll(p, n, due != NEVER ? &t : NULL, &r->unblocked) > 0 && p[0].revents != 0)
+		eventfd_read(r->wake, &ignored);
+}
+
+void run_handle(struct run *r, struct event *e, int events, void *arg)
+{
+	const uint64_t now = now_ns();
+	struct worker *w;
+	int i;
+
+	if (r->running == 0)
+		return;
+	for (i = 0; i < events; i++)
+		if (now >= e[i].due_ns)
+			e[i].due_ns = e[i].handle(arg, now);
+	if (now >= r->end_ns)
+		run_stop(r);
+	for (i = 0; *r->stop != 0 && i < r->opt->streams; i++) {
+		w = worker_at(r, i);
+		if (w->interruptible)
+			pthread_kill(w->thread, SIGALRM);
+	}
+}
+
+void run_end(struct run *r)
+{
+	int i, time_up = TIME_UP;
+
+	for (i = 0; i < r->opt->streams; i++)
+		pthread_join(worker_at(r, i)->thread, NULL);
+	pthread_barrier_destroy(&r->barrier);
+	atomic_compare_exchange_strong(r->stop, &time_up, 0);
+}
+
+void run_stop(struct run *r)
+{
+	int running = 0;
+
+	atomic_compare_exchange_strong(r->stop, &running, TIME_UP);
+}
+
+/* The main thread would come too late to read the host's figures. */
+void run_measured(struct run *r)
+{
+	if (atomic_fetch_sub(&r->measured, 1) == 1)
+		run_mark(r, &r->end);
+}
+
+void run_mark(const struct run *r, struct host_mark *m)
+{
+	if (r->soak != NULL)
+		load_sample_read(r->soak, &r->calibration, &m->sum, m->cpu);
+	counters_read(&m->counters, r->interface[0] != '\0' ? r->interface : NULL);
+	m->ns = now_ns();
+}
+
+void run_host_figures(const struct run *r, struct figures *f)
+{
+	struct load l;
+
+	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
+	if (r->soak == NULL)
+		return;
+	load_between(&r->calibration, &r->begin.sum, &r->end.sum, -1, &l);
+	figures_load(f, &l, r->calibration.cpus.n);
+}
+
+void run_warn(const struct run *r, const struct figures *host)
+{
+	const struct load l = {.load = host->load};
+
+	if (r->soak == NULL)
+		return;
+	limits_warn_run(&r->calibration.cpus, &r->begin.counters, &r->end.counters, &l);
+	if (host->seconds < 0.5)
+		warnx("the load was measured over less than half a second: send more (-n, -t)");
+}
+
+/*
+ * stream.h: one connection of a transfer, from its headers to the server's receipt.
+ *
+ *	stream_open(st, number, opt, set, sock, chunk, result);
+ *	run_start(run, stream_work, streams, sizeof(streams[0]));
+ *	... every TICK_NS: stream_watch(st, now);
+ *	stream_figures(st);
+ *	sender_close(&st->sender);
+ */
+
+#define WARMUP_MAX 100 /* seconds */
+
+/* What is known of a stream at one time. */
+struct mark {
+	uint64_t ns, bytes, calls, files;
+	struct tcp_figures tcp;
+};
+
+enum stream_phase {
+	STREAM_READY,   /* its thread has not begun */
+	STREAM_SENDING, /* it may block in a send */
+	STREAM_WAITING, /* for the server: all is sent, and the sending side is closed */
+	STREAM_DONE,
+};
+
+struct stream {
+	struct worker worker;
+	struct sender sender;
+	const struct send_options *opt;
+	const struct fileset *set;
+	const char *peer;
+	struct stream_result *result;
+	/* Written by the stream's own thread, and read by the main thread at any time. */
+	_Atomic enum stream_phase phase;
+	_Atomic uint64_t files;    /* entries of the wire that are sent */
+	_Atomic uint64_t headers;  /* bytes of the wire that are not in files */
+	_Atomic uint64_t received; /* bytes that the server has sent since the last byte */
+	_Atomic bool abandoned;    /* by the main thread: the server is waited for no longer */
+	uint64_t loops;
+	struct mark begin, end, last; /* of what is measured, and the end of the last interval */
+	struct tcp_figures tcp;       /* when all had been sent */
+	uint64_t end_ns;              /* when the server had all of it */
+	/* The main thread's watch over what the server acknowledges. */
+	struct {
+		double acked;          /* as TCP_INFO counts */
+		int first, left;       /* bytes not acknowledged: when the wait began, and now */
+		uint64_t acked_ns;     /* when either changed last */
+		uint64_t interrupt_ns; /* when the wait was interrupted; 0: it was not */
+		struct limit limit;
+	} watch;
+};
+
+/*
+ * Prepares the stream of a connected socket, in calls of `chunk` bytes (0: the method's default).
+ * The caller has set its `set`, `peer` and `result`; the rest is 0.
+ */
+void stream_open(struct stream *st, const struct send_options *opt, int sock, size_t chunk,
+		 const _Atomic int *stop);
+
+/* Sends all and waits for the receipt: what the stream's thread does.  Dies of what goes wrong. */
+void stream_work(void *stream);
+
+/* Reads what is known of a stream now; any thread may. */
+void stream_mark(const struct stream *st, struct mark *m);
+
+/*
+ * Looks, every TICK_NS or so, whether the server still takes data, and answers after the last of
+ * them: dies if it did not for --timeout, or is slow without end; abandons the wait soon after an
+ * interrupt.
+ */
+void stream_watch(struct stream *st, uint64_t now);
+
+/*
+ * Discards what a raw server has sent: a receive buffer with data left in it would have the
+ * connection reset when it is closed, and a full one stops the server.  Returns how many bytes,
+ * 0 at the end of stream, -1 with errno; dies if the connection is reset.
+ */
+ssize_t discard_answer(struct stream *st);
+
+/* Stores the figures of a stream that has come to its end into its result. */
+void stream_figures(struct stream *st);
+
+/* How many loops without a file announce the warm-up to the server. */
+uint32_t warmup_loops(double seconds);
+
+#define WARMUP_LOOPS   (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
+#define PATIENCE_NS    1000000000u /* how long an interrupted stream waits for the server */
+#define DISCARD_MAX    (1 << 20)   /* bytes of a raw server's answer that one call discards */
+#define RAW_NS         1000000u    /* how often a raw stream looks whether all is acknowledged */
+#define RAW_SILENCE_NS 1000000000u /* a raw server that sends nothing for this long is done */
+
+/*
+ * What is known of a stream.
+ */
+
+/* Bytes of the wire that the server has not acknowledged; the FIN takes a byte of the sequence. */
+static int unacknowledged(const struct stream *st)
+{
+	int n = 0;
+
+	if (ioctl(st->sender.sock, SIOCOUTQ, &n) != 0)
+		return 0;
+	return st->phase >= STREAM_WAITING && n > 0 ? n - 1 : n;
+}
+
+/*
+ * Bytes of files that the server has acknowledged, by TCP_INFO, which counts the SYN as a byte and
+ * the FIN as another.  While the stream sends, the sender's count is behind: a call that blocks is
+ * counted when it returns.  Headers count once they are in the socket, so that with many small
+ * files this may be too little meanwhile.  Linux before 4.1 has only the length of the queue.
+ */
+static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *t)
+{
+	const uint64_t bytes = counter_read(&st->sender.bytes);
+	uint64_t other = (uint64_t)unacknowledged(st), acked;
+
+	if (!(t->acked > 0))
+		return bytes > other ? bytes - other : 0;
+	acked = (uint64_t)t->acked;
+	other = 1 + counter_read(&st->headers);
+	acked = acked > other ? acked - other : 0;
+	return st->phase == STREAM_SENDING || acked < bytes ? acked : bytes;
+}
+
+void stream_mark(const struct stream *st, struct mark *m)
+{
+	tcp_figures_read(st->sender.sock, &m->tcp);
+	m->bytes = acknowledged(st, &m->tcp);
+	m->calls = counter_read(&st->sender.calls);
+	m->files = counter_read(&st->files);
+	m->ns = now_ns();
+}
+
+/* Counts of the connection are those since the warm-up; the connection may have ended before it. */
+void stream_figures(struct stream *st)
+{
+	struct figures *f = &st->result->sent;
+	const struct mark *b = &st->begin, *e = &st->end;
+
+	figures_init(f);
+	f->bytes = e->bytes > b->bytes ? e->bytes - b->bytes : 0;
+	f->calls = e->calls - b->calls;
+	f->files = e->files - b->files;
+	f->warmup = b->bytes;
+	f->seconds = seconds_between(b->ns, st->end_ns);
+	strcpy(f->method, st->sender.method->name);
+	f->cpu = st->opt->bind.n > 0 ? (double)cpu_of(&st->opt->bind, st->worker.number) : NAN;
+	f->tcp = st->tcp;
+	f->tcp.retransmits = e->tcp.retransmits - b->tcp.retransmits;
+	f->tcp.busy = e->tcp.busy - b->tcp.busy;
+	f->tcp.rwnd_limited = e->tcp.rwnd_limited - b->tcp.rwnd_limited;
+	f->tcp.sndbuf_limited = e->tcp.sndbuf_limited - b->tcp.sndbuf_limited;
+	st->result->has_zerocopy = st->sender.zerocopy != NULL;
+	if (st->result->has_zerocopy)
+		zerocopy_count(&st->sender, &st->result->zerocopy);
+}
+
+/*
+ * How a stream fails.
  */
 
 static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
@@ -814,55 +1369,33 @@ static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 	die("%s: turned away: %s", st->peer, word);
 }
 
-/* A server that turns a stream away says so and closes, which has a send fail. */
+/* A send fails if the server has rejected the stream: the server sends the reason and closes. */
 static void look_for_refusal(const struct stream *st)
 {
 	char line[RECEIPT_MAX];
 	struct figures f;
-	ssize_t n = recv(st->sock, line, sizeof(line), MSG_DONTWAIT);
+	const ssize_t n = recv(st->sender.sock, line, sizeof(line), MSG_DONTWAIT);
 
-	if (!opt.raw && n > 0 && receipt_parse(line, (size_t)n, &f) == NULL && f.refused[0] != '\0')
+	if (!st->opt->raw && n > 0 && receipt_parse(line, (size_t)n, &f) == NULL &&
+	    f.refused[0] != '\0')
 		die_of_refusal(st, f.refused);
 }
 
-/* Bytes of the wire that the server has not acknowledged. */
-static int unacknowledged(const struct stream *st)
+static unsigned long long acknowledged_now(const struct stream *st)
 {
-	int n = 0;
+	struct tcp_figures t;
 
-	if (ioctl(st->sock, SIOCOUTQ, &n) != 0)
-		return 0;
-	return st->shut && n > 0 ? n - 1 : n;
-}
-
-/*
- * Bytes of files that the server has acknowledged, by TCP_INFO, where the SYN counts as a byte and
- * the FIN as another.  While the stream sends, st->bytes is behind: a call that blocks is counted
- * when it returns.  Headers count once they are in the socket, so that with many small files this
- * may be too little meanwhile.  Linux before 4.1 has only the length of the queue.
- */
-static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *t)
-{
-	uint64_t bytes = atomic_load_explicit(&st->bytes, memory_order_relaxed);
-	uint64_t other = (uint64_t)unacknowledged(st), acked;
-
-	if (!(t->acked > 0))
-		return bytes > other ? bytes - other : 0;
-	acked = (uint64_t)t->acked;
-	other = 1 + atomic_load_explicit(&st->headers, memory_order_relaxed);
-	acked = acked > other ? acked - other : 0;
-	return st->sending || acked < bytes ? acked : bytes;
+	tcp_figures_read(st->sender.sock, &t);
+	return acknowledged(st, &t);
 }
 
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
-	struct tcp_figures t;
-
-	tcp_figures_read(st->sock, &t);
 	die("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer,
-	    opt.timeout, (unsigned long long)acknowledged(st, &t));
+	    st->opt->timeout, acknowledged_now(st));
 }
 
+/* EAGAIN: SO_SNDTIMEO, which is --timeout, was over before the main thread's watch saw it. */
 static _Noreturn void die_of_send(const struct stream *st)
 {
 	const int e = errno;
@@ -875,260 +1408,251 @@ static _Noreturn void die_of_send(const struct stream *st)
 	}
 	if (e == EAGAIN)
 		die_of_timeout(st);
-	if (e == ENOBUFS && st->ring != NULL)
+	if (e == ENOBUFS && st->sender.zerocopy != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->bytes);
+	die("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->sender.bytes);
 }
 
-/* Headers ride with the data that they announce: MSG_MORE holds them until it comes. */
+/* What the file system or the kernel lacks is a failure of the method, not of the server. */
+static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
+{
+	const int e = errno;
+
+	if (e == EINVAL || e == EOPNOTSUPP || e == ENOSYS || e == ENODEV || e == EIO)
+		die("%s: cannot be sent by %s: %s", f->name, st->sender.method->name, strerror(e));
+	die_of_send(st);
+}
+
+void stream_watch(struct stream *st, uint64_t now)
+{
+	const bool waiting = st->phase == STREAM_WAITING;
+	const int left = unacknowledged(st);
+	uint64_t moved = st->received;
+	struct tcp_figures t;
+
+	tcp_figures_read(st->sender.sock, &t);
+	if (waiting && st->watch.limit.begin_ns == 0) { /* the wait has begun since */
+		st->watch.limit = limit_begin();
+		st->watch.first = left;
+		st->watch.acked_ns = now;
+	}
+	/* While it sends, what is in the queue also changes when the server takes nothing. */
+	if ((t.acked > 0 ? t.acked != st->watch.acked : left != st->watch.left) ||
+	    (!waiting && left == 0))
+		st->watch.acked_ns = now;
+	st->watch.left = left;
+	st->watch.acked = t.acked;
+	if (st->phase != STREAM_SENDING && !waiting)
+		return;
+	if (st->opt->timeout > 0 && seconds_between(st->watch.acked_ns, now) > st->opt->timeout) {
+		if (!st->opt->raw || left > 0)
+			die_of_timeout(st);
+		st->abandoned = true;
+	}
+	if (!waiting)
+		return;
+	if (left < st->watch.first)
+		moved += (uint64_t)(st->watch.first - left);
+	if (limit_reached(&st->watch.limit, st->opt->timeout, now, moved))
+		die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was "
+		    "waited for for %.0f seconds after %llu bytes",
+		    st->peer, st->opt->timeout, seconds_between(st->watch.limit.begin_ns, now),
+		    acknowledged_now(st));
+	if (*st->sender.stop > 0 && st->watch.interrupt_ns == 0)
+		st->watch.interrupt_ns = now;
+	if (st->watch.interrupt_ns != 0 && now - st->watch.interrupt_ns > PATIENCE_NS)
+		st->abandoned = true;
+}
+
+/*
+ * Sending.
+ */
+
+/* Headers travel with the data that they announce: MSG_MORE holds them until it comes. */
 static void send_header(struct stream *st, const unsigned char *header, size_t len)
 {
 	ssize_t n;
 
-	while (len > 0 && !stopped()) {
-		n = send(st->sock, header, len, MSG_MORE);
+	while (len > 0 && !sender_stopped(&st->sender)) {
+		n = send(st->sender.sock, header, len, MSG_MORE);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			die_of_send(st);
-		add(&st->headers, (uint64_t)n);
+		counter_add(&st->headers, (uint64_t)n);
 		header += n;
 		len -= (size_t)n;
 	}
 }
 
-/* What the file system or kernel lacks is the method's trouble, not the server's. */
-static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
-{
-	int e = errno;
+/* Headers that are to be sent before the next data. */
+struct headers {
+	size_t len;
+	unsigned char buf[WIRE_HEADER * (WARMUP_LOOPS + 3)];
+};
 
-	if (e == EINVAL || e == EOPNOTSUPP || e == ENOSYS || e == ENODEV || e == EIO)
-		die("%s: cannot be sent by %s: %s", f->name, opt.method->name, strerror(e));
-	errno = e;
-	die_of_send(st);
+static void headers_add(const struct stream *st, struct headers *h, uint32_t value)
+{
+	if (st->opt->raw)
+		return;
+	wire_put(h->buf + h->len, value);
+	h->len += WIRE_HEADER;
 }
 
-/* One entry: its header, before which *held bytes of others wait, then its data. */
+/* Sends one entry: its header, and those before it, then its data. */
 static void send_entry(struct stream *st, const struct file *f, int fd, uint64_t off, uint32_t len,
-		       unsigned char *header, size_t *held)
+		       struct headers *h)
 {
 	int64_t n;
 
-	if (!opt.raw) {
-		wire_put(header + *held, len);
-		send_header(st, header, *held + WIRE_HEADER);
-		*held = 0;
-	}
-	n = opt.method->send(st, fd, (off_t)off, len);
+	headers_add(st, h, len);
+	send_header(st, h->buf, h->len);
+	h->len = 0;
+	n = sender_send(&st->sender, fd, (off_t)off, len);
 	if (n < 0)
 		die_of_file(st, f);
-	if (n < (int64_t)len && !stopped())
+	if (n < (int64_t)len && !sender_stopped(&st->sender))
 		die("%s: shrank while it was being sent", f->name);
 	if (n == (int64_t)len)
-		add(&st->files, 1);
+		counter_add(&st->files, 1);
 }
 
-static void send_one_file(struct stream *st, const struct file *f, unsigned char *header,
-			  size_t *held)
+static void send_file(struct stream *st, const struct file *f, struct headers *h)
 {
+	const int fd = f->fd >= 0 ? f->fd : file_open(f->name);
 	uint64_t off = 0;
 	uint32_t len;
-	int fd = f->fd;
 
-	if (fd < 0 && (fd = open_retry(f->name, O_RDONLY | O_NONBLOCK)) < 0)
-		die("%s: %s", f->name, strerror(errno));
+	if (fd < 0)
+		die_errno("%s", f->name);
 	do {
-		len = f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
-		send_entry(st, f, fd, off, len, header, held);
+		len = file_entry(f, off);
+		send_entry(st, f, fd, off, len, h);
 		off += len;
-	} while (off < f->size && !stopped());
+	} while (off < f->size && !sender_stopped(&st->sender));
 	if (fd != f->fd) {
-		window_close(st); /* the next file may get this descriptor */
+		sender_unmap(&st->sender);
 		close(fd);
 	}
-	if (opt.debug > 1) {
+	if (st->opt->debug > 1) {
 		flockfile(stderr); /* warnx(3) writes a line in pieces, and streams share stderr */
 		warnx("%s: %llu bytes", printable(f->name), (unsigned long long)f->size);
 		funlockfile(stderr);
 	}
 }
 
-static void cork(const struct stream *st, int on)
+static void set_cork(const struct stream *st, int on)
 {
-	if (opt.cork && setsockopt(st->sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0)
-		die("TCP_CORK: %s", strerror(errno));
+	if (st->opt->cork &&
+	    setsockopt(st->sender.sock, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)) != 0)
+		die_errno("TCP_CORK");
 }
 
-/* How many loops without a file say how long the warm-up is. */
-static uint32_t warmup_loops(void)
+uint32_t warmup_loops(double seconds)
 {
-	return (uint32_t)lround(opt.warmup * 1e9 / WIRE_WARMUP_NS);
+	return (uint32_t)lround(seconds * 1e9 / WIRE_WARMUP_NS);
 }
 
-/*
- * What goes before the first loop: how many loops there are, and the loops of the warm-up.  Returns
- * its length; a raw stream has no headers.
- */
-static size_t header_begin(unsigned char *header)
+/* Sends the whole of the wire, up to the last byte or a stop. */
+static void send_loops(struct stream *st)
 {
-	if (opt.raw)
-		return 0;
-	wire_put(header, opt.seconds > 0 ? WIRE_FOREVER : opt.loops + warmup_loops());
-	return WIRE_HEADER * (1 + warmup_loops());
-}
+	const struct send_options *opt = st->opt;
+	const uint32_t warmup = warmup_loops(opt->warmup);
+	struct headers h = {.len = 0};
+	size_t i;
 
-/* The whole of the wire, up to the last byte or a stop. */
-static void send_loops(struct stream *st, const struct fileset *set)
-{
-	unsigned char header[WIRE_HEADER * (WARMUP_LOOPS + 3)] = {0};
-	size_t held = header_begin(header), i;
-
-	while (!stopped() && (opt.seconds > 0 || st->loops < opt.loops)) {
-		if (!opt.raw) {
-			wire_put(header + held, set->entries);
-			held += WIRE_HEADER;
-		}
-		cork(st, 1);
-		for (i = 0; i < set->n && !stopped(); i++)
-			send_one_file(st, &set->file[i], header, &held);
-		cork(st, 0);
-		if (!stopped())
+	headers_add(st, &h, opt->seconds > 0 ? WIRE_FOREVER : opt->loops + warmup);
+	for (i = 0; i < warmup; i++)
+		headers_add(st, &h, 0);
+	while (!sender_stopped(&st->sender) && (opt->seconds > 0 || st->loops < opt->loops)) {
+		headers_add(st, &h, st->set->entries);
+		set_cork(st, 1);
+		for (i = 0; i < st->set->n && !sender_stopped(&st->sender); i++)
+			send_file(st, &st->set->file[i], &h);
+		set_cork(st, 0);
+		if (!sender_stopped(&st->sender))
 			st->loops++;
 	}
 }
 
 /*
- * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
- * ends a silence; this also ends what never falls silent, but goes on a few bytes at a time.
+ * The end of a stream.
  */
-struct limit {
-	uint64_t begin_ns;
-	uint64_t window_ns; /* when the --timeout under way began */
-	uint64_t moved;     /* bytes up to then */
-	bool slow;          /* fewer than LIMIT_BYTES moved in one of them */
-};
-
-static struct limit limit_begin(void)
-{
-	const uint64_t now = now_ns();
-
-	return (struct limit){.begin_ns = now, .window_ns = now};
-}
-
-/* Whether the limit is reached, once so many bytes have moved since it began. */
-static bool limit_reached(struct limit *l, uint64_t now, uint64_t moved)
-{
-	if (opt.timeout <= 0)
-		return false;
-	if (seconds_between(l->window_ns, now) >= opt.timeout) {
-		l->slow |= moved < l->moved + LIMIT_BYTES;
-		l->window_ns = now;
-		l->moved = moved;
-	}
-	return l->slow && seconds_between(l->begin_ns, now) > fmax(LIMIT_SECONDS, 2 * opt.timeout);
-}
-
-/* The wait for the server after the last byte. */
-struct wait {
-	struct limit limit;
-	uint64_t acked_ns;  /* when it last acknowledged data */
-	uint64_t interrupt; /* when the program was interrupted; 0: not yet */
-	int first, left;    /* bytes that it had not acknowledged at first, and now */
-	uint64_t received;  /* bytes that it sent */
-};
-
-static struct wait wait_begin(const struct stream *st)
-{
-	const int left = unacknowledged(st);
-
-	return (struct wait){
-		.limit = limit_begin(), .acked_ns = now_ns(), .first = left, .left = left};
-}
-
-static _Noreturn void die_of_limit(const struct stream *st, const struct wait *w)
-{
-	struct tcp_figures t;
-
-	tcp_figures_read(st->sock, &t);
-	die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was waited for "
-	    "for %.0f seconds after %llu bytes",
-	    st->peer, opt.timeout, seconds_between(w->limit.begin_ns, now_ns()),
-	    (unsigned long long)acknowledged(st, &t));
-}
-
-/* Whether to wait on.  --timeout runs from the last data that it took, however slowly it talks. */
-static bool is_patient(const struct stream *st, struct wait *w)
-{
-	uint64_t now = now_ns();
-	int was = w->left;
-
-	w->left = unacknowledged(st);
-	if (w->left != was)
-		w->acked_ns = now;
-	if (interrupted() && w->interrupt == 0)
-		w->interrupt = now;
-	if (opt.timeout > 0 && seconds_between(w->acked_ns, now) > opt.timeout) {
-		if (opt.raw && w->left == 0)
-			return false;
-		die_of_timeout(st);
-	}
-	if (limit_reached(&w->limit, now, (uint64_t)(w->first - w->left) + w->received))
-		die_of_limit(st, w);
-	return !(interrupted() && now - w->interrupt > PATIENCE_NS);
-}
-
-/* Waits until the server says something or closes: true.  False when it is waited for no longer. */
-static bool await_server(const struct stream *st, struct wait *w)
-{
-	struct pollfd p = {.fd = st->sock, .events = POLLIN};
-
-	while (poll(&p, 1, TICK_NS / 1000000) <= 0)
-		if (!is_patient(st, w))
-			return false;
-	return true;
-}
 
 /*
- * What the server says after the last byte: at most RECEIPT_MAX bytes and one that is too many.
- * *closed: it has closed the connection.
+ * Reads what the server sends after the last byte: at most RECEIPT_MAX bytes and one that is too
+ * many.  Returns how many; *closed: it has closed the connection.
  */
 static size_t read_receipt(struct stream *st, char *buf, bool *closed)
 {
-	struct wait w = wait_begin(st);
+	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
 	size_t len = 0;
 	ssize_t n;
 
 	*closed = false;
-	while (len <= RECEIPT_MAX && await_server(st, &w)) {
-		n = recv(st->sock, buf + len, RECEIPT_MAX + 1 - len, MSG_DONTWAIT);
+	while (len <= RECEIPT_MAX && !st->abandoned) {
+		if (poll(&p, 1, TICK_NS / 1000000) <= 0)
+			continue;
+		n = recv(st->sender.sock, buf + len, RECEIPT_MAX + 1 - len, MSG_DONTWAIT);
 		*closed = n == 0;
 		if (n > 0)
-			w.received = len += (size_t)n;
-		else if (n == 0 || interrupted())
+			st->received = len += (size_t)n;
+		else if (n == 0 || *st->sender.stop > 0)
 			break;
-		else if (errno == EAGAIN && st->ring != NULL)
-			reap(st); /* a completion woke it */
-		else if (errno != EINTR && errno != EAGAIN)
+		else if (errno == EAGAIN)
+			zerocopy_reap(&st->sender); /* a completion woke it */
+		else if (errno != EINTR)
 			die_of_send(st);
-		if (!is_patient(st, &w))
-			break;
 	}
 	return len;
 }
 
 /*
- * Discards what a raw server has sent: a receive buffer with data left in it would have the
- * connection reset when it is closed, and a full one stops the server.  Returns how many bytes,
- * 0 at the end of stream, -1 with errno; dies where the connection is reset.
+ * Takes what the server sent, `len` bytes, before it `closed` the connection.  A server of 2001
+ * sends nothing.  One that sends something else, or closes while data are under way, has not
+ * received all.
  */
-static ssize_t discard_answer(struct stream *st)
+static void take_receipt(struct stream *st, const char *buf, size_t len, bool closed)
 {
-	ssize_t n;
+	struct figures *received = &st->result->received;
+	const char *why = len > 0 ? receipt_parse(buf, len, received) : NULL;
+	const int left = unacknowledged(st);
 
-	do {
-		/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-		n = recv(st->sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC);
-	} while (n < 0 && errno == EINTR);
+	if (len > 0 && why == NULL && received->refused[0] != '\0')
+		die_of_refusal(st, received->refused);
+	if (closed && left > 0)
+		die("%s: the server closed the connection before it had acknowledged the last "
+		    "%d bytes",
+		    st->peer, left);
+	if (why != NULL && *st->sender.stop <= 0)
+		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
+		    st->peer, why);
+	st->result->has_receipt = len > 0 && why == NULL;
+	if (!st->result->has_receipt)
+		figures_init(received);
+}
+
+/* Waits for the receipt, once all is sent, and takes it. */
+static void finish_receipt(struct stream *st)
+{
+	char buf[RECEIPT_MAX + 1];
+	bool closed;
+	const size_t len = read_receipt(st, buf, &closed);
+
+	st->phase = STREAM_DONE;
+	st->end_ns = now_ns();
+	take_receipt(st, buf, len, closed);
+	zerocopy_finish(&st->sender);
+	stream_mark(st, &st->end);
+	run_measured(st->worker.run);
+}
+
+ssize_t discard_answer(struct stream *st)
+{
+	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
+	const ssize_t n = TEMP_FAILURE_RETRY(
+		recv(st->sender.sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC));
+
 	if (n < 0 && errno != EAGAIN)
 		die_of_send(st);
 	return n;
@@ -1140,142 +1664,18 @@ static void look_for_reset(const struct stream *st)
 	int e = 0;
 	socklen_t len = sizeof(e);
 
-	if (getsockopt(st->sock, SOL_SOCKET, SO_ERROR, &e, &len) == 0 && e != 0) {
+	if (getsockopt(st->sender.sock, SOL_SOCKET, SO_ERROR, &e, &len) == 0 && e != 0) {
 		errno = e;
 		die_of_send(st);
 	}
 }
 
-/* What is known of a stream now. */
-static void mark_stream(const struct stream *st, struct mark *m)
-{
-	tcp_figures_read(st->sock, &m->tcp);
-	m->bytes = acknowledged(st, &m->tcp);
-	m->calls = atomic_load_explicit(&st->calls, memory_order_relaxed);
-	m->files = atomic_load_explicit(&st->files, memory_order_relaxed);
-	m->ns = now_ns();
-}
-
-/*
- * The stream's figures, once it has come to its end: counts of the connection are those since the
- * warm-up, which may have outlasted it.
- */
-static void stream_figures(struct stream *st)
-{
-	struct figures *f = &st->sent;
-	const struct mark *b = &st->begin, *e = &st->end;
-
-	figures_init(f);
-	f->bytes = e->bytes > b->bytes ? e->bytes - b->bytes : 0;
-	f->calls = e->calls - b->calls;
-	f->files = e->files - b->files;
-	f->warmup = b->bytes;
-	f->seconds = seconds_between(b->ns, st->end_ns);
-	strcpy(f->method, opt.method->name);
-	f->cpu = opt.bind.n > 0 ? (double)cpu_of(&opt.bind, st->number) : NAN;
-	f->tcp = st->tcp;
-	f->tcp.retransmits = e->tcp.retransmits - b->tcp.retransmits;
-	f->tcp.busy = e->tcp.busy - b->tcp.busy;
-	f->tcp.rwnd_limited = e->tcp.rwnd_limited - b->tcp.rwnd_limited;
-	f->tcp.sndbuf_limited = e->tcp.sndbuf_limited - b->tcp.sndbuf_limited;
-}
-
-/*
- * Takes what the server said, `len` bytes, before it `closed` the connection.  A server of 2001 says
- * nothing.  One that says something else, or closes while data are under way, has not taken it all.
- */
-static void take_receipt(struct stream *st, const char *buf, size_t len, bool closed)
-{
-	const char *why = len > 0 ? receipt_parse(buf, len, &st->received) : NULL;
-	const int left = unacknowledged(st);
-
-	if (len > 0 && why == NULL && st->received.refused[0] != '\0')
-		die_of_refusal(st, st->received.refused);
-	if (closed && left > 0)
-		die("%s: the server closed the connection before it had acknowledged the last "
-		    "%d bytes",
-		    st->peer, left);
-	if (why != NULL && !interrupted())
-		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
-		    st->peer, why);
-	st->has_receipt = len > 0 && why == NULL;
-	if (!st->has_receipt)
-		figures_init(&st->received);
-}
-
-/*
- * The run: a thread for each stream, which the main thread oversees.
- */
-
-/* This host at one time. */
-struct host_mark {
-	uint64_t ns;
-	struct counters counters;
-	struct load_sample sum, *cpu; /* of all CPUs, and of each */
-};
-
-static struct {
-	const struct fileset *set;
-	struct stream *stream;
-	struct soaker *soak; /* NULL: no -c */
-	struct calibration calibration;
-	char interface[IF_NAMESIZE], congestion[16];
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
-	pthread_barrier_t start;
-	_Atomic int measured; /* streams, or requesters, whose figures are not final */
-	_Atomic int running;  /* those that are not at their end */
-	int wake;             /* eventfd(2): one has come to its end */
-	/* Of it all; begin.ns is that of what is measured. */
-	uint64_t start_ns;
-	struct host_mark begin, end;
-	struct load_sample last; /* of the interval */
-	bool measuring;          /* the warm-up is over */
-	/* By the line of progress. */
-	uint64_t shown_ns, shown_bytes;
-	struct figures sent, received;
-	int receipts;
-} run;
-
-static void mark_host(struct host_mark *m)
-{
-	if (run.soak != NULL)
-		load_sample_read(run.soak, &run.calibration, &m->sum, m->cpu);
-	counters_read(&m->counters, run.interface[0] != '\0' ? run.interface : NULL);
-	m->ns = now_ns();
-}
-
-/* The last whose figures are final takes the host's: the main thread would be late. */
-static void finish_figures(void)
-{
-	if (atomic_fetch_sub(&run.measured, 1) == 1)
-		mark_host(&run.end);
-}
-
-static void leave(void)
-{
-	atomic_fetch_sub(&run.running, 1);
-	eventfd_write(run.wake, 1);
-}
-
-/* What a stream measures ends here; what it waits for afterwards is in no figure. */
-static void end_measuring(struct stream *st)
+/* The figures end here; what the stream waits for afterwards is in none of them. */
+static void end_raw(struct stream *st)
 {
 	st->end_ns = now_ns();
-	mark_stream(st, &st->end);
-	finish_figures();
-}
-
-/* Waits until something comes, or until it is time to look again. */
-static void await_answer(const struct stream *st, bool open, bool acked)
-{
-	const struct timespec pause = {.tv_nsec = RAW_NS};
-	struct pollfd p = {.fd = st->sock, .events = POLLIN};
-
-	if (open)
-		poll(&p, 1, (int)((acked ? TICK_NS : RAW_NS) / 1000000));
-	else
-		nanosleep(&pause, NULL); /* poll(2) would return at once */
+	stream_mark(st, &st->end);
+	run_measured(st->worker.run);
 }
 
 /*
@@ -1285,542 +1685,355 @@ static void await_answer(const struct stream *st, bool open, bool acked)
  */
 static void finish_raw(struct stream *st)
 {
-	struct wait w = wait_begin(st);
-	uint64_t quiet_ns = w.acked_ns; /* since when nothing came */
+	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
+	uint64_t quiet_ns = now_ns(); /* when the server last sent or acknowledged something */
 	bool open = true, acked = false;
 	ssize_t n;
 
 	do {
-		await_answer(st, open, acked);
+		if (open)
+			poll(&p, 1, (int)((acked ? TICK_NS : RAW_NS) / 1000000));
+		else
+			sleep_ns(RAW_NS); /* poll(2) would return at once */
 		n = open ? discard_answer(st) : 0;
 		open = open && n != 0;
 		if (n > 0) {
-			w.received += (uint64_t)n;
+			counter_add(&st->received, (uint64_t)n);
 			quiet_ns = now_ns();
-		} else if (n < 0 && st->ring != NULL) {
-			reap(st); /* a completion may have woken it */
+		} else if (n < 0) {
+			zerocopy_reap(&st->sender); /* a completion may have woken it */
 		}
 		look_for_reset(st);
 		if (!acked && unacknowledged(st) == 0) {
 			acked = true;
 			quiet_ns = now_ns();
-			end_measuring(st);
+			end_raw(st);
 		}
-	} while ((!acked || (open && now_ns() - quiet_ns < RAW_SILENCE_NS)) && is_patient(st, &w));
+	} while ((!acked || (open && now_ns() - quiet_ns < RAW_SILENCE_NS)) && !st->abandoned);
+	st->phase = STREAM_DONE;
 	if (!acked)
-		end_measuring(st);
-	if (st->ring != NULL)
-		finish_zerocopy(st);
+		end_raw(st);
+	zerocopy_finish(&st->sender);
 }
 
-/* Waits for the receipt, once all is sent, and takes it. */
-static void finish_receipt(struct stream *st)
+void stream_work(void *stream)
 {
-	char buf[RECEIPT_MAX + 1];
-	bool closed;
-	size_t len = read_receipt(st, buf, &closed);
+	struct stream *st = stream;
 
-	st->end_ns = now_ns();
-	take_receipt(st, buf, len, closed);
-	if (st->ring != NULL)
-		finish_zerocopy(st);
-	mark_stream(st, &st->end);
-	finish_figures();
-}
-
-static void *stream_thread(void *arg)
-{
-	struct stream *st = arg;
-
-	cpu_bind_or_die(&opt.bind, st->number);
-	pthread_barrier_wait(&run.start);
-	st->sending = true;
-	send_loops(st, run.set);
-	st->sending = false;
-	if (shutdown(st->sock, SHUT_WR) != 0 && errno != ENOTCONN)
+	st->phase = STREAM_SENDING;
+	st->worker.interruptible = true;
+	send_loops(st);
+	st->worker.interruptible = false;
+	st->phase = STREAM_WAITING;
+	if (shutdown(st->sender.sock, SHUT_WR) != 0 && errno != ENOTCONN)
 		die_of_send(st);
-	st->shut = true;
-	tcp_figures_read(st->sock, &st->tcp);
-	if (opt.raw)
+	tcp_figures_read(st->sender.sock, &st->tcp);
+	if (st->opt->raw)
 		finish_raw(st);
 	else
 		finish_receipt(st);
-	leave();
-	return NULL;
 }
 
-/* Warms up no longer: what went before is left out of every figure. */
-static void begin_measuring(void)
+void stream_open(struct stream *st, const struct send_options *opt, int sock, size_t chunk,
+		 const _Atomic int *stop)
 {
-	int i;
+	socklen_t len = sizeof(st->result->local);
 
-	for (i = 0; i < opt.streams; i++)
-		mark_stream(&run.stream[i], &run.stream[i].begin);
-	mark_host(&run.begin);
-	run.measuring = true;
-}
-
-/* Has those return that block in a send. */
-static void tell_to_stop(void)
-{
-	int i;
-
-	for (i = 0; i < opt.streams; i++)
-		if (run.stream[i].sending)
-			pthread_kill(run.stream[i].thread, SIGALRM);
+	st->opt = opt;
+	figures_init(&st->result->received);
+	if (getsockname(sock, (struct sockaddr *)&st->result->local, &len) == 0)
+		st->result->local_len = len;
+	sock_keep_alive(sock);
+	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
 }
 
 /*
- * Intervals.
+ * report_json.h: the report of a transfer as JSON, with the keys of iperf3; zc(7) has the schema.
+ *
+ *	json_start(&j, opt, &result, &set);
+ *	json_interval(&j, streams, n, &sum, start, true);
+ *	json_end(&j, opt, &result, NULL);
  */
 
-/* Between a stream's last interval and now, which then is its last. */
-static void stream_interval(struct stream *st, struct figures *f)
+/* Begins the report of connected streams, up to the list of the intervals, which stays open. */
+void json_start(struct json *j, const struct send_options *opt, const struct send_result *res,
+		const struct fileset *set);
+
+/* Adds an interval that began `start` seconds after the transfer. */
+void json_interval(struct json *j, const struct figures *stream, int streams,
+		   const struct figures *sum, double start, bool measured);
+
+/* Ends the report, with the error unless that is NULL. */
+void json_end(struct json *j, const struct send_options *opt, const struct send_result *res,
+	      const char *error);
+
+/* Adds the server's name and port, as they were given, to the object that is open. */
+void json_server(struct json *j, const struct send_options *opt);
+
+static void json_interval_of(struct json *j, const char *key, const struct figures *f, int stream,
+			     double start, bool measured)
 {
-	struct mark now;
-
-	mark_stream(st, &now);
-	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
-		now.bytes = st->last.bytes;
-	figures_init(f);
-	f->bytes = now.bytes - st->last.bytes;
-	f->seconds = seconds_between(st->last.ns, now.ns);
-	f->tcp = now.tcp;
-	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
-	st->last = now;
-}
-
-static void json_interval_of(const struct figures *f, const char *key, int stream, double start)
-{
-	struct json *j = &json;
-
 	json_open(j, key, '{');
 	if (stream > 0)
 		json_count(j, "socket", (uint64_t)stream);
 	json_throughput(j, start, f->seconds, f->bytes);
 	json_number(j, "retransmits", f->tcp.retransmits);
-	if (stream > 0) {
-		json_number(j, "snd_cwnd", f->tcp.cwnd);
-		json_number(j, "rtt", f->tcp.rtt);
-		json_number(j, "rttvar", f->tcp.rttvar);
-		json_number(j, "pmtu", f->tcp.pmtu);
-	} else {
-		json_number(j, "load_percent", 100 * f->load);
-		json_number(j, "cost_us_per_kib",
-			    cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
-	}
-	json_bool(j, "omitted", !run.measuring);
+	json_number(j, "snd_cwnd", f->tcp.cwnd);
+	json_number(j, "rtt", f->tcp.rtt);
+	json_number(j, "rttvar", f->tcp.rttvar);
+	json_number(j, "pmtu", f->tcp.pmtu);
+	json_number(j, "load_percent", 100 * f->load);
+	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_bool(j, "omitted", !measured);
 	json_bool(j, "sender", true);
 	json_close(j, '}');
 }
 
-static void print_interval(const struct figures *sum, const struct tcp_figures *tcp)
-{
-	char load[128];
-
-	report("%.0f kbytes/sec (%.3f Gbit/s)%s, %.0f retransmits",
-	       kbytes_per_sec(sum->bytes, sum->seconds), gbits_per_sec(sum->bytes, sum->seconds),
-	       load_format(sum->load, sum->uncertainty, sum->cpus, sum->bytes, sum->seconds, load),
-	       sum->tcp.retransmits);
-	if (opt.streams == 1)
-		report(", window %.0f KiB, RTT %.3f ms", tcp->cwnd / 1024, tcp->rtt / 1000);
-	report("%s\n", run.measuring ? "" : ", warm-up");
-}
-
-/* The host's load since the last interval. */
-static void interval_load(struct figures *sum)
-{
-	struct load_sample now;
-	struct load l;
-
-	if (run.soak == NULL)
-		return;
-	load_sample_read(run.soak, &run.calibration, &now, NULL);
-	load_between(&run.calibration, &run.last, &now, -1, &l);
-	figures_load(sum, &l, run.calibration.cpus.n);
-	run.last = now;
-}
-
-static void report_interval(void)
-{
-	double start = seconds_between(run.start_ns, run.stream[0].last.ns);
-	struct figures f = {0}, sum;
-	int i;
-
-	pthread_mutex_lock(&json_lock);
-	figures_init(&sum);
-	sum.tcp.retransmits = 0;
-	if (opt.json) {
-		json_open(&json, NULL, '{');
-		json_open(&json, "streams", '[');
-	}
-	for (i = 0; i < opt.streams; i++) {
-		stream_interval(&run.stream[i], &f);
-		sum.bytes += f.bytes;
-		sum.tcp.retransmits += f.tcp.retransmits;
-		if (i == 0)
-			sum.seconds = f.seconds;
-		if (opt.json)
-			json_interval_of(&f, NULL, i + 1, start);
-	}
-	interval_load(&sum);
-	if (opt.json) {
-		json_close(&json, ']');
-		json_interval_of(&sum, "sum", 0, start);
-		json_close(&json, '}');
-	} else {
-		print_interval(&sum, &f.tcp);
-	}
-	pthread_mutex_unlock(&json_lock);
-}
-
-static void intervals_begin(void)
+void json_interval(struct json *j, const struct figures *stream, int streams,
+		   const struct figures *sum, double start, bool measured)
 {
 	int i;
 
-	for (i = 0; i < opt.streams; i++)
-		mark_stream(&run.stream[i], &run.stream[i].last);
-	if (run.soak != NULL)
-		load_sample_read(run.soak, &run.calibration, &run.last, NULL);
+	json_open(j, NULL, '{');
+	json_open(j, "streams", '[');
+	for (i = 0; i < streams; i++)
+		json_interval_of(j, NULL, &stream[i], i + 1, start, measured);
+	json_close(j, ']');
+	json_interval_of(j, "sum", sum, 0, start, measured);
+	json_close(j, '}');
 }
+
+void json_server(struct json *j, const struct send_options *opt)
+{
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", opt->server);
+	json_count(j, "port", strtoull(opt->port, NULL, 10));
+	json_close(j, '}');
+}
+
+static void json_test_start(struct json *j, const struct send_options *opt,
+			    const struct send_result *res, const struct fileset *set)
+{
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", opt->raw ? "raw TCP" : "TCP");
+	json_count(j, "num_streams", (uint64_t)opt->streams);
+	json_count(j, "blksize", res->chunk);
+	json_number(j, "omit", opt->warmup);
+	json_number(j, "duration", opt->seconds);
+	json_string(j, "method", opt->method->name);
+	json_bool(j, "cork", opt->cork);
+	json_bool(j, "nodelay", opt->nodelay);
+	json_count(j, "fqrate", opt->pace * 8);
+	json_count(j, "files", set->n);
+	json_count(j, "file_bytes", set->bytes);
+	json_bool(j, "builtin_files", set->builtin);
+	json_close(j, '}');
+}
+
+void json_start(struct json *j, const struct send_options *opt, const struct send_result *res,
+		const struct fileset *set)
+{
+	const struct stream_result *s;
+	int i;
+
+	json_report_open(j);
+	json_open(j, "start", '{');
+	json_open(j, "connected", '[');
+	for (i = 0; i < opt->streams; i++) {
+		s = &res->stream[i];
+		json_open(j, NULL, '{');
+		json_count(j, "socket", (uint64_t)i + 1);
+		if (s->local_len > 0)
+			json_address(j, "local_host", "local_port",
+				     (const struct sockaddr *)&s->local, s->local_len);
+		json_address(j, "remote_host", "remote_port",
+			     (const struct sockaddr *)&res->server->addr, res->server->addr_len);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_program(j);
+	json_server(j, opt);
+	json_count(j, "tcp_mss_default", (uint64_t)res->mss);
+	json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
+	json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
+	json_string(j, "interface", res->server->interface);
+	json_test_start(j, opt, res, set);
+	json_close(j, '}');
+	json_open(j, "intervals", '[');
+}
+
+static void json_streams(struct json *j, const struct stream_result *s, int streams)
+{
+	int i;
+
+	json_open(j, "streams", '[');
+	for (i = 0; i < streams; i++, s++) {
+		json_open(j, NULL, '{');
+		json_stream(j, "sender", &s->sent, i + 1, true);
+		if (s->has_receipt)
+			json_stream(j, "receiver", &s->received, i + 1, false);
+		if (s->has_zerocopy) {
+			json_count(j, "zerocopy_sends", s->zerocopy.sends);
+			json_count(j, "zerocopy_copied", s->zerocopy.copied);
+			json_count(j, "zerocopy_incomplete", s->zerocopy.incomplete);
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_cpus(struct json *j, const struct send_result *res)
+{
+	const struct cpu_result *c;
+
+	json_open(j, "load_by_cpu", '[');
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
+		json_open(j, NULL, '{');
+		json_count(j, "cpu", (uint64_t)c->id);
+		json_number(j, "load_percent", 100 * c->load.load);
+		json_number(j, "load_uncertainty_percent", 100 * c->load.uncertainty);
+		json_number(j, "cost_us_per_kib",
+			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds));
+		json_string(j, "role", c->role);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+void json_end(struct json *j, const struct send_options *opt, const struct send_result *res,
+	      const char *error)
+{
+	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
+
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_streams(j, res->stream, opt->streams);
+	json_stream(j, "sum_sent", &res->sent, 0, true);
+	if (remote != NULL)
+		json_stream(j, "sum_received", remote, 0, false);
+	json_utilization(j, &res->sent, remote);
+	json_string(j, "sender_tcp_congestion", res->congestion);
+	json_host(j, "host", &res->sent);
+	if (remote != NULL)
+		json_host(j, "remote", remote);
+	json_cpus(j, res);
+	json_bool(j, "both_ends_on_host", res->local);
+	if (res->receipts == opt->streams)
+		json_bool(j, "bytes_agree", res->missing == 0);
+	json_close(j, '}');
+	if (error != NULL)
+		json_string(j, "error", error);
+	json_close(j, '}');
+	report("\n");
+	j->f = NULL;
+}
+
+/*
+ * report.h: what zcc prints of a transfer: text, a row of a table, or JSON; intervals, progress.
+ *
+ *	report = (struct send_report){.opt = opt};
+ *	report_start(&report, &result, &set);
+ *	report_interval(&report, streams, &sum, start, true);
+ *	report_end(&report, &result, &set, NULL);
+ */
+
+struct send_report {
+	const struct send_options *opt;
+	struct json json;
+	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
+	bool has_table;            /* the head of the table is printed */
+};
+
+/* Closes the report of a program that dies: a hook of die_init_with(). */
+void report_die(void *report, const char *why);
+
+/* Begins the report of a transfer, whose streams are connected: JSON only. */
+void report_start(struct send_report *r, const struct send_result *res, const struct fileset *set);
+
+/*
+ * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.
+ * Not `measured`: it is of the warm-up.
+ */
+void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
+		     double start, bool measured);
+
+/* Reports what was measured, and in JSON the error, unless that is NULL. */
+void report_end(struct send_report *r, const struct send_result *res, const struct fileset *set,
+		const char *error);
 
 /* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
-static bool wants_progress(void)
+bool progress_wanted(const struct send_options *opt);
+
+/* Prints the line of progress: `bytes` of file sets of `set_bytes` were sent, lately at `rate`. */
+void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
+		     double rate, const char *phase);
+
+/* Removes the line of progress, if there is one. */
+void report_clear_progress(struct send_report *r);
+
+#define COLUMN 24
+
+void report_clear_progress(struct send_report *r)
 {
-	return !opt.quiet && !opt.json && opt.interval <= 0 && opt.debug == 0 &&
+	if (r->has_progress)
+		fputs("\r\033[K", stderr);
+	r->has_progress = false;
+}
+
+/* The lock of stdout keeps a thread that dies out of an interval that is being written. */
+void report_die(void *report, const char *why)
+{
+	struct send_report *r = report;
+
+	flockfile(stdout);
+	report_clear_progress(r);
+	if (r->opt->json)
+		json_fail(&r->json, why);
+}
+
+bool progress_wanted(const struct send_options *opt)
+{
+	return !opt->quiet && !opt->json && opt->interval <= 0 && opt->debug == 0 &&
 	       isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-static void show_progress(uint64_t now)
+void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
+		     double rate, const char *phase)
 {
-	double seconds = seconds_between(run.start_ns, now), goal = opt.seconds + opt.warmup;
-	const char *phase = run.measuring ? "" : ", warm-up";
-	uint64_t bytes = 0;
-	struct mark m;
-	int i;
+	const struct send_options *opt = r->opt;
 
-	for (i = 0; i < opt.streams; i++) {
-		mark_stream(&run.stream[i], &m);
-		bytes += m.bytes;
-	}
-	if (bytes < run.shown_bytes)
-		bytes = run.shown_bytes;
 	fprintf(stderr, "\r%.1f s", seconds);
-	if (opt.seconds > 0)
-		fprintf(stderr, " of %g", goal);
-	else if (run.set->bytes > 0)
+	if (opt->seconds > 0)
+		fprintf(stderr, " of %g", opt->seconds + opt->warmup);
+	else if (set_bytes > 0)
 		fprintf(stderr, ", %.0f%%",
-			100 * (double)bytes / (double)run.set->bytes / opt.loops / opt.streams);
-	fprintf(stderr, ": %.0f kbytes/sec",
-		kbytes_per_sec(bytes - run.shown_bytes, seconds_between(run.shown_ns, now)));
-	if (stop)
-		phase = ", waits for the server";
-	fprintf(stderr, "%s\033[K", phase);
-	has_progress = true;
-	run.shown_ns = now;
-	run.shown_bytes = bytes;
+			100 * (double)bytes / (double)set_bytes / opt->loops / opt->streams);
+	fprintf(stderr, ": %.0f kbytes/sec%s\033[K", rate, phase);
+	r->has_progress = true;
 }
 
-/*
- * Overseeing.
- */
-
-/*
- * --timeout while calls return, since as long as the socket takes a bit more each of them waits
- * anew.
- */
-static void look_at_timeout(struct stream *st, uint64_t now)
+static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
 {
-	struct tcp_figures t;
+	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
+}
 
-	tcp_figures_read(st->sock, &t);
-	if (!st->sending || t.acked != st->acked || unacknowledged(st) == 0) {
-		st->acked = t.acked;
-		st->acked_ns = now;
-	} else if (t.acked > 0 && seconds_between(st->acked_ns, now) > opt.timeout) {
-		die_of_timeout(st);
+void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
+		     double start, bool measured)
+{
+	char rate[RATE_STRLEN];
+
+	flockfile(stdout);
+	if (r->opt->json) {
+		json_interval(&r->json, stream, r->opt->streams, sum, start, measured);
+	} else {
+		report("%s, %.0f retransmits", rate_of(sum, rate), sum->tcp.retransmits);
+		if (r->opt->streams == 1)
+			report(", window %.0f KiB, RTT %.3f ms", stream->tcp.cwnd / 1024,
+			       stream->tcp.rtt / 1000);
+		report("%s\n", measured ? "" : ", warm-up");
 	}
+	funlockfile(stdout);
 }
-
-/* When what comes next is due, in ns of the clock; UINT64_MAX for never. */
-struct due {
-	uint64_t warm, end, tell, interval, progress, timeout, answers;
-};
-
-static uint64_t soonest(const struct due *d)
-{
-	const uint64_t t[] = {d->warm,     d->end,     d->tell,   d->interval,
-			      d->progress, d->timeout, d->answers};
-	uint64_t min = UINT64_MAX;
-	size_t i;
-
-	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-		if (t[i] < min)
-			min = t[i];
-	return min;
-}
-
-static uint64_t after(uint64_t ns, double seconds)
-{
-	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;
-}
-
-/* When the next interval ends.  Those that passed while the program was stopped are not made up. */
-static uint64_t next_interval(uint64_t due, uint64_t now)
-{
-	const uint64_t next = after(due, opt.interval);
-
-	return next > now ? next : after(now, opt.interval);
-}
-
-/* Does what is due. */
-static void act(struct due *d, uint64_t now)
-{
-	int i;
-
-	if (run.measured == 0)
-		d->interval = UINT64_MAX; /* what is waited for now is in no figure */
-	if (now >= d->interval) { /* before the warm-up ends, so that it is marked as part of it */
-		report_interval();
-		d->interval = next_interval(d->interval, now);
-	}
-	if (now >= d->warm) {
-		begin_measuring();
-		d->warm = UINT64_MAX;
-	}
-	if (now >= d->end && !stop) {
-		int running = 0;
-
-		atomic_compare_exchange_strong(&stop, &running, TIME_UP);
-	}
-	if (stop) {
-		d->end = UINT64_MAX;
-		d->tell = now + TICK_NS;
-		tell_to_stop();
-	}
-	if (now >= d->progress) {
-		show_progress(now);
-		d->progress = now + PROGRESS_NS;
-	}
-	if (now >= d->timeout) {
-		for (i = 0; i < opt.streams; i++)
-			look_at_timeout(&run.stream[i], now);
-		d->timeout = now + TICK_NS;
-	}
-}
-
-static void watch_fill(struct pollfd *p)
-{
-	int i;
-
-	p[0] = (struct pollfd){.fd = run.wake, .events = POLLIN};
-	for (i = 1; i <= opt.streams; i++)
-		p[i] = (struct pollfd){.fd = opt.raw ? run.stream[i - 1].sock : -1,
-				       .events = POLLIN};
-}
-
-/*
- * What the main thread waits for: run.wake, and behind it, with --raw, what the servers send while
- * the streams send.  Later a stream reads for itself.
- */
-static struct pollfd *watch_open(void)
-{
-	struct pollfd *p = calloc((size_t)opt.streams + 1, sizeof(*p));
-
-	if (p != NULL)
-		watch_fill(p);
-	else
-		die("%d streams: %s", opt.streams, strerror(errno));
-	return p;
-}
-
-/* Completions of MSG_ZEROCOPY wake poll(2) whatever it is asked for: such streams have a timer. */
-static bool has_timer(void)
-{
-	return opt.raw && run.stream[0].ring != NULL;
-}
-
-/* Discards what servers have sent; those that a timer stands for are all asked. */
-static void discard_answers(struct pollfd *p)
-{
-	int i;
-
-	for (i = 0; i < opt.streams; i++)
-		if (p[i].fd >= 0 && (run.stream[i].shut || ((p[i].revents != 0 || has_timer()) &&
-							    discard_answer(&run.stream[i]) == 0)))
-			p[i].fd = -1;
-}
-
-/* Until something happens, or the next thing is due. */
-static void await_event(struct pollfd *p, const struct due *d, const sigset_t *unblocked)
-{
-	uint64_t due = soonest(d), now = now_ns(), left = due > now ? due - now : 0;
-	struct timespec t = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-	nfds_t n = opt.raw && !has_timer() ? (nfds_t)opt.streams + 1 : 1;
-	eventfd_t ignored;
-
-	if (ppoll(p, n, due != UINT64_MAX ? &t : NULL, unblocked) > 0 && p[0].revents != 0)
-		eventfd_read(run.wake, &ignored);
-}
-
-/* Until all streams have come to their end. */
-static void oversee(const sigset_t *unblocked)
-{
-	struct due d = {
-		.warm = after(run.start_ns, opt.warmup),
-		.end = opt.seconds > 0 ? after(run.start_ns, opt.warmup + opt.seconds) : UINT64_MAX,
-		.tell = UINT64_MAX,
-		.interval = after(run.start_ns, opt.interval),
-		.progress = wants_progress() ? run.start_ns + PROGRESS_NS : UINT64_MAX,
-		.timeout = opt.timeout > 0 ? run.start_ns : UINT64_MAX,
-		.answers = has_timer() ? run.start_ns : UINT64_MAX,
-	};
-	struct pollfd *p = watch_open();
-
-	while (run.running > 0) {
-		await_event(p, &d, unblocked);
-		if (opt.raw)
-			discard_answers(p + 1);
-		if (has_timer())
-			d.answers = now_ns() + DISCARD_NS;
-		if (run.running > 0)
-			act(&d, now_ns());
-	}
-	free(p);
-	clear_progress();
-}
-
-static void transfer(const sigset_t *unblocked)
-{
-	int i, e;
-
-	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
-	run.running = run.measured = opt.streams;
-	for (i = 0; i < opt.streams; i++) {
-		e = thread_start(&run.stream[i].thread, stream_thread, &run.stream[i]);
-		if (e != 0)
-			die("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
-	}
-	begin_measuring();
-	run.measuring = opt.warmup <= 0;
-	intervals_begin();
-	run.start_ns = run.begin.ns = run.shown_ns = now_ns();
-	run.shown_bytes = 0;
-	for (i = 0; i < opt.streams; i++)
-		run.stream[i].begin.ns = run.stream[i].last.ns = run.start_ns;
-	pthread_barrier_wait(&run.start);
-	oversee(unblocked);
-	for (i = 0; i < opt.streams; i++)
-		pthread_join(run.stream[i].thread, NULL);
-	pthread_barrier_destroy(&run.start);
-}
-
-/*
- * The figures of it all.
- */
-
-static double longer(double a, double b)
-{
-	return isnan(a) || b > a ? b : a;
-}
-
-static void add_figures(struct figures *sum, const struct figures *f)
-{
-	sum->bytes += f->bytes;
-	sum->calls += f->calls;
-	sum->files += f->files;
-	sum->warmup += f->warmup;
-	sum->seconds = longer(sum->seconds, f->seconds);
-	sum->tcp.retransmits += f->tcp.retransmits;
-	strcpy(sum->method, f->method);
-}
-
-/* The receiver's host is as the longest of those streams saw it that have a receipt. */
-static void sum_receipts(void)
-{
-	const struct figures *longest = NULL, *f;
-	struct figures counts;
-	int i;
-
-	figures_init(&counts);
-	figures_init(&run.received);
-	for (i = 0; i < opt.streams; i++) {
-		if (!run.stream[i].has_receipt)
-			continue;
-		run.receipts++;
-		f = &run.stream[i].received;
-		add_figures(&counts, f);
-		if (longest == NULL || f->seconds >= longest->seconds)
-			longest = f;
-	}
-	if (longest != NULL)
-		run.received = *longest;
-	run.received.bytes = counts.bytes;
-	run.received.calls = counts.calls;
-	run.received.files = counts.files;
-	run.received.warmup = counts.warmup;
-}
-
-/* What this host did from run.begin to run.end. */
-static void host_figures(struct figures *f)
-{
-	struct load l;
-
-	counters_rates(&run.begin.counters, &run.end.counters, &f->rates);
-	if (run.soak == NULL)
-		return;
-	load_between(&run.calibration, &run.begin.sum, &run.end.sum, -1, &l);
-	figures_load(f, &l, run.calibration.cpus.n);
-}
-
-static void sum_figures(void)
-{
-	int i;
-
-	figures_init(&run.sent);
-	run.sent.tcp.retransmits = 0;
-	for (i = 0; i < opt.streams; i++) {
-		stream_figures(&run.stream[i]);
-		add_figures(&run.sent, &run.stream[i].sent);
-	}
-	host_figures(&run.sent);
-	sum_receipts();
-}
-
-/* By how many bytes both ends differ, the warm-up's included. */
-static uint64_t missing_bytes(void)
-{
-	uint64_t sent = run.sent.bytes + run.sent.warmup;
-	uint64_t received = run.received.bytes + run.received.warmup;
-
-	return sent > received ? sent - received : received - sent;
-}
-
-/* Whether both ends are on this host, so that its load is that of both. */
-static bool is_local(void)
-{
-	return strcmp(run.interface, "lo") == 0;
-}
-
-/* What the i-th of the CPUs that are soaked did in the transfer. */
-static const char *cpu_role(int i)
-{
-	bool sends = false, receives = false;
-	int cpu = run.calibration.cpus.id[i], k;
-
-	for (k = 0; k < opt.streams; k++) {
-		sends |= cpu_of(&opt.bind, k) == cpu;
-		receives |= is_local() && run.stream[k].has_receipt &&
-			    run.stream[k].received.cpu == cpu;
-	}
-	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
-}
-
-/*
- * The report as text.
- */
-
-#define COLUMN 24
 
 /* `%.Nf` and a unit, or `-` where it is not known. */
 static const char *number(char buf[COLUMN], int places, double value, const char *unit)
@@ -1832,15 +2045,14 @@ static const char *number(char buf[COLUMN], int places, double value, const char
 	return buf;
 }
 
-/* A figure of both ends; without a receipt the other's is not known. */
+/* Prints a figure of both ends, unless neither is known. */
 static void row(const char *name, int places, double left, double right, const char *unit)
 {
 	char a[COLUMN], b[COLUMN];
 
-	if (isnan(left) && (isnan(right) || run.receipts == 0))
-		return;
-	report("  %-15s %18s %18s\n", name, number(a, places, left, unit),
-	       number(b, places, run.receipts > 0 ? right : NAN, unit));
+	if (!isnan(left) || !isnan(right))
+		report("  %-15s %18s %18s\n", name, number(a, places, left, unit),
+		       number(b, places, right, unit));
 }
 
 static double cost_of(const struct figures *f)
@@ -1848,125 +2060,93 @@ static double cost_of(const struct figures *f)
 	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
 }
 
-static double per_second(uint64_t n, double seconds)
+static double calls_per_second(const struct figures *f)
 {
-	return seconds > 0 ? (double)n / seconds : 0;
+	return f->seconds > 0 ? (double)f->calls / f->seconds : 0;
 }
 
 /* `61.2% +-0.4%` */
 static const char *load_text(const struct figures *f, char buf[COLUMN])
 {
-	if (isnan(f->load))
-		strcpy(buf, "-");
-	else if (isnan(f->uncertainty))
-		snprintf(buf, COLUMN, "%.1f%%", percent(f->load));
-	else
-		snprintf(buf, COLUMN, "%.1f%% +-%.1f%%", percent(f->load), 100 * f->uncertainty);
+	number(buf, 1, percent(f->load), "%");
+	if (!isnan(f->load) && !isnan(f->uncertainty))
+		snprintf(buf + strlen(buf), COLUMN - strlen(buf), " +-%.1f%%",
+			 100 * f->uncertainty);
 	return buf;
 }
 
-static void report_loads(const struct figures *s, const struct figures *r)
+/* What the kernel accounts for, where it is not next to nothing, follows the measured load. */
+static void report_sides(const struct send_result *res)
 {
+	const bool known = res->receipts > 0;
+	const struct figures *s = &res->sent, *r = &res->received;
 	char a[COLUMN], b[COLUMN];
-
-	if (isnan(s->load) && isnan(r->load))
-		return;
-	report("  %-15s %18s %18s\n", is_local() ? "load, both ends" : "load", load_text(s, a),
-	       load_text(r, b));
-	row("CPUs", 0, s->cpus, r->cpus, "");
-	row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
-	row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
-	row("us/KiB", 3, cost_of(s), cost_of(r), "");
-}
-
-/* The kernel's own view. */
-static void report_accounting(const struct figures *s, const struct figures *r)
-{
-	double left, right;
 	int i;
 
-	for (i = 0; i < CPU_COLUMNS; i++) {
-		left = percent(s->rates.cpu[i]);
-		right = percent(r->rates.cpu[i]);
-		if (left >= 0.05 || right >= 0.05)
-			row(cpu_column[i], 1, left, right, "%");
-	}
-}
-
-static void report_sides(void)
-{
-	const struct figures *s = &run.sent, *r = &run.received;
-
-	report("  %-15s %18s %18s\n", "", "sender", run.receipts > 0 ? "receiver" : "no receipt");
-	row("bytes", 0, (double)s->bytes, (double)r->bytes, "");
+	report("  %-15s %18s %18s\n", "", "sender", known ? "receiver" : "no receipt");
+	row("bytes", 0, (double)s->bytes, known ? (double)r->bytes : NAN, "");
 	row("seconds", decimals(s->seconds), s->seconds, r->seconds, "");
 	row("kbytes/sec", 0, kbytes_per_sec(s->bytes, s->seconds),
-	    kbytes_per_sec(r->bytes, r->seconds), "");
-	report_loads(s, r);
+	    known ? kbytes_per_sec(r->bytes, r->seconds) : NAN, "");
+	if (!isnan(s->load) || !isnan(r->load)) {
+		report("  %-15s %18s %18s\n", res->local ? "load, both ends" : "load",
+		       load_text(s, a), load_text(r, b));
+		row("CPUs", 0, s->cpus, r->cpus, "");
+		row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
+		row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
+		row("us/KiB", 3, cost_of(s), cost_of(r), "");
+	}
 	report("  %-15s %18s %18s\n", "calls by", s->method,
-	       run.receipts > 0 && r->method[0] ? r->method : "-");
-	row("calls", 0, (double)s->calls, (double)r->calls, "");
-	row("calls/s", 0, per_second(s->calls, s->seconds), per_second(r->calls, r->seconds), "");
+	       known && r->method[0] ? r->method : "-");
+	row("calls", 0, (double)s->calls, known ? (double)r->calls : NAN, "");
+	row("calls/s", 0, calls_per_second(s), known ? calls_per_second(r) : NAN, "");
 	row("interrupts/s", 0, s->rates.interrupts, r->rates.interrupts, "");
 	row("packets/s in", 0, s->rates.packets_in, r->rates.packets_in, "");
 	row("packets/s out", 0, s->rates.packets_out, r->rates.packets_out, "");
-	report_accounting(s, r);
+	for (i = 0; i < CPU_COLUMNS; i++)
+		if (percent(s->rates.cpu[i]) >= 0.05 || percent(r->rates.cpu[i]) >= 0.05)
+			row(cpu_column[i], 1, percent(s->rates.cpu[i]), percent(r->rates.cpu[i]),
+			    "%");
 }
 
 /* What was sent, where to and how. */
-static void report_what(bool loops_too)
+static void report_what(const struct send_options *opt, const struct send_result *res,
+			const struct fileset *set)
 {
-	uint64_t loops = 0;
-	int i;
-
-	for (i = 0; i < opt.streams; i++)
-		loops += run.stream[i].loops;
-	report("  to %s%s%s, %s%s%s%s", run.stream[0].peer, run.interface[0] != '\0' ? " by " : "",
-	       run.interface, run.congestion, opt.cork ? ", corked" : "",
-	       opt.nodelay ? ", nodelay" : "", opt.raw ? ", raw" : "");
-	if (opt.pace > 0)
-		report(", paced to %.0f kbytes/sec", (double)opt.pace / 1024);
-	if (opt.streams > 1)
-		report(", %d streams", opt.streams);
-	if (run.set->builtin)
+	report("  to %s%s%s, %s%s%s%s", res->server->name,
+	       res->server->interface[0] != '\0' ? " by " : "", res->server->interface,
+	       res->congestion, opt->cork ? ", corked" : "", opt->nodelay ? ", nodelay" : "",
+	       opt->raw ? ", raw" : "");
+	if (opt->pace > 0)
+		report(", paced to %.0f kbytes/sec", (double)opt->pace / 1024);
+	if (opt->streams > 1)
+		report(", %d streams", opt->streams);
+	if (set->builtin)
 		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
 	else
-		report("; %zu files of %llu bytes", run.set->n, (unsigned long long)run.set->bytes);
-	if (loops_too)
-		report(", in %llu loops", (unsigned long long)loops);
-	report("\n");
-	if (opt.warmup > 0 && loops_too)
-		report("  after %g s of warm-up, %llu bytes\n", opt.warmup,
-		       (unsigned long long)run.sent.warmup);
+		report("; %zu files of %llu bytes", set->n, (unsigned long long)set->bytes);
 }
 
-static void report_streams(void)
+static void report_streams(const struct send_result *res, int streams)
 {
-	const struct figures *f;
+	const struct stream_result *s = res->stream;
 	char cpu[COLUMN], read_cpu[COLUMN];
-	double to;
 	int i;
 
 	report("  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  "
 	       "delivery Gbit/s\n");
-	for (i = 0; i < opt.streams; i++) {
-		f = &run.stream[i].sent;
-		to = run.stream[i].has_receipt ? run.stream[i].received.cpu : NAN;
+	for (i = 0; i < streams; i++, s++)
 		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1,
-		       number(cpu, 0, f->cpu, ""), number(read_cpu, 0, to, ""),
-		       kbytes_per_sec(f->bytes, f->seconds), f->tcp.retransmits, f->tcp.rtt / 1000,
-		       f->tcp.cwnd / 1024, f->tcp.delivery_rate * 8 / 1e9);
-	}
-}
-
-/* The share of the time in which it had something to send. */
-static double share_of_busy(double us, const struct tcp_figures *t)
-{
-	return t->busy > 0 ? 100 * us / t->busy : 0;
+		       number(cpu, 0, s->sent.cpu, ""), number(read_cpu, 0, s->received.cpu, ""),
+		       kbytes_per_sec(s->sent.bytes, s->sent.seconds), s->sent.tcp.retransmits,
+		       s->sent.tcp.rtt / 1000, s->sent.tcp.cwnd / 1024,
+		       s->sent.tcp.delivery_rate * 8 / 1e9);
 }
 
 static void report_tcp(const struct tcp_figures *t)
 {
+	const double busy = t->busy > 0 ? t->busy : INFINITY;
+
 	if (isnan(t->mss + t->retransmits)) {
 		report("  TCP: not known\n");
 		return;
@@ -1977,117 +2157,428 @@ static void report_tcp(const struct tcp_figures *t)
 	       t->delivery_rate * 8 / 1e9);
 	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% "
 	       "of the time\n",
-	       share_of_busy(t->rwnd_limited, t), share_of_busy(t->sndbuf_limited, t));
+	       100 * t->rwnd_limited / busy, 100 * t->sndbuf_limited / busy);
 }
 
-static void report_zerocopy(void)
+static void report_zerocopy(const struct stream_result *s, int streams)
 {
-	uint64_t sends = 0, copied = 0, open = 0;
-	const struct ring *r;
+	struct zerocopy_figures sum = {0};
 	int i;
 
-	if (run.stream[0].ring == NULL)
+	if (!s->has_zerocopy)
 		return;
-	for (i = 0; i < opt.streams; i++) {
-		r = run.stream[i].ring;
-		sends += r->next;
-		copied += r->copied;
-		open += r->next - r->oldest;
+	for (i = 0; i < streams; i++) {
+		sum.sends += s[i].zerocopy.sends;
+		sum.copied += s[i].zerocopy.copied;
+		sum.incomplete += s[i].zerocopy.incomplete;
 	}
 	report("  zerocopy: %llu of %llu sends were copied by the kernel after all (%.1f%%)\n",
-	       (unsigned long long)copied, (unsigned long long)sends,
-	       sends > 0 ? 100 * (double)copied / (double)sends : 0);
-	if (open > 0)
-		report("  zerocopy: %llu sends were never completed\n", (unsigned long long)open);
-}
-
-static bool cpu_load(int i, struct load *l)
-{
-	if (run.soak == NULL || opt.bind.n == 0)
-		return false;
-	load_between(&run.calibration, &run.begin.cpu[i], &run.end.cpu[i], i, l);
-	return !isnan(l->load);
+	       (unsigned long long)sum.copied, (unsigned long long)sum.sends,
+	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
+	if (sum.incomplete > 0)
+		report("  zerocopy: %llu sends were never completed\n",
+		       (unsigned long long)sum.incomplete);
 }
 
 /* With both ends on one host, bound to different CPUs, what each of them cost. */
-static void report_cpus(void)
+static void report_cpus(const struct send_result *res)
 {
-	struct load l;
-	int i;
+	const struct cpu_result *c;
 
-	for (i = 0; i < run.calibration.cpus.n && cpu_load(i, &l); i++)
-		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n",
-		       run.calibration.cpus.id[i], percent(l.load), 100 * l.uncertainty,
-		       cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds), cpu_role(i));
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
+		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
+		       percent(c->load.load), 100 * c->load.uncertainty,
+		       cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds),
+		       c->role);
 }
 
-static void report_text(void)
+static void report_text(const struct send_options *opt, const struct send_result *res,
+			const struct fileset *set)
 {
-	const struct figures *s = &run.sent;
-	char load[128];
+	char rate[RATE_STRLEN];
 
-	report("%.0f kbytes/sec (%.3f Gbit/s)%s\n", kbytes_per_sec(s->bytes, s->seconds),
-	       gbits_per_sec(s->bytes, s->seconds),
-	       load_format(s->load, s->uncertainty, s->cpus, s->bytes, s->seconds, load));
-	if (opt.quiet)
+	report("%s\n", rate_of(&res->sent, rate));
+	if (opt->quiet)
 		return;
-	report_what(true);
-	report_sides();
-	if (run.receipts == opt.streams && missing_bytes() == 0)
+	report_what(opt, res, set);
+	report(", in %llu loops\n", (unsigned long long)res->loops);
+	if (opt->warmup > 0)
+		report("  after %g s of warm-up, %llu bytes\n", opt->warmup,
+		       (unsigned long long)res->sent.warmup);
+	report_sides(res);
+	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
-	if (run.receipts > 0 && run.received.clients > (uint64_t)opt.streams)
+	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
 		report("  the receiver had %llu clients meanwhile: its load is that of all\n",
-		       (unsigned long long)run.received.clients);
-	if (opt.streams > 1)
-		report_streams();
+		       (unsigned long long)res->received.clients);
+	if (opt->streams > 1)
+		report_streams(res, opt->streams);
 	else
-		report_tcp(&run.stream[0].sent.tcp);
-	report_zerocopy();
-	report_cpus();
+		report_tcp(&res->stream[0].sent.tcp);
+	report_zerocopy(res->stream, opt->streams);
+	report_cpus(res);
 }
 
 /*
- * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle or
+ * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle, or
  * the soakers have it, which are nice.
  */
-static void report_time(const struct figures *f, bool known)
+static void report_time(const struct figures *f)
 {
 	const double *cpu = f->rates.cpu;
-	double left = cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE];
 	char t[6][COLUMN];
 
-	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, known ? percent(f->load) : NAN, "%"),
-	       number(t[1], 3, known ? cost_of(f) : NAN, ""),
-	       number(t[2], 1, known ? percent(cpu[CPU_USER]) : NAN, "%"),
-	       number(t[3], 1, known ? percent(cpu[CPU_SYSTEM]) : NAN, "%"),
-	       number(t[4], 1, known ? percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]) : NAN, "%"),
-	       number(t[5], 1, known ? percent(left) : NAN, "%"));
+	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, percent(f->load), "%"),
+	       number(t[1], 3, cost_of(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
+	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
+	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
+	       number(t[5], 1, percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]), "%"));
 }
 
-/* A list of sizes is a table, a line for each. */
-static void report_row(void)
+/* The transfers of a list of sizes are a table, a line for each. */
+static void report_row(struct send_report *r, const struct send_result *res,
+		       const struct fileset *set)
 {
 	static const char time[] = "    load  us/KiB   user system   soft   left";
-	static bool begun;
 
-	if (!begun && !opt.quiet) {
-		report_what(false);
-		report("%50s%44s\n", "sender", is_local() ? "receiver, this host" : "receiver");
-		report("%9s %11s %11s%s%s\n", opt.method->name, "kbytes/sec", "calls/s", time,
+	if (!r->has_table && !r->opt->quiet) {
+		report_what(r->opt, res, set);
+		report("\n");
+		report("%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
+		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
 		       time);
 	}
-	begun = true;
-	report("%9zu %11.0f %11.0f", run.stream[0].chunk,
-	       kbytes_per_sec(run.sent.bytes, run.sent.seconds),
-	       per_second(run.sent.calls, run.sent.seconds));
-	report_time(&run.sent, true);
-	report_time(&run.received, run.receipts > 0);
+	r->has_table = true;
+	report("%9zu %11.0f %11.0f", res->chunk, kbytes_per_sec(res->sent.bytes, res->sent.seconds),
+	       calls_per_second(&res->sent));
+	report_time(&res->sent);
+	report_time(&res->received);
 	report("\n");
 }
 
+void report_start(struct send_report *r, const struct send_result *res, const struct fileset *set)
+{
+	if (r->opt->json)
+		json_start(&r->json, r->opt, res, set);
+}
+
+void report_end(struct send_report *r, const struct send_result *res, const struct fileset *set,
+		const char *error)
+{
+	if (r->opt->json)
+		json_end(&r->json, r->opt, res, error);
+	else if (r->opt->chunks.n > 1)
+		report_row(r, res, set);
+	else
+		report_text(r->opt, res, set);
+}
+
 /*
- * The report as JSON.
+ * transfer.h: one transfer of the file set over all its streams: warm-up, intervals, the sum.
+ *
+ *	t = (struct transfer){.opt = opt, .set = &set, .run = &run, .report = &report};
+ *	transfer_open(&t, chunk);
+ *	report_start(&report, &t.result);
+ *	transfer_run(&t);
+ *	report_end(&report, &t.result, &set, NULL);
+ *	transfer_close(&t);
  */
+
+struct transfer {
+	const struct send_options *opt;
+	const struct fileset *set;
+	struct run *run;
+	struct send_report *report; /* of the intervals and the progress */
+	struct server server;
+	struct stream *stream;
+	struct figures *interval; /* of each stream: its last interval */
+	struct load_sample last;  /* at the end of the last interval */
+	uint64_t interval_ns;     /* when the interval under way is to end */
+	struct pollfd *poll;      /* the end of a thread, and behind it what raw servers send */
+	bool measuring;           /* the warm-up is over */
+	uint64_t shown_ns, shown_bytes; /* in the progress line */
+	struct send_result result;
+};
+
+/*
+ * Connects all streams before the first of them sends, so that the server's last client is their
+ * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect.
+ */
+void transfer_open(struct transfer *t, size_t chunk);
+
+/* Sends, and returns when all streams have come to their end; t->result then has the figures. */
+void transfer_run(struct transfer *t);
+
+void transfer_close(struct transfer *t);
+
+#define PROGRESS_NS 500000000u
+#define DISCARD_NS  10000000u /* how often answers are discarded where poll(2) cannot wait */
+
+/* The warm-up is over: what was sent before is in no figure. */
+static void begin_measuring(struct transfer *t)
+{
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		stream_mark(&t->stream[i], &t->stream[i].begin);
+	run_mark(t->run, &t->run->begin);
+	t->measuring = true;
+}
+
+/*
+ * What the main thread does while the streams send: handlers of events.
+ */
+
+/* Ends a stream's interval now. */
+static void stream_interval(struct stream *st, struct figures *f)
+{
+	struct mark now;
+
+	stream_mark(st, &now);
+	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
+		now.bytes = st->last.bytes;
+	figures_init(f);
+	f->bytes = now.bytes - st->last.bytes;
+	f->seconds = seconds_between(st->last.ns, now.ns);
+	f->tcp = now.tcp;
+	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
+	st->last = now;
+}
+
+/* The interval's end is due before the warm-up's, so that it is reported as part of it. */
+static uint64_t on_interval(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	struct run *r = t->run;
+	const double start = seconds_between(r->start_ns, t->stream[0].last.ns);
+	struct load_sample sample;
+	struct figures sum;
+	struct load l;
+	int i;
+
+	if (r->measured == 0)
+		return NEVER; /* what is waited for now is in no figure */
+	figures_init(&sum);
+	sum.tcp.retransmits = 0;
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_interval(&t->stream[i], &t->interval[i]);
+		sum.bytes += t->interval[i].bytes;
+		sum.tcp.retransmits += t->interval[i].tcp.retransmits;
+	}
+	sum.seconds = t->interval[0].seconds;
+	if (r->soak != NULL) {
+		load_sample_read(r->soak, &r->calibration, &sample, NULL);
+		load_between(&r->calibration, &t->last, &sample, -1, &l);
+		figures_load(&sum, &l, r->calibration.cpus.n);
+		t->last = sample;
+	}
+	report_interval(t->report, t->interval, &sum, start, t->measuring);
+	/* Intervals that passed while the program was stopped are not made up. */
+	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
+	if (t->interval_ns <= now)
+		t->interval_ns = time_after(now, t->opt->interval);
+	return t->interval_ns;
+}
+
+static uint64_t on_warm(void *transfer, uint64_t now)
+{
+	(void)now;
+	begin_measuring(transfer);
+	return NEVER;
+}
+
+static uint64_t on_progress(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	uint64_t bytes = 0;
+	struct mark m;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_mark(&t->stream[i], &m);
+		bytes += m.bytes;
+	}
+	if (bytes < t->shown_bytes)
+		bytes = t->shown_bytes;
+	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
+			kbytes_per_sec(bytes - t->shown_bytes, seconds_between(t->shown_ns, now)),
+			*t->run->stop != 0 ? ", waits for the server"
+			: t->measuring     ? ""
+					   : ", warm-up");
+	t->shown_ns = now;
+	t->shown_bytes = bytes;
+	return now + PROGRESS_NS;
+}
+
+static uint64_t on_watch(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		stream_watch(&t->stream[i], now);
+	return now + TICK_NS;
+}
+
+/* Completions of MSG_ZEROCOPY wake poll(2) whatever it waits for: such streams have a timer. */
+static bool discards_by_timer(const struct transfer *t)
+{
+	return t->opt->raw && t->stream[0].sender.zerocopy != NULL;
+}
+
+static uint64_t on_discard(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	struct pollfd *p = t->poll + 1;
+	const struct stream *st = t->stream;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++, p++, st++)
+		if (p->fd >= 0 && (st->phase >= STREAM_WAITING || /* it reads for itself */
+				   ((p->revents != 0 || discards_by_timer(t)) &&
+				    discard_answer(&t->stream[i]) == 0)))
+			p->fd = -1;
+	return discards_by_timer(t) ? now + DISCARD_NS : NEVER;
+}
+
+enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
+
+/* Oversees the streams until all have come to their end. */
+static void oversee(struct transfer *t)
+{
+	const struct send_options *opt = t->opt;
+	struct run *r = t->run;
+	const nfds_t n = opt->raw && !discards_by_timer(t) ? (nfds_t)opt->streams + 1 : 1;
+	struct event e[EVENTS] = {
+		[ON_INTERVAL] = {t->interval_ns, on_interval},
+		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
+		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
+				 on_progress},
+		[ON_WATCH] = {opt->timeout > 0 ? r->start_ns : NEVER, on_watch},
+		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
+	};
+
+	while (r->running > 0) {
+		run_wait(r, t->poll, n, e, EVENTS);
+		if (opt->raw && n > 1)
+			e[ON_DISCARD].due_ns = 0;
+		if (*r->stop != 0 && e[ON_WATCH].due_ns == NEVER)
+			e[ON_WATCH].due_ns = 0;
+		run_handle(r, e, EVENTS, t);
+	}
+	report_clear_progress(t->report);
+}
+
+/*
+ * The sum.
+ */
+
+/* The receiver's host is as the longest of those streams saw it that have a receipt. */
+static void sum_receipts(struct send_result *res, int streams)
+{
+	const struct figures *longest = NULL, *f;
+	struct figures sum;
+	int i;
+
+	figures_init(&sum);
+	for (i = 0; i < streams; i++) {
+		if (!res->stream[i].has_receipt)
+			continue;
+		res->receipts++;
+		f = &res->stream[i].received;
+		figures_add(&sum, f);
+		if (longest == NULL || f->seconds >= longest->seconds)
+			longest = f;
+	}
+	figures_init(&res->received);
+	if (longest != NULL)
+		res->received = *longest;
+	res->received.bytes = sum.bytes;
+	res->received.calls = sum.calls;
+	res->received.files = sum.files;
+	res->received.warmup = sum.warmup;
+}
+
+/* What a CPU did in the transfer; both ends may be on this host. */
+static const char *cpu_role(const struct transfer *t, int cpu)
+{
+	const struct stream_result *s = t->result.stream;
+	bool sends = false, receives = false;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++) {
+		sends |= cpu_of(&t->opt->bind, i) == cpu;
+		receives |= t->result.local && s[i].has_receipt && s[i].received.cpu == cpu;
+	}
+	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
+}
+
+/* The load of each CPU tells something where the streams were bound. */
+static void load_cpus(struct transfer *t)
+{
+	const struct run *r = t->run;
+	struct send_result *res = &t->result;
+	struct cpu_result *c;
+	int i;
+
+	if (r->soak == NULL || t->opt->bind.n == 0)
+		return;
+	res->cpu = calloc((size_t)r->calibration.cpus.n, sizeof(*res->cpu));
+	if (res->cpu == NULL)
+		die_errno("load");
+	for (i = 0; i < r->calibration.cpus.n; i++, res->n_cpus++) {
+		c = &res->cpu[i];
+		c->id = r->calibration.cpus.id[i];
+		c->role = cpu_role(t, c->id);
+		load_between(&r->calibration, &r->begin.cpu[i], &r->end.cpu[i], i, &c->load);
+		if (isnan(c->load.load))
+			return;
+	}
+}
+
+static void sum_up(struct transfer *t)
+{
+	struct send_result *res = &t->result;
+	uint64_t sent, received;
+	int i;
+
+	figures_init(&res->sent);
+	res->sent.tcp.retransmits = 0;
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_figures(&t->stream[i]);
+		figures_add(&res->sent, &res->stream[i].sent);
+		res->loops += t->stream[i].loops;
+	}
+	run_host_figures(t->run, &res->sent);
+	sum_receipts(res, t->opt->streams);
+	sent = res->sent.bytes + res->sent.warmup;
+	received = res->received.bytes + res->received.warmup;
+	res->missing = sent > received ? sent - received : received - sent;
+	res->local = strcmp(t->server.interface, "lo") == 0;
+	load_cpus(t);
+}
+
+void transfer_run(struct transfer *t)
+{
+	struct run *r = t->run;
+	int i;
+
+	run_start(r, stream_work, t->stream, sizeof(*t->stream));
+	begin_measuring(t);
+	t->measuring = t->opt->warmup <= 0;
+	if (r->soak != NULL)
+		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
+	run_begin(r, t->opt->seconds > 0 ? t->opt->warmup + t->opt->seconds : 0);
+	t->shown_ns = r->start_ns;
+	t->interval_ns = time_after(r->start_ns, t->opt->interval);
+	for (i = 0; i < t->opt->streams; i++) {
+		t->stream[i].last = t->stream[i].begin;
+		t->stream[i].begin.ns = t->stream[i].last.ns = r->start_ns;
+	}
+	oversee(t);
+	run_end(r);
+	sum_up(t);
+}
 
 static int sock_int(int fd, int level, int name)
 {
@@ -2097,269 +2588,703 @@ static int sock_int(int fd, int level, int name)
 	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
 }
 
-static void json_test_start(struct json *j)
+static void connect_stream(struct transfer *t, int i, size_t chunk)
 {
-	json_open(j, "test_start", '{');
-	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
-	json_count(j, "num_streams", (uint64_t)opt.streams);
-	json_count(j, "blksize", run.stream[0].chunk);
-	json_number(j, "omit", opt.warmup);
-	json_number(j, "duration", opt.seconds);
-	json_string(j, "method", opt.method->name);
-	json_bool(j, "cork", opt.cork);
-	json_bool(j, "nodelay", opt.nodelay);
-	json_count(j, "fqrate", opt.pace * 8);
-	json_count(j, "files", run.set->n);
-	json_count(j, "file_bytes", run.set->bytes);
-	json_bool(j, "builtin_files", run.set->builtin);
+	struct stream *st = &t->stream[i];
+	const int sock = i == 0 ? server_connect_first(&t->server, t->opt, t->run->stop)
+				: server_connect(&t->server, t->opt, t->run->stop);
+
+	if (sock < 0)
+		die_errno("cannot connect to %s port %s", t->opt->server, t->opt->port);
+	st->set = t->set;
+	st->peer = t->server.name;
+	st->result = &t->result.stream[i];
+	stream_open(st, t->opt, sock, chunk, t->run->stop);
+	t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
+}
+
+void transfer_open(struct transfer *t, size_t chunk)
+{
+	const size_t n = (size_t)t->opt->streams;
+	struct send_result *res = &t->result;
+	int i, sock;
+
+	t->stream = calloc(n, sizeof(*t->stream));
+	t->interval = calloc(n, sizeof(*t->interval));
+	t->poll = calloc(n + 1, sizeof(*t->poll));
+	res->stream = calloc(n, sizeof(*res->stream));
+	if (t->stream == NULL || t->interval == NULL || t->poll == NULL || res->stream == NULL)
+		die_errno("%d streams", t->opt->streams);
+	t->poll[0] = (struct pollfd){.fd = t->run->wake, .events = POLLIN};
+	for (i = 0; i < t->opt->streams; i++)
+		connect_stream(t, i, chunk);
+	t->run->interface = t->server.interface;
+	sock = t->stream[0].sender.sock;
+	res->server = &t->server;
+	res->chunk = t->stream[0].sender.chunk;
+	res->mss = sock_int(sock, IPPROTO_TCP, TCP_MAXSEG);
+	res->sndbuf = sock_int(sock, SOL_SOCKET, SO_SNDBUF);
+	res->rcvbuf = sock_int(sock, SOL_SOCKET, SO_RCVBUF);
+	sock_congestion(sock, res->congestion);
+	if (t->opt->debug > 0)
+		warnx("connected to %s through %s", t->server.name, t->server.interface);
+}
+
+void transfer_close(struct transfer *t)
+{
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		sender_close(&t->stream[i].sender);
+	free(t->stream);
+	free(t->interval);
+	free(t->poll);
+	free(t->result.stream);
+	free(t->result.cpu);
+}
+
+/*
+ * latency.h: a histogram of latencies in ns.  Its classes are a 32nd of a power of two wide, so that
+ * a percentile is off by 1.6 % at most, and it has the same size whatever it holds.
+ *
+ *	latency_add(&h, ns);
+ *	median = latency_percentile(&h, 0.5);
+ */
+
+#define LATENCY_SHIFT 5
+#define LATENCY_SUB   (1 << LATENCY_SHIFT) /* classes of each power of two */
+#define LATENCY_BITS  40                   /* up to 18 minutes */
+
+struct latency {
+	uint64_t n, max;
+	uint64_t class[(LATENCY_BITS - LATENCY_SHIFT + 1) * LATENCY_SUB];
+};
+
+void latency_add(struct latency *h, uint64_t ns);
+void latency_merge(struct latency *to, const struct latency *from);
+
+/* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
+double latency_percentile(const struct latency *h, double p);
+
+#define CLASSES (sizeof(((struct latency *)NULL)->class) / sizeof(uint64_t))
+
+static size_t class_of(uint64_t v)
+{
+	int shift;
+
+	if (v < LATENCY_SUB)
+		return (size_t)v;
+	if (v >> LATENCY_BITS)
+		v = (1ull << LATENCY_BITS) - 1;
+	shift = 63 - __builtin_clzll(v) - LATENCY_SHIFT;
+	return (size_t)(shift + 1) * LATENCY_SUB + (size_t)((v >> shift) & (LATENCY_SUB - 1));
+}
+
+void latency_add(struct latency *h, uint64_t ns)
+{
+	h->class[class_of(ns)]++;
+	h->n++;
+	if (ns > h->max)
+		h->max = ns;
+}
+
+void latency_merge(struct latency *to, const struct latency *from)
+{
+	size_t i;
+
+	for (i = 0; i < CLASSES; i++)
+		to->class[i] += from->class[i];
+	to->n += from->n;
+	if (from->max > to->max)
+		to->max = from->max;
+}
+
+double latency_percentile(const struct latency *h, double p)
+{
+	const uint64_t rank = (uint64_t)ceil(p * (double)h->n);
+	uint64_t seen = 0, low, width;
+	size_t i;
+
+	if (h->n == 0)
+		return NAN;
+	for (i = 0; i + 1 < CLASSES && (seen += h->class[i]) < rank; i++)
+		;
+	width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
+	low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
+	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
+}
+
+/*
+ * request_report.h: what became of the requests of one size, and what zcc prints of that.
+ *
+ *	requests_report_start(&report);
+ *	requests_report(&report, size, &counts, &host);
+ *	requests_report_end(&report, NULL);
+ */
+
+/* How a request fails. */
+enum failure {
+	FAIL_REFUSED,
+	FAIL_RESET,
+	FAIL_PORTS,
+	FAIL_TIMEOUT,
+	FAIL_LENGTH, /* EMSGSIZE stands for it */
+	FAIL_OTHER,
+	FAILURES
+};
+
+/* What one thread, or all, saw of one size. */
+struct requests {
+	uint64_t bytes, failed[FAILURES];
+	uint64_t stalled,
+		stalled_first; /* requests that stalled, and those before the first byte */
+	int other_errno;       /* of a FAIL_OTHER */
+	struct latency connect, first, total, stall;
+};
+
+enum failure failure_of(int error);
+
+/* `refused`, `for another reason: ` and the error's text: what follows "failed" in a message. */
+const char *failure_text(int error, char buf[128]);
+
+/* Begins the report of requests: JSON only. */
+void requests_report_start(struct send_report *r);
+
+/* Reports the requests of `size` bytes; of the host it has bytes, seconds, load and counters. */
+void requests_report(struct send_report *r, uint32_t size, const struct requests *q,
+		     const struct figures *host);
+
+/* Ends it: JSON only, with the error unless that is NULL. */
+void requests_report_end(struct send_report *r, const char *error);
+
+/* Prints the line of progress. */
+void requests_progress(struct send_report *r, uint32_t size, uint64_t done);
+
+static const struct {
+	const char *text, *key;
+} failure[FAILURES] = {
+	[FAIL_REFUSED] = {"refused", "refused"},
+	[FAIL_RESET] = {"reset by the server", "reset"},
+	[FAIL_PORTS] = {"for lack of local ports", "no_ports"},
+	[FAIL_TIMEOUT] = {"timed out", "timeout"},
+	[FAIL_LENGTH] = {"with another length than asked for", "wrong_length"},
+	[FAIL_OTHER] = {"for another reason", "other"},
+};
+
+enum failure failure_of(int error)
+{
+	switch (error) {
+	case ECONNREFUSED: return FAIL_REFUSED;
+	case ECONNRESET:
+	case EPIPE: return FAIL_RESET;
+	case EADDRNOTAVAIL:
+	case EADDRINUSE: return FAIL_PORTS;
+	case ETIMEDOUT:
+	case EAGAIN: return FAIL_TIMEOUT;
+	case EMSGSIZE: return FAIL_LENGTH;
+	default: return FAIL_OTHER;
+	}
+}
+
+const char *failure_text(int error, char buf[128])
+{
+	const enum failure kind = failure_of(error);
+
+	if (kind != FAIL_OTHER)
+		return failure[kind].text;
+	snprintf(buf, 128, "%s: %s", failure[kind].text, strerror(error));
+	return buf;
+}
+
+static double per_second(uint64_t n, double seconds)
+{
+	return seconds > 0 ? (double)n / seconds : 0;
+}
+
+static void report_latency(const char *name, const struct latency *h)
+{
+	if (h->n > 0)
+		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name,
+		       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
+		       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
+}
+
+/* A few stalls explain why there are 50 connections a second instead of thousands. */
+static void report_stalls(const struct requests *q)
+{
+	if (q->stalled == 0)
+		return;
+	report("  STALLED: %llu of %llu waited for data, median %.1f ms, longest %.1f ms, "
+	       "%s the first byte\n",
+	       (unsigned long long)q->stalled, (unsigned long long)q->total.n,
+	       1000 * latency_percentile(&q->stall, 0.5), (double)q->stall.max / 1e6,
+	       2 * q->stalled_first > q->stalled ? "before" : "after");
+	report("           a delayed acknowledgement takes 40 ms or more, "
+	       "a retransmission 200 ms or more\n");
+}
+
+/* The first line is as in 1999. */
+static void requests_text(const struct send_options *opt, uint32_t size, const struct requests *q,
+			  const struct figures *host)
+{
+	const double seconds = host->seconds, kbytes = (double)q->bytes / 1024;
+	char load[128], name[32], other[128];
+	int i;
+
+	snprintf(name, sizeof(name), "%u bytes", size);
+	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
+	       per_second(q->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
+	       load_format(host->load, host->uncertainty, host->cpus, q->bytes, seconds, load));
+	if (opt->quiet)
+		return;
+	if (q->total.n > 0)
+		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
+	report_latency("connect", &q->connect);
+	report_latency("first byte", &q->first);
+	report_latency("total", &q->total);
+	report_stalls(q);
+	for (i = 0; i < FAILURES; i++)
+		if (q->failed[i] > 0)
+			report("  failed: %llu %s\n", (unsigned long long)q->failed[i],
+			       i == FAIL_OTHER ? failure_text(q->other_errno, other)
+					       : failure[i].text);
+}
+
+static void json_latency(struct json *j, const char *key, const struct latency *h)
+{
+	json_open(j, key, '{');
+	json_number(j, "p50", latency_percentile(h, 0.5));
+	json_number(j, "p90", latency_percentile(h, 0.9));
+	json_number(j, "p99", latency_percentile(h, 0.99));
+	if (h->n > 0)
+		json_number(j, "max", (double)h->max / 1e9);
 	json_close(j, '}');
 }
 
-static void json_server(struct json *j)
+static void requests_json(struct json *j, uint32_t size, const struct requests *q,
+			  const struct figures *host)
 {
-	json_open(j, "connecting_to", '{');
-	json_string(j, "host", opt.server);
-	json_count(j, "port", strtoull(opt.port, NULL, 10));
+	int i;
+
+	json_open(j, NULL, '{');
+	json_count(j, "request_bytes", size);
+	json_throughput(j, 0, host->seconds, q->bytes);
+	json_count(j, "connections", q->total.n);
+	json_number(j, "connections_per_second", per_second(q->total.n, host->seconds));
+	json_open(j, "latency_seconds", '{');
+	json_latency(j, "connect", &q->connect);
+	json_latency(j, "first_byte", &q->first);
+	json_latency(j, "total", &q->total);
+	json_close(j, '}');
+	json_open(j, "stalls", '{');
+	json_count(j, "connections", q->stalled);
+	json_count(j, "before_first_byte", q->stalled_first);
+	json_latency(j, "seconds", &q->stall);
+	json_close(j, '}');
+	json_open(j, "failed", '{');
+	for (i = 0; i < FAILURES; i++)
+		json_count(j, failure[i].key, q->failed[i]);
+	json_close(j, '}');
+	json_host(j, "host", host);
 	json_close(j, '}');
 }
 
-static void json_begin(void)
+void requests_report_start(struct send_report *r)
 {
-	struct json *j = &json;
-	int i, fd = run.stream[0].sock;
+	struct json *j = &r->json;
 
+	if (!r->opt->json)
+		return;
 	json_report_open(j);
 	json_open(j, "start", '{');
-	json_open(j, "connected", '[');
-	for (i = 0; i < opt.streams; i++) {
-		json_open(j, NULL, '{');
-		json_count(j, "socket", (uint64_t)i + 1);
-		json_addresses(j, run.stream[i].sock, (struct sockaddr *)&run.peer, run.peer_len);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
 	json_program(j);
-	json_server(j);
-	json_count(j, "tcp_mss_default", (uint64_t)sock_int(fd, IPPROTO_TCP, TCP_MAXSEG));
-	json_count(j, "sndbuf_actual", (uint64_t)sock_int(fd, SOL_SOCKET, SO_SNDBUF));
-	json_count(j, "rcvbuf_actual", (uint64_t)sock_int(fd, SOL_SOCKET, SO_RCVBUF));
-	json_string(j, "interface", run.interface);
-	json_test_start(j);
+	json_server(j, r->opt);
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", "requests over TCP");
+	json_count(j, "num_streams", (uint64_t)r->opt->streams);
+	json_number(j, "duration", r->opt->seconds);
 	json_close(j, '}');
-	json_open(j, "intervals", '[');
-}
-
-static void json_streams(struct json *j)
-{
-	const struct stream *st;
-	int i;
-
-	json_open(j, "streams", '[');
-	for (i = 0; i < opt.streams; i++) {
-		st = &run.stream[i];
-		json_open(j, NULL, '{');
-		json_stream(j, "sender", &st->sent, i + 1, true);
-		if (st->has_receipt)
-			json_stream(j, "receiver", &st->received, i + 1, false);
-		if (st->ring != NULL) {
-			json_count(j, "zerocopy_sends", st->ring->next);
-			json_count(j, "zerocopy_copied", st->ring->copied);
-			json_count(j, "zerocopy_incomplete", st->ring->next - st->ring->oldest);
-		}
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-static void json_cpus(struct json *j)
-{
-	struct load l;
-	int i;
-
-	json_open(j, "load_by_cpu", '[');
-	for (i = 0; i < run.calibration.cpus.n && cpu_load(i, &l); i++) {
-		json_open(j, NULL, '{');
-		json_count(j, "cpu", (uint64_t)run.calibration.cpus.id[i]);
-		json_number(j, "load_percent", 100 * l.load);
-		json_number(j, "load_uncertainty_percent", 100 * l.uncertainty);
-		json_number(j, "cost_us_per_kib",
-			    cost_us_per_kib(l.load, 1, run.sent.bytes, run.sent.seconds));
-		json_string(j, "role", cpu_role(i));
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
-
-/* The end of the report, with the error unless that is NULL. */
-static void json_end(const char *error)
-{
-	struct json *j = &json;
-	const struct figures *remote = run.receipts > 0 ? &run.received : NULL;
-
-	json_close(j, ']');
-	json_open(j, "end", '{');
-	json_streams(j);
-	json_stream(j, "sum_sent", &run.sent, 0, true);
-	if (remote != NULL)
-		json_stream(j, "sum_received", remote, 0, false);
-	json_utilization(j, &run.sent, remote);
-	json_string(j, "sender_tcp_congestion", run.congestion);
-	json_host(j, "host", &run.sent);
-	if (remote != NULL)
-		json_host(j, "remote", remote);
-	json_cpus(j);
-	json_bool(j, "both_ends_on_host", is_local());
-	if (run.receipts == opt.streams)
-		json_bool(j, "bytes_agree", missing_bytes() == 0);
 	json_close(j, '}');
+	json_open(j, "requests", '[');
+}
+
+void requests_report(struct send_report *r, uint32_t size, const struct requests *q,
+		     const struct figures *host)
+{
+	if (r->opt->json)
+		requests_json(&r->json, size, q, host);
+	else
+		requests_text(r->opt, size, q, host);
+}
+
+void requests_report_end(struct send_report *r, const char *error)
+{
+	if (!r->opt->json)
+		return;
+	json_close(&r->json, ']');
 	if (error != NULL)
-		json_string(j, "error", error);
-	json_close(j, '}');
+		json_string(&r->json, "error", error);
+	json_close(&r->json, '}');
 	report("\n");
-	j->f = NULL;
+	r->json.f = NULL;
+}
+
+void requests_progress(struct send_report *r, uint32_t size, uint64_t done)
+{
+	fprintf(stderr, "\r%u bytes: %llu connections\033[K", size, (unsigned long long)done);
+	r->has_progress = true;
 }
 
 /*
- * The connections and the program.
+ * request.h: requests: connections that each ask a zcs --reply for a number of bytes, as in 1999.
+ *
+ *	rr = (struct request_run){.opt = opt, .run = &run, .report = &report};
+ *	requests_open(&rr);
+ *	requests_all(&rr);
+ *	error = requests_error(&rr, why);
+ *	requests_close(&rr);
  */
 
-static void set_int(int fd, int level, int name, int value, const char *what)
+struct request_run {
+	const struct send_options *opt;
+	struct run *run;
+	struct send_report *report;
+	struct server server;
+	struct requester *requester; /* a thread each */
+	uint32_t size;               /* bytes asked for now */
+	_Atomic uint64_t left;       /* connections still to be made */
+	_Atomic uint64_t done;
+	_Atomic bool succeeded; /* a connection has, of whatever size */
+	pthread_mutex_t lock;   /* of the next two */
+	int failures, error;    /* failures in a row before any success, and their common error */
+	_Atomic bool hopeless;  /* there were too many of them: no more connections are made */
+	struct figures host;    /* of the last size */
+};
+
+/*
+ * Takes the first of the server's addresses, as a connection that tries it would be a request, and
+ * makes the threads' buffers.  Or dies.
+ */
+void requests_open(struct request_run *rr);
+
+/* Asks for each size of the list, and reports it. */
+void requests_all(struct request_run *rr);
+
+/* What is wrong with the requests as a whole: NULL, or a text, which may be in `why`. */
+const char *requests_error(const struct request_run *rr, char why[DIE_MAX]);
+
+void requests_close(struct request_run *rr);
+
+#define STALL_NS      20000000u /* a wait for data of 20 ms, if that is as many times longer than */
+#define STALL_CONNECT 5         /* the connection took to be made, is no delay of the network */
+#define BACKOFF_NS    10000000u /* after a failure that passes, such as a lack of ports */
+#define REQUEST_SIZE  (64 * 1024) /* bytes of each read */
+#define HOPELESS      3           /* failures in a row with the same error before any success */
+
+struct requester {
+	struct worker worker;
+	struct request_run *rr;
+	struct requests counts;
+	char *buf;
+};
+
+/* How a reply came. */
+struct reply {
+	uint64_t got;
+	uint64_t first_ns;   /* when the first byte had been read */
+	uint64_t last_ns;    /* when data last came */
+	uint64_t longest_ns; /* the longest wait for data or for the close */
+	bool before_first;   /* whether that was the wait for the first byte */
+	struct limit limit;  /* of how long it may take */
+};
+
+/* Counts `n` bytes that came after a wait, or the end of stream (0). */
+static void count_wait(struct reply *r, size_t n, uint64_t now)
 {
-	if (setsockopt(fd, level, name, &value, sizeof(value)) != 0)
-		die("%s %d: %s", what, value, strerror(errno));
+	if (r->got == 0 && n > 0)
+		r->first_ns = now;
+	if (now - r->last_ns > r->longest_ns) {
+		r->longest_ns = now - r->last_ns;
+		r->before_first = r->got == 0;
+	}
+	r->last_ns = now;
+	r->got += n;
 }
 
-/* What is set before connect(2): the segment size and the timeout hold for the handshake too. */
-static void set_options(int fd)
+/* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */
+static int read_reply(struct requester *q, int fd, struct reply *r)
 {
-	const struct timeval t = {(time_t)opt.timeout, (suseconds_t)(fmod(opt.timeout, 1) * 1e6)};
+	const struct request_run *rr = q->rr;
+	uint64_t now;
+	ssize_t n;
 
-	sock_set_options_or_die(fd, &opt.sock);
-	if (opt.mss > 0)
-		set_int(fd, IPPROTO_TCP, TCP_MAXSEG, opt.mss, "--mss");
-	if (opt.nodelay)
-		set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "--nodelay");
-	if (opt.timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
-				setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
-		die("--timeout %g: %s", opt.timeout, strerror(errno));
-	if (opt.pace > 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt.pace, sizeof(opt.pace)) != 0)
-		die("--pace %llu: %s", (unsigned long long)opt.pace, strerror(errno));
+	do {
+		n = recv(fd, q->buf, REQUEST_SIZE, 0);
+		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
+			return errno;
+		if (n < 0)
+			continue;
+		now = now_ns();
+		count_wait(r, (size_t)n, now);
+		if (n > 0 && limit_reached(&r->limit, rr->opt->timeout, now, r->got))
+			return ETIMEDOUT;
+	} while (n != 0 && r->got <= rr->size); /* more might never end */
+	return r->got == rr->size ? 0 : EMSGSIZE;
 }
 
-static int connect_to(const struct sockaddr *sa, socklen_t len)
+/* Sends how many bytes are asked for: 0, or the error. */
+static int send_request(const struct request_run *rr, int fd)
 {
-	int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP), e;
+	unsigned char header[WIRE_HEADER];
+	size_t sent = 0;
+	ssize_t n;
 
-	if (fd < 0)
-		return -1;
-	set_options(fd);
-	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
-	do
-		e = connect(fd, sa, len);
-	while (e != 0 && again());
-	if (e == 0 || errno == EISCONN)
-		return fd;
-	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* so: SO_SNDTIMEO was over; socket(7) */
-	close(fd);
-	errno = e;
-	return -1;
+	wire_put(header, rr->size);
+	while (sent < sizeof(header)) {
+		n = send(fd, header + sent, sizeof(header) - sent, 0);
+		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
+			return errno;
+		sent += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
 }
 
-/* The server's addresses.  `0` is this host, as in 2001. */
-static struct addrinfo *resolve(void)
+/* Counts a connection that succeeded. */
+static void count_success(struct requester *q, const struct reply *r, uint64_t begin_ns,
+			  uint64_t connected_ns, uint64_t end_ns)
 {
-	struct addrinfo hints = {.ai_family = opt.family, .ai_socktype = SOCK_STREAM}, *list;
-	const char *host = opt.server;
+	struct requests *c = &q->counts;
+	const uint64_t connect = connected_ns - begin_ns;
+
+	latency_add(&c->connect, connect);
+	if (q->rr->size > 0)
+		latency_add(&c->first, r->first_ns - begin_ns);
+	latency_add(&c->total, end_ns - begin_ns);
+	c->bytes += q->rr->size;
+	if (r->longest_ns >= STALL_NS && r->longest_ns >= STALL_CONNECT * connect) {
+		latency_add(&c->stall, r->longest_ns);
+		c->stalled++;
+		c->stalled_first += r->before_first;
+	}
+}
+
+/* Makes one connection, asks and reads: 0, or the error; EMSGSIZE is a reply of another length. */
+static int request_once(struct requester *q)
+{
+	struct request_run *rr = q->rr;
+	struct reply r = {0};
+	const uint64_t begin_ns = now_ns();
+	const int fd = server_connect(&rr->server, rr->opt, rr->run->stop);
+	uint64_t connected_ns;
 	int e;
 
-	if (strcmp(host, "0") == 0)
-		host = opt.family == AF_INET6 ? "::1" : "127.0.0.1";
-	e = getaddrinfo(host, opt.port, &hints, &list);
-	if (e != 0)
-		die("%s: %s", opt.server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	return list;
+	if (fd < 0)
+		return errno;
+	connected_ns = r.last_ns = now_ns();
+	e = send_request(rr, fd);
+	if (e == 0) {
+		r.limit = limit_begin();
+		e = read_reply(q, fd, &r);
+	}
+	if (e == 0)
+		count_success(q, &r, begin_ns, connected_ns, now_ns());
+	close(fd);
+	return e;
 }
 
-static void choose(const struct addrinfo *ai)
+/* Counts a failure; before any success, too many with the same error end the connections. */
+static void count_failure(struct requester *q, int e)
 {
-	memcpy(&run.peer, ai->ai_addr, ai->ai_addrlen);
-	run.peer_len = ai->ai_addrlen;
-	if (addr_interface(ai->ai_addr, run.interface) != 0)
-		run.interface[0] = '\0';
+	struct request_run *rr = q->rr;
+	const enum failure kind = failure_of(e);
+
+	q->counts.failed[kind]++;
+	if (kind == FAIL_OTHER)
+		q->counts.other_errno = e;
+	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
+		sleep_ns(BACKOFF_NS);
+	if (rr->succeeded)
+		return;
+	pthread_mutex_lock(&rr->lock);
+	if (kind != failure_of(rr->error) || (kind == FAIL_OTHER && e != rr->error))
+		rr->failures = 0;
+	rr->error = e;
+	if (++rr->failures >= HOPELESS) {
+		rr->hopeless = true;
+		run_stop(rr->run);
+		eventfd_write(rr->run->wake, 1);
+	}
+	pthread_mutex_unlock(&rr->lock);
 }
+
+/* Whether the thread is to make another connection. */
+static bool take_one(struct request_run *rr)
+{
+	uint64_t left = atomic_load_explicit(&rr->left, memory_order_relaxed);
+
+	while (left > 0 && *rr->run->stop == 0)
+		if (atomic_compare_exchange_weak(&rr->left, &left, left - 1))
+			return true;
+	return false;
+}
+
+static void requester_work(void *requester)
+{
+	struct requester *q = requester;
+	struct request_run *rr = q->rr;
+	int e;
+
+	q->worker.interruptible = true;
+	while (take_one(rr)) {
+		e = request_once(q);
+		if (e == 0 && !rr->succeeded)
+			rr->succeeded = true;
+		if (e != 0 && !(e == EINTR && *rr->run->stop != 0))
+			count_failure(q, e);
+		atomic_fetch_add_explicit(&rr->done, 1, memory_order_relaxed);
+	}
+	q->worker.interruptible = false;
+	run_measured(q->worker.run);
+}
+
+static void merge(struct requests *sum, const struct requests *r)
+{
+	int i;
+
+	sum->bytes += r->bytes;
+	for (i = 0; i < FAILURES; i++)
+		sum->failed[i] += r->failed[i];
+	sum->stalled += r->stalled;
+	sum->stalled_first += r->stalled_first;
+	if (r->other_errno != 0)
+		sum->other_errno = r->other_errno;
+	latency_merge(&sum->connect, &r->connect);
+	latency_merge(&sum->first, &r->first);
+	latency_merge(&sum->total, &r->total);
+	latency_merge(&sum->stall, &r->stall);
+}
+
+static uint64_t on_requests_progress(void *request_run, uint64_t now)
+{
+	struct request_run *rr = request_run;
+
+	requests_progress(rr->report, rr->size, rr->done);
+	return now + TICK_NS;
+}
+
+/* Makes all connections of one size. */
+static void request_size(struct request_run *rr, uint32_t size, struct requests *sum)
+{
+	struct run *r = rr->run;
+	struct pollfd wake = {.fd = r->wake, .events = POLLIN};
+	struct event progress = {NEVER, on_requests_progress};
+	int i;
+
+	rr->size = size;
+	rr->left = rr->opt->seconds > 0 ? UINT64_MAX : rr->opt->loops;
+	rr->done = 0;
+	for (i = 0; i < rr->opt->streams; i++)
+		memset(&rr->requester[i].counts, 0, sizeof(rr->requester[i].counts));
+	run_start(r, requester_work, rr->requester, sizeof(*rr->requester));
+	run_mark(r, &r->begin);
+	run_begin(r, rr->opt->seconds);
+	if (progress_wanted(rr->opt))
+		progress.due_ns = r->start_ns + TICK_NS;
+	while (r->running > 0) {
+		run_wait(r, &wake, 1, &progress, 1);
+		run_handle(r, &progress, 1, rr);
+	}
+	report_clear_progress(rr->report);
+	run_end(r);
+	memset(sum, 0, sizeof(*sum));
+	for (i = 0; i < rr->opt->streams; i++)
+		merge(sum, &rr->requester[i].counts);
+	figures_init(&rr->host);
+	rr->host.bytes = sum->bytes;
+	rr->host.seconds = seconds_between(r->start_ns, r->end.ns);
+	run_host_figures(r, &rr->host);
+}
+
+void requests_all(struct request_run *rr)
+{
+	struct requests sum;
+	int i;
+
+	requests_report_start(rr->report);
+	for (i = 0; i < rr->opt->requests.n && *rr->run->stop <= 0 && !rr->hopeless; i++) {
+		request_size(rr, (uint32_t)rr->opt->requests.size[i], &sum);
+		run_warn(rr->run, &rr->host);
+		requests_report(rr->report, rr->size, &sum, &rr->host);
+	}
+}
+
+const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
+{
+	char text[128];
+
+	if (*rr->run->stop > 0)
+		return "interrupted";
+	if (rr->succeeded)
+		return NULL;
+	if (rr->hopeless)
+		snprintf(why, DIE_MAX, "%s port %s: the first %d connections failed, %s",
+			 rr->opt->server, rr->opt->port, HOPELESS, failure_text(rr->error, text));
+	else
+		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded",
+			 rr->opt->server, rr->opt->port);
+	return why;
+}
+
+void requests_open(struct request_run *rr)
+{
+	int i;
+
+	server_resolve(&rr->server, rr->opt);
+	rr->run->interface = rr->server.interface;
+	pthread_mutex_init(&rr->lock, NULL);
+	rr->requester = calloc((size_t)rr->opt->streams, sizeof(*rr->requester));
+	for (i = 0; rr->requester != NULL && i < rr->opt->streams; i++) {
+		rr->requester[i].rr = rr;
+		rr->requester[i].buf = malloc(REQUEST_SIZE);
+		if (rr->requester[i].buf == NULL)
+			break;
+	}
+	if (rr->requester == NULL || i < rr->opt->streams)
+		die_errno("%d at a time", rr->opt->streams);
+}
+
+void requests_close(struct request_run *rr)
+{
+	int i;
+
+	for (i = 0; i < rr->opt->streams; i++)
+		free(rr->requester[i].buf);
+	free(rr->requester);
+	pthread_mutex_destroy(&rr->lock);
+}
+
+#define STREAMS_MAX     1024
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout: no request waits for ever */
+#define REQUESTS        100 /* connections of each size, unless -n: as many as in 1999 */
+
+static struct send_options opt = {
+	.server = "",
+	.family = AF_UNSPEC,
+	.loops = 1,
+	.streams = 1,
+};
+
+/* Why to send no more: TIME_UP, or the signal that interrupts. */
+static _Atomic int stop;
 
 /*
- * Connects the first stream: tries each address of the server in the resolver's order, and keeps
- * the one that answers for the others.
+ * Signals.
  */
-static int connect_first(void)
-{
-	struct addrinfo *list = resolve(), *ai;
-	int fd = -1;
 
-	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
-		choose(ai);
-		fd = connect_to(ai->ai_addr, ai->ai_addrlen);
-	}
-	freeaddrinfo(list);
-	return fd;
-}
-
-static void stream_open(struct stream *st, int number)
-{
-	st->number = number;
-	st->chunk = opt.chunk;
-	st->pipe[0] = -1;
-	figures_init(&st->received);
-	if (number == 0)
-		st->sock = connect_first();
-	else
-		st->sock = connect_to((struct sockaddr *)&run.peer, run.peer_len);
-	if (st->sock < 0)
-		die("cannot connect to %s port %s: %s", opt.server, opt.port, strerror(errno));
-	addr_format((struct sockaddr *)&run.peer, run.peer_len, st->peer);
-	sock_keep_alive(st->sock);
-	opt.method->open(st);
-}
-
-/* All of them are connected before the first sends: then the server's last client is their last. */
-static void streams_open(void)
-{
-	int i;
-
-	run.stream = calloc((size_t)opt.streams, sizeof(*run.stream));
-	if (run.stream == NULL)
-		die("%d streams: %s", opt.streams, strerror(errno));
-	for (i = 0; i < opt.streams; i++)
-		stream_open(&run.stream[i], i);
-	sock_congestion(run.stream[0].sock, run.congestion);
-	if (opt.debug > 0)
-		warnx("connected to %s through %s", run.stream[0].peer, run.interface);
-}
-
-static void streams_close(void)
-{
-	int i;
-
-	for (i = 0; i < opt.streams; i++) {
-		close(run.stream[i].sock);
-		if (run.stream[i].pipe[0] >= 0) {
-			close(run.stream[i].pipe[0]);
-			close(run.stream[i].pipe[1]);
-		}
-		free(run.stream[i].ring);
-		window_close(&run.stream[i]);
-		if (run.stream[i].buf != NULL)
-			munmap(run.stream[i].buf, run.stream[i].buf_size);
-	}
-	free(run.stream);
-}
-
-/* The second time it does not wait for the server any more. */
+/* The second signal ends the program: it does not wait for the server any more. */
 static void on_signal(int sig)
 {
-	if (interrupted()) {
+	if (stop > 0) {
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
@@ -2372,8 +3297,8 @@ static void on_alarm(int sig)
 }
 
 /*
- * Interruptions are the main thread's, where it waits; the streams have SIGALRM, from it.  Whoever
- * started the program may have blocked that, and a blocked signal interrupts no send.
+ * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.  Whoever
+ * started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
  */
 static void catch_signals(sigset_t *unblocked)
 {
@@ -2388,22 +3313,11 @@ static void catch_signals(sigset_t *unblocked)
 	sigdelset(unblocked, SIGALRM);
 }
 
-/* Undoes it: where nothing waits and there is nothing to report, a signal just ends the program. */
-static void release_signals(const sigset_t *unblocked)
+/* Ends as the signal would have ended the program, so that a shell's loop stops too. */
+static _Noreturn void die_of_signal(const sigset_t *unblocked)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction sa;
-	size_t i;
+	const int sig = stop;
 
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &sa) == 0 && sa.sa_handler == on_signal)
-			signal(signals[i], SIG_DFL);
-	sigprocmask(SIG_SETMASK, unblocked, NULL);
-}
-
-/* Ends as the signal would have ended it, so that a shell's loop stops too. */
-static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
-{
 	signal(sig, SIG_DFL);
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	raise(sig);
@@ -2411,764 +3325,97 @@ static _Noreturn void die_of_signal(int sig, const sigset_t *unblocked)
 	_exit(128 + sig);
 }
 
-static _Noreturn void die_in_warmup(const sigset_t *unblocked)
+/*
+ * The order of events.
+ */
+
+static void die_in_warmup(struct send_report *rep, const sigset_t *unblocked)
 {
+	if (stop <= 0)
+		die("all was sent before the warm-up was over: send more (-n, -t)");
 	if (opt.json)
-		json_fail(&json, "interrupted");
+		json_fail(&rep->json, "interrupted");
 	warnx("interrupted before the warm-up was over: nothing was measured");
-	die_of_signal(stop, unblocked);
+	die_of_signal(unblocked);
 }
 
-static void soak_begin(void)
+/* What is wrong with a transfer: NULL, or a text, which may be in `why`. */
+static const char *transfer_error(const struct send_result *r, char why[DIE_MAX])
 {
-	size_t n = (size_t)run.calibration.cpus.n;
-
-	run.begin.cpu = calloc(n, sizeof(*run.begin.cpu));
-	run.end.cpu = calloc(n, sizeof(*run.end.cpu));
-	if (run.begin.cpu == NULL || run.end.cpu == NULL)
-		die_errno("load");
-	run.soak = soaker_start_or_die(&run.calibration.cpus);
-}
-
-static void warn_of_load(void)
-{
-	const struct load l = {.load = run.sent.load};
-
-	limits_warn_run(&run.calibration.cpus, &run.begin.counters, &run.end.counters, &l);
-	if (run.sent.seconds < 0.5)
-		warnx("the load was measured over less than half a second: send more (-n, -t)");
-}
-
-/* What a run has left behind of itself. */
-static void run_reset(void)
-{
-	int time_up = TIME_UP;
-
-	atomic_compare_exchange_strong(&stop, &time_up, 0);
-	run.receipts = 0;
-	run.measuring = false;
-}
-
-/* What is wrong with a run that has come to its end: NULL, or a text in `why`. */
-static const char *run_error(char why[DIE_MAX])
-{
-	const unsigned long long sent = run.sent.bytes + run.sent.warmup;
-	const unsigned long long received = run.received.bytes + run.received.warmup;
-
-	if (interrupted())
+	if (stop > 0)
 		return "interrupted";
-	if (run.receipts < opt.streams || missing_bytes() == 0)
+	if (r->receipts < opt.streams || r->missing == 0)
 		return NULL;
-	snprintf(why, DIE_MAX, "the server received %llu bytes of the %llu sent", received, sent);
+	snprintf(why, DIE_MAX, "the server received %llu bytes of the %llu sent",
+		 (unsigned long long)(r->received.bytes + r->received.warmup),
+		 (unsigned long long)(r->sent.bytes + r->sent.warmup));
 	return why;
 }
 
 /*
- * Sends the file set over connections of its own, in chunks of that size; 0: the method's.  False
- * when the server has not received what was sent.
+ * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
+ * default.  False when the server has not received what was sent.
  */
-static bool send_once(size_t chunk, sigset_t *unblocked)
+static bool send_once(struct run *run, struct send_report *rep, const struct fileset *set,
+		      size_t chunk)
 {
-	char why[DIE_MAX];
+	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
 	const char *error;
+	char why[DIE_MAX];
 
-	run_reset();
-	opt.chunk = chunk;
-	streams_open(); /* a server that does not answer keeps it for minutes */
-	catch_signals(unblocked);
-	if (opt.json)
-		json_begin();
-	transfer(unblocked);
-	if (!run.measuring && !interrupted())
-		die("all was sent before the warm-up was over: send more (-n, -t)");
-	if (!run.measuring)
-		die_in_warmup(unblocked);
-	sum_figures();
-	error = run_error(why);
-	if (run.soak != NULL)
-		warn_of_load();
-	if (opt.json)
-		json_end(error);
-	else if (opt.chunks.n > 1)
-		report_row();
-	else
-		report_text();
-	streams_close();
-	if (interrupted())
+	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
+	catch_signals(&run->unblocked);
+	report_start(rep, &t.result, set);
+	transfer_run(&t);
+	if (!t.measuring)
+		die_in_warmup(rep, &run->unblocked);
+	error = transfer_error(&t.result, why);
+	run_warn(run, &t.result.sent);
+	report_end(rep, &t.result, set, error);
+	transfer_close(&t);
+	if (stop > 0)
 		return true;
-	release_signals(unblocked);
+	/* Until the next run, where nothing waits, a signal just ends the program. */
+	catch_stop_signals(SIG_DFL);
+	sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
 	if (error != NULL)
 		warnx("%s", error);
 	return error == NULL;
 }
 
-/* What transfers and requests have to have before they begin. */
-static void prepare(void)
-{
-	if (opt.load) {
-		calibration_load_or_die(&run.calibration, CALIBRATION_FILE, opt.n_cpus);
-		limits_warn();
-	}
-	cpus_try_or_die(&opt.bind);
-	run.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (run.wake < 0)
-		die_errno("eventfd");
-}
-
-/* What prepare() and soak_begin() have made. */
-static void tidy_up(void)
-{
-	if (run.soak != NULL)
-		soaker_stop(run.soak);
-	free(run.begin.cpu);
-	free(run.end.cpu);
-	free(run.calibration.cpu);
-	close(run.wake);
-}
-
-static int send_all(char **names, int n)
+static int send_all(struct run *run, struct send_report *rep, char **names, int n)
 {
 	struct fileset set;
-	sigset_t unblocked;
 	bool ok = true;
 	int i;
 
-	prepare();
-	fileset_open(&set, names, n);
-	run.set = &set;
-	if (opt.load)
-		soak_begin();
-	for (i = 0; (i == 0 || i < opt.chunks.n) && ok && !interrupted(); i++) {
-		ok = send_once(opt.chunks.n > 0 ? (size_t)opt.chunks.size[i] : 0, &unblocked);
-	}
-	tidy_up();
+	fileset_open(&set, names, n, opt.streams, opt.raw);
+	run_soak(run);
+	for (i = 0; (i == 0 || i < opt.chunks.n) && ok && stop <= 0; i++)
+		ok = send_once(run, rep, &set, opt.chunks.n > 0 ? opt.chunks.size[i] : 0);
+	run_close(run);
 	fileset_close(&set);
-	run.set = NULL;
-	if (interrupted())
-		die_of_signal(stop, &unblocked);
+	if (stop > 0)
+		die_of_signal(&run->unblocked);
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/*
- * Requests: connections that ask for so many bytes each, as in 1999.
- */
-
-#define STALL_NS      20000000u   /* a wait for data this long, and so many times longer than */
-#define STALL_CONNECT 5           /* the connection took to be made, is no network's delay */
-#define BACKOFF_NS    10000000u   /* after a failure that passes, such as a lack of ports */
-#define REQUEST_SIZE  (64 * 1024) /* of each read */
-#define HOPELESS      3           /* failures in a row with the same error before any success */
-
-/*
- * Latencies in ns, in classes a 32nd of a power of two wide, so that a percentile is off by 1.6 %
- * at most, and a histogram has the same size whatever it holds.
- */
-#define HIST_SHIFT 5
-#define HIST_SUB   (1 << HIST_SHIFT)
-#define HIST_BITS  40 /* up to 18 minutes */
-
-struct histogram {
-	uint64_t n, max;
-	uint64_t class[(HIST_BITS - HIST_SHIFT + 1) * HIST_SUB];
-};
-
-enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
-
-static const struct {
-	const char *text, *key;
-} failure[FAILURES] = {
-	[FAIL_REFUSED] = {"refused", "refused"},
-	[FAIL_RESET] = {"reset by the server", "reset"},
-	[FAIL_PORTS] = {"for lack of local ports", "no_ports"},
-	[FAIL_TIMEOUT] = {"timed out", "timeout"},
-	[FAIL_LENGTH] = {"with another length than asked for", "wrong_length"},
-	[FAIL_OTHER] = {"for another reason", "other"},
-};
-
-/* What one thread, or all, saw of one size. */
-struct requests {
-	uint64_t bytes, failed[FAILURES];
-	uint64_t stalled, stalled_first; /* and of those before the first byte */
-	int other_errno;
-	struct histogram connect, first, total, stall;
-};
-
-struct requester {
-	pthread_t thread;
-	int number;
-	_Atomic bool working;
-	struct requests r;
-	char *buf;
-};
-
-static struct {
-	uint32_t size;            /* asked for now */
-	_Atomic uint64_t tickets; /* connections still to be made */
-	_Atomic uint64_t done;
-	_Atomic bool succeeded; /* a connection has, of whatever size */
-	/* Failures in a row before that, and their common error. */
-	pthread_mutex_t lock;
-	int failures, error;
-	_Atomic bool hopeless; /* there were HOPELESS of them: no more connections are made */
-	struct requester *requester;
-} requesting = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static size_t hist_class(uint64_t v)
+static int request_all(struct run *run, struct send_report *rep)
 {
-	int shift;
-
-	if (v < HIST_SUB)
-		return (size_t)v;
-	if (v >> HIST_BITS)
-		v = (1ull << HIST_BITS) - 1;
-	shift = 63 - __builtin_clzll(v) - HIST_SHIFT;
-	return (size_t)(shift + 1) * HIST_SUB + (size_t)((v >> shift) & (HIST_SUB - 1));
-}
-
-static void hist_add(struct histogram *h, uint64_t v)
-{
-	h->class[hist_class(v)]++;
-	h->n++;
-	if (v > h->max)
-		h->max = v;
-}
-
-static void hist_merge(struct histogram *to, const struct histogram *from)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(to->class) / sizeof(to->class[0]); i++)
-		to->class[i] += from->class[i];
-	to->n += from->n;
-	if (from->max > to->max)
-		to->max = from->max;
-}
-
-/* The latency in seconds that the share p of all was within: the middle of its class. */
-static double hist_percentile(const struct histogram *h, double p)
-{
-	uint64_t rank = (uint64_t)ceil(p * (double)h->n), seen = 0, low, width;
-	size_t i;
-
-	if (h->n == 0)
-		return NAN;
-	for (i = 0; i + 1 < sizeof(h->class) / sizeof(h->class[0]); i++) {
-		seen += h->class[i];
-		if (seen >= rank)
-			break;
-	}
-	width = i < HIST_SUB ? 1 : 1ull << (i / HIST_SUB - 1);
-	low = i < HIST_SUB ? i : (HIST_SUB + i % HIST_SUB) * width;
-	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
-}
-
-static size_t failure_of(int e)
-{
-	switch (e) {
-	case ECONNREFUSED: return FAIL_REFUSED;
-	case ECONNRESET:
-	case EPIPE: return FAIL_RESET;
-	case EADDRNOTAVAIL:
-	case EADDRINUSE: return FAIL_PORTS;
-	case ETIMEDOUT:
-	case EAGAIN: return FAIL_TIMEOUT;
-	case EMSGSIZE: return FAIL_LENGTH; /* request_once() says so */
-	default: return FAIL_OTHER;
-	}
-}
-
-static void count_failure(struct requests *r, int e)
-{
-	const struct timespec backoff = {.tv_nsec = BACKOFF_NS};
-	size_t kind = failure_of(e);
-
-	r->failed[kind]++;
-	if (kind == FAIL_OTHER)
-		r->other_errno = e;
-	if (e == EADDRNOTAVAIL || e == EADDRINUSE || e == EMFILE || e == ENOBUFS)
-		nanosleep(&backoff, NULL);
-}
-
-/* How a reply came. */
-struct reply {
-	int64_t got;        /* bytes; -1: failed, with errno */
-	uint64_t first;     /* when the first byte had been read */
-	uint64_t longest;   /* wait for data or for the close, in ns, and */
-	bool before_first;  /* whether that was the wait for the first byte */
-	uint64_t last;      /* when data last came */
-	struct limit limit; /* of how long it may take */
-};
-
-/* Takes in `n` bytes, or the end of stream, that came after a wait; false when it takes too long. */
-static bool reply_take(struct reply *r, ssize_t n)
-{
-	const uint64_t now = now_ns();
-
-	if (r->got == 0 && n > 0)
-		r->first = now;
-	if (now - r->last > r->longest) {
-		r->longest = now - r->last;
-		r->before_first = r->got == 0;
-	}
-	r->last = now;
-	r->got += n;
-	return n == 0 || !limit_reached(&r->limit, now, (uint64_t)r->got);
-}
-
-/* Reads to the end of stream, or to more than was asked for at asked_ns. */
-static struct reply read_reply(int fd, char *buf, uint64_t asked_ns)
-{
-	struct reply r = {.last = asked_ns, .limit = limit_begin()};
-	ssize_t n;
-
-	do {
-		n = recv(fd, buf, REQUEST_SIZE, 0);
-		if (n < 0 && again())
-			continue;
-		if (n >= 0 && !reply_take(&r, n)) {
-			n = -1;
-			errno = ETIMEDOUT;
-		}
-		if (n < 0) {
-			r.got = -1;
-			break;
-		}
-	} while (n != 0 && r.got <= requesting.size); /* more might never end */
-	return r;
-}
-
-/* One connection that went well, from `start`. */
-static void count_request(struct requests *r, const uint64_t t[4], uint64_t longest,
-			  bool before_first)
-{
-	uint64_t connect = t[1] - t[0];
-
-	hist_add(&r->connect, connect);
-	if (requesting.size > 0)
-		hist_add(&r->first, t[2] - t[0]);
-	hist_add(&r->total, t[3] - t[0]);
-	r->bytes += requesting.size;
-	if (longest >= STALL_NS && longest >= STALL_CONNECT * connect) {
-		hist_add(&r->stall, longest);
-		r->stalled++;
-		r->stalled_first += before_first;
-	}
-}
-
-/* Says how many bytes are asked for; -1 on failure. */
-static int send_request(int fd)
-{
-	unsigned char header[WIRE_HEADER];
-	size_t sent = 0;
-	ssize_t n;
-
-	wire_put(header, requesting.size);
-	while (sent < sizeof(header)) {
-		n = send(fd, header + sent, sizeof(header) - sent, 0);
-		if (n < 0 && !again())
-			return -1;
-		sent += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-/* Makes one connection, asks and reads; returns 0, the errno, or EMSGSIZE for a wrong length. */
-static int request_once(struct requester *q)
-{
-	struct reply r = {.got = -1};
-	uint64_t t[4] = {0};
-	int fd, e;
-
-	t[0] = now_ns();
-	fd = connect_to((struct sockaddr *)&run.peer, run.peer_len);
-	if (fd < 0)
-		return errno;
-	t[1] = now_ns();
-	if (send_request(fd) == 0)
-		r = read_reply(fd, q->buf, t[1]);
-	e = errno;
-	t[2] = r.first;
-	t[3] = now_ns();
-	close(fd);
-	if (r.got < 0)
-		return e;
-	if ((uint64_t)r.got != requesting.size)
-		return EMSGSIZE;
-	count_request(&q->r, t, r.longest, r.before_first);
-	return 0;
-}
-
-/* Whether a report would have both errors in one line. */
-static bool same_failure(int a, int b)
-{
-	return failure_of(a) == failure_of(b) && (failure_of(a) != FAIL_OTHER || a == b);
-}
-
-/* Counts a failure before any success; false unless it was one too many. */
-static bool count_hopeless(int e)
-{
-	bool too_many;
-
-	if (requesting.succeeded)
-		return false;
-	pthread_mutex_lock(&requesting.lock);
-	requesting.failures = same_failure(e, requesting.error) ? requesting.failures + 1 : 1;
-	requesting.error = e;
-	too_many = requesting.failures >= HOPELESS;
-	pthread_mutex_unlock(&requesting.lock);
-	return too_many;
-}
-
-/* Ends the connections of all threads, and of all sizes. */
-static void give_up(void)
-{
-	int running = 0;
-
-	requesting.hopeless = true;
-	atomic_compare_exchange_strong(&stop, &running, TIME_UP);
-	eventfd_write(run.wake, 1);
-}
-
-static bool take_ticket(void)
-{
-	uint64_t left = atomic_load_explicit(&requesting.tickets, memory_order_relaxed);
-
-	while (left > 0 && !stopped())
-		if (atomic_compare_exchange_weak(&requesting.tickets, &left, left - 1))
-			return true;
-	return false;
-}
-
-/* One connection, and what became of it. */
-static void request_count(struct requester *q)
-{
-	const int e = request_once(q);
-
-	if (e == 0) {
-		if (!requesting.succeeded)
-			requesting.succeeded = true;
-	} else if (!(e == EINTR && stopped())) {
-		count_failure(&q->r, e);
-		if (count_hopeless(e))
-			give_up();
-	}
-	atomic_fetch_add_explicit(&requesting.done, 1, memory_order_relaxed);
-}
-
-static void *request_thread(void *arg)
-{
-	struct requester *q = arg;
-
-	cpu_bind_or_die(&opt.bind, q->number);
-	pthread_barrier_wait(&run.start);
-	q->working = true;
-	while (take_ticket())
-		request_count(q);
-	q->working = false;
-	finish_figures();
-	leave();
-	return NULL;
-}
-
-static void tell_requesters(void)
-{
-	int i;
-
-	for (i = 0; i < opt.streams; i++)
-		if (requesting.requester[i].working)
-			pthread_kill(requesting.requester[i].thread, SIGALRM);
-}
-
-/* Until all have come to their end, or the time is up. */
-static void oversee_requests(const sigset_t *unblocked)
-{
-	uint64_t end = opt.seconds > 0 ? after(run.start_ns, opt.seconds) : UINT64_MAX, now, due;
-	struct pollfd p = {.fd = run.wake, .events = POLLIN};
-	bool progress = wants_progress();
-	struct timespec t;
-	eventfd_t ignored;
-	int running = 0;
-
-	while (run.running > 0) {
-		now = now_ns();
-		due = stop || progress ? now + TICK_NS : end;
-		due = due < end ? due : end;
-		due = due > now ? due - now : 0;
-		t = (struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)};
-		if (ppoll(&p, 1, end != UINT64_MAX || stop || progress ? &t : NULL, unblocked) > 0)
-			eventfd_read(run.wake, &ignored);
-		if (now_ns() >= end)
-			atomic_compare_exchange_strong(&stop, &running, TIME_UP);
-		if (stop && run.running > 0) {
-			end = UINT64_MAX;
-			tell_requesters();
-		}
-		if (progress && run.running > 0) {
-			fprintf(stderr, "\r%u bytes: %llu connections\033[K", requesting.size,
-				(unsigned long long)requesting.done);
-			has_progress = true;
-		}
-	}
-	clear_progress();
-}
-
-static void merge_requests(struct requests *sum)
-{
-	const struct requests *r;
-	int i, k;
-
-	memset(sum, 0, sizeof(*sum));
-	for (i = 0; i < opt.streams; i++) {
-		r = &requesting.requester[i].r;
-		sum->bytes += r->bytes;
-		for (k = 0; k < FAILURES; k++)
-			sum->failed[k] += r->failed[k];
-		sum->stalled += r->stalled;
-		sum->stalled_first += r->stalled_first;
-		if (r->other_errno != 0)
-			sum->other_errno = r->other_errno;
-		hist_merge(&sum->connect, &r->connect);
-		hist_merge(&sum->first, &r->first);
-		hist_merge(&sum->total, &r->total);
-		hist_merge(&sum->stall, &r->stall);
-	}
-}
-
-/* All connections of one size. */
-static void request_size(uint32_t size, const sigset_t *unblocked, struct requests *sum)
-{
-	struct requester *q;
-	int i, e;
-
-	run_reset();
-	requesting.size = size;
-	requesting.tickets = opt.seconds > 0 ? UINT64_MAX : opt.loops;
-	requesting.done = 0;
-	pthread_barrier_init(&run.start, NULL, (unsigned)opt.streams + 1);
-	run.running = run.measured = opt.streams;
-	for (i = 0; i < opt.streams; i++) {
-		q = &requesting.requester[i];
-		memset(&q->r, 0, sizeof(q->r));
-		q->number = i;
-		e = thread_start(&q->thread, request_thread, q);
-		if (e != 0)
-			die("thread %d of %d: %s", i + 1, opt.streams, strerror(e));
-	}
-	mark_host(&run.begin);
-	run.start_ns = now_ns();
-	pthread_barrier_wait(&run.start);
-	oversee_requests(unblocked);
-	for (i = 0; i < opt.streams; i++)
-		pthread_join(requesting.requester[i].thread, NULL);
-	pthread_barrier_destroy(&run.start);
-	merge_requests(sum);
-	figures_init(&run.sent);
-	run.sent.bytes = sum->bytes;
-	run.sent.seconds = seconds_between(run.start_ns, run.end.ns);
-	host_figures(&run.sent);
-}
-
-static void report_latency(const char *name, const struct histogram *h)
-{
-	if (h->n > 0)
-		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name,
-		       1000 * hist_percentile(h, 0.5), 1000 * hist_percentile(h, 0.9),
-		       1000 * hist_percentile(h, 0.99), (double)h->max / 1e6);
-}
-
-/* What makes 50 connections a second of thousands. */
-static void report_stalls(const struct requests *r)
-{
-	const char *when = "after the first byte";
-
-	if (r->stalled == 0)
-		return;
-	if (2 * r->stalled_first > r->stalled)
-		when = "before the first byte";
-	report("  STALLED: %llu of %llu waited for data, median %.1f ms, longest %.1f ms, %s\n",
-	       (unsigned long long)r->stalled, (unsigned long long)r->total.n,
-	       1000 * hist_percentile(&r->stall, 0.5), (double)r->stall.max / 1e6, when);
-	report("           a delayed acknowledgement takes 40 ms or more, "
-	       "a retransmission 200 ms or more\n");
-}
-
-static void report_failures(const struct requests *r)
-{
-	int i;
-
-	for (i = 0; i < FAILURES; i++)
-		if (r->failed[i] > 0)
-			report("  failed: %llu %s%s%s\n", (unsigned long long)r->failed[i],
-			       failure[i].text, i == FAIL_OTHER ? ": " : "",
-			       i == FAIL_OTHER ? strerror(r->other_errno) : "");
-}
-
-/* The first line is as in 1999. */
-static void report_requests(const struct requests *r)
-{
-	double seconds = run.sent.seconds, kbytes = (double)r->bytes / 1024;
-	char load[128], name[32];
-
-	snprintf(name, sizeof(name), "%u bytes", requesting.size);
-	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
-	       per_second(r->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
-	       load_format(run.sent.load, run.sent.uncertainty, run.sent.cpus, r->bytes, seconds,
-			   load));
-	if (opt.quiet)
-		return;
-	if (r->total.n > 0)
-		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
-	report_latency("connect", &r->connect);
-	report_latency("first byte", &r->first);
-	report_latency("total", &r->total);
-	report_stalls(r);
-	report_failures(r);
-}
-
-static void json_latency(struct json *j, const char *key, const struct histogram *h)
-{
-	json_open(j, key, '{');
-	json_number(j, "p50", hist_percentile(h, 0.5));
-	json_number(j, "p90", hist_percentile(h, 0.9));
-	json_number(j, "p99", hist_percentile(h, 0.99));
-	if (h->n > 0)
-		json_number(j, "max", (double)h->max / 1e9);
-	json_close(j, '}');
-}
-
-static void json_requests(const struct requests *r)
-{
-	struct json *j = &json;
-	double seconds = run.sent.seconds;
-	int i;
-
-	json_open(j, NULL, '{');
-	json_count(j, "request_bytes", requesting.size);
-	json_throughput(j, 0, seconds, r->bytes);
-	json_count(j, "connections", r->total.n);
-	json_number(j, "connections_per_second", per_second(r->total.n, seconds));
-	json_open(j, "latency_seconds", '{');
-	json_latency(j, "connect", &r->connect);
-	json_latency(j, "first_byte", &r->first);
-	json_latency(j, "total", &r->total);
-	json_close(j, '}');
-	json_open(j, "stalls", '{');
-	json_count(j, "connections", r->stalled);
-	json_count(j, "before_first_byte", r->stalled_first);
-	json_latency(j, "seconds", &r->stall);
-	json_close(j, '}');
-	json_open(j, "failed", '{');
-	for (i = 0; i < FAILURES; i++)
-		json_count(j, failure[i].key, r->failed[i]);
-	json_close(j, '}');
-	json_host(j, "host", &run.sent);
-	json_close(j, '}');
-}
-
-static void json_requests_begin(void)
-{
-	json_report_open(&json);
-	json_open(&json, "start", '{');
-	json_program(&json);
-	json_server(&json);
-	json_open(&json, "test_start", '{');
-	json_string(&json, "protocol", "requests over TCP");
-	json_count(&json, "num_streams", (uint64_t)opt.streams);
-	json_number(&json, "duration", opt.seconds);
-	json_close(&json, '}');
-	json_close(&json, '}');
-	json_open(&json, "requests", '[');
-}
-
-/* The first of the server's addresses has to do: a connection to try it would be a request. */
-static void requesters_open(void)
-{
-	struct addrinfo *list = resolve();
-	int i;
-
-	choose(list);
-	freeaddrinfo(list);
-	requesting.requester = calloc((size_t)opt.streams, sizeof(*requesting.requester));
-	for (i = 0; requesting.requester != NULL && i < opt.streams; i++)
-		if ((requesting.requester[i].buf = malloc(REQUEST_SIZE)) == NULL)
-			break;
-	if (requesting.requester == NULL || i < opt.streams)
-		die("%d at a time: %s", opt.streams, strerror(errno));
-}
-
-/* Closes the report. */
-static void requests_end(const char *error)
-{
-	if (!opt.json)
-		return;
-	json_close(&json, ']');
-	if (error != NULL)
-		json_string(&json, "error", error);
-	json_close(&json, '}');
-	report("\n");
-	json.f = NULL;
-}
-
-/* What is wrong with the requests as a whole: NULL, or a text in `why`. */
-static const char *requests_error(char why[DIE_MAX])
-{
-	size_t kind = failure_of(requesting.error);
-
-	if (interrupted())
-		return "interrupted";
-	if (requesting.succeeded)
-		return NULL;
-	if (requesting.hopeless)
-		snprintf(why, DIE_MAX, "%s port %s: the first %d connections failed, %s%s%s",
-			 opt.server, opt.port, HOPELESS, failure[kind].text,
-			 kind == FAIL_OTHER ? ": " : "",
-			 kind == FAIL_OTHER ? strerror(requesting.error) : "");
-	else
-		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt.server,
-			 opt.port);
-	return why;
-}
-
-/* Asks for each size of the list, and reports it. */
-static void request_sizes(const sigset_t *unblocked)
-{
-	struct requests sum;
-	int i;
-
-	for (i = 0; i < opt.requests.n && !interrupted() && !requesting.hopeless; i++) {
-		request_size((uint32_t)opt.requests.size[i], unblocked, &sum);
-		if (run.soak != NULL)
-			warn_of_load();
-		if (opt.json)
-			json_requests(&sum);
-		else
-			report_requests(&sum);
-	}
-}
-
-static int request_all(void)
-{
-	char why[DIE_MAX];
+	struct request_run rr = {.opt = &opt, .run = run, .report = rep};
 	const char *error;
-	sigset_t unblocked;
-	int i;
+	char why[DIE_MAX];
 
-	prepare();
-	requesters_open();
-	if (opt.load)
-		soak_begin();
-	catch_signals(&unblocked);
-	if (opt.json)
-		json_requests_begin();
-	request_sizes(&unblocked);
-	error = requests_error(why);
-	requests_end(error);
-	tidy_up();
-	for (i = 0; i < opt.streams; i++)
-		free(requesting.requester[i].buf);
-	free(requesting.requester);
-	if (interrupted())
-		die_of_signal(stop, &unblocked);
+	requests_open(&rr);
+	run_soak(run);
+	catch_signals(&run->unblocked);
+	requests_all(&rr);
+	error = requests_error(&rr, why);
+	requests_report_end(rep, error);
+	run_close(run);
+	requests_close(&rr);
+	if (stop > 0)
+		die_of_signal(&run->unblocked);
 	if (error != NULL)
 		warnx("%s", error);
 	return error == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -3294,6 +3541,11 @@ static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t ma
 	free(copy);
 }
 
+/* Options that are of no use to the parts of lib/send. */
+struct given {
+	bool loops, send, write, calibrate, force;
+};
+
 /* Options that say how the connections are. */
 static bool parse_socket_option(int c)
 {
@@ -3315,10 +3567,11 @@ static bool parse_socket_option(int c)
 }
 
 /* Options that say what is sent, and how often. */
-static bool parse_transfer_option(int c)
+static bool parse_transfer_option(int c, struct given *given)
 {
 	switch (c) {
 	case 'n':
+		given->loops = true;
 		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
 		return true;
 	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); return true;
@@ -3328,8 +3581,8 @@ static bool parse_transfer_option(int c)
 	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); return true;
 	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); return true;
 	case 'm': opt.method = method_named(optarg); return true;
-	case 'S': opt.use_send = true; return true;
-	case 'w': opt.use_write = true; return true;
+	case 'S': given->send = true; return true;
+	case 'w': given->write = true; return true;
 	case 'b': arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt.chunks); return true;
 	case OPT_RAW: opt.raw = true; return true;
 	case OPT_REQUEST: arg_sizes("--request", optarg, 0, UINT32_MAX, &opt.requests); return true;
@@ -3337,15 +3590,15 @@ static bool parse_transfer_option(int c)
 	}
 }
 
-static void parse_option(int c)
+static void parse_option(int c, struct given *given)
 {
 	switch (c) {
 	case 's': opt.server = optarg; break;
 	case 'p': opt.port = arg_port("-p, --port", optarg, 1); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
-	case 'C': opt.calibrate = true; break;
-	case OPT_FORCE: opt.force = true; break;
+	case 'C': given->calibrate = true; break;
+	case OPT_FORCE: given->force = true; break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case OPT_JSON: opt.json = true; break;
 	case 'q': opt.quiet = true; break;
@@ -3357,66 +3610,65 @@ static void parse_option(int c)
 }
 
 /* What the options mean together. */
-static void settle_options(bool loops_given)
+static void settle_options(const struct given *given)
 {
-	const char *method = "sendfile";
+	const bool requests = opt.requests.n > 0;
 	struct cpus online;
 
 	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
-	if (opt.calibrate && opt.json)
+	if (given->calibrate && opt.json)
 		usage_error("-C, --calibrate and --json cannot be used together");
-	if (opt.calibrate)
+	if (given->calibrate)
 		return;
 	if (opt.port == NULL)
-		opt.port = opt.requests.n > 0 ? REQUEST_PORT : WIRE_PORT;
+		opt.port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server[0] == '\0')
 		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
-	if (opt.seconds > 0 && loops_given)
+	if (opt.seconds > 0 && given->loops)
 		usage_error("-n, --loops and -t, --time exclude each other");
-	if (opt.requests.n > 0 &&
-	    (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
+	if (requests && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
 		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
-	if (opt.requests.n > 0 && opt.timeout <= 0)
+	if (requests && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;
-	if (opt.requests.n > 0 && opt.seconds <= 0 && !loops_given)
+	if (requests && opt.seconds <= 0 && !given->loops)
 		opt.loops = REQUESTS;
 	if (opt.raw && opt.warmup > 0)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
-	if (opt.loops >= WIRE_FOREVER - warmup_loops())
+	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
 		usage_error("-n, --loops: too many with a --warmup");
-	if ((opt.use_send || opt.use_write) && opt.method != NULL)
-		usage_error("-%c and -m, --method exclude each other", opt.use_send ? 'S' : 'w');
-	if (opt.use_send)
-		method = "send";
-	if (opt.use_write)
-		method = "write";
+	if ((given->send || given->write) && opt.method != NULL)
+		usage_error("-%c and -m, --method exclude each other", given->send ? 'S' : 'w');
 	if (opt.method == NULL)
-		opt.method = method_named(method);
+		opt.method = method_named(given->write  ? "write"
+					  : given->send ? "send"
+							: "sendfile");
 }
 
 int main(int argc, char **argv)
 {
 	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
-	bool loops_given = false;
+	struct send_report rep = {.opt = &opt};
+	struct given given = {0};
+	struct run run;
 	int c;
 
 	init_output();
 	name_in_errors(argv);
-	die_init(close_report);
-	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1) {
-		loops_given |= c == 'n';
-		if (!parse_socket_option(c) && !parse_transfer_option(c))
-			parse_option(c);
-	}
-	settle_options(loops_given);
-	if (opt.requests.n > 0 && !opt.calibrate && optind < argc)
-		usage_error("--request sends no files: '%s'", argv[optind]);
-	if (opt.requests.n > 0 && !opt.calibrate)
-		return request_all();
-	if (!opt.calibrate)
-		return send_all(argv + optind, argc - optind);
-	if (optind < argc)
+	die_init_with(report_die, &rep);
+	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
+		if (!parse_socket_option(c) && !parse_transfer_option(c, &given))
+			parse_option(c, &given);
+	settle_options(&given);
+	if (given.calibrate && optind < argc)
 		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);
-	calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, opt.force);
-	return EXIT_SUCCESS;
+	if (given.calibrate) {
+		calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, given.force);
+		return EXIT_SUCCESS;
+	}
+	if (opt.requests.n > 0 && optind < argc)
+		usage_error("--request sends no files: '%s'", argv[optind]);
+	run_open(&run, &opt, &stop);
+	if (opt.requests.n > 0)
+		return request_all(&run, &rep);
+	return send_all(&run, &rep, argv + optind, argc - optind);
 }
