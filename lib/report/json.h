@@ -47,4 +47,7 @@ void json_count(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_string(struct json *j, const char *key, const char *value);
 
+/* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
+void json_report_close(struct json *j, const char *error);
+
 #endif

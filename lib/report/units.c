@@ -49,7 +49,7 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
 }
 
 const char *rate_text(uint64_t bytes, double seconds, double load, double uncertainty,
-			double n_cpus, char buf[RATE_STRLEN])
+		      double n_cpus, char buf[RATE_STRLEN])
 {
 	char part[128];
 
@@ -57,4 +57,9 @@ const char *rate_text(uint64_t bytes, double seconds, double load, double uncert
 		 kbytes_per_sec(bytes, seconds), gbits_per_sec(bytes, seconds),
 		 load_format(load, uncertainty, n_cpus, bytes, seconds, part));
 	return buf;
+}
+
+double per_second(uint64_t n, double seconds)
+{
+	return seconds > 0 ? (double)n / seconds : 0;
 }
