@@ -97,9 +97,8 @@ static const char *transfer_error(const struct send_result *r, char why[DIE_MAX]
 		return "interrupted";
 	if (r->receipts < opt.streams || r->missing == 0)
 		return NULL;
-	snprintf(why, DIE_MAX, "the server received %llu bytes of the %llu sent",
-		 (unsigned long long)(r->received.bytes + r->received.warmup),
-		 (unsigned long long)(r->sent.bytes + r->sent.warmup));
+	snprintf(why, DIE_MAX, "the server received %ju bytes of the %ju sent",
+		 (r->received.bytes + r->received.warmup), (r->sent.bytes + r->sent.warmup));
 	return why;
 }
 
@@ -116,13 +115,13 @@ static bool send_once(struct run *run, struct send_report *rep, const struct fil
 
 	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
 	catch_signals(&run->unblocked);
-	report_start(rep, &t.result, set);
+	report_start(rep, &t.result);
 	transfer_run(&t);
 	if (!t.measuring)
 		die_in_warmup(rep, &run->unblocked);
 	error = transfer_error(&t.result, why);
 	run_warn(run, &t.result.sent);
-	report_end(rep, &t.result, set, error);
+	report_end(rep, &t.result, error);
 	transfer_close(&t);
 	if (stop > 0)
 		return true;
@@ -297,66 +296,50 @@ struct given {
 	bool loops, send, write, calibrate, force;
 };
 
-/* Options that say how the connections are. */
-static bool parse_socket_option(int c)
-{
-	switch (c) {
-	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); return true;
-	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); return true;
-	case 'k': opt.cork = true; return true;
-	case OPT_NODELAY: opt.nodelay = true; return true;
-	case OPT_MSS:
-		opt.mss = (int)arg_size("--mss", optarg, 88, 32767); /* what the kernel takes */
-		return true;
-	case OPT_PACE: opt.pace = arg_size("--pace", optarg, 1, 1ull << 50); return true;
-	case OPT_CONGESTION: opt.sock.congestion = optarg; return true;
-	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); return true;
-	case '4': arg_family(&opt.family, AF_INET); return true;
-	case '6': arg_family(&opt.family, AF_INET6); return true;
-	default: return false;
-	}
-}
-
-/* Options that say what is sent, and how often. */
-static bool parse_transfer_option(int c, struct given *given)
-{
-	switch (c) {
-	case 'n':
-		given->loops = true;
-		opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1);
-		return true;
-	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); return true;
-	case OPT_WARMUP: /* in what the wire has for it, so that both ends warm up equally long */
-		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
-		return true;
-	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); return true;
-	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); return true;
-	case 'm': opt.method = method_named(optarg); return true;
-	case 'S': given->send = true; return true;
-	case 'w': given->write = true; return true;
-	case 'b': arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt.chunks); return true;
-	case OPT_RAW: opt.raw = true; return true;
-	case OPT_REQUEST: arg_sizes("--request", optarg, 0, UINT32_MAX, &opt.requests); return true;
-	default: return false;
-	}
-}
-
 static void parse_option(int c, struct given *given)
 {
+	const char *arg = optarg;
+
 	switch (c) {
-	case 's': opt.server = optarg; break;
-	case 'p': opt.port = arg_port("-p, --port", optarg, 1); break;
-	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
+	case 's': opt.server = arg; break;
+	case 'p': opt.port = arg_port("-p, --port", arg, 1); break;
+	case 'n':
+		given->loops = true;
+		opt.loops = (uint32_t)arg_int("-n, --loops", arg, 1, WIRE_FOREVER - 1);
+		break;
+	case 't': opt.seconds = arg_seconds("-t, --time", arg, 0.001, 1e9); break;
+	case OPT_WARMUP: /* in the unit of the wire, so that both ends warm up equally long */
+		opt.warmup = ceil(arg_seconds("--warmup", arg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
+		break;
+	case 'I': opt.interval = arg_seconds("-I, --interval", arg, 0.01, 86400); break;
+	case 'P': opt.streams = (int)arg_int("-P, --streams", arg, 1, STREAMS_MAX); break;
+	case 'm': opt.method = method_named(arg); break;
+	case 'S': given->send = true; break;
+	case 'w': given->write = true; break;
+	case 'b': arg_sizes("-b, --buffer-size", arg, 1, 1u << 30, &opt.chunks); break;
+	case 'k': opt.cork = true; break;
+	case OPT_NODELAY: opt.nodelay = true; break;
+	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", arg, 1, 1u << 30); break;
+	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", arg, 1, 1u << 30); break;
+	case OPT_MSS: opt.mss = (int)arg_size("--mss", arg, 88, 32767); break; /* the kernel's */
+	case OPT_PACE: opt.pace = arg_size("--pace", arg, 1, 1ull << 50); break;
+	case OPT_CONGESTION: opt.sock.congestion = arg; break;
+	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", arg, 0.001, 86400); break;
+	case OPT_RAW: opt.raw = true; break;
+	case OPT_REQUEST: arg_sizes("--request", arg, 0, UINT32_MAX, &opt.requests); break;
+	case '4': arg_family(&opt.family, AF_INET); break;
+	case '6': arg_family(&opt.family, AF_INET6); break;
+	case 'B': arg_cpus("-B, --bind-cpu", arg, &opt.bind); break;
 	case 'c': opt.load = true; break;
 	case 'C': given->calibrate = true; break;
 	case OPT_FORCE: given->force = true; break;
-	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", arg, 1, CPUS_MAX); break;
 	case OPT_JSON: opt.json = true; break;
 	case 'q': opt.quiet = true; break;
 	case 'd': opt.debug++; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcc %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: exit(EXIT_USAGE); /* getopt has named it */
+	default: usage_exit(); /* getopt_long(3) has named it */
 	}
 }
 
@@ -407,8 +390,7 @@ int main(int argc, char **argv)
 	name_in_errors(argv);
 	die_init_with(report_die, &rep);
 	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
-		if (!parse_socket_option(c) && !parse_transfer_option(c, &given))
-			parse_option(c, &given);
+		parse_option(c, &given);
 	settle_options(&given);
 	if (given.calibrate && optind < argc)
 		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);

@@ -96,11 +96,6 @@ static double cost_of(const struct figures *f)
 	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
 }
 
-static double calls_per_second(const struct figures *f)
-{
-	return f->seconds > 0 ? (double)f->calls / f->seconds : 0;
-}
-
 /* `61.2% +-0.4%` */
 static const char *load_text(const struct figures *f, char buf[COLUMN])
 {
@@ -135,7 +130,8 @@ static void report_sides(const struct send_result *res)
 	report("  %-15s %18s %18s\n", "calls by", s->method,
 	       known && r->method[0] ? r->method : "-");
 	row("calls", 0, (double)s->calls, known ? (double)r->calls : NAN, "");
-	row("calls/s", 0, calls_per_second(s), known ? calls_per_second(r) : NAN, "");
+	row("calls/s", 0, per_second(s->calls, s->seconds),
+	    known ? per_second(r->calls, r->seconds) : NAN, "");
 	row("interrupts/s", 0, s->rates.interrupts, r->rates.interrupts, "");
 	row("packets/s in", 0, s->rates.packets_in, r->rates.packets_in, "");
 	row("packets/s out", 0, s->rates.packets_out, r->rates.packets_out, "");
@@ -146,8 +142,7 @@ static void report_sides(const struct send_result *res)
 }
 
 /* What was sent, where to and how. */
-static void report_what(const struct send_options *opt, const struct send_result *res,
-			const struct fileset *set)
+static void report_what(const struct send_options *opt, const struct send_result *res)
 {
 	report("  to %s%s%s, %s%s%s%s", res->server->name,
 	       res->server->interface[0] != '\0' ? " by " : "", res->server->interface,
@@ -157,10 +152,10 @@ static void report_what(const struct send_options *opt, const struct send_result
 		report(", paced to %.0f kbytes/sec", (double)opt->pace / 1024);
 	if (opt->streams > 1)
 		report(", %d streams", opt->streams);
-	if (set->builtin)
+	if (res->set->builtin)
 		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
 	else
-		report("; %zu files of %llu bytes", set->n, (unsigned long long)set->bytes);
+		report("; %zu files of %ju bytes", res->set->n, res->set->bytes);
 }
 
 static void report_streams(const struct send_result *res, int streams)
@@ -208,12 +203,11 @@ static void report_zerocopy(const struct stream_result *s, int streams)
 		sum.copied += s[i].zerocopy.copied;
 		sum.incomplete += s[i].zerocopy.incomplete;
 	}
-	report("  zerocopy: %llu of %llu sends were copied by the kernel after all (%.1f%%)\n",
-	       (unsigned long long)sum.copied, (unsigned long long)sum.sends,
+	report("  zerocopy: %ju of %ju sends were copied by the kernel after all (%.1f%%)\n",
+	       sum.copied, sum.sends,
 	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
 	if (sum.incomplete > 0)
-		report("  zerocopy: %llu sends were never completed\n",
-		       (unsigned long long)sum.incomplete);
+		report("  zerocopy: %ju sends were never completed\n", sum.incomplete);
 }
 
 /* With both ends on one host, bound to different CPUs, what each of them cost. */
@@ -228,25 +222,23 @@ static void report_cpus(const struct send_result *res)
 		       c->role);
 }
 
-static void report_text(const struct send_options *opt, const struct send_result *res,
-			const struct fileset *set)
+static void report_text(const struct send_options *opt, const struct send_result *res)
 {
 	char rate[RATE_STRLEN];
 
 	report("%s\n", rate_of(&res->sent, rate));
 	if (opt->quiet)
 		return;
-	report_what(opt, res, set);
-	report(", in %llu loops\n", (unsigned long long)res->loops);
+	report_what(opt, res);
+	report(", in %ju loops\n", res->loops);
 	if (opt->warmup > 0)
-		report("  after %g s of warm-up, %llu bytes\n", opt->warmup,
-		       (unsigned long long)res->sent.warmup);
+		report("  after %g s of warm-up, %ju bytes\n", opt->warmup, res->sent.warmup);
 	report_sides(res);
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
-		report("  the receiver had %llu clients meanwhile: its load is that of all\n",
-		       (unsigned long long)res->received.clients);
+		report("  the receiver had %ju clients meanwhile: its load is that of all\n",
+		       res->received.clients);
 	if (opt->streams > 1)
 		report_streams(res, opt->streams);
 	else
@@ -272,13 +264,12 @@ static void report_time(const struct figures *f)
 }
 
 /* The transfers of a list of sizes are a table, a line for each. */
-static void report_row(struct send_report *r, const struct send_result *res,
-		       const struct fileset *set)
+static void report_row(struct send_report *r, const struct send_result *res)
 {
 	static const char time[] = "    load  us/KiB   user system   soft   left";
 
 	if (!r->has_table && !r->opt->quiet) {
-		report_what(r->opt, res, set);
+		report_what(r->opt, res);
 		report("\n");
 		report("%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
 		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
@@ -286,25 +277,24 @@ static void report_row(struct send_report *r, const struct send_result *res,
 	}
 	r->has_table = true;
 	report("%9zu %11.0f %11.0f", res->chunk, kbytes_per_sec(res->sent.bytes, res->sent.seconds),
-	       calls_per_second(&res->sent));
+	       per_second(res->sent.calls, res->sent.seconds));
 	report_time(&res->sent);
 	report_time(&res->received);
 	report("\n");
 }
 
-void report_start(struct send_report *r, const struct send_result *res, const struct fileset *set)
+void report_start(struct send_report *r, const struct send_result *res)
 {
 	if (r->opt->json)
-		json_start(&r->json, r->opt, res, set);
+		json_start(&r->json, r->opt, res);
 }
 
-void report_end(struct send_report *r, const struct send_result *res, const struct fileset *set,
-		const char *error)
+void report_end(struct send_report *r, const struct send_result *res, const char *error)
 {
 	if (r->opt->json)
 		json_end(&r->json, r->opt, res, error);
 	else if (r->opt->chunks.n > 1)
-		report_row(r, res, set);
+		report_row(r, res);
 	else
-		report_text(r->opt, res, set);
+		report_text(r->opt, res);
 }

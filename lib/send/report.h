@@ -2,15 +2,14 @@
  * report.h: what zcc prints of a transfer: text, a row of a table, or JSON; intervals, progress.
  *
  *	report = (struct send_report){.opt = opt};
- *	report_start(&report, &result, &set);
+ *	report_start(&report, &result);
  *	report_interval(&report, streams, &sum, start, true);
- *	report_end(&report, &result, &set, NULL);
+ *	report_end(&report, &result, NULL);
  */
 #ifndef ZC_SEND_REPORT_H
 #define ZC_SEND_REPORT_H
 
 #include "lib/report/json.h"
-#include "lib/send/fileset.h"
 #include "lib/send/options.h"
 #include "lib/send/result.h"
 
@@ -25,7 +24,7 @@ struct send_report {
 void report_die(void *report, const char *why);
 
 /* Begins the report of a transfer, whose streams are connected: JSON only. */
-void report_start(struct send_report *r, const struct send_result *res, const struct fileset *set);
+void report_start(struct send_report *r, const struct send_result *res);
 
 /*
  * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.
@@ -35,8 +34,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		     double start, bool measured);
 
 /* Reports what was measured, and in JSON the error, unless that is NULL. */
-void report_end(struct send_report *r, const struct send_result *res, const struct fileset *set,
-		const char *error);
+void report_end(struct send_report *r, const struct send_result *res, const char *error);
 
 /* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
 bool progress_wanted(const struct send_options *opt);

@@ -48,7 +48,7 @@ void json_server(struct json *j, const struct send_options *opt)
 }
 
 static void json_test_start(struct json *j, const struct send_options *opt,
-			    const struct send_result *res, const struct fileset *set)
+			    const struct send_result *res)
 {
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", opt->raw ? "raw TCP" : "TCP");
@@ -60,14 +60,13 @@ static void json_test_start(struct json *j, const struct send_options *opt,
 	json_bool(j, "cork", opt->cork);
 	json_bool(j, "nodelay", opt->nodelay);
 	json_count(j, "fqrate", opt->pace * 8);
-	json_count(j, "files", set->n);
-	json_count(j, "file_bytes", set->bytes);
-	json_bool(j, "builtin_files", set->builtin);
+	json_count(j, "files", res->set->n);
+	json_count(j, "file_bytes", res->set->bytes);
+	json_bool(j, "builtin_files", res->set->builtin);
 	json_close(j, '}');
 }
 
-void json_start(struct json *j, const struct send_options *opt, const struct send_result *res,
-		const struct fileset *set)
+void json_start(struct json *j, const struct send_options *opt, const struct send_result *res)
 {
 	const struct stream_result *s;
 	int i;
@@ -93,7 +92,7 @@ void json_start(struct json *j, const struct send_options *opt, const struct sen
 	json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
 	json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
 	json_string(j, "interface", res->server->interface);
-	json_test_start(j, opt, res, set);
+	json_test_start(j, opt, res);
 	json_close(j, '}');
 	json_open(j, "intervals", '[');
 }
@@ -157,9 +156,5 @@ void json_end(struct json *j, const struct send_options *opt, const struct send_
 	if (res->receipts == opt->streams)
 		json_bool(j, "bytes_agree", res->missing == 0);
 	json_close(j, '}');
-	if (error != NULL)
-		json_string(j, "error", error);
-	json_close(j, '}');
-	report("\n");
-	j->f = NULL;
+	json_report_close(j, error);
 }

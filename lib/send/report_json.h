@@ -1,7 +1,7 @@
 /*
  * report_json.h: the report of a transfer as JSON, with the keys of iperf3; zc(7) has the schema.
  *
- *	json_start(&j, opt, &result, &set);
+ *	json_start(&j, opt, &result);
  *	json_interval(&j, streams, n, &sum, start, true);
  *	json_end(&j, opt, &result, NULL);
  */
@@ -9,13 +9,11 @@
 #define ZC_SEND_REPORT_JSON_H
 
 #include "lib/report/json.h"
-#include "lib/send/fileset.h"
 #include "lib/send/options.h"
 #include "lib/send/result.h"
 
 /* Begins the report of connected streams, up to the list of the intervals, which stays open. */
-void json_start(struct json *j, const struct send_options *opt, const struct send_result *res,
-		const struct fileset *set);
+void json_start(struct json *j, const struct send_options *opt, const struct send_result *res);
 
 /* Adds an interval that began `start` seconds after the transfer. */
 void json_interval(struct json *j, const struct figures *stream, int streams,

@@ -43,11 +43,6 @@ const char *failure_text(int error, char buf[128])
 	return buf;
 }
 
-static double per_second(uint64_t n, double seconds)
-{
-	return seconds > 0 ? (double)n / seconds : 0;
-}
-
 static void report_latency(const char *name, const struct latency *h)
 {
 	if (h->n > 0)
@@ -61,11 +56,10 @@ static void report_stalls(const struct requests *q)
 {
 	if (q->stalled == 0)
 		return;
-	report("  STALLED: %llu of %llu waited for data, median %.1f ms, longest %.1f ms, "
+	report("  STALLED: %ju of %ju waited for data, median %.1f ms, longest %.1f ms, "
 	       "%s the first byte\n",
-	       (unsigned long long)q->stalled, (unsigned long long)q->total.n,
-	       1000 * latency_percentile(&q->stall, 0.5), (double)q->stall.max / 1e6,
-	       2 * q->stalled_first > q->stalled ? "before" : "after");
+	       q->stalled, q->total.n, 1000 * latency_percentile(&q->stall, 0.5),
+	       (double)q->stall.max / 1e6, 2 * q->stalled_first > q->stalled ? "before" : "after");
 	report("           a delayed acknowledgement takes 40 ms or more, "
 	       "a retransmission 200 ms or more\n");
 }
@@ -92,7 +86,7 @@ static void requests_text(const struct send_options *opt, uint32_t size, const s
 	report_stalls(q);
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
-			report("  failed: %llu %s\n", (unsigned long long)q->failed[i],
+			report("  failed: %ju %s\n", q->failed[i],
 			       i == FAIL_OTHER ? failure_text(q->other_errno, other)
 					       : failure[i].text);
 }
@@ -169,15 +163,11 @@ void requests_report_end(struct send_report *r, const char *error)
 	if (!r->opt->json)
 		return;
 	json_close(&r->json, ']');
-	if (error != NULL)
-		json_string(&r->json, "error", error);
-	json_close(&r->json, '}');
-	report("\n");
-	r->json.f = NULL;
+	json_report_close(&r->json, error);
 }
 
 void requests_progress(struct send_report *r, uint32_t size, uint64_t done)
 {
-	fprintf(stderr, "\r%u bytes: %llu connections\033[K", size, (unsigned long long)done);
+	fprintf(stderr, "\r%u bytes: %ju connections\033[K", size, done);
 	r->has_progress = true;
 }

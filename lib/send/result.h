@@ -6,13 +6,14 @@
 
 #include "lib/load/load.h"
 #include "lib/report/figures.h"
+#include "lib/send/fileset.h"
 #include "lib/send/server.h"
 
 /* What became of the sends by MSG_ZEROCOPY. */
 struct zerocopy_figures {
 	uint64_t sends;
 	uint64_t copied;     /* by the kernel, after all */
-	uint64_t incomplete; /* never completed */
+	uint64_t incomplete; /* not completed yet */
 };
 
 struct stream_result {
@@ -33,6 +34,7 @@ struct cpu_result {
 
 struct send_result {
 	const struct server *server;
+	const struct fileset *set;
 	char congestion[16];
 	size_t chunk;            /* the most bytes asked of one call */
 	int mss, sndbuf, rcvbuf; /* of the first connection, bytes */

@@ -28,7 +28,7 @@ static void set_options(int fd, const struct send_options *opt)
 		die_errno("--timeout %g", opt->timeout);
 	if (opt->pace > 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0)
-		die_errno("--pace %llu", (unsigned long long)opt->pace);
+		die_errno("--pace %ju", opt->pace);
 }
 
 int server_connect(const struct server *s, const struct send_options *opt, const _Atomic int *stop)

@@ -113,7 +113,7 @@ static void look_for_refusal(const struct stream *st)
 		die_of_refusal(st, f.refused);
 }
 
-static unsigned long long acknowledged_now(const struct stream *st)
+static uint64_t acknowledged_now(const struct stream *st)
 {
 	struct tcp_figures t;
 
@@ -123,7 +123,7 @@ static unsigned long long acknowledged_now(const struct stream *st)
 
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
-	die("%s: the server took nothing for %g seconds (--timeout) after %llu bytes", st->peer,
+	die("%s: the server took nothing for %g seconds (--timeout) after %ju bytes", st->peer,
 	    st->opt->timeout, acknowledged_now(st));
 }
 
@@ -142,7 +142,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->sender.zerocopy != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %llu bytes", st->peer, why, (unsigned long long)st->sender.bytes);
+	die("%s: %s after %ju bytes", st->peer, why, st->sender.bytes);
 }
 
 /* What the file system or the kernel lacks is a failure of the method, not of the server. */
@@ -187,7 +187,7 @@ void stream_watch(struct stream *st, uint64_t now)
 		moved += (uint64_t)(st->watch.first - left);
 	if (limit_reached(&st->watch.limit, st->opt->timeout, now, moved))
 		die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was "
-		    "waited for for %.0f seconds after %llu bytes",
+		    "waited for for %.0f seconds after %ju bytes",
 		    st->peer, st->opt->timeout, seconds_between(st->watch.limit.begin_ns, now),
 		    acknowledged_now(st));
 	if (*st->sender.stop > 0 && st->watch.interrupt_ns == 0)
@@ -268,7 +268,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 	}
 	if (st->opt->debug > 1) {
 		flockfile(stderr); /* warnx(3) writes a line in pieces, and streams share stderr */
-		warnx("%s: %llu bytes", printable(f->name), (unsigned long long)f->size);
+		warnx("%s: %ju bytes", printable(f->name), f->size);
 		funlockfile(stderr);
 	}
 }

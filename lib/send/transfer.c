@@ -319,6 +319,7 @@ void transfer_open(struct transfer *t, size_t chunk)
 	t->run->interface = t->server.interface;
 	sock = t->stream[0].sender.sock;
 	res->server = &t->server;
+	res->set = t->set;
 	res->chunk = t->stream[0].sender.chunk;
 	res->mss = sock_int(sock, IPPROTO_TCP, TCP_MAXSEG);
 	res->sndbuf = sock_int(sock, SOL_SOCKET, SO_SNDBUF);

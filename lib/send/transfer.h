@@ -5,7 +5,7 @@
  *	transfer_open(&t, chunk);
  *	report_start(&report, &t.result);
  *	transfer_run(&t);
- *	report_end(&report, &t.result, &set, NULL);
+ *	report_end(&report, &t.result, NULL);
  *	transfer_close(&t);
  */
 #ifndef ZC_SEND_TRANSFER_H
