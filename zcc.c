@@ -3,6 +3,7 @@
  */
 #include <err.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,7 @@ static const char *transfer_error(const struct send_result *r, char why[DIE_MAX]
 		return "interrupted";
 	if (r->receipts < opt.streams || r->missing == 0)
 		return NULL;
-	snprintf(why, DIE_MAX, "the server received %ju bytes of the %ju sent",
+	snprintf(why, DIE_MAX, "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
 		 (r->received.bytes + r->received.warmup), (r->sent.bytes + r->sent.warmup));
 	return why;
 }

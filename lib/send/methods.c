@@ -71,16 +71,15 @@ void sender_unmap(struct sender *s)
 static int map_window(struct sender *s, int fd, off_t off, size_t size)
 {
 	struct window *w = &s->window;
-	char *map;
 
 	if (w->map != NULL && w->fd == fd && w->off == off && w->size == size)
 		return 0;
 	sender_unmap(s);
-	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off);
-	if (map == MAP_FAILED)
-		return -1;
-	*w = (struct window){map, size, off, fd};
-	return 0;
+	*w = (struct window){mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off), size, off, fd};
+	if (w->map != MAP_FAILED)
+		return 0;
+	w->map = NULL;
+	return -1;
 }
 
 /*
@@ -134,15 +133,10 @@ static void open_pipe(struct sender *s)
 		s->chunk = size;
 }
 
-static void open_buffer(struct sender *s)
-{
-	s->buf_size = s->chunk;
-}
-
 static const struct method methods[] = {
 	{"sendfile", SENDFILE_SIZE, NULL, step_sendfile, NULL},
-	{"send", COPY_SIZE, open_buffer, step_copy, put_send},
-	{"write", COPY_SIZE, open_buffer, step_copy, write},
+	{"send", COPY_SIZE, NULL, step_copy, put_send},
+	{"write", COPY_SIZE, NULL, step_copy, write},
 	{"mmap", 0, NULL, step_mmap, put_send},
 	{"splice", SENDFILE_SIZE, open_pipe, step_splice, NULL},
 	{"zerocopy", COPY_SIZE, zerocopy_open, zerocopy_step, NULL},
@@ -172,6 +166,8 @@ void sender_open(struct sender *s, const struct method *m, int sock, size_t chun
 			     .pipe = {-1, -1}};
 	if (m->open != NULL)
 		m->open(s);
+	if (m->step == step_copy)
+		s->buf_size = s->chunk;
 	if (s->buf_size == 0)
 		return;
 	/* No other stream shares these pages, and nobody touches them before its thread does. */

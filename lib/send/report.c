@@ -1,5 +1,6 @@
 #include "lib/send/report.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,7 +156,7 @@ static void report_what(const struct send_options *opt, const struct send_result
 	if (res->set->builtin)
 		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
 	else
-		report("; %zu files of %ju bytes", res->set->n, res->set->bytes);
+		report("; %zu files of %" PRIu64 " bytes", res->set->n, res->set->bytes);
 }
 
 static void report_streams(const struct send_result *res, int streams)
@@ -203,11 +204,12 @@ static void report_zerocopy(const struct stream_result *s, int streams)
 		sum.copied += s[i].zerocopy.copied;
 		sum.incomplete += s[i].zerocopy.incomplete;
 	}
-	report("  zerocopy: %ju of %ju sends were copied by the kernel after all (%.1f%%)\n",
+	report("  zerocopy: %" PRIu64 " of %" PRIu64
+	       " sends were copied by the kernel after all (%.1f%%)\n",
 	       sum.copied, sum.sends,
 	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
 	if (sum.incomplete > 0)
-		report("  zerocopy: %ju sends were never completed\n", sum.incomplete);
+		report("  zerocopy: %" PRIu64 " sends were never completed\n", sum.incomplete);
 }
 
 /* With both ends on one host, bound to different CPUs, what each of them cost. */
@@ -230,14 +232,16 @@ static void report_text(const struct send_options *opt, const struct send_result
 	if (opt->quiet)
 		return;
 	report_what(opt, res);
-	report(", in %ju loops\n", res->loops);
+	report(", in %" PRIu64 " loops\n", res->loops);
 	if (opt->warmup > 0)
-		report("  after %g s of warm-up, %ju bytes\n", opt->warmup, res->sent.warmup);
+		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup,
+		       res->sent.warmup);
 	report_sides(res);
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
-		report("  the receiver had %ju clients meanwhile: its load is that of all\n",
+		report("  the receiver had %" PRIu64
+		       " clients meanwhile: its load is that of all\n",
 		       res->received.clients);
 	if (opt->streams > 1)
 		report_streams(res, opt->streams);

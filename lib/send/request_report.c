@@ -1,6 +1,7 @@
 #include "lib/send/request_report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "lib/report/terms.h"
@@ -56,7 +57,8 @@ static void report_stalls(const struct requests *q)
 {
 	if (q->stalled == 0)
 		return;
-	report("  STALLED: %ju of %ju waited for data, median %.1f ms, longest %.1f ms, "
+	report("  STALLED: %" PRIu64 " of %" PRIu64
+	       " waited for data, median %.1f ms, longest %.1f ms, "
 	       "%s the first byte\n",
 	       q->stalled, q->total.n, 1000 * latency_percentile(&q->stall, 0.5),
 	       (double)q->stall.max / 1e6, 2 * q->stalled_first > q->stalled ? "before" : "after");
@@ -86,7 +88,7 @@ static void requests_text(const struct send_options *opt, uint32_t size, const s
 	report_stalls(q);
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
-			report("  failed: %ju %s\n", q->failed[i],
+			report("  failed: %" PRIu64 " %s\n", q->failed[i],
 			       i == FAIL_OTHER ? failure_text(q->other_errno, other)
 					       : failure[i].text);
 }
@@ -168,6 +170,6 @@ void requests_report_end(struct send_report *r, const char *error)
 
 void requests_progress(struct send_report *r, uint32_t size, uint64_t done)
 {
-	fprintf(stderr, "\r%u bytes: %ju connections\033[K", size, done);
+	fprintf(stderr, "\r%u bytes: %" PRIu64 " connections\033[K", size, done);
 	r->has_progress = true;
 }

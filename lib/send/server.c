@@ -1,6 +1,7 @@
 #include "lib/send/server.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -28,7 +29,7 @@ static void set_options(int fd, const struct send_options *opt)
 		die_errno("--timeout %g", opt->timeout);
 	if (opt->pace > 0 &&
 	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0)
-		die_errno("--pace %ju", opt->pace);
+		die_errno("--pace %" PRIu64, opt->pace);
 }
 
 int server_connect(const struct server *s, const struct send_options *opt, const _Atomic int *stop)

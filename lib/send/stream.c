@@ -2,6 +2,7 @@
 
 #include <err.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/sockios.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -92,12 +93,9 @@ void stream_figures(struct stream *st)
 static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 {
 	if (strcmp(word, REFUSED_FULL) == 0)
-		die("%s: turned away: the server has as many clients as it takes "
-		    "(zcs --max-clients)",
-		    st->peer);
-	if (strcmp(word, REFUSED_ADDRESS) == 0)
-		die("%s: turned away: the server does not serve this address (zcs --allow)",
-		    st->peer);
+		word = "the server has as many clients as it takes (zcs --max-clients)";
+	else if (strcmp(word, REFUSED_ADDRESS) == 0)
+		word = "the server does not serve this address (zcs --allow)";
 	die("%s: turned away: %s", st->peer, word);
 }
 
@@ -123,8 +121,8 @@ static uint64_t acknowledged_now(const struct stream *st)
 
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
-	die("%s: the server took nothing for %g seconds (--timeout) after %ju bytes", st->peer,
-	    st->opt->timeout, acknowledged_now(st));
+	die("%s: the server took nothing for %g seconds (--timeout) after %" PRIu64 " bytes",
+	    st->peer, st->opt->timeout, acknowledged_now(st));
 }
 
 /* EAGAIN: SO_SNDTIMEO, which is --timeout, was over before the main thread's watch saw it. */
@@ -142,7 +140,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->sender.zerocopy != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %ju bytes", st->peer, why, st->sender.bytes);
+	die("%s: %s after %" PRIu64 " bytes", st->peer, why, st->sender.bytes);
 }
 
 /* What the file system or the kernel lacks is a failure of the method, not of the server. */
@@ -187,7 +185,7 @@ void stream_watch(struct stream *st, uint64_t now)
 		moved += (uint64_t)(st->watch.first - left);
 	if (limit_reached(&st->watch.limit, st->opt->timeout, now, moved))
 		die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was "
-		    "waited for for %.0f seconds after %ju bytes",
+		    "waited for for %.0f seconds after %" PRIu64 " bytes",
 		    st->peer, st->opt->timeout, seconds_between(st->watch.limit.begin_ns, now),
 		    acknowledged_now(st));
 	if (*st->sender.stop > 0 && st->watch.interrupt_ns == 0)
@@ -268,7 +266,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 	}
 	if (st->opt->debug > 1) {
 		flockfile(stderr); /* warnx(3) writes a line in pieces, and streams share stderr */
-		warnx("%s: %ju bytes", printable(f->name), f->size);
+		warnx("%s: %" PRIu64 " bytes", printable(f->name), f->size);
 		funlockfile(stderr);
 	}
 }
@@ -364,6 +362,13 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 		figures_init(received);
 }
 
+/* The counts end here; what the stream waits for afterwards is in none of them. */
+static void end_measuring(struct stream *st)
+{
+	stream_mark(st, &st->end);
+	run_measured(st->worker.run);
+}
+
 /* Waits for the receipt, once all is sent, and takes it. */
 static void finish_receipt(struct stream *st)
 {
@@ -375,15 +380,14 @@ static void finish_receipt(struct stream *st)
 	st->end_ns = now_ns();
 	take_receipt(st, buf, len, closed);
 	zerocopy_finish(&st->sender);
-	stream_mark(st, &st->end);
-	run_measured(st->worker.run);
+	end_measuring(st);
 }
 
 ssize_t discard_answer(struct stream *st)
 {
+	const int flags = MSG_DONTWAIT | MSG_TRUNC;
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-	const ssize_t n = TEMP_FAILURE_RETRY(
-		recv(st->sender.sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC));
+	const ssize_t n = TEMP_FAILURE_RETRY(recv(st->sender.sock, NULL, DISCARD_MAX, flags));
 
 	if (n < 0 && errno != EAGAIN)
 		die_of_send(st);
@@ -400,14 +404,6 @@ static void look_for_reset(const struct stream *st)
 		errno = e;
 		die_of_send(st);
 	}
-}
-
-/* The figures end here; what the stream waits for afterwards is in none of them. */
-static void end_raw(struct stream *st)
-{
-	st->end_ns = now_ns();
-	stream_mark(st, &st->end);
-	run_measured(st->worker.run);
 }
 
 /*
@@ -438,13 +434,15 @@ static void finish_raw(struct stream *st)
 		look_for_reset(st);
 		if (!acked && unacknowledged(st) == 0) {
 			acked = true;
-			quiet_ns = now_ns();
-			end_raw(st);
+			st->end_ns = quiet_ns = now_ns();
+			end_measuring(st);
 		}
 	} while ((!acked || (open && now_ns() - quiet_ns < RAW_SILENCE_NS)) && !st->abandoned);
 	st->phase = STREAM_DONE;
-	if (!acked)
-		end_raw(st);
+	if (!acked) {
+		st->end_ns = now_ns();
+		end_measuring(st);
+	}
 	zerocopy_finish(&st->sender);
 }
 

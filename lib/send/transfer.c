@@ -12,20 +12,23 @@
 #define PROGRESS_NS 500000000u
 #define DISCARD_NS  10000000u /* how often answers are discarded where poll(2) cannot wait */
 
+/*
+ * What the main thread does while the streams send: handlers of events.
+ */
+
 /* The warm-up is over: what was sent before is in no figure. */
-static void begin_measuring(struct transfer *t)
+static uint64_t on_warm(void *transfer, uint64_t now)
 {
+	struct transfer *t = transfer;
 	int i;
 
+	(void)now;
 	for (i = 0; i < t->opt->streams; i++)
 		stream_mark(&t->stream[i], &t->stream[i].begin);
 	run_mark(t->run, &t->run->begin);
 	t->measuring = true;
+	return NEVER;
 }
-
-/*
- * What the main thread does while the streams send: handlers of events.
- */
 
 /* Ends a stream's interval now. */
 static void stream_interval(struct stream *st, struct figures *f)
@@ -76,13 +79,6 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	if (t->interval_ns <= now)
 		t->interval_ns = time_after(now, t->opt->interval);
 	return t->interval_ns;
-}
-
-static uint64_t on_warm(void *transfer, uint64_t now)
-{
-	(void)now;
-	begin_measuring(transfer);
-	return NEVER;
 }
 
 static uint64_t on_progress(void *transfer, uint64_t now)
@@ -262,7 +258,7 @@ void transfer_run(struct transfer *t)
 	int i;
 
 	run_start(r, stream_work, t->stream, sizeof(*t->stream));
-	begin_measuring(t);
+	on_warm(t, 0);
 	t->measuring = t->opt->warmup <= 0;
 	if (r->soak != NULL)
 		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
