@@ -82,22 +82,25 @@ static size_t descriptors(int streams)
  */
 static int builtin_file(uint64_t state)
 {
-	static uint64_t word[BUILTIN_SIZE / sizeof(uint64_t)];
 	const int fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
+	uint64_t *word = malloc(BUILTIN_SIZE);
 	size_t i, done;
 	ssize_t n;
 
-	for (i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+	if (fd < 0 || word == NULL)
+		die_errno("built-in file set");
+	for (i = 0; i < BUILTIN_SIZE / sizeof(*word); i++) {
 		state ^= state << 13;
 		state ^= state >> 7;
 		state ^= state << 17;
 		word[i] = state;
 	}
-	for (done = 0; fd >= 0 && done < sizeof(word); done += (size_t)n) {
-		n = TEMP_FAILURE_RETRY(write(fd, (char *)word + done, sizeof(word) - done));
+	for (done = 0; done < BUILTIN_SIZE; done += (size_t)n) {
+		n = TEMP_FAILURE_RETRY(write(fd, (char *)word + done, BUILTIN_SIZE - done));
 		if (n < 0)
 			die_errno("built-in file set");
 	}
+	free(word);
 	return fd;
 }
 
@@ -115,8 +118,6 @@ void fileset_open(struct fileset *set, char **names, int n, int streams, bool ra
 		fileset_add(set, names[i], keep_open, raw);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
 		f.fd = builtin_file((uint64_t)i + 1);
-		if (f.fd < 0)
-			die_errno("built-in file set");
 		add_open(set, &f, raw);
 	}
 	if (set->n == 0)
