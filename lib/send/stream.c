@@ -111,6 +111,7 @@ static void look_for_refusal(const struct stream *st)
 		die_of_refusal(st, f.refused);
 }
 
+/* What the server acknowledged is still known after a reset. */
 static uint64_t acknowledged_now(const struct stream *st)
 {
 	struct tcp_figures t;
@@ -140,7 +141,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->sender.zerocopy != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %" PRIu64 " bytes", st->peer, why, st->sender.bytes);
+	die("%s: %s after %" PRIu64 " bytes", st->peer, why, acknowledged_now(st));
 }
 
 /* What the file system or the kernel lacks is a failure of the method, not of the server. */
