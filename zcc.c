@@ -99,7 +99,7 @@ static const char *transfer_error(const struct send_result *r, char why[DIE_MAX]
 	if (r->receipts < opt.streams || r->missing == 0)
 		return NULL;
 	snprintf(why, DIE_MAX, "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
-		 (r->received.bytes + r->received.warmup), (r->sent.bytes + r->sent.warmup));
+		 r->received.bytes + r->received.warmup, r->sent.bytes + r->sent.warmup);
 	return why;
 }
 

@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "lib/load/limits.h"
 #include "lib/net/wire.h"
 
 #define STALL_NS      20000000u /* a wait for data of 20 ms, if that is as many times longer than */

@@ -1,7 +1,6 @@
 #include "lib/send/transfer.h"
 
 #include <err.h>
-#include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdlib.h>
