@@ -133,7 +133,7 @@ static void open_pipe(struct sender *s)
 		s->chunk = size;
 }
 
-static const struct method methods[] = {
+static const struct send_method methods[] = {
 	{"sendfile", SENDFILE_SIZE, NULL, step_sendfile, NULL},
 	{"send", COPY_SIZE, NULL, step_copy, put_send},
 	{"write", COPY_SIZE, NULL, step_copy, write},
@@ -142,13 +142,13 @@ static const struct method methods[] = {
 	{"zerocopy", COPY_SIZE, zerocopy_open, zerocopy_step, NULL},
 };
 
-const struct method *method_named(const char *name)
+const struct send_method *method_named(const char *name)
 {
 	return &methods[arg_name("-m, --method", name, methods,
 				 sizeof(methods) / sizeof(methods[0]), sizeof(methods[0]))];
 }
 
-void sender_open(struct sender *s, const struct method *m, int sock, size_t chunk, int streams,
+void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
 		 const _Atomic int *stop)
 {
 	size_t memory = MEMORY / (size_t)streams;

@@ -12,14 +12,14 @@
 #include "lib/send/sender.h"
 
 /* The method that -m names; another name is a usage error. */
-const struct method *method_named(const char *name);
+const struct send_method *method_named(const char *name);
 
 /*
  * Makes a sender for a connected socket, or dies.  `chunk` is the most bytes asked of one call, 0
  * for the method's default.  The memory for mappings and buffers is shared with all `streams`.
  * The sender stops soon after *stop is no longer 0, if a signal interrupts a call that blocks.
  */
-void sender_open(struct sender *s, const struct method *m, int sock, size_t chunk, int streams,
+void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
 		 const _Atomic int *stop);
 
 /*

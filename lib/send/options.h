@@ -9,7 +9,7 @@
 
 #define SIZES_MAX 64
 
-struct method;
+struct send_method;
 
 /* A list of sizes, each of which is a run of its own. */
 struct sizes {
@@ -21,7 +21,7 @@ struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
-	const struct method *method;
+	const struct send_method *method;
 	int family;            /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct sizes chunks;   /* -b: bytes of a call, for each run; none: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */

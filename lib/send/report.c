@@ -145,8 +145,8 @@ static void report_sides(const struct send_result *res)
 /* What was sent, where to and how. */
 static void report_what(const struct send_options *opt, const struct send_result *res)
 {
-	report("  to %s%s%s, %s%s%s%s", res->server->name,
-	       res->server->interface[0] != '\0' ? " by " : "", res->server->interface,
+	report("  to %s%s%s, %s%s%s%s", res->target->name,
+	       res->target->interface[0] != '\0' ? " by " : "", res->target->interface,
 	       res->congestion, opt->cork ? ", corked" : "", opt->nodelay ? ", nodelay" : "",
 	       opt->raw ? ", raw" : "");
 	if (opt->pace > 0)

@@ -39,7 +39,7 @@ void json_interval(struct json *j, const struct figures *stream, int streams,
 	json_close(j, '}');
 }
 
-void json_server(struct json *j, const struct send_options *opt)
+void json_connecting_to(struct json *j, const struct send_options *opt)
 {
 	json_open(j, "connecting_to", '{');
 	json_string(j, "host", opt->server);
@@ -82,16 +82,16 @@ void json_start(struct json *j, const struct send_options *opt, const struct sen
 			json_address(j, "local_host", "local_port",
 				     (const struct sockaddr *)&s->local, s->local_len);
 		json_address(j, "remote_host", "remote_port",
-			     (const struct sockaddr *)&res->server->addr, res->server->addr_len);
+			     (const struct sockaddr *)&res->target->addr, res->target->addr_len);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
 	json_program(j);
-	json_server(j, opt);
+	json_connecting_to(j, opt);
 	json_count(j, "tcp_mss_default", (uint64_t)res->mss);
 	json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
 	json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
-	json_string(j, "interface", res->server->interface);
+	json_string(j, "interface", res->target->interface);
 	json_test_start(j, opt, res);
 	json_close(j, '}');
 	json_open(j, "intervals", '[');

@@ -24,6 +24,6 @@ void json_end(struct json *j, const struct send_options *opt, const struct send_
 	      const char *error);
 
 /* Adds the server's name and port, as they were given, to the object that is open. */
-void json_server(struct json *j, const struct send_options *opt);
+void json_connecting_to(struct json *j, const struct send_options *opt);
 
 #endif

@@ -107,7 +107,7 @@ static int request_once(struct requester *q)
 	struct request_run *rr = q->rr;
 	struct reply r = {0};
 	const uint64_t begin_ns = now_ns();
-	const int fd = server_connect(&rr->server, rr->opt, rr->run->stop);
+	const int fd = target_connect(&rr->target, rr->opt, rr->run->stop);
 	uint64_t connected_ns;
 	int e;
 
@@ -272,8 +272,8 @@ void requests_open(struct request_run *rr)
 {
 	int i;
 
-	server_resolve(&rr->server, rr->opt);
-	rr->run->interface = rr->server.interface;
+	target_resolve(&rr->target, rr->opt);
+	rr->run->interface = rr->target.interface;
 	pthread_mutex_init(&rr->lock, NULL);
 	rr->requester = calloc((size_t)rr->opt->streams, sizeof(*rr->requester));
 	for (i = 0; rr->requester != NULL && i < rr->opt->streams; i++) {

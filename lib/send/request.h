@@ -12,13 +12,13 @@
 
 #include "lib/send/request_report.h"
 #include "lib/send/run.h"
-#include "lib/send/server.h"
+#include "lib/send/target.h"
 
 struct request_run {
 	const struct send_options *opt;
 	struct run *run;
 	struct send_report *report;
-	struct server server;
+	struct target target;
 	struct requester *requester; /* a thread each */
 	uint32_t size;               /* bytes asked for now */
 	_Atomic uint64_t left;       /* connections still to be made */

@@ -141,7 +141,7 @@ void requests_report_start(struct send_report *r)
 	json_report_open(j);
 	json_open(j, "start", '{');
 	json_program(j);
-	json_server(j, r->opt);
+	json_connecting_to(j, r->opt);
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", "requests over TCP");
 	json_count(j, "num_streams", (uint64_t)r->opt->streams);

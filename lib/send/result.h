@@ -7,7 +7,7 @@
 #include "lib/load/load.h"
 #include "lib/report/figures.h"
 #include "lib/send/fileset.h"
-#include "lib/send/server.h"
+#include "lib/send/target.h"
 
 /* What became of the sends by MSG_ZEROCOPY. */
 struct zerocopy_figures {
@@ -33,7 +33,7 @@ struct cpu_result {
 };
 
 struct send_result {
-	const struct server *server;
+	const struct target *target;
 	const struct fileset *set;
 	char congestion[16];
 	size_t chunk;            /* the most bytes asked of one call */

@@ -18,7 +18,7 @@ struct zerocopy;
  * take.  It returns how many, 0 at the end of the file or at a stop, or -1 with errno; after EINTR
  * it is called again.
  */
-struct method {
+struct send_method {
 	const char *name;
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
 	void (*open)(struct sender *s); /* gets what the method needs, or dies; may be NULL */
@@ -35,7 +35,7 @@ struct window {
 };
 
 struct sender {
-	const struct method *method;
+	const struct send_method *method;
 	int sock;
 	size_t chunk;                  /* the most bytes asked of one call */
 	size_t memory;                 /* bytes that it may map, or fill ahead of the kernel */

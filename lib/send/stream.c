@@ -53,7 +53,7 @@ static uint64_t acknowledged(const struct stream *st, const struct tcp_figures *
 	return st->phase == STREAM_SENDING || acked < bytes ? acked : bytes;
 }
 
-void stream_mark(const struct stream *st, struct mark *m)
+void stream_mark_now(const struct stream *st, struct stream_mark *m)
 {
 	tcp_figures_read(st->sender.sock, &m->tcp);
 	m->bytes = acknowledged(st, &m->tcp);
@@ -66,7 +66,7 @@ void stream_mark(const struct stream *st, struct mark *m)
 void stream_figures(struct stream *st)
 {
 	struct figures *f = &st->result->sent;
-	const struct mark *b = &st->begin, *e = &st->end;
+	const struct stream_mark *b = &st->begin, *e = &st->end;
 
 	figures_init(f);
 	f->bytes = e->bytes > b->bytes ? e->bytes - b->bytes : 0;
@@ -366,7 +366,7 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 /* The counts end here; what the stream waits for afterwards is in none of them. */
 static void end_measuring(struct stream *st)
 {
-	stream_mark(st, &st->end);
+	stream_mark_now(st, &st->end);
 	run_measured(st->worker.run);
 }
 

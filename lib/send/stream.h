@@ -14,12 +14,12 @@
 #include "lib/send/methods.h"
 #include "lib/send/result.h"
 #include "lib/send/run.h"
-#include "lib/send/server.h"
+#include "lib/send/target.h"
 
 #define WARMUP_MAX 100 /* seconds */
 
 /* What is known of a stream at one time. */
-struct mark {
+struct stream_mark {
 	uint64_t ns, bytes, calls, files;
 	struct tcp_figures tcp;
 };
@@ -45,9 +45,10 @@ struct stream {
 	_Atomic uint64_t received; /* bytes that the server has sent since the last byte */
 	_Atomic bool abandoned;    /* by the main thread: the server is waited for no longer */
 	uint64_t loops;
-	struct mark begin, end, last; /* of what is measured, and the end of the last interval */
-	struct tcp_figures tcp;       /* when all had been sent */
-	uint64_t end_ns;              /* when the server had all of it */
+	struct stream_mark begin, end,
+		last;           /* of what is measured, and the end of the last interval */
+	struct tcp_figures tcp; /* when all had been sent */
+	uint64_t end_ns;        /* when the server had all of it */
 	/* The main thread's watch over what the server acknowledges. */
 	struct {
 		double acked;          /* as TCP_INFO counts */
@@ -69,7 +70,7 @@ void stream_open(struct stream *st, const struct send_options *opt, int sock, si
 void stream_work(void *stream);
 
 /* Reads what is known of a stream now; any thread may. */
-void stream_mark(const struct stream *st, struct mark *m);
+void stream_mark_now(const struct stream *st, struct stream_mark *m);
 
 /*
  * Looks, every TICK_NS or so, whether the server still takes data, and answers after the last of

@@ -23,7 +23,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 
 	(void)now;
 	for (i = 0; i < t->opt->streams; i++)
-		stream_mark(&t->stream[i], &t->stream[i].begin);
+		stream_mark_now(&t->stream[i], &t->stream[i].begin);
 	run_mark(t->run, &t->run->begin);
 	t->measuring = true;
 	return NEVER;
@@ -32,9 +32,9 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 /* Ends a stream's interval now. */
 static void stream_interval(struct stream *st, struct figures *f)
 {
-	struct mark now;
+	struct stream_mark now;
 
-	stream_mark(st, &now);
+	stream_mark_now(st, &now);
 	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
 		now.bytes = st->last.bytes;
 	figures_init(f);
@@ -84,11 +84,11 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	uint64_t bytes = 0;
-	struct mark m;
+	struct stream_mark m;
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++) {
-		stream_mark(&t->stream[i], &m);
+		stream_mark_now(&t->stream[i], &m);
 		bytes += m.bytes;
 	}
 	if (bytes < t->shown_bytes)
@@ -247,7 +247,7 @@ static void sum_up(struct transfer *t)
 	sent = res->sent.bytes + res->sent.warmup;
 	received = res->received.bytes + res->received.warmup;
 	res->missing = sent > received ? sent - received : received - sent;
-	res->local = strcmp(t->server.interface, "lo") == 0;
+	res->local = strcmp(t->target.interface, "lo") == 0;
 	load_cpus(t);
 }
 
@@ -284,13 +284,13 @@ static int sock_int(int fd, int level, int name)
 static void connect_stream(struct transfer *t, int i, size_t chunk)
 {
 	struct stream *st = &t->stream[i];
-	const int sock = i == 0 ? server_connect_first(&t->server, t->opt, t->run->stop)
-				: server_connect(&t->server, t->opt, t->run->stop);
+	const int sock = i == 0 ? target_connect_first(&t->target, t->opt, t->run->stop)
+				: target_connect(&t->target, t->opt, t->run->stop);
 
 	if (sock < 0)
 		die_errno("cannot connect to %s port %s", t->opt->server, t->opt->port);
 	st->set = t->set;
-	st->peer = t->server.name;
+	st->peer = t->target.name;
 	st->result = &t->result.stream[i];
 	stream_open(st, t->opt, sock, chunk, t->run->stop);
 	t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
@@ -311,9 +311,9 @@ void transfer_open(struct transfer *t, size_t chunk)
 	t->poll[0] = (struct pollfd){.fd = t->run->wake, .events = POLLIN};
 	for (i = 0; i < t->opt->streams; i++)
 		connect_stream(t, i, chunk);
-	t->run->interface = t->server.interface;
+	t->run->interface = t->target.interface;
 	sock = t->stream[0].sender.sock;
-	res->server = &t->server;
+	res->target = &t->target;
 	res->set = t->set;
 	res->chunk = t->stream[0].sender.chunk;
 	res->mss = sock_int(sock, IPPROTO_TCP, TCP_MAXSEG);
@@ -321,7 +321,7 @@ void transfer_open(struct transfer *t, size_t chunk)
 	res->rcvbuf = sock_int(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
 	if (t->opt->debug > 0)
-		warnx("connected to %s through %s", t->server.name, t->server.interface);
+		warnx("connected to %s through %s", t->target.name, t->target.interface);
 }
 
 void transfer_close(struct transfer *t)

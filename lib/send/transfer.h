@@ -19,7 +19,7 @@ struct transfer {
 	const struct fileset *set;
 	struct run *run;
 	struct send_report *report; /* of the intervals and the progress */
-	struct server server;
+	struct target target;
 	struct stream *stream;
 	struct figures *interval; /* of each stream: its last interval */
 	struct load_sample last;  /* at the end of the last interval */

@@ -1,4 +1,4 @@
-#include "lib/send/server.h"
+#include "lib/send/target.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static void set_options(int fd, const struct send_options *opt)
 		die_errno("--pace %" PRIu64, opt->pace);
 }
 
-int server_connect(const struct server *s, const struct send_options *opt, const _Atomic int *stop)
+int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop)
 {
 	const int fd = socket(s->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 	int e;
@@ -68,7 +68,7 @@ static struct addrinfo *resolve(const struct send_options *opt)
 	return list;
 }
 
-static void set_address(struct server *s, const struct addrinfo *ai)
+static void set_address(struct target *s, const struct addrinfo *ai)
 {
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
 	s->addr_len = ai->ai_addrlen;
@@ -77,7 +77,7 @@ static void set_address(struct server *s, const struct addrinfo *ai)
 		s->interface[0] = '\0';
 }
 
-void server_resolve(struct server *s, const struct send_options *opt)
+void target_resolve(struct target *s, const struct send_options *opt)
 {
 	struct addrinfo *list = resolve(opt);
 
@@ -85,14 +85,14 @@ void server_resolve(struct server *s, const struct send_options *opt)
 	freeaddrinfo(list);
 }
 
-int server_connect_first(struct server *s, const struct send_options *opt, const _Atomic int *stop)
+int target_connect_first(struct target *s, const struct send_options *opt, const _Atomic int *stop)
 {
 	struct addrinfo *list = resolve(opt), *ai;
 	int fd = -1;
 
 	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
 		set_address(s, ai);
-		fd = server_connect(s, opt, stop);
+		fd = target_connect(s, opt, stop);
 	}
 	freeaddrinfo(list);
 	return fd;

@@ -1,18 +1,18 @@
 /*
- * server.h: finding the server, connecting to it, and how long it may take to answer.
+ * target.h: finding the server, connecting to it, and how long it may take to answer.
  *
- *	sock = server_connect_first(&server, opt, &stop);
- *	more = server_connect(&server, opt, &stop);
+ *	sock = target_connect_first(&target, opt, &stop);
+ *	more = target_connect(&target, opt, &stop);
  */
-#ifndef ZC_SEND_SERVER_H
-#define ZC_SEND_SERVER_H
+#ifndef ZC_SEND_TARGET_H
+#define ZC_SEND_TARGET_H
 
 #include <stdatomic.h>
 
 #include "lib/net/socket.h"
 #include "lib/send/options.h"
 
-struct server {
+struct target {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	char name[ADDR_STRLEN];      /* the address and port as text */
@@ -20,17 +20,17 @@ struct server {
 };
 
 /* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
-void server_resolve(struct server *s, const struct send_options *opt);
+void target_resolve(struct target *s, const struct send_options *opt);
 
 /*
  * Connects with the options of sockets in `opt`, which it sets before, or dies of them.  A signal
  * ends it only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout
  * was over.
  */
-int server_connect(const struct server *s, const struct send_options *opt, const _Atomic int *stop);
+int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop);
 
 /* The same to the first of the server's addresses, in the resolver's order, that accepts. */
-int server_connect_first(struct server *s, const struct send_options *opt, const _Atomic int *stop);
+int target_connect_first(struct target *s, const struct send_options *opt, const _Atomic int *stop);
 
 /*
  * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
