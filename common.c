@@ -465,3 +465,21 @@ double seconds_between(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
+
+/* The hook of die_init_with(). */
+static struct {
+	void (*hook)(void *arg, const char *why);
+	void *arg;
+} closing;
+
+static void call_closing(const char *why)
+{
+	closing.hook(closing.arg, why);
+}
+
+void die_init_with(void (*hook)(void *arg, const char *why), void *arg)
+{
+	closing.hook = hook;
+	closing.arg = arg;
+	die_init(call_closing);
+}

@@ -118,3 +118,12 @@ void json_string(struct json *j, const char *key, const char *value)
 	json_key(j, key);
 	json_text(j, value);
 }
+
+void json_report_close(struct json *j, const char *error)
+{
+	if (error != NULL)
+		json_string(j, "error", error);
+	json_close(j, '}');
+	report("\n");
+	j->f = NULL;
+}

@@ -52,4 +52,7 @@ void json_bool(struct json *j, const char *key, bool value);
 /* Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
 void json_string(struct json *j, const char *key, const char *value);
 
+/* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
+void json_report_close(struct json *j, const char *error);
+
 #endif

@@ -1,0 +1,50 @@
+/*
+ * fileset.h: the files that zcc sends, or the set that is built in.
+ *
+ *	fileset_open(&set, argv + optind, argc - optind, streams, raw);
+ *	for (i = 0; i < set.n; i++)
+ *		send_file(&set.file[i]);
+ *	fileset_close(&set);
+ */
+#ifndef ZC_SEND_FILESET_H
+#define ZC_SEND_FILESET_H
+
+#include "common.h"
+
+#include <stdbool.h>
+
+#define BUILTIN_FILES 63           /* the file set behind the published tables */
+#define BUILTIN_SIZE  (350 * 1024) /* bytes of each */
+
+struct file {
+	const char *name;
+	int fd; /* -1: it is opened for each loop, as there are more files than descriptors */
+	uint64_t size;
+};
+
+struct fileset {
+	struct file *file;
+	size_t n;
+	uint32_t entries; /* how many entries of the wire the files of one loop are */
+	uint64_t bytes;   /* of one loop */
+	bool builtin;
+};
+
+/*
+ * Opens `n` files, or makes the built-in set if n is 0.  A file that cannot be sent is skipped with
+ * a line on stderr.  Raises the limit of descriptors, of which it leaves enough for `streams`
+ * connections.  Dies if no file is left, or if a loop has more entries than the wire can count,
+ * unless it is `raw` and has no headers.
+ */
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw);
+
+/* Closes and frees what fileset_open() made. */
+void fileset_close(struct fileset *set);
+
+/* Opens a file for reading; a FIFO does not block.  Returns a descriptor or -1 with errno. */
+int file_open(const char *name);
+
+/* Bytes of the entry that begins at `off`: the wire splits a file of 4 GiB or more. */
+uint32_t file_entry(const struct file *f, uint64_t off);
+
+#endif

@@ -1,0 +1,304 @@
+#include "lib/send/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/report/units.h"
+#include "lib/send/report_json.h"
+
+#define COLUMN 24
+
+void report_clear_progress(struct send_report *r)
+{
+	if (r->has_progress)
+		fputs("\r\033[K", stderr);
+	r->has_progress = false;
+}
+
+/* The lock of stdout keeps a thread that dies out of an interval that is being written. */
+void report_die(void *report, const char *why)
+{
+	struct send_report *r = report;
+
+	flockfile(stdout);
+	report_clear_progress(r);
+	if (r->opt->json)
+		json_fail(&r->json, why);
+}
+
+bool progress_wanted(const struct send_options *opt)
+{
+	return !opt->quiet && !opt->json && opt->interval <= 0 && opt->debug == 0 &&
+	       isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp();
+}
+
+void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
+		     double rate, const char *phase)
+{
+	const struct send_options *opt = r->opt;
+
+	fprintf(stderr, "\r%.1f s", seconds);
+	if (opt->seconds > 0)
+		fprintf(stderr, " of %g", opt->seconds + opt->warmup);
+	else if (set_bytes > 0)
+		fprintf(stderr, ", %.0f%%",
+			100 * (double)bytes / (double)set_bytes / opt->loops / opt->streams);
+	fprintf(stderr, ": %.0f kbytes/sec%s\033[K", rate, phase);
+	r->has_progress = true;
+}
+
+static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
+{
+	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
+}
+
+void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
+		     double start, bool measured)
+{
+	char rate[RATE_STRLEN];
+
+	flockfile(stdout);
+	if (r->opt->json) {
+		json_interval(&r->json, stream, r->opt->streams, sum, start, measured);
+	} else {
+		report("%s, %.0f retransmits", rate_of(sum, rate), sum->tcp.retransmits);
+		if (r->opt->streams == 1)
+			report(", window %.0f KiB, RTT %.3f ms", stream->tcp.cwnd / 1024,
+			       stream->tcp.rtt / 1000);
+		report("%s\n", measured ? "" : ", warm-up");
+	}
+	funlockfile(stdout);
+}
+
+/* `%.Nf` and a unit, or `-` where it is not known. */
+static const char *number(char buf[COLUMN], int places, double value, const char *unit)
+{
+	if (isfinite(value))
+		snprintf(buf, COLUMN, "%.*f%s", places, value, unit);
+	else
+		strcpy(buf, "-");
+	return buf;
+}
+
+/* Prints a figure of both ends, unless neither is known. */
+static void row(const char *name, int places, double left, double right, const char *unit)
+{
+	char a[COLUMN], b[COLUMN];
+
+	if (!isnan(left) || !isnan(right))
+		report("  %-15s %18s %18s\n", name, number(a, places, left, unit),
+		       number(b, places, right, unit));
+}
+
+static double cost_of(const struct figures *f)
+{
+	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
+}
+
+/* `61.2% +-0.4%` */
+static const char *load_text(const struct figures *f, char buf[COLUMN])
+{
+	number(buf, 1, percent(f->load), "%");
+	if (!isnan(f->load) && !isnan(f->uncertainty))
+		snprintf(buf + strlen(buf), COLUMN - strlen(buf), " +-%.1f%%",
+			 100 * f->uncertainty);
+	return buf;
+}
+
+/* What the kernel accounts for, where it is not next to nothing, follows the measured load. */
+static void report_sides(const struct send_result *res)
+{
+	const bool known = res->receipts > 0;
+	const struct figures *s = &res->sent, *r = &res->received;
+	char a[COLUMN], b[COLUMN];
+	int i;
+
+	report("  %-15s %18s %18s\n", "", "sender", known ? "receiver" : "no receipt");
+	row("bytes", 0, (double)s->bytes, known ? (double)r->bytes : NAN, "");
+	row("seconds", decimals(s->seconds), s->seconds, r->seconds, "");
+	row("kbytes/sec", 0, kbytes_per_sec(s->bytes, s->seconds),
+	    known ? kbytes_per_sec(r->bytes, r->seconds) : NAN, "");
+	if (!isnan(s->load) || !isnan(r->load)) {
+		report("  %-15s %18s %18s\n", res->local ? "load, both ends" : "load",
+		       load_text(s, a), load_text(r, b));
+		row("CPUs", 0, s->cpus, r->cpus, "");
+		row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
+		row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
+		row("us/KiB", 3, cost_of(s), cost_of(r), "");
+	}
+	report("  %-15s %18s %18s\n", "calls by", s->method,
+	       known && r->method[0] ? r->method : "-");
+	row("calls", 0, (double)s->calls, known ? (double)r->calls : NAN, "");
+	row("calls/s", 0, per_second(s->calls, s->seconds),
+	    known ? per_second(r->calls, r->seconds) : NAN, "");
+	row("interrupts/s", 0, s->rates.interrupts, r->rates.interrupts, "");
+	row("packets/s in", 0, s->rates.packets_in, r->rates.packets_in, "");
+	row("packets/s out", 0, s->rates.packets_out, r->rates.packets_out, "");
+	for (i = 0; i < CPU_COLUMNS; i++)
+		if (percent(s->rates.cpu[i]) >= 0.05 || percent(r->rates.cpu[i]) >= 0.05)
+			row(cpu_column[i], 1, percent(s->rates.cpu[i]), percent(r->rates.cpu[i]),
+			    "%");
+}
+
+/* What was sent, where to and how. */
+static void report_what(const struct send_options *opt, const struct send_result *res)
+{
+	report("  to %s%s%s, %s%s%s%s", res->target->name,
+	       res->target->interface[0] != '\0' ? " by " : "", res->target->interface,
+	       res->congestion, opt->cork ? ", corked" : "", opt->nodelay ? ", nodelay" : "",
+	       opt->raw ? ", raw" : "");
+	if (opt->pace > 0)
+		report(", paced to %.0f kbytes/sec", (double)opt->pace / 1024);
+	if (opt->streams > 1)
+		report(", %d streams", opt->streams);
+	if (res->set->builtin)
+		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
+	else
+		report("; %zu files of %" PRIu64 " bytes", res->set->n, res->set->bytes);
+}
+
+static void report_streams(const struct send_result *res, int streams)
+{
+	const struct stream_result *s = res->stream;
+	char cpu[COLUMN], read_cpu[COLUMN];
+	int i;
+
+	report("  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  "
+	       "delivery Gbit/s\n");
+	for (i = 0; i < streams; i++, s++)
+		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1,
+		       number(cpu, 0, s->sent.cpu, ""), number(read_cpu, 0, s->received.cpu, ""),
+		       kbytes_per_sec(s->sent.bytes, s->sent.seconds), s->sent.tcp.retransmits,
+		       s->sent.tcp.rtt / 1000, s->sent.tcp.cwnd / 1024,
+		       s->sent.tcp.delivery_rate * 8 / 1e9);
+}
+
+static void report_tcp(const struct tcp_figures *t)
+{
+	const double busy = t->busy > 0 ? t->busy : INFINITY;
+
+	if (isnan(t->mss + t->retransmits)) {
+		report("  TCP: not known\n");
+		return;
+	}
+	report("  TCP: %.0f retransmits, RTT %.3f ms (least %.3f), window %.0f KiB, MSS %.0f, "
+	       "delivery %.3f Gbit/s\n",
+	       t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,
+	       t->delivery_rate * 8 / 1e9);
+	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% "
+	       "of the time\n",
+	       100 * t->rwnd_limited / busy, 100 * t->sndbuf_limited / busy);
+}
+
+static void report_zerocopy(const struct stream_result *s, int streams)
+{
+	struct zerocopy_figures sum = {0};
+	int i;
+
+	if (!s->has_zerocopy)
+		return;
+	for (i = 0; i < streams; i++) {
+		sum.sends += s[i].zerocopy.sends;
+		sum.copied += s[i].zerocopy.copied;
+		sum.incomplete += s[i].zerocopy.incomplete;
+	}
+	report("  zerocopy: %" PRIu64 " of %" PRIu64
+	       " sends were copied by the kernel after all (%.1f%%)\n",
+	       sum.copied, sum.sends,
+	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
+	if (sum.incomplete > 0)
+		report("  zerocopy: %" PRIu64 " sends were never completed\n", sum.incomplete);
+}
+
+/* With both ends on one host, bound to different CPUs, what each of them cost. */
+static void report_cpus(const struct send_result *res)
+{
+	const struct cpu_result *c;
+
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
+		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
+		       percent(c->load.load), 100 * c->load.uncertainty,
+		       cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds),
+		       c->role);
+}
+
+static void report_text(const struct send_options *opt, const struct send_result *res)
+{
+	char rate[RATE_STRLEN];
+
+	report("%s\n", rate_of(&res->sent, rate));
+	if (opt->quiet)
+		return;
+	report_what(opt, res);
+	report(", in %" PRIu64 " loops\n", res->loops);
+	if (opt->warmup > 0)
+		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup,
+		       res->sent.warmup);
+	report_sides(res);
+	if (res->receipts == opt->streams && res->missing == 0)
+		report("  all bytes sent were received\n");
+	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
+		report("  the receiver had %" PRIu64
+		       " clients meanwhile: its load is that of all\n",
+		       res->received.clients);
+	if (opt->streams > 1)
+		report_streams(res, opt->streams);
+	else
+		report_tcp(&res->stream[0].sent.tcp);
+	report_zerocopy(res->stream, opt->streams);
+	report_cpus(res);
+}
+
+/*
+ * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle, or
+ * the soakers have it, which are nice.
+ */
+static void report_time(const struct figures *f)
+{
+	const double *cpu = f->rates.cpu;
+	char t[6][COLUMN];
+
+	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, percent(f->load), "%"),
+	       number(t[1], 3, cost_of(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
+	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
+	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
+	       number(t[5], 1, percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]), "%"));
+}
+
+/* The transfers of a list of sizes are a table, a line for each. */
+static void report_row(struct send_report *r, const struct send_result *res)
+{
+	static const char time[] = "    load  us/KiB   user system   soft   left";
+
+	if (!r->has_table && !r->opt->quiet) {
+		report_what(r->opt, res);
+		report("\n");
+		report("%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
+		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
+		       time);
+	}
+	r->has_table = true;
+	report("%9zu %11.0f %11.0f", res->chunk, kbytes_per_sec(res->sent.bytes, res->sent.seconds),
+	       per_second(res->sent.calls, res->sent.seconds));
+	report_time(&res->sent);
+	report_time(&res->received);
+	report("\n");
+}
+
+void report_start(struct send_report *r, const struct send_result *res)
+{
+	if (r->opt->json)
+		json_start(&r->json, r->opt, res);
+}
+
+void report_end(struct send_report *r, const struct send_result *res, const char *error)
+{
+	if (r->opt->json)
+		json_end(&r->json, r->opt, res, error);
+	else if (r->opt->chunks.n > 1)
+		report_row(r, res);
+	else
+		report_text(r->opt, res);
+}

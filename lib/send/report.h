@@ -1,0 +1,49 @@
+/*
+ * report.h: what zcc prints of a transfer: text, a row of a table, or JSON; intervals, progress.
+ *
+ *	report = (struct send_report){.opt = opt};
+ *	report_start(&report, &result);
+ *	report_interval(&report, streams, &sum, start, true);
+ *	report_end(&report, &result, NULL);
+ */
+#ifndef ZC_SEND_REPORT_H
+#define ZC_SEND_REPORT_H
+
+#include "lib/report/json.h"
+#include "lib/send/options.h"
+#include "lib/send/result.h"
+
+struct send_report {
+	const struct send_options *opt;
+	struct json json;
+	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
+	bool has_table;            /* the head of the table is printed */
+};
+
+/* Closes the report of a program that dies: a hook of die_init_with(). */
+void report_die(void *report, const char *why);
+
+/* Begins the report of a transfer, whose streams are connected: JSON only. */
+void report_start(struct send_report *r, const struct send_result *res);
+
+/*
+ * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.
+ * Not `measured`: it is of the warm-up.
+ */
+void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
+		     double start, bool measured);
+
+/* Reports what was measured, and in JSON the error, unless that is NULL. */
+void report_end(struct send_report *r, const struct send_result *res, const char *error);
+
+/* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
+bool progress_wanted(const struct send_options *opt);
+
+/* Prints the line of progress: `bytes` of file sets of `set_bytes` were sent, lately at `rate`. */
+void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
+		     double rate, const char *phase);
+
+/* Removes the line of progress, if there is one. */
+void report_clear_progress(struct send_report *r);
+
+#endif

@@ -1,0 +1,189 @@
+#include "lib/send/run.h"
+
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/load/calibration.h"
+#include "lib/load/limits.h"
+#include "lib/load/soaker.h"
+#include "lib/send/sender.h"
+
+uint64_t time_after(uint64_t ns, double seconds)
+{
+	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
+}
+
+void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
+{
+	*r = (struct run){.opt = opt, .stop = stop, .interface = ""};
+	if (opt->load) {
+		calibration_load_or_die(&r->calibration, CALIBRATION_FILE, opt->n_cpus);
+		limits_warn();
+	}
+	cpus_try_or_die(&opt->bind);
+	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r->wake < 0)
+		die_errno("eventfd");
+}
+
+void run_soak(struct run *r)
+{
+	const size_t n = (size_t)r->calibration.cpus.n;
+
+	if (!r->opt->load)
+		return;
+	r->begin.cpu = calloc(n, sizeof(*r->begin.cpu));
+	r->end.cpu = calloc(n, sizeof(*r->end.cpu));
+	if (r->begin.cpu == NULL || r->end.cpu == NULL)
+		die_errno("load");
+	r->soak = soaker_start_or_die(&r->calibration.cpus);
+}
+
+void run_close(struct run *r)
+{
+	if (r->soak != NULL)
+		soaker_stop(r->soak);
+	free(r->begin.cpu);
+	free(r->end.cpu);
+	free(r->calibration.cpu);
+	close(r->wake);
+}
+
+static struct worker *worker_at(const struct run *r, int i)
+{
+	return (struct worker *)(void *)(r->workers + (size_t)i * r->worker_size);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	struct run *r = w->run;
+
+	cpu_bind_or_die(&r->opt->bind, w->number);
+	pthread_barrier_wait(&r->barrier);
+	r->work(w);
+	atomic_fetch_sub(&r->running, 1);
+	eventfd_write(r->wake, 1);
+	return NULL;
+}
+
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size)
+{
+	struct worker *w;
+	int i, e;
+
+	r->work = work;
+	r->workers = workers;
+	r->worker_size = size;
+	r->running = r->measured = r->opt->streams;
+	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
+	for (i = 0; i < r->opt->streams; i++) {
+		w = worker_at(r, i);
+		w->number = i;
+		w->run = r;
+		e = thread_start(&w->thread, worker_main, w);
+		if (e != 0)
+			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
+	}
+}
+
+void run_begin(struct run *r, double seconds)
+{
+	r->start_ns = now_ns();
+	r->end_ns = time_after(r->start_ns, seconds);
+	pthread_barrier_wait(&r->barrier);
+}
+
+void run_wait(const struct run *r, struct pollfd *p, nfds_t n, const struct event *e, int events)
+{
+	const uint64_t now = now_ns();
+	uint64_t due = *r->stop != 0 ? now + TICK_NS : r->end_ns, left;
+	struct timespec t;
+	eventfd_t ignored;
+	int i;
+
+	for (i = 0; i < events; i++)
+		if (e[i].due_ns < due)
+			due = e[i].due_ns;
+	left = due > now ? due - now : 0;
+	t = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	if (ppoll(p, n, due != NEVER ? &t : NULL, &r->unblocked) > 0 && p[0].revents != 0)
+		eventfd_read(r->wake, &ignored);
+}
+
+void run_handle(struct run *r, struct event *e, int events, void *arg)
+{
+	const uint64_t now = now_ns();
+	struct worker *w;
+	int i;
+
+	if (r->running == 0)
+		return;
+	for (i = 0; i < events; i++)
+		if (now >= e[i].due_ns)
+			e[i].due_ns = e[i].handle(arg, now);
+	if (now >= r->end_ns)
+		run_stop(r);
+	for (i = 0; *r->stop != 0 && i < r->opt->streams; i++) {
+		w = worker_at(r, i);
+		if (w->interruptible)
+			pthread_kill(w->thread, SIGALRM);
+	}
+}
+
+void run_end(struct run *r)
+{
+	int i, time_up = TIME_UP;
+
+	for (i = 0; i < r->opt->streams; i++)
+		pthread_join(worker_at(r, i)->thread, NULL);
+	pthread_barrier_destroy(&r->barrier);
+	atomic_compare_exchange_strong(r->stop, &time_up, 0);
+}
+
+void run_stop(struct run *r)
+{
+	int running = 0;
+
+	atomic_compare_exchange_strong(r->stop, &running, TIME_UP);
+}
+
+/* The main thread would come too late to read the host's figures. */
+void run_measured(struct run *r)
+{
+	if (atomic_fetch_sub(&r->measured, 1) == 1)
+		run_mark(r, &r->end);
+}
+
+void run_mark(const struct run *r, struct host_mark *m)
+{
+	if (r->soak != NULL)
+		load_sample_read(r->soak, &r->calibration, &m->sum, m->cpu);
+	counters_read(&m->counters, r->interface[0] != '\0' ? r->interface : NULL);
+	m->ns = now_ns();
+}
+
+void run_host_figures(const struct run *r, struct figures *f)
+{
+	struct load l;
+
+	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
+	if (r->soak == NULL)
+		return;
+	load_between(&r->calibration, &r->begin.sum, &r->end.sum, -1, &l);
+	figures_load(f, &l, r->calibration.cpus.n);
+}
+
+void run_warn(const struct run *r, const struct figures *host)
+{
+	const struct load l = {.load = host->load};
+
+	if (r->soak == NULL)
+		return;
+	limits_warn_run(&r->calibration.cpus, &r->begin.counters, &r->end.counters, &l);
+	if (host->seconds < 0.5)
+		warnx("the load was measured over less than half a second: send more (-n, -t)");
+}

@@ -1,0 +1,120 @@
+#include "lib/send/target.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/tcp.h>
+#include <math.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define LIMIT_BYTES   65536 /* a server that moves fewer in each --timeout is slow, */
+#define LIMIT_SECONDS 10.0  /* and is waited for this long, or 2 x --timeout */
+
+/* Sets what has to be set before connect(2): the handshake uses the segment size and the timeout. */
+static void set_options(int fd, const struct send_options *opt)
+{
+	const struct timeval t = {(time_t)opt->timeout, (suseconds_t)(fmod(opt->timeout, 1) * 1e6)};
+	const int on = 1;
+
+	sock_set_options_or_die(fd, &opt->sock);
+	if (opt->mss > 0 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &opt->mss, sizeof(opt->mss)) != 0)
+		die_errno("--mss %d", opt->mss);
+	if (opt->nodelay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+		die_errno("--nodelay 1");
+	if (opt->timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
+				 setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
+		die_errno("--timeout %g", opt->timeout);
+	if (opt->pace > 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0)
+		die_errno("--pace %" PRIu64, opt->pace);
+}
+
+int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop)
+{
+	const int fd = socket(s->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int e;
+
+	if (fd < 0)
+		return -1;
+	set_options(fd, opt);
+	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
+	do
+		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
+	while (e != 0 && errno == EINTR && *stop == 0);
+	if (e == 0 || errno == EISCONN)
+		return fd;
+	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* SO_SNDTIMEO is over: socket(7) */
+	close(fd);
+	errno = e;
+	return -1;
+}
+
+/* Returns the server's addresses.  The name `0` is this host, as in 2001. */
+static struct addrinfo *resolve(const struct send_options *opt)
+{
+	const struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
+	const char *host = opt->server;
+	struct addrinfo *list;
+	int e;
+
+	if (strcmp(host, "0") == 0)
+		host = opt->family == AF_INET6 ? "::1" : "127.0.0.1";
+	e = getaddrinfo(host, opt->port, &hints, &list);
+	if (e != 0)
+		die("%s: %s", opt->server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	return list;
+}
+
+static void set_address(struct target *s, const struct addrinfo *ai)
+{
+	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
+	s->addr_len = ai->ai_addrlen;
+	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
+	if (addr_interface(ai->ai_addr, s->interface) != 0)
+		s->interface[0] = '\0';
+}
+
+void target_resolve(struct target *s, const struct send_options *opt)
+{
+	struct addrinfo *list = resolve(opt);
+
+	set_address(s, list);
+	freeaddrinfo(list);
+}
+
+int target_connect_first(struct target *s, const struct send_options *opt, const _Atomic int *stop)
+{
+	struct addrinfo *list = resolve(opt), *ai;
+	int fd = -1;
+
+	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
+		set_address(s, ai);
+		fd = target_connect(s, opt, stop);
+	}
+	freeaddrinfo(list);
+	return fd;
+}
+
+struct limit limit_begin(void)
+{
+	const uint64_t now = now_ns();
+
+	return (struct limit){.begin_ns = now, .window_ns = now};
+}
+
+bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved)
+{
+	if (timeout <= 0)
+		return false;
+	if (seconds_between(l->window_ns, now) >= timeout) {
+		l->slow |= moved < l->moved + LIMIT_BYTES;
+		l->window_ns = now;
+		l->moved = moved;
+	}
+	return l->slow && seconds_between(l->begin_ns, now) > fmax(LIMIT_SECONDS, 2 * timeout);
+}

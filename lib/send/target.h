@@ -1,0 +1,52 @@
+/*
+ * target.h: finding the server, connecting to it, and how long it may take to answer.
+ *
+ *	sock = target_connect_first(&target, opt, &stop);
+ *	more = target_connect(&target, opt, &stop);
+ */
+#ifndef ZC_SEND_TARGET_H
+#define ZC_SEND_TARGET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "lib/net/socket.h"
+#include "lib/send/options.h"
+
+struct target {
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	char name[ADDR_STRLEN];      /* the address and port as text */
+	char interface[IF_NAMESIZE]; /* by which packets leave for it; empty: not known */
+};
+
+/* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
+void target_resolve(struct target *s, const struct send_options *opt);
+
+/*
+ * Connects with the options of sockets in `opt`, which it sets before, or dies of them.  A signal
+ * ends it only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout
+ * was over.
+ */
+int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop);
+
+/* The same to the first of the server's addresses, in the resolver's order, that accepts. */
+int target_connect_first(struct target *s, const struct send_options *opt, const _Atomic int *stop);
+
+/*
+ * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
+ * ends a silence; this limit also ends what never falls silent but goes on a few bytes at a time.
+ */
+struct limit {
+	uint64_t begin_ns;
+	uint64_t window_ns; /* when the --timeout under way began */
+	uint64_t moved;     /* bytes up to then */
+	bool slow;          /* fewer than 64 KiB moved in one of them */
+};
+
+struct limit limit_begin(void);
+
+/* Whether the limit is reached, once `moved` bytes have moved since it began; timeout: seconds. */
+bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved);
+
+#endif

@@ -1,0 +1,339 @@
+#include "lib/send/transfer.h"
+
+#include <err.h>
+#include <linux/tcp.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/report/units.h"
+
+#define PROGRESS_NS 500000000u
+#define DISCARD_NS  10000000u /* how often answers are discarded where poll(2) cannot wait */
+
+/*
+ * What the main thread does while the streams send: handlers of events.
+ */
+
+/* The warm-up is over: what was sent before is in no figure. */
+static uint64_t on_warm(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	int i;
+
+	(void)now;
+	for (i = 0; i < t->opt->streams; i++)
+		stream_mark_now(&t->stream[i], &t->stream[i].begin);
+	run_mark(t->run, &t->run->begin);
+	t->measuring = true;
+	return NEVER;
+}
+
+/* Ends a stream's interval now. */
+static void stream_interval(struct stream *st, struct figures *f)
+{
+	struct stream_mark now;
+
+	stream_mark_now(st, &now);
+	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
+		now.bytes = st->last.bytes;
+	figures_init(f);
+	f->bytes = now.bytes - st->last.bytes;
+	f->seconds = seconds_between(st->last.ns, now.ns);
+	f->tcp = now.tcp;
+	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
+	st->last = now;
+}
+
+/* The interval's end is due before the warm-up's, so that it is reported as part of it. */
+static uint64_t on_interval(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	struct run *r = t->run;
+	const double start = seconds_between(r->start_ns, t->stream[0].last.ns);
+	struct load_sample sample;
+	struct figures sum;
+	struct load l;
+	int i;
+
+	if (r->measured == 0)
+		return NEVER; /* what is waited for now is in no figure */
+	figures_init(&sum);
+	sum.tcp.retransmits = 0;
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_interval(&t->stream[i], &t->interval[i]);
+		sum.bytes += t->interval[i].bytes;
+		sum.tcp.retransmits += t->interval[i].tcp.retransmits;
+	}
+	sum.seconds = t->interval[0].seconds;
+	if (r->soak != NULL) {
+		load_sample_read(r->soak, &r->calibration, &sample, NULL);
+		load_between(&r->calibration, &t->last, &sample, -1, &l);
+		figures_load(&sum, &l, r->calibration.cpus.n);
+		t->last = sample;
+	}
+	report_interval(t->report, t->interval, &sum, start, t->measuring);
+	/* Intervals that passed while the program was stopped are not made up. */
+	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
+	if (t->interval_ns <= now)
+		t->interval_ns = time_after(now, t->opt->interval);
+	return t->interval_ns;
+}
+
+static uint64_t on_progress(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	uint64_t bytes = 0;
+	struct stream_mark m;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_mark_now(&t->stream[i], &m);
+		bytes += m.bytes;
+	}
+	if (bytes < t->shown_bytes)
+		bytes = t->shown_bytes;
+	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
+			kbytes_per_sec(bytes - t->shown_bytes, seconds_between(t->shown_ns, now)),
+			*t->run->stop != 0 ? ", waits for the server"
+			: t->measuring     ? ""
+					   : ", warm-up");
+	t->shown_ns = now;
+	t->shown_bytes = bytes;
+	return now + PROGRESS_NS;
+}
+
+static uint64_t on_watch(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		stream_watch(&t->stream[i], now);
+	return now + TICK_NS;
+}
+
+/* Completions of MSG_ZEROCOPY wake poll(2) whatever it waits for: such streams have a timer. */
+static bool discards_by_timer(const struct transfer *t)
+{
+	return t->opt->raw && t->stream[0].sender.zerocopy != NULL;
+}
+
+static uint64_t on_discard(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	struct pollfd *p = t->poll + 1;
+	const struct stream *st = t->stream;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++, p++, st++)
+		if (p->fd >= 0 && (st->phase >= STREAM_WAITING || /* it reads for itself */
+				   ((p->revents != 0 || discards_by_timer(t)) &&
+				    discard_answer(&t->stream[i]) == 0)))
+			p->fd = -1;
+	return discards_by_timer(t) ? now + DISCARD_NS : NEVER;
+}
+
+enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
+
+/* Oversees the streams until all have come to their end. */
+static void oversee(struct transfer *t)
+{
+	const struct send_options *opt = t->opt;
+	struct run *r = t->run;
+	const nfds_t n = opt->raw && !discards_by_timer(t) ? (nfds_t)opt->streams + 1 : 1;
+	struct event e[EVENTS] = {
+		[ON_INTERVAL] = {t->interval_ns, on_interval},
+		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
+		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
+				 on_progress},
+		[ON_WATCH] = {opt->timeout > 0 ? r->start_ns : NEVER, on_watch},
+		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
+	};
+
+	while (r->running > 0) {
+		run_wait(r, t->poll, n, e, EVENTS);
+		if (opt->raw && n > 1)
+			e[ON_DISCARD].due_ns = 0;
+		if (*r->stop != 0 && e[ON_WATCH].due_ns == NEVER)
+			e[ON_WATCH].due_ns = 0;
+		run_handle(r, e, EVENTS, t);
+	}
+	report_clear_progress(t->report);
+}
+
+/*
+ * The sum.
+ */
+
+/* The receiver's host is as the longest of those streams saw it that have a receipt. */
+static void sum_receipts(struct send_result *res, int streams)
+{
+	const struct figures *longest = NULL, *f;
+	struct figures sum;
+	int i;
+
+	figures_init(&sum);
+	for (i = 0; i < streams; i++) {
+		if (!res->stream[i].has_receipt)
+			continue;
+		res->receipts++;
+		f = &res->stream[i].received;
+		figures_add(&sum, f);
+		if (longest == NULL || f->seconds >= longest->seconds)
+			longest = f;
+	}
+	figures_init(&res->received);
+	if (longest != NULL)
+		res->received = *longest;
+	res->received.bytes = sum.bytes;
+	res->received.calls = sum.calls;
+	res->received.files = sum.files;
+	res->received.warmup = sum.warmup;
+}
+
+/* What a CPU did in the transfer; both ends may be on this host. */
+static const char *cpu_role(const struct transfer *t, int cpu)
+{
+	const struct stream_result *s = t->result.stream;
+	bool sends = false, receives = false;
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++) {
+		sends |= cpu_of(&t->opt->bind, i) == cpu;
+		receives |= t->result.local && s[i].has_receipt && s[i].received.cpu == cpu;
+	}
+	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
+}
+
+/* The load of each CPU tells something where the streams were bound. */
+static void load_cpus(struct transfer *t)
+{
+	const struct run *r = t->run;
+	struct send_result *res = &t->result;
+	struct cpu_result *c;
+	int i;
+
+	if (r->soak == NULL || t->opt->bind.n == 0)
+		return;
+	res->cpu = calloc((size_t)r->calibration.cpus.n, sizeof(*res->cpu));
+	if (res->cpu == NULL)
+		die_errno("load");
+	for (i = 0; i < r->calibration.cpus.n; i++, res->n_cpus++) {
+		c = &res->cpu[i];
+		c->id = r->calibration.cpus.id[i];
+		c->role = cpu_role(t, c->id);
+		load_between(&r->calibration, &r->begin.cpu[i], &r->end.cpu[i], i, &c->load);
+		if (isnan(c->load.load))
+			return;
+	}
+}
+
+static void sum_up(struct transfer *t)
+{
+	struct send_result *res = &t->result;
+	uint64_t sent, received;
+	int i;
+
+	figures_init(&res->sent);
+	res->sent.tcp.retransmits = 0;
+	for (i = 0; i < t->opt->streams; i++) {
+		stream_figures(&t->stream[i]);
+		figures_add(&res->sent, &res->stream[i].sent);
+		res->loops += t->stream[i].loops;
+	}
+	run_host_figures(t->run, &res->sent);
+	sum_receipts(res, t->opt->streams);
+	sent = res->sent.bytes + res->sent.warmup;
+	received = res->received.bytes + res->received.warmup;
+	res->missing = sent > received ? sent - received : received - sent;
+	res->local = strcmp(t->target.interface, "lo") == 0;
+	load_cpus(t);
+}
+
+void transfer_run(struct transfer *t)
+{
+	struct run *r = t->run;
+	int i;
+
+	run_start(r, stream_work, t->stream, sizeof(*t->stream));
+	on_warm(t, 0);
+	t->measuring = t->opt->warmup <= 0;
+	if (r->soak != NULL)
+		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
+	run_begin(r, t->opt->seconds > 0 ? t->opt->warmup + t->opt->seconds : 0);
+	t->shown_ns = r->start_ns;
+	t->interval_ns = time_after(r->start_ns, t->opt->interval);
+	for (i = 0; i < t->opt->streams; i++) {
+		t->stream[i].last = t->stream[i].begin;
+		t->stream[i].begin.ns = t->stream[i].last.ns = r->start_ns;
+	}
+	oversee(t);
+	run_end(r);
+	sum_up(t);
+}
+
+static int sock_int(int fd, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
+}
+
+static void connect_stream(struct transfer *t, int i, size_t chunk)
+{
+	struct stream *st = &t->stream[i];
+	const int sock = i == 0 ? target_connect_first(&t->target, t->opt, t->run->stop)
+				: target_connect(&t->target, t->opt, t->run->stop);
+
+	if (sock < 0)
+		die_errno("cannot connect to %s port %s", t->opt->server, t->opt->port);
+	st->set = t->set;
+	st->peer = t->target.name;
+	st->result = &t->result.stream[i];
+	stream_open(st, t->opt, sock, chunk, t->run->stop);
+	t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
+}
+
+void transfer_open(struct transfer *t, size_t chunk)
+{
+	const size_t n = (size_t)t->opt->streams;
+	struct send_result *res = &t->result;
+	int i, sock;
+
+	t->stream = calloc(n, sizeof(*t->stream));
+	t->interval = calloc(n, sizeof(*t->interval));
+	t->poll = calloc(n + 1, sizeof(*t->poll));
+	res->stream = calloc(n, sizeof(*res->stream));
+	if (t->stream == NULL || t->interval == NULL || t->poll == NULL || res->stream == NULL)
+		die_errno("%d streams", t->opt->streams);
+	t->poll[0] = (struct pollfd){.fd = t->run->wake, .events = POLLIN};
+	for (i = 0; i < t->opt->streams; i++)
+		connect_stream(t, i, chunk);
+	t->run->interface = t->target.interface;
+	sock = t->stream[0].sender.sock;
+	res->target = &t->target;
+	res->set = t->set;
+	res->chunk = t->stream[0].sender.chunk;
+	res->mss = sock_int(sock, IPPROTO_TCP, TCP_MAXSEG);
+	res->sndbuf = sock_int(sock, SOL_SOCKET, SO_SNDBUF);
+	res->rcvbuf = sock_int(sock, SOL_SOCKET, SO_RCVBUF);
+	sock_congestion(sock, res->congestion);
+	if (t->opt->debug > 0)
+		warnx("connected to %s through %s", t->target.name, t->target.interface);
+}
+
+void transfer_close(struct transfer *t)
+{
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		sender_close(&t->stream[i].sender);
+	free(t->stream);
+	free(t->interval);
+	free(t->poll);
+	free(t->result.stream);
+	free(t->result.cpu);
+}

@@ -1,0 +1,44 @@
+/*
+ * transfer.h: one transfer of the file set over all its streams: warm-up, intervals, the sum.
+ *
+ *	t = (struct transfer){.opt = opt, .set = &set, .run = &run, .report = &report};
+ *	transfer_open(&t, chunk);
+ *	report_start(&report, &t.result);
+ *	transfer_run(&t);
+ *	report_end(&report, &t.result, NULL);
+ *	transfer_close(&t);
+ */
+#ifndef ZC_SEND_TRANSFER_H
+#define ZC_SEND_TRANSFER_H
+
+#include "lib/send/report.h"
+#include "lib/send/stream.h"
+
+struct transfer {
+	const struct send_options *opt;
+	const struct fileset *set;
+	struct run *run;
+	struct send_report *report; /* of the intervals and the progress */
+	struct target target;
+	struct stream *stream;
+	struct figures *interval; /* of each stream: its last interval */
+	struct load_sample last;  /* at the end of the last interval */
+	uint64_t interval_ns;     /* when the interval under way is to end */
+	struct pollfd *poll;      /* the end of a thread, and behind it what raw servers send */
+	bool measuring;           /* the warm-up is over */
+	uint64_t shown_ns, shown_bytes; /* in the progress line */
+	struct send_result result;
+};
+
+/*
+ * Connects all streams before the first of them sends, so that the server's last client is their
+ * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect.
+ */
+void transfer_open(struct transfer *t, size_t chunk);
+
+/* Sends, and returns when all streams have come to their end; t->result then has the figures. */
+void transfer_run(struct transfer *t);
+
+void transfer_close(struct transfer *t);
+
+#endif

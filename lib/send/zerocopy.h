@@ -1,0 +1,31 @@
+/*
+ * zerocopy.h: sending by MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns
+ * a buffer until it has completed every send of it, so the sender fills a ring of buffers.
+ *
+ *	while ((n = zerocopy_step(s, fd, off, len)) > 0)
+ *		off += n;
+ *	zerocopy_finish(s);
+ */
+#ifndef ZC_SEND_ZEROCOPY_H
+#define ZC_SEND_ZEROCOPY_H
+
+#include "lib/send/result.h"
+#include "lib/send/sender.h"
+
+/* Open and step as a method has them: sender.h. */
+void zerocopy_open(struct sender *s);
+ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
+
+/* Takes what completions there are; false if there were none, or by another method. */
+bool zerocopy_reap(struct sender *s);
+
+/*
+ * Waits, after the last send, until all sends are completed, but 10 s at most, or 1 s where a
+ * signal stopped the sender: a server may hold them up.  By another method it does nothing.
+ */
+void zerocopy_finish(struct sender *s);
+
+/* What became of the sends. */
+void zerocopy_count(const struct sender *s, struct zerocopy_figures *f);
+
+#endif
