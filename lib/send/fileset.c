@@ -77,31 +77,30 @@ static size_t descriptors(int streams)
 }
 
 /*
- * Makes a file in memory, which is sent by the same calls as one on disk.  Its bytes are those of
- * xorshift64, from another seed for each file: no layer below compresses or shares them.
+ * Writes BUILTIN_SIZE bytes into a file in memory, which is sent by the same calls as one on disk.
+ * They are those of xorshift64, from another seed for each file: no layer below compresses or shares
+ * them.  False on failure, with errno.
  */
-static int builtin_file(uint64_t state)
+static bool write_builtin(int fd, uint64_t state)
 {
-	const int fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
-	uint64_t *word = malloc(BUILTIN_SIZE);
-	size_t i, done;
+	uint64_t word[BUILTIN_SIZE / 10 / sizeof(uint64_t)];
+	size_t left, done, i;
 	ssize_t n;
 
-	if (fd < 0 || word == NULL)
-		die_errno("built-in file set");
-	for (i = 0; i < BUILTIN_SIZE / sizeof(*word); i++) {
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		word[i] = state;
+	for (left = BUILTIN_SIZE; left > 0; left -= sizeof(word)) {
+		for (i = 0; i < sizeof(word) / sizeof(word[0]); i++) {
+			state ^= state << 13;
+			state ^= state >> 7;
+			state ^= state << 17;
+			word[i] = state;
+		}
+		for (done = 0; done < sizeof(word); done += (size_t)n) {
+			n = TEMP_FAILURE_RETRY(write(fd, (char *)word + done, sizeof(word) - done));
+			if (n < 0)
+				return false;
+		}
 	}
-	for (done = 0; done < BUILTIN_SIZE; done += (size_t)n) {
-		n = TEMP_FAILURE_RETRY(write(fd, (char *)word + done, BUILTIN_SIZE - done));
-		if (n < 0)
-			die_errno("built-in file set");
-	}
-	free(word);
-	return fd;
+	return true;
 }
 
 void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw)
@@ -117,7 +116,9 @@ void fileset_open(struct fileset *set, char **names, int n, int streams, bool ra
 	for (i = 0; i < n; i++)
 		fileset_add(set, names[i], keep_open, raw);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
-		f.fd = builtin_file((uint64_t)i + 1);
+		f.fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
+		if (f.fd < 0 || !write_builtin(f.fd, (uint64_t)i + 1))
+			die_errno("built-in file set");
 		add_open(set, &f, raw);
 	}
 	if (set->n == 0)
