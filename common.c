@@ -681,3 +681,21 @@ int file_write(const char *dir, const char *name, const char *text)
 	close(fd);
 	return r;
 }
+
+/* The hook of die_init_with(). */
+static struct {
+	void (*hook)(void *arg, const char *why);
+	void *arg;
+} closing;
+
+static void call_closing(const char *why)
+{
+	closing.hook(closing.arg, why);
+}
+
+void die_init_with(void (*hook)(void *arg, const char *why), void *arg)
+{
+	closing.hook = hook;
+	closing.arg = arg;
+	die_init(call_closing);
+}

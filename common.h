@@ -224,4 +224,7 @@ void sleep_ns(uint64_t ns);
 /* The time between two readings of now_ns(), in seconds; 0 where `to` came first. */
 double seconds_between(uint64_t from_ns, uint64_t to_ns);
 
+/* The same as die_init() for a hook that takes an argument. */
+void die_init_with(void (*hook)(void *arg, const char *why), void *arg);
+
 #endif

@@ -204,3 +204,15 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 		f->load = NAN; /* a share of nothing */
 	return NULL;
 }
+
+void figures_add(struct figures *sum, const struct figures *f)
+{
+	sum->bytes += f->bytes;
+	sum->calls += f->calls;
+	sum->files += f->files;
+	sum->warmup += f->warmup;
+	if (isnan(sum->seconds) || f->seconds > sum->seconds)
+		sum->seconds = f->seconds;
+	sum->tcp.retransmits += f->tcp.retransmits;
+	strcpy(sum->method, f->method);
+}

@@ -54,4 +54,7 @@ size_t receipt_format(const struct figures *f, char *buf);
  */
 const char *receipt_parse(const char *buf, size_t len, struct figures *f);
 
+/* Adds the counts and retransmits of f to a sum, and makes the sum's time the longer of both. */
+void figures_add(struct figures *sum, const struct figures *f);
+
 #endif

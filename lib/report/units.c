@@ -47,3 +47,14 @@ const char *load_format(double load, double uncertainty, double n_cpus, uint64_t
 		 cost);
 	return buf;
 }
+
+const char *rate_text(uint64_t bytes, double seconds, double load, double uncertainty,
+			double n_cpus, char buf[RATE_STRLEN])
+{
+	char part[128];
+
+	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)%s",
+		 kbytes_per_sec(bytes, seconds), gbits_per_sec(bytes, seconds),
+		 load_format(load, uncertainty, n_cpus, bytes, seconds, part));
+	return buf;
+}

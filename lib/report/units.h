@@ -31,4 +31,10 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
 			double seconds, char buf[128]);
 
+#define RATE_STRLEN 192 /* enough for rate_text() */
+
+/* `1234 kbytes/sec (0.010 Gbit/s)`, and behind it what load_format() has. */
+const char *rate_text(uint64_t bytes, double seconds, double load, double uncertainty,
+			double n_cpus, char buf[RATE_STRLEN]);
+
 #endif
