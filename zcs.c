@@ -1,5 +1,6 @@
 /*
- * zcs: receives what zcc sends, any number of clients at once, and says how fast.
+ * zcs: receives what zcc sends, any number of clients at once, and reports how fast.  This file has
+ * the options and the order of events; lib/receive has the parts.
  */
 #include "common.h"
 #include "lib/load/calibration.h"
@@ -22,13 +23,11 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
-#include <linux/tcp.h>
 #include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -38,112 +37,200 @@
 #include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BUFFER_LARGE  (256 * 1024) /* of each read, unless -b; zc(7) has the measurements */
-#define BUFFER_SMALL  (64 * 1024)  /* the same beside BUFFERS_LARGE others */
-#define BUFFERS_LARGE 24
-#define TRUNC_SIZE    (1024 * 1024)      /* of each recv() that copies nothing, unless -b */
-#define LOWAT_COPY    (64 * 1024)        /* SO_RCVLOWAT in a body: data must not grow cold */
-#define LOWAT_DISCARD (256 * 1024)       /* the same where nobody looks at them */
-#define MAX_REPLY     (16 * 1024 * 1024) /* bytes that --reply may be asked for, unless told */
-#define REPLY_SIZE    (64 * 1024)        /* of each send of a reply */
-#define REPLY_UNSENT  (64 * 1024)        /* bytes that end it; one send more makes 128 KiB */
-#define MAX_CLIENTS   1000               /* at a time, unless told */
-#define IDLE_TIMEOUT  60                 /* seconds that one may be silent */
-#define STREAMS_TOLD  10000              /* of one group, in its JSON report: it is in memory */
-#define BACKLOG       4096               /* the kernel lowers it to net.core.somaxconn */
-#define LACK_NS       100000000u         /* before accept(2) is tried again after a lack */
-#define LINGER        10                 /* seconds for a client to close, at most */
-#define WORK_BYTES    (64 * 1024)        /* that a client at work moves in a second */
-#define LEAST_BYTES   1024               /* to move in each --idle-timeout of a full server */
-#define LOOK_NS       250000000u         /* between two looks at what the clients moved */
-#define LOOKS         5                  /* that are kept: the first is a second old */
-#define RECEIPT_NS    1000000000u        /* for the client to take its receipt */
-#define POLL_MS       100                /* between two looks whether that is over */
-#define LEAVE_NS      2000000000u        /* for the clients' summaries on an interrupt */
-#define RATES_NS      10000000           /* the host's counters are worth reading after so long */
-#define PRINT_MAX     1024               /* bytes of a line of the report */
-#define FLOW_BYTES    (64 * 1024)        /* of a JSON report that are kept in memory */
-#define SAY_SLOTS     64                 /* of addresses, each of which may have */
-#define SAY_LINES     20                 /* lines on stderr about its clients */
-#define SAY_NS        10000000000u       /* in this time */
+/*
+ * guard.h: who may connect to zcs, and how many lines its log has about one address.
+ *
+ *	allow_add(&allow, "192.0.2.0/24,2001:db8::/32");
+ *	if (!is_allowed(&allow, &peer))
+ *		log_client(&log, &peer, "turned away: not of --allow");
+ */
 
-struct client;
-
-/* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
-struct network {
-	LIST_ENTRY(network) link;
-	struct in6_addr address;
-	int n; /* places that it has */
+/* The prefixes of --allow.  IPv4 is mapped into IPv6.  An empty list allows every address. */
+struct allow {
+	struct prefix {
+		struct in6_addr address;
+		int bits;
+	} * prefix;
+	size_t n;
 };
 
 /*
- * A client's place among the --max-clients.  Whoever has one may be seen by every thread, under
- * the places' lock, until place_leave() or place_drop() takes it away.
+ * Adds `address[/bits][,...]`.  Returns false if the list is malformed.  The caller frees
+ * allow->prefix.
  */
-enum dropped { NOT_DROPPED, DROPPED_FOR_ROOM, DROPPED_SLOW };
+bool allow_add(struct allow *allow, const char *list);
 
-struct place {
-	TAILQ_ENTRY(place) link;
-	int sock;
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
-	struct network *network; /* NULL: it has no place, or has lost it */
-	uint64_t moved[LOOKS];   /* bytes at each of the last looks, the latest first */
-	uint64_t checked_ns;     /* when LEAST_BYTES were last counted */
-	uint64_t checked_moved;  /* bytes at that time */
-	bool lingers;            /* it is done, and only waits for the client to close */
-	_Atomic int dropped;     /* enum dropped: why it has lost its place */
+bool is_allowed(const struct allow *allow, const struct sockaddr_storage *peer);
+
+/*
+ * Stores the IPv4 address of a peer, mapped into IPv6, or the first 64 bits of its IPv6 address:
+ * one site usually owns all addresses of such a network.  Returns a hash of it.
+ */
+uint32_t network_of(const struct sockaddr_storage *peer, struct in6_addr *network);
+
+/* Prints a line on stderr in one piece, where warnx(3) would let other threads' lines come between. */
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * The log limits the lines of each network separately, so that a client cannot flood it: LOG_LINES in
+ * LOG_NS.  Networks that share a slot of the table share a limit.
+ */
+#define LOG_SLOTS 64
+#define LOG_LINES 20
+#define LOG_NS    10000000000u
+
+enum log_kind { LOG_BAD, LOG_SMALL, LOG_KINDS }; /* errors on stderr; small summaries on stdout */
+
+struct client_log {
+	pthread_mutex_t lock;
+	struct log_slot {
+		uint64_t since_ns;
+		unsigned lines, left_out;
+	} slot[LOG_KINDS][LOG_SLOTS];
+	uint64_t left_out; /* lines of LOG_BAD since the start */
 };
 
-/* A way to receive: does one system call on the socket, and counts what came. */
-struct method {
+/*
+ * Counts a line of that kind about a peer and returns whether it may be printed.  *left_out is the
+ * number of earlier lines that were not printed and that no line has mentioned yet.
+ */
+bool log_allows(struct client_log *log, enum log_kind kind, const struct sockaddr_storage *peer,
+		unsigned *left_out);
+
+/* Prints `zcs: ADDRESS: message` if the limit allows it, and returns whether it did. */
+bool log_client(struct client_log *log, const struct sockaddr_storage *peer, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Prints how many lines the limit suppressed since the start, if it did. */
+void log_end(struct client_log *log);
+
+/*
+ * methods.h: how zcs receives: a receiver reads a connection's wire by one of four methods.
+ *
+ *	receiver_init(&r, sock, &receive_methods[0], false);
+ *	receiver_wait(&r);
+ *	if (receiver_open(&r, 0, &buffers) == 0)
+ *		while (receiver_receive(&r) > 0)
+ *			;
+ *	receiver_close(&r);
+ */
+
+struct receiver;
+
+struct receive_method {
 	const char *name;
-	ssize_t (*receive)(struct client *c);
-	/* Of those that copy. */
-	ssize_t (*get)(int sock, void *buf, size_t len);
-	int lowat; /* SO_RCVLOWAT inside of a body */
+	ssize_t (*receive)(struct receiver *r); /* one system call that moves data */
+	bool copies;                            /* it copies data into a buffer of the program */
+	int lowat;                              /* SO_RCVLOWAT in a body, bytes */
 };
 
-/* The host and one client at one time. */
+#define RECEIVE_METHODS 4
+extern const struct receive_method receive_methods[RECEIVE_METHODS]; /* the first is the default */
+
+struct receiver {
+	int sock; /* does not block */
+	const struct receive_method *method;
+	struct wire wire;     /* what has come so far */
+	char *buf;            /* NULL if the method does not copy */
+	size_t size;          /* the most bytes that one call asks for */
+	int lowat;            /* SO_RCVLOWAT now in force, bytes; 0: the kernel's default */
+	int pipe[2], sink;    /* of splice; -1: none */
+	bool readable;        /* poll(2) has reported data, and no call has been made since */
+	bool excess;          /* more data came than the wire announced */
+	_Atomic int *buffers; /* counts receivers with a default buffer; NULL: not this one */
+};
+
+/* Prepares a receiver on a connected socket; `raw`: the connection has no headers. */
+void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw);
+
+/* Waits for data, the end of the stream or an error. */
+void receiver_wait(struct receiver *r);
+
+/*
+ * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for the
+ * method's default, which is smaller beside many others: *buffers counts those.  Returns 0 or the
+ * error.  It is called when data have come, so that idle clients do not shrink others' buffers.
+ */
+int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers);
+
+/* Receives once, waiting as needed; returns what the system call did: bytes, 0 at the end, or -1. */
+ssize_t receiver_receive(struct receiver *r);
+
+/* Frees what receiver_open() allocated; the socket stays open. */
+void receiver_close(struct receiver *r);
+
+/*
+ * options.h: what the command line asks of zcs; const once it is parsed.
+ */
+
+struct receive_options {
+	struct sock_options sock;
+	struct cpus bind;    /* CPUs to run on; empty: any */
+	const char *port;    /* number of the port; "0": the kernel chooses one */
+	const char *address; /* to listen on; NULL: all */
+	const char *user;    /* whose privileges to take; NULL: to keep them */
+	struct allow allow;  /* clients to serve */
+	const struct receive_method *method;
+	int family;         /* AF_INET, AF_INET6, or AF_UNSPEC for both */
+	size_t buffer;      /* bytes of each call; 0: the method's default */
+	double interval;    /* seconds between two lines of the report; 0: no such lines */
+	int n_cpus;         /* CPUs whose load is measured; 0: all */
+	uint32_t max_reply; /* the most bytes that a request may ask for */
+	int max_clients;
+	double idle_timeout; /* seconds; 0: none */
+	/* Flags are int where getopt_long(3) stores them. */
+	int raw, reply, json;
+	bool load, once, quiet, debug;
+};
+
+/*
+ * meter.h: reads what a transfer and its host have done so far, and tells the difference between
+ * two readings.
+ *
+ *	mark_now(&meter, &begin);
+ *	...
+ *	mark_now(&meter, &end);
+ *	figures_between(&meter, &begin, &end, &figures);
+ */
+
+#define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */
+
+struct meter {
+	struct soaker *soaker; /* NULL: the load is not measured */
+	struct calibration calibration;
+	const char *method; /* by which zcs receives */
+};
+
+/* The state at one time: a zeroed struct, and then what is read of it. */
 struct mark {
-	uint64_t ns, bytes, calls, files;
-	struct load_sample soak;
-	struct counters counters;
+	uint64_t ns;                  /* now_ns() */
+	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
+	struct load_sample load;      /* if it is measured */
+	struct counters counters;     /* if they are read: counters.ns != 0 */
 };
 
-/* One client: its own thread, its own buffer. */
-struct client {
-	struct client *next, **link;
-	pthread_t thread;
-	bool has_thread;
-	int number;
-	double cpu; /* to which its thread is bound; NAN for none */
-	struct place place;
-	char name[ADDR_STRLEN], interface[IF_NAMESIZE];
-	struct wire wire;
-	char *buf;
-	size_t size;       /* the most asked of one call */
-	int lowat;         /* in force */
-	int pipe[2], sink; /* of splice */
-	/* So far, for the main thread. */
-	_Atomic uint64_t bytes, calls, files;
-	struct mark begin, end; /* of what is measured */
-	uint64_t warm_ns;       /* when the warm-up is over; 0 if there is none */
-	bool warming, ended;    /* under the group's lock */
-	bool counted;           /* among those that have a buffer */
-	bool readable;          /* poll(2) has said so, and nothing was read since */
-	bool silent;            /* for too long */
-	bool excess;            /* more came than was announced */
-};
+/* Stores the time and the soakers' counts. */
+void mark_now(const struct meter *m, struct mark *mark);
 
-/* Addresses that begin with the same `bits`; IPv4 is mapped into IPv6, after MAPPED of them. */
-#define MAPPED 96
-struct prefix {
-	struct in6_addr address;
-	int bits;
-};
+/* Fills in *f but for what two marks do not have: warmup, clients, cpu, tcp.  Any thread may call it. */
+void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+		     struct figures *f);
+
+/*
+ * report.h: what zcs prints on stdout: lines of text, or with --json one object for each group of
+ * clients.  Any thread may call these functions; each takes the report's lock.
+ *
+ *	struct report r = {.json = false, .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+ *	report_client(&r, "192.0.2.1:45678", &figures, false);
+ *
+ * A report that cannot be written is lost, and a message says so once: a client could end the server
+ * otherwise, by filling the disk.  With `once`, or where the error cannot pass, the program dies.
+ */
+
+#define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
 
 /* JSON in memory. */
 struct text {
@@ -152,59 +239,398 @@ struct text {
 	size_t size;
 };
 
-static struct {
-	struct sock_options sock;
-	struct cpus bind;
-	const char *port;
-	const char *address; /* to listen on; NULL: all */
-	const char *user;    /* to become; NULL: none */
-	struct prefix *allow;
-	size_t n_allow; /* 0: everyone */
-	const struct method *method;
-	int family;
-	size_t buffer; /* 0: the default of the method */
-	double interval;
-	int n_cpus; /* 0: all */
-	int debug;
-	bool load, once, raw, json, quiet, reply;
-	uint32_t max_reply;
-	int max_clients;
-	double idle_timeout; /* 0: none */
-} opt = {
-	.max_reply = MAX_REPLY,
-	.max_clients = MAX_CLIENTS,
-	.idle_timeout = IDLE_TIMEOUT,
-	.family = AF_UNSPEC,
-	.interval = 5,
+struct report {
+	bool json, once;
+	/* It is of the kind that reports a deadlock: a thread that dies may hold it. */
+	pthread_mutex_t lock;
+	bool mid_line;       /* the last byte on stdout is not a newline */
+	bool broken;         /* the program dies because of stdout */
+	_Atomic bool failed; /* something could not be written */
+	struct small {
+		uint64_t clients, bytes;
+	} small; /* clients without a summary that were not printed yet */
+	/* The JSON object of the group. */
+	struct text group;   /* what is not printed yet; json.f is NULL while there is no group */
+	struct text streams; /* its end.streams */
+	bool flowed;         /* its beginning is printed */
+	bool lost;           /* and its rest is not, because stdout failed */
+	uint64_t listed, left_out; /* clients in and not in end.streams */
 };
 
-/* Clients that are connected at the same time, one joining before the last leaves, are a group. */
-static struct {
+/* Prints the summary of one client; `warmed_up`: its warm-up is to be mentioned. */
+void report_client(struct report *r, const char *name, const struct figures *f, bool warmed_up);
+
+/* Counts clients whose summary is left out; their number is printed before the next summary. */
+void report_count_small(struct report *r, uint64_t clients, uint64_t bytes);
+
+/* Prints their number at the end. */
+void report_last_small(struct report *r);
+
+/*
+ * Prints what came in an interval that began `start` seconds after the group did; `warm_up`: a client
+ * was in its warm-up at either end.
+ */
+void report_interval(struct report *r, const struct figures *f, double start, int clients,
+		     bool warm_up);
+
+/* Begins the JSON object of a group, whose first client is `peer`. */
+void report_group_begin(struct report *r, const struct sockaddr_storage *peer, bool raw,
+			const char *method);
+
+/* Adds a client, whose socket is still open, to the JSON object, or only counts it if not `listed`. */
+void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
+		   const struct figures *f, int number, bool listed);
+
+/*
+ * Prints the sums of a group and ends its JSON object.  `summary`: one of its clients has a summary;
+ * `overlapped`: two were there at a time; `interrupted`: a signal ended it.
+ */
+void report_group(struct report *r, const struct figures *f, bool summary, bool overlapped,
+		  bool interrupted);
+
+/* Requests that were not answered, by the reason. */
+struct reply_failures {
+	_Atomic uint64_t refused, silent, too_large, broken;
+};
+
+/* Prints replies (f->calls): of an interval, or with `total` of the whole run. */
+void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total);
+
+/* Ends the JSON report with `why` as its error and keeps the lock: the program dies. */
+void report_die(struct report *r, const char *why);
+
+/*
+ * group.h: what clients that are connected at the same time have in common.  They are a group: each
+ * joins before the last of the others has left.
+ *
+ *	group_join(&group, &member, &peer);	(the main thread)
+ *	...					(the client's thread counts member->bytes)
+ *	group_leave(&group, &member, &figures, true, true, false);
+ */
+
+/* What the group knows of one client. */
+struct member {
+	LIST_ENTRY(member) link;
+	char interface[IF_NAMESIZE];          /* by which it is reached; empty: unknown */
+	_Atomic uint64_t bytes, calls, files; /* received so far; its own thread writes them */
+	struct mark begin, end;               /* of what is measured */
+	uint64_t warm_ns;                     /* when its warm-up ends; 0: it has none */
+	bool warming;                         /* it is in its warm-up (group's lock) */
+	bool ended;                           /* the main thread leaves it alone (group's lock) */
+};
+
+struct client_group {
+	const struct meter *meter;
+	struct report *report;
 	pthread_mutex_t lock;
 	int wake; /* eventfd(2): a client has left, or begins to warm up */
-	struct client *clients;
-	struct client *left; /* those that have left and are not yet buried */
-	int n;               /* now */
-	uint64_t total;      /* in this group */
-	uint64_t gone_bytes; /* of all that have left since the start */
-	uint64_t start_ns;   /* when it began, for the intervals of the JSON report */
-	struct figures sum;  /* of those that have left, of what was measured */
+	LIST_HEAD(, member) members;
+	int n;               /* clients now */
+	uint64_t total;      /* clients in this group so far */
+	uint64_t left_bytes; /* received from all clients that have left since the start */
+	uint64_t start_ns;   /* when the group began */
+	struct figures sum;  /* what was measured of those that have left */
 	struct mark begin, end;
-	char interface[IF_NAMESIZE]; /* of all its clients; empty: of different ones */
-	bool overlapped;
-	bool told;           /* one has a summary of its own */
-	bool failed;         /* one did, since the start */
-	struct text report;  /* of the JSON report: what is not printed yet */
-	struct text streams; /* the part of it that comes at the end */
-	bool flowed;         /* the beginning of it is printed */
-	bool lost;           /* and the rest is not: stdout failed */
-	uint64_t streams_told, streams_left_out;
-} group = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
+	bool overlapped;             /* two clients were there at a time */
+	bool summary;                /* a client has a summary */
+	bool failed;                 /* a client failed, since the start */
+};
 
-static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Reads a member's counts, and with `counters` the host's, into *mark. */
+void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters);
 
-/* A line on stderr: warnx(3) writes it in pieces, and other threads' would come between. */
-static void note(const char *fmt, ...)
+/* Adds a client, which begins a group if there is none. */
+void group_join(struct client_group *g, struct member *c);
+
+/* Begins a client's warm-up, which lasts `ns` from c->begin on; the main thread ends it. */
+void group_warm_up(struct client_group *g, struct member *c, uint64_t ns);
+
+/*
+ * Has the main thread leave the client's marks alone, of which c->end.ns is known.  Returns how many
+ * clients the group has had so far.
+ */
+uint64_t group_end_member(struct client_group *g, struct member *c);
+
+/*
+ * Removes a client with its figures.  `ok`: it kept to the wire; `summary`: it has one of its own.
+ * The last one ends the group, as `interrupted` if so.  What it had open has to be closed before.
+ */
+void group_leave(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+		 bool summary, bool interrupted);
+
+/* Ends the report of a group that still has clients, for good: they cannot leave any more. */
+void group_abandon(struct client_group *g);
+
+int group_size(struct client_group *g);
+
+/* Ends the warm-ups that are over and returns when the next one will be; UINT64_MAX: never. */
+uint64_t group_end_warm_ups(struct client_group *g);
+
+/* An interval of the report, or where it begins. */
+struct interval {
+	struct mark begin;
+	bool warm_up; /* a client was in its warm-up then */
+};
+
+void interval_begin(struct client_group *g, struct interval *v);
+
+/* Prints an interval if data came in it, and begins the next; `quiet`: only into a JSON object. */
+void interval_end(struct client_group *g, struct interval *v, bool quiet);
+
+/*
+ * places.h: how many clients zcs serves at a time, which of them, and for how long they may be idle;
+ * in stream mode and in reply mode.
+ *
+ *	struct client *c = places_accept(&places, listener, sizeof(*c));
+ *	...					(every LOOK_NS: places_look(&places))
+ *	place_release(&places, &c->place);
+ *	close(c->place.sock);
+ *
+ * When all places are taken, a newcomer gets the place of a client that is done and only lingers.
+ * Otherwise a newcomer whose network has fewer places than another gets one of the latter's, unless
+ * those clients are all at work.
+ */
+
+#define LOOK_NS       500000000u /* between two looks at all clients */
+#define LOOKS         3          /* that are kept: the oldest is a second old */
+#define LACK_NS       100000000u /* accept(2) pauses after a lack of descriptors or memory */
+#define NETWORK_SLOTS 256
+
+/* Why a client has lost its place. */
+enum dropped { NOT_DROPPED, DROPPED_FOR_ROOM, DROPPED_SLOW, DROPPED_SILENT };
+
+/*
+ * A connection and its place.  While it has one, every thread may see it, under the lock of the
+ * places.  It is the first member of what represents a client.
+ */
+struct place {
+	TAILQ_ENTRY(place) link;
+	struct network *network; /* NULL: it has no place, or has lost it */
+	int sock;
+	struct sockaddr_storage peer;
+	uint64_t moved[LOOKS];  /* bytes moved up to each of the last looks, the latest first */
+	uint64_t active_ns;     /* when it was last found to have moved something */
+	uint64_t checked_ns;    /* places.full_ns when checked_moved was stored */
+	uint64_t checked_moved; /* bytes moved up to then */
+	bool lingers;           /* it is done, and waits for the client to close */
+	_Atomic int dropped;    /* enum dropped */
+};
+
+struct places {
+	const struct receive_options *opt;
+	struct client_log *log;
+	pthread_mutex_t lock;
+	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
+	TAILQ_HEAD(, place) all; /* in the order in which they were taken */
+	LIST_HEAD(, network) network[NETWORK_SLOTS];
+	int n;
+	uint64_t full_ns;           /* for how long all places have been taken, in all */
+	_Atomic uint64_t looked_ns; /* when all clients were last looked at */
+	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked descriptors or memory; 0: never */
+	_Atomic uint64_t refused;   /* clients that were rejected */
+};
+
+void places_init(struct places *s, const struct receive_options *opt, struct client_log *log);
+
+/*
+ * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and
+ * which begin with its struct place; NULL if there was no client, or it was rejected.
+ */
+void *places_accept(struct places *s, int listener, size_t size);
+
+/* Whether accept(2) lacked descriptors or memory just now: clients have to wait for LACK_NS. */
+bool places_lack(const struct places *s);
+
+/* Looks at all clients, if the last look is LOOK_NS ago, and drops those that move too little. */
+void places_look(struct places *s);
+
+/* Has the streams of all clients end. */
+void places_end_streams(struct places *s);
+
+/* Takes a client's place away; to be called before its socket is closed. */
+void place_release(struct places *s, struct place *p);
+
+/* Rejects a client: sends it the reason, a word of the receipt, and closes its socket. */
+void place_reject(struct places *s, struct place *p, const char *word);
+
+/* Marks a client as done; returns false if it has lost its place and cannot wait any longer. */
+bool place_linger(struct places *s, struct place *p);
+
+/* Writes why a client was dropped. */
+void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size);
+
+/* Has close(2) reset a connection, so that the kernel keeps nothing unsent. */
+void place_reset_on_close(const struct place *p);
+
+/*
+ * context.h: what the parts of zcs share.  main makes it and hands it down; it lasts until the
+ * program ends.
+ */
+
+struct context {
+	const struct receive_options *opt;
+	const _Atomic int *stop; /* the signal that ends the program, or 0 */
+	struct meter meter;
+	struct client_log log;
+	struct report report;
+	struct places places;
+	struct client_group group;
+	_Atomic int buffers; /* clients that have a buffer of a default size */
+};
+
+/*
+ * client.h: one client of zcs, from its connection to its summary, in a thread of its own.
+ *
+ *	struct client *c = places_accept(&x->places, listener, sizeof(*c));
+ *	if (c != NULL)
+ *		client_start(x, c, number);
+ */
+
+struct client {
+	struct place place;
+	struct context *context;
+	struct member member;
+	struct receiver receiver;
+	int number; /* from 0 */
+	double cpu; /* to which its thread is bound; NAN: none */
+	char name[ADDR_STRLEN];
+};
+
+/*
+ * Has an accepted client join the group and starts its thread, which frees it.  Without a thread it is
+ * rejected and freed, and false is returned.
+ */
+bool client_start(struct context *x, struct client *c, int number);
+
+/*
+ * server.h: listens, accepts clients that send (client.h) and prints the intervals of their group.
+ *
+ *	fd = listen_or_die(&opt);
+ *	serve(&context, fd, &unblocked);
+ */
+
+/* Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not block. */
+int listen_or_die(const struct receive_options *opt);
+
+/*
+ * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group ends.
+ * Closes the listener.  On a signal the clients' streams end, and their summaries are awaited for
+ * LEAVE_NS; clients that are still there after that are in group_size().
+ */
+void serve(struct context *x, int listener, const sigset_t *unblocked);
+
+/*
+ * reply.h: zcs --reply: clients that ask for N bytes each, and are sent them.
+ *
+ *	serve_replies(&context, listen_or_die(&opt), &unblocked);
+ *
+ * A thread for each CPU waits for the events of its own clients, and accepts new ones from the
+ * listener that all threads share.
+ */
+
+/*
+ * Serves until a signal, which is blocked but in `unblocked`, with a line of the report for each
+ * interval in which there were replies, and one at the end.  Closes the listener.
+ */
+void serve_replies(struct context *x, int listener, const sigset_t *unblocked);
+
+/*
+ * privileges.h: zcs --user: gives up the privileges with which a program was started.
+ *
+ *	fd = listen_or_die(...);	(a port below 1024)
+ *	privileges_drop_or_die("nobody");
+ */
+
+/*
+ * Becomes that user, with that user's groups, without a capability (capabilities(7)) and with no way
+ * back.  Dies if it cannot, unless the process is that user already, in all of its ids, and in no
+ * other's group.  Call it before there are threads.
+ */
+void privileges_drop_or_die(const char *user);
+
+#define MAPPED_BITS 96 /* of ::ffff:0:0/96, into which IPv4 is mapped: RFC 4291 */
+
+static struct in6_addr address_of(const struct sockaddr_storage *peer)
+{
+	struct in6_addr a = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+
+	if (peer->ss_family == AF_INET6)
+		return ((const struct sockaddr_in6 *)peer)->sin6_addr;
+	memcpy(&a.s6_addr[12], &((const struct sockaddr_in *)peer)->sin_addr, 4);
+	return a;
+}
+
+static bool parse_prefix(char *s, struct prefix *p)
+{
+	bool ipv4 = strchr(s, ':') == NULL && strchr(s, '.') != NULL;
+	unsigned long max = ipv4 ? 32 : 128, n = max;
+	char mapped[64], *bits = strchr(s, '/');
+
+	if (bits != NULL) {
+		*bits++ = '\0';
+		if (*bits == '\0' || bits[strspn(bits, "0123456789")] != '\0')
+			return false;
+		n = strtoul(bits, NULL, 10);
+	}
+	snprintf(mapped, sizeof(mapped), "%s%s", ipv4 ? "::ffff:" : "", s);
+	p->bits = (int)n + (ipv4 ? MAPPED_BITS : 0);
+	return n <= max && inet_pton(AF_INET6, mapped, &p->address) == 1;
+}
+
+bool allow_add(struct allow *allow, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *s;
+	bool valid = true;
+
+	if (copy == NULL)
+		die_errno("--allow");
+	while (valid && (s = strsep(&rest, ",")) != NULL) {
+		allow->prefix = reallocarray(allow->prefix, allow->n + 1, sizeof(struct prefix));
+		if (allow->prefix == NULL)
+			die_errno("--allow");
+		valid = parse_prefix(s, &allow->prefix[allow->n++]);
+	}
+	free(copy);
+	return valid;
+}
+
+static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
+{
+	size_t whole = (size_t)p->bits / 8;
+	int rest = p->bits % 8;
+
+	if (p->bits < MAPPED_BITS && IN6_IS_ADDR_V4MAPPED(a))
+		return false; /* ::/0 does not include IPv4 */
+	return memcmp(a, &p->address, whole) == 0 &&
+	       (rest == 0 || (a->s6_addr[whole] ^ p->address.s6_addr[whole]) >> (8 - rest) == 0);
+}
+
+bool is_allowed(const struct allow *allow, const struct sockaddr_storage *peer)
+{
+	const struct in6_addr a = address_of(peer);
+	size_t i;
+
+	for (i = 0; i < allow->n; i++)
+		if (has_prefix(&a, &allow->prefix[i]))
+			return true;
+	return allow->n == 0;
+}
+
+uint32_t network_of(const struct sockaddr_storage *peer, struct in6_addr *network)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	size_t i;
+
+	*network = address_of(peer);
+	if (!IN6_IS_ADDR_V4MAPPED(network))
+		memset(&network->s6_addr[8], 0, 8);
+	for (i = 0; i < sizeof(network->s6_addr); i++)
+		hash = (hash ^ network->s6_addr[i]) * 16777619u;
+	return hash;
+}
+
+void note(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -215,319 +641,34 @@ static void note(const char *fmt, ...)
 	funlockfile(stderr);
 }
 
-/* The report: whole lines on stdout, from any thread. */
-static struct {
-	pthread_mutex_t lock;
-	bool open;           /* the end of the last line is still to come */
-	bool cut;            /* the end of the last line is lost */
-	bool broken;         /* stdout is why the program dies */
-	_Atomic bool failed; /* something could not be written */
-} output = {.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
-
-/* Returns 0 or the error; *done is whether a part was written. */
-static int write_all(const char *text, size_t len, bool *done)
+bool log_allows(struct client_log *log, enum log_kind kind, const struct sockaddr_storage *peer,
+		unsigned *left_out)
 {
-	ssize_t n;
-
-	*done = false;
-	while (len > 0) {
-		n = write(STDOUT_FILENO, text, len);
-		if (n < 0 && errno != EINTR)
-			return errno;
-		if (n > 0) {
-			*done = true;
-			text += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
-/* Writes text, under the output's lock; it begins a line if the end of the last one is lost. */
-static int write_lines(const char *text, size_t len)
-{
-	bool done;
-	int e = 0;
-
-	if (output.cut)
-		e = write_all("\n", 1, &done);
-	if (e != 0)
-		return e;
-	e = write_all(text, len, &done);
-	output.cut = e != 0 && (done || output.open);
-	output.open = e == 0 && text[len - 1] != '\n';
-	return e;
-}
-
-/*
- * What cannot be written is lost and said once, and a server goes on where the error may pass: a
- * client could end it else, by filling the disk.
- */
-static void output_failed(int e)
-{
-	bool passes = e == ENOSPC || e == EDQUOT || e == EIO || e == EAGAIN;
-
-	if (opt.once || !passes) {
-		output.broken = true;
-		errno = e;
-		die_errno("stdout");
-	}
-	if (!atomic_exchange(&output.failed, true))
-		note("stdout: %s: what cannot be written is lost, zcs goes on", strerror(e));
-}
-
-/* Whether it was written. */
-static bool output_write(const char *text, size_t len)
-{
-	int e;
-
-	pthread_mutex_lock(&output.lock);
-	e = write_lines(text, len);
-	pthread_mutex_unlock(&output.lock);
-	if (e != 0)
-		output_failed(e);
-	return e == 0;
-}
-
-static void print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* A line of at most PRINT_MAX bytes. */
-static void print(const char *fmt, ...)
-{
-	char line[PRINT_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	output_write(line, strlen(line));
-}
-
-/*
- * A part of the JSON report, in memory until it is known whether it is printed.
- */
-static void text_open(struct text *t)
-{
-	t->json.f = open_memstream(&t->text, &t->size);
-	if (t->json.f == NULL)
-		die_errno("report");
-}
-
-/* Ends it, so that t->text has all of it. */
-static void text_close(struct text *t)
-{
-	bool failed = ferror(t->json.f) != 0;
-
-	/* At the end the C library makes the text as long as it is: it may have no memory then. */
-	if (fclose(t->json.f) != 0 || failed || t->text == NULL) {
-		t->json.f = NULL;
-		die("report: no memory for it");
-	}
-	t->json.f = NULL;
-}
-
-static void text_free(struct text *t)
-{
-	if (t->json.f != NULL)
-		fclose(t->json.f);
-	t->json.f = NULL;
-	free(t->text);
-	t->text = NULL;
-}
-
-/* A lock that the thread which dies may have itself, or another that will not give it back. */
-static void lock_or_go_on(pthread_mutex_t *lock)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	pthread_mutex_timedlock(lock, &until);
-}
-
-/* What else there is to do when the program dies: die_init().  It keeps both locks. */
-static void close_report(const char *why)
-{
-	struct text *t = &group.report;
-	struct json none = {.f = NULL};
-	FILE *f;
-	bool done;
-
-	if (!opt.json || output.broken)
-		return;
-	lock_or_go_on(&group.lock);
-	lock_or_go_on(&output.lock);
-	f = t->json.f;
-	if (f != NULL && !group.lost) {
-		json_fail(&t->json, why);
-		if (fclose(f) == 0 && t->text != NULL) {
-			write_lines(t->text, t->size);
-			return;
-		}
-	}
-	if (output.cut || output.open)
-		write_all("\n", 1, &done);
-	json_fail(&none, why);
-}
-
-static struct soaker *soak; /* set before there are threads, then only read */
-static struct calibration calibration;
-
-static _Atomic int stop; /* the signal that ends it; the threads see it too */
-
-static void soak_read(struct load_sample *p)
-{
-	p->ns = 0;
-	if (soak != NULL)
-		load_sample_read(soak, &calibration, p, NULL);
-}
-
-/* NAN where it was not measured. */
-static void load_if_soaked(const struct load_sample *from, const struct load_sample *to,
-			   struct load *l)
-{
-	if (soak != NULL && from->ns != 0)
-		load_between(&calibration, from, to, -1, l);
-	else
-		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
-}
-
-/*
- * Who may come, and how much is said of those who come.
- */
-
-/* The address as IPv6 has it; false if it is of another family. */
-static bool address_of(const struct sockaddr_storage *ss, struct in6_addr *a)
-{
-	if (ss->ss_family == AF_INET6) {
-		*a = ((const struct sockaddr_in6 *)ss)->sin6_addr;
-		return true;
-	}
-	*a = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
-	memcpy(&a->s6_addr[12], &((const struct sockaddr_in *)ss)->sin_addr, 4);
-	return ss->ss_family == AF_INET;
-}
-
-static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
-{
-	size_t whole = (size_t)p->bits / 8;
-	int rest = p->bits % 8;
-
-	if (p->bits < MAPPED && IN6_IS_ADDR_V4MAPPED(a))
-		return false; /* ::/0 are the clients of IPv6 */
-	return memcmp(a, &p->address, whole) == 0 &&
-	       (rest == 0 || (a->s6_addr[whole] ^ p->address.s6_addr[whole]) >> (8 - rest) == 0);
-}
-
-static bool is_allowed(const struct sockaddr_storage *peer)
-{
-	struct in6_addr a;
-	size_t i;
-
-	if (opt.n_allow == 0)
-		return true;
-	if (!address_of(peer, &a))
-		return false;
-	for (i = 0; i < opt.n_allow; i++)
-		if (has_prefix(&a, &opt.allow[i]))
-			return true;
-	return false;
-}
-
-/* The IPv4 address of a peer, or the first 64 bits of its IPv6 address: what its owner has. */
-static void network_of(const struct sockaddr_storage *peer, struct in6_addr *a)
-{
-	*a = (struct in6_addr)IN6ADDR_ANY_INIT;
-	address_of(peer, a);
-	if (!IN6_IS_ADDR_V4MAPPED(a))
-		memset(&a->s6_addr[8], 0, 8);
-}
-
-static uint32_t hash_of(const struct in6_addr *a)
-{
-	uint32_t hash = 2166136261u; /* FNV-1a */
-	size_t i;
-
-	for (i = 0; i < sizeof(a->s6_addr); i++)
-		hash = (hash ^ a->s6_addr[i]) * 16777619u;
-	return hash;
-}
-
-/*
- * What was said lately of the clients from one address, or of IPv6 one network of 64 bits.
- * Addresses that share a slot share what may be said: the table, too, is of a bounded size.
- */
-enum say { SAY_BAD, SAY_SMALL, SAY_KINDS }; /* on stderr; summaries on stdout */
-
-static struct {
-	pthread_mutex_t lock;
-	struct said {
-		uint64_t since_ns;
-		unsigned lines, left_out;
-	} slot[SAY_KINDS][SAY_SLOTS];
-	uint64_t left_out; /* lines on stderr, since the start */
-	struct small {
-		uint64_t clients, bytes;
-	} small; /* clients without a summary, since small clients were last counted */
-} said = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct said *said_of(enum say kind, const struct sockaddr_storage *peer)
-{
-	struct in6_addr a;
-
-	network_of(peer, &a);
-	return &said.slot[kind][hash_of(&a) % SAY_SLOTS];
-}
-
-/* Whether one more line may be said of it; *left_out is how many were not, of those before. */
-static bool may_say(enum say kind, const struct sockaddr_storage *peer, unsigned *left_out)
-{
-	struct said *s = said_of(kind, peer);
+	struct in6_addr network;
+	struct log_slot *s = &log->slot[kind][network_of(peer, &network) % LOG_SLOTS];
 	uint64_t now = now_ns();
-	bool may;
+	bool allows;
 
-	pthread_mutex_lock(&said.lock);
+	pthread_mutex_lock(&log->lock);
 	*left_out = 0;
-	if (s->since_ns == 0 || now - s->since_ns > SAY_NS) {
+	if (s->since_ns == 0 || now - s->since_ns > LOG_NS) {
 		*left_out = s->left_out;
-		*s = (struct said){.since_ns = now};
+		*s = (struct log_slot){.since_ns = now};
 	}
-	may = s->lines++ < SAY_LINES;
-	s->left_out += !may;
-	said.left_out += !may && kind == SAY_BAD;
-	pthread_mutex_unlock(&said.lock);
-	return may;
+	allows = s->lines++ < LOG_LINES;
+	s->left_out += !allows;
+	log->left_out += !allows && kind == LOG_BAD;
+	pthread_mutex_unlock(&log->lock);
+	return allows;
 }
 
-/* Counts clients that have no summary of their own. */
-static void small_add(uint64_t clients, uint64_t bytes)
-{
-	pthread_mutex_lock(&said.lock);
-	said.small.clients += clients;
-	said.small.bytes += bytes;
-	pthread_mutex_unlock(&said.lock);
-}
-
-/* Takes the count away, to be printed; whether there are any. */
-static bool small_take(struct small *s)
-{
-	pthread_mutex_lock(&said.lock);
-	*s = said.small;
-	said.small = (struct small){0};
-	pthread_mutex_unlock(&said.lock);
-	return s->clients > 0;
-}
-
-static bool say(const struct place *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* A line about a client, unless there were too many: it may come back a thousand times a second. */
-static bool say(const struct place *p, const char *fmt, ...)
+bool log_client(struct client_log *log, const struct sockaddr_storage *peer, const char *fmt, ...)
 {
 	char name[ADDR_STRLEN], text[128];
 	unsigned left_out;
 	va_list ap;
 
-	if (!may_say(SAY_BAD, &p->peer, &left_out))
+	if (!log_allows(log, LOG_BAD, peer, &left_out))
 		return false;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
@@ -535,57 +676,787 @@ static bool say(const struct place *p, const char *fmt, ...)
 	flockfile(stderr); /* as in note() */
 	if (left_out > 0)
 		warnx("%u lines about such clients were left out", left_out);
-	warnx("%s: %s", addr_format((const struct sockaddr *)&p->peer, p->peer_len, name), text);
+	warnx("%s: %s", addr_format((const struct sockaddr *)peer, sizeof(*peer), name), text);
 	funlockfile(stderr);
 	return true;
 }
 
-static void tell_left_out(void)
+void log_end(struct client_log *log)
 {
-	pthread_mutex_lock(&said.lock);
-	if (said.left_out > 0)
+	pthread_mutex_lock(&log->lock);
+	if (log->left_out > 0)
 		note("%llu lines about clients were left out in all",
-		     (unsigned long long)said.left_out);
-	pthread_mutex_unlock(&said.lock);
+		     (unsigned long long)log->left_out);
+	pthread_mutex_unlock(&log->lock);
+}
+
+#define BUFFER_LARGE  (256 * 1024) /* bytes of a buffer; zc(7) has the measurements */
+#define BUFFER_SMALL  (64 * 1024)  /* the same beside BUFFERS_LARGE others */
+#define BUFFERS_LARGE 24
+#define SIZE_DISCARD  (1024 * 1024) /* bytes of a call that copies nothing */
+#define LOWAT_COPY    (64 * 1024) /* larger, and data would leave the cache before they are read */
+#define LOWAT_DISCARD (256 * 1024)
+
+void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw)
+{
+	*r = (struct receiver){.sock = sock, .method = method, .pipe = {-1, -1}, .sink = -1};
+	wire_init(&r->wire, raw);
 }
 
 /*
- * Places: no more than --max-clients clients are served at a time, in either mode.  When all places
- * are taken, a client from an address that has fewer of them than another gets one of the latter's,
- * unless those are all at work.
+ * In a body the thread is not woken for each packet but for `lowat` bytes, and never for more than
+ * the body still has: only a header, or nothing, may follow it.  poll(2) waits rather than the
+ * receiving call, which would wait for another `lowat` bytes after each part that it has taken.
  */
+void receiver_wait(struct receiver *r)
+{
+	struct pollfd p = {.fd = r->sock, .events = POLLIN};
+	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
+	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
 
-#define NETWORK_SLOTS 256
+	if (want != r->lowat &&
+	    setsockopt(r->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+		r->lowat = want;
+	r->readable = poll(&p, 1, -1) != 0;
+}
 
-static struct {
-	pthread_mutex_t lock;
-	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
-	TAILQ_HEAD(place_head, place) all; /* the one that was taken first is the first */
-	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
+static ssize_t feed(struct receiver *r, ssize_t n)
+{
+	if (n > 0)
+		r->excess = wire_feed(&r->wire, r->buf, (size_t)n) < (size_t)n;
+	return n;
+}
+
+static ssize_t receive_read(struct receiver *r)
+{
+	return feed(r, read(r->sock, r->buf, r->size));
+}
+
+static ssize_t receive_recv(struct receiver *r)
+{
+	return feed(r, recv(r->sock, r->buf, r->size, 0));
+}
+
+/* Methods that do not look at bodies read each header by a call of its own. */
+static ssize_t receive_header(struct receiver *r)
+{
+	unsigned char header[WIRE_HEADER];
+	ssize_t n;
+
+	n = recv(r->sock, header, wire_header_left(&r->wire), 0);
+	if (n > 0)
+		wire_feed(&r->wire, header, (size_t)n);
+	return n;
+}
+
+/* With MSG_TRUNC the kernel drops the data instead of copying them: tcp(7). */
+static ssize_t receive_trunc(struct receiver *r)
+{
+	size_t left = wire_body_left(&r->wire);
+	ssize_t n;
+
+	if (left == 0)
+		return receive_header(r);
+	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
+	n = recv(r->sock, NULL, left < r->size ? left : r->size, MSG_TRUNC);
+	if (n > 0)
+		wire_skip(&r->wire, (size_t)n);
+	return n;
+}
+
+/*
+ * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the end
+ * of the stream that it has ended, while poll(2) reports data.
+ */
+static ssize_t receive_urgent(struct receiver *r)
+{
+	char byte;
+	ssize_t n = recv(r->sock, &byte, 1, 0);
+
+	if (n > 0)
+		wire_skip(&r->wire, 1);
+	return n;
+}
+
+static ssize_t receive_splice(struct receiver *r)
+{
+	size_t left = wire_body_left(&r->wire);
+	bool readable = r->readable;
+	ssize_t n, out, m;
+
+	r->readable = false;
+	if (left == 0)
+		return receive_header(r);
+	n = splice(r->sock, NULL, r->pipe[1], NULL, left < r->size ? left : r->size, SPLICE_F_MOVE);
+	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
+		return receive_urgent(r);
+	for (out = 0; out < n; out += m) {
+		m = TEMP_FAILURE_RETRY(
+			splice(r->pipe[0], NULL, r->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE));
+		if (m <= 0)
+			return -1;
+	}
+	if (n > 0)
+		wire_skip(&r->wire, (size_t)n);
+	return n;
+}
+
+const struct receive_method receive_methods[RECEIVE_METHODS] = {
+	{"read", receive_read, true, LOWAT_COPY},
+	{"recv", receive_recv, true, LOWAT_COPY},
+	{"trunc", receive_trunc, false, LOWAT_DISCARD},
+	{"splice", receive_splice, false, LOWAT_DISCARD},
+};
+
+int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
+{
+	size_t pipe_size;
+
+	r->size = size;
+	if (r->method->copies) {
+		if (size == 0) {
+			r->buffers = buffers;
+			r->size = (*buffers)++ < BUFFERS_LARGE ? BUFFER_LARGE : BUFFER_SMALL;
+		}
+		r->buf = malloc(r->size);
+		return r->buf != NULL ? 0 : ENOMEM;
+	}
+	if (size == 0)
+		r->size = SIZE_DISCARD;
+	if (r->method->receive != receive_splice)
+		return 0;
+	r->sink = open_retry("/dev/null", O_WRONLY);
+	if (r->sink < 0 || pipe_large(r->pipe, &pipe_size) != 0)
+		return errno;
+	if (r->size > pipe_size)
+		r->size = pipe_size;
+	return 0;
+}
+
+ssize_t receiver_receive(struct receiver *r)
+{
+	ssize_t n;
+
+	while ((n = r->method->receive(r)) < 0 && (errno == EAGAIN || errno == EINTR))
+		if (errno == EAGAIN)
+			receiver_wait(r);
+	return n;
+}
+
+void receiver_close(struct receiver *r)
+{
+	free(r->buf);
+	if (r->buffers != NULL)
+		--*r->buffers;
+	if (r->sink >= 0)
+		close(r->sink);
+	if (r->pipe[0] >= 0) {
+		close(r->pipe[0]);
+		close(r->pipe[1]);
+	}
+}
+
+void mark_now(const struct meter *m, struct mark *mark)
+{
+	mark->ns = now_ns();
+	if (m->soaker != NULL)
+		load_sample_read(m->soaker, &m->calibration, &mark->load, NULL);
+}
+
+void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+		     struct figures *f)
+{
+	struct load l;
+
+	figures_init(f);
+	f->bytes = to->bytes - from->bytes;
+	f->calls = to->calls - from->calls;
+	f->files = to->files - from->files;
+	f->seconds = seconds_between(from->ns, to->ns);
+	if (m->soaker != NULL) {
+		load_between(&m->calibration, &from->load, &to->load, -1, &l);
+		figures_load(f, &l, m->calibration.cpus.n);
+	}
+	if (to->counters.ns > from->counters.ns + RATES_NS)
+		counters_rates(&from->counters, &to->counters, &f->rates);
+	strcpy(f->method, m->method);
+}
+
+#define LINE_MAX_BYTES 1024
+#define STREAMS_MAX    10000 /* clients of one group in end.streams, which is kept in memory */
+#define FLOW_BYTES     (64 * 1024) /* of a group's object are kept in memory at most */
+
+/* Returns 0 or the error. */
+static int write_all(struct report *r, const char *text, size_t len)
+{
+	ssize_t n;
+
+	for (; len > 0; text += n, len -= (size_t)n) {
+		n = TEMP_FAILURE_RETRY(write(STDOUT_FILENO, text, len));
+		if (n < 0)
+			return errno;
+		if (n > 0)
+			r->mid_line = text[n - 1] != '\n';
+	}
+	return 0;
+}
+
+/* Writes text, which begins a line or continues one; returns whether it could. */
+static bool write_text(struct report *r, const char *text, size_t len, bool begins)
+{
+	int e = begins && r->mid_line ? write_all(r, "\n", 1) : 0;
+
+	if (e == 0)
+		e = write_all(r, text, len);
+	if (e == 0)
+		return true;
+	if (r->once || (e != ENOSPC && e != EDQUOT && e != EIO && e != EAGAIN)) {
+		r->broken = true;
+		errno = e;
+		die_errno("stdout");
+	}
+	if (!atomic_exchange(&r->failed, true))
+		note("stdout: %s: what cannot be written is lost, zcs goes on", strerror(e));
+	return false;
+}
+
+static void print(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void print(struct report *r, const char *fmt, ...)
+{
+	char line[LINE_MAX_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	write_text(r, line, strlen(line), true);
+}
+
+static void text_open(struct text *t)
+{
+	t->json.f = open_memstream(&t->text, &t->size);
+	if (t->json.f == NULL)
+		die_errno("report");
+}
+
+/* Ends the stream, so that t->text has all of it. */
+static void text_close(struct text *t)
+{
+	bool failed = ferror(t->json.f) != 0;
+
+	/* fclose(3) shortens the text to its length, for which it may have no memory. */
+	failed |= fclose(t->json.f) != 0 || t->text == NULL;
+	t->json.f = NULL;
+	if (failed)
+		die("report: no memory for it");
+}
+
+static void text_free(struct text *t)
+{
+	if (t->json.f != NULL)
+		fclose(t->json.f);
+	free(t->text);
+	*t = (struct text){.text = NULL};
+}
+
+static struct json *object_open(struct text *t)
+{
+	*t = (struct text){.text = NULL};
+	text_open(t);
+	json_report_open_to(&t->json, t->json.f);
+	return &t->json;
+}
+
+static void object_print(struct report *r, struct text *t)
+{
+	json_close(&t->json, '}');
+	putc('\n', t->json.f);
+	text_close(t);
+	write_text(r, t->text, t->size, true);
+	text_free(t);
+}
+
+/* Prints what there is of the group's object; the rest follows, so that memory does not grow. */
+static void group_flow(struct report *r)
+{
+	struct text *t = &r->group;
+
+	text_close(t);
+	r->lost = r->lost || !write_text(r, t->text, t->size, !r->flowed);
+	r->flowed = true;
+	free(t->text);
+	t->text = NULL;
+}
+
+/* `N kbytes/sec (G Gbit/s), load L, cost C`, with which each line about a transfer begins or goes on. */
+static const char *rate_format(const struct figures *f, char buf[192])
+{
+	char load[128];
+
+	snprintf(buf, 192, "%.0f kbytes/sec (%.3f Gbit/s)%s", kbytes_per_sec(f->bytes, f->seconds),
+		 gbits_per_sec(f->bytes, f->seconds),
+		 load_format(f->load, f->uncertainty, f->cpus, f->bytes, f->seconds, load));
+	return buf;
+}
+
+static void print_small(struct report *r)
+{
+	if (r->small.clients > 0)
+		print(r, "%llu more clients with less than 1 KiB each: %llu bytes in all\n",
+		      (unsigned long long)r->small.clients, (unsigned long long)r->small.bytes);
+	r->small = (struct small){0};
+}
+
+static void json_small(struct report *r, struct json *j)
+{
+	if (r->small.clients > 0) {
+		json_open(j, "small_clients", '{');
+		json_count(j, "clients", r->small.clients);
+		json_count(j, "bytes", r->small.bytes);
+		json_close(j, '}');
+	}
+	r->small = (struct small){0};
+}
+
+void report_count_small(struct report *r, uint64_t clients, uint64_t bytes)
+{
+	pthread_mutex_lock(&r->lock);
+	r->small.clients += clients;
+	r->small.bytes += bytes;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_last_small(struct report *r)
+{
+	struct text t;
+
+	pthread_mutex_lock(&r->lock);
+	if (!r->json) {
+		print_small(r);
+	} else if (r->small.clients > 0) {
+		json_small(r, object_open(&t));
+		object_print(r, &t);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_client(struct report *r, const char *name, const struct figures *f, bool warmed_up)
+{
+	char rate[192], method[32] = "", warmup[64] = "";
+
+	if (strcmp(f->method, receive_methods[0].name) != 0)
+		snprintf(method, sizeof(method), " by %s", f->method);
+	if (warmed_up)
+		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
+			 (unsigned long long)f->warmup);
+	pthread_mutex_lock(&r->lock);
+	print_small(r);
+	print(r, "%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", name,
+	      rate_format(f, rate), (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
+	      (unsigned long long)f->files, (unsigned long long)f->calls, method, warmup);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void json_interval(struct report *r, const struct figures *f, double start, int clients,
+			  bool warm_up)
+{
+	struct json *j = &r->group.json;
+
+	json_open(j, NULL, '{');
+	json_open(j, "sum", '{');
+	json_throughput(j, start, f->seconds, f->bytes);
+	json_number(j, "load_percent", 100 * f->load);
+	json_count(j, "clients", (uint64_t)clients);
+	json_bool(j, "omitted", warm_up);
+	json_bool(j, "sender", false);
+	json_close(j, '}');
+	json_close(j, '}');
+	if (f->bytes >= REPORT_LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
+		group_flow(r);
+		text_open(&r->group);
+	}
+}
+
+void report_interval(struct report *r, const struct figures *f, double start, int clients,
+		     bool warm_up)
+{
+	char rate[192], several[32] = "";
+
+	pthread_mutex_lock(&r->lock);
+	if (clients > 1)
+		snprintf(several, sizeof(several), ", %d clients", clients);
+	if (!r->json)
+		print(r, "%s%s%s\n", rate_format(f, rate), several, warm_up ? ", warm-up" : "");
+	else if (r->group.json.f != NULL)
+		json_interval(r, f, start, clients, warm_up);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_group_begin(struct report *r, const struct sockaddr_storage *peer, bool raw,
+			const char *method)
+{
+	struct json *j;
+
+	pthread_mutex_lock(&r->lock);
+	r->flowed = r->lost = false;
+	r->listed = r->left_out = 0;
+	r->streams = (struct text){.text = NULL};
+	text_open(&r->streams);
+	j = object_open(&r->group);
+	json_open(j, "start", '{');
+	json_program(j);
+	json_open(j, "accepted_connection", '{');
+	json_address(j, "host", "port", (const struct sockaddr *)peer, sizeof(*peer));
+	json_close(j, '}');
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", raw ? "raw TCP" : "TCP");
+	json_string(j, "method", method);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_open(j, "intervals", '[');
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
+		   const struct figures *f, int number, bool listed)
+{
+	struct json *j = &r->streams.json;
+
+	pthread_mutex_lock(&r->lock);
+	if (j->f != NULL && listed && r->listed < STREAMS_MAX) {
+		r->listed++;
+		json_open(j, NULL, '{');
+		json_addresses(j, sock, (const struct sockaddr *)peer, sizeof(*peer));
+		json_stream(j, "receiver", f, number, false);
+		json_close(j, '}');
+	} else {
+		r->left_out++;
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void json_group_end(struct report *r, const struct figures *f, bool interrupted)
+{
+	struct json *j = &r->group.json;
+
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_open(j, "streams", '[');
+	text_close(&r->streams);
+	fputs(r->streams.text, j->f);
+	json_close(j, ']');
+	json_stream(j, "sum_received", f, 0, false);
+	json_utilization(j, f, NULL);
+	json_host(j, "host", f);
+	json_count(j, "clients", f->clients);
+	if (r->left_out > 0)
+		json_count(j, "streams_left_out", r->left_out);
+	json_small(r, j);
+	json_close(j, '}');
+	if (interrupted)
+		json_string(j, "error", "interrupted");
+	json_close(j, '}');
+	putc('\n', j->f);
+	group_flow(r);
+}
+
+void report_group(struct report *r, const struct figures *f, bool summary, bool overlapped,
+		  bool interrupted)
+{
+	char rate[192];
+
+	pthread_mutex_lock(&r->lock);
+	if (!r->json && overlapped && summary && f->bytes > 0)
+		print(r, "total of %llu clients: %s, %llu bytes in %.*f s\n",
+		      (unsigned long long)f->clients, rate_format(f, rate),
+		      (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+	if (r->json && r->group.json.f != NULL) {
+		if (summary || r->flowed || f->bytes >= REPORT_LEAST_BYTES) {
+			json_group_end(r, f, interrupted);
+		} else { /* a group of small clients has no object of its own */
+			r->small.clients += f->clients;
+			r->small.bytes += f->bytes + f->warmup;
+		}
+		text_free(&r->group);
+		text_free(&r->streams);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void json_replies(struct json *j, const struct figures *f,
+			 const struct reply_failures *total)
+{
+	json_throughput(j, 0, f->seconds, f->bytes);
+	json_count(j, "replies", f->calls);
+	json_number(j, "replies_per_second", f->seconds > 0 ? (double)f->calls / f->seconds : 0);
+	json_number(j, "load_percent", 100 * f->load);
+	if (total != NULL) {
+		json_count(j, "refused", total->refused);
+		json_count(j, "silent", total->silent);
+		json_count(j, "too_large", total->too_large);
+		json_count(j, "broken", total->broken);
+	}
+}
+
+void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
+{
+	struct text t;
+	char rate[192];
+
+	pthread_mutex_lock(&r->lock);
+	if (r->json) {
+		json_replies(object_open(&t), f, total);
+		object_print(r, &t);
+	} else if (total == NULL) {
+		print(r, "%s, %.0f replies/s\n", rate_format(f, rate),
+		      (double)f->calls / f->seconds);
+	} else { /* no rate, which would be a mean over idle hours */
+		print(r,
+		      "total: %llu replies, %llu bytes; %llu refused, %llu silent, "
+		      "%llu too large, %llu broken\n",
+		      (unsigned long long)f->calls, (unsigned long long)f->bytes,
+		      (unsigned long long)total->refused, (unsigned long long)total->silent,
+		      (unsigned long long)total->too_large, (unsigned long long)total->broken);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_die(struct report *r, const char *why)
+{
+	struct json none = {.f = NULL};
+	struct text *t = &r->group;
+	struct timespec until;
+	FILE *f;
+
+	if (!r->json || r->broken)
+		return;
+	/* The thread that dies may have the lock, or another that does not give it back. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_timedlock(&r->lock, &until);
+	f = t->json.f;
+	if (f != NULL && !r->lost) {
+		json_fail(&t->json, why);
+		if (fclose(f) == 0 && t->text != NULL) {
+			if (!r->flowed && r->mid_line)
+				write_all(r, "\n", 1);
+			write_all(r, t->text, t->size);
+			return;
+		}
+	}
+	if (r->mid_line)
+		write_all(r, "\n", 1);
+	json_fail(&none, why);
+}
+
+void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters)
+{
+	mark->bytes = atomic_load_explicit(&c->bytes, memory_order_relaxed);
+	mark->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+	mark->files = atomic_load_explicit(&c->files, memory_order_relaxed);
+	mark_now(m, mark);
+	if (counters)
+		counters_read(&mark->counters, c->interface[0] != '\0' ? c->interface : NULL);
+}
+
+void group_join(struct client_group *g, struct member *c)
+{
+	pthread_mutex_lock(&g->lock);
+	if (g->n++ == 0) {
+		g->total = 0;
+		g->overlapped = g->summary = false;
+		strcpy(g->interface, c->interface);
+		figures_init(&g->sum);
+		memset(&g->begin, 0, sizeof(g->begin));
+		memset(&g->end, 0, sizeof(g->end));
+		g->start_ns = now_ns();
+	} else {
+		g->overlapped = true;
+		/* Packet rates of different interfaces cannot be added. */
+		if (strcmp(g->interface, c->interface) != 0)
+			g->interface[0] = '\0';
+	}
+	g->total++;
+	LIST_INSERT_HEAD(&g->members, c, link);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void group_warm_up(struct client_group *g, struct member *c, uint64_t ns)
+{
+	pthread_mutex_lock(&g->lock);
+	c->warm_ns = c->begin.ns + ns;
+	c->warming = true;
+	pthread_mutex_unlock(&g->lock);
+	eventfd_write(g->wake, 1);
+}
+
+uint64_t group_end_member(struct client_group *g, struct member *c)
+{
+	uint64_t total;
+
+	pthread_mutex_lock(&g->lock);
+	c->ended = true;
+	/* If the warm-up ended after the client's last byte, nothing is left to be measured. */
+	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
+	total = g->total;
+	pthread_mutex_unlock(&g->lock);
+	return total;
+}
+
+/* The time of the group is from the first begin to the last end. */
+static void add_figures(struct client_group *g, const struct member *c, const struct figures *f)
+{
+	if (c->calls == 0)
+		return;
+	if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
+		g->begin = c->begin;
+	if (c->end.ns > g->end.ns)
+		g->end = c->end;
+	g->sum.bytes += f->bytes;
+	g->sum.calls += f->calls;
+	g->sum.files += f->files;
+	g->sum.warmup += f->warmup;
+}
+
+static void report_all(struct client_group *g, bool interrupted)
+{
+	struct figures f;
+
+	figures_between(g->meter, &g->begin, &g->end, &f);
+	f.bytes = g->sum.bytes;
+	f.calls = g->sum.calls;
+	f.files = g->sum.files;
+	f.warmup = g->sum.warmup;
+	f.clients = g->total;
+	if (g->interface[0] == '\0')
+		f.rates.packets_in = f.rates.packets_out = NAN;
+	report_group(g->report, &f, g->summary, g->overlapped, interrupted);
+}
+
+void group_leave(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+		 bool summary, bool interrupted)
+{
+	pthread_mutex_lock(&g->lock);
+	g->left_bytes += c->bytes;
+	add_figures(g, c, f);
+	g->summary |= summary;
+	g->failed |= !ok;
+	LIST_REMOVE(c, link);
+	if (--g->n == 0)
+		report_all(g, interrupted);
+	eventfd_write(g->wake, 1);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void group_abandon(struct client_group *g)
+{
+	pthread_mutex_lock(&g->lock);
+	if (g->n > 0 && g->report->json)
+		report_all(g, true);
+}
+
+int group_size(struct client_group *g)
+{
 	int n;
-	_Atomic bool full;  /* all of them were taken at noted_ns */
-	uint64_t noted_ns;  /* when `full` was set */
-	uint64_t full_ns;   /* for how long all were taken: a clock that stops while one is free */
-	uint64_t looked_ns; /* when place_look() last saw all clients */
-	_Atomic uint64_t refused;
-} places = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(places.all)};
+
+	pthread_mutex_lock(&g->lock);
+	n = g->n;
+	pthread_mutex_unlock(&g->lock);
+	return n;
+}
+
+uint64_t group_end_warm_ups(struct client_group *g)
+{
+	uint64_t next = UINT64_MAX, now = now_ns();
+	struct member *c;
+
+	pthread_mutex_lock(&g->lock);
+	LIST_FOREACH(c, &g->members, link)
+	{
+		if (!c->warming || c->ended)
+			continue;
+		if (c->warm_ns <= now) {
+			member_mark(g->meter, c, &c->begin, true);
+			c->warming = false;
+		} else if (c->warm_ns < next) {
+			next = c->warm_ns;
+		}
+	}
+	pthread_mutex_unlock(&g->lock);
+	return next;
+}
+
+static void interval_mark(const struct client_group *g, struct interval *v)
+{
+	const struct member *c;
+
+	mark_now(g->meter, &v->begin);
+	v->begin.bytes = g->left_bytes;
+	v->warm_up = false;
+	LIST_FOREACH(c, &g->members, link)
+	{
+		v->begin.bytes += atomic_load_explicit(&c->bytes, memory_order_relaxed);
+		v->warm_up |= c->warming;
+	}
+}
+
+void interval_begin(struct client_group *g, struct interval *v)
+{
+	pthread_mutex_lock(&g->lock);
+	interval_mark(g, v);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void interval_end(struct client_group *g, struct interval *v, bool quiet)
+{
+	struct interval last = *v;
+	struct figures f;
+
+	pthread_mutex_lock(&g->lock);
+	interval_mark(g, v);
+	/* The first interval begins just before its group, when nothing could come. */
+	if (last.begin.ns < g->start_ns)
+		last.begin.ns = g->start_ns;
+	figures_between(g->meter, &last.begin, &v->begin, &f);
+	if (g->n > 0 && f.bytes > 0 && (g->report->json || !quiet))
+		report_interval(g->report, &f, seconds_between(g->start_ns, last.begin.ns), g->n,
+				last.warm_up || v->warm_up);
+	pthread_mutex_unlock(&g->lock);
+}
+
+#define WORK_BYTES  (64 * 1024) /* a client at work moves as much in a second */
+#define LEAST_BYTES 1024        /* a client of a full server moves as much in --idle-timeout */
+
+/* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
+struct network {
+	LIST_ENTRY(network) link;
+	struct in6_addr address;
+	int n; /* places that it has */
+};
+
+void places_init(struct places *s, const struct receive_options *opt, struct client_log *log)
+{
+	s->opt = opt;
+	s->log = log;
+	pthread_mutex_init(&s->lock, NULL);
+	TAILQ_INIT(&s->all);
+}
 
 /* The network of a peer, which is new if it has no place yet; NULL if there is no memory for it. */
-static struct network *network_find(const struct sockaddr_storage *peer)
+static struct network *network_find(struct places *s, const struct sockaddr_storage *peer)
 {
 	struct in6_addr a;
+	uint32_t slot = network_of(peer, &a) % NETWORK_SLOTS;
 	struct network *w;
-	uint32_t slot;
 
-	network_of(peer, &a);
-	slot = hash_of(&a) % NETWORK_SLOTS;
-	LIST_FOREACH(w, &places.network[slot], link)
+	LIST_FOREACH(w, &s->network[slot], link)
 	if (memcmp(&w->address, &a, sizeof(a)) == 0)
 		return w;
 	w = calloc(1, sizeof(*w));
 	if (w != NULL) {
 		w->address = a;
-		LIST_INSERT_HEAD(&places.network[slot], w, link);
+		LIST_INSERT_HEAD(&s->network[slot], w, link);
 	}
 	return w;
 }
@@ -612,7 +1483,79 @@ static uint64_t sock_moved(int sock, double *idle_ms)
 	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
 }
 
-/* What a client moved in the last second.  It may be too much, since LOOKS - 1 looks ago. */
+/* Under the lock, as all that follows; the client's own thread does the rest. */
+static void place_remove(struct places *s, struct place *p)
+{
+	TAILQ_REMOVE(&s->all, p, link);
+	s->n--;
+	p->network->n--;
+	network_free_unused(p->network);
+	p->network = NULL;
+}
+
+/* zcc reads it where a receipt would be; the other protocols have no room for it. */
+static void send_refusal(const struct places *s, const struct place *p, const char *word)
+{
+	char line[64];
+	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
+
+	if (!s->opt->raw && !s->opt->reply)
+		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
+}
+
+/* Takes a place from a client, whatever its thread waits for. */
+static void place_drop(struct places *s, struct place *p, enum dropped why)
+{
+	p->dropped = why;
+	if (why == DROPPED_FOR_ROOM || why == DROPPED_SLOW)
+		send_refusal(s, p, REFUSED_FULL);
+	shutdown(p->sock, SHUT_RDWR);
+	place_remove(s, p);
+}
+
+/* Notes what a client has moved; drops one that was silent, or moved too little for a full server. */
+static void place_look(struct places *s, struct place *p, uint64_t now, bool late)
+{
+	uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9), moved;
+	double idle_ms;
+
+	moved = sock_moved(p->sock, &idle_ms);
+	if (late || moved != p->moved[0])
+		p->active_ns = now;
+	memmove(&p->moved[1], &p->moved[0], sizeof(p->moved) - sizeof(p->moved[0]));
+	p->moved[0] = moved;
+	if (limit == 0 || p->lingers)
+		return;
+	if (now >= p->active_ns + limit) {
+		place_drop(s, p, DROPPED_SILENT);
+	} else if (s->full_ns - p->checked_ns >= limit) {
+		if (moved - p->checked_moved < LEAST_BYTES)
+			place_drop(s, p, DROPPED_SLOW);
+		p->checked_ns = s->full_ns;
+		p->checked_moved = moved;
+	}
+}
+
+void places_look(struct places *s)
+{
+	uint64_t last = s->looked_ns, now = now_ns();
+	/* The program was stopped (SIGSTOP), and what came meanwhile may still wait in the sockets. */
+	bool late = now > last + 2 * (uint64_t)LOOK_NS;
+	struct place *p, *next;
+
+	if (now < last + LOOK_NS || !atomic_compare_exchange_strong(&s->looked_ns, &last, now))
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (s->n >= s->opt->max_clients && !late)
+		s->full_ns += now - last;
+	for (p = TAILQ_FIRST(&s->all); p != NULL; p = next) {
+		next = TAILQ_NEXT(p, link);
+		place_look(s, p, now, late);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* What a client moved in the last second, or in a little more. */
 static uint64_t place_moved_lately(const struct place *p)
 {
 	double idle_ms;
@@ -621,533 +1564,201 @@ static uint64_t place_moved_lately(const struct place *p)
 	return idle_ms >= 1000 ? 0 : moved - p->moved[LOOKS - 1];
 }
 
-/* Takes a place away, under the places' lock; its client's own thread does the rest. */
-static void place_remove(struct place *p)
-{
-	TAILQ_REMOVE(&places.all, p, link);
-	places.n--;
-	p->network->n--;
-	network_free_unused(p->network);
-	p->network = NULL;
-}
-
-/* The same against the client's will: whatever its thread waits for ends. */
-static void place_drop(struct place *p, enum dropped why)
-{
-	static const char full[] = "refused=" REFUSED_FULL "\n";
-
-	p->dropped = why;
-	if (!opt.raw && !opt.reply)
-		send(p->sock, full, sizeof(full) - 1, MSG_DONTWAIT);
-	shutdown(p->sock, SHUT_RDWR);
-	place_remove(p);
-}
-
-static void place_begin_check(struct place *p, uint64_t moved)
-{
-	p->checked_ns = places.full_ns;
-	p->checked_moved = moved;
-}
-
-/* Notes what a client has moved up to now; drops one that moved too little for a full server. */
-static void place_look(struct place *p)
-{
-	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), moved;
-	double idle_ms;
-
-	moved = sock_moved(p->sock, &idle_ms);
-	memmove(&p->moved[1], &p->moved[0], sizeof(p->moved) - sizeof(p->moved[0]));
-	p->moved[0] = moved;
-	if (limit == 0 || places.full_ns - p->checked_ns < limit)
-		return;
-	if (moved - p->checked_moved < LEAST_BYTES)
-		place_drop(p, DROPPED_SLOW);
-	else
-		place_begin_check(p, moved);
-}
-
-/* The places of those that are done are free: there is no linger while all are taken. */
-static void places_end_lingers(void)
-{
-	struct place *p, *next;
-
-	for (p = TAILQ_FIRST(&places.all); p != NULL; p = next) {
-		next = TAILQ_NEXT(p, link);
-		if (!p->lingers)
-			continue;
-		shutdown(p->sock, SHUT_RDWR);
-		place_remove(p);
-	}
-}
-
-/* Keeps the clock of the full server, and looks at all its clients every LOOK_NS. */
-static void places_look(void)
-{
-	uint64_t now = now_ns();
-	struct place *p, *next;
-
-	if (places.n >= opt.max_clients)
-		places_end_lingers();
-	if (places.full)
-		places.full_ns += now - places.noted_ns;
-	places.full = places.n >= opt.max_clients;
-	places.noted_ns = now;
-	if (!places.full || now - places.looked_ns < LOOK_NS)
-		return;
-	places.looked_ns = now;
-	for (p = TAILQ_FIRST(&places.all); p != NULL; p = next) {
-		next = TAILQ_NEXT(p, link);
-		place_look(p);
-	}
-}
-
-/* Looks at the clients if all places are taken; returns whether they are. */
-static bool places_are_full(void)
-{
-	if (!places.full)
-		return false;
-	pthread_mutex_lock(&places.lock);
-	places_look();
-	pthread_mutex_unlock(&places.lock);
-	return places.full;
-}
-
 /*
  * The client that has to make room for one of network w: of the networks with the most places,
  * the client that moved least.  NULL if w has as many, or if all those clients are at work.
  */
-static struct place *places_victim(const struct network *w)
+static struct place *places_victim(const struct places *s, const struct network *w)
 {
 	struct place *p, *victim = NULL;
 	uint64_t least = WORK_BYTES, moved;
 	int most = 0;
 
-	TAILQ_FOREACH(p, &places.all, link)
+	TAILQ_FOREACH(p, &s->all, link)
 	if (p->network->n > most)
 		most = p->network->n;
-	if (w->n >= most)
-		return NULL;
-	TAILQ_FOREACH(p, &places.all, link)
+	TAILQ_FOREACH(p, &s->all, link)
 	{
+		if (w->n >= most || least == 0)
+			break;
 		if (p->network->n < most || (moved = place_moved_lately(p)) >= least)
 			continue;
 		victim = p;
 		least = moved;
-		if (least == 0)
-			break;
 	}
 	return victim;
 }
 
-/* Gives a client a place, perhaps another's; false if there is none for it. */
-static bool place_take(struct place *p)
+/* Gives a client a place, perhaps another's; returns whether there was one for it. */
+static bool place_take(struct places *s, struct place *p)
 {
-	struct place *victim;
 	struct network *w;
-	bool has;
+	struct place *other;
 
-	pthread_mutex_lock(&places.lock);
-	places_look();
-	w = network_find(&p->peer);
-	if (w != NULL && places.n >= opt.max_clients && (victim = places_victim(w)) != NULL)
-		place_drop(victim, DROPPED_FOR_ROOM);
-	has = w != NULL && places.n < opt.max_clients;
-	if (has) {
-		p->network = w;
-		w->n++;
-		TAILQ_INSERT_TAIL(&places.all, p, link);
-		places.n++;
-		place_begin_check(p, 0);
-		places_look();
-	} else if (w != NULL) {
+	TAILQ_FOREACH(other, &s->all, link)
+	if (s->n < s->opt->max_clients || other->lingers)
+		break;
+	if (s->n >= s->opt->max_clients && other != NULL)
+		place_drop(s, other, NOT_DROPPED);
+	w = network_find(s, &p->peer);
+	if (w == NULL)
+		return false;
+	if (s->n >= s->opt->max_clients && (other = places_victim(s, w)) != NULL)
+		place_drop(s, other, DROPPED_FOR_ROOM);
+	if (s->n >= s->opt->max_clients) {
 		network_free_unused(w);
-	}
-	pthread_mutex_unlock(&places.lock);
-	return has;
-}
-
-/* Has close(2) reset a connection: the client learns at once, and nothing unsent is kept. */
-static void reset_on_close(int sock)
-{
-	const struct linger now = {.l_onoff = 1};
-
-	setsockopt(sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-}
-
-/* Before the client's socket is closed. */
-static void place_leave(struct place *p)
-{
-	pthread_mutex_lock(&places.lock);
-	if (p->network != NULL)
-		place_remove(p);
-	pthread_mutex_unlock(&places.lock);
-}
-
-static void reject(struct place *p, const char *word, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* Tells a client why it is not served, and closes: zcc reads that where a receipt would be. */
-static void reject(struct place *p, const char *word, const char *fmt, ...)
-{
-	char line[64], why[96];
-	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	place_leave(p);
-	if (!opt.raw && !opt.reply)
-		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
-	shutdown(p->sock, SHUT_WR);
-	close(p->sock);
-	places.refused++;
-	say(p, "turned away: %s", why);
-}
-
-static bool place_take_or_reject(struct place *p)
-{
-	if (place_take(p))
-		return true;
-	if (opt.reply)
-		reject(p, REFUSED_FULL, "there are --max-clients already");
-	else
-		reject(p, REFUSED_FULL, "there are %d clients already (--max-clients)",
-		       opt.max_clients);
-	return false;
-}
-
-/*
- * What accept(2) fails with is that connection's trouble and not the server's, but for a lack of
- * descriptors or memory, which passes when clients leave.  It is said once while it lasts or comes
- * back; *lacked_ns is when it was last so, and for LACK_NS after that clients wait.
- */
-static void note_lack(uint64_t *lacked_ns)
-{
-	uint64_t now = now_ns();
-
-	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
-		return;
-	if (*lacked_ns == 0 || now - *lacked_ns > SAY_NS)
-		note("clients have to wait: accept: %s", strerror(errno));
-	*lacked_ns = now;
-}
-
-/* Accepts a client that may come, into *p; false if there was none. */
-static bool accept_client(int listener, struct place *p, uint64_t *lacked_ns)
-{
-	*p = (struct place){.peer_len = sizeof(p->peer)};
-	p->sock = accept4(listener, (struct sockaddr *)&p->peer, &p->peer_len,
-			  SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (p->sock < 0) {
-		note_lack(lacked_ns);
 		return false;
 	}
-	if (is_allowed(&p->peer))
-		return true;
-	reject(p, REFUSED_ADDRESS, "not of --allow");
-	return false;
-}
-
-/* Why a client has lost its place, or was disconnected for its silence, as a message puts it. */
-static void drop_verdict(const struct place *p, char *buf, size_t size)
-{
-	if (p->dropped == DROPPED_FOR_ROOM)
-		snprintf(buf, size, "dropped: its place went to another address (--max-clients)");
-	else
-		snprintf(buf, size, "dropped: under 1 KiB in %g seconds of a full server",
-			 opt.idle_timeout);
-}
-
-static void silence_verdict(char *buf, size_t size)
-{
-	snprintf(buf, size, "silent for %g seconds (--idle-timeout)", opt.idle_timeout);
-}
-
-/* Whether a client that is done may keep its place until it has closed; a newcomer ends that. */
-static bool place_may_linger(struct place *p)
-{
-	bool may;
-
-	pthread_mutex_lock(&places.lock);
-	may = p->network != NULL && places.n < opt.max_clients;
-	p->lingers = may;
-	pthread_mutex_unlock(&places.lock);
-	return may;
-}
-
-/* `N kbytes/sec (G Gbit/s), load L, cost C`: how every line of zcs puts a transfer. */
-static void rate_format(char *buf, size_t size, uint64_t bytes, double seconds,
-			const struct load *l)
-{
-	char part[128];
-
-	snprintf(buf, size, "%.0f kbytes/sec (%.3f Gbit/s)%s", kbytes_per_sec(bytes, seconds),
-		 gbits_per_sec(bytes, seconds),
-		 load_format(l->load, l->uncertainty, calibration.cpus.n, bytes, seconds, part));
-}
-
-/* What was measured between two marks. */
-static void figures_between(const struct mark *from, const struct mark *to, const char *interface,
-			    struct figures *f)
-{
-	struct load l;
-
-	figures_init(f);
-	f->bytes = to->bytes - from->bytes;
-	f->calls = to->calls - from->calls;
-	f->files = to->files - from->files;
-	f->seconds = seconds_between(from->ns, to->ns);
-	load_if_soaked(&from->soak, &to->soak, &l);
-	if (soak != NULL)
-		figures_load(f, &l, calibration.cpus.n);
-	if (to->counters.ns > from->counters.ns + RATES_NS)
-		counters_rates(&from->counters, &to->counters, &f->rates);
-	if (interface[0] == '\0')
-		f->rates.packets_in = f->rates.packets_out = NAN;
-	strcpy(f->method, opt.method->name);
-}
-
-/*
- * The ways to receive.
- */
-
-/* Milliseconds since the client last sent something, or since it connected: TCP_INFO, tcp(7). */
-static double silence_ms(int sock)
-{
-	struct tcp_info info = {.tcpi_last_data_recv = 0};
-	socklen_t len = sizeof(info);
-
-	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
-	return info.tcpi_last_data_recv;
-}
-
-/* Waits until there is something to read; false when there was nothing for --idle-timeout. */
-static bool wait_readable(struct pollfd *p)
-{
-	double limit = opt.idle_timeout * 1000, ms = 0;
-
-	if (opt.idle_timeout <= 0)
-		return poll(p, 1, -1) != 0;
-	while (poll(p, 1, (int)ceil(limit - ms)) == 0)
-		if ((ms = silence_ms(p->fd)) >= limit)
-			return false;
+	p->network = w;
+	w->n++;
+	TAILQ_INSERT_TAIL(&s->all, p, link);
+	s->n++;
+	p->active_ns = now_ns();
+	p->checked_ns = s->full_ns;
 	return true;
 }
 
-/*
- * Waits for data.  Inside of a body it is woken not for each packet but for so many bytes, and
- * never for more than are left of it: after it nothing may come, or the next file's header.  It is
- * poll(2) that waits, since a call that has taken some bytes already would wait for so many more of
- * them.
- */
-static bool await_data(struct client *c)
+void place_release(struct places *s, struct place *p)
 {
-	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
-	size_t left = opt.raw ? 0 : wire_body_left(&c->wire);
-	int want = left == 0 ? 1 : left < (size_t)opt.method->lowat ? (int)left : opt.method->lowat;
-
-	if (want != c->lowat &&
-	    setsockopt(c->place.sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
-		c->lowat = want;
-	c->readable = wait_readable(&p);
-	c->silent = !c->readable;
-	return c->readable;
+	pthread_mutex_lock(&s->lock);
+	if (p->network != NULL)
+		place_remove(s, p);
+	pthread_mutex_unlock(&s->lock);
 }
 
-static ssize_t receive_copy(struct client *c)
+void place_reject(struct places *s, struct place *p, const char *word)
 {
-	ssize_t n = opt.method->get(c->place.sock, c->buf, c->size);
-
-	if (n > 0)
-		c->excess = wire_feed(&c->wire, c->buf, (size_t)n) < (size_t)n;
-	return n;
-}
-
-static ssize_t get_recv(int sock, void *buf, size_t len)
-{
-	return recv(sock, buf, len, 0);
-}
-
-/* Where bodies are not looked at, headers are read by themselves. */
-static ssize_t receive_header(struct client *c)
-{
-	unsigned char header[WIRE_HEADER];
-	ssize_t n;
-
-	n = recv(c->place.sock, header, wire_header_left(&c->wire), 0);
-	if (n > 0)
-		wire_feed(&c->wire, header, (size_t)n);
-	return n;
-}
-
-/* MSG_TRUNC: the kernel drops the data instead of copying them; tcp(7). */
-static ssize_t receive_trunc(struct client *c)
-{
-	size_t left = wire_body_left(&c->wire);
-	ssize_t n;
-
-	if (left == 0)
-		return receive_header(c);
-	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-	n = recv(c->place.sock, NULL, left < c->size ? left : c->size, MSG_TRUNC);
-	if (n > 0)
-		wire_skip(&c->wire, (size_t)n);
-	return n;
+	place_release(s, p);
+	send_refusal(s, p, word);
+	shutdown(p->sock, SHUT_WR);
+	close(p->sock);
+	s->refused++;
 }
 
 /*
- * splice(2) does not go past an urgent byte (tcp(7)): it says that nothing is there, or at the end
- * of stream that it is the end, and poll(2) that there is something.
+ * Other errors of accept(2) are the connection's and not the server's.  A lack is reported once
+ * while it lasts or recurs.
  */
-static ssize_t receive_urgent(struct client *c)
+static void note_lack(struct places *s)
 {
-	char byte;
-	ssize_t n = recv(c->place.sock, &byte, 1, 0);
+	uint64_t now = now_ns(), last;
 
-	if (n > 0)
-		wire_skip(&c->wire, 1);
-	return n;
+	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+		return;
+	last = atomic_exchange(&s->lacked_ns, now);
+	if (last == 0 || now > last + LOG_NS)
+		note("clients have to wait: accept: %s", strerror(errno));
 }
 
-static ssize_t receive_splice(struct client *c)
+bool places_lack(const struct places *s)
 {
-	size_t left = wire_body_left(&c->wire);
-	bool readable = c->readable;
-	ssize_t n, out, m;
+	return s->lacked_ns != 0 && now_ns() < s->lacked_ns + LACK_NS;
+}
 
-	c->readable = false;
-	if (left == 0)
-		return receive_header(c);
-	n = splice(c->place.sock, NULL, c->pipe[1], NULL, left < c->size ? left : c->size,
-		   SPLICE_F_MOVE);
-	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
-		return receive_urgent(c);
-	for (out = 0; out < n;) {
-		m = splice(c->pipe[0], NULL, c->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE);
-		if (m == 0 || (m < 0 && errno != EINTR))
-			return -1;
-		out += m > 0 ? m : 0;
+/* Gives an accepted client a place, or rejects it. */
+static bool place_admit(struct places *s, struct place *p)
+{
+	bool has;
+
+	if (!is_allowed(&s->opt->allow, &p->peer)) {
+		place_reject(s, p, REFUSED_ADDRESS);
+		log_client(s->log, &p->peer, "turned away: not of --allow");
+		return false;
 	}
-	if (n > 0)
-		wire_skip(&c->wire, (size_t)n);
-	return n;
+	pthread_mutex_lock(&s->lock);
+	has = place_take(s, p);
+	pthread_mutex_unlock(&s->lock);
+	if (has)
+		return true;
+	place_reject(s, p, REFUSED_FULL);
+	if (s->opt->reply)
+		log_client(s->log, &p->peer, "turned away: there are --max-clients already");
+	else
+		log_client(s->log, &p->peer,
+			   "turned away: there are %d clients already (--max-clients)",
+			   s->opt->max_clients);
+	return false;
 }
 
-static const struct method methods[] = {
-	{"read", receive_copy, read, LOWAT_COPY},
-	{"recv", receive_copy, get_recv, LOWAT_COPY},
-	{"trunc", receive_trunc, NULL, LOWAT_DISCARD},
-	{"splice", receive_splice, NULL, LOWAT_DISCARD},
-};
-#define METHODS (sizeof(methods) / sizeof(methods[0]))
-
-static const struct method *method_named(const char *name)
+void *places_accept(struct places *s, int listener, size_t size)
 {
-	return &methods[arg_name("-m, --method", name, methods, METHODS, sizeof(methods[0]))];
+	struct place *p = calloc(1, size);
+	socklen_t len = sizeof(p->peer);
+
+	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
+					    SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0)
+		note_lack(s);
+	else if (place_admit(s, p))
+		return p;
+	free(p);
+	return NULL;
 }
 
-static _Atomic int buffers; /* how many clients have one of a default size */
-
-/* Returns how many others have one. */
-static int join_buffers(struct client *c)
+void places_end_streams(struct places *s)
 {
-	c->counted = true;
-	return atomic_fetch_add(&buffers, 1);
+	struct place *p;
+
+	pthread_mutex_lock(&s->lock);
+	TAILQ_FOREACH(p, &s->all, link)
+	shutdown(p->sock, SHUT_RD);
+	pthread_mutex_unlock(&s->lock);
 }
 
-/*
- * What the method needs; 0 or the error.  Called when there are data: clients that send none do not
- * have others receive into smaller buffers.
- */
-static int method_open(struct client *c)
+bool place_linger(struct places *s, struct place *p)
 {
-	size_t pipe_size;
+	bool has;
 
-	c->size = opt.buffer;
-	if (opt.method->get != NULL) {
-		if (c->size == 0)
-			c->size = join_buffers(c) < BUFFERS_LARGE ? BUFFER_LARGE : BUFFER_SMALL;
-		c->buf = malloc(c->size);
-		return c->buf != NULL ? 0 : ENOMEM;
-	}
-	if (c->size == 0)
-		c->size = TRUNC_SIZE;
-	if (opt.method->receive != receive_splice)
-		return 0;
-	c->sink = open_retry("/dev/null", O_WRONLY);
-	if (c->sink < 0 || pipe_large(c->pipe, &pipe_size) != 0)
-		return errno;
-	if (c->size > pipe_size)
-		c->size = pipe_size;
-	return 0;
+	pthread_mutex_lock(&s->lock);
+	has = p->lingers = p->network != NULL;
+	pthread_mutex_unlock(&s->lock);
+	return has;
 }
 
-static void method_close(struct client *c)
+void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size)
 {
-	free(c->buf);
-	if (c->counted)
-		atomic_fetch_sub(&buffers, 1);
-	if (c->sink >= 0)
-		close(c->sink);
-	if (c->pipe[0] >= 0) {
-		close(c->pipe[0]);
-		close(c->pipe[1]);
-	}
+	static const char *const why[] = {
+		[DROPPED_FOR_ROOM] = "dropped: its place went to another address (--max-clients)",
+		[DROPPED_SLOW] = "dropped: under 1 KiB in %g seconds of a full server",
+		[DROPPED_SILENT] = "silent for %g seconds (--idle-timeout)",
+	};
+
+	snprintf(buf, size, why[p->dropped], s->opt->idle_timeout);
 }
 
-/*
- * One client.
- */
-
-/* `counters` is false where they were read just now, or are of no use any more. */
-static void mark_client(const struct client *c, struct mark *m, bool counters)
+void place_reset_on_close(const struct place *p)
 {
-	m->bytes = atomic_load_explicit(&c->bytes, memory_order_relaxed);
-	m->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
-	m->files = atomic_load_explicit(&c->files, memory_order_relaxed);
-	m->ns = now_ns();
-	soak_read(&m->soak);
-	if (counters)
-		counters_read(&m->counters, c->interface[0] != '\0' ? c->interface : NULL);
+	const struct linger now = {.l_onoff = 1};
+
+	setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
-static void publish(struct client *c)
+#define LINGER      10          /* seconds for a client to close, at most */
+#define RECEIPT_NS  1000000000u /* for a client to take its receipt */
+#define POLL_MS     100         /* between two looks whether that time is over */
+#define VERDICT_MAX 112
+
+static void store(_Atomic uint64_t *count, uint64_t value)
 {
-	atomic_store_explicit(&c->bytes, c->wire.bytes, memory_order_relaxed);
-	atomic_store_explicit(&c->files, c->wire.files, memory_order_relaxed);
+	atomic_store_explicit(count, value, memory_order_relaxed);
 }
 
-/* One call's worth; returns what the call did. */
+/* Returns what the system call returned. */
 static ssize_t receive_some(struct client *c)
 {
-	ssize_t n;
+	ssize_t n = receiver_receive(&c->receiver);
 
-	while ((n = opt.method->receive(c)) < 0 && (errno == EAGAIN || errno == EINTR))
-		if (errno == EAGAIN && !await_data(c))
-			break;
 	if (n > 0) {
-		publish(c);
-		atomic_store_explicit(&c->calls, c->calls + 1, memory_order_relaxed);
+		store(&c->member.bytes, c->receiver.wire.bytes);
+		store(&c->member.files, c->receiver.wire.files);
+		store(&c->member.calls, c->member.calls + 1);
 	}
 	return n;
-}
-
-/* Whether the client asked for a warm-up; the main thread ends it. */
-static void warm_up(struct client *c)
-{
-	if (c->wire.empty_loops == 0)
-		return;
-	pthread_mutex_lock(&group.lock);
-	c->warm_ns = c->begin.ns + (uint64_t)c->wire.empty_loops * WIRE_WARMUP_NS;
-	c->warming = true;
-	pthread_mutex_unlock(&group.lock);
-	eventfd_write(group.wake, 1);
 }
 
 static bool more_comes(const struct client *c)
 {
-	return c->wire.state != WIRE_DONE && !atomic_load_explicit(&stop, memory_order_relaxed);
+	return c->receiver.wire.state != WIRE_DONE &&
+	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
 }
 
 /*
@@ -1157,396 +1768,117 @@ static bool more_comes(const struct client *c)
  */
 static int receive(struct client *c)
 {
+	struct context *x = c->context;
+	const struct wire *wire = &c->receiver.wire;
+	struct mark *begin = &c->member.begin;
 	ssize_t n;
 	int e;
 
-	mark_client(c, &c->begin, true);
-	e = await_data(c) ? method_open(c) : ETIMEDOUT;
+	member_mark(&x->meter, &c->member, begin, true);
+	receiver_wait(&c->receiver);
+	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
 	if (e != 0) {
-		c->end.ns = now_ns();
+		c->member.end.ns = now_ns();
 		return e;
 	}
-	mark_client(c, &c->begin, now_ns() > c->begin.ns + RATES_NS);
+	/* The host's counters are read again only if they are old. */
+	member_mark(&x->meter, &c->member, begin, now_ns() > begin->ns + RATES_NS);
 	do
 		n = receive_some(c);
-	while (n > 0 && more_comes(c) && !c->wire.has_file && !opt.raw);
-	warm_up(c);
+	while (n > 0 && more_comes(c) && !wire->has_file && !x->opt->raw);
+	if (wire->empty_loops > 0)
+		group_warm_up(&x->group, &c->member, (uint64_t)wire->empty_loops * WIRE_WARMUP_NS);
 	while (n > 0 && more_comes(c))
 		n = receive_some(c);
 	e = n < 0 ? errno : 0;
-	c->end.ns = now_ns();
+	c->member.end.ns = now_ns();
 	return e;
-}
-
-/*
- * From here on the main thread does nothing to it any more.  Had that ended the warm-up after the
- * client's last byte, there would be nothing to measure, and the end would come before the begin.
- */
-static void end_client(struct client *c)
-{
-	pthread_mutex_lock(&group.lock);
-	c->ended = true;
-	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
-	pthread_mutex_unlock(&group.lock);
-}
-
-static uint64_t clients_so_far(void)
-{
-	uint64_t n;
-
-	pthread_mutex_lock(&group.lock);
-	n = group.total;
-	pthread_mutex_unlock(&group.lock);
-	return n;
 }
 
 static void client_figures(struct client *c, struct figures *f)
 {
-	uint64_t ns = c->end.ns;
+	const struct meter *m = &c->context->meter;
+	struct mark *begin = &c->member.begin, *end = &c->member.end;
+	uint64_t ns = end->ns;
 
-	mark_client(c, &c->end, ns > c->begin.ns + RATES_NS);
-	c->end.ns = ns;
-	if (c->warming)
-		c->begin = c->end;
-	figures_between(&c->begin, &c->end, c->interface, f);
-	f->warmup = c->begin.bytes;
-	f->clients = clients_so_far();
+	member_mark(m, &c->member, end, ns > begin->ns + RATES_NS);
+	end->ns = ns;
+	if (c->member.warming)
+		*begin = *end;
+	figures_between(m, begin, end, f);
+	f->warmup = begin->bytes;
 	f->cpu = c->cpu;
 	tcp_figures_read(c->place.sock, &f->tcp);
 }
 
-static void send_receipt(const struct client *c, const struct figures *f)
+/* A client of 2001 has closed by now, and no receipt reaches it: that is no error. */
+static void send_receipt(int sock, const struct figures *f)
 {
-	struct pollfd p = {.fd = c->place.sock, .events = POLLOUT};
+	struct pollfd p = {.fd = sock, .events = POLLOUT};
 	uint64_t until = now_ns() + RECEIPT_NS;
 	char line[RECEIPT_MAX];
 	size_t len = receipt_format(f, line), sent = 0;
 	ssize_t n;
 
-	/* A client of 2001 has closed by now: that the receipt does not arrive is no error. */
 	while (sent < len && now_ns() < until) {
-		n = send(c->place.sock, line + sent, len - sent, MSG_DONTWAIT);
-		if (n < 0 && errno == EAGAIN)
-			poll(&p, 1, POLL_MS);
-		else if (n < 0 && errno != EINTR)
+		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
+		if (n < 0 && errno != EAGAIN)
 			break;
-		sent += n > 0 ? (size_t)n : 0;
+		if (n < 0)
+			poll(&p, 1, POLL_MS);
+		else
+			sent += (size_t)n;
 	}
-	shutdown(c->place.sock, SHUT_WR);
+	shutdown(sock, SHUT_WR);
 }
 
 /*
- * Waits for the client to close: were the socket closed with something unread, the kernel would
- * reset the connection and the client lose its receipt.
+ * Waits for the client to close: if the socket were closed with something unread, the kernel would
+ * reset the connection and the client would lose its receipt.
  */
 static void linger(struct client *c)
 {
-	double limit = opt.idle_timeout > 0 ? fmin(LINGER, opt.idle_timeout) : LINGER;
+	struct context *x = c->context;
+	double limit = x->opt->idle_timeout > 0 ? fmin(LINGER, x->opt->idle_timeout) : LINGER;
 	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 
-	poll(&p, 1, place_may_linger(&c->place) ? (int)ceil(limit * 1000) : 0);
-	c->excess |= recv(c->place.sock, &byte, 1, 0) > 0;
-	if (c->excess)
-		say(&c->place, "sent more than it announced");
+	poll(&p, 1, place_linger(&x->places, &c->place) ? (int)ceil(limit * 1000) : 0);
+	if (recv(c->place.sock, &byte, 1, 0) > 0 || c->receiver.excess)
+		log_client(&x->log, &c->place.peer, "sent more than it announced");
 }
-
-/* Counts the clients that had no summary. */
-static void report_small(void)
-{
-	struct small s;
-
-	if (small_take(&s))
-		print("%llu more clients with less than 1 KiB each: %llu bytes in all\n",
-		      (unsigned long long)s.clients, (unsigned long long)s.bytes);
-}
-
-/* Whether a client has a summary of its own: one that moved next to nothing may come back soon. */
-static bool has_summary(const struct client *c)
-{
-	unsigned ignored;
-
-	return c->wire.bytes >= LEAST_BYTES || may_say(SAY_SMALL, &c->place.peer, &ignored);
-}
-
-static void report_client(const struct client *c, const struct figures *f)
-{
-	const struct load l = {.load = f->load, .uncertainty = f->uncertainty};
-	char rate[192], what[32] = "", warmup[64] = "";
-
-	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	if (opt.method->get != read)
-		snprintf(what, sizeof(what), " by %s", f->method);
-	if (c->warm_ns != 0)
-		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
-			 (unsigned long long)f->warmup);
-	report_small();
-	print("%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", c->name, rate,
-	      (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
-	      (unsigned long long)f->files, (unsigned long long)f->calls, what, warmup);
-}
-
-#define VERDICT_MAX 112
 
 /* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
 static const char *verdict(const struct client *c, int error, char buf[VERDICT_MAX])
 {
-	unsigned long long bytes = c->wire.bytes;
+	const struct wire *wire = &c->receiver.wire;
 	const char *where = "in its warm-up";
-	bool whole = wire_ended(&c->wire, &where), done = c->wire.state == WIRE_DONE;
+	bool whole = wire_ended(wire, &where), done = wire->state == WIRE_DONE;
 	char why[VERDICT_MAX - 32];
 
-	if (stop && !done) {
-		snprintf(buf, VERDICT_MAX, "interrupted after %llu bytes", bytes);
+	if (*c->context->stop && !done) {
+		snprintf(buf, VERDICT_MAX, "interrupted after %llu bytes",
+			 (unsigned long long)wire->bytes);
 		return buf;
 	}
 	if (c->place.dropped != NOT_DROPPED && !done)
-		drop_verdict(&c->place, why, sizeof(why));
-	else if (c->silent)
-		silence_verdict(why, sizeof(why));
+		place_format_dropped(&c->context->places, &c->place, why, sizeof(why));
 	else if (error != 0)
 		snprintf(why, sizeof(why), "%s", strerror(error));
-	else if (c->calls == 0)
+	else if (c->member.calls == 0)
 		return "closed without sending anything";
-	else if (whole && !c->warming)
+	else if (whole && !c->member.warming)
 		return NULL;
 	else
 		snprintf(why, sizeof(why), "closed %s", where);
-	snprintf(buf, VERDICT_MAX, "%s, after %llu bytes", why, bytes);
+	snprintf(buf, VERDICT_MAX, "%s, after %llu bytes", why, (unsigned long long)wire->bytes);
 	return buf;
 }
 
-/*
- * The group.
- */
-
-/* The beginning of the JSON report, which is one object for each group. */
-static void json_begin(const struct client *c)
-{
-	struct json *j = &group.report.json;
-
-	group.streams = group.report = (struct text){0};
-	group.flowed = group.lost = false;
-	text_open(&group.streams);
-	text_open(&group.report);
-	json_report_open_to(j, j->f);
-	json_open(j, "start", '{');
-	json_program(j);
-	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", (const struct sockaddr *)&c->place.peer, c->place.peer_len);
-	json_close(j, '}');
-	json_open(j, "test_start", '{');
-	json_string(j, "protocol", opt.raw ? "raw TCP" : "TCP");
-	json_string(j, "method", opt.method->name);
-	json_close(j, '}');
-	json_close(j, '}');
-	json_open(j, "intervals", '[');
-}
-
-/* Prints what there is of the report; the rest follows, so that memory does not grow. */
-static void json_flow(void)
-{
-	struct text *t = &group.report;
-
-	text_close(t);
-	group.lost |= !group.lost && !output_write(t->text, t->size);
-	group.flowed = true;
-	text_free(t);
-}
-
-static void group_join(struct client *c)
-{
-	pthread_mutex_lock(&group.lock);
-	if (group.n++ == 0) {
-		group.total = 0;
-		group.streams_told = group.streams_left_out = 0;
-		group.overlapped = group.told = false;
-		strcpy(group.interface, c->interface);
-		figures_init(&group.sum);
-		memset(&group.begin, 0, sizeof(group.begin));
-		memset(&group.end, 0, sizeof(group.end));
-		group.start_ns = now_ns();
-		if (opt.json)
-			json_begin(c);
-	} else {
-		group.overlapped = true;
-		/* Packets of different ones do not compare. */
-		if (strcmp(group.interface, c->interface) != 0)
-			group.interface[0] = '\0';
-	}
-	group.total++;
-	c->next = group.clients;
-	c->link = &group.clients;
-	if (c->next != NULL)
-		c->next->link = &c->next;
-	group.clients = c;
-	pthread_mutex_unlock(&group.lock);
-}
-
-/* Adds a client that leaves: the group's time is from the first of its begins to the last end. */
-static void group_add(const struct client *c, const struct figures *f)
-{
-	if (c->calls == 0)
-		return;
-	if (group.begin.ns == 0 || c->begin.ns < group.begin.ns)
-		group.begin = c->begin;
-	if (c->end.ns > group.end.ns)
-		group.end = c->end;
-	group.sum.bytes += f->bytes;
-	group.sum.calls += f->calls;
-	group.sum.files += f->files;
-	group.sum.warmup += f->warmup;
-}
-
-/* What the group as a whole did, once all have left. */
-static void group_figures(struct figures *f)
-{
-	figures_between(&group.begin, &group.end, group.interface, f);
-	f->bytes = group.sum.bytes;
-	f->calls = group.sum.calls;
-	f->files = group.sum.files;
-	f->warmup = group.sum.warmup;
-	f->clients = group.total;
-}
-
-static void report_group(const struct figures *f)
-{
-	const struct load l = {.load = f->load, .uncertainty = f->uncertainty};
-	char rate[192];
-
-	rate_format(rate, sizeof(rate), f->bytes, f->seconds, &l);
-	print("total of %llu clients: %s, %llu bytes in %.*f s\n", (unsigned long long)group.total,
-	      rate, (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
-}
-
-/* small_clients: what was counted of clients without a report.  False if there were none. */
-static bool json_small(struct json *j)
-{
-	struct small s;
-
-	if (!small_take(&s))
-		return false;
-	json_open(j, "small_clients", '{');
-	json_count(j, "clients", s.clients);
-	json_count(j, "bytes", s.bytes);
-	json_close(j, '}');
-	return true;
-}
-
-/* The end of the JSON report. */
-static void json_end(const struct figures *f)
-{
-	struct text *t = &group.report;
-	struct json *j = &t->json;
-
-	json_close(j, ']');
-	json_open(j, "end", '{');
-	json_open(j, "streams", '[');
-	text_close(&group.streams);
-	fputs(group.streams.text, j->f);
-	json_close(j, ']');
-	json_stream(j, "sum_received", f, 0, false);
-	json_utilization(j, f, NULL);
-	json_host(j, "host", f);
-	json_count(j, "clients", f->clients);
-	if (group.streams_left_out > 0)
-		json_count(j, "streams_left_out", group.streams_left_out);
-	json_small(j);
-	json_close(j, '}');
-	if (stop)
-		json_string(j, "error", "interrupted");
-	json_close(j, '}');
-	putc('\n', j->f);
-	json_flow();
-}
-
-/* Ends the report of a group; one of small clients without a summary is only counted. */
-static void json_group(const struct figures *f)
-{
-	if (group.report.json.f == NULL)
-		return;
-	if (group.told || group.flowed || f->bytes >= LEAST_BYTES)
-		json_end(f);
-	else
-		small_add(group.total, f->bytes + f->warmup);
-	text_free(&group.report);
-	text_free(&group.streams);
-}
-
-static void json_client(const struct client *c, const struct figures *f, bool told)
-{
-	struct json *j = &group.streams.json;
-
-	if (j->f == NULL)
-		return;
-	if (!told || group.streams_told >= STREAMS_TOLD) {
-		group.streams_left_out++;
-		return;
-	}
-	group.streams_told++;
-	json_open(j, NULL, '{');
-	json_addresses(j, c->place.sock, (const struct sockaddr *)&c->place.peer,
-		       c->place.peer_len);
-	json_stream(j, "receiver", f, c->number + 1, false);
-	json_close(j, '}');
-}
-
-/* What it has open is closed before it counts as gone: who waits for that may count on it. */
-static void group_leave(struct client *c, const struct figures *f, bool ok, bool told)
-{
-	struct figures sum;
-
-	pthread_mutex_lock(&group.lock);
-	group.gone_bytes += c->bytes;
-	group_add(c, f);
-	if (opt.json)
-		json_client(c, f, told);
-	group.told |= told;
-	*c->link = c->next;
-	if (c->next != NULL)
-		c->next->link = c->link;
-	group.failed |= !ok;
-	pthread_mutex_unlock(&group.lock);
-	method_close(c);
-	place_leave(&c->place);
-	if (c->place.dropped != NOT_DROPPED)
-		reset_on_close(c->place.sock);
-	close(c->place.sock);
-	pthread_mutex_lock(&group.lock);
-	c->next = group.left;
-	group.left = c;
-	if (--group.n == 0) {
-		group_figures(&sum);
-		if (opt.json)
-			json_group(&sum);
-		else if (group.overlapped && group.told && sum.bytes > 0)
-			report_group(&sum);
-	}
-	eventfd_write(group.wake, 1);
-	pthread_mutex_unlock(&group.lock);
-}
-
-/* Those that have left, with their threads. */
-static void bury_clients(void)
-{
-	struct client *c, *next;
-
-	pthread_mutex_lock(&group.lock);
-	c = group.left;
-	group.left = NULL;
-	pthread_mutex_unlock(&group.lock);
-	for (; c != NULL; c = next) {
-		next = c->next;
-		if (c->has_thread)
-			pthread_join(c->thread, NULL);
-		free(c);
-	}
-}
-
-/* With -B: a CPU may have gone since the start, which is no reason to serve nobody any more. */
+/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
 static void client_bind(struct client *c)
 {
-	int cpu = cpu_of(&opt.bind, c->number);
+	int cpu = cpu_of(&c->context->opt->bind, c->number);
 
 	c->cpu = NAN;
 	if (cpu < 0)
@@ -1554,83 +1886,142 @@ static void client_bind(struct client *c)
 	if (cpu_bind(cpu) == 0)
 		c->cpu = cpu;
 	else
-		say(&c->place, "served on any CPU: cannot bind to CPU %d: %s", cpu,
-		    strerror(errno));
+		log_client(&c->context->log, &c->place.peer,
+			   "served on any CPU: cannot bind to CPU %d: %s", cpu, strerror(errno));
+}
+
+/*
+ * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next to
+ * nothing may come back soon, so that its summaries are limited.
+ */
+static bool has_summary(struct client *c, const char *why)
+{
+	struct context *x = c->context;
+	uint64_t bytes = c->receiver.wire.bytes;
+	bool logged = why != NULL && log_client(&x->log, &c->place.peer, "%s", why), has;
+	unsigned ignored;
+
+	if (why != NULL && !x->opt->json)
+		return logged && bytes > 0;
+	has = bytes >= REPORT_LEAST_BYTES ||
+	      log_allows(&x->log, LOG_SMALL, &c->place.peer, &ignored);
+	if (!has && !x->opt->json)
+		report_count_small(&x->report, 1, bytes);
+	return has;
+}
+
+/* Closes all that the client has before it leaves the group: nothing is open when that ends. */
+static void client_close(struct client *c, const struct figures *f, bool ok, bool summary)
+{
+	struct context *x = c->context;
+
+	if (x->opt->json)
+		report_stream(&x->report, c->place.sock, &c->place.peer, f, c->number + 1, summary);
+	receiver_close(&c->receiver);
+	place_release(&x->places, &c->place);
+	if (c->place.dropped == DROPPED_FOR_ROOM || c->place.dropped == DROPPED_SLOW)
+		place_reset_on_close(&c->place);
+	if (c->place.sock >= 0)
+		close(c->place.sock);
+	group_leave(&x->group, &c->member, f, ok, summary, *x->stop != 0);
+	free(c);
 }
 
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
+	const struct receive_options *opt = c->context->opt;
 	char text[VERDICT_MAX];
 	struct figures f;
 	const char *why;
-	bool ok, told;
+	uint64_t clients;
+	bool ok, summary;
 	int e;
 
+	pthread_detach(pthread_self());
 	client_bind(c);
-	wire_init(&c->wire, opt.raw);
 	e = receive(c);
-	end_client(c);
+	clients = group_end_member(&c->context->group, &c->member);
 	why = verdict(c, e, text);
 	ok = why == NULL;
-	told = ok || (say(&c->place, "%s", why) && c->wire.bytes > 0);
-	if (ok || opt.json)
-		told = has_summary(c);
-	if (ok && !told && !opt.json)
-		small_add(1, c->wire.bytes);
+	summary = has_summary(c, why);
 	client_figures(c, &f);
-	if (ok && !opt.raw)
-		send_receipt(c, &f);
-	if (!opt.json && told)
-		report_client(c, &f);
-	if (ok && !opt.raw)
+	f.clients = clients;
+	if (ok && !opt->raw)
+		send_receipt(c->place.sock, &f);
+	if (!opt->json && summary)
+		report_client(&c->context->report, c->name, &f, c->member.warm_ns != 0);
+	if (ok && !opt->raw)
 		linger(c);
-	group_leave(c, &f, ok, told);
+	client_close(c, &f, ok, summary);
 	return NULL;
 }
 
-/*
- * The server.
- */
-
-/* Raised to what is allowed: each client is a descriptor. */
-static void raise_descriptors(void)
+bool client_start(struct context *x, struct client *c, int number)
 {
-	struct rlimit r;
+	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
+	struct figures none;
+	pthread_t thread;
+	int e;
 
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
+	c->context = x;
+	c->number = number;
+	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
+	addr_format(peer, sizeof(c->place.peer), c->name);
+	if (addr_interface(peer, c->member.interface) != 0)
+		c->member.interface[0] = '\0';
+	sock_keep_alive(c->place.sock);
+	if (x->opt->debug)
+		note("%s: connected", c->name);
+	if (x->opt->json && group_size(&x->group) == 0)
+		report_group_begin(&x->report, &c->place.peer, x->opt->raw, x->opt->method->name);
+	group_join(&x->group, &c->member);
+	e = thread_start(&thread, client_thread, c);
+	if (e == 0)
+		return true;
+	place_reject(&x->places, &c->place, REFUSED_FULL);
+	log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s", strerror(e));
+	c->place.sock = -1;
+	figures_init(&none);
+	client_close(c, &none, false, false);
+	return false;
 }
 
-/* Returns -1 with what is wrong in *why. */
-static int listen_on(int family, const char **why)
+#define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
+#define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
+#define LEAVE_NS     2000000000u /* for the clients' summaries on an interrupt */
+#define LEAVE_MS     200         /* between two looks whether that time is over */
+
+static void set_options(const struct receive_options *opt, int fd, int family, bool both)
+{
+	const int on = 1, only = !both, unsent = REPLY_UNSENT;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	if (opt->reply)
+		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	sock_set_options_or_die(fd, &opt->sock);
+}
+
+/* Returns the socket, or -1 with the reason in *why. */
+static int listen_on(const struct receive_options *opt, int family, bool both, const char **why)
 {
 	struct addrinfo hints = {.ai_family = family,
 				 .ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
-	int fd, on = 1, unsent = REPLY_UNSENT,
-		both = opt.family == AF_UNSPEC && opt.address == NULL, only = !both, e;
 	struct addrinfo *ai;
+	int fd, e = getaddrinfo(opt->address, opt->port, &hints, &ai);
 
-	e = getaddrinfo(opt.address, opt.port, &hints, &ai);
 	if (e != 0) {
-		errno = e == EAI_SYSTEM ? errno : 0; /* which getaddrinfo(3) leaves undefined */
+		errno = e == EAI_SYSTEM ? errno : 0; /* else it is undefined: getaddrinfo(3) */
 		*why = e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
 		return -1;
 	}
 	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
-	if (fd >= 0) {
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-		/* Urgent data are data, too. */
-		setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
-		if (ai->ai_family == AF_INET6)
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-		if (opt.reply)
-			setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-		sock_set_options_or_die(fd, &opt.sock);
-	}
+	if (fd >= 0)
+		set_options(opt, fd, ai->ai_family, both);
 	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
 		e = errno;
 		*why = strerror(e);
@@ -1643,22 +2034,426 @@ static int listen_on(int family, const char **why)
 	return fd;
 }
 
-/* One socket for IPv6 and IPv4; IPv4 alone on a host without IPv6. */
-static int listen_or_die(void)
+int listen_or_die(const struct receive_options *opt)
 {
-	bool any = opt.family == AF_UNSPEC && opt.address == NULL;
+	bool both = opt->family == AF_UNSPEC && opt->address == NULL;
 	const char *why;
-	int fd = listen_on(any ? AF_INET6 : opt.family, &why);
+	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both, &why);
 
-	if (fd < 0 && any && errno != EADDRINUSE)
-		fd = listen_on(AF_INET, &why);
+	if (fd < 0 && both && errno != EADDRINUSE)
+		fd = listen_on(opt, AF_INET, both, &why);
 	if (fd < 0)
-		die("cannot listen on %s%sport %s: %s", opt.address != NULL ? opt.address : "",
-		    opt.address != NULL ? " " : "", opt.port, why);
+		die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
+		    opt->address != NULL ? " " : "", opt->port, why);
 	return fd;
 }
 
-/* Says which port it is, which with `-p 0` only the kernel knows. */
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Waits for a client on fd, for one to leave or for a signal, at most until interval_ns or the next
+ * thing that has to be done for a client.  Returns whether a client waits to be accepted.
+ */
+static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
+{
+	struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+			      {.fd = x->group.wake, .events = POLLIN}};
+	uint64_t now = now_ns(), end = group_end_warm_ups(&x->group);
+	struct timespec t;
+	eventfd_t ignored;
+
+	if (group_size(&x->group) > 0)
+		end = earlier(end, earlier(interval_ns, now + LOOK_NS));
+	if (places_lack(&x->places)) {
+		end = earlier(end, now + LACK_NS);
+		p[0].fd = -1;
+	}
+	now = end > now ? end - now : 0;
+	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
+	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
+		return false;
+	if (p[1].revents != 0)
+		eventfd_read(x->group.wake, &ignored);
+	return p[0].revents != 0;
+}
+
+/* Whether the first group has ended with -1.  A client that waits to be accepted belongs to it. */
+static bool is_over(struct context *x, int fd, bool served)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return x->opt->once && served && group_size(&x->group) == 0 && poll(&p, 1, 0) <= 0;
+}
+
+/* Ends the clients' streams and waits for their summaries. */
+static void dismiss_clients(struct context *x)
+{
+	struct pollfd p = {.fd = x->group.wake, .events = POLLIN};
+	uint64_t until = now_ns() + LEAVE_NS;
+	eventfd_t ignored;
+
+	places_end_streams(&x->places);
+	while (group_size(&x->group) > 0 && now_ns() < until) {
+		eventfd_read(x->group.wake, &ignored);
+		poll(&p, 1, LEAVE_MS);
+	}
+	group_abandon(&x->group);
+}
+
+void serve(struct context *x, int listener, const sigset_t *unblocked)
+{
+	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
+	struct interval interval = {.warm_up = false};
+	struct client *c;
+	uint64_t end;
+	bool served = false;
+	int number = 0;
+
+	interval_begin(&x->group, &interval);
+	while (!*x->stop && !is_over(x, listener, served)) {
+		end = period > 0 ? interval.begin.ns + period : UINT64_MAX;
+		if (wait_for(x, listener, end, unblocked)) {
+			if (group_size(&x->group) ==
+			    0) /* the first of a group starts the interval */
+				interval_begin(&x->group, &interval);
+			c = places_accept(&x->places, listener, sizeof(*c));
+			if (c != NULL && client_start(x, c, number)) {
+				served = true;
+				number = (number + 1) % INT_MAX; /* the report has number + 1 */
+			}
+		}
+		if (period > 0 && now_ns() >= interval.begin.ns + period)
+			interval_end(&x->group, &interval, x->opt->quiet);
+		places_look(&x->places);
+	}
+	close(listener);
+	dismiss_clients(x);
+}
+
+#define EVENTS     64          /* of one epoll_wait() */
+#define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
+
+struct request {
+	struct place place;
+	LIST_ENTRY(request) link;
+	unsigned header_len; /* bytes of the header that are here */
+	uint32_t header;     /* those bytes: the size of the reply */
+	uint32_t unsent;     /* bytes of the reply */
+	bool waits_to_send;  /* it waits for room in the socket's buffer */
+};
+
+struct worker {
+	struct replier *all;
+	pthread_t thread;
+	int number, epoll;
+	LIST_HEAD(, request) requests;
+	bool paused; /* for a lack: new clients have to wait */
+	_Atomic uint64_t replies, bytes;
+};
+
+struct replier {
+	struct context *context;
+	int listener;
+	int wake; /* eventfd(2), readable when the workers have to end */
+	int n;
+	struct worker *worker;
+	struct reply_failures failures;
+};
+
+static void request_close(struct worker *w, struct request *q)
+{
+	LIST_REMOVE(q, link);
+	place_release(&w->all->context->places, &q->place);
+	close(q->place.sock);
+	free(q);
+}
+
+/* The connection has failed with that errno; 0: the client has closed. */
+static void request_fail(struct worker *w, struct request *q, int e)
+{
+	struct reply_failures *f = &w->all->failures;
+	struct context *x = w->all->context;
+	const int dropped = q->place.dropped;
+	char why[128];
+
+	if (e == EAGAIN || e == EINTR)
+		return;
+	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	if (dropped != NOT_DROPPED) {
+		place_format_dropped(&x->places, &q->place, why, sizeof(why));
+		place_reset_on_close(&q->place); /* what it has not taken is discarded */
+	}
+	if (dropped == NOT_DROPPED)
+		f->broken++;
+	else if (dropped == DROPPED_FOR_ROOM)
+		x->places.refused++;
+	else
+		f->silent++;
+	log_client(&x->log, &q->place.peer, "%s", why);
+	request_close(w, q);
+}
+
+static void reply_send(struct worker *w, struct request *q)
+{
+	static const char data[REPLY_SIZE];
+	struct epoll_event room = {.events = EPOLLOUT, .data.ptr = q};
+	ssize_t n;
+
+	while (q->unsent > 0) {
+		n = send(q->place.sock, data, q->unsent < REPLY_SIZE ? q->unsent : REPLY_SIZE, 0);
+		if (n < 0) {
+			if ((errno == EAGAIN || errno == EINTR) && !q->waits_to_send)
+				epoll_ctl(w->epoll, EPOLL_CTL_MOD, q->place.sock, &room);
+			q->waits_to_send = true;
+			request_fail(w, q, errno);
+			return;
+		}
+		q->unsent -= (uint32_t)n;
+		atomic_store_explicit(&w->bytes, w->bytes + (uint64_t)n, memory_order_relaxed);
+	}
+	atomic_store_explicit(&w->replies, w->replies + 1, memory_order_relaxed);
+	request_close(w, q);
+}
+
+/* Reads what there is of the header, and replies once it is whole. */
+static void request_read(struct worker *w, struct request *q)
+{
+	struct context *x = w->all->context;
+	unsigned char header[WIRE_HEADER];
+	ssize_t n = recv(q->place.sock, header, WIRE_HEADER - q->header_len, 0), i;
+
+	if (n <= 0) {
+		request_fail(w, q, n < 0 ? errno : 0);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		q->header = q->header << 8 | header[i];
+	q->header_len += (unsigned)n;
+	if (q->header_len < WIRE_HEADER)
+		return;
+	if (q->header > x->opt->max_reply) {
+		w->all->failures.too_large++;
+		log_client(&x->log, &q->place.peer, "asked for %u bytes, more than --max-reply",
+			   q->header);
+		request_close(w, q);
+		return;
+	}
+	q->unsent = q->header;
+	reply_send(w, q);
+}
+
+/* Accepts a client, whose request has often come with it. */
+static void request_accept(struct worker *w)
+{
+	struct context *x = w->all->context;
+	struct request *q = places_accept(&x->places, w->all->listener, sizeof(*q));
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = q};
+
+	if (q == NULL)
+		return;
+	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
+		place_reject(&x->places, &q->place, REFUSED_FULL);
+		log_client(&x->log, &q->place.peer, "turned away: no memory for it");
+		free(q);
+		return;
+	}
+	if (x->opt->idle_timeout <= 0) /* otherwise silence ends a connection that is lost */
+		sock_keep_alive(q->place.sock);
+	LIST_INSERT_HEAD(&w->requests, q, link);
+	request_read(w, q);
+}
+
+/* Begins or ends to wait for new clients.  EPOLLEXCLUSIVE can only be added and deleted. */
+static int worker_listen(struct worker *w, bool on)
+{
+	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = w};
+
+	return epoll_ctl(w->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, w->all->listener, &new);
+}
+
+static void *worker_thread(void *arg)
+{
+	struct worker *w = arg;
+	struct context *x = w->all->context;
+	struct epoll_event ev[EVENTS];
+	struct request *q;
+	bool lack;
+	int n, i;
+
+	cpu_bind_or_die(&x->opt->bind, w->number);
+	while (!*x->stop) {
+		lack = places_lack(&x->places);
+		if (lack != w->paused && worker_listen(w, !lack) == 0)
+			w->paused = lack;
+		n = epoll_wait(w->epoll, ev, EVENTS, (w->paused ? LACK_NS : LOOK_NS) / 1000000);
+		for (i = 0; i < n; i++) {
+			q = ev[i].data.ptr;
+			if (ev[i].data.ptr == w)
+				request_accept(w);
+			else if (q != NULL && q->header_len < WIRE_HEADER)
+				request_read(w, q);
+			else if (q != NULL)
+				reply_send(w, q);
+		}
+		places_look(&x->places);
+	}
+	while ((q = LIST_FIRST(&w->requests)) != NULL)
+		request_close(w, q);
+	close(w->epoll);
+	return NULL;
+}
+
+static void workers_start(struct replier *r)
+{
+	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
+	struct cpus online;
+	struct worker *w;
+	int e;
+
+	cpus_online(&online);
+	r->n = r->context->opt->bind.n > 0 ? r->context->opt->bind.n : online.n;
+	r->worker = calloc((size_t)r->n, sizeof(*r->worker));
+	r->wake = eventfd(0, EFD_CLOEXEC);
+	if (r->worker == NULL || r->wake < 0)
+		die_errno("repliers");
+	for (w = r->worker; w < r->worker + r->n; w++) {
+		w->all = r;
+		w->number = (int)(w - r->worker);
+		w->epoll = epoll_create1(EPOLL_CLOEXEC);
+		if (w->epoll < 0 || worker_listen(w, true) != 0 ||
+		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->wake, &end) != 0)
+			die_errno("epoll");
+		e = thread_start(&w->thread, worker_thread, w);
+		if (e != 0)
+			die("thread %d of %d: %s", w->number + 1, r->n, strerror(e));
+	}
+}
+
+static void replies_mark(const struct replier *r, struct mark *mark)
+{
+	int i;
+
+	mark->calls = mark->bytes = 0;
+	for (i = 0; i < r->n; i++) {
+		mark->calls += r->worker[i].replies;
+		mark->bytes += r->worker[i].bytes;
+	}
+	mark_now(&r->context->meter, mark);
+}
+
+void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
+{
+	const double interval = x->opt->interval;
+	const struct timespec t = {(time_t)interval, (long)(fmod(interval, 1) * 1e9)};
+	struct replier r = {.context = x, .listener = listener};
+	struct mark start = {.ns = 0}, last, now = {.ns = 0};
+	struct figures f;
+	int i;
+
+	workers_start(&r);
+	replies_mark(&r, &start);
+	last = start;
+	while (!*x->stop) {
+		ppoll(NULL, 0, interval > 0 ? &t : NULL, unblocked);
+		replies_mark(&r, &now);
+		figures_between(&x->meter, &last, &now, &f);
+		if (!*x->stop && !x->opt->quiet && f.calls > 0)
+			report_replies(&x->report, &f, NULL);
+		last = now;
+	}
+	eventfd_write(r.wake, 1);
+	for (i = 0; i < r.n; i++)
+		pthread_join(r.worker[i].thread, NULL);
+	close(listener);
+	close(r.wake);
+	replies_mark(&r, &now);
+	figures_between(&x->meter, &start, &now, &f);
+	r.failures.refused = x->places.refused;
+	report_replies(&x->report, &f, &r.failures);
+	free(r.worker);
+}
+
+/* Whether the process is that user in all of its ids, and in no other's group. */
+static bool is_user(const struct passwd *pw)
+{
+	gid_t gid[3], groups[NGROUPS_MAX], users[NGROUPS_MAX];
+	uid_t uid[3];
+	int n = getgroups(NGROUPS_MAX, groups), n_users = NGROUPS_MAX, i, k;
+
+	if (n < 0 || getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) < 0 ||
+	    getresuid(&uid[0], &uid[1], &uid[2]) != 0 || getresgid(&gid[0], &gid[1], &gid[2]) != 0)
+		return false;
+	for (i = 0; i < 3; i++)
+		if (uid[i] != pw->pw_uid || gid[i] != pw->pw_gid)
+			return false;
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < n_users && users[k] != groups[i]; k++)
+			;
+		if (k == n_users)
+			return false;
+	}
+	return true;
+}
+
+static bool become(const struct passwd *pw)
+{
+	return initgroups(pw->pw_name, pw->pw_gid) == 0 &&
+	       setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
+	       setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
+}
+
+void privileges_drop_or_die(const char *user)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	const struct passwd *pw;
+	bool became;
+
+	errno = 0;
+	pw = getpwnam(user);
+	if (pw == NULL)
+		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
+	became = become(pw);
+	if (!became && errno != EPERM)
+		die_errno("--user '%s'", user);
+	if (!became && !is_user(pw))
+		die("--user '%s': only root can become another user%s", user,
+		    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
+	if (pw->pw_uid == 0)
+		return;
+	if (setuid(0) == 0 || setgid(0) == 0)
+		die("--user '%s': privileges came back", user);
+	/* Of this thread, and so of those that it starts: capset(2). */
+	if (syscall(SYS_capset, &header, none) != 0)
+		die_errno("--user '%s': capabilities", user);
+}
+
+static struct receive_options opt = {
+	.method = receive_methods,
+	.max_reply = 16 * 1024 * 1024,
+	.max_clients = 1000,
+	.idle_timeout = 60,
+	.family = AF_UNSPEC,
+	.interval = 5,
+};
+
+static _Atomic int stop; /* the signal that ends the program */
+
+static void on_signal(int sig)
+{
+	stop = sig;
+}
+
+/* Ends an open JSON report when the program dies: die_init_with(). */
+static void close_report(void *report, const char *why)
+{
+	report_die(report, why);
+}
+
+/* Prints where it listens: with `-p 0` only the kernel knows the port. */
 static void announce(int fd)
 {
 	struct sockaddr_storage ss;
@@ -1669,873 +2464,78 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-/* A client that was accepted, or NULL; it has no place yet. */
-static struct client *client_new(const struct place *p, int number)
+/* Prints on stderr what was left out of it, and with -c what made the loads unsafe since `start`. */
+static void warn_at_end(struct context *x, const struct mark *start)
 {
-	struct client *c = calloc(1, sizeof(*c));
-
-	if (c == NULL)
-		return NULL;
-	c->place = *p;
-	c->number = number;
-	c->pipe[0] = c->sink = -1;
-	return c;
-}
-
-/* Gives a client that has a place its thread; false if there is none for it. */
-static bool serve(struct client *c)
-{
-	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
-	struct figures none;
-	int e;
-
-	addr_format(peer, c->place.peer_len, c->name);
-	if (addr_interface(peer, c->interface) != 0)
-		c->interface[0] = '\0';
-	sock_keep_alive(c->place.sock);
-	if (opt.debug > 0)
-		note("%s: connected", c->name);
-	group_join(c);
-	e = thread_start(&c->thread, client_thread, c);
-	c->has_thread = e == 0;
-	if (e != 0) {
-		reject(&c->place, REFUSED_FULL, "no thread for it: %s", strerror(e));
-		c->place.sock = -1;
-		figures_init(&none);
-		group_leave(c, &none, false, false);
-	}
-	return e == 0;
-}
-
-/* Bytes since the start, under the group's lock; *warming says whether they are a warm-up's. */
-static uint64_t count_bytes(bool *warming)
-{
-	uint64_t sum = group.gone_bytes;
-	const struct client *c;
-
-	*warming = false;
-	for (c = group.clients; c != NULL; c = c->next) {
-		sum += atomic_load_explicit(&c->bytes, memory_order_relaxed);
-		*warming |= c->warming;
-	}
-	return sum;
-}
-
-static int clients_now(void)
-{
-	int n;
-
-	pthread_mutex_lock(&group.lock);
-	n = group.n;
-	pthread_mutex_unlock(&group.lock);
-	return n;
-}
-
-/* Ends the warm-ups that are over; returns when the next one will be, UINT64_MAX for never. */
-static uint64_t end_warm_ups(void)
-{
-	uint64_t next = UINT64_MAX, now = now_ns();
-	struct client *c;
-
-	pthread_mutex_lock(&group.lock);
-	for (c = group.clients; c != NULL; c = c->next) {
-		if (!c->warming || c->ended)
-			continue;
-		if (c->warm_ns <= now) {
-			mark_client(c, &c->begin, true);
-			c->warming = false;
-		} else if (c->warm_ns < next) {
-			next = c->warm_ns;
-		}
-	}
-	pthread_mutex_unlock(&group.lock);
-	return next;
-}
-
-/* An interval line's beginning. */
-struct interval {
-	uint64_t ns, bytes;
-	struct load_sample soak;
-	bool warming; /* at this time */
-};
-
-static void interval_begin(struct interval *v)
-{
-	v->ns = now_ns();
-	v->bytes = count_bytes(&v->warming);
-	soak_read(&v->soak);
-}
-
-static void json_interval(const struct interval *from, const struct interval *to,
-			  const struct load *l)
-{
-	/* The first interval begins just before its group, when nothing could come. */
-	uint64_t begin = from->ns > group.start_ns ? from->ns : group.start_ns;
-	struct json *j = &group.report.json;
-
-	if (j->f == NULL)
-		return;
-	json_open(j, NULL, '{');
-	json_open(j, "sum", '{');
-	json_throughput(j, seconds_between(group.start_ns, begin), seconds_between(begin, to->ns),
-			to->bytes - from->bytes);
-	json_number(j, "load_percent", 100 * l->load);
-	json_count(j, "clients", (uint64_t)group.n);
-	json_bool(j, "omitted", from->warming || to->warming);
-	json_bool(j, "sender", false);
-	json_close(j, '}');
-	json_close(j, '}');
-	if (to->bytes - from->bytes >= LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
-		json_flow();
-		text_open(&group.report);
-	}
-}
-
-static void print_interval(const struct interval *from, const struct interval *to,
-			   const struct load *l)
-{
-	char rate[192], clients[32] = "";
-
-	rate_format(rate, sizeof(rate), to->bytes - from->bytes, seconds_between(from->ns, to->ns),
-		    l);
-	if (group.n > 1)
-		snprintf(clients, sizeof(clients), ", %d clients", group.n);
-	print("%s%s%s\n", rate, clients, from->warming || to->warming ? ", warm-up" : "");
-}
-
-static uint64_t interval_ns(void)
-{
-	return (uint64_t)(opt.interval * 1e9);
-}
-
-/* Once the interval is over: prints its line if data flowed in it, and begins the next. */
-static void report_interval(struct interval *v)
-{
-	struct interval last = *v;
+	struct mark end = {.ns = 0};
 	struct load l;
 
-	if (opt.interval <= 0 || now_ns() - last.ns < interval_ns())
+	log_end(&x->log);
+	if (x->meter.soaker == NULL)
 		return;
-	pthread_mutex_lock(&group.lock);
-	interval_begin(v);
-	load_if_soaked(&last.soak, &v->soak, &l);
-	if (group.n > 0 && v->bytes > last.bytes) {
-		if (opt.json)
-			json_interval(&last, v, &l);
-		else if (!opt.quiet)
-			print_interval(&last, v, &l);
-	}
-	pthread_mutex_unlock(&group.lock);
+	mark_now(&x->meter, &end);
+	counters_read(&end.counters, NULL);
+	load_between(&x->meter.calibration, &start->load, &end.load, -1, &l);
+	limits_warn_run(&x->meter.calibration.cpus, &start->counters, &end.counters, &l);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+/* Opens all that needs privileges; returns the listener. */
+static int open_all(struct context *x)
 {
-	return a < b ? a : b;
-}
-
-/*
- * Waits for a client on fd, for one to leave or for a signal; while there are clients until the
- * interval or a warm-up is over, or it is time to look at them.  After a lack there is no waiting
- * for clients until LACK_NS are over.  Returns whether a client waits to be accepted.
- */
-static bool wait_for(int fd, const struct interval *v, uint64_t lacked_ns,
-		     const sigset_t *unblocked)
-{
-	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = group.wake, .events = POLLIN}};
-	uint64_t now = now_ns(), end = end_warm_ups();
-	struct timespec t;
-	eventfd_t ignored;
-
-	if (opt.interval > 0 && clients_now() > 0)
-		end = earlier(end, v->ns + interval_ns());
-	if (places_are_full())
-		end = earlier(end, now + LOOK_NS);
-	if (lacked_ns != 0 && now - lacked_ns < LACK_NS) {
-		end = earlier(end, lacked_ns + LACK_NS);
-		p[0].fd = -1;
-	}
-	now = end > now ? end - now : 0;
-	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
-	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
-		return false;
-	if (p[1].revents != 0)
-		eventfd_read(group.wake, &ignored);
-	return p[0].revents != 0;
-}
-
-/* Takes in one client; false if there was none after all, or it was turned away. */
-static bool accept_one(int fd, int number, uint64_t *lacked_ns)
-{
-	struct client *c;
-	struct place p;
-
-	if (!accept_client(fd, &p, lacked_ns))
-		return false;
-	c = client_new(&p, number);
-	if (c == NULL) {
-		reject(&p, REFUSED_FULL, "no memory for it");
-		return false;
-	}
-	if (!place_take_or_reject(&c->place)) {
-		free(c);
-		return false;
-	}
-	return serve(c);
-}
-
-/* With -1: whether its clients have come and gone.  One that waits to be accepted is one too. */
-static bool is_over(int fd, bool served)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return opt.once && served && clients_now() == 0 && poll(&p, 1, 0) <= 0;
-}
-
-/* Accepts clients and prints interval lines, until a signal or, with -1, the first group's end. */
-static void serve_all(int fd, const sigset_t *unblocked)
-{
-	struct interval interval = {.ns = now_ns()};
-	uint64_t lacked_ns = 0;
-	bool served = false;
-	int number = 0;
-
-	while (!stop && !is_over(fd, served)) {
-		if (wait_for(fd, &interval, lacked_ns, unblocked)) {
-			if (clients_now() == 0) { /* the first of a group starts the interval */
-				pthread_mutex_lock(&group.lock);
-				interval_begin(&interval);
-				pthread_mutex_unlock(&group.lock);
-			}
-			if (accept_one(fd, number, &lacked_ns)) {
-				served = true;
-				number = (number + 1) % INT_MAX; /* a report has number + 1 */
-			}
-		}
-		report_interval(&interval);
-		bury_clients();
-	}
-	close(fd);
-}
-
-/* On an interrupt: the clients' streams end here, and their summaries are awaited for a while. */
-static void dismiss_clients(void)
-{
-	struct pollfd p = {.fd = group.wake, .events = POLLIN};
-	uint64_t until = now_ns() + LEAVE_NS;
-	struct figures sum;
-	eventfd_t ignored;
-	struct client *c;
-
-	pthread_mutex_lock(&group.lock);
-	for (c = group.clients; c != NULL; c = c->next)
-		shutdown(c->place.sock, SHUT_RD);
-	pthread_mutex_unlock(&group.lock);
-	while (clients_now() > 0 && now_ns() < until) {
-		eventfd_read(group.wake, &ignored);
-		poll(&p, 1, (int)(LEAVE_NS / 1000000 / 10));
-	}
-	bury_clients();
-	pthread_mutex_lock(&group.lock); /* for good: what comes after the report is not in it */
-	if (group.n > 0 && opt.json) {
-		group_figures(&sum);
-		json_group(&sum);
-	}
-}
-
-/* Counts at the end what was not counted yet. */
-static void report_last_small(void)
-{
-	struct text t = {.text = NULL};
-	bool any;
-
-	if (!opt.json) {
-		report_small();
-		return;
-	}
-	text_open(&t);
-	json_report_open_to(&t.json, t.json.f);
-	any = json_small(&t.json);
-	json_close(&t.json, '}');
-	putc('\n', t.json.f);
-	text_close(&t);
-	if (any)
-		output_write(t.text, t.size);
-	text_free(&t);
-}
-
-/*
- * Replies: clients that ask for so many bytes each, as in 1999.  A thread for each CPU waits for
- * its own connections and takes new ones from the socket that all of them share.
- */
-
-#define REPLY_EVENTS 64
-#define SWEEP_MS     1000 /* between two looks for silent clients */
-
-struct replier;
-
-/* A client of whom is awaited what it asks for, or that it takes what it asked for. */
-struct asker {
-	struct asker *next, **link;
-	struct place place;
-	unsigned have;    /* bytes of the header */
-	uint32_t left;    /* the header, then bytes to send */
-	bool waits_out;   /* for room to send */
-	uint64_t moved;   /* bytes that it sent or acknowledged, at the last sweep */
-	uint64_t seen_ns; /* when they were last found to be more */
-};
-
-struct replier {
-	pthread_t thread;
-	int number, epoll, listener;
-	struct asker *askers;
-	uint64_t lacked_ns; /* as note_lack() has it */
-	bool paused;        /* for a lack: it does not wait for new clients */
-	_Atomic uint64_t served, bytes;
-};
-
-static struct {
-	struct replier *replier;
-	int n, wake; /* eventfd(2), readable when they are to end */
-	_Atomic uint64_t silent, too_large, broken;
-} replies;
-
-static void asker_leave(struct asker *a)
-{
-	*a->link = a->next;
-	if (a->next != NULL)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): *link is what pointed to it */
-		a->next->link = a->link;
-	place_leave(&a->place);
-	close(a->place.sock);
-	free(a);
-}
-
-/* The same for one that was served: what it asked for is on its way. */
-static void asker_done(struct replier *r, struct asker *a)
-{
-	atomic_store_explicit(&r->served, r->served + 1, memory_order_relaxed);
-	asker_leave(a);
-}
-
-/* The same for one that is dropped: what it has not taken is not kept in the kernel, either. */
-static void asker_reset(struct asker *a)
-{
-	reset_on_close(a->place.sock);
-	asker_leave(a);
-}
-
-static void asker_fail(struct asker *a, int e)
-{
-	const int dropped = a->place.dropped;
-	char why[VERDICT_MAX];
-
-	if (e == EAGAIN || e == EINTR)
-		return;
-	if (dropped == NOT_DROPPED) {
-		replies.broken++;
-		say(&a->place, "%s", e != 0 ? strerror(e) : "closed before it had asked");
-		asker_leave(a);
-		return;
-	}
-	if (dropped == DROPPED_FOR_ROOM)
-		places.refused++;
-	else
-		replies.silent++;
-	drop_verdict(&a->place, why, sizeof(why));
-	say(&a->place, "%s", why);
-	asker_reset(a);
-}
-
-static void watch_for_room(struct replier *r, struct asker *a)
-{
-	struct epoll_event ev = {.events = EPOLLOUT, .data.ptr = a};
-
-	if (!a->waits_out)
-		epoll_ctl(r->epoll, EPOLL_CTL_MOD, a->place.sock, &ev);
-	a->waits_out = true;
-}
-
-static void reply(struct replier *r, struct asker *a)
-{
-	static const char data[REPLY_SIZE];
-	ssize_t n;
-
-	while (a->left > 0) {
-		n = send(a->place.sock, data, a->left < REPLY_SIZE ? a->left : REPLY_SIZE, 0);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-			watch_for_room(r, a);
-			return;
-		}
-		if (n < 0) {
-			asker_fail(a, errno);
-			return;
-		}
-		a->left -= (uint32_t)n;
-		atomic_store_explicit(&r->bytes, r->bytes + (uint64_t)n, memory_order_relaxed);
-	}
-	asker_done(r, a);
-}
-
-/* Takes what there is of the header, and once it is whole begins to reply. */
-static void hear(struct replier *r, struct asker *a)
-{
-	unsigned char header[WIRE_HEADER];
-	ssize_t n = recv(a->place.sock, header, WIRE_HEADER - a->have, 0), i;
-
-	if (n <= 0) {
-		asker_fail(a, n < 0 ? errno : 0);
-		return;
-	}
-	for (i = 0; i < n; i++)
-		a->left = a->left << 8 | header[i];
-	a->have += (unsigned)n;
-	if (a->have < WIRE_HEADER)
-		return;
-	if (a->left > opt.max_reply) {
-		replies.too_large++;
-		say(&a->place, "asked for %u bytes, more than --max-reply", a->left);
-		asker_leave(a);
-	} else {
-		reply(r, a);
-	}
-}
-
-static void asker_join(struct replier *r, struct asker *a)
-{
-	a->next = r->askers;
-	a->link = &r->askers;
-	if (a->next != NULL)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
-		a->next->link = &a->next;
-	r->askers = a;
-}
-
-/* Takes in one client; what it asks for has often come with it. */
-static void admit(struct replier *r)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-	struct asker *a;
-	struct place p;
-
-	if (!accept_client(r->listener, &p, &r->lacked_ns))
-		return;
-	a = calloc(1, sizeof(*a));
-	if (a == NULL) {
-		reject(&p, REFUSED_FULL, "no memory for it");
-		return;
-	}
-	a->place = p;
-	a->seen_ns = now_ns();
-	ev.data.ptr = a;
-	if (!place_take_or_reject(&a->place)) {
-		free(a);
-	} else if (epoll_ctl(r->epoll, EPOLL_CTL_ADD, p.sock, &ev) != 0) {
-		reject(&a->place, REFUSED_FULL, "no memory for it");
-		free(a);
-	} else {
-		if (opt.idle_timeout <= 0) /* else it is silence that ends one that has vanished */
-			sock_keep_alive(p.sock);
-		asker_join(r, a);
-		hear(r, a);
-	}
-}
-
-/* Looks at what a client sent or acknowledged since the last look; whether it was silent since. */
-static bool is_silent(struct asker *a, uint64_t now)
-{
-	uint64_t limit = (uint64_t)(opt.idle_timeout * 1e9), moved;
-	double idle_ms;
-
-	moved = sock_moved(a->place.sock, &idle_ms);
-	if (moved != a->moved)
-		a->seen_ns = now;
-	a->moved = moved;
-	return now >= a->seen_ns + limit;
-}
-
-/*
- * Drops the clients that had been silent for too long at the time `now`, all events since which are
- * handled: after a stop (SIGSTOP) a client's request waits in its socket, and the clock went on.
- */
-static void sweep(struct replier *r, uint64_t now)
-{
-	struct asker *a, *next;
-	char why[VERDICT_MAX];
-
-	if (opt.idle_timeout <= 0)
-		return;
-	silence_verdict(why, sizeof(why));
-	for (a = r->askers; a != NULL; a = next) {
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
-		next = a->next;
-		if (!is_silent(a, now))
-			continue;
-		replies.silent++;
-		say(&a->place, "%s", why);
-		asker_reset(a);
-	}
-}
-
-/* Whether new clients are waited for.  EPOLLEXCLUSIVE cannot be changed, only left and joined. */
-static int replier_listen(struct replier *r, bool on)
-{
-	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = r};
-
-	return epoll_ctl(r->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, r->listener, &new);
-}
-
-/*
- * After a lack of descriptors or memory new clients wait for LACK_NS, and nobody else does.
- * Returns how long to wait for events, in ms.
- */
-static int replier_pause(struct replier *r)
-{
-	bool lacks = r->lacked_ns != 0 && now_ns() - r->lacked_ns < LACK_NS;
-
-	if (lacks != r->paused && replier_listen(r, !lacks) == 0)
-		r->paused = lacks;
-	if (r->paused)
-		return LACK_NS / 1000000;
-	return places_are_full() ? LOOK_NS / 1000000 : SWEEP_MS;
-}
-
-static void replier_event(struct replier *r, struct asker *a)
-{
-	if (a->have < WIRE_HEADER)
-		hear(r, a);
-	else
-		reply(r, a);
-}
-
-static void *replier_thread(void *arg)
-{
-	struct replier *r = arg;
-	struct epoll_event ev[REPLY_EVENTS];
-	uint64_t swept = now_ns(), now;
-	bool sweeps;
-	int n, i;
-
-	cpu_bind_or_die(&opt.bind, r->number);
-	while (!stop) {
-		now = now_ns();
-		sweeps = now - swept > SWEEP_MS * 1000000ull;
-		n = epoll_wait(r->epoll, ev, REPLY_EVENTS, sweeps ? 0 : replier_pause(r));
-		for (i = 0; i < n; i++) {
-			if (ev[i].data.ptr == r)
-				admit(r);
-			else if (ev[i].data.ptr != NULL)
-				replier_event(r, ev[i].data.ptr);
-		}
-		if (sweeps) {
-			sweep(r, now);
-			swept = now;
-		}
-	}
-	while (r->askers != NULL)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as in asker_leave */
-		asker_leave(r->askers);
-	close(r->epoll);
-	return NULL;
-}
-
-/* NULL stands for the end, the replier itself for a client that wants to be let in. */
-static void replier_open(struct replier *r, int number, int listener)
-{
-	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
-
-	r->number = number;
-	r->listener = listener;
-	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll < 0 || replier_listen(r, true) != 0 ||
-	    epoll_ctl(r->epoll, EPOLL_CTL_ADD, replies.wake, &end) != 0)
-		die_errno("epoll");
-}
-
-static void repliers_start(int listener)
-{
-	struct cpus online;
-	int i, e;
-
-	cpus_online(&online);
-	replies.n = opt.bind.n > 0 ? opt.bind.n : online.n;
-	replies.replier = calloc((size_t)replies.n, sizeof(*replies.replier));
-	replies.wake = eventfd(0, EFD_CLOEXEC);
-	if (replies.replier == NULL || replies.wake < 0)
-		die_errno("repliers");
-	for (i = 0; i < replies.n; i++) {
-		replier_open(&replies.replier[i], i, listener);
-		e = thread_start(&replies.replier[i].thread, replier_thread, &replies.replier[i]);
-		if (e != 0)
-			die("thread %d of %d: %s", i + 1, replies.n, strerror(e));
-	}
-}
-
-/* All that was served up to now. */
-struct served {
-	uint64_t ns, replies, bytes;
-	struct load_sample soak;
-};
-
-static void served_now(struct served *s)
-{
-	int i;
-
-	s->replies = s->bytes = 0;
-	for (i = 0; i < replies.n; i++) {
-		s->replies += replies.replier[i].served;
-		s->bytes += replies.replier[i].bytes;
-	}
-	s->ns = now_ns();
-	soak_read(&s->soak);
-}
-
-static void json_served(const struct served *from, const struct served *to, const struct load *l,
-			bool total)
-{
-	struct text t = {.text = NULL};
-	struct json *j = &t.json;
-	double seconds = seconds_between(from->ns, to->ns);
-
-	text_open(&t);
-	json_report_open_to(j, j->f);
-	json_throughput(j, 0, seconds, to->bytes - from->bytes);
-	json_count(j, "replies", to->replies - from->replies);
-	json_number(j, "replies_per_second",
-		    seconds > 0 ? (double)(to->replies - from->replies) / seconds : 0);
-	json_number(j, "load_percent", 100 * l->load);
-	if (total) {
-		json_count(j, "refused", places.refused);
-		json_count(j, "silent", replies.silent);
-		json_count(j, "too_large", replies.too_large);
-		json_count(j, "broken", replies.broken);
-	}
-	json_close(j, '}');
-	putc('\n', j->f);
-	text_close(&t);
-	output_write(t.text, t.size);
-	text_free(&t);
-}
-
-/*
- * A line of an interval starts as all do; the last has counts, since a rate over idle hours says
- * nothing.
- */
-static void report_served(const struct served *from, const struct served *to, bool total)
-{
-	double seconds = seconds_between(from->ns, to->ns);
-	uint64_t n = to->replies - from->replies, bytes = to->bytes - from->bytes;
-	char rate[192];
-	struct load l;
-
-	load_if_soaked(&from->soak, &to->soak, &l);
-	if (opt.json) {
-		json_served(from, to, &l, total);
-	} else if (!total) {
-		rate_format(rate, sizeof(rate), bytes, seconds, &l);
-		print("%s, %.0f replies/s\n", rate, (double)n / seconds);
-	} else {
-		print("total: %llu replies, %llu bytes; %llu refused, %llu silent, "
-		      "%llu too large, %llu broken\n",
-		      (unsigned long long)n, (unsigned long long)bytes,
-		      (unsigned long long)places.refused, (unsigned long long)replies.silent,
-		      (unsigned long long)replies.too_large, (unsigned long long)replies.broken);
-	}
-}
-
-/* Prints a line each interval in which there was something, until a signal. */
-static void serve_replies(int listener, const sigset_t *unblocked)
-{
-	struct timespec t = {(time_t)opt.interval, (long)(fmod(opt.interval, 1) * 1e9)};
-	struct served start, last, now;
-	int i;
-
-	repliers_start(listener);
-	served_now(&start);
-	last = start;
-	while (!stop) {
-		ppoll(NULL, 0, opt.interval > 0 ? &t : NULL, unblocked);
-		served_now(&now);
-		if (!stop && !opt.quiet && now.replies > last.replies)
-			report_served(&last, &now, false);
-		last = now;
-	}
-	eventfd_write(replies.wake, 1);
-	for (i = 0; i < replies.n; i++)
-		pthread_join(replies.replier[i].thread, NULL);
-	close(listener);
-	close(replies.wake);
-	served_now(&now);
-	report_served(&start, &now, true);
-	free(replies.replier);
-}
-
-/*
- * The program.
- */
-
-static void on_signal(int sig)
-{
-	stop = sig;
-}
-
-static const struct passwd *user_named_or_die(const char *name)
-{
-	const struct passwd *pw;
-
-	errno = 0;
-	pw = getpwnam(name);
-	if (pw != NULL)
-		return pw;
-	die("--user '%s': %s", name, errno != 0 ? strerror(errno) : "no such user");
-}
-
-/* Whether a group of the process is one of the user's. */
-static bool is_group_of(const struct passwd *pw, gid_t gid)
-{
-	gid_t *groups;
-	bool is = false;
-	int n = 0, i;
-
-	getgrouplist(pw->pw_name, pw->pw_gid, NULL, &n);
-	groups = calloc((size_t)n + 1, sizeof(*groups));
-	if (groups != NULL && getgrouplist(pw->pw_name, pw->pw_gid, groups, &n) >= 0)
-		for (i = 0; i < n; i++)
-			is |= groups[i] == gid;
-	free(groups);
-	return is;
-}
-
-/* Whether the process is that user in all of its ids, and in no other's group. */
-static bool is_user(const struct passwd *pw)
-{
-	gid_t gid[3], groups[NGROUPS_MAX];
-	uid_t uid[3];
-	int n, i;
-
-	if (getresuid(&uid[0], &uid[1], &uid[2]) != 0 || getresgid(&gid[0], &gid[1], &gid[2]) != 0)
-		return false;
-	for (i = 0; i < 3; i++)
-		if (uid[i] != pw->pw_uid || gid[i] != pw->pw_gid)
-			return false;
-	n = getgroups(NGROUPS_MAX, groups);
-	for (i = 0; i < n; i++)
-		if (!is_group_of(pw, groups[i]))
-			return false;
-	return n >= 0;
-}
-
-/* Empties the capability sets of this thread, and so of those that it starts: capset(2). */
-static void drop_capabilities_or_die(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
-	if (syscall(SYS_capset, &header, none) != 0)
-		die_errno("--user '%s': capabilities", opt.user);
-}
-
-static void become_or_die(const struct passwd *pw)
-{
-	if (initgroups(pw->pw_name, pw->pw_gid) == 0 &&
-	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
-	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0)
-		return;
-	if (errno != EPERM)
-		die_errno("--user '%s'", opt.user);
-	die("--user '%s': only root can become another user%s", opt.user,
-	    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
-}
-
-/* Becomes --user, with that user's groups, without a capability and with no way back. */
-static void drop_privileges_or_die(void)
-{
-	const struct passwd *pw;
-
-	if (opt.user == NULL)
-		return;
-	pw = user_named_or_die(opt.user);
-	if (pw->pw_uid == 0 || !is_user(pw))
-		become_or_die(pw);
-	if (pw->pw_uid == 0)
-		return;
-	if (setuid(0) == 0 || setgid(0) == 0)
-		die("--user '%s': privileges came back", opt.user);
-	drop_capabilities_or_die();
-}
-
-/* With -c: what made the loads unsafe, over the whole run. */
-static void warn_of_loads(const struct counters *start, const struct load_sample *from)
-{
-	struct load_sample to;
-	struct counters end;
-	struct load l;
-
-	soak_read(&to);
-	counters_read(&end, NULL);
-	load_if_soaked(from, &to, &l);
-	limits_warn_run(&calibration.cpus, start, &end, &l);
-}
-
-static void warn_at_end(const struct counters *start, const struct load_sample *from)
-{
-	tell_left_out();
-	if (soak != NULL)
-		warn_of_loads(start, from);
-}
-
-/*
- * The end where clients are late: they still use what a return from main would free, and exit(3)
- * would wait for a stderr that one of them has and cannot write.  The soakers end by themselves.
- */
-static _Noreturn void exit_beside_clients(const struct counters *start,
-					  const struct load_sample *from, int status)
-{
-	if (ftrylockfile(stderr) == 0)
-		warn_at_end(start, from);
-	_exit(status);
-}
-
-static int run(void)
-{
-	struct load_sample from = {.ns = 0};
-	struct counters start;
-	sigset_t unblocked;
-	int fd, status;
+	struct rlimit files;
+	int listener;
 
 	if (opt.load) {
-		calibration_load_or_die(&calibration, CALIBRATION_FILE, opt.n_cpus);
+		calibration_load_or_die(&x->meter.calibration, CALIBRATION_FILE, opt.n_cpus);
 		limits_warn();
 	}
-	raise_descriptors();
-	fd = listen_or_die();
+	/* Each client is a descriptor. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	listener = listen_or_die(&opt);
 	if (opt.load)
-		soak = soaker_start_or_die(&calibration.cpus);
+		x->meter.soaker = soaker_start_or_die(&x->meter.calibration.cpus);
 	cpus_try_or_die(&opt.bind);
-	group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (group.wake < 0)
+	x->group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (x->group.wake < 0)
 		die_errno("eventfd");
-	drop_privileges_or_die();
+	return listener;
+}
+
+static int run(struct context *x)
+{
+	struct mark start = {.ns = 0};
+	sigset_t unblocked;
+	int listener = open_all(x), status;
+
+	if (opt.user != NULL)
+		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
-	announce(fd);
-	counters_read(&start, NULL);
-	soak_read(&from);
-	if (opt.reply) {
-		serve_replies(fd, &unblocked);
-	} else {
-		serve_all(fd, &unblocked);
-		dismiss_clients();
-		report_last_small();
+	announce(listener);
+	counters_read(&start.counters, NULL);
+	mark_now(&x->meter, &start);
+	if (opt.reply)
+		serve_replies(x, listener, &unblocked);
+	else
+		serve(x, listener, &unblocked);
+	status = x->report.failed || (opt.once && x->group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
+	/*
+	 * Clients that are late still use what a return would free, and exit(3) would wait for a
+	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
+	 */
+	if (x->group.n > 0 && ftrylockfile(stderr) != 0)
+		_exit(status);
+	warn_at_end(x, &start);
+	if (x->group.n > 0)
+		_exit(status);
+	if (x->meter.soaker != NULL) {
+		soaker_stop(x->meter.soaker);
+		free(x->meter.calibration.cpu);
 	}
-	status = output.failed || (opt.once && group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
-	if (group.n > 0)
-		exit_beside_clients(&start, &from, status);
-	warn_at_end(&start, &from);
-	if (soak != NULL) {
-		soaker_stop(soak);
-		free(calibration.cpu);
-	}
-	free(opt.allow);
-	close(group.wake);
+	free(opt.allow.prefix);
+	close(x->group.wake);
 	return status;
 }
 
@@ -2543,24 +2543,14 @@ static int run(void)
  * Options.
  */
 
-enum {
-	OPT_RAW = 256,
-	OPT_JSON,
-	OPT_REPLY,
-	OPT_MAX_REPLY,
-	OPT_MAX_CLIENTS,
-	OPT_IDLE_TIMEOUT,
-	OPT_ALLOW,
-	OPT_BIND,
-	OPT_USER
-};
+enum { OPT_MAX_REPLY = 256, OPT_MAX_CLIENTS, OPT_IDLE_TIMEOUT, OPT_ALLOW, OPT_BIND, OPT_USER };
 
 static const struct option longopts[] = {
 	{"port", required_argument, NULL, 'p'},
 	{"once", no_argument, NULL, '1'},
 	{"method", required_argument, NULL, 'm'},
-	{"raw", no_argument, NULL, OPT_RAW},
-	{"reply", no_argument, NULL, OPT_REPLY},
+	{"raw", no_argument, &opt.raw, true},
+	{"reply", no_argument, &opt.reply, true},
 	{"max-reply", required_argument, NULL, OPT_MAX_REPLY},
 	{"max-clients", required_argument, NULL, OPT_MAX_CLIENTS},
 	{"idle-timeout", required_argument, NULL, OPT_IDLE_TIMEOUT},
@@ -2568,7 +2558,7 @@ static const struct option longopts[] = {
 	{"bind", required_argument, NULL, OPT_BIND},
 	{"user", required_argument, NULL, OPT_USER},
 	{"interval", required_argument, NULL, 'I'},
-	{"json", no_argument, NULL, OPT_JSON},
+	{"json", no_argument, &opt.json, true},
 	{"quiet", no_argument, NULL, 'q'},
 	{"buffer-size", required_argument, NULL, 'b'},
 	{"rcvbuf", required_argument, NULL, 'i'},
@@ -2613,63 +2603,19 @@ static const char help[] =
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcs(1), the method zc(7).\n";
 
-/* `address[/bits]`; false if it is none. */
-static bool parse_prefix(char *s, struct prefix *p)
-{
-	char *bits = strchr(s, '/');
-	unsigned char v4[4];
-	int max = 128;
-
-	if (bits != NULL)
-		*bits++ = '\0';
-	if (inet_pton(AF_INET, s, v4) == 1) {
-		p->address = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
-		memcpy(&p->address.s6_addr[12], v4, sizeof(v4));
-		max = 32;
-	} else if (inet_pton(AF_INET6, s, &p->address) != 1) {
-		return false;
-	}
-	p->bits = max;
-	if (bits != NULL) {
-		if (strlen(bits) > 3 || bits[0] == '\0' || bits[strspn(bits, "0123456789")] != '\0')
-			return false;
-		p->bits = (int)strtol(bits, NULL, 10);
-	}
-	if (p->bits > max)
-		return false;
-	if (max == 32)
-		p->bits += MAPPED;
-	return true;
-}
-
-static void add_allowed(const char *list)
-{
-	char *copy = strdup(list), *rest = copy, *s;
-	struct prefix *more;
-
-	if (copy == NULL)
-		die_errno("--allow");
-	while ((s = strsep(&rest, ",")) != NULL) {
-		more = realloc(opt.allow, (opt.n_allow + 1) * sizeof(*opt.allow));
-		if (more == NULL)
-			die_errno("--allow");
-		opt.allow = more;
-		if (!parse_prefix(s, &opt.allow[opt.n_allow++]))
-			usage_error("--allow: '%s' is not address[/bits][,...], "
-				    "such as 192.0.2.0/24,2001:db8::/32",
-				    list);
-	}
-	free(copy);
-}
-
 static void parse_option(int c)
 {
+	size_t i;
+
 	switch (c) {
+	case 0: break; /* getopt_long(3) has stored it */
 	case 'p': opt.port = arg_port("-p, --port", optarg, 0); break;
 	case '1': opt.once = true; break;
-	case 'm': opt.method = method_named(optarg); break;
-	case OPT_RAW: opt.raw = true; break;
-	case OPT_REPLY: opt.reply = true; break;
+	case 'm':
+		i = arg_name("-m, --method", optarg, receive_methods, RECEIVE_METHODS,
+			     sizeof(receive_methods[0]));
+		opt.method = &receive_methods[i];
+		break;
 	case OPT_MAX_REPLY:
 		opt.max_reply = (uint32_t)arg_size("--max-reply", optarg, 0, UINT32_MAX);
 		break;
@@ -2679,7 +2625,12 @@ static void parse_option(int c)
 	case OPT_IDLE_TIMEOUT:
 		opt.idle_timeout = arg_seconds("--idle-timeout", optarg, 0, 86400);
 		break;
-	case OPT_ALLOW: add_allowed(optarg); break;
+	case OPT_ALLOW:
+		if (!allow_add(&opt.allow, optarg))
+			usage_error("--allow: '%s' is not address[/bits][,...], "
+				    "such as 192.0.2.0/24,2001:db8::/32",
+				    optarg);
+		break;
 	case OPT_BIND: opt.address = optarg; break;
 	case OPT_USER: opt.user = optarg; break;
 	case 'I':
@@ -2687,7 +2638,6 @@ static void parse_option(int c)
 		if (opt.interval > 0 && opt.interval < 0.01)
 			usage_error("-I, --interval: '%s' is neither 0 nor 0.01 or more", optarg);
 		break;
-	case OPT_JSON: opt.json = true; break;
 	case 'q': opt.quiet = true; break;
 	case 'b': opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30); break;
 	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
@@ -2697,7 +2647,7 @@ static void parse_option(int c)
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
-	case 'd': opt.debug++; break;
+	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
 	default: exit(EXIT_USAGE); /* getopt has named it */
@@ -2706,21 +2656,33 @@ static void parse_option(int c)
 
 int main(int argc, char **argv)
 {
+	static struct context x = {
+		.opt = &opt,
+		.stop = &stop,
+		.log.lock = PTHREAD_MUTEX_INITIALIZER,
+		.report.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+		.group = {.meter = &x.meter,
+			  .report = &x.report,
+			  .lock = PTHREAD_MUTEX_INITIALIZER},
+	};
 	struct cpus online;
 	int c;
 
 	init_output();
 	name_in_errors(argv);
-	die_init(close_report);
-	opt.method = method_named("read");
 	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options; see zcs -h", argv[optind]);
-	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
+	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply goes without --once and --raw");
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
-	return run();
+	x.meter.method = opt.method->name;
+	x.report.json = opt.json;
+	x.report.once = opt.once;
+	places_init(&x.places, &opt, &x.log);
+	die_init_with(close_report, &x.report);
+	return run(&x);
 }
