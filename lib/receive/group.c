@@ -1,0 +1,180 @@
+#include "lib/receive/group.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters)
+{
+	mark->bytes = atomic_load_explicit(&c->bytes, memory_order_relaxed);
+	mark->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
+	mark->files = atomic_load_explicit(&c->files, memory_order_relaxed);
+	mark_now(m, mark);
+	if (counters)
+		counters_read(&mark->counters, c->interface[0] != '\0' ? c->interface : NULL);
+}
+
+void group_join(struct client_group *g, struct member *c)
+{
+	pthread_mutex_lock(&g->lock);
+	if (g->n++ == 0) {
+		g->total = 0;
+		g->overlapped = g->summary = false;
+		strcpy(g->interface, c->interface);
+		figures_init(&g->sum);
+		memset(&g->begin, 0, sizeof(g->begin));
+		memset(&g->end, 0, sizeof(g->end));
+		g->start_ns = now_ns();
+	} else {
+		g->overlapped = true;
+		/* Packet rates of different interfaces cannot be added. */
+		if (strcmp(g->interface, c->interface) != 0)
+			g->interface[0] = '\0';
+	}
+	g->total++;
+	LIST_INSERT_HEAD(&g->members, c, link);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void group_warm_up(struct client_group *g, struct member *c, uint64_t ns)
+{
+	pthread_mutex_lock(&g->lock);
+	c->warm_ns = c->begin.ns + ns;
+	c->warming = true;
+	pthread_mutex_unlock(&g->lock);
+	eventfd_write(g->wake, 1);
+}
+
+uint64_t group_end_member(struct client_group *g, struct member *c)
+{
+	uint64_t total;
+
+	pthread_mutex_lock(&g->lock);
+	c->ended = true;
+	/* If the warm-up ended after the client's last byte, nothing is left to be measured. */
+	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
+	total = g->total;
+	pthread_mutex_unlock(&g->lock);
+	return total;
+}
+
+/* The time of the group is from the first begin to the last end. */
+static void add_figures(struct client_group *g, const struct member *c, const struct figures *f)
+{
+	if (c->calls == 0)
+		return;
+	if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
+		g->begin = c->begin;
+	if (c->end.ns > g->end.ns)
+		g->end = c->end;
+	g->sum.bytes += f->bytes;
+	g->sum.calls += f->calls;
+	g->sum.files += f->files;
+	g->sum.warmup += f->warmup;
+}
+
+static void report_all(struct client_group *g, bool interrupted)
+{
+	struct figures f;
+
+	figures_between(g->meter, &g->begin, &g->end, &f);
+	f.bytes = g->sum.bytes;
+	f.calls = g->sum.calls;
+	f.files = g->sum.files;
+	f.warmup = g->sum.warmup;
+	f.clients = g->total;
+	if (g->interface[0] == '\0')
+		f.rates.packets_in = f.rates.packets_out = NAN;
+	report_group(g->report, &f, g->summary, g->overlapped, interrupted);
+}
+
+void group_leave(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+		 bool summary, bool interrupted)
+{
+	pthread_mutex_lock(&g->lock);
+	g->left_bytes += c->bytes;
+	add_figures(g, c, f);
+	g->summary |= summary;
+	g->failed |= !ok;
+	LIST_REMOVE(c, link);
+	if (--g->n == 0)
+		report_all(g, interrupted);
+	eventfd_write(g->wake, 1);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void group_abandon(struct client_group *g)
+{
+	pthread_mutex_lock(&g->lock);
+	if (g->n > 0 && g->report->json)
+		report_all(g, true);
+}
+
+int group_size(struct client_group *g)
+{
+	int n;
+
+	pthread_mutex_lock(&g->lock);
+	n = g->n;
+	pthread_mutex_unlock(&g->lock);
+	return n;
+}
+
+uint64_t group_end_warm_ups(struct client_group *g)
+{
+	uint64_t next = UINT64_MAX, now = now_ns();
+	struct member *c;
+
+	pthread_mutex_lock(&g->lock);
+	LIST_FOREACH(c, &g->members, link)
+	{
+		if (!c->warming || c->ended)
+			continue;
+		if (c->warm_ns <= now) {
+			member_mark(g->meter, c, &c->begin, true);
+			c->warming = false;
+		} else if (c->warm_ns < next) {
+			next = c->warm_ns;
+		}
+	}
+	pthread_mutex_unlock(&g->lock);
+	return next;
+}
+
+static void interval_mark(const struct client_group *g, struct interval *v)
+{
+	const struct member *c;
+
+	mark_now(g->meter, &v->begin);
+	v->begin.bytes = g->left_bytes;
+	v->warm_up = false;
+	LIST_FOREACH(c, &g->members, link)
+	{
+		v->begin.bytes += atomic_load_explicit(&c->bytes, memory_order_relaxed);
+		v->warm_up |= c->warming;
+	}
+}
+
+void interval_begin(struct client_group *g, struct interval *v)
+{
+	pthread_mutex_lock(&g->lock);
+	interval_mark(g, v);
+	pthread_mutex_unlock(&g->lock);
+}
+
+void interval_end(struct client_group *g, struct interval *v, bool quiet)
+{
+	struct interval last = *v;
+	struct figures f;
+
+	pthread_mutex_lock(&g->lock);
+	interval_mark(g, v);
+	/* The first interval begins just before its group, when nothing could come. */
+	if (last.begin.ns < g->start_ns)
+		last.begin.ns = g->start_ns;
+	figures_between(g->meter, &last.begin, &v->begin, &f);
+	if (g->n > 0 && f.bytes > 0 && (g->report->json || !quiet))
+		report_interval(g->report, &f, seconds_between(g->start_ns, last.begin.ns), g->n,
+				last.warm_up || v->warm_up);
+	pthread_mutex_unlock(&g->lock);
+}

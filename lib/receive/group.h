@@ -1,0 +1,89 @@
+/*
+ * group.h: what clients that are connected at the same time have in common.  They are a group: each
+ * joins before the last of the others has left.
+ *
+ *	group_join(&group, &member, &peer);	(the main thread)
+ *	...					(the client's thread counts member->bytes)
+ *	group_leave(&group, &member, &figures, true, true, false);
+ */
+#ifndef ZC_RECEIVE_GROUP_H
+#define ZC_RECEIVE_GROUP_H
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "common.h"
+#include "lib/receive/meter.h"
+#include "lib/receive/report.h"
+
+/* What the group knows of one client. */
+struct member {
+	LIST_ENTRY(member) link;
+	char interface[IF_NAMESIZE];          /* by which it is reached; empty: unknown */
+	_Atomic uint64_t bytes, calls, files; /* received so far; its own thread writes them */
+	struct mark begin, end;               /* of what is measured */
+	uint64_t warm_ns;                     /* when its warm-up ends; 0: it has none */
+	bool warming;                         /* it is in its warm-up (group's lock) */
+	bool ended;                           /* the main thread leaves it alone (group's lock) */
+};
+
+struct client_group {
+	const struct meter *meter;
+	struct report *report;
+	pthread_mutex_t lock;
+	int wake; /* eventfd(2): a client has left, or begins to warm up */
+	LIST_HEAD(, member) members;
+	int n;               /* clients now */
+	uint64_t total;      /* clients in this group so far */
+	uint64_t left_bytes; /* received from all clients that have left since the start */
+	uint64_t start_ns;   /* when the group began */
+	struct figures sum;  /* what was measured of those that have left */
+	struct mark begin, end;
+	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
+	bool overlapped;             /* two clients were there at a time */
+	bool summary;                /* a client has a summary */
+	bool failed;                 /* a client failed, since the start */
+};
+
+/* Reads a member's counts, and with `counters` the host's, into *mark. */
+void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters);
+
+/* Adds a client, which begins a group if there is none. */
+void group_join(struct client_group *g, struct member *c);
+
+/* Begins a client's warm-up, which lasts `ns` from c->begin on; the main thread ends it. */
+void group_warm_up(struct client_group *g, struct member *c, uint64_t ns);
+
+/*
+ * Has the main thread leave the client's marks alone, of which c->end.ns is known.  Returns how many
+ * clients the group has had so far.
+ */
+uint64_t group_end_member(struct client_group *g, struct member *c);
+
+/*
+ * Removes a client with its figures.  `ok`: it kept to the wire; `summary`: it has one of its own.
+ * The last one ends the group, as `interrupted` if so.  What it had open has to be closed before.
+ */
+void group_leave(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+		 bool summary, bool interrupted);
+
+/* Ends the report of a group that still has clients, for good: they cannot leave any more. */
+void group_abandon(struct client_group *g);
+
+int group_size(struct client_group *g);
+
+/* Ends the warm-ups that are over and returns when the next one will be; UINT64_MAX: never. */
+uint64_t group_end_warm_ups(struct client_group *g);
+
+/* An interval of the report, or where it begins. */
+struct interval {
+	struct mark begin;
+	bool warm_up; /* a client was in its warm-up then */
+};
+
+void interval_begin(struct client_group *g, struct interval *v);
+
+/* Prints an interval if data came in it, and begins the next; `quiet`: only into a JSON object. */
+void interval_end(struct client_group *g, struct interval *v, bool quiet);
+
+#endif

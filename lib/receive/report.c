@@ -1,0 +1,381 @@
+#include "lib/receive/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/receive/guard.h"
+#include "lib/receive/methods.h"
+#include "lib/report/terms.h"
+#include "lib/report/units.h"
+
+#define LINE_MAX_BYTES 1024
+#define STREAMS_MAX    10000 /* clients of one group in end.streams, which is kept in memory */
+#define FLOW_BYTES     (64 * 1024) /* of a group's object are kept in memory at most */
+
+/* Returns 0 or the error. */
+static int write_all(struct report *r, const char *text, size_t len)
+{
+	ssize_t n;
+
+	for (; len > 0; text += n, len -= (size_t)n) {
+		n = TEMP_FAILURE_RETRY(write(STDOUT_FILENO, text, len));
+		if (n < 0)
+			return errno;
+		if (n > 0)
+			r->mid_line = text[n - 1] != '\n';
+	}
+	return 0;
+}
+
+/* Writes text, which begins a line or continues one; returns whether it could. */
+static bool write_text(struct report *r, const char *text, size_t len, bool begins)
+{
+	int e = begins && r->mid_line ? write_all(r, "\n", 1) : 0;
+
+	if (e == 0)
+		e = write_all(r, text, len);
+	if (e == 0)
+		return true;
+	if (r->once || (e != ENOSPC && e != EDQUOT && e != EIO && e != EAGAIN)) {
+		r->broken = true;
+		errno = e;
+		die_errno("stdout");
+	}
+	if (!atomic_exchange(&r->failed, true))
+		note("stdout: %s: what cannot be written is lost, zcs goes on", strerror(e));
+	return false;
+}
+
+static void print(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void print(struct report *r, const char *fmt, ...)
+{
+	char line[LINE_MAX_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	write_text(r, line, strlen(line), true);
+}
+
+static void text_open(struct text *t)
+{
+	t->json.f = open_memstream(&t->text, &t->size);
+	if (t->json.f == NULL)
+		die_errno("report");
+}
+
+/* Ends the stream, so that t->text has all of it. */
+static void text_close(struct text *t)
+{
+	bool failed = ferror(t->json.f) != 0;
+
+	/* fclose(3) shortens the text to its length, for which it may have no memory. */
+	failed |= fclose(t->json.f) != 0 || t->text == NULL;
+	t->json.f = NULL;
+	if (failed)
+		die("report: no memory for it");
+}
+
+static void text_free(struct text *t)
+{
+	if (t->json.f != NULL)
+		fclose(t->json.f);
+	free(t->text);
+	*t = (struct text){.text = NULL};
+}
+
+static struct json *object_open(struct text *t)
+{
+	*t = (struct text){.text = NULL};
+	text_open(t);
+	json_report_open_to(&t->json, t->json.f);
+	return &t->json;
+}
+
+static void object_print(struct report *r, struct text *t)
+{
+	json_close(&t->json, '}');
+	putc('\n', t->json.f);
+	text_close(t);
+	write_text(r, t->text, t->size, true);
+	text_free(t);
+}
+
+/* Prints what there is of the group's object; the rest follows, so that memory does not grow. */
+static void group_flow(struct report *r)
+{
+	struct text *t = &r->group;
+
+	text_close(t);
+	r->lost = r->lost || !write_text(r, t->text, t->size, !r->flowed);
+	r->flowed = true;
+	free(t->text);
+	t->text = NULL;
+}
+
+/* `N kbytes/sec (G Gbit/s), load L, cost C`, with which each line about a transfer begins or goes on. */
+static const char *rate_format(const struct figures *f, char buf[192])
+{
+	char load[128];
+
+	snprintf(buf, 192, "%.0f kbytes/sec (%.3f Gbit/s)%s", kbytes_per_sec(f->bytes, f->seconds),
+		 gbits_per_sec(f->bytes, f->seconds),
+		 load_format(f->load, f->uncertainty, f->cpus, f->bytes, f->seconds, load));
+	return buf;
+}
+
+static void print_small(struct report *r)
+{
+	if (r->small.clients > 0)
+		print(r, "%llu more clients with less than 1 KiB each: %llu bytes in all\n",
+		      (unsigned long long)r->small.clients, (unsigned long long)r->small.bytes);
+	r->small = (struct small){0};
+}
+
+static void json_small(struct report *r, struct json *j)
+{
+	if (r->small.clients > 0) {
+		json_open(j, "small_clients", '{');
+		json_count(j, "clients", r->small.clients);
+		json_count(j, "bytes", r->small.bytes);
+		json_close(j, '}');
+	}
+	r->small = (struct small){0};
+}
+
+void report_count_small(struct report *r, uint64_t clients, uint64_t bytes)
+{
+	pthread_mutex_lock(&r->lock);
+	r->small.clients += clients;
+	r->small.bytes += bytes;
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_last_small(struct report *r)
+{
+	struct text t;
+
+	pthread_mutex_lock(&r->lock);
+	if (!r->json) {
+		print_small(r);
+	} else if (r->small.clients > 0) {
+		json_small(r, object_open(&t));
+		object_print(r, &t);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_client(struct report *r, const char *name, const struct figures *f, bool warmed_up)
+{
+	char rate[192], method[32] = "", warmup[64] = "";
+
+	if (strcmp(f->method, receive_methods[0].name) != 0)
+		snprintf(method, sizeof(method), " by %s", f->method);
+	if (warmed_up)
+		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
+			 (unsigned long long)f->warmup);
+	pthread_mutex_lock(&r->lock);
+	print_small(r);
+	print(r, "%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", name,
+	      rate_format(f, rate), (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
+	      (unsigned long long)f->files, (unsigned long long)f->calls, method, warmup);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void json_interval(struct report *r, const struct figures *f, double start, int clients,
+			  bool warm_up)
+{
+	struct json *j = &r->group.json;
+
+	json_open(j, NULL, '{');
+	json_open(j, "sum", '{');
+	json_throughput(j, start, f->seconds, f->bytes);
+	json_number(j, "load_percent", 100 * f->load);
+	json_count(j, "clients", (uint64_t)clients);
+	json_bool(j, "omitted", warm_up);
+	json_bool(j, "sender", false);
+	json_close(j, '}');
+	json_close(j, '}');
+	if (f->bytes >= REPORT_LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
+		group_flow(r);
+		text_open(&r->group);
+	}
+}
+
+void report_interval(struct report *r, const struct figures *f, double start, int clients,
+		     bool warm_up)
+{
+	char rate[192], several[32] = "";
+
+	pthread_mutex_lock(&r->lock);
+	if (clients > 1)
+		snprintf(several, sizeof(several), ", %d clients", clients);
+	if (!r->json)
+		print(r, "%s%s%s\n", rate_format(f, rate), several, warm_up ? ", warm-up" : "");
+	else if (r->group.json.f != NULL)
+		json_interval(r, f, start, clients, warm_up);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_group_begin(struct report *r, const struct sockaddr_storage *peer, bool raw,
+			const char *method)
+{
+	struct json *j;
+
+	pthread_mutex_lock(&r->lock);
+	r->flowed = r->lost = false;
+	r->listed = r->left_out = 0;
+	r->streams = (struct text){.text = NULL};
+	text_open(&r->streams);
+	j = object_open(&r->group);
+	json_open(j, "start", '{');
+	json_program(j);
+	json_open(j, "accepted_connection", '{');
+	json_address(j, "host", "port", (const struct sockaddr *)peer, sizeof(*peer));
+	json_close(j, '}');
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", raw ? "raw TCP" : "TCP");
+	json_string(j, "method", method);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_open(j, "intervals", '[');
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
+		   const struct figures *f, int number, bool listed)
+{
+	struct json *j = &r->streams.json;
+
+	pthread_mutex_lock(&r->lock);
+	if (j->f != NULL && listed && r->listed < STREAMS_MAX) {
+		r->listed++;
+		json_open(j, NULL, '{');
+		json_addresses(j, sock, (const struct sockaddr *)peer, sizeof(*peer));
+		json_stream(j, "receiver", f, number, false);
+		json_close(j, '}');
+	} else {
+		r->left_out++;
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void json_group_end(struct report *r, const struct figures *f, bool interrupted)
+{
+	struct json *j = &r->group.json;
+
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_open(j, "streams", '[');
+	text_close(&r->streams);
+	fputs(r->streams.text, j->f);
+	json_close(j, ']');
+	json_stream(j, "sum_received", f, 0, false);
+	json_utilization(j, f, NULL);
+	json_host(j, "host", f);
+	json_count(j, "clients", f->clients);
+	if (r->left_out > 0)
+		json_count(j, "streams_left_out", r->left_out);
+	json_small(r, j);
+	json_close(j, '}');
+	if (interrupted)
+		json_string(j, "error", "interrupted");
+	json_close(j, '}');
+	putc('\n', j->f);
+	group_flow(r);
+}
+
+void report_group(struct report *r, const struct figures *f, bool summary, bool overlapped,
+		  bool interrupted)
+{
+	char rate[192];
+
+	pthread_mutex_lock(&r->lock);
+	if (!r->json && overlapped && summary && f->bytes > 0)
+		print(r, "total of %llu clients: %s, %llu bytes in %.*f s\n",
+		      (unsigned long long)f->clients, rate_format(f, rate),
+		      (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
+	if (r->json && r->group.json.f != NULL) {
+		if (summary || r->flowed || f->bytes >= REPORT_LEAST_BYTES) {
+			json_group_end(r, f, interrupted);
+		} else { /* a group of small clients has no object of its own */
+			r->small.clients += f->clients;
+			r->small.bytes += f->bytes + f->warmup;
+		}
+		text_free(&r->group);
+		text_free(&r->streams);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void json_replies(struct json *j, const struct figures *f,
+			 const struct reply_failures *total)
+{
+	json_throughput(j, 0, f->seconds, f->bytes);
+	json_count(j, "replies", f->calls);
+	json_number(j, "replies_per_second", f->seconds > 0 ? (double)f->calls / f->seconds : 0);
+	json_number(j, "load_percent", 100 * f->load);
+	if (total != NULL) {
+		json_count(j, "refused", total->refused);
+		json_count(j, "silent", total->silent);
+		json_count(j, "too_large", total->too_large);
+		json_count(j, "broken", total->broken);
+	}
+}
+
+void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
+{
+	struct text t;
+	char rate[192];
+
+	pthread_mutex_lock(&r->lock);
+	if (r->json) {
+		json_replies(object_open(&t), f, total);
+		object_print(r, &t);
+	} else if (total == NULL) {
+		print(r, "%s, %.0f replies/s\n", rate_format(f, rate),
+		      (double)f->calls / f->seconds);
+	} else { /* no rate, which would be a mean over idle hours */
+		print(r,
+		      "total: %llu replies, %llu bytes; %llu refused, %llu silent, "
+		      "%llu too large, %llu broken\n",
+		      (unsigned long long)f->calls, (unsigned long long)f->bytes,
+		      (unsigned long long)total->refused, (unsigned long long)total->silent,
+		      (unsigned long long)total->too_large, (unsigned long long)total->broken);
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+void report_die(struct report *r, const char *why)
+{
+	struct json none = {.f = NULL};
+	struct text *t = &r->group;
+	struct timespec until;
+	FILE *f;
+
+	if (!r->json || r->broken)
+		return;
+	/* The thread that dies may have the lock, or another that does not give it back. */
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	pthread_mutex_timedlock(&r->lock, &until);
+	f = t->json.f;
+	if (f != NULL && !r->lost) {
+		json_fail(&t->json, why);
+		if (fclose(f) == 0 && t->text != NULL) {
+			if (!r->flowed && r->mid_line)
+				write_all(r, "\n", 1);
+			write_all(r, t->text, t->size);
+			return;
+		}
+	}
+	if (r->mid_line)
+		write_all(r, "\n", 1);
+	json_fail(&none, why);
+}

@@ -1,0 +1,158 @@
+#include "lib/receive/server.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/receive/client.h"
+
+#define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
+#define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
+#define LEAVE_NS     2000000000u /* for the clients' summaries on an interrupt */
+#define LEAVE_MS     200         /* between two looks whether that time is over */
+
+static void set_options(const struct receive_options *opt, int fd, int family, bool both)
+{
+	const int on = 1, only = !both, unsent = REPLY_UNSENT;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	if (opt->reply)
+		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	sock_set_options_or_die(fd, &opt->sock);
+}
+
+/* Returns the socket, or -1 with the reason in *why. */
+static int listen_on(const struct receive_options *opt, int family, bool both, const char **why)
+{
+	struct addrinfo hints = {.ai_family = family,
+				 .ai_socktype = SOCK_STREAM,
+				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo *ai;
+	int fd, e = getaddrinfo(opt->address, opt->port, &hints, &ai);
+
+	if (e != 0) {
+		errno = e == EAI_SYSTEM ? errno : 0; /* else it is undefined: getaddrinfo(3) */
+		*why = e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
+		return -1;
+	}
+	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
+	if (fd >= 0)
+		set_options(opt, fd, ai->ai_family, both);
+	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
+		e = errno;
+		*why = strerror(e);
+		if (fd >= 0)
+			close(fd);
+		errno = e;
+		fd = -1;
+	}
+	freeaddrinfo(ai);
+	return fd;
+}
+
+int listen_or_die(const struct receive_options *opt)
+{
+	bool both = opt->family == AF_UNSPEC && opt->address == NULL;
+	const char *why;
+	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both, &why);
+
+	if (fd < 0 && both && errno != EADDRINUSE)
+		fd = listen_on(opt, AF_INET, both, &why);
+	if (fd < 0)
+		die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
+		    opt->address != NULL ? " " : "", opt->port, why);
+	return fd;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Waits for a client on fd, for one to leave or for a signal, at most until interval_ns or the next
+ * thing that has to be done for a client.  Returns whether a client waits to be accepted.
+ */
+static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
+{
+	struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+			      {.fd = x->group.wake, .events = POLLIN}};
+	uint64_t now = now_ns(), end = group_end_warm_ups(&x->group);
+	struct timespec t;
+	eventfd_t ignored;
+
+	if (group_size(&x->group) > 0)
+		end = earlier(end, earlier(interval_ns, now + LOOK_NS));
+	if (places_lack(&x->places)) {
+		end = earlier(end, now + LACK_NS);
+		p[0].fd = -1;
+	}
+	now = end > now ? end - now : 0;
+	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
+	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
+		return false;
+	if (p[1].revents != 0)
+		eventfd_read(x->group.wake, &ignored);
+	return p[0].revents != 0;
+}
+
+/* Whether the first group has ended with -1.  A client that waits to be accepted belongs to it. */
+static bool is_over(struct context *x, int fd, bool served)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return x->opt->once && served && group_size(&x->group) == 0 && poll(&p, 1, 0) <= 0;
+}
+
+/* Ends the clients' streams and waits for their summaries. */
+static void dismiss_clients(struct context *x)
+{
+	struct pollfd p = {.fd = x->group.wake, .events = POLLIN};
+	uint64_t until = now_ns() + LEAVE_NS;
+	eventfd_t ignored;
+
+	places_end_streams(&x->places);
+	while (group_size(&x->group) > 0 && now_ns() < until) {
+		eventfd_read(x->group.wake, &ignored);
+		poll(&p, 1, LEAVE_MS);
+	}
+	group_abandon(&x->group);
+}
+
+void serve(struct context *x, int listener, const sigset_t *unblocked)
+{
+	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
+	struct interval interval = {.warm_up = false};
+	struct client *c;
+	uint64_t end;
+	bool served = false;
+	int number = 0;
+
+	interval_begin(&x->group, &interval);
+	while (!*x->stop && !is_over(x, listener, served)) {
+		end = period > 0 ? interval.begin.ns + period : UINT64_MAX;
+		if (wait_for(x, listener, end, unblocked)) {
+			if (group_size(&x->group) ==
+			    0) /* the first of a group starts the interval */
+				interval_begin(&x->group, &interval);
+			c = places_accept(&x->places, listener, sizeof(*c));
+			if (c != NULL && client_start(x, c, number)) {
+				served = true;
+				number = (number + 1) % INT_MAX; /* the report has number + 1 */
+			}
+		}
+		if (period > 0 && now_ns() >= interval.begin.ns + period)
+			interval_end(&x->group, &interval, x->opt->quiet);
+		places_look(&x->places);
+	}
+	close(listener);
+	dismiss_clients(x);
+}
