@@ -82,6 +82,7 @@ static void client_figures(struct client *c, struct figures *f)
 		*begin = *end;
 	figures_between(m, begin, end, f);
 	f->warmup = begin->bytes;
+	f->clients = c->context->group.total;
 	f->cpu = c->cpu;
 	tcp_figures_read(c->place.sock, &f->tcp);
 }
@@ -132,8 +133,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	char why[VERDICT_MAX - 32];
 
 	if (*c->context->stop && !done) {
-		snprintf(buf, VERDICT_MAX, "interrupted after %llu bytes",
-			 (unsigned long long)wire->bytes);
+		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", (uintmax_t)wire->bytes);
 		return buf;
 	}
 	if (c->place.dropped != NOT_DROPPED && !done)
@@ -146,7 +146,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 		return NULL;
 	else
 		snprintf(why, sizeof(why), "closed %s", where);
-	snprintf(buf, VERDICT_MAX, "%s, after %llu bytes", why, (unsigned long long)wire->bytes);
+	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, (uintmax_t)wire->bytes);
 	return buf;
 }
 
@@ -196,8 +196,7 @@ static void client_close(struct client *c, const struct figures *f, bool ok, boo
 	place_release(&x->places, &c->place);
 	if (c->place.dropped == DROPPED_FOR_ROOM || c->place.dropped == DROPPED_SLOW)
 		place_reset_on_close(&c->place);
-	if (c->place.sock >= 0)
-		close(c->place.sock);
+	close(c->place.sock);
 	group_leave(&x->group, &c->member, f, ok, summary, *x->stop != 0);
 	free(c);
 }
@@ -209,19 +208,17 @@ static void *client_thread(void *arg)
 	char text[VERDICT_MAX];
 	struct figures f;
 	const char *why;
-	uint64_t clients;
 	bool ok, summary;
 	int e;
 
 	pthread_detach(pthread_self());
 	client_bind(c);
 	e = receive(c);
-	clients = group_end_member(&c->context->group, &c->member);
+	group_end_member(&c->context->group, &c->member);
 	why = verdict(c, e, text);
 	ok = why == NULL;
 	summary = has_summary(c, why);
 	client_figures(c, &f);
-	f.clients = clients;
 	if (ok && !opt->raw)
 		send_receipt(c->place.sock, &f);
 	if (!opt->json && summary)
@@ -235,7 +232,6 @@ static void *client_thread(void *arg)
 bool client_start(struct context *x, struct client *c, int number)
 {
 	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
-	struct figures none;
 	pthread_t thread;
 	int e;
 
@@ -248,16 +244,19 @@ bool client_start(struct context *x, struct client *c, int number)
 	sock_keep_alive(c->place.sock);
 	if (x->opt->debug)
 		note("%s: connected", c->name);
-	if (x->opt->json && group_size(&x->group) == 0)
-		report_group_begin(&x->report, &c->place.peer, x->opt->raw, x->opt->method->name);
-	group_join(&x->group, &c->member);
+	pthread_mutex_lock(&x->group.lock);
 	e = thread_start(&thread, client_thread, c);
+	if (e == 0) {
+		if (x->opt->json && x->group.n == 0)
+			report_group_begin(&x->report, &c->place.peer, x->opt->raw,
+					   x->opt->method->name);
+		group_join(&x->group, &c->member);
+	}
+	pthread_mutex_unlock(&x->group.lock);
 	if (e == 0)
 		return true;
 	place_reject(&x->places, &c->place, REFUSED_FULL);
 	log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s", strerror(e));
-	c->place.sock = -1;
-	figures_init(&none);
-	client_close(c, &none, false, false);
+	free(c);
 	return false;
 }

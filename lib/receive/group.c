@@ -6,9 +6,9 @@
 
 void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters)
 {
-	mark->bytes = atomic_load_explicit(&c->bytes, memory_order_relaxed);
-	mark->calls = atomic_load_explicit(&c->calls, memory_order_relaxed);
-	mark->files = atomic_load_explicit(&c->files, memory_order_relaxed);
+	mark->bytes = c->bytes;
+	mark->calls = c->calls;
+	mark->files = c->files;
 	mark_now(m, mark);
 	if (counters)
 		counters_read(&mark->counters, c->interface[0] != '\0' ? c->interface : NULL);
@@ -16,7 +16,6 @@ void member_mark(const struct meter *m, const struct member *c, struct mark *mar
 
 void group_join(struct client_group *g, struct member *c)
 {
-	pthread_mutex_lock(&g->lock);
 	if (g->n++ == 0) {
 		g->total = 0;
 		g->overlapped = g->summary = false;
@@ -33,7 +32,6 @@ void group_join(struct client_group *g, struct member *c)
 	}
 	g->total++;
 	LIST_INSERT_HEAD(&g->members, c, link);
-	pthread_mutex_unlock(&g->lock);
 }
 
 void group_warm_up(struct client_group *g, struct member *c, uint64_t ns)
@@ -45,17 +43,13 @@ void group_warm_up(struct client_group *g, struct member *c, uint64_t ns)
 	eventfd_write(g->wake, 1);
 }
 
-uint64_t group_end_member(struct client_group *g, struct member *c)
+void group_end_member(struct client_group *g, struct member *c)
 {
-	uint64_t total;
-
 	pthread_mutex_lock(&g->lock);
 	c->ended = true;
 	/* If the warm-up ended after the client's last byte, nothing is left to be measured. */
 	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
-	total = g->total;
 	pthread_mutex_unlock(&g->lock);
-	return total;
 }
 
 /* The time of the group is from the first begin to the last end. */
@@ -97,8 +91,9 @@ void group_leave(struct client_group *g, struct member *c, const struct figures 
 	g->summary |= summary;
 	g->failed |= !ok;
 	LIST_REMOVE(c, link);
-	if (--g->n == 0)
+	if (g->n == 1)
 		report_all(g, interrupted);
+	g->n--; /* at the end, since the main thread reads it without the lock */
 	eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
 }
@@ -110,24 +105,13 @@ void group_abandon(struct client_group *g)
 		report_all(g, true);
 }
 
-int group_size(struct client_group *g)
-{
-	int n;
-
-	pthread_mutex_lock(&g->lock);
-	n = g->n;
-	pthread_mutex_unlock(&g->lock);
-	return n;
-}
-
 uint64_t group_end_warm_ups(struct client_group *g)
 {
 	uint64_t next = UINT64_MAX, now = now_ns();
 	struct member *c;
 
 	pthread_mutex_lock(&g->lock);
-	LIST_FOREACH(c, &g->members, link)
-	{
+	LIST_FOREACH (c, &g->members, link) {
 		if (!c->warming || c->ended)
 			continue;
 		if (c->warm_ns <= now) {
@@ -141,34 +125,20 @@ uint64_t group_end_warm_ups(struct client_group *g)
 	return next;
 }
 
-static void interval_mark(const struct client_group *g, struct interval *v)
-{
-	const struct member *c;
-
-	mark_now(g->meter, &v->begin);
-	v->begin.bytes = g->left_bytes;
-	v->warm_up = false;
-	LIST_FOREACH(c, &g->members, link)
-	{
-		v->begin.bytes += atomic_load_explicit(&c->bytes, memory_order_relaxed);
-		v->warm_up |= c->warming;
-	}
-}
-
-void interval_begin(struct client_group *g, struct interval *v)
-{
-	pthread_mutex_lock(&g->lock);
-	interval_mark(g, v);
-	pthread_mutex_unlock(&g->lock);
-}
-
-void interval_end(struct client_group *g, struct interval *v, bool quiet)
+void interval_next(struct client_group *g, struct interval *v, bool quiet)
 {
 	struct interval last = *v;
+	const struct member *c;
 	struct figures f;
 
 	pthread_mutex_lock(&g->lock);
-	interval_mark(g, v);
+	mark_now(g->meter, &v->begin);
+	v->begin.bytes = g->left_bytes;
+	v->warm_up = false;
+	LIST_FOREACH (c, &g->members, link) {
+		v->begin.bytes += c->bytes;
+		v->warm_up |= c->warming;
+	}
 	/* The first interval begins just before its group, when nothing could come. */
 	if (last.begin.ns < g->start_ns)
 		last.begin.ns = g->start_ns;

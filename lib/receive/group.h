@@ -33,11 +33,11 @@ struct client_group {
 	pthread_mutex_t lock;
 	int wake; /* eventfd(2): a client has left, or begins to warm up */
 	LIST_HEAD(, member) members;
-	int n;               /* clients now */
-	uint64_t total;      /* clients in this group so far */
-	uint64_t left_bytes; /* received from all clients that have left since the start */
-	uint64_t start_ns;   /* when the group began */
-	struct figures sum;  /* what was measured of those that have left */
+	_Atomic int n;          /* clients now */
+	_Atomic uint64_t total; /* clients in this group so far */
+	uint64_t left_bytes;    /* received from all clients that have left since the start */
+	uint64_t start_ns;      /* when the group began */
+	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
 	bool overlapped;             /* two clients were there at a time */
@@ -48,17 +48,14 @@ struct client_group {
 /* Reads a member's counts, and with `counters` the host's, into *mark. */
 void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters);
 
-/* Adds a client, which begins a group if there is none. */
+/* Adds a client, which begins a group if there is none; under the group's lock. */
 void group_join(struct client_group *g, struct member *c);
 
 /* Begins a client's warm-up, which lasts `ns` from c->begin on; the main thread ends it. */
 void group_warm_up(struct client_group *g, struct member *c, uint64_t ns);
 
-/*
- * Has the main thread leave the client's marks alone, of which c->end.ns is known.  Returns how many
- * clients the group has had so far.
- */
-uint64_t group_end_member(struct client_group *g, struct member *c);
+/* Has the main thread leave the client's marks alone, of which c->end.ns is known. */
+void group_end_member(struct client_group *g, struct member *c);
 
 /*
  * Removes a client with its figures.  `ok`: it kept to the wire; `summary`: it has one of its own.
@@ -70,8 +67,6 @@ void group_leave(struct client_group *g, struct member *c, const struct figures 
 /* Ends the report of a group that still has clients, for good: they cannot leave any more. */
 void group_abandon(struct client_group *g);
 
-int group_size(struct client_group *g);
-
 /* Ends the warm-ups that are over and returns when the next one will be; UINT64_MAX: never. */
 uint64_t group_end_warm_ups(struct client_group *g);
 
@@ -81,9 +76,7 @@ struct interval {
 	bool warm_up; /* a client was in its warm-up then */
 };
 
-void interval_begin(struct client_group *g, struct interval *v);
-
-/* Prints an interval if data came in it, and begins the next; `quiet`: only into a JSON object. */
-void interval_end(struct client_group *g, struct interval *v, bool quiet);
+/* Ends an interval, which is printed if data came in it, and begins the next.  `quiet`: only in JSON. */
+void interval_next(struct client_group *g, struct interval *v, bool quiet);
 
 #endif

@@ -56,13 +56,12 @@ bool allow_add(struct allow *allow, const char *list)
 
 static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
 {
-	size_t whole = (size_t)p->bits / 8;
-	int rest = p->bits % 8;
+	int i;
 
-	if (p->bits < MAPPED_BITS && IN6_IS_ADDR_V4MAPPED(a))
-		return false; /* ::/0 does not include IPv4 */
-	return memcmp(a, &p->address, whole) == 0 &&
-	       (rest == 0 || (a->s6_addr[whole] ^ p->address.s6_addr[whole]) >> (8 - rest) == 0);
+	for (i = 0; i < p->bits; i++)
+		if ((a->s6_addr[i / 8] ^ p->address.s6_addr[i / 8]) & 0x80 >> i % 8)
+			return false;
+	return p->bits >= MAPPED_BITS || !IN6_IS_ADDR_V4MAPPED(a); /* ::/0 does not include IPv4 */
 }
 
 bool is_allowed(const struct allow *allow, const struct sockaddr_storage *peer)
@@ -132,11 +131,9 @@ bool log_client(struct client_log *log, const struct sockaddr_storage *peer, con
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	flockfile(stderr); /* as in note() */
 	if (left_out > 0)
-		warnx("%u lines about such clients were left out", left_out);
-	warnx("%s: %s", addr_format((const struct sockaddr *)peer, sizeof(*peer), name), text);
-	funlockfile(stderr);
+		note("%u lines about such clients were left out", left_out);
+	note("%s: %s", addr_format((const struct sockaddr *)peer, sizeof(*peer), name), text);
 	return true;
 }
 
@@ -144,7 +141,6 @@ void log_end(struct client_log *log)
 {
 	pthread_mutex_lock(&log->lock);
 	if (log->left_out > 0)
-		note("%llu lines about clients were left out in all",
-		     (unsigned long long)log->left_out);
+		note("%ju lines about clients were left out in all", (uintmax_t)log->left_out);
 	pthread_mutex_unlock(&log->lock);
 }

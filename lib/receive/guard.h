@@ -35,7 +35,7 @@ bool is_allowed(const struct allow *allow, const struct sockaddr_storage *peer);
  */
 uint32_t network_of(const struct sockaddr_storage *peer, struct in6_addr *network);
 
-/* Prints a line on stderr in one piece, where warnx(3) would let other threads' lines come between. */
+/* Prints a line on stderr in one piece; warnx(3) would let other threads' lines come between. */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*

@@ -27,32 +27,6 @@ void places_init(struct places *s, const struct receive_options *opt, struct cli
 	TAILQ_INIT(&s->all);
 }
 
-/* The network of a peer, which is new if it has no place yet; NULL if there is no memory for it. */
-static struct network *network_find(struct places *s, const struct sockaddr_storage *peer)
-{
-	struct in6_addr a;
-	uint32_t slot = network_of(peer, &a) % NETWORK_SLOTS;
-	struct network *w;
-
-	LIST_FOREACH(w, &s->network[slot], link)
-	if (memcmp(&w->address, &a, sizeof(a)) == 0)
-		return w;
-	w = calloc(1, sizeof(*w));
-	if (w != NULL) {
-		w->address = a;
-		LIST_INSERT_HEAD(&s->network[slot], w, link);
-	}
-	return w;
-}
-
-static void network_free_unused(struct network *w)
-{
-	if (w->n > 0)
-		return;
-	LIST_REMOVE(w, link);
-	free(w);
-}
-
 /*
  * Bytes that a connection received and that its peer acknowledged, headers included; *idle_ms is
  * for how long nothing came, not even an acknowledgement.  TCP_INFO, tcp(7), linux/tcp.h.
@@ -72,8 +46,10 @@ static void place_remove(struct places *s, struct place *p)
 {
 	TAILQ_REMOVE(&s->all, p, link);
 	s->n--;
-	p->network->n--;
-	network_free_unused(p->network);
+	if (--p->network->n == 0) {
+		LIST_REMOVE(p->network, link);
+		free(p->network);
+	}
 	p->network = NULL;
 }
 
@@ -139,62 +115,82 @@ void places_look(struct places *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What a client moved in the last second, or in a little more. */
-static uint64_t place_moved_lately(const struct place *p)
-{
-	double idle_ms;
-	uint64_t moved = sock_moved(p->sock, &idle_ms);
-
-	return idle_ms >= 1000 ? 0 : moved - p->moved[LOOKS - 1];
-}
-
 /*
- * The client that has to make room for one of network w: of the networks with the most places,
- * the client that moved least.  NULL if w has as many, or if all those clients are at work.
+ * The client that has to make room for one whose network has n places: of the networks with the most
+ * places, the client that moved least in the last second.  NULL if n is not less, or if all those
+ * clients are at work.
  */
-static struct place *places_victim(const struct places *s, const struct network *w)
+static struct place *places_victim(const struct places *s, int n)
 {
 	struct place *p, *victim = NULL;
 	uint64_t least = WORK_BYTES, moved;
 	int most = 0;
+	double idle_ms;
 
-	TAILQ_FOREACH(p, &s->all, link)
-	if (p->network->n > most)
-		most = p->network->n;
-	TAILQ_FOREACH(p, &s->all, link)
-	{
-		if (w->n >= most || least == 0)
+	TAILQ_FOREACH (p, &s->all, link)
+		if (p->network->n > most)
+			most = p->network->n;
+	TAILQ_FOREACH (p, &s->all, link) {
+		if (n >= most || least == 0)
 			break;
-		if (p->network->n < most || (moved = place_moved_lately(p)) >= least)
+		if (p->network->n < most)
 			continue;
-		victim = p;
-		least = moved;
+		moved = sock_moved(p->sock, &idle_ms) - p->moved[LOOKS - 1];
+		if (idle_ms >= 1000)
+			moved = 0;
+		if (moved < least) {
+			victim = p;
+			least = moved;
+		}
 	}
 	return victim;
+}
+
+/* Has a client that lingers, or the victim of one whose network has n places, make room. */
+static void make_room(struct places *s, int n)
+{
+	struct place *p;
+
+	TAILQ_FOREACH (p, &s->all, link)
+		if (p->lingers) {
+			place_drop(s, p, NOT_DROPPED);
+			return;
+		}
+	p = places_victim(s, n);
+	if (p != NULL)
+		place_drop(s, p, DROPPED_FOR_ROOM);
+}
+
+static struct network *network_find(const struct network_head *slot, const struct in6_addr *address)
+{
+	struct network *w;
+
+	LIST_FOREACH (w, slot, link)
+		if (memcmp(&w->address, address, sizeof(*address)) == 0)
+			break;
+	return w;
 }
 
 /* Gives a client a place, perhaps another's; returns whether there was one for it. */
 static bool place_take(struct places *s, struct place *p)
 {
+	struct network_head *slot;
+	struct in6_addr address;
 	struct network *w;
-	struct place *other;
 
-	TAILQ_FOREACH(other, &s->all, link)
-	if (s->n < s->opt->max_clients || other->lingers)
-		break;
-	if (s->n >= s->opt->max_clients && other != NULL)
-		place_drop(s, other, NOT_DROPPED);
-	w = network_find(s, &p->peer);
-	if (w == NULL)
-		return false;
-	if (s->n >= s->opt->max_clients && (other = places_victim(s, w)) != NULL)
-		place_drop(s, other, DROPPED_FOR_ROOM);
+	slot = &s->network[network_of(&p->peer, &address) % NETWORK_SLOTS];
+	w = network_find(slot, &address);
 	if (s->n >= s->opt->max_clients) {
-		network_free_unused(w);
+		make_room(s, w != NULL ? w->n : 0);
+		w = network_find(slot, &address); /* the last client of it may be gone */
+	}
+	if (s->n >= s->opt->max_clients || (w == NULL && (w = calloc(1, sizeof(*w))) == NULL))
 		return false;
+	if (w->n++ == 0) {
+		w->address = address;
+		LIST_INSERT_HEAD(slot, w, link);
 	}
 	p->network = w;
-	w->n++;
 	TAILQ_INSERT_TAIL(&s->all, p, link);
 	s->n++;
 	p->active_ns = now_ns();
@@ -283,8 +279,8 @@ void places_end_streams(struct places *s)
 	struct place *p;
 
 	pthread_mutex_lock(&s->lock);
-	TAILQ_FOREACH(p, &s->all, link)
-	shutdown(p->sock, SHUT_RD);
+	TAILQ_FOREACH (p, &s->all, link)
+		shutdown(p->sock, SHUT_RD);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -52,7 +52,7 @@ struct places {
 	pthread_mutex_t lock;
 	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
 	TAILQ_HEAD(, place) all; /* in the order in which they were taken */
-	LIST_HEAD(, network) network[NETWORK_SLOTS];
+	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
 	int n;
 	uint64_t full_ns;           /* for how long all places have been taken, in all */
 	_Atomic uint64_t looked_ns; /* when all clients were last looked at */

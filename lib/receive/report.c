@@ -86,37 +86,35 @@ static void text_free(struct text *t)
 {
 	if (t->json.f != NULL)
 		fclose(t->json.f);
+	t->json.f = NULL;
 	free(t->text);
-	*t = (struct text){.text = NULL};
+	t->text = NULL;
 }
 
-static struct json *object_open(struct text *t)
+static struct json *object_open(struct report *r)
 {
-	*t = (struct text){.text = NULL};
-	text_open(t);
-	json_report_open_to(&t->json, t->json.f);
-	return &t->json;
+	r->flowed = r->lost = false;
+	text_open(&r->object);
+	json_report_open_to(&r->object.json, r->object.json.f);
+	return &r->object.json;
 }
 
-static void object_print(struct report *r, struct text *t)
+/* Prints what there is of the object; the rest may follow. */
+static void object_flow(struct report *r)
 {
-	json_close(&t->json, '}');
-	putc('\n', t->json.f);
-	text_close(t);
-	write_text(r, t->text, t->size, true);
-	text_free(t);
-}
-
-/* Prints what there is of the group's object; the rest follows, so that memory does not grow. */
-static void group_flow(struct report *r)
-{
-	struct text *t = &r->group;
+	struct text *t = &r->object;
 
 	text_close(t);
 	r->lost = r->lost || !write_text(r, t->text, t->size, !r->flowed);
 	r->flowed = true;
-	free(t->text);
-	t->text = NULL;
+	text_free(t);
+}
+
+static void object_close(struct report *r)
+{
+	json_close(&r->object.json, '}');
+	putc('\n', r->object.json.f);
+	object_flow(r);
 }
 
 /* `N kbytes/sec (G Gbit/s), load L, cost C`, with which each line about a transfer begins or goes on. */
@@ -133,8 +131,8 @@ static const char *rate_format(const struct figures *f, char buf[192])
 static void print_small(struct report *r)
 {
 	if (r->small.clients > 0)
-		print(r, "%llu more clients with less than 1 KiB each: %llu bytes in all\n",
-		      (unsigned long long)r->small.clients, (unsigned long long)r->small.bytes);
+		print(r, "%ju more clients with less than 1 KiB each: %ju bytes in all\n",
+		      (uintmax_t)r->small.clients, (uintmax_t)r->small.bytes);
 	r->small = (struct small){0};
 }
 
@@ -159,14 +157,12 @@ void report_count_small(struct report *r, uint64_t clients, uint64_t bytes)
 
 void report_last_small(struct report *r)
 {
-	struct text t;
-
 	pthread_mutex_lock(&r->lock);
 	if (!r->json) {
 		print_small(r);
 	} else if (r->small.clients > 0) {
-		json_small(r, object_open(&t));
-		object_print(r, &t);
+		json_small(r, object_open(r));
+		object_close(r);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -178,20 +174,20 @@ void report_client(struct report *r, const char *name, const struct figures *f, 
 	if (strcmp(f->method, receive_methods[0].name) != 0)
 		snprintf(method, sizeof(method), " by %s", f->method);
 	if (warmed_up)
-		snprintf(warmup, sizeof(warmup), ", after %llu bytes of warm-up",
-			 (unsigned long long)f->warmup);
+		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up",
+			 (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
-	print(r, "%s: %s, %llu bytes in %.*f s, %llu files, %llu reads%s%s\n", name,
-	      rate_format(f, rate), (unsigned long long)f->bytes, decimals(f->seconds), f->seconds,
-	      (unsigned long long)f->files, (unsigned long long)f->calls, method, warmup);
+	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s\n", name,
+	      rate_format(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds,
+	      (uintmax_t)f->files, (uintmax_t)f->calls, method, warmup);
 	pthread_mutex_unlock(&r->lock);
 }
 
 static void json_interval(struct report *r, const struct figures *f, double start, int clients,
 			  bool warm_up)
 {
-	struct json *j = &r->group.json;
+	struct json *j = &r->object.json;
 
 	json_open(j, NULL, '{');
 	json_open(j, "sum", '{');
@@ -203,8 +199,8 @@ static void json_interval(struct report *r, const struct figures *f, double star
 	json_close(j, '}');
 	json_close(j, '}');
 	if (f->bytes >= REPORT_LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
-		group_flow(r);
-		text_open(&r->group);
+		object_flow(r); /* so that memory does not grow */
+		text_open(&r->object);
 	}
 }
 
@@ -218,7 +214,7 @@ void report_interval(struct report *r, const struct figures *f, double start, in
 		snprintf(several, sizeof(several), ", %d clients", clients);
 	if (!r->json)
 		print(r, "%s%s%s\n", rate_format(f, rate), several, warm_up ? ", warm-up" : "");
-	else if (r->group.json.f != NULL)
+	else if (r->object.json.f != NULL)
 		json_interval(r, f, start, clients, warm_up);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -229,11 +225,10 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer, b
 	struct json *j;
 
 	pthread_mutex_lock(&r->lock);
-	r->flowed = r->lost = false;
 	r->listed = r->left_out = 0;
-	r->streams = (struct text){.text = NULL};
+	r->streams.json.comma = false;
 	text_open(&r->streams);
-	j = object_open(&r->group);
+	j = object_open(r);
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
@@ -268,7 +263,7 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 
 static void json_group_end(struct report *r, const struct figures *f, bool interrupted)
 {
-	struct json *j = &r->group.json;
+	struct json *j = &r->object.json;
 
 	json_close(j, ']');
 	json_open(j, "end", '{');
@@ -286,9 +281,7 @@ static void json_group_end(struct report *r, const struct figures *f, bool inter
 	json_close(j, '}');
 	if (interrupted)
 		json_string(j, "error", "interrupted");
-	json_close(j, '}');
-	putc('\n', j->f);
-	group_flow(r);
+	object_close(r);
 }
 
 void report_group(struct report *r, const struct figures *f, bool summary, bool overlapped,
@@ -298,17 +291,16 @@ void report_group(struct report *r, const struct figures *f, bool summary, bool 
 
 	pthread_mutex_lock(&r->lock);
 	if (!r->json && overlapped && summary && f->bytes > 0)
-		print(r, "total of %llu clients: %s, %llu bytes in %.*f s\n",
-		      (unsigned long long)f->clients, rate_format(f, rate),
-		      (unsigned long long)f->bytes, decimals(f->seconds), f->seconds);
-	if (r->json && r->group.json.f != NULL) {
+		print(r, "total of %ju clients: %s, %ju bytes in %.*f s\n", (uintmax_t)f->clients,
+		      rate_format(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds);
+	if (r->json && r->object.json.f != NULL) {
 		if (summary || r->flowed || f->bytes >= REPORT_LEAST_BYTES) {
 			json_group_end(r, f, interrupted);
 		} else { /* a group of small clients has no object of its own */
 			r->small.clients += f->clients;
 			r->small.bytes += f->bytes + f->warmup;
 		}
-		text_free(&r->group);
+		text_free(&r->object);
 		text_free(&r->streams);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -331,23 +323,22 @@ static void json_replies(struct json *j, const struct figures *f,
 
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
 {
-	struct text t;
 	char rate[192];
 
 	pthread_mutex_lock(&r->lock);
 	if (r->json) {
-		json_replies(object_open(&t), f, total);
-		object_print(r, &t);
+		json_replies(object_open(r), f, total);
+		object_close(r);
 	} else if (total == NULL) {
 		print(r, "%s, %.0f replies/s\n", rate_format(f, rate),
 		      (double)f->calls / f->seconds);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
-		      "total: %llu replies, %llu bytes; %llu refused, %llu silent, "
-		      "%llu too large, %llu broken\n",
-		      (unsigned long long)f->calls, (unsigned long long)f->bytes,
-		      (unsigned long long)total->refused, (unsigned long long)total->silent,
-		      (unsigned long long)total->too_large, (unsigned long long)total->broken);
+		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "
+		      "%ju too large, %ju broken\n",
+		      (uintmax_t)f->calls, (uintmax_t)f->bytes, (uintmax_t)total->refused,
+		      (uintmax_t)total->silent, (uintmax_t)total->too_large,
+		      (uintmax_t)total->broken);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -355,7 +346,7 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 void report_die(struct report *r, const char *why)
 {
 	struct json none = {.f = NULL};
-	struct text *t = &r->group;
+	struct text *t = &r->object;
 	struct timespec until;
 	FILE *f;
 

@@ -36,8 +36,8 @@ struct report {
 	struct small {
 		uint64_t clients, bytes;
 	} small; /* clients without a summary that were not printed yet */
-	/* The JSON object of the group. */
-	struct text group;   /* what is not printed yet; json.f is NULL while there is no group */
+	/* The JSON object of the group; others while there is no group. */
+	struct text object;  /* what of it is not printed yet; json.f is NULL while there is none */
 	struct text streams; /* its end.streams */
 	bool flowed;         /* its beginning is printed */
 	bool lost;           /* and its rest is not, because stdout failed */

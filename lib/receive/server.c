@@ -29,8 +29,14 @@ static void set_options(const struct receive_options *opt, int fd, int family, b
 	sock_set_options_or_die(fd, &opt->sock);
 }
 
-/* Returns the socket, or -1 with the reason in *why. */
-static int listen_on(const struct receive_options *opt, int family, bool both, const char **why)
+static _Noreturn void cannot_listen(const struct receive_options *opt, const char *why)
+{
+	die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
+	    opt->address != NULL ? " " : "", opt->port, why);
+}
+
+/* Returns the socket, or -1 with errno set. */
+static int listen_on(const struct receive_options *opt, int family, bool both)
 {
 	struct addrinfo hints = {.ai_family = family,
 				 .ai_socktype = SOCK_STREAM,
@@ -38,19 +44,14 @@ static int listen_on(const struct receive_options *opt, int family, bool both, c
 	struct addrinfo *ai;
 	int fd, e = getaddrinfo(opt->address, opt->port, &hints, &ai);
 
-	if (e != 0) {
-		errno = e == EAI_SYSTEM ? errno : 0; /* else it is undefined: getaddrinfo(3) */
-		*why = e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
-		return -1;
-	}
+	if (e != 0)
+		cannot_listen(opt, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
 	if (fd >= 0)
 		set_options(opt, fd, ai->ai_family, both);
-	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0) {
+	if (fd >= 0 && (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)) {
 		e = errno;
-		*why = strerror(e);
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		errno = e;
 		fd = -1;
 	}
@@ -61,14 +62,12 @@ static int listen_on(const struct receive_options *opt, int family, bool both, c
 int listen_or_die(const struct receive_options *opt)
 {
 	bool both = opt->family == AF_UNSPEC && opt->address == NULL;
-	const char *why;
-	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both, &why);
+	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both);
 
 	if (fd < 0 && both && errno != EADDRINUSE)
-		fd = listen_on(opt, AF_INET, both, &why);
+		fd = listen_on(opt, AF_INET, both);
 	if (fd < 0)
-		die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
-		    opt->address != NULL ? " " : "", opt->port, why);
+		cannot_listen(opt, strerror(errno));
 	return fd;
 }
 
@@ -89,7 +88,7 @@ static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigs
 	struct timespec t;
 	eventfd_t ignored;
 
-	if (group_size(&x->group) > 0)
+	if (x->group.n > 0)
 		end = earlier(end, earlier(interval_ns, now + LOOK_NS));
 	if (places_lack(&x->places)) {
 		end = earlier(end, now + LACK_NS);
@@ -109,7 +108,7 @@ static bool is_over(struct context *x, int fd, bool served)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return x->opt->once && served && group_size(&x->group) == 0 && poll(&p, 1, 0) <= 0;
+	return x->opt->once && served && x->group.n == 0 && poll(&p, 1, 0) <= 0;
 }
 
 /* Ends the clients' streams and waits for their summaries. */
@@ -120,11 +119,12 @@ static void dismiss_clients(struct context *x)
 	eventfd_t ignored;
 
 	places_end_streams(&x->places);
-	while (group_size(&x->group) > 0 && now_ns() < until) {
+	while (x->group.n > 0 && now_ns() < until) {
 		eventfd_read(x->group.wake, &ignored);
 		poll(&p, 1, LEAVE_MS);
 	}
 	group_abandon(&x->group);
+	report_last_small(&x->report);
 }
 
 void serve(struct context *x, int listener, const sigset_t *unblocked)
@@ -136,13 +136,12 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	bool served = false;
 	int number = 0;
 
-	interval_begin(&x->group, &interval);
+	interval_next(&x->group, &interval, x->opt->quiet);
 	while (!*x->stop && !is_over(x, listener, served)) {
 		end = period > 0 ? interval.begin.ns + period : UINT64_MAX;
 		if (wait_for(x, listener, end, unblocked)) {
-			if (group_size(&x->group) ==
-			    0) /* the first of a group starts the interval */
-				interval_begin(&x->group, &interval);
+			if (x->group.n == 0) /* the first of a group starts the interval */
+				interval_next(&x->group, &interval, x->opt->quiet);
 			c = places_accept(&x->places, listener, sizeof(*c));
 			if (c != NULL && client_start(x, c, number)) {
 				served = true;
@@ -150,7 +149,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 			}
 		}
 		if (period > 0 && now_ns() >= interval.begin.ns + period)
-			interval_end(&x->group, &interval, x->opt->quiet);
+			interval_next(&x->group, &interval, x->opt->quiet);
 		places_look(&x->places);
 	}
 	close(listener);

@@ -16,7 +16,7 @@ int listen_or_die(const struct receive_options *opt);
 /*
  * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group ends.
  * Closes the listener.  On a signal the clients' streams end, and their summaries are awaited for
- * LEAVE_NS; clients that are still there after that are in group_size().
+ * LEAVE_NS; clients that are still there after that are in group.n.
  */
 void serve(struct context *x, int listener, const sigset_t *unblocked);
 
