@@ -37,7 +37,7 @@ static void on_signal(int sig)
 /* Ends an open JSON report when the program dies: die_init_with(). */
 static void close_report(void *report, const char *why)
 {
-	report_die(report, why);
+	report_fail(report, why);
 }
 
 /* Prints where it listens: with `-p 0` only the kernel knows the port. */

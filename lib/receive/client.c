@@ -12,6 +12,16 @@
 #define POLL_MS     100         /* between two looks whether that time is over */
 #define VERDICT_MAX 112
 
+struct client {
+	struct place place;
+	struct context *context;
+	struct member member;
+	struct receiver receiver;
+	int number; /* from 0 */
+	double cpu; /* to which its thread is bound; NAN: none */
+	char name[ADDR_STRLEN];
+};
+
 static void store(_Atomic uint64_t *count, uint64_t value)
 {
 	atomic_store_explicit(count, value, memory_order_relaxed);
@@ -34,6 +44,24 @@ static bool more_comes(const struct client *c)
 {
 	return c->receiver.wire.state != WIRE_DONE &&
 	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
+}
+
+/* Receives until the warm-up is over, and begins what is measured.  Returns as receive_some() does. */
+static ssize_t warm_up(struct client *c)
+{
+	struct mark *begin = &c->member.begin;
+	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS;
+	ssize_t n;
+
+	c->member.warming = true;
+	do
+		n = receive_some(c);
+	while (n > 0 && more_comes(c) && now_ns() < end);
+	if (n > 0 && more_comes(c)) {
+		member_mark(&c->context->meter, &c->member, begin, true);
+		c->member.warming = false;
+	}
+	return n;
 }
 
 /*
@@ -61,8 +89,8 @@ static int receive(struct client *c)
 	do
 		n = receive_some(c);
 	while (n > 0 && more_comes(c) && !wire->has_file && !x->opt->raw);
-	if (wire->empty_loops > 0)
-		group_warm_up(&x->group, &c->member, (uint64_t)wire->empty_loops * WIRE_WARMUP_NS);
+	if (wire->empty_loops > 0 && n > 0 && more_comes(c))
+		n = warm_up(c);
 	while (n > 0 && more_comes(c))
 		n = receive_some(c);
 	e = n < 0 ? errno : 0;
@@ -197,7 +225,7 @@ static void client_close(struct client *c, const struct figures *f, bool ok, boo
 	if (c->place.dropped == DROPPED_FOR_ROOM || c->place.dropped == DROPPED_SLOW)
 		place_reset_on_close(&c->place);
 	close(c->place.sock);
-	group_leave(&x->group, &c->member, f, ok, summary, *x->stop != 0);
+	group_remove(&x->group, &c->member, f, ok, summary, *x->stop != 0);
 	free(c);
 }
 
@@ -211,10 +239,8 @@ static void *client_thread(void *arg)
 	bool ok, summary;
 	int e;
 
-	pthread_detach(pthread_self());
 	client_bind(c);
 	e = receive(c);
-	group_end_member(&c->context->group, &c->member);
 	why = verdict(c, e, text);
 	ok = why == NULL;
 	summary = has_summary(c, why);
@@ -222,19 +248,22 @@ static void *client_thread(void *arg)
 	if (ok && !opt->raw)
 		send_receipt(c->place.sock, &f);
 	if (!opt->json && summary)
-		report_client(&c->context->report, c->name, &f, c->member.warm_ns != 0);
+		report_client(&c->context->report, c->name, &f, c->receiver.wire.empty_loops > 0);
 	if (ok && !opt->raw)
 		linger(c);
 	client_close(c, &f, ok, summary);
 	return NULL;
 }
 
-bool client_start(struct context *x, struct client *c, int number)
+bool client_accept(struct context *x, int listener, int number)
 {
+	struct client *c = places_accept(&x->places, listener, sizeof(*c));
 	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
 	pthread_t thread;
 	int e;
 
+	if (c == NULL)
+		return false;
 	c->context = x;
 	c->number = number;
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
@@ -251,12 +280,12 @@ bool client_start(struct context *x, struct client *c, int number)
 			report_group_begin(&x->report, &c->place.peer, x->opt->raw,
 					   x->opt->method->name);
 		group_join(&x->group, &c->member);
+	} else {
+		place_reject(&x->places, &c->place, REFUSED_FULL);
+		log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s",
+			   strerror(e));
+		free(c);
 	}
 	pthread_mutex_unlock(&x->group.lock);
-	if (e == 0)
-		return true;
-	place_reject(&x->places, &c->place, REFUSED_FULL);
-	log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s", strerror(e));
-	free(c);
-	return false;
+	return e == 0;
 }

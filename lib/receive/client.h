@@ -1,30 +1,18 @@
 /*
  * client.h: one client of zcs, from its connection to its summary, in a thread of its own.
  *
- *	struct client *c = places_accept(&x->places, listener, sizeof(*c));
- *	if (c != NULL)
- *		client_start(x, c, number);
+ *	if (client_accept(&context, listener, number))
+ *		number++;
  */
 #ifndef ZC_RECEIVE_CLIENT_H
 #define ZC_RECEIVE_CLIENT_H
 
-#include "common.h"
 #include "lib/receive/context.h"
 
-struct client {
-	struct place place;
-	struct context *context;
-	struct member member;
-	struct receiver receiver;
-	int number; /* from 0 */
-	double cpu; /* to which its thread is bound; NAN: none */
-	char name[ADDR_STRLEN];
-};
-
 /*
- * Has an accepted client join the group and starts its thread, which frees it.  Without a thread it is
- * rejected and freed, and false is returned.
+ * Accepts a client, which joins the group, and starts its thread, which does all the rest.  `number`
+ * counts from 0.  Returns false if there was no client, or it was rejected.
  */
-bool client_start(struct context *x, struct client *c, int number);
+bool client_accept(struct context *x, int listener, int number);
 
 #endif

@@ -6,11 +6,7 @@
 #define ZC_RECEIVE_CONTEXT_H
 
 #include "lib/receive/group.h"
-#include "lib/receive/guard.h"
-#include "lib/receive/meter.h"
-#include "lib/receive/options.h"
 #include "lib/receive/places.h"
-#include "lib/receive/report.h"
 
 struct context {
 	const struct receive_options *opt;

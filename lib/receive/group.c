@@ -34,39 +34,6 @@ void group_join(struct client_group *g, struct member *c)
 	LIST_INSERT_HEAD(&g->members, c, link);
 }
 
-void group_warm_up(struct client_group *g, struct member *c, uint64_t ns)
-{
-	pthread_mutex_lock(&g->lock);
-	c->warm_ns = c->begin.ns + ns;
-	c->warming = true;
-	pthread_mutex_unlock(&g->lock);
-	eventfd_write(g->wake, 1);
-}
-
-void group_end_member(struct client_group *g, struct member *c)
-{
-	pthread_mutex_lock(&g->lock);
-	c->ended = true;
-	/* If the warm-up ended after the client's last byte, nothing is left to be measured. */
-	c->warming |= c->warm_ns != 0 && c->begin.ns > c->end.ns;
-	pthread_mutex_unlock(&g->lock);
-}
-
-/* The time of the group is from the first begin to the last end. */
-static void add_figures(struct client_group *g, const struct member *c, const struct figures *f)
-{
-	if (c->calls == 0)
-		return;
-	if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
-		g->begin = c->begin;
-	if (c->end.ns > g->end.ns)
-		g->end = c->end;
-	g->sum.bytes += f->bytes;
-	g->sum.calls += f->calls;
-	g->sum.files += f->files;
-	g->sum.warmup += f->warmup;
-}
-
 static void report_all(struct client_group *g, bool interrupted)
 {
 	struct figures f;
@@ -82,12 +49,28 @@ static void report_all(struct client_group *g, bool interrupted)
 	report_group(g->report, &f, g->summary, g->overlapped, interrupted);
 }
 
-void group_leave(struct client_group *g, struct member *c, const struct figures *f, bool ok,
-		 bool summary, bool interrupted)
+void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+		  bool summary, bool interrupted)
 {
+	pthread_t before;
+	bool has_before;
+
 	pthread_mutex_lock(&g->lock);
-	g->left_bytes += c->bytes;
-	add_figures(g, c, f);
+	before = g->last_thread;
+	has_before = g->has_last;
+	g->last_thread = pthread_self();
+	g->has_last = true;
+	g->removed_bytes += c->bytes;
+	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
+		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
+			g->begin = c->begin;
+		if (c->end.ns > g->end.ns)
+			g->end = c->end;
+		g->sum.bytes += f->bytes;
+		g->sum.calls += f->calls;
+		g->sum.files += f->files;
+		g->sum.warmup += f->warmup;
+	}
 	g->summary |= summary;
 	g->failed |= !ok;
 	LIST_REMOVE(c, link);
@@ -96,33 +79,15 @@ void group_leave(struct client_group *g, struct member *c, const struct figures 
 	g->n--; /* at the end, since the main thread reads it without the lock */
 	eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
+	if (has_before)
+		pthread_join(before, NULL);
 }
 
-void group_abandon(struct client_group *g)
+void group_close(struct client_group *g)
 {
 	pthread_mutex_lock(&g->lock);
 	if (g->n > 0 && g->report->json)
 		report_all(g, true);
-}
-
-uint64_t group_end_warm_ups(struct client_group *g)
-{
-	uint64_t next = UINT64_MAX, now = now_ns();
-	struct member *c;
-
-	pthread_mutex_lock(&g->lock);
-	LIST_FOREACH (c, &g->members, link) {
-		if (!c->warming || c->ended)
-			continue;
-		if (c->warm_ns <= now) {
-			member_mark(g->meter, c, &c->begin, true);
-			c->warming = false;
-		} else if (c->warm_ns < next) {
-			next = c->warm_ns;
-		}
-	}
-	pthread_mutex_unlock(&g->lock);
-	return next;
 }
 
 void interval_next(struct client_group *g, struct interval *v, bool quiet)
@@ -133,7 +98,7 @@ void interval_next(struct client_group *g, struct interval *v, bool quiet)
 
 	pthread_mutex_lock(&g->lock);
 	mark_now(g->meter, &v->begin);
-	v->begin.bytes = g->left_bytes;
+	v->begin.bytes = g->removed_bytes;
 	v->warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
 		v->begin.bytes += c->bytes;
@@ -144,7 +109,7 @@ void interval_next(struct client_group *g, struct interval *v, bool quiet)
 		last.begin.ns = g->start_ns;
 	figures_between(g->meter, &last.begin, &v->begin, &f);
 	if (g->n > 0 && f.bytes > 0 && (g->report->json || !quiet))
-		report_interval(g->report, &f, seconds_between(g->start_ns, last.begin.ns), g->n,
-				last.warm_up || v->warm_up);
+		report_group_interval(g->report, &f, seconds_between(g->start_ns, last.begin.ns),
+				      g->n, last.warm_up || v->warm_up);
 	pthread_mutex_unlock(&g->lock);
 }

@@ -4,7 +4,7 @@
  *
  *	group_join(&group, &member, &peer);	(the main thread)
  *	...					(the client's thread counts member->bytes)
- *	group_leave(&group, &member, &figures, true, true, false);
+ *	group_remove(&group, &member, &figures, true, true, false);
  */
 #ifndef ZC_RECEIVE_GROUP_H
 #define ZC_RECEIVE_GROUP_H
@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "common.h"
 #include "lib/receive/meter.h"
 #include "lib/receive/report.h"
 
@@ -22,20 +21,18 @@ struct member {
 	char interface[IF_NAMESIZE];          /* by which it is reached; empty: unknown */
 	_Atomic uint64_t bytes, calls, files; /* received so far; its own thread writes them */
 	struct mark begin, end;               /* of what is measured */
-	uint64_t warm_ns;                     /* when its warm-up ends; 0: it has none */
-	bool warming;                         /* it is in its warm-up (group's lock) */
-	bool ended;                           /* the main thread leaves it alone (group's lock) */
+	_Atomic bool warming;                 /* it is in its warm-up */
 };
 
 struct client_group {
 	const struct meter *meter;
 	struct report *report;
 	pthread_mutex_t lock;
-	int wake; /* eventfd(2): a client has left, or begins to warm up */
+	int wake; /* eventfd(2): a client has left */
 	LIST_HEAD(, member) members;
 	_Atomic int n;          /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
-	uint64_t left_bytes;    /* received from all clients that have left since the start */
+	uint64_t removed_bytes; /* received from all clients that have left since the start */
 	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
@@ -43,6 +40,8 @@ struct client_group {
 	bool overlapped;             /* two clients were there at a time */
 	bool summary;                /* a client has a summary */
 	bool failed;                 /* a client failed, since the start */
+	pthread_t last_thread;       /* the thread that left last */
+	bool has_last;               /* and is not joined yet */
 };
 
 /* Reads a member's counts, and with `counters` the host's, into *mark. */
@@ -51,24 +50,16 @@ void member_mark(const struct meter *m, const struct member *c, struct mark *mar
 /* Adds a client, which begins a group if there is none; under the group's lock. */
 void group_join(struct client_group *g, struct member *c);
 
-/* Begins a client's warm-up, which lasts `ns` from c->begin on; the main thread ends it. */
-void group_warm_up(struct client_group *g, struct member *c, uint64_t ns);
-
-/* Has the main thread leave the client's marks alone, of which c->end.ns is known. */
-void group_end_member(struct client_group *g, struct member *c);
-
 /*
  * Removes a client with its figures.  `ok`: it kept to the wire; `summary`: it has one of its own.
- * The last one ends the group, as `interrupted` if so.  What it had open has to be closed before.
+ * The last one ends the group, as `interrupted` if so.  It joins the thread that left before; who
+ * ends the program joins g->last_thread.  What it had open has to be closed before.
  */
-void group_leave(struct client_group *g, struct member *c, const struct figures *f, bool ok,
-		 bool summary, bool interrupted);
+void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+		  bool summary, bool interrupted);
 
 /* Ends the report of a group that still has clients, for good: they cannot leave any more. */
-void group_abandon(struct client_group *g);
-
-/* Ends the warm-ups that are over and returns when the next one will be; UINT64_MAX: never. */
-uint64_t group_end_warm_ups(struct client_group *g);
+void group_close(struct client_group *g);
 
 /* An interval of the report, or where it begins. */
 struct interval {

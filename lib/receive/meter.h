@@ -10,9 +10,6 @@
 #ifndef ZC_RECEIVE_METER_H
 #define ZC_RECEIVE_METER_H
 
-#include "common.h"
-#include "lib/load/counters.h"
-#include "lib/load/load.h"
 #include "lib/report/figures.h"
 
 #define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */

@@ -68,46 +68,47 @@ static ssize_t receive_header(struct receiver *r)
 }
 
 /* With MSG_TRUNC the kernel drops the data instead of copying them: tcp(7). */
-static ssize_t receive_trunc(struct receiver *r)
+static ssize_t receive_trunc(struct receiver *r, size_t size)
 {
-	size_t left = wire_body_left(&r->wire);
-	ssize_t n;
-
-	if (left == 0)
-		return receive_header(r);
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-	n = recv(r->sock, NULL, left < r->size ? left : r->size, MSG_TRUNC);
+	ssize_t n = recv(r->sock, NULL, size, MSG_TRUNC);
+
 	if (n > 0)
 		wire_skip(&r->wire, (size_t)n);
 	return n;
 }
 
-/*
- * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the end
- * of the stream that it has ended, while poll(2) reports data.
- */
-static ssize_t receive_urgent(struct receiver *r)
-{
-	char byte;
-	ssize_t n = recv(r->sock, &byte, 1, 0);
-
-	if (n > 0)
-		wire_skip(&r->wire, 1);
-	return n;
-}
-
-static ssize_t receive_splice(struct receiver *r)
+/* The most bytes of the body that one call may take; 0: a header comes next. */
+static size_t body_size(const struct receiver *r)
 {
 	size_t left = wire_body_left(&r->wire);
+
+	return left < r->size ? left : r->size;
+}
+
+static ssize_t receive_dropping(struct receiver *r)
+{
+	size_t size = body_size(r);
+
+	return size == 0 ? receive_header(r) : receive_trunc(r, size);
+}
+
+/*
+ * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the end
+ * of the stream that it has ended, while poll(2) reports data.  That byte is taken by another call.
+ */
+static ssize_t receive_splice(struct receiver *r)
+{
+	size_t size = body_size(r);
 	bool readable = r->readable;
 	ssize_t n, out, m;
 
 	r->readable = false;
-	if (left == 0)
+	if (size == 0)
 		return receive_header(r);
-	n = splice(r->sock, NULL, r->pipe[1], NULL, left < r->size ? left : r->size, SPLICE_F_MOVE);
+	n = splice(r->sock, NULL, r->pipe[1], NULL, size, SPLICE_F_MOVE);
 	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
-		return receive_urgent(r);
+		return receive_trunc(r, 1);
 	for (out = 0; out < n; out += m) {
 		m = TEMP_FAILURE_RETRY(
 			splice(r->pipe[0], NULL, r->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE));
@@ -122,7 +123,7 @@ static ssize_t receive_splice(struct receiver *r)
 const struct receive_method receive_methods[RECEIVE_METHODS] = {
 	{"read", receive_read, true, LOWAT_COPY},
 	{"recv", receive_recv, true, LOWAT_COPY},
-	{"trunc", receive_trunc, false, LOWAT_DISCARD},
+	{"trunc", receive_dropping, false, LOWAT_DISCARD},
 	{"splice", receive_splice, false, LOWAT_DISCARD},
 };
 

@@ -11,7 +11,6 @@
 #ifndef ZC_RECEIVE_METHODS_H
 #define ZC_RECEIVE_METHODS_H
 
-#include "common.h"
 #include "lib/net/wire.h"
 
 struct receiver;

@@ -4,7 +4,6 @@
 #ifndef ZC_RECEIVE_OPTIONS_H
 #define ZC_RECEIVE_OPTIONS_H
 
-#include "common.h"
 #include "lib/net/socket.h"
 #include "lib/receive/guard.h"
 #include "lib/receive/methods.h"

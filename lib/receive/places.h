@@ -17,8 +17,6 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 
-#include "common.h"
-#include "lib/receive/guard.h"
 #include "lib/receive/options.h"
 
 #define LOOK_NS       500000000u /* between two looks at all clients */

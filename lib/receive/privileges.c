@@ -31,13 +31,6 @@ static bool is_user(const struct passwd *pw)
 	return true;
 }
 
-static bool become(const struct passwd *pw)
-{
-	return initgroups(pw->pw_name, pw->pw_gid) == 0 &&
-	       setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
-	       setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
-}
-
 void privileges_drop_or_die(const char *user)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -49,7 +42,9 @@ void privileges_drop_or_die(const char *user)
 	pw = getpwnam(user);
 	if (pw == NULL)
 		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
-	became = become(pw);
+	became = initgroups(pw->pw_name, pw->pw_gid) == 0 &&
+		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
+		 setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
 	if (!became && errno != EPERM)
 		die_errno("--user '%s'", user);
 	if (!became && !is_user(pw))

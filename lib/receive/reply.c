@@ -9,7 +9,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define EVENTS     64          /* of one epoll_wait() */
+#define EVENTS     64 /* of one epoll_wait() */
+#define LOOK_MS    ((int)(LOOK_NS / 1000000))
+#define LACK_MS    ((int)(LACK_NS / 1000000))
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
 struct request {
@@ -164,7 +166,7 @@ static void *worker_thread(void *arg)
 		lack = places_lack(&x->places);
 		if (lack != w->paused && worker_listen(w, !lack) == 0)
 			w->paused = lack;
-		n = epoll_wait(w->epoll, ev, EVENTS, (w->paused ? LACK_NS : LOOK_NS) / 1000000);
+		n = epoll_wait(w->epoll, ev, EVENTS, w->paused ? LACK_MS : LOOK_MS);
 		for (i = 0; i < n; i++) {
 			q = ev[i].data.ptr;
 			if (ev[i].data.ptr == w)
@@ -177,6 +179,7 @@ static void *worker_thread(void *arg)
 		places_look(&x->places);
 	}
 	while ((q = LIST_FIRST(&w->requests)) != NULL)
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE() took it off */
 		request_close(w, q);
 	close(w->epoll);
 	return NULL;

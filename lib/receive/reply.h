@@ -9,7 +9,6 @@
 #ifndef ZC_RECEIVE_REPLY_H
 #define ZC_RECEIVE_REPLY_H
 
-#include "common.h"
 #include "lib/receive/context.h"
 
 /*

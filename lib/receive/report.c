@@ -50,9 +50,7 @@ static bool write_text(struct report *r, const char *text, size_t len, bool begi
 	return false;
 }
 
-static void print(struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void print(struct report *r, const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) void print(struct report *r, const char *fmt, ...)
 {
 	char line[LINE_MAX_BYTES];
 	va_list ap;
@@ -128,17 +126,13 @@ static const char *rate_format(const struct figures *f, char buf[192])
 	return buf;
 }
 
-static void print_small(struct report *r)
+/* Prints the number of clients without a summary, or adds it to a JSON object, if there are any. */
+static void print_small(struct report *r, struct json *j)
 {
-	if (r->small.clients > 0)
+	if (r->small.clients > 0 && j == NULL) {
 		print(r, "%ju more clients with less than 1 KiB each: %ju bytes in all\n",
 		      (uintmax_t)r->small.clients, (uintmax_t)r->small.bytes);
-	r->small = (struct small){0};
-}
-
-static void json_small(struct report *r, struct json *j)
-{
-	if (r->small.clients > 0) {
+	} else if (r->small.clients > 0) {
 		json_open(j, "small_clients", '{');
 		json_count(j, "clients", r->small.clients);
 		json_count(j, "bytes", r->small.bytes);
@@ -159,9 +153,9 @@ void report_last_small(struct report *r)
 {
 	pthread_mutex_lock(&r->lock);
 	if (!r->json) {
-		print_small(r);
+		print_small(r, NULL);
 	} else if (r->small.clients > 0) {
-		json_small(r, object_open(r));
+		print_small(r, object_open(r));
 		object_close(r);
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -177,7 +171,7 @@ void report_client(struct report *r, const char *name, const struct figures *f, 
 		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up",
 			 (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
-	print_small(r);
+	print_small(r, NULL);
 	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s\n", name,
 	      rate_format(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds,
 	      (uintmax_t)f->files, (uintmax_t)f->calls, method, warmup);
@@ -204,8 +198,8 @@ static void json_interval(struct report *r, const struct figures *f, double star
 	}
 }
 
-void report_interval(struct report *r, const struct figures *f, double start, int clients,
-		     bool warm_up)
+void report_group_interval(struct report *r, const struct figures *f, double start, int clients,
+			   bool warm_up)
 {
 	char rate[192], several[32] = "";
 
@@ -277,7 +271,7 @@ static void json_group_end(struct report *r, const struct figures *f, bool inter
 	json_count(j, "clients", f->clients);
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
-	json_small(r, j);
+	print_small(r, j);
 	json_close(j, '}');
 	if (interrupted)
 		json_string(j, "error", "interrupted");
@@ -343,7 +337,7 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 	pthread_mutex_unlock(&r->lock);
 }
 
-void report_die(struct report *r, const char *why)
+void report_fail(struct report *r, const char *why)
 {
 	struct json none = {.f = NULL};
 	struct text *t = &r->object;

@@ -13,7 +13,6 @@
 
 #include <stdatomic.h>
 
-#include "common.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 
@@ -57,8 +56,8 @@ void report_last_small(struct report *r);
  * Prints what came in an interval that began `start` seconds after the group did; `warm_up`: a client
  * was in its warm-up at either end.
  */
-void report_interval(struct report *r, const struct figures *f, double start, int clients,
-		     bool warm_up);
+void report_group_interval(struct report *r, const struct figures *f, double start, int clients,
+			   bool warm_up);
 
 /* Begins the JSON object of a group, whose first client is `peer`. */
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer, bool raw,
@@ -84,6 +83,6 @@ struct reply_failures {
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total);
 
 /* Ends the JSON report with `why` as its error and keeps the lock: the program dies. */
-void report_die(struct report *r, const char *why);
+void report_fail(struct report *r, const char *why);
 
 #endif

@@ -13,8 +13,8 @@
 
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
 #define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
-#define LEAVE_NS     2000000000u /* for the clients' summaries on an interrupt */
-#define LEAVE_MS     200         /* between two looks whether that time is over */
+#define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
+#define SUMMARIES_MS 200         /* between two looks whether that time is over */
 
 static void set_options(const struct receive_options *opt, int fd, int family, bool both)
 {
@@ -71,32 +71,25 @@ int listen_or_die(const struct receive_options *opt)
 	return fd;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
- * Waits for a client on fd, for one to leave or for a signal, at most until interval_ns or the next
- * thing that has to be done for a client.  Returns whether a client waits to be accepted.
+ * Waits for a client on fd, for one to leave or for a signal; while there are clients at most until
+ * interval_ns, or until they have to be looked at.  Returns whether a client waits to be accepted.
  */
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {
 	struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
 			      {.fd = x->group.wake, .events = POLLIN}};
-	uint64_t now = now_ns(), end = group_end_warm_ups(&x->group);
+	bool lack = places_lack(&x->places);
+	uint64_t now = now_ns(), wait = lack ? LACK_NS : LOOK_NS;
 	struct timespec t;
 	eventfd_t ignored;
 
-	if (x->group.n > 0)
-		end = earlier(end, earlier(interval_ns, now + LOOK_NS));
-	if (places_lack(&x->places)) {
-		end = earlier(end, now + LACK_NS);
+	if (x->group.n > 0 && interval_ns < now + wait)
+		wait = interval_ns > now ? interval_ns - now : 0;
+	if (lack)
 		p[0].fd = -1;
-	}
-	now = end > now ? end - now : 0;
-	t = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
-	if (ppoll(p, 2, end != UINT64_MAX ? &t : NULL, unblocked) <= 0)
+	t = (struct timespec){.tv_nsec = (long)wait}; /* under a second */
+	if (ppoll(p, 2, lack || x->group.n > 0 ? &t : NULL, unblocked) <= 0)
 		return false;
 	if (p[1].revents != 0)
 		eventfd_read(x->group.wake, &ignored);
@@ -115,15 +108,15 @@ static bool is_over(struct context *x, int fd, bool served)
 static void dismiss_clients(struct context *x)
 {
 	struct pollfd p = {.fd = x->group.wake, .events = POLLIN};
-	uint64_t until = now_ns() + LEAVE_NS;
+	uint64_t until = now_ns() + SUMMARIES_NS;
 	eventfd_t ignored;
 
 	places_end_streams(&x->places);
 	while (x->group.n > 0 && now_ns() < until) {
 		eventfd_read(x->group.wake, &ignored);
-		poll(&p, 1, LEAVE_MS);
+		poll(&p, 1, SUMMARIES_MS);
 	}
-	group_abandon(&x->group);
+	group_close(&x->group);
 	report_last_small(&x->report);
 }
 
@@ -131,7 +124,6 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 {
 	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
 	struct interval interval = {.warm_up = false};
-	struct client *c;
 	uint64_t end;
 	bool served = false;
 	int number = 0;
@@ -142,8 +134,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 		if (wait_for(x, listener, end, unblocked)) {
 			if (x->group.n == 0) /* the first of a group starts the interval */
 				interval_next(&x->group, &interval, x->opt->quiet);
-			c = places_accept(&x->places, listener, sizeof(*c));
-			if (c != NULL && client_start(x, c, number)) {
+			if (client_accept(x, listener, number)) {
 				served = true;
 				number = (number + 1) % INT_MAX; /* the report has number + 1 */
 			}
@@ -154,4 +145,6 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	}
 	close(listener);
 	dismiss_clients(x);
+	if (x->group.n == 0 && x->group.has_last)
+		pthread_join(x->group.last_thread, NULL);
 }

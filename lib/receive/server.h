@@ -7,7 +7,6 @@
 #ifndef ZC_RECEIVE_SERVER_H
 #define ZC_RECEIVE_SERVER_H
 
-#include "common.h"
 #include "lib/receive/context.h"
 
 /* Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not block. */
@@ -16,7 +15,7 @@ int listen_or_die(const struct receive_options *opt);
 /*
  * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group ends.
  * Closes the listener.  On a signal the clients' streams end, and their summaries are awaited for
- * LEAVE_NS; clients that are still there after that are in group.n.
+ * SUMMARIES_NS; clients that are still there after that are in group.n.
  */
 void serve(struct context *x, int listener, const sigset_t *unblocked);
 
