@@ -66,10 +66,7 @@ void group_remove(struct client_group *g, struct member *c, const struct figures
 			g->begin = c->begin;
 		if (c->end.ns > g->end.ns)
 			g->end = c->end;
-		g->sum.bytes += f->bytes;
-		g->sum.calls += f->calls;
-		g->sum.files += f->files;
-		g->sum.warmup += f->warmup;
+		figures_add(&g->sum, f);
 	}
 	g->summary |= summary;
 	g->failed |= !ok;

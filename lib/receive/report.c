@@ -115,15 +115,9 @@ static void object_close(struct report *r)
 	object_flow(r);
 }
 
-/* `N kbytes/sec (G Gbit/s), load L, cost C`, with which each line about a transfer begins or goes on. */
-static const char *rate_format(const struct figures *f, char buf[192])
+static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
 {
-	char load[128];
-
-	snprintf(buf, 192, "%.0f kbytes/sec (%.3f Gbit/s)%s", kbytes_per_sec(f->bytes, f->seconds),
-		 gbits_per_sec(f->bytes, f->seconds),
-		 load_format(f->load, f->uncertainty, f->cpus, f->bytes, f->seconds, load));
-	return buf;
+	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
 }
 
 /* Prints the number of clients without a summary, or adds it to a JSON object, if there are any. */
@@ -163,7 +157,7 @@ void report_last_small(struct report *r)
 
 void report_client(struct report *r, const char *name, const struct figures *f, bool warmed_up)
 {
-	char rate[192], method[32] = "", warmup[64] = "";
+	char rate[RATE_STRLEN], method[32] = "", warmup[64] = "";
 
 	if (strcmp(f->method, receive_methods[0].name) != 0)
 		snprintf(method, sizeof(method), " by %s", f->method);
@@ -172,9 +166,9 @@ void report_client(struct report *r, const char *name, const struct figures *f, 
 			 (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
 	print_small(r, NULL);
-	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s\n", name,
-	      rate_format(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds,
-	      (uintmax_t)f->files, (uintmax_t)f->calls, method, warmup);
+	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s\n", name, rate_of(f, rate),
+	      (uintmax_t)f->bytes, decimals(f->seconds), f->seconds, (uintmax_t)f->files,
+	      (uintmax_t)f->calls, method, warmup);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -201,13 +195,13 @@ static void json_interval(struct report *r, const struct figures *f, double star
 void report_group_interval(struct report *r, const struct figures *f, double start, int clients,
 			   bool warm_up)
 {
-	char rate[192], several[32] = "";
+	char rate[RATE_STRLEN], several[32] = "";
 
 	pthread_mutex_lock(&r->lock);
 	if (clients > 1)
 		snprintf(several, sizeof(several), ", %d clients", clients);
 	if (!r->json)
-		print(r, "%s%s%s\n", rate_format(f, rate), several, warm_up ? ", warm-up" : "");
+		print(r, "%s%s%s\n", rate_of(f, rate), several, warm_up ? ", warm-up" : "");
 	else if (r->object.json.f != NULL)
 		json_interval(r, f, start, clients, warm_up);
 	pthread_mutex_unlock(&r->lock);
@@ -281,12 +275,12 @@ static void json_group_end(struct report *r, const struct figures *f, bool inter
 void report_group(struct report *r, const struct figures *f, bool summary, bool overlapped,
 		  bool interrupted)
 {
-	char rate[192];
+	char rate[RATE_STRLEN];
 
 	pthread_mutex_lock(&r->lock);
 	if (!r->json && overlapped && summary && f->bytes > 0)
 		print(r, "total of %ju clients: %s, %ju bytes in %.*f s\n", (uintmax_t)f->clients,
-		      rate_format(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds);
+		      rate_of(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds);
 	if (r->json && r->object.json.f != NULL) {
 		if (summary || r->flowed || f->bytes >= REPORT_LEAST_BYTES) {
 			json_group_end(r, f, interrupted);
@@ -317,15 +311,14 @@ static void json_replies(struct json *j, const struct figures *f,
 
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
 {
-	char rate[192];
+	char rate[RATE_STRLEN];
 
 	pthread_mutex_lock(&r->lock);
 	if (r->json) {
 		json_replies(object_open(r), f, total);
 		object_close(r);
 	} else if (total == NULL) {
-		print(r, "%s, %.0f replies/s\n", rate_format(f, rate),
-		      (double)f->calls / f->seconds);
+		print(r, "%s, %.0f replies/s\n", rate_of(f, rate), (double)f->calls / f->seconds);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
 		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "
