@@ -243,7 +243,7 @@ static void parse_option(int c)
 
 int main(int argc, char **argv)
 {
-	static struct context x = {
+	struct context x = {
 		.opt = &opt,
 		.stop = &stop,
 		.log.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common.h"
+
 #define LINGER      10          /* seconds for a client to close, at most */
 #define RECEIPT_NS  1000000000u /* for a client to take its receipt */
 #define POLL_MS     100         /* between two looks whether that time is over */

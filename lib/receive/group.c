@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "common.h"
+
 void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters)
 {
 	mark->bytes = c->bytes;

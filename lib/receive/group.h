@@ -9,6 +9,7 @@
 #ifndef ZC_RECEIVE_GROUP_H
 #define ZC_RECEIVE_GROUP_H
 
+#include <net/if.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 

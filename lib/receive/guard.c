@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common.h"
 #include "lib/net/socket.h"
 
 #define MAPPED_BITS 96 /* of ::ffff:0:0/96, into which IPv4 is mapped: RFC 4291 */

@@ -9,6 +9,9 @@
 #define ZC_RECEIVE_GUARD_H
 
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "common.h"
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common.h"
+
 void mark_now(const struct meter *m, struct mark *mark)
 {
 	mark->ns = now_ns();

@@ -11,6 +11,9 @@
 #ifndef ZC_RECEIVE_METHODS_H
 #define ZC_RECEIVE_METHODS_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "lib/net/wire.h"
 
 struct receiver;

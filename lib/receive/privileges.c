@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common.h"
+
 #define EVENTS     64 /* of one epoll_wait() */
 #define LOOK_MS    ((int)(LOOK_NS / 1000000))
 #define LACK_MS    ((int)(LACK_NS / 1000000))

@@ -9,6 +9,8 @@
 #ifndef ZC_RECEIVE_REPLY_H
 #define ZC_RECEIVE_REPLY_H
 
+#include <signal.h>
+
 #include "lib/receive/context.h"
 
 /*

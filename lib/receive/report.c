@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "lib/receive/guard.h"
 #include "lib/receive/methods.h"
 #include "lib/report/terms.h"

@@ -11,7 +11,11 @@
 #ifndef ZC_RECEIVE_REPORT_H
 #define ZC_RECEIVE_REPORT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 #include "lib/report/figures.h"
 #include "lib/report/json.h"

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common.h"
 #include "lib/receive/client.h"
 
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */

@@ -7,6 +7,8 @@
 #ifndef ZC_RECEIVE_SERVER_H
 #define ZC_RECEIVE_SERVER_H
 
+#include <signal.h>
+
 #include "lib/receive/context.h"
 
 /* Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not block. */
