@@ -1,6 +1,6 @@
 /*
- * zcs: receives what zcc sends, any number of clients at once, and reports how fast.  This file has
- * the options and the order of events; lib/receive has the parts.
+ * zcs: receives what zcc sends, any number of clients at once, and reports how fast.  This file
+ * has the options and the order of events; lib/receive has the parts.
  */
 #include "common.h"
 #include "lib/load/calibration.h"
@@ -34,12 +34,6 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-/* Ends an open JSON report when the program dies: die_init_with(). */
-static void close_report(void *report, const char *why)
-{
-	report_fail(report, why);
-}
-
 /* Prints where it listens: with `-p 0` only the kernel knows the port. */
 static void announce(int fd)
 {
@@ -51,7 +45,9 @@ static void announce(int fd)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 }
 
-/* Prints on stderr what was left out of it, and with -c what made the loads unsafe since `start`. */
+/*
+ * Prints on stderr what was left out of it, and with -c what made the loads unsafe since `start`.
+ */
 static void warn_at_end(struct context *x, const struct mark *start)
 {
 	struct mark end = {.ns = 0};
@@ -270,6 +266,6 @@ int main(int argc, char **argv)
 	x.report.json = opt.json;
 	x.report.once = opt.once;
 	places_init(&x.places, &opt, &x.log);
-	die_init_with(close_report, &x.report);
+	die_init_with(report_fail, &x.report);
 	return run(&x);
 }

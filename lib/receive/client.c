@@ -48,7 +48,7 @@ static bool more_comes(const struct client *c)
 	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
 }
 
-/* Receives until the warm-up is over, and begins what is measured.  Returns as receive_some() does. */
+/* Receives until the warm-up is over and begins to measure.  Returns as receive_some() does. */
 static ssize_t warm_up(struct client *c)
 {
 	struct mark *begin = &c->member.begin;
@@ -196,8 +196,8 @@ static void client_bind(struct client *c)
 }
 
 /*
- * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next to
- * nothing may come back soon, so that its summaries are limited.
+ * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next
+ * to nothing may come back soon, so that its summaries are limited.
  */
 static bool has_summary(struct client *c, const char *why)
 {

@@ -10,8 +10,8 @@
 #include "lib/receive/context.h"
 
 /*
- * Accepts a client, which joins the group, and starts its thread, which does all the rest.  `number`
- * counts from 0.  Returns false if there was no client, or it was rejected.
+ * Accepts a client, which joins the group, and starts its thread, which does all the rest.
+ * `number` counts from 0.  Returns false if there was no client, or it was rejected.
  */
 bool client_accept(struct context *x, int listener, int number);
 

@@ -1,8 +1,8 @@
 /*
- * group.h: what clients that are connected at the same time have in common.  They are a group: each
- * joins before the last of the others has left.
+ * group.h: what clients that are connected at the same time have in common.  They are a group:
+ * each joins before the last of the others has left.
  *
- *	group_join(&group, &member, &peer);	(the main thread)
+ *	group_join(&group, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
  *	group_remove(&group, &member, &figures, true, true, false);
  */
@@ -41,8 +41,8 @@ struct client_group {
 	bool overlapped;             /* two clients were there at a time */
 	bool summary;                /* a client has a summary */
 	bool failed;                 /* a client failed, since the start */
-	pthread_t last_thread;       /* the thread that left last */
-	bool has_last;               /* and is not joined yet */
+	pthread_t last_thread;       /* the thread of the client that was removed last */
+	bool has_last;               /* there is such a thread, and it is not joined yet */
 };
 
 /* Reads a member's counts, and with `counters` the host's, into *mark. */
@@ -52,14 +52,17 @@ void member_mark(const struct meter *m, const struct member *c, struct mark *mar
 void group_join(struct client_group *g, struct member *c);
 
 /*
- * Removes a client with its figures.  `ok`: it kept to the wire; `summary`: it has one of its own.
- * The last one ends the group, as `interrupted` if so.  It joins the thread that left before; who
- * ends the program joins g->last_thread.  What it had open has to be closed before.
+ * Removes a client and adds its figures to the group's.  `ok`: the client kept to the wire;
+ * `summary`: the report has a summary of it; `interrupted`: a signal ended it.  The last client
+ * ends the group's report, so a client closes what it has open before.  The calling thread joins
+ * the one that called last; main joins g->last_thread.
  */
 void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
 		  bool summary, bool interrupted);
 
-/* Ends the report of a group that still has clients, for good: they cannot leave any more. */
+/*
+ * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.
+ */
 void group_close(struct client_group *g);
 
 /* An interval of the report, or where it begins. */
@@ -68,7 +71,10 @@ struct interval {
 	bool warm_up; /* a client was in its warm-up then */
 };
 
-/* Ends an interval, which is printed if data came in it, and begins the next.  `quiet`: only in JSON. */
+/*
+ * Ends an interval, which is printed if data came in it, and begins the next.  With `quiet` it is
+ * printed in a JSON object only.
+ */
 void interval_next(struct client_group *g, struct interval *v, bool quiet);
 
 #endif

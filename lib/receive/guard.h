@@ -42,7 +42,7 @@ uint32_t network_of(const struct sockaddr_storage *peer, struct in6_addr *networ
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * The log limits the lines of each network separately, so that a client cannot flood it: LOG_LINES in
+ * The log limits the lines about each network, so that a client cannot flood it: LOG_LINES in
  * LOG_NS.  Networks that share a slot of the table share a limit.
  */
 #define LOG_SLOTS 64

@@ -1,5 +1,5 @@
 /*
- * meter.h: reads what a transfer and its host have done so far, and tells the difference between
+ * meter.h: reads what a transfer and its host have done so far, and computes the figures between
  * two readings.
  *
  *	mark_now(&meter, &begin);
@@ -31,7 +31,7 @@ struct mark {
 /* Stores the time and the soakers' counts. */
 void mark_now(const struct meter *m, struct mark *mark);
 
-/* Fills in *f but for what two marks do not have: warmup, clients, cpu, tcp.  Any thread may call it. */
+/* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
 		     struct figures *f);
 

@@ -96,8 +96,9 @@ static ssize_t receive_dropping(struct receiver *r)
 }
 
 /*
- * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the end
- * of the stream that it has ended, while poll(2) reports data.  That byte is taken by another call.
+ * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the
+ * end of the stream that it has ended, while poll(2) reports data.  That byte is taken by another
+ * call.
  */
 static ssize_t receive_splice(struct receiver *r)
 {

@@ -48,13 +48,16 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 void receiver_wait(struct receiver *r);
 
 /*
- * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for the
- * method's default, which is smaller beside many others: *buffers counts those.  Returns 0 or the
- * error.  It is called when data have come, so that idle clients do not shrink others' buffers.
+ * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for
+ * the method's default, which is smaller beside many others: *buffers counts those.  Returns 0 or
+ * the error.  It is called when data have come, so that idle clients do not shrink others'
+ * buffers.
  */
 int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers);
 
-/* Receives once, waiting as needed; returns what the system call did: bytes, 0 at the end, or -1. */
+/*
+ * Receives once, after waiting if needed.  Returns the bytes, 0 at the end of the stream, or -1.
+ */
 ssize_t receiver_receive(struct receiver *r);
 
 /* Frees what receiver_open() allocated; the socket stays open. */

@@ -44,7 +44,7 @@ static uint64_t sock_moved(int sock, double *idle_ms)
 	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
 }
 
-/* Under the lock, as all that follows; the client's own thread does the rest. */
+/* The caller has the lock.  The client's own thread closes the connection. */
 static void place_remove(struct places *s, struct place *p)
 {
 	TAILQ_REMOVE(&s->all, p, link);
@@ -76,7 +76,7 @@ static void place_drop(struct places *s, struct place *p, enum dropped why)
 	place_remove(s, p);
 }
 
-/* Notes what a client has moved; drops one that was silent, or moved too little for a full server. */
+/* Stores what a client has moved; drops it if it was silent, or too slow for a full server. */
 static void place_look(struct places *s, struct place *p, uint64_t now, bool late)
 {
 	uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9), moved;
@@ -102,7 +102,7 @@ static void place_look(struct places *s, struct place *p, uint64_t now, bool lat
 void places_look(struct places *s)
 {
 	uint64_t last = s->looked_ns, now = now_ns();
-	/* The program was stopped (SIGSTOP), and what came meanwhile may still wait in the sockets. */
+	/* The program was stopped (SIGSTOP), and data may have come that it has not read. */
 	bool late = now > last + 2 * (uint64_t)LOOK_NS;
 	struct place *p, *next;
 
@@ -119,9 +119,9 @@ void places_look(struct places *s)
 }
 
 /*
- * The client that has to make room for one whose network has n places: of the networks with the most
- * places, the client that moved least in the last second.  NULL if n is not less, or if all those
- * clients are at work.
+ * Returns the client that has to make room for one whose network has n places: of the networks
+ * with the most places, the client that moved least in the last second.  NULL if n is not less
+ * than that, or if all those clients are at work.
  */
 static struct place *places_victim(const struct places *s, int n)
 {
@@ -149,7 +149,7 @@ static struct place *places_victim(const struct places *s, int n)
 	return victim;
 }
 
-/* Has a client that lingers, or the victim of one whose network has n places, make room. */
+/* Drops a client that lingers, or the victim of a newcomer whose network has n places. */
 static void make_room(struct places *s, int n)
 {
 	struct place *p;

@@ -1,6 +1,6 @@
 /*
- * places.h: how many clients zcs serves at a time, which of them, and for how long they may be idle;
- * in stream mode and in reply mode.
+ * places.h: how many clients zcs serves at a time, which of them, and for how long they may be
+ * idle.  It is the same in stream mode and in reply mode.
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
@@ -8,8 +8,8 @@
  *	close(c->place.sock);
  *
  * When all places are taken, a newcomer gets the place of a client that is done and only lingers.
- * Otherwise a newcomer whose network has fewer places than another gets one of the latter's, unless
- * those clients are all at work.
+ * Otherwise a newcomer whose network has fewer places than another gets one of the latter's,
+ * unless those clients are all at work.
  */
 #ifndef ZC_RECEIVE_PLACES_H
 #define ZC_RECEIVE_PLACES_H

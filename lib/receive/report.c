@@ -121,7 +121,9 @@ static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
 	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
 }
 
-/* Prints the number of clients without a summary, or adds it to a JSON object, if there are any. */
+/*
+ * Prints the number of clients without a summary, or adds it to a JSON object, if there are any.
+ */
 static void print_small(struct report *r, struct json *j)
 {
 	if (r->small.clients > 0 && j == NULL) {
@@ -331,8 +333,9 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 	pthread_mutex_unlock(&r->lock);
 }
 
-void report_fail(struct report *r, const char *why)
+void report_fail(void *report, const char *why)
 {
+	struct report *r = report;
 	struct json none = {.f = NULL};
 	struct text *t = &r->object;
 	struct timespec until;

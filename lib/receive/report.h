@@ -5,8 +5,9 @@
  *	struct report r = {.json = false, .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
  *	report_client(&r, "192.0.2.1:45678", &figures, false);
  *
- * A report that cannot be written is lost, and a message says so once: a client could end the server
- * otherwise, by filling the disk.  With `once`, or where the error cannot pass, the program dies.
+ * A report that cannot be written is lost, and a message says so once: otherwise a client could
+ * end the server by filling the disk.  With `once`, or if the error cannot pass, the program
+ * dies.
  */
 #ifndef ZC_RECEIVE_REPORT_H
 #define ZC_RECEIVE_REPORT_H
@@ -57,8 +58,8 @@ void report_count_small(struct report *r, uint64_t clients, uint64_t bytes);
 void report_last_small(struct report *r);
 
 /*
- * Prints what came in an interval that began `start` seconds after the group did; `warm_up`: a client
- * was in its warm-up at either end.
+ * Prints what came in an interval that began `start` seconds after the group did; `warm_up`: a
+ * client was in its warm-up at either end.
  */
 void report_group_interval(struct report *r, const struct figures *f, double start, int clients,
 			   bool warm_up);
@@ -67,13 +68,16 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer, bool raw,
 			const char *method);
 
-/* Adds a client, whose socket is still open, to the JSON object, or only counts it if not `listed`. */
+/*
+ * Adds a client, whose socket is still open, to the JSON object, or only counts it if not
+ * `listed`.
+ */
 void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
 		   const struct figures *f, int number, bool listed);
 
 /*
- * Prints the sums of a group and ends its JSON object.  `summary`: one of its clients has a summary;
- * `overlapped`: two were there at a time; `interrupted`: a signal ended it.
+ * Prints the sums of a group and ends its JSON object.  `summary`: one of its clients has a
+ * summary; `overlapped`: two were there at a time; `interrupted`: a signal ended it.
  */
 void report_group(struct report *r, const struct figures *f, bool summary, bool overlapped,
 		  bool interrupted);
@@ -86,7 +90,7 @@ struct reply_failures {
 /* Prints replies (f->calls): of an interval, or with `total` of the whole run. */
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total);
 
-/* Ends the JSON report with `why` as its error and keeps the lock: the program dies. */
-void report_fail(struct report *r, const char *why);
+/* For die_init_with(): ends the JSON report with `why` as its error, and keeps the lock. */
+void report_fail(void *report, const char *why);
 
 #endif

@@ -74,8 +74,9 @@ int listen_or_die(const struct receive_options *opt)
 }
 
 /*
- * Waits for a client on fd, for one to leave or for a signal; while there are clients at most until
- * interval_ns, or until they have to be looked at.  Returns whether a client waits to be accepted.
+ * Waits for a client on fd, for one to leave or for a signal; while there are clients at most
+ * until interval_ns, or until they have to be looked at.  Returns whether a client waits to be
+ * accepted.
  */
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {

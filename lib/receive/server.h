@@ -11,13 +11,16 @@
 
 #include "lib/receive/context.h"
 
-/* Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not block. */
+/*
+ * Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not
+ * block.
+ */
 int listen_or_die(const struct receive_options *opt);
 
 /*
- * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group ends.
- * Closes the listener.  On a signal the clients' streams end, and their summaries are awaited for
- * SUMMARIES_NS; clients that are still there after that are in group.n.
+ * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group
+ * ends.  Closes the listener.  On a signal the clients' streams end, and their summaries are
+ * awaited for SUMMARIES_NS; clients that are still there after that are in group.n.
  */
 void serve(struct context *x, int listener, const sigset_t *unblocked);
 
