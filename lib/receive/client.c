@@ -241,6 +241,9 @@ static void *client_thread(void *arg)
 	bool ok, summary;
 	int e;
 
+	/* client_accept() has the lock until the client has joined its group. */
+	pthread_mutex_lock(&c->context->group.lock);
+	pthread_mutex_unlock(&c->context->group.lock);
 	client_bind(c);
 	e = receive(c);
 	why = verdict(c, e, text);
