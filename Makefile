@@ -42,7 +42,7 @@ $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 # All parts; the linker takes what a program calls.
 $(OBJ)/libzc.a: $(LIB:%=$(OBJ)/%)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) qcs $@ $^
 
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)

@@ -11,6 +11,7 @@
 
 #include "common.h"
 #include "lib/load/calibration.h"
+#include "lib/load/cpus.h"
 #include "lib/net/wire.h"
 #include "lib/send/request.h"
 #include "lib/send/transfer.h"

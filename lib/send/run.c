@@ -1,3 +1,4 @@
+#include "lib/load/cpus.h"
 #include "lib/send/run.h"
 
 #include <err.h>

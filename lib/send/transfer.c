@@ -1,3 +1,4 @@
+#include "lib/load/cpus.h"
 #include "lib/send/transfer.h"
 
 #include <err.h>

@@ -1,0 +1,297 @@
+#include "lib/load/cpus.h"
+#include "lib/receive/client.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define LINGER      10          /* seconds for a client to close, at most */
+#define RECEIPT_NS  1000000000u /* for a client to take its receipt */
+#define POLL_MS     100         /* between two looks whether that time is over */
+#define VERDICT_MAX 112
+
+struct client {
+	struct place place;
+	struct context *context;
+	struct member member;
+	struct receiver receiver;
+	int number; /* from 0 */
+	double cpu; /* to which its thread is bound; NAN: none */
+	char name[ADDR_STRLEN];
+};
+
+static void store(_Atomic uint64_t *count, uint64_t value)
+{
+	atomic_store_explicit(count, value, memory_order_relaxed);
+}
+
+/* Returns what the system call returned. */
+static ssize_t receive_some(struct client *c)
+{
+	ssize_t n = receiver_receive(&c->receiver);
+
+	if (n > 0) {
+		store(&c->member.bytes, c->receiver.wire.bytes);
+		store(&c->member.files, c->receiver.wire.files);
+		store(&c->member.calls, c->member.calls + 1);
+	}
+	return n;
+}
+
+static bool more_comes(const struct client *c)
+{
+	return c->receiver.wire.state != WIRE_DONE &&
+	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
+}
+
+/* Receives until the warm-up is over and begins to measure.  Returns as receive_some() does. */
+static ssize_t warm_up(struct client *c)
+{
+	struct mark *begin = &c->member.begin;
+	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS;
+	ssize_t n;
+
+	c->member.warming = true;
+	do
+		n = receive_some(c);
+	while (n > 0 && more_comes(c) && now_ns() < end);
+	if (n > 0 && more_comes(c)) {
+		member_mark(&c->context->meter, &c->member, begin, true);
+		c->member.warming = false;
+	}
+	return n;
+}
+
+/*
+ * Reads until the wire or the stream ends; returns 0 or the errno of the call that failed.  The
+ * clock starts when the first byte is there and before it is read, so that a transfer of one read
+ * takes time too.
+ */
+static int receive(struct client *c)
+{
+	struct context *x = c->context;
+	const struct wire *wire = &c->receiver.wire;
+	struct mark *begin = &c->member.begin;
+	ssize_t n;
+	int e;
+
+	member_mark(&x->meter, &c->member, begin, true);
+	receiver_wait(&c->receiver);
+	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
+	if (e != 0) {
+		c->member.end.ns = now_ns();
+		return e;
+	}
+	/* The host's counters are read again only if they are old. */
+	member_mark(&x->meter, &c->member, begin, now_ns() > begin->ns + RATES_NS);
+	do
+		n = receive_some(c);
+	while (n > 0 && more_comes(c) && !wire->has_file && !x->opt->raw);
+	if (wire->empty_loops > 0 && n > 0 && more_comes(c))
+		n = warm_up(c);
+	while (n > 0 && more_comes(c))
+		n = receive_some(c);
+	e = n < 0 ? errno : 0;
+	c->member.end.ns = now_ns();
+	return e;
+}
+
+static void client_figures(struct client *c, struct figures *f)
+{
+	const struct meter *m = &c->context->meter;
+	struct mark *begin = &c->member.begin, *end = &c->member.end;
+	uint64_t ns = end->ns;
+
+	member_mark(m, &c->member, end, ns > begin->ns + RATES_NS);
+	end->ns = ns;
+	if (c->member.warming)
+		*begin = *end;
+	figures_between(m, begin, end, f);
+	f->warmup = begin->bytes;
+	f->clients = c->context->group.total;
+	f->cpu = c->cpu;
+	tcp_figures_read(c->place.sock, &f->tcp);
+}
+
+/* A client of 2001 has closed by now, and no receipt reaches it: that is no error. */
+static void send_receipt(int sock, const struct figures *f)
+{
+	struct pollfd p = {.fd = sock, .events = POLLOUT};
+	uint64_t until = now_ns() + RECEIPT_NS;
+	char line[RECEIPT_MAX];
+	size_t len = receipt_format(f, line), sent = 0;
+	ssize_t n;
+
+	while (sent < len && now_ns() < until) {
+		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
+		if (n < 0 && errno != EAGAIN)
+			break;
+		if (n < 0)
+			poll(&p, 1, POLL_MS);
+		else
+			sent += (size_t)n;
+	}
+	shutdown(sock, SHUT_WR);
+}
+
+/*
+ * Waits for the client to close: if the socket were closed with something unread, the kernel would
+ * reset the connection and the client would lose its receipt.
+ */
+static void linger(struct client *c)
+{
+	struct context *x = c->context;
+	double limit = x->opt->idle_timeout > 0 ? fmin(LINGER, x->opt->idle_timeout) : LINGER;
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
+	char byte;
+
+	poll(&p, 1, place_linger(&x->places, &c->place) ? (int)ceil(limit * 1000) : 0);
+	if (recv(c->place.sock, &byte, 1, 0) > 0 || c->receiver.excess)
+		log_client(&x->log, &c->place.peer, "sent more than it announced");
+}
+
+/* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
+static const char *verdict(const struct client *c, int error, char buf[VERDICT_MAX])
+{
+	const struct wire *wire = &c->receiver.wire;
+	const char *where = "in its warm-up";
+	bool whole = wire_ended(wire, &where), done = wire->state == WIRE_DONE;
+	char why[VERDICT_MAX - 32];
+
+	if (*c->context->stop && !done) {
+		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", (uintmax_t)wire->bytes);
+		return buf;
+	}
+	if (c->place.dropped != NOT_DROPPED && !done)
+		place_format_dropped(&c->context->places, &c->place, why, sizeof(why));
+	else if (error != 0)
+		snprintf(why, sizeof(why), "%s", strerror(error));
+	else if (c->member.calls == 0)
+		return "closed without sending anything";
+	else if (whole && !c->member.warming)
+		return NULL;
+	else
+		snprintf(why, sizeof(why), "closed %s", where);
+	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, (uintmax_t)wire->bytes);
+	return buf;
+}
+
+/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
+static void client_bind(struct client *c)
+{
+	int cpu = cpu_of(&c->context->opt->bind, c->number);
+
+	c->cpu = NAN;
+	if (cpu < 0)
+		return;
+	if (cpu_bind(cpu) == 0)
+		c->cpu = cpu;
+	else
+		log_client(&c->context->log, &c->place.peer,
+			   "served on any CPU: cannot bind to CPU %d: %s", cpu, strerror(errno));
+}
+
+/*
+ * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next
+ * to nothing may come back soon, so that its summaries are limited.
+ */
+static bool has_summary(struct client *c, const char *why)
+{
+	struct context *x = c->context;
+	uint64_t bytes = c->receiver.wire.bytes;
+	bool logged = why != NULL && log_client(&x->log, &c->place.peer, "%s", why), has;
+	unsigned ignored;
+
+	if (why != NULL && !x->opt->json)
+		return logged && bytes > 0;
+	has = bytes >= REPORT_LEAST_BYTES ||
+	      log_allows(&x->log, LOG_SMALL, &c->place.peer, &ignored);
+	if (!has && !x->opt->json)
+		report_count_small(&x->report, 1, bytes);
+	return has;
+}
+
+/* Closes all that the client has before it leaves the group: nothing is open when that ends. */
+static void client_close(struct client *c, const struct figures *f, bool ok, bool summary)
+{
+	struct context *x = c->context;
+
+	if (x->opt->json)
+		report_stream(&x->report, c->place.sock, &c->place.peer, f, c->number + 1, summary);
+	receiver_close(&c->receiver);
+	place_release(&x->places, &c->place);
+	if (c->place.dropped == DROPPED_FOR_ROOM || c->place.dropped == DROPPED_SLOW)
+		place_reset_on_close(&c->place);
+	close(c->place.sock);
+	group_remove(&x->group, &c->member, f, ok, summary, *x->stop != 0);
+	free(c);
+}
+
+static void *client_thread(void *arg)
+{
+	struct client *c = arg;
+	const struct receive_options *opt = c->context->opt;
+	char text[VERDICT_MAX];
+	struct figures f;
+	const char *why;
+	bool ok, summary;
+	int e;
+
+	/* client_accept() has the lock until the client has joined its group. */
+	pthread_mutex_lock(&c->context->group.lock);
+	pthread_mutex_unlock(&c->context->group.lock);
+	client_bind(c);
+	e = receive(c);
+	why = verdict(c, e, text);
+	ok = why == NULL;
+	summary = has_summary(c, why);
+	client_figures(c, &f);
+	if (ok && !opt->raw)
+		send_receipt(c->place.sock, &f);
+	if (!opt->json && summary)
+		report_client(&c->context->report, c->name, &f, c->receiver.wire.empty_loops > 0);
+	if (ok && !opt->raw)
+		linger(c);
+	client_close(c, &f, ok, summary);
+	return NULL;
+}
+
+bool client_accept(struct context *x, int listener, int number)
+{
+	struct client *c = places_accept(&x->places, listener, sizeof(*c));
+	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
+	pthread_t thread;
+	int e;
+
+	if (c == NULL)
+		return false;
+	c->context = x;
+	c->number = number;
+	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
+	addr_format(peer, sizeof(c->place.peer), c->name);
+	if (addr_interface(peer, c->member.interface) != 0)
+		c->member.interface[0] = '\0';
+	sock_keep_alive(c->place.sock);
+	if (x->opt->debug)
+		note("%s: connected", c->name);
+	pthread_mutex_lock(&x->group.lock);
+	e = thread_start(&thread, client_thread, c);
+	if (e == 0) {
+		if (x->opt->json && x->group.n == 0)
+			report_group_begin(&x->report, &c->place.peer, x->opt->raw,
+					   x->opt->method->name);
+		group_join(&x->group, &c->member);
+	} else {
+		place_reject(&x->places, &c->place, REFUSED_FULL);
+		log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s",
+			   strerror(e));
+		free(c);
+	}
+	pthread_mutex_unlock(&x->group.lock);
+	return e == 0;
+}

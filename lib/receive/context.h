@@ -1,0 +1,22 @@
+/*
+ * context.h: what the parts of zcs share.  main makes it and hands it down; it lasts until the
+ * program ends.
+ */
+#ifndef ZC_RECEIVE_CONTEXT_H
+#define ZC_RECEIVE_CONTEXT_H
+
+#include "lib/receive/group.h"
+#include "lib/receive/places.h"
+
+struct context {
+	const struct receive_options *opt;
+	const _Atomic int *stop; /* the signal that ends the program, or 0 */
+	struct meter meter;
+	struct client_log log;
+	struct report report;
+	struct places places;
+	struct client_group group;
+	_Atomic int buffers; /* clients that have a buffer of a default size */
+};
+
+#endif

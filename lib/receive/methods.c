@@ -1,0 +1,179 @@
+#include "lib/receive/methods.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "lib/net/socket.h"
+
+#define BUFFER_LARGE  (256 * 1024) /* bytes of a buffer; zc(7) has the measurements */
+#define BUFFER_SMALL  (64 * 1024)  /* the same beside BUFFERS_LARGE others */
+#define BUFFERS_LARGE 24
+#define SIZE_DISCARD  (1024 * 1024) /* bytes of a call that copies nothing */
+#define LOWAT_COPY    (64 * 1024) /* larger, and data would leave the cache before they are read */
+#define LOWAT_DISCARD (256 * 1024)
+
+void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw)
+{
+	*r = (struct receiver){.sock = sock, .method = method, .pipe = {-1, -1}, .sink = -1};
+	wire_init(&r->wire, raw);
+}
+
+/*
+ * In a body the thread is not woken for each packet but for `lowat` bytes, and never for more than
+ * the body still has: only a header, or nothing, may follow it.  poll(2) waits rather than the
+ * receiving call, which would wait for another `lowat` bytes after each part that it has taken.
+ */
+void receiver_wait(struct receiver *r)
+{
+	struct pollfd p = {.fd = r->sock, .events = POLLIN};
+	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
+	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
+
+	if (want != r->lowat &&
+	    setsockopt(r->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+		r->lowat = want;
+	r->readable = poll(&p, 1, -1) != 0;
+}
+
+static ssize_t feed(struct receiver *r, ssize_t n)
+{
+	if (n > 0)
+		r->excess = wire_feed(&r->wire, r->buf, (size_t)n) < (size_t)n;
+	return n;
+}
+
+static ssize_t receive_read(struct receiver *r)
+{
+	return feed(r, read(r->sock, r->buf, r->size));
+}
+
+static ssize_t receive_recv(struct receiver *r)
+{
+	return feed(r, recv(r->sock, r->buf, r->size, 0));
+}
+
+/* Methods that do not look at bodies read each header by a call of its own. */
+static ssize_t receive_header(struct receiver *r)
+{
+	unsigned char header[WIRE_HEADER];
+	ssize_t n;
+
+	n = recv(r->sock, header, wire_header_left(&r->wire), 0);
+	if (n > 0)
+		wire_feed(&r->wire, header, (size_t)n);
+	return n;
+}
+
+/* With MSG_TRUNC the kernel drops the data instead of copying them: tcp(7). */
+static ssize_t receive_trunc(struct receiver *r, size_t size)
+{
+	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
+	ssize_t n = recv(r->sock, NULL, size, MSG_TRUNC);
+
+	if (n > 0)
+		wire_skip(&r->wire, (size_t)n);
+	return n;
+}
+
+/* The most bytes of the body that one call may take; 0: a header comes next. */
+static size_t body_size(const struct receiver *r)
+{
+	size_t left = wire_body_left(&r->wire);
+
+	return left < r->size ? left : r->size;
+}
+
+static ssize_t receive_dropping(struct receiver *r)
+{
+	size_t size = body_size(r);
+
+	return size == 0 ? receive_header(r) : receive_trunc(r, size);
+}
+
+/*
+ * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the
+ * end of the stream that it has ended, while poll(2) reports data.  That byte is taken by another
+ * call.
+ */
+static ssize_t receive_splice(struct receiver *r)
+{
+	size_t size = body_size(r);
+	bool readable = r->readable;
+	ssize_t n, out, m;
+
+	r->readable = false;
+	if (size == 0)
+		return receive_header(r);
+	n = splice(r->sock, NULL, r->pipe[1], NULL, size, SPLICE_F_MOVE);
+	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
+		return receive_trunc(r, 1);
+	for (out = 0; out < n; out += m) {
+		m = TEMP_FAILURE_RETRY(
+			splice(r->pipe[0], NULL, r->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE));
+		if (m <= 0)
+			return -1;
+	}
+	if (n > 0)
+		wire_skip(&r->wire, (size_t)n);
+	return n;
+}
+
+const struct receive_method receive_methods[RECEIVE_METHODS] = {
+	{"read", receive_read, true, LOWAT_COPY},
+	{"recv", receive_recv, true, LOWAT_COPY},
+	{"trunc", receive_dropping, false, LOWAT_DISCARD},
+	{"splice", receive_splice, false, LOWAT_DISCARD},
+};
+
+int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
+{
+	size_t pipe_size;
+
+	r->size = size;
+	if (r->method->copies) {
+		if (size == 0) {
+			r->buffers = buffers;
+			r->size = (*buffers)++ < BUFFERS_LARGE ? BUFFER_LARGE : BUFFER_SMALL;
+		}
+		r->buf = malloc(r->size);
+		return r->buf != NULL ? 0 : ENOMEM;
+	}
+	if (size == 0)
+		r->size = SIZE_DISCARD;
+	if (r->method->receive != receive_splice)
+		return 0;
+	r->sink = open_retry("/dev/null", O_WRONLY);
+	if (r->sink < 0 || pipe_large(r->pipe, &pipe_size) != 0)
+		return errno;
+	if (r->size > pipe_size)
+		r->size = pipe_size;
+	return 0;
+}
+
+ssize_t receiver_receive(struct receiver *r)
+{
+	ssize_t n;
+
+	while ((n = r->method->receive(r)) < 0 && (errno == EAGAIN || errno == EINTR))
+		if (errno == EAGAIN)
+			receiver_wait(r);
+	return n;
+}
+
+void receiver_close(struct receiver *r)
+{
+	free(r->buf);
+	if (r->buffers != NULL)
+		--*r->buffers;
+	if (r->sink >= 0)
+		close(r->sink);
+	if (r->pipe[0] >= 0) {
+		close(r->pipe[0]);
+		close(r->pipe[1]);
+	}
+}

@@ -1,0 +1,66 @@
+/*
+ * methods.h: how zcs receives: a receiver reads a connection's wire by one of four methods.
+ *
+ *	receiver_init(&r, sock, &receive_methods[0], false);
+ *	receiver_wait(&r);
+ *	if (receiver_open(&r, 0, &buffers) == 0)
+ *		while (receiver_receive(&r) > 0)
+ *			;
+ *	receiver_close(&r);
+ */
+#ifndef ZC_RECEIVE_METHODS_H
+#define ZC_RECEIVE_METHODS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lib/net/wire.h"
+
+struct receiver;
+
+struct receive_method {
+	const char *name;
+	ssize_t (*receive)(struct receiver *r); /* one system call that moves data */
+	bool copies;                            /* it copies data into a buffer of the program */
+	int lowat;                              /* SO_RCVLOWAT in a body, bytes */
+};
+
+#define RECEIVE_METHODS 4
+extern const struct receive_method receive_methods[RECEIVE_METHODS]; /* the first is the default */
+
+struct receiver {
+	int sock; /* does not block */
+	const struct receive_method *method;
+	struct wire wire;     /* what has come so far */
+	char *buf;            /* NULL if the method does not copy */
+	size_t size;          /* the most bytes that one call asks for */
+	int lowat;            /* SO_RCVLOWAT now in force, bytes; 0: the kernel's default */
+	int pipe[2], sink;    /* of splice; -1: none */
+	bool readable;        /* poll(2) has reported data, and no call has been made since */
+	bool excess;          /* more data came than the wire announced */
+	_Atomic int *buffers; /* counts receivers with a default buffer; NULL: not this one */
+};
+
+/* Prepares a receiver on a connected socket; `raw`: the connection has no headers. */
+void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw);
+
+/* Waits for data, the end of the stream or an error. */
+void receiver_wait(struct receiver *r);
+
+/*
+ * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for
+ * the method's default, which is smaller beside many others: *buffers counts those.  Returns 0 or
+ * the error.  It is called when data have come, so that idle clients do not shrink others'
+ * buffers.
+ */
+int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers);
+
+/*
+ * Receives once, after waiting if needed.  Returns the bytes, 0 at the end of the stream, or -1.
+ */
+ssize_t receiver_receive(struct receiver *r);
+
+/* Frees what receiver_open() allocated; the socket stays open. */
+void receiver_close(struct receiver *r);
+
+#endif

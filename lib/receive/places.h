@@ -1,0 +1,93 @@
+/*
+ * places.h: how many clients zcs serves at a time, which of them, and for how long they may be
+ * idle.  It is the same in stream mode and in reply mode.
+ *
+ *	struct client *c = places_accept(&places, listener, sizeof(*c));
+ *	...					(every LOOK_NS: places_look(&places))
+ *	place_release(&places, &c->place);
+ *	close(c->place.sock);
+ *
+ * When all places are taken, a newcomer gets the place of a client that is done and only lingers.
+ * Otherwise a newcomer whose network has fewer places than another gets one of the latter's,
+ * unless those clients are all at work.
+ */
+#ifndef ZC_RECEIVE_PLACES_H
+#define ZC_RECEIVE_PLACES_H
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "lib/receive/options.h"
+
+#define LOOK_NS       500000000u /* between two looks at all clients */
+#define LOOKS         3          /* that are kept: the oldest is a second old */
+#define LACK_NS       100000000u /* accept(2) pauses after a lack of descriptors or memory */
+#define NETWORK_SLOTS 256
+
+/* Why a client has lost its place. */
+enum dropped { NOT_DROPPED, DROPPED_FOR_ROOM, DROPPED_SLOW, DROPPED_SILENT };
+
+/*
+ * A connection and its place.  While it has one, every thread may see it, under the lock of the
+ * places.  It is the first member of what represents a client.
+ */
+struct place {
+	TAILQ_ENTRY(place) link;
+	struct network *network; /* NULL: it has no place, or has lost it */
+	int sock;
+	struct sockaddr_storage peer;
+	uint64_t moved[LOOKS];  /* bytes moved up to each of the last looks, the latest first */
+	uint64_t active_ns;     /* when it was last found to have moved something */
+	uint64_t checked_ns;    /* places.full_ns when checked_moved was stored */
+	uint64_t checked_moved; /* bytes moved up to then */
+	bool lingers;           /* it is done, and waits for the client to close */
+	_Atomic int dropped;    /* enum dropped */
+};
+
+struct places {
+	const struct receive_options *opt;
+	struct client_log *log;
+	pthread_mutex_t lock;
+	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
+	TAILQ_HEAD(, place) all; /* in the order in which they were taken */
+	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
+	int n;
+	uint64_t full_ns;           /* for how long all places have been taken, in all */
+	_Atomic uint64_t looked_ns; /* when all clients were last looked at */
+	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked descriptors or memory; 0: never */
+	_Atomic uint64_t refused;   /* clients that were rejected */
+};
+
+void places_init(struct places *s, const struct receive_options *opt, struct client_log *log);
+
+/*
+ * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and
+ * which begin with its struct place; NULL if there was no client, or it was rejected.
+ */
+void *places_accept(struct places *s, int listener, size_t size);
+
+/* Whether accept(2) lacked descriptors or memory just now: clients have to wait for LACK_NS. */
+bool places_lack(const struct places *s);
+
+/* Looks at all clients, if the last look is LOOK_NS ago, and drops those that move too little. */
+void places_look(struct places *s);
+
+/* Has the streams of all clients end. */
+void places_end_streams(struct places *s);
+
+/* Takes a client's place away; to be called before its socket is closed. */
+void place_release(struct places *s, struct place *p);
+
+/* Rejects a client: sends it the reason, a word of the receipt, and closes its socket. */
+void place_reject(struct places *s, struct place *p, const char *word);
+
+/* Marks a client as done; returns false if it has lost its place and cannot wait any longer. */
+bool place_linger(struct places *s, struct place *p);
+
+/* Writes why a client was dropped. */
+void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size);
+
+/* Has close(2) reset a connection, so that the kernel keeps nothing unsent. */
+void place_reset_on_close(const struct place *p);
+
+#endif

@@ -1,0 +1,259 @@
+#include "lib/load/cpus.h"
+#include "lib/receive/reply.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define EVENTS     64 /* of one epoll_wait() */
+#define LOOK_MS    ((int)(LOOK_NS / 1000000))
+#define LACK_MS    ((int)(LACK_NS / 1000000))
+#define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
+
+struct request {
+	struct place place;
+	LIST_ENTRY(request) link;
+	unsigned header_len; /* bytes of the header that are here */
+	uint32_t header;     /* those bytes: the size of the reply */
+	uint32_t unsent;     /* bytes of the reply */
+	bool waits_to_send;  /* it waits for room in the socket's buffer */
+};
+
+struct worker {
+	struct replier *all;
+	pthread_t thread;
+	int number, epoll;
+	LIST_HEAD(, request) requests;
+	bool paused; /* for a lack: new clients have to wait */
+	_Atomic uint64_t replies, bytes;
+};
+
+struct replier {
+	struct context *context;
+	int listener;
+	int wake; /* eventfd(2), readable when the workers have to end */
+	int n;
+	struct worker *worker;
+	struct reply_failures failures;
+};
+
+static void request_close(struct worker *w, struct request *q)
+{
+	LIST_REMOVE(q, link);
+	place_release(&w->all->context->places, &q->place);
+	close(q->place.sock);
+	free(q);
+}
+
+/* The connection has failed with that errno; 0: the client has closed. */
+static void request_fail(struct worker *w, struct request *q, int e)
+{
+	struct reply_failures *f = &w->all->failures;
+	struct context *x = w->all->context;
+	const int dropped = q->place.dropped;
+	char why[128];
+
+	if (e == EAGAIN || e == EINTR)
+		return;
+	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	if (dropped != NOT_DROPPED) {
+		place_format_dropped(&x->places, &q->place, why, sizeof(why));
+		place_reset_on_close(&q->place); /* what it has not taken is discarded */
+	}
+	if (dropped == NOT_DROPPED)
+		f->broken++;
+	else if (dropped == DROPPED_FOR_ROOM)
+		x->places.refused++;
+	else
+		f->silent++;
+	log_client(&x->log, &q->place.peer, "%s", why);
+	request_close(w, q);
+}
+
+static void reply_send(struct worker *w, struct request *q)
+{
+	static const char data[REPLY_SIZE];
+	struct epoll_event room = {.events = EPOLLOUT, .data.ptr = q};
+	ssize_t n;
+
+	while (q->unsent > 0) {
+		n = send(q->place.sock, data, q->unsent < REPLY_SIZE ? q->unsent : REPLY_SIZE, 0);
+		if (n < 0) {
+			if ((errno == EAGAIN || errno == EINTR) && !q->waits_to_send)
+				epoll_ctl(w->epoll, EPOLL_CTL_MOD, q->place.sock, &room);
+			q->waits_to_send = true;
+			request_fail(w, q, errno);
+			return;
+		}
+		q->unsent -= (uint32_t)n;
+		atomic_store_explicit(&w->bytes, w->bytes + (uint64_t)n, memory_order_relaxed);
+	}
+	atomic_store_explicit(&w->replies, w->replies + 1, memory_order_relaxed);
+	request_close(w, q);
+}
+
+/* Reads what there is of the header, and replies once it is whole. */
+static void request_read(struct worker *w, struct request *q)
+{
+	struct context *x = w->all->context;
+	unsigned char header[WIRE_HEADER];
+	ssize_t n = recv(q->place.sock, header, WIRE_HEADER - q->header_len, 0), i;
+
+	if (n <= 0) {
+		request_fail(w, q, n < 0 ? errno : 0);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		q->header = q->header << 8 | header[i];
+	q->header_len += (unsigned)n;
+	if (q->header_len < WIRE_HEADER)
+		return;
+	if (q->header > x->opt->max_reply) {
+		w->all->failures.too_large++;
+		log_client(&x->log, &q->place.peer, "asked for %u bytes, more than --max-reply",
+			   q->header);
+		request_close(w, q);
+		return;
+	}
+	q->unsent = q->header;
+	reply_send(w, q);
+}
+
+/* Accepts a client, whose request has often come with it. */
+static void request_accept(struct worker *w)
+{
+	struct context *x = w->all->context;
+	struct request *q = places_accept(&x->places, w->all->listener, sizeof(*q));
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = q};
+
+	if (q == NULL)
+		return;
+	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
+		place_reject(&x->places, &q->place, REFUSED_FULL);
+		log_client(&x->log, &q->place.peer, "turned away: no memory for it");
+		free(q);
+		return;
+	}
+	if (x->opt->idle_timeout <= 0) /* otherwise silence ends a connection that is lost */
+		sock_keep_alive(q->place.sock);
+	LIST_INSERT_HEAD(&w->requests, q, link);
+	request_read(w, q);
+}
+
+/* Begins or ends to wait for new clients.  EPOLLEXCLUSIVE can only be added and deleted. */
+static int worker_listen(struct worker *w, bool on)
+{
+	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = w};
+
+	return epoll_ctl(w->epoll, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, w->all->listener, &new);
+}
+
+static void *worker_thread(void *arg)
+{
+	struct worker *w = arg;
+	struct context *x = w->all->context;
+	struct epoll_event ev[EVENTS];
+	struct request *q;
+	bool lack;
+	int n, i;
+
+	cpu_bind_or_die(&x->opt->bind, w->number);
+	while (!*x->stop) {
+		lack = places_lack(&x->places);
+		if (lack != w->paused && worker_listen(w, !lack) == 0)
+			w->paused = lack;
+		n = epoll_wait(w->epoll, ev, EVENTS, w->paused ? LACK_MS : LOOK_MS);
+		for (i = 0; i < n; i++) {
+			q = ev[i].data.ptr;
+			if (ev[i].data.ptr == w)
+				request_accept(w);
+			else if (q != NULL && q->header_len < WIRE_HEADER)
+				request_read(w, q);
+			else if (q != NULL)
+				reply_send(w, q);
+		}
+		places_look(&x->places);
+	}
+	while ((q = LIST_FIRST(&w->requests)) != NULL)
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE() took it off */
+		request_close(w, q);
+	close(w->epoll);
+	return NULL;
+}
+
+static void workers_start(struct replier *r)
+{
+	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
+	struct cpus online;
+	struct worker *w;
+	int e;
+
+	cpus_online(&online);
+	r->n = r->context->opt->bind.n > 0 ? r->context->opt->bind.n : online.n;
+	r->worker = calloc((size_t)r->n, sizeof(*r->worker));
+	r->wake = eventfd(0, EFD_CLOEXEC);
+	if (r->worker == NULL || r->wake < 0)
+		die_errno("repliers");
+	for (w = r->worker; w < r->worker + r->n; w++) {
+		w->all = r;
+		w->number = (int)(w - r->worker);
+		w->epoll = epoll_create1(EPOLL_CLOEXEC);
+		if (w->epoll < 0 || worker_listen(w, true) != 0 ||
+		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->wake, &end) != 0)
+			die_errno("epoll");
+		e = thread_start(&w->thread, worker_thread, w);
+		if (e != 0)
+			die("thread %d of %d: %s", w->number + 1, r->n, strerror(e));
+	}
+}
+
+static void replies_mark(const struct replier *r, struct mark *mark)
+{
+	int i;
+
+	mark->calls = mark->bytes = 0;
+	for (i = 0; i < r->n; i++) {
+		mark->calls += r->worker[i].replies;
+		mark->bytes += r->worker[i].bytes;
+	}
+	mark_now(&r->context->meter, mark);
+}
+
+void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
+{
+	const double interval = x->opt->interval;
+	const struct timespec t = {(time_t)interval, (long)(fmod(interval, 1) * 1e9)};
+	struct replier r = {.context = x, .listener = listener};
+	struct mark start = {.ns = 0}, last, now = {.ns = 0};
+	struct figures f;
+	int i;
+
+	workers_start(&r);
+	replies_mark(&r, &start);
+	last = start;
+	while (!*x->stop) {
+		ppoll(NULL, 0, interval > 0 ? &t : NULL, unblocked);
+		replies_mark(&r, &now);
+		figures_between(&x->meter, &last, &now, &f);
+		if (!*x->stop && !x->opt->quiet && f.calls > 0)
+			report_replies(&x->report, &f, NULL);
+		last = now;
+	}
+	eventfd_write(r.wake, 1);
+	for (i = 0; i < r.n; i++)
+		pthread_join(r.worker[i].thread, NULL);
+	close(listener);
+	close(r.wake);
+	replies_mark(&r, &now);
+	figures_between(&x->meter, &start, &now, &f);
+	r.failures.refused = x->places.refused;
+	report_replies(&x->report, &f, &r.failures);
+	free(r.worker);
+}

@@ -1,0 +1,153 @@
+#include "lib/receive/server.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/tcp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "lib/receive/client.h"
+
+#define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
+#define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
+#define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
+#define SUMMARIES_MS 200         /* between two looks whether that time is over */
+
+static void set_options(const struct receive_options *opt, int fd, int family, bool both)
+{
+	const int on = 1, only = !both, unsent = REPLY_UNSENT;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	if (opt->reply)
+		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	sock_set_options_or_die(fd, &opt->sock);
+}
+
+static _Noreturn void cannot_listen(const struct receive_options *opt, const char *why)
+{
+	die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
+	    opt->address != NULL ? " " : "", opt->port, why);
+}
+
+/* Returns the socket, or -1 with errno set. */
+static int listen_on(const struct receive_options *opt, int family, bool both)
+{
+	struct addrinfo hints = {.ai_family = family,
+				 .ai_socktype = SOCK_STREAM,
+				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo *ai;
+	int fd, e = getaddrinfo(opt->address, opt->port, &hints, &ai);
+
+	if (e != 0)
+		cannot_listen(opt, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
+	if (fd >= 0)
+		set_options(opt, fd, ai->ai_family, both);
+	if (fd >= 0 && (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)) {
+		e = errno;
+		close(fd);
+		errno = e;
+		fd = -1;
+	}
+	freeaddrinfo(ai);
+	return fd;
+}
+
+int listen_or_die(const struct receive_options *opt)
+{
+	bool both = opt->family == AF_UNSPEC && opt->address == NULL;
+	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both);
+
+	if (fd < 0 && both && errno != EADDRINUSE)
+		fd = listen_on(opt, AF_INET, both);
+	if (fd < 0)
+		cannot_listen(opt, strerror(errno));
+	return fd;
+}
+
+/*
+ * Waits for a client on fd, for one to leave or for a signal; while there are clients at most
+ * until interval_ns, or until they have to be looked at.  Returns whether a client waits to be
+ * accepted.
+ */
+static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
+{
+	struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
+			      {.fd = x->group.wake, .events = POLLIN}};
+	bool lack = places_lack(&x->places);
+	uint64_t now = now_ns(), wait = lack ? LACK_NS : LOOK_NS;
+	struct timespec t;
+	eventfd_t ignored;
+
+	if (x->group.n > 0 && interval_ns < now + wait)
+		wait = interval_ns > now ? interval_ns - now : 0;
+	if (lack)
+		p[0].fd = -1;
+	t = (struct timespec){.tv_nsec = (long)wait}; /* under a second */
+	if (ppoll(p, 2, lack || x->group.n > 0 ? &t : NULL, unblocked) <= 0)
+		return false;
+	if (p[1].revents != 0)
+		eventfd_read(x->group.wake, &ignored);
+	return p[0].revents != 0;
+}
+
+/* Whether the first group has ended with -1.  A client that waits to be accepted belongs to it. */
+static bool is_over(struct context *x, int fd, bool served)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return x->opt->once && served && x->group.n == 0 && poll(&p, 1, 0) <= 0;
+}
+
+/* Ends the clients' streams and waits for their summaries. */
+static void dismiss_clients(struct context *x)
+{
+	struct pollfd p = {.fd = x->group.wake, .events = POLLIN};
+	uint64_t until = now_ns() + SUMMARIES_NS;
+	eventfd_t ignored;
+
+	places_end_streams(&x->places);
+	while (x->group.n > 0 && now_ns() < until) {
+		eventfd_read(x->group.wake, &ignored);
+		poll(&p, 1, SUMMARIES_MS);
+	}
+	group_close(&x->group);
+	report_last_small(&x->report);
+}
+
+void serve(struct context *x, int listener, const sigset_t *unblocked)
+{
+	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
+	struct interval interval = {.warm_up = false};
+	uint64_t end;
+	bool served = false;
+	int number = 0;
+
+	interval_next(&x->group, &interval, x->opt->quiet);
+	while (!*x->stop && !is_over(x, listener, served)) {
+		end = period > 0 ? interval.begin.ns + period : UINT64_MAX;
+		if (wait_for(x, listener, end, unblocked)) {
+			if (x->group.n == 0) /* the first of a group starts the interval */
+				interval_next(&x->group, &interval, x->opt->quiet);
+			if (client_accept(x, listener, number)) {
+				served = true;
+				number = (number + 1) % INT_MAX; /* the report has number + 1 */
+			}
+		}
+		if (period > 0 && now_ns() >= interval.begin.ns + period)
+			interval_next(&x->group, &interval, x->opt->quiet);
+		places_look(&x->places);
+	}
+	close(listener);
+	dismiss_clients(x);
+	if (x->group.n == 0 && x->group.has_last)
+		pthread_join(x->group.last_thread, NULL);
+}

@@ -1,0 +1,27 @@
+/*
+ * server.h: listens, accepts clients that send (client.h) and prints the intervals of their group.
+ *
+ *	fd = listen_or_die(&opt);
+ *	serve(&context, fd, &unblocked);
+ */
+#ifndef ZC_RECEIVE_SERVER_H
+#define ZC_RECEIVE_SERVER_H
+
+#include <signal.h>
+
+#include "lib/receive/context.h"
+
+/*
+ * Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not
+ * block.
+ */
+int listen_or_die(const struct receive_options *opt);
+
+/*
+ * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group
+ * ends.  Closes the listener.  On a signal the clients' streams end, and their summaries are
+ * awaited for SUMMARIES_NS; clients that are still there after that are in group.n.
+ */
+void serve(struct context *x, int listener, const sigset_t *unblocked);
+
+#endif
