@@ -28,11 +28,18 @@ static struct receive_options opt = {
 	.interval = 5,
 };
 
-static _Atomic int stop; /* the signal that ends the program */
+static _Atomic int stop;              /* the signal that ends the program */
+static _Atomic uint64_t continued_ns; /* when a stop (SIGSTOP) last ended; 0: never */
 
 static void on_signal(int sig)
 {
 	stop = sig;
+}
+
+static void on_continue(int sig)
+{
+	(void)sig;
+	continued_ns = now_ns();
 }
 
 /* Prints where it listens: with `-p 0` only the kernel knows the port. */
@@ -91,12 +98,14 @@ static int open_all(struct context *x)
 static int run(struct context *x)
 {
 	struct mark start = {.ns = 0};
+	const struct sigaction continued = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
 	sigset_t unblocked;
 	int listener = open_all(x), status;
 
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
+	sigaction(SIGCONT, &continued, NULL);
 	announce(listener);
 	counters_read(&start.counters, NULL);
 	mark_now(&x->meter, &start);
@@ -266,7 +275,7 @@ int main(int argc, char **argv)
 	x.meter.method = opt.method->name;
 	x.report.json = opt.json;
 	x.report.once = opt.once;
-	places_init(&x.places, &opt, &x.log);
+	places_init(&x.places, &opt, &x.log, &continued_ns);
 	die_init_with(report_fail, &x.report);
 	return run(&x);
 }

@@ -12,8 +12,9 @@
 #include "common.h"
 #include "lib/report/figures.h"
 
-#define WORK_BYTES  (64 * 1024) /* a client at work moves as much in a second */
-#define LEAST_BYTES 1024        /* a client of a full server moves as much in --idle-timeout */
+#define WORK_BYTES   (64 * 1024) /* a client at work moves as much in a second */
+#define CONTINUED_NS 2000000000u /* after a stop, for clients to move data again */
+#define LEAST_BYTES  1024        /* a client of a full server moves as much in --idle-timeout */
 
 /* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
 struct network {
@@ -22,8 +23,10 @@ struct network {
 	int n; /* places that it has */
 };
 
-void places_init(struct places *s, const struct receive_options *opt, struct client_log *log)
+void places_init(struct places *s, const struct receive_options *opt, struct client_log *log,
+		 const _Atomic uint64_t *continued_ns)
 {
+	s->continued_ns = continued_ns;
 	s->opt = opt;
 	s->log = log;
 	pthread_mutex_init(&s->lock, NULL);
@@ -121,7 +124,8 @@ void places_look(struct places *s)
 /*
  * Returns the client that has to make room for one whose network has n places: of the networks
  * with the most places, the client that moved least in the last second.  NULL if n is not less
- * than that, or if all those clients are at work.
+ * than that, or if all those clients are at work.  What they moved while this program was stopped,
+ * and read nothing, is no measure of that.
  */
 static struct place *places_victim(const struct places *s, int n)
 {
@@ -130,6 +134,8 @@ static struct place *places_victim(const struct places *s, int n)
 	int most = 0;
 	double idle_ms;
 
+	if (*s->continued_ns != 0 && now_ns() < *s->continued_ns + CONTINUED_NS)
+		return NULL;
 	TAILQ_FOREACH (p, &s->all, link)
 		if (p->network->n > most)
 			most = p->network->n;

@@ -52,13 +52,16 @@ struct places {
 	TAILQ_HEAD(, place) all; /* in the order in which they were taken */
 	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
 	int n;
-	uint64_t full_ns;           /* for how long all places have been taken, in all */
-	_Atomic uint64_t looked_ns; /* when all clients were last looked at */
+	const _Atomic uint64_t *continued_ns; /* when a stop (SIGSTOP) last ended; 0: never */
+	uint64_t full_ns;                     /* for how long all places have been taken, in all */
+	_Atomic uint64_t looked_ns;           /* when all clients were last looked at */
 	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked descriptors or memory; 0: never */
 	_Atomic uint64_t refused;   /* clients that were rejected */
 };
 
-void places_init(struct places *s, const struct receive_options *opt, struct client_log *log);
+/* *continued_ns is to be the time of the last SIGCONT. */
+void places_init(struct places *s, const struct receive_options *opt, struct client_log *log,
+		 const _Atomic uint64_t *continued_ns);
 
 /*
  * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and
