@@ -49,7 +49,7 @@ struct places {
 	struct client_log *log;
 	pthread_mutex_t lock;
 	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
-	TAILQ_HEAD(, place) all; /* in the order in which they were taken */
+	TAILQ_HEAD(place_head, place) all; /* in the order in which they were taken */
 	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
 	int n;
 	uint64_t full_ns;           /* for how long all places have been taken, in all */
