@@ -264,12 +264,13 @@ static void *client_thread(void *arg)
 bool client_accept(struct context *x, int listener, int number)
 {
 	struct client *c = places_accept(&x->places, listener, sizeof(*c));
-	const struct sockaddr *peer = (const struct sockaddr *)&c->place.peer;
+	const struct sockaddr *peer;
 	pthread_t thread;
 	int e;
 
 	if (c == NULL)
 		return false;
+	peer = (const struct sockaddr *)&c->place.peer;
 	c->context = x;
 	c->number = number;
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);

@@ -100,6 +100,7 @@ void interval_next(struct client_group *g, struct interval *v, bool quiet)
 	v->begin.bytes = g->removed_bytes;
 	v->warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		v->begin.bytes += c->bytes;
 		v->warm_up |= c->warming;
 	}

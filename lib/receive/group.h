@@ -30,7 +30,7 @@ struct client_group {
 	struct report *report;
 	pthread_mutex_t lock;
 	int wake; /* eventfd(2): a client has left */
-	LIST_HEAD(, member) members;
+	LIST_HEAD(member_head, member) members;
 	_Atomic int n;          /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */

@@ -140,9 +140,7 @@ static struct place *places_victim(const struct places *s, int n)
 		if (p->network->n > most)
 			most = p->network->n;
 	TAILQ_FOREACH (p, &s->all, link) {
-		if (n >= most || least == 0)
-			break;
-		if (p->network->n < most)
+		if (p->network->n < most || n >= most)
 			continue;
 		moved = sock_moved(p->sock, &idle_ms) - p->moved[LOOKS - 1];
 		if (idle_ms >= 1000)
@@ -151,6 +149,8 @@ static struct place *places_victim(const struct places *s, int n)
 			victim = p;
 			least = moved;
 		}
+		if (moved == 0)
+			break;
 	}
 	return victim;
 }
@@ -288,8 +288,9 @@ void places_end_streams(struct places *s)
 	struct place *p;
 
 	pthread_mutex_lock(&s->lock);
-	TAILQ_FOREACH (p, &s->all, link)
+	TAILQ_FOREACH (p, &s->all, link) {
 		shutdown(p->sock, SHUT_RD);
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 

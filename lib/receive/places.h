@@ -49,7 +49,7 @@ struct places {
 	struct client_log *log;
 	pthread_mutex_t lock;
 	/* cppcheck-suppress unusedStructMember ; TAILQ_*() use it */
-	TAILQ_HEAD(, place) all; /* in the order in which they were taken */
+	TAILQ_HEAD(place_head, place) all; /* in the order in which they were taken */
 	LIST_HEAD(network_head, network) network[NETWORK_SLOTS];
 	int n;
 	const _Atomic uint64_t *continued_ns; /* when a stop (SIGSTOP) last ended; 0: never */

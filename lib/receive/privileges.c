@@ -43,6 +43,7 @@ void privileges_drop_or_die(const char *user)
 	pw = getpwnam(user);
 	if (pw == NULL)
 		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	became = initgroups(pw->pw_name, pw->pw_gid) == 0 &&
 		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
 		 setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;

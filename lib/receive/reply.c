@@ -30,7 +30,7 @@ struct worker {
 	struct replier *all;
 	pthread_t thread;
 	int number, epoll;
-	LIST_HEAD(, request) requests;
+	LIST_HEAD(request_head, request) requests;
 	bool paused; /* for a lack: new clients have to wait */
 	_Atomic uint64_t replies, bytes;
 };
@@ -201,6 +201,7 @@ static void workers_start(struct replier *r)
 	r->wake = eventfd(0, EFD_CLOEXEC);
 	if (r->worker == NULL || r->wake < 0)
 		die_errno("repliers");
+	/* cppcheck-suppress nullPointerArithmeticRedundantCheck ; die_errno() does not return */
 	for (w = r->worker; w < r->worker + r->n; w++) {
 		w->all = r;
 		w->number = (int)(w - r->worker);
