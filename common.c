@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -322,23 +324,41 @@ int open_retry(const char *path, int flags)
 	return TEMP_FAILURE_RETRY(open(path, flags | O_CLOEXEC, 0600));
 }
 
-/*
- * Writes all of buf; -1 on failure.  After a signal, which may be there to end the program, a pipe
- * whose reader takes nothing for a second is a failure, too.
- */
+/* Whether a signal that stops the program came, which its threads may have blocked. */
+static bool wants_to_stop(const _Atomic int *stop)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
+	       sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP);
+}
+
+ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop)
+{
+	static _Atomic bool
+		gave_up; /* stdio tries again for each byte: that must not take a second */
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && poll(&p, 1, gave_up ? 0 : 1000) == 0)
+		if (gave_up || wants_to_stop(stop)) {
+			gave_up = true;
+			errno = EINTR;
+			return -1;
+		}
+	/* A pipe that takes anything takes as much without blocking: pipe(7). */
+	return TEMP_FAILURE_RETRY(write(fd, buf, size < PIPE_BUF ? size : PIPE_BUF));
+}
+
+/* Writes all of buf; -1 on failure. */
 static int write_retry(int fd, const char *buf, size_t size)
 {
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	size_t done = 0;
+	size_t done;
 	ssize_t n;
 
-	while (done < size) {
-		n = write(fd, buf + done, size - done);
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR || poll(&p, 1, 1000) == 0)
+	for (done = 0; done < size; done += (size_t)n)
+		if ((n = write_some(fd, buf + done, size - done, NULL)) < 0)
 			return -1;
-	}
 	return 0;
 }
 

@@ -138,6 +138,13 @@ _Noreturn void command_die(const char *name, int error);
 /* open(2) with O_CLOEXEC; a file that it creates has mode 0600. */
 int open_retry(const char *path, int flags);
 
+/*
+ * write(2) of at most PIPE_BUF bytes.  While the reader of a pipe or terminal reads nothing it
+ * waits, until SIGINT, SIGTERM or SIGHUP is pending or *stop is a signal; then it fails with EINTR.
+ * `stop` may be NULL.
+ */
+ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop);
+
 /* A stdio stream on a descriptor, or on a file to be read.  After EINTR stdio's own loses data. */
 FILE *fdopen_retry(int fd, const char *mode);
 FILE *fopen_retry(const char *path);

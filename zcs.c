@@ -273,6 +273,7 @@ int main(int argc, char **argv)
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;
+	x.report.stop = &stop;
 	x.report.json = opt.json;
 	x.report.once = opt.once;
 	places_init(&x.places, &opt, &x.log, &continued_ns);

@@ -117,6 +117,12 @@ wait_until()
 	done
 }
 
+# pipe_is_full FIFO: its writers wait; else this fills it some more.
+pipe_is_full()
+{
+	not dd if=/dev/zero of="$1" bs=4096 count=1 oflag=nonblock 2>/dev/null
+}
+
 # gone PID: no such process, or only its zombie.
 gone()
 {

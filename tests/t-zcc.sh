@@ -412,4 +412,19 @@ check 'stdout closed: the socket is not taken for it' '
 	[ $status -eq 1 ]
 	grep -qx "bytes 13" peer.out'
 
+# A reader of stdout that reads nothing must not keep a program that is told to stop.
+mkfifo unread
+exec 7<>unread
+start_zcs
+"$zcc" --json -I 0.01 -P 8 -t 60 -s 0 -p $PORT --congestion reno >unread 2>stuck.err &
+STUCK=$!
+remember $STUCK
+check 'zcc ends on SIGTERM although nobody reads its report' '
+	wait_until "pipe_is_full unread"
+	kill -TERM $STUCK
+	ended $STUCK
+	grep -q "^zcc: stdout: " stuck.err'
+stop_zcs
+exec 7<&-
+
 finish

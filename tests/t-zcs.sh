@@ -325,4 +325,23 @@ check 'nohup is respected: an ignored SIGHUP stays ignored' '
 	kill -TERM $p
 	wait $p'
 
+mkfifo unread
+exec 7<>unread
+: >zcs.err
+"$zcs" -p 0 -I 0.01 --json >unread 2>zcs.err &
+ZCS=$!
+remember $ZCS
+wait_until 'grep -q listening zcs.err'
+PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+"$BIN/zcc" -s 0 -p $PORT -t 60 -q --congestion reno >/dev/null 2>&1 &
+CLIENT=$!
+remember $CLIENT
+check 'zcs ends on SIGTERM although nobody reads its report' '
+	wait_until "pipe_is_full unread"
+	kill -TERM $ZCS
+	ended $ZCS
+	grep -q "^zcs: stdout: " zcs.err'
+kill $CLIENT
+exec 7<&-
+
 finish

@@ -23,7 +23,7 @@ static int write_all(struct report *r, const char *text, size_t len)
 	ssize_t n;
 
 	for (; len > 0; text += n, len -= (size_t)n) {
-		n = TEMP_FAILURE_RETRY(write(STDOUT_FILENO, text, len));
+		n = write_some(STDOUT_FILENO, text, len, r->stop);
 		if (n < 0)
 			return errno;
 		if (n > 0)

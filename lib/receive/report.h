@@ -31,6 +31,7 @@ struct text {
 };
 
 struct report {
+	const _Atomic int *stop; /* the signal that ends the program */
 	bool json, once;
 	/* It is of the kind that reports a deadlock: a thread that dies may hold it. */
 	pthread_mutex_t lock;
