@@ -319,16 +319,15 @@ static void send_slowly(int sock, const char *p, size_t n, int ms)
 static void send_file(int sock, int ms)
 {
 	static char buf[1 << 16];
-	size_t n;
-	ssize_t sent;
+	ssize_t n, sent;
 
-	while ((n = fread(buf, 1, sizeof(buf), stdin)) > 0) {
+	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0) { /* as it comes: it may pause */
 		if (ms > 0) {
-			send_slowly(sock, buf, n, ms);
+			send_slowly(sock, buf, (size_t)n, ms);
 			continue;
 		}
-		for (size_t done = 0; done < n; done += (size_t)sent)
-			if ((sent = send(sock, buf + done, n - done, MSG_NOSIGNAL)) < 0)
+		for (ssize_t done = 0; done < n; done += sent)
+			if ((sent = send(sock, buf + done, (size_t)(n - done), MSG_NOSIGNAL)) < 0)
 				return;
 	}
 }

@@ -325,6 +325,16 @@ check 'nohup is respected: an ignored SIGHUP stays ignored' '
 	kill -TERM $p
 	wait $p'
 
+start_zcs
+check 'a stall that begins in the warm-up counts from its end on' '
+	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; sleep 1; head -c 1000 /dev/zero; } |
+		"$HELPERS/peer" send $PORT
+	wait_until "[ -s zcs.out ]"
+	cat zcs.out
+	awk "/ bytes of warm-up/ { for (i = 1; i < NF; i++) if (\$i == \"in\") ok = \$(i + 1) > 0.5 }
+		END { exit !ok }" zcs.out'
+stop_zcs
+
 mkfifo unread
 exec 7<>unread
 : >zcs.err

@@ -54,12 +54,14 @@ static ssize_t warm_up(struct client *c)
 {
 	struct mark *begin = &c->member.begin;
 	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS;
-	ssize_t n;
+	uint64_t now;
+	ssize_t n = 1;
 
 	c->member.warming = true;
-	do
-		n = receive_some(c);
-	while (n > 0 && more_comes(c) && now_ns() < end);
+	/* The end of the warm-up interrupts the wait: a stall that goes on after it is measured. */
+	while (n > 0 && more_comes(c) && (now = now_ns()) < end)
+		if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
+			n = receive_some(c);
 	if (n > 0 && more_comes(c)) {
 		member_mark(&c->context->meter, &c->member, begin, true);
 		c->member.warming = false;
@@ -81,7 +83,7 @@ static int receive(struct client *c)
 	int e;
 
 	member_mark(&x->meter, &c->member, begin, true);
-	receiver_wait(&c->receiver);
+	receiver_wait(&c->receiver, -1);
 	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
 	if (e != 0) {
 		c->member.end.ns = now_ns();

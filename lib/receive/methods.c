@@ -28,7 +28,7 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
  * the body still has: only a header, or nothing, may follow it.  poll(2) waits rather than the
  * receiving call, which would wait for another `lowat` bytes after each part that it has taken.
  */
-void receiver_wait(struct receiver *r)
+bool receiver_wait(struct receiver *r, int timeout_ms)
 {
 	struct pollfd p = {.fd = r->sock, .events = POLLIN};
 	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
@@ -37,7 +37,8 @@ void receiver_wait(struct receiver *r)
 	if (want != r->lowat &&
 	    setsockopt(r->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
 		r->lowat = want;
-	r->readable = poll(&p, 1, -1) != 0;
+	r->readable = poll(&p, 1, timeout_ms) != 0;
+	return r->readable;
 }
 
 static ssize_t feed(struct receiver *r, ssize_t n)
@@ -161,7 +162,7 @@ ssize_t receiver_receive(struct receiver *r)
 
 	while ((n = r->method->receive(r)) < 0 && (errno == EAGAIN || errno == EINTR))
 		if (errno == EAGAIN)
-			receiver_wait(r);
+			receiver_wait(r, -1);
 	return n;
 }
 

@@ -2,7 +2,7 @@
  * methods.h: how zcs receives: a receiver reads a connection's wire by one of four methods.
  *
  *	receiver_init(&r, sock, &receive_methods[0], false);
- *	receiver_wait(&r);
+ *	receiver_wait(&r, -1);
  *	if (receiver_open(&r, 0, &buffers) == 0)
  *		while (receiver_receive(&r) > 0)
  *			;
@@ -44,8 +44,11 @@ struct receiver {
 /* Prepares a receiver on a connected socket; `raw`: the connection has no headers. */
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw);
 
-/* Waits for data, the end of the stream or an error. */
-void receiver_wait(struct receiver *r);
+/*
+ * Waits for data, the end of the stream or an error, at most `timeout_ms` milliseconds (-1: without
+ * a limit).  Returns false if none of these came.
+ */
+bool receiver_wait(struct receiver *r, int timeout_ms);
 
 /*
  * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for
