@@ -24,12 +24,14 @@
 /* What die() and usage_error() do beside the line on stderr; die_init() and die_with() set it. */
 static struct {
 	int status, usage_status;
-	void (*hook)(const char *why);
-} dying = {EXIT_FAILURE, EXIT_USAGE, NULL};
+	void (*hook)(void *arg, const char *why);
+	void *arg;
+} dying = {.status = EXIT_FAILURE, .usage_status = EXIT_USAGE};
 
-void die_init(void (*hook)(const char *why))
+void die_init(void (*hook)(void *arg, const char *why), void *arg)
 {
 	dying.hook = hook;
+	dying.arg = arg;
 }
 
 void die_with(int status)
@@ -90,7 +92,7 @@ static _Noreturn void vdie(int error, const char *fmt, va_list ap)
 	while (atomic_flag_test_and_set(&begun))
 		pause();
 	if (dying.hook != NULL && !ferror(stdout))
-		dying.hook(why);
+		dying.hook(dying.arg, why);
 	warnx("%s", printable(why));
 	exit(dying.status);
 }
@@ -484,22 +486,4 @@ void sleep_ns(uint64_t ns)
 double seconds_between(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
-}
-
-/* The hook of die_init_with(). */
-static struct {
-	void (*hook)(void *arg, const char *why);
-	void *arg;
-} closing;
-
-static void call_closing(const char *why)
-{
-	closing.hook(closing.arg, why);
-}
-
-void die_init_with(void (*hook)(void *arg, const char *why), void *arg)
-{
-	closing.hook = hook;
-	closing.arg = arg;
-	die_init(call_closing);
 }

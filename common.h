@@ -49,10 +49,10 @@ _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Makes die() call `hook` with its line first, unless stdout cannot be written: the hook closes a
- * JSON report.  It must not call die() itself.
+ * Makes die() call `hook` with `arg` and its line first, unless stdout cannot be written: the hook
+ * closes a JSON report.  It must not call die() itself.
  */
-void die_init(void (*hook)(const char *why));
+void die_init(void (*hook)(void *arg, const char *why), void *arg);
 
 /* From now on die(), usage_error() and usage_exit() exit with this status. */
 void die_with(int status);
@@ -185,8 +185,5 @@ void sleep_ns(uint64_t ns);
 
 /* The time between two readings of one clock, in seconds; 0 where `to` came first. */
 double seconds_between(uint64_t from_ns, uint64_t to_ns);
-
-/* The same as die_init() for a hook that takes an argument. */
-void die_init_with(void (*hook)(void *arg, const char *why), void *arg);
 
 #endif

@@ -466,10 +466,11 @@ static int measure(char **argv)
  */
 
 /* Closes a JSON report when the program dies. */
-static void close_report(const char *why)
+static void close_report(void *arg, const char *why)
 {
 	struct json j = {.f = NULL};
 
+	(void)arg;
 	if (opt.json)
 		json_fail(&j, why);
 }
@@ -545,7 +546,7 @@ int main(int argc, char **argv)
 
 	init_output();
 	name_in_errors(argv);
-	die_init(close_report);
+	die_init(close_report, NULL);
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
 		parse_option(c);

@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 
 	init_output();
 	name_in_errors(argv);
-	die_init_with(report_die, &rep);
+	die_init(report_die, &rep);
 	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
 		parse_option(c, &given);
 	settle_options(&given);

@@ -277,6 +277,6 @@ int main(int argc, char **argv)
 	x.report.json = opt.json;
 	x.report.once = opt.once;
 	places_init(&x.places, &opt, &x.log, &continued_ns);
-	die_init_with(report_fail, &x.report);
+	die_init(report_fail, &x.report);
 	return run(&x);
 }
