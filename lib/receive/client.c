@@ -290,6 +290,7 @@ bool client_accept(struct context *x, int listener, int number)
 					   x->opt->method->name);
 		group_join(&x->group, &c->member);
 	} else {
+		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);
 		log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s",
 			   strerror(e));
