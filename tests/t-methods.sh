@@ -55,14 +55,14 @@ trace_zcs()
 traced_client()
 {
 	ended $STRACE
-	mv "$(grep -l '^poll(.*, 1, [1-9][0-9]*)' trace.*)" trace
+	mv "$(grep -l '^poll(.*, 1, -*[1-9][0-9]*)' trace.*)" trace
 	cat trace
 }
 
 # client_sock: of that client
 client_sock()
 {
-	sed -n 's/^poll(\[{fd=\([0-9]*\), .*, 1, [1-9][0-9]*).*/\1/p' trace | head -n 1
+	sed -n 's/^poll(\[{fd=\([0-9]*\), .*, 1, -*[1-9][0-9]*).*/\1/p' trace | head -n 1
 }
 
 # Of zcs's calls for a stream of two files, 700001 and 300001 bytes: by which they came ...
