@@ -422,7 +422,7 @@ ends_with()
 	ends "$@"
 	echo "to be $wanted"
 	[ $status -eq "$wanted" ] || return 1
-	[ $status -eq 0 ] || grep -q "127\.0\.0\.1:$PORT\|the server received" err
+	[ $status -eq 0 ] || grep -q "127\.0\.0\.1\(:\| port \)$PORT\|the server received" err
 }
 
 # bad RAW TINY 'what' NAME options...: zcc in its many ways against that server; fewer where it has to
