@@ -84,7 +84,7 @@ bind . either EADDRINUSE EACCES	# of the C library
 listen . reported EADDRINUSE
 accept4 . recovered EINTR EAGAIN ECONNABORTED
 accept4 . either EMFILE ENOMEM	# clients wait, and a line says so
-setsockopt SO_KEEPALIVE|TCP_NOTSENT_LOWAT|TCP_KEEP|SO_OOBINLINE|SO_RCVLOWAT|SO_REUSEADDR|IPV6_V6ONLY either ENOBUFS EPERM	# nobody asked for it
+setsockopt SO_KEEPALIVE|TCP_KEEP|SO_OOBINLINE|SO_RCVLOWAT|SO_REUSEADDR|IPV6_V6ONLY either ENOBUFS EPERM	# nobody asked for it
 setsockopt . reported ENOBUFS EPERM
 getsockopt . either ENOBUFS	# a figure that is not known is in no report; buffers cannot be compared
 shutdown . either ENOTCONN	# what the other end says decides

@@ -26,8 +26,10 @@ static void set_options(const struct receive_options *opt, int fd, int family, b
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-	if (opt->reply)
-		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	/* Without it a client that reads nothing would take megabytes of the kernel's memory. */
+	if (opt->reply &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) != 0)
+		die_errno("TCP_NOTSENT_LOWAT");
 	sock_set_options_or_die(fd, &opt->sock);
 }
 
