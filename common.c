@@ -1,21 +1,10 @@
 #include "common.h"
 
 #include <ctype.h>
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <math.h>
-#include <poll.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 /*
  * Diagnostics.

@@ -1,6 +1,7 @@
 /*
  * common.h: what every part stands on: how a program prints and dies, how it parses, its small
- * files, threads and clocks.  common.c has the same sections in the same order.
+ * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
+ * library's headers that most parts need.
  *
  *	init_output();
  *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
@@ -14,15 +15,24 @@
  * stderr.  Times are seconds (double) or nanoseconds (uint64_t, _ns) of CLOCK_MONOTONIC; sizes are
  * bytes; "kbytes" are KiB.
  */
-#ifndef ZC_COMMON_H
-#define ZC_COMMON_H
+#pragma once
 
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct option;
 
@@ -185,5 +195,3 @@ void sleep_ns(uint64_t ns);
 
 /* The time between two readings of one clock, in seconds; 0 where `to` came first. */
 double seconds_between(uint64_t from_ns, uint64_t to_ns);
-
-#endif

@@ -1,18 +1,10 @@
 /*
  * cyclesoak: measures how busy the CPUs are, by how much idle work they can still do.
  */
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <math.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "lib/load/baseline.h"

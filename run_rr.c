@@ -1,12 +1,9 @@
 /*
  * run_rr: runs a command with the real-time policy SCHED_RR, which its children inherit.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "common.h"
 

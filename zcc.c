@@ -1,13 +1,7 @@
 /*
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
-#include <err.h>
 #include <getopt.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "lib/load/calibration.h"

@@ -2,6 +2,10 @@
  * zcs: receives what zcc sends, any number of clients at once, and reports how fast.  This file
  * has the options and the order of events; lib/receive has the parts.
  */
+#include <getopt.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/load/cpus.h"
@@ -11,13 +15,6 @@
 #include "lib/receive/privileges.h"
 #include "lib/receive/reply.h"
 #include "lib/receive/server.h"
-
-#include <err.h>
-#include <getopt.h>
-#include <stdlib.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 static struct receive_options opt = {
 	.method = receive_methods,

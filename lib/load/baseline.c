@@ -1,10 +1,5 @@
 #include "lib/load/baseline.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "common.h"
-
 #define CAL_WINDOWS 4  /* of one round: a second */
 #define CAL_ROUNDS  10 /* at most */
 #define CAL_AGREE   4  /* rounds in a row that must agree */

@@ -10,8 +10,7 @@
  *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
  *	baseline_check_or_die(&c);
  */
-#ifndef ZC_LOAD_BASELINE_H
-#define ZC_LOAD_BASELINE_H
+#pragma once
 
 #include "lib/load/load.h"
 
@@ -41,5 +40,3 @@ double baseline_merge(struct calibration *c, const struct calibration *other);
 
 /* Dies if something held a CPU whole, so that it has no baseline. */
 void baseline_check_or_die(const struct calibration *c);
-
-#endif

@@ -1,19 +1,10 @@
 #include "lib/load/calibration.h"
 
 #include <ctype.h>
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/load/baseline.h"
 #include "lib/load/cpus.h"
 #include "lib/load/limits.h"

@@ -10,11 +10,7 @@
  * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; and
  * for each of those CPUs `cpu NUMBER` and the six numbers of struct baseline.
  */
-#ifndef ZC_LOAD_CALIBRATION_H
-#define ZC_LOAD_CALIBRATION_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "lib/load/load.h"
 
@@ -38,5 +34,3 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
  * is wrong with the text; c->cpu is then NULL.
  */
 const char *calibration_parse(const char *text, size_t len, struct calibration *c);
-
-#endif

@@ -1,13 +1,7 @@
 #include "lib/load/cgroup.h"
 
-#include <errno.h>
 #include <mntent.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "common.h"
 
 #define REMOVE_TRIES 200 /* of 10 ms */
 

@@ -6,11 +6,9 @@
  *		...
  *	idle_group_remove();
  */
-#ifndef ZC_LOAD_CGROUP_H
-#define ZC_LOAD_CGROUP_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "common.h"
 
 struct cpu_cgroup {
 	char root[256]; /* where the hierarchy is mounted */
@@ -35,5 +33,3 @@ int idle_group_enter(const struct cpu_cgroup *g, char dir[300]);
 
 /* Removes the idle group, for a keeper that was killed.  Its processes have two seconds to end. */
 void idle_group_remove(void);
-
-#endif

@@ -1,14 +1,8 @@
 #include "lib/load/counters.h"
 
 #include <linux/tcp.h> /* it has a longer struct tcp_info than netinet/tcp.h */
-#include <math.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-
-#include "common.h"
 
 const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
 					     "iowait", "irq",  "softirq", "steal"};

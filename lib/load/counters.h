@@ -6,11 +6,9 @@
  *	counters_read(&to, "eth0");
  *	counters_rates(&from, &to, &rates);
  */
-#ifndef ZC_LOAD_COUNTERS_H
-#define ZC_LOAD_COUNTERS_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "common.h"
 
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
 enum {
@@ -76,5 +74,3 @@ void tcp_figures_read(int fd, struct tcp_figures *t);
 
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
 void set_unknown(void *doubles, size_t size);
-
-#endif

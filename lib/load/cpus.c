@@ -1,9 +1,6 @@
 #include "lib/load/cpus.h"
 
 #include <ctype.h>
-#include <stdlib.h>
-
-#include "common.h"
 
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {

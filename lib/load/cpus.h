@@ -6,12 +6,11 @@
  *	report("binding to the first of %s\n", text);
  *	cpu_bind_or_die(&cpus, 0);
  */
-#ifndef ZC_LOAD_CPUS_H
-#define ZC_LOAD_CPUS_H
+#pragma once
 
 #include <sched.h>
-#include <stdbool.h>
-#include <stddef.h>
+
+#include "common.h"
 
 #define CPUS_MAX     8192        /* the largest NR_CPUS of any kernel configuration (x86, MAXSMP) */
 #define CPU_LIST_MAX (64 * 1024) /* bytes: a list of every second CPU takes 20 KiB */
@@ -56,5 +55,3 @@ void cpu_bind_or_die(const struct cpus *cpus, int i);
 
 /* Binds the calling thread to each CPU of the list in turn, and last to the first one. */
 void cpus_try_or_die(const struct cpus *cpus);
-
-#endif

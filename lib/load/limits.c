@@ -1,13 +1,7 @@
-#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 
-#include <err.h>
-#include <math.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/load/cgroup.h"
 
 void limits_warn(void)

@@ -5,8 +5,7 @@
  *	...
  *	limits_warn_run(&calibration.cpus, &from, &to, &load);
  */
-#ifndef ZC_LOAD_LIMITS_H
-#define ZC_LOAD_LIMITS_H
+#pragma once
 
 #include "lib/load/counters.h"
 #include "lib/load/cpus.h"
@@ -21,5 +20,3 @@ void limits_warn(void);
  */
 void limits_warn_run(const struct cpus *soaked, const struct counters *from,
 		     const struct counters *to, const struct load *l);
-
-#endif

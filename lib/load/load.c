@@ -1,9 +1,5 @@
 #include "lib/load/load.h"
 
-#include <math.h>
-
-#include "common.h"
-
 static struct load_sample count_to_sample(const struct soak_count *c, const struct baseline *b)
 {
 	return (struct load_sample){.spin = (double)c->spin_ns / 1e9 / b->spin,

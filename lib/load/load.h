@@ -26,10 +26,7 @@
  *
  *	slowed = 1 - speed / speed0
  */
-#ifndef ZC_LOAD_LOAD_H
-#define ZC_LOAD_LOAD_H
-
-#include <stdint.h>
+#pragma once
 
 #include "lib/load/cpus.h"
 #include "lib/load/soaker.h"
@@ -78,5 +75,3 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l);
-
-#endif

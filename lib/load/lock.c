@@ -1,18 +1,9 @@
 #include "lib/load/lock.h"
 
 #include <dirent.h>
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
-
-#include "common.h"
 
 #define LOCK_FILE    "/dev/zero"
 #define ROOT_LOCK    "/run/zc-soaker.lock"

@@ -9,13 +9,12 @@
  * and soak nothing.  So root has a lock of its own as well, with which it may soak beside a holder
  * that takes no CPU time.
  */
-#ifndef ZC_LOAD_LOCK_H
-#define ZC_LOAD_LOCK_H
+#pragma once
+
+#include "common.h"
 
 /*
  * Stores a descriptor of the lock, and for root one of its own lock (else -1).  Tries for two
  * seconds, in which the soakers of a killed program end, then dies and names the holder.
  */
 void lock_take_or_die(int *lock, int *root_lock);
-
-#endif

@@ -1,23 +1,12 @@
-#include "lib/load/cpus.h"
 #include "lib/load/soaker.h"
 
 #include <dirent.h>
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/load/cgroup.h"
 #include "lib/load/lock.h"
 

@@ -11,10 +11,7 @@
  * There are two processes more: the soakers, with a thread for each CPU, and their keeper, which
  * ends them and removes their control group when the program ends, however it ends.
  */
-#ifndef ZC_LOAD_SOAKER_H
-#define ZC_LOAD_SOAKER_H
-
-#include <stdint.h>
+#pragma once
 
 #include "lib/load/cpus.h"
 
@@ -45,5 +42,3 @@ void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c
 
 /* Ends the soakers, waits until they are gone, and frees s. */
 void soaker_stop(struct soaker *s);
-
-#endif

@@ -1,18 +1,9 @@
 #include "lib/net/socket.h"
 
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common.h"
 
 int sock_set(int fd, int level, int name, int value)
 {

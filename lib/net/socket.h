@@ -5,12 +5,12 @@
  *	if (connect(fd, sa, len) != 0)
  *		die_errno("%s", addr_format(sa, len, text));
  */
-#ifndef ZC_NET_SOCKET_H
-#define ZC_NET_SOCKET_H
+#pragma once
 
 #include <net/if.h>
-#include <stddef.h>
 #include <sys/socket.h>
+
+#include "common.h"
 
 #define ADDR_STRLEN 64 /* enough for `[IPv6%scope]:port` */
 
@@ -47,5 +47,3 @@ int pipe_large(int fd[2], size_t *size);
 
 /* The name of a connection's congestion control, "unknown" where the kernel does not tell. */
 const char *sock_congestion(int fd, char name[16]);
-
-#endif

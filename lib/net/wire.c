@@ -1,7 +1,6 @@
 #include "lib/net/wire.h"
 
 #include <arpa/inet.h>
-#include <string.h>
 
 void wire_init(struct wire *w, bool raw)
 {

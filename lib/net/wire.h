@@ -16,12 +16,9 @@
  * then end of stream.  The server may answer with a receipt, one line of key=value pairs, and
  * closes.  zc(7) has the whole.
  */
-#ifndef ZC_NET_WIRE_H
-#define ZC_NET_WIRE_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "common.h"
 
 #define WIRE_PORT      "2222"
 #define REQUEST_PORT   "7890"      /* of the other protocol: a length, and as many bytes back */
@@ -72,5 +69,3 @@ bool wire_ended(const struct wire *w, const char **where);
 
 /* Stores a header at p, which has WIRE_HEADER bytes. */
 void wire_put(void *p, uint32_t value);
-
-#endif

@@ -1,14 +1,6 @@
-#include "lib/load/cpus.h"
 #include "lib/receive/client.h"
 
-#include <errno.h>
-#include <math.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common.h"
+#include "lib/load/cpus.h"
 
 #define LINGER      10          /* seconds for a client to close, at most */
 #define RECEIPT_NS  1000000000u /* for a client to take its receipt */

@@ -4,8 +4,7 @@
  *	if (client_accept(&context, listener, number))
  *		number++;
  */
-#ifndef ZC_RECEIVE_CLIENT_H
-#define ZC_RECEIVE_CLIENT_H
+#pragma once
 
 #include "lib/receive/context.h"
 
@@ -14,5 +13,3 @@
  * `number` counts from 0.  Returns false if there was no client, or it was rejected.
  */
 bool client_accept(struct context *x, int listener, int number);
-
-#endif

@@ -2,8 +2,7 @@
  * context.h: what the parts of zcs share.  main makes it and hands it down; it lasts until the
  * program ends.
  */
-#ifndef ZC_RECEIVE_CONTEXT_H
-#define ZC_RECEIVE_CONTEXT_H
+#pragma once
 
 #include "lib/receive/group.h"
 #include "lib/receive/places.h"
@@ -18,5 +17,3 @@ struct context {
 	struct client_group group;
 	_Atomic int buffers; /* clients that have a buffer of a default size */
 };
-
-#endif

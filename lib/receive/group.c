@@ -1,10 +1,6 @@
 #include "lib/receive/group.h"
 
-#include <math.h>
-#include <string.h>
 #include <sys/eventfd.h>
-
-#include "common.h"
 
 void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters)
 {

@@ -6,11 +6,9 @@
  *	...					(the client's thread counts member->bytes)
  *	group_remove(&group, &member, &figures, true, true, false);
  */
-#ifndef ZC_RECEIVE_GROUP_H
-#define ZC_RECEIVE_GROUP_H
+#pragma once
 
 #include <net/if.h>
-#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "lib/receive/meter.h"
@@ -76,5 +74,3 @@ struct interval {
  * printed in a JSON object only.
  */
 void interval_next(struct client_group *g, struct interval *v, bool quiet);
-
-#endif

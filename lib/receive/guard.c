@@ -1,12 +1,8 @@
 #include "lib/receive/guard.h"
 
 #include <arpa/inet.h>
-#include <err.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common.h"
 #include "lib/net/socket.h"
 
 #define MAPPED_BITS 96 /* of ::ffff:0:0/96, into which IPv4 is mapped: RFC 4291 */

@@ -5,13 +5,9 @@
  *	if (!is_allowed(&allow, &peer))
  *		log_client(&log, &peer, "turned away: not of --allow");
  */
-#ifndef ZC_RECEIVE_GUARD_H
-#define ZC_RECEIVE_GUARD_H
+#pragma once
 
 #include <netinet/in.h>
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "common.h"
 
@@ -73,5 +69,3 @@ bool log_client(struct client_log *log, const struct sockaddr_storage *peer, con
 
 /* Prints how many lines the limit suppressed since the start, if it did. */
 void log_end(struct client_log *log);
-
-#endif

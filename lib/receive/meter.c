@@ -1,9 +1,5 @@
 #include "lib/receive/meter.h"
 
-#include <string.h>
-
-#include "common.h"
-
 void mark_now(const struct meter *m, struct mark *mark)
 {
 	mark->ns = now_ns();

@@ -7,8 +7,7 @@
  *	mark_now(&meter, &end);
  *	figures_between(&meter, &begin, &end, &figures);
  */
-#ifndef ZC_RECEIVE_METER_H
-#define ZC_RECEIVE_METER_H
+#pragma once
 
 #include "lib/report/figures.h"
 
@@ -34,5 +33,3 @@ void mark_now(const struct meter *m, struct mark *mark);
 /* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
 		     struct figures *f);
-
-#endif

@@ -1,13 +1,7 @@
 #include "lib/receive/methods.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/net/socket.h"
 
 #define BUFFER_LARGE  (256 * 1024) /* bytes of a buffer; zc(7) has the measurements */

@@ -8,10 +8,8 @@
  *			;
  *	receiver_close(&r);
  */
-#ifndef ZC_RECEIVE_METHODS_H
-#define ZC_RECEIVE_METHODS_H
+#pragma once
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "lib/net/wire.h"
@@ -65,5 +63,3 @@ ssize_t receiver_receive(struct receiver *r);
 
 /* Frees what receiver_open() allocated; the socket stays open. */
 void receiver_close(struct receiver *r);
-
-#endif

@@ -1,15 +1,12 @@
 /*
  * options.h: what the command line asks of zcs; const once it is parsed.
  */
-#ifndef ZC_RECEIVE_OPTIONS_H
-#define ZC_RECEIVE_OPTIONS_H
+#pragma once
 
 #include "lib/load/cpus.h"
 #include "lib/net/socket.h"
 #include "lib/receive/guard.h"
 #include "lib/receive/methods.h"
-
-#include <stdbool.h>
 
 struct receive_options {
 	struct sock_options sock;
@@ -30,5 +27,3 @@ struct receive_options {
 	int raw, reply, json;
 	bool load, once, quiet, debug;
 };
-
-#endif

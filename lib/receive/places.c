@@ -1,15 +1,9 @@
 #include "lib/receive/places.h"
 
-#include <errno.h>
 #include <linux/tcp.h>
-#include <math.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/report/figures.h"
 
 #define WORK_BYTES   (64 * 1024) /* a client at work moves as much in a second */

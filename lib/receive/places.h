@@ -11,10 +11,8 @@
  * Otherwise a newcomer whose network has fewer places than another gets one of the latter's,
  * unless those clients are all at work.
  */
-#ifndef ZC_RECEIVE_PLACES_H
-#define ZC_RECEIVE_PLACES_H
+#pragma once
 
-#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "lib/receive/options.h"
@@ -92,5 +90,3 @@ void place_format_dropped(const struct places *s, const struct place *p, char *b
 
 /* Has close(2) reset a connection, so that the kernel keeps nothing unsent. */
 void place_reset_on_close(const struct place *p);
-
-#endif

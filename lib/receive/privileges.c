@@ -1,14 +1,10 @@
 #include "lib/receive/privileges.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <pwd.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Whether the process is that user in all of its ids, and in no other's group. */
 static bool is_user(const struct passwd *pw)

@@ -4,8 +4,7 @@
  *	fd = listen_or_die(...);	(a port below 1024)
  *	privileges_drop_or_die("nobody");
  */
-#ifndef ZC_RECEIVE_PRIVILEGES_H
-#define ZC_RECEIVE_PRIVILEGES_H
+#pragma once
 
 #include "common.h"
 
@@ -15,5 +14,3 @@
  * other's group.  Call it before there are threads.
  */
 void privileges_drop_or_die(const char *user);
-
-#endif

@@ -1,16 +1,9 @@
-#include "lib/load/cpus.h"
 #include "lib/receive/reply.h"
 
-#include <errno.h>
-#include <math.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "common.h"
+#include "lib/load/cpus.h"
 
 #define EVENTS     64 /* of one epoll_wait() */
 #define LOOK_MS    ((int)(LOOK_NS / 1000000))

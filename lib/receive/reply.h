@@ -6,10 +6,7 @@
  * A thread for each CPU waits for the events of its own clients, and accepts new ones from the
  * listener that all threads share.
  */
-#ifndef ZC_RECEIVE_REPLY_H
-#define ZC_RECEIVE_REPLY_H
-
-#include <signal.h>
+#pragma once
 
 #include "lib/receive/context.h"
 
@@ -18,5 +15,3 @@
  * interval in which there were replies, and one at the end.  Closes the listener.
  */
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked);
-
-#endif

@@ -1,13 +1,7 @@
 #include "lib/receive/report.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/receive/guard.h"
 #include "lib/receive/methods.h"
 #include "lib/report/terms.h"

@@ -9,13 +9,8 @@
  * end the server by filling the disk.  With `once`, or if the error cannot pass, the program
  * dies.
  */
-#ifndef ZC_RECEIVE_REPORT_H
-#define ZC_RECEIVE_REPORT_H
+#pragma once
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "lib/report/figures.h"
@@ -93,5 +88,3 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 
 /* For die_init_with(): ends the JSON report with `why` as its error, and keeps the lock. */
 void report_fail(void *report, const char *why);
-
-#endif

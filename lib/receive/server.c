@@ -1,16 +1,11 @@
 #include "lib/receive/server.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "common.h"
 #include "lib/receive/client.h"
 
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */

@@ -4,10 +4,7 @@
  *	fd = listen_or_die(&opt);
  *	serve(&context, fd, &unblocked);
  */
-#ifndef ZC_RECEIVE_SERVER_H
-#define ZC_RECEIVE_SERVER_H
-
-#include <signal.h>
+#pragma once
 
 #include "lib/receive/context.h"
 
@@ -23,5 +20,3 @@ int listen_or_die(const struct receive_options *opt);
  * awaited for SUMMARIES_NS; clients that are still there after that are in group.n.
  */
 void serve(struct context *x, int listener, const sigset_t *unblocked);
-
-#endif

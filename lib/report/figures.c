@@ -1,11 +1,6 @@
 #include "lib/report/figures.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* A share may come out below 0 on a machine that does more than when it was calibrated. */
 #define RECEIPT_SHARE_MIN  (-1000)

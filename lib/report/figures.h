@@ -10,11 +10,7 @@
  *	if (why != NULL)
  *		warnx("the receipt %s", why);
  */
-#ifndef ZC_REPORT_FIGURES_H
-#define ZC_REPORT_FIGURES_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
@@ -64,5 +60,3 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f);
 
 /* Adds the counts and retransmits of f to a sum, and makes the sum's time the longer of both. */
 void figures_add(struct figures *sum, const struct figures *f);
-
-#endif

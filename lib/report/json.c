@@ -1,9 +1,5 @@
 #include "lib/report/json.h"
 
-#include <math.h>
-
-#include "common.h"
-
 /* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
 static size_t utf8_length(const unsigned char *s)
 {

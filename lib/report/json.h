@@ -11,12 +11,9 @@
  * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc(7) has the schema;
  * keys that iperf3 has mean what they mean there.
  */
-#ifndef ZC_REPORT_JSON_H
-#define ZC_REPORT_JSON_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "common.h"
 
 #define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
 #define JSON_DEPTH  16 /* brackets that are open at a time, at most */
@@ -54,5 +51,3 @@ void json_string(struct json *j, const char *key, const char *value);
 
 /* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
 void json_report_close(struct json *j, const char *error);
-
-#endif

@@ -1,9 +1,7 @@
 #include "lib/report/terms.h"
 
 #include <netdb.h>
-#include <stdlib.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "lib/net/socket.h"
 #include "lib/report/units.h"

@@ -7,11 +7,8 @@
  *	json_host(&j, "host", &figures);
  *	json_close(&j, '}');
  */
-#ifndef ZC_REPORT_TERMS_H
-#define ZC_REPORT_TERMS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "lib/load/counters.h"
@@ -45,5 +42,3 @@ void json_host(struct json *j, const char *key, const struct figures *f);
 
 /* iperf3's cpu_utilization_percent, with measured loads as the totals; remote may be NULL. */
 void json_utilization(struct json *j, const struct figures *host, const struct figures *remote);
-
-#endif

@@ -1,8 +1,5 @@
 #include "lib/report/units.h"
 
-#include <math.h>
-#include <stdio.h>
-
 double kbytes_per_sec(uint64_t bytes, double seconds)
 {
 	return seconds > 0 ? (double)bytes / 1024 / seconds : 0;

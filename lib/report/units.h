@@ -4,10 +4,9 @@
  *	report("%.0f kbytes/sec%s\n", kbytes_per_sec(bytes, seconds),
  *	       load_format(load, uncertainty, n_cpus, bytes, seconds, text));
  */
-#ifndef ZC_REPORT_UNITS_H
-#define ZC_REPORT_UNITS_H
+#pragma once
 
-#include <stdint.h>
+#include "common.h"
 
 /* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
 double kbytes_per_sec(uint64_t bytes, double seconds);
@@ -40,5 +39,3 @@ const char *rate_text(uint64_t bytes, double seconds, double load, double uncert
 
 /* How many of something per second; 0 when no time passed. */
 double per_second(uint64_t n, double seconds);
-
-#endif

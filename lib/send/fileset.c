@@ -1,13 +1,8 @@
 #include "lib/send/fileset.h"
 
-#include <err.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/net/wire.h"
 

@@ -6,12 +6,9 @@
  *		send_file(&set.file[i]);
  *	fileset_close(&set);
  */
-#ifndef ZC_SEND_FILESET_H
-#define ZC_SEND_FILESET_H
+#pragma once
 
 #include "common.h"
-
-#include <stdbool.h>
 
 #define BUILTIN_FILES 63           /* the file set behind the published tables */
 #define BUILTIN_SIZE  (350 * 1024) /* bytes of each */
@@ -46,5 +43,3 @@ int file_open(const char *name);
 
 /* Bytes of the entry that begins at `off`: the wire splits a file of 4 GiB or more. */
 uint32_t file_entry(const struct file *f, uint64_t off);
-
-#endif

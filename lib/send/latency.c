@@ -1,7 +1,5 @@
 #include "lib/send/latency.h"
 
-#include <math.h>
-
 #define CLASSES (sizeof(((struct latency *)NULL)->class) / sizeof(uint64_t))
 
 static size_t class_of(uint64_t v)

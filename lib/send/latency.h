@@ -5,8 +5,7 @@
  *	latency_add(&h, ns);
  *	median = latency_percentile(&h, 0.5);
  */
-#ifndef ZC_SEND_LATENCY_H
-#define ZC_SEND_LATENCY_H
+#pragma once
 
 #include "common.h"
 
@@ -24,5 +23,3 @@ void latency_merge(struct latency *to, const struct latency *from);
 
 /* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
 double latency_percentile(const struct latency *h, double p);
-
-#endif

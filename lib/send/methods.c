@@ -1,12 +1,8 @@
 #include "lib/send/methods.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/net/socket.h"
 #include "lib/send/zerocopy.h"

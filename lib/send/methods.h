@@ -6,8 +6,7 @@
  *	n = sender_send(&s, fd, 0, size);
  *	sender_close(&s);
  */
-#ifndef ZC_SEND_METHODS_H
-#define ZC_SEND_METHODS_H
+#pragma once
 
 #include "lib/send/sender.h"
 
@@ -33,5 +32,3 @@ void sender_unmap(struct sender *s);
 
 /* Frees all of it and closes the socket. */
 void sender_close(struct sender *s);
-
-#endif

@@ -1,14 +1,10 @@
 /*
  * options.h: what zcc was asked to do.  main fills it in once; the parts of lib/send only read it.
  */
-#ifndef ZC_SEND_OPTIONS_H
-#define ZC_SEND_OPTIONS_H
+#pragma once
 
-#include "common.h"
 #include "lib/load/cpus.h"
 #include "lib/net/socket.h"
-
-#include <stdbool.h>
 
 #define SIZES_MAX 64
 
@@ -38,5 +34,3 @@ struct send_options {
 	int debug;
 	bool cork, nodelay, load, raw, json, quiet;
 };
-
-#endif

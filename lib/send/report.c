@@ -1,10 +1,5 @@
 #include "lib/send/report.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/report/units.h"
 #include "lib/send/report_json.h"
 

@@ -6,8 +6,7 @@
  *	report_interval(&report, streams, &sum, start, true);
  *	report_end(&report, &result, NULL);
  */
-#ifndef ZC_SEND_REPORT_H
-#define ZC_SEND_REPORT_H
+#pragma once
 
 #include "lib/report/json.h"
 #include "lib/send/options.h"
@@ -45,5 +44,3 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 
 /* Removes the line of progress, if there is one. */
 void report_clear_progress(struct send_report *r);
-
-#endif

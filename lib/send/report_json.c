@@ -1,7 +1,5 @@
 #include "lib/send/report_json.h"
 
-#include <stdlib.h>
-
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 #include "lib/send/sender.h"

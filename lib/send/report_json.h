@@ -5,8 +5,7 @@
  *	json_interval(&j, streams, n, &sum, start, true);
  *	json_end(&j, opt, &result, NULL);
  */
-#ifndef ZC_SEND_REPORT_JSON_H
-#define ZC_SEND_REPORT_JSON_H
+#pragma once
 
 #include "lib/report/json.h"
 #include "lib/send/options.h"
@@ -25,5 +24,3 @@ void json_end(struct json *j, const struct send_options *opt, const struct send_
 
 /* Adds the server's name and port, as they were given, to the object that is open. */
 void json_connecting_to(struct json *j, const struct send_options *opt);
-
-#endif

@@ -1,10 +1,6 @@
 #include "lib/send/request.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "lib/net/wire.h"
 

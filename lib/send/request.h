@@ -7,8 +7,7 @@
  *	error = requests_error(&rr, why);
  *	requests_close(&rr);
  */
-#ifndef ZC_SEND_REQUEST_H
-#define ZC_SEND_REQUEST_H
+#pragma once
 
 #include "lib/send/request_report.h"
 #include "lib/send/run.h"
@@ -43,5 +42,3 @@ void requests_all(struct request_run *rr);
 const char *requests_error(const struct request_run *rr, char why[DIE_MAX]);
 
 void requests_close(struct request_run *rr);
-
-#endif

@@ -1,9 +1,5 @@
 #include "lib/send/request_report.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 #include "lib/send/report_json.h"

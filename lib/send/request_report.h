@@ -5,8 +5,7 @@
  *	requests_report(&report, size, &counts, &host);
  *	requests_report_end(&report, NULL);
  */
-#ifndef ZC_SEND_REQUEST_REPORT_H
-#define ZC_SEND_REQUEST_REPORT_H
+#pragma once
 
 #include "lib/send/latency.h"
 #include "lib/send/report.h"
@@ -48,5 +47,3 @@ void requests_report_end(struct send_report *r, const char *error);
 
 /* Prints the line of progress. */
 void requests_progress(struct send_report *r, uint32_t size, uint64_t done);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * result.h: what a transfer measured: the figures that its report prints.
  */
-#ifndef ZC_SEND_RESULT_H
-#define ZC_SEND_RESULT_H
+#pragma once
 
 #include "lib/load/load.h"
 #include "lib/report/figures.h"
@@ -47,5 +46,3 @@ struct send_result {
 	struct cpu_result *cpu;
 	int n_cpus; /* 0: the streams were not bound, or no load was measured */
 };
-
-#endif

@@ -1,13 +1,9 @@
-#include "lib/load/cpus.h"
 #include "lib/send/run.h"
 
-#include <err.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "lib/load/calibration.h"
+#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
 #include "lib/send/sender.h"

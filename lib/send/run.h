@@ -10,11 +10,7 @@
  *	}
  *	run_end(run);
  */
-#ifndef ZC_SEND_RUN_H
-#define ZC_SEND_RUN_H
-
-#include <poll.h>
-#include <stdatomic.h>
+#pragma once
 
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
@@ -108,5 +104,3 @@ void run_warn(const struct run *r, const struct figures *host);
 
 /* The time so many seconds after, in ns; NEVER if they are 0. */
 uint64_t time_after(uint64_t ns, double seconds);
-
-#endif

@@ -2,11 +2,8 @@
  * sender.h: what the methods by which a connection sends files have in common.  methods.h has the
  * interface for their user.
  */
-#ifndef ZC_SEND_SENDER_H
-#define ZC_SEND_SENDER_H
+#pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "common.h"
@@ -79,5 +76,3 @@ static inline size_t at_most(uint64_t len, size_t max)
 {
 	return len < max ? (size_t)len : max;
 }
-
-#endif

@@ -1,18 +1,11 @@
-#include "lib/load/cpus.h"
 #include "lib/send/stream.h"
 
-#include <err.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <math.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "lib/load/cpus.h"
 #include "lib/net/wire.h"
 #include "lib/send/zerocopy.h"
 

@@ -7,8 +7,7 @@
  *	stream_figures(st);
  *	sender_close(&st->sender);
  */
-#ifndef ZC_SEND_STREAM_H
-#define ZC_SEND_STREAM_H
+#pragma once
 
 #include "lib/send/fileset.h"
 #include "lib/send/methods.h"
@@ -91,5 +90,3 @@ void stream_figures(struct stream *st);
 
 /* How many loops without a file announce the warm-up to the server. */
 uint32_t warmup_loops(double seconds);
-
-#endif

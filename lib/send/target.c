@@ -1,15 +1,9 @@
 #include "lib/send/target.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <linux/tcp.h>
-#include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #define LIMIT_BYTES   65536 /* a server that moves fewer in each --timeout is slow, */
 #define LIMIT_SECONDS 10.0  /* and is waited for this long, or 2 x --timeout */

@@ -4,11 +4,7 @@
  *	sock = target_connect_first(&target, opt, &stop);
  *	more = target_connect(&target, opt, &stop);
  */
-#ifndef ZC_SEND_TARGET_H
-#define ZC_SEND_TARGET_H
-
-#include <stdatomic.h>
-#include <stdbool.h>
+#pragma once
 
 #include "lib/net/socket.h"
 #include "lib/send/options.h"
@@ -48,5 +44,3 @@ struct limit limit_begin(void);
 
 /* Whether the limit is reached, once `moved` bytes have moved since it began; timeout: seconds. */
 bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved);
-
-#endif

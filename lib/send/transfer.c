@@ -1,13 +1,9 @@
-#include "lib/load/cpus.h"
 #include "lib/send/transfer.h"
 
-#include <err.h>
 #include <linux/tcp.h>
-#include <math.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "lib/load/cpus.h"
 #include "lib/report/units.h"
 
 #define PROGRESS_NS 500000000u

@@ -8,8 +8,7 @@
  *	report_end(&report, &t.result, NULL);
  *	transfer_close(&t);
  */
-#ifndef ZC_SEND_TRANSFER_H
-#define ZC_SEND_TRANSFER_H
+#pragma once
 
 #include "lib/send/report.h"
 #include "lib/send/stream.h"
@@ -40,5 +39,3 @@ void transfer_open(struct transfer *t, size_t chunk);
 void transfer_run(struct transfer *t);
 
 void transfer_close(struct transfer *t);
-
-#endif

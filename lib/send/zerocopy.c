@@ -1,12 +1,7 @@
 #include "lib/send/zerocopy.h"
 
-#include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define SLOTS_MAX   64        /* buffers of a ring */
 #define IDS         1024      /* sends that are not completed */

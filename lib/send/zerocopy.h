@@ -6,8 +6,7 @@
  *		off += n;
  *	zerocopy_finish(s);
  */
-#ifndef ZC_SEND_ZEROCOPY_H
-#define ZC_SEND_ZEROCOPY_H
+#pragma once
 
 #include "lib/send/result.h"
 #include "lib/send/sender.h"
@@ -27,5 +26,3 @@ void zerocopy_finish(struct sender *s);
 
 /* What became of the sends. */
 void zerocopy_count(const struct sender *s, struct zerocopy_figures *f);
-
-#endif
