@@ -4,30 +4,25 @@
 
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {
-	struct cpus *r = calloc(1, sizeof(*r));
-	const char *why = NULL;
+	struct cpus r = {.n = 0};
 	unsigned long first, last;
 	char *end = NULL;
 
-	if (r == NULL)
-		return "takes more memory than there is";
 	do {
 		first = last = isdigit((unsigned char)*s) ? strtoul(s, &end, 10) : CPUS_MAX;
 		if (first < CPUS_MAX && *end == '-')
 			last = isdigit((unsigned char)end[1]) ? strtoul(end + 1, &end, 10) : 0;
 		if (first >= CPUS_MAX || last < first || last >= CPUS_MAX ||
 		    (*end != ',' && *end != '\0'))
-			why = "is not a CPU list, like 0,2-5";
-		else if (last - first >= (unsigned long)(CPUS_MAX - r->n))
-			why = "has more CPUs than any kernel";
-		while (why == NULL && first <= last)
-			r->id[r->n++] = (int)first++;
-		s = why == NULL ? end + 1 : s;
-	} while (why == NULL && *end == ',');
-	if (why == NULL)
-		*cpus = *r;
-	free(r);
-	return why;
+			return "is not a CPU list, like 0,2-5";
+		if (last - first >= (unsigned long)(CPUS_MAX - r.n))
+			return "has more CPUs than any kernel";
+		while (first <= last)
+			r.id[r.n++] = (int)first++;
+		s = end + 1;
+	} while (*end == ',');
+	*cpus = r;
+	return NULL;
 }
 
 void arg_cpus(const char *opt, const char *s, struct cpus *cpus)
@@ -38,30 +33,21 @@ void arg_cpus(const char *opt, const char *s, struct cpus *cpus)
 		usage_error("%s: '%s' %s", opt, s, why);
 }
 
-cpu_set_t *cpu_set_new(size_t *size)
-{
-	*size = CPU_ALLOC_SIZE(CPUS_MAX);
-	return alloc_or_die(1, *size, "CPU set");
-}
-
 void cpus_online(struct cpus *cpus)
 {
 	char buf[CPU_LIST_MAX];
-	cpu_set_t *set;
-	size_t size;
+	cpu_mask set;
 	int i;
 
 	if (file_read_line("/sys/devices/system/cpu/online", buf, sizeof(buf)) == 0 &&
 	    parse_cpus(buf, cpus) == NULL)
 		return;
-	set = cpu_set_new(&size);
-	if (sched_getaffinity(0, size, set) != 0)
+	if (sched_getaffinity(0, sizeof(set), set) != 0)
 		die_errno("sched_getaffinity");
 	cpus->n = 0;
 	for (i = 0; i < CPUS_MAX; i++)
-		if (CPU_ISSET_S(i, size, set))
+		if (CPU_ISSET_S(i, sizeof(set), set))
 			cpus->id[cpus->n++] = i;
-	CPU_FREE(set);
 }
 
 void cpus_to_soak(int n, struct cpus *cpus)
@@ -90,14 +76,11 @@ bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 
 int cpu_bind(int cpu)
 {
-	size_t size;
-	cpu_set_t *set = cpu_set_new(&size);
-	int r;
+	cpu_mask set;
 
-	CPU_SET_S((size_t)cpu, size, set);
-	r = sched_setaffinity(0, size, set);
-	CPU_FREE(set);
-	return r;
+	CPU_ZERO_S(sizeof(set), set);
+	CPU_SET_S((size_t)cpu, sizeof(set), set);
+	return sched_setaffinity(0, sizeof(set), set);
 }
 
 int cpu_of(const struct cpus *cpus, int i)

@@ -29,8 +29,8 @@ const char *parse_cpus(const char *s, struct cpus *cpus);
 /* The same of an option's argument: a usage error of the option `opt`. */
 void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
 
-/* Allocates an empty set for CPUS_MAX CPUs, or dies; *size is for CPU_ISSET_S(3).  CPU_FREE() it. */
-cpu_set_t *cpu_set_new(size_t *size);
+/* A set of CPUs with room for all of them, for sched_getaffinity(2) and CPU_ISSET_S(3). */
+typedef cpu_set_t cpu_mask[CPUS_MAX / CPU_SETSIZE];
 
 /* The CPUs online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
 void cpus_online(struct cpus *cpus);

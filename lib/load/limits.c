@@ -1,7 +1,5 @@
 #include "lib/load/limits.h"
 
-#include <sched.h>
-
 #include "lib/load/cgroup.h"
 
 void limits_warn(void)
@@ -9,16 +7,14 @@ void limits_warn(void)
 	const int online = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	struct cpu_cgroup group;
 	char value[64];
-	size_t size;
-	cpu_set_t *set = cpu_set_new(&size);
+	cpu_mask set;
 
 	if (cpu_cgroup_find(&group) && cpu_cgroup_quota(&group, value, sizeof(value)))
 		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle",
 		      value);
-	if (sched_getaffinity(0, size, set) == 0 && CPU_COUNT_S(size, set) < online)
+	if (sched_getaffinity(0, sizeof(set), set) == 0 && CPU_COUNT_S(sizeof(set), set) < online)
 		warnx("this program may run on %d of the %d CPUs: the load is that of the machine",
-		      CPU_COUNT_S(size, set), online);
-	CPU_FREE(set);
+		      CPU_COUNT_S(sizeof(set), set), online);
 }
 
 #define STEAL_MAX  0.01  /* share of the host's time that is worth a warning */
@@ -29,7 +25,7 @@ void limits_warn(void)
 void limits_warn_run(const struct cpus *soaked, const struct counters *from,
 		     const struct counters *to, const struct load *l)
 {
-	struct cpus *online = alloc_or_die(1, sizeof(*online), "CPUs");
+	struct cpus online;
 	struct rates r;
 	char value[32];
 	int i;
@@ -39,8 +35,8 @@ void limits_warn_run(const struct cpus *soaked, const struct counters *from,
 		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
 		      "the load includes it",
 		      100 * r.cpu[CPU_STEAL]);
-	cpus_online(online);
-	for (i = 0; i < soaked->n && i < online->n && online->id[i] == soaked->id[i]; i++)
+	cpus_online(&online);
+	for (i = 0; i < soaked->n && i < online.n && online.id[i] == soaked->id[i]; i++)
 		;
 	if (i < soaked->n)
 		warnx("CPU %d went offline during the measurement: the load is wrong",
@@ -49,5 +45,4 @@ void limits_warn_run(const struct cpus *soaked, const struct counters *from,
 	    file_read_line(RT_RUNTIME, value, sizeof(value)) == 0 && value[0] != '-')
 		warnx("a real-time program may have wanted more: real-time throttling "
 		      "(kernel.sched_rt_runtime_us) leaves 5%% to others");
-	free(online);
 }
