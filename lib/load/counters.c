@@ -8,24 +8,23 @@ const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle"
 					     "iowait", "irq",  "softirq", "steal"};
 
 /*
- * Reads on to the next line that begins, after blanks, with that word; returns the rest of it, in
- * *line.  NULL if there is none: a line without its end is not one.
+ * Reads f, which may be NULL, on to the next line that begins, after blanks, with `word`.  Returns
+ * the rest of that line, inside *line, or NULL: a line without its end does not count.
  */
 static char *find_line(FILE *f, const char *word, char **line, size_t *size)
 {
-	const size_t len = strlen(word);
 	char *name;
 	ssize_t n;
 
 	while (f != NULL && (n = getline(line, size, f)) > 0) {
 		name = *line + strspn(*line, " ");
-		if ((*line)[n - 1] == '\n' && strncmp(name, word, len) == 0)
-			return name + len;
+		if ((*line)[n - 1] == '\n' && strncmp(name, word, strlen(word)) == 0)
+			return name + strlen(word);
 	}
 	return NULL;
 }
 
-/* The first line is all CPUs, `intr` is followed by its total: proc_stat(5). */
+/* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
 static void read_proc_stat(struct counters *c)
 {
 	FILE *f = fopen_retry("/proc/stat");
@@ -48,19 +47,16 @@ static void read_proc_stat(struct counters *c)
 static void read_proc_net_dev(struct counters *c, const char *interface)
 {
 	FILE *f = fopen_retry("/proc/net/dev");
-	unsigned long long in, out;
 	char name[64], *line = NULL, *rest;
 	size_t size = 0;
 
 	snprintf(name, sizeof(name), "%s:", interface);
 	rest = find_line(f, name, &line, &size);
 	/* Received are bytes, packets and six more; sent are bytes, packets. */
-	if (rest != NULL &&
-	    /* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	    sscanf(rest, "%*u %llu %*u %*u %*u %*u %*u %*u %*u %llu", &in, &out) == 2) {
-		c->packets_in = in;
-		c->packets_out = out;
-	}
+	if (rest != NULL)
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		sscanf(rest, "%*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &c->packets_in,
+		       &c->packets_out);
 	free(line);
 	if (f != NULL)
 		fclose(f);
@@ -96,7 +92,7 @@ void set_unknown(void *doubles, size_t size)
 
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r)
 {
-	double seconds = rise(from->ns, to->ns) / 1e9, ticks = 0;
+	double seconds = seconds_between(from->ns, to->ns), ticks = 0;
 	int i;
 
 	set_unknown(r, sizeof(*r));
@@ -116,10 +112,9 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 	struct tcp_info i = {0};
 	socklen_t len = sizeof(i);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0) {
-		set_unknown(t, sizeof(*t));
+	set_unknown(t, sizeof(*t));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0)
 		return;
-	}
 	t->retransmits = i.tcpi_total_retrans;
 	t->acked = (double)i.tcpi_bytes_acked;
 	t->rtt = i.tcpi_rtt;

@@ -11,21 +11,13 @@
 #include "common.h"
 
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
-enum {
-	CPU_USER,
-	CPU_NICE,
-	CPU_SYSTEM,
-	CPU_IDLE,
-	CPU_IOWAIT,
-	CPU_IRQ,
-	CPU_SOFTIRQ,
-	CPU_STEAL,
-	CPU_COLUMNS
-};
+enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL };
 
-extern const char *const cpu_column[CPU_COLUMNS]; /* their names */
+#define CPU_COLUMNS (CPU_STEAL + 1)
 
-#define COUNTER_UNKNOWN UINT64_MAX /* it is missing, or could not be read */
+extern const char *const cpu_column[CPU_COLUMNS]; /* the names of the columns */
+
+#define COUNTER_UNKNOWN UINT64_MAX /* of a counter that is missing, or could not be read */
 
 /* The counters at a moment. */
 struct counters {
@@ -44,10 +36,10 @@ struct rates {
 	double packets_out;
 };
 
-/* Reads them all; those of the interface are not known where it is NULL. */
+/* Reads all counters; those of the interface are not known if `interface` is NULL. */
 void counters_read(struct counters *c, const char *interface);
 
-/* The shares are not known, either, where the readings are less than 0.1 s apart. */
+/* The rates between two readings.  In less than 0.1 s the shares of CPU time are not known. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
 
 /*
@@ -69,7 +61,7 @@ struct tcp_figures {
 	double rcv_ooo;        /* packets that came out of order */
 };
 
-/* Reads those of the socket fd. */
+/* Reads the figures of the socket fd. */
 void tcp_figures_read(int fd, struct tcp_figures *t);
 
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
