@@ -19,8 +19,7 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define BRACKET_SECONDS 1   /* of the baselines before and after a command */
-#define SHORT_SECONDS   0.5 /* below which a command's load may be smaller than its uncertainty */
+#define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
 
 static struct {
 	double period; /* seconds */
@@ -65,10 +64,8 @@ struct monitor {
 /* Measures a baseline of the idle machine, just before or after a command. */
 static void measure_bracket(const struct monitor *m, struct calibration *c)
 {
-	double tasks;
+	double tasks = baseline_measure(m->soak, c);
 
-	calibration_alloc(c);
-	tasks = baseline_measure(m->soak, BRACKET_SECONDS, c);
 	baseline_check_or_die(c);
 	if (tasks > CAL_BUSY)
 		warnx("the machine is not idle beside the command: "

@@ -1,46 +1,46 @@
 #include "lib/load/baseline.h"
 
-#define CAL_WINDOWS 4  /* of one round: a second */
-#define CAL_ROUNDS  10 /* at most */
+#define CAL_WINDOWS 4  /* windows of a round: a second */
+#define CAL_ROUNDS  10 /* rounds at most */
 #define CAL_AGREE   4  /* rounds in a row that must agree */
+#define WINDOWS_MAX (CAL_ROUNDS * CAL_WINDOWS)
 
-/* What is measured in a window of BASELINE_WINDOW: the means of struct baseline, by column. */
-enum { TASKS, SPIN, SPEED, COLUMNS };
+/* What one CPU's soaker did in each window, in the units of struct baseline. */
+struct cpu_windows {
+	struct soak_count last; /* what it had counted when the last window ended */
+	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
+};
 
 /* A measurement that goes on, window after window. */
 struct windows {
 	const struct soaker *soaker;
-	int cpus, n;              /* of CPUs, and of windows so far */
-	uint64_t ns;              /* when the last window ended */
-	struct soak_count *last;  /* what each CPU's soaker had counted then */
-	double (*value)[COLUMNS]; /* of CPU i in window w at [w * cpus + i] */
-	double *column;           /* one CPU's values in one column */
+	int cpus, n; /* of CPUs, and of windows so far */
+	uint64_t ns; /* when the last window ended */
+	struct cpu_windows cpu[];
 };
 
-static void windows_start(struct windows *w, const struct soaker *s, int cpus, int max)
+/* Begins a measurement of `cpus` CPUs, which windows_end() ends. */
+static struct windows *windows_start(const struct soaker *s, int cpus)
 {
+	struct windows *w = alloc_or_die(1, sizeof(*w) + (size_t)cpus * sizeof(w->cpu[0]),
+					 "calibration");
 	int i;
 
 	*w = (struct windows){.soaker = s, .cpus = cpus, .ns = raw_ns()};
-	w->last = alloc_or_die((size_t)cpus, sizeof(*w->last), "calibration");
-	w->value = alloc_or_die((size_t)cpus * (size_t)max, sizeof(*w->value), "calibration");
-	w->column = alloc_or_die((size_t)max, sizeof(*w->column), "calibration");
 	for (i = 0; i < cpus; i++)
-		soak_count(s, i, w->ns, &w->last[i]);
+		soak_count(s, i, w->ns, &w->cpu[i].last);
+	return w;
 }
 
-static void windows_free(struct windows *w)
+/*
+ * Measures one more window.  Adds the turns per second of all CPUs to *turns, and the share of its
+ * time that a CPU's soaker spun, for each CPU, to *share.
+ */
+static void windows_add(struct windows *w, double *turns, double *share)
 {
-	free(w->last);
-	free(w->value);
-	free(w->column);
-}
-
-/* Measures one more window; returns the turns per second of all CPUs in it. */
-static double windows_add(struct windows *w)
-{
-	struct soak_count to, *from;
-	double total = 0, length, spin, tasks, turns, *value;
+	struct cpu_windows *cpu;
+	struct soak_count to;
+	double length, spin, tasks, turned;
 	uint64_t ns;
 	int i;
 
@@ -49,31 +49,35 @@ static double windows_add(struct windows *w)
 	ns = raw_ns();
 	length = (double)(ns - w->ns);
 	for (i = 0; i < w->cpus; i++) {
-		from = &w->last[i];
-		value = w->value[w->n * w->cpus + i];
+		cpu = &w->cpu[i];
 		soak_count(w->soaker, i, ns, &to);
-		spin = (double)(to.spin_ns - from->spin_ns);
-		turns = (double)(to.turns - from->turns);
-		tasks = seconds_between(from->tasks_ns, to.tasks_ns) * 1e9 / length;
-		value[TASKS] = fmin(1, tasks);
-		value[SPIN] = tasks < 1 ? fmin(1, spin / length / (1 - tasks)) : 0;
-		value[SPEED] = spin > 0 ? turns * 1e9 / spin : 0;
-		total += turns * 1e9 / length;
-		*from = to;
+		spin = (double)(to.spin_ns - cpu->last.spin_ns);
+		turned = (double)(to.turns - cpu->last.turns);
+		tasks = seconds_between(cpu->last.tasks_ns, to.tasks_ns) * 1e9 / length;
+		cpu->tasks[w->n] = fmin(1, tasks);
+		cpu->spin[w->n] = tasks < 1 ? fmin(1, spin / length / (1 - tasks)) : 0;
+		cpu->speed[w->n] = spin > 0 ? turned * 1e9 / spin : 0;
+		cpu->last = to;
+		*turns += turned * 1e9 / length;
+		*share += (1 - cpu->tasks[w->n]) * cpu->spin[w->n];
 	}
 	w->n++;
 	w->ns = ns;
-	return total;
 }
 
-/* One column of CPU i's last n windows, to be changed by the caller. */
-static double *windows_column(struct windows *w, int column, int i, int n)
+/*
+ * Measures one round.  Stores the turns per second of all CPUs into *turns, and returns the share of
+ * the machine's time that the soakers spun.
+ */
+static double windows_add_round(struct windows *w, double *turns)
 {
-	int k;
+	double share = 0;
+	int i;
 
-	for (k = 0; k < n; k++)
-		w->column[k] = w->value[(w->n - n + k) * w->cpus + i][column];
-	return w->column;
+	for (*turns = 0, i = 0; i < CAL_WINDOWS; i++)
+		windows_add(w, turns, &share);
+	*turns /= CAL_WINDOWS;
+	return share / w->cpus / CAL_WINDOWS;
 }
 
 static int by_value(const void *a, const void *b)
@@ -85,8 +89,8 @@ static int by_value(const void *a, const void *b)
 
 /*
  * The mean of the middle half of n values, so that one burst does not become the baseline, and
- * their standard deviation, estimated from the median deviation (times 1.4826, which holds for a
- * normal distribution).
+ * the standard deviation of all, estimated from their median deviation (times 1.4826, which holds
+ * for a normal distribution).  The values are lost.
  */
 static void middle(double *v, int n, double *mean, double *sd)
 {
@@ -113,45 +117,41 @@ static void mean_of(const double *v, int n, double *mean, double *sd)
 	*sd = sqrt(*sd);
 }
 
-/* Makes a baseline of the last n windows; returns the share of the machine that others had. */
-static double windows_baseline(struct windows *w, int n, struct calibration *c)
+/*
+ * Stores the baselines of the last n windows into c, whose cpu[] it allocates, and frees w.  Returns
+ * the share of the machine that other tasks had.
+ */
+static double windows_end(struct windows *w, int n, struct calibration *c)
 {
+	const int first = w->n - n;
 	double tasks = 0;
 	struct baseline *b;
 	int i;
 
+	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
-		mean_of(windows_column(w, TASKS, i, n), n, &b->tasks, &b->tasks_sd);
-		middle(windows_column(w, SPIN, i, n), n, &b->spin, &b->spin_sd);
-		middle(windows_column(w, SPEED, i, n), n, &b->speed, &b->speed_sd);
+		mean_of(w->cpu[i].tasks + first, n, &b->tasks, &b->tasks_sd);
+		middle(w->cpu[i].spin + first, n, &b->spin, &b->spin_sd);
+		middle(w->cpu[i].speed + first, n, &b->speed, &b->speed_sd);
 		c->total += (1 - b->tasks) * b->spin * b->speed;
 		tasks += b->tasks / w->cpus;
 	}
+	free(w);
 	return tasks;
 }
 
-void calibration_alloc(struct calibration *c)
+double baseline_measure(const struct soaker *s, struct calibration *c)
 {
-	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	struct windows *w = windows_start(s, c->cpus.n);
+	double turns;
+
+	windows_add_round(w, &turns);
+	return windows_end(w, w->n, c);
 }
 
-double baseline_measure(const struct soaker *s, double seconds, struct calibration *c)
-{
-	int n = (int)fmax(2, ceil(seconds / BASELINE_WINDOW));
-	struct windows w;
-	double tasks;
-
-	windows_start(&w, s, c->cpus.n, n);
-	while (w.n < n)
-		windows_add(&w);
-	tasks = windows_baseline(&w, n, c);
-	windows_free(&w);
-	return tasks;
-}
-
-/* By how much the values of the last rounds differ. */
+/* By how much the shares of the last CAL_AGREE of n rounds differ. */
 static double spread_of(const double *share, int n)
 {
 	double min = share[n - 1], max = share[n - 1];
@@ -164,39 +164,22 @@ static double spread_of(const double *share, int n)
 	return max - min;
 }
 
-/* Measures one round; returns the share of the machine's time that the soakers spun in it. */
-static double calibrate_round(struct windows *w, void (*each)(double total))
-{
-	double total = 0, share = 0;
-	int i, k;
-
-	for (i = 0; i < CAL_WINDOWS; i++) {
-		total += windows_add(w) / CAL_WINDOWS;
-		for (k = (w->n - 1) * w->cpus; k < w->n * w->cpus; k++)
-			share += (1 - w->value[k][TASKS]) * w->value[k][SPIN];
-	}
-	each(total);
-	return share / w->cpus / CAL_WINDOWS;
-}
-
-double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double total),
+double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
 			  double *spread)
 {
-	double share[CAL_ROUNDS], tasks;
-	struct windows w;
+	struct windows *w = windows_start(s, c->cpus.n);
+	double share[CAL_ROUNDS], turns;
 	int n = 0;
 
-	windows_start(&w, s, c->cpus.n, CAL_ROUNDS * CAL_WINDOWS);
 	do {
-		share[n++] = calibrate_round(&w, each);
+		share[n++] = windows_add_round(w, &turns);
+		each(turns);
 		*spread = n < CAL_AGREE ? INFINITY : spread_of(share, n);
-	} while (n<CAL_ROUNDS && * spread> CAL_TOLERANCE);
-	tasks = windows_baseline(&w, CAL_AGREE * CAL_WINDOWS, c);
-	windows_free(&w);
-	return tasks;
+	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS);
+	return windows_end(w, CAL_AGREE * CAL_WINDOWS, c);
 }
 
-/* The mean of two values; their difference widens the deviation. */
+/* Makes *a the mean of two values; widens *sd by their difference, which it returns. */
 static double merge(double *a, double b, double *sd, double b_sd)
 {
 	double difference = b - *a;
@@ -208,14 +191,12 @@ static double merge(double *a, double b, double *sd, double b_sd)
 
 double baseline_merge(struct calibration *c, const struct calibration *other)
 {
-	const struct baseline *o;
-	struct baseline *b;
+	const struct baseline *o = other->cpu;
+	struct baseline *b = c->cpu;
 	double drift = 0;
 	int i;
 
-	for (i = 0; i < c->cpus.n; i++) {
-		b = &c->cpu[i];
-		o = &other->cpu[i];
+	for (i = 0; i < c->cpus.n; i++, b++, o++) {
 		drift += merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd);
 		drift -= merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);
 		merge(&b->speed, o->speed, &b->speed_sd, o->speed_sd);

@@ -4,8 +4,7 @@
  *
  *	struct calibration c = {.cpus = cpus};
  *
- *	calibration_alloc(&c);
- *	tasks = baseline_measure(soaker, 1, &c);
+ *	tasks = baseline_measure(soaker, &c);
  *	if (tasks > CAL_BUSY)
  *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
  *	baseline_check_or_die(&c);
@@ -16,23 +15,20 @@
 
 #define CAL_BUSY 0.03 /* share that other tasks may have: an idle system has below 1 % */
 
-/* Allocates a baseline for each CPU of c->cpus, or dies. */
-void calibration_alloc(struct calibration *c);
-
 /*
- * Measures for that many seconds, stores the baselines and their total into c, and returns the
- * share of the machine that other tasks had, 0 to 1.
+ * Measures for a second the CPUs of c->cpus, stores their baselines and the total into c, whose
+ * cpu[] it allocates, and returns the share of the machine that other tasks had, 0 to 1.
  */
-double baseline_measure(const struct soaker *s, double seconds, struct calibration *c);
+double baseline_measure(const struct soaker *s, struct calibration *c);
 
 /*
- * The same in rounds of a second until four in a row agree, ten rounds at most.  `each` is called
- * after a round with its turns per second.  *spread is by how much the last four differ, in shares
- * of load: above CAL_TOLERANCE they do not agree.
+ * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Calls `each`
+ * after a round with its turns per second.  *spread is by how much the last four rounds differ, in
+ * shares of load: above CAL_TOLERANCE they do not agree.
  */
 #define CAL_TOLERANCE 0.005
 
-double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double total),
+double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
 			  double *spread);
 
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */

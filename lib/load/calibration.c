@@ -127,7 +127,6 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	double tasks, spread;
 
 	cpus_to_soak(n_cpus, &c->cpus);
-	calibration_alloc(c);
 	describe_machine(c->machine, sizeof(c->machine));
 	limits_warn();
 	s = soaker_start_or_die(&c->cpus);
@@ -209,7 +208,7 @@ static const char *calibration_line(char *line, struct calibration *c, bool *ver
 	} else if (strcmp(key, "cpus") == 0) {
 		if (c->cpu != NULL || parse_cpus(line, &c->cpus) != NULL || !cpus_ascend(&c->cpus))
 			return "has a bad CPU list";
-		calibration_alloc(c);
+		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	} else if (strcmp(key, "cpu") == 0 && !baseline_parse(line, c, (*n)++)) {
 		return "has a bad line for a CPU";
 	}
