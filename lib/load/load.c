@@ -1,26 +1,22 @@
 #include "lib/load/load.h"
 
-static struct load_sample count_to_sample(const struct soak_count *c, const struct baseline *b)
-{
-	return (struct load_sample){.spin = (double)c->spin_ns / 1e9 / b->spin,
-				    .work = (double)c->turns / (b->spin * b->speed),
-				    .tasks = (double)c->tasks_ns / 1e9,
-				    .switches = (double)c->switches};
-}
-
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
 		      struct load_sample *each)
 {
-	struct soak_count count;
+	const struct baseline *b = c->cpu;
 	struct load_sample one;
+	struct soak_count n;
 	int i;
 
 	soaker_check_or_die(s);
 	*sum = (struct load_sample){.ns = raw_ns()};
-	for (i = 0; i < c->cpus.n; i++) {
-		soak_count(s, i, sum->ns, &count);
-		one = count_to_sample(&count, &c->cpu[i]);
+	for (i = 0; i < c->cpus.n; i++, b++) {
+		soak_count(s, i, sum->ns, &n);
 		one.ns = sum->ns;
+		one.spin = (double)n.spin_ns / 1e9 / b->spin;
+		one.work = (double)n.turns / (b->spin * b->speed);
+		one.tasks = (double)n.tasks_ns / 1e9;
+		one.switches = (double)n.switches;
 		sum->spin += one.spin;
 		sum->work += one.work;
 		sum->tasks += one.tasks;
@@ -30,7 +26,7 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 	}
 }
 
-/* The baseline of one CPU, or for i < 0 the mean of all: CPUs of one host err together. */
+/* The baseline of one CPU, or if i < 0 the mean of all: CPUs of one host err together. */
 static struct baseline baseline_of(const struct calibration *c, int i)
 {
 	struct baseline mean = {.tasks = 0};
@@ -50,10 +46,11 @@ static struct baseline baseline_of(const struct calibration *c, int i)
  * What makes a load uncertain, beside its baseline's unsteadiness.  Each constant was measured
  * where tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
  */
-#define EDGE_SECONDS   3e-3 /* starting and ending a measurement: forks, readings, last wake-ups */
-#define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, that may be in the task's own time */
-#define WAKE_SECONDS   8e-6 /* at most, around a switch: the timer or interrupt that woke the task */
-#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs takes of their time too */
+#define EDGE_SECONDS 3e-3 /* of starting and ending a measurement: forks, readings, wake-ups */
+#define SWITCH_SECONDS                                                                             \
+	1e-6              /* of a switch to a task and back, which may be in the task's own time */
+#define WAKE_SECONDS 8e-6 /* of the timer or interrupt that woke the task, at most */
+#define HOST_SHARE   0.05 /* of the slowing: a host that slows CPUs also takes of their time */
 
 /*
  * Half of the 95 % interval.  Five things are uncertain: which share of its time the soaker spins,
@@ -80,12 +77,11 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double seconds = seconds_between(from->ns, to->ns);
-	double total = seconds * (i < 0 ? c->cpus.n : 1);
-	double spin = to->spin - from->spin;
+	double total, spin = to->spin - from->spin;
 
-	l->seconds = seconds;
-	if (seconds <= 0) {
+	l->seconds = seconds_between(from->ns, to->ns);
+	total = l->seconds * (i < 0 ? c->cpus.n : 1);
+	if (total <= 0) {
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
