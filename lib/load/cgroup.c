@@ -74,9 +74,11 @@ bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
  * The group stands below the root of the hierarchy, since groups share a CPU by weight, whatever
  * runs inside (cpu.idle, Documentation/admin-guide/cgroup-v2.rst).
  */
-int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
+int idle_group_enter(const struct cpu_cgroup *g)
 {
-	snprintf(dir, 300, IDLE_GROUP, g->root);
+	char dir[300];
+
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
 		return errno;
 	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
@@ -84,16 +86,15 @@ int idle_group_enter(const struct cpu_cgroup *g, char dir[300])
 	return errno;
 }
 
-/* The soakers end with the keeper, but take a moment, and only an empty group can be removed. */
-void idle_group_remove(void)
+/* Only an empty group can be removed, and the soakers take a moment to end with their keeper. */
+void idle_group_remove(const struct cpu_cgroup *g)
 {
-	struct cpu_cgroup g;
 	char dir[300];
 	int i;
 
-	if (!cpu_cgroup_find(&g))
+	if (g->root[0] == '\0')
 		return;
-	snprintf(dir, sizeof(dir), IDLE_GROUP, g.root);
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
 	for (i = 0; i < REMOVE_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
 }

@@ -2,9 +2,10 @@
  * cgroup.h: the control group of the cpu controller, cgroups(7), of version 1 or 2: its CPU quota,
  * and a group for the soakers whose tasks run only when nobody else wants the CPU.
  *
- *	if (cpu_cgroup_find(&g) && idle_group_enter(&g, dir) == 0)
+ *	if (cpu_cgroup_find(&g) && idle_group_enter(&g) == 0)
  *		...
- *	idle_group_remove();
+ *	file_write(g.root, "cgroup.procs", "0");
+ *	idle_group_remove(&g);
  */
 #pragma once
 
@@ -25,11 +26,11 @@ bool cpu_cgroup_find(struct cpu_cgroup *g);
  */
 bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size);
 
-/*
- * Moves the calling process into the idle group, whose path is stored into dir: 0 or an errno
- * value.
- */
-int idle_group_enter(const struct cpu_cgroup *g, char dir[300]);
+/* Makes the idle group and moves the calling process into it.  Returns 0 or an errno value. */
+int idle_group_enter(const struct cpu_cgroup *g);
 
-/* Removes the idle group, for a keeper that was killed.  Its processes have two seconds to end. */
-void idle_group_remove(void);
+/*
+ * Removes the idle group, in which the caller no longer is; other processes in it have two seconds
+ * to end.  Does nothing where g was never found.
+ */
+void idle_group_remove(const struct cpu_cgroup *g);

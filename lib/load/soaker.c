@@ -36,12 +36,12 @@ struct soak_cpu {
 /* In memory that the program, the keeper and the soakers share. */
 struct soaker {
 	pid_t keeper;
-	int pipe;            /* the write end; when it is closed, the keeper ends the soakers */
-	int lock, root_lock; /* the second is -1 if it cannot be had */
-	size_t size;         /* bytes of the memory */
+	int pipe;                /* the write end; when it is closed, the keeper ends the soakers */
+	int lock, root_lock;     /* the second is -1 if it cannot be had */
+	size_t size;             /* bytes of the memory */
+	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
+	_Atomic int group_errno; /* why there is no control group for them */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
-	_Atomic int group_errno;     /* why there is no control group for them */
-	_Atomic bool in_subgroup;    /* the program is in a control group that is not the root */
 	int n;                       /* of CPUs */
 	struct soak_cpu cpu[];
 };
@@ -61,10 +61,9 @@ struct soaker {
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				uint64_t gap_min)
 {
-	uint64_t turns = 0, dirty = 0, start = raw_ns(),
-		 cpu_start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	uint64_t last = start, now, dirty_at = start, switches = 0;
-	uint64_t gaps = start, tasks = start, tasks_before; /* it did not run before */
+	const uint64_t start = raw_ns(), ran_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t last = start, dirty_at = start, turns = 0, dirty = 0, switches = 0, now;
+	uint64_t gaps = start, tasks = start, tasks_before; /* before the start it did not run */
 	bool dirtied = false;
 	size_t line = 0;
 
@@ -75,7 +74,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 		if (now - last > gap_min) {
 			gaps += now - last;
 			tasks_before = tasks;
-			tasks = now - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
+			tasks = now - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran_before);
 			switches += tasks > tasks_before + SOAK_GAP_NS;
 			atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
@@ -104,14 +103,13 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 /* The shortest gap to count: more than a turn of the slowest clock can be. */
 static uint64_t shortest_gap(void)
 {
-	uint64_t best = UINT64_MAX, last = raw_ns(), now;
+	uint64_t best = UINT64_MAX, from, turn;
 	int i;
 
 	for (i = 0; i < 1000; i++) {
-		now = raw_ns();
-		if (now - last < best)
-			best = now - last;
-		last = now;
+		from = raw_ns();
+		turn = raw_ns() - from;
+		best = turn < best ? turn : best;
 	}
 	return best * SOAK_GAP_TURNS > SOAK_GAP_NS ? best * SOAK_GAP_TURNS : SOAK_GAP_NS;
 }
@@ -161,16 +159,15 @@ static _Noreturn void soaker_main(struct soaker *s, pid_t parent)
  */
 static int autogroup_lower(void)
 {
-	int fd = open_retry("/proc/self/autogroup", O_WRONLY), i, r = EAGAIN;
+	int tries = 40;
 
-	if (fd < 0)
-		return errno == ENOENT ? 0 : errno; /* ENOENT: a kernel without autogroups */
-	for (i = 0; i < 40 && r == EAGAIN; i++) {
-		sleep_ns(i > 0 ? 50000000 : 0);
-		r = TEMP_FAILURE_RETRY(write(fd, "19", 2)) == 2 ? 0 : errno;
+	while (file_write("/proc/self", "autogroup", "19") != 0) {
+		if (errno != EAGAIN || --tries == 0)
+			return errno == ENOENT ? 0
+					       : errno; /* ENOENT: a kernel without autogroups */
+		sleep_ns(50000000);
 	}
-	close(fd);
-	return r;
+	return 0;
 }
 
 /*
@@ -235,8 +232,6 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 {
 	const struct sigaction chld = {.sa_handler = interrupt_poll};
-	struct cpu_cgroup group = {.v2 = false};
-	char dir[300] = "";
 	sigset_t all, waiting;
 	int status;
 
@@ -249,16 +244,11 @@ static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	setsid();
 	keeper_close_files(s, ends);
 	atomic_store(&s->autogroup_errno, autogroup_lower());
-	if (cpu_cgroup_find(&group)) {
-		atomic_store(&s->in_subgroup, strcmp(group.own, "/") != 0);
-		atomic_store(&s->group_errno, idle_group_enter(&group, dir));
-	}
+	if (cpu_cgroup_find(&s->group))
+		atomic_store(&s->group_errno, idle_group_enter(&s->group));
 	status = keeper_run(s, &waiting);
-	if (dir[0] != '\0') {
-		/* A group must be empty to be removed. */
-		file_write(group.root, "cgroup.procs", "0");
-		rmdir(dir);
-	}
+	file_write(s->group.root, "cgroup.procs", "0");
+	idle_group_remove(&s->group);
 	_exit(status);
 }
 
@@ -273,7 +263,7 @@ void soaker_check_or_die(const struct soaker *s)
 	if (TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, WNOHANG)) != s->keeper)
 		return;
 	if (WIFSIGNALED(status)) {
-		idle_group_remove();
+		idle_group_remove(&s->group);
 		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
 	}
 	for (i = 0; i < s->n; i++)
@@ -288,35 +278,31 @@ void soaker_check_or_die(const struct soaker *s)
 static void wait_until_running(const struct soaker *s)
 {
 	const uint64_t until = now_ns() + SOAK_START_NS;
-	int i = 0, e;
+	int i, e;
 
-	while (i < s->n) {
-		if (atomic_load(&s->cpu[i].turns) != 0) {
-			i++;
-			continue;
+	for (i = 0; i < s->n; i++) {
+		while (atomic_load(&s->cpu[i].turns) == 0 && now_ns() < until) {
+			sleep_ns(1000000);
+			soaker_check_or_die(s);
 		}
-		if (now_ns() >= until)
+		if (atomic_load(&s->cpu[i].turns) == 0)
 			break;
-		sleep_ns(1000000);
-		soaker_check_or_die(s);
 	}
 	if (i < s->n)
 		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
 		      s->cpu[i].id);
-	if ((e = atomic_load(&s->group_errno)) == 0)
-		return;
-	if (atomic_load(&s->in_subgroup))
+	e = atomic_load(&s->group_errno);
+	if (e != 0 && strcmp(s->group.own, "/") != 0)
 		warnx("the soakers share this control group's weight and may take CPU from others: "
 		      "no idle group for them: %s",
 		      strerror(e));
-	else if ((e = atomic_load(&s->autogroup_errno)) != 0)
+	else if (e != 0 && (e = atomic_load(&s->autogroup_errno)) != 0)
 		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
 		      strerror(e));
 }
 
 struct soaker *soaker_start_or_die(const struct cpus *cpus)
 {
-	const struct sigaction chld = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
 	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
 	struct soaker *s;
 	int ends[2], i;
@@ -330,7 +316,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	for (i = 0; i < s->n; i++)
 		s->cpu[i].id = cpus->id[i];
 	lock_take_or_die(&s->lock, &s->root_lock);
-	sigaction(SIGCHLD, &chld, NULL); /* were it ignored, the keeper could not be waited for */
+	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
 	pid = fork();
 	if (pid < 0)
 		die_errno("fork");
@@ -352,7 +338,7 @@ void soaker_stop(struct soaker *s)
 	close(s->pipe);
 	TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, 0));
 	if (WIFSIGNALED(status))
-		idle_group_remove();
+		idle_group_remove(&s->group);
 	close(s->lock);
 	if (s->root_lock >= 0)
 		close(s->root_lock);
@@ -369,16 +355,14 @@ void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c
 	const struct soak_cpu *cpu = &s->cpu[i];
 	uint64_t begun = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
 	uint64_t gap = atomic_load_explicit(&cpu->gap_ns, memory_order_acquire);
-	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire), open;
+	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
+	uint64_t open = ns > last + SOAK_GAP_NS ? ns - last : 0;
 
-	if (begun == 0) {
-		*c = (struct soak_count){.tasks_ns = ns};
+	*c = (struct soak_count){.tasks_ns = ns};
+	if (begun == 0)
 		return;
-	}
-	c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
+	c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed) + open;
 	c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 	c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
-	open = ns > last + SOAK_GAP_NS ? ns - last : 0;
-	c->tasks_ns += open;
 	c->spin_ns = ns - gap - open - atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
 }
