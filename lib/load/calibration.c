@@ -6,24 +6,21 @@
 #include <sys/utsname.h>
 
 #include "lib/load/baseline.h"
-#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 
 /* Host name, kernel and CPU model: a calibration holds only where they are the same. */
 static void describe_machine(char *buf, size_t size)
 {
 	FILE *f = fopen_retry("/proc/cpuinfo");
-	char line[256], *model = NULL;
+	char line[256], model[256];
 	struct utsname u;
 
 	uname(&u);
-	while (f != NULL && model == NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, "model name", 10) == 0 && (model = strchr(line, ':')) != NULL) {
-			model[strcspn(model, "\n")] = '\0';
-			model += 1 + strspn(model + 1, " ");
-		}
-	snprintf(buf, size, "%s %s %s", u.nodename, u.release,
-		 model != NULL && *model != '\0' ? model : u.machine);
+	strcpy(model, u.machine);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "model name : %255[^\n]", model) == 1)
+			break;
+	snprintf(buf, size, "%s %s %s", u.nodename, u.release, model);
 	make_printable(buf);
 	if (f != NULL)
 		fclose(f);
@@ -50,7 +47,7 @@ static bool calibration_print(FILE *f, const struct calibration *c)
 	return fflush(f) == 0;
 }
 
-/* A new file beside `path` that has no name yet, where the file system has those: open(2). */
+/* Opens a new file beside `path` that has no name yet, where the file system has those: open(2). */
 static int open_unnamed(const char *path)
 {
 	char *copy = strdup(path);
@@ -60,24 +57,19 @@ static int open_unnamed(const char *path)
 	return fd;
 }
 
-/* Gives an unnamed file a name that no other file has, by changing the last six bytes of tmp. */
-static bool name_file(int fd, char *tmp)
+/* Gives an unnamed file its first name. */
+static bool name_file(int fd, const char *name)
 {
 	char self[64];
-	int i, r = -1;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	for (i = 0; r != 0 && (i == 0 || (errno == EEXIST && i < 100)); i++) {
-		snprintf(tmp + strlen(tmp) - 6, 7, "%06llx",
-			 (unsigned long long)now_ns() / 1000 & 0xffffff);
-		r = linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW);
-	}
-	return r == 0;
+	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /*
  * Writes a new file and renames it when it is complete.  Where it can be, it has no name while it is
- * written, so that a program that is killed leaves nothing behind.
+ * written, so that a program that is killed leaves nothing behind.  Its name until it is renamed
+ * ends in the microseconds of the clock, which make it new: a file that has it is not touched.
  */
 static void calibration_save_or_die(const struct calibration *c, const char *path)
 {
@@ -93,12 +85,12 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	/* A symbolic link is replaced and not followed; a device or directory is neither. */
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
 		die("cannot write %s: not a regular file", path);
-	if (asprintf(&tmp, "%s.XXXXXX", path) < 0)
+	if (asprintf(&tmp, "%s.%06" PRIx64, path, now_ns() / 1000 & 0xffffff) < 0)
 		die_errno("%s", path);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
 	fd = open_unnamed(path);
-	named = fd < 0 && (fd = mkostemp(tmp, O_CLOEXEC)) >= 0;
+	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
 	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
 	done = f != NULL && calibration_print(f, c) && fchmod(fd, 0666 & ~mask) == 0 &&
 	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 && (named || (named = name_file(fd, tmp))) &&
@@ -122,15 +114,15 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1))%s";
-	struct calibration *c = alloc_or_die(1, sizeof(*c), "calibration");
+	struct calibration c;
 	struct soaker *s;
 	double tasks, spread;
 
-	cpus_to_soak(n_cpus, &c->cpus);
-	describe_machine(c->machine, sizeof(c->machine));
+	cpus_to_soak(n_cpus, &c.cpus);
+	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
-	s = soaker_start_or_die(&c->cpus);
-	tasks = baseline_calibrate(s, c, report_round, &spread);
+	s = soaker_start_or_die(&c.cpus);
+	tasks = baseline_calibrate(s, &c, report_round, &spread);
 	if (spread > CAL_TOLERANCE)
 		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
 		      100 * spread);
@@ -139,11 +131,10 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 		die(busy, 100 * tasks, ": stop them, or calibrate all the same with --force");
 	if (tasks > CAL_BUSY)
 		warnx(busy, 100 * tasks, "");
-	baseline_check_or_die(c);
-	calibration_save_or_die(c, path);
-	report("calibrated OK.  %.0f loops/sec\n", c->total);
-	free(c->cpu);
-	free(c);
+	baseline_check_or_die(&c);
+	calibration_save_or_die(&c, path);
+	report("calibrated OK.  %.0f loops/sec\n", c.total);
+	free(c.cpu);
 }
 
 /*
@@ -252,9 +243,8 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 	for (i = 0; i < len; i++) /* a message may print the text on a terminal */
 		if (iscntrl((unsigned char)text[i]) && text[i] != '\n')
 			return "is not a text file";
-	copy = strndup(text, len);
-	if (copy == NULL)
-		return strerror(errno);
+	copy = alloc_or_die(len + 1, 1, "calibration");
+	memcpy(copy, text, len);
 	why = calibration_lines(copy, c);
 	free(copy);
 	if (why != NULL) {
@@ -274,7 +264,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 static char *calibration_read_or_die(const char *path, size_t *len)
 {
 	char self[64], *text = alloc_or_die(1, CALIBRATION_MAX, path);
-	int named = open_retry(path, O_PATH), fd;
+	int named = open_retry(path, O_PATH);
 	struct stat st;
 	FILE *f;
 
@@ -282,25 +272,22 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 	    (fstat(named, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX))
 		die("%s is not a calibration file: run 'cyclesoak -C'", path);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", named);
-	fd = named < 0 ? -1 : open_retry(self, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
+	f = named < 0 ? NULL : fopen_retry(self);
+	if (f == NULL)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		warnx("%s belongs to another user (UID %u), who may have made up its figures: "
 		      "run 'cyclesoak -C'",
 		      path, st.st_uid);
-	*len = 0;
-	f = fdopen_retry(fd, "r");
-	if (f != NULL)
-		*len = fread(text, 1, CALIBRATION_MAX, f);
-	if (f == NULL || ferror(f) || fclose(f) != 0)
+	*len = fread(text, 1, CALIBRATION_MAX, f);
+	if (ferror(f) || fclose(f) != 0)
 		die_errno("%s", path);
 	close(named);
 	return text;
 }
 
-/* A message has room for the beginning of a long list. */
+/* Formats a CPU list for a message, which has room for the beginning of a long one. */
 static const char *cpus_brief(const struct cpus *cpus, char buf[100])
 {
 	if (!cpus_format(cpus, buf, 100))
@@ -310,24 +297,23 @@ static const char *cpus_brief(const struct cpus *cpus, char buf[100])
 
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
 {
-	struct cpus *want = alloc_or_die(1, sizeof(*want), "calibration");
+	struct cpus want;
 	char has[100], wants[100], machine[sizeof(c->machine)], *text;
 	const char *why;
 	size_t len;
 
-	cpus_to_soak(n_cpus, want);
+	cpus_to_soak(n_cpus, &want);
 	text = calibration_read_or_die(path, &len);
 	why = calibration_parse(text, len, c);
 	if (why != NULL)
 		die("%s %s: run 'cyclesoak -C'", path, why);
-	if (c->cpus.n != want->n ||
-	    memcmp(c->cpus.id, want->id, (size_t)want->n * sizeof(want->id[0])) != 0)
+	if (c->cpus.n != want.n ||
+	    memcmp(c->cpus.id, want.id, (size_t)want.n * sizeof(want.id[0])) != 0)
 		die("%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
-		    cpus_brief(&c->cpus, has), cpus_brief(want, wants));
+		    cpus_brief(&c->cpus, has), cpus_brief(&want, wants));
 	describe_machine(machine, sizeof(machine));
 	if (strcmp(machine, c->machine) != 0)
 		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
 		      c->machine);
 	free(text);
-	free(want);
 }
