@@ -11,27 +11,25 @@
 #define HOLDER_NS    200000000 /* for which a holder of the lock is watched: it soaks if it */
 #define HOLDER_SHARE 0.9       /* takes this share of a CPU, its descendants included */
 
-/* Who holds the lock: its pid as /proc/locks has it (proc_locks(5)), 0 if that has none. */
+/* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
 static pid_t lock_holder(int fd)
 {
 	FILE *f = fopen_retry("/proc/locks");
 	unsigned major, minor;
 	unsigned long long inode;
+	struct stat st = {0};
 	char line[256];
-	struct stat st;
 	int pid, found = 0, n;
 
-	if (f == NULL)
-		return 0;
-	if (fstat(fd, &st) != 0)
-		st.st_ino = 0;
-	while (found == 0 && fgets(line, sizeof(line), f) != NULL) {
+	fstat(fd, &st);
+	while (f != NULL && found == 0 && fgets(line, sizeof(line), f) != NULL) {
 		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 		n = sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode);
 		if (n == 4 && inode == st.st_ino && makedev(major, minor) == st.st_dev)
 			found = pid;
 	}
-	fclose(f);
+	if (f != NULL)
+		fclose(f);
 	return found;
 }
 
@@ -44,20 +42,7 @@ static bool process_read(pid_t pid, const char *name, char *line, size_t size)
 	return pid > 0 && file_read_line(path, line, size) == 0;
 }
 
-static const char *process_name(pid_t pid, char name[64])
-{
-	return process_read(pid, "comm", name, 64) ? name : "a program that cannot be seen";
-}
-
-static _Noreturn void die_of_holder(pid_t pid)
-{
-	char name[64];
-
-	die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it",
-	    process_name(pid, name), pid);
-}
-
-/* Returns whether it has the lock. */
+/* Tries to take the lock for two seconds; returns whether the caller has it. */
 static bool lock_or_die(int fd, const char *path)
 {
 	int i;
@@ -119,19 +104,22 @@ void lock_take_or_die(int *lock, int *root_lock)
 {
 	char name[64];
 	pid_t holder;
+	bool root_free;
 
 	/* In /run nobody but root can make the file, and nobody but root can open one of mode 0600. */
 	*root_lock = geteuid() == 0 ? open_retry(ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW) : -1;
-	if (*root_lock >= 0 && !lock_or_die(*root_lock, ROOT_LOCK))
-		die_of_holder(lock_holder(*root_lock));
 	*lock = open_retry(LOCK_FILE, O_RDONLY);
 	if (*lock < 0)
 		die_errno(LOCK_FILE);
-	if (lock_or_die(*lock, LOCK_FILE))
+	root_free = *root_lock < 0 || lock_or_die(*root_lock, ROOT_LOCK);
+	if (root_free && lock_or_die(*lock, LOCK_FILE))
 		return;
-	holder = lock_holder(*lock);
-	if (*root_lock < 0 || holder <= 0 || is_soaking(holder))
-		die_of_holder(holder);
+	holder = lock_holder(root_free ? *lock : *root_lock);
+	if (!process_read(holder, "comm", name, sizeof(name)))
+		strcpy(name, "a program that cannot be seen");
+	if (!root_free || *root_lock < 0 || holder <= 0 || is_soaking(holder))
+		die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name,
+		    holder);
 	warnx("%s (pid %d) holds the lock on " LOCK_FILE " and soaks nothing: going on without it",
-	      process_name(holder, name), holder);
+	      name, holder);
 }
