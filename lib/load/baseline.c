@@ -33,8 +33,8 @@ static struct windows *windows_start(const struct soaker *s, int cpus)
 }
 
 /*
- * Measures one more window.  Adds the turns per second of all CPUs to *turns, and the share of its
- * time that a CPU's soaker spun, for each CPU, to *share.
+ * Measures one more window.  Adds its part to the means of a round: to *turns the turns per second
+ * of all CPUs, to *share the share of the machine's time that the soakers spun.
  */
 static void windows_add(struct windows *w, double *turns, double *share)
 {
@@ -58,26 +58,11 @@ static void windows_add(struct windows *w, double *turns, double *share)
 		cpu->spin[w->n] = tasks < 1 ? fmin(1, spin / length / (1 - tasks)) : 0;
 		cpu->speed[w->n] = spin > 0 ? turned * 1e9 / spin : 0;
 		cpu->last = to;
-		*turns += turned * 1e9 / length;
-		*share += (1 - cpu->tasks[w->n]) * cpu->spin[w->n];
+		*turns += turned * 1e9 / length / CAL_WINDOWS;
+		*share += (1 - cpu->tasks[w->n]) * cpu->spin[w->n] / w->cpus / CAL_WINDOWS;
 	}
 	w->n++;
 	w->ns = ns;
-}
-
-/*
- * Measures one round.  Stores the turns per second of all CPUs into *turns, and returns the share of
- * the machine's time that the soakers spun.
- */
-static double windows_add_round(struct windows *w, double *turns)
-{
-	double share = 0;
-	int i;
-
-	for (*turns = 0, i = 0; i < CAL_WINDOWS; i++)
-		windows_add(w, turns, &share);
-	*turns /= CAL_WINDOWS;
-	return share / w->cpus / CAL_WINDOWS;
 }
 
 static int by_value(const void *a, const void *b)
@@ -145,10 +130,11 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 double baseline_measure(const struct soaker *s, struct calibration *c)
 {
 	struct windows *w = windows_start(s, c->cpus.n);
-	double turns;
+	double turns = 0, share = 0;
 
-	windows_add_round(w, &turns);
-	return windows_end(w, w->n, c);
+	while (w->n < CAL_WINDOWS)
+		windows_add(w, &turns, &share);
+	return windows_end(w, CAL_WINDOWS, c);
 }
 
 /* By how much the shares of the last CAL_AGREE of n rounds differ. */
@@ -168,13 +154,15 @@ double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*
 			  double *spread)
 {
 	struct windows *w = windows_start(s, c->cpus.n);
-	double share[CAL_ROUNDS], turns;
+	double share[CAL_ROUNDS] = {0}, turns;
 	int n = 0;
 
 	do {
-		share[n++] = windows_add_round(w, &turns);
+		turns = 0;
+		while (w->n < (n + 1) * CAL_WINDOWS)
+			windows_add(w, &turns, &share[n]);
 		each(turns);
-		*spread = n < CAL_AGREE ? INFINITY : spread_of(share, n);
+		*spread = ++n < CAL_AGREE ? INFINITY : spread_of(share, n);
 	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS);
 	return windows_end(w, CAL_AGREE * CAL_WINDOWS, c);
 }

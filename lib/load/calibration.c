@@ -47,16 +47,6 @@ static bool calibration_print(FILE *f, const struct calibration *c)
 	return fflush(f) == 0;
 }
 
-/* Opens a new file beside `path` that has no name yet, where the file system has those: open(2). */
-static int open_unnamed(const char *path)
-{
-	char *copy = strdup(path);
-	int fd = copy != NULL ? open_retry(dirname(copy), O_TMPFILE | O_WRONLY) : -1;
-
-	free(copy);
-	return fd;
-}
-
 /* Gives an unnamed file its first name. */
 static bool name_file(int fd, const char *name)
 {
@@ -89,7 +79,7 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 		die_errno("%s", path);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
-	fd = open_unnamed(path);
+	fd = open_retry(dirname(strdupa(path)), O_TMPFILE | O_WRONLY);
 	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
 	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
 	done = f != NULL && calibration_print(f, c) && fchmod(fd, 0666 & ~mask) == 0 &&
@@ -114,7 +104,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1))%s";
-	struct calibration c;
+	struct calibration c = {.total = 0};
 	struct soaker *s;
 	double tasks, spread;
 

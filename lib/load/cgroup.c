@@ -9,21 +9,21 @@
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 {
 	FILE *f = fopen_retry("/proc/self/mounts");
-	bool found = false, v1 = false;
 	struct mntent *m;
+	bool v1 = false;
 
+	g->root[0] = '\0';
 	while (f != NULL && !v1 && (m = getmntent(f)) != NULL) {
 		v1 = strcmp(m->mnt_type, "cgroup") == 0 && hasmntopt(m, "cpu") != NULL;
-		if ((!v1 && strcmp(m->mnt_type, "cgroup2") != 0) ||
-		    strlen(m->mnt_dir) >= sizeof(g->root))
-			continue;
-		strcpy(g->root, m->mnt_dir);
-		g->v2 = !v1;
-		found = true;
+		if ((v1 || strcmp(m->mnt_type, "cgroup2") == 0) &&
+		    strlen(m->mnt_dir) < sizeof(g->root)) {
+			strcpy(g->root, m->mnt_dir);
+			g->v2 = !v1;
+		}
 	}
 	if (f != NULL)
 		fclose(f);
-	return found;
+	return g->root[0] != '\0';
 }
 
 /* Lines of /proc/self/cgroup are `number:controllers:path`; v2 has the number 0. */

@@ -24,25 +24,6 @@ static char *find_line(FILE *f, const char *word, char **line, size_t *size)
 	return NULL;
 }
 
-/* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
-static void read_proc_stat(struct counters *c)
-{
-	FILE *f = fopen_retry("/proc/stat");
-	char *line = NULL, *rest;
-	size_t size = 0;
-	int i;
-
-	rest = find_line(f, "cpu ", &line, &size);
-	for (i = 0; rest != NULL && i < CPU_COLUMNS; i++)
-		c->cpu[i] = strtoull(rest, &rest, 10);
-	rest = find_line(f, "intr ", &line, &size);
-	if (rest != NULL)
-		c->interrupts = strtoull(rest, NULL, 10);
-	free(line);
-	if (f != NULL)
-		fclose(f);
-}
-
 /* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
 static void read_proc_net_dev(struct counters *c, const char *interface)
 {
@@ -62,10 +43,24 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 		fclose(f);
 }
 
+/* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
 void counters_read(struct counters *c, const char *interface)
 {
+	FILE *f = fopen_retry("/proc/stat");
+	char *line = NULL, *rest;
+	size_t size = 0;
+	int i;
+
 	memset(c, 0xff, sizeof(*c)); /* COUNTER_UNKNOWN */
-	read_proc_stat(c);
+	rest = find_line(f, "cpu ", &line, &size);
+	for (i = 0; rest != NULL && i < CPU_COLUMNS; i++)
+		c->cpu[i] = strtoull(rest, &rest, 10);
+	rest = find_line(f, "intr ", &line, &size);
+	if (rest != NULL)
+		c->interrupts = strtoull(rest, NULL, 10);
+	free(line);
+	if (f != NULL)
+		fclose(f);
 	if (interface != NULL)
 		read_proc_net_dev(c, interface);
 	c->ns = now_ns();
@@ -81,11 +76,10 @@ static double rise(uint64_t from, uint64_t to)
 
 void set_unknown(void *doubles, size_t size)
 {
-	double *d = doubles;
-	size_t i;
+	double *d = doubles, *end = d + size / sizeof(*d);
 
-	for (i = 0; i < size / sizeof(*d); i++)
-		d[i] = NAN;
+	while (d < end)
+		*d++ = NAN;
 }
 
 #define RATES_MIN 0.1 /* seconds; in less there are a few ticks, which is noise */

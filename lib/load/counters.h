@@ -24,16 +24,14 @@ struct counters {
 	uint64_t ns;               /* the moment, of now_ns() */
 	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
 	uint64_t cpu[CPU_COLUMNS]; /* clock ticks over all CPUs */
-	uint64_t packets_in;       /* of the interface (/proc/net/dev) */
-	uint64_t packets_out;      /* of the interface */
+	uint64_t packets_in, packets_out; /* of the interface (/proc/net/dev) */
 };
 
 /* Between two readings, per second or as a share of all CPU time (0 to 1).  NAN: not known. */
 struct rates {
 	double interrupts;
 	double cpu[CPU_COLUMNS];
-	double packets_in;
-	double packets_out;
+	double packets_in, packets_out;
 };
 
 /* Reads all counters; those of the interface are not known if `interface` is NULL. */

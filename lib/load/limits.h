@@ -8,7 +8,6 @@
 #pragma once
 
 #include "lib/load/counters.h"
-#include "lib/load/cpus.h"
 #include "lib/load/load.h"
 
 /* Before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */

@@ -28,7 +28,6 @@
  */
 #pragma once
 
-#include "lib/load/cpus.h"
 #include "lib/load/soaker.h"
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */

@@ -12,37 +12,36 @@
 
 #define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
 #define SOAK_LINE      64            /* bytes from one dirtied line to the next */
-#define SOAK_DIRTY_NS  100000        /* between two: 10,000 lines a second, as in 2001 */
+#define SOAK_DIRTY_NS  100000        /* from one such line to the next: as in 2001, 10,000/s */
 #define SOAK_GAP_NS    1000          /* the shortest gap; the shortest interrupts take longer */
-#define SOAK_GAP_TURNS 16            /* and not shorter than these turns, where clocks are slow */
+#define SOAK_GAP_TURNS 16            /* turns in the shortest gap, where the clock is slow */
 #define SOAK_START_NS  5000000000u   /* until a CPU that has no time for its soaker is reported */
-#define SOAK_SETTLE_NS 100000000     /* for the bustle of starting them to be over */
+#define SOAK_SETTLE_NS 100000000     /* from the soakers' start until they count undisturbed */
 
-/* The locks that libatomic has instead are those of one process, but these counts are shared. */
+/* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
 
-/* One CPU's soaker and what it counts, on cache lines (and their prefetched neighbours) of its own. */
+/* One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own. */
 struct soak_cpu {
-	_Atomic uint64_t turns;
+	_Atomic uint64_t turns;    /* of the loop */
 	_Atomic uint64_t last_ns;  /* when the last turn was; 0 before the first */
 	_Atomic uint64_t gap_ns;   /* sum of the closed gaps, and the time before the first turn */
-	_Atomic uint64_t tasks_ns; /* time in which it did not run, up to the last gap */
-	_Atomic uint64_t dirty_ns; /* time in which it waited for memory */
-	_Atomic uint64_t switches; /* how often it was switched out */
-	_Atomic int bind_errno;    /* why its thread could not be bound */
+	_Atomic uint64_t tasks_ns; /* time in which the soaker did not run, up to the last gap */
+	_Atomic uint64_t dirty_ns; /* time in which the soaker waited for memory */
+	_Atomic uint64_t switches; /* how often the soaker was switched out */
+	_Atomic int bind_errno;    /* why the thread could not be bound; 0 if it could */
 	int id;                    /* the CPU's number */
 } __attribute__((aligned(128)));
 
-/* In memory that the program, the keeper and the soakers share. */
+/* All of the soakers, in memory that the program, the keeper and the soakers share. */
 struct soaker {
 	pid_t keeper;
 	int pipe;                /* the write end; when it is closed, the keeper ends the soakers */
-	int lock, root_lock;     /* the second is -1 if it cannot be had */
-	size_t size;             /* bytes of the memory */
+	int lock, root_lock;     /* descriptors; the second is -1 where root's lock cannot be had */
 	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
-	_Atomic int group_errno; /* why there is no control group for them */
+	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
-	int n;                       /* of CPUs */
+	int n;                       /* number of CPUs */
 	struct soak_cpu cpu[];
 };
 
@@ -51,12 +50,12 @@ struct soaker {
  */
 
 /*
- * The loop.  Between two readings of the clock there is nothing, so that a long turn is time that
- * was taken, whatever the clock frequency; and the reading, which waits for what was begun before
- * it, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS it dirties a cache line, and the
- * turn in which it does is not spinning but waiting for memory: traffic that takes bandwidth or
- * cache makes it longer.  At the end of a gap the loop reads how long it had the CPU: only then, as
- * that is a system call.
+ * Spins and counts without end.  Between two readings of the clock the loop does nothing, so that a
+ * long turn is time that was taken, whatever the clock frequency; and the reading, which waits for
+ * earlier instructions, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS the loop dirties
+ * a cache line, and that turn counts as waiting for memory, not as spinning: traffic that takes
+ * bandwidth or cache makes it longer.  How long the thread had the CPU is read at the end of a gap
+ * only, as that is a system call.
  */
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				uint64_t gap_min)
@@ -80,7 +79,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
 			last = now;
 			now = raw_ns();
-			/* The system call itself is no gap, but being switched out in it is. */
+			/* The system call is no gap, but to be switched out in it is one. */
 			if (now - last > gap_min)
 				gaps += now - last;
 			atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
@@ -100,7 +99,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 	}
 }
 
-/* The shortest gap to count: more than a turn of the slowest clock can be. */
+/* The shortest gap to count, in ns: longer than a turn that only reads a slow clock. */
 static uint64_t shortest_gap(void)
 {
 	uint64_t best = UINT64_MAX, from, turn;
@@ -116,17 +115,14 @@ static uint64_t shortest_gap(void)
 
 static void *soak_thread(void *arg)
 {
+	unsigned char *memory = malloc(SOAK_MEMORY);
 	struct soak_cpu *me = arg;
-	unsigned char *memory;
 
-	if (cpu_bind(me->id) != 0) {
+	if (cpu_bind(me->id) != 0)
 		atomic_store(&me->bind_errno, errno);
+	if (memory == NULL || atomic_load(&me->bind_errno) != 0)
 		_exit(EXIT_FAILURE);
-	}
-	memory = malloc(SOAK_MEMORY);
-	if (memory == NULL)
-		_exit(EXIT_FAILURE);
-	memset(memory, 1, SOAK_MEMORY); /* by this thread, so that its CPU's node has the memory */
+	memset(memory, 1, SOAK_MEMORY); /* here, so that the memory is the node's of this CPU */
 	soak_loop(me, memory, shortest_gap());
 }
 
@@ -136,8 +132,8 @@ static _Noreturn void soaker_main(struct soaker *s, pid_t parent)
 	pthread_t id;
 	int i;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it ends with the keeper, whatever ends that */
-	if (getppid() != parent)          /* the keeper ended before */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the soakers end when the keeper does */
+	if (getppid() != parent)          /* the keeper has ended already */
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "zc-soaker");
 	setpriority(PRIO_PROCESS, 0, 19);
@@ -171,8 +167,9 @@ static int autogroup_lower(void)
 }
 
 /*
- * Closes what the keeper has inherited but the locks, and makes the pipe its standard input: it
- * must hold neither a port nor a terminal.  The pipe's write end must go even without a /proc.
+ * Closes what the keeper has inherited, except the locks, and makes the pipe its standard input:
+ * the keeper must hold neither a port nor a terminal.  The pipe's write end is closed even where
+ * there is no /proc.
  */
 static void keeper_close_files(const struct soaker *s, const int ends[2])
 {
@@ -183,10 +180,8 @@ static void keeper_close_files(const struct soaker *s, const int ends[2])
 	close(ends[1]);
 	if (TEMP_FAILURE_RETRY(dup2(ends[0], STDIN_FILENO)) < 0)
 		_exit(EXIT_FAILURE);
-	if (null >= 0) {
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-	}
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
 	d = opendir("/proc/self/fd");
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		fd = (int)strtol(e->d_name, NULL, 10);
@@ -203,9 +198,9 @@ static void interrupt_poll(int sig)
 }
 
 /*
- * Runs the soakers until the program closes its end of the pipe, if only by its death, or until the
- * soakers end.  A signal could not replace the pipe: the program may have become another user.
- * Returns the keeper's exit status.
+ * Runs the soakers until they end or the program closes its end of the pipe, as its death also
+ * does.  A signal could not replace the pipe: the program may have become another user.  Returns
+ * the keeper's exit status.
  */
 static int keeper_run(struct soaker *s, const sigset_t *waiting)
 {
@@ -232,12 +227,11 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 {
 	const struct sigaction chld = {.sa_handler = interrupt_poll};
-	sigset_t all, waiting;
+	sigset_t waiting;
 	int status;
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL); /* nothing but SIGKILL ends it */
-	waiting = all;
+	sigfillset(&waiting);
+	sigprocmask(SIG_BLOCK, &waiting, NULL); /* nothing but SIGKILL ends the keeper */
 	sigdelset(&waiting, SIGCHLD);
 	sigaction(SIGCHLD, &chld, NULL);
 	prctl(PR_SET_NAME, "zc-keeper");
@@ -247,8 +241,8 @@ static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	if (cpu_cgroup_find(&s->group))
 		atomic_store(&s->group_errno, idle_group_enter(&s->group));
 	status = keeper_run(s, &waiting);
-	file_write(s->group.root, "cgroup.procs", "0");
-	idle_group_remove(&s->group);
+	if (file_write(s->group.root, "cgroup.procs", "0") == 0)
+		idle_group_remove(&s->group);
 	_exit(status);
 }
 
@@ -262,10 +256,9 @@ void soaker_check_or_die(const struct soaker *s)
 
 	if (TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, WNOHANG)) != s->keeper)
 		return;
-	if (WIFSIGNALED(status)) {
-		idle_group_remove(&s->group);
+	idle_group_remove(&s->group);
+	if (WIFSIGNALED(status))
 		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
-	}
 	for (i = 0; i < s->n; i++)
 		if ((e = atomic_load(&s->cpu[i].bind_errno)) != 0)
 			die("cannot soak CPU %d: %s", s->cpu[i].id, strerror(e));
@@ -274,7 +267,10 @@ void soaker_check_or_die(const struct soaker *s)
 	die("the soaker could not be started or was stopped");
 }
 
-/* A CPU that real-time programs hold whole never runs its soaker: that is load, not failure. */
+/*
+ * Waits until each CPU's soaker has run.  A CPU that real-time programs hold whole never runs its
+ * soaker: that is load, not failure.  Warns if the soakers may take CPU from others.
+ */
 static void wait_until_running(const struct soaker *s)
 {
 	const uint64_t until = now_ns() + SOAK_START_NS;
@@ -303,15 +299,14 @@ static void wait_until_running(const struct soaker *s)
 
 struct soaker *soaker_start_or_die(const struct cpus *cpus)
 {
-	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
 	struct soaker *s;
+	const size_t size = sizeof(*s) + (size_t)cpus->n * sizeof(s->cpu[0]);
 	int ends[2], i;
 	pid_t pid;
 
 	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0)
 		die_errno("soaker");
-	s->size = size;
 	s->n = cpus->n;
 	for (i = 0; i < s->n; i++)
 		s->cpu[i].id = cpus->id[i];
@@ -332,23 +327,20 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 
 void soaker_stop(struct soaker *s)
 {
-	int status = 0;
-
 	soaker_check_or_die(s);
 	close(s->pipe);
-	TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, 0));
-	if (WIFSIGNALED(status))
-		idle_group_remove(&s->group);
+	TEMP_FAILURE_RETRY(waitpid(s->keeper, NULL, 0));
+	idle_group_remove(&s->group); /* it is still there if the keeper was killed */
 	close(s->lock);
 	if (s->root_lock >= 0)
 		close(s->root_lock);
-	munmap(s, s->size);
+	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
 /*
  * A gap that is open at `ns` is counted up to then, as time in which the soaker was switched out.
- * Before the first turn all of the time since the clock's zero is such a gap, and gap_ns may not be
- * set yet: so last_ns is read before gap_ns, too.
+ * Before the first turn all of the time since the clock's zero is such a gap, and gap_ns may be
+ * unset: therefore last_ns is also read before gap_ns.
  */
 void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
 {

@@ -8,7 +8,7 @@
  *	soak_count(s, 0, raw_ns(), &to);
  *	soaker_stop(s);
  *
- * There are two processes more: the soakers, with a thread for each CPU, and their keeper, which
+ * There are two more processes: the soakers, with a thread for each CPU, and their keeper, which
  * ends them and removes their control group when the program ends, however it ends.
  */
 #pragma once
@@ -21,10 +21,10 @@ struct soaker;
 
 /* What one soaker has counted up to a moment. */
 struct soak_count {
-	uint64_t turns;    /* of its loop */
-	uint64_t spin_ns;  /* time in which it turned and did not wait for memory */
-	uint64_t tasks_ns; /* time in which it did not have the CPU, by the scheduler's clock */
-	uint64_t switches; /* how often it was switched out */
+	uint64_t turns;    /* of the loop */
+	uint64_t spin_ns;  /* time in which the loop turned and did not wait for memory */
+	uint64_t tasks_ns; /* time in which others had the CPU, by the scheduler's clock */
+	uint64_t switches; /* how often the soaker was switched out */
 };
 
 /*
