@@ -3,7 +3,7 @@
  * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
  * library's headers that most parts need.
  *
- *	init_output();
+ *	init_program(argv);
  *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
  *	fd = open_retry(path, O_RDONLY);
  *	if (fd < 0)
@@ -85,20 +85,25 @@ const char *printable(const char *s);
  */
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
-/* Cuts the path from argv[0], with which getopt_long(3) begins its errors: err(3) prints no path. */
-void name_in_errors(char **argv);
-
-/* Makes stdout line buffered and SIGPIPE an ordinary error.  A program calls it first. */
-void init_output(void);
+/*
+ * What a program calls first: makes stdout line buffered and SIGPIPE an ordinary error, and cuts the
+ * path from argv[0], which getopt_long(3) prints.
+ */
+void init_program(char **argv);
 
 /* printf(3) to stdout; dies when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Installs `handler` for SIGINT, SIGTERM and SIGHUP, without SA_RESTART, and blocks them in the
- * calling thread and its threads to come.  *unblocked is the mask before: the main thread waits
- * with it, as in ppoll(2).  A signal that is ignored stays so, as nohup(1) and a shell's background
- * jobs need it.
+ * Stores the signals that stop a program: SIGINT, SIGTERM and SIGHUP without those that it ignores,
+ * as nohup(1) and a shell's background jobs need it.
+ */
+void stop_signals(sigset_t *set);
+
+/*
+ * Installs `handler` for these signals, without SA_RESTART, and blocks them in the calling thread
+ * and its threads to come.  *unblocked is the mask before: the main thread waits with it, as in
+ * ppoll(2).
  */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 

@@ -273,21 +273,6 @@ static void report_closing(const struct history *h)
  * Periods.
  */
 
-/* Blocks the signals that end the program, and SIGCHLD: it takes them where it waits. */
-static void block_signals(sigset_t *set, sigset_t *old)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
-	struct sigaction sa;
-	size_t i;
-
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(set);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
-			sigaddset(set, signals[i]);
-	sigprocmask(SIG_BLOCK, set, old);
-}
-
 /*
  * Waits until `end` or for a signal that ends the program, and returns that, or 0.  SIGCHLD may be
  * of the soaker, which a reading reports, or of a child that this program inherited by exec.  When
@@ -441,7 +426,11 @@ static int measure(char **argv)
 
 	if (*argv != NULL && (e = command_error(*argv)) != 0)
 		command_die(*argv, e);
-	block_signals(&set, &old);
+	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
+	signal(SIGCHLD, SIG_DFL);
+	stop_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &old);
 	monitor_start(&m, *argv != NULL);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
@@ -536,8 +525,7 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	init_output();
-	name_in_errors(argv);
+	init_program(argv);
 	die_init(close_report, NULL);
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
