@@ -10,7 +10,7 @@
  * Diagnostics.
  */
 
-/* What die() and usage_error() do beside the line on stderr; die_init() and die_with() set it. */
+/* What die_of() does beside the line on stderr; die_init() and die_with() set it. */
 static struct {
 	int status, usage_status;
 	void (*hook)(void *arg, const char *why);
@@ -49,53 +49,23 @@ const char *printable(const char *s)
 	return text;
 }
 
-/*
- * Prints the line, with what the error number means unless it is 0.  Only the first thread that
- * fails prints its line: the others fail for the same reason.
- */
-static _Noreturn void vdie(int error, const char *fmt, va_list ap)
+void die_of(int error, const char *fmt, ...)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
 	char what[DIE_MAX], why[DIE_MAX + 64];
+	va_list ap;
 
+	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
-	snprintf(why, sizeof(why), "%s%s%s", what, error != 0 ? ": " : "",
-		 error != 0 ? strerror(error) : "");
+	va_end(ap);
+	snprintf(why, sizeof(why), "%s%s%s", what, error > 0 ? ": " : "",
+		 error > 0 ? strerror(error) : "");
 	while (atomic_flag_test_and_set(&begun))
 		pause();
-	if (dying.hook != NULL && !ferror(stdout))
+	if (error != DIE_OF_USAGE && dying.hook != NULL && !ferror(stdout))
 		dying.hook(dying.arg, why);
 	warnx("%s", printable(why));
-	exit(dying.status);
-}
-
-void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vdie(0, fmt, ap);
-	va_end(ap);
-}
-
-void die_errno(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vdie(errno, fmt, ap);
-	va_end(ap);
-}
-
-void usage_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	dying.hook = NULL;
-	dying.status = dying.usage_status;
-	va_start(ap, fmt);
-	vdie(0, fmt, ap);
-	va_end(ap);
+	exit(error != DIE_OF_USAGE ? dying.status : dying.usage_status);
 }
 
 void usage_exit(void)

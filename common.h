@@ -46,17 +46,20 @@ struct option;
 #define EXIT_USAGE   2
 #define EXIT_COMMAND 125 /* of env(1), nice(1), timeout(1): the failure is not the command's */
 
-/* Prints one line that names the wrong option or argument, and exits with EXIT_USAGE. */
-_Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /*
- * Prints why the program cannot go on, calls the hook, and exits with EXIT_FAILURE.  die_errno()
- * appends what errno means.  Any thread may call them; only the first call prints its line.
+ * die() prints why the program cannot go on, calls the hook, and exits with EXIT_FAILURE.
+ * die_errno() appends what errno means.  usage_error() names the wrong option or argument, calls no
+ * hook, and exits with EXIT_USAGE.  Any thread may call them.  Only the first call prints its line:
+ * the other threads fail for the same reason.
  */
-#define DIE_MAX 512 /* bytes of the line; the rest is cut off */
+#define die(...)         die_of(0, __VA_ARGS__)
+#define die_errno(...)   die_of(errno, __VA_ARGS__)
+#define usage_error(...) die_of(DIE_OF_USAGE, __VA_ARGS__)
 
-_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define DIE_MAX      512  /* bytes of the line; the rest is cut off */
+#define DIE_OF_USAGE (-1) /* not an errno */
+
+_Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * Makes die() call `hook` with `arg` and its line first, unless stdout cannot be written: the hook
