@@ -4,9 +4,7 @@
 
 void wire_init(struct wire *w, bool raw)
 {
-	memset(w, 0, sizeof(*w));
-	if (raw)
-		w->state = WIRE_RAW;
+	*w = (struct wire){.state = raw ? WIRE_RAW : WIRE_LOOPS};
 }
 
 void wire_put(void *p, uint32_t value)
