@@ -27,7 +27,8 @@ static struct {
 	const char *file; /* NULL: CALIBRATION_FILE, which a command can do without */
 	int n_cpus;       /* 0: all */
 	long count;       /* lines to print; 0: until interrupted */
-	bool calibrate, force, per_cpu, once, json, debug;
+	bool calibrate, per_cpu, once, debug;
+	int force, json; /* flags of getopt_long(3) */
 } opt = {.period = 1};
 
 /* The readings of one moment. */
@@ -265,12 +266,10 @@ static void report_closing(const struct history *h)
 static bool wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 {
 	struct timespec left;
-	uint64_t now;
 	int sig;
 
 	do {
-		now = now_ns();
-		left = ns_to_timespec(end > now ? end - now : 0);
+		left = ns_to_timespec((uint64_t)(1e9 * seconds_between(now_ns(), end)));
 		sig = sigtimedwait(set, NULL, &left);
 		if (sig == SIGCHLD)
 			monitor_read(m);
@@ -433,16 +432,14 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-enum { OPT_FORCE = 256, OPT_JSON };
-
 #define SHORTOPTS "+CN:p:n:B1f:dhV"
 
 static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
-	{"force", no_argument, NULL, OPT_FORCE},
+	{"force", no_argument, &opt.force, true},
 	{"cpus", required_argument, NULL, 'N'},
 	{"count", required_argument, NULL, 'n'},
-	{"json", no_argument, NULL, OPT_JSON},
+	{"json", no_argument, &opt.json, true},
 	{"period", required_argument, NULL, 'p'},
 	{"per-cpu", no_argument, NULL, 'B'},
 	{"once", no_argument, NULL, '1'},
@@ -482,8 +479,7 @@ static void parse_option(int c)
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
 	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
-	case OPT_FORCE: opt.force = true; break;
-	case OPT_JSON: opt.json = true; break;
+	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
 	case '1': opt.once = true; break;
 	case 'f': opt.file = optarg; break;

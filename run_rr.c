@@ -65,11 +65,7 @@ int main(int argc, char **argv)
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
 		switch (c) {
-		case 'p':
-			priority = (int)arg_int("-p, --priority", optarg,
-						sched_get_priority_min(SCHED_RR),
-						sched_get_priority_max(SCHED_RR));
-			break;
+		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;
 		case 'h': report("%s", help); return EXIT_SUCCESS;
 		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
 		default: usage_exit();
