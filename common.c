@@ -282,28 +282,22 @@ int open_retry(const char *path, int flags)
 	return TEMP_FAILURE_RETRY(open(path, flags | O_CLOEXEC, 0600));
 }
 
-/* Whether a signal that stops the program came, which its threads may have blocked. */
-static bool wants_to_stop(const _Atomic int *stop)
-{
-	sigset_t pending;
-
-	sigpending(&pending);
-	return (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
-	       sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP);
-}
-
 ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop)
 {
 	/* stdio tries again for each byte, which must not take a second each time. */
 	static _Atomic bool gave_up;
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	sigset_t pending; /* signals that the threads have blocked */
 
-	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && poll(&p, 1, gave_up ? 0 : 1000) == 0)
-		if (gave_up || wants_to_stop(stop)) {
+	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && poll(&p, 1, gave_up ? 0 : 1000) == 0) {
+		sigpending(&pending);
+		if (gave_up || (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
+		    sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP)) {
 			gave_up = true;
 			errno = EINTR;
 			return -1;
 		}
+	}
 	/* A pipe that takes anything takes as much without blocking: pipe(7). */
 	return TEMP_FAILURE_RETRY(write(fd, buf, size < PIPE_BUF ? size : PIPE_BUF));
 }
@@ -408,16 +402,6 @@ uint64_t clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t raw_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
 struct timespec ns_to_timespec(uint64_t ns)

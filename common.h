@@ -192,8 +192,8 @@ int thread_start(pthread_t *id, void *(*function)(void *), void *arg);
  * Clocks.
  */
 uint64_t clock_ns(clockid_t clock); /* any clock of clock_gettime(2), in ns */
-uint64_t now_ns(void);              /* CLOCK_MONOTONIC */
-uint64_t raw_ns(void); /* CLOCK_MONOTONIC_RAW: it is not slewed, and runs as the scheduler's does */
+#define now_ns() clock_ns(CLOCK_MONOTONIC)
+#define raw_ns() clock_ns(CLOCK_MONOTONIC_RAW) /* runs as the scheduler's clock: it is not slewed */
 
 /* The same time as a struct timespec. */
 struct timespec ns_to_timespec(uint64_t ns);
