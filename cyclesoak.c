@@ -19,8 +19,8 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define BRACKET_SECONDS 1   /* of the baselines before and after a command */
-#define SHORT_SECONDS   0.5 /* below which a command's load may be smaller than its uncertainty */
+#define BRACKET_SECONDS 1   /* the length of the baselines before and after a command */
+#define SHORT_SECONDS   0.5 /* the uncertainty of a shorter command may exceed its load */
 
 static struct {
 	double period;    /* seconds */
@@ -41,7 +41,7 @@ struct reading {
 struct history {
 	long n;
 	double sum, squares, min, max;
-	double uncertainty; /* of one period, the largest */
+	double uncertainty; /* the largest uncertainty of a period */
 };
 
 /* A measurement that goes on. */
@@ -73,7 +73,7 @@ static void measure_bracket(const struct monitor *m, struct calibration *c)
 		      100 * tasks);
 }
 
-/* Reads into m->to.  The soakers come first, as the counters take long to read. */
+/* Reads into m->to.  The soakers are read first, as the counters take long to read. */
 static void monitor_read(struct monitor *m)
 {
 	load_sample_read(m->soak, &m->cal, &m->to.sum, m->to.each);
@@ -96,7 +96,7 @@ static void monitor_start(struct monitor *m, bool command)
 		measure_bracket(m, &m->cal);
 	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
 	m->to.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->to.each), "readings");
-	/* Here the soakers come last: what follows is to be measured. */
+	/* Here the soakers are read last: what follows is to be measured. */
 	counters_read(&m->from.counters, NULL);
 	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
 	m->first = m->from;
@@ -331,7 +331,7 @@ static int command_error(const char *name)
 	return e;
 }
 
-/* Starts the command.  The pipe is closed when its process executes the file, or brings the error. */
+/* Starts the command.  Its process closes the pipe by executing the file, or writes the error to it. */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
 	int failed[2], error = 0;
@@ -359,8 +359,8 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 }
 
 /*
- * Waits for the command.  A signal meant for cyclesoak goes to it; the terminal's (SI_KERNEL) has
- * reached it already.  Returns the wait status.
+ * Waits for the command and returns its wait status.  Passes on to it a signal that was sent to
+ * cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
  */
 static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 {
@@ -376,7 +376,7 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	return status;
 }
 
-/* Returns the status to exit with: the command's. */
+/* Measures the command; returns the status to exit with, which is the command's. */
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
 	int status = wait_command(m, set, spawn_or_die(m, argv, old));

@@ -13,7 +13,7 @@ int sock_set(int fd, int level, int name, int value)
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
-	static atomic_flag warned[2]; /* of each buffer once, however many connections there are */
+	static atomic_flag warned[2]; /* one for each buffer, however many connections there are */
 	int got = 0;
 	socklen_t len = sizeof(got);
 
@@ -67,7 +67,7 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	return buf;
 }
 
-/* Requests the route to an address and returns the index of its interface, 0 if there is none. */
+/* Returns the index of the interface of the route to an address, 0 if there is none. */
 static unsigned route_interface(int family, const void *addr, unsigned char len)
 {
 	struct {
@@ -106,7 +106,7 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 
 	if (peer->sa_family != AF_INET6)
 		index = route_interface(AF_INET, &in->sin_addr, 4);
-	else if (in6->sin6_scope_id != 0) /* a link-local address has its interface with it */
+	else if (in6->sin6_scope_id != 0) /* a link-local address names its interface */
 		index = in6->sin6_scope_id;
 	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
 		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4);

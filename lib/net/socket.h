@@ -26,7 +26,7 @@ struct sock_options {
 /* setsockopt(2) of an option that is an int. */
 int sock_set(int fd, int level, int name, int value);
 
-/* Applies them or dies.  The first time that the kernel gives a smaller buffer it warns on stderr. */
+/* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
 /* Makes the kernel drop a connection whose peer has been unreachable for two minutes. */
@@ -35,7 +35,7 @@ void sock_keep_alive(int fd);
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
 const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
 
-/* The same in two parts, without brackets.  False if the address cannot be printed. */
+/* Stores its two parts, without brackets; false if the address cannot be printed. */
 bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],
 		char port[PORT_STRLEN]);
 

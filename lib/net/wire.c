@@ -24,7 +24,7 @@ static void wire_next(struct wire *w)
 		w->state = WIRE_DONE;
 }
 
-/* Reads what there is of a body, which may be empty. */
+/* Takes what the next `len` bytes have of a body, which may be empty; returns how many that are. */
 static size_t wire_body(struct wire *w, size_t len)
 {
 	size_t n = len < w->body_left ? len : w->body_left;
@@ -39,7 +39,7 @@ static size_t wire_body(struct wire *w, size_t len)
 	return n;
 }
 
-/* Acts on a header that is complete. */
+/* Takes a complete header. */
 static void wire_header(struct wire *w, uint32_t value)
 {
 	if (w->state == WIRE_LENGTH) {

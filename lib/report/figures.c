@@ -11,7 +11,7 @@ static const struct receipt_key {
 	const char *name;
 	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD } type;
 	size_t offset;
-	double min; /* of a number */
+	double min; /* the least value of a number */
 } receipt_keys[] = {
 #define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
 #define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
@@ -91,7 +91,7 @@ size_t receipt_format(const struct figures *f, char *buf)
 	return (size_t)(p - buf);
 }
 
-/* Stores the value of a key; false if the key cannot have it. */
+/* Stores the value of a key; returns false if the key cannot have it. */
 static bool receipt_set(struct figures *f, const struct receipt_key *key, const char *value)
 {
 	static const char *const accepted[] = {[KEY_COUNT] = "0123456789",
@@ -114,7 +114,7 @@ static bool receipt_set(struct figures *f, const struct receipt_key *key, const 
 	return errno == 0;
 }
 
-/* Reads one `key=value`, cut out as a string.  *seen has a bit for each key that was there. */
+/* Reads the string `key=value`.  *seen has a bit for each key that the receipt has had so far. */
 static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
 {
 	char *value = strchr(pair, '=');
@@ -155,7 +155,7 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 	if ((seen & RECEIPT_REQUIRED) != RECEIPT_REQUIRED && f->refused[0] == '\0')
 		return "lacks bytes or seconds";
 	if (isnan(f->cpus) || f->cpus < 1)
-		f->load = NAN; /* a share of nothing */
+		f->load = NAN; /* it would be a share of nothing */
 	return NULL;
 }
 

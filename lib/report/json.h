@@ -16,13 +16,13 @@
 #include "common.h"
 
 #define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
-#define JSON_DEPTH  16 /* brackets that are open at a time, at most */
+#define JSON_DEPTH  16 /* more brackets than a report has open at a time */
 
 struct json {
 	FILE *f;
-	bool comma; /* the next member needs one before it */
-	int depth;  /* number of open brackets */
-	char closing[JSON_DEPTH];
+	bool comma;               /* the next member needs a comma before it */
+	int depth;                /* number of open brackets */
+	char closing[JSON_DEPTH]; /* the brackets that close them, innermost last */
 };
 
 /*
@@ -35,7 +35,7 @@ void json_report_open(struct json *j);
 void json_report_open_to(struct json *j, FILE *f);
 
 /*
- * Closes all that is open, with `error` as the last member of the outermost object.  If nothing is
+ * Closes all open brackets, with `error` as the last member of the outermost object.  If nothing is
  * open, or j->f is NULL, it prints a report with no other member.
  */
 void json_fail(struct json *j, const char *why);
