@@ -19,8 +19,8 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define BRACKET_SECONDS 1   /* the length of the baselines before and after a command */
-#define SHORT_SECONDS   0.5 /* the uncertainty of a shorter command may exceed its load */
+#define BRACKET_SECONDS 1   /* of the baselines before and after a command */
+#define SHORT_SECONDS   0.5 /* below which a command's load may be smaller than its uncertainty */
 
 static struct {
 	double period;    /* seconds */
@@ -232,14 +232,13 @@ static struct load report_load(struct monitor *m)
  */
 static void report_closing(const struct history *h)
 {
-	double mean = h->sum / (double)h->n, sd = 0, half;
+	double n = (double)h->n, mean = h->sum / n, variance, half;
 	struct json j;
 
 	if (h->n == 0)
 		return;
-	if (h->n > 1)
-		sd = sqrt(fmax(0, (h->squares - h->sum * mean) / (double)(h->n - 1)));
-	half = sqrt(h->uncertainty * h->uncertainty + 4 * sd * sd / (double)h->n);
+	variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
+	half = sqrt(h->uncertainty * h->uncertainty + 4 * variance / n);
 	if (!opt.json) {
 		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), 100 * half, percent(h->min), percent(h->max));
@@ -301,11 +300,11 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
  */
 
 /* Why a file cannot be executed, as an errno; 0 if it can. */
-static int not_executable(const char *path)
+static int file_error(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) != 0 || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
+	if (stat(path, &st) != 0 || eaccess(path, X_OK) != 0)
 		return errno;
 	return S_ISREG(st.st_mode) ? 0 : EACCES;
 }
@@ -321,10 +320,10 @@ static int command_error(const char *name)
 	int e = ENOENT, r;
 
 	if (*name == '\0' || strchr(name, '/') != NULL)
-		return not_executable(name);
+		return file_error(name);
 	while (e != 0 && (dir = strsep(&rest, ":")) != NULL) {
 		r = snprintf(file, sizeof(file), "%s%s%s", dir, *dir != '\0' ? "/" : "", name);
-		r = r < (int)sizeof(file) ? not_executable(file) : ENAMETOOLONG;
+		r = r < (int)sizeof(file) ? file_error(file) : ENAMETOOLONG;
 		if (r == 0 || r == EACCES)
 			e = r;
 	}

@@ -65,24 +65,25 @@ static void wire_header(struct wire *w, uint32_t value)
 
 size_t wire_feed(struct wire *w, const void *buf, size_t len)
 {
-	const unsigned char *p = buf, *end = p + len;
+	const unsigned char *p = buf;
+	size_t n = 0;
 
 	if (w->state == WIRE_RAW) {
 		w->bytes += len;
 		return len;
 	}
-	while (p < end && w->state != WIRE_DONE) {
+	while (n < len && w->state != WIRE_DONE) {
 		if (w->state == WIRE_BODY) {
-			p += wire_body(w, (size_t)(end - p));
+			n += wire_body(w, len - n);
 			continue;
 		}
-		w->header = w->header << 8 | *p++;
+		w->header = w->header << 8 | p[n++];
 		if (++w->have == WIRE_HEADER) {
 			w->have = 0;
 			wire_header(w, w->header);
 		}
 	}
-	return (size_t)(p - (const unsigned char *)buf);
+	return n;
 }
 
 size_t wire_body_left(const struct wire *w)

@@ -63,11 +63,6 @@ void json_close(struct json *j, char bracket)
 	j->depth--;
 }
 
-void json_report_open(struct json *j)
-{
-	json_report_open_to(j, stdout);
-}
-
 void json_report_open_to(struct json *j, FILE *f)
 {
 	*j = (struct json){.f = f};

@@ -29,7 +29,7 @@ struct json {
  * Begins a report on stdout: opens its outermost object, whose first member is the version of the
  * schema.  Every object that the programs print begins here.
  */
-void json_report_open(struct json *j);
+#define json_report_open(j) json_report_open_to(j, stdout)
 
 /* The same for another stream, such as one in memory. */
 void json_report_open_to(struct json *j, FILE *f);
