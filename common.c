@@ -10,7 +10,7 @@
  * Diagnostics.
  */
 
-/* What die() and usage_error() do beside the line on stderr; die_init() and die_with() set it. */
+/* What die_of() does beside the line on stderr; die_init() and die_with() set it. */
 static struct {
 	int status, usage_status;
 	void (*hook)(void *arg, const char *why);
@@ -49,60 +49,28 @@ const char *printable(const char *s)
 	return text;
 }
 
-void usage_error(const char *fmt, ...)
+void die_of(int error, const char *fmt, ...)
 {
-	char why[DIE_MAX];
+	static atomic_flag begun = ATOMIC_FLAG_INIT;
+	char what[DIE_MAX], why[DIE_MAX + 64];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
+	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
+	snprintf(why, sizeof(why), "%s%s%s", what, error > 0 ? ": " : "",
+		 error > 0 ? strerror(error) : "");
+	while (atomic_flag_test_and_set(&begun))
+		pause();
+	if (error != DIE_OF_USAGE && dying.hook != NULL && !ferror(stdout))
+		dying.hook(dying.arg, why);
 	warnx("%s", printable(why));
-	usage_exit();
+	exit(error != DIE_OF_USAGE ? dying.status : dying.usage_status);
 }
 
 void usage_exit(void)
 {
 	exit(dying.usage_status);
-}
-
-/*
- * Prints the line, with what the error number means unless it is 0.  Only the first thread that
- * fails prints its line: the others fail for the same reason.
- */
-static _Noreturn void vdie(int error, const char *fmt, va_list ap)
-{
-	static atomic_flag begun = ATOMIC_FLAG_INIT;
-	char what[DIE_MAX], why[DIE_MAX + 64];
-
-	vsnprintf(what, sizeof(what), fmt, ap);
-	snprintf(why, sizeof(why), "%s%s%s", what, error != 0 ? ": " : "",
-		 error != 0 ? strerror(error) : "");
-	while (atomic_flag_test_and_set(&begun))
-		pause();
-	if (dying.hook != NULL && !ferror(stdout))
-		dying.hook(dying.arg, why);
-	warnx("%s", printable(why));
-	exit(dying.status);
-}
-
-void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vdie(0, fmt, ap);
-	va_end(ap);
-}
-
-void die_errno(const char *fmt, ...)
-{
-	const int error = errno;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vdie(error, fmt, ap);
-	va_end(ap);
 }
 
 void *alloc_or_die(size_t n, size_t size, const char *what)
@@ -114,27 +82,22 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 	return p;
 }
 
-void name_in_errors(char **argv)
+void init_program(char **argv)
 {
-	if (argv[0] != NULL)
-		argv[0] = program_invocation_short_name;
-}
-
-void init_output(void)
-{
-	FILE *out;
 	int fd;
 
+	/* getopt_long(3) prints argv[0] before an error: without its path, as err(3) does. */
+	if (argv[0] != NULL)
+		argv[0] = program_invocation_short_name;
 	/* The kernel would give a closed 0, 1 or 2 to the first socket; writing to it must fail. */
 	do
 		fd = TEMP_FAILURE_RETRY(open("/dev/null", O_RDONLY));
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
-	out = fdopen_retry(STDOUT_FILENO, "w");
-	if (out == NULL)
+	stdout = fdopen_retry(STDOUT_FILENO, "w");
+	if (stdout == NULL)
 		die_errno("stdout");
-	stdout = out;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -151,21 +114,29 @@ void report(const char *fmt, ...)
 		die_errno("stdout");
 }
 
-void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
+void stop_signals(sigset_t *set)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	const struct sigaction new = {.sa_handler = handler};
 	struct sigaction old;
-	sigset_t set;
 	size_t i;
 
-	sigemptyset(&set);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(&set, signals[i]);
-	sigprocmask(SIG_BLOCK, &set, unblocked);
+	sigemptyset(set);
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &new, NULL);
+			sigaddset(set, signals[i]);
+}
+
+void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
+{
+	const struct sigaction new = {.sa_handler = handler};
+	sigset_t set;
+	int sig;
+
+	stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, unblocked);
+	for (sig = 1; sig < NSIG; sig++)
+		if (sigismember(&set, sig))
+			sigaction(sig, &new, NULL);
 }
 
 /*
@@ -174,7 +145,6 @@ void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
 
 const char *parse_size(const char *s, uint64_t *bytes)
 {
-	static const char wrong[] = "is not a size: digits, then k, m, g, t or nothing";
 	static const char suffixes[] = "kmgt";
 	const char *suffix;
 	unsigned shift = 0;
@@ -188,7 +158,7 @@ const char *parse_size(const char *s, uint64_t *bytes)
 		end++;
 	}
 	if (!isdigit((unsigned char)*s) || *end != '\0')
-		return wrong;
+		return "is not a size: digits, then k, m, g, t or nothing";
 	if (errno == ERANGE || v > UINT64_MAX >> shift)
 		return "is larger than 64 bits hold";
 	*bytes = (uint64_t)v << shift;
@@ -197,10 +167,9 @@ const char *parse_size(const char *s, uint64_t *bytes)
 
 const char *parse_seconds(const char *s, double *seconds)
 {
-	double v;
 	char *end;
+	double v = strtod(s, &end);
 
-	v = strtod(s, &end);
 	if (s[strspn(s, "0123456789.")] != '\0' || !isdigit((unsigned char)*s) || *end != '\0' ||
 	    !isfinite(v))
 		return "is not a number of seconds";
@@ -283,14 +252,12 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
 
 void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
 {
-	const int verbose = opterr;
-
 	opterr = 0;
 	while (getopt_long(argc, argv, shortopts, longopts, NULL) != -1)
 		;
 	if (optind < argc)
 		die_with(EXIT_COMMAND);
-	opterr = verbose;
+	opterr = 1;
 	optind = 0; /* getopt_long(3) begins anew */
 }
 
@@ -315,42 +282,24 @@ int open_retry(const char *path, int flags)
 	return TEMP_FAILURE_RETRY(open(path, flags | O_CLOEXEC, 0600));
 }
 
-/* Whether a signal that stops the program came, which its threads may have blocked. */
-static bool wants_to_stop(const _Atomic int *stop)
-{
-	sigset_t pending;
-
-	sigpending(&pending);
-	return (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
-	       sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP);
-}
-
 ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop)
 {
-	static _Atomic bool
-		gave_up; /* stdio tries again for each byte: that must not take a second */
+	/* stdio tries again for each byte, which must not take a second each time. */
+	static _Atomic bool gave_up;
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	sigset_t pending; /* signals that the threads have blocked */
 
-	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && poll(&p, 1, gave_up ? 0 : 1000) == 0)
-		if (gave_up || wants_to_stop(stop)) {
+	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && poll(&p, 1, gave_up ? 0 : 1000) == 0) {
+		sigpending(&pending);
+		if (gave_up || (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
+		    sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP)) {
 			gave_up = true;
 			errno = EINTR;
 			return -1;
 		}
+	}
 	/* A pipe that takes anything takes as much without blocking: pipe(7). */
 	return TEMP_FAILURE_RETRY(write(fd, buf, size < PIPE_BUF ? size : PIPE_BUF));
-}
-
-/* Writes all of buf; -1 on failure. */
-static int write_retry(int fd, const char *buf, size_t size)
-{
-	size_t done;
-	ssize_t n;
-
-	for (done = 0; done < size; done += (size_t)n)
-		if ((n = write_some(fd, buf + done, size - done, NULL)) < 0)
-			return -1;
-	return 0;
 }
 
 /* The calls of a stdio stream whose cookie is the descriptor: fopencookie(3). */
@@ -361,7 +310,13 @@ static ssize_t stream_read(void *fd, char *buf, size_t size)
 
 static ssize_t stream_write(void *fd, const char *buf, size_t size)
 {
-	return write_retry((int)(intptr_t)fd, buf, size) == 0 ? (ssize_t)size : 0;
+	size_t done;
+	ssize_t n;
+
+	for (done = 0; done < size; done += (size_t)n)
+		if ((n = write_some((int)(intptr_t)fd, buf + done, size - done, NULL)) < 0)
+			return 0; /* stdio takes 0 for the error */
+	return (ssize_t)size;
 }
 
 /* After EINTR the descriptor is closed all the same: close(2). */
@@ -392,12 +347,11 @@ FILE *fopen_retry(const char *path)
 int file_read_line(const char *path, char *buf, size_t size)
 {
 	FILE *f = fopen_retry(path);
-	char *end = NULL;
+	char *end;
 
 	if (f == NULL)
 		return -1;
-	if (fgets(buf, (int)size, f) != NULL)
-		end = strchr(buf, '\n');
+	end = fgets(buf, (int)size, f) != NULL ? strchr(buf, '\n') : NULL;
 	fclose(f);
 	if (end == NULL)
 		return -1;
@@ -409,15 +363,16 @@ int file_read_line(const char *path, char *buf, size_t size)
 int file_write(const char *dir, const char *name, const char *text)
 {
 	char path[320];
-	int fd, r;
+	ssize_t n;
+	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	fd = open_retry(path, O_WRONLY);
 	if (fd < 0)
 		return -1;
-	r = write_retry(fd, text, strlen(text));
+	n = TEMP_FAILURE_RETRY(write(fd, text, strlen(text)));
 	close(fd);
-	return r;
+	return n < 0 ? -1 : 0;
 }
 
 /*
@@ -449,16 +404,6 @@ uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t raw_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC_RAW);
-}
-
 struct timespec ns_to_timespec(uint64_t ns)
 {
 	return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
@@ -468,8 +413,7 @@ void sleep_ns(uint64_t ns)
 {
 	struct timespec t = ns_to_timespec(ns);
 
-	while (nanosleep(&t, &t) != 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(nanosleep(&t, &t));
 }
 
 double seconds_between(uint64_t from_ns, uint64_t to_ns)

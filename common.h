@@ -3,7 +3,7 @@
  * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
  * library's headers that most parts need.
  *
- *	init_output();
+ *	init_program(argv);
  *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
  *	fd = open_retry(path, O_RDONLY);
  *	if (fd < 0)
@@ -46,17 +46,20 @@ struct option;
 #define EXIT_USAGE   2
 #define EXIT_COMMAND 125 /* of env(1), nice(1), timeout(1): the failure is not the command's */
 
-/* Prints one line that names the wrong option or argument, and exits with EXIT_USAGE. */
-_Noreturn void usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /*
- * Prints why the program cannot go on, calls the hook, and exits with EXIT_FAILURE.  die_errno()
- * appends what errno means.  Any thread may call them; only the first call prints its line.
+ * die() prints why the program cannot go on, calls the hook, and exits with EXIT_FAILURE.
+ * die_errno() appends what errno means.  usage_error() names the wrong option or argument, calls no
+ * hook, and exits with EXIT_USAGE.  Any thread may call them.  Only the first call prints its line:
+ * the other threads fail for the same reason.
  */
-#define DIE_MAX 512 /* bytes of the line; the rest is cut off */
+#define die(...)         die_of(0, __VA_ARGS__)
+#define die_errno(...)   die_of(errno, __VA_ARGS__)
+#define usage_error(...) die_of(DIE_OF_USAGE, __VA_ARGS__)
 
-_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void die_errno(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define DIE_MAX      512  /* bytes of the line; the rest is cut off */
+#define DIE_OF_USAGE (-1) /* not an errno */
+
+_Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * Makes die() call `hook` with `arg` and its line first, unless stdout cannot be written: the hook
@@ -85,20 +88,25 @@ const char *printable(const char *s);
  */
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
-/* Cuts the path from argv[0], with which getopt_long(3) begins its errors: err(3) prints no path. */
-void name_in_errors(char **argv);
-
-/* Makes stdout line buffered and SIGPIPE an ordinary error.  A program calls it first. */
-void init_output(void);
+/*
+ * What a program calls first: makes stdout line buffered and SIGPIPE an ordinary error, and cuts the
+ * path from argv[0], which getopt_long(3) prints.
+ */
+void init_program(char **argv);
 
 /* printf(3) to stdout; dies when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Installs `handler` for SIGINT, SIGTERM and SIGHUP, without SA_RESTART, and blocks them in the
- * calling thread and its threads to come.  *unblocked is the mask before: the main thread waits
- * with it, as in ppoll(2).  A signal that is ignored stays so, as nohup(1) and a shell's background
- * jobs need it.
+ * Stores the signals that stop a program: SIGINT, SIGTERM and SIGHUP without those that it ignores,
+ * as nohup(1) and a shell's background jobs need it.
+ */
+void stop_signals(sigset_t *set);
+
+/*
+ * Installs `handler` for these signals, without SA_RESTART, and blocks them in the calling thread
+ * and its threads to come.  *unblocked is the mask before: the main thread waits with it, as in
+ * ppoll(2).
  */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 
@@ -184,8 +192,8 @@ int thread_start(pthread_t *id, void *(*function)(void *), void *arg);
  * Clocks.
  */
 uint64_t clock_ns(clockid_t clock); /* any clock of clock_gettime(2), in ns */
-uint64_t now_ns(void);              /* CLOCK_MONOTONIC */
-uint64_t raw_ns(void); /* CLOCK_MONOTONIC_RAW: it is not slewed, and runs as the scheduler's does */
+#define now_ns() clock_ns(CLOCK_MONOTONIC)
+#define raw_ns() clock_ns(CLOCK_MONOTONIC_RAW) /* runs as the scheduler's clock: it is not slewed */
 
 /* The same time as a struct timespec. */
 struct timespec ns_to_timespec(uint64_t ns);

@@ -22,16 +22,13 @@
 #define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
 
 static struct {
-	double period; /* seconds */
-	const char *file;
-	int n_cpus; /* 0: all */
-	long count; /* lines to print; 0: until interrupted */
-	int debug;
-	bool calibrate, force, per_cpu, once, json, file_given;
-} opt = {
-	.period = 1,
-	.file = CALIBRATION_FILE,
-};
+	double period;    /* seconds */
+	const char *file; /* NULL: CALIBRATION_FILE, which a command can do without */
+	int n_cpus;       /* 0: all */
+	long count;       /* lines to print; 0: until interrupted */
+	bool calibrate, per_cpu, once, debug;
+	int force, json; /* flags of getopt_long(3) */
+} opt = {.period = 1};
 
 /* The readings of one moment. */
 struct reading {
@@ -43,17 +40,17 @@ struct reading {
 struct history {
 	long n;
 	double sum, squares, min, max;
-	double uncertainty; /* of one period, the largest */
+	double uncertainty; /* the largest uncertainty of a period */
 };
 
 /* A measurement that goes on. */
 struct monitor {
 	struct soaker *soak;
 	struct calibration cal;
-	bool bracketed;          /* the baseline is the command's own, not a file's */
-	double drift;            /* between its two halves, as a share of the load */
-	struct reading first;    /* where the measurement began; its each[] is not kept */
-	struct reading from, to; /* of the period, or of the command */
+	bool bracketed;          /* baselines before and after the command stand for the file's */
+	double drift;            /* by how much those two differ, as a share of load */
+	struct reading first;    /* the start of the measurement; its each[] is not kept */
+	struct reading from, to; /* the start and the end of the period, or of the command */
 	struct history history;
 };
 
@@ -73,38 +70,30 @@ static void measure_bracket(const struct monitor *m, struct calibration *c)
 		      100 * tasks);
 }
 
-/* Reads into m->to.  The soakers come first, as the counters take long to read. */
+/* Reads into m->to.  The soakers are read first, as the counters take long to read. */
 static void monitor_read(struct monitor *m)
 {
 	load_sample_read(m->soak, &m->cal, &m->to.sum, m->to.each);
 	counters_read(&m->to.counters, NULL);
 }
 
-/* The next period begins where this one ended. */
-static void monitor_next(struct monitor *m)
-{
-	struct reading swap = m->from;
-
-	m->from = m->to;
-	m->to = swap;
-}
-
 /* Without a calibration a command's load is measured against the idle machine before and after. */
 static void monitor_start(struct monitor *m, bool command)
 {
-	memset(m, 0, sizeof(*m));
-	m->bracketed = command && !opt.file_given && access(opt.file, F_OK) != 0;
+	const char *file = opt.file != NULL ? opt.file : CALIBRATION_FILE;
+
+	m->bracketed = command && opt.file == NULL && access(file, F_OK) != 0;
 	limits_warn();
 	if (m->bracketed)
 		cpus_to_soak(opt.n_cpus, &m->cal.cpus);
 	else
-		calibration_load_or_die(&m->cal, opt.file, opt.n_cpus);
+		calibration_load_or_die(&m->cal, file, opt.n_cpus);
 	m->soak = soaker_start_or_die(&m->cal.cpus);
 	if (m->bracketed)
 		measure_bracket(m, &m->cal);
 	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
 	m->to.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->to.each), "readings");
-	/* Here the soakers come last: what follows is to be measured. */
+	/* Here the soakers are read last: what follows is to be measured. */
 	counters_read(&m->from.counters, NULL);
 	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
 	m->first = m->from;
@@ -125,15 +114,14 @@ static void monitor_stop(struct monitor *m)
 /* Converts a reading that was taken against one baseline to another. */
 static void rebase(struct reading *r, const struct calibration *from, const struct calibration *to)
 {
-	double spin, speed;
+	double spin;
 	int i;
 
 	r->sum.spin = r->sum.work = 0;
 	for (i = 0; i < to->cpus.n; i++) {
 		spin = from->cpu[i].spin / to->cpu[i].spin;
-		speed = from->cpu[i].speed / to->cpu[i].speed;
 		r->each[i].spin *= spin;
-		r->each[i].work *= spin * speed;
+		r->each[i].work *= spin * from->cpu[i].speed / to->cpu[i].speed;
 		r->sum.spin += r->each[i].spin;
 		r->sum.work += r->each[i].work;
 	}
@@ -156,16 +144,6 @@ static void close_bracket(struct monitor *m)
 	m->cal = mean;
 }
 
-static void history_add(struct history *h, const struct load *l)
-{
-	h->min = h->n == 0 ? l->load : fmin(h->min, l->load);
-	h->max = h->n == 0 ? l->load : fmax(h->max, l->load);
-	h->uncertainty = fmax(h->uncertainty, l->uncertainty);
-	h->sum += l->load;
-	h->squares += l->load * l->load;
-	h->n++;
-}
-
 /*
  * Reports: a line per period and a closing one, as text or JSON.
  */
@@ -183,7 +161,7 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	}
 	if (m->bracketed)
 		report("; own baselines, drift %.1f%%", percent(m->drift));
-	for (i = 0; i < CPU_COLUMNS && opt.debug > 0 && !isnan(r->cpu[i]); i++)
+	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
 		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
 		       percent(r->cpu[i]));
 	report("\n");
@@ -215,25 +193,33 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 	}
 	json_close(&j, ']');
 	json_accounting(&j, r);
-	json_close(&j, '}');
-	report("\n");
+	json_report_close(&j, NULL);
 }
 
-/* Reports the load from m->from to m->to. */
+/* Reports the load of a period that is over; the next one begins where it ended. */
 static struct load report_load(struct monitor *m)
 {
+	const struct reading from = m->from;
+	struct history *h = &m->history;
 	struct rates r;
 	struct load l;
 
 	load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
 	counters_rates(&m->from.counters, &m->to.counters, &r);
-	history_add(&m->history, &l);
+	h->min = h->n == 0 ? l.load : fmin(h->min, l.load);
+	h->max = h->n == 0 ? l.load : fmax(h->max, l.load);
+	h->uncertainty = fmax(h->uncertainty, l.uncertainty);
+	h->sum += l.load;
+	h->squares += l.load * l.load;
+	h->n++;
 	if (opt.json)
 		report_json(m, &l, &r);
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
 		report_text(m, &l, &r);
+	m->from = m->to;
+	m->to = from;
 	return l;
 }
 
@@ -243,14 +229,13 @@ static struct load report_load(struct monitor *m)
  */
 static void report_closing(const struct history *h)
 {
-	double mean = h->sum / (double)h->n, sd = 0, half;
+	double n = (double)h->n, mean = h->sum / n, variance, half;
 	struct json j;
 
 	if (h->n == 0)
 		return;
-	if (h->n > 1)
-		sd = sqrt(fmax(0, (h->squares - h->sum * mean) / (double)(h->n - 1)));
-	half = sqrt(h->uncertainty * h->uncertainty + 4 * sd * sd / (double)h->n);
+	variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
+	half = sqrt(h->uncertainty * h->uncertainty + 4 * variance / n);
 	if (!opt.json) {
 		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), 100 * half, percent(h->min), percent(h->max));
@@ -262,64 +247,44 @@ static void report_closing(const struct history *h)
 	json_number(&j, "load_uncertainty_percent", 100 * half);
 	json_number(&j, "load_min_percent", 100 * h->min);
 	json_number(&j, "load_max_percent", 100 * h->max);
-	json_close(&j, '}');
-	report("\n");
+	json_report_close(&j, NULL);
 }
 
 /*
  * Periods.
  */
 
-/* Blocks the signals that end the program, and SIGCHLD: it takes them where it waits. */
-static void block_signals(sigset_t *set, sigset_t *old)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
-	struct sigaction sa;
-	size_t i;
-
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(set);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		if (sigaction(signals[i], NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
-			sigaddset(set, signals[i]);
-	sigprocmask(SIG_BLOCK, set, old);
-}
-
 /*
- * Waits until `end` or for a signal that ends the program, and returns that, or 0.  SIGCHLD may be
- * of the soaker, which a reading reports, or of a child that this program inherited by exec.  When
- * the program was stopped and continued, sigtimedwait(2) returns early, and it waits again.
+ * Waits until `end`; false if a signal that ends the program comes first.  SIGCHLD may be that of
+ * the soaker, on whose death a reading dies, or of a child that this program inherited by exec.
+ * sigtimedwait(2) returns early where the program was stopped and continued: it waits again.
  */
-static int wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
+static bool wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 {
 	struct timespec left;
-	uint64_t now;
 	int sig;
 
 	do {
-		now = now_ns();
-		left = ns_to_timespec(end > now ? end - now : 0);
+		left = ns_to_timespec((uint64_t)(1e9 * seconds_between(now_ns(), end)));
 		sig = sigtimedwait(set, NULL, &left);
 		if (sig == SIGCHLD)
 			monitor_read(m);
 	} while (sig == SIGCHLD || (sig < 0 && now_ns() < end));
-	return sig > 0 ? sig : 0;
+	return sig < 0;
 }
 
 /* Reports a line each period. */
 static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
 	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
-	long i;
 
-	for (i = 0; opt.count == 0 || i < opt.count; i++) {
+	while (opt.count == 0 || m->history.n < opt.count) {
 		end += period;
-		if (wait_period(m, set, end) != 0)
+		if (!wait_period(m, set, end))
 			break;
 		monitor_read(m);
 		report_load(m);
-		monitor_next(m);
-		/* Stopped and continued: missed periods are not made up. */
+		/* The periods that it missed while it was stopped are not made up. */
 		if (now_ns() > end + period)
 			end = now_ns();
 	}
@@ -332,11 +297,11 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
  */
 
 /* Why a file cannot be executed, as an errno; 0 if it can. */
-static int not_executable(const char *path)
+static int file_error(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) != 0 || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
+	if (stat(path, &st) != 0 || eaccess(path, X_OK) != 0)
 		return errno;
 	return S_ISREG(st.st_mode) ? 0 : EACCES;
 }
@@ -348,25 +313,21 @@ static int not_executable(const char *path)
 static int command_error(const char *name)
 {
 	const char *path = getenv("PATH");
-	char file[PATH_MAX];
+	char *rest = strdupa(path != NULL ? path : "/bin:/usr/bin"), *dir, file[PATH_MAX];
 	int e = ENOENT, r;
-	size_t len;
 
 	if (*name == '\0' || strchr(name, '/') != NULL)
-		return not_executable(name);
-	for (path = path != NULL ? path : "/bin:/usr/bin";; path += len + 1) {
-		len = strcspn(path, ":");
-		r = snprintf(file, sizeof(file), "%.*s%s%s", (int)len, path, len > 0 ? "/" : "",
-			     name);
-		r = r < (int)sizeof(file) ? not_executable(file) : ENAMETOOLONG;
-		if (r == EACCES)
+		return file_error(name);
+	while (e != 0 && (dir = strsep(&rest, ":")) != NULL) {
+		r = snprintf(file, sizeof(file), "%s%s%s", dir, *dir != '\0' ? "/" : "", name);
+		r = r < (int)sizeof(file) ? file_error(file) : ENAMETOOLONG;
+		if (r == 0 || r == EACCES)
 			e = r;
-		if (r == 0 || path[len] == '\0')
-			return r == 0 ? 0 : e;
 	}
+	return e;
 }
 
-/* Starts the command.  The pipe is closed when its process executes the file, or brings the error. */
+/* Starts the command.  Its process closes the pipe by executing the file, or writes the error to it. */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
 	int failed[2], error = 0;
@@ -394,8 +355,8 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 }
 
 /*
- * Waits for the command.  A signal meant for cyclesoak goes to it; the terminal's (SI_KERNEL) has
- * reached it already.  Returns the wait status.
+ * Waits for the command and returns its wait status.  Passes on to it a signal that was sent to
+ * cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
  */
 static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 {
@@ -411,7 +372,7 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 	return status;
 }
 
-/* Returns the status to exit with: the command's. */
+/* Measures the command; returns the status to exit with, which is the command's. */
 static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
 	int status = wait_command(m, set, spawn_or_die(m, argv, old));
@@ -425,20 +386,23 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 		warnx("the command took %.3f s, too short for its load: run it for half a second "
 		      "or longer",
 		      l.seconds);
-	monitor_next(m);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 /* Measures periods, or the command at argv. */
 static int measure(char **argv)
 {
-	struct monitor m;
+	struct monitor m = {.bracketed = false};
 	sigset_t set, old;
 	int status = EXIT_SUCCESS, e;
 
 	if (*argv != NULL && (e = command_error(*argv)) != 0)
 		command_die(*argv, e);
-	block_signals(&set, &old);
+	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
+	signal(SIGCHLD, SIG_DFL);
+	stop_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &old);
 	monitor_start(&m, *argv != NULL);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
@@ -464,16 +428,14 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-enum { OPT_FORCE = 256, OPT_JSON };
-
 #define SHORTOPTS "+CN:p:n:B1f:dhV"
 
 static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
-	{"force", no_argument, NULL, OPT_FORCE},
+	{"force", no_argument, &opt.force, true},
 	{"cpus", required_argument, NULL, 'N'},
 	{"count", required_argument, NULL, 'n'},
-	{"json", no_argument, NULL, OPT_JSON},
+	{"json", no_argument, &opt.json, true},
 	{"period", required_argument, NULL, 'p'},
 	{"per-cpu", no_argument, NULL, 'B'},
 	{"once", no_argument, NULL, '1'},
@@ -513,15 +475,11 @@ static void parse_option(int c)
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
 	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
-	case OPT_FORCE: opt.force = true; break;
-	case OPT_JSON: opt.json = true; break;
+	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
 	case '1': opt.once = true; break;
-	case 'f':
-		opt.file = optarg;
-		opt.file_given = true;
-		break;
-	case 'd': opt.debug++; break;
+	case 'f': opt.file = optarg; break;
+	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
 	default: usage_exit();
@@ -533,8 +491,7 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	init_output();
-	name_in_errors(argv);
+	init_program(argv);
 	die_init(close_report, NULL);
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
@@ -550,6 +507,6 @@ int main(int argc, char **argv)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no command: '%s'", argv[optind]);
-	calibrate_or_die(opt.n_cpus, opt.file, opt.force);
+	calibrate_or_die(opt.n_cpus, opt.file != NULL ? opt.file : CALIBRATION_FILE, opt.force);
 	return EXIT_SUCCESS;
 }

@@ -33,12 +33,11 @@ static char *shell(void)
 	char *s = secure_getenv("SHELL");
 	struct passwd *pw;
 
-	if (s != NULL && *s != '\0')
-		return s;
-	pw = getpwuid(getuid());
-	if (pw == NULL || pw->pw_shell == NULL || *pw->pw_shell == '\0')
-		return fallback;
-	return pw->pw_shell;
+	if (s == NULL || *s == '\0') {
+		pw = getpwuid(getuid());
+		s = pw != NULL ? pw->pw_shell : NULL;
+	}
+	return s != NULL && *s != '\0' ? s : fallback;
 }
 
 static void set_rr_or_die(int priority)
@@ -62,16 +61,11 @@ int main(int argc, char **argv)
 	char *no_command[] = {NULL, NULL};
 	int priority = 1, c;
 
-	init_output();
-	name_in_errors(argv);
+	init_program(argv);
 	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
 		switch (c) {
-		case 'p':
-			priority = (int)arg_int("-p, --priority", optarg,
-						sched_get_priority_min(SCHED_RR),
-						sched_get_priority_max(SCHED_RR));
-			break;
+		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;
 		case 'h': report("%s", help); return EXIT_SUCCESS;
 		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
 		default: usage_exit();

@@ -383,8 +383,7 @@ int main(int argc, char **argv)
 	struct run run;
 	int c;
 
-	init_output();
-	name_in_errors(argv);
+	init_program(argv);
 	die_init(report_die, &rep);
 	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
 		parse_option(c, &given);

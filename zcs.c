@@ -258,8 +258,7 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	init_output();
-	name_in_errors(argv);
+	init_program(argv);
 	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	if (optind < argc)

@@ -13,7 +13,7 @@ int sock_set(int fd, int level, int name, int value)
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
-	static atomic_flag warned[2]; /* of each buffer once, however many connections there are */
+	static atomic_flag warned[2]; /* one for each buffer, however many connections there are */
 	int got = 0;
 	socklen_t len = sizeof(got);
 
@@ -46,36 +46,28 @@ void sock_keep_alive(int fd)
 	sock_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss)
+bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],
+		char port[PORT_STRLEN])
 {
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
-	struct sockaddr_in *in = (struct sockaddr_in *)ss;
-
-	memset(ss, 0, sizeof(*ss));
-	if (sa->sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-		memcpy(ss, sa, len);
-		return len;
-	}
-	in->sin_family = AF_INET;
-	in->sin_port = in6->sin6_port;
-	memcpy(&in->sin_addr, &in6->sin6_addr.s6_addr[12], sizeof(in->sin_addr));
-	return sizeof(*in);
+	if (getnameinfo(sa, len, host, HOST_STRLEN, port, PORT_STRLEN,
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return false;
+	if (strncmp(host, "::ffff:", 7) == 0 && strchr(host, '.') != NULL)
+		memmove(host, host + 7, strlen(host + 7) + 1);
+	return true;
 }
 
 const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN])
 {
-	char host[ADDR_STRLEN - 10], port[8];
-	struct sockaddr_storage ss;
+	char host[HOST_STRLEN], port[PORT_STRLEN];
 
-	len = addr_unmap(sa, len, &ss);
-	if (getnameinfo((struct sockaddr *)&ss, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+	if (!addr_split(sa, len, host, port))
 		return strcpy(buf, "unknown address");
-	snprintf(buf, ADDR_STRLEN, ss.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+	snprintf(buf, ADDR_STRLEN, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 	return buf;
 }
 
-/* Requests the route to an address and returns the index of its interface, 0 if there is none. */
+/* Returns the index of the interface of the route to an address, 0 if there is none. */
 static unsigned route_interface(int family, const void *addr, unsigned char len)
 {
 	struct {
@@ -93,10 +85,11 @@ static unsigned route_interface(int family, const void *addr, unsigned char len)
 
 	memcpy(m.rest, addr, len);
 	m.nh.nlmsg_len = NLMSG_LENGTH(sizeof(m.rt)) + RTA_LENGTH(len);
-	if (fd >= 0 && send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
+	if (fd < 0)
+		return 0;
+	if (send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
 		n = recv(fd, &m, sizeof(m), 0);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	if (n < 0 || !NLMSG_OK(&m.nh, (size_t)n) || m.nh.nlmsg_type != RTM_NEWROUTE)
 		return 0;
 	for (left = (int)RTM_PAYLOAD(&m.nh); RTA_OK(a, left); a = RTA_NEXT(a, left))
@@ -113,7 +106,7 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 
 	if (peer->sa_family != AF_INET6)
 		index = route_interface(AF_INET, &in->sin_addr, 4);
-	else if (in6->sin6_scope_id != 0) /* a link-local address has its interface with it */
+	else if (in6->sin6_scope_id != 0) /* a link-local address names its interface */
 		index = in6->sin6_scope_id;
 	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
 		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4);
@@ -138,12 +131,10 @@ int pipe_large(int fd[2], size_t *size)
 	return 0;
 }
 
-const char *sock_congestion(int fd, char name[16])
+void sock_congestion(int fd, char name[16])
 {
-	socklen_t len = 15;
+	socklen_t len = 16;
 
-	memset(name, 0, 16);
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) != 0 || name[0] == '\0')
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) != 0)
 		strcpy(name, "unknown");
-	return name;
 }

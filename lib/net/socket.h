@@ -12,7 +12,9 @@
 
 #include "common.h"
 
-#define ADDR_STRLEN 64 /* enough for `[IPv6%scope]:port` */
+#define PORT_STRLEN 8
+#define HOST_STRLEN 54                              /* enough for `IPv6%scope` */
+#define ADDR_STRLEN (HOST_STRLEN + PORT_STRLEN + 2) /* enough for `[IPv6%scope]:port` */
 
 /* What is set on a socket before connect(2) or listen(2), so that the window scale is right. */
 struct sock_options {
@@ -24,7 +26,7 @@ struct sock_options {
 /* setsockopt(2) of an option that is an int. */
 int sock_set(int fd, int level, int name, int value);
 
-/* Applies them or dies.  The first time that the kernel gives a smaller buffer it warns on stderr. */
+/* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
 /* Makes the kernel drop a connection whose peer has been unreachable for two minutes. */
@@ -33,8 +35,9 @@ void sock_keep_alive(int fd);
 /* `192.0.2.1:2222`, `[2001:db8::1]:2222`; an IPv4-mapped address is shown as IPv4. */
 const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_STRLEN]);
 
-/* Copies an address; one of IPv4 that is mapped into IPv6 becomes IPv4.  Returns its length. */
-socklen_t addr_unmap(const struct sockaddr *sa, socklen_t len, struct sockaddr_storage *ss);
+/* Stores its two parts, without brackets; false if the address cannot be printed. */
+bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN],
+		char port[PORT_STRLEN]);
 
 /*
  * Stores the name of the interface via which the kernel routes packets to `peer` (rtnetlink(7),
@@ -45,5 +48,5 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
 /* A close-on-exec pipe as large as the kernel allows, at most 1 MiB; *size is its size in bytes. */
 int pipe_large(int fd[2], size_t *size);
 
-/* The name of a connection's congestion control, "unknown" where the kernel does not tell. */
-const char *sock_congestion(int fd, char name[16]);
+/* Stores the name of a connection's congestion control, or "unknown". */
+void sock_congestion(int fd, char name[16]);

@@ -4,9 +4,7 @@
 
 void wire_init(struct wire *w, bool raw)
 {
-	memset(w, 0, sizeof(*w));
-	if (raw)
-		w->state = WIRE_RAW;
+	*w = (struct wire){.state = raw ? WIRE_RAW : WIRE_LOOPS};
 }
 
 void wire_put(void *p, uint32_t value)
@@ -26,7 +24,7 @@ static void wire_next(struct wire *w)
 		w->state = WIRE_DONE;
 }
 
-/* Reads what there is of a body, which may be empty. */
+/* Takes what the next `len` bytes have of a body, which may be empty; returns how many that are. */
 static size_t wire_body(struct wire *w, size_t len)
 {
 	size_t n = len < w->body_left ? len : w->body_left;
@@ -41,7 +39,7 @@ static size_t wire_body(struct wire *w, size_t len)
 	return n;
 }
 
-/* Acts on a header that is complete. */
+/* Takes a complete header. */
 static void wire_header(struct wire *w, uint32_t value)
 {
 	if (w->state == WIRE_LENGTH) {
@@ -67,24 +65,25 @@ static void wire_header(struct wire *w, uint32_t value)
 
 size_t wire_feed(struct wire *w, const void *buf, size_t len)
 {
-	const unsigned char *p = buf, *end = p + len;
+	const unsigned char *p = buf;
+	size_t n = 0;
 
 	if (w->state == WIRE_RAW) {
 		w->bytes += len;
 		return len;
 	}
-	while (p < end && w->state != WIRE_DONE) {
+	while (n < len && w->state != WIRE_DONE) {
 		if (w->state == WIRE_BODY) {
-			p += wire_body(w, (size_t)(end - p));
+			n += wire_body(w, len - n);
 			continue;
 		}
-		w->header = w->header << 8 | *p++;
+		w->header = w->header << 8 | p[n++];
 		if (++w->have == WIRE_HEADER) {
 			w->have = 0;
 			wire_header(w, w->header);
 		}
 	}
-	return (size_t)(p - (const unsigned char *)buf);
+	return n;
 }
 
 size_t wire_body_left(const struct wire *w)

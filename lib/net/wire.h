@@ -40,22 +40,22 @@ struct wire {
 	unsigned have;         /* bytes of the next header that have arrived */
 	uint32_t header;       /* those bytes */
 	uint32_t loops_left;   /* n_loops less the loops begun */
-	uint32_t files_left;   /* of this loop, less the files begun */
-	uint32_t body_left;    /* bytes of this file still to come */
+	uint32_t files_left;   /* n_files of this loop less the files begun */
+	uint32_t body_left;    /* bytes of this file that are still to come */
 	bool forever;          /* n_loops was WIRE_FOREVER */
-	uint64_t loops, files; /* complete so far; files counts entries */
-	uint64_t bytes;        /* of files, headers not counted */
-	uint32_t empty_loops;  /* before the first file: the warm-up's length, in WIRE_WARMUP_NS */
+	uint64_t loops, files; /* loops and entries that are complete */
+	uint64_t bytes;        /* bytes of files, without headers */
+	uint32_t empty_loops;  /* loops before the first file: the warm-up, in WIRE_WARMUP_NS */
 	bool has_file;         /* a file was announced: empty_loops is final */
 };
 
-/* Starts a reader.  `raw`: there are no headers, all that comes is data, and any end is proper. */
+/* Starts a reader.  If `raw`, there are no headers: all bytes are data, and any end is proper. */
 void wire_init(struct wire *w, bool raw);
 
 /* Reads `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
 size_t wire_feed(struct wire *w, const void *buf, size_t len);
 
-/* How many bytes of a body come next for certain: 0 if a header does. */
+/* How many bytes of a body come next for certain; 0 if a header comes next. */
 size_t wire_body_left(const struct wire *w);
 
 /* How many bytes the next header lacks, for a caller that must not read beyond it. */

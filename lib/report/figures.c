@@ -11,14 +11,13 @@ static const struct receipt_key {
 	const char *name;
 	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD } type;
 	size_t offset;
-	bool required;
-	double min; /* of a number */
+	double min; /* the least value of a number */
 } receipt_keys[] = {
 #define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
 #define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
 #define WORD(member)   .type = KEY_WORD, .offset = offsetof(struct figures, member)
-	{"bytes", COUNT(bytes), .required = true},
-	{"seconds", NUMBER(seconds), .required = true},
+	{"bytes", COUNT(bytes)},
+	{"seconds", NUMBER(seconds)},
 	{"files", COUNT(files)},
 	{"reads", COUNT(calls)},
 	{"warmup", COUNT(warmup)},
@@ -45,17 +44,16 @@ static const struct receipt_key {
 	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
 	{"rcv_mss", NUMBER(tcp.rcv_mss)},
 	{"out_of_order", NUMBER(tcp.rcv_ooo)},
-#undef COUNT
-#undef NUMBER
-#undef WORD
 };
-#define RECEIPT_KEYS (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
+#define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
+#define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
+
+_Static_assert(RECEIPT_KEYS * 64 <= RECEIPT_MAX, "a key and its value have at most 64 bytes");
 
 void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->seconds = f->cpu = f->cpus = NAN;
-	f->load = f->uncertainty = f->slowed = f->tasks = NAN;
+	f->seconds = f->cpu = f->cpus = f->load = f->uncertainty = f->slowed = f->tasks = NAN;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
@@ -74,64 +72,53 @@ static bool number_fits(const struct receipt_key *key, double v)
 	return v >= key->min && v < RECEIPT_NUMBER_MAX;
 }
 
-/* Writes `key=value `, or nothing where there is no value. */
-static int receipt_put(const struct figures *f, const struct receipt_key *key, char *buf,
-		       size_t size)
-{
-	const void *member = (const char *)f + key->offset;
-	const double number = key->type == KEY_NUMBER ? *(const double *)member : 0;
-
-	if (key->type == KEY_COUNT)
-		return snprintf(buf, size, "%s=%llu ", key->name,
-				(unsigned long long)*(const uint64_t *)member);
-	if (key->type == KEY_NUMBER && number_fits(key, number))
-		return snprintf(buf, size, "%s=%.6f ", key->name, number);
-	if (key->type == KEY_WORD && *(const char *)member != '\0')
-		return snprintf(buf, size, "%s=%s ", key->name, (const char *)member);
-	return 0;
-}
-
 size_t receipt_format(const struct figures *f, char *buf)
 {
-	size_t used = 0, i;
+	const struct receipt_key *key;
+	const void *member;
+	char *p = buf;
 
-	for (i = 0; i < RECEIPT_KEYS; i++)
-		used += (size_t)receipt_put(f, &receipt_keys[i], buf + used, RECEIPT_MAX - used);
-	buf[used - 1] = '\n';
-	return used;
+	for (key = receipt_keys; key < receipt_keys + RECEIPT_KEYS; key++) {
+		member = (const char *)f + key->offset;
+		if (key->type == KEY_COUNT)
+			p += sprintf(p, "%s=%" PRIu64 " ", key->name, *(const uint64_t *)member);
+		else if (key->type == KEY_NUMBER && number_fits(key, *(const double *)member))
+			p += sprintf(p, "%s=%.6f ", key->name, *(const double *)member);
+		else if (key->type == KEY_WORD && *(const char *)member != '\0')
+			p += sprintf(p, "%s=%s ", key->name, (const char *)member);
+	}
+	p[-1] = '\n';
+	return (size_t)(p - buf);
 }
 
-/* Stores the value of a key; false if the key cannot have it. */
+/* Stores the value of a key; returns false if the key cannot have it. */
 static bool receipt_set(struct figures *f, const struct receipt_key *key, const char *value)
 {
 	static const char *const accepted[] = {[KEY_COUNT] = "0123456789",
 					       [KEY_NUMBER] = "-.0123456789",
 					       [KEY_WORD] = "abcdefghijklmnopqrstuvwxyz"};
 	void *member = (char *)f + key->offset;
-	char *end = NULL;
-	double number;
+	char *end;
 
 	if (value[strspn(value, accepted[key->type])] != '\0')
 		return false;
-	switch (key->type) {
-	case KEY_COUNT:
-		errno = 0;
-		*(uint64_t *)member = strtoull(value, &end, 10);
-		return errno == 0;
-	case KEY_NUMBER:
-		number = strtod(value, &end);
-		*(double *)member = number;
-		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&
-		       number_fits(key, number);
-	default:
+	if (key->type == KEY_WORD)
 		return (size_t)snprintf(member, sizeof(f->method), "%s", value) < sizeof(f->method);
+	if (key->type == KEY_NUMBER) {
+		*(double *)member = strtod(value, &end);
+		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&
+		       number_fits(key, *(double *)member);
 	}
+	errno = 0;
+	*(uint64_t *)member = strtoull(value, NULL, 10);
+	return errno == 0;
 }
 
-/* Reads one `key=value`, cut out as a string.  *seen has a bit for each key that was there. */
+/* Reads the string `key=value`.  *seen has a bit for each key that the receipt has had so far. */
 static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
 {
 	char *value = strchr(pair, '=');
+	bool repeated;
 	size_t i;
 
 	if (value == NULL || value == pair || value[1] == '\0')
@@ -139,15 +126,13 @@ static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
 	*value++ = '\0';
 	if (pair[strspn(pair, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0')
 		return false;
-	for (i = 0; i < RECEIPT_KEYS; i++) {
-		if (strcmp(pair, receipt_keys[i].name) != 0)
-			continue;
-		if (*seen & 1ull << i)
-			return false;
-		*seen |= 1ull << i;
-		return receipt_set(f, &receipt_keys[i], value);
-	}
-	return true;
+	for (i = 0; i < RECEIPT_KEYS && strcmp(pair, receipt_keys[i].name) != 0; i++)
+		;
+	if (i == RECEIPT_KEYS)
+		return true;
+	repeated = *seen & 1ull << i;
+	*seen |= 1ull << i;
+	return !repeated && receipt_set(f, &receipt_keys[i], value);
 }
 
 const char *receipt_parse(const char *buf, size_t len, struct figures *f)
@@ -167,11 +152,10 @@ const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 	while ((pair = strsep(&rest, " ")) != NULL)
 		if (!receipt_pair(f, pair, &seen))
 			return "has a bad key=value";
-	for (i = 0; i < RECEIPT_KEYS; i++)
-		if (receipt_keys[i].required && !(seen & 1ull << i) && f->refused[0] == '\0')
-			return "lacks bytes or seconds";
+	if ((seen & RECEIPT_REQUIRED) != RECEIPT_REQUIRED && f->refused[0] == '\0')
+		return "lacks bytes or seconds";
 	if (isnan(f->cpus) || f->cpus < 1)
-		f->load = NAN; /* a share of nothing */
+		f->load = NAN; /* it would be a share of nothing */
 	return NULL;
 }
 

@@ -17,26 +17,26 @@
 
 /* What one end measured of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
-	uint64_t bytes;   /* of files */
+	uint64_t bytes;   /* content of files, without headers */
 	uint64_t files;   /* entries of the wire, completely sent or received */
 	uint64_t calls;   /* system calls that moved data */
 	uint64_t warmup;  /* bytes of files before the warm-up was over */
-	uint64_t clients; /* that zcs had since it last had none */
-	double seconds;
-	char method[16]; /* by which they were moved */
-	double cpu;      /* the number of the CPU to which the thread was bound */
-	double cpus;     /* of how many CPUs the host's load is */
-	/* Those of struct load. */
+	uint64_t clients; /* clients that zcs had since it last had none */
+	double seconds;   /* the time in which the bytes were moved */
+	char method[16];  /* the name of the method that moved them */
+	double cpu;       /* the number of the CPU to which the thread was bound */
+	double cpus;      /* the number of CPUs of which the host's load is a share */
+	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
-	struct rates rates; /* of the host */
-	struct tcp_figures tcp;
-	char refused[16]; /* why the other end did not serve; empty if it did */
+	struct rates rates;     /* the host's rates */
+	struct tcp_figures tcp; /* the connection's figures */
+	char refused[16];       /* why the other end did not serve; empty if it did */
 };
 
-/* Makes all unknown, but the counts, which are 0. */
+/* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
 
-/* Stores a load of that many CPUs. */
+/* Stores the load of a host with that many CPUs. */
 void figures_load(struct figures *f, const struct load *l, int cpus);
 
 /*
@@ -46,8 +46,8 @@ void figures_load(struct figures *f, const struct load *l, int cpus);
 #define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
 
 /* The values of `refused=` that zcs sends to a client that it does not serve. */
-#define REFUSED_FULL    "full"    /* of clients */
-#define REFUSED_ADDRESS "address" /* not one of those it serves */
+#define REFUSED_FULL    "full"    /* zcs has as many clients as it may have */
+#define REFUSED_ADDRESS "address" /* zcs serves other addresses only */
 
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
 size_t receipt_format(const struct figures *f, char *buf);

@@ -3,8 +3,8 @@
 /* The length of the UTF-8 sequence at s, 0 if it is none: RFC 3629. */
 static size_t utf8_length(const unsigned char *s)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800,
-					 0x10000}; /* by length; less is overlong */
+	/* A code point below the least one of a sequence's length is overlong. */
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	const size_t n = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
 	uint32_t c = n == 1 ? s[0] : s[0] & 0x7fu >> n;
 	size_t i;
@@ -14,10 +14,9 @@ static size_t utf8_length(const unsigned char *s)
 			return 0;
 		c = c << 6 | (s[i] & 0x3fu);
 	}
-	if ((s[0] >= 0x80 && s[0] < 0xc0) || s[0] > 0xf7 || c < least[n] || c > 0x10ffff ||
-	    (c >= 0xd800 && c < 0xe000)) /* a surrogate */
-		return 0;
-	return n;
+	if ((s[0] >= 0x80 && s[0] < 0xc0) || s[0] > 0xf7 || (c >= 0xd800 && c < 0xe000))
+		return 0; /* a byte that begins no sequence, or a surrogate */
+	return c >= least[n] && c <= 0x10ffff ? n : 0;
 }
 
 static void json_text(struct json *j, const char *text)
@@ -54,21 +53,14 @@ void json_open(struct json *j, const char *key, char bracket)
 	json_key(j, key);
 	putc(bracket, j->f);
 	j->comma = false;
-	if (j->depth < JSON_DEPTH)
-		j->closing[j->depth++] = bracket == '{' ? '}' : ']';
+	j->closing[j->depth++] = bracket == '{' ? '}' : ']';
 }
 
 void json_close(struct json *j, char bracket)
 {
 	putc(bracket, j->f);
 	j->comma = true;
-	if (j->depth > 0)
-		j->depth--;
-}
-
-void json_report_open(struct json *j)
-{
-	json_report_open_to(j, stdout);
+	j->depth--;
 }
 
 void json_report_open_to(struct json *j, FILE *f)

@@ -16,26 +16,26 @@
 #include "common.h"
 
 #define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
-#define JSON_DEPTH  16 /* brackets that are open at a time, at most */
+#define JSON_DEPTH  16 /* more brackets than a report has open at a time */
 
 struct json {
 	FILE *f;
-	bool comma; /* the next member needs one before it */
-	int depth;  /* number of open brackets */
-	char closing[JSON_DEPTH];
+	bool comma;               /* the next member needs a comma before it */
+	int depth;                /* number of open brackets */
+	char closing[JSON_DEPTH]; /* the brackets that close them, innermost last */
 };
 
 /*
  * Begins a report on stdout: opens its outermost object, whose first member is the version of the
  * schema.  Every object that the programs print begins here.
  */
-void json_report_open(struct json *j);
+#define json_report_open(j) json_report_open_to(j, stdout)
 
 /* The same for another stream, such as one in memory. */
 void json_report_open_to(struct json *j, FILE *f);
 
 /*
- * Closes all that is open, with `error` as the last member of the outermost object.  If nothing is
+ * Closes all open brackets, with `error` as the last member of the outermost object.  If nothing is
  * open, or j->f is NULL, it prints a report with no other member.
  */
 void json_fail(struct json *j, const char *why);

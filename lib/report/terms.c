@@ -1,6 +1,5 @@
 #include "lib/report/terms.h"
 
-#include <netdb.h>
 #include <sys/utsname.h>
 
 #include "lib/net/socket.h"
@@ -29,12 +28,9 @@ void json_program(struct json *j)
 void json_address(struct json *j, const char *host_key, const char *port_key,
 		  const struct sockaddr *sa, socklen_t len)
 {
-	struct sockaddr_storage ss;
-	char host[ADDR_STRLEN], port[8];
+	char host[HOST_STRLEN], port[PORT_STRLEN];
 
-	len = addr_unmap(sa, len, &ss);
-	if (getnameinfo((struct sockaddr *)&ss, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+	if (!addr_split(sa, len, host, port))
 		return;
 	json_string(j, host_key, host);
 	json_count(j, port_key, strtoull(port, NULL, 10));
@@ -59,23 +55,10 @@ void json_throughput(struct json *j, double start, double seconds, uint64_t byte
 	json_number(j, "bits_per_second", seconds > 0 ? (double)bytes * 8 / seconds : 0);
 }
 
-static void json_sender(struct json *j, const struct tcp_figures *t)
-{
-	json_number(j, "retransmits", t->retransmits);
-	json_number(j, "snd_cwnd", t->cwnd);
-	json_number(j, "rtt", t->rtt);
-	json_number(j, "rttvar", t->rttvar);
-	json_number(j, "min_rtt", t->min_rtt);
-	json_number(j, "pmtu", t->pmtu);
-	json_number(j, "snd_mss", t->mss);
-	json_number(j, "delivery_rate", t->delivery_rate * 8);
-	json_number(j, "busy_time", t->busy);
-	json_number(j, "rwnd_limited", t->rwnd_limited);
-	json_number(j, "sndbuf_limited", t->sndbuf_limited);
-}
-
 void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender)
 {
+	const struct tcp_figures *t = &f->tcp;
+
 	json_open(j, key, '{');
 	if (stream > 0)
 		json_count(j, "socket", (uint64_t)stream);
@@ -86,14 +69,23 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 	if (f->method[0] != '\0')
 		json_string(j, "method", f->method);
 	json_number(j, "cpu", f->cpu);
+	if (sender)
+		json_number(j, "retransmits", t->retransmits);
 	if (stream > 0 && sender) {
-		json_sender(j, &f->tcp);
+		json_number(j, "snd_cwnd", t->cwnd);
+		json_number(j, "rtt", t->rtt);
+		json_number(j, "rttvar", t->rttvar);
+		json_number(j, "min_rtt", t->min_rtt);
+		json_number(j, "pmtu", t->pmtu);
+		json_number(j, "snd_mss", t->mss);
+		json_number(j, "delivery_rate", t->delivery_rate * 8);
+		json_number(j, "busy_time", t->busy);
+		json_number(j, "rwnd_limited", t->rwnd_limited);
+		json_number(j, "sndbuf_limited", t->sndbuf_limited);
 	} else if (stream > 0) {
-		json_number(j, "rcv_rtt", f->tcp.rcv_rtt);
-		json_number(j, "rcv_mss", f->tcp.rcv_mss);
-		json_number(j, "rcv_ooopack", f->tcp.rcv_ooo);
-	} else if (sender) {
-		json_number(j, "retransmits", f->tcp.retransmits);
+		json_number(j, "rcv_rtt", t->rcv_rtt);
+		json_number(j, "rcv_mss", t->rcv_mss);
+		json_number(j, "rcv_ooopack", t->rcv_ooo);
 	}
 	json_bool(j, "sender", sender);
 	json_close(j, '}');
