@@ -11,11 +11,6 @@
 #define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
 
-static size_t page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	const ssize_t n = sendfile(s->sock, fd, &off, at_most(len, s->chunk));
@@ -25,14 +20,14 @@ static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 	return n;
 }
 
-/* Sends all of a buffer, whatever a call takes; returns how much went out before a stop. */
+/* Sends a buffer by as many calls as it takes.  Returns how many bytes it sent before a stop. */
 static ssize_t put_all(struct sender *s, const char *buf, size_t len)
 {
 	size_t done = 0;
 	ssize_t n;
 
 	while (done < len && !sender_stopped(s)) {
-		n = s->method->put(s->sock, buf + done, at_most(len - done, s->chunk));
+		n = s->method->put(s, buf + done, at_most(len - done, s->chunk));
 		if (n < 0 && errno != EINTR)
 			return -1;
 		if (n > 0) {
@@ -46,36 +41,27 @@ static ssize_t put_all(struct sender *s, const char *buf, size_t len)
 /* Uses pread(2) instead of read(2), which does the same work, as streams share the files. */
 static ssize_t step_copy(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
+	char *buf = s->zerocopy != NULL ? zerocopy_buffer(s) : s->buf;
+	const ssize_t n = buf != NULL ? pread(fd, buf, at_most(len, s->chunk), off) : 0;
 
-	return n > 0 ? put_all(s, s->buf, (size_t)n) : n;
+	return n > 0 ? put_all(s, buf, (size_t)n) : n;
 }
 
-static ssize_t put_send(int sock, const void *buf, size_t len)
+static ssize_t put_send(struct sender *s, const char *buf, size_t len)
 {
-	return send(sock, buf, len, 0);
+	return send(s->sock, buf, len, 0);
+}
+
+static ssize_t put_write(struct sender *s, const char *buf, size_t len)
+{
+	return write(s->sock, buf, len);
 }
 
 void sender_unmap(struct sender *s)
 {
-	if (s->window.map != NULL)
+	if (s->window.map != MAP_FAILED)
 		munmap(s->window.map, s->window.size);
-	s->window.map = NULL;
-}
-
-/* Maps a part of a file, unless it is mapped already. */
-static int map_window(struct sender *s, int fd, off_t off, size_t size)
-{
-	struct window *w = &s->window;
-
-	if (w->map != NULL && w->fd == fd && w->off == off && w->size == size)
-		return 0;
-	sender_unmap(s);
-	*w = (struct window){mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off), size, off, fd};
-	if (w->map != MAP_FAILED)
-		return 0;
-	w->map = NULL;
-	return -1;
+	s->window.map = MAP_FAILED;
 }
 
 /*
@@ -84,14 +70,23 @@ static int map_window(struct sender *s, int fd, off_t off, size_t size)
  */
 static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const size_t before = (size_t)off % page_size();
+	const size_t before = (size_t)off % (size_t)getpagesize();
 	const size_t size = at_most(len + before, s->memory);
+	const off_t begin = off - (off_t)before;
+	struct window *w = &s->window;
 	struct stat sb;
 	ssize_t n;
 
-	if (map_window(s, fd, off - (off_t)before, size) != 0)
+	if (w->map == MAP_FAILED || w->fd != fd || w->off != begin || w->size != size) {
+		sender_unmap(s);
+		w->map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, begin);
+		w->fd = fd;
+		w->off = begin;
+		w->size = size;
+	}
+	if (w->map == MAP_FAILED)
 		return -1;
-	n = put_all(s, s->window.map + before, size - before);
+	n = put_all(s, w->map + before, size - before);
 	if (n < 0)
 		return errno == EFAULT ? 0 : -1;
 	/* In the last page of a file that has shrunk within that page, zeros follow the data. */
@@ -132,10 +127,10 @@ static void open_pipe(struct sender *s)
 static const struct send_method methods[] = {
 	{"sendfile", SENDFILE_SIZE, NULL, step_sendfile, NULL},
 	{"send", COPY_SIZE, NULL, step_copy, put_send},
-	{"write", COPY_SIZE, NULL, step_copy, write},
+	{"write", COPY_SIZE, NULL, step_copy, put_write},
 	{"mmap", 0, NULL, step_mmap, put_send},
 	{"splice", SENDFILE_SIZE, open_pipe, step_splice, NULL},
-	{"zerocopy", COPY_SIZE, zerocopy_open, zerocopy_step, NULL},
+	{"zerocopy", COPY_SIZE, zerocopy_open, step_copy, zerocopy_put},
 };
 
 const struct send_method *method_named(const char *name)
@@ -149,7 +144,7 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
 {
 	size_t memory = MEMORY / (size_t)streams;
 
-	memory -= memory % page_size();
+	memory -= memory % (size_t)getpagesize();
 	if (memory < 64 * 1024)
 		memory = 64 * 1024;
 	if (chunk == 0)
@@ -159,11 +154,11 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
 			     .chunk = chunk,
 			     .memory = memory,
 			     .stop = stop,
-			     .pipe = {-1, -1}};
+			     .buf_size = m->step == step_copy ? chunk : 0,
+			     .pipe = {-1, -1},
+			     .window.map = MAP_FAILED};
 	if (m->open != NULL)
 		m->open(s);
-	if (m->step == step_copy)
-		s->buf_size = s->chunk;
 	if (s->buf_size == 0)
 		return;
 	/* No other stream shares these pages, and nobody touches them before its thread does. */

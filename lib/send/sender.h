@@ -14,19 +14,19 @@ struct zerocopy;
 /*
  * A way to send.  `step` sends at most `len` bytes of `fd` from `off`, no more than a few calls
  * take.  It returns how many, 0 at the end of the file or at a stop, or -1 with errno; after EINTR
- * it is called again.
+ * it is called again.  `put` sends a part of a buffer by one call, and returns what send(2) would.
  */
 struct send_method {
 	const char *name;
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
 	void (*open)(struct sender *s); /* gets what the method needs, or dies; may be NULL */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
-	ssize_t (*put)(int sock, const void *buf, size_t len); /* the call that sends a buffer */
+	ssize_t (*put)(struct sender *s, const char *buf, size_t len); /* NULL: it has no buffer */
 };
 
-/* The part of a file that is mapped; it stays until another is. */
+/* The part of a file that is mapped.  It stays mapped until another part is. */
 struct window {
-	char *map; /* NULL: none */
+	char *map; /* MAP_FAILED: nothing is mapped */
 	size_t size;
 	off_t off;
 	int fd;

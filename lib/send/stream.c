@@ -78,7 +78,7 @@ void stream_figures(struct stream *st)
 	f->tcp.sndbuf_limited = e->tcp.sndbuf_limited - b->tcp.sndbuf_limited;
 	st->result->has_zerocopy = st->sender.zerocopy != NULL;
 	if (st->result->has_zerocopy)
-		zerocopy_count(&st->sender, &st->result->zerocopy);
+		st->result->zerocopy = zerocopy_count(&st->sender);
 }
 
 /*

@@ -3,52 +3,49 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 
-#define SLOTS_MAX   64        /* buffers of a ring */
-#define IDS         1024      /* sends that are not completed */
-#define WAIT_MS     100       /* how long one wait for a completion takes at most */
-#define REAP_NS     10000000u /* how often completions are looked for in vain */
-#define PATIENCE_NS 1000000000u
+#include "lib/net/socket.h"
 
+#define SLOTS_MAX   64          /* buffers of a ring */
+#define IDS         1024        /* the most sends that are not completed */
+#define WAIT_MS     100         /* how long one wait for a completion takes at most */
+#define REAP_NS     10000000u   /* how often completions are looked for in vain */
+#define PATIENCE_NS 1000000000u /* how long a sender waits in the end after a signal */
+
+/* The kernel numbers the sends from 0, and the buffers of the ring are numbered from 1. */
 struct zerocopy {
-	unsigned slots, slot;     /* how many buffers there are, and which one is filled next */
-	unsigned busy[SLOTS_MAX]; /* sends of each that are not completed */
-	unsigned char slot_of[IDS];
-	bool open_id[IDS];     /* sends that are not completed; the kernel numbers them from 0 */
-	uint32_t next, oldest; /* the next number, and the lowest that is not completed */
-	uint64_t copied;       /* sends that the kernel copied after all */
+	unsigned slots, slot; /* how many buffers there are, and which one was filled last */
+	unsigned busy[SLOTS_MAX + 1]; /* sends of each buffer that are not completed */
+	unsigned char slot_of[IDS];   /* the buffer of each send; 0: the send is completed */
+	uint32_t next, oldest;        /* the next send, and the first that is not completed */
+	uint64_t copied;              /* sends that the kernel copied after all */
 };
 
-/* The sends `lo` to `hi` are completed. */
+/* Marks the sends `lo` to `hi` as completed. */
 static void complete(struct zerocopy *z, uint32_t lo, uint32_t hi, bool copied)
 {
 	uint32_t id;
 
 	for (id = lo; id != hi + 1; id++) {
-		if (!z->open_id[id % IDS])
+		if (z->slot_of[id % IDS] == 0)
 			continue;
-		z->open_id[id % IDS] = false;
 		z->busy[z->slot_of[id % IDS]]--;
+		z->slot_of[id % IDS] = 0;
 		z->copied += copied;
 	}
-	while (z->oldest != z->next && !z->open_id[z->oldest % IDS])
+	while (z->oldest != z->next && z->slot_of[z->oldest % IDS] == 0)
 		z->oldest++;
 }
 
 bool zerocopy_reap(struct sender *s)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) +
-				    sizeof(struct sockaddr_in6))];
-		struct cmsghdr align;
-	} control;
 	struct sock_extended_err e;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(e) + sizeof(struct sockaddr_in6))];
 	const struct cmsghdr *c;
 	struct msghdr m;
 	bool any = false;
 
 	while (s->zerocopy != NULL) {
-		m = (struct msghdr){.msg_control = control.buf,
-				    .msg_controllen = sizeof(control.buf)};
+		m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof(control)};
 		if (recvmsg(s->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 			break;
 		any = true;
@@ -74,60 +71,35 @@ static void await_completion(struct sender *s)
 		nanosleep(&pause, NULL);
 }
 
-static ssize_t put_zerocopy(struct sender *s, const char *buf, size_t len)
+char *zerocopy_buffer(struct sender *s)
 {
 	struct zerocopy *z = s->zerocopy;
-	const ssize_t n = send(s->sock, buf, len, MSG_ZEROCOPY);
 
-	if (n > 0) {
-		z->slot_of[z->next % IDS] = (unsigned char)z->slot;
-		z->open_id[z->next % IDS] = true;
-		z->busy[z->slot]++;
-		z->next++;
-		sender_count(s, n);
-	}
-	return n;
-}
-
-/*
- * Sends a buffer.  ENOBUFS: as many pages are pinned, or completions waiting, as this user or
- * socket may have (RLIMIT_MEMLOCK, net.core.optmem_max); sends under way make room.
- */
-static ssize_t put_slot(struct sender *s, const char *buf, size_t len)
-{
-	const struct zerocopy *z = s->zerocopy;
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len && !sender_stopped(s)) {
-		n = z->next - z->oldest < IDS ? put_zerocopy(s, buf + done, len - done) : 0;
-		if (n == 0 || (n < 0 && errno == ENOBUFS && z->next != z->oldest))
-			await_completion(s);
-		else if (n < 0 && errno != EINTR)
-			return -1;
-		else if (n > 0)
-			done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
-/* Fills the next buffer once all sends of it are completed, and sends it. */
-ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
-{
-	struct zerocopy *z = s->zerocopy;
-	char *buf = s->buf + z->slot * s->chunk;
-	ssize_t n;
-
+	z->slot = z->slot % z->slots + 1;
 	if (z->busy[z->slot] > 0)
 		zerocopy_reap(s);
 	while (z->busy[z->slot] > 0 && !sender_stopped(s))
 		await_completion(s);
-	if (sender_stopped(s))
+	return sender_stopped(s) ? NULL : s->buf + (z->slot - 1) * s->chunk;
+}
+
+/*
+ * ENOBUFS means that as many pages are pinned, or completions waiting, as this user or socket may
+ * have (RLIMIT_MEMLOCK, net.core.optmem_max); the sends under way make room.
+ */
+ssize_t zerocopy_put(struct sender *s, const char *buf, size_t len)
+{
+	struct zerocopy *z = s->zerocopy;
+	const bool full = z->next - z->oldest == IDS;
+	const ssize_t n = full ? 0 : send(s->sock, buf, len, MSG_ZEROCOPY);
+
+	if (full || (n < 0 && errno == ENOBUFS && z->next != z->oldest)) {
+		await_completion(s);
 		return 0;
-	n = pread(fd, buf, at_most(len, s->chunk), off);
+	}
 	if (n > 0) {
-		n = put_slot(s, buf, (size_t)n);
-		z->slot = (z->slot + 1) % z->slots;
+		z->slot_of[z->next++ % IDS] = (unsigned char)z->slot;
+		z->busy[z->slot]++;
 	}
 	return n;
 }
@@ -141,23 +113,20 @@ void zerocopy_finish(struct sender *s)
 		await_completion(s);
 }
 
-void zerocopy_count(const struct sender *s, struct zerocopy_figures *f)
+struct zerocopy_figures zerocopy_count(const struct sender *s)
 {
 	const struct zerocopy *z = s->zerocopy;
 
-	*f = (struct zerocopy_figures){z->next, z->copied, z->next - z->oldest};
+	return (struct zerocopy_figures){z->next, z->copied, z->next - z->oldest};
 }
 
 void zerocopy_open(struct sender *s)
 {
 	const size_t slots = s->memory / s->chunk;
-	const int on = 1;
 
-	if (setsockopt(s->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
+	if (sock_set(s->sock, SOL_SOCKET, SO_ZEROCOPY, 1) != 0)
 		die_errno("-m zerocopy: SO_ZEROCOPY");
-	s->zerocopy = calloc(1, sizeof(*s->zerocopy));
-	if (s->zerocopy == NULL)
-		die_errno("-m zerocopy");
+	s->zerocopy = alloc_or_die(1, sizeof(*s->zerocopy), "-m zerocopy");
 	s->zerocopy->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
-	s->buf_size = s->chunk * s->zerocopy->slots;
+	s->buf_size *= s->zerocopy->slots;
 }
