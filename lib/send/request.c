@@ -219,10 +219,8 @@ static void request_size(struct request_run *rr, uint32_t size, struct requests 
 	run_begin(r, rr->opt->seconds);
 	if (progress_wanted(rr->opt))
 		progress.due_ns = r->start_ns + TICK_NS;
-	while (r->running > 0) {
-		run_wait(r, &wake, 1, &progress, 1);
-		run_handle(r, &progress, 1, rr);
-	}
+	while (r->running > 0)
+		run_step(r, &wake, 1, &progress, 1, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
 	memset(sum, 0, sizeof(*sum));
@@ -230,7 +228,7 @@ static void request_size(struct request_run *rr, uint32_t size, struct requests 
 		merge(sum, &rr->requester[i].counts);
 	figures_init(&rr->host);
 	rr->host.bytes = sum->bytes;
-	rr->host.seconds = seconds_between(r->start_ns, r->end.ns);
+	rr->host.seconds = seconds_between(r->start_ns, r->end.counters.ns);
 	run_host_figures(r, &rr->host);
 }
 

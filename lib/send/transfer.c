@@ -27,49 +27,28 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	return NEVER;
 }
 
-/* Ends a stream's interval now. */
-static void stream_interval(struct stream *st, struct figures *f)
-{
-	struct stream_mark now;
-
-	stream_mark_now(st, &now);
-	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
-		now.bytes = st->last.bytes;
-	figures_init(f);
-	f->bytes = now.bytes - st->last.bytes;
-	f->seconds = seconds_between(st->last.ns, now.ns);
-	f->tcp = now.tcp;
-	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
-	st->last = now;
-}
-
 /* The interval's end is due before the warm-up's, so that it is reported as part of it. */
 static uint64_t on_interval(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	struct run *r = t->run;
 	const double start = seconds_between(r->start_ns, t->stream[0].last.ns);
-	struct load_sample sample;
+	const struct load_sample last = t->last;
 	struct figures sum;
-	struct load l;
 	int i;
 
-	if (r->measured == 0)
+	if (r->measuring == 0)
 		return NEVER; /* what is waited for now is in no figure */
 	figures_init(&sum);
 	sum.tcp.retransmits = 0;
 	for (i = 0; i < t->opt->streams; i++) {
 		stream_interval(&t->stream[i], &t->interval[i]);
-		sum.bytes += t->interval[i].bytes;
-		sum.tcp.retransmits += t->interval[i].tcp.retransmits;
+		figures_add(&sum, &t->interval[i]);
 	}
 	sum.seconds = t->interval[0].seconds;
-	if (r->soak != NULL) {
-		load_sample_read(r->soak, &r->calibration, &sample, NULL);
-		load_between(&r->calibration, &t->last, &sample, -1, &l);
-		figures_load(&sum, &l, r->calibration.cpus.n);
-		t->last = sample;
-	}
+	if (r->soak != NULL)
+		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
+	run_load(r, &last, &t->last, &sum);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
 	/* Intervals that passed while the program was stopped are not made up. */
 	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
@@ -82,13 +61,10 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	uint64_t bytes = 0;
-	struct stream_mark m;
 	int i;
 
-	for (i = 0; i < t->opt->streams; i++) {
-		stream_mark_now(&t->stream[i], &m);
-		bytes += m.bytes;
-	}
+	for (i = 0; i < t->opt->streams; i++)
+		bytes += stream_acknowledged(&t->stream[i]);
 	if (bytes < t->shown_bytes)
 		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
@@ -117,19 +93,20 @@ static bool discards_by_timer(const struct transfer *t)
 	return t->opt->raw && t->stream[0].sender.zerocopy != NULL;
 }
 
+/* Discards what raw servers send, until they close or the stream's thread reads for itself. */
 static uint64_t on_discard(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
+	const bool by_timer = discards_by_timer(t);
 	struct pollfd *p = t->poll + 1;
-	const struct stream *st = t->stream;
 	int i;
 
-	for (i = 0; i < t->opt->streams; i++, p++, st++)
-		if (p->fd >= 0 && (st->phase >= STREAM_WAITING || /* it reads for itself */
-				   ((p->revents != 0 || discards_by_timer(t)) &&
-				    discard_answer(&t->stream[i]) == 0)))
+	for (i = 0; i < t->opt->streams; i++, p++)
+		if (p->fd >= 0 &&
+		    (t->stream[i].phase >= STREAM_WAITING ||
+		     ((p->revents != 0 || by_timer) && stream_discard(&t->stream[i]) == 0)))
 			p->fd = -1;
-	return discards_by_timer(t) ? now + DISCARD_NS : NEVER;
+	return now + DISCARD_NS;
 }
 
 enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
@@ -139,23 +116,23 @@ static void oversee(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
-	const nfds_t n = opt->raw && !discards_by_timer(t) ? (nfds_t)opt->streams + 1 : 1;
+	const bool by_timer = discards_by_timer(t), by_poll = opt->raw && !by_timer;
+	const nfds_t n = by_poll ? (nfds_t)opt->streams + 1 : 1;
 	struct event e[EVENTS] = {
 		[ON_INTERVAL] = {t->interval_ns, on_interval},
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
 		[ON_WATCH] = {opt->timeout > 0 ? r->start_ns : NEVER, on_watch},
-		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
+		[ON_DISCARD] = {by_timer ? r->start_ns : NEVER, on_discard},
 	};
 
 	while (r->running > 0) {
-		run_wait(r, t->poll, n, e, EVENTS);
-		if (opt->raw && n > 1)
-			e[ON_DISCARD].due_ns = 0;
 		if (*r->stop != 0 && e[ON_WATCH].due_ns == NEVER)
 			e[ON_WATCH].due_ns = 0;
-		run_handle(r, e, EVENTS, t);
+		run_step(r, t->poll, n, e, EVENTS, t);
+		if (by_poll)
+			on_discard(t, 0);
 	}
 	report_clear_progress(t->report);
 }
@@ -214,9 +191,7 @@ static void load_cpus(struct transfer *t)
 
 	if (r->soak == NULL || t->opt->bind.n == 0)
 		return;
-	res->cpu = calloc((size_t)r->calibration.cpus.n, sizeof(*res->cpu));
-	if (res->cpu == NULL)
-		die_errno("load");
+	res->cpu = alloc_or_die((size_t)r->calibration.cpus.n, sizeof(*res->cpu), "load");
 	for (i = 0; i < r->calibration.cpus.n; i++, res->n_cpus++) {
 		c = &res->cpu[i];
 		c->id = r->calibration.cpus.id[i];
@@ -257,8 +232,7 @@ void transfer_run(struct transfer *t)
 	run_start(r, stream_work, t->stream, sizeof(*t->stream));
 	on_warm(t, 0);
 	t->measuring = t->opt->warmup <= 0;
-	if (r->soak != NULL)
-		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
+	t->last = r->begin.sum;
 	run_begin(r, t->opt->seconds > 0 ? t->opt->warmup + t->opt->seconds : 0);
 	t->shown_ns = r->start_ns;
 	t->interval_ns = time_after(r->start_ns, t->opt->interval);
@@ -271,32 +245,11 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
-static int sock_int(int fd, int level, int name)
-{
-	int value = 0;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
-}
-
-static void connect_stream(struct transfer *t, int i, size_t chunk)
-{
-	struct stream *st = &t->stream[i];
-	const int sock = i == 0 ? target_connect_first(&t->target, t->opt, t->run->stop)
-				: target_connect(&t->target, t->opt, t->run->stop);
-
-	if (sock < 0)
-		die_errno("cannot connect to %s port %s", t->opt->server, t->opt->port);
-	st->set = t->set;
-	st->peer = t->target.name;
-	st->result = &t->result.stream[i];
-	stream_open(st, t->opt, sock, chunk, t->run->stop);
-	t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
-}
-
 void transfer_open(struct transfer *t, size_t chunk)
 {
-	const size_t n = (size_t)t->opt->streams;
+	const struct send_options *opt = t->opt;
+	const size_t n = (size_t)opt->streams;
+	const _Atomic int *stop = t->run->stop;
 	struct send_result *res = &t->result;
 	int i, sock;
 
@@ -305,20 +258,30 @@ void transfer_open(struct transfer *t, size_t chunk)
 	t->poll = calloc(n + 1, sizeof(*t->poll));
 	res->stream = calloc(n, sizeof(*res->stream));
 	if (t->stream == NULL || t->interval == NULL || t->poll == NULL || res->stream == NULL)
-		die_errno("%d streams", t->opt->streams);
+		die_errno("%d streams", opt->streams);
 	t->poll[0] = (struct pollfd){.fd = t->run->wake, .events = POLLIN};
-	for (i = 0; i < t->opt->streams; i++)
-		connect_stream(t, i, chunk);
+	for (i = 0; i < opt->streams; i++) {
+		sock = i == 0 ? target_connect_first(&t->target, opt, stop)
+			      : target_connect(&t->target, opt, stop);
+		if (sock < 0)
+			die_errno("cannot connect to %s port %s", opt->server, opt->port);
+		t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
+		t->stream[i].opt = opt;
+		t->stream[i].set = t->set;
+		t->stream[i].peer = t->target.name;
+		t->stream[i].result = &res->stream[i];
+		stream_open(&t->stream[i], sock, chunk, stop);
+	}
 	t->run->interface = t->target.interface;
 	sock = t->stream[0].sender.sock;
 	res->target = &t->target;
 	res->set = t->set;
 	res->chunk = t->stream[0].sender.chunk;
-	res->mss = sock_int(sock, IPPROTO_TCP, TCP_MAXSEG);
-	res->sndbuf = sock_int(sock, SOL_SOCKET, SO_SNDBUF);
-	res->rcvbuf = sock_int(sock, SOL_SOCKET, SO_RCVBUF);
+	res->mss = sock_get(sock, IPPROTO_TCP, TCP_MAXSEG);
+	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
+	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
-	if (t->opt->debug > 0)
+	if (opt->debug > 0)
 		warnx("connected to %s through %s", t->target.name, t->target.interface);
 }
 
