@@ -13,54 +13,28 @@
 
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const ssize_t n = sendfile(s->sock, fd, &off, at_most(len, s->chunk));
-
-	if (n > 0)
-		sender_count(s, n);
-	return n;
-}
-
-/* Sends a buffer by as many calls as it takes.  Returns how many bytes it sent before a stop. */
-static ssize_t put_all(struct sender *s, const char *buf, size_t len)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len && !sender_stopped(s)) {
-		n = s->method->put(s, buf + done, at_most(len - done, s->chunk));
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0) {
-			done += (size_t)n;
-			sender_count(s, n);
-		}
-	}
-	return (ssize_t)done;
+	return sendfile(s->sock, fd, &off, at_most(len, s->chunk));
 }
 
 /* Uses pread(2) instead of read(2), which does the same work, as streams share the files. */
-static ssize_t step_copy(struct sender *s, int fd, off_t off, uint64_t len)
+static ssize_t step_send(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	char *buf = s->zerocopy != NULL ? zerocopy_buffer(s) : s->buf;
-	const ssize_t n = buf != NULL ? pread(fd, buf, at_most(len, s->chunk), off) : 0;
+	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
 
-	return n > 0 ? put_all(s, buf, (size_t)n) : n;
+	return n > 0 ? send(s->sock, s->buf, (size_t)n, 0) : n;
 }
 
-static ssize_t put_send(struct sender *s, const char *buf, size_t len)
+static ssize_t step_write(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	return send(s->sock, buf, len, 0);
-}
+	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
 
-static ssize_t put_write(struct sender *s, const char *buf, size_t len)
-{
-	return write(s->sock, buf, len);
+	return n > 0 ? write(s->sock, s->buf, (size_t)n) : n;
 }
 
 void sender_unmap(struct sender *s)
 {
 	if (s->window.map != MAP_FAILED)
-		munmap(s->window.map, s->window.size);
+		munmap(s->window.map, (size_t)s->window.size);
 	s->window.map = MAP_FAILED;
 }
 
@@ -70,27 +44,27 @@ void sender_unmap(struct sender *s)
  */
 static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const size_t before = (size_t)off % (size_t)getpagesize();
-	const size_t size = at_most(len + before, s->memory);
-	const off_t begin = off - (off_t)before;
+	const off_t before = off % getpagesize();
 	struct window *w = &s->window;
 	struct stat sb;
+	size_t size;
 	ssize_t n;
 
-	if (w->map == MAP_FAILED || w->fd != fd || w->off != begin || w->size != size) {
+	if (w->map == MAP_FAILED || w->fd != fd || off < w->off || off >= w->off + w->size) {
 		sender_unmap(s);
-		w->map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, begin);
 		w->fd = fd;
-		w->off = begin;
-		w->size = size;
+		w->off = off - before;
+		w->size = (off_t)at_most(len + (uint64_t)before, s->memory);
+		w->map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
 	}
 	if (w->map == MAP_FAILED)
 		return -1;
-	n = put_all(s, w->map + before, size - before);
-	if (n < 0)
-		return errno == EFAULT ? 0 : -1;
+	size = at_most(at_most(len, s->chunk), (size_t)(w->off + w->size - off));
+	n = send(s->sock, w->map + (off - w->off), size, 0);
+	if (n < 0 && errno == EFAULT)
+		return 0;
 	/* In the last page of a file that has shrunk within that page, zeros follow the data. */
-	if ((uint64_t)n == len && fstat(fd, &sb) == 0 && sb.st_size < off + n)
+	if (n > 0 && (uint64_t)n == len && fstat(fd, &sb) == 0 && sb.st_size < off + n)
 		n = sb.st_size > off ? (ssize_t)(sb.st_size - off) : 0;
 	return n;
 }
@@ -104,12 +78,11 @@ static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
 
 	while (done < in) {
 		n = splice(s->pipe[0], NULL, s->sock, NULL, (size_t)(in - done), flags);
-		if (n < 0 && errno == EINTR && !sender_stopped(s))
-			continue;
-		if (n < 0)
+		if (n < 0 && (errno != EINTR || sender_stopped(s)))
 			return errno == EINTR ? done : -1;
-		done += n;
-		sender_count(s, n);
+		done += n > 0 ? n : 0;
+		if (n > 0 && done < in)
+			s->calls++; /* sender_send() counts one call of each step */
 	}
 	return in < 0 ? in : done;
 }
@@ -125,12 +98,12 @@ static void open_pipe(struct sender *s)
 }
 
 static const struct send_method methods[] = {
-	{"sendfile", SENDFILE_SIZE, NULL, step_sendfile, NULL},
-	{"send", COPY_SIZE, NULL, step_copy, put_send},
-	{"write", COPY_SIZE, NULL, step_copy, put_write},
-	{"mmap", 0, NULL, step_mmap, put_send},
-	{"splice", SENDFILE_SIZE, open_pipe, step_splice, NULL},
-	{"zerocopy", COPY_SIZE, zerocopy_open, step_copy, zerocopy_put},
+	{"sendfile", SENDFILE_SIZE, false, NULL, step_sendfile},
+	{"send", COPY_SIZE, true, NULL, step_send},
+	{"write", COPY_SIZE, true, NULL, step_write},
+	{"mmap", 0, false, NULL, step_mmap},
+	{"splice", SENDFILE_SIZE, false, open_pipe, step_splice},
+	{"zerocopy", COPY_SIZE, true, zerocopy_open, zerocopy_step},
 };
 
 const struct send_method *method_named(const char *name)
@@ -154,7 +127,7 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
 			     .chunk = chunk,
 			     .memory = memory,
 			     .stop = stop,
-			     .buf_size = m->step == step_copy ? chunk : 0,
+			     .buf_size = m->has_buffer ? chunk : 0,
 			     .pipe = {-1, -1},
 			     .window.map = MAP_FAILED};
 	if (m->open != NULL)
@@ -179,7 +152,10 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
 			return -1;
 		if (n == 0)
 			break;
-		done += n > 0 ? (uint64_t)n : 0;
+		if (n > 0) {
+			done += (uint64_t)n;
+			sender_count(s, n);
+		}
 	}
 	return (int64_t)done;
 }

@@ -71,35 +71,43 @@ static void await_completion(struct sender *s)
 		nanosleep(&pause, NULL);
 }
 
-char *zerocopy_buffer(struct sender *s)
+/*
+ * Sends a part of a buffer.  ENOBUFS means that as many pages are pinned, or completions waiting, as
+ * this user or socket may have (RLIMIT_MEMLOCK, net.core.optmem_max): sends under way make room.
+ */
+static ssize_t send_slot(struct sender *s, const char *buf, size_t len)
 {
-	struct zerocopy *z = s->zerocopy;
+	const struct zerocopy *z = s->zerocopy;
+	ssize_t n;
 
-	z->slot = z->slot % z->slots + 1;
-	if (z->busy[z->slot] > 0)
-		zerocopy_reap(s);
-	while (z->busy[z->slot] > 0 && !sender_stopped(s))
+	while (!sender_stopped(s)) {
+		n = z->next - z->oldest < IDS ? send(s->sock, buf, len, MSG_ZEROCOPY) : 0;
+		if (n > 0 || (n < 0 && (errno != ENOBUFS || z->next == z->oldest)))
+			return n;
 		await_completion(s);
-	return sender_stopped(s) ? NULL : s->buf + (z->slot - 1) * s->chunk;
+	}
+	return 0;
 }
 
-/*
- * ENOBUFS means that as many pages are pinned, or completions waiting, as this user or socket may
- * have (RLIMIT_MEMLOCK, net.core.optmem_max); the sends under way make room.
- */
-ssize_t zerocopy_put(struct sender *s, const char *buf, size_t len)
+/* Fills the next buffer once all sends of it are completed, and sends it. */
+ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	struct zerocopy *z = s->zerocopy;
-	const bool full = z->next - z->oldest == IDS;
-	const ssize_t n = full ? 0 : send(s->sock, buf, len, MSG_ZEROCOPY);
+	const unsigned slot = z->slot = z->slot % z->slots + 1;
+	char *buf = s->buf + (slot - 1) * s->chunk;
+	ssize_t n = 0;
 
-	if (full || (n < 0 && errno == ENOBUFS && z->next != z->oldest)) {
+	if (z->busy[slot] > 0)
+		zerocopy_reap(s);
+	while (z->busy[slot] > 0 && !sender_stopped(s))
 		await_completion(s);
-		return 0;
-	}
+	if (!sender_stopped(s))
+		n = pread(fd, buf, at_most(len, s->chunk), off);
+	if (n > 0)
+		n = send_slot(s, buf, (size_t)n);
 	if (n > 0) {
-		z->slot_of[z->next++ % IDS] = (unsigned char)z->slot;
-		z->busy[z->slot]++;
+		z->slot_of[z->next++ % IDS] = (unsigned char)slot;
+		z->busy[slot]++;
 	}
 	return n;
 }

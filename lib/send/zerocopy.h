@@ -2,8 +2,8 @@
  * zerocopy.h: sending by MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns
  * a buffer until it has completed every send of it, so the sender fills a ring of buffers.
  *
- *	while ((buf = zerocopy_buffer(s)) != NULL && (n = pread(fd, buf, s->chunk, off)) > 0)
- *		off += zerocopy_put(s, buf, (size_t)n);
+ *	while ((n = zerocopy_step(s, fd, off, len)) > 0)
+ *		off += n;
  *	zerocopy_finish(s);
  */
 #pragma once
@@ -11,17 +11,9 @@
 #include "lib/send/result.h"
 #include "lib/send/sender.h"
 
-/* What a method calls to open: sender.h.  It makes s->buf_size that of the ring, or dies. */
+/* Open and step as a method has them: sender.h. */
 void zerocopy_open(struct sender *s);
-
-/* Returns the next buffer, once all sends of it are completed, or NULL at a stop. */
-char *zerocopy_buffer(struct sender *s);
-
-/*
- * Sends a part of that buffer by one call, and returns what send(2) does, or 0 after a wait for
- * completions that make room for another send.
- */
-ssize_t zerocopy_put(struct sender *s, const char *buf, size_t len);
+ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
 
 /* Takes the completions that there are.  False if there were none, or by another method. */
 bool zerocopy_reap(struct sender *s);
