@@ -65,7 +65,8 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size)
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size,
+	       double seconds)
 {
 	struct worker *w;
 	int i, e;
@@ -83,10 +84,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
-}
-
-void run_begin(struct run *r, double seconds)
-{
+	run_mark(r, &r->begin);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
@@ -103,6 +101,7 @@ void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int ev
 	for (i = 0; i < events; i++)
 		if (e[i].due_ns < due)
 			due = e[i].due_ns;
+	p[0] = (struct pollfd){.fd = r->wake, .events = POLLIN};
 	t = ns_to_timespec(due > now ? due - now : 0);
 	if (ppoll(p, n, due != NEVER ? &t : NULL, &r->unblocked) > 0 && p[0].revents != 0)
 		eventfd_read(r->wake, &ignored);

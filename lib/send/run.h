@@ -2,8 +2,7 @@
  * run.h: a run of zcc, whether it transfers or requests: threads that work at the same time, the
  * main thread that oversees them, and what the host did meanwhile.
  *
- *	run_start(run, work, streams, sizeof(streams[0]));
- *	run_begin(run);
+ *	run_start(run, work, streams, sizeof(streams[0]), seconds);
  *	while (run->running > 0)
  *		run_step(run, &poll, 1, events, n, arg);
  *	run_end(run);
@@ -66,18 +65,17 @@ void run_soak(struct run *r);
 void run_close(struct run *r);
 
 /*
- * Starts opt->streams threads, bound to the CPUs of the options.  Each waits for run_begin() and
- * then calls `work` with its element of `workers`: an array of structs of that size, of which the
- * first member is a struct worker.
+ * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the threads
+ * begin at r->start_ns, all at once.  Each calls `work` with its element of `workers`: an array of
+ * structs of that size, of which the first member is a struct worker.  The time is up `seconds` later,
+ * or never if that is 0.
  */
-void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size);
-
-/* Has the threads begin, at r->start_ns; the time is up `seconds` later, or never if that is 0. */
-void run_begin(struct run *r, double seconds);
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size,
+	       double seconds);
 
 /*
  * Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p, of which
- * the first is r->wake.  Unless all threads have ended it then calls the handlers that are due, and
+ * the first is the run's own.  Unless all threads have ended it then calls the handlers that are due, and
  * has the threads stop if the time is up or a signal came.
  */
 void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int events, void *arg);

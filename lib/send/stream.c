@@ -159,37 +159,35 @@ static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
 void stream_watch(struct stream *st, uint64_t now)
 {
 	const bool waiting = st->phase == STREAM_WAITING;
+	const double timeout = st->opt->timeout;
 	const int left = unacknowledged(st);
-	uint64_t moved = st->received;
 	struct tcp_figures t;
+	double acked, moved;
 
 	tcp_figures_read(st->sender.sock, &t);
+	acked = t.acked > 0 ? t.acked : -left;
+	moved = acked + (double)st->received;
 	if (waiting && st->watch.limit.begin_ns == 0) { /* the wait has begun since */
-		st->watch.limit = limit_begin();
-		st->watch.first = left;
+		st->watch.limit = (struct limit){now, now, moved, false};
 		st->watch.acked_ns = now;
 	}
 	/* While it sends, what is in the queue also changes when the server takes nothing. */
-	if ((t.acked > 0 ? t.acked != st->watch.acked : left != st->watch.left) ||
-	    (!waiting && left == 0))
+	if (acked != st->watch.acked || (!waiting && left == 0))
 		st->watch.acked_ns = now;
-	st->watch.left = left;
-	st->watch.acked = t.acked;
+	st->watch.acked = acked;
 	if (st->phase != STREAM_SENDING && !waiting)
 		return;
-	if (st->opt->timeout > 0 && seconds_between(st->watch.acked_ns, now) > st->opt->timeout) {
+	if (timeout > 0 && seconds_between(st->watch.acked_ns, now) > timeout) {
 		if (!st->opt->raw || left > 0)
 			die_of_timeout(st);
 		st->abandoned = true;
 	}
 	if (!waiting)
 		return;
-	if (left < st->watch.first)
-		moved += (uint64_t)(st->watch.first - left);
-	if (limit_reached(&st->watch.limit, st->opt->timeout, now, moved))
+	if (limit_reached(&st->watch.limit, timeout, now, moved))
 		die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was "
 		    "waited for for %.0f seconds after %" PRIu64 " bytes",
-		    st->peer, st->opt->timeout, seconds_between(st->watch.limit.begin_ns, now),
+		    st->peer, timeout, seconds_between(st->watch.limit.begin_ns, now),
 		    stream_acknowledged(st));
 	if (*st->sender.stop > 0 && st->watch.interrupt_ns == 0)
 		st->watch.interrupt_ns = now;
@@ -442,4 +440,5 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 		st->result->local_len = len;
 	sock_keep_alive(sock);
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
+	stream_mark_now(st, &st->begin);
 }

@@ -2,7 +2,7 @@
  * stream.h: one connection of a transfer, from its headers to the server's receipt.
  *
  *	stream_open(st, sock, chunk, &stop);
- *	run_start(run, stream_work, streams, sizeof(streams[0]));
+ *	run_start(run, stream_work, streams, sizeof(streams[0]), seconds);
  *	... every TICK_NS: stream_watch(st, now);
  *	stream_figures(st);
  *	sender_close(&st->sender);
@@ -49,9 +49,8 @@ struct stream {
 	struct tcp_figures tcp;        /* when all had been sent */
 	/* The main thread's watch over what the server acknowledges. */
 	struct {
-		double acked;          /* bytes that TCP_INFO counts */
-		int first, left;       /* bytes not acknowledged: when the wait began, and now */
-		uint64_t acked_ns;     /* when one of these changed last */
+		double acked;          /* bytes that it has acknowledged, as far as is known */
+		uint64_t acked_ns;     /* when that changed last */
 		uint64_t interrupt_ns; /* when the wait was interrupted; 0: it was not */
 		struct limit limit;
 	} watch;

@@ -92,14 +92,7 @@ int target_connect_first(struct target *s, const struct send_options *opt, const
 	return fd;
 }
 
-struct limit limit_begin(void)
-{
-	const uint64_t now = now_ns();
-
-	return (struct limit){.begin_ns = now, .window_ns = now};
-}
-
-bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved)
+bool limit_reached(struct limit *l, double timeout, uint64_t now, double moved)
 {
 	if (timeout <= 0)
 		return false;

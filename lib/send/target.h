@@ -31,15 +31,14 @@ int target_connect_first(struct target *s, const struct send_options *opt, const
 /*
  * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
  * ends a silence; this limit also ends what never falls silent but goes on a few bytes at a time.
+ * It begins at a time that is both begin_ns and window_ns.
  */
 struct limit {
 	uint64_t begin_ns;
 	uint64_t window_ns; /* when the --timeout under way began */
-	uint64_t moved;     /* bytes that had moved when it began */
+	double moved;       /* bytes that had moved when it began */
 	bool slow;          /* fewer than 64 KiB moved in one --timeout */
 };
 
-struct limit limit_begin(void);
-
-/* Whether the limit is reached.  `moved` bytes have moved since it began; `timeout` is in seconds. */
-bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved);
+/* Whether the limit is reached, once `moved` bytes have moved in all; `timeout` is in seconds. */
+bool limit_reached(struct limit *l, double timeout, uint64_t now, double moved);

@@ -87,37 +87,36 @@ static uint64_t on_watch(void *transfer, uint64_t now)
 	return now + TICK_NS;
 }
 
-/* Completions of MSG_ZEROCOPY wake poll(2) whatever it waits for: such streams have a timer. */
-static bool discards_by_timer(const struct transfer *t)
-{
-	return t->opt->raw && t->stream[0].sender.zerocopy != NULL;
-}
-
-/* Discards what raw servers send, until they close or the stream's thread reads for itself. */
+/*
+ * Discards what raw servers send, until they close or the stream's thread reads for itself.  now: 0
+ * where poll(2) has found what there is to be read.
+ */
 static uint64_t on_discard(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
-	const bool by_timer = discards_by_timer(t);
 	struct pollfd *p = t->poll + 1;
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++, p++)
 		if (p->fd >= 0 &&
 		    (t->stream[i].phase >= STREAM_WAITING ||
-		     ((p->revents != 0 || by_timer) && stream_discard(&t->stream[i]) == 0)))
+		     ((p->revents != 0 || now > 0) && stream_discard(&t->stream[i]) == 0)))
 			p->fd = -1;
 	return now + DISCARD_NS;
 }
 
 enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
 
-/* Oversees the streams until all have come to their end. */
+/*
+ * Oversees the streams until all have come to their end.  Completions of MSG_ZEROCOPY wake poll(2)
+ * whatever it waits for: answers to such streams are discarded by a timer.
+ */
 static void oversee(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
-	const bool by_timer = discards_by_timer(t), by_poll = opt->raw && !by_timer;
-	const nfds_t n = by_poll ? (nfds_t)opt->streams + 1 : 1;
+	const bool by_timer = opt->raw && t->stream[0].sender.zerocopy != NULL;
+	const nfds_t n = opt->raw && !by_timer ? (nfds_t)opt->streams + 1 : 1;
 	struct event e[EVENTS] = {
 		[ON_INTERVAL] = {t->interval_ns, on_interval},
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
@@ -131,7 +130,7 @@ static void oversee(struct transfer *t)
 		if (*r->stop != 0 && e[ON_WATCH].due_ns == NEVER)
 			e[ON_WATCH].due_ns = 0;
 		run_step(r, t->poll, n, e, EVENTS, t);
-		if (by_poll)
+		if (n > 1)
 			on_discard(t, 0);
 	}
 	report_clear_progress(t->report);
@@ -140,32 +139,6 @@ static void oversee(struct transfer *t)
 /*
  * The sum.
  */
-
-/* The receiver's host is as the longest of those streams saw it that have a receipt. */
-static void sum_receipts(struct send_result *res, int streams)
-{
-	const struct figures *longest = NULL, *f;
-	struct figures sum;
-	int i;
-
-	figures_init(&sum);
-	for (i = 0; i < streams; i++) {
-		if (!res->stream[i].has_receipt)
-			continue;
-		res->receipts++;
-		f = &res->stream[i].received;
-		figures_add(&sum, f);
-		if (longest == NULL || f->seconds >= longest->seconds)
-			longest = f;
-	}
-	figures_init(&res->received);
-	if (longest != NULL)
-		res->received = *longest;
-	res->received.bytes = sum.bytes;
-	res->received.calls = sum.calls;
-	res->received.files = sum.files;
-	res->received.warmup = sum.warmup;
-}
 
 /* What a CPU did in the transfer; both ends may be on this host. */
 static const char *cpu_role(const struct transfer *t, int cpu)
@@ -202,43 +175,55 @@ static void load_cpus(struct transfer *t)
 	}
 }
 
+/* The receiver's host is as the longest of those streams saw it that have a receipt. */
 static void sum_up(struct transfer *t)
 {
 	struct send_result *res = &t->result;
-	uint64_t sent, received;
+	const struct stream_result *s = res->stream;
+	struct figures received, *longest = &res->received;
 	int i;
 
 	figures_init(&res->sent);
 	res->sent.tcp.retransmits = 0;
-	for (i = 0; i < t->opt->streams; i++) {
+	figures_init(&received);
+	figures_init(longest);
+	for (i = 0; i < t->opt->streams; i++, s++) {
 		stream_figures(&t->stream[i]);
-		figures_add(&res->sent, &res->stream[i].sent);
+		figures_add(&res->sent, &s->sent);
 		res->loops += t->stream[i].loops;
+		if (!s->has_receipt)
+			continue;
+		res->receipts++;
+		figures_add(&received, &s->received);
+		if (isnan(longest->seconds) || s->received.seconds >= longest->seconds)
+			*longest = s->received;
 	}
-	run_host_figures(t->run, &res->sent);
-	sum_receipts(res, t->opt->streams);
-	sent = res->sent.bytes + res->sent.warmup;
-	received = res->received.bytes + res->received.warmup;
-	res->missing = sent > received ? sent - received : received - sent;
+	res->received.bytes = received.bytes;
+	res->received.calls = received.calls;
+	res->received.files = received.files;
+	res->received.warmup = received.warmup;
+	res->missing = (uint64_t)llabs(
+		(int64_t)(res->sent.bytes + res->sent.warmup - received.bytes - received.warmup));
 	res->local = strcmp(t->target.interface, "lo") == 0;
+	run_host_figures(t->run, &res->sent);
 	load_cpus(t);
 }
 
 void transfer_run(struct transfer *t)
 {
+	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
 	int i;
 
-	run_start(r, stream_work, t->stream, sizeof(*t->stream));
-	on_warm(t, 0);
-	t->measuring = t->opt->warmup <= 0;
+	t->measuring = opt->warmup <= 0;
+	run_start(r, stream_work, t->stream, sizeof(*t->stream),
+		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
 	t->last = r->begin.sum;
-	run_begin(r, t->opt->seconds > 0 ? t->opt->warmup + t->opt->seconds : 0);
 	t->shown_ns = r->start_ns;
-	t->interval_ns = time_after(r->start_ns, t->opt->interval);
-	for (i = 0; i < t->opt->streams; i++) {
+	t->interval_ns = time_after(r->start_ns, opt->interval);
+	for (i = 0; i < opt->streams; i++) {
+		t->stream[i].begin.ns = r->start_ns;
 		t->stream[i].last = t->stream[i].begin;
-		t->stream[i].begin.ns = t->stream[i].last.ns = r->start_ns;
 	}
 	oversee(t);
 	run_end(r);
@@ -259,7 +244,6 @@ void transfer_open(struct transfer *t, size_t chunk)
 	res->stream = calloc(n, sizeof(*res->stream));
 	if (t->stream == NULL || t->interval == NULL || t->poll == NULL || res->stream == NULL)
 		die_errno("%d streams", opt->streams);
-	t->poll[0] = (struct pollfd){.fd = t->run->wake, .events = POLLIN};
 	for (i = 0; i < opt->streams; i++) {
 		sock = i == 0 ? target_connect_first(&t->target, opt, stop)
 			      : target_connect(&t->target, opt, stop);
