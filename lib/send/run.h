@@ -57,7 +57,7 @@ struct event {
 	uint64_t (*handle)(void *arg, uint64_t now);
 };
 
-/* Prepares runs: loads the calibration if load is to be measured, tries the CPUs.  Or dies. */
+/* Prepares runs: loads the calibration if load is to be measured, tries the CPUs, or dies. */
 void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 
 /* Soaks the CPUs, if load is to be measured, until run_close(). */
@@ -65,18 +65,18 @@ void run_soak(struct run *r);
 void run_close(struct run *r);
 
 /*
- * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the threads
- * begin at r->start_ns, all at once.  Each calls `work` with its element of `workers`: an array of
- * structs of that size, of which the first member is a struct worker.  The time is up `seconds` later,
- * or never if that is 0.
+ * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the
+ * threads begin at r->start_ns, all at once.  Each calls `work` with its element of `workers`: an
+ * array of structs of that size, of which the first member is a struct worker.  The time is up
+ * `seconds` later, or never if that is 0.
  */
 void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size,
 	       double seconds);
 
 /*
- * Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p, of which
- * the first is the run's own.  Unless all threads have ended it then calls the handlers that are due, and
- * has the threads stop if the time is up or a signal came.
+ * Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p, of
+ * which the first is the run's own.  Unless all threads have ended it then calls the handlers that
+ * are due, and has the threads stop if the time is up or a signal came.
  */
 void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int events, void *arg);
 

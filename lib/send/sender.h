@@ -33,7 +33,7 @@ struct window {
 struct sender {
 	const struct send_method *method;
 	int sock;
-	size_t chunk;                  /* the most bytes asked of one call */
+	size_t chunk;                  /* the most bytes that one call is asked for */
 	size_t memory;                 /* bytes that it may map, or fill ahead of the kernel */
 	const _Atomic int *stop;       /* not 0: why the sender is to stop */
 	_Atomic uint64_t bytes, calls; /* sent so far; only the sender's own thread writes them */
@@ -44,18 +44,11 @@ struct sender {
 	struct zerocopy *zerocopy; /* NULL: the method is another */
 };
 
-#define TIME_UP (-1) /* why a sender stops: the time is over.  A positive value is a signal. */
+#define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
 
 static inline bool sender_stopped(const struct sender *s)
 {
 	return atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
-}
-
-/* Counts a call that sent `n` bytes.  As only one thread counts, no locked instruction is needed. */
-static inline void sender_count(struct sender *s, ssize_t n)
-{
-	atomic_store_explicit(&s->bytes, s->bytes + (uint64_t)n, memory_order_relaxed);
-	atomic_store_explicit(&s->calls, s->calls + 1, memory_order_relaxed);
 }
 
 static inline size_t at_most(uint64_t len, size_t max)

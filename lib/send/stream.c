@@ -122,8 +122,9 @@ static _Noreturn void die_of_timeout(const struct stream *st)
 }
 
 /*
- * Dies of what a call on the socket failed with.  A server that rejects a stream sends the reason and
- * closes.  EAGAIN: SO_SNDTIMEO, which is --timeout, was over before the main thread's watch saw it.
+ * Dies of what a call on the socket failed with.  A server that rejects a stream sends the reason
+ * and closes.  EAGAIN: SO_SNDTIMEO, which is --timeout, was over before the main thread's watch saw
+ * it.
  */
 static _Noreturn void die_of_send(const struct stream *st)
 {
@@ -147,15 +148,6 @@ static _Noreturn void die_of_send(const struct stream *st)
 	die("%s: %s after %" PRIu64 " bytes", st->peer, why, stream_acknowledged(st));
 }
 
-/* What the file system or the kernel lacks is a failure of the method, not of the server. */
-static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
-{
-	if (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS || errno == ENODEV ||
-	    errno == EIO)
-		die_errno("%s: cannot be sent by %s", f->name, st->sender.method->name);
-	die_of_send(st);
-}
-
 void stream_watch(struct stream *st, uint64_t now)
 {
 	const bool waiting = st->phase == STREAM_WAITING;
@@ -167,7 +159,7 @@ void stream_watch(struct stream *st, uint64_t now)
 	tcp_figures_read(st->sender.sock, &t);
 	acked = t.acked > 0 ? t.acked : -left;
 	moved = acked + (double)st->received;
-	if (waiting && st->watch.limit.begin_ns == 0) { /* the wait has begun since */
+	if (waiting && st->watch.limit.begin_ns == 0) { /* the wait begins */
 		st->watch.limit = (struct limit){now, now, moved, false};
 		st->watch.acked_ns = now;
 	}
@@ -199,7 +191,7 @@ void stream_watch(struct stream *st, uint64_t now)
  * Sending.
  */
 
-/* Headers that are to be sent before the next data. */
+/* Headers that are to be sent in front of the next data. */
 struct headers {
 	size_t len;
 	unsigned char buf[WIRE_HEADER * (WARMUP_LOOPS + 3)];
@@ -213,7 +205,7 @@ static void headers_add(const struct stream *st, struct headers *h, uint32_t val
 	h->len += WIRE_HEADER;
 }
 
-/* Sends headers.  They travel with the data that they announce: MSG_MORE holds them until it comes. */
+/* MSG_MORE holds the headers back, so that they travel with the data that they announce. */
 static void headers_send(struct stream *st, struct headers *h)
 {
 	size_t done = 0;
@@ -244,8 +236,12 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		headers_add(st, h, len);
 		headers_send(st, h);
 		n = sender_send(&st->sender, fd, (off_t)off, len);
+		/* What the file system or the kernel lacks is no failure of the server. */
+		if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS ||
+			      errno == ENODEV || errno == EIO))
+			die_errno("%s: cannot be sent by %s", f->name, st->sender.method->name);
 		if (n < 0)
-			die_of_file(st, f);
+			die_of_send(st);
 		if (n == len)
 			st->files++;
 		else if (!sender_stopped(&st->sender))
@@ -319,8 +315,6 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 		    st->peer, why);
 	st->result->has_receipt = len > 0 && why == NULL;
-	if (!st->result->has_receipt)
-		figures_init(received);
 }
 
 /* Ends the counts; what the stream waits for afterwards is in none of them. */
@@ -365,11 +359,10 @@ static void finish_receipt(struct stream *st)
 
 ssize_t stream_discard(struct stream *st)
 {
-	const int flags = MSG_DONTWAIT | MSG_TRUNC;
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
-	const ssize_t n = TEMP_FAILURE_RETRY(recv(st->sender.sock, NULL, DISCARD_MAX, flags));
+	const ssize_t n = recv(st->sender.sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC);
 
-	if (n < 0 && errno != EAGAIN)
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		die_of_send(st);
 	return n;
 }
@@ -416,7 +409,6 @@ void stream_work(void *stream)
 {
 	struct stream *st = stream;
 
-	st->phase = STREAM_SENDING;
 	st->worker.interruptible = true;
 	send_loops(st);
 	st->worker.interruptible = false;
@@ -435,7 +427,6 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 	const struct send_options *opt = st->opt;
 	socklen_t len = sizeof(st->result->local);
 
-	figures_init(&st->result->received);
 	if (getsockname(sock, (struct sockaddr *)&st->result->local, &len) == 0)
 		st->result->local_len = len;
 	sock_keep_alive(sock);

@@ -17,14 +17,13 @@
 
 #define WARMUP_MAX 100 /* seconds */
 
-/* What is known of a stream at one time. */
+/* A reading of a stream at one time. */
 struct stream_mark {
 	uint64_t ns, bytes, calls, files;
 	struct tcp_figures tcp;
 };
 
 enum stream_phase {
-	STREAM_READY,   /* its thread has not begun */
 	STREAM_SENDING, /* it may block in a send */
 	STREAM_WAITING, /* it waits for the server: all is sent, and the sending side is closed */
 	STREAM_DONE,
@@ -46,7 +45,7 @@ struct stream {
 	uint64_t loops;            /* complete loops */
 	struct stream_mark begin, end; /* of what is measured */
 	struct stream_mark last;       /* the end of the last interval */
-	struct tcp_figures tcp;        /* when all had been sent */
+	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */
 	/* The main thread's watch over what the server acknowledges. */
 	struct {
 		double acked;          /* bytes that it has acknowledged, as far as is known */
@@ -62,13 +61,13 @@ struct stream {
  */
 void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *stop);
 
-/* Sends all and waits for the receipt: what the stream's thread does.  Dies of what goes wrong. */
+/* Sends all and waits for the receipt, in the stream's own thread.  Dies of what goes wrong. */
 void stream_work(void *stream);
 
-/* Reads what is known of a stream now; any thread may. */
+/* Reads a stream.  Any thread may call it. */
 void stream_mark_now(const struct stream *st, struct stream_mark *m);
 
-/* Returns how many bytes of files the server has acknowledged; after a reset this is still known. */
+/* Returns how many bytes of files the server has acknowledged, even after a reset. */
 uint64_t stream_acknowledged(const struct stream *st);
 
 /* Ends an interval of the stream now, and stores its figures. */
@@ -76,8 +75,8 @@ void stream_interval(struct stream *st, struct figures *f);
 
 /*
  * Looks, every TICK_NS or so, whether the server still takes data, and answers after the last of
- * them: dies if it did not for --timeout, or is slow without end; abandons the wait soon after an
- * interrupt.
+ * them.  Dies if the server has done neither for --timeout, or reaches the limit.  Abandons the
+ * wait soon after an interrupt.
  */
 void stream_watch(struct stream *st, uint64_t now);
 

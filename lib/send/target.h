@@ -20,8 +20,9 @@ struct target {
 void target_resolve(struct target *s, const struct send_options *opt);
 
 /*
- * Makes a socket with the options in `opt`, or dies of them, and connects it.  A signal ends the wait
- * only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout was over.
+ * Makes a socket with the options in `opt`, or dies of them, and connects it.  A signal ends the
+ * wait only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout was
+ * over.
  */
 int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop);
 
