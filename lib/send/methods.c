@@ -44,7 +44,6 @@ void sender_unmap(struct sender *s)
  */
 static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const off_t before = off % getpagesize();
 	struct window *w = &s->window;
 	struct stat sb;
 	size_t size;
@@ -53,8 +52,8 @@ static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 	if (w->map == MAP_FAILED || w->fd != fd || off < w->off || off >= w->off + w->size) {
 		sender_unmap(s);
 		w->fd = fd;
-		w->off = off - before;
-		w->size = (off_t)at_most(len + (uint64_t)before, s->memory);
+		w->off = off - off % getpagesize();
+		w->size = (off_t)at_most(len + (uint64_t)(off - w->off), s->memory);
 		w->map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
 	}
 	if (w->map == MAP_FAILED)
