@@ -10,6 +10,14 @@ int sock_set(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+int sock_get(int fd, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
+}
+
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {

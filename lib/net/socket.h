@@ -26,6 +26,9 @@ struct sock_options {
 /* setsockopt(2) of an option that is an int. */
 int sock_set(int fd, int level, int name, int value);
 
+/* getsockopt(2) of an option that is an int; 0 where it fails. */
+int sock_get(int fd, int level, int name);
+
 /* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 

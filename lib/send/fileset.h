@@ -15,15 +15,15 @@
 
 struct file {
 	const char *name;
-	int fd; /* -1: it is opened for each loop, as there are more files than descriptors */
+	int fd; /* -1: the file is opened for each loop, as there are too few descriptors */
 	uint64_t size;
 };
 
 struct fileset {
 	struct file *file;
 	size_t n;
-	uint32_t entries; /* how many entries of the wire the files of one loop are */
-	uint64_t bytes;   /* of one loop */
+	uint32_t entries; /* entries of the wire in one loop */
+	uint64_t bytes;   /* bytes of files in one loop */
 	bool builtin;
 };
 

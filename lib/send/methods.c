@@ -11,71 +11,31 @@
 #define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
 
-static size_t page_size(void)
-{
-	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const ssize_t n = sendfile(s->sock, fd, &off, at_most(len, s->chunk));
-
-	if (n > 0)
-		sender_count(s, n);
-	return n;
-}
-
-/* Sends all of a buffer, whatever a call takes; returns how much went out before a stop. */
-static ssize_t put_all(struct sender *s, const char *buf, size_t len)
-{
-	size_t done = 0;
-	ssize_t n;
-
-	while (done < len && !sender_stopped(s)) {
-		n = s->method->put(s->sock, buf + done, at_most(len - done, s->chunk));
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0) {
-			done += (size_t)n;
-			sender_count(s, n);
-		}
-	}
-	return (ssize_t)done;
+	return sendfile(s->sock, fd, &off, at_most(len, s->chunk));
 }
 
 /* Uses pread(2) instead of read(2), which does the same work, as streams share the files. */
-static ssize_t step_copy(struct sender *s, int fd, off_t off, uint64_t len)
+static ssize_t step_send(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
 
-	return n > 0 ? put_all(s, s->buf, (size_t)n) : n;
+	return n > 0 ? send(s->sock, s->buf, (size_t)n, 0) : n;
 }
 
-static ssize_t put_send(int sock, const void *buf, size_t len)
+static ssize_t step_write(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	return send(sock, buf, len, 0);
+	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
+
+	return n > 0 ? write(s->sock, s->buf, (size_t)n) : n;
 }
 
 void sender_unmap(struct sender *s)
 {
-	if (s->window.map != NULL)
-		munmap(s->window.map, s->window.size);
-	s->window.map = NULL;
-}
-
-/* Maps a part of a file, unless it is mapped already. */
-static int map_window(struct sender *s, int fd, off_t off, size_t size)
-{
-	struct window *w = &s->window;
-
-	if (w->map != NULL && w->fd == fd && w->off == off && w->size == size)
-		return 0;
-	sender_unmap(s);
-	*w = (struct window){mmap(NULL, size, PROT_READ, MAP_SHARED, fd, off), size, off, fd};
-	if (w->map != MAP_FAILED)
-		return 0;
-	w->map = NULL;
-	return -1;
+	if (s->window.map != MAP_FAILED)
+		munmap(s->window.map, (size_t)s->window.size);
+	s->window.map = MAP_FAILED;
 }
 
 /*
@@ -84,18 +44,26 @@ static int map_window(struct sender *s, int fd, off_t off, size_t size)
  */
 static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const size_t before = (size_t)off % page_size();
-	const size_t size = at_most(len + before, s->memory);
+	struct window *w = &s->window;
 	struct stat sb;
+	size_t size;
 	ssize_t n;
 
-	if (map_window(s, fd, off - (off_t)before, size) != 0)
+	if (w->map == MAP_FAILED || w->fd != fd || off < w->off || off >= w->off + w->size) {
+		sender_unmap(s);
+		w->fd = fd;
+		w->off = off - off % getpagesize();
+		w->size = (off_t)at_most(len + (uint64_t)(off - w->off), s->memory);
+		w->map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
+	}
+	if (w->map == MAP_FAILED)
 		return -1;
-	n = put_all(s, s->window.map + before, size - before);
-	if (n < 0)
-		return errno == EFAULT ? 0 : -1;
+	size = at_most(at_most(len, s->chunk), (size_t)(w->off + w->size - off));
+	n = send(s->sock, w->map + (off - w->off), size, 0);
+	if (n < 0 && errno == EFAULT)
+		return 0;
 	/* In the last page of a file that has shrunk within that page, zeros follow the data. */
-	if ((uint64_t)n == len && fstat(fd, &sb) == 0 && sb.st_size < off + n)
+	if (n > 0 && (uint64_t)n == len && fstat(fd, &sb) == 0 && sb.st_size < off + n)
 		n = sb.st_size > off ? (ssize_t)(sb.st_size - off) : 0;
 	return n;
 }
@@ -109,12 +77,11 @@ static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
 
 	while (done < in) {
 		n = splice(s->pipe[0], NULL, s->sock, NULL, (size_t)(in - done), flags);
-		if (n < 0 && errno == EINTR && !sender_stopped(s))
-			continue;
-		if (n < 0)
+		if (n < 0 && (errno != EINTR || sender_stopped(s)))
 			return errno == EINTR ? done : -1;
-		done += n;
-		sender_count(s, n);
+		done += n > 0 ? n : 0;
+		if (n > 0 && done < in)
+			s->calls++; /* sender_send() counts one call of each step */
 	}
 	return in < 0 ? in : done;
 }
@@ -125,17 +92,16 @@ static void open_pipe(struct sender *s)
 
 	if (pipe_large(s->pipe, &size) != 0)
 		die_errno("-m splice: pipe");
-	if (s->chunk > size)
-		s->chunk = size;
+	s->chunk = at_most(s->chunk, size);
 }
 
 static const struct send_method methods[] = {
-	{"sendfile", SENDFILE_SIZE, NULL, step_sendfile, NULL},
-	{"send", COPY_SIZE, NULL, step_copy, put_send},
-	{"write", COPY_SIZE, NULL, step_copy, write},
-	{"mmap", 0, NULL, step_mmap, put_send},
-	{"splice", SENDFILE_SIZE, open_pipe, step_splice, NULL},
-	{"zerocopy", COPY_SIZE, zerocopy_open, zerocopy_step, NULL},
+	{"sendfile", SENDFILE_SIZE, false, NULL, step_sendfile},
+	{"send", COPY_SIZE, true, NULL, step_send},
+	{"write", COPY_SIZE, true, NULL, step_write},
+	{"mmap", 0, false, NULL, step_mmap},
+	{"splice", SENDFILE_SIZE, false, open_pipe, step_splice},
+	{"zerocopy", COPY_SIZE, true, zerocopy_open, zerocopy_step},
 };
 
 const struct send_method *method_named(const char *name)
@@ -149,7 +115,7 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
 {
 	size_t memory = MEMORY / (size_t)streams;
 
-	memory -= memory % page_size();
+	memory -= memory % (size_t)getpagesize();
 	if (memory < 64 * 1024)
 		memory = 64 * 1024;
 	if (chunk == 0)
@@ -159,11 +125,11 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
 			     .chunk = chunk,
 			     .memory = memory,
 			     .stop = stop,
-			     .pipe = {-1, -1}};
+			     .buf_size = m->has_buffer ? chunk : 0,
+			     .pipe = {-1, -1},
+			     .window.map = MAP_FAILED};
 	if (m->open != NULL)
 		m->open(s);
-	if (m->step == step_copy)
-		s->buf_size = s->chunk;
 	if (s->buf_size == 0)
 		return;
 	/* No other stream shares these pages, and nobody touches them before its thread does. */
@@ -184,7 +150,13 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
 			return -1;
 		if (n == 0)
 			break;
-		done += n > 0 ? (uint64_t)n : 0;
+		if (n > 0) {
+			done += (uint64_t)n;
+			/* As only this thread counts, no locked instruction is needed. */
+			atomic_store_explicit(&s->bytes, s->bytes + (uint64_t)n,
+					      memory_order_relaxed);
+			atomic_store_explicit(&s->calls, s->calls + 1, memory_order_relaxed);
+		}
 	}
 	return (int64_t)done;
 }

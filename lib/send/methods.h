@@ -10,7 +10,7 @@
 
 #include "lib/send/sender.h"
 
-/* The method that -m names; another name is a usage error. */
+/* Returns the method that -m names.  A name that no method has is a usage error. */
 const struct send_method *method_named(const char *name);
 
 /*
@@ -27,8 +27,8 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
  */
 int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len);
 
-/* Forgets the mapping of a file that is about to be closed: another may get its descriptor. */
+/* Removes the mapping of a file that is about to be closed: another file may get its descriptor. */
 void sender_unmap(struct sender *s);
 
-/* Frees all of it and closes the socket. */
+/* Closes the socket and frees what the sender has. */
 void sender_close(struct sender *s);

@@ -55,7 +55,7 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 			continue;
 		now = now_ns();
 		count_wait(r, (size_t)n, now);
-		if (n > 0 && limit_reached(&r->limit, rr->opt->timeout, now, r->got))
+		if (n > 0 && limit_reached(&r->limit, rr->opt->timeout, now, (double)r->got))
 			return ETIMEDOUT;
 	} while (n != 0 && r->got <= rr->size); /* more might never end */
 	return r->got == rr->size ? 0 : EMSGSIZE;
@@ -112,7 +112,7 @@ static int request_once(struct requester *q)
 	connected_ns = r.last_ns = now_ns();
 	e = send_request(rr, fd);
 	if (e == 0) {
-		r.limit = limit_begin();
+		r.limit.begin_ns = r.limit.window_ns = now_ns();
 		e = read_reply(q, fd, &r);
 	}
 	if (e == 0)
@@ -205,7 +205,7 @@ static uint64_t on_requests_progress(void *request_run, uint64_t now)
 static void request_size(struct request_run *rr, uint32_t size, struct requests *sum)
 {
 	struct run *r = rr->run;
-	struct pollfd wake = {.fd = r->wake, .events = POLLIN};
+	struct pollfd wake;
 	struct event progress = {NEVER, on_requests_progress};
 	int i;
 
@@ -214,15 +214,11 @@ static void request_size(struct request_run *rr, uint32_t size, struct requests 
 	rr->done = 0;
 	for (i = 0; i < rr->opt->streams; i++)
 		memset(&rr->requester[i].counts, 0, sizeof(rr->requester[i].counts));
-	run_start(r, requester_work, rr->requester, sizeof(*rr->requester));
-	run_mark(r, &r->begin);
-	run_begin(r, rr->opt->seconds);
+	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), rr->opt->seconds);
 	if (progress_wanted(rr->opt))
 		progress.due_ns = r->start_ns + TICK_NS;
-	while (r->running > 0) {
-		run_wait(r, &wake, 1, &progress, 1);
-		run_handle(r, &progress, 1, rr);
-	}
+	while (r->running > 0)
+		run_step(r, &wake, 1, &progress, 1, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
 	memset(sum, 0, sizeof(*sum));
@@ -230,7 +226,7 @@ static void request_size(struct request_run *rr, uint32_t size, struct requests 
 		merge(sum, &rr->requester[i].counts);
 	figures_init(&rr->host);
 	rr->host.bytes = sum->bytes;
-	rr->host.seconds = seconds_between(r->start_ns, r->end.ns);
+	rr->host.seconds = seconds_between(r->start_ns, r->end.counters.ns);
 	run_host_figures(r, &rr->host);
 }
 

@@ -32,10 +32,8 @@ void run_soak(struct run *r)
 
 	if (!r->opt->load)
 		return;
-	r->begin.cpu = calloc(n, sizeof(*r->begin.cpu));
-	r->end.cpu = calloc(n, sizeof(*r->end.cpu));
-	if (r->begin.cpu == NULL || r->end.cpu == NULL)
-		die_errno("load");
+	r->begin.cpu = alloc_or_die(n, sizeof(*r->begin.cpu), "load");
+	r->end.cpu = alloc_or_die(n, sizeof(*r->end.cpu), "load");
 	r->soak = soaker_start_or_die(&r->calibration.cpus);
 }
 
@@ -67,7 +65,8 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size)
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size,
+	       double seconds)
 {
 	struct worker *w;
 	int i, e;
@@ -75,7 +74,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	r->work = work;
 	r->workers = workers;
 	r->worker_size = size;
-	r->running = r->measured = r->opt->streams;
+	r->running = r->measuring = r->opt->streams;
 	pthread_barrier_init(&r->barrier, NULL, (unsigned)r->opt->streams + 1);
 	for (i = 0; i < r->opt->streams; i++) {
 		w = worker_at(r, i);
@@ -85,40 +84,30 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
-}
-
-void run_begin(struct run *r, double seconds)
-{
+	run_mark(r, &r->begin);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
 }
 
-void run_wait(const struct run *r, struct pollfd *p, nfds_t n, const struct event *e, int events)
+void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int events, void *arg)
 {
-	const uint64_t now = now_ns();
-	uint64_t due = *r->stop != 0 ? now + TICK_NS : r->end_ns, left;
+	uint64_t now = now_ns(), due = *r->stop != 0 ? now + TICK_NS : r->end_ns;
 	struct timespec t;
 	eventfd_t ignored;
+	struct worker *w;
 	int i;
 
 	for (i = 0; i < events; i++)
 		if (e[i].due_ns < due)
 			due = e[i].due_ns;
-	left = due > now ? due - now : 0;
-	t = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	p[0] = (struct pollfd){.fd = r->wake, .events = POLLIN};
+	t = ns_to_timespec(due > now ? due - now : 0);
 	if (ppoll(p, n, due != NEVER ? &t : NULL, &r->unblocked) > 0 && p[0].revents != 0)
 		eventfd_read(r->wake, &ignored);
-}
-
-void run_handle(struct run *r, struct event *e, int events, void *arg)
-{
-	const uint64_t now = now_ns();
-	struct worker *w;
-	int i;
-
 	if (r->running == 0)
 		return;
+	now = now_ns();
 	for (i = 0; i < events; i++)
 		if (now >= e[i].due_ns)
 			e[i].due_ns = e[i].handle(arg, now);
@@ -151,7 +140,7 @@ void run_stop(struct run *r)
 /* The main thread would come too late to read the host's figures. */
 void run_measured(struct run *r)
 {
-	if (atomic_fetch_sub(&r->measured, 1) == 1)
+	if (atomic_fetch_sub(&r->measuring, 1) == 1)
 		run_mark(r, &r->end);
 }
 
@@ -160,18 +149,23 @@ void run_mark(const struct run *r, struct host_mark *m)
 	if (r->soak != NULL)
 		load_sample_read(r->soak, &r->calibration, &m->sum, m->cpu);
 	counters_read(&m->counters, r->interface[0] != '\0' ? r->interface : NULL);
-	m->ns = now_ns();
+}
+
+void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
+	      struct figures *f)
+{
+	struct load l;
+
+	if (r->soak == NULL)
+		return;
+	load_between(&r->calibration, from, to, -1, &l);
+	figures_load(f, &l, r->calibration.cpus.n);
 }
 
 void run_host_figures(const struct run *r, struct figures *f)
 {
-	struct load l;
-
 	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
-	if (r->soak == NULL)
-		return;
-	load_between(&r->calibration, &r->begin.sum, &r->end.sum, -1, &l);
-	figures_load(f, &l, r->calibration.cpus.n);
+	run_load(r, &r->begin.sum, &r->end.sum, f);
 }
 
 void run_warn(const struct run *r, const struct figures *host)

@@ -2,12 +2,9 @@
  * run.h: a run of zcc, whether it transfers or requests: threads that work at the same time, the
  * main thread that oversees them, and what the host did meanwhile.
  *
- *	run_start(run, work, streams, sizeof(streams[0]));
- *	run_begin(run);
- *	while (run->running > 0) {
- *		run_wait(run, &poll, 1, events, n);
- *		run_handle(run, events, n, arg);
- *	}
+ *	run_start(run, work, streams, sizeof(streams[0]), seconds);
+ *	while (run->running > 0)
+ *		run_step(run, &poll, 1, events, n, arg);
  *	run_end(run);
  */
 #pragma once
@@ -20,11 +17,10 @@
 #define TICK_NS 100000000u /* how often a thread that blocks is interrupted again */
 #define NEVER   UINT64_MAX
 
-/* This host at one time. */
+/* This host at one time, which is that of the counters. */
 struct host_mark {
-	uint64_t ns;
 	struct counters counters;
-	struct load_sample sum, *cpu; /* of all CPUs, and of each */
+	struct load_sample sum, *cpu; /* of all CPUs together, and of each CPU */
 };
 
 struct run;
@@ -34,7 +30,7 @@ struct worker {
 	pthread_t thread;
 	int number;
 	struct run *run;
-	_Atomic bool interruptible; /* it may block in a call that a signal is to end */
+	_Atomic bool interruptible; /* whether it may block in a call that a signal is to end */
 };
 
 struct run {
@@ -43,64 +39,68 @@ struct run {
 	sigset_t unblocked;  /* the signals of a thread that waits for them */
 	struct soaker *soak; /* NULL: no load is measured */
 	struct calibration calibration;
-	const char *interface; /* whose packets are counted; empty: of none */
+	const char *interface; /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
 	size_t worker_size;
 	pthread_barrier_t barrier;
-	_Atomic int measured;      /* threads whose figures are not final */
+	_Atomic int measuring;     /* threads whose figures are not final */
 	_Atomic int running;       /* threads that are not at their end */
-	int wake;                  /* eventfd(2): a thread has come to its end */
-	uint64_t start_ns, end_ns; /* when it began, and when its time is up */
+	int wake;                  /* eventfd(2), readable once a thread has come to its end */
+	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct host_mark begin, end;
 };
 
-/* Something to be done at a time; the handler returns when it is due again, or NEVER. */
+/* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
 struct event {
 	uint64_t due_ns;
 	uint64_t (*handle)(void *arg, uint64_t now);
 };
 
-/* Prepares runs: loads the calibration if load is to be measured, tries the CPUs.  Or dies. */
+/* Prepares runs: loads the calibration if load is to be measured, tries the CPUs, or dies. */
 void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 
-/* Begins to soak the CPUs, if load is to be measured.  Until run_close(). */
+/* Soaks the CPUs, if load is to be measured, until run_close(). */
 void run_soak(struct run *r);
 void run_close(struct run *r);
 
 /*
- * Starts opt->streams threads, bound to the CPUs of the options.  Each waits for run_begin() and
- * then calls `work` with its element of `workers`: an array of structs of that size, of which the
- * first member is a struct worker.
+ * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the
+ * threads begin at r->start_ns, all at once.  Each calls `work` with its element of `workers`: an
+ * array of structs of that size, of which the first member is a struct worker.  The time is up
+ * `seconds` later, or never if that is 0.
  */
-void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size);
+void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t size,
+	       double seconds);
 
-/* Has the threads begin, at r->start_ns; the time is up `seconds` later, or never if that is 0. */
-void run_begin(struct run *r, double seconds);
+/*
+ * Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p, of
+ * which the first is the run's own.  Unless all threads have ended it then calls the handlers that
+ * are due, and has the threads stop if the time is up or a signal came.
+ */
+void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int events, void *arg);
 
-/* Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p. */
-void run_wait(const struct run *r, struct pollfd *p, nfds_t n, const struct event *e, int events);
-
-/* Does what is due, and has the threads stop if the time is up or a signal came. */
-void run_handle(struct run *r, struct event *e, int events, void *arg);
-
-/* Waits for the threads' ends.  If the time was up, *stop is 0 again. */
+/* Waits for the threads' ends.  If the time was up, it sets *stop to 0 again. */
 void run_end(struct run *r);
 
 /* Called by each thread once its figures are final: the last reads the host's. */
 void run_measured(struct run *r);
 
-/* Sets *stop, unless it is set. */
+/* Sets *stop to TIME_UP, unless it is set. */
 void run_stop(struct run *r);
 
 /* Reads the host. */
 void run_mark(const struct run *r, struct host_mark *m);
 
+/* Stores the load from one sample to another; leaves it unknown if no load is measured. */
+void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
+	      struct figures *f);
+
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
 
-/* Warns on stderr of what makes the load unsafe that was measured. */
+/* Warns on stderr of what makes the load that was measured unsafe. */
 void run_warn(const struct run *r, const struct figures *host);
 
-/* The time so many seconds after, in ns; NEVER if they are 0. */
+/* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);

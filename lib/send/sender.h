@@ -12,64 +12,43 @@ struct sender;
 struct zerocopy;
 
 /*
- * A way to send.  `step` sends at most `len` bytes of `fd` from `off`, no more than a few calls
- * take.  It returns how many, 0 at the end of the file or at a stop, or -1 with errno; after EINTR
- * it is called again.
+ * A way to send.  `step` sends at most `len` bytes of `fd` from `off` by one call.  It returns how
+ * many, 0 at the end of the file or at a stop, or -1 with errno; after EINTR it is called again.
  */
 struct send_method {
 	const char *name;
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
-	void (*open)(struct sender *s); /* gets what the method needs, or dies; may be NULL */
+	bool has_buffer;                /* the sender needs a buffer of the size of a call */
+	void (*open)(struct sender *s); /* gets what else the method needs, or dies; may be NULL */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
-	ssize_t (*put)(int sock, const void *buf, size_t len); /* the call that sends a buffer */
 };
 
-/* The part of a file that is mapped; it stays until another is. */
+/* The part of a file that is mapped.  It stays mapped until another part is. */
 struct window {
-	char *map; /* NULL: none */
-	size_t size;
-	off_t off;
+	char *map; /* MAP_FAILED: nothing is mapped */
+	off_t off, size;
 	int fd;
 };
 
 struct sender {
 	const struct send_method *method;
 	int sock;
-	size_t chunk;                  /* the most bytes asked of one call */
+	size_t chunk;                  /* the most bytes that one call is asked for */
 	size_t memory;                 /* bytes that it may map, or fill ahead of the kernel */
-	const _Atomic int *stop;       /* not 0: why it is to stop */
+	const _Atomic int *stop;       /* not 0: why the sender is to stop */
 	_Atomic uint64_t bytes, calls; /* sent so far; only the sender's own thread writes them */
 	char *buf;
 	size_t buf_size;
 	int pipe[2]; /* -1: none */
 	struct window window;
-	struct zerocopy *zerocopy; /* NULL: it does not send by MSG_ZEROCOPY */
+	struct zerocopy *zerocopy; /* NULL: the method is another */
 };
 
-#define TIME_UP (-1) /* why a sender stops: the time is over.  A positive value is a signal. */
+#define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
 
 static inline bool sender_stopped(const struct sender *s)
 {
 	return atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
-}
-
-/* Adds to a counter that only one thread writes, and others read. */
-static inline void counter_add(_Atomic uint64_t *counter, uint64_t n)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-			      memory_order_relaxed);
-}
-
-static inline uint64_t counter_read(const _Atomic uint64_t *counter)
-{
-	return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-/* Counts a call that sent `n` bytes. */
-static inline void sender_count(struct sender *s, ssize_t n)
-{
-	counter_add(&s->bytes, (uint64_t)n);
-	counter_add(&s->calls, 1);
 }
 
 static inline size_t at_most(uint64_t len, size_t max)

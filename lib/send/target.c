@@ -5,20 +5,18 @@
 #include <netinet/in.h>
 #include <sys/time.h>
 
-#define LIMIT_BYTES   65536 /* a server that moves fewer in each --timeout is slow, */
-#define LIMIT_SECONDS 10.0  /* and is waited for this long, or 2 x --timeout */
+#define LIMIT_BYTES   65536 /* a server that moves fewer in a --timeout is slow */
+#define LIMIT_SECONDS 10.0  /* how long a slow server is waited for, unless 2 x --timeout is more */
 
-/* Sets what has to be set before connect(2): the handshake uses the segment size and the timeout. */
-static void set_options(int fd, const struct send_options *opt)
+/* The handshake uses the segment size and the timeout: options are set before connect(2). */
+static void set_options_or_die(int fd, const struct send_options *opt)
 {
 	const struct timeval t = {(time_t)opt->timeout, (suseconds_t)(fmod(opt->timeout, 1) * 1e6)};
-	const int on = 1;
 
 	sock_set_options_or_die(fd, &opt->sock);
-	if (opt->mss > 0 &&
-	    setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &opt->mss, sizeof(opt->mss)) != 0)
+	if (opt->mss > 0 && sock_set(fd, IPPROTO_TCP, TCP_MAXSEG, opt->mss) != 0)
 		die_errno("--mss %d", opt->mss);
-	if (opt->nodelay && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+	if (opt->nodelay && sock_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) != 0)
 		die_errno("--nodelay 1");
 	if (opt->timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
 				 setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
@@ -35,7 +33,7 @@ int target_connect(const struct target *s, const struct send_options *opt, const
 
 	if (fd < 0)
 		return -1;
-	set_options(fd, opt);
+	set_options_or_die(fd, opt);
 	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
 	do
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
@@ -94,14 +92,7 @@ int target_connect_first(struct target *s, const struct send_options *opt, const
 	return fd;
 }
 
-struct limit limit_begin(void)
-{
-	const uint64_t now = now_ns();
-
-	return (struct limit){.begin_ns = now, .window_ns = now};
-}
-
-bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved)
+bool limit_reached(struct limit *l, double timeout, uint64_t now, double moved)
 {
 	if (timeout <= 0)
 		return false;

@@ -13,34 +13,33 @@ struct target {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	char name[ADDR_STRLEN];      /* the address and port as text */
-	char interface[IF_NAMESIZE]; /* by which packets leave for it; empty: not known */
+	char interface[IF_NAMESIZE]; /* via which packets leave for the server; empty: not known */
 };
 
 /* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
 void target_resolve(struct target *s, const struct send_options *opt);
 
 /*
- * Connects with the options of sockets in `opt`, which it sets before, or dies of them.  A signal
- * ends it only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout
- * was over.
+ * Makes a socket with the options in `opt`, or dies of them, and connects it.  A signal ends the
+ * wait only if *stop is not 0.  Returns the socket, or -1 with errno: ETIMEDOUT when --timeout was
+ * over.
  */
 int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop);
 
-/* The same to the first of the server's addresses, in the resolver's order, that accepts. */
+/* Connects to the first of the server's addresses, in the resolver's order, that accepts. */
 int target_connect_first(struct target *s, const struct send_options *opt, const _Atomic int *stop);
 
 /*
  * How long a server may take for the rest: the last bytes and its receipt, or a reply.  --timeout
  * ends a silence; this limit also ends what never falls silent but goes on a few bytes at a time.
+ * It begins at a time that is both begin_ns and window_ns.
  */
 struct limit {
 	uint64_t begin_ns;
 	uint64_t window_ns; /* when the --timeout under way began */
-	uint64_t moved;     /* bytes up to then */
-	bool slow;          /* fewer than 64 KiB moved in one of them */
+	double moved;       /* bytes that had moved when it began */
+	bool slow;          /* fewer than 64 KiB moved in one --timeout */
 };
 
-struct limit limit_begin(void);
-
-/* Whether the limit is reached, once `moved` bytes have moved since it began; timeout: seconds. */
-bool limit_reached(struct limit *l, double timeout, uint64_t now, uint64_t moved);
+/* Whether the limit is reached, once `moved` bytes have moved in all; `timeout` is in seconds. */
+bool limit_reached(struct limit *l, double timeout, uint64_t now, double moved);

@@ -27,49 +27,28 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	return NEVER;
 }
 
-/* Ends a stream's interval now. */
-static void stream_interval(struct stream *st, struct figures *f)
-{
-	struct stream_mark now;
-
-	stream_mark_now(st, &now);
-	if (now.bytes < st->last.bytes) /* more headers wait in the socket than did */
-		now.bytes = st->last.bytes;
-	figures_init(f);
-	f->bytes = now.bytes - st->last.bytes;
-	f->seconds = seconds_between(st->last.ns, now.ns);
-	f->tcp = now.tcp;
-	f->tcp.retransmits = now.tcp.retransmits - st->last.tcp.retransmits;
-	st->last = now;
-}
-
 /* The interval's end is due before the warm-up's, so that it is reported as part of it. */
 static uint64_t on_interval(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	struct run *r = t->run;
 	const double start = seconds_between(r->start_ns, t->stream[0].last.ns);
-	struct load_sample sample;
+	const struct load_sample last = t->last;
 	struct figures sum;
-	struct load l;
 	int i;
 
-	if (r->measured == 0)
+	if (r->measuring == 0)
 		return NEVER; /* what is waited for now is in no figure */
 	figures_init(&sum);
 	sum.tcp.retransmits = 0;
 	for (i = 0; i < t->opt->streams; i++) {
 		stream_interval(&t->stream[i], &t->interval[i]);
-		sum.bytes += t->interval[i].bytes;
-		sum.tcp.retransmits += t->interval[i].tcp.retransmits;
+		figures_add(&sum, &t->interval[i]);
 	}
 	sum.seconds = t->interval[0].seconds;
-	if (r->soak != NULL) {
-		load_sample_read(r->soak, &r->calibration, &sample, NULL);
-		load_between(&r->calibration, &t->last, &sample, -1, &l);
-		figures_load(&sum, &l, r->calibration.cpus.n);
-		t->last = sample;
-	}
+	if (r->soak != NULL)
+		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
+	run_load(r, &last, &t->last, &sum);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
 	/* Intervals that passed while the program was stopped are not made up. */
 	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
@@ -82,13 +61,10 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	uint64_t bytes = 0;
-	struct stream_mark m;
 	int i;
 
-	for (i = 0; i < t->opt->streams; i++) {
-		stream_mark_now(&t->stream[i], &m);
-		bytes += m.bytes;
-	}
+	for (i = 0; i < t->opt->streams; i++)
+		bytes += stream_acknowledged(&t->stream[i]);
 	if (bytes < t->shown_bytes)
 		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
@@ -111,51 +87,51 @@ static uint64_t on_watch(void *transfer, uint64_t now)
 	return now + TICK_NS;
 }
 
-/* Completions of MSG_ZEROCOPY wake poll(2) whatever it waits for: such streams have a timer. */
-static bool discards_by_timer(const struct transfer *t)
-{
-	return t->opt->raw && t->stream[0].sender.zerocopy != NULL;
-}
-
+/*
+ * Discards what raw servers send, until they close or the stream's thread reads for itself.  now: 0
+ * where poll(2) has found what there is to be read.
+ */
 static uint64_t on_discard(void *transfer, uint64_t now)
 {
 	struct transfer *t = transfer;
 	struct pollfd *p = t->poll + 1;
-	const struct stream *st = t->stream;
 	int i;
 
-	for (i = 0; i < t->opt->streams; i++, p++, st++)
-		if (p->fd >= 0 && (st->phase >= STREAM_WAITING || /* it reads for itself */
-				   ((p->revents != 0 || discards_by_timer(t)) &&
-				    discard_answer(&t->stream[i]) == 0)))
+	for (i = 0; i < t->opt->streams; i++, p++)
+		if (p->fd >= 0 &&
+		    (t->stream[i].phase >= STREAM_WAITING ||
+		     ((p->revents != 0 || now > 0) && stream_discard(&t->stream[i]) == 0)))
 			p->fd = -1;
-	return discards_by_timer(t) ? now + DISCARD_NS : NEVER;
+	return now + DISCARD_NS;
 }
 
 enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
 
-/* Oversees the streams until all have come to their end. */
+/*
+ * Oversees the streams until all have come to their end.  Completions of MSG_ZEROCOPY wake poll(2)
+ * whatever it waits for: answers to such streams are discarded by a timer.
+ */
 static void oversee(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
-	const nfds_t n = opt->raw && !discards_by_timer(t) ? (nfds_t)opt->streams + 1 : 1;
+	const bool by_timer = opt->raw && t->stream[0].sender.zerocopy != NULL;
+	const nfds_t n = opt->raw && !by_timer ? (nfds_t)opt->streams + 1 : 1;
 	struct event e[EVENTS] = {
 		[ON_INTERVAL] = {t->interval_ns, on_interval},
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
 		[ON_WATCH] = {opt->timeout > 0 ? r->start_ns : NEVER, on_watch},
-		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
+		[ON_DISCARD] = {by_timer ? r->start_ns : NEVER, on_discard},
 	};
 
 	while (r->running > 0) {
-		run_wait(r, t->poll, n, e, EVENTS);
-		if (opt->raw && n > 1)
-			e[ON_DISCARD].due_ns = 0;
 		if (*r->stop != 0 && e[ON_WATCH].due_ns == NEVER)
 			e[ON_WATCH].due_ns = 0;
-		run_handle(r, e, EVENTS, t);
+		run_step(r, t->poll, n, e, EVENTS, t);
+		if (n > 1)
+			on_discard(t, 0);
 	}
 	report_clear_progress(t->report);
 }
@@ -163,32 +139,6 @@ static void oversee(struct transfer *t)
 /*
  * The sum.
  */
-
-/* The receiver's host is as the longest of those streams saw it that have a receipt. */
-static void sum_receipts(struct send_result *res, int streams)
-{
-	const struct figures *longest = NULL, *f;
-	struct figures sum;
-	int i;
-
-	figures_init(&sum);
-	for (i = 0; i < streams; i++) {
-		if (!res->stream[i].has_receipt)
-			continue;
-		res->receipts++;
-		f = &res->stream[i].received;
-		figures_add(&sum, f);
-		if (longest == NULL || f->seconds >= longest->seconds)
-			longest = f;
-	}
-	figures_init(&res->received);
-	if (longest != NULL)
-		res->received = *longest;
-	res->received.bytes = sum.bytes;
-	res->received.calls = sum.calls;
-	res->received.files = sum.files;
-	res->received.warmup = sum.warmup;
-}
 
 /* What a CPU did in the transfer; both ends may be on this host. */
 static const char *cpu_role(const struct transfer *t, int cpu)
@@ -214,9 +164,7 @@ static void load_cpus(struct transfer *t)
 
 	if (r->soak == NULL || t->opt->bind.n == 0)
 		return;
-	res->cpu = calloc((size_t)r->calibration.cpus.n, sizeof(*res->cpu));
-	if (res->cpu == NULL)
-		die_errno("load");
+	res->cpu = alloc_or_die((size_t)r->calibration.cpus.n, sizeof(*res->cpu), "load");
 	for (i = 0; i < r->calibration.cpus.n; i++, res->n_cpus++) {
 		c = &res->cpu[i];
 		c->id = r->calibration.cpus.id[i];
@@ -227,76 +175,66 @@ static void load_cpus(struct transfer *t)
 	}
 }
 
+/* The receiver's host is as the longest of those streams saw it that have a receipt. */
 static void sum_up(struct transfer *t)
 {
 	struct send_result *res = &t->result;
-	uint64_t sent, received;
+	const struct stream_result *s = res->stream;
+	struct figures received, *longest = &res->received;
 	int i;
 
 	figures_init(&res->sent);
 	res->sent.tcp.retransmits = 0;
-	for (i = 0; i < t->opt->streams; i++) {
+	figures_init(&received);
+	figures_init(longest);
+	for (i = 0; i < t->opt->streams; i++, s++) {
 		stream_figures(&t->stream[i]);
-		figures_add(&res->sent, &res->stream[i].sent);
+		figures_add(&res->sent, &s->sent);
 		res->loops += t->stream[i].loops;
+		if (!s->has_receipt)
+			continue;
+		res->receipts++;
+		figures_add(&received, &s->received);
+		if (isnan(longest->seconds) || s->received.seconds >= longest->seconds)
+			*longest = s->received;
 	}
-	run_host_figures(t->run, &res->sent);
-	sum_receipts(res, t->opt->streams);
-	sent = res->sent.bytes + res->sent.warmup;
-	received = res->received.bytes + res->received.warmup;
-	res->missing = sent > received ? sent - received : received - sent;
+	res->received.bytes = received.bytes;
+	res->received.calls = received.calls;
+	res->received.files = received.files;
+	res->received.warmup = received.warmup;
+	res->missing = (uint64_t)llabs(
+		(int64_t)(res->sent.bytes + res->sent.warmup - received.bytes - received.warmup));
 	res->local = strcmp(t->target.interface, "lo") == 0;
+	run_host_figures(t->run, &res->sent);
 	load_cpus(t);
 }
 
 void transfer_run(struct transfer *t)
 {
+	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
 	int i;
 
-	run_start(r, stream_work, t->stream, sizeof(*t->stream));
-	on_warm(t, 0);
-	t->measuring = t->opt->warmup <= 0;
-	if (r->soak != NULL)
-		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
-	run_begin(r, t->opt->seconds > 0 ? t->opt->warmup + t->opt->seconds : 0);
+	t->measuring = opt->warmup <= 0;
+	run_start(r, stream_work, t->stream, sizeof(*t->stream),
+		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
+	t->last = r->begin.sum;
 	t->shown_ns = r->start_ns;
-	t->interval_ns = time_after(r->start_ns, t->opt->interval);
-	for (i = 0; i < t->opt->streams; i++) {
+	t->interval_ns = time_after(r->start_ns, opt->interval);
+	for (i = 0; i < opt->streams; i++) {
+		t->stream[i].begin.ns = r->start_ns;
 		t->stream[i].last = t->stream[i].begin;
-		t->stream[i].begin.ns = t->stream[i].last.ns = r->start_ns;
 	}
 	oversee(t);
 	run_end(r);
 	sum_up(t);
 }
 
-static int sock_int(int fd, int level, int name)
-{
-	int value = 0;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
-}
-
-static void connect_stream(struct transfer *t, int i, size_t chunk)
-{
-	struct stream *st = &t->stream[i];
-	const int sock = i == 0 ? target_connect_first(&t->target, t->opt, t->run->stop)
-				: target_connect(&t->target, t->opt, t->run->stop);
-
-	if (sock < 0)
-		die_errno("cannot connect to %s port %s", t->opt->server, t->opt->port);
-	st->set = t->set;
-	st->peer = t->target.name;
-	st->result = &t->result.stream[i];
-	stream_open(st, t->opt, sock, chunk, t->run->stop);
-	t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
-}
-
 void transfer_open(struct transfer *t, size_t chunk)
 {
-	const size_t n = (size_t)t->opt->streams;
+	const struct send_options *opt = t->opt;
+	const size_t n = (size_t)opt->streams;
+	const _Atomic int *stop = t->run->stop;
 	struct send_result *res = &t->result;
 	int i, sock;
 
@@ -305,20 +243,29 @@ void transfer_open(struct transfer *t, size_t chunk)
 	t->poll = calloc(n + 1, sizeof(*t->poll));
 	res->stream = calloc(n, sizeof(*res->stream));
 	if (t->stream == NULL || t->interval == NULL || t->poll == NULL || res->stream == NULL)
-		die_errno("%d streams", t->opt->streams);
-	t->poll[0] = (struct pollfd){.fd = t->run->wake, .events = POLLIN};
-	for (i = 0; i < t->opt->streams; i++)
-		connect_stream(t, i, chunk);
+		die_errno("%d streams", opt->streams);
+	for (i = 0; i < opt->streams; i++) {
+		sock = i == 0 ? target_connect_first(&t->target, opt, stop)
+			      : target_connect(&t->target, opt, stop);
+		if (sock < 0)
+			die_errno("cannot connect to %s port %s", opt->server, opt->port);
+		t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
+		t->stream[i].opt = opt;
+		t->stream[i].set = t->set;
+		t->stream[i].peer = t->target.name;
+		t->stream[i].result = &res->stream[i];
+		stream_open(&t->stream[i], sock, chunk, stop);
+	}
 	t->run->interface = t->target.interface;
 	sock = t->stream[0].sender.sock;
 	res->target = &t->target;
 	res->set = t->set;
 	res->chunk = t->stream[0].sender.chunk;
-	res->mss = sock_int(sock, IPPROTO_TCP, TCP_MAXSEG);
-	res->sndbuf = sock_int(sock, SOL_SOCKET, SO_SNDBUF);
-	res->rcvbuf = sock_int(sock, SOL_SOCKET, SO_RCVBUF);
+	res->mss = sock_get(sock, IPPROTO_TCP, TCP_MAXSEG);
+	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
+	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
-	if (t->opt->debug > 0)
+	if (opt->debug > 0)
 		warnx("connected to %s through %s", t->target.name, t->target.interface);
 }
 

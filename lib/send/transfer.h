@@ -17,15 +17,15 @@ struct transfer {
 	const struct send_options *opt;
 	const struct fileset *set;
 	struct run *run;
-	struct send_report *report; /* of the intervals and the progress */
+	struct send_report *report; /* prints the intervals and the progress */
 	struct target target;
 	struct stream *stream;
-	struct figures *interval; /* of each stream: its last interval */
-	struct load_sample last;  /* at the end of the last interval */
+	struct figures *interval; /* the last interval of each stream */
+	struct load_sample last;  /* the load at the end of the last interval */
 	uint64_t interval_ns;     /* when the interval under way is to end */
-	struct pollfd *poll;      /* the end of a thread, and behind it what raw servers send */
+	struct pollfd *poll;      /* the run's own element, and behind it one for each raw server */
 	bool measuring;           /* the warm-up is over */
-	uint64_t shown_ns, shown_bytes; /* in the progress line */
+	uint64_t shown_ns, shown_bytes; /* time and bytes of the last progress line */
 	struct send_result result;
 };
 

@@ -3,52 +3,46 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 
-#define SLOTS_MAX   64        /* buffers of a ring */
-#define IDS         1024      /* sends that are not completed */
-#define WAIT_MS     100       /* how long one wait for a completion takes at most */
-#define REAP_NS     10000000u /* how often completions are looked for in vain */
-#define PATIENCE_NS 1000000000u
+#include "lib/net/socket.h"
 
+#define SLOTS_MAX   64          /* buffers of a ring */
+#define WAIT_MS     100         /* how long one wait for a completion takes at most */
+#define REAP_NS     10000000u   /* how often completions are looked for in vain */
+#define PATIENCE_NS 1000000000u /* how long a sender waits in the end after a signal */
+
+/*
+ * The kernel numbers the sends from 0.  Each send has a buffer, which is that of its number modulo
+ * `slots`, until it is completed.
+ */
 struct zerocopy {
-	unsigned slots, slot;     /* how many buffers there are, and which one is filled next */
-	unsigned busy[SLOTS_MAX]; /* sends of each that are not completed */
-	unsigned char slot_of[IDS];
-	bool open_id[IDS];     /* sends that are not completed; the kernel numbers them from 0 */
-	uint32_t next, oldest; /* the next number, and the lowest that is not completed */
-	uint64_t copied;       /* sends that the kernel copied after all */
+	unsigned slots;             /* buffers of the ring */
+	bool busy[SLOTS_MAX];       /* whether the send of each buffer is not completed */
+	uint32_t sends, incomplete; /* how many there were, and how many are not completed */
+	uint64_t copied;            /* sends that the kernel copied after all */
 };
 
-/* The sends `lo` to `hi` are completed. */
+/* Marks the sends `lo` to `hi` as completed. */
 static void complete(struct zerocopy *z, uint32_t lo, uint32_t hi, bool copied)
 {
 	uint32_t id;
 
 	for (id = lo; id != hi + 1; id++) {
-		if (!z->open_id[id % IDS])
-			continue;
-		z->open_id[id % IDS] = false;
-		z->busy[z->slot_of[id % IDS]]--;
-		z->copied += copied;
+		z->copied += copied && z->busy[id % z->slots];
+		z->incomplete -= z->busy[id % z->slots];
+		z->busy[id % z->slots] = false;
 	}
-	while (z->oldest != z->next && !z->open_id[z->oldest % IDS])
-		z->oldest++;
 }
 
 bool zerocopy_reap(struct sender *s)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(struct sock_extended_err) +
-				    sizeof(struct sockaddr_in6))];
-		struct cmsghdr align;
-	} control;
 	struct sock_extended_err e;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(e) + sizeof(struct sockaddr_in6))];
 	const struct cmsghdr *c;
 	struct msghdr m;
 	bool any = false;
 
 	while (s->zerocopy != NULL) {
-		m = (struct msghdr){.msg_control = control.buf,
-				    .msg_controllen = sizeof(control.buf)};
+		m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof(control)};
 		if (recvmsg(s->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 			break;
 		any = true;
@@ -66,68 +60,51 @@ bool zerocopy_reap(struct sender *s)
 /* Waits for completions, WAIT_MS at most.  The overseer watches whether the server takes data. */
 static void await_completion(struct sender *s)
 {
-	const struct timespec pause = {.tv_nsec = REAP_NS};
 	struct pollfd p = {.fd = s->sock};
 
 	/* On a connection that both ends have closed poll(2) returns at once. */
 	if (poll(&p, 1, WAIT_MS) > 0 && !zerocopy_reap(s))
-		nanosleep(&pause, NULL);
-}
-
-static ssize_t put_zerocopy(struct sender *s, const char *buf, size_t len)
-{
-	struct zerocopy *z = s->zerocopy;
-	const ssize_t n = send(s->sock, buf, len, MSG_ZEROCOPY);
-
-	if (n > 0) {
-		z->slot_of[z->next % IDS] = (unsigned char)z->slot;
-		z->open_id[z->next % IDS] = true;
-		z->busy[z->slot]++;
-		z->next++;
-		sender_count(s, n);
-	}
-	return n;
+		sleep_ns(REAP_NS);
 }
 
 /*
- * Sends a buffer.  ENOBUFS: as many pages are pinned, or completions waiting, as this user or
- * socket may have (RLIMIT_MEMLOCK, net.core.optmem_max); sends under way make room.
+ * Sends a buffer by one call.  ENOBUFS means that as many pages are pinned, or completions waiting,
+ * as this user or socket may have (RLIMIT_MEMLOCK, net.core.optmem_max): sends under way make room.
  */
-static ssize_t put_slot(struct sender *s, const char *buf, size_t len)
+static ssize_t send_buffer(struct sender *s, const char *buf, size_t len)
 {
-	const struct zerocopy *z = s->zerocopy;
-	size_t done = 0;
 	ssize_t n;
 
-	while (done < len && !sender_stopped(s)) {
-		n = z->next - z->oldest < IDS ? put_zerocopy(s, buf + done, len - done) : 0;
-		if (n == 0 || (n < 0 && errno == ENOBUFS && z->next != z->oldest))
-			await_completion(s);
-		else if (n < 0 && errno != EINTR)
-			return -1;
-		else if (n > 0)
-			done += (size_t)n;
+	while (!sender_stopped(s)) {
+		n = send(s->sock, buf, len, MSG_ZEROCOPY);
+		if (n >= 0 || errno != ENOBUFS || s->zerocopy->incomplete == 0)
+			return n;
+		await_completion(s);
 	}
-	return (ssize_t)done;
+	return 0;
 }
 
-/* Fills the next buffer once all sends of it are completed, and sends it. */
+/* Fills the next buffer, once the send before is completed, and sends it. */
 ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	struct zerocopy *z = s->zerocopy;
-	char *buf = s->buf + z->slot * s->chunk;
+	const unsigned slot = z->sends % z->slots;
+	char *buf = s->buf + slot * s->chunk;
 	ssize_t n;
 
-	if (z->busy[z->slot] > 0)
+	if (z->busy[slot])
 		zerocopy_reap(s);
-	while (z->busy[z->slot] > 0 && !sender_stopped(s))
+	while (z->busy[slot] && !sender_stopped(s))
 		await_completion(s);
-	if (sender_stopped(s))
+	if (z->busy[slot])
 		return 0;
 	n = pread(fd, buf, at_most(len, s->chunk), off);
+	if (n > 0)
+		n = send_buffer(s, buf, (size_t)n);
 	if (n > 0) {
-		n = put_slot(s, buf, (size_t)n);
-		z->slot = (z->slot + 1) % z->slots;
+		z->busy[slot] = true;
+		z->sends++;
+		z->incomplete++;
 	}
 	return n;
 }
@@ -137,27 +114,24 @@ void zerocopy_finish(struct sender *s)
 	const uint64_t until = now_ns() + PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
 
 	zerocopy_reap(s);
-	while (s->zerocopy != NULL && s->zerocopy->oldest != s->zerocopy->next && now_ns() < until)
+	while (s->zerocopy != NULL && s->zerocopy->incomplete > 0 && now_ns() < until)
 		await_completion(s);
 }
 
-void zerocopy_count(const struct sender *s, struct zerocopy_figures *f)
+struct zerocopy_figures zerocopy_count(const struct sender *s)
 {
 	const struct zerocopy *z = s->zerocopy;
 
-	*f = (struct zerocopy_figures){z->next, z->copied, z->next - z->oldest};
+	return (struct zerocopy_figures){z->sends, z->copied, z->incomplete};
 }
 
 void zerocopy_open(struct sender *s)
 {
 	const size_t slots = s->memory / s->chunk;
-	const int on = 1;
 
-	if (setsockopt(s->sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof(on)) != 0)
+	if (sock_set(s->sock, SOL_SOCKET, SO_ZEROCOPY, 1) != 0)
 		die_errno("-m zerocopy: SO_ZEROCOPY");
-	s->zerocopy = calloc(1, sizeof(*s->zerocopy));
-	if (s->zerocopy == NULL)
-		die_errno("-m zerocopy");
+	s->zerocopy = alloc_or_die(1, sizeof(*s->zerocopy), "-m zerocopy");
 	s->zerocopy->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
-	s->buf_size = s->chunk * s->zerocopy->slots;
+	s->buf_size *= s->zerocopy->slots;
 }

@@ -15,7 +15,7 @@
 void zerocopy_open(struct sender *s);
 ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
 
-/* Takes what completions there are; false if there were none, or by another method. */
+/* Takes the completions that there are.  False if there were none, or by another method. */
 bool zerocopy_reap(struct sender *s);
 
 /*
@@ -24,5 +24,5 @@ bool zerocopy_reap(struct sender *s);
  */
 void zerocopy_finish(struct sender *s);
 
-/* What became of the sends. */
-void zerocopy_count(const struct sender *s, struct zerocopy_figures *f);
+/* Returns what became of the sends. */
+struct zerocopy_figures zerocopy_count(const struct sender *s);
