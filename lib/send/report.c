@@ -1,9 +1,14 @@
 #include "lib/send/report.h"
 
+#include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/send/report_json.h"
+#include "lib/send/sender.h"
 
 #define COLUMN 24
+
+/*
+ * What is printed while the streams send.
+ */
 
 void report_clear_progress(struct send_report *r)
 {
@@ -49,6 +54,39 @@ static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
 	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
 }
 
+static void json_interval_of(struct json *j, const char *key, const struct figures *f, int stream,
+			     double start, bool measured)
+{
+	json_open(j, key, '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_throughput(j, start, f->seconds, f->bytes);
+	json_number(j, "retransmits", f->tcp.retransmits);
+	json_number(j, "snd_cwnd", f->tcp.cwnd);
+	json_number(j, "rtt", f->tcp.rtt);
+	json_number(j, "rttvar", f->tcp.rttvar);
+	json_number(j, "pmtu", f->tcp.pmtu);
+	json_number(j, "load_percent", 100 * f->load);
+	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_bool(j, "omitted", !measured);
+	json_bool(j, "sender", true);
+	json_close(j, '}');
+}
+
+static void json_interval(struct json *j, const struct figures *stream, int streams,
+			  const struct figures *sum, double start, bool measured)
+{
+	int i;
+
+	json_open(j, NULL, '{');
+	json_open(j, "streams", '[');
+	for (i = 0; i < streams; i++)
+		json_interval_of(j, NULL, &stream[i], i + 1, start, measured);
+	json_close(j, ']');
+	json_interval_of(j, "sum", sum, 0, start, measured);
+	json_close(j, '}');
+}
+
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured)
 {
@@ -66,6 +104,10 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 	}
 	funlockfile(stdout);
 }
+
+/*
+ * The report as text.
+ */
 
 /* `%.Nf` and a unit, or `-` where it is not known. */
 static const char *number(char buf[COLUMN], int places, double value, const char *unit)
@@ -282,10 +324,143 @@ static void report_row(struct send_report *r, const struct send_result *res)
 	report("\n");
 }
 
+/*
+ * The report as JSON; zc(7) has the schema.
+ */
+
+static void json_connected(struct json *j, const struct send_result *res, int streams)
+{
+	const struct target *t = res->target;
+	const struct stream_result *s = res->stream;
+	int i;
+
+	json_open(j, "connected", '[');
+	for (i = 0; i < streams; i++, s++) {
+		json_open(j, NULL, '{');
+		json_count(j, "socket", (uint64_t)i + 1);
+		if (s->local_len > 0)
+			json_address(j, "local_host", "local_port",
+				     (const struct sockaddr *)&s->local, s->local_len);
+		json_address(j, "remote_host", "remote_port", (const struct sockaddr *)&t->addr,
+			     t->addr_len);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+/* The settings of a test; of requests, where `res` is NULL, only those that they have. */
+static void json_test_start(struct json *j, const struct send_options *opt,
+			    const struct send_result *res)
+{
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol",
+		    res == NULL ? "requests over TCP"
+		    : opt->raw  ? "raw TCP"
+				: "TCP");
+	json_count(j, "num_streams", (uint64_t)opt->streams);
+	if (res != NULL) {
+		json_count(j, "blksize", res->chunk);
+		json_number(j, "omit", opt->warmup);
+	}
+	json_number(j, "duration", opt->seconds);
+	if (res != NULL) {
+		json_string(j, "method", opt->method->name);
+		json_bool(j, "cork", opt->cork);
+		json_bool(j, "nodelay", opt->nodelay);
+		json_count(j, "fqrate", opt->pace * 8);
+		json_count(j, "files", res->set->n);
+		json_count(j, "file_bytes", res->set->bytes);
+		json_bool(j, "builtin_files", res->set->builtin);
+	}
+	json_close(j, '}');
+}
+
 void report_start(struct send_report *r, const struct send_result *res)
 {
-	if (r->opt->json)
-		json_start(&r->json, r->opt, res);
+	struct json *j = &r->json;
+
+	if (!r->opt->json)
+		return;
+	json_report_open(j);
+	json_open(j, "start", '{');
+	if (res != NULL)
+		json_connected(j, res, r->opt->streams);
+	json_program(j);
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", r->opt->server);
+	json_count(j, "port", strtoull(r->opt->port, NULL, 10));
+	json_close(j, '}');
+	if (res != NULL) {
+		json_count(j, "tcp_mss_default", (uint64_t)res->mss);
+		json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
+		json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
+		json_string(j, "interface", res->target->interface);
+	}
+	json_test_start(j, r->opt, res);
+	json_close(j, '}');
+	json_open(j, res != NULL ? "intervals" : "requests", '[');
+}
+
+static void json_streams(struct json *j, const struct stream_result *s, int streams)
+{
+	int i;
+
+	json_open(j, "streams", '[');
+	for (i = 0; i < streams; i++, s++) {
+		json_open(j, NULL, '{');
+		json_stream(j, "sender", &s->sent, i + 1, true);
+		if (s->has_receipt)
+			json_stream(j, "receiver", &s->received, i + 1, false);
+		if (s->has_zerocopy) {
+			json_count(j, "zerocopy_sends", s->zerocopy.sends);
+			json_count(j, "zerocopy_copied", s->zerocopy.copied);
+			json_count(j, "zerocopy_incomplete", s->zerocopy.incomplete);
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_cpus(struct json *j, const struct send_result *res)
+{
+	const struct cpu_result *c;
+
+	json_open(j, "load_by_cpu", '[');
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
+		json_open(j, NULL, '{');
+		json_count(j, "cpu", (uint64_t)c->id);
+		json_number(j, "load_percent", 100 * c->load.load);
+		json_number(j, "load_uncertainty_percent", 100 * c->load.uncertainty);
+		json_number(j, "cost_us_per_kib",
+			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds));
+		json_string(j, "role", c->role);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res,
+		     const char *error)
+{
+	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
+
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_streams(j, res->stream, opt->streams);
+	json_stream(j, "sum_sent", &res->sent, 0, true);
+	if (remote != NULL)
+		json_stream(j, "sum_received", remote, 0, false);
+	json_utilization(j, &res->sent, remote);
+	json_string(j, "sender_tcp_congestion", res->congestion);
+	json_host(j, "host", &res->sent);
+	if (remote != NULL)
+		json_host(j, "remote", remote);
+	json_cpus(j, res);
+	json_bool(j, "both_ends_on_host", res->local);
+	if (res->receipts == opt->streams)
+		json_bool(j, "bytes_agree", res->missing == 0);
+	json_close(j, '}');
+	json_report_close(j, error);
 }
 
 void report_end(struct send_report *r, const struct send_result *res, const char *error)

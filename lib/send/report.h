@@ -19,10 +19,13 @@ struct send_report {
 	bool has_table;            /* the head of the table is printed */
 };
 
-/* Closes the report of a program that dies: a hook of die_init_with(). */
+/* Closes the report of a program that dies: a hook of die_init(). */
 void report_die(void *report, const char *why);
 
-/* Begins the report of a transfer, whose streams are connected: JSON only. */
+/*
+ * Begins the report of a transfer, whose streams are connected, or of requests, if `res` is NULL.
+ * Only a report in JSON has a beginning; it ends in a list of intervals or requests that is open.
+ */
 void report_start(struct send_report *r, const struct send_result *res);
 
 /*

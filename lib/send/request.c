@@ -239,7 +239,7 @@ void requests_all(struct request_run *rr)
 	struct requests sum;
 	int i;
 
-	requests_report_start(rr->report);
+	report_start(rr->report, NULL);
 	for (i = 0; i < rr->opt->requests.n && *rr->run->stop <= 0 && !rr->hopeless; i++) {
 		request_size(rr, (uint32_t)rr->opt->requests.size[i], &sum);
 		run_warn(rr->run, &rr->host);

@@ -2,7 +2,6 @@
 
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/send/report_json.h"
 
 static const struct {
 	const char *text, *key;
@@ -126,25 +125,6 @@ static void requests_json(struct json *j, uint32_t size, const struct requests *
 	json_close(j, '}');
 	json_host(j, "host", host);
 	json_close(j, '}');
-}
-
-void requests_report_start(struct send_report *r)
-{
-	struct json *j = &r->json;
-
-	if (!r->opt->json)
-		return;
-	json_report_open(j);
-	json_open(j, "start", '{');
-	json_program(j);
-	json_connecting_to(j, r->opt);
-	json_open(j, "test_start", '{');
-	json_string(j, "protocol", "requests over TCP");
-	json_count(j, "num_streams", (uint64_t)r->opt->streams);
-	json_number(j, "duration", r->opt->seconds);
-	json_close(j, '}');
-	json_close(j, '}');
-	json_open(j, "requests", '[');
 }
 
 void requests_report(struct send_report *r, uint32_t size, const struct requests *q,

@@ -1,7 +1,7 @@
 /*
  * request_report.h: what became of the requests of one size, and what zcc prints of that.
  *
- *	requests_report_start(&report);
+ *	report_start(&report, NULL);
  *	requests_report(&report, size, &counts, &host);
  *	requests_report_end(&report, NULL);
  */
@@ -34,9 +34,6 @@ enum failure failure_of(int error);
 
 /* `refused`, `for another reason: ` and the error's text: what follows "failed" in a message. */
 const char *failure_text(int error, char buf[128]);
-
-/* Begins the report of requests: JSON only. */
-void requests_report_start(struct send_report *r);
 
 /* Reports the requests of `size` bytes; of the host it has bytes, seconds, load and counters. */
 void requests_report(struct send_report *r, uint32_t size, const struct requests *q,
