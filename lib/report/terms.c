@@ -116,7 +116,7 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
-	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);
 	json_number(j, "packets_out_per_second", f->rates.packets_out);

@@ -49,11 +49,6 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	r->has_progress = true;
 }
 
-static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
-{
-	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
-}
-
 static void json_interval_of(struct json *j, const char *key, const struct figures *f, int stream,
 			     double start, bool measured)
 {
@@ -67,7 +62,7 @@ static void json_interval_of(struct json *j, const char *key, const struct figur
 	json_number(j, "rttvar", f->tcp.rttvar);
 	json_number(j, "pmtu", f->tcp.pmtu);
 	json_number(j, "load_percent", 100 * f->load);
-	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_bool(j, "omitted", !measured);
 	json_bool(j, "sender", true);
 	json_close(j, '}');
@@ -96,7 +91,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 	if (r->opt->json) {
 		json_interval(&r->json, stream, r->opt->streams, sum, start, measured);
 	} else {
-		report("%s, %.0f retransmits", rate_of(sum, rate), sum->tcp.retransmits);
+		report("%s, %.0f retransmits", rate_text(sum, rate), sum->tcp.retransmits);
 		if (r->opt->streams == 1)
 			report(", window %.0f KiB, RTT %.3f ms", stream->tcp.cwnd / 1024,
 			       stream->tcp.rtt / 1000);
@@ -129,11 +124,6 @@ static void row(const char *name, int places, double left, double right, const c
 		       number(b, places, right, unit));
 }
 
-static double cost_of(const struct figures *f)
-{
-	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
-}
-
 /* `61.2% +-0.4%` */
 static const char *load_text(const struct figures *f, char buf[COLUMN])
 {
@@ -163,7 +153,7 @@ static void report_sides(const struct send_result *res)
 		row("CPUs", 0, s->cpus, r->cpus, "");
 		row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
 		row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
-		row("us/KiB", 3, cost_of(s), cost_of(r), "");
+		row("us/KiB", 3, figures_cost(s), figures_cost(r), "");
 	}
 	report("  %-15s %18s %18s\n", "calls by", s->method,
 	       known && r->method[0] ? r->method : "-");
@@ -265,7 +255,7 @@ static void report_text(const struct send_options *opt, const struct send_result
 {
 	char rate[RATE_STRLEN];
 
-	report("%s\n", rate_of(&res->sent, rate));
+	report("%s\n", rate_text(&res->sent, rate));
 	if (opt->quiet)
 		return;
 	report_what(opt, res);
@@ -298,7 +288,7 @@ static void report_time(const struct figures *f)
 	char t[6][COLUMN];
 
 	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, percent(f->load), "%"),
-	       number(t[1], 3, cost_of(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
+	       number(t[1], 3, figures_cost(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
 	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
 	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
 	       number(t[5], 1, percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]), "%"));

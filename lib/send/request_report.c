@@ -72,7 +72,7 @@ static void requests_text(const struct send_options *opt, uint32_t size, const s
 	snprintf(name, sizeof(name), "%u bytes", size);
 	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
 	       per_second(q->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
-	       load_format(host->load, host->uncertainty, host->cpus, q->bytes, seconds, load));
+	       load_format(host, load));
 	if (opt->quiet)
 		return;
 	if (q->total.n > 0)
