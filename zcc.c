@@ -137,17 +137,12 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 
 static const char *request_all(struct run *run, struct send_report *rep, char why[DIE_MAX])
 {
-	struct request_run rr = {.opt = &opt, .run = run, .report = rep};
-	const char *error;
+	struct target target;
 
-	requests_open(&rr);
+	target_resolve(&target, &opt);
 	run_soak(run);
 	catch_signals(&run->unblocked);
-	requests_all(&rr);
-	error = requests_error(&rr, why);
-	requests_report_end(rep, error);
-	requests_close(&rr);
-	return error;
+	return requests_run(run, rep, &target, why);
 }
 
 /*

@@ -429,12 +429,10 @@ static void json_cpus(struct json *j, const struct send_result *res)
 	json_close(j, ']');
 }
 
-static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res,
-		     const char *error)
+static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res)
 {
 	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
 
-	json_close(j, ']');
 	json_open(j, "end", '{');
 	json_streams(j, res->stream, opt->streams);
 	json_stream(j, "sum_sent", &res->sent, 0, true);
@@ -450,15 +448,18 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	if (res->receipts == opt->streams)
 		json_bool(j, "bytes_agree", res->missing == 0);
 	json_close(j, '}');
-	json_report_close(j, error);
 }
 
 void report_end(struct send_report *r, const struct send_result *res, const char *error)
 {
-	if (r->opt->json)
-		json_end(&r->json, r->opt, res, error);
-	else if (r->opt->chunks.n > 1)
+	if (r->opt->json) {
+		json_close(&r->json, ']');
+		if (res != NULL)
+			json_end(&r->json, r->opt, res);
+		json_report_close(&r->json, error);
+	} else if (res != NULL && r->opt->chunks.n > 1) {
 		report_row(r, res);
-	else
+	} else if (res != NULL) {
 		report_text(r->opt, res);
+	}
 }

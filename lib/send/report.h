@@ -35,7 +35,7 @@ void report_start(struct send_report *r, const struct send_result *res);
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured);
 
-/* Reports what was measured, and in JSON the error, unless that is NULL. */
+/* Reports what was measured, `res` as above, and in JSON the error, unless that is NULL. */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
 
 /* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */

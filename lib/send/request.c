@@ -3,6 +3,8 @@
 #include <sys/eventfd.h>
 
 #include "lib/net/wire.h"
+#include "lib/report/terms.h"
+#include "lib/report/units.h"
 
 #define STALL_NS      20000000u /* a wait for data of 20 ms, if that is as many times longer than */
 #define STALL_CONNECT 5         /* the connection took to be made, is no delay of the network */
@@ -10,16 +12,155 @@
 #define REQUEST_SIZE  (64 * 1024) /* bytes of each read */
 #define HOPELESS      3           /* failures in a row with the same error before any success */
 
+/*
+ * Latencies, as a histogram.  Its classes are a 32nd of a power of two wide, so that a percentile is
+ * off by 1.6 % at most, and it has the same size whatever it holds.
+ */
+#define LATENCY_SHIFT 5
+#define LATENCY_SUB   (1 << LATENCY_SHIFT) /* classes of each power of two */
+#define LATENCY_BITS  40                   /* a latency may have: up to 18 minutes */
+#define CLASSES       ((LATENCY_BITS - LATENCY_SHIFT + 1) * LATENCY_SUB)
+
+struct latency {
+	uint64_t n;
+	uint64_t max; /* ns */
+	uint64_t class[CLASSES];
+};
+
+static size_t class_of(uint64_t ns)
+{
+	int shift;
+
+	if (ns < LATENCY_SUB)
+		return (size_t)ns;
+	if (ns >> LATENCY_BITS)
+		ns = (1ull << LATENCY_BITS) - 1;
+	shift = 63 - __builtin_clzll(ns) - LATENCY_SHIFT;
+	return (size_t)(shift + 1) * LATENCY_SUB + (size_t)((ns >> shift) & (LATENCY_SUB - 1));
+}
+
+static void latency_add(struct latency *h, uint64_t ns)
+{
+	h->class[class_of(ns)]++;
+	h->n++;
+	if (ns > h->max)
+		h->max = ns;
+}
+
+static void latency_merge(struct latency *to, const struct latency *from)
+{
+	size_t i;
+
+	for (i = 0; i < CLASSES; i++)
+		to->class[i] += from->class[i];
+	to->n += from->n;
+	if (from->max > to->max)
+		to->max = from->max;
+}
+
+/* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
+static double latency_percentile(const struct latency *h, double p)
+{
+	const uint64_t rank = (uint64_t)ceil(p * (double)h->n);
+	uint64_t seen = 0, low, width;
+	size_t i;
+
+	if (h->n == 0)
+		return NAN;
+	for (i = 0; i + 1 < CLASSES && (seen += h->class[i]) < rank; i++)
+		;
+	width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
+	low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
+	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
+}
+
+/*
+ * Failures.
+ */
+
+enum failure {
+	FAIL_REFUSED,
+	FAIL_RESET,
+	FAIL_PORTS,
+	FAIL_TIMEOUT,
+	FAIL_LENGTH, /* EMSGSIZE stands for it */
+	FAIL_OTHER,
+	FAILURES
+};
+
+static const struct {
+	const char *text; /* what follows "failed" in a message */
+	const char *key;
+	int error[2]; /* the error numbers of this kind */
+} failure[FAILURES] = {
+	[FAIL_REFUSED] = {"refused", "refused", {ECONNREFUSED}},
+	[FAIL_RESET] = {"reset by the server", "reset", {ECONNRESET, EPIPE}},
+	[FAIL_PORTS] = {"for lack of local ports", "no_ports", {EADDRNOTAVAIL, EADDRINUSE}},
+	[FAIL_TIMEOUT] = {"timed out", "timeout", {ETIMEDOUT, EAGAIN}},
+	[FAIL_LENGTH] = {"with another length than asked for", "wrong_length", {EMSGSIZE}},
+	[FAIL_OTHER] = {"for another reason", "other", {0}},
+};
+
+static enum failure failure_of(int error)
+{
+	int kind = 0;
+
+	while (kind < FAIL_OTHER && failure[kind].error[0] != error &&
+	       failure[kind].error[1] != error)
+		kind++;
+	return kind;
+}
+
+static const char *failure_text(int error, char buf[128])
+{
+	const enum failure kind = failure_of(error);
+
+	if (kind != FAIL_OTHER)
+		return failure[kind].text;
+	snprintf(buf, 128, "%s: %s", failure[kind].text, strerror(error));
+	return buf;
+}
+
+/*
+ * One connection.
+ */
+
+/* What one thread, or all, saw of one size. */
+struct requests {
+	uint64_t bytes, failed[FAILURES];
+	int other_errno; /* of a FAIL_OTHER */
+	struct latency connect, first, total;
+	struct latency stall;   /* the longest waits of requests that stalled */
+	uint64_t stalled_first; /* requests that stalled before the first byte */
+};
+
+/* All threads. */
+struct request_run {
+	struct run *run;
+	struct send_report *report;
+	const struct target *target;
+	struct requester *requester; /* a thread each */
+	uint32_t size;               /* bytes asked for now */
+	_Atomic uint64_t left;       /* connections still to be made */
+	_Atomic uint64_t done;
+	_Atomic bool succeeded; /* a connection has, of whatever size */
+	pthread_mutex_t lock;   /* of the next two */
+	int failures, error;    /* failures in a row before any success, and their common error */
+	_Atomic bool hopeless;  /* there were too many of them: no more connections are made */
+};
+
 struct requester {
 	struct worker worker;
 	struct request_run *rr;
 	struct requests counts;
-	char *buf;
+	char buf[REQUEST_SIZE];
 };
 
 /* How a reply came. */
 struct reply {
-	uint64_t got;
+	uint64_t begin_ns; /* before the connection was made */
+	uint64_t connected_ns;
+	uint64_t got;        /* bytes */
 	uint64_t first_ns;   /* when the first byte had been read */
 	uint64_t last_ns;    /* when data last came */
 	uint64_t longest_ns; /* the longest wait for data or for the close */
@@ -27,17 +168,20 @@ struct reply {
 	struct limit limit;  /* of how long it may take */
 };
 
-/* Counts `n` bytes that came after a wait, or the end of stream (0). */
-static void count_wait(struct reply *r, size_t n, uint64_t now)
+/* Sends how many bytes are asked for: 0, or the error. */
+static int send_request(const struct request_run *rr, int fd)
 {
-	if (r->got == 0 && n > 0)
-		r->first_ns = now;
-	if (now - r->last_ns > r->longest_ns) {
-		r->longest_ns = now - r->last_ns;
-		r->before_first = r->got == 0;
+	unsigned char header[WIRE_HEADER];
+	size_t sent;
+	ssize_t n;
+
+	wire_put(header, rr->size);
+	for (sent = 0; sent<sizeof(header); sent += n> 0 ? (size_t)n : 0) {
+		n = send(fd, header + sent, sizeof(header) - sent, 0);
+		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
+			return errno;
 	}
-	r->last_ns = now;
-	r->got += n;
+	return 0;
 }
 
 /* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */
@@ -54,45 +198,32 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 		if (n < 0)
 			continue;
 		now = now_ns();
-		count_wait(r, (size_t)n, now);
-		if (n > 0 && limit_reached(&r->limit, rr->opt->timeout, now, r->got))
+		if (r->got == 0)
+			r->first_ns = now;
+		if (now - r->last_ns > r->longest_ns) {
+			r->longest_ns = now - r->last_ns;
+			r->before_first = r->got == 0;
+		}
+		r->last_ns = now;
+		r->got += (uint64_t)n;
+		if (n > 0 && limit_reached(&r->limit, rr->run->opt->timeout, now, r->got))
 			return ETIMEDOUT;
 	} while (n != 0 && r->got <= rr->size); /* more might never end */
 	return r->got == rr->size ? 0 : EMSGSIZE;
 }
 
-/* Sends how many bytes are asked for: 0, or the error. */
-static int send_request(const struct request_run *rr, int fd)
-{
-	unsigned char header[WIRE_HEADER];
-	size_t sent = 0;
-	ssize_t n;
-
-	wire_put(header, rr->size);
-	while (sent < sizeof(header)) {
-		n = send(fd, header + sent, sizeof(header) - sent, 0);
-		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
-			return errno;
-		sent += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-/* Counts a connection that succeeded. */
-static void count_success(struct requester *q, const struct reply *r, uint64_t begin_ns,
-			  uint64_t connected_ns, uint64_t end_ns)
+static void count_success(struct requester *q, const struct reply *r, uint64_t end_ns)
 {
 	struct requests *c = &q->counts;
-	const uint64_t connect = connected_ns - begin_ns;
+	const uint64_t connect = r->connected_ns - r->begin_ns;
 
 	latency_add(&c->connect, connect);
 	if (q->rr->size > 0)
-		latency_add(&c->first, r->first_ns - begin_ns);
-	latency_add(&c->total, end_ns - begin_ns);
+		latency_add(&c->first, r->first_ns - r->begin_ns);
+	latency_add(&c->total, end_ns - r->begin_ns);
 	c->bytes += q->rr->size;
 	if (r->longest_ns >= STALL_NS && r->longest_ns >= STALL_CONNECT * connect) {
 		latency_add(&c->stall, r->longest_ns);
-		c->stalled++;
 		c->stalled_first += r->before_first;
 	}
 }
@@ -100,26 +231,28 @@ static void count_success(struct requester *q, const struct reply *r, uint64_t b
 /* Makes one connection, asks and reads: 0, or the error; EMSGSIZE is a reply of another length. */
 static int request_once(struct requester *q)
 {
-	struct request_run *rr = q->rr;
-	struct reply r = {0};
-	const uint64_t begin_ns = now_ns();
-	const int fd = target_connect(&rr->target, rr->opt, rr->run->stop);
-	uint64_t connected_ns;
+	const struct request_run *rr = q->rr;
+	struct reply r = {.begin_ns = now_ns()};
+	const int fd = target_connect(rr->target, rr->run->opt, rr->run->stop);
 	int e;
 
 	if (fd < 0)
 		return errno;
-	connected_ns = r.last_ns = now_ns();
+	r.connected_ns = r.last_ns = now_ns();
 	e = send_request(rr, fd);
 	if (e == 0) {
 		r.limit = limit_begin();
 		e = read_reply(q, fd, &r);
 	}
 	if (e == 0)
-		count_success(q, &r, begin_ns, connected_ns, now_ns());
+		count_success(q, &r, now_ns());
 	close(fd);
 	return e;
 }
+
+/*
+ * The threads.
+ */
 
 /* Counts a failure; before any success, too many with the same error end the connections. */
 static void count_failure(struct requester *q, int e)
@@ -173,51 +306,50 @@ static void requester_work(void *requester)
 		atomic_fetch_add_explicit(&rr->done, 1, memory_order_relaxed);
 	}
 	q->worker.interruptible = false;
-	run_measured(q->worker.run);
+	run_measured(rr->run);
 }
 
-static void merge(struct requests *sum, const struct requests *r)
+static uint64_t on_progress(void *request_run, uint64_t now)
+{
+	struct request_run *rr = request_run;
+
+	fprintf(stderr, "\r%u bytes: %" PRIu64 " connections\033[K", rr->size, rr->done);
+	rr->report->has_progress = true;
+	return now + TICK_NS;
+}
+
+static void requests_add(struct requests *sum, const struct requests *r)
 {
 	int i;
 
 	sum->bytes += r->bytes;
 	for (i = 0; i < FAILURES; i++)
 		sum->failed[i] += r->failed[i];
-	sum->stalled += r->stalled;
-	sum->stalled_first += r->stalled_first;
 	if (r->other_errno != 0)
 		sum->other_errno = r->other_errno;
 	latency_merge(&sum->connect, &r->connect);
 	latency_merge(&sum->first, &r->first);
 	latency_merge(&sum->total, &r->total);
 	latency_merge(&sum->stall, &r->stall);
+	sum->stalled_first += r->stalled_first;
 }
 
-static uint64_t on_requests_progress(void *request_run, uint64_t now)
-{
-	struct request_run *rr = request_run;
-
-	requests_progress(rr->report, rr->size, rr->done);
-	return now + TICK_NS;
-}
-
-/* Makes all connections of one size. */
-static void request_size(struct request_run *rr, uint32_t size, struct requests *sum)
+/* Makes all connections of one size; the host's figures are those of the same time. */
+static void request_size(struct request_run *rr, struct requests *sum, struct figures *host)
 {
 	struct run *r = rr->run;
 	struct pollfd wake = {.fd = r->wake, .events = POLLIN};
-	struct event progress = {NEVER, on_requests_progress};
+	struct event progress = {NEVER, on_progress};
 	int i;
 
-	rr->size = size;
-	rr->left = rr->opt->seconds > 0 ? UINT64_MAX : rr->opt->loops;
+	rr->left = r->opt->seconds > 0 ? UINT64_MAX : r->opt->loops;
 	rr->done = 0;
-	for (i = 0; i < rr->opt->streams; i++)
+	for (i = 0; i < r->opt->streams; i++)
 		memset(&rr->requester[i].counts, 0, sizeof(rr->requester[i].counts));
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester));
 	run_mark(r, &r->begin);
-	run_begin(r, rr->opt->seconds);
-	if (progress_wanted(rr->opt))
+	run_begin(r, r->opt->seconds);
+	if (progress_wanted(r->opt))
 		progress.due_ns = r->start_ns + TICK_NS;
 	while (r->running > 0) {
 		run_wait(r, &wake, 1, &progress, 1);
@@ -226,29 +358,110 @@ static void request_size(struct request_run *rr, uint32_t size, struct requests 
 	report_clear_progress(rr->report);
 	run_end(r);
 	memset(sum, 0, sizeof(*sum));
-	for (i = 0; i < rr->opt->streams; i++)
-		merge(sum, &rr->requester[i].counts);
-	figures_init(&rr->host);
-	rr->host.bytes = sum->bytes;
-	rr->host.seconds = seconds_between(r->start_ns, r->end.ns);
-	run_host_figures(r, &rr->host);
+	for (i = 0; i < r->opt->streams; i++)
+		requests_add(sum, &rr->requester[i].counts);
+	figures_init(host);
+	host->bytes = sum->bytes;
+	host->seconds = seconds_between(r->start_ns, r->end.ns);
+	run_host_figures(r, host);
 }
 
-void requests_all(struct request_run *rr)
+/*
+ * The report.
+ */
+
+static void report_latency(const char *name, const struct latency *h)
 {
-	struct requests sum;
+	if (h->n > 0)
+		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name,
+		       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
+		       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
+}
+
+/* A few stalls explain why there are 50 connections a second instead of thousands. */
+static void report_stalls(const struct requests *q)
+{
+	if (q->stall.n == 0)
+		return;
+	report("  STALLED: %" PRIu64 " of %" PRIu64
+	       " waited for data, median %.1f ms, longest %.1f ms, "
+	       "%s the first byte\n",
+	       q->stall.n, q->total.n, 1000 * latency_percentile(&q->stall, 0.5),
+	       (double)q->stall.max / 1e6, 2 * q->stalled_first > q->stall.n ? "before" : "after");
+	report("           a delayed acknowledgement takes 40 ms or more, "
+	       "a retransmission 200 ms or more\n");
+}
+
+/* The first line is as in 1999. */
+static void requests_text(uint32_t size, const struct requests *q, const struct figures *host,
+			  bool quiet)
+{
+	const double seconds = host->seconds, kbytes = (double)q->bytes / 1024;
+	char load[128], name[32], other[128];
 	int i;
 
-	report_start(rr->report, NULL);
-	for (i = 0; i < rr->opt->requests.n && *rr->run->stop <= 0 && !rr->hopeless; i++) {
-		request_size(rr, (uint32_t)rr->opt->requests.size[i], &sum);
-		run_warn(rr->run, &rr->host);
-		requests_report(rr->report, rr->size, &sum, &rr->host);
-	}
+	snprintf(name, sizeof(name), "%u bytes", size);
+	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
+	       per_second(q->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
+	       load_format(host, load));
+	if (quiet)
+		return;
+	if (q->total.n > 0)
+		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
+	report_latency("connect", &q->connect);
+	report_latency("first byte", &q->first);
+	report_latency("total", &q->total);
+	report_stalls(q);
+	for (i = 0; i < FAILURES; i++)
+		if (q->failed[i] > 0)
+			report("  failed: %" PRIu64 " %s\n", q->failed[i],
+			       i == FAIL_OTHER ? failure_text(q->other_errno, other)
+					       : failure[i].text);
 }
 
-const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
+static void json_latency(struct json *j, const char *key, const struct latency *h)
 {
+	json_open(j, key, '{');
+	json_number(j, "p50", latency_percentile(h, 0.5));
+	json_number(j, "p90", latency_percentile(h, 0.9));
+	json_number(j, "p99", latency_percentile(h, 0.99));
+	if (h->n > 0)
+		json_number(j, "max", (double)h->max / 1e9);
+	json_close(j, '}');
+}
+
+static void requests_json(struct json *j, uint32_t size, const struct requests *q,
+			  const struct figures *host)
+{
+	int i;
+
+	json_open(j, NULL, '{');
+	json_count(j, "request_bytes", size);
+	json_throughput(j, 0, host->seconds, q->bytes);
+	json_count(j, "connections", q->total.n);
+	json_number(j, "connections_per_second", per_second(q->total.n, host->seconds));
+	json_open(j, "latency_seconds", '{');
+	json_latency(j, "connect", &q->connect);
+	json_latency(j, "first_byte", &q->first);
+	json_latency(j, "total", &q->total);
+	json_close(j, '}');
+	json_open(j, "stalls", '{');
+	json_count(j, "connections", q->stall.n);
+	json_count(j, "before_first_byte", q->stalled_first);
+	json_latency(j, "seconds", &q->stall);
+	json_close(j, '}');
+	json_open(j, "failed", '{');
+	for (i = 0; i < FAILURES; i++)
+		json_count(j, failure[i].key, q->failed[i]);
+	json_close(j, '}');
+	json_host(j, "host", host);
+	json_close(j, '}');
+}
+
+/* What is wrong with the requests as a whole: NULL, or a text, which may be in `why`. */
+static const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
+{
+	const struct send_options *opt = rr->run->opt;
 	char text[128];
 
 	if (*rr->run->stop > 0)
@@ -257,37 +470,42 @@ const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
 		return NULL;
 	if (rr->hopeless)
 		snprintf(why, DIE_MAX, "%s port %s: the first %d connections failed, %s",
-			 rr->opt->server, rr->opt->port, HOPELESS, failure_text(rr->error, text));
+			 opt->server, opt->port, HOPELESS, failure_text(rr->error, text));
 	else
-		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded",
-			 rr->opt->server, rr->opt->port);
+		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt->server,
+			 opt->port);
 	return why;
 }
 
-void requests_open(struct request_run *rr)
+const char *requests_run(struct run *run, struct send_report *report, const struct target *target,
+			 char why[DIE_MAX])
 {
+	const struct send_options *opt = run->opt;
+	struct request_run rr = {
+		.run = run, .report = report, .target = target, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct requests sum;
+	struct figures host;
+	const char *error;
 	int i;
 
-	target_resolve(&rr->target, rr->opt);
-	rr->run->interface = rr->target.interface;
-	pthread_mutex_init(&rr->lock, NULL);
-	rr->requester = calloc((size_t)rr->opt->streams, sizeof(*rr->requester));
-	for (i = 0; rr->requester != NULL && i < rr->opt->streams; i++) {
-		rr->requester[i].rr = rr;
-		rr->requester[i].buf = malloc(REQUEST_SIZE);
-		if (rr->requester[i].buf == NULL)
-			break;
+	rr.requester = calloc((size_t)opt->streams, sizeof(*rr.requester));
+	if (rr.requester == NULL)
+		die_errno("%d at a time", opt->streams);
+	for (i = 0; i < opt->streams; i++)
+		rr.requester[i].rr = &rr;
+	run->interface = target->interface;
+	report_start(report, NULL);
+	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
+		rr.size = (uint32_t)opt->requests.size[i];
+		request_size(&rr, &sum, &host);
+		run_warn(run, &host);
+		if (opt->json)
+			requests_json(&report->json, rr.size, &sum, &host);
+		else
+			requests_text(rr.size, &sum, &host, opt->quiet);
 	}
-	if (rr->requester == NULL || i < rr->opt->streams)
-		die_errno("%d at a time", rr->opt->streams);
-}
-
-void requests_close(struct request_run *rr)
-{
-	int i;
-
-	for (i = 0; i < rr->opt->streams; i++)
-		free(rr->requester[i].buf);
-	free(rr->requester);
-	pthread_mutex_destroy(&rr->lock);
+	error = requests_error(&rr, why);
+	report_end(report, NULL, error);
+	free(rr.requester);
+	return error;
 }
