@@ -31,12 +31,10 @@ static size_t class_of(uint64_t ns)
 {
 	int shift;
 
-	if (ns < LATENCY_SUB)
-		return (size_t)ns;
 	if (ns >> LATENCY_BITS)
 		ns = (1ull << LATENCY_BITS) - 1;
-	shift = 63 - __builtin_clzll(ns) - LATENCY_SHIFT;
-	return (size_t)(shift + 1) * LATENCY_SUB + (size_t)((ns >> shift) & (LATENCY_SUB - 1));
+	shift = ns < LATENCY_SUB ? 0 : 63 - __builtin_clzll(ns) - LATENCY_SHIFT;
+	return (size_t)shift * LATENCY_SUB + (size_t)(ns >> shift);
 }
 
 static void latency_add(struct latency *h, uint64_t ns)
@@ -45,17 +43,6 @@ static void latency_add(struct latency *h, uint64_t ns)
 	h->n++;
 	if (ns > h->max)
 		h->max = ns;
-}
-
-static void latency_merge(struct latency *to, const struct latency *from)
-{
-	size_t i;
-
-	for (i = 0; i < CLASSES; i++)
-		to->class[i] += from->class[i];
-	to->n += from->n;
-	if (from->max > to->max)
-		to->max = from->max;
 }
 
 /* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
@@ -78,15 +65,8 @@ static double latency_percentile(const struct latency *h, double p)
  * Failures.
  */
 
-enum failure {
-	FAIL_REFUSED,
-	FAIL_RESET,
-	FAIL_PORTS,
-	FAIL_TIMEOUT,
-	FAIL_LENGTH, /* EMSGSIZE stands for it */
-	FAIL_OTHER,
-	FAILURES
-};
+/* The kinds of failure; EMSGSIZE stands for FAIL_LENGTH. */
+enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
 
 static const struct {
 	const char *text; /* what follows "failed" in a message */
@@ -101,7 +81,7 @@ static const struct {
 	[FAIL_OTHER] = {"for another reason", "other", {0}},
 };
 
-static enum failure failure_of(int error)
+static int failure_of(int error)
 {
 	int kind = 0;
 
@@ -113,7 +93,7 @@ static enum failure failure_of(int error)
 
 static const char *failure_text(int error, char buf[128])
 {
-	const enum failure kind = failure_of(error);
+	const int kind = failure_of(error);
 
 	if (kind != FAIL_OTHER)
 		return failure[kind].text;
@@ -125,13 +105,15 @@ static const char *failure_text(int error, char buf[128])
  * One connection.
  */
 
+/* The latencies of a request; that of a stall is the longest wait of a request that stalled. */
+enum { CONNECT, FIRST_BYTE, TOTAL, STALL, LATENCIES };
+
 /* What one thread, or all, saw of one size. */
 struct requests {
 	uint64_t bytes, failed[FAILURES];
-	int other_errno; /* of a FAIL_OTHER */
-	struct latency connect, first, total;
-	struct latency stall;   /* the longest waits of requests that stalled */
+	int other_errno;        /* of a FAIL_OTHER */
 	uint64_t stalled_first; /* requests that stalled before the first byte */
+	struct latency latency[LATENCIES];
 };
 
 /* All threads. */
@@ -141,12 +123,11 @@ struct request_run {
 	const struct target *target;
 	struct requester *requester; /* a thread each */
 	uint32_t size;               /* bytes asked for now */
-	_Atomic uint64_t left;       /* connections still to be made */
-	_Atomic uint64_t done;
-	_Atomic bool succeeded; /* a connection has, of whatever size */
-	pthread_mutex_t lock;   /* of the next two */
-	int failures, error;    /* failures in a row before any success, and their common error */
-	_Atomic bool hopeless;  /* there were too many of them: no more connections are made */
+	_Atomic uint64_t left, done; /* connections still to be made, and made */
+	_Atomic bool succeeded;      /* a connection has, of whatever size */
+	pthread_mutex_t lock;        /* of the next two */
+	int failures, error;   /* failures in a row before any success, and their common error */
+	_Atomic bool hopeless; /* there were too many of them: no more connections are made */
 };
 
 struct requester {
@@ -158,14 +139,13 @@ struct requester {
 
 /* How a reply came. */
 struct reply {
-	uint64_t begin_ns; /* before the connection was made */
-	uint64_t connected_ns;
-	uint64_t got;        /* bytes */
-	uint64_t first_ns;   /* when the first byte had been read */
-	uint64_t last_ns;    /* when data last came */
-	uint64_t longest_ns; /* the longest wait for data or for the close */
-	bool before_first;   /* whether that was the wait for the first byte */
-	struct limit limit;  /* of how long it may take */
+	uint64_t begin_ns, connected_ns; /* before and after the connection was made */
+	uint64_t got;                    /* bytes */
+	uint64_t first_ns;               /* when the first byte had been read */
+	uint64_t last_ns;                /* when data last came */
+	uint64_t longest_ns;             /* the longest wait for data or for the close */
+	bool before_first;               /* whether that was the wait for the first byte */
+	struct limit limit;              /* of how long it may take */
 };
 
 /* Sends how many bytes are asked for: 0, or the error. */
@@ -217,13 +197,13 @@ static void count_success(struct requester *q, const struct reply *r, uint64_t e
 	struct requests *c = &q->counts;
 	const uint64_t connect = r->connected_ns - r->begin_ns;
 
-	latency_add(&c->connect, connect);
+	latency_add(&c->latency[CONNECT], connect);
 	if (q->rr->size > 0)
-		latency_add(&c->first, r->first_ns - r->begin_ns);
-	latency_add(&c->total, end_ns - r->begin_ns);
+		latency_add(&c->latency[FIRST_BYTE], r->first_ns - r->begin_ns);
+	latency_add(&c->latency[TOTAL], end_ns - r->begin_ns);
 	c->bytes += q->rr->size;
 	if (r->longest_ns >= STALL_NS && r->longest_ns >= STALL_CONNECT * connect) {
-		latency_add(&c->stall, r->longest_ns);
+		latency_add(&c->latency[STALL], r->longest_ns);
 		c->stalled_first += r->before_first;
 	}
 }
@@ -258,7 +238,7 @@ static int request_once(struct requester *q)
 static void count_failure(struct requester *q, int e)
 {
 	struct request_run *rr = q->rr;
-	const enum failure kind = failure_of(e);
+	const int kind = failure_of(e);
 
 	q->counts.failed[kind]++;
 	if (kind == FAIL_OTHER)
@@ -320,6 +300,8 @@ static uint64_t on_progress(void *request_run, uint64_t now)
 
 static void requests_add(struct requests *sum, const struct requests *r)
 {
+	struct latency *to = sum->latency;
+	const struct latency *from;
 	int i;
 
 	sum->bytes += r->bytes;
@@ -327,11 +309,14 @@ static void requests_add(struct requests *sum, const struct requests *r)
 		sum->failed[i] += r->failed[i];
 	if (r->other_errno != 0)
 		sum->other_errno = r->other_errno;
-	latency_merge(&sum->connect, &r->connect);
-	latency_merge(&sum->first, &r->first);
-	latency_merge(&sum->total, &r->total);
-	latency_merge(&sum->stall, &r->stall);
 	sum->stalled_first += r->stalled_first;
+	for (from = r->latency; from < r->latency + LATENCIES; from++, to++) {
+		for (i = 0; i < CLASSES; i++)
+			to->class[i] += from->class[i];
+		to->n += from->n;
+		if (from->max > to->max)
+			to->max = from->max;
+	}
 }
 
 /* Makes all connections of one size; the host's figures are those of the same time. */
@@ -370,24 +355,20 @@ static void request_size(struct request_run *rr, struct requests *sum, struct fi
  * The report.
  */
 
-static void report_latency(const char *name, const struct latency *h)
-{
-	if (h->n > 0)
-		report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", name,
-		       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
-		       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
-}
+static const char *const latency_name[] = {"connect", "first byte", "total"};
+static const char *const latency_key[] = {"connect", "first_byte", "total"};
 
 /* A few stalls explain why there are 50 connections a second instead of thousands. */
 static void report_stalls(const struct requests *q)
 {
-	if (q->stall.n == 0)
+	const struct latency *h = &q->latency[STALL];
+
+	if (h->n == 0)
 		return;
-	report("  STALLED: %" PRIu64 " of %" PRIu64
-	       " waited for data, median %.1f ms, longest %.1f ms, "
-	       "%s the first byte\n",
-	       q->stall.n, q->total.n, 1000 * latency_percentile(&q->stall, 0.5),
-	       (double)q->stall.max / 1e6, 2 * q->stalled_first > q->stall.n ? "before" : "after");
+	report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
+	       "longest %.1f ms, %s the first byte\n",
+	       h->n, q->latency[TOTAL].n, 1000 * latency_percentile(h, 0.5), (double)h->max / 1e6,
+	       2 * q->stalled_first > h->n ? "before" : "after");
 	report("           a delayed acknowledgement takes 40 ms or more, "
 	       "a retransmission 200 ms or more\n");
 }
@@ -396,26 +377,29 @@ static void report_stalls(const struct requests *q)
 static void requests_text(uint32_t size, const struct requests *q, const struct figures *host,
 			  bool quiet)
 {
-	const double seconds = host->seconds, kbytes = (double)q->bytes / 1024;
-	char load[128], name[32], other[128];
+	const double kbytes = (double)q->bytes / 1024, seconds = host->seconds;
+	const struct latency *h = q->latency;
+	char text[128];
 	int i;
 
-	snprintf(name, sizeof(name), "%u bytes", size);
-	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s%s\n", name, seconds, kbytes,
-	       per_second(q->total.n, seconds), seconds > 0 ? kbytes / seconds : 0,
-	       load_format(host, load));
+	snprintf(text, sizeof(text), "%u bytes", size);
+	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s", text, seconds, kbytes,
+	       per_second(h[TOTAL].n, seconds), seconds > 0 ? kbytes / seconds : 0);
+	report("%s\n", load_format(host, text));
 	if (quiet)
 		return;
-	if (q->total.n > 0)
+	if (h[TOTAL].n > 0)
 		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
-	report_latency("connect", &q->connect);
-	report_latency("first byte", &q->first);
-	report_latency("total", &q->total);
+	for (i = 0; i < STALL; i++, h++)
+		if (h->n > 0)
+			report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", latency_name[i],
+			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
+			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
 	report_stalls(q);
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],
-			       i == FAIL_OTHER ? failure_text(q->other_errno, other)
+			       i == FAIL_OTHER ? failure_text(q->other_errno, text)
 					       : failure[i].text);
 }
 
@@ -438,17 +422,16 @@ static void requests_json(struct json *j, uint32_t size, const struct requests *
 	json_open(j, NULL, '{');
 	json_count(j, "request_bytes", size);
 	json_throughput(j, 0, host->seconds, q->bytes);
-	json_count(j, "connections", q->total.n);
-	json_number(j, "connections_per_second", per_second(q->total.n, host->seconds));
+	json_count(j, "connections", q->latency[TOTAL].n);
+	json_number(j, "connections_per_second", per_second(q->latency[TOTAL].n, host->seconds));
 	json_open(j, "latency_seconds", '{');
-	json_latency(j, "connect", &q->connect);
-	json_latency(j, "first_byte", &q->first);
-	json_latency(j, "total", &q->total);
+	for (i = 0; i < STALL; i++)
+		json_latency(j, latency_key[i], &q->latency[i]);
 	json_close(j, '}');
 	json_open(j, "stalls", '{');
-	json_count(j, "connections", q->stall.n);
+	json_count(j, "connections", q->latency[STALL].n);
 	json_count(j, "before_first_byte", q->stalled_first);
-	json_latency(j, "seconds", &q->stall);
+	json_latency(j, "seconds", &q->latency[STALL]);
 	json_close(j, '}');
 	json_open(j, "failed", '{');
 	for (i = 0; i < FAILURES; i++)
