@@ -357,10 +357,8 @@ int main(int argc, char **argv)
 	if (opt.requests.n > 0 && optind < argc)
 		usage_error("--request sends no files: '%s'", argv[optind]);
 	run_open(&run, &opt, &stop);
-	if (opt.requests.n > 0)
-		error = request_all(&run, &rep, why);
-	else
-		error = send_all(&run, &rep, argv + optind, argc - optind, why);
+	error = opt.requests.n > 0 ? request_all(&run, &rep, why)
+				   : send_all(&run, &rep, argv + optind, argc - optind, why);
 	run_close(&run);
 	if (stop > 0)
 		die_of_signal(&run.unblocked);

@@ -49,10 +49,11 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	r->has_progress = true;
 }
 
-static void json_interval_of(struct json *j, const char *key, const struct figures *f, int stream,
-			     double start, bool measured)
+/* Adds an interval of a stream, or of all (stream 0), to the list that is open. */
+static void json_interval(struct json *j, const struct figures *f, int stream, double start,
+			  bool measured)
 {
-	json_open(j, key, '{');
+	json_open(j, stream > 0 ? NULL : "sum", '{');
 	if (stream > 0)
 		json_count(j, "socket", (uint64_t)stream);
 	json_throughput(j, start, f->seconds, f->bytes);
@@ -68,28 +69,22 @@ static void json_interval_of(struct json *j, const char *key, const struct figur
 	json_close(j, '}');
 }
 
-static void json_interval(struct json *j, const struct figures *stream, int streams,
-			  const struct figures *sum, double start, bool measured)
-{
-	int i;
-
-	json_open(j, NULL, '{');
-	json_open(j, "streams", '[');
-	for (i = 0; i < streams; i++)
-		json_interval_of(j, NULL, &stream[i], i + 1, start, measured);
-	json_close(j, ']');
-	json_interval_of(j, "sum", sum, 0, start, measured);
-	json_close(j, '}');
-}
-
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured)
 {
+	struct json *j = &r->json;
 	char rate[RATE_STRLEN];
+	int i;
 
 	flockfile(stdout);
 	if (r->opt->json) {
-		json_interval(&r->json, stream, r->opt->streams, sum, start, measured);
+		json_open(j, NULL, '{');
+		json_open(j, "streams", '[');
+		for (i = 0; i < r->opt->streams; i++)
+			json_interval(j, &stream[i], i + 1, start, measured);
+		json_close(j, ']');
+		json_interval(j, sum, 0, start, measured);
+		json_close(j, '}');
 	} else {
 		report("%s, %.0f retransmits", rate_text(sum, rate), sum->tcp.retransmits);
 		if (r->opt->streams == 1)
@@ -239,30 +234,19 @@ static void report_zerocopy(const struct stream_result *s, int streams)
 		report("  zerocopy: %" PRIu64 " sends were never completed\n", sum.incomplete);
 }
 
-/* With both ends on one host, bound to different CPUs, what each of them cost. */
-static void report_cpus(const struct send_result *res)
-{
-	const struct cpu_result *c;
-
-	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
-		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
-		       percent(c->load.load), 100 * c->load.uncertainty,
-		       cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds),
-		       c->role);
-}
-
 static void report_text(const struct send_options *opt, const struct send_result *res)
 {
+	const struct figures *sent = &res->sent;
+	const struct cpu_result *c;
 	char rate[RATE_STRLEN];
 
-	report("%s\n", rate_text(&res->sent, rate));
+	report("%s\n", rate_text(sent, rate));
 	if (opt->quiet)
 		return;
 	report_what(opt, res);
 	report(", in %" PRIu64 " loops\n", res->loops);
 	if (opt->warmup > 0)
-		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup,
-		       res->sent.warmup);
+		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup, sent->warmup);
 	report_sides(res);
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
@@ -275,7 +259,10 @@ static void report_text(const struct send_options *opt, const struct send_result
 	else
 		report_tcp(&res->stream[0].sent.tcp);
 	report_zerocopy(res->stream, opt->streams);
-	report_cpus(res);
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
+		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
+		       percent(c->load.load), 100 * c->load.uncertainty,
+		       cost_us_per_kib(c->load.load, 1, sent->bytes, sent->seconds), c->role);
 }
 
 /*

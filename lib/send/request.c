@@ -111,7 +111,7 @@ enum { CONNECT, FIRST_BYTE, TOTAL, STALL, LATENCIES };
 /* What one thread, or all, saw of one size. */
 struct requests {
 	uint64_t bytes, failed[FAILURES];
-	int other_errno;        /* of a FAIL_OTHER */
+	int error[FAILURES];    /* the last of each kind */
 	uint64_t stalled_first; /* requests that stalled before the first byte */
 	struct latency latency[LATENCIES];
 };
@@ -241,8 +241,7 @@ static void count_failure(struct requester *q, int e)
 	const int kind = failure_of(e);
 
 	q->counts.failed[kind]++;
-	if (kind == FAIL_OTHER)
-		q->counts.other_errno = e;
+	q->counts.error[kind] = e;
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
 		sleep_ns(BACKOFF_NS);
 	if (rr->succeeded)
@@ -305,10 +304,11 @@ static void requests_add(struct requests *sum, const struct requests *r)
 	int i;
 
 	sum->bytes += r->bytes;
-	for (i = 0; i < FAILURES; i++)
+	for (i = 0; i < FAILURES; i++) {
 		sum->failed[i] += r->failed[i];
-	if (r->other_errno != 0)
-		sum->other_errno = r->other_errno;
+		if (r->error[i] != 0)
+			sum->error[i] = r->error[i];
+	}
 	sum->stalled_first += r->stalled_first;
 	for (from = r->latency; from < r->latency + LATENCIES; from++, to++) {
 		for (i = 0; i < CLASSES; i++)
@@ -319,12 +319,16 @@ static void requests_add(struct requests *sum, const struct requests *r)
 	}
 }
 
-/* Makes all connections of one size; the host's figures are those of the same time. */
-static void request_size(struct request_run *rr, struct requests *sum, struct figures *host)
+/*
+ * Makes all connections of one size.  Returns what all threads saw, in the counts of the first; the
+ * host's figures are those of the same time.
+ */
+static const struct requests *request_size(struct request_run *rr, struct figures *host)
 {
 	struct run *r = rr->run;
 	struct pollfd wake = {.fd = r->wake, .events = POLLIN};
 	struct event progress = {NEVER, on_progress};
+	struct requests *sum = &rr->requester[0].counts;
 	int i;
 
 	rr->left = r->opt->seconds > 0 ? UINT64_MAX : r->opt->loops;
@@ -342,13 +346,13 @@ static void request_size(struct request_run *rr, struct requests *sum, struct fi
 	}
 	report_clear_progress(rr->report);
 	run_end(r);
-	memset(sum, 0, sizeof(*sum));
-	for (i = 0; i < r->opt->streams; i++)
+	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
 	figures_init(host);
 	host->bytes = sum->bytes;
 	host->seconds = seconds_between(r->start_ns, r->end.ns);
 	run_host_figures(r, host);
+	return sum;
 }
 
 /*
@@ -358,27 +362,12 @@ static void request_size(struct request_run *rr, struct requests *sum, struct fi
 static const char *const latency_name[] = {"connect", "first byte", "total"};
 static const char *const latency_key[] = {"connect", "first_byte", "total"};
 
-/* A few stalls explain why there are 50 connections a second instead of thousands. */
-static void report_stalls(const struct requests *q)
-{
-	const struct latency *h = &q->latency[STALL];
-
-	if (h->n == 0)
-		return;
-	report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
-	       "longest %.1f ms, %s the first byte\n",
-	       h->n, q->latency[TOTAL].n, 1000 * latency_percentile(h, 0.5), (double)h->max / 1e6,
-	       2 * q->stalled_first > h->n ? "before" : "after");
-	report("           a delayed acknowledgement takes 40 ms or more, "
-	       "a retransmission 200 ms or more\n");
-}
-
 /* The first line is as in 1999. */
 static void requests_text(uint32_t size, const struct requests *q, const struct figures *host,
 			  bool quiet)
 {
 	const double kbytes = (double)q->bytes / 1024, seconds = host->seconds;
-	const struct latency *h = q->latency;
+	const struct latency *h = q->latency, *stall = &q->latency[STALL];
 	char text[128];
 	int i;
 
@@ -395,12 +384,19 @@ static void requests_text(uint32_t size, const struct requests *q, const struct 
 			report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", latency_name[i],
 			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
 			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
-	report_stalls(q);
+	if (stall->n > 0) { /* they explain why there are so few connections a second */
+		report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
+		       "longest %.1f ms, %s the first byte\n",
+		       stall->n, q->latency[TOTAL].n, 1000 * latency_percentile(stall, 0.5),
+		       (double)stall->max / 1e6,
+		       2 * q->stalled_first > stall->n ? "before" : "after");
+		report("           a delayed acknowledgement takes 40 ms or more, "
+		       "a retransmission 200 ms or more\n");
+	}
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],
-			       i == FAIL_OTHER ? failure_text(q->other_errno, text)
-					       : failure[i].text);
+			       failure_text(q->error[i], text));
 }
 
 static void json_latency(struct json *j, const char *key, const struct latency *h)
@@ -466,7 +462,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	const struct send_options *opt = run->opt;
 	struct request_run rr = {
 		.run = run, .report = report, .target = target, .lock = PTHREAD_MUTEX_INITIALIZER};
-	struct requests sum;
+	const struct requests *counts;
 	struct figures host;
 	const char *error;
 	int i;
@@ -480,12 +476,12 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	report_start(report, NULL);
 	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
 		rr.size = (uint32_t)opt->requests.size[i];
-		request_size(&rr, &sum, &host);
+		counts = request_size(&rr, &host);
 		run_warn(run, &host);
 		if (opt->json)
-			requests_json(&report->json, rr.size, &sum, &host);
+			requests_json(&report->json, rr.size, counts, &host);
 		else
-			requests_text(rr.size, &sum, &host, opt->quiet);
+			requests_text(rr.size, counts, &host, opt->quiet);
 	}
 	error = requests_error(&rr, why);
 	report_end(report, NULL, error);

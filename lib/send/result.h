@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "lib/load/load.h"
 #include "lib/report/figures.h"
 #include "lib/send/fileset.h"
 #include "lib/send/target.h"
@@ -19,8 +18,7 @@ struct stream_result {
 	struct sockaddr_storage local; /* this end of the connection */
 	socklen_t local_len;           /* 0: not known */
 	struct figures sent, received;
-	bool has_receipt; /* otherwise nothing is known of what was received */
-	bool has_zerocopy;
+	bool has_receipt, has_zerocopy; /* without a receipt nothing is known of `received` */
 	struct zerocopy_figures zerocopy;
 };
 
