@@ -212,7 +212,7 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer, b
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", (const struct sockaddr *)peer, sizeof(*peer));
+	json_address(j, "host", "port", peer);
 	json_close(j, '}');
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", raw ? "raw TCP" : "TCP");
@@ -232,7 +232,7 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	if (j->f != NULL && listed && r->listed < STREAMS_MAX) {
 		r->listed++;
 		json_open(j, NULL, '{');
-		json_addresses(j, sock, (const struct sockaddr *)peer, sizeof(*peer));
+		json_addresses(j, sock, peer);
 		json_stream(j, "receiver", f, number, false);
 		json_close(j, '}');
 	} else {

@@ -27,12 +27,12 @@ void json_program(struct json *j)
 }
 
 void json_address(struct json *j, const char *host_key, const char *port_key,
-		  const struct sockaddr *sa, socklen_t len)
+		  const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage ss;
+	const socklen_t len = addr_unmap((const struct sockaddr *)addr, sizeof(*addr), &ss);
 	char host[ADDR_STRLEN], port[8];
 
-	len = addr_unmap(sa, len, &ss);
 	if (getnameinfo((struct sockaddr *)&ss, len, host, sizeof(host), port, sizeof(port),
 			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return;
@@ -40,14 +40,14 @@ void json_address(struct json *j, const char *host_key, const char *port_key,
 	json_count(j, port_key, strtoull(port, NULL, 10));
 }
 
-void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len)
+void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage ss = {0};
 	socklen_t len = sizeof(ss);
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
-		json_address(j, "local_host", "local_port", (struct sockaddr *)&ss, len);
-	json_address(j, "remote_host", "remote_port", peer, peer_len);
+		json_address(j, "local_host", "local_port", &ss);
+	json_address(j, "remote_host", "remote_port", peer);
 }
 
 void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)

@@ -307,7 +307,6 @@ static void report_row(struct send_report *r, const struct send_result *res)
 
 static void json_connected(struct json *j, const struct send_result *res, int streams)
 {
-	const struct target *t = res->target;
 	const struct stream_result *s = res->stream;
 	int i;
 
@@ -315,11 +314,8 @@ static void json_connected(struct json *j, const struct send_result *res, int st
 	for (i = 0; i < streams; i++, s++) {
 		json_open(j, NULL, '{');
 		json_count(j, "socket", (uint64_t)i + 1);
-		if (s->local_len > 0)
-			json_address(j, "local_host", "local_port",
-				     (const struct sockaddr *)&s->local, s->local_len);
-		json_address(j, "remote_host", "remote_port", (const struct sockaddr *)&t->addr,
-			     t->addr_len);
+		json_address(j, "local_host", "local_port", &s->local);
+		json_address(j, "remote_host", "remote_port", &res->target->addr);
 		json_close(j, '}');
 	}
 	json_close(j, ']');

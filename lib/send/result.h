@@ -15,8 +15,7 @@ struct zerocopy_figures {
 };
 
 struct stream_result {
-	struct sockaddr_storage local; /* this end of the connection */
-	socklen_t local_len;           /* 0: not known */
+	struct sockaddr_storage local; /* this end of the connection; all 0: not known */
 	struct figures sent, received;
 	bool has_receipt, has_zerocopy; /* without a receipt nothing is known of `received` */
 	struct zerocopy_figures zerocopy;

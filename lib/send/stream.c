@@ -467,8 +467,7 @@ void stream_open(struct stream *st, const struct send_options *opt, int sock, si
 
 	st->opt = opt;
 	figures_init(&st->result->received);
-	if (getsockname(sock, (struct sockaddr *)&st->result->local, &len) == 0)
-		st->result->local_len = len;
+	getsockname(sock, (struct sockaddr *)&st->result->local, &len);
 	sock_keep_alive(sock);
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
 }
