@@ -69,27 +69,6 @@ static _Noreturn void die_of_signal(const sigset_t *unblocked)
  * The order of events.
  */
 
-static void die_in_warmup(struct send_report *rep, const sigset_t *unblocked)
-{
-	if (stop <= 0)
-		die("all was sent before the warm-up was over: send more (-n, -t)");
-	report_die(rep, "interrupted");
-	warnx("interrupted before the warm-up was over: nothing was measured");
-	die_of_signal(unblocked);
-}
-
-/* What is wrong with a transfer: NULL, or a text, which may be in `why`. */
-static const char *transfer_error(const struct send_result *r, char why[DIE_MAX])
-{
-	if (stop > 0)
-		return "interrupted";
-	if (r->receipts < opt.streams || r->missing == 0)
-		return NULL;
-	snprintf(why, DIE_MAX, "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
-		 r->received.bytes + r->received.warmup, r->sent.bytes + r->sent.warmup);
-	return why;
-}
-
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
  * default.  Returns NULL or what is wrong, which may be in `why`.
@@ -98,18 +77,32 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 			     size_t chunk, char why[DIE_MAX])
 {
 	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
-	const char *error;
+	const struct send_result *res = &t.result;
+	const char *error = NULL;
 	sigset_t blocked;
 
 	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
 	catch_signals(&run->unblocked);
-	report_start(rep, &t.result);
+	report_start(rep, res);
 	transfer_run(&t);
-	if (!t.measuring)
-		die_in_warmup(rep, &run->unblocked);
-	error = transfer_error(&t.result, why);
-	run_warn(run, &t.result.sent);
-	report_end(rep, &t.result, error);
+	if (!t.measuring && stop <= 0)
+		die("all was sent before the warm-up was over: send more (-n, -t)");
+	if (!t.measuring) {
+		report_die(rep, "interrupted");
+		warnx("interrupted before the warm-up was over: nothing was measured");
+		die_of_signal(&run->unblocked);
+	}
+	if (stop > 0) {
+		error = "interrupted";
+	} else if (res->receipts == opt.streams && res->missing > 0) {
+		snprintf(why, DIE_MAX,
+			 "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
+			 res->received.bytes + res->received.warmup,
+			 res->sent.bytes + res->sent.warmup);
+		error = why;
+	}
+	run_warn(run, &res->sent);
+	report_end(rep, res, error);
 	transfer_close(&t);
 	if (stop <= 0) {
 		/* Until the next run, where nothing waits, a signal just ends the program. */
