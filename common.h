@@ -96,9 +96,9 @@ void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Installs `handler` for SIGINT, SIGTERM and SIGHUP, without SA_RESTART, and blocks them in the
- * calling thread and its threads to come.  *unblocked is the mask before: the main thread waits
- * with it, as in ppoll(2).  A signal that is ignored stays so, as nohup(1) and a shell's background
- * jobs need it.
+ * calling thread and its threads to come.  *unblocked, unless it is NULL, is the mask before: the
+ * main thread waits with it, as in ppoll(2).  A signal that is ignored stays so, as nohup(1) and a
+ * shell's background jobs need it.
  */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 

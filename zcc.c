@@ -5,7 +5,6 @@
 
 #include "common.h"
 #include "lib/load/calibration.h"
-#include "lib/load/cpus.h"
 #include "lib/net/wire.h"
 #include "lib/send/request.h"
 #include "lib/send/transfer.h"
@@ -23,19 +22,19 @@ static _Atomic int stop;
  * Signals.
  */
 
-/* The second signal ends the program, which waits for the server after the first. */
+/*
+ * SIGALRM only interrupts a call.  The second other signal ends the program, which waits for the
+ * server after the first.
+ */
 static void on_signal(int sig)
 {
+	if (sig == SIGALRM)
+		return;
 	if (stop > 0) {
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
 	stop = sig;
-}
-
-static void on_alarm(int sig)
-{
-	(void)sig;
 }
 
 /*
@@ -44,7 +43,7 @@ static void on_alarm(int sig)
  */
 static void catch_signals(sigset_t *unblocked)
 {
-	const struct sigaction sa = {.sa_handler = on_alarm};
+	const struct sigaction sa = {.sa_handler = on_signal};
 	sigset_t alarm_only;
 
 	catch_stop_signals_waiting(on_signal, unblocked);
@@ -79,7 +78,6 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
 	const struct send_result *res = &t.result;
 	const char *error = NULL;
-	sigset_t blocked;
 
 	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
 	catch_signals(&run->unblocked);
@@ -106,7 +104,7 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	transfer_close(&t);
 	if (stop <= 0) {
 		/* Until the next run, where nothing waits, a signal just ends the program. */
-		catch_stop_signals_waiting(SIG_DFL, &blocked);
+		catch_stop_signals_waiting(SIG_DFL, NULL);
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
 	}
 	return error;
@@ -250,38 +248,36 @@ struct given {
 
 static void parse_option(int c, struct given *given)
 {
-	const char *arg = optarg;
-
 	switch (c) {
 	case 0: break; /* getopt_long(3) has stored it */
-	case 's': opt.server = arg; break;
-	case 'p': opt.port = arg_port("-p, --port", arg, 1); break;
-	case 'n': opt.loops = (uint32_t)arg_int("-n, --loops", arg, 1, WIRE_FOREVER - 1); break;
-	case 't': opt.seconds = arg_seconds("-t, --time", arg, 0.001, 1e9); break;
+	case 's': opt.server = optarg; break;
+	case 'p': opt.port = arg_port("-p, --port", optarg, 1); break;
+	case 'n': opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1); break;
+	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); break;
 	case OPT_WARMUP: /* in the unit of the wire, so that both ends warm up equally long */
-		opt.warmup = ceil(arg_seconds("--warmup", arg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
+		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
 		break;
-	case 'I': opt.interval = arg_seconds("-I, --interval", arg, 0.01, 86400); break;
-	case 'P': opt.streams = (int)arg_int("-P, --streams", arg, 1, STREAMS_MAX); break;
-	case 'm': opt.method = method_named(arg); break;
+	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); break;
+	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); break;
+	case 'm': opt.method = method_named(optarg); break;
 	case 'S': given->send = true; break;
 	case 'w': given->write = true; break;
 	case 'b': arg_sizes("-b, --buffer-size", 1, 1u << 30, &opt.chunks); break;
 	case 'k': opt.cork = true; break;
-	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", arg, 1, 1u << 30); break;
-	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", arg, 1, 1u << 30); break;
-	case OPT_MSS: opt.mss = (int)arg_size("--mss", arg, 88, 32767); break; /* the kernel's */
-	case OPT_PACE: opt.pace = arg_size("--pace", arg, 1, 1ull << 50); break;
-	case OPT_CONGESTION: opt.sock.congestion = arg; break;
-	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", arg, 0.001, 86400); break;
+	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
+	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); break;
+	case OPT_MSS: opt.mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
+	case OPT_PACE: opt.pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
+	case OPT_CONGESTION: opt.sock.congestion = optarg; break;
+	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;
 	case OPT_REQUEST: arg_sizes("--request", 0, UINT32_MAX, &opt.requests); break;
 	case '4': arg_family(&opt.family, AF_INET); break;
 	case '6': arg_family(&opt.family, AF_INET6); break;
-	case 'B': arg_cpus("-B, --bind-cpu", arg, &opt.bind); break;
+	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
 	case 'C': given->calibrate = true; break;
 	case OPT_FORCE: given->force = true; break;
-	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", arg, 1, CPUS_MAX); break;
+	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'q': opt.quiet = true; break;
 	case 'd': opt.debug++; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);

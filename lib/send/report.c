@@ -226,9 +226,8 @@ static void report_zerocopy(const struct stream_result *s, int streams)
 		sum.copied += s[i].zerocopy.copied;
 		sum.incomplete += s[i].zerocopy.incomplete;
 	}
-	report("  zerocopy: %" PRIu64 " of %" PRIu64
-	       " sends were copied by the kernel after all (%.1f%%)\n",
-	       sum.copied, sum.sends,
+	report("  zerocopy: %ju of %ju sends were copied by the kernel after all (%.1f%%)\n",
+	       (uintmax_t)sum.copied, (uintmax_t)sum.sends,
 	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
 	if (sum.incomplete > 0)
 		report("  zerocopy: %" PRIu64 " sends were never completed\n", sum.incomplete);
@@ -251,9 +250,8 @@ static void report_text(const struct send_options *opt, const struct send_result
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
-		report("  the receiver had %" PRIu64
-		       " clients meanwhile: its load is that of all\n",
-		       res->received.clients);
+		report("  the receiver had %ju clients meanwhile: its load is that of all\n",
+		       (uintmax_t)res->received.clients);
 	if (opt->streams > 1)
 		report_streams(res, opt->streams);
 	else
@@ -288,8 +286,7 @@ static void report_row(struct send_report *r, const struct send_result *res)
 
 	if (!r->has_table && !r->opt->quiet) {
 		report_what(r->opt, res);
-		report("\n");
-		report("%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
+		report("\n%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
 		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
 		       time);
 	}
@@ -304,22 +301,6 @@ static void report_row(struct send_report *r, const struct send_result *res)
 /*
  * The report as JSON; zc(7) has the schema.
  */
-
-static void json_connected(struct json *j, const struct send_result *res, int streams)
-{
-	const struct stream_result *s = res->stream;
-	int i;
-
-	json_open(j, "connected", '[');
-	for (i = 0; i < streams; i++, s++) {
-		json_open(j, NULL, '{');
-		json_count(j, "socket", (uint64_t)i + 1);
-		json_address(j, "local_host", "local_port", &s->local);
-		json_address(j, "remote_host", "remote_port", &res->target->addr);
-		json_close(j, '}');
-	}
-	json_close(j, ']');
-}
 
 /* The settings of a test; of requests, where `res` is NULL, only those that they have. */
 static void json_test_start(struct json *j, const struct send_options *opt,
@@ -351,13 +332,23 @@ static void json_test_start(struct json *j, const struct send_options *opt,
 void report_start(struct send_report *r, const struct send_result *res)
 {
 	struct json *j = &r->json;
+	int i;
 
 	if (!r->opt->json)
 		return;
 	json_report_open(j);
 	json_open(j, "start", '{');
-	if (res != NULL)
-		json_connected(j, res, r->opt->streams);
+	if (res != NULL) {
+		json_open(j, "connected", '[');
+		for (i = 0; i < r->opt->streams; i++) {
+			json_open(j, NULL, '{');
+			json_count(j, "socket", (uint64_t)i + 1);
+			json_address(j, "local_host", "local_port", &res->stream[i].local);
+			json_address(j, "remote_host", "remote_port", &res->target->addr);
+			json_close(j, '}');
+		}
+		json_close(j, ']');
+	}
 	json_program(j);
 	json_open(j, "connecting_to", '{');
 	json_string(j, "host", r->opt->server);
@@ -394,10 +385,21 @@ static void json_streams(struct json *j, const struct stream_result *s, int stre
 	json_close(j, ']');
 }
 
-static void json_cpus(struct json *j, const struct send_result *res)
+static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res)
 {
+	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
 	const struct cpu_result *c;
 
+	json_open(j, "end", '{');
+	json_streams(j, res->stream, opt->streams);
+	json_stream(j, "sum_sent", &res->sent, 0, true);
+	if (remote != NULL)
+		json_stream(j, "sum_received", remote, 0, false);
+	json_utilization(j, &res->sent, remote);
+	json_string(j, "sender_tcp_congestion", res->congestion);
+	json_host(j, "host", &res->sent);
+	if (remote != NULL)
+		json_host(j, "remote", remote);
 	json_open(j, "load_by_cpu", '[');
 	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
 		json_open(j, NULL, '{');
@@ -410,23 +412,6 @@ static void json_cpus(struct json *j, const struct send_result *res)
 		json_close(j, '}');
 	}
 	json_close(j, ']');
-}
-
-static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res)
-{
-	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
-
-	json_open(j, "end", '{');
-	json_streams(j, res->stream, opt->streams);
-	json_stream(j, "sum_sent", &res->sent, 0, true);
-	if (remote != NULL)
-		json_stream(j, "sum_received", remote, 0, false);
-	json_utilization(j, &res->sent, remote);
-	json_string(j, "sender_tcp_congestion", res->congestion);
-	json_host(j, "host", &res->sent);
-	if (remote != NULL)
-		json_host(j, "remote", remote);
-	json_cpus(j, res);
 	json_bool(j, "both_ends_on_host", res->local);
 	if (res->receipts == opt->streams)
 		json_bool(j, "bytes_agree", res->missing == 0);

@@ -22,8 +22,7 @@
 #define CLASSES       ((LATENCY_BITS - LATENCY_SHIFT + 1) * LATENCY_SUB)
 
 struct latency {
-	uint64_t n;
-	uint64_t max; /* ns */
+	uint64_t n, max; /* how many, and the longest in ns */
 	uint64_t class[CLASSES];
 };
 
@@ -69,9 +68,8 @@ static double latency_percentile(const struct latency *h, double p)
 enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
 
 static const struct {
-	const char *text; /* what follows "failed" in a message */
-	const char *key;
-	int error[2]; /* the error numbers of this kind */
+	const char *text, *key; /* what follows "failed" in a message, and the JSON key */
+	int error[2];           /* the error numbers of this kind */
 } failure[FAILURES] = {
 	[FAIL_REFUSED] = {"refused", "refused", {ECONNREFUSED}},
 	[FAIL_RESET] = {"reset by the server", "reset", {ECONNRESET, EPIPE}},
@@ -81,16 +79,16 @@ static const struct {
 	[FAIL_OTHER] = {"for another reason", "other", {0}},
 };
 
-static int failure_of(int error)
+static int failure_of(int e)
 {
 	int kind = 0;
 
-	while (kind < FAIL_OTHER && failure[kind].error[0] != error &&
-	       failure[kind].error[1] != error)
+	while (kind < FAIL_OTHER && failure[kind].error[0] != e && failure[kind].error[1] != e)
 		kind++;
 	return kind;
 }
 
+/* What a failure is called, with the error's text if it is of no other kind. */
 static const char *failure_text(int error, char buf[128])
 {
 	const int kind = failure_of(error);
@@ -116,7 +114,7 @@ struct requests {
 	struct latency latency[LATENCIES];
 };
 
-/* All threads. */
+/* What the threads share. */
 struct request_run {
 	struct run *run;
 	struct send_report *report;
@@ -137,7 +135,7 @@ struct requester {
 	char buf[REQUEST_SIZE];
 };
 
-/* How a reply came. */
+/* A connection, and how its reply came. */
 struct reply {
 	uint64_t begin_ns, connected_ns; /* before and after the connection was made */
 	uint64_t got;                    /* bytes */
@@ -145,21 +143,21 @@ struct reply {
 	uint64_t last_ns;                /* when data last came */
 	uint64_t longest_ns;             /* the longest wait for data or for the close */
 	bool before_first;               /* whether that was the wait for the first byte */
-	struct limit limit;              /* of how long it may take */
 };
 
 /* Sends how many bytes are asked for: 0, or the error. */
 static int send_request(const struct request_run *rr, int fd)
 {
 	unsigned char header[WIRE_HEADER];
-	size_t sent;
+	size_t sent = 0;
 	ssize_t n;
 
 	wire_put(header, rr->size);
-	for (sent = 0; sent<sizeof(header); sent += n> 0 ? (size_t)n : 0) {
+	while (sent < sizeof(header)) {
 		n = send(fd, header + sent, sizeof(header) - sent, 0);
 		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
 			return errno;
+		sent += n > 0 ? (size_t)n : 0;
 	}
 	return 0;
 }
@@ -168,6 +166,7 @@ static int send_request(const struct request_run *rr, int fd)
 static int read_reply(struct requester *q, int fd, struct reply *r)
 {
 	const struct request_run *rr = q->rr;
+	struct limit limit = limit_begin();
 	uint64_t now;
 	ssize_t n;
 
@@ -186,7 +185,7 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 		}
 		r->last_ns = now;
 		r->got += (uint64_t)n;
-		if (n > 0 && limit_reached(&r->limit, rr->run->opt->timeout, now, r->got))
+		if (n > 0 && limit_reached(&limit, rr->run->opt->timeout, now, r->got))
 			return ETIMEDOUT;
 	} while (n != 0 && r->got <= rr->size); /* more might never end */
 	return r->got == rr->size ? 0 : EMSGSIZE;
@@ -220,10 +219,8 @@ static int request_once(struct requester *q)
 		return errno;
 	r.connected_ns = r.last_ns = now_ns();
 	e = send_request(rr, fd);
-	if (e == 0) {
-		r.limit = limit_begin();
+	if (e == 0)
 		e = read_reply(q, fd, &r);
-	}
 	if (e == 0)
 		count_success(q, &r, now_ns());
 	close(fd);
@@ -297,6 +294,7 @@ static uint64_t on_progress(void *request_run, uint64_t now)
 	return now + TICK_NS;
 }
 
+/* Adds what one thread saw to what another did. */
 static void requests_add(struct requests *sum, const struct requests *r)
 {
 	struct latency *to = sum->latency;
@@ -327,7 +325,7 @@ static const struct requests *request_size(struct request_run *rr, struct figure
 {
 	struct run *r = rr->run;
 	struct pollfd wake = {.fd = r->wake, .events = POLLIN};
-	struct event progress = {NEVER, on_progress};
+	struct event progress = {.handle = on_progress};
 	struct requests *sum = &rr->requester[0].counts;
 	int i;
 
@@ -338,8 +336,7 @@ static const struct requests *request_size(struct request_run *rr, struct figure
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester));
 	run_mark(r, &r->begin);
 	run_begin(r, r->opt->seconds);
-	if (progress_wanted(r->opt))
-		progress.due_ns = r->start_ns + TICK_NS;
+	progress.due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
 	while (r->running > 0) {
 		run_wait(r, &wake, 1, &progress, 1);
 		run_handle(r, &progress, 1, rr);
@@ -384,7 +381,7 @@ static void requests_text(uint32_t size, const struct requests *q, const struct 
 			report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", latency_name[i],
 			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
 			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
-	if (stall->n > 0) { /* they explain why there are so few connections a second */
+	if (stall->n > 0) { /* a few of these explain why a size has 50 connections a second */
 		report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
 		       "longest %.1f ms, %s the first byte\n",
 		       stall->n, q->latency[TOTAL].n, 1000 * latency_percentile(stall, 0.5),

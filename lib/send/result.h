@@ -7,11 +7,9 @@
 #include "lib/send/fileset.h"
 #include "lib/send/target.h"
 
-/* What became of the sends by MSG_ZEROCOPY. */
+/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
 struct zerocopy_figures {
-	uint64_t sends;
-	uint64_t copied;     /* by the kernel, after all */
-	uint64_t incomplete; /* not completed yet */
+	uint64_t sends, copied, incomplete;
 };
 
 struct stream_result {
