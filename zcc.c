@@ -10,8 +10,8 @@
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
-#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout: no request waits for ever */
-#define REQUESTS        100 /* connections of each size, unless -n: as many as in 1999 */
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout says otherwise */
+#define REQUESTS        100 /* connections of each size, unless -n says otherwise, as in 1999 */
 
 static struct send_options opt = {.server = "", .streams = 1};
 
@@ -38,8 +38,8 @@ static void on_signal(int sig)
 }
 
 /*
- * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.  Whoever
- * started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
+ * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.
+ * Whoever started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
  */
 static void catch_signals(sigset_t *unblocked)
 {
@@ -241,7 +241,7 @@ static void arg_sizes(const char *name, uint64_t min, uint64_t max, struct sizes
 	}
 }
 
-/* Options that are of no use to the parts of lib/send. */
+/* Options that only main needs. */
 struct given {
 	bool send, write, calibrate, force;
 };

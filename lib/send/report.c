@@ -4,7 +4,7 @@
 #include "lib/report/units.h"
 #include "lib/send/sender.h"
 
-#define COLUMN 24
+#define COLUMN 24 /* bytes of a figure in a column, with its unit */
 
 /*
  * What is printed while the streams send.
@@ -129,7 +129,10 @@ static const char *load_text(const struct figures *f, char buf[COLUMN])
 	return buf;
 }
 
-/* What the kernel accounts for, where it is not next to nothing, follows the measured load. */
+/*
+ * Prints the figures of both ends.  Those of the kernel's accounting follow the measured load, if
+ * they are not next to nothing.
+ */
 static void report_sides(const struct send_result *res)
 {
 	const bool known = res->receipts > 0;
@@ -264,8 +267,8 @@ static void report_text(const struct send_options *opt, const struct send_result
 }
 
 /*
- * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle, or
- * the soakers have it, which are nice.
+ * Prints where one end's time went, by the kernel's accounting, and what it cost.  The time left is
+ * that of the idle CPUs and of the soakers, which are nice.
  */
 static void report_time(const struct figures *f)
 {
@@ -279,7 +282,7 @@ static void report_time(const struct figures *f)
 	       number(t[5], 1, percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]), "%"));
 }
 
-/* The transfers of a list of sizes are a table, a line for each. */
+/* Prints a transfer of a list of sizes: a row of a table. */
 static void report_row(struct send_report *r, const struct send_result *res)
 {
 	static const char time[] = "    load  us/KiB   user system   soft   left";

@@ -38,7 +38,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 /* Reports what was measured, `res` as above, and in JSON the error, unless that is NULL. */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
 
-/* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
+/* Whether to print progress: stderr is a terminal that is ours, and has nothing else on it. */
 bool progress_wanted(const struct send_options *opt);
 
 /* Prints the line of progress: `bytes` of file sets of `set_bytes` were sent, lately at `rate`. */

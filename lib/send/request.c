@@ -6,15 +6,19 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define STALL_NS      20000000u /* a wait for data of 20 ms, if that is as many times longer than */
-#define STALL_CONNECT 5         /* the connection took to be made, is no delay of the network */
-#define BACKOFF_NS    10000000u /* after a failure that passes, such as a lack of ports */
+/*
+ * A request stalls if it waits for data for STALL_NS or longer, and STALL_CONNECT times as long as
+ * its connection took to be made: the network alone does not delay it so.
+ */
+#define STALL_NS      20000000u
+#define STALL_CONNECT 5
+#define BACKOFF_NS    10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define REQUEST_SIZE  (64 * 1024) /* bytes of each read */
-#define HOPELESS      3           /* failures in a row with the same error before any success */
+#define HOPELESS      3           /* failures in a row, before any success, that end the requests */
 
 /*
- * Latencies, as a histogram.  Its classes are a 32nd of a power of two wide, so that a percentile is
- * off by 1.6 % at most, and it has the same size whatever it holds.
+ * Latencies, as a histogram.  Its classes are a 32nd of a power of two wide, so that a percentile
+ * is off by 1.6 % at most, and it has the same size whatever it holds.
  */
 #define LATENCY_SHIFT 5
 #define LATENCY_SUB   (1 << LATENCY_SHIFT) /* classes of each power of two */
@@ -125,7 +129,7 @@ struct request_run {
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
 	pthread_mutex_t lock;        /* of the next two */
 	int failures, error;   /* failures in a row before any success, and their common error */
-	_Atomic bool hopeless; /* there were too many of them: no more connections are made */
+	_Atomic bool hopeless; /* too many failed so: no more connections are made */
 };
 
 struct requester {
@@ -142,7 +146,7 @@ struct reply {
 	uint64_t first_ns;               /* when the first byte had been read */
 	uint64_t last_ns;                /* when data last came */
 	uint64_t longest_ns;             /* the longest wait for data or for the close */
-	bool before_first;               /* whether that was the wait for the first byte */
+	bool before_first;               /* the longest wait was that for the first byte */
 };
 
 /* Sends how many bytes are asked for: 0, or the error. */
@@ -359,7 +363,7 @@ static const struct requests *request_size(struct request_run *rr, struct figure
 static const char *const latency_name[] = {"connect", "first byte", "total"};
 static const char *const latency_key[] = {"connect", "first_byte", "total"};
 
-/* The first line is as in 1999. */
+/* Prints the requests of one size.  The first line is as in 1999. */
 static void requests_text(uint32_t size, const struct requests *q, const struct figures *host,
 			  bool quiet)
 {
@@ -381,7 +385,8 @@ static void requests_text(uint32_t size, const struct requests *q, const struct 
 			report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", latency_name[i],
 			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
 			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
-	if (stall->n > 0) { /* a few of these explain why a size has 50 connections a second */
+	/* A few stalls explain why there are 50 connections a second instead of thousands. */
+	if (stall->n > 0) {
 		report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
 		       "longest %.1f ms, %s the first byte\n",
 		       stall->n, q->latency[TOTAL].n, 1000 * latency_percentile(stall, 0.5),
