@@ -105,8 +105,8 @@ void stop_signals(sigset_t *set);
 
 /*
  * Installs `handler` for these signals, without SA_RESTART, and blocks them in the calling thread
- * and its threads to come.  *unblocked is the mask before: the main thread waits with it, as in
- * ppoll(2).
+ * and its threads to come.  *unblocked, unless it is NULL, is the mask before: the main thread
+ * waits with it, as in ppoll(2).
  */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 

@@ -5,32 +5,31 @@
 
 #include "common.h"
 #include "lib/load/calibration.h"
-#include "lib/load/cpus.h"
 #include "lib/net/wire.h"
 #include "lib/send/request.h"
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
-#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout: no request waits for ever */
-#define REQUESTS        100 /* connections of each size, unless -n: as many as in 1999 */
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout says otherwise */
+#define REQUESTS        100 /* connections of each size, unless -n says otherwise, as in 1999 */
 
-static struct send_options opt = {
-	.server = "",
-	.family = AF_UNSPEC,
-	.loops = 1,
-	.streams = 1,
-};
+static struct send_options opt = {.server = "", .streams = 1};
 
-/* Why to send no more: TIME_UP, or the signal that interrupts. */
+/* Why the threads are to stop: TIME_UP, or the signal that interrupts them; 0: they are not. */
 static _Atomic int stop;
 
 /*
  * Signals.
  */
 
-/* The second signal ends the program: it does not wait for the server any more. */
+/*
+ * SIGALRM only interrupts a call.  The second other signal ends the program, which waits for the
+ * server after the first.
+ */
 static void on_signal(int sig)
 {
+	if (sig == SIGALRM)
+		return;
 	if (stop > 0) {
 		signal(sig, SIG_DFL);
 		raise(sig);
@@ -38,18 +37,13 @@ static void on_signal(int sig)
 	stop = sig;
 }
 
-static void on_alarm(int sig)
-{
-	(void)sig;
-}
-
 /*
- * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.  Whoever
- * started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
+ * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.
+ * Whoever started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
  */
 static void catch_signals(sigset_t *unblocked)
 {
-	const struct sigaction sa = {.sa_handler = on_alarm};
+	const struct sigaction sa = {.sa_handler = on_signal};
 	sigset_t alarm_only;
 
 	catch_stop_signals_waiting(on_signal, unblocked);
@@ -63,127 +57,90 @@ static void catch_signals(sigset_t *unblocked)
 /* Ends as the signal would have ended the program, so that a shell's loop stops too. */
 static _Noreturn void die_of_signal(const sigset_t *unblocked)
 {
-	const int sig = stop;
-
-	signal(sig, SIG_DFL);
+	signal(stop, SIG_DFL);
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
-	raise(sig);
+	raise(stop);
 	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
-	_exit(128 + sig);
+	_exit(128 + stop);
 }
 
 /*
  * The order of events.
  */
 
-static void die_in_warmup(struct send_report *rep, const sigset_t *unblocked)
-{
-	if (stop <= 0)
-		die("all was sent before the warm-up was over: send more (-n, -t)");
-	if (opt.json)
-		json_fail(&rep->json, "interrupted");
-	warnx("interrupted before the warm-up was over: nothing was measured");
-	die_of_signal(unblocked);
-}
-
-/* What is wrong with a transfer: NULL, or a text, which may be in `why`. */
-static const char *transfer_error(const struct send_result *r, char why[DIE_MAX])
-{
-	if (stop > 0)
-		return "interrupted";
-	if (r->receipts < opt.streams || r->missing == 0)
-		return NULL;
-	snprintf(why, DIE_MAX, "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
-		 r->received.bytes + r->received.warmup, r->sent.bytes + r->sent.warmup);
-	return why;
-}
-
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
- * default.  False when the server has not received what was sent.
+ * default.  Returns NULL or what is wrong, which may be in `why`.
  */
-static bool send_once(struct run *run, struct send_report *rep, const struct fileset *set,
-		      size_t chunk)
+static const char *send_once(struct run *run, struct send_report *rep, const struct fileset *set,
+			     size_t chunk, char why[DIE_MAX])
 {
 	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
-	const char *error;
-	char why[DIE_MAX];
-	sigset_t blocked;
+	const struct send_result *res = &t.result;
+	const char *error = NULL;
 
 	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
 	catch_signals(&run->unblocked);
-	report_start(rep, &t.result);
+	report_start(rep, res);
 	transfer_run(&t);
-	if (!t.measuring)
-		die_in_warmup(rep, &run->unblocked);
-	error = transfer_error(&t.result, why);
-	run_warn(run, &t.result.sent);
-	report_end(rep, &t.result, error);
+	if (!t.measuring && stop <= 0)
+		die("all was sent before the warm-up was over: send more (-n, -t)");
+	if (!t.measuring) {
+		report_die(rep, "interrupted");
+		warnx("interrupted before the warm-up was over: nothing was measured");
+		die_of_signal(&run->unblocked);
+	}
+	if (stop > 0) {
+		error = "interrupted";
+	} else if (res->receipts == opt.streams && res->missing > 0) {
+		snprintf(why, DIE_MAX,
+			 "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
+			 res->received.bytes + res->received.warmup,
+			 res->sent.bytes + res->sent.warmup);
+		error = why;
+	}
+	run_warn(run, &res->sent);
+	report_end(rep, res, error);
 	transfer_close(&t);
-	if (stop > 0)
-		return true;
-	/* Until the next run, where nothing waits, a signal just ends the program. */
-	catch_stop_signals_waiting(SIG_DFL, &blocked);
-	sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
-	if (error != NULL)
-		warnx("%s", error);
-	return error == NULL;
+	if (stop <= 0) {
+		/* Until the next run, where nothing waits, a signal just ends the program. */
+		catch_stop_signals_waiting(SIG_DFL, NULL);
+		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
+	}
+	return error;
 }
 
-static int send_all(struct run *run, struct send_report *rep, char **names, int n)
+/* Sends the files once for each size of a list.  Returns NULL or what is wrong. */
+static const char *send_all(struct run *run, struct send_report *rep, char **names, int n,
+			    char why[DIE_MAX])
 {
+	const char *error = NULL;
 	struct fileset set;
-	bool ok = true;
 	int i;
 
 	fileset_open(&set, names, n, opt.streams, opt.raw);
 	run_soak(run);
-	for (i = 0; (i == 0 || i < opt.chunks.n) && ok && stop <= 0; i++)
-		ok = send_once(run, rep, &set, opt.chunks.n > 0 ? opt.chunks.size[i] : 0);
-	run_close(run);
+	for (i = 0; (i == 0 || i < opt.chunks.n) && error == NULL && stop <= 0; i++)
+		error = send_once(run, rep, &set, opt.chunks.size[i], why);
 	fileset_close(&set);
-	if (stop > 0)
-		die_of_signal(&run->unblocked);
-	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+	return error;
 }
 
-static int request_all(struct run *run, struct send_report *rep)
+static const char *request_all(struct run *run, struct send_report *rep, char why[DIE_MAX])
 {
-	struct request_run rr = {.opt = &opt, .run = run, .report = rep};
-	const char *error;
-	char why[DIE_MAX];
+	struct target target;
 
-	requests_open(&rr);
+	target_resolve(&target, &opt);
 	run_soak(run);
 	catch_signals(&run->unblocked);
-	requests_all(&rr);
-	error = requests_error(&rr, why);
-	requests_report_end(rep, error);
-	run_close(run);
-	requests_close(&rr);
-	if (stop > 0)
-		die_of_signal(&run->unblocked);
-	if (error != NULL)
-		warnx("%s", error);
-	return error == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
+	return requests_run(run, rep, &target, why);
 }
 
 /*
  * Options.
  */
 
-enum {
-	OPT_CONGESTION = 256,
-	OPT_FORCE,
-	OPT_WARMUP,
-	OPT_PACE,
-	OPT_MSS,
-	OPT_NODELAY,
-	OPT_TIMEOUT,
-	OPT_RAW,
-	OPT_JSON,
-	OPT_REQUEST
-};
+enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_TIMEOUT, OPT_REQUEST };
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
@@ -198,21 +155,21 @@ static const struct option longopts[] = {
 	{"write", no_argument, NULL, 'w'},
 	{"buffer-size", required_argument, NULL, 'b'},
 	{"cork", no_argument, NULL, 'k'},
-	{"nodelay", no_argument, NULL, OPT_NODELAY},
+	{"nodelay", no_argument, &opt.nodelay, true},
 	{"rcvbuf", required_argument, NULL, 'i'},
 	{"sndbuf", required_argument, NULL, 'o'},
 	{"mss", required_argument, NULL, OPT_MSS},
 	{"pace", required_argument, NULL, OPT_PACE},
 	{"congestion", required_argument, NULL, OPT_CONGESTION},
 	{"timeout", required_argument, NULL, OPT_TIMEOUT},
-	{"raw", no_argument, NULL, OPT_RAW},
+	{"raw", no_argument, &opt.raw, true},
 	{"request", required_argument, NULL, OPT_REQUEST},
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
 	{"calibrate", no_argument, NULL, 'C'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
-	{"json", no_argument, NULL, OPT_JSON},
+	{"json", no_argument, &opt.json, true},
 	{"quiet", no_argument, NULL, 'q'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
@@ -272,66 +229,55 @@ static const char help[] =
 	"\n"
 	"Sizes take a suffix k, m or g.  The manual is zcc(1), the method zc(7).\n";
 
-/* Sizes with commas between them. */
-static void arg_sizes(const char *name, const char *s, uint64_t min, uint64_t max,
-		      struct sizes *list)
+/* Parses the argument: sizes with commas between them. */
+static void arg_sizes(const char *name, uint64_t min, uint64_t max, struct sizes *list)
 {
-	char *copy = strdup(s), *rest = copy, *one;
+	char *rest = strdupa(optarg), *one;
 
-	if (copy == NULL)
-		die_errno("%s", name);
 	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
 		if (list->n == SIZES_MAX)
 			usage_error("%s: more than %d sizes", name, SIZES_MAX);
 		list->size[list->n] = arg_size(name, one, min, max);
 	}
-	free(copy);
 }
 
-/* Options that are of no use to the parts of lib/send. */
+/* Options that only main needs. */
 struct given {
-	bool loops, send, write, calibrate, force;
+	bool send, write, calibrate, force;
 };
 
 static void parse_option(int c, struct given *given)
 {
-	const char *arg = optarg;
-
 	switch (c) {
-	case 's': opt.server = arg; break;
-	case 'p': opt.port = arg_port("-p, --port", arg, 1); break;
-	case 'n':
-		given->loops = true;
-		opt.loops = (uint32_t)arg_int("-n, --loops", arg, 1, WIRE_FOREVER - 1);
-		break;
-	case 't': opt.seconds = arg_seconds("-t, --time", arg, 0.001, 1e9); break;
+	case 0: break; /* getopt_long(3) has stored it */
+	case 's': opt.server = optarg; break;
+	case 'p': opt.port = arg_port("-p, --port", optarg, 1); break;
+	case 'n': opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1); break;
+	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); break;
 	case OPT_WARMUP: /* in the unit of the wire, so that both ends warm up equally long */
-		opt.warmup = ceil(arg_seconds("--warmup", arg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
+		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
 		break;
-	case 'I': opt.interval = arg_seconds("-I, --interval", arg, 0.01, 86400); break;
-	case 'P': opt.streams = (int)arg_int("-P, --streams", arg, 1, STREAMS_MAX); break;
-	case 'm': opt.method = method_named(arg); break;
+	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); break;
+	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); break;
+	case 'm': opt.method = method_named(optarg); break;
 	case 'S': given->send = true; break;
 	case 'w': given->write = true; break;
-	case 'b': arg_sizes("-b, --buffer-size", arg, 1, 1u << 30, &opt.chunks); break;
+	case 'b': arg_sizes("-b, --buffer-size", 1, 1u << 30, &opt.chunks); break;
 	case 'k': opt.cork = true; break;
-	case OPT_NODELAY: opt.nodelay = true; break;
-	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", arg, 1, 1u << 30); break;
-	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", arg, 1, 1u << 30); break;
-	case OPT_MSS: opt.mss = (int)arg_size("--mss", arg, 88, 32767); break; /* the kernel's */
-	case OPT_PACE: opt.pace = arg_size("--pace", arg, 1, 1ull << 50); break;
-	case OPT_CONGESTION: opt.sock.congestion = arg; break;
-	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", arg, 0.001, 86400); break;
-	case OPT_RAW: opt.raw = true; break;
-	case OPT_REQUEST: arg_sizes("--request", arg, 0, UINT32_MAX, &opt.requests); break;
+	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
+	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); break;
+	case OPT_MSS: opt.mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
+	case OPT_PACE: opt.pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
+	case OPT_CONGESTION: opt.sock.congestion = optarg; break;
+	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;
+	case OPT_REQUEST: arg_sizes("--request", 0, UINT32_MAX, &opt.requests); break;
 	case '4': arg_family(&opt.family, AF_INET); break;
 	case '6': arg_family(&opt.family, AF_INET6); break;
-	case 'B': arg_cpus("-B, --bind-cpu", arg, &opt.bind); break;
+	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
 	case 'C': given->calibrate = true; break;
 	case OPT_FORCE: given->force = true; break;
-	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", arg, 1, CPUS_MAX); break;
-	case OPT_JSON: opt.json = true; break;
+	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'q': opt.quiet = true; break;
 	case 'd': opt.debug++; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
@@ -346,7 +292,7 @@ static void settle_options(const struct given *given)
 	const bool requests = opt.requests.n > 0;
 	struct cpus online;
 
-	cpus_to_soak(opt.n_cpus, &online); /* refuses an -N that cannot be */
+	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (given->calibrate && opt.json)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (given->calibrate)
@@ -355,14 +301,14 @@ static void settle_options(const struct given *given)
 		opt.port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server[0] == '\0')
 		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
-	if (opt.seconds > 0 && given->loops)
+	if (opt.seconds > 0 && opt.loops > 0)
 		usage_error("-n, --loops and -t, --time exclude each other");
 	if (requests && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
 		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
 	if (requests && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;
-	if (requests && opt.seconds <= 0 && !given->loops)
-		opt.loops = REQUESTS;
+	if (opt.loops == 0)
+		opt.loops = requests ? REQUESTS : 1;
 	if (opt.raw && opt.warmup > 0)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
 	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
@@ -380,6 +326,8 @@ int main(int argc, char **argv)
 	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
+	char why[DIE_MAX];
+	const char *error;
 	struct run run;
 	int c;
 
@@ -397,7 +345,12 @@ int main(int argc, char **argv)
 	if (opt.requests.n > 0 && optind < argc)
 		usage_error("--request sends no files: '%s'", argv[optind]);
 	run_open(&run, &opt, &stop);
-	if (opt.requests.n > 0)
-		return request_all(&run, &rep);
-	return send_all(&run, &rep, argv + optind, argc - optind);
+	error = opt.requests.n > 0 ? request_all(&run, &rep, why)
+				   : send_all(&run, &rep, argv + optind, argc - optind, why);
+	run_close(&run);
+	if (stop > 0)
+		die_of_signal(&run.unblocked);
+	if (error != NULL)
+		warnx("%s", error);
+	return error == NULL ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -469,6 +469,8 @@ static void test_addresses(void)
 
 static void test_figures(void)
 {
+	struct figures f = {
+		.load = 0.5, .uncertainty = NAN, .cpus = 2, .bytes = 1024000, .seconds = 1};
 	char buf[128];
 
 	ok(kbytes_per_sec(2048, 2) == 1 && kbytes_per_sec(1, 0) == 0, "kbytes/sec are KiB", "");
@@ -476,10 +478,12 @@ static void test_figures(void)
 	/* Half of 2 CPUs for 1 s is 1e6 us; over 1000 KiB that is 1000 us/KiB. */
 	ok(fabs(cost_us_per_kib(0.5, 2, 1024000, 1) - 1000) < 1e-9, "cost in us/KiB", "");
 	ok(isnan(cost_us_per_kib(0.5, 2, 0, 1)), "where nothing was moved there is no cost", "");
-	load_format(0.5, NAN, 2, 1024000, 1, buf);
+	load_format(&f, buf);
 	ok(strcmp(buf, ", load 50.0% of 2 CPUs, cost 1000.000 us/KiB") == 0, "a load and its cost",
 	   buf);
-	load_format(0.5, 0.01, 2, 0, 1, buf);
+	f.uncertainty = 0.01;
+	f.bytes = 0;
+	load_format(&f, buf);
 	ok(strcmp(buf, ", load 50.0% +-1.0% of 2 CPUs") == 0, "a load that moved nothing", buf);
 	ok(!signbit(percent(-0.0004)) && fabs(percent(-0.01) + 1) < 1e-9, "no -0.0%", "");
 }

@@ -110,11 +110,6 @@ static void object_close(struct report *r)
 	object_flow(r);
 }
 
-static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
-{
-	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
-}
-
 /*
  * Prints the number of clients without a summary, or adds it to a JSON object, if there are any.
  */
@@ -163,9 +158,9 @@ void report_client(struct report *r, const char *name, const struct figures *f, 
 			 (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
 	print_small(r, NULL);
-	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s\n", name, rate_of(f, rate),
-	      (uintmax_t)f->bytes, decimals(f->seconds), f->seconds, (uintmax_t)f->files,
-	      (uintmax_t)f->calls, method, warmup);
+	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s\n", name,
+	      rate_text(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds,
+	      (uintmax_t)f->files, (uintmax_t)f->calls, method, warmup);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -198,7 +193,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	if (clients > 1)
 		snprintf(several, sizeof(several), ", %d clients", clients);
 	if (!r->json)
-		print(r, "%s%s%s\n", rate_of(f, rate), several, warm_up ? ", warm-up" : "");
+		print(r, "%s%s%s\n", rate_text(f, rate), several, warm_up ? ", warm-up" : "");
 	else if (r->object.json.f != NULL)
 		json_interval(r, f, start, clients, warm_up);
 	pthread_mutex_unlock(&r->lock);
@@ -217,7 +212,7 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer, b
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", (const struct sockaddr *)peer, sizeof(*peer));
+	json_address(j, "host", "port", peer);
 	json_close(j, '}');
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", raw ? "raw TCP" : "TCP");
@@ -237,7 +232,7 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	if (j->f != NULL && listed && r->listed < STREAMS_MAX) {
 		r->listed++;
 		json_open(j, NULL, '{');
-		json_addresses(j, sock, (const struct sockaddr *)peer, sizeof(*peer));
+		json_addresses(j, sock, peer);
 		json_stream(j, "receiver", f, number, false);
 		json_close(j, '}');
 	} else {
@@ -277,7 +272,7 @@ void report_group(struct report *r, const struct figures *f, bool summary, bool 
 	pthread_mutex_lock(&r->lock);
 	if (!r->json && overlapped && summary && f->bytes > 0)
 		print(r, "total of %ju clients: %s, %ju bytes in %.*f s\n", (uintmax_t)f->clients,
-		      rate_of(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds);
+		      rate_text(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds);
 	if (r->json && r->object.json.f != NULL) {
 		if (summary || r->flowed || f->bytes >= REPORT_LEAST_BYTES) {
 			json_group_end(r, f, interrupted);
@@ -315,7 +310,7 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 		json_replies(object_open(r), f, total);
 		object_close(r);
 	} else if (total == NULL) {
-		print(r, "%s, %.0f replies/s\n", rate_of(f, rate), (double)f->calls / f->seconds);
+		print(r, "%s, %.0f replies/s\n", rate_text(f, rate), (double)f->calls / f->seconds);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
 		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "

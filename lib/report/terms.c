@@ -26,24 +26,24 @@ void json_program(struct json *j)
 }
 
 void json_address(struct json *j, const char *host_key, const char *port_key,
-		  const struct sockaddr *sa, socklen_t len)
+		  const struct sockaddr_storage *addr)
 {
 	char host[HOST_STRLEN], port[PORT_STRLEN];
 
-	if (!addr_split(sa, len, host, port))
+	if (!addr_split((const struct sockaddr *)addr, sizeof(*addr), host, port))
 		return;
 	json_string(j, host_key, host);
 	json_count(j, port_key, strtoull(port, NULL, 10));
 }
 
-void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len)
+void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer)
 {
 	struct sockaddr_storage ss = {0};
 	socklen_t len = sizeof(ss);
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
-		json_address(j, "local_host", "local_port", (struct sockaddr *)&ss, len);
-	json_address(j, "remote_host", "remote_port", peer, peer_len);
+		json_address(j, "local_host", "local_port", &ss);
+	json_address(j, "remote_host", "remote_port", peer);
 }
 
 void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)
@@ -108,7 +108,7 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
-	json_number(j, "cost_us_per_kib", cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds));
+	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);
 	json_number(j, "packets_out_per_second", f->rates.packets_out);

@@ -20,10 +20,10 @@ void json_program(struct json *j);
 
 /* An address, as two members of the object that is open; none if it cannot be printed. */
 void json_address(struct json *j, const char *host_key, const char *port_key,
-		  const struct sockaddr *sa, socklen_t len);
+		  const struct sockaddr_storage *addr);
 
 /* local_host .. remote_port of the connection fd as four such members; its peer may have gone. */
-void json_addresses(struct json *j, int fd, const struct sockaddr *peer, socklen_t peer_len);
+void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer);
 
 /* start, end, seconds, bytes, bits_per_second; `start` counts from the start of the report. */
 void json_throughput(struct json *j, double start, double seconds, uint64_t bytes);

@@ -15,6 +15,11 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 	return bytes > 0 ? load * n_cpus * seconds * 1e6 / ((double)bytes / 1024) : NAN;
 }
 
+double figures_cost(const struct figures *f)
+{
+	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
+}
+
 int decimals(double seconds)
 {
 	return seconds < 0.1 ? 6 : 3;
@@ -27,32 +32,30 @@ double percent(double share)
 	return p < 0 && p > -0.05 ? 0 : p;
 }
 
-const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
-			double seconds, char buf[128])
+const char *load_format(const struct figures *f, char buf[128])
 {
-	double us = cost_us_per_kib(load, n_cpus, bytes, seconds);
+	const double us = figures_cost(f);
 	char plus_minus[32] = "", cost[48] = "";
 
 	buf[0] = '\0';
-	if (isnan(load))
+	if (isnan(f->load))
 		return buf;
-	if (!isnan(uncertainty))
-		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * uncertainty);
+	if (!isnan(f->uncertainty))
+		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->uncertainty);
 	if (!isnan(us))
 		snprintf(cost, sizeof(cost), ", cost %.3f us/KiB", us);
-	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs%s", percent(load), plus_minus, n_cpus,
+	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs%s", percent(f->load), plus_minus, f->cpus,
 		 cost);
 	return buf;
 }
 
-const char *rate_text(uint64_t bytes, double seconds, double load, double uncertainty,
-		      double n_cpus, char buf[RATE_STRLEN])
+const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
 {
-	char part[128];
+	char load[128];
 
 	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)%s",
-		 kbytes_per_sec(bytes, seconds), gbits_per_sec(bytes, seconds),
-		 load_format(load, uncertainty, n_cpus, bytes, seconds, part));
+		 kbytes_per_sec(f->bytes, f->seconds), gbits_per_sec(f->bytes, f->seconds),
+		 load_format(f, load));
 	return buf;
 }
 

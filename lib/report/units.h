@@ -1,12 +1,11 @@
 /*
  * units.h: rates, costs and shares as reports print them.
  *
- *	report("%.0f kbytes/sec%s\n", kbytes_per_sec(bytes, seconds),
- *	       load_format(load, uncertainty, n_cpus, bytes, seconds, text));
+ *	report("%.0f kbytes/sec%s\n", kbytes_per_sec(f.bytes, f.seconds), load_format(&f, text));
  */
 #pragma once
 
-#include "common.h"
+#include "lib/report/figures.h"
 
 /* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
 double kbytes_per_sec(uint64_t bytes, double seconds);
@@ -24,18 +23,19 @@ double percent(double share);
  */
 double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
 
+/* The same of what one end measured. */
+double figures_cost(const struct figures *f);
+
 /*
  * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without
  * the uncertainty if that is NAN, and without the cost if no byte was moved.
  */
-const char *load_format(double load, double uncertainty, double n_cpus, uint64_t bytes,
-			double seconds, char buf[128]);
+const char *load_format(const struct figures *f, char buf[128]);
 
 #define RATE_STRLEN 192 /* enough for rate_text() */
 
 /* `1234 kbytes/sec (0.010 Gbit/s)`, and behind it what load_format() has. */
-const char *rate_text(uint64_t bytes, double seconds, double load, double uncertainty,
-		      double n_cpus, char buf[RATE_STRLEN]);
+const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
 
 /* How many of something per second; 0 when no time passed. */
 double per_second(uint64_t n, double seconds);

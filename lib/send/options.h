@@ -24,13 +24,14 @@ struct send_options {
 	int family;            /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct sizes chunks;   /* -b: bytes of a call, for each run; none: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
-	uint32_t loops;
-	double seconds;                   /* how long to send; 0: `loops` times */
+	uint32_t loops;        /* how often to send the files, or requests of each size */
+	double seconds;        /* how long to send; 0: `loops` times */
 	double warmup, interval, timeout; /* seconds; 0: none */
 	uint64_t pace;                    /* bytes per second of each connection; 0: no limit */
 	int streams;                      /* connections at a time, each of a thread */
 	int mss;                          /* bytes; 0: the kernel's choice */
 	int n_cpus;                       /* CPUs to measure; 0: all */
 	int debug;
-	bool cork, nodelay, load, raw, json, quiet;
+	int nodelay, raw, json; /* true or false; getopt_long(3) stores an int */
+	bool cork, load, quiet;
 };

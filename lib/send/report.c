@@ -1,9 +1,14 @@
 #include "lib/send/report.h"
 
+#include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/send/report_json.h"
+#include "lib/send/sender.h"
 
-#define COLUMN 24
+#define COLUMN 24 /* bytes of a figure in a column, with its unit */
+
+/*
+ * What is printed while the streams send.
+ */
 
 void report_clear_progress(struct send_report *r)
 {
@@ -44,21 +49,44 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	r->has_progress = true;
 }
 
-static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
+/* Adds an interval of a stream, or of all (stream 0), to the list that is open. */
+static void json_interval(struct json *j, const struct figures *f, int stream, double start,
+			  bool measured)
 {
-	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
+	json_open(j, stream > 0 ? NULL : "sum", '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_throughput(j, start, f->seconds, f->bytes);
+	json_number(j, "retransmits", f->tcp.retransmits);
+	json_number(j, "snd_cwnd", f->tcp.cwnd);
+	json_number(j, "rtt", f->tcp.rtt);
+	json_number(j, "rttvar", f->tcp.rttvar);
+	json_number(j, "pmtu", f->tcp.pmtu);
+	json_number(j, "load_percent", 100 * f->load);
+	json_number(j, "cost_us_per_kib", figures_cost(f));
+	json_bool(j, "omitted", !measured);
+	json_bool(j, "sender", true);
+	json_close(j, '}');
 }
 
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured)
 {
+	struct json *j = &r->json;
 	char rate[RATE_STRLEN];
+	int i;
 
 	flockfile(stdout);
 	if (r->opt->json) {
-		json_interval(&r->json, stream, r->opt->streams, sum, start, measured);
+		json_open(j, NULL, '{');
+		json_open(j, "streams", '[');
+		for (i = 0; i < r->opt->streams; i++)
+			json_interval(j, &stream[i], i + 1, start, measured);
+		json_close(j, ']');
+		json_interval(j, sum, 0, start, measured);
+		json_close(j, '}');
 	} else {
-		report("%s, %.0f retransmits", rate_of(sum, rate), sum->tcp.retransmits);
+		report("%s, %.0f retransmits", rate_text(sum, rate), sum->tcp.retransmits);
 		if (r->opt->streams == 1)
 			report(", window %.0f KiB, RTT %.3f ms", stream->tcp.cwnd / 1024,
 			       stream->tcp.rtt / 1000);
@@ -66,6 +94,10 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 	}
 	funlockfile(stdout);
 }
+
+/*
+ * The report as text.
+ */
 
 /* `%.Nf` and a unit, or `-` where it is not known. */
 static const char *number(char buf[COLUMN], int places, double value, const char *unit)
@@ -87,11 +119,6 @@ static void row(const char *name, int places, double left, double right, const c
 		       number(b, places, right, unit));
 }
 
-static double cost_of(const struct figures *f)
-{
-	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
-}
-
 /* `61.2% +-0.4%` */
 static const char *load_text(const struct figures *f, char buf[COLUMN])
 {
@@ -102,7 +129,10 @@ static const char *load_text(const struct figures *f, char buf[COLUMN])
 	return buf;
 }
 
-/* What the kernel accounts for, where it is not next to nothing, follows the measured load. */
+/*
+ * Prints the figures of both ends.  Those of the kernel's accounting follow the measured load, if
+ * they are not next to nothing.
+ */
 static void report_sides(const struct send_result *res)
 {
 	const bool known = res->receipts > 0;
@@ -121,7 +151,7 @@ static void report_sides(const struct send_result *res)
 		row("CPUs", 0, s->cpus, r->cpus, "");
 		row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
 		row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
-		row("us/KiB", 3, cost_of(s), cost_of(r), "");
+		row("us/KiB", 3, figures_cost(s), figures_cost(r), "");
 	}
 	report("  %-15s %18s %18s\n", "calls by", s->method,
 	       known && r->method[0] ? r->method : "-");
@@ -199,56 +229,46 @@ static void report_zerocopy(const struct stream_result *s, int streams)
 		sum.copied += s[i].zerocopy.copied;
 		sum.incomplete += s[i].zerocopy.incomplete;
 	}
-	report("  zerocopy: %" PRIu64 " of %" PRIu64
-	       " sends were copied by the kernel after all (%.1f%%)\n",
-	       sum.copied, sum.sends,
+	report("  zerocopy: %ju of %ju sends were copied by the kernel after all (%.1f%%)\n",
+	       (uintmax_t)sum.copied, (uintmax_t)sum.sends,
 	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
 	if (sum.incomplete > 0)
 		report("  zerocopy: %" PRIu64 " sends were never completed\n", sum.incomplete);
 }
 
-/* With both ends on one host, bound to different CPUs, what each of them cost. */
-static void report_cpus(const struct send_result *res)
-{
-	const struct cpu_result *c;
-
-	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
-		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
-		       percent(c->load.load), 100 * c->load.uncertainty,
-		       cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds),
-		       c->role);
-}
-
 static void report_text(const struct send_options *opt, const struct send_result *res)
 {
+	const struct figures *sent = &res->sent;
+	const struct cpu_result *c;
 	char rate[RATE_STRLEN];
 
-	report("%s\n", rate_of(&res->sent, rate));
+	report("%s\n", rate_text(sent, rate));
 	if (opt->quiet)
 		return;
 	report_what(opt, res);
 	report(", in %" PRIu64 " loops\n", res->loops);
 	if (opt->warmup > 0)
-		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup,
-		       res->sent.warmup);
+		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup, sent->warmup);
 	report_sides(res);
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
-		report("  the receiver had %" PRIu64
-		       " clients meanwhile: its load is that of all\n",
-		       res->received.clients);
+		report("  the receiver had %ju clients meanwhile: its load is that of all\n",
+		       (uintmax_t)res->received.clients);
 	if (opt->streams > 1)
 		report_streams(res, opt->streams);
 	else
 		report_tcp(&res->stream[0].sent.tcp);
 	report_zerocopy(res->stream, opt->streams);
-	report_cpus(res);
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
+		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
+		       percent(c->load.load), 100 * c->load.uncertainty,
+		       cost_us_per_kib(c->load.load, 1, sent->bytes, sent->seconds), c->role);
 }
 
 /*
- * Where one end's time went, by the kernel's accounting, and what it cost.  What is left is idle, or
- * the soakers have it, which are nice.
+ * Prints where one end's time went, by the kernel's accounting, and what it cost.  The time left is
+ * that of the idle CPUs and of the soakers, which are nice.
  */
 static void report_time(const struct figures *f)
 {
@@ -256,21 +276,20 @@ static void report_time(const struct figures *f)
 	char t[6][COLUMN];
 
 	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, percent(f->load), "%"),
-	       number(t[1], 3, cost_of(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
+	       number(t[1], 3, figures_cost(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
 	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
 	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
 	       number(t[5], 1, percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]), "%"));
 }
 
-/* The transfers of a list of sizes are a table, a line for each. */
+/* Prints a transfer of a list of sizes: a row of a table. */
 static void report_row(struct send_report *r, const struct send_result *res)
 {
 	static const char time[] = "    load  us/KiB   user system   soft   left";
 
 	if (!r->has_table && !r->opt->quiet) {
 		report_what(r->opt, res);
-		report("\n");
-		report("%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
+		report("\n%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
 		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
 		       time);
 	}
@@ -282,18 +301,136 @@ static void report_row(struct send_report *r, const struct send_result *res)
 	report("\n");
 }
 
+/*
+ * The report as JSON; zc(7) has the schema.
+ */
+
+/* The settings of a test; of requests, where `res` is NULL, only those that they have. */
+static void json_test_start(struct json *j, const struct send_options *opt,
+			    const struct send_result *res)
+{
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol",
+		    res == NULL ? "requests over TCP"
+		    : opt->raw  ? "raw TCP"
+				: "TCP");
+	json_count(j, "num_streams", (uint64_t)opt->streams);
+	if (res != NULL) {
+		json_count(j, "blksize", res->chunk);
+		json_number(j, "omit", opt->warmup);
+	}
+	json_number(j, "duration", opt->seconds);
+	if (res != NULL) {
+		json_string(j, "method", opt->method->name);
+		json_bool(j, "cork", opt->cork);
+		json_bool(j, "nodelay", opt->nodelay);
+		json_count(j, "fqrate", opt->pace * 8);
+		json_count(j, "files", res->set->n);
+		json_count(j, "file_bytes", res->set->bytes);
+		json_bool(j, "builtin_files", res->set->builtin);
+	}
+	json_close(j, '}');
+}
+
 void report_start(struct send_report *r, const struct send_result *res)
 {
-	if (r->opt->json)
-		json_start(&r->json, r->opt, res);
+	struct json *j = &r->json;
+	int i;
+
+	if (!r->opt->json)
+		return;
+	json_report_open(j);
+	json_open(j, "start", '{');
+	if (res != NULL) {
+		json_open(j, "connected", '[');
+		for (i = 0; i < r->opt->streams; i++) {
+			json_open(j, NULL, '{');
+			json_count(j, "socket", (uint64_t)i + 1);
+			json_address(j, "local_host", "local_port", &res->stream[i].local);
+			json_address(j, "remote_host", "remote_port", &res->target->addr);
+			json_close(j, '}');
+		}
+		json_close(j, ']');
+	}
+	json_program(j);
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", r->opt->server);
+	json_count(j, "port", strtoull(r->opt->port, NULL, 10));
+	json_close(j, '}');
+	if (res != NULL) {
+		json_count(j, "tcp_mss_default", (uint64_t)res->mss);
+		json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
+		json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
+		json_string(j, "interface", res->target->interface);
+	}
+	json_test_start(j, r->opt, res);
+	json_close(j, '}');
+	json_open(j, res != NULL ? "intervals" : "requests", '[');
+}
+
+static void json_streams(struct json *j, const struct stream_result *s, int streams)
+{
+	int i;
+
+	json_open(j, "streams", '[');
+	for (i = 0; i < streams; i++, s++) {
+		json_open(j, NULL, '{');
+		json_stream(j, "sender", &s->sent, i + 1, true);
+		if (s->has_receipt)
+			json_stream(j, "receiver", &s->received, i + 1, false);
+		if (s->has_zerocopy) {
+			json_count(j, "zerocopy_sends", s->zerocopy.sends);
+			json_count(j, "zerocopy_copied", s->zerocopy.copied);
+			json_count(j, "zerocopy_incomplete", s->zerocopy.incomplete);
+		}
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res)
+{
+	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
+	const struct cpu_result *c;
+
+	json_open(j, "end", '{');
+	json_streams(j, res->stream, opt->streams);
+	json_stream(j, "sum_sent", &res->sent, 0, true);
+	if (remote != NULL)
+		json_stream(j, "sum_received", remote, 0, false);
+	json_utilization(j, &res->sent, remote);
+	json_string(j, "sender_tcp_congestion", res->congestion);
+	json_host(j, "host", &res->sent);
+	if (remote != NULL)
+		json_host(j, "remote", remote);
+	json_open(j, "load_by_cpu", '[');
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
+		json_open(j, NULL, '{');
+		json_count(j, "cpu", (uint64_t)c->id);
+		json_number(j, "load_percent", 100 * c->load.load);
+		json_number(j, "load_uncertainty_percent", 100 * c->load.uncertainty);
+		json_number(j, "cost_us_per_kib",
+			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds));
+		json_string(j, "role", c->role);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_bool(j, "both_ends_on_host", res->local);
+	if (res->receipts == opt->streams)
+		json_bool(j, "bytes_agree", res->missing == 0);
+	json_close(j, '}');
 }
 
 void report_end(struct send_report *r, const struct send_result *res, const char *error)
 {
-	if (r->opt->json)
-		json_end(&r->json, r->opt, res, error);
-	else if (r->opt->chunks.n > 1)
+	if (r->opt->json) {
+		json_close(&r->json, ']');
+		if (res != NULL)
+			json_end(&r->json, r->opt, res);
+		json_report_close(&r->json, error);
+	} else if (res != NULL && r->opt->chunks.n > 1) {
 		report_row(r, res);
-	else
+	} else if (res != NULL) {
 		report_text(r->opt, res);
+	}
 }

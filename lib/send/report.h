@@ -19,10 +19,13 @@ struct send_report {
 	bool has_table;            /* the head of the table is printed */
 };
 
-/* Closes the report of a program that dies: a hook of die_init_with(). */
+/* Closes the report of a program that dies: a hook of die_init(). */
 void report_die(void *report, const char *why);
 
-/* Begins the report of a transfer, whose streams are connected: JSON only. */
+/*
+ * Begins the report of a transfer, whose streams are connected, or of requests, if `res` is NULL.
+ * Only a report in JSON has a beginning; it ends in a list of intervals or requests that is open.
+ */
 void report_start(struct send_report *r, const struct send_result *res);
 
 /*
@@ -32,10 +35,10 @@ void report_start(struct send_report *r, const struct send_result *res);
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured);
 
-/* Reports what was measured, and in JSON the error, unless that is NULL. */
+/* Reports what was measured, `res` as above, and in JSON the error, unless that is NULL. */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
 
-/* Whether a line of progress is of use: a terminal that is ours, and nothing else printed on it. */
+/* Whether to print progress: stderr is a terminal that is ours, and has nothing else on it. */
 bool progress_wanted(const struct send_options *opt);
 
 /* Prints the line of progress: `bytes` of file sets of `set_bytes` were sent, lately at `rate`. */

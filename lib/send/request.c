@@ -3,63 +3,151 @@
 #include <sys/eventfd.h>
 
 #include "lib/net/wire.h"
+#include "lib/report/terms.h"
+#include "lib/report/units.h"
 
-#define STALL_NS      20000000u /* a wait for data of 20 ms, if that is as many times longer than */
-#define STALL_CONNECT 5         /* the connection took to be made, is no delay of the network */
-#define BACKOFF_NS    10000000u /* after a failure that passes, such as a lack of ports */
+/*
+ * A request stalls if it waits for data for STALL_NS or longer, and STALL_CONNECT times as long as
+ * its connection took to be made: the network alone does not delay it so.
+ */
+#define STALL_NS      20000000u
+#define STALL_CONNECT 5
+#define BACKOFF_NS    10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define REQUEST_SIZE  (64 * 1024) /* bytes of each read */
-#define HOPELESS      3           /* failures in a row with the same error before any success */
+#define HOPELESS      3           /* failures in a row, before any success, that end the requests */
+
+/*
+ * Latencies, as a histogram.  Its classes are a 32nd of a power of two wide, so that a percentile
+ * is off by 1.6 % at most, and it has the same size whatever it holds.
+ */
+#define LATENCY_SHIFT 5
+#define LATENCY_SUB   (1 << LATENCY_SHIFT) /* classes of each power of two */
+#define LATENCY_BITS  40                   /* a latency may have: up to 18 minutes */
+#define CLASSES       ((LATENCY_BITS - LATENCY_SHIFT + 1) * LATENCY_SUB)
+
+struct latency {
+	uint64_t n, max; /* how many, and the longest in ns */
+	uint64_t class[CLASSES];
+};
+
+static size_t class_of(uint64_t ns)
+{
+	int shift;
+
+	if (ns >> LATENCY_BITS)
+		ns = (1ull << LATENCY_BITS) - 1;
+	shift = ns < LATENCY_SUB ? 0 : 63 - __builtin_clzll(ns) - LATENCY_SHIFT;
+	return (size_t)shift * LATENCY_SUB + (size_t)(ns >> shift);
+}
+
+static void latency_add(struct latency *h, uint64_t ns)
+{
+	h->class[class_of(ns)]++;
+	h->n++;
+	if (ns > h->max)
+		h->max = ns;
+}
+
+/* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
+static double latency_percentile(const struct latency *h, double p)
+{
+	const uint64_t rank = (uint64_t)ceil(p * (double)h->n);
+	uint64_t seen = 0, low, width;
+	size_t i;
+
+	if (h->n == 0)
+		return NAN;
+	for (i = 0; i + 1 < CLASSES && (seen += h->class[i]) < rank; i++)
+		;
+	width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
+	low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
+	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
+}
+
+/*
+ * Failures.
+ */
+
+/* The kinds of failure; EMSGSIZE stands for FAIL_LENGTH. */
+enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
+
+static const struct {
+	const char *text, *key; /* what follows "failed" in a message, and the JSON key */
+	int error[2];           /* the error numbers of this kind */
+} failure[FAILURES] = {
+	[FAIL_REFUSED] = {"refused", "refused", {ECONNREFUSED}},
+	[FAIL_RESET] = {"reset by the server", "reset", {ECONNRESET, EPIPE}},
+	[FAIL_PORTS] = {"for lack of local ports", "no_ports", {EADDRNOTAVAIL, EADDRINUSE}},
+	[FAIL_TIMEOUT] = {"timed out", "timeout", {ETIMEDOUT, EAGAIN}},
+	[FAIL_LENGTH] = {"with another length than asked for", "wrong_length", {EMSGSIZE}},
+	[FAIL_OTHER] = {"for another reason", "other", {0}},
+};
+
+static int failure_of(int e)
+{
+	int kind = 0;
+
+	while (kind < FAIL_OTHER && failure[kind].error[0] != e && failure[kind].error[1] != e)
+		kind++;
+	return kind;
+}
+
+/* What a failure is called, with the error's text if it is of no other kind. */
+static const char *failure_text(int error, char buf[128])
+{
+	const int kind = failure_of(error);
+
+	if (kind != FAIL_OTHER)
+		return failure[kind].text;
+	snprintf(buf, 128, "%s: %s", failure[kind].text, strerror(error));
+	return buf;
+}
+
+/*
+ * One connection.
+ */
+
+/* The latencies of a request; that of a stall is the longest wait of a request that stalled. */
+enum { CONNECT, FIRST_BYTE, TOTAL, STALL, LATENCIES };
+
+/* What one thread, or all, saw of one size. */
+struct requests {
+	uint64_t bytes, failed[FAILURES];
+	int error[FAILURES];    /* the last of each kind */
+	uint64_t stalled_first; /* requests that stalled before the first byte */
+	struct latency latency[LATENCIES];
+};
+
+/* What the threads share. */
+struct request_run {
+	struct run *run;
+	struct send_report *report;
+	const struct target *target;
+	struct requester *requester; /* a thread each */
+	uint32_t size;               /* bytes asked for now */
+	_Atomic uint64_t left, done; /* connections still to be made, and made */
+	_Atomic bool succeeded;      /* a connection has, of whatever size */
+	pthread_mutex_t lock;        /* of the next two */
+	int failures, error;   /* failures in a row before any success, and their common error */
+	_Atomic bool hopeless; /* too many failed so: no more connections are made */
+};
 
 struct requester {
 	struct worker worker;
 	struct request_run *rr;
 	struct requests counts;
-	char *buf;
+	char buf[REQUEST_SIZE];
 };
 
-/* How a reply came. */
+/* A connection, and how its reply came. */
 struct reply {
-	uint64_t got;
-	uint64_t first_ns;   /* when the first byte had been read */
-	uint64_t last_ns;    /* when data last came */
-	uint64_t longest_ns; /* the longest wait for data or for the close */
-	bool before_first;   /* whether that was the wait for the first byte */
-	struct limit limit;  /* of how long it may take */
+	uint64_t begin_ns, connected_ns; /* before and after the connection was made */
+	uint64_t got;                    /* bytes */
+	uint64_t first_ns;               /* when the first byte had been read */
+	uint64_t last_ns;                /* when data last came */
+	uint64_t longest_ns;             /* the longest wait for data or for the close */
+	bool before_first;               /* the longest wait was that for the first byte */
 };
-
-/* Counts `n` bytes that came after a wait, or the end of stream (0). */
-static void count_wait(struct reply *r, size_t n, uint64_t now)
-{
-	if (r->got == 0 && n > 0)
-		r->first_ns = now;
-	if (now - r->last_ns > r->longest_ns) {
-		r->longest_ns = now - r->last_ns;
-		r->before_first = r->got == 0;
-	}
-	r->last_ns = now;
-	r->got += n;
-}
-
-/* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */
-static int read_reply(struct requester *q, int fd, struct reply *r)
-{
-	const struct request_run *rr = q->rr;
-	uint64_t now;
-	ssize_t n;
-
-	do {
-		n = recv(fd, q->buf, REQUEST_SIZE, 0);
-		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
-			return errno;
-		if (n < 0)
-			continue;
-		now = now_ns();
-		count_wait(r, (size_t)n, now);
-		if (n > 0 && limit_reached(&r->limit, rr->opt->timeout, now, (double)r->got))
-			return ETIMEDOUT;
-	} while (n != 0 && r->got <= rr->size); /* more might never end */
-	return r->got == rr->size ? 0 : EMSGSIZE;
-}
 
 /* Sends how many bytes are asked for: 0, or the error. */
 static int send_request(const struct request_run *rr, int fd)
@@ -78,21 +166,47 @@ static int send_request(const struct request_run *rr, int fd)
 	return 0;
 }
 
-/* Counts a connection that succeeded. */
-static void count_success(struct requester *q, const struct reply *r, uint64_t begin_ns,
-			  uint64_t connected_ns, uint64_t end_ns)
+/* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */
+static int read_reply(struct requester *q, int fd, struct reply *r)
+{
+	const struct request_run *rr = q->rr;
+	uint64_t now = now_ns();
+	struct limit limit = {.begin_ns = now, .window_ns = now};
+	ssize_t n;
+
+	do {
+		n = recv(fd, q->buf, REQUEST_SIZE, 0);
+		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
+			return errno;
+		if (n < 0)
+			continue;
+		now = now_ns();
+		if (r->got == 0)
+			r->first_ns = now;
+		if (now - r->last_ns > r->longest_ns) {
+			r->longest_ns = now - r->last_ns;
+			r->before_first = r->got == 0;
+		}
+		r->last_ns = now;
+		r->got += (uint64_t)n;
+		if (n > 0 && limit_reached(&limit, rr->run->opt->timeout, now, (double)r->got))
+			return ETIMEDOUT;
+	} while (n != 0 && r->got <= rr->size); /* more might never end */
+	return r->got == rr->size ? 0 : EMSGSIZE;
+}
+
+static void count_success(struct requester *q, const struct reply *r, uint64_t end_ns)
 {
 	struct requests *c = &q->counts;
-	const uint64_t connect = connected_ns - begin_ns;
+	const uint64_t connect = r->connected_ns - r->begin_ns;
 
-	latency_add(&c->connect, connect);
+	latency_add(&c->latency[CONNECT], connect);
 	if (q->rr->size > 0)
-		latency_add(&c->first, r->first_ns - begin_ns);
-	latency_add(&c->total, end_ns - begin_ns);
+		latency_add(&c->latency[FIRST_BYTE], r->first_ns - r->begin_ns);
+	latency_add(&c->latency[TOTAL], end_ns - r->begin_ns);
 	c->bytes += q->rr->size;
 	if (r->longest_ns >= STALL_NS && r->longest_ns >= STALL_CONNECT * connect) {
-		latency_add(&c->stall, r->longest_ns);
-		c->stalled++;
+		latency_add(&c->latency[STALL], r->longest_ns);
 		c->stalled_first += r->before_first;
 	}
 }
@@ -100,36 +214,35 @@ static void count_success(struct requester *q, const struct reply *r, uint64_t b
 /* Makes one connection, asks and reads: 0, or the error; EMSGSIZE is a reply of another length. */
 static int request_once(struct requester *q)
 {
-	struct request_run *rr = q->rr;
-	struct reply r = {0};
-	const uint64_t begin_ns = now_ns();
-	const int fd = target_connect(&rr->target, rr->opt, rr->run->stop);
-	uint64_t connected_ns;
+	const struct request_run *rr = q->rr;
+	struct reply r = {.begin_ns = now_ns()};
+	const int fd = target_connect(rr->target, rr->run->opt, rr->run->stop);
 	int e;
 
 	if (fd < 0)
 		return errno;
-	connected_ns = r.last_ns = now_ns();
+	r.connected_ns = r.last_ns = now_ns();
 	e = send_request(rr, fd);
-	if (e == 0) {
-		r.limit.begin_ns = r.limit.window_ns = now_ns();
-		e = read_reply(q, fd, &r);
-	}
 	if (e == 0)
-		count_success(q, &r, begin_ns, connected_ns, now_ns());
+		e = read_reply(q, fd, &r);
+	if (e == 0)
+		count_success(q, &r, now_ns());
 	close(fd);
 	return e;
 }
+
+/*
+ * The threads.
+ */
 
 /* Counts a failure; before any success, too many with the same error end the connections. */
 static void count_failure(struct requester *q, int e)
 {
 	struct request_run *rr = q->rr;
-	const enum failure kind = failure_of(e);
+	const int kind = failure_of(e);
 
 	q->counts.failed[kind]++;
-	if (kind == FAIL_OTHER)
-		q->counts.other_errno = e;
+	q->counts.error[kind] = e;
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
 		sleep_ns(BACKOFF_NS);
 	if (rr->succeeded)
@@ -173,78 +286,159 @@ static void requester_work(void *requester)
 		atomic_fetch_add_explicit(&rr->done, 1, memory_order_relaxed);
 	}
 	q->worker.interruptible = false;
-	run_measured(q->worker.run);
+	run_measured(rr->run);
 }
 
-static void merge(struct requests *sum, const struct requests *r)
-{
-	int i;
-
-	sum->bytes += r->bytes;
-	for (i = 0; i < FAILURES; i++)
-		sum->failed[i] += r->failed[i];
-	sum->stalled += r->stalled;
-	sum->stalled_first += r->stalled_first;
-	if (r->other_errno != 0)
-		sum->other_errno = r->other_errno;
-	latency_merge(&sum->connect, &r->connect);
-	latency_merge(&sum->first, &r->first);
-	latency_merge(&sum->total, &r->total);
-	latency_merge(&sum->stall, &r->stall);
-}
-
-static uint64_t on_requests_progress(void *request_run, uint64_t now)
+static uint64_t on_progress(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
 
-	requests_progress(rr->report, rr->size, rr->done);
+	fprintf(stderr, "\r%u bytes: %" PRIu64 " connections\033[K", rr->size, rr->done);
+	rr->report->has_progress = true;
 	return now + TICK_NS;
 }
 
-/* Makes all connections of one size. */
-static void request_size(struct request_run *rr, uint32_t size, struct requests *sum)
+/* Adds what one thread saw to what another did. */
+static void requests_add(struct requests *sum, const struct requests *r)
+{
+	struct latency *to = sum->latency;
+	const struct latency *from;
+	int i;
+
+	sum->bytes += r->bytes;
+	for (i = 0; i < FAILURES; i++) {
+		sum->failed[i] += r->failed[i];
+		if (r->error[i] != 0)
+			sum->error[i] = r->error[i];
+	}
+	sum->stalled_first += r->stalled_first;
+	for (from = r->latency; from < r->latency + LATENCIES; from++, to++) {
+		for (i = 0; i < CLASSES; i++)
+			to->class[i] += from->class[i];
+		to->n += from->n;
+		if (from->max > to->max)
+			to->max = from->max;
+	}
+}
+
+/*
+ * Makes all connections of one size.  Returns what all threads saw, in the counts of the first; the
+ * host's figures are those of the same time.
+ */
+static const struct requests *request_size(struct request_run *rr, struct figures *host)
 {
 	struct run *r = rr->run;
 	struct pollfd wake;
-	struct event progress = {NEVER, on_requests_progress};
+	struct event progress = {.handle = on_progress};
+	struct requests *sum = &rr->requester[0].counts;
 	int i;
 
-	rr->size = size;
-	rr->left = rr->opt->seconds > 0 ? UINT64_MAX : rr->opt->loops;
+	rr->left = r->opt->seconds > 0 ? UINT64_MAX : r->opt->loops;
 	rr->done = 0;
-	for (i = 0; i < rr->opt->streams; i++)
+	for (i = 0; i < r->opt->streams; i++)
 		memset(&rr->requester[i].counts, 0, sizeof(rr->requester[i].counts));
-	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), rr->opt->seconds);
-	if (progress_wanted(rr->opt))
-		progress.due_ns = r->start_ns + TICK_NS;
+	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
+	progress.due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
 	while (r->running > 0)
 		run_step(r, &wake, 1, &progress, 1, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
-	memset(sum, 0, sizeof(*sum));
-	for (i = 0; i < rr->opt->streams; i++)
-		merge(sum, &rr->requester[i].counts);
-	figures_init(&rr->host);
-	rr->host.bytes = sum->bytes;
-	rr->host.seconds = seconds_between(r->start_ns, r->end.counters.ns);
-	run_host_figures(r, &rr->host);
+	for (i = 1; i < r->opt->streams; i++)
+		requests_add(sum, &rr->requester[i].counts);
+	figures_init(host);
+	host->bytes = sum->bytes;
+	host->seconds = seconds_between(r->start_ns, r->end.counters.ns);
+	run_host_figures(r, host);
+	return sum;
 }
 
-void requests_all(struct request_run *rr)
+/*
+ * The report.
+ */
+
+static const char *const latency_name[] = {"connect", "first byte", "total"};
+static const char *const latency_key[] = {"connect", "first_byte", "total"};
+
+/* Prints the requests of one size.  The first line is as in 1999. */
+static void requests_text(uint32_t size, const struct requests *q, const struct figures *host,
+			  bool quiet)
 {
-	struct requests sum;
+	const double kbytes = (double)q->bytes / 1024, seconds = host->seconds;
+	const struct latency *h = q->latency, *stall = &q->latency[STALL];
+	char text[128];
 	int i;
 
-	requests_report_start(rr->report);
-	for (i = 0; i < rr->opt->requests.n && *rr->run->stop <= 0 && !rr->hopeless; i++) {
-		request_size(rr, (uint32_t)rr->opt->requests.size[i], &sum);
-		run_warn(rr->run, &rr->host);
-		requests_report(rr->report, rr->size, &sum, &rr->host);
+	snprintf(text, sizeof(text), "%u bytes", size);
+	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s", text, seconds, kbytes,
+	       per_second(h[TOTAL].n, seconds), seconds > 0 ? kbytes / seconds : 0);
+	report("%s\n", load_format(host, text));
+	if (quiet)
+		return;
+	if (h[TOTAL].n > 0)
+		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
+	for (i = 0; i < STALL; i++, h++)
+		if (h->n > 0)
+			report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", latency_name[i],
+			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
+			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
+	/* A few stalls explain why there are 50 connections a second instead of thousands. */
+	if (stall->n > 0) {
+		report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
+		       "longest %.1f ms, %s the first byte\n",
+		       stall->n, q->latency[TOTAL].n, 1000 * latency_percentile(stall, 0.5),
+		       (double)stall->max / 1e6,
+		       2 * q->stalled_first > stall->n ? "before" : "after");
+		report("           a delayed acknowledgement takes 40 ms or more, "
+		       "a retransmission 200 ms or more\n");
 	}
+	for (i = 0; i < FAILURES; i++)
+		if (q->failed[i] > 0)
+			report("  failed: %" PRIu64 " %s\n", q->failed[i],
+			       failure_text(q->error[i], text));
 }
 
-const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
+static void json_latency(struct json *j, const char *key, const struct latency *h)
 {
+	json_open(j, key, '{');
+	json_number(j, "p50", latency_percentile(h, 0.5));
+	json_number(j, "p90", latency_percentile(h, 0.9));
+	json_number(j, "p99", latency_percentile(h, 0.99));
+	if (h->n > 0)
+		json_number(j, "max", (double)h->max / 1e9);
+	json_close(j, '}');
+}
+
+static void requests_json(struct json *j, uint32_t size, const struct requests *q,
+			  const struct figures *host)
+{
+	int i;
+
+	json_open(j, NULL, '{');
+	json_count(j, "request_bytes", size);
+	json_throughput(j, 0, host->seconds, q->bytes);
+	json_count(j, "connections", q->latency[TOTAL].n);
+	json_number(j, "connections_per_second", per_second(q->latency[TOTAL].n, host->seconds));
+	json_open(j, "latency_seconds", '{');
+	for (i = 0; i < STALL; i++)
+		json_latency(j, latency_key[i], &q->latency[i]);
+	json_close(j, '}');
+	json_open(j, "stalls", '{');
+	json_count(j, "connections", q->latency[STALL].n);
+	json_count(j, "before_first_byte", q->stalled_first);
+	json_latency(j, "seconds", &q->latency[STALL]);
+	json_close(j, '}');
+	json_open(j, "failed", '{');
+	for (i = 0; i < FAILURES; i++)
+		json_count(j, failure[i].key, q->failed[i]);
+	json_close(j, '}');
+	json_host(j, "host", host);
+	json_close(j, '}');
+}
+
+/* What is wrong with the requests as a whole: NULL, or a text, which may be in `why`. */
+static const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
+{
+	const struct send_options *opt = rr->run->opt;
 	char text[128];
 
 	if (*rr->run->stop > 0)
@@ -253,37 +447,42 @@ const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
 		return NULL;
 	if (rr->hopeless)
 		snprintf(why, DIE_MAX, "%s port %s: the first %d connections failed, %s",
-			 rr->opt->server, rr->opt->port, HOPELESS, failure_text(rr->error, text));
+			 opt->server, opt->port, HOPELESS, failure_text(rr->error, text));
 	else
-		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded",
-			 rr->opt->server, rr->opt->port);
+		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt->server,
+			 opt->port);
 	return why;
 }
 
-void requests_open(struct request_run *rr)
+const char *requests_run(struct run *run, struct send_report *report, const struct target *target,
+			 char why[DIE_MAX])
 {
+	const struct send_options *opt = run->opt;
+	struct request_run rr = {
+		.run = run, .report = report, .target = target, .lock = PTHREAD_MUTEX_INITIALIZER};
+	const struct requests *counts;
+	struct figures host;
+	const char *error;
 	int i;
 
-	target_resolve(&rr->target, rr->opt);
-	rr->run->interface = rr->target.interface;
-	pthread_mutex_init(&rr->lock, NULL);
-	rr->requester = calloc((size_t)rr->opt->streams, sizeof(*rr->requester));
-	for (i = 0; rr->requester != NULL && i < rr->opt->streams; i++) {
-		rr->requester[i].rr = rr;
-		rr->requester[i].buf = malloc(REQUEST_SIZE);
-		if (rr->requester[i].buf == NULL)
-			break;
+	rr.requester = calloc((size_t)opt->streams, sizeof(*rr.requester));
+	if (rr.requester == NULL)
+		die_errno("%d at a time", opt->streams);
+	for (i = 0; i < opt->streams; i++)
+		rr.requester[i].rr = &rr;
+	run->interface = target->interface;
+	report_start(report, NULL);
+	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
+		rr.size = (uint32_t)opt->requests.size[i];
+		counts = request_size(&rr, &host);
+		run_warn(run, &host);
+		if (opt->json)
+			requests_json(&report->json, rr.size, counts, &host);
+		else
+			requests_text(rr.size, counts, &host, opt->quiet);
 	}
-	if (rr->requester == NULL || i < rr->opt->streams)
-		die_errno("%d at a time", rr->opt->streams);
-}
-
-void requests_close(struct request_run *rr)
-{
-	int i;
-
-	for (i = 0; i < rr->opt->streams; i++)
-		free(rr->requester[i].buf);
-	free(rr->requester);
-	pthread_mutex_destroy(&rr->lock);
+	error = requests_error(&rr, why);
+	report_end(report, NULL, error);
+	free(rr.requester);
+	return error;
 }

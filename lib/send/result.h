@@ -3,24 +3,19 @@
  */
 #pragma once
 
-#include "lib/load/load.h"
 #include "lib/report/figures.h"
 #include "lib/send/fileset.h"
 #include "lib/send/target.h"
 
-/* What became of the sends by MSG_ZEROCOPY. */
+/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
 struct zerocopy_figures {
-	uint64_t sends;
-	uint64_t copied;     /* by the kernel, after all */
-	uint64_t incomplete; /* not completed yet */
+	uint64_t sends, copied, incomplete;
 };
 
 struct stream_result {
-	struct sockaddr_storage local; /* this end of the connection */
-	socklen_t local_len;           /* 0: not known */
+	struct sockaddr_storage local; /* this end of the connection; all 0: not known */
 	struct figures sent, received;
-	bool has_receipt; /* otherwise nothing is known of what was received */
-	bool has_zerocopy;
+	bool has_receipt, has_zerocopy; /* without a receipt nothing is known of `received` */
 	struct zerocopy_figures zerocopy;
 };
 

@@ -427,8 +427,7 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 	const struct send_options *opt = st->opt;
 	socklen_t len = sizeof(st->result->local);
 
-	if (getsockname(sock, (struct sockaddr *)&st->result->local, &len) == 0)
-		st->result->local_len = len;
+	getsockname(sock, (struct sockaddr *)&st->result->local, &len);
 	sock_keep_alive(sock);
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
 	stream_mark_now(st, &st->begin);
