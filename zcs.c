@@ -95,14 +95,13 @@ static int open_all(struct context *x)
 static int run(struct context *x)
 {
 	struct mark start = {.ns = 0};
-	const struct sigaction continued = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
 	sigset_t unblocked;
 	int listener = open_all(x), status;
 
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
-	sigaction(SIGCONT, &continued, NULL);
+	signal(SIGCONT, on_continue);
 	announce(listener);
 	counters_read(&start.counters, NULL);
 	mark_now(&x->meter, &start);
@@ -250,7 +249,14 @@ int main(int argc, char **argv)
 		.opt = &opt,
 		.stop = &stop,
 		.log.lock = PTHREAD_MUTEX_INITIALIZER,
-		.report.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
+		.report = {.opt = &opt,
+			   .stop = &stop,
+			   .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
+		.places = {.opt = &opt,
+			   .log = &x.log,
+			   .lock = PTHREAD_MUTEX_INITIALIZER,
+			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
+			   .continued_ns = &continued_ns},
 		.group = {.meter = &x.meter,
 			  .report = &x.report,
 			  .lock = PTHREAD_MUTEX_INITIALIZER},
@@ -270,10 +276,6 @@ int main(int argc, char **argv)
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;
-	x.report.stop = &stop;
-	x.report.json = opt.json;
-	x.report.once = opt.once;
-	places_init(&x.places, &opt, &x.log, &continued_ns);
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

@@ -1,5 +1,7 @@
 #include "lib/receive/client.h"
 
+#include <limits.h>
+
 #include "lib/load/cpus.h"
 
 #define LINGER      10          /* seconds for a client to close, at most */
@@ -14,12 +16,19 @@ struct client {
 	struct receiver receiver;
 	int number; /* from 0 */
 	double cpu; /* to which its thread is bound; NAN: none */
-	char name[ADDR_STRLEN];
 };
 
-static void store(_Atomic uint64_t *count, uint64_t value)
+/* Reads the client's counts, and with `counters` the host's, into *mark. */
+static void client_mark(const struct client *c, struct mark *mark, bool counters)
 {
-	atomic_store_explicit(count, value, memory_order_relaxed);
+	const char *interface = c->member.interface;
+
+	mark->bytes = c->receiver.wire.bytes;
+	mark->files = c->receiver.wire.files;
+	mark->calls = c->member.calls;
+	mark_now(&c->context->meter, mark);
+	if (counters)
+		counters_read(&mark->counters, interface[0] != '\0' ? interface : NULL);
 }
 
 /* Returns what the system call returned. */
@@ -28,9 +37,9 @@ static ssize_t receive_some(struct client *c)
 	ssize_t n = receiver_receive(&c->receiver);
 
 	if (n > 0) {
-		store(&c->member.bytes, c->receiver.wire.bytes);
-		store(&c->member.files, c->receiver.wire.files);
-		store(&c->member.calls, c->member.calls + 1);
+		atomic_store_explicit(&c->member.bytes, c->receiver.wire.bytes,
+				      memory_order_relaxed);
+		c->member.calls++;
 	}
 	return n;
 }
@@ -55,7 +64,7 @@ static ssize_t warm_up(struct client *c)
 		if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
 			n = receive_some(c);
 	if (n > 0 && more_comes(c)) {
-		member_mark(&c->context->meter, &c->member, begin, true);
+		client_mark(c, begin, true);
 		c->member.warming = false;
 	}
 	return n;
@@ -74,15 +83,13 @@ static int receive(struct client *c)
 	ssize_t n;
 	int e;
 
-	member_mark(&x->meter, &c->member, begin, true);
+	client_mark(c, begin, true);
 	receiver_wait(&c->receiver, -1);
 	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
-	if (e != 0) {
-		c->member.end.ns = now_ns();
+	if (e != 0)
 		return e;
-	}
 	/* The host's counters are read again only if they are old. */
-	member_mark(&x->meter, &c->member, begin, now_ns() > begin->ns + RATES_NS);
+	client_mark(c, begin, now_ns() > begin->ns + RATES_NS);
 	do
 		n = receive_some(c);
 	while (n > 0 && more_comes(c) && !wire->has_file && !x->opt->raw);
@@ -90,22 +97,19 @@ static int receive(struct client *c)
 		n = warm_up(c);
 	while (n > 0 && more_comes(c))
 		n = receive_some(c);
-	e = n < 0 ? errno : 0;
-	c->member.end.ns = now_ns();
-	return e;
+	return n < 0 ? errno : 0;
 }
 
 static void client_figures(struct client *c, struct figures *f)
 {
-	const struct meter *m = &c->context->meter;
 	struct mark *begin = &c->member.begin, *end = &c->member.end;
 	uint64_t ns = end->ns;
 
-	member_mark(m, &c->member, end, ns > begin->ns + RATES_NS);
+	client_mark(c, end, ns > begin->ns + RATES_NS);
 	end->ns = ns;
 	if (c->member.warming)
 		*begin = *end;
-	figures_between(m, begin, end, f);
+	figures_between(&c->context->meter, begin, end, f);
 	f->warmup = begin->bytes;
 	f->clients = c->context->group.total;
 	f->cpu = c->cpu;
@@ -210,77 +214,68 @@ static bool has_summary(struct client *c, const char *why)
 	return has;
 }
 
-/* Closes all that the client has before it leaves the group: nothing is open when that ends. */
-static void client_close(struct client *c, const struct figures *f, bool ok, bool summary)
-{
-	struct context *x = c->context;
-
-	if (x->opt->json)
-		report_stream(&x->report, c->place.sock, &c->place.peer, f, c->number + 1, summary);
-	receiver_close(&c->receiver);
-	place_release(&x->places, &c->place);
-	if (c->place.dropped == DROPPED_FOR_ROOM || c->place.dropped == DROPPED_SLOW)
-		place_reset_on_close(&c->place);
-	close(c->place.sock);
-	group_remove(&x->group, &c->member, f, ok, summary, *x->stop != 0);
-	free(c);
-}
-
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
-	const struct receive_options *opt = c->context->opt;
+	struct context *x = c->context;
+	struct place *p = &c->place;
 	char text[VERDICT_MAX];
 	struct figures f;
 	const char *why;
-	bool ok, summary;
+	bool summary;
 	int e;
 
 	/* client_accept() has the lock until the client has joined its group. */
-	pthread_mutex_lock(&c->context->group.lock);
-	pthread_mutex_unlock(&c->context->group.lock);
+	pthread_mutex_lock(&x->group.lock);
+	pthread_mutex_unlock(&x->group.lock);
 	client_bind(c);
 	e = receive(c);
+	c->member.end.ns = now_ns();
 	why = verdict(c, e, text);
-	ok = why == NULL;
 	summary = has_summary(c, why);
 	client_figures(c, &f);
-	if (ok && !opt->raw)
-		send_receipt(c->place.sock, &f);
-	if (!opt->json && summary)
-		report_client(&c->context->report, c->name, &f, c->receiver.wire.empty_loops > 0);
-	if (ok && !opt->raw)
+	if (why == NULL && !x->opt->raw)
+		send_receipt(p->sock, &f);
+	if (!x->opt->json && summary)
+		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
+	if (why == NULL && !x->opt->raw)
 		linger(c);
-	client_close(c, &f, ok, summary);
+	/* All that the client has is closed before it leaves the group, which may end then. */
+	if (x->opt->json)
+		report_stream(&x->report, p->sock, &p->peer, &f, c->number + 1, summary);
+	receiver_close(&c->receiver);
+	place_release(&x->places, p);
+	close(p->sock);
+	group_remove(&x->group, &c->member, &f, why == NULL, summary);
+	free(c);
 	return NULL;
 }
 
-bool client_accept(struct context *x, int listener, int number)
+void client_accept(struct context *x, int listener)
 {
 	struct client *c = places_accept(&x->places, listener, sizeof(*c));
 	const struct sockaddr *peer;
+	char name[ADDR_STRLEN];
 	pthread_t thread;
 	int e;
 
 	if (c == NULL)
-		return false;
+		return;
 	peer = (const struct sockaddr *)&c->place.peer;
 	c->context = x;
-	c->number = number;
+	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
-	addr_format(peer, sizeof(c->place.peer), c->name);
-	if (addr_interface(peer, c->member.interface) != 0)
-		c->member.interface[0] = '\0';
+	addr_interface(peer, c->member.interface); /* it stays empty where there is none */
 	sock_keep_alive(c->place.sock);
 	if (x->opt->debug)
-		note("%s: connected", c->name);
+		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
 	pthread_mutex_lock(&x->group.lock);
 	e = thread_start(&thread, client_thread, c);
 	if (e == 0) {
 		if (x->opt->json && x->group.n == 0)
-			report_group_begin(&x->report, &c->place.peer, x->opt->raw,
-					   x->opt->method->name);
+			report_group_begin(&x->report, &c->place.peer);
 		group_join(&x->group, &c->member);
+		x->accepted++;
 	} else {
 		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);
@@ -289,5 +284,4 @@ bool client_accept(struct context *x, int listener, int number)
 		free(c);
 	}
 	pthread_mutex_unlock(&x->group.lock);
-	return e == 0;
 }

@@ -16,4 +16,5 @@ struct context {
 	struct places places;
 	struct client_group group;
 	_Atomic int buffers; /* clients that have a buffer of a default size */
+	uint64_t accepted;   /* clients that had a thread, in stream mode */
 };

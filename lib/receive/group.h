@@ -4,7 +4,7 @@
  *
  *	group_join(&group, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
- *	group_remove(&group, &member, &figures, true, true, false);
+ *	group_remove(&group, &member, &figures, true, true);
  */
 #pragma once
 
@@ -17,10 +17,11 @@
 /* What the group knows of one client. */
 struct member {
 	LIST_ENTRY(member) link;
-	char interface[IF_NAMESIZE];          /* by which it is reached; empty: unknown */
-	_Atomic uint64_t bytes, calls, files; /* received so far; its own thread writes them */
-	struct mark begin, end;               /* of what is measured */
-	_Atomic bool warming;                 /* it is in its warm-up */
+	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
+	_Atomic uint64_t bytes;      /* received so far */
+	uint64_t calls;              /* that received them; only its own thread reads them */
+	struct mark begin, end;      /* of what is measured */
+	_Atomic bool warming;        /* it is in its warm-up */
 };
 
 struct client_group {
@@ -36,41 +37,31 @@ struct client_group {
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
-	bool overlapped;             /* two clients were there at a time */
 	bool summary;                /* a client has a summary */
 	bool failed;                 /* a client failed, since the start */
-	pthread_t last_thread;       /* the thread of the client that was removed last */
-	bool has_last;               /* there is such a thread, and it is not joined yet */
+	pthread_t last_thread;       /* of the client that was removed last; 0: there is none */
+	struct interval {
+		struct mark begin;
+		bool warm_up; /* a client was in its warm-up when it began */
+	} interval;           /* of the report */
 };
-
-/* Reads a member's counts, and with `counters` the host's, into *mark. */
-void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters);
 
 /* Adds a client, which begins a group if there is none; under the group's lock. */
 void group_join(struct client_group *g, struct member *c);
 
 /*
  * Removes a client and adds its figures to the group's.  `ok`: the client kept to the wire;
- * `summary`: the report has a summary of it; `interrupted`: a signal ended it.  The last client
- * ends the group's report, so a client closes what it has open before.  The calling thread joins
- * the one that called last; main joins g->last_thread.
+ * `summary`: the report has a summary of it.  The last client ends the group's report, so a client
+ * closes what it has open before.  The calling thread joins the one that called last; main joins
+ * g->last_thread.
  */
 void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
-		  bool summary, bool interrupted);
+		  bool summary);
 
 /*
  * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.
  */
 void group_close(struct client_group *g);
 
-/* An interval of the report, or where it begins. */
-struct interval {
-	struct mark begin;
-	bool warm_up; /* a client was in its warm-up then */
-};
-
-/*
- * Ends an interval, which is printed if data came in it, and begins the next.  With `quiet` it is
- * printed in a JSON object only.
- */
-void interval_next(struct client_group *g, struct interval *v, bool quiet);
+/* Ends the interval, which is printed if data came in it, and begins the next. */
+void interval_next(struct client_group *g);

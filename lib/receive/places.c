@@ -17,16 +17,6 @@ struct network {
 	int n; /* places that it has */
 };
 
-void places_init(struct places *s, const struct receive_options *opt, struct client_log *log,
-		 const _Atomic uint64_t *continued_ns)
-{
-	s->continued_ns = continued_ns;
-	s->opt = opt;
-	s->log = log;
-	pthread_mutex_init(&s->lock, NULL);
-	TAILQ_INIT(&s->all);
-}
-
 /*
  * Bytes that a connection received and that its peer acknowledged, headers included; *idle_ms is
  * for how long nothing came, not even an acknowledgement.  TCP_INFO, tcp(7), linux/tcp.h.
@@ -63,12 +53,20 @@ static void send_refusal(const struct places *s, const struct place *p, const ch
 		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
 }
 
-/* Takes a place from a client, whatever its thread waits for. */
+/*
+ * Takes a place from a client, whatever its thread waits for.  Where data for the client may be
+ * left, close(2) will reset the connection, so that the kernel does not keep them.
+ */
 static void place_drop(struct places *s, struct place *p, enum dropped why)
 {
+	const struct linger reset = {.l_onoff = 1};
+	bool is_full = why == DROPPED_FOR_ROOM || why == DROPPED_SLOW;
+
 	p->dropped = why;
-	if (why == DROPPED_FOR_ROOM || why == DROPPED_SLOW)
+	if (is_full)
 		send_refusal(s, p, REFUSED_FULL);
+	if (is_full || s->opt->reply)
+		setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	shutdown(p->sock, SHUT_RDWR);
 	place_remove(s, p);
 }
@@ -116,23 +114,26 @@ void places_look(struct places *s)
 }
 
 /*
- * Returns the client that has to make room for one whose network has n places: of the networks
+ * Returns the client that has to make room for one of a network with n places: of the networks
  * with the most places, the client that moved least in the last second.  NULL if n is not less
  * than that, or if all those clients are at work.  What they moved while this program was stopped,
  * and read nothing, is no measure of that.
  */
-static struct place *places_victim(const struct places *s, int n)
+static struct place *places_victim(const struct places *s, const struct in6_addr *address)
 {
 	struct place *p, *victim = NULL;
 	uint64_t least = WORK_BYTES, moved;
-	int most = 0;
+	int most = 0, n = 0;
 	double idle_ms;
 
 	if (*s->continued_ns != 0 && now_ns() < *s->continued_ns + CONTINUED_NS)
 		return NULL;
-	TAILQ_FOREACH (p, &s->all, link)
+	TAILQ_FOREACH (p, &s->all, link) {
 		if (p->network->n > most)
 			most = p->network->n;
+		if (memcmp(&p->network->address, address, sizeof(*address)) == 0)
+			n = p->network->n;
+	}
 	TAILQ_FOREACH (p, &s->all, link) {
 		if (p->network->n < most || n >= most)
 			continue;
@@ -149,8 +150,8 @@ static struct place *places_victim(const struct places *s, int n)
 	return victim;
 }
 
-/* Drops a client that lingers, or the victim of a newcomer whose network has n places. */
-static void make_room(struct places *s, int n)
+/* Drops a client that lingers, or the victim of a newcomer of that network. */
+static void make_room(struct places *s, const struct in6_addr *network)
 {
 	struct place *p;
 
@@ -159,19 +160,9 @@ static void make_room(struct places *s, int n)
 			place_drop(s, p, NOT_DROPPED);
 			return;
 		}
-	p = places_victim(s, n);
+	p = places_victim(s, network);
 	if (p != NULL)
 		place_drop(s, p, DROPPED_FOR_ROOM);
-}
-
-static struct network *network_find(const struct network_head *slot, const struct in6_addr *address)
-{
-	struct network *w;
-
-	LIST_FOREACH (w, slot, link)
-		if (memcmp(&w->address, address, sizeof(*address)) == 0)
-			break;
-	return w;
 }
 
 /* Gives a client a place, perhaps another's; returns whether there was one for it. */
@@ -182,11 +173,11 @@ static bool place_take(struct places *s, struct place *p)
 	struct network *w;
 
 	slot = &s->network[network_of(&p->peer, &address) % NETWORK_SLOTS];
-	w = network_find(slot, &address);
-	if (s->n >= s->opt->max_clients) {
-		make_room(s, w != NULL ? w->n : 0);
-		w = network_find(slot, &address); /* the last client of it may be gone */
-	}
+	if (s->n >= s->opt->max_clients)
+		make_room(s, &address);
+	LIST_FOREACH (w, slot, link)
+		if (memcmp(&w->address, &address, sizeof(address)) == 0)
+			break;
 	if (s->n >= s->opt->max_clients || (w == NULL && (w = calloc(1, sizeof(*w))) == NULL))
 		return false;
 	if (w->n++ == 0) {
@@ -218,61 +209,49 @@ void place_reject(struct places *s, struct place *p, const char *word)
 	s->refused++;
 }
 
-/*
- * Other errors of accept(2) are the connection's and not the server's.  A lack is reported once
- * while it lasts or recurs.
- */
-static void note_lack(struct places *s)
-{
-	uint64_t now = now_ns(), last;
-
-	if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
-		return;
-	last = atomic_exchange(&s->lacked_ns, now);
-	if (last == 0 || now > last + LOG_NS)
-		note("clients have to wait: accept: %s", strerror(errno));
-}
-
 bool places_lack(const struct places *s)
 {
 	return s->lacked_ns != 0 && now_ns() < s->lacked_ns + LACK_NS;
 }
 
-/* Gives an accepted client a place, or rejects it. */
-static bool place_admit(struct places *s, struct place *p)
+/* Prints a lack of descriptors or memory, once while it lasts or recurs. */
+static void note_lack(struct places *s)
 {
-	bool has;
+	uint64_t now = now_ns(), last = atomic_exchange(&s->lacked_ns, now);
 
-	if (!is_allowed(&s->opt->allow, &p->peer)) {
-		place_reject(s, p, REFUSED_ADDRESS);
-		log_client(s->log, &p->peer, "turned away: not of --allow");
-		return false;
-	}
-	pthread_mutex_lock(&s->lock);
-	has = place_take(s, p);
-	pthread_mutex_unlock(&s->lock);
-	if (has)
-		return true;
-	place_reject(s, p, REFUSED_FULL);
-	if (s->opt->reply)
-		log_client(s->log, &p->peer, "turned away: there are --max-clients already");
-	else
-		log_client(s->log, &p->peer,
-			   "turned away: there are %d clients already (--max-clients)",
-			   s->opt->max_clients);
-	return false;
+	if (last == 0 || now > last + LOG_NS)
+		note("clients have to wait: accept: %s", strerror(errno));
 }
 
 void *places_accept(struct places *s, int listener, size_t size)
 {
 	struct place *p = calloc(1, size);
 	socklen_t len = sizeof(p->peer);
+	bool has;
 
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
-					    SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0)
-		note_lack(s);
-	else if (place_admit(s, p))
-		return p;
+					    SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0) {
+		/* Other errors of accept(2) are the connection's and not the server's. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			note_lack(s);
+	} else if (!is_allowed(&s->opt->allow, &p->peer)) {
+		place_reject(s, p, REFUSED_ADDRESS);
+		log_client(s->log, &p->peer, "turned away: not of --allow");
+	} else {
+		pthread_mutex_lock(&s->lock);
+		has = place_take(s, p);
+		pthread_mutex_unlock(&s->lock);
+		if (has)
+			return p;
+		place_reject(s, p, REFUSED_FULL);
+		if (s->opt->reply)
+			log_client(s->log, &p->peer,
+				   "turned away: there are --max-clients already");
+		else
+			log_client(s->log, &p->peer,
+				   "turned away: there are %d clients already (--max-clients)",
+				   s->opt->max_clients);
+	}
 	free(p);
 	return NULL;
 }
@@ -307,11 +286,4 @@ void place_format_dropped(const struct places *s, const struct place *p, char *b
 	};
 
 	snprintf(buf, size, why[p->dropped], s->opt->idle_timeout);
-}
-
-void place_reset_on_close(const struct place *p)
-{
-	const struct linger now = {.l_onoff = 1};
-
-	setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }

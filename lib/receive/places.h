@@ -57,10 +57,6 @@ struct places {
 	_Atomic uint64_t refused;   /* clients that were rejected */
 };
 
-/* *continued_ns is to be the time of the last SIGCONT. */
-void places_init(struct places *s, const struct receive_options *opt, struct client_log *log,
-		 const _Atomic uint64_t *continued_ns);
-
 /*
  * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and
  * which begin with its struct place; NULL if there was no client, or it was rejected.
@@ -87,6 +83,3 @@ bool place_linger(struct places *s, struct place *p);
 
 /* Writes why a client was dropped. */
 void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size);
-
-/* Has close(2) reset a connection, so that the kernel keeps nothing unsent. */
-void place_reset_on_close(const struct place *p);

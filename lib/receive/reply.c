@@ -56,10 +56,8 @@ static void request_fail(struct worker *w, struct request *q, int e)
 	if (e == EAGAIN || e == EINTR)
 		return;
 	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before it had asked");
-	if (dropped != NOT_DROPPED) {
+	if (dropped != NOT_DROPPED)
 		place_format_dropped(&x->places, &q->place, why, sizeof(why));
-		place_reset_on_close(&q->place); /* what it has not taken is discarded */
-	}
 	if (dropped == NOT_DROPPED)
 		f->broken++;
 	else if (dropped == DROPPED_FOR_ROOM)

@@ -1,6 +1,5 @@
 #include "lib/receive/server.h"
 
-#include <limits.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -13,17 +12,13 @@
 #define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
 #define SUMMARIES_MS 200         /* between two looks whether that time is over */
 
-static void set_options(const struct receive_options *opt, int fd, int family, bool both)
+static void set_options(const struct receive_options *opt, int fd, bool both)
 {
-	const int on = 1, only = !both, unsent = REPLY_UNSENT;
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
-	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+	sock_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	sock_set(fd, SOL_SOCKET, SO_OOBINLINE, 1);      /* urgent data are data, too */
+	sock_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both); /* fails on a socket of IPv4 */
 	/* Without it a client that reads nothing would take megabytes of the kernel's memory. */
-	if (opt->reply &&
-	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) != 0)
+	if (opt->reply && sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, REPLY_UNSENT) != 0)
 		die_errno("TCP_NOTSENT_LOWAT");
 	sock_set_options_or_die(fd, &opt->sock);
 }
@@ -47,11 +42,9 @@ static int listen_on(const struct receive_options *opt, int family, bool both)
 		cannot_listen(opt, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
 	if (fd >= 0)
-		set_options(opt, fd, ai->ai_family, both);
+		set_options(opt, fd, both);
 	if (fd >= 0 && (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)) {
-		e = errno;
-		close(fd);
-		errno = e;
+		close(fd); /* which leaves errno as it is */
 		fd = -1;
 	}
 	freeaddrinfo(ai);
@@ -97,11 +90,11 @@ static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigs
 }
 
 /* Whether the first group has ended with -1.  A client that waits to be accepted belongs to it. */
-static bool is_over(struct context *x, int fd, bool served)
+static bool is_over(const struct context *x, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return x->opt->once && served && x->group.n == 0 && poll(&p, 1, 0) <= 0;
+	return x->opt->once && x->accepted > 0 && x->group.n == 0 && poll(&p, 1, 0) <= 0;
 }
 
 /* Ends the clients' streams and waits for their summaries. */
@@ -122,29 +115,23 @@ static void dismiss_clients(struct context *x)
 
 void serve(struct context *x, int listener, const sigset_t *unblocked)
 {
-	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
-	struct interval interval = {.warm_up = false};
-	uint64_t end;
-	bool served = false;
-	int number = 0;
+	const double seconds = x->opt->interval;
+	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
+	struct client_group *g = &x->group;
 
-	interval_next(&x->group, &interval, x->opt->quiet);
-	while (!*x->stop && !is_over(x, listener, served)) {
-		end = period > 0 ? interval.begin.ns + period : UINT64_MAX;
-		if (wait_for(x, listener, end, unblocked)) {
-			if (x->group.n == 0) /* the first of a group starts the interval */
-				interval_next(&x->group, &interval, x->opt->quiet);
-			if (client_accept(x, listener, number)) {
-				served = true;
-				number = (number + 1) % INT_MAX; /* the report has number + 1 */
-			}
+	interval_next(g);
+	while (!*x->stop && !is_over(x, listener)) {
+		if (wait_for(x, listener, g->interval.begin.ns + period, unblocked)) {
+			if (g->n == 0) /* the first of a group starts the interval */
+				interval_next(g);
+			client_accept(x, listener);
 		}
-		if (period > 0 && now_ns() >= interval.begin.ns + period)
-			interval_next(&x->group, &interval, x->opt->quiet);
+		if (now_ns() >= g->interval.begin.ns + period)
+			interval_next(g);
 		places_look(&x->places);
 	}
 	close(listener);
 	dismiss_clients(x);
-	if (x->group.n == 0 && x->group.has_last)
-		pthread_join(x->group.last_thread, NULL);
+	if (g->n == 0 && g->last_thread != 0)
+		pthread_join(g->last_thread, NULL);
 }
