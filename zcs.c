@@ -6,13 +6,10 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-#include "common.h"
 #include "lib/load/calibration.h"
-#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
 #include "lib/receive/context.h"
-#include "lib/receive/privileges.h"
 #include "lib/receive/reply.h"
 #include "lib/receive/server.h"
 
