@@ -55,7 +55,7 @@ static void warn_at_end(struct context *x, const struct mark *start)
 	struct mark end = {.ns = 0};
 	struct load l;
 
-	log_end(&x->log);
+	log_end(&x->places.log);
 	if (x->meter.soaker == NULL)
 		return;
 	mark_now(&x->meter, &end);
@@ -120,7 +120,6 @@ static int run(struct context *x)
 		soaker_stop(x->meter.soaker);
 		free(x->meter.calibration.cpu);
 	}
-	free(opt.allow.prefix);
 	close(x->group.wake);
 	return status;
 }
@@ -191,16 +190,14 @@ static const char help[] =
 
 static void parse_option(int c)
 {
-	size_t i;
-
 	switch (c) {
 	case 0: break; /* getopt_long(3) has stored it */
 	case 'p': opt.port = arg_port("-p, --port", optarg, 0); break;
 	case '1': opt.once = true; break;
 	case 'm':
-		i = arg_name("-m, --method", optarg, receive_methods, RECEIVE_METHODS,
-			     sizeof(receive_methods[0]));
-		opt.method = &receive_methods[i];
+		opt.method = receive_methods + arg_name("-m, --method", optarg, receive_methods,
+							RECEIVE_METHODS,
+							sizeof(receive_methods[0]));
 		break;
 	case OPT_MAX_REPLY:
 		opt.max_reply = (uint32_t)arg_size("--max-reply", optarg, 0, UINT32_MAX);
@@ -245,12 +242,11 @@ int main(int argc, char **argv)
 	struct context x = {
 		.opt = &opt,
 		.stop = &stop,
-		.log.lock = PTHREAD_MUTEX_INITIALIZER,
 		.report = {.opt = &opt,
 			   .stop = &stop,
 			   .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
 		.places = {.opt = &opt,
-			   .log = &x.log,
+			   .log.lock = PTHREAD_MUTEX_INITIALIZER,
 			   .lock = PTHREAD_MUTEX_INITIALIZER,
 			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
 			   .continued_ns = &continued_ns},

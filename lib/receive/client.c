@@ -2,8 +2,6 @@
 
 #include <limits.h>
 
-#include "lib/load/cpus.h"
-
 #define LINGER      10          /* seconds for a client to close, at most */
 #define RECEIPT_NS  1000000000u /* for a client to take its receipt */
 #define POLL_MS     100         /* between two looks whether that time is over */
@@ -31,43 +29,37 @@ static void client_mark(const struct client *c, struct mark *mark, bool counters
 		counters_read(&mark->counters, interface[0] != '\0' ? interface : NULL);
 }
 
-/* Returns what the system call returned. */
-static ssize_t receive_some(struct client *c)
+/* Receives once.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
+static int receive_some(struct client *c)
 {
+	const struct wire *wire = &c->receiver.wire;
 	ssize_t n = receiver_receive(&c->receiver);
 
-	if (n > 0) {
-		atomic_store_explicit(&c->member.bytes, c->receiver.wire.bytes,
-				      memory_order_relaxed);
-		c->member.calls++;
-	}
-	return n;
-}
-
-static bool more_comes(const struct client *c)
-{
-	return c->receiver.wire.state != WIRE_DONE &&
+	if (n <= 0)
+		return (int)n;
+	atomic_store_explicit(&c->member.bytes, wire->bytes, memory_order_relaxed);
+	c->member.calls++;
+	return wire->state != WIRE_DONE &&
 	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
 }
 
 /* Receives until the warm-up is over and begins to measure.  Returns as receive_some() does. */
-static ssize_t warm_up(struct client *c)
+static int warm_up(struct client *c)
 {
 	struct mark *begin = &c->member.begin;
-	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS;
-	uint64_t now;
-	ssize_t n = 1;
+	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS, now;
+	int more = 1;
 
 	c->member.warming = true;
 	/* The end of the warm-up interrupts the wait: a stall that goes on after it is measured. */
-	while (n > 0 && more_comes(c) && (now = now_ns()) < end)
+	while (more > 0 && (now = now_ns()) < end)
 		if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
-			n = receive_some(c);
-	if (n > 0 && more_comes(c)) {
+			more = receive_some(c);
+	if (more > 0) {
 		client_mark(c, begin, true);
 		c->member.warming = false;
 	}
-	return n;
+	return more;
 }
 
 /*
@@ -80,8 +72,7 @@ static int receive(struct client *c)
 	struct context *x = c->context;
 	const struct wire *wire = &c->receiver.wire;
 	struct mark *begin = &c->member.begin;
-	ssize_t n;
-	int e;
+	int more, e;
 
 	client_mark(c, begin, true);
 	receiver_wait(&c->receiver, -1);
@@ -91,13 +82,13 @@ static int receive(struct client *c)
 	/* The host's counters are read again only if they are old. */
 	client_mark(c, begin, now_ns() > begin->ns + RATES_NS);
 	do
-		n = receive_some(c);
-	while (n > 0 && more_comes(c) && !wire->has_file && !x->opt->raw);
-	if (wire->empty_loops > 0 && n > 0 && more_comes(c))
-		n = warm_up(c);
-	while (n > 0 && more_comes(c))
-		n = receive_some(c);
-	return n < 0 ? errno : 0;
+		more = receive_some(c);
+	while (more > 0 && !wire->has_file && !x->opt->raw);
+	if (wire->empty_loops > 0 && more > 0)
+		more = warm_up(c);
+	while (more > 0)
+		more = receive_some(c);
+	return more < 0 ? errno : 0;
 }
 
 static void client_figures(struct client *c, struct figures *f)
@@ -127,12 +118,10 @@ static void send_receipt(int sock, const struct figures *f)
 
 	while (sent < len && now_ns() < until) {
 		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
-		if (n < 0 && errno != EAGAIN)
-			break;
-		if (n < 0)
-			poll(&p, 1, POLL_MS);
-		else
+		if (n >= 0)
 			sent += (size_t)n;
+		else if (errno != EAGAIN || poll(&p, 1, POLL_MS) < 0)
+			break;
 	}
 	shutdown(sock, SHUT_WR);
 }
@@ -150,7 +139,7 @@ static void linger(struct client *c)
 
 	poll(&p, 1, place_linger(&x->places, &c->place) ? (int)ceil(limit * 1000) : 0);
 	if (recv(c->place.sock, &byte, 1, 0) > 0 || c->receiver.excess)
-		log_client(&x->log, &c->place.peer, "sent more than it announced");
+		log_client(&x->places.log, &c->place.peer, "sent more than it announced");
 }
 
 /* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
@@ -184,13 +173,9 @@ static void client_bind(struct client *c)
 {
 	int cpu = cpu_of(&c->context->opt->bind, c->number);
 
-	c->cpu = NAN;
-	if (cpu < 0)
-		return;
-	if (cpu_bind(cpu) == 0)
-		c->cpu = cpu;
-	else
-		log_client(&c->context->log, &c->place.peer,
+	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? cpu : NAN;
+	if (cpu >= 0 && isnan(c->cpu))
+		log_client(&c->context->places.log, &c->place.peer,
 			   "served on any CPU: cannot bind to CPU %d: %s", cpu, strerror(errno));
 }
 
@@ -202,16 +187,15 @@ static bool has_summary(struct client *c, const char *why)
 {
 	struct context *x = c->context;
 	uint64_t bytes = c->receiver.wire.bytes;
-	bool logged = why != NULL && log_client(&x->log, &c->place.peer, "%s", why), has;
-	unsigned ignored;
+	bool logged = why != NULL && log_client(&x->places.log, &c->place.peer, "%s", why);
 
 	if (why != NULL && !x->opt->json)
 		return logged && bytes > 0;
-	has = bytes >= REPORT_LEAST_BYTES ||
-	      log_allows(&x->log, LOG_SMALL, &c->place.peer, &ignored);
-	if (!has && !x->opt->json)
-		report_count_small(&x->report, 1, bytes);
-	return has;
+	if (bytes >= REPORT_LEAST_BYTES || log_line(&x->places.log, LOG_SMALL, &c->place.peer) >= 0)
+		return true;
+	if (!x->opt->json)
+		report_count_small(&x->report, bytes);
+	return false;
 }
 
 static void *client_thread(void *arg)
@@ -279,7 +263,7 @@ void client_accept(struct context *x, int listener)
 	} else {
 		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);
-		log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s",
+		log_client(&x->places.log, &c->place.peer, "turned away: no thread for it: %s",
 			   strerror(e));
 		free(c);
 	}

@@ -5,13 +5,12 @@
 #pragma once
 
 #include "lib/receive/group.h"
-#include "lib/receive/places.h"
+#include "lib/receive/guard.h"
 
 struct context {
 	const struct receive_options *opt;
 	const _Atomic int *stop; /* the signal that ends the program, or 0 */
 	struct meter meter;
-	struct client_log log;
 	struct report report;
 	struct places places;
 	struct client_group group;

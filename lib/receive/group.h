@@ -1,6 +1,7 @@
 /*
  * group.h: what clients that are connected at the same time have in common.  They are a group:
- * each joins before the last of the others has left.
+ * each joins before the last of the others has left.  The figures of a client, a group or an
+ * interval are those between two readings of what was done so far.
  *
  *	group_join(&group, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
@@ -11,8 +12,30 @@
 #include <net/if.h>
 #include <sys/queue.h>
 
-#include "lib/receive/meter.h"
 #include "lib/receive/report.h"
+
+#define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */
+
+struct meter {
+	struct soaker *soaker; /* NULL: the load is not measured */
+	struct calibration calibration;
+	const char *method; /* by which zcs receives */
+};
+
+/* The state at one time: a zeroed struct, and then what is read of it. */
+struct mark {
+	uint64_t ns;                  /* now_ns() */
+	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
+	struct load_sample load;      /* if it is measured */
+	struct counters counters;     /* if they are read: counters.ns != 0 */
+};
+
+/* Stores the time and the soakers' counts. */
+void mark_now(const struct meter *m, struct mark *mark);
+
+/* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
+void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+		     struct figures *f);
 
 /* What the group knows of one client. */
 struct member {

@@ -3,10 +3,20 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+
 #include "lib/load/cpus.h"
 #include "lib/net/socket.h"
-#include "lib/receive/guard.h"
 #include "lib/receive/methods.h"
+
+/* The prefixes of --allow.  IPv4 is mapped into IPv6.  An empty list allows every address. */
+struct allow {
+	struct prefix {
+		struct in6_addr address;
+		int bits;
+	} * prefix;
+	size_t n;
+};
 
 struct receive_options {
 	struct sock_options sock;

@@ -18,7 +18,7 @@ struct request {
 struct worker {
 	struct replier *all;
 	pthread_t thread;
-	int number, epoll;
+	int epoll;
 	LIST_HEAD(request_head, request) requests;
 	bool paused; /* for a lack: new clients have to wait */
 	_Atomic uint64_t replies, bytes;
@@ -26,8 +26,7 @@ struct worker {
 
 struct replier {
 	struct context *context;
-	int listener;
-	int n;
+	int listener, n; /* the socket, and the number of workers */
 	struct worker *worker;
 	struct reply_failures failures;
 };
@@ -59,7 +58,7 @@ static void request_fail(struct worker *w, struct request *q, int e)
 		x->places.refused++;
 	else
 		f->silent++;
-	log_client(&x->log, &q->place.peer, "%s", why);
+	log_client(&x->places.log, &q->place.peer, "%s", why);
 	request_close(w, q);
 }
 
@@ -103,8 +102,8 @@ static void request_read(struct worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->log, &q->place.peer, "asked for %u bytes, more than --max-reply",
-			   q->header);
+		log_client(&x->places.log, &q->place.peer,
+			   "asked for %u bytes, more than --max-reply", q->header);
 		request_close(w, q);
 		return;
 	}
@@ -123,7 +122,7 @@ static void request_accept(struct worker *w)
 		return;
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
 		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->log, &q->place.peer, "turned away: no memory for it");
+		log_client(&x->places.log, &q->place.peer, "turned away: no memory for it");
 		free(q);
 		return;
 	}
@@ -150,7 +149,7 @@ static void *worker_thread(void *arg)
 	bool lack;
 	int n, i;
 
-	cpu_bind_or_die(&x->opt->bind, w->number);
+	cpu_bind_or_die(&x->opt->bind, (int)(w - w->all->worker));
 	while (!*x->stop) {
 		lack = places_lack(&x->places);
 		if (lack != w->paused && worker_listen(w, !lack) == 0)
@@ -186,14 +185,13 @@ static void workers_start(struct replier *r)
 	r->worker = alloc_or_die((size_t)r->n, sizeof(*r->worker), "repliers");
 	for (w = r->worker; w < r->worker + r->n; w++) {
 		w->all = r;
-		w->number = (int)(w - r->worker);
 		w->epoll = epoll_create1(EPOLL_CLOEXEC);
 		if (w->epoll < 0 || worker_listen(w, true) != 0 ||
 		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->context->group.wake, &end) != 0)
 			die_errno("epoll");
 		e = thread_start(&w->thread, worker_thread, w);
 		if (e != 0)
-			die("thread %d of %d: %s", w->number + 1, r->n, strerror(e));
+			die("thread %d of %d: %s", (int)(w - r->worker) + 1, r->n, strerror(e));
 	}
 }
 

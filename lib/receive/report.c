@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 
+#include "lib/receive/guard.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
@@ -123,10 +124,10 @@ static void print_small(struct report *r, struct json *j)
 	r->small_clients = r->small_bytes = 0;
 }
 
-void report_count_small(struct report *r, uint64_t clients, uint64_t bytes)
+void report_count_small(struct report *r, uint64_t bytes)
 {
 	pthread_mutex_lock(&r->lock);
-	r->small_clients += clients;
+	r->small_clients++;
 	r->small_bytes += bytes;
 	pthread_mutex_unlock(&r->lock);
 }

@@ -45,8 +45,8 @@ struct report {
 void report_client(struct report *r, const struct sockaddr_storage *peer, const struct figures *f,
 		   bool warmed_up);
 
-/* Counts clients whose summary is left out; their number is printed before the next summary. */
-void report_count_small(struct report *r, uint64_t clients, uint64_t bytes);
+/* Counts a client whose summary is left out; their number is printed before the next summary. */
+void report_count_small(struct report *r, uint64_t bytes);
 
 /* Prints their number at the end. */
 void report_last_small(struct report *r);

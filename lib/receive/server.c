@@ -11,10 +11,10 @@
 
 #include "lib/receive/client.h"
 
-#define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
-#define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
-#define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
-#define SUMMARIES_MS 200         /* between two looks whether that time is over */
+#define BACKLOG           4096        /* the kernel lowers it to net.core.somaxconn */
+#define REPLY_UNSENT      (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
+#define SUMMARIES_NS      2000000000u /* for the clients' summaries on an interrupt */
+#define SUMMARIES_STEP_NS 5000000u    /* between two looks whether they are all there */
 
 static void set_options(const struct receive_options *opt, int fd, bool both)
 {
@@ -73,20 +73,18 @@ static bool is_user(const struct passwd *pw)
 	gid_t gid[3], groups[NGROUPS_MAX], users[NGROUPS_MAX];
 	uid_t uid[3];
 	int n = getgroups(NGROUPS_MAX, groups), n_users = NGROUPS_MAX, i, k;
+	bool is = n >= 0 && getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) >= 0 &&
+		  getresuid(&uid[0], &uid[1], &uid[2]) == 0 &&
+		  getresgid(&gid[0], &gid[1], &gid[2]) == 0;
 
-	if (n < 0 || getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) < 0 ||
-	    getresuid(&uid[0], &uid[1], &uid[2]) != 0 || getresgid(&gid[0], &gid[1], &gid[2]) != 0)
-		return false;
-	for (i = 0; i < 3; i++)
-		if (uid[i] != pw->pw_uid || gid[i] != pw->pw_gid)
-			return false;
-	for (i = 0; i < n; i++) {
+	for (i = 0; is && i < 3; i++)
+		is = uid[i] == pw->pw_uid && gid[i] == pw->pw_gid;
+	for (i = 0; is && i < n; i++) {
 		for (k = 0; k < n_users && users[k] != groups[i]; k++)
 			;
-		if (k == n_users)
-			return false;
+		is = k < n_users;
 	}
-	return true;
+	return is;
 }
 
 void privileges_drop_or_die(const char *user)
@@ -125,17 +123,15 @@ void privileges_drop_or_die(const char *user)
  */
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {
-	struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
-			      {.fd = x->group.wake, .events = POLLIN}};
 	bool lack = places_lack(&x->places);
+	struct pollfd p[2] = {{.fd = lack ? -1 : fd, .events = POLLIN},
+			      {.fd = x->group.wake, .events = POLLIN}};
 	uint64_t now = now_ns(), wait = lack ? LACK_NS : LOOK_NS;
 	struct timespec t;
 	eventfd_t ignored;
 
 	if (x->group.n > 0 && interval_ns < now + wait)
 		wait = interval_ns > now ? interval_ns - now : 0;
-	if (lack)
-		p[0].fd = -1;
 	t = (struct timespec){.tv_nsec = (long)wait}; /* under a second */
 	if (ppoll(p, 2, lack || x->group.n > 0 ? &t : NULL, unblocked) <= 0)
 		return false;
@@ -155,15 +151,11 @@ static bool is_over(const struct context *x, int fd)
 /* Ends the clients' streams and waits for their summaries. */
 static void dismiss_clients(struct context *x)
 {
-	struct pollfd p = {.fd = x->group.wake, .events = POLLIN};
 	uint64_t until = now_ns() + SUMMARIES_NS;
-	eventfd_t ignored;
 
 	places_end_streams(&x->places);
-	while (x->group.n > 0 && now_ns() < until) {
-		eventfd_read(x->group.wake, &ignored);
-		poll(&p, 1, SUMMARIES_MS);
-	}
+	while (x->group.n > 0 && now_ns() < until)
+		sleep_ns(SUMMARIES_STEP_NS);
 	group_close(&x->group);
 	report_last_small(&x->report);
 }
