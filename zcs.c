@@ -9,7 +9,6 @@
 #include "lib/load/calibration.h"
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
-#include "lib/receive/context.h"
 #include "lib/receive/reply.h"
 #include "lib/receive/server.h"
 
@@ -250,9 +249,7 @@ int main(int argc, char **argv)
 			   .lock = PTHREAD_MUTEX_INITIALIZER,
 			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
 			   .continued_ns = &continued_ns},
-		.group = {.meter = &x.meter,
-			  .report = &x.report,
-			  .lock = PTHREAD_MUTEX_INITIALIZER},
+		.group.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	struct cpus online;
 	int c;

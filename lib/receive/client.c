@@ -230,7 +230,7 @@ static void *client_thread(void *arg)
 	receiver_close(&c->receiver);
 	place_release(&x->places, p);
 	close(p->sock);
-	group_remove(&x->group, &c->member, &f, why == NULL, summary);
+	group_remove(x, &c->member, &f, why == NULL, summary);
 	free(c);
 	return NULL;
 }
@@ -258,7 +258,7 @@ void client_accept(struct context *x, int listener)
 	if (e == 0) {
 		if (x->opt->json && x->group.n == 0)
 			report_group_begin(&x->report, &c->place.peer);
-		group_join(&x->group, &c->member);
+		group_join(x, &c->member);
 		x->accepted++;
 	} else {
 		x->group.failed = true;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "lib/receive/context.h"
+#include "lib/receive/group.h"
 
 /*
  * Accepts a client, if there is one and it is not rejected.  The client joins the group, and a

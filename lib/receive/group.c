@@ -28,8 +28,10 @@ void figures_between(const struct meter *m, const struct mark *from, const struc
 	strcpy(f->method, m->method);
 }
 
-void group_join(struct client_group *g, struct member *c)
+void group_join(struct context *x, struct member *c)
 {
+	struct client_group *g = &x->group;
+
 	if (g->n++ == 0) {
 		g->total = 0;
 		g->summary = false;
@@ -45,11 +47,12 @@ void group_join(struct client_group *g, struct member *c)
 	LIST_INSERT_HEAD(&g->members, c, link);
 }
 
-static void report_all(struct client_group *g)
+static void report_all(struct context *x)
 {
+	struct client_group *g = &x->group;
 	struct figures f;
 
-	figures_between(g->meter, &g->begin, &g->end, &f);
+	figures_between(&x->meter, &g->begin, &g->end, &f);
 	f.bytes = g->sum.bytes;
 	f.calls = g->sum.calls;
 	f.files = g->sum.files;
@@ -57,12 +60,13 @@ static void report_all(struct client_group *g)
 	f.clients = g->total;
 	if (g->interface[0] == '\0')
 		f.rates.packets_in = f.rates.packets_out = NAN;
-	report_group(g->report, &f, g->summary);
+	report_group(&x->report, &f, g->summary);
 }
 
-void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+void group_remove(struct context *x, struct member *c, const struct figures *f, bool ok,
 		  bool summary)
 {
+	struct client_group *g = &x->group;
 	pthread_t before;
 
 	pthread_mutex_lock(&g->lock);
@@ -80,7 +84,7 @@ void group_remove(struct client_group *g, struct member *c, const struct figures
 	g->failed |= !ok;
 	LIST_REMOVE(c, link);
 	if (g->n == 1)
-		report_all(g);
+		report_all(x);
 	g->n--; /* at the end, since the main thread reads it without the lock */
 	eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
@@ -88,21 +92,22 @@ void group_remove(struct client_group *g, struct member *c, const struct figures
 		pthread_join(before, NULL);
 }
 
-void group_close(struct client_group *g)
+void group_close(struct context *x)
 {
-	pthread_mutex_lock(&g->lock);
-	if (g->n > 0 && g->report->opt->json)
-		report_all(g);
+	pthread_mutex_lock(&x->group.lock);
+	if (x->group.n > 0 && x->opt->json)
+		report_all(x);
 }
 
-void interval_next(struct client_group *g)
+void interval_next(struct context *x)
 {
+	struct client_group *g = &x->group;
 	struct interval last = g->interval, *next = &g->interval;
 	const struct member *c;
 	struct figures f;
 
 	pthread_mutex_lock(&g->lock);
-	mark_now(g->meter, &next->begin);
+	mark_now(&x->meter, &next->begin);
 	next->begin.bytes = g->removed_bytes;
 	next->warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
@@ -113,9 +118,9 @@ void interval_next(struct client_group *g)
 	/* The first interval begins just before its group, when nothing could come. */
 	if (last.begin.ns < g->start_ns)
 		last.begin.ns = g->start_ns;
-	figures_between(g->meter, &last.begin, &next->begin, &f);
+	figures_between(&x->meter, &last.begin, &next->begin, &f);
 	if (g->n > 0 && f.bytes > 0)
-		report_group_interval(g->report, &f, seconds_between(g->start_ns, last.begin.ns),
+		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
 				      g->n, last.warm_up || next->warm_up);
 	pthread_mutex_unlock(&g->lock);
 }

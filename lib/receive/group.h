@@ -1,17 +1,19 @@
 /*
  * group.h: what clients that are connected at the same time have in common.  They are a group:
  * each joins before the last of the others has left.  The figures of a client, a group or an
- * interval are those between two readings of what was done so far.
+ * interval are those between two readings of what was done so far.  Here is, too, what all parts
+ * of zcs share.
  *
- *	group_join(&group, &member);		(the main thread)
+ *	group_join(&context, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
- *	group_remove(&group, &member, &figures, true, true);
+ *	group_remove(&context, &member, &figures, true, true);
  */
 #pragma once
 
 #include <net/if.h>
 #include <sys/queue.h>
 
+#include "lib/receive/guard.h"
 #include "lib/receive/report.h"
 
 #define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */
@@ -48,8 +50,6 @@ struct member {
 };
 
 struct client_group {
-	const struct meter *meter;
-	struct report *report;
 	pthread_mutex_t lock;
 	int wake; /* eventfd(2): a client has left */
 	LIST_HEAD(member_head, member) members;
@@ -69,8 +69,20 @@ struct client_group {
 	} interval;           /* of the report */
 };
 
+/* What all parts of zcs share.  main makes it and hands it down. */
+struct context {
+	const struct receive_options *opt;
+	const _Atomic int *stop; /* the signal that ends the program, or 0 */
+	struct meter meter;
+	struct report report;
+	struct places places;
+	struct client_group group;
+	_Atomic int buffers; /* clients that have a buffer of a default size */
+	uint64_t accepted;   /* clients that had a thread, in stream mode */
+};
+
 /* Adds a client, which begins a group if there is none; under the group's lock. */
-void group_join(struct client_group *g, struct member *c);
+void group_join(struct context *x, struct member *c);
 
 /*
  * Removes a client and adds its figures to the group's.  `ok`: the client kept to the wire;
@@ -78,13 +90,13 @@ void group_join(struct client_group *g, struct member *c);
  * closes what it has open before.  The calling thread joins the one that called last; main joins
  * g->last_thread.
  */
-void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
+void group_remove(struct context *x, struct member *c, const struct figures *f, bool ok,
 		  bool summary);
 
 /*
  * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.
  */
-void group_close(struct client_group *g);
+void group_close(struct context *x);
 
 /* Ends the interval, which is printed if data came in it, and begins the next. */
-void interval_next(struct client_group *g);
+void interval_next(struct context *x);

@@ -1,6 +1,7 @@
 #include "lib/receive/guard.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <linux/tcp.h>
 #include <stdarg.h>
 
@@ -21,38 +22,30 @@ static struct in6_addr address_of(const struct sockaddr_storage *peer)
 	return a;
 }
 
-static bool parse_prefix(char *s, struct prefix *p)
+/* Reads a prefix up to a comma or the end, and returns that place; NULL if it is malformed. */
+static const char *parse_prefix(const char *s, struct prefix *p)
 {
-	bool ipv4 = strchr(s, ':') == NULL && strchr(s, '.') != NULL;
+	size_t len = strcspn(s, "/,");
+	bool ipv4 = memchr(s, ':', len) == NULL && memchr(s, '.', len) != NULL;
 	unsigned long max = ipv4 ? 32 : 128, n = max;
-	char mapped[64], *bits = strchr(s, '/');
+	char mapped[64], *end = strchrnul(s, ',');
 
-	if (bits != NULL) {
-		*bits++ = '\0';
-		if (*bits == '\0' || bits[strspn(bits, "0123456789")] != '\0')
-			return false;
-		n = strtoul(bits, NULL, 10);
-	}
-	snprintf(mapped, sizeof(mapped), "%s%s", ipv4 ? "::ffff:" : "", s);
+	if (s[len] == '/')
+		n = isdigit((unsigned char)s[len + 1]) ? strtoul(s + len + 1, &end, 10) : max + 1;
+	snprintf(mapped, sizeof(mapped), "%s%.*s", ipv4 ? "::ffff:" : "", (int)len, s);
 	p->bits = (int)n + (ipv4 ? MAPPED_BITS : 0);
-	return n <= max && inet_pton(AF_INET6, mapped, &p->address) == 1;
+	return n <= max && inet_pton(AF_INET6, mapped, &p->address) == 1 ? end : NULL;
 }
 
 bool allow_add(struct allow *allow, const char *list)
 {
-	char *copy = strdup(list), *rest = copy, *s;
-	bool valid = true;
-
-	if (copy == NULL)
-		die_errno("--allow");
-	while (valid && (s = strsep(&rest, ",")) != NULL) {
+	do {
 		allow->prefix = reallocarray(allow->prefix, allow->n + 1, sizeof(struct prefix));
 		if (allow->prefix == NULL)
 			die_errno("--allow");
-		valid = parse_prefix(s, &allow->prefix[allow->n++]);
-	}
-	free(copy);
-	return valid;
+		list = parse_prefix(list, &allow->prefix[allow->n++]);
+	} while (list != NULL && *list++ == ',');
+	return list != NULL && list[-1] == '\0';
 }
 
 static bool has_prefix(const struct in6_addr *a, const struct prefix *p)
@@ -212,10 +205,10 @@ static void place_drop(struct places *s, struct place *p, enum dropped why)
 /* Stores what a client has moved; drops it if it was silent, or too slow for a full server. */
 static void place_look(struct places *s, struct place *p, uint64_t now, bool late)
 {
-	uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9), moved;
 	double idle_ms;
+	uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9),
+		 moved = sock_moved(p->sock, &idle_ms);
 
-	moved = sock_moved(p->sock, &idle_ms);
 	if (late || moved != p->moved[0])
 		p->active_ns = now;
 	memmove(&p->moved[1], &p->moved[0], sizeof(p->moved) - sizeof(p->moved[0]));

@@ -76,12 +76,12 @@ struct place {
 	struct network *network; /* NULL: it has no place, or has lost it */
 	int sock;
 	struct sockaddr_storage peer;
-	uint64_t moved[LOOKS];  /* bytes moved up to each of the last looks, the latest first */
-	uint64_t active_ns;     /* when it was last found to have moved something */
-	uint64_t checked_ns;    /* places.full_ns when checked_moved was stored */
-	uint64_t checked_moved; /* bytes moved up to then */
-	bool lingers;           /* it is done, and waits for the client to close */
-	_Atomic int dropped;    /* enum dropped */
+	uint64_t moved[LOOKS]; /* bytes moved up to each of the last looks, the latest first */
+	uint64_t active_ns;    /* when it was last found to have moved something */
+	/* places.full_ns at the last check of a full server, and the bytes moved up to then. */
+	uint64_t checked_ns, checked_moved;
+	bool lingers;        /* it is done, and waits for the client to close */
+	_Atomic int dropped; /* enum dropped */
 };
 
 struct places {
@@ -94,9 +94,9 @@ struct places {
 	int n;
 	const _Atomic uint64_t *continued_ns; /* when a stop (SIGSTOP) last ended; 0: never */
 	uint64_t full_ns;                     /* for how long all places have been taken, in all */
-	_Atomic uint64_t looked_ns;           /* when all clients were last looked at */
-	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked descriptors or memory; 0: never */
-	_Atomic uint64_t refused;   /* clients that were rejected */
+	/* When all clients were last looked at; when accept(2) last lacked something; 0: never. */
+	_Atomic uint64_t looked_ns, lacked_ns;
+	_Atomic uint64_t refused; /* clients that were rejected */
 };
 
 /*

@@ -26,8 +26,7 @@ bool receiver_wait(struct receiver *r, int timeout_ms)
 	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
 	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
 
-	if (want != r->lowat &&
-	    setsockopt(r->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+	if (want != r->lowat && sock_set(r->sock, SOL_SOCKET, SO_RCVLOWAT, want) == 0)
 		r->lowat = want;
 	r->readable = poll(&p, 1, timeout_ms) != 0;
 	return r->readable;

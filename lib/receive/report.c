@@ -74,12 +74,11 @@ static char *text_end(struct text *t)
 	return t->text;
 }
 
-static struct json *object_open(struct report *r)
+static void object_open(struct report *r)
 {
 	r->printed = OBJECT_NOT;
 	text_open(&r->object);
 	json_report_open_to(&r->object.json, r->object.json.f);
-	return &r->object.json;
 }
 
 /* Prints what there is of the object; the rest may follow. */
@@ -107,12 +106,12 @@ static const char *rate_of(const struct figures *f, char buf[RATE_STRLEN])
 	return rate_text(f->bytes, f->seconds, f->load, f->uncertainty, f->cpus, buf);
 }
 
-/*
- * Prints the number of clients without a summary, or adds it to a JSON object, if there are any.
- */
-static void print_small(struct report *r, struct json *j)
+/* Prints the number of clients without a summary, or adds it to the JSON object, if there are any. */
+static void print_small(struct report *r)
 {
-	if (r->small_clients > 0 && j == NULL) {
+	struct json *j = &r->object.json;
+
+	if (r->small_clients > 0 && !r->opt->json) {
 		print(r, "%ju more clients with less than 1 KiB each: %ju bytes in all\n",
 		      (uintmax_t)r->small_clients, (uintmax_t)r->small_bytes);
 	} else if (r->small_clients > 0) {
@@ -134,13 +133,14 @@ void report_count_small(struct report *r, uint64_t bytes)
 
 void report_last_small(struct report *r)
 {
+	bool has_object = r->opt->json && r->small_clients > 0;
+
 	pthread_mutex_lock(&r->lock);
-	if (!r->opt->json) {
-		print_small(r, NULL);
-	} else if (r->small_clients > 0) {
-		print_small(r, object_open(r));
+	if (has_object)
+		object_open(r);
+	print_small(r);
+	if (has_object)
 		object_close(r);
-	}
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -155,7 +155,7 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 			 (uintmax_t)f->warmup);
 	addr_format((const struct sockaddr *)peer, sizeof(*peer), name);
 	pthread_mutex_lock(&r->lock);
-	print_small(r, NULL);
+	print_small(r);
 	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s%s\n", name,
 	      rate_of(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds,
 	      (uintmax_t)f->files, (uintmax_t)f->calls, is_default ? "" : " by ",
@@ -194,13 +194,13 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer)
 {
-	struct json *j;
+	struct json *j = &r->object.json;
 
 	pthread_mutex_lock(&r->lock);
 	r->listed = r->left_out = 0;
 	r->streams.json.comma = false;
 	text_open(&r->streams);
-	j = object_open(r);
+	object_open(r);
 	json_open(j, "start", '{');
 	json_program(j);
 	json_open(j, "accepted_connection", '{');
@@ -248,7 +248,7 @@ static void json_group_end(struct report *r, const struct figures *f, const char
 	json_count(j, "clients", f->clients);
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
-	print_small(r, j);
+	print_small(r);
 	json_close(j, '}');
 	if (*r->stop != 0)
 		json_string(j, "error", "interrupted");
@@ -280,12 +280,12 @@ void report_group(struct report *r, const struct figures *f, bool summary)
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
 {
 	const double per_s = per_second(f->calls, f->seconds);
+	struct json *j = &r->object.json;
 	char rate[RATE_STRLEN];
-	struct json *j;
 
 	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
-		j = object_open(r);
+		object_open(r);
 		json_throughput(j, 0, f->seconds, f->bytes);
 		json_count(j, "replies", f->calls);
 		json_number(j, "replies_per_second", per_s);

@@ -156,7 +156,7 @@ static void dismiss_clients(struct context *x)
 	places_end_streams(&x->places);
 	while (x->group.n > 0 && now_ns() < until)
 		sleep_ns(SUMMARIES_STEP_NS);
-	group_close(&x->group);
+	group_close(x);
 	report_last_small(&x->report);
 }
 
@@ -166,15 +166,15 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
 
-	interval_next(g);
+	interval_next(x);
 	while (!*x->stop && !is_over(x, listener)) {
 		if (wait_for(x, listener, g->interval.begin.ns + period, unblocked)) {
 			if (g->n == 0) /* the first of a group starts the interval */
-				interval_next(g);
+				interval_next(x);
 			client_accept(x, listener);
 		}
 		if (now_ns() >= g->interval.begin.ns + period)
-			interval_next(g);
+			interval_next(x);
 		places_look(&x->places);
 	}
 	close(listener);

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "lib/receive/context.h"
+#include "lib/receive/group.h"
 
 /*
  * Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not
