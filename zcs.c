@@ -35,26 +35,17 @@ static void on_continue(int sig)
 	continued_ns = now_ns();
 }
 
-/* Prints where it listens: with `-p 0` only the kernel knows the port. */
-static void announce(int fd)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	char name[ADDR_STRLEN];
-
-	if (!opt.quiet && getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
-		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
-}
-
 /*
  * Prints on stderr what was left out of it, and with -c what made the loads unsafe since `start`.
  */
 static void warn_at_end(struct context *x, const struct mark *start)
 {
 	struct mark end = {.ns = 0};
+	const uint64_t left_out = x->places.log.left_out;
 	struct load l;
 
-	log_end(&x->places.log);
+	if (left_out > 0)
+		note("%ju lines about clients were left out in all", (uintmax_t)left_out);
 	if (x->meter.soaker == NULL)
 		return;
 	mark_now(&x->meter, &end);
@@ -91,6 +82,9 @@ static int open_all(struct context *x)
 static int run(struct context *x)
 {
 	struct mark start = {.ns = 0};
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	char name[ADDR_STRLEN];
 	sigset_t unblocked;
 	int listener = open_all(x), status;
 
@@ -98,7 +92,9 @@ static int run(struct context *x)
 		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	signal(SIGCONT, on_continue);
-	announce(listener);
+	/* With `-p 0` only the kernel knows the port. */
+	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
+		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 	counters_read(&start.counters, NULL);
 	mark_now(&x->meter, &start);
 	if (opt.reply)
@@ -110,9 +106,8 @@ static int run(struct context *x)
 	 * Clients that are late still use what a return would free, and exit(3) would wait for a
 	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
 	 */
-	if (x->group.n > 0 && ftrylockfile(stderr) != 0)
-		_exit(status);
-	warn_at_end(x, &start);
+	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
+		warn_at_end(x, &start);
 	if (x->group.n > 0)
 		_exit(status);
 	if (x->meter.soaker != NULL) {

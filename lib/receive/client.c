@@ -4,7 +4,6 @@
 
 #define LINGER      10          /* seconds for a client to close, at most */
 #define RECEIPT_NS  1000000000u /* for a client to take its receipt */
-#define POLL_MS     100         /* between two looks whether that time is over */
 #define VERDICT_MAX 112
 
 struct client {
@@ -43,25 +42,6 @@ static int receive_some(struct client *c)
 	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
 }
 
-/* Receives until the warm-up is over and begins to measure.  Returns as receive_some() does. */
-static int warm_up(struct client *c)
-{
-	struct mark *begin = &c->member.begin;
-	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS, now;
-	int more = 1;
-
-	c->member.warming = true;
-	/* The end of the warm-up interrupts the wait: a stall that goes on after it is measured. */
-	while (more > 0 && (now = now_ns()) < end)
-		if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
-			more = receive_some(c);
-	if (more > 0) {
-		client_mark(c, begin, true);
-		c->member.warming = false;
-	}
-	return more;
-}
-
 /*
  * Reads until the wire or the stream ends; returns 0 or the errno of the call that failed.  The
  * clock starts when the first byte is there and before it is read, so that a transfer of one read
@@ -72,6 +52,7 @@ static int receive(struct client *c)
 	struct context *x = c->context;
 	const struct wire *wire = &c->receiver.wire;
 	struct mark *begin = &c->member.begin;
+	uint64_t end, now;
 	int more, e;
 
 	client_mark(c, begin, true);
@@ -84,8 +65,18 @@ static int receive(struct client *c)
 	do
 		more = receive_some(c);
 	while (more > 0 && !wire->has_file && !x->opt->raw);
-	if (wire->empty_loops > 0 && more > 0)
-		more = warm_up(c);
+	if (wire->empty_loops > 0 && more > 0) {
+		c->member.warming = true;
+		end = begin->ns + (uint64_t)wire->empty_loops * WIRE_WARMUP_NS;
+		/* The end of the warm-up interrupts the wait: a stall after it is measured. */
+		while (more > 0 && (now = now_ns()) < end)
+			if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
+				more = receive_some(c);
+		if (more > 0) {
+			client_mark(c, begin, true);
+			c->member.warming = false;
+		}
+	}
 	while (more > 0)
 		more = receive_some(c);
 	return more < 0 ? errno : 0;
@@ -120,7 +111,7 @@ static void send_receipt(int sock, const struct figures *f)
 		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
 		if (n >= 0)
 			sent += (size_t)n;
-		else if (errno != EAGAIN || poll(&p, 1, POLL_MS) < 0)
+		else if (errno != EAGAIN || poll(&p, 1, 100) < 0)
 			break;
 	}
 	shutdown(sock, SHUT_WR);
@@ -168,17 +159,6 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	return buf;
 }
 
-/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
-static void client_bind(struct client *c)
-{
-	int cpu = cpu_of(&c->context->opt->bind, c->number);
-
-	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? cpu : NAN;
-	if (cpu >= 0 && isnan(c->cpu))
-		log_client(&c->context->places.log, &c->place.peer,
-			   "served on any CPU: cannot bind to CPU %d: %s", cpu, strerror(errno));
-}
-
 /*
  * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next
  * to nothing may come back soon, so that its summaries are limited.
@@ -207,12 +187,16 @@ static void *client_thread(void *arg)
 	struct figures f;
 	const char *why;
 	bool summary;
-	int e;
+	int e, cpu = cpu_of(&x->opt->bind, c->number);
 
 	/* client_accept() has the lock until the client has joined its group. */
 	pthread_mutex_lock(&x->group.lock);
 	pthread_mutex_unlock(&x->group.lock);
-	client_bind(c);
+	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
+	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? cpu : NAN;
+	if (cpu >= 0 && isnan(c->cpu))
+		log_client(&x->places.log, &p->peer, "served on any CPU: cannot bind to CPU %d: %s",
+			   cpu, strerror(errno));
 	e = receive(c);
 	c->member.end.ns = now_ns();
 	why = verdict(c, e, text);

@@ -119,8 +119,9 @@ void interval_next(struct context *x)
 	if (last.begin.ns < g->start_ns)
 		last.begin.ns = g->start_ns;
 	figures_between(&x->meter, &last.begin, &next->begin, &f);
-	if (g->n > 0 && f.bytes > 0)
+	f.clients = (uint64_t)g->n;
+	if (f.clients > 0 && f.bytes > 0)
 		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
-				      g->n, last.warm_up || next->warm_up);
+				      last.warm_up || next->warm_up);
 	pthread_mutex_unlock(&g->lock);
 }

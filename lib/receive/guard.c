@@ -135,12 +135,6 @@ bool log_client(struct client_log *log, const struct sockaddr_storage *peer, con
 	return true;
 }
 
-void log_end(struct client_log *log)
-{
-	if (log->left_out > 0)
-		note("%ju lines about clients were left out in all", (uintmax_t)log->left_out);
-}
-
 /* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
 struct network {
 	LIST_ENTRY(network) link;
@@ -345,26 +339,23 @@ bool places_lack(const struct places *s)
 	return s->lacked_ns != 0 && now_ns() < s->lacked_ns + LACK_NS;
 }
 
-/* Prints a lack of descriptors or memory, once while it lasts or recurs. */
-static void note_lack(struct places *s)
-{
-	uint64_t now = now_ns(), last = atomic_exchange(&s->lacked_ns, now);
-
-	if (last == 0 || now > last + LOG_NS)
-		note("clients have to wait: accept: %s", strerror(errno));
-}
-
 void *places_accept(struct places *s, int listener, size_t size)
 {
 	struct place *p = calloc(1, size);
 	socklen_t len = sizeof(p->peer);
+	uint64_t last, now;
 	bool has;
 
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
 					    SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0) {
 		/* Other errors of accept(2) are the connection's and not the server's. */
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			note_lack(s);
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			now = now_ns();
+			last = atomic_exchange(&s->lacked_ns, now);
+			/* A lack is printed once while it lasts or recurs. */
+			if (last == 0 || now > last + LOG_NS)
+				note("clients have to wait: accept: %s", strerror(errno));
+		}
 	} else if (!is_allowed(&s->opt->allow, &p->peer)) {
 		place_reject(s, p, REFUSED_ADDRESS);
 		log_client(&s->log, &p->peer, "turned away: not of --allow");

@@ -56,9 +56,6 @@ int log_line(struct client_log *log, enum log_kind kind, const struct sockaddr_s
 bool log_client(struct client_log *log, const struct sockaddr_storage *peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Prints how many lines the limit suppressed since the start, if it did. */
-void log_end(struct client_log *log);
-
 #define LOOK_NS       500000000u /* between two looks at all clients */
 #define LOOKS         3          /* that are kept: the oldest is a second old */
 #define LACK_NS       100000000u /* accept(2) pauses after a lack of descriptors or memory */

@@ -6,9 +6,8 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define LINE_MAX_BYTES 1024
-#define STREAMS_MAX    10000 /* clients of one group in end.streams, which is kept in memory */
-#define FLOW_BYTES     (64 * 1024) /* of a group's object are kept in memory at most */
+#define STREAMS_MAX 10000       /* clients of one group in end.streams, which is kept in memory */
+#define FLOW_BYTES  (64 * 1024) /* of a group's object are kept in memory at most */
 
 /* Writes text, which begins a line or continues one.  Returns 0 or the error. */
 static int write_all(struct report *r, const char *text, size_t len, bool begins)
@@ -45,7 +44,7 @@ static bool write_text(struct report *r, const char *text, size_t len, bool begi
 
 static __attribute__((format(printf, 2, 3))) void print(struct report *r, const char *fmt, ...)
 {
-	char line[LINE_MAX_BYTES];
+	char line[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -163,8 +162,7 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 	pthread_mutex_unlock(&r->lock);
 }
 
-void report_group_interval(struct report *r, const struct figures *f, double start, int clients,
-			   bool warm_up)
+void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
 {
 	struct json *j = &r->object.json;
 	char rate[RATE_STRLEN], several[32] = "";
@@ -175,7 +173,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		json_open(j, "sum", '{');
 		json_throughput(j, start, f->seconds, f->bytes);
 		json_number(j, "load_percent", 100 * f->load);
-		json_count(j, "clients", (uint64_t)clients);
+		json_count(j, "clients", f->clients);
 		json_bool(j, "omitted", warm_up);
 		json_bool(j, "sender", false);
 		json_close(j, '}');
@@ -185,8 +183,8 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 			text_open(&r->object);
 		}
 	} else if (!r->opt->quiet) {
-		if (clients > 1)
-			snprintf(several, sizeof(several), ", %d clients", clients);
+		if (f->clients > 1)
+			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
 		print(r, "%s%s%s\n", rate_of(f, rate), several, warm_up ? ", warm-up" : "");
 	}
 	pthread_mutex_unlock(&r->lock);

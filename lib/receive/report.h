@@ -52,11 +52,10 @@ void report_count_small(struct report *r, uint64_t bytes);
 void report_last_small(struct report *r);
 
 /*
- * Prints what came in an interval that began `start` seconds after the group did; `warm_up`: a
- * client was in its warm-up at either end.
+ * Prints what came in an interval that began `start` seconds after the group did, and had
+ * f->clients at its end; `warm_up`: a client was in its warm-up at either end.
  */
-void report_group_interval(struct report *r, const struct figures *f, double start, int clients,
-			   bool warm_up);
+void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up);
 
 /* Begins the JSON object of a group, whose first client is `peer`. */
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer);

@@ -11,59 +11,52 @@
 
 #include "lib/receive/client.h"
 
-#define BACKLOG           4096        /* the kernel lowers it to net.core.somaxconn */
-#define REPLY_UNSENT      (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
-#define SUMMARIES_NS      2000000000u /* for the clients' summaries on an interrupt */
-#define SUMMARIES_STEP_NS 5000000u    /* between two looks whether they are all there */
+#define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
+#define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
+#define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
 
-static void set_options(const struct receive_options *opt, int fd, bool both)
-{
-	sock_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	sock_set(fd, SOL_SOCKET, SO_OOBINLINE, 1);      /* urgent data are data, too */
-	sock_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both); /* fails on a socket of IPv4 */
-	/* Without it a client that reads nothing would take megabytes of the kernel's memory. */
-	if (opt->reply && sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, REPLY_UNSENT) != 0)
-		die_errno("TCP_NOTSENT_LOWAT");
-	sock_set_options_or_die(fd, &opt->sock);
-}
-
-static _Noreturn void cannot_listen(const struct receive_options *opt, const char *why)
-{
-	die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
-	    opt->address != NULL ? " " : "", opt->port, why);
-}
-
-/* Returns the socket, or -1 with errno set. */
-static int listen_on(const struct receive_options *opt, int family, bool both)
+/* Returns NULL if *fd listens, otherwise why it cannot, with errno set if a system call failed. */
+static const char *listen_on(const struct receive_options *opt, int family, bool both, int *fd)
 {
 	struct addrinfo hints = {.ai_family = family,
 				 .ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
 	struct addrinfo *ai;
-	int fd, e = getaddrinfo(opt->address, opt->port, &hints, &ai);
+	int e = getaddrinfo(opt->address, opt->port, &hints, &ai);
 
 	if (e != 0)
-		cannot_listen(opt, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
-	if (fd >= 0)
-		set_options(opt, fd, both);
-	if (fd >= 0 && (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)) {
-		close(fd); /* which leaves errno as it is */
-		fd = -1;
+		return e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
+	*fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		     ai->ai_protocol);
+	if (*fd >= 0) {
+		sock_set(*fd, SOL_SOCKET, SO_REUSEADDR, 1);
+		sock_set(*fd, SOL_SOCKET, SO_OOBINLINE, 1);      /* urgent data are data, too */
+		sock_set(*fd, IPPROTO_IPV6, IPV6_V6ONLY, !both); /* fails on a socket of IPv4 */
+		/* Otherwise a client that reads nothing takes megabytes of the kernel's memory. */
+		if (opt->reply && sock_set(*fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, REPLY_UNSENT) != 0)
+			die_errno("TCP_NOTSENT_LOWAT");
+		sock_set_options_or_die(*fd, &opt->sock);
+	}
+	if (*fd < 0 || bind(*fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(*fd, BACKLOG) != 0) {
+		e = errno;
+		close(*fd);
 	}
 	freeaddrinfo(ai);
-	return fd;
+	errno = e;
+	return e != 0 ? strerror(e) : NULL;
 }
 
 int listen_or_die(const struct receive_options *opt)
 {
-	bool both = opt->family == AF_UNSPEC && opt->address == NULL;
-	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both);
+	const bool both = opt->family == AF_UNSPEC && opt->address == NULL;
+	int fd = -1;
+	const char *why = listen_on(opt, both ? AF_INET6 : opt->family, both, &fd);
 
-	if (fd < 0 && both && errno != EADDRINUSE)
-		fd = listen_on(opt, AF_INET, both);
-	if (fd < 0)
-		cannot_listen(opt, strerror(errno));
+	if (why != NULL && both && errno != EADDRINUSE)
+		why = listen_on(opt, AF_INET, both, &fd);
+	if (why != NULL)
+		die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
+		    opt->address != NULL ? " " : "", opt->port, why);
 	return fd;
 }
 
@@ -140,14 +133,6 @@ static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigs
 	return p[0].revents != 0;
 }
 
-/* Whether the first group has ended with -1.  A client that waits to be accepted belongs to it. */
-static bool is_over(const struct context *x, int fd)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return x->opt->once && x->accepted > 0 && x->group.n == 0 && poll(&p, 1, 0) <= 0;
-}
-
 /* Ends the clients' streams and waits for their summaries. */
 static void dismiss_clients(struct context *x)
 {
@@ -155,7 +140,7 @@ static void dismiss_clients(struct context *x)
 
 	places_end_streams(&x->places);
 	while (x->group.n > 0 && now_ns() < until)
-		sleep_ns(SUMMARIES_STEP_NS);
+		sleep_ns(5000000);
 	group_close(x);
 	report_last_small(&x->report);
 }
@@ -165,9 +150,13 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	const double seconds = x->opt->interval;
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
+	struct pollfd p = {.fd = listener, .events = POLLIN};
 
 	interval_next(x);
-	while (!*x->stop && !is_over(x, listener)) {
+	while (!*x->stop) {
+		/* With -1 the first group is all; a client that waits to be accepted belongs to it. */
+		if (x->opt->once && x->accepted > 0 && g->n == 0 && poll(&p, 1, 0) <= 0)
+			break;
 		if (wait_for(x, listener, g->interval.begin.ns + period, unblocked)) {
 			if (g->n == 0) /* the first of a group starts the interval */
 				interval_next(x);
