@@ -26,13 +26,10 @@ static _Atomic uint64_t continued_ns; /* when a stop (SIGSTOP) last ended; 0: ne
 
 static void on_signal(int sig)
 {
-	stop = sig;
-}
-
-static void on_continue(int sig)
-{
-	(void)sig;
-	continued_ns = now_ns();
+	if (sig == SIGCONT)
+		continued_ns = now_ns();
+	else
+		stop = sig;
 }
 
 /*
@@ -45,7 +42,7 @@ static void warn_at_end(struct context *x, const struct mark *start)
 	struct load l;
 
 	if (left_out > 0)
-		note("%ju lines about clients were left out in all", (uintmax_t)left_out);
+		note("%ju lines about clients were left out in all", left_out);
 	if (x->meter.soaker == NULL)
 		return;
 	mark_now(&x->meter, &end);
@@ -91,7 +88,7 @@ static int run(struct context *x)
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
-	signal(SIGCONT, on_continue);
+	signal(SIGCONT, on_signal);
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));

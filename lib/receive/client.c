@@ -130,7 +130,7 @@ static void linger(struct client *c)
 
 	poll(&p, 1, place_linger(&x->places, &c->place) ? (int)ceil(limit * 1000) : 0);
 	if (recv(c->place.sock, &byte, 1, 0) > 0 || c->receiver.excess)
-		log_client(&x->places.log, &c->place.peer, "sent more than it announced");
+		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
 /* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
@@ -142,7 +142,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	char why[VERDICT_MAX - 32];
 
 	if (*c->context->stop && !done) {
-		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", (uintmax_t)wire->bytes);
+		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", wire->bytes);
 		return buf;
 	}
 	if (c->place.dropped != NOT_DROPPED && !done)
@@ -155,7 +155,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 		return NULL;
 	else
 		snprintf(why, sizeof(why), "closed %s", where);
-	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, (uintmax_t)wire->bytes);
+	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, wire->bytes);
 	return buf;
 }
 
@@ -167,11 +167,11 @@ static bool has_summary(struct client *c, const char *why)
 {
 	struct context *x = c->context;
 	uint64_t bytes = c->receiver.wire.bytes;
-	bool logged = why != NULL && log_client(&x->places.log, &c->place.peer, "%s", why);
+	bool logged = why != NULL && log_client(&x->places, &c->place, "%s", why);
 
 	if (why != NULL && !x->opt->json)
 		return logged && bytes > 0;
-	if (bytes >= REPORT_LEAST_BYTES || log_line(&x->places.log, LOG_SMALL, &c->place.peer) >= 0)
+	if (bytes >= REPORT_LEAST_BYTES || log_line(&x->places, LOG_SMALL, &c->place) >= 0)
 		return true;
 	if (!x->opt->json)
 		report_count_small(&x->report, bytes);
@@ -195,11 +195,12 @@ static void *client_thread(void *arg)
 	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
 	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? cpu : NAN;
 	if (cpu >= 0 && isnan(c->cpu))
-		log_client(&x->places.log, &p->peer, "served on any CPU: cannot bind to CPU %d: %s",
-			   cpu, strerror(errno));
+		log_client(&x->places, p, "served on any CPU: cannot bind to CPU %d: %s", cpu,
+			   strerror(errno));
 	e = receive(c);
 	c->member.end.ns = now_ns();
 	why = verdict(c, e, text);
+	x->group.failed |= why != NULL;
 	summary = has_summary(c, why);
 	client_figures(c, &f);
 	if (why == NULL && !x->opt->raw)
@@ -214,7 +215,7 @@ static void *client_thread(void *arg)
 	receiver_close(&c->receiver);
 	place_release(&x->places, p);
 	close(p->sock);
-	group_remove(x, &c->member, &f, why == NULL, summary);
+	group_remove(x, &c->member, &f, summary);
 	free(c);
 	return NULL;
 }
@@ -247,8 +248,7 @@ void client_accept(struct context *x, int listener)
 	} else {
 		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);
-		log_client(&x->places.log, &c->place.peer, "turned away: no thread for it: %s",
-			   strerror(e));
+		log_client(&x->places, &c->place, "turned away: no thread for it: %s", strerror(e));
 		free(c);
 	}
 	pthread_mutex_unlock(&x->group.lock);

@@ -63,8 +63,7 @@ static void report_all(struct context *x)
 	report_group(&x->report, &f, g->summary);
 }
 
-void group_remove(struct context *x, struct member *c, const struct figures *f, bool ok,
-		  bool summary)
+void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary)
 {
 	struct client_group *g = &x->group;
 	pthread_t before;
@@ -81,7 +80,6 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 		figures_add(&g->sum, f);
 	}
 	g->summary |= summary;
-	g->failed |= !ok;
 	LIST_REMOVE(c, link);
 	if (g->n == 1)
 		report_all(x);

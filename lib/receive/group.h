@@ -6,7 +6,7 @@
  *
  *	group_join(&context, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
- *	group_remove(&context, &member, &figures, true, true);
+ *	group_remove(&context, &member, &figures, true);
  */
 #pragma once
 
@@ -61,7 +61,7 @@ struct client_group {
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
 	bool summary;                /* a client has a summary */
-	bool failed;                 /* a client failed, since the start */
+	_Atomic bool failed;         /* a client failed, since the start */
 	pthread_t last_thread;       /* of the client that was removed last; 0: there is none */
 	struct interval {
 		struct mark begin;
@@ -85,13 +85,12 @@ struct context {
 void group_join(struct context *x, struct member *c);
 
 /*
- * Removes a client and adds its figures to the group's.  `ok`: the client kept to the wire;
- * `summary`: the report has a summary of it.  The last client ends the group's report, so a client
+ * Removes a client and adds its figures to the group's.  `summary`: the report has a
+ * summary of it.  The last client ends the group's report, so a client
  * closes what it has open before.  The calling thread joins the one that called last; main joins
  * g->last_thread.
  */
-void group_remove(struct context *x, struct member *c, const struct figures *f, bool ok,
-		  bool summary);
+void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
 
 /*
  * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.

@@ -97,31 +97,32 @@ void note(const char *fmt, ...)
 	funlockfile(stderr);
 }
 
-int log_line(struct client_log *log, enum log_kind kind, const struct sockaddr_storage *peer)
+int log_line(struct places *s, enum log_kind kind, const struct place *p)
 {
 	struct in6_addr network;
-	struct log_slot *s = &log->slot[kind][network_of(peer, &network) % LOG_SLOTS];
+	struct client_log *log = &s->log;
+	struct log_slot *slot = &log->slot[kind][network_of(&p->peer, &network) % LOG_SLOTS];
 	uint64_t now = now_ns();
 	int before = 0;
 
 	pthread_mutex_lock(&log->lock);
-	if (s->since_ns == 0 || now - s->since_ns > LOG_NS) {
-		before = s->left_out;
-		*s = (struct log_slot){.since_ns = now};
+	if (slot->since_ns == 0 || now - slot->since_ns > LOG_NS) {
+		before = slot->left_out;
+		*slot = (struct log_slot){.since_ns = now};
 	}
-	if (s->lines++ >= LOG_LINES) {
+	if (slot->lines++ >= LOG_LINES) {
 		before = -1;
-		s->left_out++;
+		slot->left_out++;
 		log->left_out += kind == LOG_BAD;
 	}
 	pthread_mutex_unlock(&log->lock);
 	return before;
 }
 
-bool log_client(struct client_log *log, const struct sockaddr_storage *peer, const char *fmt, ...)
+bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 {
 	char name[ADDR_STRLEN], text[128];
-	int left_out = log_line(log, LOG_BAD, peer);
+	int left_out = log_line(s, LOG_BAD, p);
 	va_list ap;
 
 	if (left_out < 0)
@@ -131,7 +132,7 @@ bool log_client(struct client_log *log, const struct sockaddr_storage *peer, con
 	va_end(ap);
 	if (left_out > 0)
 		note("%d lines about such clients were left out", left_out);
-	note("%s: %s", addr_format((const struct sockaddr *)peer, sizeof(*peer), name), text);
+	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name), text);
 	return true;
 }
 
@@ -358,7 +359,7 @@ void *places_accept(struct places *s, int listener, size_t size)
 		}
 	} else if (!is_allowed(&s->opt->allow, &p->peer)) {
 		place_reject(s, p, REFUSED_ADDRESS);
-		log_client(&s->log, &p->peer, "turned away: not of --allow");
+		log_client(s, p, "turned away: not of --allow");
 	} else {
 		pthread_mutex_lock(&s->lock);
 		has = place_take(s, p);
@@ -367,10 +368,9 @@ void *places_accept(struct places *s, int listener, size_t size)
 			return p;
 		place_reject(s, p, REFUSED_FULL);
 		if (s->opt->reply)
-			log_client(&s->log, &p->peer,
-				   "turned away: there are --max-clients already");
+			log_client(s, p, "turned away: there are --max-clients already");
 		else
-			log_client(&s->log, &p->peer,
+			log_client(s, p,
 				   "turned away: there are %d clients already (--max-clients)",
 				   s->opt->max_clients);
 	}

@@ -4,7 +4,7 @@
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
- *	log_client(&places.log, &c->place.peer, "closed before it had asked");
+ *	log_client(&places, &c->place, "closed before it had asked");
  *	place_release(&places, &c->place);
  *	close(c->place.sock);
  *
@@ -46,16 +46,6 @@ struct client_log {
 	_Atomic uint64_t left_out; /* lines of LOG_BAD since the start */
 };
 
-/*
- * Counts a line of that kind about a peer.  Returns -1 if it may not be printed, otherwise the
- * number of earlier lines that were not printed and that no line has mentioned yet.
- */
-int log_line(struct client_log *log, enum log_kind kind, const struct sockaddr_storage *peer);
-
-/* Prints `zcs: ADDRESS: message` if the limit allows it, and returns whether it did. */
-bool log_client(struct client_log *log, const struct sockaddr_storage *peer, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
 #define LOOK_NS       500000000u /* between two looks at all clients */
 #define LOOKS         3          /* that are kept: the oldest is a second old */
 #define LACK_NS       100000000u /* accept(2) pauses after a lack of descriptors or memory */
@@ -95,6 +85,16 @@ struct places {
 	_Atomic uint64_t looked_ns, lacked_ns;
 	_Atomic uint64_t refused; /* clients that were rejected */
 };
+
+/*
+ * Counts a line of that kind about a client.  Returns -1 if it may not be printed, otherwise the
+ * number of earlier lines that were not printed and that no line has mentioned yet.
+ */
+int log_line(struct places *s, enum log_kind kind, const struct place *p);
+
+/* Prints `zcs: ADDRESS: message` if the limit allows it, and returns whether it did. */
+bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /*
  * Accepts a client and gives it a place.  Returns `size` zeroed bytes, which the caller frees and

@@ -58,7 +58,7 @@ static void request_fail(struct worker *w, struct request *q, int e)
 		x->places.refused++;
 	else
 		f->silent++;
-	log_client(&x->places.log, &q->place.peer, "%s", why);
+	log_client(&x->places, &q->place, "%s", why);
 	request_close(w, q);
 }
 
@@ -102,8 +102,8 @@ static void request_read(struct worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->places.log, &q->place.peer,
-			   "asked for %u bytes, more than --max-reply", q->header);
+		log_client(&x->places, &q->place, "asked for %u bytes, more than --max-reply",
+			   q->header);
 		request_close(w, q);
 		return;
 	}
@@ -122,7 +122,7 @@ static void request_accept(struct worker *w)
 		return;
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
 		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->places.log, &q->place.peer, "turned away: no memory for it");
+		log_client(&x->places, &q->place, "turned away: no memory for it");
 		free(q);
 		return;
 	}

@@ -112,7 +112,7 @@ static void print_small(struct report *r)
 
 	if (r->small_clients > 0 && !r->opt->json) {
 		print(r, "%ju more clients with less than 1 KiB each: %ju bytes in all\n",
-		      (uintmax_t)r->small_clients, (uintmax_t)r->small_bytes);
+		      r->small_clients, r->small_bytes);
 	} else if (r->small_clients > 0) {
 		json_open(j, "small_clients", '{');
 		json_count(j, "clients", r->small_clients);
@@ -150,15 +150,13 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 	char name[ADDR_STRLEN], rate[RATE_STRLEN], warmup[64] = "";
 
 	if (warmed_up)
-		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up",
-			 (uintmax_t)f->warmup);
+		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up", f->warmup);
 	addr_format((const struct sockaddr *)peer, sizeof(*peer), name);
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
 	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s%s\n", name,
-	      rate_of(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds,
-	      (uintmax_t)f->files, (uintmax_t)f->calls, is_default ? "" : " by ",
-	      is_default ? "" : f->method, warmup);
+	      rate_of(f, rate), f->bytes, decimals(f->seconds), f->seconds, f->files, f->calls,
+	      is_default ? "" : " by ", is_default ? "" : f->method, warmup);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -184,7 +182,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		}
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
-			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
+			snprintf(several, sizeof(several), ", %ju clients", f->clients);
 		print(r, "%s%s%s\n", rate_of(f, rate), several, warm_up ? ", warm-up" : "");
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -231,46 +229,41 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void json_group_end(struct report *r, const struct figures *f, const char *streams)
-{
-	struct json *j = &r->object.json;
-
-	json_close(j, ']');
-	json_open(j, "end", '{');
-	json_open(j, "streams", '[');
-	fputs(streams, j->f);
-	json_close(j, ']');
-	json_stream(j, "sum_received", f, 0, false);
-	json_utilization(j, f, NULL);
-	json_host(j, "host", f);
-	json_count(j, "clients", f->clients);
-	if (r->left_out > 0)
-		json_count(j, "streams_left_out", r->left_out);
-	print_small(r);
-	json_close(j, '}');
-	if (*r->stop != 0)
-		json_string(j, "error", "interrupted");
-	object_close(r);
-}
-
 void report_group(struct report *r, const struct figures *f, bool summary)
 {
+	struct json *j = &r->object.json;
 	char rate[RATE_STRLEN], *streams;
 
 	pthread_mutex_lock(&r->lock);
-	if (r->opt->json) {
+	if (!r->opt->json) {
+		if (f->clients > 1 && summary && f->bytes > 0)
+			print(r, "total of %ju clients: %s, %ju bytes in %.*f s\n", f->clients,
+			      rate_of(f, rate), f->bytes, decimals(f->seconds), f->seconds);
+	} else if (!summary && r->printed == OBJECT_NOT && f->bytes < REPORT_LEAST_BYTES) {
+		/* A group of small clients has no object of its own. */
+		r->small_clients += f->clients;
+		r->small_bytes += f->bytes + f->warmup;
+		free(text_end(&r->object));
+		free(text_end(&r->streams));
+	} else {
+		json_close(j, ']');
+		json_open(j, "end", '{');
+		json_open(j, "streams", '[');
 		streams = text_end(&r->streams);
-		if (summary || r->printed != OBJECT_NOT || f->bytes >= REPORT_LEAST_BYTES) {
-			json_group_end(r, f, streams);
-		} else { /* a group of small clients has no object of its own */
-			r->small_clients += f->clients;
-			r->small_bytes += f->bytes + f->warmup;
-			free(text_end(&r->object));
-		}
+		fputs(streams, j->f);
 		free(streams);
-	} else if (f->clients > 1 && summary && f->bytes > 0) {
-		print(r, "total of %ju clients: %s, %ju bytes in %.*f s\n", (uintmax_t)f->clients,
-		      rate_of(f, rate), (uintmax_t)f->bytes, decimals(f->seconds), f->seconds);
+		json_close(j, ']');
+		json_stream(j, "sum_received", f, 0, false);
+		json_utilization(j, f, NULL);
+		json_host(j, "host", f);
+		json_count(j, "clients", f->clients);
+		if (r->left_out > 0)
+			json_count(j, "streams_left_out", r->left_out);
+		print_small(r);
+		json_close(j, '}');
+		if (*r->stop != 0)
+			json_string(j, "error", "interrupted");
+		object_close(r);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -301,9 +294,8 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 		print(r,
 		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "
 		      "%ju too large, %ju broken\n",
-		      (uintmax_t)f->calls, (uintmax_t)f->bytes, (uintmax_t)total->refused,
-		      (uintmax_t)total->silent, (uintmax_t)total->too_large,
-		      (uintmax_t)total->broken);
+		      f->calls, f->bytes, total->refused, total->silent, total->too_large,
+		      total->broken);
 	}
 	pthread_mutex_unlock(&r->lock);
 }

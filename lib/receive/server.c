@@ -26,8 +26,7 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 
 	if (e != 0)
 		return e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
-	*fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		     ai->ai_protocol);
+	*fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (*fd >= 0) {
 		sock_set(*fd, SOL_SOCKET, SO_REUSEADDR, 1);
 		sock_set(*fd, SOL_SOCKET, SO_OOBINLINE, 1);      /* urgent data are data, too */
@@ -117,8 +116,7 @@ void privileges_drop_or_die(const char *user)
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {
 	bool lack = places_lack(&x->places);
-	struct pollfd p[2] = {{.fd = lack ? -1 : fd, .events = POLLIN},
-			      {.fd = x->group.wake, .events = POLLIN}};
+	struct pollfd p[2] = {{lack ? -1 : fd, POLLIN, 0}, {x->group.wake, POLLIN, 0}};
 	uint64_t now = now_ns(), wait = lack ? LACK_NS : LOOK_NS;
 	struct timespec t;
 	eventfd_t ignored;
