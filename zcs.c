@@ -79,6 +79,7 @@ static int open_all(struct context *x)
 static int run(struct context *x)
 {
 	struct mark start = {.ns = 0};
+	const struct sigaction continued = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	char name[ADDR_STRLEN];
@@ -88,7 +89,7 @@ static int run(struct context *x)
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
-	signal(SIGCONT, on_signal);
+	sigaction(SIGCONT, &continued, NULL);
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));

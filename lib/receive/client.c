@@ -142,7 +142,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	char why[VERDICT_MAX - 32];
 
 	if (*c->context->stop && !done) {
-		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", wire->bytes);
+		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", (uintmax_t)wire->bytes);
 		return buf;
 	}
 	if (c->place.dropped != NOT_DROPPED && !done)
@@ -155,7 +155,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 		return NULL;
 	else
 		snprintf(why, sizeof(why), "closed %s", where);
-	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, wire->bytes);
+	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, (uintmax_t)wire->bytes);
 	return buf;
 }
 
@@ -193,7 +193,7 @@ static void *client_thread(void *arg)
 	pthread_mutex_lock(&x->group.lock);
 	pthread_mutex_unlock(&x->group.lock);
 	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
-	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? cpu : NAN;
+	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? (double)cpu : NAN;
 	if (cpu >= 0 && isnan(c->cpu))
 		log_client(&x->places, p, "served on any CPU: cannot bind to CPU %d: %s", cpu,
 			   strerror(errno));

@@ -255,6 +255,7 @@ static struct place *places_victim(const struct places *s, const struct in6_addr
 	if (*s->continued_ns != 0 && now_ns() < *s->continued_ns + CONTINUED_NS)
 		return NULL;
 	TAILQ_FOREACH (p, &s->all, link) {
+		/* cppcheck-suppress uninitvar ; TAILQ_FOREACH() sets it */
 		if (p->network->n > most)
 			most = p->network->n;
 		if (memcmp(&p->network->address, address, sizeof(*address)) == 0)

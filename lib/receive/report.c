@@ -12,17 +12,18 @@
 /* Writes text, which begins a line or continues one.  Returns 0 or the error. */
 static int write_all(struct report *r, const char *text, size_t len, bool begins)
 {
-	int e = begins && r->mid_line ? write_all(r, "\n", 1, false) : 0;
-	ssize_t n;
+	ssize_t n = begins && r->mid_line ? write_some(STDOUT_FILENO, "\n", 1, r->stop) : 0;
 
-	for (; e == 0 && len > 0; text += n, len -= (size_t)n) {
+	r->mid_line &= n <= 0;
+	while (n >= 0 && len > 0) {
 		n = write_some(STDOUT_FILENO, text, len, r->stop);
-		if (n < 0)
-			return errno;
-		if (n > 0)
+		if (n > 0) {
 			r->mid_line = text[n - 1] != '\n';
+			text += n;
+			len -= (size_t)n;
+		}
 	}
-	return e;
+	return n < 0 ? errno : 0;
 }
 
 /* Does the same, and dies of an error that does not pass; returns whether it could. */
@@ -150,7 +151,8 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 	char name[ADDR_STRLEN], rate[RATE_STRLEN], warmup[64] = "";
 
 	if (warmed_up)
-		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up", f->warmup);
+		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up",
+			 (uintmax_t)f->warmup);
 	addr_format((const struct sockaddr *)peer, sizeof(*peer), name);
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
@@ -182,7 +184,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		}
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
-			snprintf(several, sizeof(several), ", %ju clients", f->clients);
+			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
 		print(r, "%s%s%s\n", rate_of(f, rate), several, warm_up ? ", warm-up" : "");
 	}
 	pthread_mutex_unlock(&r->lock);

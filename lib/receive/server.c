@@ -36,10 +36,10 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 			die_errno("TCP_NOTSENT_LOWAT");
 		sock_set_options_or_die(*fd, &opt->sock);
 	}
-	if (*fd < 0 || bind(*fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(*fd, BACKLOG) != 0) {
+	if (*fd < 0 || bind(*fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(*fd, BACKLOG) != 0)
 		e = errno;
+	if (e != 0 && *fd >= 0)
 		close(*fd);
-	}
 	freeaddrinfo(ai);
 	errno = e;
 	return e != 0 ? strerror(e) : NULL;
