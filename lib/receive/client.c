@@ -111,7 +111,9 @@ static void send_receipt(int sock, const struct figures *f)
 		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
 		if (n >= 0)
 			sent += (size_t)n;
-		else if (errno != EAGAIN || poll(&p, 1, 100) < 0)
+		else if (errno == EAGAIN)
+			poll(&p, 1, 100);
+		else
 			break;
 	}
 	shutdown(sock, SHUT_WR);
