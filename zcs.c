@@ -6,13 +6,9 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-#include "common.h"
 #include "lib/load/calibration.h"
-#include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
-#include "lib/receive/context.h"
-#include "lib/receive/privileges.h"
 #include "lib/receive/reply.h"
 #include "lib/receive/server.h"
 
@@ -30,24 +26,10 @@ static _Atomic uint64_t continued_ns; /* when a stop (SIGSTOP) last ended; 0: ne
 
 static void on_signal(int sig)
 {
-	stop = sig;
-}
-
-static void on_continue(int sig)
-{
-	(void)sig;
-	continued_ns = now_ns();
-}
-
-/* Prints where it listens: with `-p 0` only the kernel knows the port. */
-static void announce(int fd)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
-	char name[ADDR_STRLEN];
-
-	if (!opt.quiet && getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
-		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
+	if (sig == SIGCONT)
+		continued_ns = now_ns();
+	else
+		stop = sig;
 }
 
 /*
@@ -56,9 +38,11 @@ static void announce(int fd)
 static void warn_at_end(struct context *x, const struct mark *start)
 {
 	struct mark end = {.ns = 0};
+	const uint64_t left_out = x->places.log.left_out;
 	struct load l;
 
-	log_end(&x->log);
+	if (left_out > 0)
+		note("%ju lines about clients were left out in all", left_out);
 	if (x->meter.soaker == NULL)
 		return;
 	mark_now(&x->meter, &end);
@@ -95,7 +79,10 @@ static int open_all(struct context *x)
 static int run(struct context *x)
 {
 	struct mark start = {.ns = 0};
-	const struct sigaction continued = {.sa_handler = on_continue, .sa_flags = SA_RESTART};
+	const struct sigaction continued = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	char name[ADDR_STRLEN];
 	sigset_t unblocked;
 	int listener = open_all(x), status;
 
@@ -103,7 +90,9 @@ static int run(struct context *x)
 		privileges_drop_or_die(opt.user);
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	sigaction(SIGCONT, &continued, NULL);
-	announce(listener);
+	/* With `-p 0` only the kernel knows the port. */
+	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
+		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 	counters_read(&start.counters, NULL);
 	mark_now(&x->meter, &start);
 	if (opt.reply)
@@ -115,16 +104,14 @@ static int run(struct context *x)
 	 * Clients that are late still use what a return would free, and exit(3) would wait for a
 	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
 	 */
-	if (x->group.n > 0 && ftrylockfile(stderr) != 0)
-		_exit(status);
-	warn_at_end(x, &start);
+	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
+		warn_at_end(x, &start);
 	if (x->group.n > 0)
 		_exit(status);
 	if (x->meter.soaker != NULL) {
 		soaker_stop(x->meter.soaker);
 		free(x->meter.calibration.cpu);
 	}
-	free(opt.allow.prefix);
 	close(x->group.wake);
 	return status;
 }
@@ -195,16 +182,14 @@ static const char help[] =
 
 static void parse_option(int c)
 {
-	size_t i;
-
 	switch (c) {
 	case 0: break; /* getopt_long(3) has stored it */
 	case 'p': opt.port = arg_port("-p, --port", optarg, 0); break;
 	case '1': opt.once = true; break;
 	case 'm':
-		i = arg_name("-m, --method", optarg, receive_methods, RECEIVE_METHODS,
-			     sizeof(receive_methods[0]));
-		opt.method = &receive_methods[i];
+		opt.method = receive_methods + arg_name("-m, --method", optarg, receive_methods,
+							RECEIVE_METHODS,
+							sizeof(receive_methods[0]));
 		break;
 	case OPT_MAX_REPLY:
 		opt.max_reply = (uint32_t)arg_size("--max-reply", optarg, 0, UINT32_MAX);
@@ -249,11 +234,15 @@ int main(int argc, char **argv)
 	struct context x = {
 		.opt = &opt,
 		.stop = &stop,
-		.log.lock = PTHREAD_MUTEX_INITIALIZER,
-		.report.lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP,
-		.group = {.meter = &x.meter,
-			  .report = &x.report,
-			  .lock = PTHREAD_MUTEX_INITIALIZER},
+		.report = {.opt = &opt,
+			   .stop = &stop,
+			   .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
+		.places = {.opt = &opt,
+			   .log.lock = PTHREAD_MUTEX_INITIALIZER,
+			   .lock = PTHREAD_MUTEX_INITIALIZER,
+			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
+			   .continued_ns = &continued_ns},
+		.group.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	struct cpus online;
 	int c;
@@ -269,10 +258,6 @@ int main(int argc, char **argv)
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;
-	x.report.stop = &stop;
-	x.report.json = opt.json;
-	x.report.once = opt.once;
-	places_init(&x.places, &opt, &x.log, &continued_ns);
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

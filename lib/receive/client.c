@@ -1,10 +1,9 @@
 #include "lib/receive/client.h"
 
-#include "lib/load/cpus.h"
+#include <limits.h>
 
 #define LINGER      10          /* seconds for a client to close, at most */
 #define RECEIPT_NS  1000000000u /* for a client to take its receipt */
-#define POLL_MS     100         /* between two looks whether that time is over */
 #define VERDICT_MAX 112
 
 struct client {
@@ -14,51 +13,33 @@ struct client {
 	struct receiver receiver;
 	int number; /* from 0 */
 	double cpu; /* to which its thread is bound; NAN: none */
-	char name[ADDR_STRLEN];
 };
 
-static void store(_Atomic uint64_t *count, uint64_t value)
+/* Reads the client's counts, and with `counters` the host's, into *mark. */
+static void client_mark(const struct client *c, struct mark *mark, bool counters)
 {
-	atomic_store_explicit(count, value, memory_order_relaxed);
+	const char *interface = c->member.interface;
+
+	mark->bytes = c->receiver.wire.bytes;
+	mark->files = c->receiver.wire.files;
+	mark->calls = c->member.calls;
+	mark_now(&c->context->meter, mark);
+	if (counters)
+		counters_read(&mark->counters, interface[0] != '\0' ? interface : NULL);
 }
 
-/* Returns what the system call returned. */
-static ssize_t receive_some(struct client *c)
+/* Receives once.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
+static int receive_some(struct client *c)
 {
+	const struct wire *wire = &c->receiver.wire;
 	ssize_t n = receiver_receive(&c->receiver);
 
-	if (n > 0) {
-		store(&c->member.bytes, c->receiver.wire.bytes);
-		store(&c->member.files, c->receiver.wire.files);
-		store(&c->member.calls, c->member.calls + 1);
-	}
-	return n;
-}
-
-static bool more_comes(const struct client *c)
-{
-	return c->receiver.wire.state != WIRE_DONE &&
+	if (n <= 0)
+		return (int)n;
+	atomic_store_explicit(&c->member.bytes, wire->bytes, memory_order_relaxed);
+	c->member.calls++;
+	return wire->state != WIRE_DONE &&
 	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
-}
-
-/* Receives until the warm-up is over and begins to measure.  Returns as receive_some() does. */
-static ssize_t warm_up(struct client *c)
-{
-	struct mark *begin = &c->member.begin;
-	uint64_t end = begin->ns + (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS;
-	uint64_t now;
-	ssize_t n = 1;
-
-	c->member.warming = true;
-	/* The end of the warm-up interrupts the wait: a stall that goes on after it is measured. */
-	while (n > 0 && more_comes(c) && (now = now_ns()) < end)
-		if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
-			n = receive_some(c);
-	if (n > 0 && more_comes(c)) {
-		member_mark(&c->context->meter, &c->member, begin, true);
-		c->member.warming = false;
-	}
-	return n;
 }
 
 /*
@@ -71,41 +52,46 @@ static int receive(struct client *c)
 	struct context *x = c->context;
 	const struct wire *wire = &c->receiver.wire;
 	struct mark *begin = &c->member.begin;
-	ssize_t n;
-	int e;
+	uint64_t end, now;
+	int more, e;
 
-	member_mark(&x->meter, &c->member, begin, true);
+	client_mark(c, begin, true);
 	receiver_wait(&c->receiver, -1);
 	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
-	if (e != 0) {
-		c->member.end.ns = now_ns();
+	if (e != 0)
 		return e;
-	}
 	/* The host's counters are read again only if they are old. */
-	member_mark(&x->meter, &c->member, begin, now_ns() > begin->ns + RATES_NS);
+	client_mark(c, begin, now_ns() > begin->ns + RATES_NS);
 	do
-		n = receive_some(c);
-	while (n > 0 && more_comes(c) && !wire->has_file && !x->opt->raw);
-	if (wire->empty_loops > 0 && n > 0 && more_comes(c))
-		n = warm_up(c);
-	while (n > 0 && more_comes(c))
-		n = receive_some(c);
-	e = n < 0 ? errno : 0;
-	c->member.end.ns = now_ns();
-	return e;
+		more = receive_some(c);
+	while (more > 0 && !wire->has_file && !x->opt->raw);
+	if (wire->empty_loops > 0 && more > 0) {
+		c->member.warming = true;
+		end = begin->ns + (uint64_t)wire->empty_loops * WIRE_WARMUP_NS;
+		/* The end of the warm-up interrupts the wait: a stall after it is measured. */
+		while (more > 0 && (now = now_ns()) < end)
+			if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
+				more = receive_some(c);
+		if (more > 0) {
+			client_mark(c, begin, true);
+			c->member.warming = false;
+		}
+	}
+	while (more > 0)
+		more = receive_some(c);
+	return more < 0 ? errno : 0;
 }
 
 static void client_figures(struct client *c, struct figures *f)
 {
-	const struct meter *m = &c->context->meter;
 	struct mark *begin = &c->member.begin, *end = &c->member.end;
 	uint64_t ns = end->ns;
 
-	member_mark(m, &c->member, end, ns > begin->ns + RATES_NS);
+	client_mark(c, end, ns > begin->ns + RATES_NS);
 	end->ns = ns;
 	if (c->member.warming)
 		*begin = *end;
-	figures_between(m, begin, end, f);
+	figures_between(&c->context->meter, begin, end, f);
 	f->warmup = begin->bytes;
 	f->clients = c->context->group.total;
 	f->cpu = c->cpu;
@@ -123,12 +109,12 @@ static void send_receipt(int sock, const struct figures *f)
 
 	while (sent < len && now_ns() < until) {
 		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
-		if (n < 0 && errno != EAGAIN)
-			break;
-		if (n < 0)
-			poll(&p, 1, POLL_MS);
-		else
+		if (n >= 0)
 			sent += (size_t)n;
+		else if (errno == EAGAIN)
+			poll(&p, 1, 100);
+		else
+			break;
 	}
 	shutdown(sock, SHUT_WR);
 }
@@ -146,7 +132,7 @@ static void linger(struct client *c)
 
 	poll(&p, 1, place_linger(&x->places, &c->place) ? (int)ceil(limit * 1000) : 0);
 	if (recv(c->place.sock, &byte, 1, 0) > 0 || c->receiver.excess)
-		log_client(&x->log, &c->place.peer, "sent more than it announced");
+		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
 /* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
@@ -175,21 +161,6 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	return buf;
 }
 
-/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
-static void client_bind(struct client *c)
-{
-	int cpu = cpu_of(&c->context->opt->bind, c->number);
-
-	c->cpu = NAN;
-	if (cpu < 0)
-		return;
-	if (cpu_bind(cpu) == 0)
-		c->cpu = cpu;
-	else
-		log_client(&c->context->log, &c->place.peer,
-			   "served on any CPU: cannot bind to CPU %d: %s", cpu, strerror(errno));
-}
-
 /*
  * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next
  * to nothing may come back soon, so that its summaries are limited.
@@ -198,96 +169,89 @@ static bool has_summary(struct client *c, const char *why)
 {
 	struct context *x = c->context;
 	uint64_t bytes = c->receiver.wire.bytes;
-	bool logged = why != NULL && log_client(&x->log, &c->place.peer, "%s", why), has;
-	unsigned ignored;
+	bool logged = why != NULL && log_client(&x->places, &c->place, "%s", why);
 
 	if (why != NULL && !x->opt->json)
 		return logged && bytes > 0;
-	has = bytes >= REPORT_LEAST_BYTES ||
-	      log_allows(&x->log, LOG_SMALL, &c->place.peer, &ignored);
-	if (!has && !x->opt->json)
-		report_count_small(&x->report, 1, bytes);
-	return has;
-}
-
-/* Closes all that the client has before it leaves the group: nothing is open when that ends. */
-static void client_close(struct client *c, const struct figures *f, bool ok, bool summary)
-{
-	struct context *x = c->context;
-
-	if (x->opt->json)
-		report_stream(&x->report, c->place.sock, &c->place.peer, f, c->number + 1, summary);
-	receiver_close(&c->receiver);
-	place_release(&x->places, &c->place);
-	if (c->place.dropped == DROPPED_FOR_ROOM || c->place.dropped == DROPPED_SLOW)
-		place_reset_on_close(&c->place);
-	close(c->place.sock);
-	group_remove(&x->group, &c->member, f, ok, summary, *x->stop != 0);
-	free(c);
+	if (bytes >= REPORT_LEAST_BYTES || log_line(&x->places, LOG_SMALL, &c->place) >= 0)
+		return true;
+	if (!x->opt->json)
+		report_count_small(&x->report, bytes);
+	return false;
 }
 
 static void *client_thread(void *arg)
 {
 	struct client *c = arg;
-	const struct receive_options *opt = c->context->opt;
+	struct context *x = c->context;
+	struct place *p = &c->place;
 	char text[VERDICT_MAX];
 	struct figures f;
 	const char *why;
-	bool ok, summary;
-	int e;
+	bool summary;
+	int e, cpu = cpu_of(&x->opt->bind, c->number);
 
 	/* client_accept() has the lock until the client has joined its group. */
-	pthread_mutex_lock(&c->context->group.lock);
-	pthread_mutex_unlock(&c->context->group.lock);
-	client_bind(c);
+	pthread_mutex_lock(&x->group.lock);
+	pthread_mutex_unlock(&x->group.lock);
+	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
+	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? (double)cpu : NAN;
+	if (cpu >= 0 && isnan(c->cpu))
+		log_client(&x->places, p, "served on any CPU: cannot bind to CPU %d: %s", cpu,
+			   strerror(errno));
 	e = receive(c);
+	c->member.end.ns = now_ns();
 	why = verdict(c, e, text);
-	ok = why == NULL;
+	x->group.failed |= why != NULL;
 	summary = has_summary(c, why);
 	client_figures(c, &f);
-	if (ok && !opt->raw)
-		send_receipt(c->place.sock, &f);
-	if (!opt->json && summary)
-		report_client(&c->context->report, c->name, &f, c->receiver.wire.empty_loops > 0);
-	if (ok && !opt->raw)
+	if (why == NULL && !x->opt->raw)
+		send_receipt(p->sock, &f);
+	if (!x->opt->json && summary)
+		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
+	if (why == NULL && !x->opt->raw)
 		linger(c);
-	client_close(c, &f, ok, summary);
+	/* All that the client has is closed before it leaves the group, which may end then. */
+	if (x->opt->json)
+		report_stream(&x->report, p->sock, &p->peer, &f, c->number + 1, summary);
+	receiver_close(&c->receiver);
+	place_release(&x->places, p);
+	close(p->sock);
+	group_remove(x, &c->member, &f, summary);
+	free(c);
 	return NULL;
 }
 
-bool client_accept(struct context *x, int listener, int number)
+void client_accept(struct context *x, int listener)
 {
 	struct client *c = places_accept(&x->places, listener, sizeof(*c));
 	const struct sockaddr *peer;
+	char name[ADDR_STRLEN];
 	pthread_t thread;
 	int e;
 
 	if (c == NULL)
-		return false;
+		return;
 	peer = (const struct sockaddr *)&c->place.peer;
 	c->context = x;
-	c->number = number;
+	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
-	addr_format(peer, sizeof(c->place.peer), c->name);
-	if (addr_interface(peer, c->member.interface) != 0)
-		c->member.interface[0] = '\0';
+	addr_interface(peer, c->member.interface); /* it stays empty where there is none */
 	sock_keep_alive(c->place.sock);
 	if (x->opt->debug)
-		note("%s: connected", c->name);
+		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
 	pthread_mutex_lock(&x->group.lock);
 	e = thread_start(&thread, client_thread, c);
 	if (e == 0) {
 		if (x->opt->json && x->group.n == 0)
-			report_group_begin(&x->report, &c->place.peer, x->opt->raw,
-					   x->opt->method->name);
-		group_join(&x->group, &c->member);
+			report_group_begin(&x->report, &c->place.peer);
+		group_join(x, &c->member);
+		x->accepted++;
 	} else {
 		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);
-		log_client(&x->log, &c->place.peer, "turned away: no thread for it: %s",
-			   strerror(e));
+		log_client(&x->places, &c->place, "turned away: no thread for it: %s", strerror(e));
 		free(c);
 	}
 	pthread_mutex_unlock(&x->group.lock);
-	return e == 0;
 }

@@ -1,15 +1,14 @@
 /*
  * client.h: one client of zcs, from its connection to its summary, in a thread of its own.
  *
- *	if (client_accept(&context, listener, number))
- *		number++;
+ *	client_accept(&context, listener);
  */
 #pragma once
 
-#include "lib/receive/context.h"
+#include "lib/receive/group.h"
 
 /*
- * Accepts a client, which joins the group, and starts its thread, which does all the rest.
- * `number` counts from 0.  Returns false if there was no client, or it was rejected.
+ * Accepts a client, if there is one and it is not rejected.  The client joins the group, and a
+ * thread of its own does all the rest.
  */
-bool client_accept(struct context *x, int listener, int number);
+void client_accept(struct context *x, int listener);

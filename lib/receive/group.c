@@ -2,41 +2,57 @@
 
 #include <sys/eventfd.h>
 
-void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters)
+void mark_now(const struct meter *m, struct mark *mark)
 {
-	mark->bytes = c->bytes;
-	mark->calls = c->calls;
-	mark->files = c->files;
-	mark_now(m, mark);
-	if (counters)
-		counters_read(&mark->counters, c->interface[0] != '\0' ? c->interface : NULL);
+	mark->ns = now_ns();
+	if (m->soaker != NULL)
+		load_sample_read(m->soaker, &m->calibration, &mark->load, NULL);
 }
 
-void group_join(struct client_group *g, struct member *c)
+void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+		     struct figures *f)
 {
+	struct load l;
+
+	figures_init(f);
+	f->bytes = to->bytes - from->bytes;
+	f->calls = to->calls - from->calls;
+	f->files = to->files - from->files;
+	f->seconds = seconds_between(from->ns, to->ns);
+	if (m->soaker != NULL) {
+		load_between(&m->calibration, &from->load, &to->load, -1, &l);
+		figures_load(f, &l, m->calibration.cpus.n);
+	}
+	if (to->counters.ns > from->counters.ns + RATES_NS)
+		counters_rates(&from->counters, &to->counters, &f->rates);
+	strcpy(f->method, m->method);
+}
+
+void group_join(struct context *x, struct member *c)
+{
+	struct client_group *g = &x->group;
+
 	if (g->n++ == 0) {
 		g->total = 0;
-		g->overlapped = g->summary = false;
+		g->summary = false;
 		strcpy(g->interface, c->interface);
 		figures_init(&g->sum);
-		memset(&g->begin, 0, sizeof(g->begin));
-		memset(&g->end, 0, sizeof(g->end));
+		g->begin = g->end = (struct mark){.ns = 0};
 		g->start_ns = now_ns();
-	} else {
-		g->overlapped = true;
-		/* Packet rates of different interfaces cannot be added. */
-		if (strcmp(g->interface, c->interface) != 0)
-			g->interface[0] = '\0';
 	}
+	/* Packet rates of different interfaces cannot be added. */
+	if (strcmp(g->interface, c->interface) != 0)
+		g->interface[0] = '\0';
 	g->total++;
 	LIST_INSERT_HEAD(&g->members, c, link);
 }
 
-static void report_all(struct client_group *g, bool interrupted)
+static void report_all(struct context *x)
 {
+	struct client_group *g = &x->group;
 	struct figures f;
 
-	figures_between(g->meter, &g->begin, &g->end, &f);
+	figures_between(&x->meter, &g->begin, &g->end, &f);
 	f.bytes = g->sum.bytes;
 	f.calls = g->sum.calls;
 	f.files = g->sum.files;
@@ -44,20 +60,17 @@ static void report_all(struct client_group *g, bool interrupted)
 	f.clients = g->total;
 	if (g->interface[0] == '\0')
 		f.rates.packets_in = f.rates.packets_out = NAN;
-	report_group(g->report, &f, g->summary, g->overlapped, interrupted);
+	report_group(&x->report, &f, g->summary);
 }
 
-void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
-		  bool summary, bool interrupted)
+void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary)
 {
+	struct client_group *g = &x->group;
 	pthread_t before;
-	bool has_before;
 
 	pthread_mutex_lock(&g->lock);
 	before = g->last_thread;
-	has_before = g->has_last;
 	g->last_thread = pthread_self();
-	g->has_last = true;
 	g->removed_bytes += c->bytes;
 	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
 		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
@@ -67,45 +80,46 @@ void group_remove(struct client_group *g, struct member *c, const struct figures
 		figures_add(&g->sum, f);
 	}
 	g->summary |= summary;
-	g->failed |= !ok;
 	LIST_REMOVE(c, link);
 	if (g->n == 1)
-		report_all(g, interrupted);
+		report_all(x);
 	g->n--; /* at the end, since the main thread reads it without the lock */
 	eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
-	if (has_before)
+	if (before != 0)
 		pthread_join(before, NULL);
 }
 
-void group_close(struct client_group *g)
+void group_close(struct context *x)
 {
-	pthread_mutex_lock(&g->lock);
-	if (g->n > 0 && g->report->json)
-		report_all(g, true);
+	pthread_mutex_lock(&x->group.lock);
+	if (x->group.n > 0 && x->opt->json)
+		report_all(x);
 }
 
-void interval_next(struct client_group *g, struct interval *v, bool quiet)
+void interval_next(struct context *x)
 {
-	struct interval last = *v;
+	struct client_group *g = &x->group;
+	struct interval last = g->interval, *next = &g->interval;
 	const struct member *c;
 	struct figures f;
 
 	pthread_mutex_lock(&g->lock);
-	mark_now(g->meter, &v->begin);
-	v->begin.bytes = g->removed_bytes;
-	v->warm_up = false;
+	mark_now(&x->meter, &next->begin);
+	next->begin.bytes = g->removed_bytes;
+	next->warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		v->begin.bytes += c->bytes;
-		v->warm_up |= c->warming;
+		next->begin.bytes += c->bytes;
+		next->warm_up |= c->warming;
 	}
 	/* The first interval begins just before its group, when nothing could come. */
 	if (last.begin.ns < g->start_ns)
 		last.begin.ns = g->start_ns;
-	figures_between(g->meter, &last.begin, &v->begin, &f);
-	if (g->n > 0 && f.bytes > 0 && (g->report->json || !quiet))
-		report_group_interval(g->report, &f, seconds_between(g->start_ns, last.begin.ns),
-				      g->n, last.warm_up || v->warm_up);
+	figures_between(&x->meter, &last.begin, &next->begin, &f);
+	f.clients = (uint64_t)g->n;
+	if (f.clients > 0 && f.bytes > 0)
+		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
+				      last.warm_up || next->warm_up);
 	pthread_mutex_unlock(&g->lock);
 }

@@ -1,31 +1,55 @@
 /*
  * group.h: what clients that are connected at the same time have in common.  They are a group:
- * each joins before the last of the others has left.
+ * each joins before the last of the others has left.  The figures of a client, a group or an
+ * interval are those between two readings of what was done so far.  Here is, too, what all parts
+ * of zcs share.
  *
- *	group_join(&group, &member);		(the main thread)
+ *	group_join(&context, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
- *	group_remove(&group, &member, &figures, true, true, false);
+ *	group_remove(&context, &member, &figures, true);
  */
 #pragma once
 
 #include <net/if.h>
 #include <sys/queue.h>
 
-#include "lib/receive/meter.h"
+#include "lib/receive/guard.h"
 #include "lib/receive/report.h"
+
+#define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */
+
+struct meter {
+	struct soaker *soaker; /* NULL: the load is not measured */
+	struct calibration calibration;
+	const char *method; /* by which zcs receives */
+};
+
+/* The state at one time: a zeroed struct, and then what is read of it. */
+struct mark {
+	uint64_t ns;                  /* now_ns() */
+	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
+	struct load_sample load;      /* if it is measured */
+	struct counters counters;     /* if they are read: counters.ns != 0 */
+};
+
+/* Stores the time and the soakers' counts. */
+void mark_now(const struct meter *m, struct mark *mark);
+
+/* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
+void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+		     struct figures *f);
 
 /* What the group knows of one client. */
 struct member {
 	LIST_ENTRY(member) link;
-	char interface[IF_NAMESIZE];          /* by which it is reached; empty: unknown */
-	_Atomic uint64_t bytes, calls, files; /* received so far; its own thread writes them */
-	struct mark begin, end;               /* of what is measured */
-	_Atomic bool warming;                 /* it is in its warm-up */
+	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
+	_Atomic uint64_t bytes;      /* received so far */
+	uint64_t calls;              /* that received them; only its own thread reads them */
+	struct mark begin, end;      /* of what is measured */
+	_Atomic bool warming;        /* it is in its warm-up */
 };
 
 struct client_group {
-	const struct meter *meter;
-	struct report *report;
 	pthread_mutex_t lock;
 	int wake; /* eventfd(2): a client has left */
 	LIST_HEAD(member_head, member) members;
@@ -36,41 +60,42 @@ struct client_group {
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
-	bool overlapped;             /* two clients were there at a time */
 	bool summary;                /* a client has a summary */
-	bool failed;                 /* a client failed, since the start */
-	pthread_t last_thread;       /* the thread of the client that was removed last */
-	bool has_last;               /* there is such a thread, and it is not joined yet */
+	_Atomic bool failed;         /* a client failed, since the start */
+	pthread_t last_thread;       /* of the client that was removed last; 0: there is none */
+	struct interval {
+		struct mark begin;
+		bool warm_up; /* a client was in its warm-up when it began */
+	} interval;           /* of the report */
 };
 
-/* Reads a member's counts, and with `counters` the host's, into *mark. */
-void member_mark(const struct meter *m, const struct member *c, struct mark *mark, bool counters);
+/* What all parts of zcs share.  main makes it and hands it down. */
+struct context {
+	const struct receive_options *opt;
+	const _Atomic int *stop; /* the signal that ends the program, or 0 */
+	struct meter meter;
+	struct report report;
+	struct places places;
+	struct client_group group;
+	_Atomic int buffers; /* clients that have a buffer of a default size */
+	uint64_t accepted;   /* clients that had a thread, in stream mode */
+};
 
 /* Adds a client, which begins a group if there is none; under the group's lock. */
-void group_join(struct client_group *g, struct member *c);
+void group_join(struct context *x, struct member *c);
 
 /*
- * Removes a client and adds its figures to the group's.  `ok`: the client kept to the wire;
- * `summary`: the report has a summary of it; `interrupted`: a signal ended it.  The last client
- * ends the group's report, so a client closes what it has open before.  The calling thread joins
- * the one that called last; main joins g->last_thread.
+ * Removes a client and adds its figures to the group's.  `summary`: the report has a
+ * summary of it.  The last client ends the group's report, so a client
+ * closes what it has open before.  The calling thread joins the one that called last; main joins
+ * g->last_thread.
  */
-void group_remove(struct client_group *g, struct member *c, const struct figures *f, bool ok,
-		  bool summary, bool interrupted);
+void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
 
 /*
  * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.
  */
-void group_close(struct client_group *g);
+void group_close(struct context *x);
 
-/* An interval of the report, or where it begins. */
-struct interval {
-	struct mark begin;
-	bool warm_up; /* a client was in its warm-up then */
-};
-
-/*
- * Ends an interval, which is printed if data came in it, and begins the next.  With `quiet` it is
- * printed in a JSON object only.
- */
-void interval_next(struct client_group *g, struct interval *v, bool quiet);
+/* Ends the interval, which is printed if data came in it, and begins the next. */
+void interval_next(struct context *x);

@@ -1,7 +1,5 @@
 #include "lib/receive/methods.h"
 
-#include <sys/socket.h>
-
 #include "lib/net/socket.h"
 
 #define BUFFER_LARGE  (256 * 1024) /* bytes of a buffer; zc(7) has the measurements */
@@ -28,8 +26,7 @@ bool receiver_wait(struct receiver *r, int timeout_ms)
 	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
 	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
 
-	if (want != r->lowat &&
-	    setsockopt(r->sock, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want)) == 0)
+	if (want != r->lowat && sock_set(r->sock, SOL_SOCKET, SO_RCVLOWAT, want) == 0)
 		r->lowat = want;
 	r->readable = poll(&p, 1, timeout_ms) != 0;
 	return r->readable;
@@ -42,23 +39,23 @@ static ssize_t feed(struct receiver *r, ssize_t n)
 	return n;
 }
 
-static ssize_t receive_read(struct receiver *r)
+static ssize_t receive_read(struct receiver *r, size_t size)
 {
-	return feed(r, read(r->sock, r->buf, r->size));
+	return feed(r, read(r->sock, r->buf, size));
 }
 
-static ssize_t receive_recv(struct receiver *r)
+static ssize_t receive_recv(struct receiver *r, size_t size)
 {
-	return feed(r, recv(r->sock, r->buf, r->size, 0));
+	return feed(r, recv(r->sock, r->buf, size, 0));
 }
 
 /* Methods that do not look at bodies read each header by a call of its own. */
 static ssize_t receive_header(struct receiver *r)
 {
 	unsigned char header[WIRE_HEADER];
-	ssize_t n;
+	ssize_t n = recv(r->sock, header, wire_header_left(&r->wire), 0);
 
-	n = recv(r->sock, header, wire_header_left(&r->wire), 0);
+	r->readable = false;
 	if (n > 0)
 		wire_feed(&r->wire, header, (size_t)n);
 	return n;
@@ -75,36 +72,17 @@ static ssize_t receive_trunc(struct receiver *r, size_t size)
 	return n;
 }
 
-/* The most bytes of the body that one call may take; 0: a header comes next. */
-static size_t body_size(const struct receiver *r)
-{
-	size_t left = wire_body_left(&r->wire);
-
-	return left < r->size ? left : r->size;
-}
-
-static ssize_t receive_dropping(struct receiver *r)
-{
-	size_t size = body_size(r);
-
-	return size == 0 ? receive_header(r) : receive_trunc(r, size);
-}
-
 /*
  * splice(2) does not pass an urgent byte (tcp(7)): it reports that there are no data, or at the
  * end of the stream that it has ended, while poll(2) reports data.  That byte is taken by another
  * call.
  */
-static ssize_t receive_splice(struct receiver *r)
+static ssize_t receive_splice(struct receiver *r, size_t size)
 {
-	size_t size = body_size(r);
+	ssize_t n = splice(r->sock, NULL, r->pipe[1], NULL, size, SPLICE_F_MOVE), out, m;
 	bool readable = r->readable;
-	ssize_t n, out, m;
 
 	r->readable = false;
-	if (size == 0)
-		return receive_header(r);
-	n = splice(r->sock, NULL, r->pipe[1], NULL, size, SPLICE_F_MOVE);
 	if (n == 0 || (n < 0 && errno == EAGAIN && readable))
 		return receive_trunc(r, 1);
 	for (out = 0; out < n; out += m) {
@@ -121,7 +99,7 @@ static ssize_t receive_splice(struct receiver *r)
 const struct receive_method receive_methods[RECEIVE_METHODS] = {
 	{"read", receive_read, true, LOWAT_COPY},
 	{"recv", receive_recv, true, LOWAT_COPY},
-	{"trunc", receive_dropping, false, LOWAT_DISCARD},
+	{"trunc", receive_trunc, false, LOWAT_DISCARD},
 	{"splice", receive_splice, false, LOWAT_DISCARD},
 };
 
@@ -152,9 +130,13 @@ int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
 
 ssize_t receiver_receive(struct receiver *r)
 {
+	size_t left = wire_body_left(&r->wire), size = r->size;
 	ssize_t n;
 
-	while ((n = r->method->receive(r)) < 0 && (errno == EAGAIN || errno == EINTR))
+	if (!r->method->copies && left < size)
+		size = left;
+	while ((n = size > 0 ? r->method->receive(r, size) : receive_header(r)) < 0 &&
+	       (errno == EAGAIN || errno == EINTR))
 		if (errno == EAGAIN)
 			receiver_wait(r, -1);
 	return n;

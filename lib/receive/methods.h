@@ -18,9 +18,10 @@ struct receiver;
 
 struct receive_method {
 	const char *name;
-	ssize_t (*receive)(struct receiver *r); /* one system call that moves data */
-	bool copies;                            /* it copies data into a buffer of the program */
-	int lowat;                              /* SO_RCVLOWAT in a body, bytes */
+	/* Makes one system call that moves at most `size` bytes; of a body, if it does not copy. */
+	ssize_t (*receive)(struct receiver *r, size_t size);
+	bool copies; /* it copies data into a buffer of the program */
+	int lowat;   /* SO_RCVLOWAT in a body, bytes */
 };
 
 #define RECEIVE_METHODS 4

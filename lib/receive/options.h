@@ -3,26 +3,34 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+
 #include "lib/load/cpus.h"
 #include "lib/net/socket.h"
-#include "lib/receive/guard.h"
 #include "lib/receive/methods.h"
+
+/* The prefixes of --allow.  IPv4 is mapped into IPv6.  An empty list allows every address. */
+struct allow {
+	struct prefix {
+		struct in6_addr address;
+		int bits;
+	} * prefix;
+	size_t n;
+};
 
 struct receive_options {
 	struct sock_options sock;
-	struct cpus bind;    /* CPUs to run on; empty: any */
-	const char *port;    /* number of the port; "0": the kernel chooses one */
-	const char *address; /* to listen on; NULL: all */
-	const char *user;    /* whose privileges to take; NULL: to keep them */
-	struct allow allow;  /* clients to serve */
+	struct cpus bind; /* CPUs to run on; empty: any */
+	const char *port; /* number of the port; "0": the kernel chooses one */
+	/* The address to listen on, NULL: all; whose privileges to take, NULL: to keep them. */
+	const char *address, *user;
+	struct allow allow; /* clients to serve */
 	const struct receive_method *method;
-	int family;         /* AF_INET, AF_INET6, or AF_UNSPEC for both */
-	size_t buffer;      /* bytes of each call; 0: the method's default */
-	double interval;    /* seconds between two lines of the report; 0: no such lines */
-	int n_cpus;         /* CPUs whose load is measured; 0: all */
-	uint32_t max_reply; /* the most bytes that a request may ask for */
-	int max_clients;
-	double idle_timeout; /* seconds; 0: none */
+	size_t buffer;                 /* bytes of each call; 0: the method's default */
+	uint32_t max_reply;            /* the most bytes that a request may ask for */
+	int family;                    /* AF_INET, AF_INET6, or AF_UNSPEC for both */
+	int n_cpus, max_clients;       /* CPUs whose load is measured; 0: all */
+	double interval, idle_timeout; /* seconds between two lines of the report; 0: none */
 	/* Flags are int where getopt_long(3) stores them. */
 	int raw, reply, json;
 	bool load, once, quiet, debug;

@@ -3,11 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include "lib/load/cpus.h"
-
-#define EVENTS     64 /* of one epoll_wait() */
-#define LOOK_MS    ((int)(LOOK_NS / 1000000))
-#define LACK_MS    ((int)(LACK_NS / 1000000))
+#define EVENTS     64          /* of one epoll_wait() */
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
 struct request {
@@ -22,7 +18,7 @@ struct request {
 struct worker {
 	struct replier *all;
 	pthread_t thread;
-	int number, epoll;
+	int epoll;
 	LIST_HEAD(request_head, request) requests;
 	bool paused; /* for a lack: new clients have to wait */
 	_Atomic uint64_t replies, bytes;
@@ -30,9 +26,7 @@ struct worker {
 
 struct replier {
 	struct context *context;
-	int listener;
-	int wake; /* eventfd(2), readable when the workers have to end */
-	int n;
+	int listener, n; /* the socket, and the number of workers */
 	struct worker *worker;
 	struct reply_failures failures;
 };
@@ -50,23 +44,21 @@ static void request_fail(struct worker *w, struct request *q, int e)
 {
 	struct reply_failures *f = &w->all->failures;
 	struct context *x = w->all->context;
-	const int dropped = q->place.dropped;
+	const enum dropped dropped = q->place.dropped;
 	char why[128];
 
 	if (e == EAGAIN || e == EINTR)
 		return;
 	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before it had asked");
-	if (dropped != NOT_DROPPED) {
+	if (dropped != NOT_DROPPED)
 		place_format_dropped(&x->places, &q->place, why, sizeof(why));
-		place_reset_on_close(&q->place); /* what it has not taken is discarded */
-	}
 	if (dropped == NOT_DROPPED)
 		f->broken++;
 	else if (dropped == DROPPED_FOR_ROOM)
 		x->places.refused++;
 	else
 		f->silent++;
-	log_client(&x->log, &q->place.peer, "%s", why);
+	log_client(&x->places, &q->place, "%s", why);
 	request_close(w, q);
 }
 
@@ -110,7 +102,7 @@ static void request_read(struct worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->log, &q->place.peer, "asked for %u bytes, more than --max-reply",
+		log_client(&x->places, &q->place, "asked for %u bytes, more than --max-reply",
 			   q->header);
 		request_close(w, q);
 		return;
@@ -130,7 +122,7 @@ static void request_accept(struct worker *w)
 		return;
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
 		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->log, &q->place.peer, "turned away: no memory for it");
+		log_client(&x->places, &q->place, "turned away: no memory for it");
 		free(q);
 		return;
 	}
@@ -157,12 +149,12 @@ static void *worker_thread(void *arg)
 	bool lack;
 	int n, i;
 
-	cpu_bind_or_die(&x->opt->bind, w->number);
+	cpu_bind_or_die(&x->opt->bind, (int)(w - w->all->worker));
 	while (!*x->stop) {
 		lack = places_lack(&x->places);
 		if (lack != w->paused && worker_listen(w, !lack) == 0)
 			w->paused = lack;
-		n = epoll_wait(w->epoll, ev, EVENTS, w->paused ? LACK_MS : LOOK_MS);
+		n = epoll_wait(w->epoll, ev, EVENTS, (int)((lack ? LACK_NS : LOOK_NS) / 1000000));
 		for (i = 0; i < n; i++) {
 			q = ev[i].data.ptr;
 			if (ev[i].data.ptr == w)
@@ -190,21 +182,16 @@ static void workers_start(struct replier *r)
 
 	cpus_online(&online);
 	r->n = r->context->opt->bind.n > 0 ? r->context->opt->bind.n : online.n;
-	r->worker = calloc((size_t)r->n, sizeof(*r->worker));
-	r->wake = eventfd(0, EFD_CLOEXEC);
-	if (r->worker == NULL || r->wake < 0)
-		die_errno("repliers");
-	/* cppcheck-suppress nullPointerArithmeticRedundantCheck ; die_errno() does not return */
+	r->worker = alloc_or_die((size_t)r->n, sizeof(*r->worker), "repliers");
 	for (w = r->worker; w < r->worker + r->n; w++) {
 		w->all = r;
-		w->number = (int)(w - r->worker);
 		w->epoll = epoll_create1(EPOLL_CLOEXEC);
 		if (w->epoll < 0 || worker_listen(w, true) != 0 ||
-		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->wake, &end) != 0)
+		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->context->group.wake, &end) != 0)
 			die_errno("epoll");
 		e = thread_start(&w->thread, worker_thread, w);
 		if (e != 0)
-			die("thread %d of %d: %s", w->number + 1, r->n, strerror(e));
+			die("thread %d of %d: %s", (int)(w - r->worker) + 1, r->n, strerror(e));
 	}
 }
 
@@ -222,8 +209,7 @@ static void replies_mark(const struct replier *r, struct mark *mark)
 
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 {
-	const double interval = x->opt->interval;
-	const struct timespec t = {(time_t)interval, (long)(fmod(interval, 1) * 1e9)};
+	const struct timespec t = ns_to_timespec((uint64_t)(x->opt->interval * 1e9));
 	struct replier r = {.context = x, .listener = listener};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
 	struct figures f;
@@ -233,18 +219,17 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	replies_mark(&r, &start);
 	last = start;
 	while (!*x->stop) {
-		ppoll(NULL, 0, interval > 0 ? &t : NULL, unblocked);
+		ppoll(NULL, 0, x->opt->interval > 0 ? &t : NULL, unblocked);
 		replies_mark(&r, &now);
 		figures_between(&x->meter, &last, &now, &f);
 		if (!*x->stop && !x->opt->quiet && f.calls > 0)
 			report_replies(&x->report, &f, NULL);
 		last = now;
 	}
-	eventfd_write(r.wake, 1);
+	eventfd_write(x->group.wake, 1);
 	for (i = 0; i < r.n; i++)
 		pthread_join(r.worker[i].thread, NULL);
 	close(listener);
-	close(r.wake);
 	replies_mark(&r, &now);
 	figures_between(&x->meter, &start, &now, &f);
 	r.failures.refused = x->places.refused;

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "lib/receive/context.h"
+#include "lib/receive/group.h"
 
 /*
  * Serves until a signal, which is blocked but in `unblocked`, with a line of the report for each

@@ -1,73 +1,111 @@
 #include "lib/receive/server.h"
 
+#include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/tcp.h>
 #include <netdb.h>
-#include <netinet/in.h>
+#include <pwd.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 
 #include "lib/receive/client.h"
 
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
 #define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
 #define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
-#define SUMMARIES_MS 200         /* between two looks whether that time is over */
 
-static void set_options(const struct receive_options *opt, int fd, int family, bool both)
-{
-	const int on = 1, only = !both, unsent = REPLY_UNSENT;
-
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)); /* urgent data are data, too */
-	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-	/* Without it a client that reads nothing would take megabytes of the kernel's memory. */
-	if (opt->reply &&
-	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)) != 0)
-		die_errno("TCP_NOTSENT_LOWAT");
-	sock_set_options_or_die(fd, &opt->sock);
-}
-
-static _Noreturn void cannot_listen(const struct receive_options *opt, const char *why)
-{
-	die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
-	    opt->address != NULL ? " " : "", opt->port, why);
-}
-
-/* Returns the socket, or -1 with errno set. */
-static int listen_on(const struct receive_options *opt, int family, bool both)
+/* Returns NULL if *fd listens, otherwise why it cannot, with errno set if a system call failed. */
+static const char *listen_on(const struct receive_options *opt, int family, bool both, int *fd)
 {
 	struct addrinfo hints = {.ai_family = family,
 				 .ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
 	struct addrinfo *ai;
-	int fd, e = getaddrinfo(opt->address, opt->port, &hints, &ai);
+	int e = getaddrinfo(opt->address, opt->port, &hints, &ai);
 
 	if (e != 0)
-		cannot_listen(opt, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, ai->ai_protocol);
-	if (fd >= 0)
-		set_options(opt, fd, ai->ai_family, both);
-	if (fd >= 0 && (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)) {
-		e = errno;
-		close(fd);
-		errno = e;
-		fd = -1;
+		return e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
+	*fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd >= 0) {
+		sock_set(*fd, SOL_SOCKET, SO_REUSEADDR, 1);
+		sock_set(*fd, SOL_SOCKET, SO_OOBINLINE, 1);      /* urgent data are data, too */
+		sock_set(*fd, IPPROTO_IPV6, IPV6_V6ONLY, !both); /* fails on a socket of IPv4 */
+		/* Otherwise a client that reads nothing takes megabytes of the kernel's memory. */
+		if (opt->reply && sock_set(*fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, REPLY_UNSENT) != 0)
+			die_errno("TCP_NOTSENT_LOWAT");
+		sock_set_options_or_die(*fd, &opt->sock);
 	}
+	if (*fd < 0 || bind(*fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(*fd, BACKLOG) != 0)
+		e = errno;
+	if (e != 0 && *fd >= 0)
+		close(*fd);
 	freeaddrinfo(ai);
-	return fd;
+	errno = e;
+	return e != 0 ? strerror(e) : NULL;
 }
 
 int listen_or_die(const struct receive_options *opt)
 {
-	bool both = opt->family == AF_UNSPEC && opt->address == NULL;
-	int fd = listen_on(opt, both ? AF_INET6 : opt->family, both);
+	const bool both = opt->family == AF_UNSPEC && opt->address == NULL;
+	int fd = -1;
+	const char *why = listen_on(opt, both ? AF_INET6 : opt->family, both, &fd);
 
-	if (fd < 0 && both && errno != EADDRINUSE)
-		fd = listen_on(opt, AF_INET, both);
-	if (fd < 0)
-		cannot_listen(opt, strerror(errno));
+	if (why != NULL && both && errno != EADDRINUSE)
+		why = listen_on(opt, AF_INET, both, &fd);
+	if (why != NULL)
+		die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
+		    opt->address != NULL ? " " : "", opt->port, why);
 	return fd;
+}
+
+/* Whether the process is that user in all of its ids, and in no other's group. */
+static bool is_user(const struct passwd *pw)
+{
+	gid_t gid[3], groups[NGROUPS_MAX], users[NGROUPS_MAX];
+	uid_t uid[3];
+	int n = getgroups(NGROUPS_MAX, groups), n_users = NGROUPS_MAX, i, k;
+	bool is = n >= 0 && getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) >= 0 &&
+		  getresuid(&uid[0], &uid[1], &uid[2]) == 0 &&
+		  getresgid(&gid[0], &gid[1], &gid[2]) == 0;
+
+	for (i = 0; is && i < 3; i++)
+		is = uid[i] == pw->pw_uid && gid[i] == pw->pw_gid;
+	for (i = 0; is && i < n; i++) {
+		for (k = 0; k < n_users && users[k] != groups[i]; k++)
+			;
+		is = k < n_users;
+	}
+	return is;
+}
+
+void privileges_drop_or_die(const char *user)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	const struct passwd *pw;
+	bool became;
+
+	errno = 0;
+	pw = getpwnam(user);
+	if (pw == NULL)
+		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
+	became = initgroups(pw->pw_name, pw->pw_gid) == 0 &&
+		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
+		 setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
+	if (!became && errno != EPERM)
+		die_errno("--user '%s'", user);
+	if (!became && !is_user(pw))
+		die("--user '%s': only root can become another user%s", user,
+		    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
+	if (pw->pw_uid == 0)
+		return;
+	if (setuid(0) == 0 || setgid(0) == 0)
+		die("--user '%s': privileges came back", user);
+	/* Of this thread, and so of those that it starts: capset(2). */
+	if (syscall(SYS_capset, &header, none) != 0)
+		die_errno("--user '%s': capabilities", user);
 }
 
 /*
@@ -77,17 +115,14 @@ int listen_or_die(const struct receive_options *opt)
  */
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {
-	struct pollfd p[2] = {{.fd = fd, .events = POLLIN},
-			      {.fd = x->group.wake, .events = POLLIN}};
 	bool lack = places_lack(&x->places);
+	struct pollfd p[2] = {{lack ? -1 : fd, POLLIN, 0}, {x->group.wake, POLLIN, 0}};
 	uint64_t now = now_ns(), wait = lack ? LACK_NS : LOOK_NS;
 	struct timespec t;
 	eventfd_t ignored;
 
 	if (x->group.n > 0 && interval_ns < now + wait)
 		wait = interval_ns > now ? interval_ns - now : 0;
-	if (lack)
-		p[0].fd = -1;
 	t = (struct timespec){.tv_nsec = (long)wait}; /* under a second */
 	if (ppoll(p, 2, lack || x->group.n > 0 ? &t : NULL, unblocked) <= 0)
 		return false;
@@ -96,55 +131,41 @@ static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigs
 	return p[0].revents != 0;
 }
 
-/* Whether the first group has ended with -1.  A client that waits to be accepted belongs to it. */
-static bool is_over(struct context *x, int fd, bool served)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	return x->opt->once && served && x->group.n == 0 && poll(&p, 1, 0) <= 0;
-}
-
 /* Ends the clients' streams and waits for their summaries. */
 static void dismiss_clients(struct context *x)
 {
-	struct pollfd p = {.fd = x->group.wake, .events = POLLIN};
 	uint64_t until = now_ns() + SUMMARIES_NS;
-	eventfd_t ignored;
 
 	places_end_streams(&x->places);
-	while (x->group.n > 0 && now_ns() < until) {
-		eventfd_read(x->group.wake, &ignored);
-		poll(&p, 1, SUMMARIES_MS);
-	}
-	group_close(&x->group);
+	while (x->group.n > 0 && now_ns() < until)
+		sleep_ns(5000000);
+	group_close(x);
 	report_last_small(&x->report);
 }
 
 void serve(struct context *x, int listener, const sigset_t *unblocked)
 {
-	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
-	struct interval interval = {.warm_up = false};
-	uint64_t end;
-	bool served = false;
-	int number = 0;
+	const double seconds = x->opt->interval;
+	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
+	struct client_group *g = &x->group;
+	struct pollfd p = {.fd = listener, .events = POLLIN};
 
-	interval_next(&x->group, &interval, x->opt->quiet);
-	while (!*x->stop && !is_over(x, listener, served)) {
-		end = period > 0 ? interval.begin.ns + period : UINT64_MAX;
-		if (wait_for(x, listener, end, unblocked)) {
-			if (x->group.n == 0) /* the first of a group starts the interval */
-				interval_next(&x->group, &interval, x->opt->quiet);
-			if (client_accept(x, listener, number)) {
-				served = true;
-				number = (number + 1) % INT_MAX; /* the report has number + 1 */
-			}
+	interval_next(x);
+	while (!*x->stop) {
+		/* With -1 the first group is all; a client that waits to be accepted belongs to it. */
+		if (x->opt->once && x->accepted > 0 && g->n == 0 && poll(&p, 1, 0) <= 0)
+			break;
+		if (wait_for(x, listener, g->interval.begin.ns + period, unblocked)) {
+			if (g->n == 0) /* the first of a group starts the interval */
+				interval_next(x);
+			client_accept(x, listener);
 		}
-		if (period > 0 && now_ns() >= interval.begin.ns + period)
-			interval_next(&x->group, &interval, x->opt->quiet);
+		if (now_ns() >= g->interval.begin.ns + period)
+			interval_next(x);
 		places_look(&x->places);
 	}
 	close(listener);
 	dismiss_clients(x);
-	if (x->group.n == 0 && x->group.has_last)
-		pthread_join(x->group.last_thread, NULL);
+	if (g->n == 0 && g->last_thread != 0)
+		pthread_join(g->last_thread, NULL);
 }

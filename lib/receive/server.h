@@ -1,18 +1,27 @@
 /*
- * server.h: listens, accepts clients that send (client.h) and prints the intervals of their group.
+ * server.h: listens, gives up the privileges for that, accepts clients that send (client.h) and
+ * prints the intervals of their group.
  *
- *	fd = listen_or_die(&opt);
+ *	fd = listen_or_die(&opt);	(a port below 1024)
+ *	privileges_drop_or_die("nobody");
  *	serve(&context, fd, &unblocked);
  */
 #pragma once
 
-#include "lib/receive/context.h"
+#include "lib/receive/group.h"
 
 /*
  * Listens on one socket for IPv6 and IPv4; for IPv4 alone on a host without IPv6.  Does not
  * block.
  */
 int listen_or_die(const struct receive_options *opt);
+
+/*
+ * Becomes that user, with that user's groups, without a capability (capabilities(7)) and for
+ * good.  Dies if it cannot, unless the process is that user already, in all of its ids, and in no
+ * other's group.  Call it before there are threads.
+ */
+void privileges_drop_or_die(const char *user);
 
 /*
  * Serves until a signal, which is blocked but in `unblocked`, or with -1 until the first group
