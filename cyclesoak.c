@@ -355,12 +355,14 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 }
 
 /*
- * Waits for the command and returns its wait status.  Passes on to it a signal that was sent to
- * cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
+ * Measures the command; returns the status to exit with, which is the command's.  Passes on to it a
+ * signal that was sent to cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
  */
-static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
+static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
 {
+	pid_t pid = spawn_or_die(m, argv, old);
 	siginfo_t info;
+	struct load l;
 	int status;
 
 	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
@@ -369,15 +371,6 @@ static int wait_command(struct monitor *m, const sigset_t *set, pid_t pid)
 		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);
 	}
-	return status;
-}
-
-/* Measures the command; returns the status to exit with, which is the command's. */
-static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, const sigset_t *old)
-{
-	int status = wait_command(m, set, spawn_or_die(m, argv, old));
-	struct load l;
-
 	monitor_read(m);
 	if (m->bracketed)
 		close_bracket(m);

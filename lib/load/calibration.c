@@ -47,15 +47,6 @@ static bool calibration_print(FILE *f, const struct calibration *c)
 	return fflush(f) == 0;
 }
 
-/* Gives an unnamed file its first name. */
-static bool name_file(int fd, const char *name)
-{
-	char self[64];
-
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
 /*
  * Writes a new file and renames it when it is complete.  Where it can be, it has no name while it is
  * written, so that a program that is killed leaves nothing behind.  Its name until it is renamed
@@ -66,8 +57,8 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	const mode_t mask = umask(0);
 	sigset_t all, old;
 	struct stat st;
+	char self[64], *tmp;
 	bool named, done;
-	char *tmp;
 	FILE *f;
 	int fd, e;
 
@@ -81,10 +72,12 @@ static void calibration_save_or_die(const struct calibration *c, const char *pat
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
 	fd = open_retry(dirname(strdupa(path)), O_TMPFILE | O_WRONLY);
 	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
 	done = f != NULL && calibration_print(f, c) && fchmod(fd, 0666 & ~mask) == 0 &&
-	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 && (named || (named = name_file(fd, tmp))) &&
-	       rename(tmp, path) == 0;
+	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 &&
+	       (named || linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW) == 0) &&
+	       (named = true) && rename(tmp, path) == 0;
 	e = errno;
 	if (!done && named)
 		unlink(tmp);
@@ -143,15 +136,6 @@ static bool next_number(char **line, double *v)
 	return *end == '\0' && isfinite(*v);
 }
 
-static bool cpus_ascend(const struct cpus *cpus)
-{
-	int i = 1;
-
-	while (i < cpus->n && cpus->id[i] > cpus->id[i - 1])
-		i++;
-	return i >= cpus->n;
-}
-
 /* `cpu NUMBER tasks tasks_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
 static bool baseline_parse(char *line, struct calibration *c, int n)
 {
@@ -175,7 +159,9 @@ static const char other_version[] = "was not made by this version's soaker";
 static const char *calibration_line(char *line, struct calibration *c, bool *version, int *n)
 {
 	char *key = strsep(&line, " ");
+	bool ascend;
 	double v;
+	int i;
 
 	if (line == NULL)
 		return "is not a calibration";
@@ -187,7 +173,10 @@ static const char *calibration_line(char *line, struct calibration *c, bool *ver
 		snprintf(c->machine, sizeof(c->machine), "%s", line);
 		make_printable(c->machine);
 	} else if (strcmp(key, "cpus") == 0) {
-		if (c->cpu != NULL || parse_cpus(line, &c->cpus) != NULL || !cpus_ascend(&c->cpus))
+		ascend = c->cpu == NULL && parse_cpus(line, &c->cpus) == NULL;
+		for (i = 1; i < c->cpus.n; i++)
+			ascend &= c->cpus.id[i] > c->cpus.id[i - 1];
+		if (!ascend)
 			return "has a bad CPU list";
 		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	} else if (strcmp(key, "cpu") == 0 && !baseline_parse(line, c, (*n)++)) {

@@ -69,13 +69,13 @@ static pid_t process_parent(pid_t pid)
 	return parent;
 }
 
-/* The CPU time that a process and those descended from it have used, in ns. */
-static uint64_t family_ns(pid_t eldest)
+/* The CPU time that a process and those descended from it have used, in seconds. */
+static double family_seconds(pid_t eldest)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
 	clockid_t clock;
-	uint64_t sum = 0;
+	double sum = 0;
 	pid_t pid, p;
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
@@ -83,28 +83,19 @@ static uint64_t family_ns(pid_t eldest)
 		while (p > 0 && p != eldest)
 			p = process_parent(p);
 		if (p > 0 && clock_getcpuclockid(pid, &clock) == 0)
-			sum += clock_ns(clock);
+			sum += (double)clock_ns(clock) / 1e9;
 	}
 	if (d != NULL)
 		closedir(d);
 	return sum;
 }
 
-/* Whether a process takes as much CPU time as soakers do.  Its name proves nothing. */
-static bool is_soaking(pid_t pid)
-{
-	uint64_t start = raw_ns(), from = family_ns(pid), ns;
-
-	sleep_ns(HOLDER_NS);
-	ns = raw_ns() - start;
-	return seconds_between(from, family_ns(pid)) * 1e9 >= HOLDER_SHARE * (double)ns;
-}
-
 void lock_take_or_die(int *lock, int *root_lock)
 {
 	char name[64];
 	pid_t holder;
-	bool root_free;
+	bool root_free, soaks = true;
+	double used;
 
 	/* In /run nobody but root can make the file, and nobody but root can open one of mode 0600. */
 	*root_lock = geteuid() == 0 ? open_retry(ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW) : -1;
@@ -117,7 +108,13 @@ void lock_take_or_die(int *lock, int *root_lock)
 	holder = lock_holder(root_free ? *lock : *root_lock);
 	if (!process_read(holder, "comm", name, sizeof(name)))
 		strcpy(name, "a program that cannot be seen");
-	if (!root_free || *root_lock < 0 || holder <= 0 || is_soaking(holder))
+	/* A holder's name proves nothing, but soakers and what started them take CPU time. */
+	if (root_free && *root_lock >= 0 && holder > 0) {
+		used = family_seconds(holder);
+		sleep_ns(HOLDER_NS);
+		soaks = family_seconds(holder) - used >= HOLDER_SHARE * HOLDER_NS / 1e9;
+	}
+	if (soaks)
 		die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name,
 		    holder);
 	warnx("%s (pid %d) holds the lock on " LOCK_FILE " and soaks nothing: going on without it",

@@ -30,19 +30,12 @@ struct latency {
 	uint64_t class[CLASSES];
 };
 
-static size_t class_of(uint64_t ns)
-{
-	int shift;
-
-	if (ns >> LATENCY_BITS)
-		ns = (1ull << LATENCY_BITS) - 1;
-	shift = ns < LATENCY_SUB ? 0 : 63 - __builtin_clzll(ns) - LATENCY_SHIFT;
-	return (size_t)shift * LATENCY_SUB + (size_t)(ns >> shift);
-}
-
 static void latency_add(struct latency *h, uint64_t ns)
 {
-	h->class[class_of(ns)]++;
+	const uint64_t v = ns >> LATENCY_BITS != 0 ? (1ull << LATENCY_BITS) - 1 : ns;
+	const int shift = v < LATENCY_SUB ? 0 : 63 - __builtin_clzll(v) - LATENCY_SHIFT;
+
+	h->class[(size_t)shift * LATENCY_SUB + (size_t)(v >> shift)]++;
 	h->n++;
 	if (ns > h->max)
 		h->max = ns;
