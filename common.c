@@ -185,8 +185,7 @@ uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max)
 	if (why != NULL)
 		usage_error("%s: '%s' %s", opt, s, why);
 	if (v < min || v > max)
-		usage_error("%s: '%s' is not between %llu and %llu", opt, s,
-			    (unsigned long long)min, (unsigned long long)max);
+		usage_error("%s: '%s' is not between %" PRIu64 " and %" PRIu64, opt, s, min, max);
 	return v;
 }
 
@@ -200,8 +199,7 @@ int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max)
 	if (!isdigit((unsigned char)*s) || *end != '\0')
 		usage_error("%s: '%s' is not a whole number", opt, s);
 	if (errno == ERANGE || v < min || v > max)
-		usage_error("%s: '%s' is not between %lld and %lld", opt, s, (long long)min,
-			    (long long)max);
+		usage_error("%s: '%s' is not between %" PRId64 " and %" PRId64, opt, s, min, max);
 	return v;
 }
 

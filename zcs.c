@@ -38,11 +38,10 @@ static void on_signal(int sig)
 static void warn_at_end(struct context *x, const struct mark *start)
 {
 	struct mark end = {.ns = 0};
-	const uint64_t left_out = x->places.log.left_out;
 	struct load l;
 
-	if (left_out > 0)
-		note("%ju lines about clients were left out in all", left_out);
+	if (x->places.log.left_out > 0)
+		note("%ju lines about clients were left out in all", x->places.log.left_out);
 	if (x->meter.soaker == NULL)
 		return;
 	mark_now(&x->meter, &end);

@@ -46,11 +46,10 @@ static struct baseline baseline_of(const struct calibration *c, int i)
  * What makes a load uncertain, beside its baseline's unsteadiness.  Each constant was measured
  * where tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
  */
-#define EDGE_SECONDS 3e-3 /* of starting and ending a measurement: forks, readings, wake-ups */
-#define SWITCH_SECONDS                                                                             \
-	1e-6              /* of a switch to a task and back, which may be in the task's own time */
-#define WAKE_SECONDS 8e-6 /* of the timer or interrupt that woke the task, at most */
-#define HOST_SHARE   0.05 /* of the slowing: a host that slows CPUs also takes of their time */
+#define EDGE_SECONDS   3e-3 /* of starting and ending a measurement: forks, readings, wake-ups */
+#define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, which the task's own time may have */
+#define WAKE_SECONDS   8e-6 /* of the timer or interrupt that woke the task, at most */
+#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs also takes of their time */
 
 /*
  * Half of the 95 % interval.  Five things are uncertain: which share of its time the soaker spins,

@@ -37,9 +37,8 @@ const char *load_format(const struct figures *f, char buf[128])
 	const double us = figures_cost(f);
 	char plus_minus[32] = "", cost[48] = "";
 
-	buf[0] = '\0';
 	if (isnan(f->load))
-		return buf;
+		return strcpy(buf, "");
 	if (!isnan(f->uncertainty))
 		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->uncertainty);
 	if (!isnan(us))
