@@ -1,5 +1,6 @@
 # tests/vm, which runs a command on other kernels.  It needs QEMU, and kernels that `tests/vm fetch` got.
 # only: check-long
+# limit: 900
 . "$TOP/tests/lib.sh"
 own_tmpdir
 
