@@ -129,7 +129,7 @@ def build(directory, names):
                    '-DVERSION="" -pthread -O2'.split(), f'-I{TOP}', '-o', f'{directory}/{name}',
                    f'{TOP}/tests/bench/{name}.c', library, '-lm']
         try:
-            run(command)
+            run(command, seconds=300)
         except (OSError, Failed) as e:
             fail(f'cannot compile {name}.c: {e}')
 
