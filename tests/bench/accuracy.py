@@ -388,6 +388,7 @@ def cases(directory):
         f.writelines(f'# {line}\n' for line in head)
         out = csv.DictWriter(f, FIELDS, delimiter='\t', lineterminator='\n')
         out.writeheader()
+        f.flush()
         for number in range((opt.cases + 1) // 2):
             for group in opt.groups:
                 if time.monotonic() - calibrated > opt.calibrate:

@@ -176,6 +176,19 @@ def kernel_config():
             return set()
 
 
+def preemption():
+    """How the kernel preempts: as it says itself, or was told when it was booted, or was built."""
+    if now := first_line('/sys/kernel/debug/sched/preempt'):
+        return now
+    if told := re.search(r'\bpreempt=(\w+)', first_line('/proc/cmdline')):
+        return told.group(1)
+    config = kernel_config()
+    for kind in 'RT', 'LAZY', 'VOLUNTARY', 'NONE':
+        if f'CONFIG_PREEMPT_{kind}=y' in config:
+            return kind.lower()
+    return 'full' if 'CONFIG_PREEMPT=y' in config else 'unknown'
+
+
 def accounting():
     """How the kernel counts CPU time for /proc/stat."""
     config = kernel_config()
@@ -201,9 +214,9 @@ def head(binaries):
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) if shutil.which('git') else None
     for directory in binaries:
         yield f'{directory}: {run([f"{directory}/cyclesoak", "-V"])[0].strip()}'
-    yield f'source: {commit.stdout.strip() if commit else "" or "unknown"}'
+    yield f'source: {(commit.stdout.strip() if commit else "") or "unknown"}'
     yield f'kernel: {platform.system()} {platform.release()} {platform.version()}'
-    yield f'preemption: {first_line("/sys/kernel/debug/sched/preempt") or "unknown"}'
+    yield f'preemption: {preemption()}'
     yield f'CPUs: {CPUS}, {model.group(1) if model else platform.machine()}'
     clocks = '/sys/devices/system/clocksource/clocksource0/current_clocksource'
     yield f'clocksource: {first_line(clocks) or "unknown"}; hypervisor: {hypervisor}'
