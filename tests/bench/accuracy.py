@@ -51,6 +51,7 @@ FIELDS = ('run group case build baseline turn parameters truth load half error i
 NUMBERS = 'truth load half error stat_error error_2001 others'.split()
 
 opt = argparse.Namespace()
+disturbed = {} # percent of the machine that others took during a calibration, by its file
 
 
 def log_uniform(r, low, high):
@@ -162,6 +163,15 @@ def others():
     return sum(t for p, t in spent.items() if p not in ours) / os.sysconf('SC_CLK_TCK')
 
 
+@contextlib.contextmanager
+def watch_others():
+    """Its `share` becomes the percentage of the machine that other processes took inside.  The sum can
+    fall, when a process is reaped that nobody waits for: that is a sign of others, too."""
+    before, began, seen = others(), time.monotonic(), argparse.Namespace(share=0.0)
+    yield seen
+    seen.share = 100 * abs(others() - before) / ((time.monotonic() - began) * CPUS)
+
+
 def truth_of(seconds):
     """What the generator says of itself, and its true load over the time that was measured."""
     with open('truth', encoding='ascii') as f:
@@ -170,12 +180,12 @@ def truth_of(seconds):
 
 
 def cyclesoak(build, calibration, command):
-    """Returns cyclesoak's report on a command and which part of the machine others took meanwhile."""
-    before, began = others(), time.monotonic()
-    out = bench.soaking([f'{build}/cyclesoak', '--json', *(['-f', calibration] if calibration else []), '--',
-                         *command], seconds=opt.seconds + 60)
-    share = 100 * (others() - before) / ((time.monotonic() - began) * CPUS)
-    return json.loads(out.splitlines()[-1]), share
+    """Returns cyclesoak's report on a command, and what others took of the machine meanwhile or during
+    the calibration."""
+    with watch_others() as seen:
+        out = bench.soaking([f'{build}/cyclesoak', '--json', *(['-f', calibration] if calibration else []), '--',
+                             *command], seconds=opt.seconds + 60)
+    return json.loads(out.splitlines()[-1]), max(seen.share, disturbed.get(calibration, 0))
 
 
 def row_of(report, truth, share):
@@ -235,7 +245,9 @@ def measure(case, build, calibration, group):
 def calibrate(name):
     """Calibrates each build, into files that cyclesoak does not find by itself."""
     for number, build in enumerate(opt.builds):
-        bench.soaking([f'{build}/cyclesoak', '-C', '--force', '-f', f'{name}-{number}'], seconds=120)
+        with watch_others() as seen:
+            bench.soaking([f'{build}/cyclesoak', '-C', '--force', '-f', f'{name}-{number}'], seconds=120)
+        disturbed[f'{name}-{number}'] = seen.share
 
 
 def measure_case(case, noise):
