@@ -1,5 +1,7 @@
 #!/bin/sh
 # cyclesoak with a command: its load, its exit status, and those of cyclesoak itself.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak

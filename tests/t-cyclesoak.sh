@@ -1,6 +1,8 @@
 #!/bin/sh
 # cyclesoak and the soaker: calibration and its file, the load of a busy program, what the soakers
 # are to the kernel, and that nothing is left of them.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc

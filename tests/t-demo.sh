@@ -1,5 +1,7 @@
 #!/bin/sh
 # make demo: its table, and that an interrupt leaves nothing behind.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 
 own_tmpdir

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SIGKILL at 200 random moments: nothing is left of any of the programs, and the port is free.
 # t-cyclesoak.sh looks at the soakers' control group.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Calibration files that somebody else has made, and directories in which others may plant things.
 # t-cyclesoak.sh has more files that cannot be read.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak

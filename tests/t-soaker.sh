@@ -1,6 +1,8 @@
 #!/bin/sh
 # The soakers' locks, who keeps whom from soaking, and what is left where one of the processes is killed.
 # t-cyclesoak.sh has what the soakers are to the kernel.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak

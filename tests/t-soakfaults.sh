@@ -1,6 +1,8 @@
 #!/bin/sh
 # Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
 # nor its group, nor a calibration file that is not whole.
+#
+# group: quiet
 . "$TOP/tests/lib.sh"
 FAULTS_SECONDS=${FAULTS_SECONDS:-70}
 last=$(($(date +%s) + FAULTS_SECONDS + 30)) # when it starts nothing more: tests/run ends it after 170 s
