@@ -7,6 +7,7 @@
 #	$TOP      the source tree
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
+#	$CALIBRATION  a calibration of this machine, if tests/run has made one: see use_calibration
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
@@ -77,6 +78,24 @@ check_without()
 scale()
 {
 	if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi
+}
+
+# new_seed: of random cases: always the same in `make check`, another each time in `make check-long`.  The
+# test prints it, and takes one by hand.
+new_seed()
+{
+	scale 1 "$(date +%s)"
+}
+
+# use_calibration [FILE]: the one that tests/run has made, or, for a test that is run without it, a
+# new one
+use_calibration()
+{
+	if [ -n "$CALIBRATION" ]; then
+		cp "$CALIBRATION" "${1:-counts_per_sec}"
+	else
+		soaking "$BIN/cyclesoak" -C --force -f "${1:-counts_per_sec}"
+	fi
 }
 
 finish()
