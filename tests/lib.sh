@@ -180,6 +180,27 @@ is_text()
 	not grep -n '[^ -~	]' "$1"
 }
 
+# valid_json FILE: each of its lines is a JSON value.  $no_json is why that cannot be told here.
+no_json=
+if command -v jq >/dev/null 2>&1; then
+	valid_json() # FILE
+	{
+		jq . <"$1" >/dev/null
+	}
+elif command -v python3 >/dev/null 2>&1; then
+	valid_json()
+	{
+		python3 -c "import json, sys
+for line in sys.stdin: json.loads(line)" <"$1"
+	}
+else
+	no_json='no jq, no python3'
+	valid_json()
+	{
+		: # who calls it looks at $no_json first, and skips what is not tested
+	}
+fi
+
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
 {

@@ -110,7 +110,7 @@ truncate -s 4294967295 huge
 	grep -qx "length 4294967295" peer.out
 	[ $(grep -c "^length" peer.out) -eq 1 ]'
 
-start_zcs -m $(scale trunc read)
+start_zcs -m "$(scale trunc read)"
 truncate -s $huge huge
 check "zcs takes a file of $huge bytes and reports them" '
 	"$zcc" -s 0 -p $PORT --congestion reno huge >report
