@@ -307,7 +307,7 @@ child_of()
 {
 	[ -n "$1" ] || return 0
 	for d in /proc/[0-9]*; do
-		if [ "$(cat "$d/comm" 2>/dev/null)" = "$2" ] &&
+		if { read -r comm <"$d/comm"; } 2>/dev/null && [ "$comm" = "$2" ] &&
 		    [ "$(stat_field "${d#/proc/}" 4 2>/dev/null)" = "$1" ]; then
 			echo "${d#/proc/}"
 		fi
@@ -391,13 +391,22 @@ stale_group()
 	echo "${group#* }"
 }
 
-# A calibration that will do where no load is judged, whatever the machine is busy with.
+# machine_name: what a calibration that is made here has as its machine
+machine_name()
+{
+	model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+	echo "$(uname -n) $(uname -r) ${model:-$(uname -m)}"
+}
+
+# made_up_calibration [machine [rate]]: a calibration that will do where no load is judged, whatever the
+# machine is busy with.  The rate is the loops per second of each CPU.
 made_up_calibration()
 {
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	online=$(cat /sys/devices/system/cpu/online)
-	printf '%s\nsoaker 3\nmachine made up\ncpus %s\n' $((cpus * 1000)) "$online"
+	rate=${2:-1000}
+	printf '%s\nsoaker 3\nmachine %s\ncpus %s\n' $((cpus * rate)) "${1:-made up}" "$online"
 	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
-		seq "$first" "${last:-$first}" | sed 's/.*/cpu & 0 0 1 0 1000 0/'
+		seq "$first" "${last:-$first}" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
 	done
 }

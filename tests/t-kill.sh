@@ -1,12 +1,13 @@
 #!/bin/sh
-# SIGKILL at random moments, 24 or in `make check-long` 200: nothing is left of any of the programs, and
+# SIGKILL at random moments, 16 or in `make check-long` 200: nothing is left of any of the programs, and
 # the port is free.
 #
 # group: quiet
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
-rounds=$(scale 3 25)
+rounds=$(scale 2 25)
 seed=${SEED:-$(new_seed)}
 head -c 100000 /dev/urandom >file
 

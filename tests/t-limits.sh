@@ -1,5 +1,7 @@
 #!/bin/sh
 # Who may come to zcs, how many, for how long, how much is said of them; and what zcs may do itself.
+#
+# seconds: 40
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile

@@ -1,6 +1,8 @@
 #!/bin/sh
 # tests/run: which tests it runs, in which order and how many at a time, what it prints of them, and
 # what is left of them.
+#
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 mkdir -p tree/tests

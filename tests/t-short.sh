@@ -1,6 +1,8 @@
 #!/bin/sh
 # Calls that move less than they were asked to, and that are interrupted at every turn: not a byte
 # gets lost, whichever way it goes.  tests/preload/short.c does that to them.
+#
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

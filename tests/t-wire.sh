@@ -1,5 +1,7 @@
 #!/bin/sh
 # What goes over the wire, judged by a peer that shares no code with zcc and zcs.
+#
+# seconds: 15
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
