@@ -98,7 +98,7 @@ start_zcs
 stays=$ZCS
 mv zcs.err stays.err
 mv zcs.out stays.out
-"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+"$hostile" deaf -n 1 -d 600000 -f stream $PORT &
 stayer=$!
 remember $stayer
 
