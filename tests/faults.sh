@@ -144,7 +144,9 @@ strace_options='-q --seccomp-bpf'
 strace -f $strace_options -o /dev/null -e trace=close true 2>/dev/null || strace_options=-q
 # In `make check` a call fails only when it is made first for a purpose, with its first error, and in
 # the first scenario of the program that has such a call: those are the faults of rank 2 and new.
+# Programs that have the same $tried_as count as one.
 ranks=$(scale 2 1000)
+tried_as=
 : >tried
 # Each of the scenarios that are left has an equal share of the time; the commoner errors come first.
 deadline=$(($(date +%s) + ${FAULTS_SECONDS:-$(scale 110 600)}))
@@ -423,10 +425,10 @@ faults()
 	grep '^#' targets
 	left=0
 	grep -v '^#' targets | grep -E -e "${only:-.}" | sort -n |
-		awk -v program="$program" -v most="$ranks" -v all="$LONG" '
+		awk -v program="${tried_as:-$program}" -v most="$ranks" -v all="$LONG" '
 			FILENAME == "tried" { tried[$0]; next }
 			$1 <= most && (all || !((program " " $2 " " $3) in tried))' tried - >sorted
-	awk -v program="$program" '{ print program, $2, $3 }' sorted >>tried
+	awk -v program="${tried_as:-$program}" '{ print program, $2, $3 }' sorted >>tried
 	while read -r rank call what n path error outcome; do
 		if [ "$(date +%s)" -lt $until ]; then
 			try "$call" "$what" "$n" "$path" "$error" "$outcome"

@@ -216,18 +216,24 @@ check 'stdout closed: an error, and no soaker left' '
 	grep -q "stdout: Broken pipe" err'
 
 # What makes a figure unsafe is said.
+# only_warns 'pattern': err has one line, which fits it, beside those on what other programs and the host
+# of a virtual machine do
+only_warns()
+{
+	grep -v "(steal)\|is not idle\|real-time throttling" err >warnings
+	one_line warnings
+	grep -q -e "$1" warnings
+}
 one=$(sed -n 's/^Cpus_allowed_list:	\([0-9]*\).*/\1/p' /proc/self/status)
 if [ "$cpus" -gt 1 ]; then
 	check 'an affinity smaller than the machine is said' '
 		soaking taskset -c $one "$cyclesoak" -1 -p 0.1
-		one_line err
-		grep -q "may run on 1 of the $cpus CPUs" err'
+		only_warns "may run on 1 of the $cpus CPUs"'
 fi
 sed 's/^machine .*/machine elsewhere 1.0 CPU/' counts_per_sec >other
 check 'a calibration of another machine is said' '
 	soaking "$cyclesoak" -1 -p 0.1 -f other
-	one_line err
-	grep -q "another machine or kernel (elsewhere 1.0 CPU)" err'
+	only_warns "another machine or kernel (elsewhere 1.0 CPU)"'
 cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 	check 'a CPU quota on the control group is said' '

@@ -131,6 +131,16 @@ check 'no calibration is made for tests of which none is in the quiet group' '
 	runs 0
 	not [ -e calibrated ]'
 
+check 'with sanitizers: what a program has reported is a failure of its own test, wherever it was printed' '
+	only_stubs
+	stub clean -- "sleep 0.5"
+	stub reports -- "path=\${ASAN_OPTIONS#*log_path=}; echo \"==1==ERROR: AddressSanitizer: made-up (x)\" >\${path%%:*}.99999999"
+	LONG= SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" clean reports
+	grep -q "^clean .*1 passed, 0 failed" out
+	grep -q "^reports .*1 passed, 1 failed" out
+	grep -qx "not ok - reports: AddressSanitizer: made-up " out
+	[ "$(tail -n 1 out)" = "2 passed, 1 failed, 0 skipped" ]'
+
 # busy_machine N: has /proc/stat advance by 60 ticks from one reading to the next; half of them are
 # idle, until N readings were made, and then all
 busy_machine()

@@ -34,6 +34,7 @@ if "$run_rr" true 2>/dev/null; then
 				done
 			done
 		END
+		made_up_calibration >counts_per_sec
 		soaking "$run_rr" "$BIN/cyclesoak" -1 sh policies
 		grep -qx "0 5" out
 		not grep -qx ". 2" out'
