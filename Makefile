@@ -1,5 +1,5 @@
-# zc: make, make demo, make check [T= SANITIZE=], make check-long [T= SANITIZE=], make lint [T=],
-# make fuzz [CASES=], make install PREFIX= DESTDIR=, make clean
+# zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=],
+# make check-sanitize, make lint [T=], make fuzz [CASES=], make install PREFIX= DESTDIR=, make clean
 # Needs gcc or clang, GNU make and glibc 2.27.
 
 VERSION  = 0.1.1
@@ -77,7 +77,12 @@ check-long: export LONG = 1
 
 check check-long: all $(HELPERS)
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
-		tests/run $(T)
+		tests/run $(if $(J),-j $(J)) $(T)
+
+# All tests on programs that sanitizers watch, first by those of addresses and undefined behaviour.
+check-sanitize:
+	$(MAKE) check SANITIZE=address,undefined
+	$(MAKE) check SANITIZE=thread
 
 # Static checks, all or T=name: of each tool that is installed.
 lint:
@@ -101,5 +106,5 @@ clean:
 
 -include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d)
 
-.PHONY: all debug demo fuzz check check-long lint install uninstall clean
+.PHONY: all debug demo fuzz check check-long check-sanitize lint install uninstall clean
 .SECONDARY:

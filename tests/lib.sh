@@ -7,6 +7,7 @@
 #	$TOP      the source tree
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
+#	$CALIBRATION  a calibration of this machine, if tests/run has made one: see use_calibration
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
@@ -77,6 +78,24 @@ check_without()
 scale()
 {
 	if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi
+}
+
+# new_seed: of random cases: always the same in `make check`, another each time in `make check-long`.  The
+# test prints it, and takes one by hand.
+new_seed()
+{
+	scale 1 "$(date +%s)"
+}
+
+# use_calibration [FILE]: the one that tests/run has made, or, for a test that is run without it, a
+# new one
+use_calibration()
+{
+	if [ -n "$CALIBRATION" ]; then
+		cp "$CALIBRATION" "${1:-counts_per_sec}"
+	else
+		soaking "$BIN/cyclesoak" -C --force -f "${1:-counts_per_sec}"
+	fi
 }
 
 finish()
@@ -160,6 +179,27 @@ is_text()
 {
 	not grep -n '[^ -~	]' "$1"
 }
+
+# valid_json FILE: each of its lines is a JSON value.  $no_json is why that cannot be told here.
+no_json=
+if command -v jq >/dev/null 2>&1; then
+	valid_json() # FILE
+	{
+		jq . <"$1" >/dev/null
+	}
+elif command -v python3 >/dev/null 2>&1; then
+	valid_json()
+	{
+		python3 -c "import json, sys
+for line in sys.stdin: json.loads(line)" <"$1"
+	}
+else
+	no_json='no jq, no python3'
+	valid_json()
+	{
+		: # who calls it looks at $no_json first, and skips what is not tested
+	}
+fi
 
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
@@ -267,7 +307,7 @@ child_of()
 {
 	[ -n "$1" ] || return 0
 	for d in /proc/[0-9]*; do
-		if [ "$(cat "$d/comm" 2>/dev/null)" = "$2" ] &&
+		if { read -r comm <"$d/comm"; } 2>/dev/null && [ "$comm" = "$2" ] &&
 		    [ "$(stat_field "${d#/proc/}" 4 2>/dev/null)" = "$1" ]; then
 			echo "${d#/proc/}"
 		fi
@@ -351,13 +391,22 @@ stale_group()
 	echo "${group#* }"
 }
 
-# A calibration that will do where no load is judged, whatever the machine is busy with.
+# machine_name: what a calibration that is made here has as its machine
+machine_name()
+{
+	model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+	echo "$(uname -n) $(uname -r) ${model:-$(uname -m)}"
+}
+
+# made_up_calibration [machine [rate]]: a calibration that will do where no load is judged, whatever the
+# machine is busy with.  The rate is the loops per second of each CPU.
 made_up_calibration()
 {
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	online=$(cat /sys/devices/system/cpu/online)
-	printf '%s\nsoaker 3\nmachine made up\ncpus %s\n' $((cpus * 1000)) "$online"
+	rate=${2:-1000}
+	printf '%s\nsoaker 3\nmachine %s\ncpus %s\n' $((cpus * rate)) "${1:-made up}" "$online"
 	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
-		seq "$first" "${last:-$first}" | sed 's/.*/cpu & 0 0 1 0 1000 0/'
+		seq "$first" "${last:-$first}" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
 	done
 }

@@ -1,5 +1,9 @@
 #!/bin/sh
 # The build, from a copy of the sources: no warning, nothing among the sources, install and back.
+# `make check` builds once, without optimization, and looks at the programs that it tests; `make
+# check-long` builds by gcc and clang, for 32 bits and with sanitizers.
+#
+# seconds: 15
 . "$TOP/tests/lib.sh"
 
 if sanitized; then
@@ -12,23 +16,22 @@ mkdir src/tests
 cp "$TOP"/tests/*.c src/tests
 cd src || exit 1
 
-for cc in gcc clang; do
+flags=$(scale 'CFLAGS=-O0 HARDEN= HARDEN_LD=' '')
+built=$(scale "$BIN" "$PWD") # the programs, with the flags that are the default
+for cc in $(scale "$CC" 'gcc clang'); do
 	check_with $cc "$cc: builds without a warning, objects out of the way" '
 		make clean
-		make CC='$cc' >../log 2>&1 || { cat ../log; false; }
+		make CC='$cc' $flags >../log 2>&1 || { cat ../log; false; }
 		cat ../log
 		not grep -i warning ../log
 		not ls *.o 2>/dev/null
 		for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done'
 done
 check 'nothing to do the second time' '
-	make CC="$CC"
-	make -q CC="$CC"'
-check 'a change of common.h builds all anew' '
-	touch common.h
-	not make -q CC="$CC"'
+	make CC="$CC" $flags
+	make -q CC="$CC" $flags'
 check 'make install and uninstall' '
-	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
+	make CC="$CC" $flags install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
 	for t in zcc zcs cyclesoak run_rr; do
 		[ -x root/usr/bin/$t ]
@@ -37,41 +40,46 @@ check 'make install and uninstall' '
 	[ -s root/usr/share/man/man7/zc.7 ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
 	[ "$(find root -type f | wc -l)" -eq 0 ]'
-check 'no set-user-ID, no set-group-ID' '! find . -perm /6000 | grep .'
+check 'a change of common.h builds all anew' '
+	touch common.h
+	not make -q CC="$CC" $flags'
+check 'no set-user-ID, no set-group-ID' 'find . -perm /6000 | not grep .'
 check_with ldd 'the programs need glibc alone' '
-	ldd ./zcc ./zcs ./cyclesoak ./run_rr >needed
+	(cd "$built" && ldd ./zcc ./zcs ./cyclesoak ./run_rr) >needed
 	[ $(grep -c "libc\.so.*=>" needed) -eq 4 ]
 	grep "=>" needed | not grep -v "lib[cm]\.so\|libpthread"'
 check_with readelf 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified' '
 	for t in zcc zcs cyclesoak run_rr; do
 		echo $t
-		readelf -hW $t | grep -Eq "Type: +DYN "
-		readelf -lW $t >segments
+		readelf -hW "$built/$t" | grep -Eq "Type: +DYN "
+		readelf -lW "$built/$t" >segments
 		grep GNU_RELRO segments
 		grep GNU_STACK segments | grep " RW "
-		readelf -dW $t | grep -E "BIND_NOW|FLAGS.* NOW"
-		readelf -W --dyn-syms $t >imports
+		readelf -dW "$built/$t" | grep -E "BIND_NOW|FLAGS.* NOW"
+		readelf -W --dyn-syms "$built/$t" >imports
 		grep -o "__stack_chk_fail" imports
 		grep -Eo "__[a-z]*(printf|cpy|read|recv)_chk" imports
 	done'
 check_with readelf 'run_rr reads SHELL and cyclesoak PATH; they read nothing else of the environment' '
 	for t in zcc zcs cyclesoak run_rr; do
-		readelf -W --dyn-syms $t | grep -Eo "UND [a-z_]*(getenv|environ)[a-z_]*" | sort -u | sed "s/^/$t /"
+		readelf -W --dyn-syms "$built/$t" | grep -Eo "UND [a-z_]*(getenv|environ)[a-z_]*" | sort -u | sed "s/^/$t /"
 	done >asked
 	printf "cyclesoak UND getenv\nrun_rr UND secure_getenv\n" | diff - asked'
 # A symbol that glibc gave a newer version, as it did when it took in libpthread, is not a newer function.
 check_with readelf 'they call no function that is newer than glibc 2.27' '
 	for t in zcc zcs cyclesoak run_rr; do
-		readelf -W --dyn-syms $t | sed -n "s/.* UND \([a-z_0-9]*\)@GLIBC_2\.\([0-9]*\).*/\2 \1/p"
+		readelf -W --dyn-syms "$built/$t" | sed -n "s/.* UND \([a-z_0-9]*\)@GLIBC_2\.\([0-9]*\).*/\2 \1/p"
 	done | sort -u >functions
 	grep -q " flock" functions
 	awk "\$1 > 27 && \$2 !~ /^(__libc_start_main|__isoc23_.*|pthread_.*|[fl]?stat64|fcntl64)$/" functions | not grep .'
-check 'it builds without the hardening, too' '
+[ -z "$LONG" ] || check 'it builds without the hardening, too' '
 	make clean
 	make CC="$CC" CFLAGS=-O0 HARDEN= HARDEN_LD= >../log 2>&1 || { cat ../log; false; }
 	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
 	not grep -e -fstack-protector -e relro ../log'
-if echo '#include <stdio.h>
+if [ -z "$LONG" ]; then
+	:
+elif echo '#include <stdio.h>
 int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; then
 	check 'it builds for 32 bits without a warning, and -n takes what it takes elsewhere' '
 		make clean
@@ -92,7 +100,9 @@ check 'make clean leaves the sources' '
 	make clean
 	ls
 	not ls -d build zcc zcs cyclesoak run_rr 2>/dev/null'
-if echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
+if [ -z "$LONG" ]; then
+	:
+elif echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
 	check 'make debug: sanitizers find nothing in the unit tests and a transfer' '
 		make CC="$CC" debug >../log 2>&1 || { cat ../log; false; }
 		nm build/address,undefined/zcc | grep -q __asan

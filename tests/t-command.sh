@@ -1,5 +1,8 @@
 #!/bin/sh
 # cyclesoak with a command: its load, its exit status, and those of cyclesoak itself.
+#
+# group: quiet
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak

@@ -1,31 +1,16 @@
 #!/bin/sh
-# cyclesoak and the soaker: calibration and its file, the load of a busy program, what the soakers
-# are to the kernel, and that nothing is left of them.
+# cyclesoak: which calibrations it refuses, what it prints, what the soakers are to the kernel.  No load
+# is judged here: t-calibration.sh has the calibration, t-loads.sh the load of busy programs, t-soaker.sh
+# what is left of the soakers.
+#
+# seconds: 40
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 cpus=$(getconf _NPROCESSORS_ONLN)
 
-check '-C: rounds, the result, the file' '
-	soaking "$cyclesoak" -C --force
-	[ $(grep -Ecx "calibrating: [0-9]+ loops/sec" out) -ge 3 ]
-	grep -Eqx "calibrated OK\.  [0-9]+ loops/sec" out
-	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]'
-[ -s counts_per_sec ] || { echo 'Bail out! no calibration'; exit 1; }
-check 'the file has the mode that umask leaves' '
-	( umask 027; soaking "$cyclesoak" -C --force -N 1 -f moded )
-	[ "$(stat -c %a moded)" = 640 ]
-	grep -qx "cpus 0" moded'
-check 'no other file is left' '
-	ls -A
-	[ "$(ls -A | grep -c "counts_per_sec\|moded")" -eq 2 ]'
-check 'zcc -C does the same, and replaces a symlink, not the file that it names' '
-	mkdir z && cd z
-	echo precious >victim && ln -s victim counts_per_sec
-	soaking "$zcc" -C --force -N 1
-	head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
-	[ "$(cat victim)" = precious ]
-	not [ -L counts_per_sec ]'
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+fake_calibration "$(machine_name)" >moded
 
 # Calibration files that will not do: each is one line that says what to run.
 refused()
@@ -85,14 +70,6 @@ check 'zcc -c needs a calibration: one line, exit 1, before it connects' '
 	exits 1 "$zcc" -c -s 0 -p 1
 	one_line err
 	grep -q "cyclesoak -C" err'
-check '-C where the file cannot be written: exit 1, nothing left' '
-	mkdir locked && chmod 555 locked
-	status=0
-	soaking as_user "$cyclesoak" -C --force -N 1 -f locked/counts || status=$?
-	[ $status -eq 1 ]
-	grep -q "cannot write locked/counts" err
-	[ -z "$(ls -A locked)" ]'
-
 # What it prints.
 check '-1: one bare figure' '
 	soaking "$cyclesoak" -1 -p 0.5
@@ -127,7 +104,9 @@ check_with jq '--json: the figures of a period are numbers, and there is one for
 check_with jq '--json: the closing object has the mean of both periods between the least and the greatest' '
 	holds closing "[.load_percent, .load_min_percent, .load_max_percent] | all(type == \"number\")"
 	holds closing ".periods == 2 and .load_min_percent <= .load_percent and .load_percent <= .load_max_percent"'
-if strace -o /dev/null true 2>/dev/null; then
+if [ -z "$LONG" ]; then
+	: # it takes nine seconds
+elif strace -o /dev/null true 2>/dev/null; then
 	# As a real-time program would hold it up.
 	check 'a soaker that begins to run late has not been spinning before' '
 		soaking strace -f -o /dev/null -e trace=sched_setscheduler \
@@ -212,23 +191,18 @@ check 'SIGTERM: exit 0, a closing line, no soaker left' "
 	[ $? -eq 0 ]
 	gone $soaker
 	tail -n 1 soak.out | grep -q '^mean of '"
-check 'nor its control group' '[ -z "$(stale_group)" ]'
-until_holding -p 0.2
-soaker=$(soaker_of $SOAK)
-kill -KILL $SOAK
-check 'killed with SIGKILL: no soaker left, nor its group, the next can run' '
-	ended $soaker
-	wait_until "[ -z \"\$(stale_group)\" ]"
-	soaking "$cyclesoak" -1 -p 0.1'
 until_holding -p 0.2
 check 'stopped and continued: no burst of lines' '
 	kill -STOP $SOAK
 	n=$(wc -l <soak.out)
 	sleep 1.5
+	begun=$(cut -d" " -f1 /proc/uptime)
 	kill -CONT $SOAK
 	wait_until "[ \$(wc -l <soak.out) -gt $n ]"
 	sleep 0.3
-	[ $(wc -l <soak.out) -le $((n + 4)) ]'
+	lines=$(($(wc -l <soak.out) - n))
+	# A period is 0.2 s; the stop has missed seven.
+	awk -v lines=$lines -v begun=$begun "{ print lines, \$1 - begun; exit lines > (\$1 - begun) / 0.2 + 3 }" /proc/uptime'
 kill -TERM $SOAK
 check 'stdout closed: an error, and no soaker left' '
 	turns=0
@@ -241,75 +215,25 @@ check 'stdout closed: an error, and no soaker left' '
 	[ "$(cat status)" = 1 ]
 	grep -q "stdout: Broken pipe" err'
 
-# The load of a busy program on one of two CPUs, 40 to 60 %: the middle of three readings, since
-# other programs of a shared machine come on top.
-middle()
-{
-	for i in 1 2 3; do
-		soaking "$cyclesoak" -1 "$@" >/dev/null || return 1
-		tail -n 1 out
-	done | sort -n | sed -n 2p
-}
-if [ "$cpus" -eq 2 ]; then
-	check 'a busy program on one of two CPUs is 40 to 60 %' '
-		load=$(middle "$HELPERS/burn" 1 1)
-		echo "load $load"
-		[ "${load%.*}" -ge 40 ] && [ "${load%.*}" -le 60 ]'
-	check 'also in another session' '
-		load=$(middle setsid -w "$HELPERS/burn" 0 1)
-		echo "load $load"
-		[ "${load%.*}" -ge 40 ] && [ "${load%.*}" -le 60 ]'
-	check 'and it keeps that CPU: its share of it is above 90 %' '
-		soaking "$cyclesoak" -1 setsid -w "$HELPERS/burn" 0 2
-		share=$(head -n 1 out)
-		echo "share $share"
-		[ "$(printf "%.0f" "$(echo "$share" | sed "s/^0\.\(..\).*/\1/; s/^1.*/100/")")" -ge 90 ]'
-	check 'two of them: above 85 %' '
-		load=$(middle sh -c "\"$HELPERS/burn\" 0 1 >/dev/null & \"$HELPERS/burn\" 1 1; wait")
-		echo "load $load"
-		[ "${load%.*}" -ge 85 ]'
-	# Not "an idle machine": whatever else runs here, the kernel sees it too, roughly.
-	check 'where nothing is run, the load is what the kernel has seen, to 20 %' '
-		soaking "$cyclesoak" -n 1 -d
-		sed -i 1q out
-		cat out
-		awk -F "[:%,;]" "{ for (i = 1; i < NF; i++) if (split(\$i, w, \" \") == 2 &&
-				w[1] ~ /^(user|system|irq|softirq|steal)$/) kernel += w[2]
-			exit !(\$2 - kernel < 20 && kernel - \$2 < 20) }" out'
-else
-	skip 'a busy program on one of two CPUs' "$cpus CPUs here"
-fi
 # What makes a figure unsafe is said.
+# only_warns 'pattern': err has one line, which fits it, beside those on what other programs and the host
+# of a virtual machine do
+only_warns()
+{
+	grep -v "(steal)\|is not idle\|real-time throttling" err >warnings
+	one_line warnings
+	grep -q -e "$1" warnings
+}
 one=$(sed -n 's/^Cpus_allowed_list:	\([0-9]*\).*/\1/p' /proc/self/status)
 if [ "$cpus" -gt 1 ]; then
 	check 'an affinity smaller than the machine is said' '
 		soaking taskset -c $one "$cyclesoak" -1 -p 0.1
-		one_line err
-		grep -q "may run on 1 of the $cpus CPUs" err'
+		only_warns "may run on 1 of the $cpus CPUs"'
 fi
 sed 's/^machine .*/machine elsewhere 1.0 CPU/' counts_per_sec >other
 check 'a calibration of another machine is said' '
 	soaking "$cyclesoak" -1 -p 0.1 -f other
-	one_line err
-	grep -q "another machine or kernel (elsewhere 1.0 CPU)" err'
-"$HELPERS/burn" 0 60 60 >/dev/null &
-busy=$!
-remember $busy
-check '-C on a busy machine: prints how much of it, exits 1, writes nothing' '
-	status=0
-	soaking "$cyclesoak" -C -f busy || status=$?
-	[ $status -eq 1 ]
-	tail -n 1 err | grep -q "not idle: other programs took [0-9.]*% of it (see top(1)): stop them, " err
-	not [ -e busy ]'
-check '-C --force: says so, and writes' '
-	soaking "$cyclesoak" -C --force -f busy
-	grep -q "not idle" err
-	[ -s busy ]'
-check 'own baselines on a busy machine: said' '
-	mkdir crowd && cd crowd
-	soaking "$cyclesoak" true
-	grep -q "not idle beside the command: other programs took [0-9]" err'
-kill -KILL $busy
+	only_warns "another machine or kernel (elsewhere 1.0 CPU)"'
 cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 	check 'a CPU quota on the control group is said' '

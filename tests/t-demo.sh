@@ -1,11 +1,14 @@
 #!/bin/sh
 # make demo: its table, and that an interrupt leaves nothing behind.
+#
+# group: quiet
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 own_tmpdir
 
 check 'the table: a row per method, seven columns' '
-	soaking "$TOP/tests/demo"
+	SECONDS_EACH=$(scale 0.5 5) soaking "$TOP/tests/demo"
 	grep -q "kbytes/sec *load *us/KiB *ints/s *rx pps *tx pps" out
 	for m in sendfile send write; do
 		grep -Eqx "$m\(\): +[1-9][0-9]* +[0-9.]+% +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+" out
@@ -14,6 +17,7 @@ check 'nothing is left of it' '
 	[ -z "$(workers)" ]
 	[ -z "$(ls tmp)" ]'
 
+[ -n "$LONG" ] || finish
 for case in 'INT sendfile():' 'TERM calibrating:'; do
 	sig=${case% *} when=${case#* }
 	turns=0

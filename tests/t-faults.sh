@@ -1,5 +1,7 @@
 #!/bin/sh
 # Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are t-soakfaults.sh's.
+#
+# seconds: 15
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 

@@ -1,10 +1,12 @@
 #!/bin/sh
-# A hostile and a broken world: against zcs in every mode, which has to serve others meanwhile and to be
-# afterwards what it was; and against zcc.
+# Abusive clients against zcs in every mode: it serves others meanwhile, and its threads, descriptors
+# and memory return to where they started.  t-servers.sh has the abusive servers.
+#
+# seconds: 60
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
-rounds=3 # of the siege
+rounds=$(scale 1 3) # of the siege
 head -c 1000000 /dev/urandom >file
 printf x >tiny
 printf '\0\0' >half
@@ -49,9 +51,7 @@ idle()
 
 children_of() # PID
 {
-	for d in /proc/[0-9]*; do
-		[ "$(stat_field "${d#/proc/}" 4 2>/dev/null)" != "$1" ] || echo "${d#/proc/}"
-	done
+	cat /proc/[0-9]*/stat 2>/dev/null | sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
 }
 
 quiet() # PID N: it has so many threads again
@@ -71,7 +71,6 @@ of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes|interrupted aft
 of_all='listening on .*|[0-9]+ lines about (such clients were left out|clients were left out in all)'
 of_all="$of_all|clients have to wait: accept: Too many open files"
 
-no_json= # why JSON cannot be checked here
 expected() # FILE
 {
 	not grep -Evx "zcs: ($of_all|127\.[0-9.]+:[0-9]+: $of_client)" "$1"
@@ -85,24 +84,6 @@ limited()
 	done
 }
 
-if command -v jq >/dev/null 2>&1; then
-	valid_json() # FILE
-	{
-		jq . <"$1" >/dev/null
-	}
-elif command -v python3 >/dev/null 2>&1; then
-	valid_json()
-	{
-		python3 -c "import json, sys
-for line in sys.stdin: json.loads(line)" <"$1"
-	}
-else
-	no_json='no jq, no python3'
-	valid_json()
-	{
-		: # check_json and the line before "Against zcc" skip what is not tested
-	}
-fi
 check_json() # 'what' FILE
 {
 	if [ -n "$no_json" ]; then
@@ -117,7 +98,7 @@ start_zcs
 stays=$ZCS
 mv zcs.err stays.err
 mv zcs.out stays.out
-"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+"$hostile" deaf -n 1 -d 600000 -f stream $PORT &
 stayer=$!
 remember $stayer
 
@@ -159,8 +140,8 @@ attack()
 	for name in random limits empty drip deaf narrow halves urgent offsets ask flood; do
 		played=stream count=100
 		case $name in
-		random | flood) count=1000 ;;
-		empty) count=500000 ;;
+		random | flood) count=$(scale 100 1000) ;;
+		empty) count=$(scale 50000 500000) ;;
 		narrow) count=20 ;;
 		esac
 		case $1-$name in
@@ -216,8 +197,9 @@ done
 for round in $(seq $rounds); do
 	in_all_modes besiege $round
 done
-in_all_modes calm 500
-in_all_modes calm 3000
+few=$(scale 200 500) many=$(scale 500 3000)
+in_all_modes calm $few
+in_all_modes calm $many
 
 for mode in $modes; do
 	pid=$(cat $mode/pid)
@@ -237,7 +219,7 @@ for mode in $modes; do
 	if sanitized; then
 		skip "$mode: its memory does not grow" 'a sanitizer has memory of its own'
 	else
-		check "$mode: its memory does not grow, neither by 3000 connections nor by all of them" '
+		check "$mode: its memory does not grow, neither by $many connections nor by all of them" '
 			cat $mode/rss
 			grep "^Vm[HR]" /proc/$pid/status
 			[ $(tail -n 1 $mode/rss) -le $(($(head -n 1 $mode/rss) + 400)) ]
@@ -294,13 +276,14 @@ done
 check_json 'json: what zcs --json prints at its end is JSON' json/zcs.out
 
 # Thousands that say nothing: beyond --max-clients, beyond the descriptors, and gone by --idle-timeout.
+silent_ones=$(scale 600 2000)
 for mode in splice json reply; do
 	start_mode $mode --max-clients 300 --idle-timeout 1
-	check "$mode: 2000 silent clients where 300 may be: told so or let go, each of them" '
+	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" '
 		fds=$(fds $ZCS) threads=$(threads_of $ZCS)
-		"$hostile" hold -n 2000 -a 127.0.0.10 $PORT >told
+		"$hostile" hold -n $silent_ones -a 127.0.0.10 $PORT >told
 		sort told | uniq -c
-		[ $(grep -c "^closed\|^said refused=full$" told) -eq 2000 ]
+		[ $(grep -c "^closed\|^said refused=full$" told) -eq $silent_ones ]
 		[ $(grep -c "^closed" told) -ge 300 ]
 		wait_until "[ \$(fds $ZCS) -le $fds ]"
 		wait_until "[ \$(threads_of $ZCS) -le $threads ]"
@@ -377,174 +360,5 @@ check 'who does not read the receipt and stays is let go after ten seconds' '
 	grep -q "^127.* 130 bytes in" stays.out
 	one_line stays.err'
 kill $stays
-
-# Against zcc.
-start_bad() # NAME options...: the server; sets PORT
-{
-	: >bad.out
-	"$hostile" serve "$@" >bad.out 2>&1 &
-	BAD=$!
-	remember $BAD
-	wait_until 'grep -q ^port bad.out'
-	PORT=$(sed -n 's/^port //p' bad.out)
-}
-
-# ends zcc-options...: zcc ends with 0 or 1, in time, with few lines, all of them text, and JSON is JSON
-patience=0.3
-ends()
-{
-	status=0
-	timeout 30 "$zcc" -s 127.0.0.1 -p $PORT --timeout $patience "$@" >out 2>err || status=$?
-	echo "status $status: $*"
-	cat -v out err
-	[ $status -le 1 ]
-	[ $status -eq 0 ] || [ -s err ]
-	[ "$(wc -l <err)" -le 2 ]
-	[ "$(wc -l <out)" -le 25 ]
-	is_text out
-	is_text err
-	awk 'length > 200 { exit 1 }' err
-	case "$*" in
-	*--json*)
-		one_line out
-		valid_json out
-		;;
-	esac
-}
-[ -z "$no_json" ] || skip 'what zcc --json prints of bad servers is JSON' "$no_json"
-
-# ends_with STATUS zcc-options...: with that status; a failure names the server, or compares what it
-# received
-ends_with()
-{
-	wanted=$1
-	shift
-	ends "$@"
-	echo "to be $wanted"
-	[ $status -eq "$wanted" ] || return 1
-	[ $status -eq 0 ] || grep -q "127\.0\.0\.1\(:\| port \)$PORT\|the server received" err
-}
-
-# bad RAW TINY 'what' NAME options...: zcc in its many ways against that server; fewer where it has to
-# wait.  RAW and TINY are the statuses with --raw, which ignores answers, and of sending a byte, of which
-# a server that takes 100 kB has the end of stream; else it is 1.
-bad()
-{
-	raw=$1 tiny=$2 what=$3
-	shift 3
-	start_bad "$@"
-	case $1 in
-	linger | bytes | talk) some= ;;
-	*) some=yes ;;
-	esac
-	check "zcc and a server that $what: exit status" '
-		for o in "1 -n 30 file" "$tiny --json -P 2 tiny" "1 -m zerocopy -n 30 file"; do
-			ends_with $o
-		done
-		[ -n "$some" ] || exit 0
-		for o in "1 file" "$tiny tiny" "1 -P 3 file" "1 --json -n 30 file" "$raw --raw -n 30 file" \
-		    "1 -m splice -n 30 file" "1 -t 0.2 -I 0.05 file" "1 --warmup 0.1 -t 0.1 --json -I 0.05 file"; do
-			ends_with $o
-		done'
-	kill $BAD
-}
-
-printf 'bytes=1000000 seconds=1 files=1 reads=1\n' >receipt
-head -c 24 receipt >receipt.half
-head -c 3000 /dev/zero | tr '\0' x >long
-head -c 1000000 /dev/urandom >garbage
-printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
-printf 'refused=full\n' >refused
-bad 0 1 'answers at random' noise
-bad 0 1 'answers with a megabyte' say -f garbage
-# How long a raw sender ignores an answer that never ends is not this test's.
-bad 0 1 'never ends its answer' endless -f long
-bad 0 1 'never ends the receipt that it repeats' endless -f receipt
-bad - 1 'says nothing and stays' linger
-bad - 1 'says half a receipt and stays' linger -f receipt.half
-bad - 1 'says a receipt and stays' linger -f receipt
-bad - 1 'drips words that are no receipt' bytes -f long
-bad 0 1 'answers with escape sequences' say -f escapes
-bad 0 1 'refuses at the end' say -f refused
-bad 1 1 'resets at once' slam
-bad 1 1 'takes a byte and closes' say -n 1
-bad 1 0 'takes 100 kB and closes' say -n 100000
-bad 1 1 'takes 100 kB and answers' say -n 100000 -f receipt
-bad - 1 'takes 100 kB and stays' linger -n 100000
-bad - 1 'talks from the start and does not listen' talk -f long
-bad 0 1 'talks from the start and listens' chat -f long
-bad 0 1 'refuses from the start, again and again' chat -f refused
-for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
-	start_bad leave
-	check "zcc $o and a server that closes before it has accepted: exit status 1" '
-		ends $o
-		[ $status -eq 1 ]'
-done
-start_bad bytes -f receipt
-check 'a receipt in single bytes is one' '
-	exits 0 "$zcc" -s 0 -p $PORT file
-	not [ -s err ]
-	grep -q "all bytes sent were received" out'
-kill $BAD
-
-# Answers that are text, but no receipts.  A word of a refusal is repeated, another is not.
-patience=20
-digits=$(head -c 400 /dev/zero | tr '\0' 9)
-for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
-    'bytes=1 seconds=nan' 'bytes=1 seconds=inf' 'bytes=1 seconds=1e3' 'bytes=0x1 seconds=1' 'bytes=1.5 seconds=1' \
-    'bytes=1 bytes=1 seconds=1' 'bytes=1 seconds=1 load=nan cpus=2' "bytes=$digits seconds=1" \
-    "bytes=1 seconds=$digits" 'bytes=1  seconds=1' ' bytes=1 seconds=1' 'bytes=1 seconds=1 ' \
-    'bytes=18446744073709551616 seconds=1' 'bytes=1 seconds=1 method=READ' 'bytes=1 seconds=1 KEY=1' \
-    'bytes=1 seconds=1 method=abcdefghijklmnop' 'refused=abcdefghijklmnop' 'refused=No' 'refused=' 'refused=a refused=b' \
-    'bytes=1 seconds=1 cpus=2 load=-5000'; do
-	printf '%s\n' "$line" >line
-	start_bad say -f line
-	check "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'" '
-		for how in tiny "-P 2 tiny" "--json tiny"; do
-			ends $how
-			[ $status -eq 1 ]
-			one_line err
-			grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
-		done
-		grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out'
-	kill $BAD
-done
-for line in 'bytes=18446744073709551615 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
-    'bytes=1 seconds=1 load=999999 cpus=999999 uncertainty=999999 slowed=-0.9' \
-    'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
-	printf '%s\n' "$line" >line
-	start_bad say -f line
-	case $line in 'bytes=1 '*) wanted=0 ;; *) wanted=1 ;; esac
-	check "a receipt of '$line' is valid: exit status $wanted" '
-		for o in tiny "-P 2 tiny" "--json tiny"; do
-			ends $o
-			not grep "receipt is left out\|is not a receipt" err
-			[ $status -eq $wanted ]
-		done'
-	kill $BAD
-done
-printf 'refused=abcdefghijklmno\n' >line
-start_bad say -f line
-check 'a refusal for another reason is told in its own word' '
-	ends tiny
-	[ $status -eq 1 ]
-	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err'
-kill $BAD
-
-# Requests.
-patience=0.3
-printf 12345678901 >eleven
-for what in 'answers at random|noise -n 4' 'never ends its answer|endless -n 4 -f long' 'sends a byte more|say -n 4 -f eleven' \
-    'talks and does not listen|talk -f long' 'talks and listens|chat -f long' 'says nothing and stays|linger -n 4' \
-    'resets at once|slam' 'takes a byte and closes|say -n 1' 'sends nothing|say -n 4' \
-    'stays when it has answered|linger -n 4 -f eleven'; do
-	start_bad ${what#*|}
-	check "zcc --request and a server that ${what%|*}: none succeeds" '
-		for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
-			ends --request 10 $o
-			[ $status -eq 1 ]
-		done'
-	kill $BAD
-done
 
 finish

@@ -1,5 +1,7 @@
 #!/bin/sh
 # The JSON reports of both ends: one line that parses, and whose figures agree.
+#
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs

@@ -1,11 +1,14 @@
 #!/bin/sh
-# SIGKILL at 200 random moments: nothing is left of any of the programs, and the port is free.
-# t-cyclesoak.sh looks at the soakers' control group.
+# SIGKILL at random moments, 16 or in `make check-long` 200: nothing is left of any of the programs, and
+# the port is free.
+#
+# group: quiet
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
-rounds=25
-seed=${SEED:-$(date +%s)}
+rounds=$(scale 2 25)
+seed=${SEED:-$(new_seed)}
 head -c 100000 /dev/urandom >file
 
 # What a program starts inherits its mark, also when it has lost its parent.  That processes end

@@ -1,6 +1,8 @@
 #!/bin/sh
 # tests/lab, two hosts which are network namespaces: they are gone whatever happens.  t-link.sh has
 # what zcc and zcs do across it.
+#
+# only: check-long
 . "$TOP/tests/lib.sh"
 
 lab=$TOP/tests/lab

@@ -1,5 +1,7 @@
 #!/bin/sh
 # Who may come to zcs, how many, for how long, how much is said of them; and what zcs may do itself.
+#
+# seconds: 40
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
@@ -329,6 +331,7 @@ check 'all places taken, reply: the newcomer has its reply, and a client less is
 	hold held -n 2 -a 127.0.0.2
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks $PORT >told
 	tail -n 1 told | grep -qx "said "
+	wait_until "[ \$(grep -c \"^said\|^closed\" held) -eq 1 ]"
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.out

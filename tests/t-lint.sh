@@ -1,10 +1,13 @@
 #!/bin/sh
-# Checkers, each where it is installed, and what only a test can compare.
+# tests/lint on made-up trees, sources without a warning, and options that --help and the man pages have
+# in common.  `make lint` runs the checkers; `make check-long` runs them, too.
+#
+# seconds: 10
 . "$TOP/tests/lib.sh"
 work=$PWD
 
-# What `make lint` does; the slow ones, half a minute each, at full size only.
-for tool in cppcheck shellcheck mandoc clang-format walls $(scale '' 'clang-tidy gcc-fanalyzer scan-build'); do
+# The slow ones take up to half a minute each.
+for tool in mandoc clang-format walls $(scale '' 'cppcheck shellcheck clang-tidy gcc-fanalyzer scan-build'); do
 	case $tool in
 	gcc-fanalyzer) needs=gcc ;;
 	walls) needs='tsort' ;;
@@ -75,7 +78,9 @@ if [ "$gcc_major" = 12 ]; then
 else
 	skip 'gcc-fanalyzer: planted defects' 'no gcc 12'
 fi
-if command -v scan-build >/dev/null 2>&1 && [ "$clang_major" = 14 ]; then
+if [ -z "$LONG" ]; then
+	: # scan-build is slow
+elif command -v scan-build >/dev/null 2>&1 && [ "$clang_major" = 14 ]; then
 	check 'scan-build: a leak and a NULL that is dereferenced fail the check' '
 		exits 1 lint_planted scan-build
 		grep -q "^scan-build: found$" out

@@ -1,5 +1,7 @@
 #!/bin/sh
 # tests/bench/load, shortened, and that it notices what it is there for.
+#
+# only: check-long
 . "$TOP/tests/lib.sh"
 
 load=$TOP/tests/bench/load

@@ -1,6 +1,8 @@
 #!/bin/sh
 # The ways to send and to receive: what each asks of the kernel, what zcs waits for, files that
 # shrink, and that both ends agree.  t-wire.sh has what arrives.
+#
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs

@@ -1,12 +1,14 @@
 #!/bin/sh
-# A seeded random walk over every option of every program, with sanitizers: tests/options.
+# A seeded random walk over every option of every program, in `make check-long` with sanitizers:
+# tests/options.
 # OPTIONS_SEED, OPTIONS_CASES and OPTIONS_CASE choose another walk, its length, or one of its cases.
+#
+# seconds: 15
 # limit: 5400
 . "$TOP/tests/lib.sh"
 
-seed=${OPTIONS_SEED:-11}
-if [ -n "$LONG" ]; then cases=20000; else cases=300; fi
-cases=${OPTIONS_CASES:-$cases}
+seed=${OPTIONS_SEED:-$(scale 11 "$(date +%s)")}
+cases=${OPTIONS_CASES:-$(scale 100 20000)}
 
 if ! command -v python3 >/dev/null 2>&1; then
 	skip 'a random walk over all options' 'no python3'
@@ -22,8 +24,8 @@ make_sanitized()
 )
 
 bin=$BIN
-if sanitized; then
-	: # so are those of the other tests
+if sanitized || [ -z "$LONG" ]; then
+	: # those of the other tests
 elif echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
 	check 'the programs are built with address and undefined sanitizers' make_sanitized
 	bin=$TOP/build/address,undefined

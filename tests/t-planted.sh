@@ -1,6 +1,8 @@
 #!/bin/sh
-# Calibration files that somebody else has made, and directories in which others may plant things.
-# t-cyclesoak.sh has more files that cannot be read.
+# Calibration files that somebody else has made.  t-cyclesoak.sh has more files that cannot be read,
+# t-calibration.sh directories in which others may plant things.
+#
+# seconds: 15
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
@@ -77,60 +79,5 @@ check 'a calibration whose machine has a control character of UTF-8 in its name:
 	soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named
 	grep -q "^cyclesoak: named was made on another machine or kernel (red ??)" err
 	is_text err'
-
-# A directory that all may write to: what others have put there is never written to.
-# calibrating command...: which fails where other programs leave it no time at all
-calibrating()
-{
-	for try in 1 2 3 4 5; do
-		status=0
-		soaking "$@" || status=$?
-		grep -q 'left its soaker no time' err || break
-	done
-	return $status
-}
-
-if [ "$(id -u)" -eq 0 ] && can_be_user; then
-	mkdir shared
-	chmod 1777 shared
-	echo precious >precious
-	# By somebody else than nobody, as whom as_user runs things.
-	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
-		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious shared/$name
-	done
-	if strace -o /dev/null true 2>/dev/null; then
-		tracer='strace -f -o ../trace -e trace=openat,open,creat,rename,renameat,renameat2'
-	fi
-	check '-C in a directory with planted links: they are not followed' '
-		cd shared
-		calibrating $tracer "$cyclesoak" -C --force -N 1
-		[ "$(cat ../precious)" = precious ]
-		not [ -L counts_per_sec ]
-		head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
-		ls -A
-		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
-	if [ -n "$tracer" ]; then
-		check 'nothing that has a name is opened there to be written' '
-			grep -E "O_(WRONLY|RDWR)" trace | grep -v "\"/\(dev\|proc\|sys\|run\)/" >opened
-			cat opened
-			[ -s opened ]
-			not grep -v "O_TMPFILE\|O_CREAT|O_EXCL" opened
-			grep -Eq "rename.*\"(\./)?counts_per_sec\.[A-Za-z0-9]{6}\", .*\"(\./)?counts_per_sec\"" trace'
-	else
-		skip 'nothing that has a name is opened there to be written' 'no strace, or it may not trace'
-	fi
-	rm -f shared/counts_per_sec
-	ln precious shared/counts_per_sec
-	check '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' '
-		cd shared
-		status=0
-		calibrating as_user "$cyclesoak" -C --force -N 1 || status=$?
-		[ $status -eq 1 ]
-		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
-		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
-		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
-else
-	skip 'links in a shared directory' 'needs root and setpriv'
-fi
 
 finish

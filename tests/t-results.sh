@@ -1,5 +1,8 @@
 #!/bin/sh
 # tests/bench/results: its files, its usage, and that an interrupt leaves nothing behind.
+#
+# group: quiet
+# only: check-long
 . "$TOP/tests/lib.sh"
 
 results=$TOP/tests/bench/results

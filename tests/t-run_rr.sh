@@ -1,5 +1,7 @@
 #!/bin/sh
 # run_rr: the policy that the command gets, which command, and its exit statuses.
+#
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 run_rr=$BIN/run_rr
@@ -32,6 +34,7 @@ if "$run_rr" true 2>/dev/null; then
 				done
 			done
 		END
+		made_up_calibration >counts_per_sec
 		soaking "$run_rr" "$BIN/cyclesoak" -1 sh policies
 		grep -qx "0 5" out
 		not grep -qx ". 2" out'

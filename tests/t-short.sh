@@ -1,6 +1,8 @@
 #!/bin/sh
 # Calls that move less than they were asked to, and that are interrupted at every turn: not a byte
 # gets lost, whichever way it goes.  tests/preload/short.c does that to them.
+#
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -35,7 +37,7 @@ bytes=$((3 * 365542))
 } >want
 
 # Each run has a seed of its own; SHORT_SEED repeats one.
-seed=${SHORT_SEED:-$(date +%s)}
+seed=${SHORT_SEED:-$(new_seed)}
 
 # short LOG command...: disturbs it, and adds to the log what was
 short()
@@ -89,7 +91,7 @@ calls_of()
 }
 for m in $senders; do
 	check "zcc -m $m sends exactly the bytes (seed $seed)" '
-		for i in 1 2 3 4; do
+		for i in 1 '"$(scale '' '2 3 4')"'; do
 			start_peer -w got
 			exits 0 short '$m'.log "$zcc" -s 0 -p $PORT -m $m -n 3 $files
 			ended $PEER

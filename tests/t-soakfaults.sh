@@ -1,12 +1,15 @@
 #!/bin/sh
 # Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
 # nor its group, nor a calibration file that is not whole.
+#
+# seconds: 40
 . "$TOP/tests/lib.sh"
-FAULTS_SECONDS=${FAULTS_SECONDS:-70}
+FAULTS_SECONDS=${FAULTS_SECONDS:-$(scale 35 600)}
 last=$(($(date +%s) + FAULTS_SECONDS + 30)) # when it starts nothing more: tests/run ends it after 170 s
 . "$TOP/tests/faults.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
+tried_as=soakers # what else zcc and zcs call is t-faults.sh's
 scenarios=6
 
 # The windows of a baseline are of 10 ms in place of 250.

@@ -1,6 +1,9 @@
 #!/bin/sh
 # The programs under valgrind, in what they do every day and in their errors: no memory used that
-# is not theirs or that was never written, none leaked, no descriptor left open at the end.
+# is not theirs or that was never written, none leaked, no descriptor left open at the end.  `make check`
+# has a part of it.
+#
+# seconds: 40
 . "$TOP/tests/lib.sh"
 
 if sanitized; then
@@ -74,7 +77,7 @@ clean()
 # zcc, with a zcs that is not watched.
 BIN=$plain
 start_zcs
-for how in sendfile send write mmap splice zerocopy; do
+for how in sendfile $(scale '' 'send write mmap splice zerocopy'); do
 	check "zcc -m $how" '
 		exits 0 "$zcc" -s 0 -p $PORT -m $how -n 2 --congestion reno file tiny
 		grep -q "all bytes sent were received" out
@@ -84,7 +87,7 @@ check 'zcc -P 4, with all that may be asked for' '
 	exits 0 "$zcc" -s 0 -p $PORT -P 4 -B 0 -b 10k -k --nodelay --pace 100m --warmup 0.2 -t 0.2 -I 0.1 --congestion reno
 	grep -q "all bytes sent were received" out
 	clean zcc'
-check 'zcc --json, several sizes' '
+[ -z "$LONG" ] || check 'zcc --json, several sizes' '
 	exits 0 "$zcc" -s 0 -p $PORT -P 2 -m send -b 1k,10k,100k --json file
 	clean zcc'
 stop_zcs
@@ -92,21 +95,22 @@ start_zcs --reply
 check 'zcc --request' '
 	exits 0 "$zcc" -s 0 -p $PORT --request 10,100k -n 20 -P 4
 	clean zcc
+	[ -n "$LONG" ] || exit 0
 	exits 0 "$zcc" -s 0 -p $PORT --request 10 -n 20 --json
 	clean zcc'
 stop_zcs
-check 'zcc: nobody listens' '
+[ -z "$LONG" ] || check 'zcc: nobody listens' '
 	exits 1 "$zcc" -s 0 -p $PORT -P 2 tiny
 	sound zcc'
 start_peer -e -n 2
-check 'zcc --raw, a server that echoes' '
+[ -z "$LONG" ] || check 'zcc --raw, a server that echoes' '
 	exits 0 "$zcc" -s 0 -p $PORT --raw -P 2 file
 	clean zcc'
 
 # zcs, with clients that are not.
 zcc=$plain/zcc
 BIN=$PWD/bin
-for how in read recv trunc splice; do
+for how in read $(scale '' 'recv trunc splice'); do
 	start_zcs -1 -m $how
 	check "zcs -1 -m $how" '
 		exits 0 "$zcc" -s 0 -p $PORT --congestion reno file tiny
@@ -162,20 +166,20 @@ try()
 	"$cyclesoak" "$@"
 }
 printf '900000000\nsoaker 3\nmachine any\ncpus 0\ncpu 0 0 0.001 0.9 0.001 1000000000 1000\n' >calibration
-check 'cyclesoak -1' '
+[ -z "$LONG" ] || check 'cyclesoak -1' '
 	soaking try -1 -p 0.2 -f calibration -N 1
 	clean cyclesoak'
-check 'cyclesoak -n 2 --json -B' '
+[ -z "$LONG" ] || check 'cyclesoak -n 2 --json -B' '
 	soaking try -n 2 -p 0.2 --json -B -f calibration -N 1
 	clean cyclesoak'
-check 'cyclesoak with a command' '
+[ -z "$LONG" ] || check 'cyclesoak with a command' '
 	soaking try -f calibration -N 1 true
 	clean cyclesoak'
-check 'cyclesoak -C' '
+[ -z "$LONG" ] || check 'cyclesoak -C' '
 	# Other programs may have left it no time at all.
 	soaking try -C --force -N 1 -f again || grep "left its soaker no time" err
 	sound cyclesoak'
-check 'cyclesoak: calibrations that will not do' '
+[ -z "$LONG" ] || check 'cyclesoak: calibrations that will not do' '
 	head -c 4096 /dev/urandom >binary
 	head -n 3 calibration >part
 	sed "1s/.*/nan/" calibration >nan
@@ -184,13 +188,13 @@ check 'cyclesoak: calibrations that will not do' '
 		sound cyclesoak
 	done'
 
-check 'run_rr' '
+[ -z "$LONG" ] || check 'run_rr' '
 	exits 0 "$run_rr" --help
 	clean run_rr
 	exits 125 "$run_rr" -p 100 true
 	clean run_rr'
 zcc=$PWD/bin/zcc
-check 'usage errors and --help' '
+[ -z "$LONG" ] || check 'usage errors and --help' '
 	for t in zcc zcs cyclesoak; do
 		exits 2 "$PWD/bin/$t" -N 8000
 		exits 0 "$PWD/bin/$t" -h

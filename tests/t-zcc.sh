@@ -1,5 +1,7 @@
 #!/bin/sh
 # zcc's options, seen from outside, and its errors.
+#
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc

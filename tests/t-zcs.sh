@@ -1,5 +1,7 @@
 #!/bin/sh
 # zcs: many clients, bad clients, its options seen from outside, its errors.
+#
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc
@@ -67,7 +69,7 @@ check 'its threads and descriptors are back to what they were' '
 
 check 'a line that starts "N kbytes/sec" every 5 s while data flows' '
 	: >zcs.out
-	"$zcc" -s 0 -p $PORT -t 6
+	"$zcc" -s 0 -p $PORT -t 6 --pace 10m --congestion reno
 	wait_until "grep -q \"^127\" zcs.out"
 	cat zcs.out
 	grep -Eqx "[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)" zcs.out'

@@ -1,0 +1,118 @@
+#!/bin/sh
+# The calibration of the machine: its rounds, its file, directories in which others may plant things, a
+# machine that is not idle.  t-cyclesoak.sh and t-planted.sh have the files that are refused.
+#
+# group: quiet
+# seconds: 20
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
+
+check '-C: rounds, the result, the file' '
+	( umask 027; soaking "$cyclesoak" -C --force )
+	[ $(grep -Ecx "calibrating: [0-9]+ loops/sec" out) -ge 3 ]
+	grep -Eqx "calibrated OK\.  [0-9]+ loops/sec" out
+	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]'
+[ -s counts_per_sec ] || { echo 'Bail out! no calibration'; exit 1; }
+check 'the calibration has the mode that umask leaves, and no other file is left' '
+	[ "$(stat -c %a counts_per_sec)" = 640 ]
+	ls -A
+	[ "$(ls -A | grep -c "counts_per_sec")" -eq 1 ]'
+[ -z "$LONG" ] || check '-C -N 1: a calibration of CPU 0 alone' '
+	mkdir one && cd one
+	soaking "$cyclesoak" -C --force -N 1
+	grep -qx "cpus 0" counts_per_sec
+	[ "$(grep -c "^cpu " counts_per_sec)" -eq 1 ]'
+chmod 644 counts_per_sec
+[ -z "$LONG" ] || check 'zcc -C does the same, and replaces a symlink, not the file that it names' '
+	mkdir z && cd z
+	echo precious >victim && ln -s victim counts_per_sec
+	soaking "$zcc" -C --force -N 1
+	head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
+	[ "$(cat victim)" = precious ]
+	not [ -L counts_per_sec ]'
+
+[ -z "$LONG" ] || check '-C where the file cannot be written: exit 1, nothing left' '
+	mkdir locked && chmod 555 locked
+	status=0
+	soaking as_user "$cyclesoak" -C --force -N 1 -f locked/counts || status=$?
+	[ $status -eq 1 ]
+	grep -q "cannot write locked/counts" err
+	[ -z "$(ls -A locked)" ]'
+
+
+"$HELPERS/burn" 0 60 60 >/dev/null &
+busy=$!
+remember $busy
+check '-C on a busy machine: prints how much of it, exits 1, writes nothing' '
+	status=0
+	soaking "$cyclesoak" -C -f busy || status=$?
+	[ $status -eq 1 ]
+	tail -n 1 err | grep -q "not idle: other programs took [0-9.]*% of it (see top(1)): stop them, " err
+	not [ -e busy ]'
+[ -z "$LONG" ] || check '-C --force on a busy machine: says so, and writes' '
+	soaking "$cyclesoak" -C --force -f busy
+	grep -q "not idle" err
+	[ -s busy ]'
+check 'own baselines on a busy machine: said' '
+	mkdir crowd && cd crowd
+	soaking "$cyclesoak" true
+	grep -q "not idle beside the command: other programs took [0-9]" err'
+kill -KILL $busy
+
+# A directory that all may write to: what others have put there is never written to.
+# calibrating command...: which fails where other programs leave it no time at all
+calibrating()
+{
+	for try in 1 2 3 4 5; do
+		status=0
+		soaking "$@" || status=$?
+		grep -q 'left its soaker no time' err || break
+	done
+	return $status
+}
+
+if [ "$(id -u)" -eq 0 ] && can_be_user; then
+	mkdir shared
+	chmod 1777 shared
+	echo precious >precious
+	# By somebody else than nobody, as whom as_user runs things.
+	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
+		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious shared/$name
+	done
+	if strace -o /dev/null true 2>/dev/null; then
+		tracer='strace -f -o ../trace -e trace=openat,open,creat,rename,renameat,renameat2'
+	fi
+	check 'zcc -C in a directory with planted links: they are not followed' '
+		cd shared
+		calibrating $tracer "$zcc" -C --force -N 1
+		[ "$(cat ../precious)" = precious ]
+		not [ -L counts_per_sec ]
+		head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
+		ls -A
+		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
+	if [ -n "$tracer" ]; then
+		check 'nothing that has a name is opened there to be written' '
+			grep -E "O_(WRONLY|RDWR)" trace | grep -v "\"/\(dev\|proc\|sys\|run\)/" >opened
+			cat opened
+			[ -s opened ]
+			not grep -v "O_TMPFILE\|O_CREAT|O_EXCL" opened
+			grep -Eq "rename.*\"(\./)?counts_per_sec\.[A-Za-z0-9]{6}\", .*\"(\./)?counts_per_sec\"" trace'
+	else
+		skip 'nothing that has a name is opened there to be written' 'no strace, or it may not trace'
+	fi
+	rm -f shared/counts_per_sec
+	ln precious shared/counts_per_sec
+	[ -z "$LONG" ] || check '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' '
+		cd shared
+		status=0
+		calibrating as_user "$cyclesoak" -C --force -N 1 || status=$?
+		[ $status -eq 1 ]
+		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
+		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
+		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]'
+else
+	skip 'links in a shared directory' 'needs root and setpriv'
+fi
+
+finish
