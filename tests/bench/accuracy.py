@@ -189,7 +189,9 @@ def cyclesoak(build, calibration, command):
 
 
 def row_of(report, truth, share):
-    load, half = report['load_percent'], report['load_uncertainty_percent']
+    # 0.1.0 and 0.1.1 have other keys for the same figures.
+    load = report.get('load_percent', report.get('cpu_utilization_percent'))
+    half = report.get('load_uncertainty_percent', report.get('uncertainty_percent'))
     return {'truth': truth, 'load': load, 'half': half, 'error': load - truth, 'others': share,
             'tasks': report.get('tasks_percent'), 'slowed': report.get('slowed_percent'),
             'drift': report.get('drift_percent'), 'unsafe': ','.join(map(str, report.get('unsafe') or []))}
