@@ -33,7 +33,7 @@ cat >known <<'END'
    Memcheck:Param
    socketcall.recvfrom(buf)
    ...
-   fun:discard_answer
+   fun:stream_discard
 }
 END
 for t in zcc zcs cyclesoak run_rr; do
