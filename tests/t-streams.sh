@@ -58,6 +58,9 @@ check '-P 5: a row for each of them' '
 	for i in 1 2 3 4 5; do
 		[ $(grep -Ec "^ +$i +- +- +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+$" rows) -eq 1 ]
 	done'
+check '-P 2 --raw: no CPU of the receiver in the rows, as there is no receipt' '
+	exits 0 "$zcc" -s 0 -p $PORT --raw -P 2 tiny
+	[ $(grep -Ec "^ +[12] +- +- +[0-9]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+$" out) -eq 2 ]'
 check '--streams=2, and one stream has no rows' '
 	from_here
 	"$zcc" -s 0 -p $PORT --streams=2 tiny >out

@@ -194,7 +194,8 @@ static void report_streams(const struct send_result *res, int streams)
 	       "delivery Gbit/s\n");
 	for (i = 0; i < streams; i++, s++)
 		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1,
-		       number(cpu, 0, s->sent.cpu, ""), number(read_cpu, 0, s->received.cpu, ""),
+		       number(cpu, 0, s->sent.cpu, ""),
+		       number(read_cpu, 0, s->has_receipt ? s->received.cpu : NAN, ""),
 		       kbytes_per_sec(s->sent.bytes, s->sent.seconds), s->sent.tcp.retransmits,
 		       s->sent.tcp.rtt / 1000, s->sent.tcp.cwnd / 1024,
 		       s->sent.tcp.delivery_rate * 8 / 1e9);
