@@ -318,6 +318,16 @@ check 'SIGINT: the report of what there was, and both ends agree' '
 	wait_until "grep -q ^total zcs.out"'
 wait $held
 check 'and ends by that signal' "[ $? -eq 130 ]"
+env --default-signal=INT "$zcc" -s 0 -p $PORT -m zerocopy -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+check 'SIGINT with -m zerocopy: a completion does not end the wait for the receipt' '
+	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+	kill -INT $held
+	ended $held
+	cat out err
+	not [ -s err ]
+	grep -q "all bytes sent were received" out'
 stop_zcs
 : >zcs.err
 env --default-signal=INT "$zcs" -I 0.05 -p 0 >zcs.out 2>zcs.err &

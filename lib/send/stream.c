@@ -343,10 +343,10 @@ static void finish_receipt(struct stream *st)
 		n = recv(st->sender.sock, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
 		if (n > 0)
 			st->received = len += (size_t)n;
-		else if (n < 0 && *st->sender.stop > 0)
-			break;
 		else if (n < 0 && errno == EAGAIN)
 			zerocopy_reap(&st->sender); /* a completion woke it */
+		else if (n < 0 && *st->sender.stop > 0)
+			break;
 		else if (n < 0 && errno != EINTR)
 			die_of_send(st);
 	}
