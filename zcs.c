@@ -224,7 +224,7 @@ static void parse_option(int c)
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: exit(EXIT_USAGE); /* getopt has named it */
+	default: usage_exit(); /* getopt_long(3) has named it */
 	}
 }
 

@@ -78,5 +78,5 @@ struct reply_failures {
 /* Prints replies (f->calls): of an interval, or with `total` of the whole run. */
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total);
 
-/* For die_init_with(): ends the JSON report with `why` as its error, and keeps the lock. */
+/* For die_init(): ends the JSON report with `why` as its error, and keeps the lock. */
 void report_fail(void *report, const char *why);
