@@ -79,7 +79,7 @@ _Noreturn void usage_exit(void);
  */
 void make_printable(char *s);
 
-/* The same of a copy, cut to DIE_MAX + 63 bytes and valid until the thread's next call. */
+/* Returns a printable copy of s, of DIE_MAX + 63 bytes at most, valid until the thread's next call. */
 const char *printable(const char *s);
 
 /*

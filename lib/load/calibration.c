@@ -185,7 +185,7 @@ static const char *calibration_line(char *line, struct calibration *c, bool *ver
 	return NULL;
 }
 
-/* All of it.  If something is wrong, the caller frees c->cpu. */
+/* Parses the whole text.  Returns NULL, or what is wrong: the caller then frees c->cpu. */
 static const char *calibration_lines(char *text, struct calibration *c)
 {
 	char *line = strsep(&text, "\n");

@@ -30,7 +30,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force);
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus);
 
 /*
- * The same of a file's text, `len` bytes, checked against nothing but itself.  Returns NULL, or what
- * is wrong with the text; c->cpu is then NULL.
+ * Parses the text of such a file, `len` bytes, and checks only that it does not contradict itself.
+ * Returns NULL, or what is wrong with the text; c->cpu is then NULL.
  */
 const char *calibration_parse(const char *text, size_t len, struct calibration *c);

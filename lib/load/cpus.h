@@ -47,7 +47,7 @@ bool cpus_format(const struct cpus *cpus, char *buf, size_t size);
 /* Binds the calling thread to one CPU. */
 int cpu_bind(int cpu);
 
-/* The i-th CPU of the list, counted round and round; -1 of an empty list. */
+/* The i-th CPU of the list, which repeats behind its end; -1 if the list is empty. */
 int cpu_of(const struct cpus *cpus, int i);
 
 /* Binds the calling thread to that CPU; an empty list binds nothing. */

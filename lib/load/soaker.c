@@ -21,7 +21,10 @@
 /* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
 
-/* One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own. */
+/*
+ * One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own.  A
+ * gap is the time between two turns that are too far apart: something else had the CPU then.
+ */
 struct soak_cpu {
 	_Atomic uint64_t turns;    /* of the loop */
 	_Atomic uint64_t last_ns;  /* when the last turn was; 0 before the first */
@@ -339,8 +342,8 @@ void soaker_stop(struct soaker *s)
 
 /*
  * A gap that is open at `ns` is counted up to then, as time in which the soaker was switched out.
- * Before the first turn all of the time since the clock's zero is such a gap, and gap_ns may be
- * unset: therefore last_ns is also read before gap_ns.
+ * A soaker that has not turned yet has such a gap alone.  Its gap_ns may be unset: last_ns, which
+ * says so, is therefore read before gap_ns as well as after.
  */
 void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
 {

@@ -191,7 +191,7 @@ static void *client_thread(void *arg)
 	bool summary;
 	int e, cpu = cpu_of(&x->opt->bind, c->number);
 
-	/* client_accept() has the lock until the client has joined its group. */
+	/* The client has joined its group once client_accept() gives the lock back. */
 	pthread_mutex_lock(&x->group.lock);
 	pthread_mutex_unlock(&x->group.lock);
 	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */

@@ -1,8 +1,8 @@
 /*
  * group.h: what clients that are connected at the same time have in common.  They are a group:
  * each joins before the last of the others has left.  The figures of a client, a group or an
- * interval are those between two readings of what was done so far.  Here is, too, what all parts
- * of zcs share.
+ * interval are those between two readings of what was done so far.  struct context has what all
+ * parts of zcs share.
  *
  *	group_join(&context, &member);		(the main thread)
  *	...					(the client's thread counts member->bytes)
@@ -81,14 +81,13 @@ struct context {
 	uint64_t accepted;   /* clients that had a thread, in stream mode */
 };
 
-/* Adds a client, which begins a group if there is none; under the group's lock. */
+/* Adds a client to the group, or begins one with it.  The caller has the group's lock. */
 void group_join(struct context *x, struct member *c);
 
 /*
- * Removes a client and adds its figures to the group's.  `summary`: the report has a
- * summary of it.  The last client ends the group's report, so a client
- * closes what it has open before.  The calling thread joins the one that called last; main joins
- * g->last_thread.
+ * Removes a client and adds its figures to the group's.  `summary`: the report has a summary of
+ * the client.  The last client ends the group's report, so a client first closes its descriptors.
+ * Each thread that calls this joins the thread that called before it; main joins g->last_thread.
  */
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
 

@@ -169,7 +169,7 @@ static void place_remove(struct places *s, struct place *p)
 	p->network = NULL;
 }
 
-/* zcc reads it where a receipt would be; the other protocols have no room for it. */
+/* Sends a rejected client the reason.  Only the wire has a place for it: that of the receipt. */
 static void send_refusal(const struct places *s, const struct place *p, const char *word)
 {
 	char line[64];

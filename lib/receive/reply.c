@@ -39,7 +39,7 @@ static void request_close(struct worker *w, struct request *q)
 	free(q);
 }
 
-/* The connection has failed with that errno; 0: the client has closed. */
+/* Closes a connection that failed with the errno e, or that the client has closed (e is 0). */
 static void request_fail(struct worker *w, struct request *q, int e)
 {
 	struct reply_failures *f = &w->all->failures;
@@ -132,7 +132,7 @@ static void request_accept(struct worker *w)
 	request_read(w, q);
 }
 
-/* Begins or ends to wait for new clients.  EPOLLEXCLUSIVE can only be added and deleted. */
+/* Has the worker accept clients, or no longer.  EPOLLEXCLUSIVE can only be added and deleted. */
 static int worker_listen(struct worker *w, bool on)
 {
 	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = w};

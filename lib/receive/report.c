@@ -26,7 +26,7 @@ static int write_all(struct report *r, const char *text, size_t len, bool begins
 	return n < 0 ? errno : 0;
 }
 
-/* Does the same, and dies of an error that does not pass; returns whether it could. */
+/* Writes text as write_all() does, and dies of an error that lasts; returns whether it could. */
 static bool write_text(struct report *r, const char *text, size_t len, bool begins)
 {
 	int e = write_all(r, text, len, begins);

@@ -48,7 +48,7 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 /* Counts a client whose summary is left out; their number is printed before the next summary. */
 void report_count_small(struct report *r, uint64_t bytes);
 
-/* Prints their number at the end. */
+/* Prints, when zcs ends, how many clients report_count_small() has counted since. */
 void report_last_small(struct report *r);
 
 /*

@@ -109,9 +109,9 @@ void privileges_drop_or_die(const char *user)
 }
 
 /*
- * Waits for a client on fd, for one to leave or for a signal; while there are clients at most
- * until interval_ns, or until they have to be looked at.  Returns whether a client waits to be
- * accepted.
+ * Waits until a client connects to fd, another has left, or a signal comes.  While there are
+ * clients the wait ends at interval_ns, or when places_look() is due.  Returns whether a client
+ * waits to be accepted.
  */
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {
