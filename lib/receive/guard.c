@@ -384,20 +384,17 @@ void places_end_streams(struct places *s)
 	struct place *p;
 
 	pthread_mutex_lock(&s->lock);
-	TAILQ_FOREACH (p, &s->all, link) {
+	TAILQ_FOREACH (p, &s->all, link)
 		shutdown(p->sock, SHUT_RD);
-	}
 	pthread_mutex_unlock(&s->lock);
 }
 
 bool place_linger(struct places *s, struct place *p)
 {
-	bool has;
-
 	pthread_mutex_lock(&s->lock);
-	has = p->lingers = p->network != NULL;
+	p->lingers = p->network != NULL;
 	pthread_mutex_unlock(&s->lock);
-	return has;
+	return p->lingers;
 }
 
 void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size)

@@ -302,7 +302,7 @@ void report_fail(void *report, const char *why)
 	struct report *r = report;
 	struct json none = {.f = NULL};
 	struct text *t = &r->object;
-	FILE *f = NULL;
+	FILE *f;
 	struct timespec until;
 
 	if (!r->opt->json || r->broken)
@@ -310,8 +310,7 @@ void report_fail(void *report, const char *why)
 	/* The thread that dies may have the lock, or another that does not give it back. */
 	until = ns_to_timespec(clock_ns(CLOCK_REALTIME) + 1000000000u);
 	pthread_mutex_timedlock(&r->lock, &until);
-	if (r->printed != OBJECT_LOST)
-		f = t->json.f;
+	f = r->printed != OBJECT_LOST ? t->json.f : NULL;
 	if (f != NULL)
 		json_fail(&t->json, why);
 	if (f != NULL && fclose(f) == 0 && t->text != NULL) {
