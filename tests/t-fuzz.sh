@@ -21,7 +21,7 @@ cat >broken.c <<'END'
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/net/wire.h"
-#include "lib/report/figures.h"
+#include "lib/report/receipt.h"
 #include <stdlib.h>
 #include <string.h>
 #define BEFORE(type, name, ...) type __real_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)

@@ -10,8 +10,8 @@
 #include "lib/load/soaker.h"
 #include "lib/net/socket.h"
 #include "lib/net/wire.h"
-#include "lib/report/figures.h"
 #include "lib/report/json.h"
+#include "lib/report/receipt.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 

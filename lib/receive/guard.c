@@ -5,8 +5,6 @@
 #include <linux/tcp.h>
 #include <stdarg.h>
 
-#include "lib/report/figures.h"
-
 #define WORK_BYTES   (64 * 1024) /* a client at work moves as much in a second */
 #define CONTINUED_NS 2000000000u /* after a stop, for clients to move data again */
 #define LEAST_BYTES  1024        /* a client of a full server moves as much in --idle-timeout */

@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 #include "lib/receive/options.h"
+#include "lib/report/receipt.h"
 
 /*
  * Adds `address[/bits][,...]`.  Returns false if the list is malformed.  The prefixes are allocated

@@ -1,14 +1,10 @@
 /*
- * figures.h: what one end measured, and the receipt by which zcs sends its figures to zcc.
+ * figures.h: what one end measured.
  *
- *	figures_init(&f);
- *	f.bytes = bytes;
- *	f.seconds = seconds;
- *	len = receipt_format(&f, buf);
- *	...
- *	why = receipt_parse(buf, len, &f);
- *	if (why != NULL)
- *		warnx("the receipt %s", why);
+ *	figures_init(&sum);
+ *	for (i = 0; i < streams; i++)
+ *		figures_add(&sum, &f[i]);
+ *	report("%s\n", rate_text(&sum, text));
  */
 #pragma once
 
@@ -38,25 +34,6 @@ void figures_init(struct figures *f);
 
 /* Stores the load of a host with that many CPUs. */
 void figures_load(struct figures *f, const struct load *l, int cpus);
-
-/*
- * The receipt is one line of key=value pairs: the receiver's figures that mean something to the
- * sender.  Keys are only ever added: the other end may be of another version.
- */
-#define RECEIPT_MAX 4096 /* bytes that a receipt may have, newline included */
-
-/* The values of `refused=` that zcs sends to a client that it does not serve. */
-#define REFUSED_FULL    "full"    /* zcs has as many clients as it may have */
-#define REFUSED_ADDRESS "address" /* zcs serves other addresses only */
-
-/* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
-size_t receipt_format(const struct figures *f, char *buf);
-
-/*
- * Reads what a peer sent, which may be anything: `len` bytes, at most RECEIPT_MAX.  Ignores keys that
- * it does not know.  Returns NULL or what is wrong with the line.
- */
-const char *receipt_parse(const char *buf, size_t len, struct figures *f);
 
 /* Adds the counts and retransmits of f to a sum, and makes the sum's time the longer of both. */
 void figures_add(struct figures *sum, const struct figures *f);

@@ -5,8 +5,8 @@
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 
-#include "lib/load/cpus.h"
 #include "lib/net/wire.h"
+#include "lib/report/receipt.h"
 #include "lib/send/zerocopy.h"
 
 #define WARMUP_LOOPS   (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))

@@ -1,0 +1,143 @@
+#include "lib/report/receipt.h"
+
+#include <ctype.h>
+
+/* A share may come out below 0 on a machine that does more than when it was calibrated. */
+#define RECEIPT_SHARE_MIN  (-1000)
+#define RECEIPT_NUMBER_MAX 1e15 /* above every number that a receipt can have */
+
+/* The keys of a receipt.  A new one is one line here and one member of struct figures. */
+static const struct receipt_key {
+	const char *name;
+	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD } type;
+	size_t offset;
+	double min; /* the least value of a number */
+} receipt_keys[] = {
+#define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
+#define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
+#define WORD(member)   .type = KEY_WORD, .offset = offsetof(struct figures, member)
+	{"bytes", COUNT(bytes)},
+	{"seconds", NUMBER(seconds)},
+	{"files", COUNT(files)},
+	{"reads", COUNT(calls)},
+	{"warmup", COUNT(warmup)},
+	{"clients", COUNT(clients)},
+	{"method", WORD(method)},
+	{"refused", WORD(refused)},
+	{"cpu", NUMBER(cpu)},
+	{"load", NUMBER(load), .min = RECEIPT_SHARE_MIN},
+	{"uncertainty", NUMBER(uncertainty)},
+	{"cpus", NUMBER(cpus)},
+	{"slowed", NUMBER(slowed), .min = RECEIPT_SHARE_MIN},
+	{"tasks", NUMBER(tasks)},
+	{"interrupts", NUMBER(rates.interrupts)},
+	{"packets_in", NUMBER(rates.packets_in)},
+	{"packets_out", NUMBER(rates.packets_out)},
+	{"user", NUMBER(rates.cpu[CPU_USER])},
+	{"nice", NUMBER(rates.cpu[CPU_NICE])},
+	{"system", NUMBER(rates.cpu[CPU_SYSTEM])},
+	{"idle", NUMBER(rates.cpu[CPU_IDLE])},
+	{"iowait", NUMBER(rates.cpu[CPU_IOWAIT])},
+	{"irq", NUMBER(rates.cpu[CPU_IRQ])},
+	{"softirq", NUMBER(rates.cpu[CPU_SOFTIRQ])},
+	{"steal", NUMBER(rates.cpu[CPU_STEAL])},
+	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
+	{"rcv_mss", NUMBER(tcp.rcv_mss)},
+	{"out_of_order", NUMBER(tcp.rcv_ooo)},
+};
+#define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
+#define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
+
+_Static_assert(RECEIPT_KEYS * 64 <= RECEIPT_MAX, "a key and its value have at most 64 bytes");
+
+static bool number_fits(const struct receipt_key *key, double v)
+{
+	return v >= key->min && v < RECEIPT_NUMBER_MAX;
+}
+
+size_t receipt_format(const struct figures *f, char *buf)
+{
+	const struct receipt_key *key;
+	const void *member;
+	char *p = buf;
+
+	for (key = receipt_keys; key < receipt_keys + RECEIPT_KEYS; key++) {
+		member = (const char *)f + key->offset;
+		if (key->type == KEY_COUNT)
+			p += sprintf(p, "%s=%" PRIu64 " ", key->name, *(const uint64_t *)member);
+		else if (key->type == KEY_NUMBER && number_fits(key, *(const double *)member))
+			p += sprintf(p, "%s=%.6f ", key->name, *(const double *)member);
+		else if (key->type == KEY_WORD && *(const char *)member != '\0')
+			p += sprintf(p, "%s=%s ", key->name, (const char *)member);
+	}
+	p[-1] = '\n';
+	return (size_t)(p - buf);
+}
+
+/* Stores the value of a key; returns false if the key cannot have it. */
+static bool receipt_set(struct figures *f, const struct receipt_key *key, const char *value)
+{
+	static const char *const accepted[] = {[KEY_COUNT] = "0123456789",
+					       [KEY_NUMBER] = "-.0123456789",
+					       [KEY_WORD] = "abcdefghijklmnopqrstuvwxyz"};
+	void *member = (char *)f + key->offset;
+	char *end;
+
+	if (value[strspn(value, accepted[key->type])] != '\0')
+		return false;
+	if (key->type == KEY_WORD)
+		return (size_t)snprintf(member, sizeof(f->method), "%s", value) < sizeof(f->method);
+	if (key->type == KEY_NUMBER) {
+		*(double *)member = strtod(value, &end);
+		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&
+		       number_fits(key, *(double *)member);
+	}
+	errno = 0;
+	*(uint64_t *)member = strtoull(value, NULL, 10);
+	return errno == 0;
+}
+
+/* Reads the string `key=value`.  *seen has a bit for each key that the receipt has had so far. */
+static bool receipt_pair(struct figures *f, char *pair, uint64_t *seen)
+{
+	char *value = strchr(pair, '=');
+	bool repeated;
+	size_t i;
+
+	if (value == NULL || value == pair || value[1] == '\0')
+		return false;
+	*value++ = '\0';
+	if (pair[strspn(pair, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0')
+		return false;
+	for (i = 0; i < RECEIPT_KEYS && strcmp(pair, receipt_keys[i].name) != 0; i++)
+		;
+	if (i == RECEIPT_KEYS)
+		return true;
+	repeated = *seen & 1ull << i;
+	*seen |= 1ull << i;
+	return !repeated && receipt_set(f, &receipt_keys[i], value);
+}
+
+const char *receipt_parse(const char *buf, size_t len, struct figures *f)
+{
+	char line[RECEIPT_MAX], *rest = line, *pair;
+	uint64_t seen = 0;
+	size_t i;
+
+	figures_init(f);
+	if (len == 0 || len > sizeof(line) || buf[len - 1] != '\n')
+		return "is not one line";
+	for (i = 0; i < len - 1; i++)
+		if (buf[i] < ' ' || buf[i] > '~')
+			return "has characters that are not text";
+	memcpy(line, buf, len);
+	line[len - 1] = '\0';
+	while ((pair = strsep(&rest, " ")) != NULL)
+		if (!receipt_pair(f, pair, &seen))
+			return "has a bad key=value";
+	if ((seen & RECEIPT_REQUIRED) != RECEIPT_REQUIRED && f->refused[0] == '\0')
+		return "lacks bytes or seconds";
+	if (isnan(f->cpus) || f->cpus < 1)
+		f->load = NAN; /* it would be a share of nothing */
+	return NULL;
+}
