@@ -150,6 +150,7 @@ static void close_bracket(struct monitor *m)
 
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
+	const struct soaker_wakeup w = soaker_wakeup(m->soak);
 	struct load one;
 	int i;
 
@@ -161,6 +162,8 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	}
 	if (m->bracketed)
 		report("; own baselines, drift %.1f%%", percent(m->drift));
+	if (opt.debug && !isnan(w.soaked))
+		report("; wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked, 1e6 * w.unsoaked);
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
 		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
 		       percent(r->cpu[i]));
@@ -192,6 +195,8 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
+	json_number(&j, "wakeup_us", 1e6 * soaker_wakeup(m->soak).soaked);
+	json_number(&j, "wakeup_unsoaked_us", 1e6 * soaker_wakeup(m->soak).unsoaked);
 	json_accounting(&j, r);
 	json_report_close(&j, NULL);
 }
@@ -224,6 +229,20 @@ static struct load report_load(struct monitor *m)
 }
 
 /*
+ * The 97.5 % quantile of Student's t distribution with n - 1 degrees of freedom, by which the
+ * standard error of the mean of n values becomes half of its 95 % interval; 0 for one value.
+ */
+static double student_t(long n)
+{
+	static const double t[] = {0,     0,     12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
+				   2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
+				   2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074,
+				   2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045};
+
+	return n < (long)(sizeof(t) / sizeof(t[0])) ? t[n] : 1.96 + 2.5 / (double)(n - 1);
+}
+
+/*
  * The closing line: the mean of the periods with its 95 % interval, which has the baseline's
  * uncertainty, common to all periods, and the periods' own variation.
  */
@@ -235,7 +254,7 @@ static void report_closing(const struct history *h)
 	if (h->n == 0)
 		return;
 	variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
-	half = sqrt(h->uncertainty * h->uncertainty + 4 * variance / n);
+	half = hypot(h->uncertainty, student_t(h->n) * sqrt(variance / n));
 	if (!opt.json) {
 		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), 100 * half, percent(h->min), percent(h->max));
@@ -455,7 +474,8 @@ static const char help[] =
 	"  -1, --once             one bare figure, then exit\n"
 	"  -f, --file file        the calibration (default ./counts_per_sec)\n"
 	"      --json             a JSON object per line\n"
-	"  -d, --debug            the kernel's own accounting of the same time, too\n"
+	"  -d, --debug            the kernel's own accounting of the same time, too, and how long\n"
+	"                         wake-ups take\n"
 	"  -h, --help             this text\n"
 	"  -V, --version          the version\n"
 	"\n"

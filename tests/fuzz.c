@@ -869,7 +869,7 @@ static bool read_line_of(const char *key, const char *rest, struct known *c)
 	size_t i;
 
 	if (strcmp(key, "soaker") == 0) {
-		c->version = read_decimal(&rest, '\0', &v) && v == 3;
+		c->version = read_decimal(&rest, '\0', &v) && v == 4;
 		return c->version;
 	}
 	if (strcmp(key, "machine") == 0) {
@@ -885,6 +885,9 @@ static bool read_line_of(const char *key, const char *rest, struct known *c)
 		c->has_cpus = true;
 		return c->n > 0 && ascending(c->id, c->n);
 	}
+	if (strcmp(key, "wake") == 0)
+		return read_decimal(&rest, ' ', &v) && *rest++ == ' ' &&
+		       read_decimal(&rest, '\0', &v) && *rest == '\0';
 	if (strcmp(key, "cpu") != 0)
 		return true;
 	if (c->lines >= c->n || !read_decimal(&rest, ' ', &v) || v != c->id[c->lines++])
@@ -995,12 +998,12 @@ static void make_calibration(struct text *t)
 
 	/* The first line is the sum of those of the CPUs, so they are made before it. */
 	lines.len = 0;
-	put(&lines, "\nsoaker 3\nmachine host 6.1 CPU @ %zu GHz\ncpus ", below(9));
+	put(&lines, "\nsoaker 4\nmachine host 6.1 CPU @ %zu GHz\ncpus ", below(9));
 	list = lines.len;
 	put_cpus(&lines, one_in(2) ? 1 : 2);
 	lines.s[lines.len] = '\0';
 	n = read_cpus(lines.s + list, id);
-	put(&lines, "\n%s", one_in(4) ? "later key\n" : "");
+	put(&lines, "\n%s%s", one_in(2) ? "wake 2.104 0.3\n" : "", one_in(4) ? "later key\n" : "");
 	if (n > 5 && !one_in(64))
 		n = 5; /* it lacks CPUs then */
 	for (i = 0; i < n; i++)
@@ -1019,7 +1022,7 @@ static const char receipt_words[] =
 	"bytes=|seconds=|load=|cpus=|cpus=0.9999999|slowed=-|method=|later=| refused=full| |=|\n|.|-|"
 	" bytes=0 seconds=0\n|\033[2J|\177|\200";
 static const char calibration_words[] =
-	"\n|soaker 3\n|soaker 4294967299\n|machine |cpus |cpu |cpu 0 0 0 1 0 1 0\n|later x\n| |,|-|.|"
+	"\n|soaker 4\n|soaker 4294967299\n|machine |wake |wake 1 2|cpus |cpu |cpu 0 0 0 1 0 1 0\n|later x\n| |,|-|.|"
 	"\033[2J|\t|\r\n|\200";
 
 static const struct target targets[] = {

@@ -405,7 +405,7 @@ made_up_calibration()
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	online=$(cat /sys/devices/system/cpu/online)
 	rate=${2:-1000}
-	printf '%s\nsoaker 3\nmachine %s\ncpus %s\n' $((cpus * rate)) "${1:-made up}" "$online"
+	printf '%s\nsoaker 4\nmachine %s\ncpus %s\n' $((cpus * rate)) "${1:-made up}" "$online"
 	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
 		seq "$first" "${last:-$first}" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
 	done

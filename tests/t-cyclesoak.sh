@@ -85,7 +85,8 @@ check '-n: that many lines and a closing one' '
 	tail -n 1 out | grep -Eqx "mean of 3: -?[0-9.]+% \+-[0-9.]+%, minimum -?[0-9.]+%, maximum -?[0-9.]+%"'
 check '-d: the kernel has its say' '
 	soaking "$cyclesoak" -n 1 -p 0.3 -d
-	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out'
+	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out
+	[ $cpus -eq 1 ] || grep -Eq "; wake-up [0-9]+ us, unsoaked [0-9]+ us; kernel" out'
 check '--json: a line per period and a closing one, nothing else' '
 	soaking "$cyclesoak" -n 2 -p 0.3 -B --json
 	[ $(wc -l <out) -eq 3 ]
@@ -100,10 +101,19 @@ check_with jq '--json: the figures of a period are numbers, and there is one for
 	holds periods "[.load_percent, .load_uncertainty_percent, .slowed_percent] | all(type == \"number\")"
 	holds periods "[.accounting_percent | .user, .system, .softirq, .idle] | all(type == \"number\")"
 	holds periods "(.load_by_cpu | length) == $cpus"
-	holds periods ".load_by_cpu | all(.load_percent | type == \"number\")"'
+	holds periods ".load_by_cpu | all(.load_percent | type == \"number\")"
+	[ $cpus -eq 1 ] || holds periods "[.wakeup_us, .wakeup_unsoaked_us] | all(. > 0)"'
 check_with jq '--json: the closing object has the mean of both periods between the least and the greatest' '
 	holds closing "[.load_percent, .load_min_percent, .load_max_percent] | all(type == \"number\")"
 	holds closing ".periods == 2 and .load_min_percent <= .load_percent and .load_percent <= .load_max_percent"'
+# For two values Student's t is 12.71, and their standard error half of what they differ by.
+check_with jq "--json: the closing interval is that of Student's t" '
+	cat periods closing | jq -es "
+		(.[2].load_uncertainty_percent | . * .) as \$squares |
+		(map(.load_uncertainty_percent)[:2] | max) as \$one |
+		(12.71 * (.[0].load_percent - .[1].load_percent) / 2) as \$both |
+		(\$one * \$one + \$both * \$both) as \$sum |
+		\$squares > 0.999 * \$sum and \$squares < 1.001 * \$sum"'
 if [ -z "$LONG" ]; then
 	: # it takes nine seconds
 elif strace -o /dev/null true 2>/dev/null; then

@@ -339,7 +339,7 @@ static void test_receipt_written(void)
 static void test_calibration(void)
 {
 	/* A machine of two CPUs that are not neighbours. */
-	static const char good[] = "2000\nsoaker 3\nmachine m 1 x\ncpus 1,4\nlater key\n"
+	static const char good[] = "2000\nsoaker 4\nmachine m 1 x\ncpus 1,4\nlater key\n"
 				   "cpu 1 0.5 0.1 0.5 0.1 4000 1\ncpu 4 0 0 1 0 1000 1\n";
 	static const struct {
 		const char *find, *put;
@@ -349,9 +349,13 @@ static void test_calibration(void)
 		{"2000", "2000 "},
 		{"2000", "3000"},
 		{"2000", ""},
-		{"soaker 3", "soaker 2"},
-		{"soaker 3", "soaker 4294967299"},
-		{"soaker 3", "x 3"},
+		{"soaker 4", "soaker 3"},
+		{"later key", "wake"},
+		{"later key", "wake 1"},
+		{"later key", "wake 1 x"},
+		{"later key", "wake 1 2 3"},
+		{"soaker 4", "soaker 4294967299"},
+		{"soaker 4", "x 3"},
 		{"1,4", "1,5"},
 		{"1,4", "1,4,5"},
 		{"1,4", "4,1"},
@@ -363,8 +367,8 @@ static void test_calibration(void)
 		{"4000 1", "4000"},
 		{"4000 1", "4000 1 1"},
 		{"0.5 0.1 0.5", "0.5 0.1 1.5"},
-		{"soaker 3", "soaker 4294967299"},
-		{"soaker 3", "soaker 3x"},
+		{"soaker 4", "soaker 4294967299"},
+		{"soaker 4", "soaker 4x"},
 		{"cpu 1 0.5", "cpu 1 1"},
 		{"cpu 4 0", "cpu 4.5 0"},
 		{"cpus 1,4\n", ""},
@@ -374,13 +378,13 @@ static void test_calibration(void)
 #define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS ZEROS /* 10^306 */
 	/* Not ascending, a CPU twice; an infinite sum; two versions; escapes for a terminal. */
 	static const char *const alone[] = {
-		"5\nsoaker 3\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n",
-		"4\nsoaker 3\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n",
-		"5\nsoaker 3\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED
+		"5\nsoaker 4\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n",
+		"4\nsoaker 4\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n",
+		"5\nsoaker 4\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED
 		"00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n",
-		"2\nsoaker 2\nsoaker 3\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
-		"2\nsoaker 3\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
-		"2\nsoaker 3\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
+		"2\nsoaker 3\nsoaker 4\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
+		"2\nsoaker 4\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
+		"2\nsoaker 4\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n",
 	};
 	char text[512], *at;
 	struct calibration c;
@@ -414,7 +418,7 @@ static void test_load(void)
 	struct baseline b[2] = {{.tasks = 0.01, .spin = 0.9, .speed = 10},
 				{.tasks = 0.03, .spin = 0.8, .speed = 20}};
 	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
-	struct load_sample from = {.ns = 1000000000}, to = {.ns = 3000000000};
+	struct load_sample from = {.time = 2}, to = {.time = 6}, one = {.time = 4};
 	struct load l;
 
 	to.spin = 0.98 * 4; /* all that is left beside the mean tasks */
@@ -428,22 +432,42 @@ static void test_load(void)
 	load_between(&c, &from, &to, -1, &l);
 	ok(fabs(l.load - 0.48) < 1e-9 && fabs(l.slowed - 0.25) < 1e-9,
 	   "half of it taken, the rest slowed", "");
-	to.spin = to.work = 0;
-	load_between(&c, &from, &to, 1, &l);
+	load_between(&c, &from, &one, 1, &l);
 	ok(fabs(l.load - 0.97) < 1e-9 && l.slowed == 0, "one CPU wholly taken", "");
 	load_between(&c, &to, &to, -1, &l);
 	ok(isnan(l.load), "no time, no load", "");
 	load_between(&c, &to, &from, -1, &l);
 	ok(isnan(l.load) && l.seconds == 0, "samples in the wrong order, no load", "");
+	to.spin = to.work = 0;
 	from.tasks = 0.001;
 	load_between(&c, &from, &to, -1, &l);
 	ok(l.tasks == 0, "tasks do not have less than none of it", "");
 	c.cpu[0].spin_sd = c.cpu[1].spin_sd = 0.03;
 	to.spin = to.work = 2;
-	to.switches = 4 * 0.04 / 9e-6; /* of which 8 us each are in the load and nobody's task */
+	c.wake = (struct wake_cost){4e-6, 0};
+	to.switches = 4 * 0.1 / 4e-6;
 	load_between(&c, &from, &to, -1, &l);
-	ok(fabs(l.uncertainty - hypot(0.05, 0.0015)) < 1e-9,
+	ok(fabs(l.load - (0.48 - 0.1)) < 1e-9, "what wake-ups cost is no load", "");
+	ok(fabs(l.uncertainty - hypot(hypot(0.03, 0.0015), 0.05)) < 1e-9,
 	   "the parts of its uncertainty add as squares", "");
+	from.tasks = 0;
+	to.tasks = 4 * 0.45;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - (0.45 - 0.02)) < 1e-9, "but no more than the tasks' time leaves", "");
+	to.switches = 0;
+	to.host = 0.1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - 0.48) < 1e-9, "no host is known to take time: it was not the host", "");
+	from.steal = 7;
+	to.steal = 7.19;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - (0.48 - 0.2 / 4)) < 1e-9, "the host's time: as the soakers saw it", "");
+	to.steal = 7.1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - (0.48 - 0.11 / 4)) < 1e-9, "the host's time: within a tick", "");
+	to.host = 1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - (0.48 - 0.1 / 4)) < 1e-9, "the soakers saw what was not the host", "");
 }
 
 static void test_addresses(void)

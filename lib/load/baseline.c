@@ -1,5 +1,8 @@
 #include "lib/load/baseline.h"
 
+#include "lib/load/counters.h"
+#include "lib/load/wakecost.h"
+
 #define CAL_WINDOWS 4  /* windows of a round: a second */
 #define CAL_ROUNDS  10 /* rounds at most */
 #define CAL_AGREE   4  /* rounds in a row that must agree */
@@ -9,13 +12,15 @@
 struct cpu_windows {
 	struct soak_count last; /* what it had counted when the last window ended */
 	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
+	double host[WINDOWS_MAX]; /* share that the host took while the soaker had the CPU */
 };
 
 /* A measurement that goes on, window after window. */
 struct windows {
 	const struct soaker *soaker;
-	int cpus, n; /* of CPUs, and of windows so far */
-	uint64_t ns; /* when the last window ended */
+	int cpus, n;                   /* of CPUs, and of windows so far */
+	double steal[WINDOWS_MAX + 1]; /* steal_seconds() before the first and after each window */
+	double seconds[WINDOWS_MAX];   /* length of each */
 	struct cpu_windows cpu[];
 };
 
@@ -26,9 +31,9 @@ static struct windows *windows_start(const struct soaker *s, int cpus)
 					 "calibration");
 	int i;
 
-	*w = (struct windows){.soaker = s, .cpus = cpus, .ns = raw_ns()};
+	*w = (struct windows){.soaker = s, .cpus = cpus, .steal = {steal_seconds()}};
 	for (i = 0; i < cpus; i++)
-		soak_count(s, i, w->ns, &w->cpu[i].last);
+		soak_count(s, i, &w->cpu[i].last);
 	return w;
 }
 
@@ -40,29 +45,28 @@ static void windows_add(struct windows *w, double *turns, double *share)
 {
 	struct cpu_windows *cpu;
 	struct soak_count to;
-	double length, spin, tasks, turned;
-	uint64_t ns;
+	double length = 0, spin, tasks, turned;
 	int i;
 
 	sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
 	soaker_check_or_die(w->soaker);
-	ns = raw_ns();
-	length = (double)(ns - w->ns);
 	for (i = 0; i < w->cpus; i++) {
 		cpu = &w->cpu[i];
-		soak_count(w->soaker, i, ns, &to);
+		soak_count(w->soaker, i, &to);
+		length = (double)(to.ns - cpu->last.ns);
 		spin = (double)(to.spin_ns - cpu->last.spin_ns);
 		turned = (double)(to.turns - cpu->last.turns);
 		tasks = seconds_between(cpu->last.tasks_ns, to.tasks_ns) * 1e9 / length;
 		cpu->tasks[w->n] = fmin(1, tasks);
-		cpu->spin[w->n] = tasks < 1 ? fmin(1, spin / length / (1 - tasks)) : 0;
+		cpu->host[w->n] = (double)(to.host_ns - cpu->last.host_ns) / length;
+		cpu->spin[w->n] = spin / length;
 		cpu->speed[w->n] = spin > 0 ? turned * 1e9 / spin : 0;
 		cpu->last = to;
 		*turns += turned * 1e9 / length / CAL_WINDOWS;
-		*share += (1 - cpu->tasks[w->n]) * cpu->spin[w->n] / w->cpus / CAL_WINDOWS;
+		*share += (cpu->spin[w->n] + cpu->host[w->n]) / w->cpus / CAL_WINDOWS;
 	}
-	w->n++;
-	w->ns = ns;
+	w->seconds[w->n] = length / 1e9;
+	w->steal[++w->n] = steal_seconds();
 }
 
 static int by_value(const void *a, const void *b)
@@ -75,19 +79,23 @@ static int by_value(const void *a, const void *b)
 /*
  * The mean of the middle half of n values, so that one burst does not become the baseline, and
  * the standard deviation of all, estimated from their median deviation (times 1.4826, which holds
- * for a normal distribution).  The values are lost.
+ * for a normal distribution).  Bursts that come again will also be in what is measured, so that by
+ * how much they move the mean of all is part of the deviation.  The values are lost.
  */
 static void middle(double *v, int n, double *mean, double *sd)
 {
 	int skip = n / 4, i;
+	double all = 0;
 
 	qsort(v, (size_t)n, sizeof(*v), by_value);
 	for (*mean = 0, i = skip; i < n - skip; i++)
 		*mean += v[i] / (n - 2 * skip);
 	for (i = 0; i < n; i++)
+		all += v[i] / n;
+	for (i = 0; i < n; i++)
 		v[i] = fabs(v[i] - *mean);
 	qsort(v, (size_t)n, sizeof(*v), by_value);
-	*sd = 1.4826 * (v[(n - 1) / 2] + v[n / 2]) / 2;
+	*sd = hypot(1.4826 * (v[(n - 1) / 2] + v[n / 2]) / 2, all - *mean);
 }
 
 /* The mean and standard deviation of n values whose bursts count. */
@@ -103,6 +111,36 @@ static void mean_of(const double *v, int n, double *mean, double *sd)
 }
 
 /*
+ * Makes the share that a CPU's soaker spun in each of n windows one of the time that tasks and the
+ * host left to it.  What the soakers saw of the host's time holds if it agrees with the kernel's
+ * count (`stolen`, a share): a thread's clock may also lack its interrupts.
+ */
+static void windows_without_host(struct windows *w, int first, int n)
+{
+	double seen = 0, seconds = 0, stolen, host, left;
+	struct cpu_windows *cpu;
+	int i, k;
+
+	for (k = first; k < first + n; k++)
+		seconds += w->seconds[k];
+	for (i = 0; i < w->cpus; i++)
+		for (k = first; k < first + n; k++)
+			seen += w->cpu[i].host[k] * w->seconds[k];
+	stolen = w->steal[first + n] - w->steal[first];
+	for (i = 0; i < w->cpus; i++) {
+		cpu = &w->cpu[i];
+		for (k = first; k < first + n; k++) {
+			host = fabs(seen - stolen) <= 2 / (double)sysconf(_SC_CLK_TCK)
+				       ? cpu->host[k]
+				       : stolen / seconds / w->cpus;
+			left = w->steal[first + n] > 0 ? 1 - cpu->tasks[k] - host
+						       : 1 - cpu->tasks[k];
+			cpu->spin[k] = left > 0 ? fmin(1, cpu->spin[k] / left) : 0;
+		}
+	}
+}
+
+/*
  * Stores the baselines of the last n windows into c, whose cpu[] it allocates, and frees w.  Returns
  * the share of the machine that other tasks had.
  */
@@ -115,6 +153,7 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 
 	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
+	windows_without_host(w, first, n);
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
 		mean_of(w->cpu[i].tasks + first, n, &b->tasks, &b->tasks_sd);
@@ -123,6 +162,8 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 		c->total += (1 - b->tasks) * b->spin * b->speed;
 		tasks += b->tasks / w->cpus;
 	}
+	if (tasks < 1)
+		c->wake = wake_cost_measure(w->soaker, c);
 	free(w);
 	return tasks;
 }
@@ -184,6 +225,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	double drift = 0;
 	int i;
 
+	merge(&c->wake.mean, other->wake.mean, &c->wake.sd, other->wake.sd);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
 		drift += merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd);
 		drift -= merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);

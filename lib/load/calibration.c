@@ -39,6 +39,7 @@ static bool calibration_print(FILE *f, const struct calibration *c)
 	cpus_format(&c->cpus, cpus, sizeof(cpus)); /* ascending CPUs always fit */
 	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine,
 		cpus);
+	fprintf(f, "wake %.3f %.3f\n", 1e6 * c->wake.mean, 1e6 * c->wake.sd);
 	for (i = 0; i < c->cpus.n; i++) {
 		b = &c->cpu[i];
 		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->tasks,
@@ -179,6 +180,12 @@ static const char *calibration_line(char *line, struct calibration *c, bool *ver
 		if (!ascend)
 			return "has a bad CPU list";
 		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	} else if (strcmp(key, "wake") == 0) {
+		if (!next_number(&line, &c->wake.mean) || !next_number(&line, &c->wake.sd) ||
+		    line != NULL)
+			return "has a bad line for wake-ups";
+		c->wake.mean /= 1e6;
+		c->wake.sd /= 1e6;
 	} else if (strcmp(key, "cpu") == 0 && !baseline_parse(line, c, (*n)++)) {
 		return "has a bad line for a CPU";
 	}
@@ -217,6 +224,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 	size_t i;
 
 	memset(c, 0, sizeof(*c));
+	c->wake = (struct wake_cost){WAKE_COST, WAKE_COST};
 	if (len == 0)
 		return "is empty";
 	for (i = 0; i < len; i++) /* a message may print the text on a terminal */

@@ -125,3 +125,16 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 	t->rcv_mss = i.tcpi_rcv_mss;
 	t->rcv_ooo = i.tcpi_rcv_ooopack;
 }
+
+double steal_seconds(void)
+{
+	FILE *f = fopen_retry("/proc/stat");
+	unsigned long long steal = 0;
+
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (f != NULL && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+		steal = 0;
+	if (f != NULL)
+		fclose(f);
+	return (double)steal / (double)sysconf(_SC_CLK_TCK);
+}

@@ -64,3 +64,10 @@ void tcp_figures_read(int fd, struct tcp_figures *t);
 
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
 void set_unknown(void *doubles, size_t size);
+
+/*
+ * The time that the host of a virtual machine has taken from all CPUs since the boot, in seconds (the
+ * column `steal` of /proc/stat, which counts in ticks of 1/sysconf(_SC_CLK_TCK)).  0 where the
+ * kernel is told of none.
+ */
+double steal_seconds(void);

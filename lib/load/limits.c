@@ -33,7 +33,7 @@ void limits_warn_run(const struct cpus *soaked, const struct counters *from,
 	counters_rates(from, to, &r);
 	if (r.cpu[CPU_STEAL] > STEAL_MAX)
 		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
-		      "the load includes it",
+		      "the load leaves it out, and is less certain",
 		      100 * r.cpu[CPU_STEAL]);
 	cpus_online(&online);
 	for (i = 0; i < soaked->n && i < online.n && online.id[i] == soaked->id[i]; i++)

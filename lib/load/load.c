@@ -1,5 +1,7 @@
 #include "lib/load/load.h"
 
+#include "lib/load/counters.h"
+
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
 		      struct load_sample *each)
 {
@@ -9,17 +11,23 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 	int i;
 
 	soaker_check_or_die(s);
-	*sum = (struct load_sample){.ns = raw_ns()};
+	*sum = (struct load_sample){.steal = steal_seconds()};
+	one.steal = sum->steal / c->cpus.n;
 	for (i = 0; i < c->cpus.n; i++, b++) {
-		soak_count(s, i, sum->ns, &n);
-		one.ns = sum->ns;
+		soak_count(s, i, &n);
+		one.ns = n.ns;
+		one.time = (double)n.ns / 1e9;
 		one.spin = (double)n.spin_ns / 1e9 / b->spin;
 		one.work = (double)n.turns / (b->spin * b->speed);
 		one.tasks = (double)n.tasks_ns / 1e9;
+		one.host = (double)n.host_ns / 1e9;
 		one.switches = (double)n.switches;
+		sum->ns = n.ns;
+		sum->time += one.time;
 		sum->spin += one.spin;
 		sum->work += one.work;
 		sum->tasks += one.tasks;
+		sum->host += one.host;
 		sum->switches += one.switches;
 		if (each != NULL)
 			each[i] = one;
@@ -42,51 +50,79 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 	return mean;
 }
 
-/*
- * What makes a load uncertain, beside its baseline's unsteadiness.  Each constant was measured
- * where tests/bench/accuracy found the load of a known program off: zc(7) has the figures.
- */
-#define EDGE_SECONDS   3e-3 /* of starting and ending a measurement: forks, readings, wake-ups */
-#define SWITCH_SECONDS 1e-6 /* of a switch to a task and back, which the task's own time may have */
-#define WAKE_SECONDS   8e-6 /* of the timer or interrupt that woke the task, at most */
-#define HOST_SHARE     0.05 /* of the slowing: a host that slows CPUs also takes of their time */
+#define MIN_RAN 0.1 /* share of the time: soakers that ran for less saw too little of the host */
 
 /*
- * Half of the 95 % interval.  Five things are uncertain: which share of its time the soaker spins,
- * in the share `left` to it; what the idle machine's tasks take, whose bursts even out over time;
- * the edges; what the host takes; and the switches, of which there are `rate` a second and CPU.
- *
- * Each time that a task displaces a soaker there are a wake-up and two switches.  They are time
- * taken, but on a machine without soakers the switches would be from and to idleness.  The wake-ups'
- * time is in the load and not in the tasks' time.
+ * The CPU time that the host took between two samples, in seconds, and by how much that may be wrong.
+ * The soakers saw what was taken from them, exactly; from the tasks the host took as much in
+ * proportion, within the ticks of the kernel's counter.  Where the soakers saw more than the kernel
+ * counted it was not the host: a kernel may leave a thread's interrupts out of its time.
  */
-static double uncertainty(const struct baseline *b, const struct load *l, double left, double rate)
+static double host_took(const struct load_sample *from, const struct load_sample *to, double ran,
+			double *doubt)
 {
-	double beside_tasks = fmax(0, l->load - (l->tasks - b->tasks));
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK), counted = to->steal - from->steal;
+	const double seen = to->host - from->host, likely = seen / fmax(ran, MIN_RAN);
+
+	*doubt = 0;
+	if (to->steal == 0)
+		return 0;
+	*doubt = tick;
+	if (seen > 1.1 * counted + tick)
+		return counted;
+	*doubt = fmin(tick, likely - seen);
+	return fmin(fmax(likely, counted - tick), counted + tick);
+}
+
+/*
+ * What makes a load uncertain, beside its baseline's unsteadiness: starting and ending a measurement
+ * (forks, readings, the last wake-ups), the host, which also slows CPUs and then takes of their
+ * time, and the wake-ups.  The first and the last were measured where tests/bench/accuracy found the
+ * load of a known program off: zc(7) has the figures.
+ */
+#define EDGE_SECONDS 3e-3
+#define HOST_SHARE   0.05 /* of the slowing */
+#define WAKE_SHARE   0.5  /* of a wake-up's cost, which is not that of every wake-up */
+
+/*
+ * Half of the 95 % interval.  Six things are uncertain: which share of its time the soaker spins,
+ * in the share `left` to it; what the idle machine's tasks take, whose bursts even out over time;
+ * the edges; the time that the host took (`stolen`, a share) and how it slowed; and what the wake-ups
+ * cost (`woken`, a share).
+ */
+static double uncertainty(const struct baseline *b, const struct load *l, double left,
+			  double stolen, double woken)
+{
 	double spin = 2 * b->spin_sd * fmin(1, left);
 	double tasks = 2 * b->tasks_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
 	double host = HOST_SHARE * l->slowed;
-	double switches = rate * SWITCH_SECONDS + fmin(rate * WAKE_SECONDS, beside_tasks);
 
-	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + switches * switches);
+	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + stolen * stolen +
+		    woken * woken);
 }
 
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double total, spin = to->spin - from->spin;
+	double spin = to->spin - from->spin, total = to->time - from->time, host, doubt, rate,
+	       woken;
 
-	l->seconds = seconds_between(from->ns, to->ns);
-	total = l->seconds * (i < 0 ? c->cpus.n : 1);
+	l->seconds = fmax(0, total) / (i < 0 ? c->cpus.n : 1);
 	if (total <= 0) {
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
-	l->load = 1 - b.tasks - spin / total;
+	host = host_took(from, to, spin / total, &doubt);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
 	l->tasks = fmax(0, to->tasks - from->tasks) / total;
-	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
+	l->load = 1 - b.tasks - (spin + host) / total;
+	/* The wake-ups' cost is in the load and not in the tasks' time. */
+	rate = (to->switches - from->switches) / total;
+	woken = fmin(rate * c->wake.mean, fmax(0, l->load - (l->tasks - b.tasks)));
+	l->load -= woken;
+	l->uncertainty = uncertainty(&b, l, spin / total, doubt / total,
+				     fmax(WAKE_SHARE * woken, 2 * rate * c->wake.sd));
 }

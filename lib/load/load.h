@@ -20,6 +20,11 @@
  *
  *	load = 1 - tasks0 - spin / spin0 / T
  *
+ * What the host of a virtual machine takes is no load of this machine.  The soaker sees what is
+ * taken while it has the CPU, the kernel counts all of it, in ticks; it is taken away from T, here
+ * and in the baseline.  Neither is what a wake-up costs beside the task's own time, which the
+ * baseline has measured: it is taken away from the load for each time that a soaker was displaced.
+ *
  * The speed of a soaker is its turns per second of spinning.  It falls with the core's clock
  * frequency, and when the core's other thread is busy: with traffic of this machine or, on a
  * virtual machine, with another guest.  A program cannot tell which, so this is a figure of its own:
@@ -39,19 +44,33 @@ struct baseline {
 	double speed, speed_sd; /* turns per second of spinning */
 };
 
+/*
+ * What a wake-up costs beside the time of the task that is woken, in seconds of a CPU; and what is
+ * assumed where that was not measured.
+ */
+#define WAKE_COST 4e-6
+
+struct wake_cost {
+	double mean, sd;
+};
+
 struct calibration {
 	struct cpus cpus;     /* that were soaked, ascending */
 	struct baseline *cpu; /* one for each of them */
 	double total;         /* turns per second of all of them: the first line of the file */
-	char machine[256];    /* host name, kernel release and CPU model, as the file has them */
+	struct wake_cost wake;
+	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
 };
 
 /* What the soakers did up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
 struct load_sample {
-	uint64_t ns;     /* the moment, of raw_ns() */
-	double spin;     /* time spun, over the share that the idle machine lets a soaker spin */
-	double work;     /* turns, over those in a second of the idle machine */
-	double tasks;    /* time that other tasks had the CPU */
+	uint64_t ns;  /* the moment, of raw_ns() */
+	double time;  /* CPU-seconds since the clock's zero */
+	double spin;  /* time spun, over the share that the idle machine lets a soaker spin */
+	double work;  /* turns, over those in a second of the idle machine */
+	double tasks; /* time that other tasks had the CPU */
+	double host;  /* time that the host took while a soaker had the CPU */
+	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
 	double switches; /* how often a task displaced a soaker */
 };
 

@@ -9,14 +9,19 @@
 
 #include "lib/load/cgroup.h"
 #include "lib/load/lock.h"
+#include "lib/load/wakeup.h"
 
 #define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
 #define SOAK_LINE      64            /* bytes from one dirtied line to the next */
 #define SOAK_DIRTY_NS  100000        /* from one such line to the next: as in 2001, 10,000/s */
 #define SOAK_GAP_NS    1000          /* the shortest gap; the shortest interrupts take longer */
 #define SOAK_GAP_TURNS 16            /* turns in the shortest gap, where the clock is slow */
-#define SOAK_START_NS  5000000000u   /* until a CPU that has no time for its soaker is reported */
-#define SOAK_SETTLE_NS 100000000     /* from the soakers' start until they count undisturbed */
+#define SOAK_CALLS     4             /* shortest gaps in which count_gap() has made its calls */
+#define SOAK_ENTER_NS  20000         /* from one system call of the loop to the next */
+#define SOAK_DELAY     1e-4        /* seconds that soaking may add to a wake-up without a warning */
+#define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
+#define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
+#define SOAK_SETTLE_NS 100000000   /* from the soakers' start until they count undisturbed */
 
 /* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
@@ -32,6 +37,8 @@ struct soak_cpu {
 	_Atomic uint64_t tasks_ns; /* time in which the soaker did not run, up to the last gap */
 	_Atomic uint64_t dirty_ns; /* time in which the soaker waited for memory */
 	_Atomic uint64_t switches; /* how often the soaker was switched out */
+	_Atomic uint64_t host_ns;  /* time that the thread's clock lacks though it had the CPU */
+	_Atomic uint32_t changes;  /* goes up when a gap begins to be counted, and at its end */
 	_Atomic int bind_errno;    /* why the thread could not be bound; 0 if it could */
 	int id;                    /* the CPU's number */
 } __attribute__((aligned(128)));
@@ -44,7 +51,8 @@ struct soaker {
 	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
 	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
-	int n;                       /* number of CPUs */
+	struct soaker_wakeup wakeup;
+	int n; /* number of CPUs */
 	struct soak_cpu cpu[];
 };
 
@@ -52,40 +60,74 @@ struct soaker {
  * The soakers' process.
  */
 
+/* What the loop of one soaker knows of its thread. */
+struct soak_thread {
+	uint64_t gap_min;    /* the shortest gap, in ns */
+	uint64_t ran_before; /* the thread's CPU time when the loop began, in ns */
+	long switched;       /* context switches so far, as the kernel counts them */
+};
+
+/*
+ * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context
+ * switch, others had the CPU.  Otherwise the thread had it, and what its CPU clock lacks the host of
+ * a virtual machine took, or on a kernel with IRQ_TIME_ACCOUNTING an interrupt.  Returns the time of
+ * the turn that follows.
+ */
+static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now)
+{
+	uint64_t gap = now - last, tasks = me->tasks_ns, host = me->host_ns, lacking, after;
+	struct rusage used;
+
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	getrusage(RUSAGE_THREAD, &used);
+	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
+	lacking = lacking > tasks + host ? lacking - tasks - host : 0;
+	if (used.ru_nivcsw + used.ru_nvcsw != t->switched) {
+		t->switched = used.ru_nivcsw + used.ru_nvcsw;
+		atomic_store_explicit(&me->tasks_ns, tasks + lacking, memory_order_relaxed);
+		atomic_store_explicit(&me->switches, me->switches + 1, memory_order_relaxed);
+	} else {
+		atomic_store_explicit(&me->host_ns, host + lacking, memory_order_relaxed);
+	}
+	after = raw_ns();
+	/* The system calls are no gap, but to be switched out in them is one. */
+	if (after - now > SOAK_CALLS * t->gap_min)
+		gap += after - now;
+	atomic_store_explicit(&me->gap_ns, me->gap_ns + gap, memory_order_relaxed);
+	atomic_store_explicit(&me->last_ns, after, memory_order_relaxed);
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_release);
+	return after;
+}
+
 /*
  * Spins and counts without end.  Between two readings of the clock the loop does nothing, so that a
  * long turn is time that was taken, whatever the clock frequency; and the reading, which waits for
  * earlier instructions, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS the loop dirties
  * a cache line, and that turn counts as waiting for memory, not as spinning: traffic that takes
- * bandwidth or cache makes it longer.  How long the thread had the CPU is read at the end of a gap
- * only, as that is a system call.
+ * bandwidth or cache makes it longer.  What the kernel knows of the thread is read at the end of a
+ * gap only, as that takes system calls.
+ *
+ * Every SOAK_ENTER_NS the loop makes the cheapest system call.  A kernel with lazy preemption
+ * (Linux 6.13) sends no interrupt to the CPU on which it wakes a task while a fair one runs there,
+ * also an idle one: the task waits for the next tick, or until the one that runs enters the kernel.
  */
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				uint64_t gap_min)
 {
-	const uint64_t start = raw_ns(), ran_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	uint64_t last = start, dirty_at = start, turns = 0, dirty = 0, switches = 0, now;
-	uint64_t gaps = start, tasks = start, tasks_before; /* before the start it did not run */
+	const uint64_t start = raw_ns();
+	struct soak_thread t = {gap_min, clock_ns(CLOCK_THREAD_CPUTIME_ID), 0};
+	uint64_t last = start, dirty_at = start, enter_at = start, turns = 0, dirty = 0, now;
 	bool dirtied = false;
 	size_t line = 0;
 
-	atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
-	atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
+	/* Before the start the soaker did not run. */
+	atomic_store_explicit(&me->tasks_ns, start, memory_order_relaxed);
+	atomic_store_explicit(&me->gap_ns, start, memory_order_relaxed);
 	for (;;) {
 		now = raw_ns();
 		if (now - last > gap_min) {
-			gaps += now - last;
-			tasks_before = tasks;
-			tasks = now - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran_before);
-			switches += tasks > tasks_before + SOAK_GAP_NS;
-			atomic_store_explicit(&me->tasks_ns, tasks, memory_order_relaxed);
-			atomic_store_explicit(&me->switches, switches, memory_order_relaxed);
-			last = now;
-			now = raw_ns();
-			/* The system call is no gap, but to be switched out in it is one. */
-			if (now - last > gap_min)
-				gaps += now - last;
-			atomic_store_explicit(&me->gap_ns, gaps, memory_order_relaxed);
+			now = count_gap(me, &t, last, now);
 		} else if (dirtied) {
 			dirty += now - last;
 			atomic_store_explicit(&me->dirty_ns, dirty, memory_order_relaxed);
@@ -96,6 +138,9 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			memory[line]++;
 			line = (line + SOAK_LINE) % SOAK_MEMORY;
 			dirty_at = now + SOAK_DIRTY_NS;
+		} else if (now >= enter_at) {
+			getppid();
+			enter_at = now + SOAK_ENTER_NS;
 		}
 		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);
 		atomic_store_explicit(&me->last_ns, now, memory_order_release);
@@ -314,6 +359,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	for (i = 0; i < s->n; i++)
 		s->cpu[i].id = cpus->id[i];
 	lock_take_or_die(&s->lock, &s->root_lock);
+	s->wakeup.unsoaked = wakeup_measure(cpus);
 	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
 	pid = fork();
 	if (pid < 0)
@@ -325,7 +371,17 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	s->pipe = ends[1];
 	wait_until_running(s);
 	sleep_ns(SOAK_SETTLE_NS);
+	s->wakeup.soaked = wakeup_measure(cpus);
+	if (s->wakeup.soaked > s->wakeup.unsoaked + SOAK_DELAY)
+		warnx("soaking delays wake-ups: one from another CPU takes %.0f us, and %.0f us "
+		      "without soakers: programs that wait for each other are slowed",
+		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
 	return s;
+}
+
+struct soaker_wakeup soaker_wakeup(const struct soaker *s)
+{
+	return s->wakeup;
 }
 
 void soaker_stop(struct soaker *s)
@@ -341,23 +397,34 @@ void soaker_stop(struct soaker *s)
 }
 
 /*
- * A gap that is open at `ns` is counted up to then, as time in which the soaker was switched out.
- * A soaker that has not turned yet has such a gap alone.  Its gap_ns may be unset: last_ns, which
- * says so, is therefore read before gap_ns as well as after.
+ * A gap that is open at the time of the reading is counted up to then, as time in which the soaker
+ * was switched out; before the first turn all of the time since the clock's zero is such a gap.  The
+ * counts are read again if a gap was counted meanwhile, or if the reader lost the CPU; a soaker that
+ * is switched out while it counts a gap does not keep the reader for long.
  */
-void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c)
+void soak_count(const struct soaker *s, int i, struct soak_count *c)
 {
 	const struct soak_cpu *cpu = &s->cpu[i];
-	uint64_t begun = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
-	uint64_t gap = atomic_load_explicit(&cpu->gap_ns, memory_order_acquire);
-	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
-	uint64_t open = ns > last + SOAK_GAP_NS ? ns - last : 0;
+	uint64_t last, gap, dirty, open;
+	uint32_t changes;
+	int tries = 100;
 
-	*c = (struct soak_count){.tasks_ns = ns};
-	if (begun == 0)
-		return;
-	c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed) + open;
-	c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
-	c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
-	c->spin_ns = ns - gap - open - atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
+	do {
+		changes = atomic_load_explicit(&cpu->changes, memory_order_acquire);
+		c->ns = raw_ns();
+		last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
+		gap = atomic_load_explicit(&cpu->gap_ns, memory_order_relaxed);
+		dirty = atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
+		c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
+		c->host_ns = atomic_load_explicit(&cpu->host_ns, memory_order_relaxed);
+		c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
+		c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
+		atomic_thread_fence(memory_order_acquire);
+	} while ((changes % 2 != 0 ||
+		  changes != atomic_load_explicit(&cpu->changes, memory_order_relaxed) ||
+		  raw_ns() - c->ns > SOAK_READ_NS) &&
+		 --tries > 0);
+	open = c->ns > last + SOAK_GAP_NS ? c->ns - last : 0;
+	c->spin_ns = last != 0 && c->ns > gap + open + dirty ? c->ns - gap - open - dirty : 0;
+	c->tasks_ns = last != 0 ? c->tasks_ns + open : c->ns;
 }

@@ -2,10 +2,10 @@
  * soaker.h: keeps every CPU busy at the lowest priority, and counts what that could do.
  *
  *	s = soaker_start_or_die(&cpus);
- *	soak_count(s, 0, raw_ns(), &from);
+ *	soak_count(s, 0, &from);
  *	...
  *	soaker_check_or_die(s);
- *	soak_count(s, 0, raw_ns(), &to);
+ *	soak_count(s, 0, &to);
  *	soaker_stop(s);
  *
  * There are two more processes: the soakers, with a thread for each CPU, and their keeper, which
@@ -15,30 +15,43 @@
 
 #include "lib/load/cpus.h"
 
-#define SOAK_FORMAT 3 /* version of the calibration file, and of the loop that it counts */
+#define SOAK_FORMAT 4 /* version of the calibration file, and of the loop that it counts */
 
 struct soaker;
 
 /* What one soaker has counted up to a moment. */
 struct soak_count {
+	uint64_t ns;       /* the moment, of raw_ns() */
 	uint64_t turns;    /* of the loop */
 	uint64_t spin_ns;  /* time in which the loop turned and did not wait for memory */
 	uint64_t tasks_ns; /* time in which others had the CPU, by the scheduler's clock */
+	uint64_t host_ns;  /* time that the host of a virtual machine took from the soaker */
 	uint64_t switches; /* how often the soaker was switched out */
 };
 
 /*
  * Starts soaking and returns when every CPU's soaker runs.  Dies when another set is running (it
  * names its holder) or a CPU cannot be had; warns of a CPU that a real-time program holds whole,
- * and if the soakers may take CPU from others.  To be called before there are threads.
+ * if the soakers may take CPU from others, and if they delay wake-ups.  To be called before there
+ * are threads.
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus);
+
+/*
+ * How long a wake-up from another CPU takes, in seconds (wakeup.h), before soaking began and since;
+ * NAN where that is not known.
+ */
+struct soaker_wakeup {
+	double unsoaked, soaked;
+};
+
+struct soaker_wakeup soaker_wakeup(const struct soaker *s);
 
 /* Dies if the soakers have ended: the work that they no longer do would be taken for load. */
 void soaker_check_or_die(const struct soaker *s);
 
-/* Reads what the soaker of the i-th CPU has counted up to `ns`, a reading of raw_ns() just taken. */
-void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c);
+/* Reads what the soaker of the i-th CPU has counted up to now. */
+void soak_count(const struct soaker *s, int i, struct soak_count *c);
 
 /* Ends the soakers, waits until they are gone, and frees s. */
 void soaker_stop(struct soaker *s);

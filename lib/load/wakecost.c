@@ -1,0 +1,80 @@
+#include "lib/load/wakecost.h"
+
+#include <sys/prctl.h>
+
+#define PARTS     4      /* measurements of each CPU, whose differences are the deviation */
+#define WAKE_UPS  150    /* of each measurement */
+#define SLEEP_NS  100000 /* from one wake-up to the next */
+#define COST_MOST 1e-4   /* seconds: more is no wake-up's cost but a burst of something else */
+
+/* A thread that measures the wake-ups of one CPU. */
+struct waker {
+	const struct soaker *soaker;
+	const struct calibration *calibration;
+	int i;              /* index of the CPU */
+	double cost[PARTS]; /* seconds each; NAN: not known */
+	pthread_t id;
+	bool started;
+};
+
+/* The cost of a wake-up between two readings, in which the thread itself had the CPU for `ran`. */
+static double cost_between(const struct soak_count *from, const struct soak_count *to,
+			   const struct baseline *b, uint64_t ran)
+{
+	double time = (double)(to->ns - from->ns), spun = (double)(to->spin_ns - from->spin_ns);
+	double host = (double)(to->host_ns - from->host_ns);
+	double n = (double)(to->switches - from->switches);
+	double cost = ((1 - b->tasks) * time - host - spun / b->spin - (double)ran) / n / 1e9;
+
+	return n >= WAKE_UPS / 2.0 && cost < COST_MOST ? fmax(0, cost) : NAN;
+}
+
+static void *waker_main(void *arg)
+{
+	struct waker *w = arg;
+	struct soak_count from, to;
+	uint64_t ran;
+	int part, k;
+
+	if (cpu_bind(w->calibration->cpus.id[w->i]) != 0)
+		return NULL;
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (part = 0; part < PARTS; part++) {
+		sleep_ns(SLEEP_NS);
+		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		soak_count(w->soaker, w->i, &from);
+		for (k = 0; k < WAKE_UPS; k++)
+			sleep_ns(SLEEP_NS);
+		soak_count(w->soaker, w->i, &to);
+		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+		w->cost[part] = cost_between(&from, &to, &w->calibration->cpu[w->i], ran);
+	}
+	return NULL;
+}
+
+struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibration *c)
+{
+	const int cpus = c->cpus.n;
+	struct waker *w = alloc_or_die((size_t)cpus, sizeof(*w), "wake-ups");
+	double n = 0, sum = 0, squares = 0, cost;
+	int i, part;
+
+	for (i = 0; i < cpus; i++) {
+		w[i] = (struct waker){s, c, i, {NAN, NAN, NAN, NAN}, 0, false};
+		w[i].started = thread_start(&w[i].id, waker_main, &w[i]) == 0;
+	}
+	for (i = 0; i < cpus; i++) {
+		if (w[i].started)
+			pthread_join(w[i].id, NULL);
+		for (part = 0; part < PARTS; part++) {
+			cost = w[i].cost[part];
+			n += !isnan(cost);
+			sum += isnan(cost) ? 0 : cost;
+			squares += isnan(cost) ? 0 : cost * cost;
+		}
+	}
+	free(w);
+	if (n < 2)
+		return (struct wake_cost){WAKE_COST, WAKE_COST};
+	return (struct wake_cost){sum / n, sqrt(fmax(0, squares - sum * sum / n) / (n - 1))};
+}

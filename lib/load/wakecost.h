@@ -1,0 +1,15 @@
+/*
+ * wakecost.h: what it costs a CPU to wake a task, beside the time of the task itself: the timer's
+ * interrupt, the scheduler's work, two switches.  Beside soakers this is time that they lack.
+ *
+ *	c.wake = wake_cost_measure(soaker, &c);
+ */
+#pragma once
+
+#include "lib/load/load.h"
+
+/*
+ * Wakes a thread on each CPU of c->cpus a few hundred times, for about a tenth of a second, and
+ * returns what a wake-up cost beside the thread's CPU time, by the baselines in c->cpu.
+ */
+struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibration *c);

@@ -1,0 +1,18 @@
+/*
+ * wakeup.h: how long it takes until a thread runs that another CPU has woken.  Soaking should not
+ * make it longer.
+ *
+ *	alone = wakeup_measure(&cpus);
+ *	soaker = soaker_start_or_die(&cpus);
+ *	soaked = wakeup_measure(&cpus);
+ */
+#pragma once
+
+#include "lib/load/cpus.h"
+
+/*
+ * Wakes a thread on some of the CPUs, drawn at random, several times from another CPU, for 25 ms at
+ * most if the kernel wakes in time.  Returns, in seconds, the median of the CPU that took longest;
+ * NAN where there is no second CPU, or no thread can be started or bound.
+ */
+double wakeup_measure(const struct cpus *cpus);
