@@ -139,7 +139,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			line = (line + SOAK_LINE) % SOAK_MEMORY;
 			dirty_at = now + SOAK_DIRTY_NS;
 		} else if (now >= enter_at) {
-			getppid();
+			(void)getppid();
 			enter_at = now + SOAK_ENTER_NS;
 		}
 		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);
