@@ -54,7 +54,7 @@ static void windows_add(struct windows *w, double *turns, double *share)
 		cpu = &w->cpu[i];
 		soak_count(w->soaker, i, &to);
 		length = (double)(to.ns - cpu->last.ns);
-		spin = (double)(to.spin_ns - cpu->last.spin_ns);
+		spin = seconds_between(cpu->last.spin_ns, to.spin_ns) * 1e9;
 		turned = (double)(to.turns - cpu->last.turns);
 		tasks = seconds_between(cpu->last.tasks_ns, to.tasks_ns) * 1e9 / length;
 		cpu->tasks[w->n] = fmin(1, tasks);
