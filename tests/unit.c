@@ -448,7 +448,7 @@ static void test_load(void)
 	to.switches = 4 * 0.1 / 4e-6;
 	load_between(&c, &from, &to, -1, &l);
 	ok(fabs(l.load - (0.48 - 0.1)) < 1e-9, "what wake-ups cost is no load", "");
-	ok(fabs(l.uncertainty - hypot(hypot(0.03, 0.0015), 0.05)) < 1e-9,
+	ok(fabs(l.uncertainty - hypot(hypot(0.03, 0.0015), 0.125)) < 1e-9,
 	   "the parts of its uncertainty add as squares", "");
 	from.tasks = 0;
 	to.tasks = 4 * 0.45;
