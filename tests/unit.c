@@ -469,8 +469,12 @@ static void test_addresses(void)
 
 static void test_figures(void)
 {
-	struct figures f = {
-		.load = 0.5, .uncertainty = NAN, .cpus = 2, .bytes = 1024000, .seconds = 1};
+	struct figures f = {.load = 0.5,
+			    .uncertainty = NAN,
+			    .cpus = 2,
+			    .soaked = 1,
+			    .bytes = 1024000,
+			    .seconds = 1};
 	char buf[128];
 
 	ok(kbytes_per_sec(2048, 2) == 1 && kbytes_per_sec(1, 0) == 0, "kbytes/sec are KiB", "");
@@ -485,6 +489,12 @@ static void test_figures(void)
 	f.bytes = 0;
 	load_format(&f, buf);
 	ok(strcmp(buf, ", load 50.0% +-1.0% of 2 CPUs") == 0, "a load that moved nothing", buf);
+	f.bytes = 1024000;
+	f.seconds = 2;
+	ok(fabs(figures_cost(&f) - 1000) < 1e-9, "the cost is over the seconds of the load", "");
+	f.soaked = NAN;
+	ok(fabs(figures_cost(&f) - 2000) < 1e-9, "or of the transfer, where those are not known",
+	   "");
 	ok(!signbit(percent(-0.0004)) && fabs(percent(-0.01) + 1) < 1e-9, "no -0.0%", "");
 }
 

@@ -44,6 +44,7 @@ static const struct receipt_key {
 	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
 	{"rcv_mss", NUMBER(tcp.rcv_mss)},
 	{"out_of_order", NUMBER(tcp.rcv_ooo)},
+	{"load_seconds", NUMBER(soaked)},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
@@ -53,7 +54,8 @@ _Static_assert(RECEIPT_KEYS * 64 <= RECEIPT_MAX, "a key and its value have at mo
 void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->seconds = f->cpu = f->cpus = f->load = f->uncertainty = f->slowed = f->tasks = NAN;
+	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
+		f->tasks = NAN;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
@@ -61,6 +63,7 @@ void figures_init(struct figures *f)
 void figures_load(struct figures *f, const struct load *l, int cpus)
 {
 	f->cpus = cpus;
+	f->soaked = l->seconds;
 	f->load = l->load;
 	f->uncertainty = l->uncertainty;
 	f->slowed = l->slowed;

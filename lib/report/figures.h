@@ -26,6 +26,7 @@ struct figures {
 	char method[16];  /* the name of the method that moved them */
 	double cpu;       /* the number of the CPU to which the thread was bound */
 	double cpus;      /* the number of CPUs of which the host's load is a share */
+	double soaked;    /* the seconds that the load is of; NAN in a receipt of an older zcs */
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
 	struct rates rates;     /* the host's rates */

@@ -17,7 +17,9 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 
 double figures_cost(const struct figures *f)
 {
-	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
+	const double seconds = isnan(f->soaked) ? f->seconds : f->soaked;
+
+	return cost_us_per_kib(f->load, f->cpus, f->bytes, seconds);
 }
 
 int decimals(double seconds)

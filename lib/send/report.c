@@ -263,7 +263,7 @@ static void report_text(const struct send_options *opt, const struct send_result
 	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
 		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
 		       percent(c->load.load), 100 * c->load.uncertainty,
-		       cost_us_per_kib(c->load.load, 1, sent->bytes, sent->seconds), c->role);
+		       cost_us_per_kib(c->load.load, 1, sent->bytes, c->load.seconds), c->role);
 }
 
 /*
@@ -410,7 +410,7 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 		json_number(j, "load_percent", 100 * c->load.load);
 		json_number(j, "load_uncertainty_percent", 100 * c->load.uncertainty);
 		json_number(j, "cost_us_per_kib",
-			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds));
+			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, c->load.seconds));
 		json_string(j, "role", c->role);
 		json_close(j, '}');
 	}

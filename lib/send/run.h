@@ -89,8 +89,12 @@ void run_measured(struct run *r);
 /* Sets *stop to TIME_UP, unless it is set. */
 void run_stop(struct run *r);
 
-/* Reads the host. */
-void run_mark(const struct run *r, struct host_mark *m);
+/*
+ * Reads the host before what is to be measured, or after it: the soakers are read next to that, as
+ * the counters take long to read.
+ */
+void run_mark_begin(const struct run *r, struct host_mark *m);
+void run_mark_end(const struct run *r, struct host_mark *m);
 
 /* Stores the load from one sample to another; leaves it unknown if no load is measured. */
 void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
