@@ -4,12 +4,14 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		      struct load_sample *each)
 {
 	const struct baseline *b = c->cpu;
+	struct limits_mark limits;
 	struct load_sample one;
 	struct soak_count n;
 	int i;
 
 	soaker_check_or_die(s);
-	*sum = (struct load_sample){.ns = raw_ns()};
+	limits_read(s, &limits); /* before the clock, as it takes some time */
+	*sum = (struct load_sample){.ns = raw_ns(), .limits = limits};
 	for (i = 0; i < c->cpus.n; i++, b++) {
 		soak_count(s, i, sum->ns, &n);
 		one.ns = sum->ns;
@@ -17,10 +19,13 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		one.work = (double)n.turns / (b->spin * b->speed);
 		one.tasks = (double)n.tasks_ns / 1e9;
 		one.switches = (double)n.switches;
+		one.away_ns = n.away_ns;
+		one.limits = sum->limits;
 		sum->spin += one.spin;
 		sum->work += one.work;
 		sum->tasks += one.tasks;
 		sum->switches += one.switches;
+		sum->away_ns += one.away_ns;
 		if (each != NULL)
 			each[i] = one;
 	}
@@ -72,21 +77,32 @@ static double uncertainty(const struct baseline *b, const struct load *l, double
 	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + switches * switches);
 }
 
+/* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
+static double cpus_soaked(int cpus, double seconds, double away)
+{
+	return seconds > 0 ? rint(1000 * (cpus - away / seconds)) / 1000 : cpus;
+}
+
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double total, spin = to->spin - from->spin;
+	double total, away, spin = to->spin - from->spin;
 
 	l->seconds = seconds_between(from->ns, to->ns);
-	total = l->seconds * (i < 0 ? c->cpus.n : 1);
+	away = fmin(l->seconds * (i < 0 ? c->cpus.n : 1),
+		    seconds_between(from->away_ns, to->away_ns));
+	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
+	l->unsafe = limits_between(&from->limits, &to->limits);
+	total = l->seconds * l->cpus;
 	if (total <= 0) {
+		l->unsafe = 0;
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
 	l->load = 1 - b.tasks - spin / total;
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
-	l->tasks = fmax(0, to->tasks - from->tasks) / total;
+	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
 	l->uncertainty = uncertainty(&b, l, spin / total, (to->switches - from->switches) / total);
 }

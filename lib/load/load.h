@@ -28,6 +28,7 @@
  */
 #pragma once
 
+#include "lib/load/limits.h"
 #include "lib/load/soaker.h"
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
@@ -48,11 +49,13 @@ struct calibration {
 
 /* What the soakers did up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
 struct load_sample {
-	uint64_t ns;     /* the moment, of raw_ns() */
-	double spin;     /* time spun, over the share that the idle machine lets a soaker spin */
-	double work;     /* turns, over those in a second of the idle machine */
-	double tasks;    /* time that other tasks had the CPU */
-	double switches; /* how often a task displaced a soaker */
+	uint64_t ns;      /* the moment, of raw_ns() */
+	double spin;      /* time spun, over the share that the idle machine lets a soaker spin */
+	double work;      /* turns, over those in a second of the idle machine */
+	double tasks;     /* time that other tasks had the CPU */
+	double switches;  /* how often a task displaced a soaker */
+	uint64_t away_ns; /* CPU time in which soaked CPUs were unavailable */
+	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 
 /* The load between two samples.  NAN where no time passed. */
@@ -62,6 +65,8 @@ struct load {
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
 	double seconds;     /* between the samples */
+	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
+	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */
 };
 
 /*

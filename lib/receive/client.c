@@ -213,6 +213,7 @@ static void *client_thread(void *arg)
 	client_figures(c, &f);
 	if (why == NULL && !x->opt->raw)
 		send_receipt(p->sock, &f);
+	figures_say(&x->meter, &f);
 	if (!x->opt->json && summary)
 		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
 	if (why == NULL && !x->opt->raw)

@@ -29,6 +29,7 @@ struct figures {
 	double soaked;    /* the seconds that the load is of; NAN in a receipt of an older zcs */
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
+	unsigned unsafe;        /* what makes the load unsafe: a set of reasons, limits.h */
 	struct rates rates;     /* the host's rates */
 	struct tcp_figures tcp; /* the connection's figures */
 	char refused[16];       /* why the other end did not serve; empty if it did */
@@ -37,8 +38,8 @@ struct figures {
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
 
-/* Stores the load of a host with that many CPUs. */
-void figures_load(struct figures *f, const struct load *l, int cpus);
+/* Stores the load of the host. */
+void figures_load(struct figures *f, const struct load *l);
 
 /*
  * The receipt is one line of key=value pairs: the receiver's figures that mean something to the
@@ -59,5 +60,8 @@ size_t receipt_format(const struct figures *f, char *buf);
  */
 const char *receipt_parse(const char *buf, size_t len, struct figures *f);
 
-/* Adds the counts and retransmits of f to a sum, and makes the sum's time the longer of both. */
+/*
+ * Adds the counts, retransmits and reasons of f to a sum, and makes the sum's time the longer of
+ * both.
+ */
 void figures_add(struct figures *sum, const struct figures *f);

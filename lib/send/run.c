@@ -175,22 +175,30 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 	if (r->soak == NULL)
 		return;
 	load_between(&r->calibration, from, to, -1, &l);
-	figures_load(f, &l, r->calibration.cpus.n);
+	figures_load(f, &l);
 }
 
 void run_host_figures(const struct run *r, struct figures *f)
 {
 	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
 	run_load(r, &r->begin.sum, &r->end.sum, f);
+	if (r->soak != NULL)
+		f->unsafe |= limits_steal(&f->rates);
 }
 
-void run_warn(const struct run *r, const struct figures *host)
+/* What was printed of an earlier interval of the run is not printed of a later one again. */
+void run_say(struct run *r, const struct figures *interval)
 {
-	const struct load l = {.load = host->load};
+	if (r->soak != NULL)
+		limits_say(r->soak, &interval->rates, interval->unsafe | r->said, &r->said);
+}
 
+void run_warn(struct run *r, const struct figures *host)
+{
 	if (r->soak == NULL)
 		return;
-	limits_warn_run(&r->calibration.cpus, &r->begin.counters, &r->end.counters, &l);
+	limits_say(r->soak, &host->rates, host->unsafe, &r->said);
+	limits_warn_run(host->load);
 	if (host->seconds < 0.5)
 		warnx("the load was measured over less than half a second: send more (-n, -t)");
 }

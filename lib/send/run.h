@@ -49,6 +49,7 @@ struct run {
 	int wake;                  /* eventfd(2), readable once a thread has come to its end */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct host_mark begin, end;
+	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
 };
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
@@ -103,8 +104,11 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
 
-/* Warns on stderr of what makes the load that was measured unsafe. */
-void run_warn(const struct run *r, const struct figures *host);
+/* Prints on stderr what makes the load of an interval unsafe. */
+void run_say(struct run *r, const struct figures *interval);
+
+/* Prints on stderr what makes the load of the run unsafe. */
+void run_warn(struct run *r, const struct figures *host);
 
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);
