@@ -41,16 +41,19 @@ struct history {
 	long n;
 	double sum, squares, min, max;
 	double uncertainty; /* the largest uncertainty of a period */
+	unsigned unsafe;    /* the reasons of all periods, limits.h */
 };
 
 /* A measurement that goes on. */
 struct monitor {
 	struct soaker *soak;
 	struct calibration cal;
-	bool bracketed;          /* baselines before and after the command stand for the file's */
-	double drift;            /* by how much those two differ, as a share of load */
-	struct reading first;    /* the start of the measurement; its each[] is not kept */
-	struct reading from, to; /* the start and the end of the period, or of the command */
+	bool bracketed;           /* baselines before and after the command stand for the file's */
+	double drift;             /* by how much those two differ, as a share of load */
+	struct reading first;     /* the start of the measurement; its each[] is not kept */
+	struct reading from, to;  /* the start and the end of the period, or of the command */
+	struct limits_mark begun; /* before the first baseline, where they are bracketed */
+	_Atomic unsigned said;    /* the reasons that were printed, limits.h */
 	struct history history;
 };
 
@@ -89,6 +92,7 @@ static void monitor_start(struct monitor *m, bool command)
 	else
 		calibration_load_or_die(&m->cal, file, opt.n_cpus);
 	m->soak = soaker_start_or_die(&m->cal.cpus);
+	limits_read(m->soak, &m->begun);
 	if (m->bracketed)
 		measure_bracket(m, &m->cal);
 	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
@@ -105,7 +109,7 @@ static void monitor_stop(struct monitor *m)
 
 	soaker_stop(m->soak);
 	load_between(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
-	limits_warn_run(&m->cal.cpus, &m->first.counters, &m->from.counters, &l);
+	limits_warn_run(l.load);
 	free(m->from.each);
 	free(m->to.each);
 	free(m->cal.cpu);
@@ -136,6 +140,9 @@ static void close_bracket(struct monitor *m)
 	struct calibration mean = m->cal;
 
 	measure_bracket(m, &mean);
+	/* What disturbs the baselines makes the load unsafe, too. */
+	m->from.sum.limits = m->begun;
+	limits_read(m->soak, &m->to.sum.limits);
 	m->drift = 0 - baseline_merge(&mean, &m->cal);
 	rebase(&m->from, &m->cal, &mean);
 	rebase(&m->to, &m->cal, &mean);
@@ -154,11 +161,15 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	struct load one;
 	int i;
 
-	report("System load: %.1f%% +-%.1f%%, slowed %.1f%%", percent(l->load),
-	       100 * l->uncertainty, percent(l->slowed));
+	report("System load: %.1f%%%s +-%.1f%%, slowed %.1f%%", percent(l->load),
+	       unsafe_mark(l->unsafe), 100 * l->uncertainty, percent(l->slowed));
 	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
 		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
-		report(" cpu%d %.1f%%", m->cal.cpus.id[i], percent(one.load));
+		if (isnan(one.load)) /* the CPU was away */
+			report(" cpu%d -", m->cal.cpus.id[i]);
+		else
+			report(" cpu%d %.1f%%%s", m->cal.cpus.id[i], percent(one.load),
+			       unsafe_mark(one.unsafe));
 	}
 	if (m->bracketed)
 		report("; own baselines, drift %.1f%%", percent(m->drift));
@@ -178,7 +189,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 	int i;
 
 	figures_init(&f);
-	figures_load(&f, l, m->cal.cpus.n);
+	figures_load(&f, l);
 	f.rates = *r;
 	json_report_open(&j);
 	json_number(&j, "seconds", l->seconds);
@@ -192,6 +203,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
 		json_number(&j, "load_percent", 100 * one.load);
+		json_unsafe(&j, one.unsafe);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
@@ -211,6 +223,9 @@ static struct load report_load(struct monitor *m)
 
 	load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
 	counters_rates(&m->from.counters, &m->to.counters, &r);
+	l.unsafe |= limits_steal(&r);
+	limits_say(m->soak, &r, l.unsafe, &m->said);
+	h->unsafe |= l.unsafe;
 	h->min = h->n == 0 ? l.load : fmin(h->min, l.load);
 	h->max = h->n == 0 ? l.load : fmax(h->max, l.load);
 	h->uncertainty = fmax(h->uncertainty, l.uncertainty);
@@ -256,14 +271,16 @@ static void report_closing(const struct history *h)
 	variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
 	half = hypot(h->uncertainty, student_t(h->n) * sqrt(variance / n));
 	if (!opt.json) {
-		report("mean of %ld: %.1f%% +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
-		       percent(mean), 100 * half, percent(h->min), percent(h->max));
+		report("mean of %ld: %.1f%%%s +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
+		       percent(mean), unsafe_mark(h->unsafe), 100 * half, percent(h->min),
+		       percent(h->max));
 		return;
 	}
 	json_report_open(&j);
 	json_count(&j, "periods", (uint64_t)h->n);
 	json_number(&j, "load_percent", 100 * mean);
 	json_number(&j, "load_uncertainty_percent", 100 * half);
+	json_unsafe(&j, h->unsafe);
 	json_number(&j, "load_min_percent", 100 * h->min);
 	json_number(&j, "load_max_percent", 100 * h->max);
 	json_report_close(&j, NULL);

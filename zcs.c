@@ -45,9 +45,8 @@ static void warn_at_end(struct context *x, const struct mark *start)
 	if (x->meter.soaker == NULL)
 		return;
 	mark_now(&x->meter, &end);
-	counters_read(&end.counters, NULL);
 	load_between(&x->meter.calibration, &start->load, &end.load, -1, &l);
-	limits_warn_run(&x->meter.calibration.cpus, &start->counters, &end.counters, &l);
+	limits_warn_run(l.load);
 }
 
 /* Opens all that needs privileges; returns the listener. */
@@ -92,7 +91,6 @@ static int run(struct context *x)
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
-	counters_read(&start.counters, NULL);
 	mark_now(&x->meter, &start);
 	if (opt.reply)
 		serve_replies(x, listener, &unblocked);

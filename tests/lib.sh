@@ -298,6 +298,44 @@ until_holding()
 	done
 }
 
+# The periods of a cyclesoak --json that until_holding has started, and what makes them unsafe.
+# is_unsafe N REASON: whether the N-th period of soak.out is unsafe for that reason
+is_unsafe()
+{
+	sed -n "$1p" soak.out | jq -e "(.unsafe // []) | index(\"$2\") != null" >/dev/null
+}
+# next_period: waits until one more is over; PERIOD is its number
+next_period()
+{
+	PERIOD=$(($(wc -l <soak.out) + 1))
+	wait_until "[ \$(wc -l <soak.out) -ge $PERIOD ]"
+}
+# begins REASON, ends REASON: it is in one of the next periods, or in none after one of the next
+begins()
+{
+	for i in $(seq 60); do
+		next_period
+		! is_unsafe $PERIOD "$1" || return 0
+	done
+	tail -n 5 soak.out
+	return 1
+}
+ends()
+{
+	for i in $(seq 60); do
+		next_period
+		is_unsafe $PERIOD "$1" || { next_period; ! is_unsafe $PERIOD "$1"; return; }
+	done
+	tail -n 8 soak.out
+	return 1
+}
+# lines N 'pattern': soak.err has that many
+lines()
+{
+	cat soak.err
+	[ "$(grep -c -e "$2" soak.err)" -eq "$1" ]
+}
+
 # fake_calibration [machine]: a calibration of CPU 0 that nobody measured
 fake_calibration()
 {

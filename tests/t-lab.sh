@@ -176,7 +176,7 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 		END
 		"$lab" sh script
 		cat zcs.out
-		grep -Eqx "  load +- +-?[0-9.]+%( \+-[0-9.]+%)?" out
+		grep -Eqx "  load +- +-?[0-9.]+%\??( \+-[0-9.]+%)?" out
 		grep -Eq "^192.0.2.2:.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+" zcs.out'
 else
 	skip "$what" 'the machine is too busy to calibrate'

@@ -109,7 +109,7 @@ scenario()
 }
 right()
 {
-	grep -Eqx 'System load: -?[0-9]+\.[0-9]% \+-[0-9]+\.[0-9]%, slowed -?[0-9]+\.[0-9]%' out
+	grep -Eqx 'System load: -?[0-9]+\.[0-9]%\?? \+-[0-9]+\.[0-9]%, slowed -?[0-9]+\.[0-9]%' out
 }
 follow='-b execve'
 faults 'cyclesoak with a command' cyclesoak
@@ -126,7 +126,7 @@ scenario()
 right()
 {
 	grep -q 'all bytes sent were received\|no receipt' out || return 1
-	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9]+\.[0-9]% \+-[0-9]+\.[0-9]% of ' out
+	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? \+-[0-9]+\.[0-9]% of ' out
 }
 faults 'zcc -c' zcc
 stop_zcs
@@ -153,7 +153,7 @@ scenario()
 }
 right()
 {
-	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]% .* 70000 bytes in' out || return 1
+	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? .* 70000 bytes in' out || return 1
 	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
 }
 faults 'zcs -c -1' zcs

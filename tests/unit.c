@@ -281,8 +281,14 @@ static void test_receipt(void)
 		"bytes=5.5 seconds=1\n",
 		"bytes=5 seconds=1-2\n",
 		"bytes=5 seconds=1000000000000000\n",
+		"bytes=5 seconds=1 unsafe=\n",
+		"bytes=5 seconds=1 unsafe=,\n",
+		"bytes=5 seconds=1 unsafe=steal,\n",
+		"bytes=5 seconds=1 unsafe=steal,,weight\n",
+		"bytes=5 seconds=1 unsafe=Steal\n",
 	};
 	struct figures r;
+	char line[64];
 	size_t i;
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -290,6 +296,10 @@ static void test_receipt(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(receipt_parse(bad[i], strlen(bad[i]), &r) != NULL, "not a receipt", "");
 	ok(receipt_parse("bytes=5 seconds=1\0 x=1\n", 23, &r) != NULL, "not a receipt", "a NUL");
+	snprintf(line, sizeof(line), "bytes=5 seconds=1 unsafe=steal,new_2,cpu_offline\n");
+	ok(receipt_parse(line, strlen(line), &r) == NULL &&
+		   r.unsafe == (UNSAFE_STEAL | UNSAFE_OTHER | UNSAFE_CPU_OFFLINE),
+	   "a reason of a newer version is one of the others", "");
 }
 
 static void test_receipt_length(void)
@@ -323,6 +333,13 @@ static void test_receipt_written(void)
 		   r.seconds == 1.5 && r.load == 0.25 && r.cpus == 4 &&
 		   strcmp(r.method, "trunc") == 0 && isnan(r.cpu),
 	   "a receipt, written and read", "");
+	ok(r.unsafe == 0 && strstr(line, "unsafe") == NULL, "a load that is safe", "no reasons");
+	in.unsafe = (1u << UNSAFE_REASONS) - 1;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &r) == NULL && r.unsafe == in.unsafe &&
+		   strstr(line, " unsafe=cpu_offline,cpu_online,") != NULL,
+	   "a receipt with every reason that its load is unsafe", line);
+	in.unsafe = 0;
 	in.load = NAN;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out",
@@ -412,6 +429,38 @@ static void test_calibration(void)
 	ok(i == 0, "nor is any beginning of one", "");
 }
 
+/* One of two CPUs is away: the load is a share of the other. */
+static void test_load_away(void)
+{
+	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
+	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
+	struct load_sample from = {.time = 2}, to = {.time = 6}, one = {.time = 4};
+	struct load l;
+
+	one.away_ns = to.away_ns = 2000000000;
+	to.spin = to.work = 1.5;
+	to.tasks = 2 + 0.5;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - 0.25) < 1e-9 && l.cpus == 1 && fabs(l.tasks - 0.25) < 1e-9 &&
+		   l.unsafe == 0,
+	   "the load of the CPU that is left", "");
+	load_between(&c, &from, &one, 1, &l);
+	ok(isnan(l.load), "a CPU that is away has no load", "");
+	to.away_ns = 500000000;
+	to.limits.lost = 1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - (1 - 1.5 / 3.5)) < 1e-9 && l.cpus == 1.75 &&
+		   l.unsafe == UNSAFE_CPU_OFFLINE,
+	   "the load of a time in which a CPU came back is unsafe", "");
+	to.limits = (struct limits_mark){.now = UNSAFE_CLOCK_SLOW, .moved = 1, .stops = 1};
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_SOAKER_MOVED | UNSAFE_SOAKER_STOPPED),
+	   "so is one in which soakers were moved or stopped, or what disturbs them holds", "");
+	from.limits = to.limits;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.unsafe == UNSAFE_CLOCK_SLOW, "what happened before is no reason, what holds is", "");
+}
+
 /* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
 static void test_load(void)
 {
@@ -493,8 +542,12 @@ static void test_addresses(void)
 
 static void test_figures(void)
 {
-	struct figures f = {
-		.load = 0.5, .uncertainty = NAN, .cpus = 2, .bytes = 1024000, .seconds = 1};
+	struct figures f = {.load = 0.5,
+			    .uncertainty = NAN,
+			    .cpus = 2,
+			    .soaked = 1,
+			    .bytes = 1024000,
+			    .seconds = 1};
 	char buf[128];
 
 	ok(kbytes_per_sec(2048, 2) == 1 && kbytes_per_sec(1, 0) == 0, "kbytes/sec are KiB", "");
@@ -509,6 +562,15 @@ static void test_figures(void)
 	f.bytes = 0;
 	load_format(&f, buf);
 	ok(strcmp(buf, ", load 50.0% +-1.0% of 2 CPUs") == 0, "a load that moved nothing", buf);
+	f.unsafe = UNSAFE_STEAL;
+	load_format(&f, buf);
+	ok(strcmp(buf, ", load 50.0%? +-1.0% of 2 CPUs") == 0, "a load that is unsafe", buf);
+	f.bytes = 1024000;
+	f.seconds = 2;
+	ok(fabs(figures_cost(&f) - 1000) < 1e-9, "the cost is over the seconds of the load", "");
+	f.soaked = NAN;
+	ok(fabs(figures_cost(&f) - 2000) < 1e-9, "or of the transfer, where those are not known",
+	   "");
 	ok(!signbit(percent(-0.0004)) && fabs(percent(-0.01) + 1) < 1e-9, "no -0.0%", "");
 }
 
@@ -656,6 +718,15 @@ static void test_json_figures(void)
 		"{\"host\":{\"cpus\":2,\"load_percent\":50,\"cost_us_per_kib\":1000000,"
 		"\"interrupts_per_second\":7,\"accounting_percent\":{\"idle\":50}}}",
 		"a host's load, and nothing that was not measured");
+	f.unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_WEIGHT;
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_load(&j, &f);
+	json_close(&j, '}');
+	written(&j, &text,
+		"{\"cpus\":2,\"load_percent\":50,\"unsafe\":[\"cpu_offline\",\"weight\"],"
+		"\"cost_us_per_kib\":1000000,\"interrupts_per_second\":7}",
+		"what makes a load unsafe");
 	j = (struct json){.f = open_memstream(&text, &len)};
 	json_open(&j, NULL, '{');
 	json_utilization(&j, &f, NULL);
@@ -745,6 +816,7 @@ int main(void)
 	test_figures_init();
 	test_long_cpu_lists();
 	test_load();
+	test_load_away();
 	test_addresses();
 	test_figures();
 	test_json_strings();

@@ -50,6 +50,17 @@ bool cpu_cgroup_find(struct cpu_cgroup *g)
 	return found;
 }
 
+#define INITIAL_NAMESPACE 0xEFFFFFFBu /* inode: PROC_CGROUP_INIT_INO of linux/proc_ns.h */
+
+bool cpu_cgroup_is_shared(const struct cpu_cgroup *g)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != INITIAL_NAMESPACE)
+		return true;
+	return g->own[0] != '\0' && strcmp(g->own, "/") != 0;
+}
+
 bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
 {
 	char path[600], own[sizeof(g->own)], *slash;

@@ -21,6 +21,12 @@ struct cpu_cgroup {
 bool cpu_cgroup_find(struct cpu_cgroup *g);
 
 /*
+ * Whether other groups may be beside the calling process's: it is in one below the root, or in a
+ * namespace of control groups, which shows it its own as the root (cgroup_namespaces(7)).
+ */
+bool cpu_cgroup_is_shared(const struct cpu_cgroup *g);
+
+/*
  * Whether a CPU quota is set in the group or one above it; its text is stored into value: cpu.max
  * of v2, cpu.cfs_quota_us of v1.
  */

@@ -39,8 +39,7 @@ void cpus_online(struct cpus *cpus)
 	cpu_mask set;
 	int i;
 
-	if (file_read_line("/sys/devices/system/cpu/online", buf, sizeof(buf)) == 0 &&
-	    parse_cpus(buf, cpus) == NULL)
+	if (file_read_line(CPUS_ONLINE, buf, sizeof(buf)) == 0 && parse_cpus(buf, cpus) == NULL)
 		return;
 	if (sched_getaffinity(0, sizeof(set), set) != 0)
 		die_errno("sched_getaffinity");

@@ -32,7 +32,10 @@ void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
 /* A set of CPUs with room for all of them, for sched_getaffinity(2) and CPU_ISSET_S(3). */
 typedef cpu_set_t cpu_mask[CPUS_MAX / CPU_SETSIZE];
 
-/* The CPUs online, ascending (/sys/devices/system/cpu/online, else sched_getaffinity(2)). */
+/* The file that lists the CPUs online (Documentation/admin-guide/cputopology.rst). */
+#define CPUS_ONLINE "/sys/devices/system/cpu/online"
+
+/* The CPUs online, ascending (CPUS_ONLINE, else sched_getaffinity(2)). */
 void cpus_online(struct cpus *cpus);
 
 /*

@@ -1,6 +1,49 @@
 #include "lib/load/limits.h"
 
 #include "lib/load/cgroup.h"
+#include "lib/load/cpus.h"
+
+#define STEAL_MAX    0.01        /* share of the host's time that is worth a warning */
+#define SLOW_GAP_NS  2000        /* the shortest gap above which a clock is slow */
+#define ONLINE_STACK (24 * 1024) /* bytes: a list of every second of CPUS_MAX CPUs has 20 KiB */
+
+static const char *const unsafe_name[UNSAFE_REASONS] = {
+	"cpu_offline",   "cpu_online", "soaker_moved", "soaker_stopped", "clock_slow",
+	"clock_changed", "weight",     "steal",        "other",
+};
+
+const char *limits_name(int i)
+{
+	return unsafe_name[i];
+}
+
+const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN])
+{
+	char *p = buf;
+	int i;
+
+	*p = '\0';
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (unsafe & 1u << i)
+			p += sprintf(p, "%s%s", p > buf ? "," : "", unsafe_name[i]);
+	return buf;
+}
+
+bool limits_parse(const char *list, unsigned *unsafe)
+{
+	char *rest = strdupa(list), *name;
+	int i;
+
+	*unsafe = 0;
+	while ((name = strsep(&rest, ",")) != NULL) {
+		if (*name == '\0')
+			return false;
+		for (i = 0; i < UNSAFE_REASONS - 1 && strcmp(name, unsafe_name[i]) != 0; i++)
+			;
+		*unsafe |= 1u << i;
+	}
+	return true;
+}
 
 void limits_warn(void)
 {
@@ -17,31 +60,173 @@ void limits_warn(void)
 		      CPU_COUNT_S(sizeof(set), set), online);
 }
 
-#define STEAL_MAX  0.01  /* share of the host's time that is worth a warning */
+/* Whether the list `all` of CPUs has this one. */
+static bool has_cpu(const struct cpus *all, int cpu)
+{
+	int i;
+
+	for (i = 0; i < all->n && all->id[i] != cpu; i++)
+		;
+	return i < all->n;
+}
+
+/* What has changed in the list of CPUs online since the start: the first CPUs, -1 if none. */
+struct online_change {
+	int added;     /* that came online and is not soaked */
+	int missing;   /* that is soaked and not online */
+	int n_missing; /* how many those are */
+};
+
+static void compare_online(const struct soak_origin *o, const char *online, struct online_change *c)
+{
+	struct cpus *now = malloc(sizeof(*now)), *then = malloc(sizeof(*then));
+	bool known = now != NULL && then != NULL && parse_cpus(online, now) == NULL &&
+		     parse_cpus(o->online, then) == NULL;
+	int i;
+
+	for (i = known ? now->n - 1 : -1; i >= 0; i--)
+		if (!has_cpu(then, now->id[i]) && !has_cpu(&o->soaked, now->id[i]))
+			c->added = now->id[i];
+	for (i = known ? o->soaked.n - 1 : -1; i >= 0; i--)
+		if (!has_cpu(now, o->soaked.id[i])) {
+			c->missing = o->soaked.id[i];
+			c->n_missing++;
+		}
+	free(now);
+	free(then);
+}
+
+static void read_online(const struct soak_origin *o, struct online_change *c)
+{
+	char online[ONLINE_STACK];
+
+	*c = (struct online_change){.added = -1, .missing = -1};
+	if (file_read_line(CPUS_ONLINE, online, sizeof(online)) == 0 && o->online[0] != '\0' &&
+	    strcmp(online, o->online) != 0)
+		compare_online(o, online, c);
+}
+
+/* Reads the clock source if it is not that of the start; else `clock` becomes empty. */
+static void read_new_clock(const struct soak_origin *o, char clock[sizeof(o->clock)])
+{
+	if (file_read_line(CLOCK_SOURCE, clock, sizeof(o->clock)) != 0 || o->clock[0] == '\0' ||
+	    strcmp(clock, o->clock) == 0)
+		clock[0] = '\0';
+}
+
+void limits_read(const struct soaker *s, struct limits_mark *m)
+{
+	struct soak_trouble t;
+	struct online_change c;
+	char clock[sizeof(t.origin->clock)];
+
+	soaker_trouble(s, &t);
+	*m = (struct limits_mark){.lost = t.lost, .moved = t.moved, .stops = t.stops};
+	if (t.stopped)
+		m->now |= UNSAFE_SOAKER_STOPPED;
+	if (t.weight)
+		m->now |= UNSAFE_WEIGHT;
+	if (t.gap_min > SLOW_GAP_NS)
+		m->now |= UNSAFE_CLOCK_SLOW;
+	read_online(t.origin, &c);
+	if (c.added >= 0)
+		m->now |= UNSAFE_CPU_ONLINE;
+	/*
+	 * A soaker that does not know yet that its CPU is offline or back, or a CPU that is online
+	 * without a soaker, since a cpuset lacks it.
+	 */
+	if (c.n_missing != t.away)
+		m->now |= UNSAFE_CPU_OFFLINE;
+	read_new_clock(t.origin, clock);
+	if (clock[0] != '\0')
+		m->now |= UNSAFE_CLOCK_CHANGED;
+}
+
+unsigned limits_between(const struct limits_mark *from, const struct limits_mark *to)
+{
+	unsigned unsafe = from->now | to->now;
+
+	if (from->lost != to->lost)
+		unsafe |= UNSAFE_CPU_OFFLINE;
+	if (from->moved != to->moved)
+		unsafe |= UNSAFE_SOAKER_MOVED;
+	if (from->stops != to->stops)
+		unsafe |= UNSAFE_SOAKER_STOPPED;
+	return unsafe;
+}
+
+unsigned limits_steal(const struct rates *r)
+{
+	return r->cpu[CPU_STEAL] > STEAL_MAX ? UNSAFE_STEAL : 0;
+}
+
+static void say_of_cpus(const struct soak_trouble *t, unsigned unsafe)
+{
+	struct online_change c;
+
+	read_online(t->origin, &c);
+	if (unsafe & UNSAFE_CPU_OFFLINE)
+		warnx("CPU %d went offline or came back, or a cpuset lacked it: the load is unsafe, "
+		      "while it is away that of the other CPUs",
+		      c.missing >= 0 ? c.missing : t->lost_cpu);
+	if (unsafe & UNSAFE_CPU_ONLINE && c.added >= 0)
+		warnx("CPU %d came online and is not soaked: the load lacks what runs there; "
+		      "calibrate and start again",
+		      c.added);
+	else if (unsafe & UNSAFE_CPU_ONLINE)
+		warnx("a CPU that is not soaked was online for some time: the load lacks what ran "
+		      "there");
+	if (unsafe & UNSAFE_SOAKER_MOVED)
+		warnx("the soaker of CPU %d was moved to another CPU and is back: the load is unsafe",
+		      t->moved_cpu);
+	if (unsafe & UNSAFE_SOAKER_STOPPED)
+		warnx("the soakers were stopped (SIGSTOP, or a frozen control group): "
+		      "that time counts as load");
+}
+
+static void say_of_clock(const struct soak_trouble *t, unsigned unsafe)
+{
+	const char *then = t->origin->clock[0] != '\0' ? t->origin->clock : "unknown";
+	char clock[sizeof(t->origin->clock)];
+
+	read_new_clock(t->origin, clock);
+	if (unsafe & UNSAFE_CLOCK_SLOW)
+		warnx("the clock source %s is slow: the load lacks interrupts of less than %.1f us",
+		      then, (double)t->gap_min / 1e3);
+	if (unsafe & UNSAFE_CLOCK_CHANGED)
+		warnx("the clock source changed from %s%s%s: the load is wrong; "
+		      "calibrate and start again",
+		      then, clock[0] != '\0' ? " to " : ", and back", clock);
+}
+
+void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
+		_Atomic unsigned *said)
+{
+	const unsigned fresh = unsafe & ~atomic_exchange(said, unsafe);
+	struct soak_trouble t;
+
+	if (fresh == 0)
+		return;
+	soaker_trouble(s, &t);
+	flockfile(stderr); /* of zcs, where warnx(3) would let other lines come between */
+	say_of_cpus(&t, fresh);
+	say_of_clock(&t, fresh);
+	if (fresh & UNSAFE_STEAL)
+		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
+		      "the load is unsafe",
+		      100 * r->cpu[CPU_STEAL]);
+	funlockfile(stderr);
+}
+
 #define RT_LIMIT   0.95  /* of a CPU, which is what real-time throttling leaves */
 #define RT_NEAR    0.004 /* a load that is this close to the limit was held there */
 #define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us" /* sched(7); -1: no limit */
 
-void limits_warn_run(const struct cpus *soaked, const struct counters *from,
-		     const struct counters *to, const struct load *l)
+void limits_warn_run(double load)
 {
-	struct cpus online;
-	struct rates r;
 	char value[32];
-	int i;
 
-	counters_rates(from, to, &r);
-	if (r.cpu[CPU_STEAL] > STEAL_MAX)
-		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
-		      "the load leaves it out, and is less certain",
-		      100 * r.cpu[CPU_STEAL]);
-	cpus_online(&online);
-	for (i = 0; i < soaked->n && i < online.n && online.id[i] == soaked->id[i]; i++)
-		;
-	if (i < soaked->n)
-		warnx("CPU %d went offline during the measurement: the load is wrong",
-		      soaked->id[i]);
-	if (fabs(l->load - RT_LIMIT) < RT_NEAR &&
+	if (fabs(load - RT_LIMIT) < RT_NEAR &&
 	    file_read_line(RT_RUNTIME, value, sizeof(value)) == 0 && value[0] != '-')
 		warnx("a real-time program may have wanted more: real-time throttling "
 		      "(kernel.sched_rt_runtime_us) leaves 5%% to others");

@@ -1,21 +1,68 @@
 /*
- * limits.h: what makes a load unsafe on this machine, as warnings on stderr, a line each.
+ * limits.h: what makes a load unsafe on this machine: the reasons and their names, whether they hold,
+ * and a line on stderr for each.
  *
  *	limits_warn();
+ *	limits_read(soaker, &from);
  *	...
- *	limits_warn_run(&calibration.cpus, &from, &to, &load);
+ *	limits_read(soaker, &to);
+ *	unsafe = limits_between(&from, &to) | limits_steal(&rates);
+ *	limits_say(soaker, &rates, unsafe, &said);
+ *	report("unsafe: %s\n", limits_format(unsafe, text));
  */
 #pragma once
 
 #include "lib/load/counters.h"
-#include "lib/load/load.h"
+#include "lib/load/soaker.h"
+
+/* The reasons: bits of a set.  Receipts and JSON have their names. */
+enum {
+	UNSAFE_CPU_OFFLINE =
+		1 << 0, /* a soaked CPU went offline or came back, or a cpuset lacks it */
+	UNSAFE_CPU_ONLINE = 1 << 1,     /* a CPU came online, which is not soaked */
+	UNSAFE_SOAKER_MOVED = 1 << 2,   /* a soaker was moved to another CPU */
+	UNSAFE_SOAKER_STOPPED = 1 << 3, /* the soakers or their keeper were stopped, or frozen */
+	UNSAFE_CLOCK_SLOW = 1 << 4,     /* reading the clock takes long: short gaps are not seen */
+	UNSAFE_CLOCK_CHANGED = 1 << 5,  /* the clock source is not that of the start */
+	UNSAFE_WEIGHT = 1 << 6,         /* the soakers may take CPU from others */
+	UNSAFE_STEAL = 1 << 7,          /* the host of a virtual machine took more than 1 % */
+	UNSAFE_OTHER = 1 << 8,          /* a reason that only the zcs of a newer version knows */
+};
+#define UNSAFE_REASONS 9
+#define UNSAFE_STRLEN  128 /* enough for all names, with commas between */
+
+/* The name of the reason 1 << i. */
+const char *limits_name(int i);
+
+/* The names of a set, with commas between; an empty string of an empty set. */
+const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN]);
+
+/* Reads such a list; false if it is malformed.  An unknown name is UNSAFE_OTHER. */
+bool limits_parse(const char *list, unsigned *unsafe);
 
 /* Before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */
 void limits_warn(void);
 
+/* What disturbs the soakers at a moment. */
+struct limits_mark {
+	unsigned now;                /* the reasons that hold */
+	uint64_t lost, moved, stops; /* the counts of struct soak_trouble */
+};
+
+void limits_read(const struct soaker *s, struct limits_mark *m);
+
+/* The reasons that a load between two moments is unsafe. */
+unsigned limits_between(const struct limits_mark *from, const struct limits_mark *to);
+
+/* UNSAFE_STEAL if the host took too much, else 0. */
+unsigned limits_steal(const struct rates *r);
+
 /*
- * After it: warns of steal, of soaked CPUs that went offline, and of real-time throttling, by the
- * counters before and after and the load between them.
+ * Prints a line on stderr for each reason that was not in *said, and stores the set there: a reason
+ * is printed once while it lasts.  Any thread may call it.
  */
-void limits_warn_run(const struct cpus *soaked, const struct counters *from,
-		     const struct counters *to, const struct load *l);
+void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
+		_Atomic unsigned *said);
+
+/* After a measurement: warns of real-time throttling, by the load. */
+void limits_warn_run(double load);

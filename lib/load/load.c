@@ -6,12 +6,14 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		      struct load_sample *each)
 {
 	const struct baseline *b = c->cpu;
+	struct limits_mark limits;
 	struct load_sample one;
 	struct soak_count n;
 	int i;
 
 	soaker_check_or_die(s);
-	*sum = (struct load_sample){.steal = steal_seconds()};
+	limits_read(s, &limits); /* before the clock, as it takes some time */
+	*sum = (struct load_sample){.steal = steal_seconds(), .limits = limits};
 	one.steal = sum->steal / c->cpus.n;
 	for (i = 0; i < c->cpus.n; i++, b++) {
 		soak_count(s, i, &n);
@@ -22,6 +24,8 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		one.tasks = (double)n.tasks_ns / 1e9;
 		one.host = (double)n.host_ns / 1e9;
 		one.switches = (double)n.switches;
+		one.away_ns = n.away_ns;
+		one.limits = sum->limits;
 		sum->ns = n.ns;
 		sum->time += one.time;
 		sum->spin += one.spin;
@@ -29,6 +33,7 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		sum->tasks += one.tasks;
 		sum->host += one.host;
 		sum->switches += one.switches;
+		sum->away_ns += one.away_ns;
 		if (each != NULL)
 			each[i] = one;
 	}
@@ -102,22 +107,33 @@ static double uncertainty(const struct baseline *b, const struct load *l, double
 		    woken * woken);
 }
 
+/* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
+static double cpus_soaked(int cpus, double seconds, double away)
+{
+	return seconds > 0 ? rint(1000 * (cpus - away / seconds)) / 1000 : cpus;
+}
+
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double spin = to->spin - from->spin, total = to->time - from->time, host, doubt, rate,
+	double spin = to->spin - from->spin, total = to->time - from->time, away, host, doubt, rate,
 	       woken;
 
 	l->seconds = fmax(0, total) / (i < 0 ? c->cpus.n : 1);
+	away = fmin(fmax(0, total), seconds_between(from->away_ns, to->away_ns));
+	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
+	l->unsafe = limits_between(&from->limits, &to->limits);
+	total -= away;
 	if (total <= 0) {
+		l->unsafe = 0;
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
 	host = host_took(from, to, spin / total, &doubt);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
-	l->tasks = fmax(0, to->tasks - from->tasks) / total;
+	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
 	l->load = 1 - b.tasks - (spin + host) / total;
 	/* The wake-ups' cost is in the load and not in the tasks' time. */
 	rate = (to->switches - from->switches) / total;

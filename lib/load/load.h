@@ -33,6 +33,7 @@
  */
 #pragma once
 
+#include "lib/load/limits.h"
 #include "lib/load/soaker.h"
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
@@ -71,7 +72,9 @@ struct load_sample {
 	double tasks; /* time that other tasks had the CPU */
 	double host;  /* time that the host took while a soaker had the CPU */
 	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
-	double switches; /* how often a task displaced a soaker */
+	double switches;           /* how often a task displaced a soaker */
+	uint64_t away_ns;          /* CPU time in which soaked CPUs were unavailable */
+	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 
 /* The load between two samples.  NAN where no time passed. */
@@ -81,6 +84,8 @@ struct load {
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
 	double seconds;     /* between the samples */
+	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
+	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */
 };
 
 /*

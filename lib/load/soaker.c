@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/load/cgroup.h"
@@ -22,9 +23,19 @@
 #define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
 #define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
 #define SOAK_SETTLE_NS 100000000   /* from the soakers' start until they count undisturbed */
+#define SOAK_RETRY_NS  10000000    /* between two tries to get back to a CPU */
+#define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
 
 /* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
+
+/* What happens to the soakers, as the processes notice it. */
+struct soak_events {
+	_Atomic uint64_t lost, moved, stops;          /* as in struct soak_trouble */
+	_Atomic int lost_cpu, moved_cpu;              /* CPU numbers */
+	_Atomic bool soakers_stopped, keeper_stopped; /* by SIGSTOP, as their parents see it */
+	_Atomic bool weight;                          /* the soakers may take CPU from others */
+};
 
 /*
  * One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own.  A
@@ -39,8 +50,13 @@ struct soak_cpu {
 	_Atomic uint64_t switches; /* how often the soaker was switched out */
 	_Atomic uint64_t host_ns;  /* time that the thread's clock lacks though it had the CPU */
 	_Atomic uint32_t changes;  /* goes up when a gap begins to be counted, and at its end */
-	_Atomic int bind_errno;    /* why the thread could not be bound; 0 if it could */
-	int id;                    /* the CPU's number */
+	_Atomic uint64_t away_ns; /* time in which the CPU was unavailable, up to the last return */
+	_Atomic uint64_t left_ns; /* since when it is unavailable; 0: it is not */
+	_Atomic uint64_t gap_min; /* the shortest gap that it counts, in ns */
+	_Atomic int bind_errno;   /* why the thread could not be bound; 0 if it could */
+	_Atomic int tid;          /* the thread's id */
+	int id;                   /* the CPU's number */
+	struct soak_events *events;
 } __attribute__((aligned(128)));
 
 /* All of the soakers, in memory that the program, the keeper and the soakers share. */
@@ -52,6 +68,10 @@ struct soaker {
 	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
 	struct soaker_wakeup wakeup;
+	_Atomic int policy_errno;   /* why nice 19 or SCHED_IDLE could not be set */
+	struct soak_events *events; /* those below, also for who may only read the rest */
+	struct soak_events own_events;
+	struct soak_origin origin;
 	int n; /* number of CPUs */
 	struct soak_cpu cpu[];
 };
@@ -101,6 +121,37 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 }
 
 /*
+ * Gets a soaker back to its CPU if it is found elsewhere: the kernel moves it when the CPU goes
+ * offline or its cpuset loses it, and anybody may who may bind it.  While the CPU is unavailable the
+ * soaker sleeps, so as not to take half of the CPU of another.  That begins when it notices:
+ * before that it may have been displaced on its own CPU for long, which is load.
+ */
+static void stay_bound(struct soak_cpu *me)
+{
+	struct soak_events *e = me->events;
+	const int cpu = sched_getcpu();
+	uint64_t left;
+
+	if (cpu == me->id || cpu < 0)
+		return;
+	if (cpu_bind(me->id) == 0) {
+		atomic_store(&e->moved_cpu, me->id);
+		atomic_fetch_add(&e->moved, 1);
+		return;
+	}
+	left = raw_ns();
+	atomic_store(&me->left_ns, left);
+	atomic_store(&e->lost_cpu, me->id);
+	atomic_fetch_add(&e->lost, 1);
+	while (cpu_bind(me->id) != 0)
+		sleep_ns(SOAK_RETRY_NS);
+	atomic_store(&e->lost_cpu, me->id);
+	atomic_fetch_add(&e->lost, 1);
+	atomic_store(&me->left_ns, 0);
+	atomic_fetch_add(&me->away_ns, raw_ns() - left);
+}
+
+/*
  * Spins and counts without end.  Between two readings of the clock the loop does nothing, so that a
  * long turn is time that was taken, whatever the clock frequency; and the reading, which waits for
  * earlier instructions, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS the loop dirties
@@ -127,6 +178,7 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 	for (;;) {
 		now = raw_ns();
 		if (now - last > gap_min) {
+			stay_bound(me);
 			now = count_gap(me, &t, last, now);
 		} else if (dirtied) {
 			dirty += now - last;
@@ -171,7 +223,9 @@ static void *soak_thread(void *arg)
 	if (memory == NULL || atomic_load(&me->bind_errno) != 0)
 		_exit(EXIT_FAILURE);
 	memset(memory, 1, SOAK_MEMORY); /* here, so that the memory is the node's of this CPU */
-	soak_loop(me, memory, shortest_gap());
+	atomic_store(&me->tid, (int)syscall(SYS_gettid)); /* gettid(3) needs glibc 2.30 */
+	atomic_store(&me->gap_min, shortest_gap());
+	soak_loop(me, memory, atomic_load(&me->gap_min));
 }
 
 static _Noreturn void soaker_main(struct soaker *s, pid_t parent)
@@ -184,8 +238,10 @@ static _Noreturn void soaker_main(struct soaker *s, pid_t parent)
 	if (getppid() != parent)          /* the keeper has ended already */
 		_exit(EXIT_FAILURE);
 	prctl(PR_SET_NAME, "zc-soaker");
-	setpriority(PRIO_PROCESS, 0, 19);
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	if (setpriority(PRIO_PROCESS, 0, 19) != 0)
+		atomic_store(&s->policy_errno, errno);
+	if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+		atomic_store(&s->policy_errno, errno);
 	for (i = 0; i < s->n; i++)
 		if (thread_start(&id, soak_thread, &s->cpu[i]) != 0)
 			_exit(EXIT_FAILURE);
@@ -240,6 +296,14 @@ static void keeper_close_files(const struct soaker *s, const int ends[2])
 		closedir(d);
 }
 
+/* Counts that a child was stopped, or was and goes on, by what waitpid(2) stored. */
+static void count_stop(struct soak_events *e, _Atomic bool *stopped, int status)
+{
+	if (WIFSTOPPED(status) || !atomic_load(stopped))
+		atomic_fetch_add(&e->stops, 1);
+	atomic_store(stopped, WIFSTOPPED(status));
+}
+
 static void interrupt_poll(int sig)
 {
 	(void)sig;
@@ -261,8 +325,12 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 	if (pid == 0)
 		soaker_main(s, keeper);
 	while (ppoll(&program, 1, NULL, waiting) <= 0)
-		if (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) == pid)
-			return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
+		while (TEMP_FAILURE_RETRY(
+			       waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED)) == pid) {
+			if (WIFSIGNALED(status) || WIFEXITED(status))
+				return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
+			count_stop(s->events, &s->events->soakers_stopped, status);
+		}
 	kill(pid, SIGKILL);
 	TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
 	return EXIT_SUCCESS;
@@ -275,6 +343,7 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 {
 	const struct sigaction chld = {.sa_handler = interrupt_poll};
+	const struct sched_param none = {0};
 	sigset_t waiting;
 	int status;
 
@@ -285,9 +354,11 @@ static _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
 	keeper_close_files(s, ends);
+	/* A group without a real-time budget takes no process of such a policy, as run_rr's is. */
+	sched_setscheduler(0, SCHED_OTHER, &none);
 	atomic_store(&s->autogroup_errno, autogroup_lower());
-	if (cpu_cgroup_find(&s->group))
-		atomic_store(&s->group_errno, idle_group_enter(&s->group));
+	atomic_store(&s->group_errno,
+		     cpu_cgroup_find(&s->group) ? idle_group_enter(&s->group) : ENOENT);
 	status = keeper_run(s, &waiting);
 	if (file_write(s->group.root, "cgroup.procs", "0") == 0)
 		idle_group_remove(&s->group);
@@ -302,8 +373,13 @@ void soaker_check_or_die(const struct soaker *s)
 {
 	int status, i, e;
 
-	if (TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, WNOHANG)) != s->keeper)
-		return;
+	do {
+		if (TEMP_FAILURE_RETRY(waitpid(s->keeper, &status,
+					       WNOHANG | WUNTRACED | WCONTINUED)) != s->keeper)
+			return;
+		if (WIFSTOPPED(status) || WIFCONTINUED(status))
+			count_stop(s->events, &s->events->keeper_stopped, status);
+	} while (WIFSTOPPED(status) || WIFCONTINUED(status));
 	idle_group_remove(&s->group);
 	if (WIFSIGNALED(status))
 		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
@@ -315,14 +391,35 @@ void soaker_check_or_die(const struct soaker *s)
 	die("the soaker could not be started or was stopped");
 }
 
+/* Warns if the soakers may take CPU from others, which makes each load unsafe. */
+static void warn_of_weight(const struct soaker *s)
+{
+	const int group = atomic_load(&s->group_errno), policy = atomic_load(&s->policy_errno);
+	const int autogroup = atomic_load(&s->autogroup_errno);
+
+	if (policy != 0)
+		warnx("the soakers may take CPU from others: no lowest priority for them: %s",
+		      strerror(policy));
+	if (group != 0 && cpu_cgroup_is_shared(&s->group))
+		warnx("the soakers share this control group's weight and may take CPU from others: "
+		      "no idle group for them: %s",
+		      strerror(group));
+	else if (group != 0 && autogroup != 0)
+		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
+		      strerror(autogroup));
+	atomic_store(&s->events->weight,
+		     policy != 0 ||
+			     (group != 0 && (autogroup != 0 || cpu_cgroup_is_shared(&s->group))));
+}
+
 /*
  * Waits until each CPU's soaker has run.  A CPU that real-time programs hold whole never runs its
- * soaker: that is load, not failure.  Warns if the soakers may take CPU from others.
+ * soaker: that is load, not failure.
  */
 static void wait_until_running(const struct soaker *s)
 {
 	const uint64_t until = now_ns() + SOAK_START_NS;
-	int i, e;
+	int i;
 
 	for (i = 0; i < s->n; i++) {
 		while (atomic_load(&s->cpu[i].turns) == 0 && now_ns() < until) {
@@ -335,14 +432,6 @@ static void wait_until_running(const struct soaker *s)
 	if (i < s->n)
 		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
 		      s->cpu[i].id);
-	e = atomic_load(&s->group_errno);
-	if (e != 0 && strcmp(s->group.own, "/") != 0)
-		warnx("the soakers share this control group's weight and may take CPU from others: "
-		      "no idle group for them: %s",
-		      strerror(e));
-	else if (e != 0 && (e = atomic_load(&s->autogroup_errno)) != 0)
-		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
-		      strerror(e));
 }
 
 struct soaker *soaker_start_or_die(const struct cpus *cpus)
@@ -356,8 +445,14 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	if (s == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0)
 		die_errno("soaker");
 	s->n = cpus->n;
-	for (i = 0; i < s->n; i++)
+	s->events = &s->own_events;
+	s->origin.soaked = *cpus;
+	file_read_line(CPUS_ONLINE, s->origin.online, sizeof(s->origin.online));
+	file_read_line(CLOCK_SOURCE, s->origin.clock, sizeof(s->origin.clock));
+	for (i = 0; i < s->n; i++) {
 		s->cpu[i].id = cpus->id[i];
+		s->cpu[i].events = s->events;
+	}
 	lock_take_or_die(&s->lock, &s->root_lock);
 	s->wakeup.unsoaked = wakeup_measure(cpus);
 	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
@@ -370,6 +465,7 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	close(ends[0]);
 	s->pipe = ends[1];
 	wait_until_running(s);
+	warn_of_weight(s);
 	sleep_ns(SOAK_SETTLE_NS);
 	s->wakeup.soaked = wakeup_measure(cpus);
 	if (s->wakeup.soaked > s->wakeup.unsoaked + SOAK_DELAY)
@@ -388,12 +484,56 @@ void soaker_stop(struct soaker *s)
 {
 	soaker_check_or_die(s);
 	close(s->pipe);
+	kill(s->keeper, SIGCONT); /* it may be stopped */
 	TEMP_FAILURE_RETRY(waitpid(s->keeper, NULL, 0));
 	idle_group_remove(&s->group); /* it is still there if the keeper was killed */
 	close(s->lock);
 	if (s->root_lock >= 0)
 		close(s->root_lock);
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
+}
+
+/*
+ * Whether a soaker is in no state to run.  One that is displaced is runnable all the same (R); a
+ * stopped one is in state T, a frozen one sleeps (S or D), by the freezer of control groups.
+ */
+static bool is_halted(const struct soak_cpu *cpu, uint64_t ns)
+{
+	const uint64_t last = atomic_load(&cpu->last_ns);
+	char path[32], line[512], *state;
+
+	if (last == 0 || ns < last + SOAK_SILENT_NS || atomic_load(&cpu->left_ns) != 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", atomic_load(&cpu->tid));
+	if (file_read_line(path, line, sizeof(line)) != 0)
+		return false;
+	state = strrchr(line, ')');
+	return state != NULL && state[1] == ' ' && state[2] != 'R';
+}
+
+void soaker_trouble(const struct soaker *s, struct soak_trouble *t)
+{
+	const struct soak_events *e = s->events;
+	const uint64_t ns = raw_ns();
+	uint64_t gap_min;
+	int i;
+
+	*t = (struct soak_trouble){
+		.lost = atomic_load(&e->lost),
+		.moved = atomic_load(&e->moved),
+		.stops = atomic_load(&e->stops),
+		.lost_cpu = atomic_load(&e->lost_cpu),
+		.moved_cpu = atomic_load(&e->moved_cpu),
+		.stopped = atomic_load(&e->soakers_stopped) || atomic_load(&e->keeper_stopped),
+		.weight = atomic_load(&e->weight),
+		.origin = &s->origin,
+	};
+	for (i = 0; i < s->n; i++) {
+		gap_min = atomic_load(&s->cpu[i].gap_min);
+		t->away += atomic_load(&s->cpu[i].left_ns) != 0;
+		t->gap_min = gap_min > t->gap_min ? gap_min : t->gap_min;
+		t->stopped = t->stopped || is_halted(&s->cpu[i], ns);
+	}
 }
 
 /*
@@ -405,7 +545,7 @@ void soaker_stop(struct soaker *s)
 void soak_count(const struct soaker *s, int i, struct soak_count *c)
 {
 	const struct soak_cpu *cpu = &s->cpu[i];
-	uint64_t last, gap, dirty, open;
+	uint64_t last, gap, dirty, open, left;
 	uint32_t changes;
 	int tries = 100;
 
@@ -418,12 +558,15 @@ void soak_count(const struct soaker *s, int i, struct soak_count *c)
 		c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
 		c->host_ns = atomic_load_explicit(&cpu->host_ns, memory_order_relaxed);
 		c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
+		c->away_ns = atomic_load_explicit(&cpu->away_ns, memory_order_relaxed);
+		left = atomic_load_explicit(&cpu->left_ns, memory_order_relaxed);
 		c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 		atomic_thread_fence(memory_order_acquire);
 	} while ((changes % 2 != 0 ||
 		  changes != atomic_load_explicit(&cpu->changes, memory_order_relaxed) ||
 		  raw_ns() - c->ns > SOAK_READ_NS) &&
 		 --tries > 0);
+	c->away_ns += left != 0 && c->ns > left ? c->ns - left : 0;
 	open = c->ns > last + SOAK_GAP_NS ? c->ns - last : 0;
 	c->spin_ns = last != 0 && c->ns > gap + open + dirty ? c->ns - gap - open - dirty : 0;
 	c->tasks_ns = last != 0 ? c->tasks_ns + open : c->ns;

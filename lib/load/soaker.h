@@ -17,7 +17,33 @@
 
 #define SOAK_FORMAT 4 /* version of the calibration file, and of the loop that it counts */
 
+/* The kernel's clock source (Documentation/timers/timekeeping.rst). */
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
 struct soaker;
+
+/* The machine when soaking began. */
+struct soak_origin {
+	char online[CPU_LIST_MAX]; /* the CPUs online, as the kernel lists them; empty: not known */
+	char clock[32];            /* the kernel's clock source; empty: not known */
+	struct cpus soaked;        /* the CPUs that have soakers */
+};
+
+/*
+ * What disturbs the soakers themselves: the counts so far, and what holds now.  lost_cpu and
+ * moved_cpu are the CPUs of the last such events.
+ */
+struct soak_trouble {
+	uint64_t lost;  /* how often a soaker's CPU became unavailable, or available again */
+	uint64_t moved; /* how often a soaker was found on another CPU, and bound again */
+	uint64_t stops; /* how often the soakers or their keeper were stopped */
+	int lost_cpu, moved_cpu;
+	int away;     /* how many soakers have no CPU, since theirs are unavailable */
+	bool stopped; /* the soakers or their keeper are stopped, or the soakers frozen */
+	bool weight;  /* the soakers may take CPU from others: soaker_start_or_die() has warned */
+	uint64_t gap_min; /* the longest of the soakers' shortest gaps, in ns */
+	const struct soak_origin *origin;
+};
 
 /* What one soaker has counted up to a moment. */
 struct soak_count {
@@ -27,6 +53,7 @@ struct soak_count {
 	uint64_t tasks_ns; /* time in which others had the CPU, by the scheduler's clock */
 	uint64_t host_ns;  /* time that the host of a virtual machine took from the soaker */
 	uint64_t switches; /* how often the soaker was switched out */
+	uint64_t away_ns;  /* time in which the CPU was unavailable to its soaker */
 };
 
 /*
@@ -52,6 +79,9 @@ void soaker_check_or_die(const struct soaker *s);
 
 /* Reads what the soaker of the i-th CPU has counted up to now. */
 void soak_count(const struct soaker *s, int i, struct soak_count *c);
+
+/* Reads what disturbs the soakers.  Any thread may call it. */
+void soaker_trouble(const struct soaker *s, struct soak_trouble *t);
 
 /* Ends the soakers, waits until they are gone, and frees s. */
 void soaker_stop(struct soaker *s);

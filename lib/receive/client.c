@@ -15,17 +15,23 @@ struct client {
 	double cpu; /* to which its thread is bound; NAN: none */
 };
 
-/* Reads the client's counts, and with `counters` the host's, into *mark. */
+/*
+ * Reads the client's counts, and with `counters` the host's, into *mark.  The counters take long to
+ * read: at the begin of what is measured they are read first, at its end last.
+ */
 static void client_mark(const struct client *c, struct mark *mark, bool counters)
 {
-	const char *interface = c->member.interface;
+	const char *interface = c->member.interface[0] != '\0' ? c->member.interface : NULL;
+	const bool begins = mark == &c->member.begin;
 
+	if (counters && begins)
+		counters_read(&mark->counters, interface);
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->member.calls;
 	mark_now(&c->context->meter, mark);
-	if (counters)
-		counters_read(&mark->counters, interface[0] != '\0' ? interface : NULL);
+	if (counters && !begins)
+		counters_read(&mark->counters, interface);
 }
 
 /* Receives once.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
@@ -207,6 +213,7 @@ static void *client_thread(void *arg)
 	client_figures(c, &f);
 	if (why == NULL && !x->opt->raw)
 		send_receipt(p->sock, &f);
+	figures_say(&x->meter, &f);
 	if (!x->opt->json && summary)
 		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
 	if (why == NULL && !x->opt->raw)

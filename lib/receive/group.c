@@ -21,11 +21,19 @@ void figures_between(const struct meter *m, const struct mark *from, const struc
 	f->seconds = seconds_between(from->ns, to->ns);
 	if (m->soaker != NULL) {
 		load_between(&m->calibration, &from->load, &to->load, -1, &l);
-		figures_load(f, &l, m->calibration.cpus.n);
+		figures_load(f, &l);
 	}
 	if (to->counters.ns > from->counters.ns + RATES_NS)
 		counters_rates(&from->counters, &to->counters, &f->rates);
+	if (m->soaker != NULL)
+		f->unsafe |= limits_steal(&f->rates);
 	strcpy(f->method, m->method);
+}
+
+void figures_say(struct meter *m, const struct figures *f)
+{
+	if (m->soaker != NULL)
+		limits_say(m->soaker, &f->rates, f->unsafe, &m->said);
 }
 
 void group_join(struct context *x, struct member *c)
@@ -58,6 +66,7 @@ static void report_all(struct context *x)
 	f.files = g->sum.files;
 	f.warmup = g->sum.warmup;
 	f.clients = g->total;
+	f.unsafe |= g->sum.unsafe;
 	if (g->interface[0] == '\0')
 		f.rates.packets_in = f.rates.packets_out = NAN;
 	report_group(&x->report, &f, g->summary);
@@ -118,6 +127,7 @@ void interval_next(struct context *x)
 		last.begin.ns = g->start_ns;
 	figures_between(&x->meter, &last.begin, &next->begin, &f);
 	f.clients = (uint64_t)g->n;
+	figures_say(&x->meter, &f);
 	if (f.clients > 0 && f.bytes > 0)
 		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
 				      last.warm_up || next->warm_up);

@@ -21,7 +21,8 @@
 struct meter {
 	struct soaker *soaker; /* NULL: the load is not measured */
 	struct calibration calibration;
-	const char *method; /* by which zcs receives */
+	const char *method;    /* by which zcs receives */
+	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
 };
 
 /* The state at one time: a zeroed struct, and then what is read of it. */
@@ -38,6 +39,9 @@ void mark_now(const struct meter *m, struct mark *mark);
 /* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
 		     struct figures *f);
+
+/* Prints on stderr what makes the load of these figures unsafe. */
+void figures_say(struct meter *m, const struct figures *f);
 
 /* What the group knows of one client. */
 struct member {

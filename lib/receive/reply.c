@@ -222,6 +222,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 		ppoll(NULL, 0, x->opt->interval > 0 ? &t : NULL, unblocked);
 		replies_mark(&r, &now);
 		figures_between(&x->meter, &last, &now, &f);
+		figures_say(&x->meter, &f);
 		if (!*x->stop && !x->opt->quiet && f.calls > 0)
 			report_replies(&x->report, &f, NULL);
 		last = now;

@@ -168,6 +168,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		json_open(j, "sum", '{');
 		json_throughput(j, start, f->seconds, f->bytes);
 		json_number(j, "load_percent", 100 * f->load);
+		json_unsafe(j, f->unsafe);
 		json_count(j, "clients", f->clients);
 		json_bool(j, "omitted", warm_up);
 		json_bool(j, "sender", false);
@@ -278,6 +279,7 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 		json_count(j, "replies", f->calls);
 		json_number(j, "replies_per_second", per_s);
 		json_number(j, "load_percent", 100 * f->load);
+		json_unsafe(j, f->unsafe);
 		if (total != NULL) {
 			json_count(j, "refused", total->refused);
 			json_count(j, "silent", total->silent);

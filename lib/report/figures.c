@@ -3,14 +3,17 @@
 void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->seconds = f->cpu = f->cpus = f->load = f->uncertainty = f->slowed = f->tasks = NAN;
+	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
+		f->tasks = NAN;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
 
-void figures_load(struct figures *f, const struct load *l, int cpus)
+void figures_load(struct figures *f, const struct load *l)
 {
-	f->cpus = cpus;
+	f->cpus = l->cpus;
+	f->soaked = l->seconds;
+	f->unsafe = l->unsafe;
 	f->load = l->load;
 	f->uncertainty = l->uncertainty;
 	f->slowed = l->slowed;
@@ -23,6 +26,7 @@ void figures_add(struct figures *sum, const struct figures *f)
 	sum->calls += f->calls;
 	sum->files += f->files;
 	sum->warmup += f->warmup;
+	sum->unsafe |= f->unsafe;
 	if (isnan(sum->seconds) || f->seconds > sum->seconds)
 		sum->seconds = f->seconds;
 	sum->tcp.retransmits += f->tcp.retransmits;

@@ -22,8 +22,10 @@ struct figures {
 	char method[16];  /* the name of the method that moved them */
 	double cpu;       /* the number of the CPU to which the thread was bound */
 	double cpus;      /* the number of CPUs of which the host's load is a share */
+	double soaked;    /* the seconds that the load is of; NAN in a receipt of an older zcs */
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
+	unsigned unsafe;        /* what makes the load unsafe: a set of reasons, limits.h */
 	struct rates rates;     /* the host's rates */
 	struct tcp_figures tcp; /* the connection's figures */
 	char refused[16];       /* why the other end did not serve; empty if it did */
@@ -32,8 +34,11 @@ struct figures {
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
 
-/* Stores the load of a host with that many CPUs. */
-void figures_load(struct figures *f, const struct load *l, int cpus);
+/* Stores the load of the host. */
+void figures_load(struct figures *f, const struct load *l);
 
-/* Adds the counts and retransmits of f to a sum, and makes the sum's time the longer of both. */
+/*
+ * Adds the counts, retransmits and reasons of f to a sum, and makes the sum's time the longer of
+ * both.
+ */
 void figures_add(struct figures *sum, const struct figures *f);

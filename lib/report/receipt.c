@@ -9,13 +9,14 @@
 /* The keys of a receipt.  A new one is one line here and one member of struct figures. */
 static const struct receipt_key {
 	const char *name;
-	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD } type;
+	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD, KEY_REASONS } type;
 	size_t offset;
 	double min; /* the least value of a number */
 } receipt_keys[] = {
-#define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
-#define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
-#define WORD(member)   .type = KEY_WORD, .offset = offsetof(struct figures, member)
+#define COUNT(member)   .type = KEY_COUNT, .offset = offsetof(struct figures, member)
+#define NUMBER(member)  .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
+#define WORD(member)    .type = KEY_WORD, .offset = offsetof(struct figures, member)
+#define REASONS(member) .type = KEY_REASONS, .offset = offsetof(struct figures, member)
 	{"bytes", COUNT(bytes)},
 	{"seconds", NUMBER(seconds)},
 	{"files", COUNT(files)},
@@ -44,11 +45,14 @@ static const struct receipt_key {
 	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
 	{"rcv_mss", NUMBER(tcp.rcv_mss)},
 	{"out_of_order", NUMBER(tcp.rcv_ooo)},
+	{"load_seconds", NUMBER(soaked)},
+	{"unsafe", REASONS(unsafe)},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
 
-_Static_assert(RECEIPT_KEYS * 64 <= RECEIPT_MAX, "a key and its value have at most 64 bytes");
+_Static_assert(RECEIPT_KEYS * 64 + UNSAFE_STRLEN <= RECEIPT_MAX,
+	       "a key and its value have at most 64 bytes, the reasons UNSAFE_STRLEN more");
 
 static bool number_fits(const struct receipt_key *key, double v)
 {
@@ -58,6 +62,7 @@ static bool number_fits(const struct receipt_key *key, double v)
 size_t receipt_format(const struct figures *f, char *buf)
 {
 	const struct receipt_key *key;
+	char reasons[UNSAFE_STRLEN];
 	const void *member;
 	char *p = buf;
 
@@ -69,6 +74,9 @@ size_t receipt_format(const struct figures *f, char *buf)
 			p += sprintf(p, "%s=%.6f ", key->name, *(const double *)member);
 		else if (key->type == KEY_WORD && *(const char *)member != '\0')
 			p += sprintf(p, "%s=%s ", key->name, (const char *)member);
+		else if (key->type == KEY_REASONS && *(const unsigned *)member != 0)
+			p += sprintf(p, "%s=%s ", key->name,
+				     limits_format(*(const unsigned *)member, reasons));
 	}
 	p[-1] = '\n';
 	return (size_t)(p - buf);
@@ -77,9 +85,11 @@ size_t receipt_format(const struct figures *f, char *buf)
 /* Stores the value of a key; returns false if the key cannot have it. */
 static bool receipt_set(struct figures *f, const struct receipt_key *key, const char *value)
 {
-	static const char *const accepted[] = {[KEY_COUNT] = "0123456789",
-					       [KEY_NUMBER] = "-.0123456789",
-					       [KEY_WORD] = "abcdefghijklmnopqrstuvwxyz"};
+	static const char *const accepted[] = {
+		[KEY_COUNT] = "0123456789",
+		[KEY_NUMBER] = "-.0123456789",
+		[KEY_WORD] = "abcdefghijklmnopqrstuvwxyz",
+		[KEY_REASONS] = "abcdefghijklmnopqrstuvwxyz_0123456789,"};
 	void *member = (char *)f + key->offset;
 	char *end;
 
@@ -87,6 +97,8 @@ static bool receipt_set(struct figures *f, const struct receipt_key *key, const 
 		return false;
 	if (key->type == KEY_WORD)
 		return (size_t)snprintf(member, sizeof(f->method), "%s", value) < sizeof(f->method);
+	if (key->type == KEY_REASONS)
+		return limits_parse(value, member);
 	if (key->type == KEY_NUMBER) {
 		*(double *)member = strtod(value, &end);
 		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&

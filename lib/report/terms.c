@@ -101,11 +101,25 @@ void json_accounting(struct json *j, const struct rates *r)
 	json_close(j, '}');
 }
 
+void json_unsafe(struct json *j, unsigned unsafe)
+{
+	int i;
+
+	if (unsafe == 0)
+		return;
+	json_open(j, "unsafe", '[');
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (unsafe & 1u << i)
+			json_string(j, NULL, limits_name(i));
+	json_close(j, ']');
+}
+
 void json_load(struct json *j, const struct figures *f)
 {
 	json_number(j, "cpus", f->cpus);
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
+	json_unsafe(j, f->unsafe);
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
 	json_number(j, "cost_us_per_kib", figures_cost(f));

@@ -31,6 +31,9 @@ void json_throughput(struct json *j, double start, double seconds, uint64_t byte
 /* One end's figures of one connection, or of all of them (stream 0), as an object. */
 void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender);
 
+/* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
+void json_unsafe(struct json *j, unsigned unsafe);
+
 /* What a host did meanwhile, as members of the object that is open: load, cost, interrupts, packets. */
 void json_load(struct json *j, const struct figures *f);
 

@@ -17,7 +17,9 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 
 double figures_cost(const struct figures *f)
 {
-	return cost_us_per_kib(f->load, f->cpus, f->bytes, f->seconds);
+	const double seconds = isnan(f->soaked) ? f->seconds : f->soaked;
+
+	return cost_us_per_kib(f->load, f->cpus, f->bytes, seconds);
 }
 
 int decimals(double seconds)
@@ -32,6 +34,11 @@ double percent(double share)
 	return p < 0 && p > -0.05 ? 0 : p;
 }
 
+const char *unsafe_mark(unsigned unsafe)
+{
+	return unsafe != 0 ? "?" : "";
+}
+
 const char *load_format(const struct figures *f, char buf[128])
 {
 	const double us = figures_cost(f);
@@ -43,8 +50,8 @@ const char *load_format(const struct figures *f, char buf[128])
 		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->uncertainty);
 	if (!isnan(us))
 		snprintf(cost, sizeof(cost), ", cost %.3f us/KiB", us);
-	snprintf(buf, 128, ", load %.1f%%%s of %.0f CPUs%s", percent(f->load), plus_minus, f->cpus,
-		 cost);
+	snprintf(buf, 128, ", load %.1f%%%s%s of %.4g CPUs%s", percent(f->load),
+		 unsafe_mark(f->unsafe), plus_minus, f->cpus, cost);
 	return buf;
 }
 

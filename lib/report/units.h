@@ -23,8 +23,11 @@ double percent(double share);
  */
 double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
 
-/* The same of what one end measured. */
+/* The same of what one end measured, over the seconds that its load is of. */
 double figures_cost(const struct figures *f);
+
+/* What stands behind a load: `?` if there are reasons that make it unsafe, else nothing. */
+const char *unsafe_mark(unsigned unsafe);
 
 /*
  * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without

@@ -63,6 +63,7 @@ static void json_interval(struct json *j, const struct figures *f, int stream, d
 	json_number(j, "rttvar", f->tcp.rttvar);
 	json_number(j, "pmtu", f->tcp.pmtu);
 	json_number(j, "load_percent", 100 * f->load);
+	json_unsafe(j, f->unsafe);
 	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_bool(j, "omitted", !measured);
 	json_bool(j, "sender", true);
@@ -119,14 +120,25 @@ static void row(const char *name, int places, double left, double right, const c
 		       number(b, places, right, unit));
 }
 
-/* `61.2% +-0.4%` */
+/* A load alone, with its mark. */
+static const char *share_text(const struct figures *f, char buf[COLUMN])
+{
+	return number(buf, 1, percent(f->load), f->unsafe != 0 ? "%?" : "%");
+}
+
+/* `61.2% +-0.4%`, or `61.2%? +-0.4%` where it is unsafe */
 static const char *load_text(const struct figures *f, char buf[COLUMN])
 {
-	number(buf, 1, percent(f->load), "%");
+	share_text(f, buf);
 	if (!isnan(f->load) && !isnan(f->uncertainty))
 		snprintf(buf + strlen(buf), COLUMN - strlen(buf), " +-%.1f%%",
 			 100 * f->uncertainty);
 	return buf;
+}
+
+static const char *reasons_text(unsigned unsafe, char buf[UNSAFE_STRLEN])
+{
+	return unsafe != 0 ? limits_format(unsafe, buf) : "-";
 }
 
 /*
@@ -137,7 +149,7 @@ static void report_sides(const struct send_result *res)
 {
 	const bool known = res->receipts > 0;
 	const struct figures *s = &res->sent, *r = &res->received;
-	char a[COLUMN], b[COLUMN];
+	char a[COLUMN], b[COLUMN], why[UNSAFE_STRLEN], why_received[UNSAFE_STRLEN];
 	int i;
 
 	report("  %-15s %18s %18s\n", "", "sender", known ? "receiver" : "no receipt");
@@ -148,6 +160,9 @@ static void report_sides(const struct send_result *res)
 	if (!isnan(s->load) || !isnan(r->load)) {
 		report("  %-15s %18s %18s\n", res->local ? "load, both ends" : "load",
 		       load_text(s, a), load_text(r, b));
+		if ((s->unsafe | r->unsafe) != 0)
+			report("  %-15s %18s %18s\n", "unsafe: why", reasons_text(s->unsafe, why),
+			       reasons_text(r->unsafe, why_received));
 		row("CPUs", 0, s->cpus, r->cpus, "");
 		row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
 		row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
@@ -262,9 +277,10 @@ static void report_text(const struct send_options *opt, const struct send_result
 		report_tcp(&res->stream[0].sent.tcp);
 	report_zerocopy(res->stream, opt->streams);
 	for (c = res->cpu; c < res->cpu + res->n_cpus; c++)
-		report("  CPU %-4d load %5.1f%% +-%.1f%%, %.3f us/KiB %s\n", c->id,
-		       percent(c->load.load), 100 * c->load.uncertainty,
-		       cost_us_per_kib(c->load.load, 1, sent->bytes, sent->seconds), c->role);
+		report("  CPU %-4d load %5.1f%%%s +-%.1f%%, %.3f us/KiB %s\n", c->id,
+		       percent(c->load.load), unsafe_mark(c->load.unsafe),
+		       100 * c->load.uncertainty,
+		       cost_us_per_kib(c->load.load, 1, sent->bytes, c->load.seconds), c->role);
 }
 
 /*
@@ -276,7 +292,7 @@ static void report_time(const struct figures *f)
 	const double *cpu = f->rates.cpu;
 	char t[6][COLUMN];
 
-	report("  %6s %7s %6s %6s %6s %6s", number(t[0], 1, percent(f->load), "%"),
+	report("  %6s %7s %6s %6s %6s %6s", share_text(f, t[0]),
 	       number(t[1], 3, figures_cost(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
 	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
 	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
@@ -410,8 +426,9 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 		json_count(j, "cpu", (uint64_t)c->id);
 		json_number(j, "load_percent", 100 * c->load.load);
 		json_number(j, "load_uncertainty_percent", 100 * c->load.uncertainty);
+		json_unsafe(j, c->load.unsafe);
 		json_number(j, "cost_us_per_kib",
-			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, res->sent.seconds));
+			    cost_us_per_kib(c->load.load, 1, res->sent.bytes, c->load.seconds));
 		json_string(j, "role", c->role);
 		json_close(j, '}');
 	}

@@ -84,7 +84,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
-	run_mark(r, &r->begin);
+	run_mark_begin(r, &r->begin);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
@@ -141,14 +141,30 @@ void run_stop(struct run *r)
 void run_measured(struct run *r)
 {
 	if (atomic_fetch_sub(&r->measuring, 1) == 1)
-		run_mark(r, &r->end);
+		run_mark_end(r, &r->end);
 }
 
-void run_mark(const struct run *r, struct host_mark *m)
+static void read_soakers(const struct run *r, struct host_mark *m)
 {
 	if (r->soak != NULL)
 		load_sample_read(r->soak, &r->calibration, &m->sum, m->cpu);
+}
+
+static void read_counters(const struct run *r, struct host_mark *m)
+{
 	counters_read(&m->counters, r->interface[0] != '\0' ? r->interface : NULL);
+}
+
+void run_mark_begin(const struct run *r, struct host_mark *m)
+{
+	read_counters(r, m);
+	read_soakers(r, m);
+}
+
+void run_mark_end(const struct run *r, struct host_mark *m)
+{
+	read_soakers(r, m);
+	read_counters(r, m);
 }
 
 void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
@@ -159,22 +175,30 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 	if (r->soak == NULL)
 		return;
 	load_between(&r->calibration, from, to, -1, &l);
-	figures_load(f, &l, r->calibration.cpus.n);
+	figures_load(f, &l);
 }
 
 void run_host_figures(const struct run *r, struct figures *f)
 {
 	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
 	run_load(r, &r->begin.sum, &r->end.sum, f);
+	if (r->soak != NULL)
+		f->unsafe |= limits_steal(&f->rates);
 }
 
-void run_warn(const struct run *r, const struct figures *host)
+/* What was printed of an earlier interval of the run is not printed of a later one again. */
+void run_say(struct run *r, const struct figures *interval)
 {
-	const struct load l = {.load = host->load};
+	if (r->soak != NULL)
+		limits_say(r->soak, &interval->rates, interval->unsafe | r->said, &r->said);
+}
 
+void run_warn(struct run *r, const struct figures *host)
+{
 	if (r->soak == NULL)
 		return;
-	limits_warn_run(&r->calibration.cpus, &r->begin.counters, &r->end.counters, &l);
+	limits_say(r->soak, &host->rates, host->unsafe, &r->said);
+	limits_warn_run(host->load);
 	if (host->seconds < 0.5)
 		warnx("the load was measured over less than half a second: send more (-n, -t)");
 }

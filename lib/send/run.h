@@ -49,6 +49,7 @@ struct run {
 	int wake;                  /* eventfd(2), readable once a thread has come to its end */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct host_mark begin, end;
+	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
 };
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
@@ -89,8 +90,12 @@ void run_measured(struct run *r);
 /* Sets *stop to TIME_UP, unless it is set. */
 void run_stop(struct run *r);
 
-/* Reads the host. */
-void run_mark(const struct run *r, struct host_mark *m);
+/*
+ * Reads the host before what is to be measured, or after it: the soakers are read next to that, as
+ * the counters take long to read.
+ */
+void run_mark_begin(const struct run *r, struct host_mark *m);
+void run_mark_end(const struct run *r, struct host_mark *m);
 
 /* Stores the load from one sample to another; leaves it unknown if no load is measured. */
 void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
@@ -99,8 +104,11 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
 
-/* Warns on stderr of what makes the load that was measured unsafe. */
-void run_warn(const struct run *r, const struct figures *host);
+/* Prints on stderr what makes the load of an interval unsafe. */
+void run_say(struct run *r, const struct figures *interval);
+
+/* Prints on stderr what makes the load of the run unsafe. */
+void run_warn(struct run *r, const struct figures *host);
 
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);

@@ -22,7 +22,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	(void)now;
 	for (i = 0; i < t->opt->streams; i++)
 		stream_mark_now(&t->stream[i], &t->stream[i].begin);
-	run_mark(t->run, &t->run->begin);
+	run_mark_begin(t->run, &t->run->begin);
 	t->measuring = true;
 	return NEVER;
 }
@@ -49,6 +49,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	if (r->soak != NULL)
 		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
 	run_load(r, &last, &t->last, &sum);
+	run_say(r, &sum);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
 	/* Intervals that passed while the program was stopped are not made up. */
 	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
@@ -202,6 +203,7 @@ static void sum_up(struct transfer *t)
 	res->received.calls = received.calls;
 	res->received.files = received.files;
 	res->received.warmup = received.warmup;
+	res->received.unsafe = received.unsafe;
 	res->missing = (uint64_t)llabs(
 		(int64_t)(res->sent.bytes + res->sent.warmup - received.bytes - received.warmup));
 	res->local = strcmp(t->target.interface, "lo") == 0;
