@@ -29,6 +29,14 @@ static double cost_between(const struct soak_count *from, const struct soak_coun
 	return n >= WAKE_UPS / 2.0 && cost < COST_MOST ? fmax(0, cost) : NAN;
 }
 
+/* Sleeps as programs do that wait for something, in poll(2). */
+static void doze(uint64_t ns)
+{
+	const struct timespec t = ns_to_timespec(ns);
+
+	ppoll(NULL, 0, &t, NULL);
+}
+
 static void *waker_main(void *arg)
 {
 	struct waker *w = arg;
@@ -40,11 +48,11 @@ static void *waker_main(void *arg)
 		return NULL;
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (part = 0; part < PARTS; part++) {
-		sleep_ns(SLEEP_NS);
+		doze(SLEEP_NS);
 		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		soak_count(w->soaker, w->i, &from);
 		for (k = 0; k < WAKE_UPS; k++)
-			sleep_ns(SLEEP_NS);
+			doze(SLEEP_NS);
 		soak_count(w->soaker, w->i, &to);
 		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
 		w->cost[part] = cost_between(&from, &to, &w->calibration->cpu[w->i], ran);

@@ -18,6 +18,14 @@ struct wakeup {
 	_Atomic bool failed;
 };
 
+/* Sleeps as programs do that wait for something, in poll(2). */
+static void doze(uint64_t ns)
+{
+	const struct timespec t = ns_to_timespec(ns);
+
+	ppoll(NULL, 0, &t, NULL);
+}
+
 static void *woken_main(void *arg)
 {
 	struct wakeup *w = arg;
@@ -39,11 +47,11 @@ static void *waker_main(void *arg)
 
 	w->failed |= cpu_bind(w->waker_cpu) != 0;
 	for (k = 0; k < WAKE_UPS && !w->failed && (k < LEAST || now_ns() < until); k++) {
-		sleep_ns(ASLEEP_NS);
+		doze(ASLEEP_NS);
 		w->wrote_ns = now_ns();
 		eventfd_write(w->event, 1);
 		while (w->n <= k && now_ns() < until + BUDGET_NS)
-			sleep_ns(ASLEEP_NS / 10);
+			doze(ASLEEP_NS / 10);
 	}
 	w->wrote_ns = 0;
 	eventfd_write(w->event, 1);
