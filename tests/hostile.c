@@ -14,7 +14,7 @@
  *	drip	the stream a byte at a time, over all connections in turn
  *	deaf	the stream, and no reading; resets after 300 ms, or what -d says
  *	narrow	the stream, and reads what comes, in a receive window as small as can be
- *	sip	the stream, and reads at most 400 bytes each 100 ms, in such a window, 40 times;
+ *	sip	the stream, and reads at most 400 bytes each 100 ms, in such a window, 25 times;
  *		fails if the server closes meanwhile
  *	halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *	urgent	each byte of the stream is urgent data
@@ -307,7 +307,7 @@ static void attack_sip(void)
 		setsockopt(dialled[i], IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
 		put(dialled[i], stream, stream_len, 0);
 	}
-	for (i = 0; i < 40 * count; i++) {
+	for (i = 0; i < 25 * count; i++) {
 		if (i % count == 0)
 			usleep(100000);
 		if (recv(dialled[i % count], bytes, sizeof(bytes), 0) <= 0)

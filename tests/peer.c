@@ -123,14 +123,19 @@ static bool send_all(int sock, const void *data, size_t n)
 	return true;
 }
 
-/* Takes `n` connections, returns the last of them. */
-static int accept_last(int n, bool everywhere, bool echo)
+/*
+ * Takes `n` connections, returns the last of them.  If `rcvbuf` is not 0, they have a receive buffer
+ * of so many bytes from the start: made smaller later, it would drop what is in flight.
+ */
+static int accept_last(int n, bool everywhere, bool echo, int rcvbuf)
 {
 	static char buf[1 << 16];
 	ssize_t got;
 	struct sockaddr_in a;
 	int fd = everywhere ? listen_everywhere(16, &a) : listen_anywhere(16, &a), sock;
 
+	if (rcvbuf > 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
 	say_port(&a);
 	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
 		if (fork() == 0) {
@@ -238,7 +243,6 @@ static int serve(int argc, char **argv)
 	long long limit = -1, bytes = 0, greeting = 0;
 	FILE *out = NULL;
 	ssize_t n = 0;
-	const int small = 8192;
 	size_t part = sizeof(buf);
 	int c, sock, connections = 1, ms = 0;
 
@@ -264,9 +268,7 @@ static int serve(int argc, char **argv)
 	signal(SIGUSR1, on_usr1);
 	if (full)
 		return serve_nobody();
-	sock = accept_last(connections, everywhere, echo);
-	if (ms > 0)
-		setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	sock = accept_last(connections, everywhere, echo, ms > 0 ? 8192 : 0);
 	if (file != NULL && (out = fopen(file, "w")) == NULL)
 		err(1, "%s", file);
 	send_zeros(sock, greeting);

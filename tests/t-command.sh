@@ -15,7 +15,7 @@ check 'with a command: its load, and its exit status' '
 	grep -Eq "^System load: -?[0-9.]+%" out'
 check 'with a command and no calibration: its own baselines' '
 	mkdir own && cd own
-	soaking "$cyclesoak" sleep 0.2
+	soaking hastened "$cyclesoak" sleep 0.2
 	grep -Eq "^System load: .*; own baselines, drift -?[0-9.]+%$" out
 	not [ -e counts_per_sec ]'
 check 'options of the command are its own' '
@@ -84,7 +84,7 @@ check 'a signal to cyclesoak goes on to the command' '
 		p=$!
 		wait_until "grep -q ready o || gone $p"
 		grep -q "soaked already" e && [ $turns -lt 60 ] || break
-		turns=$((turns + 1)); sleep 1
+		turns=$((turns + 1)); until_free
 	done
 	kill -TERM $p
 	status=0

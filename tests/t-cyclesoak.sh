@@ -3,11 +3,13 @@
 # is judged here: t-calibration.sh has the calibration, t-loads.sh the load of busy programs, t-soaker.sh
 # what is left of the soakers.
 #
+# group: soaks
 # seconds: 40
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 cpus=$(getconf _NPROCESSORS_ONLN)
+find_at_once
 
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 fake_calibration "$(machine_name)" >moded
@@ -171,15 +173,15 @@ else
 	skip 'its control group is idle' 'control groups cannot be made here'
 fi
 check 'a second set is refused, and the holder named' '
-	exits 1 "$cyclesoak" -1
+	exits 1 $at_once "$cyclesoak" -1
 	one_line err
 	grep -q "by cyclesoak (pid $SOAK)" err
 	if can_be_user; then
-		exits 1 as_user "$cyclesoak" -1 -f counts_per_sec
+		exits 1 as_user $at_once "$cyclesoak" -1 -f counts_per_sec
 		grep -q "by cyclesoak (pid $SOAK)" err
 	fi'
 check 'also refused to zcc -c, before it connects' '
-	exits 1 "$zcc" -c -s 0 -p 1
+	exits 1 $at_once "$zcc" -c -s 0 -p 1
 	grep -q "by cyclesoak (pid $SOAK)" err'
 check 'each line is a load, flushed into a file as it comes' '
 	cat soak.out soak.err
@@ -209,7 +211,7 @@ check 'stdout closed: an error, and no soaker left' '
 	while :; do
 		{ status=0; "$cyclesoak" -p 0.1 2>err || status=$?; echo $status >status; } | head -n 1 >out
 		grep -q "soaked already" err && [ $turns -lt 60 ] || break
-		turns=$((turns + 1)); sleep 1
+		turns=$((turns + 1)); until_free
 	done
 	cat err
 	[ "$(cat status)" = 1 ]
@@ -271,7 +273,7 @@ while :; do
 	start_zcs -c && break
 	grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || break
 	turns=$((turns + 1))
-	sleep 1
+	until_free
 done
 check 'zcs -c: load in the summary and in the receipt' '
 	"$zcc" -s 0 -p $PORT -t 1 >report

@@ -6,7 +6,6 @@
 . "$TOP/tests/faults.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
-scenarios=15
 
 check 'the table of errors: EINTR is recovered but of the C library, and what may end either way has a reason' '
 	awk "\$3 !~ /^(recovered|reported|either)\$/ || (\$3 == \"either\") != /\t# ./ ||

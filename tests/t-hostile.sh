@@ -298,7 +298,7 @@ printf '#!/bin/sh\nulimit -n 40\nexec "%s" "$@"\n' "$zcs" >few/zcs
 chmod 755 few/zcs
 for mode in read splice reply; do
 	BIN=few
-	start_mode $mode --idle-timeout 1
+	start_mode $mode --idle-timeout 0.5
 	BIN=${zcs%/zcs}
 	check "$mode: more silent clients than descriptors: they wait, and it does" '
 		: >held.out

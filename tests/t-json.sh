@@ -300,7 +300,7 @@ soaks()
 		wait_until '[ -n "$(soaker_of $SOAKS)" ] || gone $SOAKS' && not gone $SOAKS && return
 		turns=$((turns + 1))
 		[ $turns -lt 60 ] && grep -q 'soaked already' soaks.err || return 1
-		sleep 1
+		until_free
 	done
 }
 start_zcs
@@ -394,7 +394,7 @@ for how in '' --reply; do
 	turns=0
 	until start_zcs --json -c -N 1 -I 0.02 $how || [ $turns -ge 60 ]; do
 		turns=$((turns + 1))
-		sleep 1
+		until_free
 	done
 	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" '
 		soaker=$(soaker_of $ZCS)

@@ -2,8 +2,8 @@
 # SIGKILL at random moments, 16 or in `make check-long` 200: nothing is left of any of the programs, and
 # the port is free.
 #
-# group: quiet
-# seconds: 10
+# group: soaks
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak

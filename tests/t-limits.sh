@@ -605,6 +605,7 @@ check '--idle-timeout: each method, and --raw' '
 		start_zcs --idle-timeout 0.3 $how
 		"$hostile" hold -n 2 -f body $PORT >held
 		[ $(grep -cx closed held) -eq 2 ]
+		wait_until "[ \$(grep -c \": silent for 0.3 seconds\" zcs.err) -eq 2 ]"
 		stop_zcs
 		cat zcs.err
 		[ $(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err) -eq 2 ]
@@ -660,7 +661,7 @@ start_soaking()
 	until start_zcs -c -N 1 --user nobody; do
 		turns=$((turns + 1))
 		grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || return 1
-		sleep 1
+		until_free
 	done
 	SOAKER=$(soaker_of $ZCS)
 	[ -n "$SOAKER" ]

@@ -116,6 +116,17 @@ check 'the tests of the quiet group run first, and one at a time' '
 	sed "s/echo b/echo c/" tree/tests/t-b.sh >tree/tests/t-c.sh
 	runs 0 a b c
 	[ "$(paste -sd " " order)" = "b c a" ]'
+check 'the tests that soak run one at a time, beside others' '
+	only_stubs
+	rm -rf $PWD/alone
+	for n in 1 2 3; do
+		stub soaks.$n "group: soaks" -- "mkdir $PWD/alone || exit 1" "echo $n >>$PWD/soaked" "sleep 0.2" "rmdir $PWD/alone"
+	done
+	stub other -- "sleep 0.3" "ls -d $PWD/alone || exit 1"
+	runs 0 -j 3
+	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
+	[ "$(wc -l <soaked)" -eq 3 ]
+	runs 0 -j 1 soaks.1 soaks.2'
 check 'one calibration is made, and each test has it as $CALIBRATION' '
 	only_stubs
 	for n in 1 2; do
@@ -155,6 +166,8 @@ n=\$(wc -l <"$PWD/readings")
 echo "cpu  \$((n * busy)) 0 0 \$((n * (60 - busy))) 0 0 0 0 0 0"
 END
 	chmod 755 stub/head
+	printf '#!/bin/sh\n[ "$1" = 0.3 ] || exec %s "$@"\n' "$(command -v sleep)" >stub/sleep
+	chmod 755 stub/sleep
 }
 check 'on a machine that stays busy the tests of the quiet group are skipped with that reason, and no other' '
 	only_stubs

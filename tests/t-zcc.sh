@@ -281,9 +281,9 @@ check 'a server that closes in silence when it has all: a report, as of one of 2
 # --timeout does not let a server be slow without end.
 start_peer -d 50
 check '--timeout: a server that drains the last bytes by and by is not waited for without end' '
-	exits 1 timeout 60 "$zcc" -s 0 -p $PORT --mss 500 -o 200k -t 0.5 --timeout 4 file
+	exits 1 timeout 60 "$zcc" -s 0 -p $PORT --mss 500 -o 200k -t 0.5 --timeout 2 file
 	one_line err
-	grep -q "^zcc: 127.0.0.1:$PORT: the server took less than 64 KiB in 4 seconds (--timeout), and was waited for" err
+	grep -q "^zcc: 127.0.0.1:$PORT: the server took less than 64 KiB in 2 seconds (--timeout), and was waited for" err
 	not [ -s out ]'
 
 start_peer -s

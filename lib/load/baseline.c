@@ -51,7 +51,7 @@ static void windows_add(struct windows *w, double *turns, double *share)
 	for (i = 0; i < w->cpus; i++) {
 		cpu = &w->cpu[i];
 		soak_count(w->soaker, i, ns, &to);
-		spin = (double)(to.spin_ns - cpu->last.spin_ns);
+		spin = seconds_between(cpu->last.spin_ns, to.spin_ns) * 1e9;
 		turned = (double)(to.turns - cpu->last.turns);
 		tasks = seconds_between(cpu->last.tasks_ns, to.tasks_ns) * 1e9 / length;
 		cpu->tasks[w->n] = fmin(1, tasks);

@@ -352,6 +352,7 @@ void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c
 	uint64_t gap = atomic_load_explicit(&cpu->gap_ns, memory_order_acquire);
 	uint64_t last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
 	uint64_t open = ns > last + SOAK_GAP_NS ? ns - last : 0;
+	uint64_t lost = gap + open + atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
 
 	*c = (struct soak_count){.tasks_ns = ns};
 	if (begun == 0)
@@ -359,5 +360,6 @@ void soak_count(const struct soaker *s, int i, uint64_t ns, struct soak_count *c
 	c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed) + open;
 	c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 	c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
-	c->spin_ns = ns - gap - open - atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
+	/* A gap may have been closed since `ns`; one that hardly ever spins has then lost more. */
+	c->spin_ns = ns > lost ? ns - lost : 0;
 }
