@@ -341,8 +341,8 @@ check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' '
 stop_zcs
 check 'reply: clients that are served do not wait where there are no descriptors for more' '
 	BIN=few
-	start_mode reply --max-reply 4095m --idle-timeout 0
-	"$zcc" -s 0 -p $PORT --request 4095m -n 1 --congestion reno >out 2>err &
+	start_mode reply --max-reply 1023m --idle-timeout 0
+	"$zcc" -s 0 -p $PORT --request 1023m -n 1 --congestion reno >out 2>err &
 	client=$!
 	remember $client
 	BIN=${zcs%/zcs}
@@ -351,7 +351,7 @@ check 'reply: clients that are served do not wait where there are no descriptors
 	remember $holder
 	ended $client
 	cat out err reply/zcs.err
-	grep -q "^4293918720 bytes" out
+	grep -q "^1072693248 bytes" out
 	kill $holder
 	stop_zcs || true'
 check 'who does not read the receipt and stays is let go after ten seconds' '

@@ -29,8 +29,9 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
 		die_errno("%s buffer of %d bytes", what, want);
 	if (got / 2 < want && !atomic_flag_test_and_set(&warned[name == SO_SNDBUF]))
-		warnx("%s buffer: asked for %d bytes, the kernel gave %d (see %s)", what, want,
-		      got / 2, limit);
+		/* In one write: with warnx(3), lines of two threads were seen mixed. */
+		dprintf(2, "%s: %s buffer: asked for %d bytes, the kernel gave %d (see %s)\n",
+			program_invocation_short_name, what, want, got / 2, limit);
 }
 
 void sock_set_options_or_die(int fd, const struct sock_options *o)

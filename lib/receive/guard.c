@@ -382,6 +382,7 @@ void places_end_streams(struct places *s)
 	struct place *p;
 
 	pthread_mutex_lock(&s->lock);
+	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	TAILQ_FOREACH (p, &s->all, link)
 		shutdown(p->sock, SHUT_RD);
 	pthread_mutex_unlock(&s->lock);

@@ -15,7 +15,7 @@ struct request {
 	bool waits_to_send;  /* it waits for room in the socket's buffer */
 };
 
-struct worker {
+struct reply_worker {
 	struct replier *all;
 	pthread_t thread;
 	int epoll;
@@ -27,11 +27,11 @@ struct worker {
 struct replier {
 	struct context *context;
 	int listener, n; /* the socket, and the number of workers */
-	struct worker *worker;
+	struct reply_worker *worker;
 	struct reply_failures failures;
 };
 
-static void request_close(struct worker *w, struct request *q)
+static void request_close(struct reply_worker *w, struct request *q)
 {
 	LIST_REMOVE(q, link);
 	place_release(&w->all->context->places, &q->place);
@@ -40,7 +40,7 @@ static void request_close(struct worker *w, struct request *q)
 }
 
 /* Closes a connection that failed with the errno e, or that the client has closed (e is 0). */
-static void request_fail(struct worker *w, struct request *q, int e)
+static void request_fail(struct reply_worker *w, struct request *q, int e)
 {
 	struct reply_failures *f = &w->all->failures;
 	struct context *x = w->all->context;
@@ -62,7 +62,7 @@ static void request_fail(struct worker *w, struct request *q, int e)
 	request_close(w, q);
 }
 
-static void reply_send(struct worker *w, struct request *q)
+static void reply_send(struct reply_worker *w, struct request *q)
 {
 	static const char data[REPLY_SIZE];
 	struct epoll_event room = {.events = EPOLLOUT, .data.ptr = q};
@@ -85,7 +85,7 @@ static void reply_send(struct worker *w, struct request *q)
 }
 
 /* Reads what there is of the header, and replies once it is whole. */
-static void request_read(struct worker *w, struct request *q)
+static void request_read(struct reply_worker *w, struct request *q)
 {
 	struct context *x = w->all->context;
 	unsigned char header[WIRE_HEADER];
@@ -112,7 +112,7 @@ static void request_read(struct worker *w, struct request *q)
 }
 
 /* Accepts a client, whose request has often come with it. */
-static void request_accept(struct worker *w)
+static void request_accept(struct reply_worker *w)
 {
 	struct context *x = w->all->context;
 	struct request *q = places_accept(&x->places, w->all->listener, sizeof(*q));
@@ -133,7 +133,7 @@ static void request_accept(struct worker *w)
 }
 
 /* Has the worker accept clients, or no longer.  EPOLLEXCLUSIVE can only be added and deleted. */
-static int worker_listen(struct worker *w, bool on)
+static int worker_listen(struct reply_worker *w, bool on)
 {
 	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = w};
 
@@ -142,7 +142,7 @@ static int worker_listen(struct worker *w, bool on)
 
 static void *worker_thread(void *arg)
 {
-	struct worker *w = arg;
+	struct reply_worker *w = arg;
 	struct context *x = w->all->context;
 	struct epoll_event ev[EVENTS];
 	struct request *q;
@@ -177,7 +177,7 @@ static void workers_start(struct replier *r)
 {
 	struct epoll_event end = {.events = EPOLLIN, .data.ptr = NULL};
 	struct cpus online;
-	struct worker *w;
+	struct reply_worker *w;
 	int e;
 
 	cpus_online(&online);

@@ -6,8 +6,8 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define STREAMS_MAX 10000       /* clients of one group in end.streams, which is kept in memory */
-#define FLOW_BYTES  (64 * 1024) /* of a group's object are kept in memory at most */
+#define LISTED_MAX 10000       /* clients of one group in end.streams, which is kept in memory */
+#define FLOW_BYTES (64 * 1024) /* of a group's object are kept in memory at most */
 
 /* Writes text, which begins a line or continues one.  Returns 0 or the error. */
 static int write_all(struct report *r, const char *text, size_t len, bool begins)
@@ -215,7 +215,7 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	struct json *j = &r->streams.json;
 
 	pthread_mutex_lock(&r->lock);
-	if (j->f != NULL && listed && r->listed < STREAMS_MAX) {
+	if (j->f != NULL && listed && r->listed < LISTED_MAX) {
 		r->listed++;
 		json_open(j, NULL, '{');
 		json_addresses(j, sock, peer);

@@ -29,9 +29,7 @@ int decimals(double seconds)
 
 double percent(double share)
 {
-	double p = 100 * share;
-
-	return p < 0 && p > -0.05 ? 0 : p;
+	return share < 0 && share > -0.0005 ? 0 : 100 * share;
 }
 
 const char *unsafe_mark(unsigned unsafe)

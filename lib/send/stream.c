@@ -60,8 +60,8 @@ uint64_t stream_acknowledged(const struct stream *st)
 }
 
 /* Stores what a stream did between two marks.  Its connection was then in the state `tcp`. */
-static void figures_between(const struct stream_mark *from, const struct stream_mark *to,
-			    const struct tcp_figures *tcp, struct figures *f)
+static void stream_figures_between(const struct stream_mark *from, const struct stream_mark *to,
+				   const struct tcp_figures *tcp, struct figures *f)
 {
 	const struct tcp_figures *a = &from->tcp, *b = &to->tcp;
 
@@ -84,7 +84,7 @@ void stream_interval(struct stream *st, struct figures *f)
 	stream_mark_now(st, &st->last);
 	if (st->last.bytes < last.bytes) /* more headers wait in the socket than did */
 		st->last.bytes = last.bytes;
-	figures_between(&last, &st->last, &st->last.tcp, f);
+	stream_figures_between(&last, &st->last, &st->last.tcp, f);
 }
 
 /* Counts of the connection are those since the warm-up; the connection may have ended before it. */
@@ -92,7 +92,7 @@ void stream_figures(struct stream *st)
 {
 	struct stream_result *res = st->result;
 
-	figures_between(&st->begin, &st->end, &st->tcp, &res->sent);
+	stream_figures_between(&st->begin, &st->end, &st->tcp, &res->sent);
 	res->sent.warmup = st->begin.bytes;
 	strcpy(res->sent.method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
