@@ -269,7 +269,8 @@ static void report_closing(const struct history *h)
 	if (h->n == 0)
 		return;
 	variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
-	half = hypot(h->uncertainty, student_t(h->n) * sqrt(variance / n));
+	half = student_t(h->n) * sqrt(variance / n);
+	half = sqrt(h->uncertainty * h->uncertainty + half * half);
 	if (!opt.json) {
 		report("mean of %ld: %.1f%%%s +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), unsafe_mark(h->unsafe), 100 * half, percent(h->min),
