@@ -157,7 +157,7 @@ static void close_bracket(struct monitor *m)
 
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
-	const struct soaker_wakeup w = soaker_wakeup(m->soak);
+	const struct soaker_wakeup w = l->wakeup;
 	struct load one;
 	int i;
 
@@ -207,8 +207,6 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
-	json_number(&j, "wakeup_us", 1e6 * soaker_wakeup(m->soak).soaked);
-	json_number(&j, "wakeup_unsoaked_us", 1e6 * soaker_wakeup(m->soak).unsoaked);
 	json_accounting(&j, r);
 	json_report_close(&j, NULL);
 }

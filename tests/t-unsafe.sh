@@ -241,6 +241,41 @@ else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi
 
+# Wake-ups that soaking delays are no reason: the load is that of the traffic that was left.
+if [ "$cpus" -gt 1 ] && preloaded wakeup; then
+	delayed() # command...: its soakers delay wake-ups by a millisecond, of which one line tells
+	{
+		in_line && soaking env LD_PRELOAD="$PWD/wakeup.so" "$@"
+		grep "^[a-z]*: soaking delays wake-ups: one from another CPU takes [0-9]* us, and [0-9]* us without soakers: " err >line
+		one_line line
+		sed 's/.* takes \([0-9]*\) us, and \([0-9]*\) us .*/\1 \2/' line >us
+		read -r soaked unsoaked <us
+		[ "$soaked" -ge 1000 ] && [ "$soaked" -gt "$unsoaked" ]
+	}
+	has_wakeup() # FILTER FILE: the object there, in JSON, has both figures
+	{
+		jq -e "$1 | .wakeup_us >= 1000 and .wakeup_unsoaked_us < .wakeup_us" "$2"
+	}
+	cyclesoak_delays()
+	{
+		delayed "$cyclesoak" -p 0.3 -n 1 --json
+		head -n 1 out >first
+		has_wakeup . first
+	}
+	zcc_delays()
+	{
+		delayed "$zcc" -c -d -s 0 -p $PORT -t 0.5 --json
+		has_wakeup .end.host out
+		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
+	}
+	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
+	start_zcs
+	check 'zcc -c: so it is there, and -d prints the figures' zcc_delays
+	stop_zcs
+else
+	skip 'wake-ups that soaking delays' 'one CPU, or no library can be preloaded'
+fi
+
 if strace -o /dev/null true 2>/dev/null; then
 	for call in setpriority sched_setscheduler; do
 		check "$call fails: the load is unsafe, with one line" '

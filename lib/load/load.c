@@ -13,7 +13,8 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 
 	soaker_check_or_die(s);
 	limits_read(s, &limits); /* before the clock, as it takes some time */
-	*sum = (struct load_sample){.steal = steal_seconds(), .limits = limits};
+	*sum = (struct load_sample){
+		.steal = steal_seconds(), .limits = limits, .wakeup = soaker_wakeup(s)};
 	one.steal = sum->steal / c->cpus.n;
 	for (i = 0; i < c->cpus.n; i++, b++) {
 		soak_count(s, i, &n);
@@ -26,6 +27,7 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		one.switches = (double)n.switches;
 		one.away_ns = n.away_ns;
 		one.limits = sum->limits;
+		one.wakeup = sum->wakeup;
 		sum->ns = n.ns;
 		sum->time += one.time;
 		sum->spin += one.spin;
@@ -124,6 +126,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	away = fmin(fmax(0, total), seconds_between(from->away_ns, to->away_ns));
 	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
 	l->unsafe = limits_between(&from->limits, &to->limits);
+	l->wakeup = to->wakeup;
 	total -= away;
 	if (total <= 0) {
 		l->unsafe = 0;

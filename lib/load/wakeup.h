@@ -11,7 +11,7 @@
 #include "lib/load/cpus.h"
 
 /*
- * Wakes a thread on some of the CPUs, drawn at random, several times from another CPU, for 25 ms at
+ * Wakes a thread on some of the CPUs, drawn at random, several times from another CPU, for 16 ms at
  * most if the kernel wakes in time.  Returns, in seconds, the median of the CPU that took longest;
  * NAN where there is no second CPU, or no thread can be started or bound.
  */

@@ -4,7 +4,7 @@ void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
-		f->tasks = NAN;
+		f->tasks = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
@@ -18,6 +18,7 @@ void figures_load(struct figures *f, const struct load *l)
 	f->uncertainty = l->uncertainty;
 	f->slowed = l->slowed;
 	f->tasks = l->tasks;
+	f->wakeup = l->wakeup;
 }
 
 void figures_add(struct figures *sum, const struct figures *f)

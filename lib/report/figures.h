@@ -25,10 +25,11 @@ struct figures {
 	double soaked;    /* the seconds that the load is of; NAN in a receipt of an older zcs */
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
-	unsigned unsafe;        /* what makes the load unsafe: a set of reasons, limits.h */
-	struct rates rates;     /* the host's rates */
-	struct tcp_figures tcp; /* the connection's figures */
-	char refused[16];       /* why the other end did not serve; empty if it did */
+	unsigned unsafe;             /* what makes the load unsafe: a set of reasons, limits.h */
+	struct soaker_wakeup wakeup; /* of this host, as in struct load */
+	struct rates rates;          /* the host's rates */
+	struct tcp_figures tcp;      /* the connection's figures */
+	char refused[16];            /* why the other end did not serve; empty if it did */
 };
 
 /* Sets the counts to 0, and makes all other figures unknown. */

@@ -122,6 +122,8 @@ void json_load(struct json *j, const struct figures *f)
 	json_unsafe(j, f->unsafe);
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
+	json_number(j, "wakeup_us", 1e6 * f->wakeup.soaked);
+	json_number(j, "wakeup_unsoaked_us", 1e6 * f->wakeup.unsoaked);
 	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);

@@ -35,6 +35,8 @@ void run_soak(struct run *r)
 	r->begin.cpu = alloc_or_die(n, sizeof(*r->begin.cpu), "load");
 	r->end.cpu = alloc_or_die(n, sizeof(*r->end.cpu), "load");
 	r->soak = soaker_start_or_die(&r->calibration.cpus);
+	if (r->opt->debug > 0)
+		soaker_say_wakeup(r->soak);
 }
 
 void run_close(struct run *r)
