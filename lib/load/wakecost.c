@@ -26,7 +26,7 @@ static double cost_between(const struct soak_count *from, const struct soak_coun
 	double n = (double)(to->switches - from->switches);
 	double cost = ((1 - b->tasks) * time - host - spun / b->spin - (double)ran) / n / 1e9;
 
-	return n >= WAKE_UPS / 2.0 && cost < COST_MOST ? fmax(0, cost) : NAN;
+	return n >= WAKE_UPS / 2.0 && fabs(cost) < COST_MOST ? cost : NAN;
 }
 
 /* Sleeps as programs do that wait for something, in poll(2). */
@@ -84,5 +84,5 @@ struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibrat
 	free(w);
 	if (n < 2)
 		return (struct wake_cost){WAKE_COST, WAKE_COST};
-	return (struct wake_cost){sum / n, sqrt(fmax(0, squares - sum * sum / n) / (n - 1))};
+	return (struct wake_cost){fmax(0, sum / n), sqrt(fmax(0, squares - sum * sum / n) / (n - 1))};
 }
