@@ -33,6 +33,7 @@ MAN1     = $(TOOLS:%=man/%.1)
 MAN7     = man/zc.7
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
+FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
 all: $(TOOLS:%=$(BIN)%)
@@ -54,6 +55,9 @@ $(OBJ)/tests/%: tests/%.c $(OBJ)/libzc.a
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
 
+$(FUZZ): $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/fuzz/*.c)) $(OBJ)/libzc.a
+	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
+
 debug:
 	$(MAKE) SANITIZE=address,undefined all
 
@@ -65,18 +69,18 @@ FUZZ_CC  = clang
 CASES    = 1000000
 SEED     = 1
 
-$(OBJ)/fuzz/%: tests/fuzz.c common.c $(wildcard lib/*/*.c)
+$(OBJ)/fuzz/%: $(wildcard tests/fuzz/*.c) common.c $(wildcard lib/*/*.c)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(STD) $(WARN) -I. -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DLIBFUZZER -DTARGET=$* -o $@ $(filter %.c,$^) -lm
 
-fuzz: $(OBJ)/tests/fuzz
+fuzz: $(FUZZ)
 	@MAKE='$(MAKE)' FUZZ_CC='$(FUZZ_CC)' CASES='$(CASES)' SEED='$(SEED)' tests/libfuzzer '$(OBJ)'
 
 # With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
 check-long: export LONG = 1
 
-check check-long: all $(HELPERS) $(UNITS)
+check check-long: all $(HELPERS) $(UNITS) $(FUZZ)
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
 		tests/run $(if $(J),-j $(J)) $(T)
 
