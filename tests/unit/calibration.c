@@ -66,8 +66,6 @@ static void test_bad(void)
 		{"2000", "3000"},
 		{"2000", ""},
 		{SOAKER, "soaker 3"},
-		{SOAKER, "soaker 4294967299"}, /* 2^32 + 3 */
-		{SOAKER, "soaker 429496729" FORMAT},
 		{SOAKER, SOAKER "x"},
 		{SOAKER, SOAKER " " FORMAT},
 		{SOAKER, "x " FORMAT},
@@ -108,6 +106,9 @@ static void test_bad(void)
 #define ZEROS "000000000000000000000000000000000000000000000000000"
 #define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS ZEROS /* 10^306 */
 
+/* A calibration of one CPU, whose total agrees with its line. */
+#define ONE_CPU(total, line) total "\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 " line "\n"
+
 static void test_odd(void)
 {
 	static const struct {
@@ -119,18 +120,30 @@ static void test_odd(void)
 		 "4\n" SOAKER "\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n"},
 		{"an infinite sum", "5\n" SOAKER "\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED
 				    "00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n"},
+		{"a share of tasks of 1", ONE_CPU("0", "1 0 1 0 2 0")},
+		{"a share of spinning of 0", ONE_CPU("0", "0 0 0 0 2 0")},
+		{"a share of spinning above 1", ONE_CPU("3", "0 0 1.5 0 2 0")},
+		{"a speed of 0", ONE_CPU("0", "0 0 1 0 0 0")},
 		{"two versions", "2\nsoaker 3\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
 		{"no version", "2\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
 		{"a command to a terminal",
 		 "2\n" SOAKER "\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
 		{"carriage returns", "2\n" SOAKER "\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
 	};
+	static const char one_cpu[] = ONE_CPU("2", "0 0 1 0 2 0");
 	struct calibration c;
+	char text[512];
 	size_t i;
 
 	for (i = 0; i < LENGTH(odd); i++)
 		ok(calibration_parse(odd[i].text, strlen(odd[i].text), &c) != NULL && c.cpu == NULL,
 		   "a calibration with %s is rejected", odd[i].what);
+	ok(calibration_parse(one_cpu, strlen(one_cpu), &c) == NULL, "one CPU is a calibration");
+	free(c.cpu);
+	snprintf(text, sizeof(text), "2\nsoaker %llu\n%s", (1ull << 32) + SOAK_FORMAT,
+		 strstr(one_cpu, "machine"));
+	ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+	   "a calibration of the version 2^32 + " FORMAT " is rejected");
 	ok(calibration_parse(good, sizeof(good), &c) != NULL && c.cpu == NULL,
 	   "a calibration with a NUL is rejected");
 }
