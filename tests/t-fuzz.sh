@@ -4,6 +4,7 @@
 # million, and finds planted defects; `make fuzz` is longer.
 #
 # seconds: 8
+# shellcheck disable=SC2086 # lists of flags, of folders and of targets are words
 . "$TOP/tests/lib.sh"
 
 fuzz=$HELPERS/fuzz/fuzz
@@ -20,30 +21,34 @@ ulimit -c 0
 
 # compile_into DIRECTORY 'source or folder...' [flags...]
 compile_into()
-{
+(
 	mkdir "$1"
 	find $2 -name '*.c' >"$1/sources"
-	cd "$1"
+	cd "$1" || exit
 	shift 2
 	xargs -n 4 -P "$(nproc)" $CC $flags "$@" -I"$TOP" -DVERSION='"0"' -c <sources
-	cd ..
-}
+)
 
 # build NAME [flags...]: the driver, not with the suite's own flags
 build()
 {
 	name=$1
 	shift
-	compile_into $name.parts "$TOP/common.c $TOP/lib/net $TOP/lib/load $TOP/lib/report" "$@"
-	compile_into $name.fuzz "$TOP/tests/fuzz" "$@"
-	$CC $flags "$@" -o $name $name.fuzz/*.o $name.parts/*.o -lm
+	compile_into "$name.parts" "$TOP/common.c $TOP/lib/net $TOP/lib/load $TOP/lib/report" "$@"
+	compile_into "$name.fuzz" "$TOP/tests/fuzz" "$@"
+	$CC $flags "$@" -o "$name" "$name.fuzz"/*.o "$name.parts"/*.o -lm
+}
+
+build_sanitized()
+{
+	build sanitized $sanitizers
 }
 
 # The sanitizers of the suite's own flags watch the driver itself.
 if sanitized; then
 	:
 elif echo 'int main(void){return 0;}' | $CC $sanitizers -x c -o probe - 2>/dev/null && ./probe; then
-	check 'the driver builds with sanitizers' 'build sanitized $sanitizers'
+	check 'the driver builds with sanitizers' build_sanitized
 else
 	skip 'the driver with sanitizers' 'none for this compiler'
 fi
@@ -60,15 +65,15 @@ check 'the driver rejects a target and a file that are missing' rejects_argument
 repeats_cases()
 {
 	for t in $targets; do
-		mkdir $t-1 $t-again $t-2
-		"$fuzz" $t -s 1 -d $t-1
-		"$fuzz" $t -s 1 -d $t-again
-		"$fuzz" $t -s 2 -d $t-2
-		diff -r $t-1 $t-again
-		not diff -rq $t-1 $t-2
-		"$fuzz" $t -s 1 -n 1000 >$t.once
-		"$fuzz" $t -s 1 -n 1000 >$t.again
-		diff $t.once $t.again
+		mkdir "$t-1" "$t-again" "$t-2"
+		"$fuzz" "$t" -s 1 -d "$t-1"
+		"$fuzz" "$t" -s 1 -d "$t-again"
+		"$fuzz" "$t" -s 2 -d "$t-2"
+		diff -r "$t-1" "$t-again"
+		not diff -rq "$t-1" "$t-2"
+		"$fuzz" "$t" -s 1 -n 1000 >"$t.once"
+		"$fuzz" "$t" -s 1 -n 1000 >"$t.again"
+		diff "$t.once" "$t.again"
 	done
 }
 check 'a seed gives the same cases again, another seed gives others' repeats_cases
@@ -76,9 +81,9 @@ check 'a seed gives the same cases again, another seed gives others' repeats_cas
 begins_from_valid()
 {
 	for t in $targets; do
-		"$fuzz" $t $t-1/* >$t.valid
-		[ "$(wc -l <$t.valid)" -eq 64 ]
-		[ "$(grep -c ': accepted$' $t.valid)" -ge 32 ]
+		"$fuzz" "$t" "$t-1"/* >"$t.valid"
+		[ "$(wc -l <"$t.valid")" -eq 64 ]
+		[ "$(grep -c ': accepted$' "$t.valid")" -ge 32 ]
 	done
 }
 check 'most of the cases are valid before they are damaged' begins_from_valid
@@ -90,27 +95,24 @@ for t in $targets; do
 done >runs
 xargs -P "$(nproc)" -n 5 sh -c '"$0" "$1" -n "$2" -s "$3" >"$1.$4" 2>&1 || exit 1' <runs
 
-# has_run TARGET KIND CASES SEED: the run came to its end, and nothing was found
-has_run()
-{
-	cat $1.$2
-	grep -qx "$1: $3 cases, [0-9]* accepted, seed $4" $1.$2
-}
-
-# plain_run TARGET: of its cases enough were accepted, and enough were not
+# The runs of the target $t came to their ends, and found nothing.
 plain_run()
 {
-	has_run $1 plain $cases 1
-	accepted=$(sed -n 's/.* \([0-9]*\) accepted.*/\1/p' $1.plain)
+	cat "$t.plain"
+	grep -qx "$t: $cases cases, [0-9]* accepted, seed 1" "$t.plain"
+	accepted=$(sed -n 's/.* \([0-9]*\) accepted.*/\1/p' "$t.plain")
 	[ "$accepted" -ge $((cases / 20)) ]
-	[ "$accepted" -le $((cases / 5 * 3)) ]
+	[ "$accepted" -le $((cases * 3 / 5)) ]
 }
-
+sanitized_run()
+{
+	cat "$t.sanitized"
+	grep -qx "$t: $sanitized_cases cases, [0-9]* accepted, seed $seed" "$t.sanitized"
+}
 for t in $targets; do
-	check "$t: $cases damaged cases, of which 5 to 60 % are accepted" "plain_run $t"
+	check "$t: $cases damaged cases, of which 5 to 60 % are accepted" plain_run
 	[ ! -x sanitized ] ||
-		check "$t: $sanitized_cases damaged cases under sanitizers, seed $seed" \
-		    "has_run $t sanitized $sanitized_cases $seed"
+		check "$t: $sanitized_cases damaged cases under sanitizers, seed $seed" sanitized_run
 done
 
 # What `make fuzz` runs.
@@ -232,22 +234,31 @@ break_driver()
 	for f in wire_feed receipt_parse calibration_parse parse_size parse_seconds parse_cpus json_string; do
 		set -- "$@" "-Wl,--wrap=$f"
 	done
-	$CC $flags -I"$TOP" "$@" -o $name-broken broken.c $name.fuzz/*.o $name.parts/*.o -lm
+	$CC $flags -I"$TOP" "$@" -o "$name-broken" broken.c "$name.fuzz"/*.o "$name.parts"/*.o -lm
+}
+build_broken()
+{
+	build plain
+	break_driver plain
+}
+build_sanitized_broken()
+{
+	break_driver sanitized $sanitizers -DMEMORY
 }
 
-# finds_planted TARGET: and its case fails again by itself
+# In the target $t a defect is found, and its case fails again by itself.
 finds_planted()
 {
-	exits 134 ./plain-broken $1 -n 1000000
-	grep -q "^$1: does not hold: " err
-	case=$(sed -n "s/^case [0-9]* of seed 1: fuzz $1 -x //p" err)
+	exits 134 ./plain-broken "$t" -n 1000000
+	grep -q "^$t: does not hold: " err
+	case=$(sed -n "s/^case [0-9]* of seed 1: fuzz $t -x //p" err)
 	[ -n "$case" ]
-	exits 134 ./plain-broken $1 -x "$case"
-	exits 0 ./plain $1 -x "$case"
+	exits 134 ./plain-broken "$t" -x "$case"
+	exits 0 ./plain "$t" -x "$case"
 }
-check 'a driver with planted defects builds' 'build plain; break_driver plain'
+check 'a driver with planted defects builds' build_broken
 for t in $targets; do
-	check "$t: a planted defect is found, and its case fails again by itself" "finds_planted $t"
+	check "$t: a planted defect is found, and its case fails again by itself" finds_planted
 done
 
 finds_overread()
@@ -261,11 +272,11 @@ finds_leak()
 	status=0
 	./sanitized-broken cpus -n 10 >out 2>err || status=$?
 	cat err
-	[ $status -ne 0 ]
+	[ "$status" -ne 0 ]
 	grep -q 'LeakSanitizer: detected memory leaks' err
 }
 if [ -x sanitized ]; then
-	check 'a driver with planted defects of memory builds' 'break_driver sanitized $sanitizers -DMEMORY'
+	check 'a driver with planted defects of memory builds' build_sanitized_broken
 	check 'a read beyond a case is found' finds_overread
 	check 'memory that is not freed is found' finds_leak
 fi
