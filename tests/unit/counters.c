@@ -1,5 +1,7 @@
 #include "lib/load/counters.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "tests/unit/unit.h"
@@ -62,6 +64,8 @@ static void test_read(void)
 static void test_tcp_figures(void)
 {
 	struct tcp_figures t = {.mss = 1};
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
 	int fd[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
@@ -73,7 +77,11 @@ static void test_tcp_figures(void)
 	close(fd[1]);
 	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
 	tcp_figures_read(fd[0], &t);
-	ok(t.retransmits == 0 && t.mss > 0 && t.acked == 0, "a TCP socket has TCP figures");
+	/* QEMU's user mode takes it for an option that is an int. */
+	if (getsockopt(fd[0], IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len == sizeof(int))
+		skip("a TCP socket has TCP figures", "no TCP_INFO");
+	else
+		ok(t.retransmits == 0 && t.mss > 0 && t.acked == 0, "a TCP socket has TCP figures");
 	close(fd[0]);
 }
 

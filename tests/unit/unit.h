@@ -76,6 +76,12 @@ static inline bool check_ok(bool holds, const char *code, const char *file, int 
 	return holds;
 }
 
+/* A check that cannot be made here, and why. */
+static inline void skip(const char *title, const char *why)
+{
+	printf("ok %d - %s # SKIP %s\n", ++done_so_far.checks, title, why);
+}
+
 /* A check: two strings must be the same. */
 #define is(got, want, ...) show_unless(ok(strcmp(got, want) == 0, __VA_ARGS__), got, want)
 
