@@ -73,6 +73,7 @@ sendfile|splice . recovered EINTR
 sendfile|splice . reported EIO ENOMEM EPIPE
 mmap /(file|byte)$ reported ENODEV ENOMEM
 mmap|mprotect|mremap . either ENOMEM	# malloc(3) gets memory elsewhere, and stdio does without
+cyclesoak:eventfd2 . either EMFILE ENOMEM	# how long wake-ups take is not known then
 memfd_create|eventfd2|epoll_create1|pipe2 . reported EMFILE ENOMEM
 zcs:socket AF_INET either EMFILE ENOBUFS EAFNOSUPPORT	# it asks for IPv6 first
 socket AF_INET$ reported EMFILE ENOBUFS EAFNOSUPPORT

@@ -237,8 +237,15 @@ until_free()
 	flock -w 5 /dev/zero true 2>/dev/null || sleep 1
 }
 
-# hastened command...: its sleeps, such as the windows of a baseline, are of 50 ms, if strace can do that.
-# The figures are worth less.
+# preloaded NAME: compiles tests/preload/NAME.c into NAME.so here, once; fails where that cannot be done
+preloaded()
+{
+	[ -e "$1.so" ] || { ! sanitized && "$CC" -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
+	    "$TOP/tests/preload/$1.c" -ldl 2>"$1.err"; }
+}
+
+# hastened command...: its sleeps, such as the windows of a baseline, are of 50 ms at most, where a library
+# can be preloaded.  The figures are worth less.
 hastened()
 {
 	find_hastening
@@ -247,13 +254,9 @@ hastened()
 hasten_by=
 find_hastening()
 {
-	if [ -z "$hasten_by" ]; then
-		hasten_by='env'
-		! strace -f --seccomp-bpf -o /dev/null -e trace=clock_nanosleep \
-		    -e inject=clock_nanosleep:retval=0:delay_enter=10 true 2>/dev/null || sanitized ||
-			hasten_by='strace -f -q --seccomp-bpf -o /dev/null -e trace=clock_nanosleep'
-			hasten_by="$hasten_by -e inject=clock_nanosleep:retval=0:delay_enter=50000"
-	fi
+	[ -n "$hasten_by" ] || ! preloaded hasten ||
+		hasten_by="env LD_PRELOAD=$PWD/hasten.so HASTEN_US=50000"
+	hasten_by=${hasten_by:-env}
 }
 
 # at_once: to be put before a program that is to be refused since others soak: it waits 2 s for them
@@ -261,7 +264,7 @@ at_once=
 find_at_once()
 {
 	find_hastening
-	at_once=$(echo "$hasten_by" | sed 's/:delay_enter=[0-9]*//')
+	at_once=$(echo "$hasten_by" | sed 's/=50000/=0/')
 }
 
 # soaking command...: there is one set of soakers on a machine, and tests run side by side.  Others may

@@ -85,7 +85,7 @@ static int by_value(const void *a, const void *b)
 static void middle(double *v, int n, double *mean, double *sd)
 {
 	int skip = n / 4, i;
-	double all = 0;
+	double all = 0, median;
 
 	qsort(v, (size_t)n, sizeof(*v), by_value);
 	for (*mean = 0, i = skip; i < n - skip; i++)
@@ -95,7 +95,8 @@ static void middle(double *v, int n, double *mean, double *sd)
 	for (i = 0; i < n; i++)
 		v[i] = fabs(v[i] - *mean);
 	qsort(v, (size_t)n, sizeof(*v), by_value);
-	*sd = hypot(1.4826 * (v[(n - 1) / 2] + v[n / 2]) / 2, all - *mean);
+	median = (v[(n - 1) / 2] + v[n / 2]) / 2;
+	*sd = sqrt(1.4826 * 1.4826 * median * median + (all - *mean) * (all - *mean));
 }
 
 /* The mean and standard deviation of n values whose bursts count. */

@@ -34,6 +34,7 @@ double history_uncertainty(const struct history *h)
 {
 	const double n = (double)h->n;
 	const double variance = fmax(0, h->squares - h->sum * history_mean(h)) / fmax(1, n - 1);
+	const double half = student_t(h->n) * sqrt(variance / n);
 
-	return hypot(h->uncertainty, student_t(h->n) * sqrt(variance / n));
+	return sqrt(h->uncertainty * h->uncertainty + half * half);
 }
