@@ -1,6 +1,6 @@
 # zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=],
-# make check-sanitize, make lint [T=], make fuzz [CASES=], make install PREFIX= DESTDIR=, make clean
-# Needs gcc or clang, GNU make and glibc 2.27.
+# make check-sanitize, make unit, make lint [T=], make fuzz [CASES=], make install PREFIX= DESTDIR=,
+# make clean.  Needs gcc or clang, GNU make and glibc 2.27.
 
 VERSION  = 0.1.1
 PREFIX   = /usr/local
@@ -33,6 +33,8 @@ MAN1     = $(TOOLS:%=man/%.1)
 MAN7     = man/zc.7
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
+FUZZ     = $(OBJ)/tests/fuzz/fuzz
+UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
 all: $(TOOLS:%=$(BIN)%)
 
@@ -53,6 +55,9 @@ $(OBJ)/tests/%: tests/%.c $(OBJ)/libzc.a
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
 
+$(FUZZ): $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/fuzz/*.c)) $(OBJ)/libzc.a
+	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
+
 debug:
 	$(MAKE) SANITIZE=address,undefined all
 
@@ -64,18 +69,18 @@ FUZZ_CC  = clang
 CASES    = 1000000
 SEED     = 1
 
-$(OBJ)/fuzz/%: tests/fuzz.c common.c $(wildcard lib/*/*.c)
+$(OBJ)/fuzz/%: $(wildcard tests/fuzz/*.c) common.c $(wildcard lib/*/*.c)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(STD) $(WARN) -I. -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -DLIBFUZZER -DTARGET=$* -o $@ $(filter %.c,$^) -lm
 
-fuzz: $(OBJ)/tests/fuzz
+fuzz: $(FUZZ)
 	@MAKE='$(MAKE)' FUZZ_CC='$(FUZZ_CC)' CASES='$(CASES)' SEED='$(SEED)' tests/libfuzzer '$(OBJ)'
 
 # With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
 check-long: export LONG = 1
 
-check check-long: all $(HELPERS)
+check check-long: all $(HELPERS) $(UNITS) $(FUZZ)
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
 		tests/run $(if $(J),-j $(J)) $(T)
 
@@ -83,6 +88,9 @@ check check-long: all $(HELPERS)
 check-sanitize:
 	$(MAKE) check SANITIZE=address,undefined
 	$(MAKE) check SANITIZE=thread
+
+# The unit tests, to be run one by one: build/tests/unit/NAME
+unit: $(UNITS)
 
 # Static checks, all or T=name: of each tool that is installed.
 lint:
@@ -104,7 +112,7 @@ uninstall:
 clean:
 	rm -rf build $(TOOLS)
 
--include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d)
+-include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d $(OBJ)/tests/*/*.d)
 
-.PHONY: all debug demo fuzz check check-long check-sanitize lint install uninstall clean
+.PHONY: all debug demo fuzz check check-long check-sanitize unit lint install uninstall clean
 .SECONDARY:

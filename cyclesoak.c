@@ -11,6 +11,7 @@
 #include "lib/load/calibration.h"
 #include "lib/load/counters.h"
 #include "lib/load/cpus.h"
+#include "lib/load/history.h"
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"
@@ -34,14 +35,6 @@ static struct {
 struct reading {
 	struct load_sample sum, *each;
 	struct counters counters;
-};
-
-/* The loads of the periods so far. */
-struct history {
-	long n;
-	double sum, squares, min, max;
-	double uncertainty; /* the largest uncertainty of a period */
-	unsigned unsafe;    /* the reasons of all periods, limits.h */
 };
 
 /* A measurement that goes on. */
@@ -215,7 +208,6 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 static struct load report_load(struct monitor *m)
 {
 	const struct reading from = m->from;
-	struct history *h = &m->history;
 	struct rates r;
 	struct load l;
 
@@ -223,13 +215,7 @@ static struct load report_load(struct monitor *m)
 	counters_rates(&m->from.counters, &m->to.counters, &r);
 	l.unsafe |= limits_steal(&r);
 	limits_say(m->soak, &r, l.unsafe, &m->said);
-	h->unsafe |= l.unsafe;
-	h->min = h->n == 0 ? l.load : fmin(h->min, l.load);
-	h->max = h->n == 0 ? l.load : fmax(h->max, l.load);
-	h->uncertainty = fmax(h->uncertainty, l.uncertainty);
-	h->sum += l.load;
-	h->squares += l.load * l.load;
-	h->n++;
+	history_add(&m->history, &l);
 	if (opt.json)
 		report_json(m, &l, &r);
 	else if (opt.once)
@@ -241,34 +227,14 @@ static struct load report_load(struct monitor *m)
 	return l;
 }
 
-/*
- * The 97.5 % quantile of Student's t distribution with n - 1 degrees of freedom, by which the
- * standard error of the mean of n values becomes half of its 95 % interval; 0 for one value.
- */
-static double student_t(long n)
-{
-	static const double t[] = {0,     0,     12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
-				   2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-				   2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074,
-				   2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045};
-
-	return n < (long)(sizeof(t) / sizeof(t[0])) ? t[n] : 1.96 + 2.5 / (double)(n - 1);
-}
-
-/*
- * The closing line: the mean of the periods with its 95 % interval, which has the baseline's
- * uncertainty, common to all periods, and the periods' own variation.
- */
+/* The closing line: the mean of the periods with its 95 % interval. */
 static void report_closing(const struct history *h)
 {
-	double n = (double)h->n, mean = h->sum / n, variance, half;
+	const double mean = history_mean(h), half = history_uncertainty(h);
 	struct json j;
 
 	if (h->n == 0)
 		return;
-	variance = fmax(0, h->squares - h->sum * mean) / fmax(1, n - 1);
-	half = student_t(h->n) * sqrt(variance / n);
-	half = sqrt(h->uncertainty * h->uncertainty + half * half);
 	if (!opt.json) {
 		report("mean of %ld: %.1f%%%s +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
 		       percent(mean), unsafe_mark(h->unsafe), 100 * half, percent(h->min),

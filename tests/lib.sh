@@ -339,11 +339,16 @@ lines()
 	[ "$(grep -c -e "$2" soak.err)" -eq "$1" ]
 }
 
+# soak_format: the version of a calibration's format, SOAK_FORMAT
+soak_format()
+{
+	sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP/lib/load/soaker.h"
+}
+
 # fake_calibration [machine]: a calibration of CPU 0 that nobody measured
 fake_calibration()
 {
-	format=$(sed -n 's/^#define SOAK_FORMAT *\([0-9]*\).*/\1/p' "$TOP"/common.h "$TOP"/lib/load/*.h)
-	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\n' "$format" "${1:-none}"
+	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\n' "$(soak_format)" "${1:-none}"
 	echo 'cpu 0 0 0.001 1 0.001 1000000 1000'
 }
 
@@ -480,7 +485,7 @@ made_up_calibration()
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	online=$(cat /sys/devices/system/cpu/online)
 	rate=${2:-1000}
-	printf '%s\nsoaker 4\nmachine %s\ncpus %s\n' $((cpus * rate)) "${1:-made up}" "$online"
+	printf '%s\nsoaker %s\nmachine %s\ncpus %s\n' $((cpus * rate)) "$(soak_format)" "${1:-made up}" "$online"
 	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
 		seq "$first" "${last:-$first}" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
 	done

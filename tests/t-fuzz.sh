@@ -1,29 +1,158 @@
 #!/bin/sh
-# The parsers under damaged input: 50,000 cases of each by the random driver, and 20,000 under the
-# sanitizers; `make check-long` has a million, and 100,000.  `make fuzz` is longer.
+# The readers of what others wrote under damaged input: tests/fuzz, by its random driver, and under the
+# sanitizers.  In `make check` these are a few thousand cases, always the same; `make check-long` has a
+# million, and finds planted defects; `make fuzz` is longer.
 #
-# seconds: 20
+# seconds: 8
+# shellcheck disable=SC2086 # lists of flags, of folders and of targets are words
 . "$TOP/tests/lib.sh"
 
-flags='-std=gnu11 -D_GNU_SOURCE -pthread'
-sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g'
-targets=$("$HELPERS/fuzz" -l)
-cases=$(scale 50000 1000000) sanitized_cases=$(scale 20000 100000)
+fuzz=$HELPERS/fuzz/fuzz
+targets=$("$fuzz" -l)
+cases=$(scale 20000 1000000) sanitized_cases=$(scale 5000 100000)
 seed=${SEED:-$(new_seed)} # of those under the sanitizers
+flags='-std=gnu11 -D_GNU_SOURCE -pthread -O1'
+sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 ASAN_OPTIONS=abort_on_error=1:quarantine_size_mb=4
 export ASAN_OPTIONS
 unset UBSAN_OPTIONS
 # shellcheck disable=SC3045 # where it is not known, a core is left in this directory
 ulimit -c 0
 
+# compile_into DIRECTORY 'source or folder...' [flags...]
+compile_into()
+(
+	mkdir "$1"
+	find $2 -name '*.c' >"$1/sources"
+	cd "$1" || exit
+	shift 2
+	xargs -n 4 -P "$(nproc)" $CC $flags "$@" -I"$TOP" -DVERSION='"0"' -c <sources
+)
+
+# build NAME [flags...]: the driver, not with the suite's own flags
+build()
+{
+	name=$1
+	shift
+	compile_into "$name.parts" "$TOP/common.c $TOP/lib/net $TOP/lib/load $TOP/lib/report" "$@"
+	compile_into "$name.fuzz" "$TOP/tests/fuzz" "$@"
+	$CC $flags "$@" -o "$name" "$name.fuzz"/*.o "$name.parts"/*.o -lm
+}
+
+build_sanitized()
+{
+	build sanitized $sanitizers
+}
+
+# The sanitizers of the suite's own flags watch the driver itself.
+if sanitized; then
+	:
+elif echo 'int main(void){return 0;}' | $CC $sanitizers -x c -o probe - 2>/dev/null && ./probe; then
+	check 'the driver builds with sanitizers' build_sanitized
+else
+	skip 'the driver with sanitizers' 'none for this compiler'
+fi
+
+rejects_arguments()
+{
+	exits 2 "$fuzz" none
+	exits 2 "$fuzz"
+	exits 2 "$fuzz" wire -y
+	exits 1 "$fuzz" wire no/file
+}
+check 'the driver rejects a target and a file that are missing' rejects_arguments
+
+repeats_cases()
+{
+	for t in $targets; do
+		mkdir "$t-1" "$t-again" "$t-2"
+		"$fuzz" "$t" -s 1 -d "$t-1"
+		"$fuzz" "$t" -s 1 -d "$t-again"
+		"$fuzz" "$t" -s 2 -d "$t-2"
+		diff -r "$t-1" "$t-again"
+		not diff -rq "$t-1" "$t-2"
+		"$fuzz" "$t" -s 1 -n 1000 >"$t.once"
+		"$fuzz" "$t" -s 1 -n 1000 >"$t.again"
+		diff "$t.once" "$t.again"
+	done
+}
+check 'a seed gives the same cases again, another seed gives others' repeats_cases
+
+begins_from_valid()
+{
+	for t in $targets; do
+		"$fuzz" "$t" "$t-1"/* >"$t.valid"
+		[ "$(wc -l <"$t.valid")" -eq 64 ]
+		[ "$(grep -c ': accepted$' "$t.valid")" -ge 32 ]
+	done
+}
+check 'most of the cases are valid before they are damaged' begins_from_valid
+
+# All runs, as many at a time as there are CPUs: driver, target, cases, seed.
+for t in $targets; do
+	echo "$fuzz" $t $cases 1 plain
+	[ ! -x sanitized ] || echo ./sanitized $t $sanitized_cases $seed sanitized
+done >runs
+xargs -P "$(nproc)" -n 5 sh -c '"$0" "$1" -n "$2" -s "$3" >"$1.$4" 2>&1 || exit 1' <runs
+
+# The runs of the target $t came to their ends, and found nothing.
+plain_run()
+{
+	cat "$t.plain"
+	grep -qx "$t: $cases cases, [0-9]* accepted, seed 1" "$t.plain"
+	accepted=$(sed -n 's/.* \([0-9]*\) accepted.*/\1/p' "$t.plain")
+	[ "$accepted" -ge $((cases / 20)) ]
+	[ "$accepted" -le $((cases * 3 / 5)) ]
+}
+sanitized_run()
+{
+	cat "$t.sanitized"
+	grep -qx "$t: $sanitized_cases cases, [0-9]* accepted, seed $seed" "$t.sanitized"
+}
+for t in $targets; do
+	check "$t: $cases damaged cases, of which 5 to 60 % are accepted" plain_run
+	[ ! -x sanitized ] ||
+		check "$t: $sanitized_cases damaged cases under sanitizers, seed $seed" sanitized_run
+done
+
+# What `make fuzz` runs.
+mkdir -p obj/tests/fuzz
+cp "$fuzz" obj/tests/fuzz
+libfuzzer()
+{
+	MAKE="make OBJ=$PWD/obj" FUZZ_CC=$1 CASES=2000 SEED=1 "$TOP/tests/libfuzzer" "$PWD/obj" size
+}
+falls_back()
+{
+	libfuzzer none >out
+	cat out
+	[ "$(wc -l <out)" -eq 2 ]
+	head -n 1 out | grep -q '^no libFuzzer for .none. here'
+	grep -q '^size: 2000 cases, .* seed 1$' out
+}
+check 'make fuzz: without libFuzzer the random driver runs' falls_back
+
+[ -n "$LONG" ] || finish
+
+# The rest is long.
+libfuzzer_ran()
+{
+	cat log
+	grep -q '^size: libFuzzer, 2000 runs in .* seed 1$' log
+}
+if libfuzzer clang >log 2>&1; grep -q '^no libFuzzer' log; then
+	skip 'make fuzz: libFuzzer' 'not here, or no clang'
+else
+	check 'make fuzz: libFuzzer finds nothing in 2000 cases' libfuzzer_ran
+fi
+
 # What each target is to find.  The linker puts these before the parsers.
 cat >broken.c <<'END'
-#include "common.h"
+#include "lib/load/cpus.h"
 #include "lib/load/calibration.h"
 #include "lib/net/wire.h"
+#include "lib/report/json.h"
 #include "lib/report/receipt.h"
-#include <stdlib.h>
-#include <string.h>
 #define BEFORE(type, name, ...) type __real_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)
 
 static volatile char kept;
@@ -89,122 +218,67 @@ BEFORE(const char *, parse_cpus, const char *s, struct cpus *cpus)
 	cpus->n = 0;
 	return NULL;
 }
+
+/* Loses the first letter of a word. */
+BEFORE(void, json_string, struct json *j, const char *key, const char *value)
+{
+	__real_json_string(j, key, strlen(value) == 7 ? value + 1 : value);
+}
 END
 
-ground=
-for part in "$TOP"/lib/net/*.c "$TOP"/lib/load/*.c "$TOP"/lib/report/*.c; do
-	! [ -f "$part" ] || ground="$ground $part"
-done
-
-# build NAME flags...: the driver by itself and with those parsers; not with the suite's own flags.
-build()
+# break_driver NAME [flags...]: NAME-broken is that driver with those parsers
+break_driver()
 {
 	name=$1
 	shift
-	mkdir -p $name.d
-	(cd $name.d && $CC $flags "$@" -I"$TOP" -DVERSION='"0"' -c "$TOP/common.c" $ground)
-	$CC $flags "$@" -I"$TOP" -c -o $name-fuzz.o "$TOP/tests/fuzz.c"
-	$CC $flags "$@" -o $name $name-fuzz.o $name.d/*.o -lm
-	$CC $flags "$@" -I"$TOP" -Wl,--wrap=wire_feed,--wrap=receipt_parse,--wrap=calibration_parse \
-	    -Wl,--wrap=parse_size,--wrap=parse_seconds,--wrap=parse_cpus -o $name-broken \
-	    broken.c $name-fuzz.o $name.d/*.o -lm
+	for f in wire_feed receipt_parse calibration_parse parse_size parse_seconds parse_cpus json_string; do
+		set -- "$@" "-Wl,--wrap=$f"
+	done
+	$CC $flags -I"$TOP" "$@" -o "$name-broken" broken.c "$name.fuzz"/*.o "$name.parts"/*.o -lm
 }
-
-check 'the driver builds' 'build plain -O1'
-if echo 'int main(void){return 0;}' | $CC $sanitizers -x c -o probe - 2>/dev/null && ./probe; then
-	check 'the driver builds with sanitizers' 'build sanitized -O1 $sanitizers -DMEMORY'
-fi
-
-check 'a target that there is not' '
-	exits 2 "$HELPERS/fuzz" none
-	exits 2 "$HELPERS/fuzz"
-	exits 2 "$HELPERS/fuzz" wire -y
-	exits 1 "$HELPERS/fuzz" wire no/file'
-check 'a seed gives the same cases again, another one others' '
-	for t in $targets; do
-		mkdir $t-1 $t-again $t-2
-		"$HELPERS/fuzz" $t -s 1 -d $t-1
-		"$HELPERS/fuzz" $t -s 1 -d $t-again
-		"$HELPERS/fuzz" $t -s 2 -d $t-2
-		diff -r $t-1 $t-again
-		not diff -rq $t-1 $t-2
-		"$HELPERS/fuzz" $t -s 1 -n 1000 >$t.once
-		"$HELPERS/fuzz" $t -s 1 -n 1000 >$t.again
-		diff $t.once $t.again
-	done'
-check 'what damage begins from is valid, but for some' '
-	for t in $targets; do
-		"$HELPERS/fuzz" $t $t-1/* >$t.valid
-		[ $(wc -l <$t.valid) -eq 64 ]
-		[ $(grep -c ": accepted$" $t.valid) -ge 32 ]
-	done'
-
-for t in $targets; do
-	check "$t: a broken parser is found, and its case fails again by itself" '
-		exits 134 ./plain-broken '$t' -n 1000000
-		grep -q "^'$t': does not hold: " err
-		case=$(sed -n "s/^case [0-9]* of seed 1: fuzz '$t' -x //p" err)
-		[ -n "$case" ]
-		exits 134 ./plain-broken '$t' -x "$case"
-		exits 0 ./plain '$t' -x "$case"'
-done
-if [ -x sanitized-broken ]; then
-	check 'a read beyond a case is found' '
-		exits 134 ./sanitized-broken wire
-		grep -q "heap-buffer-overflow" err
-		grep -q "^case [0-9]* of seed 1: fuzz wire -x " err'
-	check 'memory that is not freed is found' '
-		status=0
-		./sanitized-broken cpus -n 10 >out 2>err || status=$?
-		cat err
-		[ $status -ne 0 ]
-		grep -q "LeakSanitizer: detected memory leaks" err'
-fi
-
-# All runs, as many at a time as there are CPUs: build, target, cases, seed.
-for t in $targets; do
-	echo plain $t $cases 1
-	[ ! -x sanitized ] || echo sanitized $t $sanitized_cases $seed
-done >runs
-xargs -P "$(nproc)" -n 4 sh -c '"./$0" "$1" -n "$2" -s "$3" >"$1.$0" 2>&1 || exit 1' <runs
-
-for t in $targets; do
-	check "$t: $cases cases, seed 1, and of those 5 to 60 % are accepted" '
-		cat '$t'.plain
-		grep -qx "'$t': '$cases' cases, [0-9]* accepted, seed 1" '$t'.plain
-		accepted=$(sed -n "s/.* \([0-9]*\) accepted.*/\1/p" '$t'.plain)
-		[ $accepted -ge $(('$cases' / 20)) ]
-		[ $accepted -le $(('$cases' / 5 * 3)) ]'
-	if [ -x sanitized ]; then
-		check "$t: with sanitizers $sanitized_cases cases, seed $seed" '
-			cat '$t'.sanitized
-			grep -qx "'$t': '$sanitized_cases' cases, [0-9]* accepted, seed '$seed'" '$t'.sanitized'
-	else
-		skip "$t: with sanitizers" 'none for this compiler'
-	fi
-done
-
-# What `make fuzz` runs.
-mkdir -p obj/tests
-cp "$HELPERS/fuzz" obj/tests
-libfuzzer()
+build_broken()
 {
-	MAKE="make OBJ=$PWD/obj" FUZZ_CC=$1 CASES=2000 SEED=1 "$TOP/tests/libfuzzer" "$PWD/obj" size
+	build plain
+	break_driver plain
 }
-check 'without libFuzzer the random driver is used' '
-	libfuzzer none >out
-	cat out
-	[ $(wc -l <out) -eq 2 ]
-	head -n 1 out | grep -q "^no libFuzzer for .none. here"
-	grep -q "^size: 2000 cases, .* seed 1$" out'
-if [ -z "$LONG" ]; then
-	: # make check-long has it
-elif libfuzzer clang >log 2>&1; grep -q '^no libFuzzer' log; then
-	skip 'libFuzzer' 'not here, or no clang'
-else
-	check 'libFuzzer finds nothing in a few cases' '
-		cat log
-		grep -q "^size: libFuzzer, 2000 runs in .* seed 1$" log'
+build_sanitized_broken()
+{
+	break_driver sanitized $sanitizers -DMEMORY
+}
+
+# In the target $t a defect is found, and its case fails again by itself.
+finds_planted()
+{
+	exits 134 ./plain-broken "$t" -n 1000000
+	grep -q "^$t: does not hold: " err
+	case=$(sed -n "s/^case [0-9]* of seed 1: fuzz $t -x //p" err)
+	[ -n "$case" ]
+	exits 134 ./plain-broken "$t" -x "$case"
+	exits 0 ./plain "$t" -x "$case"
+}
+check 'a driver with planted defects builds' build_broken
+for t in $targets; do
+	check "$t: a planted defect is found, and its case fails again by itself" finds_planted
+done
+
+finds_overread()
+{
+	exits 134 ./sanitized-broken wire
+	grep -q 'heap-buffer-overflow' err
+	grep -q '^case [0-9]* of seed 1: fuzz wire -x ' err
+}
+finds_leak()
+{
+	status=0
+	./sanitized-broken cpus -n 10 >out 2>err || status=$?
+	cat err
+	[ "$status" -ne 0 ]
+	grep -q 'LeakSanitizer: detected memory leaks' err
+}
+if [ -x sanitized ]; then
+	check 'a driver with planted defects of memory builds' build_sanitized_broken
+	check 'a read beyond a case is found' finds_overread
+	check 'memory that is not freed is found' finds_leak
 fi
 
 finish

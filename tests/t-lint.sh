@@ -132,7 +132,7 @@ house()
 	includes zcs.c zcs.h common.h
 	includes cyclesoak.c lib/load/soaker.h
 	includes run_rr.c common.h
-	includes tests/unit.c lib/send/stream.h zcs.h
+	includes tests/unit/wire.c lib/send/stream.h zcs.h
 }
 lint_house()
 {

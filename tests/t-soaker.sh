@@ -104,7 +104,7 @@ if unshare -m true 2>/dev/null; then
 	# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.
 	seq 0 2 3998 | paste -sd , >online
 	{ seq 0 2 3996; echo 3999; } | paste -sd , >others
-	{ echo 2000000; echo soaker 4; echo machine made up; echo "cpus $(cat others)"
+	{ echo 2000000; echo "soaker $(soak_format)"; echo machine made up; echo "cpus $(cat others)"
 	    tr , "\n" <others | sed "s/.*/cpu & 0 0 1 0 1000 0/"; } >large
 	# large_machine options...: cyclesoak there
 	large_machine()

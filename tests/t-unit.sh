@@ -1,3 +1,31 @@
 #!/bin/sh
-# The parsers and formulas of common and lib/.
-exec "$HELPERS/unit"
+# The unit tests: each program of tests/unit, whose checks count as one series.  tests/unit/unit.h says
+# how to write one.
+. "$TOP/tests/lib.sh"
+
+# run_unit NAME: its checks, with NAME before their titles
+run_unit()
+{
+	name=$1 status=0
+	"$HELPERS/unit/$name" >unit.out 2>unit.err || status=$?
+	awk -v n="$count" -v name="$name: " '/^(not )?ok /{ sub(/[0-9]+ - /, ++n " - " name) } !/^1\.\./' unit.out
+	checks=$(grep -c '^ok \|^not ok ' unit.out)
+	count=$((count + checks))
+	failed=$((failed + $(grep -c '^not ok ' unit.out)))
+	check "$name: the program ran all its checks and did not crash" has_ended
+}
+
+# has_ended: its plan is there, and its status is that of success or of a failed check
+has_ended()
+{
+	cat unit.err
+	[ "$checks" -gt 0 ]
+	grep -qx "1\.\.$checks" unit.out
+	[ "$status" -le 1 ]
+}
+
+for source in "$TOP"/tests/unit/*.c; do
+	source=${source##*/}
+	run_unit "${source%.c}"
+done
+finish

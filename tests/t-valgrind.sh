@@ -165,7 +165,7 @@ try()
 	rm -f logs/cyclesoak.*
 	"$cyclesoak" "$@"
 }
-printf '900000000\nsoaker 4\nmachine any\ncpus 0\ncpu 0 0 0.001 0.9 0.001 1000000000 1000\n' >calibration
+printf '900000000\nsoaker %s\nmachine any\ncpus 0\ncpu 0 0 0.001 0.9 0.001 1000000000 1000\n' "$(soak_format)" >calibration
 [ -z "$LONG" ] || check 'cyclesoak -1' '
 	soaking try -1 -p 0.2 -f calibration -N 1
 	clean cyclesoak'

@@ -5,6 +5,7 @@
 #include "lib/net/wire.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
+#include "lib/send/latency.h"
 
 /*
  * A request stalls if it waits for data for STALL_NS or longer, and STALL_CONNECT times as long as
@@ -15,47 +16,6 @@
 #define BACKOFF_NS    10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define REQUEST_SIZE  (64 * 1024) /* bytes of each read */
 #define HOPELESS      3           /* failures in a row, before any success, that end the requests */
-
-/*
- * Latencies, as a histogram.  Its classes are a 32nd of a power of two wide, so that a percentile
- * is off by 1.6 % at most, and it has the same size whatever it holds.
- */
-#define LATENCY_SHIFT 5
-#define LATENCY_SUB   (1 << LATENCY_SHIFT) /* classes of each power of two */
-#define LATENCY_BITS  40                   /* a latency may have: up to 18 minutes */
-#define CLASSES       ((LATENCY_BITS - LATENCY_SHIFT + 1) * LATENCY_SUB)
-
-struct latency {
-	uint64_t n, max; /* how many, and the longest in ns */
-	uint64_t class[CLASSES];
-};
-
-static void latency_add(struct latency *h, uint64_t ns)
-{
-	const uint64_t v = ns >> LATENCY_BITS != 0 ? (1ull << LATENCY_BITS) - 1 : ns;
-	const int shift = v < LATENCY_SUB ? 0 : 63 - __builtin_clzll(v) - LATENCY_SHIFT;
-
-	h->class[(size_t)shift * LATENCY_SUB + (size_t)(v >> shift)]++;
-	h->n++;
-	if (ns > h->max)
-		h->max = ns;
-}
-
-/* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
-static double latency_percentile(const struct latency *h, double p)
-{
-	const uint64_t rank = (uint64_t)ceil(p * (double)h->n);
-	uint64_t seen = 0, low, width;
-	size_t i;
-
-	if (h->n == 0)
-		return NAN;
-	for (i = 0; i + 1 < CLASSES && (seen += h->class[i]) < rank; i++)
-		;
-	width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
-	low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
-	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
-}
 
 /*
  * Failures.
@@ -294,8 +254,6 @@ static uint64_t on_progress(void *request_run, uint64_t now)
 /* Adds what one thread saw to what another did. */
 static void requests_add(struct requests *sum, const struct requests *r)
 {
-	struct latency *to = sum->latency;
-	const struct latency *from;
 	int i;
 
 	sum->bytes += r->bytes;
@@ -305,13 +263,8 @@ static void requests_add(struct requests *sum, const struct requests *r)
 			sum->error[i] = r->error[i];
 	}
 	sum->stalled_first += r->stalled_first;
-	for (from = r->latency; from < r->latency + LATENCIES; from++, to++) {
-		for (i = 0; i < CLASSES; i++)
-			to->class[i] += from->class[i];
-		to->n += from->n;
-		if (from->max > to->max)
-			to->max = from->max;
-	}
+	for (i = 0; i < LATENCIES; i++)
+		latency_merge(&sum->latency[i], &r->latency[i]);
 }
 
 /*

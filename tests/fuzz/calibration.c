@@ -1,0 +1,140 @@
+#include "lib/load/calibration.h"
+
+#include "tests/fuzz/fuzz.h"
+
+/*
+ * The case is a file that anyone may have put there.  What is accepted is a baseline that can be
+ * measured against, and is the same when it is written and read again.
+ */
+
+#define TEXT_OF(macro) #macro
+#define TEXT(macro)    TEXT_OF(macro)
+#define SOAKER         "soaker " TEXT(SOAK_FORMAT)
+
+/* A number of at least 0, with as many digits as it takes to read the same number. */
+static void put_number(struct text *t, double v)
+{
+	put(t, " %.*f", v > 0 && v < 1 ? 18 - (int)floor(log10(v)) : 18, v);
+}
+
+static void put_calibration(struct text *t, const struct calibration *c)
+{
+	const struct baseline *b;
+	int i;
+
+	put(t, "%.40f\n" SOAKER "\nmachine %s\ncpus ", c->total, c->machine);
+	cpus_format(&c->cpus, t->s + t->len, CASE_MAX - t->len);
+	t->len += strlen(t->s + t->len);
+	put(t, "\nwake %.9f %.9f\n", 1e6 * c->wake.mean, 1e6 * c->wake.sd);
+	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++) {
+		const double v[] = {b->tasks,   b->tasks_sd, b->spin,
+				    b->spin_sd, b->speed,    b->speed_sd};
+		size_t k;
+
+		put(t, "cpu %d", c->cpus.id[i]);
+		for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+			put_number(t, v[k]);
+		put(t, "\n");
+	}
+}
+
+static void writing_holds(const struct calibration *c)
+{
+	static struct calibration again;
+	static struct text t;
+
+	t.len = 0;
+	put_calibration(&t, c);
+	holds(calibration_parse(t.s, t.len, &again) == NULL,
+	      "a calibration that is written is one");
+	holds(again.cpus.n == c->cpus.n &&
+		      memcmp(again.cpus.id, c->cpus.id,
+			     (size_t)c->cpus.n * sizeof(c->cpus.id[0])) == 0 &&
+		      memcmp(again.cpu, c->cpu, (size_t)c->cpus.n * sizeof(c->cpu[0])) == 0 &&
+		      strcmp(again.machine, c->machine) == 0 &&
+		      fabs(again.wake.mean - c->wake.mean) <= 1e-15 + 1e-9 * c->wake.mean &&
+		      fabs(again.wake.sd - c->wake.sd) <= 1e-15 + 1e-9 * c->wake.sd,
+	      "a calibration that is written reads the same");
+	free(again.cpu);
+}
+
+static void baselines_hold(const struct calibration *c)
+{
+	const struct baseline *b;
+	double sum = 0;
+	int i;
+
+	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++) {
+		holds(i == 0 || c->cpus.id[i - 1] < c->cpus.id[i], "the CPUs ascend");
+		holds(b->tasks >= 0 && b->tasks < 1 && b->spin > 0 && b->spin <= 1 &&
+			      b->speed > 0 && isfinite(b->speed) && b->tasks_sd >= 0 &&
+			      b->spin_sd >= 0 && b->speed_sd >= 0 &&
+			      isfinite(b->tasks_sd + b->spin_sd) && isfinite(b->speed_sd),
+		      "a CPU's baseline is one");
+		sum += (1 - b->tasks) * b->spin * b->speed;
+	}
+	holds(isfinite(sum) && fabs(sum - c->total) <= 0.0010001 * sum,
+	      "the total is that of all CPUs");
+	holds(isfinite(c->wake.mean) && c->wake.mean >= 0 && c->wake.sd >= 0,
+	      "the cost of a wake-up is one");
+}
+
+static bool run_calibration(const char *s, size_t len)
+{
+	static struct calibration c;
+	const char *why = calibration_parse(s, len, &c);
+
+	if (why != NULL) {
+		holds(c.cpu == NULL, "a refusal leaves no baselines");
+		reason_holds(why);
+		return false;
+	}
+	holds(c.cpus.n > 0 && c.cpus.n <= CPUS_MAX && c.total == strtod(s, NULL),
+	      "a calibration has CPUs, and begins with their total");
+	baselines_hold(&c);
+	if (c.cpus.n <= 64) /* of more it would be too long */
+		writing_holds(&c);
+	free(c.cpu);
+	return true;
+}
+
+/* The line of a CPU; returns what it adds to the total. */
+static double put_cpu(struct text *t, int id, double speed)
+{
+	size_t tasks = below(1000000) / (1 + below(100)), spin = 1 + below(1000000);
+
+	speed *= 0.5 + (double)below(1000000) / 2e6;
+	put(t, "cpu %d 0.%06zu 0.%06zu %zu.%06zu 0.%06zu ", id, tasks, below(1000000),
+	    spin / 1000000, spin % 1000000, below(1000000));
+	put(t, speed < 1e9 ? "%.9f 0\n" : "%.0f 0\n", speed);
+	return (1 - (double)tasks / 1e6) * (double)spin / 1e6 * speed;
+}
+
+static void make_calibration(struct text *t)
+{
+	static struct text lines;
+	static struct cpus cpus;
+	double speed = one_in(128) ? 1e-5 : one_in(128) ? 1.7e308 : 4.5e7, sum = 0;
+	size_t list;
+	int n, i;
+
+	/* The first line is the sum of those of the CPUs, so they are made before it. */
+	lines.len = 0;
+	put(&lines, "\n" SOAKER "\nmachine host 6.1 CPU @ %zu GHz\ncpus ", below(9));
+	list = lines.len;
+	put_cpus(&lines, one_in(2) ? 1 : 2);
+	lines.s[lines.len] = '\0';
+	n = parse_cpus(lines.s + list, &cpus) == NULL ? cpus.n : 0;
+	put(&lines, "\n%s%s", one_in(2) ? "wake 2.104 0.3\n" : "", one_in(4) ? "later key\n" : "");
+	if (n > 5 && !one_in(64))
+		n = 5; /* it lacks CPUs then */
+	for (i = 0; i < n; i++)
+		sum += put_cpu(&lines, cpus.id[i], speed);
+	put(t, "%.*f", sum < 1 ? 12 : 0, isfinite(sum) ? sum : 1e308);
+	put_bytes(t, lines.s, lines.len);
+}
+
+const struct target calibration_target = {
+	"calibration", false, run_calibration, make_calibration,
+	"\n|" SOAKER "\n|soaker \n|machine |wake |wake 1 2|cpus |cpu |cpu 0 0 0 1 0 1 0\n|"
+	"later x\n| |,|-|.|\033[2J|\t|\r\n|\200"};

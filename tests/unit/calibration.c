@@ -1,0 +1,158 @@
+#include "lib/load/calibration.h"
+
+#include "tests/unit/unit.h"
+
+#define TEXT_OF(macro) #macro
+#define TEXT(macro)    TEXT_OF(macro)
+#define FORMAT         TEXT(SOAK_FORMAT)
+#define SOAKER         "soaker " FORMAT
+
+/* A machine of two CPUs that are not neighbours. */
+static const char good[] = "2000\n" SOAKER "\nmachine m 1 x\ncpus 1,4\nlater key\n"
+			   "cpu 1 0.5 0.1 0.5 0.1 4000 1\ncpu 4 0 0 1 0 1000 1\n";
+
+static void test_good(void)
+{
+	struct calibration c;
+	size_t len, accepted = 0;
+
+	ok(calibration_parse(good, strlen(good), &c) == NULL && c.cpus.n == 2 &&
+		   c.cpus.id[0] == 1 && c.cpus.id[1] == 4 && c.total == 2000,
+	   "a calibration of two CPUs is read");
+	ok(c.cpu != NULL && c.cpu[0].tasks == 0.5 && c.cpu[0].tasks_sd == 0.1 &&
+		   c.cpu[0].spin == 0.5 && c.cpu[0].spin_sd == 0.1 && c.cpu[0].speed == 4000 &&
+		   c.cpu[0].speed_sd == 1 && c.cpu[1].spin == 1,
+	   "the numbers of a CPU are stored in their places");
+	is(c.machine, "m 1 x", "the machine of a calibration is read");
+	ok(c.wake.mean == WAKE_COST && c.wake.sd > 0,
+	   "without a line for wake-ups their cost is assumed, and uncertain");
+	free(c.cpu);
+	for (len = 0; len < strlen(good) - 1; len++)
+		accepted += calibration_parse(good, len, &c) == NULL;
+	ok(accepted == 0, "no beginning of a calibration is one");
+	ok(calibration_parse(good, strlen(good) - 1, &c) == NULL,
+	   "a calibration may lack its last newline");
+	free(c.cpu);
+}
+
+/* Copies the good calibration with `put` in the place of the first `find`. */
+static void replace(char *text, const char *find, const char *put)
+{
+	const char *at = strstr(good, find);
+
+	sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
+}
+
+static void test_wake(void)
+{
+	struct calibration c;
+	char text[512];
+
+	replace(text, "later key", "wake 2.5 0.25");
+	ok(calibration_parse(text, strlen(text), &c) == NULL && near(1e6 * c.wake.mean, 2.5) &&
+		   near(1e6 * c.wake.sd, 0.25),
+	   "the cost of a wake-up is read in microseconds");
+	free(c.cpu);
+}
+
+static void test_bad(void)
+{
+	static const struct {
+		const char *find, *put;
+	} bad[] = {
+		{"2000", "-2000"},
+		{"2000", "nan"},
+		{"2000", "2000 "},
+		{"2000", "3000"},
+		{"2000", ""},
+		{SOAKER, "soaker 3"},
+		{SOAKER, SOAKER "x"},
+		{SOAKER, SOAKER " " FORMAT},
+		{SOAKER, "x " FORMAT},
+		{"later key", "wake"},
+		{"later key", "wake 1"},
+		{"later key", "wake 1 x"},
+		{"later key", "wake 1 2 3"},
+		{"later key", "wake -1 2"},
+		{"1,4", "1,5"},
+		{"1,4", "1,4,5"},
+		{"1,4", "4,1"},
+		{"1,4", "x"},
+		{"4000", "inf"},
+		{"4000", "0"},
+		{"4000", "-4000"},
+		{"4000", "0x1000"},
+		{"4000 1", "4000"},
+		{"4000 1", "4000 1 1"},
+		{"0.5 0.1 0.5", "0.5 0.1 1.5"},
+		{"0.5 0.1 0.5", "0.5 0.1 0"},
+		{"cpu 1 0.5", "cpu 1 1"},
+		{"cpu 4 0", "cpu 4.5 0"},
+		{"cpus 1,4\n", ""},
+		{"cpus 1,4\n", "cpus 1,4\ncpus 1,4\n"},
+		{"later key", "later"},
+	};
+	struct calibration c;
+	char text[512];
+	size_t i;
+
+	for (i = 0; i < LENGTH(bad); i++) {
+		replace(text, bad[i].find, bad[i].put);
+		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+		   "a calibration with '%s' for '%s' is rejected", bad[i].put, bad[i].find);
+	}
+}
+
+#define ZEROS "000000000000000000000000000000000000000000000000000"
+#define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS ZEROS /* 10^306 */
+
+/* A calibration of one CPU, whose total agrees with its line. */
+#define ONE_CPU(total, line) total "\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 " line "\n"
+
+static void test_odd(void)
+{
+	static const struct {
+		const char *what, *text;
+	} odd[] = {
+		{"CPUs that do not ascend",
+		 "5\n" SOAKER "\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n"},
+		{"a CPU twice",
+		 "4\n" SOAKER "\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n"},
+		{"an infinite sum", "5\n" SOAKER "\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED
+				    "00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n"},
+		{"a share of tasks of 1", ONE_CPU("0", "1 0 1 0 2 0")},
+		{"a share of spinning of 0", ONE_CPU("0", "0 0 0 0 2 0")},
+		{"a share of spinning above 1", ONE_CPU("3", "0 0 1.5 0 2 0")},
+		{"a speed of 0", ONE_CPU("0", "0 0 1 0 0 0")},
+		{"two versions", "2\nsoaker 3\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
+		{"no version", "2\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
+		{"a command to a terminal",
+		 "2\n" SOAKER "\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
+		{"carriage returns", "2\n" SOAKER "\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
+	};
+	static const char one_cpu[] = ONE_CPU("2", "0 0 1 0 2 0");
+	struct calibration c;
+	char text[512];
+	size_t i;
+
+	for (i = 0; i < LENGTH(odd); i++)
+		ok(calibration_parse(odd[i].text, strlen(odd[i].text), &c) != NULL && c.cpu == NULL,
+		   "a calibration with %s is rejected", odd[i].what);
+	ok(calibration_parse(one_cpu, strlen(one_cpu), &c) == NULL, "one CPU is a calibration");
+	free(c.cpu);
+	snprintf(text, sizeof(text), "2\nsoaker %llu\n%s", (1ull << 32) + SOAK_FORMAT,
+		 strstr(one_cpu, "machine"));
+	ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+	   "a calibration of the version 2^32 + " FORMAT " is rejected");
+	ok(calibration_parse(good, sizeof(good), &c) != NULL && c.cpu == NULL,
+	   "a calibration with a NUL is rejected");
+}
+
+int main(void)
+{
+	test_good();
+	test_wake();
+	test_bad();
+	test_odd();
+	return done();
+}

@@ -1,0 +1,212 @@
+#include "common.h"
+
+#include <sys/socket.h>
+
+#include "tests/unit/unit.h"
+
+static void test_sizes(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t value;
+	} good[] = {
+		{"0", 0},
+		{"1", 1},
+		{"64k", 65536},
+		{"64K", 65536},
+		{"3m", 3u << 20},
+		{"4g", 4ull << 30},
+		{"1t", 1ull << 40},
+		{"18446744073709551615", UINT64_MAX},
+		{"16777215t", 16777215ull << 40},
+	};
+	static const char *const bad[] = {
+		/* No number. */
+		"",
+		"k",
+		"-1",
+		"+1",
+		" 1",
+		"1 ",
+		"1kk",
+		"1x",
+		"0x10",
+		"1.5k",
+		"1e3",
+		/* 2^64 and more. */
+		"18446744073709551616",
+		"16777216t",
+		"99999999999999999999g",
+	};
+	uint64_t v;
+	size_t i;
+
+	for (i = 0; i < LENGTH(good); i++)
+		ok(parse_size(good[i].text, &v) == NULL && v == good[i].value,
+		   "parse_size: '%s' is a size", good[i].text);
+	for (i = 0; i < LENGTH(bad); i++) {
+		v = 7;
+		ok(parse_size(bad[i], &v) != NULL && v == 7,
+		   "parse_size: '%s' is rejected and stores nothing", bad[i]);
+	}
+}
+
+static void test_seconds(void)
+{
+	static const char *const bad[] = {"",    "x",     "-1", "1e5", "nan",
+					  "inf", "1.2.3", ".5", "0x1", " 1"};
+	double v = 0;
+	size_t i;
+
+	ok(parse_seconds("0.25", &v) == NULL && v == 0.25, "parse_seconds: '0.25'");
+	ok(parse_seconds("10", &v) == NULL && v == 10, "parse_seconds: '10'");
+	for (i = 0; i < LENGTH(bad); i++)
+		ok(parse_seconds(bad[i], &v) != NULL && v == 10,
+		   "parse_seconds: '%s' is rejected and stores nothing", bad[i]);
+}
+
+/* Arguments of options: at the edges of a range, and what is printed beyond them. */
+static const struct wrong {
+	enum { SIZE, INT, SECONDS, PORT, FAMILY, NAME } of;
+	const char *text, *printed;
+} wrong[] = {
+	{SIZE, "x", "-x: 'x' is not a size: digits, then k, m, g, t or nothing"},
+	{SIZE, "1", "-x: '1' is not between 2 and 9"},
+	{SIZE, "10", "-x: '10' is not between 2 and 9"},
+	{SIZE, "16777216t", "-x: '16777216t' is larger than 64 bits hold"},
+	{INT, "", "-x: '' is not a whole number"},
+	{INT, "3.5", "-x: '3.5' is not a whole number"},
+	{INT, "-3", "-x: '-3' is not a whole number"},
+	{INT, "1", "-x: '1' is not between 2 and 9"},
+	{INT, "10", "-x: '10' is not between 2 and 9"},
+	{INT, "9223372036854775808", "-x: '9223372036854775808' is not between 2 and 9"},
+	{SECONDS, "1.99", "-x: '1.99' is not between 2 and 9 seconds"},
+	{SECONDS, "9.01", "-x: '9.01' is not between 2 and 9 seconds"},
+	{PORT, "1", "-x: '1' is not between 2 and 65535"},
+	{PORT, "65536", "-x: '65536' is not between 2 and 65535"},
+	{FAMILY, "", "-4 and -6 exclude each other"},
+	{NAME, "thr", "-x: 'thr' is none of one, two, three"},
+};
+static const char *const named[] = {"one", "two", "three"};
+
+static void parse_wrong(void *arg)
+{
+	const struct wrong *w = arg;
+	int family = AF_INET6;
+
+	switch (w->of) {
+	case SIZE: arg_size("-x", w->text, 2, 9); break;
+	case INT: arg_int("-x", w->text, 2, 9); break;
+	case SECONDS: arg_seconds("-x", w->text, 2, 9); break;
+	case PORT: arg_port("-x", w->text, 2); break;
+	case FAMILY: arg_family(&family, AF_INET); break;
+	case NAME: arg_name("-x", w->text, named, LENGTH(named), sizeof(named[0])); break;
+	}
+}
+
+static void test_arguments(void)
+{
+	char printed[256], want[256];
+	int family = AF_UNSPEC;
+	size_t i;
+
+	ok(arg_size("-x", "2", 2, 9) == 2 && arg_size("-x", "9", 2, 9) == 9,
+	   "arg_size: both ends of the range are in it");
+	ok(arg_int("-x", "2", 2, 9) == 2 && arg_int("-x", "9", 2, 9) == 9,
+	   "arg_int: both ends of the range are in it");
+	ok(arg_seconds("-x", "2", 2, 9) == 2 && arg_seconds("-x", "9.0", 2, 9) == 9,
+	   "arg_seconds: both ends of the range are in it");
+	is(arg_port("-x", "65535", 1), "65535", "arg_port: 65535 is a port");
+	ok(arg_name("-x", "three", named, LENGTH(named), sizeof(named[0])) == 2,
+	   "arg_name: the index of the name");
+	arg_family(&family, AF_INET);
+	arg_family(&family, AF_INET);
+	ok(family == AF_INET, "arg_family: -4 may be given twice");
+	for (i = 0; i < LENGTH(wrong); i++) {
+		struct wrong w = wrong[i];
+
+		ok(status_of(parse_wrong, &w, printed, sizeof(printed)) == EXIT_USAGE,
+		   "a wrong argument '%s' ends the program with status 2", w.text);
+		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name, w.printed);
+		is(printed, want, "a wrong argument '%s' prints one line", w.text);
+	}
+}
+
+/* Two threads may read the clock in either order: a time is never negative, nor 2^64 ns. */
+static void test_clocks(void)
+{
+	struct timespec t = ns_to_timespec(3000000007);
+	uint64_t before;
+
+	ok(seconds_between(1000000000, 3500000000) == 2.5, "2.5 s between two times");
+	ok(seconds_between(7, 7) == 0, "no time between a time and itself");
+	ok(seconds_between(3500000000, 1000000000) == 0, "0 s to a time that came before");
+	ok(t.tv_sec == 3 && t.tv_nsec == 7, "3000000007 ns as a struct timespec");
+	before = now_ns();
+	sleep_ns(2000000);
+	ok(now_ns() - before >= 2000000, "sleep_ns sleeps for as long as it is told");
+}
+
+static void test_printable(void)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] =
+		{
+			{"plain ~ text", "plain ~ text"},
+			{"a\nb\tc", "a?b?c"},
+			{"\033[2J\177", "?[2J?"},
+			{"caf\303\251", "caf\303\251"},
+			{"\302\233m", "??m"}, /* U+009B, which begins a command to a terminal */
+			{"\302\251", "\302\251"},
+			{"\302", "\302"},
+		};
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++)
+		is(printable(cases[i].text), cases[i].want, "'%s' without control characters",
+		   cases[i].text);
+}
+
+static void test_file_read_line(void)
+{
+	static const struct {
+		const char *content, *line; /* NULL: it is an error */
+	} cases[] = {
+		{"123456\n", "123456"},
+		{"one\ntwo\n", "one"},
+		{"\n", ""},
+		{"\t0\n", "?0"},
+		{"1234567\n", NULL}, /* its newline has no room in 8 bytes */
+		{"no end", NULL},
+		{"", NULL},
+	};
+	char path[] = "/tmp/zc-unit.XXXXXX", line[8];
+	int fd = mkstemp(path);
+	size_t i;
+	bool read;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		if (ftruncate(fd, 0) != 0 || pwrite(fd, cases[i].content, strlen(cases[i].content),
+						    0) != (ssize_t)strlen(cases[i].content))
+			err(EXIT_FAILURE, "%s", path);
+		read = file_read_line(path, line, sizeof(line)) == 0;
+		ok(cases[i].line == NULL ? !read : read && strcmp(line, cases[i].line) == 0,
+		   "file_read_line: the first line of '%s'", cases[i].content);
+	}
+	close(fd);
+	unlink(path);
+	ok(file_read_line(path, line, sizeof(line)) != 0 && errno == ENOENT,
+	   "file_read_line: a file that is missing is ENOENT");
+}
+
+int main(void)
+{
+	test_sizes();
+	test_seconds();
+	test_arguments();
+	test_clocks();
+	test_printable();
+	test_file_read_line();
+	return done();
+}

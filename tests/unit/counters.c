@@ -1,0 +1,94 @@
+#include "lib/load/counters.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "tests/unit/unit.h"
+
+/* A counter that is not known at either end gives no rate, and the others do. */
+static void test_rates(void)
+{
+	struct counters from = {
+		.ns = 1000000000, .interrupts = 1000, .packets_in = 10, .packets_out = 20};
+	struct counters to = {
+		.ns = 3000000000, .interrupts = 3000, .packets_in = 20, .packets_out = 10};
+	struct rates r;
+
+	to.cpu[CPU_IDLE] = 150;
+	to.cpu[CPU_USER] = 50;
+	counters_rates(&from, &to, &r);
+	ok(r.interrupts == 1000 && r.packets_in == 5, "rates are per second");
+	ok(r.packets_out == 0, "a counter that steps back has the rate 0");
+	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0,
+	   "CPU columns are shares of all CPU time");
+	from.interrupts = to.packets_in = COUNTER_UNKNOWN;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.interrupts) && isnan(r.packets_in),
+	   "a counter that is not known at one end has no rate");
+	ok(r.cpu[CPU_IDLE] == 0.75 && r.packets_out == 0,
+	   "a counter that is known has a rate beside one that is not");
+	from.cpu[CPU_USER] = COUNTER_UNKNOWN;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]),
+	   "shares of CPU time that is not known are not known");
+	counters_rates(&to, &to, &r);
+	ok(isnan(r.interrupts) && isnan(r.packets_in) && isnan(r.packets_out) &&
+		   isnan(r.cpu[CPU_IDLE]),
+	   "a reading and itself have no rates between them");
+	from = to = (struct counters){.ns = 0};
+	to.ns = 99000000;
+	to.cpu[CPU_IDLE] = to.interrupts = 99;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.cpu[CPU_IDLE]) && near(r.interrupts, 1000),
+	   "in less than 0.1 s the shares of CPU time are not known, and rates are");
+}
+
+static void test_read(void)
+{
+	struct counters c;
+
+	counters_read(&c, "no-such-dev");
+	ok(c.interrupts != COUNTER_UNKNOWN && c.cpu[CPU_IDLE] != COUNTER_UNKNOWN,
+	   "interrupts and CPU time are read from /proc/stat");
+	ok(c.packets_in == COUNTER_UNKNOWN && c.packets_out == COUNTER_UNKNOWN,
+	   "packets of an interface that is missing are not known");
+	counters_read(&c, NULL);
+	ok(c.packets_in == COUNTER_UNKNOWN, "packets of no interface are not known");
+	counters_read(&c, "lo");
+	ok(c.packets_in != COUNTER_UNKNOWN && c.packets_in == c.packets_out,
+	   "lo has as many packets in as out");
+	ok(steal_seconds() >= 0, "the time that the host took is not below 0");
+}
+
+static void test_tcp_figures(void)
+{
+	struct tcp_figures t = {.mss = 1};
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
+		err(EXIT_FAILURE, "socketpair");
+	tcp_figures_read(fd[0], &t);
+	ok(isnan(t.retransmits) && isnan(t.mss) && isnan(t.rcv_ooo),
+	   "a socket that is not TCP has no TCP figures");
+	close(fd[0]);
+	close(fd[1]);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	tcp_figures_read(fd[0], &t);
+	/* QEMU's user mode takes it for an option that is an int. */
+	if (getsockopt(fd[0], IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len == sizeof(int))
+		skip("a TCP socket has TCP figures", "no TCP_INFO");
+	else
+		ok(t.retransmits == 0 && t.mss > 0 && t.acked == 0, "a TCP socket has TCP figures");
+	close(fd[0]);
+}
+
+int main(void)
+{
+	test_rates();
+	test_read();
+	test_tcp_figures();
+	return done();
+}

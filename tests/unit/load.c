@@ -1,0 +1,136 @@
+#include "lib/load/load.h"
+
+#include "tests/unit/unit.h"
+
+/* One of two CPUs is away: the load is a share of the other. */
+static void test_away(void)
+{
+	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
+	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
+	struct load_sample from = {.time = 2}, to = {.time = 6}, one = {.time = 4};
+	struct load l;
+
+	one.away_ns = to.away_ns = 2000000000;
+	to.spin = to.work = 1.5;
+	to.tasks = 2 + 0.5;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25) && l.cpus == 1 && near(l.tasks, 0.25) && l.unsafe == 0,
+	   "while a CPU is away the load is that of the other");
+	load_between(&c, &from, &one, 1, &l);
+	ok(isnan(l.load), "a CPU that is away has no load");
+	to.away_ns = 500000000;
+	to.limits.lost = 1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 1 - 1.5 / 3.5) && l.cpus == 1.75 && l.unsafe == UNSAFE_CPU_OFFLINE,
+	   "the load of a time in which a CPU came back is unsafe");
+	to.limits = (struct limits_mark){.now = UNSAFE_CLOCK_SLOW, .moved = 1, .stops = 1};
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_SOAKER_MOVED | UNSAFE_SOAKER_STOPPED),
+	   "the load of a time in which soakers were moved or stopped is unsafe");
+	from.limits = to.limits;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.unsafe == UNSAFE_CLOCK_SLOW,
+	   "what happened before a measurement makes no load unsafe, what still holds does");
+}
+
+/* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
+struct two_cpus {
+	struct baseline b[2];
+	struct calibration c;
+	struct load_sample from, to;
+};
+
+static void two_cpus_init(struct two_cpus *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->b[0] = (struct baseline){.tasks = 0.01, .spin = 0.9, .speed = 10};
+	t->b[1] = (struct baseline){.tasks = 0.03, .spin = 0.8, .speed = 20};
+	t->c.cpus.n = 2;
+	t->c.cpu = t->b;
+	t->from.time = 2;
+	t->to.time = 6;
+}
+
+static void test_formulas(void)
+{
+	static struct two_cpus t;
+	struct load_sample one = {.time = 4};
+	struct load l;
+
+	two_cpus_init(&t);
+	t.to.spin = t.to.work = 0.98 * 4; /* all that is left beside the mean tasks */
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0) && near(l.slowed, 0) && l.seconds == 2 && near(l.uncertainty, 0.0015),
+	   "an idle machine has no load");
+	t.to.spin = 2;
+	t.to.work = 1.5;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.48) && near(l.slowed, 0.25),
+	   "half of the time is taken, and the rest is slowed by a quarter");
+	load_between(&t.c, &t.from, &one, 1, &l);
+	ok(near(l.load, 0.97) && l.slowed == 0, "one CPU that is wholly taken");
+	load_between(&t.c, &t.to, &t.to, -1, &l);
+	ok(isnan(l.load), "no time has no load");
+	load_between(&t.c, &t.to, &t.from, -1, &l);
+	ok(isnan(l.load) && l.seconds == 0, "samples in the wrong order have no load");
+	t.to.spin = t.to.work = 0;
+	t.from.tasks = 0.001;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(l.tasks == 0, "the share of tasks is never below 0");
+}
+
+static void test_wake_ups(void)
+{
+	static struct two_cpus t;
+	struct load l;
+
+	two_cpus_init(&t);
+	t.b[0].spin_sd = t.b[1].spin_sd = 0.03;
+	t.to.spin = t.to.work = 2;
+	t.c.wake = (struct wake_cost){4e-6, 0};
+	t.to.switches = 4 * 0.1 / 4e-6;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.48 - 0.1), "what wake-ups cost beside the tasks is no load");
+	ok(near(l.uncertainty, hypot(hypot(0.03, 0.0015), 0.125)),
+	   "the parts of the uncertainty add as squares");
+	t.c.wake.sd = 4e-6;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.uncertainty, hypot(hypot(0.03, 0.0015), 0.2)),
+	   "an uncertain cost of wake-ups makes the load more uncertain");
+	t.to.tasks = 4 * 0.45;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.45 - 0.02), "wake-ups cost no more than the tasks' time leaves");
+}
+
+static void test_host(void)
+{
+	static struct two_cpus t;
+	struct load l;
+
+	two_cpus_init(&t);
+	t.to.spin = t.to.work = 2;
+	t.to.host = 0.1;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.48), "where the kernel counts no steal, no host took time");
+	t.from.steal = 7;
+	t.to.steal = 7.19;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.48 - 0.2 / 4), "the host took what the soakers saw, in proportion");
+	t.to.steal = 7.1;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.48 - 0.11 / 4),
+	   "the host took a tick more than the kernel counted at most");
+	t.to.host = 1;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.load, 0.48 - 0.1 / 4),
+	   "the host took no more than was counted, whatever soakers saw");
+}
+
+int main(void)
+{
+	test_formulas();
+	test_wake_ups();
+	test_host();
+	test_away();
+	return done();
+}

@@ -1,0 +1,173 @@
+#include "lib/report/receipt.h"
+
+#include "tests/unit/unit.h"
+
+static const char *parse(const char *line, struct figures *f)
+{
+	return receipt_parse(line, strlen(line), f);
+}
+
+static void test_parse(void)
+{
+	static const char *const good[] = {
+		"bytes=5 seconds=0.5\n",
+		"seconds=1 bytes=0\n",
+		"bytes=5 seconds=0.5 load=-0.01 cpus=2 reads=7 files=3\n",
+		"bytes=18446744073709551615 seconds=1 new_key=some.text,1\n",
+		"bytes=5 seconds=999999999999999.875 load=-1000 cpus=1\n",
+		"refused=full\n",
+	};
+	static const char *const bad[] = {
+		"",
+		"\n",
+		"bytes=5 seconds=0.5",
+		"bytes=5\n",
+		"seconds=5\n",
+		"bytes=5  seconds=1\n",
+		"bytes=5 seconds=1 \n",
+		" bytes=5 seconds=1\n",
+		"bytes=5 seconds=1\n\n",
+		"bytes=5\nseconds=1\n",
+		"bytes=-5 seconds=1\n",
+		"bytes=5 seconds=-1\n",
+		"bytes=5 seconds=nan\n",
+		"bytes=5 seconds=inf\n",
+		"bytes=5 seconds=0x1\n",
+		"bytes=5 seconds=1e3\n",
+		"bytes=18446744073709551616 seconds=1\n",
+		"bytes=5 bytes=5 seconds=1\n",
+		"bytes=5 seconds=1 load_seconds=1 load_seconds=1\n",
+		"bytes= seconds=1\n",
+		"=5 bytes=5 seconds=1\n",
+		"bytes=5 seconds=1 x\n",
+		"bytes=5 seconds=1 X=1\n",
+		"bytes=5 seconds=1 load=1\t\n",
+		"bytes=5 seconds=1 later=\200\n",
+		"bytes=5 seconds=1 later=\177\n",
+		"bytes=5 seconds=1 load=-2000\n",
+		"bytes=5 seconds=1 method=UP\n",
+		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n",
+		"bytes=5 seconds=1 rcv_rtt=-1\n",
+		"bytes=5.5 seconds=1\n",
+		"bytes=5 seconds=1-2\n",
+		"bytes=5 seconds=1000000000000000\n",
+		"bytes=5 seconds=1 unsafe=\n",
+		"bytes=5 seconds=1 unsafe=,\n",
+		"bytes=5 seconds=1 unsafe=steal,\n",
+		"bytes=5 seconds=1 unsafe=steal,,weight\n",
+		"bytes=5 seconds=1 unsafe=Steal\n",
+	};
+	struct figures f;
+	size_t i;
+
+	for (i = 0; i < LENGTH(good); i++)
+		ok(parse(good[i], &f) == NULL, "'%s' is a receipt", good[i]);
+	for (i = 0; i < LENGTH(bad); i++)
+		ok(parse(bad[i], &f) != NULL, "'%s' is no receipt", bad[i]);
+	ok(receipt_parse("bytes=5 seconds=1\0 x=1\n", 23, &f) != NULL,
+	   "a line with a NUL is no receipt");
+	ok(parse("bytes=5 seconds=1 load=0.5 cpus=0.999\n", &f) == NULL && isnan(f.load),
+	   "a load of less than one CPU is not known");
+	ok(parse("bytes=5 seconds=1 load=0.5\n", &f) == NULL && isnan(f.load),
+	   "a load of an unknown number of CPUs is not known");
+	ok(parse("bytes=5 seconds=1 unsafe=steal,new_2,cpu_offline\n", &f) == NULL &&
+		   f.unsafe == (UNSAFE_STEAL | UNSAFE_OTHER | UNSAFE_CPU_OFFLINE),
+	   "a reason of a newer version is one of the others");
+}
+
+/* Every key with a value of its own: none is stored in the place of another. */
+static void test_keys(void)
+{
+	static const char line[] =
+		"bytes=1 seconds=2 files=3 reads=4 warmup=5 clients=6 method=seven refused=eight "
+		"cpu=9 load=10 uncertainty=11 cpus=12 slowed=13 tasks=14 interrupts=15 "
+		"packets_in=16 packets_out=17 user=18 nice=19 system=20 idle=21 iowait=22 irq=23 "
+		"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 load_seconds=29 "
+		"unsafe=steal\n";
+	char written[RECEIPT_MAX];
+	struct figures f;
+
+	ok(parse(line, &f) == NULL, "a receipt may have all keys");
+	ok(f.bytes == 1 && f.seconds == 2 && f.files == 3 && f.calls == 4 && f.warmup == 5 &&
+		   f.clients == 6 && f.cpu == 9 && f.soaked == 29 && f.unsafe == UNSAFE_STEAL,
+	   "bytes, seconds, files, reads, warmup, clients, cpu, load_seconds and unsafe are read");
+	is(f.method, "seven", "the key method is read");
+	is(f.refused, "eight", "the key refused is read");
+	ok(f.load == 10 && f.uncertainty == 11 && f.cpus == 12 && f.slowed == 13 && f.tasks == 14,
+	   "load, uncertainty, cpus, slowed and tasks are read");
+	ok(f.rates.interrupts == 15 && f.rates.packets_in == 16 && f.rates.packets_out == 17,
+	   "interrupts and packets are read");
+	ok(f.rates.cpu[CPU_USER] == 18 && f.rates.cpu[CPU_NICE] == 19 &&
+		   f.rates.cpu[CPU_SYSTEM] == 20 && f.rates.cpu[CPU_IDLE] == 21 &&
+		   f.rates.cpu[CPU_IOWAIT] == 22 && f.rates.cpu[CPU_IRQ] == 23 &&
+		   f.rates.cpu[CPU_SOFTIRQ] == 24 && f.rates.cpu[CPU_STEAL] == 25,
+	   "the columns of CPU time are read");
+	ok(f.tcp.rcv_rtt == 26 && f.tcp.rcv_mss == 27 && f.tcp.rcv_ooo == 28,
+	   "the TCP figures are read");
+	written[receipt_format(&f, written) - 1] = '\0';
+	ok(strncmp(written, "bytes=1 seconds=2.000000 files=3 reads=4 warmup=5 clients=6 ", 60) ==
+			   0 &&
+		   strstr(written, " out_of_order=28.000000 load_seconds=29.000000 unsafe=steal") !=
+			   NULL,
+	   "a receipt has the keys in their order: %s", written);
+}
+
+static void test_length(void)
+{
+	const int fill = RECEIPT_MAX - (int)strlen("bytes=5 seconds=1 x=\n");
+	char line[RECEIPT_MAX + 2];
+	struct figures f;
+
+	snprintf(line, sizeof(line), "bytes=5 seconds=1 x=%0*d\n", fill, 0);
+	ok(receipt_parse(line, RECEIPT_MAX, &f) == NULL, "a receipt may have RECEIPT_MAX bytes");
+	snprintf(line, sizeof(line), "bytes=5 seconds=1 x=%0*d\n", fill + 1, 0);
+	ok(receipt_parse(line, RECEIPT_MAX + 1, &f) != NULL, "one byte more is no receipt");
+}
+
+static void test_format(void)
+{
+	char line[RECEIPT_MAX];
+	struct figures f, in;
+	size_t len;
+
+	figures_init(&in);
+	in.bytes = 7;
+	in.files = 2;
+	in.calls = 3;
+	in.seconds = 1.5;
+	in.load = 0.25;
+	in.cpus = 4;
+	strcpy(in.method, "trunc");
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && f.bytes == 7 && f.files == 2 && f.calls == 3 &&
+		   f.seconds == 1.5 && f.load == 0.25 && f.cpus == 4 &&
+		   strcmp(f.method, "trunc") == 0 && isnan(f.cpu),
+	   "a receipt is the same when it is written and read");
+	ok(f.unsafe == 0 && strstr(line, "unsafe") == NULL, "a load that is safe has no reasons");
+	in.unsafe = (1u << UNSAFE_REASONS) - 1;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && f.unsafe == in.unsafe &&
+		   strstr(line, " unsafe=cpu_offline,cpu_online,") != NULL,
+	   "a receipt may have every reason that its load is unsafe");
+	in.unsafe = 0;
+	in.load = NAN;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && isnan(f.load),
+	   "a load that was not measured is omitted");
+	in.rates.interrupts = in.uncertainty = in.tcp.rcv_rtt = 1.7e308;
+	in.tasks = -1e-3;
+	in.slowed = -2000;
+	len = receipt_format(&in, line);
+	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.rates.interrupts) &&
+		   isnan(f.tasks) && isnan(f.slowed),
+	   "numbers that a receipt cannot have are omitted");
+}
+
+int main(void)
+{
+	test_parse();
+	test_keys();
+	test_length();
+	test_format();
+	return done();
+}

@@ -1,0 +1,105 @@
+#include "lib/net/socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+
+#include "tests/unit/unit.h"
+
+static const char *format6(const char *address, char text[ADDR_STRLEN])
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(80)};
+
+	inet_pton(AF_INET6, address, &in6.sin6_addr);
+	return addr_format((struct sockaddr *)&in6, sizeof(in6), text);
+}
+
+static void test_addresses(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(2222),
+				 .sin_addr.s_addr = htonl(0xc0000201)};
+	struct sockaddr_storage none = {.ss_family = AF_UNSPEC};
+	char text[ADDR_STRLEN], host[HOST_STRLEN], port[PORT_STRLEN];
+
+	is(addr_format((struct sockaddr *)&in, sizeof(in), text), "192.0.2.1:2222",
+	   "an IPv4 address has its port behind a colon");
+	is(format6("2001:db8::1", text), "[2001:db8::1]:80", "an IPv6 address is in brackets");
+	is(format6("::ffff:192.0.2.7", text), "192.0.2.7:80",
+	   "an IPv4 address that is mapped into IPv6 is printed as IPv4");
+	is(addr_format((struct sockaddr *)&none, sizeof(none), text), "unknown address",
+	   "an address of no family is unknown");
+	ok(addr_split((struct sockaddr *)&in, sizeof(in), host, port) &&
+		   strcmp(host, "192.0.2.1") == 0 && strcmp(port, "2222") == 0,
+	   "an address is split into host and port");
+	ok(!addr_split((struct sockaddr *)&none, sizeof(none), host, port),
+	   "an address of no family has no host");
+}
+
+static void test_interface(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	char name[IF_NAMESIZE] = "";
+
+	ok(addr_interface((struct sockaddr *)&in, name) == 0, "127.0.0.1 has an interface");
+	is(name, "lo", "packets for 127.0.0.1 are routed via lo");
+}
+
+static void test_options(void)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char name[16];
+
+	ok(sock_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) == 0 &&
+		   sock_get(fd, IPPROTO_TCP, TCP_NODELAY) == 1,
+	   "an option of a socket is the same when it is set and read");
+	ok(sock_set(-1, IPPROTO_TCP, TCP_NODELAY, 1) != 0 && errno == EBADF &&
+		   sock_get(-1, IPPROTO_TCP, TCP_NODELAY) == 0,
+	   "an option of no socket is 0");
+	sock_set_options_or_die(fd, &(struct sock_options){.rcvbuf = 8192, .sndbuf = 16384});
+	/* The kernel doubles what it is asked for: socket(7). */
+	ok(sock_get(fd, SOL_SOCKET, SO_RCVBUF) == 2 * 8192 &&
+		   sock_get(fd, SOL_SOCKET, SO_SNDBUF) == 2 * 16384,
+	   "the buffers have the sizes of the options");
+	/* QEMU lacks it on a big-endian architecture. */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4) != 0) {
+		skip("the congestion control is that of the options", "no TCP_CONGESTION");
+	} else {
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
+		sock_set_options_or_die(fd, &(struct sock_options){.congestion = "reno"});
+		sock_congestion(fd, name);
+		is(name, "reno", "the congestion control is that of the options");
+	}
+	sock_congestion(-1, name);
+	is(name, "unknown", "the congestion control of no socket is unknown");
+	sock_keep_alive(fd);
+	ok(sock_get(fd, SOL_SOCKET, SO_KEEPALIVE) == 1 &&
+		   sock_get(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+				   sock_get(fd, IPPROTO_TCP, TCP_KEEPINTVL) *
+					   sock_get(fd, IPPROTO_TCP, TCP_KEEPCNT) ==
+			   120,
+	   "a peer that is unreachable for two minutes is given up");
+	close(fd);
+}
+
+static void test_pipe(void)
+{
+	size_t size = 0;
+	int fd[2];
+
+	ok(pipe_large(fd, &size) == 0 && size >= 4096 && size <= 1 << 20 &&
+		   size == (size_t)fcntl(fd[1], F_GETPIPE_SZ),
+	   "a large pipe is as large as it is said to be");
+	ok((fcntl(fd[0], F_GETFD) & fcntl(fd[1], F_GETFD) & FD_CLOEXEC) != 0,
+	   "a large pipe is closed in a program that is executed");
+	close(fd[0]);
+	close(fd[1]);
+}
+
+int main(void)
+{
+	test_addresses();
+	test_interface();
+	test_options();
+	test_pipe();
+	return done();
+}

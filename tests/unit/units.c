@@ -1,0 +1,101 @@
+#include "lib/report/units.h"
+
+#include "tests/unit/unit.h"
+
+static void test_rates(void)
+{
+	ok(kbytes_per_sec(2048, 2) == 1, "2048 bytes in 2 s are 1 KiB/s");
+	ok(gbits_per_sec(1000000000, 8) == 1, "10^9 bytes in 8 s are 1 Gbit/s, of 10^9 bits");
+	ok(per_second(10, 4) == 2.5, "10 in 4 s are 2.5 per second");
+	ok(kbytes_per_sec(1, 0) == 0 && gbits_per_sec(1, 0) == 0 && per_second(1, 0) == 0,
+	   "a rate in no time is 0");
+	ok(kbytes_per_sec(1, NAN) == 0, "a rate in an unknown time is 0");
+	ok(decimals(0.0999) == 6 && decimals(0.1) == 3,
+	   "less than 0.1 s is printed in microseconds");
+}
+
+static void test_shares(void)
+{
+	char text[16];
+
+	ok(near(percent(0.5), 50) && near(percent(-0.01), -1), "a share in percent");
+	ok(!signbit(percent(-0.0004)), "a share of almost nothing is never -0.0");
+	snprintf(text, sizeof(text), "%.1f", percent(-0.0005));
+	is(text, "-0.1", "a share that is rounded to -0.1 stays below 0");
+	ok(isnan(percent(NAN)), "a share that is not known is no percentage");
+}
+
+static void test_costs(void)
+{
+	struct figures f = {.load = 0.5, .cpus = 2, .soaked = 1, .bytes = 1024000, .seconds = 2};
+
+	/* Half of 2 CPUs for 1 s is 1e6 us; over 1000 KiB that is 1000 us/KiB. */
+	ok(near(cost_us_per_kib(0.5, 2, 1024000, 1), 1000), "the cost is in microseconds per KiB");
+	ok(isnan(cost_us_per_kib(0.5, 2, 0, 1)), "where nothing was moved there is no cost");
+	ok(near(figures_cost(&f), 1000), "the cost is over the seconds of the load");
+	f.soaked = NAN;
+	ok(near(figures_cost(&f), 2000),
+	   "where the seconds of the load are not known the cost is over those of the transfer");
+}
+
+static void test_load_text(void)
+{
+	struct figures f = {.load = 0.5,
+			    .uncertainty = NAN,
+			    .cpus = 2,
+			    .soaked = 1,
+			    .bytes = 1024000,
+			    .seconds = 1};
+	char text[128];
+
+	is(load_format(&f, text), ", load 50.0% of 2 CPUs, cost 1000.000 us/KiB",
+	   "a load and its cost");
+	f.cpus = 1.75;
+	is(load_format(&f, text), ", load 50.0% of 1.75 CPUs, cost 875.000 us/KiB",
+	   "a load of a time in which a CPU was away");
+	f.cpus = 2;
+	f.uncertainty = 0.01;
+	f.bytes = 0;
+	is(load_format(&f, text), ", load 50.0% +-1.0% of 2 CPUs",
+	   "a load that moved nothing has no cost");
+	f.unsafe = UNSAFE_STEAL;
+	is(load_format(&f, text), ", load 50.0%? +-1.0% of 2 CPUs",
+	   "a load that is unsafe has a question mark");
+	is(unsafe_mark(0), "", "a load that is safe has no mark");
+	f.load = NAN;
+	is(load_format(&f, text), "", "a load that was not measured is omitted");
+}
+
+static void test_rate_text(void)
+{
+	struct figures f = {.load = NAN, .bytes = 125000000, .seconds = 0.5};
+	char text[RATE_STRLEN];
+
+	is(rate_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");
+	f.load = 0.25;
+	f.cpus = 4;
+	f.soaked = 0.5;
+	f.uncertainty = 0.004;
+	is(rate_text(&f, text),
+	   "244141 kbytes/sec (2.000 Gbit/s), load 25.0% +-0.4% of 4 CPUs, cost 4.096 us/KiB",
+	   "a rate with its load and cost");
+	f = (struct figures){.load = 1e9,
+			     .uncertainty = 1e9,
+			     .cpus = 8192,
+			     .bytes = UINT64_MAX,
+			     .seconds = 1e-9,
+			     .soaked = 1e15,
+			     .unsafe = UNSAFE_STEAL};
+	ok(strlen(rate_text(&f, text)) < RATE_STRLEN - 1,
+	   "the longest rate has room in RATE_STRLEN");
+}
+
+int main(void)
+{
+	test_rates();
+	test_shares();
+	test_costs();
+	test_load_text();
+	test_rate_text();
+	return done();
+}
