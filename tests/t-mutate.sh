@@ -90,7 +90,9 @@ check 'the first failure ends a run that would hang' '
 	grep -q "caught by math" out'
 check 'tests that run into --limit leave the mutant undecided' '
 	mutates 0 --limit 2 --command "make check >log || sleep 600" 1 6
-	grep -q "TIMED OUT (the limit of 2 s)" out'
+	grep -q "TIMED OUT (the limit of 2 s)" out
+	mutates 0 --command "make check >log || exit 124" 1 6
+	grep -q "TIMED OUT (the limit of the command)" out'
 check 'interrupted: no directory and no process is left' '
 	(exec env --default-signal=INT python3 tree/tests/mutate --command "echo \$\$ >$PWD/begun; sleep 600" 1 2 >log 2>&1) &
 	pid=$!
