@@ -60,7 +60,7 @@ check 'a test that does not exist is named, with status 2, and no other test run
 	runs 2 plain none
 	grep -qx "no test none" err
 	not [ -s out ]'
-for arguments in '-j' '-j 0' '-j many' '-x' '-j 1000'; do
+for arguments in '-j' '-j 0' '-j many' '-y' '-j 1000'; do
 	check "usage: tests/run $arguments" '
 		runs 2 '"$arguments"'
 		tail -n 1 err | grep -qx "usage: tests/run .*"
@@ -100,6 +100,18 @@ check '-j 1: the longest first, then those without a line seconds:, in the order
 	stub d
 	runs 0 -j 1
 	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "c b a d" ]'
+check '-x: the shortest first, the quiet group last, and no test after the first that fails' '
+	only_stubs
+	stub a "seconds: 40"
+	stub b "seconds: 5"
+	stub c "seconds: 20" -- "echo \"not ok 1 - y\""
+	stub d "group: quiet"
+	runs 1 -x -j 1
+	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "b c" ]
+	[ "$(tail -n 1 out)" = "2 passed, 1 failed, 0 skipped" ]
+	stub c "seconds: 20"
+	runs 0 -x -j 1 a b c d
+	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "b c a d" ]'
 check 'what tests print that run side by side is not mixed' '
 	only_stubs
 	for n in 1 2 3; do
