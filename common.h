@@ -89,8 +89,8 @@ const char *printable(const char *s);
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
- * What a program calls first: makes stdout line buffered and SIGPIPE an ordinary error, and cuts the
- * path from argv[0], which getopt_long(3) prints.
+ * What a program calls first, or after command_expect(): makes stdout line buffered and SIGPIPE an
+ * ordinary error, and cuts the path from argv[0], which getopt_long(3) prints.
  */
 void init_program(char **argv);
 

@@ -486,9 +486,9 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
+	command_expect(argc, argv, SHORTOPTS, longopts);
 	init_program(argv);
 	die_init(close_report, NULL);
-	command_expect(argc, argv, SHORTOPTS, longopts);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */

@@ -61,8 +61,8 @@ int main(int argc, char **argv)
 	char *no_command[] = {NULL, NULL};
 	int priority = 1, c;
 
-	init_program(argv);
 	command_expect(argc, argv, SHORTOPTS, longopts);
+	init_program(argv);
 	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
 		switch (c) {
 		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Calls that move less than they were asked to, and that are interrupted at every turn: not a byte
-# gets lost, whichever way it goes.  tests/preload/short.c does that to them.
+# gets lost, whichever way it goes.  tests/preload/fault.c does that to them.
 #
 # seconds: 10
 . "$TOP/tests/lib.sh"
@@ -13,7 +13,7 @@ if [ -n "$SANITIZE" ]; then
 	skip 'short and interrupted calls' 'a sanitizer wants to be loaded first'
 	finish
 fi
-if ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o short.so "$TOP/tests/preload/short.c" -ldl 2>cc.err; then
+if ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o fault.so "$TOP/tests/preload/fault.c" -ldl 2>cc.err; then
 	skip 'short and interrupted calls' "no shared library can be made here: $(head -n 1 cc.err)"
 	finish
 fi
@@ -45,12 +45,12 @@ short()
 	log=$1
 	shift
 	seed=$((seed + 1))
-	env LD_PRELOAD="$PWD/short.so" SHORT_SEED=$seed SHORT_LOG="$PWD/$log" "$@"
+	env LD_PRELOAD="$PWD/fault.so" SHORT_SEED=$seed SHORT_LOG="$PWD/$log" "$@"
 }
 mkdir disturbed
 cat >disturbed/zcs <<'END'
 #!/bin/sh
-LD_PRELOAD="$PWD/short.so"
+LD_PRELOAD="$PWD/fault.so"
 SHORT_LOG="$PWD/zcs.log"
 export LD_PRELOAD SHORT_LOG
 exec "$REAL/zcs" "$@"
@@ -83,9 +83,10 @@ were_disturbed()
 calls_of()
 {
 	case $1 in
-	send | write) echo pread $1 ;;
+	send | write) echo pread64 $1 ;;
 	mmap) echo send ;;
-	zerocopy) echo pread send recvmsg ;;
+	zerocopy) echo pread64 send recvmsg ;;
+	sendfile) echo sendfile64 ;;
 	*) echo $1 ;;
 	esac
 }
@@ -115,7 +116,7 @@ check "the built-in set (seed $seed)" '
 	exits 0 short builtin.log "$zcc" -s 0 -p $PORT --congestion reno
 	ended $PEER
 	grep -q "^bytes $((63 * 350 * 1024 + 8 + 63 * 4))\$" peer.out
-	were_disturbed builtin.log write sendfile'
+	were_disturbed builtin.log write sendfile64'
 
 # agree: what zcc printed and what zcs did
 agree()
@@ -154,7 +155,7 @@ for to in $receivers; do
 		[ $status -eq 0 ]
 		one_line zcs.err
 		case $to in trunc) call=recv ;; splice) call="recv splice" ;; *) call=$to ;; esac
-		were_disturbed zcs.log $call send poll accept'
+		were_disturbed zcs.log $call send poll accept4'
 	rm -f zcs.log
 done
 
@@ -174,6 +175,6 @@ check 'zcs --reply: it served them all, and ends as it should' '
 	cat zcs.err zcs.out
 	one_line zcs.err
 	grep -Eqx "total: 320 replies, $((40 * (0 + 2 + 100 + 100000 + 2 + 3 + 4 + 5))) bytes; 0 refused, 0 silent, 0 too large, 0 broken" zcs.out
-	were_disturbed zcs.log send recv accept epoll'
+	were_disturbed zcs.log send recv accept4 epoll_wait'
 
 finish
