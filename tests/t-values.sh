@@ -299,25 +299,30 @@ ask_pausing()
 		cut -d ' ' -f $column bounds | sort -n >bounds.$column
 	done
 }
-# percentiles_are LOWER UPPER P50 P90 P99 MAX: in ms, each between those of the files, of which it is of
+# percentiles_are 'P50 P90 P99 MAX' LOWER UPPER: in ms, each between those of the files, of which it is of
 # the same rank.  The classes of the histogram are 1/32 wide.
 percentiles_are()
 {
-	echo "$3 $4 $5 $6"
-	for rank in 20:$3 36:$4 40:$5 40:$6; do
-		low=$(sed -n "${rank%:*}p" "$1") high=$(sed -n "${rank%:*}p" "$2")
-		echo "${rank#*:} between $low and $high"
-		awk -v value="${rank#*:}" -v low="$low" -v high="$high" \
-		    'BEGIN { exit !(value >= low * 31 / 32 - 0.0006 && value <= high * 33 / 32 + 0.0006) }'
-	done
+	echo "$1"
+	paste "$2" "$3" | awk -v percentiles="$1" '
+		BEGIN { ranks = split("20 36 40 40", rank); n = split(percentiles, value) }
+		{ low[NR] = $1; high[NR] = $2 }
+		END {
+			for (i = 1; i <= ranks; i++) {
+				r = rank[i]
+				print value[i], "between", low[r], "and", high[r]
+				bad += value[i] < low[r] * 31 / 32 - 0.0006 || value[i] > high[r] * 33 / 32 + 0.0006
+			}
+			exit n != 4 || NR != 40 || bad
+		}'
 }
 latencies_are_right()
 {
 	printf '0\n%.0s' $(seq 40) >zeros
 	ask_pausing
-	percentiles_are bounds.2 bounds.3 $(sed -n 's/^  total //p' zcc.out)
-	percentiles_are bounds.1 bounds.3 $(sed -n 's/^  first byte //p' zcc.out)
-	percentiles_are zeros bounds.3 $(sed -n 's/^  connect //p' zcc.out)
+	percentiles_are "$(sed -n 's/^  total //p' zcc.out)" bounds.2 bounds.3
+	percentiles_are "$(sed -n 's/^  first byte //p' zcc.out)" bounds.1 bounds.3
+	percentiles_are "$(sed -n 's/^  connect //p' zcc.out)" zeros bounds.3
 	# The server pauses as long after the first byte as before it.
 	awk '/^  first byte / { p50 = $3; max = $6 } /^  total / { exit !($2 > p50 && $5 > max) }' zcc.out
 }
@@ -326,7 +331,7 @@ json_latencies_are_right()
 	printf '0\n%.0s' $(seq 40) >zeros
 	ask_pausing --json
 	for what in connect:zeros first_byte:bounds.1 total:bounds.2; do
-		percentiles_are ${what#*:} bounds.3 $(jq -r ".requests[0].latency_seconds.${what%:*} | .p50, .p90, .p99, .max | 1000 * ." zcc.out)
+		percentiles_are "$(jq -r ".requests[0].latency_seconds.${what%:*} | [.p50, .p90, .p99, .max] | map(1000 * . | tostring) | join(\" \")" zcc.out)" "${what#*:}" bounds.3
 	done
 }
 check 'the percentiles of the latencies are those of the times that the server noted' latencies_are_right
