@@ -2,13 +2,15 @@
  * request: both ends of the protocol of 1999, and clients and servers that fail at it, written
  * without zc's own code.
  *
- *	request serve [-2 | -d | -h | -R | -q]
+ *	request serve [-2 | -d | -h | -p | -R | -q]
  *		prints `port N`; each client that sends a length gets so many bytes and a close
  *		-2	writes in two pieces after a first byte of greeting, and closes when all
  *			of it has been acknowledged: Nagle's algorithm holds the second piece back
  *			until the client's delayed acknowledgement of the first
  *		-d	sends one of them each 100 ms, until the client has gone
  *		-h	sends half of them
+ *		-p	pauses before the first byte and as long after it, for each client another
+ *			time, and prints `served ACCEPTED FIRST CLOSED`, the moments in ns
  *		-R	resets the connection instead
  *		-q	says nothing and keeps it open
  *	request ask port count bytes
@@ -29,6 +31,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static int listen_anywhere(void)
@@ -73,6 +76,31 @@ static void send_slowly(int sock)
 		usleep(100000);
 }
 
+static unsigned long long moment(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (unsigned long long)t.tv_sec * 1000000000 + (unsigned long long)t.tv_nsec;
+}
+
+/* The pauses of 40 clients in a row are 0 to 11.7 ms long, each of them once. */
+static void send_pausing(int sock, uint32_t n)
+{
+	const unsigned long long accepted = moment();
+	static unsigned clients;
+	const useconds_t pause_us = clients++ * 37 % 40 * 300;
+	unsigned long long first;
+
+	usleep(pause_us);
+	first = moment();
+	send_zeros(sock, 1);
+	usleep(pause_us);
+	send_zeros(sock, n - 1);
+	printf("served %llu %llu %llu\n", accepted, first, moment());
+	fflush(stdout);
+}
+
 static void reset(int sock)
 {
 	const struct linger l = {.l_onoff = 1};
@@ -101,6 +129,8 @@ static int serve(int mode)
 			reset(sock);
 		else if (mode == 'd')
 			send_slowly(sock);
+		else if (mode == 'p')
+			send_pausing(sock, n);
 		else
 			send_zeros(sock, mode == 'h' ? n / 2 : n);
 		close(sock);

@@ -170,6 +170,36 @@ check_load 'zcs -c: the same, on its own line and in the receipt' '
 		echo "$(text_load out) $truth"
 	} >measured'
 stop_zcs
+if [ -n "$LONG" ]; then
+	once()
+	{
+		beside "$one" "$cyclesoak" -1 -p $seconds
+		# A bare figure has no interval.
+		echo "$(cat out) 1 $truth" >measured
+	}
+	check_load 'cyclesoak -1: the load of a program that takes one CPU, with an interval of 1 point' once
+	sender_json()
+	{
+		beside "$one" "$zcc" -c --json -s 0 -p $PORT -t $seconds --pace 2m -o 50k
+		echo "$(json_load out) $truth" >measured
+	}
+	start_zcs
+	check_load 'zcc -c --json: the load of another program beside such a transfer' sender_json
+	stop_zcs
+	receiver_json()
+	{
+		: >zcs.out
+		beside "$one" "$zcc" --json -s 0 -p $PORT -t $seconds --pace 2m -o 50k
+		wait_until '[ -s zcs.out ]'
+		{
+			echo "$(json_load zcs.out) $truth"
+			echo "$(json_load out) $truth"
+		} >measured
+	}
+	start_zcs -c --json -I 0
+	check_load 'zcs -c --json: the same, in its own object and in the receipt' receiver_json
+	stop_zcs
+fi
 # Whatever else runs here, cyclesoak and the kernel see it alike.
 check_load 'cyclesoak: the load of the idle machine' '
 	soaking "$cyclesoak" -n 1 -p $seconds

@@ -18,6 +18,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,18 @@ static volatile sig_atomic_t stop;
 static void on_alarm(int sig)
 {
 	stop = sig;
+}
+
+/* SIGALRM after so many seconds, which may be a part of one. */
+static void alarm_after(const char *seconds)
+{
+	const double s = atof(seconds);
+	const struct itimerval t = {
+		.it_value = {(time_t)s, (suseconds_t)((s - (double)(time_t)s) * 1e6)}};
+
+	if (!(s >= 0.001 && s < 1e6))
+		errx(2, "'%s' is not a number of seconds from 0.001 to 1000000", seconds);
+	setitimer(ITIMER_REAL, &t, NULL);
 }
 
 static void bind_to(int cpu)
@@ -132,7 +145,7 @@ int main(int argc, char **argv)
 	if (sock < 0 || connect(sock, (struct sockaddr *)&a, sizeof(a)) != 0)
 		err(1, "connect");
 	sigaction(SIGALRM, &sa, NULL);
-	alarm((unsigned)atoi(argv[1]));
+	alarm_after(argv[1]);
 	send_files(sock, argv + 4, argc - 4);
 	close(sock);
 	waitpid(child, NULL, 0);
