@@ -658,6 +658,8 @@ static const struct key {
 	{"rcv_rtt", NUMBER, offsetof(struct figures, tcp.rcv_rtt)},
 	{"rcv_mss", NUMBER, offsetof(struct figures, tcp.rcv_mss)},
 	{"out_of_order", NUMBER, offsetof(struct figures, tcp.rcv_ooo)},
+	{"load_seconds", NUMBER, offsetof(struct figures, soaked)},
+	{"load_bytes", COUNT, offsetof(struct figures, load_bytes)},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -703,6 +705,7 @@ static bool read_receipt(char *s, size_t len, struct figures *f)
 	size_t i;
 
 	memset(f, 0, sizeof(*f));
+	f->load_bytes = ALL_BYTES;
 	for (i = 0; i < KEYS; i++)
 		if (keys[i].type == NUMBER || keys[i].type == SHARE)
 			*number_of(f, &keys[i]) = NAN;

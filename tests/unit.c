@@ -340,6 +340,13 @@ static void test_receipt_written(void)
 		   strstr(line, " unsafe=cpu_offline,cpu_online,") != NULL,
 	   "a receipt with every reason that its load is unsafe", line);
 	in.unsafe = 0;
+	ok(r.load_bytes == ALL_BYTES && strstr(line, "load_bytes") == NULL, "a load of all bytes",
+	   "no number of them");
+	in.load_bytes = 5;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &r) == NULL && r.load_bytes == 5,
+	   "a receipt with the bytes of the load", line);
+	in.load_bytes = ALL_BYTES;
 	in.load = NAN;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &r) == NULL && isnan(r.load), "a load not measured stays out",
@@ -461,6 +468,45 @@ static void test_load_away(void)
 	ok(l.unsafe == UNSAFE_CLOCK_SLOW, "what happened before is no reason, what holds is", "");
 }
 
+/* A measurement that was interrupted: what was counted meanwhile is nowhere. */
+static void test_load_resumed(void)
+{
+	struct baseline b = {.spin = 1, .speed = 1};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = &b};
+	struct load_sample base = {.time = 3, .spin = 1, .work = 1, .tasks = 2}, to = {.time = 14};
+	struct load_sample begin = {.time = 10, .spin = 2, .work = 2, .tasks = 8, .away_ns = 7};
+	struct load l;
+
+	begin.limits = (struct limits_mark){.lost = 4, .moved = 5, .stops = 6};
+	to.limits = begin.limits;
+	to.limits.moved++;
+	to.away_ns = begin.away_ns;
+	to.spin = to.work = 5;
+	to.tasks = 9;
+	load_sample_resume(&to, &base, &begin);
+	load_between(&c, &base, &to, -1, &l);
+	ok(l.seconds == 4 && fabs(l.load - 0.25) < 1e-9 && fabs(l.tasks - 0.25) < 1e-9,
+	   "a load without the time in which nothing was measured", "");
+	ok(l.unsafe == UNSAFE_SOAKER_MOVED, "and without what happened in it", "");
+	load_between(&c, &base, &base, -1, &l);
+	ok(isnan(l.load) && l.unsafe == 0, "no load where nothing was measured at all", "");
+}
+
+/* Clients of which one came before the soakers had settled: the sum has the bytes of the load. */
+static void test_figures_added(void)
+{
+	struct figures sum, f;
+
+	figures_init(&sum);
+	figures_init(&f);
+	f.bytes = 10;
+	figures_add(&sum, &f);
+	ok(sum.bytes == 10 && sum.load_bytes == ALL_BYTES, "a sum whose load is of all bytes", "");
+	f.load_bytes = 3;
+	figures_add(&sum, &f);
+	ok(sum.bytes == 20 && sum.load_bytes == 13, "a sum of which a part has a load", "");
+}
+
 /* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
 static void test_load(void)
 {
@@ -547,6 +593,7 @@ static void test_figures(void)
 			    .cpus = 2,
 			    .soaked = 1,
 			    .bytes = 1024000,
+			    .load_bytes = ALL_BYTES,
 			    .seconds = 1};
 	char buf[128];
 
@@ -568,6 +615,11 @@ static void test_figures(void)
 	f.bytes = 1024000;
 	f.seconds = 2;
 	ok(fabs(figures_cost(&f) - 1000) < 1e-9, "the cost is over the seconds of the load", "");
+	f.load_bytes = 512000;
+	ok(fabs(figures_cost(&f) - 2000) < 1e-9, "and over the bytes of those seconds", "");
+	f.load_bytes = 0;
+	ok(isnan(figures_cost(&f)), "where no byte came in those seconds there is no cost", "");
+	f.load_bytes = ALL_BYTES;
 	f.soaked = NAN;
 	ok(fabs(figures_cost(&f) - 2000) < 1e-9, "or of the transfer, where those are not known",
 	   "");
@@ -727,6 +779,17 @@ static void test_json_figures(void)
 		"{\"cpus\":2,\"load_percent\":50,\"unsafe\":[\"cpu_offline\",\"weight\"],"
 		"\"cost_us_per_kib\":1000000,\"interrupts_per_second\":7}",
 		"what makes a load unsafe");
+	f.unsafe = 0;
+	f.soaked = 1.5;
+	f.load_bytes = 1024;
+	j = (struct json){.f = open_memstream(&text, &len)};
+	json_open(&j, NULL, '{');
+	json_load(&j, &f);
+	json_close(&j, '}');
+	written(&j, &text,
+		"{\"cpus\":2,\"load_percent\":50,\"load_seconds\":1.5,\"load_bytes\":1024,"
+		"\"cost_us_per_kib\":1500000,\"interrupts_per_second\":7}",
+		"the part that a load is of, and its cost");
 	j = (struct json){.f = open_memstream(&text, &len)};
 	json_open(&j, NULL, '{');
 	json_utilization(&j, &f, NULL);
@@ -817,6 +880,8 @@ int main(void)
 	test_long_cpu_lists();
 	test_load();
 	test_load_away();
+	test_load_resumed();
+	test_figures_added();
 	test_addresses();
 	test_figures();
 	test_json_strings();
