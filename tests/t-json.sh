@@ -391,11 +391,7 @@ check 'zcs --json: a usage error prints nothing on stdout' '
 	not [ -s out ]'
 fake_calibration >counts_per_sec
 for how in '' --reply; do
-	turns=0
-	until start_zcs --json -c -N 1 -I 0.02 $how || [ $turns -ge 60 ]; do
-		turns=$((turns + 1))
-		until_free
-	done
+	start_measuring --json -N 1 -I 0.02 $how
 	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" '
 		soaker=$(soaker_of $ZCS)
 		[ -n "$soaker" ]
