@@ -121,9 +121,10 @@ static uint64_t bytes_of_all(const struct client_group *g)
 	uint64_t bytes = g->removed_bytes;
 	const struct member *c;
 
-	LIST_FOREACH (c, &g->members, link)
+	LIST_FOREACH (c, &g->members, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		bytes += c->bytes;
+	}
 	return bytes;
 }
 
@@ -134,8 +135,10 @@ static void begin_load(struct context *x)
 	struct member *c;
 
 	meter_begin(&x->meter, &g->tally, bytes_of_all(g));
-	LIST_FOREACH (c, &g->members, link)
+	LIST_FOREACH (c, &g->members, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		tally_begin(&c->tally, c->bytes);
+	}
 	pthread_rwlock_unlock(&x->meter.lock);
 }
 
@@ -165,9 +168,10 @@ void interval_next(struct context *x)
 	next->begin.bytes = bytes_of_all(g);
 	mark_now(&x->meter, &g->tally, &next->begin);
 	next->warm_up = false;
-	LIST_FOREACH (c, &g->members, link)
+	LIST_FOREACH (c, &g->members, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		next->warm_up |= c->warming;
+	}
 	/* The first interval begins just before its group, when nothing could come. */
 	if (last.begin.ns < g->start_ns)
 		last.begin.ns = g->start_ns;
