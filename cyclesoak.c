@@ -57,7 +57,7 @@ struct monitor {
 /* Measures a baseline of the idle machine, just before or after a command. */
 static void measure_bracket(const struct monitor *m, struct calibration *c)
 {
-	double tasks = baseline_measure(m->soak, c);
+	double tasks = baseline_measure(m->soak, c, NULL);
 
 	baseline_check_or_die(c);
 	if (tasks > CAL_BUSY)

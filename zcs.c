@@ -6,9 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
-#include "lib/load/calibration.h"
 #include "lib/load/limits.h"
-#include "lib/load/soaker.h"
 #include "lib/receive/reply.h"
 #include "lib/receive/server.h"
 
@@ -37,6 +35,7 @@ static void on_signal(int sig)
  */
 static void warn_at_end(struct context *x, const struct mark *start)
 {
+	const struct tally none = {0};
 	struct mark end = {.ns = 0};
 	struct load l;
 
@@ -44,8 +43,8 @@ static void warn_at_end(struct context *x, const struct mark *start)
 		note("%ju lines about clients were left out in all", x->places.log.left_out);
 	if (x->meter.soaker == NULL)
 		return;
-	mark_now(&x->meter, &end);
-	load_between(&x->meter.calibration, &start->load, &end.load, -1, &l);
+	mark_now(&x->meter, &none, &end);
+	meter_load(&x->meter, &start->load, &end.load, &l);
 	limits_warn_run(l.load);
 }
 
@@ -55,18 +54,15 @@ static int open_all(struct context *x)
 	struct rlimit files;
 	int listener;
 
-	if (opt.load) {
-		calibration_load_or_die(&x->meter.calibration, CALIBRATION_FILE, opt.n_cpus);
-		limits_warn();
-	}
+	/* Before it listens: clients do not wait for this. */
+	if (opt.load)
+		meter_start_or_die(&x->meter, opt.n_cpus);
 	/* Each client is a descriptor. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	listener = listen_or_die(&opt);
-	if (opt.load)
-		x->meter.soaker = soaker_start_or_die(&x->meter.calibration.cpus);
 	cpus_try_or_die(&opt.bind);
 	x->group.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (x->group.wake < 0)
@@ -76,6 +72,7 @@ static int open_all(struct context *x)
 
 static int run(struct context *x)
 {
+	const struct tally none = {0};
 	struct mark start = {.ns = 0};
 	const struct sigaction continued = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	struct sockaddr_storage ss;
@@ -91,7 +88,7 @@ static int run(struct context *x)
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
-	mark_now(&x->meter, &start);
+	mark_now(&x->meter, &none, &start);
 	if (opt.reply)
 		serve_replies(x, listener, &unblocked);
 	else
@@ -105,10 +102,7 @@ static int run(struct context *x)
 		warn_at_end(x, &start);
 	if (x->group.n > 0)
 		_exit(status);
-	if (x->meter.soaker != NULL) {
-		soaker_stop(x->meter.soaker);
-		free(x->meter.calibration.cpu);
-	}
+	meter_stop(&x->meter);
 	close(x->group.wake);
 	return status;
 }
@@ -169,7 +163,8 @@ static const char help[] =
 	"  -o, --sndbuf size      SO_SNDBUF (default: the kernel's autotuning)\n"
 	"  -4, -6                 IPv4 or IPv6 only (default: both)\n"
 	"  -B, --bind-cpu cpus    run on this CPU; a list: one client after the other\n"
-	"  -c, --cpu-load         measure this host's CPU load (calibrate first: cyclesoak -C)\n"
+	"  -c, --cpu-load         measure this host's CPU load while there are clients;\n"
+	"                         without a calibration file the baseline is measured first\n"
 	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
 	"  -d, --debug            say more on stderr\n"
 	"  -h, --help             this text\n"

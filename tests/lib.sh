@@ -301,6 +301,41 @@ until_holding()
 	done
 }
 
+# has_lock PID: whether it holds the lock of whoever soaks
+has_lock()
+{
+	grep -q "FLOCK .* $1 .*:$(stat -c %i /dev/zero) " /proc/locks
+}
+
+# start_measuring [options]: starts zcs -c when no other set of soakers runs
+start_measuring()
+{
+	turns=0
+	while start_zcs -c "$@"; do
+		grep -q 'no load is measured' zcs.err && [ $turns -lt 60 ] || return 0
+		turns=$((turns + 1))
+		stop_zcs
+		flock -w 20 /dev/zero true 2>/dev/null || :
+	done
+	return 1
+}
+
+# measured command...: a client of that zcs, which has no load while other tests soak
+measured()
+{
+	turns=0
+	while :; do
+		status=0
+		"$@" >out 2>err || status=$?
+		if has_lock $ZCS || [ $turns -ge 60 ]; then
+			cat out err
+			return $status
+		fi
+		turns=$((turns + 1))
+		flock -w 20 /dev/zero true 2>/dev/null || :
+	done
+}
+
 # The periods of a cyclesoak --json that until_holding has started, and what makes them unsafe.
 # is_unsafe N REASON: whether the N-th period of soak.out is unsafe for that reason
 is_unsafe()

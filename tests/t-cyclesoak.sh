@@ -278,16 +278,10 @@ check 'zcc -c: load and cost of a transfer' '
 	awk "/^[0-9]+ kbytes/ { sub(\"%\", \"\", \$6); want = \$6 / 100 * $cpus * 1e6 / \$1
 		exit !(\$12 > 0.98 * want && \$12 < 1.02 * want) }" out'
 stop_zcs
-turns=0
-while :; do
-	start_zcs -c && break
-	grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || break
-	turns=$((turns + 1))
-	until_free
-done
+start_measuring
 check 'zcs -c: load in the summary and in the receipt' '
-	"$zcc" -s 0 -p $PORT -t 1 >report
-	cat report
+	measured "$zcc" -s 0 -p $PORT -t 1
+	cp out report
 	grep -Eqx "  load, both ends +- +[0-9.]+%\?? \+-[0-9.]+%" report
 	grep -Eqx "  CPUs +- +$cpus" report
 	grep -Eqx "  us/KiB +- +[0-9.]+" report

@@ -252,9 +252,11 @@ check_json 'zcc: what fails before it connects is in an object' '
 		fails zcc --json -s 0 -p 1 $how
 	done'
 check_json 'zcs: what fails before it listens is in an object' '
+	echo no calibration >counts_per_sec
 	for how in "-B 8000" -c "--bind 192.0.2.1" "--user no-such-user"; do
 		fails zcs --json -p 0 $how
-	done'
+	done
+	rm counts_per_sec'
 check_json 'cyclesoak: what fails before it soaks is in an object' '
 	for how in "-1" "-f missing"; do fails cyclesoak --json $how; done'
 start_peer
@@ -380,6 +382,7 @@ for how in "-p $taken" '-p 0 -B 8000' '-p 0 -c' '-p 0 --user no-such-user' '-p 0
 	check "zcs --json $how: one object, with the error" '
 		mkdir -p nowhere
 		cd nowhere
+		echo no calibration >counts_per_sec
 		exits 1 timeout 20 "$zcs" --json '"$how"'
 		one_line out
 		one_line err
@@ -391,11 +394,7 @@ check 'zcs --json: a usage error prints nothing on stdout' '
 	not [ -s out ]'
 fake_calibration >counts_per_sec
 for how in '' --reply; do
-	turns=0
-	until start_zcs --json -c -N 1 -I 0.02 $how || [ $turns -ge 60 ]; do
-		turns=$((turns + 1))
-		until_free
-	done
+	start_measuring --json -N 1 -I 0.02 $how
 	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" '
 		soaker=$(soaker_of $ZCS)
 		[ -n "$soaker" ]

@@ -163,11 +163,9 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 			. "$TOP/tests/lib.sh"
 			ON=$A
 			echo ${A##* } ${B##* } >>hosts
-			# Others may hold them.
-			for turn in $(seq 60); do
-				! start_zcs -c || break
-				sleep 1
-			done
+			start_measuring
+			# Others may soak; it soaks for 10 seconds after its client.
+			measured $B "$BIN/zcc" -s $A4 -p $PORT -t 0.2 --congestion reno
 			exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT || exit
 			grep "soaked already, by zcs" err || exit
 			exits 1 $B "$BIN/cyclesoak" -1 || exit

@@ -657,12 +657,7 @@ rights_of_nobody()
 # Starts zcs -c as nobody once no other soakers run; SOAKER is its soaker.
 start_soaking()
 {
-	turns=0
-	until start_zcs -c -N 1 --user nobody; do
-		turns=$((turns + 1))
-		grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || return 1
-		until_free
-	done
+	start_measuring -N 1 --user nobody
 	SOAKER=$(soaker_of $ZCS)
 	[ -n "$SOAKER" ]
 }
@@ -737,7 +732,7 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	check '-c --user: it is that user, its soaker is not' '
 		rights $ZCS | diff want -
 		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/$SOAKER/status)" = 0 ]
-		exits 0 "$zcc" -s 0 -p $PORT -t 0.2
+		measured "$zcc" -s 0 -p $PORT -t 0.5
 		wait_until "grep -q \" load \" zcs.out"'
 	kill -TERM $ZCS
 	wait $ZCS

@@ -160,7 +160,7 @@ check_load 'zcc -c: the load of another program beside a transfer that takes nex
 	beside "$one" "$zcc" -c -s 0 -p $PORT -t $seconds --pace 2m -o 50k
 	echo "$(text_load out) $truth" >measured'
 stop_zcs
-start_zcs -c
+start_measuring
 check_load 'zcs -c: the same, on its own line and in the receipt' '
 	: >zcs.out
 	beside "$one" "$zcc" -s 0 -p $PORT -t $seconds --pace 2m -o 50k

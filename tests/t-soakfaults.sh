@@ -57,7 +57,7 @@ waits_left=20
 # is_free: whether the run that is over was no vain one; else it waits
 is_free()
 {
-	grep -q 'soaked already' err && [ $waits_left -gt 0 ] || return 0
+	grep -q 'soaked already\|no load is measured' err && [ $waits_left -gt 0 ] || return 0
 	waits_left=$((waits_left - 1))
 	until_free
 	return 1
@@ -149,7 +149,8 @@ scenario()
 		done
 		PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
 		while [ -n "$PORT" ] && kill -0 $p 2>/dev/null; do
-			! timeout 10 "$zcc" -s 0 -p $PORT file >client 2>&1 || break
+			# Long enough for the soakers to settle
+			! timeout 10 "$zcc" -s 0 -p $PORT --pace 200k file >client 2>&1 || break
 		done
 		status=0
 		wait $p || status=$?

@@ -326,18 +326,13 @@ else
 fi
 
 # zcs, and its figures in the report of zcc
-turns=0
-until in_line && start_zcs -c -I 0.3; do
-	turns=$((turns + 1))
-	grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || break
-	sleep 1
-done
+in_line && start_measuring -I 0.3
 soaker=$(soaker_of $ZCS)
 # while_stopped options...: zcc, while the soakers of zcs are stopped
 while_stopped()
 {
 	stop $soaker
-	"$zcc" -s 0 -p $PORT -t 0.5 --congestion reno "$@" >out 2>err
+	measured "$zcc" -s 0 -p $PORT -t 0.5 --congestion reno "$@"
 	wait_until '[ "$(threads_of $ZCS)" -eq 1 ]'
 	kill -CONT $soaker
 	cat out err

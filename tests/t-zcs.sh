@@ -217,17 +217,10 @@ if [ -n "$late" ]; then
 				PORT=${line##*:}
 				return 0
 				;;
-			*'soaked already'*)
-				return 1
-				;;
 			esac
 		done
 	}
-	turns=0
-	until start_blocked || [ $turns -ge 60 ]; do
-		turns=$((turns + 1))
-		until_free
-	done
+	start_blocked
 	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null
 	"$HELPERS/peer" send -c "$PORT" </dev/null
 	wait_until '[ $(threads_of $ZCS) -eq 2 ]'
@@ -310,8 +303,10 @@ check 'a CPU that is not there: exit 1' '
 	exits 1 "$zcs" -p 0 -B 0,8000
 	one_line err
 	grep -q "CPU 8000" err'
-check '-c without a calibration: one line that says what to run' '
+check '-c with a file that is no calibration: one line that says what to run' '
+	echo 1 >counts_per_sec
 	exits 1 "$zcs" -p 0 -c
+	rm counts_per_sec
 	one_line err
 	grep -q "cyclesoak -C" err'
 check '-h: help on stdout, exit 0' '

@@ -154,6 +154,7 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 
 	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
+	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	windows_without_host(w, first, n);
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
@@ -169,14 +170,27 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 	return tasks;
 }
 
-double baseline_measure(const struct soaker *s, struct calibration *c)
+double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic bool *stop)
 {
 	struct windows *w = windows_start(s, c->cpus.n);
 	double turns = 0, share = 0;
 
-	while (w->n < CAL_WINDOWS)
+	while (w->n < CAL_WINDOWS && (stop == NULL || !*stop))
 		windows_add(w, &turns, &share);
-	return windows_end(w, CAL_WINDOWS, c);
+	if (w->n == CAL_WINDOWS)
+		return windows_end(w, CAL_WINDOWS, c);
+	free(w);
+	return NAN;
+}
+
+double baseline_tasks(const struct calibration *c)
+{
+	double tasks = 0;
+	int i;
+
+	for (i = 0; i < c->cpus.n; i++)
+		tasks += c->cpu[i].tasks / c->cpus.n;
+	return tasks;
 }
 
 /* By how much the shares of the last CAL_AGREE of n rounds differ. */
@@ -235,12 +249,26 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	return drift / c->cpus.n;
 }
 
-void baseline_check_or_die(const struct calibration *c)
+/* The index of the first CPU without a baseline, -1 if there is none. */
+static int find_held(const struct calibration *c)
 {
 	int i;
 
 	for (i = 0; i < c->cpus.n; i++)
 		if (c->cpu[i].spin <= 0 || c->cpu[i].speed <= 0)
-			die("CPU %d left its soaker no time: the system must be idle",
-			    c->cpus.id[i]);
+			return i;
+	return -1;
+}
+
+bool baseline_is_whole(const struct calibration *c)
+{
+	return find_held(c) < 0;
+}
+
+void baseline_check_or_die(const struct calibration *c)
+{
+	const int i = find_held(c);
+
+	if (i >= 0)
+		die("CPU %d left its soaker no time: the system must be idle", c->cpus.id[i]);
 }

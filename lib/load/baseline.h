@@ -4,7 +4,7 @@
  *
  *	struct calibration c = {.cpus = cpus};
  *
- *	tasks = baseline_measure(soaker, &c);
+ *	tasks = baseline_measure(soaker, &c, NULL);
  *	if (tasks > CAL_BUSY)
  *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
  *	baseline_check_or_die(&c);
@@ -17,9 +17,16 @@
 
 /*
  * Measures the CPUs of c->cpus for a second.  Stores their baselines and the total into c, whose
- * cpu[] it allocates.  Returns the share of the machine that other tasks had, 0 to 1.
+ * cpu[] it allocates.  Returns the share of the machine that other tasks had, 0 to 1.  Once *stop is
+ * true (unless `stop` is NULL) it ends early, and returns NAN without a baseline.
  */
-double baseline_measure(const struct soaker *s, struct calibration *c);
+double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic bool *stop);
+
+/* The share of the machine that other tasks had when a baseline was measured. */
+double baseline_tasks(const struct calibration *c);
+
+/* Whether each CPU has a baseline: none was held whole by something else. */
+bool baseline_is_whole(const struct calibration *c);
 
 /*
  * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Calls `each`

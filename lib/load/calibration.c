@@ -248,7 +248,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
  * program that waits at a FIFO.  A descriptor of O_PATH does neither, and through it the kernel
  * opens the same file that was looked at.
  */
-static char *calibration_read_or_die(const char *path, size_t *len)
+static char *calibration_read_or_die(const char *path, size_t *len, struct stat *file)
 {
 	char self[64], *text = alloc_or_die(1, CALIBRATION_MAX, path);
 	int named = open_retry(path, O_PATH);
@@ -267,11 +267,21 @@ static char *calibration_read_or_die(const char *path, size_t *len)
 		warnx("%s belongs to another user (UID %u), who may have made up its figures: "
 		      "run 'cyclesoak -C'",
 		      path, st.st_uid);
+	*file = st;
 	*len = fread(text, 1, CALIBRATION_MAX, f);
 	if (ferror(f) || fclose(f) != 0)
 		die_errno("%s", path);
 	close(named);
 	return text;
+}
+
+/* When a file was written, of CLOCK_BOOTTIME.  One that is of the future was written now. */
+static int64_t time_written(const struct stat *file)
+{
+	const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) -
+			    file->st_mtim.tv_sec * INT64_C(1000000000);
+
+	return (int64_t)clock_ns(CLOCK_BOOTTIME) - (age > 0 ? age : 0);
 }
 
 /* Formats a CPU list for a message, which has room for the beginning of a long one. */
@@ -287,11 +297,13 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 	struct cpus want;
 	char has[100], wants[100], machine[sizeof(c->machine)], *text;
 	const char *why;
+	struct stat file;
 	size_t len;
 
 	cpus_to_soak(n_cpus, &want);
-	text = calibration_read_or_die(path, &len);
+	text = calibration_read_or_die(path, &len, &file);
 	why = calibration_parse(text, len, c);
+	c->taken_ns = time_written(&file);
 	if (why != NULL)
 		die("%s %s: run 'cyclesoak -C'", path, why);
 	if (c->cpus.n != want.n ||
@@ -303,4 +315,16 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
 		      c->machine);
 	free(text);
+}
+
+bool calibration_load_if_any_or_die(struct calibration *c, const char *path, int n_cpus)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0 && errno == ENOENT) {
+		cpus_to_soak(n_cpus, &c->cpus);
+		return false;
+	}
+	calibration_load_or_die(c, path, n_cpus);
+	return true;
 }

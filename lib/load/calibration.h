@@ -29,6 +29,9 @@ void calibrate_or_die(int n_cpus, const char *path, bool force);
  */
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus);
 
+/* Does the same if the file exists; otherwise stores the CPUs only, and returns false. */
+bool calibration_load_if_any_or_die(struct calibration *c, const char *path, int n_cpus);
+
 /*
  * Parses the text of such a file, `len` bytes, and checks only that it does not contradict itself.
  * Returns NULL, or what is wrong with the text; c->cpu is then NULL.

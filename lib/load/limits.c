@@ -8,8 +8,9 @@
 #define ONLINE_STACK (24 * 1024) /* bytes: a list of every second of CPUS_MAX CPUs has 20 KiB */
 
 static const char *const unsafe_name[UNSAFE_REASONS] = {
-	"cpu_offline",   "cpu_online", "soaker_moved", "soaker_stopped", "clock_slow",
-	"clock_changed", "weight",     "steal",        "other",
+	"cpu_offline",  "cpu_online",    "soaker_moved", "soaker_stopped",
+	"clock_slow",   "clock_changed", "weight",       "steal",
+	"baseline_old", "baseline_busy", "other",
 };
 
 const char *limits_name(int i)
@@ -199,6 +200,15 @@ static void say_of_clock(const struct soak_trouble *t, unsigned unsafe)
 		      then, clock[0] != '\0' ? " to " : ", and back", clock);
 }
 
+static void say_of_baseline(unsigned unsafe)
+{
+	if (unsafe & UNSAFE_BASELINE_OLD)
+		warnx("the baseline is more than an hour old: the load is unsafe; "
+		      "run 'cyclesoak -C' on the idle system and start again");
+	if (unsafe & UNSAFE_BASELINE_BUSY)
+		warnx("the baseline was measured on a busy machine: the load is unsafe");
+}
+
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		_Atomic unsigned *said)
 {
@@ -211,6 +221,7 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 	flockfile(stderr); /* of zcs, where warnx(3) would let other lines come between */
 	say_of_cpus(&t, fresh);
 	say_of_clock(&t, fresh);
+	say_of_baseline(fresh);
 	if (fresh & UNSAFE_STEAL)
 		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
 		      "the load is unsafe",

@@ -61,6 +61,7 @@ struct calibration {
 	double total;         /* turns per second of all of them: the first line of the file */
 	struct wake_cost wake;
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
+	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
 };
 
 /* What the soakers did up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
@@ -96,6 +97,13 @@ struct load {
  */
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
 		      struct load_sample *each);
+
+/*
+ * Makes *s, a sample that was read later than `begin`, the one of a measurement that had come to
+ * `base` when it was interrupted, and went on at `begin`.
+ */
+void load_sample_resume(struct load_sample *s, const struct load_sample *base,
+			const struct load_sample *begin);
 
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,

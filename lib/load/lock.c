@@ -7,9 +7,8 @@
 
 #define LOCK_FILE    "/dev/zero"
 #define ROOT_LOCK    "/run/zc-soaker.lock"
-#define LOCK_TRIES   200       /* of 10 ms */
-#define HOLDER_NS    200000000 /* for which a holder of the lock is watched: it soaks if it */
-#define HOLDER_SHARE 0.9       /* takes this share of a CPU, its descendants included */
+#define LOCK_TRIES   200 /* of 10 ms */
+#define HOLDER_SHARE 0.9 /* of a CPU: a holder that takes more, its descendants included, soaks */
 
 /* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
 static pid_t lock_holder(int fd)
@@ -40,21 +39,6 @@ static bool process_read(pid_t pid, const char *name, char *line, size_t size)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	return pid > 0 && file_read_line(path, line, size) == 0;
-}
-
-/* Tries to take the lock for two seconds; returns whether the caller has it. */
-static bool lock_or_die(int fd, const char *path)
-{
-	int i;
-
-	for (i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			die_errno("lock on %s", path);
-		if (i == LOCK_TRIES)
-			return false;
-		sleep_ns(10000000);
-	}
-	return true;
 }
 
 /* The parent of a process (proc_pid_stat(5)); 0 if it has none or has gone. */
@@ -90,33 +74,105 @@ static double family_seconds(pid_t eldest)
 	return sum;
 }
 
-void lock_take_or_die(int *lock, int *root_lock)
+void lock_open_or_die(struct lock *l)
 {
-	char name[64];
-	pid_t holder;
-	bool root_free, soaks = true;
-	double used;
-
 	/* In /run nobody but root can make the file, and nobody but root can open one of mode 0600. */
-	*root_lock = geteuid() == 0 ? open_retry(ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW) : -1;
-	*lock = open_retry(LOCK_FILE, O_RDONLY);
-	if (*lock < 0)
+	l->root_fd = geteuid() == 0 ? open_retry(ROOT_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW) : -1;
+	l->fd = open_retry(LOCK_FILE, O_RDONLY);
+	if (l->fd < 0)
 		die_errno(LOCK_FILE);
-	root_free = *root_lock < 0 || lock_or_die(*root_lock, ROOT_LOCK);
-	if (root_free && lock_or_die(*lock, LOCK_FILE))
-		return;
-	holder = lock_holder(root_free ? *lock : *root_lock);
-	if (!process_read(holder, "comm", name, sizeof(name)))
-		strcpy(name, "a program that cannot be seen");
+}
+
+/* Whether a flock(2) was had; dies of an error that waiting does not mend. */
+static bool lock_one(int fd, const char *path)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	if (errno != EWOULDBLOCK && errno != EINTR)
+		die_errno("lock on %s", path);
+	return false;
+}
+
+static void find_holder(const struct lock *l, bool root_free, struct lock_holder *h)
+{
+	*h = (struct lock_holder){.pid = lock_holder(root_free ? l->fd : l->root_fd)};
+	if (!process_read(h->pid, "comm", h->name, sizeof(h->name)))
+		strcpy(h->name, "a program that cannot be seen");
 	/* A holder's name proves nothing, but soakers and what started them take CPU time. */
-	if (root_free && *root_lock >= 0 && holder > 0) {
-		used = family_seconds(holder);
-		sleep_ns(HOLDER_NS);
-		soaks = family_seconds(holder) - used >= HOLDER_SHARE * HOLDER_NS / 1e9;
-	}
-	if (soaks)
-		die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it", name,
-		    holder);
+	h->watched = root_free && l->root_fd >= 0 && h->pid > 0;
+	h->since_ns = now_ns();
+	if (h->watched)
+		h->used = family_seconds(h->pid);
+}
+
+bool lock_try(const struct lock *l, struct lock_holder *h)
+{
+	const bool root_free = l->root_fd < 0 || lock_one(l->root_fd, ROOT_LOCK);
+
+	if (root_free && lock_one(l->fd, LOCK_FILE))
+		return true;
+	if (h != NULL)
+		find_holder(l, root_free, h);
+	if (root_free && l->root_fd >= 0)
+		flock(l->root_fd, LOCK_UN);
+	return false;
+}
+
+bool lock_try_beside(const struct lock *l, const struct lock_holder *h)
+{
+	const double most = HOLDER_SHARE * seconds_between(h->since_ns, now_ns());
+
+	return h->watched && lock_holder(l->fd) == h->pid &&
+	       family_seconds(h->pid) - h->used < most && lock_one(l->root_fd, ROOT_LOCK);
+}
+
+void lock_warn_beside(const struct lock_holder *h)
+{
 	warnx("%s (pid %d) holds the lock on " LOCK_FILE " and soaks nothing: going on without it",
-	      name, holder);
+	      h->name, h->pid);
+}
+
+bool lock_take(const struct lock *l, struct lock_holder *h)
+{
+	int i;
+
+	for (i = 0; i < LOCK_TRIES; i++) {
+		if (lock_try(l, NULL))
+			return true;
+		sleep_ns(10000000);
+	}
+	if (lock_try(l, h))
+		return true;
+	if (!h->watched)
+		return false;
+	sleep_ns(LOCK_WATCH_NS);
+	if (!lock_try_beside(l, h))
+		return false;
+	lock_warn_beside(h);
+	return true;
+}
+
+void lock_take_or_die(struct lock *l)
+{
+	struct lock_holder h;
+
+	lock_open_or_die(l);
+	if (!lock_take(l, &h))
+		die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it "
+		    "(on one host one -c has both ends)",
+		    h.name, h.pid);
+}
+
+void lock_release(const struct lock *l)
+{
+	flock(l->fd, LOCK_UN);
+	if (l->root_fd >= 0)
+		flock(l->root_fd, LOCK_UN);
+}
+
+void lock_close(const struct lock *l)
+{
+	close(l->fd);
+	if (l->root_fd >= 0)
+		close(l->root_fd);
 }

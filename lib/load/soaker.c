@@ -1,6 +1,8 @@
 #include "lib/load/soaker.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -22,7 +24,6 @@
 #define SOAK_DELAY     1e-4        /* seconds that soaking may add to a wake-up without a warning */
 #define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
 #define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
-#define SOAK_SETTLE_NS 100000000   /* from the soakers' start until they count undisturbed */
 #define SOAK_RETRY_NS  10000000    /* between two tries to get back to a CPU */
 #define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
 
@@ -35,6 +36,7 @@ struct soak_events {
 	_Atomic int lost_cpu, moved_cpu;              /* CPU numbers */
 	_Atomic bool soakers_stopped, keeper_stopped; /* by SIGSTOP, as their parents see it */
 	_Atomic bool weight;                          /* the soakers may take CPU from others */
+	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
 };
 
 /*
@@ -63,7 +65,7 @@ struct soak_cpu {
 struct soaker {
 	pid_t keeper;
 	int pipe;                /* the write end; when it is closed, the keeper ends the soakers */
-	int lock, root_lock;     /* descriptors; the second is -1 where root's lock cannot be had */
+	struct lock lock;        /* which the program holds unless the soakers are parked */
 	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
 	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
@@ -151,6 +153,13 @@ static void stay_bound(struct soak_cpu *me)
 	atomic_fetch_add(&me->away_ns, raw_ns() - left);
 }
 
+/* Sleeps while the soakers are parked.  The time counts as a task's: nobody reads it. */
+static void wait_while_parked(struct soak_events *e)
+{
+	while (atomic_load(&e->parked) != 0)
+		syscall(SYS_futex, &e->parked, FUTEX_WAIT, 1, NULL, NULL, 0);
+}
+
 /*
  * Spins and counts without end.  Between two readings of the clock the loop does nothing, so that a
  * long turn is time that was taken, whatever the clock frequency; and the reading, which waits for
@@ -191,7 +200,10 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			line = (line + SOAK_LINE) % SOAK_MEMORY;
 			dirty_at = now + SOAK_DIRTY_NS;
 		} else if (now >= enter_at) {
-			(void)getppid();
+			if (atomic_load_explicit(&me->events->parked, memory_order_relaxed) == 0)
+				(void)getppid();
+			else
+				wait_while_parked(me->events);
 			enter_at = now + SOAK_ENTER_NS;
 		}
 		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);
@@ -289,7 +301,8 @@ static void keeper_close_files(const struct soaker *s, const int ends[2])
 	d = opendir("/proc/self/fd");
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		fd = (int)strtol(e->d_name, NULL, 10);
-		if (fd > STDERR_FILENO && fd != s->lock && fd != s->root_lock && fd != dirfd(d))
+		if (fd > STDERR_FILENO && fd != s->lock.fd && fd != s->lock.root_fd &&
+		    fd != dirfd(d))
 			close(fd);
 	}
 	if (d != NULL)
@@ -434,32 +447,36 @@ static void wait_until_running(const struct soaker *s)
 		      s->cpu[i].id);
 }
 
-static bool is_delayed(const struct soaker *s)
+static struct soaker *soaker_new_or_die(const struct cpus *cpus)
 {
-	return s->wakeup.soaked > s->wakeup.unsoaked + SOAK_DELAY;
-}
+	const size_t size = sizeof(struct soaker) + (size_t)cpus->n * sizeof(struct soak_cpu);
+	struct soaker *s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				0);
+	int i;
 
-struct soaker *soaker_start_or_die(const struct cpus *cpus)
-{
-	struct soaker *s;
-	const size_t size = sizeof(*s) + (size_t)cpus->n * sizeof(s->cpu[0]);
-	int ends[2], i;
-	pid_t pid;
-
-	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (s == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0)
+	if (s == MAP_FAILED)
 		die_errno("soaker");
 	s->n = cpus->n;
 	s->events = &s->own_events;
 	s->origin.soaked = *cpus;
+	s->wakeup = (struct soaker_wakeup){NAN, NAN};
 	file_read_line(CPUS_ONLINE, s->origin.online, sizeof(s->origin.online));
 	file_read_line(CLOCK_SOURCE, s->origin.clock, sizeof(s->origin.clock));
 	for (i = 0; i < s->n; i++) {
 		s->cpu[i].id = cpus->id[i];
 		s->cpu[i].events = s->events;
 	}
-	lock_take_or_die(&s->lock, &s->root_lock);
-	s->wakeup.unsoaked = wakeup_measure(cpus);
+	return s;
+}
+
+/* Starts the keeper, and waits until the soakers run, or have run and are parked. */
+static void soaker_fork_or_die(struct soaker *s)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		die_errno("soaker");
 	signal(SIGCHLD, SIG_DFL); /* were it ignored, the keeper could not be waited for */
 	pid = fork();
 	if (pid < 0)
@@ -471,15 +488,86 @@ struct soaker *soaker_start_or_die(const struct cpus *cpus)
 	s->pipe = ends[1];
 	wait_until_running(s);
 	warn_of_weight(s);
+}
+
+static bool is_delayed(const struct soaker *s)
+{
+	return s->wakeup.soaked > s->wakeup.unsoaked + SOAK_DELAY;
+}
+
+/* Starts the soakers of a program that has the lock. */
+static void soaker_soak_or_die(struct soaker *s)
+{
+	s->wakeup.unsoaked = wakeup_measure(&s->origin.soaked);
+	soaker_fork_or_die(s);
 	sleep_ns(SOAK_SETTLE_NS);
-	s->wakeup.soaked = wakeup_measure(cpus);
+	s->wakeup.soaked = wakeup_measure(&s->origin.soaked);
 	if (is_delayed(s)) /* if other programs did that, they hardly do so twice */
-		s->wakeup.soaked = fmin(s->wakeup.soaked, wakeup_measure(cpus));
+		s->wakeup.soaked = fmin(s->wakeup.soaked, wakeup_measure(&s->origin.soaked));
 	if (is_delayed(s))
 		warnx("soaking delays wake-ups: one from another CPU takes %.0f us, and %.0f us "
 		      "without soakers: programs that wait for each other are slowed",
 		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
+}
+
+struct soaker *soaker_start_or_die(const struct cpus *cpus)
+{
+	struct soaker *s = soaker_new_or_die(cpus);
+
+	lock_take_or_die(&s->lock);
+	soaker_soak_or_die(s);
 	return s;
+}
+
+struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock_holder *h)
+{
+	struct soaker *s = soaker_new_or_die(cpus);
+
+	lock_open_or_die(&s->lock);
+	if (lock_take(&s->lock, h)) {
+		soaker_soak_or_die(s);
+	} else {
+		atomic_store(&s->events->parked, 1);
+		soaker_fork_or_die(s);
+	}
+	return s;
+}
+
+bool soaker_is_parked(const struct soaker *s)
+{
+	return atomic_load(&s->events->parked) != 0;
+}
+
+void soaker_park(struct soaker *s)
+{
+	atomic_store(&s->events->parked, 1);
+	lock_release(&s->lock);
+}
+
+/* Wakes the soakers of a program that has the lock. */
+static void wake_soakers(struct soaker *s)
+{
+	atomic_store(&s->events->parked, 0);
+	syscall(SYS_futex, &s->events->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+bool soaker_unpark(struct soaker *s, struct lock_holder *h)
+{
+	soaker_check_or_die(s);
+	if (!lock_try(&s->lock, h))
+		return false;
+	wake_soakers(s);
+	return true;
+}
+
+bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h)
+{
+	soaker_check_or_die(s);
+	if (!lock_try_beside(&s->lock, h))
+		return false;
+	lock_warn_beside(h);
+	wake_soakers(s);
+	return true;
 }
 
 struct soaker_wakeup soaker_wakeup(const struct soaker *s)
@@ -501,9 +589,7 @@ void soaker_stop(struct soaker *s)
 	kill(s->keeper, SIGCONT); /* it may be stopped */
 	TEMP_FAILURE_RETRY(waitpid(s->keeper, NULL, 0));
 	idle_group_remove(&s->group); /* it is still there if the keeper was killed */
-	close(s->lock);
-	if (s->root_lock >= 0)
-		close(s->root_lock);
+	lock_close(&s->lock);
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
@@ -546,7 +632,7 @@ void soaker_trouble(const struct soaker *s, struct soak_trouble *t)
 		gap_min = atomic_load(&s->cpu[i].gap_min);
 		t->away += atomic_load(&s->cpu[i].left_ns) != 0;
 		t->gap_min = gap_min > t->gap_min ? gap_min : t->gap_min;
-		t->stopped = t->stopped || is_halted(&s->cpu[i], ns);
+		t->stopped = t->stopped || (!soaker_is_parked(s) && is_halted(&s->cpu[i], ns));
 	}
 }
 

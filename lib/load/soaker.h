@@ -14,8 +14,10 @@
 #pragma once
 
 #include "lib/load/cpus.h"
+#include "lib/load/lock.h"
 
-#define SOAK_FORMAT 4 /* version of the calibration file, and of the loop that it counts */
+#define SOAK_FORMAT    4         /* version of the calibration file, and of the loop it counts */
+#define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
 
 /* The kernel's clock source (Documentation/timers/timekeeping.rst). */
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -63,6 +65,27 @@ struct soak_count {
  * are threads.
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus);
+
+/*
+ * The same for a program that does not soak all of the time.  Where another set runs, *h has its
+ * holder and these soakers are parked from the start: they sleep, without the machine's lock.
+ */
+struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock_holder *h);
+
+bool soaker_is_parked(const struct soaker *s);
+
+/* Has the soakers sleep, and unlocks the machine.  Their counts mean nothing until they are back. */
+void soaker_park(struct soaker *s);
+
+/*
+ * Has the soakers go on, if no other set runs; otherwise returns false and stores its holder unless
+ * h is NULL.  They count undisturbed SOAK_SETTLE_NS later: a sample is compared with others that
+ * were taken since.  Dies if the soakers have ended.
+ */
+bool soaker_unpark(struct soaker *s, struct lock_holder *h);
+
+/* Does the same beside that holder, if it soaks nothing: lock_try_beside(). */
+bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h);
 
 /*
  * How long a wake-up from another CPU takes, in seconds (wakeup.h), before soaking began and since;

@@ -29,7 +29,7 @@ static void client_mark(const struct client *c, struct mark *mark, bool counters
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->member.calls;
-	mark_now(&c->context->meter, mark);
+	mark_now(&c->context->meter, &c->member.tally, mark);
 	if (counters && !begins)
 		counters_read(&mark->counters, interface);
 }
@@ -245,6 +245,7 @@ void client_accept(struct context *x, int listener)
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
 	addr_interface(peer, c->member.interface); /* it stays empty where there is none */
 	sock_keep_alive(c->place.sock);
+	meter_want(&x->meter);
 	if (x->opt->debug)
 		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
 	pthread_mutex_lock(&x->group.lock);

@@ -2,30 +2,38 @@
 
 #include <sys/eventfd.h>
 
-void mark_now(const struct meter *m, struct mark *mark)
+void mark_now(struct meter *m, const struct tally *t, struct mark *mark)
 {
 	mark->ns = now_ns();
 	if (m->soaker != NULL)
-		load_sample_read(m->soaker, &m->calibration, &mark->load, NULL);
+		mark->load_bytes = meter_read(m, t, mark->bytes, &mark->load);
+}
+
+/* The load is that of the part in which the soakers had settled, with that part's bytes. */
+static void figures_load_between(const struct meter *m, const struct mark *from,
+				 const struct mark *to, struct figures *f)
+{
+	struct load l;
+
+	meter_load(m, &from->load, &to->load, &l);
+	if (!isnan(l.load))
+		figures_load(f, &l);
+	f->load_bytes = to->load_bytes - from->load_bytes;
 }
 
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
 		     struct figures *f)
 {
-	struct load l;
-
 	figures_init(f);
 	f->bytes = to->bytes - from->bytes;
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
 	f->seconds = seconds_between(from->ns, to->ns);
-	if (m->soaker != NULL) {
-		load_between(&m->calibration, &from->load, &to->load, -1, &l);
-		figures_load(f, &l);
-	}
+	if (m->soaker != NULL)
+		figures_load_between(m, from, to, f);
 	if (to->counters.ns > from->counters.ns + RATES_NS)
 		counters_rates(&from->counters, &to->counters, &f->rates);
-	if (m->soaker != NULL)
+	if (!isnan(f->load))
 		f->unsafe |= limits_steal(&f->rates);
 	strcpy(f->method, m->method);
 }
@@ -62,6 +70,7 @@ static void report_all(struct context *x)
 
 	figures_between(&x->meter, &g->begin, &g->end, &f);
 	f.bytes = g->sum.bytes;
+	f.load_bytes = g->sum.load_bytes;
 	f.calls = g->sum.calls;
 	f.files = g->sum.files;
 	f.warmup = g->sum.warmup;
@@ -106,6 +115,48 @@ void group_close(struct context *x)
 		report_all(x);
 }
 
+/* The caller has the group's lock. */
+static uint64_t bytes_of_all(const struct client_group *g)
+{
+	uint64_t bytes = g->removed_bytes;
+	const struct member *c;
+
+	LIST_FOREACH (c, &g->members, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		bytes += c->bytes;
+	}
+	return bytes;
+}
+
+/* Samples of the load go on: what came up to now is not of their time. */
+static void begin_load(struct context *x)
+{
+	struct client_group *g = &x->group;
+	struct member *c;
+
+	meter_begin(&x->meter, &g->tally, bytes_of_all(g));
+	LIST_FOREACH (c, &g->members, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		tally_begin(&c->tally, c->bytes);
+	}
+	pthread_rwlock_unlock(&x->meter.lock);
+}
+
+void group_look(struct context *x)
+{
+	struct client_group *g = &x->group;
+	enum meter_step step;
+
+	while ((step = meter_look(&x->meter, g->n > 0)) != METER_GOES_ON) {
+		pthread_mutex_lock(&g->lock);
+		if (step == METER_BEGINS)
+			begin_load(x);
+		else
+			meter_end(&x->meter, &g->tally, bytes_of_all(g));
+		pthread_mutex_unlock(&g->lock);
+	}
+}
+
 void interval_next(struct context *x)
 {
 	struct client_group *g = &x->group;
@@ -114,12 +165,11 @@ void interval_next(struct context *x)
 	struct figures f;
 
 	pthread_mutex_lock(&g->lock);
-	mark_now(&x->meter, &next->begin);
-	next->begin.bytes = g->removed_bytes;
+	next->begin.bytes = bytes_of_all(g);
+	mark_now(&x->meter, &g->tally, &next->begin);
 	next->warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		next->begin.bytes += c->bytes;
 		next->warm_up |= c->warming;
 	}
 	/* The first interval begins just before its group, when nothing could come. */

@@ -14,27 +14,22 @@
 #include <sys/queue.h>
 
 #include "lib/receive/guard.h"
+#include "lib/receive/meter.h"
 #include "lib/receive/report.h"
 
 #define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */
-
-struct meter {
-	struct soaker *soaker; /* NULL: the load is not measured */
-	struct calibration calibration;
-	const char *method;    /* by which zcs receives */
-	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
-};
 
 /* The state at one time: a zeroed struct, and then what is read of it. */
 struct mark {
 	uint64_t ns;                  /* now_ns() */
 	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
 	struct load_sample load;      /* if it is measured */
+	uint64_t load_bytes;          /* bytes that came while the samples of the load went on */
 	struct counters counters;     /* if they are read: counters.ns != 0 */
 };
 
-/* Stores the time and the soakers' counts. */
-void mark_now(const struct meter *m, struct mark *mark);
+/* Stores the time and a sample of the load.  `t` is the tally of mark->bytes, which are stored. */
+void mark_now(struct meter *m, const struct tally *t, struct mark *mark);
 
 /* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
@@ -48,6 +43,7 @@ struct member {
 	LIST_ENTRY(member) link;
 	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
 	_Atomic uint64_t bytes;      /* received so far */
+	struct tally tally;          /* of the bytes */
 	uint64_t calls;              /* that received them; only its own thread reads them */
 	struct mark begin, end;      /* of what is measured */
 	_Atomic bool warming;        /* it is in its warm-up */
@@ -60,6 +56,7 @@ struct client_group {
 	_Atomic int n;          /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
+	struct tally tally;     /* of what was received from all clients since the start */
 	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
@@ -99,6 +96,9 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
  * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.
  */
 void group_close(struct context *x);
+
+/* Starts and ends the measurement of the load, as clients come and go: see meter_look(). */
+void group_look(struct context *x);
 
 /* Ends the interval, which is printed if data came in it, and begins the next. */
 void interval_next(struct context *x);

@@ -334,6 +334,16 @@ void place_reject(struct places *s, struct place *p, const char *word)
 	s->refused++;
 }
 
+int places_count(struct places *s)
+{
+	int n;
+
+	pthread_mutex_lock(&s->lock);
+	n = s->n;
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
 bool places_lack(const struct places *s)
 {
 	return s->lacked_ns != 0 && now_ns() < s->lacked_ns + LACK_NS;

@@ -103,6 +103,9 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
  */
 void *places_accept(struct places *s, int listener, size_t size);
 
+/* How many clients have a place. */
+int places_count(struct places *s);
+
 /* Whether accept(2) lacked descriptors or memory just now: clients have to wait for LACK_NS. */
 bool places_lack(const struct places *s);
 

@@ -6,6 +6,8 @@
 #define EVENTS     64          /* of one epoll_wait() */
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
+#define REPLIES_LOOK_NS 1000000000u /* between two looks whether there are clients */
+
 struct request {
 	struct place place;
 	LIST_ENTRY(request) link;
@@ -29,6 +31,8 @@ struct replier {
 	int listener, n; /* the socket, and the number of workers */
 	struct reply_worker *worker;
 	struct reply_failures failures;
+	struct tally tally;    /* of the bytes of all workers */
+	uint64_t seen_replies; /* at the last look at them */
 };
 
 static void request_close(struct reply_worker *w, struct request *q)
@@ -128,6 +132,7 @@ static void request_accept(struct reply_worker *w)
 	}
 	if (x->opt->idle_timeout <= 0) /* otherwise silence ends a connection that is lost */
 		sock_keep_alive(q->place.sock);
+	meter_announce(&x->meter);
 	LIST_INSERT_HEAD(&w->requests, q, link);
 	request_read(w, q);
 }
@@ -195,7 +200,7 @@ static void workers_start(struct replier *r)
 	}
 }
 
-static void replies_mark(const struct replier *r, struct mark *mark)
+static void replies_count(const struct replier *r, struct mark *mark)
 {
 	int i;
 
@@ -204,12 +209,66 @@ static void replies_mark(const struct replier *r, struct mark *mark)
 		mark->calls += r->worker[i].replies;
 		mark->bytes += r->worker[i].bytes;
 	}
-	mark_now(&r->context->meter, mark);
+}
+
+static void replies_mark(const struct replier *r, struct mark *mark)
+{
+	replies_count(r, mark);
+	mark_now(&r->context->meter, &r->tally, mark);
+}
+
+/* Starts and ends the measurement of the load, as clients come and go: see meter_look(). */
+static void replies_look(struct replier *r)
+{
+	struct meter *m = &r->context->meter;
+	struct mark now = {.ns = 0};
+	enum meter_step step;
+	bool clients;
+
+	do {
+		replies_count(r, &now);
+		clients = now.calls != r->seen_replies || places_count(&r->context->places) > 0;
+		r->seen_replies = now.calls;
+		step = meter_look(m, clients);
+		if (step == METER_BEGINS) {
+			meter_begin(m, &r->tally, now.bytes);
+			pthread_rwlock_unlock(&m->lock);
+		} else if (step == METER_ENDS) {
+			meter_end(m, &r->tally, now.bytes);
+		} else if (m->state == METER_PARKED && !clients) {
+			m->wanted = false;
+		}
+	} while (step != METER_GOES_ON);
+}
+
+/* Waits until a signal comes, or `until`, and looks after the load meanwhile. */
+static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
+{
+	struct meter *m = &r->context->meter;
+	struct pollfd p = {.fd = m->soaker != NULL ? m->wake : -1, .events = POLLIN};
+	uint64_t now, due;
+	struct timespec t;
+	eventfd_t ignored;
+
+	while (!*r->context->stop && (now = now_ns()) < until) {
+		due = m->soaker == NULL ? UINT64_MAX : m->due_ns;
+		if (m->wanted && due > now + REPLIES_LOOK_NS)
+			due = now + REPLIES_LOOK_NS;
+		due = due < until ? due : until;
+		t = ns_to_timespec(due > now ? due - now : 0);
+		if (ppoll(&p, 1, due < UINT64_MAX ? &t : NULL, unblocked) < 0)
+			return;
+		if (p.revents != 0) {
+			eventfd_read(m->wake, &ignored);
+			meter_want(m);
+		}
+		replies_look(r);
+	}
 }
 
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 {
-	const struct timespec t = ns_to_timespec((uint64_t)(x->opt->interval * 1e9));
+	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
 	struct replier r = {.context = x, .listener = listener};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
 	struct figures f;
@@ -219,7 +278,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	replies_mark(&r, &start);
 	last = start;
 	while (!*x->stop) {
-		ppoll(NULL, 0, x->opt->interval > 0 ? &t : NULL, unblocked);
+		replies_wait(&r, period > 0 ? now_ns() + period : UINT64_MAX, unblocked);
 		replies_mark(&r, &now);
 		figures_between(&x->meter, &last, &now, &f);
 		figures_say(&x->meter, &f);

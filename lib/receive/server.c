@@ -110,21 +110,24 @@ void privileges_drop_or_die(const char *user)
 
 /*
  * Waits until a client connects to fd, another has left, or a signal comes.  While there are
- * clients the wait ends at interval_ns, or when places_look() is due.  Returns whether a client
+ * clients the wait ends at interval_ns, or when places_look() is due; at the latest when group_look() is.
+ * Returns whether a client
  * waits to be accepted.
  */
 static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
 {
-	bool lack = places_lack(&x->places);
+	const bool lack = places_lack(&x->places), looks = lack || x->group.n > 0;
 	struct pollfd p[2] = {{lack ? -1 : fd, POLLIN, 0}, {x->group.wake, POLLIN, 0}};
-	uint64_t now = now_ns(), wait = lack ? LACK_NS : LOOK_NS;
+	uint64_t now = now_ns(), wait = lack ? LACK_NS : looks ? LOOK_NS : UINT64_MAX - now;
 	struct timespec t;
 	eventfd_t ignored;
 
 	if (x->group.n > 0 && interval_ns < now + wait)
 		wait = interval_ns > now ? interval_ns - now : 0;
-	t = (struct timespec){.tv_nsec = (long)wait}; /* under a second */
-	if (ppoll(p, 2, lack || x->group.n > 0 ? &t : NULL, unblocked) <= 0)
+	if (x->meter.due_ns < now + wait)
+		wait = x->meter.due_ns > now ? x->meter.due_ns - now : 0;
+	t = ns_to_timespec(wait);
+	if (ppoll(p, 2, wait < UINT64_MAX - now ? &t : NULL, unblocked) <= 0)
 		return false;
 	if (p[1].revents != 0)
 		eventfd_read(x->group.wake, &ignored);
@@ -160,7 +163,8 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 				interval_next(x);
 			client_accept(x, listener);
 		}
-		if (now_ns() >= g->interval.begin.ns + period)
+		group_look(x);
+		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)
 			interval_next(x);
 		places_look(&x->places);
 	}

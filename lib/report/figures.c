@@ -5,8 +5,14 @@ void figures_init(struct figures *f)
 	memset(f, 0, sizeof(*f));
 	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
 		f->tasks = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
+	f->load_bytes = ALL_BYTES;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
+}
+
+uint64_t figures_load_bytes(const struct figures *f)
+{
+	return f->load_bytes == ALL_BYTES ? f->bytes : f->load_bytes;
 }
 
 void figures_load(struct figures *f, const struct load *l)
@@ -23,6 +29,8 @@ void figures_load(struct figures *f, const struct load *l)
 
 void figures_add(struct figures *sum, const struct figures *f)
 {
+	if (sum->load_bytes != ALL_BYTES || f->load_bytes != ALL_BYTES)
+		sum->load_bytes = figures_load_bytes(sum) + figures_load_bytes(f);
 	sum->bytes += f->bytes;
 	sum->calls += f->calls;
 	sum->files += f->files;

@@ -11,18 +11,21 @@
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
 
+#define ALL_BYTES UINT64_MAX /* the load is of the time of all bytes */
+
 /* What one end measured of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
-	uint64_t bytes;   /* content of files, without headers */
-	uint64_t files;   /* entries of the wire, completely sent or received */
-	uint64_t calls;   /* system calls that moved data */
-	uint64_t warmup;  /* bytes of files before the warm-up was over */
-	uint64_t clients; /* clients that zcs had since it last had none */
-	double seconds;   /* the time in which the bytes were moved */
-	char method[16];  /* the name of the method that moved them */
-	double cpu;       /* the number of the CPU to which the thread was bound */
-	double cpus;      /* the number of CPUs of which the host's load is a share */
-	double soaked;    /* the seconds that the load is of; NAN in a receipt of an older zcs */
+	uint64_t bytes;      /* content of files, without headers */
+	uint64_t files;      /* entries of the wire, completely sent or received */
+	uint64_t calls;      /* system calls that moved data */
+	uint64_t warmup;     /* bytes of files before the warm-up was over */
+	uint64_t clients;    /* clients that zcs had since it last had none */
+	double seconds;      /* the time in which the bytes were moved */
+	char method[16];     /* the name of the method that moved them */
+	double cpu;          /* the number of the CPU to which the thread was bound */
+	double cpus;         /* the number of CPUs of which the host's load is a share */
+	double soaked;       /* the seconds that the load is of; NAN in a receipt of an older zcs */
+	uint64_t load_bytes; /* those bytes that came in these seconds, or ALL_BYTES */
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
 	unsigned unsafe;             /* what makes the load unsafe: a set of reasons, limits.h */
@@ -34,6 +37,9 @@ struct figures {
 
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
+
+/* The bytes that were moved in the seconds that the load is of. */
+uint64_t figures_load_bytes(const struct figures *f);
 
 /* Stores the load of the host. */
 void figures_load(struct figures *f, const struct load *l);

@@ -11,7 +11,8 @@ static const struct receipt_key {
 	const char *name;
 	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD, KEY_REASONS } type;
 	size_t offset;
-	double min; /* the least value of a number */
+	double min;       /* the least value of a number */
+	uint64_t unknown; /* the value of a count that is omitted; 0: none is */
 } receipt_keys[] = {
 #define COUNT(member)   .type = KEY_COUNT, .offset = offsetof(struct figures, member)
 #define NUMBER(member)  .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
@@ -47,6 +48,7 @@ static const struct receipt_key {
 	{"out_of_order", NUMBER(tcp.rcv_ooo)},
 	{"load_seconds", NUMBER(soaked)},
 	{"unsafe", REASONS(unsafe)},
+	{"load_bytes", COUNT(load_bytes), .unknown = ALL_BYTES},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
@@ -68,7 +70,8 @@ size_t receipt_format(const struct figures *f, char *buf)
 
 	for (key = receipt_keys; key < receipt_keys + RECEIPT_KEYS; key++) {
 		member = (const char *)f + key->offset;
-		if (key->type == KEY_COUNT)
+		if (key->type == KEY_COUNT &&
+		    (key->unknown == 0 || *(const uint64_t *)member != key->unknown))
 			p += sprintf(p, "%s=%" PRIu64 " ", key->name, *(const uint64_t *)member);
 		else if (key->type == KEY_NUMBER && number_fits(key, *(const double *)member))
 			p += sprintf(p, "%s=%.6f ", key->name, *(const double *)member);

@@ -120,6 +120,10 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
 	json_unsafe(j, f->unsafe);
+	if (!isnan(f->load) && f->load_bytes != ALL_BYTES) {
+		json_number(j, "load_seconds", f->soaked);
+		json_count(j, "load_bytes", f->load_bytes);
+	}
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
 	json_number(j, "wakeup_us", 1e6 * f->wakeup.soaked);

@@ -19,7 +19,7 @@ double figures_cost(const struct figures *f)
 {
 	const double seconds = isnan(f->soaked) ? f->seconds : f->soaked;
 
-	return cost_us_per_kib(f->load, f->cpus, f->bytes, seconds);
+	return cost_us_per_kib(f->load, f->cpus, figures_load_bytes(f), seconds);
 }
 
 int decimals(double seconds)

@@ -114,7 +114,8 @@ static void make_figures(struct figures *f)
 			     &f->rates.interrupts,
 			     &f->rates.packets_in,
 			     &f->rates.packets_out};
-	uint64_t *const n[] = {&f->bytes, &f->files, &f->calls, &f->warmup, &f->clients};
+	uint64_t *const n[] = {&f->bytes,  &f->files,   &f->calls,
+			       &f->warmup, &f->clients, &f->load_bytes};
 	size_t i;
 
 	figures_init(f);

@@ -150,6 +150,13 @@ static void test_format(void)
 		   strstr(line, " unsafe=cpu_offline,cpu_online,") != NULL,
 	   "a receipt may have every reason that its load is unsafe");
 	in.unsafe = 0;
+	ok(f.load_bytes == ALL_BYTES && strstr(line, "load_bytes") == NULL,
+	   "a load of all bytes has no number of them");
+	in.load_bytes = 5;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && f.load_bytes == 5,
+	   "a receipt may have the bytes of its load");
+	in.load_bytes = ALL_BYTES;
 	in.load = NAN;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &f) == NULL && isnan(f.load),

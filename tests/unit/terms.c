@@ -129,6 +129,26 @@ static void test_host(void)
 	f.uncertainty = 0.01;
 	f.tasks = 0.02;
 	f.slowed = 0.03;
+	f.soaked = 1.5;
+	f.load_bytes = 1024;
+	f.wakeup = (struct soaker_wakeup){.unsoaked = 5e-6, .soaked = 7e-6};
+	j = writer();
+	json_load(&j, &f);
+	written(&j,
+		"{\"cpus\":2,\"load_percent\":50,\"load_uncertainty_percent\":1,"
+		"\"load_seconds\":1.5,\"load_bytes\":1024,\"tasks_percent\":2,"
+		"\"slowed_percent\":3,\"wakeup_us\":7,\"wakeup_unsoaked_us\":5,"
+		"\"cost_us_per_kib\":1500000,\"interrupts_per_second\":7}",
+		"a load of a part has the seconds and the bytes of that, and the wake-ups");
+	figures_init(&f);
+	f.bytes = 2048;
+	f.seconds = 2;
+	f.load = 0.5;
+	f.cpus = 2;
+	f.rates.interrupts = 7;
+	f.uncertainty = 0.01;
+	f.tasks = 0.02;
+	f.slowed = 0.03;
 	f.rates.packets_in = 8;
 	f.rates.packets_out = 9;
 	j = writer();

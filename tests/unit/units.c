@@ -27,12 +27,22 @@ static void test_shares(void)
 
 static void test_costs(void)
 {
-	struct figures f = {.load = 0.5, .cpus = 2, .soaked = 1, .bytes = 1024000, .seconds = 2};
+	struct figures f = {.load = 0.5,
+			    .cpus = 2,
+			    .soaked = 1,
+			    .bytes = 1024000,
+			    .load_bytes = ALL_BYTES,
+			    .seconds = 2};
 
 	/* Half of 2 CPUs for 1 s is 1e6 us; over 1000 KiB that is 1000 us/KiB. */
 	ok(near(cost_us_per_kib(0.5, 2, 1024000, 1), 1000), "the cost is in microseconds per KiB");
 	ok(isnan(cost_us_per_kib(0.5, 2, 0, 1)), "where nothing was moved there is no cost");
 	ok(near(figures_cost(&f), 1000), "the cost is over the seconds of the load");
+	f.load_bytes = 512000;
+	ok(near(figures_cost(&f), 2000), "the cost is over the bytes of those seconds");
+	f.load_bytes = 0;
+	ok(isnan(figures_cost(&f)), "where no byte came in those seconds there is no cost");
+	f.load_bytes = ALL_BYTES;
 	f.soaked = NAN;
 	ok(near(figures_cost(&f), 2000),
 	   "where the seconds of the load are not known the cost is over those of the transfer");
@@ -45,6 +55,7 @@ static void test_load_text(void)
 			    .cpus = 2,
 			    .soaked = 1,
 			    .bytes = 1024000,
+			    .load_bytes = ALL_BYTES,
 			    .seconds = 1};
 	char text[128];
 
@@ -68,7 +79,8 @@ static void test_load_text(void)
 
 static void test_rate_text(void)
 {
-	struct figures f = {.load = NAN, .bytes = 125000000, .seconds = 0.5};
+	struct figures f = {
+		.load = NAN, .bytes = 125000000, .load_bytes = ALL_BYTES, .seconds = 0.5};
 	char text[RATE_STRLEN];
 
 	is(rate_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");

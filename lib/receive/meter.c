@@ -1,0 +1,380 @@
+#include "lib/receive/meter.h"
+
+#include <sys/eventfd.h>
+
+#include "lib/load/baseline.h"
+#include "lib/load/counters.h"
+#include "lib/load/limits.h"
+
+#define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
+#define RETRY_NS    500000000u    /* between two tries to have the lock of another program */
+#define BASELINE_NS 60000000000u  /* between two tries to have a first baseline */
+#define LOOK_NS     50000000u     /* between two looks at the thread that measures it */
+#define OLD_NS      3600000000000 /* of CLOCK_BOOTTIME: a baseline is good for an hour */
+
+void tally_begin(struct tally *t, uint64_t bytes)
+{
+	t->other = bytes - t->counted;
+}
+
+/* What makes every load against this baseline unsafe. */
+static unsigned baseline_reasons(const struct calibration *c)
+{
+	const int64_t age = (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns;
+
+	return (age > OLD_NS ? UNSAFE_BASELINE_OLD : 0u) |
+	       (baseline_tasks(c) > CAL_BUSY ? UNSAFE_BASELINE_BUSY : 0u);
+}
+
+/* The caller has the meter's lock. */
+static void read_sample(const struct meter *m, struct load_sample *sample)
+{
+	if (!m->counts) {
+		*sample = m->base;
+		return;
+	}
+	load_sample_read(m->soaker, &m->calibration, sample, NULL);
+	load_sample_resume(sample, &m->base, &m->begin);
+	sample->limits.now |= baseline_reasons(&m->calibration);
+}
+
+uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
+		    struct load_sample *sample)
+{
+	uint64_t counted;
+
+	pthread_rwlock_rdlock(&m->lock);
+	counted = m->counts ? bytes - t->other : t->counted;
+	read_sample(m, sample);
+	pthread_rwlock_unlock(&m->lock);
+	return counted;
+}
+
+void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,
+		struct load *l)
+{
+	if (m->calibration.cpu != NULL) /* else there was no baseline yet, and no sample went on */
+		load_between(&m->calibration, from, to, -1, l);
+	else
+		*l = (struct load){.load = NAN,
+				   .uncertainty = NAN,
+				   .slowed = NAN,
+				   .tasks = NAN,
+				   .cpus = NAN,
+				   .wakeup = {NAN, NAN}};
+}
+
+static void samples_begin(struct meter *m)
+{
+	load_sample_read(m->soaker, &m->calibration, &m->begin, NULL);
+	m->counts = true;
+}
+
+static void samples_end(struct meter *m)
+{
+	struct load_sample last;
+
+	if (!m->counts)
+		return;
+	read_sample(m, &last);
+	last.limits.now = 0; /* holds for samples that go on */
+	m->base = last;
+	m->counts = false;
+}
+
+void meter_begin(struct meter *m, struct tally *all, uint64_t bytes)
+{
+	pthread_rwlock_wrlock(&m->lock);
+	samples_begin(m);
+	tally_begin(all, bytes);
+	m->state = METER_SOAKING;
+	m->next_ns = 0;
+}
+
+void meter_end(struct meter *m, struct tally *all, uint64_t bytes)
+{
+	pthread_rwlock_wrlock(&m->lock);
+	if (m->counts)
+		all->counted = bytes - all->other;
+	samples_end(m);
+	pthread_rwlock_unlock(&m->lock);
+	soaker_park(m->soaker);
+	m->state = METER_PARKED;
+	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+	m->wanted = false;
+}
+
+/*
+ * Waking the soakers.
+ */
+
+static void name_holder(struct meter *m)
+{
+	if (m->named == m->holder.pid && m->named != 0)
+		return;
+	m->named = m->holder.pid;
+	warnx("no load is measured while %s (pid %d) soaks the CPUs: "
+	      "on one host one -c has both ends, start zcs without it",
+	      m->holder.name, m->holder.pid);
+}
+
+static void set_settling(struct meter *m)
+{
+	m->state = METER_SETTLING;
+	m->next_ns = now_ns() + SOAK_SETTLE_NS;
+}
+
+/* Tries to wake the soakers for clients. */
+static void unpark(struct meter *m)
+{
+	if (soaker_unpark(m->soaker, &m->holder)) {
+		set_settling(m);
+		return;
+	}
+	m->state = METER_BLOCKED;
+	m->next_ns = now_ns() + (m->holder.watched ? LOCK_WATCH_NS : RETRY_NS);
+	if (!m->holder.watched)
+		name_holder(m);
+}
+
+/*
+ * Another program has the lock.  It is watched for some time if it may not soak at all, and named
+ * after that, though the client may have left.
+ */
+static void retry(struct meter *m, bool clients)
+{
+	if (clients && soaker_unpark(m->soaker, NULL)) {
+		if (m->holder.watched)
+			name_holder(m); /* clients had no load until now */
+		set_settling(m);
+		return;
+	}
+	if (m->holder.watched && soaker_unpark_beside(m->soaker, &m->holder)) {
+		set_settling(m);
+		return;
+	}
+	if (m->holder.watched)
+		name_holder(m);
+	m->holder.watched = false;
+	m->next_ns = now_ns() + RETRY_NS;
+	if (!clients)
+		m->state = METER_PARKED;
+}
+
+void meter_want(struct meter *m)
+{
+	if (m->soaker == NULL)
+		return;
+	m->idle_ns = 0;
+	m->baseline.stop = true;
+	if (m->state == METER_PARKED && m->calibration.cpu != NULL)
+		unpark(m);
+}
+
+void meter_announce(struct meter *m)
+{
+	if (m->soaker != NULL && !m->wanted && !atomic_exchange(&m->wanted, true))
+		eventfd_write(m->wake, 1);
+}
+
+/*
+ * An own baseline.
+ */
+
+static void *baseline_thread(void *arg)
+{
+	struct own_baseline *b = arg;
+	const double tasks = baseline_measure(b->meter->soaker, &b->taken, &b->stop);
+
+	if (isnan(tasks))
+		b->taken.cpu = NULL;
+	b->done = true;
+	return NULL;
+}
+
+static void baseline_start(struct meter *m)
+{
+	struct own_baseline *b = &m->baseline;
+
+	b->meter = m;
+	b->taken = (struct calibration){.cpus = m->calibration.cpus};
+	b->stop = b->done = false;
+	b->runs = thread_start(&b->thread, baseline_thread, b) == 0;
+}
+
+/* Whether a new baseline may replace the old one: a good one is not replaced by a bad one. */
+static bool is_better(const struct meter *m, const struct calibration *taken)
+{
+	return baseline_is_whole(taken) &&
+	       (m->calibration.cpu == NULL || baseline_tasks(taken) <= CAL_BUSY ||
+		baseline_reasons(&m->calibration) != 0);
+}
+
+/* Takes the baseline of a thread that has ended, if no client came meanwhile. */
+static void baseline_take(struct meter *m)
+{
+	struct own_baseline *b = &m->baseline;
+	const bool counts = m->counts;
+
+	pthread_join(b->thread, NULL);
+	b->runs = false;
+	if (b->stop || b->taken.cpu == NULL || !is_better(m, &b->taken)) {
+		free(b->taken.cpu);
+		return;
+	}
+	pthread_rwlock_wrlock(&m->lock);
+	samples_end(m);
+	free(m->calibration.cpu);
+	m->calibration = b->taken;
+	if (counts)
+		samples_begin(m);
+	pthread_rwlock_unlock(&m->lock);
+	b->renewed_ns = m->idle_ns;
+}
+
+/* Looks at the baseline while there are no clients, or they have just come. */
+static void renew(struct meter *m, uint64_t now)
+{
+	struct own_baseline *b = &m->baseline;
+
+	if (b->runs && b->done)
+		baseline_take(m);
+	else if (m->own && m->counts && !b->runs && m->idle_ns != 0 &&
+		 b->renewed_ns != m->idle_ns && now >= m->idle_ns + CALM_NS &&
+		 now < m->idle_ns + METER_LINGER_NS)
+		baseline_start(m);
+}
+
+/* In METER_SOAKING: whether the soakers are to be parked. */
+static bool is_over(const struct meter *m, uint64_t now)
+{
+	return !m->baseline.runs &&
+	       (!m->counts || (m->idle_ns != 0 && now >= m->idle_ns + METER_LINGER_NS));
+}
+
+static uint64_t next_look(const struct meter *m, uint64_t now)
+{
+	uint64_t over;
+
+	if (m->baseline.runs)
+		return now + LOOK_NS;
+	switch (m->state) {
+	case METER_PARKED: return m->calibration.cpu == NULL ? m->next_ns : UINT64_MAX;
+	case METER_BLOCKED:
+	case METER_SETTLING: return m->next_ns;
+	default:
+		if (m->idle_ns == 0)
+			return UINT64_MAX;
+		over = m->idle_ns + METER_LINGER_NS;
+		if (!m->own || m->baseline.renewed_ns == m->idle_ns || now + CALM_NS >= over)
+			return over;
+		return now < m->idle_ns + CALM_NS ? m->idle_ns + CALM_NS : now + RETRY_NS;
+	}
+}
+
+static enum meter_step step(struct meter *m, uint64_t now, bool clients)
+{
+	switch (m->state) {
+	case METER_PARKED:
+		/* A baseline is to be had before the next client. */
+		if (m->calibration.cpu != NULL || clients || now < m->next_ns)
+			break;
+		m->next_ns = now + RETRY_NS;
+		if (soaker_unpark(m->soaker, NULL))
+			set_settling(m);
+		break;
+	case METER_BLOCKED:
+		if (now >= m->next_ns)
+			retry(m, clients);
+		break;
+	case METER_SETTLING:
+		if (now < m->next_ns)
+			break;
+		if (m->calibration.cpu != NULL)
+			return METER_BEGINS;
+		m->state = METER_SOAKING;
+		if (!clients)
+			baseline_start(m);
+		break;
+	case METER_SOAKING:
+		renew(m, now);
+		if (is_over(m, now))
+			return METER_ENDS;
+	}
+	return METER_GOES_ON;
+}
+
+enum meter_step meter_look(struct meter *m, bool clients)
+{
+	const uint64_t now = now_ns();
+	enum meter_step s;
+
+	m->due_ns = UINT64_MAX;
+	if (m->soaker == NULL)
+		return METER_GOES_ON;
+	if (clients) {
+		meter_want(m);
+	} else if (m->idle_ns == 0) {
+		m->idle_ns = now;
+		if (m->state == METER_PARKED) /* for a first baseline, of which a client kept it */
+			m->next_ns = now + CALM_NS;
+	}
+	s = step(m, now, clients);
+	m->due_ns = s == METER_GOES_ON ? next_look(m, now) : 0;
+	return s;
+}
+
+/*
+ * Start and end.
+ */
+
+/* Measures the first baseline; a machine that is busy makes it unsafe, one without a share none. */
+static void measure_first(struct meter *m)
+{
+	struct calibration *c = &m->calibration;
+
+	baseline_measure(m->soaker, c, NULL);
+	if (baseline_is_whole(c))
+		return;
+	warnx("no load is measured until the machine is idle: something holds a CPU whole");
+	free(c->cpu);
+	c->cpu = NULL;
+}
+
+void meter_start_or_die(struct meter *m, int n_cpus)
+{
+	struct lock_holder holder;
+
+	m->own = !calibration_load_if_any_or_die(&m->calibration, CALIBRATION_FILE, n_cpus);
+	limits_warn();
+	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (m->wake < 0)
+		die_errno("eventfd");
+	pthread_rwlock_init(&m->lock, NULL);
+	m->base.steal = steal_seconds();
+	m->soaker = soaker_start_parkable_or_die(&m->calibration.cpus, &holder);
+	m->state = METER_PARKED;
+	if (soaker_is_parked(m->soaker)) {
+		m->holder = holder;
+		name_holder(m);
+		return;
+	}
+	if (m->own)
+		measure_first(m);
+	soaker_park(m->soaker);
+	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+}
+
+void meter_stop(struct meter *m)
+{
+	if (m->soaker == NULL)
+		return;
+	m->baseline.stop = true;
+	if (m->baseline.runs)
+		baseline_take(m);
+	if (m->state == METER_BLOCKED && m->holder.watched)
+		name_holder(m);
+	soaker_stop(m->soaker);
+	free(m->calibration.cpu);
+	close(m->wake);
+}
