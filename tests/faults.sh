@@ -333,8 +333,8 @@ failure_status()
 {
 	case $program-$call-$status in
 	run_rr-execve-12[67]) ;;
-	run_rr-*) [ $status -eq 125 ] ;;
-	*) [ $status -eq 1 ] ;;
+	run_rr-*) [ "$status" -eq 125 ] ;;
+	*) [ "$status" -eq 1 ] ;;
 	esac
 }
 
@@ -344,20 +344,20 @@ judge()
 	case $status in
 	0)
 		right || bad 'neither an error nor a right report'
-		if [ $outcome = recovered ]; then
+		if [ "$outcome" = recovered ]; then
 			[ -z "$(new_lines)" ] || bad 'recovered, but not without a word'
-		elif [ $outcome = reported ] && ! $counted; then
+		elif [ "$outcome" = reported ] && ! $counted; then
 			bad 'not reported'
 		fi
 		;;
 	1 | 2 | 12[567])
 		if ! failure_status; then
 			bad 'another exit status than that of a failure'
-		elif [ $outcome = recovered ]; then
+		elif [ "$outcome" = recovered ]; then
 			bad 'not recovered from'
 		elif ! grep -q "^$program: ." err; then
 			bad 'nothing on stderr that says what failed'
-		elif [ $outcome = reported ] && [ "$(new_lines | wc -l)" -ne 1 ]; then
+		elif [ "$outcome" = reported ] && [ "$(new_lines | wc -l)" -ne 1 ]; then
 			bad 'not just one line'
 		fi
 		failures=$((failures + 1))
@@ -402,6 +402,12 @@ excused()
 }
 
 # faults 'name' program: makes the scenario's calls fail, one after the other
+faults_of_which_reported()
+{
+	cat bad
+	not [ -s bad ]
+	[ "$faults" -gt 0 ] || not [ -s sorted ]
+}
 faults()
 {
 	name=$1 program=$2
@@ -420,7 +426,7 @@ faults()
 		skip "$name: faults" "$(grep -e "$excuse" err | head -n 1)"
 		return
 	fi
-	[ $status -eq 0 ] && right || bad 'without a fault'
+	[ "$status" -eq 0 ] && right || bad 'without a fault'
 	lines_like err >usual
 	awk -v program="$program" -f targets.awk errors spared learn.* >targets
 	grep '^#' targets
@@ -447,8 +453,5 @@ faults()
 		skip "$name: faults" 'others soak this machine'
 		return
 	fi
-	check "$name: $faults faults, of which $failures were reported and the others recovered from" '
-		cat bad
-		not [ -s bad ]
-		[ $faults -gt 0 ] || not [ -s sorted ]'
+	check "$name: $faults faults, of which $failures were reported and the others recovered from" faults_of_which_reported
 }

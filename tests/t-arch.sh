@@ -49,6 +49,22 @@ request()
 	wait "$ZCS"
 }
 
+programs_and_unit_tests()
+{
+	build "$arch" >build.out 2>&1 || { cat build.out; false; }
+	not grep -i warning build.out
+}
+all_unit_tests_pass()
+{
+	qemu-"$arch"-static -L /usr/"$arch"-linux-gnu "$arch"/tests/unit >unit.out || { grep "^not" unit.out; false; }
+}
+of_tests_of_wire()
+{
+	BIN=$here/$arch-bin "$TOP/tests/run" wire >wire.out || :
+	grep "^wire .* passed" wire.out
+	grep "^not ok" wire.out >failed
+	not grep -v zerocopy failed
+}
 for arch in aarch64 s390x; do
 	why=
 	for tool in $arch-linux-gnu-gcc qemu-$arch-static make; do
@@ -58,19 +74,12 @@ for arch in aarch64 s390x; do
 		skip "$arch" "$why"
 		continue
 	fi
-	check "$arch: the programs and the unit tests compile without a warning" '
-		build $arch >build.out 2>&1 || { cat build.out; false; }
-		not grep -i warning build.out'
-	check "$arch: all unit tests pass" '
-		qemu-$arch-static -L /usr/$arch-linux-gnu $arch/tests/unit >unit.out || { grep "^not" unit.out; false; }'
-	check "$arch: of the tests of the wire only those of zerocopy fail, which QEMU lacks" '
-		BIN=$here/$arch-bin "$TOP/tests/run" wire >wire.out || :
-		grep "^wire .* passed" wire.out
-		grep "^not ok" wire.out >failed
-		not grep -v zerocopy failed'
-	check "zcc of $arch sends to zcs of this machine" 'transfer "$here/$arch-bin" "$BIN"'
-	check "zcc of this machine sends to zcs of $arch" 'transfer "$BIN" "$here/$arch-bin"'
-	check "zcc of $arch sends requests to zcs of this machine" 'request "$here/$arch-bin" "$BIN"'
-	check "zcc of this machine sends requests to zcs of $arch" 'request "$BIN" "$here/$arch-bin"'
+	check "$arch: the programs and the unit tests compile without a warning" programs_and_unit_tests
+	check "$arch: all unit tests pass" all_unit_tests_pass
+	check "$arch: of the tests of the wire only those of zerocopy fail, which QEMU lacks" of_tests_of_wire
+	check "zcc of $arch sends to zcs of this machine" transfer "$here/$arch-bin" "$BIN"
+	check "zcc of this machine sends to zcs of $arch" transfer "$BIN" "$here/$arch-bin"
+	check "zcc of $arch sends requests to zcs of this machine" request "$here/$arch-bin" "$BIN"
+	check "zcc of this machine sends requests to zcs of $arch" request "$BIN" "$here/$arch-bin"
 done
 finish

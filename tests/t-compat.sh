@@ -23,7 +23,12 @@ mkdir "$old"
 git -C "$TOP" archive "$release" | tar -xC "$old"
 # What `make check` sets is for the new programs.
 if ! env -u MAKEFLAGS -u MAKELEVEL make -C "$old" CC="$CC" SANITIZE= OBJ=build BIN= >build.log 2>&1; then
-	check 'the programs of 0.1.0 are built' 'cat build.log; false'
+	programs_of_built()
+	{
+		cat build.log
+		false
+	}
+	check 'the programs of 0.1.0 are built' programs_of_built
 	finish
 fi
 
@@ -38,8 +43,8 @@ send_streams()
 	streams=$1
 	shift
 	seen=$(wc -l <zcs.out)
-	soaking "$zcc" --json -s 0 -p $PORT -P "$streams" --congestion reno "$@"
-	wait_until '[ "$(new_streams)" -ge $streams ]'
+	soaking "$zcc" --json -s 0 -p "$PORT" -P "$streams" --congestion reno "$@"
+	wait_until counts -ge "$streams" new_streams
 	tail -n +$((seen + 1)) zcs.out >received
 }
 # compared 'expression': it is true of $c, the end of zcc's report, and $s, the streams of zcs's
@@ -76,7 +81,7 @@ raw()
 # requests N: 50 connections of each size, N at a time
 requests()
 {
-	exits 0 "$zcc" --json -s 0 -p $PORT -P "$1" --request 10,1k,100k -n 50
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -P "$1" --request 10,1k,100k -n 50
 	jq -es 'length == 1 and (.[0].requests |
 		map([.request_bytes, .connections, .bytes]) ==
 			[[10, 50, 500], [1024, 50, 51200], [102400, 50, 5120000]] and
@@ -99,16 +104,21 @@ server()
 	done
 }
 # server_ends: ends zcs, which has exit status 0
+zcs_ends_with_status()
+{
+	cat zcs.err
+	[ $status -eq 0 ]
+}
 server_ends()
 {
 	status=0
 	stop_zcs || status=$?
-	check "$pair: zcs ends with status 0" "cat zcs.err; [ $status -eq 0 ]"
+	check "$pair: zcs ends with status 0" zcs_ends_with_status
 }
 # receipt FILE: a receipt of zcs, of a connection long enough for all figures, goes to FILE
 receipt()
 {
-	{ u32 1 1 88; head -c 88 file; } | "$HELPERS/peer" send -d 5 $PORT >"$1"
+	{ u32 1 1 88; head -c 88 file; } | "$HELPERS/peer" send -d 5 "$PORT" >"$1"
 	[ -s "$1" ]
 }
 # keys_kept OLD NEW: a receipt has at least the keys that the other has
@@ -129,6 +139,40 @@ can_soak=
 soaking "$new/cyclesoak" -n 1 -p 0.1 -f counts_per_sec.new >soak.log && can_soak=1
 
 # both_ways CLIENT CLIENT_BIN SERVER SERVER_BIN
+warmup_has_same_figures()
+{
+	transfer "$n" -t 0.5 --warmup 0.2 file
+	compared '$c.sum_received.warmup_bytes > 0'
+}
+warmup_has_same_figures_at_both()
+{
+	transfer "$n" -n 400 --warmup 0.1 --pace 100m file
+	compared '$c.sum_received.warmup_bytes > 0'
+}
+zcs_has_same_figures()
+{
+	transfer "$n" -n 3 file tiny
+	transfer "$n" -t 0.5 --warmup 0.2 file
+}
+request_zcs_has_same()
+{
+	tail -n 1 zcs.out | jq -e ".replies == 300 and .bytes == 2 * (500 + 51200 + 5120000)"
+}
+zcs_zcc_has_load()
+{
+	transfer "$n" -t 0.5 --warmup 0.2 file
+	has_load .end.remote
+}
+zcs_starts()
+{
+	cat zcs.err
+	false
+}
+zcc_has_same_figures()
+{
+	transfer "$n" -c -t 0.5 --warmup 0.2 file
+	has_load .end.host
+}
 both_ways()
 {
 	zcc=$2/zcc server_bin=$4
@@ -137,58 +181,45 @@ both_ways()
 	server
 	for m in sendfile send write mmap splice zerocopy; do
 		for n in 1 4; do
-			check "$pair: -m $m -P $n has the same figures at both ends" "
-				transfer $n -m $m -n 3 file tiny"
+			check "$pair: -m $m -P $n has the same figures at both ends" transfer $n -m $m -n 3 file tiny
 		done
 	done
 	for n in 1 4; do
-		check "$pair: the built-in files, -P $n, have the same figures at both ends" "
-			transfer $n"
-		check "$pair: -t -P $n has the same figures at both ends" "
-			transfer $n -t 0.3 file tiny"
-		check "$pair: -t --warmup -P $n has the same figures at both ends" "
-			transfer $n -t 0.5 --warmup 0.2 file
-			compared '\$c.sum_received.warmup_bytes > 0'"
-		check "$pair: -n --warmup -P $n has the same figures at both ends" "
-			transfer $n -n 400 --warmup 0.1 --pace 100m file
-			compared '\$c.sum_received.warmup_bytes > 0'"
-		check "$pair: small reads and -k, -P $n, have the same figures at both ends" "
-			transfer $n -m send -b 1000 -k -n 3 file tiny"
+		check "$pair: the built-in files, -P $n, have the same figures at both ends" transfer $n
+		check "$pair: -t -P $n has the same figures at both ends" transfer $n -t 0.3 file tiny
+		check "$pair: -t --warmup -P $n has the same figures at both ends" warmup_has_same_figures
+		check "$pair: -n --warmup -P $n has the same figures at both ends" warmup_has_same_figures_at_both
+		check "$pair: small reads and -k, -P $n, have the same figures at both ends" transfer $n -m send -b 1000 -k -n 3 file tiny
 	done
-	check "$pair: a receipt" "receipt receipt.$3"
+	check "$pair: a receipt" receipt receipt.$3
 	server_ends
 
 	for m in recv trunc splice; do
 		server -m $m
 		for n in 1 4; do
-			check "$pair: zcs -m $m, -P $n has the same figures at both ends" "
-				transfer $n -n 3 file tiny
-				transfer $n -t 0.5 --warmup 0.2 file"
+			check "$pair: zcs -m $m, -P $n has the same figures at both ends" zcs_has_same_figures
 		done
 		server_ends
 	done
 
 	server --raw
 	for n in 1 4; do
-		check "$pair: --raw -P $n has the same bytes at both ends" "
-			raw $n --raw -n 3 file tiny"
+		check "$pair: --raw -P $n has the same bytes at both ends" raw $n --raw -n 3 file tiny
 		# 0.1.0's overruns its stack there.
 		if [ "$1" = old ]; then
 			skip "$pair: --raw -t -P $n" 'zcc of 0.1.0 crashes'
 		else
-			check "$pair: --raw -t -P $n has the same bytes at both ends" "
-				raw $n --raw -t 0.3 file"
+			check "$pair: --raw -t -P $n has the same bytes at both ends" raw $n --raw -t 0.3 file
 		fi
 	done
 	server_ends
 
 	server --reply
 	for n in 1 4; do
-		check "$pair: --request -P $n: all requests are served" "requests $n"
+		check "$pair: --request -P $n: all requests are served" requests $n
 	done
 	server_ends
-	check "$pair: --request: zcs has the same connections and bytes" '
-		tail -n 1 zcs.out | jq -e ".replies == 300 and .bytes == 2 * (500 + 51200 + 5120000)"'
+	check "$pair: --request: zcs has the same connections and bytes" request_zcs_has_same
 
 	if [ -z "$can_soak" ]; then
 		skip "$pair: -c at either end" "$(tail -n 1 soak.log)"
@@ -197,31 +228,30 @@ both_ways()
 	cp "counts_per_sec.$3" counts_per_sec
 	if server -c; then
 		for n in 1 4; do
-			check "$pair: zcs -c, -P $n: zcc has the load of the server's host" "
-				transfer $n -t 0.5 --warmup 0.2 file
-				has_load .end.remote"
+			check "$pair: zcs -c, -P $n: zcc has the load of the server's host" zcs_zcc_has_load
 		done
-		check "$pair: a receipt with -c" "receipt receipt.$3.load"
+		check "$pair: a receipt with -c" receipt receipt.$3.load
 		server_ends
 	else
-		check "$pair: zcs -c starts" 'cat zcs.err; false'
+		check "$pair: zcs -c starts" zcs_starts
 	fi
 	server
 	cp "counts_per_sec.$1" counts_per_sec
 	for n in 1 4; do
-		check "$pair: zcc -c, -P $n has the same figures at both ends, and its load" "
-			transfer $n -c -t 0.5 --warmup 0.2 file
-			has_load .end.host"
+		check "$pair: zcc -c, -P $n has the same figures at both ends, and its load" zcc_has_same_figures
 	done
 	server_ends
 }
 both_ways old "$old" new "$new"
 both_ways new "$new" old "$old"
-check 'a receipt has every key that those of 0.1.0 have' 'keys_kept receipt.old receipt.new'
+check 'a receipt has every key that those of 0.1.0 have' keys_kept receipt.old receipt.new
 if [ -s receipt.old.load ]; then
-	check 'a receipt with -c has every key that those of 0.1.0 have' '
+	receipt_with_has_every()
+	{
 		grep -q "load=" receipt.old.load
-		keys_kept receipt.old.load receipt.new.load'
+		keys_kept receipt.old.load receipt.new.load
+	}
+	check 'a receipt with -c has every key that those of 0.1.0 have' receipt_with_has_every
 fi
 
 finish

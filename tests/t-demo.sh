@@ -14,17 +14,31 @@ printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$hasten_by" "$BIN/cyclesoak" >bin/cycle
 chmod 755 bin/cyclesoak
 [ -n "$LONG" ] || BIN=$PWD/bin
 
-check 'the table: a row per method, seven columns' '
+table_row_per_method()
+{
 	SECONDS_EACH=$(scale 0.5 5) soaking "$TOP/tests/demo"
 	grep -q "kbytes/sec *load *us/KiB *ints/s *rx pps *tx pps" out
 	for m in sendfile send write; do
 		grep -Eqx "$m\(\): +[1-9][0-9]* +[0-9.]+%\?? +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+" out
-	done'
-check 'nothing is left of it' '
+	done
+}
+check 'the table: a row per method, seven columns' table_row_per_method
+nothing_left()
+{
 	[ -z "$(workers)" ]
-	[ -z "$(ls tmp)" ]'
+	[ -z "$(ls tmp)" ]
+}
+check 'nothing is left of it' nothing_left
 
 [ -n "$LONG" ] || finish
+sig_at_it_ends()
+{
+	[ -n "$(workers)" ]
+	kill -"$sig" "$demo"
+	ended "$demo"
+	wait_until prints_nothing workers
+	[ -z "$(ls tmp)" ]
+}
 for case in 'INT sendfile():' 'TERM calibrating:'; do
 	sig=${case% *} when=${case#* }
 	turns=0
@@ -33,17 +47,12 @@ for case in 'INT sendfile():' 'TERM calibrating:'; do
 		env --default-signal=INT "$TOP/tests/demo" >out 2>err &
 		demo=$!
 		remember $demo
-		wait_until 'grep -q "^$when" out || gone $demo'
+		wait_until or_gone $demo grep -q "^$when" out
 		gone $demo && grep -q 'soaked already' err && [ $turns -lt 60 ] || break
 		turns=$((turns + 1))
 		until_free
 	done
-	check "SIG$sig at '$when': it ends, and nothing is left of it" '
-		[ -n "$(workers)" ]
-		kill -$sig $demo
-		ended $demo
-		wait_until "[ -z \"\$(workers)\" ]"
-		[ -z "$(ls tmp)" ]'
+	check "SIG$sig at '$when': it ends, and nothing is left of it" sig_at_it_ends
 done
 
 finish

@@ -7,10 +7,13 @@
 
 zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
 
-check 'the table of errors: EINTR is recovered but of the C library, and what may end either way has a reason' '
-	awk "\$3 !~ /^(recovered|reported|either)\$/ || (\$3 == \"either\") != /\t# ./ ||
-	        (/ EINTR/ && \$3 != \"recovered\" && !/the C library/) { print; bad = 1 }
-	    END { exit bad || NR < 50 }" errors'
+table_of_errors_eintr()
+{
+	awk '$3 !~ /^(recovered|reported|either)$/ || ($3 == "either") != /\t# ./ ||
+	        (/ EINTR/ && $3 != "recovered" && !/the C library/) { print; bad = 1 }
+	    END { exit bad || NR < 50 }' errors
+}
+check 'the table of errors: EINTR is recovered but of the C library, and what may end either way has a reason' table_of_errors_eintr
 
 head -c 70000 /dev/urandom >file
 : >empty
@@ -22,7 +25,7 @@ sent()
 {
 	sent=70001
 	for f in file byte; do
-		[ $outcome != recovered ] && grep -q "^zcc: $f: skipped: ." err && sent=$((sent - $(wc -c <$f)))
+		[ "$outcome" != recovered ] && grep -q "^zcc: $f: skipped: ." err && sent=$((sent - $(wc -c <$f)))
 	done
 	echo $((sent * times))
 }
@@ -47,7 +50,7 @@ plausible()
 # zcc, when it fails, says so in JSON, too.
 json_error()
 {
-	[ $status -ne 0 ] && [ "$call" != write ] || return 0
+	[ "$status" -ne 0 ] && [ "$call" != write ] || return 0
 	json_line out && grep -q '"error":"' out || { echo 'JSON that does not say what went wrong'; return 1; }
 }
 # What zcs prints is JSON whatever happens.
@@ -69,7 +72,11 @@ scenario()
 # Both ends agree, also where there is no receipt; and what could not be read is in no figure.
 right()
 {
-	! grep -q 'no receipt' out || wait_until 'tail -n 1 zcs.out | grep -q " $(sent) bytes in "' || return 1
+	met()
+	{
+		tail -n 1 zcs.out | grep -q " $(sent) bytes in "
+	}
+	! grep -q 'no receipt' out || wait_until met || return 1
 	case "$call $what $outcome" in
 	*' recovered') not_known='nothing' ;;
 	'openat /proc/stat '*) not_known='interrupts' ;;
@@ -118,7 +125,7 @@ right()
 			if ($i ~ /^(refused|reset|no_ports|timeout|wrong_length|other)$/) failed += $(i + 1)
 		} }
 		END { exit n < 1 || n + failed != 3 || bytes != 100 * n || (outcome == "recovered" && n != 3) }
-		' outcome=$outcome out
+		' outcome="$outcome" out
 }
 failure_in_json()
 {
@@ -149,11 +156,11 @@ zcs_start()
 scenario()
 {
 	zcs_start
-	while [ -n "$PORT" ] && kill -0 $p 2>/dev/null; do
-		! timeout 10 "$zcc" -s 0 -p $PORT file empty byte >client 2>&1 || break
+	while [ -n "$PORT" ] && kill -0 "$p" 2>/dev/null; do
+		! timeout 10 "$zcc" -s 0 -p "$PORT" file empty byte >client 2>&1 || break
 	done
 	status=0
-	wait $p || status=$?
+	wait "$p" || status=$?
 }
 right()
 {
@@ -180,7 +187,7 @@ besides=
 scenario()
 {
 	zcs_start
-	[ -z "$PORT" ] || timeout 10 "$zcc" -s 0 -p $PORT --request 100 -n 3 --timeout 1 >client 2>&1 || :
+	[ -z "$PORT" ] || timeout 10 "$zcc" -s 0 -p "$PORT" --request 100 -n 3 --timeout 1 >client 2>&1 || :
 	kill -TERM $p 2>/dev/null
 	status=0
 	wait $p || status=$?
@@ -190,7 +197,7 @@ right()
 {
 	awk '/^total:/ { n = $2; bytes = $4; bad = $6 + $8 + $10 + $13 }
 		END { exit !(bytes == 100 * n && (n == 3 || n + bad >= 3) && (outcome != "recovered" || n == 3)) }
-		' outcome=$outcome out
+		' outcome="$outcome" out
 }
 failure_in_total()
 {

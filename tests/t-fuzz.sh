@@ -101,84 +101,108 @@ build()
 {
 	name=$1
 	shift
-	mkdir -p $name.d
-	(cd $name.d && $CC $flags "$@" -I"$TOP" -DVERSION='"0"' -c "$TOP/common.c" $ground)
-	$CC $flags "$@" -I"$TOP" -c -o $name-fuzz.o "$TOP/tests/fuzz.c"
-	$CC $flags "$@" -o $name $name-fuzz.o $name.d/*.o -lm
+	mkdir -p "$name".d
+	(cd "$name".d && $CC $flags "$@" -I"$TOP" -DVERSION='"0"' -c "$TOP/common.c" $ground)
+	$CC $flags "$@" -I"$TOP" -c -o "$name"-fuzz.o "$TOP/tests/fuzz.c"
+	$CC $flags "$@" -o "$name" "$name"-fuzz.o "$name".d/*.o -lm
 	$CC $flags "$@" -I"$TOP" -Wl,--wrap=wire_feed,--wrap=receipt_parse,--wrap=calibration_parse \
-	    -Wl,--wrap=parse_size,--wrap=parse_seconds,--wrap=parse_cpus -o $name-broken \
-	    broken.c $name-fuzz.o $name.d/*.o -lm
+	    -Wl,--wrap=parse_size,--wrap=parse_seconds,--wrap=parse_cpus -o "$name"-broken \
+	    broken.c "$name"-fuzz.o "$name".d/*.o -lm
 }
 
-check 'the driver builds' 'build plain -O1'
-if echo 'int main(void){return 0;}' | $CC $sanitizers -x c -o probe - 2>/dev/null && ./probe; then
-	check 'the driver builds with sanitizers' 'build sanitized -O1 $sanitizers -DMEMORY'
+check 'the driver builds' build plain -O1
+if echo 'int main(void){return 0;}' | $CC "$sanitizers" -x c -o probe - 2>/dev/null && ./probe; then
+	check 'the driver builds with sanitizers' build sanitized -O1 "$sanitizers" -DMEMORY
 fi
 
-check 'a target that there is not' '
+target_that()
+{
 	exits 2 "$HELPERS/fuzz" none
 	exits 2 "$HELPERS/fuzz"
 	exits 2 "$HELPERS/fuzz" wire -y
-	exits 1 "$HELPERS/fuzz" wire no/file'
-check 'a seed gives the same cases again, another one others' '
+	exits 1 "$HELPERS/fuzz" wire no/file
+}
+check 'a target that there is not' target_that
+seed_gives_same_cases()
+{
 	for t in $targets; do
-		mkdir $t-1 $t-again $t-2
-		"$HELPERS/fuzz" $t -s 1 -d $t-1
-		"$HELPERS/fuzz" $t -s 1 -d $t-again
-		"$HELPERS/fuzz" $t -s 2 -d $t-2
-		diff -r $t-1 $t-again
-		not diff -rq $t-1 $t-2
-		"$HELPERS/fuzz" $t -s 1 -n 1000 >$t.once
-		"$HELPERS/fuzz" $t -s 1 -n 1000 >$t.again
-		diff $t.once $t.again
-	done'
-check 'what damage begins from is valid, but for some' '
+		mkdir "$t"-1 "$t"-again "$t"-2
+		"$HELPERS/fuzz" "$t" -s 1 -d "$t"-1
+		"$HELPERS/fuzz" "$t" -s 1 -d "$t"-again
+		"$HELPERS/fuzz" "$t" -s 2 -d "$t"-2
+		diff -r "$t"-1 "$t"-again
+		not diff -rq "$t"-1 "$t"-2
+		"$HELPERS/fuzz" "$t" -s 1 -n 1000 >"$t".once
+		"$HELPERS/fuzz" "$t" -s 1 -n 1000 >"$t".again
+		diff "$t".once "$t".again
+	done
+}
+check 'a seed gives the same cases again, another one others' seed_gives_same_cases
+what_damage_begins()
+{
 	for t in $targets; do
-		"$HELPERS/fuzz" $t $t-1/* >$t.valid
-		[ $(wc -l <$t.valid) -eq 64 ]
-		[ $(grep -c ": accepted$" $t.valid) -ge 32 ]
-	done'
+		"$HELPERS/fuzz" "$t" "$t"-1/* >"$t".valid
+		[ "$(wc -l <"$t".valid)" -eq 64 ]
+		[ "$(grep -c ": accepted$" "$t".valid)" -ge 32 ]
+	done
+}
+check 'what damage begins from is valid, but for some' what_damage_begins
 
+broken_parser_found()
+{
+	exits 134 ./plain-broken "$t" -n 1000000
+	grep -q "^$t: does not hold: " err
+	case=$(sed -n "s/^case [0-9]* of seed 1: fuzz $t -x //p" err)
+	[ -n "$case" ]
+	exits 134 ./plain-broken "$t" -x "$case"
+	exits 0 ./plain "$t" -x "$case"
+}
 for t in $targets; do
-	check "$t: a broken parser is found, and its case fails again by itself" '
-		exits 134 ./plain-broken '$t' -n 1000000
-		grep -q "^'$t': does not hold: " err
-		case=$(sed -n "s/^case [0-9]* of seed 1: fuzz '$t' -x //p" err)
-		[ -n "$case" ]
-		exits 134 ./plain-broken '$t' -x "$case"
-		exits 0 ./plain '$t' -x "$case"'
+	check "$t: a broken parser is found, and its case fails again by itself" broken_parser_found
 done
 if [ -x sanitized-broken ]; then
-	check 'a read beyond a case is found' '
+	read_beyond_case_found()
+	{
 		exits 134 ./sanitized-broken wire
 		grep -q "heap-buffer-overflow" err
-		grep -q "^case [0-9]* of seed 1: fuzz wire -x " err'
-	check 'memory that is not freed is found' '
+		grep -q "^case [0-9]* of seed 1: fuzz wire -x " err
+	}
+	check 'a read beyond a case is found' read_beyond_case_found
+	memory_that_not_freed()
+	{
 		status=0
 		./sanitized-broken cpus -n 10 >out 2>err || status=$?
 		cat err
 		[ $status -ne 0 ]
-		grep -q "LeakSanitizer: detected memory leaks" err'
+		grep -q "LeakSanitizer: detected memory leaks" err
+	}
+	check 'memory that is not freed is found' memory_that_not_freed
 fi
 
 # All runs, as many at a time as there are CPUs: build, target, cases, seed.
 for t in $targets; do
-	echo plain $t $cases 1
-	[ ! -x sanitized ] || echo sanitized $t $sanitized_cases $seed
+	echo plain "$t" "$cases" 1
+	[ ! -x sanitized ] || echo sanitized "$t" "$sanitized_cases" "$seed"
 done >runs
 xargs -P "$(nproc)" -n 4 sh -c '"./$0" "$1" -n "$2" -s "$3" >"$1.$0" 2>&1 || exit 1' <runs
 
+cases_seed()
+{
+	cat "$t".plain
+	grep -qx "$t: $cases cases, [0-9]* accepted, seed 1" "$t".plain
+	accepted=$(sed -n "s/.* \([0-9]*\) accepted.*/\1/p" "$t".plain)
+	[ "$accepted" -ge $((cases / 20)) ]
+	[ "$accepted" -le $((cases * 3 / 5)) ]
+}
+with_sanitizers_cases_seed()
+{
+	cat "$t".sanitized
+	grep -qx "$t: $sanitized_cases cases, [0-9]* accepted, seed $seed" "$t".sanitized
+}
 for t in $targets; do
-	check "$t: $cases cases, seed 1, and of those 5 to 60 % are accepted" '
-		cat '$t'.plain
-		grep -qx "'$t': '$cases' cases, [0-9]* accepted, seed 1" '$t'.plain
-		accepted=$(sed -n "s/.* \([0-9]*\) accepted.*/\1/p" '$t'.plain)
-		[ $accepted -ge $(('$cases' / 20)) ]
-		[ $accepted -le $(('$cases' / 5 * 3)) ]'
+	check "$t: $cases cases, seed 1, and of those 5 to 60 % are accepted" cases_seed
 	if [ -x sanitized ]; then
-		check "$t: with sanitizers $sanitized_cases cases, seed $seed" '
-			cat '$t'.sanitized
-			grep -qx "'$t': '$sanitized_cases' cases, [0-9]* accepted, seed '$seed'" '$t'.sanitized'
+		check "$t: with sanitizers $sanitized_cases cases, seed $seed" with_sanitizers_cases_seed
 	else
 		skip "$t: with sanitizers" 'none for this compiler'
 	fi
@@ -191,20 +215,26 @@ libfuzzer()
 {
 	MAKE="make OBJ=$PWD/obj" FUZZ_CC=$1 CASES=2000 SEED=1 "$TOP/tests/libfuzzer" "$PWD/obj" size
 }
-check 'without libFuzzer the random driver is used' '
+without_libfuzzer_random()
+{
 	libfuzzer none >out
 	cat out
-	[ $(wc -l <out) -eq 2 ]
+	[ "$(wc -l <out)" -eq 2 ]
 	head -n 1 out | grep -q "^no libFuzzer for .none. here"
-	grep -q "^size: 2000 cases, .* seed 1$" out'
+	grep -q "^size: 2000 cases, .* seed 1$" out
+}
+check 'without libFuzzer the random driver is used' without_libfuzzer_random
 if [ -z "$LONG" ]; then
 	: # make check-long has it
 elif libfuzzer clang >log 2>&1; grep -q '^no libFuzzer' log; then
 	skip 'libFuzzer' 'not here, or no clang'
 else
-	check 'libFuzzer finds nothing in a few cases' '
+	libfuzzer_finds_nothing()
+	{
 		cat log
-		grep -q "^size: libFuzzer, 2000 runs in .* seed 1$" log'
+		grep -q "^size: libFuzzer, 2000 runs in .* seed 1$" log
+	}
+	check 'libFuzzer finds nothing in a few cases' libfuzzer_finds_nothing
 fi
 
 finish

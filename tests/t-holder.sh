@@ -18,12 +18,19 @@ rr=
 : >held
 echo "echo \$\$ >held; $rr $HELPERS/burn $(cat /sys/devices/system/cpu/online) 60 & echo \$! >burning; wait" >holds
 flock -F /dev/zero sh holds &
-wait_until '[ -s held ] && [ -s burning ]' || wait_until '[ -s held ]'
+met()
+{
+	[ -s held ] && [ -s burning ]
+}
+wait_until met || wait_until [ -s held ]
 HOLDER=$(cat held)
 remember "$HOLDER"
 remember "$(cat burning)"
-check 'root does not soak beside a holder of which the children take a CPU' '
+root_does_not_soak()
+{
 	exits 1 "$cyclesoak" -1 -p 0.1
-	grep -q "soaked already, by sh (pid $HOLDER)" err'
+	grep -q "soaked already, by sh (pid $HOLDER)" err
+}
+check 'root does not soak beside a holder of which the children take a CPU' root_does_not_soak
 kill -KILL "$HOLDER" "$(cat burning)"
 finish

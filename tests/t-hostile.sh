@@ -20,8 +20,8 @@ printf hello >a
 : >b
 head -c 60 /dev/urandom >c
 start_peer -w stream
-"$zcc" -s 0 -p $PORT -n 2 -q a b c >/dev/null 2>&1
-ended $PEER
+"$zcc" -s 0 -p "$PORT" -n 2 -q a b c >/dev/null 2>&1
+ended "$PEER"
 
 fds()
 {
@@ -56,7 +56,7 @@ children_of() # PID
 
 quiet() # PID N: it has so many threads again
 {
-	wait_until "[ \$(threads_of $1) -eq $2 ]"
+	wait_until counts -eq $2 threads_of $1
 }
 
 # What zcs may say on stderr of bad clients, each of which is on 127.0.0.0/8.
@@ -84,12 +84,17 @@ limited()
 	done
 }
 
+parses_whole()
+{
+	[ -s "$1" ]
+	valid_json "$1"
+}
 check_json() # 'what' FILE
 {
 	if [ -n "$no_json" ]; then
 		skip "$1" "$no_json"
 	else
-		check "$1" "[ -s $2 ]; valid_json $2"
+		check "$1" parses_whole "$2"
 	fi
 }
 
@@ -98,7 +103,7 @@ start_zcs
 stays=$ZCS
 mv zcs.err stays.err
 mv zcs.out stays.out
-"$hostile" deaf -n 1 -d 600000 -f stream $PORT &
+"$hostile" deaf -n 1 -d 600000 -f stream "$PORT" &
 stayer=$!
 remember $stayer
 
@@ -108,14 +113,14 @@ start_mode() # MODE options...
 {
 	mode=$1
 	shift
-	mkdir -p $mode
+	mkdir -p "$mode"
 	case $mode in
-	json | raw | reply) start_zcs --$mode "$@" ;;
-	*) start_zcs -m $mode "$@" ;;
+	json | raw | reply) start_zcs --"$mode" "$@" ;;
+	*) start_zcs -m "$mode" "$@" ;;
 	esac
-	mv zcs.out zcs.err $mode
-	echo $ZCS >$mode/pid
-	echo $PORT >$mode/port
+	mv zcs.out zcs.err "$mode"
+	echo "$ZCS" >"$mode"/pid
+	echo "$PORT" >"$mode"/port
 }
 
 # honest MODE: whether a transfer, or a request, is served in full
@@ -149,7 +154,7 @@ attack()
 		reply-narrow) played=asks.20k ;;
 		reply-*) played=asks ;;
 		esac
-		"$hostile" $name -a 127.0.0.$address -f $played -n $count -s $2 "$(cat "$1/port")" || return 1
+		"$hostile" $name -a 127.0.0.$address -f $played -n "$count" -s $2 "$(cat "$1/port")" || return 1
 		address=$((address + 1))
 	done
 }
@@ -193,60 +198,80 @@ settle()
 in_all_modes()
 {
 	for mode in $modes; do
-		( "$1" $mode $2 || echo "$1 $2 failed" >>$mode/failed ) >>$mode/log 2>&1 &
-		echo $! >$mode/job
+		( "$1" "$mode" $2 || echo "$1 $2 failed" >>"$mode"/failed ) >>"$mode"/log 2>&1 &
+		echo $! >"$mode"/job
 	done
-	for mode in $modes; do wait "$(cat $mode/job)"; done
+	for mode in $modes; do wait "$(cat "$mode"/job)"; done
 }
 
 began=$(date +%s)
 for mode in $modes; do
-	start_mode $mode
-	honest $mode
-	[ $mode = reply ] || quiet $ZCS 1
-	threads_of $ZCS >$mode/threads
-	fds $ZCS >$mode/fds
+	start_mode "$mode"
+	honest "$mode"
+	[ "$mode" = reply ] || quiet "$ZCS" 1
+	threads_of "$ZCS" >"$mode"/threads
+	fds "$ZCS" >"$mode"/fds
 done
-for round in $(seq $rounds); do
-	in_all_modes besiege $round
+for round in $(seq "$rounds"); do
+	in_all_modes besiege "$round"
 done
+# shellcheck disable=SC2046 # several words: $(scale)
 in_all_modes settle $(scale 500 3000)
 
+rounds_of_attacks()
+{
+	cat "$mode"/log
+	not [ -e "$mode"/failed ]
+	[ "$(grep -c "^[1-9][0-9]* honest clients meanwhile$" "$mode"/log)" -eq "$rounds" ]
+}
+and_afterwards_by_same()
+{
+	honest "$mode"
+	not gone "$pid"
+}
+# shellcheck disable=SC2046 # several words: $(cat)
+its_threads_and_descriptors()
+{
+	quiet "$pid" $(cat "$mode"/threads)
+	ls -l /proc/"$pid"/fd
+	[ "$(fds "$pid")" -eq "$(cat "$mode"/fds)" ]
+	[ -z "$(children_of "$pid")" ]
+	idle "$pid"
+}
+its_memory()
+{
+	cat "$mode"/rss
+	grep "^Vm[HR]" /proc/"$pid"/status
+	not grep "settle.*failed" "$mode"/failed
+	[ "$(tail -n 1 "$mode"/rss)" -le 30000 ]
+}
+it_says()
+{
+	expected "$mode"/zcs.err
+	limited "$mode"/zcs.err $(($(date +%s) - began)) 21
+	is_text "$mode"/zcs.out
+}
 for mode in $modes; do
-	pid=$(cat $mode/pid)
-	check "$mode: $rounds rounds of attacks, and honest clients are served meanwhile" '
-		cat $mode/log
-		not [ -e $mode/failed ]
-		[ $(grep -c "^[1-9][0-9]* honest clients meanwhile$" $mode/log) -eq $rounds ]'
-	check "$mode: and afterwards, by the same process" '
-		honest $mode
-		not gone $pid'
-	check "$mode: its threads and descriptors are as at the start, it has no child and does nothing" '
-		quiet $pid $(cat $mode/threads)
-		ls -l /proc/$pid/fd
-		[ $(fds $pid) -eq $(cat $mode/fds) ]
-		[ -z "$(children_of $pid)" ]
-		idle $pid'
+	pid=$(cat "$mode"/pid)
+	check "$mode: $rounds rounds of attacks, and honest clients are served meanwhile" rounds_of_attacks
+	check "$mode: and afterwards, by the same process" and_afterwards_by_same
+	check "$mode: its threads and descriptors are as at the start, it has no child and does nothing" its_threads_and_descriptors
 	if sanitized; then
 		skip "$mode: its memory does not grow" 'a sanitizer has memory of its own'
 	else
-		check "$mode: its memory does not grow with each connection, nor by all of them" '
-			cat $mode/rss
-			grep "^Vm[HR]" /proc/$pid/status
-			not grep "settle.*failed" $mode/failed
-			[ $(tail -n 1 $mode/rss) -le 30000 ]'
+		check "$mode: its memory does not grow with each connection, nor by all of them" its_memory
 	fi
-	check "$mode: it says what it says of such clients, and no more than it may" '
-		expected $mode/zcs.err
-		limited $mode/zcs.err $(($(date +%s) - began)) 21
-		is_text $mode/zcs.out'
+	check "$mode: it says what it says of such clients, and no more than it may" it_says
 done
-check 'urgent data are data: the streams that had them are complete' '
+urgent_data_data_streams()
+{
 	not grep "127\.0\.0\.17:" read/zcs.err recv/zcs.err trunc/zcs.err splice/zcs.err json/zcs.err
 	for mode in read recv trunc splice; do
 		# The summaries of such small clients are limited.
-		[ $(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out) -ge 20 ]
-	done'
+		[ "$(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out)" -ge 20 ]
+	done
+}
+check 'urgent data are data: the streams that had them are complete' urgent_data_data_streams
 check_json 'json: what zcs --json prints of attacks is JSON' json/zcs.out
 
 # Those that stay must not make it spin, and are no obstacle to its end.
@@ -257,30 +282,36 @@ hold() # options...: clients that stay until they are killed
 	"$hostile" hold "$@" >held.out 2>&1 &
 	held="$held $!"
 	remember $!
-	wait_until 'grep -q ^held held.out'
+	wait_until grep -q ^held held.out
 }
 
+clients_that_stay()
+{
+	honest "$mode"
+	idle "$pid"
+}
+sigterm_ends()
+{
+	ended "$pid"
+	expected "$mode"/zcs.err
+}
 for mode in $modes; do
-	port=$(cat $mode/port)
-	pid=$(cat $mode/pid)
+	port=$(cat "$mode"/port)
+	pid=$(cat "$mode"/pid)
 	for f in half header most; do
-		hold -n 20 -f $f $port
+		hold -n 20 -f $f "$port"
 	done
-	hold -n 100 $port
-	hold -n 4 -f half -u 0 $port
-	hold -n 4 -f header -u 11 $port
+	hold -n 100 "$port"
+	hold -n 4 -f half -u 0 "$port"
+	hold -n 4 -f header -u 11 "$port"
 	for at in 12 13 400000; do
-		hold -n 2 -f most -u $at $port
+		hold -n 2 -f most -u $at "$port"
 	done
-	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" '
-		honest $mode
-		idle $pid'
-	kill -TERM $pid
-	check "$mode: SIGTERM ends it all the same" '
-		ended $pid
-		expected $mode/zcs.err'
-	wait $pid
-	check "$mode: exit status 0" "[ $? -eq 0 ]"
+	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" clients_that_stay
+	kill -TERM "$pid"
+	check "$mode: SIGTERM ends it all the same" sigterm_ends
+	wait "$pid"
+	check "$mode: exit status 0" [ $? -eq 0 ]
 	kill $held
 	held=
 done
@@ -288,88 +319,116 @@ check_json 'json: what zcs --json prints at its end is JSON' json/zcs.out
 
 # Thousands that say nothing: beyond --max-clients, beyond the descriptors, and gone by --idle-timeout.
 silent_ones=$(scale 600 2000)
+silent_clients_where_may()
+{
+	fds=$(fds "$ZCS") threads=$(threads_of "$ZCS")
+	"$hostile" hold -n "$silent_ones" -a 127.0.0.10 "$PORT" >told
+	sort told | uniq -c
+	[ "$(grep -c "^closed\|^said refused=full$" told)" -eq "$silent_ones" ]
+	[ "$(grep -c "^closed" told)" -ge 300 ]
+	wait_until counts -le "$fds" fds "$ZCS"
+	wait_until counts -le "$threads" threads_of "$ZCS"
+	honest "$mode"
+	expected "$mode"/zcs.err
+	# Where it takes seconds to connect them all, the lines may have gone on the silent ones.
+	grep -q "turned away: " "$mode"/zcs.err || [ "$(grep -c "silent for " "$mode"/zcs.err)" -ge 20 ]
+}
 for mode in splice json reply; do
 	start_mode $mode --max-clients 300 --idle-timeout 1
-	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" '
-		fds=$(fds $ZCS) threads=$(threads_of $ZCS)
-		"$hostile" hold -n $silent_ones -a 127.0.0.10 $PORT >told
-		sort told | uniq -c
-		[ $(grep -c "^closed\|^said refused=full$" told) -eq $silent_ones ]
-		[ $(grep -c "^closed" told) -ge 300 ]
-		wait_until "[ \$(fds $ZCS) -le $fds ]"
-		wait_until "[ \$(threads_of $ZCS) -le $threads ]"
-		honest $mode
-		expected $mode/zcs.err
-		# Where it takes seconds to connect them all, the lines may have gone on the silent ones.
-		grep -q "turned away: " $mode/zcs.err || [ $(grep -c "silent for " $mode/zcs.err) -ge 20 ]'
+	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" silent_clients_where_may
 	stop_zcs
 done
 mkdir few
 printf '#!/bin/sh\nulimit -n 40\nexec "%s" "$@"\n' "$zcs" >few/zcs
 chmod 755 few/zcs
+more_silent_clients()
+{
+	: >held.out
+	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
+	remember $!
+	wait_until grep -q "clients have to wait: accept: Too many open files" "$mode"/zcs.err
+	idle "$ZCS"
+	ended $!
+	sort held.out | uniq -c
+	[ "$(grep -cx closed held.out)" -eq 80 ]
+}
+it_recovers()
+{
+	honest "$mode"
+	cat "$mode"/zcs.err
+	expected "$mode"/zcs.err
+	[ "$(grep -c "clients have to wait" "$mode"/zcs.err)" -le 3 ]
+}
 for mode in read splice reply; do
 	BIN=few
 	start_mode $mode --idle-timeout 0.5
 	BIN=${zcs%/zcs}
-	check "$mode: more silent clients than descriptors: they wait, and it does" '
-		: >held.out
-		"$hostile" hold -n 80 -a 127.0.0.10 $PORT >held.out 2>&1 &
-		remember $!
-		wait_until "grep -q \"clients have to wait: accept: Too many open files\" $mode/zcs.err"
-		idle $ZCS
-		ended $!
-		sort held.out | uniq -c
-		[ $(grep -cx closed held.out) -eq 80 ]'
-	check "$mode: it recovers" '
-		honest $mode
-		cat $mode/zcs.err
-		expected $mode/zcs.err
-		[ $(grep -c "clients have to wait" $mode/zcs.err) -le 3 ]'
+	check "$mode: more silent clients than descriptors: they wait, and it does" more_silent_clients
+	check "$mode: it recovers" it_recovers
 	stop_zcs
 done
 start_mode reply --idle-timeout 1
-check 'reply: who asks for 16 MiB and takes nothing is let go' '
-	fds=$(fds $ZCS)
-	"$hostile" deaf -n 20 -f asks.16m -d 60000 $PORT &
+reply_who_asks()
+{
+	fds=$(fds "$ZCS")
+	"$hostile" deaf -n 20 -f asks.16m -d 60000 "$PORT" &
 	remember $!
-	wait_until "[ \$(grep -c \"silent for 1 seconds\" reply/zcs.err) -eq 20 ]"
-	[ $(fds $ZCS) -eq $fds ]
-	honest reply'
+	wait_until counts -eq 20 grep -c "silent for 1 seconds" reply/zcs.err
+	[ "$(fds "$ZCS")" -eq "$fds" ]
+	honest reply
+}
+check 'reply: who asks for 16 MiB and takes nothing is let go' reply_who_asks
 stop_zcs
 start_mode reply --idle-timeout 1
-check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' '
-	"$hostile" deaf -n 5 -f asks.16m -d 60000 $PORT &
+reply_of_what_client()
+{
+	"$hostile" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
 	remember $!
-	wait_until "[ \$(ss -tinH \"sport = :$PORT\" | grep -c notsent:) -eq 5 ]"
+	met()
+	{
+		[ "$(ss -tinH "sport = :$PORT" | grep -c notsent:)" -eq 5 ]
+	}
+	wait_until met
 	ss -tinH "sport = :$PORT" | sed -n "s/.*notsent:\([0-9]*\).*/\1/p" >unsent
 	cat unsent
-	[ $(sort -n unsent | tail -n 1) -le 131072 ]'
+	[ "$(sort -n unsent | tail -n 1)" -le 131072 ]
+}
+check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' reply_of_what_client
 stop_zcs
 start_mode reply --idle-timeout 1
-check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' '
-	"$hostile" sip -n 3 -a 127.0.0.10 -f asks.16m $PORT
-	not grep "silent" reply/zcs.err'
+reply_client_that_takes()
+{
+	"$hostile" sip -n 3 -a 127.0.0.10 -f asks.16m "$PORT"
+	not grep "silent" reply/zcs.err
+}
+check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' reply_client_that_takes
 stop_zcs
-check 'reply: clients that are served do not wait where there are no descriptors for more' '
+reply_clients_that_served()
+{
 	BIN=few
 	start_mode reply --max-reply 1023m --idle-timeout 0
-	"$zcc" -s 0 -p $PORT --request 1023m -n 1 --congestion reno >out 2>err &
+	"$zcc" -s 0 -p "$PORT" --request 1023m -n 1 --congestion reno >out 2>err &
 	client=$!
 	remember $client
 	BIN=${zcs%/zcs}
-	"$hostile" hold -n 80 -a 127.0.0.10 $PORT >held.out 2>&1 &
+	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
 	holder=$!
 	remember $holder
 	ended $client
 	cat out err reply/zcs.err
 	grep -q "^1072693248 bytes" out
 	kill $holder
-	stop_zcs || true'
-check 'who does not read the receipt and stays is let go after ten seconds' '
-	quiet $stays 1
+	stop_zcs || true
+}
+check 'reply: clients that are served do not wait where there are no descriptors for more' reply_clients_that_served
+who_does_not_read()
+{
+	quiet "$stays" 1
 	not gone $stayer
 	grep -q "^127.* 130 bytes in" stays.out
-	one_line stays.err'
-kill $stays
+	one_line stays.err
+}
+check 'who does not read the receipt and stays is let go after ten seconds' who_does_not_read
+kill "$stays"
 
 finish

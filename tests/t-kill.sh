@@ -47,7 +47,7 @@ killed()
 	name=$1
 	shift
 	longest=0 alive=0 i=0
-	moments $rounds >moments
+	moments "$rounds" >moments
 	while read -r moment; do
 		i=$((i + 1))
 		ready
@@ -62,14 +62,18 @@ killed()
 		fi
 		start=$(now_ms)
 		wait $pid || true
-		wait_until '! left "$name.$i" >left.out' || give_up
+		met()
+		{
+			! left "$name.$i" >left.out
+		}
+		wait_until met || give_up
 		took=$(($(now_ms) - start))
 		[ $took -le $longest ] || longest=$took
 		[ -z "$(stale_group)" ]
 		after
 	done <moments
 	echo "seed $seed: $alive of $i were killed, gone after $longest ms at most"
-	[ $alive -eq $rounds ]
+	[ $alive -eq "$rounds" ]
 }
 
 ready()
@@ -96,7 +100,7 @@ can_be_had()
 	"$zcs" -p "$PORT" "$@" >again.out 2>again.err &
 	again=$!
 	remember $again
-	wait_until 'grep -q listening again.err || gone $again'
+	wait_until or_gone $again grep -q listening again.err
 	cat again.err
 	grep -q listening again.err
 	kill -TERM $again
@@ -105,54 +109,66 @@ can_be_had()
 
 echo "# seed $seed"
 free_port
-check "zcs while it receives, $rounds times" '
+zcs_while_it_receives()
+{
 	after()
 	{
 		can_be_had
 	}
-	( while "$zcc" -s 0 -p $PORT -t 1 >/dev/null 2>&1 || [ -e going ]; do :; done ) &
+	( while "$zcc" -s 0 -p "$PORT" -t 1 >/dev/null 2>&1 || [ -e going ]; do :; done ) &
 	feeder=$!
 	remember $feeder
 	: >going
-	killed receives "$zcs" -p $PORT
+	killed receives "$zcs" -p "$PORT"
 	rm going
-	wait $feeder || true'
+	wait $feeder || true
+}
+check "zcs while it receives, $rounds times" zcs_while_it_receives
 free_port --reply
-check "zcs --reply while it answers, $rounds times" '
+zcs_reply()
+{
 	after()
 	{
 		can_be_had --reply
 	}
 	: >going
-	( while [ -e going ]; do "$zcc" -s 0 -p $PORT --request 10 -n 50 --timeout 1 >/dev/null 2>&1; done ) &
+	( while [ -e going ]; do "$zcc" -s 0 -p "$PORT" --request 10 -n 50 --timeout 1 >/dev/null 2>&1; done ) &
 	feeder=$!
 	remember $feeder
-	killed replies "$zcs" -p $PORT --reply
+	killed replies "$zcs" -p "$PORT" --reply
 	rm going
-	wait $feeder || true'
+	wait $feeder || true
+}
+check "zcs --reply while it answers, $rounds times" zcs_reply
 
 start_zcs
-fds=$(ls /proc/$ZCS/fd | wc -l)
-check "zcc with four streams, $rounds times: its server is what it was" '
-	killed sends "$zcc" -s 0 -p $PORT -P 4 -t 30
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
-	[ $(ls /proc/$ZCS/fd | wc -l) -eq $fds ]
-	"$zcc" -s 0 -p $PORT file'
+fds=$(ls /proc/"$ZCS"/fd | wc -l)
+zcc_with_four_streams()
+{
+	killed sends "$zcc" -s 0 -p "$PORT" -P 4 -t 30
+	wait_until counts -eq 1 threads_of "$ZCS"
+	[ "$(ls /proc/"$ZCS"/fd | wc -l)" -eq "$fds" ]
+	"$zcc" -s 0 -p "$PORT" file
+}
+check "zcc with four streams, $rounds times: its server is what it was" zcc_with_four_streams
 stop_zcs
 start_zcs --reply
-check "zcc --request, $rounds times: its server is what it was" '
-	fds=$(ls /proc/$ZCS/fd | wc -l)
-	killed requests "$zcc" -s 0 -p $PORT --request 100k -n 1000000 -P 4
-	wait_until "[ \$(ls /proc/$ZCS/fd | wc -l) -eq $fds ]"
-	"$zcc" -s 0 -p $PORT --request 10 -n 1'
+zcc_request_times()
+{
+	fds=$(ls /proc/"$ZCS"/fd | wc -l)
+	killed requests "$zcc" -s 0 -p "$PORT" --request 100k -n 1000000 -P 4
+	wait_until counts -eq "$fds" entries_in /proc/"$ZCS"/fd
+	"$zcc" -s 0 -p "$PORT" --request 10 -n 1
+}
+check "zcc --request, $rounds times: its server is what it was" zcc_request_times
 stop_zcs
 
 # Programs that soak.
 made_up_calibration >counts_per_sec
 cp counts_per_sec calibration
-check "cyclesoak, $rounds times: no soaker" '
-	killed monitor "$cyclesoak" -B -p 1'
-check "cyclesoak -C, $rounds times: no soaker, no half of a file" '
+check "cyclesoak, $rounds times: no soaker" killed monitor "$cyclesoak" -B -p 1
+cyclesoak_times_no_soaker()
+{
 	mkdir -p shared
 	after()
 	{
@@ -160,15 +176,23 @@ check "cyclesoak -C, $rounds times: no soaker, no half of a file" '
 		cmp calibration shared/calibration
 	}
 	cp calibration shared
-	killed calibrates "$cyclesoak" -C -f shared/calibration'
-check "zcs -c, $rounds times: no soaker" '
+	killed calibrates "$cyclesoak" -C -f shared/calibration
+}
+check "cyclesoak -C, $rounds times: no soaker, no half of a file" cyclesoak_times_no_soaker
+zcs_times_no_soaker()
+{
 	free_port
-	killed measures "$zcs" -c -p $PORT
-	can_be_had'
+	killed measures "$zcs" -c -p "$PORT"
+	can_be_had
+}
+check "zcs -c, $rounds times: no soaker" zcs_times_no_soaker
 start_zcs
-check "zcc -c, $rounds times: no soaker" '
-	killed loads "$zcc" -c -s 0 -p $PORT -t 30
-	"$zcc" -s 0 -p $PORT file'
+zcc_times_no_soaker()
+{
+	killed loads "$zcc" -c -s 0 -p "$PORT" -t 30
+	"$zcc" -s 0 -p "$PORT" file
+}
+check "zcc -c, $rounds times: no soaker" zcc_times_no_soaker
 stop_zcs
 
 finish

@@ -40,7 +40,7 @@ hold()
 	env --default-signal=INT "$lab" sh hold.sh held "$1" >/dev/null 2>&1 &
 	LAB=$!
 	remember $LAB
-	wait_until '[ -f held ]'
+	wait_until [ -f held ]
 	HOSTS=$(cat held)
 	PROGRAMS=$(cat programs)
 	for p in $PROGRAMS; do remember "$p"; done
@@ -55,15 +55,21 @@ all_gone()
 	not there "$HOSTS"
 }
 
-check 'what is no MTU, no option or no command is a usage error' '
+what_no_mtu()
+{
 	for arguments in "" "-m 1500" "-m 67 true" "-m 65536 true" "-m x true" "-m 99999999999999999999 true" \
 	    "-x true"; do
 		exits 2 "$lab" $arguments
 		tail -n 1 err | grep -q "^usage: tests/lab \[-m mtu\] command"
-	done'
-check 'the status is that of the command, whose arguments are its own' '
-	exits 7 "$lab" sh -c "echo \"\$1\"; exit 7" sh "a  b" -m
-	[ "$(cat out)" = "a  b" ]'
+	done
+}
+check 'what is no MTU, no option or no command is a usage error' what_no_mtu
+status_that_of_command()
+{
+	exits 7 "$lab" sh -c 'echo "$1"; exit 7' sh "a  b" -m
+	[ "$(cat out)" = "a  b" ]
+}
+check 'the status is that of the command, whose arguments are its own' status_that_of_command
 cat >look <<'END'
 	for host in "$A" "$B"; do
 		echo "${host##* }" >>hosts
@@ -73,35 +79,53 @@ cat >look <<'END'
 	done
 	echo "$A4 $A6 $B4 $B6"
 END
-check 'every address is there from the beginning, link-local ones too' '
+every_address()
+{
 	for i in 1 2 3 4 5; do
-		"$lab" sh -c "\$A ip -6 -o addr show; \$B ip -6 -o addr show" >out
+		"$lab" sh -c '$A ip -6 -o addr show; $B ip -6 -o addr show' >out
 		cat out
-		[ $(grep -c " fe80::.* scope link" out) -eq 2 ]
-		[ $(grep -c " 2001:db8::[12]/64 scope global" out) -eq 2 ]
+		[ "$(grep -c " fe80::.* scope link" out)" -eq 2 ]
+		[ "$(grep -c " 2001:db8::[12]/64 scope global" out)" -eq 2 ]
 		not grep -q tentative out
-	done'
-check '-m: the MTU of both ends, the addresses of both hosts' '
+	done
+}
+check 'every address is there from the beginning, link-local ones too' every_address
+mtu_of_both_ends()
+{
 	"$lab" sh look >out
 	cat out
 	hosts="1500 1 192.0.2.1 2001:db8::1 1500 1 192.0.2.2 2001:db8::2"
 	[ "$(tr "\n" " " <out)" = "$hosts 192.0.2.1 2001:db8::1 192.0.2.2 2001:db8::2 " ]
 	"$lab" -m 1280 sh look >out
 	cat out
-	[ $(grep -cx 1280 out) -eq 2 ]
-	[ $(grep -c 2001:db8 out) -eq 3 ]
-	"$lab" -m 65535 sh look | grep -cx 65535 | grep -qx 2'
-check '-m below 1280: no IPv6' '
+	[ "$(grep -cx 1280 out)" -eq 2 ]
+	[ "$(grep -c 2001:db8 out)" -eq 3 ]
+	"$lab" -m 65535 sh look | grep -cx 65535 | grep -qx 2
+}
+check '-m: the MTU of both ends, the addresses of both hosts' mtu_of_both_ends
+below_no_ipv6()
+{
 	"$lab" -m 1279 sh look >out
 	cat out
-	[ "$(tr "\n" " " <out)" = "1279 1 192.0.2.1 1279 1 192.0.2.2 192.0.2.1  192.0.2.2  " ]'
-check 'the cable is pulled and put back, and all addresses are of use again' '
+	[ "$(tr "\n" " " <out)" = "1279 1 192.0.2.1 1279 1 192.0.2.2 192.0.2.1  192.0.2.2  " ]
+}
+check '-m below 1280: no IPv6' below_no_ipv6
+cable_pulled_and_put()
+{
 	cat >script <<-"END"
 		. "$TOP/tests/lib.sh"
 		for host in "$A" "$B"; do
 			$host ip link set $LINK down
-			wait_until "$A cat /sys/class/net/$LINK/operstate | grep -q down"
-			wait_until "$B cat /sys/class/net/$LINK/operstate | grep -q down"
+			met()
+			{
+				$A cat /sys/class/net/$LINK/operstate | grep -q down
+			}
+			wait_until met
+			met()
+			{
+				$B cat /sys/class/net/$LINK/operstate | grep -q down
+			}
+			wait_until met
 			$host ip link set $LINK up
 			ON=$A
 			start_zcs
@@ -112,40 +136,59 @@ check 'the cable is pulled and put back, and all addresses are of use again' '
 		done
 	END
 	exits 0 "$lab" sh script
-	[ $(grep -c "all bytes sent were received" out) -eq 4 ]'
+	[ "$(grep -c "all bytes sent were received" out)" -eq 4 ]
+}
+check 'the cable is pulled and put back, and all addresses are of use again' cable_pulled_and_put
 
+interrupted_by_sig_hosts()
+{
+	hold '$B sleep 60'
+	kill -"${signal%:*}" $LAB
+	status=0; wait $LAB || status=$?
+	[ $status -eq "${signal#*:}" ]
+	all_gone
+}
 for signal in HUP:129 INT:130 TERM:143; do
-	check "interrupted by SIG${signal%:*}: the hosts are gone, and what ran on them" '
-		hold "\$B sleep 60"
-		kill -'${signal%:*}' $LAB
-		status=0; wait $LAB || status=$?
-		[ $status -eq '${signal#*:}' ]
-		all_gone'
+	check "interrupted by SIG${signal%:*}: the hosts are gone, and what ran on them" interrupted_by_sig_hosts
 done
-check 'so they are when the command does not end by SIGTERM' '
-	hold "trap \"\" TERM; exec sleep 60"
+so_they_when_command()
+{
+	hold 'trap "" TERM; exec sleep 60'
 	kill -TERM $LAB
 	status=0; wait $LAB || status=$?
 	[ $status -eq 143 ]
-	all_gone'
-check 'what a command leaves running on the hosts ends with it' '
-	"$lab" sh -c "\$A sleep 60 & echo \$! >left; echo \${A##* } >>hosts" >/dev/null
-	ended $(cat left)'
-check 'killed: the next lab removes its hosts and what runs on them' '
-	hold "\$B sleep 60"
+	all_gone
+}
+check 'so they are when the command does not end by SIGTERM' so_they_when_command
+# shellcheck disable=SC2046 # several words: $(cat)
+what_command_leaves_running()
+{
+	"$lab" sh -c '$A sleep 60 & echo $! >left; echo ${A##* } >>hosts' >/dev/null
+	ended $(cat left)
+}
+check 'what a command leaves running on the hosts ends with it' what_command_leaves_running
+killed_next_lab_removes()
+{
+	hold '$B sleep 60'
 	kill -KILL $LAB
 	wait $LAB || :
 	"$lab" true
-	all_gone'
-check 'and not those of one that runs' '
-	hold "\$B sleep 60"
+	all_gone
+}
+check 'killed: the next lab removes its hosts and what runs on them' killed_next_lab_removes
+and_not_those()
+{
+	hold '$B sleep 60'
 	"$lab" true
 	there "$HOSTS"
-	for p in $PROGRAMS; do not gone $p; done
+	for p in $PROGRAMS; do not gone "$p"; done
 	kill -TERM $LAB
 	wait $LAB || :
-	all_gone'
-check 'several at a time, each with its own' '
+	all_gone
+}
+check 'and not those of one that runs' and_not_those
+several_at_time_each()
+{
 	for i in 1 2 3 4; do
 		"$lab" sh -c "$(cat look); echo \$$ >look.$i" >several.$i 2>&1 &
 	done
@@ -153,12 +196,15 @@ check 'several at a time, each with its own' '
 	for i in 1 2 3 4; do
 		cat several.$i
 		[ -s look.$i ]
-		[ $(wc -l <several.$i) -eq 9 ]
-	done'
+		[ "$(wc -l <several.$i)" -eq 9 ]
+	done
+}
+check 'several at a time, each with its own' several_at_time_each
 
 what='one set of soakers on the machine, not one per network; its load is in both reports'
 if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
-	check "$what" '
+	one_set_of_soakers()
+	{
 		cat >script <<-"END"
 			. "$TOP/tests/lib.sh"
 			ON=$A
@@ -177,13 +223,18 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 		"$lab" sh script
 		cat zcs.out
 		grep -Eqx "  load +- +-?[0-9.]+%\??( \+-[0-9.]+%)?" out
-		grep -Eq "^192.0.2.2:.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+" zcs.out'
+		grep -Eq "^192.0.2.2:.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+" zcs.out
+	}
+	check "$what" one_set_of_soakers
 else
 	skip "$what" 'the machine is too busy to calibrate'
 fi
 
-check 'nothing is left of any of these hosts' '
-	[ $(wc -w <hosts) -ge 16 ]
-	not there "$(cat hosts)"'
+nothing_left()
+{
+	[ "$(wc -w <hosts)" -ge 16 ]
+	not there "$(cat hosts)"
+}
+check 'nothing is left of any of these hosts' nothing_left
 
 finish

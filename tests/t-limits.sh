@@ -24,17 +24,17 @@ hold()
 	told=$1
 	shift
 	: >"$told"
-	"$hostile" hold "$@" $PORT >"$told" 2>hold.err &
+	"$hostile" hold "$@" "$PORT" >"$told" 2>hold.err &
 	HOLD=$!
 	remember $HOLD
-	wait_until "grep -q ^held $told || gone $HOLD"
+	wait_until or_gone $HOLD grep -q ^held "$told"
 }
 
 # served ADDRESS..., and turned_away ADDRESS...: what a client from there, or all of them, are told
 served()
 {
 	for a in "$@"; do
-		"$hostile" hold -n 1 -a "$a" -f stream $PORT >told
+		"$hostile" hold -n 1 -a "$a" -f stream "$PORT" >told
 		echo "$a: $(tail -n 1 told)"
 		grep -q '^said bytes=1 ' told
 	done
@@ -43,7 +43,7 @@ served()
 turned_away()
 {
 	for a in "$@"; do
-		"$hostile" hold -n 1 -a "$a" -f stream $PORT >told
+		"$hostile" hold -n 1 -a "$a" -f stream "$PORT" >told
 		echo "$a: $(tail -n 1 told)"
 		grep -qx 'said refused=address' told
 	done
@@ -52,73 +52,107 @@ turned_away()
 # The lines, first half: what comes later is asked for at the end of this test.
 start_zcs
 lines=$PORT lines_pid=$ZCS lines_start=$(date +%s)
-check '100 bad clients from one address cost 20 lines, and an honest one of it has its own' '
-	"$hostile" ask -a 127.0.0.2 -n 100 -f half $PORT
-	"$zcc" -s 0 -p $PORT -q tiny
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ] && [ -s zcs.out ]"
+bad_clients()
+{
+	"$hostile" ask -a 127.0.0.2 -n 100 -f half "$PORT"
+	"$zcc" -s 0 -p "$PORT" -q tiny
+	met()
+	{
+		[ "$(threads_of "$ZCS")" -eq 1 ] && [ -s zcs.out ]
+	}
+	wait_until met
 	cat zcs.err zcs.out
 	echo $(($(date +%s) - lines_start)) seconds
-	[ $(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err) -le $((20 * (1 + ($(date +%s) - lines_start) / 10))) ]
-	[ $(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err) -ge 20 ]
-	[ $(grep -c "^127" zcs.out) -eq 1 ]
-	grep -q "^127\.0\.0\.1:.* 1 bytes in" zcs.out'
-check 'another address has lines of its own' '
+	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -le $((20 * (1 + ($(date +%s) - lines_start) / 10))) ]
+	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -ge 20 ]
+	[ "$(grep -c "^127" zcs.out)" -eq 1 ]
+	grep -q "^127\.0\.0\.1:.* 1 bytes in" zcs.out
+}
+check '100 bad clients from one address cost 20 lines, and an honest one of it has its own' bad_clients
+another_address_has_lines()
+{
 	for a in 127.0.0.3 127.0.0.4; do
-		"$hostile" ask -a $a -n 1 -f half $PORT
-		wait_until "grep -q \"^zcs: $a:[0-9]*: \" zcs.err"
-	done'
+		"$hostile" ask -a $a -n 1 -f half "$PORT"
+		wait_until grep -q "^zcs: $a:[0-9]*: " zcs.err
+	done
+}
+check 'another address has lines of its own' another_address_has_lines
 mv zcs.err lines.err
 
 # --bind.
-check '--bind: this address and no other' '
+bind_this_address()
+{
 	start_zcs --bind 127.0.0.5
 	grep -qx "zcs: listening on 127.0.0.5:$PORT" zcs.err
-	exits 0 "$zcc" -s 127.0.0.5 -p $PORT tiny
-	exits 1 "$zcc" -s 127.0.0.1 -p $PORT tiny
-	grep -q "Connection refused" err'
-check '--bind: a name' '
+	exits 0 "$zcc" -s 127.0.0.5 -p "$PORT" tiny
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	grep -q "Connection refused" err
+}
+check '--bind: this address and no other' bind_this_address
+bind_name()
+{
 	start_zcs --bind localhost -4
 	grep -qx "zcs: listening on 127.0.0.1:$PORT" zcs.err
-	exits 0 "$zcc" -s 127.0.0.1 -p $PORT tiny
-	exits 1 "$zcc" -s 127.0.0.5 -p $PORT tiny'
-check '--bind --reply' '
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	exits 1 "$zcc" -s 127.0.0.5 -p "$PORT" tiny
+}
+check '--bind: a name' bind_name
+bind_reply()
+{
 	start_zcs --reply --bind 127.0.0.5
-	exits 0 "$zcc" -s 127.0.0.5 -p $PORT --request 10
-	exits 1 "$zcc" -s 127.0.0.1 -p $PORT --request 10'
-check_with ss '--bind, as the kernel has it' '
+	exits 0 "$zcc" -s 127.0.0.5 -p "$PORT" --request 10
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10
+}
+check '--bind --reply' bind_reply
+bind_as_kernel()
+{
 	start_zcs --bind 127.0.0.5
 	ss -tln "sport = :$PORT" | grep -q "127\.0\.0\.5:$PORT "
-	[ $(ss -tlnH "sport = :$PORT" | wc -l) -eq 1 ]'
+	[ "$(ss -tlnH "sport = :$PORT" | wc -l)" -eq 1 ]
+}
+check_with ss '--bind, as the kernel has it' bind_as_kernel
 if [ -n "$v6" ]; then
-	check '--bind: IPv6' '
+	bind_ipv6()
+	{
 		start_zcs --bind ::1
 		grep -qx "zcs: listening on \[::1\]:$PORT" zcs.err
-		exits 0 "$zcc" -s ::1 -p $PORT tiny
-		exits 1 "$zcc" -s 127.0.0.1 -p $PORT tiny'
-	check '--bind ::1 -4: exit 1' '
+		exits 0 "$zcc" -s ::1 -p "$PORT" tiny
+		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	}
+	check '--bind: IPv6' bind_ipv6
+	bind_exit()
+	{
 		exits 1 timeout 20 "$zcs" -p 0 --bind ::1 -4
-		one_line err'
+		one_line err
+	}
+	check '--bind ::1 -4: exit 1' bind_exit
 else
 	skip '--bind: IPv6' 'no IPv6 here'
 fi
+bind_which_not_here()
+{
+	exits 1 timeout 20 "$zcs" -p 0 --bind "$a"
+	one_line err
+	grep -q "^zcs: cannot listen on $a port 0: " err
+	not [ -s out ]
+}
 for a in 192.0.2.1 no.such.host.invalid; do
-	check "--bind $a, which is not here: one line that names it, exit 1" '
-		exits 1 timeout 20 "$zcs" -p 0 --bind '$a'
-		one_line err
-		grep -q "^zcs: cannot listen on '$a' port 0: " err
-		not [ -s out ]'
+	check "--bind $a, which is not here: one line that names it, exit 1" bind_which_not_here
 done
 
 # --allow.
 # allows 'options' 'addresses that are served' 'addresses that are not'
+served_not()
+{
+	start_zcs $1
+	served $2
+	turned_away $3
+	[ "$(grep -c "turned away: not of --allow$" zcs.err)" -eq "$(echo $3 | wc -w)" ]
+	stop_zcs
+}
 allows()
 {
-	check "$1: served: ${2:-none}; not: ${3:-none}" '
-		start_zcs '"$1"'
-		served '"$2"'
-		turned_away '"$3"'
-		[ $(grep -c "turned away: not of --allow$" zcs.err) -eq $(echo '"$3"' | wc -w) ]
-		stop_zcs'
+	check "$1: served: ${2:-none}; not: ${3:-none}" served_not "$@"
 }
 allows '' '127.0.0.1 127.0.0.2 127.200.3.4' ''
 allows '--allow 127.0.0.2' 127.0.0.2 '127.0.0.1 127.0.0.3 127.0.0.130'
@@ -139,24 +173,31 @@ if [ -n "$v6" ]; then
 	allows '--allow ::/0' '' '127.0.0.1'
 	allows '--allow ::/80' '' '127.0.0.1'
 	allows '--allow ::ffff:127.0.0.2' 127.0.0.2 127.0.0.1
+	allow_ipv6()
+	{
+		start_zcs --allow "$a"
+		exits 0 "$zcc" -s ::1 -p "$PORT" tiny
+		stop_zcs
+	}
 	for a in ::1 ::1/128 ::/127 ::/0 2001:db8::,::1,127.0.0.2; do
-		check "--allow $a: IPv6" '
-			start_zcs --allow '$a'
-			exits 0 "$zcc" -s ::1 -p $PORT tiny
-			stop_zcs'
+		check "--allow $a: IPv6" allow_ipv6
 	done
+	allow_not()
+	{
+		start_zcs --allow "$a"
+		exits 1 "$zcc" -s ::1 -p "$PORT" tiny
+		grep -q "^zcc: \[::1\]:$PORT: turned away: " err
+		stop_zcs
+	}
 	for a in ::2 ::2/127 127.0.0.1 0.0.0.0/0 8000::/1; do
-		check "--allow $a: not ::1" '
-			start_zcs --allow '$a'
-			exits 1 "$zcc" -s ::1 -p $PORT tiny
-			grep -q "^zcc: \[::1\]:$PORT: turned away: " err
-			stop_zcs'
+		check "--allow $a: not ::1" allow_not
 	done
 else
 	skip '--allow: IPv6' 'no IPv6 here'
 fi
 if [ -n "$v6" ] && [ -n "$private" ]; then
-	check '--allow: bits of IPv6 that are not whole bytes' '
+	allow_bits_of_ipv6()
+	{
 		cat >script <<-"END"
 			. "$TOP/tests/lib.sh"
 			PIDS=$PWD/pids.private # it cleans up after itself alone
@@ -164,251 +205,334 @@ if [ -n "$v6" ] && [ -n "$private" ]; then
 			start_zcs --allow 2001:db8:0:80::/57
 			for a in 2001:db8:0:7f::1 2001:db8:0:80::1 2001:db8:0:ff::1 2001:db8:0:100::1; do
 				ip -6 address add $a/128 dev lo nodad
-				wait_until "ip -6 route show table local | grep -q $a"
+				met()
+				{
+					ip -6 route show table local | grep -q $a
+				}
+				wait_until met
 				"$BIN/zcc" -s $a -p $PORT -q tiny >/dev/null 2>&1
 				echo "$a $?"
 			done
 		END
 		unshare --net sh script >out
 		cat out
-		printf "2001:db8:0:7f::1 1\n2001:db8:0:80::1 0\n2001:db8:0:ff::1 0\n2001:db8:0:100::1 1\n" | diff out -'
+		printf "2001:db8:0:7f::1 1\n2001:db8:0:80::1 0\n2001:db8:0:ff::1 0\n2001:db8:0:100::1 1\n" | diff out -
+	}
+	check '--allow: bits of IPv6 that are not whole bytes' allow_bits_of_ipv6
 else
 	skip '--allow: bits of IPv6 that are not whole bytes' 'needs root, ip(8), network namespaces and IPv6'
 fi
+usage_allow()
+{
+	exits 2 timeout 20 "$zcs" -p 0 --allow "$1"
+	one_line err
+	not [ -s out ]
+	grep -qF -e "--allow: '$1' is not address[/bits][,...]" err
+}
 for a in '' ',' '127.0.0.1,' 127.0.0.1/33 127.0.0.1/ /8 127.0.0.1/x 127.0.0.1/-1 127.0.0.1/+8 127.0.0.1/8/8 127.1 \
     localhost ::1/129 ::1/1280 fe80::1%lo '[::1]' '127.0.0.1 ' '127.0.0.2,127.0.0.1/40'; do
-	check "usage: --allow '$a'" '
-		exits 2 timeout 20 "$zcs" -p 0 --allow "$1"
-		one_line err
-		not [ -s out ]
-		grep -qF -e "--allow: '\''$1'\'' is not address[/bits][,...]" err' "$a"
+	check "usage: --allow '$a'" usage_allow "$a"
 done
 
 # What a client is told that is turned away.
 start_zcs --allow 127.0.0.2
-fds=$(ls /proc/$ZCS/fd | wc -l)
+fds=$(ls /proc/"$ZCS"/fd | wc -l)
+zcc_it_told_why()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" -m $how -n 5 "$f"
+	one_line err
+	grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server does not serve this address (zcs --allow)" err
+	not [ -s out ]
+}
 for how in sendfile send write mmap splice zerocopy; do
 	for f in file tiny; do
-		check "zcc -m $how, a $f: it is told why, exit 1" '
-			exits 1 "$zcc" -s 0 -p $PORT -m '$how' -n 5 '$f'
-			one_line err
-			grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server does not serve this address (zcs --allow)" err
-			not [ -s out ]'
+		check "zcc -m $how, a $f: it is told why, exit 1" zcc_it_told_why
 	done
 done
+zcc_same()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" $how file
+	one_line err
+	grep -q "turned away: the server does not serve this address" err
+	not [ -s out ]
+}
 for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
-	check "zcc $how: the same" '
-		exits 1 "$zcc" -s 0 -p $PORT '"$how"' file
-		one_line err
-		grep -q "turned away: the server does not serve this address" err
-		not [ -s out ]'
+	check "zcc $how: the same" zcc_same
 done
-check 'zcc --json: the error is in the object' '
+zcc_json_error()
+{
 	for f in file tiny; do
-		exits 1 "$zcc" -s 0 -p $PORT --json -P 2 $f
+		exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 $f
 		one_line out
 		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: turned away: the server does not serve this address \(zcs --allow\)\"\}$" out
-	done'
-check 'nothing came of it to stdout, and nothing is left' '
+	done
+}
+check 'zcc --json: the error is in the object' zcc_json_error
+nothing_came()
+{
 	not [ -s zcs.out ]
-	[ $(threads_of $ZCS) -eq 1 ]
-	wait_until "[ \$(ls /proc/$ZCS/fd | wc -l) -eq $fds ]"'
+	[ "$(threads_of $ZCS)" -eq 1 ]
+	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
+}
+check 'nothing came of it to stdout, and nothing is left' nothing_came
 stop_zcs
 start_zcs --allow 127.0.0.2 --raw
-check '--raw: nothing is said' '
-	"$hostile" hold -n 1 -f stream $PORT | tail -n 1 | grep -qx closed
-	exits 1 "$zcc" -s 0 -p $PORT --raw -n 100 file
+raw_nothing_said()
+{
+	"$hostile" hold -n 1 -f stream "$PORT" | tail -n 1 | grep -qx closed
+	exits 1 "$zcc" -s 0 -p "$PORT" --raw -n 100 file
 	one_line err
-	grep -Eq "the server (closed|reset) the connection" err'
+	grep -Eq "the server (closed|reset) the connection" err
+}
+check '--raw: nothing is said' raw_nothing_said
 stop_zcs
 start_zcs --allow 127.0.0.2 --reply
-check '--reply: nothing is said, and it is counted' '
-	"$hostile" hold -n 1 -f asks $PORT | tail -n 1 | grep -qx closed
-	"$hostile" hold -n 1 -a 127.0.0.2 -f asks $PORT | tail -n 1 | grep -qx "said "
-	exits 1 "$zcc" -s 0 -p $PORT --request 10 -n 3
+reply_nothing_said()
+{
+	"$hostile" hold -n 1 -f asks "$PORT" | tail -n 1 | grep -qx closed
+	"$hostile" hold -n 1 -a 127.0.0.2 -f asks "$PORT" | tail -n 1 | grep -qx "said "
+	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 3
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
 	grep -q "turned away: not of --allow" zcs.err
-	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out'
+	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
+}
+check '--reply: nothing is said, and it is counted' reply_nothing_said
 
 # --max-clients.
 start_zcs --max-clients 2
 hold held.1 -n 1 -a 127.0.0.1
 one=$HOLD
 hold held.2 -n 4 -a 127.0.0.3
-check '--max-clients 2: so many, and a line for each of the others' '
-	wait_until "[ \$(grep -cx \"said refused=full\" held.2) -eq 3 ]"
-	wait_until "[ \$(wc -l <zcs.err) -ge 4 ]"
+max_clients_so_many()
+{
+	wait_until counts -eq 3 grep -cx "said refused=full" held.2
+	wait_until counts -ge 4 lines_in zcs.err
 	cat zcs.err
-	[ $(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already (--max-clients)$" zcs.err) -eq 3 ]
-	[ $(threads_of $ZCS) -eq 3 ]
-	not grep "^said\|^closed" held.1'
-check 'zcc is told why, exit 1' '
+	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
+	[ "$(threads_of $ZCS)" -eq 3 ]
+	not grep "^said\|^closed" held.1
+}
+check '--max-clients 2: so many, and a line for each of the others' max_clients_so_many
+zcc_told_why_exit()
+{
 	for f in file tiny; do
-		exits 1 "$zcc" -s 0 -p $PORT $f
+		exits 1 "$zcc" -s 0 -p "$PORT" $f
 		one_line err
 		grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
 		not [ -s out ]
-	done'
-check 'the place of one that leaves is free' '
+	done
+}
+check 'zcc is told why, exit 1' zcc_told_why_exit
+place_of()
+{
 	kill $one
-	wait_until "\"$zcc\" -s 0 -p $PORT tiny >out 2>err || ! grep -q \"as many clients as it takes\" err"
+	met()
+	{
+		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "as many clients as it takes" err
+	}
+	wait_until met
 	cat out err
-	grep -q "all bytes sent were received" out'
+	grep -q "all bytes sent were received" out
+}
+check 'the place of one that leaves is free' place_of
 kill $HOLD
-check 'the places of all clients are free when they have left' '
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+places_of_all_clients()
+{
+	wait_until counts -eq 1 threads_of $ZCS
 	hold held -n 2
-	wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
+	wait_until counts -eq 3 threads_of $ZCS
 	one_line held
-	kill $HOLD'
+	kill $HOLD
+}
+check 'the places of all clients are free when they have left' places_of_all_clients
 stop_zcs
-check '--max-clients --reply' '
+max_clients_reply()
+{
 	start_zcs --reply --max-clients 2
 	hold held -n 5
-	wait_until "[ \$(grep -cx closed held) -eq 3 ]"
-	exits 1 "$zcc" -s 0 -p $PORT --request 10 -n 2
+	wait_until counts -eq 3 grep -cx closed held
+	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 2
 	kill $HOLD
-	wait_until "\"$hostile\" hold -n 1 -f asks $PORT | grep -q said"
+	met()
+	{
+		"$hostile" hold -n 1 -f asks "$PORT" | grep -q said
+	}
+	wait_until met
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
 	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
-	[ $(grep -c "turned away: there are --max-clients already$" zcs.err) -ge 5 ]'
+	[ "$(grep -c "turned away: there are --max-clients already$" zcs.err)" -ge 5 ]
+}
+check '--max-clients --reply' max_clients_reply
 
 # While zcs is stopped it reads nothing, and its clients can move nothing: a second of that looks
 # like idleness, which 5.5 s are long enough to reach between two probes of a closed window.
-check 'all places taken: clients at work keep theirs when zcs was stopped and continued' '
+all_places_taken_clients()
+{
 	start_zcs --max-clients 2 --idle-timeout 2
-	"$zcc" -s 0 -p $PORT -P 2 -t 60 --congestion reno >working.out 2>working.err &
+	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >working.out 2>working.err &
 	working=$!
 	remember $working
-	wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
+	wait_until counts -eq 3 threads_of $ZCS
 	kill -STOP $ZCS
-	"$hostile" hold -n 1 -a 127.0.0.3 $PORT >newcomer 2>&1 &
+	"$hostile" hold -n 1 -a 127.0.0.3 "$PORT" >newcomer 2>&1 &
 	remember $!
 	sleep 5.5
 	kill -CONT $ZCS
-	wait_until "grep -q \"127\.0\.0\.3\" zcs.err"
+	wait_until grep -q "127\.0\.0\.3" zcs.err
 	cat zcs.err newcomer working.err
 	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already" zcs.err
 	not grep -q "dropped" zcs.err
 	not gone $working
 	kill -INT $working
 	kill -TERM $ZCS
-	ended $ZCS'
+	ended $ZCS
+}
+check 'all places taken: clients at work keep theirs when zcs was stopped and continued' all_places_taken_clients
 
 # All places are taken: an address with fewer of them gets one of the address with the most.
 # loses_one MODE OPTIONS: three clients of 127.0.0.2, one of 127.0.0.3, then one more of 127.0.0.2
+all_places_taken_address()
+{
+	start_zcs --max-clients 3 --idle-timeout 0 $2
+	hold held -n 3 -a 127.0.0.2 -f half
+	old=$HOLD
+	hold held.new -n 1 -a 127.0.0.3 -f half
+	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
+	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)" zcs.err
+	not grep -q "turned away" zcs.err
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 "$PORT" >told
+	tail -n 1 told | grep -qx "closed\|said refused=full"
+	cat zcs.err
+	wait_until counts -eq 1 grep -c "turned away: " zcs.err
+	[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
+	[ "$(grep -c "^said\|^closed" held.new)" -eq 0 ]
+	kill $old $HOLD
+	kill -TERM $ZCS
+	ended $ZCS
+}
 loses_one()
 {
-	check "all places taken, $1: an address without any gets one of the address with the most" '
-		start_zcs --max-clients 3 --idle-timeout 0 '"$2"'
-		hold held -n 3 -a 127.0.0.2 -f half
-		old=$HOLD
-		hold held.new -n 1 -a 127.0.0.3 -f half
-		wait_until "[ \$(grep -c \"^said refused=full\|^closed\" held) -eq 1 ]"
-		wait_until "grep -q \"^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)\" zcs.err"
-		not grep -q "turned away" zcs.err
-		timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 $PORT >told
-		tail -n 1 told | grep -qx "closed\|said refused=full"
-		cat zcs.err
-		wait_until "[ \$(grep -c \"turned away: \" zcs.err) -eq 1 ]"
-		[ $(grep -c "^said\|^closed" held) -eq 1 ]
-		[ $(grep -c "^said\|^closed" held.new) -eq 0 ]
-		kill $old $HOLD
-		kill -TERM $ZCS
-		ended $ZCS'
+	check "all places taken, $1: an address without any gets one of the address with the most" all_places_taken_address "$@"
 }
 loses_one read ''
 loses_one splice '-m splice'
 loses_one json --json
 loses_one raw --raw
 loses_one reply --reply
-check 'all places taken, reply: the newcomer has its reply, and a client less is counted' '
+all_places_taken_reply()
+{
 	start_zcs --reply --max-clients 2
 	hold held -n 2 -a 127.0.0.2
-	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks $PORT >told
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks "$PORT" >told
 	tail -n 1 told | grep -qx "said "
-	wait_until "[ \$(grep -c \"^said\|^closed\" held) -eq 1 ]"
+	wait_until counts -eq 1 grep -c "^said\|^closed" held
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.out
-	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out'
-check 'all places taken: zcc says why its place went to another' '
+	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out
+}
+check 'all places taken, reply: the newcomer has its reply, and a client less is counted' all_places_taken_reply
+all_places_taken_zcc()
+{
 	start_zcs --max-clients 1
-	"$zcc" -s 127.0.0.1 -p $PORT --pace 1k -t 60 file >out 2>err &
+	"$zcc" -s 127.0.0.1 -p "$PORT" --pace 1k -t 60 file >out 2>err &
 	client=$!
 	remember $client
-	wait_until "[ \$(threads_of $ZCS) -eq 2 ]"
+	wait_until counts -eq 2 threads_of $ZCS
 	# What it sends at first is more than 64 KiB.
-	wait_until "timeout 20 \"$hostile\" hold -n 1 -a 127.0.0.3 -f stream $PORT | grep -q \"^said bytes=1 \""
+	met()
+	{
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f stream "$PORT" | grep -q "^said bytes=1 "
+	}
+	wait_until met
 	ended $client
 	cat err
 	grep -q "turned away: the server has as many clients as it takes" err
-	stop_zcs || true'
-check 'all places taken: a client at work keeps its place, and the newcomer is turned away' '
+	stop_zcs || true
+}
+check 'all places taken: zcc says why its place went to another' all_places_taken_zcc
+all_places_taken_client()
+{
 	start_zcs --max-clients 1 -I 0.1
-	"$zcc" -s 0 -p $PORT -t 60 --congestion reno >worker 2>&1 &
+	"$zcc" -s 0 -p "$PORT" -t 60 --congestion reno >worker 2>&1 &
 	worker=$!
 	remember $worker
-	wait_until "[ \$(grep -c \"^[1-9][0-9]* kbytes/sec\" zcs.out) -ge 3 ]"
+	wait_until counts -ge 3 grep -c "^[1-9][0-9]* kbytes/sec" zcs.out
 	for i in 1 2 3 4 5; do
-		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 $PORT | tail -n 1 | grep -qx "said refused=full"
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 "$PORT" | tail -n 1 | grep -qx "said refused=full"
 	done
 	kill -TERM $worker
 	ended $worker
 	cat worker zcs.err
 	grep -q "all bytes sent were received" worker
 	not grep -q "dropped" zcs.err
-	stop_zcs || true'
+	stop_zcs || true
+}
+check 'all places taken: a client at work keeps its place, and the newcomer is turned away' all_places_taken_client
+all_places_taken_clients_that_move()
+{
+	start_zcs --max-clients 2 --idle-timeout 1 $how
+	hold held.drip -n 2 -a 127.0.0.2 -f body -d 100
+	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after " zcs.err
+	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
+	stop_zcs || true
+}
 for how in '-m read' --raw; do
-	check "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" '
-		start_zcs --max-clients 2 --idle-timeout 1 '"$how"'
-		hold held.drip -n 2 -a 127.0.0.2 -f body -d 100
-		wait_until "[ \$(grep -c \"^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after \" zcs.err) -eq 2 ]"
-		wait_until "[ \$(grep -c \"^said refused=full$\|^closed$\" held.drip) -eq 2 ]"
-		stop_zcs || true'
+	check "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" all_places_taken_clients_that_move
 done
-check 'all places taken: a client that has sent all and stays has no place' '
+all_places_taken_client_that_has_sent()
+{
 	start_zcs --max-clients 1
-	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream $PORT &
+	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream "$PORT" &
 	remember $!
-	wait_until "grep -q \"^127.0.0.2:\" zcs.out"
-	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT | grep -q "^said bytes=1 "
+	wait_until grep -q "^127.0.0.2:" zcs.out
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
 	not grep -q . zcs.err -e dropped -e "turned away"
-	stop_zcs || true'
-check 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' '
+	stop_zcs || true
+}
+check 'all places taken: a client that has sent all and stays has no place' all_places_taken_client_that_has_sent
+client_that_has_sent()
+{
 	start_zcs
 	long=$ZCS
-	"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
 	remember $!
-	wait_until "[ -s zcs.out ]"
+	wait_until [ -s zcs.out ]
 	start_zcs --idle-timeout 0.5
-	"$hostile" deaf -n 1 -d 60000 -f stream $PORT &
+	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
 	remember $!
-	wait_until "[ -s zcs.out ]"
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
-	[ $(threads_of $long) -eq 2 ]
+	wait_until [ -s zcs.out ]
+	wait_until counts -eq 1 threads_of $ZCS
+	[ "$(threads_of $long)" -eq 2 ]
 	stop_zcs || true
-	kill $long'
+	kill $long
+}
+check 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' client_that_has_sent
 if [ -n "$v6" ] && [ -n "$private" ]; then
-	check 'all places taken: the addresses of an IPv6 network of 64 bits are one' '
+	all_places_taken_addresses()
+	{
 		cat >script <<-"END"
 			. "$TOP/tests/lib.sh"
 			PIDS=$PWD/pids.private # it cleans up after itself alone
 			ip link set lo up
 			for a in 1::1 1::2 1::3 2::1; do
 				ip -6 address add 2001:db8:0:$a/128 dev lo nodad
-				wait_until "ip -6 route show table local | grep -q 2001:db8:0:$a"
+				met()
+				{
+					ip -6 route show table local | grep -q 2001:db8:0:$a
+				}
+				wait_until met
 			done
 			start_zcs --max-clients 2
 			for a in 1::1 1::2; do
 				"$BIN/zcc" -s 2001:db8:0:$a -p $PORT --pace 1k -t 60 file >/dev/null 2>&1 &
 				remember $!
 			done
-			wait_until "[ \$(threads_of $ZCS) -eq 3 ]"
+			wait_until counts -eq 3 threads_of $ZCS
 			sends()
 			{
 				"$BIN/zcc" -s 2001:db8:0:$1 -p $PORT -q tiny >/dev/null 2>&1
@@ -418,12 +542,14 @@ if [ -n "$v6" ] && [ -n "$private" ]; then
 				sends 1::3 && echo 1::3
 				sleep 0.2
 			done
-			wait_until "sends 2::1" && echo 2::1
+			wait_until sends 2::1 && echo 2::1
 			cat zcs.err >&2
 		END
 		unshare --net sh script >out
 		cat out
-		echo 2::1 | diff out -'
+		echo 2::1 | diff out -
+	}
+	check 'all places taken: the addresses of an IPv6 network of 64 bits are one' all_places_taken_addresses
 else
 	skip 'all places taken: networks of IPv6' 'needs root, ip(8), network namespaces and IPv6'
 fi
@@ -431,52 +557,61 @@ fi
 # Summaries on stdout: those of clients that move less than 1 KiB are limited, too.
 u32 0 >zero # no loops: a whole stream
 head -c 2000 file >2k
-check '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted' '
+clients_that_send_next()
+{
 	began=$(date +%s)
 	start_zcs
-	"$hostile" hold -n 100 -a 127.0.0.2 -f zero $PORT >told
-	[ $(grep -c "^said bytes=0 " told) -eq 100 ]
+	"$hostile" hold -n 100 -a 127.0.0.2 -f zero "$PORT" >told
+	[ "$(grep -c "^said bytes=0 " told)" -eq 100 ]
 	# One that moves more has its line, wherever it comes from.
-	for i in 1 2 3; do "$zcc" -s 0 -p $PORT -q 2k >/dev/null; done
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	for i in 1 2 3; do "$zcc" -s 0 -p "$PORT" -q 2k >/dev/null; done
+	wait_until counts -eq 1 threads_of $ZCS
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
 	lines=$(grep -c "^127\.0\.0\.2:" zcs.out)
-	[ $lines -ge 20 ]
-	[ $lines -le $((20 * (1 + ($(date +%s) - began) / 10))) ]
-	[ $(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out) -eq 3 ]
+	[ "$lines" -ge 20 ]
+	[ "$lines" -le $((20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
 	more=$(sed -n "s/^\([0-9]*\) more clients with less than 1 KiB each: 0 bytes in all$/\1/p" zcs.out | paste -sd + -)
-	[ $((lines + $more)) -eq 100 ]
-	[ $(wc -l <zcs.err) -eq 1 ]'
-check 'a total of two such clients is not printed without a line of one of them' '
+	[ $((lines + more)) -eq 100 ]
+	[ "$(wc -l <zcs.err)" -eq 1 ]
+}
+check '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted' clients_that_send_next
+total_of_two()
+{
 	start_zcs
-	"$hostile" hold -n 40 -a 127.0.0.2 -f stream $PORT >told
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
+	wait_until counts -eq 1 threads_of $ZCS
 	before=$(grep -c "^total of" zcs.out || true)
-	"$hostile" hold -n 40 -a 127.0.0.2 -f stream $PORT >told
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
+	wait_until counts -eq 1 threads_of $ZCS
 	cat zcs.out
-	[ $(grep -c "^total of" zcs.out || true) -le $(grep -c "^127" zcs.out) ]
-	stop_zcs || true'
-check_with jq '--json: the same, in objects' '
+	[ "$(grep -c "^total of" zcs.out || true)" -le "$(grep -c "^127" zcs.out)" ]
+	stop_zcs || true
+}
+check 'a total of two such clients is not printed without a line of one of them' total_of_two
+json_same_in_objects()
+{
 	began=$(date +%s)
 	start_zcs --json
 	i=0
 	while [ $i -lt 60 ]; do
-		"$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT >told
+		"$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told
 		i=$((i + 1))
 	done
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
-	"$zcc" -s 0 -p $PORT -q 2k >/dev/null
-	for i in 1 2 3; do "$hostile" hold -n 1 -a 127.0.0.2 -f stream $PORT >told; done
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+	wait_until counts -eq 1 threads_of $ZCS
+	"$zcc" -s 0 -p "$PORT" -q 2k >/dev/null
+	for i in 1 2 3; do "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told; done
+	wait_until counts -eq 1 threads_of $ZCS
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
-	[ $(grep -c "^{.*\"sum_received\"" zcs.out) -le $((1 + 20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ "$(grep -c '^{.*"sum_received"' zcs.out)" -le $((1 + 20 * (1 + ($(date +%s) - began) / 10))) ]
 	[ "$(jq -s "([.[].end.clients // 0] | add) + ([.[] | (.end.small_clients // .small_clients).clients // 0] | add)" zcs.out)" -eq 64 ]
-	[ "$(jq -s "([.[].end.sum_received.bytes // 0] | add) + ([.[] | (.end.small_clients // .small_clients).bytes // 0] | add)" zcs.out)" -eq 2063 ]'
+	[ "$(jq -s "([.[].end.sum_received.bytes // 0] | add) + ([.[] | (.end.small_clients // .small_clients).bytes // 0] | add)" zcs.out)" -eq 2063 ]
+}
+check_with jq '--json: the same, in objects' json_same_in_objects
 
 # Stdout fails.
 # serve_to FILE options...: zcs that prints there
@@ -488,70 +623,91 @@ serve_to()
 	"$@" >"$file" 2>zcs.err &
 	ZCS=$!
 	remember $ZCS
-	wait_until 'grep -q listening zcs.err || gone $ZCS'
+	wait_until or_gone $ZCS grep -q listening zcs.err
 	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
 }
+full_disk_it_said()
+{
+	serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
+	for i in 1 2 3; do
+		case "$how" in
+		--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
+		*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno | grep -q bytes ;;
+		esac
+	done
+	not gone $ZCS
+	kill -TERM $ZCS
+	status=0
+	wait $ZCS || status=$?
+	cat zcs.err
+	[ $status -eq 1 ] || [ $status -eq 127 ]
+	[ "$(wc -l <zcs.err)" -eq 2 ]
+	grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err
+}
 for how in '' --json --raw --reply; do
-	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" '
-		serve_to /dev/full "$zcs" -p 0 -I 0.05 '"$how"'
-		for i in 1 2 3; do
-			case "'"$how"'" in
-			--reply) "$zcc" -s 0 -p $PORT --request 10k -t 0.2 ;;
-			*) "$zcc" -s 0 -p $PORT '"$how"' -t 0.2 --congestion reno | grep -q bytes ;;
-			esac
-		done
-		not gone $ZCS
-		kill -TERM $ZCS
-		status=0
-		wait $ZCS || status=$?
-		cat zcs.err
-		[ $status -eq 1 ] || [ $status -eq 127 ]
-		[ $(wc -l <zcs.err) -eq 2 ]
-		grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err'
+	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" full_disk_it_said
 done
 serve_to /dev/full "$zcs" -p 0
-"$zcc" -s 0 -p $PORT -q file >/dev/null
+"$zcc" -s 0 -p "$PORT" -q file >/dev/null
 kill -TERM $ZCS
 wait $ZCS
-check 'a full disk: the status at the end is 1' "[ $? -eq 1 ]"
+check 'a full disk: the status at the end is 1' [ $? -eq 1 ]
 serve_to /dev/full "$zcs" -p 0 -1
-"$zcc" -s 0 -p $PORT -q file >/dev/null
+"$zcc" -s 0 -p "$PORT" -q file >/dev/null
 wait $ZCS
-check 'a full disk and -1: exit 1, and one line' "[ $? -eq 1 ]
-	grep -qx 'zcs: stdout: No space left on device' zcs.err"
+status=$?
+full_disk_and_exit()
+{
+	[ $status -eq 1 ]
+	grep -qx 'zcs: stdout: No space left on device' zcs.err
+}
+check 'a full disk and -1: exit 1, and one line' full_disk_and_exit
 if strace -o /dev/null true 2>/dev/null; then
+	stdout_fails_with_lines()
+	{
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
+		"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno >/dev/null
+		wait_until grep -q "^127" zcs.part
+		kill -TERM "$(child_of $ZCS zcs)"
+		ended $ZCS
+		cat zcs.part zcs.err
+		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$" zcs.part)" -ge 3 ]
+		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$|^127.* reads$" zcs.part)" -eq "$(wc -l <zcs.part)" ]
+		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
+	}
 	for e in ENOSPC EIO EAGAIN; do
-		check "stdout fails with $e: lines that can be written later are whole" '
-			serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-			    -e inject=write:error='$e':when=2..3 "$zcs" -p 0 -I 0.05
-			"$zcc" -s 0 -p $PORT -q -t 1 --congestion reno >/dev/null
-			wait_until "grep -q \"^127\" zcs.part"
-			kill -TERM $(child_of $ZCS zcs)
-			ended $ZCS
-			cat zcs.part zcs.err
-			[ $(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$" zcs.part) -ge 3 ]
-			[ $(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$|^127.* reads$" zcs.part) -eq $(wc -l <zcs.part) ]
-			[ $(grep -c "^zcs: stdout: " zcs.err) -eq 1 ]'
+		check "stdout fails with $e: lines that can be written later are whole" stdout_fails_with_lines
 	done
-	check 'stdout fails with EPIPE: exit 1, and one line' '
+	stdout_fails_with_epipe()
+	{
 		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
 		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
-		"$zcc" -s 0 -p $PORT -q file >/dev/null
+		"$zcc" -s 0 -p "$PORT" -q file >/dev/null
 		ended $ZCS
 		cat zcs.err
-		grep -qx "zcs: stdout: Broken pipe" zcs.err'
-	check_with jq 'stdout fails within an object of --json: the next one is whole' '
+		grep -qx "zcs: stdout: Broken pipe" zcs.err
+	}
+	check 'stdout fails with EPIPE: exit 1, and one line' stdout_fails_with_epipe
+	stdout_fails_within_object()
+	{
 		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
 		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
-		"$zcc" -s 0 -p $PORT -q -t 0.5 --congestion reno >/dev/null
-		wait_until "[ \$(ls /proc/$(child_of $ZCS zcs)/task | wc -l) -eq 1 ]"
-		"$zcc" -s 0 -p $PORT -q -t 0.5 --congestion reno >/dev/null
-		kill -TERM $(child_of $ZCS zcs)
+		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
+		met()
+		{
+			[ "$(ls /proc/"$(child_of "$ZCS" zcs)"/task | wc -l)" -eq 1 ]
+		}
+		wait_until met
+		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
+		kill -TERM "$(child_of $ZCS zcs)"
 		ended $ZCS
 		cat zcs.err zcs.part
-		grep -q "^zcs: stdout: " zcs.err || [ $(wc -l <zcs.part) -eq 2 ]
-		[ $(wc -l <zcs.part) -le 2 ]
-		tail -n 1 zcs.part | jq -e ".end.sum_received.bytes > 0"'
+		grep -q "^zcs: stdout: " zcs.err || [ "$(wc -l <zcs.part)" -eq 2 ]
+		[ "$(wc -l <zcs.part)" -le 2 ]
+		tail -n 1 zcs.part | jq -e ".end.sum_received.bytes > 0"
+	}
+	check_with jq 'stdout fails within an object of --json: the next one is whole' stdout_fails_within_object
 else
 	skip 'stdout fails, by each error' 'no strace, or it may not trace'
 fi
@@ -569,70 +725,102 @@ hold held.nothing -n 1
 hold held.half -n 1 -f half
 hold held.header -n 1 -f header
 hold held.body -n 1 -f body
-check '--idle-timeout: silent from the start, in a header, after one, in a file: one line each' '
-	for f in nothing half header body; do wait_until "grep -qx closed held.$f"; done
-	wait_until "[ \$(wc -l <zcs.err) -eq 5 ]"
+idle_timeout_silent()
+{
+	for f in nothing half header body; do wait_until grep -qx closed held.$f; done
+	wait_until counts -eq 5 lines_in zcs.err
 	cat zcs.err
-	[ $(grep -c ": silent for 2 seconds (--idle-timeout), after [03] bytes$" zcs.err) -eq 4 ]
-	[ $(grep -c ", after 3 bytes$" zcs.err) -eq 1 ]'
+	[ "$(grep -c ": silent for 2 seconds (--idle-timeout), after [03] bytes$" zcs.err)" -eq 4 ]
+	[ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
+}
+check '--idle-timeout: silent from the start, in a header, after one, in a file: one line each' idle_timeout_silent
 hold held -n 1
-check 'one that says a byte now and then stays' '
-	wait_until "grep -qx closed held"
+one_that_says_byte()
+{
+	wait_until grep -qx closed held
 	not gone $talks
 	not grep -q closed held.talks
-	[ $(threads_of $ZCS) -eq 2 ]'
-check '--idle-timeout 0: nobody is disconnected' '
+	[ "$(threads_of $ZCS)" -eq 2 ]
+}
+check 'one that says a byte now and then stays' one_that_says_byte
+idle_timeout_nobody()
+{
 	not gone $eternal_hold
 	not grep -q closed held.0
-	[ $(threads_of $eternal) -eq 2 ]'
+	[ "$(threads_of $eternal)" -eq 2 ]
+}
+check '--idle-timeout 0: nobody is disconnected' idle_timeout_nobody
 kill $talks $eternal_hold $eternal
-check 'the client that stayed is served to its end' '
-	wait_until "grep -q \"closed in the middle of a file, after\" zcs.err"
-	wait_until "[ \$(threads_of $ZCS) -eq 1 ]"
+client_that_stayed_served()
+{
+	wait_until grep -q "closed in the middle of a file, after" zcs.err
+	wait_until counts -eq 1 threads_of $ZCS
 	cat zcs.err
-	[ $(wc -l <zcs.err) -eq 7 ]'
+	[ "$(wc -l <zcs.err)" -eq 7 ]
+}
+check 'the client that stayed is served to its end' client_that_stayed_served
 stop_zcs
-check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' '
+idle_timeout_client()
+{
 	for how in "-m read" --reply; do
 		start_zcs --idle-timeout 0 $how
 		hold held -n 1
-		wait_until "ss -tonH \"sport = :$PORT\" | grep -q keepalive"
+		met()
+		{
+			ss -tonH "sport = :$PORT" | grep -q keepalive
+		}
+		wait_until met
 		kill $HOLD
 		stop_zcs || true
-	done'
-check '--idle-timeout: each method, and --raw' '
+	done
+}
+check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' idle_timeout_client
+idle_timeout_each_method()
+{
 	for how in "-m recv" "-m trunc" "-m splice" --raw; do
 		start_zcs --idle-timeout 0.3 $how
-		"$hostile" hold -n 2 -f body $PORT >held
-		[ $(grep -cx closed held) -eq 2 ]
-		wait_until "[ \$(grep -c \": silent for 0.3 seconds\" zcs.err) -eq 2 ]"
+		"$hostile" hold -n 2 -f body "$PORT" >held
+		[ "$(grep -cx closed held)" -eq 2 ]
+		wait_until counts -eq 2 grep -c ": silent for 0.3 seconds" zcs.err
 		stop_zcs
 		cat zcs.err
-		[ $(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err) -eq 2 ]
-	done'
+		[ "$(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err)" -eq 2 ]
+	done
+}
+check '--idle-timeout: each method, and --raw' idle_timeout_each_method
 
 # --user.
 start_zcs
-check 'nothing but run_rr needs root: each end as an ordinary user' '
+# shellcheck disable=SC2046 # several words: $(cat), $(sed)
+nothing_but_run_rr()
+{
 	as_user sh -c "\"$zcs\" -p 0 --idle-timeout 20 >u.out 2>u.err & echo \$! >u.pid"
 	remember $(cat u.pid)
-	wait_until "grep -q listening u.err"
+	wait_until grep -q listening u.err
 	exits 0 as_user "$zcc" -s 0 -p $(sed "s/.*://" u.err) -P 2 file
 	not [ -s err ]
 	kill $(cat u.pid)
-	exits 0 as_user "$zcc" -s 0 -p $PORT -t 0.1
-	exits 0 as_user "$BIN/cyclesoak" -V'
+	exits 0 as_user "$zcc" -s 0 -p "$PORT" -t 0.1
+	exits 0 as_user "$BIN/cyclesoak" -V
+}
+check 'nothing but run_rr needs root: each end as an ordinary user' nothing_but_run_rr
 stop_zcs
-check '--user: an unknown one: one line, exit 1' '
+user_unknown()
+{
 	exits 1 timeout 20 "$zcs" -p 0 --user no-such-user
 	one_line err
-	grep -qx "zcs: --user '"'no-such-user'"': no such user" err
-	not [ -s out ]'
+	grep -qx "zcs: --user 'no-such-user': no such user" err
+	not [ -s out ]
+}
+check '--user: an unknown one: one line, exit 1' user_unknown
 if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
-	check '--user: an ordinary user cannot become another: one line, exit 1' '
+	user_ordinary_user_cannot()
+	{
 		exits 1 as_user timeout 20 "$zcs" -p 0 --user root
 		one_line err
-		grep -qx "zcs: --user '"'root'"': only root can become another user" err'
+		grep -qx "zcs: --user 'root': only root can become another user" err
+	}
+	check '--user: an ordinary user cannot become another: one line, exit 1' user_ordinary_user_cannot
 else
 	skip '--user, as an ordinary user' 'no setpriv, no getent, or no user nobody'
 fi
@@ -679,84 +867,122 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	rights_of_nobody >want
 	start_zcs --user nobody
 	hold held -n 3
-	check '--user: ids, groups and capabilities are that user'"'"'s, of all threads, for good' '
-		wait_until "[ \$(threads_of $ZCS) -eq 4 ]"
-		rights $ZCS | diff want -'
+	user_ids_groups()
+	{
+		wait_until counts -eq 4 threads_of $ZCS
+		rights $ZCS | diff want -
+	}
+	check '--user: ids, groups and capabilities are that user'"'"'s, of all threads, for good' user_ids_groups
 	kill $HOLD
-	check 'and it serves' '
-		exits 0 "$zcc" -s 0 -p $PORT file
+	and_it_serves()
+	{
+		exits 0 "$zcc" -s 0 -p "$PORT" file
 		grep -q "all bytes sent were received" out
 		kill -TERM $ZCS
-		ended $ZCS'
+		ended $ZCS
+	}
+	check 'and it serves' and_it_serves
 	wait $ZCS
-	check 'exit 0' "[ $? -eq 0 ]"
+	check 'exit 0' [ $? -eq 0 ]
 	start_zcs --reply --user nobody
-	check '--user --reply' '
-		wait_until "[ \$(threads_of $ZCS) -gt 1 ]"
+	user_reply()
+	{
+		wait_until counts -gt 1 threads_of $ZCS
 		rights $ZCS | diff want -
-		exits 0 "$zcc" -s 0 -p $PORT --request 10'
+		exits 0 "$zcc" -s 0 -p "$PORT" --request 10
+	}
+	check '--user --reply' user_reply
 	stop_zcs
-	check_with setpriv '--user: groups and ambient capabilities of before are gone' '
+	user_groups_and_ambient()
+	{
 		setpriv --groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
 		p=$!
 		remember $p
-		wait_until "grep -q listening e"
+		wait_until grep -q listening e
 		rights $p | diff want -
-		kill $p'
-	check_with setpriv '--user: where the kernel would leave root its capabilities: exit 1' '
+		kill $p
+	}
+	check_with setpriv '--user: groups and ambient capabilities of before are gone' user_groups_and_ambient
+	user_where_kernel_would()
+	{
 		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody
 		one_line err
-		grep -q "privileges came back" err'
-	check_with setpriv '--user: the right user in a wrong group: exit 1' '
+		grep -q "privileges came back" err
+	}
+	check_with setpriv '--user: where the kernel would leave root its capabilities: exit 1' user_where_kernel_would
+	user_right_user()
+	{
 		exits 1 setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
 		one_line err
-		grep -qx "zcs: --user .nobody.: only root can become another user, or leave other groups" err'
-	check_with setpriv '--user: the right user and group, and another group besides: exit 1' '
+		grep -qx "zcs: --user .nobody.: only root can become another user, or leave other groups" err
+	}
+	check_with setpriv '--user: the right user in a wrong group: exit 1' user_right_user
+	user_right_user_and_group()
+	{
 		exits 1 setpriv --reuid nobody --regid "$(id -g nobody)" --groups 0,4 timeout 20 "$zcs" -p 0 --user nobody
 		one_line err
-		grep -q "only root can become another user, or leave other groups" err'
-	check_with setpriv '--user: that user already, but with capabilities: they are gone' '
+		grep -q "only root can become another user, or leave other groups" err
+	}
+	check_with setpriv '--user: the right user and group, and another group besides: exit 1' user_right_user_and_group
+	user_that_user_already()
+	{
 		: >e
 		setpriv --reuid nobody --regid "$(id -g nobody)" --init-groups --inh-caps +net_admin \
 		    --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
 		p=$!
 		remember $p
-		wait_until "grep -q listening e || gone $p"
+		wait_until or_gone $p grep -q listening e
 		cat e
 		rights $p | diff want -
-		kill $p'
+		kill $p
+	}
+	check_with setpriv '--user: that user already, but with capabilities: they are gone' user_that_user_already
 	if can_be_user; then
-		check '--user: who is that user already may name it' '
+		# shellcheck disable=SC2046 # several words: $(cat)
+		user_who_that_user()
+		{
 			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
 			remember $(cat u.pid)
-			wait_until "grep -q listening u.err"
-			kill $(cat u.pid)'
+			wait_until grep -q listening u.err
+			kill $(cat u.pid)
+		}
+		check '--user: who is that user already may name it' user_who_that_user
 	fi
 	fake_calibration >counts_per_sec
 	start_soaking
-	check '-c --user: it is that user, its soaker is not' '
+	user_it_that_user()
+	{
 		rights $ZCS | diff want -
-		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/$SOAKER/status)" = 0 ]
-		exits 0 "$zcc" -s 0 -p $PORT -t 0.2
-		wait_until "grep -q \" load \" zcs.out"'
+		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/"$SOAKER"/status)" = 0 ]
+		exits 0 "$zcc" -s 0 -p "$PORT" -t 0.2
+		wait_until grep -q " load " zcs.out
+	}
+	check '-c --user: it is that user, its soaker is not' user_it_that_user
 	kill -TERM $ZCS
 	wait $ZCS
 	status=$?
-	check 'SIGTERM: exit 0, no soaker left, nor its group' '
-		[ '$status' -eq 0 ]
-		gone '"$SOAKER"'
-		wait_until no_group'
+	sigterm_exit_no_soaker()
+	{
+		[ $status -eq 0 ]
+		gone "$SOAKER"
+		wait_until no_group
+	}
+	check 'SIGTERM: exit 0, no soaker left, nor its group' sigterm_exit_no_soaker
 	start_soaking
 	kill -KILL $ZCS
-	check 'SIGKILL: no soaker left, nor its group' '
-		[ -n "'"$SOAKER"'" ]
-		ended '"$SOAKER"'
-		wait_until no_group'
+	sigkill_no_soaker_left()
+	{
+		[ -n "$SOAKER" ]
+		ended "$SOAKER"
+		wait_until no_group
+	}
+	check 'SIGKILL: no soaker left, nor its group' sigkill_no_soaker_left
 else
 	skip '--user' 'needs root, and a user nobody'
 fi
 if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
-	check '--user: a port below 1024 is bound before' '
+	user_port_below_bound()
+	{
 		cat >script <<-"END"
 			. "$TOP/tests/lib.sh"
 			PIDS=$PWD/pids.private # it cleans up after itself alone
@@ -764,7 +990,11 @@ if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
 			: >zcs.err
 			"$BIN/zcs" -p 80 --user nobody >zcs.out 2>zcs.err &
 			remember $!
-			wait_until "grep -q listening zcs.err || gone $!"
+			met()
+			{
+				grep -q listening zcs.err || gone $!
+			}
+			wait_until met
 			grep "^Uid:" /proc/$!/status
 			"$BIN/zcc" -s 127.0.0.1 -p 80 -q tiny >&2 && echo served
 			kill $!
@@ -773,25 +1003,30 @@ if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
 		END
 		unshare --net sh script >out
 		cat out
-		[ $(wc -l <out) -eq 3 ]
+		[ "$(wc -l <out)" -eq 3 ]
 		grep -qxF "$(head -n 1 out)" want
 		sed -n 2p out | grep -qx served
-		sed -n 3p out | grep -qx "zcs: cannot listen on port 80: Permission denied"'
+		sed -n 3p out | grep -qx "zcs: cannot listen on port 80: Permission denied"
+	}
+	check '--user: a port below 1024 is bound before' user_port_below_bound
 else
 	skip '--user: a port below 1024' 'needs root, ip(8), network namespaces and a user nobody'
 fi
 
 # The lines, second half: ten seconds later.
 while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done
-check 'lines that were left out are counted, when there is one again and at the end' '
+lines_that_left_out()
+{
 	cat lines.err
 	PORT=$lines
 	said=$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err)
-	"$hostile" ask -a 127.0.0.2 -n 1 -f half $PORT
-	wait_until "[ \$(grep -c \"^zcs: 127\.0\.0\.2:[0-9]*: \" lines.err) -eq $((said + 1)) ]"
-	kill -TERM $lines_pid
-	ended $lines_pid
-	[ $(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: " lines.err) -eq 1 ]
+	"$hostile" ask -a 127.0.0.2 -n 1 -f half "$PORT"
+	wait_until counts -eq $((said + 1)) grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err
+	kill -TERM "$lines_pid"
+	ended "$lines_pid"
+	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: " lines.err)" -eq 1 ]
 	grep -q "^zcs: [0-9]* lines about such clients were left out$" lines.err
-	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were left out in all"'
+	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were left out in all"
+}
+check 'lines that were left out are counted, when there is one again and at the end' lines_that_left_out
 finish

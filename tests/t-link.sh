@@ -58,14 +58,22 @@ bytes_are()
 flow()
 {
 	for name; do
-		wait_until "[ \$(tail -n 3 $name.out | grep -c '^[1-9].* retransmits') -eq 3 ]"
+		met()
+		{
+			[ $(tail -n 3 $name.out | grep -c '^[1-9].* retransmits') -eq 3 ]
+		}
+		wait_until met
 	done
 }
 # silent NAME...: the last ten have nothing, which is a second
 silent()
 {
 	for name; do
-		wait_until "[ \$(tail -n 10 $name.out | grep -c '^0 kbytes/sec') -eq 10 ]"
+		met()
+		{
+			[ $(tail -n 10 $name.out | grep -c '^0 kbytes/sec') -eq 10 ]
+		}
+		wait_until met
 	done
 }
 # gives_up NAME: by --timeout 2, with one line and without a report.  Its intervals, of a tenth of a
@@ -130,6 +138,11 @@ across()
 	set -- $queue
 	[ $# -lt 4 ] || collect
 }
+scenario_passed()
+{
+	cat across."${first%:*}"/log
+	[ "$status" -eq 0 ]
+}
 collect()
 {
 	set -- $queue
@@ -137,7 +150,7 @@ collect()
 	shift
 	queue=$*
 	status=0; wait "${first#*:}" || status=$?
-	check "$(cat "across.${first%:*}/what")" "cat across.${first%:*}/log; [ $status -eq 0 ]"
+	check "$(cat "across.${first%:*}/what")" scenario_passed
 }
 leave()
 {
@@ -151,16 +164,16 @@ trap leave EXIT
 #
 for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 	senders='sendfile send zerocopy' receivers='read trunc splice'
-	if [ $mtu -eq 1500 ]; then
+	if [ "$mtu" -eq 1500 ]; then
 		senders='sendfile send write mmap splice zerocopy'
 		receivers='read recv trunc splice'
 	fi
 	for v in 4 6; do
-		[ $mtu -ge 1280 ] || [ $v -eq 4 ] || continue
+		[ "$mtu" -ge 1280 ] || [ $v -eq 4 ] || continue
 		# IP and TCP have headers, and TCP time stamps.  No segment is larger than half of the
 		# largest window yet.
 		mss=$((mtu - 12 - (v == 4 ? 40 : 60))) least=$mss
-		[ $mtu -lt 65535 ] || least=$((mss / 4))
+		[ "$mtu" -lt 65535 ] || least=$((mss / 4))
 		across "-m $mtu" "MTU $mtu, IPv$v: bytes agree by every method, segments fit" '
 			for to in '"$receivers"'; do
 				start_zcs -m $to
@@ -170,7 +183,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 					[ $(mss out) -ge '$least' ] && [ $(mss out) -le '$mss' ]
 				done
 				exits 0 zcc --json -s $(of A '$v') file
-				grep -Eq "\"pmtu\": ?'$mtu'[,}]" out
+				grep -Eq "\"pmtu\": ?'"$mtu"'[,}]" out
 				grep -Eq "\"bytes_agree\": ?true" out
 				stop_zcs
 			done'
@@ -582,11 +595,14 @@ across '' 'a signal ends it while it connects' '
 while [ -n "$queue" ]; do
 	collect
 done
-check 'nothing is left of any of these hosts' '
+nothing_left()
+{
 	[ -s hosts ]
 	ip netns list >left
 	for host in $(cat hosts); do
 		not grep -Eqx "$host( .*)?" left
-	done'
+	done
+}
+check 'nothing is left of any of these hosts' nothing_left
 
 finish

@@ -12,26 +12,35 @@ ASAN_OPTIONS=$ASAN_OPTIONS${ASAN_OPTIONS:+:}quarantine_size_mb=0:thread_local_qu
 export ASAN_OPTIONS
 own_tmpdir
 
-check 'streams, short streams and requests: no error' '
+streams_short_streams()
+{
 	exits 0 "$load" -t 1 -n 1000 -s 50 -g $growth
 	not [ -s err ]
-	nothing_left'
+	nothing_left
+}
+check 'streams, short streams and requests: no error' streams_short_streams
 mv out table
-check 'both ends have the same counts, and not none' '
-	awk "
-	\$1 == \"streams\" && NF == 3 { ok += \$2 == 50 && \$3 == 50 }
-	/^short streams/ && NF == 5 { ok += \$3 > 50 && \$3 <= 1000 && \$4 == \$3 && \$5 == \$3; n = \$3 }
-	\$1 == \"requests\" && NF == 3 { ok += \$2 == 1000 && \$3 == 1000 }
-	/^  bytes  / && ++bytes == 1 { ok += \$2 > 1000000 && \$3 == \$2 && \$4 == \$2 }
-	/^  bytes  / && bytes == 2 { ok += \$2 > n && \$3 == \$2 && \$4 == \$2 }
-	/^  bytes of replies/ { ok += \$4 == 10000 && \$5 == 10000 }
-	END { exit ok != 6 }" table'
-check 'what zcs had: before, meanwhile, afterwards, at most' '
-	awk "
-	\$1 == \"threads\" && ++seen == 1 { ok += \$3 >= \$2 + 50 && \$5 >= \$2 + 50 && \$6 == \$2 && \$7 >= \$3 }
-	\$1 == \"descriptors\" && seen == 1 { ok += \$3 >= \$2 + 50 && \$6 == \$2 && \$7 >= \$3 }
-	\$1 == \"resident\" { ok += \$3 > 0 && \$8 >= \$6 }
-	END { exit ok != 4 }" table'
+both_ends_have_same()
+{
+	awk '
+	$1 == "streams" && NF == 3 { ok += $2 == 50 && $3 == 50 }
+	/^short streams/ && NF == 5 { ok += $3 > 50 && $3 <= 1000 && $4 == $3 && $5 == $3; n = $3 }
+	$1 == "requests" && NF == 3 { ok += $2 == 1000 && $3 == 1000 }
+	/^  bytes  / && ++bytes == 1 { ok += $2 > 1000000 && $3 == $2 && $4 == $2 }
+	/^  bytes  / && bytes == 2 { ok += $2 > n && $3 == $2 && $4 == $2 }
+	/^  bytes of replies/ { ok += $4 == 10000 && $5 == 10000 }
+	END { exit ok != 6 }' table
+}
+check 'both ends have the same counts, and not none' both_ends_have_same
+what_zcs_had()
+{
+	awk '
+	$1 == "threads" && ++seen == 1 { ok += $3 >= $2 + 50 && $5 >= $2 + 50 && $6 == $2 && $7 >= $3 }
+	$1 == "descriptors" && seen == 1 { ok += $3 >= $2 + 50 && $6 == $2 && $7 >= $3 }
+	$1 == "resident" { ok += $3 > 0 && $8 >= $6 }
+	END { exit ok != 4 }' table
+}
+check 'what zcs had: before, meanwhile, afterwards, at most' what_zcs_had
 
 # another NAME 'how': in the directory bin there is another zcs, or zcc
 mkdir bin
@@ -44,7 +53,8 @@ another()
 	printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
 	chmod +x "bin/$1"
 }
-check 'streams that end too early, requests that are fewer, a zcs that says something' '
+streams_that_end_too()
+{
 	another zcc "case \$* in *request*) exec \"$BIN/zcc\" \"\$@\" -n 9 ;; esac
 		exec \"$BIN/zcc\" \"\$@\" -t 1 --pace 1m"
 	another zcs "echo trouble >&2; exec \"$BIN/zcs\" \"\$@\""
@@ -52,26 +62,34 @@ check 'streams that end too early, requests that are fewer, a zcs that says some
 	grep -qx "load: the streams ended before the short ones did" err
 	grep -qx "load: requests, wanted and served: 300 and 9" err
 	[ "$(grep -cE "^load: (streams|requests): zcs said 1 lines, the first of them: trouble$" err)" -eq 2 ]
-	nothing_left'
+	nothing_left
+}
+check 'streams that end too early, requests that are fewer, a zcs that says something' streams_that_end_too
 
+usage_load()
+{
+	exits 2 "$load" $arguments
+	one_line err
+	nothing_left
+}
 for arguments in '-t 1.5' '-n x' '-s 1025' '-g' '-z' 'x'; do
-	check "usage: load $arguments" '
-		exits 2 "$load" '"$arguments"'
-		one_line err
-		nothing_left'
+	check "usage: load $arguments" usage_load
 done
 
 # As from a terminal: a shell would start it in the background with SIGINT ignored.
-check 'SIGINT under load: it ends, nothing runs, nothing is left' '
+sigint_under_load()
+{
 	env --default-signal=INT "$load" -t 60 -n 10000 -s 20 >out 2>err &
 	bench=$!
 	remember $bench
-	wait_until "grep -qs streams= tmp/zc-bench.*/tiny.out"
-	[ $(workers | wc -l) -ge 4 ]
+	wait_until grep -qs streams= tmp/zc-bench.*/tiny.out
+	[ "$(workers | wc -l)" -ge 4 ]
 	kill -INT $bench
 	ended $bench
 	cat out err
 	not [ -s err ]
-	nothing_left'
+	nothing_left
+}
+check 'SIGINT under load: it ends, nothing runs, nothing is left' sigint_under_load
 
 finish

@@ -60,15 +60,23 @@ is_right()
 		END { exit bad }' measured
 }
 
-# check_load 'what' 'script': the script measures a load of known size and writes `measured`.  It is run
+# check_load 'what' command [args...]: the command measures a load of known size and writes `measured`.  It is run
 # again where the result is wrong and others took CPU time, and skipped where that stays so.
+measured_right()
+{
+	cat tries.log measuring.log
+	[ -s measured ]
+	cat measured
+	is_right
+}
 check_load()
 {
 	what="$1, within the stated interval and 1.5 points"
+	shift
 	for try in 1 2 3; do
 		rm -f measured
 		before=$(ticks)
-		( set -e; eval "$2" ) >measuring.log 2>&1 || rm -f measured
+		( set -e; "$@" ) >measuring.log 2>&1 || rm -f measured
 		after=$(ticks)
 		why=
 		! is_right && [ -s measured ] || break
@@ -79,11 +87,7 @@ check_load()
 	if [ -n "$why" ]; then
 		skip "$what" "$why"
 	else
-		check "$what" '
-			cat tries.log measuring.log
-			[ -s measured ]
-			cat measured
-			is_right'
+		check "$what" measured_right
 	fi
 }
 
@@ -115,7 +119,7 @@ beside()
 	burner=$!
 	remember $burner
 	shift
-	wait_until '[ "$(stat_field $burner 14)" -ge 10 ]'
+	wait_until counts -ge 10 stat_field $burner 14
 	used=$(stat_field $burner 14) began=$(date +%s%N)
 	status=0
 	soaking "$@" || status=$?
@@ -132,46 +136,70 @@ burnt()
 	percent "$(grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out)"
 }
 
-check_load 'cyclesoak: the load of a program that takes one CPU' '
-	beside "$one" "$cyclesoak" -n 1 -p $seconds
-	echo "$(text_load out) $truth" >measured'
-check_load 'cyclesoak -B --json: that CPU has all of its load, and the others have none' '
-	beside "$one" "$cyclesoak" -n 1 -p $seconds -B --json
+cyclesoak_load_of_program()
+{
+	beside "$one" "$cyclesoak" -n 1 -p "$seconds"
+	echo "$(text_load out) $truth" >measured
+}
+check_load 'cyclesoak: the load of a program that takes one CPU' cyclesoak_load_of_program
+cyclesoak_json_that_cpu()
+{
+	beside "$one" "$cyclesoak" -n 1 -p "$seconds" -B --json
 	interval=$(json_load out | sed "s/.* //")
 	echo "$(json_load out) $truth" >loads
 	# The interval of one CPU is wider: one of so many has the mean of their errors.
 	while read -r cpu; do
-		[ "$cpu" -eq "$one" ] && share=$(awk -v t=$truth -v n=$cpus "BEGIN { print t * n }") || share=0
+		[ "$cpu" -eq "$one" ] && share=$(awk -v t="$truth" -v n="$cpus" "BEGIN { print t * n }") || share=0
 		echo "$(sed -n "1s/.*{\"cpu\":$cpu,\"load_percent\":\([^,}]*\).*/\1/p" out) $interval $share"
 	done <online >>loads
-	mv loads measured'
-check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' '
+	mv loads measured
+}
+check_load 'cyclesoak -B --json: that CPU has all of its load, and the others have none' cyclesoak_json_that_cpu
+cyclesoak_with_command()
+{
 	mkdir -p own && cd own
-	soaking "$cyclesoak" "$burn" "$all" $seconds 30
-	echo "$(text_load out) $(burnt)" >../measured'
-check_load 'cyclesoak --json with a command in another session that takes one CPU' '
-	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$one" $seconds
-	echo "$(json_load out) $(burnt)" >measured'
-check_load 'cyclesoak with a command that takes all CPUs: 100 %' '
-	soaking "$cyclesoak" -f counts_per_sec "$burn" "$all" $seconds
-	echo "$(text_load out) $(percent "$cpus")" >measured'
+	soaking "$cyclesoak" "$burn" "$all" "$seconds" 30
+	echo "$(text_load out) $(burnt)" >../measured
+}
+check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' cyclesoak_with_command
+cyclesoak_json_with_command()
+{
+	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$one" "$seconds"
+	echo "$(json_load out) $(burnt)" >measured
+}
+check_load 'cyclesoak --json with a command in another session that takes one CPU' cyclesoak_json_with_command
+cyclesoak_with_command_that_takes()
+{
+	soaking "$cyclesoak" -f counts_per_sec "$burn" "$all" "$seconds"
+	echo "$(text_load out) $(percent "$cpus")" >measured
+}
+check_load 'cyclesoak with a command that takes all CPUs: 100 %' cyclesoak_with_command_that_takes
 start_zcs
-check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' '
-	beside "$one" "$zcc" -c -s 0 -p $PORT -t $seconds --pace 2m -o 50k
-	echo "$(text_load out) $truth" >measured'
+zcc_load_of_another()
+{
+	beside "$one" "$zcc" -c -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	echo "$(text_load out) $truth" >measured
+}
+check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' zcc_load_of_another
 stop_zcs
 start_zcs -c
-check_load 'zcs -c: the same, on its own line and in the receipt' '
+zcs_same()
+{
 	: >zcs.out
-	beside "$one" "$zcc" -s 0 -p $PORT -t $seconds --pace 2m -o 50k
-	wait_until "[ -s zcs.out ]"
+	beside "$one" "$zcc" -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	wait_until [ -s zcs.out ]
 	{
 		echo "$(text_load zcs.out) $truth"
 		echo "$(text_load out) $truth"
-	} >measured'
+	} >measured
+}
+check_load 'zcs -c: the same, on its own line and in the receipt' zcs_same
 stop_zcs
 # Whatever else runs here, cyclesoak and the kernel see it alike.
-check_load 'cyclesoak: the load of the idle machine' '
-	soaking "$cyclesoak" -n 1 -p $seconds
-	echo "$(text_load out) 0" >measured'
+cyclesoak_load_of_idle()
+{
+	soaking "$cyclesoak" -n 1 -p "$seconds"
+	echo "$(text_load out) 0" >measured
+}
+check_load 'cyclesoak: the load of the idle machine' cyclesoak_load_of_idle
 finish

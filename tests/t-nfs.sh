@@ -33,9 +33,12 @@ nothing_in()
 	[ -s "$1" ] && [ -z "$(in_network "$1")" ]
 }
 
-check 'a file of 20 MB comes as it is' '
-	"$TOP/tests/nfs" export sh -c "nfs-cat \"\$NFS_URL/file?version=4\"" >copy
-	cmp copy export/file'
+file_of_mb_comes()
+{
+	"$TOP/tests/nfs" export sh -c 'nfs-cat "$NFS_URL/file?version=4"' >copy
+	cmp copy export/file
+}
+check 'a file of 20 MB comes as it is' file_of_mb_comes
 
 # For a while, not for milliseconds.
 cat >reads <<'END'
@@ -56,19 +59,25 @@ reading()
 		exit !(load > 0 && load < 100 && seconds > 0) }'
 }
 # The machine has other users: a reading that they have spoilt, as cyclesoak says, is taken again.
-check 'the load of reading it is above 0 and below 100 %' '
+load_of_reading()
+{
 	turns=0
 	until reading; do
 		turns=$((turns + 1))
 		[ $turns -lt 8 ]
 		grep -Eq "(not|must be) idle" err
-	done'
+	done
+}
+check 'the load of reading it is above 0 and below 100 %' load_of_reading
 
-check 'the status is that of the command, and what it started ends with it' '
+status_that_of_command()
+{
 	exits 7 "$TOP/tests/nfs" export sh -c "
 		stat -L -c %i /proc/self/ns/net >ended
 		sleep 60 & exit 7"
-	nothing_in ended'
+	nothing_in ended
+}
+check 'the status is that of the command, and what it started ends with it' status_that_of_command
 # until_up FILE: in the background, with the network's name in the file; NFS is its pid.
 until_up()
 {
@@ -76,22 +85,31 @@ until_up()
 	    sh "$1" &
 	NFS=$!
 	remember $NFS
-	wait_until "[ -s $1 ] || gone $NFS"
+	wait_until or_gone $NFS [ -s $1 ]
 	[ "$(in_network "$1" | wc -l)" -ge 3 ] # this one, the server, the command
 }
-check 'stopped half-way: nothing is left running' '
+stopped_half_way_nothing()
+{
 	until_up stopped
 	kill -TERM $NFS
 	status=0
 	wait $NFS || status=$?
 	[ $status -eq 143 ]
-	nothing_in stopped'
-check 'killed: nothing is left running' '
+	nothing_in stopped
+}
+check 'stopped half-way: nothing is left running' stopped_half_way_nothing
+killed_nothing_left_running()
+{
 	until_up killed
 	kill -KILL $NFS
-	wait_until "nothing_in killed"'
-check 'nor are there files but of this test' '
+	wait_until nothing_in killed
+}
+check 'killed: nothing is left running' killed_nothing_left_running
+nor_there_files()
+{
 	rm -f check.log copy ended err out pids reads start.err stopped killed
-	[ "$(ls -A . export | tr "\n" " ")" = ".: export  export: file " ]'
+	[ "$(ls -A . export | tr "\n" " ")" = ".: export  export: file " ]
+}
+check 'nor are there files but of this test' nor_there_files
 
 finish

@@ -17,6 +17,11 @@ fi
 
 # What was given to make for the plain programs is not for these.
 # shellcheck disable=SC2317 # check calls it
+seed_whatever_options()
+{
+	"$TOP/tests/options" --bin "$bin" --calibration calibration --seed "$seed" --cases "$cases" \
+	    ${OPTIONS_CASE:+--case "$OPTIONS_CASE"}
+}
 make_sanitized()
 (
 	unset MAKEFLAGS MFLAGS MAKEOVERRIDES
@@ -34,8 +39,6 @@ else
 fi
 made_up_calibration >calibration
 echo "# seed $seed, $cases cases"
-check "seed $seed: whatever the options, no program crashes, hangs, loses bytes or breaks its report" '
-	"$TOP/tests/options" --bin "$bin" --calibration calibration --seed "$seed" --cases "$cases" \
-	    ${OPTIONS_CASE:+--case "$OPTIONS_CASE"}'
+check "seed $seed: whatever the options, no program crashes, hangs, loses bytes or breaks its report" seed_whatever_options
 tail -n 1 check.log | sed 's/^/# /'
 finish

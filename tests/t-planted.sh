@@ -10,22 +10,25 @@ printf x >tiny
 echo secret-of-another >secret
 mkdir read_here
 # refused 'what' 'script': makes a file that all of the programs have to refuse, in one line, and at once
+calibration_that_refused()
+{
+	cd read_here || return
+	exits 1 timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
+	one_line err
+	grep -q "counts_per_sec.*: run .cyclesoak -C." err
+	exits 1 timeout 20 "$zcs" -p 0 -c -N 1
+	one_line err
+	grep -q "cyclesoak -C" err
+	exits 1 timeout 20 "$zcc" -s 0 -p 1 -c -N 1 ../tiny
+	one_line err
+	grep -q "cyclesoak -C" err
+	not grep secret out err
+	is_text err
+}
 refused()
 {
 	( cd read_here && eval "$2" )
-	check "a calibration that is $1: refused by cyclesoak, zcs -c and zcc -c" '
-		cd read_here
-		exits 1 timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
-		one_line err
-		grep -q "counts_per_sec.*: run .cyclesoak -C." err
-		exits 1 timeout 20 "$zcs" -p 0 -c -N 1
-		one_line err
-		grep -q "cyclesoak -C" err
-		exits 1 timeout 20 "$zcc" -s 0 -p 1 -c -N 1 ../tiny
-		one_line err
-		grep -q "cyclesoak -C" err
-		not grep secret out err
-		is_text err'
+	check "a calibration that is $1: refused by cyclesoak, zcs -c and zcc -c" calibration_that_refused
 	rm -rf read_here/counts_per_sec*
 }
 refused '5 GiB of nothing' 'truncate -s 5G counts_per_sec'
@@ -44,7 +47,8 @@ refused 'beyond numbers' 'fake_calibration | sed "1s/.*/1e999/" >counts_per_sec'
 refused 'full of CPUs' 'fake_calibration | sed "s/^cpus .*/cpus 0-4294967295/" >counts_per_sec'
 refused 'full of escape sequences' 'printf "1\n\033[2J\033[31m 1\n" >counts_per_sec'
 if strace -o /dev/null true 2>/dev/null; then
-	check 'a device or a FIFO is not opened, other than with O_PATH' '
+	device_or_fifo()
+	{
 		ln -s /dev/zero device
 		mkfifo fifo
 		for f in device fifo; do
@@ -52,32 +56,43 @@ if strace -o /dev/null true 2>/dev/null; then
 			grep "openat.*\"$f\"" opened >named
 			cat named
 			not grep -v O_PATH named
-		done'
+		done
+	}
+	check 'a device or a FIFO is not opened, other than with O_PATH' device_or_fifo
 else
 	skip 'a device or a FIFO is not opened' 'no strace, or it may not trace'
 fi
 if [ "$(id -u)" -eq 0 ]; then
-	check 'a calibration that belongs to another user draws a warning' '
+	calibration_that_belongs()
+	{
 		fake_calibration >foreign
 		chown 12345 foreign
 		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f foreign
 		grep -q "^cyclesoak: foreign belongs to another user (UID 12345)" err
 		chown 0 foreign
 		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f foreign
-		not grep belongs err'
+		not grep belongs err
+	}
+	check 'a calibration that belongs to another user draws a warning' calibration_that_belongs
 else
 	skip 'a calibration that belongs to another user' 'needs root'
 fi
-check 'a calibration whose machine has an escape sequence for a name: refused, and not printed' '
+calibration_whose_machine()
+{
 	fake_calibration "$(printf "\033[31mred\007")" >named
 	exits 1 "$cyclesoak" -1 -N 1 -p 0.1 -f named
 	one_line err
 	grep -q "^cyclesoak: named is not a text file" err
-	is_text err'
-check 'a calibration whose machine has a control character of UTF-8 in its name: question marks in the warning' '
+	is_text err
+}
+check 'a calibration whose machine has an escape sequence for a name: refused, and not printed' calibration_whose_machine
+calibration_whose_machine_has_control()
+{
 	fake_calibration "$(printf "red \302\233")" >named
 	soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named
 	grep -q "^cyclesoak: named was made on another machine or kernel (red ??)" err
-	is_text err'
+	is_text err
+}
+check 'a calibration whose machine has a control character of UTF-8 in its name: question marks in the warning' calibration_whose_machine_has_control
 
 finish

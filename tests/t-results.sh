@@ -30,7 +30,8 @@ if command -v jq >/dev/null 2>&1; then
 	}
 fi
 
-check 'two experiments: a table, figures and a plot of each, and no other file' '
+two_experiments_table_figures()
+{
 	soaking "$results" -t 0.3 -r 1 -o folder requests sweep
 	plots=
 	not command -v gnuplot || plots="requests.svg sweep.svg"
@@ -39,40 +40,60 @@ check 'two experiments: a table, figures and a plot of each, and no other file' 
 		echo "$f"
 	done | sort >files
 	ls -A folder | sort | diff files -
-	nothing_left'
-check 'requests: the lines of 1999, and a row for each size' '
+	nothing_left
+}
+check 'two experiments: a table, figures and a plot of each, and no other file' two_experiments_table_figures
+requests_lines()
+{
 	grep -Eqx "10 bytes [1-9][0-9.]* c/s" folder/requests.txt
 	[ "$(column folder/requests.tsv bytes)" = "10 723 724 1024 65536 1048576 " ]
 	for n in $(column folder/requests.tsv connections_per_sec); do
-		awk -v n=$n "BEGIN { exit !(n > 0) }"
-	done'
-check 'sweep: the table of 2001, and a row for each size' '
+		awk -v n="$n" "BEGIN { exit !(n > 0) }"
+	done
+}
+check 'requests: the lines of 1999, and a row for each size' requests_lines
+sweep_table()
+{
 	[ "$(grep -Ecx "[0-9]+ +-?[0-9.]+% +[0-9.]+%( +-?[0-9.]+){3} +[1-9][0-9]*" folder/sweep.txt)" -eq 9 ]
 	[ "$(column folder/sweep.tsv bytes)" = "256 512 1024 2048 4096 8192 16384 32768 65536 " ]
 	for name in kbytes_per_sec load_percent cost_us_per_kib; do
 		[ "$(column folder/sweep.tsv $name | wc -w)" -eq 9 ]
-	done'
-check 'the head: kernel, CPUs, interface, offloads' '
-	head -n 6 folder/sweep.txt >head
-	grep -qF "$(uname -sr), $(getconf _NPROCESSORS_ONLN) CPUs" head
-	grep -q "^Interface lo: driver .*, MTU [0-9]*, congestion control [a-z]" head
-	grep -q "^Offloads: " head'
-check_with $json 'the JSON parses, and has a case for each row' '
+	done
+}
+check 'sweep: the table of 2001, and a row for each size' sweep_table
+head_kernel_cpus_interface()
+{
+	head -n 6 folder/sweep.txt >heading
+	grep -qF "$(uname -sr), $(getconf _NPROCESSORS_ONLN) CPUs" heading
+	grep -q "^Interface lo: driver .*, MTU [0-9]*, congestion control [a-z]" heading
+	grep -q "^Offloads: " heading
+}
+check 'the head: kernel, CPUs, interface, offloads' head_kernel_cpus_interface
+json_parses()
+{
 	parses folder/requests.json 6
-	parses folder/sweep.json 9'
+	parses folder/sweep.json 9
+}
+check_with $json 'the JSON parses, and has a case for each row' json_parses
 
+usage_results()
+{
+	exits 2 "$results" $arguments
+	one_line err
+	not [ -e x ]
+	nothing_left
+}
 for arguments in '' 'sweep' '-o x nonsense' '-o x -r 0' '-o x -t soon' '-o x -z' '-o x -p 1' '-o'; do
-	check "usage: results $arguments" '
-		exits 2 "$results" '"$arguments"'
-		one_line err
-		not [ -e x ]
-		nothing_left'
+	check "usage: results $arguments" usage_results
 done
-check 'a host without zcs: what failed, and no folder' '
+host_without_zcs()
+{
 	exits 1 "$results" -s 127.0.0.1 -p 1 -o x sweep
 	grep -q "results: cannot send to the zcs on 127.0.0.1, port 1" err
 	not [ -e x ]
-	nothing_left'
+	nothing_left
+}
+check 'a host without zcs: what failed, and no folder' host_without_zcs
 
 # until_there 'condition' FOLDER: a run in the background, until that holds; RESULTS is its pid.
 # It waits itself, for a minute, where others soak.
@@ -89,29 +110,38 @@ until_there()
 		return 1
 	fi
 }
-check 'SIGINT while it measures: it ends, nothing runs, and the folder is as it was' '
+sigint_while_it_measures()
+{
 	cp -R folder before
 	until_there "grep -q sweep: err" folder
 	[ -n "$(workers)" ]
 	kill -INT $RESULTS
 	ended $RESULTS
 	nothing_left
-	diff -r before folder'
-check 'SIGTERM while it calibrates: it ends, nothing runs, and there is no folder' '
-	until_there "[ -n \"\$(workers)\" ]" y
+	diff -r before folder
+}
+check 'SIGINT while it measures: it ends, nothing runs, and the folder is as it was' sigint_while_it_measures
+sigterm_while_it_calibrates()
+{
+	until_there '[ -n "$(workers)" ]' y
 	kill -TERM $RESULTS
 	ended $RESULTS
 	nothing_left
-	not [ -e y ]'
+	not [ -e y ]
+}
+check 'SIGTERM while it calibrates: it ends, nothing runs, and there is no folder' sigterm_while_it_calibrates
 
 if "$TOP/tests/lab" true 2>/dev/null; then
-	check 'on two hosts, which are network namespaces' '
+	on_two_hosts()
+	{
 		soaking "$TOP/tests/lab" "$results" -t 0.1 -r 1 -o lab sweep
 		grep -q "^Interface eth0: driver veth, MTU 1500" lab/sweep.txt ||
 			not command -v ethtool
 		grep -q "^Interface eth0: driver .*, MTU 1500" lab/sweep.txt
 		[ "$(wc -l <lab/sweep.tsv)" -eq 10 ]
-		nothing_left'
+		nothing_left
+	}
+	check 'on two hosts, which are network namespaces' on_two_hosts
 else
 	skip 'on two hosts' 'needs root, ip(8) and network namespaces'
 fi

@@ -45,45 +45,67 @@ long=
 
 stub plain
 stub long 'only: check-long'
-check 'a test that is only for check-long is not among those of check' '
+test_that_only()
+{
 	runs 0
 	grep -q "^plain .*1 passed" out
-	not grep "^long" out'
-check 'a test that is only for check-long runs where it is named' '
+	not grep "^long" out
+}
+check 'a test that is only for check-long is not among those of check' test_that_only
+test_that_only_for_check()
+{
 	runs 0 long
-	grep -q "^long .*1 passed" out'
-check 'with LONG=1 all tests run' '
+	grep -q "^long .*1 passed" out
+}
+check 'a test that is only for check-long runs where it is named' test_that_only_for_check
+with_long_all_tests()
+{
 	long=1 runs 0
 	grep -q "^plain .*1 passed" out
-	grep -q "^long .*1 passed" out'
-check 'a test that does not exist is named, with status 2, and no other test runs' '
+	grep -q "^long .*1 passed" out
+}
+check 'with LONG=1 all tests run' with_long_all_tests
+test_that()
+{
 	runs 2 plain none
 	grep -qx "no test none" err
-	not [ -s out ]'
+	not [ -s out ]
+}
+check 'a test that does not exist is named, with status 2, and no other test runs' test_that
+usage_tests_run()
+{
+	runs 2 $arguments
+	tail -n 1 err | grep -qx "usage: tests/run .*"
+	not [ -s out ]
+}
 for arguments in '-j' '-j 0' '-j many' '-x' '-j 1000'; do
-	check "usage: tests/run $arguments" '
-		runs 2 '"$arguments"'
-		tail -n 1 err | grep -qx "usage: tests/run .*"
-		not [ -s out ]'
+	check "usage: tests/run $arguments" usage_tests_run
 done
-check 'a test is ended after the seconds of its line limit:, and that is a failure' '
+test_ended_after_seconds()
+{
 	only_stubs
 	stub slow "limit: 1" -- "exec sleep 600"
 	runs 1
-	grep -q "^not ok - slow did not finish" out'
-check 'a failure is counted and shown with what it printed; the last line has the counts of all tests' '
+	grep -q "^not ok - slow did not finish" out
+}
+check 'a test is ended after the seconds of its line limit:, and that is a failure' test_ended_after_seconds
+failure_counted_and_shown()
+{
 	only_stubs
 	stub good
-	stub bad -- "echo \"not ok 1 - y\"" "echo \"# what it was\""
-	stub some -- "echo \"ok 1 - z # SKIP no z\""
+	stub bad -- 'echo "not ok 1 - y"' 'echo "# what it was"'
+	stub some -- 'echo "ok 1 - z # SKIP no z"'
 	runs 1
 	grep -qx "not ok 1 - y" out
 	grep -qx "# what it was" out
 	grep -qx "ok 1 - z # SKIP no z" out
-	[ "$(tail -n 1 out)" = "3 passed, 1 failed, 1 skipped" ]'
+	[ "$(tail -n 1 out)" = "3 passed, 1 failed, 1 skipped" ]
+}
+check 'a failure is counted and shown with what it printed; the last line has the counts of all tests' failure_counted_and_shown
 
 # Side by side.
-check '-j 2: two tests run at the same time, and not three' '
+two_tests_run()
+{
 	only_stubs
 	mkdir meet
 	for n in 1 2 3 4; do
@@ -91,16 +113,22 @@ check '-j 2: two tests run at the same time, and not three' '
 	done
 	runs 0 -j 2
 	cat seen.*
-	[ "$(sort -n seen.* | tail -n 1)" -eq 2 ]'
-check '-j 1: the longest first, then those without a line seconds:, in the order of their names' '
+	[ "$(sort -n seen.* | tail -n 1)" -eq 2 ]
+}
+check '-j 2: two tests run at the same time, and not three' two_tests_run
+longest_first_then_those()
+{
 	only_stubs
 	stub a
 	stub b "seconds: 5"
 	stub c "seconds: 40"
 	stub d
 	runs 0 -j 1
-	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "c b a d" ]'
-check 'what tests print that run side by side is not mixed' '
+	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "c b a d" ]
+}
+check '-j 1: the longest first, then those without a line seconds:, in the order of their names' longest_first_then_those
+what_tests_print()
+{
 	only_stubs
 	for n in 1 2 3; do
 		stub $n -- "echo \"not ok 1 - of $n\"" "sleep 0.2" "echo \"# of $n\"" "sleep 0.2" "echo \"# of $n\""
@@ -108,17 +136,23 @@ check 'what tests print that run side by side is not mixed' '
 	runs 1
 	for n in 1 2 3; do
 		grep -A 3 "^$n .* 1 failed" out | tail -n 3 | paste -sd , | grep -qx "not ok 1 - of $n,# of $n,# of $n"
-	done'
-check 'the tests of the quiet group run first, and one at a time' '
+	done
+}
+check 'what tests print that run side by side is not mixed' what_tests_print
+tests_of_quiet_group()
+{
 	only_stubs
 	stub a "seconds: 100" -- "echo a >>$PWD/order"
 	stub b "group: quiet" -- "mkdir $PWD/alone || exit 1" "echo b >>$PWD/order" "sleep 0.3" "rmdir $PWD/alone"
 	sed "s/echo b/echo c/" tree/tests/t-b.sh >tree/tests/t-c.sh
 	runs 0 a b c
-	[ "$(paste -sd " " order)" = "b c a" ]'
-check 'the tests that soak run one at a time, beside others' '
+	[ "$(paste -sd " " order)" = "b c a" ]
+}
+check 'the tests of the quiet group run first, and one at a time' tests_of_quiet_group
+tests_that_soak_run()
+{
 	only_stubs
-	rm -rf $PWD/alone
+	rm -rf "$PWD"/alone
 	for n in 1 2 3; do
 		stub soaks.$n "group: soaks" -- "mkdir $PWD/alone || exit 1" "echo $n >>$PWD/soaked" "sleep 0.2" "rmdir $PWD/alone"
 	done
@@ -126,31 +160,42 @@ check 'the tests that soak run one at a time, beside others' '
 	runs 0 -j 3
 	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
 	[ "$(wc -l <soaked)" -eq 3 ]
-	runs 0 -j 1 soaks.1 soaks.2'
-check 'one calibration is made, and each test has it as $CALIBRATION' '
+	runs 0 -j 1 soaks.1 soaks.2
+}
+check 'the tests that soak run one at a time, beside others' tests_that_soak_run
+one_calibration_made()
+{
 	only_stubs
 	for n in 1 2; do
-		stub quiet.$n "group: quiet" -- "grep -qx figures \"\$CALIBRATION\" || exit 1"
-		stub other.$n -- "grep -qx figures \"\$CALIBRATION\" || exit 1"
+		stub quiet.$n "group: quiet" -- 'grep -qx figures "$CALIBRATION" || exit 1'
+		stub other.$n -- 'grep -qx figures "$CALIBRATION" || exit 1'
 	done
 	runs 0 quiet.1 quiet.2 other.1 other.2
 	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
-	one_line calibrated'
-check 'no calibration is made for tests of which none is in the quiet group' '
+	one_line calibrated
+}
+check 'one calibration is made, and each test has it as $CALIBRATION' one_calibration_made
+no_calibration_made()
+{
 	only_stubs
 	stub other
 	runs 0
-	not [ -e calibrated ]'
+	not [ -e calibrated ]
+}
+check 'no calibration is made for tests of which none is in the quiet group' no_calibration_made
 
-check 'with sanitizers: what a program has reported is a failure of its own test, wherever it was printed' '
+with_sanitizers_what_program()
+{
 	only_stubs
 	stub clean -- "sleep 0.5"
-	stub reports -- "path=\${ASAN_OPTIONS#*log_path=}; echo \"==1==ERROR: AddressSanitizer: made-up (x)\" >\${path%%:*}.99999999"
-	LONG= SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" clean reports
+	stub reports -- 'path=${ASAN_OPTIONS#*log_path=}; echo "==1==ERROR: AddressSanitizer: made-up (x)" >${path%%:*}.99999999'
+	LONG='' SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" clean reports
 	grep -q "^clean .*1 passed, 0 failed" out
 	grep -q "^reports .*1 passed, 1 failed" out
 	grep -qx "not ok - reports: AddressSanitizer: made-up " out
-	[ "$(tail -n 1 out)" = "2 passed, 1 failed, 0 skipped" ]'
+	[ "$(tail -n 1 out)" = "2 passed, 1 failed, 0 skipped" ]
+}
+check 'with sanitizers: what a program has reported is a failure of its own test, wherever it was printed' with_sanitizers_what_program
 
 # busy_machine N: has /proc/stat advance by 60 ticks from one reading to the next; half of them are
 # idle, until N readings were made, and then all
@@ -169,7 +214,8 @@ END
 	printf '#!/bin/sh\n[ "$1" = 0.3 ] || exec %s "$@"\n' "$(command -v sleep)" >stub/sleep
 	chmod 755 stub/sleep
 }
-check 'on a machine that stays busy the tests of the quiet group are skipped with that reason, and no other' '
+on_machine_that_stays()
+{
 	only_stubs
 	stub a "group: quiet"
 	stub b "group: quiet"
@@ -180,41 +226,56 @@ check 'on a machine that stays busy the tests of the quiet group are skipped wit
 	grep -qx "ok 1 - b # SKIP the machine is busy: other programs take 50 % of its CPUs" out
 	grep -q "^c .*1 passed" out
 	not [ -e calibrated ]
-	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 2 skipped" ]'
-check 'a machine that is busy for a moment is waited for' '
+	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 2 skipped" ]
+}
+check 'on a machine that stays busy the tests of the quiet group are skipped with that reason, and no other' on_machine_that_stays
+machine_that_busy()
+{
 	busy_machine 4
 	PATH=$PWD/stub:$PATH runs 0
-	[ "$(tail -n 1 out)" = "3 passed, 0 failed, 0 skipped" ]'
-check 'a test of the quiet group that is named runs on a busy machine, too' '
+	[ "$(tail -n 1 out)" = "3 passed, 0 failed, 0 skipped" ]
+}
+check 'a machine that is busy for a moment is waited for' machine_that_busy
+test_of_quiet_group()
+{
 	busy_machine 1000
 	PATH=$PWD/stub:$PATH runs 0 a
-	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 0 skipped" ]'
+	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 0 skipped" ]
+}
+check 'a test of the quiet group that is named runs on a busy machine, too' test_of_quiet_group
 
 # left_running: the processes of the stubs
 left_running()
 {
 	grep -lsF "$PWD/tree/tests/t-" /proc/[0-9]*/cmdline | cut -d/ -f3
 }
+sig_it_ends()
+{
+	only_stubs
+	rm -f begun.*
+	for n in 1 2; do
+		stub $n -- "touch $PWD/begun.$n" "timeout 600 sleep 600"
+	done
+	# As from a terminal: a shell would start it in the background with SIGINT ignored.
+	LONG='' SANITIZE='' BIN=$PWD/stub env --default-signal=INT sh "$run" -j 2 >out 2>err &
+	pid=$!
+	remember $pid
+	met()
+	{
+		[ -e begun.1 ] && [ -e begun.2 ]
+	}
+	wait_until met
+	[ -n "$(left_running)" ]
+	kill -"$signal" $pid
+	status=0
+	wait $pid || status=$?
+	cat out err
+	[ $status -eq 1 ]
+	not left_running | grep .
+	nothing_left
+}
 for signal in INT TERM HUP; do
-	check "SIG$signal: it ends at once, with status 1, and nothing is left of it or the tests" '
-		only_stubs
-		rm -f begun.*
-		for n in 1 2; do
-			stub $n -- "touch $PWD/begun.$n" "timeout 600 sleep 600"
-		done
-		# As from a terminal: a shell would start it in the background with SIGINT ignored.
-		LONG= SANITIZE= BIN=$PWD/stub env --default-signal=INT sh "$run" -j 2 >out 2>err &
-		pid=$!
-		remember $pid
-		wait_until "[ -e begun.1 ] && [ -e begun.2 ]"
-		[ -n "$(left_running)" ]
-		kill -'$signal' $pid
-		status=0
-		wait $pid || status=$?
-		cat out err
-		[ $status -eq 1 ]
-		not left_running | grep .
-		nothing_left'
+	check "SIG$signal: it ends at once, with status 1, and nothing is left of it or the tests" sig_it_ends
 done
 
 finish

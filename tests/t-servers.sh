@@ -15,7 +15,7 @@ start_bad() # NAME options...: the server; sets PORT
 	"$hostile" serve "$@" >bad.out 2>&1 &
 	BAD=$!
 	remember $BAD
-	wait_until 'grep -q ^port bad.out'
+	wait_until grep -q ^port bad.out
 	PORT=$(sed -n 's/^port //p' bad.out)
 }
 
@@ -24,7 +24,7 @@ patience=0.3
 ends()
 {
 	status=0
-	timeout 30 "$zcc" -s 127.0.0.1 -p $PORT --timeout $patience "$@" >out 2>err || status=$?
+	timeout 30 "$zcc" -s 127.0.0.1 -p "$PORT" --timeout $patience "$@" >out 2>err || status=$?
 	echo "status $status: $*"
 	cat -v out err
 	[ $status -le 1 ]
@@ -58,6 +58,17 @@ ends_with()
 # bad RAW TINY 'what' NAME options...: zcc in its many ways against that server; fewer where it has to
 # wait.  RAW and TINY are the statuses with --raw, which ignores answers, and of sending a byte, of which
 # a server that takes 100 kB has the end of stream; else it is 1.
+zcc_and_server()
+{
+	for o in "1 -n 30 file" "$tiny --json -P 2 tiny" "1 -m zerocopy -n 30 file"; do
+		ends_with $o
+	done
+	[ -n "$some" ] || exit 0
+	for o in "1 file" "$tiny tiny" "1 -P 3 file" "1 --json -n 30 file" "$raw --raw -n 30 file" \
+	    "1 -m splice -n 30 file" "1 -t 0.2 -I 0.05 file" "1 --warmup 0.1 -t 0.1 --json -I 0.05 file"; do
+		ends_with $o
+	done
+}
 bad()
 {
 	raw=$1 tiny=$2 what=$3
@@ -67,15 +78,7 @@ bad()
 	linger | bytes | talk) some= ;;
 	*) some=yes ;;
 	esac
-	check "zcc and a server that $what: exit status" '
-		for o in "1 -n 30 file" "$tiny --json -P 2 tiny" "1 -m zerocopy -n 30 file"; do
-			ends_with $o
-		done
-		[ -n "$some" ] || exit 0
-		for o in "1 file" "$tiny tiny" "1 -P 3 file" "1 --json -n 30 file" "$raw --raw -n 30 file" \
-		    "1 -m splice -n 30 file" "1 -t 0.2 -I 0.05 file" "1 --warmup 0.1 -t 0.1 --json -I 0.05 file"; do
-			ends_with $o
-		done'
+	check "zcc and a server that $what: exit status" zcc_and_server
 	kill $BAD
 }
 
@@ -104,22 +107,38 @@ bad - 1 'takes 100 kB and stays' linger -n 100000
 bad - 1 'talks from the start and does not listen' talk -f long
 bad 0 1 'talks from the start and listens' chat -f long
 bad 0 1 'refuses from the start, again and again' chat -f refused
+zcc_and_server_that_closes()
+{
+	ends $o
+	[ $status -eq 1 ]
+}
 for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
 	start_bad leave
-	check "zcc $o and a server that closes before it has accepted: exit status 1" '
-		ends $o
-		[ $status -eq 1 ]'
+	check "zcc $o and a server that closes before it has accepted: exit status 1" zcc_and_server_that_closes
 done
 start_bad bytes -f receipt
-check 'a receipt in single bytes is one' '
-	exits 0 "$zcc" -s 0 -p $PORT file
+receipt_in_single_bytes()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" file
 	not [ -s err ]
-	grep -q "all bytes sent were received" out'
+	grep -q "all bytes sent were received" out
+}
+check 'a receipt in single bytes is one' receipt_in_single_bytes
 kill $BAD
 
 # Answers that are text, but no receipts.  A word of a refusal is repeated, another is not.
 patience=20
 digits=$(head -c 400 /dev/zero | tr '\0' 9)
+answer_that_not_receipt()
+{
+	for how in tiny "-P 2 tiny" "--json tiny"; do
+		ends $how
+		[ $status -eq 1 ]
+		one_line err
+		grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
+	done
+	grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out
+}
 for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
     'bytes=1 seconds=nan' 'bytes=1 seconds=inf' 'bytes=1 seconds=1e3' 'bytes=0x1 seconds=1' 'bytes=1.5 seconds=1' \
     'bytes=1 bytes=1 seconds=1' 'bytes=1 seconds=1 load=nan cpus=2' "bytes=$digits seconds=1" \
@@ -129,51 +148,53 @@ for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 se
     'bytes=1 seconds=1 cpus=2 load=-5000'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
-	check "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'" '
-		for how in tiny "-P 2 tiny" "--json tiny"; do
-			ends $how
-			[ $status -eq 1 ]
-			one_line err
-			grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
-		done
-		grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out'
+	check "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'" answer_that_not_receipt
 	kill $BAD
 done
+receipt_of_valid_exit()
+{
+	for o in tiny "-P 2 tiny" "--json tiny"; do
+		ends $o
+		not grep "receipt is left out\|is not a receipt" err
+		[ $status -eq "$wanted" ]
+	done
+}
 for line in 'bytes=18446744073709551615 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
     'bytes=1 seconds=1 load=999999 cpus=999999 uncertainty=999999 slowed=-0.9' \
     'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
 	case $line in 'bytes=1 '*) wanted=0 ;; *) wanted=1 ;; esac
-	check "a receipt of '$line' is valid: exit status $wanted" '
-		for o in tiny "-P 2 tiny" "--json tiny"; do
-			ends $o
-			not grep "receipt is left out\|is not a receipt" err
-			[ $status -eq $wanted ]
-		done'
+	check "a receipt of '$line' is valid: exit status $wanted" receipt_of_valid_exit
 	kill $BAD
 done
 printf 'refused=abcdefghijklmno\n' >line
 start_bad say -f line
-check 'a refusal for another reason is told in its own word' '
+refusal_for_another_reason()
+{
 	ends tiny
 	[ $status -eq 1 ]
-	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err'
+	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err
+}
+check 'a refusal for another reason is told in its own word' refusal_for_another_reason
 kill $BAD
 
 # Requests.
 patience=0.3
 printf 12345678901 >eleven
+zcc_request_and_server()
+{
+	for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
+		ends --request 10 $o
+		[ $status -eq 1 ]
+	done
+}
 for what in 'answers at random|noise -n 4' 'never ends its answer|endless -n 4 -f long' 'sends a byte more|say -n 4 -f eleven' \
     'talks and does not listen|talk -f long' 'talks and listens|chat -f long' 'says nothing and stays|linger -n 4' \
     'resets at once|slam' 'takes a byte and closes|say -n 1' 'sends nothing|say -n 4' \
     'stays when it has answered|linger -n 4 -f eleven'; do
-	start_bad ${what#*|}
-	check "zcc --request and a server that ${what%|*}: none succeeds" '
-		for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
-			ends --request 10 $o
-			[ $status -eq 1 ]
-		done'
+	start_bad "${what#*|}"
+	check "zcc --request and a server that ${what%|*}: none succeeds" zcc_request_and_server
 	kill $BAD
 done
 

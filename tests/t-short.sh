@@ -30,8 +30,8 @@ bytes=$((3 * 365542))
 	for pass in 1 2 3; do
 		u32 5
 		for f in $files; do
-			u32 ${f#f}
-			cat $f
+			u32 "${f#f}"
+			cat "$f"
 		done
 	done
 } >want
@@ -75,7 +75,7 @@ were_disturbed()
 	shift
 	for call in "$@"; do
 		awk -v call=$call '$1 == call { n += $2; all += $3 }
-			END { print call, n + 0, "of", all + 0; exit n == 0 }' $log
+			END { print call, n + 0, "of", all + 0; exit n == 0 }' "$log"
 	done
 }
 
@@ -89,91 +89,119 @@ calls_of()
 	*) echo $1 ;;
 	esac
 }
+# shellcheck disable=SC2046 # several words: $files, $(calls_of)
+zcc_sends_exactly_bytes()
+{
+	for i in 1 $(scale '' '2 3 4'); do
+		start_peer -w got
+		exits 0 short "$m".log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
+		ended "$PEER"
+		cmp want got
+	done
+	were_disturbed "$m".log send $(calls_of "$m")
+}
 for m in $senders; do
-	check "zcc -m $m sends exactly the bytes (seed $seed)" '
-		for i in 1 '"$(scale '' '2 3 4')"'; do
-			start_peer -w got
-			exits 0 short '$m'.log "$zcc" -s 0 -p $PORT -m $m -n 3 $files
-			ended $PEER
-			cmp want got
-		done
-		were_disturbed $m.log send $(calls_of $m)'
+	check "zcc -m $m sends exactly the bytes (seed $seed)" zcc_sends_exactly_bytes
 	seed=$((seed + 4))
-	cat $m.log >>zcc.log
+	cat "$m".log >>zcc.log
 done
-check 'zcc: also the calls that wait for the server' 'were_disturbed zcc.log recv poll'
-check "zcc -k --raw -b, odd sizes of buffers (seed $seed)" '
-	for f in $files; do cat $f; done >raw
+check 'zcc: also the calls that wait for the server' were_disturbed zcc.log recv poll
+zcc_raw_odd_sizes()
+{
+	for f in $files; do cat "$f"; done >raw
 	for m in $senders; do
 		start_peer -w got
-		exits 0 short raw.log "$zcc" -s 0 -p $PORT -m $m -k --raw -b 997 f0 f1 f3 f65537
-		ended $PEER
+		exits 0 short raw.log "$zcc" -s 0 -p "$PORT" -m "$m" -k --raw -b 997 f0 f1 f3 f65537
+		ended "$PEER"
 		head -c 65541 raw | cmp - got
-	done'
-check "the built-in set (seed $seed)" '
+	done
+}
+check "zcc -k --raw -b, odd sizes of buffers (seed $seed)" zcc_raw_odd_sizes
+built_in_set_seed()
+{
 	start_peer
-	exits 0 short builtin.log "$zcc" -s 0 -p $PORT --congestion reno
-	ended $PEER
+	exits 0 short builtin.log "$zcc" -s 0 -p "$PORT" --congestion reno
+	ended "$PEER"
 	grep -q "^bytes $((63 * 350 * 1024 + 8 + 63 * 4))\$" peer.out
-	were_disturbed builtin.log write sendfile'
+	were_disturbed builtin.log write sendfile
+}
+check "the built-in set (seed $seed)" built_in_set_seed
 
 # agree: what zcc printed and what zcs did
 agree()
 {
 	grep -Eqx "  bytes +$1 +$1" out
 	grep -q "all bytes sent were received" out
-	wait_until "[ -s zcs.out ]"
+	wait_until [ -s zcs.out ]
 	tail -n 1 zcs.out | grep -q " $1 bytes in "
 }
+zcs_takes_in_exactly()
+{
+	for m in $senders; do
+		exits 0 "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
+		agree $bytes
+	done
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 4
+	grep -q "all bytes sent were received" out
+}
+zcs_and_zcc_both()
+{
+	for m in $senders; do
+		exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
+		agree $bytes
+	done
+}
+zcs_and_zcc_both_seed()
+{
+	for m in $senders; do
+		exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 -P 4 $files
+		grep -Eqx "  bytes +$((4 * bytes)) +$((4 * bytes))" out
+		grep -q "all bytes sent were received" out
+	done
+}
+zcs_it_says_nothing()
+{
+	cat zcs.err
+	[ $status -eq 0 ]
+	one_line zcs.err
+	case $to in trunc) call=recv ;; splice) call="recv splice" ;; *) call=$to ;; esac
+	were_disturbed zcs.log $call send poll accept
+}
 for to in $receivers; do
-	start_short_zcs -m $to
-	check "zcs -m $to takes in exactly the bytes (seed $seed)" '
-		for m in $senders; do
-			exits 0 "$zcc" -s 0 -p $PORT -m $m -n 3 $files
-			agree $bytes
-		done
-		exits 0 "$zcc" -s 0 -p $PORT --congestion reno -P 4
-		grep -q "all bytes sent were received" out'
-	check "zcs -m $to and zcc, both (seed $seed)" '
-		for m in $senders; do
-			exits 0 short both.log "$zcc" -s 0 -p $PORT -m $m -n 3 $files
-			agree $bytes
-		done'
+	start_short_zcs -m "$to"
+	check "zcs -m $to takes in exactly the bytes (seed $seed)" zcs_takes_in_exactly
+	check "zcs -m $to and zcc, both (seed $seed)" zcs_and_zcc_both
 	seed=$((seed + 6))
-	check "zcs -m $to and zcc -P 4, both (seed $seed)" '
-		for m in $senders; do
-			exits 0 short both.log "$zcc" -s 0 -p $PORT -m $m -n 3 -P 4 $files
-			grep -Eqx "  bytes +$((4 * bytes)) +$((4 * bytes))" out
-			grep -q "all bytes sent were received" out
-		done'
+	check "zcs -m $to and zcc -P 4, both (seed $seed)" zcs_and_zcc_both_seed
 	seed=$((seed + 6))
 	stop_zcs
 	status=$?
-	check "zcs -m $to: it says nothing, and ends as it should" '
-		cat zcs.err
-		[ $status -eq 0 ]
-		one_line zcs.err
-		case $to in trunc) call=recv ;; splice) call="recv splice" ;; *) call=$to ;; esac
-		were_disturbed zcs.log $call send poll accept'
+	check "zcs -m $to: it says nothing, and ends as it should" zcs_it_says_nothing
 	rm -f zcs.log
 done
 
 start_short_zcs --reply
-check "requests, one end or both (seed $seed)" '
+requests_one_end()
+{
 	for sizes in 0 2 100 100000 2,3,4,5; do
-		exits 0 "$zcc" -s 0 -p $PORT --request $sizes -n 20 -P 4
+		exits 0 "$zcc" -s 0 -p "$PORT" --request $sizes -n 20 -P 4
 		not grep failed out
-		exits 0 short request.log "$zcc" -s 0 -p $PORT --request $sizes -n 20 -P 4
+		exits 0 short request.log "$zcc" -s 0 -p "$PORT" --request $sizes -n 20 -P 4
 		not grep failed out
 	done
-	were_disturbed request.log send recv poll'
+	were_disturbed request.log send recv poll
+}
+check "requests, one end or both (seed $seed)" requests_one_end
 stop_zcs
 status=$?
-check 'zcs --reply: it served them all, and ends as it should' '
+zcs_reply_it_served()
+{
 	[ $status -eq 0 ]
 	cat zcs.err zcs.out
 	one_line zcs.err
 	grep -Eqx "total: 320 replies, $((40 * (0 + 2 + 100 + 100000 + 2 + 3 + 4 + 5))) bytes; 0 refused, 0 silent, 0 too large, 0 broken" zcs.out
-	were_disturbed zcs.log send recv accept epoll'
+	were_disturbed zcs.log send recv accept epoll
+}
+check 'zcs --reply: it served them all, and ends as it should' zcs_reply_it_served
 
 finish

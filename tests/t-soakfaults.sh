@@ -19,20 +19,20 @@ export ZC_FAULT
 ours()
 {
 	grep -lsz "^ZC_FAULT=$PWD\$" /proc/[0-9]*/environ | cut -d/ -f3 | while read -r pid; do
-		grep -qs '^zc-\|^cyclesoak\|^zc[cs]$' /proc/$pid/comm && echo $pid
+		grep -qs '^zc-\|^cyclesoak\|^zc[cs]$' /proc/"$pid"/comm && echo "$pid"
 	done
 }
 nothing_left()
 {
 	for pid in $(ours); do
-		echo "left running: $pid, $(cat /proc/$pid/comm)"
-		kill -KILL $pid
+		echo "left running: $pid, $(cat /proc/"$pid"/comm)"
+		kill -KILL "$pid"
 		return 1
 	done
 	group=$(stale_group "$groups")
 	if [ -n "$group" ]; then
 		echo "left: $group"
-		rmdir $group
+		rmdir "$group"
 		# A group that could not be left is left behind.
 		grep -q 'cgroup\.procs.*INJECTED' log || return 1
 	fi
@@ -81,13 +81,13 @@ right()
 }
 scenario()
 {
-	once_free timeout -k 5 40 $TRACE "$cyclesoak" -1 -p 0.02 -f cal/counts
+	once_free timeout -k 5 40 "$TRACE" "$cyclesoak" -1 -p 0.02 -f cal/counts
 }
 faults 'cyclesoak -1' cyclesoak
 
 scenario()
 {
-	once_free timeout -k 5 40 $TRACE "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
+	once_free timeout -k 5 40 "$TRACE" "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
 }
 right()
 {
@@ -100,7 +100,7 @@ faults 'cyclesoak -n --json' cyclesoak
 # 127 if the command cannot be executed.
 scenario()
 {
-	once_free timeout -k 5 40 $TRACE "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
+	once_free timeout -k 5 40 "$TRACE" "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
 	case $what-$status in
 	*-7) status=0 ;;
 	*-125 | /bin/sh-12[67]) status=1 ;;
@@ -121,7 +121,7 @@ start_zcs
 export ZC_FAULT="$PWD"
 scenario()
 {
-	once_free timeout -k 5 40 $TRACE "$zcc" -c -s 0 -p $PORT file
+	once_free timeout -k 5 40 "$TRACE" "$zcc" -c -s 0 -p "$PORT" file
 }
 right()
 {
@@ -139,15 +139,15 @@ scenario()
 		# shellcheck disable=SC2086
 		timeout -k 5 40 $TRACE "$zcs" -c -1 -p 0 >out 2>err &
 		p=$!
-		until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
+		until grep -q 'listening.*:[0-9]' err || ! kill -0 "$p" 2>/dev/null; do
 			sleep 0.01
 		done
 		PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
-		while [ -n "$PORT" ] && kill -0 $p 2>/dev/null; do
-			! timeout 10 "$zcc" -s 0 -p $PORT file >client 2>&1 || break
+		while [ -n "$PORT" ] && kill -0 "$p" 2>/dev/null; do
+			! timeout 10 "$zcc" -s 0 -p "$PORT" file >client 2>&1 || break
 		done
 		status=0
-		wait $p || status=$?
+		wait "$p" || status=$?
 		! is_free || return 0
 	done
 }
@@ -162,7 +162,7 @@ faults 'zcs -c -1' zcs
 scenario()
 {
 	cp counts_per_sec cal/counts
-	once_free timeout -k 5 40 $TRACE "$cyclesoak" -C --force -N 1 -f cal/counts
+	once_free timeout -k 5 40 "$TRACE" "$cyclesoak" -C --force -N 1 -f cal/counts
 }
 right()
 {
@@ -172,7 +172,7 @@ right()
 }
 whole()
 {
-	nothing_left && { [ $status -eq 0 ] || cmp counts_per_sec cal/counts; }
+	nothing_left && { [ "$status" -eq 0 ] || cmp counts_per_sec cal/counts; }
 }
 besides=whole
 # How the soakers are started is the same as above.
@@ -181,6 +181,13 @@ excuse='the system must be idle\|soaked already'
 faults 'cyclesoak -C' cyclesoak
 
 # One that is killed as it writes.  (Of strace, a signal has no effect with --seccomp-bpf.)
+calibration_is_whole()
+{
+	tail -n 5 log
+	[ "$status" -eq 137 ]
+	cmp counts_per_sec cal/counts
+	nothing_left
+}
 for call in fchmod fsync linkat; do
 	what="cyclesoak -C killed at $call: nothing is left of the new file"
 	TRACE="strace -f -q -o log -e trace=$call,clock_nanosleep,openat -e inject=$hasten
@@ -197,11 +204,7 @@ for call in fchmod fsync linkat; do
 	elif grep -q 'O_TMPFILE.* = -1 ' log; then
 		skip "$what" 'files have a name from the start here'
 	else
-		check "$what" '
-			tail -n 5 log
-			[ $status -eq 137 ]
-			cmp counts_per_sec cal/counts
-			nothing_left'
+		check "$what" calibration_is_whole
 	fi
 done
 

@@ -25,134 +25,179 @@ in_line()
 stop()
 {
 	kill -STOP "$1"
-	wait_until "[ \"\$(stat_field $1 3)\" = T ] || gone $1"
+	met()
+	{
+		[ "$(stat_field $1 3)" = T ] || gone $1
+	}
+	wait_until met
 }
 
 in_line && until_holding -p 0.3 --json -n 1000
-soaker=$(soaker_of $SOAK)
-keeper=$(keeper_of $SOAK)
-check 'undisturbed, no soaker is stopped, moved or without its CPU' '
+soaker=$(soaker_of "$SOAK")
+keeper=$(keeper_of "$SOAK")
+undisturbed_no_soaker_stopped()
+{
 	next_period
 	next_period
 	for reason in soaker_stopped soaker_moved cpu_offline cpu_online clock_changed; do
-		not is_unsafe $PERIOD $reason
-	done'
-check 'soakers that are stopped: each period is unsafe, with one line, until they go on' '
-	stop $soaker
+		not is_unsafe "$PERIOD" $reason
+	done
+}
+check 'undisturbed, no soaker is stopped, moved or without its CPU' undisturbed_no_soaker_stopped
+soakers_that_stopped_each()
+{
+	stop "$soaker"
 	begins soaker_stopped
 	next_period
-	is_unsafe $PERIOD soaker_stopped
+	is_unsafe "$PERIOD" soaker_stopped
 	lines 1 "^cyclesoak: the soakers were stopped (SIGSTOP"
-	kill -CONT $soaker
+	kill -CONT "$soaker"
 	ends soaker_stopped
-	lines 1 "^cyclesoak: the soakers were stopped (SIGSTOP"'
-kill -CONT $soaker
-check 'stopped and continued within a period' '
-	stop $soaker
-	kill -CONT $soaker
+	lines 1 "^cyclesoak: the soakers were stopped (SIGSTOP"
+}
+check 'soakers that are stopped: each period is unsafe, with one line, until they go on' soakers_that_stopped_each
+kill -CONT "$soaker"
+stopped_and_continued_within()
+{
+	stop "$soaker"
+	kill -CONT "$soaker"
 	begins soaker_stopped
 	ends soaker_stopped
-	lines 2 "^cyclesoak: the soakers were stopped (SIGSTOP"'
-check 'so it is with their keeper' '
-	stop $keeper
+	lines 2 "^cyclesoak: the soakers were stopped (SIGSTOP"
+}
+check 'stopped and continued within a period' stopped_and_continued_within
+so_it()
+{
+	stop "$keeper"
 	begins soaker_stopped
-	kill -CONT $keeper
+	kill -CONT "$keeper"
 	ends soaker_stopped
-	lines 3 "^cyclesoak: the soakers were stopped (SIGSTOP"'
-kill -CONT $keeper
+	lines 3 "^cyclesoak: the soakers were stopped (SIGSTOP"
+}
+check 'so it is with their keeper' so_it
+kill -CONT "$keeper"
 
 freezer=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bfreezer\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ -n "$freezer" ] && mkdir "$freezer/zc-test-$$" 2>/dev/null; then
-	check 'soakers that a control group freezes' '
-		echo $soaker >"$freezer/zc-test-$$/cgroup.procs"
+	soakers_that_control_group()
+	{
+		echo "$soaker" >"$freezer/zc-test-$$/cgroup.procs"
 		echo FROZEN >"$freezer/zc-test-$$/freezer.state"
 		begins soaker_stopped
 		echo THAWED >"$freezer/zc-test-$$/freezer.state"
-		ends soaker_stopped'
+		ends soaker_stopped
+	}
+	check 'soakers that a control group freezes' soakers_that_control_group
 	echo THAWED >"$freezer/zc-test-$$/freezer.state"
-	echo $soaker >"$freezer/cgroup.procs"
-	wait_until 'rmdir "$freezer/zc-test-$$" 2>/dev/null'
+	echo "$soaker" >"$freezer/cgroup.procs"
+	met()
+	{
+		rmdir "$freezer/zc-test-$$" 2>/dev/null
+	}
+	wait_until met
 else
 	skip 'soakers that a control group freezes' 'no freezer of version 1 that a group can be made in'
 fi
 
 # Another thread than that of the process
-thread=$(tasks_of $soaker | sed -n 2p)
-own=$(sed -n 's/^Cpus_allowed_list:	//p' /proc/$soaker/task/$thread/status)
+thread=$(tasks_of "$soaker" | sed -n 2p)
+own=$(sed -n 's/^Cpus_allowed_list:	//p' /proc/"$soaker"/task/"$thread"/status)
 other=$(tr , '\n' </sys/devices/system/cpu/online | sed 's/.*-//' | tail -n 1)
 if [ "$cpus" -lt 2 ] || [ "$own" = "$other" ]; then
 	skip 'a soaker that is moved to another CPU' 'one CPU'
 else
-	check 'a soaker that is moved to another CPU is bound again, the period unsafe, with one line' '
-		taskset -p -c $other $thread
+	soaker_that_moved()
+	{
+		taskset -p -c "$other" "$thread"
 		begins soaker_moved
 		ends soaker_moved
-		[ "$(sed -n "s/^Cpus_allowed_list:	//p" /proc/$soaker/task/$thread/status)" = $own ]
-		lines 1 "^cyclesoak: the soaker of CPU $own was moved to another CPU and is back: the load is unsafe$"'
+		[ "$(sed -n "s/^Cpus_allowed_list:	//p" /proc/"$soaker"/task/"$thread"/status)" = "$own" ]
+		lines 1 "^cyclesoak: the soaker of CPU $own was moved to another CPU and is back: the load is unsafe$"
+	}
+	check 'a soaker that is moved to another CPU is bound again, the period unsafe, with one line' soaker_that_moved
 fi
 cpuset=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpuset\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/null; then
-	check 'a cpuset takes a CPU from the soakers: the load is unsafe and that of the others until it is back' '
-		echo $own >"$cpuset/zc-test-$$/cpuset.cpus"
+	cpuset_takes_cpu()
+	{
+		echo "$own" >"$cpuset/zc-test-$$/cpuset.cpus"
 		cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
-		echo $soaker >"$cpuset/zc-test-$$/cgroup.procs"
+		echo "$soaker" >"$cpuset/zc-test-$$/cgroup.procs"
 		begins cpu_offline
 		next_period
 		next_period
-		is_unsafe $PERIOD cpu_offline
-		sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 1 and ([.load_by_cpu[] | has(\"load_percent\")] | map(select(.)) | length) == 1"
+		is_unsafe "$PERIOD" cpu_offline
+		sed -n "${PERIOD}p" soak.out | jq -e '.cpus == 1 and ([.load_by_cpu[] | has("load_percent")] | map(select(.)) | length) == 1'
 		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or a cpuset lacked it"
-		echo $soaker >"$cpuset/cgroup.procs"
+		echo "$soaker" >"$cpuset/cgroup.procs"
 		ends cpu_offline
 		sed -n "${PERIOD}p" soak.out | jq -e ".cpus == $cpus"
 		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or a cpuset lacked it"
-		cpus_of $soaker >allowed
+		cpus_of "$soaker" >allowed
 		cat allowed
-		[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]'
-	echo $soaker >"$cpuset/cgroup.procs"
-	wait_until 'rmdir "$cpuset/zc-test-$$" 2>/dev/null'
+		[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
+	}
+	check 'a cpuset takes a CPU from the soakers: the load is unsafe and that of the others until it is back' cpuset_takes_cpu
+	echo "$soaker" >"$cpuset/cgroup.procs"
+	met()
+	{
+		rmdir "$cpuset/zc-test-$$" 2>/dev/null
+	}
+	wait_until met
 else
 	skip 'a cpuset takes a CPU from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
 fi
-kill -TERM $SOAK
-wait $SOAK
-check 'the closing line has the reasons of all periods' '
-	tail -n 1 soak.out | jq -e ".periods > 3 and (.unsafe | index(\"soaker_stopped\") != null)"'
+kill -TERM "$SOAK"
+wait "$SOAK"
+closing_line_has_reasons()
+{
+	tail -n 1 soak.out | jq -e '.periods > 3 and (.unsafe | index("soaker_stopped") != null)'
+}
+check 'the closing line has the reasons of all periods' closing_line_has_reasons
 
-check 'a keeper that is stopped does not keep the program from ending' '
+keeper_that_stopped()
+{
 	in_line && until_holding -p 0.2
-	kill -STOP $(keeper_of $SOAK)
-	kill -TERM $SOAK
-	ended $SOAK'
+	kill -STOP "$(keeper_of "$SOAK")"
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+}
+check 'a keeper that is stopped does not keep the program from ending' keeper_that_stopped
 in_line && until_holding -p 0.3 -B
-soaker=$(soaker_of $SOAK)
-stop $soaker
+soaker=$(soaker_of "$SOAK")
+stop "$soaker"
 next_period
 next_period
-kill -CONT $soaker
-kill -TERM $SOAK
-wait $SOAK
-check 'in text the mark is behind the load, of each CPU too, and in the closing line' '
+kill -CONT "$soaker"
+kill -TERM "$SOAK"
+wait "$SOAK"
+in_text_mark_behind()
+{
 	cat soak.out
 	grep -Eq "^System load: -?[0-9]+\.[0-9]%\? \+-[0-9.]+%, slowed -?[0-9.]+% cpu[0-9]+ -?[0-9.]+%\?" soak.out
-	tail -n 1 soak.out | grep -Eq "^mean of [0-9]+: -?[0-9]+\.[0-9]%\? \+-"'
-check '-1 is a bare figure all the same, and the line comes' '
+	tail -n 1 soak.out | grep -Eq "^mean of [0-9]+: -?[0-9]+\.[0-9]%\? \+-"
+}
+check 'in text the mark is behind the load, of each CPU too, and in the closing line' in_text_mark_behind
+bare_figure_all_same()
+{
 	turns=0
 	while in_line; do
 		"$cyclesoak" -1 -p 2 >out 2>err &
 		SOAK=$!
 		remember $SOAK
-		wait_until "[ -n \"\$(soaker_of $SOAK)\" ] || gone $SOAK"
+		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
 		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); sleep 1; continue; }
 		break
 	done
-	soaker=$(soaker_of $SOAK)
+	soaker=$(soaker_of "$SOAK")
 	sleep 1
-	kill -STOP $soaker
-	ended $SOAK
+	kill -STOP "$soaker"
+	ended "$SOAK"
 	cat out err
 	grep -Eqx -e "-?[0-9]+\.[0-9]" out
-	grep -q "^cyclesoak: the soakers were stopped" err'
+	grep -q "^cyclesoak: the soakers were stopped" err
+}
+check '-1 is a bare figure all the same, and the line comes' bare_figure_all_same
 
 # Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
 # stand_in FILE 'options': cyclesoak, where `file` is that FILE
@@ -165,7 +210,7 @@ stand_in()
 		unshare -m ./stand-in >soak.out 2>soak.err &
 		SOAK=$!
 		remember $SOAK
-		wait_until '[ -s soak.out ] || gone $SOAK'
+		wait_until or_gone $SOAK [ -s soak.out ]
 		gone $SOAK || return 0
 		turns=$((turns + 1))
 		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
@@ -173,21 +218,25 @@ stand_in()
 	done
 }
 if unshare -m true 2>/dev/null; then
-	check 'a CPU that comes online and is not soaked: unsafe while it is, its number in the line' '
+	cpu_that_comes_online()
+	{
 		fake_calibration "$(machine_name)" >one
 		echo 0 >file
 		stand_in /sys/devices/system/cpu/online "-p 0.3 --json -f one"
 		next_period
-		not is_unsafe $PERIOD cpu_online
+		not is_unsafe "$PERIOD" cpu_online
 		echo 0,5-6 >file
 		begins cpu_online
 		next_period
-		is_unsafe $PERIOD cpu_online
+		is_unsafe "$PERIOD" cpu_online
 		lines 1 "^cyclesoak: CPU 5 came online and is not soaked: the load lacks what runs there"
 		echo 0 >file
 		ends cpu_online
-		kill -TERM $SOAK'
-	check 'a CPU that is soaked goes offline, and its soaker does not know it' '
+		kill -TERM "$SOAK"
+	}
+	check 'a CPU that comes online and is not soaked: unsafe while it is, its number in the line' cpu_that_comes_online
+	cpu_that_soaked_goes()
+	{
 		cat /sys/devices/system/cpu/online >file
 		stand_in /sys/devices/system/cpu/online "-p 0.3 --json"
 		echo 100 >file
@@ -196,96 +245,119 @@ if unshare -m true 2>/dev/null; then
 		lines 1 "^cyclesoak: CPU 100 came online and is not soaked"
 		cat /sys/devices/system/cpu/online >file
 		ends cpu_offline
-		kill -TERM $SOAK'
+		kill -TERM "$SOAK"
+	}
+	check 'a CPU that is soaked goes offline, and its soaker does not know it' cpu_that_soaked_goes
 	clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
 	if [ -e $clock ]; then
-		check 'another clock source than at the start: unsafe while it is, with both names' '
+		another_clock_source()
+		{
 			echo tsc >file
-			stand_in $clock "-p 0.3 --json"
+			stand_in "$clock" "-p 0.3 --json"
 			next_period
-			not is_unsafe $PERIOD clock_changed
+			not is_unsafe "$PERIOD" clock_changed
 			echo hpet >file
 			begins clock_changed
 			next_period
-			is_unsafe $PERIOD clock_changed
+			is_unsafe "$PERIOD" clock_changed
 			lines 1 "^cyclesoak: the clock source changed from tsc to hpet: the load is wrong"
 			echo tsc >file
 			ends clock_changed
-			kill -TERM $SOAK'
+			kill -TERM "$SOAK"
+		}
+		check 'another clock source than at the start: unsafe while it is, with both names' another_clock_source
 	else
 		skip 'another clock source than at the start' 'no clock sources'
 	fi
 	# 100 ticks a second and CPU; 10 of 1000 would be 1 %.
-	check 'more than 1 % of steal: unsafe, with one line that has the share' '
+	more_than_of_steal()
+	{
 		printf "cpu  1000 1000 1000 1000 0 0 0 1000 0 0\nintr 1000\n" >file
 		stand_in /proc/stat "-p 0.4 --json"
 		next_period
 		next_period
-		not is_unsafe $PERIOD steal
+		not is_unsafe "$PERIOD" steal
 		printf "cpu  2000 1000 1000 1000 0 0 0 1020 0 0\nintr 1000\n" >other
 		dd if=other of=file conv=notrunc 2>dd.err
 		begins steal
 		lines 1 "^cyclesoak: the host of this virtual machine took 2\.0% of its CPU time (steal): the load is unsafe$"
 		ends steal
-		kill -TERM $SOAK'
+		kill -TERM "$SOAK"
+	}
+	check 'more than 1 % of steal: unsafe, with one line that has the share' more_than_of_steal
 else
 	skip 'CPUs that come online, another clock source, steal' 'no privilege for namespaces'
 fi
 
 if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o slow.so "$TOP/tests/preload/slow.c" -ldl; then
-	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' '
+	clock_that_takes_microsecond()
+	{
 		in_line && soaking env LD_PRELOAD=./slow.so "$cyclesoak" -p 0.3 -n 2 --json
-		jq -es "all(.[]; .unsafe | index(\"clock_slow\") != null)" out
-		[ $(grep -c "^cyclesoak: the clock source .* is slow: the load lacks interrupts of less than [0-9.]* us$" err) -eq 1 ]'
+		jq -es 'all(.[]; .unsafe | index("clock_slow") != null)' out
+		[ "$(grep -c "^cyclesoak: the clock source .* is slow: the load lacks interrupts of less than [0-9.]* us$" err)" -eq 1 ]
+	}
+	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' clock_that_takes_microsecond
 else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi
 
 if strace -o /dev/null true 2>/dev/null; then
+	fails_load_unsafe()
+	{
+		in_line && soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
+		    "$cyclesoak" -p 0.3 -n 2 --json
+		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+		[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
+	}
 	for call in setpriority sched_setscheduler; do
-		check "$call fails: the load is unsafe, with one line" '
-			in_line && soaking strace -f -o /dev/null -e trace='$call' -e inject='$call':error=EPERM \
-			    "$cyclesoak" -p 0.3 -n 2 --json
-			jq -es "all(.[]; .unsafe | index(\"weight\") != null)" out
-			[ $(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err) -eq 1 ]'
+		check "$call fails: the load is unsafe, with one line" fails_load_unsafe
 	done
 	start_zcs
-	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' '
-		in_line && soaking strace -f -o log -e trace=openat "$zcc" -c -s 0 -p $PORT -t 0.3
-		sed -n "s/.*\"\(\/proc\/stat\|\/sys\/devices\/system\/cpu\/online\)\".*/\1/p" log >order
+	zcc_reads_counters()
+	{
+		in_line && soaking strace -f -o log -e trace=openat "$zcc" -c -s 0 -p "$PORT" -t 0.3
+		sed -n 's/.*"\(\/proc\/stat\|\/sys\/devices\/system\/cpu\/online\)".*/\1/p' log >order
 		cat order
 		# Both samples of the soakers, which begin with the list of CPUs, are between the counters.
 		[ "$(awk "/stat/ { if (seen) between = n; else { seen = 1; n = 0 } } /online/ { n++ }
-		    END { print between }" order)" -eq 2 ]'
+		    END { print between }" order)" -eq 2 ]
+	}
+	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' zcc_reads_counters
 	stop_zcs
 else
 	skip 'calls that fail, the order of readings' 'no strace, or it may not trace'
 fi
 cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ -n "$cg" ] && unshare -m -C true 2>/dev/null; then
-	check 'a namespace of control groups without an idle group: unsafe, with one line' '
+	namespace_of_control_groups()
+	{
 		in_line && soaking unshare -m -C sh -c "mount -o remount,bind,ro $cg && exec \"$cyclesoak\" -p 0.3 -n 2 --json"
-		jq -es "all(.[]; .unsafe | index(\"weight\") != null)" out
-		[ $(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: no idle group for them: Read-only file system$" err) -eq 1 ]'
+		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: no idle group for them: Read-only file system$" err)" -eq 1 ]
+	}
+	check 'a namespace of control groups without an idle group: unsafe, with one line' namespace_of_control_groups
 else
 	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
 fi
 if [ -n "$cg" ] && [ -w "$cg" ] && "$BIN/run_rr" true 2>/dev/null; then
-	check 'under run_rr the soakers have their idle group' '
+	under_run_rr_soakers()
+	{
 		turns=0
 		while in_line; do
 			"$BIN/run_rr" "$cyclesoak" -p 0.2 >soak.out 2>soak.err &
 			SOAK=$!
 			remember $SOAK
-			wait_until "[ -s soak.out ] || gone $SOAK"
+			wait_until or_gone $SOAK [ -s soak.out ]
 			! gone $SOAK || [ $turns -ge 60 ] || { turns=$((turns + 1)); sleep 1; continue; }
 			break
 		done
 		cat soak.err
-		soaker=$(soaker_of $SOAK)
-		grep cpu /proc/$soaker/cgroup
-		grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/$soaker/cgroup
-		kill -TERM $SOAK'
+		soaker=$(soaker_of "$SOAK")
+		grep cpu /proc/"$soaker"/cgroup
+		grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/"$soaker"/cgroup
+		kill -TERM "$SOAK"
+	}
+	check 'under run_rr the soakers have their idle group' under_run_rr_soakers
 else
 	skip 'under run_rr the soakers have their idle group' 'no real-time priority, or no groups can be made'
 fi
@@ -297,57 +369,69 @@ until in_line && start_zcs -c -I 0.3; do
 	grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || break
 	sleep 1
 done
-soaker=$(soaker_of $ZCS)
+soaker=$(soaker_of "$ZCS")
 # while_stopped options...: zcc, while the soakers of zcs are stopped
 while_stopped()
 {
-	stop $soaker
-	"$zcc" -s 0 -p $PORT -t 0.5 --congestion reno "$@" >out 2>err
-	wait_until '[ "$(threads_of $ZCS)" -eq 1 ]'
-	kill -CONT $soaker
+	stop "$soaker"
+	"$zcc" -s 0 -p "$PORT" -t 0.5 --congestion reno "$@" >out 2>err
+	wait_until counts -eq 1 threads_of "$ZCS"
+	kill -CONT "$soaker"
 	cat out err
 }
-check 'zcs -c: the client and the column of the receiver are marked, with the reason' '
+zcs_client_and_column()
+{
 	while_stopped
-	wait_until "grep -q \"reads$\" zcs.out"
+	wait_until grep -q "reads$" zcs.out
 	cat zcs.out zcs.err
 	grep -Eq "^127.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+%\? \+-[0-9.]+% of" zcs.out
-	[ $(grep -c "^zcs: the soakers were stopped" zcs.err) -eq 1 ]
+	[ "$(grep -c "^zcs: the soakers were stopped" zcs.err)" -eq 1 ]
 	grep -Eqx "  load, both ends +- +-?[0-9.]+%\? \+-[0-9.]+%" out
-	grep -Eq "^  unsafe: why +- +([a-z_]+,)*soaker_stopped" out'
-check 'a client after it is not marked for that reason' '
-	"$zcc" -s 0 -p $PORT -t 0.1 --congestion reno --json >out
-	"$zcc" -s 0 -p $PORT -t 0.5 --congestion reno --json >out
-	jq -e "(.end.remote.unsafe // []) | index(\"soaker_stopped\") == null" out'
-check '--json has it as an array of the remote host, not of this' '
+	grep -Eq "^  unsafe: why +- +([a-z_]+,)*soaker_stopped" out
+}
+check 'zcs -c: the client and the column of the receiver are marked, with the reason' zcs_client_and_column
+client_after()
+{
+	"$zcc" -s 0 -p "$PORT" -t 0.1 --congestion reno --json >out
+	"$zcc" -s 0 -p "$PORT" -t 0.5 --congestion reno --json >out
+	jq -e '(.end.remote.unsafe // []) | index("soaker_stopped") == null' out
+}
+check 'a client after it is not marked for that reason' client_after
+json_has()
+{
 	while_stopped --json
-	jq -e ".end.remote.unsafe | index(\"soaker_stopped\") != null" out
-	jq -e "(.end.host | has(\"unsafe\") | not)" out'
-kill -TERM $ZCS
-ended $ZCS
+	jq -e '.end.remote.unsafe | index("soaker_stopped") != null' out
+	jq -e '(.end.host | has("unsafe") | not)' out
+}
+check '--json has it as an array of the remote host, not of this' json_has
+kill -TERM "$ZCS"
+ended "$ZCS"
 
 start_zcs
-check 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' '
+zcc_run_marked()
+{
 	turns=0
 	while in_line; do
-		"$zcc" -c -s 0 -p $PORT -t 4 -I 0.3 --congestion reno >out 2>err &
+		"$zcc" -c -s 0 -p "$PORT" -t 4 -I 0.3 --congestion reno >out 2>err &
 		p=$!
 		remember $p
-		wait_until "[ -s out ] || gone $p"
+		wait_until or_gone $p [ -s out ]
 		! gone $p || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); sleep 1; continue; }
 		break
 	done
-	soaker=$(soaker_of $p)
-	stop $soaker
+	soaker=$(soaker_of "$p")
+	stop "$soaker"
 	n=$(wc -l <out)
-	wait_until "[ \$(wc -l <out) -gt $((n + 1)) ] || gone $p"
-	kill -CONT $soaker
-	wait $p
+	wait_until or_gone "$p" counts -gt $((n + 1)) lines_in out
+	kill -CONT "$soaker"
+	wait "$p"
 	cat out err
-	[ $(grep -c "^zcc: the soakers were stopped" err) -eq 1 ]
-	[ $(grep -c "^[0-9]* kbytes/sec ([0-9.]* Gbit/s), load -\{0,1\}[0-9.]*%? +-" out) -ge 2 ]
+	[ "$(grep -c "^zcc: the soakers were stopped" err)" -eq 1 ]
+	[ "$(grep -c "^[0-9]* kbytes/sec ([0-9.]* Gbit/s), load -\{0,1\}[0-9.]*%? +-" out)" -ge 2 ]
 	grep "^[0-9]* kbytes/sec" out | tail -n 1 | grep -q "%? +-[0-9.]*% of $cpus CPUs, cost"
 	grep -Eqx "  load, both ends +-?[0-9.]+%\? \+-[0-9.]+% +-" out
-	grep -Eq "^  unsafe: why +([a-z_]+,)*soaker_stopped" out'
+	grep -Eq "^  unsafe: why +([a-z_]+,)*soaker_stopped" out
+}
+check 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' zcc_run_marked
 stop_zcs
 finish

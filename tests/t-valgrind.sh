@@ -77,87 +77,120 @@ clean()
 # zcc, with a zcs that is not watched.
 BIN=$plain
 start_zcs
-for how in sendfile $(scale '' 'send write mmap splice zerocopy'); do
-	check "zcc -m $how" '
-		exits 0 "$zcc" -s 0 -p $PORT -m $how -n 2 --congestion reno file tiny
-		grep -q "all bytes sent were received" out
-		clean zcc'
-done
-check 'zcc -P 4, with all that may be asked for' '
-	exits 0 "$zcc" -s 0 -p $PORT -P 4 -B 0 -b 10k -k --nodelay --pace 100m --warmup 0.2 -t 0.2 -I 0.1 --congestion reno
+zcc_m()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -m $how -n 2 --congestion reno file tiny
 	grep -q "all bytes sent were received" out
-	clean zcc'
-[ -z "$LONG" ] || check 'zcc --json, several sizes' '
-	exits 0 "$zcc" -s 0 -p $PORT -P 2 -m send -b 1k,10k,100k --json file
-	clean zcc'
+	clean zcc
+}
+for how in sendfile $(scale '' 'send write mmap splice zerocopy'); do
+	check "zcc -m $how" zcc_m
+done
+zcc_with()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -B 0 -b 10k -k --nodelay --pace 100m --warmup 0.2 -t 0.2 -I 0.1 --congestion reno
+	grep -q "all bytes sent were received" out
+	clean zcc
+}
+check 'zcc -P 4, with all that may be asked for' zcc_with
+zcc_json_several_sizes()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -m send -b 1k,10k,100k --json file
+	clean zcc
+}
+[ -z "$LONG" ] || check 'zcc --json, several sizes' zcc_json_several_sizes
 stop_zcs
 start_zcs --reply
-check 'zcc --request' '
-	exits 0 "$zcc" -s 0 -p $PORT --request 10,100k -n 20 -P 4
+zcc_request()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10,100k -n 20 -P 4
 	clean zcc
 	[ -n "$LONG" ] || exit 0
-	exits 0 "$zcc" -s 0 -p $PORT --request 10 -n 20 --json
-	clean zcc'
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -n 20 --json
+	clean zcc
+}
+check 'zcc --request' zcc_request
 stop_zcs
-[ -z "$LONG" ] || check 'zcc: nobody listens' '
-	exits 1 "$zcc" -s 0 -p $PORT -P 2 tiny
-	sound zcc'
+zcc_nobody_listens()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	sound zcc
+}
+[ -z "$LONG" ] || check 'zcc: nobody listens' zcc_nobody_listens
 start_peer -e -n 2
-[ -z "$LONG" ] || check 'zcc --raw, a server that echoes' '
-	exits 0 "$zcc" -s 0 -p $PORT --raw -P 2 file
-	clean zcc'
+zcc_raw_server()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 2 file
+	clean zcc
+}
+[ -z "$LONG" ] || check 'zcc --raw, a server that echoes' zcc_raw_server
 
 # zcs, with clients that are not.
 zcc=$plain/zcc
 BIN=$PWD/bin
+zcs_1_m()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno file tiny
+	ended "$ZCS"
+	clean zcs
+}
 for how in read $(scale '' 'recv trunc splice'); do
 	start_zcs -1 -m $how
-	check "zcs -1 -m $how" '
-		exits 0 "$zcc" -s 0 -p $PORT --congestion reno file tiny
-		ended $ZCS
-		clean zcs'
+	check "zcs -1 -m $how" zcs_1_m
 done
 start_zcs -I 0.1
-check 'zcs: several clients, good and bad, then SIGTERM' '
-	exits 0 "$zcc" -s 0 -p $PORT -P 4 --warmup 0.2 -t 0.2 --congestion reno
-	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c $PORT
-	{ u32 1 1 1; printf excess; } | "$HELPERS/peer" send $PORT
-	u32 1 1 1000 | "$HELPERS/peer" send -R $PORT
-	: | "$HELPERS/peer" send -c $PORT
-	head -c 4096 /dev/urandom | "$HELPERS/peer" send $PORT
-	exits 0 "$zcc" -s 0 -p $PORT tiny
-	kill -TERM $ZCS
-	ended $ZCS
-	clean zcs'
+zcs_several_clients_good()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 --warmup 0.2 -t 0.2 --congestion reno
+	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
+	{ u32 1 1 1; printf excess; } | "$HELPERS/peer" send "$PORT"
+	u32 1 1 1000 | "$HELPERS/peer" send -R "$PORT"
+	: | "$HELPERS/peer" send -c "$PORT"
+	head -c 4096 /dev/urandom | "$HELPERS/peer" send "$PORT"
+	exits 0 "$zcc" -s 0 -p "$PORT" tiny
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	clean zcs
+}
+check 'zcs: several clients, good and bad, then SIGTERM' zcs_several_clients_good
 start_zcs -I 0.05
-check 'zcs: SIGTERM while there are clients' '
-	"$zcc" -s 0 -p $PORT -P 2 -t 60 --congestion reno >out 2>err &
+zcs_sigterm()
+{
+	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
 	p=$!
 	remember $p
-	wait_until "grep -q \"2 clients\" zcs.out"
-	kill -TERM $ZCS
-	ended $ZCS
+	wait_until grep -q "2 clients" zcs.out
+	kill -TERM "$ZCS"
+	ended "$ZCS"
 	ended $p
-	clean zcs'
+	clean zcs
+}
+check 'zcs: SIGTERM while there are clients' zcs_sigterm
 start_zcs -1 --json -I 0.05
-check 'zcs --json' '
-	exits 0 "$zcc" -s 0 -p $PORT -P 3 -t 0.3 --congestion reno
-	ended $ZCS
-	clean zcs'
+zcs_json()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 3 -t 0.3 --congestion reno
+	ended "$ZCS"
+	clean zcs
+}
+check 'zcs --json' zcs_json
 start_zcs --reply --max-reply 100000 --max-clients 3 --idle-timeout 1 -I 0.1
-check 'zcs --reply: clients, good and bad, then SIGTERM' '
-	exits 0 "$zcc" -s 0 -p $PORT --request 10,50k -n 20 -P 2
-	u32 100001 | "$HELPERS/peer" send -k $PORT
-	printf ab | "$HELPERS/peer" send $PORT
-	u32 100000 | "$HELPERS/peer" send -R $PORT
-	"$HELPERS/request" hold $PORT 3 >held &
+zcs_reply_clients_good()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10,50k -n 20 -P 2
+	u32 100001 | "$HELPERS/peer" send -k "$PORT"
+	printf ab | "$HELPERS/peer" send "$PORT"
+	u32 100000 | "$HELPERS/peer" send -R "$PORT"
+	"$HELPERS/request" hold "$PORT" 3 >held &
 	remember $!
-	wait_until "grep -q held held"
-	"$HELPERS/request" ask $PORT 1 10 || :
-	wait_until "grep -q closed held"
-	kill -TERM $ZCS
-	ended $ZCS
-	clean zcs'
+	wait_until grep -q held held
+	"$HELPERS/request" ask "$PORT" 1 10 || :
+	wait_until grep -q closed held
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	clean zcs
+}
+check 'zcs --reply: clients, good and bad, then SIGTERM' zcs_reply_clients_good
 
 # cyclesoak, whose figures are of no interest here.  Where others soak, that it says so is no try.
 try()
@@ -166,35 +199,54 @@ try()
 	"$cyclesoak" "$@"
 }
 printf '900000000\nsoaker 4\nmachine any\ncpus 0\ncpu 0 0 0.001 0.9 0.001 1000000000 1000\n' >calibration
-[ -z "$LONG" ] || check 'cyclesoak -1' '
+cyclesoak_1()
+{
 	soaking try -1 -p 0.2 -f calibration -N 1
-	clean cyclesoak'
-[ -z "$LONG" ] || check 'cyclesoak -n 2 --json -B' '
+	clean cyclesoak
+}
+[ -z "$LONG" ] || check 'cyclesoak -1' cyclesoak_1
+cyclesoak_json()
+{
 	soaking try -n 2 -p 0.2 --json -B -f calibration -N 1
-	clean cyclesoak'
-[ -z "$LONG" ] || check 'cyclesoak with a command' '
+	clean cyclesoak
+}
+[ -z "$LONG" ] || check 'cyclesoak -n 2 --json -B' cyclesoak_json
+cyclesoak_with_command()
+{
 	soaking try -f calibration -N 1 true
-	clean cyclesoak'
-[ -z "$LONG" ] || check 'cyclesoak -C' '
+	clean cyclesoak
+}
+[ -z "$LONG" ] || check 'cyclesoak with a command' cyclesoak_with_command
+cyclesoak_c()
+{
 	# Other programs may have left it no time at all.
 	soaking try -C --force -N 1 -f again || grep "left its soaker no time" err
-	sound cyclesoak'
-[ -z "$LONG" ] || check 'cyclesoak: calibrations that will not do' '
+	sound cyclesoak
+}
+[ -z "$LONG" ] || check 'cyclesoak -C' cyclesoak_c
+cyclesoak_calibrations()
+{
 	head -c 4096 /dev/urandom >binary
 	head -n 3 calibration >part
 	sed "1s/.*/nan/" calibration >nan
 	for f in missing . binary part nan; do
 		exits 1 "$cyclesoak" -1 -f $f
 		sound cyclesoak
-	done'
+	done
+}
+[ -z "$LONG" ] || check 'cyclesoak: calibrations that will not do' cyclesoak_calibrations
 
-[ -z "$LONG" ] || check 'run_rr' '
+run_rr()
+{
 	exits 0 "$run_rr" --help
 	clean run_rr
 	exits 125 "$run_rr" -p 100 true
-	clean run_rr'
+	clean run_rr
+}
+[ -z "$LONG" ] || check 'run_rr' run_rr
 zcc=$PWD/bin/zcc
-[ -z "$LONG" ] || check 'usage errors and --help' '
+usage_errors_and_help()
+{
 	for t in zcc zcs cyclesoak; do
 		exits 2 "$PWD/bin/$t" -N 8000
 		exits 0 "$PWD/bin/$t" -h
@@ -204,6 +256,8 @@ zcc=$PWD/bin/zcc
 	exits 2 "$zcc" -s 0 -B 0-3,9999999
 	exits 1 "$zcc" -s no.such.host.invalid
 	exits 1 "$zcc" -s 0 missing .
-	sound zcc'
+	sound zcc
+}
+[ -z "$LONG" ] || check 'usage errors and --help' usage_errors_and_help
 
 finish
