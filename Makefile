@@ -32,7 +32,7 @@ TOOLS    = zcc zcs cyclesoak run_rr
 MAN1     = $(TOOLS:%=man/%.1)
 MAN7     = man/zc.7
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
-HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
+HELPERS  = $(patsubst %.c,$(OBJ)/tests/%,$(notdir $(wildcard tests/*.c tests/helpers/*.c)))
 
 all: $(TOOLS:%=$(BIN)%)
 
@@ -48,10 +48,16 @@ $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# The tests' own programs: peers that speak the 2001 wire, load makers, unit tests.
+# The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
+LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
+
 $(OBJ)/tests/%: tests/%.c $(OBJ)/libzc.a
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
+	$(LINK_TEST)
+
+$(OBJ)/tests/%: tests/helpers/%.c $(OBJ)/libzc.a
+	@mkdir -p $(@D)
+	$(LINK_TEST)
 
 debug:
 	$(MAKE) SANITIZE=address,undefined all

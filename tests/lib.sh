@@ -299,11 +299,11 @@ until_free()
 	flock -w 5 /dev/zero true 2>/dev/null || sleep 1
 }
 
-# preloaded NAME: compiles tests/preload/NAME.c into NAME.so here, once; fails where that cannot be done
+# preloaded NAME: compiles tests/helpers/preload/NAME.c into NAME.so here, once; fails where that cannot be done
 preloaded()
 {
 	[ -e "$1.so" ] || { ! sanitized && "$CC" -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
-	    "$TOP/tests/preload/$1.c" -ldl 2>"$1.err"; }
+	    "$TOP/tests/helpers/preload/$1.c" -ldl 2>"$1.err"; }
 }
 
 # hastened command...: its sleeps, such as the windows of a baseline, are of 50 ms at most, where a library

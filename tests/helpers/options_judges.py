@@ -1,4 +1,4 @@
-"""The judges of tests/options: each yields a sentence for whatever is wrong with a program or a case.
+"""The judges of tests/helpers/options: each yields a sentence for whatever is wrong with a program or a case.
 
 A program p has what its command line was made of (name, values, command, bad, full) and what it did
 (status, out, err, seconds); a case has its sender, and its receiver or sink.

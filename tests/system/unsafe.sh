@@ -1,6 +1,6 @@
 #!/bin/sh
 # What makes a load unsafe is noticed within a period, marked behind the figure, and printed once while it
-# lasts; the next period is safe again.  t-hotplug.sh has real CPUs that come and go.
+# lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
 # seconds: 60
@@ -289,7 +289,7 @@ else
 	skip 'CPUs that come online, another clock source, steal' 'no privilege for namespaces'
 fi
 
-if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o slow.so "$TOP/tests/preload/slow.c" -ldl; then
+if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o slow.so "$TOP/tests/helpers/preload/slow.c" -ldl; then
 	clock_that_takes_microsecond()
 	{
 		in_line && soaking env LD_PRELOAD=./slow.so "$cyclesoak" -p 0.3 -n 2 --json

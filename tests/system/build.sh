@@ -11,9 +11,7 @@ if sanitized; then
 	finish
 fi
 mkdir src
-cp -r "$TOP"/*.[ch] "$TOP/lib" "$TOP/Makefile" "$TOP/man" src
-mkdir src/tests
-cp "$TOP"/tests/*.c src/tests
+cp -r "$TOP"/*.[ch] "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
 cd src || exit 1
 
 flags=$(scale 'CFLAGS=-O0 HARDEN= HARDEN_LD=' '')

@@ -8,7 +8,7 @@
 . "$TOP/tests/faults.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
-tried_as=soakers # what else zcc and zcs call is t-faults.sh's
+tried_as=soakers # what else zcc and zcs call is faults.sh's
 
 # The windows of a baseline are of 10 ms in place of 250.
 hasten=clock_nanosleep:retval=0:delay_enter=10000

@@ -1,6 +1,6 @@
 #!/bin/sh
 # cyclesoak: which calibrations it refuses, what it prints, what the soakers are to the kernel.  No load
-# is judged here: t-calibration.sh has the calibration, t-loads.sh the load of busy programs, t-soaker.sh
+# is judged here: calibration.sh has the calibration, loads.sh the load of busy programs, soaker.sh
 # what is left of the soakers.
 #
 # group: soaks

@@ -11,7 +11,7 @@ for tool in nfs-ls nfs-cat ganesha.nfsd; do
 done
 mkdir export
 head -c 20000000 /dev/urandom >export/file
-if [ -z "$why" ] && ! "$TOP/tests/nfs" export true 2>start.err; then
+if [ -z "$why" ] && ! "$TOP/tests/helpers/nfs" export true 2>start.err; then
 	if grep -q 'Could not get handle .*Operation not supported' start.err; then
 		why='the file system here has no file handles'
 	elif grep -q 'Could not dlopen module' start.err; then
@@ -35,7 +35,7 @@ nothing_in()
 
 file_of_mb_comes()
 {
-	"$TOP/tests/nfs" export sh -c 'nfs-cat "$NFS_URL/file?version=4"' >copy
+	"$TOP/tests/helpers/nfs" export sh -c 'nfs-cat "$NFS_URL/file?version=4"' >copy
 	cmp copy export/file
 }
 check 'a file of 20 MB comes as it is' file_of_mb_comes
@@ -53,7 +53,7 @@ number()
 }
 reading()
 {
-	soaking "$TOP/tests/nfs" export "$BIN/cyclesoak" --json sh reads &&
+	soaking "$TOP/tests/helpers/nfs" export "$BIN/cyclesoak" --json sh reads &&
 	    one_line out &&
 	    awk -v load="$(number load_percent)" -v seconds="$(number seconds)" 'BEGIN {
 		exit !(load > 0 && load < 100 && seconds > 0) }'
@@ -72,7 +72,7 @@ check 'the load of reading it is above 0 and below 100 %' load_of_reading
 
 status_that_of_command()
 {
-	exits 7 "$TOP/tests/nfs" export sh -c "
+	exits 7 "$TOP/tests/helpers/nfs" export sh -c "
 		stat -L -c %i /proc/self/ns/net >ended
 		sleep 60 & exit 7"
 	nothing_in ended
@@ -81,7 +81,7 @@ check 'the status is that of the command, and what it started ends with it' stat
 # until_up FILE: in the background, with the network's name in the file; NFS is its pid.
 until_up()
 {
-	"$TOP/tests/nfs" export sh -c 'stat -L -c %i /proc/self/ns/net >"$1"; exec sleep 60' \
+	"$TOP/tests/helpers/nfs" export sh -c 'stat -L -c %i /proc/self/ns/net >"$1"; exec sleep 60' \
 	    sh "$1" &
 	NFS=$!
 	remember $NFS

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A seeded random walk over every option of every program, in `make check-long` with sanitizers:
-# tests/options.
+# tests/helpers/options.
 # OPTIONS_SEED, OPTIONS_CASES and OPTIONS_CASE choose another walk, its length, or one of its cases.
 #
 # seconds: 15
@@ -19,7 +19,7 @@ fi
 # shellcheck disable=SC2317 # check calls it
 seed_whatever_options()
 {
-	"$TOP/tests/options" --bin "$bin" --calibration calibration --seed "$seed" --cases "$cases" \
+	"$TOP/tests/helpers/options" --bin "$bin" --calibration calibration --seed "$seed" --cases "$cases" \
 	    ${OPTIONS_CASE:+--case "$OPTIONS_CASE"}
 }
 make_sanitized()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are t-soakfaults.sh's.
+# Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are soakfaults.sh's.
 #
 # seconds: 15
 . "$TOP/tests/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Calibration files that somebody else has made.  t-cyclesoak.sh has more files that cannot be read,
-# t-calibration.sh directories in which others may plant things.
+# Calibration files that somebody else has made.  cyclesoak.sh has more files that cannot be read,
+# calibration.sh directories in which others may plant things.
 #
 # seconds: 15
 . "$TOP/tests/lib.sh"

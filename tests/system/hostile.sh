@@ -1,6 +1,6 @@
 #!/bin/sh
 # Abusive clients against zcs in every mode: it serves others meanwhile, and its threads, descriptors
-# and memory return to where they started.  t-servers.sh has the abusive servers.
+# and memory return to where they started.  servers.sh has the abusive servers.
 #
 # seconds: 60
 . "$TOP/tests/lib.sh"

@@ -542,7 +542,7 @@ zcs_json_interrupted()
 	says_why zcs.out
 }
 check 'zcs --json, interrupted with clients: the object says so' zcs_json_interrupted
-if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o lack.so "$TOP/tests/preload/lack.c" -ldl; then
+if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o lack.so "$TOP/tests/helpers/preload/lack.c" -ldl; then
 	rm -f lack
 	LD_PRELOAD=$PWD/lack.so start_zcs --json
 	"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &

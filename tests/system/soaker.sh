@@ -1,6 +1,6 @@
 #!/bin/sh
 # The soakers' locks, who keeps whom from soaking, and what is left where one of the processes is killed.
-# t-cyclesoak.sh has what the soakers are to the kernel, t-holder.sh a holder of the lock that takes the CPUs.
+# cyclesoak.sh has what the soakers are to the kernel, holder.sh a holder of the lock that takes the CPUs.
 #
 # group: soaks
 # seconds: 30

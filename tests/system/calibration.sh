@@ -1,6 +1,6 @@
 #!/bin/sh
 # The calibration of the machine: its rounds, its file, directories in which others may plant things, a
-# machine that is not idle.  t-cyclesoak.sh and t-planted.sh have the files that are refused.
+# machine that is not idle.  cyclesoak.sh and planted.sh have the files that are refused.
 #
 # In `make check` the windows of a baseline are short: tests/run itself makes a calibration of full length.
 #

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The ways to send and to receive: what each asks of the kernel, what zcs waits for, files that
-# shrink, and that both ends agree.  t-wire.sh has what arrives.
+# shrink, and that both ends agree.  wire.sh has what arrives.
 #
 # seconds: 20
 . "$TOP/tests/lib.sh"

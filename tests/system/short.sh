@@ -1,6 +1,6 @@
 #!/bin/sh
 # Calls that move less than they were asked to, and that are interrupted at every turn: not a byte
-# gets lost, whichever way it goes.  tests/preload/short.c does that to them.
+# gets lost, whichever way it goes.  tests/helpers/preload/short.c does that to them.
 #
 # seconds: 10
 . "$TOP/tests/lib.sh"
@@ -13,7 +13,7 @@ if [ -n "$SANITIZE" ]; then
 	skip 'short and interrupted calls' 'a sanitizer wants to be loaded first'
 	finish
 fi
-if ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o short.so "$TOP/tests/preload/short.c" -ldl 2>cc.err; then
+if ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o short.so "$TOP/tests/helpers/preload/short.c" -ldl 2>cc.err; then
 	skip 'short and interrupted calls' "no shared library can be made here: $(head -n 1 cc.err)"
 	finish
 fi

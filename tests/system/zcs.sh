@@ -256,9 +256,9 @@ else
 	skip '-4 and -6' 'no IPv6 here'
 fi
 
-# Races that are lost each time: tests/preload/late.c
+# Races that are lost each time: tests/helpers/preload/late.c
 late= # the library
-if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o late.so "$TOP/tests/preload/late.c" -ldl; then
+if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o late.so "$TOP/tests/helpers/preload/late.c" -ldl; then
 	late=$PWD/late.so
 fi
 if [ -n "$late" ]; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tests/lab, two hosts which are network namespaces: they are gone whatever happens.  t-link.sh has
+# tests/lab, two hosts which are network namespaces: they are gone whatever happens.  link.sh has
 # what zcc and zcs do across it.
 #
 # only: check-long

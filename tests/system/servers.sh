@@ -1,6 +1,6 @@
 #!/bin/sh
 # Abusive servers against zcc: it ends in time, by the status that is right, with few lines, all of
-# them text, and its JSON is JSON.  t-hostile.sh has the abusive clients.
+# them text, and its JSON is JSON.  hostile.sh has the abusive clients.
 #
 # seconds: 40
 . "$TOP/tests/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The load that the programs report of loads of known size: tests/burn makes them, and its own CPU
+# The load that the programs report of loads of known size: tests/helpers/burn makes them, and its own CPU
 # clock says how large they were.  A report may be off by its own interval and 1.5 points; the interval
 # may be 3 points.
 #

@@ -18,7 +18,7 @@ done
 every_source_compiles()
 {
 	cd "$TOP" || return
-	for f in *.c tests/*.c tests/*/*.c; do
+	for f in *.c $(find tests -name "*.c"); do
 		eval "$CC $LINT_FLAGS -fsyntax-only -Werror $f"
 	done
 }

@@ -5,7 +5,7 @@
 # seconds: 20
 . "$TOP/tests/lib.sh"
 
-mkdir -p tree/tests
+mkdir -p tree/tests/system
 cp "$TOP/tests/run" tree/tests/run
 run=$PWD/tree/tests/run
 # A calibration that takes no time, of which each leaves a line.
@@ -18,7 +18,7 @@ own_tmpdir
 # these commands before
 stub()
 {
-	path=tree/tests/t-$1.sh
+	path=tree/tests/system/$1.sh
 	shift
 	printf '#!/bin/sh\n# A stub.\n' >"$path"
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -30,7 +30,7 @@ stub()
 }
 only_stubs()
 {
-	rm -f tree/tests/t-*.sh calibrated
+	rm -f tree/tests/system/*.sh calibrated
 }
 
 # runs STATUS [option or name...]: what runs here is not part of what runs this: no LONG, no sanitizers,
@@ -144,7 +144,7 @@ tests_of_quiet_group()
 	only_stubs
 	stub a "seconds: 100" -- "echo a >>$PWD/order"
 	stub b "group: quiet" -- "mkdir $PWD/alone || exit 1" "echo b >>$PWD/order" "sleep 0.3" "rmdir $PWD/alone"
-	sed "s/echo b/echo c/" tree/tests/t-b.sh >tree/tests/t-c.sh
+	sed "s/echo b/echo c/" tree/tests/system/b.sh >tree/tests/system/c.sh
 	runs 0 a b c
 	[ "$(paste -sd " " order)" = "b c a" ]
 }
@@ -247,7 +247,7 @@ check 'a test of the quiet group that is named runs on a busy machine, too' test
 # left_running: the processes of the stubs
 left_running()
 {
-	grep -lsF "$PWD/tree/tests/t-" /proc/[0-9]*/cmdline | cut -d/ -f3
+	grep -lsF "$PWD/tree/tests/system/" /proc/[0-9]*/cmdline | cut -d/ -f3
 }
 sig_it_ends()
 {
