@@ -263,6 +263,15 @@ else
 	}
 fi
 
+# await_zcs PID [FILE]: waits until this zcs, whose stderr is in the file (zcs.err), listens; sets PORT.
+# It fails where zcs has ended.
+await_zcs()
+{
+	wait_until or_gone "$1" grep -q listening "${2:-zcs.err}"
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "${2:-zcs.err}")
+	[ -n "$PORT" ]
+}
+
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
 {
@@ -270,9 +279,20 @@ start_zcs()
 	${ON-} "$BIN/zcs" -p 0 "$@" >zcs.out 2>zcs.err &
 	ZCS=$!
 	remember $ZCS
-	wait_until or_gone $ZCS grep -q listening zcs.err
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
-	[ -n "$PORT" ]
+	await_zcs $ZCS
+}
+
+# hold_clients FILE options...: clients of $PORT that stay, by `hostile hold`; what they were told goes to
+# the file, HOLD is the pid.
+hold_clients()
+{
+	told=$1
+	shift
+	: >"$told"
+	"$HELPERS/hostile" hold "$@" "$PORT" >"$told" 2>hold.err &
+	HOLD=$!
+	remember $HOLD
+	wait_until or_gone $HOLD grep -q ^held "$told"
 }
 
 stop_zcs()

@@ -33,7 +33,7 @@ nothing_to_do_second()
 	make CC="$CC" $flags
 	make -q CC="$CC" $flags
 }
-check 'nothing to do the second time' nothing_to_do_second
+check 'a second make builds nothing' nothing_to_do_second
 make_install_and_uninstall()
 {
 	make CC="$CC" $flags install PREFIX=/usr DESTDIR="$PWD/root"
@@ -105,7 +105,7 @@ it_builds_without_hardening()
 	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
 	not grep -e -fstack-protector -e relro ../log
 }
-[ -z "$LONG" ] || check 'it builds without the hardening, too' it_builds_without_hardening
+[ -z "$LONG" ] || check 'the programs build without the hardening' it_builds_without_hardening
 if [ -z "$LONG" ]; then
 	:
 elif echo '#include <stdio.h>
@@ -121,13 +121,13 @@ int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; th
 		exits 1 ./zcc -s 0 -p 1 -n 4294967294
 		grep -q "Connection refused" err
 	}
-	check 'it builds for 32 bits without a warning, and -n takes what it takes elsewhere' it_builds_for_bits
+	check '32 bits: the programs build without a warning, and -n accepts 4294967294' it_builds_for_bits
 	it_does_not_build()
 	{
 		not gcc -m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
 		grep "zc needs a CPU with 64-bit atomics" ../log
 	}
-	check 'it does not build for a CPU that lacks 64-bit atomics: it says so' it_does_not_build
+	check 'a CPU without 64-bit atomics: the build fails and names the reason' it_does_not_build
 else
 	skip 'it builds for 32 bits' 'gcc has no 32-bit libraries'
 fi

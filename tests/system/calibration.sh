@@ -36,7 +36,7 @@ calibration_of_cpu_alone()
 }
 [ -z "$LONG" ] || check '-C -N 1: a calibration of CPU 0 alone' calibration_of_cpu_alone
 chmod 644 counts_per_sec
-zcc_does_same()
+zcc_replaces_symlink()
 {
 	mkdir z && cd z || return
 	echo precious >victim && ln -s victim counts_per_sec
@@ -45,7 +45,7 @@ zcc_does_same()
 	[ "$(cat victim)" = precious ]
 	not [ -L counts_per_sec ]
 }
-[ -z "$LONG" ] || check 'zcc -C does the same, and replaces a symlink, not the file that it names' zcc_does_same
+[ -z "$LONG" ] || check 'zcc -C calibrates, and replaces a symlink, not the file that it names' zcc_replaces_symlink
 
 where_file_cannot_written()
 {
@@ -86,7 +86,7 @@ own_baselines_on_busy()
 	soaking $(scale hastened ) "$cyclesoak" true
 	grep -q "not idle beside the command: other programs took [0-9]" err
 }
-check 'own baselines on a busy machine: said' own_baselines_on_busy
+check 'own baselines on a busy machine: a line on stderr says that it is not idle' own_baselines_on_busy
 kill -KILL $busy
 
 # A directory that all may write to: what others have put there is never written to.
@@ -134,9 +134,9 @@ if [ "$(id -u)" -eq 0 ] && can_be_user; then
 			not grep -v "O_TMPFILE\|O_CREAT|O_EXCL" opened
 			grep -Eq 'rename.*"(\./)?counts_per_sec\.[A-Za-z0-9]{6}", .*"(\./)?counts_per_sec"' trace
 		}
-		check 'nothing that has a name is opened there to be written' nothing_that_has_name
+		check 'zcc -C in a directory with planted links opens nothing that has a name for writing' nothing_that_has_name
 	else
-		skip 'nothing that has a name is opened there to be written' 'no strace, or it may not trace'
+		skip 'zcc -C in a directory with planted links opens nothing that has a name for writing' 'no strace, or it may not trace'
 	fi
 	rm -f shared/counts_per_sec
 	ln precious shared/counts_per_sec

@@ -216,13 +216,13 @@ soaker_for_each_cpu()
 	[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
 }
 check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' soaker_for_each_cpu
-it_holds_no_descriptor()
+soaker_has_few_descriptors()
 {
 	ls -l /proc/"$soaker"/fd
 	[ "$(ls -l /proc/"$soaker"/fd | grep -vc "/dev/null\|/dev/zero\|/run/zc-soaker.lock\|total")" -eq 1 ]
 	ls -l /proc/"$soaker"/fd | grep -q " 0 -> pipe:"
 }
-check 'it holds no descriptor of its parent but the locks and the pipe that ends it' it_holds_no_descriptor
+check 'the soaker holds no descriptor of its parent but the locks and the pipe that ends it' soaker_has_few_descriptors
 no_signal_but_sigkill()
 {
 	kill -TERM "$soaker"; kill -INT "$soaker"; kill -HUP "$soaker"; kill -INT "$keeper"; kill -TERM "$keeper"
@@ -230,7 +230,7 @@ no_signal_but_sigkill()
 	wait_until counts -gt $((n + 1)) lines_in soak.out
 	not gone "$soaker"
 }
-check 'no signal but SIGKILL ends it' no_signal_but_sigkill
+check 'no signal but SIGKILL ends the soaker' no_signal_but_sigkill
 group=$(sed -n 's/^[0-9]*:\(cpu\|cpu,cpuacct\|\):\(.*zc-soaker\)$/\2/p' /proc/"$soaker"/cgroup)
 if [ -n "$group" ]; then
 	# shellcheck disable=SC2046 # several words: $(find)
@@ -239,9 +239,9 @@ if [ -n "$group" ]; then
 		cat /proc/"$soaker"/cgroup
 		cat $(find /sys/fs/cgroup -maxdepth 2 -name zc-soaker)/cpu.idle | grep -qx 1
 	}
-	check 'its control group is idle' its_control_group_idle
+	check "the soaker's control group is idle" its_control_group_idle
 else
-	skip 'its control group is idle' 'control groups cannot be made here'
+	skip "the soaker's control group is idle" 'control groups cannot be made here'
 fi
 second_set_refused()
 {
@@ -253,13 +253,13 @@ second_set_refused()
 		grep -q "by cyclesoak (pid $SOAK)" err
 	fi
 }
-check 'a second set is refused, and the holder named' second_set_refused
-also_refused_to_zcc()
+check 'a second cyclesoak fails and names the process that soaks' second_set_refused
+zcc_is_refused()
 {
 	exits 1 $at_once "$zcc" -c -s 0 -p 1
 	grep -q "by cyclesoak (pid $SOAK)" err
 }
-check 'also refused to zcc -c, before it connects' also_refused_to_zcc
+check 'while cyclesoak soaks, zcc -c fails before it connects' zcc_is_refused
 each_line_load_flushed()
 {
 	cat soak.out soak.err
@@ -353,9 +353,9 @@ if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 			cat out err
 			grep -q "CPU quota.*(150000)" err
 		}
-		check 'the same where the path of the mount has a space' same_where_path
+		check 'a CPU quota is reported even if the path of the mount has a space' same_where_path
 	else
-		skip 'the same where the path of the mount has a space' 'no privilege for namespaces'
+		skip 'a CPU quota is reported even if the path of the mount has a space' 'no privilege for namespaces'
 	fi
 	rmdir "$cg/zc-test-$$"
 else

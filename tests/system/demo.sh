@@ -28,7 +28,7 @@ nothing_left()
 	[ -z "$(workers)" ]
 	[ -z "$(ls tmp)" ]
 }
-check 'nothing is left of it' nothing_left
+check 'tests/demo leaves no process and no file' nothing_left
 
 [ -n "$LONG" ] || finish
 sig_at_it_ends()

@@ -48,7 +48,7 @@ cpu_goes_offline()
 	lines 1 "^cyclesoak: CPU 1 went offline or came back"
 }
 check 'a CPU goes offline: that period is unsafe, the load then that of the other, with one line' cpu_goes_offline
-it_comes_back()
+cpu_comes_back()
 {
 	echo 1 >$cpu1
 	begins cpu_offline
@@ -57,8 +57,8 @@ it_comes_back()
 	[ "$(cpus_of "$soaker" | sed 1d | sort | paste -sd " ")" = "0 1" ]
 	lines 2 "^cyclesoak: CPU 1 went offline or came back"
 }
-check 'it comes back: its soaker is bound to it again, and the load that of both' it_comes_back
-it_goes_and_comes()
+check 'a CPU comes back online: its soaker is bound to it again, and the load is that of both' cpu_comes_back
+cpu_goes_and_comes()
 {
 	echo 0 >$cpu1
 	echo 1 >$cpu1
@@ -67,7 +67,7 @@ it_goes_and_comes()
 	ends soaker_moved
 	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2"
 }
-check 'it goes and comes back within a period' it_goes_and_comes
+check 'a CPU goes offline and comes back within a period' cpu_goes_and_comes
 control_group_of_version()
 {
 	echo 1 >/sys/fs/cgroup/zc-soaker/cgroup.freeze

@@ -274,7 +274,7 @@ zcs_interrupted_all_there_with_error()
 }
 check_json 'zcs: interrupted, all there was, with an error' zcs_interrupted_all_there_with_error
 wait "$ZCS"
-check 'zcs: exit 0' [ $? -eq 0 ]
+check 'zcs --json: exit status 0 at the end' [ $? -eq 0 ]
 ended $held
 
 # What fails has one line on stderr, and the same in the object.
@@ -393,15 +393,14 @@ zcc_soaker_that_killed()
 }
 check_json 'zcc -c: a soaker that is killed is an error in the report' zcc_soaker_that_killed
 stop_zcs
-zcs_same()
+zcs_soaker_killed()
 {
 	soaks "$zcs" -c --json -p 0
-	wait_until grep -q listening soaks.err
-	port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' soaks.err)
+	await_zcs "$SOAKS" soaks.err
 	kill -KILL "$(soaker_of "$SOAKS")"
 	met()
 	{
-		"$zcc" -s 0 -p "$port" tiny >out 2>err || :
+		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || :
 		gone "$SOAKS"
 	}
 	wait_until met
@@ -409,8 +408,8 @@ zcs_same()
 	one_error last soaks.err zcs
 	holds last '.error | test("soaker")'
 }
-check_json 'zcs -c: the same' zcs_same
-cyclesoak_same()
+check_json 'zcs -c: a soaker that is killed is an error in the report' zcs_soaker_killed
+cyclesoak_soaker_killed()
 {
 	soaks "$BIN/cyclesoak" --json -p 60
 	kill -KILL "$(soaker_of "$SOAKS")"
@@ -418,7 +417,7 @@ cyclesoak_same()
 	one_error soaks.out soaks.err cyclesoak
 	holds soaks.out '.error | test("soaker")'
 }
-check_json 'cyclesoak: the same' cyclesoak_same
+check_json 'cyclesoak: a soaker that is killed is an error in the report' cyclesoak_soaker_killed
 rm counts_per_sec
 start_zcs
 zcc_all_sent()
@@ -527,7 +526,7 @@ for how in '' --reply; do
 	done
 	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" zcs_json_soaker
 	wait "$ZCS"
-	check 'exit status 1' [ $? -eq 1 ]
+	check "zcs --json -c $how: a soaker that was killed: exit status 1" [ $? -eq 1 ]
 done
 rm counts_per_sec
 zcs_json_interrupted()
@@ -542,7 +541,7 @@ zcs_json_interrupted()
 	says_why zcs.out
 }
 check 'zcs --json, interrupted with clients: the object says so' zcs_json_interrupted
-if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o lack.so "$TOP/tests/helpers/preload/lack.c" -ldl; then
+if preloaded lack; then
 	rm -f lack
 	LD_PRELOAD=$PWD/lack.so start_zcs --json
 	"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
@@ -561,7 +560,7 @@ if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o lack.so "$TO
 	}
 	check 'zcs --json without memory for its report: one object with the error, and one line' zcs_json_without_memory
 	wait "$ZCS"
-	check 'exit status 1' [ $? -eq 1 ]
+	check 'zcs --json without memory for its report: exit status 1' [ $? -eq 1 ]
 	rm -f lack
 else
 	skip 'zcs --json without memory for its report' 'no library can be preloaded'

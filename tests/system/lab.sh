@@ -151,7 +151,7 @@ interrupted_by_sig_hosts()
 for signal in HUP:129 INT:130 TERM:143; do
 	check "interrupted by SIG${signal%:*}: the hosts are gone, and what ran on them" interrupted_by_sig_hosts
 done
-so_they_when_command()
+command_ignores_sigterm()
 {
 	hold 'trap "" TERM; exec sleep 60'
 	kill -TERM $LAB
@@ -159,7 +159,7 @@ so_they_when_command()
 	[ $status -eq 143 ]
 	all_gone
 }
-check 'so they are when the command does not end by SIGTERM' so_they_when_command
+check 'a command that ignores SIGTERM: SIGTERM to tests/lab still removes the hosts' command_ignores_sigterm
 # shellcheck disable=SC2046 # several words: $(cat)
 what_command_leaves_running()
 {
@@ -175,8 +175,8 @@ killed_next_lab_removes()
 	"$lab" true
 	all_gone
 }
-check 'killed: the next lab removes its hosts and what runs on them' killed_next_lab_removes
-and_not_those()
+check 'a lab that was killed: the next one removes its hosts and what runs on them' killed_next_lab_removes
+other_lab_stays()
 {
 	hold '$B sleep 60'
 	"$lab" true
@@ -186,7 +186,7 @@ and_not_those()
 	wait $LAB || :
 	all_gone
 }
-check 'and not those of one that runs' and_not_those
+check 'a lab that starts leaves the hosts of one that runs' other_lab_stays
 several_at_time_each()
 {
 	for i in 1 2 3 4; do
@@ -199,7 +199,7 @@ several_at_time_each()
 		[ "$(wc -l <several.$i)" -eq 9 ]
 	done
 }
-check 'several at a time, each with its own' several_at_time_each
+check 'four labs at a time have hosts of their own' several_at_time_each
 
 what='one set of soakers on the machine, not one per network; its load is in both reports'
 if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
@@ -235,6 +235,6 @@ nothing_left()
 	[ "$(wc -w <hosts)" -ge 16 ]
 	not there "$(cat hosts)"
 }
-check 'nothing is left of any of these hosts' nothing_left
+check 'no host of any of these labs is left' nothing_left
 
 finish

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Who may come to zcs, how many, for how long, how much is said of them; and what zcs may do itself.
+# Who may come to zcs, how many, for how long, how much is said of them.  user.sh has what zcs
+# may do itself.
 #
 # seconds: 40
 . "$TOP/tests/lib.sh"
@@ -17,18 +18,6 @@ private= # a network of one's own can be had
 if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
 	private=yes
 fi
-
-# hold NAME options...: clients that stay; what they were told goes to the file, HOLD is the pid
-hold()
-{
-	told=$1
-	shift
-	: >"$told"
-	"$hostile" hold "$@" "$PORT" >"$told" 2>hold.err &
-	HOLD=$!
-	remember $HOLD
-	wait_until or_gone $HOLD grep -q ^held "$told"
-}
 
 # served ADDRESS..., and turned_away ADDRESS...: what a client from there, or all of them, are told
 served()
@@ -76,7 +65,7 @@ another_address_has_lines()
 		wait_until grep -q "^zcs: $a:[0-9]*: " zcs.err
 	done
 }
-check 'another address has lines of its own' another_address_has_lines
+check 'bad clients of another address have log lines of their own' another_address_has_lines
 mv zcs.err lines.err
 
 # --bind.
@@ -249,7 +238,7 @@ for how in sendfile send write mmap splice zerocopy; do
 		check "zcc -m $how, a $f: it is told why, exit 1" zcc_it_told_why
 	done
 done
-zcc_same()
+zcc_prints_why()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" $how file
 	one_line err
@@ -257,7 +246,7 @@ zcc_same()
 	not [ -s out ]
 }
 for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
-	check "zcc $how: the same" zcc_same
+	check "zcc $how, not of --allow: it prints why, exit 1" zcc_prints_why
 done
 zcc_json_error()
 {
@@ -274,7 +263,7 @@ nothing_came()
 	[ "$(threads_of $ZCS)" -eq 1 ]
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
 }
-check 'nothing came of it to stdout, and nothing is left' nothing_came
+check 'rejected clients (--allow) leave no line on stdout, no thread and no descriptor' nothing_came
 stop_zcs
 start_zcs --allow 127.0.0.2 --raw
 raw_nothing_said()
@@ -284,7 +273,7 @@ raw_nothing_said()
 	one_line err
 	grep -Eq "the server (closed|reset) the connection" err
 }
-check '--raw: nothing is said' raw_nothing_said
+check '--allow --raw: a rejected client is told nothing' raw_nothing_said
 stop_zcs
 start_zcs --allow 127.0.0.2 --reply
 reply_nothing_said()
@@ -298,13 +287,13 @@ reply_nothing_said()
 	grep -q "turned away: not of --allow" zcs.err
 	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
 }
-check '--reply: nothing is said, and it is counted' reply_nothing_said
+check '--allow --reply: a rejected client is told nothing, and is counted' reply_nothing_said
 
 # --max-clients.
 start_zcs --max-clients 2
-hold held.1 -n 1 -a 127.0.0.1
+hold_clients held.1 -n 1 -a 127.0.0.1
 one=$HOLD
-hold held.2 -n 4 -a 127.0.0.3
+hold_clients held.2 -n 4 -a 127.0.0.3
 max_clients_so_many()
 {
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
@@ -324,7 +313,7 @@ zcc_told_why_exit()
 		not [ -s out ]
 	done
 }
-check 'zcc is told why, exit 1' zcc_told_why_exit
+check '--max-clients: zcc prints why it was rejected, exit 1' zcc_told_why_exit
 place_of()
 {
 	kill $one
@@ -336,12 +325,12 @@ place_of()
 	cat out err
 	grep -q "all bytes sent were received" out
 }
-check 'the place of one that leaves is free' place_of
+check '--max-clients: the place of a client that leaves is free' place_of
 kill $HOLD
 places_of_all_clients()
 {
 	wait_until counts -eq 1 threads_of $ZCS
-	hold held -n 2
+	hold_clients held -n 2
 	wait_until counts -eq 3 threads_of $ZCS
 	one_line held
 	kill $HOLD
@@ -351,7 +340,7 @@ stop_zcs
 max_clients_reply()
 {
 	start_zcs --reply --max-clients 2
-	hold held -n 5
+	hold_clients held -n 5
 	wait_until counts -eq 3 grep -cx closed held
 	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 2
 	kill $HOLD
@@ -398,9 +387,9 @@ check 'all places taken: clients at work keep theirs when zcs was stopped and co
 all_places_taken_address()
 {
 	start_zcs --max-clients 3 --idle-timeout 0 $2
-	hold held -n 3 -a 127.0.0.2 -f half
+	hold_clients held -n 3 -a 127.0.0.2 -f half
 	old=$HOLD
-	hold held.new -n 1 -a 127.0.0.3 -f half
+	hold_clients held.new -n 1 -a 127.0.0.3 -f half
 	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
 	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)" zcs.err
 	not grep -q "turned away" zcs.err
@@ -426,7 +415,7 @@ loses_one reply --reply
 all_places_taken_reply()
 {
 	start_zcs --reply --max-clients 2
-	hold held -n 2 -a 127.0.0.2
+	hold_clients held -n 2 -a 127.0.0.2
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks "$PORT" >told
 	tail -n 1 told | grep -qx "said "
 	wait_until counts -eq 1 grep -c "^said\|^closed" held
@@ -476,7 +465,7 @@ check 'all places taken: a client at work keeps its place, and the newcomer is t
 all_places_taken_clients_that_move()
 {
 	start_zcs --max-clients 2 --idle-timeout 1 $how
-	hold held.drip -n 2 -a 127.0.0.2 -f body -d 100
+	hold_clients held.drip -n 2 -a 127.0.0.2 -f body -d 100
 	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after " zcs.err
 	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
 	stop_zcs || true
@@ -611,120 +600,21 @@ json_same_in_objects()
 	[ "$(jq -s "([.[].end.clients // 0] | add) + ([.[] | (.end.small_clients // .small_clients).clients // 0] | add)" zcs.out)" -eq 64 ]
 	[ "$(jq -s "([.[].end.sum_received.bytes // 0] | add) + ([.[] | (.end.small_clients // .small_clients).bytes // 0] | add)" zcs.out)" -eq 2063 ]
 }
-check_with jq '--json: the same, in objects' json_same_in_objects
-
-# Stdout fails.
-# serve_to FILE options...: zcs that prints there
-serve_to()
-{
-	file=$1
-	shift
-	: >zcs.err
-	"$@" >"$file" 2>zcs.err &
-	ZCS=$!
-	remember $ZCS
-	wait_until or_gone $ZCS grep -q listening zcs.err
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
-}
-full_disk_it_said()
-{
-	serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
-	for i in 1 2 3; do
-		case "$how" in
-		--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
-		*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno | grep -q bytes ;;
-		esac
-	done
-	not gone $ZCS
-	kill -TERM $ZCS
-	status=0
-	wait $ZCS || status=$?
-	cat zcs.err
-	[ $status -eq 1 ] || [ $status -eq 127 ]
-	[ "$(wc -l <zcs.err)" -eq 2 ]
-	grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err
-}
-for how in '' --json --raw --reply; do
-	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" full_disk_it_said
-done
-serve_to /dev/full "$zcs" -p 0
-"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-kill -TERM $ZCS
-wait $ZCS
-check 'a full disk: the status at the end is 1' [ $? -eq 1 ]
-serve_to /dev/full "$zcs" -p 0 -1
-"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-wait $ZCS
-status=$?
-full_disk_and_exit()
-{
-	[ $status -eq 1 ]
-	grep -qx 'zcs: stdout: No space left on device' zcs.err
-}
-check 'a full disk and -1: exit 1, and one line' full_disk_and_exit
-if strace -o /dev/null true 2>/dev/null; then
-	stdout_fails_with_lines()
-	{
-		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-		    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
-		"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno >/dev/null
-		wait_until grep -q "^127" zcs.part
-		kill -TERM "$(child_of $ZCS zcs)"
-		ended $ZCS
-		cat zcs.part zcs.err
-		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$" zcs.part)" -ge 3 ]
-		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$|^127.* reads$" zcs.part)" -eq "$(wc -l <zcs.part)" ]
-		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
-	}
-	for e in ENOSPC EIO EAGAIN; do
-		check "stdout fails with $e: lines that can be written later are whole" stdout_fails_with_lines
-	done
-	stdout_fails_with_epipe()
-	{
-		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
-		"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-		ended $ZCS
-		cat zcs.err
-		grep -qx "zcs: stdout: Broken pipe" zcs.err
-	}
-	check 'stdout fails with EPIPE: exit 1, and one line' stdout_fails_with_epipe
-	stdout_fails_within_object()
-	{
-		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
-		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
-		met()
-		{
-			[ "$(ls /proc/"$(child_of "$ZCS" zcs)"/task | wc -l)" -eq 1 ]
-		}
-		wait_until met
-		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
-		kill -TERM "$(child_of $ZCS zcs)"
-		ended $ZCS
-		cat zcs.err zcs.part
-		grep -q "^zcs: stdout: " zcs.err || [ "$(wc -l <zcs.part)" -eq 2 ]
-		[ "$(wc -l <zcs.part)" -le 2 ]
-		tail -n 1 zcs.part | jq -e ".end.sum_received.bytes > 0"
-	}
-	check_with jq 'stdout fails within an object of --json: the next one is whole' stdout_fails_within_object
-else
-	skip 'stdout fails, by each error' 'no strace, or it may not trace'
-fi
+check_with jq '--json: 100 clients that send next to nothing: an object for 20 in ten seconds, and the others counted' json_same_in_objects
 
 # --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
 start_zcs --idle-timeout 0
 eternal=$ZCS
-hold held.0 -n 1 -f body
+hold_clients held.0 -n 1 -f body
 eternal_hold=$HOLD
 mv zcs.err eternal.err
 start_zcs --idle-timeout 2
-hold held.talks -n 1 -f header -d 100
+hold_clients held.talks -n 1 -f header -d 100
 talks=$HOLD
-hold held.nothing -n 1
-hold held.half -n 1 -f half
-hold held.header -n 1 -f header
-hold held.body -n 1 -f body
+hold_clients held.nothing -n 1
+hold_clients held.half -n 1 -f half
+hold_clients held.header -n 1 -f header
+hold_clients held.body -n 1 -f body
 idle_timeout_silent()
 {
 	for f in nothing half header body; do wait_until grep -qx closed held.$f; done
@@ -734,7 +624,7 @@ idle_timeout_silent()
 	[ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
 }
 check '--idle-timeout: silent from the start, in a header, after one, in a file: one line each' idle_timeout_silent
-hold held -n 1
+hold_clients held -n 1
 one_that_says_byte()
 {
 	wait_until grep -qx closed held
@@ -742,7 +632,7 @@ one_that_says_byte()
 	not grep -q closed held.talks
 	[ "$(threads_of $ZCS)" -eq 2 ]
 }
-check 'one that says a byte now and then stays' one_that_says_byte
+check '--idle-timeout: a client that sends a byte now and then is not dropped' one_that_says_byte
 idle_timeout_nobody()
 {
 	not gone $eternal_hold
@@ -758,13 +648,13 @@ client_that_stayed_served()
 	cat zcs.err
 	[ "$(wc -l <zcs.err)" -eq 7 ]
 }
-check 'the client that stayed is served to its end' client_that_stayed_served
+check '--idle-timeout: the client that was not dropped is served to its end' client_that_stayed_served
 stop_zcs
 idle_timeout_client()
 {
 	for how in "-m read" --reply; do
 		start_zcs --idle-timeout 0 $how
-		hold held -n 1
+		hold_clients held -n 1
 		met()
 		{
 			ss -tonH "sport = :$PORT" | grep -q keepalive
@@ -788,230 +678,6 @@ idle_timeout_each_method()
 	done
 }
 check '--idle-timeout: each method, and --raw' idle_timeout_each_method
-
-# --user.
-start_zcs
-# shellcheck disable=SC2046 # several words: $(cat), $(sed)
-nothing_but_run_rr()
-{
-	as_user sh -c "\"$zcs\" -p 0 --idle-timeout 20 >u.out 2>u.err & echo \$! >u.pid"
-	remember $(cat u.pid)
-	wait_until grep -q listening u.err
-	exits 0 as_user "$zcc" -s 0 -p $(sed "s/.*://" u.err) -P 2 file
-	not [ -s err ]
-	kill $(cat u.pid)
-	exits 0 as_user "$zcc" -s 0 -p "$PORT" -t 0.1
-	exits 0 as_user "$BIN/cyclesoak" -V
-}
-check 'nothing but run_rr needs root: each end as an ordinary user' nothing_but_run_rr
-stop_zcs
-user_unknown()
-{
-	exits 1 timeout 20 "$zcs" -p 0 --user no-such-user
-	one_line err
-	grep -qx "zcs: --user 'no-such-user': no such user" err
-	not [ -s out ]
-}
-check '--user: an unknown one: one line, exit 1' user_unknown
-if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
-	user_ordinary_user_cannot()
-	{
-		exits 1 as_user timeout 20 "$zcs" -p 0 --user root
-		one_line err
-		grep -qx "zcs: --user 'root': only root can become another user" err
-	}
-	check '--user: an ordinary user cannot become another: one line, exit 1' user_ordinary_user_cannot
-else
-	skip '--user, as an ordinary user' 'no setpriv, no getent, or no user nobody'
-fi
-
-# What /proc says of a process and all of its threads: ids, groups, capabilities.
-rights()
-{
-	cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |
-		sed 's/[[:space:]]*$//' | sort -u
-}
-
-# The same as it has to be of the user nobody, in whatever group that is.
-rights_of_nobody()
-{
-	u=$(id -u nobody) g=$(id -g nobody)
-	printf 'CapAmb:\t0000000000000000\nCapEff:\t0000000000000000\nCapPrm:\t0000000000000000\n'
-	printf 'Gid:\t%s\t%s\t%s\t%s\n' "$g" "$g" "$g" "$g"
-	printf 'Groups:\t%s\n' "$(id -G nobody | tr ' ' '\n' | sort -n | paste -sd ' ')"
-	printf 'Uid:\t%s\t%s\t%s\t%s\n' "$u" "$u" "$u" "$u"
-}
-
-# Starts zcs -c as nobody once no other soakers run; SOAKER is its soaker.
-start_soaking()
-{
-	turns=0
-	until start_zcs -c -N 1 --user nobody; do
-		turns=$((turns + 1))
-		grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || return 1
-		until_free
-	done
-	SOAKER=$(soaker_of $ZCS)
-	[ -n "$SOAKER" ]
-}
-
-# Whether no group of theirs is left.  One that is not empty is another program's.
-no_group()
-{
-	for d in /sys/fs/cgroup/zc-soaker /sys/fs/cgroup/*/zc-soaker; do
-		grep -q . "$d/cgroup.procs" 2>/dev/null || ! [ -e "$d" ] || return 1
-	done
-}
-
-if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
-	rights_of_nobody >want
-	start_zcs --user nobody
-	hold held -n 3
-	user_ids_groups()
-	{
-		wait_until counts -eq 4 threads_of $ZCS
-		rights $ZCS | diff want -
-	}
-	check '--user: ids, groups and capabilities are that user'"'"'s, of all threads, for good' user_ids_groups
-	kill $HOLD
-	and_it_serves()
-	{
-		exits 0 "$zcc" -s 0 -p "$PORT" file
-		grep -q "all bytes sent were received" out
-		kill -TERM $ZCS
-		ended $ZCS
-	}
-	check 'and it serves' and_it_serves
-	wait $ZCS
-	check 'exit 0' [ $? -eq 0 ]
-	start_zcs --reply --user nobody
-	user_reply()
-	{
-		wait_until counts -gt 1 threads_of $ZCS
-		rights $ZCS | diff want -
-		exits 0 "$zcc" -s 0 -p "$PORT" --request 10
-	}
-	check '--user --reply' user_reply
-	stop_zcs
-	user_groups_and_ambient()
-	{
-		setpriv --groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
-		p=$!
-		remember $p
-		wait_until grep -q listening e
-		rights $p | diff want -
-		kill $p
-	}
-	check_with setpriv '--user: groups and ambient capabilities of before are gone' user_groups_and_ambient
-	user_where_kernel_would()
-	{
-		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody
-		one_line err
-		grep -q "privileges came back" err
-	}
-	check_with setpriv '--user: where the kernel would leave root its capabilities: exit 1' user_where_kernel_would
-	user_right_user()
-	{
-		exits 1 setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
-		one_line err
-		grep -qx "zcs: --user .nobody.: only root can become another user, or leave other groups" err
-	}
-	check_with setpriv '--user: the right user in a wrong group: exit 1' user_right_user
-	user_right_user_and_group()
-	{
-		exits 1 setpriv --reuid nobody --regid "$(id -g nobody)" --groups 0,4 timeout 20 "$zcs" -p 0 --user nobody
-		one_line err
-		grep -q "only root can become another user, or leave other groups" err
-	}
-	check_with setpriv '--user: the right user and group, and another group besides: exit 1' user_right_user_and_group
-	user_that_user_already()
-	{
-		: >e
-		setpriv --reuid nobody --regid "$(id -g nobody)" --init-groups --inh-caps +net_admin \
-		    --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
-		p=$!
-		remember $p
-		wait_until or_gone $p grep -q listening e
-		cat e
-		rights $p | diff want -
-		kill $p
-	}
-	check_with setpriv '--user: that user already, but with capabilities: they are gone' user_that_user_already
-	if can_be_user; then
-		# shellcheck disable=SC2046 # several words: $(cat)
-		user_who_that_user()
-		{
-			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
-			remember $(cat u.pid)
-			wait_until grep -q listening u.err
-			kill $(cat u.pid)
-		}
-		check '--user: who is that user already may name it' user_who_that_user
-	fi
-	fake_calibration >counts_per_sec
-	start_soaking
-	user_it_that_user()
-	{
-		rights $ZCS | diff want -
-		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/"$SOAKER"/status)" = 0 ]
-		exits 0 "$zcc" -s 0 -p "$PORT" -t 0.2
-		wait_until grep -q " load " zcs.out
-	}
-	check '-c --user: it is that user, its soaker is not' user_it_that_user
-	kill -TERM $ZCS
-	wait $ZCS
-	status=$?
-	sigterm_exit_no_soaker()
-	{
-		[ $status -eq 0 ]
-		gone "$SOAKER"
-		wait_until no_group
-	}
-	check 'SIGTERM: exit 0, no soaker left, nor its group' sigterm_exit_no_soaker
-	start_soaking
-	kill -KILL $ZCS
-	sigkill_no_soaker_left()
-	{
-		[ -n "$SOAKER" ]
-		ended "$SOAKER"
-		wait_until no_group
-	}
-	check 'SIGKILL: no soaker left, nor its group' sigkill_no_soaker_left
-else
-	skip '--user' 'needs root, and a user nobody'
-fi
-if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
-	user_port_below_bound()
-	{
-		cat >script <<-"END"
-			. "$TOP/tests/lib.sh"
-			PIDS=$PWD/pids.private # it cleans up after itself alone
-			ip link set lo up
-			: >zcs.err
-			"$BIN/zcs" -p 80 --user nobody >zcs.out 2>zcs.err &
-			remember $!
-			met()
-			{
-				grep -q listening zcs.err || gone $!
-			}
-			wait_until met
-			grep "^Uid:" /proc/$!/status
-			"$BIN/zcc" -s 127.0.0.1 -p 80 -q tiny >&2 && echo served
-			kill $!
-			wait $!
-			as_user "$BIN/zcs" -p 80 2>&1 || true
-		END
-		unshare --net sh script >out
-		cat out
-		[ "$(wc -l <out)" -eq 3 ]
-		grep -qxF "$(head -n 1 out)" want
-		sed -n 2p out | grep -qx served
-		sed -n 3p out | grep -qx "zcs: cannot listen on port 80: Permission denied"
-	}
-	check '--user: a port below 1024 is bound before' user_port_below_bound
-else
-	skip '--user: a port below 1024' 'needs root, ip(8), network namespaces and a user nobody'
-fi
 
 # The lines, second half: ten seconds later.
 while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done

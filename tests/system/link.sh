@@ -603,6 +603,6 @@ nothing_left()
 		not grep -Eqx "$host( .*)?" left
 	done
 }
-check 'nothing is left of any of these hosts' nothing_left
+check 'no host of any of these scenarios is left' nothing_left
 
 finish

@@ -193,7 +193,7 @@ zcs_same()
 		echo "$(text_load out) $truth"
 	} >measured
 }
-check_load 'zcs -c: the same, on its own line and in the receipt' zcs_same
+check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' zcs_same
 stop_zcs
 # Whatever else runs here, cyclesoak and the kernel see it alike.
 cyclesoak_load_of_idle()

@@ -48,8 +48,7 @@ trace_zcs()
 	    "$zcs" -1 -p 0 "$@" >zcs.out 2>zcs.err &
 	STRACE=$!
 	remember $STRACE
-	wait_until or_gone $STRACE grep -q listening zcs.err
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+	await_zcs $STRACE
 	ZCS=$(child_of $STRACE zcs)
 	[ -n "$ZCS" ] && remember "$ZCS"
 }
@@ -219,7 +218,7 @@ for how in $receivers; do
 	# file would be to wait for ever.
 	check "zcs -m $how: bodies about as long as what it waits for, and a client that keeps its side open" zcs_bodies_about
 	stop_zcs
-	check "zcs -m $how: ends as it should" gone "$ZCS"
+	check "zcs -m $how: SIGTERM ends it" gone "$ZCS"
 	# The kernel lowers SO_RCVLOWAT to half of a buffer whose size was set.
 	start_zcs -m "$how" -i 10000
 	check "zcs -m $how -i 10000: it does not wait for more than its buffer holds" zcs_it
@@ -297,7 +296,7 @@ others_do_not_ask()
 	cat trace trace.* | not grep ZEROCOPY
 	not grep zerocopy out
 }
-check_traced 'the others do not ask for it' others_do_not_ask
+check_traced 'zcc -m send does not ask for SO_ZEROCOPY' others_do_not_ask
 
 corked_before_first_byte()
 {
@@ -510,11 +509,11 @@ wait $p
 status=$?
 wait "$PEER"
 last_status=$?
-and_neither_end_saw()
+neither_end_failed()
 {
 	[ $status -eq 0 ] && [ $last_status -eq 0 ]
 }
-check 'and neither end saw an error' and_neither_end_saw
+check 'zcc --raw: a server that greets and reads later: both ends exit 0' neither_end_failed
 start_peer -x
 zcc_raw_server_that_has_nothing()
 {

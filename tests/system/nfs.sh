@@ -105,11 +105,11 @@ killed_nothing_left_running()
 	wait_until nothing_in killed
 }
 check 'killed: nothing is left running' killed_nothing_left_running
-nor_there_files()
+no_files_left()
 {
 	rm -f check.log copy ended err out pids reads start.err stopped killed
 	[ "$(ls -A . export | tr "\n" " ")" = ".: export  export: file " ]
 }
-check 'nor are there files but of this test' nor_there_files
+check 'tests/helpers/nfs leaves no files' no_files_left
 
 finish

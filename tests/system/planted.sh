@@ -10,7 +10,7 @@ printf x >tiny
 echo secret-of-another >secret
 mkdir read_here
 # refused 'what' 'script': makes a file that all of the programs have to refuse, in one line, and at once
-calibration_that_refused()
+calibration_is_refused()
 {
 	cd read_here || return
 	exits 1 timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
@@ -25,27 +25,39 @@ calibration_that_refused()
 	not grep secret out err
 	is_text err
 }
+# file_of command...: the calibration is what it prints
+file_of()
+{
+	"$@" >counts_per_sec
+}
+edited()
+{
+	fake_calibration | sed "$1" >counts_per_sec
+}
+# refused 'what it is' command...: the command makes such a calibration
 refused()
 {
-	( cd read_here && eval "$2" )
-	check "a calibration that is $1: refused by cyclesoak, zcs -c and zcc -c" calibration_that_refused
+	what=$1
+	shift
+	( cd read_here && "$@" )
+	check "a calibration that is $what: refused by cyclesoak, zcs -c and zcc -c" calibration_is_refused
 	rm -rf read_here/counts_per_sec*
 }
-refused '5 GiB of nothing' 'truncate -s 5G counts_per_sec'
-refused 'a device' 'ln -s /dev/zero counts_per_sec'
-refused 'a socket' '"$HELPERS/hostile" socket counts_per_sec'
-refused 'a FIFO' 'mkfifo counts_per_sec'
-refused 'a directory' 'mkdir counts_per_sec'
-refused 'a dangling link' 'ln -s nowhere counts_per_sec'
-refused 'a link to itself' 'ln -s counts_per_sec counts_per_sec'
-refused 'of the kernel' 'ln -s /proc/self/environ counts_per_sec'
-refused "another's file" 'ln -s ../secret counts_per_sec'
-refused 'binary' 'head -c 100000 /dev/urandom >counts_per_sec'
-refused 'negative' 'fake_calibration | sed "1s/^/-/" >counts_per_sec'
-refused 'not a number' 'fake_calibration | sed "s/ 1000000 / nan /" >counts_per_sec'
-refused 'beyond numbers' 'fake_calibration | sed "1s/.*/1e999/" >counts_per_sec'
-refused 'full of CPUs' 'fake_calibration | sed "s/^cpus .*/cpus 0-4294967295/" >counts_per_sec'
-refused 'full of escape sequences' 'printf "1\n\033[2J\033[31m 1\n" >counts_per_sec'
+refused '5 GiB of nothing' truncate -s 5G counts_per_sec
+refused 'a device' ln -s /dev/zero counts_per_sec
+refused 'a socket' "$HELPERS/hostile" socket counts_per_sec
+refused 'a FIFO' mkfifo counts_per_sec
+refused 'a directory' mkdir counts_per_sec
+refused 'a dangling link' ln -s nowhere counts_per_sec
+refused 'a link to itself' ln -s counts_per_sec counts_per_sec
+refused 'a file in /proc' ln -s /proc/self/environ counts_per_sec
+refused "another's file" ln -s ../secret counts_per_sec
+refused 'binary' file_of head -c 100000 /dev/urandom
+refused 'negative' edited '1s/^/-/'
+refused 'not a number' edited 's/ 1000000 / nan /'
+refused 'larger than a double' edited '1s/.*/1e999/'
+refused 'listing 2^32 CPUs' edited 's/^cpus .*/cpus 0-4294967295/'
+refused 'full of escape sequences' file_of printf '1\n\033[2J\033[31m 1\n'
 if strace -o /dev/null true 2>/dev/null; then
 	device_or_fifo()
 	{

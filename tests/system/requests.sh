@@ -75,7 +75,7 @@ zcs_ends()
 }
 check 'zcs ends with what it served, exit 0' zcs_ends
 wait "$ZCS"
-check 'exit 0' [ $? -eq 0 ]
+check 'zcs --reply: exit status 0 at the end' [ $? -eq 0 ]
 
 start_server
 zcc_with_server()
@@ -112,8 +112,8 @@ reset_by_server()
 	one_line err
 	grep -qx "zcc: 127.0.0.1 port $PORT: none of the connections succeeded" err
 }
-check 'reset by the server' reset_by_server
-it_ends_after_three()
+check 'zcc --request: connections that the server resets are counted as that' reset_by_server
+three_failures_in_a_row()
 {
 	for how in "--request 10 -n 50" "--request 10,20,30 -n 1" "--request 10,20 -t 60"; do
 		exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" $how
@@ -122,16 +122,16 @@ it_ends_after_three()
 		grep -qx "zcc: 127.0.0.1 port $PORT: the first 3 connections failed, reset by the server" err
 	done
 }
-check 'it ends after three failures in a row with the same error before any success' it_ends_after_three
+check 'zcc --request ends after three failures in a row with the same error before any success' three_failures_in_a_row
 start_server -q
-and_so()
+three_of_eight_failed()
 {
 	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 500 -P 8 --timeout 0.3
 	n=$(sed -n "s/^  failed: \([0-9]*\) timed out$/\1/p" out)
 	[ "$n" -ge 3 ] && [ "$n" -le 10 ]
 	one_line err
 }
-check 'and so it does with several at a time, which it does not wait for' and_so
+check 'zcc --request -P 8 ends after three failures and does not wait for the others' three_of_eight_failed
 start_zcs
 zcs_without_reply()
 {
@@ -155,7 +155,7 @@ half_of_what_asked()
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 5
 	grep -qx "  failed: 3 with another length than asked for" out
 }
-check 'half of what was asked for' half_of_what_asked
+check 'zcc --request: a reply of half the length is counted as a failure' half_of_what_asked
 start_server -q
 timeout_server_that_says()
 {
@@ -170,7 +170,7 @@ refused_holds()
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 5
 	[ "$(grep -cx "  failed: 3 refused" out)" -eq 1 ]
 }
-check 'refused' refused_holds
+check 'zcc --request: connections that are refused are counted as that' refused_holds
 start_server -d
 timeout_reply_that_comes()
 {
@@ -218,7 +218,7 @@ max_reply_more()
 	"$HELPERS/request" ask "$PORT" 1 1001 | grep -qx "bytes 0"
 	wait_until grep -q "asked for 1001 bytes, more than --max-reply" zcs.err
 }
-check '--max-reply: more is not sent, and said' max_reply_more
+check 'zcs --max-reply: a request for more has no reply, and a line on stderr' max_reply_more
 "$HELPERS/request" hold "$PORT" 2 >held.out &
 remember $!
 max_clients()
@@ -229,7 +229,7 @@ max_clients()
 	wait_until grep -q "turned away: there are --max-clients already" zcs.err
 	not gone "$ZCS"
 }
-check '--max-clients: over it clients are turned away' max_clients
+check 'zcs --reply --max-clients: more clients are rejected' max_clients
 idle_timeout_silent_let()
 {
 	wait_until grep -q closed held.out
@@ -239,7 +239,7 @@ idle_timeout_silent_let()
 	}
 	wait_until met
 }
-check '--idle-timeout: the silent are let go, and others served again' idle_timeout_silent_let
+check 'zcs --reply --idle-timeout: silent clients are dropped, and others served again' idle_timeout_silent_let
 bad_clients_at_most()
 {
 	"$HELPERS/request" ask "$PORT" 50 1001
@@ -249,7 +249,7 @@ bad_clients_at_most()
 	[ "$(grep -c "^zcs: 127" zcs.err)" -le $((20 * (($(date +%s) - began) / 10 + 1))) ]
 	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, 51 too large, [0-9]+ broken$" zcs.out
 }
-check '50 bad clients: at most 20 lines in ten seconds, and all of them are counted' bad_clients_at_most
+check 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of them are counted' bad_clients_at_most
 start_zcs --reply --json
 zcs_json_counts()
 {
@@ -271,13 +271,13 @@ with_list_run()
 	wait_until counts -eq 3 grep -c ^127 zcs.out
 }
 check '-b with a list: a run of each size, in a table' with_list_run
-and_they()
+sizes_of_calls()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k thousand --json
 	sed 's/.*"sum_sent"[^}]*"calls":\([0-9]*\),.*/\1/' out >calls
 	printf "1000\n100\n1\n" | diff - calls
 }
-check 'and they are of that size' and_they
+check '-b with a list: each run sends buffers of its size' sizes_of_calls
 stop_zcs
 
 check_usage "'file'" zcc -s 0 --request 10 file

@@ -59,7 +59,7 @@ if "$run_rr" true 2>/dev/null; then
 	{
 		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]
 	}
-	check 'no $SHELL: a shell all the same' no_shell_shell
+	check 'without a command and $SHELL run_rr starts /bin/sh' no_shell_shell
 	soakers_sched_idle()
 	{
 		cat >policies <<-"END"
@@ -76,7 +76,7 @@ if "$run_rr" true 2>/dev/null; then
 		grep -qx "0 5" out
 		not grep -qx ". 2" out
 	}
-	check 'the soakers are SCHED_IDLE all the same' soakers_sched_idle
+	check 'run_rr zcc -c: the soakers are still SCHED_IDLE' soakers_sched_idle
 else
 	skip 'the policy' 'SCHED_RR is not allowed here'
 fi

@@ -13,8 +13,8 @@ if [ -n "$SANITIZE" ]; then
 	skip 'short and interrupted calls' 'a sanitizer wants to be loaded first'
 	finish
 fi
-if ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o short.so "$TOP/tests/helpers/preload/short.c" -ldl 2>cc.err; then
-	skip 'short and interrupted calls' "no shared library can be made here: $(head -n 1 cc.err)"
+if ! preloaded short; then
+	skip 'short and interrupted calls' "no shared library can be made here: $(head -n 1 short.err)"
 	finish
 fi
 

@@ -58,7 +58,7 @@ else
 		exits 1 as_user $at_once "$cyclesoak" -1 -p 0.1
 		grep -q "soaked already, by cyclesoak (pid $HOLDER)" err
 	}
-	check 'an ordinary user does not' ordinary_user
+	check 'an ordinary user does not soak beside a holder of /dev/zero' ordinary_user
 	there_one_set()
 	{
 		until_holding -p 0.2
@@ -66,7 +66,7 @@ else
 		kill -TERM "$SOAK"
 		grep -q "soaked already, by cyclesoak (pid $SOAK)" err
 	}
-	check 'there is one set of root all the same' there_one_set
+	check 'beside a holder of /dev/zero root still has one set of soakers' there_one_set
 	if unshare -m true 2>/dev/null; then
 		symbolic_link_in_place()
 		{

@@ -145,7 +145,7 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 		cat out
 		for row in "1 +- +1" "2 +- +0" "3 +- +1" "4 +- +0"; do grep -Eq "^ +$row " out; done
 	}
-	check 'zcs -B 1,0: its clients likewise, and the sender knows' zcs_its_clients_likewise
+	check 'zcs -B 1,0: its clients are bound in turn, and the report of zcc has their CPUs' zcs_its_clients_likewise
 	;;
 *)
 	skip '-B 0,1: streams and clients in turn' 'CPUs 0 and 1 are not both to be had'
@@ -271,7 +271,7 @@ warmup_interrupted()
 }
 check '--warmup: interrupted in it, it does not say that all was sent' warmup_interrupted
 wait $held
-check '--warmup: and ends by that signal' [ $? -eq 130 ]
+check '--warmup: zcc that is interrupted ends by that signal' [ $? -eq 130 ]
 stop_zcs
 
 # Lines while it runs.
@@ -294,7 +294,7 @@ zcs_likewise()
 	sed -E "s@^$rate, warm-up\$@warm@; s@^$rate\$@line@; s@^127.*@summary@" zcs.out | uniq >kinds
 	printf "warm\nline\nsummary\n" | diff - kinds
 }
-check 'zcs -I: likewise' zcs_likewise
+check 'zcs -I: lines that start "N kbytes/sec" before the report' zcs_likewise
 sum_of_streams()
 {
 	from_here
@@ -388,7 +388,7 @@ if command -v script >/dev/null 2>&1; then
 		done
 		not [ -s e5 ]
 	}
-	check 'none with -q, -I, --json or -d, or where stderr is no terminal' none_with_json
+	check 'no line of progress with -q, -I, --json or -d, or where stderr is no terminal' none_with_json
 	stop_zcs
 else
 	skip 'the line of progress' 'no script (util-linux)'
@@ -413,7 +413,7 @@ sigint_report()
 }
 check 'SIGINT: the report of what there was, and both ends agree' sigint_report
 wait $held
-check 'and ends by that signal' [ $? -eq 130 ]
+check 'zcc -P 2 that is interrupted ends by that signal' [ $? -eq 130 ]
 env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 --congestion reno >out 2>err &
 held=$!
 remember $held
@@ -432,8 +432,7 @@ stop_zcs
 env --default-signal=INT "$zcs" -I 0.05 -p 0 >zcs.out 2>zcs.err &
 ZCS=$!
 remember $ZCS
-wait_until grep -q listening zcs.err
-PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+await_zcs "$ZCS"
 "$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
 held=$!
 remember $held
@@ -450,15 +449,15 @@ sigint_of_zcs_summaries()
 }
 check 'SIGINT of zcs: summaries and the total of what there was' sigint_of_zcs_summaries
 wait $ZCS
-check 'exit 0' [ $? -eq 0 ]
-and_zcc()
+check 'zcs that is interrupted: exit status 0' [ $? -eq 0 ]
+zcc_has_one_line()
 {
 	ended $held
 	cat out err
 	one_line err
 }
-check 'and zcc has one line for it' and_zcc
+check 'zcs that is interrupted: zcc prints one line' zcc_has_one_line
 wait $held
-check 'exit 1' [ $? -eq 1 ]
+check 'zcs that is interrupted: zcc has exit status 1' [ $? -eq 1 ]
 
 finish

@@ -66,7 +66,7 @@ stopped_and_continued_within()
 	lines 2 "^cyclesoak: the soakers were stopped (SIGSTOP"
 }
 check 'stopped and continued within a period' stopped_and_continued_within
-so_it()
+keeper_is_stopped()
 {
 	stop "$keeper"
 	begins soaker_stopped
@@ -74,7 +74,7 @@ so_it()
 	ends soaker_stopped
 	lines 3 "^cyclesoak: the soakers were stopped (SIGSTOP"
 }
-check 'so it is with their keeper' so_it
+check 'their keeper is stopped and continued: the period is unsafe' keeper_is_stopped
 kill -CONT "$keeper"
 
 freezer=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bfreezer\b.*/\1/p' /proc/self/mounts | head -n 1)
@@ -178,7 +178,7 @@ in_text_mark_behind()
 	tail -n 1 soak.out | grep -Eq "^mean of [0-9]+: -?[0-9]+\.[0-9]%\? \+-"
 }
 check 'in text the mark is behind the load, of each CPU too, and in the closing line' in_text_mark_behind
-bare_figure_all_same()
+one_bare_figure()
 {
 	turns=0
 	while in_line; do
@@ -197,7 +197,7 @@ bare_figure_all_same()
 	grep -Eqx -e "-?[0-9]+\.[0-9]" out
 	grep -q "^cyclesoak: the soakers were stopped" err
 }
-check '-1 is a bare figure all the same, and the line comes' bare_figure_all_same
+check '-1 of an unsafe load: a bare figure, and the line on stderr' one_bare_figure
 
 # Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
 # stand_in FILE 'options': cyclesoak, where `file` is that FILE
@@ -289,7 +289,7 @@ else
 	skip 'CPUs that come online, another clock source, steal' 'no privilege for namespaces'
 fi
 
-if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o slow.so "$TOP/tests/helpers/preload/slow.c" -ldl; then
+if preloaded slow; then
 	clock_that_takes_microsecond()
 	{
 		in_line && soaking env LD_PRELOAD=./slow.so "$cyclesoak" -p 0.3 -n 2 --json

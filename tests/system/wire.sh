@@ -290,7 +290,7 @@ zcs_without_end_stream()
 	grep -q "^bytes=16 " receipt
 }
 check 'zcs: without end, the stream may end anywhere' zcs_without_end_stream
-check 'none of them cost a line on stderr' one_line zcs.err
+check 'valid streams cost no line on stderr' one_line zcs.err
 { u32 1 1 13; cat small; } >stream
 zcs_client()
 {

@@ -133,7 +133,7 @@ without_them_none_set()
 	trace setsockopt file
 	not grep "MAXSEG\|NODELAY\|SNDTIMEO\|PACING\|ZEROCOPY" trace
 }
-check_traced 'without them, none is set' without_them_none_set
+check_traced 'without --mss, --nodelay, --pace and --timeout none of their options is set' without_them_none_set
 each_connection()
 {
 	start_peer -n 3
@@ -208,9 +208,9 @@ interrupted_it_reports()
 	ended $held
 	grep -q "kbytes/sec" out
 }
-check 'interrupted, it reports what there was' interrupted_it_reports
+check 'zcc that is interrupted reports what it has sent' interrupted_it_reports
 wait $held
-check 'and ends by that signal' [ $? -eq 143 ]
+check 'zcc that is interrupted ends by that signal' [ $? -eq 143 ]
 kill -USR1 "$PEER"
 
 start_peer
@@ -267,7 +267,7 @@ none_left_error()
 	exits 1 "$zcc" -s 0 -p "$PORT" missing .
 	tail -n 1 err | grep -q "none of the files can be sent"
 }
-check 'none left is an error' none_left_error
+check 'files none of which can be sent are an error' none_left_error
 more_files_than_descriptors()
 {
 	mkdir many
@@ -337,7 +337,7 @@ timeout_server_that_takes()
 	grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after 300000 bytes" err
 	not [ -s out ]
 }
-check '--timeout: a server that takes all and never answers: the same' timeout_server_that_takes
+check '--timeout: a server that takes all and never answers: one line that names it, exit 1' timeout_server_that_takes
 kill -USR1 "$PEER"
 start_peer -f
 timeout_server_that_takes_no_connection()
@@ -394,7 +394,7 @@ server_that_resets_connection()
 	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 bytes" err
 	not [ -s out ]
 }
-check 'a server that resets the connection when it has all: the same' server_that_resets_connection
+check 'a server that resets the connection when it has all: one line, exit 1, no report' server_that_resets_connection
 start_peer -x -s
 server_that_closes()
 {
@@ -403,7 +403,7 @@ server_that_closes()
 	grep -Eqx "zcc: 127.0.0.1:$PORT: the server closed the connection before it had acknowledged the last [1-9][0-9]* bytes" err
 	not [ -s out ]
 }
-check 'a server that closes before it has acknowledged the last byte: the same' server_that_closes
+check 'a server that closes before it has acknowledged the last byte: one line, exit 1, no report' server_that_closes
 kill -USR1 "$PEER"
 start_peer
 server_that_closes_in_silence()
@@ -498,8 +498,8 @@ if shm=$(mktemp -d /dev/shm/zc-check.XXXXXX 2>/dev/null) && truncate -s 92233720
 		one_line err
 		grep -q "^zcc: $shm/huge: too much for one loop" err
 	}
-	check '--raw: more bytes than 64 bits can say: the same' raw_more_bytes
-	check 'one of them can be sent, for a while' exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" -t 0.2 "$shm/huge"
+	check '--raw: more bytes than 64 bits can say: one line that names the file, exit 1' raw_more_bytes
+	check '-t: a file of 2^63 bytes can be sent for a while' exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" -t 0.2 "$shm/huge"
 	stop_zcs
 else
 	skip 'more entries than 32 bits can say' 'no /dev/shm with files of 2^63 bytes'

@@ -115,7 +115,7 @@ interrupted_summary()
 }
 check 'interrupted: a summary of what there was, exit 0, the port free' interrupted_summary
 wait "$ZCS"
-check 'exit 0' [ $? -eq 0 ]
+check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
 
 # Options.
 start_zcs -B 0 -i 70000
@@ -157,8 +157,7 @@ if strace -o /dev/null true 2>/dev/null; then
 	strace -f -o trace -e trace=read,recvfrom,accept4 "$zcs" -1 -p 0 -b 10k >zcs.out 2>zcs.err &
 	traced=$!
 	remember $traced
-	wait_until grep -q listening zcs.err
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+	await_zcs $traced
 	n10k_reads()
 	{
 		"$zcc" -s 0 -p "$PORT" file
@@ -258,7 +257,7 @@ fi
 
 # Races that are lost each time: tests/helpers/preload/late.c
 late= # the library
-if ! sanitized && $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o late.so "$TOP/tests/helpers/preload/late.c" -ldl; then
+if preloaded late; then
 	late=$PWD/late.so
 fi
 if [ -n "$late" ]; then
@@ -367,7 +366,7 @@ second_after_it_ended()
 	kill -TERM $p
 	wait $p
 }
-check 'a second after it ended the port can be had again' second_after_it_ended
+check 'the port can be bound again as soon as zcs has exited' second_after_it_ended
 check_usage "'file'" zcs file
 check_usage 'Z' zcs -Z
 check_usage 'nosuch' zcs --nosuch
@@ -433,8 +432,7 @@ exec 7<>unread
 "$zcs" -p 0 -I 0.01 --json >unread 2>zcs.err &
 ZCS=$!
 remember $ZCS
-wait_until grep -q listening zcs.err
-PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+await_zcs $ZCS
 "$BIN/zcc" -s 0 -p "$PORT" -t 60 -q --congestion reno >/dev/null 2>&1 &
 CLIENT=$!
 remember $CLIENT
