@@ -22,41 +22,41 @@ calibration_that()
 	grep -q "calibration" err
 	grep -q "cyclesoak -C" err
 }
-refused()
+not_taken()
 {
 	check "a calibration that is $1" calibration_that
 	rm -rf calibration
 }
-refused missing
+not_taken missing
 : >calibration
-refused empty
+not_taken empty
 cp counts_per_sec calibration
 chmod 0 calibration
-refused unreadable
+not_taken unreadable
 head -n 1 counts_per_sec >calibration
-refused 'a bare number'
+not_taken 'a bare number'
 sed 's/^cpus .*/cpus 0-6/' counts_per_sec >calibration
-refused 'for other CPUs'
+not_taken 'for other CPUs'
 sed "/^cpu 0 /d" counts_per_sec >calibration
-refused 'lacking a CPU'
+not_taken 'lacking a CPU'
 sed '1s/.*/-5/' counts_per_sec >calibration
-refused negative
+not_taken negative
 sed '1s/.*/nan/' counts_per_sec >calibration
-refused 'not a number'
+not_taken 'not a number'
 sed 's/^cpu 0 .*/cpu 0 0.001 0.001 0.9 0.001 inf 0.001/' counts_per_sec >calibration
-refused infinite
+not_taken infinite
 sed '1s/$/0/' counts_per_sec >calibration
-refused 'in contradiction with itself'
+not_taken 'in contradiction with itself'
 sed 's/^soaker .*/soaker 999/' counts_per_sec >calibration
-refused 'of another version'
+not_taken 'of another version'
 head -c 4096 /dev/urandom >calibration
-refused binary
+not_taken binary
 head -c 3000000 /dev/zero | tr '\0' 1 >calibration
-refused huge
+not_taken huge
 mkdir calibration
-refused 'a directory'
+not_taken 'a directory'
 mkfifo calibration
-refused 'a FIFO'
+not_taken 'a FIFO'
 # Only the CPUs that were calibrated can be measured.
 if [ "$cpus" -gt 1 ]; then
 	that_contradicts_calibration()

@@ -23,12 +23,12 @@ table_row_per_method()
 	done
 }
 check 'the table: a row per method, seven columns' table_row_per_method
-nothing_left()
+demo_left_nothing()
 {
 	[ -z "$(workers)" ]
 	[ -z "$(ls tmp)" ]
 }
-check 'tests/demo leaves no process and no file' nothing_left
+check 'tests/demo leaves no process and no file' demo_left_nothing
 
 [ -n "$LONG" ] || finish
 sig_at_it_ends()

@@ -276,7 +276,7 @@ check_json 'json: what zcs --json prints of attacks is JSON' json/zcs.out
 
 # Those that stay must not make it spin, and are no obstacle to its end.
 held=
-hold() # options...: clients that stay until they are killed
+stay() # options...: clients that stay until they are killed
 {
 	: >held.out
 	"$hostile" hold "$@" >held.out 2>&1 &
@@ -299,13 +299,13 @@ for mode in $modes; do
 	port=$(cat "$mode"/port)
 	pid=$(cat "$mode"/pid)
 	for f in half header most; do
-		hold -n 20 -f $f "$port"
+		stay -n 20 -f $f "$port"
 	done
-	hold -n 100 "$port"
-	hold -n 4 -f half -u 0 "$port"
-	hold -n 4 -f header -u 11 "$port"
+	stay -n 100 "$port"
+	stay -n 4 -f half -u 0 "$port"
+	stay -n 4 -f header -u 11 "$port"
 	for at in 12 13 400000; do
-		hold -n 2 -f most -u $at "$port"
+		stay -n 2 -f most -u $at "$port"
 	done
 	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" clients_that_stay
 	kill -TERM "$pid"

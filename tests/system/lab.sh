@@ -21,7 +21,7 @@ there()
 	done
 	return 1
 }
-# hold 'script': a lab that has a zcs on each host, and a command that does this last.  Sets LAB, and
+# hold_lab 'script': a lab that has a zcs on each host, and a command that does this last.  Sets LAB, and
 # HOSTS and PROGRAMS of it, the command among them.
 cat >hold.sh <<'END'
 	echo $$ >programs
@@ -33,7 +33,7 @@ cat >hold.sh <<'END'
 	mv "$1.new" "$1"
 	eval "$2"
 END
-hold()
+hold_lab()
 {
 	rm -f held
 	# As from a terminal: a shell would start it in the background with SIGINT ignored.
@@ -142,7 +142,7 @@ check 'the cable is pulled and put back, and all addresses are of use again' cab
 
 interrupted_by_sig_hosts()
 {
-	hold '$B sleep 60'
+	hold_lab '$B sleep 60'
 	kill -"${signal%:*}" $LAB
 	status=0; wait $LAB || status=$?
 	[ $status -eq "${signal#*:}" ]
@@ -153,7 +153,7 @@ for signal in HUP:129 INT:130 TERM:143; do
 done
 command_ignores_sigterm()
 {
-	hold 'trap "" TERM; exec sleep 60'
+	hold_lab 'trap "" TERM; exec sleep 60'
 	kill -TERM $LAB
 	status=0; wait $LAB || status=$?
 	[ $status -eq 143 ]
@@ -169,7 +169,7 @@ what_command_leaves_running()
 check 'what a command leaves running on the hosts ends with it' what_command_leaves_running
 killed_next_lab_removes()
 {
-	hold '$B sleep 60'
+	hold_lab '$B sleep 60'
 	kill -KILL $LAB
 	wait $LAB || :
 	"$lab" true
@@ -178,7 +178,7 @@ killed_next_lab_removes()
 check 'a lab that was killed: the next one removes its hosts and what runs on them' killed_next_lab_removes
 other_lab_stays()
 {
-	hold '$B sleep 60'
+	hold_lab '$B sleep 60'
 	"$lab" true
 	there "$HOSTS"
 	for p in $PROGRAMS; do not gone "$p"; done
@@ -230,11 +230,11 @@ else
 	skip "$what" 'the machine is too busy to calibrate'
 fi
 
-nothing_left()
+no_host_left()
 {
 	[ "$(wc -w <hosts)" -ge 16 ]
 	not there "$(cat hosts)"
 }
-check 'no host of any of these labs is left' nothing_left
+check 'no host of any of these labs is left' no_host_left
 
 finish

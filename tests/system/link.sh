@@ -34,8 +34,8 @@ start_zcc()
 	eval "$name=$!"
 	remember $!
 }
-# ends NAME STATUS: waits for it to end so
-ends()
+# client_ends NAME STATUS: waits for it to end so
+client_ends()
 {
 	eval "ended_id=\$$1"
 	ended "$ended_id"
@@ -80,7 +80,7 @@ silent()
 # second, say how long it waited.
 gives_up()
 {
-	ends "$1" 1
+	client_ends "$1" 1
 	one_line "$1.err"
 	grep -q "^zcc: .*:$PORT: the server took nothing for 2 seconds (--timeout) after [1-9]" "$1.err"
 	waited=$(awk '/^0 kbytes.* retransmits/ { n++; next } { n = 0 } END { print n + 0 }' "$1.out")
@@ -210,7 +210,7 @@ across '' '--mss: no larger segment is sent or asked for, on either host' '
 		grep -Eq " mss:5[0-9][0-9] " receiver
 		grep -q " mss:588 .* advmss:588 " sender
 		kill -TERM $a
-		ends a 143
+		client_ends a 143
 		[ $(mss a.out) -eq 588 ]
 	done'
 across '' 'a route of a smaller MTU at the sender: the report has the segments that fit it' '
@@ -246,8 +246,8 @@ across '' 'the MTU falls in mid-transfer, of the route or of the link: it goes o
 	for host in "$A" "$B"; do $host ip link set $LINK mtu 1280; done
 	wait_until "$B ss -tni | grep -q \" mss:648 pmtu:700 \""
 	wait_until "$B ss -tni | grep -q \" mss:1208 pmtu:1280 \""
-	ends a 0
-	ends b 0
+	client_ends a 0
+	client_ends b 0
 	bytes_are 40000120 a.out
 	bytes_are 40000120 b.out
 	[ $(mss a.out) -eq 648 ]
@@ -363,8 +363,8 @@ for end in B A; do
 		seen=$(wc -l <zcs.out)
 		put_back "$'$end'"
 		flow a b
-		ends a 0
-		ends b 0
+		client_ends a 0
+		client_ends b 0
 		bytes_are 40000120 a.out
 		bytes_are 40000120 b.out
 		sum=$(($(retransmits a.out) + $(retransmits b.out)))
@@ -386,7 +386,7 @@ across '' 'four streams by zerocopy, splice at the other end: likewise' '
 	pull "$A"
 	silent a
 	put_back "$A"
-	ends a 0
+	client_ends a 0
 	bytes_are 40000120 a.out
 	wait_until "grep -q \"^total of 4 clients\" zcs.out"
 	one_line zcs.err'
@@ -411,7 +411,7 @@ across '' 'requests: those that the cable cuts off fail in time, and others foll
 	put_back "$A"
 	wait_until "heard $more"
 	kill -TERM $a
-	ends a 143
+	client_ends a 143
 	grep -q "^1000 bytes " a.out
 	grep -Eq "^  failed: [1-9][0-9]* timed out$" a.out'
 
@@ -465,10 +465,10 @@ across '' 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with
 	kill -TERM $b
 	kill -HUP $c
 	kill -INT $d
-	ends a 130
-	ends b 143
-	ends c 129
-	ends d 130
+	client_ends a 130
+	client_ends b 143
+	client_ends c 129
+	client_ends d 130
 	for name in a b c; do
 		not [ -s $name.err ]
 		grep "^[0-9]* kbytes.* retransmits" $name.out | tail -n 1 | grep -q "^0 kbytes"
@@ -499,8 +499,8 @@ across '' 'the addresses of the receiver go away and come back: all arrives' '
 	silent a b
 	$A ip addr add $A4/24 dev $LINK
 	$A ip addr add $A6/64 dev $LINK nodad
-	ends a 0
-	ends b 0
+	client_ends a 0
+	client_ends b 0
 	bytes_are 40000120 a.out
 	bytes_are 40000120 b.out
 	[ $(retransmits a.out) -gt 0 ]
@@ -537,7 +537,7 @@ across '' 'the link is gone: one line, exit 1; interrupted, a report; zcs serves
 	gives_up a6
 	for v in 4 6; do
 		eval "kill -TERM \$b$v"
-		ends b$v 143
+		client_ends b$v 143
 		not [ -s b$v.err ]
 		grep -Eqx "  bytes +[1-9][0-9]+ +-" b$v.out
 	done
@@ -587,7 +587,7 @@ across '' 'a signal ends it while it connects' '
 		start_zcc a -s 192.0.2.66 file
 		wait_until "$B ss -tn state syn-sent | grep -q 192.0.2.66"
 		kill -${signal%:*} $a
-		ends a ${signal#*:}
+		client_ends a ${signal#*:}
 		not [ -s a.out ]
 		not [ -s a.err ]
 	done'
@@ -595,7 +595,7 @@ across '' 'a signal ends it while it connects' '
 while [ -n "$queue" ]; do
 	collect
 done
-nothing_left()
+no_host_left()
 {
 	[ -s hosts ]
 	ip netns list >left
@@ -603,6 +603,6 @@ nothing_left()
 		not grep -Eqx "$host( .*)?" left
 	done
 }
-check 'no host of any of these scenarios is left' nothing_left
+check 'no host of any of these scenarios is left' no_host_left
 
 finish

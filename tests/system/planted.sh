@@ -9,7 +9,7 @@ zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
 printf x >tiny
 echo secret-of-another >secret
 mkdir read_here
-# refused 'what' 'script': makes a file that all of the programs have to refuse, in one line, and at once
+# What all of the programs do with such a file: refuse it in one line, at once.
 calibration_is_refused()
 {
 	cd read_here || return
@@ -34,8 +34,8 @@ edited()
 {
 	fake_calibration | sed "$1" >counts_per_sec
 }
-# refused 'what it is' command...: the command makes such a calibration
-refused()
+# not_taken 'what it is' command...: the command makes such a calibration
+not_taken()
 {
 	what=$1
 	shift
@@ -43,21 +43,21 @@ refused()
 	check "a calibration that is $what: refused by cyclesoak, zcs -c and zcc -c" calibration_is_refused
 	rm -rf read_here/counts_per_sec*
 }
-refused '5 GiB of nothing' truncate -s 5G counts_per_sec
-refused 'a device' ln -s /dev/zero counts_per_sec
-refused 'a socket' "$HELPERS/hostile" socket counts_per_sec
-refused 'a FIFO' mkfifo counts_per_sec
-refused 'a directory' mkdir counts_per_sec
-refused 'a dangling link' ln -s nowhere counts_per_sec
-refused 'a link to itself' ln -s counts_per_sec counts_per_sec
-refused 'a file in /proc' ln -s /proc/self/environ counts_per_sec
-refused "another's file" ln -s ../secret counts_per_sec
-refused 'binary' file_of head -c 100000 /dev/urandom
-refused 'negative' edited '1s/^/-/'
-refused 'not a number' edited 's/ 1000000 / nan /'
-refused 'larger than a double' edited '1s/.*/1e999/'
-refused 'listing 2^32 CPUs' edited 's/^cpus .*/cpus 0-4294967295/'
-refused 'full of escape sequences' file_of printf '1\n\033[2J\033[31m 1\n'
+not_taken '5 GiB of nothing' truncate -s 5G counts_per_sec
+not_taken 'a device' ln -s /dev/zero counts_per_sec
+not_taken 'a socket' "$HELPERS/hostile" socket counts_per_sec
+not_taken 'a FIFO' mkfifo counts_per_sec
+not_taken 'a directory' mkdir counts_per_sec
+not_taken 'a dangling link' ln -s nowhere counts_per_sec
+not_taken 'a link to itself' ln -s counts_per_sec counts_per_sec
+not_taken 'a file in /proc' ln -s /proc/self/environ counts_per_sec
+not_taken "another's file" ln -s ../secret counts_per_sec
+not_taken 'binary' file_of head -c 100000 /dev/urandom
+not_taken 'negative' edited '1s/^/-/'
+not_taken 'not a number' edited 's/ 1000000 / nan /'
+not_taken 'larger than a double' edited '1s/.*/1e999/'
+not_taken 'listing 2^32 CPUs' edited 's/^cpus .*/cpus 0-4294967295/'
+not_taken 'full of escape sequences' file_of printf '1\n\033[2J\033[31m 1\n'
 if strace -o /dev/null true 2>/dev/null; then
 	device_or_fifo()
 	{

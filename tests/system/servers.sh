@@ -19,9 +19,9 @@ start_bad() # NAME options...: the server; sets PORT
 	PORT=$(sed -n 's/^port //p' bad.out)
 }
 
-# ends zcc-options...: zcc ends with 0 or 1, in time, with few lines, all of them text, and JSON is JSON
+# zcc_ends zcc-options...: zcc ends with 0 or 1, in time, with few lines, all of them text, and JSON is JSON
 patience=0.3
-ends()
+zcc_ends()
 {
 	status=0
 	timeout 30 "$zcc" -s 127.0.0.1 -p "$PORT" --timeout $patience "$@" >out 2>err || status=$?
@@ -49,13 +49,13 @@ ends_with()
 {
 	wanted=$1
 	shift
-	ends "$@"
+	zcc_ends "$@"
 	echo "to be $wanted"
 	[ $status -eq "$wanted" ] || return 1
 	[ $status -eq 0 ] || grep -q "127\.0\.0\.1\(:\| port \)$PORT\|the server received" err
 }
 
-# bad RAW TINY 'what' NAME options...: zcc in its many ways against that server; fewer where it has to
+# bad_server RAW TINY 'what' NAME options...: zcc in its many ways against that server; fewer where it has to
 # wait.  RAW and TINY are the statuses with --raw, which ignores answers, and of sending a byte, of which
 # a server that takes 100 kB has the end of stream; else it is 1.
 zcc_and_server()
@@ -69,7 +69,7 @@ zcc_and_server()
 		ends_with $o
 	done
 }
-bad()
+bad_server()
 {
 	raw=$1 tiny=$2 what=$3
 	shift 3
@@ -88,28 +88,28 @@ head -c 3000 /dev/zero | tr '\0' x >long
 head -c 1000000 /dev/urandom >garbage
 printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
 printf 'refused=full\n' >refused
-bad 0 1 'answers at random' noise
-bad 0 1 'answers with a megabyte' say -f garbage
+bad_server 0 1 'answers at random' noise
+bad_server 0 1 'answers with a megabyte' say -f garbage
 # How long a raw sender ignores an answer that never ends is not this test's.
-bad 0 1 'never ends its answer' endless -f long
-bad 0 1 'never ends the receipt that it repeats' endless -f receipt
-bad - 1 'says nothing and stays' linger
-bad - 1 'says half a receipt and stays' linger -f receipt.half
-bad - 1 'says a receipt and stays' linger -f receipt
-bad - 1 'drips words that are no receipt' bytes -f long
-bad 0 1 'answers with escape sequences' say -f escapes
-bad 0 1 'refuses at the end' say -f refused
-bad 1 1 'resets at once' slam
-bad 1 1 'takes a byte and closes' say -n 1
-bad 1 0 'takes 100 kB and closes' say -n 100000
-bad 1 1 'takes 100 kB and answers' say -n 100000 -f receipt
-bad - 1 'takes 100 kB and stays' linger -n 100000
-bad - 1 'talks from the start and does not listen' talk -f long
-bad 0 1 'talks from the start and listens' chat -f long
-bad 0 1 'refuses from the start, again and again' chat -f refused
+bad_server 0 1 'never ends its answer' endless -f long
+bad_server 0 1 'never ends the receipt that it repeats' endless -f receipt
+bad_server - 1 'says nothing and stays' linger
+bad_server - 1 'says half a receipt and stays' linger -f receipt.half
+bad_server - 1 'says a receipt and stays' linger -f receipt
+bad_server - 1 'drips words that are no receipt' bytes -f long
+bad_server 0 1 'answers with escape sequences' say -f escapes
+bad_server 0 1 'refuses at the end' say -f refused
+bad_server 1 1 'resets at once' slam
+bad_server 1 1 'takes a byte and closes' say -n 1
+bad_server 1 0 'takes 100 kB and closes' say -n 100000
+bad_server 1 1 'takes 100 kB and answers' say -n 100000 -f receipt
+bad_server - 1 'takes 100 kB and stays' linger -n 100000
+bad_server - 1 'talks from the start and does not listen' talk -f long
+bad_server 0 1 'talks from the start and listens' chat -f long
+bad_server 0 1 'refuses from the start, again and again' chat -f refused
 zcc_and_server_that_closes()
 {
-	ends $o
+	zcc_ends $o
 	[ $status -eq 1 ]
 }
 for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
@@ -154,7 +154,7 @@ done
 receipt_of_valid_exit()
 {
 	for o in tiny "-P 2 tiny" "--json tiny"; do
-		ends $o
+		zcc_ends $o
 		not grep "receipt is left out\|is not a receipt" err
 		[ $status -eq "$wanted" ]
 	done

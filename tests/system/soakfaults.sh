@@ -22,7 +22,7 @@ ours()
 		grep -qs '^zc-\|^cyclesoak\|^zc[cs]$' /proc/"$pid"/comm && echo "$pid"
 	done
 }
-nothing_left()
+no_soaker_left()
 {
 	for pid in $(ours); do
 		echo "left running: $pid, $(cat /proc/"$pid"/comm)"
@@ -42,7 +42,7 @@ nothing_left()
 		return 1
 	fi
 }
-besides=nothing_left
+besides=no_soaker_left
 
 # Others may soak this machine for a while: so often is that waited for in the whole test.
 waits_left=20
@@ -172,7 +172,7 @@ right()
 }
 whole()
 {
-	nothing_left && { [ "$status" -eq 0 ] || cmp counts_per_sec cal/counts; }
+	no_soaker_left && { [ "$status" -eq 0 ] || cmp counts_per_sec cal/counts; }
 }
 besides=whole
 # How the soakers are started is the same as above.
@@ -186,7 +186,7 @@ calibration_is_whole()
 	tail -n 5 log
 	[ "$status" -eq 137 ]
 	cmp counts_per_sec cal/counts
-	nothing_left
+	no_soaker_left
 }
 for call in fchmod fsync linkat; do
 	what="cyclesoak -C killed at $call: nothing is left of the new file"
