@@ -82,7 +82,11 @@ sigint_under_load()
 	env --default-signal=INT "$load" -t 60 -n 10000 -s 20 >out 2>err &
 	bench=$!
 	remember $bench
-	wait_until grep -qs streams= tmp/zc-bench.*/tiny.out
+	streams_begun()
+	{
+		grep -qs streams= tmp/zc-bench.*/tiny.out
+	}
+	wait_until streams_begun
 	[ "$(workers | wc -l)" -ge 4 ]
 	kill -INT $bench
 	ended $bench
