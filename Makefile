@@ -32,7 +32,7 @@ TOOLS    = zcc zcs cyclesoak run_rr
 MAN1     = $(TOOLS:%=man/%.1)
 MAN7     = man/zc.7
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
-HELPERS  = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/*.c))
+HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
@@ -50,10 +50,16 @@ $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# The tests' own programs: peers that speak the 2001 wire, load makers, unit tests.
+# The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
+LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
+
 $(OBJ)/tests/%: tests/%.c $(OBJ)/libzc.a
 	@mkdir -p $(@D)
-	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
+	$(LINK_TEST)
+
+$(OBJ)/tests/%: tests/helpers/%.c $(OBJ)/libzc.a
+	@mkdir -p $(@D)
+	$(LINK_TEST)
 
 $(FUZZ): $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/fuzz/*.c)) $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm

@@ -1,4 +1,4 @@
-# What the tests of faults share: a run under tests/preload/fault.c shows which calls a program makes of
+# What the tests of faults share: a run under tests/helpers/preload/fault.c shows which calls a program makes of
 # the C library, and then one of them fails in each run: the first of its kind, the second, and so on
 # until it is not reached any more.  To be sourced after lib.sh.
 #
@@ -91,7 +91,7 @@ EOT
 faults_missing=
 if [ -n "$SANITIZE" ]; then
 	faults_missing='a sanitizer wants to be loaded first'
-elif ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o fault.so "$TOP/tests/preload/fault.c" -ldl 2>cc.err; then
+elif ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o fault.so "$TOP/tests/helpers/preload/fault.c" -ldl 2>cc.err; then
 	faults_missing="no shared library can be made here: $(head -n 1 cc.err)"
 fi
 # In `make check-long` all of a scenario's calls fail, one after the other, with each error; and so in
@@ -199,8 +199,8 @@ failure_status()
 {
 	case $program-$call-$status in
 	run_rr-execvp-12[67]) ;;
-	run_rr-*) [ $status -eq 125 ] ;;
-	*) [ $status -eq 1 ] ;;
+	run_rr-*) [ "$status" -eq 125 ] ;;
+	*) [ "$status" -eq 1 ] ;;
 	esac
 }
 
@@ -210,20 +210,20 @@ judge()
 	case $status in
 	0)
 		right || bad 'neither an error nor a right report'
-		if [ $outcome = recovered ]; then
+		if [ "$outcome" = recovered ]; then
 			[ -z "$(new_lines)" ] || bad 'recovered, but not without a word'
-		elif [ $outcome = reported ] && ! $counted; then
+		elif [ "$outcome" = reported ] && ! $counted; then
 			bad 'not reported'
 		fi
 		;;
 	1 | 2 | 12[567])
 		if ! failure_status; then
 			bad 'another exit status than that of a failure'
-		elif [ $outcome = recovered ]; then
+		elif [ "$outcome" = recovered ]; then
 			bad 'not recovered from'
 		elif ! grep -q "^$program: ." err; then
 			bad 'nothing on stderr that says what failed'
-		elif [ $outcome = reported ] && [ "$(new_lines | wc -l)" -ne 1 ]; then
+		elif [ "$outcome" = reported ] && [ "$(new_lines | wc -l)" -ne 1 ]; then
 			bad 'not just one line'
 		fi
 		;;
@@ -296,7 +296,7 @@ faults()
 		skip "$name: faults" "$(grep -e "$excuse" err | head -n 1)"
 		return
 	fi
-	[ $status -eq 0 ] && right || bad 'without a fault'
+	[ "$status" -eq 0 ] && right || bad 'without a fault'
 	lines_like err >usual
 	awk -v tried_as="$tried_as" -v every="$every_fault" -v only="$only" -v one="$one_fault" -v all="$LONG" -f faults.awk errors tried log >plan ||
 		bad 'no plan'
@@ -305,7 +305,7 @@ faults()
 	outcome=none
 	check "$name: a right report without a fault, and for each call it is known what must come of a fault" as_expected
 	while read -r key n error outcome last <&4; do
-		if [ $excuses -gt 10 ] || ! try "$key" $n "$error" "$outcome" || [ "$last$LONG" != 11 ]; then
+		if [ $excuses -gt 10 ] || ! try "$key" "$n" "$error" "$outcome" || [ "$last$LONG" != 11 ]; then
 			continue
 		fi
 		# There may be more of them now.

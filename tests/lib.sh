@@ -14,15 +14,17 @@ count=0
 failed=0
 PIDS=$PWD/pids
 
-# check 'what must hold' 'script' [args]: runs the script in a subshell under set -e.
+# check 'what must hold' command [args...]: runs the command, most often a function of the test, in a
+# subshell under set -e.
 check()
 {
-	what=$1 script=$2
-	shift 2
+	what=$1
+	shift
 	count=$((count + 1))
-	# Not `if ( set -e; ... )`: a condition would switch set -e off.
-	( set -e; eval "$script" ) >check.log 2>&1
-	if [ $? -eq 0 ]; then
+	# Not `if ( set -e; ... )`: a condition would switch set -e off, in functions too.
+	( set -e; [ $# -gt 0 ]; "$@" ) >check.log 2>&1
+	verdict=$?
+	if [ $verdict -eq 0 ]; then
 		echo "ok $count - $what"
 	else
 		failed=$((failed + 1))
@@ -44,11 +46,12 @@ skip()
 	echo "ok $count - $1 # SKIP $2"
 }
 
-# check_with 'tool' 'what' 'script': skipped where the tool is missing.
+# check_with 'tool' 'what' command [args...]: skipped where the tool is missing.
 check_with()
 {
 	if command -v "$1" >/dev/null 2>&1; then
-		check "$2" "$3"
+		shift
+		check "$@"
 	else
 		skip "$2" "no $1"
 	fi
@@ -64,13 +67,14 @@ sanitized()
 	esac
 }
 
-# check_without 'sanitizer' 'why' 'what' 'script': skipped where the programs have it
+# check_without 'sanitizer' 'why' 'what' command [args...]: skipped where the programs have it
 check_without()
 {
 	if sanitized "$1"; then
 		skip "$3" "$2"
 	else
-		check "$3" "$4"
+		shift 2
+		check "$@"
 	fi
 }
 
@@ -122,18 +126,59 @@ remember()
 	echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"
 }
 
-# wait_until 'condition': up to 20 seconds.
+# wait_until command [args...]: until it succeeds, up to 20 seconds.  A condition of more than one
+# command is a function, `met` where it has no better name.
 wait_until()
 {
 	tries=0
-	until eval "$1"; do
+	until "$@"; do
 		tries=$((tries + 1))
 		if [ $tries -gt 400 ]; then
-			echo "waited in vain for: $1"
+			echo "waited in vain for: $*"
 			return 1
 		fi
 		sleep 0.05
 	done
+}
+
+# or_gone PID command [args...]: it succeeds, or there is no such process that it could wait for.
+or_gone()
+{
+	or_gone=$1
+	shift
+	"$@" || gone "$or_gone"
+}
+
+# counts OPERATOR N command [args...]: the number that it prints compares so, as by test(1): -eq, -ge ...
+counts()
+{
+	operator=$1 number=$2
+	shift 2
+	test "$("$@")" "$operator" "$number"
+}
+
+# prints 'text' command [args...]: that is what it prints.
+prints()
+{
+	text=$1
+	shift
+	[ "$("$@")" = "$text" ]
+}
+
+prints_nothing()
+{
+	prints '' "$@"
+}
+
+# lines_in FILE, entries_in DIRECTORY: how many
+lines_in()
+{
+	wc -l <"$1"
+}
+
+entries_in()
+{
+	find "$1" -mindepth 1 -maxdepth 1 | wc -l
 }
 
 # pipe_is_full FIFO: its writers wait; else this fills it some more.
@@ -151,7 +196,7 @@ gone()
 # ended PID: waits for the end of a process; it need not be this shell's child.
 ended()
 {
-	wait_until "gone $1"
+	wait_until gone "$1"
 }
 
 # exits STATUS command...: runs it, keeps out and err, compares the status.
@@ -166,6 +211,23 @@ exits()
 		echo "exit status $got, not $want: $*"
 		return 1
 	fi
+}
+
+# check_usage 'pattern' TOOL [arguments...]: the tool rejects them with exit status 2 and one line on
+# stderr that matches the pattern.
+check_usage()
+{
+	check "usage: $(shift; echo "$*")" rejects "$@"
+}
+
+rejects()
+{
+	pattern=$1 tool=$2
+	shift 2
+	exits 2 timeout 20 "$BIN/$tool" "$@"
+	one_line err
+	not [ -s out ]
+	grep -q -e "$pattern" err
 }
 
 # one_line FILE: it has just one line.
@@ -201,6 +263,15 @@ else
 	}
 fi
 
+# await_zcs PID [FILE]: waits until this zcs, whose stderr is in the file (zcs.err), listens; sets PORT.
+# It fails where zcs has ended.
+await_zcs()
+{
+	wait_until or_gone "$1" grep -q listening "${2:-zcs.err}"
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "${2:-zcs.err}")
+	[ -n "$PORT" ]
+}
+
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
 {
@@ -208,9 +279,20 @@ start_zcs()
 	${ON-} "$BIN/zcs" -p 0 "$@" >zcs.out 2>zcs.err &
 	ZCS=$!
 	remember $ZCS
-	wait_until 'grep -q listening zcs.err || gone $ZCS'
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
-	[ -n "$PORT" ]
+	await_zcs $ZCS
+}
+
+# hold_clients FILE options...: clients of $PORT that stay, by `hostile hold`; what they were told goes to
+# the file, HOLD is the pid.
+hold_clients()
+{
+	told=$1
+	shift
+	: >"$told"
+	"$HELPERS/hostile" hold "$@" "$PORT" >"$told" 2>hold.err &
+	HOLD=$!
+	remember $HOLD
+	wait_until or_gone $HOLD grep -q ^held "$told"
 }
 
 stop_zcs()
@@ -226,7 +308,7 @@ start_peer()
 	${ON-} "$HELPERS/peer" serve "$@" >peer.out 2>peer.err &
 	PEER=$!
 	remember $PEER
-	wait_until 'grep -q "^port" peer.out || gone $PEER'
+	wait_until or_gone $PEER grep -q "^port" peer.out
 	PORT=$(sed -n 's/^port //p' peer.out)
 	[ -n "$PORT" ]
 }
@@ -237,11 +319,11 @@ until_free()
 	flock -w 5 /dev/zero true 2>/dev/null || sleep 1
 }
 
-# preloaded NAME: compiles tests/preload/NAME.c into NAME.so here, once; fails where that cannot be done
+# preloaded NAME: compiles tests/helpers/preload/NAME.c into NAME.so here, once; fails where that cannot be done
 preloaded()
 {
 	[ -e "$1.so" ] || { ! sanitized && "$CC" -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
-	    "$TOP/tests/preload/$1.c" -ldl 2>"$1.err"; }
+	    "$TOP/tests/helpers/preload/$1.c" -ldl 2>"$1.err"; }
 }
 
 # hastened command...: its sleeps, such as the windows of a baseline, are of 50 ms at most, where a library
@@ -293,7 +375,11 @@ until_holding()
 		"$BIN/cyclesoak" "$@" >soak.out 2>soak.err &
 		SOAK=$!
 		remember $SOAK
-		wait_until '[ -n "$(soaker_of $SOAK)" ] && [ -s soak.out ] || gone $SOAK'
+		met()
+		{
+			[ -n "$(soaker_of "$SOAK")" ] && [ -s soak.out ] || gone "$SOAK"
+		}
+		wait_until met
 		gone $SOAK || return 0
 		turns=$((turns + 1))
 		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
@@ -346,7 +432,7 @@ is_unsafe()
 next_period()
 {
 	PERIOD=$(($(wc -l <soak.out) + 1))
-	wait_until "[ \$(wc -l <soak.out) -ge $PERIOD ]"
+	wait_until counts -ge $PERIOD lines_in soak.out
 }
 # begins REASON, ends REASON: it is in one of the next periods, or in none after one of the next
 begins()
@@ -460,7 +546,7 @@ workers()
 
 nothing_left()
 {
-	wait_until '[ -z "$(workers)" ]'
+	wait_until prints_nothing workers
 	[ -z "$(ls tmp)" ]
 }
 

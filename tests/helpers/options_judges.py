@@ -1,0 +1,171 @@
+"""The judges of tests/helpers/options: each yields a sentence for whatever is wrong with a program or a case.
+
+A program p has what its command line was made of (name, values, command, bad, full) and what it did
+(status, out, err, seconds); a case has its sender, and its receiver or sink.
+"""
+import json
+import re
+
+STDERR_LINES = 6 # the most without -d; zcs may have 20 more in each 10 s, about its clients
+
+
+def judge_status(p):
+    if p.status is None:
+        yield 'it did not end'
+        return
+    allowed = {0, 1, 2}
+    if p.command is not None:
+        allowed = {125, p.command} | ({128 - p.command} if p.name == 'run_rr' and p.command > 128 else set())
+    elif p.name == 'run_rr':
+        allowed |= {125, 126, 127} # of the shell
+    if p.bad:
+        allowed = {2 if p.command is None else 125}
+    if p.status not in allowed | ({0} if is_informed(p) else set()):
+        yield f'exit status {p.status}, not one of {sorted(allowed)}'
+
+
+def judge_stderr(p):
+    lines = p.err.splitlines()
+    about_clients = 20 * (1 + p.seconds // 10) if p.name == 'zcs' else 0
+    if len(lines) > STDERR_LINES + about_clients and not p.has('--debug'):
+        yield f'{len(lines)} lines on stderr'
+    if p.status in (1, 2, 125) and p.status != p.command and not lines:
+        yield 'a failure without a line on stderr'
+    if is_usage_error(p) and len(lines) != 1:
+        yield f'{len(lines)} lines on stderr for a usage error'
+    if p.err and not p.err.endswith('\n'):
+        yield 'the last line on stderr is not whole'
+    for line in p.err.split('\n')[:-1]:
+        if not line.startswith(f'{p.name}: '):
+            yield f'a line on stderr does not begin with the name: {line[:200]!r}'
+        if re.search('[\x00-\x1f\x7f]', line):
+            yield f'control characters on stderr: {line[:200]!r}'
+
+
+def judge_figures(p):
+    """No figure is NAN, infinite or an unsigned difference below 0; none is of a command that did not run."""
+    found = re.search(r'(?i)(?<![a-z])-?(nan|inf)(?![a-z])|1844674407\d+', p.out)
+    if found and not is_informed(p):
+        yield f'a figure is {found.group()}'
+    if p.name == 'cyclesoak' and p.command in (126, 127) and re.search('load|percent', p.out) and not is_informed(p):
+        yield 'it prints a load of a command that never ran'
+
+
+def judge_json(p):
+    if is_usage_error(p) and p.out:
+        yield 'a usage error prints on stdout'
+    if not p.has('--json') or p.full or p.status is None or is_informed(p) or is_usage_error(p):
+        return
+    try:
+        objects = parse_json(p.out)
+    except ValueError as e:
+        yield f'stdout is not JSON: {e}'
+        return
+    failed = p.status != 0 if p.command is None else p.status == 125 or p.command in (126, 127)
+    if failed and not (objects and objects[-1].get('error')) and (objects or p.status != 125):
+        yield 'it failed, and its last object has no error'
+    if any('error' in o for o in (objects[:-1] if failed else objects)):
+        yield 'an object other than the last of a run that failed has an error'
+    if p.name == 'zcc' and not p.has('--calibrate') and (len(objects) > runs(p) or not failed and len(objects) < runs(p)):
+        yield f'{len(objects)} objects for {runs(p)} runs'
+
+
+def judge_bytes(case):
+    """Status 0: what zcc claims is what was to be sent, and what came to the other end."""
+    p, sink, zcs = case.sender, case.sink, case.receiver
+    claimed, headers, received = claimed_bytes(p), 0, None
+    if case.expected is not None and not p.has('--warmup'):
+        wanted = case.expected * int(p.values.get('--streams', 1)) * runs(p)
+        if claimed not in (None, wanted):
+            yield f'zcc claims {claimed} bytes, {wanted} were to be sent'
+        claimed = wanted
+    if not case.raw and (sink or zcs and zcs.has('--raw')): # the receiver counts headers, too
+        loops = p.values.get('--loops')
+        headers = None if loops is None or p.has('--warmup') else \
+            int(p.values.get('--streams', 1)) * runs(p) * (4 + int(loops) * (4 + 4 * len(case.files)))
+    if sink is not None:
+        received = sink.received
+        if sink.how == 'answering' and not case.raw:
+            yield 'status 0, though the answer of the server is no receipt'
+    elif zcs is None:
+        yield 'status 0, and nobody was listening'
+    elif zcs.has('--raw') or not case.raw and not zcs.has('--reply'):
+        received = received_bytes(zcs)
+    if None not in (claimed, received) and \
+       (received < claimed or headers is not None and received != claimed + headers):
+        yield f'zcc claims {claimed} bytes, and {headers} of headers; {received} were received'
+
+
+def judge_requests(case):
+    """Status 0: zcs sent what zcc claims, and more only where connections failed or were cut off."""
+    p, zcs = case.sender, case.receiver
+    if zcs is None or not zcs.has('--reply'):
+        yield 'status 0, and nobody replies'
+    elif p.has('--json') and zcs.status == 0:
+        sizes = parse_json(p.out)[0]['requests']
+        claimed = sum(size['bytes'] for size in sizes)
+        served = parse_json(zcs.out)[-1]['bytes'] if zcs.has('--json') else int(re.search(r'(\d+) bytes', zcs.out)[1])
+        exact = not p.has('--time') and not any(sum(size['failed'].values()) for size in sizes)
+        if served < claimed or exact and served > claimed:
+            yield f'zcc claims {claimed} bytes of replies, zcs sent {served}'
+
+
+OF_PROGRAMS = (judge_status, judge_stderr, judge_figures, judge_json)
+
+
+# What the judges ask.
+
+def is_informed(p):
+    """It prints its help or version, whatever else is asked of it."""
+    return p.has('--help') or p.has('--version')
+
+
+def is_usage_error(p):
+    return p.status == 2 or p.bad and p.status not in (0, None)
+
+
+def runs(p):
+    return 1 if p.has('--request') else len(p.values.get('--buffer-size', '').split(','))
+
+
+def json_bytes(text, key):
+    sums = [o['end'][key] for o in parse_json(text)]
+    return sum(s['bytes'] + s.get('warmup_bytes', 0) for s in sums)
+
+
+def text_bytes(text, pattern):
+    """The sum of what the pattern finds and of the bytes of warm-ups."""
+    return sum(map(int, re.findall(f'(?m){pattern}', text) +
+                   re.findall(r'warm-up, (\d+) bytes', text) + re.findall(r'after (\d+) bytes of warm-up', text)))
+
+
+def claimed_bytes(p):
+    """The bytes in zcc's report, those of the warm-up among them; None where it prints none."""
+    if p.has('--json'):
+        return json_bytes(p.out, 'sum_sent')
+    return None if p.has('--quiet') or runs(p) > 1 else text_bytes(p.out, r'^ +bytes +(\d+)')
+
+
+def received_bytes(zcs):
+    """The bytes in the reports of zcs; None where it counts small clients together."""
+    if zcs.has('--json'):
+        return json_bytes(zcs.out, 'sum_received')
+    if re.search(r'(?m)^(?!total).*\bclients\b', zcs.out):
+        return None
+    return text_bytes(zcs.out, r'^(?!total).* (\d+) bytes in ')
+
+
+def parse_json(text):
+    """The objects of a text that is nothing else, a line each; ValueError says what it is."""
+    def unique(pairs):
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise ValueError('a member is there twice')
+        return dict(pairs)
+
+    def constant(name):
+        raise ValueError(f'{name} is not JSON')
+
+    objects = [json.loads(line, object_pairs_hook=unique, parse_constant=constant) for line in text.split('\n')[:-1]]
+    if not all(isinstance(o, dict) for o in objects) or text[-1:] not in ('', '\n'):
+        raise ValueError('not an object on each line')
+    return objects

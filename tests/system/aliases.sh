@@ -1,0 +1,260 @@
+#!/bin/sh
+# Options in combinations and spellings that no other test has: zcc --request with the options of a
+# connection, what -d adds, -V, and every long name beside its letter.
+#
+# seconds: 6
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+head -c 3000 /dev/zero >file
+printf x >tiny
+
+# check_traced 'what' function: skipped where nothing may be traced
+check_traced()
+{
+	if strace -o /dev/null true 2>/dev/null; then
+		check "$1" "$2"
+	else
+		skip "$1" 'no strace, or it may not trace'
+	fi
+}
+
+#
+# zcc --request.
+#
+requests_have_options()
+{
+	exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" --request 10 \
+	    -n 3 -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 10m --congestion reno
+	# What each connection has before it connects, in this order or another.
+	sed -n "s/.*\(SO_RCVBUF, .100000.\|SO_SNDBUF, .200000.\|TCP_MAXSEG, .1000.\|TCP_NODELAY, .1.\|SO_MAX_PACING_RATE\|TCP_CONGESTION\).*/\1/p
+	    s/.*connect(.*htons($PORT).*/connect/p" trace >order
+	cat trace order
+	[ "$(grep -c connect order)" -eq 3 ]
+	[ "$(wc -l <order)" -eq 21 ]
+	for n in 1 2 3; do
+		[ "$(sed -n "$((7 * n - 6)),$((7 * n))p" order | sort -u | wc -l)" -eq 7 ]
+		[ "$(sed -n "$((7 * n))p" order)" = connect ]
+	done
+	grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
+}
+requests_have_no_options()
+{
+	exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" --request 10 -n 2
+	cat trace
+	grep -q "htons($PORT)" trace
+	not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|PACING\|CONGESTION\|setaffinity' trace
+}
+start_zcs --reply
+check_traced 'zcc --request with -B -i -o --mss --nodelay --pace: each connection has them before it connects' requests_have_options
+check_traced 'zcc --request without them: none is set' requests_have_no_options
+stop_zcs
+
+# What is bound is seen while a server keeps the requests waiting.
+requests_are_bound()
+{
+	"$HELPERS/request" serve -q >server.out &
+	remember $!
+	wait_until grep -q ^port server.out
+	"$zcc" -s 127.0.0.1 -p "$(sed -n 's/^port //p' server.out)" --request 10 -P "$1" -B "$2" -t 60 >out 2>err &
+	sender=$!
+	remember $sender
+	wanted=$2
+	met()
+	{
+		[ "$(cpus_of "$sender" | tail -n +2 | paste -s -d ,)" = "$wanted" ]
+	}
+	wait_until met
+	kill -TERM $sender
+	ended $sender
+}
+check 'zcc --request -B 0: the requests run on that CPU' requests_are_bound 1 0
+if [ "$(getconf _NPROCESSORS_ONLN)" -ge 2 ] && [ "$(cpus_of $$)" = "$(cat /sys/devices/system/cpu/online)" ]; then
+	check 'zcc --request -P 2 -B 0,1: one thread on each of them' requests_are_bound 2 0,1
+else
+	skip 'zcc --request -P 2 -B 0,1' 'one CPU, or not all of them may be used'
+fi
+
+# family ONE OTHER: a server of one family answers requests by it, and none by the other
+family()
+{
+	start_zcs --reply "$1"
+	exits 0 "$zcc" -s 0 "$1" -p "$PORT" --request 10 -n 2
+	not grep failed out
+	exits 1 "$zcc" -s 0 "$2" -p "$PORT" --request 10 -n 2
+	grep -qx '  failed: 2 refused' out
+	stop_zcs
+}
+if [ -e /proc/net/if_inet6 ]; then
+	check 'zcc --request -4: by IPv4 alone' family -4 -6
+	check 'zcc --request -6: by IPv6 alone' family -6 -4
+else
+	skip 'zcc --request -4 and -6' 'no IPv6 here'
+fi
+
+#
+# -d and -V.
+#
+zcc_debugs()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" "$@" -n 2 -P 2 file tiny
+}
+start_zcs --debug
+zcc_and_debug_line()
+{
+	for how in -d --debug; do
+		zcc_debugs $how
+		echo "zcc: connected to 127.0.0.1:$PORT through lo" | diff - err
+	done
+}
+check 'zcc -d and --debug: a line that has the address and the interface, and no other' zcc_and_debug_line
+zcc_dd_line()
+{
+	for how in -dd "--debug --debug" "-d -d -d"; do
+		zcc_debugs $how
+		sort err >lines
+		{
+			echo "zcc: connected to 127.0.0.1:$PORT through lo"
+			for n in 1 2 3 4; do echo "zcc: file: 3000 bytes"; done
+			for n in 1 2 3 4; do echo "zcc: tiny: 1 bytes"; done
+		} | diff - lines
+	done
+}
+check 'zcc -dd: a line for each file that a stream has sent, besides' zcc_dd_line
+zcs_debug_line()
+{
+	cat zcs.err
+	[ "$(grep -Ecx "zcs: 127\.0\.0\.1:[0-9]+: connected" zcs.err)" -eq 10 ]
+	[ "$(wc -l <zcs.err)" -eq 11 ]
+}
+check 'zcs --debug: a line for each client that connects' zcs_debug_line
+stop_zcs
+zcs_debugs()
+{
+	start_zcs -d
+	"$zcc" -s 0 -p "$PORT" tiny >out
+	stop_zcs
+	cat zcs.err
+	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: connected' zcs.err)" -eq 1 ]
+}
+check 'zcs -d: the same' zcs_debugs
+zcs_is_silent()
+{
+	start_zcs
+	"$zcc" -s 0 -p "$PORT" tiny >out
+	stop_zcs
+	cat zcs.err
+	one_line zcs.err
+}
+check 'zcs without -d: no line for a client' zcs_is_silent
+versions()
+{
+	version=$(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")
+	for tool in zcc zcs cyclesoak run_rr; do
+		for how in -V --version; do
+			exits 0 "$BIN/$tool" $how
+			not [ -s err ]
+			echo "$tool $version" | diff - out
+		done
+	done
+}
+check '-V and --version: the name and the version in the Makefile, exit 0' versions
+
+#
+# Long names.
+#
+
+# with_arguments TOOL: `-x --long` of each option that has both and takes an argument
+with_arguments()
+{
+	"$BIN/$1" --help | sed -n 's/^  \(-[A-Za-z0-9]\), \(--[a-z-]*\) [a-z].*/\1 \2/p' |
+	    while read -r letter long; do
+		# An option that takes none does not lack it.
+		! "$BIN/$1" "$letter" 2>&1 | grep -q 'requires an argument' || echo "$letter $long"
+	done
+}
+long_is_short()
+{
+	with_arguments "$1" >options
+	cat options
+	[ "$(wc -l <options)" -ge "$2" ]
+	while read -r letter long; do
+		for value in '' ' ' 'x y' 99999999999999999999; do
+			# What takes any text fails later, and in the same way.
+			case $long in
+			--server | --file) continue ;;
+			esac
+			exits 2 "$BIN/$1" "$letter" "$value"
+			one_line err
+			mv err wanted
+			exits 2 "$BIN/$1" "$long=$value"
+			diff wanted err
+			exits 2 "$BIN/$1" "$long" "$value"
+			diff wanted err
+			grep -q -e "$long" err
+		done
+	done <options
+}
+check 'zcc: each long name with a bad argument has the error of its letter' long_is_short zcc 11
+check 'zcs: each long name with a bad argument has the error of its letter' long_is_short zcs 8
+check 'cyclesoak: each long name with a bad argument has the error of its letter' long_is_short cyclesoak 4
+check 'run_rr: each long name with a bad argument has the error of its letter' long_is_short run_rr 1
+
+# same STATUS TOOL 'short' 'long' [argument...]: both end so, with the same on stdout and on stderr
+same()
+{
+	status=$1 tool=$2 short=$3 long=$4
+	shift 4
+	exits "$status" "$BIN/$tool" "$short" "$@"
+	cat out err >wanted
+	[ -s wanted ]
+	exits "$status" "$BIN/$tool" "$long" "$@"
+	cat out err | diff wanted -
+}
+flags_are_the_same()
+{
+	mkdir -p nowhere
+	cd nowhere || return
+	same 1 zcc -c --cpu-load -s 0 -p 1
+	same 1 zcs -c --cpu-load -p 0
+	same 2 zcc -C --calibrate ../file
+	same 2 cyclesoak -C --calibrate --json
+	same 1 cyclesoak -1 --once
+	same 1 cyclesoak '-f missing' --file=missing
+	same 1 cyclesoak '-B -d' '--per-cpu --debug'
+	for tool in zcc zcs cyclesoak run_rr; do
+		same 0 $tool -h --help
+	done
+}
+check 'flags: --cpu-load, --calibrate, --once, --file, --per-cpu and --help do what their letters do' flags_are_the_same
+quiet_zcc()
+{
+	start_zcs
+	exits 0 "$zcc" --server=0 --port="$PORT" --quiet --loops=2 tiny
+	one_line out
+	not [ -s err ]
+	grep -Eqx '[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)' out
+	stop_zcs
+}
+check 'zcc --quiet: the first line of the report alone' quiet_zcc
+once_is_over()
+{
+	start_zcs --once
+	exits 0 "$zcc" -s 0 -p "$PORT" tiny
+	ended "$ZCS"
+	got=0; wait "$ZCS" || got=$?
+	[ $got -eq 0 ]
+	one_line zcs.out
+}
+check 'zcs --once: one client, and exit 0' once_is_over
+corked()
+{
+	start_peer
+	strace -f -o trace -e trace=setsockopt,sendfile "$zcc" -s 0 -p "$PORT" --cork file >out 2>err
+	grep -o 'TCP_CORK, \[[01]\]' trace >order
+	printf 'TCP_CORK, [1]\nTCP_CORK, [0]\n' | diff order -
+	grep -q ', corked; ' out
+}
+check_traced 'zcc --cork: TCP_CORK on, then off' corked
+
+finish

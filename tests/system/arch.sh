@@ -1,0 +1,89 @@
+# Other architectures: the programs for arm64 and for s390x, which is big-endian, under QEMU's user mode.
+# It needs Debian's cross compilers (gcc-aarch64-linux-gnu, gcc-s390x-linux-gnu) and qemu-user-static.
+# only: check-long
+# limit: 1800
+. "$TOP/tests/lib.sh"
+
+here=$PWD
+# build ARCH: its programs are in ARCH/, scripts that run them in ARCH-bin.  QEMU knows neither
+# SO_ZEROCOPY nor, on a big-endian architecture, the name in TCP_CONGESTION.
+build()
+{
+	make -s -C "$TOP" CC="$1-linux-gnu-gcc" AR="$1-linux-gnu-ar" SANITIZE= OBJ="$here/$1" BIN="$here/$1/" \
+	    all unit
+	mkdir "$1-bin"
+	for tool in zcc zcs cyclesoak run_rr; do
+		cat >"$1-bin/$tool" <<END
+#!/bin/sh
+for word in "\$@"; do
+	shift
+	case $1:\$word:\$before in
+	s390x:--congestion:* | s390x:*:--congestion) ;;
+	*) set -- "\$@" "\$word" ;;
+	esac
+	before=\$word
+done
+exec qemu-$1-static -L /usr/$1-linux-gnu "$here/$1/$tool" "\$@"
+END
+		chmod 755 "$1-bin/$tool"
+	done
+}
+
+# transfer ZCC ZCS: the built-in files; the receiver's figures come to the sender in its receipt.
+transfer()
+{
+	BIN=$2 start_zcs -1
+	exits 0 "$1/zcc" -s 127.0.0.1 -p "$PORT"
+	wait "$ZCS"
+	grep -q "bytes *22579200 *22579200" out
+	grep -q "all bytes sent were received" out
+	grep -q "22579200 bytes in .*, 63 files" zcs.out
+}
+
+# request ZCC ZCS: ten of each of three sizes
+request()
+{
+	BIN=$2 start_zcs --reply
+	exits 0 "$1/zcc" -s 127.0.0.1 -p "$PORT" --request 1,1000,100000 -n 10
+	kill -TERM "$ZCS"
+	wait "$ZCS"
+}
+
+programs_and_unit_tests()
+{
+	build "$arch" >build.out 2>&1 || { cat build.out; false; }
+	not grep -i warning build.out
+}
+all_unit_tests_pass()
+{
+	for source in "$TOP"/tests/unit/*.c; do
+		unit=$(basename "$source" .c)
+		qemu-"$arch"-static -L /usr/"$arch"-linux-gnu "$arch/tests/unit/$unit" >unit.out ||
+			{ grep -A 2 "^not" unit.out; false; }
+	done
+}
+of_tests_of_wire()
+{
+	BIN=$here/$arch-bin "$TOP/tests/run" wire >wire.out || :
+	grep "^wire .* passed" wire.out
+	grep "^not ok" wire.out >failed
+	not grep -v zerocopy failed
+}
+for arch in aarch64 s390x; do
+	why=
+	for tool in $arch-linux-gnu-gcc qemu-$arch-static make; do
+		command -v "$tool" >/dev/null 2>&1 || why="no $tool"
+	done
+	if [ -n "$why" ]; then
+		skip "$arch" "$why"
+		continue
+	fi
+	check "$arch: the programs and the unit tests compile without a warning" programs_and_unit_tests
+	check "$arch: all unit tests pass" all_unit_tests_pass
+	check "$arch: of the tests of the wire only those of zerocopy fail, which QEMU lacks" of_tests_of_wire
+	check "zcc of $arch sends to zcs of this machine" transfer "$here/$arch-bin" "$BIN"
+	check "zcc of this machine sends to zcs of $arch" transfer "$BIN" "$here/$arch-bin"
+	check "zcc of $arch sends requests to zcs of this machine" request "$here/$arch-bin" "$BIN"
+	check "zcc of this machine sends requests to zcs of $arch" request "$BIN" "$here/$arch-bin"
+done
+finish

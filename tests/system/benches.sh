@@ -1,0 +1,190 @@
+#!/bin/sh
+# The benches: each of their programs is built, and each bench runs with its smallest sizes, ends with 0,
+# prints its table and leaves nothing.  What the figures are is not judged.  load.sh and results.sh
+# test tests/bench/load and tests/bench/results.
+#
+# only: check-long
+# limit: 900
+. "$TOP/tests/lib.sh"
+own_tmpdir
+
+benches=$TOP/tests/bench
+cpus=$(getconf _NPROCESSORS_ONLN)
+
+# needs_python 'what' function
+needs_python()
+{
+	check_with python3 "$1" "$2"
+}
+
+#
+# The programs.
+#
+compile()
+{
+	source=$benches/$1.c
+	$CC -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='""' -pthread -O2 -Wall -Wextra -Werror \
+	    -I"$TOP" -o "$1" "$source" "$TOP/build/libzc.a" -lm
+}
+all_compile()
+{
+	for source in "$benches"/*.c; do
+		name=${source##*/}
+		compile "${name%.c}"
+		echo "${name%.c}" >>built
+	done
+	[ "$(wc -l <built)" -ge 6 ]
+}
+if [ -e "$TOP/build/libzc.a" ]; then
+	check 'each C file of tests/bench is a program that compiles without a warning' all_compile
+else
+	make -s -C "$TOP" build/libzc.a >make.log 2>&1
+	check 'each C file of tests/bench is a program that compiles without a warning' all_compile
+fi
+
+generated()
+{
+	for how in '' '-w -p 1000' '-t' '-u' '-c 0 -S' '-l 0'; do
+		exits 0 ./gen -s 0.1 -l 20 $how
+		for key in share seconds wakes switches each cpus stat cpu; do
+			grep -Eq "(^| )$key=" out
+		done
+		one_line out
+	done
+}
+check 'gen: a line of key=value for each way to make a load' generated
+awake_runs()
+{
+	exits 3 ./awake sh -c 'exit 3'
+	not [ -s err ]
+}
+check 'awake: the status is that of its command' awake_runs
+bare_rates()
+{
+	head -c 131072 /dev/zero >block
+	for how in '' -t; do
+		exits 0 ./bare $how 0.1 0 $((cpus > 1)) block
+		grep -Eqx '[1-9][0-9]*' out
+	done
+}
+check 'bare: a rate, with and without -t' bare_rates
+passes()
+{
+	exits 0 ./pingpong -s 0.1
+	for via in unix tcp; do
+		grep -Eqx "via=$via trips=[1-9][0-9]* per_second=[0-9.]+ mean_us=[0-9.]+ p50_us=[0-9.]+ p99_us=[0-9.]+ max_us=[0-9.]+" out
+	done
+}
+if [ "$cpus" -ge 2 ]; then
+	check 'pingpong: a line for each way' passes
+else
+	skip 'pingpong' 'one CPU'
+fi
+tiny_streams()
+{
+	start_zcs -I 0
+	exits 0 ./tiny "$PORT" 100 1 10
+	tail -n 1 out | grep -q '^.*100'
+	stop_zcs
+}
+check 'tiny: 100 clients' tiny_streams
+
+#
+# The benches.
+#
+accuracy_runs()
+{
+	soaking "$benches/accuracy" -n 1 -s 0.1 --seed 1 --wait 0 --others 100 -g steady,bursty,wakes,network -o rows
+	cat err
+	grep -q '^seed 1, 0.1 s a case$' out
+	for group in steady bursty wakes network; do
+		grep -q "^ *$group" out
+	done
+	grep -q '^During the run: steal' out
+	cp out accuracy.out
+	set -- rows/accuracy-*.tsv
+	[ $# -eq 1 ] && [ -s "$1" ]
+	[ "$(grep -vc '^#' rows/*.tsv)" -ge 5 ]
+	exits 0 "$benches/accuracy" --from rows/*.tsv
+	grep -q steady out
+	nothing_left
+}
+needs_python 'accuracy: a row for each group, and its rows are read again' accuracy_runs
+accuracy_compares()
+{
+	mkdir -p other
+	for tool in zcc zcs cyclesoak; do cp "$BIN/$tool" other/; done
+	exits 0 "$benches/accuracy" -g hidden,jitter-before -n 1 -s 0.1 --seed 1 --wait 0 --others 100 --against other
+	grep -q hidden out
+	nothing_left
+}
+needs_python 'accuracy --against: two builds' accuracy_compares
+foreground_runs()
+{
+	exits 0 "$benches/foreground" -r 1 -s 0.1 --wait 0
+	for row in ping-pong requests paced transfer; do
+		grep -q "^$row" out
+	done
+	grep -q '^Medians \[least\.\.greatest\] of 1 rounds:$' out
+	grep -q '^Goals:$' out
+	nothing_left
+}
+hostile_runs()
+{
+	exits 0 "$benches/hostile" -r 1 -s 0.1
+	for row in alone silent random reset all; do
+		grep -Eq "^$row +[0-9]+ +[0-9.]+% +[0-9.]+% +[0-9.]+% +[0-9]+% +[0-9]+%$" out
+	done
+	grep -Eq '^alone +[0-9]+ +100\.0% ' out
+	nothing_left
+}
+peers_run()
+{
+	exits 0 "$benches/peers" -r 1 -t 0.1
+	for row in 'bare: sendfile, 63 files' 'zc: sendfile, 63 files' 'zc: splice, 128 KiB' 'zc: 8 streams'; do
+		grep -Eq "^$row +[1-9][0-9]*$" out
+	done
+	grep -Eq '^sendfile of 128 KiB / bare loop +[0-9.]+ ' out
+	grep -Eq '^sendfile, 10,000 files +[0-9]+ +[0-9]+$' out
+	nothing_left
+}
+if [ "$cpus" -ge 2 ]; then
+	needs_python 'foreground: a row for each figure' foreground_runs
+	check 'hostile: a row for each kind of clients' hostile_runs
+	check 'peers: rates, ratios and memory' peers_run
+else
+	skip 'foreground, hostile and peers' 'one CPU'
+fi
+load_runs()
+{
+	exits 0 "$benches/load" -t 1 -n 100 -s 5
+	grep -q '^streams' out
+	grep -q '^requests' out
+	nothing_left
+}
+check 'load: no error' load_runs
+results_run()
+{
+	soaking "$benches/results" -t 0.1 -r 1 -o folder
+	for name in requests writes sweep methods binding splice traffic; do
+		for kind in txt tsv json; do
+			[ -s "folder/$name.$kind" ]
+		done
+	done
+	nothing_left
+}
+check 'results: the files of each experiment' results_run
+
+# What a bench does not know is a usage error.
+usage_errors()
+{
+	for bench in foreground hostile load peers results accuracy; do
+		exits 2 "$benches/$bench" --nosuch
+		[ -s err ]
+		not [ -s out ]
+	done
+	nothing_left
+}
+check_with python3 'an option that a bench does not know: a line, exit 2' usage_errors
+
+finish

@@ -1,0 +1,162 @@
+#!/bin/sh
+# The build, from a copy of the sources: no warning, nothing among the sources, install and back.
+# `make check` builds once, without optimization, and looks at the programs that it tests; `make
+# check-long` builds by gcc and clang, for 32 bits and with sanitizers.
+#
+# seconds: 15
+. "$TOP/tests/lib.sh"
+
+if sanitized; then
+	skip 'the build' 'it is that without sanitizers'
+	finish
+fi
+mkdir src
+cp -r "$TOP"/*.[ch] "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
+cd src || exit 1
+
+flags=$(scale 'CFLAGS=-O0 HARDEN= HARDEN_LD=' '')
+built=$(scale "$BIN" "$PWD") # the programs, with the flags that are the default
+builds_without_warning_objects()
+{
+	make clean
+	make CC="$cc" $flags >../log 2>&1 || { cat ../log; false; }
+	cat ../log
+	not grep -i warning ../log
+	not ls ./*.o 2>/dev/null
+	for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
+}
+for cc in $(scale "$CC" 'gcc clang'); do
+	check_with "$cc" "$cc: builds without a warning, objects out of the way" builds_without_warning_objects
+done
+nothing_to_do_second()
+{
+	make CC="$CC" $flags
+	make -q CC="$CC" $flags
+}
+check 'a second make builds nothing' nothing_to_do_second
+make_install_and_uninstall()
+{
+	make CC="$CC" $flags install PREFIX=/usr DESTDIR="$PWD/root"
+	find root -type f | sort
+	for t in zcc zcs cyclesoak run_rr; do
+		[ -x root/usr/bin/$t ]
+		[ -s root/usr/share/man/man1/$t.1 ]
+	done
+	[ -s root/usr/share/man/man7/zc.7 ]
+	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
+	[ "$(find root -type f | wc -l)" -eq 0 ]
+}
+check 'make install and uninstall' make_install_and_uninstall
+change_of_common_builds()
+{
+	touch common.h
+	not make -q CC="$CC" $flags
+}
+check 'a change of common.h builds all anew' change_of_common_builds
+no_set_user_id()
+{
+	find . -perm /6000 | not grep .
+}
+check 'no set-user-ID, no set-group-ID' no_set_user_id
+programs_need_glibc_alone()
+{
+	(cd "$built" && ldd ./zcc ./zcs ./cyclesoak ./run_rr) >needed
+	[ "$(grep -c "libc\.so.*=>" needed)" -eq 4 ]
+	grep "=>" needed | not grep -v "lib[cm]\.so\|libpthread"
+}
+check_with ldd 'the programs need glibc alone' programs_need_glibc_alone
+hardened_pie_relro_bound()
+{
+	for t in zcc zcs cyclesoak run_rr; do
+		echo $t
+		readelf -hW "$built/$t" | grep -Eq "Type: +DYN "
+		readelf -lW "$built/$t" >segments
+		grep GNU_RELRO segments
+		grep GNU_STACK segments | grep " RW "
+		readelf -dW "$built/$t" | grep -E "BIND_NOW|FLAGS.* NOW"
+		readelf -W --dyn-syms "$built/$t" >imports
+		grep -o "__stack_chk_fail" imports
+		grep -Eo "__[a-z]*(printf|cpy|read|recv)_chk" imports
+	done
+}
+check_with readelf 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified' hardened_pie_relro_bound
+run_rr_reads_shell()
+{
+	for t in zcc zcs cyclesoak run_rr; do
+		readelf -W --dyn-syms "$built/$t" | grep -Eo "UND [a-z_]*(getenv|environ)[a-z_]*" | sort -u | sed "s/^/$t /"
+	done >asked
+	printf "cyclesoak UND getenv\nrun_rr UND secure_getenv\n" | diff - asked
+}
+check_with readelf 'run_rr reads SHELL and cyclesoak PATH; they read nothing else of the environment' run_rr_reads_shell
+# A symbol that glibc gave a newer version, as it did when it took in libpthread, is not a newer function.
+they_call_no_function()
+{
+	for t in zcc zcs cyclesoak run_rr; do
+		readelf -W --dyn-syms "$built/$t" | sed -n "s/.* UND \([a-z_0-9]*\)@GLIBC_2\.\([0-9]*\).*/\2 \1/p"
+	done | sort -u >functions
+	grep -q " flock" functions
+	awk '$1 > 27 && $2 !~ /^(__libc_start_main|__isoc23_.*|pthread_.*|[fl]?stat64|fcntl64)$/' functions | not grep .
+}
+check_with readelf 'they call no function that is newer than glibc 2.27' they_call_no_function
+it_builds_without_hardening()
+{
+	make clean
+	make CC="$CC" CFLAGS=-O0 HARDEN= HARDEN_LD= >../log 2>&1 || { cat ../log; false; }
+	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
+	not grep -e -fstack-protector -e relro ../log
+}
+[ -z "$LONG" ] || check 'the programs build without the hardening' it_builds_without_hardening
+if [ -z "$LONG" ]; then
+	:
+elif echo '#include <stdio.h>
+int main(void){return 0;}' | gcc -m32 -x c -o probe - 2>/dev/null && ./probe; then
+	it_builds_for_bits()
+	{
+		make clean
+		make CC="gcc -m32" >../log 2>&1 || { cat ../log; false; }
+		not grep -i warning ../log
+		./cyclesoak --version
+		exits 2 ./zcc -s 0 -n 4294967295
+		grep -q "is not between 1 and 4294967294" err
+		exits 1 ./zcc -s 0 -p 1 -n 4294967294
+		grep -q "Connection refused" err
+	}
+	check '32 bits: the programs build without a warning, and -n accepts 4294967294' it_builds_for_bits
+	it_does_not_build()
+	{
+		not gcc -m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
+		grep "zc needs a CPU with 64-bit atomics" ../log
+	}
+	check 'a CPU without 64-bit atomics: the build fails and names the reason' it_does_not_build
+else
+	skip 'it builds for 32 bits' 'gcc has no 32-bit libraries'
+fi
+make_clean_leaves_sources()
+{
+	make clean
+	ls
+	not ls -d build zcc zcs cyclesoak run_rr 2>/dev/null
+}
+check 'make clean leaves the sources' make_clean_leaves_sources
+if [ -z "$LONG" ]; then
+	:
+elif echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
+	make_debug_sanitizers_find()
+	{
+		make CC="$CC" debug >../log 2>&1 || { cat ../log; false; }
+		nm build/address,undefined/zcc | grep -q __asan
+		# A port found free by the kernel, a transfer by each method.
+		BIN=$PWD/build/address,undefined
+		start_zcs
+		for m in sendfile send write; do "$BIN/zcc" -s 0 -p "$PORT" -n 3 -m $m; done
+		"$BIN/zcc" -s 0 -p "$PORT" -t 0.2
+		stop_zcs
+		cat zcs.out zcs.err
+		not grep -i "runtime error\|Sanitizer" zcs.err
+	}
+	check 'make debug: sanitizers find nothing in the unit tests and a transfer' make_debug_sanitizers_find
+else
+	skip 'make debug' 'no sanitizers for this compiler'
+fi
+
+finish

@@ -1,0 +1,158 @@
+#!/bin/sh
+# The calibration of the machine: its rounds, its file, directories in which others may plant things, a
+# machine that is not idle.  cyclesoak.sh and planted.sh have the files that are refused.
+#
+# In `make check` the windows of a baseline are short: tests/run itself makes a calibration of full length.
+#
+# group: quiet
+# seconds: 5
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
+
+# shellcheck disable=SC2046 # several words: $(scale)
+rounds_result_file()
+{
+	( umask 027; soaking $(scale hastened ) "$cyclesoak" -C --force )
+	[ "$(grep -Ecx "calibrating: [0-9]+ loops/sec" out)" -ge 3 ]
+	grep -Eqx "calibrated OK\.  [0-9]+ loops/sec" out
+	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]
+}
+check '-C: rounds, the result, the file' rounds_result_file
+[ -s counts_per_sec ] || { echo 'Bail out! no calibration'; exit 1; }
+calibration_has_mode()
+{
+	[ "$(stat -c %a counts_per_sec)" = 640 ]
+	ls -A
+	[ "$(ls -A | grep -c "counts_per_sec")" -eq 1 ]
+}
+check 'the calibration has the mode that umask leaves, and no other file is left' calibration_has_mode
+calibration_of_cpu_alone()
+{
+	mkdir one && cd one || return
+	soaking "$cyclesoak" -C --force -N 1
+	grep -qx "cpus 0" counts_per_sec
+	[ "$(grep -c "^cpu " counts_per_sec)" -eq 1 ]
+}
+[ -z "$LONG" ] || check '-C -N 1: a calibration of CPU 0 alone' calibration_of_cpu_alone
+chmod 644 counts_per_sec
+zcc_replaces_symlink()
+{
+	mkdir z && cd z || return
+	echo precious >victim && ln -s victim counts_per_sec
+	soaking "$zcc" -C --force -N 1
+	head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
+	[ "$(cat victim)" = precious ]
+	not [ -L counts_per_sec ]
+}
+[ -z "$LONG" ] || check 'zcc -C calibrates, and replaces a symlink, not the file that it names' zcc_replaces_symlink
+
+where_file_cannot_written()
+{
+	mkdir locked && chmod 555 locked
+	status=0
+	soaking as_user "$cyclesoak" -C --force -N 1 -f locked/counts || status=$?
+	[ $status -eq 1 ]
+	grep -q "cannot write locked/counts" err
+	[ -z "$(ls -A locked)" ]
+}
+[ -z "$LONG" ] || check '-C where the file cannot be written: exit 1, nothing left' where_file_cannot_written
+
+
+"$HELPERS/burn" 0 60 60 >/dev/null &
+busy=$!
+remember $busy
+# shellcheck disable=SC2046 # several words: $(scale)
+on_busy_machine_prints()
+{
+	status=0
+	soaking $(scale hastened ) "$cyclesoak" -C -f busy || status=$?
+	[ $status -eq 1 ]
+	tail -n 1 err | grep -q "not idle: other programs took [0-9.]*% of it (see top(1)): stop them, " err
+	not [ -e busy ]
+}
+check '-C on a busy machine: prints how much of it, exits 1, writes nothing' on_busy_machine_prints
+force_on_busy_machine()
+{
+	soaking "$cyclesoak" -C --force -f busy
+	grep -q "not idle" err
+	[ -s busy ]
+}
+[ -z "$LONG" ] || check '-C --force on a busy machine: says so, and writes' force_on_busy_machine
+# shellcheck disable=SC2046 # several words: $(scale)
+own_baselines_on_busy()
+{
+	mkdir crowd && cd crowd || return
+	soaking $(scale hastened ) "$cyclesoak" true
+	grep -q "not idle beside the command: other programs took [0-9]" err
+}
+check 'own baselines on a busy machine: a line on stderr says that it is not idle' own_baselines_on_busy
+kill -KILL $busy
+
+# A directory that all may write to: what others have put there is never written to.
+# calibrating command...: which fails where other programs leave it no time at all
+calibrating()
+{
+	for try in 1 2 3 4 5; do
+		status=0
+		soaking "$@" || status=$?
+		grep -q 'left its soaker no time' err || break
+	done
+	return "$status"
+}
+
+if [ "$(id -u)" -eq 0 ] && can_be_user; then
+	mkdir shared
+	chmod 1777 shared
+	echo precious >precious
+	# By somebody else than nobody, as whom as_user runs things.
+	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
+		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious shared/$name
+	done
+	if strace -o /dev/null true 2>/dev/null; then
+		tracer='strace -f --seccomp-bpf -o ../trace -e trace=openat,open,creat,rename,renameat,renameat2,clock_nanosleep'
+		# The windows of a baseline are of 10 ms in place of 250.
+		tracer="$tracer -e inject=clock_nanosleep:retval=0:delay_enter=10000"
+	fi
+	zcc_in_directory()
+	{
+		cd shared || return
+		calibrating $tracer "$zcc" -C --force -N 1
+		[ "$(cat ../precious)" = precious ]
+		not [ -L counts_per_sec ]
+		head -n 1 counts_per_sec | grep -Eqx "[0-9]+"
+		ls -A
+		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
+	}
+	check 'zcc -C in a directory with planted links: they are not followed' zcc_in_directory
+	if [ -n "$tracer" ]; then
+		nothing_that_has_name()
+		{
+			grep -E "O_(WRONLY|RDWR)" trace | grep -v '"/\(dev\|proc\|sys\|run\)/' >opened
+			cat opened
+			[ -s opened ]
+			not grep -v "O_TMPFILE\|O_CREAT|O_EXCL" opened
+			grep -Eq 'rename.*"(\./)?counts_per_sec\.[A-Za-z0-9]{6}", .*"(\./)?counts_per_sec"' trace
+		}
+		check 'zcc -C in a directory with planted links opens nothing that has a name for writing' nothing_that_has_name
+	else
+		skip 'zcc -C in a directory with planted links opens nothing that has a name for writing' 'no strace, or it may not trace'
+	fi
+	rm -f shared/counts_per_sec
+	ln precious shared/counts_per_sec
+	as_another_user()
+	{
+		cd shared || return
+		status=0
+		calibrating as_user "$cyclesoak" -C --force -N 1 || status=$?
+		[ $status -eq 1 ]
+		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
+		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
+		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
+	}
+	[ -z "$LONG" ] || check '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' as_another_user
+else
+	skip 'links in a shared directory' 'needs root and setpriv'
+fi
+
+finish

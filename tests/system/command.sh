@@ -1,0 +1,134 @@
+#!/bin/sh
+# cyclesoak with a command: its load, its exit status, and those of cyclesoak itself.
+#
+# group: quiet
+# seconds: 5
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak
+made_up_calibration >counts_per_sec
+
+with_command_its_load()
+{
+	status=0
+	soaking "$cyclesoak" sh -c "sleep 0.3; exit 7" || status=$?
+	[ $status -eq 7 ]
+	grep -Eq "^System load: -?[0-9.]+%" out
+}
+check 'with a command: its load, and its exit status' with_command_its_load
+with_command()
+{
+	mkdir own && cd own || return
+	soaking hastened "$cyclesoak" sleep 0.2
+	grep -Eq "^System load: .*; own baselines, drift -?[0-9.]+%$" out
+	not [ -e counts_per_sec ]
+}
+check 'with a command and no calibration: its own baselines' with_command
+options_of_command()
+{
+	soaking "$cyclesoak" -1 ls -1 -d .
+	grep -qx "\." out
+}
+check 'options of the command are its own' options_of_command
+command_killed_by_signal()
+{
+	status=0
+	soaking "$cyclesoak" sh -c 'kill -9 $$' || status=$?
+	[ $status -eq 137 ]
+}
+check 'a command killed by a signal: 128 and its number' command_killed_by_signal
+# refused_command STATUS COMMAND [env ...]: it is looked up before anything is soaked, so nothing is waited for
+refused_command()
+{
+	want=$1 name=$2
+	shift 2
+	exits "$want" "$@" "$cyclesoak" "$name"
+	one_line err
+	grep -q "^cyclesoak: cannot run $name: " err
+	not [ -s out ]
+}
+printf 'exit 0\n' >plain
+printf '#!/no/such/interpreter\n' >orphan
+chmod +x orphan
+command_that()
+{
+	refused_command 127 ./no/such/command
+	refused_command 127 no-such-command
+	refused_command 127 ""
+	refused_command 127 ls env PATH=/no/such/directory
+}
+check 'a command that is not there: 127, and no load' command_that
+command_that_not_executable()
+{
+	refused_command 126 /
+	refused_command 126 ./plain
+	refused_command 126 plain env PATH="$PWD:/no/such/directory"
+	exits 126 "$cyclesoak" --json ./plain
+	one_line out
+	grep -q '^{"schema":1,"error":"cannot run ./plain: Permission denied"}$' out
+}
+check 'a command that is not executable: 126, and no load' command_that_not_executable
+command_that_cannot_run()
+{
+	status=0
+	soaking "$cyclesoak" ./orphan || status=$?
+	[ $status -eq 127 ]
+	[ "$(grep -vc "another machine" err)" -eq 1 ]
+	grep -q "^cyclesoak: cannot run ./orphan: No such file or directory$" err
+	not [ -s out ]
+}
+check 'a command that cannot be run after all: 127, and no load' command_that_cannot_run
+path_searched_as_execvp()
+{
+	mkdir first second
+	echo >first/found
+	printf "#!/bin/sh\nexit 3\n" >second/found
+	chmod +x second/found
+	status=0
+	soaking env PATH="first:second:$PATH" "$cyclesoak" found || status=$?
+	[ $status -eq 3 ]
+}
+check 'PATH is searched as execvp(3) does: a file that is not executable is skipped' path_searched_as_execvp
+with_command_failure()
+{
+	for args in "-p 0" "-N 8000" -Z --nosuch "-1 -n 2" "-C"; do
+		exits 125 "$cyclesoak" $args true
+		one_line err
+		not [ -s out ]
+	done
+	exits 125 "$cyclesoak" -f ./no/such/calibration true
+	one_line err
+}
+check 'with a command a failure of its own is 125, usage errors included' with_command_failure
+command_that_ends()
+{
+	soaking "$cyclesoak" true
+	[ "$(grep -vc "another machine" err)" -eq 1 ]
+	grep -q "^cyclesoak: the command took 0\.[0-9]* s, too short for its load: " err
+}
+check 'a command that ends at once: a line says that it was too short' command_that_ends
+signal_to_cyclesoak_goes()
+{
+	turns=0
+	while :; do
+		"$cyclesoak" sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done' >o 2>e &
+		p=$!
+		wait_until or_gone $p grep -q ready o
+		grep -q "soaked already" e && [ $turns -lt 60 ] || break
+		turns=$((turns + 1)); until_free
+	done
+	kill -TERM "$p"
+	status=0
+	wait "$p" || status=$?
+	[ $status -eq 9 ]
+}
+check 'a signal to cyclesoak goes on to the command' signal_to_cyclesoak_goes
+command_does_not_inherit()
+{
+	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status
+	grep -q "^SigBlk:.*0000000000000000" out
+	not grep -E "^SigIgn:.*[13579bdf]...$" out
+}
+check 'the command does not inherit SIGPIPE ignored, nor blocked signals' command_does_not_inherit
+
+finish

@@ -1,0 +1,419 @@
+#!/bin/sh
+# cyclesoak: which calibrations it refuses, what it prints, what the soakers are to the kernel.  No load
+# is judged here: calibration.sh has the calibration, loads.sh the load of busy programs, soaker.sh
+# what is left of the soakers.
+#
+# group: soaks
+# seconds: 40
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
+cpus=$(getconf _NPROCESSORS_ONLN)
+find_at_once
+
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+fake_calibration "$(machine_name)" >moded
+
+# Calibration files that will not do: each is one line that says what to run.
+calibration_that()
+{
+	exits 1 as_user "$cyclesoak" -1 -f calibration
+	one_line err
+	grep -q "calibration" err
+	grep -q "cyclesoak -C" err
+}
+not_taken()
+{
+	check "a calibration that is $1" calibration_that
+	rm -rf calibration
+}
+not_taken missing
+: >calibration
+not_taken empty
+cp counts_per_sec calibration
+chmod 0 calibration
+not_taken unreadable
+head -n 1 counts_per_sec >calibration
+not_taken 'a bare number'
+sed 's/^cpus .*/cpus 0-6/' counts_per_sec >calibration
+not_taken 'for other CPUs'
+sed "/^cpu 0 /d" counts_per_sec >calibration
+not_taken 'lacking a CPU'
+sed '1s/.*/-5/' counts_per_sec >calibration
+not_taken negative
+sed '1s/.*/nan/' counts_per_sec >calibration
+not_taken 'not a number'
+sed 's/^cpu 0 .*/cpu 0 0.001 0.001 0.9 0.001 inf 0.001/' counts_per_sec >calibration
+not_taken infinite
+sed '1s/$/0/' counts_per_sec >calibration
+not_taken 'in contradiction with itself'
+sed 's/^soaker .*/soaker 999/' counts_per_sec >calibration
+not_taken 'of another version'
+head -c 4096 /dev/urandom >calibration
+not_taken binary
+head -c 3000000 /dev/zero | tr '\0' 1 >calibration
+not_taken huge
+mkdir calibration
+not_taken 'a directory'
+mkfifo calibration
+not_taken 'a FIFO'
+# Only the CPUs that were calibrated can be measured.
+if [ "$cpus" -gt 1 ]; then
+	that_contradicts_calibration()
+	{
+		exits 1 "$cyclesoak" -1 -N 1
+		one_line err
+		grep -q "cyclesoak -C" err
+	}
+	check '-N that contradicts the calibration is refused' that_contradicts_calibration
+	calibration_of_fewer_cpus()
+	{
+		exits 1 "$cyclesoak" -1 -f moded
+		one_line err
+	}
+	check 'a calibration of fewer CPUs is refused without -N' calibration_of_fewer_cpus
+	check '-N as calibrated is taken' soaking "$cyclesoak" -1 -p 0.3 -N 1 -f moded
+else
+	skip '-N against the calibration' 'one CPU'
+fi
+zcc_needs_calibration()
+{
+	mkdir none && cd none || return
+	exits 1 "$zcc" -c -s 0 -p 1
+	one_line err
+	grep -q "cyclesoak -C" err
+}
+check 'zcc -c needs a calibration: one line, exit 1, before it connects' zcc_needs_calibration
+# What it prints.
+one_bare_figure()
+{
+	soaking "$cyclesoak" -1 -p 0.5
+	grep -Eqx -e "-?[0-9]+\.[0-9]" out
+	one_line out
+}
+check '-1: one bare figure' one_bare_figure
+line_each_period()
+{
+	soaking "$cyclesoak" -B -p 0.2 sleep 0.3
+	grep -Eq "^System load: -?[0-9.]+%\?? \+-[0-9.]+%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
+	[ "$(grep -o "cpu[0-9]* -\{0,1\}[0-9]" out | wc -l)" -eq "$cpus" ]
+}
+check 'a line each period, -B with a figure per CPU, exit 0 on SIGTERM' line_each_period
+that_many_lines()
+{
+	soaking "$cyclesoak" -n 3 -p 0.1
+	[ "$(grep -Ec "^System load: " out)" -eq 3 ]
+	tail -n 1 out | grep -Eqx "mean of 3: -?[0-9.]+%\?? \+-[0-9.]+%, minimum -?[0-9.]+%, maximum -?[0-9.]+%"
+}
+check '-n: that many lines and a closing one' that_many_lines
+kernel_has_its_say()
+{
+	soaking "$cyclesoak" -n 1 -p 0.3 -d
+	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out
+	[ "$cpus" -eq 1 ] || grep -Eq "; wake-up [0-9]+ us, unsoaked [0-9]+ us; kernel" out
+}
+check '-d: the kernel has its say' kernel_has_its_say
+json_line_per_period()
+{
+	soaking "$cyclesoak" -n 2 -p 0.3 -B --json
+	[ "$(wc -l <out)" -eq 3 ]
+	head -n 2 out >periods
+	tail -n 1 out >closing
+}
+check '--json: a line per period and a closing one, nothing else' json_line_per_period
+# holds FILE 'expression': it is true of each of its objects
+holds()
+{
+	jq -es "length > 0 and all(.[]; $2)" "$1" || { cat "$1"; return 1; }
+}
+json_figures_of_period()
+{
+	holds periods '[.load_percent, .load_uncertainty_percent, .slowed_percent] | all(type == "number")'
+	holds periods '[.accounting_percent | .user, .system, .softirq, .idle] | all(type == "number")'
+	holds periods "(.load_by_cpu | length) == $cpus"
+	holds periods '.load_by_cpu | all(.load_percent | type == "number")'
+	[ "$cpus" -eq 1 ] || holds periods "[.wakeup_us, .wakeup_unsoaked_us] | all(. > 0)"
+}
+check_with jq '--json: the figures of a period are numbers, and there is one for each CPU' json_figures_of_period
+json_closing_object()
+{
+	holds closing '[.load_percent, .load_min_percent, .load_max_percent] | all(type == "number")'
+	holds closing ".periods == 2 and .load_min_percent <= .load_percent and .load_percent <= .load_max_percent"
+}
+check_with jq '--json: the closing object has the mean of both periods between the least and the greatest' json_closing_object
+# For two values Student's t is 12.71, and their standard error half of what they differ by.
+json_closing_interval()
+{
+	cat periods closing | jq -es '
+		(.[2].load_uncertainty_percent | . * .) as $squares |
+		(map(.load_uncertainty_percent)[:2] | max) as $one |
+		(12.71 * (.[0].load_percent - .[1].load_percent) / 2) as $both |
+		($one * $one + $both * $both) as $sum |
+		$squares > 0.999 * $sum and $squares < 1.001 * $sum'
+}
+check_with jq "--json: the closing interval is that of Student's t" json_closing_interval
+if [ -z "$LONG" ]; then
+	: # it takes nine seconds
+elif strace -o /dev/null true 2>/dev/null; then
+	# As a real-time program would hold it up.
+	soaker_that_begins()
+	{
+		soaking strace -f -o /dev/null -e trace=sched_setscheduler \
+		    -e inject=sched_setscheduler:delay_enter=6000000 "$cyclesoak" -n 3 -p 1
+		grep -q "left its soaker no time in 5 seconds" err
+		awk -F "[:%]" '/^System load/ { n++; bad += $2 < -1000 } END { exit n != 3 || bad }' out
+	}
+	check 'a soaker that begins to run late has not been spinning before' soaker_that_begins
+else
+	skip 'a soaker that begins to run late' 'no strace, or it may not trace'
+fi
+that_interrupted_line()
+{
+	turns=0
+	while :; do
+		"$cyclesoak" -1 -p 1000 --json >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
+		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); continue; }
+		break
+	done
+	kill -TERM "$SOAK"
+	status=0
+	wait "$SOAK" || status=$?
+	cat out err
+	[ $status -eq 1 ]
+	grep -qx "cyclesoak: interrupted before the period was over" err
+	one_line out
+	grep -q '"error":"interrupted before the period was over"}$' out
+}
+check '-1 that is interrupted: a line, in JSON too, and exit 1' that_interrupted_line
+end_of_child()
+{
+	soaking sh -c "sleep 0.2 & exec \"$cyclesoak\" -n 4 -p 0.2"
+	[ "$(grep -c "^System load: " out)" -eq 4 ]
+	grep -q "^mean of 4: " out
+}
+check 'the end of a child that it inherited by exec does not end it' end_of_child
+# stopped and continued: what was missed is not made up by a burst of lines
+until_holding -p 0.2
+soaker=$(soaker_of "$SOAK")
+keeper=$(keeper_of "$SOAK")
+soaker_in_session()
+{
+	[ "$(stat_field "$soaker" 6)" = "$keeper" ]
+	not [ -e /proc/"$soaker"/autogroup ] || grep -q " nice 19$" /proc/"$soaker"/autogroup
+}
+check 'the soaker is in a session of its own, nice 19 for its autogroup' soaker_in_session
+soaker_for_each_cpu()
+{
+	for t in $(tasks_of "$soaker"); do
+		[ "$(stat_field "$soaker"/task/"$t" 41)" = 5 ]
+		[ "$(stat_field "$soaker"/task/"$t" 19)" = 19 ]
+	done
+	cpus_of "$soaker" >allowed
+	cat allowed
+	[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
+}
+check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' soaker_for_each_cpu
+soaker_has_few_descriptors()
+{
+	ls -l /proc/"$soaker"/fd
+	[ "$(ls -l /proc/"$soaker"/fd | grep -vc "/dev/null\|/dev/zero\|/run/zc-soaker.lock\|total")" -eq 1 ]
+	ls -l /proc/"$soaker"/fd | grep -q " 0 -> pipe:"
+}
+check 'the soaker holds no descriptor of its parent but the locks and the pipe that ends it' soaker_has_few_descriptors
+no_signal_but_sigkill()
+{
+	kill -TERM "$soaker"; kill -INT "$soaker"; kill -HUP "$soaker"; kill -INT "$keeper"; kill -TERM "$keeper"
+	n=$(wc -l <soak.out)
+	wait_until counts -gt $((n + 1)) lines_in soak.out
+	not gone "$soaker"
+}
+check 'no signal but SIGKILL ends the soaker' no_signal_but_sigkill
+group=$(sed -n 's/^[0-9]*:\(cpu\|cpu,cpuacct\|\):\(.*zc-soaker\)$/\2/p' /proc/"$soaker"/cgroup)
+if [ -n "$group" ]; then
+	# shellcheck disable=SC2046 # several words: $(find)
+	its_control_group_idle()
+	{
+		cat /proc/"$soaker"/cgroup
+		cat $(find /sys/fs/cgroup -maxdepth 2 -name zc-soaker)/cpu.idle | grep -qx 1
+	}
+	check "the soaker's control group is idle" its_control_group_idle
+else
+	skip "the soaker's control group is idle" 'control groups cannot be made here'
+fi
+second_set_refused()
+{
+	exits 1 $at_once "$cyclesoak" -1
+	one_line err
+	grep -q "by cyclesoak (pid $SOAK)" err
+	if can_be_user; then
+		exits 1 as_user $at_once "$cyclesoak" -1 -f counts_per_sec
+		grep -q "by cyclesoak (pid $SOAK)" err
+	fi
+}
+check 'a second cyclesoak fails and names the process that soaks' second_set_refused
+zcc_is_refused()
+{
+	exits 1 $at_once "$zcc" -c -s 0 -p 1
+	grep -q "by cyclesoak (pid $SOAK)" err
+}
+check 'while cyclesoak soaks, zcc -c fails before it connects' zcc_is_refused
+each_line_load_flushed()
+{
+	cat soak.out soak.err
+	not grep -Evx "System load: -?[0-9]+\.[0-9]%.*|mean of .*" soak.out
+	not grep -v "(steal)" soak.err
+}
+check 'each line is a load, flushed into a file as it comes' each_line_load_flushed
+kill -TERM "$SOAK"
+wait "$SOAK"
+status=$?
+sigterm_exit_closing_line()
+{
+	[ $status -eq 0 ]
+	gone "$soaker"
+	tail -n 1 soak.out | grep -q '^mean of '
+}
+check 'SIGTERM: exit 0, a closing line, no soaker left' sigterm_exit_closing_line
+until_holding -p 0.2
+stopped_and_continued()
+{
+	kill -STOP "$SOAK"
+	n=$(wc -l <soak.out)
+	sleep 1.5
+	begun=$(cut -d" " -f1 /proc/uptime)
+	kill -CONT "$SOAK"
+	wait_until counts -gt "$n" lines_in soak.out
+	sleep 0.3
+	lines=$(($(wc -l <soak.out) - n))
+	# A period is 0.2 s; the stop has missed seven.
+	awk -v lines=$lines -v begun="$begun" '{ print lines, $1 - begun; exit lines > ($1 - begun) / 0.2 + 3 }' /proc/uptime
+}
+check 'stopped and continued: no burst of lines' stopped_and_continued
+kill -TERM "$SOAK"
+stdout_closed_error()
+{
+	turns=0
+	while :; do
+		{ status=0; "$cyclesoak" -p 0.1 2>err || status=$?; echo $status >status; } | head -n 1 >out
+		grep -q "soaked already" err && [ $turns -lt 60 ] || break
+		turns=$((turns + 1)); until_free
+	done
+	cat err
+	[ "$(cat status)" = 1 ]
+	grep -q "stdout: Broken pipe" err
+}
+check 'stdout closed: an error, and no soaker left' stdout_closed_error
+
+# What makes a figure unsafe is said.
+# only_warns 'pattern': err has one line, which fits it, beside those on what other programs and the host
+# of a virtual machine do
+only_warns()
+{
+	grep -v "(steal)\|is not idle\|real-time throttling" err >warnings
+	one_line warnings
+	grep -q -e "$1" warnings
+}
+one=$(sed -n 's/^Cpus_allowed_list:	\([0-9]*\).*/\1/p' /proc/self/status)
+if [ "$cpus" -gt 1 ]; then
+	affinity_smaller_than_machine()
+	{
+		soaking taskset -c "$one" "$cyclesoak" -1 -p 0.1
+		only_warns "may run on 1 of the $cpus CPUs"
+	}
+	check 'an affinity smaller than the machine is said' affinity_smaller_than_machine
+fi
+sed 's/^machine .*/machine elsewhere 1.0 CPU/' counts_per_sec >other
+calibration_of_another_machine()
+{
+	soaking "$cyclesoak" -1 -p 0.1 -f other
+	only_warns "another machine or kernel (elsewhere 1.0 CPU)"
+}
+check 'a calibration of another machine is said' calibration_of_another_machine
+cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
+if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
+	cpu_quota_on_control()
+	{
+		echo 150000 >"$cg/zc-test-$$/cpu.cfs_quota_us"
+		sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"; exec \"$cyclesoak\" -1 -p 0.1" >out 2>err ||
+			grep "soaked already" err
+		cat out err
+		grep -q "CPU quota.*(150000)" err
+	}
+	check 'a CPU quota on the control group is said' cpu_quota_on_control
+	if unshare -m true 2>/dev/null; then
+		same_where_path()
+		{
+			mkdir "a b"
+			sh -c "echo \$\$ >\"$cg/zc-test-$$/cgroup.procs\"
+				exec unshare -m sh -c \"mount --bind $cg \\\"a b\\\" && umount -l $cg &&
+					exec $cyclesoak -1 -p 0.1\"" >out 2>err || grep "soaked already" err
+			cat out err
+			grep -q "CPU quota.*(150000)" err
+		}
+		check 'a CPU quota is reported even if the path of the mount has a space' same_where_path
+	else
+		skip 'a CPU quota is reported even if the path of the mount has a space' 'no privilege for namespaces'
+	fi
+	rmdir "$cg/zc-test-$$"
+else
+	skip 'a CPU quota on the control group is said' 'no control group of version 1 can be made here'
+fi
+
+start_zcs
+zcc_load_and_cost()
+{
+	soaking "$zcc" -c -s 0 -p "$PORT" -t 1
+	grep -Eq "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), load [0-9.]+%\?? \+-[0-9.]+% of $cpus CPUs, cost [0-9.]+ us/KiB" out
+	# cost = load x CPUs / throughput
+	awk "/^[0-9]+ kbytes/ { sub(\"%\", \"\", \$6); want = \$6 / 100 * $cpus * 1e6 / \$1
+		exit !(\$12 > 0.98 * want && \$12 < 1.02 * want) }" out
+}
+check 'zcc -c: load and cost of a transfer' zcc_load_and_cost
+stop_zcs
+start_measuring
+zcs_load_in_summary()
+{
+	measured "$zcc" -s 0 -p "$PORT" -t 1
+	cp out report
+	grep -Eqx "  load, both ends +- +[0-9.]+%\?? \+-[0-9.]+%" report
+	grep -Eqx "  CPUs +- +$cpus" report
+	grep -Eqx "  us/KiB +- +[0-9.]+" report
+	wait_until grep -Eq "kbytes/sec .* load [0-9.]+%" zcs.out
+}
+check 'zcs -c: load in the summary and in the receipt' zcs_load_in_summary
+soaker=$(soaker_of "$ZCS")
+zcs_its_soaker()
+{
+	[ -n "$soaker" ]
+	ls -l /proc/"$soaker"/fd | not grep socket
+}
+check 'zcs -c: its soaker does not hold the port' zcs_its_soaker
+kill -KILL "$ZCS"
+zcs_killed_soaker_gone()
+{
+	ended "$soaker"
+	"$BIN/zcs" -p "$PORT" >o 2>e &
+	p=$!
+	wait_until grep -q listening e
+	kill -TERM $p; wait $p
+}
+check 'zcs killed: soaker gone, port free' zcs_killed_soaker_gone
+
+check_usage 'Z' cyclesoak -Z
+check_usage '--period.*not between' cyclesoak -p 0
+check_usage '--period' cyclesoak -p 1s
+check_usage '--cpus' cyclesoak -N 0
+check_usage '--cpus.*more than' cyclesoak -N 8000
+check_usage 'cannot be used together' cyclesoak -C --json
+help_on_stdout_exit()
+{
+	exits 0 "$cyclesoak" -h
+	not [ -s err ]
+	for o in -C -N -p -B -1 -f -d -h; do grep -q -e " $o," out; done
+}
+check '-h: help on stdout, exit 0' help_on_stdout_exit
+
+finish

@@ -1,0 +1,58 @@
+#!/bin/sh
+# make demo: its table, and that an interrupt leaves nothing behind.
+#
+# group: quiet
+# seconds: 6
+. "$TOP/tests/lib.sh"
+
+own_tmpdir
+# Its calibration is not what is tested here.
+mkdir bin
+ln -s "$BIN/zcc" "$BIN/zcs" bin
+find_hastening
+printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$hasten_by" "$BIN/cyclesoak" >bin/cyclesoak
+chmod 755 bin/cyclesoak
+[ -n "$LONG" ] || BIN=$PWD/bin
+
+table_row_per_method()
+{
+	SECONDS_EACH=$(scale 0.5 5) soaking "$TOP/tests/demo"
+	grep -q "kbytes/sec *load *us/KiB *ints/s *rx pps *tx pps" out
+	for m in sendfile send write; do
+		grep -Eqx "$m\(\): +[1-9][0-9]* +[0-9.]+%\?? +[0-9.]+ +[0-9]+ +[0-9]+ +[0-9]+" out
+	done
+}
+check 'the table: a row per method, seven columns' table_row_per_method
+demo_left_nothing()
+{
+	[ -z "$(workers)" ]
+	[ -z "$(ls tmp)" ]
+}
+check 'tests/demo leaves no process and no file' demo_left_nothing
+
+[ -n "$LONG" ] || finish
+sig_at_it_ends()
+{
+	[ -n "$(workers)" ]
+	kill -"$sig" "$demo"
+	ended "$demo"
+	wait_until prints_nothing workers
+	[ -z "$(ls tmp)" ]
+}
+for case in 'INT sendfile():' 'TERM calibrating:'; do
+	sig=${case% *} when=${case#* }
+	turns=0
+	while :; do
+		# As from a terminal: a shell would start it in the background with SIGINT ignored.
+		env --default-signal=INT "$TOP/tests/demo" >out 2>err &
+		demo=$!
+		remember $demo
+		wait_until or_gone $demo grep -q "^$when" out
+		gone $demo && grep -q 'soaked already' err && [ $turns -lt 60 ] || break
+		turns=$((turns + 1))
+		until_free
+	done
+	check "SIG$sig at '$when': it ends, and nothing is left of it" sig_at_it_ends
+done
+
+finish

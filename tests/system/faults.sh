@@ -1,0 +1,231 @@
+#!/bin/sh
+# Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are soakfaults.sh's.
+#
+# seconds: 8
+. "$TOP/tests/lib.sh"
+. "$TOP/tests/faults.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
+
+test_table()
+{
+	awk '$3 !~ /^(-|[A-Z,]+)$/ || $4 !~ /^(-|[A-Z,]+)$/ || ($5 != "-" || $3$4 == "--") != /\t# ./ ||
+	        $4 ~ /EINTR|SHORT/ || $5 ~ /EINTR|SHORT/ { print; bad = 1 }
+	    END { exit bad || NR < 50 }' errors
+}
+check 'the table of errors: EINTR is recovered from, and what may end either way has a reason' test_table
+
+head -c 70000 /dev/urandom >file
+: >empty
+printf a >byte
+
+# sent: how many bytes of the files zcc must have sent, each $times times; those that it skips, which
+# it names, are not among them
+sent()
+{
+	sent=70001
+	for f in file byte; do
+		[ "$outcome" != recovered ] && grep -q "^zcc: $f: skipped: ." err && sent=$((sent - $(wc -c <$f)))
+	done
+	echo $((sent * times))
+}
+
+# json_line FILE: one object
+json_line()
+{
+	one_line "$1" || return 1
+	if command -v jq >/dev/null 2>&1; then
+		jq -e . "$1" >/dev/null
+	else
+		grep -q '^{.*}$' "$1"
+	fi
+}
+
+# No figure of JSON is of all the time since the machine was booted.
+plausible()
+{
+	not grep -Eq '(interrupts|packets_in|packets_out)_per_second":[0-9]{9}' out
+}
+
+# zcc, when it fails, says so in JSON, too.
+json_error()
+{
+	[ "$status" -ne 0 ] && [ "$call" != write ] && ! grep -q ': stdout: ' err || return 0
+	json_line out && grep -q '"error":"' out || { echo 'JSON that does not say what went wrong'; return 1; }
+}
+# What zcs prints is JSON whatever happens.
+json_lines()
+{
+	[ "$call" = write ] || not grep -v '^{.*}$' out || { echo 'something else than JSON'; return 1; }
+}
+
+#
+# zcc, against a server that is well.
+#
+scenario()
+{
+	status=0
+	# shellcheck disable=SC2086
+	$UNDER "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
+}
+
+# Both ends agree, also where there is no receipt; and what could not be read is in no figure.
+right()
+{
+	met()
+	{
+		tail -n 1 zcs.out | grep -q " $(sent) bytes in "
+	}
+	! grep -q 'no receipt' out || wait_until met || return 1
+	case "$call $what $outcome" in
+	*' recovered') not_known='nothing' ;;
+	'open64 /proc/stat '*) not_known='interrupts' ;;
+	'open64 /proc/net/dev '*) not_known='packets' ;;
+	*) not_known='nothing' ;;
+	esac
+	awk -v want="$(sent)" -v not_known="^ *$not_known" '
+		NR == 1 { bad += !/^[0-9]+ kbytes\/sec \(.*\)$/ }
+		$1 == "bytes" { n++; bad += $2 != want || ($3 != want && $3 != "-") }
+		/no receipt/ { bare = 1 }
+		/all bytes sent were received/ { all = 1 }
+		$0 ~ not_known && $(NF - 1) != "-" { bad++ }
+		$1 ~ /^(interrupts|packets)/ && $(NF - 1) > 1e8 { bad++ }
+		/ TCP: / && (/MSS 0,/ || /window 0 KiB/ || /nan/) { bad++ }
+		END { exit n != 1 || bad || bare == all }' out
+}
+
+start_zcs
+times=1
+for m in sendfile 'send -b 9k' 'write -b 9k' splice 'zerocopy -b 9k'; do
+	args="-m $m file empty byte"
+	faults "zcc -m $m" zcc
+done
+times=2 args="-m mmap file empty byte -n $times"
+faults 'zcc -m mmap' zcc
+
+right()
+{
+	json_line out || return 1
+	grep -q '"bytes_agree":true' out || not grep -q sum_received out || return 1
+	plausible && grep -q "\"sum_sent\":{\"start\":0,[^}]*\"bytes\":$(sent)," out
+}
+besides=json_error
+times=2 args='-P 2 --json -k --nodelay --timeout 5 -o 100k --mss 1000 --pace 100m file empty byte'
+faults 'zcc -P 2 --json, and options of sockets' zcc
+stop_zcs
+
+start_zcs --reply
+# Of three requests, those that went wrong are counted.
+right()
+{
+	json_line out || return 1
+	awk -F '[:,{}"]+' '{ for (i = 1; i < NF; i++) {
+			if ($i == "connections" && !n) n = $(i + 1)
+			if ($i == "bytes") bytes = $(i + 1)
+			if ($i ~ /^(refused|reset|no_ports|timeout|wrong_length|other)$/) failed += $(i + 1)
+		} }
+		END { exit n < 1 || n + failed != 3 || bytes != 100 * n || (outcome == "recovered" && n != 3) }
+		' outcome="$outcome" out
+}
+failure_in_json()
+{
+	grep -Eq '"(refused|reset|no_ports|timeout|wrong_length|other)":[1-9]' out
+}
+counted=failure_in_json
+args='--request 100 -n 3 -P 2 --json'
+faults 'zcc --request' zcc
+counted=false
+stop_zcs
+
+#
+# zcs, with a client that is well.  One that it turns away makes way for the next.
+#
+zcs_start()
+{
+	: >err
+	: >client
+	# shellcheck disable=SC2086
+	$UNDER "$zcs" -p 0 $args >out 2>err &
+	p=$!
+	until grep -q 'listening.*:[0-9]' err || ! kill -0 $p 2>/dev/null; do
+		sleep 0.01
+	done
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
+}
+
+scenario()
+{
+	zcs_start
+	while [ -n "$PORT" ] && kill -0 "$p" 2>/dev/null; do
+		! timeout 10 "$zcc" -s 0 -p "$PORT" file empty byte >client 2>&1 || break
+	done
+	status=0
+	wait "$p" || status=$?
+}
+right()
+{
+	grep -q ' 70001 bytes in .* 3 files' out || return 1
+	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
+}
+besides=
+for m in read recv trunc splice; do
+	args="-1 -m $m"
+	faults "zcs -1 -m $m" zcs
+done
+
+right()
+{
+	json_line out || return 1
+	plausible && grep -q '"sum_received":{[^}]*"bytes":70001,' out
+}
+besides=json_lines
+args='-1 --json'
+faults 'zcs -1 --json' zcs
+
+besides=
+scenario()
+{
+	zcs_start
+	[ -z "$PORT" ] || timeout 10 "$zcc" -s 0 -p "$PORT" --request 100 -n 3 --timeout 1 >client 2>&1 || :
+	kill -TERM $p 2>/dev/null
+	status=0
+	wait $p || status=$?
+}
+# It says how many it served, and what became of the others.
+right()
+{
+	awk '/^total:/ { n = $2; bytes = $4; bad = $6 + $8 + $10 + $13 }
+		END { exit !(bytes == 100 * n && (n == 3 || n + bad >= 3) && (outcome != "recovered" || n == 3)) }
+		' outcome="$outcome" out
+}
+failure_in_total()
+{
+	not grep -q '^total: .*; 0 refused, 0 silent, 0 too large, 0 broken$' out
+}
+counted=failure_in_total
+args='--reply'
+faults 'zcs --reply' zcs
+counted=false
+
+#
+# run_rr.
+#
+if "$run_rr" true 2>/dev/null; then
+	printf '#!/bin/sh\necho ran\n' >'program'
+	chmod +x program
+	scenario()
+	{
+		status=0
+		# shellcheck disable=SC2086
+		$UNDER "$run_rr" ./program >out 2>err || status=$?
+	}
+	right()
+	{
+		[ "$(cat out)" = ran ]
+	}
+	faults run_rr run_rr
+else
+	skip 'run_rr: faults' 'SCHED_RR is not allowed here'
+fi
+
+finish

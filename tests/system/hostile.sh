@@ -1,0 +1,434 @@
+#!/bin/sh
+# Abusive clients against zcs in every mode: it serves others meanwhile, and its threads, descriptors
+# and memory return to where they started.  servers.sh has the abusive servers.
+#
+# seconds: 60
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
+rounds=$(scale 1 3) # of the siege
+head -c 1000000 /dev/urandom >file
+printf x >tiny
+printf '\0\0' >half
+u32 1 1 1000000 >header
+{ u32 1 1 1000000; head -c 600000 /dev/zero; } >most # of a file: more than zcs waits for
+u32 10 >asks
+u32 20000 >asks.20k
+u32 16777216 >asks.16m
+# A stream as zcc sends it: two loops of three files.
+printf hello >a
+: >b
+head -c 60 /dev/urandom >c
+start_peer -w stream
+"$zcc" -s 0 -p "$PORT" -n 2 -q a b c >/dev/null 2>&1
+ended "$PEER"
+
+fds()
+{
+	ls "/proc/$1/fd" | wc -l
+}
+
+# CPU time of a process, in clock ticks.
+ticks()
+{
+	echo $(($(stat_field "$1" 14) + $(stat_field "$1" 15)))
+}
+
+rss()
+{
+	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
+}
+
+# idle PID: it does not spin.  Others may have the CPUs, but one that spins gets a share of them.
+idle()
+{
+	before=$(ticks "$1")
+	sleep 0.5
+	after=$(ticks "$1")
+	echo "$((after - before)) ticks"
+	[ $((after - before)) -lt 10 ]
+}
+
+children_of() # PID
+{
+	cat /proc/[0-9]*/stat 2>/dev/null | sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
+}
+
+quiet() # PID N: it has so many threads again
+{
+	wait_until counts -eq $2 threads_of $1
+}
+
+# What zcs may say on stderr of bad clients, each of which is on 127.0.0.0/8.
+broken='(Connection reset by peer|Broken pipe|Too many open files)'
+cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
+full='turned away: there are ([0-9]+ clients already \(--max-clients\)|--max-clients already)'
+silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
+silent="($silent|dropped: (its place went to another address \(--max-clients\)|under 1 KiB in [0-9.]+ seconds of a full server))"
+of_client="(closed without sending anything|closed before it had asked|sent more than it announced|$full"
+of_client="$of_client|asked for [0-9]+ bytes, more than --max-reply|$broken|$silent"
+of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes|interrupted after [0-9]+ bytes)"
+of_all='listening on .*|[0-9]+ lines about (such clients were left out|clients were left out in all)'
+of_all="$of_all|clients have to wait: accept: Too many open files"
+
+expected() # FILE
+{
+	not grep -Evx "zcs: ($of_all|127\.[0-9.]+:[0-9]+: $of_client)" "$1"
+}
+
+# limited FILE SECONDS LAST: no more than 20 lines in 10 seconds for each of 127.0.0.10 to 127.0.0.LAST
+limited()
+{
+	for n in $(seq 10 "$3"); do
+		[ "$(grep -c "^zcs: 127\.0\.0\.$n:" "$1")" -le $((20 * ($2 / 10 + 1))) ]
+	done
+}
+
+parses_whole()
+{
+	[ -s "$1" ]
+	valid_json "$1"
+}
+check_json() # 'what' FILE
+{
+	if [ -n "$no_json" ]; then
+		skip "$1" "$no_json"
+	else
+		check "$1" parses_whole "$2"
+	fi
+}
+
+# One that sends all and stays: zcs gives it ten seconds, after which this test comes back to it.
+start_zcs
+stays=$ZCS
+mv zcs.err stays.err
+mv zcs.out stays.out
+"$hostile" deaf -n 1 -d 600000 -f stream "$PORT" &
+stayer=$!
+remember $stayer
+
+# The siege.  The server of each mode has a directory, and lives from here to the end of it.
+modes='read recv trunc splice json raw reply'
+start_mode() # MODE options...
+{
+	mode=$1
+	shift
+	mkdir -p "$mode"
+	case $mode in
+	json | raw | reply) start_zcs --"$mode" "$@" ;;
+	*) start_zcs -m "$mode" "$@" ;;
+	esac
+	mv zcs.out zcs.err "$mode"
+	echo "$ZCS" >"$mode"/pid
+	echo "$PORT" >"$mode"/port
+}
+
+# honest MODE: whether a transfer, or a request, is served in full
+honest()
+{
+	port=$(cat "$1/port")
+	case $1 in
+	reply) "$zcc" -s 0 -p "$port" --request 10,100k -n 10 ;;
+	raw) "$zcc" -s 0 -p "$port" --raw file ;;
+	*) "$zcc" -s 0 -p "$port" file ;;
+	esac >"$1/honest" 2>&1 && case $1 in
+	reply) not grep failed "$1/honest" ;;
+	raw) not grep '^zcc:' "$1/honest" ;;
+	*) grep -q 'all bytes sent were received' "$1/honest" ;;
+	esac || { cat "$1/honest"; return 1; }
+}
+
+# attack MODE ROUND: all there is, one after the other, each from an address of its own
+attack()
+{
+	address=10
+	for name in random limits empty drip deaf narrow halves urgent offsets ask flood; do
+		played=stream count=100
+		case $name in
+		random | flood) count=$(scale 100 1000) ;;
+		empty) count=$(scale 50000 500000) ;;
+		narrow) count=20 ;;
+		esac
+		case $1-$name in
+		reply-deaf | reply-ask) played=asks.16m ;;
+		reply-narrow) played=asks.20k ;;
+		reply-*) played=asks ;;
+		esac
+		"$hostile" $name -a 127.0.0.$address -f $played -n "$count" -s $2 "$(cat "$1/port")" || return 1
+		address=$((address + 1))
+	done
+}
+
+# besiege MODE ROUND: the attacks, and honest clients as long as they go on
+besiege()
+{
+	attack "$1" "$2" >"$1/attacks" 2>&1 &
+	attackers=$!
+	served=0
+	while kill -0 $attackers 2>/dev/null; do
+		honest "$1" || return 1
+		served=$((served + 1))
+		sleep 0.2
+	done
+	echo "$served honest clients meanwhile"
+	wait $attackers || { cat "$1/attacks"; return 1; }
+}
+
+# calm MODE COUNT: connections one by one, after which its memory is noted
+calm()
+{
+	"$hostile" random -a 127.0.0.21 -n $2 -s 7 "$(cat "$1/port")" &&
+		quiet "$(cat "$1/pid")" "$(cat "$1/threads")" && rss "$(cat "$1/pid")" >>"$1/rss"
+}
+
+# settle MODE COUNT: calm ones until its memory has grown by 400 KiB at most.  The C library keeps memory for
+# as many threads as it has ever seen at the same time; a leak grows each time.
+settle()
+{
+	calm "$1" "$2"
+	! sanitized || return 0
+	for turn in 1 2 3 4 5; do
+		calm "$1" "$2"
+		! tail -n 2 "$1/rss" | awk 'NR == 1 { least = $1 } END { exit $1 > least + 400 }' || return 0
+	done
+	return 1
+}
+
+# in_all_modes COMMAND ARG: at the same time; what failed leaves MODE/failed
+in_all_modes()
+{
+	for mode in $modes; do
+		( "$1" "$mode" $2 || echo "$1 $2 failed" >>"$mode"/failed ) >>"$mode"/log 2>&1 &
+		echo $! >"$mode"/job
+	done
+	for mode in $modes; do wait "$(cat "$mode"/job)"; done
+}
+
+began=$(date +%s)
+for mode in $modes; do
+	start_mode "$mode"
+	honest "$mode"
+	[ "$mode" = reply ] || quiet "$ZCS" 1
+	threads_of "$ZCS" >"$mode"/threads
+	fds "$ZCS" >"$mode"/fds
+done
+for round in $(seq "$rounds"); do
+	in_all_modes besiege "$round"
+done
+# shellcheck disable=SC2046 # several words: $(scale)
+in_all_modes settle $(scale 500 3000)
+
+rounds_of_attacks()
+{
+	cat "$mode"/log
+	not [ -e "$mode"/failed ]
+	[ "$(grep -c "^[1-9][0-9]* honest clients meanwhile$" "$mode"/log)" -eq "$rounds" ]
+}
+served_afterwards()
+{
+	honest "$mode"
+	not gone "$pid"
+}
+# shellcheck disable=SC2046 # several words: $(cat)
+its_threads_and_descriptors()
+{
+	quiet "$pid" $(cat "$mode"/threads)
+	ls -l /proc/"$pid"/fd
+	[ "$(fds "$pid")" -eq "$(cat "$mode"/fds)" ]
+	[ -z "$(children_of "$pid")" ]
+	idle "$pid"
+}
+its_memory()
+{
+	cat "$mode"/rss
+	grep "^Vm[HR]" /proc/"$pid"/status
+	not grep "settle.*failed" "$mode"/failed
+	[ "$(tail -n 1 "$mode"/rss)" -le 30000 ]
+}
+documented_messages_only()
+{
+	expected "$mode"/zcs.err
+	limited "$mode"/zcs.err $(($(date +%s) - began)) 21
+	is_text "$mode"/zcs.out
+}
+for mode in $modes; do
+	pid=$(cat "$mode"/pid)
+	check "$mode: $rounds rounds of attacks, and honest clients are served meanwhile" rounds_of_attacks
+	check "$mode: and afterwards, by the same process" served_afterwards
+	check "$mode: its threads and descriptors are as at the start, it has no child and does nothing" its_threads_and_descriptors
+	if sanitized; then
+		skip "$mode: its memory does not grow" 'a sanitizer has memory of its own'
+	else
+		check "$mode: its memory does not grow with each connection, nor by all of them" its_memory
+	fi
+	check "$mode: stderr has only documented messages, at most 20 per address in 10 s" documented_messages_only
+done
+urgent_data_data_streams()
+{
+	not grep "127\.0\.0\.17:" read/zcs.err recv/zcs.err trunc/zcs.err splice/zcs.err json/zcs.err
+	for mode in read recv trunc splice; do
+		# The summaries of such small clients are limited.
+		[ "$(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out)" -ge 20 ]
+	done
+}
+check 'urgent data are data: the streams that had them are complete' urgent_data_data_streams
+check_json 'json: what zcs --json prints of attacks is JSON' json/zcs.out
+
+# Those that stay must not make it spin, and are no obstacle to its end.
+held=
+stay() # options...: clients that stay until they are killed
+{
+	: >held.out
+	"$hostile" hold "$@" >held.out 2>&1 &
+	held="$held $!"
+	remember $!
+	wait_until grep -q ^held held.out
+}
+
+clients_that_stay()
+{
+	honest "$mode"
+	idle "$pid"
+}
+sigterm_ends()
+{
+	ended "$pid"
+	expected "$mode"/zcs.err
+}
+for mode in $modes; do
+	port=$(cat "$mode"/port)
+	pid=$(cat "$mode"/pid)
+	for f in half header most; do
+		stay -n 20 -f $f "$port"
+	done
+	stay -n 100 "$port"
+	stay -n 4 -f half -u 0 "$port"
+	stay -n 4 -f header -u 11 "$port"
+	for at in 12 13 400000; do
+		stay -n 2 -f most -u $at "$port"
+	done
+	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" clients_that_stay
+	kill -TERM "$pid"
+	check "$mode: SIGTERM ends it all the same" sigterm_ends
+	wait "$pid"
+	check "$mode: exit status 0" [ $? -eq 0 ]
+	kill $held
+	held=
+done
+check_json 'json: what zcs --json prints at its end is JSON' json/zcs.out
+
+# Thousands that say nothing: beyond --max-clients, beyond the descriptors, and gone by --idle-timeout.
+silent_ones=$(scale 600 2000)
+silent_clients_where_may()
+{
+	fds=$(fds "$ZCS") threads=$(threads_of "$ZCS")
+	"$hostile" hold -n "$silent_ones" -a 127.0.0.10 "$PORT" >told
+	sort told | uniq -c
+	[ "$(grep -c "^closed\|^said refused=full$" told)" -eq "$silent_ones" ]
+	[ "$(grep -c "^closed" told)" -ge 300 ]
+	wait_until counts -le "$fds" fds "$ZCS"
+	wait_until counts -le "$threads" threads_of "$ZCS"
+	honest "$mode"
+	expected "$mode"/zcs.err
+	# Where it takes seconds to connect them all, the lines may have gone on the silent ones.
+	grep -q "turned away: " "$mode"/zcs.err || [ "$(grep -c "silent for " "$mode"/zcs.err)" -ge 20 ]
+}
+for mode in splice json reply; do
+	start_mode $mode --max-clients 300 --idle-timeout 1
+	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" silent_clients_where_may
+	stop_zcs
+done
+mkdir few
+printf '#!/bin/sh\nulimit -n 40\nexec "%s" "$@"\n' "$zcs" >few/zcs
+chmod 755 few/zcs
+more_silent_clients()
+{
+	: >held.out
+	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
+	remember $!
+	wait_until grep -q "clients have to wait: accept: Too many open files" "$mode"/zcs.err
+	idle "$ZCS"
+	ended $!
+	sort held.out | uniq -c
+	[ "$(grep -cx closed held.out)" -eq 80 ]
+}
+it_recovers()
+{
+	honest "$mode"
+	cat "$mode"/zcs.err
+	expected "$mode"/zcs.err
+	[ "$(grep -c "clients have to wait" "$mode"/zcs.err)" -le 3 ]
+}
+for mode in read splice reply; do
+	BIN=few
+	start_mode $mode --idle-timeout 0.5
+	BIN=${zcs%/zcs}
+	check "$mode: more silent clients than descriptors: they wait, and it does" more_silent_clients
+	check "$mode: it recovers" it_recovers
+	stop_zcs
+done
+start_mode reply --idle-timeout 1
+reply_who_asks()
+{
+	fds=$(fds "$ZCS")
+	"$hostile" deaf -n 20 -f asks.16m -d 60000 "$PORT" &
+	remember $!
+	wait_until counts -eq 20 grep -c "silent for 1 seconds" reply/zcs.err
+	[ "$(fds "$ZCS")" -eq "$fds" ]
+	honest reply
+}
+check 'reply: who asks for 16 MiB and takes nothing is let go' reply_who_asks
+stop_zcs
+start_mode reply --idle-timeout 1
+reply_of_what_client()
+{
+	"$hostile" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
+	remember $!
+	met()
+	{
+		[ "$(ss -tinH "sport = :$PORT" | grep -c notsent:)" -eq 5 ]
+	}
+	wait_until met
+	ss -tinH "sport = :$PORT" | sed -n "s/.*notsent:\([0-9]*\).*/\1/p" >unsent
+	cat unsent
+	[ "$(sort -n unsent | tail -n 1)" -le 131072 ]
+}
+check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' reply_of_what_client
+stop_zcs
+start_mode reply --idle-timeout 1
+reply_client_that_takes()
+{
+	"$hostile" sip -n 3 -a 127.0.0.10 -f asks.16m "$PORT"
+	not grep "silent" reply/zcs.err
+}
+check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' reply_client_that_takes
+stop_zcs
+reply_clients_that_served()
+{
+	BIN=few
+	start_mode reply --max-reply 1023m --idle-timeout 0
+	"$zcc" -s 0 -p "$PORT" --request 1023m -n 1 --congestion reno >out 2>err &
+	client=$!
+	remember $client
+	BIN=${zcs%/zcs}
+	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
+	holder=$!
+	remember $holder
+	ended $client
+	cat out err reply/zcs.err
+	grep -q "^1072693248 bytes" out
+	kill $holder
+	stop_zcs || true
+}
+check 'reply: clients that are served do not wait where there are no descriptors for more' reply_clients_that_served
+who_does_not_read()
+{
+	quiet "$stays" 1
+	not gone $stayer
+	grep -q "^127.* 130 bytes in" stays.out
+	one_line stays.err
+}
+check 'who does not read the receipt and stays is let go after ten seconds' who_does_not_read
+kill "$stays"
+
+finish

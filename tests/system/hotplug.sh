@@ -1,0 +1,126 @@
+#!/bin/sh
+# CPUs that go offline and come back, or come online and are not soaked, and a clock source that changes:
+# on a virtual machine, by tests/vm, which needs QEMU and a kernel that `tests/vm fetch` got.
+#
+# only: check-long
+# limit: 900
+. "$TOP/tests/lib.sh"
+own_tmpdir
+
+if [ "$1" != guest ]; then
+	vm=$TOP/tests/vm
+	kernel=$("$vm" list | sed '/-rt/d; s/ .*//' | sort -V | tail -n 1)
+	"$vm" -l 1 "${kernel:-none}" -- true >out 2>start.err
+	if grep -q skipped start.err; then
+		skip 'CPUs that come and go' "$(sed 's/.*skipped: //' start.err)"
+		finish
+	fi
+	# The guest's lines are those of its checks.
+	"$vm" -p full -c 2 -l 300 "$kernel" -- sh -c 'cd /tmp && exec sh "$TOP/tests/hotplug.sh" guest' >out 2>err
+	status=$?
+	sed -n '/^1\.\./!p' out
+	count=$(grep -c '^ok\|^not ok' out)
+	failed=$(grep -c '^not ok' out)
+	guest_ran()
+	{
+		cat err
+		grep -q "^1\.\." out
+		[ "$status" -eq $((failed > 0)) ]
+	}
+	check 'the guest ran all of its checks' guest_ran
+	finish
+fi
+
+cpu1=/sys/devices/system/cpu/cpu1/online
+clock=/sys/devices/system/clocksource/clocksource0
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+
+until_holding -p 1 --json
+soaker=$(soaker_of "$SOAK")
+cpu_goes_offline()
+{
+	next_period
+	not is_unsafe "$PERIOD" cpu_offline
+	echo 0 >$cpu1
+	begins cpu_offline
+	ends cpu_offline
+	sed -n "${PERIOD}p" soak.out | jq -e '.cpus == 1 and .load_percent > -10 and (.load_by_cpu[1] | has("load_percent") | not)'
+	lines 1 "^cyclesoak: CPU 1 went offline or came back"
+}
+check 'a CPU goes offline: that period is unsafe, the load then that of the other, with one line' cpu_goes_offline
+cpu_comes_back()
+{
+	echo 1 >$cpu1
+	begins cpu_offline
+	ends cpu_offline
+	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2 and .load_percent > -10"
+	[ "$(cpus_of "$soaker" | sed 1d | sort | paste -sd " ")" = "0 1" ]
+	lines 2 "^cyclesoak: CPU 1 went offline or came back"
+}
+check 'a CPU comes back online: its soaker is bound to it again, and the load is that of both' cpu_comes_back
+cpu_goes_and_comes()
+{
+	echo 0 >$cpu1
+	echo 1 >$cpu1
+	begins cpu_offline || begins soaker_moved
+	ends cpu_offline
+	ends soaker_moved
+	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2"
+}
+check 'a CPU goes offline and comes back within a period' cpu_goes_and_comes
+control_group_of_version()
+{
+	echo 1 >/sys/fs/cgroup/zc-soaker/cgroup.freeze
+	begins soaker_stopped
+	echo 0 >/sys/fs/cgroup/zc-soaker/cgroup.freeze
+	ends soaker_stopped
+	lines 1 "^cyclesoak: the soakers were stopped"
+}
+check 'a control group of version 2 freezes the soakers' control_group_of_version
+if grep -q hpet $clock/available_clocksource && not grep -q hpet $clock/current_clocksource; then
+	clock_source_changes_unsafe()
+	{
+		was=$(cat $clock/current_clocksource)
+		echo hpet >$clock/current_clocksource
+		begins clock_changed
+		lines 1 "^cyclesoak: the clock source changed from $was to hpet"
+		echo "$was" >$clock/current_clocksource
+		ends clock_changed
+	}
+	check 'the clock source changes: unsafe as long as it is another' clock_source_changes_unsafe
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+	slow_clock_source_named()
+	{
+		was=$(cat $clock/current_clocksource)
+		echo hpet >$clock/current_clocksource
+		exits 0 "$BIN/cyclesoak" -p 0.5 -n 1 --json
+		echo "$was" >$clock/current_clocksource
+		head -n 1 out | jq -e '.unsafe | index("clock_slow") != null'
+		grep -q "^cyclesoak: the clock source hpet is slow" err
+	}
+	check 'a slow clock source is named' slow_clock_source_named
+else
+	skip 'the clock source changes, or is slow' 'no other one than hpet, or no hpet'
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+fi
+echo 0 >$cpu1
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+until_holding -p 1 --json
+cpu_comes_online()
+{
+	next_period
+	not is_unsafe "$PERIOD" cpu_online
+	echo 1 >$cpu1
+	begins cpu_online
+	next_period
+	is_unsafe "$PERIOD" cpu_online
+	lines 1 "^cyclesoak: CPU 1 came online and is not soaked"
+	echo 0 >$cpu1
+	ends cpu_online
+}
+check 'a CPU comes online that is not soaked: unsafe while it is there, with one line' cpu_comes_online
+kill -TERM "$SOAK"
+ended "$SOAK"
+finish

@@ -1,0 +1,291 @@
+#!/bin/sh
+# What must hold between the figures of a report with -c, whatever the load: the cost is the load of so many
+# CPUs over the time, divided by what was moved; the CPUs' loads have the load as their mean; the receipt
+# has what zcs reports.  loads.sh judges the loads themselves.
+#
+# group: soaks
+# seconds: 10
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
+cpus=$(getconf _NPROCESSORS_ONLN)
+if ! command -v jq >/dev/null 2>&1; then
+	skip 'identities of the figures of a report with -c' 'no jq'
+	finish
+fi
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+
+# measure command...: once nobody else soaks; `wall` has the seconds from before it to after it
+measure()
+{
+	soaking wall_of "$@"
+}
+wall_of()
+{
+	begun=$(date +%s%N)
+	"$@" || return
+	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
+}
+# start_soaking zcs-options...: start_zcs, once nobody else soaks
+start_soaking()
+{
+	turns=0
+	until start_zcs -c "$@"; do
+		turns=$((turns + 1))
+		grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || return 1
+		until_free
+	done
+}
+# holds FILE EXPRESSION...: each is true of the one object in the file.  cost_fits(HOST; BYTES; FROM; TO): the
+# time that its cost stands for is from FROM to TO seconds
+holds()
+{
+	object=$1
+	shift
+	for expression; do
+		jq -e --argjson cpus "$cpus" --argjson wall "$(cat wall)" "
+			def near(\$a; \$b; \$t): (\$a - \$b) | . <= \$t and . >= -\$t;
+			def cost_fits(\$h; \$bytes; \$from; \$to):
+				(\$h.cost_us_per_kib * \$bytes / 1024 / (\$h.load_percent / 100 * (\$h.cpus // \$cpus) * 1e6)) |
+				. >= 0.999 * \$from and . <= \$to;
+			$expression" "$object" >verdict || {
+			echo "does not hold: $expression"
+			jq -c 'del(.start)' "$object"
+			return 1
+		}
+	done
+}
+
+start_zcs
+each_cpu()
+{
+	measure "$zcc" -c --json -s 0 -p "$PORT" -t 0.6 -I 0.2 -B 0 --congestion reno
+	holds out '.end | cost_fits(.host; .sum_sent.bytes; .sum_sent.seconds; $wall)' \
+	    '.end.host | .cpus == $cpus and .load_percent > 0 and .load_uncertainty_percent > 0' \
+	    '.end | .cpu_utilization_percent.host_total == .host.load_percent' \
+	    '.end.load_by_cpu | length == $cpus and .[0].cpu == 0 and .[0].role == "sender"' \
+	    '.end | (.load_by_cpu | map(.load_percent) | add / $cpus) as $mean |
+		near($mean; .host.load_percent; .host.load_uncertainty_percent)' \
+	    '.end as $all | .end.load_by_cpu | all((.load_percent < 1) or
+		cost_fits(. + {cpus: 1}; $all.sum_sent.bytes; $all.sum_sent.seconds; $wall))' \
+	    '.end | (.load_by_cpu | map(.cost_us_per_kib) | add) as $sum |
+		near($sum; .host.cost_us_per_kib; .host.cost_us_per_kib * .host.load_uncertainty_percent / .host.load_percent)' \
+	    '.intervals | length >= 2 and
+		all(.sum | cost_fits(.; .bytes; 0.7 * .seconds; 1.4 * .seconds))' \
+	    '.end | has("sum_received") and (.remote | has("load_percent") | not)'
+}
+check 'zcc -c --json -B: load, uncertainty and cost agree, in sum, for each CPU and each interval' each_cpu
+each_cpu_text()
+{
+	measure "$zcc" -c -s 0 -p "$PORT" -t 0.4 -B 0 --congestion reno
+	[ "$(grep -Ec '^  CPU [0-9]+ +load +-?[0-9.]+%\?? \+-[0-9.]+%, -?[0-9.]+ us/KiB ' out)" -eq "$cpus" ]
+	# The headline, the column and the rows have one and the same load.
+	awk -v cpus="$cpus" -v wall="$(cat wall)" '
+		NR == 1 { rate = $1; sub(/.*, load /, ""); load = $1 + 0; sub(/.*cost /, ""); cost = $1 }
+		$1 == "seconds" { seconds = $2 }
+		$1 == "load" || $1 == "load," { column = ($2 == "both" ? $4 : $2) + 0 }
+		$1 == "us/KiB" { column_cost = $2 }
+		$1 == "CPU" { sum += $4 / cpus; sub(/.*%, /, ""); sum_cost += $1 }
+		END {
+			time = cost * rate * seconds / (load / 100 * cpus * 1e6)
+			print load, column, sum, cost, column_cost, sum_cost, seconds, time, wall
+			exit !(load > 0 && column == load && sum - load < 1 && load - sum < 1 && column_cost == cost &&
+			    sum_cost < 1.05 * cost && sum_cost > 0.95 * cost && time > 0.98 * seconds && time < wall)
+		}' out
+}
+check 'zcc -c -B in text: the headline, the column and the rows of the CPUs agree' each_cpu_text
+each_size()
+{
+	head -c 65536 /dev/zero >file
+	measure "$zcc" -c --json -s 0 -p "$PORT" -S -b 512,16k -t 0.3 --congestion reno file
+	[ "$(wc -l <out)" -eq 2 ]
+	for n in 1 2; do
+		sed -n "${n}p" out >one
+		holds one '.end | cost_fits(.host; .sum_sent.bytes; .sum_sent.seconds; $wall)' \
+		    '.end.host | .load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus' \
+		    'near(.end.sum_sent.calls * .start.test_start.blksize; .end.sum_sent.bytes; 65536)'
+	done
+	[ "$(sed -n 's/.*"blksize":\([0-9]*\).*/\1/p' out | paste -s -d ' ')" = '512 16384' ]
+	# What a small buffer costs more.
+	jq -es '.[0].end.host.cost_us_per_kib > .[1].end.host.cost_us_per_kib' out
+}
+check 'zcc -c --json -b with a list: an object for each size, each with its own load and cost' each_size
+each_size_text()
+{
+	measure "$zcc" -c -s 0 -p "$PORT" -S -b 512,16k -t 0.3 --congestion reno file
+	grep -E '^ +(512|16384) ' out >rows
+	[ "$(wc -l <rows)" -eq 2 ]
+	# Columns: bytes, kbytes/sec, calls/s, load, us/KiB, user, system, soft, left, and the receiver.
+	awk -v cpus="$cpus" -v wall="$(cat wall)" '{
+		time = $5 * $2 * 0.3 / ($4 / 100 * cpus * 1e6)
+		accounted = $6 + $7 + $8 + $9
+		print time, $3 * $1 / 1024 / $2, accounted
+		bad += !($4 > 0 && $5 > 0 && time > 0.29 && time < wall && accounted > 80 && accounted < 100.3)
+		bad += !($3 * $1 / 1024 > 0.98 * $2 && $3 * $1 / 1024 < 1.02 * $2)
+		bad += $10 != "-" || $11 != "-"
+	} END { exit NR != 2 || bad > 0 }' rows
+}
+check 'zcc -c -b with a list in text: load, cost and calls of a row agree' each_size_text
+stop_zcs
+
+start_zcs --reply
+each_request()
+{
+	measure "$zcc" -c --json -s 0 -p "$PORT" --request 1000,100k -t 0.3 -P 2 --congestion reno
+	holds out '.requests | length == 2 and all(cost_fits(.host; .bytes; .seconds; $wall))' \
+	    '.requests | all(.host | .load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus)' \
+	    '.requests | all(.bytes == .request_bytes * .connections)' \
+	    '.requests | all(near(.connections_per_second * .seconds; .connections; 0.01 * .connections))' \
+	    '.requests[0].host.cost_us_per_kib > .requests[1].host.cost_us_per_kib'
+	measure "$zcc" -c -s 0 -p "$PORT" --request 1000 -t 0.3 -q
+	awk -v cpus="$cpus" -v wall="$(cat wall)" '{
+		seconds = $3 + 0; rate = $6 + 0; sub(/.*, load /, ""); load = $1 + 0; sub(/.*cost /, ""); cost = $1
+		time = cost * rate * seconds / (load / 100 * cpus * 1e6)
+		print seconds, rate, load, cost, time
+		exit !(time > 0.95 * seconds && time < wall)
+	}' out
+}
+check 'zcc -c --request: load and cost of each size agree, in JSON and in text' each_request
+stop_zcs
+
+receiver()
+{
+	start_soaking --json -I 0.2
+	begun=$(date +%s%N)
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.6 --congestion reno
+	wait_until [ -s zcs.out ]
+	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
+	holds zcs.out '.end | cost_fits(.host; .sum_received.bytes; .sum_received.seconds; $wall)' \
+	    '.end.host | .load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus' \
+	    '.end | .cpu_utilization_percent.host_total == .host.load_percent' \
+	    '.intervals | length >= 2 and all(.sum | .load_percent > 0 and .load_percent <= 101)'
+	holds out '.end | .cpu_utilization_percent.remote_total == .remote.load_percent' \
+	    '.end | cost_fits(.remote; .sum_received.bytes; .sum_received.seconds; $wall)' \
+	    '.end.host | has("load_percent") | not'
+	# The receipt has six decimals of a share.
+	jq -s '[.[0].end.host, .[1].end.remote]' zcs.out out >both
+	for key in load_percent load_uncertainty_percent slowed_percent tasks_percent cpus cost_us_per_kib; do
+		holds both "near(.[0].$key; .[1].$key; 0.001)"
+	done
+	stop_zcs
+}
+check 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt' receiver
+
+#
+# -N: fewer CPUs than there are.
+#
+if [ "$cpus" -ge 2 ]; then
+	fewer()
+	{
+		mkdir -p fewer
+		cd fewer || return
+		fake_calibration "$(machine_name)" >counts_per_sec
+		start_zcs
+		measure "$zcc" -c --cpus=1 --json -s 0 -p "$PORT" -t 0.3 -B 0 --congestion reno
+		not grep -v 'less than half a second\|real-time throttling\|(steal)' err
+		holds out '.end.host.cpus == 1' '.end.load_by_cpu | length == 1 and .[0].cpu == 0' \
+		    '.end | cost_fits(.host; .sum_sent.bytes; .sum_sent.seconds; $wall)' \
+		    '.end | near(.load_by_cpu[0].load_percent; .host.load_percent; 0.001)'
+		measure "$zcc" -c -N 1 -s 0 -p "$PORT" -t 0.2 -q --congestion reno
+		grep -Eq '% of 1 CPUs, cost ' out
+		stop_zcs
+		measure "$cyclesoak" --json -N 1 --count=1 --period=0.2 --file=counts_per_sec
+		head -n 1 out >one
+		holds one '.cpus == 1 and (.load_by_cpu | map(.cpu)) == [0]'
+		start_soaking -N 1
+		exits 0 "$zcc" -s 0 -p "$PORT" -t 0.2 --json --congestion reno
+		holds out '.end.remote.cpus == 1'
+		[ "$(cpus_of "$(soaker_of "$ZCS")" | sort -u | grep -cx 0)" -eq 1 ]
+		[ "$(threads_of "$(soaker_of "$ZCS")")" -le 2 ]
+		stop_zcs
+	}
+	check '-c -N 1 of zcc, zcs and cyclesoak: CPU 0 alone is soaked and reported' fewer
+	contradicting()
+	{
+		for how in "zcc -c -N 1 -s 0 -p 1" "zcs -c -N 1 -p 0" "cyclesoak -N 1 -1"; do
+			exits 1 timeout 20 "$BIN"/$how
+			one_line err
+			grep -q 'counts_per_sec.*: run .cyclesoak -C' err
+		done
+	}
+	check '-N that is not the number of CPUs in the calibration: one line, exit 1' contradicting
+else
+	skip '-c -N 1' 'one CPU'
+fi
+
+#
+# cyclesoak.
+#
+
+# read_counts FILE: nanoseconds, interrupts and the columns of /proc/stat
+read_counts()
+{
+	{
+		date +%s%N
+		awk '$1 == "intr" { print $2 }' /proc/stat
+		awk '$1 == "cpu" { print $2, $3, $4, $5, $6, $7, $8, $9 }' /proc/stat
+	} | paste -s -d ' ' >"$1"
+}
+# The periods are between `before` and `after`, and the second to the fifth go on from before `early` to after
+# `late`, as `late` is read before the fifth is over.
+periods()
+{
+	turns=0
+	while :; do
+		read_counts before
+		"$cyclesoak" --json --per-cpu -n 5 -p 0.25 >out 2>err &
+		soak=$!
+		remember $soak
+		wait_until or_gone $soak [ -s out ]
+		read_counts early
+		! gone $soak || ! grep -q 'soaked already' err || [ $turns -ge 60 ] || { turns=$((turns + 1)); until_free; continue; }
+		break
+	done
+	wait_until counts -ge 3 lines_in out
+	read_counts late
+	[ "$(wc -l <out)" -lt 5 ] || cp early late
+	ended "$soak"
+	read_counts after
+	[ "$(wc -l <out)" -eq 6 ]
+}
+counted()
+{
+	periods
+	for key in interrupts_per_second accounting_percent.user accounting_percent.nice accounting_percent.system \
+	    accounting_percent.idle accounting_percent.iowait accounting_percent.irq accounting_percent.softirq; do
+		head -n 5 out | jq -r "\"\(.seconds) \(.$key)\""
+		echo "$key"
+	done >values
+	cat before early late after values | awk -v cpus="$cpus" -v hz="$(getconf CLK_TCK)" '
+		NR <= 4 { for (i = 1; i <= 10; i++) { n[NR, i] = $i; if (i > 2) all[NR] += $i } next }
+		NF == 2 { count = $1 * $2; sum += count; if (periods++ > 0) most += count; next }
+		{
+			# A rate is of the time, a share of the ticks: `sum` is then in ticks, about.
+			column = ++keys + 1
+			unit = column == 2 ? 1 : 100 / (cpus * hz)
+			if (column > 2)
+				slack = (all[4] - all[1]) / 25 # the ticks of a CPU that sleeps come late
+			low = (n[3, column] - n[2, column]) * unit
+			high = (n[4, column] - n[1, column]) * unit
+			print $1 ": " sum ", most of it " most ", between " low " and " high
+			bad += sum < low - (column > 2 ? slack * unit : 1) || most > high + (column > 2 ? slack * unit : 1)
+			sum = most = periods = 0
+		}
+		END { exit keys != 8 || bad > 0 }'
+}
+check 'cyclesoak --json: interrupts and the accounting of the periods are those of /proc/stat' counted
+closing()
+{
+	jq -es 'def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
+		.[:5] as $periods | .[5] | .periods == 5 and
+		near(.load_percent; [$periods[].load_percent] | add / 5; 0.001) and
+		near(.load_min_percent; [$periods[].load_percent] | min; 0.001) and
+		near(.load_max_percent; [$periods[].load_percent] | max; 0.001) and
+		.load_uncertainty_percent >= ([$periods[].load_uncertainty_percent] | max) - 0.001' out
+	head -n 5 out | jq -es --argjson cpus "$cpus" 'def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
+		all(.[]; (.load_by_cpu | length) == $cpus and
+		near(.load_by_cpu | map(.load_percent) | add / $cpus; .load_percent; .load_uncertainty_percent))'
+}
+check 'cyclesoak --json: the load is the mean of the CPUs, and the closing line that of the periods' closing
+
+finish

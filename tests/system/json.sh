@@ -1,0 +1,661 @@
+#!/bin/sh
+# The JSON reports of both ends: one line that parses, and whose figures agree.
+#
+# seconds: 20
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+head -c 300000 /dev/urandom >file
+printf 'x' >tiny
+
+if command -v jq >/dev/null 2>&1; then
+	parses()
+	{
+		jq . "$1" >/dev/null
+	}
+	# holds FILE 'expression' ...: each is true of the one object in the file
+	holds()
+	{
+		object=$1
+		shift
+		for expression in "$@"; do
+			if ! jq -es "length == 1 and (.[0] | $expression)" "$object" >/dev/null; then
+				echo "does not hold: $expression"
+				jq -c . "$object"
+				return 1
+			fi
+		done
+	}
+elif command -v python3 >/dev/null 2>&1; then
+	parses()
+	{
+		python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' <"$1"
+	}
+fi
+# check_json 'what' command [args...]: what looks into the objects needs jq
+check_json()
+{
+	check_with jq "$@"
+}
+if ! command -v parses >/dev/null 2>&1; then
+	skip 'the JSON reports' 'no jq, no python3'
+	finish
+fi
+
+start_zcs --json -I 0.05
+zcc_json_one_line()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.3 -t 0.4 -I 0.05 --congestion reno file tiny
+	one_line out
+	parses out
+	not [ -s err ]
+	mv out zcc.json
+}
+check 'zcc --json: one line, which parses, and nothing on stderr' zcc_json_one_line
+zcs_json_one_line()
+{
+	wait_until [ -s zcs.out ]
+	one_line zcs.out
+	parses zcs.out
+	one_line zcs.err
+	cp zcs.out zcs.json
+}
+check 'zcs --json: one line for the group, once it has left' zcs_json_one_line
+start_entry_for_each()
+{
+	holds zcc.json "(.start.connected | length) == 3" \
+	    "([.start.connected[].local_port] | unique | length) == 3" \
+	    ".start.connected | all(.remote_port == $PORT and .remote_host == \"127.0.0.1\")" \
+	    "[.start.connected[].socket] == [1, 2, 3]" \
+	    ".start.connecting_to == {host: \"0\", port: $PORT}" \
+	    '.start.test_start | .num_streams == 3 and .method == "sendfile" and .omit == 0.3' \
+	    ".start.test_start | .duration == 0.4 and .files == 2 and .file_bytes == 300001" \
+	    '.start.version | startswith("zc ")' \
+	    ".start.timestamp.timesecs > 1600000000" \
+	    ".start.tcp_mss_default > 0"
+}
+check_json 'start: an entry for each stream, where it goes and how' start_entry_for_each
+end_sums_those()
+{
+	holds zcc.json "(.end.streams | length) == 3" \
+	    ".end.sum_sent.bytes == ([.end.streams[].sender.bytes] | add)" \
+	    ".end.sum_sent.warmup_bytes == ([.end.streams[].sender.warmup_bytes] | add)" \
+	    ".end.sum_sent.calls == ([.end.streams[].sender.calls] | add)" \
+	    ".end.sum_sent.files == ([.end.streams[].sender.files] | add)" \
+	    ".end.sum_sent.retransmits == ([.end.streams[].sender.retransmits] | add)" \
+	    ".end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)" \
+	    ".end.sum_sent | .bytes > 0 and .warmup_bytes > 0 and .sender == true" \
+	    ".end.sum_received | .bytes > 0 and .warmup_bytes > 0 and .sender == false" \
+	    ".end | .sum_sent.bytes + .sum_sent.warmup_bytes == .sum_received.bytes + .sum_received.warmup_bytes" \
+	    ".end.streams | all(.sender.bytes + .sender.warmup_bytes == .receiver.bytes + .receiver.warmup_bytes)" \
+	    ".end.bytes_agree == true" \
+	    ".end.both_ends_on_host == true" \
+	    '.end.sender_tcp_congestion == "reno"' \
+	    "[.end.streams[].sender.socket] == [1, 2, 3]" \
+	    '.end.streams | all(.sender.method == "sendfile" and .receiver.method == "read")' \
+	    ".end.streams | all(.sender | .rtt > 0 and .snd_mss > 0 and .snd_cwnd > 0)" \
+	    'has("error") | not'
+}
+check_json 'end: the sums are those of the streams, and the ends agree' end_sums_those
+bits_per_second_bytes()
+{
+	near="def near(a; b): (a - b) * (a - b) <= 1e-12 * a * a;"
+	holds zcc.json "$near [.end.sum_sent, .end.sum_received, .end.streams[][], .intervals[].sum] |
+	    all(near(.bits_per_second; .bytes * 8 / .seconds) and near(.end; .start + .seconds))"
+}
+check_json 'bits_per_second is bytes over seconds' bits_per_second_bytes
+intervals_each_sum()
+{
+	holds zcc.json "(.intervals | length) >= 2" \
+	    ".intervals | all((.streams | length) == 3)" \
+	    ".intervals | all(.sum.bytes == ([.streams[].bytes] | add))" \
+	    ".intervals | all(.sum.retransmits == ([.streams[].retransmits] | add))" \
+	    '.intervals | all(.sum.omitted as $o | all(.streams[]; .omitted == $o))' \
+	    "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false" \
+	    '.intervals | . as $v | all(range(1; length); $v[.].sum.start - $v[. - 1].sum.end | . > -0.001 and . < 0.001)' \
+	    ".intervals[0].sum.start * 1e3 | floor == 0" \
+	    "([.intervals[].sum.bytes] | add) <= .end.sum_sent.bytes + .end.sum_sent.warmup_bytes"
+}
+check_json 'intervals: each is the sum of its streams, one follows the other, the warm-up omitted' intervals_each_sum
+zcs_same_bytes()
+{
+	holds zcs.json "(.end.streams | length) == 3" \
+	    ".end.clients == 3" \
+	    ".end.sum_received.bytes == ([.end.streams[].receiver.bytes] | add)" \
+	    ".end.streams | all(.local_port == $PORT and .receiver.method == \"read\" and .receiver.sender == false)" \
+	    '.start.accepted_connection.host == "127.0.0.1"' \
+	    '.start.test_start.method == "read"' \
+	    'has("error") | not'
+	receivers=$(jq -c "[.end.streams[].receiver.bytes] | sort" zcc.json)
+	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
+	holds zcs.json "([.end.streams[].receiver.bytes] | sort) == $receivers" \
+	    ".start.accepted_connection.port as \$p | $ports | index(\$p) != null"
+}
+check_json 'zcs: the same bytes as in the receipts, for each client and for all' zcs_same_bytes
+zcs_which_client()
+{
+	ports=$(jq -c "[.start.connected[].local_port] | sort" zcc.json)
+	holds zcs.json "([.end.streams[].remote_port] | sort) == $ports"
+}
+check_json 'zcs: which client it was of each stream' zcs_which_client
+# There is none where nothing came.
+zcs_intervals()
+{
+	holds zcs.json "(.intervals | length) >= 2" \
+	    '.intervals | . as $v | all(range(1; length); $v[.].sum.start - $v[. - 1].sum.end > -0.001)' \
+	    ".intervals[0].sum.start | . >= 0 and . < 1" \
+	    ".intervals | all(.sum | .bytes > 0 and .clients >= 1 and .sender == false)" \
+	    "[.intervals[].sum.omitted] | . == (sort | reverse) and first == true and last == false" \
+	    "([.intervals[].sum.bytes] | add) <= .end.sum_received.bytes + .end.sum_received.warmup_bytes"
+}
+check_json 'zcs: intervals, one after the other, those of the warm-up omitted' zcs_intervals
+zcs_object_for_each()
+{
+	n=$(wc -l <zcs.out)
+	"$zcc" -s 0 -p "$PORT" -n 2 tiny >report
+	wait_until counts -gt "$n" lines_in zcs.out
+	"$zcc" -s 0 -p "$PORT" file >report
+	wait_until counts -gt $((n + 1)) lines_in zcs.out
+	jq -es "[.[].end.sum_received.bytes][-2:] == [2, 300000]" zcs.out
+	tail -n 1 zcs.out >last
+	holds last ".end | .clients == 1 and (.streams | length) == 1" \
+	    ".end | .sum_received.seconds == .streams[0].receiver.seconds" \
+	    ".end | .sum_received.files == 1 and .sum_received.calls == .streams[0].receiver.calls"
+}
+check_json 'zcs: an object for each group' zcs_object_for_each
+zcs_client_that_sends()
+{
+	n=$(wc -l <zcs.out)
+	"$HELPERS/peer" send -c "$PORT" </dev/null
+	wait_until counts -gt "$n" lines_in zcs.out
+	tail -n 1 zcs.out >last
+	holds last ".end.sum_received.bytes == 0"
+	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
+	wait_until counts -gt $((n + 1)) lines_in zcs.out
+	tail -n 1 zcs.out >last
+	holds last ".end.sum_received.bytes == 3"
+	grep -q "closed without sending anything" zcs.err
+	grep -q "in the middle of a file, after 3 bytes" zcs.err
+}
+check_json 'zcs: a client that sends nothing or rubbish leaves an object too' zcs_client_that_sends
+zcc_each_method()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -m zerocopy -b 10000 -k --nodelay -n 2 file
+	holds out '.start.test_start | .method == "zerocopy" and .blksize == 10000 and .cork and .nodelay' \
+	    ".end.streams[0] | .zerocopy_sends == 60 and .zerocopy_incomplete == 0" \
+	    ".end.streams[0] | .zerocopy_copied >= 0 and .zerocopy_copied <= 60" \
+	    ".end.streams[0].sender | .bytes == 600000 and .files == 2 and .calls == 60"
+	for m in sendfile send write mmap splice; do
+		exits 0 "$zcc" --json -s 0 -p "$PORT" -m $m file
+		holds out ".start.test_start.method == \"$m\" and .end.bytes_agree" \
+		    '.end.streams[0] | has("zerocopy_sends") | not'
+	done
+}
+check_json 'zcc: each method and what is peculiar to it' zcc_each_method
+if [ -e /proc/net/if_inet6 ]; then
+	zcc_what_it_connects()
+	{
+		exits 0 "$zcc" --json -s ::1 -p "$PORT" tiny
+		holds out '.start.connected[0] | .remote_host == "::1" and .local_host == "::1"'
+	}
+	check_json 'zcc: what it connects to by IPv6' zcc_what_it_connects
+else
+	skip 'zcc: what it connects to by IPv6' 'no IPv6 here'
+fi
+# To finish a group that is not there is to print nothing.
+zcs_interrupted()
+{
+	n=$(wc -l <zcs.out)
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	[ "$(wc -l <zcs.out)" -eq "$n" ]
+	parses zcs.out
+}
+check 'zcs: interrupted without clients, no more' zcs_interrupted
+
+# Without a receipt.
+start_peer
+zcc_without_receipt()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
+	one_line out
+	holds out ".end.sum_sent.bytes == 1" '.end | has("sum_received") or has("bytes_agree") | not' \
+	    '.end.streams[0] | has("receiver") | not'
+}
+check_json 'zcc: without a receipt there is no receiver, and no word of agreement' zcc_without_receipt
+start_peer -r 'bytes=2 seconds=1\n'
+zcc_bytes()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" tiny
+	holds out ".end.bytes_agree == false" '.error == "the server received 2 bytes of the 1 sent"'
+	one_line err
+}
+check_json 'zcc: bytes that do not agree' zcc_bytes
+start_peer
+zcc_raw()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --raw tiny
+	holds out '.start.test_start.protocol == "raw TCP" and .end.sum_sent.bytes == 1'
+}
+check_json 'zcc: raw' zcc_raw
+
+# Interrupted.
+start_zcs --json -I 0.05
+"$zcc" --json -s 0 -p "$PORT" -I 0.05 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+zcc_interrupted()
+{
+	wait_until counts -eq 2 threads_of "$ZCS"
+	# Of the time that the kernel works for zcs, in ticks.
+	wait_until counts -gt 2 stat_field "$ZCS" 15
+	kill -TERM $held
+	ended $held
+	one_line out
+	not [ -s err ]
+	holds out '.error == "interrupted"' ".end.sum_sent.bytes > 0" ".end.bytes_agree"
+	wait_until [ -s zcs.out ]
+	holds zcs.out 'has("error") | not'
+}
+check_json 'zcc: interrupted, all there was, with an error' zcc_interrupted
+"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >zcc.out 2>zcc.err &
+held=$!
+remember $held
+zcs_interrupted_all_there_with_error()
+{
+	wait_until counts -eq 3 threads_of "$ZCS"
+	ticks=$(stat_field "$ZCS" 15)
+	wait_until counts -gt $((ticks + 2)) stat_field "$ZCS" 15
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	[ "$(wc -l <zcs.out)" -eq 2 ]
+	tail -n 1 zcs.out >last
+	holds last '.error == "interrupted"' ".end.sum_received.bytes > 0" "(.end.streams | length) == 2"
+}
+check_json 'zcs: interrupted, all there was, with an error' zcs_interrupted_all_there_with_error
+wait "$ZCS"
+check 'zcs --json: exit status 0 at the end' [ $? -eq 0 ]
+ended $held
+
+# What fails has one line on stderr, and the same in the object.
+start_peer -n 3 -l 10000000 -R
+zcc_server_that_goes()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" -t 60 -I 0.01 -P 3 --congestion reno file
+	one_line err
+	one_line out
+	holds out '(.error | test("the server (closed|reset) the connection after [0-9]+ bytes"))' \
+	    "(.start.connected | length) == 3" 'has("end") | not'
+}
+check_json 'zcc: a server that goes away, in the midst of intervals' zcc_server_that_goes
+
+# Whatever ends it: stdout has one whole object, whose error is the line on stderr.
+# one_error FILE ERR TOOL: they have both
+one_error()
+{
+	cat "$1" "$2"
+	one_line "$1"
+	holds "$1" '.error | length > 0'
+	[ "$3: $(jq -r .error "$1")" = "$(tail -n 1 "$2")" ]
+}
+# fails TOOL options...: it ends with 1, and so
+fails()
+{
+	tool=$1
+	shift
+	exits 1 timeout 20 "$BIN/$tool" "$@"
+	one_error out err "$tool"
+}
+zcc_what_fails()
+{
+	for how in "--congestion nosuch tiny" "-B 8000 tiny" "missing" "-c tiny" "--request 10 -c" \
+	    "--request 10 -B 8000"; do
+		fails zcc --json -s 0 -p 1 $how
+	done
+}
+check_json 'zcc: what fails before it connects is in an object' zcc_what_fails
+zcs_what_fails()
+{
+	echo no calibration >counts_per_sec
+	for how in "-B 8000" -c "--bind 192.0.2.1" "--user no-such-user"; do
+		fails zcs --json -p 0 $how
+	done
+	rm counts_per_sec
+}
+check_json 'zcs: what fails before it listens is in an object' zcs_what_fails
+cyclesoak_what_fails()
+{
+	for how in "-1" "-f missing"; do fails cyclesoak --json $how; done
+}
+check_json 'cyclesoak: what fails before it soaks is in an object' cyclesoak_what_fails
+start_peer
+zcc_second_run()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" -b 1k,2k tiny
+	[ "$(wc -l <out)" -eq 2 ]
+	parses out
+	head -n 1 out >first
+	holds first ".end.sum_sent.bytes == 1" 'has("error") | not'
+	tail -n 1 out >second
+	one_error second err zcc
+}
+check_json 'zcc: a second run that fails is an object of its own' zcc_second_run
+start_zcs
+stop_zcs
+zcc_requests_none()
+{
+	fails zcc --json -s 0 -p "$PORT" --request 10 -n 2
+	holds out "(.requests | length) == 1" ".requests[0].failed.refused == 2"
+	fails zcc --json -s 0 -p "$PORT" --request 10,20 -n 9
+	holds out "(.requests | length) == 1" ".requests[0].failed.refused == 3"
+}
+check_json 'zcc: requests none of which succeeds: the error is in the report' zcc_requests_none
+if [ -c /dev/full ]; then
+	stdout_that_cannot_written()
+	{
+		start_peer
+		for how in "zcc --json -s 0 -p $PORT tiny" "zcc --json -s 0 -p 1 missing" \
+		    "zcc --json -s 0 -p 1 --request 10 -n 1" "zcs --json -p 0 -B 8000" "cyclesoak --json -1"; do
+			status=0
+			timeout 20 "$BIN"/$how >/dev/full 2>err || status=$?
+			echo "$status: $how"
+			cat err
+			[ $status -eq 1 ]
+			[ "$(grep -vc "^zcc: missing: skipped" err)" -eq 1 ]
+		done
+	}
+	check 'stdout that cannot be written: one line, exit 1' stdout_that_cannot_written
+fi
+
+# A soaker that dies.  There is one set on a machine: others may have it for a while.
+made_up_calibration >counts_per_sec
+# soaks command...: runs it in the background until it is the one that soaks; SOAKS is its pid
+soaks()
+{
+	turns=0
+	while :; do
+		"$@" >soaks.out 2>soaks.err &
+		SOAKS=$!
+		remember $SOAKS
+		wait_until or_gone $SOAKS not prints_nothing soaker_of $SOAKS && not gone $SOAKS && return
+		turns=$((turns + 1))
+		[ $turns -lt 60 ] && grep -q 'soaked already' soaks.err || return 1
+		until_free
+	done
+}
+start_zcs
+zcc_soaker_that_killed()
+{
+	soaks "$zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno
+	wait_until counts -eq 2 threads_of "$ZCS"
+	kill -KILL "$(soaker_of "$SOAKS")"
+	ended "$SOAKS"
+	one_error soaks.out soaks.err zcc
+	holds soaks.out '.error | test("soaker")'
+}
+check_json 'zcc -c: a soaker that is killed is an error in the report' zcc_soaker_that_killed
+stop_zcs
+zcs_soaker_killed()
+{
+	soaks "$zcs" -c --json -p 0
+	await_zcs "$SOAKS" soaks.err
+	kill -KILL "$(soaker_of "$SOAKS")"
+	met()
+	{
+		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || :
+		gone "$SOAKS"
+	}
+	wait_until met
+	tail -n 1 soaks.out >last
+	one_error last soaks.err zcs
+	holds last '.error | test("soaker")'
+}
+check_json 'zcs -c: a soaker that is killed is an error in the report' zcs_soaker_killed
+cyclesoak_soaker_killed()
+{
+	soaks "$BIN/cyclesoak" --json -p 60
+	kill -KILL "$(soaker_of "$SOAKS")"
+	ended "$SOAKS"
+	one_error soaks.out soaks.err cyclesoak
+	holds soaks.out '.error | test("soaker")'
+}
+check_json 'cyclesoak: a soaker that is killed is an error in the report' cyclesoak_soaker_killed
+rm counts_per_sec
+start_zcs
+zcc_all_sent()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" --warmup 60 tiny
+	one_line err
+	one_line out
+	holds out '(.error | test("all was sent before the warm-up was over"))'
+}
+check_json 'zcc: all sent before the warm-up is over' zcc_all_sent
+zcc_unknown_host()
+{
+	exits 1 "$zcc" --json -s 'no"such\host.invalid' tiny
+	one_line err
+	holds out '(.error | startswith("no\"such\\host.invalid: "))'
+}
+check_json 'zcc: an unknown host, with a name that has to be escaped' zcc_unknown_host
+zcc_file_that_shrinks()
+{
+	name=$(printf 'a"b\\c\377\nd')
+	truncate -s 3146728 "$name"
+	start_peer -s
+	"$zcc" --json -s 0 -p "$PORT" -o 60000 "$name" >out 2>err &
+	p=$!
+	remember $p
+	wait_until grep -q data peer.out
+	truncate -s 0 "$name"
+	kill -USR1 "$PEER"
+	ended $p
+	one_line out
+	holds out '(.error == "a\"b\\c\ufffd\nd: shrank while it was being sent")'
+}
+check_json 'zcc: a file that shrinks, with a name that is no text' zcc_file_that_shrinks
+stop_zcs
+zcc_nobody_listens()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" tiny
+	one_line err
+	holds out "(.error | test(\"cannot connect to 0 port $PORT: Connection refused\"))"
+}
+check_json 'zcc: nobody listens' zcc_nobody_listens
+if [ -c /dev/full ]; then
+	start_peer
+	report_that_cannot_written()
+	{
+		status=0
+		"$zcc" --json -s 0 -p "$PORT" tiny >/dev/full 2>err || status=$?
+		[ $status -eq 1 ]
+		one_line err
+		grep -q "stdout: No space left" err
+	}
+	check 'a report that cannot be written: exit 1' report_that_cannot_written
+fi
+
+# Whatever fails, the output of zcs is complete objects, and the last of them says what failed.
+# says_why FILE: the last object has `error`, and all of them parse
+says_why()
+{
+	parses "$1"
+	tail -n 1 "$1" | grep -Eq '"error":"[^"]+"}$'
+}
+start_zcs
+taken=$PORT
+zcs_json_one_object()
+{
+	mkdir -p nowhere
+	cd nowhere || return
+	echo no calibration >counts_per_sec
+	exits 1 timeout 20 "$zcs" --json $how
+	one_line out
+	one_line err
+	says_why out
+}
+for how in "-p $taken" '-p 0 -B 8000' '-p 0 -c' '-p 0 --user no-such-user' '-p 0 --bind 192.0.2.1' \
+    '-p 0 --bind no.such.host.invalid' "-p $taken --reply" '-p 0 -B 8000 --reply'; do
+	check "zcs --json $how: one object, with the error" zcs_json_one_object
+done
+stop_zcs
+zcs_json_usage_error()
+{
+	exits 2 timeout 20 "$zcs" --json -p 70000
+	not [ -s out ]
+}
+check 'zcs --json: a usage error prints nothing on stdout' zcs_json_usage_error
+fake_calibration >counts_per_sec
+zcs_json_soaker()
+{
+	soaker=$(soaker_of "$ZCS")
+	[ -n "$soaker" ]
+	case "$how" in
+	--reply) "$zcc" -s 0 -p "$PORT" --request 100 -t 30 >zcc.out 2>zcc.err & ;;
+	*) "$zcc" -s 0 -p "$PORT" -P 4 -t 30 --congestion reno >zcc.out 2>zcc.err & ;;
+	esac
+	remember $!
+	wait_until counts -gt 1 threads_of "$ZCS"
+	kill -KILL "$soaker"
+	ended "$ZCS"
+	cat zcs.err zcs.out
+	says_why zcs.out
+	grep -q '"error":"the soaker was killed by signal 9"}$' zcs.out
+}
+for how in '' --reply; do
+	start_measuring --json -N 1 -I 0.02 $how
+	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" zcs_json_soaker
+	wait "$ZCS"
+	check "zcs --json -c $how: a soaker that was killed: exit status 1" [ $? -eq 1 ]
+done
+rm counts_per_sec
+zcs_json_interrupted()
+{
+	start_zcs --json
+	"$zcc" -s 0 -p "$PORT" -t 30 --congestion reno >zcc.out 2>zcc.err &
+	remember $!
+	wait_until counts -gt 1 threads_of "$ZCS"
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	one_line zcs.out
+	says_why zcs.out
+}
+check 'zcs --json, interrupted with clients: the object says so' zcs_json_interrupted
+if preloaded lack; then
+	rm -f lack
+	LD_PRELOAD=$PWD/lack.so start_zcs --json
+	"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
+	remember $!
+	holder=$!
+	zcs_json_without_memory()
+	{
+		wait_until counts -eq 2 threads_of "$ZCS"
+		: >lack
+		kill "$holder"
+		ended "$ZCS"
+		cat zcs.err zcs.out
+		one_line zcs.out
+		says_why zcs.out
+		grep -qx "zcs: report: no memory for it" zcs.err
+	}
+	check 'zcs --json without memory for its report: one object with the error, and one line' zcs_json_without_memory
+	wait "$ZCS"
+	check 'zcs --json without memory for its report: exit status 1' [ $? -eq 1 ]
+	rm -f lack
+else
+	skip 'zcs --json without memory for its report' 'no library can be preloaded'
+fi
+
+# The version of the schema, in an object of each kind.
+# versioned FILE OBJECTS: the file has that many lines, each an object that begins with the version
+versioned()
+{
+	cat "$1"
+	[ "$(wc -l <"$1")" -eq "$2" ]
+	[ "$(grep -c "^{\"schema\":1,.*}$" "$1")" -eq "$2" ]
+	parses "$1"
+}
+start_zcs --json
+schema_in_object()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 2 file
+	versioned out 1
+	wait_until [ -s zcs.out ]
+	tail -n 1 zcs.out >last
+	versioned last 1
+}
+check 'schema: in the object of zcc and in that of zcs' schema_in_object
+schema_in_each_object()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -S -b 1000,2k,3k tiny
+	versioned out 3
+}
+check 'schema: in each object of zcc with a list of sizes' schema_in_each_object
+schema_in()
+{
+	n=$(wc -l <zcs.out)
+	"$HELPERS/peer" send -c "$PORT" </dev/null
+	wait_until counts -gt "$n" lines_in zcs.out
+	tail -n 1 zcs.out >last
+	versioned last 1
+}
+check 'schema: in that of a client of zcs that sends nothing' schema_in
+stop_zcs
+start_peer -n 3 -l 10000000 -R
+schema_in_that_of_zcc()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" -t 60 -P 3 --congestion reno file
+	versioned out 1
+}
+check 'schema: in that of a zcc that fails while it sends' schema_in_that_of_zcc
+schema_in_that_which_has_nothing()
+{
+	ended "$PEER"
+	exits 1 "$zcc" --json -s 0 -p "$PORT" tiny
+	versioned out 1
+	exits 1 "$zcs" --json -p 0 --bind 192.0.2.77
+	versioned out 1
+	exits 1 "$BIN/cyclesoak" --json -1 -f missing
+	versioned out 1
+}
+check 'schema: in that which has nothing else but the error, of each program' schema_in_that_which_has_nothing
+start_zcs --reply --json -I 0.05
+schema_in_object_of_requests()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --request 10,1k -t 0.3
+	versioned out 1
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	[ "$(wc -l <zcs.out)" -ge 2 ]
+	versioned zcs.out "$(wc -l <zcs.out)"
+}
+check 'schema: in the object of requests, and in those of zcs --reply' schema_in_object_of_requests
+made_up_calibration >counts_per_sec
+schema_in_that_of_each()
+{
+	soaking "$BIN/cyclesoak" --json -n 2 -p 0.1
+	versioned out 3
+}
+check 'schema: in that of each period of cyclesoak, and in the closing one' schema_in_that_of_each
+schema_in_that_of_command()
+{
+	soaking "$BIN/cyclesoak" --json -- sleep 0.1
+	versioned out 1
+}
+check 'schema: in that of a command that cyclesoak runs' schema_in_that_of_command
+
+start_zcs -1 --json
+warmup_of()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.01 -t 0.2 --congestion reno file
+	jq -e ".start.test_start.omit == 0.1 and .end.sum_received.bytes > 0" out
+}
+check_with jq 'a --warmup of 0.01 s is one of 0.1 s at both ends, which the wire can say' warmup_of
+start_zcs -1 --json
+warmup_of_not_rounded()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 1.1 -t 0.1 --congestion reno file
+	jq -e ".start.test_start.omit == 1.1" out
+}
+check_with jq 'a --warmup of 1.1 s is not rounded up to 1.2 s' warmup_of_not_rounded
+
+finish

@@ -1,0 +1,238 @@
+#!/bin/sh
+# tests/lab, two hosts which are network namespaces: they are gone whatever happens.  link.sh has
+# what zcc and zcs do across it.
+#
+# only: check-long
+. "$TOP/tests/lib.sh"
+
+lab=$TOP/tests/lab
+if ! "$lab" true 2>/dev/null; then
+	skip 'two hosts' 'needs root, ip(8) and network namespaces'
+	finish
+fi
+
+# there HOSTS: whether one of them is there.  Others' are no concern of ours.
+there()
+{
+	for n in $1; do
+		if ip netns list | grep -Eqx "$n( .*)?"; then
+			return 0
+		fi
+	done
+	return 1
+}
+# hold_lab 'script': a lab that has a zcs on each host, and a command that does this last.  Sets LAB, and
+# HOSTS and PROGRAMS of it, the command among them.
+cat >hold.sh <<'END'
+	echo $$ >programs
+	for host in "$A" "$B"; do
+		$host "$BIN/zcs" -p 0 2>/dev/null &
+		echo $! >>programs
+	done
+	echo "${A##* } ${B##* }" >"$1.new"
+	mv "$1.new" "$1"
+	eval "$2"
+END
+hold_lab()
+{
+	rm -f held
+	# As from a terminal: a shell would start it in the background with SIGINT ignored.
+	env --default-signal=INT "$lab" sh hold.sh held "$1" >/dev/null 2>&1 &
+	LAB=$!
+	remember $LAB
+	wait_until [ -f held ]
+	HOSTS=$(cat held)
+	PROGRAMS=$(cat programs)
+	for p in $PROGRAMS; do remember "$p"; done
+	echo "$HOSTS" >>hosts
+	there "$HOSTS"
+}
+all_gone()
+{
+	for p in $PROGRAMS; do
+		ended "$p"
+	done
+	not there "$HOSTS"
+}
+
+what_no_mtu()
+{
+	for arguments in "" "-m 1500" "-m 67 true" "-m 65536 true" "-m x true" "-m 99999999999999999999 true" \
+	    "-x true"; do
+		exits 2 "$lab" $arguments
+		tail -n 1 err | grep -q "^usage: tests/lab \[-m mtu\] command"
+	done
+}
+check 'what is no MTU, no option or no command is a usage error' what_no_mtu
+status_that_of_command()
+{
+	exits 7 "$lab" sh -c 'echo "$1"; exit 7' sh "a  b" -m
+	[ "$(cat out)" = "a  b" ]
+}
+check 'the status is that of the command, whose arguments are its own' status_that_of_command
+cat >look <<'END'
+	for host in "$A" "$B"; do
+		echo "${host##* }" >>hosts
+		$host cat "/sys/class/net/$LINK/mtu" "/sys/class/net/$LINK/carrier"
+		$host ip -4 -o addr show dev "$LINK" | sed 's/.*inet \([^/]*\).*/\1/'
+		$host ip -6 -o addr show dev "$LINK" | sed 's/.*inet6 \([^/]*\).*/\1/' | grep -v ^fe80
+	done
+	echo "$A4 $A6 $B4 $B6"
+END
+every_address()
+{
+	for i in 1 2 3 4 5; do
+		"$lab" sh -c '$A ip -6 -o addr show; $B ip -6 -o addr show' >out
+		cat out
+		[ "$(grep -c " fe80::.* scope link" out)" -eq 2 ]
+		[ "$(grep -c " 2001:db8::[12]/64 scope global" out)" -eq 2 ]
+		not grep -q tentative out
+	done
+}
+check 'every address is there from the beginning, link-local ones too' every_address
+mtu_of_both_ends()
+{
+	"$lab" sh look >out
+	cat out
+	hosts="1500 1 192.0.2.1 2001:db8::1 1500 1 192.0.2.2 2001:db8::2"
+	[ "$(tr "\n" " " <out)" = "$hosts 192.0.2.1 2001:db8::1 192.0.2.2 2001:db8::2 " ]
+	"$lab" -m 1280 sh look >out
+	cat out
+	[ "$(grep -cx 1280 out)" -eq 2 ]
+	[ "$(grep -c 2001:db8 out)" -eq 3 ]
+	"$lab" -m 65535 sh look | grep -cx 65535 | grep -qx 2
+}
+check '-m: the MTU of both ends, the addresses of both hosts' mtu_of_both_ends
+below_no_ipv6()
+{
+	"$lab" -m 1279 sh look >out
+	cat out
+	[ "$(tr "\n" " " <out)" = "1279 1 192.0.2.1 1279 1 192.0.2.2 192.0.2.1  192.0.2.2  " ]
+}
+check '-m below 1280: no IPv6' below_no_ipv6
+cable_pulled_and_put()
+{
+	cat >script <<-"END"
+		. "$TOP/tests/lib.sh"
+		for host in "$A" "$B"; do
+			$host ip link set $LINK down
+			met()
+			{
+				$A cat /sys/class/net/$LINK/operstate | grep -q down
+			}
+			wait_until met
+			met()
+			{
+				$B cat /sys/class/net/$LINK/operstate | grep -q down
+			}
+			wait_until met
+			$host ip link set $LINK up
+			ON=$A
+			start_zcs
+			for to in $A4 $A6; do
+				$B "$BIN/zcc" -s $to -p $PORT --timeout 10 /dev/null script || exit
+			done
+			stop_zcs
+		done
+	END
+	exits 0 "$lab" sh script
+	[ "$(grep -c "all bytes sent were received" out)" -eq 4 ]
+}
+check 'the cable is pulled and put back, and all addresses are of use again' cable_pulled_and_put
+
+interrupted_by_sig_hosts()
+{
+	hold_lab '$B sleep 60'
+	kill -"${signal%:*}" $LAB
+	status=0; wait $LAB || status=$?
+	[ $status -eq "${signal#*:}" ]
+	all_gone
+}
+for signal in HUP:129 INT:130 TERM:143; do
+	check "interrupted by SIG${signal%:*}: the hosts are gone, and what ran on them" interrupted_by_sig_hosts
+done
+command_ignores_sigterm()
+{
+	hold_lab 'trap "" TERM; exec sleep 60'
+	kill -TERM $LAB
+	status=0; wait $LAB || status=$?
+	[ $status -eq 143 ]
+	all_gone
+}
+check 'a command that ignores SIGTERM: SIGTERM to tests/lab still removes the hosts' command_ignores_sigterm
+# shellcheck disable=SC2046 # several words: $(cat)
+what_command_leaves_running()
+{
+	"$lab" sh -c '$A sleep 60 & echo $! >left; echo ${A##* } >>hosts' >/dev/null
+	ended $(cat left)
+}
+check 'what a command leaves running on the hosts ends with it' what_command_leaves_running
+killed_next_lab_removes()
+{
+	hold_lab '$B sleep 60'
+	kill -KILL $LAB
+	wait $LAB || :
+	"$lab" true
+	all_gone
+}
+check 'a lab that was killed: the next one removes its hosts and what runs on them' killed_next_lab_removes
+other_lab_stays()
+{
+	hold_lab '$B sleep 60'
+	"$lab" true
+	there "$HOSTS"
+	for p in $PROGRAMS; do not gone "$p"; done
+	kill -TERM $LAB
+	wait $LAB || :
+	all_gone
+}
+check 'a lab that starts leaves the hosts of one that runs' other_lab_stays
+several_at_time_each()
+{
+	for i in 1 2 3 4; do
+		"$lab" sh -c "$(cat look); echo \$$ >look.$i" >several.$i 2>&1 &
+	done
+	wait
+	for i in 1 2 3 4; do
+		cat several.$i
+		[ -s look.$i ]
+		[ "$(wc -l <several.$i)" -eq 9 ]
+	done
+}
+check 'four labs at a time have hosts of their own' several_at_time_each
+
+what='one set of soakers on the machine, not one per network; its load is in both reports'
+if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
+	one_set_of_soakers()
+	{
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			ON=$A
+			echo ${A##* } ${B##* } >>hosts
+			start_measuring
+			# Others may soak; it soaks for 10 seconds after its client.
+			measured $B "$BIN/zcc" -s $A4 -p $PORT -t 0.2 --congestion reno
+			exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT || exit
+			grep "soaked already, by zcs" err || exit
+			exits 1 $B "$BIN/cyclesoak" -1 || exit
+			grep "soaked already, by zcs" err || exit
+			exits 0 $B "$BIN/zcc" -s $A4 -p $PORT -t 1 --congestion reno && stop_zcs
+		END
+		"$lab" sh script
+		cat zcs.out
+		grep -Eqx "  load +- +-?[0-9.]+%\??( \+-[0-9.]+%)?" out
+		grep -Eq "^192.0.2.2:.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+" zcs.out
+	}
+	check "$what" one_set_of_soakers
+else
+	skip "$what" 'the machine is too busy to calibrate'
+fi
+
+no_host_left()
+{
+	[ "$(wc -w <hosts)" -ge 16 ]
+	not there "$(cat hosts)"
+}
+check 'no host of any of these labs is left' no_host_left
+
+finish

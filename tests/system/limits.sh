@@ -1,0 +1,698 @@
+#!/bin/sh
+# Who may come to zcs, how many, for how long, how much is said of them.  user.sh has what zcs
+# may do itself.
+#
+# seconds: 40
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
+head -c 3000000 /dev/urandom >file
+printf x >tiny
+{ u32 1 1 1; printf x; } >stream
+u32 1 >asks
+printf '\0\0' >half
+u32 1 1 1000 >header
+{ u32 1 1 1000; printf abc; } >body
+[ -e /proc/net/if_inet6 ] && v6=yes
+private= # a network of one's own can be had
+if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
+	private=yes
+fi
+
+# served ADDRESS..., and turned_away ADDRESS...: what a client from there, or all of them, are told
+served()
+{
+	for a in "$@"; do
+		"$hostile" hold -n 1 -a "$a" -f stream "$PORT" >told
+		echo "$a: $(tail -n 1 told)"
+		grep -q '^said bytes=1 ' told
+	done
+}
+
+turned_away()
+{
+	for a in "$@"; do
+		"$hostile" hold -n 1 -a "$a" -f stream "$PORT" >told
+		echo "$a: $(tail -n 1 told)"
+		grep -qx 'said refused=address' told
+	done
+}
+
+# The lines, first half: what comes later is asked for at the end of this test.
+start_zcs
+lines=$PORT lines_pid=$ZCS lines_start=$(date +%s)
+bad_clients()
+{
+	"$hostile" ask -a 127.0.0.2 -n 100 -f half "$PORT"
+	"$zcc" -s 0 -p "$PORT" -q tiny
+	met()
+	{
+		[ "$(threads_of "$ZCS")" -eq 1 ] && [ -s zcs.out ]
+	}
+	wait_until met
+	cat zcs.err zcs.out
+	echo $(($(date +%s) - lines_start)) seconds
+	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -le $((20 * (1 + ($(date +%s) - lines_start) / 10))) ]
+	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -ge 20 ]
+	[ "$(grep -c "^127" zcs.out)" -eq 1 ]
+	grep -q "^127\.0\.0\.1:.* 1 bytes in" zcs.out
+}
+check '100 bad clients from one address cost 20 lines, and an honest one of it has its own' bad_clients
+another_address_has_lines()
+{
+	for a in 127.0.0.3 127.0.0.4; do
+		"$hostile" ask -a $a -n 1 -f half "$PORT"
+		wait_until grep -q "^zcs: $a:[0-9]*: " zcs.err
+	done
+}
+check 'bad clients of another address have log lines of their own' another_address_has_lines
+mv zcs.err lines.err
+
+# --bind.
+bind_this_address()
+{
+	start_zcs --bind 127.0.0.5
+	grep -qx "zcs: listening on 127.0.0.5:$PORT" zcs.err
+	exits 0 "$zcc" -s 127.0.0.5 -p "$PORT" tiny
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	grep -q "Connection refused" err
+}
+check '--bind: this address and no other' bind_this_address
+bind_name()
+{
+	start_zcs --bind localhost -4
+	grep -qx "zcs: listening on 127.0.0.1:$PORT" zcs.err
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	exits 1 "$zcc" -s 127.0.0.5 -p "$PORT" tiny
+}
+check '--bind: a name' bind_name
+bind_reply()
+{
+	start_zcs --reply --bind 127.0.0.5
+	exits 0 "$zcc" -s 127.0.0.5 -p "$PORT" --request 10
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10
+}
+check '--bind --reply' bind_reply
+bind_as_kernel()
+{
+	start_zcs --bind 127.0.0.5
+	ss -tln "sport = :$PORT" | grep -q "127\.0\.0\.5:$PORT "
+	[ "$(ss -tlnH "sport = :$PORT" | wc -l)" -eq 1 ]
+}
+check_with ss '--bind, as the kernel has it' bind_as_kernel
+if [ -n "$v6" ]; then
+	bind_ipv6()
+	{
+		start_zcs --bind ::1
+		grep -qx "zcs: listening on \[::1\]:$PORT" zcs.err
+		exits 0 "$zcc" -s ::1 -p "$PORT" tiny
+		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	}
+	check '--bind: IPv6' bind_ipv6
+	bind_exit()
+	{
+		exits 1 timeout 20 "$zcs" -p 0 --bind ::1 -4
+		one_line err
+	}
+	check '--bind ::1 -4: exit 1' bind_exit
+else
+	skip '--bind: IPv6' 'no IPv6 here'
+fi
+bind_which_not_here()
+{
+	exits 1 timeout 20 "$zcs" -p 0 --bind "$a"
+	one_line err
+	grep -q "^zcs: cannot listen on $a port 0: " err
+	not [ -s out ]
+}
+for a in 192.0.2.1 no.such.host.invalid; do
+	check "--bind $a, which is not here: one line that names it, exit 1" bind_which_not_here
+done
+
+# --allow.
+# allows 'options' 'addresses that are served' 'addresses that are not'
+served_not()
+{
+	start_zcs $1
+	served $2
+	turned_away $3
+	[ "$(grep -c "turned away: not of --allow$" zcs.err)" -eq "$(echo $3 | wc -w)" ]
+	stop_zcs
+}
+allows()
+{
+	check "$1: served: ${2:-none}; not: ${3:-none}" served_not "$@"
+}
+allows '' '127.0.0.1 127.0.0.2 127.200.3.4' ''
+allows '--allow 127.0.0.2' 127.0.0.2 '127.0.0.1 127.0.0.3 127.0.0.130'
+allows '--allow 127.0.0.2/32' 127.0.0.2 '127.0.0.1 127.0.0.3'
+allows '--allow 127.0.0.2/31' '127.0.0.2 127.0.0.3' '127.0.0.1 127.0.0.4'
+allows '--allow 127.0.0.9/29' '127.0.0.8 127.0.0.15' '127.0.0.7 127.0.0.16'
+allows '--allow 127.0.16.0/20' '127.0.16.1 127.0.31.254' '127.0.15.254 127.0.32.1'
+allows '--allow 127.0.0.0/24' '127.0.0.1 127.0.0.254' '127.0.1.1'
+allows '--allow 127.64.0.0/10' '127.64.0.1 127.127.255.254' '127.63.255.254 127.128.0.1'
+allows '--allow 127.0.0.0/9' '127.0.0.1 127.127.255.254' '127.128.0.1'
+allows '--allow 0.0.0.0/0' '127.0.0.1 127.200.3.4' ''
+allows '--allow 0.0.0.0/1' '127.0.0.1' ''
+allows '--allow 128.0.0.0/1' '' '127.0.0.1'
+allows '--allow 127.0.0.2,127.0.0.4/30,10.0.0.0/8' '127.0.0.2 127.0.0.4 127.0.0.7' '127.0.0.1 127.0.0.3 127.0.0.8'
+allows '--allow 127.0.0.2 --allow=127.0.0.6/31,127.0.0.9' '127.0.0.2 127.0.0.7 127.0.0.9' '127.0.0.3 127.0.0.8'
+if [ -n "$v6" ]; then
+	allows '--allow ::1,2001:db8::/32' '' '127.0.0.1'
+	allows '--allow ::/0' '' '127.0.0.1'
+	allows '--allow ::/80' '' '127.0.0.1'
+	allows '--allow ::ffff:127.0.0.2' 127.0.0.2 127.0.0.1
+	allow_ipv6()
+	{
+		start_zcs --allow "$a"
+		exits 0 "$zcc" -s ::1 -p "$PORT" tiny
+		stop_zcs
+	}
+	for a in ::1 ::1/128 ::/127 ::/0 2001:db8::,::1,127.0.0.2; do
+		check "--allow $a: IPv6" allow_ipv6
+	done
+	allow_not()
+	{
+		start_zcs --allow "$a"
+		exits 1 "$zcc" -s ::1 -p "$PORT" tiny
+		grep -q "^zcc: \[::1\]:$PORT: turned away: " err
+		stop_zcs
+	}
+	for a in ::2 ::2/127 127.0.0.1 0.0.0.0/0 8000::/1; do
+		check "--allow $a: not ::1" allow_not
+	done
+else
+	skip '--allow: IPv6' 'no IPv6 here'
+fi
+if [ -n "$v6" ] && [ -n "$private" ]; then
+	allow_bits_of_ipv6()
+	{
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			start_zcs --allow 2001:db8:0:80::/57
+			for a in 2001:db8:0:7f::1 2001:db8:0:80::1 2001:db8:0:ff::1 2001:db8:0:100::1; do
+				ip -6 address add $a/128 dev lo nodad
+				met()
+				{
+					ip -6 route show table local | grep -q $a
+				}
+				wait_until met
+				"$BIN/zcc" -s $a -p $PORT -q tiny >/dev/null 2>&1
+				echo "$a $?"
+			done
+		END
+		unshare --net sh script >out
+		cat out
+		printf "2001:db8:0:7f::1 1\n2001:db8:0:80::1 0\n2001:db8:0:ff::1 0\n2001:db8:0:100::1 1\n" | diff out -
+	}
+	check '--allow: bits of IPv6 that are not whole bytes' allow_bits_of_ipv6
+else
+	skip '--allow: bits of IPv6 that are not whole bytes' 'needs root, ip(8), network namespaces and IPv6'
+fi
+usage_allow()
+{
+	exits 2 timeout 20 "$zcs" -p 0 --allow "$1"
+	one_line err
+	not [ -s out ]
+	grep -qF -e "--allow: '$1' is not address[/bits][,...]" err
+}
+for a in '' ',' '127.0.0.1,' 127.0.0.1/33 127.0.0.1/ /8 127.0.0.1/x 127.0.0.1/-1 127.0.0.1/+8 127.0.0.1/8/8 127.1 \
+    localhost ::1/129 ::1/1280 fe80::1%lo '[::1]' '127.0.0.1 ' '127.0.0.2,127.0.0.1/40'; do
+	check "usage: --allow '$a'" usage_allow "$a"
+done
+
+# What a client is told that is turned away.
+start_zcs --allow 127.0.0.2
+fds=$(ls /proc/"$ZCS"/fd | wc -l)
+zcc_it_told_why()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" -m $how -n 5 "$f"
+	one_line err
+	grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server does not serve this address (zcs --allow)" err
+	not [ -s out ]
+}
+for how in sendfile send write mmap splice zerocopy; do
+	for f in file tiny; do
+		check "zcc -m $how, a $f: it is told why, exit 1" zcc_it_told_why
+	done
+done
+zcc_prints_why()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" $how file
+	one_line err
+	grep -q "turned away: the server does not serve this address" err
+	not [ -s out ]
+}
+for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
+	check "zcc $how, not of --allow: it prints why, exit 1" zcc_prints_why
+done
+zcc_json_error()
+{
+	for f in file tiny; do
+		exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 $f
+		one_line out
+		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: turned away: the server does not serve this address \(zcs --allow\)\"\}$" out
+	done
+}
+check 'zcc --json: the error is in the object' zcc_json_error
+nothing_came()
+{
+	not [ -s zcs.out ]
+	[ "$(threads_of $ZCS)" -eq 1 ]
+	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
+}
+check 'rejected clients (--allow) leave no line on stdout, no thread and no descriptor' nothing_came
+stop_zcs
+start_zcs --allow 127.0.0.2 --raw
+raw_nothing_said()
+{
+	"$hostile" hold -n 1 -f stream "$PORT" | tail -n 1 | grep -qx closed
+	exits 1 "$zcc" -s 0 -p "$PORT" --raw -n 100 file
+	one_line err
+	grep -Eq "the server (closed|reset) the connection" err
+}
+check '--allow --raw: a rejected client is told nothing' raw_nothing_said
+stop_zcs
+start_zcs --allow 127.0.0.2 --reply
+reply_nothing_said()
+{
+	"$hostile" hold -n 1 -f asks "$PORT" | tail -n 1 | grep -qx closed
+	"$hostile" hold -n 1 -a 127.0.0.2 -f asks "$PORT" | tail -n 1 | grep -qx "said "
+	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 3
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	grep -q "turned away: not of --allow" zcs.err
+	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
+}
+check '--allow --reply: a rejected client is told nothing, and is counted' reply_nothing_said
+
+# --max-clients.
+start_zcs --max-clients 2
+hold_clients held.1 -n 1 -a 127.0.0.1
+one=$HOLD
+hold_clients held.2 -n 4 -a 127.0.0.3
+max_clients_so_many()
+{
+	wait_until counts -eq 3 grep -cx "said refused=full" held.2
+	wait_until counts -ge 4 lines_in zcs.err
+	cat zcs.err
+	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
+	[ "$(threads_of $ZCS)" -eq 3 ]
+	not grep "^said\|^closed" held.1
+}
+check '--max-clients 2: so many, and a line for each of the others' max_clients_so_many
+zcc_told_why_exit()
+{
+	for f in file tiny; do
+		exits 1 "$zcc" -s 0 -p "$PORT" $f
+		one_line err
+		grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
+		not [ -s out ]
+	done
+}
+check '--max-clients: zcc prints why it was rejected, exit 1' zcc_told_why_exit
+place_of()
+{
+	kill $one
+	met()
+	{
+		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "as many clients as it takes" err
+	}
+	wait_until met
+	cat out err
+	grep -q "all bytes sent were received" out
+}
+check '--max-clients: the place of a client that leaves is free' place_of
+kill $HOLD
+places_of_all_clients()
+{
+	wait_until counts -eq 1 threads_of $ZCS
+	hold_clients held -n 2
+	wait_until counts -eq 3 threads_of $ZCS
+	one_line held
+	kill $HOLD
+}
+check 'the places of all clients are free when they have left' places_of_all_clients
+stop_zcs
+max_clients_reply()
+{
+	start_zcs --reply --max-clients 2
+	hold_clients held -n 5
+	wait_until counts -eq 3 grep -cx closed held
+	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 2
+	kill $HOLD
+	met()
+	{
+		"$hostile" hold -n 1 -f asks "$PORT" | grep -q said
+	}
+	wait_until met
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
+	[ "$(grep -c "turned away: there are --max-clients already$" zcs.err)" -ge 5 ]
+}
+check '--max-clients --reply' max_clients_reply
+
+# While zcs is stopped it reads nothing, and its clients can move nothing: a second of that looks
+# like idleness, which 5.5 s are long enough to reach between two probes of a closed window.
+all_places_taken_clients()
+{
+	start_zcs --max-clients 2 --idle-timeout 2
+	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >working.out 2>working.err &
+	working=$!
+	remember $working
+	wait_until counts -eq 3 threads_of $ZCS
+	kill -STOP $ZCS
+	"$hostile" hold -n 1 -a 127.0.0.3 "$PORT" >newcomer 2>&1 &
+	remember $!
+	sleep 5.5
+	kill -CONT $ZCS
+	wait_until grep -q "127\.0\.0\.3" zcs.err
+	cat zcs.err newcomer working.err
+	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already" zcs.err
+	not grep -q "dropped" zcs.err
+	not gone $working
+	kill -INT $working
+	kill -TERM $ZCS
+	ended $ZCS
+}
+check 'all places taken: clients at work keep theirs when zcs was stopped and continued' all_places_taken_clients
+
+# All places are taken: an address with fewer of them gets one of the address with the most.
+# loses_one MODE OPTIONS: three clients of 127.0.0.2, one of 127.0.0.3, then one more of 127.0.0.2
+all_places_taken_address()
+{
+	start_zcs --max-clients 3 --idle-timeout 0 $2
+	hold_clients held -n 3 -a 127.0.0.2 -f half
+	old=$HOLD
+	hold_clients held.new -n 1 -a 127.0.0.3 -f half
+	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
+	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)" zcs.err
+	not grep -q "turned away" zcs.err
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 "$PORT" >told
+	tail -n 1 told | grep -qx "closed\|said refused=full"
+	cat zcs.err
+	wait_until counts -eq 1 grep -c "turned away: " zcs.err
+	[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
+	[ "$(grep -c "^said\|^closed" held.new)" -eq 0 ]
+	kill $old $HOLD
+	kill -TERM $ZCS
+	ended $ZCS
+}
+loses_one()
+{
+	check "all places taken, $1: an address without any gets one of the address with the most" all_places_taken_address "$@"
+}
+loses_one read ''
+loses_one splice '-m splice'
+loses_one json --json
+loses_one raw --raw
+loses_one reply --reply
+all_places_taken_reply()
+{
+	start_zcs --reply --max-clients 2
+	hold_clients held -n 2 -a 127.0.0.2
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f asks "$PORT" >told
+	tail -n 1 told | grep -qx "said "
+	wait_until counts -eq 1 grep -c "^said\|^closed" held
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.out
+	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out
+}
+check 'all places taken, reply: the newcomer has its reply, and a client less is counted' all_places_taken_reply
+all_places_taken_zcc()
+{
+	start_zcs --max-clients 1
+	"$zcc" -s 127.0.0.1 -p "$PORT" --pace 1k -t 60 file >out 2>err &
+	client=$!
+	remember $client
+	wait_until counts -eq 2 threads_of $ZCS
+	# What it sends at first is more than 64 KiB.
+	met()
+	{
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f stream "$PORT" | grep -q "^said bytes=1 "
+	}
+	wait_until met
+	ended $client
+	cat err
+	grep -q "turned away: the server has as many clients as it takes" err
+	stop_zcs || true
+}
+check 'all places taken: zcc says why its place went to another' all_places_taken_zcc
+all_places_taken_client()
+{
+	start_zcs --max-clients 1 -I 0.1
+	"$zcc" -s 0 -p "$PORT" -t 60 --congestion reno >worker 2>&1 &
+	worker=$!
+	remember $worker
+	wait_until counts -ge 3 grep -c "^[1-9][0-9]* kbytes/sec" zcs.out
+	for i in 1 2 3 4 5; do
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 "$PORT" | tail -n 1 | grep -qx "said refused=full"
+	done
+	kill -TERM $worker
+	ended $worker
+	cat worker zcs.err
+	grep -q "all bytes sent were received" worker
+	not grep -q "dropped" zcs.err
+	stop_zcs || true
+}
+check 'all places taken: a client at work keeps its place, and the newcomer is turned away' all_places_taken_client
+all_places_taken_clients_that_move()
+{
+	start_zcs --max-clients 2 --idle-timeout 1 $how
+	hold_clients held.drip -n 2 -a 127.0.0.2 -f body -d 100
+	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after " zcs.err
+	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
+	stop_zcs || true
+}
+for how in '-m read' --raw; do
+	check "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" all_places_taken_clients_that_move
+done
+all_places_taken_client_that_has_sent()
+{
+	start_zcs --max-clients 1
+	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream "$PORT" &
+	remember $!
+	wait_until grep -q "^127.0.0.2:" zcs.out
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
+	not grep -q . zcs.err -e dropped -e "turned away"
+	stop_zcs || true
+}
+check 'all places taken: a client that has sent all and stays has no place' all_places_taken_client_that_has_sent
+client_that_has_sent()
+{
+	start_zcs
+	long=$ZCS
+	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
+	remember $!
+	wait_until [ -s zcs.out ]
+	start_zcs --idle-timeout 0.5
+	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
+	remember $!
+	wait_until [ -s zcs.out ]
+	wait_until counts -eq 1 threads_of $ZCS
+	[ "$(threads_of $long)" -eq 2 ]
+	stop_zcs || true
+	kill $long
+}
+check 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' client_that_has_sent
+if [ -n "$v6" ] && [ -n "$private" ]; then
+	all_places_taken_addresses()
+	{
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			for a in 1::1 1::2 1::3 2::1; do
+				ip -6 address add 2001:db8:0:$a/128 dev lo nodad
+				met()
+				{
+					ip -6 route show table local | grep -q 2001:db8:0:$a
+				}
+				wait_until met
+			done
+			start_zcs --max-clients 2
+			for a in 1::1 1::2; do
+				"$BIN/zcc" -s 2001:db8:0:$a -p $PORT --pace 1k -t 60 file >/dev/null 2>&1 &
+				remember $!
+			done
+			wait_until counts -eq 3 threads_of $ZCS
+			sends()
+			{
+				"$BIN/zcc" -s 2001:db8:0:$1 -p $PORT -q tiny >/dev/null 2>&1
+			}
+			# For a second they are at work; after that another network has a place, and theirs none more.
+			for i in 1 2 3 4 5 6 7 8; do
+				sends 1::3 && echo 1::3
+				sleep 0.2
+			done
+			wait_until sends 2::1 && echo 2::1
+			cat zcs.err >&2
+		END
+		unshare --net sh script >out
+		cat out
+		echo 2::1 | diff out -
+	}
+	check 'all places taken: the addresses of an IPv6 network of 64 bits are one' all_places_taken_addresses
+else
+	skip 'all places taken: networks of IPv6' 'needs root, ip(8), network namespaces and IPv6'
+fi
+
+# Summaries on stdout: those of clients that move less than 1 KiB are limited, too.
+u32 0 >zero # no loops: a whole stream
+head -c 2000 file >2k
+clients_that_send_next()
+{
+	began=$(date +%s)
+	start_zcs
+	"$hostile" hold -n 100 -a 127.0.0.2 -f zero "$PORT" >told
+	[ "$(grep -c "^said bytes=0 " told)" -eq 100 ]
+	# One that moves more has its line, wherever it comes from.
+	for i in 1 2 3; do "$zcc" -s 0 -p "$PORT" -q 2k >/dev/null; done
+	wait_until counts -eq 1 threads_of $ZCS
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	lines=$(grep -c "^127\.0\.0\.2:" zcs.out)
+	[ "$lines" -ge 20 ]
+	[ "$lines" -le $((20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
+	more=$(sed -n "s/^\([0-9]*\) more clients with less than 1 KiB each: 0 bytes in all$/\1/p" zcs.out | paste -sd + -)
+	[ $((lines + more)) -eq 100 ]
+	[ "$(wc -l <zcs.err)" -eq 1 ]
+}
+check '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted' clients_that_send_next
+total_of_two()
+{
+	start_zcs
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
+	wait_until counts -eq 1 threads_of $ZCS
+	before=$(grep -c "^total of" zcs.out || true)
+	"$hostile" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
+	wait_until counts -eq 1 threads_of $ZCS
+	cat zcs.out
+	[ "$(grep -c "^total of" zcs.out || true)" -le "$(grep -c "^127" zcs.out)" ]
+	stop_zcs || true
+}
+check 'a total of two such clients is not printed without a line of one of them' total_of_two
+json_same_in_objects()
+{
+	began=$(date +%s)
+	start_zcs --json
+	i=0
+	while [ $i -lt 60 ]; do
+		"$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told
+		i=$((i + 1))
+	done
+	wait_until counts -eq 1 threads_of $ZCS
+	"$zcc" -s 0 -p "$PORT" -q 2k >/dev/null
+	for i in 1 2 3; do "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told; done
+	wait_until counts -eq 1 threads_of $ZCS
+	kill -TERM $ZCS
+	ended $ZCS
+	cat zcs.err zcs.out
+	[ "$(grep -c '^{.*"sum_received"' zcs.out)" -le $((1 + 20 * (1 + ($(date +%s) - began) / 10))) ]
+	[ "$(jq -s "([.[].end.clients // 0] | add) + ([.[] | (.end.small_clients // .small_clients).clients // 0] | add)" zcs.out)" -eq 64 ]
+	[ "$(jq -s "([.[].end.sum_received.bytes // 0] | add) + ([.[] | (.end.small_clients // .small_clients).bytes // 0] | add)" zcs.out)" -eq 2063 ]
+}
+check_with jq '--json: 100 clients that send next to nothing: an object for 20 in ten seconds, and the others counted' json_same_in_objects
+
+# --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
+start_zcs --idle-timeout 0
+eternal=$ZCS
+hold_clients held.0 -n 1 -f body
+eternal_hold=$HOLD
+mv zcs.err eternal.err
+start_zcs --idle-timeout 2
+hold_clients held.talks -n 1 -f header -d 100
+talks=$HOLD
+hold_clients held.nothing -n 1
+hold_clients held.half -n 1 -f half
+hold_clients held.header -n 1 -f header
+hold_clients held.body -n 1 -f body
+idle_timeout_silent()
+{
+	for f in nothing half header body; do wait_until grep -qx closed held.$f; done
+	wait_until counts -eq 5 lines_in zcs.err
+	cat zcs.err
+	[ "$(grep -c ": silent for 2 seconds (--idle-timeout), after [03] bytes$" zcs.err)" -eq 4 ]
+	[ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
+}
+check '--idle-timeout: silent from the start, in a header, after one, in a file: one line each' idle_timeout_silent
+hold_clients held -n 1
+one_that_says_byte()
+{
+	wait_until grep -qx closed held
+	not gone $talks
+	not grep -q closed held.talks
+	[ "$(threads_of $ZCS)" -eq 2 ]
+}
+check '--idle-timeout: a client that sends a byte now and then is not dropped' one_that_says_byte
+idle_timeout_nobody()
+{
+	not gone $eternal_hold
+	not grep -q closed held.0
+	[ "$(threads_of $eternal)" -eq 2 ]
+}
+check '--idle-timeout 0: nobody is disconnected' idle_timeout_nobody
+kill $talks $eternal_hold $eternal
+client_that_stayed_served()
+{
+	wait_until grep -q "closed in the middle of a file, after" zcs.err
+	wait_until counts -eq 1 threads_of $ZCS
+	cat zcs.err
+	[ "$(wc -l <zcs.err)" -eq 7 ]
+}
+check '--idle-timeout: the client that was not dropped is served to its end' client_that_stayed_served
+stop_zcs
+idle_timeout_client()
+{
+	for how in "-m read" --reply; do
+		start_zcs --idle-timeout 0 $how
+		hold_clients held -n 1
+		met()
+		{
+			ss -tonH "sport = :$PORT" | grep -q keepalive
+		}
+		wait_until met
+		kill $HOLD
+		stop_zcs || true
+	done
+}
+check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' idle_timeout_client
+idle_timeout_each_method()
+{
+	for how in "-m recv" "-m trunc" "-m splice" --raw; do
+		start_zcs --idle-timeout 0.3 $how
+		"$hostile" hold -n 2 -f body "$PORT" >held
+		[ "$(grep -cx closed held)" -eq 2 ]
+		wait_until counts -eq 2 grep -c ": silent for 0.3 seconds" zcs.err
+		stop_zcs
+		cat zcs.err
+		[ "$(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err)" -eq 2 ]
+	done
+}
+check '--idle-timeout: each method, and --raw' idle_timeout_each_method
+
+# The lines, second half: ten seconds later.
+while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done
+lines_that_left_out()
+{
+	cat lines.err
+	PORT=$lines
+	said=$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err)
+	"$hostile" ask -a 127.0.0.2 -n 1 -f half "$PORT"
+	wait_until counts -eq $((said + 1)) grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err
+	kill -TERM "$lines_pid"
+	ended "$lines_pid"
+	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: " lines.err)" -eq 1 ]
+	grep -q "^zcs: [0-9]* lines about such clients were left out$" lines.err
+	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were left out in all"
+}
+check 'lines that were left out are counted, when there is one again and at the end' lines_that_left_out
+finish

@@ -1,0 +1,736 @@
+#!/bin/sh
+# zcc and zcs across a link between two hosts (tests/lab): MTUs of 576 to 65535, IPv4 and IPv6, a
+# cable that is pulled, addresses and links that go away, hosts out of reach.
+#
+# seconds: 30
+. "$TOP/tests/lib.sh"
+
+# What a scenario on two hosts may call: host A receives, host B sends.
+zcc()
+{
+	$B "$BIN/zcc" -p "$PORT" --congestion reno "$@"
+}
+# start_zcc NAME options: in the background, as from a terminal, where SIGINT is not ignored.  Its
+# output is in NAME.out and NAME.err, and NAME is the variable of its id.
+start_zcc()
+{
+	name=$1
+	shift
+	: >"$name.out"
+	$B env --default-signal=INT "$BIN/zcc" -p "$PORT" --congestion reno "$@" \
+	    >"$name.out" 2>"$name.err" &
+	eval "$name=$!"
+	remember $!
+}
+# client_ends NAME STATUS: waits for it to end so
+client_ends()
+{
+	eval "ended_id=\$$1"
+	ended "$ended_id"
+	got=0; wait "$ended_id" || got=$?
+	grep -v "^[0-9]* kbytes.* retransmits" "$1.out" || :
+	cat "$1.err"
+	[ $got -eq "$2" ]
+}
+# of A V: the address of a host
+of()
+{
+	eval "echo \$$1$2"
+}
+# bytes_are N FILE: of both ends, in a report
+bytes_are()
+{
+	grep -Eqx "  bytes +$1 +$1" "$2" && grep -q "all bytes sent were received" "$2"
+}
+# flow NAME...: the last three of its intervals (-I) have something in them
+flow()
+{
+	for name; do
+		met()
+		{
+			[ "$(tail -n 3 "$name".out | grep -c '^[1-9].* retransmits')" -eq 3 ]
+		}
+		wait_until met
+	done
+}
+# silent NAME...: the last ten have nothing, which is a second
+silent()
+{
+	for name; do
+		met()
+		{
+			[ "$(tail -n 10 "$name".out | grep -c '^0 kbytes/sec')" -eq 10 ]
+		}
+		wait_until met
+	done
+}
+# gives_up NAME: by --timeout 2, with one line and without a report.  Its intervals, of a tenth of a
+# second, say how long it waited.
+gives_up()
+{
+	client_ends "$1" 1
+	one_line "$1.err"
+	grep -q "^zcc: .*:$PORT: the server took nothing for 2 seconds (--timeout) after [1-9]" "$1.err"
+	waited=$(awk '/^0 kbytes.* retransmits/ { n++; next } { n = 0 } END { print n + 0 }' "$1.out")
+	echo "$1 waited for $waited intervals"
+	[ "$waited" -ge 10 ] && [ "$waited" -le 30 ]
+}
+# pull HOST and put_back HOST: that end of the cable
+pull()
+{
+	$1 ip link set "$LINK" down
+}
+put_back()
+{
+	$1 ip link set "$LINK" up
+}
+# queues: as a card has them.  Without, TCP knows of each packet that the link drops, and what it
+# sends again is no retransmission to it.
+queues()
+{
+	$A tc qdisc add dev "$LINK" root pfifo && $B tc qdisc add dev "$LINK" root pfifo
+}
+# mss FILE: of a report
+mss()
+{
+	sed -n 's/^  TCP: .*, MSS \([0-9]*\), .*/\1/p' "$1"
+}
+# retransmits FILE: of a report
+retransmits()
+{
+	sed -n 's/^  TCP: \([0-9]*\) retransmits.*/\1/p' "$1"
+}
+# retransmitted HOST: segments, of all its connections (/proc/net/snmp)
+retransmitted()
+{
+	$1 awk '$1 == "Tcp:" && n { print $n; exit }
+		$1 == "Tcp:" { for (i = 2; i <= NF; i++) if ($i == "RetransSegs") n = i }' /proc/net/snmp
+}
+# host_of A|B: what runs a command there
+host_of()
+{
+	if [ "$1" = A ]; then echo "$A"; else echo "$B"; fi
+}
+
+# The test starts itself again in a lab for each scenario: `link.sh scenario FUNCTION`.
+if [ "$1" = scenario ]; then
+	scenario=$2
+	across()
+	{
+		: # there is one to run, at the end
+	}
+	skip()
+	{
+		:
+	}
+else
+	scenario=
+	if ! "$TOP/tests/lab" true 2>/dev/null; then
+		skip 'across a link' 'needs root, ip(8) and network namespaces'
+		finish
+	fi
+	head -c 1000003 /dev/urandom >file
+	head -c 3000000 /dev/urandom >large
+	# across 'options of lab' 'what must hold' function: a check on two hosts and in a directory of its
+	# own.  It mostly waits: four run at a time, and their results come in order.
+	queue='' started=0
+	across()
+	{
+		started=$((started + 1))
+		dir=across.$started
+		mkdir $dir
+		ln -s ../file ../large $dir
+		settings >$dir/settings
+		(cd $dir && exec "$TOP/tests/lab" $1 sh "$TOP/tests/system/link.sh" scenario "$3") >$dir/log 2>&1 &
+		queue="$queue $started:$!"
+		echo "$2" >$dir/what
+		set -- $queue
+		[ $# -lt 4 ] || collect
+	}
+fi
+# settings: the variables that scenarios in loops read
+settings()
+{
+	for name in mtu v least mss senders receivers end tc; do
+		eval "value=\${$name-}"
+		echo "$name='$value'"
+	done
+}
+scenario_passed()
+{
+	cat across."${first%:*}"/log
+	[ "$status" -eq 0 ]
+}
+collect()
+{
+	set -- $queue
+	first=$1
+	shift
+	queue=$*
+	status=0; wait "${first#*:}" || status=$?
+	check "$(cat "across.${first%:*}/what")" scenario_passed
+}
+leave()
+{
+	for q in $queue; do kill "${q#*:}"; done
+	cleanup
+}
+[ -n "$scenario" ] || trap leave EXIT
+
+#
+# MTUs.
+#
+# shellcheck disable=SC2046 # several words: $(of)
+mtu_ipv_bytes_agree()
+{
+	for to in $receivers; do
+		start_zcs -m "$to"
+		for how in $senders; do
+			exits 0 zcc -s $(of A "$v") -m $how -n 2 file
+			bytes_are 2000006 out
+			[ "$(mss out)" -ge "$least" ] && [ "$(mss out)" -le "$mss" ]
+		done
+		exits 0 zcc --json -s $(of A "$v") file
+		grep -Eq "\"pmtu\": ?${mtu}[,}]" out
+		grep -Eq '"bytes_agree": ?true' out
+		stop_zcs
+	done
+}
+# shellcheck disable=SC2046 # several words: $(of)
+mtu_ipv_what_arrives()
+{
+	{ u32 2; for pass in 1 2; do u32 1 1000003; cat file; done; } >want
+	for how in $senders; do
+		start_peer -a -w got
+		exits 0 zcc -s $(of A "$v") -m $how -n 2 file
+		ended "$PEER"
+		cmp want got
+	done
+}
+for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
+	senders='sendfile send zerocopy' receivers='read trunc splice'
+	if [ "$mtu" -eq 1500 ]; then
+		senders='sendfile send write mmap splice zerocopy'
+		receivers='read recv trunc splice'
+	fi
+	for v in 4 6; do
+		[ "$mtu" -ge 1280 ] || [ $v -eq 4 ] || continue
+		# IP and TCP have headers, and TCP time stamps.  No segment is larger than half of the
+		# largest window yet.
+		mss=$((mtu - 12 - (v == 4 ? 40 : 60))) least=$mss
+		[ "$mtu" -lt 65535 ] || least=$((mss / 4))
+		across "-m $mtu" "MTU $mtu, IPv$v: bytes agree by every method, segments fit" mtu_ipv_bytes_agree
+		across "-m $mtu" "MTU $mtu, IPv$v: what arrives is what was sent" mtu_ipv_what_arrives
+	done
+done
+
+# shellcheck disable=SC2046 # several words: $(of)
+mss_no_larger_segment()
+{
+	start_zcs -I 0.1
+	for v in 4 6; do
+		start_zcc a -s $(of A $v) --mss 600 -t 60 --pace 2m -I 0.1
+		flow a
+		$A ss -tni state established "sport = :$PORT" >receiver
+		$B ss -tni state established "dport = :$PORT" >sender
+		cat receiver sender
+		grep -q " rcvmss:588 .*" receiver
+		grep -Eq " mss:5[0-9][0-9] " receiver
+		grep -q " mss:588 .* advmss:588 " sender
+		kill -TERM "$a"
+		client_ends a 143
+		[ "$(mss a.out)" -eq 588 ]
+	done
+}
+across '' '--mss: no larger segment is sent or asked for, on either host' mss_no_larger_segment
+route_of_smaller_mtu()
+{
+	$B ip route add "$A4" dev "$LINK" mtu 700
+	$B ip route add "$A6" dev "$LINK" mtu 1300
+	start_zcs
+	for to in "$A4 700 648" "$A6 1300 1228"; do
+		set -- $to
+		exits 0 zcc -s $1 -n 2 file
+		bytes_are 2000006 out
+		[ "$(mss out)" -eq $3 ]
+		exits 0 zcc -s $1 --json file
+		grep -Eq "\"pmtu\": ?$2[,}]" out
+	done
+}
+across '' 'a route of a smaller MTU at the sender: the report has the segments that fit it' route_of_smaller_mtu
+route_of_smaller_mtu_at_receiver()
+{
+	$A ip route add "$B4" dev "$LINK" mtu 700
+	$A ip route add "$B6" dev "$LINK" mtu 1300
+	start_zcs
+	for to in "$A4 648" "$A6 1228"; do
+		set -- $to
+		exits 0 zcc -s $1 -n 2 file
+		bytes_are 2000006 out
+		[ "$(mss out)" -eq $2 ]
+	done
+}
+across '' 'a route of a smaller MTU at the receiver: it asks for segments that fit it' route_of_smaller_mtu_at_receiver
+mtu_falls_in_mid()
+{
+	start_zcs -I 0.1
+	start_zcc a -s "$A4" -n 40 --pace 10m -I 0.1 file
+	start_zcc b -s "$A6" -n 40 --pace 10m -I 0.1 file
+	flow a b
+	$B ss -tni | grep -q " mss:1448 pmtu:1500 "
+	$B ss -tni | grep -q " mss:1428 pmtu:1500 "
+	$B ip route add "$A4" dev "$LINK" mtu 700
+	for host in "$A" "$B"; do $host ip link set "$LINK" mtu 1280; done
+	met()
+	{
+		$B ss -tni | grep -q " mss:648 pmtu:700 "
+	}
+	wait_until met
+	met()
+	{
+		$B ss -tni | grep -q " mss:1208 pmtu:1280 "
+	}
+	wait_until met
+	client_ends a 0
+	client_ends b 0
+	bytes_are 40000120 a.out
+	bytes_are 40000120 b.out
+	[ "$(mss a.out)" -eq 648 ]
+	[ "$(mss b.out)" -eq 1208 ]
+}
+across '' 'the MTU falls in mid-transfer, of the route or of the link: it goes on' mtu_falls_in_mid
+
+#
+# Streams, requests and reports.
+#
+# shellcheck disable=SC2046 # several words: $(of)
+each_by_its_own()
+{
+	start_zcs
+	for v in 4 6; do
+		for how in sendfile zerocopy; do
+			exits 0 zcc -s $(of A $v) -P 4 -m $how -n 2 file
+			bytes_are 8000024 out
+		done
+	done
+	wait_until counts -eq 4 grep -c ^total zcs.out
+	[ "$(grep -c "^192.0.2.2:.*, 2000006 bytes" zcs.out)" -eq 8 ]
+	[ "$(grep -c "^\[2001:db8::2\]:.*, 2000006 bytes" zcs.out)" -eq 8 ]
+}
+across '' '-P 4: each by its own connection, IPv4 and IPv6' each_by_its_own
+mtu_requests_answered()
+{
+	start_zcs --reply
+	for to in $A4 $A6; do
+		exits 0 zcc -s "$to" --request 0,1,723,100000 -n 40 -P 4
+		[ "$(grep -c "^[0-9]* bytes " out)" -eq 4 ]
+		grep -Eq "^100000 bytes .* 3906\.25kb " out
+		not grep -q failed out
+	done
+	stop_zcs
+	grep -Eq "^total: (160|320) replies, .*; 0 refused, 0 silent, 0 too large, 0 broken$" zcs.out
+}
+for mtu in 576 1500 65535; do
+	across "-m $mtu" "MTU $mtu: requests are answered in full" mtu_requests_answered
+done
+if command -v jq >/dev/null 2>&1; then
+	json_at_both_ends()
+	{
+		start_zcs --json
+		groups=0
+		for to in "$A4 $B4" "$A6 $B6"; do
+			set -- $to
+			exits 0 zcc --json -s $1 -P 2 -n 20 file
+			not [ -s err ]
+			groups=$((groups + 1))
+			wait_until counts -eq $groups lines_in zcs.out
+			cat zcs.out
+			tail -n 1 zcs.out >last
+			jq -es --arg to $1 --arg from $2 '.[0] |
+			    .start.interface == "eth0" and .end.both_ends_on_host == false and
+			    (.start.connected | length == 2 and all(.remote_host == $to and .local_host == $from)) and
+			    .end.sum_sent.bytes == 40000120 and .end.sum_received.bytes == 40000120 and
+			    .end.bytes_agree == true' out
+			jq -es --arg from $2 '.[0] |
+			    .start.accepted_connection.host == $from and .end.sum_received.bytes == 40000120 and
+			    (.end.streams | length == 2 and all(.receiver.bytes == 20000060))' last
+		done
+	}
+	across '' '--json at both ends: who they are, and that they agree' json_at_both_ends
+else
+	skip '--json at both ends' 'no jq'
+fi
+link_local_address()
+{
+	start_zcs
+	link_local=$($A ip -6 -o addr show dev "$LINK" scope link | sed "s/.*inet6 \([^/]*\).*/\1/")
+	exits 0 zcc -s "$link_local"%"$LINK" file
+	bytes_are 1000003 out
+	grep -q "^  to \[$link_local%$LINK\]:$PORT by $LINK, " out
+	wait_until grep -q "^\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*: .* 1000003 bytes" zcs.out
+	exits 1 zcc -s "$link_local" file
+	one_line err
+	grep -q "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" err
+}
+across '' 'a link-local address with its scope' link_local_address
+# shellcheck disable=SC2046 # several words: $(of)
+zcs_bind_and_allow()
+{
+	start_zcs --bind "$A4"
+	exits 0 zcc -s "$A4" file
+	exits 1 zcc -s "$A6" file
+	grep -q "Connection refused" err
+	exits 1 $A "$BIN/zcc" -s 0 -p "$PORT" file
+	stop_zcs
+	start_zcs --allow "$B4"
+	exits 0 zcc -s "$A4" file
+	for v in 4 6; do
+		exits 1 $A "$BIN/zcc" -s $(of A $v) -p "$PORT" file
+		one_line err
+		grep -q "turned away: the server does not serve this address" err
+	done
+}
+across '' 'zcs --bind and --allow: the other addresses of the host, and other hosts' zcs_bind_and_allow
+
+#
+# A link that loses packets: more is sent to it than it takes.
+#
+tc=yes
+[ -n "$scenario" ] || "$TOP/tests/lab" sh -c '$B tc qdisc add dev $LINK root tbf rate 8mbit burst 16k limit 32k' 2>err || tc=
+if [ -n "$tc" ]; then
+	slow_link_that_drops()
+	{
+		$B tc qdisc add dev "$LINK" root tbf rate 8mbit burst 16k limit 32k
+		start_zcs
+		exits 0 zcc -s "$A4" -I 0.1 large
+		bytes_are 3000000 out
+		[ "$(retransmits out)" -gt 0 ]
+		[ "$(retransmits out)" -eq "$(retransmitted "$B")" ]
+		grep " retransmits, window " out >intervals
+		# 8 Mbit/s are 977 kbytes/sec.
+		awk '$1 > 4000 { bad++ } $1 > 0 { good++ } END { exit bad > 0 || good < NR / 2 }' intervals
+	}
+	across '' 'a slow link that drops packets: intervals have what it takes, retransmits are right' slow_link_that_drops
+else
+	skip 'a slow link that drops packets' "no tc with tbf"
+fi
+
+#
+# The cable is pulled and put back.
+#
+cable_pulled_at_host()
+{
+	[ -z "$tc" ] || queues
+	start_zcs -I 0.1
+	start_zcc a -s "$A4" -n 40 --pace 16m -I 0.1 file
+	start_zcc b -s "$A6" -n 40 --pace 16m -I 0.1 file
+	flow a b
+	pull "$(host_of "$end")"
+	silent a b
+	seen=$(wc -l <zcs.out)
+	put_back "$(host_of "$end")"
+	flow a b
+	client_ends a 0
+	client_ends b 0
+	bytes_are 40000120 a.out
+	bytes_are 40000120 b.out
+	sum=$(($(retransmits a.out) + $(retransmits b.out)))
+	echo "$sum retransmits"
+	[ $sum -eq "$(retransmitted "$B")" ]
+	# At B, the kernel has no route to send anything again by.
+	[ -z "$tc" ] || [ "$end" = B ] || [ $sum -gt 0 ]
+	wait_until grep -q ^total zcs.out
+	cat zcs.out zcs.err
+	one_line zcs.err
+	[ "$(grep -Ec "^[0-9]+ kbytes/sec .*2 clients$" zcs.out)" -gt "$seen" ]
+	[ "$(grep -c "^[1[].*:.* 40000120 bytes in" zcs.out)" -eq 2 ]
+}
+for end in B A; do
+	across '' "the cable is pulled at host $end, and put back after a second: all arrives" cable_pulled_at_host
+done
+four_streams_by_zerocopy()
+{
+	[ -z "$tc" ] || queues
+	start_zcs -m splice -I 0.1
+	start_zcc a -s "$A4" -P 4 -m zerocopy -n 10 --pace 4m -I 0.1 file
+	flow a
+	pull "$A"
+	silent a
+	put_back "$A"
+	client_ends a 0
+	bytes_are 40000120 a.out
+	wait_until grep -q "^total of 4 clients" zcs.out
+	one_line zcs.err
+}
+across '' 'four streams by zerocopy, splice at the other end: likewise' four_streams_by_zerocopy
+requests_those_that_cable()
+{
+	start_zcs --reply
+	# heard N: so many packets have come from there
+	heard()
+	{
+		[ "$($A cat /sys/class/net/"$LINK"/statistics/rx_packets)" -ge $1 ]
+	}
+	asking()
+	{
+		$B ss -tn state syn-sent | sed -n "s/.*$B4:\([0-9]*\) .*/\1/p" | sort
+	}
+	start_zcc a -s "$A4" --request 1000 -t 60 -P 4 --timeout 1
+	wait_until heard 1000
+	pull "$A"
+	wait_until not prints_nothing asking
+	first=$(asking | head -n 1)
+	met()
+	{
+		asking | not grep -qx "$first"
+	}
+	wait_until met
+	more=$(($($A cat /sys/class/net/"$LINK"/statistics/rx_packets) + 1000))
+	put_back "$A"
+	wait_until heard $more
+	kill -TERM "$a"
+	client_ends a 143
+	grep -q "^1000 bytes " a.out
+	grep -Eq "^  failed: [1-9][0-9]* timed out$" a.out
+}
+across '' 'requests: those that the cable cuts off fail in time, and others follow' requests_those_that_cable
+
+#
+# The cable is pulled for good.
+#
+pulled_for_good_zcc()
+{
+	start_zcs --idle-timeout 2 -I 0.1
+	descriptors=$(ls /proc/"$ZCS"/fd | wc -l)
+	all="sendfile send write mmap splice zerocopy"
+	for how in $all; do
+		start_zcc $how -s "$A4" -m $how --timeout 2 -t 60 --pace 2m -I 0.1 file
+	done
+	start_zcc six -s "$A6" -P 2 --timeout 2 -t 60 --pace 2m -I 0.1 file
+	flow $all six
+	pull "$A"
+	for how in $all six; do
+		gives_up $how
+	done
+	wait_until counts -ge 9 lines_in zcs.err
+	cat zcs.err
+	[ "$(grep -Ec "^zcs: .*: silent for 2 seconds \(--idle-timeout\), after [1-9][0-9]* bytes$" zcs.err)" -eq 8 ]
+	wait_until grep -q "^total of 8 clients" zcs.out
+	wait_until counts -eq "$descriptors" entries_in /proc/"$ZCS"/fd
+	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
+	put_back "$A"
+	# Its address, too, the kernel has given up for a while.
+	met()
+	{
+		zcc -s "$A4" file >out 2>err
+	}
+	wait_until met
+	bytes_are 1000003 out
+}
+across '' 'pulled for good: zcc --timeout gives up by every method, zcs --idle-timeout lets go' pulled_for_good_zcc
+# shellcheck disable=SC2046 # several words: $(of)
+pulled_when()
+{
+	head -c 100000 file >small
+	start_zcs
+	for v in 4 6; do
+		start_zcc a$v -s $(of A $v) -o 200k --timeout 2 --pace 20k -I 0.1 small
+	done
+	wait_until counts -gt 60000 $A cat /sys/class/net/"$LINK"/statistics/rx_bytes
+	met()
+	{
+		[ "$($B ss -tn state fin-wait-1 | grep -c ":$PORT")" -eq 2 ]
+	}
+	wait_until met
+	pull "$A"
+	gives_up a4
+	gives_up a6
+}
+across '' 'pulled when all is in the socket: --timeout' pulled_when
+pulled_for_good()
+{
+	start_zcs -I 0.1
+	start_zcc a -s "$A4" -t 60 --pace 2m -I 0.1 file
+	start_zcc b -s "$A6" -m zerocopy -t 60 --pace 2m -I 0.1 file
+	start_zcc c -s "$A4" -P 2 -m splice -n 100 --pace 2m -I 0.1 file
+	start_zcc d -s "$A4" --json -n 100 --pace 2m -I 0.1 file
+	flow a b c
+	pull "$A"
+	silent a b c
+	kill -INT "$a"
+	kill -TERM "$b"
+	kill -HUP "$c"
+	kill -INT "$d"
+	client_ends a 130
+	client_ends b 143
+	client_ends c 129
+	client_ends d 130
+	for name in a b c; do
+		not [ -s $name.err ]
+		grep "^[0-9]* kbytes.* retransmits" $name.out | tail -n 1 | grep -q "^0 kbytes"
+		grep -Eqx "[1-9][0-9]* kbytes/sec \([0-9.]+ Gbit/s\)" $name.out
+		grep -Eqx "  bytes +[1-9][0-9]+ +-" $name.out
+	done
+	not [ -s d.err ]
+	one_line d.out
+	grep -Eq '"error": ?"interrupted"' d.out
+	# The clients are gone, and zcs cannot know.
+	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
+	kill -TERM "$ZCS"
+	got=0; wait "$ZCS" || got=$?
+	[ $got -eq 0 ]
+	cat zcs.err
+	[ "$(grep -Ec "interrupted after [1-9][0-9]* bytes$" zcs.err)" -eq 5 ]
+	grep -q "^total of [0-9]* clients: " zcs.out
+}
+across '' 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a report' pulled_for_good
+
+#
+# Addresses and links go away.
+#
+addresses_of_receiver_go()
+{
+	start_zcs -I 0.1
+	start_zcc a -s "$A4" -n 40 --pace 16m -I 0.1 file
+	start_zcc b -s "$A6" -n 40 --pace 16m -I 0.1 file
+	flow a b
+	$A ip addr flush dev "$LINK" scope global
+	silent a b
+	$A ip addr add "$A4"/24 dev "$LINK"
+	$A ip addr add "$A6"/64 dev "$LINK" nodad
+	client_ends a 0
+	client_ends b 0
+	bytes_are 40000120 a.out
+	bytes_are 40000120 b.out
+	[ "$(retransmits a.out)" -gt 0 ]
+	[ "$(retransmits b.out)" -gt 0 ]
+	[ $(($(retransmits a.out) + $(retransmits b.out))) -eq "$(retransmitted "$B")" ]
+	one_line zcs.err
+}
+across '' 'the addresses of the receiver go away and come back: all arrives' addresses_of_receiver_go
+# shellcheck disable=SC2046 # several words: $(of)
+addresses_of_go_away()
+{
+	start_zcs --idle-timeout 2 -I 0.1
+	for v in 4 6; do
+		start_zcc a$v -s $(of A $v) --timeout 2 -t 60 --pace 2m -I 0.1 file
+	done
+	flow a4 a6
+	$(host_of "$end") ip addr flush dev "$LINK" scope global
+	gives_up a4
+	gives_up a6
+	wait_until counts -eq 2 grep -c "silent for 2 seconds" zcs.err
+	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
+	$(host_of "$end") ip addr add $(of "$end" 4)/24 dev "$LINK"
+	exits 0 zcc -s "$A4" file
+	stop_zcs
+}
+for end in A B; do
+	[ $end = A ] && whose=receiver || whose=sender
+	across '' "the addresses of the $whose go away for good: one line, exit 1, and zcs serves on" addresses_of_go_away
+done
+# shellcheck disable=SC2046 # several words: $(of)
+link_gone_one_line()
+{
+	start_zcs --idle-timeout 2 -I 0.1
+	for v in 4 6; do
+		start_zcc a$v -s $(of A $v) --timeout 2 -t 60 --pace 2m -I 0.1 file
+		start_zcc b$v -s $(of A $v) -t 60 --pace 2m -I 0.1 file
+	done
+	flow a4 a6 b4 b6
+	$A ip link del "$LINK"
+	not $B ip link show "$LINK"
+	gives_up a4
+	gives_up a6
+	for v in 4 6; do
+		eval "kill -TERM \$b$v"
+		client_ends b$v 143
+		not [ -s b$v.err ]
+		grep -Eqx "  bytes +[1-9][0-9]+ +-" b$v.out
+	done
+	wait_until counts -eq 4 grep -c "silent for 2 seconds" zcs.err
+	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
+	stop_zcs
+}
+across '' 'the link is gone: one line, exit 1; interrupted, a report; zcs serves on' link_gone_one_line
+
+#
+# Hosts out of reach.
+#
+# shellcheck disable=SC2046 # several words: $($A cat /sys/class/net/"$LINK"/address)
+refused_no_such_host()
+{
+	for family in ipv4 ipv6; do
+		$B sh -c "echo 100 >/proc/sys/net/$family/neigh/$LINK/retrans_time_ms"
+	done
+	$B ip neigh add 192.0.2.66 lladdr $($A cat /sys/class/net/"$LINK"/address) dev "$LINK"
+	$B ip neigh add 2001:db8::66 lladdr $($A cat /sys/class/net/"$LINK"/address) dev "$LINK"
+	$B ip route add prohibit 198.51.100.0/24
+	PORT=9
+	while read -r host why; do
+		exits 1 zcc -s $host --timeout 4 file
+		one_line err
+		grep -qx "zcc: cannot connect to $host port 9: $why" err
+		not [ -s out ]
+		exits 1 zcc -s $host --timeout 4 --request 10 -n 2
+		one_line err
+		grep -qx "zcc: $host port 9: none of the connections succeeded" err
+		grep -q "^  failed: 2 " out
+	done <<-END
+		$A4 Connection refused
+		$A6 Connection refused
+		192.0.2.77 No route to host
+		2001:db8::77 No route to host
+		203.0.113.1 Network is unreachable
+		2001:db8:1::1 Network is unreachable
+		198.51.100.1 Permission denied
+		fe80::77 Invalid argument
+	END
+	for host in 192.0.2.66 2001:db8::66 fe80::77%$LINK; do
+		exits 1 zcc -s $host --timeout 1 file
+		one_line err
+		grep -qx "zcc: cannot connect to $host port 9: Connection timed out" err
+	done
+}
+across '' 'refused, no such host, no route, no answer: one line that names the host, exit 1' refused_no_such_host
+# shellcheck disable=SC2046 # several words: $($A cat /sys/class/net/"$LINK"/address)
+signal_ends()
+{
+	$B ip neigh add 192.0.2.66 lladdr $($A cat /sys/class/net/"$LINK"/address) dev "$LINK"
+	PORT=9
+	for signal in INT:130 TERM:143 HUP:129; do
+		start_zcc a -s 192.0.2.66 file
+		met()
+		{
+			$B ss -tn state syn-sent | grep -q 192.0.2.66
+		}
+		wait_until met
+		kill -${signal%:*} "$a"
+		client_ends a ${signal#*:}
+		not [ -s a.out ]
+		not [ -s a.err ]
+	done
+}
+across '' 'a signal ends it while it connects' signal_ends
+
+if [ -n "$scenario" ]; then
+	ON=$A
+	echo "${A##* } ${B##* }" >>../hosts
+	. ./settings
+	( set -e; "$scenario" )
+	exit
+fi
+while [ -n "$queue" ]; do
+	collect
+done
+no_host_left()
+{
+	[ -s hosts ]
+	ip netns list >left
+	for host in $(cat hosts); do
+		not grep -Eqx "$host( .*)?" left
+	done
+}
+check 'no host of any of these scenarios is left' no_host_left
+
+finish

@@ -1,0 +1,235 @@
+#!/bin/sh
+# The load that the programs report of loads of known size: tests/helpers/burn makes them, and its own CPU
+# clock says how large they were.  A report may be off by its own interval and 1.5 points; the interval
+# may be 3 points.
+#
+# group: quiet
+# seconds: 18
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
+cpus=$(getconf _NPROCESSORS_ONLN)
+# The CPUs that are online, one a line.
+tr , '\n' </sys/devices/system/cpu/online | while IFS=- read -r first last; do
+	seq "$first" "${last:-$first}"
+done >online
+all=$(paste -s -d , online)
+one=$(tail -n 1 online)
+seconds=$(scale 1.5 5)
+# The calibration that tests/run has made was forced: it will do if it was steady.
+is_steady()
+{
+	[ -s counts_per_sec ] &&
+		awk '/^cpu / { n++; bad += $3 > 0.03 || $4 > 0.02 || $6 > 0.01 } END { exit !n || bad }' counts_per_sec
+}
+[ -z "$CALIBRATION" ] || cp "$CALIBRATION" counts_per_sec
+if ! is_steady; then
+	rm -f counts_per_sec
+	soaking "$cyclesoak" -C >calibration.log 2>&1
+	if ! is_steady; then
+		skip 'loads of known size' "no calibration: $(grep -m 1 'not idle\|unsteady\|no time\|soaked already' err || echo 'the machine is unsteady')"
+		finish
+	fi
+fi
+
+# ticks: of all CPUs since they were booted: all of them, those that the host of a virtual machine
+# took, and those of programs other than the soakers, whose nice value gives them a column of their own
+ticks()
+{
+	awk '{ print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9, $2 + $4 + $7 + $8; exit }' /proc/stat
+}
+
+# disturbance BEFORE AFTER TRUTH: who else took more than 1 % of the CPUs' time between these ticks
+disturbance()
+{
+	echo "$1 $2" | awk -v truth="$3" '{
+		stolen = 100 * ($5 - $2) / ($4 - $1)
+		others = 100 * ($6 - $3) / ($4 - $1) - truth
+		if (stolen > 1)
+			printf "the host of this virtual machine took %.1f %% of its CPUs (steal)\n", stolen
+		else if (others > 1)
+			printf "the machine is busy: other programs took %.1f %% of its CPUs\n", others
+	}'
+}
+
+# is_right: the file `measured` has `load interval truth`, of one load a line, in percent
+is_right()
+{
+	[ -s measured ] && awk '{ off = $1 - $3; if (off < 0) off = -off }
+		NF != 3 || $2 > 3 || off > $2 + 1.5 { bad = 1 }
+		END { exit bad }' measured
+}
+
+# check_load 'what' command [args...]: the command measures a load of known size and writes `measured`.  It is run
+# again where the result is wrong and others took CPU time, and skipped where that stays so.
+measured_right()
+{
+	cat tries.log measuring.log
+	[ -s measured ]
+	cat measured
+	is_right
+}
+check_load()
+{
+	what="$1, within the stated interval and 1.5 points"
+	shift
+	for try in 1 2 3; do
+		rm -f measured
+		before=$(ticks)
+		( set -e; "$@" ) >measuring.log 2>&1 || rm -f measured
+		after=$(ticks)
+		why=
+		! is_right && [ -s measured ] || break
+		why=$(disturbance "$before" "$after" "$(awk '{ print $3; exit }' measured)")
+		cat measured
+		[ -n "$why" ] || break
+	done >tries.log
+	if [ -n "$why" ]; then
+		skip "$what" "$why"
+	else
+		check "$what" measured_right
+	fi
+}
+
+# percent N: of all CPUs, of N that are busy
+percent()
+{
+	awk -v n="$1" -v cpus="$cpus" 'BEGIN { print 100 * n / cpus }'
+}
+
+# text_load FILE: the load and its interval, in a report of any of the programs
+text_load()
+{
+	sed -n 's/.*load:\{0,1\} \(-\{0,1\}[0-9.]*\)% +-\([0-9.]*\)%.*/\1 \2/pi; /^  load/s/.* \(-\{0,1\}[0-9.]*\)% +-\([0-9.]*\)%$/\1 \2/p' "$1" |
+		head -n 1
+}
+
+# json_load FILE: the same, of the first object with a load
+json_load()
+{
+	for key in load_percent load_uncertainty_percent; do
+		grep -o "\"$key\":[^,}]*" "$1" | sed 's/.*://' | head -n 1
+	done | paste -s -d ' '
+}
+
+# beside LIST command...: on a machine of which these CPUs are busy; $truth is the load that they make
+beside()
+{
+	"$burn" "$1" 600 >burnt &
+	burner=$!
+	remember $burner
+	shift
+	wait_until counts -ge 10 stat_field $burner 14
+	used=$(stat_field $burner 14) began=$(date +%s%N)
+	status=0
+	soaking "$@" || status=$?
+	truth=$(awk -v used=$(($(stat_field $burner 14) - used)) -v ticks="$(getconf CLK_TCK)" \
+	    -v ns=$(($(date +%s%N) - began)) 'BEGIN { print used / ticks / (ns / 1e9) }')
+	truth=$(percent "$truth")
+	kill -KILL $burner
+	return $status
+}
+
+# the line of burn, which it printed as the command of cyclesoak: how many CPUs it had
+burnt()
+{
+	percent "$(grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out)"
+}
+
+cyclesoak_load_of_program()
+{
+	beside "$one" "$cyclesoak" -n 1 -p "$seconds"
+	echo "$(text_load out) $truth" >measured
+}
+check_load 'cyclesoak: the load of a program that takes one CPU' cyclesoak_load_of_program
+cyclesoak_json_that_cpu()
+{
+	beside "$one" "$cyclesoak" -n 1 -p "$seconds" -B --json
+	interval=$(json_load out | sed "s/.* //")
+	echo "$(json_load out) $truth" >loads
+	# The interval of one CPU is wider: one of so many has the mean of their errors.
+	while read -r cpu; do
+		[ "$cpu" -eq "$one" ] && share=$(awk -v t="$truth" -v n="$cpus" "BEGIN { print t * n }") || share=0
+		echo "$(sed -n "1s/.*{\"cpu\":$cpu,\"load_percent\":\([^,}]*\).*/\1/p" out) $interval $share"
+	done <online >>loads
+	mv loads measured
+}
+check_load 'cyclesoak -B --json: that CPU has all of its load, and the others have none' cyclesoak_json_that_cpu
+cyclesoak_with_command()
+{
+	mkdir -p own && cd own
+	soaking "$cyclesoak" "$burn" "$all" "$seconds" 30
+	echo "$(text_load out) $(burnt)" >../measured
+}
+check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' cyclesoak_with_command
+cyclesoak_json_with_command()
+{
+	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$one" "$seconds"
+	echo "$(json_load out) $(burnt)" >measured
+}
+check_load 'cyclesoak --json with a command in another session that takes one CPU' cyclesoak_json_with_command
+cyclesoak_with_command_that_takes()
+{
+	soaking "$cyclesoak" -f counts_per_sec "$burn" "$all" "$seconds"
+	echo "$(text_load out) $(percent "$cpus")" >measured
+}
+check_load 'cyclesoak with a command that takes all CPUs: 100 %' cyclesoak_with_command_that_takes
+start_zcs
+zcc_load_of_another()
+{
+	beside "$one" "$zcc" -c -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	echo "$(text_load out) $truth" >measured
+}
+check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' zcc_load_of_another
+stop_zcs
+start_measuring
+zcs_same()
+{
+	: >zcs.out
+	beside "$one" "$zcc" -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	wait_until [ -s zcs.out ]
+	{
+		echo "$(text_load zcs.out) $truth"
+		echo "$(text_load out) $truth"
+	} >measured
+}
+check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' zcs_same
+stop_zcs
+if [ -n "$LONG" ]; then
+	once()
+	{
+		beside "$one" "$cyclesoak" -1 -p $seconds
+		# A bare figure has no interval.
+		echo "$(cat out) 1 $truth" >measured
+	}
+	check_load 'cyclesoak -1: the load of a program that takes one CPU, with an interval of 1 point' once
+	sender_json()
+	{
+		beside "$one" "$zcc" -c --json -s 0 -p $PORT -t $seconds --pace 2m -o 50k
+		echo "$(json_load out) $truth" >measured
+	}
+	start_zcs
+	check_load 'zcc -c --json: the load of another program beside such a transfer' sender_json
+	stop_zcs
+	receiver_json()
+	{
+		: >zcs.out
+		beside "$one" "$zcc" --json -s 0 -p $PORT -t $seconds --pace 2m -o 50k
+		wait_until [ -s zcs.out ]
+		{
+			echo "$(json_load zcs.out) $truth"
+			echo "$(json_load out) $truth"
+		} >measured
+	}
+	start_zcs -c --json -I 0
+	check_load 'zcs -c --json: the same, in its own object and in the receipt' receiver_json
+	stop_zcs
+fi
+# Whatever else runs here, cyclesoak and the kernel see it alike.
+cyclesoak_load_of_idle()
+{
+	soaking "$cyclesoak" -n 1 -p "$seconds"
+	echo "$(text_load out) 0" >measured
+}
+check_load 'cyclesoak: the load of the idle machine' cyclesoak_load_of_idle
+finish

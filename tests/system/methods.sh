@@ -1,0 +1,564 @@
+#!/bin/sh
+# The ways to send and to receive: what each asks of the kernel, what zcs waits for, files that
+# shrink, and that both ends agree.  wire.sh has what arrives.
+#
+# seconds: 20
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+senders='sendfile send write mmap splice zerocopy'
+receivers='read recv trunc splice'
+
+printf 'hello, world\n' >small
+head -c 300000 /dev/urandom >file
+
+if ! strace -o /dev/null true 2>/dev/null; then
+	strace_missing='no strace, or it may not trace'
+fi
+check_traced()
+{
+	if [ -n "$strace_missing" ]; then
+		skip "$1" "$strace_missing"
+	else
+		check "$@"
+	fi
+}
+
+# A file of its own for each thread has no calls that are cut in two.
+# trace_zcc 'calls' zcc-options...: what its one stream asks of the kernel, in the file `trace`
+trace_zcc()
+{
+	calls=$1
+	shift
+	rm -f trace.*
+	start_peer
+	exits 0 strace -ff -o trace -e trace="$calls,shutdown" "$zcc" -s 0 -p "$PORT" "$@"
+	ended "$PEER"
+	mv "$(grep -l '^shutdown(' trace.*)" trace
+	cat trace
+}
+
+# trace_zcs zcs-options: sets STRACE, PORT and ZCS; `traced_client` puts the calls of its one
+# client into the file `trace`
+trace_zcs()
+{
+	rm -f trace.*
+	: >zcs.err
+	strace -ff -o trace -e trace=read,recvfrom,recvmsg,splice,setsockopt,poll \
+	    "$zcs" -1 -p 0 "$@" >zcs.out 2>zcs.err &
+	STRACE=$!
+	remember $STRACE
+	await_zcs $STRACE
+	ZCS=$(child_of $STRACE zcs)
+	[ -n "$ZCS" ] && remember "$ZCS"
+}
+
+traced_client()
+{
+	ended "$STRACE"
+	mv "$(grep -l '^poll(.*, 1, -*[1-9][0-9]*)' trace.*)" trace
+	cat trace
+}
+
+# client_sock: of that client
+client_sock()
+{
+	sed -n 's/^poll(\[{fd=\([0-9]*\), .*, 1, -*[1-9][0-9]*).*/\1/p' trace | head -n 1
+}
+
+# Of zcs's calls for a stream of two files, 700001 and 300001 bytes: by which they came ...
+cat >who_receives <<'EOF'
+	BEGIN { came["read"] = came["recv"] = came["trunc"] = came["splice"] = 0 }
+	$NF !~ /^[0-9]+$/ { next }
+	$1 == "read(" sock "," { came["read"] += $NF }
+	$1 == "splice(" sock "," { came["splice"] += $NF }
+	$1 == "recvfrom(" sock "," { came[/MSG_TRUNC/ ? "trunc" : "recv"] += $NF }
+	END {
+		headers = how == "trunc" || how == "splice" ? 16 : 0
+		want[how] = 1000002 + 16 - headers
+		want["recv"] += headers
+		for (call in came) {
+			print call, came[call], "want", want[call] + 0
+			bad += came[call] != want[call]
+		}
+		exit bad > 0
+	}
+EOF
+# ... and what was waited for before: no more than is left of the file.
+cat >waits_for <<'EOF'
+	function left(at)
+	{
+		return at < 12 ? 0 : at < 700013 ? 700013 - at : at < 700017 ? 0 : 1000018 - at
+	}
+	BEGIN { low = 1 }
+	got == 1000018 { next }
+	/SO_RCVLOWAT/ { gsub(/.*SO_RCVLOWAT, \[|\].*/, ""); low = $0 + 0; next }
+	/^poll\(/ {
+		set += low > 1
+		if (low > 1 && low > left(got)) {
+			print "waits for", low, "of", left(got), "after", got
+			bad++
+		}
+	}
+	$NF ~ /^[0-9]+$/ && ($1 == "read(" sock "," || $1 == "recvfrom(" sock "," || $1 == "splice(" sock ",") {
+		got += $NF
+	}
+	END {
+		print set + 0, "times more than a byte;", got, "bytes"
+		exit bad > 0 || set == 0 || got != 1000018
+	}
+EOF
+
+#
+# What zcs is sent.
+#
+lines=1
+# a_line_more 'text': it cost one line on stderr, which has the text
+a_line_more()
+{
+	wait_until counts -ge $lines lines_in zcs.err
+	cat zcs.err
+	[ "$(wc -l <zcs.err)" -eq $lines ]
+	tail -n 1 zcs.err | grep -q -e "$1"
+}
+{ u32 1 2 13; cat small; u32 0; } >two
+{ u32 1 2 0 13; cat small; } >two_empty_first
+{ u32 4294967295 1 13; cat small; u32 1 100; printf abc; } >forever
+{ u32 1 1 13; cat small; printf extra; } >excess
+{ u32 1 1 1000; printf abc; } >half_a_file
+{ u32 1 2 13; cat small; printf ab; } >half_a_header
+zcs_stream_of_two()
+{
+	for s in two two_empty_first; do
+		"$HELPERS/peer" send "$PORT" <$s >receipt
+		cat receipt
+		one_line receipt
+		grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 reads=[0-9]+ warmup=0 clients=1 method=$how " receipt
+	done
+}
+zcs_byte_at_time()
+{
+	"$HELPERS/peer" send -d 1 "$PORT" <two >receipt
+	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 " receipt
+}
+zcs_without_end_stream()
+{
+	"$HELPERS/peer" send "$PORT" <forever >receipt
+	grep -Eq "^bytes=16 seconds=[0-9.]+ files=1 " receipt
+	one_line zcs.err
+}
+zcs_more_than_announced()
+{
+	"$HELPERS/peer" send "$PORT" <excess >receipt
+	grep -q "^bytes=13 " receipt
+	a_line_more "sent more than it announced"
+}
+zcs_end_in_middle()
+{
+	"$HELPERS/peer" send "$PORT" <half_a_file >receipt
+	not [ -s receipt ]
+	a_line_more "closed in the middle of a file, after 3 bytes"
+}
+zcs_end_in_middle_of_header()
+{
+	"$HELPERS/peer" send "$PORT" <half_a_header >receipt
+	not [ -s receipt ]
+	a_line_more "closed in the middle of a header, after 13 bytes"
+}
+zcs_built_in_set()
+{
+	"$zcc" -s 0 -p "$PORT" --congestion reno >report
+	cat report
+	grep -Eqx "  bytes +22579200 +22579200" report
+	grep -Eqx "  calls by +sendfile +$how" report
+	grep -q "all bytes sent were received" report
+	wait_until grep -q " 22579200 bytes in [0-9.]* s, 63 files, " zcs.out
+}
+zcs_bodies_about()
+{
+	for n in 1 65535 65536 65537 131073 262143 262144 262145 327681; do
+		{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } |
+		    timeout 20 "$HELPERS/peer" send -k "$PORT" >receipt
+		grep -q "^bytes=$((n + 1)) " receipt
+	done
+}
+zcs_it()
+{
+	{ u32 1 1 300000; cat file; } | timeout 20 "$HELPERS/peer" send -k "$PORT" >receipt
+	grep -q "^bytes=300000 " receipt
+}
+zcs_that_call_alone()
+{
+	# In two pieces, so that it has to wait in a file.
+	{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; u32 300001
+	    head -c 300001 /dev/zero; } |
+	    "$HELPERS/peer" send "$PORT" >receipt
+	cat receipt
+	grep -q "^bytes=1000002 " receipt
+	traced_client
+	awk -v sock="$(client_sock)" -v how="$how" -f who_receives trace
+}
+zcs_it_never_waits()
+{
+	awk -v sock="$(client_sock)" -v how="$how" -f waits_for trace
+}
+for how in $receivers; do
+	start_zcs -m "$how"
+	check "zcs -m $how: a stream of two files, one of them empty" zcs_stream_of_two
+	check "zcs -m $how: a byte at a time" zcs_byte_at_time
+	check "zcs -m $how: without end, the stream may end anywhere" zcs_without_end_stream
+	lines=2
+	check "zcs -m $how: more than was announced costs one line" zcs_more_than_announced
+	lines=3
+	check "zcs -m $how: an end in the middle of a file, no receipt" zcs_end_in_middle
+	lines=4
+	check "zcs -m $how: an end in the middle of a header" zcs_end_in_middle_of_header
+	check "zcs -m $how: the built-in set, and both ends agree" zcs_built_in_set
+	# The sender says no more but waits for its receipt: to wait for more than is left of the
+	# file would be to wait for ever.
+	check "zcs -m $how: bodies about as long as what it waits for, and a client that keeps its side open" zcs_bodies_about
+	stop_zcs
+	check "zcs -m $how: SIGTERM ends it" gone "$ZCS"
+	# The kernel lowers SO_RCVLOWAT to half of a buffer whose size was set.
+	start_zcs -m "$how" -i 10000
+	check "zcs -m $how -i 10000: it does not wait for more than its buffer holds" zcs_it
+	stop_zcs
+
+	if [ -z "$strace_missing" ]; then
+		trace_zcs -m "$how"
+	fi
+	check_traced "zcs -m $how: that call alone receives bodies, whole" zcs_that_call_alone
+	check_traced "zcs -m $how: it never waits for what need not come (SO_RCVLOWAT)" zcs_it_never_waits
+done
+
+#
+# What zcc asks of the kernel.
+#
+mmap_files_mapped()
+{
+	head -c 5000001 /dev/zero >larger
+	trace_zcc mmap,munmap,pread64,read,sendto,sendfile -m mmap -n 2 --congestion reno file larger
+	sed -n "/MSG_MORE/,/^shutdown/p" trace >sending
+	grep -Eq "^mmap\(NULL, 300000, PROT_READ, MAP_SHARED, [0-9]+, 0\) = 0x" sending
+	grep -Eq "^mmap\(NULL, 4194304, PROT_READ, MAP_SHARED, [0-9]+, 0\) = 0x" sending
+	grep -Eq "^mmap\(NULL, 805697, PROT_READ, MAP_SHARED, [0-9]+, 0x400000\) = 0x" sending
+	# At no time is there more than one.
+	awk '{ split($1, call, "[(,]") }
+		/^mmap\(.* MAP_SHARED, / { map[$NF]; n++ }
+		/^munmap/ && call[2] in map { n-- }
+		n > 1 { bad++ }
+		END { exit bad > 0 }' sending
+	grep -Eq "^sendto\(.*, 300000, 0, NULL, 0\)" sending
+	not grep -E "^(pread64|read|sendfile)\(" sending
+}
+check_traced 'mmap: files are mapped and sent, windows of them one after the other, and read by no call' mmap_files_mapped
+mmap_more_files()
+{
+	mkdir many
+	for i in $(seq 10 60); do echo "$i" >many/"$i"; done
+	start_peer -w got
+	# shellcheck disable=SC3045 # dash, bash and busybox have -n
+	( ulimit -n 40; exits 0 "$zcc" -s 0 -p "$PORT" -m mmap many/* -n 2 )
+	ended "$PEER"
+	{ u32 2; for pass in 1 2; do u32 51; for f in many/*; do u32 3; cat "$f"; done; done; } >want
+	cmp want got
+}
+check 'mmap: more files than descriptors, which reuse each other'"'"'s' mmap_more_files
+splice_from_file()
+{
+	trace_zcc splice,pread64,read,sendto,sendfile -m splice file
+	sed -n "/MSG_MORE/,/^shutdown/p" trace >sending
+	sock=$(sed -n "s/^sendto(\([0-9]*\),.*/\1/p" sending | head -n 1)
+	grep "^splice([0-9]*, \[[0-9]*\].*, [0-9]*, NULL, " sending | awk '{ n += $NF } END { exit n != 300000 }'
+	grep "^splice([0-9]*, NULL, $sock, NULL, " sending | awk '{ n += $NF } END { exit n != 300000 }'
+	[ "$(grep -c "^sendto(" sending)" -eq 1 ]
+	not grep -E "^(pread64|read|sendfile)\(" sending
+}
+check_traced 'splice: from the file into a pipe and on to the socket, and no other call' splice_from_file
+zerocopy_so_zerocopy_msg()
+{
+	trace_zcc setsockopt,sendto,recvmsg,pread64 -m zerocopy -n 3 file
+	# The main thread opens it; its calls are in a file that is left.
+	cat trace.* | grep -q "SO_ZEROCOPY, \[1\], 4) = 0"
+	sends=$(grep -Ec "^sendto\(.*MSG_ZEROCOPY.* = [1-9][0-9]*$" trace)
+	[ "$sends" -ge 15 ]
+	grep -q "^recvmsg(.*MSG_ERRQUEUE.* = 0$" trace
+	# Completions are of sends from ee_info to ee_data, and ee_code says whether they were copied.
+	copied=$(sed -n "s/.*ee_code=\([^,]*\), ee_info=\([0-9]*\), ee_data=\([0-9]*\).*/\1 \2 \3/p" trace |
+	    awk '$1 != "0" { n += $3 - $2 + 1 } END { print n + 0 }')
+	grep -Eq "^  zerocopy: $copied of $sends sends were copied by the kernel after all \([0-9.]+%\)$" out
+	not grep -q "never completed" out
+}
+check_traced 'zerocopy: SO_ZEROCOPY, MSG_ZEROCOPY and completions, and the report counts the sends' zerocopy_so_zerocopy_msg
+others_do_not_ask()
+{
+	trace_zcc setsockopt,sendto -m send file
+	cat trace trace.* | not grep ZEROCOPY
+	not grep zerocopy out
+}
+check_traced 'zcc -m send does not ask for SO_ZEROCOPY' others_do_not_ask
+
+corked_before_first_byte()
+{
+	trace_zcc setsockopt,sendfile,sendto,write,splice -m "$how" -k -n 2 file small
+	sock=$(sed -n "s/^shutdown(\([0-9]*\),.*/\1/p" trace)
+	sed -n "s/^setsockopt($sock, SOL_TCP, TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
+		/^\(sendfile\|sendto\|write\)($sock, .*/s//send/p
+		/^splice([0-9]*, NULL, $sock, .*/s//send/p
+		/^shutdown.*/s//shutdown/p" trace | uniq >order
+	cat order
+	for pass in 1 2; do printf "cork 1\nsend\ncork 0\n"; done >want
+	echo shutdown >>want
+	diff want order
+}
+for how in $senders; do
+	check_traced "-m $how -k: corked before the first byte of each pass, released after its last" corked_before_first_byte
+done
+
+#
+# Files that shrink: while the peer does not read, zcc is held in the middle of the file.
+#
+# shrink TO: runs zcc -m $how on a file of 3 MiB and 1000 bytes, which becomes as small as that
+shrink()
+{
+	truncate -s 3146728 shrinks
+	start_peer -s
+	"$zcc" -s 0 -p "$PORT" -m "$how" -o 60000 -n 2 shrinks >out 2>err &
+	p=$!
+	remember $p
+	wait_until grep -q data peer.out
+	truncate -s "$1" shrinks
+	kill -USR1 "$PEER"
+	status=0; wait $p || status=$?
+	cat out err
+	[ $status -eq 1 ]
+	one_line err
+	grep -q "shrinks: shrank while it was being sent" err
+	not [ -s out ]
+	ended "$PEER"
+}
+for how in $senders; do
+	check "-m $how: a file that shrinks is an error" shrink 1000000
+	check "-m $how: also one that shrinks to nothing" shrink 0
+	check "-m $how: also one that shrinks within its last page" shrink 3146228
+done
+rm -f shrinks
+
+#
+# Both ends, each method with each; what may be pinned.
+#
+zcs_agrees_with_zcc()
+{
+	for how in $senders; do
+		for size in 1 1000 65537; do
+			what=small
+			[ $size -eq 1 ] || what="file"
+			exits 0 "$zcc" -s 0 -p "$PORT" -m "$how" -b $size -n 2 "$what" small
+			grep -q "all bytes sent were received" out
+		done
+	done
+	one_line zcs.err
+}
+zcs_takes()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" file small
+	grep -q "all bytes sent were received" out
+	wait_until [ -s zcs.out ]
+	[ "$(sed "s/.* \([0-9]*\) reads.*/\1/" zcs.out)" -ge 301 ]
+}
+for to in $receivers; do
+	start_zcs -m "$to"
+	check "zcs -m $to agrees with zcc by every method, and odd sizes of buffers" zcs_agrees_with_zcc
+	stop_zcs
+	start_zcs -m "$to" -b 999
+	check "zcs -m $to -b 999: takes it in such pieces" zcs_takes
+	stop_zcs
+done
+if can_be_user; then
+	start_zcs
+	zerocopy_with_kib()
+	{
+		(
+			# shellcheck disable=SC3045 # as above
+			ulimit -l 4
+			exits 1 as_user timeout 60 "$zcc" -s 0 -p "$PORT" -m zerocopy -b 64k -n 3 file
+		)
+		one_line err
+		grep -q "no memory to pin: raise ulimit -l or net.core.optmem_max" err
+	}
+	check 'zerocopy with 4 KiB to pin, less than a buffer: one line says what to raise, exit status 1' zerocopy_with_kib
+	# In pages of up to 64 KiB.
+	# shellcheck disable=SC3045 # dash, bash and busybox have -l; where it is missing, this is false
+	if (ulimit -l 300) 2>/dev/null; then
+		zerocopy_with_kib_to_pin()
+		{
+			(
+				ulimit -l 300
+				exits 0 as_user timeout 60 "$zcc" -s 0 -p "$PORT" -m zerocopy -b 16k -n 30 file
+			)
+			grep -q "all bytes sent were received" out
+		}
+		check 'zerocopy with 300 KiB to pin, less than it sends: it waits for completions, and all arrives' zerocopy_with_kib_to_pin
+	else
+		skip 'zerocopy with 300 KiB to pin' 'the limit is lower (ulimit -H -l)'
+	fi
+	stop_zcs
+else
+	skip 'zerocopy with little memory to pin' 'no setpriv to become an ordinary user'
+fi
+
+if [ -z "$strace_missing" ]; then
+	start_peer
+	strace -f -o spins -e trace=poll,recvmsg -e inject=recvmsg:error=EAGAIN \
+	    "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 file >out 2>err &
+	traced=$!
+	remember $traced
+	zerocopy_completions()
+	{
+		met()
+		{
+			[ -n "$(child_of "$traced" zcc)" ] && grep -q MSG_ERRQUEUE spins
+		}
+		wait_until met
+		kill -TERM "$(child_of "$traced" zcc)"
+		ended "$traced"
+		grep -c . spins
+		grep -q "sends were never completed" out
+		[ "$(wc -l <spins)" -lt 2000 ]
+	}
+	check 'zerocopy: completions that do not come are not waited for by spinning' zerocopy_completions
+else
+	skip 'zerocopy: completions that do not come' "$strace_missing"
+fi
+
+#
+# Raw streams have no headers, however many loops there are.
+#
+printf x >tiny
+zcc_raw_loops()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -n 100000 tiny
+	ended "$PEER"
+	grep -qx "bytes 100000" peer.out
+}
+for how in $senders; do
+	start_peer
+	check "zcc --raw -m $how: 100,000 loops are as many bytes" zcc_raw_loops
+done
+zcc_raw_loops_in_each()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -P 4 -n 3000 tiny
+	# A stream may end before the next is accepted: then they are more groups than one.
+	wait_until counts -eq 4 grep -c "^127.*, 3000 bytes in " zcs.out
+}
+zcc_raw_zcs()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -t 0.3 tiny
+	ended "$ZCS"
+	bytes=$(sed -n "s/^  bytes  *\([0-9]*\) .*/\1/p" out)
+	[ "$bytes" -gt 1003 ]
+	grep -q "^127.*, $bytes bytes in " zcs.out
+}
+for how in $senders; do
+	start_zcs --raw
+	check "zcc --raw -m $how -P 4: 3,000 loops in each of the streams" zcc_raw_loops_in_each
+	stop_zcs
+	start_zcs --raw -1
+	check "zcc --raw -m $how -t: zcs has the bytes that zcc claims" zcc_raw_zcs
+done
+
+#
+# A raw server may answer: it gets all the same, and is not reset.
+#
+head -c 3000000 /dev/urandom >large
+zcc_raw_server()
+{
+	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw -m "$how" --timeout 5 -n 5 large
+	ended "$PEER"
+	grep -qx "bytes 15000000" peer.out
+	grep -Eqx "  bytes +15000000 +-" out
+}
+for how in $senders; do
+	start_peer -e
+	check "zcc --raw -m $how: a server that echoes all of it has all of it" zcc_raw_server
+done
+start_peer -e -n 4
+zcc_raw_server_that_echoes()
+{
+	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw -P 4 --timeout 5 -n 5 large
+	ended "$PEER"
+	grep -qx "bytes 15000000" peer.out
+	grep -Eqx "  bytes +60000000 +-" out
+}
+check 'zcc --raw -P 4: a server that echoes four streams has all of the last' zcc_raw_server_that_echoes
+start_peer -g 100000 -s
+"$zcc" -s 0 -p "$PORT" --raw large >out 2>err &
+p=$!
+remember $p
+zcc_raw_server_that_greets()
+{
+	wait_until grep -q data peer.out
+	kill -USR1 "$PEER"
+	ended $p
+	ended "$PEER"
+	cat out err peer.out
+	grep -qx "bytes 3000000" peer.out
+}
+check 'zcc --raw: a server that greets with 100 kB and reads later has all of it' zcc_raw_server_that_greets
+wait $p
+status=$?
+wait "$PEER"
+last_status=$?
+neither_end_failed()
+{
+	[ $status -eq 0 ] && [ $last_status -eq 0 ]
+}
+check 'zcc --raw: a server that greets and reads later: both ends exit 0' neither_end_failed
+start_peer -x
+zcc_raw_server_that_has_nothing()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw large
+	ended "$PEER"
+	grep -qx "bytes 3000000" peer.out
+	grep -Eqx "  bytes +3000000 +-" out
+}
+check 'zcc --raw: a server that has nothing to say closes its side first, and has all of it' zcc_raw_server_that_has_nothing
+start_peer -k
+zcc_raw_server_that_has_all_silent()
+{
+	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw large
+	not gone "$PEER"
+	grep -Eqx "  bytes +3000000 +-" out
+}
+check 'zcc --raw: a server that has all, is silent and stays: the report' zcc_raw_server_that_has_all_silent
+kill -USR1 "$PEER"
+start_peer -R
+zcc_raw_server_that_has_all_and_resets()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" --raw tiny
+	one_line err
+	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 bytes" err
+	not [ -s out ]
+}
+check 'zcc --raw: a server that has all and resets: one line, exit 1' zcc_raw_server_that_has_all_and_resets
+start_peer -s
+"$zcc" -s 0 -p "$PORT" --raw -o 100000 -t 60 large >out 2>err &
+p=$!
+remember $p
+zcc_raw_interrupted()
+{
+	met()
+	{
+		ss -tn "dport = :$PORT" | awk '$3 > 50000 { n++ } END { exit !n }'
+	}
+	wait_until met
+	kill -TERM $p
+	ended $p
+	cat out err
+	acked=$(ss -Htn "sport = :$PORT" | awk '{ print $2 }')
+	grep -Eqx "  bytes +$acked +-" out
+}
+check_with ss 'zcc --raw, interrupted: it claims what the server acknowledged, not what it sent' zcc_raw_interrupted
+kill -USR1 "$PEER"
+
+finish

@@ -1,0 +1,315 @@
+#!/bin/sh
+# The soakers of zcs -c sleep while there is no client, and the load is that of the part of a transfer after
+# they have settled.
+#
+# group: soaks
+# seconds: 90
+# limit: 500
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc
+tcp='--congestion reno'
+if ! command -v jq >/dev/null 2>&1; then
+	skip 'soakers that sleep while there is no client' 'no jq'
+	finish
+fi
+printf x >tiny
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+
+# asleep: all soakers of zcs are, and zcs does not hold the lock
+asleep()
+{
+	! has_lock "$ZCS" || return 1
+	for t in /proc/$SOAKER/task/*; do
+		[ "$(stat_field "$SOAKER/task/${t##*/}" 3)" = S ] || return 1
+	done
+}
+
+# start_parked [options]: starts zcs -c; SOAKER is its soaker
+start_parked()
+{
+	start_measuring "$@"
+	SOAKER=$(soaker_of "$ZCS")
+	[ -n "$SOAKER" ]
+}
+
+# wait_asleep: up to 40 seconds
+wait_asleep()
+{
+	wait_until asleep >/dev/null || wait_until asleep
+}
+
+# transfer options...: a client of zcs, with its JSON in out
+transfer()
+{
+	measured "$zcc" -s 0 -p "$PORT" "$tcp" --json "$@"
+}
+
+# cpu_ns PID...: CPU time that they and their threads have used
+cpu_ns()
+{
+	for p in "$@"; do
+		cat /proc/"$p"/task/*/schedstat
+	done | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
+}
+
+costs_nothing()
+{
+	wait_until asleep
+	all="$ZCS $(keeper_of "$ZCS") $SOAKER"
+	from=$(cpu_ns "$all")
+	sleep 10
+	used=$(($(cpu_ns "$all") - from))
+	echo "$used ns"
+	asleep
+	[ $used -lt 10000000 ]
+}
+
+short_has_none()
+{
+	transfer tiny
+	jq -e '(.end.remote | has("load_percent") or has("cpus") | not) and .end.sum_received.bytes == 1' out
+	wait_until [ -s zcs.out ]
+	cat zcs.out
+	not grep load zcs.out
+}
+
+first_has_part()
+{
+	transfer -t 1
+	jq -e '.end.remote | .load_percent != null and .load_seconds > 0.5' out
+	jq -e '.end.remote.load_bytes < .end.sum_received.bytes and
+	    .end.remote.load_seconds + 0.05 < .end.sum_received.seconds' out
+	# The cost is that of the part.
+	jq -e '.end.remote | (.load_percent / 100 * .cpus * .load_seconds * 1e6 / (.load_bytes / 1024) /
+	    .cost_us_per_kib) | . > 0.99 and . < 1.01' out
+	jq -e '.end.sum_received.bytes == .end.sum_sent.bytes' out
+}
+
+next_is_whole()
+{
+	transfer -t 0.5 -P 2
+	jq -e '.end.remote.load_percent != null and .end.remote.load_bytes == .end.sum_received.bytes' out
+	grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+% of' zcs.out
+}
+
+sleeps_again()
+{
+	has_lock "$ZCS"
+	wait_asleep
+}
+
+refuses_zcc()
+{
+	transfer tiny
+	exits 1 "$zcc" -c -s 0 -p "$PORT" tiny
+	grep -q "soaked already, by zcs (pid $ZCS): .* (on one host one -c has both ends)$" err
+}
+
+names_zcc()
+{
+	before=$(grep -c 'while zcc (pid' zcs.err) || :
+	soaking "$zcc" -c -s 0 -p "$PORT" "$tcp" -t 1
+	grep -Eqx '  load, both ends +-?[0-9.]+%\?? \+-[0-9.]+% +-' out
+	cat zcs.err
+	wait_until counts -eq $((before + 1)) grep -c 'while zcc (pid' zcs.err
+	grep -q '^zcs: no load is measured while zcc (pid [0-9]*) soaks the CPUs: on one host one -c has both ends, start zcs without it$' zcs.err
+}
+
+names_once()
+{
+	wait_asleep
+	flock -w 20 /dev/zero true 2>/dev/null || :
+	until_holding -p 0.2
+	for i in 1 2 3; do
+		exits 0 "$zcc" -s 0 -p "$PORT" "$tcp" -t 0.3 --json
+		jq -e '.end.remote | has("load_percent") | not' out
+	done
+	cat zcs.err
+	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
+	: >long
+	"$zcc" -s 0 -p "$PORT" "$tcp" -t 6 --json >long 2>err &
+	client=$!
+	remember $client
+	wait_until counts -gt 1 threads_of "$ZCS"
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+	wait $client
+	cat long zcs.err
+	# Another test may have taken the lock meanwhile.
+	jq -e '.end.remote.load_bytes > 0 and .end.remote.load_bytes < .end.sum_received.bytes' long ||
+		! has_lock "$ZCS"
+}
+
+notices_death()
+{
+	start_parked
+	kill -KILL "$($1 "$ZCS")"
+	wait_until gone "$SOAKER"
+	"$zcc" -s 0 -p "$PORT" tiny >out 2>err || :
+	ended "$ZCS"
+	cat zcs.err
+	grep -q "^zcs: the $2 was killed by signal 9$" zcs.err
+	[ -z "$(stale_group)" ]
+}
+keeper_dies()
+{
+	notices_death keeper_of 'keeper of the soakers'
+}
+soaker_dies()
+{
+	notices_death soaker_of soaker
+}
+
+ends_parked()
+{
+	start_parked
+	wait_until asleep
+	stop_zcs
+	wait_until gone "$SOAKER"
+	[ -z "$(stale_group)" ]
+}
+
+ends_settling()
+{
+	start_parked
+	"$HELPERS/peer" send -c "$PORT" </dev/null || :
+	stop_zcs
+	wait_until gone "$SOAKER"
+}
+
+once_does_not_linger()
+{
+	start_parked -1
+	"$zcc" -s 0 -p "$PORT" "$tcp" tiny >out 2>err
+	wait "$ZCS"
+	wait_until gone "$SOAKER"
+}
+
+serves_requests()
+{
+	start_parked --reply --json -I 0.3
+	wait_until asleep
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 100k -t 2
+	has_lock "$ZCS" || { echo 'another program soaks'; return 0; }
+	stop_zcs
+	cat zcs.out
+	tail -n 1 zcs.out | jq -e '.load_percent != null and .replies > 0'
+	sed '$d' zcs.out | jq -es 'any(.[]; has("load_percent"))'
+}
+
+soaks_as_nobody()
+{
+	start_parked --user nobody
+	wait_until asleep
+	transfer -t 0.5
+	has_lock "$ZCS"
+	jq -e '.end.remote.load_percent != null' out
+	stop_zcs
+}
+
+old_is_unsafe()
+{
+	touch -d '61 minutes ago' counts_per_sec
+	start_parked
+	transfer -t 0.5
+	jq -e '.end.remote.unsafe | index("baseline_old") != null' out
+	transfer -t 0.5
+	cat zcs.err zcs.out
+	[ "$(grep -c '^zcs: the baseline is more than an hour old: the load is unsafe' zcs.err)" -eq 1 ]
+	grep -Eq 'load -?[0-9.]+%\? ' zcs.out
+	stop_zcs
+}
+
+busy_is_unsafe()
+{
+	made_up_calibration "$(machine_name)" 1500000 | awk '
+		/^cpu / { $3 = 0.1 }
+		{ line[NR] = $0 }
+		/^cpu / { sum += (1 - $3) * $5 * $7 }
+		END { line[1] = sprintf("%.0f", sum); for (i = 1; i <= NR; i++) print line[i] }' >counts_per_sec
+	start_parked
+	transfer -t 0.5
+	jq -e '.end.remote.unsafe | index("baseline_busy") != null' out
+	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe$' zcs.err
+	stop_zcs
+}
+
+# The baseline of its own
+measures_own()
+{
+	rm -f counts_per_sec
+	start_parked
+	wait_until asleep
+	transfer -t 1
+	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
+	# A thread measures it again when the client has left.
+	wait_until counts -gt 1 threads_of "$ZCS"
+	wait_until counts -eq 1 threads_of "$ZCS"
+	stop_zcs
+}
+ends_measuring()
+{
+	start_parked
+	transfer tiny
+	wait_until counts -eq 1 threads_of "$ZCS"
+	wait_until counts -gt 1 threads_of "$ZCS"
+	stop_zcs
+	wait_until gone "$SOAKER"
+}
+# Without a baseline there is no load until there is one.
+waits_for_own()
+{
+	flock -w 20 /dev/zero true 2>/dev/null || :
+	until_holding -f calibration -p 0.2
+	start_zcs -c
+	SOAKER=$(soaker_of "$ZCS")
+	grep -q "no load is measured while cyclesoak (pid $SOAK)" zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" "$tcp" tiny --json
+	jq -e '.end.remote | has("load_percent") | not' out
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+	# On a busy machine the first try may not do.
+	for try in $(seq 5); do
+		wait_until has_lock "$ZCS" || :
+		wait_asleep
+		transfer -t 0.5
+		! jq -e '.end.remote | has("load_percent")' out || break
+	done
+	jq -e '.end.remote | has("load_percent")' out
+	stop_zcs
+}
+
+cp counts_per_sec calibration
+start_parked
+if [ -r /proc/self/schedstat ]; then
+	check 'parked for 10 seconds, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock' costs_nothing
+else
+	skip 'parked for 10 seconds, zcs -c uses less than 0.1 % of a CPU' 'the kernel has no schedstat'
+fi
+check 'a client that has left before the soakers have settled has no load' short_has_none
+check 'they sleep again when no client has come for 10 seconds' sleeps_again
+check 'the load of a client that wakes them is that of its part after that' first_has_part
+check 'clients that come while they are awake are measured whole' next_is_whole
+check 'zcc -c beside it is refused meanwhile, and the message says who has both ends' refuses_zcc
+wait_asleep
+check 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
+check 'each program that soaks is named once; when it ends, the rest of a transfer is measured' names_once
+stop_zcs
+check 'a keeper that was killed while they sleep is noticed at the next client' keeper_dies
+check 'so are soakers that were killed' soaker_dies
+check 'SIGTERM while they sleep: exit 0, and nothing is left' ends_parked
+check 'SIGTERM while they settle: exit 0, and nothing is left' ends_settling
+check '-1 exits with its client: they do not stay awake for 10 seconds' once_does_not_linger
+check '--reply: they wake up for requests, and the total has the load of the time they were awake' serves_requests
+if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
+	check '--user: the lock of the machine is had again without privileges' soaks_as_nobody
+else
+	skip '--user: the lock of the machine is had again without privileges' 'needs root and the user nobody'
+fi
+check 'a calibration of more than an hour ago: the load is unsafe, with one line' old_is_unsafe
+check 'a calibration of a busy machine: the load is unsafe' busy_is_unsafe
+check 'without a calibration file the baseline is measured at the start, and again without clients' measures_own
+check 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
+check 'another program soaks at the start, and there is no file: the baseline is measured when it ends' waits_for_own
+finish

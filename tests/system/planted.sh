@@ -1,0 +1,110 @@
+#!/bin/sh
+# Calibration files that somebody else has made.  cyclesoak.sh has more files that cannot be read,
+# calibration.sh directories in which others may plant things.
+#
+# seconds: 15
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak
+printf x >tiny
+echo secret-of-another >secret
+mkdir read_here
+# What all of the programs do with such a file: refuse it in one line, at once.
+calibration_is_refused()
+{
+	cd read_here || return
+	exits 1 timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
+	one_line err
+	grep -q "counts_per_sec.*: run .cyclesoak -C." err
+	exits 1 timeout 20 "$zcs" -p 0 -c -N 1
+	one_line err
+	grep -q "cyclesoak -C" err
+	exits 1 timeout 20 "$zcc" -s 0 -p 1 -c -N 1 ../tiny
+	one_line err
+	grep -q "cyclesoak -C" err
+	not grep secret out err
+	is_text err
+}
+# file_of command...: the calibration is what it prints
+file_of()
+{
+	"$@" >counts_per_sec
+}
+edited()
+{
+	fake_calibration | sed "$1" >counts_per_sec
+}
+# not_taken 'what it is' command...: the command makes such a calibration
+not_taken()
+{
+	what=$1
+	shift
+	( cd read_here && "$@" )
+	check "a calibration that is $what: refused by cyclesoak, zcs -c and zcc -c" calibration_is_refused
+	rm -rf read_here/counts_per_sec*
+}
+not_taken '5 GiB of nothing' truncate -s 5G counts_per_sec
+not_taken 'a device' ln -s /dev/zero counts_per_sec
+not_taken 'a socket' "$HELPERS/hostile" socket counts_per_sec
+not_taken 'a FIFO' mkfifo counts_per_sec
+not_taken 'a directory' mkdir counts_per_sec
+not_taken 'a dangling link' ln -s nowhere counts_per_sec
+not_taken 'a link to itself' ln -s counts_per_sec counts_per_sec
+not_taken 'a file in /proc' ln -s /proc/self/environ counts_per_sec
+not_taken "another's file" ln -s ../secret counts_per_sec
+not_taken 'binary' file_of head -c 100000 /dev/urandom
+not_taken 'negative' edited '1s/^/-/'
+not_taken 'not a number' edited 's/ 1000000 / nan /'
+not_taken 'larger than a double' edited '1s/.*/1e999/'
+not_taken 'listing 2^32 CPUs' edited 's/^cpus .*/cpus 0-4294967295/'
+not_taken 'full of escape sequences' file_of printf '1\n\033[2J\033[31m 1\n'
+if strace -o /dev/null true 2>/dev/null; then
+	device_or_fifo()
+	{
+		ln -s /dev/zero device
+		mkfifo fifo
+		for f in device fifo; do
+			exits 1 timeout 20 strace -o opened -e trace=open,openat "$cyclesoak" -1 -f $f
+			grep "openat.*\"$f\"" opened >named
+			cat named
+			not grep -v O_PATH named
+		done
+	}
+	check 'a device or a FIFO is not opened, other than with O_PATH' device_or_fifo
+else
+	skip 'a device or a FIFO is not opened' 'no strace, or it may not trace'
+fi
+if [ "$(id -u)" -eq 0 ]; then
+	calibration_that_belongs()
+	{
+		fake_calibration >foreign
+		chown 12345 foreign
+		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f foreign
+		grep -q "^cyclesoak: foreign belongs to another user (UID 12345)" err
+		chown 0 foreign
+		soaking "$cyclesoak" -1 -N 1 -p 0.1 -f foreign
+		not grep belongs err
+	}
+	check 'a calibration that belongs to another user draws a warning' calibration_that_belongs
+else
+	skip 'a calibration that belongs to another user' 'needs root'
+fi
+calibration_whose_machine()
+{
+	fake_calibration "$(printf "\033[31mred\007")" >named
+	exits 1 "$cyclesoak" -1 -N 1 -p 0.1 -f named
+	one_line err
+	grep -q "^cyclesoak: named is not a text file" err
+	is_text err
+}
+check 'a calibration whose machine has an escape sequence for a name: refused, and not printed' calibration_whose_machine
+calibration_whose_machine_has_control()
+{
+	fake_calibration "$(printf "red \302\233")" >named
+	soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named
+	grep -q "^cyclesoak: named was made on another machine or kernel (red ??)" err
+	is_text err
+}
+check 'a calibration whose machine has a control character of UTF-8 in its name: question marks in the warning' calibration_whose_machine_has_control
+
+finish

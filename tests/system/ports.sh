@@ -1,0 +1,89 @@
+#!/bin/sh
+# What takes a network namespace of its own: the ports that the programs have by default, a zcs that does not
+# print its port, and limits of the namespace.
+#
+# seconds: 3
+if [ -z "$ZC_PORTS_NETNS" ]; then
+	ZC_PORTS_NETNS=1
+	export ZC_PORTS_NETNS
+	for how in '' --map-root-user; do
+		! unshare --net $how ip link set lo up 2>/dev/null || exec unshare --net $how sh "$0"
+	done
+	. "$TOP/tests/lib.sh"
+	skip 'default ports, zcs -q --json' 'no ip(8), or no network namespace can be made'
+	finish
+fi
+ip link set lo up
+. "$TOP/tests/lib.sh"
+printf x >tiny
+
+# listening PORT: whether someone does
+listening()
+{
+	grep -q ":$(printf %04X "$1") [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}
+# start PORT zcs-options...: a zcs that listens there in the end; sets ZCS
+start()
+{
+	port=$1
+	shift
+	not listening "$port"
+	"$BIN/zcs" "$@" >zcs.out 2>zcs.err &
+	ZCS=$!
+	remember $ZCS
+	wait_until or_gone $ZCS listening "$port"
+	not gone $ZCS
+}
+
+transfer()
+{
+	start 2222
+	wait_until grep -Eqx "zcs: listening on (\[::\]|0\.0\.0\.0):2222" zcs.err
+	exits 0 "$BIN/zcc" -s 0 tiny
+	grep -Eq '^  to 127\.0\.0\.1:2222 by lo,' out
+	grep -q 'all bytes sent were received' out
+	stop_zcs
+	exits 1 "$BIN/zcc" -s 0 tiny
+	grep -qx 'zcc: cannot connect to 0 port 2222: Connection refused' err
+}
+check 'zcs listens on port 2222, and zcc connects to it' transfer
+requests()
+{
+	start 7890 --reply
+	wait_until grep -Eqx "zcs: listening on (\[::\]|0\.0\.0\.0):7890" zcs.err
+	exits 0 "$BIN/zcc" -s 0 --request 100 -n 3
+	not grep failed out
+	exits 0 "$BIN/zcc" -s 0 --request 100 -n 1 --json
+	grep -q '"connecting_to":{"host":"0","port":7890}' out
+	stop_zcs
+	grep -q '^total: 4 replies, 400 bytes;' zcs.out
+}
+check 'zcs --reply listens on port 7890, and zcc --request connects to it' requests
+
+quiet_json()
+{
+	start 2222 -q --json -I 0.05
+	exits 0 "$BIN/zcc" -s 0 -t 0.3 --json --congestion reno
+	wait_until [ -s zcs.out ]
+	stop_zcs
+	not [ -s zcs.err ]
+	one_line zcs.out
+	grep -q '"intervals":\[{"sum":' zcs.out
+	bytes=$(sed -n 's/.*"sum_sent":{[^}]*"bytes":\([0-9]*\),.*/\1/p' out)
+	[ "$bytes" -gt 0 ]
+	grep -q "\"sum_received\":{[^}]*\"bytes\":$bytes," zcs.out
+	[ -n "$no_json" ] || valid_json zcs.out
+}
+check 'zcs -q --json: the whole object, intervals too, and nothing on stderr' quiet_json
+quiet()
+{
+	start 2222 --quiet -I 0.05
+	exits 0 "$BIN/zcc" -s 0 -t 0.3 --congestion reno
+	stop_zcs
+	not [ -s zcs.err ]
+	one_line zcs.out
+	grep -Eq '^127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec .* reads$' zcs.out
+}
+check 'zcs --quiet: the summary of the client alone' quiet
+
+finish

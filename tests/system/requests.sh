@@ -1,0 +1,294 @@
+#!/bin/sh
+# Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
+#
+# seconds: 15
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+
+# start_server [-2 | -d | -h | -R | -q]: the tests' own; sets PORT
+start_server()
+{
+	: >server.out
+	"$HELPERS/request" serve "$@" >server.out 2>&1 &
+	remember $!
+	wait_until grep -q "^port" server.out
+	PORT=$(sed -n 's/^port //p' server.out)
+}
+
+# The first line of a size: bytes, seconds, kilobytes, connections and kilobytes a second.
+line='bytes +[0-9.]+s +[0-9.]+kb +[0-9.]+c/s +[0-9.]+kb/s$'
+
+start_zcs --reply
+client_of_gets()
+{
+	"$HELPERS/request" ask "$PORT" 50 723 >out
+	"$HELPERS/request" ask "$PORT" 3 1000000 >>out
+	"$HELPERS/request" ask "$PORT" 5 0 >>out
+	cat out
+	printf "bytes 36150\nbytes 3000000\nbytes 0\n" | diff - out
+}
+check 'a client of 1999 gets what it asks for' client_of_gets
+request_that_comes_byte()
+{
+	u32 100 | "$HELPERS/peer" send -d 5 -k "$PORT" >got
+	[ "$(wc -c <got)" -eq 100 ]
+}
+check 'a request that comes a byte at a time' request_that_comes_byte
+zcc_line_for_each()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10,1k,100k -n 50
+	grep -Ec "^(10|1024|102400) $line" out | grep -qx 3
+	grep -Eq "^1024 bytes .* 50\.00kb " out
+	for what in connect "first byte" total; do
+		[ "$(grep -Ec "^  $what +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$" out)" -eq 3 ]
+	done
+}
+check 'zcc: a line for each size as in 1999, and the latencies' zcc_line_for_each
+zcc_many_at_time()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 1000 -n 200 -P 8
+	grep -q " 195\.31kb " out
+}
+check 'zcc -P: many at a time are as many in all' zcc_many_at_time
+zcc_for_that_long()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -t 0.3 -q
+	one_line out
+}
+check 'zcc -t: for that long' zcc_for_that_long
+request_for_nothing()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 0 -n 5
+	grep -Eq "^0 $line" out
+}
+check 'a request for nothing' request_for_nothing
+served=$((58 + 1 + 150 + 200 + 5))
+# One that the end of -t cuts off is a broken one.
+zcs_ends()
+{
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	cat zcs.out
+	n=$(sed -n "s/^total: \([0-9]*\) replies, .*; 0 refused, 0 silent, 0 too large, [0-9]* broken$/\1/p" zcs.out)
+	[ "$n" -gt $served ]
+}
+check 'zcs ends with what it served, exit 0' zcs_ends
+wait "$ZCS"
+check 'zcs --reply: exit status 0 at the end' [ $? -eq 0 ]
+
+start_server
+zcc_with_server()
+{
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,723,724,1024 -n 100
+	[ "$(grep -Ec "$line" out)" -eq 4 ]
+	grep -Eq "^1024 bytes .* 100\.00kb " out
+	not grep failed out
+}
+check 'zcc with a server of 1999' zcc_with_server
+
+# The greeting has to come before the request goes out: then the client delays acknowledgements.
+start_server -2
+if strace -o /dev/null true 2>/dev/null; then
+	late="strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000"
+	stall_of_delayed()
+	{
+		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 20
+		grep -Eq "^  STALLED: [1-9][0-9]* of 20 waited for data, median [0-9.]+ ms, longest [0-9.]+ ms, after the first byte$" out
+		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 20 --json
+		grep -Eq '"stalls":\{"connections":[1-9]' out
+	}
+	check 'a stall of delayed acknowledgements shows at a glance' stall_of_delayed
+else
+	skip 'a stall of delayed acknowledgements' 'no strace, or it may not trace'
+fi
+
+# What fails is counted.
+start_server -R
+reset_by_server()
+{
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2
+	grep -qx "  failed: 2 reset by the server" out
+	one_line err
+	grep -qx "zcc: 127.0.0.1 port $PORT: none of the connections succeeded" err
+}
+check 'zcc --request: connections that the server resets are counted as that' reset_by_server
+three_failures_in_a_row()
+{
+	for how in "--request 10 -n 50" "--request 10,20,30 -n 1" "--request 10,20 -t 60"; do
+		exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" $how
+		[ "$(sed -n "s/^  failed: \([0-9]*\) reset by the server$/\1/p" out | paste -sd + | bc)" -eq 3 ]
+		one_line err
+		grep -qx "zcc: 127.0.0.1 port $PORT: the first 3 connections failed, reset by the server" err
+	done
+}
+check 'zcc --request ends after three failures in a row with the same error before any success' three_failures_in_a_row
+start_server -q
+three_of_eight_failed()
+{
+	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 500 -P 8 --timeout 0.3
+	n=$(sed -n "s/^  failed: \([0-9]*\) timed out$/\1/p" out)
+	[ "$n" -ge 3 ] && [ "$n" -le 10 ]
+	one_line err
+}
+check 'zcc --request -P 8 ends after three failures and does not wait for the others' three_of_eight_failed
+start_zcs
+zcs_without_reply()
+{
+	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 --timeout 0.3
+	grep -q "^  failed: 3 " out
+}
+check 'zcs without --reply is not asked a hundred times' zcs_without_reply
+stop_zcs
+start_zcs --reply --max-reply 1000
+what_fails_after_success()
+{
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,2000,10 -n 20
+	[ "$(grep -c "^  failed: 20 " out)" -eq 1 ]
+	[ "$(grep -Ec "$line" out)" -eq 3 ]
+}
+check 'what fails after a success is counted to the end' what_fails_after_success
+stop_zcs
+start_server -h
+half_of_what_asked()
+{
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 5
+	grep -qx "  failed: 3 with another length than asked for" out
+}
+check 'zcc --request: a reply of half the length is counted as a failure' half_of_what_asked
+start_server -q
+timeout_server_that_says()
+{
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2 --timeout 0.1
+	grep -qx "  failed: 2 timed out" out
+}
+check '--timeout: a server that says nothing' timeout_server_that_says
+start_zcs
+stop_zcs
+refused_holds()
+{
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 5
+	[ "$(grep -cx "  failed: 3 refused" out)" -eq 1 ]
+}
+check 'zcc --request: connections that are refused are counted as that' refused_holds
+start_server -d
+timeout_reply_that_comes()
+{
+	exits 1 timeout 60 "$zcc" -s 127.0.0.1 -p "$PORT" --request 1g -n 1 --timeout 0.3
+	grep -qx "  failed: 1 timed out" out
+}
+check '--timeout: a reply that comes byte by byte is not waited for without end' timeout_reply_that_comes
+start_server
+buffer_smaller_than_asked()
+{
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 50 -P 4 -i 1g -o 1g
+	[ "$(grep -c "^zcc: receive buffer: asked for" err)" -eq 1 ]
+	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
+	[ "$(wc -l <err)" -eq 2 ]
+}
+check 'a buffer smaller than asked for: one line, however many connections' buffer_smaller_than_asked
+if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
+	local_ports_running_out()
+	{
+		cat >script <<-"END"
+			ip link set lo up
+			echo 40000 40001 >/proc/sys/net/ipv4/ip_local_port_range
+			: >server.out
+			"$HELPERS/request" serve -q >server.out &
+			server=$!
+			until port=$(sed -n "s/^port //p" server.out) && [ -n "$port" ]; do sleep 0.05; done
+			"$BIN/zcc" -s 127.0.0.1 -p $port --request 10 -n 8 -P 8 --timeout 0.5
+			kill $server
+		END
+		unshare --net sh script >out 2>&1
+		cat out
+		grep -Eq "^  failed: [1-8] for lack of local ports$" out
+	}
+	check 'local ports running out' local_ports_running_out
+else
+	skip 'local ports running out' 'needs root, ip(8) and network namespaces'
+fi
+
+# Bounds.
+began=$(date +%s)
+start_zcs --reply --max-reply 1000 --max-clients 2 --idle-timeout 1
+max_reply_more()
+{
+	"$HELPERS/request" ask "$PORT" 1 1000 | grep -qx "bytes 1000"
+	"$HELPERS/request" ask "$PORT" 1 1001 | grep -qx "bytes 0"
+	wait_until grep -q "asked for 1001 bytes, more than --max-reply" zcs.err
+}
+check 'zcs --max-reply: a request for more has no reply, and a line on stderr' max_reply_more
+"$HELPERS/request" hold "$PORT" 2 >held.out &
+remember $!
+max_clients()
+{
+	wait_until grep -q held held.out
+	"$HELPERS/request" ask "$PORT" 1 10 >asked || true
+	not grep -x "bytes 10" asked
+	wait_until grep -q "turned away: there are --max-clients already" zcs.err
+	not gone "$ZCS"
+}
+check 'zcs --reply --max-clients: more clients are rejected' max_clients
+idle_timeout_silent_let()
+{
+	wait_until grep -q closed held.out
+	met()
+	{
+		"$HELPERS/request" ask "$PORT" 1 10 2>/dev/null | grep -qx "bytes 10"
+	}
+	wait_until met
+}
+check 'zcs --reply --idle-timeout: silent clients are dropped, and others served again' idle_timeout_silent_let
+bad_clients_at_most()
+{
+	"$HELPERS/request" ask "$PORT" 50 1001
+	stop_zcs || true
+	cat zcs.err zcs.out
+	[ "$(grep -c "^zcs: 127" zcs.err)" -ge 20 ]
+	[ "$(grep -c "^zcs: 127" zcs.err)" -le $((20 * (($(date +%s) - began) / 10 + 1))) ]
+	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, 51 too large, [0-9]+ broken$" zcs.out
+}
+check 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of them are counted' bad_clients_at_most
+start_zcs --reply --json
+zcs_json_counts()
+{
+	"$HELPERS/request" ask "$PORT" 7 10
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	grep -q '"bytes":70,.*"replies":7,.*"silent":0' zcs.out
+}
+check 'zcs --json: counts' zcs_json_counts
+
+# Lists of sizes.
+head -c 1000 /dev/zero >thousand
+start_zcs
+with_list_run()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k thousand
+	[ "$(grep -Ec "^ +(1|10|1024) +[0-9]+ +[0-9]+ " out)" -eq 3 ]
+	# Where the machine is slow, intervals have lines besides.
+	wait_until counts -eq 3 grep -c ^127 zcs.out
+}
+check '-b with a list: a run of each size, in a table' with_list_run
+sizes_of_calls()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k thousand --json
+	sed 's/.*"sum_sent"[^}]*"calls":\([0-9]*\),.*/\1/' out >calls
+	printf "1000\n100\n1\n" | diff - calls
+}
+check '-b with a list: each run sends buffers of its size' sizes_of_calls
+stop_zcs
+
+check_usage "'file'" zcc -s 0 --request 10 file
+check_usage "--request: 'x'" zcc -s 0 --request x
+check_usage "--request: ''" zcc -s 0 --request 10,
+check_usage '--request.*not between' zcc -s 0 --request 4g
+check_usage '--request goes without' zcc -s 0 --request 10 --raw
+check_usage '--request goes without' zcc -s 0 --request 10 -b 10
+check_usage "--buffer-size: '0'" zcc -s 0 -b 10,0
+check_usage '--reply goes without' zcs --reply -1
+check_usage '--max-clients' zcs --reply --max-clients 0
+check_usage '--idle-timeout' zcs --reply --idle-timeout x
+
+finish

@@ -1,0 +1,296 @@
+#!/bin/sh
+# tests/run: which tests it runs, in which order and how many at a time, what it prints of them, and
+# what is left of them.
+#
+# seconds: 20
+. "$TOP/tests/lib.sh"
+
+mkdir -p tree/tests/system
+cp "$TOP/tests/run" tree/tests/run
+run=$PWD/tree/tests/run
+# A calibration that takes no time, of which each leaves a line.
+mkdir stub
+printf '#!/bin/sh\necho "$*" >>"%s/calibrated"\necho figures >"$4"\n' "$PWD" >stub/cyclesoak
+chmod 755 stub/cyclesoak
+own_tmpdir
+
+# stub NAME [HEAD...] [-- COMMAND...]: a test that passes, with these lines in its head, and that runs
+# these commands before
+stub()
+{
+	path=tree/tests/system/$1.sh
+	shift
+	printf '#!/bin/sh\n# A stub.\n' >"$path"
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		printf '# %s\n' "$1" >>"$path"
+		shift
+	done
+	[ $# -eq 0 ] || shift
+	printf '%s\n' "$@" 'echo "ok 1 - x"' 'echo "1..1"' >>"$path"
+}
+only_stubs()
+{
+	rm -f tree/tests/system/*.sh calibrated
+}
+
+# runs STATUS [option or name...]: what runs here is not part of what runs this: no LONG, no sanitizers,
+# no calibration of ours
+runs()
+{
+	want=$1
+	shift
+	LONG=$long SANITIZE='' BIN=$PWD/stub exits "$want" sh "$run" "$@"
+}
+long=
+
+stub plain
+stub long 'only: check-long'
+test_that_only()
+{
+	runs 0
+	grep -q "^plain .*1 passed" out
+	not grep "^long" out
+}
+check 'a test that is only for check-long is not among those of check' test_that_only
+test_that_only_for_check()
+{
+	runs 0 long
+	grep -q "^long .*1 passed" out
+}
+check 'a test that is only for check-long runs where it is named' test_that_only_for_check
+with_long_all_tests()
+{
+	long=1 runs 0
+	grep -q "^plain .*1 passed" out
+	grep -q "^long .*1 passed" out
+}
+check 'with LONG=1 all tests run' with_long_all_tests
+test_that()
+{
+	runs 2 plain none
+	grep -qx "no test none" err
+	not [ -s out ]
+}
+check 'a test that does not exist is named, with status 2, and no other test runs' test_that
+usage_tests_run()
+{
+	runs 2 $arguments
+	tail -n 1 err | grep -qx "usage: tests/run .*"
+	not [ -s out ]
+}
+for arguments in '-j' '-j 0' '-j many' '-y' '-j 1000'; do
+	check "usage: tests/run $arguments" usage_tests_run
+done
+test_ended_after_seconds()
+{
+	only_stubs
+	stub slow "limit: 1" -- "exec sleep 600"
+	runs 1
+	grep -q "^not ok - slow did not finish" out
+}
+check 'a test is ended after the seconds of its line limit:, and that is a failure' test_ended_after_seconds
+failure_counted_and_shown()
+{
+	only_stubs
+	stub good
+	stub bad -- 'echo "not ok 1 - y"' 'echo "# what it was"'
+	stub some -- 'echo "ok 1 - z # SKIP no z"'
+	runs 1
+	grep -qx "not ok 1 - y" out
+	grep -qx "# what it was" out
+	grep -qx "ok 1 - z # SKIP no z" out
+	[ "$(tail -n 1 out)" = "3 passed, 1 failed, 1 skipped" ]
+}
+check 'a failure is counted and shown with what it printed; the last line has the counts of all tests' failure_counted_and_shown
+
+# Side by side.
+two_tests_run()
+{
+	only_stubs
+	mkdir meet
+	for n in 1 2 3 4; do
+		stub $n -- "touch $PWD/meet/$n" "sleep 0.5" "ls $PWD/meet | wc -l >$PWD/seen.$n" "rm $PWD/meet/$n"
+	done
+	runs 0 -j 2
+	cat seen.*
+	[ "$(sort -n seen.* | tail -n 1)" -eq 2 ]
+}
+check '-j 2: two tests run at the same time, and not three' two_tests_run
+longest_first_then_those()
+{
+	only_stubs
+	stub a
+	stub b "seconds: 5"
+	stub c "seconds: 40"
+	stub d
+	runs 0 -j 1
+	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "c b a d" ]
+}
+check '-j 1: the longest first, then those without a line seconds:, in the order of their names' longest_first_then_those
+first_failure_ends()
+{
+	only_stubs
+	stub a "seconds: 40"
+	stub b "seconds: 5"
+	stub c "seconds: 20" -- "echo \"not ok 1 - y\""
+	stub d "group: quiet"
+	runs 1 -x -j 1
+	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "b c" ]
+	[ "$(tail -n 1 out)" = "2 passed, 1 failed, 0 skipped" ]
+	stub c "seconds: 20"
+	runs 0 -x -j 1 a b c d
+	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "b c a d" ]
+}
+check '-x: the shortest first, the quiet group last, and no test after the first that fails' first_failure_ends
+what_tests_print()
+{
+	only_stubs
+	for n in 1 2 3; do
+		stub $n -- "echo \"not ok 1 - of $n\"" "sleep 0.2" "echo \"# of $n\"" "sleep 0.2" "echo \"# of $n\""
+	done
+	runs 1
+	for n in 1 2 3; do
+		grep -A 3 "^$n .* 1 failed" out | tail -n 3 | paste -sd , | grep -qx "not ok 1 - of $n,# of $n,# of $n"
+	done
+}
+check 'what tests print that run side by side is not mixed' what_tests_print
+tests_of_quiet_group()
+{
+	only_stubs
+	stub a "seconds: 100" -- "echo a >>$PWD/order"
+	stub b "group: quiet" -- "mkdir $PWD/alone || exit 1" "echo b >>$PWD/order" "sleep 0.3" "rmdir $PWD/alone"
+	sed "s/echo b/echo c/" tree/tests/system/b.sh >tree/tests/system/c.sh
+	runs 0 a b c
+	[ "$(paste -sd " " order)" = "b c a" ]
+}
+check 'the tests of the quiet group run first, and one at a time' tests_of_quiet_group
+tests_that_soak_run()
+{
+	only_stubs
+	rm -rf "$PWD"/alone
+	for n in 1 2 3; do
+		stub soaks.$n "group: soaks" -- "mkdir $PWD/alone || exit 1" "echo $n >>$PWD/soaked" "sleep 0.2" "rmdir $PWD/alone"
+	done
+	stub other -- "sleep 0.3" "ls -d $PWD/alone || exit 1"
+	runs 0 -j 3
+	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
+	[ "$(wc -l <soaked)" -eq 3 ]
+	runs 0 -j 1 soaks.1 soaks.2
+}
+check 'the tests that soak run one at a time, beside others' tests_that_soak_run
+one_calibration_made()
+{
+	only_stubs
+	for n in 1 2; do
+		stub quiet.$n "group: quiet" -- 'grep -qx figures "$CALIBRATION" || exit 1'
+		stub other.$n -- 'grep -qx figures "$CALIBRATION" || exit 1'
+	done
+	runs 0 quiet.1 quiet.2 other.1 other.2
+	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
+	one_line calibrated
+}
+check 'one calibration is made, and each test has it as $CALIBRATION' one_calibration_made
+no_calibration_made()
+{
+	only_stubs
+	stub other
+	runs 0
+	not [ -e calibrated ]
+}
+check 'no calibration is made for tests of which none is in the quiet group' no_calibration_made
+
+with_sanitizers_what_program()
+{
+	only_stubs
+	stub clean -- "sleep 0.5"
+	stub reports -- 'path=${ASAN_OPTIONS#*log_path=}; echo "==1==ERROR: AddressSanitizer: made-up (x)" >${path%%:*}.99999999'
+	LONG='' SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" clean reports
+	grep -q "^clean .*1 passed, 0 failed" out
+	grep -q "^reports .*1 passed, 1 failed" out
+	grep -qx "not ok - reports: AddressSanitizer: made-up " out
+	[ "$(tail -n 1 out)" = "2 passed, 1 failed, 0 skipped" ]
+}
+check 'with sanitizers: what a program has reported is a failure of its own test, wherever it was printed' with_sanitizers_what_program
+
+# busy_machine N: has /proc/stat advance by 60 ticks from one reading to the next; half of them are
+# idle, until N readings were made, and then all
+busy_machine()
+{
+	rm -f readings
+	cat >stub/head <<END
+#!/bin/sh
+[ "\$3" = /proc/stat ] || exec $(command -v head) "\$@"
+echo >>"$PWD/readings"
+n=\$(wc -l <"$PWD/readings")
+[ \$n -gt $1 ] && busy=0 || busy=30
+echo "cpu  \$((n * busy)) 0 0 \$((n * (60 - busy))) 0 0 0 0 0 0"
+END
+	chmod 755 stub/head
+	printf '#!/bin/sh\n[ "$1" = 0.3 ] || exec %s "$@"\n' "$(command -v sleep)" >stub/sleep
+	chmod 755 stub/sleep
+}
+on_machine_that_stays()
+{
+	only_stubs
+	stub a "group: quiet"
+	stub b "group: quiet"
+	stub c
+	busy_machine 1000
+	PATH=$PWD/stub:$PATH runs 0
+	grep -qx "ok 1 - a # SKIP the machine is busy: other programs take 50 % of its CPUs" out
+	grep -qx "ok 1 - b # SKIP the machine is busy: other programs take 50 % of its CPUs" out
+	grep -q "^c .*1 passed" out
+	not [ -e calibrated ]
+	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 2 skipped" ]
+}
+check 'on a machine that stays busy the tests of the quiet group are skipped with that reason, and no other' on_machine_that_stays
+machine_that_busy()
+{
+	busy_machine 4
+	PATH=$PWD/stub:$PATH runs 0
+	[ "$(tail -n 1 out)" = "3 passed, 0 failed, 0 skipped" ]
+}
+check 'a machine that is busy for a moment is waited for' machine_that_busy
+test_of_quiet_group()
+{
+	busy_machine 1000
+	PATH=$PWD/stub:$PATH runs 0 a
+	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 0 skipped" ]
+}
+check 'a test of the quiet group that is named runs on a busy machine, too' test_of_quiet_group
+
+# left_running: the processes of the stubs
+left_running()
+{
+	grep -lsF "$PWD/tree/tests/system/" /proc/[0-9]*/cmdline | cut -d/ -f3
+}
+sig_it_ends()
+{
+	only_stubs
+	rm -f begun.*
+	for n in 1 2; do
+		stub $n -- "touch $PWD/begun.$n" "timeout 600 sleep 600"
+	done
+	# As from a terminal: a shell would start it in the background with SIGINT ignored.
+	LONG='' SANITIZE='' BIN=$PWD/stub env --default-signal=INT sh "$run" -j 2 >out 2>err &
+	pid=$!
+	remember $pid
+	met()
+	{
+		[ -e begun.1 ] && [ -e begun.2 ]
+	}
+	wait_until met
+	[ -n "$(left_running)" ]
+	kill -"$signal" $pid
+	status=0
+	wait $pid || status=$?
+	cat out err
+	[ $status -eq 1 ]
+	not left_running | grep .
+	nothing_left
+}
+for signal in INT TERM HUP; do
+	check "SIG$signal: it ends at once, with status 1, and nothing is left of it or the tests" sig_it_ends
+done
+
+finish

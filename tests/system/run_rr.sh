@@ -1,0 +1,112 @@
+#!/bin/sh
+# run_rr: the policy that the command gets, which command, and its exit statuses.
+#
+# seconds: 5
+. "$TOP/tests/lib.sh"
+
+run_rr=$BIN/run_rr
+policy='sed "s/^.*) //" /proc/self/stat | cut -d" " -f38,39' # rt_priority, policy (2: SCHED_RR)
+
+if "$run_rr" true 2>/dev/null; then
+	sched_rr_at_priority()
+	{
+		[ "$("$run_rr" sh -c "$policy")" = "1 2" ]
+	}
+	check 'SCHED_RR at priority 1' sched_rr_at_priority
+	p_7()
+	{
+		[ "$("$run_rr" -p 7 sh -c "$policy")" = "7 2" ]
+	}
+	check '-p 7' p_7
+	priority_99()
+	{
+		[ "$("$run_rr" --priority=99 sh -c "$policy")" = "99 2" ]
+	}
+	check '--priority=99' priority_99
+	children_inherit()
+	{
+		echo "$policy" >policy
+		[ "$("$run_rr" sh -c "sh ./policy; :")" = "1 2" ]
+	}
+	check 'children inherit it' children_inherit
+	options_of_command()
+	{
+		[ "$("$run_rr" echo -p -h)" = "-p -h" ]
+	}
+	check 'options of the command are its own' options_of_command
+	check 'the exit status is the command'"'"'s' exits 5 "$run_rr" sh -c "exit 5"
+	not_found()
+	{
+		exits 127 "$run_rr" ./no/such/command
+		one_line err
+		grep -q no/such err
+	}
+	check '127: not found' not_found
+	found_but_cannot_run()
+	{
+		exits 126 "$run_rr" /
+		one_line err
+	}
+	check '126: found, but cannot be run' found_but_cannot_run
+	no_command_shell()
+	{
+		printf "#!/bin/sh\necho this shell\n" >shell
+		chmod +x shell
+		[ "$(SHELL=./shell "$run_rr")" = "this shell" ]
+	}
+	check 'no command: $SHELL' no_command_shell
+	no_shell_shell()
+	{
+		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]
+	}
+	check 'without a command and $SHELL run_rr starts /bin/sh' no_shell_shell
+	soakers_sched_idle()
+	{
+		cat >policies <<-"END"
+			. "$TOP/tests/lib.sh"
+			for s in /proc/[0-9]*; do
+				[ "$(cat $s/comm 2>/dev/null)" = zc-soaker ] || continue
+				for t in $(tasks_of ${s#/proc/}); do
+					sed "s/^.*) //" $s/task/$t/stat | cut -d" " -f38,39
+				done
+			done
+		END
+		made_up_calibration >counts_per_sec
+		soaking "$run_rr" "$BIN/cyclesoak" -1 sh policies
+		grep -qx "0 5" out
+		not grep -qx ". 2" out
+	}
+	check 'run_rr zcc -c: the soakers are still SCHED_IDLE' soakers_sched_idle
+else
+	skip 'the policy' 'SCHED_RR is not allowed here'
+fi
+if can_be_user && ! as_user "$run_rr" true 2>/dev/null; then
+	without_privilege_three_ways()
+	{
+		exits 125 as_user "$run_rr" true
+		one_line err
+		grep -q "root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 1" err
+	}
+	check 'without the privilege: the three ways to get it, exit 125' without_privilege_three_ways
+else
+	skip 'without the privilege' 'cannot be an ordinary user here'
+fi
+usage_run_rr_exit()
+{
+	exits 2 "$run_rr" $args
+	one_line err
+	exits 125 "$run_rr" $args true
+	one_line err
+}
+for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
+	check "usage: run_rr $args: exit 2, with a command 125" usage_run_rr_exit
+done
+help_on_stdout_exit()
+{
+	exits 0 "$run_rr" -h
+	not [ -s err ]
+	for o in -p -h -V; do grep -q -e " $o," out; done
+}
+check '-h: help on stdout, exit 0' help_on_stdout_exit
+
+finish

@@ -1,0 +1,201 @@
+#!/bin/sh
+# Abusive servers against zcc: it ends in time, by the status that is right, with few lines, all of
+# them text, and its JSON is JSON.  hostile.sh has the abusive clients.
+#
+# seconds: 40
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc hostile=$HELPERS/hostile
+head -c 1000000 /dev/urandom >file
+printf x >tiny
+
+start_bad() # NAME options...: the server; sets PORT
+{
+	: >bad.out
+	"$hostile" serve "$@" >bad.out 2>&1 &
+	BAD=$!
+	remember $BAD
+	wait_until grep -q ^port bad.out
+	PORT=$(sed -n 's/^port //p' bad.out)
+}
+
+# zcc_ends zcc-options...: zcc ends with 0 or 1, in time, with few lines, all of them text, and JSON is JSON
+patience=0.3
+zcc_ends()
+{
+	status=0
+	timeout 30 "$zcc" -s 127.0.0.1 -p "$PORT" --timeout $patience "$@" >out 2>err || status=$?
+	echo "status $status: $*"
+	cat -v out err
+	[ $status -le 1 ]
+	[ $status -eq 0 ] || [ -s err ]
+	[ "$(wc -l <err)" -le 2 ]
+	[ "$(wc -l <out)" -le 25 ]
+	is_text out
+	is_text err
+	awk 'length > 200 { exit 1 }' err
+	case "$*" in
+	*--json*)
+		one_line out
+		valid_json out
+		;;
+	esac
+}
+[ -z "$no_json" ] || skip 'what zcc --json prints of bad servers is JSON' "$no_json"
+
+# ends_with STATUS zcc-options...: with that status; a failure names the server, or compares what it
+# received
+ends_with()
+{
+	wanted=$1
+	shift
+	zcc_ends "$@"
+	echo "to be $wanted"
+	[ $status -eq "$wanted" ] || return 1
+	[ $status -eq 0 ] || grep -q "127\.0\.0\.1\(:\| port \)$PORT\|the server received" err
+}
+
+# bad_server RAW TINY 'what' NAME options...: zcc in its many ways against that server; fewer where it has to
+# wait.  RAW and TINY are the statuses with --raw, which ignores answers, and of sending a byte, of which
+# a server that takes 100 kB has the end of stream; else it is 1.
+zcc_and_server()
+{
+	for o in "1 -n 30 file" "$tiny --json -P 2 tiny" "1 -m zerocopy -n 30 file"; do
+		ends_with $o
+	done
+	[ -n "$some" ] || exit 0
+	for o in "1 file" "$tiny tiny" "1 -P 3 file" "1 --json -n 30 file" "$raw --raw -n 30 file" \
+	    "1 -m splice -n 30 file" "1 -t 0.2 -I 0.05 file" "1 --warmup 0.1 -t 0.1 --json -I 0.05 file"; do
+		ends_with $o
+	done
+}
+bad_server()
+{
+	raw=$1 tiny=$2 what=$3
+	shift 3
+	start_bad "$@"
+	case $1 in
+	linger | bytes | talk) some= ;;
+	*) some=yes ;;
+	esac
+	check "zcc and a server that $what: exit status" zcc_and_server
+	kill $BAD
+}
+
+printf 'bytes=1000000 seconds=1 files=1 reads=1\n' >receipt
+head -c 24 receipt >receipt.half
+head -c 3000 /dev/zero | tr '\0' x >long
+head -c 1000000 /dev/urandom >garbage
+printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
+printf 'refused=full\n' >refused
+bad_server 0 1 'answers at random' noise
+bad_server 0 1 'answers with a megabyte' say -f garbage
+# How long a raw sender ignores an answer that never ends is not this test's.
+bad_server 0 1 'never ends its answer' endless -f long
+bad_server 0 1 'never ends the receipt that it repeats' endless -f receipt
+bad_server - 1 'says nothing and stays' linger
+bad_server - 1 'says half a receipt and stays' linger -f receipt.half
+bad_server - 1 'says a receipt and stays' linger -f receipt
+bad_server - 1 'drips words that are no receipt' bytes -f long
+bad_server 0 1 'answers with escape sequences' say -f escapes
+bad_server 0 1 'refuses at the end' say -f refused
+bad_server 1 1 'resets at once' slam
+bad_server 1 1 'takes a byte and closes' say -n 1
+bad_server 1 0 'takes 100 kB and closes' say -n 100000
+bad_server 1 1 'takes 100 kB and answers' say -n 100000 -f receipt
+bad_server - 1 'takes 100 kB and stays' linger -n 100000
+bad_server - 1 'talks from the start and does not listen' talk -f long
+bad_server 0 1 'talks from the start and listens' chat -f long
+bad_server 0 1 'refuses from the start, again and again' chat -f refused
+zcc_and_server_that_closes()
+{
+	zcc_ends $o
+	[ $status -eq 1 ]
+}
+for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
+	start_bad leave
+	check "zcc $o and a server that closes before it has accepted: exit status 1" zcc_and_server_that_closes
+done
+start_bad bytes -f receipt
+receipt_in_single_bytes()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" file
+	not [ -s err ]
+	grep -q "all bytes sent were received" out
+}
+check 'a receipt in single bytes is one' receipt_in_single_bytes
+kill $BAD
+
+# Answers that are text, but no receipts.  A word of a refusal is repeated, another is not.
+patience=20
+digits=$(head -c 400 /dev/zero | tr '\0' 9)
+answer_that_not_receipt()
+{
+	for how in tiny "-P 2 tiny" "--json tiny"; do
+		ends $how
+		[ $status -eq 1 ]
+		one_line err
+		grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
+	done
+	grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out
+}
+for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
+    'bytes=1 seconds=nan' 'bytes=1 seconds=inf' 'bytes=1 seconds=1e3' 'bytes=0x1 seconds=1' 'bytes=1.5 seconds=1' \
+    'bytes=1 bytes=1 seconds=1' 'bytes=1 seconds=1 load=nan cpus=2' "bytes=$digits seconds=1" \
+    "bytes=1 seconds=$digits" 'bytes=1  seconds=1' ' bytes=1 seconds=1' 'bytes=1 seconds=1 ' \
+    'bytes=18446744073709551616 seconds=1' 'bytes=1 seconds=1 method=READ' 'bytes=1 seconds=1 KEY=1' \
+    'bytes=1 seconds=1 method=abcdefghijklmnop' 'refused=abcdefghijklmnop' 'refused=No' 'refused=' 'refused=a refused=b' \
+    'bytes=1 seconds=1 cpus=2 load=-5000'; do
+	printf '%s\n' "$line" >line
+	start_bad say -f line
+	check "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'" answer_that_not_receipt
+	kill $BAD
+done
+receipt_of_valid_exit()
+{
+	for o in tiny "-P 2 tiny" "--json tiny"; do
+		zcc_ends $o
+		not grep "receipt is left out\|is not a receipt" err
+		[ $status -eq "$wanted" ]
+	done
+}
+for line in 'bytes=18446744073709551615 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
+    'bytes=1 seconds=1 load=999999 cpus=999999 uncertainty=999999 slowed=-0.9' \
+    'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
+	printf '%s\n' "$line" >line
+	start_bad say -f line
+	case $line in 'bytes=1 '*) wanted=0 ;; *) wanted=1 ;; esac
+	check "a receipt of '$line' is valid: exit status $wanted" receipt_of_valid_exit
+	kill $BAD
+done
+printf 'refused=abcdefghijklmno\n' >line
+start_bad say -f line
+refusal_for_another_reason()
+{
+	ends tiny
+	[ $status -eq 1 ]
+	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err
+}
+check 'a refusal for another reason is told in its own word' refusal_for_another_reason
+kill $BAD
+
+# Requests.
+patience=0.3
+printf 12345678901 >eleven
+zcc_request_and_server()
+{
+	for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
+		ends --request 10 $o
+		[ $status -eq 1 ]
+	done
+}
+for what in 'answers at random|noise -n 4' 'never ends its answer|endless -n 4 -f long' 'sends a byte more|say -n 4 -f eleven' \
+    'talks and does not listen|talk -f long' 'talks and listens|chat -f long' 'says nothing and stays|linger -n 4' \
+    'resets at once|slam' 'takes a byte and closes|say -n 1' 'sends nothing|say -n 4' \
+    'stays when it has answered|linger -n 4 -f eleven'; do
+	start_bad "${what#*|}"
+	check "zcc --request and a server that ${what%|*}: none succeeds" zcc_request_and_server
+	kill $BAD
+done
+
+finish

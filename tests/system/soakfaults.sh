@@ -1,0 +1,209 @@
+#!/bin/sh
+# Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
+# nor its group, nor a calibration file that is not whole.
+#
+# group: soaks
+# seconds: 45
+. "$TOP/tests/lib.sh"
+. "$TOP/tests/faults.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
+every_fault=$(scale 100 10)
+tried_as=soakers # what else zcc and zcs call is faults.sh's
+# Where the delay of wake-ups cannot be measured nothing is said about it.
+sed -i '1i (cyclesoak|zc[cs]):(eventfd|pthread_create|sched_setaffinity) . - - EMFILE,EAGAIN,EINVAL' errors
+
+# The windows of a baseline are of 10 ms in place of 250.
+hasten=FAULT_SLEEP=10000000
+
+# Processes of a scenario are known by their environment.
+ZC_FAULT=$PWD
+export ZC_FAULT
+ours()
+{
+	grep -lsz "^ZC_FAULT=$PWD\$" /proc/[0-9]*/environ | cut -d/ -f3 | while read -r pid; do
+		grep -qs '^zc-\|^cyclesoak\|^zc[cs]$' /proc/"$pid"/comm && echo "$pid"
+	done
+}
+nothing_left()
+{
+	for i in $(seq 200); do
+		[ -n "$(ours)" ] || break
+		sleep 0.1
+	done
+	for pid in $(ours); do
+		echo "left running: $pid, $(cat /proc/"$pid"/comm)"
+		kill -KILL "$pid"
+		return 1
+	done
+	group=$(stale_group "$groups")
+	if [ -n "$group" ]; then
+		echo "left: $group"
+		rmdir "$group"
+		# A group that could not be left is left behind.
+		case $fault in *cgroup.procs*) ;; *) return 1 ;; esac
+	fi
+	if [ "$(ls -A cal)" != counts ]; then
+		echo "other files: $(ls -A cal)"
+		rm -f cal/counts.*
+		return 1
+	fi
+}
+besides=nothing_left
+
+# Others may soak this machine for a while: so often is that waited for in the whole test.
+waits_left=20
+
+# is_free: whether the run that is over was no vain one; else it waits
+is_free()
+{
+	grep -q 'soaked already\|no load is measured' err && [ $waits_left -gt 0 ] || return 0
+	waits_left=$((waits_left - 1))
+	until_free
+	return 1
+}
+
+# once_free command...
+once_free()
+{
+	groups=$(soaker_groups)
+	while :; do
+		status=0
+		"$@" >out 2>err || status=$?
+		! is_free || return 0
+	done
+}
+excuse='soaked already'
+# What other programs on this machine, or its host, do to the soakers.
+noise='left its soaker no time\|the machine is unsteady\|the machine is not idle\|(steal)\|real-time throttling'
+noise="$noise\|soaking delays wake-ups\|soaks nothing\|too short for its load"
+
+made_up_calibration >counts_per_sec
+mkdir cal
+cp counts_per_sec cal/counts
+
+right()
+{
+	one_line out && grep -Eqx -e '-?[0-9]{1,3}\.[0-9]' out
+}
+scenario()
+{
+	once_free "$UNDER" "$cyclesoak" -1 -p 0.02 -f cal/counts
+}
+faults 'cyclesoak -1' cyclesoak
+
+scenario()
+{
+	once_free "$UNDER" "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
+}
+right()
+{
+	[ "$(grep -c '^{.*}$' out)" -eq 3 ] && [ "$(wc -l <out)" -eq 3 ] || return 1
+	not grep -E 'nan|inf|"interrupts_per_second":([0-9]{9}|0[,}])|"(user|idle)":-' out
+}
+faults 'cyclesoak -n --json' cyclesoak
+
+# The command is left alone, and the exit status is its own: cyclesoak's failures have 125, and 126 or
+# 127 if the command cannot be executed.
+scenario()
+{
+	once_free "$UNDER" "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
+	case $status in
+	7) status=0 ;;
+	12[567]) status=1 ;;
+	*) status=99 ;;
+	esac
+}
+right()
+{
+	grep -Eqx 'System load: -?[0-9]+\.[0-9]%\?? \+-[0-9]+\.[0-9]%, slowed -?[0-9]+\.[0-9]%' out
+}
+faults 'cyclesoak with a command' cyclesoak
+
+head -c 70000 /dev/urandom >file
+unset ZC_FAULT
+start_zcs
+export ZC_FAULT="$PWD"
+scenario()
+{
+	once_free "$UNDER" "$zcc" -c -s 0 -p "$PORT" file
+}
+right()
+{
+	grep -q 'all bytes sent were received\|no receipt' out || return 1
+	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? \+-[0-9]+\.[0-9]% of ' out
+}
+faults 'zcc -c' zcc
+stop_zcs
+
+scenario()
+{
+	groups=$(soaker_groups)
+	while :; do
+		: >err
+		# shellcheck disable=SC2086
+		$UNDER "$zcs" -c -1 -p 0 >out 2>err &
+		p=$!
+		until grep -q 'listening.*:[0-9]' err || ! kill -0 "$p" 2>/dev/null; do
+			sleep 0.01
+		done
+		PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
+		while [ -n "$PORT" ] && kill -0 "$p" 2>/dev/null; do
+			# Long enough for the soakers to settle
+			! timeout 10 "$zcc" -s 0 -p "$PORT" --pace 200k file >client 2>&1 || break
+		done
+		status=0
+		wait "$p" || status=$?
+		! is_free || return 0
+	done
+}
+right()
+{
+	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? .* 70000 bytes in' out || return 1
+	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
+}
+faults 'zcs -c -1' zcs
+
+# A calibration that is whole: the old one, or a new one.
+scenario()
+{
+	cp counts_per_sec cal/counts
+	once_free "$UNDER" "$cyclesoak" -C --force -N 1 -f cal/counts
+}
+right()
+{
+	grep -q 'calibrated OK' out || return 1
+	[ "$(head -n 1 cal/counts)" = "$(sed -n 's/calibrated OK\.  \([0-9]*\) .*/\1/p' out)" ] || return 1
+	[ "$(grep -c '^cpu ' cal/counts)" -eq 1 ]
+}
+whole()
+{
+	nothing_left && { [ "$status" -eq 0 ] || cmp counts_per_sec cal/counts; }
+}
+besides=whole
+hasten=FAULT_SLEEP=50000000
+# How the soakers are started is the same as above.
+only='cal/|linkat|rename'
+excuse='the system must be idle\|soaked already'
+faults 'cyclesoak -C' cyclesoak
+
+# One that is killed as it writes.
+old_file_is_whole()
+{
+	grep '^reached' log
+	[ "$status" -eq 137 ]
+	whole
+}
+for call in fchmod,cal/#N fsync,cal/#N linkat,-; do
+	title="cyclesoak -C killed at ${call%,*}: the old file is whole, and nothing is left of a new one"
+	[ -n "$faults_missing" ] || run_with "cyclesoak,$call,1,KILL" 2>/dev/null
+	if [ -n "$faults_missing" ]; then
+		skip "$title" "$faults_missing"
+	elif excused; then
+		skip "$title" "$(grep -e "$excuse" err | head -n 1)"
+	else
+		check "$title" old_file_is_whole
+	fi
+done
+
+finish

@@ -1,0 +1,106 @@
+#!/bin/sh
+# zcs whose standard output cannot be written: a full disk, a write that fails once, a slow reader.
+#
+# seconds: 10
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc
+head -c 3000000 /dev/urandom >file
+
+# serve_to FILE options...: zcs that prints there
+serve_to()
+{
+	file=$1
+	shift
+	: >zcs.err
+	"$@" >"$file" 2>zcs.err &
+	ZCS=$!
+	remember $ZCS
+	await_zcs $ZCS
+}
+full_disk_it_said()
+{
+	serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
+	for i in 1 2 3; do
+		case "$how" in
+		--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
+		*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno | grep -q bytes ;;
+		esac
+	done
+	not gone $ZCS
+	kill -TERM $ZCS
+	status=0
+	wait $ZCS || status=$?
+	cat zcs.err
+	[ $status -eq 1 ] || [ $status -eq 127 ]
+	[ "$(wc -l <zcs.err)" -eq 2 ]
+	grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err
+}
+for how in '' --json --raw --reply; do
+	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" full_disk_it_said
+done
+serve_to /dev/full "$zcs" -p 0
+"$zcc" -s 0 -p "$PORT" -q file >/dev/null
+kill -TERM $ZCS
+wait $ZCS
+check 'a full disk: the status at the end is 1' [ $? -eq 1 ]
+serve_to /dev/full "$zcs" -p 0 -1
+"$zcc" -s 0 -p "$PORT" -q file >/dev/null
+wait $ZCS
+status=$?
+full_disk_and_exit()
+{
+	[ $status -eq 1 ]
+	grep -qx 'zcs: stdout: No space left on device' zcs.err
+}
+check 'a full disk and -1: exit 1, and one line' full_disk_and_exit
+if strace -o /dev/null true 2>/dev/null; then
+	stdout_fails_with_lines()
+	{
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
+		"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno >/dev/null
+		wait_until grep -q "^127" zcs.part
+		kill -TERM "$(child_of $ZCS zcs)"
+		ended $ZCS
+		cat zcs.part zcs.err
+		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$" zcs.part)" -ge 3 ]
+		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$|^127.* reads$" zcs.part)" -eq "$(wc -l <zcs.part)" ]
+		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
+	}
+	for e in ENOSPC EIO EAGAIN; do
+		check "stdout fails with $e: lines that can be written later are whole" stdout_fails_with_lines
+	done
+	stdout_fails_with_epipe()
+	{
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
+		"$zcc" -s 0 -p "$PORT" -q file >/dev/null
+		ended $ZCS
+		cat zcs.err
+		grep -qx "zcs: stdout: Broken pipe" zcs.err
+	}
+	check 'stdout fails with EPIPE: exit 1, and one line' stdout_fails_with_epipe
+	stdout_fails_within_object()
+	{
+		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
+		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
+		met()
+		{
+			[ "$(ls /proc/"$(child_of "$ZCS" zcs)"/task | wc -l)" -eq 1 ]
+		}
+		wait_until met
+		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
+		kill -TERM "$(child_of $ZCS zcs)"
+		ended $ZCS
+		cat zcs.err zcs.part
+		grep -q "^zcs: stdout: " zcs.err || [ "$(wc -l <zcs.part)" -eq 2 ]
+		[ "$(wc -l <zcs.part)" -le 2 ]
+		tail -n 1 zcs.part | jq -e ".end.sum_received.bytes > 0"
+	}
+	check_with jq 'stdout fails within an object of --json: the next one is whole' stdout_fails_within_object
+else
+	skip 'stdout fails, by each error' 'no strace, or it may not trace'
+fi
+finish

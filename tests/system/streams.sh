@@ -1,0 +1,463 @@
+#!/bin/sh
+# Several connections at a time, the warm-up, lines while it runs, and how it ends.
+#
+# seconds: 12
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+head -c 300000 /dev/urandom >file
+printf 'x' >tiny
+
+# bytes_of FILE: the columns of the row `bytes` in a report, sender and receiver
+bytes_of()
+{
+	sed -n 's/^  bytes  *\([0-9]*\)  *\([0-9]*\)$/\1 \2/p' "$1"
+}
+# warmup_of FILE: the bytes of the warm-up that a report or summary leaves out
+warmup_of()
+{
+	sed -n 's/.*warm-up, \([0-9]*\) bytes$/\1/p; s/.*, after \([0-9]*\) bytes of warm-up$/\1/p' "$1"
+}
+sum()
+{
+	awk '{ n += $1 } END { printf "%.0f\n", n }'
+}
+# summaries_of FILE: the bytes of each client
+summaries_of()
+{
+	sed -n 's/^127.0.0.1:.*, \([0-9]*\) bytes in .*/\1/p' "$1"
+}
+# from_here, then later `new N 'pattern'`: what zcs has printed since then is in the file `new`,
+# once so many of the lines match.  All of it is awaited by the check that causes it.
+from_here()
+{
+	seen=$(wc -l <zcs.out)
+}
+new()
+{
+	new_lines=$1 new_pattern=$2
+	met()
+	{
+		[ "$(tail -n +$((seen + 1)) zcs.out | grep -c "$new_pattern")" -ge "$new_lines" ]
+	}
+	wait_until met
+	tail -n +$((seen + 1)) zcs.out >new
+	cat new
+}
+
+# Streams.
+start_zcs
+five_connections_each()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 file tiny
+	grep -q ", 5 streams; 2 files of 300001 bytes, in 15 loops$" out
+	[ "$(bytes_of out)" = "4500015 4500015" ]
+	grep -q "all bytes sent were received" out
+	seen=0; new 1 ^total
+	[ "$(summaries_of new | sort | uniq -c | tr -s " ")" = " 5 900003" ]
+	[ "$(grep "^127" new | cut -d" " -f1 | sort -u | wc -l)" -eq 5 ]
+	grep -Eqx "total of 5 clients: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 4500015 bytes in [0-9.]+ s" new
+	one_line zcs.err
+}
+check '-P 5: five connections, each with the file set' five_connections_each
+row_for_each()
+{
+	sed -n '/^  stream /,$p' out >rows
+	for i in 1 2 3 4 5; do
+		[ "$(grep -Ec "^ +$i +- +- +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+$" rows)" -eq 1 ]
+	done
+}
+check '-P 5: a row for each of them' row_for_each
+raw_no_cpu()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 2 tiny
+	[ "$(grep -Ec "^ +[12] +- +- +[0-9]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+$" out)" -eq 2 ]
+}
+check '-P 2 --raw: no CPU of the receiver in the rows, as there is no receipt' raw_no_cpu
+streams_and_one_stream()
+{
+	from_here
+	"$zcc" -s 0 -p "$PORT" --streams=2 tiny >out
+	new 1 "^total of 2 clients"
+	grep "^  stream" out
+	from_here
+	"$zcc" -s 0 -p "$PORT" tiny >out
+	new 1 ^127
+	not grep "^  stream" out
+}
+check '--streams=2, and one stream has no rows' streams_and_one_stream
+# Each client reads a part of them all, and none reads what is another's.
+streams_share_files()
+{
+	from_here
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -m $how -n 5 file tiny file
+	grep -q "all bytes sent were received" out
+	new 1 ^total
+	[ "$(summaries_of new | uniq -c | tr -s " ")" = " 4 3000005" ]
+}
+for how in sendfile write mmap splice zerocopy; do
+	check "-P 4 -m $how: streams share the files" streams_share_files
+done
+
+case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
+0-[1-9]* | 0,1*)
+	stop_zcs
+	start_zcs -I 0.05
+	"$zcc" -s 0 -p "$PORT" -P 4 -B 0,1 -t 60 --congestion reno >out 2>err &
+	bound=$!
+	remember $bound
+	one_stream_after_other()
+	{
+		wait_until counts -eq 5 threads_of "$bound"
+		# The main thread is on the first of them.
+		met()
+		{
+			[ "$(cpus_of "$bound" | tr "\n" " ")" = "0 0 1 0 1 " ]
+		}
+		wait_until met
+	}
+	check '-B 0,1: one stream after the other is bound to them' one_stream_after_other
+	report_has_their_cpus()
+	{
+		wait_until grep -q "4 clients" zcs.out
+		kill -TERM "$bound"
+		ended "$bound"
+		cat out
+		for row in "1 +0" "2 +1" "3 +0" "4 +1"; do grep -Eq "^ +$row +- " out; done
+	}
+	check '-B 0,1: the report has their CPUs' report_has_their_cpus
+	stop_zcs
+	start_zcs -B 1,0 -I 0.05
+	"$zcc" -s 0 -p "$PORT" -P 4 -t 60 --congestion reno >out 2>err &
+	bound=$!
+	remember $bound
+	zcs_its_clients_likewise()
+	{
+		wait_until counts -eq 5 threads_of $ZCS
+		met()
+		{
+			[ "$(cpus_of "$ZCS" | sort | tr "\n" " ")" = "0 0 1 1 1 " ]
+		}
+		wait_until met
+		wait_until counts -ge 2 grep -c "4 clients" zcs.out
+		kill -TERM "$bound"
+		ended "$bound"
+		cat out
+		for row in "1 +- +1" "2 +- +0" "3 +- +1" "4 +- +0"; do grep -Eq "^ +$row " out; done
+	}
+	check 'zcs -B 1,0: its clients are bound in turn, and the report of zcc has their CPUs' zcs_its_clients_likewise
+	;;
+*)
+	skip '-B 0,1: streams and clients in turn' 'CPUs 0 and 1 are not both to be had'
+	;;
+esac
+stop_zcs
+
+start_peer -n 3 -l 100000 -R
+one_of_them_loses()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" -P 3 -t 60 --congestion reno file
+	one_line err
+	grep -Eq "127.0.0.1:$PORT: the server (closed|reset) the connection after [0-9]* bytes" err
+	not [ -s out ]
+}
+check '-P 3: one of them loses its server: one line, exit 1, no report' one_of_them_loses
+start_peer -n 2 -r 'bytes=1 seconds=0.1\n'
+one_valid_receipt()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	not grep "all bytes sent were received" out
+	grep -Eqx " +sender +receiver" out
+	grep -Eqx "  bytes +2 +1" out
+}
+check '-P 2, one valid receipt of two: the report has its byte beside the two sent, and does not claim that all arrived' one_valid_receipt
+start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
+receiver_has_its_figures()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	grep -Eqx "  seconds +[0-9.]+ +2\.[0-9]*" out
+	grep -Eqx "  load, both ends +- +50\.0%" out
+}
+check '-P 2: the receiver has its figures although the first stream has no receipt' receiver_has_its_figures
+nobody_listens_one_line()
+{
+	ended "$PEER"
+	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	one_line err
+}
+check '-P 2: nobody listens: one line' nobody_listens_one_line
+
+start_zcs -1
+zcs_four_that_come()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -n 5 file
+	[ "$(bytes_of out)" = "6000000 6000000" ]
+	ended $ZCS
+	[ "$(grep -c "^127.0.0.1:" zcs.out)" -eq 4 ]
+	grep -q "^total of 4 clients: .* 6000000 bytes" zcs.out
+}
+check 'zcs -1: four that come together are all served, then it exits' zcs_four_that_come
+wait "$ZCS"
+check 'zcs -1: exit status 0' [ $? -eq 0 ]
+
+# The warm-up.
+start_zcs
+warmup_neither_end()
+{
+	from_here
+	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.3 -t 0.3 -P "$streams" --congestion reno
+	grep -q "all bytes sent were received" out
+	case $streams in
+	1) new 1 ^127 ;;
+	*) new 1 ^total ;;
+	esac
+	warm=$(warmup_of out) warm_zcs=$(warmup_of new | sum)
+	# shellcheck disable=SC2046 # two numbers
+	set -- $(bytes_of out)
+	for n in $warm $warm_zcs $1 $2; do [ "$n" -gt 0 ]; done
+	[ "$(summaries_of new | sum)" -eq $2 ]
+	[ $((warm + $1)) -eq $((warm_zcs + $2)) ]
+	[ "$streams" -eq 1 ] || grep -q "^total of $streams clients: .* $2 bytes in " new
+}
+for streams in 1 3; do
+	check "--warmup -P $streams: neither end has it in its figures, and both know of all bytes" warmup_neither_end
+done
+warmup_paced()
+{
+	from_here
+	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.2 --pace 10m -n 20 --congestion reno file
+	# shellcheck disable=SC2046 # two numbers
+	set -- $(bytes_of out)
+	[ $(($(warmup_of out) + $1)) -eq 6000000 ]
+	new 1 ^127
+	[ $(($(warmup_of new) + $2)) -eq 6000000 ]
+	grep -q "in 20 loops" out
+}
+check '--warmup: paced and with an end, the parts are the whole' warmup_paced
+warmup_none()
+{
+	from_here
+	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0 tiny
+	not grep warm-up out
+	new 1 ^127
+	not grep warm-up new
+}
+check '--warmup 0 is none' warmup_none
+warmup_all_sent()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 file
+	one_line err
+	grep -q "all was sent before the warm-up was over" err
+	not [ -s out ]
+	wait_until grep -q "127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes" zcs.err
+	[ "$(wc -l <zcs.err)" -eq 2 ]
+}
+check '--warmup: all sent before it is over: one line, exit 1, and zcs says so too' warmup_all_sent
+env --default-signal=INT "$zcc" -s 0 -p "$PORT" --warmup 60 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+warmup_interrupted()
+{
+	met()
+	{
+		ls -l /proc/$held/fd 2>/dev/null | grep -q socket
+	}
+	wait_until met
+	wait_until counts -eq 2 threads_of $held
+	kill -INT $held
+	ended $held
+	cat out err
+	not grep "all was sent" err
+}
+check '--warmup: interrupted in it, it does not say that all was sent' warmup_interrupted
+wait $held
+check '--warmup: zcc that is interrupted ends by that signal' [ $? -eq 130 ]
+stop_zcs
+
+# Lines while it runs.
+rate='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)'
+start_zcs -I 0.05
+lines_that_start_kbytes()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 --congestion reno
+	not [ -s err ]
+	sed '/^  to /,$d' out >lines
+	line="$rate, [0-9]+ retransmits, window [0-9]+ KiB, RTT [0-9.]+ ms"
+	sed -E "s@^$line, warm-up\$@warm@; s@^$line\$@line@; s@^$rate\$@report@" lines | uniq >kinds
+	printf "warm\nline\nreport\n" | diff - kinds
+}
+check '-I: lines that start "N kbytes/sec" before the report, those of the warm-up marked' lines_that_start_kbytes
+zcs_likewise()
+{
+	wait_until grep -q ^127 zcs.out
+	cat zcs.out
+	sed -E "s@^$rate, warm-up\$@warm@; s@^$rate\$@line@; s@^127.*@summary@" zcs.out | uniq >kinds
+	printf "warm\nline\nsummary\n" | diff - kinds
+}
+check 'zcs -I: lines that start "N kbytes/sec" before the report' zcs_likewise
+sum_of_streams()
+{
+	from_here
+	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 --congestion reno
+	sed '/^  to /,$d' out | sed -E "s@^$rate, [0-9]+ retransmits\$@line@; s@^$rate\$@report@" | uniq >kinds
+	printf "line\nreport\n" | diff - kinds
+	new 1 ^total
+	grep -Eqx "$rate, 2 clients" new
+}
+check '-I -P 2: the sum of the streams, and zcs counts its clients' sum_of_streams
+"$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+stopped_and_continued()
+{
+	wait_until [ -s out ]
+	kill -STOP $held
+	sleep 2
+	n=$(wc -l <out)
+	kill -CONT $held
+	wait_until counts -gt $((n + 2)) lines_in out
+	# The first says how little went in its long time, and those of a burst how nothing did in none.
+	kill -TERM $held
+	ended $held
+	sed -n "$((n + 1)),\$p" out | grep -c "^0 kbytes/sec" >zeros || :
+	cat out err
+	[ "$(cat zeros)" -le 1 ]
+}
+check '-I: stopped and continued, it does not make up the intervals that it missed' stopped_and_continued
+stop_zcs
+
+# -q: which port zcs has is known from the kernel alone.
+"$zcs" -q -I 0.05 -p 0 >zcs.out 2>zcs.err &
+ZCS=$!
+remember $ZCS
+# listening_port PID: of the one socket that it listens on
+listening_port()
+{
+	inode=$(ls -l /proc/"$1"/fd 2>/dev/null | sed -n 's/.*socket:\[\([0-9]*\)\]$/\1/p')
+	[ -n "$inode" ] || return 0
+	hex=$(awk -v inode="$inode" '$4 == "0A" && $10 == inode { sub(/.*:/, "", $2); print $2 }' \
+	    /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+	[ -z "$hex" ] || printf '%d\n' "0x$hex"
+}
+wait_until or_gone $ZCS not prints_nothing listening_port $ZCS
+PORT=$(listening_port $ZCS)
+zcc_prints_one_line()
+{
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 0.4 -P 2 --congestion reno
+	one_line out
+	grep -Eqx "$rate" out
+	not [ -s err ]
+	wait_until grep -q ^total zcs.out
+	cat zcs.out zcs.err
+	not [ -s zcs.err ]
+	[ "$(wc -l <zcs.out)" -eq 3 ]
+	[ "$(grep -c "^127.0.0.1:" zcs.out)" -eq 2 ]
+}
+check '-q: zcc prints one line, zcs its summaries' zcc_prints_one_line
+stop_zcs
+
+# Progress, on a terminal.
+if command -v script >/dev/null 2>&1; then
+	SHELL=/bin/sh
+	export SHELL
+	cr=$(printf '\r')
+	start_zcs
+	on_terminal_line()
+	{
+		script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 --congestion reno >report" typescript </dev/null >/dev/null
+		cat -v typescript report
+		grep -q "${cr}[0-9.]* s of 1.2.*$(printf "\033")\[K" typescript
+		grep -q "${cr}[0-9.]* s of 1.2: [0-9]* kbytes/sec" typescript
+		# The last that is written wipes it out.
+		tr "\r" "\n" <typescript | grep -v "^Script " | grep . | tail -n 1 | cat -v | grep -Fqx "^[[K"
+		not grep "$cr" report
+		grep -Eqx "$rate" report
+	}
+	check 'on a terminal, a line of progress on stderr, which is gone before the report' on_terminal_line
+	none_with_json()
+	{
+		all="-s 0 -p $PORT -t 0.8 --congestion reno"
+		script -qec "
+			\"$zcc\" $all -q >r1 & \"$zcc\" $all -I 0.2 >r2 & \"$zcc\" $all --json >r3 &
+			\"$zcc\" $all -d >r4 & \"$zcc\" $all >r5 2>e5 & wait" typescript </dev/null >/dev/null
+		cat -v typescript
+		tr "\r" "\n" <typescript | not grep "^[0-9.]* s"
+		for i in 1 2 3 4 5; do
+			grep -q . r$i
+			not grep "$cr" r$i
+		done
+		not [ -s e5 ]
+	}
+	check 'no line of progress with -q, -I, --json or -d, or where stderr is no terminal' none_with_json
+	stop_zcs
+else
+	skip 'the line of progress' 'no script (util-linux)'
+fi
+
+# How it ends.
+start_zcs -I 0.05
+env --default-signal=INT "$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+sigint_report()
+{
+	wait_until counts -eq 3 threads_of $ZCS
+	wait_until grep -q kbytes zcs.out
+	kill -INT $held
+	ended $held
+	cat out err
+	not [ -s err ]
+	head -n 1 out | grep -Eqx "$rate"
+	grep -q "all bytes sent were received" out
+	wait_until grep -q ^total zcs.out
+}
+check 'SIGINT: the report of what there was, and both ends agree' sigint_report
+wait $held
+check 'zcc -P 2 that is interrupted ends by that signal' [ $? -eq 130 ]
+env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+sigint_with_zerocopy()
+{
+	wait_until counts -eq 2 threads_of $ZCS
+	kill -INT $held
+	ended $held
+	cat out err
+	not [ -s err ]
+	grep -q "all bytes sent were received" out
+}
+check 'SIGINT with -m zerocopy: a completion does not end the wait for the receipt' sigint_with_zerocopy
+stop_zcs
+: >zcs.err
+env --default-signal=INT "$zcs" -I 0.05 -p 0 >zcs.out 2>zcs.err &
+ZCS=$!
+remember $ZCS
+await_zcs "$ZCS"
+"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
+held=$!
+remember $held
+sigint_of_zcs_summaries()
+{
+	wait_until counts -eq 3 threads_of $ZCS
+	wait_until grep -q kbytes zcs.out
+	kill -INT $ZCS
+	ended $ZCS
+	cat zcs.out zcs.err
+	[ "$(grep -c "^127.0.0.1:.* kbytes/sec" zcs.out)" -eq 2 ]
+	grep -q "^total of 2 clients" zcs.out
+	[ "$(grep -c "interrupted after [0-9]* bytes" zcs.err)" -eq 2 ]
+}
+check 'SIGINT of zcs: summaries and the total of what there was' sigint_of_zcs_summaries
+wait $ZCS
+check 'zcs that is interrupted: exit status 0' [ $? -eq 0 ]
+zcc_has_one_line()
+{
+	ended $held
+	cat out err
+	one_line err
+}
+check 'zcs that is interrupted: zcc prints one line' zcc_has_one_line
+wait $held
+check 'zcs that is interrupted: zcc has exit status 1' [ $? -eq 1 ]
+
+finish

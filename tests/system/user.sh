@@ -1,0 +1,232 @@
+#!/bin/sh
+# What zcs may do itself: as an ordinary user, and with --user.
+#
+# seconds: 20
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc
+head -c 3000000 /dev/urandom >file
+printf x >tiny
+private= # a network of one's own can be had
+if [ "$(id -u)" -eq 0 ] && unshare --net ip link set lo up 2>/dev/null; then
+	private=yes
+fi
+
+start_zcs
+# shellcheck disable=SC2046 # several words: $(cat), $(sed)
+nothing_but_run_rr()
+{
+	as_user sh -c "\"$zcs\" -p 0 --idle-timeout 20 >u.out 2>u.err & echo \$! >u.pid"
+	remember $(cat u.pid)
+	wait_until grep -q listening u.err
+	exits 0 as_user "$zcc" -s 0 -p $(sed "s/.*://" u.err) -P 2 file
+	not [ -s err ]
+	kill $(cat u.pid)
+	exits 0 as_user "$zcc" -s 0 -p "$PORT" -t 0.1
+	exits 0 as_user "$BIN/cyclesoak" -V
+}
+check 'nothing but run_rr needs root: each end as an ordinary user' nothing_but_run_rr
+stop_zcs
+user_unknown()
+{
+	exits 1 timeout 20 "$zcs" -p 0 --user no-such-user
+	one_line err
+	grep -qx "zcs: --user 'no-such-user': no such user" err
+	not [ -s out ]
+}
+check '--user: an unknown one: one line, exit 1' user_unknown
+if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
+	user_ordinary_user_cannot()
+	{
+		exits 1 as_user timeout 20 "$zcs" -p 0 --user root
+		one_line err
+		grep -qx "zcs: --user 'root': only root can become another user" err
+	}
+	check '--user: an ordinary user cannot become another: one line, exit 1' user_ordinary_user_cannot
+else
+	skip '--user, as an ordinary user' 'no setpriv, no getent, or no user nobody'
+fi
+
+# What /proc says of a process and all of its threads: ids, groups, capabilities.
+rights()
+{
+	cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |
+		sed 's/[[:space:]]*$//' | sort -u
+}
+
+# The same as it has to be of the user nobody, in whatever group that is.
+rights_of_nobody()
+{
+	u=$(id -u nobody) g=$(id -g nobody)
+	printf 'CapAmb:\t0000000000000000\nCapEff:\t0000000000000000\nCapPrm:\t0000000000000000\n'
+	printf 'Gid:\t%s\t%s\t%s\t%s\n' "$g" "$g" "$g" "$g"
+	printf 'Groups:\t%s\n' "$(id -G nobody | tr ' ' '\n' | sort -n | paste -sd ' ')"
+	printf 'Uid:\t%s\t%s\t%s\t%s\n' "$u" "$u" "$u" "$u"
+}
+
+# Starts zcs -c as nobody once no other soakers run; SOAKER is its soaker.
+start_soaking()
+{
+	start_measuring -N 1 --user nobody
+	SOAKER=$(soaker_of $ZCS)
+	[ -n "$SOAKER" ]
+}
+
+# Whether no group of theirs is left.  One that is not empty is another program's.
+no_group()
+{
+	for d in /sys/fs/cgroup/zc-soaker /sys/fs/cgroup/*/zc-soaker; do
+		grep -q . "$d/cgroup.procs" 2>/dev/null || ! [ -e "$d" ] || return 1
+	done
+}
+
+if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
+	rights_of_nobody >want
+	start_zcs --user nobody
+	hold_clients held -n 3
+	user_ids_groups()
+	{
+		wait_until counts -eq 4 threads_of $ZCS
+		rights $ZCS | diff want -
+	}
+	check '--user: ids, groups and capabilities are that user'"'"'s, of all threads, for good' user_ids_groups
+	kill $HOLD
+	serves_as_that_user()
+	{
+		exits 0 "$zcc" -s 0 -p "$PORT" file
+		grep -q "all bytes sent were received" out
+		kill -TERM $ZCS
+		ended $ZCS
+	}
+	check '--user: zcs serves as that user' serves_as_that_user
+	wait $ZCS
+	check '--user: exit status 0 at the end' [ $? -eq 0 ]
+	start_zcs --reply --user nobody
+	user_reply()
+	{
+		wait_until counts -gt 1 threads_of $ZCS
+		rights $ZCS | diff want -
+		exits 0 "$zcc" -s 0 -p "$PORT" --request 10
+	}
+	check '--user --reply' user_reply
+	stop_zcs
+	user_groups_and_ambient()
+	{
+		setpriv --groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
+		p=$!
+		remember $p
+		wait_until grep -q listening e
+		rights $p | diff want -
+		kill $p
+	}
+	check_with setpriv '--user: groups and ambient capabilities of before are gone' user_groups_and_ambient
+	user_where_kernel_would()
+	{
+		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -q "privileges came back" err
+	}
+	check_with setpriv '--user: where the kernel would leave root its capabilities: exit 1' user_where_kernel_would
+	user_right_user()
+	{
+		exits 1 setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -qx "zcs: --user .nobody.: only root can become another user, or leave other groups" err
+	}
+	check_with setpriv '--user: the right user in a wrong group: exit 1' user_right_user
+	user_right_user_and_group()
+	{
+		exits 1 setpriv --reuid nobody --regid "$(id -g nobody)" --groups 0,4 timeout 20 "$zcs" -p 0 --user nobody
+		one_line err
+		grep -q "only root can become another user, or leave other groups" err
+	}
+	check_with setpriv '--user: the right user and group, and another group besides: exit 1' user_right_user_and_group
+	user_that_user_already()
+	{
+		: >e
+		setpriv --reuid nobody --regid "$(id -g nobody)" --init-groups --inh-caps +net_admin \
+		    --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
+		p=$!
+		remember $p
+		wait_until or_gone $p grep -q listening e
+		cat e
+		rights $p | diff want -
+		kill $p
+	}
+	check_with setpriv '--user: that user already, but with capabilities: they are gone' user_that_user_already
+	if can_be_user; then
+		# shellcheck disable=SC2046 # several words: $(cat)
+		user_who_that_user()
+		{
+			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
+			remember $(cat u.pid)
+			wait_until grep -q listening u.err
+			kill $(cat u.pid)
+		}
+		check '--user: who is that user already may name it' user_who_that_user
+	fi
+	fake_calibration >counts_per_sec
+	start_soaking
+	user_it_that_user()
+	{
+		rights $ZCS | diff want -
+		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/"$SOAKER"/status)" = 0 ]
+		measured "$zcc" -s 0 -p "$PORT" -t 0.5
+		wait_until grep -q " load " zcs.out
+	}
+	check '-c --user: it is that user, its soaker is not' user_it_that_user
+	kill -TERM $ZCS
+	wait $ZCS
+	status=$?
+	sigterm_exit_no_soaker()
+	{
+		[ $status -eq 0 ]
+		gone "$SOAKER"
+		wait_until no_group
+	}
+	check 'SIGTERM: exit 0, no soaker left, nor its group' sigterm_exit_no_soaker
+	start_soaking
+	kill -KILL $ZCS
+	sigkill_no_soaker_left()
+	{
+		[ -n "$SOAKER" ]
+		ended "$SOAKER"
+		wait_until no_group
+	}
+	check 'SIGKILL: no soaker left, nor its group' sigkill_no_soaker_left
+else
+	skip '--user' 'needs root, and a user nobody'
+fi
+if [ -n "$private" ] && id nobody >/dev/null 2>&1; then
+	user_port_below_bound()
+	{
+		cat >script <<-"END"
+			. "$TOP/tests/lib.sh"
+			PIDS=$PWD/pids.private # it cleans up after itself alone
+			ip link set lo up
+			: >zcs.err
+			"$BIN/zcs" -p 80 --user nobody >zcs.out 2>zcs.err &
+			remember $!
+			met()
+			{
+				grep -q listening zcs.err || gone $!
+			}
+			wait_until met
+			grep "^Uid:" /proc/$!/status
+			"$BIN/zcc" -s 127.0.0.1 -p 80 -q tiny >&2 && echo served
+			kill $!
+			wait $!
+			as_user "$BIN/zcs" -p 80 2>&1 || true
+		END
+		unshare --net sh script >out
+		cat out
+		[ "$(wc -l <out)" -eq 3 ]
+		grep -qxF "$(head -n 1 out)" want
+		sed -n 2p out | grep -qx served
+		sed -n 3p out | grep -qx "zcs: cannot listen on port 80: Permission denied"
+	}
+	check '--user: a port below 1024 is bound before' user_port_below_bound
+else
+	skip '--user: a port below 1024' 'needs root, ip(8), network namespaces and a user nobody'
+fi
+finish

@@ -1,0 +1,166 @@
+#!/bin/sh
+# Warnings and errors of what the system lacks or limits, each provoked.  unsafe.sh has those that make a load
+# unsafe, cyclesoak.sh those of quotas and affinity.
+#
+# group: soaks
+# seconds: 8
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs cyclesoak=$BIN/cyclesoak run_rr=$BIN/run_rr
+printf x >tiny
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+
+#
+# zcs.
+#
+smaller_buffers()
+{
+	start_zcs -i 1g -o 1g
+	for n in 1 2; do
+		"$zcc" -s 0 -p "$PORT" tiny >out
+	done
+	stop_zcs
+	cat zcs.err
+	# The kernel counts twice what it was asked for; the limit is on what it was asked for.
+	r=$(cat /proc/sys/net/core/rmem_max) w=$(cat /proc/sys/net/core/wmem_max)
+	grep -qx "zcs: receive buffer: asked for 1073741824 bytes, the kernel gave $r (see net.core.rmem_max)" zcs.err
+	grep -qx "zcs: send buffer: asked for 1073741824 bytes, the kernel gave $w (see net.core.wmem_max)" zcs.err
+	[ "$(wc -l <zcs.err)" -eq 3 ]
+}
+if [ -r /proc/sys/net/core/rmem_max ]; then
+	check 'zcs -i and -o with more than the kernel gives: a line each, with what it gave, however many clients' smaller_buffers
+else
+	skip 'zcs -i and -o with more than the kernel gives' 'no limits in /proc/sys/net/core'
+fi
+
+# A user has at most one thread: that of the process is there already.
+no_thread()
+{
+	: >zcs.err
+	as_user sh -c 'echo $$ >limited && exec prlimit --nproc=1 "$0" -p 0 -1' "$zcs" >zcs.out 2>zcs.err &
+	started=$!
+	remember $started
+	wait_until [ -s limited ]
+	ZCS=$(cat limited)
+	remember "$ZCS"
+	wait_until or_gone "$ZCS" grep -q listening zcs.err
+	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+	grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
+	kill -TERM "$ZCS"
+	got=0; wait $started || got=$?
+	cat zcs.err
+	[ $got -eq 1 ] # with -1 a client that is not served is a failure
+	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: turned away: no thread for it: Resource temporarily unavailable' zcs.err)" -eq 1 ]
+	[ "$(wc -l <zcs.err)" -eq 2 ]
+}
+if sanitized; then
+	skip 'zcs without a thread for a client' 'sanitizers have threads of their own'
+elif can_be_user && prlimit --nproc=10000 true 2>/dev/null; then
+	check 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one line' no_thread
+else
+	skip 'zcs without a thread for a client' 'cannot be an ordinary user here, or no prlimit'
+fi
+
+#
+# run_rr.
+#
+no_nice()
+{
+	exits 125 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" true
+	one_line err
+	grep -qx 'run_rr: cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with real-time time (cpu.rt_runtime_us)' err
+	# Without a command, too, nothing is run; its statuses are its own then.
+	exits 1 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" </dev/null
+	one_line err
+}
+if [ "$(id -u)" -eq 0 ] && setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice true 2>/dev/null; then
+	check 'run_rr of root without CAP_SYS_NICE: one line that names control groups, exit 125' no_nice
+else
+	skip 'run_rr of root without CAP_SYS_NICE' 'needs root and setpriv'
+fi
+
+#
+# Loads.
+#
+half='zcc: the load was measured over less than half a second: send more (-n, -t)'
+start_zcs
+short_transfer()
+{
+	soaking "$zcc" -c -s 0 -p "$PORT" tiny
+	[ "$(grep -cxF "$half" err)" -eq 1 ]
+	soaking "$zcc" -c -s 0 -p "$PORT" -t 0.55 --congestion reno
+	not grep -xF "$half" err
+	# The time of the warm-up is not measured.
+	soaking "$zcc" -c -s 0 -p "$PORT" --warmup 0.5 -t 0.1 --congestion reno --json
+	[ "$(grep -cxF "$half" err)" -eq 1 ]
+	"$zcc" -s 0 -p "$PORT" tiny >out 2>err
+	not [ -s err ]
+}
+check 'zcc -c: less than half a second is warned of, more and a transfer without -c are not' short_transfer
+stop_zcs
+start_zcs --reply
+short_requests()
+{
+	soaking "$zcc" -c -s 0 -p "$PORT" --request 10,20 -n 2
+	[ "$(grep -cxF "$half" err)" -eq 2 ]
+}
+check 'zcc -c --request: less than half a second is warned of, for each size' short_requests
+stop_zcs
+
+not_bound()
+{
+	status=0
+	soaking strace -f -o trace -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM \
+	    "$cyclesoak" -p 0.2 -n 1 || status=$?
+	[ $status -eq 1 ]
+	one_line err
+	grep -Eqx 'cyclesoak: cannot soak CPU [0-9]+: Operation not permitted' err
+	not [ -s out ]
+}
+if ! sanitized && strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM true 2>/dev/null; then
+	check 'a soaker that cannot be bound to its CPU: one line that names it, exit 1' not_bound
+else
+	skip 'a soaker that cannot be bound to its CPU' 'no strace, or it may not trace'
+fi
+
+# Real-time throttling leaves 5 % of a CPU.  The warning comes where the load is 95 %, whoever makes it.
+near_95()
+{
+	fake_calibration "$(machine_name)" >one
+	for share in 95 94 93; do
+		soaking "$cyclesoak" --json -N 1 -f one "$HELPERS/burn" 0 1 $share
+		load=$(sed -n 's/.*"cpus":1,"load_percent":\([^,]*\),.*/\1/p' out)
+		if awk -v load="$load" 'BEGIN { exit !(load > 94.6 && load < 95.4) }'; then
+			[ "$(grep -cx 'cyclesoak: a real-time program may have wanted more: real-time throttling (kernel.sched_rt_runtime_us) leaves 5% to others' err)" -eq 1 ]
+			: >seen
+			break
+		fi
+		not grep 'real-time program may have wanted more' err
+	done
+	echo "$load" >last
+}
+if [ -n "$LONG" ] && [ "$(cat /proc/sys/kernel/sched_rt_runtime_us)" -gt 0 ]; then
+	check 'a load of 95 %: possible real-time throttling is warned of, and of no other load' near_95
+	[ -e seen ] || skip 'a load of 95 % is warned of' "there was none, the last was $(cat last) %"
+fi
+
+unsteady()
+{
+	(
+		while :; do
+			"$HELPERS/burn" 0 0.9 90
+			"$HELPERS/burn" 0 1.3 20
+		done
+	) >burnt &
+	changing=$!
+	remember $changing
+	soaking "$cyclesoak" -C --force -N 1 -f unsteady
+	kill -KILL $changing
+	grep -Eqx 'cyclesoak: the machine is unsteady: the last rounds differ by [0-9]+\.[0-9] points of load' err
+	grep -q 'the machine is not idle: other programs took' err
+	[ -s unsteady ]
+}
+[ -z "$LONG" ] || check '-C --force on a machine whose load changes all the time: unsteady, and by how much' unsteady
+
+finish

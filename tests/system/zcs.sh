@@ -1,0 +1,454 @@
+#!/bin/sh
+# zcs: many clients, bad clients, its options seen from outside, its errors.
+#
+# seconds: 20
+. "$TOP/tests/lib.sh"
+
+zcs=$BIN/zcs zcc=$BIN/zcc
+head -c 100000 /dev/urandom >file
+# What takes six seconds goes on meanwhile; its check is the last.
+start_zcs
+steady=$ZCS
+mv zcs.out steady.out
+mv zcs.err steady.err
+"$zcc" -s 0 -p "$PORT" -t 6 --pace 10m --congestion reno >/dev/null 2>&1 &
+remember $!
+start_zcs
+fds=$(ls /proc/"$ZCS"/fd | wc -l)
+
+summary_for_shortest_run()
+{
+	"$zcc" -s 0 -p "$PORT" file
+	wait_until [ -s zcs.out ]
+	grep -Eqx "127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 files, [0-9]+ reads" zcs.out
+}
+check 'a summary for the shortest run' summary_for_shortest_run
+
+# Bad clients: each costs one line, and it serves on.
+lines=1
+one_line_more()
+{
+	wait_until counts -ge $lines lines_in zcs.err
+	cat zcs.err
+	[ "$(wc -l <zcs.err)" -eq $lines ]
+	tail -n 1 zcs.err | grep -q -e "$1"
+}
+expect()
+{
+	lines=$((lines + 1))
+	check "$1" one_line_more "$2"
+}
+: | "$HELPERS/peer" send -c "$PORT"
+expect 'a client that sends nothing' 'closed without sending anything'
+printf 'ab' | "$HELPERS/peer" send -c "$PORT"
+expect 'half a header' 'closed in the middle of a header, after 0 bytes'
+{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
+expect 'a client that vanishes in the middle of a file' 'closed in the middle of a file, after 3 bytes'
+u32 1 2 0 | "$HELPERS/peer" send -c "$PORT"
+expect 'a client that vanishes between two files' 'closed between two files, after 0 bytes'
+u32 1 | "$HELPERS/peer" send -c "$PORT"
+expect 'a client that vanishes before its files' 'closed between two loops, after 0 bytes'
+{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -R "$PORT"
+expect 'a client that resets' 'after [03] bytes'
+"$zcc" -s 0 -p "$PORT" -t 60 >/dev/null 2>&1 &
+remember $!
+victim=$!
+met()
+{
+	ls -l /proc/"$victim"/fd 2>/dev/null | grep -q socket
+}
+wait_until met
+kill -KILL $victim
+zcs_serves()
+{
+	not gone $ZCS
+	"$zcc" -s 0 -p "$PORT" file
+}
+check 'zcs serves on after all of them' zcs_serves
+
+clients_at_once()
+{
+	n=$(wc -l <zcs.err)
+	i=0
+	while [ $i -lt 100 ]; do
+		"$zcc" -s 0 -p "$PORT" -t 1 file >c.$i 2>&1 &
+		i=$((i + 1))
+	done
+	wait
+	i=0
+	while [ $i -lt 100 ]; do
+		grep -q "all bytes sent were received" c.$i
+		i=$((i + 1))
+	done
+	wait_until grep -q "^total of [0-9]* clients: " zcs.out
+	tail -n 1 zcs.out
+	[ "$(wc -l <zcs.err)" -eq "$n" ]
+}
+check '100 clients at once: all received, a total' clients_at_once
+its_threads_and_descriptors()
+{
+	wait_until counts -eq 1 threads_of $ZCS
+	ls -l /proc/$ZCS/fd
+	[ "$(ls /proc/$ZCS/fd | wc -l)" -eq "$fds" ]
+}
+check 'its threads and descriptors are back to what they were' its_threads_and_descriptors
+
+"$zcc" -s 0 -p "$PORT" -t 60 >zcc.out 2>zcc.err &
+remember $!
+client=$!
+met()
+{
+	ls -l /proc/$client/fd | grep -q socket
+}
+wait_until met
+sleep 0.2
+interrupted_summary()
+{
+	n=$(wc -l <zcs.out)
+	kill -TERM $ZCS
+	ended $ZCS
+	wait_until counts -gt "$n" lines_in zcs.out
+	tail -n 1 zcs.out | grep -q "^127.0.0.1:.* kbytes/sec"
+	tail -n 1 zcs.err | grep -q "interrupted after"
+	exits 1 "$zcc" -s 0 -p "$PORT" file
+	grep -q "Connection refused" err
+}
+check 'interrupted: a summary of what there was, exit 0, the port free' interrupted_summary
+wait "$ZCS"
+check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
+
+# Options.
+start_zcs -B 0 -i 70000
+"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
+remember $!
+all_its_threads()
+{
+	wait_until counts -eq 2 threads_of $ZCS
+	met()
+	{
+		[ "$(cpus_of "$ZCS" | grep -cx 0)" -eq 2 ]
+	}
+	wait_until met
+}
+check '-B 0: all its threads are on CPU 0' all_its_threads
+receive_buffer_of_connections()
+{
+	ss -tmn "sport = :$PORT"
+	ss -tmn "sport = :$PORT" | grep -q "rb140000,"
+}
+check_with ss '-i: the receive buffer of connections' receive_buffer_of_connections
+stop_zcs
+start_zcs -o 80000
+"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
+remember $!
+send_buffer_of_connections()
+{
+	met()
+	{
+		ss -tmn "sport = :$PORT" | grep -q skmem
+	}
+	wait_until met
+	ss -tmn "sport = :$PORT" | grep -q "tb160000,"
+}
+check_with ss '-o: the send buffer of connections' send_buffer_of_connections
+stop_zcs
+
+if strace -o /dev/null true 2>/dev/null; then
+	strace -f -o trace -e trace=read,recvfrom,accept4 "$zcs" -1 -p 0 -b 10k >zcs.out 2>zcs.err &
+	traced=$!
+	remember $traced
+	await_zcs $traced
+	n10k_reads()
+	{
+		"$zcc" -s 0 -p "$PORT" file
+		ended "$traced"
+		[ "$(grep -Ec "read\([0-9]+, .*, 10240\)" trace)" -ge 10 ]
+		[ "$(grep -c accept4 trace)" -eq 1 ]
+	}
+	check '-b 10k: reads of that size, and -1 ends it' n10k_reads
+else
+	skip '-b: reads of that size' 'no strace, or it may not trace'
+fi
+
+start_zcs -1
+one_client_then_exit()
+{
+	"$zcc" -s 0 -p "$PORT" file
+	ended $ZCS
+	[ "$(wc -l <zcs.out)" -eq 1 ]
+}
+check '-1: one client, then exit 0' one_client_then_exit
+wait "$ZCS"
+check '-1: exit status 0' [ $? -eq 0 ]
+
+# Streams of any kind.
+start_zcs --raw
+raw_any_bytes_counted()
+{
+	{ u32 1 1 13; printf "not what was announced"; } | "$HELPERS/peer" send "$PORT" >receipt
+	not [ -s receipt ]
+	wait_until [ -s zcs.out ]
+	cat zcs.out
+	grep -Eq "^127.0.0.1:.* 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads$" zcs.out
+}
+check '--raw: any bytes are counted, nothing is answered' raw_any_bytes_counted
+raw_byte_stream()
+{
+	printf x | "$HELPERS/peer" send -c "$PORT"
+	wait_until grep -q " 1 bytes in" zcs.out
+	printf abc | "$HELPERS/peer" send -d 1 "$PORT"
+	wait_until grep -q " 3 bytes in" zcs.out
+	one_line zcs.err
+}
+check '--raw: a byte is a stream, and so is what breaks off' raw_byte_stream
+raw_zcc_raw()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 3 -n 10 file
+	not [ -s err ]
+	grep -q "no receipt$" out
+	wait_until grep -q "^total of 3 clients: .* 3000000 bytes in" zcs.out
+	one_line zcs.err
+}
+check '--raw: zcc --raw, and nobody misses a receipt' raw_zcc_raw
+raw_client_that_closes()
+{
+	: | "$HELPERS/peer" send -c "$PORT"
+	wait_until grep -q "closed without sending anything" zcs.err
+}
+check '--raw: a client that closes at once has sent nothing' raw_client_that_closes
+stop_zcs
+raw_all_that_comes()
+{
+	{ cat file; printf tail; } | "$HELPERS/peer" send "$PORT"
+	wait_until grep -q " 100004 bytes in" zcs.out
+	one_line zcs.err
+}
+for how in recv trunc splice; do
+	start_zcs --raw -m $how
+	check "--raw -m $how: all that comes, whatever it is" raw_all_that_comes
+	stop_zcs
+done
+
+start_zcs -1
+printf x | "$HELPERS/peer" send -c "$PORT"
+wait "$ZCS"
+check '-1: exit status 1 when that client failed' [ $? -eq 1 ]
+
+if [ -e /proc/net/if_inet6 ]; then
+	start_zcs -4
+	no_ipv6()
+	{
+		exits 1 "$zcc" -s ::1 -p "$PORT" file
+		"$zcc" -s 127.0.0.1 -p "$PORT" file
+	}
+	check '-4: no IPv6' no_ipv6
+	stop_zcs
+	start_zcs -6
+	no_ipv4()
+	{
+		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" file
+		"$zcc" -s ::1 -p "$PORT" file
+	}
+	check '-6: no IPv4' no_ipv4
+	stop_zcs
+else
+	skip '-4 and -6' 'no IPv6 here'
+fi
+
+# Races that are lost each time: tests/helpers/preload/late.c
+late= # the library
+if preloaded late; then
+	late=$PWD/late.so
+fi
+if [ -n "$late" ]; then
+	client_whose_warm_up()
+	{
+		LATE=end LD_PRELOAD=$late start_zcs
+		{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/peer" send -c "$PORT"
+		wait_until [ -s zcs.out ]
+		stop_zcs || true
+		cat zcs.err zcs.out
+		not grep -q 184467 zcs.out
+		grep -q "closed in its warm-up, after 5 bytes" zcs.err
+	}
+	check 'a client whose warm-up is over only after its last byte: no time, and not 2^64 ns' client_whose_warm_up
+	fake_calibration >counts_per_sec
+	mkfifo full
+	exec 8<>full
+	# The client has its line to write to a full pipe when the soakers end, and goes on after that.
+	start_blocked()
+	{
+		rm -f unmapped
+		LATE=unmap LD_PRELOAD=$late "$zcs" -p 0 -c -N 1 >zcs.out 2>full &
+		ZCS=$!
+		remember $ZCS
+		while read -r line <&8; do
+			echo "# $line"
+			case $line in
+			*listening*)
+				PORT=${line##*:}
+				return 0
+				;;
+			esac
+		done
+	}
+	start_blocked
+	dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null
+	"$HELPERS/peer" send -c "$PORT" </dev/null
+	wait_until counts -eq 2 threads_of $ZCS
+	kill -TERM $ZCS
+	wait_until or_gone $ZCS [ -e unmapped ]
+	cat <&8 >late.err &
+	remember $!
+	wait $ZCS
+	status=$?
+	client_that_late()
+	{
+		echo status "$status"
+		[ "$status" -eq 0 ]
+	}
+	check 'a client that is late when -c ends: exit 0, nothing is used after it was freed' client_that_late
+	exec 8<&-
+	rm counts_per_sec
+else
+	skip 'races' 'no library can be preloaded'
+fi
+
+# -B: a CPU that has gone is one that sched_setaffinity(2) does not accept any more.
+if strace -o /dev/null true 2>/dev/null; then
+	start_zcs -B 0
+	strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS" 2>strace.err &
+	remember $!
+	tracer=$!
+	wait_until or_gone $tracer grep -q attached strace.err
+	if grep -q attached strace.err; then
+		cpu_that_has_gone()
+		{
+			exits 0 "$zcc" -s 0 -p "$PORT" file
+			grep -q "all bytes sent were received" out
+			exits 0 "$zcc" -s 0 -p "$PORT" file
+			cat zcs.err
+			[ "$(grep -c "^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$" zcs.err)" -eq 2 ]
+			not gone $ZCS
+		}
+		check '-B: a CPU that has gone costs a line, and the client is served' cpu_that_has_gone
+	else
+		skip '-B: a CPU that has gone' 'strace may not attach'
+	fi
+	kill $tracer
+	stop_zcs
+else
+	skip '-B: a CPU that has gone' 'no strace, or it may not trace'
+fi
+
+# Errors.
+start_zcs
+port_in_use()
+{
+	exits 1 "$zcs" -p "$PORT"
+	one_line err
+	grep -q "cannot listen on port $PORT: Address already in use" err
+}
+check 'a port in use: one line that names it, exit 1' port_in_use
+stop_zcs
+second_after_it_ended()
+{
+	"$zcs" -p "$PORT" -1 >out 2>err &
+	p=$!
+	wait_until grep -q listening err
+	kill -TERM $p
+	wait $p
+}
+check 'the port can be bound again as soon as zcs has exited' second_after_it_ended
+check_usage "'file'" zcs file
+check_usage 'Z' zcs -Z
+check_usage 'nosuch' zcs --nosuch
+check_usage '--port' zcs -p -1
+check_usage '--buffer-size' zcs -b 0
+check_usage '--rcvbuf' zcs -i 1x
+check_usage '--bind-cpu' zcs -B x
+check_usage '--cpus' zcs -N 9000
+check_usage "--method.*'sendfile'.*read, recv, trunc, splice" zcs -m sendfile
+check_usage '--interval' zcs -I x
+check_usage "--interval.*'-1'" zcs -I -1
+check_usage 'pace' zcs --pace 1
+check_usage 'exclude' zcs -4 -6
+cpu_that()
+{
+	exits 1 "$zcs" -p 0 -B 0,8000
+	one_line err
+	grep -q "CPU 8000" err
+}
+check 'a CPU that is not there: exit 1' cpu_that
+broken_calibration()
+{
+	echo 1 >counts_per_sec
+	exits 1 "$zcs" -p 0 -c
+	rm counts_per_sec
+	one_line err
+	grep -q "cyclesoak -C" err
+}
+check '-c with a file that is no calibration: one line that says what to run' broken_calibration
+help_on_stdout_exit()
+{
+	exits 0 "$zcs" --help
+	not [ -s err ]
+	for o in -p -1 -b -i -o -B -c -N -d -h; do grep -q -e " $o," out; done
+}
+check '-h: help on stdout, exit 0' help_on_stdout_exit
+nohup_respected_ignored_sighup()
+{
+	( trap "" HUP; exec "$zcs" -p 0 >out 2>err ) &
+	p=$!
+	wait_until grep -q listening err
+	kill -HUP $p
+	grep -q "^SigIgn:.*[13579bdf]$" /proc/$p/status
+	kill -TERM $p
+	wait $p
+}
+check 'nohup is respected: an ignored SIGHUP stays ignored' nohup_respected_ignored_sighup
+
+start_zcs
+stall_that_begins()
+{
+	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; sleep 1; head -c 1000 /dev/zero; } |
+		"$HELPERS/peer" send "$PORT"
+	wait_until [ -s zcs.out ]
+	cat zcs.out
+	awk '/ bytes of warm-up/ { for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 }
+		END { exit !ok }' zcs.out
+}
+check 'a stall that begins in the warm-up counts from its end on' stall_that_begins
+stop_zcs
+
+mkfifo unread
+exec 7<>unread
+: >zcs.err
+"$zcs" -p 0 -I 0.01 --json >unread 2>zcs.err &
+ZCS=$!
+remember $ZCS
+await_zcs $ZCS
+"$BIN/zcc" -s 0 -p "$PORT" -t 60 -q --congestion reno >/dev/null 2>&1 &
+CLIENT=$!
+remember $CLIENT
+zcs_ends_on_sigterm()
+{
+	wait_until pipe_is_full unread
+	kill -TERM $ZCS
+	ended $ZCS
+	grep -q "^zcs: stdout: " zcs.err
+}
+check 'zcs ends on SIGTERM although nobody reads its report' zcs_ends_on_sigterm
+kill $CLIENT
+exec 7<&-
+
+line_that_starts_kbytes()
+{
+	wait_until grep -q "^127" steady.out
+	cat steady.out
+	grep -Eqx "[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)" steady.out
+}
+check 'a line that starts "N kbytes/sec" every 5 s while data flows' line_that_starts_kbytes
+kill "$steady"
+
+finish
