@@ -26,16 +26,6 @@ wall_of()
 	"$@" || return
 	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
 }
-# start_soaking zcs-options...: start_zcs, once nobody else soaks
-start_soaking()
-{
-	turns=0
-	until start_zcs -c "$@"; do
-		turns=$((turns + 1))
-		grep -q 'soaked already' zcs.err && [ $turns -lt 60 ] || return 1
-		until_free
-	done
-}
 # holds FILE EXPRESSION...: each is true of the one object in the file.  cost_fits(HOST; BYTES; FROM; TO): the
 # time that its cost stands for is from FROM to TO seconds
 holds()
@@ -150,21 +140,23 @@ stop_zcs
 
 receiver()
 {
-	start_soaking --json -I 0.2
-	begun=$(date +%s%N)
-	exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.6 --congestion reno
+	start_measuring --json -I 0.2
+	measured "$zcc" --json -s 0 -p "$PORT" -t 0.8 --congestion reno
 	wait_until [ -s zcs.out ]
-	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
-	holds zcs.out '.end | cost_fits(.host; .sum_received.bytes; .sum_received.seconds; $wall)' \
+	tail -n 1 zcs.out >object
+	echo 60 >wall
+	# The load is that of the part after the soakers had settled.
+	holds object '.end.host | cost_fits(.; .load_bytes; .load_seconds; 1.001 * .load_seconds)' \
+	    '.end | .host.load_bytes <= .sum_received.bytes and .host.load_seconds < 1.01 * .sum_received.seconds' \
 	    '.end.host | .load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus' \
 	    '.end | .cpu_utilization_percent.host_total == .host.load_percent' \
-	    '.intervals | length >= 2 and all(.sum | .load_percent > 0 and .load_percent <= 101)'
+	    '[.intervals[].sum.load_percent | numbers] | length >= 2 and all(. > 0 and . <= 101)'
 	holds out '.end | .cpu_utilization_percent.remote_total == .remote.load_percent' \
-	    '.end | cost_fits(.remote; .sum_received.bytes; .sum_received.seconds; $wall)' \
+	    '.end.remote | cost_fits(.; .load_bytes; .load_seconds; 1.001 * .load_seconds)' \
 	    '.end.host | has("load_percent") | not'
 	# The receipt has six decimals of a share.
-	jq -s '[.[0].end.host, .[1].end.remote]' zcs.out out >both
-	for key in load_percent load_uncertainty_percent slowed_percent tasks_percent cpus cost_us_per_kib; do
+	jq -s '[.[0].end.host, .[1].end.remote]' object out >both
+	for key in load_percent load_uncertainty_percent slowed_percent tasks_percent cpus load_seconds load_bytes cost_us_per_kib; do
 		holds both "near(.[0].$key; .[1].$key; 0.001)"
 	done
 	stop_zcs
@@ -192,8 +184,8 @@ if [ "$cpus" -ge 2 ]; then
 		measure "$cyclesoak" --json -N 1 --count=1 --period=0.2 --file=counts_per_sec
 		head -n 1 out >one
 		holds one '.cpus == 1 and (.load_by_cpu | map(.cpu)) == [0]'
-		start_soaking -N 1
-		exits 0 "$zcc" -s 0 -p "$PORT" -t 0.2 --json --congestion reno
+		start_measuring -N 1
+		measured "$zcc" -s 0 -p "$PORT" -t 0.4 --json --congestion reno
 		holds out '.end.remote.cpus == 1'
 		[ "$(cpus_of "$(soaker_of "$ZCS")" | sort -u | grep -cx 0)" -eq 1 ]
 		[ "$(threads_of "$(soaker_of "$ZCS")")" -le 2 ]

@@ -133,8 +133,11 @@ agree()
 {
 	grep -Eqx "  bytes +$1 +$1" out
 	grep -q "all bytes sent were received" out
-	wait_until [ -s zcs.out ]
-	tail -n 1 zcs.out | grep -q " $1 bytes in "
+	wait_until last_line_has " $1 bytes in "
+}
+last_line_has()
+{
+	tail -n 1 zcs.out | grep -q "$1"
 }
 zcs_takes_in_exactly()
 {

@@ -33,7 +33,8 @@ full_disk_it_said()
 	wait $ZCS || status=$?
 	cat zcs.err
 	[ $status -eq 1 ] || [ $status -eq 127 ]
-	[ "$(wc -l <zcs.err)" -eq 2 ]
+	# A client that runs for a time may leave a connection on which it has not asked yet.
+	[ "$(grep -vc "closed before it had asked" zcs.err)" -eq 2 ]
 	grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err
 }
 for how in '' --json --raw --reply; do
