@@ -42,7 +42,7 @@ wait_asleep()
 # transfer options...: a client of zcs, with its JSON in out
 transfer()
 {
-	measured "$zcc" -s 0 -p "$PORT" "$tcp" --json "$@"
+	measured "$zcc" -s 0 -p "$PORT" $tcp --json "$@"
 }
 
 # cpu_ns PID...: CPU time that they and their threads have used
@@ -57,9 +57,9 @@ costs_nothing()
 {
 	wait_until asleep
 	all="$ZCS $(keeper_of "$ZCS") $SOAKER"
-	from=$(cpu_ns "$all")
+	from=$(cpu_ns $all)
 	sleep 10
-	used=$(($(cpu_ns "$all") - from))
+	used=$(($(cpu_ns $all) - from))
 	echo "$used ns"
 	asleep
 	[ $used -lt 10000000 ]
@@ -109,7 +109,7 @@ refuses_zcc()
 names_zcc()
 {
 	before=$(grep -c 'while zcc (pid' zcs.err) || :
-	soaking "$zcc" -c -s 0 -p "$PORT" "$tcp" -t 1
+	soaking "$zcc" -c -s 0 -p "$PORT" $tcp -t 1
 	grep -Eqx '  load, both ends +-?[0-9.]+%\?? \+-[0-9.]+% +-' out
 	cat zcs.err
 	wait_until counts -eq $((before + 1)) grep -c 'while zcc (pid' zcs.err
@@ -122,13 +122,13 @@ names_once()
 	flock -w 20 /dev/zero true 2>/dev/null || :
 	until_holding -p 0.2
 	for i in 1 2 3; do
-		exits 0 "$zcc" -s 0 -p "$PORT" "$tcp" -t 0.3 --json
+		exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.3 --json
 		jq -e '.end.remote | has("load_percent") | not' out
 	done
 	cat zcs.err
 	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
 	: >long
-	"$zcc" -s 0 -p "$PORT" "$tcp" -t 6 --json >long 2>err &
+	"$zcc" -s 0 -p "$PORT" $tcp -t 6 --json >long 2>err &
 	client=$!
 	remember $client
 	wait_until counts -gt 1 threads_of "$ZCS"
@@ -181,7 +181,7 @@ ends_settling()
 once_does_not_linger()
 {
 	start_parked -1
-	"$zcc" -s 0 -p "$PORT" "$tcp" tiny >out 2>err
+	"$zcc" -s 0 -p "$PORT" $tcp tiny >out 2>err
 	wait "$ZCS"
 	wait_until gone "$SOAKER"
 }
@@ -265,7 +265,7 @@ waits_for_own()
 	start_zcs -c
 	SOAKER=$(soaker_of "$ZCS")
 	grep -q "no load is measured while cyclesoak (pid $SOAK)" zcs.err
-	exits 0 "$zcc" -s 0 -p "$PORT" "$tcp" tiny --json
+	exits 0 "$zcc" -s 0 -p "$PORT" $tcp tiny --json
 	jq -e '.end.remote | has("load_percent") | not' out
 	kill -TERM "$SOAK"
 	ended "$SOAK"

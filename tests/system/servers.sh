@@ -132,7 +132,7 @@ digits=$(head -c 400 /dev/zero | tr '\0' 9)
 answer_that_not_receipt()
 {
 	for how in tiny "-P 2 tiny" "--json tiny"; do
-		ends $how
+		zcc_ends $how
 		[ $status -eq 1 ]
 		one_line err
 		grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
@@ -172,7 +172,7 @@ printf 'refused=abcdefghijklmno\n' >line
 start_bad say -f line
 refusal_for_another_reason()
 {
-	ends tiny
+	zcc_ends tiny
 	[ $status -eq 1 ]
 	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err
 }
@@ -185,7 +185,7 @@ printf 12345678901 >eleven
 zcc_request_and_server()
 {
 	for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
-		ends --request 10 $o
+		zcc_ends --request 10 $o
 		[ $status -eq 1 ]
 	done
 }

@@ -88,13 +88,13 @@ right()
 }
 scenario()
 {
-	once_free "$UNDER" "$cyclesoak" -1 -p 0.02 -f cal/counts
+	once_free $UNDER "$cyclesoak" -1 -p 0.02 -f cal/counts
 }
 faults 'cyclesoak -1' cyclesoak
 
 scenario()
 {
-	once_free "$UNDER" "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
+	once_free $UNDER "$cyclesoak" -n 2 -p 0.1 -B -d --json -f cal/counts
 }
 right()
 {
@@ -107,7 +107,7 @@ faults 'cyclesoak -n --json' cyclesoak
 # 127 if the command cannot be executed.
 scenario()
 {
-	once_free "$UNDER" "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
+	once_free $UNDER "$cyclesoak" -f cal/counts /bin/sh -c 'exit 7'
 	case $status in
 	7) status=0 ;;
 	12[567]) status=1 ;;
@@ -126,7 +126,7 @@ start_zcs
 export ZC_FAULT="$PWD"
 scenario()
 {
-	once_free "$UNDER" "$zcc" -c -s 0 -p "$PORT" file
+	once_free $UNDER "$zcc" -c -s 0 -p "$PORT" file
 }
 right()
 {
@@ -168,7 +168,7 @@ faults 'zcs -c -1' zcs
 scenario()
 {
 	cp counts_per_sec cal/counts
-	once_free "$UNDER" "$cyclesoak" -C --force -N 1 -f cal/counts
+	once_free $UNDER "$cyclesoak" -C --force -N 1 -f cal/counts
 }
 right()
 {

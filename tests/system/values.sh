@@ -54,7 +54,7 @@ read_counts()
 # `before`, `early`, `late` and `after`.  Both ends measure from before `early` to after `late`.
 transfer()
 {
-	start_zcs -I 0.05 "$zcs_options"
+	start_zcs -I 0.05 $zcs_options
 	read_counts before
 	start_zcc "$@"
 	# zcs has read some data, or more than both sockets hold has been sent.
