@@ -413,8 +413,8 @@ static void warn_of_weight(const struct soaker *s)
 }
 
 /*
- * Waits until each CPU's soaker has run.  A CPU that real-time programs hold whole never runs its
- * soaker: that is load, not failure.
+ * Waits until each CPU's soaker has run.  A CPU that other programs have whole never runs its soaker:
+ * that is load, not failure.
  */
 static void wait_until_running(const struct soaker *s)
 {
@@ -430,7 +430,8 @@ static void wait_until_running(const struct soaker *s)
 			break;
 	}
 	if (i < s->n)
-		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
+		warnx("CPU %d left its soaker no time in 5 seconds: another program, or a real-time "
+		      "one, has all of it",
 		      s->cpu[i].id);
 }
 
