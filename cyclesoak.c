@@ -50,7 +50,6 @@ struct monitor {
 	struct calibration cal;
 	bool bracketed;           /* baselines before and after the command stand for the file's */
 	double drift;             /* by how much those two differ, as a share of load */
-	struct reading first;     /* the start of the measurement; its each[] is not kept */
 	struct reading from, to;  /* the start and the end of the period, or of the command */
 	struct limits_mark begun; /* before the first baseline, where they are bracketed */
 	_Atomic unsigned said;    /* the reasons that were printed, limits.h */
@@ -100,16 +99,11 @@ static void monitor_start(struct monitor *m, bool command)
 	/* Here the soakers are read last: what follows is to be measured. */
 	counters_read(&m->from.counters, NULL);
 	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
-	m->first = m->from;
 }
 
 static void monitor_stop(struct monitor *m)
 {
-	struct load l;
-
 	soaker_stop(m->soak);
-	load_between(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
-	limits_warn_run(l.load);
 	free(m->from.each);
 	free(m->to.each);
 	free(m->cal.cpu);
@@ -146,7 +140,6 @@ static void close_bracket(struct monitor *m)
 	m->drift = 0 - baseline_merge(&mean, &m->cal);
 	rebase(&m->from, &m->cal, &mean);
 	rebase(&m->to, &m->cal, &mean);
-	m->first.sum = m->from.sum;
 	free(m->cal.cpu);
 	m->cal = mean;
 }

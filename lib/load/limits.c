@@ -217,17 +217,3 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		      100 * r->cpu[CPU_STEAL]);
 	funlockfile(stderr);
 }
-
-#define RT_LIMIT   0.95  /* of a CPU, which is what real-time throttling leaves */
-#define RT_NEAR    0.004 /* a load that is this close to the limit was held there */
-#define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us" /* sched(7); -1: no limit */
-
-void limits_warn_run(double load)
-{
-	char value[32];
-
-	if (fabs(load - RT_LIMIT) < RT_NEAR &&
-	    file_read_line(RT_RUNTIME, value, sizeof(value)) == 0 && value[0] != '-')
-		warnx("a real-time program may have wanted more: real-time throttling "
-		      "(kernel.sched_rt_runtime_us) leaves 5%% to others");
-}

@@ -63,6 +63,3 @@ unsigned limits_steal(const struct rates *r);
  */
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		_Atomic unsigned *said);
-
-/* After a measurement: warns of real-time throttling, by the load. */
-void limits_warn_run(double load);

@@ -200,7 +200,6 @@ void run_warn(struct run *r, const struct figures *host)
 	if (r->soak == NULL)
 		return;
 	limits_say(r->soak, &host->rates, host->unsafe, &r->said);
-	limits_warn_run(host->load);
 	if (host->seconds < 0.5)
 		warnx("the load was measured over less than half a second: send more (-n, -t)");
 }
