@@ -241,6 +241,16 @@ else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi
 
+load_below_zero()
+{
+	sed 's/^cpu\( [0-9]*\) 0 0 1 0 /cpu\1 0 0 0.01 0 /; 1s/$/ 100/' counts_per_sec >starved
+	sed -i "1s/.*/$(awk '$1 == "cpu" { sum += $5 * $7 } END { print sum }' starved)/" starved
+	in_line && soaking "$cyclesoak" -p 0.5 -n 2 -B -f starved
+	grep -Eq "^System load: -[0-9.]+%\? \+-[0-9.]+%, slowed -?[0-9.]+% cpu[0-9]+ -[0-9.]+%\?" out
+	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
+}
+check 'a load far below 0: the calibration makes it unsafe, with one line' load_below_zero
+
 # Wake-ups that soaking delays are no reason: the load is that of the traffic that was left.
 if [ "$cpus" -gt 1 ] && preloaded wakeup; then
 	delayed() # command...: its soakers delay wake-ups by a millisecond, of which one line tells

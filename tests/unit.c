@@ -461,6 +461,26 @@ static void test_load_away(void)
 	ok(l.unsafe == UNSAFE_CLOCK_SLOW, "what happened before is no reason, what holds is", "");
 }
 
+/* A CPU that had 30 % of its time for its soaker when it was calibrated has all of it now. */
+static void test_load_below_zero(void)
+{
+	struct baseline b[1] = {{.spin = 0.9, .speed = 1}};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
+	struct load_sample from = {.time = 1}, to = {.time = 3};
+	struct load l;
+
+	to.spin = to.work = 2 * 1.04;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load + 0.04) < 1e-9 && l.unsafe == 0, "a load a little below 0 is not unsafe",
+	   "");
+	to.spin = to.work = 2 / 0.3;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.load < -2 && l.unsafe == UNSAFE_CALIBRATION, "one far below 0 is", "");
+	b[0].spin_sd = 5;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.load < -2 && l.unsafe == 0, "unless it is as uncertain", "");
+}
+
 /* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
 static void test_load(void)
 {
@@ -817,6 +837,7 @@ int main(void)
 	test_long_cpu_lists();
 	test_load();
 	test_load_away();
+	test_load_below_zero();
 	test_addresses();
 	test_figures();
 	test_json_strings();

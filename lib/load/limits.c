@@ -9,7 +9,7 @@
 
 static const char *const unsafe_name[UNSAFE_REASONS] = {
 	"cpu_offline",   "cpu_online", "soaker_moved", "soaker_stopped", "clock_slow",
-	"clock_changed", "weight",     "steal",        "other",
+	"clock_changed", "weight",     "steal",        "calibration",    "other",
 };
 
 const char *limits_name(int i)
@@ -199,6 +199,17 @@ static void say_of_clock(const struct soak_trouble *t, unsigned unsafe)
 		      then, clock[0] != '\0' ? " to " : ", and back", clock);
 }
 
+static void say_of_load(const struct rates *r, unsigned unsafe)
+{
+	if (unsafe & UNSAFE_STEAL)
+		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
+		      "the load is unsafe",
+		      100 * r->cpu[CPU_STEAL]);
+	if (unsafe & UNSAFE_CALIBRATION)
+		warnx("the load is below 0: the machine was not idle when it was calibrated, or is "
+		      "another now: run 'cyclesoak -C' on the idle system");
+}
+
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		_Atomic unsigned *said)
 {
@@ -211,9 +222,6 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 	flockfile(stderr); /* of zcs, where warnx(3) would let other lines come between */
 	say_of_cpus(&t, fresh);
 	say_of_clock(&t, fresh);
-	if (fresh & UNSAFE_STEAL)
-		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
-		      "the load is unsafe",
-		      100 * r->cpu[CPU_STEAL]);
+	say_of_load(r, fresh);
 	funlockfile(stderr);
 }

@@ -26,9 +26,10 @@ enum {
 	UNSAFE_CLOCK_CHANGED = 1 << 5,  /* the clock source is not that of the start */
 	UNSAFE_WEIGHT = 1 << 6,         /* the soakers may take CPU from others */
 	UNSAFE_STEAL = 1 << 7,          /* the host of a virtual machine took more than 1 % */
-	UNSAFE_OTHER = 1 << 8,          /* a reason that only the zcs of a newer version knows */
+	UNSAFE_CALIBRATION = 1 << 8,    /* the load is below 0 by more than its uncertainty */
+	UNSAFE_OTHER = 1 << 9,          /* a reason that only the zcs of a newer version knows */
 };
-#define UNSAFE_REASONS 9
+#define UNSAFE_REASONS 10
 #define UNSAFE_STRLEN  128 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */

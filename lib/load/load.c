@@ -109,6 +109,17 @@ static double uncertainty(const struct baseline *b, const struct load *l, double
 		    woken * woken);
 }
 
+/*
+ * A load cannot be below 0 by much: no soaker spins for more than all of the time.  One that is was
+ * measured against a machine on which the soakers had less.
+ */
+#define BELOW_ZERO 0.05
+
+static bool is_below_zero(const struct load *l)
+{
+	return l->load < -BELOW_ZERO - l->uncertainty;
+}
+
 /* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
 static double cpus_soaked(int cpus, double seconds, double away)
 {
@@ -144,4 +155,6 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->load -= woken;
 	l->uncertainty = uncertainty(&b, l, spin / total, doubt / total,
 				     fmax(WAKE_SHARE * woken, 2 * rate * c->wake.sd));
+	if (is_below_zero(l))
+		l->unsafe |= UNSAFE_CALIBRATION;
 }
