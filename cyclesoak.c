@@ -52,7 +52,7 @@ struct monitor {
 	double drift;             /* by how much those two differ, as a share of load */
 	struct reading from, to;  /* the start and the end of the period, or of the command */
 	struct limits_mark begun; /* before the first baseline, where they are bracketed */
-	_Atomic unsigned said;    /* the reasons that were printed, limits.h */
+	struct limits_said said;
 	struct history history;
 };
 

@@ -212,6 +212,21 @@ if unshare -m true 2>/dev/null; then
 			echo tsc >file
 			ends clock_changed
 			kill -TERM $SOAK'
+		clock_flaps()
+		{
+			echo tsc >file
+			stand_in $clock "-p 0.05 --json"
+			for i in $(seq 12); do
+				echo hpet >file
+				begins clock_changed
+				echo tsc >file
+				ends clock_changed
+			done
+			kill -TERM $SOAK
+			lines 10 "^cyclesoak: the clock source changed from tsc to hpet"
+			lines 1 "^cyclesoak: that was the last of 10 lines about clock_changed: the reports still mark the loads$"
+		}
+		check 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
 	else
 		skip 'another clock source than at the start' 'no clock sources'
 	fi

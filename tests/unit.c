@@ -461,6 +461,23 @@ static void test_load_away(void)
 	ok(l.unsafe == UNSAFE_CLOCK_SLOW, "what happened before is no reason, what holds is", "");
 }
 
+/* What is printed of reasons that come and go. */
+static void test_reasons_printed(void)
+{
+	struct limits_said said = {.reasons = 0};
+	unsigned i, n;
+
+	ok(limits_fresh(&said, UNSAFE_STEAL, 0) == UNSAFE_STEAL &&
+		   limits_fresh(&said, UNSAFE_STEAL | UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
+	   "a reason is printed once while it lasts", "");
+	limits_fresh(&said, 0, UNSAFE_STEAL);
+	ok(limits_fresh(&said, UNSAFE_STEAL | UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
+	   "one that a load could not know has not ended", "");
+	for (i = 0, n = 0; i < 1000; i++)
+		n += limits_fresh(&said, i % 2 == 0 ? 0 : UNSAFE_STEAL, 0) != 0;
+	ok(n == SAY_MOST - 1, "one that comes and goes is printed ten times in all", "");
+}
+
 /* A CPU that had 30 % of its time for its soaker when it was calibrated has all of it now. */
 static void test_load_below_zero(void)
 {
@@ -837,6 +854,7 @@ int main(void)
 	test_long_cpu_lists();
 	test_load();
 	test_load_away();
+	test_reasons_printed();
 	test_load_below_zero();
 	test_addresses();
 	test_figures();

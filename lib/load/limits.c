@@ -210,10 +210,37 @@ static void say_of_load(const struct rates *r, unsigned unsafe)
 		      "another now: run 'cyclesoak -C' on the idle system");
 }
 
-void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
-		_Atomic unsigned *said)
+unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown)
 {
-	const unsigned fresh = unsafe & ~atomic_exchange(said, unsafe);
+	unsigned before = atomic_load(&said->reasons), fresh;
+	int i;
+
+	while (!atomic_compare_exchange_weak(&said->reasons, &before, unsafe | (before & unknown)))
+		;
+	fresh = unsafe & ~before;
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (fresh & 1u << i && atomic_fetch_add(&said->n[i], 1) >= SAY_MOST)
+			fresh &= ~(1u << i);
+	return fresh;
+}
+
+/* Prints that the lines which were just printed for some reasons were the last of them. */
+static void say_of_end(const struct limits_said *said, unsigned fresh)
+{
+	int i;
+
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (fresh & 1u << i && said->n[i] == SAY_MOST)
+			warnx("that was the last of %d lines about %s: "
+			      "the reports still mark the loads",
+			      SAY_MOST, unsafe_name[i]);
+}
+
+void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
+		struct limits_said *said)
+{
+	const unsigned unknown = isnan(r->cpu[CPU_STEAL]) ? UNSAFE_STEAL : 0;
+	const unsigned fresh = limits_fresh(said, unsafe, unknown);
 	struct soak_trouble t;
 
 	if (fresh == 0)
@@ -223,5 +250,6 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 	say_of_cpus(&t, fresh);
 	say_of_clock(&t, fresh);
 	say_of_load(r, fresh);
+	say_of_end(said, fresh);
 	funlockfile(stderr);
 }

@@ -58,9 +58,23 @@ unsigned limits_between(const struct limits_mark *from, const struct limits_mark
 /* UNSAFE_STEAL if the host took too much, else 0. */
 unsigned limits_steal(const struct rates *r);
 
+#define SAY_MOST 10 /* lines of one reason: it may come and go without end */
+
+/* What a program has printed of its reasons. */
+struct limits_said {
+	_Atomic unsigned reasons;           /* those of the last load */
+	_Atomic unsigned n[UNSAFE_REASONS]; /* how often each has come */
+};
+
 /*
- * Prints a line on stderr for each reason that was not in *said, and stores the set there: a reason
- * is printed once while it lasts.  Any thread may call it.
+ * Stores the reasons of a load, and returns those that the load before it did not have and that have
+ * come less than SAY_MOST times before.  A reason in `unknown`, if it was there, is taken to last.
+ */
+unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown);
+
+/*
+ * Prints a line on stderr for each fresh reason: one is printed once while it lasts.  Any thread may
+ * call it.
  */
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
-		_Atomic unsigned *said);
+		struct limits_said *said);

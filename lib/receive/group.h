@@ -21,8 +21,8 @@
 struct meter {
 	struct soaker *soaker; /* NULL: the load is not measured */
 	struct calibration calibration;
-	const char *method;    /* by which zcs receives */
-	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
+	const char *method; /* by which zcs receives */
+	struct limits_said said;
 };
 
 /* The state at one time: a zeroed struct, and then what is read of it. */

@@ -192,7 +192,7 @@ void run_host_figures(const struct run *r, struct figures *f)
 void run_say(struct run *r, const struct figures *interval)
 {
 	if (r->soak != NULL)
-		limits_say(r->soak, &interval->rates, interval->unsafe | r->said, &r->said);
+		limits_say(r->soak, &interval->rates, interval->unsafe | r->said.reasons, &r->said);
 }
 
 void run_warn(struct run *r, const struct figures *host)
