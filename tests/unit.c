@@ -556,6 +556,37 @@ static void test_load(void)
 	ok(fabs(l.load - (0.48 - 0.1 / 4)) < 1e-9, "the soakers saw what was not the host", "");
 }
 
+/* One CPU of a virtual machine, of which the kernel counts what the host takes. */
+static void test_steal(void)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	struct baseline b[1] = {{.spin = 1, .speed = 1}};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
+	struct load_sample from = {.time = 1, .steal = 7}, to = {.time = 3};
+	struct load l;
+
+	to.spin = to.work = 1.5;
+	to.steal = 7.2;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - (0.25 - (0.2 - tick) / 2)) < 1e-9 &&
+		   fabs(l.uncertainty - hypot(0.0015, tick / 2)) < 1e-9,
+	   "what no soaker saw is uncertain by a tick", "");
+	from.steal = NAN;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - 0.25) < 1e-9, "no reading at the begin: nothing is subtracted", "");
+	from.steal = 7;
+	to.steal = NAN;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - 0.25) < 1e-9, "nor if there is none at the end", "");
+	to.steal = 3;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load - 0.25) < 1e-9, "nor if the counter stepped back", "");
+	to.steal = 8;
+	to.spin = to.work = 2;
+	load_between(&c, &from, &to, -1, &l);
+	ok(fabs(l.load + tick / 2) < 1e-9, "the host took no time in which the soakers spun", "");
+}
+
 static void test_addresses(void)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET,
@@ -856,6 +887,7 @@ int main(void)
 	test_load_away();
 	test_reasons_printed();
 	test_load_below_zero();
+	test_steal();
 	test_addresses();
 	test_figures();
 	test_json_strings();

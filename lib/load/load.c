@@ -63,22 +63,28 @@ static struct baseline baseline_of(const struct calibration *c, int i)
  * The CPU time that the host took between two samples, in seconds, and by how much that may be wrong.
  * The soakers saw what was taken from them, exactly; from the tasks the host took as much in
  * proportion, within the ticks of the kernel's counter.  Where the soakers saw more than the kernel
- * counted it was not the host: a kernel may leave a thread's interrupts out of its time.
+ * counted it was not the host: a kernel may leave a thread's interrupts out of its time.  The kernel
+ * may count late what was taken before: not more was taken than the soakers lack, of `total` seconds
+ * in which they spun for `spin`.
  */
-static double host_took(const struct load_sample *from, const struct load_sample *to, double ran,
-			double *doubt)
+static double host_took(const struct load_sample *from, const struct load_sample *to, double spin,
+			double total, double *doubt)
 {
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK), counted = to->steal - from->steal;
-	const double seen = to->host - from->host, likely = seen / fmax(ran, MIN_RAN);
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	const double counted = steal_between(from->steal, to->steal);
+	const double seen = to->host - from->host, likely = seen / fmax(spin / total, MIN_RAN);
+	double took;
 
 	*doubt = 0;
-	if (to->steal == 0)
+	if (!(to->steal > 0))
 		return 0;
 	*doubt = tick;
 	if (seen > 1.1 * counted + tick)
 		return counted;
-	*doubt = fmin(tick, likely - seen);
-	return fmin(fmax(likely, counted - tick), counted + tick);
+	took = fmin(fmax(likely, counted - tick), counted + tick);
+	if (likely <= counted + tick && likely >= counted - tick)
+		*doubt = fmin(tick, likely - seen);
+	return fmin(took, fmax(0, total - spin) + tick);
 }
 
 /*
@@ -144,7 +150,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
-	host = host_took(from, to, spin / total, &doubt);
+	host = host_took(from, to, spin, total, &doubt);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
 	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
