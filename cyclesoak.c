@@ -38,7 +38,8 @@ struct reading {
 
 /* The loads of the periods so far. */
 struct history {
-	long n;
+	long periods; /* all of them */
+	long n;       /* those that have a load */
 	double sum, squares, min, max;
 	double uncertainty; /* the largest uncertainty of a period */
 	unsigned unsafe;    /* the reasons of all periods, limits.h */
@@ -148,16 +149,27 @@ static void close_bracket(struct monitor *m)
  * Reports: a line per period and a closing one, as text or JSON.
  */
 
+/* The load of the i-th CPU.  What makes that of the whole unsafe holds for it, too. */
+static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct load *l)
+{
+	load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, l);
+	if (!isnan(l->load))
+		l->unsafe |= unsafe;
+}
+
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
 	const struct soaker_wakeup w = l->wakeup;
 	struct load one;
 	int i;
 
-	report("System load: %.1f%%%s +-%.1f%%, slowed %.1f%%", percent(l->load),
-	       unsafe_mark(l->unsafe), 100 * l->uncertainty, percent(l->slowed));
+	if (isnan(l->load))
+		report("System load: -, no soaked CPU was available");
+	else
+		report("System load: %.1f%%%s +-%.1f%%, slowed %.1f%%", percent(l->load),
+		       unsafe_mark(l->unsafe), 100 * l->uncertainty, percent(l->slowed));
 	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
-		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
+		load_of_cpu(m, i, l->unsafe, &one);
 		if (isnan(one.load)) /* the CPU was away */
 			report(" cpu%d -", m->cal.cpus.id[i]);
 		else
@@ -192,7 +204,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 		json_number(&j, "drift_percent", percent(m->drift));
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; i < m->cal.cpus.n; i++) {
-		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
+		load_of_cpu(m, i, l->unsafe, &one);
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
 		json_number(&j, "load_percent", 100 * one.load);
@@ -204,11 +216,25 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 	json_report_close(&j, NULL);
 }
 
+/* Adds a period; one without a load, since no CPU was soaked in it, only counts. */
+static void history_add(struct history *h, const struct load *l)
+{
+	h->periods++;
+	h->unsafe |= l->unsafe;
+	if (isnan(l->load))
+		return;
+	h->min = h->n == 0 ? l->load : fmin(h->min, l->load);
+	h->max = h->n == 0 ? l->load : fmax(h->max, l->load);
+	h->uncertainty = fmax(h->uncertainty, l->uncertainty);
+	h->sum += l->load;
+	h->squares += l->load * l->load;
+	h->n++;
+}
+
 /* Reports the load of a period that is over; the next one begins where it ended. */
 static struct load report_load(struct monitor *m)
 {
 	const struct reading from = m->from;
-	struct history *h = &m->history;
 	struct rates r;
 	struct load l;
 
@@ -216,15 +242,11 @@ static struct load report_load(struct monitor *m)
 	counters_rates(&m->from.counters, &m->to.counters, &r);
 	l.unsafe |= limits_steal(&r);
 	limits_say(m->soak, &r, l.unsafe, &m->said);
-	h->unsafe |= l.unsafe;
-	h->min = h->n == 0 ? l.load : fmin(h->min, l.load);
-	h->max = h->n == 0 ? l.load : fmax(h->max, l.load);
-	h->uncertainty = fmax(h->uncertainty, l.uncertainty);
-	h->sum += l.load;
-	h->squares += l.load * l.load;
-	h->n++;
+	history_add(&m->history, &l);
 	if (opt.json)
 		report_json(m, &l, &r);
+	else if (opt.once && isnan(l.load))
+		die("no soaked CPU was available: there is no load");
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
@@ -306,7 +328,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
 	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
 
-	while (opt.count == 0 || m->history.n < opt.count) {
+	while (opt.count == 0 || m->history.periods < opt.count) {
 		end += period;
 		if (!wait_period(m, set, end))
 			break;
@@ -430,7 +452,7 @@ static int measure(char **argv)
 	else
 		monitor_periods(&m, &set);
 	monitor_stop(&m);
-	if (m.history.n == 0 && opt.once)
+	if (m.history.periods == 0 && opt.once)
 		die("interrupted before the period was over");
 	return status;
 }

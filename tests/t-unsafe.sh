@@ -119,6 +119,52 @@ wait $SOAK
 check 'the closing line has the reasons of all periods' '
 	tail -n 1 soak.out | jq -e ".periods > 3 and (.unsafe | index(\"soaker_stopped\") != null)"'
 
+# deport: moves the soakers of $SOAK, of which there is one, to a cpuset without its CPU
+deport()
+{
+	mkdir "$cpuset/zc-test-$$"
+	echo $other >"$cpuset/zc-test-$$/cpuset.cpus"
+	cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
+	echo "$(soaker_of $SOAK)" >"$cpuset/zc-test-$$/cgroup.procs"
+}
+only_cpu_away()
+{
+	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
+	in_line && until_holding -p 0.3 -N 1 -f one -B
+	deport
+	wait_until 'grep -q "^System load: -, no soaked CPU was available cpu0 -$" soak.out'
+	kill -TERM $SOAK
+	ended $SOAK
+	rmdir "$cpuset/zc-test-$$"
+	cat soak.out
+	not grep nan soak.out
+	tail -n 1 soak.out | grep "^mean of [1-9]"
+}
+only_cpu_away_once()
+{
+	turns=0
+	while in_line; do
+		"$cyclesoak" -1 -p 4 -N 1 -f one >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until '[ -n "$(soaker_of $SOAK)" ] || gone $SOAK'
+		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); continue; }
+		break
+	done
+	deport
+	wait $SOAK || status=$?
+	rmdir "$cpuset/zc-test-$$"
+	cat out err
+	[ "$(grep -c . out)" -eq 0 ] && [ $status -eq 1 ] && grep -q "^cyclesoak: no soaked CPU was available: there is no load$" err ||
+		grep -Eqx -e "-?[0-9]+\.[0-9]" out
+}
+if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
+	check 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' only_cpu_away
+	check 'so it is with -1: a bare figure or an error, and never nan' only_cpu_away_once
+else
+	skip 'the only soaked CPU is taken from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
+fi
+
 check 'a keeper that is stopped does not keep the program from ending' '
 	in_line && until_holding -p 0.2
 	kill -STOP $(keeper_of $SOAK)
@@ -385,6 +431,27 @@ check '--json has it as an array of the remote host, not of this' '
 	jq -e "(.end.host | has(\"unsafe\") | not)" out'
 kill -TERM $ZCS
 ended $ZCS
+
+# Receipts as a zcs may send them
+receipt_of_several_reasons()
+{
+	start_peer -r 'bytes=1 seconds=1 load=1 uncertainty=0.1 cpus=1.75 unsafe=cpu_offline,soaker_stopped,steal\n'
+	"$zcc" -s 0 -p $PORT -n 1 >out 2>err || :
+	cat out
+	grep -Ex "  (unsafe: why|  +|CPUs +) +.*" out | grep -A 9 unsafe: >rows
+	printf '  %-15s %18s %18s\n' 'unsafe: why' - cpu_offline '' '' soaker_stopped '' '' steal CPUs - 1.75 >wanted
+	diff wanted rows
+}
+check 'a receipt with three reasons and part of a CPU: a row each, none wider than its column' receipt_of_several_reasons
+unsafe_table()
+{
+	start_peer -n 2 -r 'bytes=10000000 seconds=1 load=1 uncertainty=0.1 cpus=2 unsafe=steal\n'
+	"$zcc" -s 0 -p $PORT -n 1 -b 1k,64k >out 2>err || :
+	cat out
+	[ "$(grep -c ' 100.0%? ' out)" -ge 1 ]
+	[ "$(grep 'kbytes/sec\| 100.0%? ' out | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
+}
+check 'a table of sizes: a load of 100 % with its mark is as wide as its column' unsafe_table
 
 start_zcs
 check 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' '

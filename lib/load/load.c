@@ -146,7 +146,9 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->wakeup = to->wakeup;
 	total -= away;
 	if (total <= 0) {
-		l->unsafe = 0;
+		/* There is nothing to be marked, and still a reason that no CPU was soaked. */
+		if (i >= 0 || l->seconds == 0)
+			l->unsafe = 0;
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
