@@ -178,7 +178,7 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	}
 	if (m->bracketed)
 		report("; own baselines, drift %.1f%%", percent(m->drift));
-	if (opt.debug && !isnan(w.soaked))
+	if (opt.debug && !isnan(w.soaked + w.unsoaked))
 		report("; wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked, 1e6 * w.unsoaked);
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
 		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],

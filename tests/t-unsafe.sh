@@ -339,6 +339,13 @@ if [ "$cpus" -gt 1 ] && preloaded wakeup; then
 		has_wakeup .end.host out
 		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
 	}
+	cyclesoak_delays_for_long()
+	{
+		export WAKEUP_US=30000
+		delayed "$cyclesoak" -p 0.3 -n 1
+		[ "$soaked" -ge 4000 ]
+	}
+	check 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
 	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
 	start_zcs
 	check 'zcc -c: so it is there, and -d prints the figures' zcc_delays
@@ -355,6 +362,21 @@ if strace -o /dev/null true 2>/dev/null; then
 			jq -es "all(.[]; .unsafe | index(\"weight\") != null)" out
 			[ $(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err) -eq 1 ]'
 	done
+	slow_sleeps()
+	{
+		rm -f counts_per_sec
+		for i in $(seq 60); do
+			in_line
+			strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
+			grep "soaked already" err || break
+		done
+		cat out err
+		# The soakers may have no time under strace.
+		grep "own baselines\|left its soaker no time" out err
+		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
+	}
+	check 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
+	made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 	start_zcs
 	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' '
 		in_line && soaking strace -f -o log -e trace=openat "$zcc" -c -s 0 -p $PORT -t 0.3

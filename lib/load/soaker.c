@@ -490,7 +490,7 @@ struct soaker_wakeup soaker_wakeup(const struct soaker *s)
 
 void soaker_say_wakeup(const struct soaker *s)
 {
-	if (!isnan(s->wakeup.soaked))
+	if (!isnan(s->wakeup.soaked + s->wakeup.unsoaked))
 		warnx("a wake-up from another CPU takes %.0f us, and %.0f us without soakers",
 		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
 }
