@@ -395,6 +395,21 @@ if [ -n "$cg" ] && unshare -m -C true 2>/dev/null; then
 		in_line && soaking unshare -m -C sh -c "mount -o remount,bind,ro $cg && exec \"$cyclesoak\" -p 0.3 -n 2 --json"
 		jq -es "all(.[]; .unsafe | index(\"weight\") != null)" out
 		[ $(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: no idle group for them: Read-only file system$" err) -eq 1 ]'
+	idle_group_in_container()
+	{
+		mkdir -p "$cg/zc-test-$$"
+		cat >contained <<END
+#!/bin/sh
+echo \$\$ >"$cg/zc-test-$$/cgroup.procs"
+exec unshare -m -C sh -c 'umount -l $cg && mount -t cgroup -o cpu cgroup $cg && exec "$cyclesoak" -p 0.3 -n 2 --json'
+END
+		chmod +x contained
+		in_line && soaking ./contained
+		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: their idle group is inside a container$" err)" -eq 1 ]
+	}
+	check 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
+	wait_until 'rmdir "$cg/zc-test-$$"'
 else
 	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
 fi
