@@ -886,8 +886,8 @@ static bool read_line_of(const char *key, const char *rest, struct known *c)
 		return c->n > 0 && ascending(c->id, c->n);
 	}
 	if (strcmp(key, "wake") == 0)
-		return read_decimal(&rest, ' ', &v) && *rest++ == ' ' &&
-		       read_decimal(&rest, '\0', &v) && *rest == '\0';
+		return read_decimal(&rest, ' ', &v) && v <= 1e6 && *rest++ == ' ' &&
+		       read_decimal(&rest, '\0', &v) && v <= 1e6 && *rest == '\0';
 	if (strcmp(key, "cpu") != 0)
 		return true;
 	if (c->lines >= c->n || !read_decimal(&rest, ' ', &v) || v != c->id[c->lines++])

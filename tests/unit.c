@@ -371,6 +371,7 @@ static void test_calibration(void)
 		{"later key", "wake 1"},
 		{"later key", "wake 1 x"},
 		{"later key", "wake 1 2 3"},
+		{"later key", "wake 1 1000001"},
 		{"soaker 4", "soaker 4294967299"},
 		{"soaker 4", "x 3"},
 		{"1,4", "1,5"},
