@@ -90,9 +90,10 @@ static bool run_threads(struct wakeup *w)
 	pthread_t woken, waker;
 	bool ended = true;
 
-	w->failed = w->event < 0 || thread_start(&woken, woken_main, w) != 0;
-	if (w->failed)
+	if (w->event < 0 || thread_start(&woken, woken_main, w) != 0) {
+		w->failed = true;
 		return true;
+	}
 	if (thread_start(&waker, waker_main, w) == 0) {
 		ended = try_join(waker);
 	} else {
