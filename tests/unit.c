@@ -494,7 +494,7 @@ static void test_load_below_zero(void)
 	to.spin = to.work = 2 / 0.3;
 	load_between(&c, &from, &to, -1, &l);
 	ok(l.load < -2 && l.unsafe == UNSAFE_CALIBRATION, "one far below 0 is", "");
-	b[0].spin_sd = 5;
+	c.cpu[0].spin_sd = 5;
 	load_between(&c, &from, &to, -1, &l);
 	ok(l.load < -2 && l.unsafe == 0, "unless it is as uncertain", "");
 }
