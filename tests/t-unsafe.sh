@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  t-hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
-# seconds: 60
+# seconds: 110
 # limit: 500
 . "$TOP/tests/lib.sh"
 
