@@ -43,10 +43,9 @@ struct monitor {
 	struct calibration cal;
 	bool bracketed;           /* baselines before and after the command stand for the file's */
 	double drift;             /* by how much those two differ, as a share of load */
-	struct reading first;     /* the start of the measurement; its each[] is not kept */
 	struct reading from, to;  /* the start and the end of the period, or of the command */
 	struct limits_mark begun; /* before the first baseline, where they are bracketed */
-	_Atomic unsigned said;    /* the reasons that were printed, limits.h */
+	struct limits_said said;
 	struct history history;
 };
 
@@ -93,16 +92,11 @@ static void monitor_start(struct monitor *m, bool command)
 	/* Here the soakers are read last: what follows is to be measured. */
 	counters_read(&m->from.counters, NULL);
 	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
-	m->first = m->from;
 }
 
 static void monitor_stop(struct monitor *m)
 {
-	struct load l;
-
 	soaker_stop(m->soak);
-	load_between(&m->cal, &m->first.sum, &m->from.sum, -1, &l);
-	limits_warn_run(l.load);
 	free(m->from.each);
 	free(m->to.each);
 	free(m->cal.cpu);
@@ -139,7 +133,6 @@ static void close_bracket(struct monitor *m)
 	m->drift = 0 - baseline_merge(&mean, &m->cal);
 	rebase(&m->from, &m->cal, &mean);
 	rebase(&m->to, &m->cal, &mean);
-	m->first.sum = m->from.sum;
 	free(m->cal.cpu);
 	m->cal = mean;
 }
@@ -148,16 +141,27 @@ static void close_bracket(struct monitor *m)
  * Reports: a line per period and a closing one, as text or JSON.
  */
 
+/* The load of the i-th CPU.  What makes that of the whole unsafe holds for it, too. */
+static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct load *l)
+{
+	load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, l);
+	if (!isnan(l->load))
+		l->unsafe |= unsafe;
+}
+
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
 	const struct soaker_wakeup w = l->wakeup;
 	struct load one;
 	int i;
 
-	report("System load: %.1f%%%s +-%.1f%%, slowed %.1f%%", percent(l->load),
-	       unsafe_mark(l->unsafe), 100 * l->uncertainty, percent(l->slowed));
+	if (isnan(l->load))
+		report("System load: -, no soaked CPU was available");
+	else
+		report("System load: %.1f%%%s +-%.1f%%, slowed %.1f%%", percent(l->load),
+		       unsafe_mark(l->unsafe), 100 * l->uncertainty, percent(l->slowed));
 	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
-		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
+		load_of_cpu(m, i, l->unsafe, &one);
 		if (isnan(one.load)) /* the CPU was away */
 			report(" cpu%d -", m->cal.cpus.id[i]);
 		else
@@ -166,7 +170,7 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	}
 	if (m->bracketed)
 		report("; own baselines, drift %.1f%%", percent(m->drift));
-	if (opt.debug && !isnan(w.soaked))
+	if (opt.debug && !isnan(w.soaked + w.unsoaked))
 		report("; wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked, 1e6 * w.unsoaked);
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
 		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
@@ -192,7 +196,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 		json_number(&j, "drift_percent", percent(m->drift));
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; i < m->cal.cpus.n; i++) {
-		load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, &one);
+		load_of_cpu(m, i, l->unsafe, &one);
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
 		json_number(&j, "load_percent", 100 * one.load);
@@ -218,6 +222,8 @@ static struct load report_load(struct monitor *m)
 	history_add(&m->history, &l);
 	if (opt.json)
 		report_json(m, &l, &r);
+	else if (opt.once && isnan(l.load))
+		die("no soaked CPU was available: there is no load");
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
@@ -279,7 +285,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
 	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
 
-	while (opt.count == 0 || m->history.n < opt.count) {
+	while (opt.count == 0 || m->history.periods < opt.count) {
 		end += period;
 		if (!wait_period(m, set, end))
 			break;
@@ -403,7 +409,7 @@ static int measure(char **argv)
 	else
 		monitor_periods(&m, &set);
 	monitor_stop(&m);
-	if (m.history.n == 0 && opt.once)
+	if (m.history.periods == 0 && opt.once)
 		die("interrupted before the period was over");
 	return status;
 }

@@ -30,22 +30,11 @@ static void on_signal(int sig)
 		stop = sig;
 }
 
-/*
- * Prints on stderr what was left out of it, and with -c what made the loads unsafe since `start`.
- */
-static void warn_at_end(struct context *x, const struct mark *start)
+/* Prints on stderr what was left out of it. */
+static void warn_at_end(const struct context *x)
 {
-	const struct tally none = {0};
-	struct mark end = {.ns = 0};
-	struct load l;
-
 	if (x->places.log.left_out > 0)
 		note("%ju lines about clients were left out in all", x->places.log.left_out);
-	if (x->meter.soaker == NULL)
-		return;
-	mark_now(&x->meter, &none, &end);
-	meter_load(&x->meter, &start->load, &end.load, &l);
-	limits_warn_run(l.load);
 }
 
 /* Opens all that needs privileges; returns the listener. */
@@ -72,8 +61,6 @@ static int open_all(struct context *x)
 
 static int run(struct context *x)
 {
-	const struct tally none = {0};
-	struct mark start = {.ns = 0};
 	const struct sigaction continued = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -88,7 +75,6 @@ static int run(struct context *x)
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
-	mark_now(&x->meter, &none, &start);
 	if (opt.reply)
 		serve_replies(x, listener, &unblocked);
 	else
@@ -99,7 +85,7 @@ static int run(struct context *x)
 	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
 	 */
 	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
-		warn_at_end(x, &start);
+		warn_at_end(x);
 	if (x->group.n > 0)
 		_exit(status);
 	meter_stop(&x->meter);

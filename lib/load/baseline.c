@@ -127,7 +127,7 @@ static void windows_without_host(struct windows *w, int first, int n)
 	for (i = 0; i < w->cpus; i++)
 		for (k = first; k < first + n; k++)
 			seen += w->cpu[i].host[k] * w->seconds[k];
-	stolen = w->steal[first + n] - w->steal[first];
+	stolen = steal_between(w->steal[first], w->steal[first + n]);
 	for (i = 0; i < w->cpus; i++) {
 		cpu = &w->cpu[i];
 		for (k = first; k < first + n; k++) {

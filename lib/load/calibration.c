@@ -156,6 +156,8 @@ static bool baseline_parse(char *line, struct calibration *c, int n)
 
 static const char other_version[] = "was not made by this version's soaker";
 
+#define WAKE_MOST_US 1e6 /* more than any wake-up costs */
+
 /* One line after the first; *n counts the CPUs.  Keys of later versions are ignored. */
 static const char *calibration_line(char *line, struct calibration *c, bool *version, int *n)
 {
@@ -182,7 +184,7 @@ static const char *calibration_line(char *line, struct calibration *c, bool *ver
 		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	} else if (strcmp(key, "wake") == 0) {
 		if (!next_number(&line, &c->wake.mean) || !next_number(&line, &c->wake.sd) ||
-		    line != NULL)
+		    line != NULL || c->wake.mean > WAKE_MOST_US || c->wake.sd > WAKE_MOST_US)
 			return "has a bad line for wake-ups";
 		c->wake.mean /= 1e6;
 		c->wake.sd /= 1e6;

@@ -7,8 +7,9 @@
  *	soaker = soaker_start_or_die(&c.cpus);
  *
  * The first line is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
- * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; and
- * for each of those CPUs `cpu NUMBER` and the six numbers of struct baseline.
+ * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list;
+ * `wake`, the two numbers of struct wake_cost in microseconds; and for each of those CPUs `cpu NUMBER`
+ * and the six numbers of struct baseline.
  */
 #pragma once
 

@@ -61,6 +61,15 @@ bool cpu_cgroup_is_shared(const struct cpu_cgroup *g)
 	return g->own[0] != '\0' && strcmp(g->own, "/") != 0;
 }
 
+/* Of v2 only groups below the root have a type; of v1 only the root has a release agent. */
+bool cpu_cgroup_sees_root(const struct cpu_cgroup *g)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", g->root, g->v2 ? "cgroup.type" : "release_agent");
+	return (access(path, F_OK) == 0) == !g->v2;
+}
+
 bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
 {
 	char path[600], own[sizeof(g->own)], *slash;

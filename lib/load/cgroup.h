@@ -27,6 +27,12 @@ bool cpu_cgroup_find(struct cpu_cgroup *g);
 bool cpu_cgroup_is_shared(const struct cpu_cgroup *g);
 
 /*
+ * Whether the mounted hierarchy begins with the machine's root group: in a container that may mount
+ * one it begins with the container's, which shares the CPU by its weight with what is beside it.
+ */
+bool cpu_cgroup_sees_root(const struct cpu_cgroup *g);
+
+/*
  * Whether a CPU quota is set in the group or one above it; its text is stored into value: cpu.max
  * of v2, cpu.cfs_quota_us of v1.
  */

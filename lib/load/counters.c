@@ -131,10 +131,16 @@ double steal_seconds(void)
 	FILE *f = fopen_retry("/proc/stat");
 	unsigned long long steal = 0;
 
+	if (f == NULL)
+		return NAN;
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (f != NULL && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+	if (fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
 		steal = 0;
-	if (f != NULL)
-		fclose(f);
+	fclose(f);
 	return (double)steal / (double)sysconf(_SC_CLK_TCK);
+}
+
+double steal_between(double from, double to)
+{
+	return to > from ? to - from : 0;
 }

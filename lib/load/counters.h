@@ -68,6 +68,9 @@ void set_unknown(void *doubles, size_t size);
 /*
  * The time that the host of a virtual machine has taken from all CPUs since the boot, in seconds (the
  * column `steal` of /proc/stat, which counts in ticks of 1/sysconf(_SC_CLK_TCK)).  0 where the
- * kernel is told of none.
+ * kernel is told of none, NAN if the file cannot be read.
  */
 double steal_seconds(void);
+
+/* Between two such readings.  0 where one is missing, or the counter stepped back. */
+double steal_between(double from, double to);

@@ -2,7 +2,10 @@
 
 void history_add(struct history *h, const struct load *l)
 {
+	h->periods++;
 	h->unsafe |= l->unsafe;
+	if (isnan(l->load))
+		return;
 	h->min = h->n == 0 ? l->load : fmin(h->min, l->load);
 	h->max = h->n == 0 ? l->load : fmax(h->max, l->load);
 	h->uncertainty = fmax(h->uncertainty, l->uncertainty);

@@ -12,13 +12,14 @@
 #include "lib/load/load.h"
 
 struct history {
-	long n;
+	long periods; /* all of them */
+	long n;       /* those that have a load */
 	double sum, squares, min, max;
 	double uncertainty; /* the largest uncertainty of a period */
 	unsigned unsafe;    /* the reasons of all periods, limits.h */
 };
 
-/* Adds a period. */
+/* Adds a period; one without a load, since no CPU was soaked in it, only counts. */
 void history_add(struct history *h, const struct load *l);
 
 /* The mean of the periods' loads; NAN where there is none. */

@@ -10,7 +10,7 @@
 static const char *const unsafe_name[UNSAFE_REASONS] = {
 	"cpu_offline",  "cpu_online",    "soaker_moved", "soaker_stopped",
 	"clock_slow",   "clock_changed", "weight",       "steal",
-	"baseline_old", "baseline_busy", "other",
+	"baseline_old", "baseline_busy", "calibration",  "other",
 };
 
 const char *limits_name(int i)
@@ -209,10 +209,48 @@ static void say_of_baseline(unsigned unsafe)
 		warnx("the baseline was measured on a busy machine: the load is unsafe");
 }
 
-void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
-		_Atomic unsigned *said)
+static void say_of_load(const struct rates *r, unsigned unsafe)
 {
-	const unsigned fresh = unsafe & ~atomic_exchange(said, unsafe);
+	if (unsafe & UNSAFE_STEAL)
+		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
+		      "the load is unsafe",
+		      100 * r->cpu[CPU_STEAL]);
+	if (unsafe & UNSAFE_CALIBRATION)
+		warnx("the load is below 0: the machine was not idle when it was calibrated, or is "
+		      "another now: run 'cyclesoak -C' on the idle system");
+}
+
+unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown)
+{
+	unsigned before = atomic_load(&said->reasons), fresh;
+	int i;
+
+	while (!atomic_compare_exchange_weak(&said->reasons, &before, unsafe | (before & unknown)))
+		;
+	fresh = unsafe & ~before;
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (fresh & 1u << i && atomic_fetch_add(&said->n[i], 1) >= SAY_MOST)
+			fresh &= ~(1u << i);
+	return fresh;
+}
+
+/* Prints that the lines which were just printed for some reasons were the last of them. */
+static void say_of_end(const struct limits_said *said, unsigned fresh)
+{
+	int i;
+
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (fresh & 1u << i && said->n[i] == SAY_MOST)
+			warnx("that was the last of %d lines about %s: "
+			      "the reports still mark the loads",
+			      SAY_MOST, unsafe_name[i]);
+}
+
+void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
+		struct limits_said *said)
+{
+	const unsigned unknown = isnan(r->cpu[CPU_STEAL]) ? UNSAFE_STEAL : 0;
+	const unsigned fresh = limits_fresh(said, unsafe, unknown);
 	struct soak_trouble t;
 
 	if (fresh == 0)
@@ -222,23 +260,7 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 	say_of_cpus(&t, fresh);
 	say_of_clock(&t, fresh);
 	say_of_baseline(fresh);
-	if (fresh & UNSAFE_STEAL)
-		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
-		      "the load is unsafe",
-		      100 * r->cpu[CPU_STEAL]);
+	say_of_load(r, fresh);
+	say_of_end(said, fresh);
 	funlockfile(stderr);
-}
-
-#define RT_LIMIT   0.95  /* of a CPU, which is what real-time throttling leaves */
-#define RT_NEAR    0.004 /* a load that is this close to the limit was held there */
-#define RT_RUNTIME "/proc/sys/kernel/sched_rt_runtime_us" /* sched(7); -1: no limit */
-
-void limits_warn_run(double load)
-{
-	char value[32];
-
-	if (fabs(load - RT_LIMIT) < RT_NEAR &&
-	    file_read_line(RT_RUNTIME, value, sizeof(value)) == 0 && value[0] != '-')
-		warnx("a real-time program may have wanted more: real-time throttling "
-		      "(kernel.sched_rt_runtime_us) leaves 5%% to others");
 }

@@ -28,9 +28,10 @@ enum {
 	UNSAFE_STEAL = 1 << 7,          /* the host of a virtual machine took more than 1 % */
 	UNSAFE_BASELINE_OLD = 1 << 8,   /* the baseline was measured over an hour ago */
 	UNSAFE_BASELINE_BUSY = 1 << 9,  /* the machine was not idle then */
-	UNSAFE_OTHER = 1 << 10,         /* a reason that only the zcs of a newer version knows */
+	UNSAFE_CALIBRATION = 1 << 10,   /* the load is below 0 by more than its uncertainty */
+	UNSAFE_OTHER = 1 << 11,         /* a reason that only the zcs of a newer version knows */
 };
-#define UNSAFE_REASONS 11
+#define UNSAFE_REASONS 12
 #define UNSAFE_STRLEN  160 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */
@@ -59,12 +60,23 @@ unsigned limits_between(const struct limits_mark *from, const struct limits_mark
 /* UNSAFE_STEAL if the host took too much, else 0. */
 unsigned limits_steal(const struct rates *r);
 
+#define SAY_MOST 10 /* lines of one reason: it may come and go without end */
+
+/* What a program has printed of its reasons. */
+struct limits_said {
+	_Atomic unsigned reasons;           /* those of the last load */
+	_Atomic unsigned n[UNSAFE_REASONS]; /* how often each has come */
+};
+
 /*
- * Prints a line on stderr for each reason that was not in *said, and stores the set there: a reason
- * is printed once while it lasts.  Any thread may call it.
+ * Stores the reasons of a load, and returns those that the load before it did not have and that have
+ * come less than SAY_MOST times before.  A reason in `unknown`, if it was there, is taken to last.
+ */
+unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown);
+
+/*
+ * Prints a line on stderr for each fresh reason: one is printed once while it lasts.  Any thread may
+ * call it.
  */
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
-		_Atomic unsigned *said);
-
-/* After a measurement: warns of real-time throttling, by the load. */
-void limits_warn_run(double load);
+		struct limits_said *said);

@@ -79,22 +79,28 @@ static struct baseline baseline_of(const struct calibration *c, int i)
  * The CPU time that the host took between two samples, in seconds, and by how much that may be wrong.
  * The soakers saw what was taken from them, exactly; from the tasks the host took as much in
  * proportion, within the ticks of the kernel's counter.  Where the soakers saw more than the kernel
- * counted it was not the host: a kernel may leave a thread's interrupts out of its time.
+ * counted it was not the host: a kernel may leave a thread's interrupts out of its time.  The kernel
+ * may count late what was taken before: not more was taken than the soakers lack, of `total` seconds
+ * in which they spun for `spin`.
  */
-static double host_took(const struct load_sample *from, const struct load_sample *to, double ran,
-			double *doubt)
+static double host_took(const struct load_sample *from, const struct load_sample *to, double spin,
+			double total, double *doubt)
 {
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK), counted = to->steal - from->steal;
-	const double seen = to->host - from->host, likely = seen / fmax(ran, MIN_RAN);
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	const double counted = steal_between(from->steal, to->steal);
+	const double seen = to->host - from->host, likely = seen / fmax(spin / total, MIN_RAN);
+	double took;
 
 	*doubt = 0;
-	if (to->steal == 0)
+	if (!(to->steal > 0))
 		return 0;
 	*doubt = tick;
 	if (seen > 1.1 * counted + tick)
 		return counted;
-	*doubt = fmin(tick, likely - seen);
-	return fmin(fmax(likely, counted - tick), counted + tick);
+	took = fmin(fmax(likely, counted - tick), counted + tick);
+	if (likely <= counted + tick && likely >= counted - tick)
+		*doubt = fmin(tick, likely - seen);
+	return fmin(took, fmax(0, total - spin) + tick);
 }
 
 /*
@@ -125,6 +131,17 @@ static double uncertainty(const struct baseline *b, const struct load *l, double
 		    woken * woken);
 }
 
+/*
+ * A load cannot be below 0 by much: no soaker spins for more than all of the time.  One that is was
+ * measured against a machine on which the soakers had less.
+ */
+#define BELOW_ZERO 0.05
+
+static bool is_below_zero(const struct load *l)
+{
+	return l->load < -BELOW_ZERO - l->uncertainty;
+}
+
 /* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
 static double cpus_soaked(int cpus, double seconds, double away)
 {
@@ -145,11 +162,13 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->wakeup = to->wakeup;
 	total -= away;
 	if (total <= 0) {
-		l->unsafe = 0;
+		/* There is nothing to be marked, and still a reason that no CPU was soaked. */
+		if (i >= 0 || l->seconds == 0)
+			l->unsafe = 0;
 		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
-	host = host_took(from, to, spin / total, &doubt);
+	host = host_took(from, to, spin, total, &doubt);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
 	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
@@ -160,4 +179,6 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->load -= woken;
 	l->uncertainty = uncertainty(&b, l, spin / total, doubt / total,
 				     fmax(WAKE_SHARE * woken, 2 * rate * c->wake.sd));
+	if (is_below_zero(l))
+		l->unsafe |= UNSAFE_CALIBRATION;
 }

@@ -51,7 +51,7 @@ struct soak_cpu {
 	_Atomic uint64_t dirty_ns; /* time in which the soaker waited for memory */
 	_Atomic uint64_t switches; /* how often the soaker was switched out */
 	_Atomic uint64_t host_ns;  /* time that the thread's clock lacks though it had the CPU */
-	_Atomic uint32_t changes;  /* goes up when a gap begins to be counted, and at its end */
+	_Atomic uint32_t changes;  /* odd while counts are changed that belong together */
 	_Atomic uint64_t away_ns; /* time in which the CPU was unavailable, up to the last return */
 	_Atomic uint64_t left_ns; /* since when it is unavailable; 0: it is not */
 	_Atomic uint64_t gap_min; /* the shortest gap that it counts, in ns */
@@ -90,6 +90,21 @@ struct soak_thread {
 };
 
 /*
+ * What stands between these two changes together: a reader in another process reads it again if it
+ * was changed meanwhile.
+ */
+static void change_begin(struct soak_cpu *me)
+{
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void change_end(struct soak_cpu *me)
+{
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_release);
+}
+
+/*
  * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context
  * switch, others had the CPU.  Otherwise the thread had it, and what its CPU clock lacks the host of
  * a virtual machine took, or on a kernel with IRQ_TIME_ACCOUNTING an interrupt.  Returns the time of
@@ -100,8 +115,7 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 	uint64_t gap = now - last, tasks = me->tasks_ns, host = me->host_ns, lacking, after;
 	struct rusage used;
 
-	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
+	change_begin(me);
 	getrusage(RUSAGE_THREAD, &used);
 	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
 	lacking = lacking > tasks + host ? lacking - tasks - host : 0;
@@ -118,7 +132,7 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 		gap += after - now;
 	atomic_store_explicit(&me->gap_ns, me->gap_ns + gap, memory_order_relaxed);
 	atomic_store_explicit(&me->last_ns, after, memory_order_relaxed);
-	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_release);
+	change_end(me);
 	return after;
 }
 
@@ -149,8 +163,10 @@ static void stay_bound(struct soak_cpu *me)
 		sleep_ns(SOAK_RETRY_NS);
 	atomic_store(&e->lost_cpu, me->id);
 	atomic_fetch_add(&e->lost, 1);
+	change_begin(me);
 	atomic_store(&me->left_ns, 0);
 	atomic_fetch_add(&me->away_ns, raw_ns() - left);
+	change_end(me);
 }
 
 /* Sleeps while the soakers are parked.  The time counts as a task's: nobody reads it. */
@@ -409,11 +425,16 @@ static void warn_of_weight(const struct soaker *s)
 {
 	const int group = atomic_load(&s->group_errno), policy = atomic_load(&s->policy_errno);
 	const int autogroup = atomic_load(&s->autogroup_errno);
+	const bool inside = group == 0 && !cpu_cgroup_sees_root(&s->group);
+	const bool shared = group != 0 && cpu_cgroup_is_shared(&s->group);
 
 	if (policy != 0)
 		warnx("the soakers may take CPU from others: no lowest priority for them: %s",
 		      strerror(policy));
-	if (group != 0 && cpu_cgroup_is_shared(&s->group))
+	if (inside)
+		warnx("the soakers share this control group's weight and may take CPU from others: "
+		      "their idle group is inside a container");
+	else if (shared)
 		warnx("the soakers share this control group's weight and may take CPU from others: "
 		      "no idle group for them: %s",
 		      strerror(group));
@@ -421,13 +442,12 @@ static void warn_of_weight(const struct soaker *s)
 		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
 		      strerror(autogroup));
 	atomic_store(&s->events->weight,
-		     policy != 0 ||
-			     (group != 0 && (autogroup != 0 || cpu_cgroup_is_shared(&s->group))));
+		     policy != 0 || inside || shared || (group != 0 && autogroup != 0));
 }
 
 /*
- * Waits until each CPU's soaker has run.  A CPU that real-time programs hold whole never runs its
- * soaker: that is load, not failure.
+ * Waits until each CPU's soaker has run.  A CPU that other programs have whole never runs its soaker:
+ * that is load, not failure.
  */
 static void wait_until_running(const struct soaker *s)
 {
@@ -443,7 +463,8 @@ static void wait_until_running(const struct soaker *s)
 			break;
 	}
 	if (i < s->n)
-		warnx("CPU %d left its soaker no time in 5 seconds: a real-time program holds it",
+		warnx("CPU %d left its soaker no time in 5 seconds: another program, or a real-time "
+		      "one, has all of it",
 		      s->cpu[i].id);
 }
 
@@ -577,7 +598,7 @@ struct soaker_wakeup soaker_wakeup(const struct soaker *s)
 
 void soaker_say_wakeup(const struct soaker *s)
 {
-	if (!isnan(s->wakeup.soaked))
+	if (!isnan(s->wakeup.soaked + s->wakeup.unsoaked))
 		warnx("a wake-up from another CPU takes %.0f us, and %.0f us without soakers",
 		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
 }
@@ -667,7 +688,7 @@ void soak_count(const struct soaker *s, int i, struct soak_count *c)
 		  raw_ns() - c->ns > SOAK_READ_NS) &&
 		 --tries > 0);
 	c->away_ns += left != 0 && c->ns > left ? c->ns - left : 0;
-	open = c->ns > last + SOAK_GAP_NS ? c->ns - last : 0;
+	open = c->ns > last + atomic_load(&cpu->gap_min) ? c->ns - last : 0;
 	c->spin_ns = last != 0 && c->ns > gap + open + dirty ? c->ns - gap - open - dirty : 0;
 	c->tasks_ns = last != 0 ? c->tasks_ns + open : c->ns;
 }

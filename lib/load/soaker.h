@@ -60,8 +60,8 @@ struct soak_count {
 
 /*
  * Starts soaking and returns when every CPU's soaker runs.  Dies when another set is running (it
- * names its holder) or a CPU cannot be had; warns of a CPU that a real-time program holds whole,
- * if the soakers may take CPU from others, and if they delay wake-ups.  To be called before there
+ * names its holder) or a CPU cannot be had; warns of a CPU that leaves its soaker no time, if
+ * the soakers may take CPU from others, and if they delay wake-ups.  To be called before there
  * are threads.
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus);

@@ -2,10 +2,11 @@
 
 #include <sys/prctl.h>
 
-#define PARTS     4      /* measurements of each CPU, whose differences are the deviation */
-#define WAKE_UPS  150    /* of each measurement */
-#define SLEEP_NS  100000 /* from one wake-up to the next */
-#define COST_MOST 1e-4   /* seconds: more is no wake-up's cost but a burst of something else */
+#define PARTS     4          /* measurements of each CPU, whose differences are the deviation */
+#define WAKE_UPS  150        /* of each measurement */
+#define SLEEP_NS  100000     /* from one wake-up to the next */
+#define PART_NS   200000000u /* for a measurement: it takes 20 ms on a machine that wakes in time */
+#define COST_MOST 1e-4       /* seconds: more is no wake-up's cost but a burst of something else */
 
 /* A thread that measures the wake-ups of one CPU. */
 struct waker {
@@ -41,7 +42,7 @@ static void *waker_main(void *arg)
 {
 	struct waker *w = arg;
 	struct soak_count from, to;
-	uint64_t ran;
+	uint64_t ran, until;
 	int part, k;
 
 	if (cpu_bind(w->calibration->cpus.id[w->i]) != 0)
@@ -49,9 +50,10 @@ static void *waker_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1);
 	for (part = 0; part < PARTS; part++) {
 		doze(SLEEP_NS);
+		until = now_ns() + PART_NS;
 		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		soak_count(w->soaker, w->i, &from);
-		for (k = 0; k < WAKE_UPS; k++)
+		for (k = 0; k < WAKE_UPS && now_ns() < until; k++)
 			doze(SLEEP_NS);
 		soak_count(w->soaker, w->i, &to);
 		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
@@ -69,7 +71,8 @@ struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibrat
 
 	for (i = 0; i < cpus; i++) {
 		w[i] = (struct waker){s, c, i, {NAN, NAN, NAN, NAN}, 0, false};
-		w[i].started = thread_start(&w[i].id, waker_main, &w[i]) == 0;
+		/* On a CPU that left its soaker no time a thread might never run. */
+		w[i].started = c->cpu[i].spin > 0 && thread_start(&w[i].id, waker_main, &w[i]) == 0;
 	}
 	for (i = 0; i < cpus; i++) {
 		if (w[i].started)

@@ -9,7 +9,8 @@
 #include "lib/load/load.h"
 
 /*
- * Wakes a thread on each CPU of c->cpus a few hundred times, for about a tenth of a second, and
- * returns what a wake-up cost beside the thread's CPU time, by the baselines in c->cpu.
+ * Wakes a thread on each CPU of c->cpus a few hundred times, for about a tenth of a second and less
+ * than a second on a busy machine, and returns what a wake-up cost beside the thread's CPU time, by
+ * the baselines in c->cpu; WAKE_COST where that is not known.
  */
 struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibration *c);

@@ -46,8 +46,8 @@ struct own_baseline {
 struct meter {
 	struct soaker *soaker; /* NULL: the load is not measured */
 	struct calibration calibration;
-	const char *method;    /* by which zcs receives */
-	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
+	const char *method;      /* by which zcs receives */
+	struct limits_said said; /* what was printed of the reasons that a load is unsafe */
 	int wake;            /* eventfd(2): a client has come to another thread than the main one */
 	_Atomic bool wanted; /* that was written, and the main thread has not parked since */
 

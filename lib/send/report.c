@@ -136,9 +136,33 @@ static const char *load_text(const struct figures *f, char buf[COLUMN])
 	return buf;
 }
 
-static const char *reasons_text(unsigned unsafe, char buf[UNSAFE_STRLEN])
+/* Whether it has no fraction: one that is not known has none. */
+static bool is_whole(double v)
 {
-	return unsafe != 0 ? limits_format(unsafe, buf) : "-";
+	return isnan(v) || rint(v) == v;
+}
+
+/* The k-th reason of a set; `-` in place of the first of none, and else nothing. */
+static const char *reason_text(unsigned unsafe, int k)
+{
+	int i;
+
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (unsafe & 1u << i && k-- == 0)
+			return limits_name(i);
+	return unsafe == 0 && k == 0 ? "-" : "";
+}
+
+/* A row for each reason, the names of both ends side by side. */
+static void report_unsafe(unsigned left, unsigned right)
+{
+	int k;
+
+	if ((left | right) == 0)
+		return;
+	for (k = 0; *reason_text(left, k) != '\0' || *reason_text(right, k) != '\0'; k++)
+		report("  %-15s %18s %18s\n", k == 0 ? "unsafe: why" : "", reason_text(left, k),
+		       reason_text(right, k));
 }
 
 /*
@@ -149,7 +173,7 @@ static void report_sides(const struct send_result *res)
 {
 	const bool known = res->receipts > 0;
 	const struct figures *s = &res->sent, *r = &res->received;
-	char a[COLUMN], b[COLUMN], why[UNSAFE_STRLEN], why_received[UNSAFE_STRLEN];
+	char a[COLUMN], b[COLUMN];
 	int i;
 
 	report("  %-15s %18s %18s\n", "", "sender", known ? "receiver" : "no receipt");
@@ -160,10 +184,8 @@ static void report_sides(const struct send_result *res)
 	if (!isnan(s->load) || !isnan(r->load)) {
 		report("  %-15s %18s %18s\n", res->local ? "load, both ends" : "load",
 		       load_text(s, a), load_text(r, b));
-		if ((s->unsafe | r->unsafe) != 0)
-			report("  %-15s %18s %18s\n", "unsafe: why", reasons_text(s->unsafe, why),
-			       reasons_text(r->unsafe, why_received));
-		row("CPUs", 0, s->cpus, r->cpus, "");
+		report_unsafe(s->unsafe, r->unsafe);
+		row("CPUs", is_whole(s->cpus) && is_whole(r->cpus) ? 0 : 2, s->cpus, r->cpus, "");
 		row("by tasks", 1, percent(s->tasks), percent(r->tasks), "%");
 		row("slowed", 1, percent(s->slowed), percent(r->slowed), "%");
 		row("us/KiB", 3, figures_cost(s), figures_cost(r), "");
@@ -292,7 +314,7 @@ static void report_time(const struct figures *f)
 	const double *cpu = f->rates.cpu;
 	char t[6][COLUMN];
 
-	report("  %6s %7s %6s %6s %6s %6s", share_text(f, t[0]),
+	report("  %7s %7s %6s %6s %6s %6s", share_text(f, t[0]),
 	       number(t[1], 3, figures_cost(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
 	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
 	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
@@ -302,11 +324,11 @@ static void report_time(const struct figures *f)
 /* Prints a transfer of a list of sizes: a row of a table. */
 static void report_row(struct send_report *r, const struct send_result *res)
 {
-	static const char time[] = "    load  us/KiB   user system   soft   left";
+	static const char time[] = "     load  us/KiB   user system   soft   left";
 
 	if (!r->has_table && !r->opt->quiet) {
 		report_what(r->opt, res);
-		report("\n%50s%44s\n", "sender", res->local ? "receiver, this host" : "receiver");
+		report("\n%51s%45s\n", "sender", res->local ? "receiver, this host" : "receiver");
 		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
 		       time);
 	}

@@ -192,7 +192,7 @@ void run_host_figures(const struct run *r, struct figures *f)
 void run_say(struct run *r, const struct figures *interval)
 {
 	if (r->soak != NULL)
-		limits_say(r->soak, &interval->rates, interval->unsafe | r->said, &r->said);
+		limits_say(r->soak, &interval->rates, interval->unsafe | r->said.reasons, &r->said);
 }
 
 void run_warn(struct run *r, const struct figures *host)
@@ -200,7 +200,6 @@ void run_warn(struct run *r, const struct figures *host)
 	if (r->soak == NULL)
 		return;
 	limits_say(r->soak, &host->rates, host->unsafe, &r->said);
-	limits_warn_run(host->load);
 	if (host->seconds < 0.5)
 		warnx("the load was measured over less than half a second: send more (-n, -t)");
 }

@@ -49,7 +49,7 @@ struct run {
 	int wake;                  /* eventfd(2), readable once a thread has come to its end */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct host_mark begin, end;
-	_Atomic unsigned said; /* the reasons that a load is unsafe which were printed, limits.h */
+	struct limits_said said;
 };
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */

@@ -166,13 +166,13 @@ static void load_cpus(struct transfer *t)
 	if (r->soak == NULL || t->opt->bind.n == 0)
 		return;
 	res->cpu = alloc_or_die((size_t)r->calibration.cpus.n, sizeof(*res->cpu), "load");
-	for (i = 0; i < r->calibration.cpus.n; i++, res->n_cpus++) {
-		c = &res->cpu[i];
+	for (i = 0; i < r->calibration.cpus.n; i++) {
+		c = &res->cpu[res->n_cpus];
 		c->id = r->calibration.cpus.id[i];
 		c->role = cpu_role(t, c->id);
 		load_between(&r->calibration, &r->begin.cpu[i], &r->end.cpu[i], i, &c->load);
-		if (isnan(c->load.load))
-			return;
+		c->load.unsafe |= res->sent.unsafe;
+		res->n_cpus += !isnan(c->load.load); /* it has none if it was offline */
 	}
 }
 

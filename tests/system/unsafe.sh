@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
-# seconds: 60
+# seconds: 110
 # limit: 500
 . "$TOP/tests/lib.sh"
 
@@ -155,6 +155,53 @@ closing_line_has_reasons()
 }
 check 'the closing line has the reasons of all periods' closing_line_has_reasons
 
+# deport: moves the soakers of $SOAK, of which there is one, to a cpuset without its CPU
+deport()
+{
+	mkdir "$cpuset/zc-test-$$"
+	echo $other >"$cpuset/zc-test-$$/cpuset.cpus"
+	cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
+	echo "$(soaker_of $SOAK)" >"$cpuset/zc-test-$$/cgroup.procs"
+}
+only_cpu_away()
+{
+	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
+	in_line && until_holding -p 0.3 -N 1 -f one -B
+	deport
+	wait_until grep -q "^System load: -, no soaked CPU was available cpu0 -$" soak.out
+	kill -TERM $SOAK
+	ended $SOAK
+	rmdir "$cpuset/zc-test-$$"
+	cat soak.out
+	not grep nan soak.out
+	tail -n 1 soak.out | grep "^mean of [1-9]"
+}
+only_cpu_away_once()
+{
+	turns=0
+	while in_line; do
+		"$cyclesoak" -1 -p 4 -N 1 -f one >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
+		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); continue; }
+		break
+	done
+	deport
+	wait $SOAK || status=$?
+	rmdir "$cpuset/zc-test-$$"
+	cat out err
+	[ "$(grep -c . out)" -eq 0 ] && [ $status -eq 1 ] && grep -q "^cyclesoak: no soaked CPU was available: there is no load$" err ||
+		grep -Eqx -e "-?[0-9]+\.[0-9]" out
+}
+if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
+	check 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' only_cpu_away
+	[ -z "$LONG" ] ||
+		check 'with -1 it is a bare figure or an error, and never nan' only_cpu_away_once
+else
+	skip 'the only soaked CPU is taken from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
+fi
+
 keeper_that_stopped()
 {
 	in_line && until_holding -p 0.2
@@ -266,6 +313,21 @@ if unshare -m true 2>/dev/null; then
 			kill -TERM "$SOAK"
 		}
 		check 'another clock source than at the start: unsafe while it is, with both names' another_clock_source
+		clock_flaps()
+		{
+			echo tsc >file
+			stand_in $clock "-p 0.05 --json"
+			for i in $(seq 12); do
+				echo hpet >file
+				begins clock_changed
+				echo tsc >file
+				ends clock_changed
+			done
+			kill -TERM $SOAK
+			lines 10 "^cyclesoak: the clock source changed from tsc to hpet"
+			lines 1 "^cyclesoak: that was the last of 10 lines about clock_changed: the reports still mark the loads$"
+		}
+		[ -z "$LONG" ] || check 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
 	else
 		skip 'another clock source than at the start' 'no clock sources'
 	fi
@@ -301,6 +363,16 @@ else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi
 
+load_below_zero()
+{
+	sed 's/^cpu\( [0-9]*\) 0 0 1 0 /cpu\1 0 0 0.01 0 /; 1s/$/ 100/' counts_per_sec >starved
+	sed -i "1s/.*/$(awk '$1 == "cpu" { sum += $5 * $7 } END { print sum }' starved)/" starved
+	in_line && soaking "$cyclesoak" -p 0.5 -n 2 -B -f starved
+	grep -Eq "^System load: -[0-9.]+%\? \+-[0-9.]+%, slowed -?[0-9.]+% cpu[0-9]+ -[0-9.]+%\?" out
+	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
+}
+check 'a load far below 0: the calibration makes it unsafe, with one line' load_below_zero
+
 # Wake-ups that soaking delays are no reason: the load is that of the traffic that was left.
 if [ "$cpus" -gt 1 ] && preloaded wakeup; then
 	delayed() # command...: its soakers delay wake-ups by a millisecond, of which one line tells
@@ -328,6 +400,13 @@ if [ "$cpus" -gt 1 ] && preloaded wakeup; then
 		has_wakeup .end.host out
 		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
 	}
+	cyclesoak_delays_for_long()
+	{
+		export WAKEUP_US=30000
+		delayed "$cyclesoak" -p 0.3 -n 1
+		[ "$soaked" -ge 4000 ]
+	}
+	check 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
 	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
 	start_zcs
 	check 'zcc -c: so it is there, and -d prints the figures' zcc_delays
@@ -347,6 +426,21 @@ if strace -o /dev/null true 2>/dev/null; then
 	for call in setpriority sched_setscheduler; do
 		check "$call fails: the load is unsafe, with one line" fails_load_unsafe
 	done
+	slow_sleeps()
+	{
+		rm -f counts_per_sec
+		for i in $(seq 60); do
+			in_line
+			strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
+			grep "soaked already" err || break
+		done
+		cat out err
+		# The soakers may have no time under strace.
+		grep "own baselines\|left its soaker no time" out err
+		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
+	}
+	[ -z "$LONG" ] || check 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
+	made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 	start_zcs
 	zcc_reads_counters()
 	{
@@ -371,6 +465,21 @@ if [ -n "$cg" ] && unshare -m -C true 2>/dev/null; then
 		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: no idle group for them: Read-only file system$" err)" -eq 1 ]
 	}
 	check 'a namespace of control groups without an idle group: unsafe, with one line' namespace_of_control_groups
+	idle_group_in_container()
+	{
+		mkdir -p "$cg/zc-test-$$"
+		cat >contained <<END
+#!/bin/sh
+echo \$\$ >"$cg/zc-test-$$/cgroup.procs"
+exec unshare -m -C sh -c 'umount -l $cg && mount -t cgroup -o cpu cgroup $cg && exec "$cyclesoak" -p 0.3 -n 2 --json'
+END
+		chmod +x contained
+		in_line && soaking ./contained
+		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: their idle group is inside a container$" err)" -eq 1 ]
+	}
+	check 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
+	wait_until rmdir "$cg/zc-test-$$"
 else
 	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
 fi
@@ -436,6 +545,27 @@ json_has()
 check '--json has it as an array of the remote host, not of this' json_has
 kill -TERM "$ZCS"
 ended "$ZCS"
+
+# Receipts as a zcs may send them
+receipt_of_several_reasons()
+{
+	start_peer -r 'bytes=1 seconds=1 load=1 uncertainty=0.1 cpus=1.75 unsafe=cpu_offline,soaker_stopped,steal\n'
+	"$zcc" -s 0 -p $PORT -n 1 >out 2>err || :
+	cat out
+	grep -Ex "  (unsafe: why|  +|CPUs +) +.*" out | grep -A 9 unsafe: >rows
+	printf '  %-15s %18s %18s\n' 'unsafe: why' - cpu_offline '' '' soaker_stopped '' '' steal CPUs - 1.75 >wanted
+	diff wanted rows
+}
+check 'a receipt with three reasons and part of a CPU: a row each, none wider than its column' receipt_of_several_reasons
+unsafe_table()
+{
+	start_peer -n 2 -r 'bytes=10000000 seconds=1 load=1 uncertainty=0.1 cpus=2 unsafe=steal\n'
+	"$zcc" -s 0 -p $PORT -n 1 -b 1k,64k >out 2>err || :
+	cat out
+	[ "$(grep -c ' 100.0%? ' out)" -ge 1 ]
+	[ "$(grep 'kbytes/sec\| 100.0%? ' out | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
+}
+check 'a table of sizes: a load of 100 % with its mark is as wide as its column' unsafe_table
 
 start_zcs
 zcc_run_marked()

@@ -124,27 +124,6 @@ else
 	skip 'a soaker that cannot be bound to its CPU' 'no strace, or it may not trace'
 fi
 
-# Real-time throttling leaves 5 % of a CPU.  The warning comes where the load is 95 %, whoever makes it.
-near_95()
-{
-	fake_calibration "$(machine_name)" >one
-	for share in 95 94 93; do
-		soaking "$cyclesoak" --json -N 1 -f one "$HELPERS/burn" 0 1 $share
-		load=$(sed -n 's/.*"cpus":1,"load_percent":\([^,]*\),.*/\1/p' out)
-		if awk -v load="$load" 'BEGIN { exit !(load > 94.6 && load < 95.4) }'; then
-			[ "$(grep -cx 'cyclesoak: a real-time program may have wanted more: real-time throttling (kernel.sched_rt_runtime_us) leaves 5% to others' err)" -eq 1 ]
-			: >seen
-			break
-		fi
-		not grep 'real-time program may have wanted more' err
-	done
-	echo "$load" >last
-}
-if [ -n "$LONG" ] && [ "$(cat /proc/sys/kernel/sched_rt_runtime_us)" -gt 0 ]; then
-	check 'a load of 95 %: possible real-time throttling is warned of, and of no other load' near_95
-	[ -e seen ] || skip 'a load of 95 % is warned of' "there was none, the last was $(cat last) %"
-fi
-
 unsteady()
 {
 	(

@@ -73,6 +73,7 @@ static void test_bad(void)
 		{"later key", "wake 1"},
 		{"later key", "wake 1 x"},
 		{"later key", "wake 1 2 3"},
+		{"later key", "wake 1 1000001"},
 		{"later key", "wake -1 2"},
 		{"1,4", "1,5"},
 		{"1,4", "1,4,5"},

@@ -66,8 +66,26 @@ static void test_steal(void)
 	ok(limits_steal(&r) == UNSAFE_STEAL, "a steal of more than 1 %% is a reason");
 }
 
+/* What is printed of reasons that come and go. */
+static void test_printed(void)
+{
+	struct limits_said said = {.reasons = 0};
+	unsigned i, n;
+
+	ok(limits_fresh(&said, UNSAFE_STEAL, 0) == UNSAFE_STEAL &&
+		   limits_fresh(&said, UNSAFE_STEAL | UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
+	   "a reason is printed once while it lasts");
+	limits_fresh(&said, 0, UNSAFE_STEAL);
+	ok(limits_fresh(&said, UNSAFE_STEAL | UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
+	   "a reason that a load could not know has not ended");
+	for (i = 0, n = 0; i < 1000; i++)
+		n += limits_fresh(&said, i % 2 == 0 ? 0 : UNSAFE_STEAL, 0) != 0;
+	ok(n == SAY_MOST - 1, "a reason that comes and goes is printed ten times in all");
+}
+
 int main(void)
 {
+	test_printed();
 	test_names();
 	test_parse();
 	test_between();

@@ -151,8 +151,60 @@ static void test_resume(void)
 	ok(isnan(l.load) && l.unsafe == 0, "where nothing was measured at all there is no load");
 }
 
+/* A CPU that had 30 % of its time for its soaker when it was calibrated has all of it now. */
+static void test_below_zero(void)
+{
+	struct baseline b[1] = {{.spin = 0.9, .speed = 1}};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
+	struct load_sample from = {.time = 1}, to = {.time = 3};
+	struct load l;
+
+	to.spin = to.work = 2 * 1.04;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, -0.04) && l.unsafe == 0, "a load a little below 0 is safe");
+	to.spin = to.work = 2 / 0.3;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.load < -2 && l.unsafe == UNSAFE_CALIBRATION, "a load far below 0 is unsafe");
+	c.cpu[0].spin_sd = 5;
+	load_between(&c, &from, &to, -1, &l);
+	ok(l.load < -2 && l.unsafe == 0, "a load far below 0 that is as uncertain is safe");
+}
+
+/* One CPU of a virtual machine, of which the kernel counts what the host takes. */
+static void test_steal(void)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	struct baseline b[1] = {{.spin = 1, .speed = 1}};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
+	struct load_sample from = {.time = 1, .steal = 7}, to = {.time = 3};
+	struct load l;
+
+	to.spin = to.work = 1.5;
+	to.steal = 7.2;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25 - (0.2 - tick) / 2) && near(l.uncertainty, hypot(0.0015, tick / 2)),
+	   "what no soaker saw of the host is uncertain by a tick");
+	from.steal = NAN;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25), "without a first reading of the host's time nothing is subtracted");
+	from.steal = 7;
+	to.steal = NAN;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25), "without a last reading of the host's time nothing is subtracted");
+	to.steal = 3;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25),
+	   "where the counter of the host's time stepped back nothing is subtracted");
+	to.steal = 8;
+	to.spin = to.work = 2;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, -tick / 2), "the host took no time in which the soakers spun");
+}
+
 int main(void)
 {
+	test_below_zero();
+	test_steal();
 	test_resume();
 	test_formulas();
 	test_wake_ups();
