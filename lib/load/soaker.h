@@ -13,8 +13,8 @@
  */
 #pragma once
 
-#include "lib/load/cpus.h"
 #include "lib/load/lock.h"
+#include "lib/load/origin.h"
 
 #define SOAK_FORMAT    4         /* version of the calibration file, and of the loop it counts */
 #define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
@@ -23,13 +23,6 @@
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 struct soaker;
-
-/* The machine when soaking began. */
-struct soak_origin {
-	char online[CPU_LIST_MAX]; /* the CPUs online, as the kernel lists them; empty: not known */
-	char clock[32];            /* the kernel's clock source; empty: not known */
-	struct cpus soaked;        /* the CPUs that have soakers */
-};
 
 /*
  * What disturbs the soakers themselves: the counts so far, and what holds now.  lost_cpu and
@@ -87,14 +80,7 @@ bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 /* Does the same beside that holder, if it soaks nothing: lock_try_beside(). */
 bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h);
 
-/*
- * How long a wake-up from another CPU takes, in seconds (wakeup.h), before soaking began and since;
- * NAN where that is not known.
- */
-struct soaker_wakeup {
-	double unsoaked, soaked;
-};
-
+/* How long a wake-up took before soaking began, and since. */
 struct soaker_wakeup soaker_wakeup(const struct soaker *s);
 
 /* Prints it on stderr, if it is known. */

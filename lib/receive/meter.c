@@ -259,7 +259,8 @@ static uint64_t next_look(const struct meter *m, uint64_t now)
 	if (m->baseline.runs)
 		return now + LOOK_NS;
 	switch (m->state) {
-	case METER_PARKED: return m->calibration.cpu == NULL ? m->next_ns : UINT64_MAX;
+	case METER_PARKED: /* clients would disturb a first baseline */
+		return m->calibration.cpu == NULL && m->idle_ns != 0 ? m->next_ns : UINT64_MAX;
 	case METER_BLOCKED:
 	case METER_SETTLING: return m->next_ns;
 	default:

@@ -274,9 +274,10 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	struct figures f;
 	int i;
 
-	workers_start(&r);
+	/* Before the workers start: none of their replies is left out of the total. */
 	replies_mark(&r, &start);
 	last = start;
+	workers_start(&r);
 	while (!*x->stop) {
 		replies_wait(&r, period > 0 ? now_ns() + period : UINT64_MAX, unblocked);
 		replies_mark(&r, &now);

@@ -265,6 +265,15 @@ waits_for_own()
 	start_zcs -c
 	SOAKER=$(soaker_of "$ZCS")
 	grep -q "no load is measured while cyclesoak (pid $SOAK)" zcs.err
+	sleep 4 | "$HELPERS/peer" send -c "$PORT" &
+	remember $!
+	wait_until counts -gt 1 threads_of "$ZCS"
+	sleep 1
+	from=$(cpu_ns "$ZCS")
+	sleep 2
+	used=$(($(cpu_ns "$ZCS") - from))
+	echo "$used ns"
+	[ $used -lt 500000000 ]
 	exits 0 "$zcc" -s 0 -p "$PORT" $tcp tiny --json
 	jq -e '.end.remote | has("load_percent") | not' out
 	kill -TERM "$SOAK"
@@ -312,5 +321,6 @@ check 'a calibration of more than an hour ago: the load is unsafe, with one line
 check 'a calibration of a busy machine: the load is unsafe' busy_is_unsafe
 check 'without a calibration file the baseline is measured at the start, and again without clients' measures_own
 check 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
-[ -z "$LONG" ] || check 'another program soaks at the start, and there is no file: the baseline is measured when it ends' waits_for_own
+[ -z "$LONG" ] ||
+	check 'another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends' waits_for_own
 finish

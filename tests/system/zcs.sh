@@ -272,6 +272,17 @@ if [ -n "$late" ]; then
 		grep -q "closed in its warm-up, after 5 bytes" zcs.err
 	}
 	check 'a client whose warm-up is over only after its last byte: no time, and not 2^64 ns' client_whose_warm_up
+	counts_replies_before_main()
+	{
+		rm -f served
+		LATE=start LD_PRELOAD=$late start_zcs --reply
+		exits 0 "$zcc" -s 0 -p "$PORT" --request 1k -n 3
+		: >served
+		stop_zcs
+		cat zcs.out
+		grep -q '^total: 3 replies, 3072 bytes;' zcs.out
+	}
+	check '--reply: replies of workers that are faster than the main thread are in the total' counts_replies_before_main
 	fake_calibration >counts_per_sec
 	mkfifo full
 	exec 8<>full

@@ -5,9 +5,12 @@
  *	LATE=end	a thread that has read the end of a stream sleeps when it has next read the
  *			clock: it knows the time, and nobody else knows that it does
  *	LATE=unmap	whoever has unmapped memory sleeps, with the file `unmapped` as a sign
+ *	LATE=start	whoever has started a thread waits until there is a file `served`: that thread
+ *			does its work meanwhile
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +19,8 @@
 #include <unistd.h>
 
 #define LATE_US 600000
+#define LOOK_US 10000 /* between two looks at the file `served`, of which there are LOOKS at most */
+#define LOOKS   1000
 
 static _Thread_local bool ended;
 
@@ -46,6 +51,19 @@ int clock_gettime(clockid_t id, struct timespec *t)
 		ended = false;
 		usleep(LATE_US);
 	}
+	return r;
+}
+
+/* cppcheck-suppress unusedFunction ; likewise */
+int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+		    void *) = dlsym(RTLD_NEXT, "pthread_create");
+	int r = real(id, attr, start, arg), looks;
+
+	if (is_late("start"))
+		for (looks = 0; looks < LOOKS && access("served", F_OK) != 0; looks++)
+			usleep(LOOK_US);
 	return r;
 }
 

@@ -1,0 +1,61 @@
+/*
+ * shared.h: the memory that the program, the keeper and the soakers share: soaker.h has what they are.
+ */
+#pragma once
+
+#include "lib/load/cgroup.h"
+#include "lib/load/lock.h"
+#include "lib/load/origin.h"
+
+#define SOAK_GAP_NS 1000 /* the shortest gap; the shortest interrupts take longer */
+
+/* Processes share the counts, and libatomic's locks work inside one process only. */
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
+
+/* What happens to the soakers, as the processes notice it. */
+struct soak_events {
+	_Atomic uint64_t lost, moved, stops;          /* as in struct soak_trouble */
+	_Atomic int lost_cpu, moved_cpu;              /* CPU numbers */
+	_Atomic bool soakers_stopped, keeper_stopped; /* by SIGSTOP, as their parents see it */
+	_Atomic bool weight;                          /* the soakers may take CPU from others */
+	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
+};
+
+/*
+ * One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own.  A
+ * gap is the time between two turns that are too far apart: something else had the CPU then.
+ */
+struct soak_cpu {
+	_Atomic uint64_t turns;    /* of the loop */
+	_Atomic uint64_t last_ns;  /* when the last turn was; 0 before the first */
+	_Atomic uint64_t gap_ns;   /* sum of the closed gaps, and the time before the first turn */
+	_Atomic uint64_t tasks_ns; /* time in which the soaker did not run, up to the last gap */
+	_Atomic uint64_t dirty_ns; /* time in which the soaker waited for memory */
+	_Atomic uint64_t switches; /* how often the soaker was switched out */
+	_Atomic uint64_t host_ns;  /* time that the thread's clock lacks though it had the CPU */
+	_Atomic uint32_t changes;  /* odd while counts are changed that belong together */
+	_Atomic uint64_t away_ns; /* time in which the CPU was unavailable, up to the last return */
+	_Atomic uint64_t left_ns; /* since when it is unavailable; 0: it is not */
+	_Atomic uint64_t gap_min; /* the shortest gap that it counts, in ns */
+	_Atomic int bind_errno;   /* why the thread could not be bound; 0 if it could */
+	_Atomic int tid;          /* the thread's id */
+	int id;                   /* the CPU's number */
+	struct soak_events *events;
+} __attribute__((aligned(128)));
+
+/* All of the soakers, in memory that the program, the keeper and the soakers share. */
+struct soaker {
+	pid_t keeper;
+	int pipe;                /* the write end; when it is closed, the keeper ends the soakers */
+	struct lock lock;        /* which the program holds unless the soakers are parked */
+	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
+	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
+	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
+	struct soaker_wakeup wakeup;
+	_Atomic int policy_errno;   /* why nice 19 or SCHED_IDLE could not be set */
+	struct soak_events *events; /* those below, also for who may only read the rest */
+	struct soak_events own_events;
+	struct soak_origin origin;
+	int n; /* number of CPUs */
+	struct soak_cpu cpu[];
+};

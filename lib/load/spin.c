@@ -1,0 +1,210 @@
+#include "lib/load/spin.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
+#define SOAK_LINE      64            /* bytes from one dirtied line to the next */
+#define SOAK_DIRTY_NS  100000        /* from one such line to the next: as in 2001, 10,000/s */
+#define SOAK_GAP_TURNS 16            /* turns in the shortest gap, where the clock is slow */
+#define SOAK_CALLS     4             /* shortest gaps in which count_gap() has made its calls */
+#define SOAK_ENTER_NS  20000         /* from one system call of the loop to the next */
+#define SOAK_RETRY_NS  10000000      /* between two tries to get back to a CPU */
+
+/* What the loop of one soaker knows of its thread. */
+struct soak_thread {
+	uint64_t gap_min;    /* the shortest gap, in ns */
+	uint64_t ran_before; /* the thread's CPU time when the loop began, in ns */
+	long switched;       /* context switches so far, as the kernel counts them */
+};
+
+/*
+ * What stands between these two changes together: a reader in another process reads it again if it
+ * was changed meanwhile.
+ */
+static void change_begin(struct soak_cpu *me)
+{
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void change_end(struct soak_cpu *me)
+{
+	atomic_store_explicit(&me->changes, me->changes + 1, memory_order_release);
+}
+
+/*
+ * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context
+ * switch, others had the CPU.  Otherwise the thread had it, and what its CPU clock lacks the host of
+ * a virtual machine took, or on a kernel with IRQ_TIME_ACCOUNTING an interrupt.  Returns the time of
+ * the turn that follows.
+ */
+static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now)
+{
+	uint64_t gap = now - last, tasks = me->tasks_ns, host = me->host_ns, lacking, after;
+	struct rusage used;
+
+	change_begin(me);
+	getrusage(RUSAGE_THREAD, &used);
+	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
+	lacking = lacking > tasks + host ? lacking - tasks - host : 0;
+	if (used.ru_nivcsw + used.ru_nvcsw != t->switched) {
+		t->switched = used.ru_nivcsw + used.ru_nvcsw;
+		atomic_store_explicit(&me->tasks_ns, tasks + lacking, memory_order_relaxed);
+		atomic_store_explicit(&me->switches, me->switches + 1, memory_order_relaxed);
+	} else {
+		atomic_store_explicit(&me->host_ns, host + lacking, memory_order_relaxed);
+	}
+	after = raw_ns();
+	/* The system calls are no gap, but to be switched out in them is one. */
+	if (after - now > SOAK_CALLS * t->gap_min)
+		gap += after - now;
+	atomic_store_explicit(&me->gap_ns, me->gap_ns + gap, memory_order_relaxed);
+	atomic_store_explicit(&me->last_ns, after, memory_order_relaxed);
+	change_end(me);
+	return after;
+}
+
+/*
+ * Gets a soaker back to its CPU if it is found elsewhere: the kernel moves it when the CPU goes
+ * offline or its cpuset loses it, and anybody may who may bind it.  While the CPU is unavailable the
+ * soaker sleeps, so as not to take half of the CPU of another.  That begins when it notices:
+ * before that it may have been displaced on its own CPU for long, which is load.
+ */
+static void stay_bound(struct soak_cpu *me)
+{
+	struct soak_events *e = me->events;
+	const int cpu = sched_getcpu();
+	uint64_t left;
+
+	if (cpu == me->id || cpu < 0)
+		return;
+	if (cpu_bind(me->id) == 0) {
+		atomic_store(&e->moved_cpu, me->id);
+		atomic_fetch_add(&e->moved, 1);
+		return;
+	}
+	left = raw_ns();
+	atomic_store(&me->left_ns, left);
+	atomic_store(&e->lost_cpu, me->id);
+	atomic_fetch_add(&e->lost, 1);
+	while (cpu_bind(me->id) != 0)
+		sleep_ns(SOAK_RETRY_NS);
+	atomic_store(&e->lost_cpu, me->id);
+	atomic_fetch_add(&e->lost, 1);
+	change_begin(me);
+	atomic_store(&me->left_ns, 0);
+	atomic_fetch_add(&me->away_ns, raw_ns() - left);
+	change_end(me);
+}
+
+/* Sleeps while the soakers are parked.  The time counts as a task's: nobody reads it. */
+static void wait_while_parked(struct soak_events *e)
+{
+	while (atomic_load(&e->parked) != 0)
+		syscall(SYS_futex, &e->parked, FUTEX_WAIT, 1, NULL, NULL, 0);
+}
+
+/*
+ * Spins and counts without end.  Between two readings of the clock the loop does nothing, so that a
+ * long turn is time that was taken, whatever the clock frequency; and the reading, which waits for
+ * earlier instructions, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS the loop dirties
+ * a cache line, and that turn counts as waiting for memory, not as spinning: traffic that takes
+ * bandwidth or cache makes it longer.  What the kernel knows of the thread is read at the end of a
+ * gap only, as that takes system calls.
+ *
+ * Every SOAK_ENTER_NS the loop makes the cheapest system call.  A kernel with lazy preemption
+ * (Linux 6.13) sends no interrupt to the CPU on which it wakes a task while a fair one runs there,
+ * also an idle one: the task waits for the next tick, or until the one that runs enters the kernel.
+ */
+static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
+				uint64_t gap_min)
+{
+	const uint64_t start = raw_ns();
+	struct soak_thread t = {gap_min, clock_ns(CLOCK_THREAD_CPUTIME_ID), 0};
+	uint64_t last = start, dirty_at = start, enter_at = start, turns = 0, dirty = 0, now;
+	bool dirtied = false;
+	size_t line = 0;
+
+	/* Before the start the soaker did not run. */
+	atomic_store_explicit(&me->tasks_ns, start, memory_order_relaxed);
+	atomic_store_explicit(&me->gap_ns, start, memory_order_relaxed);
+	for (;;) {
+		now = raw_ns();
+		if (now - last > gap_min) {
+			stay_bound(me);
+			now = count_gap(me, &t, last, now);
+		} else if (dirtied) {
+			dirty += now - last;
+			atomic_store_explicit(&me->dirty_ns, dirty, memory_order_relaxed);
+		}
+		last = now;
+		dirtied = now >= dirty_at;
+		if (dirtied) {
+			memory[line]++;
+			line = (line + SOAK_LINE) % SOAK_MEMORY;
+			dirty_at = now + SOAK_DIRTY_NS;
+		} else if (now >= enter_at) {
+			if (atomic_load_explicit(&me->events->parked, memory_order_relaxed) == 0)
+				(void)getppid();
+			else
+				wait_while_parked(me->events);
+			enter_at = now + SOAK_ENTER_NS;
+		}
+		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);
+		atomic_store_explicit(&me->last_ns, now, memory_order_release);
+	}
+}
+
+/* The shortest gap to count, in ns: longer than a turn that only reads a slow clock. */
+static uint64_t shortest_gap(void)
+{
+	uint64_t best = UINT64_MAX, from, turn;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		from = raw_ns();
+		turn = raw_ns() - from;
+		best = turn < best ? turn : best;
+	}
+	return best * SOAK_GAP_TURNS > SOAK_GAP_NS ? best * SOAK_GAP_TURNS : SOAK_GAP_NS;
+}
+
+static void *soak_thread(void *arg)
+{
+	unsigned char *memory = malloc(SOAK_MEMORY);
+	struct soak_cpu *me = arg;
+
+	if (cpu_bind(me->id) != 0)
+		atomic_store(&me->bind_errno, errno);
+	if (memory == NULL || atomic_load(&me->bind_errno) != 0)
+		_exit(EXIT_FAILURE);
+	memset(memory, 1, SOAK_MEMORY); /* here, so that the memory is the node's of this CPU */
+	atomic_store(&me->tid, (int)syscall(SYS_gettid)); /* gettid(3) needs glibc 2.30 */
+	atomic_store(&me->gap_min, shortest_gap());
+	soak_loop(me, memory, atomic_load(&me->gap_min));
+}
+
+_Noreturn void spin_main(struct soaker *s, pid_t parent)
+{
+	const struct sched_param none = {0};
+	pthread_t id;
+	int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the soakers end when the keeper does */
+	if (getppid() != parent)          /* the keeper has ended already */
+		_exit(EXIT_FAILURE);
+	prctl(PR_SET_NAME, "zc-soaker");
+	if (setpriority(PRIO_PROCESS, 0, 19) != 0)
+		atomic_store(&s->policy_errno, errno);
+	if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+		atomic_store(&s->policy_errno, errno);
+	for (i = 0; i < s->n; i++)
+		if (thread_start(&id, soak_thread, &s->cpu[i]) != 0)
+			_exit(EXIT_FAILURE);
+	for (;;)
+		pause();
+}
