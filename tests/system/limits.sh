@@ -260,7 +260,7 @@ check 'zcc --json: the error is in the object' zcc_json_error
 nothing_came()
 {
 	not [ -s zcs.out ]
-	[ "$(threads_of $ZCS)" -eq 1 ]
+	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
 }
 check 'rejected clients (--allow) leave no line on stdout, no thread and no descriptor' nothing_came

@@ -150,7 +150,7 @@ scenario()
 		PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' err)
 		while [ -n "$PORT" ] && kill -0 "$p" 2>/dev/null; do
 			# Long enough for the soakers to settle
-			! timeout 10 "$zcc" -s 0 -p "$PORT" --pace 200k file >client 2>&1 || break
+			! timeout 10 "$zcc" -s 0 -p "$PORT" -n 12 --pace 2m file >client 2>&1 || break
 		done
 		status=0
 		wait "$p" || status=$?
@@ -159,7 +159,7 @@ scenario()
 }
 right()
 {
-	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? .* 70000 bytes in' out || return 1
+	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? .* 840000 bytes in' out || return 1
 	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
 }
 faults 'zcs -c -1' zcs

@@ -21,15 +21,15 @@ in_line()
 	flock -w 20 /dev/zero true 2>/dev/null || :
 }
 
+stopped()
+{
+	[ "$(stat_field "$1" 3)" = T ] || gone "$1"
+}
 # stop PID: stops it, and waits until it is: on a busy machine the soakers come late to their stop
 stop()
 {
 	kill -STOP "$1"
-	met()
-	{
-		[ "$(stat_field $1 3)" = T ] || gone $1
-	}
-	wait_until met
+	wait_until stopped "$1"
 }
 
 in_line && until_holding -p 0.3 --json -n 1000
