@@ -221,6 +221,19 @@ old_is_unsafe()
 	stop_zcs
 }
 
+old_is_unsafe_in_total()
+{
+	start_parked --reply --json -I 60
+	wait_until asleep
+	exits 0 "$zcc" -s 0 -p $PORT --request 100k -t 1
+	has_lock $ZCS || { echo 'another program soaks'; stop_zcs; return 0; }
+	wait_asleep
+	stop_zcs
+	cat zcs.out
+	tail -n 1 zcs.out | jq -e '(.unsafe | index("baseline_old") != null) and
+	    .load_seconds < .seconds and .load_bytes > 0 and .load_bytes < .bytes'
+}
+
 busy_is_unsafe()
 {
 	made_up_calibration "$(machine_name)" 1500000 | awk '
@@ -317,6 +330,7 @@ else
 	skip '--user: the lock of the machine is had again without privileges' 'needs root and the user nobody'
 fi
 check 'a calibration of more than an hour ago: the load is unsafe, with one line' old_is_unsafe
+check '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' old_is_unsafe_in_total
 check 'a calibration of a busy machine: the load is unsafe' busy_is_unsafe
 check 'without a calibration file the baseline is measured at the start, and again without clients' measures_own
 check 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
