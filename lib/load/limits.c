@@ -206,7 +206,8 @@ static void say_of_baseline(unsigned unsafe)
 		warnx("the baseline is more than an hour old: the load is unsafe; "
 		      "run 'cyclesoak -C' on the idle system and start again");
 	if (unsafe & UNSAFE_BASELINE_BUSY)
-		warnx("the baseline was measured on a busy machine: the load is unsafe");
+		warnx("the baseline was measured on a busy machine: the load is unsafe; "
+		      "run 'cyclesoak -C' on the idle system and start again");
 }
 
 static void say_of_load(const struct rates *r, unsigned unsafe)

@@ -202,7 +202,6 @@ bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h)
 	soaker_check_or_die(s);
 	if (!lock_try_beside(&s->lock, h))
 		return false;
-	lock_warn_beside(h);
 	wake_soakers(s);
 	return true;
 }

@@ -77,7 +77,7 @@ void soaker_park(struct soaker *s);
  */
 bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 
-/* Does the same beside that holder, if it soaks nothing: lock_try_beside(). */
+/* Does the same beside that holder, if it soaks nothing: lock_try_beside().  Warns of nothing. */
 bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h);
 
 /* How long a wake-up took before soaking began, and since. */

@@ -9,16 +9,19 @@ void mark_now(struct meter *m, const struct tally *t, struct mark *mark)
 		mark->load_bytes = meter_read(m, t, mark->bytes, &mark->load);
 }
 
-/* The load is that of the part in which the soakers had settled, with that part's bytes. */
+/*
+ * The load is that of the part in which the soakers had settled, with that part's bytes.  A part that
+ * is too short for the host's counters tells nothing, either.
+ */
 static void figures_load_between(const struct meter *m, const struct mark *from,
 				 const struct mark *to, struct figures *f)
 {
 	struct load l;
 
 	meter_load(m, &from->load, &to->load, &l);
-	if (!isnan(l.load))
-		figures_load(f, &l);
 	f->load_bytes = to->load_bytes - from->load_bytes;
+	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > RATES_NS))
+		figures_load(f, &l);
 }
 
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
@@ -40,7 +43,7 @@ void figures_between(const struct meter *m, const struct mark *from, const struc
 
 void figures_say(struct meter *m, const struct figures *f)
 {
-	if (m->soaker != NULL)
+	if (!isnan(f->load)) /* the soakers may be parked: no reason ends with that */
 		limits_say(m->soaker, &f->rates, f->unsafe, &m->said);
 }
 

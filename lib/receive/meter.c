@@ -77,6 +77,7 @@ static void samples_end(struct meter *m)
 	if (!m->counts)
 		return;
 	read_sample(m, &last);
+	m->ended |= m->begin.limits.now | last.limits.now;
 	last.limits.now = 0; /* holds for samples that go on */
 	m->base = last;
 	m->counts = false;
@@ -101,21 +102,28 @@ void meter_end(struct meter *m, struct tally *all, uint64_t bytes)
 	soaker_park(m->soaker);
 	m->state = METER_PARKED;
 	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
-	m->wanted = false;
 }
 
 /*
  * Waking the soakers.
  */
 
+/* Whether the holder is another one than that which was named last; stores it as that. */
+static bool is_new_holder(struct meter *m)
+{
+	const bool is_new = !m->has_named || m->named != m->holder.pid;
+
+	m->has_named = true;
+	m->named = m->holder.pid;
+	return is_new;
+}
+
 static void name_holder(struct meter *m)
 {
-	if (m->named == m->holder.pid && m->named != 0)
-		return;
-	m->named = m->holder.pid;
-	warnx("no load is measured while %s (pid %d) soaks the CPUs: "
-	      "on one host one -c has both ends, start zcs without it",
-	      m->holder.name, m->holder.pid);
+	if (is_new_holder(m))
+		warnx("no load is measured while %s (pid %d) soaks the CPUs: "
+		      "on one host one -c has both ends, start zcs without it",
+		      m->holder.name, m->holder.pid);
 }
 
 static void set_settling(struct meter *m)
@@ -150,6 +158,8 @@ static void retry(struct meter *m, bool clients)
 		return;
 	}
 	if (m->holder.watched && soaker_unpark_beside(m->soaker, &m->holder)) {
+		if (is_new_holder(m))
+			lock_warn_beside(&m->holder);
 		set_settling(m);
 		return;
 	}

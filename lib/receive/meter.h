@@ -49,7 +49,7 @@ struct meter {
 	const char *method;      /* by which zcs receives */
 	struct limits_said said; /* what was printed of the reasons that a load is unsafe */
 	int wake;            /* eventfd(2): a client has come to another thread than the main one */
-	_Atomic bool wanted; /* that was written, and the main thread has not parked since */
+	_Atomic bool wanted; /* that was written, or need not be: the main thread looks by itself */
 
 	pthread_rwlock_t lock;    /* of the samples */
 	bool counts;              /* samples go on */
@@ -62,9 +62,11 @@ struct meter {
 	uint64_t
 		due_ns; /* when meter_look() is to be called, of now_ns(); UINT64_MAX: need not be */
 	uint64_t next_ns; /* when the state is to change, or something is to be tried again */
+	unsigned ended;   /* reasons that held when samples stopped, until the caller has them */
 	uint64_t idle_ns; /* since when there is no client; 0: there are some */
 	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
 	pid_t named;               /* the last of those that were named on stderr */
+	bool has_named;            /* there is one: its pid may be unknown, 0 */
 	struct own_baseline baseline;
 };
 

@@ -226,6 +226,9 @@ static void replies_look(struct replier *r)
 	bool clients;
 
 	do {
+		/* A client that comes after this wakes the main thread. */
+		if (m->state == METER_PARKED)
+			m->wanted = false;
 		replies_count(r, &now);
 		clients = now.calls != r->seen_replies || places_count(&r->context->places) > 0;
 		r->seen_replies = now.calls;
@@ -235,9 +238,9 @@ static void replies_look(struct replier *r)
 			pthread_rwlock_unlock(&m->lock);
 		} else if (step == METER_ENDS) {
 			meter_end(m, &r->tally, now.bytes);
-		} else if (m->state == METER_PARKED && !clients) {
-			m->wanted = false;
 		}
+		if (clients || m->state != METER_PARKED)
+			m->wanted = true;
 	} while (step != METER_GOES_ON);
 }
 
@@ -266,11 +269,29 @@ static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unbl
 	}
 }
 
+/*
+ * The figures between two marks, with the reasons that made a load unsafe before the soakers were
+ * parked, which no mark has.  *unsafe gathers all.
+ */
+static void replies_figures(struct replier *r, const struct mark *from, const struct mark *to,
+			    struct figures *f, unsigned *unsafe)
+{
+	struct meter *m = &r->context->meter;
+
+	figures_between(m, from, to, f);
+	if (!isnan(f->load))
+		f->unsafe |= m->ended;
+	m->ended = 0;
+	*unsafe |= f->unsafe;
+	figures_say(m, f);
+}
+
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 {
 	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
 	struct replier r = {.context = x, .listener = listener};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
+	unsigned unsafe = 0;
 	struct figures f;
 	int i;
 
@@ -281,8 +302,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	while (!*x->stop) {
 		replies_wait(&r, period > 0 ? now_ns() + period : UINT64_MAX, unblocked);
 		replies_mark(&r, &now);
-		figures_between(&x->meter, &last, &now, &f);
-		figures_say(&x->meter, &f);
+		replies_figures(&r, &last, &now, &f, &unsafe);
 		if (!*x->stop && !x->opt->quiet && f.calls > 0)
 			report_replies(&x->report, &f, NULL);
 		last = now;
@@ -293,6 +313,8 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	close(listener);
 	replies_mark(&r, &now);
 	figures_between(&x->meter, &start, &now, &f);
+	if (!isnan(f.load))
+		f.unsafe |= unsafe;
 	r.failures.refused = x->places.refused;
 	report_replies(&x->report, &f, &r.failures);
 	free(r.worker);

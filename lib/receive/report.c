@@ -280,6 +280,7 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 		json_number(j, "replies_per_second", per_s);
 		json_number(j, "load_percent", 100 * f->load);
 		json_unsafe(j, f->unsafe);
+		json_load_part(j, f);
 		if (total != NULL) {
 			json_count(j, "refused", total->refused);
 			json_count(j, "silent", total->silent);

@@ -114,16 +114,21 @@ void json_unsafe(struct json *j, unsigned unsafe)
 	json_close(j, ']');
 }
 
+void json_load_part(struct json *j, const struct figures *f)
+{
+	if (isnan(f->load) || f->load_bytes == ALL_BYTES)
+		return;
+	json_number(j, "load_seconds", f->soaked);
+	json_count(j, "load_bytes", f->load_bytes);
+}
+
 void json_load(struct json *j, const struct figures *f)
 {
 	json_number(j, "cpus", f->cpus);
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
 	json_unsafe(j, f->unsafe);
-	if (!isnan(f->load) && f->load_bytes != ALL_BYTES) {
-		json_number(j, "load_seconds", f->soaked);
-		json_count(j, "load_bytes", f->load_bytes);
-	}
+	json_load_part(j, f);
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);
 	json_number(j, "wakeup_us", 1e6 * f->wakeup.soaked);

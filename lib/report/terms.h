@@ -34,6 +34,9 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 /* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
 void json_unsafe(struct json *j, unsigned unsafe);
 
+/* The seconds that a receiver's load is of and the bytes of them, if there is a load. */
+void json_load_part(struct json *j, const struct figures *f);
+
 /* What a host did meanwhile, as members of the object that is open: load, cost, interrupts, packets. */
 void json_load(struct json *j, const struct figures *f);
 

@@ -215,10 +215,25 @@ old_is_unsafe()
 	transfer -t 0.5
 	jq -e '.end.remote.unsafe | index("baseline_old") != null' out
 	transfer -t 0.5
+	wait_asleep
+	transfer -t 0.5
 	cat zcs.err zcs.out
 	[ "$(grep -c '^zcs: the baseline is more than an hour old: the load is unsafe' zcs.err)" -eq 1 ]
 	grep -Eq 'load -?[0-9.]+%\? ' zcs.out
 	stop_zcs
+}
+
+old_is_unsafe_in_total()
+{
+	start_parked --reply --json -I 60
+	wait_until asleep
+	exits 0 "$zcc" -s 0 -p $PORT --request 100k -t 1
+	has_lock $ZCS || { echo 'another program soaks'; stop_zcs; return 0; }
+	wait_asleep
+	stop_zcs
+	cat zcs.out
+	tail -n 1 zcs.out | jq -e '(.unsafe | index("baseline_old") != null) and
+	    .load_seconds < .seconds and .load_bytes > 0 and .load_bytes < .bytes'
 }
 
 busy_is_unsafe()
@@ -231,7 +246,7 @@ busy_is_unsafe()
 	start_parked
 	transfer -t 0.5
 	jq -e '.end.remote.unsafe | index("baseline_busy") != null' out
-	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe$' zcs.err
+	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe; run .cyclesoak -C. on the idle system and start again$' zcs.err
 	stop_zcs
 }
 
@@ -317,7 +332,8 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 else
 	skip '--user: the lock of the machine is had again without privileges' 'needs root and the user nobody'
 fi
-check 'a calibration of more than an hour ago: the load is unsafe, with one line' old_is_unsafe
+check 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' old_is_unsafe
+check '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' old_is_unsafe_in_total
 check 'a calibration of a busy machine: the load is unsafe' busy_is_unsafe
 check 'without a calibration file the baseline is measured at the start, and again without clients' measures_own
 check 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
