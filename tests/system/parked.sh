@@ -314,6 +314,10 @@ else
 fi
 check 'a client that has left before the soakers have settled has no load' short_has_none
 [ -z "$LONG" ] || check 'they sleep again when no client has come for 10 seconds' sleeps_again
+if [ -z "$LONG" ]; then
+	stop_zcs
+	start_parked
+fi
 check 'the load of a client that wakes them is that of its part after that' first_has_part
 check 'clients that come while they are awake are measured whole' next_is_whole
 check 'zcc -c beside it is refused meanwhile, and the message says who has both ends' refuses_zcc
