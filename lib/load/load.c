@@ -68,6 +68,7 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 	for (k = 0; k < c->cpus.n; k++) {
 		mean.tasks += c->cpu[k].tasks / c->cpus.n;
 		mean.tasks_sd += c->cpu[k].tasks_sd / c->cpus.n;
+		mean.spin += c->cpu[k].spin / c->cpus.n;
 		mean.spin_sd += c->cpu[k].spin_sd / c->cpus.n;
 	}
 	return mean;
@@ -110,7 +111,7 @@ static double host_took(const struct load_sample *from, const struct load_sample
  * load of a known program off: zc(7) has the figures.
  */
 #define EDGE_SECONDS 3e-3
-#define HOST_SHARE   0.05 /* of the slowing */
+#define HOST_SHARE   0.1  /* of the slowing */
 #define WAKE_SHARE   1.25 /* of a wake-up's cost: other wake-ups were seen to cost twice as much */
 
 /*
@@ -142,6 +143,18 @@ static bool is_below_zero(const struct load *l)
 	return l->load < -BELOW_ZERO - l->uncertainty;
 }
 
+#define SLOWED_MOST 0.5 /* beyond this it is not known what else changed */
+
+/*
+ * The share of its time that a soaker would spin on the idle machine, were that slowed as much: the
+ * rest is interrupts, which take longer on a slower CPU.
+ */
+static double spin_slowed(double spin, double slowed)
+{
+	slowed = fmin(fmax(slowed, -SLOWED_MOST), SLOWED_MOST);
+	return fmax(spin / 2, 1 - (1 - spin) / (1 - slowed));
+}
+
 /* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
 static double cpus_soaked(int cpus, double seconds, double away)
 {
@@ -170,6 +183,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	}
 	host = host_took(from, to, spin, total, &doubt);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
+	spin *= b.spin / spin_slowed(b.spin, l->slowed);
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
 	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
 	l->load = 1 - b.tasks - (spin + host) / total;

@@ -52,7 +52,7 @@ struct baseline {
 #define WAKE_COST 4e-6
 
 struct wake_cost {
-	double mean, sd;
+	double mean, sd; /* of several measurements; the standard deviation is that of their mean */
 };
 
 struct calibration {

@@ -88,5 +88,5 @@ struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibrat
 	if (n < 2)
 		return (struct wake_cost){WAKE_COST, WAKE_COST};
 	return (struct wake_cost){fmax(0, sum / n),
-				  sqrt(fmax(0, squares - sum * sum / n) / (n - 1))};
+				  sqrt(fmax(0, squares - sum * sum / n) / (n - 1) / n)};
 }

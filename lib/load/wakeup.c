@@ -5,7 +5,7 @@
 #define CPUS_DRAWN 4       /* CPUs that are measured, at most */
 #define WAKE_UPS   9       /* of each CPU, at most */
 #define LEAST      3       /* wake-ups of each CPU, also if they take longer than that */
-#define BUDGET_NS  4000000 /* for each CPU */
+#define BUDGET_NS  2000000 /* for each CPU, and as long again for the last wake-up */
 #define ASLEEP_NS  300000  /* for the woken thread to be asleep again */
 #define JOIN_S     2       /* until a thread that a busy CPU keeps from ending is left alone */
 

@@ -105,7 +105,7 @@ it_builds_without_hardening()
 	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
 	not grep -e -fstack-protector -e relro ../log
 }
-[ -z "$LONG" ] || check 'the programs build without the hardening' it_builds_without_hardening
+check_long 'the programs build without the hardening' it_builds_without_hardening
 if [ -z "$LONG" ]; then
 	:
 elif echo '#include <stdio.h>

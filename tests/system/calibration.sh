@@ -34,7 +34,7 @@ calibration_of_cpu_alone()
 	grep -qx "cpus 0" counts_per_sec
 	[ "$(grep -c "^cpu " counts_per_sec)" -eq 1 ]
 }
-[ -z "$LONG" ] || check '-C -N 1: a calibration of CPU 0 alone' calibration_of_cpu_alone
+check_long '-C -N 1: a calibration of CPU 0 alone' calibration_of_cpu_alone
 chmod 644 counts_per_sec
 zcc_replaces_symlink()
 {
@@ -45,7 +45,7 @@ zcc_replaces_symlink()
 	[ "$(cat victim)" = precious ]
 	not [ -L counts_per_sec ]
 }
-[ -z "$LONG" ] || check 'zcc -C calibrates, and replaces a symlink, not the file that it names' zcc_replaces_symlink
+check_long 'zcc -C calibrates, and replaces a symlink, not the file that it names' zcc_replaces_symlink
 
 where_file_cannot_written()
 {
@@ -56,7 +56,7 @@ where_file_cannot_written()
 	grep -q "cannot write locked/counts" err
 	[ -z "$(ls -A locked)" ]
 }
-[ -z "$LONG" ] || check '-C where the file cannot be written: exit 1, nothing left' where_file_cannot_written
+check_long '-C where the file cannot be written: exit 1, nothing left' where_file_cannot_written
 
 
 "$HELPERS/burn" 0 60 60 >/dev/null &
@@ -78,7 +78,7 @@ force_on_busy_machine()
 	grep -q "not idle" err
 	[ -s busy ]
 }
-[ -z "$LONG" ] || check '-C --force on a busy machine: says so, and writes' force_on_busy_machine
+check_long '-C --force on a busy machine: says so, and writes' force_on_busy_machine
 # shellcheck disable=SC2046 # several words: $(scale)
 own_baselines_on_busy()
 {
@@ -150,7 +150,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_user; then
 		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
 		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
 	}
-	[ -z "$LONG" ] || check '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' as_another_user
+	check_long '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' as_another_user
 else
 	skip 'links in a shared directory' 'needs root and setpriv'
 fi

@@ -313,22 +313,22 @@ else
 	skip 'zcs -c that is parked uses less than 0.1 % of a CPU' 'the kernel has no schedstat'
 fi
 check 'a client that has left before the soakers have settled has no load' short_has_none
-[ -z "$LONG" ] || check 'they sleep again when no client has come for 10 seconds' sleeps_again
+check_long 'they sleep again when no client has come for 10 seconds' sleeps_again
 if [ -z "$LONG" ]; then
 	stop_zcs
 	start_parked
 fi
 check 'the load of a client that wakes them is that of its part after that' first_has_part
 check 'clients that come while they are awake are measured whole' next_is_whole
-check 'zcc -c beside it is refused meanwhile, and the message says who has both ends' refuses_zcc
+check_long 'zcc -c beside it is refused meanwhile, and the message says who has both ends' refuses_zcc
 [ -z "$LONG" ] || wait_asleep
-[ -z "$LONG" ] || check 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
-[ -z "$LONG" ] || check 'each program that soaks is named once; when it ends, the rest of a transfer is measured' names_once
+check_long 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
+check_long 'each program that soaks is named once; when it ends, the rest of a transfer is measured' names_once
 stop_zcs
 check 'a keeper that was killed while they sleep is noticed at the next client' keeper_dies
-check 'so are soakers that were killed' soaker_dies
+check_long 'soakers that were killed while they sleep are noticed at the next client' soaker_dies
 check 'SIGTERM while they sleep: exit 0, and nothing is left' ends_parked
-check 'SIGTERM while they settle: exit 0, and nothing is left' ends_settling
+check_long 'SIGTERM while they settle: exit 0, and nothing is left' ends_settling
 check '-1 exits with its client: they do not stay awake for 10 seconds' once_does_not_linger
 check '--reply: they wake up for requests, and the total has the load of the time they were awake' serves_requests
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
@@ -336,11 +336,10 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 else
 	skip '--user: the lock of the machine is had again without privileges' 'needs root and the user nobody'
 fi
-check 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' old_is_unsafe
-check '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' old_is_unsafe_in_total
+check_long 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' old_is_unsafe
+check_long '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' old_is_unsafe_in_total
 check 'a calibration of a busy machine: the load is unsafe' busy_is_unsafe
 check 'without a calibration file the baseline is measured at the start, and again without clients' measures_own
-check 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
-[ -z "$LONG" ] ||
-	check 'another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends' waits_for_own
+check_long 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
+check_long 'another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends' waits_for_own
 finish

@@ -157,7 +157,7 @@ if unshare -m true 2>/dev/null; then
 		soaking unshare -m sh -c "mount --bind cpuinfo /proc/cpuinfo && exec \"$cyclesoak\" -C --force -N 1 -f calibrated"
 		grep -qx "machine .* $(uname -m)" calibrated
 	}
-	[ -z "$LONG" ] || check 'a CPU without a model name: the calibration has its architecture' cpu_without_model_name
+	check_long 'a CPU without a model name: the calibration has its architecture' cpu_without_model_name
 else
 	skip 'long lists of CPUs, a CPU without a name' 'no privilege for namespaces'
 fi

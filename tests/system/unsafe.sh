@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
-# seconds: 110
+# seconds: 20
 # limit: 500
 . "$TOP/tests/lib.sh"
 
@@ -74,7 +74,7 @@ keeper_is_stopped()
 	ends soaker_stopped
 	lines 3 "^cyclesoak: the soakers were stopped (SIGSTOP"
 }
-check 'their keeper is stopped and continued: the period is unsafe' keeper_is_stopped
+check_long 'their keeper is stopped and continued: the period is unsafe' keeper_is_stopped
 kill -CONT "$keeper"
 
 freezer=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bfreezer\b.*/\1/p' /proc/self/mounts | head -n 1)
@@ -87,7 +87,7 @@ if [ -n "$freezer" ] && mkdir "$freezer/zc-test-$$" 2>/dev/null; then
 		echo THAWED >"$freezer/zc-test-$$/freezer.state"
 		ends soaker_stopped
 	}
-	check 'soakers that a control group freezes' soakers_that_control_group
+	check_long 'soakers that a control group freezes' soakers_that_control_group
 	echo THAWED >"$freezer/zc-test-$$/freezer.state"
 	echo "$soaker" >"$freezer/cgroup.procs"
 	met()
@@ -195,9 +195,8 @@ only_cpu_away_once()
 		grep -Eqx -e "-?[0-9]+\.[0-9]" out
 }
 if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
-	check 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' only_cpu_away
-	[ -z "$LONG" ] ||
-		check 'with -1 it is a bare figure or an error, and never nan' only_cpu_away_once
+	check_long 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' only_cpu_away
+	check_long 'with -1 it is a bare figure or an error, and never nan' only_cpu_away_once
 else
 	skip 'the only soaked CPU is taken from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
 fi
@@ -209,7 +208,7 @@ keeper_that_stopped()
 	kill -TERM "$SOAK"
 	ended "$SOAK"
 }
-check 'a keeper that is stopped does not keep the program from ending' keeper_that_stopped
+check_long 'a keeper that is stopped does not keep the program from ending' keeper_that_stopped
 in_line && until_holding -p 0.3 -B
 soaker=$(soaker_of "$SOAK")
 stop "$soaker"
@@ -244,7 +243,7 @@ one_bare_figure()
 	grep -Eqx -e "-?[0-9]+\.[0-9]" out
 	grep -q "^cyclesoak: the soakers were stopped" err
 }
-check '-1 of an unsafe load: a bare figure, and the line on stderr' one_bare_figure
+check_long '-1 of an unsafe load: a bare figure, and the line on stderr' one_bare_figure
 
 # Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
 # stand_in FILE 'options': cyclesoak, where `file` is that FILE
@@ -281,7 +280,7 @@ if unshare -m true 2>/dev/null; then
 		ends cpu_online
 		kill -TERM "$SOAK"
 	}
-	check 'a CPU that comes online and is not soaked: unsafe while it is, its number in the line' cpu_that_comes_online
+	check_long 'a CPU that comes online and is not soaked: unsafe while it is, its number in the line' cpu_that_comes_online
 	cpu_that_soaked_goes()
 	{
 		cat /sys/devices/system/cpu/online >file
@@ -294,7 +293,7 @@ if unshare -m true 2>/dev/null; then
 		ends cpu_offline
 		kill -TERM "$SOAK"
 	}
-	check 'a CPU that is soaked goes offline, and its soaker does not know it' cpu_that_soaked_goes
+	check_long 'a CPU that is soaked goes offline, and its soaker does not know it' cpu_that_soaked_goes
 	clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
 	if [ -e $clock ]; then
 		another_clock_source()
@@ -327,7 +326,7 @@ if unshare -m true 2>/dev/null; then
 			lines 10 "^cyclesoak: the clock source changed from tsc to hpet"
 			lines 1 "^cyclesoak: that was the last of 10 lines about clock_changed: the reports still mark the loads$"
 		}
-		[ -z "$LONG" ] || check 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
+		check_long 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
 	else
 		skip 'another clock source than at the start' 'no clock sources'
 	fi
@@ -406,7 +405,7 @@ if [ "$cpus" -gt 1 ] && preloaded wakeup; then
 		delayed "$cyclesoak" -p 0.3 -n 1
 		[ "$soaked" -ge 4000 ]
 	}
-	check 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
+	check_long 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
 	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
 	start_zcs
 	check 'zcc -c: so it is there, and -d prints the figures' zcc_delays
@@ -424,7 +423,7 @@ if strace -o /dev/null true 2>/dev/null; then
 		[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
 	}
 	for call in setpriority sched_setscheduler; do
-		check "$call fails: the load is unsafe, with one line" fails_load_unsafe
+		check_long "$call fails: the load is unsafe, with one line" fails_load_unsafe
 	done
 	slow_sleeps()
 	{
@@ -439,7 +438,7 @@ if strace -o /dev/null true 2>/dev/null; then
 		grep "own baselines\|left its soaker no time" out err
 		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
 	}
-	[ -z "$LONG" ] || check 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
+	check_long 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
 	made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 	start_zcs
 	zcc_reads_counters()
@@ -478,7 +477,7 @@ END
 		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
 		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: their idle group is inside a container$" err)" -eq 1 ]
 	}
-	check 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
+	check_long 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
 	wait_until rmdir "$cg/zc-test-$$"
 else
 	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
@@ -501,7 +500,7 @@ if [ -n "$cg" ] && [ -w "$cg" ] && "$BIN/run_rr" true 2>/dev/null; then
 		grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/"$soaker"/cgroup
 		kill -TERM "$SOAK"
 	}
-	check 'under run_rr the soakers have their idle group' under_run_rr_soakers
+	check_long 'under run_rr the soakers have their idle group' under_run_rr_soakers
 else
 	skip 'under run_rr the soakers have their idle group' 'no real-time priority, or no groups can be made'
 fi
@@ -535,7 +534,7 @@ client_after()
 	"$zcc" -s 0 -p "$PORT" -t 0.5 --congestion reno --json >out
 	jq -e '(.end.remote.unsafe // []) | index("soaker_stopped") == null' out
 }
-check 'a client after it is not marked for that reason' client_after
+check_long 'a client after it is not marked for that reason' client_after
 json_has()
 {
 	while_stopped --json
@@ -572,7 +571,7 @@ zcc_run_marked()
 {
 	turns=0
 	while in_line; do
-		"$zcc" -c -s 0 -p "$PORT" -t 4 -I 0.3 --congestion reno >out 2>err &
+		"$zcc" -c -s 0 -p "$PORT" -t 3 -I 0.3 --congestion reno >out 2>err &
 		p=$!
 		remember $p
 		wait_until or_gone $p [ -s out ]

@@ -98,7 +98,7 @@ zcc_json_several_sizes()
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -m send -b 1k,10k,100k --json file
 	clean zcc
 }
-[ -z "$LONG" ] || check 'zcc --json, several sizes' zcc_json_several_sizes
+check_long 'zcc --json, several sizes' zcc_json_several_sizes
 stop_zcs
 start_zcs --reply
 zcc_request()
@@ -116,14 +116,14 @@ zcc_nobody_listens()
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
 	sound zcc
 }
-[ -z "$LONG" ] || check 'zcc: nobody listens' zcc_nobody_listens
+check_long 'zcc: nobody listens' zcc_nobody_listens
 start_peer -e -n 2
 zcc_raw_server()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 2 file
 	clean zcc
 }
-[ -z "$LONG" ] || check 'zcc --raw, a server that echoes' zcc_raw_server
+check_long 'zcc --raw, a server that echoes' zcc_raw_server
 
 # zcs, with clients that are not.
 zcc=$plain/zcc
@@ -204,26 +204,26 @@ cyclesoak_1()
 	soaking try -1 -p 0.2 -f calibration -N 1
 	clean cyclesoak
 }
-[ -z "$LONG" ] || check 'cyclesoak -1' cyclesoak_1
+check_long 'cyclesoak -1' cyclesoak_1
 cyclesoak_json()
 {
 	soaking try -n 2 -p 0.2 --json -B -f calibration -N 1
 	clean cyclesoak
 }
-[ -z "$LONG" ] || check 'cyclesoak -n 2 --json -B' cyclesoak_json
+check_long 'cyclesoak -n 2 --json -B' cyclesoak_json
 cyclesoak_with_command()
 {
 	soaking try -f calibration -N 1 true
 	clean cyclesoak
 }
-[ -z "$LONG" ] || check 'cyclesoak with a command' cyclesoak_with_command
+check_long 'cyclesoak with a command' cyclesoak_with_command
 cyclesoak_c()
 {
 	# Other programs may have left it no time at all.
 	soaking try -C --force -N 1 -f again || grep "left its soaker no time" err
 	sound cyclesoak
 }
-[ -z "$LONG" ] || check 'cyclesoak -C' cyclesoak_c
+check_long 'cyclesoak -C' cyclesoak_c
 cyclesoak_calibrations()
 {
 	head -c 4096 /dev/urandom >binary
@@ -234,7 +234,7 @@ cyclesoak_calibrations()
 		sound cyclesoak
 	done
 }
-[ -z "$LONG" ] || check 'cyclesoak: calibrations that will not do' cyclesoak_calibrations
+check_long 'cyclesoak: calibrations that will not do' cyclesoak_calibrations
 
 run_rr()
 {
@@ -243,7 +243,7 @@ run_rr()
 	exits 125 "$run_rr" -p 100 true
 	clean run_rr
 }
-[ -z "$LONG" ] || check 'run_rr' run_rr
+check_long 'run_rr' run_rr
 zcc=$PWD/bin/zcc
 usage_errors_and_help()
 {
@@ -258,6 +258,6 @@ usage_errors_and_help()
 	exits 1 "$zcc" -s 0 missing .
 	sound zcc
 }
-[ -z "$LONG" ] || check 'usage errors and --help' usage_errors_and_help
+check_long 'usage errors and --help' usage_errors_and_help
 
 finish

@@ -140,6 +140,6 @@ unsteady()
 	grep -q 'the machine is not idle: other programs took' err
 	[ -s unsteady ]
 }
-[ -z "$LONG" ] || check '-C --force on a machine whose load changes all the time: unsteady, and by how much' unsteady
+check_long '-C --force on a machine whose load changes all the time: unsteady, and by how much' unsteady
 
 finish

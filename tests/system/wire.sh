@@ -146,7 +146,7 @@ file_of_gib_goes()
 	grep -qx "length 4294967295" peer.out
 	[ "$(grep -c "^length" peer.out)" -eq 1 ]
 }
-[ -z "$LONG" ] || check 'a file of 4 GiB - 1 goes as one' file_of_gib_goes
+check_long 'a file of 4 GiB - 1 goes as one' file_of_gib_goes
 
 start_zcs -m "$(scale trunc read)"
 truncate -s "$huge" huge
