@@ -112,6 +112,7 @@ static double host_took(const struct load_sample *from, const struct load_sample
  */
 #define EDGE_SECONDS 3e-3
 #define HOST_SHARE   0.1  /* of the slowing */
+#define SLOWED_MOST  0.5  /* a slowing beyond this is no host's doing */
 #define WAKE_SHARE   1.25 /* of a wake-up's cost: other wake-ups were seen to cost twice as much */
 
 /*
@@ -126,7 +127,7 @@ static double uncertainty(const struct baseline *b, const struct load *l, double
 	double spin = 2 * b->spin_sd * fmin(1, left);
 	double tasks = 2 * b->tasks_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
 	double edge = EDGE_SECONDS / l->seconds;
-	double host = HOST_SHARE * l->slowed;
+	double host = HOST_SHARE * fmin(fabs(l->slowed), SLOWED_MOST);
 
 	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + stolen * stolen +
 		    woken * woken);
@@ -142,8 +143,6 @@ static bool is_below_zero(const struct load *l)
 {
 	return l->load < -BELOW_ZERO - l->uncertainty;
 }
-
-#define SLOWED_MOST 0.5 /* beyond this it is not known what else changed */
 
 /*
  * The share of its time that a soaker would spin on the idle machine, were that slowed as much: the

@@ -205,10 +205,10 @@ same()
 {
 	status=$1 tool=$2 short=$3 long=$4
 	shift 4
-	exits "$status" "$BIN/$tool" "$short" "$@"
+	exits "$status" "$BIN/$tool" $short "$@"
 	cat out err >wanted
 	[ -s wanted ]
-	exits "$status" "$BIN/$tool" "$long" "$@"
+	exits "$status" "$BIN/$tool" $long "$@"
 	cat out err | diff wanted -
 }
 flags_are_the_same()
@@ -216,7 +216,9 @@ flags_are_the_same()
 	mkdir -p nowhere
 	cd nowhere || return
 	same 1 zcc -c --cpu-load -s 0 -p 1
+	echo no calibration >counts_per_sec
 	same 1 zcs -c --cpu-load -p 0
+	rm counts_per_sec
 	same 2 zcc -C --calibrate ../file
 	same 2 cyclesoak -C --calibrate --json
 	same 1 cyclesoak -1 --once

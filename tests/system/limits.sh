@@ -259,6 +259,7 @@ zcc_json_error()
 check 'zcc --json: the error is in the object' zcc_json_error
 nothing_came()
 {
+	cat zcs.out
 	not [ -s zcs.out ]
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
@@ -562,7 +563,7 @@ clients_that_send_next()
 	[ "$lines" -ge 20 ]
 	[ "$lines" -le $((20 * (1 + ($(date +%s) - began) / 10))) ]
 	[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
-	more=$(sed -n "s/^\([0-9]*\) more clients with less than 1 KiB each: 0 bytes in all$/\1/p" zcs.out | paste -sd + -)
+	more=$(sed -n "s/^\([0-9]*\) more clients with less than 1 KiB each: 0 bytes in all$/\1/p" zcs.out | awk '{ n += $1 } END { print n + 0 }')
 	[ $((lines + more)) -eq 100 ]
 	[ "$(wc -l <zcs.err)" -eq 1 ]
 }
