@@ -36,6 +36,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* NOLINTBEGIN(performance-no-int-to-ptr): arguments pass as numbers, whatever their type */
+
 /* An argument or a result, whatever its type. */
 typedef unsigned long word;
 _Static_assert(sizeof(word) == sizeof(off64_t), "a file's offset is one argument");
@@ -170,17 +172,17 @@ static bool is_tcp(int fd)
  */
 static void describe(char *what, size_t size, int fd, const char *text, int flags)
 {
-	char link[32], path[256] = "closed", *to = what;
+	char name[32], target[256] = "closed", *to = what;
 	const char *from = text;
 	bool numbers;
 	ssize_t n;
 
 	if (fd >= 0 && text == NULL) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-		n = readlink(link, path, sizeof(path) - 1);
-		path[n > 0 ? n : 0] = '\0';
-		path[strcspn(path, " ")] = '\0';
-		from = is_tcp(fd) ? (flags & MSG_DONTWAIT ? "TCP:MSG_DONTWAIT" : "TCP") : path;
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		n = readlink(name, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		target[strcspn(target, " ")] = '\0';
+		from = is_tcp(fd) ? (flags & MSG_DONTWAIT ? "TCP:MSG_DONTWAIT" : "TCP") : target;
 	}
 	numbers = from != NULL && (text == NULL || text[0] == '/');
 	if (from == NULL)
@@ -189,10 +191,12 @@ static void describe(char *what, size_t size, int fd, const char *text, int flag
 		from += strlen(directory);
 	for (; *from != '\0' && to + 1 < what + size; from++)
 		if (!numbers || !isdigit((unsigned char)*from))
-			*to++ = *from == ',' || *from == ' ' ? '_' : *from;
+			*to++ = *from;
 		else if (to == what || to[-1] != 'N')
 			*to++ = 'N';
 	*to = '\0';
+	while ((to = strpbrk(what, ", ")) != NULL)
+		*to = '_';
 }
 
 /* xorshift64 */
@@ -468,3 +472,4 @@ CALL_CHECKED(pread64, c <= e, size)
 CALL_CHECKED(recv, c <= size, e)
 CALL_CHECKED(poll, b <= size / sizeof(struct pollfd), 0)
 CALL_CHECKED(ppoll, b <= e / sizeof(struct pollfd), size)
+/* NOLINTEND(performance-no-int-to-ptr) */
