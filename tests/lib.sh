@@ -63,6 +63,22 @@ check_with()
 	fi
 }
 
+# can_trace: whether strace(1) is there and may trace
+can_trace()
+{
+	strace -o /dev/null true 2>/dev/null
+}
+
+# check_traced 'what' command [args...]: skipped where nothing may be traced
+check_traced()
+{
+	if can_trace; then
+		check "$@"
+	else
+		skip "$1" 'no strace, or it may not trace'
+	fi
+}
+
 # sanitized [NAME]: whether the programs have sanitizers, or that one.  They see what others do not,
 # and have memory, threads and system calls of their own.
 sanitized()

@@ -9,16 +9,6 @@ zcc=$BIN/zcc zcs=$BIN/zcs
 head -c 3000 /dev/zero >file
 printf x >tiny
 
-# check_traced 'what' function: skipped where nothing may be traced
-check_traced()
-{
-	if strace -o /dev/null true 2>/dev/null; then
-		check "$1" "$2"
-	else
-		skip "$1" 'no strace, or it may not trace'
-	fi
-}
-
 #
 # zcc --request.
 #

@@ -1,3 +1,4 @@
+#!/bin/sh
 # Other architectures: the programs for arm64 and for s390x, which is big-endian, under QEMU's user mode.
 # It needs Debian's cross compilers (gcc-aarch64-linux-gnu, gcc-s390x-linux-gnu) and qemu-user-static.
 # only: check-long

@@ -12,18 +12,6 @@ receivers='read recv trunc splice'
 printf 'hello, world\n' >small
 head -c 300000 /dev/urandom >file
 
-if ! strace -o /dev/null true 2>/dev/null; then
-	strace_missing='no strace, or it may not trace'
-fi
-check_traced()
-{
-	if [ -n "$strace_missing" ]; then
-		skip "$1" "$strace_missing"
-	else
-		check "$@"
-	fi
-}
-
 # A file of its own for each thread has no calls that are cut in two.
 # trace_zcc 'calls' zcc-options...: what its one stream asks of the kernel, in the file `trace`
 trace_zcc()
@@ -224,7 +212,7 @@ for how in $receivers; do
 	check "zcs -m $how -i 10000: it does not wait for more than its buffer holds" zcs_it
 	stop_zcs
 
-	if [ -z "$strace_missing" ]; then
+	if can_trace; then
 		trace_zcs -m "$how"
 	fi
 	check_traced "zcs -m $how: that call alone receives bodies, whole" zcs_that_call_alone
@@ -407,7 +395,7 @@ else
 	skip 'zerocopy with little memory to pin' 'no setpriv to become an ordinary user'
 fi
 
-if [ -z "$strace_missing" ]; then
+if can_trace; then
 	start_peer
 	strace -f -o spins -e trace=poll,recvmsg -e inject=recvmsg:error=EAGAIN \
 	    "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 file >out 2>err &
@@ -428,7 +416,7 @@ if [ -z "$strace_missing" ]; then
 	}
 	check 'zerocopy: completions that do not come are not waited for by spinning' zerocopy_completions
 else
-	skip 'zerocopy: completions that do not come' "$strace_missing"
+	skip 'zerocopy: completions that do not come' 'no strace, or it may not trace'
 fi
 
 #

@@ -1,3 +1,4 @@
+#!/bin/sh
 # tests/vm, which runs a command on other kernels.  It needs QEMU, and kernels that `tests/vm fetch` got.
 # only: check-long
 # limit: 900

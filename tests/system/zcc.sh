@@ -22,18 +22,6 @@ calls_between()
 	tid=$(sed -n '/MSG_MORE/{s/ .*//p;q}' "$1")
 	grep "^$tid " "$1" | sed -n '/MSG_MORE/,/shutdown/s/^[0-9 ]*\([a-z0-9_]*\)(.*/\1/p' | sort -u
 }
-if ! strace -o /dev/null true 2>/dev/null; then
-	strace_missing='no strace, or it may not trace'
-fi
-check_traced()
-{
-	if [ -n "$strace_missing" ]; then
-		skip "$1" "$strace_missing"
-	else
-		check "$@"
-	fi
-}
-
 default_sendfile()
 {
 	trace sendfile,sendto,write file
