@@ -483,6 +483,18 @@ static void say_without_end(int sock)
 		;
 }
 
+static bool is_server(const char *name)
+{
+	static const char *const names[] = {"bytes", "chat", "endless", "leave", "linger",
+					    "noise", "say",  "slam",    "talk"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static void serve_one(const char *name, int sock)
 {
 	unsigned char noise[1000];
@@ -601,6 +613,8 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
+	if (serves && !is_server(name))
+		errx(2, "serve %s: no such server", name);
 	if (serves)
 		return serve(name);
 	if (count > MANY && strcmp(name, "empty") != 0)
