@@ -110,15 +110,15 @@ each_size()
 check 'zcc -c --json -b with a list: an object for each size, each with its own load and cost' each_size
 each_size_text()
 {
-	measure "$zcc" -c -s 0 -p "$PORT" -S -b 512,16k -t 0.3 --congestion reno file
+	measure "$zcc" -c -s 0 -p "$PORT" -S -b 512,16k -t 0.2 --congestion reno file
 	grep -E '^ +(512|16384) ' out >rows
 	[ "$(wc -l <rows)" -eq 2 ]
 	# Columns: bytes, kbytes/sec, calls/s, load, us/KiB, user, system, soft, left, and the receiver.
 	awk -v cpus="$cpus" -v wall="$(cat wall)" '{
-		time = $5 * $2 * 0.3 / ($4 / 100 * cpus * 1e6)
+		time = $5 * $2 * 0.2 / ($4 / 100 * cpus * 1e6)
 		accounted = $6 + $7 + $8 + $9
 		print time, $3 * $1 / 1024 / $2, accounted
-		bad += !($4 > 0 && $5 > 0 && time > 0.29 && time < wall && accounted > 80 && accounted < 100.3)
+		bad += !($4 > 0 && $5 > 0 && time > 0.1935 && time < wall && accounted > 80 && accounted < 100.3)
 		bad += !($3 * $1 / 1024 > 0.98 * $2 && $3 * $1 / 1024 < 1.02 * $2)
 		bad += $10 != "-" || $11 != "-"
 	} END { exit NR != 2 || bad > 0 }' rows
@@ -135,7 +135,7 @@ each_request()
 	    '.requests | all(.bytes == .request_bytes * .connections)' \
 	    '.requests | all(near(.connections_per_second * .seconds; .connections; 0.01 * .connections))' \
 	    '.requests[0].host.cost_us_per_kib > .requests[1].host.cost_us_per_kib'
-	measure "$zcc" -c -s 0 -p "$PORT" --request 1000 -t 0.3 -q
+	measure "$zcc" -c -s 0 -p "$PORT" --request 1000 -t 0.2 -q
 	awk -v cpus="$cpus" -v wall="$(cat wall)" '{
 		seconds = $3 + 0; rate = $6 + 0; sub(/.*, load /, ""); load = $1 + 0; sub(/.*cost /, ""); cost = $1
 		time = cost * rate * seconds / (load / 100 * cpus * 1e6)
@@ -181,13 +181,11 @@ if [ "$cpus" -ge 2 ]; then
 		cd fewer || return
 		fake_calibration "$(machine_name)" >counts_per_sec
 		start_zcs
-		measure "$zcc" -c --cpus=1 --json -s 0 -p "$PORT" -t 0.3 -B 0 --congestion reno
+		measure "$zcc" -c --cpus=1 --json -s 0 -p "$PORT" -t 0.2 -B 0 --congestion reno
 		not grep -v 'less than half a second\|the load is below 0\|(steal)' err
 		holds out '.end.host.cpus == 1' '.end.load_by_cpu | length == 1 and .[0].cpu == 0' \
 		    '.end | cost_fits(.host; .sum_sent.bytes; .sum_sent.seconds; $wall)' \
 		    '.end | near(.load_by_cpu[0].load_percent; .host.load_percent; 0.001)'
-		measure "$zcc" -c -N 1 -s 0 -p "$PORT" -t 0.2 -q --congestion reno
-		grep -Eq '% of 1 CPUs, cost ' out
 		stop_zcs
 		measure "$cyclesoak" --json -N 1 --count=1 --period=0.2 --file=counts_per_sec
 		head -n 1 out >one
@@ -233,7 +231,7 @@ periods()
 	turns=0
 	while :; do
 		read_counts before
-		"$cyclesoak" --json --per-cpu -n 5 -p 0.25 >out 2>err &
+		"$cyclesoak" --json --per-cpu -n 5 -p 0.2 >out 2>err &
 		soak=$!
 		remember $soak
 		wait_until or_gone $soak [ -s out ]
