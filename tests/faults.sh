@@ -97,7 +97,8 @@ fi
 # In `make check-long` all of a scenario's calls fail, one after the other, with each error; and so in
 # `make check` does the first of each kind, with the first error of each outcome.  Of the others, and of
 # the kinds that an earlier scenario of the program had, it is every $every_fault-th.  Programs that have
-# the same $tried_as count as one, and have only the first error of a kind.
+# the same $tried_as count as one, and have only the first error of a kind.  What must be recovered from
+# fails in one run then, all of it, and one after the other only if that run is not right.
 every_fault=$(scale 40 1)
 one_fault=${FAULT:-}
 unset FAULT
@@ -263,6 +264,29 @@ try()
 	fi
 }
 
+# together: the faults of the plan that must be recovered from, in one run each time, until none of them is
+# reached any more.  Those that were reached are no longer in the plan.
+together()
+{
+	outcome=recovered call='' what=''
+	while :; do
+		# Of the same call one error at a time.
+		awk '$4 == "recovered" && !seen[$1, $2]++ && n++ < 200 { print $1 "," $2 "," $3 }' plan >batch
+		[ -s batch ] && run_with "$(paste -s -d ';' batch)" && ! excused && grep -q '^reached' log || return 0
+		judge
+		if [ -s bad.recovered ]; then
+			echo "# $name: faults that must be recovered from, one after the other"
+			: >bad.recovered
+			return
+		fi
+		sed -n 's/^reached //p' log >reached
+		cat reached >>tried.recovered
+		awk 'FILENAME == "reached" { reached[$1]; next }
+			!($1 "," $2 "," $3 in reached)' reached plan >left
+		mv left plan
+	done
+}
+
 excused()
 {
 	[ -n "$excuse" ] && grep -q -e "$excuse" err
@@ -304,6 +328,7 @@ faults()
 	! grep '^#' plan >>bad.none || :
 	outcome=none
 	check "$name: a right report without a fault, and for each call it is known what must come of a fault" as_expected
+	[ -n "$LONG$one_fault" ] || together
 	while read -r key n error outcome last <&4; do
 		if [ $excuses -gt 10 ] || ! try "$key" "$n" "$error" "$outcome" || [ "$last$LONG" != 11 ]; then
 			continue

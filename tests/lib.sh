@@ -335,10 +335,10 @@ start_peer()
 	[ -n "$PORT" ]
 }
 
-# until_free: waits in line for the lock of whoever soaks; who asks once a second hardly ever has it
+# until_free: waits in line for the lock of whoever soaks: who only asks now and then hardly ever has it
 until_free()
 {
-	flock -w 5 /dev/zero true 2>/dev/null || sleep 1
+	flock -w 20 /dev/zero true 2>/dev/null || sleep 0.05
 }
 
 # preloaded NAME: compiles tests/helpers/preload/NAME.c into NAME.so here, once; fails where that cannot be done
@@ -423,7 +423,7 @@ start_measuring()
 		grep -q 'no load is measured' zcs.err && [ $turns -lt 60 ] || return 0
 		turns=$((turns + 1))
 		stop_zcs
-		flock -w 20 /dev/zero true 2>/dev/null || :
+		until_free
 	done
 	return 1
 }
@@ -440,7 +440,7 @@ measured()
 			return $status
 		fi
 		turns=$((turns + 1))
-		flock -w 20 /dev/zero true 2>/dev/null || :
+		until_free
 	done
 }
 
@@ -546,6 +546,23 @@ keeper_of()
 soaker_of()
 {
 	child_of "$(keeper_of "$1")" zc-soaker
+}
+
+# rights PID: what /proc says of a process and all of its threads: ids, groups, capabilities
+rights()
+{
+	cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |
+		sed 's/[[:space:]]*$//' | sort -u
+}
+
+# rights_of_nobody: the same as it has to be of the user nobody, in whatever group that is
+rights_of_nobody()
+{
+	u=$(id -u nobody) g=$(id -g nobody)
+	printf 'CapAmb:\t0000000000000000\nCapEff:\t0000000000000000\nCapPrm:\t0000000000000000\n'
+	printf 'Gid:\t%s\t%s\t%s\t%s\n' "$g" "$g" "$g" "$g"
+	printf 'Groups:\t%s\n' "$(id -G nobody | tr ' ' '\n' | sort -n | paste -sd ' ')"
+	printf 'Uid:\t%s\t%s\t%s\t%s\n' "$u" "$u" "$u" "$u"
 }
 
 # A script that makes temporary directories of its own is given an empty $TMPDIR for them.

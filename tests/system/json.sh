@@ -1,7 +1,8 @@
 #!/bin/sh
-# The JSON reports of both ends: one line that parses, and whose figures agree.
+# The JSON reports of both ends: one line that parses, and whose figures agree.  soaker.sh has those of a
+# soaker that was killed, cyclesoak.sh and identities.sh those of loads.
 #
-# seconds: 20
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
@@ -16,15 +17,17 @@ if command -v jq >/dev/null 2>&1; then
 	# holds FILE 'expression' ...: each is true of the one object in the file
 	holds()
 	{
-		object=$1
+		object=$1 all=
 		shift
-		for expression in "$@"; do
-			if ! jq -es "length == 1 and (.[0] | $expression)" "$object" >/dev/null; then
-				echo "does not hold: $expression"
-				jq -c . "$object"
-				return 1
-			fi
+		for expression; do
+			all="$all and (.[0] | $expression)"
 		done
+		jq -es "length == 1 $all" "$object" >/dev/null && return
+		for expression; do
+			jq -es ".[0] | $expression" "$object" >/dev/null || echo "does not hold: $expression"
+		done
+		jq -c . "$object"
+		return 1
 	}
 elif command -v python3 >/dev/null 2>&1; then
 	parses()
@@ -367,60 +370,6 @@ if [ -c /dev/full ]; then
 	check 'stdout that cannot be written: one line, exit 1' stdout_that_cannot_written
 fi
 
-# A soaker that dies.  There is one set on a machine: others may have it for a while.
-made_up_calibration >counts_per_sec
-# soaks command...: runs it in the background until it is the one that soaks; SOAKS is its pid
-soaks()
-{
-	turns=0
-	while :; do
-		"$@" >soaks.out 2>soaks.err &
-		SOAKS=$!
-		remember $SOAKS
-		wait_until or_gone $SOAKS not prints_nothing soaker_of $SOAKS && not gone $SOAKS && return
-		turns=$((turns + 1))
-		[ $turns -lt 60 ] && grep -q 'soaked already' soaks.err || return 1
-		until_free
-	done
-}
-start_zcs
-zcc_soaker_that_killed()
-{
-	soaks "$zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno
-	wait_until counts -eq 2 threads_of "$ZCS"
-	kill -KILL "$(soaker_of "$SOAKS")"
-	ended "$SOAKS"
-	one_error soaks.out soaks.err zcc
-	holds soaks.out '.error | test("soaker")'
-}
-check_json 'zcc -c: a soaker that is killed is an error in the report' zcc_soaker_that_killed
-stop_zcs
-zcs_soaker_killed()
-{
-	soaks "$zcs" -c --json -p 0
-	await_zcs "$SOAKS" soaks.err
-	kill -KILL "$(soaker_of "$SOAKS")"
-	met()
-	{
-		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || :
-		gone "$SOAKS"
-	}
-	wait_until met
-	tail -n 1 soaks.out >last
-	one_error last soaks.err zcs
-	holds last '.error | test("soaker")'
-}
-check_json 'zcs -c: a soaker that is killed is an error in the report' zcs_soaker_killed
-cyclesoak_soaker_killed()
-{
-	soaks "$BIN/cyclesoak" --json -p 60
-	kill -KILL "$(soaker_of "$SOAKS")"
-	ended "$SOAKS"
-	one_error soaks.out soaks.err cyclesoak
-	holds soaks.out '.error | test("soaker")'
-}
-check_json 'cyclesoak: a soaker that is killed is an error in the report' cyclesoak_soaker_killed
-rm counts_per_sec
 start_zcs
 zcc_all_sent()
 {
@@ -504,30 +453,6 @@ zcs_json_usage_error()
 	not [ -s out ]
 }
 check 'zcs --json: a usage error prints nothing on stdout' zcs_json_usage_error
-fake_calibration >counts_per_sec
-zcs_json_soaker()
-{
-	soaker=$(soaker_of "$ZCS")
-	[ -n "$soaker" ]
-	case "$how" in
-	--reply) "$zcc" -s 0 -p "$PORT" --request 100 -t 30 >zcc.out 2>zcc.err & ;;
-	*) "$zcc" -s 0 -p "$PORT" -P 4 -t 30 --congestion reno >zcc.out 2>zcc.err & ;;
-	esac
-	remember $!
-	wait_until counts -gt 1 threads_of "$ZCS"
-	kill -KILL "$soaker"
-	ended "$ZCS"
-	cat zcs.err zcs.out
-	says_why zcs.out
-	grep -q '"error":"the soaker was killed by signal 9"}$' zcs.out
-}
-for how in '' --reply; do
-	start_measuring --json -N 1 -I 0.02 $how
-	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" zcs_json_soaker
-	wait "$ZCS"
-	check "zcs --json -c $how: a soaker that was killed: exit status 1" [ $? -eq 1 ]
-done
-rm counts_per_sec
 zcs_json_interrupted()
 {
 	start_zcs --json
@@ -629,20 +554,6 @@ schema_in_object_of_requests()
 	versioned zcs.out "$(wc -l <zcs.out)"
 }
 check 'schema: in the object of requests, and in those of zcs --reply' schema_in_object_of_requests
-made_up_calibration >counts_per_sec
-schema_in_that_of_each()
-{
-	soaking "$BIN/cyclesoak" --json -n 2 -p 0.1
-	versioned out 3
-}
-check 'schema: in that of each period of cyclesoak, and in the closing one' schema_in_that_of_each
-schema_in_that_of_command()
-{
-	soaking "$BIN/cyclesoak" --json -- sleep 0.1
-	versioned out 1
-}
-check 'schema: in that of a command that cyclesoak runs' schema_in_that_of_command
-
 start_zcs -1 --json
 warmup_of()
 {

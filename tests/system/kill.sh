@@ -3,7 +3,7 @@
 # the port is free.
 #
 # group: soaks
-# seconds: 20
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc cyclesoak=$BIN/cyclesoak

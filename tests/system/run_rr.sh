@@ -1,7 +1,7 @@
 #!/bin/sh
 # run_rr: the policy that the command gets, which command, and its exit statuses.
 #
-# seconds: 5
+# seconds: 2
 . "$TOP/tests/lib.sh"
 
 run_rr=$BIN/run_rr

@@ -3,7 +3,7 @@
 # cyclesoak.sh has what the soakers are to the kernel, holder.sh a holder of the lock that takes the CPUs.
 #
 # group: soaks
-# seconds: 30
+# seconds: 8
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
@@ -21,8 +21,10 @@ if unshare -m true 2>/dev/null; then
 		cat err
 		[ $status -eq 1 ]
 		grep -q "soaked already" err
+		ended "$SOAK"
+		[ -z "$(stale_group)" ]
 	}
-	check 'one set also where /proc and the network are others' one_set_also
+	check 'one set also where /proc and the network are others, and SIGTERM removes its control group' one_set_also
 else
 	skip 'one set also where /proc and the network are others' 'no privilege for namespaces'
 fi
@@ -48,29 +50,25 @@ else
 	hold_lock 'exec ./cyclesoak 60' as_user
 	root_soaks_beside_holder()
 	{
-		soaking "$cyclesoak" -1 -p 0.1
-		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero and soaks nothing: going on without it" err
+		until_holding -p 0.2
+		exits 1 $at_once "$cyclesoak" -1 -p 0.1
+		kill -TERM "$SOAK"
+		cat soak.err
+		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero and soaks nothing: going on without it" soak.err
 		[ "$(stat -c "%u %a" /run/zc-soaker.lock)" = "0 600" ]
+		grep -q "soaked already, by cyclesoak (pid $SOAK)" err
 	}
-	check 'root soaks beside a holder of /dev/zero that does not, whatever its name, with a line' root_soaks_beside_holder
+	check 'beside a holder of /dev/zero that does not soak root has one set of soakers, with a line' root_soaks_beside_holder
 	ordinary_user()
 	{
 		exits 1 as_user $at_once "$cyclesoak" -1 -p 0.1
 		grep -q "soaked already, by cyclesoak (pid $HOLDER)" err
 	}
 	check 'an ordinary user does not soak beside a holder of /dev/zero' ordinary_user
-	there_one_set()
-	{
-		until_holding -p 0.2
-		exits 1 $at_once "$cyclesoak" -1 -p 0.1
-		kill -TERM "$SOAK"
-		grep -q "soaked already, by cyclesoak (pid $SOAK)" err
-	}
-	check 'beside a holder of /dev/zero root still has one set of soakers' there_one_set
 	if unshare -m true 2>/dev/null; then
 		symbolic_link_in_place()
 		{
-			exits 1 unshare -m sh -c "mount -t tmpfs none /run && ln -s $PWD/victim /run/zc-soaker.lock &&
+			exits 1 $at_once unshare -m sh -c "mount -t tmpfs none /run && ln -s $PWD/victim /run/zc-soaker.lock &&
 				exec \"$cyclesoak\" -1 -p 0.1"
 			grep -q "soaked already" err
 			not [ -e victim ]
@@ -82,17 +80,6 @@ else
 	kill -KILL "$HOLDER"
 fi
 
-until_holding -p 0.2
-soaker=$(soaker_of "$SOAK")
-kill -KILL "$soaker"
-wait "$SOAK"
-status=$?
-soaker_that_killed_error()
-{
-	[ $status -eq 1 ]
-	grep -q "soaker was killed by signal 9" soak.err
-}
-check 'a soaker that is killed is an error, not a load' soaker_that_killed_error
 until_holding -p 0.2
 soaker=$(soaker_of "$SOAK")
 keeper=$(keeper_of "$SOAK")
@@ -110,23 +97,62 @@ keeper_that_killed_error()
 check 'a keeper that is killed is an error that names it, and leaves neither soaker nor group' keeper_that_killed_error
 
 until_holding -p 0.2
-kill -TERM "$SOAK"
-wait "$SOAK"
-sigterm_control_group()
-{
-	[ -z "$(stale_group)" ]
-}
-check 'SIGTERM: the control group of the soakers is removed' sigterm_control_group
-until_holding -p 0.2
 soaker=$(soaker_of "$SOAK")
 kill -KILL "$SOAK"
 killed_with_sigkill()
 {
 	ended "$soaker"
 	wait_until prints_nothing stale_group
-	soaking "$cyclesoak" -1 -p 0.1
 }
-check 'killed with SIGKILL: no soaker left, nor its group, the next can run' killed_with_sigkill
+check 'killed with SIGKILL: no soaker left, nor its group' killed_with_sigkill
+
+# Soakers that die: an error, not a load, and the last object of the report has it.
+# soaker_killed PID TOOL: the tool, whose output is in soak.out and soak.err
+soaker_killed()
+{
+	kill -KILL "$(soaker_of "$1")"
+	ended "$1"
+	cat soak.out soak.err
+	[ "$(tail -n 1 soak.err)" = "$2: the soaker was killed by signal 9" ]
+	[ -z "$no_json" ] || return 0
+	valid_json soak.out
+	not grep -v '^{"schema":1,.*}$' soak.out
+	tail -n 1 soak.out | grep -q '"error":"the soaker was killed by signal 9"}$'
+}
+until_holding --json -p 0.1
+check 'cyclesoak --json: a soaker that was killed is an error' soaker_killed "$SOAK" cyclesoak
+wait "$SOAK"
+check 'cyclesoak --json: a soaker that was killed: exit status 1' [ $? -eq 1 ]
+zcc_soaker_killed()
+{
+	start_zcs
+	turns=0
+	while :; do
+		"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno >soak.out 2>soak.err &
+		p=$!
+		remember $p
+		wait_until or_gone $p not prints_nothing soaker_of $p
+		gone $p && grep -q 'soaked already' soak.err && [ $turns -lt 60 ] || break
+		turns=$((turns + 1)); until_free
+	done
+	wait_until counts -eq 2 threads_of "$ZCS"
+	soaker_killed $p zcc
+	one_line soak.out
+	stop_zcs
+}
+check 'zcc -c --json: a soaker that was killed is an error, in the middle of a transfer' zcc_soaker_killed
+for how in '' --reply; do
+	start_measuring --json -I 0.02 $how
+	ln -f zcs.out soak.out
+	ln -f zcs.err soak.err
+	if [ -n "$how" ]; then set -- --request 100; else set -- -P 4 --congestion reno; fi
+	"$BIN/zcc" -s 0 -p "$PORT" -t 30 "$@" >zcc.out 2>zcc.err &
+	remember $!
+	wait_until counts -gt 1 threads_of "$ZCS"
+	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" soaker_killed "$ZCS" zcs
+	wait "$ZCS"
+	check "zcs --json -c $how: a soaker that was killed: exit status 1" [ $? -eq 1 ]
+done
 
 if unshare -m true 2>/dev/null; then
 	# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.

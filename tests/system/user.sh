@@ -1,7 +1,7 @@
 #!/bin/sh
-# What zcs may do itself: as an ordinary user, and with --user.
+# What zcs may do itself: as an ordinary user, and with --user.  parked.sh has zcs -c --user.
 #
-# seconds: 20
+# seconds: 3
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc
@@ -46,39 +46,6 @@ if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
 else
 	skip '--user, as an ordinary user' 'no setpriv, no getent, or no user nobody'
 fi
-
-# What /proc says of a process and all of its threads: ids, groups, capabilities.
-rights()
-{
-	cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |
-		sed 's/[[:space:]]*$//' | sort -u
-}
-
-# The same as it has to be of the user nobody, in whatever group that is.
-rights_of_nobody()
-{
-	u=$(id -u nobody) g=$(id -g nobody)
-	printf 'CapAmb:\t0000000000000000\nCapEff:\t0000000000000000\nCapPrm:\t0000000000000000\n'
-	printf 'Gid:\t%s\t%s\t%s\t%s\n' "$g" "$g" "$g" "$g"
-	printf 'Groups:\t%s\n' "$(id -G nobody | tr ' ' '\n' | sort -n | paste -sd ' ')"
-	printf 'Uid:\t%s\t%s\t%s\t%s\n' "$u" "$u" "$u" "$u"
-}
-
-# Starts zcs -c as nobody once no other soakers run; SOAKER is its soaker.
-start_soaking()
-{
-	start_measuring -N 1 --user nobody
-	SOAKER=$(soaker_of $ZCS)
-	[ -n "$SOAKER" ]
-}
-
-# Whether no group of theirs is left.  One that is not empty is another program's.
-no_group()
-{
-	for d in /sys/fs/cgroup/zc-soaker /sys/fs/cgroup/*/zc-soaker; do
-		grep -q . "$d/cgroup.procs" 2>/dev/null || ! [ -e "$d" ] || return 1
-	done
-}
 
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	rights_of_nobody >want
@@ -165,35 +132,6 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		}
 		check '--user: who is that user already may name it' user_who_that_user
 	fi
-	fake_calibration >counts_per_sec
-	start_soaking
-	user_it_that_user()
-	{
-		rights $ZCS | diff want -
-		[ "$(sed -n "s/^Uid:	\([0-9]*\)	.*/\1/p" /proc/"$SOAKER"/status)" = 0 ]
-		measured "$zcc" -s 0 -p "$PORT" -t 0.5
-		wait_until grep -q " load " zcs.out
-	}
-	check '-c --user: it is that user, its soaker is not' user_it_that_user
-	kill -TERM $ZCS
-	wait $ZCS
-	status=$?
-	sigterm_exit_no_soaker()
-	{
-		[ $status -eq 0 ]
-		gone "$SOAKER"
-		wait_until no_group
-	}
-	check 'SIGTERM: exit 0, no soaker left, nor its group' sigterm_exit_no_soaker
-	start_soaking
-	kill -KILL $ZCS
-	sigkill_no_soaker_left()
-	{
-		[ -n "$SOAKER" ]
-		ended "$SOAKER"
-		wait_until no_group
-	}
-	check 'SIGKILL: no soaker left, nor its group' sigkill_no_soaker_left
 else
 	skip '--user' 'needs root, and a user nobody'
 fi

@@ -3,7 +3,7 @@
 # unsafe, cyclesoak.sh those of quotas and affinity.
 #
 # group: soaks
-# seconds: 8
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs cyclesoak=$BIN/cyclesoak run_rr=$BIN/run_rr

@@ -5,8 +5,9 @@
  *	FAULT		`PROGRAM,CALL,OBJECT,N,ERROR`: the N-th such call fails, counted over all
  *			threads and processes of that name.  ERROR is an errno value's name, SHORT
  *			(one byte at most is moved) or KILL (the process is killed in the call).
- *	FAULT_LOG	a file, to which a line `reached` is appended when it does.  Without FAULT a
- *			line `PROGRAM,CALL,OBJECT` is appended for each call.  A line `closed twice`
+ *			A semicolon separates several such faults.
+ *	FAULT_LOG	a file, to which a line `reached FAULT` is appended when it does.  Without FAULT
+ *			a line `PROGRAM,CALL,OBJECT` is appended for each call.  A line `closed twice`
  *			is for each close(2) of a descriptor that is not open.
  *	FAULT_SLEEP	the most nanoseconds that nanosleep(2) sleeps
  *	SHORT_SEED	of random numbers: in place of FAULT, every call that moves data or waits may move
@@ -14,6 +15,7 @@
  *			with ENOBUFS while a send with MSG_ZEROCOPY is not completed
  *	SHORT_LOG	a file, to which a line `CALL DISTURBED ALL` is appended for each call at the end
  */
+#include <alloca.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
@@ -66,10 +68,14 @@ static const char *const options[] = {NAME(SO_KEEPALIVE), NAME(SO_OOBINLINE), NA
 				      NAME(SO_REUSEADDR)};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static char key[512]; /* FAULT without N and ERROR */
-static unsigned long fault_n;
-static int fault_error;
-static _Atomic unsigned long *reached; /* how often; processes share it */
+static struct fault {
+	char text[400]; /* as in FAULT */
+	size_t key_len; /* of the text without N and ERROR */
+	unsigned long n;
+	int error;
+} faults[200];
+static size_t planned;                 /* of faults[] */
+static _Atomic unsigned long *reached; /* how often each of faults[] was; processes share it */
 static const char *log_path, *seed, *longest_sleep;
 static char directory[256];
 static bool started;
@@ -91,24 +97,34 @@ static void log_line(const char *line)
 	syscall(SYS_close, fd);
 }
 
-/* Takes the error and the number off the end of FAULT. */
-static void parse(const char *fault)
+/* Reads one fault of FAULT. */
+static void parse(struct fault *f, const char *text)
 {
 	char *n, *name;
 	size_t i;
 
-	snprintf(key, sizeof(key), "%s", fault);
-	if ((name = strrchr(key, ',')) != NULL)
-		*name++ = '\0';
-	if (name == NULL || (n = strrchr(key, ',')) == NULL)
+	snprintf(f->text, sizeof(f->text), "%s", text);
+	if ((name = strrchr(f->text, ',')) == NULL ||
+	    (n = memrchr(f->text, ',', (size_t)(name - f->text))) == NULL)
 		abort();
-	*n++ = '\0';
-	fault_n = strtoul(n, NULL, 10);
+	f->key_len = (size_t)(n - f->text);
+	f->n = strtoul(n + 1, NULL, 10);
 	for (i = 0; i < COUNT(errors); i++)
-		if (errors[i] != NULL && strcmp(errors[i], name) == 0)
-			fault_error = (int)i;
-	if (fault_error == 0 || fault_n == 0)
+		if (errors[i] != NULL && strcmp(errors[i], name + 1) == 0)
+			f->error = (int)i;
+	if (f->error == 0 || f->n == 0)
 		abort();
+}
+
+static void parse_all(char *list)
+{
+	char *text;
+
+	for (; (text = strtok(list, ";")) != NULL; list = NULL) {
+		if (planned == COUNT(faults))
+			abort();
+		parse(&faults[planned++], text);
+	}
 }
 
 static __attribute__((constructor)) void start(void)
@@ -121,13 +137,13 @@ static __attribute__((constructor)) void start(void)
 	for (c = __start_calls; c < __stop_calls; c++)
 		if ((*(void **)&c->real = dlsym(RTLD_NEXT, c->name)) == NULL)
 			abort();
-	reached = mmap(NULL, sizeof(*reached), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
+	reached = mmap(NULL, COUNT(faults) * sizeof(*reached), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	log_path = getenv("FAULT_LOG");
 	seed = getenv("SHORT_SEED");
 	longest_sleep = getenv("FAULT_SLEEP");
-	if (fault != NULL && *fault != '\0')
-		parse(fault);
+	if (fault != NULL)
+		parse_all(strcpy(alloca(strlen(fault) + 1), fault));
 	if (getcwd(directory, sizeof(directory)) == NULL || reached == MAP_FAILED)
 		abort();
 	strcat(directory, "/");
@@ -240,28 +256,52 @@ static bool fails_by_chance(struct call *c, int fd, int flags, size_t *len)
 	return false;
 }
 
-/* Whether this is the call that FAULT means; if so, its failure is in errno or in *len. */
+/* Whether a fault's key has the n bytes, and if `whole` no more. */
+static bool fits(const struct fault *f, const char *line, size_t n, bool whole)
+{
+	return (whole ? f->key_len == n : f->key_len >= n) && strncmp(line, f->text, n) == 0;
+}
+
+/* The planned fault of this call, NULL if it has none. */
+static const struct fault *find_fault(const char *line)
+{
+	const struct fault *found = NULL;
+	size_t i;
+
+	for (i = 0; i < planned; i++)
+		if (fits(&faults[i], line, strlen(line), true) &&
+		    atomic_fetch_add(&reached[i], 1) + 1 == faults[i].n)
+			found = &faults[i];
+	return found;
+}
+
+/* Whether this is a call that FAULT means; if so, its failure is in errno or in *len. */
 static bool fails_by_plan(const struct call *c, int fd, const char *text, int flags, size_t *len)
 {
-	char name[17] = "", line[512];
+	char name[17] = "", line[512], reached_line[500];
+	const struct fault *f;
+	size_t i = 0;
 	int n;
 
 	prctl(PR_GET_NAME, name);
 	n = snprintf(line, sizeof(line), "%s,%s,", name, c->name);
-	if (key[0] != '\0' && strncmp(line, key, (size_t)n) != 0)
+	while (i < planned && !fits(&faults[i], line, (size_t)n, false))
+		i++;
+	if (planned > 0 && i == planned)
 		return false;
 	describe(line + n, sizeof(line) - (size_t)n, fd, text, flags);
-	if (key[0] == '\0')
+	if (planned == 0)
 		log_line(line);
-	if (strcmp(line, key) != 0 || atomic_fetch_add(reached, 1) + 1 != fault_n)
+	if ((f = find_fault(line)) == NULL)
 		return false;
-	log_line("reached");
-	if (fault_error == KILL)
+	snprintf(reached_line, sizeof(reached_line), "reached %s", f->text);
+	log_line(reached_line);
+	if (f->error == KILL)
 		kill(getpid(), SIGKILL);
-	if (fault_error == SHORT && len != NULL && *len > 1)
+	if (f->error == SHORT && len != NULL && *len > 1)
 		*len = 1;
-	errno = fault_error;
-	return fault_error != SHORT;
+	errno = f->error;
+	return f->error != SHORT;
 }
 
 /* Whether the call fails, with errno; if it does not, *len is what is left of it. */
