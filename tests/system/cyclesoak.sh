@@ -402,7 +402,7 @@ zcs_killed_soaker_gone()
 }
 check 'zcs killed: soaker gone, port free' zcs_killed_soaker_gone
 
-check_usage 'Z' cyclesoak -Z
+check_usage '^cyclesoak: .*Z' cyclesoak -Z
 check_usage '--period.*not between' cyclesoak -p 0
 check_usage '--period' cyclesoak -p 1s
 check_usage '--cpus' cyclesoak -N 0

@@ -428,7 +428,7 @@ sigalrm_blocked()
 check 'SIGALRM blocked by who starts it: it can be interrupted in a send' sigalrm_blocked
 kill -USR1 "$PEER"
 check_usage '--server' zcc file
-check_usage 'Z' zcc -Z
+check_usage '^zcc: .*Z' zcc -Z
 check_usage 'nosuch' zcc --nosuch
 check_usage 'requires an argument' zcc -s
 check_usage '--loops.*0.*not between' zcc -s 0 -n 0
