@@ -160,8 +160,7 @@ static void test_intervals(void)
 	for (p = printed; (p = strstr(p, ", 2 clients, warm-up\n")) != NULL; p++)
 		warm_ups++;
 	ok(lines == 3 && warm_ups == 1, "an interval is printed if bytes came in it");
-	ok(atoi(printed) > 20 && atoi(printed) <= 4000,
-	   "the first interval begins with its group");
+	ok(atoi(printed) > 20 && atoi(printed) <= 4000, "the first interval begins with its group");
 }
 
 int main(void)

@@ -202,8 +202,73 @@ static void test_steal(void)
 	ok(near(l.load, -tick / 2), "the host took no time in which the soakers spun");
 }
 
+/* What the steadiness of the baseline, the time, the host and the slowing add to the uncertainty. */
+static void test_uncertainty(void)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	struct baseline b[1] = {{.spin = 1, .speed = 1, .tasks_sd = 0.05}};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
+	struct load_sample from = {.time = 1}, to = {.time = 2};
+	struct load l;
+
+	to.spin = to.work = 1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.003, 0.05)),
+	   "in 1 s the bursts of tasks are worth half of those in a window of a quarter");
+	from.time = 1.9;
+	from.spin = from.work = 0.9;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.03, 0.1)),
+	   "in less than a window the bursts of tasks are no more than in one");
+	b[0].tasks_sd = 0;
+	from = (struct load_sample){.time = 1};
+	to.work = 0.8;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.003, 0.02)), "a tenth of the slowing is uncertain");
+	to.work = 0.2;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.003, 0.05)),
+	   "a slowing of more than half is no more uncertain than that");
+	to.work = to.spin = 0.5;
+	from.steal = 0.1;
+	to.steal = 0.3;
+	to.host = 0.1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.5 - 0.2) && near(l.uncertainty, hypot(0.003, tick)),
+	   "the host's time is subtracted from its first second on");
+	to.host = 0.2 * 1.1 + tick + 1e-6;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.5 - 0.2),
+	   "what soakers saw beyond the count of the host was not the host");
+}
+
+/* Of one CPU of two: its own baseline, its own time, and no reasons where it was not measured. */
+static void test_one_cpu(void)
+{
+	static struct two_cpus t;
+	struct load l;
+
+	two_cpus_init(&t);
+	t.from.time = 0;
+	t.to = (struct load_sample){.time = 2, .spin = 1, .work = 1};
+	load_between(&t.c, &t.from, &t.to, 0, &l);
+	ok(near(l.load, 0.99 - 0.5) && l.seconds == 2 && l.cpus == 1,
+	   "one CPU has the seconds and the baseline that are its own");
+	t.to.away_ns = 2000000000;
+	t.to.limits.lost = 1;
+	load_between(&t.c, &t.from, &t.to, 1, &l);
+	ok(isnan(l.load) && l.unsafe == 0, "a CPU that was away all the time has no reason");
+	t.to.away_ns *= 2;
+	t.to.time *= 2;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(isnan(l.load) && l.unsafe == UNSAFE_CPU_OFFLINE && l.cpus == 0,
+	   "where all CPUs were away there is a reason without a load");
+}
+
 int main(void)
 {
+	test_uncertainty();
+	test_one_cpu();
 	test_below_zero();
 	test_steal();
 	test_resume();
