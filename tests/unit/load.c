@@ -1,5 +1,6 @@
 #include "lib/load/load.h"
 
+#include "lib/load/shared.h"
 #include "tests/unit/unit.h"
 
 /* One of two CPUs is away: the load is a share of the other. */
@@ -265,8 +266,67 @@ static void test_one_cpu(void)
 	   "where all CPUs were away there is a reason without a load");
 }
 
+/* The soakers of two CPUs, whose counts stand still.  No gap is open. */
+static struct soaker *two_soakers(void)
+{
+	struct soaker *s = calloc(1, sizeof(*s) + 2 * sizeof(s->cpu[0]));
+	int i;
+
+	if (s == NULL)
+		err(EXIT_FAILURE, "soaker");
+	s->n = 2;
+	s->keeper = 1; /* no child of this process */
+	s->events = &s->own_events;
+	for (i = 0; i < 2; i++) {
+		s->cpu[i].last_ns = 1;
+		s->cpu[i].gap_min = UINT64_MAX / 2;
+		s->cpu[i].gap_ns = 2000000000u + (unsigned)i;
+		s->cpu[i].dirty_ns = 500000000;
+		s->cpu[i].turns = 900;
+		s->cpu[i].tasks_ns = 3000000000u;
+		s->cpu[i].host_ns = 4000000000u;
+		s->cpu[i].switches = 5;
+		s->cpu[i].away_ns = 6000000000u;
+	}
+	return s;
+}
+
+static void test_sample(void)
+{
+	static struct two_cpus t;
+	struct soaker *s = two_soakers();
+	struct load_sample sum, each[2];
+	double last;
+
+	two_cpus_init(&t);
+	load_sample_read(s, &t.c, &sum, each);
+	last = (double)each[1].ns / 1e9;
+	ok(near(each[1].time, last) && near(each[1].spin, (last - 2.500000001) / 0.8),
+	   "a soaker spun while it had no gap and did not wait for memory, by its baseline");
+	ok(near(each[0].work, 900 / (0.9 * 10)) && near(each[1].work, 900 / (0.8 * 20)),
+	   "the work of a soaker is its turns, by its baseline");
+	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5 &&
+		   each[0].away_ns == 6000000000u,
+	   "counts of a soaker are in seconds");
+	ok(near(sum.time, each[0].time + each[1].time) &&
+		   near(sum.spin, each[0].spin + each[1].spin) &&
+		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 && sum.host == 8 &&
+		   sum.switches == 10 && sum.away_ns == 12000000000u && sum.ns == each[1].ns,
+	   "the sample of all CPUs is the sum of theirs");
+	ok(each[0].steal == sum.steal / 2, "each CPU has its part of the host's time");
+	s->cpu[0].gap_min = 1000;
+	s->cpu[1].last_ns = 0;
+	load_sample_read(s, &t.c, &sum, each);
+	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
+	   "a gap that is open is the time of a task");
+	ok(near(each[1].tasks, each[1].time) && each[1].spin == 0,
+	   "a soaker that has not begun spun for no time");
+	free(s);
+}
+
 int main(void)
 {
+	test_sample();
 	test_uncertainty();
 	test_one_cpu();
 	test_below_zero();

@@ -79,7 +79,7 @@ static void transfer_init(struct transfer *t)
 
 	memset(t, 0, sizeof(*t));
 	t->opt = (struct send_options){
-		.server = "host", .port = "2222", .method = method_named("send"), .streams = 1};
+		.server = "server", .port = "2222", .method = method_named("send"), .streams = 1};
 	strcpy(t->target.name, "192.0.2.1:2222");
 	t->set = (struct fileset){.n = 5, .bytes = 4096};
 	for (i = 0; i < 2; i++) {
@@ -91,7 +91,7 @@ static void transfer_init(struct transfer *t)
 		t->stream[i].received.cpu = 6;
 	}
 	t->cpu[0] = (struct cpu_result){.id = 3,
-					.load = {.load = 0.5, .uncertainty = 0.02, .seconds = 2},
+					.load = {.load = 0.5, .uncertainty = 0.25, .seconds = 2},
 					.role = "sender"};
 	t->cpu[1] = (struct cpu_result){
 		.id = 4,
@@ -194,6 +194,7 @@ static void test_text(void)
 	stdout_of(end, &t, printed, sizeof(printed));
 	ok(strstr(printed, "\n  TCP: not known\n") != NULL, "TCP figures that are not known");
 	t.opt.quiet = true;
+	t.opt.chunks.n = 1;
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n",
 	       "a quiet report is one line");
 }
@@ -242,7 +243,7 @@ static void test_options(void)
 	t.res.local = true;
 	t.res.sent.cpus = t.res.received.cpus = 4;
 	t.res.received.method[0] = '\0';
-	strcpy(t.target.interface, "eth0");
+	strcpy(t.target.interface, "e");
 	t.stream[0].sent.cpu = 5;
 	t.stream[1].sent.tcp.rtt = NAN;
 	t.stream[0].has_receipt = true;
@@ -250,7 +251,7 @@ static void test_options(void)
 	t.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
 	t.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 4 CPUs, cost 500.000 us/KiB\n"
-	       "  to 192.0.2.1:2222 by eth0, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
+	       "  to 192.0.2.1:2222 by e, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
 	       "  after 1.5 s of warm-up, 77 bytes\n"
 	       "                              sender           receiver\n"
 	       "  bytes                      4096000            2048000\n"
@@ -283,7 +284,7 @@ static void test_options(void)
 	       "       2    -      -           1000            3        -          20            1.000\n"
 	       "  zerocopy: 2 of 8 sends were copied by the kernel after all (25.0%)\n"
 	       "  zerocopy: 6 sends were never completed\n"
-	       "  CPU 3    load  50.0% +-2.0%, 250.000 us/KiB sender\n"
+	       "  CPU 3    load  50.0% +-25.0%, 250.000 us/KiB sender\n"
 	       "  CPU 4    load  12.5%? +-1.0%, 62.500 us/KiB \n",
 	       "a report of two streams and with all options has a row for each stream and CPU");
 }
@@ -312,7 +313,7 @@ static void test_json(void)
 		"\"connected\":[{\"socket\":1,\"local_host\":\"192.0.2.2\",\"local_port\":8,"
 		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222},{\"socket\":2,"
 		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222}],\"version\":",
-		"\"connecting_to\":{\"host\":\"host\",\"port\":2222},\"tcp_mss_default\":11,"
+		"\"connecting_to\":{\"host\":\"server\",\"port\":2222},\"tcp_mss_default\":11,"
 		"\"sndbuf_actual\":12,\"rcvbuf_actual\":13,\"interface\":\"eth0\","
 		"\"test_start\":{\"protocol\":\"TCP\",\"num_streams\":2,\"blksize\":512,"
 		"\"omit\":1.5,\"duration\":2.5,\"method\":\"send\",\"cork\":false,\"nodelay\":true,"
@@ -331,7 +332,7 @@ static void test_json(void)
 		"\"host_system\":0.3,\"remote_total\":50},\"sender_tcp_congestion\":\"cubic\","
 		"\"host\":{\"cpus\":2,",
 		"\"load_by_cpu\":[{\"cpu\":3,\"load_percent\":50,"
-		"\"load_uncertainty_percent\":2,\"cost_us_per_kib\":250,\"role\":\"sender\"},"
+		"\"load_uncertainty_percent\":25,\"cost_us_per_kib\":250,\"role\":\"sender\"},"
 		"{\"cpu\":4,\"load_percent\":12.5,\"load_uncertainty_percent\":1,"
 		"\"unsafe\":[\"steal\"],\"cost_us_per_kib\":62.5,\"role\":\"\"}],"
 		"\"both_ends_on_host\":false,\"bytes_agree\":false},\"error\":\"why\"}"
@@ -388,6 +389,70 @@ static void test_interval(void)
 	   "an interval of two streams has the sum of their retransmits");
 }
 
+static void json_interval_of_two(void *arg)
+{
+	(void)arg;
+	report_start(&t.report, &t.res);
+	interval(&t);
+	report_die(&t.report, "why");
+}
+
+static void test_json_interval(void)
+{
+	static const char *const parts[] = {
+		"\"intervals\":[{\"streams\":[{\"socket\":1,\"start\":3,\"end\":5,\"seconds\":2,"
+		"\"bytes\":1024000,\"bits_per_second\":4096000,\"retransmits\":3,"
+		"\"snd_cwnd\":20480,\"rtt\":1500,\"rttvar\":250,\"pmtu\":1500,"
+		"\"omitted\":false,\"sender\":true},{\"socket\":2,\"start\":3,",
+		"\"sender\":true}],\"sum\":{\"start\":3,\"end\":5,\"seconds\":2,"
+		"\"bytes\":4096000,\"bits_per_second\":16384000,\"load_percent\":25,"
+		"\"unsafe\":[\"weight\"],\"cost_us_per_kib\":250,\"omitted\":false,"
+		"\"sender\":true}},{\"streams\":[{\"socket\":1,",
+		"\"omitted\":true,\"sender\":true}}],\"error\":\"why\"}\n",
+	};
+	size_t i;
+
+	transfer_init(&t);
+	t.opt.json = 1;
+	t.opt.streams = 2;
+	t.res.sent.unsafe = UNSAFE_WEIGHT;
+	stdout_of(json_interval_of_two, &t, printed, sizeof(printed));
+	for (i = 0; i < LENGTH(parts); i++)
+		if (!ok(strstr(printed, parts[i]) != NULL,
+			"intervals in JSON have streams, their sum, and the end: part %zu", i))
+			show_unless(false, printed, parts[i]);
+}
+
+static void progress(void *arg)
+{
+	(void)arg;
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+	report_clear_progress(&t.report);
+	report_progress(&t.report, 1.25, 4096, 1024, 77, ", waiting");
+	report_clear_progress(&t.report);
+	report_clear_progress(&t.report);
+	report_progress(&t.report, 1.25, 4096, 0, 77, "");
+	t.opt.seconds = 10;
+	t.opt.warmup = 2;
+	report_progress(&t.report, 3, 4096, 1024, 77, "");
+}
+
+static void test_progress(void)
+{
+	const int before = dup(STDERR_FILENO);
+
+	transfer_init(&t);
+	t.opt.streams = 2;
+	t.opt.loops = 4;
+	stdout_of(progress, &t, printed, sizeof(printed));
+	dup2(before, STDERR_FILENO);
+	close(before);
+	is(printed,
+	   "\r1.2 s, 50%: 77 kbytes/sec, waiting\033[K\r\033[K\r1.2 s: 77 kbytes/sec\033[K"
+	   "\r3.0 s of 12: 77 kbytes/sec\033[K",
+	   "progress is a share of all loops of all streams, or of the time with its warm-up");
+}
+
 int main(void)
 {
 	test_text();
@@ -396,5 +461,7 @@ int main(void)
 	test_rows();
 	test_json();
 	test_interval();
+	test_json_interval();
+	test_progress();
 	return done();
 }
