@@ -95,7 +95,7 @@ check '-1: one bare figure' one_bare_figure
 line_each_period()
 {
 	soaking "$cyclesoak" -B -p 0.2 sleep 0.3
-	grep -Eq "^System load: -?[0-9.]+%\?? \+-[0-9.]+%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
+	grep -Eq "^System load: -?[0-9.]+%\?? \+-([1-9]|0\.[1-9])[0-9.]*%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
 	[ "$(grep -o "cpu[0-9]* -\{0,1\}[0-9]" out | wc -l)" -eq "$cpus" ]
 }
 check 'a line each period, -B with a figure per CPU, exit 0 on SIGTERM' line_each_period
@@ -103,7 +103,7 @@ that_many_lines()
 {
 	soaking "$cyclesoak" -n 3 -p 0.1
 	[ "$(grep -Ec "^System load: " out)" -eq 3 ]
-	tail -n 1 out | grep -Eqx "mean of 3: -?[0-9.]+%\?? \+-[0-9.]+%, minimum -?[0-9.]+%, maximum -?[0-9.]+%"
+	tail -n 1 out | grep -Eqx "mean of 3: -?[0-9.]+%\?? \+-[1-9][0-9.]*%, minimum -?[0-9.]+%, maximum -?[0-9.]+%"
 }
 check '-n: that many lines and a closing one' that_many_lines
 kernel_has_its_say()

@@ -167,7 +167,7 @@ static void whole_group(void *arg)
 /* A group of small clients, which is nothing but their number at the end. */
 static void small_group(void *arg)
 {
-	s.f.bytes = REPORT_LEAST_BYTES - 1;
+	s.f.bytes = 1023;
 	report_group_begin(&s.report, &s.peer);
 	group(arg);
 	report_last_small(&s.report);
