@@ -204,6 +204,23 @@ static void test_group_json(void)
 	       "a group of small clients has no object, and their warm-up counts");
 }
 
+/* One client more than end.streams may have. */
+static void test_many_streams(void)
+{
+	int i;
+
+	server_init(true);
+	report_group_begin(&s.report, &s.peer);
+	for (i = 0; i < 10001; i++)
+		report_stream(&s.report, -1, &s.peer, &s.f, i + 1, true);
+	ok(s.report.listed == 10000 && s.report.left_out == 1,
+	   "end.streams has 10000 clients at most, and those that it lacks are counted");
+	fclose(s.report.streams.json.f);
+	fclose(s.report.object.json.f);
+	free(s.report.streams.text);
+	free(s.report.object.text);
+}
+
 static void replies(void *arg)
 {
 	(void)arg;
@@ -243,6 +260,7 @@ int main(void)
 	test_clients();
 	test_group_text();
 	test_group_json();
+	test_many_streams();
 	test_replies();
 	return done();
 }
