@@ -221,6 +221,38 @@ static void test_many_streams(void)
 	free(s.report.object.text);
 }
 
+static void fail(void *arg)
+{
+	(void)arg;
+	report_fail(&s.report, "why");
+	pthread_mutex_unlock(&s.report.lock); /* a program that dies keeps it */
+}
+
+static void fail_in_group(void *arg)
+{
+	report_group_begin(&s.report, &s.peer);
+	interval(arg);
+	fail(arg);
+}
+
+static void test_fail(void)
+{
+	static const char *const parts[] = {"{\"schema\":1,\"start\":{",
+					    "\"intervals\":[{\"sum\":", "}],\"error\":\"why\"}\n",
+					    NULL};
+
+	server_init(false);
+	prints(fail, "", "a report in text has no error on stdout");
+	server_init(true);
+	prints(fail, "{\"schema\":1,\"error\":\"why\"}\n",
+	       "an error without a group is an object of its own");
+	server_init(true);
+	has(fail_in_group, parts, "an error in a group ends its object, which has its intervals");
+	server_init(true);
+	s.report.broken = true;
+	prints(fail, "", "nothing more is printed on a stdout that is broken");
+}
+
 static void replies(void *arg)
 {
 	(void)arg;
@@ -261,6 +293,7 @@ int main(void)
 	test_group_text();
 	test_group_json();
 	test_many_streams();
+	test_fail();
 	test_replies();
 	return done();
 }
