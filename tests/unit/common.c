@@ -231,12 +231,6 @@ static void die_long(void *arg)
 	die_errno("%s", "cannot \033 write");
 }
 
-static void alloc_all(void *arg)
-{
-	(void)arg;
-	alloc_or_die(SIZE_MAX, 2, "all memory");
-}
-
 static void run_missing(void *arg)
 {
 	(void)arg;
@@ -259,8 +253,6 @@ static void test_die(void)
 	} cases[] = {
 		{die_long, 1, "cannot ? write: No space left on device",
 		 "die_errno prints what failed and why, as text"},
-		{alloc_all, 1, "all memory: Cannot allocate memory",
-		 "alloc_or_die dies of what does not fit"},
 		{run_missing, 127, "cannot run no-such-command: No such file or directory",
 		 "a command that is missing is status 127"},
 		{run_forbidden, 126, "cannot run a-command: Permission denied",
