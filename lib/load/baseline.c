@@ -1,6 +1,7 @@
 #include "lib/load/baseline.h"
 
 #include "lib/load/counters.h"
+#include "lib/load/mean.h"
 #include "lib/load/wakecost.h"
 
 #define CAL_WINDOWS 4  /* windows of a round: a second */
@@ -69,48 +70,6 @@ static void windows_add(struct windows *w, double *turns, double *share)
 	w->steal[++w->n] = steal_seconds();
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/*
- * The mean of the middle half of n values, so that one burst does not become the baseline, and
- * the standard deviation of all, estimated from their median deviation (times 1.4826, which holds
- * for a normal distribution).  Bursts that come again will also be in what is measured, so that by
- * how much they move the mean of all is part of the deviation.  The values are lost.
- */
-static void middle(double *v, int n, double *mean, double *sd)
-{
-	int skip = n / 4, i;
-	double all = 0, median;
-
-	qsort(v, (size_t)n, sizeof(*v), by_value);
-	for (*mean = 0, i = skip; i < n - skip; i++)
-		*mean += v[i] / (n - 2 * skip);
-	for (i = 0; i < n; i++)
-		all += v[i] / n;
-	for (i = 0; i < n; i++)
-		v[i] = fabs(v[i] - *mean);
-	qsort(v, (size_t)n, sizeof(*v), by_value);
-	median = (v[(n - 1) / 2] + v[n / 2]) / 2;
-	*sd = sqrt(1.4826 * 1.4826 * median * median + (all - *mean) * (all - *mean));
-}
-
-/* The mean and standard deviation of n values whose bursts count. */
-static void mean_of(const double *v, int n, double *mean, double *sd)
-{
-	int i;
-
-	for (*mean = 0, i = 0; i < n; i++)
-		*mean += v[i] / n;
-	for (*sd = 0, i = 0; i < n; i++)
-		*sd += (v[i] - *mean) * (v[i] - *mean) / (n - 1);
-	*sd = sqrt(*sd);
-}
-
 /*
  * Makes the share that a CPU's soaker spun in each of n windows one of the time that tasks and the
  * host left to it.  What the soakers saw of the host's time holds if it agrees with the kernel's
@@ -159,8 +118,8 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
 		mean_of(w->cpu[i].tasks + first, n, &b->tasks, &b->tasks_sd);
-		middle(w->cpu[i].spin + first, n, &b->spin, &b->spin_sd);
-		middle(w->cpu[i].speed + first, n, &b->speed, &b->speed_sd);
+		mean_of_middle(w->cpu[i].spin + first, n, &b->spin, &b->spin_sd);
+		mean_of_middle(w->cpu[i].speed + first, n, &b->speed, &b->speed_sd);
 		c->total += (1 - b->tasks) * b->spin * b->speed;
 		tasks += b->tasks / w->cpus;
 	}

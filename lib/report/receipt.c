@@ -56,6 +56,10 @@ static const struct receipt_key {
 _Static_assert(RECEIPT_KEYS * 64 + UNSAFE_STRLEN <= RECEIPT_MAX,
 	       "a key and its value have at most 64 bytes, the reasons UNSAFE_STRLEN more");
 
+_Static_assert(sizeof(((struct figures *)0)->method) == 16 &&
+		       sizeof(((struct figures *)0)->refused) == 16,
+	       "receipt_set() stores a word in either, 15 characters at most");
+
 static bool number_fits(const struct receipt_key *key, double v)
 {
 	return v >= key->min && v < RECEIPT_NUMBER_MAX;

@@ -6,6 +6,16 @@
 
 #define COLUMN 24 /* bytes of a figure in a column, with its unit */
 
+/* `%.Nf` and a unit, or `-` where it is not known. */
+static const char *number(char buf[COLUMN], int places, double value, const char *unit)
+{
+	if (isfinite(value))
+		snprintf(buf, COLUMN, "%.*f%s", places, value, unit);
+	else
+		strcpy(buf, "-");
+	return buf;
+}
+
 /*
  * What is printed while the streams send.
  */
@@ -74,7 +84,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		     double start, bool measured)
 {
 	struct json *j = &r->json;
-	char rate[RATE_STRLEN];
+	char rate[RATE_STRLEN], a[COLUMN], b[COLUMN];
 	int i;
 
 	flockfile(stdout);
@@ -87,10 +97,12 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		json_interval(j, sum, 0, start, measured);
 		json_close(j, '}');
 	} else {
-		report("%s, %.0f retransmits", rate_text(sum, rate), sum->tcp.retransmits);
+		report("%s, %s retransmits", rate_text(sum, rate),
+		       number(a, 0, sum->tcp.retransmits, ""));
 		if (r->opt->streams == 1)
-			report(", window %.0f KiB, RTT %.3f ms", stream->tcp.cwnd / 1024,
-			       stream->tcp.rtt / 1000);
+			report(", window %s KiB, RTT %s ms",
+			       number(a, 0, stream->tcp.cwnd / 1024, ""),
+			       number(b, 3, stream->tcp.rtt / 1000, ""));
 		report("%s\n", measured ? "" : ", warm-up");
 	}
 	funlockfile(stdout);
@@ -99,16 +111,6 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 /*
  * The report as text.
  */
-
-/* `%.Nf` and a unit, or `-` where it is not known. */
-static const char *number(char buf[COLUMN], int places, double value, const char *unit)
-{
-	if (isfinite(value))
-		snprintf(buf, COLUMN, "%.*f%s", places, value, unit);
-	else
-		strcpy(buf, "-");
-	return buf;
-}
 
 /* Prints a figure of both ends, unless neither is known. */
 static void row(const char *name, int places, double left, double right, const char *unit)
@@ -224,18 +226,20 @@ static void report_what(const struct send_options *opt, const struct send_result
 static void report_streams(const struct send_result *res, int streams)
 {
 	const struct stream_result *s = res->stream;
-	char cpu[COLUMN], read_cpu[COLUMN];
+	char t[6][COLUMN];
 	int i;
 
 	report("  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  "
 	       "delivery Gbit/s\n");
 	for (i = 0; i < streams; i++, s++)
-		report("  %6d %4s %6s %14.0f %12.0f %8.3f %11.0f %16.3f\n", i + 1,
-		       number(cpu, 0, s->sent.cpu, ""),
-		       number(read_cpu, 0, s->has_receipt ? s->received.cpu : NAN, ""),
-		       kbytes_per_sec(s->sent.bytes, s->sent.seconds), s->sent.tcp.retransmits,
-		       s->sent.tcp.rtt / 1000, s->sent.tcp.cwnd / 1024,
-		       s->sent.tcp.delivery_rate * 8 / 1e9);
+		report("  %6d %4s %6s %14.0f %12s %8s %11s %16s\n", i + 1,
+		       number(t[0], 0, s->sent.cpu, ""),
+		       number(t[1], 0, s->has_receipt ? s->received.cpu : NAN, ""),
+		       kbytes_per_sec(s->sent.bytes, s->sent.seconds),
+		       number(t[2], 0, s->sent.tcp.retransmits, ""),
+		       number(t[3], 3, s->sent.tcp.rtt / 1000, ""),
+		       number(t[4], 0, s->sent.tcp.cwnd / 1024, ""),
+		       number(t[5], 3, s->sent.tcp.delivery_rate * 8 / 1e9, ""));
 }
 
 static void report_tcp(const struct tcp_figures *t)

@@ -94,7 +94,7 @@ check '-1: one bare figure' one_bare_figure
 line_each_period()
 {
 	soaking "$cyclesoak" -B sleep 0.2
-	grep -Eq "^System load: -?[0-9.]+%\?? \+-[0-9.]+%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
+	grep -Eq "^System load: -?[0-9.]+%\?? \+-([1-9]|0\.[1-9])[0-9.]*%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
 	[ "$(grep -o "cpu[0-9]* -\{0,1\}[0-9]" out | wc -l)" -eq "$cpus" ]
 }
 check 'a command: one line, -B with a figure per CPU' line_each_period
@@ -386,7 +386,7 @@ zcs_killed_soaker_gone()
 }
 check 'zcs killed: soaker gone, port free' zcs_killed_soaker_gone
 
-check_usage 'Z' cyclesoak -Z
+check_usage '^cyclesoak: .*Z' cyclesoak -Z
 check_usage '--period.*not between' cyclesoak -p 0
 check_usage '--period' cyclesoak -p 1s
 check_usage '--cpus' cyclesoak -N 0

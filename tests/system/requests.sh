@@ -45,6 +45,17 @@ zcc_line_for_each()
 	done
 }
 check 'zcc: a line for each size as in 1999, and the latencies' zcc_line_for_each
+# The classes of the histogram are 1/32 wide, and a column has three decimals.
+one_latency()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -n 1
+	awk '/^  (connect|first byte|total) / {
+			off = $NF - $(NF - 1)
+			bad += $(NF - 3) != $(NF - 1) || $(NF - 2) != $(NF - 1) || off < -0.001 || off > $NF / 50 + 0.001
+			n++
+		} END { exit n != 3 || bad }' out
+}
+check 'zcc: one request has one latency, which is each percentile and the maximum' one_latency
 zcc_many_at_time()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 1000 -n 200 -P 8

@@ -268,8 +268,9 @@ warmup_interrupted()
 	ended $held
 	cat out err
 	not grep "all was sent" err
+	grep -qx "zcc: interrupted before the warm-up was over: nothing was measured" err
 }
-check '--warmup: interrupted in it, it does not say that all was sent' warmup_interrupted
+check '--warmup: interrupted in it, it says so, and not that all was sent' warmup_interrupted
 wait $held
 check '--warmup: zcc that is interrupted ends by that signal' [ $? -eq 130 ]
 stop_zcs

@@ -331,6 +331,9 @@ latencies_are_right()
 	percentiles_are "$(sed -n 's/^  total //p' zcc.out)" bounds.2 bounds.3
 	percentiles_are "$(sed -n 's/^  first byte //p' zcc.out)" bounds.1 bounds.3
 	percentiles_are "$(sed -n 's/^  connect //p' zcc.out)" zeros bounds.3
+	# The first line: seconds, KiB, connections and KiB a second.
+	awk 'NR == 1 { s = $3 + 0; bad = s == 0 || $4 != "0.39kb" || $5 * s < 39 || $5 * s > 41 || $6 * s < 0.37 || $6 * s > 0.41 }
+		END { exit bad }' zcc.out
 	# The server pauses as long after the first byte as before it.
 	awk '/^  first byte / { p50 = $3; max = $6 } /^  total / { exit !($2 > p50 && $5 > max) }' zcc.out
 }

@@ -344,6 +344,14 @@ timeout_nothing()
 	not [ -s err ]
 }
 check '--timeout: nothing of it where all is well' timeout_nothing
+few_descriptors()
+{
+	# shellcheck disable=SC2016 # of the inner shell
+	exits 0 sh -c 'ulimit -n 20 && exec "$0" -s 0 -p "$1" -q -S -b "$(seq -s , 1000 1020)" tiny' "$zcc" "$PORT"
+	[ "$(wc -l <out)" -eq 21 ]
+}
+printf x >tiny
+check '-b: 21 sizes with 20 descriptors: each run closes what it has opened' few_descriptors
 stop_zcs
 start_peer -l 100000 -R
 server_that_goes_away()
@@ -428,7 +436,7 @@ sigalrm_blocked()
 check 'SIGALRM blocked by who starts it: it can be interrupted in a send' sigalrm_blocked
 kill -USR1 "$PEER"
 check_usage '--server' zcc file
-check_usage 'Z' zcc -Z
+check_usage '^zcc: .*Z' zcc -Z
 check_usage 'nosuch' zcc --nosuch
 check_usage 'requires an argument' zcc -s
 check_usage '--loops.*0.*not between' zcc -s 0 -n 0

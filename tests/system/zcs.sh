@@ -372,7 +372,7 @@ second_after_it_ended()
 }
 check 'the port can be bound again as soon as zcs has exited' second_after_it_ended
 check_usage "'file'" zcs file
-check_usage 'Z' zcs -Z
+check_usage '^zcs: .*Z' zcs -Z
 check_usage 'nosuch' zcs --nosuch
 check_usage '--port' zcs -p -1
 check_usage '--buffer-size' zcs -b 0

@@ -182,7 +182,7 @@ static void test_file_read_line(void)
 		{"", NULL},
 	};
 	char path[] = "/tmp/zc-unit.XXXXXX", line[8];
-	int fd = mkstemp(path);
+	int fd = mkstemp(path), files = open_files();
 	size_t i;
 	bool read;
 
@@ -198,6 +198,76 @@ static void test_file_read_line(void)
 	unlink(path);
 	ok(file_read_line(path, line, sizeof(line)) != 0 && errno == ENOENT,
 	   "file_read_line: a file that is missing is ENOENT");
+	ok(open_files() == files - 1, "file_read_line closes the file");
+}
+
+static void test_file_write(void)
+{
+	char dir[] = "/tmp/zc-unit.XXXXXX", path[64], line[8];
+	int files, fd;
+
+	if (mkdtemp(dir) == NULL)
+		err(EXIT_FAILURE, "%s", dir);
+	snprintf(path, sizeof(path), "%s/file", dir);
+	files = open_files();
+	ok(file_write(dir, "file", "1") == -1 && errno == ENOENT,
+	   "file_write makes no file that is missing");
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	ok(file_write(dir, "file", "12\n") == 0 && file_read_line(path, line, sizeof(line)) == 0,
+	   "file_write returns 0 when it has written");
+	is(line, "12", "file_write writes the text");
+	ok(file_write("/dev", "full", "1") == -1 && errno == ENOSPC,
+	   "file_write returns the error of writing");
+	ok(open_files() == files, "file_write closes the file");
+	unlink(path);
+	rmdir(dir);
+}
+
+static void die_long(void *arg)
+{
+	(void)arg;
+	errno = ENOSPC;
+	die_errno("%s", "cannot \033 write");
+}
+
+static void run_missing(void *arg)
+{
+	(void)arg;
+	command_die("no-such-command", ENOENT);
+}
+
+static void run_forbidden(void *arg)
+{
+	(void)arg;
+	command_die("a-command", EACCES);
+}
+
+/* The last line and the status of a program that dies. */
+static void test_die(void)
+{
+	static const struct {
+		void (*function)(void *arg);
+		int status;
+		const char *printed, *title;
+	} cases[] = {
+		{die_long, 1, "cannot ? write: No space left on device",
+		 "die_errno prints what failed and why, as text"},
+		{run_missing, 127, "cannot run no-such-command: No such file or directory",
+		 "a command that is missing is status 127"},
+		{run_forbidden, 126, "cannot run a-command: Permission denied",
+		 "a command that cannot be run is status 126"},
+	};
+	char printed[256], want[256];
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		ok(status_of(cases[i].function, NULL, printed, sizeof(printed)) == cases[i].status,
+		   "%s: the status", cases[i].title);
+		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name,
+			 cases[i].printed);
+		is(printed, want, "%s", cases[i].title);
+	}
 }
 
 int main(void)
@@ -208,5 +278,7 @@ int main(void)
 	test_clocks();
 	test_printable();
 	test_file_read_line();
+	test_file_write();
+	test_die();
 	return done();
 }

@@ -42,6 +42,63 @@ static void test_rates(void)
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]) && near(r.interrupts, 1000),
 	   "in less than 0.1 s the shares of CPU time are not known, and rates are");
+	to.ns = 100000000;
+	to.cpu[CPU_IDLE] = 1;
+	counters_rates(&from, &to, &r);
+	ok(r.cpu[CPU_IDLE] == 1, "in 0.1 s the shares of CPU time are known, of one tick as well");
+	to.cpu[CPU_IDLE] = 0;
+	counters_rates(&from, &to, &r);
+	ok(isnan(r.cpu[CPU_IDLE]), "no ticks have no shares");
+}
+
+static void test_unknown(void)
+{
+	double d[3] = {1, 2, 3};
+
+	set_unknown(d, 2 * sizeof(d[0]));
+	ok(isnan(d[0]) && isnan(d[1]) && d[2] == 3, "set_unknown: as many figures as the size has");
+}
+
+/* What /proc/stat has: of each column of CPU time, and of interrupts. */
+static void read_stat(struct counters *c)
+{
+	FILE *f = fopen("/proc/stat", "re");
+	unsigned long long v[CPU_COLUMNS] = {0}, interrupts = 0;
+	char line[65536];
+	int i;
+
+	if (f == NULL || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1],
+				&v[2], &v[3], &v[4], &v[5], &v[6], &v[7]) != CPU_COLUMNS)
+		err(EXIT_FAILURE, "/proc/stat");
+	while (interrupts == 0 && fgets(line, sizeof(line), f) != NULL)
+		sscanf(line, "intr %llu", &interrupts);
+	fclose(f);
+	for (i = 0; i < CPU_COLUMNS; i++)
+		c->cpu[i] = v[i];
+	c->interrupts = interrupts;
+}
+
+static void test_values(void)
+{
+	const int files = open_files();
+	struct counters before, c, after;
+	double steal;
+	int i;
+
+	read_stat(&before);
+	counters_read(&c, "lo");
+	steal = steal_seconds() * (double)sysconf(_SC_CLK_TCK);
+	read_stat(&after);
+	for (i = 0; i < CPU_COLUMNS; i++)
+		ok((c.cpu[i] >= before.cpu[i] && c.cpu[i] <= after.cpu[i]) ||
+			   before.cpu[i] > after.cpu[i], /* idle time may step back */
+		   "column %d of CPU time is that of /proc/stat", i);
+	ok(c.interrupts >= before.interrupts && c.interrupts <= after.interrupts,
+	   "the interrupts are those of /proc/stat");
+	ok(rint(steal) >= (double)before.cpu[CPU_STEAL] &&
+		   rint(steal) <= (double)after.cpu[CPU_STEAL],
+	   "the host's time is that of /proc/stat, in seconds");
+	ok(open_files() == files, "what reads counters closes its files");
 }
 
 static void test_read(void)
@@ -81,13 +138,16 @@ static void test_tcp_figures(void)
 	if (getsockopt(fd[0], IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len == sizeof(int))
 		skip("a TCP socket has TCP figures", "no TCP_INFO");
 	else
-		ok(t.retransmits == 0 && t.mss > 0 && t.acked == 0, "a TCP socket has TCP figures");
+		ok(t.retransmits == 0 && t.mss > 0 && t.acked == 0 && t.min_rtt == 0,
+		   "a TCP socket has TCP figures");
 	close(fd[0]);
 }
 
 int main(void)
 {
 	test_rates();
+	test_unknown();
+	test_values();
 	test_read();
 	test_tcp_figures();
 	return done();

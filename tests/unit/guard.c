@@ -205,9 +205,13 @@ static void test_log(void)
 	   "lines of another kind have a limit of their own");
 	ok(log_line(&s.places, LOG_BAD, &other) == 0, "lines about another network are printed");
 	for (i = 0; i < LOG_SLOTS; i++)
-		s.places.log.slot[LOG_BAD][i].since_ns -= LOG_NS;
-	ok(log_line(&s.places, LOG_BAD, &p) == 2,
-	   "after LOG_NS the next line has the number of those that were not printed");
+		s.places.log.slot[LOG_BAD][i].since_ns -= LOG_NS / 2;
+	ok(LOG_NS == 10000000000u && log_line(&s.places, LOG_BAD, &p) == -1,
+	   "in 10 s no more lines are printed");
+	for (i = 0; i < LOG_SLOTS; i++)
+		s.places.log.slot[LOG_BAD][i].since_ns -= LOG_NS / 2;
+	ok(log_line(&s.places, LOG_BAD, &p) == 3,
+	   "after 10 s the next line has the number of those that were not printed");
 	ok(log_line(&s.places, LOG_BAD, &p) == 0, "a number of lines is printed once");
 }
 

@@ -1,5 +1,6 @@
 #include "lib/load/load.h"
 
+#include "lib/load/shared.h"
 #include "tests/unit/unit.h"
 
 /* One of two CPUs is away: the load is a share of the other. */
@@ -202,8 +203,132 @@ static void test_steal(void)
 	ok(near(l.load, -tick / 2), "the host took no time in which the soakers spun");
 }
 
+/* What the steadiness of the baseline, the time, the host and the slowing add to the uncertainty. */
+static void test_uncertainty(void)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	struct baseline b[1] = {{.spin = 1, .speed = 1, .tasks_sd = 0.05}};
+	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
+	struct load_sample from = {.time = 1}, to = {.time = 2};
+	struct load l;
+
+	to.spin = to.work = 1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.003, 0.05)),
+	   "in 1 s the bursts of tasks are worth half of those in a window of a quarter");
+	from.time = 1.9;
+	from.spin = from.work = 0.9;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.03, 0.1)),
+	   "in less than a window the bursts of tasks are no more than in one");
+	b[0].tasks_sd = 0;
+	from = (struct load_sample){.time = 1};
+	to.work = 0.8;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.003, 0.02)), "a tenth of the slowing is uncertain");
+	to.work = 0.2;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.003, 0.05)),
+	   "a slowing of more than half is no more uncertain than that");
+	to.work = to.spin = 0.5;
+	from.steal = 0.1;
+	to.steal = 0.3;
+	to.host = 0.1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.5 - 0.2) && near(l.uncertainty, hypot(0.003, tick)),
+	   "the host's time is subtracted from its first second on");
+	to.host = 0.2 * 1.1 + tick + 1e-6;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.5 - 0.2),
+	   "what soakers saw beyond the count of the host was not the host");
+}
+
+/* Of one CPU of two: its own baseline, its own time, and no reasons where it was not measured. */
+static void test_one_cpu(void)
+{
+	static struct two_cpus t;
+	struct load l;
+
+	two_cpus_init(&t);
+	t.from.time = 0;
+	t.to = (struct load_sample){.time = 2, .spin = 1, .work = 1};
+	load_between(&t.c, &t.from, &t.to, 0, &l);
+	ok(near(l.load, 0.99 - 0.5) && l.seconds == 2 && l.cpus == 1,
+	   "one CPU has the seconds and the baseline that are its own");
+	t.to.away_ns = 2000000000;
+	t.to.limits.lost = 1;
+	load_between(&t.c, &t.from, &t.to, 1, &l);
+	ok(isnan(l.load) && l.unsafe == 0, "a CPU that was away all the time has no reason");
+	t.to.away_ns *= 2;
+	t.to.time *= 2;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(isnan(l.load) && l.unsafe == UNSAFE_CPU_OFFLINE && l.cpus == 0,
+	   "where all CPUs were away there is a reason without a load");
+}
+
+/* The soakers of two CPUs, whose counts stand still.  No gap is open. */
+static struct soaker *two_soakers(void)
+{
+	struct soaker *s = calloc(1, sizeof(*s) + 2 * sizeof(s->cpu[0]));
+	int i;
+
+	if (s == NULL)
+		err(EXIT_FAILURE, "soaker");
+	s->n = 2;
+	s->keeper = 1; /* no child of this process */
+	s->events = &s->own_events;
+	for (i = 0; i < 2; i++) {
+		s->cpu[i].last_ns = 1;
+		s->cpu[i].gap_min = UINT64_MAX / 2;
+		s->cpu[i].gap_ns = 2000000000u + (unsigned)i;
+		s->cpu[i].dirty_ns = 500000000;
+		s->cpu[i].turns = 900;
+		s->cpu[i].tasks_ns = 3000000000u;
+		s->cpu[i].host_ns = 4000000000u;
+		s->cpu[i].switches = 5;
+		s->cpu[i].away_ns = 6000000000u;
+	}
+	return s;
+}
+
+static void test_sample(void)
+{
+	static struct two_cpus t;
+	struct soaker *s = two_soakers();
+	struct load_sample sum, each[2];
+	double last;
+
+	two_cpus_init(&t);
+	load_sample_read(s, &t.c, &sum, each);
+	last = (double)each[1].ns / 1e9;
+	ok(near(each[1].time, last) && near(each[1].spin, (last - 2.500000001) / 0.8),
+	   "a soaker spun while it had no gap and did not wait for memory, by its baseline");
+	ok(near(each[0].work, 900 / (0.9 * 10)) && near(each[1].work, 900 / (0.8 * 20)),
+	   "the work of a soaker is its turns, by its baseline");
+	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5 &&
+		   each[0].away_ns == 6000000000u,
+	   "counts of a soaker are in seconds");
+	ok(near(sum.time, each[0].time + each[1].time) &&
+		   near(sum.spin, each[0].spin + each[1].spin) &&
+		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 && sum.host == 8 &&
+		   sum.switches == 10 && sum.away_ns == 12000000000u && sum.ns == each[1].ns,
+	   "the sample of all CPUs is the sum of theirs");
+	ok(each[0].steal == sum.steal / 2, "each CPU has its part of the host's time");
+	s->cpu[0].gap_min = 1000;
+	s->cpu[1].last_ns = 0;
+	load_sample_read(s, &t.c, &sum, each);
+	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
+	   "a gap that is open is the time of a task");
+	ok(near(each[1].tasks, each[1].time) && each[1].spin == 0,
+	   "a soaker that has not begun spun for no time");
+	free(s);
+}
+
 int main(void)
 {
+	test_sample();
+	test_uncertainty();
+	test_one_cpu();
 	test_below_zero();
 	test_steal();
 	test_resume();

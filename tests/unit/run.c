@@ -2,10 +2,44 @@
 
 #include "tests/unit/unit.h"
 
-int main(void)
+static void test_time(void)
 {
 	ok(time_after(1000, 2.5) == 2500001000, "2.5 seconds after 1000 ns");
 	ok(time_after(1000, 0) == NEVER, "0 seconds are no limit");
 	ok(time_after(1000, -1) == NEVER, "a time below 0 is no limit");
+}
+
+/* Two seconds, of which the soaker of one CPU spun for a half and the host took 5 %. */
+static void test_host(void)
+{
+	static struct baseline b = {.spin = 1, .speed = 1};
+	static struct run r;
+	struct figures f;
+
+	r.calibration.cpus.n = 1;
+	r.calibration.cpu = &b;
+	r.begin.counters.ns = 1000000000;
+	r.end.counters.ns = 3000000000;
+	r.end.counters.interrupts = 500;
+	r.end.counters.cpu[CPU_STEAL] = 5;
+	r.end.counters.cpu[CPU_IDLE] = 95;
+	r.begin.sum.time = 1;
+	r.end.sum.time = 3;
+	r.end.sum.spin = r.end.sum.work = 1;
+	figures_init(&f);
+	run_host_figures(&r, &f);
+	ok(f.rates.interrupts == 250 && isnan(f.load) && f.unsafe == 0,
+	   "a host whose load is not measured has rates");
+	r.soak = (struct soaker *)&b; /* nothing reads it */
+	run_host_figures(&r, &f);
+	ok(near(f.load, 0.5) && f.soaked == 2 && f.cpus == 1,
+	   "a host has the load between the two samples");
+	ok(f.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
+}
+
+int main(void)
+{
+	test_time();
+	test_host();
 	return done();
 }

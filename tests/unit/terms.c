@@ -86,8 +86,8 @@ static void test_stream(void)
 				     .rcv_mss = 13,
 				     .rcv_ooo = 14};
 	j = writer();
-	json_stream(&j, NULL, &f, 2, true);
-	json_stream(&j, NULL, &f, 2, false);
+	json_stream(&j, NULL, &f, 1, true);
+	json_stream(&j, NULL, &f, 1, false);
 	json_close(&j, '}');
 	fclose(j.f);
 	ok(strstr(printed, "\"retransmits\":1,\"snd_cwnd\":5,\"rtt\":2,\"rttvar\":3,\"min_rtt\":4,"

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -122,6 +123,35 @@ static inline int status_of(void (*function)(void *arg), void *arg, char *printe
 	printed[used] = '\0';
 	close(fd[0]);
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* How many descriptors this process has open: a function that opens one must close it. */
+static inline int open_files(void)
+{
+	int fd, n = 0;
+
+	for (fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Calls a function, and stores what it prints on standard output, whether by stdio or by write(2). */
+static inline void stdout_of(void (*function)(void *arg), void *arg, char *printed, size_t size)
+{
+	FILE *file = tmpfile();
+	const int before = dup(STDOUT_FILENO);
+	ssize_t n;
+
+	fflush(stdout);
+	if (file == NULL || before < 0 || dup2(fileno(file), STDOUT_FILENO) < 0)
+		abort();
+	function(arg);
+	fflush(stdout);
+	n = pread(fileno(file), printed, size - 1, 0);
+	printed[n > 0 ? n : 0] = '\0';
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	fclose(file);
 }
 
 /* What main returns: prints how many checks there were. */

@@ -398,7 +398,6 @@ CALL_FD(bind)
 CALL_FD(connect)
 CALL_FD(listen)
 CALL_FD(shutdown)
-CALL_FD(getsockopt)
 CALL(mmap64, FAILED, e, NULL, 0, NULL)
 CALL(readdir64, 0, dirfd((DIR *)a), NULL, 0, NULL)
 
@@ -411,7 +410,10 @@ static const char *option_name(word level, word name)
 		return "TCP_KEEP";
 	return level == IPPROTO_IPV6 ? "IPV6" : "other";
 }
-CALL_TEXT(setsockopt, option_name(b, c))
+CALL_TEXT(setsockopt,
+	  b == IPPROTO_TCP && c == TCP_CORK ? *(int *)d ? "TCP_CORK" : "uncork" : option_name(b, c))
+CALL(getsockopt, FAILED, b == IPPROTO_TCP && c == TCP_INFO ? -1 : (int)a,
+     b == IPPROTO_TCP && c == TCP_INFO ? "TCP_INFO" : NULL, 0, NULL)
 
 /* After any error the descriptor is closed all the same: close(2). */
 DECLARE(close)

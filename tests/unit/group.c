@@ -1,0 +1,173 @@
+#include "lib/receive/group.h"
+
+#include <sys/eventfd.h>
+
+#include "tests/unit/unit.h"
+
+static const _Atomic int running;
+
+/* A server, of which the load of one CPU is measured if `soaker` is set, and two clients. */
+static struct context x;
+static struct receive_options opt;
+static struct baseline baseline = {.spin = 1, .speed = 1};
+static struct member member[2];
+static struct figures figures[2];
+static char printed[4096];
+
+static void server_init(bool json, bool measured)
+{
+	memset(&x, 0, sizeof(x));
+	memset(member, 0, sizeof(member));
+	opt = (struct receive_options){.method = receive_methods, .json = json};
+	x.opt = x.report.opt = &opt;
+	x.stop = x.report.stop = &running;
+	x.meter.method = "read";
+	x.meter.soaker = measured ? (struct soaker *)&baseline : NULL; /* nothing reads it */
+	x.meter.calibration.cpus.n = 1;
+	x.meter.calibration.cpu = &baseline;
+	pthread_mutex_init(&x.report.lock, NULL);
+	pthread_mutex_init(&x.group.lock, NULL);
+	x.group.wake = eventfd(0, EFD_NONBLOCK);
+	strcpy(member[0].interface, "lo");
+	strcpy(member[1].interface, "lo");
+}
+
+/* One second, of which the soaker spun half; rates of 2 s. */
+static void test_figures(void)
+{
+	struct mark from = {.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
+	struct mark to = {.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
+	struct figures f;
+
+	server_init(false, false);
+	from.counters.ns = from.ns;
+	to.counters.ns = to.ns;
+	to.counters.interrupts = 500;
+	figures_between(&x.meter, &from, &to, &f);
+	ok(f.bytes == 1000 && f.calls == 20 && f.files == 3 && f.seconds == 2,
+	   "figures are the differences between two marks");
+	is(f.method, "read", "figures have the method");
+	ok(f.rates.interrupts == 250 && isnan(f.load) && f.load_bytes == ALL_BYTES,
+	   "without soakers there are rates and no load");
+	to.counters.ns = from.ns + RATES_NS;
+	figures_between(&x.meter, &from, &to, &f);
+	ok(isnan(f.rates.interrupts), "a time too short for the counters has no rates");
+	server_init(false, true);
+	to.counters.ns = to.ns;
+	to.load = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
+	from.load_bytes = 50;
+	to.load_bytes = 350;
+	figures_between(&x.meter, &from, &to, &f);
+	ok(near(f.load, 0.5) && f.load_bytes == 300 && f.soaked == 1,
+	   "the load is of the bytes that came in the time of its samples");
+	to.load = (struct load_sample){.time = 0.005, .spin = 0.0025, .work = 0.0025};
+	figures_between(&x.meter, &from, &to, &f);
+	ok(isnan(f.load), "a part of the time that is too short has no load");
+	to.load_bytes = 1050;
+	figures_between(&x.meter, &from, &to, &f);
+	ok(near(f.load, 0.5), "a short time that has all bytes has a load");
+	to.counters.cpu[CPU_STEAL] = 2;
+	to.counters.cpu[CPU_IDLE] = 98;
+	figures_between(&x.meter, &from, &to, &f);
+	ok(f.unsafe == UNSAFE_STEAL, "a load of which the host took 2 %% is unsafe");
+	to.load = from.load;
+	figures_between(&x.meter, &from, &to, &f);
+	ok(isnan(f.load) && f.unsafe == 0, "no load is not unsafe");
+}
+
+/* Two clients that overlap: the first from 1 s to 3 s, the second from 2 s to 5 s. */
+static void two_clients(void *arg)
+{
+	int i;
+
+	(void)arg;
+	if (opt.json)
+		report_group_begin(&x.report, &(struct sockaddr_storage){.ss_family = AF_UNSPEC});
+	for (i = 0; i < 2; i++) {
+		group_join(&x, &member[i]);
+		figures_init(&figures[i]);
+		figures[i].bytes = 2000u * (unsigned)(i + 1);
+		figures[i].calls = 3;
+		figures[i].files = 5;
+		figures[i].warmup = 7;
+		member[i].calls = 3;
+		member[i].bytes = 2000u * (unsigned)(i + 1);
+		member[i].begin.ns = 1000000000u * (unsigned)(i + 1);
+		member[i].end.ns = 1000000000ull * (i == 0 ? 3 : 5);
+		member[i].begin.counters.ns = member[i].begin.ns;
+		member[i].end.counters.ns = member[i].end.ns;
+		member[i].end.counters.packets_in = 40;
+	}
+	group_remove(&x, &member[1], &figures[1], true);
+	group_remove(&x, &member[0], &figures[0], false);
+}
+
+static void test_group(void)
+{
+	eventfd_t left = 0;
+
+	server_init(false, false);
+	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	is(printed, "total of 2 clients: 1 kbytes/sec (0.000 Gbit/s), 6000 bytes in 4.000 s\n",
+	   "the time of a group is from its first begin to its last end");
+	ok(x.group.removed_bytes == 6000 && x.group.n == 0 &&
+		   eventfd_read(x.group.wake, &left) == 0 && left == 2,
+	   "clients that have left are counted, and wake the main thread");
+	server_init(true, false);
+	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	ok(strstr(printed,
+		  "\"sum_received\":{\"start\":0,\"end\":4,\"seconds\":4,\"bytes\":6000,"
+		  "\"bits_per_second\":12000,\"warmup_bytes\":14,\"files\":10,\"calls\":6,") !=
+		   NULL,
+	   "the sums of a group are those of its clients");
+	ok(strstr(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0") != NULL,
+	   "clients via one interface have its packets");
+	server_init(true, false);
+	strcpy(member[1].interface, "eth0");
+	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	ok(strstr(printed, "\"end\":{") != NULL && strstr(printed, "packets") == NULL,
+	   "clients via two interfaces have no packets");
+}
+
+static void two_intervals(void *arg)
+{
+	(void)arg;
+	interval_next(&x);
+	x.group.interval.begin.ns = 1;
+	group_join(&x, &member[0]);
+	group_join(&x, &member[1]);
+	x.group.start_ns = now_ns() - 500000000;
+	member[0].bytes = 1024000;
+	member[1].bytes = 1024000;
+	member[1].warming = true;
+	interval_next(&x);
+	member[1].warming = false;
+	interval_next(&x);
+	member[0].bytes = 2048000;
+	interval_next(&x);
+	member[0].bytes = 3072000;
+	interval_next(&x);
+}
+
+static void test_intervals(void)
+{
+	const char *p;
+	int lines = 0, warm_ups = 0;
+
+	server_init(false, false);
+	stdout_of(two_intervals, NULL, printed, sizeof(printed));
+	for (p = printed; (p = strstr(p, " kbytes/sec")) != NULL; p++)
+		lines++;
+	for (p = printed; (p = strstr(p, ", 2 clients, warm-up\n")) != NULL; p++)
+		warm_ups++;
+	ok(lines == 3 && warm_ups == 1, "an interval is printed if bytes came in it");
+	ok(atoi(printed) > 20 && atoi(printed) <= 4000, "the first interval begins with its group");
+}
+
+int main(void)
+{
+	test_figures();
+	test_group();
+	test_intervals();
+	return done();
+}

@@ -1,0 +1,303 @@
+/* The report of zcs: lib/receive/report. */
+#include "lib/receive/report.h"
+
+#include <arpa/inet.h>
+
+#include "tests/unit/unit.h"
+
+static const _Atomic int running;
+static _Atomic int interrupted = SIGINT;
+
+/* A server with that report, and a client of it. */
+struct server {
+	struct receive_options opt;
+	struct report report;
+	struct sockaddr_storage peer;
+	struct figures f;
+	struct reply_failures total;
+	bool flag;
+};
+
+static struct server s;
+static char printed[4096];
+
+static void server_init(bool json)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&s.peer;
+
+	memset(&s, 0, sizeof(s));
+	s.opt.method = receive_methods;
+	s.opt.json = json;
+	s.report.opt = &s.opt;
+	s.report.stop = &running;
+	pthread_mutex_init(&s.report.lock, NULL);
+	in->sin_family = AF_INET;
+	in->sin_port = htons(7);
+	in->sin_addr.s_addr = htonl(0xc0000201);
+	figures_init(&s.f);
+	s.f.bytes = 2048000;
+	s.f.seconds = 0.5;
+	s.f.files = 3;
+	s.f.calls = 40;
+	s.f.warmup = 5;
+	s.f.clients = 2;
+	strcpy(s.f.method, "splice");
+}
+
+static void prints(void (*function)(void *arg), const char *want, const char *title)
+{
+	stdout_of(function, NULL, printed, sizeof(printed));
+	is(printed, want, "%s", title);
+}
+
+/* Whether what is printed has these parts, in this order. */
+static void has(void (*function)(void *arg), const char *const *part, const char *title)
+{
+	const char *p = printed;
+
+	stdout_of(function, NULL, printed, sizeof(printed));
+	for (; *part != NULL && p != NULL; part++)
+		p = strstr(p, *part);
+	if (!ok(p != NULL, "%s", title))
+		show_unless(false, printed, part[-1]);
+}
+
+static void client(void *arg)
+{
+	(void)arg;
+	report_client(&s.report, &s.peer, &s.f, s.flag);
+}
+
+static void small_and_client(void *arg)
+{
+	report_count_small(&s.report, 100);
+	report_count_small(&s.report, 23);
+	client(arg);
+	client(arg);
+}
+
+static void last_small(void *arg)
+{
+	(void)arg;
+	report_count_small(&s.report, 7);
+	report_last_small(&s.report);
+	report_last_small(&s.report);
+}
+
+static void test_clients(void)
+{
+	server_init(false);
+	prints(client,
+	       "192.0.2.1:7: 4000 kbytes/sec (0.033 Gbit/s), 2048000 bytes in 0.500 s, 3 files, "
+	       "40 reads\n",
+	       "a client by the default method has its counts");
+	s.opt.method++;
+	s.flag = true;
+	s.f.seconds = 0.05;
+	prints(client,
+	       "192.0.2.1:7: 40000 kbytes/sec (0.328 Gbit/s), 2048000 bytes in 0.050000 s, 3 files, "
+	       "40 reads by splice, after 5 bytes of warm-up\n",
+	       "a client by another method has that, its warm-up and more decimals");
+	server_init(false);
+	prints(small_and_client,
+	       "2 more clients with less than 1 KiB each: 123 bytes in all\n"
+	       "192.0.2.1:7: 4000 kbytes/sec (0.033 Gbit/s), 2048000 bytes in 0.500 s, 3 files, "
+	       "40 reads\n"
+	       "192.0.2.1:7: 4000 kbytes/sec (0.033 Gbit/s), 2048000 bytes in 0.500 s, 3 files, "
+	       "40 reads\n",
+	       "small clients are counted once, before the next client");
+	prints(last_small, "1 more clients with less than 1 KiB each: 7 bytes in all\n",
+	       "small clients are counted at the end");
+	server_init(true);
+	prints(last_small, "{\"schema\":1,\"small_clients\":{\"clients\":1,\"bytes\":7}}\n",
+	       "small clients are an object at the end");
+}
+
+static void interval(void *arg)
+{
+	(void)arg;
+	report_group_interval(&s.report, &s.f, 2, s.flag);
+}
+
+static void group(void *arg)
+{
+	(void)arg;
+	report_group(&s.report, &s.f, s.flag);
+}
+
+static void test_group_text(void)
+{
+	server_init(false);
+	prints(interval, "4000 kbytes/sec (0.033 Gbit/s), 2 clients\n",
+	       "an interval of two clients");
+	s.f.clients = 1;
+	s.flag = true;
+	prints(interval, "4000 kbytes/sec (0.033 Gbit/s), warm-up\n", "an interval of the warm-up");
+	prints(group, "", "a group of one client has no total");
+	s.opt.quiet = true;
+	prints(interval, "", "a quiet server prints no intervals");
+	s.f.clients = 2;
+	prints(group,
+	       "total of 2 clients: 4000 kbytes/sec (0.033 Gbit/s), 2048000 bytes in 0.500 s\n",
+	       "a group of two clients has a total");
+	s.flag = false;
+	prints(group, "", "a group without a client that has a summary has no total");
+	s.flag = true;
+	s.f.bytes = 0;
+	prints(group, "", "a group that received nothing has no total");
+}
+
+static void whole_group(void *arg)
+{
+	const uint64_t bytes = s.f.bytes;
+
+	report_group_begin(&s.report, &s.peer);
+	report_stream(&s.report, -1, &s.peer, &s.f, 1, true);
+	report_stream(&s.report, -1, &s.peer, &s.f, 2, false);
+	s.f.load = 0.5;
+	s.f.unsafe = UNSAFE_STEAL;
+	interval(arg);
+	s.f.bytes = REPORT_LEAST_BYTES - 1;
+	interval(arg);
+	s.f.bytes = bytes;
+	report_count_small(&s.report, 9);
+	group(arg);
+}
+
+/* A group of small clients, which is nothing but their number at the end. */
+static void small_group(void *arg)
+{
+	s.f.bytes = 1023;
+	report_group_begin(&s.report, &s.peer);
+	group(arg);
+	report_last_small(&s.report);
+}
+
+static void test_group_json(void)
+{
+	static const char *const parts[] = {
+		"{\"schema\":1,\"start\":{\"version\":",
+		"\"accepted_connection\":{\"host\":\"192.0.2.1\",\"port\":7},"
+		"\"test_start\":{\"protocol\":\"TCP\",\"method\":\"read\"}},\"intervals\":["
+		"{\"sum\":{\"start\":2,\"end\":2.5,\"seconds\":0.5,\"bytes\":2048000,"
+		"\"bits_per_second\":32768000,\"load_percent\":50,\"unsafe\":[\"steal\"],"
+		"\"clients\":2,\"omitted\":true,\"sender\":false}},{\"sum\":",
+		"\"bytes\":1023,",
+		"],\"end\":{\"streams\":[{\"remote_host\":\"192.0.2.1\",\"remote_port\":7,"
+		"\"receiver\":{\"socket\":1,",
+		"}],\"sum_received\":{\"start\":0,\"end\":0.5,\"seconds\":0.5,\"bytes\":2048000,"
+		"\"bits_per_second\":32768000,\"warmup_bytes\":5,\"files\":3,\"calls\":40,"
+		"\"method\":\"splice\",\"sender\":false},"
+		"\"cpu_utilization_percent\":{\"host_total\":50},\"host\":{\"load_percent\":50,",
+		"\"clients\":2,\"streams_left_out\":1,"
+		"\"small_clients\":{\"clients\":1,\"bytes\":9}}}\n",
+		NULL};
+	static const char *const ends[] = {"}},\"error\":\"interrupted\"}\n", NULL};
+
+	server_init(true);
+	s.flag = true;
+	has(whole_group, parts, "the object of a group has its intervals, streams and sums");
+	s.report.stop = &interrupted;
+	has(whole_group, ends, "the object of a group that a signal ended says so");
+	server_init(true);
+	prints(small_group, "{\"schema\":1,\"small_clients\":{\"clients\":2,\"bytes\":1028}}\n",
+	       "a group of small clients has no object, and their warm-up counts");
+}
+
+/* One client more than end.streams may have. */
+static void test_many_streams(void)
+{
+	int i;
+
+	server_init(true);
+	report_group_begin(&s.report, &s.peer);
+	for (i = 0; i < 10001; i++)
+		report_stream(&s.report, -1, &s.peer, &s.f, i + 1, true);
+	ok(s.report.listed == 10000 && s.report.left_out == 1,
+	   "end.streams has 10000 clients at most, and those that it lacks are counted");
+	fclose(s.report.streams.json.f);
+	fclose(s.report.object.json.f);
+	free(s.report.streams.text);
+	free(s.report.object.text);
+}
+
+static void fail(void *arg)
+{
+	(void)arg;
+	report_fail(&s.report, "why");
+	pthread_mutex_unlock(&s.report.lock); /* a program that dies keeps it */
+}
+
+static void fail_in_group(void *arg)
+{
+	report_group_begin(&s.report, &s.peer);
+	interval(arg);
+	fail(arg);
+	/* A program that dies frees nothing. */
+	fclose(s.report.streams.json.f);
+	free(s.report.streams.text);
+	free(s.report.object.text);
+}
+
+static void test_fail(void)
+{
+	static const char *const parts[] = {"{\"schema\":1,\"start\":{",
+					    "\"intervals\":[{\"sum\":", "}],\"error\":\"why\"}\n",
+					    NULL};
+
+	server_init(false);
+	prints(fail, "", "a report in text has no error on stdout");
+	server_init(true);
+	prints(fail, "{\"schema\":1,\"error\":\"why\"}\n",
+	       "an error without a group is an object of its own");
+	server_init(true);
+	has(fail_in_group, parts, "an error in a group ends its object, which has its intervals");
+	server_init(true);
+	s.report.broken = true;
+	prints(fail, "", "nothing more is printed on a stdout that is broken");
+}
+
+static void replies(void *arg)
+{
+	(void)arg;
+	report_replies(&s.report, &s.f, s.flag ? &s.total : NULL);
+}
+
+static void test_replies(void)
+{
+	server_init(false);
+	s.total = (struct reply_failures){1, 2, 3, 4};
+	prints(replies, "4000 kbytes/sec (0.033 Gbit/s), 80 replies/s\n",
+	       "an interval has replies per second");
+	s.flag = true;
+	prints(replies,
+	       "total: 40 replies, 2048000 bytes; 1 refused, 2 silent, 3 too large, 4 broken\n",
+	       "the total has the requests that were not answered, by the reason");
+	server_init(true);
+	s.total = (struct reply_failures){1, 2, 3, 4};
+	s.f.load = 0.5;
+	s.f.unsafe = UNSAFE_STEAL;
+	s.f.load_bytes = 1024;
+	s.f.soaked = 0.25;
+	prints(replies,
+	       "{\"schema\":1,\"start\":0,\"end\":0.5,\"seconds\":0.5,\"bytes\":2048000,"
+	       "\"bits_per_second\":32768000,\"replies\":40,\"replies_per_second\":80,"
+	       "\"load_percent\":50,\"unsafe\":[\"steal\"],\"load_seconds\":0.25,"
+	       "\"load_bytes\":1024}\n",
+	       "an interval of replies as an object");
+	s.flag = true;
+	stdout_of(replies, NULL, printed, sizeof(printed));
+	ok(strstr(printed, ",\"refused\":1,\"silent\":2,\"too_large\":3,\"broken\":4}\n") != NULL,
+	   "the total of replies as an object has what was not answered");
+}
+
+int main(void)
+{
+	test_clients();
+	test_group_text();
+	test_group_json();
+	test_many_streams();
+	test_fail();
+	test_replies();
+	return done();
+}

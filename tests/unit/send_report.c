@@ -1,0 +1,467 @@
+/* The report of zcc: lib/send/report. */
+#include "lib/send/report.h"
+
+#include <arpa/inet.h>
+
+#include "lib/send/methods.h"
+#include "tests/unit/unit.h"
+
+/* A transfer of two streams that was measured at both ends; each figure has a value of its own. */
+struct transfer {
+	struct send_options opt;
+	struct target target;
+	struct fileset set;
+	struct stream_result stream[2];
+	struct cpu_result cpu[2];
+	struct send_result res;
+	struct send_report report;
+};
+
+static const struct tcp_figures tcp = {.retransmits = 3,
+				       .rtt = 1500,
+				       .rttvar = 250,
+				       .min_rtt = 500,
+				       .cwnd = 20480,
+				       .mss = 1448,
+				       .pmtu = 1500,
+				       .delivery_rate = 125e6,
+				       .busy = 2000,
+				       .rwnd_limited = 500,
+				       .sndbuf_limited = 250};
+
+static void sides_init(struct send_result *res)
+{
+	struct figures *s = &res->sent, *r = &res->received;
+	int i;
+
+	figures_init(s);
+	figures_init(r);
+	s->bytes = 4096000;
+	s->seconds = 2;
+	s->calls = 250;
+	s->warmup = 77;
+	strcpy(s->method, "send");
+	s->load = 0.25;
+	s->uncertainty = 0.01;
+	s->cpus = 2;
+	s->tasks = 0.125;
+	s->slowed = 0.0625;
+	s->rates.interrupts = 1001;
+	s->rates.packets_in = 1002;
+	s->rates.packets_out = 1003;
+	r->bytes = 2048000;
+	r->seconds = 0.05;
+	r->calls = 10;
+	strcpy(r->method, "read");
+	r->load = 0.5;
+	r->cpus = 1.5;
+	r->unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_STEAL;
+	r->clients = 3;
+	for (i = 0; i < CPU_COLUMNS; i++)
+		s->rates.cpu[i] = (i + 1) / 1000.0;
+	r->rates.cpu[CPU_IRQ] = 0.0004;
+	s->rates.cpu[CPU_STEAL] = 0.0004;
+	s->rates.cpu[CPU_USER] = 0.0005;
+}
+
+static void address_set(struct sockaddr_storage *addr, unsigned char host, unsigned short port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	in->sin_addr.s_addr = htonl(0xc0000200 + host);
+}
+
+static void transfer_init(struct transfer *t)
+{
+	int i;
+
+	memset(t, 0, sizeof(*t));
+	t->opt = (struct send_options){
+		.server = "server", .port = "2222", .method = method_named("send"), .streams = 1};
+	strcpy(t->target.name, "192.0.2.1:2222");
+	t->set = (struct fileset){.n = 5, .bytes = 4096};
+	for (i = 0; i < 2; i++) {
+		figures_init(&t->stream[i].sent);
+		figures_init(&t->stream[i].received);
+		t->stream[i].sent.tcp = tcp;
+		t->stream[i].sent.bytes = 1024000u * (unsigned)(i + 1);
+		t->stream[i].sent.seconds = 2;
+		t->stream[i].received.cpu = 6;
+	}
+	t->cpu[0] = (struct cpu_result){.id = 3,
+					.load = {.load = 0.5, .uncertainty = 0.25, .seconds = 2},
+					.role = "sender"};
+	t->cpu[1] = (struct cpu_result){
+		.id = 4,
+		.load = {.load = 0.125, .uncertainty = 0.01, .seconds = 2, .unsafe = UNSAFE_STEAL},
+		.role = ""};
+	t->res = (struct send_result){.target = &t->target,
+				      .set = &t->set,
+				      .chunk = 512,
+				      .loops = 9,
+				      .congestion = "cubic",
+				      .stream = t->stream,
+				      .cpu = t->cpu};
+	sides_init(&t->res);
+	t->report.opt = &t->opt;
+}
+
+static void end(void *arg)
+{
+	struct transfer *t = arg;
+
+	report_end(&t->report, &t->res, NULL);
+}
+
+static void start_and_end(void *arg)
+{
+	struct transfer *t = arg;
+
+	report_start(&t->report, &t->res);
+	report_end(&t->report, &t->res, "why");
+}
+
+static void interval(void *arg)
+{
+	struct transfer *t = arg;
+	struct figures f[2] = {t->stream[0].sent, t->stream[1].sent};
+
+	report_interval(&t->report, f, &t->res.sent, 3, true);
+	report_interval(&t->report, f, &t->res.sent, 3, false);
+}
+
+static struct transfer t;
+static char printed[8192];
+
+/* The report must be this. */
+static void prints(const char *want, const char *title)
+{
+	stdout_of(end, &t, printed, sizeof(printed));
+	is(printed, want, "%s", title);
+}
+
+static void test_text(void)
+{
+	static const char tcp_text[] =
+		"  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
+		"  held back by the receiver's window 25.0%, by the send buffer 12.5% of the time\n";
+	char *rest;
+
+	transfer_init(&t);
+	t.res.receipts = 1;
+	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n"
+	       "  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes, in 9 loops\n"
+	       "                              sender           receiver\n"
+	       "  bytes                      4096000            2048000\n"
+	       "  seconds                      2.000              0.050\n"
+	       "  kbytes/sec                    2000              40000\n"
+	       "  load                  25.0% +-1.0%             50.0%?\n"
+	       "  unsafe: why                      -        cpu_offline\n"
+	       "                                                  steal\n"
+	       "  CPUs                          2.00               1.50\n"
+	       "  by tasks                     12.5%                  -\n"
+	       "  slowed                        6.2%                  -\n"
+	       "  us/KiB                     250.000             18.750\n"
+	       "  calls by                      send               read\n"
+	       "  calls                          250                 10\n"
+	       "  calls/s                        125                200\n"
+	       "  interrupts/s                  1001                  -\n"
+	       "  packets/s in                  1002                  -\n"
+	       "  packets/s out                 1003                  -\n"
+	       "  user                          0.1%                  -\n"
+	       "  nice                          0.2%                  -\n"
+	       "  system                        0.3%                  -\n"
+	       "  idle                          0.4%                  -\n"
+	       "  iowait                        0.5%                  -\n"
+	       "  irq                           0.6%               0.0%\n"
+	       "  softirq                       0.7%                  -\n"
+	       "  all bytes sent were received\n"
+	       "  the receiver had 3 clients meanwhile: its load is that of all\n"
+	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
+	       "  held back by the receiver's window 25.0%, by the send buffer 12.5% of the time\n",
+	       "a report of two ends that measured their loads has every figure");
+	t.res.missing = 1;
+	t.res.received.clients = 1;
+	stdout_of(end, &t, printed, sizeof(printed));
+	rest = strstr(printed, "  softirq");
+	rest = rest != NULL ? strstr(rest, "\n") : NULL;
+	ok(rest != NULL && strcmp(rest + 1, tcp_text) == 0,
+	   "a report does not claim that all arrived where a byte is missing, and that the receiver "
+	   "had other clients where it had none");
+	t.stream[0].sent.tcp.mss = NAN;
+	stdout_of(end, &t, printed, sizeof(printed));
+	ok(strstr(printed, "\n  TCP: not known\n") != NULL, "TCP figures that are not known");
+	t.opt.quiet = true;
+	t.opt.chunks.n = 1;
+	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n",
+	       "a quiet report is one line");
+}
+
+static void test_without_load(void)
+{
+	transfer_init(&t);
+	t.set.builtin = true;
+	t.res.sent.load = t.res.received.load = NAN;
+	t.res.sent.unsafe = UNSAFE_WEIGHT;
+	t.stream[0].sent.tcp.busy = 0;
+	prints("2000 kbytes/sec (0.016 Gbit/s)\n"
+	       "  to 192.0.2.1:2222, cubic; 63 files of 350 KiB, built in, in 9 loops\n"
+	       "                              sender         no receipt\n"
+	       "  bytes                      4096000                  -\n"
+	       "  seconds                      2.000              0.050\n"
+	       "  kbytes/sec                    2000                  -\n"
+	       "  calls by                      send                  -\n"
+	       "  calls                          250                  -\n"
+	       "  calls/s                        125                  -\n"
+	       "  interrupts/s                  1001                  -\n"
+	       "  packets/s in                  1002                  -\n"
+	       "  packets/s out                 1003                  -\n"
+	       "  user                          0.1%                  -\n"
+	       "  nice                          0.2%                  -\n"
+	       "  system                        0.3%                  -\n"
+	       "  idle                          0.4%                  -\n"
+	       "  iowait                        0.5%                  -\n"
+	       "  irq                           0.6%               0.0%\n"
+	       "  softirq                       0.7%                  -\n"
+	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
+	       "  held back by the receiver's window 0.0%, by the send buffer 0.0% of the time\n",
+	       "a report without a receipt and without a load has neither");
+}
+
+static void test_options(void)
+{
+	transfer_init(&t);
+	t.opt.streams = 2;
+	t.opt.pace = 4096;
+	t.opt.warmup = 1.5;
+	t.opt.cork = true;
+	t.opt.nodelay = t.opt.raw = 1;
+	t.res.receipts = 2;
+	t.res.n_cpus = 2;
+	t.res.local = true;
+	t.res.sent.cpus = t.res.received.cpus = 4;
+	t.res.received.method[0] = '\0';
+	strcpy(t.target.interface, "e");
+	t.stream[0].sent.cpu = 5;
+	t.stream[1].sent.tcp.rtt = NAN;
+	t.stream[0].has_receipt = true;
+	t.stream[0].has_zerocopy = t.stream[1].has_zerocopy = true;
+	t.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
+	t.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
+	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 4 CPUs, cost 500.000 us/KiB\n"
+	       "  to 192.0.2.1:2222 by e, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
+	       "  after 1.5 s of warm-up, 77 bytes\n"
+	       "                              sender           receiver\n"
+	       "  bytes                      4096000            2048000\n"
+	       "  seconds                      2.000              0.050\n"
+	       "  kbytes/sec                    2000              40000\n"
+	       "  load, both ends       25.0% +-1.0%             50.0%?\n"
+	       "  unsafe: why                      -        cpu_offline\n"
+	       "                                                  steal\n"
+	       "  CPUs                             4                  4\n"
+	       "  by tasks                     12.5%                  -\n"
+	       "  slowed                        6.2%                  -\n"
+	       "  us/KiB                     500.000             50.000\n"
+	       "  calls by                      send                  -\n"
+	       "  calls                          250                 10\n"
+	       "  calls/s                        125                200\n"
+	       "  interrupts/s                  1001                  -\n"
+	       "  packets/s in                  1002                  -\n"
+	       "  packets/s out                 1003                  -\n"
+	       "  user                          0.1%                  -\n"
+	       "  nice                          0.2%                  -\n"
+	       "  system                        0.3%                  -\n"
+	       "  idle                          0.4%                  -\n"
+	       "  iowait                        0.5%                  -\n"
+	       "  irq                           0.6%               0.0%\n"
+	       "  softirq                       0.7%                  -\n"
+	       "  all bytes sent were received\n"
+	       "  the receiver had 3 clients meanwhile: its load is that of all\n"
+	       "  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  delivery Gbit/s\n"
+	       "       1    5      6            500            3    1.500          20            1.000\n"
+	       "       2    -      -           1000            3        -          20            1.000\n"
+	       "  zerocopy: 2 of 8 sends were copied by the kernel after all (25.0%)\n"
+	       "  zerocopy: 6 sends were never completed\n"
+	       "  CPU 3    load  50.0% +-25.0%, 250.000 us/KiB sender\n"
+	       "  CPU 4    load  12.5%? +-1.0%, 62.500 us/KiB \n",
+	       "a report of two streams and with all options has a row for each stream and CPU");
+}
+
+static void test_rows(void)
+{
+	static const char row[] =
+		"      512        2000         125    25.0% 250.000   0.1%   0.3%   1.3%   1.1%   50.0%?  18.750      -      -      -      -\n";
+	transfer_init(&t);
+	t.opt.chunks.n = 2;
+	prints("  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes\n"
+	       "                                             sender                                     receiver\n"
+	       "     send  kbytes/sec     calls/s     load  us/KiB   user system   soft   left     load  us/KiB   user system   soft   left\n"
+	       "      512        2000         125    25.0% 250.000   0.1%   0.3%   1.3%   1.1%   50.0%?  18.750      -      -      -      -\n",
+	       "the first of a list of sizes has the head of the table before its row");
+	prints(row, "the second of a list of sizes is a row");
+	transfer_init(&t);
+	t.opt.chunks.n = 2;
+	t.opt.quiet = true;
+	prints(row, "a quiet table has no head");
+}
+
+static void test_json(void)
+{
+	static const char *const parts[] = {
+		"\"connected\":[{\"socket\":1,\"local_host\":\"192.0.2.2\",\"local_port\":8,"
+		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222},{\"socket\":2,"
+		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222}],\"version\":",
+		"\"connecting_to\":{\"host\":\"server\",\"port\":2222},\"tcp_mss_default\":11,"
+		"\"sndbuf_actual\":12,\"rcvbuf_actual\":13,\"interface\":\"eth0\","
+		"\"test_start\":{\"protocol\":\"TCP\",\"num_streams\":2,\"blksize\":512,"
+		"\"omit\":1.5,\"duration\":2.5,\"method\":\"send\",\"cork\":false,\"nodelay\":true,"
+		"\"fqrate\":8000,\"files\":5,\"file_bytes\":4096,\"builtin_files\":false}},"
+		"\"intervals\":[],\"end\":{\"streams\":[{\"sender\":",
+		"\"receiver\":{\"socket\":1,\"start\":0,\"bytes\":0,\"bits_per_second\":0,"
+		"\"warmup_bytes\":0,\"files\":0,\"calls\":0,\"cpu\":6,\"sender\":false},"
+		"\"zerocopy_sends\":5,\"zerocopy_copied\":1,\"zerocopy_incomplete\":2},"
+		"{\"sender\":{\"socket\":2,",
+		"\"sum_sent\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":4096000,"
+		"\"bits_per_second\":16384000,\"warmup_bytes\":77,\"files\":0,\"calls\":250,"
+		"\"method\":\"send\",\"sender\":true},\"sum_received\":{\"start\":0,\"end\":0.05,"
+		"\"seconds\":0.05,\"bytes\":2048000,\"bits_per_second\":327680000,"
+		"\"warmup_bytes\":0,\"files\":0,\"calls\":10,\"method\":\"read\",\"sender\":false},"
+		"\"cpu_utilization_percent\":{\"host_total\":25,\"host_user\":0.05,"
+		"\"host_system\":0.3,\"remote_total\":50},\"sender_tcp_congestion\":\"cubic\","
+		"\"host\":{\"cpus\":2,",
+		"\"load_by_cpu\":[{\"cpu\":3,\"load_percent\":50,"
+		"\"load_uncertainty_percent\":25,\"cost_us_per_kib\":250,\"role\":\"sender\"},"
+		"{\"cpu\":4,\"load_percent\":12.5,\"load_uncertainty_percent\":1,"
+		"\"unsafe\":[\"steal\"],\"cost_us_per_kib\":62.5,\"role\":\"\"}],"
+		"\"both_ends_on_host\":false,\"bytes_agree\":false},\"error\":\"why\"}"
+		"\n",
+	};
+	static const char *const name[] = {"connections", "settings", "receipt of a stream", "sums",
+					   "loads of each CPU, and the error"};
+	size_t i;
+
+	transfer_init(&t);
+	t.opt.json = t.opt.nodelay = 1;
+	t.opt.streams = 2;
+	t.opt.pace = 1000;
+	t.opt.warmup = 1.5;
+	t.opt.seconds = 2.5;
+	t.res.receipts = 2;
+	t.res.n_cpus = 2;
+	t.res.missing = 1;
+	t.res.mss = 11;
+	t.res.sndbuf = 12;
+	t.res.rcvbuf = 13;
+	strcpy(t.target.interface, "eth0");
+	address_set(&t.target.addr, 1, 2222);
+	address_set(&t.stream[0].local, 2, 8);
+	t.stream[0].has_receipt = t.stream[0].has_zerocopy = true;
+	t.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
+	stdout_of(start_and_end, &t, printed, sizeof(printed));
+	for (i = 0; i < LENGTH(parts); i++)
+		if (!ok(strstr(printed, parts[i]) != NULL, "a report in JSON has its %s", name[i]))
+			show_unless(false, printed, parts[i]);
+	t.res.receipts = 1;
+	stdout_of(start_and_end, &t, printed, sizeof(printed));
+	ok(strstr(printed, "\"both_ends_on_host\":false},\"error\"") != NULL,
+	   "a report in JSON does not say whether the ends agree where a receipt is missing");
+}
+
+static void test_interval(void)
+{
+	transfer_init(&t);
+	stdout_of(interval, &t, printed, sizeof(printed));
+	is(printed,
+	   "2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB, "
+	   "- retransmits, window 20 KiB, RTT 1.500 ms\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB, "
+	   "- retransmits, window 20 KiB, RTT 1.500 ms, warm-up\n",
+	   "an interval of one stream has its window and its RTT");
+	t.opt.streams = 2;
+	t.res.sent.load = NAN;
+	t.res.sent.tcp.retransmits = 6;
+	stdout_of(interval, &t, printed, sizeof(printed));
+	is(printed,
+	   "2000 kbytes/sec (0.016 Gbit/s), 6 retransmits\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), 6 retransmits, warm-up\n",
+	   "an interval of two streams has the sum of their retransmits");
+}
+
+static void json_interval_of_two(void *arg)
+{
+	(void)arg;
+	report_start(&t.report, &t.res);
+	interval(&t);
+	report_die(&t.report, "why");
+}
+
+static void test_json_interval(void)
+{
+	static const char *const parts[] = {
+		"\"intervals\":[{\"streams\":[{\"socket\":1,\"start\":3,\"end\":5,\"seconds\":2,"
+		"\"bytes\":1024000,\"bits_per_second\":4096000,\"retransmits\":3,"
+		"\"snd_cwnd\":20480,\"rtt\":1500,\"rttvar\":250,\"pmtu\":1500,"
+		"\"omitted\":false,\"sender\":true},{\"socket\":2,\"start\":3,",
+		"\"sender\":true}],\"sum\":{\"start\":3,\"end\":5,\"seconds\":2,"
+		"\"bytes\":4096000,\"bits_per_second\":16384000,\"load_percent\":25,"
+		"\"unsafe\":[\"weight\"],\"cost_us_per_kib\":250,\"omitted\":false,"
+		"\"sender\":true}},{\"streams\":[{\"socket\":1,",
+		"\"omitted\":true,\"sender\":true}}],\"error\":\"why\"}\n",
+	};
+	size_t i;
+
+	transfer_init(&t);
+	t.opt.json = 1;
+	t.opt.streams = 2;
+	t.res.sent.unsafe = UNSAFE_WEIGHT;
+	stdout_of(json_interval_of_two, &t, printed, sizeof(printed));
+	for (i = 0; i < LENGTH(parts); i++)
+		if (!ok(strstr(printed, parts[i]) != NULL,
+			"intervals in JSON have streams, their sum, and the end: part %zu", i))
+			show_unless(false, printed, parts[i]);
+}
+
+static void progress(void *arg)
+{
+	(void)arg;
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+	report_clear_progress(&t.report);
+	report_progress(&t.report, 1.25, 4096, 1024, 77, ", waiting");
+	report_clear_progress(&t.report);
+	report_clear_progress(&t.report);
+	report_progress(&t.report, 1.25, 4096, 0, 77, "");
+	t.opt.seconds = 10;
+	t.opt.warmup = 2;
+	report_progress(&t.report, 3, 4096, 1024, 77, "");
+}
+
+static void test_progress(void)
+{
+	const int before = dup(STDERR_FILENO);
+
+	transfer_init(&t);
+	t.opt.streams = 2;
+	t.opt.loops = 4;
+	stdout_of(progress, &t, printed, sizeof(printed));
+	dup2(before, STDERR_FILENO);
+	close(before);
+	is(printed,
+	   "\r1.2 s, 50%: 77 kbytes/sec, waiting\033[K\r\033[K\r1.2 s: 77 kbytes/sec\033[K"
+	   "\r3.0 s of 12: 77 kbytes/sec\033[K",
+	   "progress is a share of all loops of all streams, or of the time with its warm-up");
+}
+
+int main(void)
+{
+	test_text();
+	test_without_load();
+	test_options();
+	test_rows();
+	test_json();
+	test_interval();
+	test_json_interval();
+	test_progress();
+	return done();
+}
