@@ -402,6 +402,7 @@ until_holding()
 			[ -n "$(soaker_of "$SOAK")" ] && [ -s soak.out ] || gone "$SOAK"
 		}
 		wait_until met
+		PERIOD=
 		gone $SOAK || return 0
 		turns=$((turns + 1))
 		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
@@ -450,30 +451,33 @@ is_unsafe()
 {
 	sed -n "$1p" soak.out | jq -e "(.unsafe // []) | index(\"$2\") != null" >/dev/null
 }
-# next_period: waits until one more is over; PERIOD is its number
+# next_period: waits until one more is over, or that after PERIOD; PERIOD is its number
 next_period()
 {
-	PERIOD=$(($(wc -l <soak.out) + 1))
+	PERIOD=$((${PERIOD:-$(lines_in soak.out)} + 1))
 	wait_until counts -ge $PERIOD lines_in soak.out
+}
+# until_period 'filter': waits for a period after PERIOD of which it holds; PERIOD is its number
+until_period()
+{
+	from=$((${PERIOD:-$(lines_in soak.out)} + 1)) filter=$1
+	wait_until period_found || { tail -n 5 soak.out; return 1; }
+	PERIOD=$((from + $(cat period)))
+}
+period_found()
+{
+	tail -n "+$from" soak.out | jq -en "[inputs | $filter] | index(true)" >period 2>/dev/null
 }
 # begins REASON, ends REASON: it is in one of the next periods, or in none after one of the next
 begins()
 {
-	for i in $(seq 60); do
-		next_period
-		! is_unsafe $PERIOD "$1" || return 0
-	done
-	tail -n 5 soak.out
-	return 1
+	until_period "(.unsafe // []) | index(\"$1\") != null"
 }
 ends()
 {
-	for i in $(seq 60); do
-		next_period
-		is_unsafe $PERIOD "$1" || { next_period; ! is_unsafe $PERIOD "$1"; return; }
-	done
-	tail -n 8 soak.out
-	return 1
+	until_period "(.unsafe // []) | index(\"$1\") == null"
+	next_period
+	not is_unsafe $PERIOD "$1"
 }
 # lines N 'pattern': soak.err has that many
 lines()

@@ -2,7 +2,7 @@
 # cyclesoak with a command: its load, its exit status, and those of cyclesoak itself.
 #
 # group: quiet
-# seconds: 5
+# seconds: 2
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
@@ -19,7 +19,7 @@ check 'with a command: its load, and its exit status' with_command_its_load
 with_command()
 {
 	mkdir own && cd own || return
-	soaking hastened "$cyclesoak" sleep 0.2
+	soaking hastened env HASTEN_US=20000 "$cyclesoak" sleep 0.2
 	grep -Eq "^System load: .*; own baselines, drift -?[0-9.]+%$" out
 	not [ -e counts_per_sec ]
 }

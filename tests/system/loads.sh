@@ -4,7 +4,7 @@
 # may be 3 points.
 #
 # group: quiet
-# seconds: 18
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
@@ -15,7 +15,7 @@ tr , '\n' </sys/devices/system/cpu/online | while IFS=- read -r first last; do
 done >online
 all=$(paste -s -d , online)
 one=$(tail -n 1 online)
-seconds=$(scale 1.5 5)
+seconds=$(scale 0.8 5)
 # The calibration that tests/run has made was forced: it will do if it was steady.
 is_steady()
 {
@@ -136,12 +136,13 @@ burnt()
 	percent "$(grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out)"
 }
 
-cyclesoak_load_of_program()
+# Whatever else runs here, cyclesoak and the kernel see it alike.
+cyclesoak_load_of_idle()
 {
-	beside "$one" "$cyclesoak" -n 1 -p "$seconds"
-	echo "$(text_load out) $truth" >measured
+	soaking "$cyclesoak" -n 1 -p "$seconds"
+	echo "$(text_load out) 0" >measured
 }
-check_load 'cyclesoak: the load of a program that takes one CPU' cyclesoak_load_of_program
+check_load 'cyclesoak: the load of the idle machine' cyclesoak_load_of_idle
 cyclesoak_json_that_cpu()
 {
 	beside "$one" "$cyclesoak" -n 1 -p "$seconds" -B --json
@@ -164,16 +165,10 @@ cyclesoak_with_command()
 check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' cyclesoak_with_command
 cyclesoak_json_with_command()
 {
-	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$one" "$seconds"
-	echo "$(json_load out) $(burnt)" >measured
+	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$all" "$seconds"
+	echo "$(json_load out) $(percent "$cpus")" >measured
 }
-check_load 'cyclesoak --json with a command in another session that takes one CPU' cyclesoak_json_with_command
-cyclesoak_with_command_that_takes()
-{
-	soaking "$cyclesoak" -f counts_per_sec "$burn" "$all" "$seconds"
-	echo "$(text_load out) $(percent "$cpus")" >measured
-}
-check_load 'cyclesoak with a command that takes all CPUs: 100 %' cyclesoak_with_command_that_takes
+check_load 'cyclesoak --json with a command in another session that takes all CPUs: 100 %' cyclesoak_json_with_command
 start_zcs
 zcc_load_of_another()
 {
@@ -196,6 +191,18 @@ zcs_same()
 check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' zcs_same
 stop_zcs
 if [ -n "$LONG" ]; then
+	cyclesoak_load_of_program()
+	{
+		beside "$one" "$cyclesoak" -n 1 -p "$seconds"
+		echo "$(text_load out) $truth" >measured
+	}
+	check_load 'cyclesoak: the load of a program that takes one CPU' cyclesoak_load_of_program
+	cyclesoak_json_with_command_that_takes_one()
+	{
+		soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$one" "$seconds"
+		echo "$(json_load out) $(burnt)" >measured
+	}
+	check_load 'cyclesoak --json with a command in another session that takes one CPU' cyclesoak_json_with_command_that_takes_one
 	once()
 	{
 		beside "$one" "$cyclesoak" -1 -p $seconds
@@ -225,11 +232,4 @@ if [ -n "$LONG" ]; then
 	check_load 'zcs -c --json: the same, in its own object and in the receipt' receiver_json
 	stop_zcs
 fi
-# Whatever else runs here, cyclesoak and the kernel see it alike.
-cyclesoak_load_of_idle()
-{
-	soaking "$cyclesoak" -n 1 -p "$seconds"
-	echo "$(text_load out) 0" >measured
-}
-check_load 'cyclesoak: the load of the idle machine' cyclesoak_load_of_idle
 finish

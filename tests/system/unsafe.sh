@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
-# seconds: 20
+# seconds: 10
 # limit: 500
 . "$TOP/tests/lib.sh"
 
@@ -14,12 +14,6 @@ if ! command -v jq >/dev/null 2>&1; then
 	finish
 fi
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
-
-# in_line: waits until nobody soaks; asking once a second, as soaking does, may take long
-in_line()
-{
-	flock -w 20 /dev/zero true 2>/dev/null || :
-}
 
 stopped()
 {
@@ -32,20 +26,72 @@ stop()
 	wait_until stopped "$1"
 }
 
-in_line && until_holding -p 0.3 --json -n 1000
+# until_soaking command...: starts it in the background once no other set of soakers runs; SOAK is its pid,
+# its output is in out and err.
+until_soaking()
+{
+	turns=0
+	while :; do
+		"$@" >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
+		gone $SOAK && grep -q 'soaked already' err && [ $turns -lt 60 ] || return 0
+		turns=$((turns + 1))
+		until_free
+	done
+}
+
+# Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
+clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
+online=/sys/devices/system/cpu/online
+can_stand_in=
+! unshare -m true 2>/dev/null || can_stand_in=1
+# stand_in 'options' FILE...: cyclesoak, which reads what is here under the last name of that FILE
+stand_in()
+{
+	options=$1
+	shift
+	{
+		echo '#!/bin/sh'
+		printf 'exec unshare -m sh -c "'
+		printf 'mount --bind %s %s && ' $(for file; do echo "${file##*/} $file"; done)
+		# shellcheck disable=SC2016 # for the shell of the stand-in
+		printf 'exec %s \\"\\$@\\"" cyclesoak "$@"\n' "$cyclesoak"
+	} >cyclesoak
+	chmod +x cyclesoak
+	BIN=$PWD
+	started=0
+	until_holding $options || started=1
+	BIN=${cyclesoak%/*}
+	return $started
+}
+
+# One cyclesoak for all that changes while it runs: 100 ticks a second and CPU; 10 of 1000 would be 1 %.
+printf 'cpu  1000 1000 1000 1000 0 0 0 1000 0 0\nintr 1000\n' >stat
+echo tsc >current_clocksource
+if [ -z "$can_stand_in" ]; then
+	until_holding -p 0.1 --json -n 10000
+elif [ -e $clock ]; then
+	stand_in '-p 0.1 --json -n 10000' /proc/stat $clock
+else
+	stand_in '-p 0.1 --json -n 10000' /proc/stat
+fi
 soaker=$(soaker_of "$SOAK")
 keeper=$(keeper_of "$SOAK")
-undisturbed_no_soaker_stopped()
+undisturbed_no_reason()
 {
 	next_period
 	next_period
 	for reason in soaker_stopped soaker_moved cpu_offline cpu_online clock_changed; do
 		not is_unsafe "$PERIOD" $reason
 	done
+	[ -z "$can_stand_in" ] || not is_unsafe "$PERIOD" steal
 }
-check 'undisturbed, no soaker is stopped, moved or without its CPU' undisturbed_no_soaker_stopped
+check 'undisturbed, no soaker is stopped, moved or without its CPU, no clock changes, no host steals' undisturbed_no_reason
 soakers_that_stopped_each()
 {
+	next_period
 	stop "$soaker"
 	begins soaker_stopped
 	next_period
@@ -59,6 +105,7 @@ check 'soakers that are stopped: each period is unsafe, with one line, until the
 kill -CONT "$soaker"
 stopped_and_continued_within()
 {
+	next_period
 	stop "$soaker"
 	kill -CONT "$soaker"
 	begins soaker_stopped
@@ -68,6 +115,7 @@ stopped_and_continued_within()
 check 'stopped and continued within a period' stopped_and_continued_within
 keeper_is_stopped()
 {
+	next_period
 	stop "$keeper"
 	begins soaker_stopped
 	kill -CONT "$keeper"
@@ -81,6 +129,7 @@ freezer=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bfreezer\b.*/\1/p' /proc/self/
 if [ -n "$freezer" ] && mkdir "$freezer/zc-test-$$" 2>/dev/null; then
 	soakers_that_control_group()
 	{
+		next_period
 		echo "$soaker" >"$freezer/zc-test-$$/cgroup.procs"
 		echo FROZEN >"$freezer/zc-test-$$/freezer.state"
 		begins soaker_stopped
@@ -108,6 +157,7 @@ if [ "$cpus" -lt 2 ] || [ "$own" = "$other" ]; then
 else
 	soaker_that_moved()
 	{
+		next_period
 		taskset -p -c "$other" "$thread"
 		begins soaker_moved
 		ends soaker_moved
@@ -118,18 +168,9 @@ else
 fi
 cpuset=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpuset\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/null; then
-	# until_period FILTER: it holds of one of the next periods, which on a busy machine may not be the first
-	until_period()
-	{
-		for i in $(seq 30); do
-			next_period
-			! sed -n "${PERIOD}p" soak.out | jq -e "$1" || return 0
-		done
-		tail -n 3 soak.out
-		return 1
-	}
 	cpuset_takes_cpu()
 	{
+		next_period
 		echo "$own" >"$cpuset/zc-test-$$/cpuset.cpus"
 		cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
 		echo "$soaker" >"$cpuset/zc-test-$$/cgroup.procs"
@@ -155,6 +196,36 @@ if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/nu
 else
 	skip 'a cpuset takes a CPU from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
 fi
+if [ -n "$can_stand_in" ]; then
+	another_clock_source()
+	{
+		next_period
+		echo hpet >current_clocksource
+		begins clock_changed
+		next_period
+		is_unsafe "$PERIOD" clock_changed
+		lines 1 '^cyclesoak: the clock source changed from tsc to hpet: the load is wrong'
+		echo tsc >current_clocksource
+		ends clock_changed
+	}
+	if [ -e $clock ]; then
+		check 'another clock source than at the start: unsafe while it is, with both names' another_clock_source
+	else
+		skip 'another clock source than at the start' 'no clock sources'
+	fi
+	more_than_of_steal()
+	{
+		printf 'cpu  2000 1000 1000 1000 0 0 0 1020 0 0\nintr 1000\n' >later
+		next_period
+		dd if=later of=stat conv=notrunc 2>dd.err
+		begins steal
+		lines 1 '^cyclesoak: the host of this virtual machine took 2\.0% of its CPU time (steal): the load is unsafe$'
+		ends steal
+	}
+	check 'more than 1 % of steal: unsafe, with one line that has the share' more_than_of_steal
+else
+	skip 'another clock source, steal' 'no privilege for namespaces'
+fi
 kill -TERM "$SOAK"
 wait "$SOAK"
 closing_line_has_reasons()
@@ -174,7 +245,7 @@ deport()
 only_cpu_away()
 {
 	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
-	in_line && until_holding -p 0.3 -N 1 -f one -B
+	until_holding -p 0.3 -N 1 -f one -B
 	deport
 	wait_until grep -q "^System load: -, no soaked CPU was available cpu0 -$" soak.out
 	kill -TERM $SOAK
@@ -186,16 +257,9 @@ only_cpu_away()
 }
 only_cpu_away_once()
 {
-	turns=0
-	while in_line; do
-		"$cyclesoak" -1 -p 4 -N 1 -f one >out 2>err &
-		SOAK=$!
-		remember $SOAK
-		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
-		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); continue; }
-		break
-	done
+	until_soaking "$cyclesoak" -1 -p 4 -N 1 -f one
 	deport
+	status=0
 	wait $SOAK || status=$?
 	rmdir "$cpuset/zc-test-$$"
 	cat out err
@@ -211,40 +275,16 @@ fi
 
 keeper_that_stopped()
 {
-	in_line && until_holding -p 0.2
+	until_holding -p 0.2
 	kill -STOP "$(keeper_of "$SOAK")"
 	kill -TERM "$SOAK"
 	ended "$SOAK"
 }
 check_long 'a keeper that is stopped does not keep the program from ending' keeper_that_stopped
-in_line && until_holding -p 0.3 -B
-soaker=$(soaker_of "$SOAK")
-stop "$soaker"
-next_period
-next_period
-kill -CONT "$soaker"
-kill -TERM "$SOAK"
-wait "$SOAK"
-in_text_mark_behind()
-{
-	cat soak.out
-	grep -Eq "^System load: -?[0-9]+\.[0-9]%\? \+-[0-9.]+%, slowed -?[0-9.]+% cpu[0-9]+ -?[0-9.]+%\?" soak.out
-	tail -n 1 soak.out | grep -Eq "^mean of [0-9]+: -?[0-9]+\.[0-9]%\? \+-"
-}
-check 'in text the mark is behind the load, of each CPU too, and in the closing line' in_text_mark_behind
 one_bare_figure()
 {
-	turns=0
-	while in_line; do
-		"$cyclesoak" -1 -p 2 >out 2>err &
-		SOAK=$!
-		remember $SOAK
-		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
-		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); sleep 1; continue; }
-		break
-	done
+	until_soaking "$cyclesoak" -1 -p 2
 	soaker=$(soaker_of "$SOAK")
-	sleep 1
 	kill -STOP "$soaker"
 	ended "$SOAK"
 	cat out err
@@ -253,179 +293,161 @@ one_bare_figure()
 }
 check_long '-1 of an unsafe load: a bare figure, and the line on stderr' one_bare_figure
 
-# Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
-# stand_in FILE 'options': cyclesoak, where `file` is that FILE
-stand_in()
-{
-	printf '#!/bin/sh\nmount --bind file %s\nexec "%s" %s\n' "$1" "$cyclesoak" "$2" >stand-in
-	chmod +x stand-in
-	turns=0
-	while in_line; do
-		unshare -m ./stand-in >soak.out 2>soak.err &
-		SOAK=$!
-		remember $SOAK
-		wait_until or_gone $SOAK [ -s soak.out ]
-		gone $SOAK || return 0
-		turns=$((turns + 1))
-		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
-		sleep 1
-	done
-}
-if unshare -m true 2>/dev/null; then
+if [ -n "$can_stand_in" ]; then
 	cpu_that_comes_online()
 	{
 		fake_calibration "$(machine_name)" >one
-		echo 0 >file
-		stand_in /sys/devices/system/cpu/online "-p 0.3 --json -f one"
+		echo 0 >online
+		stand_in '-p 0.1 --json -f one' $online
 		next_period
 		not is_unsafe "$PERIOD" cpu_online
-		echo 0,5-6 >file
+		echo 0,5-6 >online
 		begins cpu_online
 		next_period
 		is_unsafe "$PERIOD" cpu_online
 		lines 1 "^cyclesoak: CPU 5 came online and is not soaked: the load lacks what runs there"
-		echo 0 >file
+		echo 0 >online
 		ends cpu_online
 		kill -TERM "$SOAK"
 	}
 	check_long 'a CPU that comes online and is not soaked: unsafe while it is, its number in the line' cpu_that_comes_online
 	cpu_that_soaked_goes()
 	{
-		cat /sys/devices/system/cpu/online >file
-		stand_in /sys/devices/system/cpu/online "-p 0.3 --json"
-		echo 100 >file
+		cat $online >online
+		stand_in '-p 0.1 --json' $online
+		next_period
+		echo 100 >online
 		begins cpu_offline
 		lines 1 "^cyclesoak: CPU 0 went offline or came back"
 		lines 1 "^cyclesoak: CPU 100 came online and is not soaked"
-		cat /sys/devices/system/cpu/online >file
+		cat $online >online
 		ends cpu_offline
 		kill -TERM "$SOAK"
 	}
 	check_long 'a CPU that is soaked goes offline, and its soaker does not know it' cpu_that_soaked_goes
-	clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
-	if [ -e $clock ]; then
-		another_clock_source()
-		{
-			echo tsc >file
-			stand_in "$clock" "-p 0.3 --json"
-			next_period
-			not is_unsafe "$PERIOD" clock_changed
-			echo hpet >file
-			begins clock_changed
-			next_period
-			is_unsafe "$PERIOD" clock_changed
-			lines 1 "^cyclesoak: the clock source changed from tsc to hpet: the load is wrong"
-			echo tsc >file
-			ends clock_changed
-			kill -TERM "$SOAK"
-		}
-		check 'another clock source than at the start: unsafe while it is, with both names' another_clock_source
-		clock_flaps()
-		{
-			echo tsc >file
-			stand_in $clock "-p 0.05 --json"
-			for i in $(seq 12); do
-				echo hpet >file
-				begins clock_changed
-				echo tsc >file
-				ends clock_changed
-			done
-			kill -TERM $SOAK
-			lines 10 "^cyclesoak: the clock source changed from tsc to hpet"
-			lines 1 "^cyclesoak: that was the last of 10 lines about clock_changed: the reports still mark the loads$"
-		}
-		check_long 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
-	else
-		skip 'another clock source than at the start' 'no clock sources'
-	fi
-	# 100 ticks a second and CPU; 10 of 1000 would be 1 %.
-	more_than_of_steal()
+	clock_flaps()
 	{
-		printf "cpu  1000 1000 1000 1000 0 0 0 1000 0 0\nintr 1000\n" >file
-		stand_in /proc/stat "-p 0.4 --json"
+		echo tsc >current_clocksource
+		stand_in '-p 0.05 --json' $clock
 		next_period
-		next_period
-		not is_unsafe "$PERIOD" steal
-		printf "cpu  2000 1000 1000 1000 0 0 0 1020 0 0\nintr 1000\n" >other
-		dd if=other of=file conv=notrunc 2>dd.err
-		begins steal
-		lines 1 "^cyclesoak: the host of this virtual machine took 2\.0% of its CPU time (steal): the load is unsafe$"
-		ends steal
+		for i in $(seq 12); do
+			echo hpet >current_clocksource
+			begins clock_changed
+			echo tsc >current_clocksource
+			ends clock_changed
+		done
 		kill -TERM "$SOAK"
+		lines 10 "^cyclesoak: the clock source changed from tsc to hpet"
+		lines 1 "^cyclesoak: that was the last of 10 lines about clock_changed: the reports still mark the loads$"
 	}
-	check 'more than 1 % of steal: unsafe, with one line that has the share' more_than_of_steal
-else
-	skip 'CPUs that come online, another clock source, steal' 'no privilege for namespaces'
+	[ ! -e $clock ] ||
+		check_long 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
 fi
 
-if preloaded slow; then
-	clock_that_takes_microsecond()
-	{
-		in_line && soaking env LD_PRELOAD=./slow.so "$cyclesoak" -p 0.3 -n 2 --json
-		jq -es 'all(.[]; .unsafe | index("clock_slow") != null)' out
-		[ "$(grep -c "^cyclesoak: the clock source .* is slow: the load lacks interrupts of less than [0-9.]* us$" err)" -eq 1 ]
-	}
-	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' clock_that_takes_microsecond
+# One cyclesoak for all that lasts from its start: no idle group, a slow clock, and wake-ups that soaking
+# delays.  The last are no reason: the load is that of the traffic that was left.
+cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
+[ -z "$cg" ] || unshare -m -C true 2>/dev/null || cg=
+slow='' wakeup=
+! preloaded slow || slow=$PWD/slow.so
+[ "$cpus" -lt 2 ] || ! preloaded wakeup || wakeup=$PWD/wakeup.so
+# without_group command...: where it may make no control group
+without_group()
+{
+	if [ -n "$cg" ]; then
+		unshare -m -C sh -c "mount -o remount,bind,ro $cg && exec \"\$@\"" sh "$@"
+	else
+		"$@"
+	fi
+}
+soaking without_group env LD_PRELOAD="$slow $wakeup" "$cyclesoak" -p 0.1 -n 2 --json >hindered.log
+mv out hindered.out
+mv err hindered.err
+# is_always REASON 'line': each period is unsafe for that reason, with one line
+is_always()
+{
+	cat hindered.log
+	jq -es "length >= 2 and all(.[]; .unsafe | index(\"$1\") != null)" hindered.out
+	[ "$(grep -c "^cyclesoak: $2$" hindered.err)" -eq 1 ]
+}
+# delays_wakeups FILE: one line there tells that soaking delays wake-ups by a millisecond; sets $soaked, $unsoaked
+delays_wakeups()
+{
+	grep "^[a-z]*: soaking delays wake-ups: one from another CPU takes [0-9]* us, and [0-9]* us without soakers: " "$1" >line
+	one_line line
+	sed 's/.* takes \([0-9]*\) us, and \([0-9]*\) us .*/\1 \2/' line >us
+	read -r soaked unsoaked <us
+	[ "$soaked" -ge 1000 ] && [ "$soaked" -gt "$unsoaked" ]
+}
+# has_wakeup FILTER FILE: the object there, in JSON, has both figures
+has_wakeup()
+{
+	jq -e "$1 | .wakeup_us >= 1000 and .wakeup_unsoaked_us < .wakeup_us" "$2"
+}
+if [ -n "$slow" ]; then
+	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' \
+	    is_always clock_slow 'the clock source .* is slow: the load lacks interrupts of less than [0-9.]* us'
 else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
+fi
+if [ -n "$cg" ]; then
+	check 'a namespace of control groups without an idle group: each period is unsafe, with one line' \
+	    is_always weight "the soakers share this control group's weight and may take CPU from others: no idle group for them: Read-only file system"
+else
+	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
+fi
+if [ -n "$wakeup" ]; then
+	cyclesoak_delays()
+	{
+		cat hindered.log
+		delays_wakeups hindered.err
+		head -n 1 hindered.out >first
+		has_wakeup . first
+	}
+	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
+	cyclesoak_delays_for_long()
+	{
+		soaking env WAKEUP_US=30000 LD_PRELOAD="$wakeup" "$cyclesoak" -p 0.3 -n 1
+		delays_wakeups err
+		[ "$soaked" -ge 4000 ]
+	}
+	check_long 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
+else
+	skip 'wake-ups that soaking delays' 'one CPU, or no library can be preloaded'
+fi
+if [ -n "$cg" ]; then
+	idle_group_in_container()
+	{
+		mkdir "$cg/zc-test-$$"
+		cat >contained <<END
+#!/bin/sh
+echo \$\$ >"$cg/zc-test-$$/cgroup.procs"
+exec unshare -m -C sh -c 'umount -l $cg && mount -t cgroup -o cpu cgroup $cg && exec "$cyclesoak" -p 0.3 -n 2 --json'
+END
+		chmod +x contained
+		soaking ./contained
+		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: their idle group is inside a container$" err)" -eq 1 ]
+	}
+	check_long 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
+	[ ! -d "$cg/zc-test-$$" ] || wait_until rmdir "$cg/zc-test-$$"
 fi
 
 load_below_zero()
 {
 	sed 's/^cpu\( [0-9]*\) 0 0 1 0 /cpu\1 0 0 0.01 0 /; 1s/$/ 100/' counts_per_sec >starved
 	sed -i "1s/.*/$(awk '$1 == "cpu" { sum += $5 * $7 } END { print sum }' starved)/" starved
-	in_line && soaking "$cyclesoak" -p 0.5 -n 2 -B -f starved
+	soaking "$cyclesoak" -p 0.2 -n 2 -B -f starved
 	grep -Eq "^System load: -[0-9.]+%\? \+-[0-9.]+%, slowed -?[0-9.]+% cpu[0-9]+ -[0-9.]+%\?" out
+	tail -n 1 out | grep -Eq '^mean of 2: -[0-9]+\.[0-9]%\? \+-'
 	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
 }
-check 'a load far below 0: the calibration makes it unsafe, with one line' load_below_zero
+check 'a load far below 0: one line, and in text the mark behind each load, in the closing line too' load_below_zero
 
-# Wake-ups that soaking delays are no reason: the load is that of the traffic that was left.
-if [ "$cpus" -gt 1 ] && preloaded wakeup; then
-	delayed() # command...: its soakers delay wake-ups by a millisecond, of which one line tells
-	{
-		in_line && soaking env LD_PRELOAD="$PWD/wakeup.so" "$@"
-		grep "^[a-z]*: soaking delays wake-ups: one from another CPU takes [0-9]* us, and [0-9]* us without soakers: " err >line
-		one_line line
-		sed 's/.* takes \([0-9]*\) us, and \([0-9]*\) us .*/\1 \2/' line >us
-		read -r soaked unsoaked <us
-		[ "$soaked" -ge 1000 ] && [ "$soaked" -gt "$unsoaked" ]
-	}
-	has_wakeup() # FILTER FILE: the object there, in JSON, has both figures
-	{
-		jq -e "$1 | .wakeup_us >= 1000 and .wakeup_unsoaked_us < .wakeup_us" "$2"
-	}
-	cyclesoak_delays()
-	{
-		delayed "$cyclesoak" -p 0.3 -n 1 --json
-		head -n 1 out >first
-		has_wakeup . first
-	}
-	zcc_delays()
-	{
-		delayed "$zcc" -c -d -s 0 -p $PORT -t 0.5 --json
-		has_wakeup .end.host out
-		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
-	}
-	cyclesoak_delays_for_long()
-	{
-		export WAKEUP_US=30000
-		delayed "$cyclesoak" -p 0.3 -n 1
-		[ "$soaked" -ge 4000 ]
-	}
-	check_long 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
-	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
-	start_zcs
-	check 'zcc -c: so it is there, and -d prints the figures' zcc_delays
-	stop_zcs
-else
-	skip 'wake-ups that soaking delays' 'one CPU, or no library can be preloaded'
-fi
-
-if strace -o /dev/null true 2>/dev/null; then
+if can_trace; then
 	fails_load_unsafe()
 	{
-		in_line && soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
+		soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
 		    "$cyclesoak" -p 0.3 -n 2 --json
 		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
 		[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
@@ -435,11 +457,11 @@ if strace -o /dev/null true 2>/dev/null; then
 	done
 	slow_sleeps()
 	{
-		rm -f counts_per_sec
+		mkdir own && cd own || return
 		for i in $(seq 60); do
-			in_line
 			strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
 			grep "soaked already" err || break
+			until_free
 		done
 		cat out err
 		# The soakers may have no time under strace.
@@ -447,11 +469,13 @@ if strace -o /dev/null true 2>/dev/null; then
 		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
 	}
 	check_long 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
-	made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 	start_zcs
+	soaking strace -f --seccomp-bpf -o log -e trace=openat env LD_PRELOAD="$wakeup" \
+	    "$zcc" -c -d -s 0 -p "$PORT" -t 0.3 --json >zcc.log
+	stop_zcs
 	zcc_reads_counters()
 	{
-		in_line && soaking strace -f -o log -e trace=openat "$zcc" -c -s 0 -p "$PORT" -t 0.3
+		cat err
 		sed -n 's/.*"\(\/proc\/stat\|\/sys\/devices\/system\/cpu\/online\)".*/\1/p' log >order
 		cat order
 		# Both samples of the soakers, which begin with the list of CPUs, are between the counters.
@@ -459,53 +483,27 @@ if strace -o /dev/null true 2>/dev/null; then
 		    END { print between }" order)" -eq 2 ]
 	}
 	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' zcc_reads_counters
-	stop_zcs
-else
-	skip 'calls that fail, the order of readings' 'no strace, or it may not trace'
-fi
-cg=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/self/mounts | head -n 1)
-if [ -n "$cg" ] && unshare -m -C true 2>/dev/null; then
-	namespace_of_control_groups()
+	zcc_delays()
 	{
-		in_line && soaking unshare -m -C sh -c "mount -o remount,bind,ro $cg && exec \"$cyclesoak\" -p 0.3 -n 2 --json"
-		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
-		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: no idle group for them: Read-only file system$" err)" -eq 1 ]
+		cat zcc.log
+		delays_wakeups err
+		has_wakeup .end.host out
+		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
 	}
-	check 'a namespace of control groups without an idle group: unsafe, with one line' namespace_of_control_groups
-	idle_group_in_container()
-	{
-		mkdir -p "$cg/zc-test-$$"
-		cat >contained <<END
-#!/bin/sh
-echo \$\$ >"$cg/zc-test-$$/cgroup.procs"
-exec unshare -m -C sh -c 'umount -l $cg && mount -t cgroup -o cpu cgroup $cg && exec "$cyclesoak" -p 0.3 -n 2 --json'
-END
-		chmod +x contained
-		in_line && soaking ./contained
-		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
-		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: their idle group is inside a container$" err)" -eq 1 ]
-	}
-	check_long 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
-	wait_until rmdir "$cg/zc-test-$$"
+	if [ -n "$wakeup" ]; then
+		check 'zcc -c: delayed wake-ups are there, too, and -d prints the figures' zcc_delays
+	else
+		skip 'zcc -c: delayed wake-ups' 'one CPU, or no library can be preloaded'
+	fi
 else
-	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
+	skip 'calls that fail, the order of readings, the wake-ups of zcc' 'no strace, or it may not trace'
 fi
 if [ -n "$cg" ] && [ -w "$cg" ] && "$BIN/run_rr" true 2>/dev/null; then
 	under_run_rr_soakers()
 	{
-		turns=0
-		while in_line; do
-			"$BIN/run_rr" "$cyclesoak" -p 0.2 >soak.out 2>soak.err &
-			SOAK=$!
-			remember $SOAK
-			wait_until or_gone $SOAK [ -s soak.out ]
-			! gone $SOAK || [ $turns -ge 60 ] || { turns=$((turns + 1)); sleep 1; continue; }
-			break
-		done
-		cat soak.err
-		soaker=$(soaker_of "$SOAK")
-		grep cpu /proc/"$soaker"/cgroup
-		grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/"$soaker"/cgroup
+		until_soaking "$BIN/run_rr" "$cyclesoak" -p 0.2
+		cat err
+		wait_until grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/"$(soaker_of "$SOAK")"/cgroup
 		kill -TERM "$SOAK"
 	}
 	check_long 'under run_rr the soakers have their idle group' under_run_rr_soakers
@@ -514,13 +512,14 @@ else
 fi
 
 # zcs, and its figures in the report of zcc
-in_line && start_measuring -I 0.3
+start_measuring -I 0.1
 soaker=$(soaker_of "$ZCS")
-# while_stopped options...: zcc, while the soakers of zcs are stopped
+# while_stopped options...: zcc, while the soakers of zcs are stopped.  At full speed it would take all CPUs,
+# and nothing that soaks would get to count the stop.
 while_stopped()
 {
 	stop "$soaker"
-	measured "$zcc" -s 0 -p "$PORT" -t 0.5 --congestion reno "$@"
+	measured "$zcc" -s 0 -p "$PORT" -t 0.5 --pace 2m -o 50k "$@"
 	wait_until counts -eq 1 threads_of "$ZCS"
 	kill -CONT "$soaker"
 	cat out err
@@ -577,15 +576,9 @@ check 'a table of sizes: a load of 100 % with its mark is as wide as its column'
 start_zcs
 zcc_run_marked()
 {
-	turns=0
-	while in_line; do
-		"$zcc" -c -s 0 -p "$PORT" -t 3 -I 0.3 --congestion reno >out 2>err &
-		p=$!
-		remember $p
-		wait_until or_gone $p [ -s out ]
-		! gone $p || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); sleep 1; continue; }
-		break
-	done
+	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1.5 -I 0.1 --pace 2m -o 50k
+	p=$SOAK
+	wait_until or_gone "$p" [ -s out ]
 	soaker=$(soaker_of "$p")
 	stop "$soaker"
 	n=$(wc -l <out)
