@@ -7,6 +7,7 @@
 #	$TOP      the source tree
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
+#	$SLOW     by what to multiply limits and waits: 1 where the machine is not emulated
 #	$CALIBRATION  a calibration of this machine, if tests/run has made one: see use_calibration
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
@@ -148,20 +149,30 @@ remember()
 	echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"
 }
 
-# wait_until command [args...]: until it succeeds, up to 20 seconds.  A condition of more than one
+# wait_until command [args...]: until it succeeds, up to 20 seconds, or $SLOW times that.  A condition of more than one
 # command is a function, `met` where it has no better name.
 wait_until()
 {
 	tries=0
 	until "$@"; do
 		tries=$((tries + 1))
-		if [ $tries -gt 400 ]; then
+		if [ $tries -gt $((400 * ${SLOW:-1})) ]; then
 			echo "waited in vain for: $*"
 			return 1
 		fi
 		sleep 0.05
 	done
 }
+
+# timeout SECONDS command [args...]: timeout(1), with $SLOW times the seconds
+if [ "${SLOW:-1}" -gt 1 ]; then
+	timeout()
+	{
+		slowed_limit=$(($1 * SLOW))
+		shift
+		command timeout "$slowed_limit" "$@"
+	}
+fi
 
 # or_gone PID command [args...]: it succeeds, or there is no such process that it could wait for.
 or_gone()

@@ -16,7 +16,7 @@ if [ "$1" != guest ]; then
 		finish
 	fi
 	# The guest's lines are those of its checks.
-	"$vm" -p full -c 2 -l 300 "$kernel" -- sh -c 'cd /tmp && exec sh "$TOP/tests/hotplug.sh" guest' >out 2>err
+	"$vm" -p full -c 2 -l 300 "$kernel" -- sh -c 'cd /tmp && exec sh "$TOP/tests/system/hotplug.sh" guest' >out 2>err
 	status=$?
 	sed -n '/^1\.\./!p' out
 	count=$(grep -c '^ok\|^not ok' out)

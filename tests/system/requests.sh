@@ -222,7 +222,7 @@ fi
 
 # Bounds.
 began=$(date +%s)
-start_zcs --reply --max-reply 1000 --max-clients 2 --idle-timeout 1
+start_zcs --reply --max-reply 1000 --max-clients 2 --idle-timeout "${SLOW:-1}"
 max_reply_more()
 {
 	"$HELPERS/request" ask "$PORT" 1 1000 | grep -qx "bytes 1000"

@@ -89,6 +89,23 @@ test_ended_after_seconds()
 	grep -q "^not ok - slow did not finish" out
 }
 check 'a test is ended after the seconds of its line limit:, and that is a failure' test_ended_after_seconds
+slow_multiplies_limits()
+{
+	only_stubs
+	stub slow "limit: 1" -- 'sleep 2' 'echo "# DROPPED $SLOW"'
+	SLOW=60 runs 0
+	grep -qx "# DROPPED 60" out
+}
+check 'SLOW=60: a test whose limit is 1 second has 60, and sees the factor' slow_multiplies_limits
+slow_that_is_none()
+{
+	SLOW=$factor runs 2
+	one_line err
+	grep -q "^SLOW is '$factor', not a number" err
+}
+for factor in 0 x 1.5 100; do
+	check "SLOW=$factor: exit status 2, with one line" slow_that_is_none
+done
 failure_counted_and_shown()
 {
 	only_stubs

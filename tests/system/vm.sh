@@ -81,4 +81,50 @@ sigint_ends_guest()
 	no_guest
 }
 check 'SIGINT ends the guest, and leaves nothing' sigint_ends_guest
+
+# tests/bench/kernels
+kernels_that_do_not_exist()
+{
+	exits 2 "$TOP/tests/bench/kernels" -x
+	exits 1 "$TOP/tests/bench/kernels" -k none
+	one_line err
+	grep -q "^kernels: no kernel none" err
+}
+check 'tests/bench/kernels: an option or a kernel that does not exist is one line' kernels_that_do_not_exist
+line_for_each_model()
+{
+	exits 0 "$TOP/tests/bench/kernels" -k "$kernel" unit
+	[ "$(wc -l <out)" -ge 2 ]
+	[ "$(grep -cE " (none|voluntary|full|lazy) +[1248] CPUs, v[12] +unit .* passed, 0 failed, 0 skipped" out)" -eq "$(wc -l <out)" ]
+	no_guest
+}
+check 'tests/bench/kernels: each preemption model of a kernel runs the unit tests' line_for_each_model
+
+# The kernel's own NFS: server and client in a guest that has the tools of this machine
+rt=$("$vm" list | sed -n '/-rt/s/ .*//p' | sort -V | tail -n 1)
+why=
+[ -n "$rt" ] || why='no kernel with 9p, such as -rt'
+for tool in rpc.nfsd rpc.mountd nfsdcld exportfs mount.nfs; do
+	command -v $tool >/dev/null 2>&1 || why="no $tool"
+done
+kernel_nfs()
+{
+	cat >nfs.sh <<"END"
+	. "$TOP/tests/lib.sh"
+	mkdir export mnt
+	mount -t tmpfs export export
+	head -c 20000000 /dev/urandom >export/file
+	made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+	exec "$TOP/tests/helpers/nfs-kernel" /tmp/export mnt cyclesoak --json cmp mnt/file export/file
+END
+	exits 0 "$vm" -p full "$rt" -- sh -ec "cd /tmp; $(cat nfs.sh)"
+	grep '"load_percent":' out >load.json
+	one_line load.json
+	valid_json load.json
+}
+if [ -n "$why" ]; then
+	skip 'a file read by kernel NFS under cyclesoak' "$why"
+else
+	check 'cyclesoak measures cmp while it reads 20 MB by kernel NFS in a guest' kernel_nfs
+fi
 finish

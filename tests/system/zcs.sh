@@ -77,7 +77,7 @@ clients_at_once()
 	wait
 	i=0
 	while [ $i -lt 100 ]; do
-		grep -q "all bytes sent were received" c.$i
+		grep -q "all bytes sent were received" c.$i || { cat c.$i; return 1; }
 		i=$((i + 1))
 	done
 	wait_until grep -q "^total of [0-9]* clients: " zcs.out
