@@ -428,7 +428,7 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-#define SHORTOPTS "+CN:p:n:B1f:dhV"
+#define LETTERS "+:CN:p:n:B1f:dhV"
 
 static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
@@ -483,7 +483,6 @@ static void parse_option(int c)
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: usage_exit();
 	}
 }
 
@@ -492,10 +491,10 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	command_expect(argc, argv, SHORTOPTS, longopts);
-	init_program(argv);
+	command_expect(argc, argv, LETTERS, longopts);
+	init_program();
 	die_init(close_report, NULL);
-	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
+	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */
 	if (opt.once && opt.count > 1)

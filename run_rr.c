@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-#define SHORTOPTS "+p:hV"
+#define LETTERS "+:p:hV"
 
 static const struct option longopts[] = {
 	{"priority", required_argument, NULL, 'p'},
@@ -61,14 +61,13 @@ int main(int argc, char **argv)
 	char *no_command[] = {NULL, NULL};
 	int priority = 1, c;
 
-	command_expect(argc, argv, SHORTOPTS, longopts);
-	init_program(argv);
-	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
+	command_expect(argc, argv, LETTERS, longopts);
+	init_program();
+	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1) {
 		switch (c) {
 		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;
 		case 'h': report("%s", help); return EXIT_SUCCESS;
 		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
-		default: usage_exit();
 		}
 	}
 	argv += optind;

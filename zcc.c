@@ -282,7 +282,6 @@ static void parse_option(int c, struct given *given)
 	case 'd': opt.debug++; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcc %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: usage_exit(); /* getopt_long(3) has named it */
 	}
 }
 
@@ -300,7 +299,7 @@ static void settle_options(const struct given *given)
 	if (opt.port == NULL)
 		opt.port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server[0] == '\0')
-		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
+		usage_error("-s, --server: no server given (0 is this host): try 'zcc --help'");
 	if (opt.seconds > 0 && opt.loops > 0)
 		usage_error("-n, --loops and -t, --time exclude each other");
 	if (requests && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
@@ -323,7 +322,7 @@ static void settle_options(const struct given *given)
 
 int main(int argc, char **argv)
 {
-	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
+	static const char letters[] = ":s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
 	char why[DIE_MAX];
@@ -331,9 +330,9 @@ int main(int argc, char **argv)
 	struct run run;
 	int c;
 
-	init_program(argv);
+	init_program();
 	die_init(report_die, &rep);
-	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
+	while ((c = option_next(argc, argv, letters, longopts, NULL)) != -1)
 		parse_option(c, &given);
 	settle_options(&given);
 	if (given.calibrate && optind < argc)

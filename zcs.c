@@ -203,7 +203,6 @@ static void parse_option(int c)
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: usage_exit(); /* getopt_long(3) has named it */
 	}
 }
 
@@ -225,11 +224,12 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	init_program(argv);
-	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
+	init_program();
+	while ((c = option_next(argc, argv, ":p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	if (optind < argc)
-		usage_error("'%s': zcs takes no arguments, only options; see zcs -h", argv[optind]);
+		usage_error("'%s': zcs takes no arguments, only options: try 'zcs --help'",
+			    argv[optind]);
 	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply goes without --once and --raw");
