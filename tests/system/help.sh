@@ -65,12 +65,12 @@ helped_is_in_man()
 	for tool in $tools; do
 		helped $tool >help
 		grep '^\.It Fl' "$TOP/man/$tool.1" | sed 's/^\.It //; s/ , /\n/g' |
-		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | LC_ALL=C sort >man
-		diff help man
+		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | LC_ALL=C sort >manual
+		diff help manual
 		# The text of either may name other options, but none that does not exist.
 		"$BIN/$tool" -h | grep -o -e '--[a-z][a-z-]*' | sort -u >help
-		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | sort -u >man
-		diff help man
+		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | sort -u >manual
+		diff help manual
 	done
 }
 check 'every option of --help has an entry in the man page, and the other way round' helped_is_in_man
@@ -79,7 +79,7 @@ check 'every option of --help has an entry in the man page, and the other way ro
 # The iperf3 hand.
 #
 printf x >tiny
-printf x >5
+printf x >./5
 check_usage "-s, --server: no server given: did you mean -s receiver? (-c measures the CPU load)" zcc -c receiver
 check_usage "-s, --server: no server given: did you mean -s receiver?$" zcc receiver tiny
 check_usage "no server given (0 is this host): try 'zcc --help'" zcc -c tiny
