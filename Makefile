@@ -7,8 +7,11 @@ PREFIX   = /usr/local
 DESTDIR  =
 bindir   = $(PREFIX)/bin
 mandir   = $(PREFIX)/share/man
+bashdir  = $(PREFIX)/share/bash-completion/completions
+zshdir   = $(PREFIX)/share/zsh/site-functions
 
 CC       = gcc
+AWK      = awk
 CFLAGS   = -O2 -g
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 # Hardening, on by default; make HARDEN= HARDEN_LD= builds without.
@@ -36,7 +39,11 @@ HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
-all: $(TOOLS:%=$(BIN)%)
+# Completion for shells: bash's files are named as the programs are, zsh's begin with `_`.
+BASH_COMPLETION = $(TOOLS:%=$(OBJ)/completion/%)
+ZSH_COMPLETION  = $(TOOLS:%=$(OBJ)/completion/_%)
+
+all: $(TOOLS:%=$(BIN)%) $(BASH_COMPLETION) $(ZSH_COMPLETION)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
@@ -49,6 +56,15 @@ $(OBJ)/libzc.a: $(LIB:%=$(OBJ)/%)
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+# They are made from the text of --help.
+$(BASH_COMPLETION): $(OBJ)/completion/%: %.c man/completion.awk
+	@mkdir -p $(@D)
+	$(AWK) -v shell=bash -f man/completion.awk $< >$@.new && mv $@.new $@
+
+$(ZSH_COMPLETION): $(OBJ)/completion/_%: %.c man/completion.awk
+	@mkdir -p $(@D)
+	$(AWK) -v shell=zsh -f man/completion.awk $< >$@.new && mv $@.new $@
 
 # The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
 LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
@@ -106,14 +122,19 @@ lint:
 check check-long lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
 
 install: all
-	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7'
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7' \
+		'$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
 	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
 	install -m 644 $(MAN1) '$(DESTDIR)$(mandir)/man1'
 	install -m 644 $(MAN7) '$(DESTDIR)$(mandir)/man7'
+	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
+	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
 
 uninstall:
 	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
 	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN7:man/%=man7/%)
+	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
+	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)
 
 clean:
 	rm -rf build $(TOOLS)

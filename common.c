@@ -68,11 +68,6 @@ void die_of(int error, const char *fmt, ...)
 	exit(error != DIE_OF_USAGE ? dying.status : dying.usage_status);
 }
 
-void usage_exit(void)
-{
-	exit(dying.usage_status);
-}
-
 void *alloc_or_die(size_t n, size_t size, const char *what)
 {
 	void *p = calloc(n, size);
@@ -82,13 +77,10 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 	return p;
 }
 
-void init_program(char **argv)
+void init_program(void)
 {
 	int fd;
 
-	/* getopt_long(3) prints argv[0] before an error: without its path, as err(3) does. */
-	if (argv[0] != NULL)
-		argv[0] = program_invocation_short_name;
 	/* The kernel would give a closed 0, 1 or 2 to the first socket; writing to it must fail. */
 	do
 		fd = TEMP_FAILURE_RETRY(open("/dev/null", O_RDONLY));
@@ -245,17 +237,89 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
 }
 
 /*
+ * Options.
+ */
+
+/* The long option with that value of getopt_long(3), NULL if only a letter has it. */
+static const char *long_name(const struct option *longopts, int value)
+{
+	for (; longopts->name != NULL; longopts++)
+		if (longopts->flag == NULL && longopts->val == value)
+			return longopts->name;
+	return NULL;
+}
+
+/* Rejects an option that lacks its argument. */
+static _Noreturn void reject_bare(const struct option *longopts)
+{
+	const char *name = long_name(longopts, optopt);
+	const char letter[] = {'-', (char)optopt, '\0'};
+	const bool has_letter = optopt <= UCHAR_MAX;
+
+	usage_error("%s%s%s%s requires an argument: try '%s --help'", has_letter ? letter : "",
+		    has_letter && name != NULL ? ", " : "", name != NULL ? "--" : "",
+		    name != NULL ? name : "", program_invocation_short_name);
+}
+
+/* Rejects an abbreviation that is not unique.  Returns if `name` is no abbreviation. */
+static void reject_ambiguous(const char *name, const struct option *longopts)
+{
+	const size_t len = strlen(name);
+	char names[DIE_MAX / 2] = "";
+	size_t used = 0;
+
+	for (; longopts->name != NULL; longopts++)
+		if (strncmp(longopts->name, name, len) == 0 && used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%s",
+						 used > 0 ? ", " : "", longopts->name);
+	if (used > 0)
+		usage_error("option --%s is ambiguous: %s", name, names);
+}
+
+/* Rejects an option that the program does not know. */
+static _Noreturn void reject_unknown(const char *name, const struct option_hint *hints)
+{
+	for (; hints != NULL && hints->option != NULL; hints++)
+		if (strcmp(hints->option, name) == 0)
+			usage_error("unknown option %s: %s", name, hints->hint);
+	usage_error("unknown option %s: try '%s --help'", name, program_invocation_short_name);
+}
+
+int option_next(int argc, char **argv, const char *letters, const struct option *longopts,
+		const struct option_hint *hints)
+{
+	const int c = getopt_long(argc, argv, letters, longopts, NULL);
+	char letter[] = {'-', (char)optopt, '\0'}, *word;
+
+	if (c == ':')
+		reject_bare(longopts);
+	if (c != '?')
+		return c;
+	/* getopt_long(3) is past a long option; its name ends where its argument begins. */
+	word = strdupa(argv[optind - 1]);
+	word[strcspn(word, "=")] = '\0';
+	if (optopt == 0) {
+		reject_ambiguous(word + 2, longopts);
+		reject_unknown(word, hints);
+	}
+	/* optopt is the value of a known long option, or an unknown letter. */
+	for (; longopts->name != NULL; longopts++)
+		if (longopts->val == optopt && strncmp(word, "--", 2) == 0)
+			usage_error("%s takes no argument: try '%s --help'", word,
+				    program_invocation_short_name);
+	reject_unknown(letter, hints);
+}
+
+/*
  * Commands.
  */
 
-void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts)
+void command_expect(int argc, char **argv, const char *letters, const struct option *longopts)
 {
-	opterr = 0;
-	while (getopt_long(argc, argv, shortopts, longopts, NULL) != -1)
+	while (getopt_long(argc, argv, letters, longopts, NULL) != -1)
 		;
 	if (optind < argc)
 		die_with(EXIT_COMMAND);
-	opterr = 1;
 	optind = 0; /* getopt_long(3) begins anew */
 }
 

@@ -3,7 +3,7 @@
  * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
  * library's headers that most parts need.
  *
- *	init_program(argv);
+ *	init_program();
  *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
  *	fd = open_retry(path, O_RDONLY);
  *	if (fd < 0)
@@ -67,11 +67,8 @@ _Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(pri
  */
 void die_init(void (*hook)(void *arg, const char *why), void *arg);
 
-/* From now on die(), usage_error() and usage_exit() exit with this status. */
+/* From now on die() and usage_error() exit with this status. */
 void die_with(int status);
-
-/* Ends the program where getopt_long(3) has printed what is wrong with an option. */
-_Noreturn void usage_exit(void);
 
 /*
  * Replaces each control character by `?`, in place: a file's or a process's name may be anybody's,
@@ -90,9 +87,9 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
  * What a program calls first, or after command_expect(): makes stdout line buffered and SIGPIPE an
- * ordinary error, and cuts the path from argv[0], which getopt_long(3) prints.
+ * ordinary error.
  */
-void init_program(char **argv);
+void init_program(void);
 
 /* printf(3) to stdout; dies when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -134,6 +131,23 @@ const char *arg_port(const char *opt, const char *s, long min);
 size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size);
 
 /*
+ * Options.
+ */
+
+/* An option that the program lacks, `-R` or `--reverse`, and what the user may do instead. */
+struct option_hint {
+	const char *option, *hint;
+};
+
+/*
+ * Returns the next option, as getopt_long(3) does, or -1 after the last.  A wrong option is a usage
+ * error, with the hint if there is one.  `letters` begin with `:` or `+:`, so that getopt_long(3)
+ * prints nothing itself.  `hints` end with a NULL name; the array may be NULL.
+ */
+int option_next(int argc, char **argv, const char *letters, const struct option *longopts,
+		const struct option_hint *hints);
+
+/*
  * Commands that a program runs.
  */
 
@@ -141,7 +155,7 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
  * If a command follows the options, die() exits with EXIT_COMMAND from now on.  Parses the options
  * silently to find out; the program parses them itself afterwards.
  */
-void command_expect(int argc, char **argv, const char *shortopts, const struct option *longopts);
+void command_expect(int argc, char **argv, const char *letters, const struct option *longopts);
 
 /* Becomes the command, found by PATH.  SIGPIPE gets its default action back.  Returns if it fails. */
 void command_exec(char **argv);

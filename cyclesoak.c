@@ -428,7 +428,7 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-#define SHORTOPTS "+CN:p:n:B1f:dhV"
+#define LETTERS "+:CN:p:n:B1f:dhV"
 
 static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
@@ -447,27 +447,43 @@ static const struct option longopts[] = {
 };
 
 static const char help[] =
-	"Usage: cyclesoak -C [-N nr_cpus] [-f file]\n"
-	"       cyclesoak [-B1d] [-N nr_cpus] [-p period] [-n count] [-f file] [command [arg...]]\n"
-	"Says how busy the CPUs are, interrupts included, by how much idle work they can still\n"
-	"do: every period, or with a command over the time that it takes.  A command needs no -C:\n"
-	"without a calibration file the idle machine is measured just before and after it.\n"
+	"Usage: cyclesoak -C [OPTION...]\n"
+	"       cyclesoak [OPTION...] [COMMAND [ARG...]]\n"
+	"Measure the CPU load of this host, interrupts included: once per period, or\n"
+	"while COMMAND runs.  To measure a command without a calibration, cyclesoak also\n"
+	"measures the idle host for a second before and after it.\n"
 	"\n"
-	"  -C, --calibrate        measure the idle system and write the file; do this first\n"
-	"      --force            with -C: also when the machine is busy\n"
-	"  -N, --cpus n           how many CPUs (default: all that are online)\n"
-	"  -p, --period secs      length of a period (default 1)\n"
-	"  -n, --count n          that many periods (default: until interrupted)\n"
-	"  -B, --per-cpu          a figure for each CPU too\n"
-	"  -1, --once             one bare figure, then exit\n"
-	"  -f, --file file        the calibration (default ./counts_per_sec)\n"
-	"      --json             a JSON object per line\n"
-	"  -d, --debug            the kernel's own accounting of the same time, too, and how long\n"
-	"                         wake-ups take\n"
-	"  -h, --help             this text\n"
-	"  -V, --version          the version\n"
+	"Calibration:\n"
+	"  -C, --calibrate          calibrate on the idle host, which takes 4 to 10\n"
+	"                           seconds, and exit; do this first\n"
+	"      --force              with -C, calibrate even if the host is busy\n"
+	"  -f, --file=FILE          read the calibration from FILE, or with -C write it\n"
+	"                           there (default ./counts_per_sec)\n"
 	"\n"
-	"The manual is cyclesoak(1), the method zc(7).\n";
+	"Measurement:\n"
+	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
+	"  -p, --period=SECS        measure periods of SECS seconds (default 1)\n"
+	"  -n, --count=N            stop after N periods (default: when interrupted)\n"
+	"  -1, --once               print one figure, the load in percent, and exit\n"
+	"\n"
+	"Output:\n"
+	"  -B, --per-cpu            print the load of each CPU, too\n"
+	"      --json               print one JSON object per period or command\n"
+	"  -d, --debug              print the kernel's own accounting of the same time,\n"
+	"                           too, and the latency of wake-ups\n"
+	"  -h, --help               print this text and exit\n"
+	"  -V, --version            print the version and exit\n"
+	"\n"
+	"Exit status: 0 on success, 1 if cyclesoak failed, 2 if the command line is\n"
+	"wrong.  With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed\n"
+	"or the command line is wrong, 126 if COMMAND cannot be run, 127 if it was not\n"
+	"found.\n"
+	"\n"
+	"Examples:\n"
+	"  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
+	"  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
+	"\n"
+	"The manual is cyclesoak(1); zc(7) explains the method.\n";
 
 static void parse_option(int c)
 {
@@ -483,7 +499,6 @@ static void parse_option(int c)
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: usage_exit();
 	}
 }
 
@@ -492,10 +507,10 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	command_expect(argc, argv, SHORTOPTS, longopts);
-	init_program(argv);
+	command_expect(argc, argv, LETTERS, longopts);
+	init_program();
 	die_init(close_report, NULL);
-	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1)
+	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */
 	if (opt.once && opt.count > 1)

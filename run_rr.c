@@ -7,7 +7,7 @@
 
 #include "common.h"
 
-#define SHORTOPTS "+p:hV"
+#define LETTERS "+:p:hV"
 
 static const struct option longopts[] = {
 	{"priority", required_argument, NULL, 'p'},
@@ -17,14 +17,25 @@ static const struct option longopts[] = {
 };
 
 static const char help[] =
-	"Usage: run_rr [-p priority] [command [arg...]]\n"
-	"Runs a command, or a shell, with the scheduling policy SCHED_RR.  Children inherit it.\n"
+	"Usage: run_rr [OPTION...] [COMMAND [ARG...]]\n"
+	"Run COMMAND, or a shell, with the real-time scheduling policy SCHED_RR, which\n"
+	"its children inherit.\n"
 	"\n"
-	"  -p, --priority n       real-time priority, 1 to 99 (default 1)\n"
-	"  -h, --help             this text\n"
-	"  -V, --version          the version\n"
+	"  -p, --priority=N         set the real-time priority, 1 to 99 (default 1)\n"
+	"  -h, --help               print this text and exit\n"
+	"  -V, --version            print the version and exit\n"
 	"\n"
-	"A real-time program that does not end can lock up the system.  The manual is run_rr(1).\n";
+	"A real-time program that neither ends nor sleeps can lock up the system.\n"
+	"\n"
+	"Exit status: that of COMMAND or of the shell.  If the policy cannot be set or\n"
+	"the command line is wrong, it is 125 with COMMAND, and 1 or 2 without.  It is\n"
+	"126 if the program cannot be run, and 127 if it was not found.\n"
+	"\n"
+	"Examples:\n"
+	"  run_rr zcc -c -s receiver -t 10    send with priority over all soakers\n"
+	"  run_rr -p 50 chrt -p 0             show the policy that a command gets\n"
+	"\n"
+	"The manual is run_rr(1); zc(7) explains the method.\n";
 
 /* The user's shell: $SHELL, else that of the password file, else /bin/sh. */
 static char *shell(void)
@@ -61,14 +72,13 @@ int main(int argc, char **argv)
 	char *no_command[] = {NULL, NULL};
 	int priority = 1, c;
 
-	command_expect(argc, argv, SHORTOPTS, longopts);
-	init_program(argv);
-	while ((c = getopt_long(argc, argv, SHORTOPTS, longopts, NULL)) != -1) {
+	command_expect(argc, argv, LETTERS, longopts);
+	init_program();
+	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1) {
 		switch (c) {
 		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;
 		case 'h': report("%s", help); return EXIT_SUCCESS;
 		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
-		default: usage_exit();
 		}
 	}
 	argv += optind;

@@ -2,6 +2,7 @@
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
 #include <getopt.h>
+#include <limits.h>
 
 #include "common.h"
 #include "lib/load/calibration.h"
@@ -10,8 +11,10 @@
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
-#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout says otherwise */
-#define REQUESTS        100 /* connections of each size, unless -n says otherwise, as in 1999 */
+#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout says otherwise */
+#define REQUESTS        100  /* connections of each size, unless -n says otherwise, as in 1999 */
+#define RCVBUF_ODD      1024 /* bytes: a smaller -i may be meant as iperf3's interval */
+#define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
 
 static struct send_options opt = {.server = "", .streams = 1};
 
@@ -140,14 +143,14 @@ static const char *request_all(struct run *run, struct send_report *rep, char wh
  * Options.
  */
 
-enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_TIMEOUT, OPT_REQUEST };
+enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_PACE, OPT_TIMEOUT, OPT_REQUEST };
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
 	{"port", required_argument, NULL, 'p'},
 	{"loops", required_argument, NULL, 'n'},
 	{"time", required_argument, NULL, 't'},
-	{"warmup", required_argument, NULL, OPT_WARMUP},
+	{"warmup", required_argument, NULL, 'O'},
 	{"interval", required_argument, NULL, 'I'},
 	{"streams", required_argument, NULL, 'P'},
 	{"method", required_argument, NULL, 'm'},
@@ -158,7 +161,7 @@ static const struct option longopts[] = {
 	{"nodelay", no_argument, &opt.nodelay, true},
 	{"rcvbuf", required_argument, NULL, 'i'},
 	{"sndbuf", required_argument, NULL, 'o'},
-	{"mss", required_argument, NULL, OPT_MSS},
+	{"mss", required_argument, NULL, 'M'},
 	{"pace", required_argument, NULL, OPT_PACE},
 	{"congestion", required_argument, NULL, OPT_CONGESTION},
 	{"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -169,7 +172,7 @@ static const struct option longopts[] = {
 	{"calibrate", no_argument, NULL, 'C'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
-	{"json", no_argument, &opt.json, true},
+	{"json", no_argument, NULL, 'J'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
@@ -177,57 +180,107 @@ static const struct option longopts[] = {
 	{NULL, 0, NULL, 0},
 };
 
+/* Options of iperf3 that zcc lacks. */
+static const struct option_hint hints[] = {
+	{"-R", "there is no reverse mode: run zcs here and zcc there"},
+	{"--reverse", "there is no reverse mode: run zcs here and zcc there"},
+	{"--bidir", "zcc only sends: run zcs and zcc on both hosts"},
+	{"-u", "zcc sends over TCP only"},
+	{"--udp", "zcc sends over TCP only"},
+	{"--client", "the server is -s HOST"},
+	{"--bitrate", "limit the rate of each stream with --pace, in bytes per second"},
+	{"--bandwidth", "limit the rate of each stream with --pace, in bytes per second"},
+	{"--window", "the socket buffers are --rcvbuf and --sndbuf"},
+	{"--length", "the bytes per call are --buffer-size"},
+	{"--parallel", "the number of connections is --streams"},
+	{"--omit", "the warm-up is --warmup"},
+	{"--set-mss", "the largest segment is --mss"},
+	{"--no-delay", "TCP_NODELAY is --nodelay"},
+	{"--zerocopy", "sendfile() is the default; MSG_ZEROCOPY is -m zerocopy"},
+	{"-A", "the CPUs to run on are -B, --bind-cpu"},
+	{"--affinity", "the CPUs to run on are -B, --bind-cpu"},
+	{NULL, NULL},
+};
+
 static const char help[] =
-	"Usage: zcc [options] -s server [file...]\n"
-	"       zcc [options] --request bytes[,bytes...] -s server\n"
-	"       zcc -C [-N nr_cpus]\n"
-	"Sends files to zcs over TCP; says how fast, and with -c what it cost this host.\n"
-	"Without files it sends a built-in set, 63 files of 350 KiB in memory.\n"
+	"Usage: zcc [OPTION...] -s HOST [FILE...]\n"
+	"       zcc [OPTION...] -s HOST --request=SIZE\n"
+	"       zcc -C [--force] [-N N]\n"
+	"Send files to zcs over TCP and print the throughput; with -c, also the CPU load\n"
+	"and what each KiB cost.  Without FILE, zcc sends a built-in set: 63 files of\n"
+	"350 KiB in memory.\n"
 	"\n"
-	"  -s, --server host      where zcs runs: a name, an IPv4 or IPv6 address; 0 is this host\n"
-	"  -p, --port port        its port (default 2222; --request 7890)\n"
-	"  -n, --loops n          send the file set this many times (default 1)\n"
-	"  -t, --time secs        send it over and over for this long\n"
-	"      --warmup secs      and before that, this long; in no figure of either end\n"
-	"  -I, --interval secs    a line each time that so long has passed\n"
-	"  -P, --streams n        so many connections at a time, each sends the file set\n"
+	"What to send:\n"
+	"  -n, --loops=N               send all files N times (default 1)\n"
+	"  -t, --time=SECS             send all files over and over for SECS seconds\n"
+	"  -O, --warmup=SECS           send for SECS seconds first; neither end counts\n"
+	"                              these (default 0)\n"
+	"  -P, --streams=N             open N connections; each sends all files\n"
+	"                              (default 1)\n"
+	"      --raw                   send no headers and expect no receipt: for a\n"
+	"                              server that is not zcs\n"
+	"      --request=SIZE          send no files: open short connections, each of\n"
+	"                              which asks a zcs --reply for SIZE bytes: -n of\n"
+	"                              them (default 100), or for -t seconds, and -P at\n"
+	"                              a time; a list such as 10,1k,64k is measured one\n"
+	"                              size after the other\n"
 	"\n"
-	"  -m, --method how       sendfile (default), send, write, mmap, splice or zerocopy\n"
-	"  -S, --send             read() and send() instead of sendfile(): -m send\n"
-	"  -w, --write            read() and write(), also with -S: -m write\n"
-	"  -b, --buffer-size size of each read and send (default 64k); with sendfile, mmap and\n"
-	"                         splice the most asked of one call (default 1m; mmap 4m, which\n"
-	"                         the streams share); a list, 1,10,1k, makes a run and a line\n"
-	"                         of a table of each\n"
-	"  -k, --cork             TCP_CORK on the connection, released after the file set\n"
-	"      --nodelay          TCP_NODELAY\n"
-	"  -i, --rcvbuf size      SO_RCVBUF (default: the kernel's autotuning)\n"
-	"  -o, --sndbuf size      SO_SNDBUF (default: the kernel's autotuning)\n"
-	"      --mss bytes        the largest segment\n"
-	"      --pace rate        at most so many bytes per second of each stream\n"
-	"      --congestion name  congestion control (default: the system's)\n"
-	"      --timeout secs     fail when the server acknowledges nothing for secs (default:\n"
-	"                         never; --request 60)\n"
-	"      --raw              no headers, no receipt: for a server that is not zcs; what it\n"
-	"                         sends is discarded\n"
-	"      --request bytes    connections that each ask a zcs --reply for so many bytes, -n\n"
-	"                         of them or for -t seconds, -P at a time; a list: one after the\n"
-	"                         other\n"
-	"  -4, -6                 IPv4 or IPv6 only\n"
+	"How to send:\n"
+	"  -m, --method=METHOD         one of sendfile (default), send, write, mmap,\n"
+	"                              splice, zerocopy\n"
+	"  -S, --send                  call read() and send(): the same as -m send\n"
+	"  -w, --write                 call read() and write(): the same as -m write\n"
+	"  -Z                          call sendfile(): the same as -m sendfile\n"
+	"  -b, -l, --buffer-size=SIZE  bytes per call (default 64k; sendfile and splice\n"
+	"                              1m; mmap 4m, which the streams share); a list\n"
+	"                              such as 1k,16k,64k makes a run of each size and\n"
+	"                              prints a table; for a rate see --pace\n"
+	"  -B, --bind-cpu=CPUS         run on CPU 2, or on a list such as 0,2-5: one CPU\n"
+	"                              for each stream, in turn (default: any CPU)\n"
 	"\n"
-	"  -B, --bind-cpu cpus    run on this CPU; a list: one stream after the other\n"
-	"  -c, --cpu-load         measure this host's CPU load during the transfer\n"
-	"  -C, --calibrate        calibrate for -c on the idle system, and exit\n"
-	"      --force            with -C: also when the machine is busy\n"
-	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
+	"Connection:\n"
+	"  -s, --server=HOST           the host that runs zcs: a name, an IPv4 or IPv6\n"
+	"                              address, or 0 for this host; required\n"
+	"  -p, --port=PORT             the server's port (default 2222; --request 7890)\n"
+	"  -4, -6                      use IPv4 only, or IPv6 only (default: either)\n"
+	"  -k, --cork                  set TCP_CORK until all files are sent\n"
+	"      --nodelay               set TCP_NODELAY\n"
+	"  -i, --rcvbuf=SIZE           set SO_RCVBUF (default: the kernel's autotuning)\n"
+	"  -o, --sndbuf=SIZE           set SO_SNDBUF (default: the kernel's autotuning)\n"
+	"  -M, --mss=BYTES             set TCP_MAXSEG, the largest segment (default: the\n"
+	"                              kernel's choice)\n"
+	"      --pace=RATE             limit each stream to RATE bytes per second\n"
+	"                              (default: no limit)\n"
+	"      --congestion=ALGORITHM  set congestion control (default: the system's)\n"
+	"      --timeout=SECS          fail if the server acknowledges nothing for SECS\n"
+	"                              seconds (default: never; --request 60)\n"
 	"\n"
-	"      --json             the report as JSON, named as iperf3 names it\n"
-	"  -q, --quiet            only the report's first line\n"
-	"  -d, --debug            say more on stderr; twice: each file\n"
-	"  -h, --help             this text\n"
-	"  -V, --version          the version\n"
+	"CPU load:\n"
+	"  -c, --cpu-load              measure the CPU load of this host during the\n"
+	"                              transfer; calibrate first, with -C\n"
+	"  -C, --calibrate             calibrate on the idle host, which takes 4 to 10\n"
+	"                              seconds, and exit\n"
+	"      --force                 with -C, calibrate even if the host is busy\n"
+	"  -N, --cpus=N                measure the first N CPUs (default: all online)\n"
 	"\n"
-	"Sizes take a suffix k, m or g.  The manual is zcc(1), the method zc(7).\n";
+	"Output:\n"
+	"  -I, --interval=SECS         print a line every SECS seconds (default: none)\n"
+	"  -J, --json                  print the report as JSON, with iperf3's names\n"
+	"  -q, --quiet                 print only the first line of the report\n"
+	"  -d, --debug                 print more on stderr; given twice, each file\n"
+	"  -h, --help                  print this text and exit\n"
+	"  -V, --version               print the version and exit\n"
+	"\n"
+	"SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB.\n"
+	"\n"
+	"Exit status: 0 if all was sent and received, 1 if the transfer failed, 2 if the\n"
+	"command line is wrong.\n"
+	"\n"
+	"Examples:\n"
+	"  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"
+	"  zcc -c -s receiver -t 10 -m send    the same by send(), with load and cost\n"
+	"\n"
+	"The manual is zcc(1); zc(7) explains the method.\n";
 
 /* Parses the argument: sizes with commas between them. */
 static void arg_sizes(const char *name, uint64_t min, uint64_t max, struct sizes *list)
@@ -241,9 +294,23 @@ static void arg_sizes(const char *name, uint64_t min, uint64_t max, struct sizes
 	}
 }
 
+/* Parses the argument: how often to send all files.  iperf3's users give bytes. */
+static uint32_t arg_loops(const char *name)
+{
+	const size_t digits = strspn(optarg, "0123456789");
+	uint64_t bytes;
+
+	if (optarg[digits] != '\0' && parse_size(optarg, &bytes) == NULL)
+		usage_error("%s: '%s' is not a whole number: zcc sends all files N times, or with "
+			    "-t for a time",
+			    name, optarg);
+	return (uint32_t)arg_int(name, optarg, 1, WIRE_FOREVER - 1);
+}
+
 /* Options that only main needs. */
 struct given {
-	bool send, write, calibrate, force;
+	bool send, write, sendfile, calibrate, force;
+	bool length; /* -l was given, which cannot be meant as a rate */
 };
 
 static void parse_option(int c, struct given *given)
@@ -252,9 +319,9 @@ static void parse_option(int c, struct given *given)
 	case 0: break; /* getopt_long(3) has stored it */
 	case 's': opt.server = optarg; break;
 	case 'p': opt.port = arg_port("-p, --port", optarg, 1); break;
-	case 'n': opt.loops = (uint32_t)arg_int("-n, --loops", optarg, 1, WIRE_FOREVER - 1); break;
+	case 'n': opt.loops = arg_loops("-n, --loops"); break;
 	case 't': opt.seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); break;
-	case OPT_WARMUP: /* in the unit of the wire, so that both ends warm up equally long */
+	case 'O': /* in the unit of the wire, so that both ends warm up equally long */
 		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
 		break;
 	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); break;
@@ -262,11 +329,16 @@ static void parse_option(int c, struct given *given)
 	case 'm': opt.method = method_named(optarg); break;
 	case 'S': given->send = true; break;
 	case 'w': given->write = true; break;
-	case 'b': arg_sizes("-b, --buffer-size", 1, 1u << 30, &opt.chunks); break;
+	case 'Z': given->sendfile = true; break;
+	case 'b':
+	case 'l':
+		given->length = c == 'l';
+		arg_sizes("-b, --buffer-size", 1, 1u << 30, &opt.chunks);
+		break;
 	case 'k': opt.cork = true; break;
 	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
 	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); break;
-	case OPT_MSS: opt.mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
+	case 'M': opt.mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
 	case OPT_PACE: opt.pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
 	case OPT_CONGESTION: opt.sock.congestion = optarg; break;
 	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;
@@ -277,18 +349,87 @@ static void parse_option(int c, struct given *given)
 	case 'c': opt.load = true; break;
 	case 'C': given->calibrate = true; break;
 	case OPT_FORCE: given->force = true; break;
-	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case 'N':
+		if (optarg[0] == '-')
+			usage_error("-N, --cpus: '%s' is not a whole number: for TCP_NODELAY use "
+				    "--nodelay",
+				    optarg);
+		opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX);
+		break;
+	case 'J': opt.json = true; break;
 	case 'q': opt.quiet = true; break;
 	case 'd': opt.debug++; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcc %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: usage_exit(); /* getopt_long(3) has named it */
 	}
 }
 
-/* What the options mean together. */
-static void settle_options(const struct given *given)
+static bool is_missing(const char *file)
 {
+	return access(file, F_OK) != 0 && errno == ENOENT;
+}
+
+/* Whether it is a number, which may have a suffix, such as 10, 256K, 1.5g or 0x10. */
+static bool is_number(const char *s)
+{
+	char *end;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	strtod(s, &end);
+	return *end == '\0' || (strchr("kKmMgGtT", *end) != NULL && end[1] == '\0');
+}
+
+/*
+ * Rejects a number behind an option that takes no argument, unless there is a file of that name:
+ * the user may have meant another program's option of the same letter.
+ */
+static void reject_stray_number(int letter, const char *word)
+{
+	static const struct option_hint meant[] = {
+		{"-c", ": -c measures the CPU load, -s HOST is the server"},
+		{"-k", ": -k sets TCP_CORK, and -n sends all files N times"},
+		{"-S", ": -S is the method send, and TOS cannot be set"},
+		{"-w", ": -w is the method write, and the socket buffers are -i and -o"},
+	};
+	const char name[] = {'-', (char)letter, '\0'}, *hint = "";
+	size_t i;
+
+	if (letter > UCHAR_MAX || letter == 0 || optarg != NULL || word == NULL ||
+	    !is_number(word) || !is_missing(word))
+		return;
+	for (i = 0; i < sizeof(meant) / sizeof(meant[0]); i++)
+		if (strcmp(meant[i].option, name) == 0)
+			hint = meant[i].hint;
+	usage_error("%s takes no argument, and there is no file '%s'%s", name, word, hint);
+}
+
+/* No server was given: `word`, which may be NULL, is the first argument that is not an option. */
+static _Noreturn void reject_no_server(const char *word)
+{
+	if (word != NULL && is_missing(word))
+		usage_error("-s, --server: no server given: did you mean -s %s?%s", word,
+			    opt.load ? " (-c measures the CPU load)" : "");
+	usage_error("-s, --server: no server given (0 is this host): try 'zcc --help'");
+}
+
+/* Warns of values that iperf3's users mean otherwise. */
+static void warn_of_letters(const struct given *given)
+{
+	if (opt.sock.rcvbuf > 0 && opt.sock.rcvbuf < RCVBUF_ODD)
+		warnx("-i, --rcvbuf: the receive buffer is to have %d bytes; for interval lines "
+		      "use -I",
+		      opt.sock.rcvbuf);
+	if (opt.chunks.n == 1 && opt.chunks.size[0] >= CHUNK_ODD && opt.pace == 0 && !given->length)
+		warnx("-b, --buffer-size: each call is to send up to %" PRIu64
+		      " bytes; for a rate use --pace",
+		      opt.chunks.size[0]);
+}
+
+/* What the options mean together.  `word` is the first argument that is not an option, or NULL. */
+static void settle_options(const struct given *given, const char *word)
+{
+	const char how = given->send ? 'S' : given->write ? 'w' : 'Z';
 	const bool requests = opt.requests.n > 0;
 	struct cpus online;
 
@@ -300,7 +441,7 @@ static void settle_options(const struct given *given)
 	if (opt.port == NULL)
 		opt.port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server[0] == '\0')
-		usage_error("-s, --server: no server given (0 is this host); see zcc -h");
+		reject_no_server(word);
 	if (opt.seconds > 0 && opt.loops > 0)
 		usage_error("-n, --loops and -t, --time exclude each other");
 	if (requests && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
@@ -313,17 +454,20 @@ static void settle_options(const struct given *given)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
 	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
 		usage_error("-n, --loops: too many with a --warmup");
-	if ((given->send || given->write) && opt.method != NULL)
-		usage_error("-%c and -m, --method exclude each other", given->send ? 'S' : 'w');
+	if ((given->send || given->write || given->sendfile) && opt.method != NULL)
+		usage_error("-%c and -m, --method cannot be used together", how);
+	if ((given->send || given->write) && given->sendfile)
+		usage_error("-%c and -Z cannot be used together", how);
 	if (opt.method == NULL)
 		opt.method = method_named(given->write  ? "write"
 					  : given->send ? "send"
 							: "sendfile");
+	warn_of_letters(given);
 }
 
 int main(int argc, char **argv)
 {
-	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
+	static const char letters[] = ":s:p:n:t:O:I:P:m:SwZb:l:ki:o:M:46B:cCN:JqdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
 	char why[DIE_MAX];
@@ -331,13 +475,17 @@ int main(int argc, char **argv)
 	struct run run;
 	int c;
 
-	init_program(argv);
+	init_program();
 	die_init(report_die, &rep);
-	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
+	while ((c = option_next(argc, argv, letters, longopts, hints)) != -1) {
 		parse_option(c, &given);
-	settle_options(&given);
+		reject_stray_number(c, argv[optind]);
+	}
+	settle_options(&given, argv[optind]);
 	if (given.calibrate && optind < argc)
-		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);
+		usage_error(
+			"-C, --calibrate takes no files: '%s' (congestion control: --congestion)",
+			argv[optind]);
 	if (given.calibrate) {
 		calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, given.force);
 		return EXIT_SUCCESS;

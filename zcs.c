@@ -112,7 +112,7 @@ static const struct option longopts[] = {
 	{"bind", required_argument, NULL, OPT_BIND},
 	{"user", required_argument, NULL, OPT_USER},
 	{"interval", required_argument, NULL, 'I'},
-	{"json", no_argument, &opt.json, true},
+	{"json", no_argument, NULL, 'J'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"buffer-size", required_argument, NULL, 'b'},
 	{"rcvbuf", required_argument, NULL, 'i'},
@@ -126,37 +126,77 @@ static const struct option longopts[] = {
 	{NULL, 0, NULL, 0},
 };
 
+/* Options of iperf3 that zcs lacks. */
+static const struct option_hint hints[] = {
+	{"-s", "zcs is the server: run it without -s"},
+	{"--server", "zcs is the server: run it without --server"},
+	{"-D", "zcs stays in the foreground: run it with &, or as a service"},
+	{"--daemon", "zcs stays in the foreground: run it with &, or as a service"},
+	{"--one-off", "to serve one client use -1, --once"},
+	{"-A", "the CPUs to run on are -B, --bind-cpu"},
+	{"--affinity", "the CPUs to run on are -B, --bind-cpu"},
+	{NULL, NULL},
+};
+
 static const char help[] =
-	"Usage: zcs [options]\n"
-	"Receives what zcc sends, any number of clients at once, and says how fast.\n"
+	"Usage: zcs [OPTION...]\n"
+	"Receive what zcc sends over TCP, from any number of clients at once, and print\n"
+	"the throughput; with -c, also the CPU load and what each KiB cost.\n"
 	"\n"
-	"  -p, --port port        to listen on (default 2222, --reply 7890; 0: any that is free)\n"
-	"  -1, --once             serve one client, or those who come together, and exit\n"
-	"  -m, --method how       read (default), recv, trunc (discard without copying), splice\n"
-	"  -b, --buffer-size size of each read (default 256k; trunc and splice 1m)\n"
-	"      --raw              no headers: count what any TCP client sends\n"
-	"      --reply            answer requests (zcc --request) with as many bytes\n"
-	"      --max-reply size   that one may ask for (default 16m)\n"
-	"      --bind address     to listen on (default: every address of this host)\n"
-	"      --allow prefixes   serve these clients only: address[/bits][,...], repeatable\n"
-	"      --max-clients n    that are served at a time (default 1000)\n"
-	"      --idle-timeout s   that one may be silent (default 60; 0: for ever)\n"
-	"      --user name        become this user when all is open (as root)\n"
-	"  -I, --interval secs    between two lines while data flows (default 5; 0: none)\n"
-	"      --json             the report as one line of JSON for each group of clients\n"
-	"  -q, --quiet            only summaries\n"
-	"  -i, --rcvbuf size      SO_RCVBUF (default: the kernel's autotuning)\n"
-	"  -o, --sndbuf size      SO_SNDBUF (default: the kernel's autotuning)\n"
-	"  -4, -6                 IPv4 or IPv6 only (default: both)\n"
-	"  -B, --bind-cpu cpus    run on this CPU; a list: one client after the other\n"
-	"  -c, --cpu-load         measure this host's CPU load while there are clients;\n"
-	"                         without a calibration file the baseline is measured first\n"
-	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
-	"  -d, --debug            say more on stderr\n"
-	"  -h, --help             this text\n"
-	"  -V, --version          the version\n"
+	"How to receive:\n"
+	"  -m, --method=METHOD      one of read (default), recv, trunc, splice; trunc\n"
+	"                           discards the data without copying them\n"
+	"  -b, --buffer-size=SIZE   bytes per call (default 256k; trunc and splice 1m)\n"
+	"      --raw                expect no headers: count what any TCP client sends\n"
+	"      --reply              answer zcc --request: send as many bytes as each\n"
+	"                           client asks for\n"
+	"      --max-reply=SIZE     drop a client that asks for more (default 16m)\n"
+	"  -B, --bind-cpu=CPUS      run on CPU 2, or on a list such as 0,2-5: one CPU\n"
+	"                           for each client, in turn (default: any CPU)\n"
 	"\n"
-	"Sizes take a suffix k, m or g.  The manual is zcs(1), the method zc(7).\n";
+	"Clients:\n"
+	"  -1, --once               exit when the first client, and all that came while\n"
+	"                           one was connected, have left\n"
+	"      --allow=PREFIXES     serve only clients of these addresses, such as\n"
+	"                           192.0.2.0/24,::1; repeatable (default: all clients)\n"
+	"      --max-clients=N      serve at most N clients at a time (default 1000)\n"
+	"      --idle-timeout=SECS  drop a client that is silent for SECS seconds\n"
+	"                           (default 60; 0: never)\n"
+	"\n"
+	"Connection:\n"
+	"  -p, --port=PORT          listen on this port (default 2222; --reply 7890); 0\n"
+	"                           for any free port, which zcs prints\n"
+	"      --bind=ADDRESS       listen on this address (default: all addresses)\n"
+	"  -4, -6                   listen on IPv4 only, or on IPv6 only (default: both)\n"
+	"  -i, --rcvbuf=SIZE        set SO_RCVBUF (default: the kernel's autotuning)\n"
+	"  -o, --sndbuf=SIZE        set SO_SNDBUF (default: the kernel's autotuning)\n"
+	"      --user=USER          drop privileges to USER after start-up (root only)\n"
+	"\n"
+	"CPU load:\n"
+	"  -c, --cpu-load           measure the CPU load of this host while there are\n"
+	"                           clients; without a calibration by cyclesoak -C, zcs\n"
+	"                           measures the idle host first\n"
+	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
+	"\n"
+	"Output:\n"
+	"  -I, --interval=SECS      print a line every SECS seconds while data arrive\n"
+	"                           (default 5; 0: none)\n"
+	"  -J, --json               print one JSON object for each group of clients\n"
+	"  -q, --quiet              print only summaries\n"
+	"  -d, --debug              print more on stderr: each client that connects\n"
+	"  -h, --help               print this text and exit\n"
+	"  -V, --version            print the version and exit\n"
+	"\n"
+	"SIZE takes a suffix k, m or g: KiB, MiB or GiB.\n"
+	"\n"
+	"Exit status: 0 if a signal or -1 ended zcs, 1 if it failed, or with -1 if a\n"
+	"client failed, 2 if the command line is wrong.\n"
+	"\n"
+	"Examples:\n"
+	"  zcs -c                   serve all clients, and measure the CPU load\n"
+	"  zcs -1 -q -p 5201        serve one client on port 5201, and print its figures\n"
+	"\n"
+	"The manual is zcs(1); zc(7) explains the method.\n";
 
 static void parse_option(int c)
 {
@@ -191,6 +231,7 @@ static void parse_option(int c)
 		if (opt.interval > 0 && opt.interval < 0.01)
 			usage_error("-I, --interval: '%s' is neither 0 nor 0.01 or more", optarg);
 		break;
+	case 'J': opt.json = true; break;
 	case 'q': opt.quiet = true; break;
 	case 'b': opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30); break;
 	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
@@ -203,7 +244,6 @@ static void parse_option(int c)
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
-	default: usage_exit(); /* getopt_long(3) has named it */
 	}
 }
 
@@ -225,11 +265,12 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	init_program(argv);
-	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
+	init_program();
+	while ((c = option_next(argc, argv, ":p:1m:b:I:Jqi:o:46B:cN:dhV", longopts, hints)) != -1)
 		parse_option(c);
 	if (optind < argc)
-		usage_error("'%s': zcs takes no arguments, only options; see zcs -h", argv[optind]);
+		usage_error("'%s': zcs takes no arguments, only options: try 'zcs --help'",
+			    argv[optind]);
 	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply goes without --once and --raw");

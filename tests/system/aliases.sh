@@ -157,7 +157,7 @@ check '-V and --version: the name and the version in the Makefile, exit 0' versi
 # with_arguments TOOL: `-x --long` of each option that has both and takes an argument
 with_arguments()
 {
-	"$BIN/$1" --help | sed -n 's/^  \(-[A-Za-z0-9]\), \(--[a-z-]*\) [a-z].*/\1 \2/p' |
+	"$BIN/$1" --help | sed -n 's/^  \(-[A-Za-z0-9]\),\( -[a-z],\)* \(--[a-z-]*\)=[A-Z].*/\1 \3/p' |
 	    while read -r letter long; do
 		# An option that takes none does not lack it.
 		! "$BIN/$1" "$letter" 2>&1 | grep -q 'requires an argument' || echo "$letter $long"

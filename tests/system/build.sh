@@ -41,6 +41,8 @@ make_install_and_uninstall()
 	for t in zcc zcs cyclesoak run_rr; do
 		[ -x root/usr/bin/$t ]
 		[ -s root/usr/share/man/man1/$t.1 ]
+		[ -s root/usr/share/bash-completion/completions/$t ]
+		[ -s root/usr/share/zsh/site-functions/_$t ]
 	done
 	[ -s root/usr/share/man/man7/zc.7 ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"

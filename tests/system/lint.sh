@@ -1,10 +1,9 @@
 #!/bin/sh
-# tests/lint on made-up trees, sources without a warning, and options that --help and the man pages have
-# in common.  `make lint` runs the checkers; `make check-long` runs them, too.
+# tests/lint on made-up trees, and sources without a warning.  `make lint` runs the checkers;
+# `make check-long` runs them, too.
 #
 # seconds: 10
 . "$TOP/tests/lib.sh"
-work=$PWD
 
 # The slow ones take up to half a minute each.
 for tool in mandoc clang-format walls $(scale '' 'cppcheck shellcheck clang-tidy gcc-fanalyzer scan-build'); do
@@ -256,15 +255,4 @@ if command -v tsort >/dev/null 2>&1; then
 else
 	skip 'walls: made-up trees' 'no tsort'
 fi
-every_option_of_help()
-{
-	cd "$TOP" || return
-	for t in zcc zcs cyclesoak run_rr; do
-		"$BIN/$t" -h | grep -o -e "--[a-z][a-z-]*" | sort -u >"$work/help"
-		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "man/$t.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | sort -u >"$work/man"
-		diff "$work/help" "$work/man"
-	done
-}
-check 'every option of --help is in the man page, and the other way round' every_option_of_help
-
 finish

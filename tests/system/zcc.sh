@@ -436,7 +436,7 @@ sigalrm_blocked()
 check 'SIGALRM blocked by who starts it: it can be interrupted in a send' sigalrm_blocked
 kill -USR1 "$PEER"
 check_usage '--server' zcc file
-check_usage '^zcc: .*Z' zcc -Z
+check_usage "^zcc: unknown option -x: try .zcc --help.$" zcc -x
 check_usage 'nosuch' zcc --nosuch
 check_usage 'requires an argument' zcc -s
 check_usage '--loops.*0.*not between' zcc -s 0 -n 0
@@ -457,10 +457,10 @@ check_usage '--cpus.*more than' zcc -s 0 -N 8000
 check_usage '--time' zcc -s 0 -t 0
 check_usage 'exclude' zcc -s 0 -t 1 -n 1
 check_usage 'exclude' zcc -s 0 -4 -6
-check_usage 'exclude' zcc -s 0 -S -m send
+check_usage "-S and -m, --method cannot be used together" zcc -s 0 -S -m send
 check_usage '--calibrate' zcc -C file
 check_usage "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy" zcc -s 0 -m carrier-pigeon
-check_usage 'exclude' zcc -s 0 -w -m write
+check_usage "-w and -m, --method cannot be used together" zcc -s 0 -w -m write
 check_usage '--streams.*0.*not between' zcc -s 0 -P 0
 check_usage "--streams.*'x'" zcc -s 0 -P x
 check_usage '--streams.*not between' zcc -s 0 -P 1025

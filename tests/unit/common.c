@@ -1,5 +1,6 @@
 #include "common.h"
 
+#include <getopt.h>
 #include <sys/socket.h>
 
 #include "tests/unit/unit.h"
@@ -129,6 +130,78 @@ static void test_arguments(void)
 		   "a wrong argument '%s' ends the program with status 2", w.text);
 		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name, w.printed);
 		is(printed, want, "a wrong argument '%s' prints one line", w.text);
+	}
+}
+
+/* Command lines with one wrong option, and what is printed. */
+static const struct wrong_option {
+	const char *argv[5];
+	const char *printed;
+	bool names_help;
+} wrong_options[] = {
+	{{"-x"}, "unknown option -x", true},
+	{{"-ax"}, "unknown option -x", true},
+	{{"--size=1", "-xa"}, "unknown option -x", true},
+	{{"file", "-R"}, "unknown option -R: there is no way back", false},
+	{{"--reverse=3"}, "unknown option --reverse: there is no way back", false},
+	{{"--nosuch=3", "file"}, "unknown option --nosuch", true},
+	{{"--al"}, "option --al is ambiguous: --all, --always", false},
+	{{"--all=3"}, "--all takes no argument", true},
+	{{"--alw=3"}, "--alw takes no argument", true},
+	{{"-s"}, "-s, --size requires an argument", true},
+	{{"-a", "--si"}, "-s, --size requires an argument", true},
+	{{"--pace"}, "--pace requires an argument", true},
+	{{"-l"}, "-l requires an argument", true},
+	{{"--size=1", "-\x01"}, "unknown option -?", true},
+	{{"--\n=3"}, "unknown option --?", true},
+};
+
+static int next_option(const char *const *words)
+{
+	static const struct option_hint hints[] = {{"-R", "there is no way back"},
+						   {"--reverse", "there is no way back"},
+						   {NULL, NULL}};
+	static int flag;
+	static const struct option longopts[] = {{"all", no_argument, NULL, 'a'},
+						 {"always", no_argument, &flag, true},
+						 {"size", required_argument, NULL, 's'},
+						 {"pace", required_argument, NULL, 256},
+						 {NULL, 0, NULL, 0}};
+	static char *argv[6];
+	int argc;
+
+	argv[0] = program_invocation_name;
+	for (argc = 1; *words != NULL; words++)
+		argv[argc++] = strdupa(*words);
+	argv[argc] = NULL;
+	optind = 0; /* getopt_long(3) begins anew */
+	while (option_next(argc, argv, ":as:l:", longopts, hints) != -1)
+		;
+	return optind;
+}
+
+static void parse_wrong_option(void *arg)
+{
+	next_option(((const struct wrong_option *)arg)->argv);
+}
+
+static void test_options(void)
+{
+	static const char *const right[] = {"-as1", "--alw", "--pace=2", "-l3", NULL};
+	const char *name = program_invocation_short_name;
+	char printed[256], want[256];
+	size_t i;
+
+	ok(next_option(right) == 5, "option_next: right options are parsed to their end");
+	for (i = 0; i < LENGTH(wrong_options); i++) {
+		struct wrong_option w = wrong_options[i];
+
+		ok(status_of(parse_wrong_option, &w, printed, sizeof(printed)) == EXIT_USAGE,
+		   "a wrong option, the %zuth, ends the program with status 2", i);
+		snprintf(want, sizeof(want), "%s: %s%s%s%s\n", name, w.printed,
+			 w.names_help ? ": try '" : "", w.names_help ? name : "",
+			 w.names_help ? " --help'" : "");
+		is(printed, want, "a wrong option, the %zuth, prints one line", i);
 	}
 }
 
@@ -275,6 +348,7 @@ int main(void)
 	test_sizes();
 	test_seconds();
 	test_arguments();
+	test_options();
 	test_clocks();
 	test_printable();
 	test_file_read_line();

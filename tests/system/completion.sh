@@ -1,0 +1,134 @@
+#!/bin/sh
+# The completion files for bash and zsh that the build makes from --help: a real bash calls the
+# functions and prints the candidates.
+#
+# seconds: 2
+. "$TOP/tests/lib.sh"
+
+tools='zcc zcs cyclesoak run_rr'
+files=$HELPERS/../completion
+
+if ! command -v bash >/dev/null 2>&1; then
+	skip 'completion in bash' 'no bash'
+	finish
+fi
+mkdir dir
+: >file
+
+# candidates WORD...: what bash offers for the last word; the first is the program
+cat >candidates <<'END'
+source "$FILES/$1" || exit
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+"_$1" "$1" "${!#}" "${@: -2:1}"
+((${#COMPREPLY[@]} == 0)) || printf '%s\n' "${COMPREPLY[@]}"
+END
+candidates()
+{
+	FILES=$files bash --norc candidates "$@" | LC_ALL=C sort
+}
+# offers 'CANDIDATE...' WORD...: these are offered, and no other
+offers()
+{
+	echo "$1" | tr ' ' '\n' | sed '/^$/d' | LC_ALL=C sort >wanted
+	shift
+	candidates "$@" >offered
+	diff wanted offered
+}
+every_option()
+{
+	for tool in $tools; do
+		"$BIN/$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//' | tr -d ' ' | tr , '\n' |
+		    sed 's/=.*/=/; s/^\(-[^-]\)=/\1/' | LC_ALL=C sort >wanted
+		candidates $tool - >offered
+		diff wanted offered
+		candidates $tool -- >offered
+		grep '^--' wanted | diff - offered
+	done
+}
+check 'bash: every option of --help is offered, and no other' every_option
+is_registered()
+{
+	for tool in $tools; do
+		bash --norc -c 'source "$1" && complete -p "$2"' bash "$files/$tool" $tool >out
+		echo "complete -F _$tool $tool" | diff - out
+	done
+}
+check 'bash: each file registers its program' is_registered
+methods()
+{
+	offers 'sendfile send write mmap splice zerocopy' zcc -m ''
+	offers 'sendfile send splice' zcc --method = s
+	offers 'sendfile send write mmap splice zerocopy' zcc -s 0 --method =
+	offers '--method=send --method=sendfile' zcc --method=sen
+	offers 'read recv trunc splice' zcs --method ''
+	offers 'recv' zcs -m rec
+	offers '' zcs -m send
+}
+check 'bash: the methods of --help are offered, in each way to write an option' methods
+congestion()
+{
+	offers "$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)" zcc --congestion ''
+	offers reno zcc --congestion = ren
+}
+if grep -qw reno /proc/sys/net/ipv4/tcp_available_congestion_control; then
+	check 'bash: the congestion controls of this kernel are offered' congestion
+else
+	skip 'bash: the congestion controls of this kernel are offered' 'the kernel has no reno'
+fi
+cpus()
+{
+	candidates zcc -B '' >offered
+	cat offered
+	grep -qx "$(cat /sys/devices/system/cpu/online)" offered
+	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+		[ "$(cat "$cpu/online" 2>/dev/null)" = 0 ] || grep -qx "${cpu##*cpu}" offered
+	done
+	candidates zcs --bind-cpu 7,0 | grep -qx 7,0
+}
+check 'bash: the CPUs are offered, behind a comma too' cpus
+operands()
+{
+	offers 'file' zcc -s 0 fil
+	offers 'dir' zcc -c di
+	offers '' zcs fil
+	offers 'file' cyclesoak -f fil
+	offers 'file' cyclesoak --file = fil
+	offers 'file' cyclesoak -n 3 true fil
+	offers 'file' run_rr -- true fil
+	offers '' zcc -n 1
+	candidates cyclesoak -p 1 cho | grep -qx chown
+	candidates run_rr -p 1 -- cho | grep -qx chown
+	offers '' cyclesoak -B cat -- --once
+}
+check 'bash: files and commands are offered where the program takes them, and no options behind a command' operands
+users_and_hosts()
+{
+	candidates zcs --user = roo | grep -qx root
+	candidates zcs --user=roo | grep -qx -e --user=root
+	! grep -qw localhost /etc/hosts || candidates zcc -s localh | grep -qx localhost
+}
+check 'bash: users and hosts are offered' users_and_hosts
+zsh_parses()
+{
+	for tool in $tools; do
+		zsh -n "$files/_$tool"
+	done
+}
+check_with zsh 'zsh: the files are valid' zsh_parses
+zsh_has_every_option()
+{
+	for tool in $tools; do
+		[ "$(head -n 1 "$files/_$tool")" = "#compdef $tool" ]
+		# With the braces of zsh expanded as bash expands them, each word is one option.
+		sed -n '/^_arguments/,$p' "$files/_$tool" | sed '1s/^_arguments/printf "%s\\n"/' >arguments
+		bash --norc arguments | sed -n 's/^\*\{0,1\}\(([^)]*)\)\{0,1\}\*\{0,1\}\(-[A-Za-z0-9-]*\).*\[.*/\2/p' |
+		    LC_ALL=C sort >offered
+		"$BIN/$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//' | tr -d ' ' | tr , '\n' |
+		    sed 's/=.*//' | LC_ALL=C sort >wanted
+		diff wanted offered
+	done
+}
+check 'zsh: every option of --help has its specification' zsh_has_every_option
+
+finish

@@ -1,0 +1,164 @@
+#!/bin/sh
+# --help of the four programs, the options that it and the man pages have in common, and the hints for
+# those who know the options of iperf3.
+#
+# seconds: 2
+. "$TOP/tests/lib.sh"
+
+tools='zcc zcs cyclesoak run_rr'
+
+# helped TOOL: the names of the options that --help lists, a line each
+helped()
+{
+	"$BIN/$1" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//' | tr -d ' ' | tr , '\n' | sed 's/=.*//' |
+	    LC_ALL=C sort
+}
+narrow()
+{
+	for tool in $tools; do
+		exits 0 "$BIN/$tool" --help
+		not [ -s err ]
+		is_text out
+		not grep -n '.\{80\}' out
+	done
+}
+check '--help: at most 79 columns, on stdout, exit status 0' narrow
+with_all_parts()
+{
+	for tool in $tools; do
+		"$BIN/$tool" --help >out
+		grep -q "^Usage: $tool \[OPTION...\]\|^Usage: $tool -C \[OPTION...\]" out
+		grep -q '^Exit status: ' out
+		[ "$(sed '1,/^Examples:$/d' out | grep -c "^  $tool .*    *[a-z]")" -eq 2 ]
+		grep -q "^The manual is $tool(1)" out
+	done
+	for tool in zcc zcs; do
+		"$BIN/$tool" --help | grep '^[^ ].*:$' >headings
+		for heading in "How to [a-z]*" Connection 'CPU load' Output; do grep -qx "$heading:" headings; done
+	done
+}
+check '--help: usage, headings, exit statuses, two examples and the manual' with_all_parts
+placeholders_in_capitals()
+{
+	for tool in $tools; do
+		"$BIN/$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' >options
+		not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z]+)?)  +[a-z]' options
+	done
+}
+check '--help: each option has its placeholder in capitals, and a text of its own beside it' placeholders_in_capitals
+# What a program knows is in two places of its source: the long names, and the string of letters.
+known_is_helped()
+{
+	for tool in $tools; do
+		helped $tool >help
+		{
+			sed -n 's/^	{"\([a-z0-9-]*\)", [a-z]*_argument, .*/--\1/p' "$TOP/$tool.c"
+			sed -n 's/.*"+\{0,1\}:\([A-Za-z0-9:]*\)".*/\1/p' "$TOP/$tool.c" | tr -d : | sed 's/./-&\n/g'
+		} | grep . | LC_ALL=C sort >known
+		diff help known
+		[ "$(wc -l <known)" -ge 6 ]
+	done
+}
+check 'every option that a program knows is in --help, and the other way round' known_is_helped
+helped_is_in_man()
+{
+	for tool in $tools; do
+		helped $tool >help
+		# What is listed under "Coming from iperf3" are options of iperf3.
+		sed '/^\.Ss Coming from/,/^\.Ss/d' "$TOP/man/$tool.1" | grep '^\.It Fl' | sed 's/^\.It //; s/ , /\n/g' |
+		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | LC_ALL=C sort >manual
+		diff help manual
+		# The text of either may name other options, but none that does not exist.
+		"$BIN/$tool" -h | grep -o -e '--[a-z][a-z-]*' | sort -u >help
+		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | sort -u >manual
+		diff help manual
+	done
+}
+check 'every option of --help has an entry in the man page, and the other way round' helped_is_in_man
+
+#
+# The iperf3 hand.
+#
+printf x >tiny
+printf x >./5
+check_usage "-s, --server: no server given: did you mean -s receiver? (-c measures the CPU load)" zcc -c receiver
+check_usage "-s, --server: no server given: did you mean -s receiver?$" zcc receiver tiny
+check_usage "no server given (0 is this host): try 'zcc --help'" zcc -c tiny
+check_usage "-c takes no argument, and there is no file '0': .*-s HOST is the server" zcc -c 0
+check_usage "-w takes no argument, and there is no file '256K': .*socket buffers are -i and -o" zcc -s 0 -w 256K
+check_usage "-S takes no argument, and there is no file '0x10': .*TOS cannot be set" zcc -s 0 -S 0x10
+check_usage "-k takes no argument, and there is no file '10': .*-n sends all files N times" zcc -s 0 -k 10 tiny
+check_usage "-q takes no argument, and there is no file '1.5g'$" zcc -q 1.5g -s 0
+check_usage "takes no files: 'cubic' (congestion control: --congestion)" zcc -C cubic
+check_usage "'1G' is not a whole number: zcc sends all files N times, or with -t for a time" zcc -s 0 -n 1G
+check_usage "'-t' is not a whole number: for TCP_NODELAY use --nodelay" zcc -s 0 -N -t 10
+check_usage 'unknown option -R: there is no reverse mode: run zcs here and zcc there' zcc -s 0 -R
+check_usage 'unknown option --reverse: there is no reverse mode' zcc -s 0 --reverse
+check_usage 'unknown option -u: zcc sends over TCP only' zcc -u -s 0
+check_usage 'unknown option --bandwidth: .*--pace' zcc -s 0 --bandwidth=1g
+check_usage 'unknown option -s: zcs is the server: run it without -s' zcs -s -p 0
+check_usage 'unknown option -D: .*foreground' zcs -D
+check_usage '-S and -Z cannot be used together' zcc -s 0 -SZ
+check_usage '-Z and -m, --method cannot be used together' zcc -s 0 -Z -m send
+
+# one_warning REGEX OPTION...: a transfer with these options succeeds, with that line on stderr and no other
+one_warning()
+{
+	pattern=$1
+	shift
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" tiny
+	one_line err
+	grep -q -e "$pattern" err
+}
+without_warning()
+{
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" tiny
+	not [ -s err ]
+}
+rates_and_lengths()
+{
+	one_warning '^zcc: -b, --buffer-size: .* 1073741824 bytes; for a rate use --pace$' -b 1G
+	without_warning -l 1G
+	without_warning -b 1G --pace 1g
+	without_warning -b 1m
+}
+# method NAME OPTION...: the report has that method, and the calls have that size at most
+method()
+{
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 1 "$2" file
+	grep -Eq "^  calls by +$1 " out
+}
+start_zcs -J
+head -c 3000 /dev/zero >file
+check 'zcc -i 1: a line on stderr names -I' one_warning '^zcc: -i, --rcvbuf: .* 1 bytes; for interval lines use -I$' -i 1
+check 'zcc -b 1G: a line on stderr names --pace, with -l and --pace there is none' rates_and_lengths
+check 'zcc -k 5: a number that is a file is sent' without_warning -k 5
+aliases_are_the_same()
+{
+	for pair in '-l1000 -b1000' '-M1000 --mss=1000' '-O0 --warmup=0'; do
+		for option in $pair; do
+			exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J -S "$option" file
+			jq -c '[.start, .end.calls, .end.sum_sent.bytes] |
+			    del(.. | .timestamp?, .cookie?, .local_port?, .connected?)' out >"report$option"
+		done
+		diff "report${pair% *}" "report${pair#* }"
+	done
+}
+report_is_json()
+{
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J file
+	valid_json out
+	wait_until [ -s zcs.out ]
+	valid_json zcs.out
+	one_line out
+}
+if [ -n "$no_json" ]; then
+	skip 'zcc -J and zcs -J: the report is JSON' "$no_json"
+else
+	check 'zcc -J and zcs -J: the report is JSON' report_is_json
+fi
+check_with jq 'zcc -l, -M and -O do what -b, --mss and --warmup do' aliases_are_the_same
+check 'zcc -Z: the method is sendfile' method sendfile -Z
+stop_zcs
+
+finish
