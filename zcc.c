@@ -167,6 +167,7 @@ static const struct option longopts[] = {
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
 	{"calibrate", no_argument, NULL, 'C'},
+	{"calibration", required_argument, NULL, 'f'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
 	{"json", no_argument, &opt.json, true},
@@ -180,7 +181,7 @@ static const struct option longopts[] = {
 static const char help[] =
 	"Usage: zcc [options] -s server [file...]\n"
 	"       zcc [options] --request bytes[,bytes...] -s server\n"
-	"       zcc -C [-N nr_cpus]\n"
+	"       zcc -C [-N nr_cpus] [-f file]\n"
 	"Sends files to zcs over TCP; says how fast, and with -c what it cost this host.\n"
 	"Without files it sends a built-in set, 63 files of 350 KiB in memory.\n"
 	"\n"
@@ -216,7 +217,10 @@ static const char help[] =
 	"  -4, -6                 IPv4 or IPv6 only\n"
 	"\n"
 	"  -B, --bind-cpu cpus    run on this CPU; a list: one stream after the other\n"
-	"  -c, --cpu-load         measure this host's CPU load during the transfer\n"
+	"  -c, --cpu-load         measure this host's CPU load during the transfer; without a\n"
+	"                         calibration the idle host is measured for 1 s before and after\n"
+	"  -f, --calibration file the calibration that -c reads and -C writes (default\n"
+	"                         ./counts_per_sec; one that does not fit is ignored)\n"
 	"  -C, --calibrate        calibrate for -c on the idle system, and exit\n"
 	"      --force            with -C: also when the machine is busy\n"
 	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
@@ -276,6 +280,7 @@ static void parse_option(int c, struct given *given)
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
 	case 'C': given->calibrate = true; break;
+	case 'f': opt.calibration = optarg; break;
 	case OPT_FORCE: given->force = true; break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'q': opt.quiet = true; break;
@@ -297,6 +302,8 @@ static void settle_options(const struct given *given)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (given->calibrate)
 		return;
+	if (opt.calibration != NULL && !opt.load)
+		usage_error("-f, --calibration: only with -c or -C");
 	if (opt.port == NULL)
 		opt.port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server[0] == '\0')
@@ -323,7 +330,7 @@ static void settle_options(const struct given *given)
 
 int main(int argc, char **argv)
 {
-	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
+	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCf:N:qdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
 	char why[DIE_MAX];
@@ -339,7 +346,9 @@ int main(int argc, char **argv)
 	if (given.calibrate && optind < argc)
 		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);
 	if (given.calibrate) {
-		calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, given.force);
+		calibrate_or_die(opt.n_cpus,
+				 opt.calibration != NULL ? opt.calibration : CALIBRATION_FILE,
+				 given.force);
 		return EXIT_SUCCESS;
 	}
 	if (opt.requests.n > 0 && optind < argc)

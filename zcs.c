@@ -45,7 +45,7 @@ static int open_all(struct context *x)
 
 	/* Before it listens: clients do not wait for this. */
 	if (opt.load)
-		meter_start_or_die(&x->meter, opt.n_cpus);
+		meter_start_or_die(&x->meter, opt.calibration, opt.n_cpus);
 	/* Each client is a descriptor. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
@@ -119,6 +119,7 @@ static const struct option longopts[] = {
 	{"sndbuf", required_argument, NULL, 'o'},
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
+	{"calibration", required_argument, NULL, 'f'},
 	{"cpus", required_argument, NULL, 'N'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
@@ -151,6 +152,8 @@ static const char help[] =
 	"  -B, --bind-cpu cpus    run on this CPU; a list: one client after the other\n"
 	"  -c, --cpu-load         measure this host's CPU load while there are clients;\n"
 	"                         without a calibration file the baseline is measured first\n"
+	"  -f, --calibration file the calibration for -c (default ./counts_per_sec; one that does\n"
+	"                         not fit is ignored)\n"
 	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
 	"  -d, --debug            say more on stderr\n"
 	"  -h, --help             this text\n"
@@ -199,6 +202,7 @@ static void parse_option(int c)
 	case '6': arg_family(&opt.family, AF_INET6); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
+	case 'f': opt.calibration = optarg; break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
@@ -226,13 +230,15 @@ int main(int argc, char **argv)
 	int c;
 
 	init_program(argv);
-	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cN:dhV", longopts, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, "p:1m:b:I:qi:o:46B:cf:N:dhV", longopts, NULL)) != -1)
 		parse_option(c);
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options; see zcs -h", argv[optind]);
 	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply goes without --once and --raw");
+	if (opt.calibration != NULL && !opt.load)
+		usage_error("-f, --calibration: only with -c");
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;

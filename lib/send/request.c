@@ -289,6 +289,8 @@ static const struct requests *request_size(struct request_run *rr, struct figure
 		run_step(r, &wake, 1, &progress, 1, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
+	if (!rr->hopeless)
+		run_baseline_after(r);
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
 	figures_init(host);
@@ -337,6 +339,8 @@ static void requests_text(uint32_t size, const struct requests *q, const struct 
 		report("           a delayed acknowledgement takes 40 ms or more, "
 		       "a retransmission 200 ms or more\n");
 	}
+	if (host->baseline == BASELINE_OWN)
+		report("  load: %s\n", baselines_format(host->drift, text));
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],

@@ -308,8 +308,8 @@ fails()
 }
 zcc_what_fails()
 {
-	for how in "--congestion nosuch tiny" "-B 8000 tiny" "missing" "-c tiny" "--request 10 -c" \
-	    "--request 10 -B 8000"; do
+	for how in "--congestion nosuch tiny" "-B 8000 tiny" "missing" "-c -f missing tiny" \
+	    "--request 10 -c -f missing" "--request 10 -B 8000"; do
 		fails zcc --json -s 0 -p 1 $how
 	done
 }

@@ -393,7 +393,7 @@ cpu_that()
 check 'a CPU that is not there: exit 1' cpu_that
 broken_calibration()
 {
-	echo 1 >counts_per_sec
+	echo no calibration >counts_per_sec
 	exits 1 "$zcs" -p 0 -c
 	rm counts_per_sec
 	one_line err
