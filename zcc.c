@@ -12,6 +12,7 @@
 #define STREAMS_MAX     1024
 #define REQUEST_TIMEOUT 60  /* seconds, unless --timeout says otherwise */
 #define REQUESTS        100 /* connections of each size, unless -n says otherwise, as in 1999 */
+#define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
 
 static struct send_options opt = {.server = "", .streams = 1};
 
@@ -68,6 +69,15 @@ static _Noreturn void die_of_signal(const sigset_t *unblocked)
  * The order of events.
  */
 
+/* A list of sizes is warned of once. */
+static void warn_short(struct send_report *rep)
+{
+	if (!rep->has_warned && !opt.quiet)
+		warnx("the transfer took less than half a second, so that its figures mean little: "
+		      "send more (-n, -t)");
+	rep->has_warned = true;
+}
+
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
  * default.  Returns NULL or what is wrong, which may be in `why`.
@@ -100,6 +110,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 		error = why;
 	}
 	run_warn(run, &res->sent);
+	if (error == NULL && run_is_short(&res->sent))
+		warn_short(rep);
 	report_end(rep, res, error);
 	transfer_close(&t);
 	if (stop <= 0) {
@@ -187,8 +199,9 @@ static const char help[] =
 	"\n"
 	"  -s, --server host      where zcs runs: a name, an IPv4 or IPv6 address; 0 is this host\n"
 	"  -p, --port port        its port (default 2222; --request 7890)\n"
-	"  -n, --loops n          send the file set this many times (default 1)\n"
-	"  -t, --time secs        send it over and over for this long\n"
+	"  -n, --loops n          send the file set this many times (default 1 for files)\n"
+	"  -t, --time secs        send it over and over for this long (default 10 for the\n"
+	"                         built-in set)\n"
 	"      --warmup secs      and before that, this long; in no figure of either end\n"
 	"  -I, --interval secs    a line each time that so long has passed\n"
 	"  -P, --streams n        so many connections at a time, each sends the file set\n"
@@ -226,7 +239,7 @@ static const char help[] =
 	"  -N, --cpus n           how many CPUs to measure (default: all that are online)\n"
 	"\n"
 	"      --json             the report as JSON, named as iperf3 names it\n"
-	"  -q, --quiet            only the report's first line\n"
+	"  -q, --quiet            only the report's first line; no warning of a short transfer\n"
 	"  -d, --debug            say more on stderr; twice: each file\n"
 	"  -h, --help             this text\n"
 	"  -V, --version          the version\n"
@@ -292,7 +305,7 @@ static void parse_option(int c, struct given *given)
 }
 
 /* What the options mean together. */
-static void settle_options(const struct given *given)
+static void settle_options(const struct given *given, bool files)
 {
 	const bool requests = opt.requests.n > 0;
 	struct cpus online;
@@ -314,6 +327,8 @@ static void settle_options(const struct given *given)
 		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
 	if (requests && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;
+	if (opt.loops == 0 && opt.seconds <= 0 && !requests && !files)
+		opt.seconds = BUILTIN_SECONDS;
 	if (opt.loops == 0)
 		opt.loops = requests ? REQUESTS : 1;
 	if (opt.raw && opt.warmup > 0)
@@ -342,7 +357,7 @@ int main(int argc, char **argv)
 	die_init(report_die, &rep);
 	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
 		parse_option(c, &given);
-	settle_options(&given);
+	settle_options(&given, optind < argc);
 	if (given.calibrate && optind < argc)
 		usage_error("-C, --calibrate takes no files: '%s'", argv[optind]);
 	if (given.calibrate) {

@@ -252,6 +252,12 @@ rejects()
 	grep -q -e "$pattern" err
 }
 
+# no_warning FILE: has no line, other than that a transfer was short, as most of the tests' are
+no_warning()
+{
+	not grep -v 'the transfer took less than half a second' "$1"
+}
+
 # one_line FILE: it has just one line.
 one_line()
 {

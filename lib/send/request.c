@@ -426,6 +426,9 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		rr.size = (uint32_t)opt->requests.size[i];
 		counts = request_size(&rr, &host);
 		run_warn(run, &host);
+		if (run->soak != NULL && run_is_short(&host))
+			warnx("the load was measured over less than half a second: "
+			      "send more (-n, -t)");
 		if (opt->json)
 			requests_json(&report->json, rr.size, counts, &host);
 		else

@@ -8,6 +8,8 @@
 #include "lib/load/soaker.h"
 #include "lib/send/sender.h"
 
+#define SHORT_SECONDS 0.5 /* shorter runs tell of a start and an end more than of a rate */
+
 uint64_t time_after(uint64_t ns, double seconds)
 {
 	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
@@ -221,9 +223,11 @@ void run_say(struct run *r, const struct figures *interval)
 
 void run_warn(struct run *r, const struct figures *host)
 {
-	if (r->soak == NULL)
-		return;
-	limits_say(r->soak, &host->rates, host->unsafe, &r->said);
-	if (host->seconds < 0.5)
-		warnx("the load was measured over less than half a second: send more (-n, -t)");
+	if (r->soak != NULL)
+		limits_say(r->soak, &host->rates, host->unsafe, &r->said);
+}
+
+bool run_is_short(const struct figures *host)
+{
+	return host->seconds < SHORT_SECONDS;
 }

@@ -122,5 +122,8 @@ void run_say(struct run *r, const struct figures *interval);
 /* Prints on stderr what makes the load of the run unsafe. */
 void run_warn(struct run *r, const struct figures *host);
 
+/* Whether the run was so short that its figures mean little. */
+bool run_is_short(const struct figures *host);
+
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);

@@ -48,7 +48,7 @@ zcc_json_one_line()
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.3 -t 0.4 -I 0.05 --congestion reno file tiny
 	one_line out
 	parses out
-	not [ -s err ]
+	no_warning err
 	mv out zcc.json
 }
 check 'zcc --json: one line, which parses, and nothing on stderr' zcc_json_one_line
