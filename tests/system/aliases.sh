@@ -174,7 +174,7 @@ long_is_short()
 		for value in '' ' ' 'x y' 99999999999999999999; do
 			# What takes any text fails later, and in the same way.
 			case $long in
-			--server | --file) continue ;;
+			--server | --file | --calibration) continue ;;
 			esac
 			exits 2 "$BIN/$1" "$letter" "$value"
 			one_line err
