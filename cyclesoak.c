@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "common.h"
-#include "lib/load/baseline.h"
+#include "lib/load/bracket.h"
 #include "lib/load/calibration.h"
 #include "lib/load/counters.h"
 #include "lib/load/cpus.h"
@@ -41,10 +41,9 @@ struct reading {
 struct monitor {
 	struct soaker *soak;
 	struct calibration cal;
-	bool bracketed;           /* baselines before and after the command stand for the file's */
-	double drift;             /* by how much those two differ, as a share of load */
-	struct reading from, to;  /* the start and the end of the period, or of the command */
-	struct limits_mark begun; /* before the first baseline, where they are bracketed */
+	bool bracketed; /* baselines before and after the command stand for the file's */
+	struct bracket bracket;
+	struct reading from, to; /* the start and the end of the period, or of the command */
 	struct limits_said said;
 	struct history history;
 };
@@ -52,18 +51,6 @@ struct monitor {
 /*
  * Measuring.
  */
-
-/* Measures a baseline of the idle machine, just before or after a command. */
-static void measure_bracket(const struct monitor *m, struct calibration *c)
-{
-	double tasks = baseline_measure(m->soak, c, NULL);
-
-	baseline_check_or_die(c);
-	if (tasks > CAL_BUSY)
-		warnx("the machine is not idle beside the command: "
-		      "other programs took %.1f%% of it",
-		      100 * tasks);
-}
 
 /* Reads into m->to.  The soakers are read first, as the counters take long to read. */
 static void monitor_read(struct monitor *m)
@@ -75,18 +62,15 @@ static void monitor_read(struct monitor *m)
 /* Without a calibration a command's load is measured against the idle machine before and after. */
 static void monitor_start(struct monitor *m, bool command)
 {
-	const char *file = opt.file != NULL ? opt.file : CALIBRATION_FILE;
-
-	m->bracketed = command && opt.file == NULL && access(file, F_OK) != 0;
 	limits_warn();
-	if (m->bracketed)
-		cpus_to_soak(opt.n_cpus, &m->cal.cpus);
+	if (command)
+		m->bracketed = !calibration_find_or_die(&m->cal, opt.file, opt.n_cpus);
 	else
-		calibration_load_or_die(&m->cal, file, opt.n_cpus);
+		calibration_load_or_die(&m->cal, opt.file != NULL ? opt.file : CALIBRATION_FILE,
+					opt.n_cpus);
 	m->soak = soaker_start_or_die(&m->cal.cpus);
-	limits_read(m->soak, &m->begun);
 	if (m->bracketed)
-		measure_bracket(m, &m->cal);
+		bracket_open(&m->bracket, "command", m->soak, &m->cal);
 	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
 	m->to.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->to.each), "readings");
 	/* Here the soakers are read last: what follows is to be measured. */
@@ -100,41 +84,7 @@ static void monitor_stop(struct monitor *m)
 	free(m->from.each);
 	free(m->to.each);
 	free(m->cal.cpu);
-}
-
-/* Converts a reading that was taken against one baseline to another. */
-static void rebase(struct reading *r, const struct calibration *from, const struct calibration *to)
-{
-	double spin;
-	int i;
-
-	r->sum.spin = r->sum.work = 0;
-	for (i = 0; i < to->cpus.n; i++) {
-		spin = from->cpu[i].spin / to->cpu[i].spin;
-		r->each[i].spin *= spin;
-		r->each[i].work *= spin * from->cpu[i].speed / to->cpu[i].speed;
-		r->sum.spin += r->each[i].spin;
-		r->sum.work += r->each[i].work;
-	}
-}
-
-/*
- * The readings were taken against the baseline before the command; the report is against the mean
- * of that and the one after it.
- */
-static void close_bracket(struct monitor *m)
-{
-	struct calibration mean = m->cal;
-
-	measure_bracket(m, &mean);
-	/* What disturbs the baselines makes the load unsafe, too. */
-	m->from.sum.limits = m->begun;
-	limits_read(m->soak, &m->to.sum.limits);
-	m->drift = 0 - baseline_merge(&mean, &m->cal);
-	rebase(&m->from, &m->cal, &mean);
-	rebase(&m->to, &m->cal, &mean);
-	free(m->cal.cpu);
-	m->cal = mean;
+	bracket_end(&m->bracket);
 }
 
 /*
@@ -152,6 +102,7 @@ static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct 
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
 	const struct soaker_wakeup w = l->wakeup;
+	char text[BASELINES_STRLEN];
 	struct load one;
 	int i;
 
@@ -169,7 +120,7 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 			       unsafe_mark(one.unsafe));
 	}
 	if (m->bracketed)
-		report("; own baselines, drift %.1f%%", percent(m->drift));
+		report("; %s", baselines_format(m->bracket.drift, text));
 	if (opt.debug && !isnan(w.soaked + w.unsoaked))
 		report("; wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked, 1e6 * w.unsoaked);
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
@@ -188,12 +139,11 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 	figures_init(&f);
 	figures_load(&f, l);
 	f.rates = *r;
+	f.baseline = m->bracketed ? BASELINE_OWN : BASELINE_FILE;
+	f.drift = m->bracketed ? m->bracket.drift : NAN;
 	json_report_open(&j);
 	json_number(&j, "seconds", l->seconds);
 	json_load(&j, &f);
-	json_string(&j, "baseline", m->bracketed ? "bracket" : "file");
-	if (m->bracketed)
-		json_number(&j, "drift_percent", percent(m->drift));
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; i < m->cal.cpus.n; i++) {
 		load_of_cpu(m, i, l->unsafe, &one);
@@ -380,7 +330,10 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 	}
 	monitor_read(m);
 	if (m->bracketed)
-		close_bracket(m);
+		bracket_close(&m->bracket, m->soak, &m->cal,
+			      &(struct bracket_samples){&m->from.sum, m->from.each, &m->to.sum,
+							m->to.each},
+			      NULL);
 	l = report_load(m);
 	if (l.seconds < SHORT_SECONDS && l.uncertainty > l.load)
 		warnx("the command took %.3f s, too short for its load: run it for half a second "
@@ -439,7 +392,8 @@ static const struct option longopts[] = {
 	{"period", required_argument, NULL, 'p'},
 	{"per-cpu", no_argument, NULL, 'B'},
 	{"once", no_argument, NULL, '1'},
-	{"file", required_argument, NULL, 'f'},
+	{"calibration", required_argument, NULL, 'f'},
+	{"file", required_argument, NULL, 'f'}, /* as it was called in 0.1 */
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -457,7 +411,7 @@ static const char help[] =
 	"  -C, --calibrate          calibrate on the idle host, which takes 4 to 10\n"
 	"                           seconds, and exit; do this first\n"
 	"      --force              with -C, calibrate even if the host is busy\n"
-	"  -f, --file=FILE          read the calibration from FILE, or with -C write it\n"
+	"  -f, --calibration=FILE   read the calibration from FILE, or with -C write it\n"
 	"                           there (default ./counts_per_sec)\n"
 	"\n"
 	"Measurement:\n"

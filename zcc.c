@@ -13,6 +13,7 @@
 #define STREAMS_MAX     1024
 #define REQUEST_TIMEOUT 60   /* seconds, unless --timeout says otherwise */
 #define REQUESTS        100  /* connections of each size, unless -n says otherwise, as in 1999 */
+#define BUILTIN_SECONDS 10   /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define RCVBUF_ODD      1024 /* bytes: a smaller -i may be meant as iperf3's interval */
 #define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
 
@@ -71,6 +72,15 @@ static _Noreturn void die_of_signal(const sigset_t *unblocked)
  * The order of events.
  */
 
+/* A list of sizes is warned of once. */
+static void warn_short(struct send_report *rep)
+{
+	if (!rep->has_warned && !opt.quiet)
+		warnx("the transfer took less than half a second, so that its figures mean little: "
+		      "send more (-n, -t)");
+	rep->has_warned = true;
+}
+
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
  * default.  Returns NULL or what is wrong, which may be in `why`.
@@ -103,6 +113,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 		error = why;
 	}
 	run_warn(run, &res->sent);
+	if (error == NULL && run_is_short(&res->sent))
+		warn_short(rep);
 	report_end(rep, res, error);
 	transfer_close(&t);
 	if (stop <= 0) {
@@ -170,6 +182,7 @@ static const struct option longopts[] = {
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
 	{"calibrate", no_argument, NULL, 'C'},
+	{"calibration", required_argument, NULL, 'f'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
 	{"json", no_argument, NULL, 'J'},
@@ -205,14 +218,15 @@ static const struct option_hint hints[] = {
 static const char help[] =
 	"Usage: zcc [OPTION...] -s HOST [FILE...]\n"
 	"       zcc [OPTION...] -s HOST --request=SIZE\n"
-	"       zcc -C [--force] [-N N]\n"
+	"       zcc -C [--force] [-N N] [-f FILE]\n"
 	"Send files to zcs over TCP and print the throughput; with -c, also the CPU load\n"
 	"and what each KiB cost.  Without FILE, zcc sends a built-in set: 63 files of\n"
 	"350 KiB in memory.\n"
 	"\n"
 	"What to send:\n"
-	"  -n, --loops=N               send all files N times (default 1)\n"
+	"  -n, --loops=N               send all files N times (default 1 with FILE)\n"
 	"  -t, --time=SECS             send all files over and over for SECS seconds\n"
+	"                              (default 10 without FILE)\n"
 	"  -O, --warmup=SECS           send for SECS seconds first; neither end counts\n"
 	"                              these (default 0)\n"
 	"  -P, --streams=N             open N connections; each sends all files\n"
@@ -257,7 +271,11 @@ static const char help[] =
 	"\n"
 	"CPU load:\n"
 	"  -c, --cpu-load              measure the CPU load of this host during the\n"
-	"                              transfer; calibrate first, with -C\n"
+	"                              transfer; without a calibration zcc also measures\n"
+	"                              the idle host, for a second before and after\n"
+	"  -f, --calibration=FILE      read the calibration from FILE, or with -C write\n"
+	"                              it there (default ./counts_per_sec, unless it\n"
+	"                              does not fit this host)\n"
 	"  -C, --calibrate             calibrate on the idle host, which takes 4 to 10\n"
 	"                              seconds, and exit\n"
 	"      --force                 with -C, calibrate even if the host is busy\n"
@@ -348,6 +366,7 @@ static void parse_option(int c, struct given *given)
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
 	case 'C': given->calibrate = true; break;
+	case 'f': opt.calibration = optarg; break;
 	case OPT_FORCE: given->force = true; break;
 	case 'N':
 		if (optarg[0] == '-')
@@ -438,6 +457,8 @@ static void settle_options(const struct given *given, const char *word)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (given->calibrate)
 		return;
+	if (opt.calibration != NULL && !opt.load)
+		usage_error("-f, --calibration: only with -c or -C");
 	if (opt.port == NULL)
 		opt.port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt.server[0] == '\0')
@@ -448,6 +469,8 @@ static void settle_options(const struct given *given, const char *word)
 		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
 	if (requests && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;
+	if (opt.loops == 0 && opt.seconds <= 0 && !requests && word == NULL)
+		opt.seconds = BUILTIN_SECONDS;
 	if (opt.loops == 0)
 		opt.loops = requests ? REQUESTS : 1;
 	if (opt.raw && opt.warmup > 0)
@@ -467,7 +490,7 @@ static void settle_options(const struct given *given, const char *word)
 
 int main(int argc, char **argv)
 {
-	static const char letters[] = ":s:p:n:t:O:I:P:m:SwZb:l:ki:o:M:46B:cCN:JqdhV";
+	static const char letters[] = ":s:p:n:t:O:I:P:m:SwZb:l:ki:o:M:46B:cCf:N:JqdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
 	char why[DIE_MAX];
@@ -487,7 +510,9 @@ int main(int argc, char **argv)
 			"-C, --calibrate takes no files: '%s' (congestion control: --congestion)",
 			argv[optind]);
 	if (given.calibrate) {
-		calibrate_or_die(opt.n_cpus, CALIBRATION_FILE, given.force);
+		calibrate_or_die(opt.n_cpus,
+				 opt.calibration != NULL ? opt.calibration : CALIBRATION_FILE,
+				 given.force);
 		return EXIT_SUCCESS;
 	}
 	if (opt.requests.n > 0 && optind < argc)

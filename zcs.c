@@ -45,7 +45,7 @@ static int open_all(struct context *x)
 
 	/* Before it listens: clients do not wait for this. */
 	if (opt.load)
-		meter_start_or_die(&x->meter, opt.n_cpus);
+		meter_start_or_die(&x->meter, opt.calibration, opt.n_cpus);
 	/* Each client is a descriptor. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
@@ -119,6 +119,7 @@ static const struct option longopts[] = {
 	{"sndbuf", required_argument, NULL, 'o'},
 	{"bind-cpu", required_argument, NULL, 'B'},
 	{"cpu-load", no_argument, NULL, 'c'},
+	{"calibration", required_argument, NULL, 'f'},
 	{"cpus", required_argument, NULL, 'N'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
@@ -176,6 +177,8 @@ static const char help[] =
 	"  -c, --cpu-load           measure the CPU load of this host while there are\n"
 	"                           clients; without a calibration by cyclesoak -C, zcs\n"
 	"                           measures the idle host first\n"
+	"  -f, --calibration=FILE   read the calibration from FILE (default\n"
+	"                           ./counts_per_sec, unless it does not fit this host)\n"
 	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
 	"\n"
 	"Output:\n"
@@ -240,6 +243,7 @@ static void parse_option(int c)
 	case '6': arg_family(&opt.family, AF_INET6); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
+	case 'f': opt.calibration = optarg; break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
@@ -266,7 +270,7 @@ int main(int argc, char **argv)
 	int c;
 
 	init_program();
-	while ((c = option_next(argc, argv, ":p:1m:b:I:Jqi:o:46B:cN:dhV", longopts, hints)) != -1)
+	while ((c = option_next(argc, argv, ":p:1m:b:I:Jqi:o:46B:cf:N:dhV", longopts, hints)) != -1)
 		parse_option(c);
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options: try 'zcs --help'",
@@ -274,6 +278,8 @@ int main(int argc, char **argv)
 	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply goes without --once and --raw");
+	if (opt.calibration != NULL && !opt.load)
+		usage_error("-f, --calibration: only with -c");
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;

@@ -129,12 +129,12 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 	return tasks;
 }
 
-double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic bool *stop)
+double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic int *stop)
 {
 	struct windows *w = windows_start(s, c->cpus.n);
 	double turns = 0, share = 0;
 
-	while (w->n < CAL_WINDOWS && (stop == NULL || !*stop))
+	while (w->n < CAL_WINDOWS && (stop == NULL || *stop == 0))
 		windows_add(w, &turns, &share);
 	if (w->n == CAL_WINDOWS)
 		return windows_end(w, CAL_WINDOWS, c);

@@ -18,9 +18,9 @@
 /*
  * Measures the CPUs of c->cpus for a second.  Stores their baselines and the total into c, whose
  * cpu[] it allocates.  Returns the share of the machine that other tasks had, 0 to 1.  Once *stop is
- * true (unless `stop` is NULL) it ends early, and returns NAN without a baseline.
+ * not 0 (unless `stop` is NULL) it ends early, and returns NAN without a baseline.
  */
-double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic bool *stop);
+double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic int *stop);
 
 /* The share of the machine that other tasks had when a baseline was measured. */
 double baseline_tasks(const struct calibration *c);

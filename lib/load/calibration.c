@@ -294,10 +294,15 @@ static const char *cpus_brief(const struct cpus *cpus, char buf[100])
 	return buf;
 }
 
-void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
+/*
+ * Reads the file.  Returns false if it is a calibration that does not fit: `misfit` then has the
+ * reason, and c only the CPUs.
+ */
+static bool calibration_load(struct calibration *c, const char *path, int n_cpus,
+			     char misfit[DIE_MAX])
 {
-	struct cpus want;
 	char has[100], wants[100], machine[sizeof(c->machine)], *text;
+	struct cpus want;
 	const char *why;
 	struct stat file;
 	size_t len;
@@ -305,28 +310,52 @@ void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus
 	cpus_to_soak(n_cpus, &want);
 	text = calibration_read_or_die(path, &len, &file);
 	why = calibration_parse(text, len, c);
-	c->taken_ns = time_written(&file);
-	if (why != NULL)
-		die("%s %s: run 'cyclesoak -C'", path, why);
-	if (c->cpus.n != want.n ||
-	    memcmp(c->cpus.id, want.id, (size_t)want.n * sizeof(want.id[0])) != 0)
-		die("%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
-		    cpus_brief(&c->cpus, has), cpus_brief(&want, wants));
-	describe_machine(machine, sizeof(machine));
-	if (strcmp(machine, c->machine) != 0)
-		warnx("%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
-		      c->machine);
 	free(text);
+	c->taken_ns = time_written(&file);
+	if (why != NULL && why != other_version)
+		die("%s %s: run 'cyclesoak -C'", path, why);
+	describe_machine(machine, sizeof(machine));
+	if (why != NULL)
+		snprintf(misfit, DIE_MAX, "%s %s: run 'cyclesoak -C'", path, why);
+	else if (c->cpus.n != want.n ||
+		 memcmp(c->cpus.id, want.id, (size_t)want.n * sizeof(want.id[0])) != 0)
+		snprintf(misfit, DIE_MAX,
+			 "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
+			 cpus_brief(&c->cpus, has), cpus_brief(&want, wants));
+	else if (strcmp(machine, c->machine) != 0)
+		snprintf(misfit, DIE_MAX,
+			 "%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
+			 c->machine);
+	else
+		return true;
+	free(c->cpu);
+	*c = (struct calibration){.cpus = want};
+	return false;
 }
 
-bool calibration_load_if_any_or_die(struct calibration *c, const char *path, int n_cpus)
+void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
 {
+	char misfit[DIE_MAX];
+
+	if (!calibration_load(c, path, n_cpus, misfit))
+		die("%s", misfit);
+}
+
+bool calibration_find_or_die(struct calibration *c, const char *path, int n_cpus)
+{
+	char misfit[DIE_MAX];
 	struct stat st;
 
-	if (lstat(path, &st) != 0 && errno == ENOENT) {
+	if (path != NULL) {
+		calibration_load_or_die(c, path, n_cpus);
+		return true;
+	}
+	if (lstat(CALIBRATION_FILE, &st) != 0 && errno == ENOENT) {
 		cpus_to_soak(n_cpus, &c->cpus);
 		return false;
 	}
-	calibration_load_or_die(c, path, n_cpus);
-	return true;
+	if (calibration_load(c, CALIBRATION_FILE, n_cpus, misfit))
+		return true;
+	warnx("%s; own baselines are used", misfit);
+	return false;
 }

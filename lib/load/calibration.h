@@ -25,13 +25,17 @@
 void calibrate_or_die(int n_cpus, const char *path, bool force);
 
 /*
- * Reads the file into c, whose cpu[] it allocates, and checks that it fits this machine and its
- * first n_cpus CPUs (0: all).
+ * Reads the file into c, whose cpu[] it allocates.  Dies if it does not fit this version, this
+ * machine, its kernel, or its first n_cpus CPUs (0: all).
  */
 void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus);
 
-/* Does the same if the file exists; otherwise stores the CPUs only, and returns false. */
-bool calibration_load_if_any_or_die(struct calibration *c, const char *path, int n_cpus);
+/*
+ * Does the same with a file that the user has named.  If `path` is NULL it reads CALIBRATION_FILE if
+ * that exists and fits.  If it does not fit, a line on stderr names it.  Without a calibration it
+ * stores the CPUs only, and returns false.
+ */
+bool calibration_find_or_die(struct calibration *c, const char *path, int n_cpus);
 
 /*
  * Parses the text of such a file, `len` bytes, and checks only that it does not contradict itself.

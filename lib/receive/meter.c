@@ -176,7 +176,7 @@ void meter_want(struct meter *m)
 	if (m->soaker == NULL)
 		return;
 	m->idle_ns = 0;
-	m->baseline.stop = true;
+	m->baseline.stop = 1;
 	if (m->state == METER_PARKED && m->calibration.cpu != NULL)
 		unpark(m);
 }
@@ -208,7 +208,8 @@ static void baseline_start(struct meter *m)
 
 	b->meter = m;
 	b->taken = (struct calibration){.cpus = m->calibration.cpus};
-	b->stop = b->done = false;
+	b->stop = 0;
+	b->done = false;
 	b->runs = thread_start(&b->thread, baseline_thread, b) == 0;
 }
 
@@ -352,11 +353,11 @@ static void measure_first(struct meter *m)
 	c->cpu = NULL;
 }
 
-void meter_start_or_die(struct meter *m, int n_cpus)
+void meter_start_or_die(struct meter *m, const char *file, int n_cpus)
 {
 	struct lock_holder holder;
 
-	m->own = !calibration_load_if_any_or_die(&m->calibration, CALIBRATION_FILE, n_cpus);
+	m->own = !calibration_find_or_die(&m->calibration, file, n_cpus);
 	limits_warn();
 	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (m->wake < 0)
@@ -380,7 +381,7 @@ void meter_stop(struct meter *m)
 {
 	if (m->soaker == NULL)
 		return;
-	m->baseline.stop = true;
+	m->baseline.stop = 1;
 	if (m->baseline.runs)
 		baseline_take(m);
 	if (m->state == METER_BLOCKED && m->holder.watched)

@@ -3,7 +3,7 @@
  * client arrives, count once they have settled, and sleep again METER_LINGER_NS after the last client
  * has left.  The main thread calls what changes that; clients' threads only read samples.
  *
- *	meter_start_or_die(&m, opt.n_cpus);
+ *	meter_start_or_die(&m, NULL, opt.n_cpus);
  *	meter_want(&m);				(a client arrives)
  *	switch (meter_look(&m, n_clients > 0)) {	(now and then, at m.due_ns at the latest)
  *	case METER_BEGINS: meter_begin(&m, ...
@@ -37,7 +37,8 @@ struct tally {
 struct own_baseline {
 	struct meter *meter;
 	pthread_t thread;
-	_Atomic bool stop, done;
+	_Atomic int stop; /* not 0: the thread is to end */
+	_Atomic bool done;
 	bool runs;                /* there is a thread, which is to be joined */
 	uint64_t renewed_ns;      /* idle_ns of the meter when it was last renewed */
 	struct calibration taken; /* what came out; cpu is NULL if nothing did */
@@ -71,10 +72,11 @@ struct meter {
 };
 
 /*
- * Starts the soakers, parked, and reads or measures the baseline.  To be called with the privileges
- * that this takes, and before there are threads.
+ * Starts the soakers, parked, and reads the baseline from `file` (NULL: the one in the working
+ * directory, if it fits), or measures it.  To be called with the privileges that this takes, and
+ * before there are threads.
  */
-void meter_start_or_die(struct meter *m, int n_cpus);
+void meter_start_or_die(struct meter *m, const char *file, int n_cpus);
 
 /* Ends the soakers.  There are no clients any more. */
 void meter_stop(struct meter *m);

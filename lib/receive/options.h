@@ -24,7 +24,8 @@ struct receive_options {
 	const char *port; /* number of the port; "0": the kernel chooses one */
 	/* The address to listen on, NULL: all; whose privileges to take, NULL: to keep them. */
 	const char *address, *user;
-	struct allow allow; /* clients to serve */
+	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
+	struct allow allow;      /* clients to serve */
 	const struct receive_method *method;
 	size_t buffer;                 /* bytes of each call; 0: the method's default */
 	uint32_t max_reply;            /* the most bytes that a request may ask for */

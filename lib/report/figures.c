@@ -4,7 +4,7 @@ void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
-		f->tasks = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
+		f->tasks = f->drift = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
 	f->load_bytes = ALL_BYTES;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));

@@ -13,6 +13,9 @@
 
 #define ALL_BYTES UINT64_MAX /* the load is of the time of all bytes */
 
+/* What a load was measured against: a calibration file, or the idle machine before and after. */
+enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN };
+
 /* What one end measured of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
 	uint64_t bytes;      /* content of files, without headers */
@@ -29,6 +32,8 @@ struct figures {
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
 	unsigned unsafe;             /* what makes the load unsafe: a set of reasons, limits.h */
+	enum baseline_kind baseline; /* of this host's load; another host's is not known */
+	double drift;                /* by how much own baselines differ, in shares of load */
 	struct soaker_wakeup wakeup; /* of this host, as in struct load */
 	struct rates rates;          /* the host's rates */
 	struct tcp_figures tcp;      /* the connection's figures */

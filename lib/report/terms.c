@@ -137,6 +137,9 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);
 	json_number(j, "packets_out_per_second", f->rates.packets_out);
+	if (f->baseline != BASELINE_UNKNOWN)
+		json_string(j, "baseline", f->baseline == BASELINE_OWN ? "bracket" : "file");
+	json_number(j, "drift_percent", percent(f->drift));
 }
 
 void json_host(struct json *j, const char *key, const struct figures *f)

@@ -37,7 +37,10 @@ void json_unsafe(struct json *j, unsigned unsafe);
 /* The seconds that a receiver's load is of and the bytes of them, if there is a load. */
 void json_load_part(struct json *j, const struct figures *f);
 
-/* What a host did meanwhile, as members of the object that is open: load, cost, interrupts, packets. */
+/*
+ * What a host did meanwhile, as members of the object that is open: load, cost, interrupts, packets,
+ * and what the load was measured against.
+ */
 void json_load(struct json *j, const struct figures *f);
 
 /* The kernel's own accounting, as the object accounting_percent. */

@@ -63,6 +63,14 @@ const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
 	return buf;
 }
 
+const char *baselines_format(double drift, char buf[BASELINES_STRLEN])
+{
+	if (isnan(drift))
+		return strcpy(buf, "own baseline before, none after");
+	snprintf(buf, BASELINES_STRLEN, "own baselines, drift %.1f%%", percent(drift));
+	return buf;
+}
+
 double per_second(uint64_t n, double seconds)
 {
 	return seconds > 0 ? (double)n / seconds : 0;

@@ -40,5 +40,10 @@ const char *load_format(const struct figures *f, char buf[128]);
 /* `1234 kbytes/sec (0.010 Gbit/s)`, and behind it what load_format() has. */
 const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
 
+#define BASELINES_STRLEN 40 /* enough for baselines_format() */
+
+/* `own baselines, drift 0.3%`: of the idle machine before and after; NAN: before alone. */
+const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
+
 /* How many of something per second; 0 when no time passed. */
 double per_second(uint64_t n, double seconds);

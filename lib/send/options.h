@@ -20,6 +20,7 @@ struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
+	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
 	const struct send_method *method;
 	int family;            /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct sizes chunks;   /* -b: bytes of a call, for each run; none: the method's default */

@@ -281,8 +281,8 @@ static void report_zerocopy(const struct stream_result *s, int streams)
 static void report_text(const struct send_options *opt, const struct send_result *res)
 {
 	const struct figures *sent = &res->sent;
+	char rate[RATE_STRLEN], text[BASELINES_STRLEN];
 	const struct cpu_result *c;
-	char rate[RATE_STRLEN];
 
 	report("%s\n", rate_text(sent, rate));
 	if (opt->quiet)
@@ -292,6 +292,8 @@ static void report_text(const struct send_options *opt, const struct send_result
 	if (opt->warmup > 0)
 		report("  after %g s of warm-up, %" PRIu64 " bytes\n", opt->warmup, sent->warmup);
 	report_sides(res);
+	if (sent->baseline == BASELINE_OWN)
+		report("  load: %s\n", baselines_format(sent->drift, text));
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
@@ -332,6 +334,8 @@ static void report_row(struct send_report *r, const struct send_result *res)
 
 	if (!r->has_table && !r->opt->quiet) {
 		report_what(r->opt, res);
+		if (res->sent.baseline == BASELINE_OWN)
+			report("; own baselines");
 		report("\n%51s%45s\n", "sender", res->local ? "receiver, this host" : "receiver");
 		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
 		       time);

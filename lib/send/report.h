@@ -17,6 +17,7 @@ struct send_report {
 	struct json json;
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_table;            /* the head of the table is printed */
+	bool has_warned;           /* a line said that a transfer was short */
 };
 
 /* Closes the report of a program that dies: a hook of die_init(). */

@@ -289,6 +289,8 @@ static const struct requests *request_size(struct request_run *rr, struct figure
 		run_step(r, &wake, 1, &progress, 1, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
+	if (!rr->hopeless)
+		run_baseline_after(r);
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
 	figures_init(host);
@@ -337,6 +339,8 @@ static void requests_text(uint32_t size, const struct requests *q, const struct 
 		report("           a delayed acknowledgement takes 40 ms or more, "
 		       "a retransmission 200 ms or more\n");
 	}
+	if (host->baseline == BASELINE_OWN)
+		report("  load: %s\n", baselines_format(host->drift, text));
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],
@@ -422,6 +426,9 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		rr.size = (uint32_t)opt->requests.size[i];
 		counts = request_size(&rr, &host);
 		run_warn(run, &host);
+		if (run->soak != NULL && run_is_short(&host))
+			warnx("the load was measured over less than half a second: "
+			      "send more (-n, -t)");
 		if (opt->json)
 			requests_json(&report->json, rr.size, counts, &host);
 		else

@@ -8,6 +8,8 @@
 #include "lib/load/soaker.h"
 #include "lib/send/sender.h"
 
+#define SHORT_SECONDS 0.5 /* shorter runs tell of a start and an end more than of a rate */
+
 uint64_t time_after(uint64_t ns, double seconds)
 {
 	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
@@ -17,7 +19,8 @@ void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
 {
 	*r = (struct run){.opt = opt, .stop = stop, .interface = ""};
 	if (opt->load) {
-		calibration_load_or_die(&r->calibration, CALIBRATION_FILE, opt->n_cpus);
+		r->own_baselines = !calibration_find_or_die(&r->calibration, opt->calibration,
+							    opt->n_cpus);
 		limits_warn();
 	}
 	cpus_try_or_die(&opt->bind);
@@ -37,6 +40,9 @@ void run_soak(struct run *r)
 	r->soak = soaker_start_or_die(&r->calibration.cpus);
 	if (r->opt->debug > 0)
 		soaker_say_wakeup(r->soak);
+	if (r->own_baselines)
+		bracket_open(&r->bracket, r->opt->requests.n > 0 ? "requests" : "transfer", r->soak,
+			     &r->calibration);
 }
 
 void run_close(struct run *r)
@@ -46,6 +52,7 @@ void run_close(struct run *r)
 	free(r->begin.cpu);
 	free(r->end.cpu);
 	free(r->calibration.cpu);
+	bracket_end(&r->bracket);
 	close(r->wake);
 }
 
@@ -86,6 +93,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
+	bracket_next(&r->bracket, &r->calibration);
 	run_mark_begin(r, &r->begin);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
@@ -130,6 +138,20 @@ void run_end(struct run *r)
 		pthread_join(worker_at(r, i)->thread, NULL);
 	pthread_barrier_destroy(&r->barrier);
 	atomic_compare_exchange_strong(r->stop, &time_up, 0);
+}
+
+void run_baseline_after(struct run *r)
+{
+	const struct bracket_samples samples = {&r->begin.sum, r->begin.cpu, &r->end.sum,
+						r->end.cpu};
+	sigset_t old;
+
+	r->bracket.drift = NAN;
+	if (!r->own_baselines || *r->stop != 0)
+		return;
+	sigprocmask(SIG_SETMASK, &r->unblocked, &old);
+	bracket_close(&r->bracket, r->soak, &r->calibration, &samples, r->stop);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
 void run_stop(struct run *r)
@@ -184,8 +206,12 @@ void run_host_figures(const struct run *r, struct figures *f)
 {
 	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
 	run_load(r, &r->begin.sum, &r->end.sum, f);
-	if (r->soak != NULL)
-		f->unsafe |= limits_steal(&f->rates);
+	if (r->soak == NULL)
+		return;
+	f->unsafe |= limits_steal(&f->rates);
+	f->baseline = r->own_baselines ? BASELINE_OWN : BASELINE_FILE;
+	if (r->own_baselines)
+		f->drift = r->bracket.drift;
 }
 
 /* What was printed of an earlier interval of the run is not printed of a later one again. */
@@ -197,9 +223,11 @@ void run_say(struct run *r, const struct figures *interval)
 
 void run_warn(struct run *r, const struct figures *host)
 {
-	if (r->soak == NULL)
-		return;
-	limits_say(r->soak, &host->rates, host->unsafe, &r->said);
-	if (host->seconds < 0.5)
-		warnx("the load was measured over less than half a second: send more (-n, -t)");
+	if (r->soak != NULL)
+		limits_say(r->soak, &host->rates, host->unsafe, &r->said);
+}
+
+bool run_is_short(const struct figures *host)
+{
+	return host->seconds < SHORT_SECONDS;
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "lib/load/bracket.h"
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
 #include "lib/report/figures.h"
@@ -39,6 +40,8 @@ struct run {
 	sigset_t unblocked;  /* the signals of a thread that waits for them */
 	struct soaker *soak; /* NULL: no load is measured */
 	struct calibration calibration;
+	bool own_baselines; /* there is no calibration file: the run is between two baselines */
+	struct bracket bracket;
 	const char *interface; /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
@@ -61,7 +64,10 @@ struct event {
 /* Prepares runs: loads the calibration if load is to be measured, tries the CPUs, or dies. */
 void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 
-/* Soaks the CPUs, if load is to be measured, until run_close(). */
+/*
+ * Soaks the CPUs, if load is to be measured, until run_close().  Without a calibration it measures
+ * the idle machine, so that no connection may be open yet.
+ */
 void run_soak(struct run *r);
 void run_close(struct run *r);
 
@@ -83,6 +89,12 @@ void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int ev
 
 /* Waits for the threads' ends.  If the time was up, it sets *stop to 0 again. */
 void run_end(struct run *r);
+
+/*
+ * Measures the idle machine after the run, if there is no calibration.  A signal ends that: the load
+ * is then against the baseline before the run.  The next run begins with the baseline after this one.
+ */
+void run_baseline_after(struct run *r);
 
 /* Called by each thread once its figures are final: the last reads the host's. */
 void run_measured(struct run *r);
@@ -109,6 +121,9 @@ void run_say(struct run *r, const struct figures *interval);
 
 /* Prints on stderr what makes the load of the run unsafe. */
 void run_warn(struct run *r, const struct figures *host);
+
+/* Whether the run was so short that its figures mean little. */
+bool run_is_short(const struct figures *host);
 
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);

@@ -230,6 +230,8 @@ void transfer_run(struct transfer *t)
 	}
 	oversee(t);
 	run_end(r);
+	if (t->measuring)
+		run_baseline_after(r);
 	sum_up(t);
 }
 

@@ -34,7 +34,7 @@ END
 transfer()
 {
 	BIN=$2 start_zcs -1
-	exits 0 "$1/zcc" -s 127.0.0.1 -p "$PORT"
+	exits 0 "$1/zcc" -s 127.0.0.1 -p "$PORT" -n 1
 	wait "$ZCS"
 	grep -q "bytes *22579200 *22579200" out
 	grep -q "all bytes sent were received" out

@@ -185,7 +185,7 @@ both_ways()
 		done
 	done
 	for n in 1 4; do
-		check "$pair: the built-in files, -P $n, have the same figures at both ends" transfer $n
+		check "$pair: the built-in files, -P $n, have the same figures at both ends" transfer $n -n 1
 		check "$pair: -t -P $n has the same figures at both ends" transfer $n -t 0.3 file tiny
 		check "$pair: -t --warmup -P $n has the same figures at both ends" warmup_has_same_figures
 		check "$pair: -n --warmup -P $n has the same figures at both ends" warmup_has_same_figures_at_both

@@ -200,7 +200,8 @@ if [ "$cpus" -ge 2 ]; then
 	check '-c -N 1 of zcc, zcs and cyclesoak: CPU 0 alone is soaked and reported' fewer
 	contradicting()
 	{
-		for how in "zcc -c -N 1 -s 0 -p 1" "zcs -c -N 1 -p 0" "cyclesoak -N 1 -1"; do
+		for how in "zcc -c -f counts_per_sec -N 1 -s 0 -p 1" "zcs -c -f counts_per_sec -N 1 -p 0" \
+		    "cyclesoak -N 1 -1"; do
 			exits 1 timeout 20 "$BIN"/$how
 			one_line err
 			grep -q 'counts_per_sec.*: run .cyclesoak -C' err

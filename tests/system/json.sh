@@ -51,7 +51,7 @@ zcc_json_one_line()
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.3 -t 0.4 -I 0.05 --congestion reno file tiny
 	one_line out
 	parses out
-	not [ -s err ]
+	no_warning err
 	mv out zcc.json
 }
 check 'zcc --json: one line, which parses, and nothing on stderr' zcc_json_one_line
@@ -311,8 +311,8 @@ fails()
 }
 zcc_what_fails()
 {
-	for how in "--congestion nosuch tiny" "-B 8000 tiny" "missing" "-c tiny" "--request 10 -c" \
-	    "--request 10 -B 8000"; do
+	for how in "--congestion nosuch tiny" "-B 8000 tiny" "missing" "-c -f missing tiny" \
+	    "--request 10 -c -f missing" "--request 10 -B 8000"; do
 		fails zcc --json -s 0 -p 1 $how
 	done
 }

@@ -341,7 +341,7 @@ if command -v jq >/dev/null 2>&1; then
 		for to in "$A4 $B4" "$A6 $B6"; do
 			set -- $to
 			exits 0 zcc --json -s $1 -P 2 -n 20 file
-			not [ -s err ]
+			no_warning err
 			groups=$((groups + 1))
 			wait_until counts -eq $groups lines_in zcs.out
 			cat zcs.out

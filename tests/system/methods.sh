@@ -155,7 +155,7 @@ zcs_end_in_middle_of_header()
 }
 zcs_built_in_set()
 {
-	"$zcc" -s 0 -p "$PORT" --congestion reno >report
+	"$zcc" -s 0 -p "$PORT" --congestion reno -n 1 >report
 	cat report
 	grep -Eqx "  bytes +22579200 +22579200" report
 	grep -Eqx "  calls by +sendfile +$how" report

@@ -101,10 +101,11 @@ check 'a calibration whose machine has an escape sequence for a name: refused, a
 calibration_whose_machine_has_control()
 {
 	fake_calibration "$(printf "red \302\233")" >named
-	soaking "$cyclesoak" -1 -N 1 -p 0.1 -f named
+	exits 1 "$cyclesoak" -1 -N 1 -p 0.1 -f named
+	one_line err
 	grep -q "^cyclesoak: named was made on another machine or kernel (red ??)" err
 	is_text err
 }
-check 'a calibration whose machine has a control character of UTF-8 in its name: question marks in the warning' calibration_whose_machine_has_control
+check 'a calibration whose machine has a control character of UTF-8 in its name: question marks in the error' calibration_whose_machine_has_control
 
 finish

@@ -121,7 +121,7 @@ check "zcc -k --raw -b, odd sizes of buffers (seed $seed)" zcc_raw_odd_sizes
 built_in_set_seed()
 {
 	start_peer
-	exits 0 short builtin.log "$zcc" -s 0 -p "$PORT" --congestion reno
+	exits 0 short builtin.log "$zcc" -s 0 -p "$PORT" --congestion reno -n 1
 	ended "$PEER"
 	grep -q "^bytes $((63 * 350 * 1024 + 8 + 63 * 4))\$" peer.out
 	were_disturbed builtin.log write sendfile64
@@ -145,7 +145,7 @@ zcs_takes_in_exactly()
 		exits 0 "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
 		agree $bytes
 	done
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 4
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 4 -n 1
 	grep -q "all bytes sent were received" out
 }
 zcs_and_zcc_both()

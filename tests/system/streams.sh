@@ -281,7 +281,7 @@ start_zcs -I 0.05
 lines_that_start_kbytes()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 --congestion reno
-	not [ -s err ]
+	no_warning err
 	sed '/^  to /,$d' out >lines
 	line="$rate, [0-9]+ retransmits, window [0-9]+ KiB, RTT [0-9.]+ ms"
 	sed -E "s@^$line, warm-up\$@warm@; s@^$line\$@line@; s@^$rate\$@report@" lines | uniq >kinds

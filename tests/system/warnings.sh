@@ -83,7 +83,7 @@ fi
 #
 # Loads.
 #
-half='zcc: the load was measured over less than half a second: send more (-n, -t)'
+half='zcc: the transfer took less than half a second, so that its figures mean little: send more (-n, -t)'
 start_zcs
 short_transfer()
 {
@@ -95,11 +95,34 @@ short_transfer()
 	soaking "$zcc" -c -s 0 -p "$PORT" --warmup 0.5 -t 0.1 --congestion reno --json
 	[ "$(grep -cxF "$half" err)" -eq 1 ]
 	"$zcc" -s 0 -p "$PORT" tiny >out 2>err
+	printf '%s\n' "$half" | diff - err
+	"$zcc" -s 0 -p "$PORT" -b 1k,2k tiny >out 2>err
+	printf '%s\n' "$half" | diff - err
+	"$zcc" -q -s 0 -p "$PORT" tiny >out 2>err
 	not [ -s err ]
 }
-check 'zcc -c: less than half a second is warned of, more and a transfer without -c are not' short_transfer
+check 'zcc: a transfer of less than half a second draws one line, with and without -c, but not with -q' short_transfer
+# The 10 seconds are told from the header, which is that of -t, and from the JSON.
+built_in_set_for_seconds()
+{
+	for m in sendfile send write mmap splice zerocopy; do
+		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m $m --json >out 2>err &
+		p=$!
+		remember $p
+		wait_until or_gone $p counts -gt 1 threads_of $p
+		kill -INT $p
+		ended $p
+		grep -q '"duration":10,' out
+	done
+	"$zcc" -s 0 -p "$PORT" -n 2 >out 2>err
+	grep -q '63 files of 350 KiB, built in, in 2 loops' out
+	"$zcc" -s 0 -p "$PORT" --json tiny >out 2>err
+	grep -q '"duration":0,' out
+}
+check 'zcc without files, -n and -t: the built-in set for 10 seconds, by every method' built_in_set_for_seconds
 stop_zcs
 start_zcs --reply
+half='zcc: the load was measured over less than half a second: send more (-n, -t)'
 short_requests()
 {
 	soaking "$zcc" -c -s 0 -p "$PORT" --request 10,20 -n 2

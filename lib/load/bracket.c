@@ -1,0 +1,86 @@
+#include "lib/load/bracket.h"
+
+#include "lib/load/baseline.h"
+
+/* Measures one baseline; false if *stop ended that. */
+static bool measure(struct bracket *b, const struct soaker *s, struct calibration *c,
+		    const _Atomic int *stop)
+{
+	const double tasks = baseline_measure(s, c, stop);
+
+	if (isnan(tasks))
+		return false;
+	baseline_check_or_die(c);
+	if (tasks > CAL_BUSY && !b->warned) {
+		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it",
+		      b->what, 100 * tasks);
+		b->warned = true;
+	}
+	return true;
+}
+
+void bracket_open(struct bracket *b, const char *what, const struct soaker *s,
+		  struct calibration *c)
+{
+	*b = (struct bracket){.what = what, .drift = NAN};
+	limits_read(s, &b->begun);
+	measure(b, s, c, NULL);
+}
+
+/* Converts a sample that was taken against one baseline to another. */
+static void rebase(struct load_sample *sum, struct load_sample *each,
+		   const struct calibration *from, const struct calibration *to)
+{
+	double spin;
+	int i;
+
+	sum->spin = sum->work = 0;
+	for (i = 0; i < to->cpus.n; i++) {
+		spin = from->cpu[i].spin / to->cpu[i].spin;
+		each[i].spin *= spin;
+		each[i].work *= spin * from->cpu[i].speed / to->cpu[i].speed;
+		sum->spin += each[i].spin;
+		sum->work += each[i].work;
+	}
+}
+
+bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration *c,
+		   const struct bracket_samples *samples, const _Atomic int *stop)
+{
+	const size_t size = (size_t)c->cpus.n * sizeof(*c->cpu);
+	struct calibration mean;
+
+	b->drift = NAN;
+	b->after = (struct calibration){.cpus = c->cpus};
+	limits_read(s, &b->ended);
+	if (!measure(b, s, &b->after, stop))
+		return false;
+	mean = b->after;
+	mean.cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	memcpy(mean.cpu, b->after.cpu, size);
+	b->drift = 0 - baseline_merge(&mean, c);
+	/* What disturbs the baselines makes the load unsafe, too. */
+	samples->from->limits = b->begun;
+	limits_read(s, &samples->to->limits);
+	rebase(samples->from, samples->from_each, c, &mean);
+	rebase(samples->to, samples->to_each, c, &mean);
+	free(c->cpu);
+	*c = mean;
+	return true;
+}
+
+void bracket_next(struct bracket *b, struct calibration *c)
+{
+	if (b->after.cpu == NULL)
+		return;
+	free(c->cpu);
+	*c = b->after;
+	b->after.cpu = NULL;
+	b->begun = b->ended;
+}
+
+void bracket_end(struct bracket *b)
+{
+	free(b->after.cpu);
+	b->after.cpu = NULL;
+}

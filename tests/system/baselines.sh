@@ -1,0 +1,128 @@
+#!/bin/sh
+# Own baselines: zcc -c and zcs -c without a calibration, with one that does not fit, and with -f.
+# command.sh has those of cyclesoak.
+#
+# group: quiet
+# seconds: 5
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc zcs=$BIN/zcs
+made_up_calibration >good
+made_up_calibration 'elsewhere 1.0 CPU' >other
+sed 's/^soaker .*/soaker 999/' good >old
+sed 's/^cpus .*/cpus 5000/; s/^cpu 0 /cpu 5000 /; /^cpu [0-9]\{1,3\} /d; 1s/.*/1000/' good >more
+misfits='other old more'
+printf x >tiny
+
+start_zcs
+# own OPTION...: zcc -c against that zcs, in the directory own; its windows are short
+own()
+(
+	mkdir -p own && cd own || return
+	soaking hastened "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@" || return
+	cp out err ..
+)
+own_transfer()
+{
+	own -t 0.1
+	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
+	grep -Eqx '  load: own baselines, drift -?[0-9.]+%' out
+	not [ -e own/counts_per_sec ]
+}
+check 'zcc -c without a calibration: a load, and a line about own baselines' own_transfer
+own_json()
+{
+	own -t 0.1 --json -B 0
+	jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
+		(.load_percent | type) == "number"' out
+	jq -e '.end.load_by_cpu | length > 0' out
+}
+check_with jq 'zcc -c --json without a calibration: baseline and drift_percent, and each CPU'\''s load' own_json
+own_list()
+{
+	own -t 0.1 -m send -b 4k,64k
+	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
+	grep -Eq '^ +65536 ' out
+}
+check 'zcc -c -b with a list and no calibration: the head of the table has own baselines' own_list
+# Three baselines of four windows each for two runs.  The soakers are not traced, which would slow them.
+neighbours_share()
+{
+	cd own || return
+	soaking strace -o ../trace -e trace=clock_nanosleep,nanosleep \
+	    -e inject=clock_nanosleep:retval=0:delay_enter=30000 "$zcc" -c -s 0 -p "$PORT" -t 0.1 \
+	    --congestion reno -b 4k,64k
+	[ "$(grep -c 'tv_nsec=250000000}' ../trace)" -eq 12 ]
+}
+check_traced 'zcc -c: two runs of a list share the baseline between them' neighbours_share
+stop_zcs
+start_zcs --reply
+own_requests()
+{
+	own --request 10,20 -n 20
+	[ "$(grep -Ecx '  load: own baselines, drift -?[0-9.]+%' out)" -eq 2 ]
+}
+check 'zcc -c --request without a calibration: own baselines for each size' own_requests
+stop_zcs
+
+start_zcs
+ignores_misfits()
+{
+	for f in $misfits; do
+		cp $f counts_per_sec
+		soaking hastened "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
+		jq -e '.end.host.baseline == "bracket"' out
+		[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
+	done
+	rm counts_per_sec
+}
+check_with jq 'zcc -c: a ./counts_per_sec that does not fit is named, and own baselines are used' ignores_misfits
+uses_named()
+{
+	soaking "$zcc" -c -f good -s 0 -p "$PORT" --congestion reno -t 0.1
+	not grep 'own baselines' out err
+	soaking "$zcc" -c --calibration=good -s 0 -p "$PORT" --congestion reno -t 0.1 --json
+	grep -q '"baseline":"file"' out
+	not grep drift_percent out
+}
+check 'zcc -c -f FILE: that calibration is used, and the baseline is a file' uses_named
+interrupted_in_baseline()
+{
+	until_free
+	env --default-signal=INT "$zcc" -c -s 0 -p "$PORT" tiny >out 2>err &
+	p=$!
+	remember $p
+	wait_until or_gone $p has_lock $p
+	kill -INT $p
+	ended $p
+	wait $p || status=$?
+	cat out err
+	not [ -s out ]
+	not grep tiny zcs.out
+	until_free
+}
+check 'zcc -c: an interrupt in the first baseline ends it before it connects, and nothing is left' interrupted_in_baseline
+stop_zcs
+refuses_named()
+{
+	for f in missing . $misfits; do
+		for how in 'zcc -s 0 -p 1' 'zcs -p 0' 'zcc --request 10 -s 0 -p 1'; do
+			exits 1 timeout 20 "$BIN"/$how -c -f $f
+			one_line err
+			grep -q "^${how%% *}: .*$f.*: run 'cyclesoak -C'" err
+		done
+	done
+}
+check 'zcc -c and zcs -c with -f and a file that is missing or does not fit: one line, exit 1' refuses_named
+zcs_ignores_misfit()
+{
+	cp other counts_per_sec
+	start_zcs -c
+	rm counts_per_sec
+	[ "$(grep -c '^zcs: ./counts_per_sec was made on another machine .*; own baselines are used$' zcs.err)" -eq 1 ]
+	stop_zcs
+}
+check 'zcs -c: a ./counts_per_sec that does not fit is named, and it listens' zcs_ignores_misfit
+check_usage '--calibration.*only with -c or -C' zcc -s 0 -f good
+check_usage '--calibration.*only with -c' zcs -p 0 -f good
+finish
