@@ -6,14 +6,28 @@
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/net/wire.h"
+#include "lib/send/comparison.h"
 #include "lib/send/request.h"
+#include "lib/send/sender.h"
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
 #define REQUEST_TIMEOUT 60  /* seconds, unless --timeout says otherwise */
 #define REQUESTS        100 /* connections of each size, unless -n says otherwise, as in 1999 */
+#define METHODS_MAX     16  /* of a list */
+#define PRECISE_ROUNDS  30  /* at most, with --precision, unless -r says otherwise */
 
-static struct send_options opt = {.server = "", .streams = 1};
+static struct send_options opt = {.server = ""};
+
+/* The lists of which each combination is a run of a plan, and how often they are run. */
+static struct {
+	int n_methods;
+	const struct send_method *method[METHODS_MAX];
+	struct sizes streams;
+	int rounds;       /* 0: not given */
+	double precision; /* a share of each cost; 0: not given */
+	const char *save, *against;
+} compare;
 
 /* Why the threads are to stop: TIME_UP, or the signal that interrupts them; 0: they are not. */
 static _Atomic int stop;
@@ -70,10 +84,11 @@ static _Noreturn void die_of_signal(const sigset_t *unblocked)
 
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
- * default.  Returns NULL or what is wrong, which may be in `why`.
+ * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
+ * `why`.
  */
 static const char *send_once(struct run *run, struct send_report *rep, const struct fileset *set,
-			     size_t chunk, char why[DIE_MAX])
+			     size_t chunk, struct plan *plan, int i, char why[DIE_MAX])
 {
 	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
 	const struct send_result *res = &t.result;
@@ -101,6 +116,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	}
 	run_warn(run, &res->sent);
 	report_end(rep, res, error);
+	if (error == NULL)
+		plan_add(plan, i, res);
 	transfer_close(&t);
 	if (stop <= 0) {
 		/* Until the next run, where nothing waits, a signal just ends the program. */
@@ -110,19 +127,106 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	return error;
 }
 
-/* Sends the files once for each size of a list.  Returns NULL or what is wrong. */
+/* The number of combinations of the lists' values. */
+static int runs_of_plan(void)
+{
+	const int chunks = opt.chunks.n > 0 ? opt.chunks.n : 1;
+
+	return compare.n_methods * chunks * compare.streams.n;
+}
+
+/*
+ * Makes the settings those of run i of a plan: the last list, that of the streams, varies fastest.
+ * Returns the bytes of a call.
+ */
+static size_t choose_run(int i)
+{
+	const int chunks = opt.chunks.n > 0 ? opt.chunks.n : 1;
+
+	opt.streams = (int)compare.streams.size[i % compare.streams.n];
+	i /= compare.streams.n;
+	opt.method = compare.method[i / chunks];
+	return opt.chunks.size[i % chunks];
+}
+
+/* Whether there is more than one run, or what only a comparison does was asked for. */
+static bool is_comparison(void)
+{
+	return runs_of_plan() > 1 || compare.rounds > 0 || compare.precision > 0 ||
+	       compare.save != NULL || compare.against != NULL;
+}
+
+/* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
+static const char *send_rounds(struct run *run, struct send_report *rep, const struct fileset *set,
+			       struct plan *plan, char why[DIE_MAX])
+{
+	const char *error = NULL;
+	size_t chunk;
+	int i;
+
+	while (plan->rounds < plan->capacity) {
+		for (i = 0; i < plan->n; i++) {
+			chunk = choose_run(i);
+			report_run(rep, plan->rounds * plan->n + i + 1, plan->capacity * plan->n);
+			error = send_once(run, rep, set, chunk, plan, i, why);
+			if (error != NULL || stop > 0)
+				return error;
+		}
+		if (compare.save != NULL)
+			saved_write_or_die(plan, compare.save);
+		if (compare.precision > 0 && plan->rounds >= PLAN_ROUNDS &&
+		    plan_is_precise(plan, compare.precision))
+			break;
+	}
+	return NULL;
+}
+
+/* Prepares the plan, and what it is compared with. */
+static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *before)
+{
+	int i;
+
+	plan_open(plan, runs_of_plan(), compare.rounds);
+	for (i = 0; i < plan->n; i++) {
+		plan->run[i].chunk = choose_run(i);
+		plan->run[i].streams = opt.streams;
+		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", opt.method->name);
+	}
+	*c = (struct comparison){.plan = plan};
+	if (compare.save != NULL)
+		saved_try_or_die(compare.save);
+	if (compare.against == NULL)
+		return;
+	saved_read_or_die(before, compare.against);
+	c->before = before;
+	c->before_path = compare.against;
+	comparison_check_or_die(c);
+}
+
+/* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong. */
 static const char *send_all(struct run *run, struct send_report *rep, char **names, int n,
 			    char why[DIE_MAX])
 {
+	struct saved before = {.plan.n = 0};
+	struct comparison comparison;
 	const char *error = NULL;
 	struct fileset set;
-	int i;
+	struct plan plan;
+	int i, streams = 1;
 
-	fileset_open(&set, names, n, opt.streams, opt.raw);
+	plan_prepare(&plan, &comparison, &before);
+	for (i = 0; i < compare.streams.n; i++)
+		if (streams < (int)compare.streams.size[i])
+			streams = (int)compare.streams.size[i];
+	fileset_open(&set, names, n, streams, opt.raw);
 	run_soak(run);
-	for (i = 0; (i == 0 || i < opt.chunks.n) && error == NULL && stop <= 0; i++)
-		error = send_once(run, rep, &set, opt.chunks.size[i], why);
+	rep->is_comparison = is_comparison();
+	error = send_rounds(run, rep, &set, &plan, why);
+	if (rep->is_comparison && plan.rounds > 0)
+		comparison_print(&comparison, &opt);
 	fileset_close(&set);
+	plan_close(&plan);
+	saved_close(&before);
 	return error;
 }
 
@@ -140,7 +244,18 @@ static const char *request_all(struct run *run, struct send_report *rep, char wh
  * Options.
  */
 
-enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_WARMUP, OPT_PACE, OPT_MSS, OPT_TIMEOUT, OPT_REQUEST };
+enum {
+	OPT_CONGESTION = 256,
+	OPT_FORCE,
+	OPT_WARMUP,
+	OPT_PACE,
+	OPT_MSS,
+	OPT_TIMEOUT,
+	OPT_REQUEST,
+	OPT_PRECISION,
+	OPT_SAVE,
+	OPT_AGAINST
+};
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
@@ -150,6 +265,10 @@ static const struct option longopts[] = {
 	{"warmup", required_argument, NULL, OPT_WARMUP},
 	{"interval", required_argument, NULL, 'I'},
 	{"streams", required_argument, NULL, 'P'},
+	{"runs", required_argument, NULL, 'r'},
+	{"precision", required_argument, NULL, OPT_PRECISION},
+	{"save", required_argument, NULL, OPT_SAVE},
+	{"against", required_argument, NULL, OPT_AGAINST},
 	{"method", required_argument, NULL, 'm'},
 	{"send", no_argument, NULL, 'S'},
 	{"write", no_argument, NULL, 'w'},
@@ -241,6 +360,45 @@ static void arg_sizes(const char *name, uint64_t min, uint64_t max, struct sizes
 	}
 }
 
+/* Parses the argument: numbers of streams with commas between them. */
+static void arg_streams(void)
+{
+	char *rest = strdupa(optarg), *one;
+
+	for (compare.streams.n = 0; (one = strsep(&rest, ",")) != NULL; compare.streams.n++) {
+		if (compare.streams.n == SIZES_MAX)
+			usage_error("-P, --streams: more than %d numbers", SIZES_MAX);
+		compare.streams.size[compare.streams.n] = (uint64_t)arg_int("-P, --streams", one, 1,
+									    STREAMS_MAX);
+	}
+}
+
+/* Parses the argument: methods with commas between them. */
+static void arg_methods(void)
+{
+	char *rest = strdupa(optarg), *one;
+
+	for (compare.n_methods = 0; (one = strsep(&rest, ",")) != NULL; compare.n_methods++) {
+		if (compare.n_methods == METHODS_MAX)
+			usage_error("-m, --method: more than %d methods", METHODS_MAX);
+		compare.method[compare.n_methods] = method_named(one);
+	}
+}
+
+/* Parses the argument: `3%` or `3`.  Returns it as a share. */
+static double arg_percent(const char *name, double max)
+{
+	char *text = strdupa(optarg);
+	const size_t n = strlen(text);
+	double percent;
+
+	if (n > 1 && text[n - 1] == '%')
+		text[n - 1] = '\0';
+	if (parse_seconds(text, &percent) != NULL || percent <= 0 || percent > max)
+		usage_error("%s: '%s' is not a percentage above 0, up to %g%%", name, optarg, max);
+	return percent / 100;
+}
+
 /* Options that only main needs. */
 struct given {
 	bool send, write, calibrate, force;
@@ -258,8 +416,12 @@ static void parse_option(int c, struct given *given)
 		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
 		break;
 	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); break;
-	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); break;
-	case 'm': opt.method = method_named(optarg); break;
+	case 'P': arg_streams(); break;
+	case 'r': compare.rounds = (int)arg_int("-r, --runs", optarg, 1, PLAN_ROUNDS_MAX); break;
+	case OPT_PRECISION: compare.precision = arg_percent("--precision", 100); break;
+	case OPT_SAVE: compare.save = optarg; break;
+	case OPT_AGAINST: compare.against = optarg; break;
+	case 'm': arg_methods(); break;
 	case 'S': given->send = true; break;
 	case 'w': given->write = true; break;
 	case 'b': arg_sizes("-b, --buffer-size", 1, 1u << 30, &opt.chunks); break;
@@ -284,6 +446,29 @@ static void parse_option(int c, struct given *given)
 	case 'V': report("zcc %s\n", VERSION); exit(EXIT_SUCCESS);
 	default: usage_exit(); /* getopt_long(3) has named it */
 	}
+}
+
+/* Of what is not given there is one value; a plan has three rounds, and one run alone has one. */
+static void settle_comparison(const struct given *given)
+{
+	const bool requests = opt.requests.n > 0;
+
+	if (compare.n_methods == 0)
+		compare.method[compare.n_methods++] = method_named(given->write  ? "write"
+								   : given->send ? "send"
+										 : "sendfile");
+	if (compare.streams.n == 0)
+		compare.streams = (struct sizes){.n = 1, .size = {1}};
+	if (requests && is_comparison())
+		usage_error("--request cannot be combined with lists of methods, sizes or streams, "
+			    "--runs, --precision, --save and --against");
+	if (runs_of_plan() > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", runs_of_plan(), PLAN_RUNS_MAX);
+	if (compare.rounds == 0)
+		compare.rounds = compare.precision > 0 ? PRECISE_ROUNDS
+				 : is_comparison()     ? PLAN_ROUNDS
+						       : 1;
+	choose_run(0);
 }
 
 /* What the options mean together. */
@@ -313,17 +498,14 @@ static void settle_options(const struct given *given)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
 	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
 		usage_error("-n, --loops: too many with a --warmup");
-	if ((given->send || given->write) && opt.method != NULL)
+	if ((given->send || given->write) && compare.n_methods > 0)
 		usage_error("-%c and -m, --method exclude each other", given->send ? 'S' : 'w');
-	if (opt.method == NULL)
-		opt.method = method_named(given->write  ? "write"
-					  : given->send ? "send"
-							: "sendfile");
+	settle_comparison(given);
 }
 
 int main(int argc, char **argv)
 {
-	static const char letters[] = "s:p:n:t:I:P:m:Swb:ki:o:46B:cCN:qdhV";
+	static const char letters[] = "s:p:n:t:I:P:r:m:Swb:ki:o:46B:cCN:qdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
 	char why[DIE_MAX];
