@@ -2,9 +2,11 @@
 
 #include <ctype.h>
 #include <getopt.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /*
  * Diagnostics.
@@ -435,6 +437,48 @@ int file_write(const char *dir, const char *name, const char *text)
 	n = TEMP_FAILURE_RETRY(write(fd, text, strlen(text)));
 	close(fd);
 	return n < 0 ? -1 : 0;
+}
+
+/*
+ * Where it can be, the new file has no name while it is written, so that a program that is killed
+ * leaves nothing behind.  Its name until it is renamed ends in the microseconds of the clock, which
+ * make it new: a file that has it is not touched.
+ */
+void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
+{
+	const mode_t mask = umask(0);
+	sigset_t all, old;
+	struct stat st;
+	char self[64], *tmp;
+	bool named, done;
+	FILE *f;
+	int fd, e;
+
+	umask(mask);
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		die("cannot write %s: not a regular file", printable(path));
+	if (asprintf(&tmp, "%s.%06" PRIx64, path, now_ns() / 1000 & 0xffffff) < 0)
+		die_errno("%s", printable(path));
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
+	fd = open_retry(dirname(strdupa(path)), O_TMPFILE | O_WRONLY);
+	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
+	if (f != NULL)
+		print(f, arg);
+	done = f != NULL && fflush(f) == 0 && fchmod(fd, 0666 & ~mask) == 0 &&
+	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 &&
+	       (named || linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW) == 0) &&
+	       (named = true) && rename(tmp, path) == 0;
+	e = errno;
+	if (!done && named)
+		unlink(tmp);
+	if (!done)
+		die("cannot write %s: %s", printable(path), strerror(e));
+	fclose(f);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	free(tmp);
 }
 
 /*

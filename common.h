@@ -191,6 +191,13 @@ int file_read_line(const char *path, char *buf, size_t size);
 int file_write(const char *dir, const char *name, const char *text);
 
 /*
+ * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  A
+ * symbolic link is replaced and not followed; a device or directory is an error.
+ */
+void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
+			 const void *arg);
+
+/*
  * Threads.
  */
 

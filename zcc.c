@@ -7,7 +7,9 @@
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/net/wire.h"
+#include "lib/send/comparison.h"
 #include "lib/send/request.h"
+#include "lib/send/sender.h"
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
@@ -16,8 +18,20 @@
 #define BUILTIN_SECONDS 10   /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define RCVBUF_ODD      1024 /* bytes: a smaller -i may be meant as iperf3's interval */
 #define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
+#define METHODS_MAX     16          /* of a list */
+#define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r says otherwise */
 
-static struct send_options opt = {.server = "", .streams = 1};
+static struct send_options opt = {.server = ""};
+
+/* The lists of which each combination is a run of a plan, and how often they are run. */
+static struct {
+	int n_methods;
+	const struct send_method *method[METHODS_MAX];
+	struct sizes streams;
+	int rounds;       /* 0: not given */
+	double precision; /* a share of each cost; 0: not given */
+	const char *save, *against;
+} compare;
 
 /* Why the threads are to stop: TIME_UP, or the signal that interrupts them; 0: they are not. */
 static _Atomic int stop;
@@ -83,10 +97,11 @@ static void warn_short(struct send_report *rep)
 
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
- * default.  Returns NULL or what is wrong, which may be in `why`.
+ * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
+ * `why`.
  */
 static const char *send_once(struct run *run, struct send_report *rep, const struct fileset *set,
-			     size_t chunk, char why[DIE_MAX])
+			     size_t chunk, struct plan *plan, int i, char why[DIE_MAX])
 {
 	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
 	const struct send_result *res = &t.result;
@@ -116,6 +131,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	if (error == NULL && run_is_short(&res->sent))
 		warn_short(rep);
 	report_end(rep, res, error);
+	if (error == NULL)
+		plan_add(plan, i, res);
 	transfer_close(&t);
 	if (stop <= 0) {
 		/* Until the next run, where nothing waits, a signal just ends the program. */
@@ -125,19 +142,106 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	return error;
 }
 
-/* Sends the files once for each size of a list.  Returns NULL or what is wrong. */
+/* The number of combinations of the lists' values. */
+static int runs_of_plan(void)
+{
+	const int chunks = opt.chunks.n > 0 ? opt.chunks.n : 1;
+
+	return compare.n_methods * chunks * compare.streams.n;
+}
+
+/*
+ * Makes the settings those of run i of a plan: the last list, that of the streams, varies fastest.
+ * Returns the bytes of a call.
+ */
+static size_t choose_run(int i)
+{
+	const int chunks = opt.chunks.n > 0 ? opt.chunks.n : 1;
+
+	opt.streams = (int)compare.streams.size[i % compare.streams.n];
+	i /= compare.streams.n;
+	opt.method = compare.method[i / chunks];
+	return opt.chunks.size[i % chunks];
+}
+
+/* Whether there is more than one run, or what only a comparison does was asked for. */
+static bool is_comparison(void)
+{
+	return runs_of_plan() > 1 || compare.rounds > 0 || compare.precision > 0 ||
+	       compare.save != NULL || compare.against != NULL;
+}
+
+/* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
+static const char *send_rounds(struct run *run, struct send_report *rep, const struct fileset *set,
+			       struct plan *plan, char why[DIE_MAX])
+{
+	const char *error = NULL;
+	size_t chunk;
+	int i;
+
+	while (plan->rounds < plan->capacity) {
+		for (i = 0; i < plan->n; i++) {
+			chunk = choose_run(i);
+			report_run(rep, plan->rounds * plan->n + i + 1, plan->capacity * plan->n);
+			error = send_once(run, rep, set, chunk, plan, i, why);
+			if (error != NULL || stop > 0)
+				return error;
+		}
+		if (compare.save != NULL)
+			saved_write_or_die(plan, compare.save);
+		if (compare.precision > 0 && plan->rounds >= PLAN_ROUNDS &&
+		    plan_is_precise(plan, compare.precision))
+			break;
+	}
+	return NULL;
+}
+
+/* Prepares the plan, and what it is compared with. */
+static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *before)
+{
+	int i;
+
+	plan_open(plan, runs_of_plan(), compare.rounds);
+	for (i = 0; i < plan->n; i++) {
+		plan->run[i].chunk = choose_run(i);
+		plan->run[i].streams = opt.streams;
+		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", opt.method->name);
+	}
+	*c = (struct comparison){.plan = plan};
+	if (compare.save != NULL)
+		saved_try_or_die(compare.save);
+	if (compare.against == NULL)
+		return;
+	saved_read_or_die(before, compare.against);
+	c->before = before;
+	c->before_path = compare.against;
+	comparison_check_or_die(c);
+}
+
+/* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong. */
 static const char *send_all(struct run *run, struct send_report *rep, char **names, int n,
 			    char why[DIE_MAX])
 {
+	struct saved before = {.plan.n = 0};
+	struct comparison comparison;
 	const char *error = NULL;
 	struct fileset set;
-	int i;
+	struct plan plan;
+	int i, streams = 1;
 
-	fileset_open(&set, names, n, opt.streams, opt.raw);
+	plan_prepare(&plan, &comparison, &before);
+	for (i = 0; i < compare.streams.n; i++)
+		if (streams < (int)compare.streams.size[i])
+			streams = (int)compare.streams.size[i];
+	fileset_open(&set, names, n, streams, opt.raw);
 	run_soak(run);
-	for (i = 0; (i == 0 || i < opt.chunks.n) && error == NULL && stop <= 0; i++)
-		error = send_once(run, rep, &set, opt.chunks.size[i], why);
+	rep->is_comparison = is_comparison();
+	error = send_rounds(run, rep, &set, &plan, why);
+	if (rep->is_comparison && plan.rounds > 0)
+		comparison_print(&comparison, &opt);
 	fileset_close(&set);
+	plan_close(&plan);
+	saved_close(&before);
 	return error;
 }
 
@@ -155,7 +259,16 @@ static const char *request_all(struct run *run, struct send_report *rep, char wh
  * Options.
  */
 
-enum { OPT_CONGESTION = 256, OPT_FORCE, OPT_PACE, OPT_TIMEOUT, OPT_REQUEST };
+enum {
+	OPT_CONGESTION = 256,
+	OPT_FORCE,
+	OPT_PACE,
+	OPT_TIMEOUT,
+	OPT_REQUEST,
+	OPT_PRECISION,
+	OPT_SAVE,
+	OPT_AGAINST
+};
 
 static const struct option longopts[] = {
 	{"server", required_argument, NULL, 's'},
@@ -165,6 +278,10 @@ static const struct option longopts[] = {
 	{"warmup", required_argument, NULL, 'O'},
 	{"interval", required_argument, NULL, 'I'},
 	{"streams", required_argument, NULL, 'P'},
+	{"runs", required_argument, NULL, 'r'},
+	{"precision", required_argument, NULL, OPT_PRECISION},
+	{"save", required_argument, NULL, OPT_SAVE},
+	{"against", required_argument, NULL, OPT_AGAINST},
 	{"method", required_argument, NULL, 'm'},
 	{"send", no_argument, NULL, 'S'},
 	{"write", no_argument, NULL, 'w'},
@@ -246,11 +363,18 @@ static const char help[] =
 	"  -w, --write                 call read() and write(): the same as -m write\n"
 	"  -Z                          call sendfile(): the same as -m sendfile\n"
 	"  -b, -l, --buffer-size=SIZE  bytes per call (default 64k; sendfile and splice\n"
-	"                              1m; mmap 4m, which the streams share); a list\n"
-	"                              such as 1k,16k,64k makes a run of each size and\n"
-	"                              prints a table; for a rate see --pace\n"
+	"                              1m; mmap 4m, which the streams share); for a\n"
+	"                              rate see --pace\n"
 	"  -B, --bind-cpu=CPUS         run on CPU 2, or on a list such as 0,2-5: one CPU\n"
 	"                              for each stream, in turn (default: any CPU)\n"
+	"\n"
+	"Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
+	"combination is a run; all of them in turn are a round:\n"
+	"  -r, --runs=N                repeat the round N times (default 3 with a list)\n"
+	"      --precision=PERCENT     repeat it until half of the interval of each cost\n"
+	"                              is at most PERCENT of it, 30 times at most\n"
+	"      --save=FILE             keep the figures of all runs in FILE\n"
+	"      --against=FILE          compare with the figures that --save has kept\n"
 	"\n"
 	"Connection:\n"
 	"  -s, --server=HOST           the host that runs zcs: a name, an IPv4 or IPv6\n"
@@ -325,6 +449,45 @@ static uint32_t arg_loops(const char *name)
 	return (uint32_t)arg_int(name, optarg, 1, WIRE_FOREVER - 1);
 }
 
+/* Parses the argument: numbers of streams with commas between them. */
+static void arg_streams(void)
+{
+	char *rest = strdupa(optarg), *one;
+
+	for (compare.streams.n = 0; (one = strsep(&rest, ",")) != NULL; compare.streams.n++) {
+		if (compare.streams.n == SIZES_MAX)
+			usage_error("-P, --streams: more than %d numbers", SIZES_MAX);
+		compare.streams.size[compare.streams.n] = (uint64_t)arg_int("-P, --streams", one, 1,
+									    STREAMS_MAX);
+	}
+}
+
+/* Parses the argument: methods with commas between them. */
+static void arg_methods(void)
+{
+	char *rest = strdupa(optarg), *one;
+
+	for (compare.n_methods = 0; (one = strsep(&rest, ",")) != NULL; compare.n_methods++) {
+		if (compare.n_methods == METHODS_MAX)
+			usage_error("-m, --method: more than %d methods", METHODS_MAX);
+		compare.method[compare.n_methods] = method_named(one);
+	}
+}
+
+/* Parses the argument: `3%` or `3`.  Returns it as a share. */
+static double arg_percent(const char *name, double max)
+{
+	char *text = strdupa(optarg);
+	const size_t n = strlen(text);
+	double percent;
+
+	if (n > 1 && text[n - 1] == '%')
+		text[n - 1] = '\0';
+	if (parse_seconds(text, &percent) != NULL || percent <= 0 || percent > max)
+		usage_error("%s: '%s' is not a percentage above 0, up to %g%%", name, optarg, max);
+	return percent / 100;
+}
+
 /* Options that only main needs. */
 struct given {
 	bool send, write, sendfile, calibrate, force;
@@ -343,8 +506,12 @@ static void parse_option(int c, struct given *given)
 		opt.warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
 		break;
 	case 'I': opt.interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); break;
-	case 'P': opt.streams = (int)arg_int("-P, --streams", optarg, 1, STREAMS_MAX); break;
-	case 'm': opt.method = method_named(optarg); break;
+	case 'P': arg_streams(); break;
+	case 'r': compare.rounds = (int)arg_int("-r, --runs", optarg, 1, PLAN_ROUNDS_MAX); break;
+	case OPT_PRECISION: compare.precision = arg_percent("--precision", 100); break;
+	case OPT_SAVE: compare.save = optarg; break;
+	case OPT_AGAINST: compare.against = optarg; break;
+	case 'm': arg_methods(); break;
 	case 'S': given->send = true; break;
 	case 'w': given->write = true; break;
 	case 'Z': given->sendfile = true; break;
@@ -445,6 +612,29 @@ static void warn_of_letters(const struct given *given)
 		      opt.chunks.size[0]);
 }
 
+/* Of what is not given there is one value; a plan has three rounds, and one run alone has one. */
+static void settle_comparison(const struct given *given)
+{
+	const bool requests = opt.requests.n > 0;
+
+	if (compare.n_methods == 0)
+		compare.method[compare.n_methods++] = method_named(given->write  ? "write"
+								   : given->send ? "send"
+										 : "sendfile");
+	if (compare.streams.n == 0)
+		compare.streams = (struct sizes){.n = 1, .size = {1}};
+	if (requests && is_comparison())
+		usage_error("--request cannot be combined with lists of methods, sizes or streams, "
+			    "--runs, --precision, --save and --against");
+	if (runs_of_plan() > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", runs_of_plan(), PLAN_RUNS_MAX);
+	if (compare.rounds == 0)
+		compare.rounds = compare.precision > 0 ? PRECISE_ROUNDS
+				 : is_comparison()     ? PLAN_ROUNDS
+						       : 1;
+	choose_run(0);
+}
+
 /* What the options mean together.  `word` is the first argument that is not an option, or NULL. */
 static void settle_options(const struct given *given, const char *word)
 {
@@ -477,20 +667,17 @@ static void settle_options(const struct given *given, const char *word)
 		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
 	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
 		usage_error("-n, --loops: too many with a --warmup");
-	if ((given->send || given->write || given->sendfile) && opt.method != NULL)
+	if ((given->send || given->write || given->sendfile) && compare.n_methods > 0)
 		usage_error("-%c and -m, --method cannot be used together", how);
 	if ((given->send || given->write) && given->sendfile)
 		usage_error("-%c and -Z cannot be used together", how);
-	if (opt.method == NULL)
-		opt.method = method_named(given->write  ? "write"
-					  : given->send ? "send"
-							: "sendfile");
+	settle_comparison(given);
 	warn_of_letters(given);
 }
 
 int main(int argc, char **argv)
 {
-	static const char letters[] = ":s:p:n:t:O:I:P:m:SwZb:l:ki:o:M:46B:cCf:N:JqdhV";
+	static const char letters[] = ":s:p:n:t:O:I:P:r:m:SwZb:l:ki:o:M:46B:cCf:N:JqdhV";
 	struct send_report rep = {.opt = &opt};
 	struct given given = {0};
 	char why[DIE_MAX];

@@ -1,7 +1,6 @@
 #include "lib/load/calibration.h"
 
 #include <ctype.h>
-#include <libgen.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -30,8 +29,9 @@ static void describe_machine(char *buf, size_t size)
  * Writing the file.
  */
 
-static bool calibration_print(FILE *f, const struct calibration *c)
+static void calibration_print(FILE *f, const void *calibration)
 {
+	const struct calibration *c = calibration;
 	const struct baseline *b;
 	char cpus[CPU_LIST_MAX];
 	int i;
@@ -45,48 +45,6 @@ static bool calibration_print(FILE *f, const struct calibration *c)
 		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->tasks,
 			b->tasks_sd, b->spin, b->spin_sd, b->speed, b->speed_sd);
 	}
-	return fflush(f) == 0;
-}
-
-/*
- * Writes a new file and renames it when it is complete.  Where it can be, it has no name while it is
- * written, so that a program that is killed leaves nothing behind.  Its name until it is renamed
- * ends in the microseconds of the clock, which make it new: a file that has it is not touched.
- */
-static void calibration_save_or_die(const struct calibration *c, const char *path)
-{
-	const mode_t mask = umask(0);
-	sigset_t all, old;
-	struct stat st;
-	char self[64], *tmp;
-	bool named, done;
-	FILE *f;
-	int fd, e;
-
-	umask(mask);
-	/* A symbolic link is replaced and not followed; a device or directory is neither. */
-	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
-		die("cannot write %s: not a regular file", path);
-	if (asprintf(&tmp, "%s.%06" PRIx64, path, now_ns() / 1000 & 0xffffff) < 0)
-		die_errno("%s", path);
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
-	fd = open_retry(dirname(strdupa(path)), O_TMPFILE | O_WRONLY);
-	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
-	done = f != NULL && calibration_print(f, c) && fchmod(fd, 0666 & ~mask) == 0 &&
-	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 &&
-	       (named || linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW) == 0) &&
-	       (named = true) && rename(tmp, path) == 0;
-	e = errno;
-	if (!done && named)
-		unlink(tmp);
-	if (!done)
-		die("cannot write %s: %s", path, strerror(e));
-	fclose(f);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	free(tmp);
 }
 
 static void report_round(double total)
@@ -116,7 +74,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	if (tasks > CAL_BUSY)
 		warnx(busy, 100 * tasks, "");
 	baseline_check_or_die(&c);
-	calibration_save_or_die(&c, path);
+	file_replace_or_die(path, calibration_print, &c);
 	report("calibrated OK.  %.0f loops/sec\n", c.total);
 	free(c.cpu);
 }

@@ -48,8 +48,17 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 		     double rate, const char *phase)
 {
 	const struct send_options *opt = r->opt;
+	char left[48] = "";
 
-	fprintf(stderr, "\r%.1f s", seconds);
+	/* The runs that are to come take as long as those before. */
+	if (r->run > 1)
+		snprintf(left, sizeof(left), ", %.0f s left",
+			 seconds_between(r->began_ns, now_ns()) / (r->run - 1) *
+				 (r->runs - r->run + 1));
+	fputs("\r", stderr);
+	if (r->runs > 1)
+		fprintf(stderr, "run %d of %d%s: ", r->run, r->runs, left);
+	fprintf(stderr, "%.1f s", seconds);
 	if (opt->seconds > 0)
 		fprintf(stderr, " of %g", opt->seconds + opt->warmup);
 	else if (set_bytes > 0)
@@ -57,6 +66,14 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 			100 * (double)bytes / (double)set_bytes / opt->loops / opt->streams);
 	fprintf(stderr, ": %.0f kbytes/sec%s\033[K", rate, phase);
 	r->has_progress = true;
+}
+
+void report_run(struct send_report *r, int run, int runs)
+{
+	if (run == 1)
+		r->began_ns = now_ns();
+	r->run = run;
+	r->runs = runs;
 }
 
 /* Adds an interval of a stream, or of all (stream 0), to the list that is open. */
@@ -311,41 +328,16 @@ static void report_text(const struct send_options *opt, const struct send_result
 		       cost_us_per_kib(c->load.load, 1, sent->bytes, c->load.seconds), c->role);
 }
 
-/*
- * Prints where one end's time went, by the kernel's accounting, and what it cost.  The time left is
- * that of the idle CPUs and of the soakers, which are nice.
- */
-static void report_time(const struct figures *f)
+/* Prints once what the runs of a comparison send, and where to. */
+static void report_comparison(struct send_report *r, const struct send_result *res)
 {
-	const double *cpu = f->rates.cpu;
-	char t[6][COLUMN];
-
-	report("  %7s %7s %6s %6s %6s %6s", share_text(f, t[0]),
-	       number(t[1], 3, figures_cost(f), ""), number(t[2], 1, percent(cpu[CPU_USER]), "%"),
-	       number(t[3], 1, percent(cpu[CPU_SYSTEM]), "%"),
-	       number(t[4], 1, percent(cpu[CPU_IRQ] + cpu[CPU_SOFTIRQ]), "%"),
-	       number(t[5], 1, percent(cpu[CPU_IDLE] + cpu[CPU_IOWAIT] + cpu[CPU_NICE]), "%"));
-}
-
-/* Prints a transfer of a list of sizes: a row of a table. */
-static void report_row(struct send_report *r, const struct send_result *res)
-{
-	static const char time[] = "     load  us/KiB   user system   soft   left";
-
-	if (!r->has_table && !r->opt->quiet) {
+	if (!r->has_what && !r->opt->quiet) {
 		report_what(r->opt, res);
 		if (res->sent.baseline == BASELINE_OWN)
 			report("; own baselines");
-		report("\n%51s%45s\n", "sender", res->local ? "receiver, this host" : "receiver");
-		report("%9s %11s %11s%s%s\n", res->sent.method, "kbytes/sec", "calls/s", time,
-		       time);
+		report("\n");
 	}
-	r->has_table = true;
-	report("%9zu %11.0f %11.0f", res->chunk, kbytes_per_sec(res->sent.bytes, res->sent.seconds),
-	       per_second(res->sent.calls, res->sent.seconds));
-	report_time(&res->sent);
-	report_time(&res->received);
-	report("\n");
+	r->has_what = true;
 }
 
 /*
@@ -476,8 +468,8 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		if (res != NULL)
 			json_end(&r->json, r->opt, res);
 		json_report_close(&r->json, error);
-	} else if (res != NULL && r->opt->chunks.n > 1) {
-		report_row(r, res);
+	} else if (res != NULL && r->is_comparison) {
+		report_comparison(r, res);
 	} else if (res != NULL) {
 		report_text(r->opt, res);
 	}

@@ -1,5 +1,5 @@
 /*
- * report.h: what zcc prints of a transfer: text, a row of a table, or JSON; intervals, progress.
+ * report.h: what zcc prints of a transfer: text or JSON; intervals, progress.
  *
  *	report = (struct send_report){.opt = opt};
  *	report_start(&report, &result);
@@ -16,8 +16,11 @@ struct send_report {
 	const struct send_options *opt;
 	struct json json;
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
-	bool has_table;            /* the head of the table is printed */
 	bool has_warned;           /* a line said that a transfer was short */
+	bool is_comparison;        /* runs are not reported as text one by one */
+	bool has_what;             /* what is sent where was printed */
+	int run, runs;             /* of a comparison: the run under way, and all of them at most */
+	uint64_t began_ns;         /* when the first of them began */
 };
 
 /* Closes the report of a program that dies: a hook of die_init(). */
@@ -45,6 +48,9 @@ bool progress_wanted(const struct send_options *opt);
 /* Prints the line of progress: `bytes` of file sets of `set_bytes` were sent, lately at `rate`. */
 void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
 		     double rate, const char *phase);
+
+/* The run of a comparison that begins, from 1, of `runs` at most: for the line of progress. */
+void report_run(struct send_report *r, int run, int runs);
 
 /* Removes the line of progress, if there is one. */
 void report_clear_progress(struct send_report *r);

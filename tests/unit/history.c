@@ -30,7 +30,7 @@ static void test_history(void)
 		   h.unsafe == (UNSAFE_STEAL | UNSAFE_WEIGHT),
 	   "two periods: least, greatest, mean, the larger uncertainty and both reasons");
 	/* Student's t of 1 degree of freedom, times the standard error of -0.1 and 0.5. */
-	ok(near(history_uncertainty(&h), hypot(0.03, 12.71 * 0.3)),
+	ok(near(history_uncertainty(&h), hypot(0.03, 12.7062 * 0.3)),
 	   "the variation of two periods adds to the uncertainty");
 }
 

@@ -1,0 +1,106 @@
+#include "lib/load/statistics.h"
+
+/*
+ * From 5 degrees of freedom on it is the expansion of Cornish and Fisher in powers of 1 / freedom
+ * (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5), which is 0.1 % too small at
+ * most; below, the table's value, in between a straight line over 1 / freedom, which is above the
+ * true curve.
+ */
+double student_t(double freedom)
+{
+	static const double table[] = {0, 12.7062, 4.3027, 3.1824, 2.7764, 2.5706};
+	const double z = 1.959964, f = 1 / fmax(1, freedom);
+	const double g1 = (pow(z, 3) + z) / 4;
+	const double g2 = (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / 96;
+	const double g3 = (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / 384;
+	const int i = (int)fmax(1, freedom);
+
+	if (freedom >= 5)
+		return z + f * (g1 + f * (g2 + f * g3));
+	return table[i] + (table[i + 1] - table[i]) * (1.0 / i - f) * i * (i + 1);
+}
+
+/* The mean of n values and the variance of that mean; NAN for the variance of one value. */
+static void mean_and_variance(const double *x, int n, double *mean, double *variance)
+{
+	double sum = 0, squares = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		sum += x[i];
+	*mean = n > 0 ? sum / n : NAN;
+	for (i = 0; i < n; i++)
+		squares += (x[i] - *mean) * (x[i] - *mean);
+	*variance = n > 1 ? squares / (n - 1) / n : NAN;
+}
+
+struct estimate statistics_mean(const double *x, int n)
+{
+	double mean, variance, half;
+
+	mean_and_variance(x, n, &mean, &variance);
+	half = student_t(n - 1) * sqrt(variance);
+	return (struct estimate){mean, mean - half, mean + half};
+}
+
+static struct estimate exponential(struct estimate e)
+{
+	return (struct estimate){exp(e.value), exp(e.low), exp(e.high)};
+}
+
+/* The logarithm of a value; NAN where there is none, also for 0. */
+static double log_of(double x)
+{
+	return x > 0 ? log(x) : NAN;
+}
+
+struct estimate statistics_ratio(const double *a, const double *b, int n)
+{
+	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison");
+	struct estimate e;
+	int i;
+
+	for (i = 0; i < n; i++)
+		logs[i] = log_of(a[i]) - log_of(b[i]);
+	e = exponential(statistics_mean(logs, n));
+	free(logs);
+	return e;
+}
+
+/* Mean and variance of the logarithms. */
+static void logarithms(const double *x, int n, double *mean, double *variance)
+{
+	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison");
+	int i;
+
+	for (i = 0; i < n; i++)
+		logs[i] = log_of(x[i]);
+	mean_and_variance(logs, n, mean, variance);
+	free(logs);
+}
+
+struct estimate statistics_ratio_unpaired(const double *a, int n, const double *b, int m)
+{
+	double mean_a, mean_b, va, vb, freedom, half;
+
+	logarithms(a, n, &mean_a, &va);
+	logarithms(b, m, &mean_b, &vb);
+	freedom = (va + vb) * (va + vb) / (va * va / (n - 1) + vb * vb / (m - 1));
+	if (va + vb == 0)
+		freedom = n + m - 2; /* no value differs from the others */
+	half = student_t(freedom) * sqrt(va + vb);
+	return exponential(
+		(struct estimate){mean_a - mean_b, mean_a - mean_b - half, mean_a - mean_b + half});
+}
+
+double statistics_half(const struct estimate *e)
+{
+	return (e->high - e->low) / 2;
+}
+
+struct estimate statistics_widen(struct estimate e, double half)
+{
+	const double low = hypot(e.value - e.low, half), high = hypot(e.high - e.value, half);
+
+	return (struct estimate){e.value, e.value - low, e.value + high};
+}

@@ -1,0 +1,383 @@
+#include "lib/send/comparison.h"
+
+#include "lib/report/terms.h"
+#include "lib/report/units.h"
+
+#define NAME   48 /* bytes of a run's name */
+#define FIGURE 40 /* bytes of a figure with its interval */
+
+/*
+ * Names.
+ */
+
+/* Which of its three settings tell the runs of a plan apart. */
+struct differing {
+	bool method, chunk, streams;
+};
+
+/*
+ * Runs that follow each other in a plan differ in one list's value alone, unless that begins anew.
+ * Methods may differ in the bytes that they ask of a call where none were given.
+ */
+static struct differing differing_in(const struct plan *p)
+{
+	const struct plan_run *a, *b;
+	struct differing d = {0};
+
+	for (b = p->run + 1; b < p->run + p->n; b++) {
+		a = b - 1;
+		if (strcmp(a->method, b->method) != 0)
+			d.method = true;
+		else if (a->chunk != b->chunk)
+			d.chunk = true;
+		d.streams |= a->streams != b->streams;
+	}
+	return d;
+}
+
+/* Bytes as the options have them: `64k`. */
+static void size_text(uint64_t bytes, char *buf, size_t size)
+{
+	static const char units[] = " kmgt";
+	int i = 0;
+
+	while (units[i + 1] != '\0' && bytes > 0 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		i++;
+	}
+	snprintf(buf, size, "%" PRIu64 "%.*s", bytes, i > 0, &units[i]);
+}
+
+/* `send 64k, 4 streams`: what tells a run from the others; its method if nothing does. */
+static const char *run_name(const struct plan *p, int i, char buf[NAME])
+{
+	const struct differing d = differing_in(p);
+	const struct plan_run *run = &p->run[i];
+	char size[24] = "", streams[24] = "";
+
+	if (d.chunk)
+		size_text(run->chunk, size, sizeof(size));
+	if (d.streams)
+		snprintf(streams, sizeof(streams), "%d stream%s", run->streams,
+			 run->streams == 1 ? "" : "s");
+	snprintf(buf, NAME, "%s%s%s%s%s", d.method || !(d.chunk || d.streams) ? run->method : "",
+		 d.method && d.chunk ? " " : "", size,
+		 d.streams && (d.method || d.chunk) ? ", " : "", streams);
+	return buf;
+}
+
+/*
+ * Text.
+ */
+
+/* A whole number with commas between its thousands. */
+static const char *grouped(double value, char buf[FIGURE])
+{
+	char digits[FIGURE];
+	int n = snprintf(digits, sizeof(digits), "%.0f", value), i, k = 0;
+
+	for (i = 0; i < n && k < FIGURE - 2; i++) {
+		if (i > 0 && (n - i) % 3 == 0)
+			buf[k++] = ',';
+		buf[k++] = digits[i];
+	}
+	buf[k] = '\0';
+	return buf;
+}
+
+static const char *rate_of(const struct estimate *e, char buf[FIGURE])
+{
+	char value[FIGURE], half[FIGURE];
+
+	if (isnan(e->low))
+		return grouped(e->value, buf);
+	snprintf(buf, FIGURE, "%.18s +-%.16s", grouped(e->value, value),
+		 grouped(statistics_half(e), half));
+	return buf;
+}
+
+static const char *load_of(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
+{
+	int n;
+
+	if (isnan(e->value))
+		return strcpy(buf, "-");
+	n = snprintf(buf, FIGURE, "%.1f%%%s", percent(e->value), unsafe_mark(unsafe));
+	if (!isnan(e->low))
+		snprintf(buf + n, (size_t)(FIGURE - n), " +-%.1f%%", 100 * statistics_half(e));
+	return buf;
+}
+
+static const char *cost_of(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
+{
+	int n;
+
+	if (isnan(e->value))
+		return strcpy(buf, "-");
+	n = snprintf(buf, FIGURE, "%.3f%s", e->value, unsafe_mark(unsafe));
+	if (!isnan(e->low))
+		snprintf(buf + n, (size_t)(FIGURE - n), " +-%.3f", statistics_half(e));
+	return buf;
+}
+
+/* Whether a figure is known of any run of the plans. */
+static bool is_known(const struct comparison *c, enum plan_figure f)
+{
+	int i;
+
+	for (i = 0; i < c->plan->n; i++)
+		if (!isnan(plan_mean(c->plan, i, f).value) ||
+		    (c->before != NULL && !isnan(plan_mean(&c->before->plan, i, f).value)))
+			return true;
+	return false;
+}
+
+/* The table's columns beside the name and the throughput. */
+struct sides {
+	bool here, remote;
+	int width; /* of the names */
+};
+
+static void print_row(const struct plan *p, int i, const char *name, const struct sides *sides)
+{
+	const struct plan_run *run = &p->run[i];
+	struct estimate rate = plan_mean(p, i, PLAN_RATE), load, cost;
+	char text[FIGURE];
+
+	report("%-*s  %22s", sides->width, name, rate_of(&rate, text));
+	if (sides->here) {
+		load = plan_mean(p, i, PLAN_LOAD);
+		cost = plan_mean(p, i, PLAN_COST);
+		report("  %13s", load_of(&load, run->unsafe, text));
+		report("  %15s", cost_of(&cost, run->unsafe, text));
+	}
+	if (sides->remote) {
+		load = plan_mean(p, i, PLAN_REMOTE_LOAD);
+		cost = plan_mean(p, i, PLAN_REMOTE_COST);
+		report("  %13s", load_of(&load, run->remote_unsafe, text));
+		report("  %15s", cost_of(&cost, run->remote_unsafe, text));
+	}
+	report("\n");
+}
+
+static void print_head(const struct sides *sides)
+{
+	if (sides->here && sides->remote)
+		report("%-*s  %22s  %30s  %30s\n", sides->width, "", "", "sender", "receiver");
+	report("%-*s  %22s", sides->width, "", "KiB/s");
+	if (sides->here)
+		report("  %13s  %15s", "load", "cost, us/KiB");
+	if (sides->remote)
+		report("  %13s  %15s", "load", "cost, us/KiB");
+	report("\n");
+}
+
+static void print_table(const struct comparison *c, const struct send_options *opt)
+{
+	struct sides sides = {is_known(c, PLAN_LOAD), is_known(c, PLAN_REMOTE_LOAD), 0};
+	char name[NAME], line[NAME + 16];
+	int i, k, n;
+
+	for (i = 0; i < c->plan->n; i++) {
+		n = (int)strlen(run_name(c->plan, i, name)) + (c->before != NULL ? 8 : 0);
+		sides.width = n > sides.width ? n : sides.width;
+	}
+	if (!opt->quiet)
+		print_head(&sides);
+	for (i = 0; i < c->plan->n; i++) {
+		run_name(c->plan, i, name);
+		for (k = c->before != NULL ? 0 : 1; k < 2; k++) {
+			snprintf(line, sizeof(line), "%s%s", name,
+				 c->before == NULL ? ""
+				 : k == 0          ? ", before"
+						   : ", now");
+			print_row(k == 0 ? &c->before->plan : c->plan, i, line, &sides);
+		}
+	}
+}
+
+/* `2.61 (2.48 to 2.75)`, or without an interval `2.61` */
+static const char *times(const struct estimate *e, char buf[FIGURE])
+{
+	const int places = e->value < 10 ? 2 : 1;
+
+	if (isnan(e->low))
+		snprintf(buf, FIGURE, "%.*f", places, e->value);
+	else
+		snprintf(buf, FIGURE, "%.*f (%.*f to %.*f)", places, e->value, places, e->low,
+			 places, e->high);
+	return buf;
+}
+
+static struct estimate ratio_of(const struct comparison *c, int i, enum plan_figure f)
+{
+	return c->before != NULL ? plan_ratio_to(c->plan, &c->before->plan, i, f)
+				 : plan_ratio(c->plan, i, f);
+}
+
+/* A line for each figure that is known of the run, in words. */
+static void print_words(const struct comparison *c, int i)
+{
+	static const struct {
+		enum plan_figure figure;
+		const char *verb;
+	} words[] = {
+		{PLAN_COST, "costs"}, {PLAN_REMOTE_COST, "costs the receiver"}, {PLAN_RATE, "has"}};
+	const bool remote = is_known(c, PLAN_REMOTE_COST);
+	char name[NAME], first[NAME], text[FIGURE];
+	struct estimate e;
+	size_t k;
+
+	run_name(c->plan, i, name);
+	run_name(c->plan, 0, first);
+	for (k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+		e = ratio_of(c, i, words[k].figure);
+		if (isnan(e.value))
+			continue;
+		report("%s%s %s %s times %s%s\n", name, c->before != NULL ? " now" : "",
+		       words[k].figure == PLAN_COST && remote ? "costs the sender" : words[k].verb,
+		       times(&e, text), words[k].figure == PLAN_RATE ? "the throughput of " : "",
+		       c->before != NULL ? "before" : first);
+	}
+}
+
+static void print_text(const struct comparison *c, const struct send_options *opt)
+{
+	const struct plan *p = c->plan;
+	int i;
+
+	if (!opt->quiet)
+		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
+		       p->rounds == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s");
+	if (!opt->quiet && c->before != NULL)
+		report("before: %d round%s in %s: %s\n", c->before->plan.rounds,
+		       c->before->plan.rounds == 1 ? "" : "s", printable(c->before_path),
+		       c->before->machine);
+	print_table(c, opt);
+	for (i = c->before != NULL ? 0 : 1; i < p->n && !opt->quiet; i++)
+		print_words(c, i);
+	if (p->rounds == 1 && !opt->quiet)
+		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
+}
+
+/*
+ * JSON.
+ */
+
+/* Factor: of the figure in the unit of its key. */
+static void json_estimate(struct json *j, const char *key, const char *value_key,
+			  const struct estimate *e, double factor)
+{
+	if (isnan(e->value))
+		return;
+	json_open(j, key, '{');
+	json_number(j, value_key, factor * e->value);
+	json_number(j, "low", factor * e->low);
+	json_number(j, "high", factor * e->high);
+	json_close(j, '}');
+}
+
+static void json_figures(struct json *j, const struct plan *p, int i)
+{
+	static const struct {
+		enum plan_figure figure;
+		const char *key;
+		double factor;
+	} keys[] = {{PLAN_RATE, "bits_per_second", 8 * 1024},
+		    {PLAN_LOAD, "load_percent", 100},
+		    {PLAN_COST, "cost_us_per_kib", 1},
+		    {PLAN_REMOTE_LOAD, "remote_load_percent", 100},
+		    {PLAN_REMOTE_COST, "remote_cost_us_per_kib", 1}};
+	struct estimate e;
+	size_t k;
+
+	for (k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		e = plan_mean(p, i, keys[k].figure);
+		json_estimate(j, keys[k].key, "mean", &e, keys[k].factor);
+	}
+}
+
+static void json_ratios(struct json *j, const struct comparison *c, int i)
+{
+	static const struct {
+		enum plan_figure figure;
+		const char *key;
+	} keys[] = {{PLAN_RATE, "throughput_ratio"},
+		    {PLAN_COST, "cost_ratio"},
+		    {PLAN_REMOTE_COST, "remote_cost_ratio"}};
+	struct estimate e;
+	size_t k;
+
+	for (k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		e = ratio_of(c, i, keys[k].figure);
+		json_estimate(j, keys[k].key, "ratio", &e, 1);
+	}
+}
+
+static void json_runs(struct json *j, const struct comparison *c)
+{
+	const struct plan_run *run;
+	int i;
+
+	json_open(j, "runs", '[');
+	for (i = 0; i < c->plan->n; i++) {
+		run = &c->plan->run[i];
+		json_open(j, NULL, '{');
+		json_string(j, "method", run->method);
+		json_count(j, "blksize", run->chunk);
+		json_count(j, "num_streams", (uint64_t)run->streams);
+		json_figures(j, c->plan, i);
+		json_unsafe(j, run->unsafe | run->remote_unsafe);
+		if (c->before != NULL) {
+			json_open(j, "before", '{');
+			json_figures(j, &c->before->plan, i);
+			json_close(j, '}');
+		}
+		json_ratios(j, c, i);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void print_json(const struct comparison *c)
+{
+	struct json j;
+
+	json_report_open(&j);
+	json_open(&j, "comparison", '{');
+	json_program(&j);
+	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
+	if (c->before != NULL) {
+		json_string(&j, "against", c->before->machine);
+		json_count(&j, "against_rounds", (uint64_t)c->before->plan.rounds);
+	}
+	json_runs(&j, c);
+	json_close(&j, '}');
+	json_report_close(&j, NULL);
+}
+
+void comparison_print(const struct comparison *c, const struct send_options *opt)
+{
+	if (opt->json)
+		print_json(c);
+	else
+		print_text(c, opt);
+}
+
+void comparison_check_or_die(const struct comparison *c)
+{
+	const struct plan *a = c->plan, *b = &c->before->plan;
+	char name[NAME], other[NAME];
+	int i;
+
+	if (a->n != b->n)
+		die("--against: %s is of another plan: %d runs a round, not %d",
+		    printable(c->before_path), b->n, a->n);
+	for (i = 0; i < a->n; i++)
+		if (strcmp(a->run[i].method, b->run[i].method) != 0 ||
+		    a->run[i].streams != b->run[i].streams ||
+		    (a->run[i].chunk != 0 && a->run[i].chunk != b->run[i].chunk))
+			die("--against: %s is of another plan: its run %d is %s, not %s",
+			    printable(c->before_path), i + 1, run_name(b, i, name),
+			    run_name(a, i, other));
+}

@@ -1,0 +1,23 @@
+/*
+ * comparison.h: what zcc prints of a plan, behind its last run: a row for each run with the means and
+ * their 95 % intervals, and in words how many times the first it costs.
+ *
+ *	comparison = (struct comparison){.plan = &plan, .before = NULL};
+ *	comparison_print(&comparison, &opt);
+ */
+#pragma once
+
+#include "lib/send/options.h"
+#include "lib/send/saved.h"
+
+struct comparison {
+	const struct plan *plan;
+	const struct saved *before; /* the same plan as it was saved, or NULL */
+	const char *before_path;
+};
+
+/* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
+void comparison_print(const struct comparison *c, const struct send_options *opt);
+
+/* Dies unless both are the same plan: the runs of one in the same order as those of the other. */
+void comparison_check_or_die(const struct comparison *c);

@@ -1,0 +1,143 @@
+#include "lib/send/plan.h"
+
+#include <sys/stat.h>
+
+#include "lib/report/units.h"
+
+void plan_open(struct plan *p, int runs, int rounds)
+{
+	int i, k;
+
+	*p = (struct plan){.n = runs, .capacity = rounds};
+	p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
+	for (i = 0; i < runs; i++)
+		for (k = 0; k < PLAN_FIGURES; k++)
+			p->run[i].figure[k] = alloc_or_die((size_t)rounds, sizeof(double),
+							   "a plan");
+}
+
+void plan_close(struct plan *p)
+{
+	int i, k;
+
+	for (i = 0; i < p->n; i++)
+		for (k = 0; k < PLAN_FIGURES; k++)
+			free(p->run[i].figure[k]);
+	free(p->run);
+	*p = (struct plan){.n = 0};
+}
+
+/* The greater of two; one that is not known is less. */
+static void raise_to(double *greatest, double value)
+{
+	if (value > *greatest)
+		*greatest = value;
+}
+
+void plan_add(struct plan *p, int i, const struct send_result *res)
+{
+	const struct figures *s = &res->sent, *r = &res->received;
+	const bool remote = !res->local && res->receipts > 0;
+	struct plan_run *run = &p->run[i];
+	const double figure[] = {
+		[PLAN_RATE] = kbytes_per_sec(s->bytes, s->seconds),
+		[PLAN_LOAD] = s->load,
+		[PLAN_COST] = figures_cost(s),
+		[PLAN_REMOTE_LOAD] = remote ? r->load : NAN,
+		[PLAN_REMOTE_COST] = remote ? figures_cost(r) : NAN,
+	};
+	int k;
+
+	snprintf(run->method, sizeof(run->method), "%s", s->method);
+	run->chunk = res->chunk;
+	for (k = 0; k < PLAN_FIGURES; k++)
+		run->figure[k][p->rounds] = figure[k];
+	raise_to(&run->uncertainty, s->uncertainty);
+	run->unsafe |= s->unsafe;
+	if (remote) {
+		raise_to(&run->remote_uncertainty, r->uncertainty);
+		run->remote_unsafe |= r->unsafe;
+	}
+	p->one_baseline |= s->baseline == BASELINE_FILE;
+	p->rounds += i == p->n - 1;
+}
+
+/*
+ * The error of a load that all rounds have in common: that of the baseline.  A receiver measures
+ * one for all its clients.
+ */
+static double common_error(const struct plan *p, int i, enum plan_figure f)
+{
+	const struct plan_run *run = &p->run[i];
+
+	if (f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST)
+		return run->remote_uncertainty;
+	return f != PLAN_RATE && p->one_baseline ? run->uncertainty : 0;
+}
+
+/* The same as a share of the load, which is also that of the cost. */
+static double common_share(const struct plan *p, int i, enum plan_figure f)
+{
+	const bool remote = f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST;
+	const double error = common_error(p, i, f);
+	struct estimate load;
+
+	if (error == 0)
+		return 0;
+	load = statistics_mean(p->run[i].figure[remote ? PLAN_REMOTE_LOAD : PLAN_LOAD], p->rounds);
+	return error / fabs(load.value);
+}
+
+struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
+{
+	const struct estimate e = statistics_mean(p->run[i].figure[f], p->rounds);
+	const bool is_load = f == PLAN_LOAD || f == PLAN_REMOTE_LOAD;
+
+	return statistics_widen(e, is_load ? common_error(p, i, f)
+					   : fabs(e.value) * common_share(p, i, f));
+}
+
+/* An error of the logarithm makes the interval of a ratio wider. */
+static struct estimate widen_ratio(struct estimate e, double error)
+{
+	e = statistics_widen((struct estimate){log(e.value), log(e.low), log(e.high)}, error);
+	return (struct estimate){exp(e.value), exp(e.low), exp(e.high)};
+}
+
+/* An error of the baseline moves all loads by the same number of points. */
+struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
+{
+	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[0].figure[f],
+						   p->rounds);
+
+	return widen_ratio(e, common_share(p, i, f) - common_share(p, 0, f));
+}
+
+struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
+			      enum plan_figure f)
+{
+	const struct estimate e = statistics_ratio_unpaired(p->run[i].figure[f], p->rounds,
+							    other->run[i].figure[f], other->rounds);
+
+	return widen_ratio(e, hypot(common_share(p, i, f), common_share(other, i, f)));
+}
+
+bool plan_is_precise(const struct plan *p, double share)
+{
+	static const enum plan_figure costs[] = {PLAN_COST, PLAN_REMOTE_COST, PLAN_RATE};
+	struct estimate e;
+	bool known = false;
+	int i, k;
+
+	if (p->rounds < 2)
+		return false;
+	for (i = 0; i < p->n; i++) {
+		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {
+			e = plan_mean(p, i, costs[k]);
+			known |= !isnan(e.value);
+			if (statistics_half(&e) > share * fabs(e.value))
+				return false;
+		}
+	}
+	return true;
+}

@@ -1,0 +1,71 @@
+/*
+ * plan.h: what a comparison measured: runs that differ in the method, the bytes of a call or the
+ * number of streams, each of them once a round.
+ *
+ *	plan_open(&plan, runs_a_round, rounds);
+ *	while (plan.rounds < rounds && !plan_is_precise(&plan, 0.03))
+ *		for (i = 0; i < plan.n; i++)
+ *			plan_add(&plan, i, &result);
+ *	plan_close(&plan);
+ */
+#pragma once
+
+#include "lib/load/statistics.h"
+#include "lib/send/result.h"
+
+#define PLAN_RUNS_MAX   1024 /* a round */
+#define PLAN_ROUNDS     3    /* unless -r says otherwise */
+#define PLAN_ROUNDS_MAX 1000
+
+/* What is compared: of this host, and of the receiver, where it is another host. */
+enum plan_figure {
+	PLAN_RATE, /* KiB per second */
+	PLAN_LOAD, /* shares of 1 */
+	PLAN_COST, /* us/KiB */
+	PLAN_REMOTE_LOAD,
+	PLAN_REMOTE_COST,
+	PLAN_FIGURES
+};
+
+/* A run of a plan, in all rounds. */
+struct plan_run {
+	char method[16];
+	uint64_t chunk; /* the most bytes asked of one call */
+	int streams;
+	double *figure[PLAN_FIGURES];           /* of each round; NAN: not known */
+	double uncertainty, remote_uncertainty; /* the greatest of a load */
+	unsigned unsafe, remote_unsafe;         /* the reasons of all rounds */
+};
+
+struct plan {
+	struct plan_run *run;
+	int n;      /* runs of a round */
+	int rounds; /* that are complete */
+	int capacity;
+	bool one_baseline; /* all runs of this host have one in common, and with it its error */
+};
+
+void plan_open(struct plan *p, int runs, int rounds);
+void plan_close(struct plan *p);
+
+/*
+ * Adds run i of a round; the last of them completes the round.  Figures of the receiver are known
+ * where it is another host and has measured its load.
+ */
+void plan_add(struct plan *p, int i, const struct send_result *res);
+
+/* The mean of a figure of run i, with the error that all rounds have in common. */
+struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
+
+/* How many times run i has the figure of run 0 in the same rounds. */
+struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
+
+/* How many times run i has the figure that it has in another plan. */
+struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
+			      enum plan_figure f);
+
+/*
+ * Whether half of the interval of each cost is at most that share of it; where no load was measured,
+ * of each throughput.
+ */
+bool plan_is_precise(const struct plan *p, double share);

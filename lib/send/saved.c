@@ -1,0 +1,234 @@
+#include "lib/send/saved.h"
+
+#include <libgen.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "lib/load/limits.h"
+
+#define SAVED_MAX (64 * 1024 * 1024) /* bytes: more than a plan with all its rounds needs */
+
+static const char columns[] =
+	"round\tmethod\tbuffer_bytes\tstreams\tbaseline\tkib_per_second\tload_percent\t"
+	"load_uncertainty_percent\tcost_us_per_kib\tunsafe\treceiver_load_percent\t"
+	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe";
+
+/*
+ * Writing.
+ */
+
+/* A figure and a tab before it; `-` where it is not known. */
+static void print_figure(FILE *f, double value)
+{
+	if (isnan(value))
+		fprintf(f, "\t-");
+	else
+		fprintf(f, "\t%.9g", value);
+}
+
+static void print_reasons(FILE *f, unsigned unsafe)
+{
+	int i;
+
+	fprintf(f, "\t%s", unsafe == 0 ? "-" : "");
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (unsafe & 1u << i)
+			fprintf(f, "%s%s", limits_name(i), unsafe >> i > 1 ? "," : "");
+}
+
+static void print_run(FILE *f, const struct plan *p, int round, const struct plan_run *run)
+{
+	fprintf(f, "%d\t%s\t%" PRIu64 "\t%d\t%s", round + 1, run->method, run->chunk, run->streams,
+		p->one_baseline ? "one" : "own");
+	print_figure(f, run->figure[PLAN_RATE][round]);
+	print_figure(f, 100 * run->figure[PLAN_LOAD][round]);
+	print_figure(f, 100 * run->uncertainty);
+	print_figure(f, run->figure[PLAN_COST][round]);
+	print_reasons(f, run->unsafe);
+	print_figure(f, 100 * run->figure[PLAN_REMOTE_LOAD][round]);
+	print_figure(f, 100 * run->remote_uncertainty);
+	print_figure(f, run->figure[PLAN_REMOTE_COST][round]);
+	print_reasons(f, run->remote_unsafe);
+	fprintf(f, "\n");
+}
+
+static void print_plan(FILE *f, const void *plan)
+{
+	const struct plan *p = plan;
+	struct utsname u;
+	int round, i;
+
+	uname(&u);
+	fprintf(f, "# zcc %s, %s %s %s, %s\n%s\n", VERSION, u.sysname, u.release, u.machine,
+		u.nodename, columns);
+	for (round = 0; round < p->rounds; round++)
+		for (i = 0; i < p->n; i++)
+			print_run(f, p, round, &p->run[i]);
+}
+
+void saved_try_or_die(const char *path)
+{
+	const char *dir = dirname(strdupa(path));
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		die("--save: %s is not a regular file", printable(path));
+	if (access(dir, W_OK) != 0)
+		die_errno("--save: cannot write to the directory %s", printable(dir));
+}
+
+void saved_write_or_die(const struct plan *p, const char *path)
+{
+	file_replace_or_die(path, print_plan, p);
+}
+
+/*
+ * Reading.
+ */
+
+/* The next field as a number: `-` is NAN, as is what is no number, of which *wrong tells. */
+static double number(char **line, bool *wrong)
+{
+	const char *field = strsep(line, "\t");
+	double value;
+	char *end;
+
+	if (field == NULL || strcmp(field, "-") == 0) {
+		*wrong |= field == NULL;
+		return NAN;
+	}
+	value = strtod(field, &end);
+	*wrong |= end == field || *end != '\0' || !isfinite(value);
+	return value;
+}
+
+static uint64_t count(char **line, double max, bool *wrong)
+{
+	const double value = number(line, wrong);
+
+	*wrong |= isnan(value) || value < 0 || value > max || value != floor(value);
+	return *wrong ? 0 : (uint64_t)value;
+}
+
+static unsigned reasons(char **line, bool *wrong)
+{
+	char *field = strsep(line, "\t"), *name;
+	unsigned unsafe = 0;
+	int i;
+
+	*wrong |= field == NULL;
+	while ((name = strsep(&field, ",")) != NULL)
+		for (i = 0; i < UNSAFE_REASONS; i++)
+			if (strcmp(name, limits_name(i)) == 0)
+				unsafe |= 1u << i;
+	return unsafe;
+}
+
+/* A line, as far as it belongs to a run; returns its round, from 1, or 0 where it is wrong. */
+static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURES], bool *one)
+{
+	bool wrong = false;
+	const int round = (int)count(&line, PLAN_ROUNDS_MAX, &wrong);
+	const char *method = strsep(&line, "\t"), *baseline;
+
+	snprintf(run->method, sizeof(run->method), "%s", method != NULL ? method : "");
+	make_printable(run->method);
+	run->chunk = count(&line, 1e15, &wrong);
+	run->streams = (int)count(&line, 1e6, &wrong);
+	baseline = strsep(&line, "\t");
+	*one |= baseline != NULL && strcmp(baseline, "one") == 0;
+	figure[PLAN_RATE] = number(&line, &wrong);
+	figure[PLAN_LOAD] = number(&line, &wrong) / 100;
+	run->uncertainty = fmax(0, number(&line, &wrong) / 100);
+	figure[PLAN_COST] = number(&line, &wrong);
+	run->unsafe = reasons(&line, &wrong);
+	figure[PLAN_REMOTE_LOAD] = number(&line, &wrong) / 100;
+	run->remote_uncertainty = fmax(0, number(&line, &wrong) / 100);
+	figure[PLAN_REMOTE_COST] = number(&line, &wrong);
+	run->remote_unsafe = reasons(&line, &wrong);
+	return wrong || line != NULL ? 0 : round;
+}
+
+static bool same_run(const struct plan_run *a, const struct plan_run *b)
+{
+	return strcmp(a->method, b->method) == 0 && a->chunk == b->chunk &&
+	       a->streams == b->streams;
+}
+
+/* The lines in the order of the rounds; each round has the runs of the first. */
+static const char *parse_runs(char *text, int lines, struct plan *p)
+{
+	double figure[PLAN_FIGURES];
+	struct plan_run run;
+	int i, k, round;
+
+	for (i = 0; i < lines; i++) {
+		round = parse_run(strsep(&text, "\n"), &run, figure, &p->one_baseline);
+		if (round != i / p->n + 1)
+			return "has a line that is wrong or in the wrong place";
+		if (round > 1 && !same_run(&run, &p->run[i % p->n]))
+			return "has rounds that differ";
+		for (k = 0; k < PLAN_FIGURES; k++) {
+			run.figure[k] = p->run[i % p->n].figure[k];
+			run.figure[k][round - 1] = figure[k];
+		}
+		p->run[i % p->n] = run;
+	}
+	p->rounds = lines / p->n;
+	return NULL;
+}
+
+const char *saved_parse(char *text, struct saved *s)
+{
+	char *head = strsep(&text, "\n"), *names = strsep(&text, "\n");
+	int lines = 0, first = 0;
+	const char *why, *c;
+
+	*s = (struct saved){.plan.n = 0};
+	if (strncmp(head, "# zcc ", 6) != 0 || names == NULL || strcmp(names, columns) != 0)
+		return "was not written by --save of this version";
+	snprintf(s->machine, sizeof(s->machine), "%s", head + 2);
+	make_printable(s->machine);
+	for (c = text; c != NULL && *c != '\0'; c = strchr(c, '\n') + 1, lines++) {
+		if (strchr(c, '\n') == NULL)
+			return "ends within a line";
+		first += strncmp(c, "1\t", 2) == 0;
+	}
+	if (first == 0 || lines % first != 0 || first > PLAN_RUNS_MAX ||
+	    lines / first > PLAN_ROUNDS_MAX)
+		return "has no complete round";
+	plan_open(&s->plan, first, lines / first);
+	why = parse_runs(text, lines, &s->plan);
+	if (why != NULL)
+		plan_close(&s->plan);
+	return why;
+}
+
+void saved_read_or_die(struct saved *s, const char *path)
+{
+	struct stat st = {.st_mode = S_IFREG};
+	const char *why;
+	char *text;
+	FILE *f;
+
+	/* To open another file than a regular one may wait for ever. */
+	f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen_retry(path) : NULL;
+	if (!S_ISREG(st.st_mode) || st.st_size > SAVED_MAX)
+		die("--against: %s is not a file that --save has written", printable(path));
+	if (f == NULL)
+		die_errno("--against: %s", printable(path));
+	text = alloc_or_die((size_t)st.st_size + 1, 1, path);
+	text[fread(text, 1, (size_t)st.st_size, f)] = '\0';
+	if (ferror(f))
+		die_errno("--against: %s", printable(path));
+	fclose(f);
+	why = saved_parse(text, s);
+	if (why != NULL)
+		die("--against: %s %s", printable(path), why);
+	free(text);
+}
+
+void saved_close(struct saved *s)
+{
+	plan_close(&s->plan);
+}

@@ -1,0 +1,156 @@
+#!/bin/sh
+# Comparisons: lists of methods, sizes and streams, rounds, and plans that were saved.
+#
+# seconds: 6
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc
+tcp='--congestion reno'
+printf x >tiny
+head -c 300000 /dev/zero >file
+start_zcs
+
+compare() # options...
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" $tcp "$@"
+}
+
+rounds_in_turn()
+{
+	strace -f -o trace -e trace=connect,sendfile,sendto \
+	    "$zcc" -s 0 -p "$PORT" $tcp -m send,sendfile -n 1 file >out 2>err
+	sed -n 's/^[0-9]* *\(connect\|sendfile\)(.*/\1/p; s/^[0-9]* *sendto(.*, 65536, .*/send/p' trace | uniq >order
+	cat order
+	# Each connection has one method, in turn.
+	[ "$(grep -v connect order | paste -s -d ' ')" = 'send sendfile send sendfile send sendfile' ]
+}
+check_traced 'zcc -m send,sendfile: three rounds, one method after the other' rounds_in_turn
+
+means_of_json()
+{
+	compare --json -m send,mmap -P 1,2 -r 2 -n 3 file
+	[ "$(wc -l <out)" -eq 9 ]
+	jq -es '[.[:8][].start.test_start | "\(.method) \(.num_streams)"] ==
+	    (["send 1", "send 2", "mmap 1", "mmap 2"] | . + .)' out
+	jq -es '[.[:8][].end.sum_sent.bits_per_second] as $x | .[8].comparison | .rounds == 2 and
+	    ([.runs[].bits_per_second.mean] | to_entries | all(. as $r |
+	     (($x[$r.key] + $x[$r.key + 4]) / 2 / $r.value | . > 0.999 and . < 1.001)))' out
+	# The geometric mean of the two rounds, and their spread
+	jq -es '[.[:8][].end.sum_sent.bits_per_second] as $x | .[8].comparison.runs[2].throughput_ratio |
+	    (($x[2] / $x[0] * $x[6] / $x[4] | sqrt) / .ratio | . > 0.999 and . < 1.001) and
+	    .low <= .ratio and .high >= .ratio' out
+}
+if command -v jq >/dev/null 2>&1; then
+	check '--json: an object for each run, and one with the means and ratios of these' means_of_json
+else
+	skip '--json: an object for each run, and one with the means of these' 'no jq'
+fi
+
+table_of_rows()
+{
+	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 file
+	[ "$(wc -l <out)" -eq 18 ]
+	grep -x '2 rounds of 8 runs; means and 95% intervals' out
+	for name in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
+		grep -Ex "$name +[0-9,]+ \+-[0-9,]+" out
+	done
+	grep -Ex 'sendfile 64k, 2 streams has [0-9.]+ \([0-9.]+ to [0-9.]+\) times the throughput of send 1k, 1 stream' out
+}
+check 'text: a row for each combination, and the ratio to the first in words' table_of_rows
+one_round()
+{
+	compare -m send,sendfile -r 1 file
+	grep -Ex 'send +[0-9,]+' out
+	grep -Ex 'sendfile has [0-9.]+ times the throughput of send' out
+	grep -x 'one round has no interval: repeat it (-r 3)' out
+}
+check '-r 1: no interval, and a line that says so' one_round
+repeats_one()
+{
+	compare -r 4 file
+	grep -x '4 rounds of 1 run; means and 95% intervals' out
+	grep -Ex 'sendfile +[0-9,]+ \+-[0-9,]+' out
+	not grep times out
+}
+check '-r 4 without a list: the mean of four runs' repeats_one
+until_precise()
+{
+	compare --precision 100% -t 0.05 -r 20
+	sed -n 's/ rounds of 1 run;.*//p' out >rounds
+	[ "$(cat rounds)" -ge 3 ] && [ "$(cat rounds)" -le 20 ]
+	compare --precision 0.0001 -r 4 tiny
+	grep '^4 rounds of 1 run;' out
+}
+check '--precision: until the interval is narrow enough, or for the rounds of -r' until_precise
+
+against_saved()
+{
+	compare -m send,mmap -r 2 --save plan.tsv file
+	[ "$(grep -c '^[12]	' plan.tsv)" -eq 4 ]
+	sed -n 's/^# //p' plan.tsv | grep "^zcc .*$(uname -r)"
+	compare -m send,mmap -r 3 --against plan.tsv file
+	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
+	[ "$(grep -Ec '^(send|mmap), (before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
+	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.]+\) times the throughput of before$' out)" -eq 2 ]
+	# The mean of the saved rounds
+	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
+	grep '^send, before' out | tr -d , | grep " $(cat mean) "
+}
+check '--save and --against: the rows of both, and how many times the old' against_saved
+other_plan()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
+	one_line err
+	grep -x 'zcc: --against: plan.tsv is of another plan: its run 2 is mmap, not splice' err
+	exits 1 "$zcc" -s 0 -p "$PORT" --against tiny file
+	grep -x 'zcc: --against: tiny was not written by --save of this version' err
+	exits 1 "$zcc" -s 0 -p "$PORT" --against none file
+	grep -x 'zcc: --against: none: No such file or directory' err
+	exits 1 "$zcc" -s 0 -p "$PORT" --against . file
+	grep 'zcc: --against: . is not a file that --save has written' err
+	[ ! -s out ]
+}
+check '--against a file of another plan, or of none: an error that names it, before anything is sent' other_plan
+nowhere_to_save()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" --save none/plan.tsv file
+	grep -x 'zcc: --save: cannot write to the directory none: No such file or directory' err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save /dev/null file
+	grep -x 'zcc: --save: /dev/null is not a regular file' err
+	[ ! -s out ]
+}
+check '--save where nothing can be written: an error before anything is sent' nowhere_to_save
+
+interrupted_later()
+{
+	env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp -r 500 -t 0.05 --save kept.tsv >out 2>err &
+	p=$!
+	remember $p
+	wait_until [ -s kept.tsv ]
+	wait_until counts -ge 4 lines_in kept.tsv
+	kill -INT $p
+	ended $p
+	cat out err
+	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
+	[ "$rounds" -ge 2 ] && [ "$rounds" -lt 500 ]
+	[ "$(grep -c '^[0-9]' kept.tsv)" -eq "$rounds" ]
+}
+check 'interrupted: the rounds that are complete are reported and saved' interrupted_later
+server_goes()
+{
+	start_peer -n 2
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
+	grep 'zcc: cannot connect to' err
+}
+check 'a server that goes after the first round: an error' server_goes
+
+check_usage "--method: 'none' is none of" zcc -s 0 -m send,none
+check_usage '--streams.*not a whole number' zcc -s 0 -P 1,x
+check_usage '--streams.*not between' zcc -s 0 -P 1,0
+check_usage '--runs.*not between' zcc -s 0 -r 0
+check_usage '--precision.*not a percentage' zcc -s 0 --precision 0
+check_usage '--precision.*not a percentage' zcc -s 0 --precision 3x
+check_usage '--request cannot be combined with' zcc -s 0 --request 10 -r 3
+check_usage '--request cannot be combined with' zcc -s 0 --request 10 -m send,mmap
+stop_zcs
+finish

@@ -1,0 +1,136 @@
+#include "lib/send/plan.h"
+
+#include "tests/unit/unit.h"
+
+/* A result of a host alone, or with a receiver whose load is twice as high. */
+static struct send_result result(double load, uint64_t kib, bool local)
+{
+	struct send_result res = {.local = local, .receipts = 1, .chunk = 65536};
+
+	figures_init(&res.sent);
+	strcpy(res.sent.method, "send");
+	res.sent.bytes = kib * 1024;
+	res.sent.seconds = res.sent.soaked = 1;
+	res.sent.load = load;
+	res.sent.uncertainty = 0.01;
+	res.sent.cpus = 2;
+	res.received = res.sent;
+	res.received.load = 2 * load;
+	res.received.uncertainty = 0.02;
+	res.received.unsafe = UNSAFE_STEAL;
+	return res;
+}
+
+static void add(struct plan *p, int i, double load, uint64_t kib, bool local)
+{
+	const struct send_result res = result(load, kib, local);
+
+	plan_add(p, i, &res);
+}
+
+static bool is_estimate(const struct estimate *e, double value, double half)
+{
+	return near(e->value, value) && fabs(statistics_half(e) - half) < 1e-6 * fmax(1, half);
+}
+
+static void test_rounds(void)
+{
+	struct estimate e;
+	struct plan p;
+
+	plan_open(&p, 2, 3);
+	add(&p, 0, 0.5, 1000, true);
+	ok(p.rounds == 0, "a round is complete with its last run");
+	add(&p, 1, 0.25, 2000, true);
+	ok(p.rounds == 1 && strcmp(p.run[0].method, "send") == 0 && p.run[1].chunk == 65536,
+	   "a run has the method and the bytes of its result");
+	e = plan_mean(&p, 0, PLAN_RATE);
+	ok(e.value == 1000 && isnan(e.low), "one round has no interval");
+	ok(!plan_is_precise(&p, 1), "one round is not precise");
+	add(&p, 0, 0.5, 1000, true);
+	add(&p, 1, 0.25, 2000, true);
+	e = plan_mean(&p, 0, PLAN_LOAD);
+	ok(is_estimate(&e, 0.5, 0), "rounds with baselines of their own have no error in common");
+	e = plan_mean(&p, 0, PLAN_COST);
+	ok(is_estimate(&e, 1000, 0),
+	   "half of two CPUs for a second are 1000 us for each of 1000 KiB");
+	e = plan_ratio(&p, 1, PLAN_COST);
+	ok(is_estimate(&e, 0.25, 0), "half the load for twice the bytes is a quarter of the cost");
+	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
+	ok(isnan(e.value), "a receiver on the same host has no load of its own");
+	ok(plan_is_precise(&p, 0.001), "costs that do not vary are precise");
+	plan_close(&p);
+}
+
+static void test_baseline(void)
+{
+	struct estimate e;
+	struct plan p;
+	int i;
+
+	plan_open(&p, 2, 2);
+	p.one_baseline = true;
+	for (i = 0; i < 2; i++) {
+		add(&p, 0, 0.5, 1000, false);
+		add(&p, 1, 0.25, 1000, false);
+	}
+	e = plan_mean(&p, 0, PLAN_LOAD);
+	ok(is_estimate(&e, 0.5, 0.01), "one baseline: its error stays, however many rounds");
+	e = plan_mean(&p, 0, PLAN_COST);
+	ok(is_estimate(&e, 1000, 20), "one baseline: the cost has the same share of error");
+	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
+	ok(is_estimate(&e, 1, 0.02), "the receiver has one baseline for all its clients");
+	e = plan_ratio(&p, 1, PLAN_COST);
+	/* 2 % of one cost and 4 % of the other, which err to the same side. */
+	ok(near(e.value, 0.5) && near(e.high / e.value, exp(0.02)) &&
+		   near(e.value / e.low, exp(0.02)),
+	   "one baseline: in a ratio only the difference of the errors is left");
+	e = plan_ratio(&p, 1, PLAN_RATE);
+	ok(is_estimate(&e, 1, 0), "a throughput knows no baseline");
+	ok(p.run[0].remote_unsafe == UNSAFE_STEAL && p.run[0].unsafe == 0,
+	   "the reasons of the receiver are its own");
+	ok(plan_is_precise(&p, 0.041) && !plan_is_precise(&p, 0.039),
+	   "the least precise cost decides, 4 %% here");
+	plan_close(&p);
+}
+
+static void test_no_load(void)
+{
+	struct plan p;
+
+	plan_open(&p, 1, 3);
+	add(&p, 0, NAN, 1000, true);
+	add(&p, 0, NAN, 1100, true);
+	ok(!plan_is_precise(&p, 0.1) && plan_is_precise(&p, 0.7),
+	   "without a load the throughput is to be precise");
+	plan_close(&p);
+}
+
+static void test_other_plan(void)
+{
+	struct estimate e;
+	struct plan p, before;
+	int i;
+
+	plan_open(&p, 1, 3);
+	plan_open(&before, 1, 2);
+	before.one_baseline = true;
+	for (i = 0; i < 3; i++)
+		add(&p, 0, 0.5, 1000, true);
+	for (i = 0; i < 2; i++)
+		add(&before, 0, 0.25, 1000, true);
+	e = plan_ratio_to(&p, &before, 0, PLAN_COST);
+	ok(near(e.value, 2) && near(e.high / 2, exp(0.04)),
+	   "against another plan, the error of its baseline is in the interval");
+	plan_close(&p);
+	plan_close(&before);
+}
+
+int main(void)
+{
+	test_rounds();
+	test_baseline();
+	test_no_load();
+	test_other_plan();
+	return done();
+}

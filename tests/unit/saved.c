@@ -1,0 +1,107 @@
+#include "lib/send/saved.h"
+
+#include "tests/unit/unit.h"
+
+#define NAMES                                                                                      \
+	"round\tmethod\tbuffer_bytes\tstreams\tbaseline\tkib_per_second\tload_percent\t"           \
+	"load_uncertainty_percent\tcost_us_per_kib\tunsafe\treceiver_load_percent\t"               \
+	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe\n"
+#define HEAD        "# zcc 1.0, Linux 6.1 x86_64, host\n" NAMES
+#define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tsteal,weight\t-\t0\t-\t-\n"
+#define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal\n"
+
+static const char *parse(const char *text, struct saved *s)
+{
+	char *copy = strdup(text);
+	const char *why = saved_parse(copy, s);
+
+	free(copy);
+	return why;
+}
+
+static void test_parse(void)
+{
+	const struct plan_run *run;
+	struct saved s;
+
+	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL && s.plan.n == 2 &&
+		   s.plan.rounds == 2 && s.plan.one_baseline,
+	   "two rounds of two runs");
+	is(s.machine, "zcc 1.0, Linux 6.1 x86_64, host", "the machine is that of the first line");
+	run = &s.plan.run[0];
+	ok(strcmp(run->method, "send") == 0 && run->chunk == 65536 && run->streams == 2 &&
+		   run->figure[PLAN_RATE][1] == 1000 && run->figure[PLAN_LOAD][1] == 0.5 &&
+		   run->uncertainty == 0.01 && run->figure[PLAN_COST][1] == 2.5 &&
+		   run->unsafe == (UNSAFE_STEAL | UNSAFE_WEIGHT),
+	   "each figure of a run is in its place");
+	run = &s.plan.run[1];
+	ok(isnan(run->figure[PLAN_LOAD][0]) && isnan(run->figure[PLAN_COST][0]) &&
+		   run->figure[PLAN_REMOTE_LOAD][0] == 0.25 && run->remote_uncertainty == 0.02 &&
+		   run->figure[PLAN_REMOTE_COST][0] == 0.5 && run->remote_unsafe == UNSAFE_STEAL,
+	   "figures of the receiver, and some that are not known");
+	saved_close(&s);
+}
+
+static void test_wrong(void)
+{
+	static const char *const bad[] = {
+		"",
+		"# zcc 1.0\n",
+		"# iperf3\n" NAMES SEND("1"),
+		"# zcc 1.0\nround\n" SEND("1"),
+		HEAD,
+		HEAD SEND("2"),
+		HEAD SEND("1") MMAP("1") SEND("2"),
+		HEAD SEND("1") MMAP("1") MMAP("2") SEND("2"),
+		HEAD SEND("1") SEND("3"),
+		HEAD SEND("1") "2\tsend\n",
+		HEAD SEND("1") SEND("x"),
+		HEAD "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\n",
+		HEAD "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-\tmore\n",
+		HEAD "1\tsend\t65536.5\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
+		HEAD "1\tsend\t65536\t2\tone\t1e999\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
+		HEAD "1\tsend\t65536\t2\tone\tnan\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
+		HEAD "1\tsend\t65536\t2\tone\t1000x\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
+		HEAD "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-",
+	};
+	struct saved s;
+	size_t i;
+
+	for (i = 0; i < LENGTH(bad); i++)
+		ok(parse(bad[i], &s) != NULL && s.plan.run == NULL,
+		   "text %zu that no plan was saved as is rejected", i + 1);
+}
+
+static void test_round_trip(void)
+{
+	char path[] = "/tmp/zc-saved-XXXXXX";
+	struct saved s, again;
+	char command[64];
+
+	close(mkstemp(path));
+	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL, "a plan to be written");
+	saved_write_or_die(&s.plan, path);
+	saved_read_or_die(&again, path);
+	unlink(path);
+	snprintf(command, sizeof(command), "zcc %s, ", VERSION);
+	ok(strncmp(again.machine, command, strlen(command)) == 0,
+	   "what is written names the program's version");
+	ok(again.plan.n == 2 && again.plan.rounds == 2 && again.plan.one_baseline &&
+		   again.plan.run[0].unsafe == s.plan.run[0].unsafe &&
+		   again.plan.run[1].remote_unsafe == s.plan.run[1].remote_unsafe &&
+		   again.plan.run[0].figure[PLAN_COST][1] == 2.5 &&
+		   again.plan.run[1].figure[PLAN_REMOTE_COST][1] == 0.5 &&
+		   isnan(again.plan.run[1].figure[PLAN_COST][0]) &&
+		   again.plan.run[1].chunk == 4194304,
+	   "what is written is read as it was");
+	saved_close(&s);
+	saved_close(&again);
+}
+
+int main(void)
+{
+	test_parse();
+	test_wrong();
+	test_round_trip();
+	return done();
+}

@@ -1,0 +1,100 @@
+#include "lib/load/statistics.h"
+
+#include "tests/unit/unit.h"
+
+static bool close_to(double got, double want)
+{
+	return fabs(got / want - 1) < 0.0015;
+}
+
+/* The quantiles are those of any table of Student's t distribution. */
+static void test_student(void)
+{
+	static const struct {
+		double freedom, t;
+	} cases[] = {{1, 12.706}, {2, 4.303},  {3, 3.182},  {4, 2.776},   {5, 2.571},  {6, 2.447},
+		     {10, 2.228}, {20, 2.086}, {30, 2.042}, {120, 1.980}, {1e6, 1.960}};
+	double before = INFINITY, freedom;
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++)
+		ok(close_to(student_t(cases[i].freedom), cases[i].t),
+		   "%g degrees of freedom: t is %.3f", cases[i].freedom, cases[i].t);
+	for (freedom = 1; freedom < 40 && student_t(freedom) < before; freedom += 0.25)
+		before = student_t(freedom);
+	ok(freedom == 40, "t falls with each part of a degree of freedom");
+	/* scipy.stats.t.ppf(0.975, 2.5) is 3.558. */
+	ok(student_t(2.5) > 3.558 && student_t(2.5) < 3.7,
+	   "in between, t is not below the true value, and not far above it");
+}
+
+static void test_mean(void)
+{
+	const double x[] = {1, 2, 3, 4}, nan[] = {1, NAN, 3};
+	struct estimate e = statistics_mean(x, 4);
+
+	/* The standard deviation is 1.290994, that of the mean half of it. */
+	ok(e.value == 2.5 && close_to(e.high - e.value, 3.1824 * 0.645497) &&
+		   near(e.high - e.value, e.value - e.low),
+	   "the mean of 1 to 4 is 2.5 +-2.05");
+	ok(near(statistics_half(&e), e.high - e.value), "half of an interval's width");
+	e = statistics_mean(x, 1);
+	ok(e.value == 1 && isnan(e.low) && isnan(e.high), "one value has no interval");
+	e = statistics_mean(nan, 3);
+	ok(isnan(e.value), "a mean with a value that is not known is not known");
+	e = statistics_mean(x, 0);
+	ok(isnan(e.value), "no value has no mean");
+}
+
+static void test_ratio(void)
+{
+	const double a[] = {2, 4, 16}, b[] = {1, 2, 8}, c[] = {1, 1, 1}, zero[] = {1, 0, 1};
+	struct estimate e = statistics_ratio(a, b, 3);
+
+	ok(near(e.value, 2) && near(e.low, 2) && near(e.high, 2),
+	   "pairs of one ratio: it is exact, however their values vary");
+	e = statistics_ratio(a, c, 3);
+	/* The logarithms of 2 have the exponents 1, 2 and 4: mean 7/3, deviation 1.527525. */
+	ok(near(e.value, pow(2, 7.0 / 3)) &&
+		   close_to(log2(e.high / e.value), 4.3027 * 1.527525 / sqrt(3)) &&
+		   near(e.high / e.value, e.value / e.low),
+	   "a ratio's interval is as many times above it as below");
+	e = statistics_ratio(a, zero, 3);
+	ok(isnan(e.value), "a ratio to 0 is not known");
+}
+
+static void test_unpaired(void)
+{
+	const double a[] = {1, 2, 4, 8}, b[] = {1, 2, 4, 8}, one[] = {4};
+	struct estimate e = statistics_ratio_unpaired(a, 4, b, 4);
+	/* Both have as many values of the same variance: 6 degrees of freedom. */
+	const double error = log(2) * 1.290994 / 2 * M_SQRT2;
+
+	ok(near(e.value, 1) && close_to(log(e.high), student_t(6) * error),
+	   "equal samples: a ratio of 1, with all their degrees of freedom");
+	e = statistics_ratio_unpaired(a, 4, one, 1);
+	ok(near(e.value, M_SQRT2 / 2) && isnan(e.low), "one value leaves no interval");
+	e = statistics_ratio_unpaired(one, 1, b, 0);
+	ok(isnan(e.value), "no value leaves no ratio");
+	e = statistics_ratio_unpaired((double[]){3, 3}, 2, (double[]){1, 1}, 2);
+	ok(near(e.value, 3) && near(e.low, 3) && near(e.high, 3),
+	   "values that do not vary have an interval of no width");
+}
+
+static void test_widen(void)
+{
+	struct estimate e = statistics_widen((struct estimate){10, 7, 14}, 3);
+
+	ok(e.value == 10 && near(e.low, 10 - sqrt(18)) && near(e.high, 15),
+	   "an error widens an interval to either side");
+}
+
+int main(void)
+{
+	test_student();
+	test_mean();
+	test_ratio();
+	test_unpaired();
+	test_widen();
+	return done();
+}
