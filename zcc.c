@@ -28,6 +28,7 @@ static struct {
 	int n_methods;
 	const struct send_method *method[METHODS_MAX];
 	struct sizes streams;
+	bool wanted;      /* there is more than one run, or an option that only a comparison has */
 	int rounds;       /* 0: not given */
 	double precision; /* a share of each cost; 0: not given */
 	const char *save, *against;
@@ -164,13 +165,6 @@ static size_t choose_run(int i)
 	return opt.chunks.size[i % chunks];
 }
 
-/* Whether there is more than one run, or what only a comparison does was asked for. */
-static bool is_comparison(void)
-{
-	return runs_of_plan() > 1 || compare.rounds > 0 || compare.precision > 0 ||
-	       compare.save != NULL || compare.against != NULL;
-}
-
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
 static const char *send_rounds(struct run *run, struct send_report *rep, const struct fileset *set,
 			       struct plan *plan, char why[DIE_MAX])
@@ -235,9 +229,10 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 			streams = (int)compare.streams.size[i];
 	fileset_open(&set, names, n, streams, opt.raw);
 	run_soak(run);
-	rep->is_comparison = is_comparison();
+	rep->is_comparison = compare.wanted;
 	error = send_rounds(run, rep, &set, &plan, why);
-	if (rep->is_comparison && plan.rounds > 0)
+	/* In JSON the last object has the error. */
+	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
 		comparison_print(&comparison, &opt);
 	fileset_close(&set);
 	plan_close(&plan);
@@ -623,14 +618,16 @@ static void settle_comparison(const struct given *given)
 										 : "sendfile");
 	if (compare.streams.n == 0)
 		compare.streams = (struct sizes){.n = 1, .size = {1}};
-	if (requests && is_comparison())
+	compare.wanted = runs_of_plan() > 1 || compare.rounds > 0 || compare.precision > 0 ||
+			 compare.save != NULL || compare.against != NULL;
+	if (requests && compare.wanted)
 		usage_error("--request cannot be combined with lists of methods, sizes or streams, "
 			    "--runs, --precision, --save and --against");
 	if (runs_of_plan() > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs_of_plan(), PLAN_RUNS_MAX);
 	if (compare.rounds == 0)
 		compare.rounds = compare.precision > 0 ? PRECISE_ROUNDS
-				 : is_comparison()     ? PLAN_ROUNDS
+				 : compare.wanted      ? PLAN_ROUNDS
 						       : 1;
 	choose_run(0);
 }

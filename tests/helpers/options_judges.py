@@ -66,7 +66,8 @@ def judge_json(p):
         yield 'it failed, and its last object has no error'
     if any('error' in o for o in (objects[:-1] if failed else objects)):
         yield 'an object other than the last of a run that failed has an error'
-    if p.name == 'zcc' and not p.has('--calibrate') and (len(objects) > runs(p) or not failed and len(objects) < runs(p)):
+    wanted = runs(p) + (is_comparison(p) and not failed)
+    if p.name == 'zcc' and not p.has('--calibrate') and (len(objects) > wanted or not failed and len(objects) < wanted):
         yield f'{len(objects)} objects for {runs(p)} runs'
 
 
@@ -124,12 +125,18 @@ def is_usage_error(p):
     return p.status == 2 or p.bad and p.status not in (0, None)
 
 
+def is_comparison(p):
+    return not p.has('--request') and (
+        ',' in p.values.get('--buffer-size', '') or any(map(p.has, ('--runs', '--save', '--against'))))
+
+
 def runs(p):
-    return 1 if p.has('--request') else len(p.values.get('--buffer-size', '').split(','))
+    sizes = 1 if p.has('--request') else len(p.values.get('--buffer-size', '').split(','))
+    return sizes * int(p.values.get('--runs', 3)) if is_comparison(p) else sizes
 
 
 def json_bytes(text, key):
-    sums = [o['end'][key] for o in parse_json(text)]
+    sums = [o['end'][key] for o in parse_json(text) if 'comparison' not in o]
     return sum(s['bytes'] + s.get('warmup_bytes', 0) for s in sums)
 
 
@@ -143,7 +150,7 @@ def claimed_bytes(p):
     """The bytes in zcc's report, those of the warm-up among them; None where it prints none."""
     if p.has('--json'):
         return json_bytes(p.out, 'sum_sent')
-    return None if p.has('--quiet') or runs(p) > 1 else text_bytes(p.out, r'^ +bytes +(\d+)')
+    return None if p.has('--quiet') or is_comparison(p) else text_bytes(p.out, r'^ +bytes +(\d+)')
 
 
 def received_bytes(zcs):

@@ -93,7 +93,7 @@ operands()
 	offers 'dir' zcc -c di
 	offers '' zcs fil
 	offers 'file' cyclesoak -f fil
-	offers 'file' cyclesoak --file = fil
+	offers 'file' cyclesoak --calibration = fil
 	offers 'file' cyclesoak -n 3 true fil
 	offers 'file' run_rr -- true fil
 	offers '' zcc -n 1

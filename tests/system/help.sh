@@ -53,8 +53,9 @@ known_is_helped()
 		helped $tool >help
 		{
 			sed -n 's/^	{"\([a-z0-9-]*\)", [a-z]*_argument, .*/--\1/p' "$TOP/$tool.c"
+			# cyclesoak's --file of 0.1 is an alias that only the manual has.
 			sed -n 's/.*"+\{0,1\}:\([A-Za-z0-9:]*\)".*/\1/p' "$TOP/$tool.c" | tr -d : | sed 's/./-&\n/g'
-		} | grep . | LC_ALL=C sort >known
+		} | grep . | grep -vx -e --file | LC_ALL=C sort >known
 		diff help known
 		[ "$(wc -l <known)" -ge 6 ]
 	done
@@ -66,11 +67,12 @@ helped_is_in_man()
 		helped $tool >help
 		# What is listed under "Coming from iperf3" are options of iperf3.
 		sed '/^\.Ss Coming from/,/^\.Ss/d' "$TOP/man/$tool.1" | grep '^\.It Fl' | sed 's/^\.It //; s/ , /\n/g' |
-		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | LC_ALL=C sort >manual
+		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | grep -vx -e --file | LC_ALL=C sort >manual
 		diff help manual
 		# The text of either may name other options, but none that does not exist.
 		"$BIN/$tool" -h | grep -o -e '--[a-z][a-z-]*' | sort -u >help
-		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | sort -u >manual
+		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | grep -vx -e --file |
+		    sort -u >manual
 		diff help manual
 	done
 }
@@ -107,13 +109,13 @@ one_warning()
 	pattern=$1
 	shift
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" tiny
-	one_line err
-	grep -q -e "$pattern" err
+	not grep -v -e "$pattern" -e 'less than half a second' err
+	grep -e "$pattern" err
 }
 without_warning()
 {
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" tiny
-	not [ -s err ]
+	no_warning err
 }
 rates_and_lengths()
 {

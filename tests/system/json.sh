@@ -357,7 +357,7 @@ if [ -c /dev/full ]; then
 	stdout_that_cannot_written()
 	{
 		start_peer
-		for how in "zcc --json -s 0 -p $PORT tiny" "zcc --json -s 0 -p 1 missing" \
+		for how in "zcc --json -s 0 -p $PORT -q tiny" "zcc --json -s 0 -p 1 missing" \
 		    "zcc --json -s 0 -p 1 --request 10 -n 1" "zcs --json -p 0 -B 8000" "cyclesoak --json -1"; do
 			status=0
 			timeout 20 "$BIN"/$how >/dev/full 2>err || status=$?
@@ -415,7 +415,7 @@ if [ -c /dev/full ]; then
 	report_that_cannot_written()
 	{
 		status=0
-		"$zcc" --json -s 0 -p "$PORT" tiny >/dev/full 2>err || status=$?
+		"$zcc" --json -q -s 0 -p "$PORT" tiny >/dev/full 2>err || status=$?
 		[ $status -eq 1 ]
 		one_line err
 		grep -q "stdout: No space left" err
@@ -511,8 +511,8 @@ schema_in_object()
 check 'schema: in the object of zcc and in that of zcs' schema_in_object
 schema_in_each_object()
 {
-	exits 0 "$zcc" --json -s 0 -p "$PORT" -S -b 1000,2k,3k tiny
-	versioned out 3
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -S -b 1000,2k,3k -r 1 tiny
+	versioned out 4
 }
 check 'schema: in each object of zcc with a list of sizes' schema_in_each_object
 schema_in()

@@ -289,22 +289,18 @@ static void test_options(void)
 	       "a report of two streams and with all options has a row for each stream and CPU");
 }
 
-static void test_rows(void)
+static void test_comparison(void)
 {
-	static const char row[] =
-		"      512        2000         125    25.0% 250.000   0.1%   0.3%   1.3%   1.1%   50.0%?  18.750      -      -      -      -\n";
 	transfer_init(&t);
-	t.opt.chunks.n = 2;
-	prints("  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes\n"
-	       "                                             sender                                     receiver\n"
-	       "     send  kbytes/sec     calls/s     load  us/KiB   user system   soft   left     load  us/KiB   user system   soft   left\n"
-	       "      512        2000         125    25.0% 250.000   0.1%   0.3%   1.3%   1.1%   50.0%?  18.750      -      -      -      -\n",
-	       "the first of a list of sizes has the head of the table before its row");
-	prints(row, "the second of a list of sizes is a row");
+	t.report.is_comparison = true;
+	prints("  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes\n",
+	       "the first run of a comparison prints what is sent where");
+	t.report.has_what = true;
+	prints("", "the next run of a comparison prints nothing");
 	transfer_init(&t);
-	t.opt.chunks.n = 2;
+	t.report.is_comparison = true;
 	t.opt.quiet = true;
-	prints(row, "a quiet table has no head");
+	prints("", "a run of a quiet comparison prints nothing");
 }
 
 static void test_json(void)
@@ -458,7 +454,7 @@ int main(void)
 	test_text();
 	test_without_load();
 	test_options();
-	test_rows();
+	test_comparison();
 	test_json();
 	test_interval();
 	test_json_interval();
