@@ -3,7 +3,7 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 
-#define NAME   48 /* bytes of a run's name */
+#define NAME   64 /* bytes of a run's name */
 #define FIGURE 40 /* bytes of a figure with its interval */
 
 /*

@@ -38,11 +38,13 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
 	const bool remote = !res->local && res->receipts > 0;
+	/* On one host either end may have measured the load of both. */
+	const struct figures *here = res->local && isnan(s->load) ? r : s;
 	struct plan_run *run = &p->run[i];
 	const double figure[] = {
 		[PLAN_RATE] = kbytes_per_sec(s->bytes, s->seconds),
-		[PLAN_LOAD] = s->load,
-		[PLAN_COST] = figures_cost(s),
+		[PLAN_LOAD] = here->load,
+		[PLAN_COST] = figures_cost(here),
 		[PLAN_REMOTE_LOAD] = remote ? r->load : NAN,
 		[PLAN_REMOTE_COST] = remote ? figures_cost(r) : NAN,
 	};
@@ -52,13 +54,13 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	run->chunk = res->chunk;
 	for (k = 0; k < PLAN_FIGURES; k++)
 		run->figure[k][p->rounds] = figure[k];
-	raise_to(&run->uncertainty, s->uncertainty);
-	run->unsafe |= s->unsafe;
+	raise_to(&run->uncertainty, here->uncertainty);
+	run->unsafe |= here->unsafe;
 	if (remote) {
 		raise_to(&run->remote_uncertainty, r->uncertainty);
 		run->remote_unsafe |= r->unsafe;
 	}
-	p->one_baseline |= s->baseline == BASELINE_FILE;
+	p->one_baseline |= here->baseline != BASELINE_OWN;
 	p->rounds += i == p->n - 1;
 }
 

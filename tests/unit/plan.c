@@ -14,6 +14,7 @@ static struct send_result result(double load, uint64_t kib, bool local)
 	res.sent.load = load;
 	res.sent.uncertainty = 0.01;
 	res.sent.cpus = 2;
+	res.sent.baseline = BASELINE_OWN;
 	res.received = res.sent;
 	res.received.load = 2 * load;
 	res.received.uncertainty = 0.02;
