@@ -49,6 +49,8 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	if (r->soak != NULL)
 		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
 	run_load(r, &last, &t->last, &sum);
+	if (t->measuring)
+		t->unsafe |= sum.unsafe;
 	run_say(r, &sum);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
 	/* Intervals that passed while the program was stopped are not made up. */
@@ -209,6 +211,7 @@ static void sum_up(struct transfer *t)
 		(int64_t)(res->sent.bytes + res->sent.warmup - received.bytes - received.warmup));
 	res->local = strcmp(t->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
+	res->sent.unsafe |= t->unsafe;
 	load_cpus(t);
 }
 

@@ -25,6 +25,7 @@ struct transfer {
 	uint64_t interval_ns;     /* when the interval under way is to end */
 	struct pollfd *poll;      /* the run's own element, and behind it one for each raw server */
 	bool measuring;           /* the warm-up is over */
+	unsigned unsafe;          /* what made the load of an interval unsafe since then */
 	uint64_t shown_ns, shown_bytes; /* time and bytes of the last progress line */
 	struct send_result result;
 };
