@@ -2,7 +2,10 @@
 
 #include "lib/load/baseline.h"
 
-/* Measures one baseline; false if *stop ended that. */
+/*
+ * Measures one baseline; false if *stop ended that.  A CPU that left its soaker no time has none,
+ * which baseline_is_whole() tells.
+ */
 static bool measure(struct bracket *b, const struct soaker *s, struct calibration *c,
 		    const _Atomic int *stop)
 {
@@ -10,7 +13,6 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 
 	if (isnan(tasks))
 		return false;
-	baseline_check_or_die(c);
 	if (tasks > CAL_BUSY && !b->warned) {
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it",
 		      b->what, 100 * tasks);
@@ -25,6 +27,7 @@ void bracket_open(struct bracket *b, const char *what, const struct soaker *s,
 	*b = (struct bracket){.what = what, .drift = NAN};
 	limits_read(s, &b->begun);
 	measure(b, s, c, NULL);
+	baseline_check_or_die(c);
 }
 
 /* Converts a sample that was taken against one baseline to another. */
@@ -55,6 +58,13 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	limits_read(s, &b->ended);
 	if (!measure(b, s, &b->after, stop))
 		return false;
+	if (!baseline_is_whole(&b->after)) {
+		warnx("a CPU left its soaker no time after the %s: the load is against the "
+		      "baseline before it alone",
+		      b->what);
+		bracket_end(b);
+		return false;
+	}
 	mean = b->after;
 	mean.cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	memcpy(mean.cpu, b->after.cpu, size);
