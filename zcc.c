@@ -230,7 +230,9 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	fileset_open(&set, names, n, streams, opt.raw);
 	run_soak(run);
 	rep->is_comparison = compare.wanted;
+	rep->comparison = compare.wanted ? &comparison : NULL;
 	error = send_rounds(run, rep, &set, &plan, why);
+	rep->comparison = NULL;
 	/* In JSON the last object has the error. */
 	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
 		comparison_print(&comparison, &opt);

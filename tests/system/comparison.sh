@@ -141,8 +141,24 @@ server_goes()
 	start_peer -n 2
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
 	grep 'zcc: cannot connect to' err
+	grep -x '1 round of 2 runs; means and 95% intervals' out
+	grep -Ex 'mmap +[0-9,]+' out
+	start_peer -n 1
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
+	not grep round out
 }
-check 'a server that goes after the first round: an error' server_goes
+check 'a server that goes after the first round: an error, and the rounds that are complete' server_goes
+full_of_rounds()
+{
+	start_peer -n 2
+	got=0
+	timeout 20 "$zcc" -q -s 0 -p "$PORT" -m send,mmap file >/dev/full 2>err || got=$?
+	cat err
+	[ $got -eq 1 ]
+	grep 'zcc: cannot connect to' err
+	grep 'zcc: stdout: No space left' err
+}
+check 'a server that goes, and a full disk: two errors, and zcc ends' full_of_rounds
 
 check_usage "--method: 'none' is none of" zcc -s 0 -m send,none
 check_usage '--streams.*not a whole number' zcc -s 0 -P 1,x
