@@ -108,7 +108,12 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	const struct send_result *res = &t.result;
 	const char *error = NULL;
 
-	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
+	/* A signal ends this, too: the server may take minutes to answer. */
+	if (stop > 0 || !transfer_open(&t, chunk)) {
+		if (opt.json)
+			report_die(rep, "interrupted");
+		return "interrupted";
+	}
 	catch_signals(&run->unblocked);
 	report_start(rep, res);
 	transfer_run(&t);
@@ -135,11 +140,9 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	if (error == NULL)
 		plan_add(plan, i, res);
 	transfer_close(&t);
-	if (stop <= 0) {
-		/* Until the next run, where nothing waits, a signal just ends the program. */
-		catch_stop_signals_waiting(SIG_DFL, NULL);
+	/* Until the next run a signal only sets `stop`, and interrupts connect(2). */
+	if (stop <= 0)
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
-	}
 	return error;
 }
 

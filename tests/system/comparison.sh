@@ -136,6 +136,24 @@ interrupted_later()
 	[ "$(grep -c '^[0-9]' kept.tsv)" -eq "$rounds" ]
 }
 check 'interrupted: the rounds that are complete are reported and saved' interrupted_later
+interrupted_between()
+{
+	for format in '' --json; do
+		got=0
+		strace -f -o trace -e trace=connect -e inject=connect:error=EINTR:signal=INT:when=3 \
+		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 9 file >out 2>err || got=$?
+		cat out err
+		[ $got -eq 130 ]
+		if [ -n "$format" ]; then
+			[ "$(wc -l <out)" -eq 3 ]
+			sed -n 3p out | grep '"error":"interrupted"'
+		else
+			grep '^2 rounds of 1 run;' out
+		fi
+		[ ! -s err ] || one_line err
+	done
+}
+check_traced 'interrupted while a later run connects: the rounds that are complete, and no error' interrupted_between
 server_goes()
 {
 	start_peer -n 2
