@@ -196,11 +196,13 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 /* Prepares the plan, and what it is compared with. */
 static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *before)
 {
+	size_t chunk;
 	int i;
 
 	plan_open(plan, runs_of_plan(), compare.rounds);
 	for (i = 0; i < plan->n; i++) {
-		plan->run[i].chunk = choose_run(i);
+		chunk = choose_run(i);
+		plan->run[i].chunk = method_chunk(opt.method, chunk, opt.streams);
 		plan->run[i].streams = opt.streams;
 		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", opt.method->name);
 	}

@@ -101,7 +101,16 @@ other_plan()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
 	one_line err
-	grep -x 'zcc: --against: plan.tsv is of another plan: its run 2 is mmap, not splice' err
+	grep -x 'zcc: --against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream' err
+	# The same methods, by their default sizes and by another
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap -b 4k --against plan.tsv file
+	grep 'its run 1 is send 64k, 1 stream, not send 4k, 1 stream' err
+	compare -m send -b 4k -r 1 --save small.tsv file
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send --against small.tsv file
+	grep 'its run 1 is send 4k, 1 stream, not send 64k, 1 stream' err
+	# splice asks for no more than its pipe holds.
+	compare -m splice -b 64m -r 1 --save spliced.tsv file
+	compare -m splice -b 64m -r 1 --against spliced.tsv file
 	exits 1 "$zcc" -s 0 -p "$PORT" --against tiny file
 	grep -x 'zcc: --against: tiny was not written by --save of this version' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --against none file
