@@ -125,7 +125,13 @@ nowhere_to_save()
 	exits 1 "$zcc" -s 0 -p "$PORT" --save none/plan.tsv file
 	grep -x 'zcc: --save: cannot write to the directory none: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save /dev/null file
-	grep -x 'zcc: --save: /dev/null is not a regular file' err
+	grep -x "zcc: --save: '/dev/null' is not a regular file" err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save none/ file
+	grep -x "zcc: --save: 'none/' is not a regular file" err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save '' file
+	grep -x "zcc: --save: '' is not a regular file" err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save "$(printf %0250d 0)" file
+	grep 'zcc: --save: 0*: file name too long' err
 	[ ! -s out ]
 }
 check '--save where nothing can be written: an error before anything is sent' nowhere_to_save
