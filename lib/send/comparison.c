@@ -320,7 +320,7 @@ static void json_ratios(struct json *j, const struct comparison *c, int i)
 
 static void json_runs(struct json *j, const struct comparison *c)
 {
-	const struct plan_run *run;
+	const struct plan_run *run, *old;
 	int i;
 
 	json_open(j, "runs", '[');
@@ -333,8 +333,10 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_figures(j, c->plan, i);
 		json_unsafe(j, run->unsafe | run->remote_unsafe);
 		if (c->before != NULL) {
+			old = &c->before->plan.run[i];
 			json_open(j, "before", '{');
 			json_figures(j, &c->before->plan, i);
+			json_unsafe(j, old->unsafe | old->remote_unsafe);
 			json_close(j, '}');
 		}
 		json_ratios(j, c, i);

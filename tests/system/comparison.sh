@@ -97,6 +97,13 @@ against_saved()
 	grep '^send, before' out | tr -d , | grep " $(cat mean) "
 }
 check '--save and --against: the rows of both, and how many times the old' against_saved
+saved_unsafe()
+{
+	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv
+	compare --json -m send,mmap -r 1 --against unsafe.tsv file
+	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
+}
+check '--against in JSON: the reasons that made the saved load unsafe' saved_unsafe
 other_plan()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
