@@ -238,6 +238,11 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	rep->comparison = compare.wanted ? &comparison : NULL;
 	error = send_rounds(run, rep, &set, &plan, why);
 	rep->comparison = NULL;
+	if (stop <= 0) {
+		/* Nothing waits any more: a signal just ends the program, also while it prints. */
+		catch_stop_signals_waiting(SIG_DFL, NULL);
+		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
+	}
 	/* In JSON the last object has the error. */
 	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
 		comparison_print(&comparison, &opt);
