@@ -54,6 +54,7 @@ const char *printable(const char *s)
 void die_of(int error, const char *fmt, ...)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
+	static _Thread_local const char *first; /* why this thread is dying already, in the hook */
 	char what[DIE_MAX], why[DIE_MAX + 64];
 	va_list ap;
 
@@ -62,8 +63,14 @@ void die_of(int error, const char *fmt, ...)
 	va_end(ap);
 	snprintf(why, sizeof(why), "%s%s%s", what, error > 0 ? ": " : "",
 		 error > 0 ? strerror(error) : "");
+	if (first != NULL) {
+		warnx("%s", printable(first));
+		warnx("%s", printable(why));
+		exit(dying.status);
+	}
 	while (atomic_flag_test_and_set(&begun))
 		pause();
+	first = why;
 	if (error != DIE_OF_USAGE && dying.hook != NULL && !ferror(stdout))
 		dying.hook(dying.arg, why);
 	warnx("%s", printable(why));

@@ -108,7 +108,12 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	const struct send_result *res = &t.result;
 	const char *error = NULL;
 
-	transfer_open(&t, chunk); /* a signal ends it: the server may take minutes to answer */
+	/* A signal ends this, too: the server may take minutes to answer. */
+	if (stop > 0 || !transfer_open(&t, chunk)) {
+		if (opt.json)
+			report_die(rep, "interrupted");
+		return "interrupted";
+	}
 	catch_signals(&run->unblocked);
 	report_start(rep, res);
 	transfer_run(&t);
@@ -135,11 +140,9 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	if (error == NULL)
 		plan_add(plan, i, res);
 	transfer_close(&t);
-	if (stop <= 0) {
-		/* Until the next run, where nothing waits, a signal just ends the program. */
-		catch_stop_signals_waiting(SIG_DFL, NULL);
+	/* Until the next run a signal only sets `stop`, and interrupts connect(2). */
+	if (stop <= 0)
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
-	}
 	return error;
 }
 
@@ -193,11 +196,13 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 /* Prepares the plan, and what it is compared with. */
 static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *before)
 {
+	size_t chunk;
 	int i;
 
 	plan_open(plan, runs_of_plan(), compare.rounds);
 	for (i = 0; i < plan->n; i++) {
-		plan->run[i].chunk = choose_run(i);
+		chunk = choose_run(i);
+		plan->run[i].chunk = method_chunk(opt.method, chunk, opt.streams);
 		plan->run[i].streams = opt.streams;
 		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", opt.method->name);
 	}
@@ -230,7 +235,14 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	fileset_open(&set, names, n, streams, opt.raw);
 	run_soak(run);
 	rep->is_comparison = compare.wanted;
+	rep->comparison = compare.wanted ? &comparison : NULL;
 	error = send_rounds(run, rep, &set, &plan, why);
+	rep->comparison = NULL;
+	if (stop <= 0) {
+		/* Nothing waits any more: a signal just ends the program, also while it prints. */
+		catch_stop_signals_waiting(SIG_DFL, NULL);
+		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
+	}
 	/* In JSON the last object has the error. */
 	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
 		comparison_print(&comparison, &opt);

@@ -48,11 +48,9 @@ static void size_text(uint64_t bytes, char *buf, size_t size)
 	snprintf(buf, size, "%" PRIu64 "%.*s", bytes, i > 0, &units[i]);
 }
 
-/* `send 64k, 4 streams`: what tells a run from the others; its method if nothing does. */
-static const char *run_name(const struct plan *p, int i, char buf[NAME])
+/* `send 64k, 4 streams`: those of the settings that d has; the method if it has none. */
+static const char *name_of(const struct plan_run *run, struct differing d, char buf[NAME])
 {
-	const struct differing d = differing_in(p);
-	const struct plan_run *run = &p->run[i];
 	char size[24] = "", streams[24] = "";
 
 	if (d.chunk)
@@ -64,6 +62,12 @@ static const char *run_name(const struct plan *p, int i, char buf[NAME])
 		 d.method && d.chunk ? " " : "", size,
 		 d.streams && (d.method || d.chunk) ? ", " : "", streams);
 	return buf;
+}
+
+/* What tells a run from the others. */
+static const char *run_name(const struct plan *p, int i, char buf[NAME])
+{
+	return name_of(&p->run[i], differing_in(p), buf);
 }
 
 /*
@@ -316,7 +320,7 @@ static void json_ratios(struct json *j, const struct comparison *c, int i)
 
 static void json_runs(struct json *j, const struct comparison *c)
 {
-	const struct plan_run *run;
+	const struct plan_run *run, *old;
 	int i;
 
 	json_open(j, "runs", '[');
@@ -329,8 +333,10 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_figures(j, c->plan, i);
 		json_unsafe(j, run->unsafe | run->remote_unsafe);
 		if (c->before != NULL) {
+			old = &c->before->plan.run[i];
 			json_open(j, "before", '{');
 			json_figures(j, &c->before->plan, i);
+			json_unsafe(j, old->unsafe | old->remote_unsafe);
 			json_close(j, '}');
 		}
 		json_ratios(j, c, i);
@@ -366,6 +372,7 @@ void comparison_print(const struct comparison *c, const struct send_options *opt
 
 void comparison_check_or_die(const struct comparison *c)
 {
+	static const struct differing all = {true, true, true};
 	const struct plan *a = c->plan, *b = &c->before->plan;
 	char name[NAME], other[NAME];
 	int i;
@@ -375,9 +382,8 @@ void comparison_check_or_die(const struct comparison *c)
 		    printable(c->before_path), b->n, a->n);
 	for (i = 0; i < a->n; i++)
 		if (strcmp(a->run[i].method, b->run[i].method) != 0 ||
-		    a->run[i].streams != b->run[i].streams ||
-		    (a->run[i].chunk != 0 && a->run[i].chunk != b->run[i].chunk))
+		    a->run[i].streams != b->run[i].streams || a->run[i].chunk != b->run[i].chunk)
 			die("--against: %s is of another plan: its run %d is %s, not %s",
-			    printable(c->before_path), i + 1, run_name(b, i, name),
-			    run_name(a, i, other));
+			    printable(c->before_path), i + 1, name_of(&b->run[i], all, name),
+			    name_of(&a->run[i], all, other));
 }

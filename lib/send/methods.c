@@ -110,20 +110,42 @@ const struct send_method *method_named(const char *name)
 				 sizeof(methods) / sizeof(methods[0]), sizeof(methods[0]))];
 }
 
-void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
-		 const _Atomic int *stop)
+/* The part of the memory that each of so many senders has. */
+static size_t memory_of(int streams)
 {
 	size_t memory = MEMORY / (size_t)streams;
 
 	memory -= memory % (size_t)getpagesize();
-	if (memory < 64 * 1024)
-		memory = 64 * 1024;
-	if (chunk == 0)
-		chunk = m->chunk > 0 ? m->chunk : memory;
+	return memory < 64 * 1024 ? 64 * 1024 : memory;
+}
+
+static size_t chunk_or_default(const struct send_method *m, size_t chunk, int streams)
+{
+	if (chunk > 0)
+		return chunk;
+	return m->chunk > 0 ? m->chunk : memory_of(streams);
+}
+
+size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
+{
+	struct sender s = {.chunk = chunk_or_default(m, chunk, streams)};
+
+	if (m->open == open_pipe) {
+		open_pipe(&s);
+		close(s.pipe[0]);
+		close(s.pipe[1]);
+	}
+	return s.chunk;
+}
+
+void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
+		 const _Atomic int *stop)
+{
+	chunk = chunk_or_default(m, chunk, streams);
 	*s = (struct sender){.method = m,
 			     .sock = sock,
 			     .chunk = chunk,
-			     .memory = memory,
+			     .memory = memory_of(streams),
 			     .stop = stop,
 			     .buf_size = m->has_buffer ? chunk : 0,
 			     .pipe = {-1, -1},

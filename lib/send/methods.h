@@ -14,6 +14,12 @@
 const struct send_method *method_named(const char *name);
 
 /*
+ * The most bytes that a sender by this method asks of one call, of `streams` senders, where -b gave
+ * `chunk`, or 0.
+ */
+size_t method_chunk(const struct send_method *m, size_t chunk, int streams);
+
+/*
  * Makes a sender for a connected socket, or dies.  `chunk` is the most bytes asked of one call, 0
  * for the method's default.  The memory for mappings and buffers is shared with all `streams`.
  * The sender stops soon after *stop is no longer 0, if a signal interrupts a call that blocks.

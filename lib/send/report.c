@@ -36,6 +36,8 @@ void report_die(void *report, const char *why)
 	report_clear_progress(r);
 	if (r->opt->json)
 		json_fail(&r->json, why);
+	else if (r->comparison != NULL && r->comparison->plan->rounds > 0)
+		comparison_print(r->comparison, r->opt);
 }
 
 bool progress_wanted(const struct send_options *opt)

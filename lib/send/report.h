@@ -9,7 +9,7 @@
 #pragma once
 
 #include "lib/report/json.h"
-#include "lib/send/options.h"
+#include "lib/send/comparison.h"
 #include "lib/send/result.h"
 
 struct send_report {
@@ -18,9 +18,11 @@ struct send_report {
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
 	bool is_comparison;        /* runs are not reported as text one by one */
-	bool has_what;             /* what is sent where was printed */
-	int run, runs;             /* of a comparison: the run under way, and all of them at most */
-	uint64_t began_ns;         /* when the first of them began */
+	/* What a text report has of a comparison if the program dies: its complete rounds; or NULL. */
+	const struct comparison *comparison;
+	bool has_what;     /* what is sent where was printed */
+	int run, runs;     /* of a comparison: the run under way, and all of them at most */
+	uint64_t began_ns; /* when the first of them began */
 };
 
 /* Closes the report of a program that dies: a hook of die_init(). */

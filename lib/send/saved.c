@@ -1,6 +1,7 @@
 #include "lib/send/saved.h"
 
 #include <libgen.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -68,13 +69,17 @@ static void print_plan(FILE *f, const void *plan)
 
 void saved_try_or_die(const char *path)
 {
-	const char *dir = dirname(strdupa(path));
+	const char *dir = dirname(strdupa(path)), *name = strrchr(path, '/');
 	struct stat st;
 
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		die("--save: %s is not a regular file", printable(path));
+	name = name != NULL ? name + 1 : path;
+	if (*name == '\0' || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+		die("--save: '%s' is not a regular file", printable(path));
 	if (access(dir, W_OK) != 0)
 		die_errno("--save: cannot write to the directory %s", printable(dir));
+	/* file_replace_or_die() adds to the name until the file is complete. */
+	if (strlen(name) > NAME_MAX - 8)
+		die("--save: %s: file name too long", printable(path));
 }
 
 void saved_write_or_die(const struct plan *p, const char *path)

@@ -238,7 +238,21 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
-void transfer_open(struct transfer *t, size_t chunk)
+/* Closes the first n streams and frees the rest. */
+static void close_streams(struct transfer *t, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		sender_close(&t->stream[i].sender);
+	free(t->stream);
+	free(t->interval);
+	free(t->poll);
+	free(t->result.stream);
+	free(t->result.cpu);
+}
+
+bool transfer_open(struct transfer *t, size_t chunk)
 {
 	const struct send_options *opt = t->opt;
 	const size_t n = (size_t)opt->streams;
@@ -255,6 +269,10 @@ void transfer_open(struct transfer *t, size_t chunk)
 	for (i = 0; i < opt->streams; i++) {
 		sock = i == 0 ? target_connect_first(&t->target, opt, stop)
 			      : target_connect(&t->target, opt, stop);
+		if (sock < 0 && *stop > 0) {
+			close_streams(t, i);
+			return false;
+		}
 		if (sock < 0)
 			die_errno("cannot connect to %s port %s", opt->server, opt->port);
 		t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
@@ -275,17 +293,10 @@ void transfer_open(struct transfer *t, size_t chunk)
 	sock_congestion(sock, res->congestion);
 	if (opt->debug > 0)
 		warnx("connected to %s through %s", t->target.name, t->target.interface);
+	return true;
 }
 
 void transfer_close(struct transfer *t)
 {
-	int i;
-
-	for (i = 0; i < t->opt->streams; i++)
-		sender_close(&t->stream[i].sender);
-	free(t->stream);
-	free(t->interval);
-	free(t->poll);
-	free(t->result.stream);
-	free(t->result.cpu);
+	close_streams(t, t->opt->streams);
 }

@@ -2,7 +2,8 @@
  * transfer.h: one transfer of the file set over all its streams: warm-up, intervals, the sum.
  *
  *	t = (struct transfer){.opt = opt, .set = &set, .run = &run, .report = &report};
- *	transfer_open(&t, chunk);
+ *	if (!transfer_open(&t, chunk))
+ *		return "interrupted";
  *	report_start(&report, &t.result);
  *	transfer_run(&t);
  *	report_end(&report, &t.result, NULL);
@@ -32,9 +33,10 @@ struct transfer {
 
 /*
  * Connects all streams before the first of them sends, so that the server's last client is their
- * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect.
+ * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect;
+ * returns false, and nothing is open, if a signal that is caught ended that.
  */
-void transfer_open(struct transfer *t, size_t chunk);
+bool transfer_open(struct transfer *t, size_t chunk);
 
 /* Sends, and returns when all streams have come to their end; t->result then has the figures. */
 void transfer_run(struct transfer *t);

@@ -97,11 +97,27 @@ against_saved()
 	grep '^send, before' out | tr -d , | grep " $(cat mean) "
 }
 check '--save and --against: the rows of both, and how many times the old' against_saved
+saved_unsafe()
+{
+	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv
+	compare --json -m send,mmap -r 1 --against unsafe.tsv file
+	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
+}
+check '--against in JSON: the reasons that made the saved load unsafe' saved_unsafe
 other_plan()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
 	one_line err
-	grep -x 'zcc: --against: plan.tsv is of another plan: its run 2 is mmap, not splice' err
+	grep -x 'zcc: --against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream' err
+	# The same methods, by their default sizes and by another
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap -b 4k --against plan.tsv file
+	grep 'its run 1 is send 64k, 1 stream, not send 4k, 1 stream' err
+	compare -m send -b 4k -r 1 --save small.tsv file
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send --against small.tsv file
+	grep 'its run 1 is send 4k, 1 stream, not send 64k, 1 stream' err
+	# splice asks for no more than its pipe holds.
+	compare -m splice -b 64m -r 1 --save spliced.tsv file
+	compare -m splice -b 64m -r 1 --against spliced.tsv file
 	exits 1 "$zcc" -s 0 -p "$PORT" --against tiny file
 	grep -x 'zcc: --against: tiny was not written by --save of this version' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --against none file
@@ -116,7 +132,13 @@ nowhere_to_save()
 	exits 1 "$zcc" -s 0 -p "$PORT" --save none/plan.tsv file
 	grep -x 'zcc: --save: cannot write to the directory none: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save /dev/null file
-	grep -x 'zcc: --save: /dev/null is not a regular file' err
+	grep -x "zcc: --save: '/dev/null' is not a regular file" err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save none/ file
+	grep -x "zcc: --save: 'none/' is not a regular file" err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save '' file
+	grep -x "zcc: --save: '' is not a regular file" err
+	exits 1 "$zcc" -s 0 -p "$PORT" --save "$(printf %0250d 0)" file
+	grep 'zcc: --save: 0*: file name too long' err
 	[ ! -s out ]
 }
 check '--save where nothing can be written: an error before anything is sent' nowhere_to_save
@@ -136,13 +158,47 @@ interrupted_later()
 	[ "$(grep -c '^[0-9]' kept.tsv)" -eq "$rounds" ]
 }
 check 'interrupted: the rounds that are complete are reported and saved' interrupted_later
+interrupted_between()
+{
+	for format in '' --json; do
+		got=0
+		strace -f -o trace -e trace=connect -e inject=connect:error=EINTR:signal=INT:when=3 \
+		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 9 file >out 2>err || got=$?
+		cat out err
+		[ $got -eq 130 ]
+		if [ -n "$format" ]; then
+			[ "$(wc -l <out)" -eq 3 ]
+			sed -n 3p out | grep '"error":"interrupted"'
+		else
+			grep '^2 rounds of 1 run;' out
+		fi
+		[ ! -s err ] || one_line err
+	done
+}
+check_traced 'interrupted while a later run connects: the rounds that are complete, and no error' interrupted_between
 server_goes()
 {
 	start_peer -n 2
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
 	grep 'zcc: cannot connect to' err
+	grep -x '1 round of 2 runs; means and 95% intervals' out
+	grep -Ex 'mmap +[0-9,]+' out
+	start_peer -n 1
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
+	not grep round out
 }
-check 'a server that goes after the first round: an error' server_goes
+check 'a server that goes after the first round: an error, and the rounds that are complete' server_goes
+full_of_rounds()
+{
+	start_peer -n 2
+	got=0
+	timeout 20 "$zcc" -q -s 0 -p "$PORT" -m send,mmap file >/dev/full 2>err || got=$?
+	cat err
+	[ $got -eq 1 ]
+	grep 'zcc: cannot connect to' err
+	grep 'zcc: stdout: No space left' err
+}
+check 'a server that goes, and a full disk: two errors, and zcc ends' full_of_rounds
 
 check_usage "--method: 'none' is none of" zcc -s 0 -m send,none
 check_usage '--streams.*not a whole number' zcc -s 0 -P 1,x
