@@ -227,7 +227,7 @@ static void report_sides(const struct send_result *res)
 static void report_what(const struct send_options *opt, const struct send_result *res)
 {
 	report("  to %s%s%s, %s%s%s%s", res->target->name,
-	       res->target->interface[0] != '\0' ? " by " : "", res->target->interface,
+	       res->target->interface[0] != '\0' ? " via " : "", res->target->interface,
 	       res->congestion, opt->cork ? ", corked" : "", opt->nodelay ? ", nodelay" : "",
 	       opt->raw ? ", raw" : "");
 	if (opt->pace > 0)
@@ -271,7 +271,7 @@ static void report_tcp(const struct tcp_figures *t)
 	       "delivery %.3f Gbit/s\n",
 	       t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,
 	       t->delivery_rate * 8 / 1e9);
-	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% "
+	report("  limited by the receiver's window %.1f%%, by the send buffer %.1f%% "
 	       "of the time\n",
 	       100 * t->rwnd_limited / busy, 100 * t->sndbuf_limited / busy);
 }
