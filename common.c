@@ -212,7 +212,7 @@ double arg_seconds(const char *opt, const char *s, double min, double max)
 void arg_family(int *family, int want)
 {
 	if (*family != AF_UNSPEC && *family != want)
-		usage_error("-4 and -6 exclude each other");
+		usage_error("-4 and -6 cannot be used together");
 	*family = want;
 }
 

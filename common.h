@@ -121,7 +121,7 @@ const char *parse_seconds(const char *s, double *seconds);
 uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
-void arg_family(int *family, int want); /* -4 and -6, which exclude each other */
+void arg_family(int *family, int want); /* -4 and -6, which cannot be used together */
 const char *arg_port(const char *opt, const char *s, long min);
 
 /*

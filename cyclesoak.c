@@ -468,7 +468,7 @@ int main(int argc, char **argv)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */
 	if (opt.once && opt.count > 1)
-		usage_error("-1, --once and -n, --count exclude each other");
+		usage_error("-1, --once and -n, --count cannot be used together");
 	if (opt.once)
 		opt.count = 1;
 	if (!opt.calibrate)

@@ -651,9 +651,10 @@ static void settle_options(const struct given *given, const char *word)
 	if (opt.server[0] == '\0')
 		reject_no_server(word);
 	if (opt.seconds > 0 && opt.loops > 0)
-		usage_error("-n, --loops and -t, --time exclude each other");
+		usage_error("-n, --loops and -t, --time cannot be used together");
 	if (requests && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
-		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
+		usage_error("--request cannot be combined with --raw, --warmup, --interval or "
+			    "--buffer-size");
 	if (requests && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;
 	if (opt.loops == 0 && opt.seconds <= 0 && !requests && word == NULL)
@@ -661,7 +662,8 @@ static void settle_options(const struct given *given, const char *word)
 	if (opt.loops == 0)
 		opt.loops = requests ? REQUESTS : 1;
 	if (opt.raw && opt.warmup > 0)
-		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
+		usage_error(
+			"--warmup and --raw cannot be used together: only zcs supports a warm-up");
 	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
 		usage_error("-n, --loops: too many with a --warmup");
 	if ((given->send || given->write || given->sendfile) && compare.n_methods > 0)

@@ -126,7 +126,7 @@ static void request_accept(struct reply_worker *w)
 		return;
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
 		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->places, &q->place, "turned away: no memory for it");
+		log_client(&x->places, &q->place, "rejected: no memory for it");
 		free(q);
 		return;
 	}

@@ -109,10 +109,10 @@ void stream_figures(struct stream *st)
 static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 {
 	if (strcmp(word, REFUSED_FULL) == 0)
-		word = "the server has as many clients as it takes (zcs --max-clients)";
+		word = "the server has reached its limit of clients (zcs --max-clients)";
 	else if (strcmp(word, REFUSED_ADDRESS) == 0)
 		word = "the server does not serve this address (zcs --allow)";
-	die("%s: turned away: %s", st->peer, word);
+	die("%s: rejected: %s", st->peer, word);
 }
 
 static _Noreturn void die_of_timeout(const struct stream *st)

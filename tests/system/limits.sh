@@ -136,7 +136,7 @@ served_not()
 	start_zcs $1
 	served $2
 	turned_away $3
-	[ "$(grep -c "turned away: not of --allow$" zcs.err)" -eq "$(echo $3 | wc -w)" ]
+	[ "$(grep -c "rejected: not in --allow$" zcs.err)" -eq "$(echo $3 | wc -w)" ]
 	stop_zcs
 }
 allows()
@@ -175,7 +175,7 @@ if [ -n "$v6" ]; then
 	{
 		start_zcs --allow "$a"
 		exits 1 "$zcc" -s ::1 -p "$PORT" tiny
-		grep -q "^zcc: \[::1\]:$PORT: turned away: " err
+		grep -q "^zcc: \[::1\]:$PORT: rejected: " err
 		stop_zcs
 	}
 	for a in ::2 ::2/127 127.0.0.1 0.0.0.0/0 8000::/1; do
@@ -223,14 +223,14 @@ for a in '' ',' '127.0.0.1,' 127.0.0.1/33 127.0.0.1/ /8 127.0.0.1/x 127.0.0.1/-1
 	check "usage: --allow '$a'" usage_allow "$a"
 done
 
-# What a client is told that is turned away.
+# The error that a rejected client reports.
 start_zcs --allow 127.0.0.2
 fds=$(ls /proc/"$ZCS"/fd | wc -l)
 zcc_it_told_why()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" -m $how -n 5 "$f"
 	one_line err
-	grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server does not serve this address (zcs --allow)" err
+	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)" err
 	not [ -s out ]
 }
 for how in sendfile send write mmap splice zerocopy; do
@@ -242,7 +242,7 @@ zcc_prints_why()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" $how file
 	one_line err
-	grep -q "turned away: the server does not serve this address" err
+	grep -q "rejected: the server does not serve this address" err
 	not [ -s out ]
 }
 for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
@@ -253,7 +253,7 @@ zcc_json_error()
 	for f in file tiny; do
 		exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 $f
 		one_line out
-		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: turned away: the server does not serve this address \(zcs --allow\)\"\}$" out
+		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: rejected: the server does not serve this address \(zcs --allow\)\"\}$" out
 	done
 }
 check 'zcc --json: the error is in the object' zcc_json_error
@@ -285,7 +285,7 @@ reply_nothing_said()
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
-	grep -q "turned away: not of --allow" zcs.err
+	grep -q "rejected: not in --allow" zcs.err
 	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
 }
 check '--allow --reply: a rejected client is told nothing, and is counted' reply_nothing_said
@@ -300,7 +300,7 @@ max_clients_so_many()
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
 	wait_until counts -ge 4 lines_in zcs.err
 	cat zcs.err
-	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
+	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
 	[ "$(threads_of $ZCS)" -eq 3 ]
 	not grep "^said\|^closed" held.1
 }
@@ -310,7 +310,7 @@ zcc_told_why_exit()
 	for f in file tiny; do
 		exits 1 "$zcc" -s 0 -p "$PORT" $f
 		one_line err
-		grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
+		grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
 		not [ -s out ]
 	done
 }
@@ -320,7 +320,7 @@ place_of()
 	kill $one
 	met()
 	{
-		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "as many clients as it takes" err
+		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "reached its limit of clients" err
 	}
 	wait_until met
 	cat out err
@@ -354,7 +354,7 @@ max_clients_reply()
 	ended $ZCS
 	cat zcs.err zcs.out
 	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
-	[ "$(grep -c "turned away: there are --max-clients already$" zcs.err)" -ge 5 ]
+	[ "$(grep -c "rejected: there are --max-clients already$" zcs.err)" -ge 5 ]
 }
 check '--max-clients --reply' max_clients_reply
 
@@ -374,7 +374,7 @@ all_places_taken_clients()
 	kill -CONT $ZCS
 	wait_until grep -q "127\.0\.0\.3" zcs.err
 	cat zcs.err newcomer working.err
-	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already" zcs.err
+	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already" zcs.err
 	not grep -q "dropped" zcs.err
 	not gone $working
 	kill -INT $working
@@ -393,11 +393,11 @@ all_places_taken_address()
 	hold_clients held.new -n 1 -a 127.0.0.3 -f half
 	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
 	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)" zcs.err
-	not grep -q "turned away" zcs.err
+	not grep -q "rejected: " zcs.err
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 "$PORT" >told
 	tail -n 1 told | grep -qx "closed\|said refused=full"
 	cat zcs.err
-	wait_until counts -eq 1 grep -c "turned away: " zcs.err
+	wait_until counts -eq 1 grep -c "rejected: " zcs.err
 	[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
 	[ "$(grep -c "^said\|^closed" held.new)" -eq 0 ]
 	kill $old $HOLD
@@ -441,7 +441,7 @@ all_places_taken_zcc()
 	wait_until met
 	ended $client
 	cat err
-	grep -q "turned away: the server has as many clients as it takes" err
+	grep -q "rejected: the server has reached its limit of clients" err
 	stop_zcs || true
 }
 check 'all places taken: zcc says why its place went to another' all_places_taken_zcc
@@ -462,7 +462,7 @@ all_places_taken_client()
 	not grep -q "dropped" zcs.err
 	stop_zcs || true
 }
-check 'all places taken: a client at work keeps its place, and the newcomer is turned away' all_places_taken_client
+check 'all places taken: a client at work keeps its place, and the newcomer is rejected' all_places_taken_client
 all_places_taken_clients_that_move()
 {
 	start_zcs --max-clients 2 --idle-timeout 1 $how
@@ -481,7 +481,7 @@ all_places_taken_client_that_has_sent()
 	remember $!
 	wait_until grep -q "^127.0.0.2:" zcs.out
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
-	not grep -q . zcs.err -e dropped -e "turned away"
+	not grep -q -e dropped -e "rejected: " zcs.err
 	stop_zcs || true
 }
 check 'all places taken: a client that has sent all and stays has no place' all_places_taken_client_that_has_sent
@@ -692,8 +692,8 @@ lines_that_left_out()
 	kill -TERM "$lines_pid"
 	ended "$lines_pid"
 	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: " lines.err)" -eq 1 ]
-	grep -q "^zcs: [0-9]* lines about such clients were left out$" lines.err
-	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were left out in all"
+	grep -q "^zcs: [0-9]* lines about such clients were omitted$" lines.err
+	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were omitted in all"
 }
-check 'lines that were left out are counted, when there is one again and at the end' lines_that_left_out
+check 'omitted lines are counted at the next line and at the end' lines_that_left_out
 finish

@@ -387,7 +387,7 @@ zcs_bind_and_allow()
 	for v in 4 6; do
 		exits 1 $A "$BIN/zcc" -s $(of A $v) -p "$PORT" file
 		one_line err
-		grep -q "turned away: the server does not serve this address" err
+		grep -q "rejected: the server does not serve this address" err
 	done
 }
 across '' 'zcs --bind and --allow: the other addresses of the host, and other hosts' zcs_bind_and_allow

@@ -237,7 +237,7 @@ max_clients()
 	wait_until grep -q held held.out
 	"$HELPERS/request" ask "$PORT" 1 10 >asked || true
 	not grep -x "bytes 10" asked
-	wait_until grep -q "turned away: there are --max-clients already" zcs.err
+	wait_until grep -q "rejected: there are --max-clients already" zcs.err
 	not gone "$ZCS"
 }
 check 'zcs --reply --max-clients: more clients are rejected' max_clients
@@ -295,10 +295,10 @@ check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
 check_usage "--request: ''" zcc -s 0 --request 10,
 check_usage '--request.*not between' zcc -s 0 --request 4g
-check_usage '--request goes without' zcc -s 0 --request 10 --raw
-check_usage '--request goes without' zcc -s 0 --request 10 -b 10
+check_usage '--request cannot be combined with' zcc -s 0 --request 10 --raw
+check_usage '--request cannot be combined with' zcc -s 0 --request 10 -b 10
 check_usage "--buffer-size: '0'" zcc -s 0 -b 10,0
-check_usage '--reply goes without' zcs --reply -1
+check_usage '--reply cannot be combined with' zcs --reply -1
 check_usage '--max-clients' zcs --reply --max-clients 0
 check_usage '--idle-timeout' zcs --reply --idle-timeout x
 

@@ -455,8 +455,8 @@ check_usage '--method' zcc -s 0 -m carrier-pigeon
 check_usage '--cpus.*0.*not between' zcc -s 0 -N 0
 check_usage '--cpus.*more than' zcc -s 0 -N 8000
 check_usage '--time' zcc -s 0 -t 0
-check_usage 'exclude' zcc -s 0 -t 1 -n 1
-check_usage 'exclude' zcc -s 0 -4 -6
+check_usage 'cannot be used together' zcc -s 0 -t 1 -n 1
+check_usage 'cannot be used together' zcc -s 0 -4 -6
 check_usage "-S and -m, --method cannot be used together" zcc -s 0 -S -m send
 check_usage '--calibrate' zcc -C file
 check_usage "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy" zcc -s 0 -m carrier-pigeon
@@ -475,7 +475,7 @@ check_usage '--mss.*10.*not between' zcc -s 0 --mss 10
 check_usage '--mss.*not between' zcc -s 0 --mss 64k
 check_usage '--timeout.*0.*not between' zcc -s 0 --timeout 0
 check_usage '--timeout' zcc -s 0 --timeout x
-check_usage '--raw.*exclude' zcc -s 0 --raw --warmup 1
+check_usage '--raw.*cannot be used together' zcc -s 0 --raw --warmup 1
 check_usage '--calibrate and --json' zcc -C --json
 
 # A file system with files of 2^63 bytes, of which two have more entries than a loop may.

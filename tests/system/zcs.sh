@@ -383,7 +383,7 @@ check_usage "--method.*'sendfile'.*read, recv, trunc, splice" zcs -m sendfile
 check_usage '--interval' zcs -I x
 check_usage "--interval.*'-1'" zcs -I -1
 check_usage 'pace' zcs --pace 1
-check_usage 'exclude' zcs -4 -6
+check_usage 'cannot be used together' zcs -4 -6
 cpu_that()
 {
 	exits 1 "$zcs" -p 0 -B 0,8000
