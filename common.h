@@ -10,7 +10,7 @@
  *		die_errno("%s", path);
  *	report("%s is open\n", printable(path));
  *
- * Unless it says otherwise a function that can fail returns 0, or a descriptor, on success and -1
+ * Unless its comment differs, a function that can fail returns 0, or a descriptor, on success and -1
  * with errno set on failure.  Functions whose name ends in _or_die exit instead, with one line on
  * stderr.  Times are seconds (double) or nanoseconds (uint64_t, _ns) of CLOCK_MONOTONIC; sizes are
  * bytes; "kbytes" are KiB.

@@ -13,13 +13,13 @@
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
-#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout says otherwise */
-#define REQUESTS        100  /* connections of each size, unless -n says otherwise, as in 1999 */
+#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout is given */
+#define REQUESTS        100  /* connections of each size, unless -n is given, as in 1999 */
 #define BUILTIN_SECONDS 10   /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define RCVBUF_ODD      1024 /* bytes: a smaller -i may be meant as iperf3's interval */
 #define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
 #define METHODS_MAX     16          /* of a list */
-#define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r says otherwise */
+#define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r is given */
 
 static struct send_options opt = {.server = ""};
 

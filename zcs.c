@@ -30,7 +30,7 @@ static void on_signal(int sig)
 		stop = sig;
 }
 
-/* Prints on stderr what was left out of it. */
+/* Prints on stderr how many lines were omitted from it. */
 static void warn_at_end(const struct context *x)
 {
 	if (x->places.log.left_out > 0)

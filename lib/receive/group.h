@@ -38,7 +38,7 @@ void figures_between(const struct meter *m, const struct mark *from, const struc
 /* Prints on stderr what makes the load of these figures unsafe. */
 void figures_say(struct meter *m, const struct figures *f);
 
-/* What the group knows of one client. */
+/* The group's record of one client. */
 struct member {
 	LIST_ENTRY(member) link;
 	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */

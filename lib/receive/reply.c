@@ -295,7 +295,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	struct figures f;
 	int i;
 
-	/* Before the workers start: none of their replies is left out of the total. */
+	/* This precedes the start of the workers, so that the total includes all their replies. */
 	replies_mark(&r, &start);
 	last = start;
 	workers_start(&r);

@@ -211,7 +211,7 @@ void saved_read_or_die(struct saved *s, const char *path)
 	char *text;
 	FILE *f;
 
-	/* To open another file than a regular one may wait for ever. */
+	/* To open a file that is not regular may block and never time out. */
 	f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen_retry(path) : NULL;
 	if (!S_ISREG(st.st_mode) || st.st_size > SAVED_MAX)
 		die("--against: %s is not a file that --save has written", printable(path));

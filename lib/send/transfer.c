@@ -157,7 +157,7 @@ static const char *cpu_role(const struct transfer *t, int cpu)
 	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
 }
 
-/* The load of each CPU tells something where the streams were bound. */
+/* The load of each CPU is meaningful if the streams were bound. */
 static void load_cpus(struct transfer *t)
 {
 	const struct run *r = t->run;

@@ -54,7 +54,7 @@ children_of() # PID
 	cat /proc/[0-9]*/stat 2>/dev/null | sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
 }
 
-quiet() # PID N: it has so many threads again
+quiet() # PID N: whether the process has N threads again
 {
 	wait_until counts -eq $2 threads_of $1
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Who may come to zcs, how many, for how long, how much is said of them.  user.sh has what zcs
-# may do itself.
+# Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
+# user.sh tests the privileges of zcs itself.
 #
 # seconds: 40
 . "$TOP/tests/lib.sh"
@@ -295,7 +295,7 @@ start_zcs --max-clients 2
 hold_clients held.1 -n 1 -a 127.0.0.1
 one=$HOLD
 hold_clients held.2 -n 4 -a 127.0.0.3
-max_clients_so_many()
+max_clients_two()
 {
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
 	wait_until counts -ge 4 lines_in zcs.err
@@ -304,7 +304,7 @@ max_clients_so_many()
 	[ "$(threads_of $ZCS)" -eq 3 ]
 	not grep "^said\|^closed" held.1
 }
-check '--max-clients 2: so many, and a line for each of the others' max_clients_so_many
+check '--max-clients 2: two clients are accepted, and each rejected one has a line' max_clients_two
 zcc_told_why_exit()
 {
 	for f in file tiny; do
@@ -682,7 +682,7 @@ check '--idle-timeout: each method, and --raw' idle_timeout_each_method
 
 # The lines, second half: ten seconds later.
 while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done
-lines_that_left_out()
+omitted_lines_counted()
 {
 	cat lines.err
 	PORT=$lines
@@ -695,5 +695,5 @@ lines_that_left_out()
 	grep -q "^zcs: [0-9]* lines about such clients were omitted$" lines.err
 	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were omitted in all"
 }
-check 'omitted lines are counted at the next line and at the end' lines_that_left_out
+check 'omitted lines are counted at the next line and at the end' omitted_lines_counted
 finish

@@ -366,7 +366,7 @@ link_local_address()
 	link_local=$($A ip -6 -o addr show dev "$LINK" scope link | sed "s/.*inet6 \([^/]*\).*/\1/")
 	exits 0 zcc -s "$link_local"%"$LINK" file
 	bytes_are 1000003 out
-	grep -q "^  to \[$link_local%$LINK\]:$PORT by $LINK, " out
+	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
 	wait_until grep -q "^\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*: .* 1000003 bytes" zcs.out
 	exits 1 zcc -s "$link_local" file
 	one_line err
@@ -462,11 +462,11 @@ four_streams_by_zerocopy()
 	wait_until grep -q "^total of 4 clients" zcs.out
 	one_line zcs.err
 }
-across '' 'four streams by zerocopy, splice at the other end: likewise' four_streams_by_zerocopy
+across '' 'four streams by zerocopy, splice at the other end' four_streams_by_zerocopy
 requests_those_that_cable()
 {
 	start_zcs --reply
-	# heard N: so many packets have come from there
+	# heard N: whether N packets have come from there
 	heard()
 	{
 		[ "$($A cat /sys/class/net/"$LINK"/statistics/rx_packets)" -ge $1 ]

@@ -202,8 +202,8 @@ for how in $receivers; do
 	lines=4
 	check "zcs -m $how: an end in the middle of a header" zcs_end_in_middle_of_header
 	check "zcs -m $how: the built-in set, and both ends agree" zcs_built_in_set
-	# The sender says no more but waits for its receipt: to wait for more than is left of the
-	# file would be to wait for ever.
+	# The sender sends no more but waits for its receipt: a wait for more than the rest of the
+	# file would never end.
 	check "zcs -m $how: bodies about as long as what it waits for, and a client that keeps its side open" zcs_bodies_about
 	stop_zcs
 	check "zcs -m $how: SIGTERM ends it" gone "$ZCS"

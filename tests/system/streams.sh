@@ -28,7 +28,7 @@ summaries_of()
 	sed -n 's/^127.0.0.1:.*, \([0-9]*\) bytes in .*/\1/p' "$1"
 }
 # from_here, then later `new N 'pattern'`: what zcs has printed since then is in the file `new`,
-# once so many of the lines match.  All of it is awaited by the check that causes it.
+# once N of the lines match.  All of it is awaited by the check that causes it.
 from_here()
 {
 	seen=$(wc -l <zcs.out)

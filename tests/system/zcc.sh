@@ -34,7 +34,7 @@ headers_held_back()
 	trace sendto file
 	grep -Eq "sendto\(.*, 12, MSG_MORE" trace
 }
-check_traced 'the headers are held back for the data' headers_held_back
+check_traced 'the headers wait for the data (MSG_MORE)' headers_held_back
 send_of_64k()
 {
 	trace sendfile,sendto,pread64 -S file
@@ -532,7 +532,7 @@ smaller_buffer_than_asked()
 	[ "$(grep -vc "took less than half a second" err)" -eq 1 ]
 	grep -q "send buffer: asked for 1073741824 bytes, the kernel gave [0-9]*" err
 }
-check 'a smaller buffer than asked for is said' smaller_buffer_than_asked
+check 'a smaller buffer than asked for is reported' smaller_buffer_than_asked
 start_peer -n 3
 smaller_buffer_than_asked_for_said()
 {
@@ -541,7 +541,7 @@ smaller_buffer_than_asked_for_said()
 	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -vc "took less than half a second" err)" -eq 2 ]
 }
-check 'a smaller buffer than asked for is said once, not of each stream' smaller_buffer_than_asked_for_said
+check 'a smaller buffer than asked for is reported once, not for each stream' smaller_buffer_than_asked_for_said
 help_on_stdout_exit()
 {
 	exits 0 "$zcc" -h
