@@ -113,10 +113,10 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	report_start(rep, res);
 	transfer_run(&t);
 	if (!t.measuring && stop <= 0)
-		die("all was sent before the warm-up was over: send more (-n, -t)");
+		die("everything was sent before the warm-up ended: send more (-n, -t)");
 	if (!t.measuring) {
 		report_die(rep, "interrupted");
-		warnx("interrupted before the warm-up was over: nothing was measured");
+		warnx("interrupted before the warm-up ended: nothing was measured");
 		die_of_signal(&run->unblocked);
 	}
 	if (stop > 0) {
@@ -598,12 +598,12 @@ static _Noreturn void reject_no_server(const char *word)
 static void warn_of_letters(const struct given *given)
 {
 	if (opt.sock.rcvbuf > 0 && opt.sock.rcvbuf < RCVBUF_ODD)
-		warnx("-i, --rcvbuf: the receive buffer is to have %d bytes; for interval lines "
+		warnx("-i, --rcvbuf: this sets a receive buffer of %d bytes; for interval lines "
 		      "use -I",
 		      opt.sock.rcvbuf);
 	if (opt.chunks.n == 1 && opt.chunks.size[0] >= CHUNK_ODD && opt.pace == 0 && !given->length)
-		warnx("-b, --buffer-size: each call is to send up to %" PRIu64
-		      " bytes; for a rate use --pace",
+		warnx("-b, --buffer-size: this sends up to %" PRIu64
+		      " bytes a call; for a rate use --pace",
 		      opt.chunks.size[0]);
 }
 

@@ -314,7 +314,7 @@ static void report_text(const struct send_options *opt, const struct send_result
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
-		report("  the receiver had %ju clients meanwhile: its load is that of all\n",
+		report("  the receiver had %ju clients during the transfer: its load is that of all\n",
 		       (uintmax_t)res->received.clients);
 	if (opt->streams > 1)
 		report_streams(res, opt->streams);

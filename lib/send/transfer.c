@@ -72,7 +72,7 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
 			kbytes_per_sec(bytes - t->shown_bytes, seconds_between(t->shown_ns, now)),
-			*t->run->stop != 0 ? ", waits for the server"
+			*t->run->stop != 0 ? ", waiting for the server"
 			: t->measuring     ? ""
 					   : ", warm-up");
 	t->shown_ns = now;

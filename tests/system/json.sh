@@ -376,7 +376,7 @@ zcc_all_sent()
 	exits 1 "$zcc" --json -s 0 -p "$PORT" --warmup 60 tiny
 	one_line err
 	one_line out
-	holds out '(.error | test("all was sent before the warm-up was over"))'
+	holds out '(.error | test("everything was sent before the warm-up ended"))'
 }
 check_json 'zcc: all sent before the warm-up is over' zcc_all_sent
 zcc_unknown_host()

@@ -70,7 +70,7 @@ gives_up()
 {
 	client_ends "$1" 1
 	one_line "$1.err"
-	grep -q "^zcc: .*:$PORT: the server took nothing for 2 seconds (--timeout) after [1-9]" "$1.err"
+	grep -q "^zcc: .*:$PORT: the server accepted no data for 2 seconds (--timeout) after [1-9]" "$1.err"
 	waited=$(awk '/^0 kbytes.* retransmits/ { n++; next } { n = 0 } END { print n + 0 }' "$1.out")
 	echo "$1 waited for $waited intervals"
 	[ "$waited" -ge 10 ] && [ "$waited" -le 30 ]

@@ -164,7 +164,7 @@ start_server -h
 half_of_what_asked()
 {
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 5
-	grep -qx "  failed: 3 with another length than asked for" out
+	grep -qx "  failed: 3 with a length other than requested" out
 }
 check 'zcc --request: a reply of half the length is counted as a failure' half_of_what_asked
 start_server -q

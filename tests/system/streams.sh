@@ -247,7 +247,7 @@ warmup_all_sent()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 file
 	one_line err
-	grep -q "all was sent before the warm-up was over" err
+	grep -q "everything was sent before the warm-up ended" err
 	not [ -s out ]
 	wait_until grep -q "127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes" zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
@@ -268,7 +268,7 @@ warmup_interrupted()
 	ended $held
 	cat out err
 	not grep "all was sent" err
-	grep -qx "zcc: interrupted before the warm-up was over: nothing was measured" err
+	grep -qx "zcc: interrupted before the warm-up ended: nothing was measured" err
 }
 check '--warmup: interrupted in it, it says so, and not that all was sent' warmup_interrupted
 wait $held

@@ -309,7 +309,7 @@ timeout_server_that_reads()
 {
 	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" -m $how --timeout 0.1 -t 60 file
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after [0-9]* bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after [0-9]* bytes" err
 	not [ -s out ]
 }
 for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000'; do
@@ -322,7 +322,7 @@ timeout_server_that_takes()
 {
 	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" --timeout 0.1 file
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after 300000 bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after 300000 bytes" err
 	not [ -s out ]
 }
 check '--timeout: a server that takes all and never answers: one line that names it, exit 1' timeout_server_that_takes
@@ -416,7 +416,7 @@ timeout_server_that_drains()
 {
 	exits 1 timeout 60 "$zcc" -s 0 -p "$PORT" --mss 500 -o 200k -t 0.5 --timeout 2 file
 	one_line err
-	grep -q "^zcc: 127.0.0.1:$PORT: the server took less than 64 KiB in 2 seconds (--timeout), and was waited for" err
+	grep -q "^zcc: 127.0.0.1:$PORT: the server accepted less than 64 KiB in 2 seconds (--timeout), and was waited for" err
 	not [ -s out ]
 }
 check '--timeout: a server that drains the last bytes by and by is not waited for without end' timeout_server_that_drains

@@ -178,7 +178,7 @@ static void test_text(void)
 	       "  irq                           0.6%               0.0%\n"
 	       "  softirq                       0.7%                  -\n"
 	       "  all bytes sent were received\n"
-	       "  the receiver had 3 clients meanwhile: its load is that of all\n"
+	       "  the receiver had 3 clients during the transfer: its load is that of all\n"
 	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
 	       "  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n",
 	       "a report of two ends that measured their loads has every figure");
@@ -278,7 +278,7 @@ static void test_options(void)
 	       "  irq                           0.6%               0.0%\n"
 	       "  softirq                       0.7%                  -\n"
 	       "  all bytes sent were received\n"
-	       "  the receiver had 3 clients meanwhile: its load is that of all\n"
+	       "  the receiver had 3 clients during the transfer: its load is that of all\n"
 	       "  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  delivery Gbit/s\n"
 	       "       1    5      6            500            3    1.500          20            1.000\n"
 	       "       2    -      -           1000            3        -          20            1.000\n"
