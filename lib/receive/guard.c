@@ -409,8 +409,10 @@ bool place_linger(struct places *s, struct place *p)
 void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size)
 {
 	static const char *const why[] = {
-		[DROPPED_FOR_ROOM] = "dropped: its place went to another address (--max-clients)",
-		[DROPPED_SLOW] = "dropped: under 1 KiB in %g seconds of a full server",
+		[DROPPED_FOR_ROOM] =
+			"dropped: its place was given to another address (--max-clients)",
+		[DROPPED_SLOW] =
+			"dropped: moved under 1 KiB in %g seconds while the server was full",
 		[DROPPED_SILENT] = "silent for %g seconds (--idle-timeout)",
 	};
 

@@ -4,7 +4,7 @@
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
- *	log_client(&places, &c->place, "closed before it had asked");
+ *	log_client(&places, &c->place, "closed before sending a request");
  *	place_release(&places, &c->place);
  *	close(c->place.sock);
  *

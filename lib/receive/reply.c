@@ -53,7 +53,7 @@ static void request_fail(struct reply_worker *w, struct request *q, int e)
 
 	if (e == EAGAIN || e == EINTR)
 		return;
-	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before sending a request");
 	if (dropped != NOT_DROPPED)
 		place_format_dropped(&x->places, &q->place, why, sizeof(why));
 	if (dropped == NOT_DROPPED)
@@ -106,7 +106,7 @@ static void request_read(struct reply_worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->places, &q->place, "asked for %u bytes, more than --max-reply",
+		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply",
 			   q->header);
 		request_close(w, q);
 		return;
@@ -126,7 +126,7 @@ static void request_accept(struct reply_worker *w)
 		return;
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
 		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->places, &q->place, "rejected: no memory for it");
+		log_client(&x->places, &q->place, "rejected: out of memory");
 		free(q);
 		return;
 	}

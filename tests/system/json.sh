@@ -480,7 +480,7 @@ if preloaded lack; then
 		cat zcs.err zcs.out
 		one_line zcs.out
 		says_why zcs.out
-		grep -qx "zcs: report: no memory for it" zcs.err
+		grep -qx "zcs: report: out of memory" zcs.err
 	}
 	check 'zcs --json without memory for its report: one object with the error, and one line' zcs_json_without_memory
 	wait "$ZCS"

@@ -392,7 +392,7 @@ all_places_taken_address()
 	old=$HOLD
 	hold_clients held.new -n 1 -a 127.0.0.3 -f half
 	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
-	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)" zcs.err
+	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place was given to another address (--max-clients)" zcs.err
 	not grep -q "rejected: " zcs.err
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 "$PORT" >told
 	tail -n 1 told | grep -qx "closed\|said refused=full"
@@ -467,7 +467,7 @@ all_places_taken_clients_that_move()
 {
 	start_zcs --max-clients 2 --idle-timeout 1 $how
 	hold_clients held.drip -n 2 -a 127.0.0.2 -f body -d 100
-	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after " zcs.err
+	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: moved under 1 KiB in 1 seconds while the server was full, after " zcs.err
 	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
 	stop_zcs || true
 }

@@ -227,7 +227,7 @@ max_reply_more()
 {
 	"$HELPERS/request" ask "$PORT" 1 1000 | grep -qx "bytes 1000"
 	"$HELPERS/request" ask "$PORT" 1 1001 | grep -qx "bytes 0"
-	wait_until grep -q "asked for 1001 bytes, more than --max-reply" zcs.err
+	wait_until grep -q "requested 1001 bytes, more than --max-reply" zcs.err
 }
 check 'zcs --max-reply: a request for more has no reply, and a line on stderr' max_reply_more
 "$HELPERS/request" hold "$PORT" 2 >held.out &

@@ -34,8 +34,8 @@ full_disk_reported()
 	cat zcs.err
 	[ $status -eq 1 ] || [ $status -eq 127 ]
 	# A client that runs for a time may leave a connection on which it has not asked yet.
-	[ "$(grep -vc "closed before it had asked" zcs.err)" -eq 2 ]
-	grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err
+	[ "$(grep -vc "closed before sending a request" zcs.err)" -eq 2 ]
+	grep -qx "zcs: stdout: No space left on device: output that cannot be written is lost, zcs continues" zcs.err
 }
 for how in '' --json --raw --reply; do
 	check "a full disk${how:+ ($how)}: it is reported once, clients are served on, exit 1 at the end" full_disk_reported
