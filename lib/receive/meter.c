@@ -348,7 +348,7 @@ static void measure_first(struct meter *m)
 	baseline_measure(m->soaker, c, NULL);
 	if (baseline_is_whole(c))
 		return;
-	warnx("no load is measured until the machine is idle: something holds a CPU whole");
+	warnx("no load is measured until the machine is idle: something occupies a whole CPU");
 	free(c->cpu);
 	c->cpu = NULL;
 }

@@ -54,7 +54,7 @@ else
 		exits 1 $at_once "$cyclesoak" -1 -p 0.1
 		kill -TERM "$SOAK"
 		cat soak.err
-		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero and soaks nothing: going on without it" soak.err
+		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero but soaks nothing: continuing without it" soak.err
 		[ "$(stat -c "%u %a" /run/zc-soaker.lock)" = "0 600" ]
 		grep -q "soaked already, by cyclesoak (pid $SOAK)" err
 	}
