@@ -235,7 +235,7 @@ zcc_it_told_why()
 }
 for how in sendfile send write mmap splice zerocopy; do
 	for f in file tiny; do
-		check "zcc -m $how, a $f: it is told why, exit 1" zcc_it_told_why
+		check "zcc -m $how, a $f: it reports why it was rejected, exit 1" zcc_it_told_why
 	done
 done
 zcc_prints_why()
@@ -274,7 +274,7 @@ raw_nothing_said()
 	one_line err
 	grep -Eq "the server (closed|reset) the connection" err
 }
-check '--allow --raw: a rejected client is told nothing' raw_nothing_said
+check '--allow --raw: a rejected client receives no reason' raw_nothing_said
 stop_zcs
 start_zcs --allow 127.0.0.2 --reply
 reply_nothing_said()
@@ -288,7 +288,7 @@ reply_nothing_said()
 	grep -q "rejected: not in --allow" zcs.err
 	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
 }
-check '--allow --reply: a rejected client is told nothing, and is counted' reply_nothing_said
+check '--allow --reply: a rejected client receives no reason, and is counted' reply_nothing_said
 
 # --max-clients.
 start_zcs --max-clients 2
@@ -444,7 +444,7 @@ all_places_taken_zcc()
 	grep -q "rejected: the server has reached its limit of clients" err
 	stop_zcs || true
 }
-check 'all places taken: zcc says why its place went to another' all_places_taken_zcc
+check 'all places taken: zcc reports that its place was given to another' all_places_taken_zcc
 all_places_taken_client()
 {
 	start_zcs --max-clients 1 -I 0.1

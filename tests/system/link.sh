@@ -220,7 +220,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		mss=$((mtu - 12 - (v == 4 ? 40 : 60))) least=$mss
 		[ "$mtu" -lt 65535 ] || least=$((mss / 4))
 		across "-m $mtu" "MTU $mtu, IPv$v: bytes agree by every method, segments fit" mtu_ipv_bytes_agree
-		across "-m $mtu" "MTU $mtu, IPv$v: what arrives is what was sent" mtu_ipv_what_arrives
+		across "-m $mtu" "MTU $mtu, IPv$v: the bytes that arrive are those that were sent" mtu_ipv_what_arrives
 	done
 done
 

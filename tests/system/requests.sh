@@ -84,7 +84,7 @@ zcs_ends()
 	n=$(sed -n "s/^total: \([0-9]*\) replies, .*; 0 refused, 0 silent, 0 too large, [0-9]* broken$/\1/p" zcs.out)
 	[ "$n" -gt $served ]
 }
-check 'zcs ends with what it served, exit 0' zcs_ends
+check 'zcs reports what it served when it ends, exit 0' zcs_ends
 wait "$ZCS"
 check 'zcs --reply: exit status 0 at the end' [ $? -eq 0 ]
 
@@ -158,7 +158,7 @@ what_fails_after_success()
 	[ "$(grep -c "^  failed: 20 " out)" -eq 1 ]
 	[ "$(grep -Ec "$line" out)" -eq 3 ]
 }
-check 'what fails after a success is counted to the end' what_fails_after_success
+check 'failures after a success are counted until the end' what_fails_after_success
 stop_zcs
 start_server -h
 half_of_what_asked()
@@ -173,7 +173,7 @@ timeout_server_that_says()
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2 --timeout 0.1
 	grep -qx "  failed: 2 timed out" out
 }
-check '--timeout: a server that says nothing' timeout_server_that_says
+check '--timeout: a server that sends nothing' timeout_server_that_says
 start_zcs
 stop_zcs
 refused_holds()

@@ -186,7 +186,7 @@ refusal_for_another_reason()
 	[ $status -eq 1 ]
 	grep -qx "zcc: 127.0.0.1:$PORT: rejected: abcdefghijklmno" err
 }
-check 'a refusal for another reason is told in its own word' refusal_for_another_reason
+check 'a rejection for an unknown reason is reported with its own word' refusal_for_another_reason
 kill $BAD
 
 # Requests.

@@ -255,7 +255,7 @@ none_left_error()
 	exits 1 "$zcc" -s 0 -p "$PORT" missing .
 	tail -n 1 err | grep -q "none of the files can be sent"
 }
-check 'files none of which can be sent are an error' none_left_error
+check 'it is an error if none of the files can be sent' none_left_error
 more_files_than_descriptors()
 {
 	mkdir many
