@@ -12,7 +12,7 @@
  * Diagnostics.
  */
 
-/* What die_of() does beside the line on stderr; die_init() and die_with() set it. */
+/* The hook and exit status of die_of(); die_init() and die_with() set them. */
 static struct {
 	int status, usage_status;
 	void (*hook)(void *arg, const char *why);

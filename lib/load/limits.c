@@ -71,7 +71,7 @@ static bool has_cpu(const struct cpus *all, int cpu)
 	return i < all->n;
 }
 
-/* What has changed in the list of CPUs online since the start: the first CPUs, -1 if none. */
+/* The change of the list of CPUs online since the start: the first CPUs, -1 if none. */
 struct online_change {
 	int added;     /* that came online and is not soaked */
 	int missing;   /* that is soaked and not online */

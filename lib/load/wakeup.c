@@ -9,7 +9,7 @@
 #define ASLEEP_NS  300000  /* for the woken thread to be asleep again */
 #define JOIN_S     2       /* until a thread that a busy CPU keeps from ending is left alone */
 
-/* What the waking and the woken thread share, and the program while it waits for them. */
+/* The data shared by the waking thread, the woken thread and the program that waits for them. */
 struct wakeup {
 	int cpu, waker_cpu;
 	int event;                 /* eventfd(2): a write wakes */

@@ -70,7 +70,7 @@ struct client_group {
 	} interval;           /* of the report */
 };
 
-/* What all parts of zcs share.  main makes it and hands it down. */
+/* The state that all parts of zcs share.  main makes it and passes it down. */
 struct context {
 	const struct receive_options *opt;
 	const _Atomic int *stop; /* the signal that ends the program, or 0 */

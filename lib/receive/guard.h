@@ -112,7 +112,7 @@ bool places_lack(const struct places *s);
 /* Looks at all clients, if the last look is LOOK_NS ago, and drops those that move too little. */
 void places_look(struct places *s);
 
-/* Has the streams of all clients end. */
+/* Ends the streams of all clients. */
 void places_end_streams(struct places *s);
 
 /* Takes a client's place away; to be called before its socket is closed. */

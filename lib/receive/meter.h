@@ -84,7 +84,7 @@ void meter_stop(struct meter *m);
 /* Wakes the soakers, if they are parked: a client arrives.  Dies if they have ended. */
 void meter_want(struct meter *m);
 
-/* Has the main thread call meter_want().  Any thread may call it, for each client. */
+/* Makes the main thread call meter_want().  Any thread may call this, for each client. */
 void meter_announce(struct meter *m);
 
 /*

@@ -137,7 +137,7 @@ static void request_accept(struct reply_worker *w)
 	request_read(w, q);
 }
 
-/* Has the worker accept clients, or no longer.  EPOLLEXCLUSIVE can only be added and deleted. */
+/* Starts or stops accepting in the worker.  EPOLLEXCLUSIVE can only be added and deleted. */
 static int worker_listen(struct reply_worker *w, bool on)
 {
 	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = w};

@@ -223,7 +223,7 @@ static void report_sides(const struct send_result *res)
 			    "%");
 }
 
-/* What was sent, where to and how. */
+/* Prints the destination, the options and the file set. */
 static void report_what(const struct send_options *opt, const struct send_result *res)
 {
 	report("  to %s%s%s, %s%s%s%s", res->target->name,

@@ -86,7 +86,7 @@ void saved_write_or_die(const struct plan *p, const char *path)
  * Reading.
  */
 
-/* The next field as a number: `-` is NAN, as is what is no number, of which *wrong tells. */
+/* The next field as a number: `-` is NAN; if it is no number, returns NAN and sets *wrong. */
 static double number(char **line, bool *wrong)
 {
 	const char *field = strsep(line, "\t");

@@ -236,7 +236,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		headers_add(st, h, len);
 		headers_send(st, h);
 		n = sender_send(&st->sender, fd, (off_t)off, len);
-		/* What the file system or the kernel lacks is no failure of the server. */
+		/* A call that the file system or the kernel does not support is no failure of the server. */
 		if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS ||
 			      errno == ENODEV || errno == EIO))
 			die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);

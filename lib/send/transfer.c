@@ -143,7 +143,7 @@ static void oversee(struct transfer *t)
  * The sum.
  */
 
-/* What a CPU did in the transfer; both ends may be on this host. */
+/* The role of a CPU in the transfer; both ends may be on this host. */
 static const char *cpu_role(const struct transfer *t, int cpu)
 {
 	const struct stream_result *s = t->result.stream;
