@@ -632,7 +632,10 @@ static void settle_comparison(const struct given *given)
 	choose_run(0);
 }
 
-/* Checks the options together and sets defaults.  `word` is the first argument that is not an option, or NULL. */
+/*
+ * Checks the options together and sets defaults.  `word` is the first argument that is not an
+ * option, or NULL.
+ */
 static void settle_options(const struct given *given, const char *word)
 {
 	const char how = given->send ? 'S' : given->write ? 'w' : 'Z';
