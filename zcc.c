@@ -598,12 +598,12 @@ static _Noreturn void reject_no_server(const char *word)
 static void warn_of_letters(const struct given *given)
 {
 	if (opt.sock.rcvbuf > 0 && opt.sock.rcvbuf < RCVBUF_ODD)
-		warnx("-i, --rcvbuf: this sets a receive buffer of %d bytes; for interval lines "
+		warnx("-i, --rcvbuf: the receive buffer is to have %d bytes; for interval lines "
 		      "use -I",
 		      opt.sock.rcvbuf);
 	if (opt.chunks.n == 1 && opt.chunks.size[0] >= CHUNK_ODD && opt.pace == 0 && !given->length)
-		warnx("-b, --buffer-size: this sends up to %" PRIu64
-		      " bytes a call; for a rate use --pace",
+		warnx("-b, --buffer-size: each call is to send up to %" PRIu64
+		      " bytes; for a rate use --pace",
 		      opt.chunks.size[0]);
 }
 
