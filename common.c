@@ -12,7 +12,7 @@
  * Diagnostics.
  */
 
-/* What die_of() does beside the line on stderr; die_init() and die_with() set it. */
+/* The hook and exit status of die_of(); die_init() and die_with() set them. */
 static struct {
 	int status, usage_status;
 	void (*hook)(void *arg, const char *why);
@@ -219,7 +219,7 @@ double arg_seconds(const char *opt, const char *s, double min, double max)
 void arg_family(int *family, int want)
 {
 	if (*family != AF_UNSPEC && *family != want)
-		usage_error("-4 and -6 exclude each other");
+		usage_error("-4 and -6 cannot be used together");
 	*family = want;
 }
 

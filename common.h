@@ -10,7 +10,7 @@
  *		die_errno("%s", path);
  *	report("%s is open\n", printable(path));
  *
- * Unless it says otherwise a function that can fail returns 0, or a descriptor, on success and -1
+ * Unless its comment differs, a function that can fail returns 0, or a descriptor, on success and -1
  * with errno set on failure.  Functions whose name ends in _or_die exit instead, with one line on
  * stderr.  Times are seconds (double) or nanoseconds (uint64_t, _ns) of CLOCK_MONOTONIC; sizes are
  * bytes; "kbytes" are KiB.
@@ -121,7 +121,7 @@ const char *parse_seconds(const char *s, double *seconds);
 uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
-void arg_family(int *family, int want); /* -4 and -6, which exclude each other */
+void arg_family(int *family, int want); /* -4 and -6, which cannot be used together */
 const char *arg_port(const char *opt, const char *s, long min);
 
 /*

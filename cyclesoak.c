@@ -91,7 +91,7 @@ static void monitor_stop(struct monitor *m)
  * Reports: a line per period and a closing one, as text or JSON.
  */
 
-/* The load of the i-th CPU.  What makes that of the whole unsafe holds for it, too. */
+/* The load of the i-th CPU.  Any reason that makes the machine's load unsafe holds for it, too. */
 static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct load *l)
 {
 	load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, l);
@@ -468,7 +468,7 @@ int main(int argc, char **argv)
 		parse_option(c);
 	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */
 	if (opt.once && opt.count > 1)
-		usage_error("-1, --once and -n, --count exclude each other");
+		usage_error("-1, --once and -n, --count cannot be used together");
 	if (opt.once)
 		opt.count = 1;
 	if (!opt.calibrate)

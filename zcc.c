@@ -13,13 +13,13 @@
 #include "lib/send/transfer.h"
 
 #define STREAMS_MAX     1024
-#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout says otherwise */
-#define REQUESTS        100  /* connections of each size, unless -n says otherwise, as in 1999 */
+#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout is given */
+#define REQUESTS        100  /* connections of each size, unless -n is given, as in 1999 */
 #define BUILTIN_SECONDS 10   /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define RCVBUF_ODD      1024 /* bytes: a smaller -i may be meant as iperf3's interval */
 #define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
 #define METHODS_MAX     16          /* of a list */
-#define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r says otherwise */
+#define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r is given */
 
 static struct send_options opt = {.server = ""};
 
@@ -118,10 +118,10 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	report_start(rep, res);
 	transfer_run(&t);
 	if (!t.measuring && stop <= 0)
-		die("all was sent before the warm-up was over: send more (-n, -t)");
+		die("everything was sent before the warm-up ended: send more (-n, -t)");
 	if (!t.measuring) {
 		report_die(rep, "interrupted");
-		warnx("interrupted before the warm-up was over: nothing was measured");
+		warnx("interrupted before the warm-up ended: nothing was measured");
 		die_of_signal(&run->unblocked);
 	}
 	if (stop > 0) {
@@ -644,7 +644,10 @@ static void settle_comparison(const struct given *given)
 	choose_run(0);
 }
 
-/* What the options mean together.  `word` is the first argument that is not an option, or NULL. */
+/*
+ * Checks the options together and sets defaults.  `word` is the first argument that is not an
+ * option, or NULL.
+ */
 static void settle_options(const struct given *given, const char *word)
 {
 	const char how = given->send ? 'S' : given->write ? 'w' : 'Z';
@@ -663,9 +666,10 @@ static void settle_options(const struct given *given, const char *word)
 	if (opt.server[0] == '\0')
 		reject_no_server(word);
 	if (opt.seconds > 0 && opt.loops > 0)
-		usage_error("-n, --loops and -t, --time exclude each other");
+		usage_error("-n, --loops and -t, --time cannot be used together");
 	if (requests && (opt.raw || opt.warmup > 0 || opt.interval > 0 || opt.chunks.n > 0))
-		usage_error("--request goes without --raw, --warmup, --interval and --buffer-size");
+		usage_error("--request cannot be combined with --raw, --warmup, --interval or "
+			    "--buffer-size");
 	if (requests && opt.timeout <= 0)
 		opt.timeout = REQUEST_TIMEOUT;
 	if (opt.loops == 0 && opt.seconds <= 0 && !requests && word == NULL)
@@ -673,7 +677,8 @@ static void settle_options(const struct given *given, const char *word)
 	if (opt.loops == 0)
 		opt.loops = requests ? REQUESTS : 1;
 	if (opt.raw && opt.warmup > 0)
-		usage_error("--warmup and --raw exclude each other: only zcs knows of a warm-up");
+		usage_error(
+			"--warmup and --raw cannot be used together: only zcs supports a warm-up");
 	if (opt.loops >= WIRE_FOREVER - warmup_loops(opt.warmup))
 		usage_error("-n, --loops: too many with a --warmup");
 	if ((given->send || given->write || given->sendfile) && compare.n_methods > 0)

@@ -30,11 +30,11 @@ static void on_signal(int sig)
 		stop = sig;
 }
 
-/* Prints on stderr what was left out of it. */
+/* Prints on stderr how many lines were omitted from it. */
 static void warn_at_end(const struct context *x)
 {
 	if (x->places.log.left_out > 0)
-		note("%ju lines about clients were left out in all", x->places.log.left_out);
+		note("%ju lines about clients were omitted in all", x->places.log.left_out);
 }
 
 /* Opens all that needs privileges; returns the listener. */
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 			    argv[optind]);
 	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
-		usage_error("--reply goes without --once and --raw");
+		usage_error("--reply cannot be combined with --once or --raw");
 	if (opt.calibration != NULL && !opt.load)
 		usage_error("-f, --calibration: only with -c");
 	if (opt.port == NULL)

@@ -9,7 +9,7 @@
 #define CAL_AGREE   4  /* rounds in a row that must agree */
 #define WINDOWS_MAX (CAL_ROUNDS * CAL_WINDOWS)
 
-/* What one CPU's soaker did in each window, in the units of struct baseline. */
+/* The figures of one CPU's soaker in each window, in the units of struct baseline. */
 struct cpu_windows {
 	struct soak_count last; /* what it had counted when the last window ended */
 	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];

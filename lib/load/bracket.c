@@ -69,7 +69,7 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	mean.cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	memcpy(mean.cpu, b->after.cpu, size);
 	b->drift = 0 - baseline_merge(&mean, c);
-	/* What disturbs the baselines makes the load unsafe, too. */
+	/* A disturbed baseline makes the load unsafe, too. */
 	samples->from->limits = b->begun;
 	limits_read(s, &samples->to->limits);
 	rebase(samples->from, samples->from_each, c, &mean);

@@ -28,7 +28,7 @@ struct bracket {
 /*
  * Measures the idle machine before the first measurement, for a second, on the CPUs of c->cpus.
  * Allocates c->cpu[], which the caller frees.  Prints a line on stderr if the machine is busy, and
- * dies if something holds a CPU whole.
+ * dies if something occupies a whole CPU.
  */
 void bracket_open(struct bracket *b, const char *what, const struct soaker *s,
 		  struct calibration *c);

@@ -41,7 +41,7 @@ void counters_read(struct counters *c, const char *interface);
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
 
 /*
- * What the kernel knows of a connection: TCP_INFO (tcp(7), linux/tcp.h).  A member that an older
+ * The kernel's figures of a connection: TCP_INFO (tcp(7), linux/tcp.h).  A member that an older
  * kernel lacks is 0; all are NAN where TCP_INFO fails.
  */
 struct tcp_figures {

@@ -54,7 +54,7 @@ void limits_warn(void)
 	cpu_mask set;
 
 	if (cpu_cgroup_find(&group) && cpu_cgroup_quota(&group, value, sizeof(value)))
-		warnx("a CPU quota is on this control group (%s): what it throttles reads as idle",
+		warnx("this control group has a CPU quota (%s): throttled time counts as idle",
 		      value);
 	if (sched_getaffinity(0, sizeof(set), set) == 0 && CPU_COUNT_S(sizeof(set), set) < online)
 		warnx("this program may run on %d of the %d CPUs: the load is that of the machine",
@@ -71,7 +71,7 @@ static bool has_cpu(const struct cpus *all, int cpu)
 	return i < all->n;
 }
 
-/* What has changed in the list of CPUs online since the start: the first CPUs, -1 if none. */
+/* The change of the list of CPUs online since the start: the first CPUs, -1 if none. */
 struct online_change {
 	int added;     /* that came online and is not soaked */
 	int missing;   /* that is soaked and not online */
@@ -167,15 +167,15 @@ static void say_of_cpus(const struct soak_trouble *t, unsigned unsafe)
 
 	read_online(t->origin, &c);
 	if (unsafe & UNSAFE_CPU_OFFLINE)
-		warnx("CPU %d went offline or came back, or a cpuset lacked it: the load is unsafe, "
-		      "while it is away that of the other CPUs",
+		warnx("CPU %d went offline or came back, or was outside the cpuset: the load is unsafe, "
+		      "and omits that CPU while it is away",
 		      c.missing >= 0 ? c.missing : t->lost_cpu);
 	if (unsafe & UNSAFE_CPU_ONLINE && c.added >= 0)
-		warnx("CPU %d came online and is not soaked: the load lacks what runs there; "
+		warnx("CPU %d came online and is not soaked: the load omits what runs there; "
 		      "calibrate and start again",
 		      c.added);
 	else if (unsafe & UNSAFE_CPU_ONLINE)
-		warnx("a CPU that is not soaked was online for some time: the load lacks what ran "
+		warnx("a CPU that is not soaked was online for some time: the load omits what ran "
 		      "there");
 	if (unsafe & UNSAFE_SOAKER_MOVED)
 		warnx("the soaker of CPU %d was moved to another CPU and is back: the load is unsafe",
@@ -192,7 +192,7 @@ static void say_of_clock(const struct soak_trouble *t, unsigned unsafe)
 
 	read_new_clock(t->origin, clock);
 	if (unsafe & UNSAFE_CLOCK_SLOW)
-		warnx("the clock source %s is slow: the load lacks interrupts of less than %.1f us",
+		warnx("the clock source %s is slow: the load omits interrupts of less than %.1f us",
 		      then, (double)t->gap_min / 1e3);
 	if (unsafe & UNSAFE_CLOCK_CHANGED)
 		warnx("the clock source changed from %s%s%s: the load is wrong; "

@@ -46,7 +46,7 @@ bool limits_parse(const char *list, unsigned *unsafe);
 /* Before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */
 void limits_warn(void);
 
-/* What disturbs the soakers at a moment. */
+/* The disturbances of the soakers at a moment. */
 struct limits_mark {
 	unsigned now;                /* the reasons that hold */
 	uint64_t lost, moved, stops; /* the counts of struct soak_trouble */
@@ -62,7 +62,7 @@ unsigned limits_steal(const struct rates *r);
 
 #define SAY_MOST 10 /* lines of one reason: it may come and go without end */
 
-/* What a program has printed of its reasons. */
+/* The reasons that a program has printed. */
 struct limits_said {
 	_Atomic unsigned reasons;           /* those of the last load */
 	_Atomic unsigned n[UNSAFE_REASONS]; /* how often each has come */

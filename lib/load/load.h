@@ -38,7 +38,7 @@
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
-/* What one CPU's soaker does on the idle machine, and how steadily: means, standard deviations. */
+/* The figures of one CPU's soaker on the idle machine: means and standard deviations. */
 struct baseline {
 	double tasks, tasks_sd; /* share of the time that other tasks have the CPU, 0 to 1 */
 	double spin, spin_sd;   /* share of the rest that the soaker spins, 0 to 1 */
@@ -64,7 +64,7 @@ struct calibration {
 	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
 };
 
-/* What the soakers did up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
+/* The soakers' work up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
 struct load_sample {
 	uint64_t ns;  /* the moment, of raw_ns() */
 	double time;  /* CPU-seconds since the clock's zero */

@@ -28,7 +28,7 @@ struct lock {
 /* Who holds the lock. */
 struct lock_holder {
 	pid_t pid;         /* 0: not known */
-	char name[64];     /* "a program that cannot be seen" where that is so */
+	char name[64];     /* "a hidden program" if its process cannot be read */
 	bool watched;      /* the caller may soak beside it, if it takes no CPU time */
 	uint64_t since_ns; /* when it was first seen, of now_ns() */
 	double used;       /* CPU time that it and what it started had used by then, in seconds */

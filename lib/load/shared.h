@@ -12,7 +12,7 @@
 /* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
 
-/* What happens to the soakers, as the processes notice it. */
+/* The disturbances of the soakers, as the processes notice them. */
 struct soak_events {
 	_Atomic uint64_t lost, moved, stops;          /* as in struct soak_trouble */
 	_Atomic int lost_cpu, moved_cpu;              /* CPU numbers */

@@ -79,8 +79,8 @@ static void wait_until_running(const struct soaker *s)
 			break;
 	}
 	if (i < s->n)
-		warnx("CPU %d left its soaker no time in 5 seconds: another program, or a real-time "
-		      "one, has all of it",
+		warnx("CPU %d left its soaker no time in 5 seconds: another program, perhaps a "
+		      "real-time one, occupies it",
 		      s->cpu[i].id);
 }
 

@@ -40,7 +40,7 @@ struct soak_trouble {
 	const struct soak_origin *origin;
 };
 
-/* What one soaker has counted up to a moment. */
+/* The counts of one soaker up to a moment. */
 struct soak_count {
 	uint64_t ns;       /* the moment, of raw_ns() */
 	uint64_t turns;    /* of the loop */
@@ -67,7 +67,7 @@ struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock
 
 bool soaker_is_parked(const struct soaker *s);
 
-/* Has the soakers sleep, and unlocks the machine.  Their counts mean nothing until they are back. */
+/* Puts the soakers to sleep, unlocks the machine.  Their counts are invalid until they are back. */
 void soaker_park(struct soaker *s);
 
 /*

@@ -14,7 +14,7 @@
 #define SOAK_ENTER_NS  20000         /* from one system call of the loop to the next */
 #define SOAK_RETRY_NS  10000000      /* between two tries to get back to a CPU */
 
-/* What the loop of one soaker knows of its thread. */
+/* The state that the loop of one soaker keeps for its thread. */
 struct soak_thread {
 	uint64_t gap_min;    /* the shortest gap, in ns */
 	uint64_t ran_before; /* the thread's CPU time when the loop began, in ns */
@@ -118,7 +118,7 @@ static void wait_while_parked(struct soak_events *e)
  *
  * Every SOAK_ENTER_NS the loop makes the cheapest system call.  A kernel with lazy preemption
  * (Linux 6.13) sends no interrupt to the CPU on which it wakes a task while a fair one runs there,
- * also an idle one: the task waits for the next tick, or until the one that runs enters the kernel.
+ * even an idle one: the task waits for the next tick, or until the one that runs enters the kernel.
  */
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
 				uint64_t gap_min)

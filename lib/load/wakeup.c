@@ -4,12 +4,12 @@
 
 #define CPUS_DRAWN 4       /* CPUs that are measured, at most */
 #define WAKE_UPS   9       /* of each CPU, at most */
-#define LEAST      3       /* wake-ups of each CPU, also if they take longer than that */
+#define LEAST      3       /* wake-ups of each CPU, even if they exceed BUDGET_NS */
 #define BUDGET_NS  2000000 /* for each CPU, and as long again for the last wake-up */
 #define ASLEEP_NS  300000  /* for the woken thread to be asleep again */
 #define JOIN_S     2       /* until a thread that a busy CPU keeps from ending is left alone */
 
-/* What the waking and the woken thread share, and the program while it waits for them. */
+/* The data shared by the waking thread, the woken thread and the program that waits for them. */
 struct wakeup {
 	int cpu, waker_cpu;
 	int event;                 /* eventfd(2): a write wakes */
@@ -71,7 +71,7 @@ static int by_length(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Waits for the end of a thread, but not for ever: real-time programs may have the CPU whole. */
+/* Waits for a thread to end, but times out: real-time programs may occupy the CPU fully. */
 static bool try_join(pthread_t id)
 {
 	struct timespec until;

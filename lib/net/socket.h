@@ -16,7 +16,7 @@
 #define HOST_STRLEN 54                              /* enough for `IPv6%scope` */
 #define ADDR_STRLEN (HOST_STRLEN + PORT_STRLEN + 2) /* enough for `[IPv6%scope]:port` */
 
-/* What is set on a socket before connect(2) or listen(2), so that the window scale is right. */
+/* Options set before connect(2) or listen(2), so that the window scale is right. */
 struct sock_options {
 	int rcvbuf;             /* SO_RCVBUF, bytes; 0 leaves it to the kernel's autotuning */
 	int sndbuf;             /* SO_SNDBUF, bytes; 0 leaves it to the kernel's autotuning */

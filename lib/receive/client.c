@@ -258,7 +258,8 @@ void client_accept(struct context *x, int listener)
 	} else {
 		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);
-		log_client(&x->places, &c->place, "turned away: no thread for it: %s", strerror(e));
+		log_client(&x->places, &c->place, "rejected: cannot start a thread: %s",
+			   strerror(e));
 		free(c);
 	}
 	pthread_mutex_unlock(&x->group.lock);

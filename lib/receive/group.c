@@ -11,7 +11,7 @@ void mark_now(struct meter *m, const struct tally *t, struct mark *mark)
 
 /*
  * The load is that of the part in which the soakers had settled, with that part's bytes.  A part that
- * is too short for the host's counters tells nothing, either.
+ * is too short for the host's counters has no load, either.
  */
 static void figures_load_between(const struct meter *m, const struct mark *from,
 				 const struct mark *to, struct figures *f)

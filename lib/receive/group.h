@@ -38,7 +38,7 @@ void figures_between(const struct meter *m, const struct mark *from, const struc
 /* Prints on stderr what makes the load of these figures unsafe. */
 void figures_say(struct meter *m, const struct figures *f);
 
-/* What the group knows of one client. */
+/* The group's record of one client. */
 struct member {
 	LIST_ENTRY(member) link;
 	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
@@ -70,7 +70,7 @@ struct client_group {
 	} interval;           /* of the report */
 };
 
-/* What all parts of zcs share.  main makes it and hands it down. */
+/* The state that all parts of zcs share.  main makes it and passes it down. */
 struct context {
 	const struct receive_options *opt;
 	const _Atomic int *stop; /* the signal that ends the program, or 0 */

@@ -129,7 +129,7 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (left_out > 0)
-		note("%d lines about such clients were left out", left_out);
+		note("%d lines about such clients were omitted", left_out);
 	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name), text);
 	return true;
 }
@@ -364,11 +364,12 @@ void *places_accept(struct places *s, int listener, size_t size)
 			last = atomic_exchange(&s->lacked_ns, now);
 			/* A lack is printed once while it lasts or recurs. */
 			if (last == 0 || now > last + LOG_NS)
-				note("clients have to wait: accept: %s", strerror(errno));
+				note("accept: %s; new clients wait until others leave",
+				     strerror(errno));
 		}
 	} else if (!is_allowed(&s->opt->allow, &p->peer)) {
 		place_reject(s, p, REFUSED_ADDRESS);
-		log_client(s, p, "turned away: not of --allow");
+		log_client(s, p, "rejected: not in --allow");
 	} else {
 		pthread_mutex_lock(&s->lock);
 		has = place_take(s, p);
@@ -377,10 +378,9 @@ void *places_accept(struct places *s, int listener, size_t size)
 			return p;
 		place_reject(s, p, REFUSED_FULL);
 		if (s->opt->reply)
-			log_client(s, p, "turned away: there are --max-clients already");
+			log_client(s, p, "rejected: there are --max-clients already");
 		else
-			log_client(s, p,
-				   "turned away: there are %d clients already (--max-clients)",
+			log_client(s, p, "rejected: there are %d clients already (--max-clients)",
 				   s->opt->max_clients);
 	}
 	free(p);
@@ -409,8 +409,10 @@ bool place_linger(struct places *s, struct place *p)
 void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size)
 {
 	static const char *const why[] = {
-		[DROPPED_FOR_ROOM] = "dropped: its place went to another address (--max-clients)",
-		[DROPPED_SLOW] = "dropped: under 1 KiB in %g seconds of a full server",
+		[DROPPED_FOR_ROOM] =
+			"dropped: its place was given to another address (--max-clients)",
+		[DROPPED_SLOW] =
+			"dropped: moved under 1 KiB in %g seconds while the server was full",
 		[DROPPED_SILENT] = "silent for %g seconds (--idle-timeout)",
 	};
 

@@ -4,7 +4,7 @@
  *
  *	struct client *c = places_accept(&places, listener, sizeof(*c));
  *	...					(every LOOK_NS: places_look(&places))
- *	log_client(&places, &c->place, "closed before it had asked");
+ *	log_client(&places, &c->place, "closed before sending a request");
  *	place_release(&places, &c->place);
  *	close(c->place.sock);
  *
@@ -112,7 +112,7 @@ bool places_lack(const struct places *s);
 /* Looks at all clients, if the last look is LOOK_NS ago, and drops those that move too little. */
 void places_look(struct places *s);
 
-/* Has the streams of all clients end. */
+/* Ends the streams of all clients. */
 void places_end_streams(struct places *s);
 
 /* Takes a client's place away; to be called before its socket is closed. */

@@ -17,7 +17,7 @@ void tally_begin(struct tally *t, uint64_t bytes)
 	t->other = bytes - t->counted;
 }
 
-/* What makes every load against this baseline unsafe. */
+/* The reasons that make every load against this baseline unsafe. */
 static unsigned baseline_reasons(const struct calibration *c)
 {
 	const int64_t age = (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns;
@@ -348,7 +348,7 @@ static void measure_first(struct meter *m)
 	baseline_measure(m->soaker, c, NULL);
 	if (baseline_is_whole(c))
 		return;
-	warnx("no load is measured until the machine is idle: something holds a CPU whole");
+	warnx("no load is measured until the machine is idle: something occupies a whole CPU");
 	free(c->cpu);
 	c->cpu = NULL;
 }

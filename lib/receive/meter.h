@@ -11,8 +11,8 @@
  *	}
  *	meter_stop(&m);
  *
- * Without a calibration file the baseline is zcs's own: measured at the start, and again when no
- * client is there.
+ * Without a calibration file zcs measures its own baseline: at the start, and again when no
+ * client is connected.
  */
 #pragma once
 
@@ -23,9 +23,9 @@
 
 enum meter_state {
 	METER_PARKED,   /* the soakers sleep */
-	METER_BLOCKED,  /* they do, though a client is there: another program soaks */
+	METER_BLOCKED,  /* they sleep, though a client is connected: another program soaks */
 	METER_SETTLING, /* the soakers run, and do not count undisturbed yet */
-	METER_SOAKING,  /* their counts mean something */
+	METER_SOAKING,  /* their counts are valid */
 };
 
 /* Bytes that were received, of one client or of all: those while samples went on, and the others. */
@@ -84,7 +84,7 @@ void meter_stop(struct meter *m);
 /* Wakes the soakers, if they are parked: a client arrives.  Dies if they have ended. */
 void meter_want(struct meter *m);
 
-/* Has the main thread call meter_want().  Any thread may call it, for each client. */
+/* Makes the main thread call meter_want().  Any thread may call this, for each client. */
 void meter_announce(struct meter *m);
 
 /*

@@ -53,7 +53,7 @@ static void request_fail(struct reply_worker *w, struct request *q, int e)
 
 	if (e == EAGAIN || e == EINTR)
 		return;
-	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before it had asked");
+	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before sending a request");
 	if (dropped != NOT_DROPPED)
 		place_format_dropped(&x->places, &q->place, why, sizeof(why));
 	if (dropped == NOT_DROPPED)
@@ -106,7 +106,7 @@ static void request_read(struct reply_worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->places, &q->place, "asked for %u bytes, more than --max-reply",
+		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply",
 			   q->header);
 		request_close(w, q);
 		return;
@@ -126,7 +126,7 @@ static void request_accept(struct reply_worker *w)
 		return;
 	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
 		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->places, &q->place, "turned away: no memory for it");
+		log_client(&x->places, &q->place, "rejected: out of memory");
 		free(q);
 		return;
 	}
@@ -137,7 +137,7 @@ static void request_accept(struct reply_worker *w)
 	request_read(w, q);
 }
 
-/* Has the worker accept clients, or no longer.  EPOLLEXCLUSIVE can only be added and deleted. */
+/* Starts or stops accepting in the worker.  EPOLLEXCLUSIVE can only be added and deleted. */
 static int worker_listen(struct reply_worker *w, bool on)
 {
 	struct epoll_event new = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = w};
@@ -295,7 +295,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	struct figures f;
 	int i;
 
-	/* Before the workers start: none of their replies is left out of the total. */
+	/* This precedes the start of the workers, so that the total includes all their replies. */
 	replies_mark(&r, &start);
 	last = start;
 	workers_start(&r);

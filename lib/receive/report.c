@@ -39,7 +39,8 @@ static bool write_text(struct report *r, const char *text, size_t len, bool begi
 		die_errno("stdout");
 	}
 	if (!atomic_exchange(&r->failed, true))
-		note("stdout: %s: what cannot be written is lost, zcs goes on", strerror(e));
+		note("stdout: %s: output that cannot be written is lost, zcs continues",
+		     strerror(e));
 	return false;
 }
 
@@ -70,7 +71,7 @@ static char *text_end(struct text *t)
 	t->json.f = NULL;
 	/* fclose(3) shortens the text to its length, for which it may have no memory. */
 	if (fclose(f) != 0 || failed || t->text == NULL)
-		die("report: no memory for it");
+		die("report: out of memory");
 	return t->text;
 }
 

@@ -5,7 +5,7 @@
  *	struct report r = {.opt = &opt, .stop = &stop, .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
  *	report_client(&r, &peer, &figures, false);
  *
- * A report that cannot be written is lost, and a message says so once: otherwise a client could
+ * A report that cannot be written is lost, and one message reports it: otherwise a client could
  * end the server by filling the disk.  With `once`, or if the error cannot pass, the program
  * dies.
  */
@@ -45,7 +45,7 @@ struct report {
 void report_client(struct report *r, const struct sockaddr_storage *peer, const struct figures *f,
 		   bool warmed_up);
 
-/* Counts a client whose summary is left out; their number is printed before the next summary. */
+/* Counts a client whose summary is omitted; their number is printed before the next summary. */
 void report_count_small(struct report *r, uint64_t bytes);
 
 /* Prints, when zcs ends, how many clients report_count_small() has counted since. */

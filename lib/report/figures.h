@@ -13,10 +13,10 @@
 
 #define ALL_BYTES UINT64_MAX /* the load is of the time of all bytes */
 
-/* What a load was measured against: a calibration file, or the idle machine before and after. */
+/* The baseline of a load: a calibration file, or the idle machine before and after. */
 enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN };
 
-/* What one end measured of a connection, after the warm-up.  A double that is not known is NAN. */
+/* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
 	uint64_t bytes;      /* content of files, without headers */
 	uint64_t files;      /* entries of the wire, completely sent or received */

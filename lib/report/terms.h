@@ -46,7 +46,7 @@ void json_load(struct json *j, const struct figures *f);
 /* The kernel's own accounting, as the object accounting_percent. */
 void json_accounting(struct json *j, const struct rates *r);
 
-/* What json_load() and json_accounting() print, as an object. */
+/* Prints the members of json_load() and json_accounting() as an object. */
 void json_host(struct json *j, const char *key, const struct figures *f);
 
 /* iperf3's cpu_utilization_percent, with measured loads as the totals; remote may be NULL. */

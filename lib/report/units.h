@@ -26,7 +26,7 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 /* The same of what one end measured, over the seconds and bytes that its load is of. */
 double figures_cost(const struct figures *f);
 
-/* What stands behind a load: `?` if there are reasons that make it unsafe, else nothing. */
+/* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
 const char *unsafe_mark(unsigned unsafe);
 
 /*

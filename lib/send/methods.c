@@ -68,7 +68,7 @@ static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 	return n;
 }
 
-/* What is left in the pipe at a stop is lost: nothing is sent after it, and it is not counted. */
+/* Bytes left in the pipe at a stop are lost: nothing is sent after them, and none is counted. */
 static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	ssize_t in = splice(fd, &off, s->pipe[1], NULL, at_most(len, s->chunk), SPLICE_F_MOVE);

@@ -225,11 +225,11 @@ static void report_sides(const struct send_result *res)
 			    "%");
 }
 
-/* What was sent, where to and how. */
+/* Prints the destination, the options and the file set. */
 static void report_what(const struct send_options *opt, const struct send_result *res)
 {
 	report("  to %s%s%s, %s%s%s%s", res->target->name,
-	       res->target->interface[0] != '\0' ? " by " : "", res->target->interface,
+	       res->target->interface[0] != '\0' ? " via " : "", res->target->interface,
 	       res->congestion, opt->cork ? ", corked" : "", opt->nodelay ? ", nodelay" : "",
 	       opt->raw ? ", raw" : "");
 	if (opt->pace > 0)
@@ -273,7 +273,7 @@ static void report_tcp(const struct tcp_figures *t)
 	       "delivery %.3f Gbit/s\n",
 	       t->retransmits, t->rtt / 1000, t->min_rtt / 1000, t->cwnd / 1024, t->mss,
 	       t->delivery_rate * 8 / 1e9);
-	report("  held back by the receiver's window %.1f%%, by the send buffer %.1f%% "
+	report("  limited by the receiver's window %.1f%%, by the send buffer %.1f%% "
 	       "of the time\n",
 	       100 * t->rwnd_limited / busy, 100 * t->sndbuf_limited / busy);
 }
@@ -316,7 +316,7 @@ static void report_text(const struct send_options *opt, const struct send_result
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	if (res->receipts > 0 && res->received.clients > (uint64_t)opt->streams)
-		report("  the receiver had %ju clients meanwhile: its load is that of all\n",
+		report("  the receiver had %ju clients during the transfer: its load is that of all\n",
 		       (uintmax_t)res->received.clients);
 	if (opt->streams > 1)
 		report_streams(res, opt->streams);

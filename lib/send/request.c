@@ -32,7 +32,7 @@ static const struct {
 	[FAIL_RESET] = {"reset by the server", "reset", {ECONNRESET, EPIPE}},
 	[FAIL_PORTS] = {"for lack of local ports", "no_ports", {EADDRNOTAVAIL, EADDRINUSE}},
 	[FAIL_TIMEOUT] = {"timed out", "timeout", {ETIMEDOUT, EAGAIN}},
-	[FAIL_LENGTH] = {"with another length than asked for", "wrong_length", {EMSGSIZE}},
+	[FAIL_LENGTH] = {"with a length other than requested", "wrong_length", {EMSGSIZE}},
 	[FAIL_OTHER] = {"for another reason", "other", {0}},
 };
 
@@ -45,7 +45,7 @@ static int failure_of(int e)
 	return kind;
 }
 
-/* What a failure is called, with the error's text if it is of no other kind. */
+/* The name of a failure, with the error's text if it is of no other kind. */
 static const char *failure_text(int error, char buf[128])
 {
 	const int kind = failure_of(error);
@@ -63,7 +63,7 @@ static const char *failure_text(int error, char buf[128])
 /* The latencies of a request; that of a stall is the longest wait of a request that stalled. */
 enum { CONNECT, FIRST_BYTE, TOTAL, STALL, LATENCIES };
 
-/* What one thread, or all, saw of one size. */
+/* The results of one thread, or of all, for one size. */
 struct requests {
 	uint64_t bytes, failed[FAILURES];
 	int error[FAILURES];    /* the last of each kind */
@@ -71,7 +71,7 @@ struct requests {
 	struct latency latency[LATENCIES];
 };
 
-/* What the threads share. */
+/* The state that the threads share. */
 struct request_run {
 	struct run *run;
 	struct send_report *report;
@@ -385,7 +385,7 @@ static void requests_json(struct json *j, uint32_t size, const struct requests *
 	json_close(j, '}');
 }
 
-/* What is wrong with the requests as a whole: NULL, or a text, which may be in `why`. */
+/* The error of the requests as a whole: NULL, or a text, which may be in `why`. */
 static const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
 {
 	const struct send_options *opt = rr->run->opt;

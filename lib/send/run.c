@@ -214,7 +214,7 @@ void run_host_figures(const struct run *r, struct figures *f)
 		f->drift = r->bracket.drift;
 }
 
-/* What was printed of an earlier interval of the run is not printed of a later one again. */
+/* A reason that was printed for one interval of the run is not printed for a later one again. */
 void run_say(struct run *r, const struct figures *interval)
 {
 	if (r->soak != NULL)

@@ -91,7 +91,7 @@ void saved_write_or_die(const struct plan *p, const char *path)
  * Reading.
  */
 
-/* The next field as a number: `-` is NAN, as is what is no number, of which *wrong tells. */
+/* The next field as a number: `-` is NAN; if it is no number, returns NAN and sets *wrong. */
 static double number(char **line, bool *wrong)
 {
 	const char *field = strsep(line, "\t");
@@ -216,7 +216,7 @@ void saved_read_or_die(struct saved *s, const char *path)
 	char *text;
 	FILE *f;
 
-	/* To open another file than a regular one may wait for ever. */
+	/* To open a file that is not regular may block and never time out. */
 	f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen_retry(path) : NULL;
 	if (!S_ISREG(st.st_mode) || st.st_size > SAVED_MAX)
 		die("--against: %s is not a file that --save has written", printable(path));

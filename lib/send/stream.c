@@ -109,15 +109,15 @@ void stream_figures(struct stream *st)
 static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 {
 	if (strcmp(word, REFUSED_FULL) == 0)
-		word = "the server has as many clients as it takes (zcs --max-clients)";
+		word = "the server has reached its limit of clients (zcs --max-clients)";
 	else if (strcmp(word, REFUSED_ADDRESS) == 0)
 		word = "the server does not serve this address (zcs --allow)";
-	die("%s: turned away: %s", st->peer, word);
+	die("%s: rejected: %s", st->peer, word);
 }
 
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
-	die("%s: the server took nothing for %g seconds (--timeout) after %" PRIu64 " bytes",
+	die("%s: the server accepted no data for %g seconds (--timeout) after %" PRIu64 " bytes",
 	    st->peer, st->opt->timeout, stream_acknowledged(st));
 }
 
@@ -177,8 +177,8 @@ void stream_watch(struct stream *st, uint64_t now)
 	if (!waiting)
 		return;
 	if (limit_reached(&st->watch.limit, timeout, now, moved))
-		die("%s: the server took less than 64 KiB in %g seconds (--timeout), and was "
-		    "waited for for %.0f seconds after %" PRIu64 " bytes",
+		die("%s: the server accepted less than 64 KiB in %g seconds (--timeout), and was "
+		    "waited for during %.0f seconds after %" PRIu64 " bytes",
 		    st->peer, timeout, seconds_between(st->watch.limit.begin_ns, now),
 		    stream_acknowledged(st));
 	if (*st->sender.stop > 0 && st->watch.interrupt_ns == 0)
@@ -236,10 +236,10 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		headers_add(st, h, len);
 		headers_send(st, h);
 		n = sender_send(&st->sender, fd, (off_t)off, len);
-		/* What the file system or the kernel lacks is no failure of the server. */
+		/* A call that the file system or the kernel does not support is no failure of the server. */
 		if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS ||
 			      errno == ENODEV || errno == EIO))
-			die_errno("%s: cannot be sent by %s", f->name, st->sender.method->name);
+			die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
 		if (n < 0)
 			die_of_send(st);
 		if (n == len)

@@ -72,7 +72,7 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
 			kbytes_per_sec(bytes - t->shown_bytes, seconds_between(t->shown_ns, now)),
-			*t->run->stop != 0 ? ", waits for the server"
+			*t->run->stop != 0 ? ", waiting for the server"
 			: t->measuring     ? ""
 					   : ", warm-up");
 	t->shown_ns = now;
@@ -143,7 +143,7 @@ static void oversee(struct transfer *t)
  * The sum.
  */
 
-/* What a CPU did in the transfer; both ends may be on this host. */
+/* The role of a CPU in the transfer; both ends may be on this host. */
 static const char *cpu_role(const struct transfer *t, int cpu)
 {
 	const struct stream_result *s = t->result.stream;
@@ -157,7 +157,7 @@ static const char *cpu_role(const struct transfer *t, int cpu)
 	return sends && receives ? "both" : sends ? "sender" : receives ? "receiver" : "";
 }
 
-/* The load of each CPU tells something where the streams were bound. */
+/* The load of each CPU is meaningful if the streams were bound. */
 static void load_cpus(struct transfer *t)
 {
 	const struct run *r = t->run;

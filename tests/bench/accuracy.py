@@ -44,8 +44,8 @@ COMPARED = ['steady', 'bursty'] # with /proc/stat and soak2001, and with goals f
 RATES = ['25m', '50m', '100m', '200m']
 METHODS = ['sendfile', 'send']
 WINDOW = 0.25       # seconds: cyclesoak calibrates in windows of this length
-GROUP_CASES = 60    # a goal for a group is judged from so many cases
-ALL_CASES = 400     # and one for all groups
+GROUP_CASES = 60    # the least number of cases from which a group is judged
+ALL_CASES = 400     # the same for all groups together
 FIELDS = ('run group case build baseline turn parameters truth load half error inside stat_error error_2001 '
           'others tasks slowed drift steal load_average unsafe').split()
 NUMBERS = 'truth load half error stat_error error_2001 others'.split()

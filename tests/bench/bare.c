@@ -33,7 +33,7 @@ static void on_alarm(int sig)
 	stop = sig;
 }
 
-/* SIGALRM after so many seconds, which may be a part of one. */
+/* Arranges SIGALRM after `seconds`, which may have a fraction. */
 static void alarm_after(const char *seconds)
 {
 	const double s = atof(seconds);

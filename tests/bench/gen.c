@@ -59,8 +59,8 @@
 
 #define DEBT_PERIODS 4      /* time lost to others is made up for as many periods, not more */
 #define TICKS_SEEN   5      /* to find where in time the tick is */
-#define TICK_BEFORE  100000 /* ns: burning ends so long before a tick */
-#define TICK_AFTER   50000  /* ns: and begins so long after it */
+#define TICK_BEFORE  100000 /* ns from the end of burning to a tick */
+#define TICK_AFTER   50000  /* ns from the tick to the start of burning */
 
 static struct {
 	double load;     /* share of a CPU */

@@ -4,9 +4,9 @@
  *
  *	tiny port count seconds at_once
  *
- * spreads so many over that time, ahead of it by a twentieth so that what was late can be made
- * good, and opens none after it.  No more than at_once are open, and so many are at the beginning,
- * all at the same time: what memory zcs has for them it has from then on.  Each second, and at the
+ * spreads `count` connections over `seconds`, ahead of it by a twentieth so that what was late can
+ * be made good, and opens none after it.  At most at_once are open, and at_once are at the
+ * beginning, all at the same time: what memory zcs has for them it has from then on.  Each second, and at the
  * end, it prints a line of what became of them: those whose receipt said what was sent, their bytes of
  * files, the bytes that their receipts told, the most milliseconds that one took, and those that
  * failed, of whom the first few are named on stderr.  The status is 1 if any did.
@@ -25,7 +25,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define SIZES    100  /* a file has 1 to so many bytes, in turn */
+#define SIZES    100  /* a file has 1 to SIZES bytes, in turn */
 #define SOURCES  32   /* addresses, 127.0.0.2 and up: each has ports of its own in TIME_WAIT */
 #define SPREAD   0.95 /* of the time */
 #define STUCK_NS 30000000000u /* that one may take */

@@ -4,7 +4,7 @@
  *
  *	fuzz -l				the targets, a line each
  *	fuzz target [-s seed] [-n cases]
- *		tries so many cases, 100000 by default, the same ones for the same seed, and prints
+ *		tries N cases, 100000 by default, the same ones for the same seed, and prints
  *		`target: N cases, N accepted, seed N`; a case that fails is shown, and it aborts
  *	fuzz target -x hex | file...	tries these cases
  *	fuzz target [-s seed] -d dir	stores valid cases there, for others to begin from
@@ -53,7 +53,7 @@ void holds(bool it_does, const char *what)
 	abort();
 }
 
-/* What is wrong is said in one line that can be put after a name. */
+/* The reason for a rejection is one line that can be put after a name. */
 void reason_holds(const char *why)
 {
 	holds(*why != '\0' && strpbrk(why, "\r\n\t") == NULL && strlen(why) < 80,

@@ -50,10 +50,10 @@ bool one_in(size_t n);
 void put_bytes(struct text *t, const void *p, size_t n);
 void put_char(struct text *t, char c);
 void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void put_digits(struct text *t);             /* so many that they may be beyond or below a double */
+void put_digits(struct text *t);             /* enough to be beyond or below a double */
 void put_odd_number(struct text *t);         /* at the edge of a type, or no number at all */
 void put_header(struct text *t, uint32_t v); /* of the wire */
-void put_cpus(struct text *t, int most);     /* a CPU list of at most so many ranges */
+void put_cpus(struct text *t, int most);     /* a CPU list of at most `most` ranges */
 
 /* Does one of nine things to a case of that target. */
 void damage(struct text *t, const struct target *target);

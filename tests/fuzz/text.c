@@ -86,7 +86,7 @@ static const char odd_numbers[] =
 	"99999999999999999999|1000000000000000|999999999999999|nan|inf|-inf|1e999|1e3|0x10|00|.5|5.|"
 	"1.2.3|0.000000|0.0000001|0.999999999|1.0|+1|--1|1-2| 1||.|-";
 
-/* Digits, so many that they are beyond or below a double. */
+/* Puts enough digits to be beyond or below a double. */
 void put_digits(struct text *t)
 {
 	size_t n = one_in(2) ? 300 + below(20) : below(400);

@@ -4,7 +4,7 @@
  *	hostile NAME [-a address] [-d ms] [-f file] [-n count] [-s seed] port
  *		attacks the server on 127.0.0.1, and ends by itself
  *		-a	comes from this address
- *		-d	of `random` and `ask`: so long between two connections
+ *		-d	of `random` and `ask`: the pause between two connections, in ms
  *		-f	the stream that is played (default: none, an end without a byte)
  *		-n	how many connections (default 100); of `empty`, how many files
  *		-s	seed of the random numbers

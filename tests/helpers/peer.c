@@ -19,7 +19,7 @@
  *		-R	resets the connection when it closes
  *		-h	prints the headers of the wire instead of storing: `loops N`, `files N`,
  *			`length N`
- *		-n	takes so many; all but the last are just read, or echoed, each by a process of
+ *		-n	takes N connections; all but the last are just read, or echoed, each by a process of
  *			its own
  *		-f	takes none: as many wait already as may
  *	peer send port [-d ms] [-c | -k | -R] <file
@@ -125,7 +125,7 @@ static bool send_all(int sock, const void *data, size_t n)
 
 /*
  * Takes `n` connections, returns the last of them.  If `rcvbuf` is not 0, they have a receive buffer
- * of so many bytes from the start: made smaller later, it would drop what is in flight.
+ * of `rcvbuf` bytes from the start: made smaller later, it would drop what is in flight.
  */
 static int accept_last(int n, bool everywhere, bool echo, int rcvbuf)
 {

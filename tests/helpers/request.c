@@ -3,7 +3,7 @@
  * without zc's own code.
  *
  *	request serve [-2 | -d | -h | -p | -R | -q]
- *		prints `port N`; each client that sends a length gets so many bytes and a close
+ *		prints `port N`; each client that sends a length gets that many bytes and a close
  *		-2	writes in two pieces after a first byte of greeting, and closes when all
  *			of it has been acknowledged: Nagle's algorithm holds the second piece back
  *			until the client's delayed acknowledgement of the first

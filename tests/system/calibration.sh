@@ -81,7 +81,7 @@ force_on_busy_machine()
 	grep -q "not idle" err
 	[ -s busy ]
 }
-check_long '-C --force on a busy machine: says so, and writes' force_on_busy_machine
+check_long '-C --force on a busy machine: it is reported, and the file is written' force_on_busy_machine
 own_baselines_on_busy()
 {
 	mkdir crowd && cd crowd || return

@@ -149,7 +149,7 @@ elif strace -o /dev/null true 2>/dev/null; then
 	{
 		soaking strace -f -o /dev/null -e trace=sched_setscheduler \
 		    -e inject=sched_setscheduler:delay_enter=6000000 "$cyclesoak" -n 3 -p 1
-		grep -q "left its soaker no time in 5 seconds: another program, or a real-time one, has all of it" err
+		grep -q "left its soaker no time in 5 seconds: another program, perhaps a real-time one, occupies it" err
 		awk -F "[:%]" '/^System load/ { n++; bad += $2 < -1000 } END { exit n != 3 || bad }' out
 	}
 	check 'a soaker that begins to run late has not been spinning before' soaker_that_begins
@@ -294,7 +294,7 @@ stdout_closed_error()
 }
 check 'stdout closed: an error, and no soaker left' stdout_closed_error
 
-# What makes a figure unsafe is said.
+# Whatever makes a figure unsafe is reported.
 # only_warns 'pattern': err has one line, which fits it, beside those on what other programs and the host
 # of a virtual machine do
 only_warns()
@@ -310,7 +310,7 @@ if [ "$cpus" -gt 1 ]; then
 		soaking taskset -c "$one" "$cyclesoak" -1 -p 0.1
 		only_warns "may run on 1 of the $cpus CPUs"
 	}
-	check 'an affinity smaller than the machine is said' affinity_smaller_than_machine
+	check 'an affinity smaller than the machine is reported' affinity_smaller_than_machine
 fi
 sed 's/^machine .*/machine elsewhere 1.0 CPU/' counts_per_sec >other
 calibration_of_another_machine()
@@ -330,7 +330,7 @@ if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 		cat out err
 		grep -q "CPU quota.*(150000)" err
 	}
-	check 'a CPU quota on the control group is said' cpu_quota_on_control
+	check 'a CPU quota on the control group is reported' cpu_quota_on_control
 	if unshare -m true 2>/dev/null; then
 		same_where_path()
 		{
@@ -347,7 +347,7 @@ if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 	fi
 	rmdir "$cg/zc-test-$$"
 else
-	skip 'a CPU quota on the control group is said' 'no control group of version 1 can be made here'
+	skip 'a CPU quota on the control group is reported' 'no control group of version 1 can be made here'
 fi
 
 start_measuring

@@ -54,7 +54,7 @@ children_of() # PID
 	cat /proc/[0-9]*/stat 2>/dev/null | sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
 }
 
-quiet() # PID N: it has so many threads again
+quiet() # PID N: whether the process has N threads again
 {
 	wait_until counts -eq $2 threads_of $1
 }
@@ -62,14 +62,14 @@ quiet() # PID N: it has so many threads again
 # What zcs may say on stderr of bad clients, each of which is on 127.0.0.0/8.
 broken='(Connection reset by peer|Broken pipe|Too many open files)'
 cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
-full='turned away: there are ([0-9]+ clients already \(--max-clients\)|--max-clients already)'
+full='rejected: there are ([0-9]+ clients already \(--max-clients\)|--max-clients already)'
 silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
-silent="($silent|dropped: (its place went to another address \(--max-clients\)|under 1 KiB in [0-9.]+ seconds of a full server))"
-of_client="(closed without sending anything|closed before it had asked|sent more than it announced|$full"
-of_client="$of_client|asked for [0-9]+ bytes, more than --max-reply|$broken|$silent"
+silent="($silent|dropped: (its place was given to another address \(--max-clients\)|moved under 1 KiB in [0-9.]+ seconds while the server was full))"
+of_client="(closed without sending anything|closed before sending a request|sent more than it announced|$full"
+of_client="$of_client|requested [0-9]+ bytes, more than --max-reply|$broken|$silent"
 of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes|interrupted after [0-9]+ bytes)"
-of_all='listening on .*|[0-9]+ lines about (such clients were left out|clients were left out in all)'
-of_all="$of_all|clients have to wait: accept: Too many open files"
+of_all='listening on .*|[0-9]+ lines about (such clients were omitted|clients were omitted in all)'
+of_all="$of_all|accept: Too many open files; new clients wait until others leave"
 
 expected() # FILE
 {
@@ -331,7 +331,7 @@ silent_clients_where_may()
 	honest "$mode"
 	expected "$mode"/zcs.err
 	# Where it takes seconds to connect them all, the lines may have gone on the silent ones.
-	grep -q "turned away: " "$mode"/zcs.err || [ "$(grep -c "silent for " "$mode"/zcs.err)" -ge 20 ]
+	grep -q "rejected: " "$mode"/zcs.err || [ "$(grep -c "silent for " "$mode"/zcs.err)" -ge 20 ]
 }
 for mode in splice json reply; do
 	start_mode $mode --max-clients 300 --idle-timeout 1
@@ -346,7 +346,7 @@ more_silent_clients()
 	: >held.out
 	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
 	remember $!
-	wait_until grep -q "clients have to wait: accept: Too many open files" "$mode"/zcs.err
+	wait_until grep -q "accept: Too many open files; new clients wait until others leave" "$mode"/zcs.err
 	idle "$ZCS"
 	ended $!
 	sort held.out | uniq -c
@@ -357,7 +357,7 @@ it_recovers()
 	honest "$mode"
 	cat "$mode"/zcs.err
 	expected "$mode"/zcs.err
-	[ "$(grep -c "clients have to wait" "$mode"/zcs.err)" -le 3 ]
+	[ "$(grep -c "new clients wait until others leave" "$mode"/zcs.err)" -le 3 ]
 }
 for mode in read splice reply; do
 	BIN=few

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What must hold between the figures of a report with -c, whatever the load: the cost is the load of so many
-# CPUs over the time, divided by what was moved; the CPUs' loads have the load as their mean; the receipt
+# What must hold between the figures of a report with -c, whatever the load: the cost is the
+# load times the number of CPUs and the time, divided by the bytes moved; the CPUs' loads have the load as their mean; the receipt
 # has what zcs reports.  loads.sh judges the loads themselves.
 #
 # group: soaks

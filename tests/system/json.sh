@@ -201,9 +201,9 @@ if [ -e /proc/net/if_inet6 ]; then
 		exits 0 "$zcc" --json -s ::1 -p "$PORT" tiny
 		holds out '.start.connected[0] | .remote_host == "::1" and .local_host == "::1"'
 	}
-	check_json 'zcc: what it connects to by IPv6' zcc_what_it_connects
+	check_json 'zcc: the address that it connects to over IPv6' zcc_what_it_connects
 else
-	skip 'zcc: what it connects to by IPv6' 'no IPv6 here'
+	skip 'zcc: the address that it connects to over IPv6' 'no IPv6 here'
 fi
 # To finish a group that is not there is to print nothing.
 zcs_interrupted()
@@ -316,7 +316,7 @@ zcc_what_fails()
 		fails zcc --json -s 0 -p 1 $how
 	done
 }
-check_json 'zcc: what fails before it connects is in an object' zcc_what_fails
+check_json 'zcc: an error before it connects is reported in an object' zcc_what_fails
 zcs_what_fails()
 {
 	echo no calibration >counts_per_sec
@@ -325,12 +325,12 @@ zcs_what_fails()
 	done
 	rm counts_per_sec
 }
-check_json 'zcs: what fails before it listens is in an object' zcs_what_fails
+check_json 'zcs: an error before it listens is reported in an object' zcs_what_fails
 cyclesoak_what_fails()
 {
 	for how in "-1" "-f missing"; do fails cyclesoak --json $how; done
 }
-check_json 'cyclesoak: what fails before it soaks is in an object' cyclesoak_what_fails
+check_json 'cyclesoak: an error before it soaks is reported in an object' cyclesoak_what_fails
 start_peer
 zcc_second_run()
 {
@@ -352,7 +352,7 @@ zcc_requests_none()
 	fails zcc --json -s 0 -p "$PORT" --request 10,20 -n 9
 	holds out "(.requests | length) == 1" ".requests[0].failed.refused == 3"
 }
-check_json 'zcc: requests none of which succeeds: the error is in the report' zcc_requests_none
+check_json 'zcc: if no request succeeds, the report has the error' zcc_requests_none
 if [ -c /dev/full ]; then
 	stdout_that_cannot_written()
 	{
@@ -376,7 +376,7 @@ zcc_all_sent()
 	exits 1 "$zcc" --json -s 0 -p "$PORT" --warmup 60 tiny
 	one_line err
 	one_line out
-	holds out '(.error | test("all was sent before the warm-up was over"))'
+	holds out '(.error | test("everything was sent before the warm-up ended"))'
 }
 check_json 'zcc: all sent before the warm-up is over' zcc_all_sent
 zcc_unknown_host()
@@ -464,7 +464,7 @@ zcs_json_interrupted()
 	one_line zcs.out
 	says_why zcs.out
 }
-check 'zcs --json, interrupted with clients: the object says so' zcs_json_interrupted
+check 'zcs --json, interrupted with clients: the object reports it' zcs_json_interrupted
 if preloaded lack; then
 	rm -f lack
 	LD_PRELOAD=$PWD/lack.so start_zcs --json
@@ -480,7 +480,7 @@ if preloaded lack; then
 		cat zcs.err zcs.out
 		one_line zcs.out
 		says_why zcs.out
-		grep -qx "zcs: report: no memory for it" zcs.err
+		grep -qx "zcs: report: out of memory" zcs.err
 	}
 	check 'zcs --json without memory for its report: one object with the error, and one line' zcs_json_without_memory
 	wait "$ZCS"
@@ -523,7 +523,7 @@ schema_in()
 	tail -n 1 zcs.out >last
 	versioned last 1
 }
-check 'schema: in that of a client of zcs that sends nothing' schema_in
+check 'schema: in the object of a client of zcs that sends nothing' schema_in
 stop_zcs
 start_peer -n 3 -l 10000000 -R
 schema_in_that_of_zcc()
@@ -531,7 +531,7 @@ schema_in_that_of_zcc()
 	exits 1 "$zcc" --json -s 0 -p "$PORT" -t 60 -P 3 --congestion reno file
 	versioned out 1
 }
-check 'schema: in that of a zcc that fails while it sends' schema_in_that_of_zcc
+check 'schema: in the object of a zcc that fails while it sends' schema_in_that_of_zcc
 schema_in_that_which_has_nothing()
 {
 	ended "$PEER"

@@ -150,7 +150,7 @@ zcc_with_four_streams()
 	[ "$(ls /proc/"$ZCS"/fd | wc -l)" -eq "$fds" ]
 	"$zcc" -s 0 -p "$PORT" file
 }
-check "zcc with four streams, $rounds times: its server is what it was" zcc_with_four_streams
+check "zcc with four streams, $rounds times: its server keeps no thread or descriptor" zcc_with_four_streams
 stop_zcs
 start_zcs --reply
 zcc_request_times()
@@ -160,7 +160,7 @@ zcc_request_times()
 	wait_until counts -eq "$fds" entries_in /proc/"$ZCS"/fd
 	"$zcc" -s 0 -p "$PORT" --request 10 -n 1
 }
-check "zcc --request, $rounds times: its server is what it was" zcc_request_times
+check "zcc --request, $rounds times: its server keeps no descriptor" zcc_request_times
 stop_zcs
 
 # Programs that soak.

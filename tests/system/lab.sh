@@ -63,7 +63,7 @@ what_no_mtu()
 		tail -n 1 err | grep -q "^usage: tests/lab \[-m mtu\] command"
 	done
 }
-check 'what is no MTU, no option or no command is a usage error' what_no_mtu
+check 'an invalid MTU, option or command is a usage error' what_no_mtu
 status_that_of_command()
 {
 	exits 7 "$lab" sh -c 'echo "$1"; exit 7' sh "a  b" -m
@@ -166,7 +166,7 @@ what_command_leaves_running()
 	"$lab" sh -c '$A sleep 60 & echo $! >left; echo ${A##* } >>hosts' >/dev/null
 	ended $(cat left)
 }
-check 'what a command leaves running on the hosts ends with it' what_command_leaves_running
+check 'processes that a command leaves running on the hosts end with it' what_command_leaves_running
 killed_next_lab_removes()
 {
 	hold_lab '$B sleep 60'

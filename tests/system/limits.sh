@@ -1,6 +1,6 @@
 #!/bin/sh
-# Who may come to zcs, how many, for how long, how much is said of them.  user.sh has what zcs
-# may do itself.
+# Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
+# user.sh tests the privileges of zcs itself.
 #
 # seconds: 40
 . "$TOP/tests/lib.sh"
@@ -136,7 +136,7 @@ served_not()
 	start_zcs $1
 	served $2
 	turned_away $3
-	[ "$(grep -c "turned away: not of --allow$" zcs.err)" -eq "$(echo $3 | wc -w)" ]
+	[ "$(grep -c "rejected: not in --allow$" zcs.err)" -eq "$(echo $3 | wc -w)" ]
 	stop_zcs
 }
 allows()
@@ -175,7 +175,7 @@ if [ -n "$v6" ]; then
 	{
 		start_zcs --allow "$a"
 		exits 1 "$zcc" -s ::1 -p "$PORT" tiny
-		grep -q "^zcc: \[::1\]:$PORT: turned away: " err
+		grep -q "^zcc: \[::1\]:$PORT: rejected: " err
 		stop_zcs
 	}
 	for a in ::2 ::2/127 127.0.0.1 0.0.0.0/0 8000::/1; do
@@ -223,26 +223,26 @@ for a in '' ',' '127.0.0.1,' 127.0.0.1/33 127.0.0.1/ /8 127.0.0.1/x 127.0.0.1/-1
 	check "usage: --allow '$a'" usage_allow "$a"
 done
 
-# What a client is told that is turned away.
+# The error that a rejected client reports.
 start_zcs --allow 127.0.0.2
 fds=$(ls /proc/"$ZCS"/fd | wc -l)
 zcc_it_told_why()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" -m $how -n 5 "$f"
 	one_line err
-	grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server does not serve this address (zcs --allow)" err
+	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)" err
 	not [ -s out ]
 }
 for how in sendfile send write mmap splice zerocopy; do
 	for f in file tiny; do
-		check "zcc -m $how, a $f: it is told why, exit 1" zcc_it_told_why
+		check "zcc -m $how, a $f: it reports why it was rejected, exit 1" zcc_it_told_why
 	done
 done
 zcc_prints_why()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" $how file
 	one_line err
-	grep -q "turned away: the server does not serve this address" err
+	grep -q "rejected: the server does not serve this address" err
 	not [ -s out ]
 }
 for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
@@ -253,7 +253,7 @@ zcc_json_error()
 	for f in file tiny; do
 		exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 $f
 		one_line out
-		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: turned away: the server does not serve this address \(zcs --allow\)\"\}$" out
+		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: rejected: the server does not serve this address \(zcs --allow\)\"\}$" out
 	done
 }
 check 'zcc --json: the error is in the object' zcc_json_error
@@ -274,7 +274,7 @@ raw_nothing_said()
 	one_line err
 	grep -Eq "the server (closed|reset) the connection" err
 }
-check '--allow --raw: a rejected client is told nothing' raw_nothing_said
+check '--allow --raw: a rejected client receives no reason' raw_nothing_said
 stop_zcs
 start_zcs --allow 127.0.0.2 --reply
 reply_nothing_said()
@@ -285,32 +285,32 @@ reply_nothing_said()
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
-	grep -q "turned away: not of --allow" zcs.err
+	grep -q "rejected: not in --allow" zcs.err
 	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
 }
-check '--allow --reply: a rejected client is told nothing, and is counted' reply_nothing_said
+check '--allow --reply: a rejected client receives no reason, and is counted' reply_nothing_said
 
 # --max-clients.
 start_zcs --max-clients 2
 hold_clients held.1 -n 1 -a 127.0.0.1
 one=$HOLD
 hold_clients held.2 -n 4 -a 127.0.0.3
-max_clients_so_many()
+max_clients_two()
 {
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
 	wait_until counts -ge 4 lines_in zcs.err
 	cat zcs.err
-	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
+	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
 	[ "$(threads_of $ZCS)" -eq 3 ]
 	not grep "^said\|^closed" held.1
 }
-check '--max-clients 2: so many, and a line for each of the others' max_clients_so_many
+check '--max-clients 2: two clients are accepted, and each rejected one has a line' max_clients_two
 zcc_told_why_exit()
 {
 	for f in file tiny; do
 		exits 1 "$zcc" -s 0 -p "$PORT" $f
 		one_line err
-		grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
+		grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
 		not [ -s out ]
 	done
 }
@@ -320,7 +320,7 @@ place_of()
 	kill $one
 	met()
 	{
-		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "as many clients as it takes" err
+		"$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "reached its limit of clients" err
 	}
 	wait_until met
 	cat out err
@@ -354,7 +354,7 @@ max_clients_reply()
 	ended $ZCS
 	cat zcs.err zcs.out
 	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
-	[ "$(grep -c "turned away: there are --max-clients already$" zcs.err)" -ge 5 ]
+	[ "$(grep -c "rejected: there are --max-clients already$" zcs.err)" -ge 5 ]
 }
 check '--max-clients --reply' max_clients_reply
 
@@ -374,7 +374,7 @@ all_places_taken_clients()
 	kill -CONT $ZCS
 	wait_until grep -q "127\.0\.0\.3" zcs.err
 	cat zcs.err newcomer working.err
-	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: turned away: there are 2 clients already" zcs.err
+	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already" zcs.err
 	not grep -q "dropped" zcs.err
 	not gone $working
 	kill -INT $working
@@ -392,12 +392,12 @@ all_places_taken_address()
 	old=$HOLD
 	hold_clients held.new -n 1 -a 127.0.0.3 -f half
 	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
-	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place went to another address (--max-clients)" zcs.err
-	not grep -q "turned away" zcs.err
+	wait_until grep -q "^zcs: 127\.0\.0\.2:[0-9]*: dropped: its place was given to another address (--max-clients)" zcs.err
+	not grep -q "rejected: " zcs.err
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 "$PORT" >told
 	tail -n 1 told | grep -qx "closed\|said refused=full"
 	cat zcs.err
-	wait_until counts -eq 1 grep -c "turned away: " zcs.err
+	wait_until counts -eq 1 grep -c "rejected: " zcs.err
 	[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
 	[ "$(grep -c "^said\|^closed" held.new)" -eq 0 ]
 	kill $old $HOLD
@@ -441,10 +441,10 @@ all_places_taken_zcc()
 	wait_until met
 	ended $client
 	cat err
-	grep -q "turned away: the server has as many clients as it takes" err
+	grep -q "rejected: the server has reached its limit of clients" err
 	stop_zcs || true
 }
-check 'all places taken: zcc says why its place went to another' all_places_taken_zcc
+check 'all places taken: zcc reports that its place was given to another' all_places_taken_zcc
 all_places_taken_client()
 {
 	start_zcs --max-clients 1 -I 0.1
@@ -462,12 +462,12 @@ all_places_taken_client()
 	not grep -q "dropped" zcs.err
 	stop_zcs || true
 }
-check 'all places taken: a client at work keeps its place, and the newcomer is turned away' all_places_taken_client
+check 'all places taken: a client at work keeps its place, and the newcomer is rejected' all_places_taken_client
 all_places_taken_clients_that_move()
 {
 	start_zcs --max-clients 2 --idle-timeout 1 $how
 	hold_clients held.drip -n 2 -a 127.0.0.2 -f body -d 100
-	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: under 1 KiB in 1 seconds of a full server, after " zcs.err
+	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: moved under 1 KiB in 1 seconds while the server was full, after " zcs.err
 	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
 	stop_zcs || true
 }
@@ -481,7 +481,7 @@ all_places_taken_client_that_has_sent()
 	remember $!
 	wait_until grep -q "^127.0.0.2:" zcs.out
 	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
-	not grep -q . zcs.err -e dropped -e "turned away"
+	not grep -q -e dropped -e "rejected: " zcs.err
 	stop_zcs || true
 }
 check 'all places taken: a client that has sent all and stays has no place' all_places_taken_client_that_has_sent
@@ -682,7 +682,7 @@ check '--idle-timeout: each method, and --raw' idle_timeout_each_method
 
 # The lines, second half: ten seconds later.
 while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done
-lines_that_left_out()
+omitted_lines_counted()
 {
 	cat lines.err
 	PORT=$lines
@@ -692,8 +692,8 @@ lines_that_left_out()
 	kill -TERM "$lines_pid"
 	ended "$lines_pid"
 	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: " lines.err)" -eq 1 ]
-	grep -q "^zcs: [0-9]* lines about such clients were left out$" lines.err
-	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were left out in all"
+	grep -q "^zcs: [0-9]* lines about such clients were omitted$" lines.err
+	tail -n 1 lines.err | grep -qx "zcs: $((100 - said)) lines about clients were omitted in all"
 }
-check 'lines that were left out are counted, when there is one again and at the end' lines_that_left_out
+check 'omitted lines are counted at the next line and at the end' omitted_lines_counted
 finish

@@ -70,7 +70,7 @@ gives_up()
 {
 	client_ends "$1" 1
 	one_line "$1.err"
-	grep -q "^zcc: .*:$PORT: the server took nothing for 2 seconds (--timeout) after [1-9]" "$1.err"
+	grep -q "^zcc: .*:$PORT: the server accepted no data for 2 seconds (--timeout) after [1-9]" "$1.err"
 	waited=$(awk '/^0 kbytes.* retransmits/ { n++; next } { n = 0 } END { print n + 0 }' "$1.out")
 	echo "$1 waited for $waited intervals"
 	[ "$waited" -ge 10 ] && [ "$waited" -le 30 ]
@@ -220,7 +220,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		mss=$((mtu - 12 - (v == 4 ? 40 : 60))) least=$mss
 		[ "$mtu" -lt 65535 ] || least=$((mss / 4))
 		across "-m $mtu" "MTU $mtu, IPv$v: bytes agree by every method, segments fit" mtu_ipv_bytes_agree
-		across "-m $mtu" "MTU $mtu, IPv$v: what arrives is what was sent" mtu_ipv_what_arrives
+		across "-m $mtu" "MTU $mtu, IPv$v: the bytes that arrive are those that were sent" mtu_ipv_what_arrives
 	done
 done
 
@@ -366,7 +366,7 @@ link_local_address()
 	link_local=$($A ip -6 -o addr show dev "$LINK" scope link | sed "s/.*inet6 \([^/]*\).*/\1/")
 	exits 0 zcc -s "$link_local"%"$LINK" file
 	bytes_are 1000003 out
-	grep -q "^  to \[$link_local%$LINK\]:$PORT by $LINK, " out
+	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
 	wait_until grep -q "^\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*: .* 1000003 bytes" zcs.out
 	exits 1 zcc -s "$link_local" file
 	one_line err
@@ -387,7 +387,7 @@ zcs_bind_and_allow()
 	for v in 4 6; do
 		exits 1 $A "$BIN/zcc" -s $(of A $v) -p "$PORT" file
 		one_line err
-		grep -q "turned away: the server does not serve this address" err
+		grep -q "rejected: the server does not serve this address" err
 	done
 }
 across '' 'zcs --bind and --allow: the other addresses of the host, and other hosts' zcs_bind_and_allow
@@ -462,11 +462,11 @@ four_streams_by_zerocopy()
 	wait_until grep -q "^total of 4 clients" zcs.out
 	one_line zcs.err
 }
-across '' 'four streams by zerocopy, splice at the other end: likewise' four_streams_by_zerocopy
+across '' 'four streams by zerocopy, splice at the other end' four_streams_by_zerocopy
 requests_those_that_cable()
 {
 	start_zcs --reply
-	# heard N: so many packets have come from there
+	# heard N: whether N packets have come from there
 	heard()
 	{
 		[ "$($A cat /sys/class/net/"$LINK"/statistics/rx_packets)" -ge $1 ]

@@ -27,7 +27,7 @@ what_not_installed_skipped()
 	LINT_FLAGS=x PATH=/nonexistent /bin/sh "$TOP/tests/lint" >out
 	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 8 ]
 }
-check 'what is not installed is skipped with a line each' what_not_installed_skipped
+check 'each checker that is not installed is skipped with a line' what_not_installed_skipped
 
 # The analyzers, on sources with a defect: these are a tree of their own.
 mkdir -p planted/tests
@@ -85,7 +85,7 @@ if [ "$gcc_major" = 12 ]; then
 		grep -q "^gcc-fanalyzer: found, by a version that fails nothing$" out
 		grep -q "leak.c:.*-Wanalyzer-malloc-leak" out
 	}
-	check 'gcc-fanalyzer: what another version of gcc finds is printed and fails nothing' gcc_fanalyzer_what_another
+	check 'gcc-fanalyzer: findings of another version of gcc are printed and fail nothing' gcc_fanalyzer_what_another
 else
 	skip 'gcc-fanalyzer: planted defects' 'no gcc 12'
 fi

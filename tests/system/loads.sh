@@ -148,7 +148,7 @@ cyclesoak_json_that_cpu()
 	beside "$one" "$cyclesoak" -n 1 -p "$seconds" -B --json
 	interval=$(json_load out | sed "s/.* //")
 	echo "$(json_load out) $truth" >loads
-	# The interval of one CPU is wider: one of so many has the mean of their errors.
+	# The interval of one CPU is wider: the machine's error is the mean of all CPUs' errors.
 	while read -r cpu; do
 		[ "$cpu" -eq "$one" ] && share=$(awk -v t="$truth" -v n="$cpus" "BEGIN { print t * n }") || share=0
 		echo "$(sed -n "1s/.*{\"cpu\":$cpu,\"load_percent\":\([^,}]*\).*/\1/p" out) $interval $share"

@@ -202,8 +202,8 @@ for how in $receivers; do
 	lines=4
 	check "zcs -m $how: an end in the middle of a header" zcs_end_in_middle_of_header
 	check "zcs -m $how: the built-in set, and both ends agree" zcs_built_in_set
-	# The sender says no more but waits for its receipt: to wait for more than is left of the
-	# file would be to wait for ever.
+	# The sender sends no more but waits for its receipt: a wait for more than the rest of the
+	# file would never end.
 	check "zcs -m $how: bodies about as long as what it waits for, and a client that keeps its side open" zcs_bodies_about
 	stop_zcs
 	check "zcs -m $how: SIGTERM ends it" gone "$ZCS"
@@ -327,8 +327,8 @@ shrink()
 }
 for how in $senders; do
 	check "-m $how: a file that shrinks is an error" shrink 1000000
-	check "-m $how: also one that shrinks to nothing" shrink 0
-	check "-m $how: also one that shrinks within its last page" shrink 3146228
+	check "-m $how: a file that shrinks to 0 bytes is reported" shrink 0
+	check "-m $how: a file that shrinks within its last page is reported" shrink 3146228
 done
 rm -f shrinks
 
@@ -374,7 +374,7 @@ if can_be_user; then
 		one_line err
 		grep -q "no memory to pin: raise ulimit -l or net.core.optmem_max" err
 	}
-	check 'zerocopy with 4 KiB to pin, less than a buffer: one line says what to raise, exit status 1' zerocopy_with_kib
+	check 'zerocopy with 4 KiB to pin, less than a buffer: one line names the limit to raise, exit status 1' zerocopy_with_kib
 	# In pages of up to 64 KiB.
 	# shellcheck disable=SC3045 # dash, bash and busybox have -l; where it is missing, this is false
 	if (ulimit -l 300) 2>/dev/null; then
@@ -546,7 +546,7 @@ zcc_raw_interrupted()
 	acked=$(ss -Htn "sport = :$PORT" | awk '{ print $2 }')
 	grep -Eqx "  bytes +$acked +-" out
 }
-check_with ss 'zcc --raw, interrupted: it claims what the server acknowledged, not what it sent' zcc_raw_interrupted
+check_with ss 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent' zcc_raw_interrupted
 kill -USR1 "$PEER"
 
 finish

@@ -99,7 +99,7 @@ what_listed_as_equivalent()
 	cut -f 4,5 table | sed "1d; s/	/  ->  /" | not grep -Ff - drawn
 	rm tree/tests/mutate.equivalents
 }
-check 'what is listed as equivalent is not drawn' what_listed_as_equivalent
+check 'mutants that are listed as equivalent are not drawn' what_listed_as_equivalent
 first_failure_ends_run()
 {
 	mutates 0 --limit 60 --command 'make check HANG="sleep 600"' 1 6

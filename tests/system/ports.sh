@@ -40,7 +40,7 @@ transfer()
 	start 2222
 	wait_until grep -Eqx "zcs: listening on (\[::\]|0\.0\.0\.0):2222" zcs.err
 	exits 0 "$BIN/zcc" -s 0 tiny
-	grep -Eq '^  to 127\.0\.0\.1:2222 by lo,' out
+	grep -Eq '^  to 127\.0\.0\.1:2222 via lo,' out
 	grep -q 'all bytes sent were received' out
 	stop_zcs
 	exits 1 "$BIN/zcc" -s 0 tiny

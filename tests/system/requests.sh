@@ -84,7 +84,7 @@ zcs_ends()
 	n=$(sed -n "s/^total: \([0-9]*\) replies, .*; 0 refused, 0 silent, 0 too large, [0-9]* broken$/\1/p" zcs.out)
 	[ "$n" -gt $served ]
 }
-check 'zcs ends with what it served, exit 0' zcs_ends
+check 'zcs reports what it served when it ends, exit 0' zcs_ends
 wait "$ZCS"
 check 'zcs --reply: exit status 0 at the end' [ $? -eq 0 ]
 
@@ -158,13 +158,13 @@ what_fails_after_success()
 	[ "$(grep -c "^  failed: 20 " out)" -eq 1 ]
 	[ "$(grep -Ec "$line" out)" -eq 3 ]
 }
-check 'what fails after a success is counted to the end' what_fails_after_success
+check 'failures after a success are counted until the end' what_fails_after_success
 stop_zcs
 start_server -h
 half_of_what_asked()
 {
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 5
-	grep -qx "  failed: 3 with another length than asked for" out
+	grep -qx "  failed: 3 with a length other than requested" out
 }
 check 'zcc --request: a reply of half the length is counted as a failure' half_of_what_asked
 start_server -q
@@ -173,7 +173,7 @@ timeout_server_that_says()
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2 --timeout 0.1
 	grep -qx "  failed: 2 timed out" out
 }
-check '--timeout: a server that says nothing' timeout_server_that_says
+check '--timeout: a server that sends nothing' timeout_server_that_says
 start_zcs
 stop_zcs
 refused_holds()
@@ -227,7 +227,7 @@ max_reply_more()
 {
 	"$HELPERS/request" ask "$PORT" 1 1000 | grep -qx "bytes 1000"
 	"$HELPERS/request" ask "$PORT" 1 1001 | grep -qx "bytes 0"
-	wait_until grep -q "asked for 1001 bytes, more than --max-reply" zcs.err
+	wait_until grep -q "requested 1001 bytes, more than --max-reply" zcs.err
 }
 check 'zcs --max-reply: a request for more has no reply, and a line on stderr' max_reply_more
 "$HELPERS/request" hold "$PORT" 2 >held.out &
@@ -237,7 +237,7 @@ max_clients()
 	wait_until grep -q held held.out
 	"$HELPERS/request" ask "$PORT" 1 10 >asked || true
 	not grep -x "bytes 10" asked
-	wait_until grep -q "turned away: there are --max-clients already" zcs.err
+	wait_until grep -q "rejected: there are --max-clients already" zcs.err
 	not gone "$ZCS"
 }
 check 'zcs --reply --max-clients: more clients are rejected' max_clients
@@ -295,10 +295,10 @@ check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
 check_usage "--request: ''" zcc -s 0 --request 10,
 check_usage '--request.*not between' zcc -s 0 --request 4g
-check_usage '--request goes without' zcc -s 0 --request 10 --raw
-check_usage '--request goes without' zcc -s 0 --request 10 -b 10
+check_usage '--request cannot be combined with' zcc -s 0 --request 10 --raw
+check_usage '--request cannot be combined with' zcc -s 0 --request 10 -b 10
 check_usage "--buffer-size: '0'" zcc -s 0 -b 10,0
-check_usage '--reply goes without' zcs --reply -1
+check_usage '--reply cannot be combined with' zcs --reply -1
 check_usage '--max-clients' zcs --reply --max-clients 0
 check_usage '--idle-timeout' zcs --reply --idle-timeout x
 

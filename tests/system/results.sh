@@ -16,7 +16,7 @@ column()
 		NR > 1 { printf "%s ", $c }' "$1"
 }
 
-# parses FILE CASES: it is one object with so many cases
+# parses FILE CASES: whether FILE is one object with CASES cases
 json=python3
 parses()
 {

@@ -118,7 +118,7 @@ failure_counted_and_shown()
 	grep -qx "ok 1 - z # SKIP no z" out
 	[ "$(tail -n 1 out)" = "3 passed, 1 failed, 1 skipped" ]
 }
-check 'a failure is counted and shown with what it printed; the last line has the counts of all tests' failure_counted_and_shown
+check 'a failure is counted and shown with its output; the last line has the counts of all tests' failure_counted_and_shown
 
 # Side by side.
 two_tests_run()
@@ -170,7 +170,7 @@ what_tests_print()
 		grep -A 3 "^$n .* 1 failed" out | tail -n 3 | paste -sd , | grep -qx "not ok 1 - of $n,# of $n,# of $n"
 	done
 }
-check 'what tests print that run side by side is not mixed' what_tests_print
+check 'the output of tests that run side by side is not mixed' what_tests_print
 tests_of_quiet_group()
 {
 	only_stubs

@@ -165,7 +165,7 @@ receipt_of_valid_exit()
 {
 	for o in tiny "-P 2 tiny" "--json tiny"; do
 		zcc_ends $o
-		not grep "receipt is left out\|is not a receipt" err
+		not grep "is not a receipt" err
 		[ $status -eq "$wanted" ]
 	done
 }
@@ -184,9 +184,9 @@ refusal_for_another_reason()
 {
 	zcc_ends tiny
 	[ $status -eq 1 ]
-	grep -qx "zcc: 127.0.0.1:$PORT: turned away: abcdefghijklmno" err
+	grep -qx "zcc: 127.0.0.1:$PORT: rejected: abcdefghijklmno" err
 }
-check 'a refusal for another reason is told in its own word' refusal_for_another_reason
+check 'a rejection for an unknown reason is reported with its own word' refusal_for_another_reason
 kill $BAD
 
 # Requests.

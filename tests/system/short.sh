@@ -106,7 +106,7 @@ for m in $senders; do
 	seed=$((seed + 4))
 	cat "$m".log >>zcc.log
 done
-check 'zcc: also the calls that wait for the server' were_disturbed zcc.log recv poll
+check 'zcc: the calls that wait for the server are interrupted too' were_disturbed zcc.log recv poll
 zcc_raw_odd_sizes()
 {
 	for f in $files; do cat "$f"; done >raw
@@ -180,7 +180,7 @@ for to in $receivers; do
 	seed=$((seed + 6))
 	stop_zcs
 	status=$?
-	check "zcs -m $to: it says nothing, and ends as it should" zcs_it_says_nothing
+	check "zcs -m $to: it prints nothing, and ends as it should" zcs_it_says_nothing
 	rm -f zcs.log
 done
 

@@ -24,9 +24,9 @@ if unshare -m true 2>/dev/null; then
 		ended "$SOAK"
 		[ -z "$(stale_group)" ]
 	}
-	check 'one set also where /proc and the network are others, and SIGTERM removes its control group' one_set_also
+	check 'one set even if /proc and the network are others, and SIGTERM removes its control group' one_set_also
 else
-	skip 'one set also where /proc and the network are others' 'no privilege for namespaces'
+	skip 'one set even if /proc and the network are others' 'no privilege for namespaces'
 fi
 
 # hold_lock 'script' [as_user]: a process takes the lock on /dev/zero and goes on with that script
@@ -54,7 +54,7 @@ else
 		exits 1 $at_once "$cyclesoak" -1 -p 0.1
 		kill -TERM "$SOAK"
 		cat soak.err
-		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero and soaks nothing: going on without it" soak.err
+		grep -qx "cyclesoak: cyclesoak (pid $HOLDER) holds the lock on /dev/zero but soaks nothing: continuing without it" soak.err
 		[ "$(stat -c "%u %a" /run/zc-soaker.lock)" = "0 600" ]
 		grep -q "soaked already, by cyclesoak (pid $SOAK)" err
 	}

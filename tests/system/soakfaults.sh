@@ -10,7 +10,7 @@
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
 every_fault=$(scale 100 10)
 tried_as=soakers # what else zcc and zcs call is faults.sh's
-# Where the delay of wake-ups cannot be measured nothing is said about it.
+# If the delay of wake-ups cannot be measured, nothing is printed about it.
 sed -i '1i (cyclesoak|zc[cs]):(eventfd|pthread_create|sched_setaffinity) . - - EMFILE,EAGAIN,EINVAL' errors
 
 # The windows of a baseline are of 10 ms in place of 250.

@@ -18,7 +18,7 @@ serve_to()
 	remember $ZCS
 	await_zcs $ZCS
 }
-full_disk_it_said()
+full_disk_reported()
 {
 	serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
 	for i in 1 2 3; do
@@ -34,11 +34,11 @@ full_disk_it_said()
 	cat zcs.err
 	[ $status -eq 1 ] || [ $status -eq 127 ]
 	# A client that runs for a time may leave a connection on which it has not asked yet.
-	[ "$(grep -vc "closed before it had asked" zcs.err)" -eq 2 ]
-	grep -qx "zcs: stdout: No space left on device: what cannot be written is lost, zcs goes on" zcs.err
+	[ "$(grep -vc "closed before sending a request" zcs.err)" -eq 2 ]
+	grep -qx "zcs: stdout: No space left on device: output that cannot be written is lost, zcs continues" zcs.err
 }
 for how in '' --json --raw --reply; do
-	check "a full disk${how:+ ($how)}: it is said once, clients are served on, exit 1 at the end" full_disk_it_said
+	check "a full disk${how:+ ($how)}: it is reported once, clients are served on, exit 1 at the end" full_disk_reported
 done
 serve_to /dev/full "$zcs" -p 0
 "$zcc" -s 0 -p "$PORT" -q file >/dev/null

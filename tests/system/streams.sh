@@ -28,7 +28,7 @@ summaries_of()
 	sed -n 's/^127.0.0.1:.*, \([0-9]*\) bytes in .*/\1/p' "$1"
 }
 # from_here, then later `new N 'pattern'`: what zcs has printed since then is in the file `new`,
-# once so many of the lines match.  All of it is awaited by the check that causes it.
+# once N of the lines match.  All of it is awaited by the check that causes it.
 from_here()
 {
 	seen=$(wc -l <zcs.out)
@@ -247,12 +247,12 @@ warmup_all_sent()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 file
 	one_line err
-	grep -q "all was sent before the warm-up was over" err
+	grep -q "everything was sent before the warm-up ended" err
 	not [ -s out ]
 	wait_until grep -q "127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes" zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 }
-check '--warmup: all sent before it is over: one line, exit 1, and zcs says so too' warmup_all_sent
+check '--warmup: all is sent before it ends: one line, exit 1, and zcs reports it too' warmup_all_sent
 env --default-signal=INT "$zcc" -s 0 -p "$PORT" --warmup 60 -t 60 --congestion reno >out 2>err &
 held=$!
 remember $held
@@ -268,9 +268,9 @@ warmup_interrupted()
 	ended $held
 	cat out err
 	not grep "all was sent" err
-	grep -qx "zcc: interrupted before the warm-up was over: nothing was measured" err
+	grep -qx "zcc: interrupted before the warm-up ended: nothing was measured" err
 }
-check '--warmup: interrupted in it, it says so, and not that all was sent' warmup_interrupted
+check '--warmup: interrupted during it, zcc reports that, and not that all was sent' warmup_interrupted
 wait $held
 check '--warmup: zcc that is interrupted ends by that signal' [ $? -eq 130 ]
 stop_zcs
@@ -414,7 +414,7 @@ sigint_report()
 	grep -q "all bytes sent were received" out
 	wait_until grep -q ^total zcs.out
 }
-check 'SIGINT: the report of what there was, and both ends agree' sigint_report
+check 'SIGINT: the report covers the bytes sent so far, and both ends agree' sigint_report
 wait $held
 check 'zcc -P 2 that is interrupted ends by that signal' [ $? -eq 130 ]
 env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 --congestion reno >out 2>err &
@@ -450,7 +450,7 @@ sigint_of_zcs_summaries()
 	grep -q "^total of 2 clients" zcs.out
 	[ "$(grep -c "interrupted after [0-9]* bytes" zcs.err)" -eq 2 ]
 }
-check 'SIGINT of zcs: summaries and the total of what there was' sigint_of_zcs_summaries
+check 'SIGINT of zcs: summaries and the total of the bytes received so far' sigint_of_zcs_summaries
 wait $ZCS
 check 'zcs that is interrupted: exit status 0' [ $? -eq 0 ]
 zcc_has_one_line()

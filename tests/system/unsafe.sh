@@ -177,11 +177,11 @@ if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/nu
 		begins cpu_offline
 		until_period '.cpus == 1 and ([.load_by_cpu[] | has("load_percent")] | map(select(.)) | length) == 1'
 		is_unsafe "$PERIOD" cpu_offline
-		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or a cpuset lacked it"
+		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or was outside the cpuset"
 		echo "$soaker" >"$cpuset/cgroup.procs"
 		ends cpu_offline
 		until_period ".cpus == $cpus"
-		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or a cpuset lacked it"
+		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or was outside the cpuset"
 		cpus_of "$soaker" >allowed
 		cat allowed
 		[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
@@ -305,7 +305,7 @@ if [ -n "$can_stand_in" ]; then
 		begins cpu_online
 		next_period
 		is_unsafe "$PERIOD" cpu_online
-		lines 1 "^cyclesoak: CPU 5 came online and is not soaked: the load lacks what runs there"
+		lines 1 "^cyclesoak: CPU 5 came online and is not soaked: the load omits what runs there"
 		echo 0 >online
 		ends cpu_online
 		kill -TERM "$SOAK"
@@ -386,7 +386,7 @@ has_wakeup()
 }
 if [ -n "$slow" ]; then
 	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' \
-	    is_always clock_slow 'the clock source .* is slow: the load lacks interrupts of less than [0-9.]* us'
+	    is_always clock_slow 'the clock source .* is slow: the load omits interrupts of less than [0-9.]* us'
 else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi

@@ -14,7 +14,7 @@ what_tests_vm()
 		grep -q "^usage: " err
 	done
 }
-check 'what tests/vm does not know is a usage error: exit status 2' what_tests_vm
+check 'an unknown argument of tests/vm is a usage error: exit status 2' what_tests_vm
 kernel_or_qemu()
 {
 	exits 77 "$vm" none -- true

@@ -46,12 +46,12 @@ no_thread()
 	wait_until or_gone "$ZCS" grep -q listening zcs.err
 	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
-	grep -qx "zcc: 127.0.0.1:$PORT: turned away: the server has as many clients as it takes (zcs --max-clients)" err
+	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
 	kill -TERM "$ZCS"
 	got=0; wait $started || got=$?
 	cat zcs.err
 	[ $got -eq 1 ] # with -1 a client that is not served is a failure
-	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: turned away: no thread for it: Resource temporarily unavailable' zcs.err)" -eq 1 ]
+	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: rejected: cannot start a thread: Resource temporarily unavailable' zcs.err)" -eq 1 ]
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 }
 if sanitized; then

@@ -108,7 +108,7 @@ zcc_raw_server()
 	ended "$PEER"
 	cmp larger got
 }
-check 'zcc --raw: a server that says nothing has received all when the kernel says so' zcc_raw_server
+check 'zcc --raw: a silent server has received all when the kernel has acknowledged it' zcc_raw_server
 
 start_peer -w got
 built_in_file_set()
@@ -227,7 +227,7 @@ zcc_reports_what_receipt()
 	grep -q "all bytes sent were received" report
 	no_warning err
 }
-check 'zcc reports what the receipt says' zcc_reports_what_receipt
+check 'zcc reports the figures of the receipt' zcc_reports_what_receipt
 
 start_peer
 zcc_needs_no_receipt()

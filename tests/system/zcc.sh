@@ -34,7 +34,7 @@ headers_held_back()
 	trace sendto file
 	grep -Eq "sendto\(.*, 12, MSG_MORE" trace
 }
-check_traced 'the headers are held back for the data' headers_held_back
+check_traced 'the headers wait for the data (MSG_MORE)' headers_held_back
 send_of_64k()
 {
 	trace sendfile,sendto,pread64 -S file
@@ -255,7 +255,7 @@ none_left_error()
 	exits 1 "$zcc" -s 0 -p "$PORT" missing .
 	tail -n 1 err | grep -q "none of the files can be sent"
 }
-check 'files none of which can be sent are an error' none_left_error
+check 'it is an error if none of the files can be sent' none_left_error
 more_files_than_descriptors()
 {
 	mkdir many
@@ -309,7 +309,7 @@ timeout_server_that_reads()
 {
 	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" -m $how --timeout 0.1 -t 60 file
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after [0-9]* bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after [0-9]* bytes" err
 	not [ -s out ]
 }
 for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000'; do
@@ -322,7 +322,7 @@ timeout_server_that_takes()
 {
 	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" --timeout 0.1 file
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server took nothing for 0.1 seconds (--timeout) after 300000 bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after 300000 bytes" err
 	not [ -s out ]
 }
 check '--timeout: a server that takes all and never answers: one line that names it, exit 1' timeout_server_that_takes
@@ -416,7 +416,7 @@ timeout_server_that_drains()
 {
 	exits 1 timeout 60 "$zcc" -s 0 -p "$PORT" --mss 500 -o 200k -t 0.5 --timeout 2 file
 	one_line err
-	grep -q "^zcc: 127.0.0.1:$PORT: the server took less than 64 KiB in 2 seconds (--timeout), and was waited for" err
+	grep -q "^zcc: 127.0.0.1:$PORT: the server accepted less than 64 KiB in 2 seconds (--timeout), and was waited for" err
 	not [ -s out ]
 }
 check '--timeout: a server that drains the last bytes by and by is not waited for without end' timeout_server_that_drains
@@ -455,8 +455,8 @@ check_usage '--method' zcc -s 0 -m carrier-pigeon
 check_usage '--cpus.*0.*not between' zcc -s 0 -N 0
 check_usage '--cpus.*more than' zcc -s 0 -N 8000
 check_usage '--time' zcc -s 0 -t 0
-check_usage 'exclude' zcc -s 0 -t 1 -n 1
-check_usage 'exclude' zcc -s 0 -4 -6
+check_usage 'cannot be used together' zcc -s 0 -t 1 -n 1
+check_usage 'cannot be used together' zcc -s 0 -4 -6
 check_usage "-S and -m, --method cannot be used together" zcc -s 0 -S -m send
 check_usage '--calibrate' zcc -C file
 check_usage "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy" zcc -s 0 -m carrier-pigeon
@@ -475,7 +475,7 @@ check_usage '--mss.*10.*not between' zcc -s 0 --mss 10
 check_usage '--mss.*not between' zcc -s 0 --mss 64k
 check_usage '--timeout.*0.*not between' zcc -s 0 --timeout 0
 check_usage '--timeout' zcc -s 0 --timeout x
-check_usage '--raw.*exclude' zcc -s 0 --raw --warmup 1
+check_usage '--raw.*cannot be used together' zcc -s 0 --raw --warmup 1
 check_usage '--calibrate and --json' zcc -C --json
 
 # A file system with files of 2^63 bytes, of which two have more entries than a loop may.
@@ -532,7 +532,7 @@ smaller_buffer_than_asked()
 	[ "$(grep -vc "took less than half a second" err)" -eq 1 ]
 	grep -q "send buffer: asked for 1073741824 bytes, the kernel gave [0-9]*" err
 }
-check 'a smaller buffer than asked for is said' smaller_buffer_than_asked
+check 'a smaller buffer than asked for is reported' smaller_buffer_than_asked
 start_peer -n 3
 smaller_buffer_than_asked_for_said()
 {
@@ -541,7 +541,7 @@ smaller_buffer_than_asked_for_said()
 	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -vc "took less than half a second" err)" -eq 2 ]
 }
-check 'a smaller buffer than asked for is said once, not of each stream' smaller_buffer_than_asked_for_said
+check 'a smaller buffer than asked for is reported once, not for each stream' smaller_buffer_than_asked_for_said
 help_on_stdout_exit()
 {
 	exits 0 "$zcc" -h

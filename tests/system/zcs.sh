@@ -91,7 +91,7 @@ its_threads_and_descriptors()
 	ls -l /proc/$ZCS/fd
 	[ "$(ls /proc/$ZCS/fd | wc -l)" -eq "$fds" ]
 }
-check 'its threads and descriptors are back to what they were' its_threads_and_descriptors
+check 'its threads and descriptors are as many as before' its_threads_and_descriptors
 
 "$zcc" -s 0 -p "$PORT" -t 60 >zcc.out 2>zcc.err &
 remember $!
@@ -113,7 +113,7 @@ interrupted_summary()
 	exits 1 "$zcc" -s 0 -p "$PORT" file
 	grep -q "Connection refused" err
 }
-check 'interrupted: a summary of what there was, exit 0, the port free' interrupted_summary
+check 'interrupted: a summary of the bytes received so far, exit 0, the port free' interrupted_summary
 wait "$ZCS"
 check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
 
@@ -200,7 +200,7 @@ raw_byte_stream()
 	wait_until grep -q " 3 bytes in" zcs.out
 	one_line zcs.err
 }
-check '--raw: a byte is a stream, and so is what breaks off' raw_byte_stream
+check '--raw: one byte is a stream, and so are three bytes one at a time' raw_byte_stream
 raw_zcc_raw()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 3 -n 10 file
@@ -383,7 +383,7 @@ check_usage "--method.*'sendfile'.*read, recv, trunc, splice" zcs -m sendfile
 check_usage '--interval' zcs -I x
 check_usage "--interval.*'-1'" zcs -I -1
 check_usage 'pace' zcs --pace 1
-check_usage 'exclude' zcs -4 -6
+check_usage 'cannot be used together' zcs -4 -6
 cpu_that()
 {
 	exits 1 "$zcs" -p 0 -B 0,8000
@@ -399,7 +399,7 @@ broken_calibration()
 	one_line err
 	grep -q "cyclesoak -C" err
 }
-check '-c with a file that is no calibration: one line that says what to run' broken_calibration
+check '-c with a file that is no calibration: one line that names the command to run' broken_calibration
 help_on_stdout_exit()
 {
 	exits 0 "$zcs" --help

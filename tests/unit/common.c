@@ -85,7 +85,7 @@ static const struct wrong {
 	{SECONDS, "9.01", "-x: '9.01' is not between 2 and 9 seconds"},
 	{PORT, "1", "-x: '1' is not between 2 and 65535"},
 	{PORT, "65536", "-x: '65536' is not between 2 and 65535"},
-	{FAMILY, "", "-4 and -6 exclude each other"},
+	{FAMILY, "", "-4 and -6 cannot be used together"},
 	{NAME, "thr", "-x: 'thr' is none of one, two, three"},
 };
 static const char *const named[] = {"one", "two", "three"};

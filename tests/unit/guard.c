@@ -226,11 +226,11 @@ static void test_dropped(void)
 	is(text, "silent for 2.5 seconds (--idle-timeout)", "why a silent client was dropped");
 	p.dropped = DROPPED_SLOW;
 	place_format_dropped(&s.places, &p, text, sizeof(text));
-	is(text, "dropped: under 1 KiB in 2.5 seconds of a full server",
+	is(text, "dropped: moved under 1 KiB in 2.5 seconds while the server was full",
 	   "why a slow client was dropped");
 	p.dropped = DROPPED_FOR_ROOM;
 	place_format_dropped(&s.places, &p, text, sizeof(text));
-	is(text, "dropped: its place went to another address (--max-clients)",
+	is(text, "dropped: its place was given to another address (--max-clients)",
 	   "why a client was dropped for another");
 }
 

@@ -146,7 +146,7 @@ static void test_resume(void)
 	load_sample_resume(&to, &base, &begin);
 	load_between(&c, &base, &to, -1, &l);
 	ok(near(l.seconds, 4) && near(l.load, 0.25) && near(l.tasks, 0.25),
-	   "a load lacks the time in which nothing was measured");
+	   "a load omits the time in which nothing was measured");
 	ok(l.unsafe == UNSAFE_SOAKER_MOVED,
 	   "what happened while nothing was measured makes no load unsafe");
 	load_between(&c, &base, &base, -1, &l);

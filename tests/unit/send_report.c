@@ -146,7 +146,7 @@ static void test_text(void)
 {
 	static const char tcp_text[] =
 		"  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
-		"  held back by the receiver's window 25.0%, by the send buffer 12.5% of the time\n";
+		"  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n";
 	char *rest;
 
 	transfer_init(&t);
@@ -178,9 +178,9 @@ static void test_text(void)
 	       "  irq                           0.6%               0.0%\n"
 	       "  softirq                       0.7%                  -\n"
 	       "  all bytes sent were received\n"
-	       "  the receiver had 3 clients meanwhile: its load is that of all\n"
+	       "  the receiver had 3 clients during the transfer: its load is that of all\n"
 	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
-	       "  held back by the receiver's window 25.0%, by the send buffer 12.5% of the time\n",
+	       "  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n",
 	       "a report of two ends that measured their loads has every figure");
 	t.res.missing = 1;
 	t.res.received.clients = 1;
@@ -226,7 +226,7 @@ static void test_without_load(void)
 	       "  irq                           0.6%               0.0%\n"
 	       "  softirq                       0.7%                  -\n"
 	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
-	       "  held back by the receiver's window 0.0%, by the send buffer 0.0% of the time\n",
+	       "  limited by the receiver's window 0.0%, by the send buffer 0.0% of the time\n",
 	       "a report without a receipt and without a load has neither");
 }
 
@@ -251,7 +251,7 @@ static void test_options(void)
 	t.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
 	t.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 4 CPUs, cost 500.000 us/KiB\n"
-	       "  to 192.0.2.1:2222 by e, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
+	       "  to 192.0.2.1:2222 via e, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
 	       "  after 1.5 s of warm-up, 77 bytes\n"
 	       "                              sender           receiver\n"
 	       "  bytes                      4096000            2048000\n"
@@ -278,7 +278,7 @@ static void test_options(void)
 	       "  irq                           0.6%               0.0%\n"
 	       "  softirq                       0.7%                  -\n"
 	       "  all bytes sent were received\n"
-	       "  the receiver had 3 clients meanwhile: its load is that of all\n"
+	       "  the receiver had 3 clients during the transfer: its load is that of all\n"
 	       "  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  delivery Gbit/s\n"
 	       "       1    5      6            500            3    1.500          20            1.000\n"
 	       "       2    -      -           1000            3        -          20            1.000\n"

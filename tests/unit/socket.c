@@ -88,7 +88,7 @@ static void test_pipe(void)
 
 	ok(pipe_large(fd, &size) == 0 && size >= 4096 && size <= 1 << 20 &&
 		   size == (size_t)fcntl(fd[1], F_GETPIPE_SZ),
-	   "a large pipe is as large as it is said to be");
+	   "a large pipe has the size that is returned");
 	ok((fcntl(fd[0], F_GETFD) & fcntl(fd[1], F_GETFD) & FD_CLOEXEC) != 0,
 	   "a large pipe is closed in a program that is executed");
 	close(fd[0]);
