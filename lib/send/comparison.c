@@ -219,29 +219,21 @@ static struct estimate ratio_of(const struct comparison *c, int i, enum plan_fig
 				 : plan_ratio(c->plan, i, f);
 }
 
-/* A line for each figure that is known of the run, in words. */
-static void print_words(const struct comparison *c, int i)
+/* A line for each run but the first, if the figure is known of it, or of each run against before. */
+static void print_words(const struct comparison *c, enum plan_figure f, const char *verb,
+			const char *of)
 {
-	static const struct {
-		enum plan_figure figure;
-		const char *verb;
-	} words[] = {
-		{PLAN_COST, "costs"}, {PLAN_REMOTE_COST, "costs the receiver"}, {PLAN_RATE, "has"}};
-	const bool remote = is_known(c, PLAN_REMOTE_COST);
 	char name[NAME], first[NAME], text[FIGURE];
 	struct estimate e;
-	size_t k;
+	int i;
 
-	run_name(c->plan, i, name);
 	run_name(c->plan, 0, first);
-	for (k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
-		e = ratio_of(c, i, words[k].figure);
-		if (isnan(e.value))
-			continue;
-		report("%s%s %s %s times %s%s\n", name, c->before != NULL ? " now" : "",
-		       words[k].figure == PLAN_COST && remote ? "costs the sender" : words[k].verb,
-		       times(&e, text), words[k].figure == PLAN_RATE ? "the throughput of " : "",
-		       c->before != NULL ? "before" : first);
+	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++) {
+		e = ratio_of(c, i, f);
+		if (!isnan(e.value))
+			report("%s%s %s %s times %s%s\n", run_name(c->plan, i, name),
+			       c->before != NULL ? " now" : "", verb, times(&e, text), of,
+			       c->before != NULL ? "before" : first);
 	}
 }
 
@@ -258,9 +250,12 @@ static void print_text(const struct comparison *c, const struct send_options *op
 		       c->before->plan.rounds == 1 ? "" : "s", printable(c->before_path),
 		       c->before->machine);
 	print_table(c, opt);
-	for (i = c->before != NULL ? 0 : 1; i < p->n && !opt->quiet; i++)
-		print_words(c, i);
-	if (p->rounds == 1 && !opt->quiet)
+	if (opt->quiet)
+		return;
+	print_words(c, PLAN_COST, is_known(c, PLAN_REMOTE_COST) ? "costs the sender" : "costs", "");
+	print_words(c, PLAN_REMOTE_COST, "costs the receiver", "");
+	print_words(c, PLAN_RATE, "has", "the throughput of ");
+	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
 }
 
