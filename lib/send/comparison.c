@@ -240,7 +240,6 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 static void print_text(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
-	int i;
 
 	if (!opt->quiet)
 		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
