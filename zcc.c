@@ -196,15 +196,18 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 /* Prepares the plan, and what it is compared with. */
 static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *before)
 {
+	const struct send_method *method = compare.method[0];
 	size_t chunk;
 	int i;
 
 	plan_open(plan, runs_of_plan(), compare.rounds);
 	for (i = 0; i < plan->n; i++) {
 		chunk = choose_run(i);
-		plan->run[i].chunk = method_chunk(opt.method, chunk, opt.streams);
+		if (opt.method != NULL) /* always: each list has a value */
+			method = opt.method;
+		plan->run[i].chunk = method_chunk(method, chunk, opt.streams);
 		plan->run[i].streams = opt.streams;
-		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", opt.method->name);
+		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", method->name);
 	}
 	*c = (struct comparison){.plan = plan};
 	if (compare.save != NULL)
@@ -650,7 +653,7 @@ static void settle_comparison(const struct given *given)
  */
 static void settle_options(const struct given *given, const char *word)
 {
-	const char how = given->send ? 'S' : given->write ? 'w' : 'Z';
+	const int how = given->send ? 'S' : given->write ? 'w' : 'Z';
 	const bool requests = opt.requests.n > 0;
 	struct cpus online;
 

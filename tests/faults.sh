@@ -271,8 +271,8 @@ together()
 	outcome=recovered call='' what=''
 	while :; do
 		# Of the same call one error at a time.
-		awk '$4 == "recovered" && !seen[$1, $2]++ && n++ < 200 { print $1 "," $2 "," $3 }' plan >batch
-		[ -s batch ] && run_with "$(paste -s -d ';' batch)" && ! excused && grep -q '^reached' log || return 0
+		awk '$4 == "recovered" && !seen[$1, $2]++ && n++ < 200 { print $1 "," $2 "," $3 }' plan >batched
+		[ -s batched ] && run_with "$(paste -s -d ';' batched)" && ! excused && grep -q '^reached' log || return 0
 		judge
 		if [ -s bad.recovered ]; then
 			echo "# $name: faults that must be recovered from, one after the other"

@@ -164,7 +164,7 @@ static bool same_run(const struct plan_run *a, const struct plan_run *b)
 static const char *parse_runs(char *text, int lines, struct plan *p)
 {
 	double figure[PLAN_FIGURES];
-	struct plan_run run;
+	struct plan_run run = {.chunk = 0};
 	int i, k, round;
 
 	for (i = 0; i < lines; i++) {
@@ -211,22 +211,23 @@ const char *saved_parse(char *text, struct saved *s)
 
 void saved_read_or_die(struct saved *s, const char *path)
 {
-	struct stat st = {.st_mode = S_IFREG};
+	struct stat st;
 	const char *why;
 	char *text;
+	size_t n;
 	FILE *f;
 
+	if (stat(path, &st) != 0)
+		die_errno("--against: %s", printable(path));
 	/* To open a file that is not regular may block and never time out. */
-	f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen_retry(path) : NULL;
 	if (!S_ISREG(st.st_mode) || st.st_size > SAVED_MAX)
 		die("--against: %s is not a file that --save has written", printable(path));
-	if (f == NULL)
-		die_errno("--against: %s", printable(path));
 	text = alloc_or_die((size_t)st.st_size + 1, 1, path);
-	text[fread(text, 1, (size_t)st.st_size, f)] = '\0';
-	if (ferror(f))
+	f = fopen_retry(path);
+	n = f == NULL ? 0 : fread(text, 1, (size_t)st.st_size, f);
+	if (f == NULL || ferror(f) || fclose(f) != 0)
 		die_errno("--against: %s", printable(path));
-	fclose(f);
+	text[n] = '\0';
 	why = saved_parse(text, s);
 	if (why != NULL)
 		die("--against: %s %s", printable(path), why);

@@ -10,8 +10,8 @@ zcc=$BIN/zcc zcs=$BIN/zcs
 made_up_calibration >good
 made_up_calibration 'elsewhere 1.0 CPU' >other
 sed 's/^soaker .*/soaker 999/' good >old
-sed 's/^cpus .*/cpus 5000/; s/^cpu 0 /cpu 5000 /; /^cpu [0-9]\{1,3\} /d; 1s/.*/1000/' good >more
-misfits='other old more'
+sed 's/^cpus .*/cpus 5000/; s/^cpu 0 /cpu 5000 /; /^cpu [0-9]\{1,3\} /d; 1s/.*/1000/' good >others
+misfits='other old others'
 printf x >tiny
 
 start_zcs

@@ -117,7 +117,7 @@ each_size_text()
 	grep -E '^(512|16k)  ' out >rows
 	[ "$(wc -l <rows)" -eq 2 ]
 	# Columns: bytes, KiB/s, load, us/KiB
-	tr -d ,? <rows | awk -v cpus="$cpus" -v wall="$(cat wall)" '{
+	tr -d ',?' <rows | awk -v cpus="$cpus" -v wall="$(cat wall)" '{
 		time = $4 * $2 * 0.2 / ($3 / 100 * cpus * 1e6)
 		print time
 		bad += !($3 > 0 && $4 > 0 && time > 0.1935 && time < wall)

@@ -55,6 +55,7 @@ stand_in()
 	{
 		echo '#!/bin/sh'
 		printf 'exec unshare -m sh -c "'
+		# shellcheck disable=SC2046,SC2183 # two words for each
 		printf 'mount --bind %s %s && ' $(for file; do echo "${file##*/} $file"; done)
 		# shellcheck disable=SC2016 # for the shell of the stand-in
 		printf 'exec %s \\"\\$@\\"" cyclesoak "$@"\n' "$cyclesoak"

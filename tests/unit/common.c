@@ -135,7 +135,7 @@ static void test_arguments(void)
 
 /* Command lines with one wrong option, and what is printed. */
 static const struct wrong_option {
-	const char *argv[5];
+	const char *argv[5]; /* cppcheck-suppress unusedStructMember ; it is read in a child */
 	const char *printed;
 	bool names_help;
 } wrong_options[] = {

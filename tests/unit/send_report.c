@@ -132,13 +132,13 @@ static void interval(void *arg)
 	report_interval(&t->report, f, &t->res.sent, 3, false);
 }
 
-static struct transfer t;
+static struct transfer sample;
 static char printed[8192];
 
 /* The report must be this. */
 static void prints(const char *want, const char *title)
 {
-	stdout_of(end, &t, printed, sizeof(printed));
+	stdout_of(end, &sample, printed, sizeof(printed));
 	is(printed, want, "%s", title);
 }
 
@@ -149,8 +149,8 @@ static void test_text(void)
 		"  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n";
 	char *rest;
 
-	transfer_init(&t);
-	t.res.receipts = 1;
+	transfer_init(&sample);
+	sample.res.receipts = 1;
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n"
 	       "  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes, in 9 loops\n"
 	       "                              sender           receiver\n"
@@ -182,30 +182,30 @@ static void test_text(void)
 	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
 	       "  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n",
 	       "a report of two ends that measured their loads has every figure");
-	t.res.missing = 1;
-	t.res.received.clients = 1;
-	stdout_of(end, &t, printed, sizeof(printed));
+	sample.res.missing = 1;
+	sample.res.received.clients = 1;
+	stdout_of(end, &sample, printed, sizeof(printed));
 	rest = strstr(printed, "  softirq");
 	rest = rest != NULL ? strstr(rest, "\n") : NULL;
 	ok(rest != NULL && strcmp(rest + 1, tcp_text) == 0,
 	   "a report does not claim that all arrived where a byte is missing, and that the receiver "
 	   "had other clients where it had none");
-	t.stream[0].sent.tcp.mss = NAN;
-	stdout_of(end, &t, printed, sizeof(printed));
+	sample.stream[0].sent.tcp.mss = NAN;
+	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "\n  TCP: not known\n") != NULL, "TCP figures that are not known");
-	t.opt.quiet = true;
-	t.opt.chunks.n = 1;
+	sample.opt.quiet = true;
+	sample.opt.chunks.n = 1;
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n",
 	       "a quiet report is one line");
 }
 
 static void test_without_load(void)
 {
-	transfer_init(&t);
-	t.set.builtin = true;
-	t.res.sent.load = t.res.received.load = NAN;
-	t.res.sent.unsafe = UNSAFE_WEIGHT;
-	t.stream[0].sent.tcp.busy = 0;
+	transfer_init(&sample);
+	sample.set.builtin = true;
+	sample.res.sent.load = sample.res.received.load = NAN;
+	sample.res.sent.unsafe = UNSAFE_WEIGHT;
+	sample.stream[0].sent.tcp.busy = 0;
 	prints("2000 kbytes/sec (0.016 Gbit/s)\n"
 	       "  to 192.0.2.1:2222, cubic; 63 files of 350 KiB, built in, in 9 loops\n"
 	       "                              sender         no receipt\n"
@@ -232,24 +232,24 @@ static void test_without_load(void)
 
 static void test_options(void)
 {
-	transfer_init(&t);
-	t.opt.streams = 2;
-	t.opt.pace = 4096;
-	t.opt.warmup = 1.5;
-	t.opt.cork = true;
-	t.opt.nodelay = t.opt.raw = 1;
-	t.res.receipts = 2;
-	t.res.n_cpus = 2;
-	t.res.local = true;
-	t.res.sent.cpus = t.res.received.cpus = 4;
-	t.res.received.method[0] = '\0';
-	strcpy(t.target.interface, "e");
-	t.stream[0].sent.cpu = 5;
-	t.stream[1].sent.tcp.rtt = NAN;
-	t.stream[0].has_receipt = true;
-	t.stream[0].has_zerocopy = t.stream[1].has_zerocopy = true;
-	t.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
-	t.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
+	transfer_init(&sample);
+	sample.opt.streams = 2;
+	sample.opt.pace = 4096;
+	sample.opt.warmup = 1.5;
+	sample.opt.cork = true;
+	sample.opt.nodelay = sample.opt.raw = 1;
+	sample.res.receipts = 2;
+	sample.res.n_cpus = 2;
+	sample.res.local = true;
+	sample.res.sent.cpus = sample.res.received.cpus = 4;
+	sample.res.received.method[0] = '\0';
+	strcpy(sample.target.interface, "e");
+	sample.stream[0].sent.cpu = 5;
+	sample.stream[1].sent.tcp.rtt = NAN;
+	sample.stream[0].has_receipt = true;
+	sample.stream[0].has_zerocopy = sample.stream[1].has_zerocopy = true;
+	sample.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
+	sample.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 4 CPUs, cost 500.000 us/KiB\n"
 	       "  to 192.0.2.1:2222 via e, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
 	       "  after 1.5 s of warm-up, 77 bytes\n"
@@ -291,15 +291,15 @@ static void test_options(void)
 
 static void test_comparison(void)
 {
-	transfer_init(&t);
-	t.report.is_comparison = true;
+	transfer_init(&sample);
+	sample.report.is_comparison = true;
 	prints("  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes\n",
 	       "the first run of a comparison prints what is sent where");
-	t.report.has_what = true;
+	sample.report.has_what = true;
 	prints("", "the next run of a comparison prints nothing");
-	transfer_init(&t);
-	t.report.is_comparison = true;
-	t.opt.quiet = true;
+	transfer_init(&sample);
+	sample.report.is_comparison = true;
+	sample.opt.quiet = true;
 	prints("", "a run of a quiet comparison prints nothing");
 }
 
@@ -338,47 +338,47 @@ static void test_json(void)
 					   "loads of each CPU, and the error"};
 	size_t i;
 
-	transfer_init(&t);
-	t.opt.json = t.opt.nodelay = 1;
-	t.opt.streams = 2;
-	t.opt.pace = 1000;
-	t.opt.warmup = 1.5;
-	t.opt.seconds = 2.5;
-	t.res.receipts = 2;
-	t.res.n_cpus = 2;
-	t.res.missing = 1;
-	t.res.mss = 11;
-	t.res.sndbuf = 12;
-	t.res.rcvbuf = 13;
-	strcpy(t.target.interface, "eth0");
-	address_set(&t.target.addr, 1, 2222);
-	address_set(&t.stream[0].local, 2, 8);
-	t.stream[0].has_receipt = t.stream[0].has_zerocopy = true;
-	t.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
-	stdout_of(start_and_end, &t, printed, sizeof(printed));
+	transfer_init(&sample);
+	sample.opt.json = sample.opt.nodelay = 1;
+	sample.opt.streams = 2;
+	sample.opt.pace = 1000;
+	sample.opt.warmup = 1.5;
+	sample.opt.seconds = 2.5;
+	sample.res.receipts = 2;
+	sample.res.n_cpus = 2;
+	sample.res.missing = 1;
+	sample.res.mss = 11;
+	sample.res.sndbuf = 12;
+	sample.res.rcvbuf = 13;
+	strcpy(sample.target.interface, "eth0");
+	address_set(&sample.target.addr, 1, 2222);
+	address_set(&sample.stream[0].local, 2, 8);
+	sample.stream[0].has_receipt = sample.stream[0].has_zerocopy = true;
+	sample.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
+	stdout_of(start_and_end, &sample, printed, sizeof(printed));
 	for (i = 0; i < LENGTH(parts); i++)
 		if (!ok(strstr(printed, parts[i]) != NULL, "a report in JSON has its %s", name[i]))
 			show_unless(false, printed, parts[i]);
-	t.res.receipts = 1;
-	stdout_of(start_and_end, &t, printed, sizeof(printed));
+	sample.res.receipts = 1;
+	stdout_of(start_and_end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "\"both_ends_on_host\":false},\"error\"") != NULL,
 	   "a report in JSON does not say whether the ends agree where a receipt is missing");
 }
 
 static void test_interval(void)
 {
-	transfer_init(&t);
-	stdout_of(interval, &t, printed, sizeof(printed));
+	transfer_init(&sample);
+	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
 	   "2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB, "
 	   "- retransmits, window 20 KiB, RTT 1.500 ms\n"
 	   "2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB, "
 	   "- retransmits, window 20 KiB, RTT 1.500 ms, warm-up\n",
 	   "an interval of one stream has its window and its RTT");
-	t.opt.streams = 2;
-	t.res.sent.load = NAN;
-	t.res.sent.tcp.retransmits = 6;
-	stdout_of(interval, &t, printed, sizeof(printed));
+	sample.opt.streams = 2;
+	sample.res.sent.load = NAN;
+	sample.res.sent.tcp.retransmits = 6;
+	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
 	   "2000 kbytes/sec (0.016 Gbit/s), 6 retransmits\n"
 	   "2000 kbytes/sec (0.016 Gbit/s), 6 retransmits, warm-up\n",
@@ -388,9 +388,9 @@ static void test_interval(void)
 static void json_interval_of_two(void *arg)
 {
 	(void)arg;
-	report_start(&t.report, &t.res);
-	interval(&t);
-	report_die(&t.report, "why");
+	report_start(&sample.report, &sample.res);
+	interval(&sample);
+	report_die(&sample.report, "why");
 }
 
 static void test_json_interval(void)
@@ -408,11 +408,11 @@ static void test_json_interval(void)
 	};
 	size_t i;
 
-	transfer_init(&t);
-	t.opt.json = 1;
-	t.opt.streams = 2;
-	t.res.sent.unsafe = UNSAFE_WEIGHT;
-	stdout_of(json_interval_of_two, &t, printed, sizeof(printed));
+	transfer_init(&sample);
+	sample.opt.json = 1;
+	sample.opt.streams = 2;
+	sample.res.sent.unsafe = UNSAFE_WEIGHT;
+	stdout_of(json_interval_of_two, &sample, printed, sizeof(printed));
 	for (i = 0; i < LENGTH(parts); i++)
 		if (!ok(strstr(printed, parts[i]) != NULL,
 			"intervals in JSON have streams, their sum, and the end: part %zu", i))
@@ -423,24 +423,24 @@ static void progress(void *arg)
 {
 	(void)arg;
 	dup2(STDOUT_FILENO, STDERR_FILENO);
-	report_clear_progress(&t.report);
-	report_progress(&t.report, 1.25, 4096, 1024, 77, ", waiting");
-	report_clear_progress(&t.report);
-	report_clear_progress(&t.report);
-	report_progress(&t.report, 1.25, 4096, 0, 77, "");
-	t.opt.seconds = 10;
-	t.opt.warmup = 2;
-	report_progress(&t.report, 3, 4096, 1024, 77, "");
+	report_clear_progress(&sample.report);
+	report_progress(&sample.report, 1.25, 4096, 1024, 77, ", waiting");
+	report_clear_progress(&sample.report);
+	report_clear_progress(&sample.report);
+	report_progress(&sample.report, 1.25, 4096, 0, 77, "");
+	sample.opt.seconds = 10;
+	sample.opt.warmup = 2;
+	report_progress(&sample.report, 3, 4096, 1024, 77, "");
 }
 
 static void test_progress(void)
 {
 	const int before = dup(STDERR_FILENO);
 
-	transfer_init(&t);
-	t.opt.streams = 2;
-	t.opt.loops = 4;
-	stdout_of(progress, &t, printed, sizeof(printed));
+	transfer_init(&sample);
+	sample.opt.streams = 2;
+	sample.opt.loops = 4;
+	stdout_of(progress, &sample, printed, sizeof(printed));
 	dup2(before, STDERR_FILENO);
 	close(before);
 	is(printed,

@@ -120,7 +120,7 @@ static void parse_all(char *list)
 {
 	char *text;
 
-	for (; (text = strtok(list, ";")) != NULL; list = NULL) {
+	while ((text = strsep(&list, ";")) != NULL) {
 		if (planned == COUNT(faults))
 			abort();
 		parse(&faults[planned++], text);
@@ -143,7 +143,7 @@ static __attribute__((constructor)) void start(void)
 	seed = getenv("SHORT_SEED");
 	longest_sleep = getenv("FAULT_SLEEP");
 	if (fault != NULL)
-		parse_all(strcpy(alloca(strlen(fault) + 1), fault));
+		parse_all(strdupa(fault));
 	if (getcwd(directory, sizeof(directory)) == NULL || reached == MAP_FAILED)
 		abort();
 	strcat(directory, "/");
