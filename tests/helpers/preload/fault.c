@@ -121,6 +121,8 @@ static void parse_all(char *list)
 	char *text;
 
 	while ((text = strsep(&list, ";")) != NULL) {
+		if (*text == '\0')
+			continue;
 		if (planned == COUNT(faults))
 			abort();
 		parse(&faults[planned++], text);
