@@ -314,6 +314,8 @@ await_zcs()
 # start_zcs [options]: sets ZCS (its pid) and PORT; its output is in zcs.out and zcs.err.
 start_zcs()
 {
+	# A server that an earlier check has left goes on writing to files of its own.
+	rm -f zcs.out zcs.err
 	: >zcs.err
 	${ON-} "$BIN/zcs" -p 0 "$@" >zcs.out 2>zcs.err &
 	ZCS=$!
