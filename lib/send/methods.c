@@ -110,7 +110,7 @@ const struct send_method *method_named(const char *name)
 				 sizeof(methods) / sizeof(methods[0]), sizeof(methods[0]))];
 }
 
-/* The part of the memory that each of so many senders has. */
+/* The part of the memory that each of N senders has. */
 static size_t memory_of(int streams)
 {
 	size_t memory = MEMORY / (size_t)streams;

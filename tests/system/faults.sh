@@ -47,7 +47,7 @@ plausible()
 	not grep -Eq '(interrupts|packets_in|packets_out)_per_second":[0-9]{9}' out
 }
 
-# zcc, when it fails, says so in JSON, too.
+# A failure of zcc is an error in its JSON, too.
 json_error()
 {
 	[ "$status" -ne 0 ] && [ "$call" != write ] && ! grep -q ': stdout: ' err || return 0
@@ -69,7 +69,7 @@ scenario()
 	$UNDER "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
 }
 
-# Both ends agree, also where there is no receipt; and what could not be read is in no figure.
+# Both ends agree, even if there is no receipt; bytes that could not be read are not counted.
 right()
 {
 	met()
@@ -191,7 +191,7 @@ scenario()
 	status=0
 	wait $p || status=$?
 }
-# It says how many it served, and what became of the others.
+# It prints how many it served, and what became of the others.
 right()
 {
 	awk '/^total:/ { n = $2; bytes = $4; bad = $6 + $8 + $10 + $13 }

@@ -11,8 +11,8 @@ rounds=$(scale 2 25)
 seed=${SEED:-$(new_seed)}
 head -c 100000 /dev/urandom >file
 
-# What a program starts inherits its mark, also when it has lost its parent.  That processes end
-# while grep reads is an error to it, also where it has found something.
+# What a program starts inherits its mark, even if it has lost its parent.  That processes end
+# while grep reads is an error to it, even if it has found something.
 ZC_KILLED=$$.
 export ZC_KILLED
 left()

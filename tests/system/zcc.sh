@@ -419,7 +419,7 @@ timeout_server_that_drains()
 	grep -q "^zcc: 127.0.0.1:$PORT: the server accepted less than 64 KiB in 2 seconds (--timeout), and was waited for" err
 	not [ -s out ]
 }
-check '--timeout: a server that drains the last bytes by and by is not waited for without end' timeout_server_that_drains
+check '--timeout: a server that drains the last bytes slowly is not waited for beyond it' timeout_server_that_drains
 
 start_peer -s
 env --block-signal=ALRM "$zcc" -s 0 -p "$PORT" -t 60 file >out 2>err &
