@@ -308,10 +308,11 @@ def table(rows, title):
     by = collections.defaultdict(list)
     for row in rows:
         for group in {row['group'], 'hidden' if row['group'] == 'hidden' else 'all of them'}:
-            for baseline in row['baseline'], 'both':
+            for baseline in row['baseline'], 'both', 'marked' if row['unsafe'] else 'unmarked':
                 by[group, baseline].append(row)
+    kinds = ['file', 'own', 'both', *(['unmarked', 'marked'] if any(r['unsafe'] for r in rows) else [])]
     for group in [*GROUPS, 'all of them', 'hidden']:
-        for baseline in 'file', 'own', 'both':
+        for baseline in kinds:
             if (group, baseline) in by:
                 f = figures(by[group, baseline])
                 ratio = f'{f.rms / f.rms_2001:18.2f}x' if group in COMPARED and f.rms_2001 > 0 else ''
