@@ -86,7 +86,10 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 	return p;
 }
 
-void init_program(void)
+/* The signal that ends the program; NULL: it catches none. */
+static const _Atomic int *stop_signal;
+
+void init_program(const _Atomic int *stop)
 {
 	int fd;
 
@@ -101,6 +104,7 @@ void init_program(void)
 		die_errno("stdout");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
+	stop_signal = stop;
 }
 
 void report(const char *fmt, ...)
@@ -385,7 +389,7 @@ static ssize_t stream_write(void *fd, const char *buf, size_t size)
 	ssize_t n;
 
 	for (done = 0; done < size; done += (size_t)n)
-		if ((n = write_some((int)(intptr_t)fd, buf + done, size - done, NULL)) < 0)
+		if ((n = write_some((int)(intptr_t)fd, buf + done, size - done, stop_signal)) < 0)
 			return 0; /* stdio takes 0 for the error */
 	return (ssize_t)size;
 }

@@ -3,7 +3,7 @@
  * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
  * library's headers that most parts need.
  *
- *	init_program();
+ *	init_program(NULL);
  *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
  *	fd = open_retry(path, O_RDONLY);
  *	if (fd < 0)
@@ -87,9 +87,10 @@ void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
  * What a program calls first, or after command_expect(): makes stdout line buffered and SIGPIPE an
- * ordinary error.
+ * ordinary error.  `stop` is what a handler sets to the signal that ends the program, or NULL: from
+ * then on stdout gives up after a second in which its reader reads nothing.
  */
-void init_program(void);
+void init_program(const _Atomic int *stop);
 
 /* printf(3) to stdout; dies when that fails (full disk, closed pipe). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -462,7 +462,7 @@ int main(int argc, char **argv)
 	int c;
 
 	command_expect(argc, argv, LETTERS, longopts);
-	init_program();
+	init_program(NULL);
 	die_init(close_report, NULL);
 	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
 		parse_option(c);

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	int priority = 1, c;
 
 	command_expect(argc, argv, LETTERS, longopts);
-	init_program();
+	init_program(NULL);
 	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1) {
 		switch (c) {
 		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;

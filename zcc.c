@@ -702,7 +702,7 @@ int main(int argc, char **argv)
 	struct run run;
 	int c;
 
-	init_program();
+	init_program(&stop);
 	die_init(report_die, &rep);
 	while ((c = option_next(argc, argv, letters, longopts, hints)) != -1) {
 		parse_option(c, &given);

@@ -269,7 +269,7 @@ int main(int argc, char **argv)
 	struct cpus online;
 	int c;
 
-	init_program();
+	init_program(&stop);
 	while ((c = option_next(argc, argv, ":p:1m:b:I:Jqi:o:46B:cf:N:dhV", longopts, hints)) != -1)
 		parse_option(c);
 	if (optind < argc)
