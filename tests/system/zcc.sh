@@ -269,7 +269,7 @@ check 'more files than descriptors' more_files_than_descriptors
 about_that_long()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -t 0.5
-	grep -Eqx "  seconds +0\.[5-9][0-9]* +0\.[4-9][0-9]*" out
+	awk '$1 == "seconds" { ok = $2 >= 0.5 && $3 >= 0.4 && $2 + $3 < 20 } END { exit !ok }' out
 	grep -q "all bytes sent were received" out
 }
 check '-t: about that long, and both ends agree' about_that_long
@@ -416,7 +416,8 @@ timeout_server_that_drains()
 {
 	exits 1 timeout 60 "$zcc" -s 0 -p "$PORT" --mss 500 -o 200k -t 0.5 --timeout 2 file
 	one_line err
-	grep -q "^zcc: 127.0.0.1:$PORT: the server accepted less than 64 KiB in 2 seconds (--timeout), and was waited for" err
+	# A busy machine lets TCP's probes of the full window wait, so that it accepts nothing at all.
+	grep -Eq "^zcc: 127.0.0.1:$PORT: the server accepted (less than 64 KiB in|no data for) 2 seconds \(--timeout\)" err
 	not [ -s out ]
 }
 check '--timeout: a server that drains the last bytes slowly is not waited for beyond it' timeout_server_that_drains
