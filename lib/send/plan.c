@@ -137,7 +137,7 @@ bool plan_is_precise(const struct plan *p, double share)
 		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {
 			e = plan_mean(p, i, costs[k]);
 			known |= !isnan(e.value);
-			if (statistics_half(&e) > share * fabs(e.value))
+			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))
 				return false;
 		}
 	}

@@ -92,6 +92,8 @@ static void test_baseline(void)
 	   "the reasons of the receiver are its own");
 	ok(plan_is_precise(&p, 0.041) && !plan_is_precise(&p, 0.039),
 	   "the least precise cost decides, 4 %% here");
+	p.run[0].remote_uncertainty = NAN;
+	ok(!plan_is_precise(&p, 1), "a cost without an interval is not precise");
 	plan_close(&p);
 }
 
