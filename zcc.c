@@ -235,7 +235,7 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	for (i = 0; i < compare.streams.n; i++)
 		if (streams < (int)compare.streams.size[i])
 			streams = (int)compare.streams.size[i];
-	fileset_open(&set, names, n, streams, opt.raw);
+	fileset_open(&set, names, n, streams, opt.raw, opt.zeros);
 	run_soak(run);
 	rep->is_comparison = compare.wanted;
 	rep->comparison = compare.wanted ? &comparison : NULL;
@@ -271,6 +271,11 @@ static const char *request_all(struct run *run, struct send_report *rep, char wh
 
 enum {
 	OPT_CONGESTION = 256,
+	OPT_BIND,
+	OPT_BIND_DEV,
+	OPT_CONTENT,
+	OPT_DSCP,
+	OPT_MPTCP,
 	OPT_FORCE,
 	OPT_PACE,
 	OPT_TIMEOUT,
@@ -303,6 +308,11 @@ static const struct option longopts[] = {
 	{"mss", required_argument, NULL, 'M'},
 	{"pace", required_argument, NULL, OPT_PACE},
 	{"congestion", required_argument, NULL, OPT_CONGESTION},
+	{"bind", required_argument, NULL, OPT_BIND},
+	{"bind-dev", required_argument, NULL, OPT_BIND_DEV},
+	{"dscp", required_argument, NULL, OPT_DSCP},
+	{"mptcp", no_argument, NULL, OPT_MPTCP},
+	{"content", required_argument, NULL, OPT_CONTENT},
 	{"timeout", required_argument, NULL, OPT_TIMEOUT},
 	{"raw", no_argument, &opt.raw, true},
 	{"request", required_argument, NULL, OPT_REQUEST},
@@ -358,6 +368,8 @@ static const char help[] =
 	"                              these (default 0)\n"
 	"  -P, --streams=N             open N connections; each sends all files\n"
 	"                              (default 1)\n"
+	"      --content=WHAT          fill the built-in set with random bytes (the\n"
+	"                              default) or with zeros, which a link may compress\n"
 	"      --raw                   send no headers and expect no receipt: for a\n"
 	"                              server that is not zcs\n"
 	"      --request=SIZE          send no files: open short connections, each of\n"
@@ -391,6 +403,10 @@ static const char help[] =
 	"                              address, or 0 for this host; required\n"
 	"  -p, --port=PORT             the server's port (default 2222; --request 7890)\n"
 	"  -4, -6                      use IPv4 only, or IPv6 only (default: either)\n"
+	"      --bind=ADDRESS          connect from this address of the host\n"
+	"      --bind-dev=DEVICE       use this interface only (SO_BINDTODEVICE)\n"
+	"      --mptcp                 use Multipath TCP, which zcs --mptcp accepts\n"
+	"      --dscp=NUMBER           mark packets with this DSCP, 0 to 63 (default 0)\n"
 	"  -k, --cork                  set TCP_CORK until all files are sent\n"
 	"      --nodelay               set TCP_NODELAY\n"
 	"  -i, --rcvbuf=SIZE           set SO_RCVBUF (default: the kernel's autotuning)\n"
@@ -484,6 +500,14 @@ static void arg_methods(void)
 	}
 }
 
+/* Parses the argument.  Returns whether the content is zeros. */
+static bool arg_content(void)
+{
+	if (strcmp(optarg, "zeros") != 0 && strcmp(optarg, "random") != 0)
+		usage_error("--content: '%s' is neither random nor zeros", optarg);
+	return strcmp(optarg, "zeros") == 0;
+}
+
 /* Parses the argument: `3%` or `3`.  Returns it as a share. */
 static double arg_percent(const char *name, double max)
 {
@@ -501,6 +525,7 @@ static double arg_percent(const char *name, double max)
 /* Options that only main needs. */
 struct given {
 	bool send, write, sendfile, calibrate, force;
+	bool content;
 	bool length; /* -l was given, which cannot be meant as a rate */
 };
 
@@ -536,6 +561,14 @@ static void parse_option(int c, struct given *given)
 	case 'M': opt.mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
 	case OPT_PACE: opt.pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
 	case OPT_CONGESTION: opt.sock.congestion = optarg; break;
+	case OPT_BIND: opt.source = optarg; break;
+	case OPT_BIND_DEV: opt.sock.device = optarg; break;
+	case OPT_CONTENT:
+		given->content = true;
+		opt.zeros = arg_content();
+		break;
+	case OPT_DSCP: opt.sock.dscp = (int)arg_int("--dscp", optarg, 0, 63); break;
+	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;
 	case OPT_REQUEST: arg_sizes("--request", 0, UINT32_MAX, &opt.requests); break;
 	case '4': arg_family(&opt.family, AF_INET); break;
@@ -679,6 +712,9 @@ static void settle_options(const struct given *given, const char *word)
 		opt.seconds = BUILTIN_SECONDS;
 	if (opt.loops == 0)
 		opt.loops = requests ? REQUESTS : 1;
+	if (given->content && (word != NULL || requests))
+		usage_error("--content is of the built-in set, which %s does not send",
+			    requests ? "--request" : "zcc with files");
 	if (opt.raw && opt.warmup > 0)
 		usage_error(
 			"--warmup and --raw cannot be used together: only zcs supports a warm-up");

@@ -97,7 +97,16 @@ static int run(struct context *x)
  * Options.
  */
 
-enum { OPT_MAX_REPLY = 256, OPT_MAX_CLIENTS, OPT_IDLE_TIMEOUT, OPT_ALLOW, OPT_BIND, OPT_USER };
+enum {
+	OPT_MAX_REPLY = 256,
+	OPT_MAX_CLIENTS,
+	OPT_IDLE_TIMEOUT,
+	OPT_ALLOW,
+	OPT_BIND,
+	OPT_BIND_DEV,
+	OPT_MPTCP,
+	OPT_USER
+};
 
 static const struct option longopts[] = {
 	{"port", required_argument, NULL, 'p'},
@@ -110,6 +119,8 @@ static const struct option longopts[] = {
 	{"idle-timeout", required_argument, NULL, OPT_IDLE_TIMEOUT},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"bind", required_argument, NULL, OPT_BIND},
+	{"bind-dev", required_argument, NULL, OPT_BIND_DEV},
+	{"mptcp", no_argument, NULL, OPT_MPTCP},
 	{"user", required_argument, NULL, OPT_USER},
 	{"interval", required_argument, NULL, 'I'},
 	{"json", no_argument, NULL, 'J'},
@@ -168,6 +179,8 @@ static const char help[] =
 	"  -p, --port=PORT          listen on this port (default 2222; --reply 7890); 0\n"
 	"                           for any free port, which zcs prints\n"
 	"      --bind=ADDRESS       listen on this address (default: all addresses)\n"
+	"      --bind-dev=DEVICE    serve only what arrives by this interface\n"
+	"      --mptcp              accept Multipath TCP, besides TCP\n"
 	"  -4, -6                   listen on IPv4 only, or on IPv6 only (default: both)\n"
 	"  -i, --rcvbuf=SIZE        set SO_RCVBUF (default: the kernel's autotuning)\n"
 	"  -o, --sndbuf=SIZE        set SO_SNDBUF (default: the kernel's autotuning)\n"
@@ -228,6 +241,8 @@ static void parse_option(int c)
 				    optarg);
 		break;
 	case OPT_BIND: opt.address = optarg; break;
+	case OPT_BIND_DEV: opt.sock.device = optarg; break;
+	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_USER: opt.user = optarg; break;
 	case 'I':
 		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);

@@ -1,9 +1,34 @@
 #include "lib/net/socket.h"
 
+#include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
+
+#ifndef SOL_MPTCP
+#define SOL_MPTCP 284
+#endif
+
+int sock_open(int family, int flags, const struct sock_options *o)
+{
+	const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | flags,
+			      o->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+
+	if (fd < 0 && o->mptcp &&
+	    (errno == EPROTONOSUPPORT || errno == ENOPROTOOPT || errno == EINVAL))
+		die_errno("--mptcp (see net.mptcp.enabled)");
+	return fd;
+}
+
+bool sock_is_mptcp(int fd)
+{
+	struct mptcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) == 0 &&
+	       !(info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK);
+}
 
 int sock_set(int fd, int level, int name, int value)
 {
@@ -34,8 +59,25 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 			program_invocation_short_name, what, want, got / 2, limit);
 }
 
+/* A socket of IPv6 has both: IPv4's is for the addresses that are mapped. */
+static void set_dscp_or_die(int fd, int dscp)
+{
+	const bool v4 = sock_set(fd, IPPROTO_IP, IP_TOS, dscp << 2) == 0;
+	const int e = errno;
+
+	if (sock_set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2) != 0 && !v4) {
+		errno = e;
+		die_errno("--dscp %d", dscp);
+	}
+}
+
 void sock_set_options_or_die(int fd, const struct sock_options *o)
 {
+	if (o->device != NULL && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,
+					    (socklen_t)strlen(o->device)) != 0)
+		die_errno("--bind-dev '%s'", printable(o->device));
+	if (o->dscp > 0)
+		set_dscp_or_die(fd, o->dscp);
 	if (o->rcvbuf > 0)
 		set_bufsize_or_die(fd, SO_RCVBUF, "receive", "net.core.rmem_max", o->rcvbuf);
 	if (o->sndbuf > 0)

@@ -21,13 +21,25 @@ struct sock_options {
 	int rcvbuf;             /* SO_RCVBUF, bytes; 0 leaves it to the kernel's autotuning */
 	int sndbuf;             /* SO_SNDBUF, bytes; 0 leaves it to the kernel's autotuning */
 	const char *congestion; /* TCP_CONGESTION; NULL is the system's default */
+	const char *device;     /* SO_BINDTODEVICE; NULL: whatever the routes say */
+	int dscp;               /* of the packets, 0 to 63: the upper six bits of IP_TOS */
+	bool mptcp;             /* Multipath TCP, where the peer has it, too */
 };
+
+/*
+ * Makes a stream socket, for which `flags` may be SOCK_NONBLOCK, or dies where the kernel lacks
+ * Multipath TCP.  -1 with errno for other errors.
+ */
+int sock_open(int family, int flags, const struct sock_options *o);
 
 /* setsockopt(2) of an option that is an int. */
 int sock_set(int fd, int level, int name, int value);
 
 /* getsockopt(2) of an option that is an int; 0 where it fails. */
 int sock_get(int fd, int level, int name);
+
+/* Whether the connection became one of Multipath TCP (MPTCP_INFO), and not one of TCP alone. */
+bool sock_is_mptcp(int fd);
 
 /* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);

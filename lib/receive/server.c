@@ -26,7 +26,7 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 
 	if (e != 0)
 		return e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e);
-	*fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	*fd = sock_open(ai->ai_family, SOCK_NONBLOCK, &opt->sock);
 	if (*fd >= 0) {
 		sock_set(*fd, SOL_SOCKET, SO_REUSEADDR, 1);
 		sock_set(*fd, SOL_SOCKET, SO_OOBINLINE, 1);      /* urgent data are data, too */

@@ -72,7 +72,7 @@ static size_t descriptors(int streams)
 /*
  * Fills a built-in file, which is in memory and is sent by the same calls as a file on disk.  Its
  * bytes are those of xorshift64, with another seed for each file, so that no layer below compresses
- * or shares them.  False on failure, with errno.
+ * or shares them; of seed 0 all are zero.  False on failure, with errno.
  */
 static bool write_builtin(int fd, uint64_t state)
 {
@@ -94,7 +94,7 @@ static bool write_builtin(int fd, uint64_t state)
 	return true;
 }
 
-void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw)
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw, bool zeros)
 {
 	const size_t keep_open = descriptors(streams);
 	struct file f = {.name = "built-in", .size = BUILTIN_SIZE};
@@ -106,7 +106,7 @@ void fileset_open(struct fileset *set, char **names, int n, int streams, bool ra
 		open_file(set, names[i], keep_open, raw);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
 		f.fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
-		if (f.fd < 0 || !write_builtin(f.fd, (uint64_t)i + 1))
+		if (f.fd < 0 || !write_builtin(f.fd, zeros ? 0 : (uint64_t)i + 1))
 			die_errno("built-in file set");
 		add_file(set, &f, raw);
 	}

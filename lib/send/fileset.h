@@ -1,7 +1,7 @@
 /*
  * fileset.h: the files that zcc sends, or the set that is built in.
  *
- *	fileset_open(&set, argv + optind, argc - optind, streams, raw);
+ *	fileset_open(&set, argv + optind, argc - optind, streams, raw, false);
  *	for (i = 0; i < set.n; i++)
  *		send_file(&set.file[i]);
  *	fileset_close(&set);
@@ -33,7 +33,7 @@ struct fileset {
  * connections.  Dies if no file is left, or if a loop has more entries than the wire can count,
  * unless it is `raw` and has no headers.
  */
-void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw);
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw, bool zeros);
 
 /* Closes and frees what fileset_open() made. */
 void fileset_close(struct fileset *set);

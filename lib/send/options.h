@@ -20,6 +20,7 @@ struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
+	const char *source;      /* the own address; NULL: the kernel's choice */
 	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
 	const struct send_method *method;
 	int family;            /* AF_INET, AF_INET6 or AF_UNSPEC */
@@ -35,4 +36,5 @@ struct send_options {
 	int debug;
 	int nodelay, raw, json; /* true or false; getopt_long(3) stores an int */
 	bool cork, load, quiet;
+	bool zeros; /* the content of the built-in set, else random */
 };

@@ -232,12 +232,17 @@ static void report_what(const struct send_options *opt, const struct send_result
 	       res->target->interface[0] != '\0' ? " via " : "", res->target->interface,
 	       res->congestion, opt->cork ? ", corked" : "", opt->nodelay ? ", nodelay" : "",
 	       opt->raw ? ", raw" : "");
+	if (res->mptcp)
+		report(", MPTCP");
+	if (opt->sock.dscp > 0)
+		report(", DSCP %d", opt->sock.dscp);
 	if (opt->pace > 0)
 		report(", paced to %.0f kbytes/sec", (double)opt->pace / 1024);
 	if (opt->streams > 1)
 		report(", %d streams", opt->streams);
 	if (res->set->builtin)
-		report("; %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
+		report("; %d files of %d KiB%s, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024,
+		       opt->zeros ? " of zeros" : "");
 	else
 		report("; %zu files of %" PRIu64 " bytes", res->set->n, res->set->bytes);
 }
@@ -441,6 +446,8 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 		json_stream(j, "sum_received", remote, 0, false);
 	json_utilization(j, &res->sent, remote);
 	json_string(j, "sender_tcp_congestion", res->congestion);
+	if (opt->sock.mptcp)
+		json_bool(j, "mptcp", res->mptcp);
 	json_host(j, "host", &res->sent);
 	if (remote != NULL)
 		json_host(j, "remote", remote);

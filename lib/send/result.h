@@ -31,6 +31,7 @@ struct send_result {
 	const struct fileset *set;
 	char congestion[16];
 	size_t chunk;            /* the most bytes asked of one call */
+	bool mptcp;              /* the first connection is of Multipath TCP */
 	int mss, sndbuf, rcvbuf; /* of the first connection, bytes */
 	uint64_t loops;          /* complete, of all streams */
 	struct stream_result *stream;

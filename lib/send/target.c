@@ -26,14 +26,24 @@ static void set_options_or_die(int fd, const struct send_options *opt)
 		die_errno("--pace %" PRIu64, opt->pace);
 }
 
+/* The port is chosen by connect(2), so that many connections can have the same: ip(7). */
+static void bind_or_die(int fd, const struct target *s, const struct send_options *opt)
+{
+	sock_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	if (bind(fd, (const struct sockaddr *)&s->source, s->source_len) != 0)
+		die_errno("--bind %s", opt->source);
+}
+
 int target_connect(const struct target *s, const struct send_options *opt, const _Atomic int *stop)
 {
-	const int fd = socket(s->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	const int fd = sock_open(s->addr.ss_family, 0, &opt->sock);
 	int e;
 
 	if (fd < 0)
 		return -1;
 	set_options_or_die(fd, opt);
+	if (opt->source != NULL)
+		bind_or_die(fd, s, opt);
 	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
 	do
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
@@ -46,46 +56,66 @@ int target_connect(const struct target *s, const struct send_options *opt, const
 	return -1;
 }
 
-/* Returns the server's addresses.  The name `0` is this host, as in 2001. */
-static struct addrinfo *resolve(const struct send_options *opt)
+static void resolve_source(struct target *s, const struct send_options *opt)
 {
 	const struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *list;
+	const int e = getaddrinfo(opt->source, NULL, &hints, &list);
+
+	if (e != 0)
+		die("--bind %s: %s", opt->source,
+		    e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	memcpy(&s->source, list->ai_addr, list->ai_addrlen);
+	s->source_len = list->ai_addrlen;
+	freeaddrinfo(list);
+}
+
+/* Returns the server's addresses, of the family of --bind.  `0` is this host, as in 2001. */
+static struct addrinfo *resolve(struct target *s, const struct send_options *opt)
+{
+	struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
 	const char *host = opt->server;
 	struct addrinfo *list;
 	int e;
 
+	if (opt->source != NULL) {
+		resolve_source(s, opt);
+		hints.ai_family = s->source.ss_family;
+	}
 	if (strcmp(host, "0") == 0)
-		host = opt->family == AF_INET6 ? "::1" : "127.0.0.1";
+		host = hints.ai_family == AF_INET6 ? "::1" : "127.0.0.1";
 	e = getaddrinfo(host, opt->port, &hints, &list);
 	if (e != 0)
 		die("%s: %s", opt->server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	return list;
 }
 
-static void set_address(struct target *s, const struct addrinfo *ai)
+static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)
 {
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
 	s->addr_len = ai->ai_addrlen;
 	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
-	if (addr_interface(ai->ai_addr, s->interface) != 0)
+	if (opt->sock.device != NULL)
+		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
+	else if (addr_interface(ai->ai_addr, s->interface) != 0)
 		s->interface[0] = '\0';
 }
 
 void target_resolve(struct target *s, const struct send_options *opt)
 {
-	struct addrinfo *list = resolve(opt);
+	struct addrinfo *list = resolve(s, opt);
 
-	set_address(s, list);
+	set_address(s, list, opt);
 	freeaddrinfo(list);
 }
 
 int target_connect_first(struct target *s, const struct send_options *opt, const _Atomic int *stop)
 {
-	struct addrinfo *list = resolve(opt), *ai;
+	struct addrinfo *list = resolve(s, opt), *ai;
 	int fd = -1;
 
 	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
-		set_address(s, ai);
+		set_address(s, ai, opt);
 		fd = target_connect(s, opt, stop);
 	}
 	freeaddrinfo(list);

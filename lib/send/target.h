@@ -12,6 +12,8 @@
 struct target {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
+	struct sockaddr_storage source; /* opt->source, where that is given */
+	socklen_t source_len;
 	char name[ADDR_STRLEN];      /* the address and port as text */
 	char interface[IF_NAMESIZE]; /* via which packets leave for the server; empty: not known */
 };

@@ -1,0 +1,149 @@
+#!/bin/sh
+# Where the packets go and what they carry: --bind, --bind-dev, --dscp, --mptcp, --content.
+#
+# seconds: 3
+. "$TOP/tests/lib.sh"
+zcc=$BIN/zcc
+
+start_peer -s -n 2
+"$zcc" -s 0 -p "$PORT" --bind 127.0.0.3 --dscp 46 -P 2 -t 60 >held.out 2>held.err &
+HELD=$!
+remember $HELD
+connections()
+{
+	ss -Htn state established "dport = :$PORT" | grep -c .
+}
+bind_address()
+{
+	wait_until counts -ge 2 connections
+	ss -Htn state established "dport = :$PORT" >sockets
+	cat sockets
+	not grep -v '127\.0\.0\.3:[0-9]* *127\.0\.0\.1:' sockets
+}
+check_with ss '--bind: each connection comes from that address' bind_address
+dscp_of_socket()
+{
+	ss -Htn --tos state established "dport = :$PORT" >sockets
+	cat sockets
+	[ "$(grep -c 'tos:0xb8' sockets)" -eq 2 ]
+}
+check_with ss '--dscp 46: IP_TOS is four times that' dscp_of_socket
+kill -TERM $HELD
+ended $HELD
+kill -USR1 "$PEER"
+
+start_zcs
+dscp_ipv6()
+{
+	exits 0 strace -f -e trace=setsockopt -o trace "$zcc" -6 -s ::1 -p "$PORT" --dscp 10 -n 1
+	grep -q 'IPV6_TCLASS, \[40\], 4) = 0' trace
+}
+check_traced '--dscp over IPv6: the traffic class' dscp_ipv6
+bind_family()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --bind ::1 -n 1
+	grep -q '^  to \[::1\]:' out
+	exits 0 "$zcc" -s 0 -p "$PORT" --bind 127.0.0.4 -n 1
+	grep -q '^  to 127\.0\.0\.1:' out
+	wait_until grep -q '^127\.0\.0\.4:' zcs.out
+}
+check '--bind: the server'\''s address is of the same family' bind_family
+bind_foreign()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" --bind 192.0.2.7
+	one_line err
+	grep -qx 'zcc: --bind 192.0.2.7: Cannot assign requested address' err
+	exits 1 "$zcc" -s 0 -p "$PORT" --bind ::1 -4
+	one_line err
+	grep -q '^zcc: --bind ::1: ' err
+}
+check '--bind: an address that is not of this host, or not of the family' bind_foreign
+dev_unknown()
+{
+	exits 1 "$zcc" -s 0 -p "$PORT" --bind-dev noether
+	one_line err
+	grep -q "^zcc: --bind-dev 'noether': " err
+	exits 1 "$BIN/zcs" -p 0 --bind-dev noether
+	one_line err
+	grep -q "^zcs: --bind-dev 'noether': " err
+}
+check '--bind-dev: no such interface' dev_unknown
+stop_zcs
+
+start_zcs --bind-dev lo
+dev_of_socket()
+{
+	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
+	exits 0 "$zcc" -s 0 -p "$PORT" --bind-dev lo -n 1
+	grep -q ' via lo' out
+}
+check_with ss '--bind-dev lo: the server listens there, and zcc names it' dev_of_socket
+stop_zcs
+
+# The kernel may lack Multipath TCP.
+if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
+	start_zcs --mptcp
+	"$zcc" -s 0 -p "$PORT" --mptcp --congestion reno -t 60 >mptcp.out 2>mptcp.err &
+	MPTCP=$!
+	remember $MPTCP
+	is_mptcp()
+	{
+		ss -HnM state established "dport = :$PORT" | grep -q ":$PORT"
+	}
+	mptcp_sockets()
+	{
+		wait_until is_mptcp
+		kill -TERM $MPTCP
+		ended $MPTCP
+		cat mptcp.out
+		grep -q ', MPTCP; 63 files' mptcp.out
+		grep -q 'all bytes sent were received' mptcp.out
+		[ ! -s mptcp.err ]
+	}
+	check_with ss '--mptcp at both ends: a connection of Multipath TCP' mptcp_sockets
+	mptcp_server_takes_tcp()
+	{
+		exits 0 "$zcc" -s 0 -p "$PORT" -n 1
+		grep -q 'all bytes sent were received' out
+	}
+	check 'zcs --mptcp serves a client of TCP' mptcp_server_takes_tcp
+	stop_zcs
+	start_zcs
+	mptcp_falls_back()
+	{
+		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --json -n 1
+		grep -q "^zcc: --mptcp: 127.0.0.1:$PORT has only TCP" err
+		valid_json out
+		grep -q '"mptcp": *false' out
+	}
+	check '--mptcp to a server of TCP: a line says so' mptcp_falls_back
+	stop_zcs
+else
+	skip '--mptcp' 'the kernel has no Multipath TCP'
+fi
+
+content()
+{
+	start_peer -w received
+	exits 0 "$zcc" -s 0 -p "$PORT" --raw -n 1 "$@"
+	ended "$PEER"
+	[ "$(wc -c <received)" -eq $((63 * 350 * 1024)) ]
+}
+content_zeros()
+{
+	content --content zeros
+	head -c $((63 * 350 * 1024)) /dev/zero | cmp - received
+}
+check '--content zeros: every byte is 0' content_zeros
+content_random()
+{
+	content --content random
+	[ "$(gzip -1 <received | wc -c)" -gt $((63 * 350 * 1020)) ]
+	content
+	[ "$(gzip -1 <received | wc -c)" -gt $((63 * 350 * 1020)) ]
+}
+check '--content random, the default: it cannot be compressed' content_random
+check_usage "--content: 'x' is neither" zcc -s 0 --content x
+check_usage '--content is of the built-in set' zcc -s 0 --content zeros tiny
+check_usage '--dscp.*not between' zcc -s 0 --dscp 64
+finish
