@@ -108,7 +108,7 @@ static double host_took(const struct load_sample *from, const struct load_sample
  * What makes a load uncertain, beside its baseline's unsteadiness: starting and ending a measurement
  * (forks, readings, the last wake-ups), the host, which also slows CPUs and then takes of their
  * time, and the wake-ups.  The first and the last were measured where tests/bench/accuracy found the
- * load of a known program off: zc(7) has the figures.
+ * load of a known program off.
  */
 #define EDGE_SECONDS 3e-3
 #define HOST_SHARE   0.1  /* of the slowing */

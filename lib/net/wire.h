@@ -14,7 +14,7 @@
  *	n_loops, then n_loops times: n_files, then n_files times: length, then length bytes
  *
  * then end of stream.  The server may answer with a receipt, one line of key=value pairs, and
- * closes.  zc(7) has the whole.
+ * closes.  zc-wire(5) has the whole.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 
 /*
  * The case is what a client sends.  It must be taken alike however it is cut into pieces, and whether
- * bodies are looked at or skipped.  The model reads it as zc(7) describes the wire.
+ * bodies are looked at or skipped.  The model reads it as zc-wire(5) describes it.
  */
 struct stream {
 	uint64_t used, loops, files, bytes, body_left;
@@ -28,7 +28,7 @@ static bool take_header(struct stream *m, const unsigned char *p, size_t len, en
 	return true;
 }
 
-/* zc(7), The wire.  `sparse`: the case has no bodies, which all come whole. */
+/* zc-wire(5), Transfers.  `sparse`: the case has no bodies, which all come whole. */
 static void read_stream(struct stream *m, const unsigned char *p, size_t len, bool sparse)
 {
 	uint32_t n_loops, n_files, length, i, f;

@@ -65,8 +65,7 @@ helped_is_in_man()
 {
 	for tool in $tools; do
 		helped $tool >help
-		# What is listed under "Coming from iperf3" are options of iperf3.
-		sed '/^\.Ss Coming from/,/^\.Ss/d' "$TOP/man/$tool.1" | grep '^\.It Fl' | sed 's/^\.It //; s/ , /\n/g' |
+		grep '^\.It Fl' "$TOP/man/$tool.1" | sed 's/^\.It //; s/ , /\n/g' |
 		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | grep -vx -e --file | LC_ALL=C sort >manual
 		diff help manual
 		# The text of either may name other options, but none that does not exist.
