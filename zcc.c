@@ -618,7 +618,7 @@ static void reject_stray_number(int letter, const char *word)
 	static const struct option_hint meant[] = {
 		{"-c", ": -c measures the CPU load, -s HOST is the server"},
 		{"-k", ": -k sets TCP_CORK, and -n sends all files N times"},
-		{"-S", ": -S is the method send, and TOS cannot be set"},
+		{"-S", ": -S is the method send, and the DSCP is --dscp"},
 		{"-w", ": -w is the method write, and the socket buffers are -i and -o"},
 	};
 	const char name[] = {'-', (char)letter, '\0'}, *hint = "";

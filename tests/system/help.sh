@@ -87,7 +87,7 @@ check_usage "-s, --server: no server given: did you mean -s receiver?$" zcc rece
 check_usage "no server given (0 is this host): try 'zcc --help'" zcc -c tiny
 check_usage "-c takes no argument, and there is no file '0': .*-s HOST is the server" zcc -c 0
 check_usage "-w takes no argument, and there is no file '256K': .*socket buffers are -i and -o" zcc -s 0 -w 256K
-check_usage "-S takes no argument, and there is no file '0x10': .*TOS cannot be set" zcc -s 0 -S 0x10
+check_usage "-S takes no argument, and there is no file '0x10': .*the DSCP is --dscp" zcc -s 0 -S 0x10
 check_usage "-k takes no argument, and there is no file '10': .*-n sends all files N times" zcc -s 0 -k 10 tiny
 check_usage "-q takes no argument, and there is no file '1.5g'$" zcc -q 1.5g -s 0
 check_usage "takes no files: 'cubic' (congestion control: --congestion)" zcc -C cubic
