@@ -185,10 +185,12 @@ tests_that_soak_run()
 {
 	only_stubs
 	rm -rf "$PWD"/alone
+	wait='i=0; until [ $((i += 1)) -gt 200 ] || [ -e'
 	for n in 1 2 3; do
-		stub soaks.$n "group: soaks" -- "mkdir $PWD/alone || exit 1" "echo $n >>$PWD/soaked" "sleep 0.2" "rmdir $PWD/alone"
+		stub soaks.$n "group: soaks" -- "mkdir $PWD/alone || exit 1" "echo $n >>$PWD/soaked" \
+			"$wait $PWD/other ]; do sleep 0.1; done" "rmdir $PWD/alone"
 	done
-	stub other -- "sleep 0.3" "ls -d $PWD/alone || exit 1"
+	stub other -- "$wait $PWD/alone ]; do sleep 0.1; done" "ls -d $PWD/alone || exit 1" "touch $PWD/other"
 	runs 0 -j 3
 	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
 	[ "$(wc -l <soaked)" -eq 3 ]
