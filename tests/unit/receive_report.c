@@ -225,7 +225,8 @@ static void fail(void *arg)
 {
 	(void)arg;
 	report_fail(&s.report, "why");
-	pthread_mutex_unlock(&s.report.lock); /* a program that dies keeps it */
+	if (s.opt.json)
+		pthread_mutex_unlock(&s.report.lock); /* a program that dies keeps it */
 }
 
 static void fail_in_group(void *arg)
