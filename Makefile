@@ -1,18 +1,23 @@
 # zc: make, make demo, make check [T= J= SANITIZE=], make check-long [T= J= SANITIZE=],
-# make check-sanitize, make unit, make lint [T=], make fuzz [CASES=], make install PREFIX= DESTDIR=,
-# make clean.  Needs gcc or clang, GNU make and glibc 2.27.
+# make check-sanitize, make unit, make lint [T=], make fuzz [CASES=], make clean;
+# make install, install-strip and uninstall PREFIX= DESTDIR=; make dist [DISTDIR=].
+# Needs gcc or clang, GNU make and glibc 2.27.
 
-VERSION  = 0.1.1
-PREFIX   = /usr/local
-DESTDIR  =
+VERSION  = 0.2.0
+PREFIX  ?= /usr/local
+DESTDIR ?=
 bindir   = $(PREFIX)/bin
 mandir   = $(PREFIX)/share/man
+schemadir = $(PREFIX)/share/zc
 bashdir  = $(PREFIX)/share/bash-completion/completions
 zshdir   = $(PREFIX)/share/zsh/site-functions
 
+# The environment may set CC, CFLAGS, CPPFLAGS, LDFLAGS, PREFIX and DESTDIR.
+ifeq ($(origin CC),default)
 CC       = gcc
+endif
+CFLAGS  ?= -O2 -g
 AWK      = awk
-CFLAGS   = -O2 -g
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 # Hardening, on by default; make HARDEN= HARDEN_LD= builds without.
 HARDEN   = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE
@@ -32,8 +37,9 @@ HARDEN   = -fPIE
 endif
 
 TOOLS    = zcc zcs cyclesoak run_rr
-MAN1     = $(TOOLS:%=man/%.1)
-MAN7     = man/zc.7
+PAGES    = $(wildcard man/*.[157])
+SECTIONS = $(sort $(patsubst .%,%,$(suffix $(PAGES))))
+DATA     = $(wildcard man/*.json)
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
@@ -43,7 +49,10 @@ UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 BASH_COMPLETION = $(TOOLS:%=$(OBJ)/completion/%)
 ZSH_COMPLETION  = $(TOOLS:%=$(OBJ)/completion/_%)
 
-all: $(TOOLS:%=$(BIN)%) $(BASH_COMPLETION) $(ZSH_COMPLETION)
+# The manual pages as they are installed: with the version.
+MAN      = $(PAGES:%=$(OBJ)/%)
+
+all: $(TOOLS:%=$(BIN)%) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
@@ -65,6 +74,10 @@ $(BASH_COMPLETION): $(OBJ)/completion/%: %.c man/completion.awk
 $(ZSH_COMPLETION): $(OBJ)/completion/_%: %.c man/completion.awk
 	@mkdir -p $(@D)
 	$(AWK) -v shell=zsh -f man/completion.awk $< >$@.new && mv $@.new $@
+
+$(MAN): $(OBJ)/%: % Makefile
+	@mkdir -p $(@D)
+	@sed 's/^\.Os$$/.Os zc $(VERSION)/' $< >$@.new && mv $@.new $@
 
 # The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
 LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
@@ -121,25 +134,53 @@ lint:
 # What the sources mean depends on these.
 check check-long lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
 
+STRIP_FLAG =
+
 install: all
-	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7' \
-		'$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
-	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
-	install -m 644 $(MAN1) '$(DESTDIR)$(mandir)/man1'
-	install -m 644 $(MAN7) '$(DESTDIR)$(mandir)/man7'
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
+	install $(STRIP_FLAG) -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
+	$(foreach s,$(SECTIONS),install -d '$(DESTDIR)$(mandir)/man$s' && \
+		install -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
 	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
+ifneq ($(DATA),)
+	install -d '$(DESTDIR)$(schemadir)'
+	install -m 644 $(DATA) '$(DESTDIR)$(schemadir)'
+endif
+
+install-strip: STRIP_FLAG = -s
+install-strip: install
 
 uninstall:
 	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
-	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN7:man/%=man7/%)
+	cd '$(DESTDIR)$(mandir)' && rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,man$s/%,$(filter %.$s,$(PAGES))))
 	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
 	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)
+ifneq ($(DATA),)
+	cd '$(DESTDIR)$(schemadir)' && rm -f $(notdir $(DATA)) && rmdir --ignore-fail-on-non-empty "$$PWD"
+endif
+
+# The sources as $(DISTDIR)/zc-VERSION.tar.gz; the same files make the same bytes.  They are those that
+# git knows, without git all but what was built, and no hidden folders.
+DIST     = zc-$(VERSION)
+DISTDIR  = .
+NOT_DIST = (\.[^/]*/|build/|debian/).*|\.gitignore|zcc|zcs|cyclesoak|run_rr|counts_per_sec|zc-.*\.tar(\.gz)?
+
+dist:
+	@if [ -e .git ]; then \
+		files=$$(git ls-files) && made=$$(git log -1 --format=%ct); \
+	else \
+		files=$$(find . -type f | cut -c 3-) && made=$$(stat -c %Y Makefile); \
+	fi && \
+	printf '%s\n' "$$files" | grep -vxE '$(NOT_DIST)' | LC_ALL=C sort | \
+		tar -cf '$(DISTDIR)/$(DIST).tar' --format=ustar --transform='s,^,$(DIST)/,' --mode=u=rwX,go=rX \
+			--owner=0 --group=0 --numeric-owner --mtime="@$${SOURCE_DATE_EPOCH:-$$made}" -T - && \
+	gzip -nf9 '$(DISTDIR)/$(DIST).tar'
 
 clean:
 	rm -rf build $(TOOLS)
 
 -include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d $(OBJ)/tests/*/*.d)
 
-.PHONY: all debug demo fuzz check check-long check-sanitize unit lint install uninstall clean
+.PHONY: all debug demo fuzz check check-long check-sanitize unit lint install install-strip uninstall dist clean
 .SECONDARY:

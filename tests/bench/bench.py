@@ -1,5 +1,5 @@
-"""What accuracy.py and foreground.py share: building the bench's programs, running programs so that
-none of them outlives the bench, the description of the machine, and a little statistics."""
+"""What accuracy.py, foreground.py and results.py share: building the bench's programs, running programs so
+that none of them outlives the bench, the description of the machine, and a little statistics."""
 import collections
 import glob
 import gzip
@@ -25,11 +25,16 @@ BUSY = 'case begun on a busy machine'
 
 running = set()                   # programs that were started and have not ended
 warnings = collections.Counter()  # what the programs printed on stderr, numbers replaced
+examples = {}                     # the first line of each of these
 counted = collections.Counter()   # what went otherwise than it should
 
 
 class Failed(Exception):
-    """A program that ended otherwise than it should."""
+    """A program that ended otherwise than it should; `out` is its standard output."""
+
+    def __init__(self, why, out=''):
+        super().__init__(why)
+        self.out = out
 
 
 class Busy(Failed):
@@ -73,7 +78,7 @@ def run(command, seconds=60, **how):
     finally:
         stop(process)
     if process.returncode != 0:
-        raise Failed((err or out).strip() or f'{shlex.join(command)}: status {process.returncode}')
+        raise Failed((err or out).strip() or f'{shlex.join(command)}: status {process.returncode}', out)
     return out, err
 
 
@@ -94,7 +99,9 @@ def soaking(command, **how):
             counted[f'measurement repeated: {why.group()}'] += 1
             time.sleep(1)
     for line in err.splitlines():
-        warnings[re.sub(r'\d+(\.\d+)?', 'N', line)] += 1
+        kind = re.sub(r'\d+(\.\d+)?', 'N', line)
+        warnings[kind] += 1
+        examples.setdefault(kind, line)
     return out
 
 

@@ -173,7 +173,7 @@ results_run()
 	done
 	nothing_left
 }
-check 'results: the files of each experiment' results_run
+needs_python 'results: the files of each experiment' results_run
 
 # What a bench does not know is a usage error.
 usage_errors()

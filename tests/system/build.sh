@@ -45,10 +45,41 @@ make_install_and_uninstall()
 		[ -s root/usr/share/zsh/site-functions/_$t ]
 	done
 	[ -s root/usr/share/man/man7/zc.7 ]
+	version=$(sed -n 's/^VERSION *= *//p' Makefile)
+	[ "$(./zcc --version)" = "zcc $version" ]
+	for page in man/*.[157]; do
+		page=${page#man/}
+		grep -qx "\.Os zc $version" "root/usr/share/man/man${page##*.}/$page"
+	done
+	for schema in man/*.json; do
+		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema#man/}"
+	done
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
-	[ "$(find root -type f | wc -l)" -eq 0 ]
+	not ls -d root/usr/share/zc
+	find root -type f -o -type l | not grep .
 }
-check 'make install and uninstall' make_install_and_uninstall
+check 'make install: programs, pages with the version, completion; make uninstall leaves no file' make_install_and_uninstall
+install_strip()
+{
+	make CC="$CC" $flags install-strip PREFIX=/usr DESTDIR="$PWD/stripped"
+	for t in zcc zcs cyclesoak run_rr; do
+		stripped/usr/bin/$t --version
+		nm stripped/usr/bin/$t 2>&1 | grep 'no symbols'
+		nm $t | grep -q ' T main'
+	done
+	make uninstall PREFIX=/usr DESTDIR="$PWD/stripped"
+	find stripped -type f -o -type l | not grep .
+}
+check_with strip 'make install-strip: the installed programs have no symbols' install_strip
+flags_of_the_user()
+{
+	make -nB all CC="$CC" CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands
+	CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed make -nB all CC="$CC" | diff commands -
+	grep -e ' -c ' commands | not grep -v -e '-DOF_CPP .*-O1 -DOF_C '
+	grep -e '-o zcc ' commands | grep -e '-O1 .*-Wl,--as-needed'
+	not grep -e '-O2' commands
+}
+check 'CFLAGS, CPPFLAGS and LDFLAGS hold, on the command line and from the environment' flags_of_the_user
 change_of_common_builds()
 {
 	touch common.h

@@ -6,10 +6,11 @@
 . "$TOP/tests/lib.sh"
 
 # The slow ones take up to half a minute each.
-for tool in mandoc clang-format walls $(scale '' 'cppcheck shellcheck clang-tidy gcc-fanalyzer scan-build'); do
+for tool in mandoc clang-format walls version $(scale '' 'cppcheck shellcheck clang-tidy gcc-fanalyzer scan-build'); do
 	case $tool in
 	gcc-fanalyzer) needs=gcc ;;
 	walls) needs='tsort' ;;
+	version) needs='sed' ;;
 	*) needs=$tool ;;
 	esac
 	check_with "$needs" "$tool finds nothing" "$TOP/tests/lint" "$tool"
@@ -25,7 +26,7 @@ check 'every source compiles without a warning, those of tests/bench too' every_
 what_not_installed_skipped()
 {
 	LINT_FLAGS=x PATH=/nonexistent /bin/sh "$TOP/tests/lint" >out
-	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 8 ]
+	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 9 ]
 }
 check 'each checker that is not installed is skipped with a line' what_not_installed_skipped
 
@@ -114,6 +115,42 @@ elif command -v scan-build >/dev/null 2>&1 && [ "$clang_major" = 14 ]; then
 else
 	skip 'scan-build: planted defects' 'no scan-build of clang 14'
 fi
+# The version, in a tree that has nothing else.
+versioned()
+{
+	rm -rf versions
+	mkdir -p versions/tests versions/man
+	cp "$TOP/tests/lint" versions/tests/lint
+	echo 'VERSION  = 1.2.0' >versions/Makefile
+	printf '1.9 GHz\n\nChanges\n\n1.2.0  more\n1.1.0  less\n' >versions/README
+	printf '.Dt A 1\n.Os\n' >versions/man/a.1
+}
+lint_versions()
+{
+	LINT_FLAGS=x sh versions/tests/lint version
+}
+version_agrees()
+{
+	versioned
+	exits 0 lint_versions
+}
+check 'version: README names that of the Makefile first' version_agrees
+version_behind()
+{
+	versioned
+	echo 'VERSION  = 1.3.0' >versions/Makefile
+	exits 1 lint_versions
+	grep -qx "README: Changes begins with '1.2.0'; the Makefile has 1.3.0" out
+}
+check 'version: README that does not know that of the Makefile fails' version_behind
+version_of_a_page()
+{
+	versioned
+	echo '.Os zc 1.1.0' >versions/man/b.7
+	exits 1 lint_versions
+	grep -qx "man/b.7: needs one line '.Os', with no version" out
+}
+check 'version: a manual page with a version of its own fails' version_of_a_page
 # The walls, in a tree that has nothing but includes.
 # includes FILE TARGET...: FILE has these includes and nothing else
 includes()

@@ -5,6 +5,10 @@
 # only: check-long
 . "$TOP/tests/lib.sh"
 
+if ! command -v python3 >/dev/null 2>&1; then
+	skip 'tests/bench/results' 'no python3'
+	finish
+fi
 results=$TOP/tests/bench/results
 own_tmpdir
 
@@ -117,14 +121,14 @@ sigint_while_it_measures()
 {
 	cp -R folder before
 	until_there folder grep -q sweep: err
-	[ -n "$(workers)" ]
+	wait_until not prints_nothing workers
 	kill -INT $RESULTS
 	ended $RESULTS
 	nothing_left
 	diff -r before folder
 }
 check 'SIGINT while it measures: it ends, nothing runs, and the folder is as it was' sigint_while_it_measures
-sigterm_while_it_calibrates()
+sigterm_before_it_measures()
 {
 	until_there y not prints_nothing workers
 	kill -TERM $RESULTS
@@ -132,7 +136,7 @@ sigterm_while_it_calibrates()
 	nothing_left
 	not [ -e y ]
 }
-check 'SIGTERM while it calibrates: it ends, nothing runs, and there is no folder' sigterm_while_it_calibrates
+check 'SIGTERM before the first table: it ends, nothing runs, and there is no folder' sigterm_before_it_measures
 
 if "$TOP/tests/lab" true 2>/dev/null; then
 	on_two_hosts()

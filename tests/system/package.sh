@@ -1,0 +1,191 @@
+#!/bin/sh
+# make dist, and a Debian package that debhelper builds from its tarball, is installed into a root of its
+# own, runs there and is removed.
+#
+# only: check-long
+# limit: 900
+. "$TOP/tests/lib.sh"
+
+if sanitized; then
+	skip 'the tarball and the package' 'they are without sanitizers'
+	finish
+fi
+version=$(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")
+name=zc-$version
+root=$PWD/root
+
+# bare CMD...: without what `make check` sets for this test
+bare()
+{
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u LONG -u SANITIZE -u BIN -u HELPERS -u CALIBRATION -u DESTDIR "$@"
+}
+
+#
+# The tarball.
+#
+tarball_made()
+{
+	bare make -s -C "$TOP" dist DISTDIR="$PWD"
+	tar -tzf "$name.tar.gz" >list
+	not grep -v "^$name/" list
+	for f in Makefile README LICENSE zcc.c common.h lib/net/wire.c man/zc.7 tests/run tests/system/package.sh; do
+		grep -qx "$name/$f" list
+	done
+	[ "$(ls zc-*)" = "$name.tar.gz" ]
+}
+check 'make dist: a tarball of the sources, in a folder of their name' tarball_made
+nothing_but_sources()
+{
+	grep -E '/(build|\.git|\.ci|debian)(/|$)|/\.gitignore$|\.[oda]$|\.gz$' list | not grep .
+	grep -Ex "$name/(zcc|zcs|cyclesoak|run_rr|counts_per_sec)" list | not grep .
+	tar -tvzf "$name.tar.gz" | not grep -v '^-rw[x-]r-[x-]r-[x-] 0/0 '
+}
+check 'the tarball has nothing that was built, and no hidden folder' nothing_but_sources
+
+# Everything below is about this copy, in which there is no git, nor above it.
+tar -xzf "$name.tar.gz"
+same_bytes()
+{
+	mkdir again
+	bare make -s -C "$TOP" dist DISTDIR="$PWD/again"
+	cmp "$name.tar.gz" "again/$name.tar.gz"
+	# Another user's mask, times of reading, and files of a build.
+	(umask 077 && cp -r "$name" copy)
+	touch -r "$name/Makefile" copy/Makefile
+	mkdir copy/build copy/.pc
+	touch copy/build/x.o copy/.pc/x copy/zcc copy/counts_per_sec
+	bare make -s -C copy dist DISTDIR="$PWD/copy"
+	cmp "$name.tar.gz" "copy/$name.tar.gz"
+}
+check 'make dist is reproducible, and makes the same bytes from its own tarball' same_bytes
+builds_and_tests()
+{
+	bare make -C "$name" CC="$CC" >make.log 2>&1 || { tail make.log; false; }
+	not grep -i warning make.log
+	bare make --no-print-directory -C "$name" CC="$CC" check T='unit help completion values wire methods' >check.log.inner 2>&1 ||
+		{ cat check.log.inner; false; }
+	tail -n 1 check.log.inner | grep ' passed, 0 failed, '
+	bare make -C "$name" clean
+}
+check 'the tarball builds and passes tests where there is no git' builds_and_tests
+
+#
+# The package.
+#
+whole='debhelper builds a package, which is installed, runs and is removed'
+for tool in dh dpkg-buildpackage dpkg-deb; do
+	if ! command -v $tool >/dev/null 2>&1; then
+		skip "$whole" "no $tool"
+		finish
+	fi
+done
+
+debian_files()
+{
+	mkdir -p "$name/debian/source"
+	cd "$name/debian" || return
+	cat >control <<-END
+		Source: zc
+		Section: net
+		Priority: optional
+		Maintainer: The tests of zc <nobody@localhost>
+		Build-Depends: debhelper-compat (= 13)
+		Standards-Version: 4.6.2
+		Rules-Requires-Root: no
+
+		Package: zc
+		Architecture: linux-any
+		Depends: \${shlibs:Depends}, \${misc:Depends}
+		Description: measure what it costs a host to move bytes over TCP
+		 zcc sends, zcs receives, cyclesoak measures the CPU load of anything.
+	END
+	cat >changelog <<-END
+		zc ($version-1) unstable; urgency=medium
+
+		  * A package for the tests.
+
+		 -- The tests of zc <nobody@localhost>  Sun, 01 Nov 2026 00:00:00 +0000
+	END
+	printf '%s\n' '#!/usr/bin/make -f' 'export DEB_BUILD_MAINT_OPTIONS = hardening=+all' '%:' '	dh $@' \
+	    'override_dh_auto_install:' '	dh_auto_install -- PREFIX=/usr' \
+	    'override_dh_auto_test:' "	\$(MAKE) check T='unit help'" >rules
+	chmod +x rules
+	echo '3.0 (quilt)' >source/format
+	cp ../LICENSE copyright
+}
+package_built()
+{
+	(debian_files)
+	cp "$name.tar.gz" "zc_$version.orig.tar.gz"
+	(cd "$name" && bare dpkg-buildpackage -us -uc -b -d) >package.log 2>&1 || { tail -n 30 package.log; false; }
+	not grep -E 'warning: |unrecognized' package.log
+	grep -q 'fdebug-prefix-map\|ffile-prefix-map' package.log
+	cp zc_"$version"-1_*.deb zc.deb
+	[ "$(dpkg-deb -f zc.deb Version)" = "$version-1" ]
+	dpkg-deb -f zc.deb Depends | grep -Ex 'libc6 \([^)]*\)'
+}
+check 'debhelper builds a package, with the flags of Debian, that needs glibc alone' package_built
+if ! [ -e zc.deb ]; then
+	finish
+fi
+
+# The database of dpkg is not ours.
+files_of_root()
+{
+	find root -path root/var -prune -o -print | sort
+}
+mkdir -p root/var/lib/dpkg/info root/var/lib/dpkg/updates
+: >root/var/lib/dpkg/status
+: >root/var/lib/dpkg/available
+files_of_root >before
+own_dpkg()
+{
+	PATH=$PATH:/usr/sbin:/sbin dpkg --root="$root" --force-depends --log=/dev/null "$@" >dpkg.log 2>&1 ||
+		{ cat dpkg.log; false; }
+}
+installed_by=dpkg
+[ "$(id -u)" -eq 0 ] || installed_by=dpkg-deb
+package_installed()
+{
+	if [ $installed_by = dpkg ]; then
+		own_dpkg -i zc.deb
+	else
+		dpkg-deb -x zc.deb root
+	fi
+	for t in zcc zcs cyclesoak run_rr; do
+		[ "$(root/usr/bin/$t --version)" = "$t $version" ]
+		gzip -dc root/usr/share/man/man1/$t.1.gz | grep -qx "\.Os zc $version"
+		[ -s root/usr/share/bash-completion/completions/$t ]
+		[ -s root/usr/share/zsh/site-functions/_$t ]
+	done
+	for page in "$TOP"/man/*.[57]; do
+		page=${page##*/}
+		gzip -dc "root/usr/share/man/man${page##*.}/$page.gz" | grep -qx "\.Os zc $version"
+	done
+	for schema in "$TOP"/man/*.json; do
+		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema##*/}"
+	done
+	not ls -d root/usr/local root/etc
+}
+check "$installed_by installs it into a root: programs, pages, completion, no file elsewhere" package_installed
+package_transfers()
+{
+	BIN=$root/usr/bin
+	start_zcs -1
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 2
+	grep -q 'all bytes sent were received' out
+	ended $ZCS
+}
+check 'the installed programs send and receive' package_transfers
+if [ $installed_by = dpkg ]; then
+	package_removed()
+	{
+		own_dpkg --purge zc
+		files_of_root | diff before -
+		find root/var -name 'zc.*' | not grep .
+	}
+	check 'dpkg removes it and leaves no file' package_removed
+else
+	skip 'dpkg removes it and leaves no file' 'not root'
+fi
+finish
