@@ -7,6 +7,7 @@ PREFIX   = /usr/local
 DESTDIR  =
 bindir   = $(PREFIX)/bin
 mandir   = $(PREFIX)/share/man
+datadir  = $(PREFIX)/share/zc
 bashdir  = $(PREFIX)/share/bash-completion/completions
 zshdir   = $(PREFIX)/share/zsh/site-functions
 
@@ -33,7 +34,9 @@ endif
 
 TOOLS    = zcc zcs cyclesoak run_rr
 MAN1     = $(TOOLS:%=man/%.1)
+MAN5     = man/zc-json.5
 MAN7     = man/zc.7
+SCHEMA   = man/zc-json.schema.json
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
@@ -122,17 +125,22 @@ lint:
 check check-long lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
 
 install: all
-	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7' \
-		'$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man5' \
+		'$(DESTDIR)$(mandir)/man7' '$(DESTDIR)$(datadir)' '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
 	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
 	install -m 644 $(MAN1) '$(DESTDIR)$(mandir)/man1'
+	install -m 644 $(MAN5) '$(DESTDIR)$(mandir)/man5'
 	install -m 644 $(MAN7) '$(DESTDIR)$(mandir)/man7'
+	install -m 644 $(SCHEMA) '$(DESTDIR)$(datadir)'
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
 	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
 
 uninstall:
 	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
-	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN7:man/%=man7/%)
+	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN5:man/%=man5/%) \
+		$(MAN7:man/%=man7/%)
+	rm -f $(SCHEMA:man/%='$(DESTDIR)$(datadir)/'%)
+	rmdir '$(DESTDIR)$(datadir)' 2>/dev/null || :
 	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
 	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)
 

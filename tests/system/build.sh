@@ -45,8 +45,11 @@ make_install_and_uninstall()
 		[ -s root/usr/share/zsh/site-functions/_$t ]
 	done
 	[ -s root/usr/share/man/man7/zc.7 ]
+	[ -s root/usr/share/man/man5/zc-json.5 ]
+	[ -s root/usr/share/zc/zc-json.schema.json ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
 	[ "$(find root -type f | wc -l)" -eq 0 ]
+	not [ -e root/usr/share/zc ]
 }
 check 'make install and uninstall' make_install_and_uninstall
 change_of_common_builds()
