@@ -15,6 +15,7 @@
 #include "lib/load/limits.h"
 #include "lib/load/load.h"
 #include "lib/load/soaker.h"
+#include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
@@ -46,6 +47,8 @@ struct monitor {
 	struct reading from, to; /* the start and the end of the period, or of the command */
 	struct limits_said said;
 	struct history history;
+	bool has_start;                 /* an object has had the program and the environment */
+	struct environment environment; /* with --json */
 };
 
 /*
@@ -62,6 +65,8 @@ static void monitor_read(struct monitor *m)
 /* Without a calibration a command's load is measured against the idle machine before and after. */
 static void monitor_start(struct monitor *m, bool command)
 {
+	if (opt.json)
+		environment_read(&m->environment);
 	limits_warn();
 	if (command)
 		m->bracketed = !calibration_find_or_die(&m->cal, opt.file, opt.n_cpus);
@@ -129,7 +134,7 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	report("\n");
 }
 
-static void report_json(const struct monitor *m, const struct load *l, const struct rates *r)
+static void report_json(struct monitor *m, const struct load *l, const struct rates *r)
 {
 	struct figures f;
 	struct load one;
@@ -142,6 +147,12 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 	f.baseline = m->bracketed ? BASELINE_OWN : BASELINE_FILE;
 	f.drift = m->bracketed ? m->bracket.drift : NAN;
 	json_report_open(&j);
+	if (!m->has_start) {
+		json_open(&j, "start", '{');
+		json_program(&j, &m->environment, NULL);
+		json_close(&j, '}');
+	}
+	m->has_start = true;
 	json_number(&j, "seconds", l->seconds);
 	json_load(&j, &f);
 	json_open(&j, "load_by_cpu", '[');
@@ -150,6 +161,7 @@ static void report_json(const struct monitor *m, const struct load *l, const str
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
 		json_number(&j, "load_percent", 100 * one.load);
+		json_number(&j, "load_uncertainty_percent", 100 * one.uncertainty);
 		json_unsafe(&j, one.unsafe);
 		json_close(&j, '}');
 	}

@@ -115,7 +115,7 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 		return "interrupted";
 	}
 	catch_signals(&run->unblocked);
-	report_start(rep, res);
+	report_start(rep, res->target, res);
 	transfer_run(&t);
 	if (!t.measuring && stop <= 0)
 		die("everything was sent before the warm-up ended: send more (-n, -t)");
@@ -232,6 +232,7 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	int i, streams = 1;
 
 	plan_prepare(&plan, &comparison, &before);
+	comparison.environment = &rep->environment;
 	for (i = 0; i < compare.streams.n; i++)
 		if (streams < (int)compare.streams.size[i])
 			streams = (int)compare.streams.size[i];
@@ -757,6 +758,8 @@ int main(int argc, char **argv)
 	}
 	if (opt.requests.n > 0 && optind < argc)
 		usage_error("--request sends no files: '%s'", argv[optind]);
+	if (opt.json || opt.debug > 0)
+		environment_read(&rep.environment);
 	run_open(&run, &opt, &stop);
 	error = opt.requests.n > 0 ? request_all(&run, &rep, why)
 				   : send_all(&run, &rep, argv + optind, argc - optind, why);

@@ -43,6 +43,8 @@ static int open_all(struct context *x)
 	struct rlimit files;
 	int listener;
 
+	if (opt.json)
+		environment_read(&x->report.environment);
 	/* Before it listens: clients do not wait for this. */
 	if (opt.load)
 		meter_start_or_die(&x->meter, opt.calibration, opt.n_cpus);

@@ -14,6 +14,7 @@
 count=0
 failed=0
 PIDS=$PWD/pids
+OBJECTS=$PWD/objects.kept
 
 # check 'what must hold' command [args...]: runs the command, most often a function of the test, in a
 # subshell under set -e.
@@ -125,8 +126,35 @@ use_calibration()
 	fi
 }
 
+# keep_json FILE...: what the tools have printed there as JSON is validated by finish.  `exits` calls this,
+# and finish itself for the files that are in the test's directory then.
+keep_json()
+{
+	grep -has '^{"schema":' "$@" >>"$OBJECTS" || :
+}
+
+# Validates all objects that were kept against the schema, in one process.
+validate_json()
+{
+	find "${OBJECTS%/*}" -maxdepth 1 -type f ! -name "${OBJECTS##*/}" -size -8192k \
+	    -exec grep -has '^{"schema":' {} + >>"$OBJECTS"
+	[ -s "$OBJECTS" ] || return
+	invalid=0
+	python3 "$TOP/tests/helpers/schema" "$TOP/man/zc-json.schema.json" "$OBJECTS" >schema.log 2>&1 || invalid=$?
+	case $invalid in
+	77 | 127) skip 'JSON: every object is valid against the schema' 'no python3 with jsonschema' ;;
+	*) check 'JSON: every object is valid against the schema' is_valid ;;
+	esac
+}
+is_valid()
+{
+	cat schema.log
+	[ "$invalid" -eq 0 ]
+}
+
 finish()
 {
+	validate_json
 	echo "1..$count"
 	exit $((failed > 0))
 }
@@ -240,6 +268,7 @@ exits()
 	got=0
 	"$@" >out 2>err || got=$?
 	cat out err
+	keep_json out
 	if [ $got -ne "$want" ]; then
 		echo "exit status $got, not $want: $*"
 		return 1

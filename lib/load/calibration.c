@@ -10,19 +10,14 @@
 /* Host name, kernel and CPU model: a calibration holds only where they are the same. */
 static void describe_machine(char *buf, size_t size)
 {
-	FILE *f = fopen_retry("/proc/cpuinfo");
-	char line[256], model[256];
+	char model[120];
 	struct utsname u;
 
 	uname(&u);
-	strcpy(model, u.machine);
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "model name : %255[^\n]", model) == 1)
-			break;
-	snprintf(buf, size, "%s %s %s", u.nodename, u.release, model);
+	cpu_model(model, sizeof(model));
+	snprintf(buf, size, "%s %s %s", u.nodename, u.release,
+		 model[0] != '\0' ? model : u.machine);
 	make_printable(buf);
-	if (f != NULL)
-		fclose(f);
 }
 
 /*

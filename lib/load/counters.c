@@ -43,6 +43,38 @@ static void read_proc_net_dev(struct counters *c, const char *interface)
 		fclose(f);
 }
 
+/* The numbers of one CPU: dropped, squeezed. */
+static bool softnet_line(const char *line, uint64_t v[2])
+{
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	return sscanf(line, "%*x %" SCNx64 " %" SCNx64, &v[0], &v[1]) == 2;
+}
+
+void counters_softnet(FILE *f, uint64_t *dropped, uint64_t *squeezed)
+{
+	uint64_t sum[2] = {0, 0}, one[2];
+	bool found = false;
+	char line[256];
+
+	while (fgets(line, sizeof(line), f) != NULL && softnet_line(line, one)) {
+		found = true;
+		sum[0] += one[0];
+		sum[1] += one[1];
+	}
+	*dropped = found ? sum[0] : COUNTER_UNKNOWN;
+	*squeezed = found ? sum[1] : COUNTER_UNKNOWN;
+}
+
+static void read_softnet(struct counters *c)
+{
+	FILE *f = fopen_retry("/proc/net/softnet_stat");
+
+	if (f == NULL)
+		return;
+	counters_softnet(f, &c->softnet_dropped, &c->softnet_squeezed);
+	fclose(f);
+}
+
 /* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
 void counters_read(struct counters *c, const char *interface)
 {
@@ -63,6 +95,7 @@ void counters_read(struct counters *c, const char *interface)
 		fclose(f);
 	if (interface != NULL)
 		read_proc_net_dev(c, interface);
+	read_softnet(c);
 	c->ns = now_ns();
 }
 
@@ -95,6 +128,8 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	r->interrupts = rise(from->interrupts, to->interrupts) / seconds;
 	r->packets_in = rise(from->packets_in, to->packets_in) / seconds;
 	r->packets_out = rise(from->packets_out, to->packets_out) / seconds;
+	r->softnet_dropped = rise(from->softnet_dropped, to->softnet_dropped);
+	r->softnet_squeezed = rise(from->softnet_squeezed, to->softnet_squeezed);
 	for (i = 0; i < CPU_COLUMNS; i++)
 		ticks += rise(from->cpu[i], to->cpu[i]);
 	for (i = 0; i < CPU_COLUMNS && ticks != 0 && seconds >= RATES_MIN; i++)

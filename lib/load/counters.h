@@ -25,6 +25,8 @@ struct counters {
 	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
 	uint64_t cpu[CPU_COLUMNS]; /* clock ticks over all CPUs */
 	uint64_t packets_in, packets_out; /* of the interface (/proc/net/dev) */
+	/* Of all CPUs: packets dropped as a CPU's backlog was full, and polls cut short (softnet_stat). */
+	uint64_t softnet_dropped, softnet_squeezed;
 };
 
 /* Between two readings, per second or as a share of all CPU time (0 to 1).  NAN: not known. */
@@ -32,10 +34,17 @@ struct rates {
 	double interrupts;
 	double cpu[CPU_COLUMNS];
 	double packets_in, packets_out;
+	double softnet_dropped, softnet_squeezed; /* how many in all, not per second */
 };
 
 /* Reads all counters; those of the interface are not known if `interface` is NULL. */
 void counters_read(struct counters *c, const char *interface);
+
+/*
+ * Sums what /proc/net/softnet_stat, as f, has of each CPU in hexadecimal: the second and the third
+ * number (net/core/net-procfs.c).  The sums are COUNTER_UNKNOWN where it has no line of that form.
+ */
+void counters_softnet(FILE *f, uint64_t *dropped, uint64_t *squeezed);
 
 /* The rates between two readings.  In less than 0.1 s the shares of CPU time are not known. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);

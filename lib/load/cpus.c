@@ -73,6 +73,20 @@ bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 	return used < size;
 }
 
+void cpu_model(char *buf, size_t size)
+{
+	FILE *f = fopen_retry("/proc/cpuinfo");
+	char line[256], model[256] = "";
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "model name : %255[^\n]", model) == 1)
+			break;
+	snprintf(buf, size, "%s", model);
+	make_printable(buf);
+	if (f != NULL)
+		fclose(f);
+}
+
 int cpu_bind(int cpu)
 {
 	cpu_mask set;

@@ -47,6 +47,9 @@ void cpus_to_soak(int n, struct cpus *cpus);
 /* Writes `cpus`, which must be ascending, as a kernel CPU list.  False if it was cut off at `size`. */
 bool cpus_format(const struct cpus *cpus, char *buf, size_t size);
 
+/* Stores the CPUs' model, as /proc/cpuinfo names it; an empty string where it does not. */
+void cpu_model(char *buf, size_t size);
+
 /* Binds the calling thread to one CPU. */
 int cpu_bind(int cpu);
 

@@ -101,6 +101,7 @@ static void client_figures(struct client *c, struct figures *f)
 	f->warmup = begin->bytes;
 	f->clients = c->context->group.total;
 	f->cpu = c->cpu;
+	figures_program(f);
 	tcp_figures_read(c->place.sock, &f->tcp);
 }
 
@@ -252,7 +253,7 @@ void client_accept(struct context *x, int listener)
 	e = thread_start(&thread, client_thread, c);
 	if (e == 0) {
 		if (x->opt->json && x->group.n == 0)
-			report_group_begin(&x->report, &c->place.peer);
+			report_group_begin(&x->report, &c->place.peer, c->member.interface);
 		group_join(x, &c->member);
 		x->accepted++;
 	} else {

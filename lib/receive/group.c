@@ -20,8 +20,10 @@ static void figures_load_between(const struct meter *m, const struct mark *from,
 
 	meter_load(m, &from->load, &to->load, &l);
 	f->load_bytes = to->load_bytes - from->load_bytes;
-	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > RATES_NS))
+	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > RATES_NS)) {
 		figures_load(f, &l);
+		f->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
+	}
 }
 
 void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,

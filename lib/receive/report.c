@@ -187,17 +187,20 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	pthread_mutex_unlock(&r->lock);
 }
 
-void report_group_begin(struct report *r, const struct sockaddr_storage *peer)
+void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
+			const char *interface)
 {
 	struct json *j = &r->object.json;
+	struct link link;
 
+	link_read(&link, interface);
 	pthread_mutex_lock(&r->lock);
 	r->listed = r->left_out = 0;
 	r->streams.json.comma = false;
 	text_open(&r->streams);
 	object_open(r);
 	json_open(j, "start", '{');
-	json_program(j);
+	json_program(j, &r->environment, &link);
 	json_open(j, "accepted_connection", '{');
 	json_address(j, "host", "port", peer);
 	json_close(j, '}');
@@ -267,6 +270,22 @@ void report_group(struct report *r, const struct figures *f, bool summary)
 	pthread_mutex_unlock(&r->lock);
 }
 
+/* The first object has `start`. */
+static void replies_start(struct report *r)
+{
+	struct json *j = &r->object.json;
+
+	if (r->has_start)
+		return;
+	r->has_start = true;
+	json_open(j, "start", '{');
+	json_program(j, &r->environment, NULL);
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", "requests over TCP");
+	json_close(j, '}');
+	json_close(j, '}');
+}
+
 void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
 {
 	const double per_s = per_second(f->calls, f->seconds);
@@ -276,12 +295,13 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
 		object_open(r);
-		json_throughput(j, 0, f->seconds, f->bytes);
+		replies_start(r);
+		json_number(j, "seconds", f->seconds);
+		json_count(j, "bytes", f->bytes);
+		json_number(j, "bits_per_second", 8 * per_second(f->bytes, f->seconds));
 		json_count(j, "replies", f->calls);
 		json_number(j, "replies_per_second", per_s);
-		json_number(j, "load_percent", 100 * f->load);
-		json_unsafe(j, f->unsafe);
-		json_load_part(j, f);
+		json_host(j, "host", f);
 		if (total != NULL) {
 			json_count(j, "refused", total->refused);
 			json_count(j, "silent", total->silent);

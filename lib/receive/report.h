@@ -12,6 +12,7 @@
 #pragma once
 
 #include "lib/receive/options.h"
+#include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 
@@ -38,7 +39,9 @@ struct report {
 	struct text object;  /* what is not printed yet; json.f is NULL while there is no object */
 	struct text streams; /* its end.streams */
 	enum { OBJECT_NOT, OBJECT_PART, OBJECT_LOST } printed; /* lost: stdout failed */
-	uint64_t listed, left_out; /* clients in and not in end.streams */
+	uint64_t listed, left_out;      /* clients in and not in end.streams */
+	struct environment environment; /* of a report in JSON */
+	bool has_start; /* an object of replies has said what program and host this is */
 };
 
 /* Prints the summary of one client; `warmed_up`: its warm-up is to be mentioned. */
@@ -57,8 +60,9 @@ void report_last_small(struct report *r);
  */
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up);
 
-/* Begins the JSON object of a group, whose first client is `peer`. */
-void report_group_begin(struct report *r, const struct sockaddr_storage *peer);
+/* Begins the JSON object of a group, whose first client is `peer` and came via `interface`. */
+void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
+			const char *interface);
 
 /*
  * Adds a client, whose socket is still open, to the JSON object, or only counts it if not

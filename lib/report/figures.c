@@ -1,5 +1,7 @@
 #include "lib/report/figures.h"
 
+#include <sys/utsname.h>
+
 void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
@@ -13,6 +15,15 @@ void figures_init(struct figures *f)
 uint64_t figures_load_bytes(const struct figures *f)
 {
 	return f->load_bytes == ALL_BYTES ? f->bytes : f->load_bytes;
+}
+
+void figures_program(struct figures *f)
+{
+	struct utsname u;
+
+	snprintf(f->version, sizeof(f->version), "%s", VERSION);
+	if (uname(&u) == 0)
+		snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
 }
 
 void figures_load(struct figures *f, const struct load *l)

@@ -11,10 +11,14 @@
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
 
-#define ALL_BYTES UINT64_MAX /* the load is of the time of all bytes */
+#define RELEASE_SIZE 65         /* of a kernel's release in struct utsname */
+#define ALL_BYTES    UINT64_MAX /* the load is of the time of all bytes */
 
-/* The baseline of a load: a calibration file, or the idle machine before and after. */
-enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN };
+/*
+ * The baseline of a load: a calibration file, the idle machine before and after (OWN), or the idle
+ * machine at the start or between clients (IDLE).
+ */
+enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDLE };
 
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
@@ -37,7 +41,9 @@ struct figures {
 	struct soaker_wakeup wakeup; /* of this host, as in struct load */
 	struct rates rates;          /* the host's rates */
 	struct tcp_figures tcp;      /* the connection's figures */
-	char refused[16];            /* why the other end did not serve; empty if it did */
+	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
+	char kernel[RELEASE_SIZE]; /* the release of its kernel, likewise */
+	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 
 /* Sets the counts to 0, and makes all other figures unknown. */
@@ -45,6 +51,9 @@ void figures_init(struct figures *f);
 
 /* The bytes that were moved in the seconds that the load is of. */
 uint64_t figures_load_bytes(const struct figures *f);
+
+/* Stores the version of this program and the release of this kernel. */
+void figures_program(struct figures *f);
 
 /* Stores the load of the host. */
 void figures_load(struct figures *f, const struct load *l);

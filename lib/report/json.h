@@ -8,7 +8,7 @@
  *	json_close(&j, ']');
  *	json_close(&j, '}');
  *
- * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc(7) has the schema;
+ * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc-json(5) has the schema;
  * keys that iperf3 has mean what they mean there.
  */
 #pragma once

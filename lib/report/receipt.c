@@ -9,14 +9,18 @@
 /* The keys of a receipt.  A new one is one line here and one member of struct figures. */
 static const struct receipt_key {
 	const char *name;
-	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD, KEY_REASONS } type;
+	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD, KEY_NAME, KEY_REASONS } type;
 	size_t offset;
+	size_t size;      /* of a word or a name, with its end */
 	double min;       /* the least value of a number */
 	uint64_t unknown; /* the value of a count that is omitted; 0: none is */
 } receipt_keys[] = {
-#define COUNT(member)   .type = KEY_COUNT, .offset = offsetof(struct figures, member)
-#define NUMBER(member)  .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
-#define WORD(member)    .type = KEY_WORD, .offset = offsetof(struct figures, member)
+#define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
+#define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
+#define TEXT(member)                                                                               \
+	.offset = offsetof(struct figures, member), .size = sizeof(((struct figures *)0)->member)
+#define WORD(member)    .type = KEY_WORD, TEXT(member)
+#define NAME(member)    .type = KEY_NAME, TEXT(member)
 #define REASONS(member) .type = KEY_REASONS, .offset = offsetof(struct figures, member)
 	{"bytes", COUNT(bytes)},
 	{"seconds", NUMBER(seconds)},
@@ -49,16 +53,30 @@ static const struct receipt_key {
 	{"load_seconds", NUMBER(soaked)},
 	{"unsafe", REASONS(unsafe)},
 	{"load_bytes", COUNT(load_bytes), .unknown = ALL_BYTES},
+	{"softnet_dropped", NUMBER(rates.softnet_dropped)},
+	{"softnet_squeezed", NUMBER(rates.softnet_squeezed)},
+	{"version", NAME(version)},
+	{"kernel", NAME(kernel)},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
 
-_Static_assert(RECEIPT_KEYS * 64 + UNSAFE_STRLEN <= RECEIPT_MAX,
-	       "a key and its value have at most 64 bytes, the reasons UNSAFE_STRLEN more");
+_Static_assert(
+	RECEIPT_KEYS * 64 + UNSAFE_STRLEN + RELEASE_SIZE <= RECEIPT_MAX,
+	"a key and its value have at most 64 bytes, but the reasons and the kernel's release");
 
-_Static_assert(sizeof(((struct figures *)0)->method) == 16 &&
-		       sizeof(((struct figures *)0)->refused) == 16,
-	       "receipt_set() stores a word in either, 15 characters at most");
+/* The characters that a value may have: a name is that of a version or a release. */
+static const char *const accepted[] = {
+	[KEY_COUNT] = "0123456789",
+	[KEY_NUMBER] = "-.0123456789",
+	[KEY_WORD] = "abcdefghijklmnopqrstuvwxyz",
+	[KEY_NAME] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.+-_~:@,/",
+	[KEY_REASONS] = "abcdefghijklmnopqrstuvwxyz_0123456789,"};
+
+static bool has_characters(const struct receipt_key *key, const char *value)
+{
+	return value[0] != '\0' && value[strspn(value, accepted[key->type])] == '\0';
+}
 
 static bool number_fits(const struct receipt_key *key, double v)
 {
@@ -79,7 +97,8 @@ size_t receipt_format(const struct figures *f, char *buf)
 			p += sprintf(p, "%s=%" PRIu64 " ", key->name, *(const uint64_t *)member);
 		else if (key->type == KEY_NUMBER && number_fits(key, *(const double *)member))
 			p += sprintf(p, "%s=%.6f ", key->name, *(const double *)member);
-		else if (key->type == KEY_WORD && *(const char *)member != '\0')
+		else if ((key->type == KEY_WORD || key->type == KEY_NAME) &&
+			 has_characters(key, member))
 			p += sprintf(p, "%s=%s ", key->name, (const char *)member);
 		else if (key->type == KEY_REASONS && *(const unsigned *)member != 0)
 			p += sprintf(p, "%s=%s ", key->name,
@@ -92,18 +111,13 @@ size_t receipt_format(const struct figures *f, char *buf)
 /* Stores the value of a key; returns false if the key cannot have it. */
 static bool receipt_set(struct figures *f, const struct receipt_key *key, const char *value)
 {
-	static const char *const accepted[] = {
-		[KEY_COUNT] = "0123456789",
-		[KEY_NUMBER] = "-.0123456789",
-		[KEY_WORD] = "abcdefghijklmnopqrstuvwxyz",
-		[KEY_REASONS] = "abcdefghijklmnopqrstuvwxyz_0123456789,"};
 	void *member = (char *)f + key->offset;
 	char *end;
 
-	if (value[strspn(value, accepted[key->type])] != '\0')
+	if (!has_characters(key, value))
 		return false;
-	if (key->type == KEY_WORD)
-		return (size_t)snprintf(member, sizeof(f->method), "%s", value) < sizeof(f->method);
+	if (key->type == KEY_WORD || key->type == KEY_NAME)
+		return (size_t)snprintf(member, key->size, "%s", value) < key->size;
 	if (key->type == KEY_REASONS)
 		return limits_parse(value, member);
 	if (key->type == KEY_NUMBER) {

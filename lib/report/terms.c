@@ -5,7 +5,7 @@
 #include "lib/net/socket.h"
 #include "lib/report/units.h"
 
-void json_program(struct json *j)
+void json_program(struct json *j, const struct environment *e, const struct link *link)
 {
 	struct utsname u;
 	char system[sizeof(u)], text[64];
@@ -23,6 +23,7 @@ void json_program(struct json *j)
 	json_string(j, "time", text);
 	json_count(j, "timesecs", (uint64_t)now);
 	json_close(j, '}');
+	environment_json(j, e, link);
 }
 
 void json_address(struct json *j, const char *host_key, const char *port_key,
@@ -114,7 +115,8 @@ void json_unsafe(struct json *j, unsigned unsafe)
 	json_close(j, ']');
 }
 
-void json_load_part(struct json *j, const struct figures *f)
+/* The seconds that a receiver's load is of and the bytes of them, if there is a load. */
+static void json_load_part(struct json *j, const struct figures *f)
 {
 	if (isnan(f->load) || f->load_bytes == ALL_BYTES)
 		return;
@@ -124,6 +126,9 @@ void json_load_part(struct json *j, const struct figures *f)
 
 void json_load(struct json *j, const struct figures *f)
 {
+	static const char *const baseline[] = {
+		[BASELINE_FILE] = "file", [BASELINE_OWN] = "bracket", [BASELINE_IDLE] = "idle"};
+
 	json_number(j, "cpus", f->cpus);
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
@@ -137,8 +142,10 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);
 	json_number(j, "packets_out_per_second", f->rates.packets_out);
+	json_number(j, "softnet_dropped", f->rates.softnet_dropped);
+	json_number(j, "softnet_squeezed", f->rates.softnet_squeezed);
 	if (f->baseline != BASELINE_UNKNOWN)
-		json_string(j, "baseline", f->baseline == BASELINE_OWN ? "bracket" : "file");
+		json_string(j, "baseline", baseline[f->baseline]);
 	json_number(j, "drift_percent", percent(f->drift));
 }
 
@@ -147,6 +154,7 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 	json_open(j, key, '{');
 	json_load(j, f);
 	json_accounting(j, &f->rates);
+	environment_json_remote(j, f);
 	json_close(j, '}');
 }
 

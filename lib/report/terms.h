@@ -1,9 +1,9 @@
 /*
  * terms.h: the words of the JSON reports, which are iperf3's where it has the quantity.  What is not
- * known is omitted; zc(7) has the keys and their units.
+ * known is omitted; zc-json(5) has the keys and their units.
  *
  *	json_report_open(&j);
- *	json_program(&j);
+ *	json_program(&j, &environment, NULL);
  *	json_host(&j, "host", &figures);
  *	json_close(&j, '}');
  */
@@ -12,11 +12,15 @@
 #include <sys/socket.h>
 
 #include "lib/load/counters.h"
+#include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 
-/* version, system_info, timestamp: the start of a report, at either end. */
-void json_program(struct json *j);
+/*
+ * version, system_info, timestamp, environment: the start of a report, at either end.  `link` is the
+ * interface that it is of, or NULL.
+ */
+void json_program(struct json *j, const struct environment *e, const struct link *link);
 
 /* An address, as two members of the object that is open; none if it cannot be printed. */
 void json_address(struct json *j, const char *host_key, const char *port_key,
@@ -33,9 +37,6 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 
 /* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
 void json_unsafe(struct json *j, unsigned unsafe);
-
-/* The seconds that a receiver's load is of and the bytes of them, if there is a load. */
-void json_load_part(struct json *j, const struct figures *f);
 
 /*
  * What a host did meanwhile, as members of the object that is open: load, cost, interrupts, packets,

@@ -345,7 +345,7 @@ static void print_json(const struct comparison *c)
 
 	json_report_open(&j);
 	json_open(&j, "comparison", '{');
-	json_program(&j);
+	json_program(&j, c->environment, NULL);
 	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
 	if (c->before != NULL) {
 		json_string(&j, "against", c->before->machine);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "lib/report/environment.h"
 #include "lib/send/options.h"
 #include "lib/send/saved.h"
 
@@ -14,6 +15,7 @@ struct comparison {
 	const struct plan *plan;
 	const struct saved *before; /* the same plan as it was saved, or NULL */
 	const char *before_path;
+	const struct environment *environment; /* of a report in JSON */
 };
 
 /* Prints the rounds that are complete, of which there is one at least, as text or JSON. */

@@ -2,12 +2,13 @@
  * report.h: what zcc prints of a transfer: text or JSON; intervals, progress.
  *
  *	report = (struct send_report){.opt = opt};
- *	report_start(&report, &result);
+ *	report_start(&report, &target, &result);
  *	report_interval(&report, streams, &sum, start, true);
  *	report_end(&report, &result, NULL);
  */
 #pragma once
 
+#include "lib/report/environment.h"
 #include "lib/report/json.h"
 #include "lib/send/comparison.h"
 #include "lib/send/result.h"
@@ -20,7 +21,9 @@ struct send_report {
 	bool is_comparison;        /* runs are not reported as text one by one */
 	/* What a text report has of a comparison if the program dies: its complete rounds; or NULL. */
 	const struct comparison *comparison;
-	bool has_what;     /* what is sent where was printed */
+	bool has_what;                  /* what is sent where was printed */
+	bool has_noted;                 /* the environment was printed on stderr */
+	struct environment environment; /* of a report in JSON, or with -d */
 	int run, runs;     /* of a comparison: the run under way, and all of them at most */
 	uint64_t began_ns; /* when the first of them began */
 };
@@ -29,10 +32,12 @@ struct send_report {
 void report_die(void *report, const char *why);
 
 /*
- * Begins the report of a transfer, whose streams are connected, or of requests, if `res` is NULL.
+ * Begins the report of a transfer, whose streams are connected, or of requests, if `res` is NULL; both
+ * go to `target`.
  * Only a report in JSON has a beginning; it ends in a list of intervals or requests that is open.
  */
-void report_start(struct send_report *r, const struct send_result *res);
+void report_start(struct send_report *r, const struct target *target,
+		  const struct send_result *res);
 
 /*
  * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.

@@ -421,7 +421,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	for (i = 0; i < opt->streams; i++)
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
-	report_start(report, NULL);
+	report_start(report, target, NULL);
 	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
 		rr.size = (uint32_t)opt->requests.size[i];
 		counts = request_size(&rr, &host);

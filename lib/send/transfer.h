@@ -4,7 +4,7 @@
  *	t = (struct transfer){.opt = opt, .set = &set, .run = &run, .report = &report};
  *	if (!transfer_open(&t, chunk))
  *		return "interrupted";
- *	report_start(&report, &t.result);
+ *	report_start(&report, &t.target, &t.result);
  *	transfer_run(&t);
  *	report_end(&report, &t.result, NULL);
  *	transfer_close(&t);

@@ -88,7 +88,8 @@ fi
 zcc_debugs()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" "$@" -n 2 -P 2 file tiny
-	grep -v 'took less than half a second' err >debug.err
+	grep -c '^zcc: environment: ' err
+	grep -v 'took less than half a second\|^zcc: environment: ' err >debug.err
 	mv debug.err err
 }
 start_zcs --debug
@@ -99,7 +100,7 @@ zcc_and_debug_line()
 		echo "zcc: connected to 127.0.0.1:$PORT through lo" | diff - err
 	done
 }
-check 'zcc -d and --debug: a line that has the address and the interface, and no other' zcc_and_debug_line
+check 'zcc -d and --debug: the environment and a line that has the address and the interface, and no other' zcc_and_debug_line
 zcc_dd_line()
 {
 	for how in -dd "--debug --debug" "-d -d -d"; do

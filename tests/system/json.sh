@@ -569,4 +569,31 @@ warmup_of_not_rounded()
 }
 check_with jq 'a --warmup of 1.1 s is not rounded up to 1.2 s' warmup_of_not_rounded
 
+# The schema, the programs and the manual page have the same keys.
+schema=$TOP/man/zc-json.schema.json
+keys_documented()
+{
+	jq -r '.. | .properties? // empty | keys[]' "$schema" | sort -u >keys
+	[ "$(wc -l <keys)" -gt 100 ]
+	tr -cs 'a-z0-9_' '\n' <"$TOP/man/zc-json.5" | sort -u | comm -23 keys - >missing
+	diff /dev/null missing
+}
+check_with jq 'each key of the schema is in zc-json(5)' keys_documented
+keys_in_schema()
+{
+	jq -r '.. | .properties? // empty | keys[]' "$schema" | sort -u >keys
+	cat "$TOP"/*.c "$TOP"/lib/*/*.c | tr -d '\n' | grep -oE 'json_[a-z_]+\([^"();]*, "[a-z0-9_]+"' |
+		sed 's/.*"\(.*\)"/\1/' | sort -u >printed
+	[ "$(wc -l <printed)" -gt 80 ]
+	comm -13 keys printed >missing
+	diff /dev/null missing
+}
+check_with jq 'each key that the sources name is in the schema' keys_in_schema
+keys_described()
+{
+	jq -e '[.. | .properties? // empty | to_entries[] | select(.value | has("$ref") or has("description") or
+		has("const") or .type == "object" | not) | .key] == []' "$schema"
+}
+check_with jq 'each number and text of the schema is described' keys_described
+
 finish

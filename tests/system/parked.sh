@@ -194,8 +194,8 @@ serves_requests()
 	has_lock "$ZCS" || { echo 'another program soaks'; return 0; }
 	stop_zcs
 	cat zcs.out
-	tail -n 1 zcs.out | jq -e '.load_percent != null and .replies > 0'
-	sed '$d' zcs.out | jq -es 'any(.[]; has("load_percent"))'
+	tail -n 1 zcs.out | jq -e '.host.load_percent != null and .replies > 0'
+	sed '$d' zcs.out | jq -es 'any(.[]; .host | has("load_percent"))'
 }
 
 soaks_as_nobody()
@@ -244,8 +244,8 @@ old_is_unsafe_in_total()
 	wait_asleep
 	stop_zcs
 	cat zcs.out
-	tail -n 1 zcs.out | jq -e '(.unsafe | index("baseline_old") != null) and
-	    .load_seconds < .seconds and .load_bytes > 0 and .load_bytes < .bytes'
+	tail -n 1 zcs.out | jq -e '(.host.unsafe | index("baseline_old") != null) and
+	    .host.load_seconds < .seconds and .host.load_bytes > 0 and .host.load_bytes < .bytes'
 }
 
 busy_is_unsafe()

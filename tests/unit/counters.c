@@ -51,6 +51,37 @@ static void test_rates(void)
 	ok(isnan(r.cpu[CPU_IDLE]), "no ticks have no shares");
 }
 
+/* Sums of what a file in memory has. */
+static void softnet(const char *text, uint64_t *dropped, uint64_t *squeezed)
+{
+	FILE *f = fmemopen((char *)text, strlen(text), "r");
+
+	if (f == NULL)
+		err(EXIT_FAILURE, "fmemopen");
+	counters_softnet(f, dropped, squeezed);
+	fclose(f);
+}
+
+static void test_softnet(void)
+{
+	uint64_t dropped, squeezed;
+	struct counters from = {.ns = 0, .softnet_dropped = 5, .softnet_squeezed = COUNTER_UNKNOWN};
+	struct counters to = {.ns = 2000000000, .softnet_dropped = 12, .softnet_squeezed = 1};
+	struct rates r;
+
+	softnet("00000010 00000001 0000000a 00000000\n00000010 0000001f 00000001\n", &dropped,
+		&squeezed);
+	ok(dropped == 32 && squeezed == 11, "softnet: the CPUs' hexadecimal numbers are added");
+	softnet("00000010 ffffffff 00000000\n00000010 ffffffff 00000000\n", &dropped, &squeezed);
+	ok(dropped == 0x1fffffffe && squeezed == 0, "softnet: a sum may exceed 32 bits");
+	softnet("00000010\n", &dropped, &squeezed);
+	ok(dropped == COUNTER_UNKNOWN && squeezed == COUNTER_UNKNOWN,
+	   "softnet: a file of another form has no sums");
+	counters_rates(&from, &to, &r);
+	ok(r.softnet_dropped == 7 && isnan(r.softnet_squeezed),
+	   "softnet: the drops between two readings are a number, not a rate");
+}
+
 static void test_unknown(void)
 {
 	double d[3] = {1, 2, 3};
@@ -146,6 +177,7 @@ static void test_tcp_figures(void)
 int main(void)
 {
 	test_rates();
+	test_softnet();
 	test_unknown();
 	test_values();
 	test_read();

@@ -82,7 +82,8 @@ static void two_clients(void *arg)
 
 	(void)arg;
 	if (opt.json)
-		report_group_begin(&x.report, &(struct sockaddr_storage){.ss_family = AF_UNSPEC});
+		report_group_begin(&x.report, &(struct sockaddr_storage){.ss_family = AF_UNSPEC},
+				   "");
 	for (i = 0; i < 2; i++) {
 		group_join(&x, &member[i]);
 		figures_init(&figures[i]);

@@ -56,6 +56,10 @@ static void test_parse(void)
 		"bytes=5 seconds=1 unsafe=steal,\n",
 		"bytes=5 seconds=1 unsafe=steal,,weight\n",
 		"bytes=5 seconds=1 unsafe=Steal\n",
+		"bytes=5 seconds=1 kernel=6.1\"x\n",
+		"bytes=5 seconds=1 kernel=\n",
+		"bytes=5 seconds=1 version=1234567890123456\n",
+		"bytes=5 seconds=1 kernel=a kernel=a\n",
 	};
 	struct figures f;
 	size_t i;
@@ -83,7 +87,8 @@ static void test_keys(void)
 		"cpu=9 load=10 uncertainty=11 cpus=12 slowed=13 tasks=14 interrupts=15 "
 		"packets_in=16 packets_out=17 user=18 nice=19 system=20 idle=21 iowait=22 irq=23 "
 		"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 load_seconds=29 "
-		"unsafe=steal\n";
+		"unsafe=steal softnet_dropped=30 softnet_squeezed=31 version=0.2.0-rc1 "
+		"kernel=6.18.0+deb13-amd64\n";
 	char written[RECEIPT_MAX];
 	struct figures f;
 
@@ -93,6 +98,10 @@ static void test_keys(void)
 	   "bytes, seconds, files, reads, warmup, clients, cpu, load_seconds and unsafe are read");
 	is(f.method, "seven", "the key method is read");
 	is(f.refused, "eight", "the key refused is read");
+	is(f.version, "0.2.0-rc1", "the key version is read");
+	is(f.kernel, "6.18.0+deb13-amd64", "the key kernel is read");
+	ok(f.rates.softnet_dropped == 30 && f.rates.softnet_squeezed == 31,
+	   "the keys of softnet are read");
 	ok(f.load == 10 && f.uncertainty == 11 && f.cpus == 12 && f.slowed == 13 && f.tasks == 14,
 	   "load, uncertainty, cpus, slowed and tasks are read");
 	ok(f.rates.interrupts == 15 && f.rates.packets_in == 16 && f.rates.packets_out == 17,
@@ -168,6 +177,16 @@ static void test_format(void)
 	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.rates.interrupts) &&
 		   isnan(f.tasks) && isnan(f.slowed),
 	   "numbers that a receipt cannot have are omitted");
+	strcpy(in.kernel, "6.1 with blanks");
+	strcpy(in.version, VERSION);
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && f.kernel[0] == '\0' &&
+		   strcmp(f.version, VERSION) == 0,
+	   "a kernel's release that a receipt cannot have is omitted");
+	memset(in.kernel, 'k', sizeof(in.kernel) - 1);
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && strcmp(f.kernel, in.kernel) == 0,
+	   "a kernel's release may have all the characters that uname(2) gives");
 }
 
 int main(void)

@@ -151,7 +151,7 @@ static void whole_group(void *arg)
 {
 	const uint64_t bytes = s.f.bytes;
 
-	report_group_begin(&s.report, &s.peer);
+	report_group_begin(&s.report, &s.peer, "lo");
 	report_stream(&s.report, -1, &s.peer, &s.f, 1, true);
 	report_stream(&s.report, -1, &s.peer, &s.f, 2, false);
 	s.f.load = 0.5;
@@ -168,7 +168,7 @@ static void whole_group(void *arg)
 static void small_group(void *arg)
 {
 	s.f.bytes = 1023;
-	report_group_begin(&s.report, &s.peer);
+	report_group_begin(&s.report, &s.peer, "lo");
 	group(arg);
 	report_last_small(&s.report);
 }
@@ -210,7 +210,7 @@ static void test_many_streams(void)
 	int i;
 
 	server_init(true);
-	report_group_begin(&s.report, &s.peer);
+	report_group_begin(&s.report, &s.peer, "lo");
 	for (i = 0; i < 10001; i++)
 		report_stream(&s.report, -1, &s.peer, &s.f, i + 1, true);
 	ok(s.report.listed == 10000 && s.report.left_out == 1,
@@ -231,7 +231,7 @@ static void fail(void *arg)
 
 static void fail_in_group(void *arg)
 {
-	report_group_begin(&s.report, &s.peer);
+	report_group_begin(&s.report, &s.peer, "lo");
 	interval(arg);
 	fail(arg);
 	/* A program that dies frees nothing. */
@@ -266,6 +266,10 @@ static void replies(void *arg)
 
 static void test_replies(void)
 {
+	static const char *const first[] = {
+		"{\"schema\":1,\"start\":{\"version\":", "\"environment\":{",
+		"\"test_start\":{\"protocol\":\"requests over TCP\"}},\"seconds\":0.5,", NULL};
+
 	server_init(false);
 	s.total = (struct reply_failures){1, 2, 3, 4};
 	prints(replies, "4000 kbytes/sec (0.033 Gbit/s), 80 replies/s\n",
@@ -280,11 +284,12 @@ static void test_replies(void)
 	s.f.unsafe = UNSAFE_STEAL;
 	s.f.load_bytes = 1024;
 	s.f.soaked = 0.25;
+	has(replies, first, "the first object of replies has the program and the host");
 	prints(replies,
-	       "{\"schema\":1,\"start\":0,\"end\":0.5,\"seconds\":0.5,\"bytes\":2048000,"
+	       "{\"schema\":1,\"seconds\":0.5,\"bytes\":2048000,"
 	       "\"bits_per_second\":32768000,\"replies\":40,\"replies_per_second\":80,"
-	       "\"load_percent\":50,\"unsafe\":[\"steal\"],\"load_seconds\":0.25,"
-	       "\"load_bytes\":1024}\n",
+	       "\"host\":{\"load_percent\":50,\"unsafe\":[\"steal\"],\"load_seconds\":0.25,"
+	       "\"load_bytes\":1024,\"accounting_percent\":{}}}\n",
 	       "an interval of replies as an object");
 	s.flag = true;
 	stdout_of(replies, NULL, printed, sizeof(printed));

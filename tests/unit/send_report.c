@@ -119,7 +119,7 @@ static void start_and_end(void *arg)
 {
 	struct transfer *t = arg;
 
-	report_start(&t->report, &t->res);
+	report_start(&t->report, &t->target, &t->res);
 	report_end(&t->report, &t->res, "why");
 }
 
@@ -388,7 +388,7 @@ static void test_interval(void)
 static void json_interval_of_two(void *arg)
 {
 	(void)arg;
-	report_start(&sample.report, &sample.res);
+	report_start(&sample.report, &sample.target, &sample.res);
 	interval(&sample);
 	report_die(&sample.report, "why");
 }

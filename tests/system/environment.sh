@@ -1,0 +1,233 @@
+#!/bin/sh
+# The environment that reports have: it is that of this host and of the interface, and what a host does
+# not show is omitted.  tests/unit/environment.c has the parsers.
+#
+# seconds: 6
+. "$TOP/tests/lib.sh"
+
+zcc=$BIN/zcc
+printf x >tiny
+
+# holds FILE 'expression': it is true of each object in the file
+holds()
+{
+	jq -es "length > 0 and all(.[]; $2)" "$1" >/dev/null || {
+		echo "does not hold: $2"
+		jq -c . "$1"
+		return 1
+	}
+}
+
+start_zcs --json
+zcc_host()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
+	cp out zcc.json
+	holds zcc.json ".start.environment | .kernel == \"$(uname -r)\" and .version == \"$("$zcc" -V | sed 's/zcc/zc/')\""
+	holds zcc.json ".start.environment.cpus_online == $(getconf _NPROCESSORS_ONLN)"
+	holds zcc.json ".start.version == .start.environment.version"
+}
+check_with jq 'zcc --json: the kernel, the version and the number of CPUs are those of this host' zcc_host
+# same_line FILE KEY: the report has what the file has, or neither has anything
+same_line()
+{
+	jq -r ".start.environment.$2 // empty" zcc.json >key
+	cat "$1" 2>/dev/null | diff - key
+}
+zcc_sys()
+{
+	cpu=/sys/devices/system/cpu
+	same_line /sys/devices/system/clocksource/clocksource0/current_clocksource clocksource
+	model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+	[ "$(jq -r '.start.environment.cpu_model // ""' zcc.json)" = "$model" ]
+	[ -e $cpu/cpufreq/policy1 ] || same_line $cpu/cpufreq/policy0/scaling_governor governor
+	for file in $cpu/vulnerabilities/*; do
+		case $(cat "$file" 2>/dev/null) in
+		Mitigation* | 'KVM: Mitigation'*) echo "mitigated ${file##*/}" ;;
+		Vulnerable* | 'KVM: Vulnerable'*) echo "vulnerable ${file##*/}" ;;
+		esac
+	done | sort >want
+	jq -r '.start.environment | (.mitigated // [])[] as $v | "mitigated \($v)"' zcc.json >got
+	jq -r '.start.environment | (.vulnerable // [])[] as $v | "vulnerable \($v)"' zcc.json >>got
+	sort got | diff want -
+}
+check_with jq 'zcc --json: clock source, CPU model, governor and vulnerabilities are those of /sys and /proc' zcc_sys
+zcc_lo()
+{
+	holds zcc.json ".start.environment.link | .interface == \"lo\" and .mtu == $(cat /sys/class/net/lo/mtu)"
+	holds zcc.json ".start.environment.link | .rx_queues == 1 and .tx_queues == 1"
+}
+if [ -r /sys/class/net/lo/queues/rx-0 ]; then
+	check_with jq 'zcc --json: the MTU and the queues of lo' zcc_lo
+else
+	skip 'zcc --json: the MTU and the queues of lo' 'no /sys/class/net here'
+fi
+zcs_same()
+{
+	wait_until [ -s zcs.out ]
+	[ "$(jq -c .start.environment zcs.out)" = "$(jq -c .start.environment zcc.json)" ]
+}
+check_with jq 'zcs --json: the same environment as zcc on the same host' zcs_same
+zcc_remote()
+{
+	holds zcc.json '.end.remote.environment == (.start.environment | {version, kernel})'
+}
+check_with jq "zcc --json: the server's version and kernel, by its receipt" zcc_remote
+if [ -r /proc/net/softnet_stat ]; then
+	zcc_softnet()
+	{
+		exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.3 --congestion reno
+		holds out '.end | [.host, .remote] | all(.softnet_dropped >= 0 and .softnet_squeezed >= 0)'
+	}
+	check_with jq 'zcc --json: the packets that softnet dropped and the polls that it cut short, at both ends' zcc_softnet
+fi
+zcc_comparison()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write tiny
+	[ "$(wc -l <out)" -eq 3 ]
+	holds out "(.start // .comparison).environment.kernel == \"$(uname -r)\""
+}
+check_with jq 'zcc --json: each object of a comparison has the environment' zcc_comparison
+zcc_text()
+{
+	exits 0 "$zcc" -d -s 0 -p "$PORT" tiny
+	grep -q "^zcc: environment: zc .*, kernel $(uname -r), preemption " err
+	grep -q '^zcc: environment: interface lo: .*MTU [1-9]' err
+	grep -q "^zcc: environment: the server has zc .*, kernel $(uname -r)$" err
+	exits 0 "$zcc" -s 0 -p "$PORT" tiny
+	not grep environment out err
+}
+check 'zcc -d: the environment and the server on stderr, and without -d none' zcc_text
+stop_zcs
+
+# The receipt of another version.
+start_peer -r 'bytes=1 seconds=1\n'
+zcc_old_receipt()
+{
+	exits 0 "$zcc" -d --json -s 0 -p "$PORT" tiny
+	holds out '.end.remote | has("environment") or has("softnet_dropped") | not'
+	not grep 'the server has' err
+}
+check_with jq 'a receipt of 0.1: no environment of the server' zcc_old_receipt
+start_peer -r 'bytes=1 seconds=1 kernel=9.9.9-new+1_~x\n'
+zcc_half_receipt()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
+	holds out '.end.remote.environment == {kernel: "9.9.9-new+1_~x"}'
+}
+check_with jq 'a receipt that has the kernel alone: the server has no version' zcc_half_receipt
+
+# zcs --reply and cyclesoak print many objects, of which the first has the environment.
+start_zcs --json --reply -I 0.05
+replies_first()
+{
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --request 10 -t 0.3
+	holds out ".start.environment.kernel == \"$(uname -r)\" and .start.environment.link.interface == \"lo\""
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	[ "$(wc -l <zcs.out)" -ge 2 ]
+	jq -es '(.[0] | has("start")) and ([.[1:][] | has("start")] | any | not)' zcs.out
+	head -n 1 zcs.out >first
+	holds first ".start.environment.kernel == \"$(uname -r)\""
+}
+check_with jq 'zcs --reply --json: the first object has the environment, the others have not' replies_first
+cyclesoak_first()
+{
+	made_up_calibration >made_up
+	soaking "$BIN/cyclesoak" --json -f made_up -n 3 -p 0.05
+	jq -es 'length == 4 and (.[0].start.environment.kernel | length > 0) and
+		([.[1:][] | has("start")] | any | not)' out
+}
+check_with jq 'cyclesoak --json: the first object has the environment, the others have not' cyclesoak_first
+
+# A host that does not show what others do, such as a container.
+if unshare -m sh -c 'mount -t tmpfs none /sys' 2>/dev/null; then
+	start_zcs --json
+	without_sys()
+	{
+		exits 0 unshare -m sh -c "mount -t tmpfs none /sys && exec \"$zcc\" -d --json -s 0 -p $PORT tiny"
+		holds out '.start.environment | has("kernel") and (has("clocksource") or has("governor") or
+			has("mitigated") or has("vulnerable") or has("boost") | not)'
+		holds out '.start.environment.link | .interface == "lo" and .mtu > 0 and (has("rx_queues") | not)'
+		grep -q 'environment: .*clocksource not known' err
+	}
+	check_with jq 'without /sys: the report lacks what it would have from there, and nothing fails' without_sys
+	without_proc()
+	{
+		exits 0 unshare -m sh -c "mount -t tmpfs none /sys && mount -t tmpfs none /proc &&
+			exec \"$zcc\" -d --json -s 0 -p $PORT -n 2 tiny"
+		holds out '.start.environment | has("kernel") and (has("cpu_model") | not)'
+		holds out '.end.host | has("softnet_dropped") | not'
+	}
+	check_with jq 'without /sys and /proc: the report lacks what it would have from there' without_proc
+	# A /sys of our own, whose lines are long, empty, or not what they should be.
+	cat >fake.sh <<'END'
+		mount -t tmpfs none /sys
+		cpu=/sys/devices/system/cpu
+		mkdir -p $cpu/cpufreq/policy0 $cpu/cpufreq/policy1 $cpu/vulnerabilities
+		echo powersave >$cpu/cpufreq/policy0/scaling_governor
+		echo "$1" >$cpu/cpufreq/policy1/scaling_governor
+		echo 1 >$cpu/cpufreq/boost
+		echo 'Mitigation: a' >$cpu/vulnerabilities/one
+		echo 'Vulnerable: b' >$cpu/vulnerabilities/two
+		echo 'Not affected' >$cpu/vulnerabilities/three
+		printf 'Mitigation: no newline' >$cpu/vulnerabilities/four
+		mkdir -p /sys/kernel/debug/sched
+		echo 'none voluntary full (lazy)' >/sys/kernel/debug/sched/preempt
+		shift
+		exec "$@"
+END
+	fake_sys()
+	{
+		exits 0 unshare -m sh fake.sh powersave "$zcc" --json -s 0 -p "$PORT" tiny
+		holds out '.start.environment | .governor == "powersave" and .boost and
+			.mitigated == ["one"] and .vulnerable == ["two"]'
+		uname -v | grep -q PREEMPT_RT || holds out '.start.environment.preemption == "lazy"'
+		exits 0 unshare -m sh fake.sh performance "$zcc" --json -s 0 -p "$PORT" tiny
+		holds out '.start.environment.governor == "mixed"'
+	}
+	check_with jq 'governor, boost, vulnerabilities and preemption are read from /sys' fake_sys
+	stop_zcs
+else
+	skip 'a host without /sys' 'no privilege for mounts'
+fi
+
+# An interface that is not lo.
+if "$TOP/tests/lab" true 2>/dev/null; then
+	cat >veth.sh <<'END'
+		$A "$BIN/zcs" -p 0 --json >zcs.out 2>zcs.err &
+		zcs=$!
+		for i in $(seq 200); do
+			port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+			[ -z "$port" ] || break
+			sleep 0.05
+		done
+		! command -v ethtool >/dev/null || $B ethtool -K "$LINK" tso off gso off
+		$B "$BIN/zcc" --json -s "$A4" -p "$port" tiny >veth.out
+		! command -v ethtool >/dev/null || $B ethtool -k "$LINK" >features
+		$B cat /sys/class/net/"$LINK"/mtu >mtu
+		$B sh -c 'ls -d /sys/class/net/'"$LINK"'/queues/rx-* | wc -l' >queues
+		echo "$LINK" >name
+		kill $zcs
+		wait $zcs
+END
+	: >zcs.err
+	across_veth()
+	{
+		"$TOP/tests/lab" -m 1400 sh veth.sh
+		holds veth.out ".start.environment.link | .interface == \"$(cat name)\" and .driver == \"veth\" and
+			.mtu == 1400 and .mtu == $(cat mtu) and .rx_queues == $(cat queues)"
+		holds zcs.out '.start.environment.link | .driver == "veth" and .mtu == 1400'
+		[ -s features ] || return 0
+		for pair in tcp-segmentation-offload:tso generic-segmentation-offload:gso \
+		    generic-receive-offload:gro large-receive-offload:lro; do
+			grep "^${pair%:*}: on" features >/dev/null && on=true || on=false
+			holds veth.out ".start.environment.link.offloads | (index(\"${pair#*:}\") != null) == $on"
+		done
+	}
+	check_with jq 'across a veth pair: its driver, MTU, queues and offloads' across_veth
+else
+	skip 'across a veth pair: its driver, MTU, queues and offloads' 'needs root, ip(8) and network namespaces'
+fi
+
+finish
