@@ -149,18 +149,22 @@ remember()
 	echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"
 }
 
-# wait_until command [args...]: until it succeeds, up to 20 seconds, or $SLOW times that.  A condition of more than one
-# command is a function, `met` where it has no better name.
+# wait_until command [args...]: until it succeeds, up to 20 seconds, or $SLOW times that: every 50 ms, and
+# every 100 ms once it has taken half a second.  A condition of more than one command is a function, `met`
+# where it has no better name.
 wait_until()
 {
 	tries=0
 	until "$@"; do
 		tries=$((tries + 1))
-		if [ $tries -gt $((400 * ${SLOW:-1})) ]; then
+		if [ $tries -gt $((205 * ${SLOW:-1})) ]; then
 			echo "waited in vain for: $*"
 			return 1
+		elif [ $tries -le 10 ]; then
+			sleep 0.05
+		else
+			sleep 0.1
 		fi
-		sleep 0.05
 	done
 }
 
