@@ -8,7 +8,7 @@
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$SLOW     by what to multiply limits and waits: 1 where the machine is not emulated
-#	$CALIBRATION  a calibration of this machine, if tests/run has made one: see use_calibration
+#	$CALIBRATION  a calibration of this machine, if tests/run has made one
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
@@ -90,17 +90,6 @@ sanitized()
 	esac
 }
 
-# check_without 'sanitizer' 'why' 'what' command [args...]: skipped where the programs have it
-check_without()
-{
-	if sanitized "$1"; then
-		skip "$3" "$2"
-	else
-		shift 2
-		check "$@"
-	fi
-}
-
 # scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
 scale()
 {
@@ -112,17 +101,6 @@ scale()
 new_seed()
 {
 	scale 1 "$(date +%s)"
-}
-
-# use_calibration [FILE]: the one that tests/run has made, or, for a test that is run without it, a
-# new one
-use_calibration()
-{
-	if [ -n "$CALIBRATION" ]; then
-		cp "$CALIBRATION" "${1:-counts_per_sec}"
-	else
-		soaking "$BIN/cyclesoak" -C --force -f "${1:-counts_per_sec}"
-	fi
 }
 
 finish()

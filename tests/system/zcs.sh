@@ -71,7 +71,7 @@ clients_at_once()
 	n=$(wc -l <zcs.err)
 	i=0
 	while [ $i -lt 100 ]; do
-		"$zcc" -s 0 -p "$PORT" -t 1 --pace 1m -o 50k file >c.$i 2>&1 &
+		"$zcc" -s 0 -p "$PORT" -n 10 --pace 1m --congestion reno file >c.$i 2>&1 &
 		i=$((i + 1))
 	done
 	wait
@@ -154,6 +154,7 @@ check_with ss '-o: the send buffer of connections' send_buffer_of_connections
 stop_zcs
 
 if strace -o /dev/null true 2>/dev/null; then
+	: >zcs.err
 	strace -f -o trace -e trace=read,recvfrom,accept4 "$zcs" -1 -p 0 -b 10k >zcs.out 2>zcs.err &
 	traced=$!
 	remember $traced
