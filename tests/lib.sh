@@ -581,11 +581,7 @@ own_tmpdir()
 # workers: what still works in one of them
 workers()
 {
-	for d in /proc/[0-9]*; do
-		case $(readlink "$d/cwd" 2>/dev/null) in
-		"$TMPDIR"/zc-*) echo "${d#/proc/}" ;;
-		esac
-	done
+	find /proc/[0-9]*/cwd -maxdepth 0 -lname "$TMPDIR/zc-*" 2>/dev/null | cut -d/ -f3
 }
 
 nothing_left()
