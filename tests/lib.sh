@@ -8,7 +8,7 @@
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$SLOW     by what to multiply limits and waits: 1 where the machine is not emulated
-#	$CALIBRATION  a calibration of this machine, if tests/run has made one: see use_calibration
+#	$CALIBRATION  a calibration of this machine, if tests/run has made one
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
@@ -91,17 +91,6 @@ sanitized()
 	esac
 }
 
-# check_without 'sanitizer' 'why' 'what' command [args...]: skipped where the programs have it
-check_without()
-{
-	if sanitized "$1"; then
-		skip "$3" "$2"
-	else
-		shift 2
-		check "$@"
-	fi
-}
-
 # scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
 scale()
 {
@@ -113,17 +102,6 @@ scale()
 new_seed()
 {
 	scale 1 "$(date +%s)"
-}
-
-# use_calibration [FILE]: the one that tests/run has made, or, for a test that is run without it, a
-# new one
-use_calibration()
-{
-	if [ -n "$CALIBRATION" ]; then
-		cp "$CALIBRATION" "${1:-counts_per_sec}"
-	else
-		soaking "$BIN/cyclesoak" -C --force -f "${1:-counts_per_sec}"
-	fi
 }
 
 # keep_json FILE...: what the tools have printed there as JSON is validated by finish.  `exits` calls this,
@@ -177,18 +155,22 @@ remember()
 	echo "$1 $(stat_field "$1" 22 2>/dev/null)" >>"$PIDS"
 }
 
-# wait_until command [args...]: until it succeeds, up to 20 seconds, or $SLOW times that.  A condition of more than one
-# command is a function, `met` where it has no better name.
+# wait_until command [args...]: until it succeeds, up to 20 seconds, or $SLOW times that: every 50 ms, and
+# every 100 ms once it has taken half a second.  A condition of more than one command is a function, `met`
+# where it has no better name.
 wait_until()
 {
 	tries=0
 	until "$@"; do
 		tries=$((tries + 1))
-		if [ $tries -gt $((400 * ${SLOW:-1})) ]; then
+		if [ $tries -gt $((205 * ${SLOW:-1})) ]; then
 			echo "waited in vain for: $*"
 			return 1
+		elif [ $tries -le 10 ]; then
+			sleep 0.05
+		else
+			sleep 0.1
 		fi
-		sleep 0.05
 	done
 }
 
@@ -628,11 +610,7 @@ own_tmpdir()
 # workers: what still works in one of them
 workers()
 {
-	for d in /proc/[0-9]*; do
-		case $(readlink "$d/cwd" 2>/dev/null) in
-		"$TMPDIR"/zc-*) echo "${d#/proc/}" ;;
-		esac
-	done
+	find /proc/[0-9]*/cwd -maxdepth 0 -lname "$TMPDIR/zc-*" 2>/dev/null | cut -d/ -f3
 }
 
 nothing_left()

@@ -6,7 +6,6 @@
 
 #define CAL_WINDOWS 4  /* windows of a round: a second */
 #define CAL_ROUNDS  10 /* rounds at most */
-#define CAL_AGREE   4  /* rounds in a row that must agree */
 #define WINDOWS_MAX (CAL_ROUNDS * CAL_WINDOWS)
 
 /* The figures of one CPU's soaker in each window, in the units of struct baseline. */
@@ -152,12 +151,13 @@ double baseline_tasks(const struct calibration *c)
 	return tasks;
 }
 
-/* By how much the shares of the last CAL_AGREE of n rounds differ. */
-static double spread_of(const double *share, int n)
+double baseline_spread(const double *share, int n)
 {
-	double min = share[n - 1], max = share[n - 1];
+	double min = INFINITY, max = -INFINITY;
 	int i;
 
+	if (n < CAL_AGREE)
+		return INFINITY;
 	for (i = n - CAL_AGREE; i < n; i++) {
 		min = fmin(min, share[i]);
 		max = fmax(max, share[i]);
@@ -177,7 +177,7 @@ double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*
 		while (w->n < (n + 1) * CAL_WINDOWS)
 			windows_add(w, &turns, &share[n]);
 		each(turns);
-		*spread = ++n < CAL_AGREE ? INFINITY : spread_of(share, n);
+		*spread = baseline_spread(share, ++n);
 	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS);
 	return windows_end(w, CAL_AGREE * CAL_WINDOWS, c);
 }

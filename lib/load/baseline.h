@@ -34,9 +34,13 @@ bool baseline_is_whole(const struct calibration *c);
  * shares of load: above CAL_TOLERANCE they do not agree.
  */
 #define CAL_TOLERANCE 0.005
+#define CAL_AGREE     4 /* rounds in a row that must agree */
 
 double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
 			  double *spread);
+
+/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
+double baseline_spread(const double *share, int n);
 
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);

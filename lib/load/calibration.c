@@ -47,6 +47,13 @@ static void report_round(double total)
 	report("calibrating: %.0f loops/sec\n", total);
 }
 
+void calibration_warn_spread(double spread)
+{
+	if (spread > CAL_TOLERANCE)
+		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
+		      100 * spread);
+}
+
 void calibrate_or_die(int n_cpus, const char *path, bool force)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
@@ -60,9 +67,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	limits_warn();
 	s = soaker_start_or_die(&c.cpus);
 	tasks = baseline_calibrate(s, &c, report_round, &spread);
-	if (spread > CAL_TOLERANCE)
-		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
-		      100 * spread);
+	calibration_warn_spread(spread);
 	soaker_stop(s);
 	if (tasks > CAL_BUSY && !force)
 		die(busy, 100 * tasks, ": stop them, or calibrate all the same with --force");

@@ -24,6 +24,9 @@
  */
 void calibrate_or_die(int n_cpus, const char *path, bool force);
 
+/* Warns if the last rounds of a calibration differ, in shares of load, by more than CAL_TOLERANCE. */
+void calibration_warn_spread(double spread);
+
 /*
  * Reads the file into c, whose cpu[] it allocates.  Dies if it does not fit this version, this
  * machine, its kernel, or its first n_cpus CPUs (0: all).

@@ -62,12 +62,29 @@ static void *waker_main(void *arg)
 	return NULL;
 }
 
+struct wake_cost wake_cost_of(const double *cost, int n)
+{
+	double known = 0, sum = 0, squares = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		known += !isnan(cost[i]);
+		sum += isnan(cost[i]) ? 0 : cost[i];
+		squares += isnan(cost[i]) ? 0 : cost[i] * cost[i];
+	}
+	if (known < 2)
+		return (struct wake_cost){WAKE_COST, WAKE_COST};
+	return (struct wake_cost){fmax(0, sum / known),
+				  sqrt(fmax(0, squares - sum * sum / known) / (known - 1) / known)};
+}
+
 struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibration *c)
 {
 	const int cpus = c->cpus.n;
 	struct waker *w = alloc_or_die((size_t)cpus, sizeof(*w), "wake-ups");
-	double n = 0, sum = 0, squares = 0, cost;
-	int i, part;
+	double *cost = alloc_or_die((size_t)cpus * PARTS, sizeof(*cost), "wake-ups");
+	struct wake_cost mean;
+	int i;
 
 	for (i = 0; i < cpus; i++) {
 		w[i] = (struct waker){s, c, i, {NAN, NAN, NAN, NAN}, 0, false};
@@ -77,16 +94,10 @@ struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibrat
 	for (i = 0; i < cpus; i++) {
 		if (w[i].started)
 			pthread_join(w[i].id, NULL);
-		for (part = 0; part < PARTS; part++) {
-			cost = w[i].cost[part];
-			n += !isnan(cost);
-			sum += isnan(cost) ? 0 : cost;
-			squares += isnan(cost) ? 0 : cost * cost;
-		}
+		memcpy(cost + (size_t)i * PARTS, w[i].cost, sizeof(w[i].cost));
 	}
+	mean = wake_cost_of(cost, cpus * PARTS);
+	free(cost);
 	free(w);
-	if (n < 2)
-		return (struct wake_cost){WAKE_COST, WAKE_COST};
-	return (struct wake_cost){fmax(0, sum / n),
-				  sqrt(fmax(0, squares - sum * sum / n) / (n - 1) / n)};
+	return mean;
 }

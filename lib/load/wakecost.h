@@ -14,3 +14,9 @@
  * the baselines in c->cpu; WAKE_COST where that is not known.
  */
 struct wake_cost wake_cost_measure(const struct soaker *s, const struct calibration *c);
+
+/*
+ * The mean of n measurements in seconds, at least 0, and its standard error; NAN is none.  Of fewer
+ * than two both are WAKE_COST.
+ */
+struct wake_cost wake_cost_of(const double *cost, int n);

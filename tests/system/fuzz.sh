@@ -3,15 +3,15 @@
 # sanitizers.  In `make check` these are a few thousand cases, always the same; `make check-long` has a
 # million, and finds planted defects; `make fuzz` is longer.
 #
-# seconds: 8
-# shellcheck disable=SC2086 # lists of flags, of folders and of targets are words
+# seconds: 6
+# shellcheck disable=SC2046,SC2086 # lists of flags, of files and of targets are words
 . "$TOP/tests/lib.sh"
 
 fuzz=$HELPERS/fuzz/fuzz
 targets=$("$fuzz" -l)
 cases=$(scale 20000 1000000) sanitized_cases=$(scale 5000 100000)
 seed=${SEED:-$(new_seed)} # of those under the sanitizers
-flags='-std=gnu11 -D_GNU_SOURCE -pthread -O1'
+flags='-std=gnu11 -D_GNU_SOURCE -pthread -O0'
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 ASAN_OPTIONS=abort_on_error=1:quarantine_size_mb=4
 export ASAN_OPTIONS
@@ -19,29 +19,14 @@ unset UBSAN_OPTIONS
 # shellcheck disable=SC3045 # where it is not known, a core is left in this directory
 ulimit -c 0
 
-# compile_into DIRECTORY 'source or folder...' [flags...]
-compile_into()
-(
-	mkdir "$1"
-	find $2 -name '*.c' >"$1/sources"
-	cd "$1" || exit
-	shift 2
-	xargs -n 4 -P "$(nproc)" $CC $flags "$@" -I"$TOP" -DVERSION='"0"' -c <sources
-)
-
-# build NAME [flags...]: the driver, not with the suite's own flags
-build()
-{
-	name=$1
-	shift
-	compile_into "$name.parts" "$TOP/common.c $TOP/lib/net $TOP/lib/load $TOP/lib/report" "$@"
-	compile_into "$name.fuzz" "$TOP/tests/fuzz" "$@"
-	$CC $flags "$@" -o "$name" "$name.fuzz"/*.o "$name.parts"/*.o -lm
-}
-
+# The driver under sanitizers, with those parts of the library that it needs.
 build_sanitized()
 {
-	build sanitized $sanitizers
+	$CC -pthread -Wl,-M -o linked "$HELPERS"/fuzz/*.o "$HELPERS/../libzc.a" -lm >map
+	sed -n 's@.*libzc\.a(\([a-z_0-9]*\)\.o).*@/\1\.c$@p' map | sort -u >parts
+	[ -s parts ]
+	{ find "$TOP/common.c" "$TOP/lib" -name '*.c' | grep -f parts; ls "$TOP"/tests/fuzz/*.c; } >sources
+	$CC $flags $sanitizers -I"$TOP" -o sanitized $(cat sources) -lm
 }
 
 # The sanitizers of the suite's own flags watch the driver itself.
@@ -132,7 +117,7 @@ falls_back()
 }
 check 'make fuzz: without libFuzzer the random driver runs' falls_back
 
-[ -n "$LONG" ] || finish
+[ -n "$LONG" ] && ! sanitized || finish
 
 # The rest is long.
 libfuzzer_ran()
@@ -226,24 +211,21 @@ BEFORE(void, json_string, struct json *j, const char *key, const char *value)
 }
 END
 
-# break_driver NAME [flags...]: NAME-broken is that driver with those parsers
+# break_driver ARGUMENTS...: of the linker: a driver with those parsers
 break_driver()
 {
-	name=$1
-	shift
 	for f in wire_feed receipt_parse calibration_parse parse_size parse_seconds parse_cpus json_string; do
 		set -- "$@" "-Wl,--wrap=$f"
 	done
-	$CC $flags -I"$TOP" "$@" -o "$name-broken" broken.c "$name.fuzz"/*.o "$name.parts"/*.o -lm
+	$CC $flags -I"$TOP" broken.c "$@" -lm
 }
 build_broken()
 {
-	build plain
-	break_driver plain
+	break_driver -o plain-broken "$HELPERS"/fuzz/*.o "$HELPERS/../libzc.a"
 }
 build_sanitized_broken()
 {
-	break_driver sanitized $sanitizers -DMEMORY
+	break_driver -o sanitized-broken $sanitizers -DMEMORY $(cat sources)
 }
 
 # In the target $t a defect is found, and its case fails again by itself.
@@ -254,7 +236,7 @@ finds_planted()
 	case=$(sed -n "s/^case [0-9]* of seed 1: fuzz $t -x //p" err)
 	[ -n "$case" ]
 	exits 134 ./plain-broken "$t" -x "$case"
-	exits 0 ./plain "$t" -x "$case"
+	exits 0 "$fuzz" "$t" -x "$case"
 }
 check 'a driver with planted defects builds' build_broken
 for t in $targets; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tests/lab, two hosts which are network namespaces: they are gone whatever happens.  link.sh has
-# what zcc and zcs do across it.
+# the addresses, the MTUs and the cable, and four labs at a time.
 #
 # only: check-long
 . "$TOP/tests/lib.sh"
@@ -44,7 +44,6 @@ hold_lab()
 	HOSTS=$(cat held)
 	PROGRAMS=$(cat programs)
 	for p in $PROGRAMS; do remember "$p"; done
-	echo "$HOSTS" >>hosts
 	there "$HOSTS"
 }
 all_gone()
@@ -70,76 +69,6 @@ status_that_of_command()
 	[ "$(cat out)" = "a  b" ]
 }
 check 'the status is that of the command, whose arguments are its own' status_that_of_command
-cat >look <<'END'
-	for host in "$A" "$B"; do
-		echo "${host##* }" >>hosts
-		$host cat "/sys/class/net/$LINK/mtu" "/sys/class/net/$LINK/carrier"
-		$host ip -4 -o addr show dev "$LINK" | sed 's/.*inet \([^/]*\).*/\1/'
-		$host ip -6 -o addr show dev "$LINK" | sed 's/.*inet6 \([^/]*\).*/\1/' | grep -v ^fe80
-	done
-	echo "$A4 $A6 $B4 $B6"
-END
-every_address()
-{
-	for i in 1 2 3 4 5; do
-		"$lab" sh -c '$A ip -6 -o addr show; $B ip -6 -o addr show' >out
-		cat out
-		[ "$(grep -c " fe80::.* scope link" out)" -eq 2 ]
-		[ "$(grep -c " 2001:db8::[12]/64 scope global" out)" -eq 2 ]
-		not grep -q tentative out
-	done
-}
-check 'every address is there from the beginning, link-local ones too' every_address
-mtu_of_both_ends()
-{
-	"$lab" sh look >out
-	cat out
-	hosts="1500 1 192.0.2.1 2001:db8::1 1500 1 192.0.2.2 2001:db8::2"
-	[ "$(tr "\n" " " <out)" = "$hosts 192.0.2.1 2001:db8::1 192.0.2.2 2001:db8::2 " ]
-	"$lab" -m 1280 sh look >out
-	cat out
-	[ "$(grep -cx 1280 out)" -eq 2 ]
-	[ "$(grep -c 2001:db8 out)" -eq 3 ]
-	"$lab" -m 65535 sh look | grep -cx 65535 | grep -qx 2
-}
-check '-m: the MTU of both ends, the addresses of both hosts' mtu_of_both_ends
-below_no_ipv6()
-{
-	"$lab" -m 1279 sh look >out
-	cat out
-	[ "$(tr "\n" " " <out)" = "1279 1 192.0.2.1 1279 1 192.0.2.2 192.0.2.1  192.0.2.2  " ]
-}
-check '-m below 1280: no IPv6' below_no_ipv6
-cable_pulled_and_put()
-{
-	cat >script <<-"END"
-		. "$TOP/tests/lib.sh"
-		for host in "$A" "$B"; do
-			$host ip link set $LINK down
-			met()
-			{
-				$A cat /sys/class/net/$LINK/operstate | grep -q down
-			}
-			wait_until met
-			met()
-			{
-				$B cat /sys/class/net/$LINK/operstate | grep -q down
-			}
-			wait_until met
-			$host ip link set $LINK up
-			ON=$A
-			start_zcs
-			for to in $A4 $A6; do
-				$B "$BIN/zcc" -s $to -p $PORT --timeout 10 /dev/null script || exit
-			done
-			stop_zcs
-		done
-	END
-	exits 0 "$lab" sh script
-	[ "$(grep -c "all bytes sent were received" out)" -eq 4 ]
-}
-check 'the cable is pulled and put back, and all addresses are of use again' cable_pulled_and_put
-
 interrupted_by_sig_hosts()
 {
 	hold_lab '$B sleep 60'
@@ -163,7 +92,7 @@ check 'a command that ignores SIGTERM: SIGTERM to tests/lab still removes the ho
 # shellcheck disable=SC2046 # several words: $(cat)
 what_command_leaves_running()
 {
-	"$lab" sh -c '$A sleep 60 & echo $! >left; echo ${A##* } >>hosts' >/dev/null
+	"$lab" sh -c '$A sleep 60 & echo $! >left' >/dev/null
 	ended $(cat left)
 }
 check 'processes that a command leaves running on the hosts end with it' what_command_leaves_running
@@ -187,20 +116,6 @@ other_lab_stays()
 	all_gone
 }
 check 'a lab that starts leaves the hosts of one that runs' other_lab_stays
-several_at_time_each()
-{
-	for i in 1 2 3 4; do
-		"$lab" sh -c "$(cat look); echo \$$ >look.$i" >several.$i 2>&1 &
-	done
-	wait
-	for i in 1 2 3 4; do
-		cat several.$i
-		[ -s look.$i ]
-		[ "$(wc -l <several.$i)" -eq 9 ]
-	done
-}
-check 'four labs at a time have hosts of their own' several_at_time_each
-
 what='one set of soakers on the machine, not one per network; its load is in both reports'
 if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 	one_set_of_soakers()
@@ -208,7 +123,6 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 		cat >script <<-"END"
 			. "$TOP/tests/lib.sh"
 			ON=$A
-			echo ${A##* } ${B##* } >>hosts
 			start_measuring
 			# Others may soak; it soaks for 10 seconds after its client.
 			measured $B "$BIN/zcc" -s $A4 -p $PORT -t 0.2 --congestion reno
@@ -227,12 +141,5 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 else
 	skip "$what" 'the machine is too busy to calibrate'
 fi
-
-no_host_left()
-{
-	[ "$(wc -w <hosts)" -ge 16 ]
-	not there "$(cat hosts)"
-}
-check 'no host of any of these labs is left' no_host_left
 
 finish

@@ -363,7 +363,7 @@ check '--max-clients --reply' max_clients_reply
 all_places_taken_clients()
 {
 	start_zcs --max-clients 2 --idle-timeout 2
-	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >working.out 2>working.err &
+	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >working.out 2>working.err &
 	working=$!
 	remember $working
 	wait_until counts -eq 3 threads_of $ZCS
@@ -448,7 +448,7 @@ check 'all places taken: zcc reports that its place was given to another' all_pl
 all_places_taken_client()
 {
 	start_zcs --max-clients 1 -I 0.1
-	"$zcc" -s 0 -p "$PORT" -t 60 --congestion reno >worker 2>&1 &
+	"$zcc" -s 0 -p "$PORT" -t 60 --congestion reno --pace 20m >worker 2>&1 &
 	worker=$!
 	remember $worker
 	wait_until counts -ge 3 grep -c "^[1-9][0-9]* kbytes/sec" zcs.out

@@ -1,8 +1,7 @@
 #!/bin/sh
-# tests/lint on made-up trees, and sources without a warning.  `make lint` runs the checkers;
-# `make check-long` runs them, too.
+# tests/lint on made-up trees.  `make lint` runs the checkers; `make check-long` runs them, too.
 #
-# seconds: 10
+# seconds: 2
 . "$TOP/tests/lib.sh"
 
 # The slow ones take up to half a minute each.
@@ -15,14 +14,6 @@ for tool in mandoc clang-format walls version $(scale '' 'cppcheck shellcheck cl
 	esac
 	check_with "$needs" "$tool finds nothing" "$TOP/tests/lint" "$tool"
 done
-every_source_compiles()
-{
-	cd "$TOP" || return
-	for f in *.c $(find tests -name "*.c"); do
-		eval "$CC $LINT_FLAGS -fsyntax-only -Werror $f"
-	done
-}
-check 'every source compiles without a warning, those of tests/bench too' every_source_compiles
 what_not_installed_skipped()
 {
 	LINT_FLAGS=x PATH=/nonexistent /bin/sh "$TOP/tests/lint" >out

@@ -66,34 +66,4 @@ streams_that_end_too()
 }
 check 'streams that end too early, requests that are fewer, a zcs that says something' streams_that_end_too
 
-usage_load()
-{
-	exits 2 "$load" $arguments
-	one_line err
-	nothing_left
-}
-for arguments in '-t 1.5' '-n x' '-s 1025' '-g' '-z' 'x'; do
-	check "usage: load $arguments" usage_load
-done
-
-# As from a terminal: a shell would start it in the background with SIGINT ignored.
-sigint_under_load()
-{
-	env --default-signal=INT "$load" -t 60 -n 10000 -s 20 >out 2>err &
-	bench=$!
-	remember $bench
-	streams_begun()
-	{
-		grep -qs streams= tmp/zc-bench.*/tiny.out
-	}
-	wait_until streams_begun
-	[ "$(workers | wc -l)" -ge 4 ]
-	kill -INT $bench
-	ended $bench
-	cat out err
-	not [ -s err ]
-	nothing_left
-}
-check 'SIGINT under load: it ends, nothing runs, nothing is left' sigint_under_load
-
 finish

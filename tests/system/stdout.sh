@@ -24,7 +24,7 @@ full_disk_reported()
 	for i in 1 2 3; do
 		case "$how" in
 		--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
-		*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno | grep -q bytes ;;
+		*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno --pace 20m | grep -q bytes ;;
 		esac
 	done
 	not gone $ZCS
@@ -60,7 +60,7 @@ if strace -o /dev/null true 2>/dev/null; then
 	{
 		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
 		    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
-		"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno >/dev/null
+		"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno --pace 20m >/dev/null
 		wait_until grep -q "^127" zcs.part
 		kill -TERM "$(child_of $ZCS zcs)"
 		ended $ZCS
@@ -86,13 +86,13 @@ if strace -o /dev/null true 2>/dev/null; then
 	{
 		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
 		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
-		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
+		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno --pace 20m >/dev/null
 		met()
 		{
 			[ "$(ls /proc/"$(child_of "$ZCS" zcs)"/task | wc -l)" -eq 1 ]
 		}
 		wait_until met
-		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno >/dev/null
+		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno --pace 20m >/dev/null
 		kill -TERM "$(child_of $ZCS zcs)"
 		ended $ZCS
 		cat zcs.err zcs.part

@@ -103,7 +103,7 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 0-[1-9]* | 0,1*)
 	stop_zcs
 	start_zcs -I 0.05
-	"$zcc" -s 0 -p "$PORT" -P 4 -B 0,1 -t 60 --congestion reno >out 2>err &
+	"$zcc" -s 0 -p "$PORT" -P 4 -B 0,1 -t 60 --congestion reno --pace 20m >out 2>err &
 	bound=$!
 	remember $bound
 	one_stream_after_other()
@@ -128,7 +128,7 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 	check '-B 0,1: the report has their CPUs' report_has_their_cpus
 	stop_zcs
 	start_zcs -B 1,0 -I 0.05
-	"$zcc" -s 0 -p "$PORT" -P 4 -t 60 --congestion reno >out 2>err &
+	"$zcc" -s 0 -p "$PORT" -P 4 -t 60 --congestion reno --pace 20m >out 2>err &
 	bound=$!
 	remember $bound
 	zcs_its_clients_likewise()
@@ -205,7 +205,7 @@ start_zcs
 warmup_neither_end()
 {
 	from_here
-	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.3 -t 0.3 -P "$streams" --congestion reno
+	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.3 -t 0.3 -P "$streams" --congestion reno --pace 20m
 	grep -q "all bytes sent were received" out
 	case $streams in
 	1) new 1 ^127 ;;
@@ -253,7 +253,7 @@ warmup_all_sent()
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 }
 check '--warmup: all is sent before it ends: one line, exit 1, and zcs reports it too' warmup_all_sent
-env --default-signal=INT "$zcc" -s 0 -p "$PORT" --warmup 60 -t 60 --congestion reno >out 2>err &
+env --default-signal=INT "$zcc" -s 0 -p "$PORT" --warmup 60 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
 warmup_interrupted()
@@ -280,7 +280,7 @@ rate='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)'
 start_zcs -I 0.05
 lines_that_start_kbytes()
 {
-	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 --congestion reno
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 --congestion reno --pace 20m
 	no_warning err
 	sed '/^  to /,$d' out >lines
 	line="$rate, [0-9]+ retransmits, window [0-9]+ KiB, RTT [0-9.]+ ms"
@@ -301,14 +301,14 @@ check 'zcs -I: lines that start "N kbytes/sec" before the report' zcs_likewise
 sum_of_streams()
 {
 	from_here
-	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 --congestion reno
+	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 --congestion reno --pace 20m
 	sed '/^  to /,$d' out | sed -E "s@^$rate, [0-9]+ retransmits\$@line@; s@^$rate\$@report@" | uniq >kinds
 	printf "line\nreport\n" | diff - kinds
 	new 1 ^total
 	grep -Eqx "$rate, 2 clients" new
 }
 check '-I -P 2: the sum of the streams, and zcs counts its clients' sum_of_streams
-"$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno >out 2>err &
+"$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
 stopped_and_continued()
@@ -346,7 +346,7 @@ wait_until or_gone $ZCS not prints_nothing listening_port $ZCS
 PORT=$(listening_port $ZCS)
 zcc_prints_one_line()
 {
-	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 0.4 -P 2 --congestion reno
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 0.4 -P 2 --congestion reno --pace 20m
 	one_line out
 	grep -Eqx "$rate" out
 	not [ -s err ]
@@ -367,7 +367,7 @@ if command -v script >/dev/null 2>&1; then
 	start_zcs
 	on_terminal_line()
 	{
-		script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 --congestion reno >report" typescript </dev/null >/dev/null
+		script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 --congestion reno --pace 20m >report" typescript </dev/null >/dev/null
 		cat -v typescript report
 		grep -q "${cr}[0-9.]* s of 1.2.*$(printf "\033")\[K" typescript
 		grep -q "${cr}[0-9.]* s of 1.2: [0-9]* kbytes/sec" typescript
@@ -379,7 +379,7 @@ if command -v script >/dev/null 2>&1; then
 	check 'on a terminal, a line of progress on stderr, which is gone before the report' on_terminal_line
 	none_with_json()
 	{
-		all="-s 0 -p $PORT -t 0.8 --congestion reno"
+		all="-s 0 -p $PORT -t 0.8 --congestion reno --pace 20m"
 		script -qec "
 			\"$zcc\" $all -q >r1 & \"$zcc\" $all -I 0.2 >r2 & \"$zcc\" $all --json >r3 &
 			\"$zcc\" $all -d >r4 & \"$zcc\" $all >r5 2>e5 & wait" typescript </dev/null >/dev/null
@@ -399,7 +399,7 @@ fi
 
 # How it ends.
 start_zcs -I 0.05
-env --default-signal=INT "$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
+env --default-signal=INT "$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
 sigint_report()
@@ -417,7 +417,7 @@ sigint_report()
 check 'SIGINT: the report covers the bytes sent so far, and both ends agree' sigint_report
 wait $held
 check 'zcc -P 2 that is interrupted ends by that signal' [ $? -eq 130 ]
-env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 --congestion reno >out 2>err &
+env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
 sigint_with_zerocopy()
@@ -436,7 +436,7 @@ env --default-signal=INT "$zcs" -I 0.05 -p 0 >zcs.out 2>zcs.err &
 ZCS=$!
 remember $ZCS
 await_zcs "$ZCS"
-"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
+"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
 sigint_of_zcs_summaries()

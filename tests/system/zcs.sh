@@ -50,7 +50,7 @@ u32 1 | "$HELPERS/peer" send -c "$PORT"
 expect 'a client that vanishes before its files' 'closed between two loops, after 0 bytes'
 { u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -R "$PORT"
 expect 'a client that resets' 'after [03] bytes'
-"$zcc" -s 0 -p "$PORT" -t 60 >/dev/null 2>&1 &
+"$zcc" -s 0 -p "$PORT" -t 60 --pace 20m >/dev/null 2>&1 &
 remember $!
 victim=$!
 met()
@@ -71,7 +71,7 @@ clients_at_once()
 	n=$(wc -l <zcs.err)
 	i=0
 	while [ $i -lt 100 ]; do
-		"$zcc" -s 0 -p "$PORT" -t 1 file >c.$i 2>&1 &
+		"$zcc" -s 0 -p "$PORT" -n 10 --pace 1m --congestion reno file >c.$i 2>&1 &
 		i=$((i + 1))
 	done
 	wait
@@ -93,7 +93,7 @@ its_threads_and_descriptors()
 }
 check 'its threads and descriptors are as many as before' its_threads_and_descriptors
 
-"$zcc" -s 0 -p "$PORT" -t 60 >zcc.out 2>zcc.err &
+"$zcc" -s 0 -p "$PORT" -t 60 --pace 20m >zcc.out 2>zcc.err &
 remember $!
 client=$!
 met()
@@ -154,6 +154,7 @@ check_with ss '-o: the send buffer of connections' send_buffer_of_connections
 stop_zcs
 
 if strace -o /dev/null true 2>/dev/null; then
+	: >zcs.err
 	strace -f -o trace -e trace=read,recvfrom,accept4 "$zcs" -1 -p 0 -b 10k >zcs.out 2>zcs.err &
 	traced=$!
 	remember $traced
@@ -439,7 +440,7 @@ exec 7<>unread
 ZCS=$!
 remember $ZCS
 await_zcs $ZCS
-"$BIN/zcc" -s 0 -p "$PORT" -t 60 -q --congestion reno >/dev/null 2>&1 &
+"$BIN/zcc" -s 0 -p "$PORT" -t 60 -q --congestion reno --pace 20m >/dev/null 2>&1 &
 CLIENT=$!
 remember $CLIENT
 zcs_ends_on_sigterm()

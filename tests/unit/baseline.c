@@ -49,9 +49,19 @@ static void test_check(void)
 	   "a CPU that made no turn is named, and the status is 1");
 }
 
+static void test_spread(void)
+{
+	const double share[] = {0.1, 0.95, 0.93, 0.96, 0.94};
+
+	ok(isinf(baseline_spread(share, 3)), "three rounds are too few to agree");
+	ok(near(baseline_spread(share, 4), 0.86) && near(baseline_spread(share, 5), 0.03),
+	   "the last four rounds must agree, whatever was before");
+}
+
 int main(void)
 {
 	test_merge();
+	test_spread();
 	test_check();
 	return done();
 }

@@ -1,5 +1,7 @@
 #include "lib/load/calibration.h"
 
+#include "lib/load/baseline.h"
+
 #include "tests/unit/unit.h"
 
 #define TEXT_OF(macro) #macro
@@ -149,8 +151,26 @@ static void test_odd(void)
 	   "a calibration with a NUL is rejected");
 }
 
+static void warn_spread(void *spread)
+{
+	calibration_warn_spread(*(const double *)spread);
+}
+
+static void test_spread(void)
+{
+	double steady = CAL_TOLERANCE, unsteady = 0.0123;
+	char printed[256];
+
+	status_of(warn_spread, &steady, printed, sizeof(printed));
+	ok(printed[0] == '\0', "no line about a machine whose rounds agree");
+	status_of(warn_spread, &unsteady, printed, sizeof(printed));
+	ok(strstr(printed, "unsteady: the last rounds differ by 1.2 points of load\n") != NULL,
+	   "a line about a machine whose rounds differ, in points of load");
+}
+
 int main(void)
 {
+	test_spread();
 	test_good();
 	test_wake();
 	test_bad();
