@@ -6,6 +6,23 @@
 
 #define DISABLED_FILE "/proc/sys/kernel/io_uring_disabled"
 #define OPS           256 /* more than the kernel has */
+#define PATIENCE_NS   1000000000u
+#define RETRY_NS      10000000u
+
+/*
+ * The kernel takes back what an earlier ring had locked a moment after that was closed, so that ENOMEM
+ * is final only after PATIENCE_NS.
+ */
+static int setup(unsigned entries, struct io_uring_params *p)
+{
+	const uint64_t until = now_ns() + PATIENCE_NS;
+	int fd;
+
+	while ((fd = (int)syscall(SYS_io_uring_setup, entries, p)) < 0 && errno == ENOMEM &&
+	       now_ns() < until)
+		sleep_ns(RETRY_NS);
+	return fd;
+}
 
 static int map_rings(struct uring *u, const struct io_uring_params *p)
 {
@@ -45,10 +62,10 @@ int uring_open(struct uring *u, unsigned entries, bool deferred)
 	int e;
 
 	*u = (struct uring){.disabled = true, .rings = MAP_FAILED, .sqe = MAP_FAILED};
-	u->fd = (int)syscall(SYS_io_uring_setup, entries, &p);
+	u->fd = setup(entries, &p);
 	if (u->fd < 0 && errno == EINVAL && !deferred) {
 		p = (struct io_uring_params){.flags = IORING_SETUP_R_DISABLED};
-		u->fd = (int)syscall(SYS_io_uring_setup, entries, &p);
+		u->fd = setup(entries, &p);
 	}
 	if (u->fd < 0)
 		return -1;

@@ -294,7 +294,7 @@ corked_before_first_byte()
 	sed -n "s/^setsockopt($sock, SOL_TCP, TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
 		/^\(sendfile\|sendto\|write\)($sock, .*/s//send/p
 		/^splice([0-9]*, NULL, $sock, .*/s//send/p
-		/^io_uring_enter(.*/s//send/p
+		/^io_uring_enter([0-9]*, [1-9].*/s//send/p
 		/^shutdown.*/s//shutdown/p" trace | uniq >order
 	cat order
 	for pass in 1 2; do printf "cork 1\nsend\ncork 0\n"; done >want

@@ -97,7 +97,7 @@ if can_be_user; then
 	names_ulimit_of_streams()
 	{
 		ends_with 1 '^zcc: -m uring: .*io_uring: no memory to lock: raise ulimit -l, or use fewer streams$' \
-		    as_user timeout 20 "$ring" lock 4000000 "$zcc" -s 0 -p "$PORT" -m uring -P 100 small
+		    as_user timeout 20 "$ring" lock 4000000 "$zcc" -s 0 -p "$PORT" -m uring -P 100 -t 1 small
 	}
 	check 'zcc -m uring -P 100 with 4 MB to lock, less than its buffers: one line, exit 1' names_ulimit_of_streams
 	smaller_buffers_fit()
