@@ -7,9 +7,10 @@
 #include "lib/net/uring.h"
 #include "lib/send/zerocopy.h"
 
-#define CHAIN     8   /* parts of a file that one system call reads and sends */
-#define SLOTS_MAX 64  /* buffers of SEND_ZC */
-#define WAIT_MS   100 /* how long one wait for a notification takes at most, in the end */
+#define CHAIN       8         /* parts of a file that one system call reads and sends */
+#define SLOTS_MAX   64        /* buffers of SEND_ZC */
+#define BUFFERS_MAX (1 << 30) /* bytes that the kernel registers as one */
+#define WAIT_MS     100       /* how long one wait for a notification takes at most, in the end */
 
 /* user_data of a request: its index in the chain, its slot, the number of its chain. */
 #define INDEX_BITS  8
@@ -285,7 +286,8 @@ static void open_ring(struct sender *s, bool zc)
 	s->uring = r = alloc_or_die(1, sizeof(*r), "-m uring");
 	r->zc = zc;
 	r->slots = !zc ? 1 : slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
-	s->buf_size *= r->slots;
+	s->chunk = at_most(s->chunk, BUFFERS_MAX / r->slots);
+	s->buf_size = s->chunk * r->slots;
 	if (uring_open(&r->ring, 2 * CHAIN + 2, false) != 0)
 		die("-m %s: %s", s->method->name, uring_explain(errno, why));
 	if (zc && !uring_supports(&r->ring, IORING_OP_SEND_ZC))
