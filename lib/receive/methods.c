@@ -17,15 +17,6 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 	wire_init(&r->wire, raw);
 }
 
-void receiver_set_lowat(struct receiver *r)
-{
-	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
-	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
-
-	if (want != r->lowat && sock_set(r->sock, SOL_SOCKET, SO_RCVLOWAT, want) == 0)
-		r->lowat = want;
-}
-
 /*
  * poll(2) waits rather than the receiving call, which would wait for another `lowat` bytes after each
  * part that it has taken.

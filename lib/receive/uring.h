@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "lib/receive/methods.h"
+#include "lib/receive/receiver.h"
 
 /* Dies if this host does not let this process receive that way, with the reason. */
 void uring_receive_try_or_die(void);

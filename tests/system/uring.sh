@@ -184,7 +184,7 @@ receives_through_ring()
 	grep -q "^bytes=1000002 .* method=uring " receipt
 	ended $traced
 	# The main thread tries a ring of its own.
-	client=$(grep -l '^poll(.*, 1, -1) ' $(grep -l '^io_uring_setup' trace.*))
+	client=$(grep -l '^poll(.*, 1, -1) ' trace.*)
 	cat "$client"
 	grep -q '^io_uring_enter(' "$client"
 	grep -q 'SO_RCVLOWAT, \[65536\]' "$client"
