@@ -381,7 +381,7 @@ static const char help[] =
 	"\n"
 	"How to send:\n"
 	"  -m, --method=METHOD         one of sendfile (default), send, write, mmap,\n"
-	"                              splice, zerocopy\n"
+	"                              splice, zerocopy, uring, uring-zc\n"
 	"  -S, --send                  call read() and send(): the same as -m send\n"
 	"  -w, --write                 call read() and write(): the same as -m write\n"
 	"  -Z                          call sendfile(): the same as -m sendfile\n"

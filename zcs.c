@@ -72,6 +72,8 @@ static int run(struct context *x)
 
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
+	if (!opt.reply && opt.method->try_or_die != NULL)
+		opt.method->try_or_die();
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	sigaction(SIGCONT, &continued, NULL);
 	/* With `-p 0` only the kernel knows the port. */
@@ -158,9 +160,10 @@ static const char help[] =
 	"the throughput; with -c, also the CPU load and what each KiB cost.\n"
 	"\n"
 	"How to receive:\n"
-	"  -m, --method=METHOD      one of read (default), recv, trunc, splice; trunc\n"
-	"                           discards the data without copying them\n"
-	"  -b, --buffer-size=SIZE   bytes per call (default 256k; trunc and splice 1m)\n"
+	"  -m, --method=METHOD      one of read (default), recv, trunc, splice, uring;\n"
+	"                           trunc discards the data without copying them\n"
+	"  -b, --buffer-size=SIZE   bytes per call (default 256k; trunc and splice 1m;\n"
+	"                           uring 64k)\n"
 	"      --raw                expect no headers: count what any TCP client sends\n"
 	"      --reply              answer zcc --request: send as many bytes as each\n"
 	"                           client asks for\n"

@@ -81,6 +81,25 @@ check_traced()
 	fi
 }
 
+# can_uring [zc]: whether this kernel lets the test use io_uring(7), with SEND_ZC
+can_uring()
+{
+	"$HELPERS/ring" try "$@"
+}
+
+# uring_senders, uring_receivers: the methods of zcc, and of zcs, that take io_uring(7), where it can be
+# used.  system/uring.sh has a line for it where it cannot.
+uring_senders()
+{
+	if can_uring; then echo uring; fi
+	if can_uring zc; then echo uring-zc; fi
+}
+
+uring_receivers()
+{
+	if can_uring; then echo uring; fi
+}
+
 # sanitized [NAME]: whether the programs have sanitizers, or that one.  They see what others do not,
 # and have memory, threads and system calls of their own.
 sanitized()

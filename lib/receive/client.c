@@ -148,7 +148,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	const struct wire *wire = &c->receiver.wire;
 	const char *where = "in its warm-up";
 	bool whole = wire_ended(wire, &where), done = wire->state == WIRE_DONE;
-	char why[VERDICT_MAX - 32];
+	char why[VERDICT_MAX - 32], text[RECEIVER_ERROR_MAX];
 
 	if (*c->context->stop && !done) {
 		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", (uintmax_t)wire->bytes);
@@ -157,7 +157,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	if (c->place.dropped != NOT_DROPPED && !done)
 		place_format_dropped(&c->context->places, &c->place, why, sizeof(why));
 	else if (error != 0)
-		snprintf(why, sizeof(why), "%s", strerror(error));
+		snprintf(why, sizeof(why), "%s", receiver_explain(&c->receiver, error, text));
 	else if (c->member.calls == 0)
 		return "closed without sending anything";
 	else if (whole && !c->member.warming)

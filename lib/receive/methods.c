@@ -1,6 +1,8 @@
 #include "lib/receive/methods.h"
 
 #include "lib/net/socket.h"
+#include "lib/net/uring.h"
+#include "lib/receive/uring.h"
 
 /*
  * These were measured over loopback with reno, each end on a CPU of its own (two CPUs, Linux 6.18).
@@ -22,18 +24,16 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 }
 
 /*
- * In a body the thread is not woken for each packet but for `lowat` bytes, and never for more than
- * the body still has: only a header, or nothing, may follow it.  poll(2) waits rather than the
- * receiving call, which would wait for another `lowat` bytes after each part that it has taken.
+ * poll(2) waits rather than the receiving call, which would wait for another `lowat` bytes after each
+ * part that it has taken.
  */
 bool receiver_wait(struct receiver *r, int timeout_ms)
 {
 	struct pollfd p = {.fd = r->sock, .events = POLLIN};
-	size_t left = r->wire.state == WIRE_RAW ? 0 : wire_body_left(&r->wire);
-	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
 
-	if (want != r->lowat && sock_set(r->sock, SOL_SOCKET, SO_RCVLOWAT, want) == 0)
-		r->lowat = want;
+	if (r->uring != NULL)
+		return uring_receive_wait(r, timeout_ms);
+	receiver_set_lowat(r);
 	r->readable = poll(&p, 1, timeout_ms) != 0;
 	return r->readable;
 }
@@ -103,22 +103,26 @@ static ssize_t receive_splice(struct receiver *r, size_t size)
 }
 
 const struct receive_method receive_methods[RECEIVE_METHODS] = {
-	{"read", receive_read, true, LOWAT_COPY},
-	{"recv", receive_recv, true, LOWAT_COPY},
-	{"trunc", receive_trunc, false, LOWAT_DISCARD},
-	{"splice", receive_splice, false, LOWAT_DISCARD},
+	{"read", receive_read, true, LOWAT_COPY, NULL},
+	{"recv", receive_recv, true, LOWAT_COPY, NULL},
+	{"trunc", receive_trunc, false, LOWAT_DISCARD, NULL},
+	{"splice", receive_splice, false, LOWAT_DISCARD, NULL},
+	{"uring", uring_receive, true, LOWAT_COPY, uring_receive_try_or_die},
 };
 
 int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
 {
-	size_t pipe_size;
+	size_t pipe_size, memory = 0;
 
 	r->size = size;
 	if (r->method->copies) {
 		if (size == 0) {
 			r->buffers = buffers;
-			r->size = (*buffers)++ < BUFFERS_LARGE ? BUFFER_LARGE : BUFFER_SMALL;
+			memory = (*buffers)++ < BUFFERS_LARGE ? BUFFER_LARGE : BUFFER_SMALL;
 		}
+		if (r->method->receive == uring_receive)
+			return uring_receive_open(r, memory);
+		r->size = size > 0 ? size : memory;
 		r->buf = malloc(r->size);
 		return r->buf != NULL ? 0 : ENOMEM;
 	}
@@ -148,8 +152,17 @@ ssize_t receiver_receive(struct receiver *r)
 	return n;
 }
 
+const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX])
+{
+	if (r->method->receive == uring_receive && r->uring == NULL)
+		return uring_explain(error, buf);
+	snprintf(buf, RECEIVER_ERROR_MAX, "%s", strerror(error));
+	return buf;
+}
+
 void receiver_close(struct receiver *r)
 {
+	uring_receive_close(r);
 	free(r->buf);
 	if (r->buffers != NULL)
 		--*r->buffers;

@@ -1,5 +1,5 @@
 /*
- * methods.h: how zcs receives: a receiver reads a connection's wire by one of four methods.
+ * methods.h: how zcs receives: a receiver reads a connection's wire by one of five methods.
  *
  *	receiver_init(&r, sock, &receive_methods[0], false);
  *	receiver_wait(&r, -1);
@@ -10,35 +10,10 @@
  */
 #pragma once
 
-#include <sys/types.h>
+#include "lib/receive/receiver.h"
 
-#include "lib/net/wire.h"
-
-struct receiver;
-
-struct receive_method {
-	const char *name;
-	/* Makes one system call that moves at most `size` bytes; of a body, if it does not copy. */
-	ssize_t (*receive)(struct receiver *r, size_t size);
-	bool copies; /* it copies data into a buffer of the program */
-	int lowat;   /* SO_RCVLOWAT in a body, bytes */
-};
-
-#define RECEIVE_METHODS 4
+#define RECEIVE_METHODS 5
 extern const struct receive_method receive_methods[RECEIVE_METHODS]; /* the first is the default */
-
-struct receiver {
-	int sock; /* does not block */
-	const struct receive_method *method;
-	struct wire wire;     /* what has come so far */
-	char *buf;            /* NULL if the method does not copy */
-	size_t size;          /* the most bytes that one call asks for */
-	int lowat;            /* SO_RCVLOWAT now in force, bytes; 0: the kernel's default */
-	int pipe[2], sink;    /* of splice; -1: none */
-	bool readable;        /* poll(2) has reported data, and no call has been made since */
-	bool excess;          /* more data came than the wire announced */
-	_Atomic int *buffers; /* counts receivers with a default buffer; NULL: not this one */
-};
 
 /* Prepares a receiver on a connected socket; `raw`: the connection has no headers. */
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw);
@@ -61,6 +36,10 @@ int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers);
  * Receives once, after waiting if needed.  Returns the bytes, 0 at the end of the stream, or -1.
  */
 ssize_t receiver_receive(struct receiver *r);
+
+/* Writes what an error of the functions above means for this receiver. */
+#define RECEIVER_ERROR_MAX 160
+const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX]);
 
 /* Frees what receiver_open() allocated; the socket stays open. */
 void receiver_close(struct receiver *r);

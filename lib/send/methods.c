@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "lib/net/socket.h"
+#include "lib/send/uring.h"
 #include "lib/send/zerocopy.h"
 
 #define COPY_SIZE     (64 * 1024)       /* bytes of each read and send, as in 2001 */
@@ -96,12 +97,17 @@ static void open_pipe(struct sender *s)
 }
 
 static const struct send_method methods[] = {
-	{"sendfile", SENDFILE_SIZE, false, NULL, step_sendfile},
-	{"send", COPY_SIZE, true, NULL, step_send},
-	{"write", COPY_SIZE, true, NULL, step_write},
-	{"mmap", 0, false, NULL, step_mmap},
-	{"splice", SENDFILE_SIZE, false, open_pipe, step_splice},
-	{"zerocopy", COPY_SIZE, true, zerocopy_open, zerocopy_step},
+	{"sendfile", SENDFILE_SIZE, false, .step = step_sendfile},
+	{"send", COPY_SIZE, true, .step = step_send},
+	{"write", COPY_SIZE, true, .step = step_write},
+	{"mmap", 0, false, .step = step_mmap},
+	{"splice", SENDFILE_SIZE, false, open_pipe, step_splice, NULL, NULL, NULL},
+	{"zerocopy", COPY_SIZE, true, zerocopy_open, zerocopy_step, zerocopy_finish, zerocopy_count,
+	 zerocopy_close},
+	{"uring", COPY_SIZE, true, uring_send_open, uring_step, uring_finish, NULL,
+	 uring_send_close},
+	{"uring-zc", COPY_SIZE, true, uring_send_open_zc, uring_step, uring_finish, uring_count,
+	 uring_send_close},
 };
 
 const struct send_method *method_named(const char *name)
@@ -183,6 +189,12 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
 	return (int64_t)done;
 }
 
+void sender_finish(struct sender *s)
+{
+	if (s->method->finish != NULL)
+		s->method->finish(s);
+}
+
 void sender_close(struct sender *s)
 {
 	int i;
@@ -191,7 +203,8 @@ void sender_close(struct sender *s)
 	for (i = 0; i < 2; i++)
 		if (s->pipe[i] >= 0)
 			close(s->pipe[i]);
-	free(s->zerocopy);
+	if (s->method->close != NULL)
+		s->method->close(s);
 	sender_unmap(s);
 	if (s->buf != NULL)
 		munmap(s->buf, s->buf_size);

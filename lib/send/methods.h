@@ -1,6 +1,6 @@
 /*
  * methods.h: the ways to send a file over a connection: sendfile(2), send(2), write(2), from a
- * mapping, splice(2), MSG_ZEROCOPY.
+ * mapping, splice(2), MSG_ZEROCOPY, io_uring(7).
  *
  *	sender_open(&s, method_named("splice"), sock, 0, 1, &stop);
  *	n = sender_send(&s, fd, 0, size);
@@ -32,6 +32,12 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
  * shrunk, or -1 with errno.
  */
 int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len);
+
+/*
+ * Waits, after the last send and in the sender's own thread, until the kernel owns none of the
+ * sender's buffers, for a limited time.
+ */
+void sender_finish(struct sender *s);
 
 /* Removes the mapping of a file that is about to be closed: another file may get its descriptor. */
 void sender_unmap(struct sender *s);

@@ -9,7 +9,9 @@
 #include "common.h"
 
 struct sender;
+struct uring_sender;
 struct zerocopy;
+struct zerocopy_figures;
 
 /*
  * A way to send.  `step` sends at most `len` bytes of `fd` from `off` by one call.  It returns how
@@ -21,6 +23,10 @@ struct send_method {
 	bool has_buffer;                /* the sender needs a buffer of the size of a call */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies; may be NULL */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
+	/* NULL: there is no need.  `finish` waits, after the last send, for what the kernel owns. */
+	void (*finish)(struct sender *s);
+	struct zerocopy_figures (*count)(const struct sender *s); /* what became of the sends */
+	void (*close)(struct sender *s);
 };
 
 /* The part of a file that is mapped.  It stays mapped until another part is. */
@@ -41,7 +47,8 @@ struct sender {
 	size_t buf_size;
 	int pipe[2]; /* -1: none */
 	struct window window;
-	struct zerocopy *zerocopy; /* NULL: the method is another */
+	struct zerocopy *zerocopy;  /* NULL: the method is another */
+	struct uring_sender *uring; /* the same */
 };
 
 #define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */

@@ -97,9 +97,9 @@ void stream_figures(struct stream *st)
 	strcpy(res->sent.method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		res->sent.cpu = cpu_of(&st->opt->bind, st->worker.number);
-	res->has_zerocopy = st->sender.zerocopy != NULL;
+	res->has_zerocopy = st->sender.method->count != NULL;
 	if (res->has_zerocopy)
-		res->zerocopy = zerocopy_count(&st->sender);
+		res->zerocopy = st->sender.method->count(&st->sender);
 }
 
 /*
@@ -353,7 +353,7 @@ static void finish_receipt(struct stream *st)
 	st->phase = STREAM_DONE;
 	end_ns = now_ns();
 	take_receipt(st, buf, len, n == 0);
-	zerocopy_finish(&st->sender);
+	sender_finish(&st->sender);
 	end_measuring(st, end_ns);
 }
 
@@ -402,7 +402,7 @@ static void finish_raw(struct stream *st)
 	st->phase = STREAM_DONE;
 	if (!acked)
 		end_measuring(st, now_ns());
-	zerocopy_finish(&st->sender);
+	sender_finish(&st->sender);
 }
 
 void stream_work(void *stream)

@@ -109,12 +109,17 @@ ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 	return n;
 }
 
+uint64_t zerocopy_patience(const struct sender *s)
+{
+	return PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+}
+
 void zerocopy_finish(struct sender *s)
 {
-	const uint64_t until = now_ns() + PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+	const uint64_t until = now_ns() + zerocopy_patience(s);
 
 	zerocopy_reap(s);
-	while (s->zerocopy != NULL && s->zerocopy->incomplete > 0 && now_ns() < until)
+	while (s->zerocopy->incomplete > 0 && now_ns() < until)
 		await_completion(s);
 }
 
@@ -134,4 +139,9 @@ void zerocopy_open(struct sender *s)
 	s->zerocopy = alloc_or_die(1, sizeof(*s->zerocopy), "-m zerocopy");
 	s->zerocopy->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
 	s->buf_size *= s->zerocopy->slots;
+}
+
+void zerocopy_close(struct sender *s)
+{
+	free(s->zerocopy);
 }

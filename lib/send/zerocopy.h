@@ -11,18 +11,20 @@
 #include "lib/send/result.h"
 #include "lib/send/sender.h"
 
-/* Open and step as a method has them: sender.h. */
+/* These, and those below, are what a method has: sender.h. */
 void zerocopy_open(struct sender *s);
 ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
 
 /* Takes the completions that there are.  False if there were none, or by another method. */
 bool zerocopy_reap(struct sender *s);
 
-/*
- * Waits, after the last send, until all sends are completed, but 10 s at most, or 1 s where a
- * signal stopped the sender: a server may hold them up.  By another method it does nothing.
- */
+/* How long a sender waits in the end, in ns: 10 s, or 1 s where a signal stopped it. */
+uint64_t zerocopy_patience(const struct sender *s);
+
+/* Waits, after the last send, until all sends are completed: a server may hold them up. */
 void zerocopy_finish(struct sender *s);
 
 /* Returns what became of the sends. */
 struct zerocopy_figures zerocopy_count(const struct sender *s);
+
+void zerocopy_close(struct sender *s);

@@ -108,7 +108,7 @@ stayer=$!
 remember $stayer
 
 # The siege.  The server of each mode has a directory, and lives from here to the end of it.
-modes='read recv trunc splice json raw reply'
+modes="read recv trunc splice $(uring_receivers) json raw reply"
 start_mode() # MODE options...
 {
 	mode=$1
@@ -266,7 +266,7 @@ done
 urgent_data_data_streams()
 {
 	not grep "127\.0\.0\.17:" read/zcs.err recv/zcs.err trunc/zcs.err splice/zcs.err json/zcs.err
-	for mode in read recv trunc splice; do
+	for mode in read recv trunc splice $(uring_receivers); do
 		# The summaries of such small clients are limited.
 		[ "$(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out)" -ge 20 ]
 	done

@@ -210,8 +210,8 @@ mtu_ipv_what_arrives()
 for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 	senders='sendfile send zerocopy' receivers='read trunc splice'
 	if [ "$mtu" -eq 1500 ]; then
-		senders='sendfile send write mmap splice zerocopy'
-		receivers='read recv trunc splice'
+		senders="sendfile send write mmap splice zerocopy $(uring_senders)"
+		receivers="read recv trunc splice $(uring_receivers)"
 	fi
 	for v in 4 6; do
 		[ "$mtu" -ge 1280 ] || [ $v -eq 4 ] || continue

@@ -7,8 +7,8 @@
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
-senders='sendfile send write mmap splice zerocopy'
-receivers='read recv trunc splice'
+senders="sendfile send write mmap splice zerocopy $(uring_senders)"
+receivers="read recv trunc splice $(uring_receivers)"
 loops=100000 files=70000 edge=4294967297 requests=20000 clients=10000 run_seconds=180
 flat_kib=512 # by which a process may grow
 printf '0123456789' >ten

@@ -6,8 +6,8 @@
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
-senders='sendfile send write mmap splice zerocopy'
-receivers='read recv trunc splice'
+senders="sendfile send write mmap splice zerocopy $(uring_senders)"
+receivers="read recv trunc splice $(uring_receivers)"
 
 printf 'hello, world\n' >small
 head -c 300000 /dev/urandom >file
@@ -212,6 +212,7 @@ for how in $receivers; do
 	check "zcs -m $how -i 10000: it does not wait for more than its buffer holds" zcs_it
 	stop_zcs
 
+	[ "$how" != uring ] || continue # uring.sh has its calls
 	if can_trace; then
 		trace_zcs -m "$how"
 	fi
@@ -288,11 +289,12 @@ check_traced 'zcc -m send does not ask for SO_ZEROCOPY' others_do_not_ask
 
 corked_before_first_byte()
 {
-	trace_zcc setsockopt,sendfile,sendto,write,splice -m "$how" -k -n 2 file small
+	trace_zcc setsockopt,sendfile,sendto,write,splice,io_uring_enter -m "$how" -k -n 2 file small
 	sock=$(sed -n "s/^shutdown(\([0-9]*\),.*/\1/p" trace)
 	sed -n "s/^setsockopt($sock, SOL_TCP, TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
 		/^\(sendfile\|sendto\|write\)($sock, .*/s//send/p
 		/^splice([0-9]*, NULL, $sock, .*/s//send/p
+		/^io_uring_enter([0-9]*, [1-9].*/s//send/p
 		/^shutdown.*/s//shutdown/p" trace | uniq >order
 	cat order
 	for pass in 1 2; do printf "cork 1\nsend\ncork 0\n"; done >want

@@ -18,7 +18,7 @@ zcc_bytes_that_arrive()
 	ended "$PEER"
 	cmp want got
 }
-for how in '' -S '-S -w' '-m mmap' '-m splice' '-m zerocopy'; do
+for how in '' -S '-S -w' '-m mmap' '-m splice' '-m zerocopy' $(uring_senders | sed 's/^/-m/'); do
 	start_peer -w got
 	# Two loops of three files, one of them empty.
 	{
@@ -74,7 +74,7 @@ zcc_small_file()
 	ended "$PEER"
 	grep -qx "segments 1" peer.out
 }
-for how in sendfile send write mmap splice zerocopy; do
+for how in sendfile send write mmap splice zerocopy $(uring_senders); do
 	start_peer -w got
 	check "zcc -m $how -b 1000: in pieces it arrives whole" zcc_in_pieces
 	start_peer -w got

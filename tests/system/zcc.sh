@@ -312,7 +312,7 @@ timeout_server_that_reads()
 	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after [0-9]* bytes" err
 	not [ -s out ]
 }
-for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000'; do
+for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000' $(uring_senders); do
 	start_peer -s
 	check "-m $how --timeout: a server that reads nothing: one line that names it, exit 1" timeout_server_that_reads
 	kill -USR1 "$PEER"
@@ -460,7 +460,7 @@ check_usage 'cannot be used together' zcc -s 0 -t 1 -n 1
 check_usage 'cannot be used together' zcc -s 0 -4 -6
 check_usage "-S and -m, --method cannot be used together" zcc -s 0 -S -m send
 check_usage '--calibrate' zcc -C file
-check_usage "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy" zcc -s 0 -m carrier-pigeon
+check_usage "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy, uring, uring-zc" zcc -s 0 -m carrier-pigeon
 check_usage "-w and -m, --method cannot be used together" zcc -s 0 -w -m write
 check_usage '--streams.*0.*not between' zcc -s 0 -P 0
 check_usage "--streams.*'x'" zcc -s 0 -P x

@@ -224,7 +224,7 @@ raw_all_that_comes()
 	wait_until grep -q " 100004 bytes in" zcs.out
 	one_line zcs.err
 }
-for how in recv trunc splice; do
+for how in recv trunc splice $(uring_receivers); do
 	start_zcs --raw -m $how
 	check "--raw -m $how: all that comes, whatever it is" raw_all_that_comes
 	stop_zcs
@@ -380,7 +380,7 @@ check_usage '--buffer-size' zcs -b 0
 check_usage '--rcvbuf' zcs -i 1x
 check_usage '--bind-cpu' zcs -B x
 check_usage '--cpus' zcs -N 9000
-check_usage "--method.*'sendfile'.*read, recv, trunc, splice" zcs -m sendfile
+check_usage "--method.*'sendfile'.*read, recv, trunc, splice, uring" zcs -m sendfile
 check_usage '--interval' zcs -I x
 check_usage "--interval.*'-1'" zcs -I -1
 check_usage 'pace' zcs --pace 1

@@ -1,0 +1,122 @@
+/*
+ * uring.h: a ring of io_uring(7) by its system calls, for one thread, without a library.
+ *
+ *	if (uring_open(&u, 8, false) != 0)
+ *		die("%s", uring_explain(errno, text));
+ *	uring_request(&u, IORING_OP_SEND, sock, buf, len)->user_data = 1;
+ *	while (!uring_next(&u, &done))
+ *		uring_enter(&u, 1, -1);
+ *	uring_close(&u);
+ *
+ * Requests are submitted, and completions awaited, by one system call.
+ */
+#pragma once
+
+#include <linux/io_uring.h>
+
+#include "common.h"
+
+/* What headers of Linux before 6.2 lack. */
+#ifndef IORING_SETUP_SINGLE_ISSUER
+#define IORING_SETUP_SINGLE_ISSUER (1U << 12)
+#endif
+#ifndef IORING_SETUP_DEFER_TASKRUN
+#define IORING_SETUP_DEFER_TASKRUN (1U << 13)
+#endif
+#ifndef IORING_RECV_MULTISHOT
+#define IORING_RECV_MULTISHOT (1U << 1)
+#endif
+#ifndef IORING_RECVSEND_FIXED_BUF
+#define IORING_RECVSEND_FIXED_BUF (1U << 2)
+#endif
+#ifndef IORING_SEND_ZC_REPORT_USAGE
+#define IORING_SEND_ZC_REPORT_USAGE (1U << 3)
+#endif
+#ifndef IORING_NOTIF_USAGE_ZC_COPIED
+#define IORING_NOTIF_USAGE_ZC_COPIED (1U << 31)
+#endif
+
+#define URING_EXPLAIN_MAX 160
+
+struct uring {
+	int fd; /* -1: the ring is not open */
+	unsigned entries;
+	_Atomic unsigned *sq_head, *sq_tail, *cq_head, *cq_tail; /* shared with the kernel */
+	unsigned tail, submitted; /* requests written, and submitted, since the start */
+	unsigned sq_mask, cq_mask;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	void *rings;
+	size_t rings_size;
+	bool disabled; /* uring_start() has not been called */
+};
+
+/*
+ * Opens a ring for `entries` requests at a time, of which each may have two completions.  The thread
+ * that calls uring_start(), and no other, then uses it.  If `deferred`, requests make progress in that
+ * thread's uring_enter() alone, which takes Linux 6.1; otherwise they do so where the kernel can.
+ */
+int uring_open(struct uring *u, unsigned entries, bool deferred);
+
+/* Makes the ring that of the calling thread.  To be called once, before the first uring_enter(). */
+int uring_start(struct uring *u);
+
+/* Whether the kernel knows a request, IORING_OP_*. */
+bool uring_supports(const struct uring *u, unsigned op);
+
+/* io_uring_register(2). */
+int uring_register(const struct uring *u, unsigned op, const void *arg, unsigned n);
+
+/*
+ * Returns the next request, zeroed but for these fields.  It is submitted by the next uring_enter().
+ * The caller never has more than `entries` requests that are not submitted.
+ */
+struct io_uring_sqe *uring_request(struct uring *u, unsigned char op, int fd, const void *buf,
+				   size_t len);
+
+/*
+ * Submits what was requested, and waits until there are `wait` completions, for `timeout_ms` at most
+ * (-1: without a limit).  Returns 0 even if the time was over, or a signal came after requests were
+ * submitted: the caller looks for completions.
+ */
+int uring_enter(struct uring *u, unsigned wait, int timeout_ms);
+
+/* Whether there is a completion. */
+bool uring_has_next(const struct uring *u);
+
+/* Takes the next completion; false if there is none. */
+bool uring_next(struct uring *u, struct io_uring_cqe *done);
+
+/* Has a request end, which completes as any other does, with -ECANCELED if it had done nothing. */
+void uring_cancel(struct uring *u, uint64_t user_data, uint64_t own_user_data);
+
+/* Closes the ring.  The caller has awaited all requests, or their buffers stay as they are. */
+void uring_close(struct uring *u);
+
+/* Writes why the kernel gave no ring, or too little memory for one, and the way out. */
+const char *uring_explain(int error, char buf[URING_EXPLAIN_MAX]);
+
+/*
+ * Buffers into which the kernel receives, in an order of its choice (IORING_REGISTER_PBUF_RING).
+ */
+struct uring_buffers {
+	struct io_uring_buf_ring *ring;
+	char *data;
+	unsigned n;  /* a power of two */
+	size_t size; /* bytes of each */
+	size_t map_size;
+};
+
+#define URING_GROUP 0 /* sqe->buf_group */
+
+/* Gives the kernel n buffers of `size` bytes. */
+int uring_buffers_open(struct uring_buffers *b, const struct uring *u, unsigned n, size_t size);
+
+/* The buffer that a completion has filled. */
+char *uring_buffer_of(const struct uring_buffers *b, const struct io_uring_cqe *done);
+
+/* Gives it back to the kernel. */
+void uring_buffer_give(const struct uring_buffers *b, const struct io_uring_cqe *done);
+
+/* To be called after uring_close(). */
+void uring_buffers_close(struct uring_buffers *b);

@@ -1,0 +1,157 @@
+#include "lib/receive/uring.h"
+
+#include <sys/socket.h>
+
+#include "lib/net/uring.h"
+
+#define BUFFERS 4 /* a power of two */
+#define ENTRIES 4 /* requests at a time */
+#define RECEIVE 1 /* user_data */
+#define CANCEL  2
+
+struct uring_receiver {
+	struct uring ring;
+	struct uring_buffers buffers;
+	bool armed; /* the request goes on: more completions of it will come */
+};
+
+/* The kernel chooses the buffers, fills them, and goes on until there are none or the stream ends. */
+static void arm(struct uring_receiver *u, int sock)
+{
+	struct io_uring_sqe *sqe = uring_request(&u->ring, IORING_OP_RECV, sock, NULL, 0);
+
+	sqe->ioprio = IORING_RECV_MULTISHOT;
+	sqe->flags = IOSQE_BUFFER_SELECT;
+	sqe->buf_group = URING_GROUP;
+	sqe->user_data = RECEIVE;
+	u->armed = true;
+}
+
+/* Takes the next completion of the request; false if there is none. */
+static bool next(struct uring_receiver *u, struct io_uring_cqe *done)
+{
+	do
+		if (!uring_next(&u->ring, done))
+			return false;
+	while (done->user_data != RECEIVE);
+	u->armed = (done->flags & IORING_CQE_F_MORE) != 0;
+	return true;
+}
+
+static int open_ring(struct uring_receiver *u, size_t size)
+{
+	int e;
+
+	if (uring_open(&u->ring, ENTRIES, true) != 0)
+		return errno;
+	if (uring_start(&u->ring) == 0 &&
+	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, size) == 0)
+		return 0;
+	e = errno;
+	uring_close(&u->ring);
+	uring_buffers_close(&u->buffers);
+	return e;
+}
+
+/* Ends the request, so that the connection is not used by the ring any more, and closes that. */
+static void close_ring(struct uring_receiver *u)
+{
+	struct io_uring_cqe done;
+
+	if (u->armed)
+		uring_cancel(&u->ring, RECEIVE, CANCEL);
+	while (u->armed && !next(u, &done))
+		if (uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
+			break;
+	uring_close(&u->ring);
+	uring_buffers_close(&u->buffers);
+}
+
+void uring_receive_try_or_die(void)
+{
+	struct uring_receiver u = {.armed = false};
+	struct io_uring_cqe done = {.res = -EINVAL};
+	char why[URING_EXPLAIN_MAX];
+	int sock[2], e;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) != 0)
+		die_errno("-m uring: socketpair");
+	e = open_ring(&u, 1);
+	if (e != 0)
+		die("-m uring: %s", uring_explain(e, why));
+	arm(&u, sock[0]);
+	if (send(sock[1], "", 1, 0) == 1)
+		while (!next(&u, &done))
+			if (uring_enter(&u.ring, 1, -1) != 0 && errno != EINTR)
+				die_errno("-m uring: io_uring_enter");
+	if (done.res != 1 || !u.armed)
+		die("-m uring: this kernel has no multishot receive: Linux 6.1 or later has it");
+	close_ring(&u);
+	close(sock[0]);
+	close(sock[1]);
+}
+
+int uring_receive_open(struct receiver *r, size_t memory)
+{
+	struct uring_receiver *u = calloc(1, sizeof(*u));
+	int e;
+
+	if (u == NULL)
+		return ENOMEM;
+	if (r->size == 0)
+		r->size = memory / BUFFERS;
+	e = open_ring(u, r->size);
+	if (e != 0)
+		free(u);
+	else
+		r->uring = u;
+	return e;
+}
+
+ssize_t uring_receive(struct receiver *r, size_t size)
+{
+	struct uring_receiver *u = r->uring;
+	struct io_uring_cqe done, more;
+
+	(void)size;
+	do {
+		while (!next(u, &done)) {
+			if (!u->armed)
+				arm(u, r->sock);
+			receiver_set_lowat(r);
+			if (uring_enter(&u->ring, 1, -1) != 0)
+				return -1;
+		}
+	} while (done.res == -ENOBUFS); /* all of them were filled, and are free again */
+	if (done.res < 0) {
+		errno = -done.res;
+		return -1;
+	}
+	if ((done.flags & IORING_CQE_F_BUFFER) != 0) {
+		r->excess = wire_feed(&r->wire, uring_buffer_of(&u->buffers, &done),
+				      (size_t)done.res) < (size_t)done.res;
+		uring_buffer_give(&u->buffers, &done);
+	}
+	while (r->wire.state == WIRE_DONE && next(u, &more))
+		r->excess |= more.res > 0;
+	return done.res;
+}
+
+bool uring_receive_wait(struct receiver *r, int timeout_ms)
+{
+	struct uring_receiver *u = r->uring;
+
+	if (!u->armed)
+		arm(u, r->sock);
+	receiver_set_lowat(r);
+	return uring_enter(&u->ring, 1, timeout_ms) != 0 || uring_has_next(&u->ring);
+}
+
+void uring_receive_close(struct receiver *r)
+{
+	if (r->uring == NULL)
+		return;
+	close_ring(r->uring);
+	free(r->uring);
+	r->uring = NULL;
+}
