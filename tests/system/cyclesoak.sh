@@ -86,7 +86,7 @@ check '-1: one bare figure' one_bare_figure
 line_each_period()
 {
 	soaking "$cyclesoak" -B sleep 0.2
-	grep -Eq "^System load: -?[0-9.]+%\?? \+-([1-9]|0\.[1-9])[0-9.]*%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
+	grep -Eq "^System load: -?[0-9.]+%\?? \+-([1-9]|0\.[1-9])[0-9.]*%, slowed -?[0-9.]+%, cpu0 -?[0-9.]+%" out
 	[ "$(grep -o "cpu[0-9]* -\{0,1\}[0-9]" out | wc -l)" -eq "$cpus" ]
 }
 check 'a command: one line, -B with a figure per CPU' line_each_period
@@ -355,9 +355,10 @@ zcs_load_in_summary()
 {
 	measured "$zcc" -s 0 -p "$PORT" -t 0.4 --congestion reno
 	cp out report
-	grep -Eqx "  load, both ends +- +[0-9.]+%\?? \+-[0-9.]+%" report
-	grep -Eqx "  CPUs +- +$cpus" report
-	grep -Eqx "  us/KiB +- +[0-9.]+" report
+	grep -Eqx "  load of this host, both ends" report
+	figures_of load report | grep -Eqx "[0-9.]+%\?? \+-[0-9.]+%"
+	[ "$(figures_of "CPUs measured" report)" = "$cpus" ]
+	figures_of "cost, us/KiB" report | grep -Eqx "[0-9.]+\??"
 	wait_until grep -Eq "kbytes/sec .* load [0-9.]+%" zcs.out
 }
 check 'zcs -c: load in the summary and in the receipt' zcs_load_in_summary

@@ -247,7 +247,7 @@ files_that_cannot_sent()
 	exits 0 as_user "$zcc" -s 0 -p "$PORT" missing . fifo secret /dev/null "$TOP/Makefile"
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
 	[ "$(grep -vc "took less than half a second" err)" -eq 5 ]
-	grep -q "; 1 files of [0-9]* bytes," out
+	grep -q "^  1 files of [0-9]* bytes," out
 }
 check 'files that cannot be sent are named and skipped' files_that_cannot_sent
 none_left_error()
@@ -262,8 +262,8 @@ more_files_than_descriptors()
 	for i in $(seq 200); do echo "$i" >many/"$i"; done
 	# shellcheck disable=SC3045 # dash, bash and busybox have -n
 	( ulimit -n 100; exits 0 "$zcc" -s 0 -p "$PORT" many/* -n 3 )
-	grep -q "; 200 files of $((9 * 2 + 90 * 3 + 101 * 4)) bytes, in 3 loops" out
-	grep -Eqx "  bytes +$((3 * (9 * 2 + 90 * 3 + 101 * 4))) +$((3 * (9 * 2 + 90 * 3 + 101 * 4)))" out
+	grep -q "^  200 files of $((9 * 2 + 90 * 3 + 101 * 4)) bytes, in 3 loops" out
+	[ "$(bytes_of out)" = "$((3 * (9 * 2 + 90 * 3 + 101 * 4))) $((3 * (9 * 2 + 90 * 3 + 101 * 4)))" ]
 }
 check 'more files than descriptors' more_files_than_descriptors
 about_that_long()

@@ -457,7 +457,7 @@ line_that_starts_kbytes()
 {
 	wait_until grep -q "^127" steady.out
 	cat steady.out
-	grep -Eqx "[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)" steady.out
+	grep -Eqx "[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s" steady.out
 }
 check 'a line that starts "N kbytes/sec" every 5 s while data flows' line_that_starts_kbytes
 kill "$steady"
