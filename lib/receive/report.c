@@ -144,16 +144,17 @@ void report_last_small(struct report *r)
 }
 
 /*
- * Begins the summary of clients in a buffer: their throughput and, if there is one, their load.  Each
- * of its lines, of SUMMARY_WIDTH columns at most, begins with the name, so that grep(1) finds all.
+ * Begins the summary of clients in a buffer: their throughput and, if there is one, their load.
+ * `indented` is their name behind two blanks: each line but the first, of SUMMARY_WIDTH columns at
+ * most, begins with it, so that grep(1) finds all that belongs to a name, and by "^" one line.
  */
-static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *name,
+static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *indented,
 			  const struct figures *f)
 {
 	char text[RATE_STRLEN];
 
-	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, name);
-	wrap_add(w, "", "%s%s", name, throughput_text(f, text));
+	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
+	wrap_add(w, "", "%s%s", indented + 2, throughput_text(f, text));
 	if (!isnan(f->load))
 		wrap_add(w, ", ", "%s", load_format(f, text));
 	wrap_add(w, ", ", "%ju bytes in %.*f s", (uintmax_t)f->bytes, decimals(f->seconds),
@@ -170,11 +171,11 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 		   bool warmed_up)
 {
 	const bool is_default = r->opt->method == receive_methods;
-	char address[ADDR_STRLEN], name[ADDR_STRLEN + 2], line[LINE_STRLEN];
+	char address[ADDR_STRLEN], name[ADDR_STRLEN + 4], line[LINE_STRLEN];
 	struct wrap w;
 
 	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
-	snprintf(name, sizeof(name), "%s: ", address);
+	snprintf(name, sizeof(name), "  %s: ", address);
 	summary_begin(&w, line, name, f);
 	wrap_add(&w, ", ", "%ju files, %ju reads%s%s", (uintmax_t)f->files, (uintmax_t)f->calls,
 		 is_default ? "" : " by ", is_default ? "" : f->method);
@@ -262,7 +263,7 @@ static void print_total(struct report *r, const struct figures *f)
 	char name[48], line[LINE_STRLEN];
 	struct wrap w;
 
-	snprintf(name, sizeof(name), "total of %ju clients: ", (uintmax_t)f->clients);
+	snprintf(name, sizeof(name), "  total of %ju clients: ", (uintmax_t)f->clients);
 	summary_begin(&w, line, name, f);
 	summary_print(r, &w);
 }

@@ -359,7 +359,7 @@ zcs_load_in_summary()
 	figures_of load report | grep -Eqx "[0-9.]+%\?? \+-[0-9.]+%"
 	[ "$(figures_of "CPUs measured" report)" = "$cpus" ]
 	figures_of "cost, us/KiB" report | grep -Eqx "[0-9.]+\??"
-	wait_until grep -Eq "kbytes/sec .* load [0-9.]+%" zcs.out
+	wait_until grep -Eq "[,:] load [0-9.]+%" zcs.out
 }
 check 'zcs -c: load in the summary and in the receipt' zcs_load_in_summary
 soaker=$(soaker_of "$ZCS")
