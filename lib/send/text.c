@@ -365,7 +365,7 @@ static void print_zerocopy(const struct stream_result *s, int streams)
 void text_target(const struct send_options *opt, const struct send_result *res)
 {
 	const struct target *t = res->target;
-	char number[CELL];
+	char text[CELL];
 	struct wrap w;
 
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "    ");
@@ -379,7 +379,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 	if (opt->raw)
 		wrap_add(&w, ", ", "raw");
 	if (opt->pace > 0)
-		wrap_add(&w, ", ", "paced to %s KiB/s", grouped((double)opt->pace / 1024, number));
+		wrap_add(&w, ", ", "paced to %s KiB/s", grouped((double)opt->pace / 1024, text));
 	if (opt->streams > 1)
 		wrap_add(&w, ", ", "%d streams", opt->streams);
 	wrap_end(&w);
@@ -387,7 +387,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 		report("  %d files of %d KiB, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024);
 	else
 		report("  %zu files of %s bytes", res->set->n,
-		       grouped((double)res->set->bytes, number));
+		       grouped((double)res->set->bytes, text));
 }
 
 void text_transfer(const struct send_options *opt, const struct send_result *res)

@@ -4,30 +4,30 @@
 #include "lib/load/limits.h"
 #include "tests/unit/unit.h"
 
-static char text[16384];
+static char printed[16384];
 
 static void test_breaks(void)
 {
 	struct wrap w;
 
-	wrap_init(&w, text, sizeof(text), 10, "  ");
+	wrap_init(&w, printed, sizeof(printed), 10, "  ");
 	wrap_add(&w, "", "12345");
 	wrap_add(&w, ", ", "%d", 890);
 	wrap_end(&w);
-	is(text, "12345, 890\n", "items that are just as wide as the line stay on it");
-	wrap_init(&w, text, sizeof(text), 9, "  ");
+	is(printed, "12345, 890\n", "items that are just as wide as the line stay on it");
+	wrap_init(&w, printed, sizeof(printed), 9, "  ");
 	wrap_add(&w, "", "12345");
 	wrap_add(&w, ", ", "%d", 890);
 	wrap_add(&w, ", ", "1");
 	wrap_add(&w, ", ", "wider than the line");
 	wrap_end(&w);
-	is(text, "12345\n  890, 1\n  wider than the line\n",
+	is(printed, "12345\n  890, 1\n  wider than the line\n",
 	   "a line breaks before an item that is too wide for it, without the separator");
-	wrap_init(&w, text, 4, 80, "");
+	wrap_init(&w, printed, 4, 80, "");
 	wrap_add(&w, "", "12345");
 	wrap_add(&w, ", ", "6");
 	wrap_end(&w);
-	is(text, "123", "a text that is too long is cut");
+	is(printed, "123", "a text that is too long is cut");
 }
 
 /* A machine of 512 CPUs, of which each has a load as wide as can be. */
@@ -37,7 +37,7 @@ static void test_many_cpus(void)
 	char cpu[32];
 	int i, n = 0;
 
-	wrap_init(&w, text, sizeof(text), WRAP_WIDTH, "  ");
+	wrap_init(&w, printed, sizeof(printed), WRAP_WIDTH, "  ");
 	wrap_add(&w, "", "System load: 100.0%%? +-0.4%%");
 	wrap_add(&w, ", ", "slowed -10.0%%");
 	for (i = 0; i < 512; i++)
@@ -45,12 +45,12 @@ static void test_many_cpus(void)
 	wrap_end(&w);
 	for (i = 0; i < 512; i++) {
 		snprintf(cpu, sizeof(cpu), "cpu%d 100.0%%?", i);
-		n += strstr(text, cpu) != NULL;
+		n += strstr(printed, cpu) != NULL;
 	}
 	ok(n == 512, "the loads of 512 CPUs are all there, with their marks: %d", n);
-	ok(widest(text) <= 80 && widest(text) > 60, "and no line has more than 80 columns: %zu",
-	   widest(text));
-	ok(strstr(text, "slowed -10.0%, cpu0 100.0%?, cpu1 ") != NULL,
+	ok(widest(printed) <= 80 && widest(printed) > 60,
+	   "and no line has more than 80 columns: %zu", widest(printed));
+	ok(strstr(printed, "slowed -10.0%, cpu0 100.0%?, cpu1 ") != NULL,
 	   "a comma stands between the load, what it is slowed by, and the CPUs");
 }
 
@@ -69,8 +69,8 @@ int main(void)
 {
 	test_breaks();
 	test_many_cpus();
-	stdout_of(print_cpu_away, NULL, text, sizeof(text));
-	is(text, "cpu3 -, cpu4 0.0%\n",
+	stdout_of(print_cpu_away, NULL, printed, sizeof(printed));
+	is(printed, "cpu3 -, cpu4 0.0%\n",
 	   "without a buffer it prints; a CPU without a load is a dash");
 	return done();
 }
