@@ -93,8 +93,10 @@ check 'a command: one line, -B with a figure per CPU' line_each_period
 kernel_has_its_say()
 {
 	soaking "$cyclesoak" -n 1 -p 0.2 -d
-	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out
-	[ "$cpus" -eq 1 ] || grep -Eq "; wake-up [0-9]+ us, unsoaked [0-9]+ us; kernel" out
+	no_wider 80 out
+	paste -sd ' ' out >joined
+	grep -Eq "[; ] kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+% mean" joined
+	[ "$cpus" -eq 1 ] || grep -Eq "; wake-up [0-9]+ us, unsoaked [0-9]+ us[; ] +kernel" joined
 }
 check '-d: the kernel has its say' kernel_has_its_say
 json_line_per_period()
