@@ -20,6 +20,7 @@
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
+#include "lib/report/wrap.h"
 
 #define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
 
@@ -104,34 +105,36 @@ static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct 
 		l->unsafe |= unsafe;
 }
 
+/* The line of a period, which breaks where the CPUs are many. */
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
 	const struct soaker_wakeup w = l->wakeup;
 	char text[BASELINES_STRLEN];
+	struct wrap line;
 	struct load one;
 	int i;
 
-	if (isnan(l->load))
-		report("System load: -, no soaked CPU was available");
-	else
-		report("System load: %.1f%%%s +-%.1f%%, slowed %.1f%%", percent(l->load),
-		       unsafe_mark(l->unsafe), 100 * l->uncertainty, percent(l->slowed));
+	wrap_init(&line, NULL, 0, WRAP_WIDTH, "  ");
+	if (isnan(l->load)) {
+		wrap_add(&line, "", "System load: -, no soaked CPU was available");
+	} else {
+		wrap_add(&line, "", "System load: %.1f%%%s +-%.1f%%", percent(l->load),
+			 unsafe_mark(l->unsafe), 100 * l->uncertainty);
+		wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
+	}
 	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
-		load_of_cpu(m, i, l->unsafe, &one);
-		if (isnan(one.load)) /* the CPU was away */
-			report(" cpu%d -", m->cal.cpus.id[i]);
-		else
-			report(" cpu%d %.1f%%%s", m->cal.cpus.id[i], percent(one.load),
-			       unsafe_mark(one.unsafe));
+		load_of_cpu(m, i, l->unsafe, &one); /* none if the CPU was away */
+		wrap_add_cpu(&line, ", ", m->cal.cpus.id[i], one.load, one.unsafe);
 	}
 	if (m->bracketed)
-		report("; %s", baselines_format(m->bracket.drift, text));
+		wrap_add(&line, "; ", "%s", baselines_format(m->bracket.drift, text));
 	if (opt.debug && !isnan(w.soaked + w.unsoaked))
-		report("; wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked, 1e6 * w.unsoaked);
+		wrap_add(&line, "; ", "wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked,
+			 1e6 * w.unsoaked);
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
-		report("%s%s %.1f%%", i > 0 ? ", " : "; kernel: ", cpu_column[i],
-		       percent(r->cpu[i]));
-	report("\n");
+		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
+			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(r->cpu[i]));
+	wrap_end(&line);
 }
 
 static void report_json(struct monitor *m, const struct load *l, const struct rates *r)

@@ -299,6 +299,30 @@ no_warning()
 	not grep -v 'the transfer took less than half a second' "$1"
 }
 
+# plain FILE...: without the commas between the thousands of numbers
+plain()
+{
+	sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"
+}
+
+# figures_of ROW FILE: of a report of zcc: those of sender and receiver, or of the one column there is
+figures_of()
+{
+	plain "$2" | sed -n "s|^    $1  *||p" | tr -s ' '
+}
+
+# bytes_of FILE: the same of the row `bytes`
+bytes_of()
+{
+	figures_of bytes "$1"
+}
+
+# no_wider COLUMNS FILE: no line of it has more
+no_wider()
+{
+	awk -v most="$1" 'length > most { print length ": " $0; n++ } END { exit n > 0 }' "$2"
+}
+
 # one_line FILE: it has just one line.
 one_line()
 {

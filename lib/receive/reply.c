@@ -305,7 +305,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 		replies_figures(&r, &last, &now, &f, &unsafe);
 		/* cppcheck-suppress knownConditionTrueFalse ; a signal handler sets it */
 		if (!*x->stop && !x->opt->quiet && f.calls > 0)
-			report_replies(&x->report, &f, NULL);
+			report_replies(&x->report, &f, seconds_between(start.ns, last.ns), NULL);
 		last = now;
 	}
 	eventfd_write(x->group.wake, 1);
@@ -317,6 +317,6 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	if (!isnan(f.load))
 		f.unsafe |= unsafe;
 	r.failures.refused = x->places.refused;
-	report_replies(&x->report, &f, &r.failures);
+	report_replies(&x->report, &f, 0, &r.failures);
 	free(r.worker);
 }

@@ -5,9 +5,12 @@
 #include "lib/receive/guard.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
+#include "lib/report/wrap.h"
 
-#define LISTED_MAX 10000       /* clients of one group in end.streams, which is kept in memory */
-#define FLOW_BYTES (64 * 1024) /* of a group's object are kept in memory at most */
+#define LISTED_MAX    10000       /* clients of one group in end.streams, which is kept in memory */
+#define FLOW_BYTES    (64 * 1024) /* of a group's object are kept in memory at most */
+#define LINE_STRLEN   1024        /* enough for the lines of a summary */
+#define SUMMARY_WIDTH 100         /* columns of its lines */
 
 /* Writes text, which begins a line or continues one.  Returns 0 or the error. */
 static int write_all(struct report *r, const char *text, size_t len, bool begins)
@@ -46,7 +49,7 @@ static bool write_text(struct report *r, const char *text, size_t len, bool begi
 
 static __attribute__((format(printf, 2, 3))) void print(struct report *r, const char *fmt, ...)
 {
-	char line[1024];
+	char line[LINE_STRLEN];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -140,21 +143,47 @@ void report_last_small(struct report *r)
 	pthread_mutex_unlock(&r->lock);
 }
 
+/*
+ * Begins the summary of clients in a buffer: their throughput and, if there is one, their load.
+ * `indented` is their name behind two blanks: each line but the first, of SUMMARY_WIDTH columns at
+ * most, begins with it, so that grep(1) finds all that belongs to a name, and by "^" one line.
+ */
+static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *indented,
+			  const struct figures *f)
+{
+	char text[RATE_STRLEN];
+
+	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
+	wrap_add(w, "", "%s%s", indented + 2, throughput_text(f, text));
+	if (!isnan(f->load))
+		wrap_add(w, ", ", "%s", load_format(f, text));
+	wrap_add(w, ", ", "%ju bytes in %.*f s", (uintmax_t)f->bytes, decimals(f->seconds),
+		 f->seconds);
+}
+
+static void summary_print(struct report *r, struct wrap *w)
+{
+	wrap_end(w);
+	print(r, "%s", w->text);
+}
+
 void report_client(struct report *r, const struct sockaddr_storage *peer, const struct figures *f,
 		   bool warmed_up)
 {
 	const bool is_default = r->opt->method == receive_methods;
-	char name[ADDR_STRLEN], rate[RATE_STRLEN], warmup[64] = "";
+	char address[ADDR_STRLEN], name[ADDR_STRLEN + 4], line[LINE_STRLEN];
+	struct wrap w;
 
+	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
+	snprintf(name, sizeof(name), "  %s: ", address);
+	summary_begin(&w, line, name, f);
+	wrap_add(&w, ", ", "%ju files, %ju reads%s%s", (uintmax_t)f->files, (uintmax_t)f->calls,
+		 is_default ? "" : " by ", is_default ? "" : f->method);
 	if (warmed_up)
-		snprintf(warmup, sizeof(warmup), ", after %ju bytes of warm-up",
-			 (uintmax_t)f->warmup);
-	addr_format((const struct sockaddr *)peer, sizeof(*peer), name);
+		wrap_add(&w, ", ", "after %ju bytes of warm-up", (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
-	print(r, "%s: %s, %ju bytes in %.*f s, %ju files, %ju reads%s%s%s\n", name,
-	      rate_text(f, rate), f->bytes, decimals(f->seconds), f->seconds, f->files, f->calls,
-	      is_default ? "" : " by ", is_default ? "" : f->method, warmup);
+	summary_print(r, &w);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -182,7 +211,8 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
 			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
-		print(r, "%s%s%s\n", rate_text(f, rate), several, warm_up ? ", warm-up" : "");
+		print(r, "%s%s%s\n", interval_text(f, start, rate), several,
+		      warm_up ? ", warm-up" : "");
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -231,16 +261,25 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	pthread_mutex_unlock(&r->lock);
 }
 
+static void print_total(struct report *r, const struct figures *f)
+{
+	char name[48], line[LINE_STRLEN];
+	struct wrap w;
+
+	snprintf(name, sizeof(name), "  total of %ju clients: ", (uintmax_t)f->clients);
+	summary_begin(&w, line, name, f);
+	summary_print(r, &w);
+}
+
 void report_group(struct report *r, const struct figures *f, bool summary)
 {
 	struct json *j = &r->object.json;
-	char rate[RATE_STRLEN], *streams;
+	char *streams;
 
 	pthread_mutex_lock(&r->lock);
 	if (!r->opt->json) {
 		if (f->clients > 1 && summary && f->bytes > 0)
-			print(r, "total of %ju clients: %s, %ju bytes in %.*f s\n", f->clients,
-			      rate_text(f, rate), f->bytes, decimals(f->seconds), f->seconds);
+			print_total(r, f);
 	} else if (!summary && r->printed == OBJECT_NOT && f->bytes < REPORT_LEAST_BYTES) {
 		/* A group of small clients has no object of its own. */
 		r->small_clients += f->clients;
@@ -286,7 +325,8 @@ static void replies_start(struct report *r)
 	json_close(j, '}');
 }
 
-void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total)
+void report_replies(struct report *r, const struct figures *f, double start,
+		    const struct reply_failures *total)
 {
 	const double per_s = per_second(f->calls, f->seconds);
 	struct json *j = &r->object.json;
@@ -310,7 +350,7 @@ void report_replies(struct report *r, const struct figures *f, const struct repl
 		}
 		object_close(r);
 	} else if (total == NULL) {
-		print(r, "%s, %.0f replies/s\n", rate_text(f, rate), per_s);
+		print(r, "%s, %.0f replies/s\n", interval_text(f, start, rate), per_s);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
 		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "

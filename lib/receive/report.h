@@ -79,8 +79,12 @@ struct reply_failures {
 	_Atomic uint64_t refused, silent, too_large, broken;
 };
 
-/* Prints replies (f->calls): of an interval, or with `total` of the whole run. */
-void report_replies(struct report *r, const struct figures *f, const struct reply_failures *total);
+/*
+ * Prints replies (f->calls): of an interval that began `start` seconds after zcs did, or with `total`
+ * of the whole run.
+ */
+void report_replies(struct report *r, const struct figures *f, double start,
+		    const struct reply_failures *total);
 
 /* For die_init(): ends the JSON report with `why` as its error, and keeps the lock. */
 void report_fail(void *report, const char *why);

@@ -37,29 +37,75 @@ const char *unsafe_mark(unsigned unsafe)
 	return unsafe != 0 ? "?" : "";
 }
 
-const char *load_format(const struct figures *f, char buf[128])
+const char *grouped(double value, char buf[FIGURE_STRLEN])
+{
+	char digits[FIGURE_STRLEN];
+	int n = snprintf(digits, sizeof(digits), "%.0f", fabs(value)), i, k = 0;
+
+	if (!isfinite(value) || n > 18)
+		return strcpy(buf, "-");
+	if (value <= -0.5)
+		buf[k++] = '-';
+	for (i = 0; i < n; i++) {
+		if (i > 0 && (n - i) % 3 == 0)
+			buf[k++] = ',';
+		buf[k++] = digits[i];
+	}
+	buf[k] = '\0';
+	return buf;
+}
+
+/* The load with its mark and its uncertainty; the number of CPUs unless that is NAN; the cost. */
+static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_STRLEN])
 {
 	const double us = figures_cost(f);
-	char plus_minus[32] = "", cost[48] = "";
+	const char *mark = unsafe_mark(f->unsafe);
+	char plus_minus[32] = "", of[32] = "", cost[48] = "";
 
 	if (isnan(f->load))
 		return strcpy(buf, "");
 	if (!isnan(f->uncertainty))
 		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->uncertainty);
+	if (!isnan(cpus))
+		snprintf(of, sizeof(of), " of %.4g CPUs", cpus);
 	if (!isnan(us))
-		snprintf(cost, sizeof(cost), ", cost %.3f us/KiB", us);
-	snprintf(buf, 128, ", load %.1f%%%s%s of %.4g CPUs%s", percent(f->load),
-		 unsafe_mark(f->unsafe), plus_minus, f->cpus, cost);
+		snprintf(cost, sizeof(cost), ", cost %.3f%s us/KiB", us, mark);
+	snprintf(buf, LOAD_STRLEN, "load %.1f%%%s%s%s%s", percent(f->load), mark, plus_minus, of,
+		 cost);
+	return buf;
+}
+
+const char *load_format(const struct figures *f, char buf[LOAD_STRLEN])
+{
+	return load_of(f, f->cpus, buf);
+}
+
+const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
+{
+	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)",
+		 kbytes_per_sec(f->bytes, f->seconds), gbits_per_sec(f->bytes, f->seconds));
 	return buf;
 }
 
 const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
 {
-	char load[128];
+	char load[LOAD_STRLEN];
+	size_t n = strlen(throughput_text(f, buf));
 
-	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)%s",
-		 kbytes_per_sec(f->bytes, f->seconds), gbits_per_sec(f->bytes, f->seconds),
-		 load_format(f, load));
+	load_format(f, load);
+	snprintf(buf + n, RATE_STRLEN - n, "%s%s", load[0] != '\0' ? ", " : "", load);
+	return buf;
+}
+
+const char *interval_text(const struct figures *f, double start, char buf[RATE_STRLEN])
+{
+	const int places = f->seconds < 0.2 ? 3 : 1;
+	char load[LOAD_STRLEN];
+	size_t n = strlen(throughput_text(f, buf));
+
+	load_of(f, NAN, load);
+	snprintf(buf + n, RATE_STRLEN - n, ", %.*f-%.*f s%s%s", places, start, places,
+		 start + f->seconds, load[0] != '\0' ? ", " : "", load);
 	return buf;
 }
 

@@ -1,7 +1,7 @@
 /*
  * units.h: rates, costs and shares as reports print them.
  *
- *	report("%.0f kbytes/sec%s\n", kbytes_per_sec(f.bytes, f.seconds), load_format(&f, text));
+ *	report("%s\n", rate_text(&f, text));
  */
 #pragma once
 
@@ -29,16 +29,32 @@ double figures_cost(const struct figures *f);
 /* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
 const char *unsafe_mark(unsigned unsafe);
 
+#define FIGURE_STRLEN 40 /* enough for grouped() */
+
+/* A whole number with commas between its thousands: `5,071,589`; `-` where it is not known. */
+const char *grouped(double value, char buf[FIGURE_STRLEN]);
+
+#define LOAD_STRLEN 128 /* enough for load_format() */
+#define RATE_STRLEN 192 /* enough for rate_text() and interval_text() */
+
 /*
- * `, load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without
- * the uncertainty if that is NAN, and without the cost if no byte was moved.
+ * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without the
+ * uncertainty if that is NAN, and without the cost if no byte was moved.  Load and cost that are
+ * unsafe have their mark.
  */
-const char *load_format(const struct figures *f, char buf[128]);
+const char *load_format(const struct figures *f, char buf[LOAD_STRLEN]);
 
-#define RATE_STRLEN 192 /* enough for rate_text() */
+/* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
+const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN]);
 
-/* `1234 kbytes/sec (0.010 Gbit/s)`, and behind it what load_format() has. */
+/* The throughput, and behind it what load_format() has. */
 const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
+
+/*
+ * The throughput of an interval that began after `start` seconds, its time, `4.0-5.0 s`, and what
+ * load_format() has, without the number of CPUs, which is that of the report.
+ */
+const char *interval_text(const struct figures *f, double start, char buf[RATE_STRLEN]);
 
 #define BASELINES_STRLEN 40 /* enough for baselines_format() */
 

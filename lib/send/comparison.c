@@ -2,9 +2,10 @@
 
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
+#include "lib/report/wrap.h"
 
-#define NAME   64 /* bytes of a run's name */
-#define FIGURE 40 /* bytes of a figure with its interval */
+#define NAME   64            /* bytes of a run's name */
+#define FIGURE FIGURE_STRLEN /* bytes of a figure with its interval */
 
 /*
  * Names.
@@ -74,21 +75,6 @@ static const char *run_name(const struct plan *p, int i, char buf[NAME])
  * Text.
  */
 
-/* A whole number with commas between its thousands. */
-static const char *grouped(double value, char buf[FIGURE])
-{
-	char digits[FIGURE];
-	int n = snprintf(digits, sizeof(digits), "%.0f", value), i, k = 0;
-
-	for (i = 0; i < n && k < FIGURE - 2; i++) {
-		if (i > 0 && (n - i) % 3 == 0)
-			buf[k++] = ',';
-		buf[k++] = digits[i];
-	}
-	buf[k] = '\0';
-	return buf;
-}
-
 static const char *rate_of(const struct estimate *e, char buf[FIGURE])
 {
 	char value[FIGURE], half[FIGURE];
@@ -139,8 +125,13 @@ static bool is_known(const struct comparison *c, enum plan_figure f)
 /* The table's columns beside the name and the throughput. */
 struct sides {
 	bool here, remote;
-	int width; /* of the names */
+	bool stacked; /* the names are too wide: each is a line above its figures */
+	int width;    /* of the first column */
 };
+
+#define RATE_WIDTH 24  /* columns of a throughput */
+#define SIDE_WIDTH 32  /* columns of a load and a cost */
+#define TWO_HOSTS  100 /* columns of a table with the figures of two hosts */
 
 static void print_row(const struct plan *p, int i, const char *name, const struct sides *sides)
 {
@@ -176,28 +167,56 @@ static void print_head(const struct sides *sides)
 	report("\n");
 }
 
-static void print_table(const struct comparison *c, const struct send_options *opt)
+/* Which columns the table has, and whether the names fit beside them. */
+static struct sides sides_of(const struct comparison *c)
 {
-	struct sides sides = {is_known(c, PLAN_LOAD), is_known(c, PLAN_REMOTE_LOAD), 0};
-	char name[NAME], line[NAME + 16];
-	int i, k, n;
+	struct sides s = {.here = is_known(c, PLAN_LOAD), .remote = is_known(c, PLAN_REMOTE_LOAD)};
+	const int limit = s.here && s.remote ? TWO_HOSTS : WRAP_WIDTH;
+	char name[NAME];
+	int i, n;
 
 	for (i = 0; i < c->plan->n; i++) {
 		n = (int)strlen(run_name(c->plan, i, name)) + (c->before != NULL ? 8 : 0);
-		sides.width = n > sides.width ? n : sides.width;
+		s.width = n > s.width ? n : s.width;
 	}
+	s.stacked = s.width + RATE_WIDTH + SIDE_WIDTH * (s.here + s.remote) > limit;
+	if (s.stacked)
+		s.width = c->before != NULL ? 8 : 2;
+	return s;
+}
+
+/* Prints the rows of a run: its own, or those before and now. */
+static void print_run(const struct comparison *c, int i, const struct sides *sides)
+{
+	char name[NAME], line[NAME + 16];
+	int k;
+
+	run_name(c->plan, i, name);
+	if (sides->stacked) {
+		report("%s\n", name);
+		strcpy(name, "");
+	}
+	for (k = c->before != NULL ? 0 : 1; k < 2; k++) {
+		snprintf(line, sizeof(line), "%s%s%s", name,
+			 c->before == NULL ? ""
+			 : sides->stacked  ? "  "
+					   : ", ",
+			 c->before == NULL ? ""
+			 : k == 0          ? "before"
+					   : "now");
+		print_row(k == 0 ? &c->before->plan : c->plan, i, line, sides);
+	}
+}
+
+static void print_table(const struct comparison *c, const struct send_options *opt)
+{
+	const struct sides sides = sides_of(c);
+	int i;
+
 	if (!opt->quiet)
 		print_head(&sides);
-	for (i = 0; i < c->plan->n; i++) {
-		run_name(c->plan, i, name);
-		for (k = c->before != NULL ? 0 : 1; k < 2; k++) {
-			snprintf(line, sizeof(line), "%s%s", name,
-				 c->before == NULL ? ""
-				 : k == 0          ? ", before"
-						   : ", now");
-			print_row(k == 0 ? &c->before->plan : c->plan, i, line, &sides);
-		}
-	}
+	for (i = 0; i < c->plan->n; i++)
+		print_run(c, i, &sides);
 }
 
 /* `2.61 (2.48 to 2.75)`, or without an interval `2.61` */
@@ -225,15 +244,19 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 {
 	char name[NAME], first[NAME], text[FIGURE];
 	struct estimate e;
+	struct wrap w;
 	int i;
 
 	run_name(c->plan, 0, first);
 	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++) {
 		e = ratio_of(c, i, f);
-		if (!isnan(e.value))
-			report("%s%s %s %s times %s%s\n", run_name(c->plan, i, name),
-			       c->before != NULL ? " now" : "", verb, times(&e, text), of,
-			       c->before != NULL ? "before" : first);
+		if (isnan(e.value))
+			continue;
+		wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
+		wrap_add(&w, "", "%s%s %s %s times", run_name(c->plan, i, name),
+			 c->before != NULL ? " now" : "", verb, times(&e, text));
+		wrap_add(&w, " ", "%s%s", of, c->before != NULL ? "before" : first);
+		wrap_end(&w);
 	}
 }
 

@@ -304,43 +304,68 @@ static const struct requests *request_size(struct request_run *rr, struct figure
  * The report.
  */
 
-static const char *const latency_name[] = {"connect", "first byte", "total"};
+static const char *const latency_name[] = {"connect, ms", "first byte, ms", "total, ms"};
 static const char *const latency_key[] = {"connect", "first_byte", "total"};
 
-/* Prints the requests of one size.  The first line is as in 1999. */
+static void latencies_text(const struct latency *h)
+{
+	int i;
+
+	if (h[TOTAL].n == 0)
+		return;
+	report("  %-16s %12s %12s %12s %12s\n", "latency", "p50", "p90", "p99", "max");
+	for (i = 0; i < STALL; i++, h++)
+		if (h->n > 0)
+			report("    %-14s %12.3f %12.3f %12.3f %12.3f\n", latency_name[i],
+			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
+			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
+}
+
+/* A few stalls explain why there are 50 connections a second instead of thousands. */
+static void stalls_text(const struct requests *q)
+{
+	const struct latency *stall = &q->latency[STALL];
+
+	if (stall->n == 0)
+		return;
+	report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, %s the first byte\n",
+	       stall->n, q->latency[TOTAL].n, 2 * q->stalled_first > stall->n ? "before" : "after");
+	report("    median %.1f ms, maximum %.1f ms\n", 1000 * latency_percentile(stall, 0.5),
+	       (double)stall->max / 1e6);
+	report("    a delayed acknowledgement takes 40 ms or more, a retransmission 200 ms\n");
+}
+
+/* Prints the load behind the first line if the report is that line, else below it. */
+static void load_text(const struct figures *host, bool quiet)
+{
+	char text[LOAD_STRLEN], own[BASELINES_STRLEN];
+
+	if (isnan(host->load)) {
+		report("\n");
+		return;
+	}
+	report("%s%s", quiet ? ", " : "\n  ", load_format(host, text));
+	if (host->baseline == BASELINE_OWN && !quiet)
+		report("\n  %s", baselines_format(host->drift, own));
+	report("\n");
+}
+
+/* Prints the requests of one size.  The figures of the first line are those of 1999. */
 static void requests_text(uint32_t size, const struct requests *q, const struct figures *host,
 			  bool quiet)
 {
-	const double kbytes = (double)q->bytes / 1024, seconds = host->seconds;
-	const struct latency *h = q->latency, *stall = &q->latency[STALL];
+	const double kib = (double)q->bytes / 1024, seconds = host->seconds;
 	char text[128];
 	int i;
 
 	snprintf(text, sizeof(text), "%u bytes", size);
-	report("%-16s %10.2fs %12.2fkb %10.2fc/s %12.2fkb/s", text, seconds, kbytes,
-	       per_second(h[TOTAL].n, seconds), seconds > 0 ? kbytes / seconds : 0);
-	report("%s\n", load_format(host, text));
+	report("%-16s %10.2fs %12.2fKiB %10.2fconn/s %12.2fKiB/s", text, seconds, kib,
+	       per_second(q->latency[TOTAL].n, seconds), seconds > 0 ? kib / seconds : 0);
+	load_text(host, quiet);
 	if (quiet)
 		return;
-	if (h[TOTAL].n > 0)
-		report("  %-14s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
-	for (i = 0; i < STALL; i++, h++)
-		if (h->n > 0)
-			report("  %-14s %10.3f %10.3f %10.3f %10.3f\n", latency_name[i],
-			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
-			       1000 * latency_percentile(h, 0.99), (double)h->max / 1e6);
-	/* A few stalls explain why there are 50 connections a second instead of thousands. */
-	if (stall->n > 0) {
-		report("  STALLED: %" PRIu64 " of %" PRIu64 " waited for data, median %.1f ms, "
-		       "longest %.1f ms, %s the first byte\n",
-		       stall->n, q->latency[TOTAL].n, 1000 * latency_percentile(stall, 0.5),
-		       (double)stall->max / 1e6,
-		       2 * q->stalled_first > stall->n ? "before" : "after");
-		report("           a delayed acknowledgement takes 40 ms or more, "
-		       "a retransmission 200 ms or more\n");
-	}
-	if (host->baseline == BASELINE_OWN)
-		report("  load: %s\n", baselines_format(host->drift, text));
+	latencies_text(q->latency);
+	stalls_text(q);
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],

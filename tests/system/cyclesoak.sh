@@ -86,15 +86,17 @@ check '-1: one bare figure' one_bare_figure
 line_each_period()
 {
 	soaking "$cyclesoak" -B sleep 0.2
-	grep -Eq "^System load: -?[0-9.]+%\?? \+-([1-9]|0\.[1-9])[0-9.]*%, slowed -?[0-9.]+% cpu0 -?[0-9.]+%" out
+	grep -Eq "^System load: -?[0-9.]+%\?? \+-([1-9]|0\.[1-9])[0-9.]*%, slowed -?[0-9.]+%, cpu0 -?[0-9.]+%" out
 	[ "$(grep -o "cpu[0-9]* -\{0,1\}[0-9]" out | wc -l)" -eq "$cpus" ]
 }
 check 'a command: one line, -B with a figure per CPU' line_each_period
 kernel_has_its_say()
 {
 	soaking "$cyclesoak" -n 1 -p 0.2 -d
-	grep -Eq "; kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+%$" out
-	[ "$cpus" -eq 1 ] || grep -Eq "; wake-up [0-9]+ us, unsoaked [0-9]+ us; kernel" out
+	no_wider 80 out
+	paste -sd ' ' out >joined
+	grep -Eq "[; ] kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+% mean" joined
+	[ "$cpus" -eq 1 ] || grep -Eq "; wake-up [0-9]+ us, unsoaked [0-9]+ us[; ] +kernel" joined
 }
 check '-d: the kernel has its say' kernel_has_its_say
 json_line_per_period()
@@ -355,10 +357,11 @@ zcs_load_in_summary()
 {
 	measured "$zcc" -s 0 -p "$PORT" -t 0.4 --congestion reno
 	cp out report
-	grep -Eqx "  load, both ends +- +[0-9.]+%\?? \+-[0-9.]+%" report
-	grep -Eqx "  CPUs +- +$cpus" report
-	grep -Eqx "  us/KiB +- +[0-9.]+" report
-	wait_until grep -Eq "kbytes/sec .* load [0-9.]+%" zcs.out
+	grep -Eqx "  load of this host, both ends" report
+	figures_of load report | grep -Eqx "[0-9.]+%\?? \+-[0-9.]+%"
+	[ "$(figures_of "CPUs measured" report)" = "$cpus" ]
+	figures_of "cost, us/KiB" report | grep -Eqx "[0-9.]+\??"
+	wait_until grep -Eq "[,:] load [0-9.]+%" zcs.out
 }
 check 'zcs -c: load in the summary and in the receipt' zcs_load_in_summary
 soaker=$(soaker_of "$ZCS")

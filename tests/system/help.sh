@@ -127,7 +127,7 @@ rates_and_lengths()
 method()
 {
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 1 "$2" file
-	grep -Eq "^  calls by +$1 " out
+	figures_of method out | grep -q "^$1 "
 }
 start_zcs -J
 head -c 3000 /dev/zero >file

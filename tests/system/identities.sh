@@ -75,17 +75,17 @@ check 'zcc -c --json -B: load, uncertainty and cost agree, in sum, for each CPU 
 each_cpu_text()
 {
 	measure "$zcc" -c -s 0 -p "$PORT" -t 0.3 -B 0 --congestion reno
-	grep -Eq "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), load [0-9.]+%\?? \+-[0-9.]+% of $cpus CPUs, cost [0-9.]+ us/KiB" out
-	[ "$(grep -Ec '^  CPU [0-9]+ +load +-?[0-9.]+%\?? \+-[0-9.]+%, -?[0-9.]+ us/KiB ' out)" -eq "$cpus" ]
+	grep -Eq "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), load [0-9.]+%\?? \+-[0-9.]+% of $cpus CPUs, cost [0-9.]+\?? us/KiB" out
+	[ "$(grep -Ec '^    cpu[0-9]+ +-?[0-9.]+%\?? \+-[0-9.]+% +-?[0-9.]+\??' out)" -eq "$cpus" ]
 	# The headline, the column and the rows have one and the same load; what the host of a virtual machine takes
 	# of each CPU is not known, which the interval has.
 	awk -v cpus="$cpus" -v wall="$(cat wall)" '
 		NR == 1 { rate = $1; sub(/.*, load /, ""); load = $1 + 0
-			within = substr($2, 3) + 0; within = within > 1 ? within : 1; sub(/.*cost /, ""); cost = $1 }
+			within = substr($2, 3) + 0; within = within > 1 ? within : 1; sub(/.*cost /, ""); cost = $1 + 0 }
 		$1 == "seconds" { seconds = $2 }
-		$1 == "load" || $1 == "load," { column = ($2 == "both" ? $4 : $2) + 0 }
-		$1 == "us/KiB" { column_cost = $2 }
-		$1 == "CPU" { sum += $4 / cpus; sub(/.*%, /, ""); sum_cost += $1 }
+		$1 == "load" && $2 ~ /%/ { column = $2 + 0 }
+		$1 == "cost," { column_cost = $3 + 0 }
+		$1 ~ /^cpu/ { sum += $2 / cpus; sum_cost += $4 }
 		END {
 			time = cost * rate * seconds / (load / 100 * cpus * 1e6)
 			share = within / load > 0.05 ? within / load : 0.05

@@ -134,8 +134,10 @@ if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
 		END
 		"$lab" sh script
 		cat zcs.out
-		grep -Eqx "  load +- +-?[0-9.]+%\??( \+-[0-9.]+%)?" out
-		grep -Eq "^192.0.2.2:.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+" zcs.out
+		grep -Eqx "  load +receiver" out
+		figures_of load out | grep -Eqx -e "-?[0-9.]+%\??( \+-[0-9.]+%)?"
+		grep -Eq "^ *192.0.2.2:.*[,:] load -?[0-9.]+" zcs.out
+		no_wider 100 zcs.out
 	}
 	check "$what" one_set_of_soakers
 else

@@ -40,7 +40,7 @@ of()
 # bytes_are N FILE: of both ends, in a report
 bytes_are()
 {
-	grep -Eqx "  bytes +$1 +$1" "$2" && grep -q "all bytes sent were received" "$2"
+	[ "$(bytes_of "$2")" = "$1 $1" ] && grep -q "all bytes sent were received" "$2"
 }
 # flow NAME...: the last three of its intervals (-I) have something in them
 flow()
@@ -93,12 +93,12 @@ queues()
 # mss FILE: of a report
 mss()
 {
-	sed -n 's/^  TCP: .*, MSS \([0-9]*\), .*/\1/p' "$1"
+	figures_of "MSS, bytes" "$1"
 }
 # retransmits FILE: of a report
 retransmits()
 {
-	sed -n 's/^  TCP: \([0-9]*\) retransmits.*/\1/p' "$1"
+	figures_of retransmits "$1"
 }
 # retransmitted HOST: segments, of all its connections (/proc/net/snmp)
 retransmitted()
@@ -324,7 +324,7 @@ mtu_requests_answered()
 	for to in $A4 $A6; do
 		exits 0 zcc -s "$to" --request 0,1,723,100000 -n 40 -P 4
 		[ "$(grep -c "^[0-9]* bytes " out)" -eq 4 ]
-		grep -Eq "^100000 bytes .* 3906\.25kb " out
+		grep -Eq "^100000 bytes .* 3906\.25KiB " out
 		not grep -q failed out
 	done
 	stop_zcs
@@ -367,7 +367,7 @@ link_local_address()
 	exits 0 zcc -s "$link_local"%"$LINK" file
 	bytes_are 1000003 out
 	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
-	wait_until grep -q "^\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*: .* 1000003 bytes" zcs.out
+	wait_until grep -q "^ *\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*: .* 1000003 bytes" zcs.out
 	exits 1 zcc -s "$link_local" file
 	one_line err
 	grep -q "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" err
@@ -569,7 +569,7 @@ pulled_for_good()
 		not [ -s $name.err ]
 		grep "^[0-9]* kbytes.* retransmits" $name.out | tail -n 1 | grep -q "^0 kbytes"
 		grep -Eqx "[1-9][0-9]* kbytes/sec \([0-9.]+ Gbit/s\)" $name.out
-		grep -Eqx "  bytes +[1-9][0-9]+ +-" $name.out
+		bytes_of $name.out | grep -Eqx "[1-9][0-9]+"
 	done
 	not [ -s d.err ]
 	one_line d.out
@@ -646,7 +646,7 @@ link_gone_one_line()
 		eval "kill -TERM \$b$v"
 		client_ends b$v 143
 		not [ -s b$v.err ]
-		grep -Eqx "  bytes +[1-9][0-9]+ +-" b$v.out
+		bytes_of b$v.out | grep -Eqx "[1-9][0-9]+"
 	done
 	wait_until counts -eq 4 grep -c "silent for 2 seconds" zcs.err
 	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file

@@ -14,12 +14,6 @@ flat_kib=512 # by which a process may grow
 printf '0123456789' >ten
 printf '%2000s' '' >file
 
-# bytes_of FILE: the columns of the row `bytes` in a report, sender and receiver
-bytes_of()
-{
-	sed -n 's/^  bytes  *\([0-9]*\)  *\([0-9]*\)$/\1 \2/p' "$1"
-}
-
 # send_by METHOD option...: zcc, with the report in `out`.  zerocopy waits for the completions of short
 # sends that Nagle's algorithm holds back until a delayed acknowledgement, 44 ms for ten of them.
 send_by()
@@ -37,7 +31,7 @@ all_arrived()
 {
 	[ "$(bytes_of out)" = "$1 $1" ]
 	grep -q "all bytes sent were received" out
-	[ "$2" -eq 1 ] || grep -q ", in $2 loops$" out
+	[ "$2" -eq 1 ] || plain out | grep -q ", in $2 loops$"
 }
 
 # summed FILE: the bytes in the summaries of zcs
@@ -78,8 +72,8 @@ raw_loops()
 {
 	start_zcs --raw -I 0
 	send_by "$method" --raw -P "$streams" -n $loops ten
-	grep -Eq "^  bytes +$n( |$)" out
-	grep -q ", in $((loops * streams)) loops$" out
+	bytes_of out | grep -Eq "^$n( |$)"
+	plain out | grep -q ", in $((loops * streams)) loops$"
 	wait_until prints "$n" summed zcs.out
 	stop_zcs
 }
@@ -93,7 +87,7 @@ raw_loops_by_hundred()
 {
 	start_zcs --raw -I 0
 	send_by sendfile --raw -t 5 ten
-	claimed=$(sed -n "s/^  bytes  *\([0-9]*\).*/\1/p" out)
+	claimed=$(bytes_of out)
 	wait_until prints "$claimed" summed zcs.out
 	stop_zcs
 }
@@ -108,7 +102,7 @@ files_of_byte_twice()
 	cd many || return
 	send_by "$method" -n 2 ./*
 	all_arrived $((2 * files)) 2
-	grep -q "; $files files of $files bytes" out
+	plain out | grep -q "^  $files files of $files bytes"
 	rm -f out err
 }
 for method in $senders; do
@@ -153,7 +147,7 @@ zcs_raw_bytes()
 {
 	start_zcs --raw -m "$method" -I 0
 	send_by sendfile --raw edge
-	grep -Eq "^  bytes +$edge( |$)" out
+	bytes_of out | grep -Eq "^$edge( |$)"
 	wait_until prints $edge summed zcs.out
 	stop_zcs
 }
@@ -193,7 +187,7 @@ send_often()
 	i=0
 	while [ $i -lt $1 ]; do
 		"$zcc" -s 0 -p "$PORT" file >out 2>err || { cat err; return 1; }
-		grep -q "^  bytes  *2000  *2000$" out || { cat out; return 1; }
+		[ "$(bytes_of out)" = "2000 2000" ] || { cat out; return 1; }
 		i=$((i + 1))
 	done
 }

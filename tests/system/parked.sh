@@ -110,7 +110,7 @@ names_zcc()
 {
 	before=$(grep -c 'while zcc (pid' zcs.err) || :
 	soaking "$zcc" -c -s 0 -p "$PORT" $tcp -t 1
-	grep -Eqx '  load, both ends +-?[0-9.]+%\?? \+-[0-9.]+% +-' out
+	grep -Eqx '    load +-?[0-9.]+%\?? \+-[0-9.]+%' out
 	cat zcs.err
 	wait_until counts -eq $((before + 1)) grep -c 'while zcc (pid' zcs.err
 	grep -q '^zcs: no load is measured while zcc (pid [0-9]*) soaks the CPUs: on one host one -c has both ends, start zcs without it$' zcs.err

@@ -131,7 +131,7 @@ check "the built-in set (seed $seed)" built_in_set_seed
 # agree: what zcc printed and what zcs did
 agree()
 {
-	grep -Eqx "  bytes +$1 +$1" out
+	[ "$(bytes_of out)" = "$1 $1" ]
 	grep -q "all bytes sent were received" out
 	wait_until last_line_has " $1 bytes in "
 }
@@ -159,7 +159,7 @@ zcs_and_zcc_both_seed()
 {
 	for m in $senders; do
 		exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 -P 4 $files
-		grep -Eqx "  bytes +$((4 * bytes)) +$((4 * bytes))" out
+		[ "$(bytes_of out)" = "$((4 * bytes)) $((4 * bytes))" ]
 		grep -q "all bytes sent were received" out
 	done
 }

@@ -160,7 +160,7 @@ scenario()
 }
 right()
 {
-	grep -Eq 'kbytes/sec .*, load -?[0-9]+\.[0-9]%\?? .* 840000 bytes in' out || return 1
+	grep -Eq '[,:] load -?[0-9]+\.[0-9]%\?? ' out && grep -q '[,:] 840000 bytes in' out || return 1
 	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
 }
 # What zcs makes of its sockets before it serves is in faults.sh.

@@ -248,7 +248,7 @@ only_cpu_away()
 	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
 	until_holding -p 0.3 -N 1 -f one -B
 	deport
-	wait_until grep -q "^System load: -, no soaked CPU was available cpu0 -$" soak.out
+	wait_until grep -q "^System load: -, no soaked CPU was available, cpu0 -$" soak.out
 	kill -TERM $SOAK
 	ended $SOAK
 	rmdir "$cpuset/zc-test-$$"
@@ -439,7 +439,7 @@ load_below_zero()
 	sed 's/^cpu\( [0-9]*\) 0 0 1 0 /cpu\1 0 0 0.01 0 /; 1s/$/ 100/' counts_per_sec >starved
 	sed -i "1s/.*/$(awk '$1 == "cpu" { sum += $5 * $7 } END { print sum }' starved)/" starved
 	soaking "$cyclesoak" -p 0.2 -n 2 -B -f starved
-	grep -Eq "^System load: -[0-9.]+%\? \+-[0-9.]+%, slowed -?[0-9.]+% cpu[0-9]+ -[0-9.]+%\?" out
+	grep -Eq "^System load: -[0-9.]+%\? \+-[0-9.]+%, slowed -?[0-9.]+%, cpu[0-9]+ -[0-9.]+%\?" out
 	tail -n 1 out | grep -Eq '^mean of 2: -[0-9]+\.[0-9]%\? \+-'
 	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
 }
@@ -530,10 +530,12 @@ zcs_client_and_column()
 	while_stopped
 	wait_until grep -q "reads$" zcs.out
 	cat zcs.out zcs.err
-	grep -Eq "^127.* kbytes/sec \([0-9.]+ Gbit/s\), load -?[0-9.]+%\? \+-[0-9.]+% of" zcs.out
+	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+% of $cpus CPUs, cost -?[0-9.]+\? us/KiB" zcs.out
+	no_wider 100 zcs.out
 	[ "$(grep -c "^zcs: the soakers were stopped" zcs.err)" -eq 1 ]
-	grep -Eqx "  load, both ends +- +-?[0-9.]+%\? \+-[0-9.]+%" out
-	grep -Eq "^  unsafe: why +- +([a-z_]+,)*soaker_stopped" out
+	figures_of load out | grep -Eqx -e "-?[0-9.]+%\? \+-[0-9.]+%"
+	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
+	grep -Eqx "    (unsafe: why)? +soaker_stopped" out
 }
 check 'zcs -c: the client and the column of the receiver are marked, with the reason' zcs_client_and_column
 client_after()
@@ -559,8 +561,8 @@ receipt_of_several_reasons()
 	start_peer -r 'bytes=1 seconds=1 load=1 uncertainty=0.1 cpus=1.75 unsafe=cpu_offline,soaker_stopped,steal\n'
 	"$zcc" -s 0 -p $PORT -n 1 >out 2>err || :
 	cat out
-	grep -Ex "  (unsafe: why|  +|CPUs +) +.*" out | grep -A 9 unsafe: >rows
-	printf '  %-15s %18s %18s\n' 'unsafe: why' - cpu_offline '' '' soaker_stopped '' '' steal CPUs - 1.75 >wanted
+	grep -Ex "    (unsafe: why|  +|CPUs measured) +.*" out | grep -A 9 unsafe: >rows
+	printf '    %-20s %20s\n' 'unsafe: why' cpu_offline '' soaker_stopped '' steal 'CPUs measured' 1.75 >wanted
 	diff wanted rows
 }
 check 'a receipt with three reasons and part of a CPU: a row each, none wider than its column' receipt_of_several_reasons
@@ -589,10 +591,11 @@ zcc_run_marked()
 	wait "$p"
 	cat out err
 	[ "$(grep -c "^zcc: the soakers were stopped" err)" -eq 1 ]
-	[ "$(grep -c "^[0-9]* kbytes/sec ([0-9.]* Gbit/s), load -\{0,1\}[0-9.]*%? +-" out)" -ge 2 ]
-	grep "^[0-9]* kbytes/sec" out | tail -n 1 | grep -q "%? +-[0-9.]*% of $cpus CPUs, cost"
-	grep -Eqx "  load, both ends +-?[0-9.]+%\? \+-[0-9.]+% +-" out
-	grep -Eq "^  unsafe: why +([a-z_]+,)*soaker_stopped" out
+	[ "$(grep -c "^[0-9]* kbytes/sec ([0-9.]* Gbit/s), .*load -\{0,1\}[0-9.]*%? +-" out)" -ge 2 ]
+	grep "^[0-9]* kbytes/sec" out | tail -n 1 | grep -q "%? +-[0-9.]*% of $cpus CPUs, cost -\{0,1\}[0-9.]*? us/KiB$"
+	figures_of load out | grep -Eqx -e "-?[0-9.]+%\? \+-[0-9.]+%"
+	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
+	grep -Eqx "    (unsafe: why)? +soaker_stopped" out
 }
 check 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' zcc_run_marked
 stop_zcs

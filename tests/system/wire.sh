@@ -96,8 +96,9 @@ zcc_raw_bytes()
 	ended "$PEER"
 	cmp want got
 	no_warning err
-	grep -q ", raw; 3 files" out
-	grep -q "no receipt$" out
+	grep -q "^  to .*, raw$" out
+	grep -q "^  3 files" out
+	grep -q "^    no receipt: " out
 }
 check 'zcc --raw: the bytes of the files and nothing else, and what is answered is no receipt' zcc_raw_bytes
 start_peer -k -w got
@@ -159,7 +160,7 @@ truncate -s "$huge" huge
 zcs_takes_file()
 {
 	"$zcc" -s 0 -p "$PORT" --congestion reno huge >report
-	grep -Eqx "  bytes +$huge +$huge" report
+	[ "$(bytes_of report)" = "$huge $huge" ]
 	wait_until grep -q " $huge bytes" zcs.out
 }
 check "zcs takes a file of $huge bytes and reports them" zcs_takes_file
@@ -219,11 +220,11 @@ zcc_reports_what_receipt()
 {
 	"$zcc" -s 0 -p "$PORT" small >report 2>err
 	cat report err
-	grep -Eqx "  bytes +13 +13" report
-	grep -Eqx "  seconds +[0-9.]+ +0.500000" report
-	grep -Eqx "  load, both ends +- +25.0%" report
-	grep -Eqx "  us/KiB +- +19692307.692" report
-	grep -Eqx "  calls/s +[0-9]+ +8" report
+	[ "$(bytes_of report)" = "13 13" ]
+	figures_of seconds report | grep -Eqx "[0-9.]+ 0.500"
+	[ "$(figures_of load report)" = 25.0% ]
+	[ "$(figures_of "cost, us/KiB" report)" = 19692307.692 ]
+	figures_of calls/s report | grep -Eqx "[0-9]+ 8"
 	grep -q "all bytes sent were received" report
 	no_warning err
 }
@@ -233,8 +234,9 @@ start_peer
 zcc_needs_no_receipt()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" small
-	grep -q "sender *no receipt$" out
-	not grep "^  load\|us/KiB" out
+	grep -qx "  transfer  *sender" out
+	grep -q "^    no receipt: " out
+	not grep "load\|us/KiB" out
 }
 check 'zcc needs no receipt: a server of 2001 just closes' zcc_needs_no_receipt
 

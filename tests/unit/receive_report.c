@@ -95,9 +95,28 @@ static void test_clients(void)
 	s.flag = true;
 	s.f.seconds = 0.05;
 	prints(client,
-	       "192.0.2.1:7: 40000 kbytes/sec (0.328 Gbit/s), 2048000 bytes in 0.050000 s, 3 files, "
-	       "40 reads by splice, after 5 bytes of warm-up\n",
+	       "192.0.2.1:7: 40000 kbytes/sec (0.328 Gbit/s), 2048000 bytes in 0.050000 s\n"
+	       "  192.0.2.1:7: 3 files, 40 reads by splice, after 5 bytes of warm-up\n",
 	       "a client by another method has that, its warm-up and more decimals");
+	s.f = (struct figures){.bytes = 1u << 31,
+			       .load_bytes = ALL_BYTES,
+			       .seconds = 1,
+			       .soaked = 1,
+			       .load = 1,
+			       .uncertainty = 0.01,
+			       .cpus = 256,
+			       .unsafe = UNSAFE_STEAL,
+			       .files = 1000000,
+			       .calls = 1000000,
+			       .warmup = 1u << 31,
+			       .method = "splice"};
+	((struct sockaddr_in *)&s.peer)->sin_addr.s_addr = htonl(0xc0a86464);
+	prints(client,
+	       "192.168.100.100:7: 2097152 kbytes/sec (17.180 Gbit/s)\n"
+	       "  192.168.100.100:7: load 100.0%? +-1.0% of 256 CPUs, cost 122.070? us/KiB\n"
+	       "  192.168.100.100:7: 2147483648 bytes in 1.000 s, 1000000 files, 1000000 reads by splice\n"
+	       "  192.168.100.100:7: after 2147483648 bytes of warm-up\n",
+	       "the lines of a client with a load have 100 columns at most, and all its address");
 	server_init(false);
 	prints(small_and_client,
 	       "2 more clients with less than 1 KiB each: 123 bytes in all\n"
@@ -128,11 +147,12 @@ static void group(void *arg)
 static void test_group_text(void)
 {
 	server_init(false);
-	prints(interval, "4000 kbytes/sec (0.033 Gbit/s), 2 clients\n",
+	prints(interval, "4000 kbytes/sec (0.033 Gbit/s), 2.0-2.5 s, 2 clients\n",
 	       "an interval of two clients");
 	s.f.clients = 1;
 	s.flag = true;
-	prints(interval, "4000 kbytes/sec (0.033 Gbit/s), warm-up\n", "an interval of the warm-up");
+	prints(interval, "4000 kbytes/sec (0.033 Gbit/s), 2.0-2.5 s, warm-up\n",
+	       "an interval of the warm-up");
 	prints(group, "", "a group of one client has no total");
 	s.opt.quiet = true;
 	prints(interval, "", "a quiet server prints no intervals");
@@ -261,7 +281,7 @@ static void test_fail(void)
 static void replies(void *arg)
 {
 	(void)arg;
-	report_replies(&s.report, &s.f, s.flag ? &s.total : NULL);
+	report_replies(&s.report, &s.f, 3, s.flag ? &s.total : NULL);
 }
 
 static void test_replies(void)
@@ -272,7 +292,7 @@ static void test_replies(void)
 
 	server_init(false);
 	s.total = (struct reply_failures){1, 2, 3, 4};
-	prints(replies, "4000 kbytes/sec (0.033 Gbit/s), 80 replies/s\n",
+	prints(replies, "4000 kbytes/sec (0.033 Gbit/s), 3.0-3.5 s, 80 replies/s\n",
 	       "an interval has replies per second");
 	s.flag = true;
 	prints(replies,

@@ -133,7 +133,7 @@ static void interval(void *arg)
 }
 
 static struct transfer sample;
-static char printed[8192];
+static char printed[16384];
 
 /* The report must be this. */
 static void prints(const char *want, const char *title)
@@ -144,55 +144,57 @@ static void prints(const char *want, const char *title)
 
 static void test_text(void)
 {
-	static const char tcp_text[] =
-		"  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
-		"  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n";
-	char *rest;
-
 	transfer_init(&sample);
 	sample.res.receipts = 1;
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n"
-	       "  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes, in 9 loops\n"
-	       "                              sender           receiver\n"
-	       "  bytes                      4096000            2048000\n"
-	       "  seconds                      2.000              0.050\n"
-	       "  kbytes/sec                    2000              40000\n"
-	       "  load                  25.0% +-1.0%             50.0%?\n"
-	       "  unsafe: why                      -        cpu_offline\n"
-	       "                                                  steal\n"
-	       "  CPUs                          2.00               1.50\n"
-	       "  by tasks                     12.5%                  -\n"
-	       "  slowed                        6.2%                  -\n"
-	       "  us/KiB                     250.000             18.750\n"
-	       "  calls by                      send               read\n"
-	       "  calls                          250                 10\n"
-	       "  calls/s                        125                200\n"
-	       "  interrupts/s                  1001                  -\n"
-	       "  packets/s in                  1002                  -\n"
-	       "  packets/s out                 1003                  -\n"
-	       "  user                          0.1%                  -\n"
-	       "  nice                          0.2%                  -\n"
-	       "  system                        0.3%                  -\n"
-	       "  idle                          0.4%                  -\n"
-	       "  iowait                        0.5%                  -\n"
-	       "  irq                           0.6%               0.0%\n"
-	       "  softirq                       0.7%                  -\n"
+	       "  to 192.0.2.1:2222, cubic\n"
+	       "  5 files of 4,096 bytes, in 9 loops\n"
 	       "  all bytes sent were received\n"
-	       "  the receiver had 3 clients during the transfer: its load is that of all\n"
-	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
-	       "  limited by the receiver's window 25.0%, by the send buffer 12.5% of the time\n",
+	       "  transfer                             sender             receiver\n"
+	       "    bytes                           4,096,000            2,048,000\n"
+	       "    seconds                             2.000             0.050000\n"
+	       "    KiB/s                               2,000               40,000\n"
+	       "    method                               send                 read\n"
+	       "    calls                                 250                   10\n"
+	       "    calls/s                               125                  200\n"
+	       "  load                                 sender             receiver\n"
+	       "    load                         25.0% +-1.0%               50.0%?\n"
+	       "      of it, tasks                      12.5%                    -\n"
+	       "    unsafe: why                             -          cpu_offline\n"
+	       "                                                             steal\n"
+	       "    CPUs measured                           2                 1.50\n"
+	       "    idle work slowed by                  6.2%                    -\n"
+	       "    cost, us/KiB                      250.000              18.750?\n"
+	       "    the receiver had 3 clients during the transfer: its load is that of all\n"
+	       "  interrupts and packets               sender\n"
+	       "    interrupts/s                        1,001\n"
+	       "    packets/s in                        1,002\n"
+	       "    packets/s out                       1,003\n"
+	       "  TCP                                  sender\n"
+	       "    retransmits                             3\n"
+	       "    RTT, ms                             1.500\n"
+	       "      minimum, ms                       0.500\n"
+	       "    window, KiB                            20\n"
+	       "    MSS, bytes                          1,448\n"
+	       "    limited by the receiver's window 25.0%, the send buffer 12.5% of busy time\n"
+	       "  kernel's accounting, for contrast    sender             receiver\n"
+	       "    user                                 0.1%                    -\n"
+	       "    nice (soakers)                       0.2%                    -\n"
+	       "    system                               0.3%                    -\n"
+	       "    idle                                 0.4%                    -\n"
+	       "    iowait                               0.5%                    -\n"
+	       "    irq                                  0.6%                 0.0%\n"
+	       "    softirq                              0.7%                    -\n",
 	       "a report of two ends that measured their loads has every figure");
 	sample.res.missing = 1;
 	sample.res.received.clients = 1;
 	stdout_of(end, &sample, printed, sizeof(printed));
-	rest = strstr(printed, "  softirq");
-	rest = rest != NULL ? strstr(rest, "\n") : NULL;
-	ok(rest != NULL && strcmp(rest + 1, tcp_text) == 0,
+	ok(strstr(printed, "all bytes") == NULL && strstr(printed, "clients") == NULL,
 	   "a report does not claim that all arrived where a byte is missing, and that the receiver "
 	   "had other clients where it had none");
-	sample.stream[0].sent.tcp.mss = NAN;
+	set_unknown(&sample.stream[0].sent.tcp, sizeof(sample.stream[0].sent.tcp));
 	stdout_of(end, &sample, printed, sizeof(printed));
-	ok(strstr(printed, "\n  TCP: not known\n") != NULL, "TCP figures that are not known");
+	ok(strstr(printed, "TCP") == NULL, "TCP figures that are not known have no group");
 	sample.opt.quiet = true;
 	sample.opt.chunks.n = 1;
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB\n",
@@ -206,27 +208,37 @@ static void test_without_load(void)
 	sample.res.sent.load = sample.res.received.load = NAN;
 	sample.res.sent.unsafe = UNSAFE_WEIGHT;
 	sample.stream[0].sent.tcp.busy = 0;
+	set_unknown(&sample.res.received.rates, sizeof(sample.res.received.rates));
 	prints("2000 kbytes/sec (0.016 Gbit/s)\n"
-	       "  to 192.0.2.1:2222, cubic; 63 files of 350 KiB, built in, in 9 loops\n"
-	       "                              sender         no receipt\n"
-	       "  bytes                      4096000                  -\n"
-	       "  seconds                      2.000              0.050\n"
-	       "  kbytes/sec                    2000                  -\n"
-	       "  calls by                      send                  -\n"
-	       "  calls                          250                  -\n"
-	       "  calls/s                        125                  -\n"
-	       "  interrupts/s                  1001                  -\n"
-	       "  packets/s in                  1002                  -\n"
-	       "  packets/s out                 1003                  -\n"
-	       "  user                          0.1%                  -\n"
-	       "  nice                          0.2%                  -\n"
-	       "  system                        0.3%                  -\n"
-	       "  idle                          0.4%                  -\n"
-	       "  iowait                        0.5%                  -\n"
-	       "  irq                           0.6%               0.0%\n"
-	       "  softirq                       0.7%                  -\n"
-	       "  TCP: 3 retransmits, RTT 1.500 ms (least 0.500), window 20 KiB, MSS 1448, delivery 1.000 Gbit/s\n"
-	       "  limited by the receiver's window 0.0%, by the send buffer 0.0% of the time\n",
+	       "  to 192.0.2.1:2222, cubic\n"
+	       "  63 files of 350 KiB, built in, in 9 loops\n"
+	       "  transfer                             sender\n"
+	       "    bytes                           4,096,000\n"
+	       "    seconds                             2.000\n"
+	       "    KiB/s                               2,000\n"
+	       "    method                               send\n"
+	       "    calls                                 250\n"
+	       "    calls/s                               125\n"
+	       "    no receipt: what the receiver got is not known\n"
+	       "  interrupts and packets               sender\n"
+	       "    interrupts/s                        1,001\n"
+	       "    packets/s in                        1,002\n"
+	       "    packets/s out                       1,003\n"
+	       "  TCP                                  sender\n"
+	       "    retransmits                             3\n"
+	       "    RTT, ms                             1.500\n"
+	       "      minimum, ms                       0.500\n"
+	       "    window, KiB                            20\n"
+	       "    MSS, bytes                          1,448\n"
+	       "    limited by the receiver's window 0.0%, the send buffer 0.0% of busy time\n"
+	       "  kernel's accounting, for contrast    sender\n"
+	       "    user                                 0.1%\n"
+	       "    nice                                 0.2%\n"
+	       "    system                               0.3%\n"
+	       "    idle                                 0.4%\n"
+	       "    iowait                               0.5%\n"
+	       "    irq                                  0.6%\n"
+	       "    softirq                              0.7%\n",
 	       "a report without a receipt and without a load has neither");
 }
 
@@ -243,7 +255,9 @@ static void test_options(void)
 	sample.res.local = true;
 	sample.res.sent.cpus = sample.res.received.cpus = 4;
 	sample.res.received.method[0] = '\0';
-	strcpy(sample.target.interface, "e");
+	strcpy(sample.target.interface, "lo");
+	sample.res.sent.baseline = BASELINE_OWN;
+	sample.res.sent.drift = 0.005;
 	sample.stream[0].sent.cpu = 5;
 	sample.stream[1].sent.tcp.rtt = NAN;
 	sample.stream[0].has_receipt = true;
@@ -251,49 +265,119 @@ static void test_options(void)
 	sample.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
 	sample.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 4 CPUs, cost 500.000 us/KiB\n"
-	       "  to 192.0.2.1:2222 via e, cubic, corked, nodelay, raw, paced to 4 kbytes/sec, 2 streams; 5 files of 4096 bytes, in 9 loops\n"
+	       "  to 192.0.2.1:2222 via lo, cubic, corked, nodelay, raw, paced to 4 KiB/s\n"
+	       "    2 streams\n"
+	       "  5 files of 4,096 bytes, in 9 loops\n"
 	       "  after 1.5 s of warm-up, 77 bytes\n"
-	       "                              sender           receiver\n"
-	       "  bytes                      4096000            2048000\n"
-	       "  seconds                      2.000              0.050\n"
-	       "  kbytes/sec                    2000              40000\n"
-	       "  load, both ends       25.0% +-1.0%             50.0%?\n"
-	       "  unsafe: why                      -        cpu_offline\n"
-	       "                                                  steal\n"
-	       "  CPUs                             4                  4\n"
-	       "  by tasks                     12.5%                  -\n"
-	       "  slowed                        6.2%                  -\n"
-	       "  us/KiB                     500.000             50.000\n"
-	       "  calls by                      send                  -\n"
-	       "  calls                          250                 10\n"
-	       "  calls/s                        125                200\n"
-	       "  interrupts/s                  1001                  -\n"
-	       "  packets/s in                  1002                  -\n"
-	       "  packets/s out                 1003                  -\n"
-	       "  user                          0.1%                  -\n"
-	       "  nice                          0.2%                  -\n"
-	       "  system                        0.3%                  -\n"
-	       "  idle                          0.4%                  -\n"
-	       "  iowait                        0.5%                  -\n"
-	       "  irq                           0.6%               0.0%\n"
-	       "  softirq                       0.7%                  -\n"
 	       "  all bytes sent were received\n"
-	       "  the receiver had 3 clients during the transfer: its load is that of all\n"
-	       "  stream  CPU to CPU     kbytes/sec  retransmits   RTT ms  window KiB  delivery Gbit/s\n"
-	       "       1    5      6            500            3    1.500          20            1.000\n"
-	       "       2    -      -           1000            3        -          20            1.000\n"
-	       "  zerocopy: 2 of 8 sends were copied by the kernel after all (25.0%)\n"
+	       "  transfer                             sender             receiver\n"
+	       "    bytes                           4,096,000            2,048,000\n"
+	       "    seconds                             2.000             0.050000\n"
+	       "    KiB/s                               2,000               40,000\n"
+	       "    method                               send                    -\n"
+	       "    calls                                 250                   10\n"
+	       "    calls/s                               125                  200\n"
+	       "  load of this host, both ends\n"
+	       "    load                         25.0% +-1.0%\n"
+	       "      of it, tasks                      12.5%\n"
+	       "    CPUs measured                           4\n"
+	       "    idle work slowed by                  6.2%\n"
+	       "    cost, us/KiB                      500.000\n"
+	       "    own baselines, drift 0.5%\n"
+	       "    the receiver had 3 clients during the transfer: its load is that of all\n"
+	       "  load by CPU                            load         cost, us/KiB\n"
+	       "    cpu3                        50.0% +-25.0%              250.000  sender\n"
+	       "    cpu4                        12.5%? +-1.0%              62.500?\n"
+	       "  interrupts and packets\n"
+	       "    interrupts/s                        1,001\n"
+	       "    packets/s in                        1,002\n"
+	       "    packets/s out                       1,003\n"
+	       "  TCP                                  sender\n"
+	       "    retransmits                             6\n"
+	       "    MSS, bytes                          1,448\n"
+	       "    limited by the receiver's window 25.0%, the send buffer 12.5% of busy time\n"
+	       "  streams         CPU         KiB/s   retransmits     RTT, ms   window, KiB\n"
+	       "        1      5 to 6           500             3       1.500            20\n"
+	       "        2           -         1,000             3           -            20\n"
+	       "  zerocopy: the kernel copied 2 of 8 sends after all (25.0%)\n"
 	       "  zerocopy: 6 sends were never completed\n"
-	       "  CPU 3    load  50.0% +-25.0%, 250.000 us/KiB sender\n"
-	       "  CPU 4    load  12.5%? +-1.0%, 62.500 us/KiB \n",
+	       "  kernel's accounting, for contrast\n"
+	       "    user                                 0.1%\n"
+	       "    nice (soakers)                       0.2%\n"
+	       "    system                               0.3%\n"
+	       "    idle                                 0.4%\n"
+	       "    iowait                               0.5%\n"
+	       "    irq                                  0.6%\n"
+	       "    softirq                              0.7%\n",
 	       "a report of two streams and with all options has a row for each stream and CPU");
+}
+
+/* Whether two lines begin with the same name of a row. */
+static bool has_row_twice(const char *text)
+{
+	char name[32];
+	const char *line, *p;
+
+	for (line = strstr(text, "\n    "); line != NULL; line = strstr(line + 1, "\n    ")) {
+		snprintf(name, sizeof(name), "%.25s", line);
+		p = line[5] != ' ' ? strstr(line + 1, name) : NULL;
+		if (p != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* A report of figures as large as they come, on one host or on two. */
+static void test_widths(void)
+{
+	static struct cpu_result many[512];
+	int i, local;
+
+	for (local = 0; local < 2; local++) {
+		transfer_init(&sample);
+		strcpy(sample.target.name, "[2001:db8:1234:5678:9abc:def0:1234:5678]:65535");
+		strcpy(sample.target.interface, "enp0s31f6");
+		sample.res.local = local;
+		sample.res.receipts = sample.opt.streams = 2;
+		sample.opt.warmup = 1000000;
+		sample.opt.pace = 1u << 31;
+		sample.opt.cork = true;
+		sample.opt.nodelay = 1;
+		sample.res.sent.bytes = sample.res.received.bytes = 1000000000000000000;
+		sample.res.sent.warmup = sample.res.sent.calls = 1000000000000000;
+		sample.res.sent.seconds = 1000000;
+		sample.res.sent.load = 1;
+		sample.res.sent.uncertainty = 0.5;
+		sample.res.sent.unsafe = (1u << UNSAFE_REASONS) - 1;
+		sample.res.sent.rates.packets_in = 1e9;
+		sample.res.received.rates = sample.res.sent.rates;
+		sample.stream[0].has_receipt = true;
+		sample.stream[0].sent.cpu = sample.stream[0].received.cpu = 8191;
+		for (i = 0; i < 512; i++)
+			many[i] = (struct cpu_result){
+				.id = i,
+				.role = i < 3 ? "receiver" : "",
+				.load = {.load = 1, .uncertainty = 0.01, .unsafe = 1}};
+		sample.res.cpu = many;
+		sample.res.n_cpus = 512;
+		stdout_of(end, &sample, printed, sizeof(printed));
+		ok(widest(strchr(printed, '\n') + 1) <= 80,
+		   "no line below the first has more than 80 columns, %s: %zu",
+		   local ? "one host" : "two hosts", widest(strchr(printed, '\n') + 1));
+		ok(strstr(printed, "\n    others: cpu3 100.0%?, cpu4 ") != NULL &&
+			   strstr(printed, "cpu511 100.0%?\n") != NULL,
+		   "where the CPUs are many, those without a role are in lines that break");
+		ok((strstr(printed, "load of this host, both ends\n") != NULL) == local,
+		   "two hosts have a column of load each, one host has one column");
+		ok(!has_row_twice(strchr(printed, '\n')), "no row is there twice");
+	}
 }
 
 static void test_comparison(void)
 {
 	transfer_init(&sample);
 	sample.report.is_comparison = true;
-	prints("  to 192.0.2.1:2222, cubic; 5 files of 4096 bytes\n",
+	prints("  to 192.0.2.1:2222, cubic\n  5 files of 4,096 bytes\n",
 	       "the first run of a comparison prints what is sent where");
 	sample.report.has_what = true;
 	prints("", "the next run of a comparison prints nothing");
@@ -368,20 +452,29 @@ static void test_json(void)
 static void test_interval(void)
 {
 	transfer_init(&sample);
+	sample.res.sent.unsafe = UNSAFE_STEAL;
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
-	   "2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB, "
-	   "- retransmits, window 20 KiB, RTT 1.500 ms\n"
-	   "2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 2 CPUs, cost 250.000 us/KiB, "
-	   "- retransmits, window 20 KiB, RTT 1.500 ms, warm-up\n",
-	   "an interval of one stream has its window and its RTT");
-	sample.opt.streams = 2;
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB\n"
+	   "  - retransmits, window 20 KiB, RTT 1.500 ms\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB, "
+	   "warm-up\n"
+	   "  - retransmits, window 20 KiB, RTT 1.500 ms\n",
+	   "an interval with a load has its time, and its window and its RTT on a second line");
+	ok(widest(printed) <= 100, "no line of it has more than 100 columns: %zu", widest(printed));
 	sample.res.sent.load = NAN;
 	sample.res.sent.tcp.retransmits = 6;
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
-	   "2000 kbytes/sec (0.016 Gbit/s), 6 retransmits\n"
-	   "2000 kbytes/sec (0.016 Gbit/s), 6 retransmits, warm-up\n",
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits, window 20 KiB, RTT 1.500 ms\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits, window 20 KiB, RTT 1.500 ms, "
+	   "warm-up\n",
+	   "an interval of one stream without a load is a line");
+	sample.opt.streams = 2;
+	stdout_of(interval, &sample, printed, sizeof(printed));
+	is(printed,
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits, warm-up\n",
 	   "an interval of two streams has the sum of their retransmits");
 }
 
@@ -444,8 +537,8 @@ static void test_progress(void)
 	dup2(before, STDERR_FILENO);
 	close(before);
 	is(printed,
-	   "\r1.2 s, 50%: 77 kbytes/sec, waiting\033[K\r\033[K\r1.2 s: 77 kbytes/sec\033[K"
-	   "\r3.0 s of 12: 77 kbytes/sec\033[K",
+	   "\r1.2 s, 50%: 77 KiB/s, waiting\033[K\r\033[K\r1.2 s: 77 KiB/s\033[K"
+	   "\r3.0 s of 12: 77 KiB/s\033[K",
 	   "progress is a share of all loops of all streams, or of the time with its warm-up");
 }
 
@@ -454,6 +547,7 @@ int main(void)
 	test_text();
 	test_without_load();
 	test_options();
+	test_widths();
 	test_comparison();
 	test_json();
 	test_interval();

@@ -154,6 +154,18 @@ static inline void stdout_of(void (*function)(void *arg), void *arg, char *print
 	fclose(file);
 }
 
+/* The columns of the widest line of a text. */
+static inline size_t widest(const char *s)
+{
+	size_t most = 0, n;
+
+	for (; *s != '\0'; s += n + (s[n] == '\n')) {
+		n = strcspn(s, "\n");
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 /* What main returns: prints how many checks there were. */
 static inline int done(void)
 {

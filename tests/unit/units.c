@@ -57,21 +57,24 @@ static void test_load_text(void)
 			    .bytes = 1024000,
 			    .load_bytes = ALL_BYTES,
 			    .seconds = 1};
-	char text[128];
+	char text[LOAD_STRLEN];
 
-	is(load_format(&f, text), ", load 50.0% of 2 CPUs, cost 1000.000 us/KiB",
+	is(load_format(&f, text), "load 50.0% of 2 CPUs, cost 1000.000 us/KiB",
 	   "a load and its cost");
 	f.cpus = 1.75;
-	is(load_format(&f, text), ", load 50.0% of 1.75 CPUs, cost 875.000 us/KiB",
+	is(load_format(&f, text), "load 50.0% of 1.75 CPUs, cost 875.000 us/KiB",
 	   "a load of a time in which a CPU was away");
 	f.cpus = 2;
 	f.uncertainty = 0.01;
 	f.bytes = 0;
-	is(load_format(&f, text), ", load 50.0% +-1.0% of 2 CPUs",
+	is(load_format(&f, text), "load 50.0% +-1.0% of 2 CPUs",
 	   "a load that moved nothing has no cost");
 	f.unsafe = UNSAFE_STEAL;
-	is(load_format(&f, text), ", load 50.0%? +-1.0% of 2 CPUs",
+	is(load_format(&f, text), "load 50.0%? +-1.0% of 2 CPUs",
 	   "a load that is unsafe has a question mark");
+	f.bytes = 1024000;
+	is(load_format(&f, text), "load 50.0%? +-1.0% of 2 CPUs, cost 1000.000? us/KiB",
+	   "the cost of a load that is unsafe has a question mark, too");
 	is(unsafe_mark(0), "", "a load that is safe has no mark");
 	f.load = NAN;
 	is(load_format(&f, text), "", "a load that was not measured is omitted");
@@ -91,6 +94,15 @@ static void test_rate_text(void)
 	is(rate_text(&f, text),
 	   "244141 kbytes/sec (2.000 Gbit/s), load 25.0% +-0.4% of 4 CPUs, cost 4.096 us/KiB",
 	   "a rate with its load and cost");
+	is(throughput_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)",
+	   "a throughput has no load, even if there is one");
+	is(interval_text(&f, 4, text),
+	   "244141 kbytes/sec (2.000 Gbit/s), 4.0-4.5 s, load 25.0% +-0.4%, cost 4.096 us/KiB",
+	   "an interval has its time, and a load without the CPUs");
+	f.load = NAN;
+	f.seconds = 0.0625;
+	is(interval_text(&f, 0.5, text), "1953125 kbytes/sec (16.000 Gbit/s), 0.500-0.562 s",
+	   "the time of a short interval is in milliseconds");
 	f = (struct figures){.load = 1e9,
 			     .uncertainty = 1e9,
 			     .cpus = 8192,
@@ -100,10 +112,26 @@ static void test_rate_text(void)
 			     .unsafe = UNSAFE_STEAL};
 	ok(strlen(rate_text(&f, text)) < RATE_STRLEN - 1,
 	   "the longest rate has room in RATE_STRLEN");
+	ok(strlen(interval_text(&f, 1e6, text)) < RATE_STRLEN - 1,
+	   "the longest interval has room in RATE_STRLEN");
+}
+
+static void test_grouped(void)
+{
+	char text[FIGURE_STRLEN];
+
+	is(grouped(0, text), "0", "0 has one digit");
+	is(grouped(999.6, text), "1,000", "a number is rounded, and a thousand has a comma");
+	is(grouped(5071589, text), "5,071,589", "each three digits have a comma");
+	is(grouped(-123456, text), "-123,456", "no comma stands behind a sign");
+	is(grouped(123456789012345678.0, text), "123,456,789,012,345,680", "18 digits have room");
+	is(grouped(1e18, text), "-", "a number of 19 digits is no figure");
+	is(grouped(NAN, text), "-", "a number that is not known is a dash");
 }
 
 int main(void)
 {
+	test_grouped();
 	test_rates();
 	test_shares();
 	test_costs();

@@ -1,0 +1,21 @@
+/*
+ * text.h: what zcc prints of a transfer as text: groups of rows, of which those of a host have a
+ * column for each end, but one where both ends are this host.
+ *
+ *	text_target(&opt, &result);
+ *	text_transfer(&opt, &result);
+ */
+#pragma once
+
+#include "lib/send/options.h"
+#include "lib/send/result.h"
+
+/* Prints the destination and the options of the connection, then the file set as it is begun. */
+void text_target(const struct send_options *opt, const struct send_result *res);
+
+/* Prints the report of a transfer: one line that scripts read, and, unless quiet, all figures. */
+void text_transfer(const struct send_options *opt, const struct send_result *res);
+
+/* Prints an interval, of which `sum` and the first `stream` have figures; not `measured`: warm-up. */
+void text_interval(const struct send_options *opt, const struct figures *stream,
+		   const struct figures *sum, double start, bool measured);
