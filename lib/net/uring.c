@@ -90,9 +90,11 @@ bool uring_supports(const struct uring *u, unsigned op)
 {
 	union {
 		struct io_uring_probe probe;
+		/* cppcheck-suppress unusedStructMember ; room for the answer */
 		char bytes[sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op)];
-	} m = {.bytes = ""};
+	} m;
 
+	memset(&m, 0, sizeof(m));
 	return uring_register(u, IORING_REGISTER_PROBE, &m, OPS) == 0 && op < m.probe.ops_len &&
 	       (m.probe.ops[op].flags & IO_URING_OP_SUPPORTED) != 0;
 }

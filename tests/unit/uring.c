@@ -6,46 +6,44 @@
 #include "tests/unit/unit.h"
 
 /* Waits for one completion, and returns its result. */
-static int wait_one(struct uring *u, struct io_uring_cqe *done)
+static int wait_one(struct uring *u, struct io_uring_cqe *cqe)
 {
-	while (!uring_next(u, done))
+	while (!uring_next(u, cqe))
 		if (uring_enter(u, 1, 10000) != 0)
 			return -errno;
-	return done->res;
+	return cqe->res;
 }
 
 static void test_requests(struct uring *u)
 {
-	struct io_uring_cqe done;
+	struct io_uring_cqe cqe;
 	char got[8] = "";
 	int fd[2], i, right = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
 		abort();
-	ok(!uring_has_next(u) && !uring_next(u, &done),
-	   "a ring that was asked nothing has nothing");
+	ok(!uring_has_next(u) && !uring_next(u, &cqe), "a ring that was asked nothing has nothing");
 	uring_request(u, IORING_OP_SEND, fd[0], "abc", 3)->user_data = 7;
 	ok(!uring_has_next(u) && recv(fd[1], got, 3, MSG_DONTWAIT) < 0,
 	   "a request is not submitted before uring_enter()");
-	ok(wait_one(u, &done) == 3 && done.user_data == 7,
-	   "a send returns what it sent, by its id");
+	ok(wait_one(u, &cqe) == 3 && cqe.user_data == 7, "a send returns what it sent, by its id");
 	ok(recv(fd[1], got, 8, 0) == 3 && memcmp(got, "abc", 3) == 0, "what was sent arrives");
 	/* More than the ring has entries, so that it wraps. */
 	for (i = 0; i < 100; i++) {
 		uring_request(u, IORING_OP_SEND, fd[0], "x", 1)->user_data = (uint64_t)i;
-		right += wait_one(u, &done) == 1 && done.user_data == (uint64_t)i &&
+		right += wait_one(u, &cqe) == 1 && cqe.user_data == (uint64_t)i &&
 			 recv(fd[1], got, 8, 0) == 1;
 	}
 	ok(right == 100, "a ring of few entries takes 100 requests, one after the other");
 	uring_request(u, IORING_OP_SEND, -1, "x", 1);
-	ok(wait_one(u, &done) == -EBADF, "a request that fails completes with its errno");
+	ok(wait_one(u, &cqe) == -EBADF, "a request that fails completes with its errno");
 	uring_request(u, IORING_OP_RECV, fd[1], got, 1)->user_data = 8;
 	ok(uring_enter(u, 1, 10) == 0 && !uring_has_next(u), "a wait ends when its time is over");
 	uring_cancel(u, 8, 9);
 	for (i = 0; i < 2; i++) {
-		wait_one(u, &done);
-		right += done.user_data == 8 && done.res == -ECANCELED;
-		right += done.user_data == 9 && done.res == 0;
+		wait_one(u, &cqe);
+		right += cqe.user_data == 8 && cqe.res == -ECANCELED;
+		right += cqe.user_data == 9 && cqe.res == 0;
 	}
 	ok(right == 102, "a request that is cancelled completes, and so does the cancellation");
 	close(fd[0]);
@@ -58,7 +56,7 @@ static void test_chain(struct uring *u)
 	static char buf[8];
 	const struct iovec iov = {buf, sizeof(buf)};
 	struct io_uring_sqe *sqe;
-	struct io_uring_cqe done;
+	struct io_uring_cqe cqe;
 	FILE *file = tmpfile();
 	int fd[2], i, res[4];
 	char got[20];
@@ -75,8 +73,8 @@ static void test_chain(struct uring *u)
 		sqe->user_data = (uint64_t)i;
 	}
 	for (i = 0; i < 4; i++)
-		if (wait_one(u, &done) != -ETIME && done.user_data < 4)
-			res[done.user_data] = done.res;
+		if (wait_one(u, &cqe) != -ETIME && cqe.user_data < 4)
+			res[cqe.user_data] = cqe.res;
 	ok(res[0] == 8 && res[1] == 8, "a chain reads into a registered buffer and sends it");
 	ok(res[2] == 2 && res[3] == -ECANCELED,
 	   "a short read breaks the chain: its send is cancelled");
@@ -92,7 +90,7 @@ static void test_buffers(struct uring *u)
 {
 	struct uring_buffers b = {.ring = NULL};
 	struct io_uring_sqe *sqe;
-	struct io_uring_cqe done;
+	struct io_uring_cqe cqe;
 	int fd[2], i, right = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
@@ -105,15 +103,15 @@ static void test_buffers(struct uring *u)
 	for (i = 0; i < 10; i++) {
 		if (send(fd[0], "abcd", 4, 0) != 4)
 			abort();
-		right += wait_one(u, &done) == 4 && (done.flags & IORING_CQE_F_MORE) != 0 &&
-			 memcmp(uring_buffer_of(&b, &done), "abcd", 4) == 0;
-		uring_buffer_give(&b, &done);
+		right += wait_one(u, &cqe) == 4 && (cqe.flags & IORING_CQE_F_MORE) != 0 &&
+			 memcmp(uring_buffer_of(&b, &cqe), "abcd", 4) == 0;
+		uring_buffer_give(&b, &cqe);
 	}
 	ok(right == 10, "one receive fills two buffers ten times, as they are given back");
 	if (send(fd[0], "0123456789ab", 12, 0) != 12)
 		abort();
-	ok(wait_one(u, &done) == 4 && wait_one(u, &done) == 4 && wait_one(u, &done) == -ENOBUFS &&
-		   (done.flags & IORING_CQE_F_MORE) == 0,
+	ok(wait_one(u, &cqe) == 4 && wait_one(u, &cqe) == 4 && wait_one(u, &cqe) == -ENOBUFS &&
+		   (cqe.flags & IORING_CQE_F_MORE) == 0,
 	   "a receive without a free buffer ends with ENOBUFS");
 	close(fd[0]);
 	close(fd[1]);
