@@ -1,7 +1,9 @@
 #include "lib/report/environment.h"
 
 #include <dirent.h>
-#include <glob.h>
+#include <limits.h>
+#include <dirent.h>
+#include <limits.h>
 #include <sys/utsname.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -97,17 +99,39 @@ static void read_preemption(struct environment *e, const char *version)
  * The CPUs.
  */
 
+static int is_visible(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+static int is_policy(const struct dirent *d)
+{
+	return strncmp(d->d_name, "policy", 6) == 0;
+}
+
+/* Frees what scandir(3) found, which glob(3) would free twice where memory is short. */
+static void free_found(struct dirent **found, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		free(found[i]);
+	if (n >= 0)
+		free(found);
+}
+
 /* The governor of all CPUs, each of which has one by its policy (cpufreq in Documentation/). */
 static void read_governor(struct environment *e)
 {
-	char line[sizeof(e->governor)];
-	glob_t g;
-	size_t i;
+	char line[sizeof(e->governor)], path[PATH_MAX];
+	struct dirent **found;
+	const int n = scandir(SYS_CPU "cpufreq", &found, is_policy, alphasort);
+	int i;
 
-	if (glob(SYS_CPU "cpufreq/policy*/scaling_governor", 0, NULL, &g) != 0)
-		return;
-	for (i = 0; i < g.gl_pathc; i++) {
-		if (file_read_line(g.gl_pathv[i], line, sizeof(line)) != 0)
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), SYS_CPU "cpufreq/%s/scaling_governor",
+			 found[i]->d_name);
+		if (file_read_line(path, line, sizeof(line)) != 0)
 			continue;
 		if (e->governor[0] != '\0' && strcmp(e->governor, line) != 0)
 			strcpy(line, "mixed");
@@ -115,7 +139,7 @@ static void read_governor(struct environment *e)
 		if (strcmp(line, "mixed") == 0)
 			break;
 	}
-	globfree(&g);
+	free_found(found, n);
 }
 
 /* intel_pstate has a file of its own, which says the opposite. */
@@ -148,27 +172,27 @@ static void append(char *list, size_t size, const char *word)
 		snprintf(list + n, size - n, "%s%s", n > 0 ? " " : "", word);
 }
 
-/* Documentation/ABI/testing/sysfs-devices-system-cpu; glob(3) sorts the names. */
+/* Documentation/ABI/testing/sysfs-devices-system-cpu */
 static void read_vulnerabilities(struct environment *e)
 {
-	char line[512], *name;
-	glob_t g;
-	size_t i;
+	char line[512], path[PATH_MAX], *name;
+	struct dirent **found;
+	const int n = scandir(SYS_CPU "vulnerabilities", &found, is_visible, alphasort);
+	int i;
 
-	if (glob(SYS_CPU "vulnerabilities/*", 0, NULL, &g) != 0)
-		return;
-	for (i = 0; i < g.gl_pathc; i++) {
-		if (file_read_line(g.gl_pathv[i], line, sizeof(line)) != 0)
+	for (i = 0; i < n; i++) {
+		name = found[i]->d_name;
+		snprintf(path, sizeof(path), SYS_CPU "vulnerabilities/%s", name);
+		if (file_read_line(path, line, sizeof(line)) != 0)
 			continue;
 		e->has_vulnerabilities = true;
-		name = strrchr(g.gl_pathv[i], '/') + 1;
 		make_printable(name);
 		switch (environment_vulnerability(line)) {
 		case 'm': append(e->mitigated, sizeof(e->mitigated), name); break;
 		case 'v': append(e->vulnerable, sizeof(e->vulnerable), name); break;
 		}
 	}
-	globfree(&g);
+	free_found(found, n);
 }
 
 #if defined(__x86_64__) || defined(__i386__)
