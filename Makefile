@@ -7,6 +7,7 @@ PREFIX   = /usr/local
 DESTDIR  =
 bindir   = $(PREFIX)/bin
 mandir   = $(PREFIX)/share/man
+sharedir = $(PREFIX)/share/zc
 bashdir  = $(PREFIX)/share/bash-completion/completions
 zshdir   = $(PREFIX)/share/zsh/site-functions
 
@@ -32,7 +33,7 @@ HARDEN   = -fPIE
 endif
 
 TOOLS    = zcc zcs cyclesoak run_rr
-MAN1     = $(TOOLS:%=man/%.1)
+MAN1     = $(TOOLS:%=man/%.1) man/zc-hosts.1
 MAN7     = man/zc.7
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
@@ -123,8 +124,9 @@ check check-long lint: export LINT_FLAGS = $(STD) $(WARN) -I. $(CPPFLAGS)
 
 install: all
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(mandir)/man7' \
-		'$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
+		'$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(sharedir)'
 	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
+	install -m 755 lib/hosts/zc-hosts '$(DESTDIR)$(sharedir)'
 	install -m 644 $(MAN1) '$(DESTDIR)$(mandir)/man1'
 	install -m 644 $(MAN7) '$(DESTDIR)$(mandir)/man7'
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
@@ -132,6 +134,7 @@ install: all
 
 uninstall:
 	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
+	rm -f '$(DESTDIR)$(sharedir)/zc-hosts'
 	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN7:man/%=man7/%)
 	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
 	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)

@@ -45,6 +45,8 @@ make_install_and_uninstall()
 		[ -s root/usr/share/zsh/site-functions/_$t ]
 	done
 	[ -s root/usr/share/man/man7/zc.7 ]
+	[ -s root/usr/share/man/man1/zc-hosts.1 ]
+	[ -x root/usr/share/zc/zc-hosts ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
 	[ "$(find root -type f | wc -l)" -eq 0 ]
 }

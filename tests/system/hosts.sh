@@ -160,7 +160,7 @@ has_sent()
 }
 one_is_unplugged()
 {
-	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 2' 'load none'
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 1' 'load none'
 	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
 	"$zc_hosts" file >out 2>err &
 	run=$!
@@ -219,10 +219,10 @@ pairs_by_parallel()
 }
 check_with parallel 'pairs, by GNU parallel' pairs_by_parallel
 
-# A soaker of the receiver is among what runs on its host.
+# interrupted_by SIGNAL LOAD: the soakers of the receiver are among what runs on its host.
 interrupted_by()
 {
-	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 60' "load $NET-1"
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 60' "load $2"
 	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
 	env --default-signal=INT "$zc_hosts" file >out 2>err &
 	run=$!
@@ -235,8 +235,8 @@ interrupted_by()
 	grep -q "^zc-hosts: SIG$1: ending zcc and zcs on all hosts$" err
 	wait_until nothing_runs
 }
-check 'SIGINT: nothing is left on any host' interrupted_by INT
-check 'SIGTERM: nothing is left on any host' interrupted_by TERM
+check 'SIGINT: nothing is left on any host' interrupted_by INT "$NET-1"
+check 'SIGTERM: nothing is left on any host' interrupted_by TERM none
 interrupted_at_the_start()
 {
 	env --default-signal=INT "$zc_hosts" file >out 2>err &
