@@ -35,6 +35,8 @@ endif
 TOOLS    = zcc zcs cyclesoak run_rr
 MAN1     = $(TOOLS:%=man/%.1) man/zc-hosts.1
 MAN7     = man/zc.7
+# The parts of zc-hosts, a script that is installed beside them.
+HOSTS    = $(wildcard lib/hosts/*.py)
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
@@ -127,6 +129,7 @@ install: all
 		'$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)' '$(DESTDIR)$(sharedir)'
 	install -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
 	install -m 755 lib/hosts/zc-hosts '$(DESTDIR)$(sharedir)'
+	install -m 644 $(HOSTS) '$(DESTDIR)$(sharedir)'
 	install -m 644 $(MAN1) '$(DESTDIR)$(mandir)/man1'
 	install -m 644 $(MAN7) '$(DESTDIR)$(mandir)/man7'
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
@@ -134,7 +137,7 @@ install: all
 
 uninstall:
 	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
-	rm -f '$(DESTDIR)$(sharedir)/zc-hosts'
+	cd '$(DESTDIR)$(sharedir)' && rm -f zc-hosts $(HOSTS:lib/hosts/%=%)
 	cd '$(DESTDIR)$(mandir)' && rm -f $(MAN1:man/%=man1/%) $(MAN7:man/%=man7/%)
 	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
 	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)

@@ -124,6 +124,7 @@ made_up_calibration >counts_per_sec
 incast()
 {
 	turns=0
+	until_free
 	while :; do
 		exits 0 "$zc_hosts" file
 		grep -q 'no load is measured' out && [ $turns -lt 20 ] || return 0
