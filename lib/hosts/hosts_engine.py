@@ -142,10 +142,11 @@ class Program:
         threading.Thread(target=self.await_end, args=(readers,), daemon=True).start()
 
     def collect(self, stream, lines):
-        for line in stream:
-            with self.changed:
-                lines.append(line.decode("utf-8", "replace").rstrip("\r\n"))
-                self.changed.notify_all()
+        with stream:
+            for line in stream:
+                with self.changed:
+                    lines.append(line.decode("utf-8", "replace").rstrip("\r\n"))
+                    self.changed.notify_all()
 
     def await_end(self, readers):
         self.process.wait()

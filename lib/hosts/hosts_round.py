@@ -8,9 +8,9 @@ import json
 from hosts_engine import END_LIMIT, START_LIMIT, Run, all_done, stop_runs, wait_for
 
 
-def start_receivers(plan, hosts):
+def start_receiver(plan, host):
     options = ["-p", str(plan["port"]), "-I", "0"] + plan["zcs"]
-    return {host: Run(plan, "zcs", host, options, plan["limit"] + 2 * START_LIMIT) for host in hosts}
+    return Run(plan, "zcs", host, options, plan["limit"] + 2 * START_LIMIT)
 
 
 def start_sender(plan, sender, receiver):
@@ -20,8 +20,10 @@ def start_sender(plan, sender, receiver):
 
 def run_round(plan, pairs, runs):
     """Runs all connections of a round at once; returns their results.  What it starts is put in runs."""
-    receivers = start_receivers(plan, dict.fromkeys(receiver for _, receiver in pairs))
-    runs += receivers.values()
+    receivers = {}
+    for host in dict.fromkeys(receiver for _, receiver in pairs):
+        receivers[host] = start_receiver(plan, host)
+        runs.append(receivers[host])
     programs = [run.program for run in receivers.values()]
     wait_for(lambda: all(program.is_listening() or program.is_done for program in programs), START_LIMIT)
     senders = {}
@@ -92,6 +94,8 @@ def connection_error(receiver, sender, sender_name):
         return sender_name, "zcc printed more than one report: a list, as in -m send,write, is not possible here"
     if sender.program.status() == 0 and "sum_received" in one.get("end", {}):
         return None
+    if receiver.program.status() not in (0, None):
+        return receiver.host, receiver.program.error("zcs")
     return sender_name, sender.program.error("zcc")
 
 

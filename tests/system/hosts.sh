@@ -113,8 +113,8 @@ row()
 {
 	grep "^$1  *$2 " out
 }
-# select FILTER: the connections of which it holds, one number
-select()
+# connections FILTER: how many there are of which it holds
+connections()
 {
 	grep '^{' out | jq -s "map(select($1)) | length"
 }
@@ -148,10 +148,10 @@ incast_of_seven()
 check 'incast: the receiver has a load, the table says why the senders have none' incast_of_seven
 lines_of_incast()
 {
-	[ "$(select 'true')" -eq 7 ]
-	[ "$(select '.schema == 1 and .round == 1 and .bytes > 0 and .bits_per_second > 0')" -eq 7 ]
-	[ "$(select '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
-	[ "$(select '.sender_host.load_percent != null')" -eq 0 ]
+	[ "$(connections 'true')" -eq 7 ]
+	[ "$(connections '.schema == 1 and .round == 1 and .bytes > 0 and .bits_per_second > 0')" -eq 7 ]
+	[ "$(connections '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
+	[ "$(connections '.sender_host.load_percent != null')" -eq 0 ]
 }
 check_with jq 'incast: a JSON line for each connection' lines_of_incast
 
