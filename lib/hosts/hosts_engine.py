@@ -117,6 +117,22 @@ def engine_command(plan, host, script):
     return [program, "--will-cite", "-u", "-j1"] + arguments + ["--nonall", "-S", host, command]
 
 
+def descendants(pid):
+    """The processes that a process has started here; pdsh gives each of its own a session."""
+    children = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(name))
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return found[1:]
+
+
 class Program:
     """A script on a host, started by a call of the engine: its output, and whether it goes on."""
 
@@ -157,11 +173,13 @@ class Program:
             self.changed.notify_all()
 
     def kill(self):
-        """Ends the engine's call, not what runs on the host."""
-        if not self.is_done:
-            self.is_killed = True
+        """Ends the engine's call, not what runs on another host."""
+        if self.is_done:
+            return
+        self.is_killed = True
+        for pid in descendants(self.process.pid) + [self.process.pid]:
             try:
-                os.killpg(self.process.pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
 
@@ -199,7 +217,7 @@ class Program:
         if lines and "listening on" not in lines[-1]:
             return lines[-1]
         if self.is_killed:
-            return "%s did not end in time: the host does not answer" % tool
+            return "%s: the host did not answer in time" % tool
         status = self.status()
         return "%s failed: exit status %s" % (tool, "unknown" if status is None else status)
 
@@ -238,7 +256,7 @@ class Run:
 
 def stop_runs(runs):
     """Ends the programs on their hosts; in the end, at the latest, the engine's calls."""
-    runs = [run for run in runs if not run.program.is_done]
+    runs = [run for run in runs if not (run.program.is_done or run.program.is_killed)]
     stops = [run.stop() for run in runs]
     wait_for(lambda: all_done(stops + [run.program for run in runs]), END_LIMIT, False)
     for program in stops + [run.program for run in runs]:
