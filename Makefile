@@ -8,7 +8,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 bindir   = $(PREFIX)/bin
 mandir   = $(PREFIX)/share/man
-schemadir = $(PREFIX)/share/zc
+sharedir = $(PREFIX)/share/zc
 bashdir  = $(PREFIX)/share/bash-completion/completions
 zshdir   = $(PREFIX)/share/zsh/site-functions
 
@@ -39,7 +39,7 @@ endif
 TOOLS    = zcc zcs cyclesoak run_rr
 PAGES    = $(wildcard man/*.[157])
 SECTIONS = $(sort $(patsubst .%,%,$(suffix $(PAGES))))
-DATA     = $(wildcard man/*.json)
+DATA     = $(wildcard man/*.json lib/hosts/*.py)
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
@@ -143,10 +143,9 @@ install: all
 		install -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
 	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
-ifneq ($(DATA),)
-	install -d '$(DESTDIR)$(schemadir)'
-	install -m 644 $(DATA) '$(DESTDIR)$(schemadir)'
-endif
+	install -d '$(DESTDIR)$(sharedir)'
+	install -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
+	install -m 755 lib/hosts/zc-hosts '$(DESTDIR)$(sharedir)'
 
 install-strip: STRIP_FLAG = -s
 install-strip: install
@@ -156,9 +155,7 @@ uninstall:
 	cd '$(DESTDIR)$(mandir)' && rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,man$s/%,$(filter %.$s,$(PAGES))))
 	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
 	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)
-ifneq ($(DATA),)
-	cd '$(DESTDIR)$(schemadir)' && rm -f $(notdir $(DATA)) && rmdir --ignore-fail-on-non-empty "$$PWD"
-endif
+	cd '$(DESTDIR)$(sharedir)' && rm -f $(notdir $(DATA)) zc-hosts && rmdir --ignore-fail-on-non-empty "$$PWD"
 
 # The sources as $(DISTDIR)/zc-VERSION.tar.gz; the same files make the same bytes.  They are those that
 # git knows, without git all but what was built, and no hidden folders.

@@ -65,6 +65,8 @@ make_install_and_uninstall()
 	for schema in man/*.json; do
 		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema#man/}"
 	done
+	[ -s root/usr/share/man/man1/zc-hosts.1 ]
+	[ -x root/usr/share/zc/zc-hosts ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
 	not ls -d root/usr/share/zc
 	find root -type f -o -type l | not grep .

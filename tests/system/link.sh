@@ -367,7 +367,7 @@ link_local_address()
 	exits 0 zcc -s "$link_local"%"$LINK" file
 	bytes_are 1000003 out
 	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
-	wait_until grep -q "^ *\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*: .* 1000003 bytes" zcs.out
+	wait_until grep -q "^ *\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*:.* 1000003 bytes" zcs.out
 	exits 1 zcc -s "$link_local" file
 	one_line err
 	grep -q "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" err

@@ -1,0 +1,254 @@
+#!/bin/sh
+# zc-hosts on eight hosts, which are network namespaces on a bridge, one of them unplugged in between.
+#
+# group: soaks
+# seconds: 8
+. "$TOP/tests/lib.sh"
+
+zc_hosts=$TOP/lib/hosts/zc-hosts
+if ! command -v python3 >/dev/null 2>&1; then
+	skip 'zc-hosts' 'no python3'
+	finish
+fi
+
+# file 'line'...: what zc-hosts reads, with hosts that are nowhere
+file()
+{
+	printf '%s\n' 'hosts a b' "$@" >file
+}
+# is_rejected 'regex' 'line'...: a FILE with these lines is a usage error, named in one line.
+is_rejected()
+{
+	regex=$1
+	shift
+	file "$@"
+	exits 2 timeout 20 "$zc_hosts" file
+	one_line err
+	not [ -s out ]
+	grep -q "^zc-hosts: .*$regex" err
+}
+what_is_wrong_named()
+{
+	exits 2 "$zc_hosts"
+	one_line err
+	exits 2 "$zc_hosts" -x file
+	grep -q "unknown option '-x'" err
+	exits 2 "$zc_hosts" no-file
+	grep -q '^zc-hosts: no-file: No such file' err
+	is_rejected "file:2: unknown keyword 'colour'" 'colour red'
+	is_rejected "'pattern' must be one of incast, pairs, all-to-all" 'pattern star'
+	is_rejected "needs an even number of hosts, not 3" 'hosts c' 'pattern pairs'
+	is_rejected "host 'b' is given twice" 'hosts b' 'pattern pairs'
+	is_rejected 'as many addresses as names' 'hosts n[1-3]=10.0.0.[1-2]' 'pattern pairs'
+	is_rejected "zcc: '-c': zc-hosts sets" 'pattern pairs' 'zcc -c'
+	is_rejected "zcs: '--once': zc-hosts sets" 'pattern pairs' 'zcs --once'
+	is_rejected 'zcc: .*only letters' 'pattern pairs' "zcc 'x;reboot'"
+	is_rejected "load: 'z' is none of the hosts" 'pattern pairs' 'load a z'
+	is_rejected 'not a number from 1 to 65535' 'pattern pairs' 'port 65536'
+	is_rejected "engine: 'rexec' is neither pdsh nor parallel" 'pattern pairs' 'engine rexec a'
+}
+check 'zc-hosts: what is wrong in FILE is named with its line' what_is_wrong_named
+without_engine()
+{
+	mkdir -p none
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	file 'pattern pairs'
+	exits 2 env PATH="$PWD/none" "$python" "$zc_hosts" file
+	grep -qx 'zc-hosts: neither pdsh nor GNU parallel is installed: install one of them' err
+}
+check 'zc-hosts: without pdsh and parallel it says that it lacks them' without_engine
+
+# The hosts are NET-1 to NET-8, 192.0.2.1 to 192.0.2.8; the bridge is in NET-0.  What a test that was
+# killed (SIGKILL) left behind, the next one removes.
+NET=zch$$
+remove_hosts()
+{
+	for host in $(ip netns list 2>/dev/null | sed -n "s/^\($1-[0-8]\)\( .*\)*$/\1/p"); do
+		for p in $(ip netns pids "$host"); do
+			kill -KILL "$p" 2>/dev/null
+		done
+		ip netns del "$host"
+	done
+}
+make_hosts()
+{
+	for old in $(ip netns list | sed -n 's/^zch\([0-9][0-9]*\)-0\( .*\)*$/\1/p'); do
+		[ -d "/proc/$old" ] || remove_hosts "zch$old"
+	done
+	ip netns add "$NET-0" && ip -n "$NET-0" link add br0 type bridge && ip -n "$NET-0" link set br0 up || return
+	for i in 1 2 3 4 5 6 7 8; do
+		ip netns add "$NET-$i" &&
+			ip -n "$NET-$i" link add eth0 type veth peer name "port$i" netns "$NET-0" &&
+			ip -n "$NET-0" link set "port$i" master br0 up &&
+			ip -n "$NET-$i" addr add "192.0.2.$i/24" dev eth0 &&
+			ip -n "$NET-$i" link set eth0 up || return
+	done
+}
+trap 'cleanup; remove_hosts "$NET"' EXIT
+if ! command -v pdsh >/dev/null 2>&1 || ! make_hosts 2>/dev/null; then
+	skip 'zc-hosts: incast, pairs, all-to-all' 'needs pdsh, root, ip(8) and network namespaces'
+	finish
+fi
+own_tmpdir
+
+# hosts N 'line'...: FILE with that many of the hosts
+hosts()
+{
+	printf '%s\n' "hosts $NET-[1-$1]=192.0.2.[1-$1]" "bin $BIN" \
+	    'zcc --congestion reno --pace 5m --timeout 1' >file
+	shift
+	printf '%s\n' "$@" >>file
+}
+by_pdsh='engine pdsh -R exec ip netns exec %h'
+# nothing_runs: on no host, and no directory is left
+nothing_runs()
+{
+	for i in 1 2 3 4 5 6 7 8; do
+		[ -z "$(ip netns pids "$NET-$i")" ] || return 1
+	done
+	[ -z "$(ls tmp)" ]
+}
+# row HOST ROLE: its line of the table
+row()
+{
+	grep "^$1  *$2 " out
+}
+# connections FILTER: how many there are of which it holds
+connections()
+{
+	grep '^{' out | jq -s "map(select($1)) | length"
+}
+
+made_up_calibration >counts_per_sec
+# While others soak, zcs has no load.
+incast()
+{
+	turns=0
+	until_free
+	while :; do
+		exits 0 "$zc_hosts" file
+		grep -q 'no load is measured' out && [ $turns -lt 20 ] || return 0
+		turns=$((turns + 1))
+		until_free
+	done
+}
+incast_of_seven()
+{
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 0.5' "load $NET-1"
+	incast
+	not [ -s err ]
+	row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
+	for i in 2 3 4 5 6 7 8; do
+		row "$NET-$i" sends | grep -q " - .*no load: FILE's 'load' names only $NET-1$"
+	done
+	grep -q '^7 connections in 1 round, 0 failed; [1-9][0-9]* bytes$' out
+	grep -q "^slowest: $NET-[2-8] to $NET-1, [0-9.]* Gbit/s$" out
+	nothing_runs
+}
+check 'incast: the receiver has a load, the table says why the senders have none' incast_of_seven
+lines_of_incast()
+{
+	[ "$(connections 'true')" -eq 7 ]
+	[ "$(connections '.schema == 1 and .round == 1 and .bytes > 0 and .bits_per_second > 0')" -eq 7 ]
+	[ "$(connections '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
+	[ "$(connections '.sender_host.load_percent != null')" -eq 0 ]
+}
+check_with jq 'incast: a JSON line for each connection' lines_of_incast
+
+has_sent()
+{
+	[ "$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)" -gt $((sent + 1000000)) ]
+}
+one_is_unplugged()
+{
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 1' 'load none'
+	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
+	"$zc_hosts" file >out 2>err &
+	run=$!
+	remember $run
+	wait_until has_sent
+	ip -n "$NET-0" link set port5 down
+	status=0; wait $run || status=$?
+	ip -n "$NET-0" link set port5 up
+	cat out err
+	[ $status -eq 1 ]
+	one_line err
+	grep -q "^zc-hosts: $NET-5 to $NET-1 failed: $NET-5: zcc: " err
+	row "$NET-5" sends | grep -q "failed with $NET-1: zcc: "
+	row "$NET-1" receives | grep -q "$NET-5 failed: these figures include what came from it"
+	for i in 2 3 4 6 7 8; do row "$NET-$i" sends | grep -q "^$NET-$i  *sends  *0\.[0-9]* "; done
+	grep -q '^7 connections in 1 round, 1 failed; ' out
+	nothing_runs
+}
+check 'incast: a sender that is unplugged in the middle is named, the rest goes on' one_is_unplugged
+
+rounds_do_not_overlap()
+{
+	hosts 4 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none'
+	printf x >tiny
+	echo "zcc $PWD/tiny" >>file
+	exits 0 "$zc_hosts" --json file
+	not grep -v '^{' out
+	[ "$(jq -s 'map(.sender + " " + .receiver) | unique | length' out)" -eq 12 ]
+	[ "$(jq -s 'group_by(.round) | map([.[] | .sender, .receiver] | length == (unique | length)) | all' out)" = true ]
+	[ "$(jq -s 'map(.round) | max' out)" -eq 6 ]
+	nothing_runs
+}
+check_with jq 'all-to-all: each sends to each once, no host twice in a round' rounds_do_not_overlap
+missing_host_left_out()
+{
+	hosts 4 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none' "hosts $NET-9=192.0.2.9"
+	echo "zcc $PWD/tiny" >>file
+	exits 1 "$zc_hosts" --quiet file
+	grep -q "^zc-hosts: .*$NET-9: Cannot open network namespace" err
+	grep -q "$NET-9: left out: it failed with two hosts that work" err
+	[ "$(grep -c "$NET-9" err)" -eq 8 ]
+	grep -q '^20 connections in 10 rounds, 8 failed; 12 bytes$' out
+	nothing_runs
+}
+check 'all-to-all: a host that is not there is named and left out, the rest goes on' missing_host_left_out
+pairs_by_parallel()
+{
+	hosts 4 'pattern pairs' 'engine parallel ip netns exec {}' 'zcc -n 1' 'load none'
+	echo "zcc $PWD/tiny" >>file
+	exits 0 "$zc_hosts" file
+	not [ -s err ]
+	grep -q '^2 connections in 1 round, 0 failed; 2 bytes$' out
+	row "$NET-3" sends
+	row "$NET-4" receives
+	nothing_runs
+}
+check_with parallel 'pairs, by GNU parallel' pairs_by_parallel
+
+# interrupted_by SIGNAL LOAD: the soakers of the receiver are among what runs on its host.
+interrupted_by()
+{
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 60' "load $2"
+	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
+	env --default-signal=INT "$zc_hosts" file >out 2>err &
+	run=$!
+	remember $run
+	wait_until has_sent
+	kill -"$1" $run
+	status=0; wait $run || status=$?
+	cat out err
+	[ $status -eq 1 ]
+	grep -q "^zc-hosts: SIG$1: ending zcc and zcs on all hosts$" err
+	wait_until nothing_runs
+}
+check 'SIGINT: nothing is left on any host' interrupted_by INT "$NET-1"
+check 'SIGTERM: nothing is left on any host' interrupted_by TERM none
+interrupted_at_the_start()
+{
+	env --default-signal=INT "$zc_hosts" file >out 2>err &
+	run=$!
+	remember $run
+	met() { [ -n "$(ls tmp)" ] || gone $run; }
+	wait_until met
+	kill -INT $run
+	status=0; wait $run || status=$?
+	[ $status -eq 1 ]
+	wait_until nothing_runs
+}
+check 'SIGINT when the first program starts: nothing is left' interrupted_at_the_start
+finish
