@@ -128,7 +128,7 @@ def add_hosts(results):
 
 
 def json_line(number, one):
-    shown = {"schema": 1, "round": number, "sender": one["sender"], "receiver": one["receiver"]}
+    shown = {"round": number, "sender": one["sender"], "receiver": one["receiver"]}
     for key in ("error", "failed_host", "bytes", "seconds", "bits_per_second", "retransmits"):
         if key in one:
             shown[key] = one[key]

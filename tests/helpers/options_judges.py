@@ -142,15 +142,16 @@ def json_bytes(text, key):
 
 def text_bytes(text, pattern):
     """The sum of what the pattern finds and of the bytes of warm-ups."""
-    return sum(map(int, re.findall(f'(?m){pattern}', text) +
-                   re.findall(r'warm-up, (\d+) bytes', text) + re.findall(r'after (\d+) bytes of warm-up', text)))
+    found = re.findall(f'(?m){pattern}', text) + re.findall(r'warm-up, ([\d,]+) bytes', text) + \
+        re.findall(r'after (\d+) bytes of warm-up', text)
+    return sum(int(n.replace(',', '')) for n in found)
 
 
 def claimed_bytes(p):
     """The bytes in zcc's report, those of the warm-up among them; None where it prints none."""
     if p.has('--json'):
         return json_bytes(p.out, 'sum_sent')
-    return None if p.has('--quiet') or is_comparison(p) else text_bytes(p.out, r'^ +bytes +(\d+)')
+    return None if p.has('--quiet') or is_comparison(p) else text_bytes(p.out, r'^ +bytes +([\d,]+)')
 
 
 def received_bytes(zcs):

@@ -250,7 +250,7 @@ corked()
 	strace -f -o trace -e trace=setsockopt,sendfile "$zcc" -s 0 -p "$PORT" --cork file >out 2>err
 	grep -o 'TCP_CORK, \[[01]\]' trace >order
 	printf 'TCP_CORK, [1]\nTCP_CORK, [0]\n' | diff order -
-	grep -q ', corked; ' out
+	grep -q ', corked$' out
 }
 check_traced 'zcc --cork: TCP_CORK on, then off' corked
 

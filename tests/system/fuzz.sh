@@ -11,7 +11,7 @@ fuzz=$HELPERS/fuzz/fuzz
 targets=$("$fuzz" -l)
 cases=$(scale 20000 1000000) sanitized_cases=$(scale 5000 100000)
 seed=${SEED:-$(new_seed)} # of those under the sanitizers
-flags='-std=gnu11 -D_GNU_SOURCE -pthread -O0'
+flags="-std=gnu11 -D_GNU_SOURCE -DVERSION=__FILE__ -pthread -O0" # a string, as any other would do
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 ASAN_OPTIONS=abort_on_error=1:quarantine_size_mb=4
 export ASAN_OPTIONS
