@@ -156,13 +156,15 @@ static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *in
 	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
 	wrap_add(w, "", "%s%s", indented + 2, throughput_text(f, text));
 	if (!isnan(f->load))
-		wrap_add(w, ", ", "%s", load_format(f, text));
+		wrap_add(w, ", ", "%s", load_format_brief(f, text));
 	wrap_add(w, ", ", "%ju bytes in %.*f s", (uintmax_t)f->bytes, decimals(f->seconds),
 		 f->seconds);
 }
 
-static void summary_print(struct report *r, struct wrap *w)
+static void summary_print(struct report *r, struct wrap *w, const struct figures *f)
 {
+	if (!isnan(f->load))
+		wrap_add(w, ", ", "load of %.4g CPUs", f->cpus);
 	wrap_end(w);
 	print(r, "%s", w->text);
 }
@@ -183,7 +185,7 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 		wrap_add(&w, ", ", "after %ju bytes of warm-up", (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
-	summary_print(r, &w);
+	summary_print(r, &w, f);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -268,7 +270,7 @@ static void print_total(struct report *r, const struct figures *f)
 
 	snprintf(name, sizeof(name), "  total of %ju clients: ", (uintmax_t)f->clients);
 	summary_begin(&w, line, name, f);
-	summary_print(r, &w);
+	summary_print(r, &w, f);
 }
 
 void report_group(struct report *r, const struct figures *f, bool summary)

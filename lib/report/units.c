@@ -80,6 +80,11 @@ const char *load_format(const struct figures *f, char buf[LOAD_STRLEN])
 	return load_of(f, f->cpus, buf);
 }
 
+const char *load_format_brief(const struct figures *f, char buf[LOAD_STRLEN])
+{
+	return load_of(f, NAN, buf);
+}
+
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
 {
 	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)",

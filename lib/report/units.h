@@ -44,6 +44,9 @@ const char *grouped(double value, char buf[FIGURE_STRLEN]);
  */
 const char *load_format(const struct figures *f, char buf[LOAD_STRLEN]);
 
+/* The same without the number of CPUs. */
+const char *load_format_brief(const struct figures *f, char buf[LOAD_STRLEN]);
+
 /* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN]);
 

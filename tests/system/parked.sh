@@ -90,7 +90,7 @@ next_is_whole()
 {
 	transfer -t 0.3 -P 2
 	jq -e '.end.remote.load_percent != null and .end.remote.load_bytes == .end.sum_received.bytes' out
-	grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+% of' zcs.out
+	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
 }
 
 sleeps_again()

@@ -530,7 +530,7 @@ zcs_client_and_column()
 	while_stopped
 	wait_until grep -q "reads$" zcs.out
 	cat zcs.out zcs.err
-	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+% of $cpus CPUs, cost -?[0-9.]+\? us/KiB" zcs.out
+	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+%, cost -?[0-9.]+\? us/KiB" zcs.out
 	no_wider 100 zcs.out
 	[ "$(grep -c "^zcs: the soakers were stopped" zcs.err)" -eq 1 ]
 	figures_of load out | grep -Eqx -e "-?[0-9.]+%\? \+-[0-9.]+%"

@@ -112,10 +112,9 @@ static void test_clients(void)
 			       .method = "splice"};
 	((struct sockaddr_in *)&s.peer)->sin_addr.s_addr = htonl(0xc0a86464);
 	prints(client,
-	       "192.168.100.100:7: 2097152 kbytes/sec (17.180 Gbit/s)\n"
-	       "  192.168.100.100:7: load 100.0%? +-1.0% of 256 CPUs, cost 122.070? us/KiB\n"
+	       "192.168.100.100:7: 2097152 kbytes/sec (17.180 Gbit/s), load 100.0%? +-1.0%, cost 122.070? us/KiB\n"
 	       "  192.168.100.100:7: 2147483648 bytes in 1.000 s, 1000000 files, 1000000 reads by splice\n"
-	       "  192.168.100.100:7: after 2147483648 bytes of warm-up\n",
+	       "  192.168.100.100:7: after 2147483648 bytes of warm-up, load of 256 CPUs\n",
 	       "the lines of a client with a load have 100 columns at most, and all its address");
 	server_init(false);
 	prints(small_and_client,
