@@ -133,11 +133,12 @@ agree()
 {
 	[ "$(bytes_of out)" = "$1 $1" ]
 	grep -q "all bytes sent were received" out
-	wait_until last_line_has " $1 bytes in "
+	wait_until last_client_has " $1 bytes in "
 }
-last_line_has()
+last_client_has()
 {
-	tail -n 1 zcs.out | grep -q "$1"
+	last=$(tail -n 1 zcs.out | sed 's/^ *\([^ ]*\): .*/\1/')
+	grep "^ *$last: " zcs.out | grep -q "$1"
 }
 zcs_takes_in_exactly()
 {
