@@ -501,14 +501,6 @@ static void arg_methods(void)
 	}
 }
 
-/* Parses the argument.  Returns whether the content is zeros. */
-static bool arg_content(void)
-{
-	if (strcmp(optarg, "zeros") != 0 && strcmp(optarg, "random") != 0)
-		usage_error("--content: '%s' is neither random nor zeros", optarg);
-	return strcmp(optarg, "zeros") == 0;
-}
-
 /* Parses the argument: `3%` or `3`.  Returns it as a share. */
 static double arg_percent(const char *name, double max)
 {
@@ -529,6 +521,15 @@ struct given {
 	bool content;
 	bool length; /* -l was given, which cannot be meant as a rate */
 };
+
+/* Parses the argument: the content of the built-in set. */
+static void arg_content(struct given *given)
+{
+	given->content = true;
+	opt.zeros = strcmp(optarg, "zeros") == 0;
+	if (!opt.zeros && strcmp(optarg, "random") != 0)
+		usage_error("--content: '%s' is neither random nor zeros", optarg);
+}
 
 static void parse_option(int c, struct given *given)
 {
@@ -564,10 +565,7 @@ static void parse_option(int c, struct given *given)
 	case OPT_CONGESTION: opt.sock.congestion = optarg; break;
 	case OPT_BIND: opt.source = optarg; break;
 	case OPT_BIND_DEV: opt.sock.device = optarg; break;
-	case OPT_CONTENT:
-		given->content = true;
-		opt.zeros = arg_content();
-		break;
+	case OPT_CONTENT: arg_content(given); break;
 	case OPT_DSCP: opt.sock.dscp = (int)arg_int("--dscp", optarg, 0, 63); break;
 	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_TIMEOUT: opt.timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;

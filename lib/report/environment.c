@@ -2,8 +2,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <dirent.h>
-#include <limits.h>
 #include <sys/utsname.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>

@@ -15,7 +15,8 @@ static void put(struct wrap *w, const char *s)
 
 void wrap_init(struct wrap *w, char *text, size_t size, int width, const char *indent)
 {
-	*w = (struct wrap){.text = text, .size = size, .width = width, .indent = indent};
+	*w = (struct wrap){.size = size, .width = width, .indent = indent};
+	w->text = text;
 }
 
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)

@@ -95,6 +95,7 @@ static const char *load_cell(const struct figures *f, int which, char buf[CELL])
 }
 
 /* The k-th of the reasons that make a load unsafe. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): a cell has a buffer to fill */
 static const char *reason_cell(const struct figures *f, int k, char buf[CELL])
 {
 	int i;

@@ -135,11 +135,18 @@ static bool some_interface(char name[IF_NAMESIZE])
 /* In a network namespace of our own, with the same /sys: has an interface of this name queues? */
 static int queues_of_namesake(const char *name)
 {
-	char command[128];
 	struct link l;
+	pid_t pid;
+	int status = 1;
 
-	snprintf(command, sizeof(command), "ip link add %s mtu 1300 type veth 2>/dev/null", name);
-	if (unshare(CLONE_NEWNET) != 0 || system(command) != 0)
+	if (unshare(CLONE_NEWNET) != 0)
+		return 2;
+	pid = fork();
+	if (pid == 0) {
+		execlp("ip", "ip", "link", "add", name, "mtu", "1300", "type", "veth", NULL);
+		_exit(1);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
 		return 2;
 	link_read(&l, name);
 	return l.mtu != 1300 || l.rx_queues != 0 || l.tx_queues != 0;
