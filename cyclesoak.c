@@ -43,6 +43,7 @@ struct reading {
 struct monitor {
 	struct soaker *soak;
 	struct calibration cal;
+	bool command;   /* its time is measured, and not periods */
 	bool bracketed; /* baselines before and after the command stand for the file's */
 	struct bracket bracket;
 	struct reading from, to; /* the start and the end of the period, or of the command */
@@ -69,6 +70,7 @@ static void monitor_start(struct monitor *m, bool command)
 	if (opt.json)
 		environment_read(&m->environment);
 	limits_warn();
+	m->command = command;
 	if (command)
 		m->bracketed = !calibration_find_or_die(&m->cal, opt.file, opt.n_cpus);
 	else
@@ -125,6 +127,10 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
 		load_of_cpu(m, i, l->unsafe, &one); /* none if the CPU was away */
 		wrap_add_cpu(&line, ", ", m->cal.cpus.id[i], one.load, one.unsafe);
+	}
+	if (m->command) {
+		wrap_add(&line, "; ", "took %.3f s", l->seconds);
+		wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
 	}
 	if (m->bracketed)
 		wrap_add(&line, "; ", "%s", baselines_format(m->bracket.drift, text));
@@ -183,7 +189,9 @@ static struct load report_load(struct monitor *m)
 	load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
 	counters_rates(&m->from.counters, &m->to.counters, &r);
 	l.unsafe |= limits_steal(&r);
-	limits_say(m->soak, &r, l.unsafe, &m->said);
+	/* The bracket has reported a busy machine itself. */
+	limits_say(m->soak, &r, m->bracketed ? l.unsafe & ~UNSAFE_BASELINE_BUSY : l.unsafe,
+		   &m->said);
 	history_add(&m->history, &l);
 	if (opt.json)
 		report_json(m, &l, &r);
@@ -424,7 +432,7 @@ static const char help[] =
 	"\n"
 	"Calibration:\n"
 	"  -C, --calibrate          calibrate on the idle host, which takes 4 to 10\n"
-	"                           seconds, and exit; do this first\n"
+	"                           seconds, and exit; periods need it\n"
 	"      --force              with -C, calibrate even if the host is busy\n"
 	"  -f, --calibration=FILE   read the calibration from FILE, or with -C write it\n"
 	"                           there (default ./counts_per_sec)\n"

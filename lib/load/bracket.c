@@ -14,7 +14,8 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 	if (isnan(tasks))
 		return false;
 	if (tasks > CAL_BUSY && !b->warned) {
-		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it",
+		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
+		      "the load is unsafe",
 		      b->what, 100 * tasks);
 		b->warned = true;
 	}

@@ -256,6 +256,8 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 		wrap_add(&w, "", "%s%s %s %s times", run_name(c->plan, i, name),
 			 c->before != NULL ? " now" : "", verb, times(&e, text));
 		wrap_add(&w, " ", "%s%s", of, c->before != NULL ? "before" : first);
+		if (e.low <= 1 && e.high >= 1)
+			wrap_add(&w, ": ", "no difference is shown");
 		wrap_end(&w);
 	}
 }

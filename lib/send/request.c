@@ -81,8 +81,8 @@ struct request_run {
 	_Atomic uint64_t left, done; /* connections still to be made, and made */
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
 	pthread_mutex_t lock;        /* of the next two */
-	int failures, error;   /* failures in a row before any success, and their common error */
-	_Atomic bool hopeless; /* too many failed so: no more connections are made */
+	int failures, error;         /* failures before any success, and the last of their errors */
+	_Atomic bool hopeless;       /* too many failed so: no more connections are made */
 };
 
 struct requester {
@@ -188,7 +188,7 @@ static int request_once(struct requester *q)
  * The threads.
  */
 
-/* Counts a failure; before any success, too many with the same error end the connections. */
+/* Counts a failure; before any success, too many of them end the connections. */
 static void count_failure(struct requester *q, int e)
 {
 	struct request_run *rr = q->rr;
@@ -201,10 +201,9 @@ static void count_failure(struct requester *q, int e)
 	if (rr->succeeded)
 		return;
 	pthread_mutex_lock(&rr->lock);
-	if (kind != failure_of(rr->error) || (kind == FAIL_OTHER && e != rr->error))
-		rr->failures = 0;
 	rr->error = e;
-	if (++rr->failures >= HOPELESS) {
+	/* To wait for one that times out was long enough. */
+	if (++rr->failures >= (kind == FAIL_TIMEOUT ? 1 : HOPELESS)) {
 		rr->hopeless = true;
 		run_stop(rr->run);
 		eventfd_write(rr->run->wake, 1);
@@ -332,7 +331,8 @@ static void stalls_text(const struct requests *q)
 	       stall->n, q->latency[TOTAL].n, 2 * q->stalled_first > stall->n ? "before" : "after");
 	report("    median %.1f ms, maximum %.1f ms\n", 1000 * latency_percentile(stall, 0.5),
 	       (double)stall->max / 1e6);
-	report("    a delayed acknowledgement takes 40 ms or more, a retransmission 200 ms\n");
+	report("    a delayed acknowledgement takes 40 ms or more, a retransmission 200 ms;\n"
+	       "    any time may pass where the server, or a CPU, was stopped or busy\n");
 }
 
 /* Prints the load behind the first line if the report is that line, else below it. */
@@ -421,8 +421,9 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	if (rr->succeeded)
 		return NULL;
 	if (rr->hopeless)
-		snprintf(why, DIE_MAX, "%s port %s: the first %d connections failed, %s",
-			 opt->server, opt->port, HOPELESS, failure_text(rr->error, text));
+		snprintf(why, DIE_MAX,
+			 "%s port %s: the first connections failed, %s: is there a zcs --reply?",
+			 opt->server, opt->port, failure_text(rr->error, text));
 	else
 		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt->server,
 			 opt->port);

@@ -214,17 +214,24 @@ void run_host_figures(const struct run *r, struct figures *f)
 		f->drift = r->bracket.drift;
 }
 
+/* What bracket_open() and bracket_close() have printed, of a busy machine, is not printed again. */
+static unsigned unsaid(const struct run *r, unsigned unsafe)
+{
+	return r->own_baselines ? unsafe & ~UNSAFE_BASELINE_BUSY : unsafe;
+}
+
 /* A reason that was printed for one interval of the run is not printed for a later one again. */
 void run_say(struct run *r, const struct figures *interval)
 {
 	if (r->soak != NULL)
-		limits_say(r->soak, &interval->rates, interval->unsafe | r->said.reasons, &r->said);
+		limits_say(r->soak, &interval->rates, unsaid(r, interval->unsafe) | r->said.reasons,
+			   &r->said);
 }
 
 void run_warn(struct run *r, const struct figures *host)
 {
 	if (r->soak != NULL)
-		limits_say(r->soak, &host->rates, host->unsafe, &r->said);
+		limits_say(r->soak, &host->rates, unsaid(r, host->unsafe), &r->said);
 }
 
 bool run_is_short(const struct figures *host)

@@ -273,6 +273,9 @@ bool transfer_open(struct transfer *t, size_t chunk)
 			close_streams(t, i);
 			return false;
 		}
+		if (sock < 0 && errno == ECONNREFUSED)
+			die("cannot connect to %s port %s: Connection refused: is zcs running there?",
+			    opt->server, opt->port);
 		if (sock < 0)
 			die_errno("cannot connect to %s port %s", opt->server, opt->port);
 		t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
