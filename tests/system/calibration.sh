@@ -86,9 +86,12 @@ own_baselines_on_busy()
 {
 	mkdir crowd && cd crowd || return
 	soaking brief "$cyclesoak" true
-	grep -q "not idle beside the command: other programs took [0-9]" err
+	grep -q "not idle beside the command: other programs took [0-9].*: the load is unsafe" err
+	grep -Eq '^System load: -?[0-9.]+%\? ' out
+	soaking brief "$cyclesoak" --json true
+	grep -q '"unsafe":\[[^]]*"baseline_busy"' out
 }
-check 'own baselines on a busy machine: a line on stderr says that it is not idle' own_baselines_on_busy
+check 'own baselines on a busy machine: the load is marked, and a line on stderr says why' own_baselines_on_busy
 kill -KILL $busy
 
 # A directory that all may write to: what others have put there is never written to.
