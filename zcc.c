@@ -732,7 +732,7 @@ static void settle_options(const struct given *given, const char *word)
 int main(int argc, char **argv)
 {
 	static const char letters[] = ":s:p:n:t:O:I:P:r:m:SwZb:l:ki:o:M:46B:cCf:N:JqdhV";
-	struct send_report rep = {.opt = &opt};
+	struct send_report rep = {.opt = &opt, .lock = REPORT_LOCK};
 	struct given given = {0};
 	char why[DIE_MAX];
 	const char *error;

@@ -105,7 +105,7 @@ static void transfer_init(struct transfer *t)
 				      .stream = t->stream,
 				      .cpu = t->cpu};
 	sides_init(&t->res);
-	t->report.opt = &t->opt;
+	t->report = (struct send_report){.opt = &t->opt, .lock = REPORT_LOCK};
 }
 
 static void end(void *arg)
