@@ -30,7 +30,7 @@ zcc_ends()
 	[ $status -le 1 ]
 	[ $status -eq 0 ] || [ -s err ]
 	[ "$(wc -l <err)" -le 2 ]
-	[ "$(wc -l <out)" -le 25 ]
+	[ "$(wc -l <out)" -le 40 ]
 	is_text out
 	is_text err
 	awk 'length > 200 { exit 1 }' err
