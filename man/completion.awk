@@ -1,8 +1,10 @@
 # completion.awk: prints the completion of a program for bash or zsh, made from the text of its --help.
-# Usage: awk -v shell=bash -f man/completion.awk zcc.c
+# Usage: awk -v shell=bash -f man/completion.awk zcs.c
+#        awk -v shell=bash -f man/completion.awk zcc.c lib/send/command_line.c
 #
-# It reads that text in the source, so that a program for another machine need not run.  An option's
-# placeholder tells what its argument is; a text that begins with `one of` lists the values.
+# The first source is named as the program is; the text may be in any of them.  It is read there, so that
+# a program for another machine need not run.  An option's placeholder tells what its argument is; a text
+# that begins with `one of` lists the values.
 
 # read_help TEXT: a line of --help
 function read_help(text,    indent, at)
@@ -266,7 +268,7 @@ function print_zsh(    i)
 	}
 }
 
-FNR == 1 {
+NR == 1 {
 	tool = FILENAME
 	sub(/.*\//, "", tool)
 	sub(/\.c$/, "", tool)
