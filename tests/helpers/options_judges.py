@@ -142,6 +142,7 @@ def json_bytes(text, key):
 
 def text_bytes(text, pattern):
     """The sum of what the pattern finds and of the bytes of warm-ups."""
+    text = re.sub(r'(?<=\d),(?=\d)', '', text)  # thousands are apart
     return sum(map(int, re.findall(f'(?m){pattern}', text) +
                    re.findall(r'warm-up, (\d+) bytes', text) + re.findall(r'after (\d+) bytes of warm-up', text)))
 
