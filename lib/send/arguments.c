@@ -6,14 +6,67 @@
 
 #define STREAMS_MAX 1024
 
-void arg_sizes(const char *opt, const char *s, uint64_t min, uint64_t max, struct sizes *list)
+/* Of a list each value is a run, and a value that is given twice would make two rows of one name. */
+static _Noreturn void reject_repeated(const char *opt, const char *value)
+{
+	usage_error("%s: '%s' is given twice: -r, --runs repeats all runs", opt, value);
+}
+
+static void list_add(const char *opt, const char *text, uint64_t value, struct sizes *list)
+{
+	int i;
+
+	for (i = 0; i < list->n; i++)
+		if (list->size[i] == value)
+			reject_repeated(opt, text);
+	if (list->n == SIZES_MAX)
+		usage_error("%s: more than %d values", opt, SIZES_MAX);
+	list->size[list->n++] = value;
+}
+
+void arg_chunks(const char *opt, const char *s, struct sizes *list)
+{
+	char *rest = strdupa(s), *one;
+
+	list->n = 0;
+	while ((one = strsep(&rest, ",")) != NULL)
+		list_add(opt, one, arg_size(opt, one, 1, 1u << 30), list);
+}
+
+void arg_streams(const char *opt, const char *s, struct sizes *list)
+{
+	char *rest = strdupa(s), *one;
+
+	list->n = 0;
+	while ((one = strsep(&rest, ",")) != NULL)
+		list_add(opt, one, (uint64_t)arg_int(opt, one, 1, STREAMS_MAX), list);
+}
+
+void arg_methods(const char *opt, const char *s, struct compare_options *compare)
+{
+	char *rest = strdupa(s), *one;
+	const struct send_method *m;
+	int i;
+
+	for (compare->n_methods = 0; (one = strsep(&rest, ",")) != NULL; compare->n_methods++) {
+		m = method_named(one);
+		for (i = 0; i < compare->n_methods; i++)
+			if (compare->method[i] == m)
+				reject_repeated(opt, one);
+		if (compare->n_methods == METHODS_MAX)
+			usage_error("%s: more than %d methods", opt, METHODS_MAX);
+		compare->method[compare->n_methods] = m;
+	}
+}
+
+void arg_requests(const char *opt, const char *s, struct sizes *list)
 {
 	char *rest = strdupa(s), *one;
 
 	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
 		if (list->n == SIZES_MAX)
 			usage_error("%s: more than %d sizes", opt, SIZES_MAX);
-		list->size[list->n] = arg_size(opt, one, min, max);
+		list->size[list->n] = arg_size(opt, one, 0, UINT32_MAX);
 	}
 }
 
@@ -27,28 +80,6 @@ uint32_t arg_loops(const char *opt, const char *s)
 			    "-t for a time",
 			    opt, s);
 	return (uint32_t)arg_int(opt, s, 1, WIRE_FOREVER - 1);
-}
-
-void arg_streams(const char *opt, const char *s, struct sizes *list)
-{
-	char *rest = strdupa(s), *one;
-
-	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
-		if (list->n == SIZES_MAX)
-			usage_error("%s: more than %d numbers", opt, SIZES_MAX);
-		list->size[list->n] = (uint64_t)arg_int(opt, one, 1, STREAMS_MAX);
-	}
-}
-
-void arg_methods(const char *opt, const char *s, struct compare_options *compare)
-{
-	char *rest = strdupa(s), *one;
-
-	for (compare->n_methods = 0; (one = strsep(&rest, ",")) != NULL; compare->n_methods++) {
-		if (compare->n_methods == METHODS_MAX)
-			usage_error("%s: more than %d methods", opt, METHODS_MAX);
-		compare->method[compare->n_methods] = method_named(one);
-	}
 }
 
 bool arg_content(const char *opt, const char *s)

@@ -2,17 +2,20 @@
  * arguments.h: arguments of zcc's options that common.h has no parser for.  What is wrong with one is
  * a usage error; `opt` is the option's name in the message.
  *
- *	arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt.chunks);
+ *	arg_chunks("-b, --buffer-size", optarg, &opt.chunks);
  *	opt.loops = arg_loops("-n, --loops", optarg);
  */
 #pragma once
 
 #include "lib/send/options.h"
 
-/* Lists, with commas between the values. */
-void arg_sizes(const char *opt, const char *s, uint64_t min, uint64_t max, struct sizes *list);
+/* Lists, with commas between the values, which differ: bytes of a call, numbers of streams, methods. */
+void arg_chunks(const char *opt, const char *s, struct sizes *list);
 void arg_streams(const char *opt, const char *s, struct sizes *list);
 void arg_methods(const char *opt, const char *s, struct compare_options *compare);
+
+/* A list of bytes to ask for.  One that is given twice is measured twice. */
+void arg_requests(const char *opt, const char *s, struct sizes *list);
 
 /* How often to send all files; who gives bytes, as iperf3's users do, is answered. */
 uint32_t arg_loops(const char *opt, const char *s);

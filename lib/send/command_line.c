@@ -235,7 +235,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case 'b':
 	case 'l':
 		given->length = c == 'l';
-		arg_sizes("-b, --buffer-size", optarg, 1, 1u << 30, &opt->chunks);
+		arg_chunks("-b, --buffer-size", optarg, &opt->chunks);
 		break;
 	case 'k': opt->cork = true; break;
 	case OPT_NODELAY: opt->nodelay = true; break;
@@ -254,7 +254,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case OPT_MPTCP: opt->sock.mptcp = true; break;
 	case OPT_TIMEOUT: opt->timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;
 	case OPT_RAW: opt->raw = true; break;
-	case OPT_REQUEST: arg_sizes("--request", optarg, 0, UINT32_MAX, &opt->requests); break;
+	case OPT_REQUEST: arg_requests("--request", optarg, &opt->requests); break;
 	case '4': arg_family(&opt->family, AF_INET); break;
 	case '6': arg_family(&opt->family, AF_INET6); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt->bind); break;
