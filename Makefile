@@ -66,14 +66,16 @@ $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# They are made from the text of --help.
+# They are made from the text of --help, which zcc has in a part of its own.
+$(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/command_line.c
+
 $(BASH_COMPLETION): $(OBJ)/completion/%: %.c man/completion.awk
 	@mkdir -p $(@D)
-	$(AWK) -v shell=bash -f man/completion.awk $< >$@.new && mv $@.new $@
+	$(AWK) -v shell=bash -f man/completion.awk $(filter %.c,$^) >$@.new && mv $@.new $@
 
 $(ZSH_COMPLETION): $(OBJ)/completion/_%: %.c man/completion.awk
 	@mkdir -p $(@D)
-	$(AWK) -v shell=zsh -f man/completion.awk $< >$@.new && mv $@.new $@
+	$(AWK) -v shell=zsh -f man/completion.awk $(filter %.c,$^) >$@.new && mv $@.new $@
 
 $(MAN): $(OBJ)/%: % Makefile
 	@mkdir -p $(@D)

@@ -1,8 +1,11 @@
 # completion.awk: prints the completion of a program for bash or zsh, made from the text of its --help.
-# Usage: awk -v shell=bash -f man/completion.awk zcc.c
+# Usage: awk -v shell=bash -f man/completion.awk zcs.c
+#        awk -v shell=bash -f man/completion.awk zcc.c lib/send/command_line.c
 #
-# It reads that text in the source, so that a program for another machine need not run.  An option's
-# placeholder tells what its argument is; a text that begins with `one of` lists the values.
+# The first source is named as the program is; the text may be in any of them.  It is read there, so that
+# a program for another machine need not run.  An option's placeholder tells what its argument is; a text
+# that begins with `one of` lists the values, and a line such as `-m, -b and -P take lists` names the
+# options that take several, with commas between them.
 
 # read_help TEXT: a line of --help
 function read_help(text,    indent, at)
@@ -11,6 +14,8 @@ function read_help(text,    indent, at)
 		operands = "files"
 	if (n == 0 && text ~ /COMMAND/)
 		operands = "command"
+	if (text ~ / take lists/)
+		read_lists(text)
 	match(text, /^ */)
 	indent = RLENGTH
 	sub(/^ */, "", text)
@@ -28,6 +33,31 @@ function read_help(text,    indent, at)
 	} else {
 		in_option = 0
 	}
+}
+
+# read_lists TEXT: a line that names options, by their letters, whose arguments are lists
+function read_lists(text)
+{
+	sub(/ take lists.*/, "", text)
+	while (match(text, /-[A-Za-z]/)) {
+		takes_list[substr(text, RSTART, RLENGTH)] = 1
+		text = substr(text, RSTART + RLENGTH)
+	}
+}
+
+# is_list I: whether the argument of the I-th option is a list of the values that its text has
+function is_list(i)
+{
+	return values_of(i) != "" && substr(names[i], 1, 2) in takes_list
+}
+
+# has_list: whether an option is so
+function has_list(    i)
+{
+	for (i = 1; i <= n; i++)
+		if (is_list(i))
+			return 1
+	return 0
 }
 
 # values_of I: the values that the I-th option lists, with spaces between them
@@ -76,7 +106,7 @@ function bash_options(    i, k, count, name, all)
 function bash_argument(i)
 {
 	if (values_of(i) != "")
-		return "words='" values_of(i) "'"
+		return "words='" values_of(i) "'" (is_list(i) ? "; _" tool "_list" : "")
 	if (placeholder[i] == "ALGORITHM")
 		return "{ read -r words </proc/sys/net/ipv4/tcp_available_congestion_control; } 2>/dev/null"
 	if (placeholder[i] == "CPUS")
@@ -110,11 +140,31 @@ function print_bash_cpus()
 	print ""
 }
 
+# print_bash_list: a function that completes lists of different words
+function print_bash_list()
+{
+	print "_" tool "_list()"
+	print "{"
+	print "	local all=$words word"
+	print "	[[ $cur == *,* ]] || return"
+	print "	words=''"
+	print "	for word in $all; do"
+	print "		[[ ,${cur%,*}, == *,$word,* ]] || words+=\" $word\""
+	print "	done"
+	print "	# A list is completed after its last comma."
+	print "	prefix+=${cur%,*},"
+	print "	cur=${cur##*,}"
+	print "}"
+	print ""
+}
+
 function print_bash(    i, taking)
 {
 	print "# bash completion of " tool ", made from its --help"
 	if (takes("CPUS"))
 		print_bash_cpus()
+	if (has_list())
+		print_bash_list()
 	print "_" tool "()"
 	print "{"
 	print "	local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}"
@@ -190,7 +240,9 @@ function print_bash(    i, taking)
 function zsh_argument(i,    action)
 {
 	action = " "
-	if (values_of(i) != "")
+	if (is_list(i))
+		action = " _values -s , " placeholder[i] " " values_of(i)
+	else if (values_of(i) != "")
 		action = "(" values_of(i) ")"
 	else if (placeholder[i] == "ALGORITHM")
 		action = "_" tool "_algorithms"
@@ -266,7 +318,7 @@ function print_zsh(    i)
 	}
 }
 
-FNR == 1 {
+NR == 1 {
 	tool = FILENAME
 	sub(/.*\//, "", tool)
 	sub(/\.c$/, "", tool)

@@ -1,12 +1,19 @@
 /*
- * options.h: what zcc was asked to do.  main fills it in once; the parts of lib/send only read it.
+ * options.h: what zcc was asked to do.  command_line_parse() fills it in; the parts of lib/send only
+ * read it.
+ *
+ *	for (i = 0; i < options_runs(&opt); i++) {
+ *		chunk = options_choose_run(&opt, i);
+ *		send(&opt, chunk);
+ *	}
  */
 #pragma once
 
 #include "lib/load/cpus.h"
 #include "lib/net/socket.h"
 
-#define SIZES_MAX 64
+#define SIZES_MAX   64 /* of a list */
+#define METHODS_MAX 16 /* the same */
 
 struct send_method;
 
@@ -16,6 +23,17 @@ struct sizes {
 	uint64_t size[SIZES_MAX];
 };
 
+/* The lists of which each combination is a run of a plan, and how often they are run. */
+struct compare_options {
+	int n_methods;
+	const struct send_method *method[METHODS_MAX];
+	struct sizes streams;
+	bool wanted;      /* there is more than one run, or only a comparison has the option */
+	int rounds;       /* at most */
+	double precision; /* a share of each cost; 0: not given */
+	const char *save, *against; /* files; NULL: not given */
+};
+
 struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
@@ -23,7 +41,8 @@ struct send_options {
 	const char *source;      /* the own address; NULL: the kernel's choice */
 	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
 	const struct send_method *method;
-	int family;            /* AF_INET, AF_INET6 or AF_UNSPEC */
+	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
+	struct compare_options compare;
 	struct sizes chunks;   /* -b: bytes of a call, for each run; none: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;        /* how often to send the files, or requests of each size */
@@ -34,7 +53,16 @@ struct send_options {
 	int mss;                          /* bytes; 0: the kernel's choice */
 	int n_cpus;                       /* CPUs to measure; 0: all */
 	int debug;
-	int nodelay, raw, json; /* true or false; getopt_long(3) stores an int */
-	bool cork, load, quiet;
-	bool zeros; /* the content of the built-in set, else random */
+	bool nodelay, cork, raw, load, json, quiet;
+	bool calibrate, force; /* -C, and whether the host may be busy */
+	bool zeros;            /* the content of the built-in set, else random */
 };
+
+/* The number of combinations of the lists' values. */
+int options_runs(const struct send_options *opt);
+
+/*
+ * Makes the settings those of run i of a plan: the last list, that of the streams, varies fastest.
+ * Returns the bytes of a call, 0 for the method's default.
+ */
+size_t options_choose_run(struct send_options *opt, int i);

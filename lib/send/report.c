@@ -16,12 +16,15 @@ void report_clear_progress(struct send_report *r)
 	r->has_progress = false;
 }
 
-/* The lock of stdout keeps a thread that dies out of an interval that is being written. */
+/*
+ * A thread that dies waits for the end of an interval that the main thread is writing.  It keeps the
+ * lock until the program has ended.
+ */
 void report_die(void *report, const char *why)
 {
 	struct send_report *r = report;
 
-	flockfile(stdout);
+	pthread_mutex_lock(&r->lock);
 	report_clear_progress(r);
 	if (r->opt->json)
 		json_fail(&r->json, why);
@@ -73,7 +76,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 	struct json *j = &r->json;
 	int i;
 
-	flockfile(stdout);
+	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
 		json_open(j, NULL, '{');
 		json_open(j, "streams", '[');
@@ -85,7 +88,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 	} else {
 		text_interval(r->opt, stream, sum, start, measured);
 	}
-	funlockfile(stdout);
+	pthread_mutex_unlock(&r->lock);
 }
 
 /* Prints once what the runs of a comparison send, and where to. */

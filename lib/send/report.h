@@ -1,7 +1,7 @@
 /*
  * report.h: what zcc prints of a transfer: text or JSON; intervals, progress.
  *
- *	report = (struct send_report){.opt = opt};
+ *	report = (struct send_report){.opt = opt, .lock = REPORT_LOCK};
  *	report_start(&report, &target, &result);
  *	report_interval(&report, streams, &sum, start, true);
  *	report_end(&report, &result, NULL);
@@ -13,8 +13,12 @@
 #include "lib/send/comparison.h"
 #include "lib/send/result.h"
 
+/* The initial value of a report's lock: the main thread may die while it writes an interval. */
+#define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
+
 struct send_report {
 	const struct send_options *opt;
+	pthread_mutex_t lock; /* of the report, which a thread that dies ends, while streams send */
 	struct json json;
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */

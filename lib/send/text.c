@@ -5,7 +5,8 @@
 #include "lib/report/wrap.h"
 #include "lib/send/sender.h"
 
-#define CPU_ROWS 16 /* CPUs with a row each, whatever they do */
+#define CPU_ROWS   16  /* CPUs with a row each, whatever they do */
+#define TCP_STRLEN 128 /* what TCP did in an interval */
 
 /* A number with its decimals, or `-` where it is not known. */
 static const char *number(char buf[CELL], int places, double value)
@@ -421,21 +422,35 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	print_accounting(res);
 }
 
+/* What TCP did in an interval, of one stream or, without a window and a time, of the sum. */
+static const char *interval_tcp(const struct tcp_figures *t, bool is_stream, char buf[TCP_STRLEN])
+{
+	char a[CELL], b[CELL];
+	int n = snprintf(buf, TCP_STRLEN, "%s retransmits", number(a, 0, t->retransmits));
+
+	if (is_stream)
+		snprintf(buf + n, TCP_STRLEN - (size_t)n, ", window %s KiB, RTT %s ms",
+			 number(a, 0, t->cwnd / 1024), number(b, 3, t->rtt / 1000));
+	return buf;
+}
+
 void text_interval(const struct send_options *opt, const struct figures *stream,
 		   const struct figures *sum, double start, bool measured)
 {
+	const bool one = opt->streams == 1;
 	const char *warm_up = measured ? "" : ", warm-up";
-	char rate[RATE_STRLEN], tcp[128], a[CELL], b[CELL];
-	int n;
+	struct tcp_figures t = one ? stream->tcp : sum->tcp;
+	char rate[RATE_STRLEN], tcp[TCP_STRLEN];
+	int i;
 
+	t.retransmits = sum->tcp.retransmits;
 	interval_text(sum, start, rate);
-	n = snprintf(tcp, sizeof(tcp), "%s retransmits", number(a, 0, sum->tcp.retransmits));
-	if (opt->streams == 1)
-		snprintf(tcp + n, sizeof(tcp) - (size_t)n, ", window %s KiB, RTT %s ms",
-			 number(a, 0, stream->tcp.cwnd / 1024),
-			 number(b, 3, stream->tcp.rtt / 1000));
+	interval_tcp(&t, one, tcp);
 	if (isnan(sum->load))
 		report("%s, %s%s\n", rate, tcp, warm_up);
 	else
 		report("%s%s\n  %s\n", rate, warm_up, tcp);
+	for (i = 0; !one && !opt->quiet && i < opt->streams; i++)
+		report("  stream %d: %s, %s%s\n", i + 1, interval_text(&stream[i], start, rate),
+		       interval_tcp(&stream[i].tcp, true, tcp), warm_up);
 }

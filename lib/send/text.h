@@ -16,6 +16,9 @@ void text_target(const struct send_options *opt, const struct send_result *res);
 /* Prints the report of a transfer: one line that scripts read, and, unless quiet, all figures. */
 void text_transfer(const struct send_options *opt, const struct send_result *res);
 
-/* Prints an interval, of which `sum` and the first `stream` have figures; not `measured`: warm-up. */
+/*
+ * Prints an interval: a line of the `sum` and, unless quiet, one of each `stream` if there are several.
+ * Not `measured`: it is of the warm-up.
+ */
 void text_interval(const struct send_options *opt, const struct figures *stream,
 		   const struct figures *sum, double start, bool measured);

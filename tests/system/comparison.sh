@@ -203,6 +203,9 @@ full_of_rounds()
 check 'a server that goes, and a full disk: two errors, and zcc ends' full_of_rounds
 
 check_usage "--method: 'none' is none of" zcc -s 0 -m send,none
+check_usage "^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs" zcc -s 0 -m send,mmap,send
+check_usage "--buffer-size: '4096' is given twice" zcc -s 0 -b 4k,4096
+check_usage "--streams: '1' is given twice" zcc -s 0 -P 1,2,1
 check_usage '--streams.*not a whole number' zcc -s 0 -P 1,x
 check_usage '--streams.*not between' zcc -s 0 -P 1,0
 check_usage '--runs.*not between' zcc -s 0 -r 0

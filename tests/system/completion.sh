@@ -66,6 +66,15 @@ methods()
 	offers '' zcs -m send
 }
 check 'bash: the methods of --help are offered, in each way to write an option' methods
+lists_of_methods()
+{
+	offers 'sendfile,send sendfile,splice' zcc -m sendfile,s
+	offers 'send,mmap,sendfile send,mmap,splice' zcc --method = send,mmap,s
+	offers '--method=write,mmap' zcc --method=write,m
+	offers 'mmap,sendfile mmap,send mmap,write mmap,splice mmap,zerocopy mmap,uring mmap,uring-zc' zcc -m mmap,
+	offers '' zcs -m recv,s
+}
+check 'bash: behind a comma the methods that are not in the list are offered' lists_of_methods
 congestion()
 {
 	offers "$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)" zcc --congestion ''
@@ -116,6 +125,12 @@ zsh_parses()
 	done
 }
 check_with zsh 'zsh: the files are valid' zsh_parses
+zsh_has_list()
+{
+	grep -F ':METHOD: _values -s , METHOD sendfile send write ' "$files/_zcc"
+	grep -F ':METHOD:(read recv ' "$files/_zcs"
+}
+check 'zsh: the methods of zcc are a list, and zcs has one' zsh_has_list
 zsh_has_every_option()
 {
 	for tool in $tools; do

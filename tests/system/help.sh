@@ -46,15 +46,24 @@ placeholders_in_capitals()
 	done
 }
 check '--help: each option has its placeholder in capitals, and a text of its own beside it' placeholders_in_capitals
-# What a program knows is in two places of its source: the long names, and the string of letters.
+# What a program knows is in two places of its source, which is all of the tool but what zcc has in a
+# part: the long names, and the string of letters.
+options_source()
+{
+	case $1 in
+	zcc) cat "$TOP/lib/send/command_line.c" ;;
+	*) cat "$TOP/$1.c" ;;
+	esac
+}
 known_is_helped()
 {
 	for tool in $tools; do
 		helped $tool >help
+		options_source $tool >source
 		{
-			sed -n 's/^	{"\([a-z0-9-]*\)", [a-z]*_argument, .*/--\1/p' "$TOP/$tool.c"
+			sed -n 's/^	{"\([a-z0-9-]*\)", [a-z]*_argument, .*/--\1/p' source
 			# cyclesoak's --file of 0.1 is an alias that only the manual has.
-			sed -n 's/.*"+\{0,1\}:\([A-Za-z0-9:]*\)".*/\1/p' "$TOP/$tool.c" | tr -d : | sed 's/./-&\n/g'
+			sed -n 's/.*"+\{0,1\}:\([A-Za-z0-9:]*\)".*/\1/p' source | tr -d : | sed 's/./-&\n/g'
 		} | grep . | grep -vx -e --file | LC_ALL=C sort >known
 		diff help known
 		[ "$(wc -l <known)" -ge 6 ]

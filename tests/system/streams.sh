@@ -299,12 +299,30 @@ sum_of_streams()
 {
 	from_here
 	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 --congestion reno --pace 20m
-	sed '/^  to /,$d' out | sed -E "s@^$rate, $time, [0-9]+ retransmits\$@line@; s@^$rate\$@report@" | uniq >kinds
+	sed '/^  to /,$d' out >lines
+	sed -E "s@^$rate, $time, [0-9]+ retransmits\$@line@; s@^$rate\$@report@; /^  stream /d" lines | uniq >kinds
 	printf "line\nreport\n" | diff - kinds
 	new 1 ^total
 	grep -Eqx "$rate, $time, 2 clients" new
 }
 check '-I -P 2: the sum of the streams, and zcs counts its clients' sum_of_streams
+# They are of the times of the check before, and have what the lines of one stream have.
+line_for_each_stream()
+{
+	line="$rate, $time, [0-9]+ retransmits, window [0-9]+ KiB, RTT [0-9.]+ ms"
+	sed '$d' lines | sed -E "s@^  stream ([12]): $line\$@\1@; s@^$rate, .*@sum@" >kinds
+	cat lines
+	[ "$(wc -l <kinds)" -ge 3 ]
+	paste -s -d ' ' kinds | grep -Eqx 'sum 1 2( sum 1 2)*'
+}
+check '-I -P 2: a line for each stream under that of the sum' line_for_each_stream
+quiet_intervals()
+{
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.2 -P 2 --congestion reno --pace 20m
+	not grep -v '^[0-9]' out
+	[ "$(wc -l <out)" -ge 2 ]
+}
+check '-q -I -P 2: only lines of the sum' quiet_intervals
 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held

@@ -167,6 +167,7 @@ static void test_namesake(void)
 	}
 	link_read(&l, name);
 	ok(l.rx_queues > 0 && l.tx_queues > 0, "an interface has the queues of /sys");
+	fflush(stdout); /* ThreadSanitizer's _exit() prints what is buffered */
 	pid = fork();
 	if (pid == 0)
 		_exit(queues_of_namesake(name));

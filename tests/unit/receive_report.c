@@ -244,7 +244,7 @@ static void fail(void *arg)
 {
 	(void)arg;
 	report_fail(&s.report, "why");
-	if (s.opt.json)
+	if (s.opt.json && !s.report.broken)
 		pthread_mutex_unlock(&s.report.lock); /* a program that dies keeps it */
 }
 

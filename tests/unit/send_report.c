@@ -105,7 +105,7 @@ static void transfer_init(struct transfer *t)
 				      .stream = t->stream,
 				      .cpu = t->cpu};
 	sides_init(&t->res);
-	t->report.opt = &t->opt;
+	t->report = (struct send_report){.opt = &t->opt, .lock = REPORT_LOCK};
 }
 
 static void end(void *arg)
@@ -474,8 +474,26 @@ static void test_interval(void)
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
 	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits\n"
-	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits, warm-up\n",
-	   "an interval of two streams has the sum of their retransmits");
+	   "  stream 1: 500 kbytes/sec (0.004 Gbit/s), 3.0-5.0 s, 3 retransmits, window 20 KiB, "
+	   "RTT 1.500 ms\n"
+	   "  stream 2: 1000 kbytes/sec (0.008 Gbit/s), 3.0-5.0 s, 3 retransmits, window 20 KiB, "
+	   "RTT 1.500 ms\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits, warm-up\n"
+	   "  stream 1: 500 kbytes/sec (0.004 Gbit/s), 3.0-5.0 s, 3 retransmits, window 20 KiB, "
+	   "RTT 1.500 ms, warm-up\n"
+	   "  stream 2: 1000 kbytes/sec (0.008 Gbit/s), 3.0-5.0 s, 3 retransmits, window 20 KiB, "
+	   "RTT 1.500 ms, warm-up\n",
+	   "an interval of two streams has the sum of their retransmits, and a line for each");
+	sample.res.sent.load = 0.25;
+	sample.opt.quiet = true;
+	stdout_of(interval, &sample, printed, sizeof(printed));
+	is(printed,
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB\n"
+	   "  6 retransmits\n"
+	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB, "
+	   "warm-up\n"
+	   "  6 retransmits\n",
+	   "a quiet interval of two streams has no lines for them");
 }
 
 static void json_interval_of_two(void *arg)
