@@ -98,6 +98,12 @@ static const struct option_hint hints[] = {
 	{"--zerocopy", "sendfile() is the default; MSG_ZEROCOPY is -m zerocopy"},
 	{"-A", "the CPUs to run on are -B, --bind-cpu"},
 	{"--affinity", "the CPUs to run on are -B, --bind-cpu"},
+	{"-F", "files to send are arguments: zcc -s HOST FILE..."},
+	{"--file", "files to send are arguments: zcc -s HOST FILE..."},
+	{"--cport", "the kernel chooses the source port; the address is --bind"},
+	{"--logfile", "the report is on standard output: zcc ... >FILE"},
+	{"--get-server-output", "the report has both ends already"},
+	{"-v", "the version is -V, --version"},
 	{NULL, NULL},
 };
 
