@@ -118,6 +118,28 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 	}
 	check '--mptcp to a server of TCP: a line says so' mptcp_falls_back
 	stop_zcs
+	# Both ends are in a network namespace, where a second address of lo has a subflow of its own.
+	cat >two_subflows <<-'EOF'
+		. "$TOP/tests/lib.sh"
+		ip link set lo up && ip mptcp limits set subflow 2 &&
+		    ip mptcp endpoint add 127.0.0.2 dev lo subflow && start_zcs --mptcp || exit 1
+		status=0
+		"$BIN/zcc" -s 127.0.0.1 -p "$PORT" --mptcp --congestion reno --json "$@" || status=$?
+		stop_zcs
+		exit $status
+	EOF
+	bytes_of_all_subflows()
+	{
+		exits 0 unshare -rn sh ./two_subflows -n 20 -I 0.1
+		jq -e '.end | .bytes_agree and .sum_sent.bytes == 20 * 63 * 350 * 1024' out
+		jq -e '.end.streams[0].sender | has("retransmits") or has("rtt") | not' out
+	}
+	if unshare -rn ip mptcp limits set subflow 2 2>/dev/null; then
+		check_with jq '--mptcp over two subflows: zcc counts the bytes of both, and has no figures of one' \
+		    bytes_of_all_subflows
+	else
+		skip '--mptcp over two subflows' 'no network namespace with Multipath TCP here'
+	fi
 else
 	skip '--mptcp' 'the kernel has no Multipath TCP'
 fi
