@@ -93,6 +93,13 @@ static void set_dscp_or_die(int fd, int dscp)
 	}
 }
 
+const char *arg_device(const char *opt, const char *s)
+{
+	if (s[0] == '\0' || strlen(s) >= IF_NAMESIZE)
+		usage_error("%s: '%s' has not 1 to %d characters", opt, s, IF_NAMESIZE - 1);
+	return s;
+}
+
 void sock_set_options_or_die(int fd, const struct sock_options *o)
 {
 	if (o->device != NULL && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,

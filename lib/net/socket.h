@@ -45,6 +45,9 @@ int sock_get(int fd, int level, int name);
  */
 bool sock_is_mptcp(int fd, double *acked, double *received);
 
+/* The name of an interface as an option has it, or a usage error: the kernel would cut or ignore it. */
+const char *arg_device(const char *opt, const char *s);
+
 /* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
