@@ -2,8 +2,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <dirent.h>
-#include <limits.h>
 #include <sys/utsname.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -355,4 +353,12 @@ void environment_note(const struct environment *e, const struct link *l)
 		      : l->offloads[0] != '\0' ? l->offloads
 					       : "none",
 		      l->rx_queues, l->tx_queues);
+}
+
+void environment_note_remote(const struct figures *f)
+{
+	if (f->version[0] != '\0' || f->kernel[0] != '\0')
+		warnx("environment: the server has zc %s, kernel %s",
+		      f->version[0] != '\0' ? f->version : "of a version not known",
+		      known(f->kernel));
 }
