@@ -153,11 +153,11 @@ install-strip: STRIP_FLAG = -s
 install-strip: install
 
 uninstall:
-	cd '$(DESTDIR)$(bindir)' && rm -f $(TOOLS)
-	cd '$(DESTDIR)$(mandir)' && rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,man$s/%,$(filter %.$s,$(PAGES))))
-	cd '$(DESTDIR)$(bashdir)' && rm -f $(TOOLS)
-	cd '$(DESTDIR)$(zshdir)' && rm -f $(TOOLS:%=_%)
-	cd '$(DESTDIR)$(sharedir)' && rm -f $(notdir $(DATA)) zc-hosts && rmdir --ignore-fail-on-non-empty "$$PWD"
+	rm -f $(TOOLS:%='$(DESTDIR)$(bindir)/%')
+	rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,'$(DESTDIR)$(mandir)/man$s/%',$(filter %.$s,$(PAGES))))
+	rm -f $(TOOLS:%='$(DESTDIR)$(bashdir)/%') $(TOOLS:%='$(DESTDIR)$(zshdir)/_%')
+	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA)) zc-hosts)
+	[ ! -d '$(DESTDIR)$(sharedir)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(sharedir)'
 
 # The sources as $(DISTDIR)/zc-VERSION.tar.gz; the same files make the same bytes.  They are those that
 # git knows, without git all but what was built, and no hidden folders.

@@ -246,7 +246,7 @@ static void parse_option(int c)
 				    optarg);
 		break;
 	case OPT_BIND: opt.address = optarg; break;
-	case OPT_BIND_DEV: opt.sock.device = optarg; break;
+	case OPT_BIND_DEV: opt.sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_USER: opt.user = optarg; break;
 	case 'I':

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "lib/net/socket.h"
+
 const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
 					     "iowait", "irq",  "softirq", "steal"};
 
@@ -140,6 +142,7 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 {
 	struct tcp_info i = {0};
 	socklen_t len = sizeof(i);
+	double acked, received;
 
 	set_unknown(t, sizeof(*t));
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0)
@@ -159,6 +162,12 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 	t->rcv_rtt = i.tcpi_rcv_rtt;
 	t->rcv_mss = i.tcpi_rcv_mss;
 	t->rcv_ooo = i.tcpi_rcv_ooopack;
+	if (sock_is_mptcp(fd, &acked, &received)) {
+		/* If others carried data too, the figures of the first subflow are not the connection's. */
+		if (!(acked <= t->acked && received <= (double)i.tcpi_bytes_received))
+			set_unknown(t, sizeof(*t));
+		t->acked = acked + 1; /* TCP counts the SYN, Multipath TCP does not */
+	}
 }
 
 double steal_seconds(void)

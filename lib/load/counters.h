@@ -68,7 +68,7 @@ struct tcp_figures {
 	double rcv_ooo;        /* packets that came out of order */
 };
 
-/* Reads the figures of the socket fd. */
+/* Reads the figures of the socket fd.  Of Multipath TCP over several subflows only `acked` is known. */
 void tcp_figures_read(int fd, struct tcp_figures *t);
 
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */

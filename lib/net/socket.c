@@ -21,13 +21,35 @@ int sock_open(int family, int flags, const struct sock_options *o)
 	return fd;
 }
 
-bool sock_is_mptcp(int fd)
-{
-	struct mptcp_info info = {0};
-	socklen_t len = sizeof(info);
+/* struct mptcp_info of Linux 6.5, with what older headers lack. */
+struct mptcp_counts {
+	struct {
+		uint8_t subflows[8]; /* what is not used here */
+		uint32_t flags, token;
+		uint64_t write_seq, snd_una, rcv_nxt;
+		uint8_t addresses[4];
+		uint32_t retransmits;
+	} head;
+	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
+};
 
-	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) == 0 &&
-	       !(info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK);
+_Static_assert(offsetof(struct mptcp_counts, head.flags) ==
+		       offsetof(struct mptcp_info, mptcpi_flags),
+	       "the flags are where the kernel's are");
+
+bool sock_is_mptcp(int fd, double *acked, double *received)
+{
+	struct mptcp_counts c = {.bytes_acked = 0};
+	socklen_t len = sizeof(c);
+
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &c, &len) != 0 ||
+	    (c.head.flags & MPTCP_INFO_FLAG_FALLBACK) != 0)
+		return false;
+	if (acked != NULL)
+		*acked = len >= sizeof(c) ? (double)c.bytes_acked : NAN;
+	if (received != NULL)
+		*received = len >= sizeof(c) ? (double)c.bytes_received : NAN;
+	return true;
 }
 
 int sock_set(int fd, int level, int name, int value)
@@ -69,6 +91,13 @@ static void set_dscp_or_die(int fd, int dscp)
 		errno = e;
 		die_errno("--dscp %d", dscp);
 	}
+}
+
+const char *arg_device(const char *opt, const char *s)
+{
+	if (s[0] == '\0' || strlen(s) >= IF_NAMESIZE)
+		usage_error("%s: '%s' has not 1 to %d characters", opt, s, IF_NAMESIZE - 1);
+	return s;
 }
 
 void sock_set_options_or_die(int fd, const struct sock_options *o)

@@ -38,8 +38,15 @@ int sock_set(int fd, int level, int name, int value);
 /* getsockopt(2) of an option that is an int; 0 where it fails. */
 int sock_get(int fd, int level, int name);
 
-/* Whether the connection became one of Multipath TCP (MPTCP_INFO), and not one of TCP alone. */
-bool sock_is_mptcp(int fd);
+/*
+ * Whether the connection became one of Multipath TCP (MPTCP_INFO), and not one of TCP alone.  Then it stores
+ * the bytes that were acknowledged and received over all its subflows, or NAN before Linux 6.5, where the
+ * pointers are not NULL.
+ */
+bool sock_is_mptcp(int fd, double *acked, double *received);
+
+/* The name of an interface as an option has it, or a usage error: the kernel would cut or ignore it. */
+const char *arg_device(const char *opt, const char *s);
 
 /* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);

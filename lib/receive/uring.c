@@ -60,8 +60,9 @@ static void close_ring(struct uring_receiver *u)
 
 	if (u->armed)
 		uring_cancel(&u->ring, RECEIVE, CANCEL);
-	while (u->armed && !next(u, &done))
-		if (uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
+	/* Data that came before are completions of the request, too, which still goes on after them. */
+	while (u->armed)
+		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
 			break;
 	uring_close(&u->ring);
 	uring_buffers_close(&u->buffers);

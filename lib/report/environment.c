@@ -354,3 +354,11 @@ void environment_note(const struct environment *e, const struct link *l)
 					       : "none",
 		      l->rx_queues, l->tx_queues);
 }
+
+void environment_note_remote(const struct figures *f)
+{
+	if (f->version[0] != '\0' || f->kernel[0] != '\0')
+		warnx("environment: the server has zc %s, kernel %s",
+		      f->version[0] != '\0' ? f->version : "of a version not known",
+		      known(f->kernel));
+}

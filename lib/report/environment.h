@@ -40,6 +40,9 @@ void environment_json_remote(struct json *j, const struct figures *f);
 /* Prints it on stderr, in a few lines. */
 void environment_note(const struct environment *e, const struct link *l);
 
+/* Prints a line with what the server's receipt has of it, if it has. */
+void environment_note_remote(const struct figures *f);
+
 /* Stores the word in parentheses of `none voluntary (full)`; false if there is none. */
 bool environment_chosen(const char *words, char *buf, size_t size);
 

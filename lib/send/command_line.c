@@ -251,7 +251,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case OPT_PACE: opt->pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
 	case OPT_CONGESTION: opt->sock.congestion = optarg; break;
 	case OPT_BIND: opt->source = optarg; break;
-	case OPT_BIND_DEV: opt->sock.device = optarg; break;
+	case OPT_BIND_DEV: opt->sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_CONTENT:
 		given->content = true;
 		opt->zeros = arg_content("--content", optarg);

@@ -120,9 +120,7 @@ static void note_end(const struct send_result *res)
 {
 	const struct figures *received = &res->received;
 
-	if (received->version[0] != '\0' || received->kernel[0] != '\0')
-		warnx("environment: the server has zc %s, kernel %s", received->version,
-		      received->kernel);
+	environment_note_remote(received);
 	if (!isnan(res->sent.rates.softnet_dropped))
 		warnx("environment: softnet during the run: %.0f packets dropped, %.0f polls cut short",
 		      res->sent.rates.softnet_dropped, res->sent.rates.softnet_squeezed);

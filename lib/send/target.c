@@ -95,10 +95,11 @@ static void set_address(struct target *s, const struct addrinfo *ai, const struc
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
 	s->addr_len = ai->ai_addrlen;
 	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
-	if (opt->sock.device != NULL)
-		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
-	else if (addr_interface(ai->ai_addr, s->interface) != 0)
+	if (addr_interface(ai->ai_addr, s->interface) != 0)
 		s->interface[0] = '\0';
+	/* Packets to an address of this host go through lo, whatever the device. */
+	if (opt->sock.device != NULL && strcmp(s->interface, "lo") != 0)
+		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
 }
 
 void target_resolve(struct target *s, const struct send_options *opt)

@@ -294,7 +294,7 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
-	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock);
+	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
 	if (opt->sock.mptcp && !res->mptcp)
 		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", t->target.name);
 	if (opt->debug > 0)

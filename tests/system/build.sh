@@ -74,14 +74,15 @@ make_install_and_uninstall()
 check 'make install: programs, pages with the version, completion; make uninstall leaves no file' make_install_and_uninstall
 install_strip()
 {
-	make CC="$CC" $flags install-strip PREFIX=/usr DESTDIR="$PWD/stripped"
+	make CC="$CC" $flags install-strip PREFIX=/usr DESTDIR="$PWD/a space"
 	for t in zcc zcs cyclesoak run_rr; do
-		stripped/usr/bin/$t --version
-		nm stripped/usr/bin/$t 2>&1 | grep 'no symbols'
+		"a space/usr/bin/$t" --version
+		nm "a space/usr/bin/$t" 2>&1 | grep 'no symbols'
 		nm $t | grep -q ' T main'
 	done
-	make uninstall PREFIX=/usr DESTDIR="$PWD/stripped"
-	find stripped -type f -o -type l | not grep .
+	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
+	find "a space" -type f -o -type l | not grep .
+	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
 }
 check_with strip 'make install-strip: the installed programs have no symbols' install_strip
 flags_of_the_user()

@@ -100,6 +100,14 @@ zcc_text()
 check 'zcc -d: the environment and the server on stderr, and without -d none' zcc_text
 stop_zcs
 
+start_peer -r 'bytes=1 seconds=1 kernel=6.1.0\n'
+zcc_half_a_receipt()
+{
+	exits 0 "$zcc" -d -s 0 -p "$PORT" tiny
+	grep -qx 'zcc: environment: the server has zc of a version not known, kernel 6.1.0' err
+}
+check 'zcc -d: a receipt with the kernel alone' zcc_half_a_receipt
+
 # The receipt of another version.
 start_peer -r 'bytes=1 seconds=1\n'
 zcc_old_receipt()

@@ -68,6 +68,10 @@ dev_unknown()
 	grep -q "^zcs: --bind-dev 'noether': " err
 }
 check '--bind-dev: no such interface' dev_unknown
+for tool in zcc zcs; do
+	check_usage "--bind-dev: '' has not 1 to 15" $tool --bind-dev ''
+	check_usage "--bind-dev: 'lo345678901234567' has not" $tool --bind-dev lo345678901234567
+done
 stop_zcs
 
 start_zcs --bind-dev lo
@@ -77,6 +81,24 @@ dev_of_socket()
 	exits 0 "$zcc" -s 0 -p "$PORT" --bind-dev lo -n 1
 	grep -q ' via lo,' out
 }
+# Both ends are in a network namespace, whose interface has an address of this host.
+cat >own_address <<-'EOF'
+	mkdir -p apart && cd apart || exit # whose processes end with it, and no others
+	. "$TOP/tests/lib.sh"
+	ip link set lo up && ip link add eth type veth peer name peer && ip link set eth up && ip link set peer up &&
+	    ip addr add 192.0.2.1/24 dev eth && start_zcs || exit 1
+	"$BIN/zcc" -s 192.0.2.1 -p "$PORT" --bind-dev eth --congestion reno -n 1 --json
+EOF
+dev_to_own_address()
+{
+	exits 0 unshare -rn sh ./own_address
+	grep -q '"both_ends_on_host":true' out
+}
+if unshare -rn ip link add eth type veth peer name peer 2>/dev/null; then
+	check '--bind-dev, to an address of this host: both ends are on this host' dev_to_own_address
+else
+	skip '--bind-dev, to an address of this host' 'no network namespace with a veth here'
+fi
 check_with ss '--bind-dev lo: the server listens there, and zcc names it' dev_of_socket
 stop_zcs
 
@@ -118,6 +140,29 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 	}
 	check '--mptcp to a server of TCP: a line says so' mptcp_falls_back
 	stop_zcs
+	# Both ends are in a network namespace, where a second address of lo has a subflow of its own.
+	cat >two_subflows <<-'EOF'
+		mkdir -p apart && cd apart || exit
+		. "$TOP/tests/lib.sh"
+		ip link set lo up && ip mptcp limits set subflow 2 &&
+		    ip mptcp endpoint add 127.0.0.2 dev lo subflow && start_zcs --mptcp || exit 1
+		status=0
+		"$BIN/zcc" -s 127.0.0.1 -p "$PORT" --mptcp --congestion reno --json "$@" || status=$?
+		stop_zcs
+		exit $status
+	EOF
+	bytes_of_all_subflows()
+	{
+		exits 0 unshare -rn sh ./two_subflows -n 20 -I 0.1
+		jq -e '.end | .bytes_agree and .sum_sent.bytes == 20 * 63 * 350 * 1024' out
+		jq -e '.end.streams[0].sender | has("retransmits") or has("rtt") | not' out
+	}
+	if unshare -rn ip mptcp limits set subflow 2 2>/dev/null; then
+		check_with jq '--mptcp over two subflows: zcc counts the bytes of both, and has no figures of one' \
+		    bytes_of_all_subflows
+	else
+		skip '--mptcp over two subflows' 'no network namespace with Multipath TCP here'
+	fi
 else
 	skip '--mptcp' 'the kernel has no Multipath TCP'
 fi

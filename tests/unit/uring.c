@@ -3,6 +3,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "lib/receive/methods.h"
+#include "lib/receive/uring.h"
 #include "tests/unit/unit.h"
 
 /* Waits for one completion, and returns its result. */
@@ -119,6 +121,33 @@ static void test_buffers(struct uring *u)
 	uring_buffers_close(&b);
 }
 
+/* A client that is dropped with data under way: the ring still has them, and goes on receiving. */
+static void test_receiver_close(void)
+{
+	int fd[2], i, closed = 0;
+	struct receiver r;
+	char byte;
+
+	for (i = 0; i < 20; i++) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
+			abort();
+		r = (struct receiver){.sock = fd[0], .method = &receive_methods[0]};
+		wire_init(&r.wire, true);
+		if (uring_receive_open(&r, 65536) != 0)
+			abort();
+		uring_receive_wait(&r, 0);
+		if (send(fd[1], "abcd", 4, 0) != 4)
+			abort();
+		uring_receive_wait(&r, 1000);
+		uring_receive_close(&r);
+		close(fd[0]);
+		closed += recv(fd[1], &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+		close(fd[1]);
+	}
+	ok(closed == 20,
+	   "a receiver that is closed with data in its ring frees the socket at once");
+}
+
 static void test_explain(void)
 {
 	char text[URING_EXPLAIN_MAX];
@@ -147,6 +176,7 @@ int main(void)
 	test_requests(&u);
 	test_chain(&u);
 	test_buffers(&u);
+	test_receiver_close();
 	ok(open_files() == files, "a ring that is closed leaves no descriptor");
 	return done();
 }
