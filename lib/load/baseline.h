@@ -13,8 +13,6 @@
 
 #include "lib/load/load.h"
 
-#define CAL_BUSY 0.03 /* share that other tasks may have: an idle system has below 1 % */
-
 /*
  * Measures the CPUs of c->cpus for a second.  Stores their baselines and the total into c, whose
  * cpu[] it allocates.  Returns the share of the machine that other tasks had, 0 to 1.  Once *stop is

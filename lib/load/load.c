@@ -1,6 +1,5 @@
 #include "lib/load/load.h"
 
-#include "lib/load/baseline.h"
 #include "lib/load/counters.h"
 
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
@@ -193,7 +192,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->load -= woken;
 	l->uncertainty = uncertainty(&b, l, spin / total, doubt / total,
 				     fmax(WAKE_SHARE * woken, 2 * rate * c->wake.sd));
-	if (baseline_tasks(c) > CAL_BUSY)
+	if (b.tasks > CAL_BUSY)
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 	if (is_below_zero(l))
 		l->unsafe |= UNSAFE_CALIBRATION;

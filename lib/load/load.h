@@ -36,6 +36,8 @@
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
 
+#define CAL_BUSY 0.03 /* share of a baseline that tasks may have: an idle system has below 1 % */
+
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
 /* The figures of one CPU's soaker on the idle machine: means and standard deviations. */
