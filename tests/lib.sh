@@ -87,12 +87,19 @@ can_uring()
 	"$HELPERS/ring" try "$@"
 }
 
+# Tests that run side by side share what their user may lock, of which uring-zc takes 4 MiB a run.
+may_lock_much()
+{
+	[ "$(id -u)" -eq 0 ] ||
+		awk '/^Max locked memory/ { ok = $4 == "unlimited" || $4 >= 2 ^ 26 } END { exit !ok }' /proc/self/limits
+}
+
 # uring_senders, uring_receivers: the methods of zcc, and of zcs, that take io_uring(7), where it can be
 # used.  system/uring.sh has a line for it where it cannot.
 uring_senders()
 {
 	if can_uring; then echo uring; fi
-	if can_uring zc; then echo uring-zc; fi
+	if can_uring zc && may_lock_much; then echo uring-zc; fi
 }
 
 uring_receivers()

@@ -129,6 +129,12 @@ foreground_runs()
 	grep -q '^Goals:$' out
 	nothing_left
 }
+claims_run()
+{
+	exits 0 "$benches/claims" -r 1 -t 0.1 --wait 0
+	grep -Eq '^zcc  +[0-9.-]+ +[0-9.-]+ ' out
+	nothing_left
+}
 hostile_runs()
 {
 	exits 0 "$benches/hostile" -r 1 -s 0.1
@@ -150,6 +156,7 @@ peers_run()
 }
 if [ "$cpus" -ge 2 ]; then
 	needs_python 'foreground: a row for each figure' foreground_runs
+	needs_python 'claims: a row for each tool' claims_run
 	check 'hostile: a row for each kind of clients' hostile_runs
 	check 'peers: rates, ratios and memory' peers_run
 else
@@ -178,7 +185,7 @@ needs_python 'results: the files of each experiment' results_run
 # What a bench does not know is a usage error.
 usage_errors()
 {
-	for bench in foreground hostile load peers results accuracy; do
+	for bench in foreground claims hostile load peers results accuracy; do
 		exits 2 "$benches/$bench" --nosuch
 		[ -s err ]
 		not [ -s out ]
