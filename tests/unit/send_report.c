@@ -147,7 +147,8 @@ static void test_huge(void)
 	transfer_init(&sample);
 	sample.res.sent.load = 1e300;
 	stdout_of(end, &sample, printed, sizeof(printed));
-	ok(strstr(printed, "\n  load ") != NULL, "a load of 300 digits stays in its column's buffer");
+	ok(strstr(printed, "\n  load ") != NULL,
+	   "a load of 300 digits stays in its column's buffer");
 }
 
 static void test_text(void)
