@@ -19,6 +19,12 @@ from hosts_plan import UsageError
 START_LIMIT = 30  # seconds that a host has to start a program, its baseline included
 END_LIMIT = 15  # seconds that a program has to end once it was told to
 
+# The figures of a report that are used here.
+FIGURES = (
+    "bytes", "seconds", "bits_per_second", "retransmits",
+    "cpus", "load_percent", "load_uncertainty_percent", "cost_us_per_kib",
+)  # fmt: skip
+
 # What runs on a host.  It has no % and no {}, which engines replace.  pdsh loses what is beyond 128 KiB of a
 # line, so that long lines are folded.
 RUN_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
@@ -117,6 +123,20 @@ def engine_command(plan, host, script):
     return [program, "--will-cite", "-u", "-j1"] + arguments + ["--nonall", "-S", host, command]
 
 
+def is_report(value):
+    """Whether what a host printed is an object of zcc or zcs, as far as it is used here."""
+    end = value.get("end", {}) if isinstance(value, dict) else None
+    if not isinstance(end, dict) or not isinstance(end.get("clients", 1), int):
+        return False
+    parts = [end.get(key, {}) for key in ("sum_sent", "sum_received", "host")]
+    if not all(isinstance(part, dict) for part in parts):
+        return False
+    unsafe = parts[2].get("unsafe", [])
+    if not isinstance(unsafe, list) or not all(isinstance(reason, str) for reason in unsafe):
+        return False
+    return all(isinstance(part.get(key, 0), (int, float)) for part in parts for key in FIGURES)
+
+
 def descendants(pid):
     """The processes that a process has started here; pdsh gives each of its own a session."""
     children = {}
@@ -189,7 +209,7 @@ class Program:
     def status(self):
         """The program's exit status on its host; None if it is not known."""
         for line in reversed(self.out):
-            if line.startswith("zc-hosts: status "):
+            if re.fullmatch("zc-hosts: status [0-9]{1,3}", line):
                 return int(line.split()[-1])
         return None
 
@@ -200,9 +220,10 @@ class Program:
         while text.strip():
             try:
                 value, end = decoder.raw_decode(text.strip())
-            except ValueError:
+            except (ValueError, RecursionError):
                 return found
-            found.append(value)
+            if is_report(value):
+                found.append(value)
             text = text.strip()[end:]
         return found
 

@@ -6,7 +6,7 @@ import shlex
 WORD = re.compile(r"[A-Za-z0-9_./,:=+@-]+$")
 NAME = re.compile(r"[A-Za-z0-9_.@][A-Za-z0-9_.@-]*$")
 ADDRESS = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$")
-RANGE = re.compile(r"(.*)\[(\d+)-(\d+)\](.*)$")
+RANGE = re.compile(r"(.*)\[([0-9]{1,9})-([0-9]{1,9})\](.*)$")
 
 # Options that zc-hosts sets itself, or whose report is another one: short ones, which may follow others that
 # have no argument, and long ones.
@@ -56,7 +56,7 @@ def parse_hosts(words):
 
 
 def parse_number(words, least, most):
-    if len(words) != 1 or not words[0].isdigit() or not least <= int(words[0]) <= most:
+    if len(words) != 1 or not re.fullmatch("[0-9]{1,9}", words[0]) or not least <= int(words[0]) <= most:
         raise UsageError("'%s' is not a number from %d to %d" % (" ".join(words), least, most))
     return int(words[0])
 

@@ -1,6 +1,11 @@
 """The table of zc-hosts, for people."""
 
 
+def printable(text):
+    """The text of a host or of FILE without what a terminal would obey."""
+    return "".join(one if one.isprintable() else "?" for one in text)
+
+
 class Row:
     """A host's figures in one role, over all rounds."""
 
@@ -13,6 +18,7 @@ class Row:
         self.cpus = None
 
     def note(self, text):
+        text = printable(text)
         if text and text not in self.notes:
             self.notes.append(text)
 
@@ -20,11 +26,11 @@ class Row:
         self.bytes += figures.get("bytes", 0)
         self.seconds += figures.get("seconds", 0)
         if "load_percent" in figures:
-            seconds, uncertainty = figures["seconds"], figures.get("load_uncertainty_percent", 0)
+            seconds, uncertainty = figures.get("seconds", 0), figures.get("load_uncertainty_percent", 0)
             self.loads.append((seconds, figures["load_percent"], uncertainty))
             self.cpus = figures.get("cpus", self.cpus)
         if "cost_us_per_kib" in figures:
-            self.costs.append((figures["bytes"], figures["cost_us_per_kib"]))
+            self.costs.append((figures.get("bytes", 0), figures["cost_us_per_kib"]))
         if "unsafe" in figures:
             self.unsafe = True
             self.note("unsafe: " + ", ".join(figures["unsafe"]))
@@ -124,7 +130,7 @@ def print_table(plan, results):
     print_columns(lines)
     done = [one for one in results if "error" not in one and "bits_per_second" in one]
     rounds = count(len({one["round"] for one in results}), "round")
-    number = sum(one["bytes"] for one in done)
+    number = sum(one.get("bytes", 0) for one in done)
     failed = len(results) - len(done)
     print("%s in %s, %d failed; %d bytes" % (count(len(results), "connection"), rounds, failed, number))
     if done:

@@ -68,7 +68,7 @@ static const char *load_text(const struct figures *f, char buf[CELL])
 {
 	int n = snprintf(buf, CELL, "%.1f%%%s", percent(f->load), unsafe_mark(f->unsafe));
 
-	if (!isnan(f->uncertainty))
+	if (!isnan(f->uncertainty) && n < CELL)
 		snprintf(buf + n, CELL - (size_t)n, " +-%.1f%%", 100 * f->uncertainty);
 	return buf;
 }

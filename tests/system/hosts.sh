@@ -2,7 +2,7 @@
 # zc-hosts on eight hosts, which are network namespaces on a bridge, one of them unplugged in between.
 #
 # group: soaks
-# seconds: 8
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 zc_hosts=$TOP/lib/hosts/zc-hosts
@@ -57,6 +57,40 @@ without_engine()
 	grep -qx 'zc-hosts: neither pdsh nor GNU parallel is installed: install one of them' err
 }
 check 'zc-hosts: without pdsh and parallel it says that it lacks them' without_engine
+
+# Two hosts that answer with what no zcc prints: an engine that runs this instead of the script.
+cat >odd <<'EOF'
+printf 'zc-hosts: started\n%s\nzc-hosts: status %s\n' "$ANSWER" "$STATUS"
+printf 'zcs: listening on x\nzcc: \033[31mred\n' >&2
+EOF
+odd_answers()
+{
+	export ANSWER STATUS
+	for ANSWER in '[1]' '{"end":{"sum_sent":5}}' '{"end":{"sum_sent":{"bytes":"5"}}}' '{"end":{"host":{"unsafe":[1]}}}' \
+	    "$(printf '[%.0s' $(seq 2000))" status; do
+		STATUS=0
+		[ "$ANSWER" != status ] || STATUS=x
+		file 'pattern pairs' "engine pdsh -R exec sh $PWD/odd %h"
+		exits 1 timeout 60 "$zc_hosts" file
+		grep -q '^zc-hosts: a to b failed: .*?\[31mred$' err
+		is_text err
+		is_text out
+	done
+}
+check_with pdsh 'zc-hosts: hosts that print odd objects and escape sequences fail, no more' odd_answers
+interrupted_at_file()
+{
+	mkfifo fifo
+	env --default-signal=INT "$zc_hosts" fifo >out 2>err &
+	held=$!
+	remember $held
+	exec 8>fifo # which waits until it is open at the other end
+	kill -INT $held
+	ended $held
+	cat err
+	not [ -s err ]
+}
+check 'zc-hosts: SIGINT while it waits for FILE ends it without a traceback' interrupted_at_file
 
 # The hosts are NET-1 to NET-8, 192.0.2.1 to 192.0.2.8; the bridge is in NET-0.  What a test that was
 # killed (SIGKILL) left behind, the next one removes.

@@ -142,6 +142,15 @@ static void prints(const char *want, const char *title)
 	is(printed, want, "%s", title);
 }
 
+static void test_huge(void)
+{
+	transfer_init(&sample);
+	sample.res.sent.load = 1e300;
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "\n  load ") != NULL,
+	   "a load of 300 digits stays in its column's buffer");
+}
+
 static void test_text(void)
 {
 	transfer_init(&sample);
@@ -562,6 +571,7 @@ static void test_progress(void)
 
 int main(void)
 {
+	test_huge();
 	test_text();
 	test_without_load();
 	test_options();
