@@ -189,6 +189,8 @@ static struct load report_load(struct monitor *m)
 	load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
 	counters_rates(&m->from.counters, &m->to.counters, &r);
 	l.unsafe |= limits_steal(&r);
+	if (m->bracketed && !isnan(l.load))
+		l.unsafe |= bracket_unsafe(&m->bracket);
 	/* The bracket has reported a busy machine itself. */
 	limits_say(m->soak, &r, m->bracketed ? l.unsafe & ~UNSAFE_BASELINE_BUSY : l.unsafe,
 		   &m->said);

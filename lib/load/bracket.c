@@ -13,6 +13,7 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 
 	if (isnan(tasks))
 		return false;
+	b->busy[b->closing] = tasks > CAL_BUSY;
 	if (tasks > CAL_BUSY && !b->warned) {
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
 		      "the load is unsafe",
@@ -57,6 +58,7 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	b->drift = NAN;
 	b->after = (struct calibration){.cpus = c->cpus};
 	limits_read(s, &b->ended);
+	b->closing = true;
 	if (!measure(b, s, &b->after, stop))
 		return false;
 	if (!baseline_is_whole(&b->after)) {
@@ -88,6 +90,13 @@ void bracket_next(struct bracket *b, struct calibration *c)
 	*c = b->after;
 	b->after.cpu = NULL;
 	b->begun = b->ended;
+	b->busy[0] = b->busy[1];
+	b->busy[1] = false;
+}
+
+unsigned bracket_unsafe(const struct bracket *b)
+{
+	return b->busy[0] || b->busy[1] ? UNSAFE_BASELINE_BUSY : 0;
 }
 
 void bracket_end(struct bracket *b)

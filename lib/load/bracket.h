@@ -22,7 +22,9 @@ struct bracket {
 		after; /* the last baseline; cpu is NULL if a measurement has it or none */
 	struct limits_mark begun; /* before the baseline that the measurement begins with */
 	struct limits_mark ended; /* before the baseline after it */
-	bool warned;              /* a baseline of a busy machine was reported */
+	bool busy[2];             /* the machine was busy in the first baseline, in the second */
+	bool closing;             /* the first was taken */
+	bool warned;              /* a busy machine was reported */
 };
 
 /*
@@ -48,6 +50,9 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 
 /* Makes the last baseline that of the measurement that follows.  Before the first it does nothing. */
 void bracket_next(struct bracket *b, struct calibration *c);
+
+/* The reasons that both baselines have to mark a load: the machine was busy. */
+unsigned bracket_unsafe(const struct bracket *b);
 
 /* Frees what the last measurement left. */
 void bracket_end(struct bracket *b);

@@ -14,7 +14,7 @@ const char *parse_cpus(const char *s, struct cpus *cpus)
 			last = isdigit((unsigned char)end[1]) ? strtoul(end + 1, &end, 10) : 0;
 		if (first >= CPUS_MAX || last < first || last >= CPUS_MAX ||
 		    (*end != ',' && *end != '\0'))
-			return "is not a CPU list, like 0,2-5";
+			return "is not a CPU list, like 0,2-5 (an address is --bind)";
 		if (last - first >= (unsigned long)(CPUS_MAX - r.n))
 			return "has more CPUs than any kernel";
 		while (first <= last)

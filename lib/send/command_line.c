@@ -101,6 +101,8 @@ static const struct option_hint hints[] = {
 	{"-F", "files to send are arguments: zcc -s HOST FILE..."},
 	{"--file", "files to send are arguments: zcc -s HOST FILE..."},
 	{"--cport", "the kernel chooses the source port; the address is --bind"},
+	{"--tos", "the type of service is --dscp, divided by four"},
+	{"--fq-rate", "limit the rate of each stream with --pace, in bytes per second"},
 	{"--logfile", "the report is on standard output: zcc ... >FILE"},
 	{"--get-server-output", "the report has both ends already"},
 	{"-v", "the version is -V, --version"},

@@ -219,16 +219,17 @@ static void print_table(const struct comparison *c, const struct send_options *o
 		print_run(c, i, &sides);
 }
 
-/* `2.61 (2.48 to 2.75)`, or without an interval `2.61` */
-static const char *times(const struct estimate *e, char buf[FIGURE])
+/* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
+static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
 {
+	const char *mark = unsafe_mark(unsafe);
 	const int places = e->value < 10 ? 2 : 1;
 
 	if (isnan(e->low))
-		snprintf(buf, FIGURE, "%.*f", places, e->value);
+		snprintf(buf, FIGURE, "%.*f%s", places, e->value, mark);
 	else
-		snprintf(buf, FIGURE, "%.*f (%.*f to %.*f)", places, e->value, places, e->low,
-			 places, e->high);
+		snprintf(buf, FIGURE, "%.*f%s (%.*f to %.*f)", places, e->value, mark, places,
+			 e->low, places, e->high);
 	return buf;
 }
 
@@ -236,6 +237,18 @@ static struct estimate ratio_of(const struct comparison *c, int i, enum plan_fig
 {
 	return c->before != NULL ? plan_ratio_to(c->plan, &c->before->plan, i, f)
 				 : plan_ratio(c->plan, i, f);
+}
+
+/* The reasons that make a ratio of the i-th run unsafe; a throughput needs no load. */
+static unsigned unsafe_of(const struct comparison *c, int i, enum plan_figure f)
+{
+	const struct plan_run *now = &c->plan->run[i],
+			      *than = c->before != NULL ? &c->before->plan.run[i] : c->plan->run;
+
+	if (f == PLAN_RATE)
+		return 0;
+	return f == PLAN_COST ? now->unsafe | than->unsafe
+			      : now->remote_unsafe | than->remote_unsafe;
 }
 
 /* A line for each run but the first, if the figure is known of it, or of each run against before. */
@@ -254,7 +267,8 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 			continue;
 		wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
 		wrap_add(&w, "", "%s%s %s %s times", run_name(c->plan, i, name),
-			 c->before != NULL ? " now" : "", verb, times(&e, text));
+			 c->before != NULL ? " now" : "", verb,
+			 times(&e, unsafe_of(c, i, f), text));
 		wrap_add(&w, " ", "%s%s", of, c->before != NULL ? "before" : first);
 		if (e.low <= 1 && e.high >= 1)
 			wrap_add(&w, ": ", "no difference is shown");
@@ -279,6 +293,9 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	print_words(c, PLAN_COST, is_known(c, PLAN_REMOTE_COST) ? "costs the sender" : "costs", "");
 	print_words(c, PLAN_REMOTE_COST, "costs the receiver", "");
 	print_words(c, PLAN_RATE, "has", "the throughput of ");
+	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
+		report("--precision %g%% was not reached in %d rounds\n",
+		       percent(opt->compare.precision), p->rounds);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
 }

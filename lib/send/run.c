@@ -199,6 +199,8 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 	if (r->soak == NULL)
 		return;
 	load_between(&r->calibration, from, to, -1, &l);
+	if (r->own_baselines && !isnan(l.load))
+		l.unsafe |= bracket_unsafe(&r->bracket);
 	figures_load(f, &l);
 }
 

@@ -105,6 +105,20 @@ saved_unsafe()
 	compare --json -m send,mmap -r 1 --against unsafe.tsv file
 	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
 }
+saved_unsafe_in_words()
+{
+	awk -F '\t' -v OFS='\t' 'NR > 2 { $7 = "50"; $8 = "1"; $9 = "0.5"; $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv
+	soaking "$zcc" -c -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2 --against unsafe.tsv file
+	grep -Eq '^send now costs [0-9.]+\? ' out
+	grep -Eq '^send now has [0-9.]+ ' out
+}
+check '--against: a ratio to an unsafe load is marked, one of throughputs is not' saved_unsafe_in_words
+precision_missed()
+{
+	compare -m send,mmap -r 3 -n 1 --precision 0.001 file
+	grep -qx -- '--precision 0.001% was not reached in 3 rounds' out
+}
+check '--precision that was not reached: a line says so' precision_missed
 check '--against in JSON: the reasons that made the saved load unsafe' saved_unsafe
 other_plan()
 {
