@@ -191,7 +191,7 @@ after_two_rounds()
 		[ $got -eq 130 ]
 		if [ -n "$format" ]; then
 			[ "$(wc -l <out)" -eq 3 ]
-			sed -n 3p out | grep '"error":"interrupted"'
+			sed -n 3p out | grep -x '{"schema":1,"error":"interrupted"}'
 		else
 			grep '^2 rounds of 1 run;' out
 		fi
