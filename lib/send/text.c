@@ -96,6 +96,7 @@ static const char *load_cell(const struct figures *f, int which, char buf[CELL])
 }
 
 /* The k-th of the reasons that make a load unsafe. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is what a row's cell takes */
 static const char *reason_cell(const struct figures *f, int k, char buf[CELL])
 {
 	int i;
