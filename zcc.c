@@ -34,6 +34,18 @@ static void on_signal(int sig)
 }
 
 /*
+ * Between two runs a signal only interrupts, and so does the second, as the first may come just before
+ * connect(2): the table of the complete rounds is to be printed.  The third ends the program, which may
+ * wait for a name server.
+ */
+static void on_signal_between(int sig)
+{
+	if (stop > 0)
+		signal(sig, SIG_DFL);
+	stop = sig;
+}
+
+/*
  * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.
  * Whoever started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
  */
@@ -73,6 +85,18 @@ static void warn_short(struct send_report *rep)
 	rep->has_warned = true;
 }
 
+/* Connects.  A signal ends this, too, as the server may take minutes to answer: returns false then. */
+static bool open_unless_stopped(struct transfer *t, size_t chunk)
+{
+	if (stop > 0 || !transfer_open(t, chunk))
+		return false;
+	if (stop > 0) {
+		transfer_close(t);
+		return false;
+	}
+	return true;
+}
+
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
  * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
@@ -85,8 +109,7 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	const struct send_result *res = &t.result;
 	const char *error = NULL;
 
-	/* A signal ends this, too: the server may take minutes to answer. */
-	if (stop > 0 || !transfer_open(&t, chunk)) {
+	if (!open_unless_stopped(&t, chunk)) {
 		if (opt.json)
 			report_die(rep, "interrupted");
 		return "interrupted";
@@ -117,9 +140,10 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	if (error == NULL)
 		plan_add(plan, i, res);
 	transfer_close(&t);
-	/* Until the next run a signal only sets `stop`, and interrupts connect(2). */
-	if (stop <= 0)
+	if (stop <= 0) {
+		catch_stop_signals_waiting(on_signal_between, NULL);
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
+	}
 	return error;
 }
 

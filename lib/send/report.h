@@ -22,6 +22,7 @@ struct send_report {
 	struct json json;
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
+	bool has_warned_of_tcp;    /* a line said that the server has no Multipath TCP */
 	bool is_comparison;        /* runs are not reported as text one by one */
 	/* What a text report has of a comparison if the program dies: its complete rounds; or NULL. */
 	const struct comparison *comparison;
