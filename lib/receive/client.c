@@ -17,21 +17,21 @@ struct client {
 
 /*
  * Reads the client's counts, and with `counters` the host's, into *mark.  The counters take long to
- * read: at the begin of what is measured they are read first, at its end last.
+ * read, unless another client has just read them: at the begin of what is measured they are read first,
+ * at its end last.
  */
 static void client_mark(const struct client *c, struct mark *mark, bool counters)
 {
-	const char *interface = c->member.interface[0] != '\0' ? c->member.interface : NULL;
 	const bool begins = mark == &c->member.begin;
 
 	if (counters && begins)
-		counters_read(&mark->counters, interface);
+		readings_get(&c->context->readings, c->member.interface, &mark->counters);
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->member.calls;
 	mark_now(&c->context->meter, &c->member.tally, mark);
 	if (counters && !begins)
-		counters_read(&mark->counters, interface);
+		readings_get(&c->context->readings, c->member.interface, &mark->counters);
 }
 
 /* Receives once.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
@@ -67,7 +67,7 @@ static int receive(struct client *c)
 	if (e != 0)
 		return e;
 	/* The host's counters are read again only if they are old. */
-	client_mark(c, begin, now_ns() > begin->ns + RATES_NS);
+	client_mark(c, begin, now_ns() > begin->ns + READING_NS);
 	do
 		more = receive_some(c);
 	while (more > 0 && !wire->has_file && !x->opt->raw);
@@ -93,7 +93,7 @@ static void client_figures(struct client *c, struct figures *f)
 	struct mark *begin = &c->member.begin, *end = &c->member.end;
 	uint64_t ns = end->ns;
 
-	client_mark(c, end, ns > begin->ns + RATES_NS);
+	client_mark(c, end, ns > begin->counters.ns + RATES_NS);
 	end->ns = ns;
 	if (c->member.warming)
 		*begin = *end;
@@ -187,7 +187,27 @@ static bool has_summary(struct client *c, const char *why)
 	return false;
 }
 
-static void *client_thread(void *arg)
+/* Binds the thread, which another client may have bound, to the client's CPU. */
+static void client_bind(struct client *c)
+{
+	const int cpu = cpu_of(&c->context->opt->bind, c->number);
+	int e;
+
+	c->cpu = NAN;
+	if (cpu < 0)
+		return;
+	if (cpu_bind(cpu) == 0) {
+		c->cpu = cpu;
+		return;
+	}
+	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
+	e = errno;
+	cpu_unbind();
+	log_client(&c->context->places, &c->place, "served on any CPU: cannot bind to CPU %d: %s",
+		   cpu, strerror(e));
+}
+
+static void client_serve(struct worker *w, void *arg)
 {
 	struct client *c = arg;
 	struct context *x = c->context;
@@ -196,16 +216,13 @@ static void *client_thread(void *arg)
 	struct figures f;
 	const char *why;
 	bool summary;
-	int e, cpu = cpu_of(&x->opt->bind, c->number);
+	int e;
 
 	/* The client has joined its group once client_accept() gives the lock back. */
 	pthread_mutex_lock(&x->group.lock);
 	pthread_mutex_unlock(&x->group.lock);
-	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
-	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? (double)cpu : NAN;
-	if (cpu >= 0 && isnan(c->cpu))
-		log_client(&x->places, p, "served on any CPU: cannot bind to CPU %d: %s", cpu,
-			   strerror(errno));
+	(void)w;
+	client_bind(c);
 	e = receive(c);
 	c->member.end.ns = now_ns();
 	why = verdict(c, e, text);
@@ -227,7 +244,6 @@ static void *client_thread(void *arg)
 	close(p->sock);
 	group_remove(x, &c->member, &f, summary);
 	free(c);
-	return NULL;
 }
 
 void client_accept(struct context *x, int listener)
@@ -235,7 +251,6 @@ void client_accept(struct context *x, int listener)
 	struct client *c = places_accept(&x->places, listener, sizeof(*c));
 	const struct sockaddr *peer;
 	char name[ADDR_STRLEN];
-	pthread_t thread;
 	int e;
 
 	if (c == NULL)
@@ -244,13 +259,13 @@ void client_accept(struct context *x, int listener)
 	c->context = x;
 	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
-	addr_interface(peer, c->member.interface); /* it stays empty where there is none */
+	routes_interface(&x->routes, &c->place.peer, c->member.interface);
 	sock_keep_alive(c->place.sock);
 	meter_want(&x->meter);
 	if (x->opt->debug)
 		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
 	pthread_mutex_lock(&x->group.lock);
-	e = thread_start(&thread, client_thread, c);
+	e = pool_run(&x->pool, client_serve, c);
 	if (e == 0) {
 		if (x->opt->json && x->group.n == 0)
 			report_group_begin(&x->report, &c->place.peer, c->member.interface);

@@ -20,7 +20,7 @@ static void figures_load_between(const struct meter *m, const struct mark *from,
 
 	meter_load(m, &from->load, &to->load, &l);
 	f->load_bytes = to->load_bytes - from->load_bytes;
-	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > RATES_NS)) {
+	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > LOAD_NS)) {
 		figures_load(f, &l);
 		f->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
 	}
@@ -89,11 +89,8 @@ static void report_all(struct context *x)
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary)
 {
 	struct client_group *g = &x->group;
-	pthread_t before;
 
 	pthread_mutex_lock(&g->lock);
-	before = g->last_thread;
-	g->last_thread = pthread_self();
 	g->removed_bytes += c->bytes;
 	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
 		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
@@ -109,8 +106,6 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 	g->n--; /* at the end, since the main thread reads it without the lock */
 	eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
-	if (before != 0)
-		pthread_join(before, NULL);
 }
 
 void group_close(struct context *x)

@@ -170,6 +170,6 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	}
 	close(listener);
 	dismiss_clients(x);
-	if (g->n == 0 && g->last_thread != 0)
-		pthread_join(g->last_thread, NULL);
+	if (g->n == 0)
+		pool_end(&x->pool);
 }
