@@ -285,6 +285,7 @@ int main(int argc, char **argv)
 			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
 			   .continued_ns = &continued_ns},
 		.group.lock = PTHREAD_MUTEX_INITIALIZER,
+		.accepting = PTHREAD_MUTEX_INITIALIZER,
 		.readings.lock = PTHREAD_MUTEX_INITIALIZER,
 		.routes.lock = PTHREAD_MUTEX_INITIALIZER,
 	};

@@ -55,7 +55,7 @@ struct member {
 
 struct client_group {
 	pthread_mutex_t lock;
-	int wake; /* eventfd(2): a client has left */
+	int wake; /* eventfd(2): the last client has left, or the main thread is to accept */
 	LIST_HEAD(member_head, member) members;
 	_Atomic int n;          /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
@@ -64,9 +64,10 @@ struct client_group {
 	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
-	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
-	bool summary;                /* a client has a summary */
-	_Atomic bool failed;         /* a client failed, since the start */
+	char interface[IF_NAMESIZE];  /* that all clients have; empty: there are several */
+	bool summary;                 /* a client has a summary */
+	_Atomic bool failed;          /* a client failed, since the start */
+	_Atomic uint64_t interval_ns; /* when the interval of the report began */
 	struct interval {
 		struct mark begin;
 		bool warm_up; /* a client was in its warm-up when it began */
@@ -81,11 +82,16 @@ struct context {
 	struct report report;
 	struct places places;
 	struct client_group group;
-	struct pool pool;         /* the clients' threads */
-	struct readings readings; /* of the host's counters */
-	struct routes routes;     /* to the clients */
-	_Atomic int buffers;      /* clients that have a buffer of a default size */
-	uint64_t accepted;        /* clients that had a thread, in stream mode */
+	struct pool pool;          /* the clients' threads */
+	struct readings readings;  /* of the host's counters */
+	struct routes routes;      /* to the clients */
+	_Atomic int buffers;       /* clients that have a buffer of a default size */
+	_Atomic uint64_t accepted; /* clients that had a thread, in stream mode */
+	pthread_mutex_t accepting; /* held while a client's thread accepts a client */
+	_Atomic int listener;      /* -1: no client is accepted any more */
+	/* The client's thread that accepts clients; NULL: the main thread does. */
+	_Atomic(struct worker *) acceptor;
+	struct figures program; /* of receipts: what program and kernel this is */
 };
 
 /* Adds a client to the group, or begins one with it.  The caller has the group's lock. */

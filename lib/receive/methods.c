@@ -19,7 +19,8 @@
 
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw)
 {
-	*r = (struct receiver){.sock = sock, .method = method, .pipe = {-1, -1}, .sink = -1};
+	*r = (struct receiver){
+		.sock = sock, .method = method, .lowat = 1, .pipe = {-1, -1}, .sink = -1};
 	wire_init(&r->wire, raw);
 }
 

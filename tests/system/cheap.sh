@@ -47,6 +47,39 @@ traced()
 }
 check_traced '1,000 clients: under 300 readings of /proc/stat, 100 lookups of a route, 100 new threads' traced
 
+# The thread of a client that was served accepts the next one, and is free again if that says nothing.
+silent_keep_nobody()
+{
+	start_zcs
+	clients 100 2 >rate
+	"$HELPERS/hostile" hold -n 20 -f half "$PORT" >held &
+	remember $!
+	clients 100 2 >rate
+	wait_until grep -qx 'held 20' held
+	clients 100 2 >rate
+	[ "$(threads_of "$ZCS")" -ge 21 ]
+	stop_zcs
+}
+printf '\0\0' >half
+check 'clients that say nothing, or half a header, come between others: nobody waits for them' silent_keep_nobody
+
+# Connections that are open at the same time are a group, though one thread serves them in turn.
+one_group()
+{
+	start_zcs
+	printf x >tiny
+	for i in 1 2 3 4 5; do
+		"$BIN/zcc" -s 0 -p "$PORT" -P 4 tiny >out 2>err
+	done
+	groups()
+	{
+		[ "$(grep -c '^total of 4 clients' zcs.out)" -eq 5 ]
+	}
+	wait_until groups
+	stop_zcs
+}
+check 'tiny transfers of four streams, one after another: each is a group' one_group
+
 # Both clients have the same first reading, and the second of them rates all the same.
 rates_known()
 {
