@@ -149,14 +149,14 @@ static void send_receipt(int sock, const struct figures *f)
 	}
 }
 
-/* Whether the client has half-closed already, with nothing behind what it announced. */
+/* Whether the client has half-closed already, and sent nothing behind what it announced. */
 static bool has_half_closed(struct client *c)
 {
 	char byte;
 	ssize_t n = recv(c->place.sock, &byte, 1, 0);
 
 	c->receiver.excess |= n > 0;
-	return n == 0;
+	return n == 0 && !c->receiver.excess;
 }
 
 /*
