@@ -285,6 +285,9 @@ int main(int argc, char **argv)
 			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
 			   .continued_ns = &continued_ns},
 		.group.lock = PTHREAD_MUTEX_INITIALIZER,
+		.accepting = PTHREAD_MUTEX_INITIALIZER,
+		.readings.lock = PTHREAD_MUTEX_INITIALIZER,
+		.routes.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	struct cpus online;
 	int c;
@@ -303,6 +306,7 @@ int main(int argc, char **argv)
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;
+	pool_init(&x.pool);
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

@@ -1,7 +1,9 @@
 #include "lib/receive/client.h"
 
 #include <limits.h>
+#include <sys/eventfd.h>
 
+#define SOON_MS     1           /* that a thread which accepts clients waits for one */
 #define LINGER      10          /* seconds for a client to close, at most */
 #define RECEIPT_NS  1000000000u /* for a client to take its receipt */
 #define VERDICT_MAX 112
@@ -11,27 +13,39 @@ struct client {
 	struct context *context;
 	struct member member;
 	struct receiver receiver;
-	int number; /* from 0 */
-	double cpu; /* to which its thread is bound; NAN: none */
+	int number;            /* from 0 */
+	struct worker *worker; /* whose thread it has */
+	double cpu;            /* to which its thread is bound; NAN: none */
 };
 
 /*
+ * A thread that has served a client accepts the next one itself, as long as none of its clients makes
+ * it wait: to wake another thread costs as much as a short client.  Before it waits it makes the main
+ * thread accept clients again.
+ */
+static void accept_elsewhere(struct context *x, struct worker *w)
+{
+	if (atomic_compare_exchange_strong(&x->acceptor, &w, NULL))
+		eventfd_write(x->group.wake, 1);
+}
+
+/*
  * Reads the client's counts, and with `counters` the host's, into *mark.  The counters take long to
- * read: at the begin of what is measured they are read first, at its end last.
+ * read, unless another client has just read them: at the begin of what is measured they are read first,
+ * at its end last.
  */
 static void client_mark(const struct client *c, struct mark *mark, bool counters)
 {
-	const char *interface = c->member.interface[0] != '\0' ? c->member.interface : NULL;
 	const bool begins = mark == &c->member.begin;
 
 	if (counters && begins)
-		counters_read(&mark->counters, interface);
+		readings_get(&c->context->readings, c->member.interface, &mark->counters);
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->member.calls;
 	mark_now(&c->context->meter, &c->member.tally, mark);
 	if (counters && !begins)
-		counters_read(&mark->counters, interface);
+		readings_get(&c->context->readings, c->member.interface, &mark->counters);
 }
 
 /* Receives once.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
@@ -62,15 +76,20 @@ static int receive(struct client *c)
 	int more, e;
 
 	client_mark(c, begin, true);
-	receiver_wait(&c->receiver, -1);
+	if (x->acceptor != c->worker || !receiver_wait(&c->receiver, SOON_MS)) {
+		accept_elsewhere(x, c->worker);
+		receiver_wait(&c->receiver, -1);
+	}
 	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
 	if (e != 0)
 		return e;
 	/* The host's counters are read again only if they are old. */
-	client_mark(c, begin, now_ns() > begin->ns + RATES_NS);
-	do
+	client_mark(c, begin, now_ns() > begin->ns + READING_NS);
+	more = receive_some(c);
+	if (more > 0)
+		accept_elsewhere(x, c->worker);
+	while (more > 0 && !wire->has_file && !x->opt->raw)
 		more = receive_some(c);
-	while (more > 0 && !wire->has_file && !x->opt->raw);
 	if (wire->empty_loops > 0 && more > 0) {
 		c->member.warming = true;
 		end = begin->ns + (uint64_t)wire->empty_loops * WIRE_WARMUP_NS;
@@ -93,7 +112,7 @@ static void client_figures(struct client *c, struct figures *f)
 	struct mark *begin = &c->member.begin, *end = &c->member.end;
 	uint64_t ns = end->ns;
 
-	client_mark(c, end, ns > begin->ns + RATES_NS);
+	client_mark(c, end, ns > begin->counters.ns + RATES_NS);
 	end->ns = ns;
 	if (c->member.warming)
 		*begin = *end;
@@ -101,11 +120,15 @@ static void client_figures(struct client *c, struct figures *f)
 	f->warmup = begin->bytes;
 	f->clients = c->context->group.total;
 	f->cpu = c->cpu;
-	figures_program(f);
+	strcpy(f->version, c->context->program.version);
+	strcpy(f->kernel, c->context->program.kernel);
 	tcp_figures_read(c->place.sock, &f->tcp);
 }
 
-/* A client of 2001 has closed by now, and no receipt reaches it: that is no error. */
+/*
+ * Sends the receipt, with which the end of the stream is to go: the caller sends that next.  A client
+ * of 2001 has closed by now, and no receipt reaches it: that is no error.
+ */
 static void send_receipt(int sock, const struct figures *f)
 {
 	struct pollfd p = {.fd = sock, .events = POLLOUT};
@@ -115,7 +138,8 @@ static void send_receipt(int sock, const struct figures *f)
 	ssize_t n;
 
 	while (sent < len && now_ns() < until) {
-		n = TEMP_FAILURE_RETRY(send(sock, line + sent, len - sent, MSG_DONTWAIT));
+		n = TEMP_FAILURE_RETRY(
+			send(sock, line + sent, len - sent, MSG_DONTWAIT | MSG_MORE));
 		if (n >= 0)
 			sent += (size_t)n;
 		else if (errno == EAGAIN)
@@ -123,7 +147,16 @@ static void send_receipt(int sock, const struct figures *f)
 		else
 			break;
 	}
-	shutdown(sock, SHUT_WR);
+}
+
+/* Whether the client has half-closed already, and sent nothing behind what it announced. */
+static bool has_half_closed(struct client *c)
+{
+	char byte;
+	ssize_t n = recv(c->place.sock, &byte, 1, 0);
+
+	c->receiver.excess |= n > 0;
+	return n == 0 && !c->receiver.excess;
 }
 
 /*
@@ -135,10 +168,18 @@ static void linger(struct client *c)
 	struct context *x = c->context;
 	double limit = x->opt->idle_timeout > 0 ? fmin(LINGER, x->opt->idle_timeout) : LINGER;
 	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
+	bool waits = place_linger(&x->places, &c->place);
 	char byte;
+	ssize_t n = recv(c->place.sock, &byte, 1, 0); /* most have closed by now */
 
-	poll(&p, 1, place_linger(&x->places, &c->place) ? (int)ceil(limit * 1000) : 0);
-	if (recv(c->place.sock, &byte, 1, 0) > 0 || c->receiver.excess)
+	if (n < 0 && waits) {
+		if (x->acceptor != c->worker || poll(&p, 1, SOON_MS) == 0) {
+			accept_elsewhere(x, c->worker);
+			poll(&p, 1, (int)ceil(limit * 1000));
+		}
+		n = recv(c->place.sock, &byte, 1, 0);
+	}
+	if (n > 0 || c->receiver.excess)
 		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
@@ -187,75 +228,178 @@ static bool has_summary(struct client *c, const char *why)
 	return false;
 }
 
-static void *client_thread(void *arg)
+/* Binds the thread, which another client may have bound, to the client's CPU. */
+static void client_bind(struct client *c)
 {
-	struct client *c = arg;
+	const int cpu = cpu_of(&c->context->opt->bind, c->number);
+	int e;
+
+	c->cpu = NAN;
+	if (cpu < 0)
+		return;
+	if (cpu_bind(cpu) == 0) {
+		c->cpu = cpu;
+		return;
+	}
+	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
+	e = errno;
+	cpu_unbind();
+	log_client(&c->context->places, &c->place, "served on any CPU: cannot bind to CPU %d: %s",
+		   cpu, strerror(e));
+}
+
+/* Accepts a client, if there is one and it is not rejected.  It is not in the group yet. */
+static struct client *client_take(struct context *x)
+{
+	struct client *c = places_accept(&x->places, x->listener, sizeof(*c));
+	char name[ADDR_STRLEN];
+
+	if (c == NULL)
+		return NULL;
+	c->context = x;
+	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
+	routes_interface(&x->routes, &c->place.peer, c->member.interface);
+	if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
+		sock_keep_alive(c->place.sock);
+	if (x->opt->debug)
+		note("%s: connected",
+		     addr_format((struct sockaddr *)&c->place.peer, sizeof(c->place.peer), name));
+	return c;
+}
+
+/* Adds it to the group.  The caller has the group's lock. */
+static void client_join(struct client *c)
+{
+	struct context *x = c->context;
+
+	if (x->opt->json && x->group.n == 0)
+		report_group_begin(&x->report, &c->place.peer, c->member.interface);
+	group_join(x, &c->member);
+	c->number = (int)(x->accepted++ % INT_MAX); /* the report has number + 1 */
+}
+
+/* Accepts a client that waits, in a client's thread; NULL if there is none. */
+static struct client *client_take_next(struct context *x, const struct worker *w)
+{
+	struct client *c = NULL;
+
+	pthread_mutex_lock(&x->accepting);
+	if (x->listener >= 0 && x->acceptor == w && !places_lack(&x->places))
+		c = client_take(x);
+	if (c != NULL) {
+		pthread_mutex_lock(&x->group.lock);
+		client_join(c);
+		pthread_mutex_unlock(&x->group.lock);
+	}
+	pthread_mutex_unlock(&x->accepting);
+	return c;
+}
+
+/* Closes all that the client has.  It keeps its place, as it has a thread. */
+static void client_close(struct client *c)
+{
+	receiver_close(&c->receiver);
+	place_close(&c->context->places, &c->place);
+}
+
+/*
+ * Serves a client to its end.  Returns one that the same thread has accepted meanwhile, before this one
+ * has left the group, so that both are in one; else NULL.
+ */
+static struct client *client_serve(struct client *c)
+{
+	struct client *next;
 	struct context *x = c->context;
 	struct place *p = &c->place;
 	char text[VERDICT_MAX];
 	struct figures f;
 	const char *why;
-	bool summary;
-	int e, cpu = cpu_of(&x->opt->bind, c->number);
+	bool summary, lingers = false;
+	int e;
 
-	/* The client has joined its group once client_accept() gives the lock back. */
-	pthread_mutex_lock(&x->group.lock);
-	pthread_mutex_unlock(&x->group.lock);
-	/* A CPU of -B may have gone offline since the start; its clients are served all the same. */
-	c->cpu = cpu >= 0 && cpu_bind(cpu) == 0 ? (double)cpu : NAN;
-	if (cpu >= 0 && isnan(c->cpu))
-		log_client(&x->places, p, "served on any CPU: cannot bind to CPU %d: %s", cpu,
-			   strerror(errno));
+	client_bind(c);
 	e = receive(c);
 	c->member.end.ns = now_ns();
 	why = verdict(c, e, text);
 	x->group.failed |= why != NULL;
 	summary = has_summary(c, why);
 	client_figures(c, &f);
-	if (why == NULL && !x->opt->raw)
+	if (why == NULL && !x->opt->raw) {
+		lingers = x->opt->json || !has_half_closed(c);
 		send_receipt(p->sock, &f);
+		if (lingers)
+			shutdown(p->sock, SHUT_WR);
+		else
+			client_close(c);
+	}
 	figures_say(&x->meter, &f);
 	if (!x->opt->json && summary)
 		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
-	if (why == NULL && !x->opt->raw)
+	if (lingers)
 		linger(c);
 	/* All that the client has is closed before it leaves the group, which may end then. */
 	if (x->opt->json)
 		report_stream(&x->report, p->sock, &p->peer, &f, c->number + 1, summary);
-	receiver_close(&c->receiver);
+	if (p->sock >= 0)
+		client_close(c);
 	place_release(&x->places, p);
-	close(p->sock);
+	next = x->acceptor == c->worker ? client_take_next(x, c->worker) : NULL;
 	group_remove(x, &c->member, &f, summary);
 	free(c);
+	return next;
+}
+
+/*
+ * Returns the next client of a thread that has served one, or NULL.  With -1 the main thread has to
+ * see all clients come, and with -c it wakes the soakers for them.
+ */
+static struct client *client_next(struct context *x, struct worker *w)
+{
+	struct pollfd p = {.fd = x->listener, .events = POLLIN};
+	struct worker *nobody = NULL;
+	struct client *c;
+
+	if (x->opt->once || x->meter.soaker != NULL ||
+	    (x->acceptor != w && !atomic_compare_exchange_strong(&x->acceptor, &nobody, w)))
+		return NULL;
+	do {
+		c = client_take_next(x, w);
+		if (c != NULL)
+			return c;
+	} while (x->acceptor == w && !*x->stop && !places_lack(&x->places) &&
+		 poll(&p, 1, POOL_NS / 1000000) > 0);
+	accept_elsewhere(x, w);
 	return NULL;
 }
 
-void client_accept(struct context *x, int listener)
+static void client_thread(struct worker *w, void *arg)
 {
-	struct client *c = places_accept(&x->places, listener, sizeof(*c));
-	const struct sockaddr *peer;
-	char name[ADDR_STRLEN];
-	pthread_t thread;
+	struct client *c = arg;
+	struct context *x = c->context;
+
+	/* The client has joined its group once client_accept() gives the lock back. */
+	pthread_mutex_lock(&x->group.lock);
+	pthread_mutex_unlock(&x->group.lock);
+	do {
+		c->worker = w;
+		c = client_serve(c);
+		if (c == NULL)
+			c = client_next(x, w);
+	} while (c != NULL);
+}
+
+void client_accept(struct context *x)
+{
+	struct client *c = client_take(x);
 	int e;
 
 	if (c == NULL)
 		return;
-	peer = (const struct sockaddr *)&c->place.peer;
-	c->context = x;
-	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
-	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
-	addr_interface(peer, c->member.interface); /* it stays empty where there is none */
-	sock_keep_alive(c->place.sock);
 	meter_want(&x->meter);
-	if (x->opt->debug)
-		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
 	pthread_mutex_lock(&x->group.lock);
-	e = thread_start(&thread, client_thread, c);
+	e = pool_run(&x->pool, client_thread, c);
 	if (e == 0) {
-		if (x->opt->json && x->group.n == 0)
-			report_group_begin(&x->report, &c->place.peer, c->member.interface);
-		group_join(x, &c->member);
-		x->accepted++;
+		client_join(c);
 	} else {
 		x->group.failed = true;
 		place_reject(&x->places, &c->place, REFUSED_FULL);

@@ -1,7 +1,8 @@
 /*
- * client.h: one client of zcs, from its connection to its summary, in a thread of its own.
+ * client.h: one client of zcs, from its connection to its summary, in a thread that it has
+ * alone meanwhile.
  *
- *	client_accept(&context, listener);
+ *	client_accept(&context);
  */
 #pragma once
 
@@ -9,6 +10,6 @@
 
 /*
  * Accepts a client, if there is one and it is not rejected.  The client joins the group, and a
- * thread of its own does all the rest.
+ * thread of the pool does all the rest.
  */
-void client_accept(struct context *x, int listener);
+void client_accept(struct context *x);

@@ -20,7 +20,7 @@ static void figures_load_between(const struct meter *m, const struct mark *from,
 
 	meter_load(m, &from->load, &to->load, &l);
 	f->load_bytes = to->load_bytes - from->load_bytes;
-	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > RATES_NS)) {
+	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > LOAD_NS)) {
 		figures_load(f, &l);
 		f->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
 	}
@@ -49,6 +49,35 @@ void figures_say(struct meter *m, const struct figures *f)
 		limits_say(m->soaker, &f->rates, f->unsafe, &m->said);
 }
 
+/* The caller has the group's lock. */
+static uint64_t bytes_of_all(const struct client_group *g)
+{
+	uint64_t bytes = g->removed_bytes;
+	const struct member *c;
+
+	LIST_FOREACH (c, &g->members, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		bytes += c->bytes;
+	}
+	return bytes;
+}
+
+/* Begins an interval.  The caller has the group's lock. */
+static void interval_begin(struct context *x)
+{
+	struct client_group *g = &x->group;
+	const struct member *c;
+
+	g->interval.begin.bytes = bytes_of_all(g);
+	mark_now(&x->meter, &g->tally, &g->interval.begin);
+	g->interval_ns = g->interval.begin.ns;
+	g->interval.warm_up = false;
+	LIST_FOREACH (c, &g->members, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		g->interval.warm_up |= c->warming;
+	}
+}
+
 void group_join(struct context *x, struct member *c)
 {
 	struct client_group *g = &x->group;
@@ -60,6 +89,7 @@ void group_join(struct context *x, struct member *c)
 		figures_init(&g->sum);
 		g->begin = g->end = (struct mark){.ns = 0};
 		g->start_ns = now_ns();
+		interval_begin(x);
 	}
 	/* Packet rates of different interfaces cannot be added. */
 	if (strcmp(g->interface, c->interface) != 0)
@@ -89,11 +119,8 @@ static void report_all(struct context *x)
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary)
 {
 	struct client_group *g = &x->group;
-	pthread_t before;
 
 	pthread_mutex_lock(&g->lock);
-	before = g->last_thread;
-	g->last_thread = pthread_self();
 	g->removed_bytes += c->bytes;
 	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
 		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
@@ -106,11 +133,10 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 	LIST_REMOVE(c, link);
 	if (g->n == 1)
 		report_all(x);
-	g->n--; /* at the end, since the main thread reads it without the lock */
-	eventfd_write(g->wake, 1);
+	/* At the end, since the main thread reads it without the lock. */
+	if (--g->n == 0 && (x->opt->once || x->meter.soaker != NULL))
+		eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
-	if (before != 0)
-		pthread_join(before, NULL);
 }
 
 void group_close(struct context *x)
@@ -118,19 +144,6 @@ void group_close(struct context *x)
 	pthread_mutex_lock(&x->group.lock);
 	if (x->group.n > 0 && x->opt->json)
 		report_all(x);
-}
-
-/* The caller has the group's lock. */
-static uint64_t bytes_of_all(const struct client_group *g)
-{
-	uint64_t bytes = g->removed_bytes;
-	const struct member *c;
-
-	LIST_FOREACH (c, &g->members, link) {
-		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		bytes += c->bytes;
-	}
-	return bytes;
 }
 
 /* Samples of the load go on: what came up to now is not of their time. */
@@ -165,21 +178,13 @@ void group_look(struct context *x)
 void interval_next(struct context *x)
 {
 	struct client_group *g = &x->group;
-	struct interval last = g->interval, *next = &g->interval;
-	const struct member *c;
+	const struct interval *next = &g->interval;
+	struct interval last;
 	struct figures f;
 
 	pthread_mutex_lock(&g->lock);
-	next->begin.bytes = bytes_of_all(g);
-	mark_now(&x->meter, &g->tally, &next->begin);
-	next->warm_up = false;
-	LIST_FOREACH (c, &g->members, link) {
-		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		next->warm_up |= c->warming;
-	}
-	/* The first interval begins just before its group, when nothing could come. */
-	if (last.begin.ns < g->start_ns)
-		last.begin.ns = g->start_ns;
+	last = g->interval;
+	interval_begin(x);
 	figures_between(&x->meter, &last.begin, &next->begin, &f);
 	f.clients = (uint64_t)g->n;
 	figures_say(&x->meter, &f);

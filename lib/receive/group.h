@@ -13,11 +13,15 @@
 #include <net/if.h>
 #include <sys/queue.h>
 
+#include "lib/load/readings.h"
+#include "lib/net/route.h"
 #include "lib/receive/guard.h"
 #include "lib/receive/meter.h"
+#include "lib/receive/pool.h"
 #include "lib/receive/report.h"
 
-#define RATES_NS 10000000 /* the host's counters tell nothing of a shorter time */
+#define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
+#define LOAD_NS  10000000  /* the load tells nothing of a shorter one */
 
 /* The state at one time: a zeroed struct, and then what is read of it. */
 struct mark {
@@ -51,7 +55,7 @@ struct member {
 
 struct client_group {
 	pthread_mutex_t lock;
-	int wake; /* eventfd(2): a client has left */
+	int wake; /* eventfd(2): the last client has left, or the main thread is to accept */
 	LIST_HEAD(member_head, member) members;
 	_Atomic int n;          /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
@@ -60,10 +64,10 @@ struct client_group {
 	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
-	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
-	bool summary;                /* a client has a summary */
-	_Atomic bool failed;         /* a client failed, since the start */
-	pthread_t last_thread;       /* of the client that was removed last; 0: there is none */
+	char interface[IF_NAMESIZE];  /* that all clients have; empty: there are several */
+	bool summary;                 /* a client has a summary */
+	_Atomic bool failed;          /* a client failed, since the start */
+	_Atomic uint64_t interval_ns; /* when the interval of the report began */
 	struct interval {
 		struct mark begin;
 		bool warm_up; /* a client was in its warm-up when it began */
@@ -78,8 +82,16 @@ struct context {
 	struct report report;
 	struct places places;
 	struct client_group group;
-	_Atomic int buffers; /* clients that have a buffer of a default size */
-	uint64_t accepted;   /* clients that had a thread, in stream mode */
+	struct pool pool;          /* the clients' threads */
+	struct readings readings;  /* of the host's counters */
+	struct routes routes;      /* to the clients */
+	_Atomic int buffers;       /* clients that have a buffer of a default size */
+	_Atomic uint64_t accepted; /* clients that had a thread, in stream mode */
+	pthread_mutex_t accepting; /* held while a client's thread accepts a client */
+	_Atomic int listener;      /* -1: no client is accepted any more */
+	/* The client's thread that accepts clients; NULL: the main thread does. */
+	_Atomic(struct worker *) acceptor;
+	struct figures program; /* of receipts: what program and kernel this is */
 };
 
 /* Adds a client to the group, or begins one with it.  The caller has the group's lock. */
@@ -88,7 +100,6 @@ void group_join(struct context *x, struct member *c);
 /*
  * Removes a client and adds its figures to the group's.  `summary`: the report has a summary of
  * the client.  The last client ends the group's report, so a client first closes its descriptors.
- * Each thread that calls this joins the thread that called before it; main joins g->last_thread.
  */
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
 

@@ -317,6 +317,14 @@ static bool place_take(struct places *s, struct place *p)
 	return true;
 }
 
+void place_close(struct places *s, struct place *p)
+{
+	pthread_mutex_lock(&s->lock);
+	close(p->sock);
+	p->sock = -1;
+	pthread_mutex_unlock(&s->lock);
+}
+
 void place_release(struct places *s, struct place *p)
 {
 	pthread_mutex_lock(&s->lock);

@@ -62,7 +62,7 @@ enum dropped { NOT_DROPPED, DROPPED_FOR_ROOM, DROPPED_SLOW, DROPPED_SILENT };
 struct place {
 	TAILQ_ENTRY(place) link;
 	struct network *network; /* NULL: it has no place, or has lost it */
-	int sock;
+	int sock;                /* -1: it is closed */
 	struct sockaddr_storage peer;
 	uint64_t moved[LOOKS]; /* bytes moved up to each of the last looks, the latest first */
 	uint64_t active_ns;    /* when it was last found to have moved something */
@@ -115,7 +115,10 @@ void places_look(struct places *s);
 /* Ends the streams of all clients. */
 void places_end_streams(struct places *s);
 
-/* Takes a client's place away; to be called before its socket is closed. */
+/* Closes the socket of a client that has its place until place_release(). */
+void place_close(struct places *s, struct place *p);
+
+/* Takes a client's place away; to be called before its socket is closed otherwise. */
 void place_release(struct places *s, struct place *p);
 
 /* Rejects a client: sends it the reason, a word of the receipt, and closes its socket. */

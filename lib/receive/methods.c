@@ -16,10 +16,13 @@
 #define SIZE_DISCARD  (1024 * 1024) /* bytes of a call that copies nothing */
 #define LOWAT_COPY    (64 * 1024) /* larger, and data would leave the cache before they are read */
 #define LOWAT_DISCARD (256 * 1024)
+#define FLOW_BYTES    (16 * 1024) /* a call that takes as much is one of a stream that flows */
+#define FLOW_MS       10          /* that data of a stream without headers may wait for more */
 
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw)
 {
-	*r = (struct receiver){.sock = sock, .method = method, .pipe = {-1, -1}, .sink = -1};
+	*r = (struct receiver){
+		.sock = sock, .method = method, .lowat = 1, .pipe = {-1, -1}, .sink = -1};
 	wire_init(&r->wire, raw);
 }
 
@@ -138,6 +141,20 @@ int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
 	return 0;
 }
 
+/*
+ * Waits, as there was nothing more when the last call was made.  What comes without headers may be the
+ * last for a long time, so that only a stream that flows waits for the method's low-water mark, and
+ * not for long.
+ */
+static void wait_drained(struct receiver *r)
+{
+	r->drained = false;
+	if (r->wire.state != WIRE_RAW)
+		receiver_wait(r, -1);
+	else if (r->flows)
+		r->flows = receiver_wait(r, FLOW_MS);
+}
+
 ssize_t receiver_receive(struct receiver *r)
 {
 	size_t left = wire_body_left(&r->wire), size = r->size;
@@ -145,10 +162,17 @@ ssize_t receiver_receive(struct receiver *r)
 
 	if (!r->method->copies && left < size)
 		size = left;
+	if (r->drained)
+		wait_drained(r);
 	while ((n = size > 0 ? r->method->receive(r, size) : receive_header(r)) < 0 &&
 	       (errno == EAGAIN || errno == EINTR))
 		if (errno == EAGAIN)
 			receiver_wait(r, -1);
+	/* Where data are copied, it was as fast without this (0.97 to 0.98). */
+	if (!r->method->copies && n > 0) {
+		r->drained = size > 0 && (size_t)n < size && r->wire.state != WIRE_DONE;
+		r->flows |= n >= FLOW_BYTES;
+	}
 	return n;
 }
 

@@ -26,14 +26,16 @@ struct receive_method {
 struct receiver {
 	int sock; /* does not block */
 	const struct receive_method *method;
-	struct wire wire;             /* what has come so far */
-	char *buf;                    /* NULL if the method does not copy */
-	size_t size;                  /* the most bytes that one call asks for */
-	int lowat;                    /* SO_RCVLOWAT now in force, bytes; 0: the kernel's default */
-	int pipe[2], sink;            /* of splice; -1: none */
+	struct wire wire;  /* what has come so far */
+	char *buf;         /* NULL if the method does not copy */
+	size_t size;       /* the most bytes that one call asks for */
+	int lowat;         /* SO_RCVLOWAT now in force, bytes; 1 is the default of the kernel */
+	int pipe[2], sink; /* of splice; -1: none */
 	struct uring_receiver *uring; /* NULL: the method is another, or it is not open */
-	bool readable;        /* poll(2) has reported data, and no call has been made since */
-	bool excess;          /* more data came than the wire announced */
+	bool readable; /* poll(2) has reported data, and no call has been made since */
+	bool drained;  /* the last call took all that was there, so that the next is to wait */
+	bool flows;    /* without headers: data come fast enough to wait for `lowat` */
+	bool excess;   /* more data came than the wire announced */
 	_Atomic int *buffers; /* counts receivers with a default buffer; NULL: not this one */
 };
 

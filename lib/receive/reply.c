@@ -130,8 +130,9 @@ static void request_accept(struct reply_worker *w)
 		free(q);
 		return;
 	}
-	if (x->opt->idle_timeout <= 0) /* otherwise silence ends a connection that is lost */
-		sock_keep_alive(q->place.sock);
+	if (x->opt->idle_timeout <= 0)  /* otherwise silence ends a connection that is lost */
+		if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
+			sock_keep_alive(q->place.sock);
 	meter_announce(&x->meter);
 	LIST_INSERT_HEAD(&w->requests, q, link);
 	request_read(w, q);

@@ -35,6 +35,7 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 		if (opt->reply && sock_set(*fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, REPLY_UNSENT) != 0)
 			die_errno("TCP_NOTSENT_LOWAT");
 		sock_set_options_or_die(*fd, &opt->sock);
+		sock_keep_alive(*fd); /* the clients' sockets inherit it */
 	}
 	if (*fd < 0 || bind(*fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(*fd, BACKLOG) != 0)
 		e = errno;
@@ -109,26 +110,45 @@ void privileges_drop_or_die(const char *user)
 }
 
 /*
- * Waits until a client connects to fd, another has left, or a signal comes.  While there are
- * clients the wait ends at interval_ns, or when places_look() is due; at the latest when group_look() is.
+ * Whether a client waits to be accepted though a client's thread accepts them.  That thread waits for
+ * something else then, such as a reader of the report, and the main thread accepts clients again.
+ */
+static bool reclaim(struct context *x)
+{
+	struct pollfd p = {.fd = x->listener, .events = POLLIN};
+
+	if (poll(&p, 1, 0) <= 0)
+		return false;
+	x->acceptor = NULL;
+	return true;
+}
+
+/*
+ * Waits until a client connects, the last has left, or a signal comes.  While there are
+ * clients the wait ends with the interval of `period`, or when places_look() is due; at the latest when group_look() is.
  * Returns whether a client
  * waits to be accepted.
  */
-static bool wait_for(struct context *x, int fd, uint64_t interval_ns, const sigset_t *unblocked)
+static bool wait_for(struct context *x, uint64_t period, const sigset_t *unblocked)
 {
-	const bool lack = places_lack(&x->places), looks = lack || x->group.n > 0;
-	struct pollfd p[2] = {{lack ? -1 : fd, POLLIN, 0}, {x->group.wake, POLLIN, 0}};
+	const bool lack = places_lack(&x->places), elsewhere = x->acceptor != NULL,
+		   looks = lack || elsewhere || x->group.n > 0;
+	const uint64_t interval_ns = x->group.interval_ns + period;
+	struct pollfd p[2] = {{lack || elsewhere ? -1 : x->listener, POLLIN, 0},
+			      {x->group.wake, POLLIN, 0}};
 	uint64_t now = now_ns(), wait = lack ? LACK_NS : looks ? LOOK_NS : UINT64_MAX - now;
 	struct timespec t;
 	eventfd_t ignored;
 
 	if (x->group.n > 0 && interval_ns < now + wait)
 		wait = interval_ns > now ? interval_ns - now : 0;
+	else if (elsewhere && period < wait) /* the first client of a group may be accepted there */
+		wait = period;
 	if (x->meter.due_ns < now + wait)
 		wait = x->meter.due_ns > now ? x->meter.due_ns - now : 0;
 	t = ns_to_timespec(wait);
 	if (ppoll(p, 2, wait < UINT64_MAX - now ? &t : NULL, unblocked) <= 0)
-		return false;
+		return elsewhere && !lack && reclaim(x);
 	if (p[1].revents != 0)
 		eventfd_read(x->group.wake, &ignored);
 	return p[0].revents != 0;
@@ -153,23 +173,26 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	struct client_group *g = &x->group;
 	struct pollfd p = {.fd = listener, .events = POLLIN};
 
+	x->listener = listener;
+	figures_program(&x->program);
 	interval_next(x);
 	while (!*x->stop) {
 		/* With -1 the first group is all; a client that waits to be accepted belongs to it. */
 		if (x->opt->once && x->accepted > 0 && g->n == 0 && poll(&p, 1, 0) <= 0)
 			break;
-		if (wait_for(x, listener, g->interval.begin.ns + period, unblocked)) {
-			if (g->n == 0) /* the first of a group starts the interval */
-				interval_next(x);
-			client_accept(x, listener);
-		}
+		if (wait_for(x, period, unblocked))
+			client_accept(x);
 		group_look(x);
-		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)
+		if (g->n > 0 && now_ns() >= g->interval_ns + period)
 			interval_next(x);
 		places_look(&x->places);
 	}
+	shutdown(listener, SHUT_RD); /* ends the wait of a thread that accepts clients */
+	pthread_mutex_lock(&x->accepting);
+	x->listener = -1;
 	close(listener);
+	pthread_mutex_unlock(&x->accepting);
 	dismiss_clients(x);
-	if (g->n == 0 && g->last_thread != 0)
-		pthread_join(g->last_thread, NULL);
+	if (g->n == 0)
+		pool_end(&x->pool);
 }

@@ -1,10 +1,10 @@
 /*
  * bare: sendfile(2) into read(2) over loopback and nothing else, to hold zcc and zcs against.
  *
- *	bare [-t] seconds sender_cpu receiver_cpu file...
+ *	bare [-t] [-l low_water] seconds sender_cpu receiver_cpu file...
  *
  * sends the files over and over, and prints the KiB per second that were received; with -t they
- * are discarded by recv(2) with MSG_TRUNC.
+ * are discarded by recv(2) with MSG_TRUNC, and with -l a call waits for that many bytes (SO_RCVLOWAT).
  */
 #include <err.h>
 #include <fcntl.h>
@@ -116,6 +116,7 @@ int main(int argc, char **argv)
 	int l = socket(AF_INET, SOCK_STREAM, 0), sock;
 	ssize_t (*get)(int, void *, size_t) = read;
 	socklen_t len = sizeof(a);
+	int lowat = 1;
 	pid_t child;
 
 	if (argc > 1 && strcmp(argv[1], "-t") == 0) {
@@ -123,8 +124,13 @@ int main(int argc, char **argv)
 		argc--;
 		argv++;
 	}
+	if (argc > 2 && strcmp(argv[1], "-l") == 0) {
+		lowat = atoi(argv[2]);
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc < 5)
-		errx(2, "usage: bare [-t] seconds sender_cpu receiver_cpu file...");
+		errx(2, "usage: bare [-t] [-l low_water] seconds sender_cpu receiver_cpu file...");
 	if (l < 0 || bind(l, (struct sockaddr *)&a, len) != 0 || listen(l, 1) != 0 ||
 	    getsockname(l, (struct sockaddr *)&a, &len) != 0)
 		err(1, "listen");
@@ -134,6 +140,8 @@ int main(int argc, char **argv)
 		sock = accept(l, NULL, NULL);
 		if (sock < 0)
 			err(1, "accept");
+		if (setsockopt(sock, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat)) != 0)
+			err(1, "a low-water mark of %d", lowat);
 		close(l);
 		receive(sock, get);
 		close(sock);

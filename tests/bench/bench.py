@@ -132,9 +132,12 @@ def build(directory, names):
     if not os.path.exists(library):
         fail(f'no {library}: run make first')
     for name in names:
+        source = f'{TOP}/tests/bench/{name}.c'
+        if not os.path.exists(source):
+            source = f'{TOP}/tests/helpers/{name}.c'
         command = [*shlex.split(os.environ.get('CC', 'gcc')), *'-std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 '
                    '-DVERSION="" -pthread -O2'.split(), f'-I{TOP}', '-o', f'{directory}/{name}',
-                   f'{TOP}/tests/bench/{name}.c', library, '-lm']
+                   source, library, '-lm']
         try:
             run(command, seconds=300)
         except (OSError, Failed) as e:

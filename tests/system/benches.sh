@@ -162,6 +162,14 @@ if [ "$cpus" -ge 2 ]; then
 else
 	skip 'foreground, hostile and peers' 'one CPU'
 fi
+clients_run()
+{
+	exits 0 "$benches/clients" -r 1 -t 0.1
+	grep -Eq '^bare +1 ' out
+	grep -Eq 'clients/s of zcs / bare loop, 4 senders, at least 1.0: [0-9.]+ ' out
+	nothing_left
+}
+needs_python 'clients: a row and a ratio for each number of senders' clients_run
 load_runs()
 {
 	exits 0 "$benches/load" -t 1 -n 100 -s 5
@@ -185,7 +193,7 @@ needs_python 'results: the files of each experiment' results_run
 # What a bench does not know is a usage error.
 usage_errors()
 {
-	for bench in foreground claims hostile load peers results accuracy; do
+	for bench in foreground claims clients hostile load peers results accuracy; do
 		exits 2 "$benches/$bench" --nosuch
 		[ -s err ]
 		not [ -s out ]

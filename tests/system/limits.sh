@@ -301,7 +301,7 @@ max_clients_two()
 	wait_until counts -ge 4 lines_in zcs.err
 	cat zcs.err
 	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already (--max-clients)$" zcs.err)" -eq 3 ]
-	[ "$(threads_of $ZCS)" -eq 3 ]
+	wait_until counts -eq 3 threads_of $ZCS
 	not grep "^said\|^closed" held.1
 }
 check '--max-clients 2: two clients are accepted, and each rejected one has a line' max_clients_two
@@ -497,7 +497,7 @@ client_that_has_sent()
 	remember $!
 	wait_until [ -s zcs.out ]
 	wait_until counts -eq 1 threads_of $ZCS
-	[ "$(threads_of $long)" -eq 2 ]
+	wait_until counts -eq 2 threads_of $long
 	stop_zcs || true
 	kill $long
 }
@@ -631,14 +631,14 @@ one_that_says_byte()
 	wait_until grep -qx closed held
 	not gone $talks
 	not grep -q closed held.talks
-	[ "$(threads_of $ZCS)" -eq 2 ]
+	wait_until counts -eq 2 threads_of $ZCS
 }
 check '--idle-timeout: a client that sends a byte now and then is not dropped' one_that_says_byte
 idle_timeout_nobody()
 {
 	not gone $eternal_hold
 	not grep -q closed held.0
-	[ "$(threads_of $eternal)" -eq 2 ]
+	wait_until counts -eq 2 threads_of $eternal
 }
 check '--idle-timeout 0: nobody is disconnected' idle_timeout_nobody
 kill $talks $eternal_hold $eternal

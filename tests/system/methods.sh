@@ -552,4 +552,25 @@ zcc_raw_interrupted()
 check_with ss 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent' zcc_raw_interrupted
 kill -USR1 "$PEER"
 
+# Without headers the end of a stream that flowed is taken, too, while its client stays.
+raw_rest()
+{
+	head -c 1000123 /dev/urandom >flow
+	for method in read trunc splice; do
+		start_zcs --raw -m $method
+		"$HELPERS/hostile" hold -n 1 -f flow "$PORT" >held &
+		remember $!
+		all_taken()
+		{
+			awk -v port="$(printf ':%04X' "$PORT")" '
+				index($2, port) == length($2) - 4 && $4 == "01" { n++; left += $5 !~ /:00000000$/ }
+				END { exit !(n == 1 && left == 0) }' /proc/net/tcp /proc/net/tcp6
+		}
+		wait_until grep -qx 'held 1' held
+		wait_until all_taken
+		stop_zcs
+		grep -q ' 1000123 bytes' zcs.out zcs.err
+	done
+}
+check '--raw: all that a client sent is taken while it stays, by each method' raw_rest
 finish

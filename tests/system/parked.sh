@@ -274,6 +274,7 @@ measures_own()
 	transfer -t 0.4
 	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
 	# A thread measures it again when the client has left.
+	wait_until counts -eq 1 threads_of "$ZCS"
 	wait_until counts -gt 1 threads_of "$ZCS"
 	wait_until counts -eq 1 threads_of "$ZCS"
 	stop_zcs
