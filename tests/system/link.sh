@@ -675,7 +675,7 @@ refused_no_such_host()
 	while read -r host why; do
 		exits 1 zcc -s $host --timeout 4 file
 		one_line err
-		grep -qx "zcc: cannot connect to $host port 9: $why" err
+		grep -Eqx "zcc: cannot connect to $host port 9: $why(: is zcs running there\?)?" err
 		not [ -s out ]
 		exits 1 zcc -s $host --timeout 4 --request 10 -n 2
 		one_line err

@@ -110,7 +110,8 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 	remember $MPTCP
 	is_mptcp()
 	{
-		ss -HnM state established "dport = :$PORT" | grep -q ":$PORT"
+		ss -HnM state established "dport = :$PORT" | grep -q ":$PORT" &&
+			ss -Htin "dport = :$PORT" | grep -q "bytes_acked:[0-9]\{6\}"
 	}
 	mptcp_sockets()
 	{

@@ -44,7 +44,7 @@ transfer()
 	grep -q 'all bytes sent were received' out
 	stop_zcs
 	exits 1 "$BIN/zcc" -s 0 tiny
-	grep -qx 'zcc: cannot connect to 0 port 2222: Connection refused' err
+	grep -qx "zcc: cannot connect to 0 port 2222: Connection refused: is zcs running there?" err
 }
 check 'zcs listens on port 2222, and zcc connects to it' transfer
 requests()
