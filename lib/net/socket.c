@@ -21,34 +21,37 @@ int sock_open(int family, int flags, const struct sock_options *o)
 	return fd;
 }
 
-/* struct mptcp_info of Linux 6.5, with what older headers lack. */
-struct mptcp_counts {
-	struct {
-		uint8_t subflows[8]; /* what is not used here */
-		uint32_t flags, token;
-		uint64_t write_seq, snd_una, rcv_nxt;
-		uint8_t addresses[4];
-		uint32_t retransmits;
-	} head;
-	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
-};
+/* Where struct mptcp_info of Linux 6.5 has what the structs of older headers lack. */
+#define MPTCP_RECEIVED 64
+#define MPTCP_ACKED    72
+#define MPTCP_SIZE     80
 
-_Static_assert(offsetof(struct mptcp_counts, head.flags) ==
-		       offsetof(struct mptcp_info, mptcpi_flags),
-	       "the flags are where the kernel's are");
+/* A count of the connection; NAN where the kernel's struct, of `len` bytes, does not have it. */
+static double mptcp_count(const char *info, socklen_t len, size_t at)
+{
+	uint64_t count;
+
+	if (len < MPTCP_SIZE)
+		return NAN;
+	memcpy(&count, info + at, sizeof(count));
+	return (double)count;
+}
 
 bool sock_is_mptcp(int fd, double *acked, double *received)
 {
-	struct mptcp_counts c = {.bytes_acked = 0};
-	socklen_t len = sizeof(c);
+	char info[MPTCP_SIZE] = "";
+	socklen_t len = sizeof(info);
+	uint32_t flags;
 
-	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &c, &len) != 0 ||
-	    (c.head.flags & MPTCP_INFO_FLAG_FALLBACK) != 0)
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, info, &len) != 0)
+		return false;
+	memcpy(&flags, info + offsetof(struct mptcp_info, mptcpi_flags), sizeof(flags));
+	if ((flags & MPTCP_INFO_FLAG_FALLBACK) != 0)
 		return false;
 	if (acked != NULL)
-		*acked = len >= sizeof(c) ? (double)c.bytes_acked : NAN;
+		*acked = mptcp_count(info, len, MPTCP_ACKED);
 	if (received != NULL)
-		*received = len >= sizeof(c) ? (double)c.bytes_received : NAN;
+		*received = mptcp_count(info, len, MPTCP_RECEIVED);
 	return true;
 }
 

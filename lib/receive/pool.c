@@ -101,7 +101,7 @@ void pool_end(struct pool *p)
 
 	pthread_mutex_lock(&p->lock);
 	p->ends = true;
-	LIST_FOREACH (w, &p->spare, link)
+	for (w = LIST_FIRST(&p->spare); w != NULL; w = LIST_NEXT(w, link))
 		pthread_cond_signal(&w->has_work);
 	while (p->n > 0)
 		pthread_cond_wait(&p->left, &p->lock);
