@@ -103,7 +103,7 @@ def body(directory):
     print('\n'.join(bench.head([opt.bin])))
     noise = bench.Noise()
     measured = ways()
-    opt.port = bench.serve(opt.bin, '-q')[1]
+    opt.port = bench.serve(opt.bin)[1]
     if opt.netperf:
         opt.netserver = free_port()
         bench.start([f'{opt.netperf}/netserver', '-D', '-L', '127.0.0.1', '-p', opt.netserver],
