@@ -244,7 +244,7 @@ class Program:
 
 
 def wait_for(condition, seconds, may_be_interrupted=True):
-    """Waits until it is true, at most for so many seconds."""
+    """Waits until it is true, `seconds` at most."""
     end = time.monotonic() + seconds
     with Program.changed:
         while not condition() and time.monotonic() < end:

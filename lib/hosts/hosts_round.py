@@ -150,9 +150,9 @@ def left_out(results):
 
 
 def skipped(pair, out):
-    """The result of a connection that is not tried, since one of its hosts is left out."""
+    """The result of a connection that is not tried, since one of its hosts is omitted."""
     host = pair[0] if pair[0] in out else pair[1]
-    reason = "left out: it failed with two hosts that work"
+    reason = "omitted: it failed with two hosts that work"
     return {
         "sender": pair[0], "receiver": pair[1], "failed_host": host, "error": reason, "runs": (None, None),
         "sender_host": {}, "receiver_host": {},

@@ -140,7 +140,7 @@ static void read_governor(struct environment *e)
 	free_found(found, n);
 }
 
-/* intel_pstate has a file of its own, which says the opposite. */
+/* intel_pstate has a file of its own, which has the opposite. */
 static int read_boost(void)
 {
 	char line[8];

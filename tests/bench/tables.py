@@ -68,12 +68,12 @@ def table_requests(rows, opt, facts, _experiment):
     yield ''
     yield opt.client
     for row in rows:
-        yield f'{row["bytes"]} bytes {row["connections_per_sec"]:.2f} c/s'
+        yield f'{row["bytes"]} bytes {row["connections_per_sec"]:.2f} conn/s'
     yield ''
     yield 'As the client printed it'
     for row in rows:
-        yield (f'{row["bytes"]:8d} bytes {row["seconds"]:10.2f}s {row["kbytes"]:12.2f}kb '
-               f'{row["connections_per_sec"]:12.2f}c/s {row["kbytes_per_sec"]:13.2f}kb/s')
+        yield (f'{row["bytes"]:8d} bytes {row["seconds"]:10.2f}s {row["kbytes"]:12.2f}KiB '
+               f'{row["connections_per_sec"]:12.2f}conn/s {row["kbytes_per_sec"]:13.2f}KiB/s')
     yield ''
     yield 'What a connection took, ms            p50        p90        p99        max'
     for row in rows:

@@ -91,7 +91,7 @@ own_baselines_on_busy()
 	soaking brief "$cyclesoak" --json true
 	grep -q '"unsafe":\[[^]]*"baseline_busy"' out
 }
-check 'own baselines on a busy machine: the load is marked, and a line on stderr says why' own_baselines_on_busy
+check 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason' own_baselines_on_busy
 kill -KILL $busy
 
 # A directory that all may write to: what others have put there is never written to.

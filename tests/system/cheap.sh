@@ -47,7 +47,7 @@ traced()
 }
 check_traced '1,000 clients: under 300 readings of /proc/stat, 100 lookups of a route, 100 new threads' traced
 
-# The thread of a client that was served accepts the next one, and is free again if that says nothing.
+# The thread of a client that was served accepts the next one, and is free again if that one sends nothing.
 silent_keep_nobody()
 {
 	start_zcs

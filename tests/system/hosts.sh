@@ -56,7 +56,7 @@ without_engine()
 	exits 2 env PATH="$PWD/none" "$python" "$zc_hosts" file
 	grep -qx 'zc-hosts: neither pdsh nor GNU parallel is installed: install one of them' err
 }
-check 'zc-hosts: without pdsh and parallel it says that it lacks them' without_engine
+check 'zc-hosts: without pdsh and parallel it reports that it lacks them' without_engine
 
 # Two hosts that answer with what no zcc prints: an engine that runs this instead of the script.
 cat >odd <<'EOF'
@@ -179,7 +179,7 @@ incast_of_seven()
 	grep -q "^slowest: $NET-[2-8] to $NET-1, [0-9.]* Gbit/s$" out
 	nothing_runs
 }
-check 'incast: the receiver has a load, the table says why the senders have none' incast_of_seven
+check 'incast: the receiver has a load, the table has the reason why the senders have none' incast_of_seven
 lines_of_incast()
 {
 	[ "$(connections 'true')" -eq 7 ]
@@ -235,12 +235,12 @@ missing_host_left_out()
 	echo "zcc $PWD/tiny" >>file
 	exits 1 "$zc_hosts" --quiet file
 	grep -q "^zc-hosts: .*$NET-9: Cannot open network namespace" err
-	grep -q "$NET-9: left out: it failed with two hosts that work" err
+	grep -q "$NET-9: omitted: it failed with two hosts that work" err
 	[ "$(grep -c "$NET-9" err)" -eq 8 ]
 	grep -q '^20 connections in 10 rounds, 8 failed; 12 bytes$' out
 	nothing_runs
 }
-check 'all-to-all: a host that is not there is named and left out, the rest goes on' missing_host_left_out
+check 'all-to-all: a host that is not there is named and omitted, the rest goes on' missing_host_left_out
 pairs_by_parallel()
 {
 	hosts 4 'pattern pairs' 'engine parallel ip netns exec {}' 'zcc -n 1' 'load none'

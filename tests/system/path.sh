@@ -139,7 +139,7 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 		valid_json out
 		grep -q '"mptcp": *false' out
 	}
-	check '--mptcp to a server of TCP: a line says so' mptcp_falls_back
+	check '--mptcp to a server of TCP: a line reports it' mptcp_falls_back
 	stop_zcs
 	# Both ends are in a network namespace, where a second address of lo has a subflow of its own.
 	cat >two_subflows <<-'EOF'

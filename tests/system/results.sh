@@ -49,7 +49,7 @@ two_experiments_table_figures()
 check 'two experiments: a table, figures and a plot of each, and no other file' two_experiments_table_figures
 requests_lines()
 {
-	grep -Eqx "10 bytes [1-9][0-9.]* c/s" folder/requests.txt
+	grep -Eqx "10 bytes [1-9][0-9.]* conn/s" folder/requests.txt
 	[ "$(column folder/requests.tsv bytes)" = "10 723 724 1024 65536 1048576 " ]
 	for n in $(column folder/requests.tsv connections_per_sec); do
 		awk -v n="$n" "BEGIN { exit !(n > 0) }"
