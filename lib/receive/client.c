@@ -3,10 +3,12 @@
 #include <limits.h>
 #include <sys/eventfd.h>
 
-#define SOON_MS     1           /* that a thread which accepts clients waits for one */
-#define LINGER      10          /* seconds for a client to close, at most */
-#define RECEIPT_NS  1000000000u /* for a client to take its receipt */
-#define VERDICT_MAX 112
+#define ACCEPT_TRIES 50          /* to see the next client accepted by another thread */
+#define ACCEPT_NS    100000      /* between two of them */
+#define SOON_MS      1           /* that a thread which accepts clients waits for one */
+#define LINGER       10          /* seconds for a client to close, at most */
+#define RECEIPT_NS   1000000000u /* for a client to take its receipt */
+#define VERDICT_MAX  112
 
 struct client {
 	struct place place;
@@ -302,6 +304,19 @@ static void client_close(struct client *c)
 	place_close(&c->context->places, &c->place);
 }
 
+/* A client that waits to be accepted belongs to the group: its last client leaves after that. */
+static void await_acceptance(struct context *x)
+{
+	struct pollfd p = {.fd = x->listener, .events = POLLIN};
+	int i;
+
+	for (i = 0; i < ACCEPT_TRIES && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0; i++)
+		sleep_ns(ACCEPT_NS);
+	/* Who has accepted it gives the lock back when it has joined. */
+	pthread_mutex_lock(&x->accepting);
+	pthread_mutex_unlock(&x->accepting);
+}
+
 /*
  * Serves a client to its end.  Returns one that the same thread has accepted meanwhile, before this one
  * has left the group, so that both are in one; else NULL.
@@ -343,6 +358,8 @@ static struct client *client_serve(struct client *c)
 	if (p->sock >= 0)
 		client_close(c);
 	place_release(&x->places, p);
+	if (x->acceptor != c->worker)
+		await_acceptance(x);
 	next = x->acceptor == c->worker ? client_take_next(x, c->worker) : NULL;
 	group_remove(x, &c->member, &f, summary);
 	free(c);
