@@ -403,17 +403,27 @@ reply_client_that_takes()
 }
 check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' reply_client_that_takes
 stop_zcs
+has_more_files() # PID N
+{
+	[ "$(ls "/proc/$1/fd" | wc -l)" -gt "$2" ]
+}
 reply_clients_that_served()
 {
 	BIN=few
 	start_mode reply --max-reply 1023m --idle-timeout 0
+	files=$(ls "/proc/$ZCS/fd" | wc -l)
 	"$zcc" -s 0 -p "$PORT" --request 1023m -n 1 --congestion reno >out 2>err &
 	client=$!
 	remember $client
 	BIN=${zcs%/zcs}
+	# The client is stopped while the others take all descriptors, for it must be served meanwhile.
+	wait_until has_more_files "$ZCS" "$files"
+	kill -STOP $client
 	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
 	holder=$!
 	remember $holder
+	wait_until grep "new clients wait" reply/zcs.err
+	kill -CONT $client
 	ended $client
 	cat out err reply/zcs.err
 	grep -q "^1072693248 bytes" out
