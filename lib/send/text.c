@@ -372,7 +372,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "    ");
 	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
-		 t->interface);
+		 printable(t->interface));
 	wrap_add(&w, ", ", "%s", res->congestion);
 	if (opt->cork)
 		wrap_add(&w, ", ", "corked");

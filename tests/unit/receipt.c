@@ -113,6 +113,12 @@ static void test_keys(void)
 	   "the columns of CPU time are read");
 	ok(f.tcp.rcv_rtt == 26 && f.tcp.rcv_mss == 27 && f.tcp.rcv_ooo == 28,
 	   "the TCP figures are read");
+	ok(parse("bytes=1 seconds=2 cpu=0.5\n", &f) != NULL &&
+		   parse("bytes=1 seconds=2 rcv_mss=0.5\n", &f) != NULL &&
+		   parse("bytes=1 seconds=2 out_of_order=0.5\n", &f) != NULL &&
+		   parse("bytes=1 seconds=2 cpus=0.5\n", &f) == NULL,
+	   "a CPU, bytes and packets have no fraction");
+	parse(line, &f);
 	written[receipt_format(&f, written) - 1] = '\0';
 	ok(strncmp(written, "bytes=1 seconds=2.000000 files=3 reads=4 warmup=5 clients=6 ", 60) ==
 			   0 &&
