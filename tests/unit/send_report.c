@@ -292,7 +292,7 @@ static void test_options(void)
 	       "    CPUs measured                           4\n"
 	       "    idle work slowed by                  6.2%\n"
 	       "    cost, us/KiB                      500.000\n"
-	       "    own baselines, drift 0.5%\n"
+	       "    own baselines, drift 0.5 points of load\n"
 	       "    the receiver had 3 clients during the transfer: its load is that of all\n"
 	       "  load by CPU                            load         cost, us/KiB\n"
 	       "    cpu3                        50.0% +-25.0%              250.000  sender\n"
