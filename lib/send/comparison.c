@@ -258,6 +258,7 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 	char name[NAME], first[NAME], text[FIGURE];
 	struct estimate e;
 	struct wrap w;
+	bool none;
 	int i;
 
 	run_name(c->plan, 0, first);
@@ -269,9 +270,11 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 		wrap_add(&w, "", "%s%s %s %s times", run_name(c->plan, i, name),
 			 c->before != NULL ? " now" : "", verb,
 			 times(&e, unsafe_of(c, i, f), text));
-		wrap_add(&w, " ", "%s%s", of, c->before != NULL ? "before" : first);
-		if (e.low <= 1 && e.high >= 1)
-			wrap_add(&w, ": ", "no difference is shown");
+		none = e.low <= 1 && e.high >= 1;
+		wrap_add(&w, " ", "%s%s%s", of, c->before != NULL ? "before" : first,
+			 none ? ":" : "");
+		if (none)
+			wrap_add(&w, " ", "no difference is shown");
 		wrap_end(&w);
 	}
 }
