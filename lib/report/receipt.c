@@ -58,6 +58,7 @@ static const struct receipt_key {
 	{"softnet_squeezed", NUMBER(rates.softnet_squeezed)},
 	{"version", NAME(version)},
 	{"kernel", NAME(kernel)},
+	{"no_load", WORD(no_load)},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */

@@ -9,9 +9,9 @@
 #include "lib/send/plan.h"
 #include "lib/send/stream.h"
 
-#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout is given */
-#define REQUESTS        100  /* connections of each size, unless -n is given, as in 1999 */
-#define BUILTIN_SECONDS 10   /* that the built-in set is sent for: a pass over it lasts 10 ms */
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout is given */
+#define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */
+#define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
 #define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r is given */
 

@@ -201,6 +201,21 @@ static void test_text(void)
 	ok(strstr(printed, "all bytes") == NULL && strstr(printed, "clients") == NULL,
 	   "a report does not claim that all arrived where a byte is missing, and that the receiver "
 	   "had other clients where it had none");
+	sample.res.received.load = NAN;
+	strcpy(sample.res.received.no_load, "held");
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "\n    receiver: no load: another program there soaks the CPUs\n") !=
+		   NULL,
+	   "a receiver without a load has a line that tells why");
+	strcpy(sample.res.received.no_load, "");
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed,
+		  "\n    receiver: no load: its receipt has none (zcs -c measures it)\n") != NULL,
+	   "a receiver of an older version has no reason");
+	sample.res.local = true;
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "no load") == NULL, "on one host one load is of both ends");
+	sample.res.local = false;
 	set_unknown(&sample.stream[0].sent.tcp, sizeof(sample.stream[0].sent.tcp));
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "TCP") == NULL, "TCP figures that are not known have no group");
