@@ -1,6 +1,8 @@
 /*
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
+#include <limits.h>
+
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/send/command_line.h"
@@ -136,6 +138,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	run_warn(run, &res->sent);
 	if (error == NULL && run_is_short(&res->sent))
 		warn_short(rep);
+	else if (error == NULL)
+		report_pacing(rep, res);
 	report_end(rep, res, error);
 	if (error == NULL)
 		plan_add(plan, i, res);
@@ -145,6 +149,22 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
 	}
 	return error;
+}
+
+/* Has the lines about a run of a plan name it, of which each reason has one line, or with -d all. */
+static void name_run(struct run *run, const struct plan *plan, int i)
+{
+	char name[COMPARISON_NAME];
+	int n;
+
+	if (!opt.compare.wanted)
+		return;
+	n = snprintf(run->place, sizeof(run->place), "round %d", plan->rounds + 1);
+	if (plan->n > 1)
+		snprintf(run->place + n, sizeof(run->place) - (size_t)n, ", %s",
+			 comparison_run_name(plan, i, name));
+	run->said.place = run->place;
+	run->said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
@@ -158,6 +178,7 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 	while (plan->rounds < plan->capacity) {
 		for (i = 0; i < plan->n; i++) {
 			chunk = options_choose_run(&opt, i);
+			name_run(run, plan, i);
 			report_run(rep, plan->rounds * plan->n + i + 1, plan->capacity * plan->n);
 			error = send_once(run, rep, set, chunk, plan, i, why);
 			if (error != NULL || stop > 0)

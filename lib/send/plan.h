@@ -42,6 +42,10 @@ struct plan {
 	int n;      /* runs of a round */
 	int rounds; /* that are complete */
 	int capacity;
+	int added; /* runs, also of a round that is not complete */
+	int unsafe_runs
+		[UNSAFE_REASONS];       /* those of them that a reason made unsafe, at either end */
+	double steal_least, steal_most; /* shares, of those that UNSAFE_STEAL did */
 	bool one_baseline; /* all runs of this host have one in common, and with it its error */
 };
 

@@ -47,8 +47,44 @@ static void test_lines(void)
 	plan_close(&plan);
 }
 
+/* One run of two was unsafe, then all were. */
+static void test_unsafe(void)
+{
+	const struct comparison c = {.plan = &plan};
+	struct send_result res = {.local = true};
+	const char *line;
+
+	plan_init();
+	plan.rounds = 0;
+	figures_init(&res.sent);
+	figures_init(&res.received);
+	res.sent.load = 0.5;
+	res.sent.bytes = 1 << 20;
+	res.sent.seconds = 1;
+	res.sent.unsafe = UNSAFE_STEAL;
+	res.sent.rates.cpu[CPU_STEAL] = 0.015;
+	plan_add(&plan, 0, &res);
+	res.sent.unsafe = 0;
+	plan_add(&plan, 1, &res);
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\nsteal of 1.5% in 1 of 2 runs: its load is unsafe (?)\n") != NULL,
+	   "one run of two was unsafe: its reason has a line");
+	res.sent.unsafe = UNSAFE_STEAL | UNSAFE_BASELINE_BUSY;
+	res.sent.rates.cpu[CPU_STEAL] = 0.444;
+	plan_add(&plan, 0, &res);
+	res.sent.rates.cpu[CPU_STEAL] = 0.1;
+	plan_add(&plan, 1, &res);
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	line = strstr(printed,
+		      "\nsteal of 1.5% to 44.4% in 3 of 4 runs: their loads are unsafe (?)\n");
+	ok(line != NULL && strstr(line, "\nbaseline_busy in 2 of 4 runs: their loads are") != NULL,
+	   "three of four were: a line for each reason, however many runs it had");
+	plan_close(&plan);
+}
+
 int main(void)
 {
 	test_lines();
+	test_unsafe();
 	return done();
 }

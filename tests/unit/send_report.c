@@ -584,8 +584,49 @@ static void test_progress(void)
 	   "progress is a share of all loops of all streams, or of the time with its warm-up");
 }
 
+/* Both go to stderr, which is stdout here. */
+static void pacing(void *arg)
+{
+	struct transfer *t = arg;
+
+	fflush(stdout);
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+	report_pacing(&t->report, &t->res);
+	report_pacing(&t->report, &t->res);
+}
+
+/* What is printed where the congestion control and the interface are these. */
+static size_t paces(const char *congestion, const char *interface, const char *asked)
+{
+	const int before = dup(STDERR_FILENO);
+
+	transfer_init(&sample);
+	strcpy(sample.res.congestion, congestion);
+	strcpy(sample.target.interface, interface);
+	sample.opt.sock.congestion = asked;
+	stdout_of(pacing, &sample, printed, sizeof(printed));
+	dup2(before, STDERR_FILENO);
+	close(before);
+	return strlen(printed);
+}
+
+static void test_pacing(void)
+{
+	const char *line;
+
+	paces("bbr", "lo", NULL);
+	line = strstr(printed, ": the congestion control bbr paces the sender");
+	ok(line != NULL && strstr(line, "try --congestion reno\n") != NULL &&
+		   strchr(line, '\n')[1] == '\0',
+	   "bbr over loopback: a line on stderr names --congestion, once");
+	ok(paces("bbr", "lo", "bbr") == 0 && paces("bbr", "eth0", NULL) == 0 &&
+		   paces("cubic", "lo", NULL) == 0,
+	   "none if it was asked for, over another interface, or of what does not pace");
+}
+
 int main(void)
 {
+	test_pacing();
 	test_huge();
 	test_text();
 	test_without_load();
