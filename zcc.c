@@ -99,6 +99,26 @@ static bool open_unless_stopped(struct transfer *t, size_t chunk)
 	return true;
 }
 
+/* Stores, once, what all runs of a plan have in common. */
+static void note_settings(struct plan *plan, const struct send_result *res)
+{
+	struct plan_settings *s = &plan->settings;
+	struct link link;
+	char *c;
+
+	if (plan->has_settings || !opt.compare.wanted)
+		return;
+	plan->has_settings = true;
+	snprintf(s->congestion, sizeof(s->congestion), "%s", res->congestion);
+	s->pace = opt.pace;
+	link_read(&link, res->target->interface);
+	if (link.has_offloads)
+		snprintf(s->offloads, sizeof(s->offloads), "%s",
+			 link.offloads[0] != '\0' ? link.offloads : "none");
+	while ((c = strchr(s->offloads, ' ')) != NULL)
+		*c = ',';
+}
+
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
  * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
@@ -141,8 +161,10 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	else if (error == NULL)
 		report_pacing(rep, res);
 	report_end(rep, res, error);
-	if (error == NULL)
+	if (error == NULL) {
+		note_settings(plan, res);
 		plan_add(plan, i, res);
+	}
 	transfer_close(&t);
 	if (stop <= 0) {
 		catch_stop_signals_waiting(on_signal_between, NULL);

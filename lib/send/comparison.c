@@ -300,6 +300,20 @@ static void print_unsafe(const struct plan *p)
 	}
 }
 
+/* The plan that was saved, and a line for each setting that differs. */
+static void print_before(const struct comparison *c)
+{
+	const struct saved *s = c->before;
+	char line[SAVED_DIFFERENCE];
+	int k;
+
+	report("before: %d round%s in %s: %s\n", s->plan.rounds, s->plan.rounds == 1 ? "" : "s",
+	       printable(c->before_path), s->machine);
+	for (k = 0; k < SAVED_SETTINGS; k++)
+		if (saved_difference(s, c->plan, (enum saved_setting)k, line) != NULL)
+			report("%s\n", line);
+}
+
 static void print_text(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
@@ -308,9 +322,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
 		       p->rounds == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s");
 	if (!opt->quiet && c->before != NULL)
-		report("before: %d round%s in %s: %s\n", c->before->plan.rounds,
-		       c->before->plan.rounds == 1 ? "" : "s", printable(c->before_path),
-		       c->before->machine);
+		print_before(c);
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
@@ -406,6 +418,21 @@ static void json_runs(struct json *j, const struct comparison *c)
 	json_close(j, ']');
 }
 
+static void json_differences(struct json *j, const struct comparison *c)
+{
+	static const char *const names[] = {[SAVED_CONGESTION] = "congestion",
+					    [SAVED_PACE] = "pace",
+					    [SAVED_OFFLOADS] = "offloads"};
+	char line[SAVED_DIFFERENCE];
+	int k;
+
+	json_open(j, "against_differs", '[');
+	for (k = 0; k < SAVED_SETTINGS; k++)
+		if (saved_difference(c->before, c->plan, (enum saved_setting)k, line) != NULL)
+			json_string(j, NULL, names[k]);
+	json_close(j, ']');
+}
+
 static void print_json(const struct comparison *c)
 {
 	struct json j;
@@ -417,6 +444,7 @@ static void print_json(const struct comparison *c)
 	if (c->before != NULL) {
 		json_string(&j, "against", c->before->machine);
 		json_count(&j, "against_rounds", (uint64_t)c->before->plan.rounds);
+		json_differences(&j, c);
 	}
 	json_runs(&j, c);
 	json_close(&j, '}');
