@@ -1,6 +1,8 @@
 /*
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
+#include <limits.h>
+
 #include "common.h"
 #include "lib/load/calibration.h"
 #include "lib/send/command_line.h"
@@ -97,6 +99,26 @@ static bool open_unless_stopped(struct transfer *t, size_t chunk)
 	return true;
 }
 
+/* Stores, once, what all runs of a plan have in common. */
+static void note_settings(struct plan *plan, const struct send_result *res)
+{
+	struct plan_settings *s = &plan->settings;
+	struct link link;
+	char *c;
+
+	if (plan->has_settings || !opt.compare.wanted)
+		return;
+	plan->has_settings = true;
+	snprintf(s->congestion, sizeof(s->congestion), "%s", res->congestion);
+	s->pace = opt.pace;
+	link_read(&link, res->target->interface);
+	if (link.has_offloads)
+		snprintf(s->offloads, sizeof(s->offloads), "%s",
+			 link.offloads[0] != '\0' ? link.offloads : "none");
+	while ((c = strchr(s->offloads, ' ')) != NULL)
+		*c = ',';
+}
+
 /*
  * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
  * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
@@ -136,15 +158,35 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	run_warn(run, &res->sent);
 	if (error == NULL && run_is_short(&res->sent))
 		warn_short(rep);
+	else if (error == NULL)
+		report_pacing(rep, res);
 	report_end(rep, res, error);
-	if (error == NULL)
+	if (error == NULL) {
+		note_settings(plan, res);
 		plan_add(plan, i, res);
+	}
 	transfer_close(&t);
 	if (stop <= 0) {
 		catch_stop_signals_waiting(on_signal_between, NULL);
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
 	}
 	return error;
+}
+
+/* Has the lines about a run of a plan name it, of which each reason has one line, or with -d all. */
+static void name_run(struct run *run, const struct plan *plan, int i)
+{
+	char name[COMPARISON_NAME];
+	int n;
+
+	if (!opt.compare.wanted)
+		return;
+	n = snprintf(run->place, sizeof(run->place), "round %d", plan->rounds + 1);
+	if (plan->n > 1)
+		snprintf(run->place + n, sizeof(run->place) - (size_t)n, ", %s",
+			 comparison_run_name(plan, i, name));
+	run->said.place = run->place;
+	run->said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
@@ -158,6 +200,7 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 	while (plan->rounds < plan->capacity) {
 		for (i = 0; i < plan->n; i++) {
 			chunk = options_choose_run(&opt, i);
+			name_run(run, plan, i);
 			report_run(rep, plan->rounds * plan->n + i + 1, plan->capacity * plan->n);
 			error = send_once(run, rep, set, chunk, plan, i, why);
 			if (error != NULL || stop > 0)

@@ -208,7 +208,8 @@ static const char help[] =
 	"  -h, --help               print this text and exit\n"
 	"  -V, --version            print the version and exit\n"
 	"\n"
-	"SIZE takes a suffix k, m or g: KiB, MiB or GiB.\n"
+	"SIZE takes a suffix k, m or g: KiB, MiB or GiB.  In reports kbytes/sec is\n"
+	"KiB/s: 1024 bytes per second.\n"
 	"\n"
 	"Exit status: 0 if a signal or -1 ended zcs, 1 if it failed, or with -1 if a\n"
 	"client failed, 2 if the command line is wrong.\n"
@@ -303,6 +304,7 @@ int main(int argc, char **argv)
 		usage_error("--reply cannot be combined with --once or --raw");
 	if (opt.calibration != NULL && !opt.load)
 		usage_error("-f, --calibration: only with -c");
+	sock_warn_rcvbuf(&opt.sock);
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 	x.meter.method = opt.method->name;

@@ -62,9 +62,11 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	if (!measure(b, s, &b->after, stop))
 		return false;
 	if (!baseline_is_whole(&b->after)) {
-		warnx("a CPU left its soaker no time after the %s: the load is against the "
-		      "baseline before it alone",
-		      b->what);
+		if (!b->warned_of_half)
+			warnx("a CPU left its soaker no time after the %s: the load is against the "
+			      "baseline before it alone",
+			      b->what);
+		b->warned_of_half = true;
 		bracket_end(b);
 		return false;
 	}

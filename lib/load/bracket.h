@@ -25,6 +25,7 @@ struct bracket {
 	bool busy[2];             /* the machine was busy in the first baseline, in the second */
 	bool closing;             /* the first was taken */
 	bool warned;              /* a busy machine was reported */
+	bool warned_of_half;      /* a line said that there is no second baseline */
 };
 
 /*

@@ -1,10 +1,13 @@
 #include "lib/load/limits.h"
 
+#include <stdarg.h>
+
 #include "lib/load/cgroup.h"
 #include "lib/load/cpus.h"
 
 #define STEAL_MAX    0.01        /* share of the host's time that is worth a warning */
 #define SLOW_GAP_NS  2000        /* the shortest gap above which a clock is slow */
+#define SAY_STRLEN   512         /* bytes of a line on stderr */
 #define ONLINE_STACK (24 * 1024) /* bytes: a list of every second of CPUS_MAX CPUs has 20 KiB */
 
 static const char *const unsafe_name[UNSAFE_REASONS] = {
@@ -161,68 +164,93 @@ unsigned limits_steal(const struct rates *r)
 	return r->cpu[CPU_STEAL] > STEAL_MAX ? UNSAFE_STEAL : 0;
 }
 
-static void say_of_cpus(const struct soak_trouble *t, unsigned unsafe)
+/* Prints a line on stderr, behind the run that it is about. */
+static __attribute__((format(printf, 2, 3))) void say(const struct limits_said *said,
+						      const char *fmt, ...)
+{
+	const bool has_place = said->place != NULL;
+	char line[SAY_STRLEN];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	warnx("%s%s%s", has_place ? said->place : "", has_place ? ": " : "", line);
+}
+
+static void say_of_cpus(const struct limits_said *said, const struct soak_trouble *t,
+			unsigned unsafe)
 {
 	struct online_change c;
 
 	read_online(t->origin, &c);
 	if (unsafe & UNSAFE_CPU_OFFLINE)
-		warnx("CPU %d went offline or came back, or was outside the cpuset: the load is unsafe, "
-		      "and omits that CPU while it is away",
-		      c.missing >= 0 ? c.missing : t->lost_cpu);
+		say(said,
+		    "CPU %d went offline or came back, or was outside the cpuset: the load is unsafe, "
+		    "and omits that CPU while it is away",
+		    c.missing >= 0 ? c.missing : t->lost_cpu);
 	if (unsafe & UNSAFE_CPU_ONLINE && c.added >= 0)
-		warnx("CPU %d came online and is not soaked: the load omits what runs there; "
-		      "calibrate and start again",
-		      c.added);
+		say(said,
+		    "CPU %d came online and is not soaked: the load omits what runs there; "
+		    "calibrate and start again",
+		    c.added);
 	else if (unsafe & UNSAFE_CPU_ONLINE)
-		warnx("a CPU that is not soaked was online for some time: the load omits what ran "
-		      "there");
+		say(said,
+		    "a CPU that is not soaked was online for some time: the load omits what ran "
+		    "there");
 	if (unsafe & UNSAFE_SOAKER_MOVED)
-		warnx("the soaker of CPU %d was moved to another CPU and is back: the load is unsafe",
-		      t->moved_cpu);
+		say(said,
+		    "the soaker of CPU %d was moved to another CPU and is back: the load is unsafe",
+		    t->moved_cpu);
 	if (unsafe & UNSAFE_SOAKER_STOPPED)
-		warnx("the soakers were stopped (SIGSTOP, or a frozen control group): "
-		      "that time counts as load");
+		say(said, "the soakers were stopped (SIGSTOP, or a frozen control group): "
+			  "that time counts as load");
 }
 
-static void say_of_clock(const struct soak_trouble *t, unsigned unsafe)
+static void say_of_clock(const struct limits_said *said, const struct soak_trouble *t,
+			 unsigned unsafe)
 {
 	const char *then = t->origin->clock[0] != '\0' ? t->origin->clock : "unknown";
 	char clock[sizeof(t->origin->clock)];
 
 	read_new_clock(t->origin, clock);
 	if (unsafe & UNSAFE_CLOCK_SLOW)
-		warnx("the clock source %s is slow: the load omits interrupts of less than %.1f us",
-		      then, (double)t->gap_min / 1e3);
+		say(said,
+		    "the clock source %s is slow: the load omits interrupts of less than %.1f us",
+		    then, (double)t->gap_min / 1e3);
 	if (unsafe & UNSAFE_CLOCK_CHANGED)
-		warnx("the clock source changed from %s%s%s: the load is wrong; "
-		      "calibrate and start again",
-		      then, clock[0] != '\0' ? " to " : ", and back", clock);
+		say(said,
+		    "the clock source changed from %s%s%s: the load is wrong; "
+		    "calibrate and start again",
+		    then, clock[0] != '\0' ? " to " : ", and back", clock);
 }
 
-static void say_of_baseline(unsigned unsafe)
+static void say_of_baseline(const struct limits_said *said, unsigned unsafe)
 {
 	if (unsafe & UNSAFE_BASELINE_OLD)
-		warnx("the baseline is more than an hour old: the load is unsafe; "
-		      "run 'cyclesoak -C' on the idle system and start again");
+		say(said, "the baseline is more than an hour old: the load is unsafe; "
+			  "run 'cyclesoak -C' on the idle system and start again");
 	if (unsafe & UNSAFE_BASELINE_BUSY)
-		warnx("the baseline was measured on a busy machine: the load is unsafe; "
-		      "run 'cyclesoak -C' on the idle system and start again");
+		say(said, "the baseline was measured on a busy machine: the load is unsafe; "
+			  "run 'cyclesoak -C' on the idle system and start again");
 }
 
-static void say_of_load(const struct rates *r, unsigned unsafe)
+static void say_of_load(const struct limits_said *said, const struct rates *r, unsigned unsafe)
 {
 	if (unsafe & UNSAFE_STEAL)
-		warnx("the host of this virtual machine took %.1f%% of its CPU time (steal): "
-		      "the load is unsafe",
-		      100 * r->cpu[CPU_STEAL]);
+		say(said,
+		    "the host of this virtual machine took %.1f%% of its CPU time (steal): "
+		    "the load is unsafe",
+		    100 * r->cpu[CPU_STEAL]);
 	if (unsafe & UNSAFE_CALIBRATION)
-		warnx("the load is below 0: the machine was not idle when it was calibrated, or is "
-		      "another now: run 'cyclesoak -C' on the idle system");
+		say(said,
+		    "the load is below 0: the machine was not idle when it was calibrated, or is "
+		    "another now: run 'cyclesoak -C' on the idle system");
 }
 
 unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown)
 {
+	const unsigned most = said->most > 0 ? said->most : SAY_MOST;
 	unsigned before = atomic_load(&said->reasons), fresh;
 	int i;
 
@@ -230,7 +258,7 @@ unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknow
 		;
 	fresh = unsafe & ~before;
 	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (fresh & 1u << i && atomic_fetch_add(&said->n[i], 1) >= SAY_MOST)
+		if (fresh & 1u << i && atomic_fetch_add(&said->n[i], 1) >= most)
 			fresh &= ~(1u << i);
 	return fresh;
 }
@@ -241,7 +269,7 @@ static void say_of_end(const struct limits_said *said, unsigned fresh)
 	int i;
 
 	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (fresh & 1u << i && said->n[i] == SAY_MOST)
+		if (said->most == 0 && fresh & 1u << i && said->n[i] == SAY_MOST)
 			warnx("that was the last of %d lines about %s: "
 			      "the reports still mark the loads",
 			      SAY_MOST, unsafe_name[i]);
@@ -258,10 +286,10 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		return;
 	soaker_trouble(s, &t);
 	flockfile(stderr); /* of zcs, where warnx(3) would let other lines come between */
-	say_of_cpus(&t, fresh);
-	say_of_clock(&t, fresh);
-	say_of_baseline(fresh);
-	say_of_load(r, fresh);
+	say_of_cpus(said, &t, fresh);
+	say_of_clock(said, &t, fresh);
+	say_of_baseline(said, fresh);
+	say_of_load(said, r, fresh);
 	say_of_end(said, fresh);
 	funlockfile(stderr);
 }

@@ -66,11 +66,13 @@ unsigned limits_steal(const struct rates *r);
 struct limits_said {
 	_Atomic unsigned reasons;           /* those of the last load */
 	_Atomic unsigned n[UNSAFE_REASONS]; /* how often each has come */
+	const char *place; /* the run that a line is about, or NULL where there is one alone */
+	unsigned most;     /* lines of one reason; 0: SAY_MOST, of which the last tells that */
 };
 
 /*
  * Stores the reasons of a load, and returns those that the load before it did not have and that have
- * come less than SAY_MOST times before.  A reason in `unknown`, if it was there, is taken to last.
+ * come less often than the most lines before.  A reason in `unknown`, if it was there, is taken to last.
  */
 unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown);
 

@@ -120,6 +120,16 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 			  o->congestion, errno == EPERM ? "allowed" : "available");
 }
 
+#define RCVBUF_ODD 1024 /* bytes: a smaller -i may be meant as iperf3's interval */
+
+void sock_warn_rcvbuf(const struct sock_options *o)
+{
+	if (o->rcvbuf > 0 && o->rcvbuf < RCVBUF_ODD)
+		warnx("-i, --rcvbuf: the receive buffer is to have %d bytes; for interval lines "
+		      "use -I",
+		      o->rcvbuf);
+}
+
 /* A minute of silence, then six probes ten seconds apart: tcp(7). */
 void sock_keep_alive(int fd)
 {
@@ -150,9 +160,13 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	return buf;
 }
 
-/* Returns the index of the interface of the route to an address, 0 if there is none. */
-static unsigned route_interface(int family, const void *addr, unsigned char len)
+/*
+ * Returns the index of the interface of the route to an address, 0 if there is none.  `via` is the
+ * index of the interface that the packets are meant for, or 0.
+ */
+static unsigned route_interface(int family, const void *addr, unsigned char len, uint32_t via)
 {
+	const struct rtattr oif = {.rta_type = RTA_OIF, .rta_len = RTA_LENGTH(sizeof(via))};
 	struct {
 		struct nlmsghdr nh;
 		struct rtmsg rt;
@@ -168,6 +182,11 @@ static unsigned route_interface(int family, const void *addr, unsigned char len)
 
 	memcpy(m.rest, addr, len);
 	m.nh.nlmsg_len = NLMSG_LENGTH(sizeof(m.rt)) + RTA_LENGTH(len);
+	if (via != 0) {
+		memcpy(m.rest + len, &oif, sizeof(oif));
+		memcpy(m.rest + len + sizeof(oif), &via, sizeof(via));
+		m.nh.nlmsg_len += oif.rta_len;
+	}
 	if (fd < 0)
 		return 0;
 	if (send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
@@ -188,13 +207,14 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 	unsigned index;
 
 	if (peer->sa_family != AF_INET6)
-		index = route_interface(AF_INET, &in->sin_addr, 4);
-	else if (in6->sin6_scope_id != 0) /* a link-local address names its interface */
-		index = in6->sin6_scope_id;
+		index = route_interface(AF_INET, &in->sin_addr, 4, 0);
 	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4);
+		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4, 0);
 	else
-		index = route_interface(AF_INET6, &in6->sin6_addr, 16);
+		index = route_interface(AF_INET6, &in6->sin6_addr, 16, in6->sin6_scope_id);
+	/* A link-local address names its interface, but to one of this host packets go via lo. */
+	if (index == 0 && peer->sa_family == AF_INET6)
+		index = in6->sin6_scope_id;
 	return index != 0 && if_indextoname(index, name) != NULL ? 0 : -1;
 }
 

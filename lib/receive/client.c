@@ -124,6 +124,8 @@ static void client_figures(struct client *c, struct figures *f)
 	f->cpu = c->cpu;
 	strcpy(f->version, c->context->program.version);
 	strcpy(f->kernel, c->context->program.kernel);
+	if (isnan(f->load))
+		strcpy(f->no_load, meter_no_load(&c->context->meter));
 	tcp_figures_read(c->place.sock, &f->tcp);
 }
 

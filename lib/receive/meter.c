@@ -5,6 +5,7 @@
 #include "lib/load/baseline.h"
 #include "lib/load/counters.h"
 #include "lib/load/limits.h"
+#include "lib/report/receipt.h"
 
 #define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
 #define RETRY_NS    500000000u    /* between two tries to have the lock of another program */
@@ -62,6 +63,20 @@ void meter_load(const struct meter *m, const struct load_sample *from, const str
 				   .tasks = NAN,
 				   .cpus = NAN,
 				   .wakeup = {NAN, NAN}};
+}
+
+const char *meter_no_load(struct meter *m)
+{
+	bool has_baseline;
+
+	if (m->soaker == NULL)
+		return NO_LOAD_OFF;
+	if (m->state == METER_BLOCKED)
+		return NO_LOAD_HELD;
+	pthread_rwlock_rdlock(&m->lock);
+	has_baseline = m->calibration.cpu != NULL;
+	pthread_rwlock_unlock(&m->lock);
+	return has_baseline ? NO_LOAD_SHORT : NO_LOAD_BASELINE;
 }
 
 static void samples_begin(struct meter *m)

@@ -57,8 +57,9 @@ struct meter {
 	struct load_sample base;  /* to which they had come when they last stopped */
 	struct load_sample begin; /* what the soakers had counted when they went on */
 
+	_Atomic enum meter_state state; /* which the main thread alone changes */
+
 	/* Only the main thread uses these. */
-	enum meter_state state;
 	bool own; /* the baseline is not a file's */
 	uint64_t
 		due_ns; /* when meter_look() is to be called, of now_ns(); UINT64_MAX: need not be */
@@ -112,6 +113,9 @@ void tally_begin(struct tally *t, uint64_t bytes);
  */
 uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
 		    struct load_sample *sample);
+
+/* Why a client that has ended has no load: a NO_LOAD_* of a receipt.  Any thread may call it. */
+const char *meter_no_load(struct meter *m);
 
 /* The load between two samples; NAN where the clock stood still between them. */
 void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,

@@ -161,9 +161,12 @@ static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *in
 		 f->seconds);
 }
 
-static void summary_print(struct report *r, struct wrap *w, const struct figures *f)
+static void summary_print(struct report *r, struct wrap *w, const struct figures *f, bool is_client)
 {
-	if (!isnan(f->load))
+	if (!isnan(f->load) && is_client && f->clients > 1)
+		wrap_add(w, ", ", "load of %.4g CPUs and all %ju clients", f->cpus,
+			 (uintmax_t)f->clients);
+	else if (!isnan(f->load))
 		wrap_add(w, ", ", "load of %.4g CPUs", f->cpus);
 	wrap_end(w);
 	print(r, "%s", w->text);
@@ -185,7 +188,7 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 		wrap_add(&w, ", ", "after %ju bytes of warm-up", (uintmax_t)f->warmup);
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
-	summary_print(r, &w, f);
+	summary_print(r, &w, f, true);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -270,7 +273,7 @@ static void print_total(struct report *r, const struct figures *f)
 
 	snprintf(name, sizeof(name), "  total of %ju clients: ", (uintmax_t)f->clients);
 	summary_begin(&w, line, name, f);
-	summary_print(r, &w, f);
+	summary_print(r, &w, f, false);
 }
 
 void report_group(struct report *r, const struct figures *f, bool summary)

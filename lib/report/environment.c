@@ -348,7 +348,7 @@ void environment_note(const struct environment *e, const struct link *l)
 		      e->vulnerable[0] != '\0' ? e->vulnerable : "none");
 	if (l->interface[0] != '\0')
 		warnx("environment: interface %s: driver %s, MTU %d, offloads %s, %d rx and %d tx queues",
-		      l->interface, known(l->driver), l->mtu,
+		      printable(l->interface), known(l->driver), l->mtu,
 		      !l->has_offloads         ? "not known"
 		      : l->offloads[0] != '\0' ? l->offloads
 					       : "none",

@@ -13,6 +13,7 @@ static const struct receipt_key {
 	size_t offset;
 	size_t size;      /* of a word or a name, with its end */
 	double min;       /* the least value of a number */
+	bool whole;       /* a number that has no fraction: of a CPU, or of bytes */
 	uint64_t unknown; /* the value of a count that is omitted; 0: none is */
 } receipt_keys[] = {
 #define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
@@ -30,7 +31,7 @@ static const struct receipt_key {
 	{"clients", COUNT(clients)},
 	{"method", WORD(method)},
 	{"refused", WORD(refused)},
-	{"cpu", NUMBER(cpu)},
+	{"cpu", NUMBER(cpu), .whole = true},
 	{"load", NUMBER(load), .min = RECEIPT_SHARE_MIN},
 	{"uncertainty", NUMBER(uncertainty)},
 	{"cpus", NUMBER(cpus)},
@@ -48,8 +49,8 @@ static const struct receipt_key {
 	{"softirq", NUMBER(rates.cpu[CPU_SOFTIRQ])},
 	{"steal", NUMBER(rates.cpu[CPU_STEAL])},
 	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
-	{"rcv_mss", NUMBER(tcp.rcv_mss)},
-	{"out_of_order", NUMBER(tcp.rcv_ooo)},
+	{"rcv_mss", NUMBER(tcp.rcv_mss), .whole = true},
+	{"out_of_order", NUMBER(tcp.rcv_ooo), .whole = true},
 	{"load_seconds", NUMBER(soaked)},
 	{"unsafe", REASONS(unsafe)},
 	{"load_bytes", COUNT(load_bytes), .unknown = ALL_BYTES},
@@ -57,6 +58,7 @@ static const struct receipt_key {
 	{"softnet_squeezed", NUMBER(rates.softnet_squeezed)},
 	{"version", NAME(version)},
 	{"kernel", NAME(kernel)},
+	{"no_load", WORD(no_load)},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */
@@ -80,7 +82,7 @@ static bool has_characters(const struct receipt_key *key, const char *value)
 
 static bool number_fits(const struct receipt_key *key, double v)
 {
-	return v >= key->min && v < RECEIPT_NUMBER_MAX;
+	return v >= key->min && v < RECEIPT_NUMBER_MAX && (!key->whole || v == floor(v));
 }
 
 size_t receipt_format(const struct figures *f, char *buf)

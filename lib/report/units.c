@@ -118,7 +118,7 @@ const char *baselines_format(double drift, char buf[BASELINES_STRLEN])
 {
 	if (isnan(drift))
 		return strcpy(buf, "own baseline before, none after");
-	snprintf(buf, BASELINES_STRLEN, "own baselines, drift %.1f%%", percent(drift));
+	snprintf(buf, BASELINES_STRLEN, "own baselines, drift %.1f points of load", percent(drift));
 	return buf;
 }
 

@@ -59,9 +59,9 @@ const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
  */
 const char *interval_text(const struct figures *f, double start, char buf[RATE_STRLEN]);
 
-#define BASELINES_STRLEN 40 /* enough for baselines_format() */
+#define BASELINES_STRLEN 48 /* enough for baselines_format() */
 
-/* `own baselines, drift 0.3%`: of the idle machine before and after; NAN: before alone. */
+/* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
 /* How many of something per second; 0 when no time passed. */

@@ -9,10 +9,9 @@
 #include "lib/send/plan.h"
 #include "lib/send/stream.h"
 
-#define REQUEST_TIMEOUT 60   /* seconds, unless --timeout is given */
-#define REQUESTS        100  /* connections of each size, unless -n is given, as in 1999 */
-#define BUILTIN_SECONDS 10   /* that the built-in set is sent for: a pass over it lasts 10 ms */
-#define RCVBUF_ODD      1024 /* bytes: a smaller -i may be meant as iperf3's interval */
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout is given */
+#define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */
+#define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
 #define CHUNK_ODD       (10u << 20) /* bytes: a -b this large may be meant as iperf3's rate */
 #define PRECISE_ROUNDS  30          /* at most, with --precision, unless -r is given */
 
@@ -196,7 +195,8 @@ static const char help[] =
 	"  -h, --help                  print this text and exit\n"
 	"  -V, --version               print the version and exit\n"
 	"\n"
-	"SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB.\n"
+	"SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB.  In the report's first\n"
+	"line kbytes/sec is KiB/s, the unit of the lines below: 1024 bytes per second.\n"
 	"\n"
 	"Exit status: 0 if all was sent and received, 1 if the transfer failed, 2 if the\n"
 	"command line is wrong.\n"
@@ -333,10 +333,7 @@ static _Noreturn void reject_no_server(const struct send_options *opt, const cha
 /* Warns of values that iperf3's users mean otherwise. */
 static void warn_of_letters(const struct send_options *opt, const struct given *given)
 {
-	if (opt->sock.rcvbuf > 0 && opt->sock.rcvbuf < RCVBUF_ODD)
-		warnx("-i, --rcvbuf: the receive buffer is to have %d bytes; for interval lines "
-		      "use -I",
-		      opt->sock.rcvbuf);
+	sock_warn_rcvbuf(&opt->sock);
 	if (opt->chunks.n == 1 && opt->chunks.size[0] >= CHUNK_ODD && opt->pace == 0 &&
 	    !given->length)
 		warnx("-b, --buffer-size: each call is to send up to %" PRIu64

@@ -4,7 +4,7 @@
 #include "lib/report/units.h"
 #include "lib/report/wrap.h"
 
-#define NAME   64            /* bytes of a run's name */
+#define NAME   COMPARISON_NAME
 #define FIGURE FIGURE_STRLEN /* bytes of a figure with its interval */
 
 /*
@@ -65,8 +65,7 @@ static const char *name_of(const struct plan_run *run, struct differing d, char 
 	return buf;
 }
 
-/* What tells a run from the others. */
-static const char *run_name(const struct plan *p, int i, char buf[NAME])
+const char *comparison_run_name(const struct plan *p, int i, char buf[NAME])
 {
 	return name_of(&p->run[i], differing_in(p), buf);
 }
@@ -176,7 +175,8 @@ static struct sides sides_of(const struct comparison *c)
 	int i, n;
 
 	for (i = 0; i < c->plan->n; i++) {
-		n = (int)strlen(run_name(c->plan, i, name)) + (c->before != NULL ? 8 : 0);
+		n = (int)strlen(comparison_run_name(c->plan, i, name)) +
+		    (c->before != NULL ? 8 : 0);
 		s.width = n > s.width ? n : s.width;
 	}
 	s.stacked = s.width + RATE_WIDTH + SIDE_WIDTH * (s.here + s.remote) > limit;
@@ -191,7 +191,7 @@ static void print_run(const struct comparison *c, int i, const struct sides *sid
 	char name[NAME], line[NAME + 16];
 	int k;
 
-	run_name(c->plan, i, name);
+	comparison_run_name(c->plan, i, name);
 	if (sides->stacked) {
 		report("%s\n", name);
 		strcpy(name, "");
@@ -258,22 +258,60 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 	char name[NAME], first[NAME], text[FIGURE];
 	struct estimate e;
 	struct wrap w;
+	bool none;
 	int i;
 
-	run_name(c->plan, 0, first);
+	comparison_run_name(c->plan, 0, first);
 	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++) {
 		e = ratio_of(c, i, f);
 		if (isnan(e.value))
 			continue;
 		wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-		wrap_add(&w, "", "%s%s %s %s times", run_name(c->plan, i, name),
+		wrap_add(&w, "", "%s%s %s %s times", comparison_run_name(c->plan, i, name),
 			 c->before != NULL ? " now" : "", verb,
 			 times(&e, unsafe_of(c, i, f), text));
-		wrap_add(&w, " ", "%s%s", of, c->before != NULL ? "before" : first);
-		if (e.low <= 1 && e.high >= 1)
-			wrap_add(&w, ": ", "no difference is shown");
+		none = e.low <= 1 && e.high >= 1;
+		wrap_add(&w, " ", "%s%s%s", of, c->before != NULL ? "before" : first,
+			 none ? ":" : "");
+		if (none)
+			wrap_add(&w, " ", "no difference is shown");
 		wrap_end(&w);
 	}
+}
+
+/* A line for each reason that made loads unsafe. */
+static void print_unsafe(const struct plan *p)
+{
+	char of[48];
+	int i, n;
+
+	for (i = 0; i < UNSAFE_REASONS; i++) {
+		n = p->unsafe_runs[i];
+		of[0] = '\0';
+		if (1u << i == UNSAFE_STEAL && p->steal_most > p->steal_least)
+			snprintf(of, sizeof(of), " of %.1f%% to %.1f%%", 100 * p->steal_least,
+				 100 * p->steal_most);
+		else if (1u << i == UNSAFE_STEAL)
+			snprintf(of, sizeof(of), " of %.1f%%", 100 * p->steal_most);
+		if (n > 0)
+			report("%s%s in %d of %d run%s: %s unsafe (?)\n", limits_name(i), of, n,
+			       p->added, p->added == 1 ? "" : "s",
+			       n == 1 ? "its load is" : "their loads are");
+	}
+}
+
+/* The plan that was saved, and a line for each setting that differs. */
+static void print_before(const struct comparison *c)
+{
+	const struct saved *s = c->before;
+	char line[SAVED_DIFFERENCE];
+	int k;
+
+	report("before: %d round%s in %s: %s\n", s->plan.rounds, s->plan.rounds == 1 ? "" : "s",
+	       printable(c->before_path), s->machine);
+	for (k = 0; k < SAVED_SETTINGS; k++)
+		if (saved_difference(s, c->plan, (enum saved_setting)k, line) != NULL)
+			report("%s\n", line);
 }
 
 static void print_text(const struct comparison *c, const struct send_options *opt)
@@ -284,9 +322,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
 		       p->rounds == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s");
 	if (!opt->quiet && c->before != NULL)
-		report("before: %d round%s in %s: %s\n", c->before->plan.rounds,
-		       c->before->plan.rounds == 1 ? "" : "s", printable(c->before_path),
-		       c->before->machine);
+		print_before(c);
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
@@ -296,6 +332,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
 		report("--precision %g%% was not reached in %d rounds\n",
 		       percent(opt->compare.precision), p->rounds);
+	print_unsafe(p);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
 }
@@ -381,6 +418,21 @@ static void json_runs(struct json *j, const struct comparison *c)
 	json_close(j, ']');
 }
 
+static void json_differences(struct json *j, const struct comparison *c)
+{
+	static const char *const names[] = {[SAVED_CONGESTION] = "congestion",
+					    [SAVED_PACE] = "pace",
+					    [SAVED_OFFLOADS] = "offloads"};
+	char line[SAVED_DIFFERENCE];
+	int k;
+
+	json_open(j, "against_differs", '[');
+	for (k = 0; k < SAVED_SETTINGS; k++)
+		if (saved_difference(c->before, c->plan, (enum saved_setting)k, line) != NULL)
+			json_string(j, NULL, names[k]);
+	json_close(j, ']');
+}
+
 static void print_json(const struct comparison *c)
 {
 	struct json j;
@@ -392,6 +444,7 @@ static void print_json(const struct comparison *c)
 	if (c->before != NULL) {
 		json_string(&j, "against", c->before->machine);
 		json_count(&j, "against_rounds", (uint64_t)c->before->plan.rounds);
+		json_differences(&j, c);
 	}
 	json_runs(&j, c);
 	json_close(&j, '}');

@@ -18,6 +18,11 @@ struct comparison {
 	const struct environment *environment; /* of a report in JSON */
 };
 
+#define COMPARISON_NAME 64 /* bytes of a run's name */
+
+/* What tells a run of a plan from the others: `send 64k, 4 streams`. */
+const char *comparison_run_name(const struct plan *p, int i, char buf[COMPARISON_NAME]);
+
 /* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
 void comparison_print(const struct comparison *c, const struct send_options *opt);
 

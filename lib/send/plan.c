@@ -34,6 +34,28 @@ static void raise_to(double *greatest, double value)
 		*greatest = value;
 }
 
+/* Counts a run by the reasons that made it unsafe at either end. */
+static void count_unsafe(struct plan *p, const struct figures *here, const struct figures *remote)
+{
+	const struct figures *end[] = {here, remote};
+	unsigned unsafe = 0;
+	double steal;
+	int i;
+
+	for (i = 0; i < 2 && end[i] != NULL; i++) {
+		unsafe |= end[i]->unsafe;
+		steal = end[i]->rates.cpu[CPU_STEAL];
+		if (!(end[i]->unsafe & UNSAFE_STEAL) || isnan(steal))
+			continue;
+		if (p->steal_least == 0 || steal < p->steal_least)
+			p->steal_least = steal;
+		raise_to(&p->steal_most, steal);
+	}
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		p->unsafe_runs[i] += (unsafe & 1u << i) != 0;
+	p->added++;
+}
+
 void plan_add(struct plan *p, int i, const struct send_result *res)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
@@ -60,6 +82,7 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 		raise_to(&run->remote_uncertainty, r->uncertainty);
 		run->remote_unsafe |= r->unsafe;
 	}
+	count_unsafe(p, here, remote ? r : NULL);
 	p->one_baseline |= here->baseline != BASELINE_OWN;
 	p->rounds += i == p->n - 1;
 }

@@ -37,11 +37,24 @@ struct plan_run {
 	unsigned unsafe, remote_unsafe;         /* the reasons of all rounds */
 };
 
+/* What all runs of a plan have in common, and another plan may have otherwise. */
+struct plan_settings {
+	char congestion[16];
+	uint64_t pace;     /* bytes per second of each stream; 0: no limit */
+	char offloads[32]; /* of the interface, such as `tso,gso`; `none`; empty: not known */
+};
+
 struct plan {
 	struct plan_run *run;
 	int n;      /* runs of a round */
 	int rounds; /* that are complete */
 	int capacity;
+	int added; /* runs, also of a round that is not complete */
+	int unsafe_runs
+		[UNSAFE_REASONS];       /* those of them that a reason made unsafe, at either end */
+	double steal_least, steal_most; /* shares, of those that UNSAFE_STEAL did */
+	bool has_settings;              /* they are known */
+	struct plan_settings settings;
 	bool one_baseline; /* all runs of this host have one in common, and with it its error */
 };
 

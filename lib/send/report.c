@@ -129,6 +129,20 @@ static void note_end(const struct send_result *res)
 		      received->rates.softnet_dropped, received->rates.softnet_squeezed);
 }
 
+void report_pacing(struct send_report *r, const struct send_result *res)
+{
+	const struct send_options *opt = r->opt;
+
+	if (opt->quiet || opt->sock.congestion != NULL || opt->pace > 0 ||
+	    r->has_warned_of_pacing || strncmp(res->congestion, "bbr", 3) != 0 ||
+	    strcmp(res->target->interface, "lo") != 0)
+		return;
+	r->has_warned_of_pacing = true;
+	warnx("the congestion control %s paces the sender, over loopback far below what the host can "
+	      "do: try --congestion reno",
+	      res->congestion);
+}
+
 void report_start(struct send_report *r, const struct target *target, const struct send_result *res)
 {
 	struct link link;

@@ -22,6 +22,7 @@ struct send_report {
 	struct json json;
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
+	bool has_warned_of_pacing; /* a line said that the congestion control paces */
 	bool has_warned_of_tcp;    /* a line said that the server has no Multipath TCP */
 	bool is_comparison;        /* runs are not reported as text one by one */
 	/* What a text report has of a comparison if the program dies: its complete rounds; or NULL. */
@@ -53,6 +54,9 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 
 /* Reports what was measured, `res` as above, and in JSON the error, unless that is NULL. */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
+
+/* Warns, once, of a congestion control that was not asked for and paces what goes over loopback. */
+void report_pacing(struct send_report *r, const struct send_result *res);
 
 /* Whether to print progress: stderr is a terminal that is ours, and has nothing else on it. */
 bool progress_wanted(const struct send_options *opt);

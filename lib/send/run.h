@@ -18,6 +18,8 @@
 #define TICK_NS 100000000u /* how often a thread that blocks is interrupted again */
 #define NEVER   UINT64_MAX
 
+#define RUN_PLACE 96 /* bytes of a round and a run's name */
+
 /* This host at one time, which is that of the counters. */
 struct host_mark {
 	struct counters counters;
@@ -53,6 +55,7 @@ struct run {
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct host_mark begin, end;
 	struct limits_said said;
+	char place[RUN_PLACE]; /* of a comparison: the round and the run */
 };
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */

@@ -9,10 +9,13 @@
 
 #define SAVED_MAX (64 * 1024 * 1024) /* bytes: more than a plan with all its rounds needs */
 
-static const char columns[] =
-	"round\tmethod\tbuffer_bytes\tstreams\tbaseline\tkib_per_second\tload_percent\t"
-	"load_uncertainty_percent\tcost_us_per_kib\tunsafe\treceiver_load_percent\t"
-	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe";
+#define COLUMNS                                                                                    \
+	"round\tmethod\tbuffer_bytes\tstreams\tbaseline\tkib_per_second\tload_percent\t"           \
+	"load_uncertainty_percent\tcost_us_per_kib\tunsafe\treceiver_load_percent\t"               \
+	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe"
+
+static const char columns_without_settings[] = COLUMNS; /* before the settings were saved */
+static const char columns[] = COLUMNS "\tcongestion\tpace_bytes_per_second\toffloads";
 
 /*
  * Writing.
@@ -37,6 +40,11 @@ static void print_reasons(FILE *f, unsigned unsafe)
 			fprintf(f, "%s%s", limits_name(i), unsafe >> i > 1 ? "," : "");
 }
 
+static const char *word_or_dash(const char *word)
+{
+	return word[0] != '\0' ? word : "-";
+}
+
 static void print_run(FILE *f, const struct plan *p, int round, const struct plan_run *run)
 {
 	fprintf(f, "%d\t%s\t%" PRIu64 "\t%d\t%s", round + 1, run->method, run->chunk, run->streams,
@@ -50,7 +58,8 @@ static void print_run(FILE *f, const struct plan *p, int round, const struct pla
 	print_figure(f, 100 * run->remote_uncertainty);
 	print_figure(f, run->figure[PLAN_REMOTE_COST][round]);
 	print_reasons(f, run->remote_unsafe);
-	fprintf(f, "\n");
+	fprintf(f, "\t%s\t%" PRIu64 "\t%s\n", word_or_dash(p->settings.congestion),
+		p->settings.pace, word_or_dash(p->settings.offloads));
 }
 
 static void print_plan(FILE *f, const void *plan)
@@ -129,9 +138,23 @@ static unsigned reasons(char **line, bool *wrong)
 	return unsafe;
 }
 
-/* A line, as far as it belongs to a run; returns its round, from 1, or 0 where it is wrong. */
-static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURES], bool *one)
+/* Stores a word; `-` is an empty one. */
+static void word(char **line, char *buf, size_t size, bool *wrong)
 {
+	const char *field = strsep(line, "\t");
+
+	*wrong |= field == NULL;
+	snprintf(buf, size, "%s", field == NULL || strcmp(field, "-") == 0 ? "" : field);
+	make_printable(buf);
+}
+
+/*
+ * A line, as far as it belongs to a run, and the settings of the plan if it has them; returns its
+ * round, from 1, or 0 where it is wrong.
+ */
+static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURES], struct plan *p)
+{
+	struct plan_settings *settings = &p->settings;
 	bool wrong = false;
 	const int round = (int)count(&line, PLAN_ROUNDS_MAX, &wrong);
 	const char *method = strsep(&line, "\t"), *baseline;
@@ -141,7 +164,7 @@ static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURE
 	run->chunk = count(&line, 1e15, &wrong);
 	run->streams = (int)count(&line, 1e6, &wrong);
 	baseline = strsep(&line, "\t");
-	*one |= baseline != NULL && strcmp(baseline, "one") == 0;
+	p->one_baseline |= baseline != NULL && strcmp(baseline, "one") == 0;
 	figure[PLAN_RATE] = number(&line, &wrong);
 	figure[PLAN_LOAD] = number(&line, &wrong) / 100;
 	run->uncertainty = fmax(0, number(&line, &wrong) / 100);
@@ -151,6 +174,11 @@ static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURE
 	run->remote_uncertainty = fmax(0, number(&line, &wrong) / 100);
 	figure[PLAN_REMOTE_COST] = number(&line, &wrong);
 	run->remote_unsafe = reasons(&line, &wrong);
+	if (p->has_settings) {
+		word(&line, settings->congestion, sizeof(settings->congestion), &wrong);
+		settings->pace = count(&line, 1e16, &wrong);
+		word(&line, settings->offloads, sizeof(settings->offloads), &wrong);
+	}
 	return wrong || line != NULL ? 0 : round;
 }
 
@@ -168,7 +196,7 @@ static const char *parse_runs(char *text, int lines, struct plan *p)
 	int i, k, round;
 
 	for (i = 0; i < lines; i++) {
-		round = parse_run(strsep(&text, "\n"), &run, figure, &p->one_baseline);
+		round = parse_run(strsep(&text, "\n"), &run, figure, p);
 		if (round != i / p->n + 1)
 			return "has a line that is wrong or in the wrong place";
 		if (round > 1 && !same_run(&run, &p->run[i % p->n]))
@@ -190,7 +218,8 @@ const char *saved_parse(char *text, struct saved *s)
 	const char *why, *c;
 
 	*s = (struct saved){.plan.n = 0};
-	if (strncmp(head, "# zcc ", 6) != 0 || names == NULL || strcmp(names, columns) != 0)
+	if (strncmp(head, "# zcc ", 6) != 0 || names == NULL ||
+	    (strcmp(names, columns) != 0 && strcmp(names, columns_without_settings) != 0))
 		return "was not written by --save of this version";
 	snprintf(s->machine, sizeof(s->machine), "%s", head + 2);
 	make_printable(s->machine);
@@ -203,6 +232,7 @@ const char *saved_parse(char *text, struct saved *s)
 	    lines / first > PLAN_ROUNDS_MAX)
 		return "has no complete round";
 	plan_open(&s->plan, first, lines / first);
+	s->plan.has_settings = strcmp(names, columns) == 0;
 	why = parse_runs(text, lines, &s->plan);
 	if (why != NULL)
 		plan_close(&s->plan);
@@ -232,6 +262,38 @@ void saved_read_or_die(struct saved *s, const char *path)
 	if (why != NULL)
 		die("--against: %s %s", printable(path), why);
 	free(text);
+}
+
+const char *saved_difference(const struct saved *s, const struct plan *now, enum saved_setting k,
+			     char buf[SAVED_DIFFERENCE])
+{
+	const struct plan_settings *a = &s->plan.settings, *b = &now->settings;
+	char then_pace[32] = "none", now_pace[32] = "none";
+
+	if (!s->plan.has_settings || !now->has_settings)
+		return NULL;
+	if (k == SAVED_PACE) {
+		if (a->pace == b->pace)
+			return NULL;
+		if (a->pace > 0)
+			snprintf(then_pace, sizeof(then_pace), "%" PRIu64 " bytes/s", a->pace);
+		if (b->pace > 0)
+			snprintf(now_pace, sizeof(now_pace), "%" PRIu64 " bytes/s", b->pace);
+		snprintf(buf, SAVED_DIFFERENCE, "pace differs: %s then, %s now", then_pace,
+			 now_pace);
+		return buf;
+	}
+	if (k == SAVED_CONGESTION && strcmp(a->congestion, b->congestion) != 0 &&
+	    a->congestion[0] != '\0' && b->congestion[0] != '\0')
+		snprintf(buf, SAVED_DIFFERENCE, "congestion differs: %s then, %s now",
+			 a->congestion, b->congestion);
+	else if (k == SAVED_OFFLOADS && strcmp(a->offloads, b->offloads) != 0 &&
+		 a->offloads[0] != '\0' && b->offloads[0] != '\0')
+		snprintf(buf, SAVED_DIFFERENCE, "offloads differ: %s then, %s now", a->offloads,
+			 b->offloads);
+	else
+		return NULL;
+	return buf;
 }
 
 void saved_close(struct saved *s)

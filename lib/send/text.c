@@ -1,6 +1,7 @@
 #include "lib/send/text.h"
 
 #include "lib/report/group.h"
+#include "lib/report/receipt.h"
 #include "lib/report/units.h"
 #include "lib/report/wrap.h"
 #include "lib/send/sender.h"
@@ -174,6 +175,22 @@ static struct columns host_columns(const struct send_result *res, const struct f
 	return (struct columns){{&res->sent, &res->received}, {"sender", "receiver"}};
 }
 
+/* Why a receipt has no load.  One of an older version has no reason. */
+static const char *no_load_text(const char *word)
+{
+	static const char *const texts[][2] = {
+		{NO_LOAD_OFF, "zcs measures it with -c"},
+		{NO_LOAD_HELD, "another program there soaks the CPUs"},
+		{NO_LOAD_BASELINE, "zcs has no baseline yet: its host is not idle"},
+		{NO_LOAD_SHORT, "the transfer ended before its soakers had settled"}};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strcmp(word, texts[i][0]) == 0)
+			return texts[i][1];
+	return "its receipt has none (zcs -c measures it)";
+}
+
 static void print_load(const struct send_result *res, int streams)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
@@ -194,6 +211,8 @@ static void print_load(const struct send_result *res, int streams)
 	if (s->baseline == BASELINE_OWN)
 		report("    %s%s\n",
 		       res->local ? "" : "sender: ", baselines_format(s->drift, text));
+	if (!res->local && res->receipts > 0 && isnan(r->load))
+		report("    receiver: no load: %s\n", no_load_text(r->no_load));
 	if (res->receipts > 0 && r->clients > (uint64_t)streams)
 		report("    the receiver had %ju clients during the transfer: "
 		       "its load is that of all\n",
@@ -372,7 +391,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "    ");
 	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
-		 t->interface);
+		 printable(t->interface));
 	wrap_add(&w, ", ", "%s", res->congestion);
 	if (opt->cork)
 		wrap_add(&w, ", ", "corked");

@@ -300,7 +300,7 @@ bool transfer_open(struct transfer *t, size_t chunk)
 		t->report->has_warned_of_tcp = true; /* once, whatever the runs of a comparison */
 	}
 	if (opt->debug > 0)
-		warnx("connected to %s through %s", t->target.name, t->target.interface);
+		warnx("connected to %s through %s", t->target.name, printable(t->target.interface));
 	return true;
 }
 

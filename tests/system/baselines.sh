@@ -26,7 +26,7 @@ own_transfer()
 {
 	own -t 0.1
 	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
-	grep -Eqx '    own baselines, drift -?[0-9.]+%' out
+	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 	not [ -e own/counts_per_sec ]
 }
 check 'zcc -c without a calibration: a load, and a line about own baselines' own_transfer
@@ -60,7 +60,7 @@ start_zcs --reply
 own_requests()
 {
 	own --request 10,20 -n 20
-	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+%' out)" -eq 2 ]
+	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+ points of load' out)" -eq 2 ]
 }
 check 'zcc -c --request without a calibration: own baselines for each size' own_requests
 stop_zcs

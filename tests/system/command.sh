@@ -20,7 +20,7 @@ with_command()
 {
 	mkdir own && cd own || return
 	soaking hastened env HASTEN_US=20000 "$cyclesoak" sleep 0.2
-	grep -Eq "^(System load: .*; |  )own baselines, drift -?[0-9.]+%$" out
+	grep -Eq "^(System load: .*; |  )own baselines, drift -?[0-9.]+ points of load$" out
 	grep -Eq "^System load: .*; took [0-9.]+ s, -?[0-9.]+ s of CPU time" out
 	not [ -e counts_per_sec ]
 }

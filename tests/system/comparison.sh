@@ -46,11 +46,16 @@ else
 	skip '--json: an object for each run, and one with the means of these' 'no jq'
 fi
 
+# joined FILE: with the lines that break in front of a clause in one
+joined()
+{
+	awk '/^  [a-z]/ && !/^  to / { sub(/^ /, ""); printf "%s", $0; next } { printf "%s%s", (NR > 1 ? "\n" : ""), $0 } END { print "" }' "$1"
+}
 table_of_rows()
 {
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 file
 	no_wider 80 out
-	awk '/^  [a-z]/ && !/^  to / { sub(/^ /, ""); printf "%s", $0; next } { printf "%s%s", (NR > 1 ? "\n" : ""), $0 } END { print "" }' out >lines
+	joined out >lines
 	[ "$(wc -l <lines)" -eq 19 ]
 	grep -x '2 rounds of 8 runs; means and 95% intervals' out
 	for name in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
@@ -93,7 +98,8 @@ against_saved()
 	compare -m send,mmap -r 3 --against plan.tsv file
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
 	[ "$(grep -Ec '^(send|mmap), (before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
-	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.]+\) times the throughput of before(: no difference is shown)?$' out)" -eq 2 ]
+	joined out >lines
+	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.]+\) times the throughput of before(: no difference is shown)?$' lines)" -eq 2 ]
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send, before' out | tr -d , | grep " $(cat mean) "
@@ -120,6 +126,24 @@ precision_missed()
 }
 check '--precision that was not reached: a line reports it' precision_missed
 check '--against in JSON: the reasons that made the saved load unsafe' saved_unsafe
+other_settings()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --pace 1g -m send,mmap -r 1 --against plan.tsv file
+	grep -x "congestion differs: reno then, $other now" out
+	grep -x 'pace differs: none then, 1073741824 bytes/s now' out
+	not grep '^offloads differ' out
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --json -m send,mmap -r 1 --against plan.tsv file
+	tail -n 1 out | grep '"against_differs":\["congestion"\]'
+	cut -f 1-14 plan.tsv >older.tsv
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" -m send,mmap -r 1 --against older.tsv file
+	not grep 'differs' out
+}
+other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -vx reno | head -n 1)
+if [ -n "$other" ]; then
+	check '--against: a line for each setting that differs; a file of before they were saved is read' other_settings
+else
+	skip '--against: settings that differ' 'no other congestion control is allowed'
+fi
 other_plan()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file

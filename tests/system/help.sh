@@ -141,6 +141,15 @@ method()
 start_zcs -J
 head -c 3000 /dev/zero >file
 check 'zcc -i 1: a line on stderr names -I' one_warning '^zcc: -i, --rcvbuf: .* 1 bytes; for interval lines use -I$' -i 1
+zcs_interval()
+{
+	grep -x 'zcs: -i, --rcvbuf: the receive buffer is to have 1 bytes; for interval lines use -I' zcs.err
+}
+stop_zcs
+start_zcs -i 1
+check 'zcs -i 1: a line on stderr names -I' zcs_interval
+stop_zcs
+start_zcs -J
 check 'zcc -b 1G: a line on stderr names --pace, with -l and --pace there is none' rates_and_lengths
 check 'zcc -k 5: a number that is a file is sent' without_warning -k 5
 aliases_are_the_same()

@@ -378,6 +378,14 @@ link_local_address()
 	grep -q "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" err
 }
 across '' 'a link-local address with its scope' link_local_address
+own_link_local()
+{
+	start_zcs
+	link_local=$($A ip -6 -o addr show dev "$LINK" scope link | sed "s/.*inet6 \([^/]*\).*/\1/")
+	exits 0 $A "$BIN/zcc" -p "$PORT" --congestion reno -s "$link_local"%"$LINK" --json file
+	grep '"both_ends_on_host":true' out
+}
+across '' 'a link-local address of the own host: both ends are on it' own_link_local
 # shellcheck disable=SC2046 # several words: $(of)
 zcs_bind_and_allow()
 {

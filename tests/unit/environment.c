@@ -178,8 +178,31 @@ static void test_namesake(void)
 		ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, what);
 }
 
+/* The name of an interface may have any byte but a slash and blanks. */
+static void note(void *link)
+{
+	const struct environment e = {.kernel = "6.1", .boost = -1};
+
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+	environment_note(&e, link);
+}
+
+static void test_interface(void)
+{
+	struct link link = {.interface = "a\033[2Jb"};
+	const int before = dup(STDERR_FILENO);
+	char text[4096];
+
+	stdout_of(note, &link, text, sizeof(text));
+	dup2(before, STDERR_FILENO);
+	close(before);
+	ok(strstr(text, "interface a") != NULL && strchr(text, '\033') == NULL,
+	   "the name of an interface is printable on a terminal");
+}
+
 int main(void)
 {
+	test_interface();
 	test_chosen();
 	test_preempt_option();
 	test_vulnerability();

@@ -83,8 +83,19 @@ static void test_printed(void)
 	ok(n == SAY_MOST - 1, "a reason that comes and goes is printed ten times in all");
 }
 
+static void test_lines_of_a_plan(void)
+{
+	struct limits_said said = {.most = 1};
+
+	ok(limits_fresh(&said, UNSAFE_STEAL, 0) == UNSAFE_STEAL && limits_fresh(&said, 0, 0) == 0 &&
+		   limits_fresh(&said, UNSAFE_STEAL, 0) == 0 &&
+		   limits_fresh(&said, UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
+	   "with one line a reason, a reason that comes again has none");
+}
+
 int main(void)
 {
+	test_lines_of_a_plan();
 	test_printed();
 	test_names();
 	test_parse();

@@ -88,7 +88,7 @@ static void test_keys(void)
 		"packets_in=16 packets_out=17 user=18 nice=19 system=20 idle=21 iowait=22 irq=23 "
 		"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 load_seconds=29 "
 		"unsafe=steal softnet_dropped=30 softnet_squeezed=31 version=0.2.0-rc1 "
-		"kernel=6.18.0+deb13-amd64\n";
+		"kernel=6.18.0+deb13-amd64 no_load=held\n";
 	char written[RECEIPT_MAX];
 	struct figures f;
 
@@ -100,6 +100,7 @@ static void test_keys(void)
 	is(f.refused, "eight", "the key refused is read");
 	is(f.version, "0.2.0-rc1", "the key version is read");
 	is(f.kernel, "6.18.0+deb13-amd64", "the key kernel is read");
+	is(f.no_load, "held", "the key no_load is read");
 	ok(f.rates.softnet_dropped == 30 && f.rates.softnet_squeezed == 31,
 	   "the keys of softnet are read");
 	ok(f.load == 10 && f.uncertainty == 11 && f.cpus == 12 && f.slowed == 13 && f.tasks == 14,
@@ -113,6 +114,12 @@ static void test_keys(void)
 	   "the columns of CPU time are read");
 	ok(f.tcp.rcv_rtt == 26 && f.tcp.rcv_mss == 27 && f.tcp.rcv_ooo == 28,
 	   "the TCP figures are read");
+	ok(parse("bytes=1 seconds=2 cpu=0.5\n", &f) != NULL &&
+		   parse("bytes=1 seconds=2 rcv_mss=0.5\n", &f) != NULL &&
+		   parse("bytes=1 seconds=2 out_of_order=0.5\n", &f) != NULL &&
+		   parse("bytes=1 seconds=2 cpus=0.5\n", &f) == NULL,
+	   "a CPU, bytes and packets have no fraction");
+	parse(line, &f);
 	written[receipt_format(&f, written) - 1] = '\0';
 	ok(strncmp(written, "bytes=1 seconds=2.000000 files=3 reads=4 warmup=5 clients=6 ", 60) ==
 			   0 &&

@@ -116,6 +116,10 @@ static void test_clients(void)
 	       "  192.168.100.100:7: 2147483648 bytes in 1.000 s, 1000000 files, 1000000 reads by splice\n"
 	       "  192.168.100.100:7: after 2147483648 bytes of warm-up, load of 256 CPUs\n",
 	       "the lines of a client with a load have 100 columns at most, and all its address");
+	s.f.clients = 4;
+	stdout_of(client, NULL, printed, sizeof(printed));
+	ok(strstr(printed, "load of 256 CPUs and all 4 clients\n") != NULL,
+	   "the line of one of four clients tells that the load is that of all");
 	server_init(false);
 	prints(small_and_client,
 	       "2 more clients with less than 1 KiB each: 123 bytes in all\n"

@@ -98,8 +98,43 @@ static void test_round_trip(void)
 	saved_close(&again);
 }
 
+/* Files of a plan that was saved with its settings, and of one without. */
+static void test_settings(void)
+{
+	static const char row[] = "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-";
+	struct saved s, old;
+	struct plan now = {.has_settings = true,
+			   .settings = {.congestion = "reno", .pace = 7, .offloads = "gso"}};
+	char text[1024], line[SAVED_DIFFERENCE];
+
+	snprintf(text, sizeof(text), "%.*s\tcongestion\tpace_bytes_per_second\toffloads\n%s%s\n",
+		 (int)strlen(HEAD) - 1, HEAD, row, "\tbbr\t0\ttso,gso");
+	ok(parse(text, &s) == NULL && s.plan.has_settings && s.plan.settings.pace == 0,
+	   "a file with the settings");
+	is(s.plan.settings.congestion, "bbr", "the congestion control is read");
+	is(s.plan.settings.offloads, "tso,gso", "the offloads are read");
+	is(saved_difference(&s, &now, SAVED_CONGESTION, line),
+	   "congestion differs: bbr then, reno now", "another congestion control is a line");
+	is(saved_difference(&s, &now, SAVED_PACE, line), "pace differs: none then, 7 bytes/s now",
+	   "another pace is a line");
+	is(saved_difference(&s, &now, SAVED_OFFLOADS, line),
+	   "offloads differ: tso,gso then, gso now", "other offloads are a line");
+	ok(saved_difference(&s, &s.plan, SAVED_CONGESTION, line) == NULL &&
+		   saved_difference(&s, &s.plan, SAVED_PACE, line) == NULL &&
+		   saved_difference(&s, &s.plan, SAVED_OFFLOADS, line) == NULL,
+	   "the same settings are no line");
+	snprintf(text, sizeof(text), "%s%s\n", HEAD, row);
+	ok(parse(text, &old) == NULL && !old.plan.has_settings &&
+		   saved_difference(&old, &now, SAVED_PACE, line) == NULL,
+	   "a file of before the settings were saved is read, and nothing is known to differ");
+	snprintf(text, sizeof(text), "%s%s\tbbr\t0\t-\n", HEAD, row);
+	ok(parse(text, &old) != NULL, "settings without their columns are rejected");
+	saved_close(&s);
+}
+
 int main(void)
 {
+	test_settings();
 	test_parse();
 	test_wrong();
 	test_round_trip();

@@ -201,6 +201,21 @@ static void test_text(void)
 	ok(strstr(printed, "all bytes") == NULL && strstr(printed, "clients") == NULL,
 	   "a report does not claim that all arrived where a byte is missing, and that the receiver "
 	   "had other clients where it had none");
+	sample.res.received.load = NAN;
+	strcpy(sample.res.received.no_load, "held");
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "\n    receiver: no load: another program there soaks the CPUs\n") !=
+		   NULL,
+	   "a receiver without a load has a line that tells why");
+	strcpy(sample.res.received.no_load, "");
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed,
+		  "\n    receiver: no load: its receipt has none (zcs -c measures it)\n") != NULL,
+	   "a receiver of an older version has no reason");
+	sample.res.local = true;
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "no load") == NULL, "on one host one load is of both ends");
+	sample.res.local = false;
 	set_unknown(&sample.stream[0].sent.tcp, sizeof(sample.stream[0].sent.tcp));
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "TCP") == NULL, "TCP figures that are not known have no group");
@@ -292,7 +307,7 @@ static void test_options(void)
 	       "    CPUs measured                           4\n"
 	       "    idle work slowed by                  6.2%\n"
 	       "    cost, us/KiB                      500.000\n"
-	       "    own baselines, drift 0.5%\n"
+	       "    own baselines, drift 0.5 points of load\n"
 	       "    the receiver had 3 clients during the transfer: its load is that of all\n"
 	       "  load by CPU                            load         cost, us/KiB\n"
 	       "    cpu3                        50.0% +-25.0%              250.000  sender\n"
@@ -569,8 +584,49 @@ static void test_progress(void)
 	   "progress is a share of all loops of all streams, or of the time with its warm-up");
 }
 
+/* Both go to stderr, which is stdout here. */
+static void pacing(void *arg)
+{
+	struct transfer *t = arg;
+
+	fflush(stdout);
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+	report_pacing(&t->report, &t->res);
+	report_pacing(&t->report, &t->res);
+}
+
+/* What is printed where the congestion control and the interface are these. */
+static size_t paces(const char *congestion, const char *interface, const char *asked)
+{
+	const int before = dup(STDERR_FILENO);
+
+	transfer_init(&sample);
+	strcpy(sample.res.congestion, congestion);
+	strcpy(sample.target.interface, interface);
+	sample.opt.sock.congestion = asked;
+	stdout_of(pacing, &sample, printed, sizeof(printed));
+	dup2(before, STDERR_FILENO);
+	close(before);
+	return strlen(printed);
+}
+
+static void test_pacing(void)
+{
+	const char *line;
+
+	paces("bbr", "lo", NULL);
+	line = strstr(printed, ": the congestion control bbr paces the sender");
+	ok(line != NULL && strstr(line, "try --congestion reno\n") != NULL &&
+		   strchr(line, '\n')[1] == '\0',
+	   "bbr over loopback: a line on stderr names --congestion, once");
+	ok(paces("bbr", "lo", "bbr") == 0 && paces("bbr", "eth0", NULL) == 0 &&
+		   paces("cubic", "lo", NULL) == 0,
+	   "none if it was asked for, over another interface, or of what does not pace");
+}
+
 int main(void)
 {
+	test_pacing();
 	test_huge();
 	test_text();
 	test_without_load();

@@ -1,0 +1,90 @@
+/* What a comparison prints: lib/send/comparison. */
+#include "lib/send/comparison.h"
+
+#include "tests/unit/unit.h"
+
+static struct send_options opt;
+static struct plan plan;
+static char printed[16384];
+
+/* Two runs of two rounds, of which the costs do not differ. */
+static void plan_init(void)
+{
+	static const double rate[2][2] = {{1000, 2000}, {2000, 1000}};
+	int i, round;
+
+	plan_open(&plan, 2, 2);
+	plan.rounds = 2;
+	for (i = 0; i < 2; i++) {
+		strcpy(plan.run[i].method, i == 0 ? "sendfile" : "uring-zc");
+		plan.run[i].chunk = 65536;
+		plan.run[i].streams = 1 << i;
+		for (round = 0; round < 2; round++) {
+			plan.run[i].figure[PLAN_RATE][round] = rate[i][round];
+			plan.run[i].figure[PLAN_LOAD][round] = 0.5;
+			plan.run[i].figure[PLAN_COST][round] = 1e6 / rate[i][round];
+			plan.run[i].figure[PLAN_REMOTE_LOAD][round] = NAN;
+			plan.run[i].figure[PLAN_REMOTE_COST][round] = NAN;
+		}
+	}
+}
+
+static void print(void *comparison)
+{
+	comparison_print(comparison, &opt);
+}
+
+static void test_lines(void)
+{
+	const struct comparison c = {.plan = &plan};
+
+	plan_init();
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, ":\n  no difference is shown\n") != NULL,
+	   "a line that breaks in front of a clause keeps the colon");
+	ok(strstr(printed, "has 1.00") != NULL && widest(printed) <= 80,
+	   "and has at most 80 columns: %zu", widest(printed));
+	plan_close(&plan);
+}
+
+/* One run of two was unsafe, then all were. */
+static void test_unsafe(void)
+{
+	const struct comparison c = {.plan = &plan};
+	struct send_result res = {.local = true};
+	const char *line;
+
+	plan_init();
+	plan.rounds = 0;
+	figures_init(&res.sent);
+	figures_init(&res.received);
+	res.sent.load = 0.5;
+	res.sent.bytes = 1 << 20;
+	res.sent.seconds = 1;
+	res.sent.unsafe = UNSAFE_STEAL;
+	res.sent.rates.cpu[CPU_STEAL] = 0.015;
+	plan_add(&plan, 0, &res);
+	res.sent.unsafe = 0;
+	plan_add(&plan, 1, &res);
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\nsteal of 1.5% in 1 of 2 runs: its load is unsafe (?)\n") != NULL,
+	   "one run of two was unsafe: its reason has a line");
+	res.sent.unsafe = UNSAFE_STEAL | UNSAFE_BASELINE_BUSY;
+	res.sent.rates.cpu[CPU_STEAL] = 0.444;
+	plan_add(&plan, 0, &res);
+	res.sent.rates.cpu[CPU_STEAL] = 0.1;
+	plan_add(&plan, 1, &res);
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	line = strstr(printed,
+		      "\nsteal of 1.5% to 44.4% in 3 of 4 runs: their loads are unsafe (?)\n");
+	ok(line != NULL && strstr(line, "\nbaseline_busy in 2 of 4 runs: their loads are") != NULL,
+	   "three of four were: a line for each reason, however many runs it had");
+	plan_close(&plan);
+}
+
+int main(void)
+{
+	test_lines();
+	test_unsafe();
+	return done();
+}
