@@ -107,7 +107,7 @@ line_for_each_test()
 	grep -v "# SKIP" out >runs
 	[ "$(grep -c " passed, 0 failed, " runs)" -eq 2 ]
 	# The models take turns.
-	[ "$(awk '{ print $2 }' runs | sort -u | wc -l)" -eq 2 ]
+	[ "$(awk '{ print $3 }' runs | sort -u | wc -l)" -eq 2 ]
 	no_guest
 }
 check 'tests/bench/kernels -1: each test runs once, and the models take turns' line_for_each_test
