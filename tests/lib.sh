@@ -65,10 +65,15 @@ check_with()
 	fi
 }
 
-# can_trace: whether strace(1) is there and may trace
+# can_trace: whether strace(1) is there and may trace, which is tried once
+tracing=
 can_trace()
 {
-	strace -o /dev/null true 2>/dev/null
+	if [ -z "$tracing" ]; then
+		tracing=no
+		! strace -o /dev/null true 2>/dev/null || tracing=yes
+	fi
+	[ $tracing = yes ]
 }
 
 # check_traced 'what' command [args...]: skipped where nothing may be traced
@@ -259,7 +264,11 @@ pipe_is_full()
 # gone PID: no such process, or only its zombie.
 gone()
 {
-	! [ -e "/proc/$1/stat" ] || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null
+	{ read -r gone_stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	case ${gone_stat##*) } in
+	Z*) ;;
+	*) return 1 ;;
+	esac
 }
 
 # ended PID: waits for the end of a process; it need not be this shell's child.
@@ -276,7 +285,7 @@ exits()
 	got=0
 	"$@" >out 2>err || got=$?
 	cat out err
-	keep_json out
+	[ ! -s out ] || keep_json out
 	if [ $got -ne "$want" ]; then
 		echo "exit status $got, not $want: $*"
 		return 1
@@ -333,7 +342,7 @@ no_wider()
 # one_line FILE: it has just one line.
 one_line()
 {
-	[ "$(wc -l <"$1")" -eq 1 ]
+	{ read -r first_line && ! read -r first_line; } <"$1"
 }
 
 # is_text FILE: nothing in it that a terminal would obey
@@ -421,11 +430,15 @@ until_free()
 	flock -w 20 /dev/zero true 2>/dev/null || sleep 0.05
 }
 
-# preloaded NAME: compiles tests/helpers/preload/NAME.c into NAME.so here, once; fails where that cannot be done
+# preloaded NAME: compiles tests/helpers/preload/NAME.c into NAME.so here, once, or takes that of a guest of
+# tests/vm; fails where that cannot be done
 preloaded()
 {
-	[ -e "$1.so" ] || { ! sanitized && "$CC" -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
-	    "$TOP/tests/helpers/preload/$1.c" -ldl 2>"$1.err"; }
+	[ -e "$1.so" ] || { ! sanitized && {
+		cp "$HELPERS/$1.so" . 2>/dev/null ||
+			"$CC" -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o "$1.so" \
+			    "$TOP/tests/helpers/preload/$1.c" -ldl 2>"$1.err"
+	}; }
 }
 
 # hastened command...: its sleeps, such as the windows of a baseline, are of 50 ms at most, where a library
@@ -579,10 +592,16 @@ fake_calibration()
 	echo 'cpu 0 0 0.001 1 0.001 1000000 1000'
 }
 
-# field N of /proc/PID/stat, counted after the name, which may have spaces: proc_pid_stat(5).
+# stat_field PID N: field N of /proc/PID/stat.  The name, which may have spaces, is field 2: proc_pid_stat(5).
+# Nothing is printed if there is no such process.  This starts no program, since it is called often.
 stat_field()
 {
-	sed 's/^.*) //' "/proc/$1/stat" | cut -d' ' -f$(($2 - 2))
+	field=$2
+	read -r stat <"/proc/$1/stat" || return 0
+	# shellcheck disable=SC2086 # the fields are words
+	set -- ${stat##*) }
+	shift $((field - 3))
+	echo "$1"
 }
 
 # tasks_of PID: the ids of its threads, without that which ThreadSanitizer starts before the first.
