@@ -1,7 +1,6 @@
 #!/bin/sh
 # zc-hosts on eight hosts, which are network namespaces on a bridge, one of them unplugged in between.
 #
-# group: soaks
 # seconds: 12
 . "$TOP/tests/lib.sh"
 

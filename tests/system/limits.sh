@@ -2,6 +2,7 @@
 # Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
 # user.sh tests the privileges of zcs itself.
 #
+# group: waits
 # seconds: 40
 . "$TOP/tests/lib.sh"
 
