@@ -3,7 +3,7 @@
 # and memory return to where they started.  servers.sh has the abusive servers.
 #
 # group: waits
-# seconds: 60
+# seconds: 30
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile

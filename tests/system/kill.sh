@@ -2,6 +2,7 @@
 # SIGKILL at random moments, 16 or in `make check-long` 200: nothing is left of any of the programs, and
 # the port is free.
 #
+# group: soaks
 # seconds: 6
 . "$TOP/tests/lib.sh"
 

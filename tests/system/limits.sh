@@ -3,7 +3,7 @@
 # user.sh tests the privileges of zcs itself.
 #
 # group: waits
-# seconds: 40
+# seconds: 30
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile

@@ -2,7 +2,8 @@
 # tests/run: which tests it runs, in which order and how many at a time, what it prints of them, and
 # what is left of them.
 #
-# seconds: 20
+# group: waits
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 mkdir -p tree/tests/system

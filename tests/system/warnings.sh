@@ -2,6 +2,7 @@
 # Warnings and errors of what the system lacks or limits, each provoked.  unsafe.sh has those that make a load
 # unsafe, cyclesoak.sh those of quotas and affinity.
 #
+# group: soaks
 # seconds: 4
 . "$TOP/tests/lib.sh"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # zcs: many clients, bad clients, its options seen from outside, its errors.
 #
-# seconds: 20
+# group: waits
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc
