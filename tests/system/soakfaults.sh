@@ -2,7 +2,7 @@
 # Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
 # nor its group, nor a calibration file that is not whole.
 #
-# group: calm
+# group: soaks
 # seconds: 16
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
