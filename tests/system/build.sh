@@ -3,7 +3,7 @@
 # `make check` looks at what it has built; `make check-long` builds by gcc and clang, for 32 bits and
 # with sanitizers.
 #
-# seconds: 6
+# seconds: 14
 . "$TOP/tests/lib.sh"
 
 if sanitized; then

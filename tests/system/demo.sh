@@ -1,7 +1,7 @@
 #!/bin/sh
 # make demo: its table, and that an interrupt leaves nothing behind.
 #
-# group: quiet
+# group: calm
 # seconds: 3
 . "$TOP/tests/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are soakfaults.sh's.
 #
-# seconds: 8
+# seconds: 20
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 

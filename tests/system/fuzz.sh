@@ -3,7 +3,7 @@
 # sanitizers.  In `make check` these are a few thousand cases, always the same; `make check-long` has a
 # million, and finds planted defects; `make fuzz` is longer.
 #
-# seconds: 6
+# seconds: 12
 # shellcheck disable=SC2046,SC2086 # lists of flags, of files and of targets are words
 . "$TOP/tests/lib.sh"
 

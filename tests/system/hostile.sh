@@ -2,7 +2,8 @@
 # Abusive clients against zcs in every mode: it serves others meanwhile, and its threads, descriptors
 # and memory return to where they started.  servers.sh has the abusive servers.
 #
-# seconds: 60
+# group: waits
+# seconds: 30
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile

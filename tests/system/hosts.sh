@@ -1,8 +1,7 @@
 #!/bin/sh
 # zc-hosts on eight hosts, which are network namespaces on a bridge, one of them unplugged in between.
 #
-# group: soaks
-# seconds: 12
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 zc_hosts=$TOP/lib/hosts/zc-hosts

@@ -2,7 +2,8 @@
 # Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
 # user.sh tests the privileges of zcs itself.
 #
-# seconds: 40
+# group: waits
+# seconds: 30
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile

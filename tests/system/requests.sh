@@ -1,6 +1,7 @@
 #!/bin/sh
 # Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
 #
+# group: waits
 # seconds: 15
 . "$TOP/tests/lib.sh"
 

@@ -2,7 +2,8 @@
 # tests/run: which tests it runs, in which order and how many at a time, what it prints of them, and
 # what is left of them.
 #
-# seconds: 20
+# group: waits
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 mkdir -p tree/tests/system
@@ -181,6 +182,23 @@ tests_of_quiet_group()
 	[ "$(paste -sd " " order)" = "b c a" ]
 }
 check 'the tests of the quiet group run first, and one at a time' tests_of_quiet_group
+# The test that waits is over only when the first that is calm has seen it, and the last one after all of these.
+tests_of_calm_group()
+{
+	only_stubs
+	rm -rf order alone
+	stub other "seconds: 100" -- "echo other >>$PWD/order"
+	stub waits "group: waits" -- "touch $PWD/waits" "i=0; until [ \$((i += 1)) -gt 200 ] || [ -e $PWD/calm ]; do sleep 0.1; done"
+	stub calm "group: calm" "seconds: 2" -- "mkdir $PWD/alone || exit 1" \
+		"i=0; until [ \$((i += 1)) -gt 200 ] || [ -e $PWD/waits ]; do sleep 0.1; done" \
+		"ls $PWD/waits || exit 1" "touch $PWD/calm" "echo calm >>$PWD/order" "rmdir $PWD/alone"
+	stub calmer "group: calm" "seconds: 1" -- "mkdir $PWD/alone || exit 1" "sleep 0.3" "echo calmer >>$PWD/order" "rmdir $PWD/alone"
+	stub quiet "group: quiet" -- "echo quiet >>$PWD/order"
+	runs 0 calm calmer other quiet waits
+	[ "$(tail -n 1 out)" = "5 passed, 0 failed, 0 skipped" ]
+	[ "$(paste -sd " " order)" = "quiet calm calmer other" ]
+}
+check 'the tests of the calm group run one at a time, beside those that wait, and before the others' tests_of_calm_group
 tests_that_soak_run()
 {
 	only_stubs
@@ -252,7 +270,7 @@ on_machine_that_stays()
 {
 	only_stubs
 	stub a "group: quiet"
-	stub b "group: quiet"
+	stub b "group: calm"
 	stub c
 	busy_machine 1000
 	PATH=$PWD/stub:$PATH runs 0
@@ -262,7 +280,7 @@ on_machine_that_stays()
 	not [ -e calibrated ]
 	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 2 skipped" ]
 }
-check 'on a machine that stays busy the tests of the quiet group are skipped with that reason, and no other' on_machine_that_stays
+check 'on a machine that stays busy the tests of the groups quiet and calm are skipped with that reason, and no other' on_machine_that_stays
 machine_that_busy()
 {
 	busy_machine 4

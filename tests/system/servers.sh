@@ -2,7 +2,8 @@
 # Abusive servers against zcc: it ends in time, by the status that is right, with few lines, all of
 # them text, and its JSON is JSON.  hostile.sh has the abusive clients.
 #
-# seconds: 25
+# group: waits
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc hostile=$HELPERS/hostile

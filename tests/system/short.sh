@@ -2,6 +2,7 @@
 # Calls that move less than they were asked to, and that are interrupted at every turn: not a byte
 # gets lost, whichever way it goes.  tests/helpers/preload/fault.c does that to them.
 #
+# group: waits
 # seconds: 10
 . "$TOP/tests/lib.sh"
 

@@ -3,7 +3,7 @@
 # nor its group, nor a calibration file that is not whole.
 #
 # group: soaks
-# seconds: 12
+# seconds: 16
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcs whose standard output cannot be written: a full disk, a write that fails once, a slow reader.
 #
+# group: waits
 # seconds: 10
 . "$TOP/tests/lib.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Several connections at a time, the warm-up, lines while it runs, and how it ends.
 #
+# group: waits
 # seconds: 12
 . "$TOP/tests/lib.sh"
 

@@ -2,6 +2,7 @@
 # io_uring(7): what zcc -m uring, -m uring-zc and zcs -m uring ask of the kernel, and what they print where
 # they may not.  methods.sh and others have what they share with the other methods.
 #
+# group: waits
 # seconds: 10
 . "$TOP/tests/lib.sh"
 

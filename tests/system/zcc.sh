@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcc's options, seen from outside, and its errors.
 #
+# group: waits
 # seconds: 12
 . "$TOP/tests/lib.sh"
 

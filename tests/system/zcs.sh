@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcs: many clients, bad clients, its options seen from outside, its errors.
 #
+# group: waits
 # seconds: 12
 . "$TOP/tests/lib.sh"
 

@@ -1,6 +1,6 @@
 /*
  * hasten: a library to preload.  Under it no sleep takes longer than $HASTEN_US microseconds, and
- * with 0 none takes any time.
+ * with 0 none takes any time.  Sleeps of more than $HASTEN_UP_TO_US, if that is set, stay as they are.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -11,9 +11,11 @@ int nanosleep(const struct timespec *t, struct timespec *left)
 {
 	static int (*real)(const struct timespec *, struct timespec *);
 	const char *us = getenv("HASTEN_US");
+	const char *up_to = getenv("HASTEN_UP_TO_US");
 	struct timespec most = {0, us != NULL ? atol(us) * 1000 : 0};
 
-	if (us == NULL || (t->tv_sec == 0 && t->tv_nsec <= most.tv_nsec))
+	if (us == NULL || (up_to != NULL && (t->tv_sec > 0 || t->tv_nsec > atol(up_to) * 1000)) ||
+	    (t->tv_sec == 0 && t->tv_nsec <= most.tv_nsec))
 		most = *t;
 	if (real == NULL)
 		real = (int (*)(const struct timespec *, struct timespec *))dlsym(RTLD_NEXT,
