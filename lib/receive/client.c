@@ -124,7 +124,7 @@ static void client_figures(struct client *c, struct figures *f)
 	f->cpu = c->cpu;
 	strcpy(f->version, c->context->program.version);
 	strcpy(f->kernel, c->context->program.kernel);
-	tcp_figures_read(c->place.sock, &f->tcp);
+	tcp_figures_read(c->place.sock, c->context->mptcp, &f->tcp);
 }
 
 /*
