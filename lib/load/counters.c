@@ -138,7 +138,7 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
 }
 
-void tcp_figures_read(int fd, struct tcp_figures *t)
+void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 {
 	struct tcp_info i = {0};
 	socklen_t len = sizeof(i);
@@ -162,7 +162,7 @@ void tcp_figures_read(int fd, struct tcp_figures *t)
 	t->rcv_rtt = i.tcpi_rcv_rtt;
 	t->rcv_mss = i.tcpi_rcv_mss;
 	t->rcv_ooo = i.tcpi_rcv_ooopack;
-	if (sock_is_mptcp(fd, &acked, &received)) {
+	if (mptcp && sock_is_mptcp(fd, &acked, &received)) {
 		/* If others carried data too, the figures of the first subflow are not the connection's. */
 		if (!(acked <= t->acked && received <= (double)i.tcpi_bytes_received))
 			set_unknown(t, sizeof(*t));

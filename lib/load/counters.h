@@ -68,8 +68,11 @@ struct tcp_figures {
 	double rcv_ooo;        /* packets that came out of order */
 };
 
-/* Reads the figures of the socket fd.  Of Multipath TCP over several subflows only `acked` is known. */
-void tcp_figures_read(int fd, struct tcp_figures *t);
+/*
+ * Reads the figures of the socket fd.  Of Multipath TCP over several subflows only `acked` is known;
+ * `mptcp` is false where the socket cannot be one of that, which saves a system call.
+ */
+void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t);
 
 /* Sets every member of a struct that has nothing but doubles to NAN; `size` is the struct's. */
 void set_unknown(void *doubles, size_t size);

@@ -126,7 +126,7 @@ static void client_figures(struct client *c, struct figures *f)
 	strcpy(f->kernel, c->context->program.kernel);
 	if (isnan(f->load))
 		strcpy(f->no_load, meter_no_load(&c->context->meter));
-	tcp_figures_read(c->place.sock, &f->tcp);
+	tcp_figures_read(c->place.sock, c->context->mptcp, &f->tcp);
 }
 
 /*
@@ -381,12 +381,13 @@ static struct client *client_next(struct context *x, struct worker *w)
 	if (x->opt->once || x->meter.soaker != NULL ||
 	    (x->acceptor != w && !atomic_compare_exchange_strong(&x->acceptor, &nobody, w)))
 		return NULL;
-	do {
+	/* client_serve() has just found none: accept(2) in vain costs more than this poll(2). */
+	while (x->acceptor == w && !*x->stop && !places_lack(&x->places) &&
+	       poll(&p, 1, POOL_NS / 1000000) > 0) {
 		c = client_take_next(x, w);
 		if (c != NULL)
 			return c;
-	} while (x->acceptor == w && !*x->stop && !places_lack(&x->places) &&
-		 poll(&p, 1, POOL_NS / 1000000) > 0);
+	}
 	accept_elsewhere(x, w);
 	return NULL;
 }

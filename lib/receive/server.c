@@ -174,6 +174,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	struct pollfd p = {.fd = listener, .events = POLLIN};
 
 	x->listener = listener;
+	x->mptcp = sock_get(listener, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_MPTCP;
 	figures_program(&x->program);
 	interval_next(x);
 	while (!*x->stop) {

@@ -85,26 +85,62 @@ static bool number_fits(const struct receipt_key *key, double v)
 	return v >= key->min && v < RECEIPT_NUMBER_MAX && (!key->whole || v == floor(v));
 }
 
+static char *put_count(char *p, uint64_t v)
+{
+	char digits[24], *d = digits + sizeof(digits);
+
+	*--d = '\0';
+	do {
+		*--d = (char)('0' + v % 10);
+		v /= 10;
+	} while (v > 0);
+	return stpcpy(p, d);
+}
+
+/* Most numbers are whole.  printf(3) made a receipt cost a tenth of a client of 50 bytes. */
+static char *put_number(char *p, double v)
+{
+	if (v >= 0 && v < RECEIPT_NUMBER_MAX && v == floor(v))
+		return stpcpy(put_count(p, (uint64_t)v), ".000000");
+	return p + sprintf(p, "%.6f", v);
+}
+
+/* Appends a value with its key, and a blank. */
+static char *put_key(char *p, const struct receipt_key *key, const void *member)
+{
+	char reasons[UNSAFE_STRLEN];
+
+	p = stpcpy(stpcpy(p, key->name), "=");
+	switch (key->type) {
+	case KEY_COUNT: p = put_count(p, *(const uint64_t *)member); break;
+	case KEY_NUMBER: p = put_number(p, *(const double *)member); break;
+	case KEY_REASONS: p = stpcpy(p, limits_format(*(const unsigned *)member, reasons)); break;
+	default: p = stpcpy(p, member);
+	}
+	return stpcpy(p, " ");
+}
+
+/* Whether a receipt has the key with this value. */
+static bool is_known(const struct receipt_key *key, const void *member)
+{
+	switch (key->type) {
+	case KEY_COUNT: return key->unknown == 0 || *(const uint64_t *)member != key->unknown;
+	case KEY_NUMBER: return number_fits(key, *(const double *)member);
+	case KEY_REASONS: return *(const unsigned *)member != 0;
+	default: return has_characters(key, member);
+	}
+}
+
 size_t receipt_format(const struct figures *f, char *buf)
 {
 	const struct receipt_key *key;
-	char reasons[UNSAFE_STRLEN];
 	const void *member;
 	char *p = buf;
 
 	for (key = receipt_keys; key < receipt_keys + RECEIPT_KEYS; key++) {
 		member = (const char *)f + key->offset;
-		if (key->type == KEY_COUNT &&
-		    (key->unknown == 0 || *(const uint64_t *)member != key->unknown))
-			p += sprintf(p, "%s=%" PRIu64 " ", key->name, *(const uint64_t *)member);
-		else if (key->type == KEY_NUMBER && number_fits(key, *(const double *)member))
-			p += sprintf(p, "%s=%.6f ", key->name, *(const double *)member);
-		else if ((key->type == KEY_WORD || key->type == KEY_NAME) &&
-			 has_characters(key, member))
-			p += sprintf(p, "%s=%s ", key->name, (const char *)member);
-		else if (key->type == KEY_REASONS && *(const unsigned *)member != 0)
-			p += sprintf(p, "%s=%s ", key->name,
-				     limits_format(*(const unsigned *)member, reasons));
+		if (is_known(key, member))
+			p = put_key(p, key, member);
 	}
 	p[-1] = '\n';
 	return (size_t)(p - buf);

@@ -39,7 +39,7 @@ void stream_mark_now(const struct stream *st, struct stream_mark *m)
 {
 	uint64_t sent, acked, other;
 
-	tcp_figures_read(st->sender.sock, &m->tcp);
+	tcp_figures_read(st->sender.sock, true, &m->tcp);
 	sent = st->sender.bytes;
 	acked = m->tcp.acked > 0 ? (uint64_t)m->tcp.acked : sent;
 	other = m->tcp.acked > 0 ? 1 + st->headers : (uint64_t)unacknowledged(st);
@@ -156,7 +156,7 @@ void stream_watch(struct stream *st, uint64_t now)
 	struct tcp_figures t;
 	double acked, moved;
 
-	tcp_figures_read(st->sender.sock, &t);
+	tcp_figures_read(st->sender.sock, true, &t);
 	acked = t.acked > 0 ? t.acked : -left;
 	moved = acked + (double)st->received;
 	if (waiting && st->watch.limit.begin_ns == 0) { /* the wait begins */
@@ -415,7 +415,7 @@ void stream_work(void *stream)
 	st->phase = STREAM_WAITING;
 	if (shutdown(st->sender.sock, SHUT_WR) != 0 && errno != ENOTCONN)
 		die_of_send(st);
-	tcp_figures_read(st->sender.sock, &st->tcp);
+	tcp_figures_read(st->sender.sock, true, &st->tcp);
 	if (st->opt->raw)
 		finish_raw(st);
 	else

@@ -2,10 +2,11 @@
  * accepts: short clients, and the least that can serve them, to hold zcs against.
  *
  *	accepts serve			(prints `port N`, and serves until it is killed)
+ *	accepts reply			(the same for requests, as those of zcc --request)
  *	accepts send port senders seconds [count]
  *
  * `serve` is one thread that accepts a client, reads to the end of its stream, writes one line as long
- * as a receipt, and closes.  `send` has that many processes, each of which sends one file of 50 bytes to
+ * as a receipt, and closes; `reply` reads the size of the reply, writes that and closes.  `send` has that many processes, each of which sends one file of 50 bytes to
  * 127.0.0.1, half-closes, reads what comes back to its end, closes, and does it again.  It prints how
  * many clients a second were served.  `count` is the most that each process sends.
  */
@@ -19,17 +20,37 @@
 
 #define FILE_SIZE    50
 #define RECEIPT_SIZE 160 /* bytes of the receipt of such a client */
+#define REPLY_MAX    65536
 #define SENDERS_MAX  64
 
-static void serve(void)
+static void serve_receipt(int fd)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int l = socket(AF_INET, SOCK_STREAM, 0), fd;
 	char buf[4096], line[RECEIPT_SIZE];
-	socklen_t len = sizeof(a);
 
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\n';
+	while (read(fd, buf, sizeof(buf)) > 0)
+		;
+	if (write(fd, line, sizeof(line)) < 0)
+		die_errno("write");
+}
+
+static void serve_reply(int fd)
+{
+	static const char data[REPLY_MAX];
+	uint32_t size;
+
+	if (read(fd, &size, sizeof(size)) == (ssize_t)sizeof(size) && ntohl(size) <= REPLY_MAX &&
+	    write(fd, data, ntohl(size)) < 0)
+		die_errno("write");
+}
+
+static void serve(void (*serve_one)(int fd))
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int l = socket(AF_INET, SOCK_STREAM, 0), fd;
+	socklen_t len = sizeof(a);
+
 	if (l < 0)
 		die_errno("socket");
 	/* cppcheck-suppress invalidFunctionArg ; die_errno() does not return */
@@ -38,10 +59,7 @@ static void serve(void)
 		die_errno("listen");
 	report("port %d\n", ntohs(a.sin_port));
 	while ((fd = accept(l, NULL, NULL)) >= 0) {
-		while (read(fd, buf, sizeof(buf)) > 0)
-			;
-		if (write(fd, line, sizeof(line)) < 0)
-			die_errno("write");
+		serve_one(fd);
 		close(fd);
 	}
 	die_errno("accept");
@@ -120,7 +138,9 @@ int main(int argc, char **argv)
 
 	init_program(NULL);
 	if (argc == 2 && strcmp(argv[1], "serve") == 0) {
-		serve();
+		serve(serve_receipt);
+	} else if (argc == 2 && strcmp(argv[1], "reply") == 0) {
+		serve(serve_reply);
 	} else if ((argc == 5 || argc == 6) && strcmp(argv[1], "send") == 0) {
 		to.sin_port = htons((uint16_t)arg_int("port", argv[2], 1, 65535));
 		send_all(&to, arg_int("senders", argv[3], 1, SENDERS_MAX),
@@ -128,7 +148,8 @@ int main(int argc, char **argv)
 			 argc == 6 ? (uint64_t)arg_int("count", argv[5], 1, INT32_MAX)
 				   : UINT64_MAX);
 	} else {
-		usage_error("accepts serve | accepts send PORT SENDERS SECONDS [COUNT]");
+		usage_error(
+			"accepts serve | accepts reply | accepts send PORT SENDERS SECONDS [COUNT]");
 	}
 	return 0;
 }

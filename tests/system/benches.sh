@@ -164,12 +164,28 @@ else
 fi
 clients_run()
 {
-	exits 0 "$benches/clients" -r 1 -t 0.1
+	exits 0 "$benches/clients" -r 1 -t 0.1 --streams 20 --clients 200
 	grep -Eq '^bare +1 ' out
 	grep -Eq 'clients/s of zcs / bare loop, 4 senders, at least 1.0: [0-9.]+ ' out
+	grep -Eq 'beside 20 busy streams, at least 1.0: [0-9.]+ ' out
+	grep -Eq 'zcs --reply / bare loop, at least 0.95: [0-9.]+ ' out
+	grep -q 'not measured  requests/s of zcs --reply / netperf TCP_CRR' out
+	grep -q '^200 clients, first and last tenth: ' out
 	nothing_left
 }
 needs_python 'clients: a row and a ratio for each number of senders' clients_run
+scale_runs()
+{
+	soaking "$benches/scale" -r 1 -t 0.1 -n 10 -o scaled
+	for curve in streams files cpus clients; do
+		grep -Eq "^$curve +1 +[0-9]+ " out
+		grep -Eq "^$curve +ratio +[0-9.]+ " out
+	done
+	[ "$(grep -c '^files	' scaled/scale.tsv)" -eq 2 ]
+	! command -v gnuplot >/dev/null || [ -s scaled/scale.svg ]
+	nothing_left
+}
+needs_python 'scale: a row for each point, and a ratio for each curve' scale_runs
 load_runs()
 {
 	exits 0 "$benches/load" -t 1 -n 100 -s 5
@@ -193,7 +209,7 @@ needs_python 'results: the files of each experiment' results_run
 # What a bench does not know is a usage error.
 usage_errors()
 {
-	for bench in foreground claims clients hostile load peers results accuracy; do
+	for bench in foreground claims clients scale hostile load peers results accuracy; do
 		exits 2 "$benches/$bench" --nosuch
 		[ -s err ]
 		not [ -s out ]

@@ -158,13 +158,13 @@ static void test_tcp_figures(void)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
 		err(EXIT_FAILURE, "socketpair");
-	tcp_figures_read(fd[0], &t);
+	tcp_figures_read(fd[0], true, &t);
 	ok(isnan(t.retransmits) && isnan(t.mss) && isnan(t.rcv_ooo),
 	   "a socket that is not TCP has no TCP figures");
 	close(fd[0]);
 	close(fd[1]);
 	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	tcp_figures_read(fd[0], &t);
+	tcp_figures_read(fd[0], true, &t);
 	/* QEMU's user mode takes it for an option that is an int. */
 	if (getsockopt(fd[0], IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len == sizeof(int))
 		skip("a TCP socket has TCP figures", "no TCP_INFO");
