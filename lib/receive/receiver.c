@@ -4,8 +4,9 @@
 
 void receiver_set_lowat(struct receiver *r)
 {
-	size_t left = r->wire.state == WIRE_RAW && !r->flows ? 0 : wire_body_left(&r->wire);
-	int want = left == 0 ? 1 : left < (size_t)r->method->lowat ? (int)left : r->method->lowat;
+	const bool waits = r->method->copies ? r->wire.state != WIRE_RAW : r->flows;
+	const size_t left = waits ? wire_body_left(&r->wire) : 0;
+	const int want = left == 0 ? 1 : left < (size_t)r->lowat_max ? (int)left : r->lowat_max;
 
 	if (want != r->lowat && sock_set(r->sock, SOL_SOCKET, SO_RCVLOWAT, want) == 0)
 		r->lowat = want;

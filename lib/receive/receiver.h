@@ -30,18 +30,20 @@ struct receiver {
 	char *buf;         /* NULL if the method does not copy */
 	size_t size;       /* the most bytes that one call asks for */
 	int lowat;         /* SO_RCVLOWAT now in force, bytes; 1 is the default of the kernel */
+	int lowat_max;     /* the most that it is set to, bytes */
 	int pipe[2], sink; /* of splice; -1: none */
 	struct uring_receiver *uring; /* NULL: the method is another, or it is not open */
 	bool readable; /* poll(2) has reported data, and no call has been made since */
 	bool drained;  /* the last call took all that was there, so that the next is to wait */
-	bool flows;    /* without headers: data come fast enough to wait for `lowat` */
-	bool excess;   /* more data came than the wire announced */
-	_Atomic int *buffers; /* counts receivers with a default buffer; NULL: not this one */
+	bool flows; /* data come fast enough to wait for more of them; false where they are copied */
+	bool excess; /* more data came than the wire announced */
+	/* Counts receivers with a default buffer or without a copy; NULL: not this one. */
+	_Atomic int *buffers;
 };
 
 /*
  * Sets SO_RCVLOWAT for what the wire has next.  In a body the thread is not woken for each packet but
- * for the method's `lowat` bytes, and never for more than the body still has: only a header, or
+ * for `lowat_max` bytes, and never for more than the body still has: only a header, or
  * nothing, may follow it.
  */
 void receiver_set_lowat(struct receiver *r);

@@ -146,11 +146,12 @@ hostile_runs()
 }
 peers_run()
 {
-	exits 0 "$benches/peers" -r 1 -t 0.1
-	for row in 'bare: sendfile, 63 files' 'zc: sendfile, 63 files' 'zc: splice, 128 KiB' 'zc: 8 streams'; do
-		grep -Eq "^$row +[1-9][0-9]*$" out
+	exits 0 "$benches/peers" -r 1 -t 0.1 --memory --only '^(bare|zc)'
+	for row in 'bare: read, 63 files' 'bare: trunc from 1024 KiB, 128 KiB' 'zc: 63 files' 'zc: 8 streams'; do
+		grep -Eq "^$row +[1-9][0-9.]* \[" out
 	done
-	grep -Eq '^sendfile of 128 KiB / bare loop +[0-9.]+ ' out
+	grep -Eq '^zc: --raw to trunc, 128 KiB / bare: trunc from [0-9]+ KiB, 128 KiB +[0-9.]+ \[.* 0\.97' out
+	grep -Eq '^zc as of 2001: -S / 2001: -S .* 1\.00 +not measured$' out
 	grep -Eq '^sendfile, 10,000 files +[0-9]+ +[0-9]+$' out
 	nothing_left
 }
@@ -158,7 +159,7 @@ if [ "$cpus" -ge 2 ]; then
 	needs_python 'foreground: a row for each figure' foreground_runs
 	needs_python 'claims: a row for each tool' claims_run
 	check 'hostile: a row for each kind of clients' hostile_runs
-	check 'peers: rates, ratios and memory' peers_run
+	needs_python 'peers: rates, ratios with their goals, and memory' peers_run
 else
 	skip 'foreground, hostile and peers' 'one CPU'
 fi

@@ -87,6 +87,10 @@ cat >waits_for <<'EOF'
 			print "waits for", low, "of", left(got), "after", got
 			bad++
 		}
+		if (low > 1 && (how == "trunc" || how == "splice") && / -1\) +=/) {
+			print "waits without limit for", low
+			bad++
+		}
 	}
 	$NF ~ /^[0-9]+$/ && ($1 == "read(" sock "," || $1 == "recvfrom(" sock "," || $1 == "splice(" sock ",") {
 		got += $NF
@@ -191,6 +195,44 @@ zcs_it_never_waits()
 {
 	awk -v sock="$(client_sock)" -v how="$how" -f waits_for trace
 }
+# taken BYTES: all that a client of $PORT sent has come, and zcs has left none of it in the kernel
+taken()
+{
+	ss -Htin state established "sport = :$PORT" >streams
+	awk -v want="$1" 'NR == 1 { unread = $1 } match($0, /bytes_received:[0-9]+/) {
+		came = substr($0, RSTART + 15, RLENGTH - 15)
+	} END { exit !(came == want && unread == "0") }' streams
+}
+# The client goes on to be connected, and sends no more.
+zcs_takes_what_came()
+{
+	options=${framing#headers}
+	# shellcheck disable=SC2086 # none, or one
+	start_zcs -m "$how" $options
+	for n in 1048576 4194304 3145828 6000001; do
+		"$HELPERS/peer" send "$PORT" <pause >receipt &
+		client=$!
+		remember $client
+		{
+			[ -n "$options" ] || u32 4294967295 1 8000000
+			head -c $n /dev/zero
+			wait_until taken $((n + (${#options} == 0 ? 12 : 0)))
+		} >pause || { cat streams; return 1; }
+		wait $client
+	done
+	stop_zcs
+}
+zcs_waits_for_much()
+{
+	"$zcc" --raw -s 0 -p "$PORT" --congestion reno -n 4 >report
+	traced_client >/dev/null
+	sed -n 's/.*SO_RCVLOWAT, \[\([0-9]*\)\].*/\1/p' trace | sort -n | uniq -c
+	grep -q 'SO_RCVLOWAT, \[1048576\]' trace
+	awk -v sock="$(client_sock)" '/SO_RCVLOWAT/ { gsub(/.*SO_RCVLOWAT, \[|\].*/, ""); low = $0 + 0; next }
+		index($0, "poll([{fd=" sock ",") == 1 && low > 1 && !/, 10\) += / { print; bad++ }
+		END { exit bad > 0 }' trace
+}
+mkfifo pause
 for how in $receivers; do
 	start_zcs -m "$how"
 	check "zcs -m $how: a stream of two files, one of them empty" zcs_stream_of_two
@@ -213,12 +255,29 @@ for how in $receivers; do
 	check "zcs -m $how -i 10000: it does not wait for more than its buffer holds" zcs_it
 	stop_zcs
 
+	# Where data are copied, zcs waits for 64 KiB of a body, however late they come.
+	case $how in
+	trunc | splice) framings='headers --raw' ;;
+	*) framings=--raw ;;
+	esac
+	for framing in $framings; do
+		check "zcs -m $how, $framing: it takes what has come while the client pauses" zcs_takes_what_came
+	done
+
 	[ "$how" != uring ] || continue # uring.sh has its calls
 	if can_trace; then
 		trace_zcs -m "$how"
 	fi
 	check_traced "zcs -m $how: that call alone receives bodies, whole" zcs_that_call_alone
 	check_traced "zcs -m $how: it never waits for what need not come (SO_RCVLOWAT)" zcs_it_never_waits
+	case $how in
+	trunc | splice)
+		if can_trace; then
+			trace_zcs --raw -m "$how"
+		fi
+		check_traced "zcs --raw -m $how: a stream that flows wakes it once a MiB, or after 10 ms" zcs_waits_for_much
+		;;
+	esac
 done
 
 #
