@@ -106,8 +106,9 @@ static void request_read(struct reply_worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply",
-			   q->header);
+		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply%s",
+			   q->header,
+			   q->header == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
 		request_close(w, q);
 		return;
 	}
