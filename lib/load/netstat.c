@@ -57,6 +57,7 @@ void netstat_read(struct netstat *n)
 	n->retransmits = counter_of("/proc/net/snmp", "Tcp:", "RetransSegs");
 	n->syn_retransmits = counter_of("/proc/net/netstat", "TcpExt:", "TCPSynRetrans");
 	n->timeouts = counter_of("/proc/net/netstat", "TcpExt:", "TCPTimeouts");
+	n->overflows = counter_of("/proc/net/netstat", "TcpExt:", "ListenOverflows");
 }
 
 static uint64_t rise(uint64_t from, uint64_t to)
@@ -70,5 +71,6 @@ struct netstat netstat_between(const struct netstat *from, const struct netstat 
 {
 	return (struct netstat){rise(from->retransmits, to->retransmits),
 				rise(from->syn_retransmits, to->syn_retransmits),
-				rise(from->timeouts, to->timeouts)};
+				rise(from->timeouts, to->timeouts),
+				rise(from->overflows, to->overflows)};
 }

@@ -15,6 +15,7 @@ struct netstat {
 	uint64_t retransmits;     /* segments, SYNs included (RetransSegs of /proc/net/snmp) */
 	uint64_t syn_retransmits; /* SYNs and their answers (TCPSynRetrans of /proc/net/netstat) */
 	uint64_t timeouts;        /* retransmission timers that expired (TCPTimeouts) */
+	uint64_t overflows;       /* connections that met a full accept queue (ListenOverflows) */
 };
 
 void netstat_read(struct netstat *n);

@@ -152,21 +152,6 @@ void requests_text(uint32_t size, const struct requests *q, const struct stall_e
  * The JSON.
  */
 
-static void netstat_count(struct json *j, const char *key, uint64_t value)
-{
-	if (value != COUNTER_UNKNOWN)
-		json_count(j, key, value);
-}
-
-static void netstat_json(struct json *j, const struct netstat *n)
-{
-	json_open(j, "host_tcp", '{');
-	netstat_count(j, "retransmits", n->retransmits);
-	netstat_count(j, "syn_retransmits", n->syn_retransmits);
-	netstat_count(j, "timeouts", n->timeouts);
-	json_close(j, '}');
-}
-
 void requests_json(struct json *j, uint32_t size, const struct requests *q,
 		   const struct stall_evidence *e, const struct figures *host)
 {
@@ -192,7 +177,7 @@ void requests_json(struct json *j, uint32_t size, const struct requests *q,
 	for (i = 0; i < FAILURES; i++)
 		json_count(j, failure[i].key, q->failed[i]);
 	json_close(j, '}');
-	netstat_json(j, &e->tcp);
+	json_netstat(j, &e->tcp);
 	json_host(j, "host", host);
 	json_close(j, '}');
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
 #
-# seconds: 15
+# seconds: 25
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
@@ -142,6 +142,17 @@ stall_of_connecting()
 	grep -Eq '"host_tcp":\{"retransmits":[1-9][0-9]*,"syn_retransmits":[1-9]' out
 }
 check 'a connection whose SYN is dropped has stalled while connecting' stall_of_connecting
+busy=$PORT
+start_zcs --reply
+zcs_retransmits()
+{
+	exits 0 "$zcc" -s 127.0.0.1 -p "$busy" --request 10 -n 6 -P 6
+	kill -TERM "$ZCS"
+	ended "$ZCS"
+	cat zcs.out
+	grep -Eqx "this host retransmitted [1-9][0-9]* segments, of which SYNs: [1-9][0-9]*; accept queue full: [1-9][0-9]*" zcs.out
+}
+check 'zcs --reply reports at the end that the host sent SYNs again, and why' zcs_retransmits
 # The server is busy with aborted connections for a while: each run has its own.
 start_server -f
 open_at_end()
