@@ -106,8 +106,9 @@ static void request_read(struct reply_worker *w, struct request *q)
 		return;
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply",
-			   q->header);
+		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply%s",
+			   q->header,
+			   q->header == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
 		request_close(w, q);
 		return;
 	}
@@ -292,10 +293,13 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
 	struct replier r = {.context = x, .listener = listener};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
+	struct reply_total total = {.failures = &r.failures};
+	struct netstat from, to;
 	unsigned unsafe = 0;
 	struct figures f;
 	int i;
 
+	netstat_read(&from);
 	/* This precedes the start of the workers, so that the total includes all their replies. */
 	replies_mark(&r, &start);
 	last = start;
@@ -318,6 +322,8 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	if (!isnan(f.load))
 		f.unsafe |= unsafe;
 	r.failures.refused = x->places.refused;
-	report_replies(&x->report, &f, 0, &r.failures);
+	netstat_read(&to);
+	total.tcp = netstat_between(&from, &to);
+	report_replies(&x->report, &f, 0, &total);
 	free(r.worker);
 }

@@ -330,8 +330,19 @@ static void replies_start(struct report *r)
 	json_close(j, '}');
 }
 
+/* What the clients' stalls may come from; nothing if there is nothing. */
+static void netstat_text(struct report *r, const struct netstat *n)
+{
+	if (n->retransmits == COUNTER_UNKNOWN || n->syn_retransmits == COUNTER_UNKNOWN ||
+	    n->overflows == COUNTER_UNKNOWN || n->retransmits + n->overflows == 0)
+		return;
+	print(r,
+	      "this host retransmitted %ju segments, of which SYNs: %ju; accept queue full: %ju\n",
+	      n->retransmits, n->syn_retransmits, n->overflows);
+}
+
 void report_replies(struct report *r, const struct figures *f, double start,
-		    const struct reply_failures *total)
+		    const struct reply_total *total)
 {
 	const double per_s = per_second(f->calls, f->seconds);
 	struct json *j = &r->object.json;
@@ -348,10 +359,11 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		json_number(j, "replies_per_second", per_s);
 		json_host(j, "host", f);
 		if (total != NULL) {
-			json_count(j, "refused", total->refused);
-			json_count(j, "silent", total->silent);
-			json_count(j, "too_large", total->too_large);
-			json_count(j, "broken", total->broken);
+			json_netstat(j, &total->tcp);
+			json_count(j, "refused", total->failures->refused);
+			json_count(j, "silent", total->failures->silent);
+			json_count(j, "too_large", total->failures->too_large);
+			json_count(j, "broken", total->failures->broken);
 		}
 		object_close(r);
 	} else if (total == NULL) {
@@ -360,8 +372,9 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		print(r,
 		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "
 		      "%ju too large, %ju broken\n",
-		      f->calls, f->bytes, total->refused, total->silent, total->too_large,
-		      total->broken);
+		      f->calls, f->bytes, total->failures->refused, total->failures->silent,
+		      total->failures->too_large, total->failures->broken);
+		netstat_text(r, &total->tcp);
 	}
 	pthread_mutex_unlock(&r->lock);
 }

@@ -15,6 +15,7 @@
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
+#include "lib/load/netstat.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
 
@@ -79,12 +80,18 @@ struct reply_failures {
 	_Atomic uint64_t refused, silent, too_large, broken;
 };
 
+/* What the host's TCP did while zcs ran, and which clients had no reply. */
+struct reply_total {
+	const struct reply_failures *failures;
+	struct netstat tcp;
+};
+
 /*
  * Prints replies (f->calls): of an interval that began `start` seconds after zcs did, or with `total`
  * of the whole run.
  */
 void report_replies(struct report *r, const struct figures *f, double start,
-		    const struct reply_failures *total);
+		    const struct reply_total *total);
 
 /* For die_init(): ends the JSON report with `why` as its error, and keeps the lock. */
 void report_fail(void *report, const char *why);

@@ -149,6 +149,22 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "drift_percent", percent(f->drift));
 }
 
+static void count_if_known(struct json *j, const char *key, uint64_t value)
+{
+	if (value != COUNTER_UNKNOWN)
+		json_count(j, key, value);
+}
+
+void json_netstat(struct json *j, const struct netstat *n)
+{
+	json_open(j, "host_tcp", '{');
+	count_if_known(j, "retransmits", n->retransmits);
+	count_if_known(j, "syn_retransmits", n->syn_retransmits);
+	count_if_known(j, "timeouts", n->timeouts);
+	count_if_known(j, "listen_overflows", n->overflows);
+	json_close(j, '}');
+}
+
 void json_host(struct json *j, const char *key, const struct figures *f)
 {
 	json_open(j, key, '{');

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "lib/load/counters.h"
+#include "lib/load/netstat.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
@@ -46,6 +47,9 @@ void json_load(struct json *j, const struct figures *f);
 
 /* The kernel's own accounting, as the object accounting_percent. */
 void json_accounting(struct json *j, const struct rates *r);
+
+/* What the TCP of this network namespace did, as the object host_tcp. */
+void json_netstat(struct json *j, const struct netstat *n);
 
 /* Prints the members of json_load() and json_accounting() as an object. */
 void json_host(struct json *j, const char *key, const struct figures *f);

@@ -22,6 +22,13 @@ double figures_cost(const struct figures *f)
 	return cost_us_per_kib(f->load, f->cpus, figures_load_bytes(f), seconds);
 }
 
+double figures_cost_each(const struct figures *f, uint64_t n)
+{
+	const double seconds = isnan(f->soaked) ? f->seconds : f->soaked;
+
+	return n > 0 ? f->load * f->cpus * seconds * 1e6 / (double)n : NAN;
+}
+
 int decimals(double seconds)
 {
 	return seconds < 0.1 ? 6 : 3;

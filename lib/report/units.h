@@ -26,6 +26,9 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 /* The same of what one end measured, over the seconds and bytes that its load is of. */
 double figures_cost(const struct figures *f);
 
+/* Microseconds of CPU for each of n things that were done in those seconds; NAN if n is 0. */
+double figures_cost_each(const struct figures *f, uint64_t n);
+
 /* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
 const char *unsafe_mark(unsigned unsafe);
 

@@ -22,17 +22,47 @@ void latency_merge(struct latency *sum, const struct latency *h)
 		sum->max = h->max;
 }
 
+/* The middle of class i in ns. */
+static double class_middle(size_t i)
+{
+	const uint64_t width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
+	const uint64_t low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
+
+	return (double)low + (double)(width - 1) / 2;
+}
+
 double latency_percentile(const struct latency *h, double p)
 {
-	const uint64_t rank = (uint64_t)ceil(p * (double)h->n);
-	uint64_t seen = 0, low, width;
+	const uint64_t rank = (uint64_t)fmax(ceil(p * (double)h->n), 1);
+	uint64_t seen = 0;
 	size_t i;
 
 	if (h->n == 0)
 		return NAN;
 	for (i = 0; i + 1 < LATENCY_CLASSES && (seen += h->class[i]) < rank; i++)
 		;
-	width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
-	low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
-	return fmin((double)low + (double)(width - 1) / 2, (double)h->max) / 1e9;
+	return fmin(class_middle(i), (double)h->max) / 1e9;
+}
+
+uint64_t latency_count(const struct latency *h, double from_ns, double to_ns)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < LATENCY_CLASSES; i++)
+		if (class_middle(i) >= from_ns && class_middle(i) < to_ns)
+			n += h->class[i];
+	return n;
+}
+
+void latency_drop_below(struct latency *h, double ns)
+{
+	size_t i;
+
+	for (i = 0; i < LATENCY_CLASSES && class_middle(i) < ns; i++) {
+		h->n -= h->class[i];
+		h->class[i] = 0;
+	}
+	if (h->n == 0)
+		h->max = 0;
 }

@@ -29,5 +29,14 @@ void latency_add(struct latency *h, uint64_t ns);
 /* Adds the latencies of another histogram. */
 void latency_merge(struct latency *sum, const struct latency *h);
 
-/* The latency in seconds that the share p of all was within: the middle of its class; or NAN. */
+/*
+ * The latency in seconds that the share p of all was within: the middle of its class; or NAN.  That
+ * of 0 is the shortest.
+ */
 double latency_percentile(const struct latency *h, double p);
+
+/* The number of latencies from `from_ns` to less than `to_ns`, by the middles of their classes. */
+uint64_t latency_count(const struct latency *h, double from_ns, double to_ns);
+
+/* Removes the latencies that are shorter, by the same rule. */
+void latency_drop_below(struct latency *h, double ns);

@@ -124,11 +124,15 @@ static _Noreturn void die_of_timeout(const struct stream *st)
 /*
  * Dies of what a call on the socket failed with.  A server that rejects a stream sends the reason
  * and closes.  EAGAIN: SO_SNDTIMEO, which is --timeout, was over before the main thread's watch saw
- * it.
+ * it.  A zcs --reply reads 4 bytes, and closes: what its socket's buffer took is acknowledged.
  */
+#define REPLY_ACKED (1024 * 1024)
+
 static _Noreturn void die_of_send(const struct stream *st)
 {
 	const int e = errno;
+	const bool is_server = !st->opt->raw && (e == EPIPE || e == ECONNRESET);
+	const uint64_t acked = stream_acknowledged(st);
 	const char *why = strerror(e);
 	char line[RECEIPT_MAX];
 	struct figures f;
@@ -145,7 +149,8 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->sender.zerocopy != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %" PRIu64 " bytes", st->peer, why, stream_acknowledged(st));
+	die("%s: %s after %" PRIu64 " bytes%s", st->peer, why, acked,
+	    is_server && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
 void stream_watch(struct stream *st, uint64_t now)

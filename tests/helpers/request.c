@@ -2,12 +2,14 @@
  * request: both ends of the protocol of 1999, and clients and servers that fail at it, written
  * without zc's own code.
  *
- *	request serve [-2 | -d | -h | -p | -R | -q]
+ *	request serve [-2 | -d | -f | -h | -p | -R | -q]
  *		prints `port N`; each client that sends a length gets that many bytes and a close
  *		-2	writes in two pieces after a first byte of greeting, and closes when all
  *			of it has been acknowledged: Nagle's algorithm holds the second piece back
  *			until the client's delayed acknowledgement of the first
  *		-d	sends one of them each 100 ms, until the client has gone
+ *		-f	has a short accept queue, and pauses for 200 ms before each answer: while
+ *			the queue is full the kernel drops SYNs
  *		-h	sends half of them
  *		-p	pauses before the first byte and as long after it, for each client another
  *			time, and prints `served ACCEPTED FIRST CLOSED`, the moments in ns
@@ -34,13 +36,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static int listen_anywhere(void)
+static int listen_anywhere(int backlog)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) != 0 || listen(fd, 512) != 0 ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) != 0 || listen(fd, backlog) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&a, &len) != 0)
 		err(1, "listen");
 	printf("port %d\n", ntohs(a.sin_port));
@@ -110,7 +112,7 @@ static void reset(int sock)
 
 static int serve(int mode)
 {
-	int fd = listen_anywhere(), sock;
+	int fd = listen_anywhere(mode == 'f' ? 1 : 512), sock;
 	uint32_t n;
 
 	while ((sock = accept(fd, NULL, NULL)) >= 0) {
@@ -123,6 +125,8 @@ static int serve(int mode)
 			continue;
 		}
 		n = ntohl(n);
+		if (mode == 'f')
+			usleep(200000);
 		if (mode == '2')
 			send_stalling(sock, n - 1);
 		else if (mode == 'R')

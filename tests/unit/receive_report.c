@@ -15,6 +15,7 @@ struct server {
 	struct sockaddr_storage peer;
 	struct figures f;
 	struct reply_failures total;
+	struct netstat tcp;
 	bool flag;
 };
 
@@ -284,7 +285,9 @@ static void test_fail(void)
 static void replies(void *arg)
 {
 	(void)arg;
-	report_replies(&s.report, &s.f, 3, s.flag ? &s.total : NULL);
+	const struct reply_total total = {&s.total, s.tcp};
+
+	report_replies(&s.report, &s.f, 3, s.flag ? &total : NULL);
 }
 
 static void test_replies(void)
@@ -301,6 +304,11 @@ static void test_replies(void)
 	prints(replies,
 	       "total: 40 replies, 2048000 bytes; 1 refused, 2 silent, 3 too large, 4 broken\n",
 	       "the total has the requests that were not answered, by the reason");
+	s.tcp = (struct netstat){7, 5, 3, 2};
+	prints(replies,
+	       "total: 40 replies, 2048000 bytes; 1 refused, 2 silent, 3 too large, 4 broken\n"
+	       "this host retransmitted 7 segments, of which SYNs: 5; accept queue full: 2\n",
+	       "the total has what the host's TCP sent again");
 	server_init(true);
 	s.total = (struct reply_failures){1, 2, 3, 4};
 	s.f.load = 0.5;
