@@ -206,6 +206,11 @@ bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h)
 	return true;
 }
 
+pid_t soaker_keeper(const struct soaker *s)
+{
+	return s->keeper;
+}
+
 struct soaker_wakeup soaker_wakeup(const struct soaker *s)
 {
 	return s->wakeup;

@@ -348,7 +348,8 @@ static void measure_first(struct meter *m)
 	baseline_measure(m->soaker, c, NULL);
 	if (baseline_is_whole(c))
 		return;
-	warnx("no load is measured until the machine is idle: something occupies a whole CPU");
+	baseline_warn_held(m->soaker, c, "at the start",
+			   "no load is measured until the machine is idle");
 	free(c->cpu);
 	c->cpu = NULL;
 }

@@ -338,9 +338,11 @@ static void stalls_text(const struct requests *q)
 /* Prints the load behind the first line if the report is that line, else below it. */
 static void load_text(const struct figures *host, bool quiet)
 {
-	char text[LOAD_STRLEN], own[BASELINES_STRLEN];
+	char text[LOAD_STRLEN], own[BASELINES_STRLEN], reasons[UNSAFE_STRLEN];
 
 	if (isnan(host->load)) {
+		if (host->unsafe != 0 && !quiet)
+			report("\n  no load: %s", limits_format(host->unsafe, reasons));
 		report("\n");
 		return;
 	}
