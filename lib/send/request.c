@@ -6,6 +6,7 @@
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 #include "lib/send/latency.h"
+#include "lib/send/text.h"
 
 /*
  * A request stalls if it waits for data for STALL_NS or longer, and STALL_CONNECT times as long as
@@ -450,6 +451,8 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
 	report_start(report, target, NULL);
+	if (!opt->json)
+		text_title(opt);
 	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
 		rr.size = (uint32_t)opt->requests.size[i];
 		counts = request_size(&rr, &host);

@@ -365,12 +365,19 @@ static void print_zerocopy(const struct stream_result *s, int streams)
 		       grouped((double)sum.incomplete, sends));
 }
 
+void text_title(const struct send_options *opt)
+{
+	if (opt->title != NULL && !opt->quiet)
+		report("  title: %s\n", printable(opt->title));
+}
+
 void text_target(const struct send_options *opt, const struct send_result *res)
 {
 	const struct target *t = res->target;
 	char text[CELL];
 	struct wrap w;
 
+	text_title(opt);
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "    ");
 	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
 		 t->interface);
