@@ -211,6 +211,7 @@ static void load_missing(const struct monitor *m, struct load *l)
 			   .uncertainty = NAN,
 			   .slowed = NAN,
 			   .tasks = NAN,
+			   .others = NAN,
 			   .seconds = seconds,
 			   .cpus = NAN,
 			   .unsafe = UNSAFE_BASELINE_BUSY,

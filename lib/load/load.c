@@ -171,6 +171,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->seconds = fmax(0, total) / (i < 0 ? c->cpus.n : 1);
 	away = fmin(fmax(0, total), seconds_between(from->away_ns, to->away_ns));
 	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
+	l->others = baseline_of(c, -1).tasks;
 	l->unsafe = limits_between(&from->limits, &to->limits);
 	l->wakeup = to->wakeup;
 	total -= away;
@@ -199,6 +200,6 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 	if (is_below_zero(l))
 		l->unsafe |= UNSAFE_CALIBRATION;
-	if (is_below_zero(l) || baseline_of(c, -1).tasks > CAL_FULL)
+	if (is_below_zero(l) || l->others > CAL_FULL)
 		l->load = l->uncertainty = NAN;
 }

@@ -92,6 +92,7 @@ struct load {
 	double uncertainty; /* half of its 95 % interval */
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double others;      /* share of the machine that tasks had in the baseline */
 	double seconds;     /* between the samples */
 	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
 	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */

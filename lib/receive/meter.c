@@ -60,6 +60,7 @@ void meter_load(const struct meter *m, const struct load_sample *from, const str
 				   .uncertainty = NAN,
 				   .slowed = NAN,
 				   .tasks = NAN,
+				   .others = NAN,
 				   .cpus = NAN,
 				   .wakeup = {NAN, NAN}};
 }

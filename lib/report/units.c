@@ -22,6 +22,14 @@ double figures_cost(const struct figures *f)
 	return cost_us_per_kib(f->load, f->cpus, figures_load_bytes(f), seconds);
 }
 
+double figures_cost_uncertainty(const struct figures *f)
+{
+	struct figures half = *f;
+
+	half.load = isnan(f->load) ? NAN : f->uncertainty;
+	return figures_cost(&half);
+}
+
 int decimals(double seconds)
 {
 	return seconds < 0.1 ? 6 : 3;

@@ -26,6 +26,9 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 /* The same of what one end measured, over the seconds and bytes that its load is of. */
 double figures_cost(const struct figures *f);
 
+/* Half of the 95 % interval of that cost, which is that of its load. */
+double figures_cost_uncertainty(const struct figures *f);
+
 /* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
 const char *unsafe_mark(unsigned unsafe);
 

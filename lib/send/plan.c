@@ -60,6 +60,10 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 		raise_to(&run->remote_uncertainty, r->uncertainty);
 		run->remote_unsafe |= r->unsafe;
 	}
+	run->unsafe_rounds += here->unsafe != 0 || (remote && r->unsafe != 0);
+	snprintf(p->congestion, sizeof(p->congestion), "%s", res->congestion);
+	if (res->target != NULL)
+		snprintf(p->interface, sizeof(p->interface), "%s", res->target->interface);
 	p->one_baseline |= here->baseline != BASELINE_OWN;
 	p->rounds += i == p->n - 1;
 }
