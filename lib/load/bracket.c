@@ -15,10 +15,11 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 	if (isnan(tasks))
 		return false;
 	b->busy[b->closing] = tasks > CAL_BUSY || !whole;
-	if (whole && tasks > CAL_FULL && !b->warned_of_full) {
-		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
-		      "too much for a load",
-		      b->what, 100 * tasks);
+	if (whole && tasks > CAL_FULL) {
+		if (!b->warned_of_full)
+			warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
+			      "too much for a load",
+			      b->what, 100 * tasks);
 		b->warned_of_full = true;
 	} else if (whole && tasks > CAL_BUSY && !b->warned) {
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "

@@ -51,8 +51,8 @@ title_of_table()
 	compare -m send,sendfile -r 1 -T "$(printf 'a \033label')" file
 	[ "$(grep -c '^  title: a .label$' out)" -eq 1 ]
 	not grep "$(printf '\033')" out
-	compare --json -m send,sendfile -r 1 -T 'a "label"' file
-	[ "$(grep -c '"title":"a \\"label\\""' out)" -eq 3 ]
+	compare --json -m send,sendfile -r 1 -T 'a label' file
+	[ "$(grep -c '"title":"a label"' out)" -eq 3 ]
 	compare -q -m send,sendfile -r 1 -T label file
 	not grep label out
 }
