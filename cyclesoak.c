@@ -57,10 +57,14 @@ struct monitor {
  * Measuring.
  */
 
-/* Reads into m->to.  The soakers are read first, as the counters take long to read. */
+/*
+ * Reads into m->to.  The soakers are read first, as the counters take long to read.  Without soakers
+ * a reading has the time alone.
+ */
 static void monitor_read(struct monitor *m)
 {
-	load_sample_read(m->soak, &m->cal, &m->to.sum, m->to.each);
+	if (m->soak != NULL)
+		load_sample_read(m->soak, &m->cal, &m->to.sum, m->to.each);
 	counters_read(&m->to.counters, NULL);
 }
 
@@ -77,18 +81,23 @@ static void monitor_start(struct monitor *m, bool command)
 		calibration_load_or_die(&m->cal, opt.file != NULL ? opt.file : CALIBRATION_FILE,
 					opt.n_cpus);
 	m->soak = soaker_start_or_die(&m->cal.cpus);
-	if (m->bracketed)
-		bracket_open(&m->bracket, "command", m->soak, &m->cal);
+	if (m->bracketed && !bracket_open(&m->bracket, "command", m->soak, &m->cal)) {
+		soaker_stop(m->soak);
+		m->soak = NULL; /* the command runs all the same */
+		m->bracketed = false;
+	}
 	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
 	m->to.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->to.each), "readings");
 	/* Here the soakers are read last: what follows is to be measured. */
 	counters_read(&m->from.counters, NULL);
-	load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
+	if (m->soak != NULL)
+		load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
 }
 
 static void monitor_stop(struct monitor *m)
 {
-	soaker_stop(m->soak);
+	if (m->soak != NULL)
+		soaker_stop(m->soak);
 	free(m->from.each);
 	free(m->to.each);
 	free(m->cal.cpu);
@@ -107,30 +116,42 @@ static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct 
 		l->unsafe |= unsafe;
 }
 
+/* Why there is no load. */
+static const char *no_load_text(const struct load *l, char buf[16 + UNSAFE_STRLEN])
+{
+	char reasons[UNSAFE_STRLEN];
+
+	if (l->cpus == 0 || l->unsafe == 0)
+		return "no soaked CPU was available";
+	snprintf(buf, 16 + UNSAFE_STRLEN, "unsafe: %s", limits_format(l->unsafe, reasons));
+	return buf;
+}
+
 /* The line of a period, which breaks where the CPUs are many. */
 static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
 {
 	const struct soaker_wakeup w = l->wakeup;
-	char text[BASELINES_STRLEN];
+	char text[BASELINES_STRLEN], reasons[16 + UNSAFE_STRLEN];
 	struct wrap line;
 	struct load one;
 	int i;
 
 	wrap_init(&line, NULL, 0, WRAP_WIDTH, "  ");
 	if (isnan(l->load)) {
-		wrap_add(&line, "", "System load: -, no soaked CPU was available");
+		wrap_add(&line, "", "System load: -, %s", no_load_text(l, reasons));
 	} else {
 		wrap_add(&line, "", "System load: %.1f%%%s +-%.1f%%", percent(l->load),
 			 unsafe_mark(l->unsafe), 100 * l->uncertainty);
 		wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
 	}
-	for (i = 0; i < m->cal.cpus.n && opt.per_cpu; i++) {
+	for (i = 0; i < m->cal.cpus.n && opt.per_cpu && m->soak != NULL; i++) {
 		load_of_cpu(m, i, l->unsafe, &one); /* none if the CPU was away */
 		wrap_add_cpu(&line, ", ", m->cal.cpus.id[i], one.load, one.unsafe);
 	}
 	if (m->command) {
 		wrap_add(&line, "; ", "took %.3f s", l->seconds);
-		wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
+		if (!isnan(l->load))
+			wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
 	}
 	if (m->bracketed)
 		wrap_add(&line, "; ", "%s", baselines_format(m->bracket.drift, text));
@@ -153,7 +174,9 @@ static void report_json(struct monitor *m, const struct load *l, const struct ra
 	figures_init(&f);
 	figures_load(&f, l);
 	f.rates = *r;
-	f.baseline = m->bracketed ? BASELINE_OWN : BASELINE_FILE;
+	f.baseline = m->bracketed      ? BASELINE_OWN
+		     : m->soak != NULL ? BASELINE_FILE
+				       : BASELINE_UNKNOWN;
 	f.drift = m->bracketed ? m->bracket.drift : NAN;
 	json_report_open(&j);
 	if (!m->has_start) {
@@ -165,7 +188,7 @@ static void report_json(struct monitor *m, const struct load *l, const struct ra
 	json_number(&j, "seconds", l->seconds);
 	json_load(&j, &f);
 	json_open(&j, "load_by_cpu", '[');
-	for (i = 0; i < m->cal.cpus.n; i++) {
+	for (i = 0; i < m->cal.cpus.n && m->soak != NULL; i++) {
 		load_of_cpu(m, i, l->unsafe, &one);
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
@@ -179,26 +202,47 @@ static void report_json(struct monitor *m, const struct load *l, const struct ra
 	json_report_close(&j, NULL);
 }
 
+/* Stores that there is no load, as a CPU had no baseline, and the time between the readings. */
+static void load_missing(const struct monitor *m, struct load *l)
+{
+	const double seconds = seconds_between(m->from.counters.ns, m->to.counters.ns);
+
+	*l = (struct load){.load = NAN,
+			   .uncertainty = NAN,
+			   .slowed = NAN,
+			   .tasks = NAN,
+			   .others = NAN,
+			   .seconds = seconds,
+			   .cpus = NAN,
+			   .unsafe = UNSAFE_BASELINE_BUSY,
+			   .wakeup = {NAN, NAN}};
+}
+
 /* Reports the load of a period that is over; the next one begins where it ended. */
 static struct load report_load(struct monitor *m)
 {
 	const struct reading from = m->from;
+	char reasons[16 + UNSAFE_STRLEN];
 	struct rates r;
 	struct load l;
 
-	load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
+	if (m->soak != NULL)
+		load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
+	else
+		load_missing(m, &l);
 	counters_rates(&m->from.counters, &m->to.counters, &r);
 	l.unsafe |= limits_steal(&r);
-	if (m->bracketed && !isnan(l.load))
+	if (m->bracketed && (!isnan(l.load) || l.unsafe != 0))
 		l.unsafe |= bracket_unsafe(&m->bracket);
 	/* The bracket has reported a busy machine itself. */
-	limits_say(m->soak, &r, m->bracketed ? l.unsafe & ~UNSAFE_BASELINE_BUSY : l.unsafe,
-		   &m->said);
+	if (m->soak != NULL)
+		limits_say(m->soak, &r, m->bracketed ? l.unsafe & ~UNSAFE_BASELINE_BUSY : l.unsafe,
+			   &m->said);
 	history_add(&m->history, &l);
 	if (opt.json)
 		report_json(m, &l, &r);
 	else if (opt.once && isnan(l.load))
-		die("no soaked CPU was available: there is no load");
+		die("%s: there is no load", no_load_text(&l, reasons));
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
@@ -329,7 +373,8 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 	close(failed[1]);
 	if (TEMP_FAILURE_RETRY(read(failed[0], &error, sizeof(error))) > 0) {
 		TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
-		soaker_stop(m->soak);
+		if (m->soak != NULL)
+			soaker_stop(m->soak);
 		command_die(argv[0], error);
 	}
 	close(failed[0]);
@@ -348,7 +393,8 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 	int status;
 
 	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
-		soaker_check_or_die(m->soak);
+		if (m->soak != NULL)
+			soaker_check_or_die(m->soak);
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);

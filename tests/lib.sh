@@ -464,15 +464,22 @@ find_at_once()
 	at_once=$(echo "$hasten_by" | sed 's/=50000/=0/')
 }
 
+# is_too_busy: whether other programs kept the last command from a load
+is_too_busy()
+{
+	grep -q 'no load is measured$' err || { [ $turns -lt 20 ] && grep -q 'too much for a load$' err; }
+}
+
 # soaking command...: there is one set of soakers on a machine, and tests run side by side.  Others may
-# also leave a soaker no time at all in one of the windows of a baseline.
+# also leave a soaker no time at all in one of the windows of a baseline, or too little.
 soaking()
 {
 	turns=0
 	while :; do
 		status=0
 		"$@" >out 2>err || status=$?
-		if ! grep -q 'soaked already\|no time: the system must be idle' err || [ $turns -ge 60 ]; then
+		if ! grep -q 'soaked already\|no time: the system must be idle' err && ! is_too_busy ||
+		    [ $turns -ge 60 ]; then
 			cat out err
 			return $status
 		fi

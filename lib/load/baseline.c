@@ -1,5 +1,6 @@
 #include "lib/load/baseline.h"
 
+#include "lib/load/busiest.h"
 #include "lib/load/counters.h"
 #include "lib/load/mean.h"
 #include "lib/load/wakecost.h"
@@ -201,15 +202,15 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 
 	merge(&c->wake.mean, other->wake.mean, &c->wake.sd, other->wake.sd);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
-		drift += merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd);
-		drift -= merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);
+		b->drift = merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd) -
+			   merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);
+		drift += b->drift;
 		merge(&b->speed, o->speed, &b->speed_sd, o->speed_sd);
 	}
 	return drift / c->cpus.n;
 }
 
-/* The index of the first CPU without a baseline, -1 if there is none. */
-static int find_held(const struct calibration *c)
+int baseline_held(const struct calibration *c)
 {
 	int i;
 
@@ -221,12 +222,23 @@ static int find_held(const struct calibration *c)
 
 bool baseline_is_whole(const struct calibration *c)
 {
-	return find_held(c) < 0;
+	return baseline_held(c) < 0;
+}
+
+void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
+			const char *result)
+{
+	const int cpu = c->cpus.id[baseline_held(c)];
+	char busiest[BUSIEST_STRLEN];
+	const bool found = busiest_find(cpu, soaker_keeper(s), busiest);
+
+	warnx("CPU %d left its soaker no time %s%s%s: %s", cpu, when, found ? ", where " : "",
+	      found ? busiest : "", result);
 }
 
 void baseline_check_or_die(const struct calibration *c)
 {
-	const int i = find_held(c);
+	const int i = baseline_held(c);
 
 	if (i >= 0)
 		die("CPU %d left its soaker no time: the system must be idle", c->cpus.id[i]);

@@ -23,8 +23,18 @@ double baseline_measure(const struct soaker *s, struct calibration *c, const _At
 /* The share of the machine that other tasks had when a baseline was measured. */
 double baseline_tasks(const struct calibration *c);
 
-/* Whether each CPU has a baseline: none was held whole by something else. */
+/* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
+int baseline_held(const struct calibration *c);
+
+/* Whether each CPU has a baseline. */
 bool baseline_is_whole(const struct calibration *c);
+
+/*
+ * Prints that a CPU has no baseline, where baseline_is_whole() is false, and the program that has it:
+ * `when` the baseline was measured, and what results.
+ */
+void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
+			const char *result);
 
 /*
  * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Calls `each`

@@ -10,11 +10,18 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 		    const _Atomic int *stop)
 {
 	const double tasks = baseline_measure(s, c, stop);
+	const bool whole = isnan(tasks) || baseline_is_whole(c);
 
 	if (isnan(tasks))
 		return false;
-	b->busy[b->closing] = tasks > CAL_BUSY;
-	if (tasks > CAL_BUSY && !b->warned) {
+	b->busy[b->closing] = tasks > CAL_BUSY || !whole;
+	if (whole && tasks > CAL_FULL) {
+		if (!b->warned_of_full)
+			warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
+			      "too much for a load",
+			      b->what, 100 * tasks);
+		b->warned_of_full = true;
+	} else if (whole && tasks > CAL_BUSY && !b->warned) {
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
 		      "the load is unsafe",
 		      b->what, 100 * tasks);
@@ -23,13 +30,19 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 	return true;
 }
 
-void bracket_open(struct bracket *b, const char *what, const struct soaker *s,
+bool bracket_open(struct bracket *b, const char *what, const struct soaker *s,
 		  struct calibration *c)
 {
+	char when[64];
+
 	*b = (struct bracket){.what = what, .drift = NAN};
 	limits_read(s, &b->begun);
 	measure(b, s, c, NULL);
-	baseline_check_or_die(c);
+	if (baseline_is_whole(c))
+		return true;
+	snprintf(when, sizeof(when), "before the %s", what);
+	baseline_warn_held(s, c, when, "no load is measured");
+	return false;
 }
 
 /* Converts a sample that was taken against one baseline to another. */
@@ -54,6 +67,7 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 {
 	const size_t size = (size_t)c->cpus.n * sizeof(*c->cpu);
 	struct calibration mean;
+	char when[64];
 
 	b->drift = NAN;
 	b->after = (struct calibration){.cpus = c->cpus};
@@ -62,10 +76,11 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	if (!measure(b, s, &b->after, stop))
 		return false;
 	if (!baseline_is_whole(&b->after)) {
-		if (!b->warned_of_half)
-			warnx("a CPU left its soaker no time after the %s: the load is against the "
-			      "baseline before it alone",
-			      b->what);
+		if (!b->warned_of_half) {
+			snprintf(when, sizeof(when), "after the %s", b->what);
+			baseline_warn_held(s, &b->after, when,
+					   "the load is unsafe, against the baseline before alone");
+		}
 		b->warned_of_half = true;
 		bracket_end(b);
 		return false;

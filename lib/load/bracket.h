@@ -26,14 +26,15 @@ struct bracket {
 	bool closing;             /* the first was taken */
 	bool warned;              /* a busy machine was reported */
 	bool warned_of_half;      /* a line said that there is no second baseline */
+	bool warned_of_full;      /* one that is too busy for a load */
 };
 
 /*
  * Measures the idle machine before the first measurement, for a second, on the CPUs of c->cpus.
- * Allocates c->cpu[], which the caller frees.  Prints a line on stderr if the machine is busy, and
- * dies if something occupies a whole CPU.
+ * Allocates c->cpu[], which the caller frees.  Prints a line on stderr if the machine is busy.
+ * Returns false, and prints which CPU, if something occupies a whole one: no load can be measured.
  */
-void bracket_open(struct bracket *b, const char *what, const struct soaker *s,
+bool bracket_open(struct bracket *b, const char *what, const struct soaker *s,
 		  struct calibration *c);
 
 /* The samples at the start and the end of a measurement: of all CPUs together, and of each CPU. */

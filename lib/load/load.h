@@ -37,6 +37,7 @@
 #include "lib/load/soaker.h"
 
 #define CAL_BUSY 0.03 /* share of a baseline that tasks may have: an idle system has below 1 % */
+#define CAL_FULL 0.3  /* share above which a baseline tells nothing of the idle machine */
 
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
@@ -45,6 +46,7 @@ struct baseline {
 	double tasks, tasks_sd; /* share of the time that other tasks have the CPU, 0 to 1 */
 	double spin, spin_sd;   /* share of the rest that the soaker spins, 0 to 1 */
 	double speed, speed_sd; /* turns per second of spinning */
+	double drift;           /* of a mean of two: by how much they differ, in shares of load */
 };
 
 /*
@@ -81,12 +83,16 @@ struct load_sample {
 	struct soaker_wakeup wakeup; /* likewise */
 };
 
-/* The load between two samples.  NAN where no time passed. */
+/*
+ * The load between two samples.  NAN where no time passed, and where it would mean nothing: `unsafe`
+ * then has the reason, as tasks had more than CAL_FULL of the baseline, or it is below 0 by far.
+ */
 struct load {
 	double load;        /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty; /* half of its 95 % interval */
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double others;      /* share of the machine that tasks had in the baseline */
 	double seconds;     /* between the samples */
 	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
 	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */

@@ -97,7 +97,7 @@ static void find_holder(const struct lock *l, bool root_free, struct lock_holder
 {
 	*h = (struct lock_holder){.pid = lock_holder(root_free ? l->fd : l->root_fd)};
 	if (!process_read(h->pid, "comm", h->name, sizeof(h->name)))
-		strcpy(h->name, "a hidden program");
+		strcpy(h->name, LOCK_HIDDEN);
 	/* A holder's name proves nothing, but soakers and what started them take CPU time. */
 	h->watched = root_free && l->root_fd >= 0 && h->pid > 0;
 	h->since_ns = now_ns();

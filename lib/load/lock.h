@@ -26,9 +26,12 @@ struct lock {
 };
 
 /* Who holds the lock. */
+/* One whose process this /proc does not show. */
+#define LOCK_HIDDEN "a program of another PID namespace or user"
+
 struct lock_holder {
 	pid_t pid;         /* 0: not known */
-	char name[64];     /* "a hidden program" if its process cannot be read */
+	char name[64];     /* LOCK_HIDDEN if its process cannot be read */
 	bool watched;      /* the caller may soak beside it, if it takes no CPU time */
 	uint64_t since_ns; /* when it was first seen, of now_ns() */
 	double used;       /* CPU time that it and what it started had used by then, in seconds */

@@ -10,6 +10,7 @@
 #include "lib/load/wakeup.h"
 
 #define SOAK_DELAY     1e-4        /* seconds that soaking may add to a wake-up without a warning */
+#define SOAK_BUSY      0.1         /* share of the CPUs whose loss may delay wake-ups, too */
 #define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
 #define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
 #define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
@@ -132,16 +133,40 @@ static bool is_delayed(const struct soaker *s)
 	return s->wakeup.soaked > s->wakeup.unsoaked + SOAK_DELAY;
 }
 
+/* The CPU-seconds that other tasks than the soakers have had, and all there were. */
+static void read_tasks(const struct soaker *s, double *tasks, double *all)
+{
+	struct soak_count c;
+	int i;
+
+	for (*tasks = *all = 0, i = 0; i < s->n; i++) {
+		soak_count(s, i, &c);
+		*tasks += (double)c.tasks_ns / 1e9;
+		*all += (double)c.ns / 1e9;
+	}
+}
+
 /* Starts the soakers of a program that has the lock. */
 static void soaker_soak_or_die(struct soaker *s)
 {
+	double tasks, all, tasks_then, all_then, busy;
+
 	s->wakeup.unsoaked = wakeup_measure(&s->origin.soaked);
 	soaker_fork_or_die(s);
+	read_tasks(s, &tasks_then, &all_then);
 	sleep_ns(SOAK_SETTLE_NS);
 	s->wakeup.soaked = wakeup_measure(&s->origin.soaked);
 	if (is_delayed(s)) /* if other programs did that, they hardly do so twice */
 		s->wakeup.soaked = fmin(s->wakeup.soaked, wakeup_measure(&s->origin.soaked));
-	if (is_delayed(s))
+	if (!is_delayed(s))
+		return;
+	read_tasks(s, &tasks, &all);
+	busy = (tasks - tasks_then) / (all - all_then);
+	if (busy > SOAK_BUSY)
+		warnx("wake-ups are late: one from another CPU takes %.0f us, and %.0f us before "
+		      "soaking: other programs had %.0f%% of the CPUs, which may be why",
+		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked, 100 * fmin(1, busy));
+	else
 		warnx("soaking delays wake-ups: one from another CPU takes %.0f us, and %.0f us "
 		      "without soakers: programs that wait for each other are slowed",
 		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
@@ -204,6 +229,11 @@ bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h)
 		return false;
 	wake_soakers(s);
 	return true;
+}
+
+pid_t soaker_keeper(const struct soaker *s)
+{
+	return s->keeper;
 }
 
 struct soaker_wakeup soaker_wakeup(const struct soaker *s)

@@ -86,6 +86,9 @@ struct soaker_wakeup soaker_wakeup(const struct soaker *s);
 /* Prints it on stderr, if it is known. */
 void soaker_say_wakeup(const struct soaker *s);
 
+/* The process that started the soakers' process. */
+pid_t soaker_keeper(const struct soaker *s);
+
 /* Dies if the soakers have ended: the work that they no longer do would be taken for load. */
 void soaker_check_or_die(const struct soaker *s);
 

@@ -34,13 +34,27 @@ static void mean_and_variance(const double *x, int n, double *mean, double *vari
 	*variance = n > 1 ? squares / (n - 1) / n : NAN;
 }
 
-struct estimate statistics_mean(const double *x, int n)
+static struct estimate mean_of_all(const double *x, int n)
 {
 	double mean, variance, half;
 
 	mean_and_variance(x, n, &mean, &variance);
 	half = student_t(n - 1) * sqrt(variance);
 	return (struct estimate){mean, mean - half, mean + half};
+}
+
+struct estimate statistics_mean(const double *x, int n)
+{
+	double *known = alloc_or_die((size_t)n + 1, sizeof(*known), "a comparison");
+	struct estimate e;
+	int i, k = 0;
+
+	for (i = 0; i < n; i++)
+		if (!isnan(x[i]))
+			known[k++] = x[i];
+	e = mean_of_all(known, k);
+	free(known);
+	return e;
 }
 
 static struct estimate exponential(struct estimate e)
@@ -58,33 +72,36 @@ struct estimate statistics_ratio(const double *a, const double *b, int n)
 {
 	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison");
 	struct estimate e;
-	int i;
+	int i, k = 0;
 
 	for (i = 0; i < n; i++)
-		logs[i] = log_of(a[i]) - log_of(b[i]);
-	e = exponential(statistics_mean(logs, n));
+		if (!isnan(a[i]) && !isnan(b[i]))
+			logs[k++] = log_of(a[i]) - log_of(b[i]);
+	e = exponential(mean_of_all(logs, k));
 	free(logs);
 	return e;
 }
 
-/* Mean and variance of the logarithms. */
-static void logarithms(const double *x, int n, double *mean, double *variance)
+/* Mean and variance of the logarithms of the known values; returns how many those are. */
+static int logarithms(const double *x, int n, double *mean, double *variance)
 {
 	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison");
-	int i;
+	int i, k = 0;
 
 	for (i = 0; i < n; i++)
-		logs[i] = log_of(x[i]);
-	mean_and_variance(logs, n, mean, variance);
+		if (!isnan(x[i]))
+			logs[k++] = log_of(x[i]);
+	mean_and_variance(logs, k, mean, variance);
 	free(logs);
+	return k;
 }
 
 struct estimate statistics_ratio_unpaired(const double *a, int n, const double *b, int m)
 {
 	double mean_a, mean_b, va, vb, freedom, half;
 
-	logarithms(a, n, &mean_a, &va);
-	logarithms(b, m, &mean_b, &vb);
+	n = logarithms(a, n, &mean_a, &va);
+	m = logarithms(b, m, &mean_b, &vb);
 	freedom = (va + vb) * (va + vb) / (va * va / (n - 1) + vb * vb / (m - 1));
 	if (va + vb == 0)
 		freedom = n + m - 2; /* no value differs from the others */

@@ -20,12 +20,17 @@ struct estimate {
  */
 double student_t(double freedom);
 
-/* The arithmetic mean of n values, which vary from one to the next; NAN among them makes it NAN. */
+/*
+ * A value that is NAN is not known, and is omitted, as is the other of its pair.
+ */
+
+/* The arithmetic mean of n values, which vary from one to the next. */
 struct estimate statistics_mean(const double *x, int n);
 
 /*
  * The geometric mean of the n ratios a[i] / b[i] of measurements that belong together, with the
- * interval of the mean of their logarithms.  All values must be above 0, else it is not known.
+ * interval of the mean of their logarithms.  All known values must be above 0, else it is not
+ * known.
  */
 struct estimate statistics_ratio(const double *a, const double *b, int n);
 

@@ -61,6 +61,7 @@ void meter_load(const struct meter *m, const struct load_sample *from, const str
 				   .uncertainty = NAN,
 				   .slowed = NAN,
 				   .tasks = NAN,
+				   .others = NAN,
 				   .cpus = NAN,
 				   .wakeup = {NAN, NAN}};
 }
@@ -363,7 +364,8 @@ static void measure_first(struct meter *m)
 	baseline_measure(m->soaker, c, NULL);
 	if (baseline_is_whole(c))
 		return;
-	warnx("no load is measured until the machine is idle: something occupies a whole CPU");
+	baseline_warn_held(m->soaker, c, "at the start",
+			   "no load is measured until the machine is idle");
 	free(c->cpu);
 	c->cpu = NULL;
 }

@@ -85,11 +85,7 @@ static void read_preemption(struct environment *e, const char *version)
 	if (dynamic && file_read_line("/proc/cmdline", line, sizeof(line)) == 0 &&
 	    environment_preempt_option(line, e->preemption, sizeof(e->preemption)))
 		return;
-	if (read_configured(e))
-		return;
-	if (dynamic)
-		strcpy(e->preemption, "dynamic");
-	else if (strstr(version, " PREEMPT ") != NULL)
+	if (!read_configured(e) && !dynamic && strstr(version, " PREEMPT ") != NULL)
 		strcpy(e->preemption, "full");
 }
 
@@ -334,13 +330,15 @@ static const char *known(const char *text)
 
 void environment_note(const struct environment *e, const struct link *l)
 {
-	warnx("environment: zc %s, kernel %s, preemption %s, clocksource %s", VERSION, e->kernel,
-	      known(e->preemption), known(e->clocksource));
-	warnx("environment: %ld CPUs online: %s; governor %s, boost %s, hypervisor %s", e->cpus,
-	      known(e->cpu_model), known(e->governor),
-	      e->boost < 0    ? "not known"
-	      : e->boost == 0 ? "off"
-			      : "on",
+	warnx("environment: zc %s, kernel %s%s%s, clocksource %s", VERSION, e->kernel,
+	      e->preemption[0] != '\0' ? ", preemption " : "", e->preemption,
+	      known(e->clocksource));
+	warnx("environment: %ld CPUs online: %s;%s%s%s%s hypervisor %s", e->cpus,
+	      known(e->cpu_model), e->governor[0] != '\0' ? " governor " : "", e->governor,
+	      e->governor[0] != '\0' ? "," : "",
+	      e->boost < 0    ? ""
+	      : e->boost == 0 ? " boost off,"
+			      : " boost on,",
 	      e->hypervisor[0] != '\0' ? e->hypervisor : "none");
 	if (e->has_vulnerabilities)
 		warnx("environment: mitigations: %s; vulnerable: %s",

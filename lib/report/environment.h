@@ -16,7 +16,7 @@
 /* Each text is empty where it is not known.  A list has a blank between its words. */
 struct environment {
 	char kernel[RELEASE_SIZE]; /* its release, as `uname -r` prints it */
-	char preemption[24];       /* none, voluntary, full, lazy, rt; dynamic: one of these */
+	char preemption[24];       /* none, voluntary, full, lazy or rt */
 	char clocksource[32];
 	char cpu_model[128];
 	long cpus;         /* CPUs online */

@@ -6,7 +6,7 @@ void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
-		f->tasks = f->drift = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
+		f->tasks = f->others = f->drift = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
 	f->load_bytes = ALL_BYTES;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
@@ -35,6 +35,7 @@ void figures_load(struct figures *f, const struct load *l)
 	f->uncertainty = l->uncertainty;
 	f->slowed = l->slowed;
 	f->tasks = l->tasks;
+	f->others = l->others;
 	f->wakeup = l->wakeup;
 }
 

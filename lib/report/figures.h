@@ -35,6 +35,7 @@ struct figures {
 	uint64_t load_bytes; /* those bytes that came in these seconds, or ALL_BYTES */
 	/* The host's load, as in struct load. */
 	double load, uncertainty, slowed, tasks;
+	double others;               /* as in struct load, of this host */
 	unsigned unsafe;             /* what makes the load unsafe: a set of reasons, limits.h */
 	enum baseline_kind baseline; /* of this host's load; another host's is not known */
 	double drift;                /* by how much own baselines differ, in shares of load */

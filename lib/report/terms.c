@@ -139,6 +139,7 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "wakeup_us", 1e6 * f->wakeup.soaked);
 	json_number(j, "wakeup_unsoaked_us", 1e6 * f->wakeup.unsoaked);
 	json_number(j, "cost_us_per_kib", figures_cost(f));
+	json_number(j, "cost_uncertainty_us_per_kib", figures_cost_uncertainty(f));
 	json_number(j, "interrupts_per_second", f->rates.interrupts);
 	json_number(j, "packets_in_per_second", f->rates.packets_in);
 	json_number(j, "packets_out_per_second", f->rates.packets_out);
@@ -146,6 +147,7 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "softnet_squeezed", f->rates.softnet_squeezed);
 	if (f->baseline != BASELINE_UNKNOWN)
 		json_string(j, "baseline", baseline[f->baseline]);
+	json_number(j, "baseline_tasks_percent", 100 * f->others);
 	json_number(j, "drift_percent", percent(f->drift));
 }
 

@@ -29,6 +29,14 @@ double figures_cost_each(const struct figures *f, uint64_t n)
 	return n > 0 ? f->load * f->cpus * seconds * 1e6 / (double)n : NAN;
 }
 
+double figures_cost_uncertainty(const struct figures *f)
+{
+	struct figures half = *f;
+
+	half.load = isnan(f->load) ? NAN : f->uncertainty;
+	return figures_cost(&half);
+}
+
 int decimals(double seconds)
 {
 	return seconds < 0.1 ? 6 : 3;

@@ -29,6 +29,9 @@ double figures_cost(const struct figures *f);
 /* Microseconds of CPU for each of n things that were done in those seconds; NAN if n is 0. */
 double figures_cost_each(const struct figures *f, uint64_t n);
 
+/* Half of the 95 % interval of that cost, which is that of its load. */
+double figures_cost_uncertainty(const struct figures *f);
+
 /* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
 const char *unsafe_mark(unsigned unsafe);
 

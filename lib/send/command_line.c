@@ -72,6 +72,7 @@ static const struct option longopts[] = {
 	{"cpus", required_argument, NULL, 'N'},
 	{"json", no_argument, NULL, 'J'},
 	{"quiet", no_argument, NULL, 'q'},
+	{"title", required_argument, NULL, 'T'},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -190,6 +191,7 @@ static const char help[] =
 	"Output:\n"
 	"  -I, --interval=SECS         print a line every SECS seconds (default: none)\n"
 	"  -J, --json                  print the report as JSON, with iperf3's names\n"
+	"  -T, --title=TEXT            print TEXT in the report, as a label\n"
 	"  -q, --quiet                 print only the first line of the report, and with\n"
 	"                              --request the stalls, if there are any\n"
 	"  -d, --debug                 print more on stderr; given twice, each file\n"
@@ -274,6 +276,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case 'N': opt->n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
 	case 'J': opt->json = true; break;
 	case 'q': opt->quiet = true; break;
+	case 'T': opt->title = optarg; break;
 	case 'd': opt->debug++; break;
 	}
 }
@@ -428,7 +431,7 @@ static void reject_files(const struct send_options *opt, const char *file)
 
 bool command_line_parse(struct send_options *opt, int argc, char **argv)
 {
-	static const char letters[] = ":s:p:n:t:O:I:P:r:m:SwZb:l:ki:o:M:46B:cCf:N:JqdhV";
+	static const char letters[] = ":s:p:n:t:O:I:P:r:m:SwZb:l:ki:o:M:46B:cCf:N:T:JqdhV";
 	struct given given = {0};
 	int c;
 

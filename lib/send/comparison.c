@@ -314,6 +314,30 @@ static void print_before(const struct comparison *c)
 			report("%s\n", line);
 }
 
+/* Prints the bytes of a call of each method, where those differ and no row has them. */
+static void print_calls(const struct plan *p)
+{
+	const struct differing d = differing_in(p);
+	bool differ = false;
+	struct wrap w;
+	char size[24];
+	int i;
+
+	for (i = 1; i < p->n; i++)
+		differ |= p->run[i].chunk != p->run[0].chunk;
+	if (d.chunk || !differ)
+		return;
+	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
+	for (i = 0; i < p->n; i++) {
+		if (i > 0 && strcmp(p->run[i].method, p->run[i - 1].method) == 0)
+			continue;
+		size_text(p->run[i].chunk, size, sizeof(size));
+		wrap_add(&w, i == 0 ? "" : ", ", "%s%s %s", i == 0 ? "bytes of a call: " : "",
+			 p->run[i].method, size);
+	}
+	wrap_end(&w);
+}
+
 static void print_text(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
@@ -323,6 +347,8 @@ static void print_text(const struct comparison *c, const struct send_options *op
 		       p->rounds == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s");
 	if (!opt->quiet && c->before != NULL)
 		print_before(c);
+	if (!opt->quiet)
+		print_calls(p);
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
@@ -405,6 +431,7 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_count(j, "num_streams", (uint64_t)run->streams);
 		json_figures(j, c->plan, i);
 		json_unsafe(j, run->unsafe | run->remote_unsafe);
+		json_count(j, "unsafe_rounds", (uint64_t)run->unsafe_rounds);
 		if (c->before != NULL) {
 			old = &c->before->plan.run[i];
 			json_open(j, "before", '{');
@@ -433,13 +460,23 @@ static void json_differences(struct json *j, const struct comparison *c)
 	json_close(j, ']');
 }
 
-static void print_json(const struct comparison *c)
+static void print_json(const struct comparison *c, const struct send_options *opt)
 {
+	struct link link;
 	struct json j;
 
 	json_report_open(&j);
+	if (opt->title != NULL)
+		json_string(&j, "title", opt->title);
 	json_open(&j, "comparison", '{');
-	json_program(&j, c->environment, NULL);
+	link_read(&link, c->plan->interface);
+	json_program(&j, c->environment, &link);
+	json_open(&j, "connecting_to", '{');
+	json_string(&j, "host", opt->server);
+	json_count(&j, "port", strtoull(opt->port, NULL, 10));
+	json_close(&j, '}');
+	json_string(&j, "sender_tcp_congestion", c->plan->settings.congestion);
+	json_number(&j, "duration", opt->seconds);
 	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
 	if (c->before != NULL) {
 		json_string(&j, "against", c->before->machine);
@@ -454,7 +491,7 @@ static void print_json(const struct comparison *c)
 void comparison_print(const struct comparison *c, const struct send_options *opt)
 {
 	if (opt->json)
-		print_json(c);
+		print_json(c, opt);
 	else
 		print_text(c, opt);
 }

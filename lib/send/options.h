@@ -38,6 +38,7 @@ struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
+	const char *title;       /* a label of the report; NULL: none */
 	const char *source;      /* the own address; NULL: the kernel's choice */
 	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
 	const struct send_method *method;

@@ -83,6 +83,9 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 		run->remote_unsafe |= r->unsafe;
 	}
 	count_unsafe(p, here, remote ? r : NULL);
+	run->unsafe_rounds += here->unsafe != 0 || (remote && r->unsafe != 0);
+	if (res->target != NULL)
+		snprintf(p->interface, sizeof(p->interface), "%s", res->target->interface);
 	p->one_baseline |= here->baseline != BASELINE_OWN;
 	p->rounds += i == p->n - 1;
 }

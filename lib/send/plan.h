@@ -13,6 +13,8 @@
 #include "lib/load/statistics.h"
 #include "lib/send/result.h"
 
+#include <net/if.h>
+
 #define PLAN_RUNS_MAX   1024 /* a round */
 #define PLAN_ROUNDS     3    /* unless -r says otherwise */
 #define PLAN_ROUNDS_MAX 1000
@@ -35,6 +37,7 @@ struct plan_run {
 	double *figure[PLAN_FIGURES];           /* of each round; NAN: not known */
 	double uncertainty, remote_uncertainty; /* the greatest of a load */
 	unsigned unsafe, remote_unsafe;         /* the reasons of all rounds */
+	int unsafe_rounds;                      /* in which either end had such a reason */
 };
 
 /* What all runs of a plan have in common, and another plan may have otherwise. */
@@ -55,6 +58,7 @@ struct plan {
 	double steal_least, steal_most; /* shares, of those that UNSAFE_STEAL did */
 	bool has_settings;              /* they are known */
 	struct plan_settings settings;
+	char interface[IFNAMSIZ];        /* of the last run */
 	bool one_baseline; /* all runs of this host have one in common, and with it its error */
 };
 

@@ -51,6 +51,8 @@ void json_start(struct json *j, const struct send_options *opt, const struct env
 		const struct link *link, const struct send_result *res)
 {
 	json_report_open(j);
+	if (opt->title != NULL)
+		json_string(j, "title", opt->title);
 	json_open(j, "start", '{');
 	if (res != NULL)
 		json_connected(j, opt, res);

@@ -4,6 +4,7 @@
 
 #include "lib/net/wire.h"
 #include "lib/send/request_report.h"
+#include "lib/send/text.h"
 
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */
@@ -321,6 +322,8 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
 	report_start(report, target, NULL);
+	if (!opt->json)
+		text_title(opt);
 	if (!opt->json && !opt->quiet)
 		requests_headings();
 	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {

@@ -101,10 +101,12 @@ static void open_text(const struct stalls *s)
 /* Prints the load behind the first line if the report is that line, else below it. */
 static void load_text(const struct figures *host, uint64_t connections, bool quiet)
 {
-	char text[LOAD_STRLEN], own[BASELINES_STRLEN];
+	char text[LOAD_STRLEN], own[BASELINES_STRLEN], reasons[UNSAFE_STRLEN];
 	const double us = figures_cost_each(host, connections);
 
 	if (isnan(host->load)) {
+		if (host->unsafe != 0 && !quiet)
+			report("\n  no load: %s", limits_format(host->unsafe, reasons));
 		report("\n");
 		return;
 	}

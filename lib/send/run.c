@@ -40,9 +40,14 @@ void run_soak(struct run *r)
 	r->soak = soaker_start_or_die(&r->calibration.cpus);
 	if (r->opt->debug > 0)
 		soaker_say_wakeup(r->soak);
-	if (r->own_baselines)
-		bracket_open(&r->bracket, r->opt->requests.n > 0 ? "requests" : "transfer", r->soak,
-			     &r->calibration);
+	if (!r->own_baselines ||
+	    bracket_open(&r->bracket, r->opt->requests.n > 0 ? "requests" : "transfer", r->soak,
+			 &r->calibration))
+		return;
+	/* What is sent is measured all the same. */
+	soaker_stop(r->soak);
+	r->soak = NULL;
+	r->own_baselines = false;
 }
 
 void run_close(struct run *r)
@@ -199,7 +204,7 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 	if (r->soak == NULL)
 		return;
 	load_between(&r->calibration, from, to, -1, &l);
-	if (r->own_baselines && !isnan(l.load))
+	if (r->own_baselines && (!isnan(l.load) || l.unsafe != 0))
 		l.unsafe |= bracket_unsafe(&r->bracket);
 	figures_load(f, &l);
 }
@@ -208,8 +213,10 @@ void run_host_figures(const struct run *r, struct figures *f)
 {
 	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
 	run_load(r, &r->begin.sum, &r->end.sum, f);
-	if (r->soak == NULL)
+	if (r->soak == NULL) {
+		f->unsafe = r->opt->load ? UNSAFE_BASELINE_BUSY : 0;
 		return;
+	}
 	f->unsafe |= limits_steal(&f->rates);
 	f->baseline = r->own_baselines ? BASELINE_OWN : BASELINE_FILE;
 	if (r->own_baselines)

@@ -69,7 +69,8 @@ void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 
 /*
  * Soaks the CPUs, if load is to be measured, until run_close().  Without a calibration it measures
- * the idle machine, so that no connection may be open yet.
+ * the idle machine, so that no connection may be open yet; if something occupies a whole CPU it prints
+ * that, and no load is measured.
  */
 void run_soak(struct run *r);
 void run_close(struct run *r);

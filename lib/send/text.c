@@ -84,8 +84,8 @@ static const char *cost_text(double us, unsigned unsafe, char buf[CELL])
 
 static const char *load_cell(const struct figures *f, int which, char buf[CELL])
 {
-	if (isnan(f->load))
-		return NULL;
+	if (isnan(f->load)) /* there is none, or a reason below */
+		return which == LOAD && f->unsafe != 0 ? "-" : NULL;
 	switch ((enum load_figure)which) {
 	case LOAD: return load_text(f, buf);
 	case TASKS: return share(f->tasks, buf);
@@ -103,7 +103,7 @@ static const char *reason_cell(const struct figures *f, int k, char buf[CELL])
 	int i;
 
 	(void)buf;
-	for (i = 0; i < UNSAFE_REASONS && !isnan(f->load); i++)
+	for (i = 0; i < UNSAFE_REASONS; i++)
 		if (f->unsafe & 1u << i && k-- == 0)
 			return limits_name(i);
 	return NULL;
@@ -194,7 +194,8 @@ static const char *no_load_text(const char *word)
 static void print_load(const struct send_result *res, int streams)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
-	const struct columns c = host_columns(res, isnan(s->load) ? r : s);
+	const bool is_remote = isnan(s->load) && (!isnan(r->load) || s->unsafe == 0);
+	const struct columns c = host_columns(res, is_remote ? r : s);
 	char text[BASELINES_STRLEN];
 	struct row rows[UNSAFE_REASONS + 5];
 	int i, n = 0;
@@ -383,12 +384,19 @@ static void print_zerocopy(const struct stream_result *s, int streams)
 		       grouped((double)sum.incomplete, sends));
 }
 
+void text_title(const struct send_options *opt)
+{
+	if (opt->title != NULL && !opt->quiet)
+		report("  title: %s\n", printable(opt->title));
+}
+
 void text_target(const struct send_options *opt, const struct send_result *res)
 {
 	const struct target *t = res->target;
 	char text[CELL];
 	struct wrap w;
 
+	text_title(opt);
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "    ");
 	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
 		 printable(t->interface));

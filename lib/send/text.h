@@ -10,6 +10,9 @@
 #include "lib/send/options.h"
 #include "lib/send/result.h"
 
+/* Prints the label of the report, if it has one. */
+void text_title(const struct send_options *opt);
+
 /* Prints the destination and the options of the connection, then the file set as it is begun. */
 void text_target(const struct send_options *opt, const struct send_result *res);
 

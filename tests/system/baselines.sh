@@ -3,7 +3,7 @@
 # command.sh has those of cyclesoak.
 #
 # group: calm
-# seconds: 5
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
@@ -118,6 +118,67 @@ refuses_named()
 	done
 }
 check 'zcc -c and zcs -c with -f and a file that is missing or does not fit: one line, exit 1' refuses_named
+# Whether a soaker is left no time at all or too little depends on the kernel.
+start_zcs
+no_baseline='left its soaker no time before the [a-z]*\(, where .* (pid [0-9]*) took [0-9]*% of a CPU\)*: no load is measured$\|too much for a load$'
+for cpu in $(seq 0 $(($(getconf _NPROCESSORS_ONLN) - 1))); do
+	"$HELPERS/burn" $cpu 300 >/dev/null &
+	remember $!
+	burners="$burners $!"
+done
+no_load_transfer()
+{
+	soaking_once "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1
+	grep -Eq '^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$' out
+	grep -q '^  all bytes sent were received$' out
+	grep -Eq '^    load +-$' out
+	grep -Eq '^    unsafe: why +baseline_busy$' out
+	not grep 'cost' out
+	grep -q "$no_baseline" err
+}
+# soaking_once command...: as soaking, on a machine that is to be busy
+soaking_once()
+{
+	until_free
+	for i in $(seq 60); do
+		status=0
+		"$@" >out 2>err || status=$?
+		grep -q 'soaked already' err || break
+		until_free
+	done
+	cat out err
+	return $status
+}
+check 'zcc -c on CPUs that others have whole: the transfer is reported, without a load, with the reason' no_load_transfer
+no_load_json()
+{
+	soaking_once "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
+	jq -e '.end.host | .unsafe == ["baseline_busy"] and (has("load_percent") or has("cost_us_per_kib") | not)' out
+	jq -e '.end.sum_sent.bytes > 0 and (has("error") | not)' out
+}
+check_with jq 'zcc -c --json there: unsafe has the reason, and there is no load, no cost and no error' no_load_json
+no_load_command()
+{
+	status=0
+	soaking_once "$BIN/cyclesoak" sh -c 'exit 3' || status=$?
+	[ $status -eq 3 ]
+	grep -Eq '^System load: -, unsafe: baseline_busy; took [0-9.]+ s(; own baselines.*)?$' out
+	grep -q "$no_baseline" err
+}
+check 'cyclesoak COMMAND there: the time is printed, without a load, and the status is the command'\''s' no_load_command
+stop_zcs
+start_zcs --reply
+no_load_requests()
+{
+	soaking_once "$zcc" -c -s 0 -p "$PORT" --request 10 -n 20
+	grep -q '^  latency ' out
+	grep -q '^  no load: baseline_busy$' out
+	not grep 'cost' out
+}
+check 'zcc -c --request there: the latencies are printed, and why there is no load' no_load_requests
+stop_zcs
+# shellcheck disable=SC2086 # pids
+kill -KILL $burners
 zcs_ignores_misfit()
 {
 	cp other counts_per_sec

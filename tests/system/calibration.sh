@@ -9,6 +9,7 @@
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
+cpus=$(getconf _NPROCESSORS_ONLN)
 
 # brief command...: with windows of 20 ms, which are longer than the burner is busy at a time
 brief()
@@ -63,7 +64,8 @@ where_file_cannot_written()
 }
 check_long '-C where the file cannot be written: exit 1, nothing left' where_file_cannot_written
 
-"$HELPERS/burn" 0 60 60 >/dev/null &
+# More than 3 % of the machine, and less than the 30 % that leave no load.
+"$HELPERS/burn" 0 60 $((cpus * 10 < 60 ? cpus * 10 : 60)) >/dev/null &
 busy=$!
 remember $busy
 on_busy_machine_prints()

@@ -51,6 +51,28 @@ joined()
 {
 	awk '/^  [a-z]/ && !/^  to / { sub(/^ /, ""); printf "%s", $0; next } { printf "%s%s", (NR > 1 ? "\n" : ""), $0 } END { print "" }' "$1"
 }
+
+title_of_table()
+{
+	compare -m send,sendfile -r 1 -T "$(printf 'a \033label')" file
+	[ "$(grep -c '^  title: a .label$' out)" -eq 1 ]
+	not grep "$(printf '\033')" out
+	compare --json -m send,sendfile -r 1 -T 'a label' file
+	[ "$(grep -c '"title":"a label"' out)" -eq 3 ]
+	compare -q -m send,sendfile -r 1 -T label file
+	not grep label out
+}
+check '-T: one line above the table, a title in each object, and nothing with -q' title_of_table
+
+settings_of_json()
+{
+	compare --json -m send,sendfile -r 2 -t 0.1 file
+	tail -n 1 out | jq -e '.comparison | .connecting_to.host == "0" and .duration == 0.1 and
+	    (.sender_tcp_congestion | length > 0) and .environment.link.interface == "lo" and
+	    (.runs | map(.unsafe_rounds) == [0, 0])'
+}
+check_with jq '--json: the comparison has the server, the duration, congestion control and the link' settings_of_json
+
 table_of_rows()
 {
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 file
@@ -70,6 +92,9 @@ one_round()
 	grep -Ex 'send +[0-9,]+' out
 	grep -Ex 'sendfile has [0-9.]+ times the throughput of send' out
 	grep -x 'one round has no interval: repeat it (-r 3)' out
+	grep -x 'bytes of a call: send 64k, sendfile 1m' out
+	compare -m send,sendfile -r 1 -b 64k file
+	not grep 'bytes of a call' out
 }
 check '-r 1: no interval, and a line that says so' one_round
 repeats_one()

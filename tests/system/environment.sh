@@ -91,7 +91,8 @@ check_with jq 'zcc --json: each object of a comparison has the environment' zcc_
 zcc_text()
 {
 	exits 0 "$zcc" -d -s 0 -p "$PORT" tiny
-	grep -q "^zcc: environment: zc .*, kernel $(uname -r), preemption " err
+	grep -q "^zcc: environment: zc .*, kernel $(uname -r), \(preemption [a-z]*, \)*clocksource " err
+	not grep "governor not known\|preemption dynamic" err
 	grep -q '^zcc: environment: interface lo: .*MTU [1-9]' err
 	grep -q "^zcc: environment: the server has zc .*, kernel $(uname -r)$" err
 	exits 0 "$zcc" -s 0 -p "$PORT" tiny

@@ -5,11 +5,11 @@
 . "$TOP/tests/lib.sh"
 
 # The slow ones take up to half a minute each.
-for tool in mandoc clang-format walls version $(scale '' 'cppcheck shellcheck clang-tidy gcc-fanalyzer scan-build'); do
+for tool in mandoc clang-format walls version sections $(scale '' 'cppcheck shellcheck clang-tidy gcc-fanalyzer scan-build'); do
 	case $tool in
 	gcc-fanalyzer) needs=gcc ;;
 	walls) needs='tsort' ;;
-	version) needs='sed' ;;
+	version | sections) needs='sed' ;;
 	*) needs=$tool ;;
 	esac
 	check_with "$needs" "$tool finds nothing" "$TOP/tests/lint" "$tool"
@@ -17,7 +17,7 @@ done
 what_not_installed_skipped()
 {
 	LINT_FLAGS=x PATH=/nonexistent /bin/sh "$TOP/tests/lint" >out
-	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 9 ]
+	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 10 ]
 }
 check 'each checker that is not installed is skipped with a line' what_not_installed_skipped
 
@@ -142,6 +142,20 @@ version_of_a_page()
 	grep -qx "man/b.7: needs one line '.Os', with no version" out
 }
 check 'version: a manual page with a version of its own fails' version_of_a_page
+# The sections, of a page that mandoc accepts.
+heading_lost()
+{
+	rm -rf sections
+	mkdir -p sections/tests sections/man
+	cp "$TOP/tests/lint" sections/tests/lint
+	cp "$TOP/man/zcc.1" sections/man
+	exits 0 env LINT_FLAGS=x sh sections/tests/lint sections
+	sed 's/^\.Sh EXAMPLES$/.Sh 103554 kbytes/' "$TOP/man/zcc.1" >sections/man/zcc.1
+	exits 1 env LINT_FLAGS=x sh sections/tests/lint sections
+	grep -qx 'man/zcc.1: lacks the section EXAMPLES' out
+	grep -qx 'man/zcc.1: no name of a section: 103554 kbytes' out
+}
+check 'sections: a page whose heading EXAMPLES is lost fails' heading_lost
 # The walls, in a tree that has nothing but includes.
 # includes FILE TARGET...: FILE has these includes and nothing else
 includes()

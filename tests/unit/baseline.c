@@ -14,6 +14,7 @@ static void test_merge(void)
 
 	/* Less time to spin and more for tasks are load that the first baseline had not. */
 	ok(near(drift, (0.02 + 0.1 + 0) / 2), "two baselines differ by 6 points of load");
+	ok(near(a[0].drift, 0.12) && near(a[1].drift, 0), "each CPU has its own difference");
 	ok(near(a[0].tasks, 0.02) && near(a[0].spin, 0.85) && near(a[0].speed, 90) &&
 		   near(a[1].spin, 0.8),
 	   "the mean of two baselines is between both");

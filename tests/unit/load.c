@@ -166,10 +166,45 @@ static void test_below_zero(void)
 	ok(near(l.load, -0.04) && l.unsafe == 0, "a load a little below 0 is safe");
 	to.spin = to.work = 2 / 0.3;
 	load_between(&c, &from, &to, -1, &l);
-	ok(l.load < -2 && l.unsafe == UNSAFE_CALIBRATION, "a load far below 0 is unsafe");
+	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_CALIBRATION,
+	   "a load far below 0 is none, and has that reason");
 	c.cpu[0].spin_sd = 5;
 	load_between(&c, &from, &to, -1, &l);
 	ok(l.load < -2 && l.unsafe == 0, "a load far below 0 that is as uncertain is safe");
+}
+
+/* Other programs had a third of the machine in its baseline. */
+static void test_busy_baseline(void)
+{
+	static struct two_cpus t;
+	struct load l;
+
+	two_cpus_init(&t);
+	t.to.spin = t.to.work = 2;
+	t.b[0].tasks = 0.55;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(!isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY,
+	   "a baseline of which tasks had 29 %% makes a load unsafe");
+	t.b[0].tasks = 0.58;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_BASELINE_BUSY,
+	   "a baseline of which tasks had more than 30 %% leaves no load, and the reason");
+	load_between(&t.c, &t.from, &t.to, 1, &l);
+	ok(isnan(l.load), "nor has a single CPU a load then");
+}
+
+static void test_drift(void)
+{
+	static struct two_cpus t;
+	struct load l;
+
+	two_cpus_init(&t);
+	t.to.spin = t.to.work = 2;
+	t.b[0].drift = -0.3;
+	t.b[1].drift = -0.08;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(near(l.uncertainty, 0.19 / 2),
+	   "half of the interval is half of the drift of the baselines at least");
 }
 
 /* One CPU of a virtual machine, of which the kernel counts what the host takes. */
@@ -330,6 +365,8 @@ int main(void)
 	test_uncertainty();
 	test_one_cpu();
 	test_below_zero();
+	test_busy_baseline();
+	test_drift();
 	test_steal();
 	test_resume();
 	test_formulas();

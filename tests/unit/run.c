@@ -13,7 +13,8 @@ static void test_time(void)
 static void test_host(void)
 {
 	static struct baseline b = {.spin = 1, .speed = 1};
-	static struct run r;
+	static struct send_options opt;
+	static struct run r = {.opt = &opt};
 	struct figures f;
 
 	r.calibration.cpus.n = 1;
@@ -30,6 +31,10 @@ static void test_host(void)
 	run_host_figures(&r, &f);
 	ok(f.rates.interrupts == 250 && isnan(f.load) && f.unsafe == 0,
 	   "a host whose load is not measured has rates");
+	opt.load = true;
+	run_host_figures(&r, &f);
+	ok(isnan(f.load) && f.unsafe == UNSAFE_BASELINE_BUSY,
+	   "a host without a baseline has no load, and the reason");
 	r.soak = (struct soaker *)&b; /* nothing reads it */
 	run_host_figures(&r, &f);
 	ok(near(f.load, 0.5) && f.soaked == 2 && f.cpus == 1,

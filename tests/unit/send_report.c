@@ -230,7 +230,7 @@ static void test_without_load(void)
 	transfer_init(&sample);
 	sample.set.builtin = true;
 	sample.res.sent.load = sample.res.received.load = NAN;
-	sample.res.sent.unsafe = UNSAFE_WEIGHT;
+	sample.res.sent.unsafe = sample.res.received.unsafe = 0;
 	sample.stream[0].sent.tcp.busy = 0;
 	set_unknown(&sample.res.received.rates, sizeof(sample.res.received.rates));
 	prints("2000 kbytes/sec (0.016 Gbit/s)\n"
@@ -264,6 +264,12 @@ static void test_without_load(void)
 	       "    irq                                  0.6%\n"
 	       "    softirq                              0.7%\n",
 	       "a report without a receipt and without a load has neither");
+	sample.res.sent.unsafe = UNSAFE_BASELINE_BUSY;
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "    load                                    -\n"
+			   "    unsafe: why                 baseline_busy\n") != NULL &&
+		   strstr(printed, "cost") == NULL,
+	   "a load that means nothing is not printed, but its reasons are");
 }
 
 static void test_options(void)

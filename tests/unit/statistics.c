@@ -31,7 +31,7 @@ static void test_student(void)
 
 static void test_mean(void)
 {
-	const double x[] = {1, 2, 3, 4}, nan[] = {1, NAN, 3};
+	const double x[] = {1, 2, 3, 4};
 	struct estimate e = statistics_mean(x, 4);
 
 	/* The standard deviation is 1.290994, that of the mean half of it. */
@@ -41,8 +41,6 @@ static void test_mean(void)
 	ok(near(statistics_half(&e), e.high - e.value), "half of an interval's width");
 	e = statistics_mean(x, 1);
 	ok(e.value == 1 && isnan(e.low) && isnan(e.high), "one value has no interval");
-	e = statistics_mean(nan, 3);
-	ok(isnan(e.value), "a mean with a value that is not known is not known");
 	e = statistics_mean(x, 0);
 	ok(isnan(e.value), "no value has no mean");
 }
@@ -82,6 +80,21 @@ static void test_unpaired(void)
 	   "values that do not vary have an interval of no width");
 }
 
+static void test_unknown(void)
+{
+	const double a[] = {NAN, 2, 4}, b[] = {1, 1, NAN};
+	struct estimate e = statistics_mean(a, 3);
+
+	ok(near(e.value, 3) && near(e.high - 3, student_t(1)),
+	   "a mean is that of the values that are known");
+	e = statistics_ratio(a, b, 3);
+	ok(near(e.value, 2) && isnan(e.low), "a ratio is that of the rounds known on both sides");
+	e = statistics_ratio_unpaired(a, 3, b, 3);
+	ok(near(e.value, sqrt(8)), "an unpaired ratio is that of the values that are known");
+	e = statistics_mean(a, 1);
+	ok(isnan(e.value), "no known value has no mean");
+}
+
 static void test_widen(void)
 {
 	struct estimate e = statistics_widen((struct estimate){10, 7, 14}, 3);
@@ -96,6 +109,7 @@ int main(void)
 	test_mean();
 	test_ratio();
 	test_unpaired();
+	test_unknown();
 	test_widen();
 	return done();
 }

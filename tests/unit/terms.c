@@ -138,7 +138,8 @@ static void test_host(void)
 		"{\"cpus\":2,\"load_percent\":50,\"load_uncertainty_percent\":1,"
 		"\"load_seconds\":1.5,\"load_bytes\":1024,\"tasks_percent\":2,"
 		"\"slowed_percent\":3,\"wakeup_us\":7,\"wakeup_unsoaked_us\":5,"
-		"\"cost_us_per_kib\":1500000,\"interrupts_per_second\":7}",
+		"\"cost_us_per_kib\":1500000,\"cost_uncertainty_us_per_kib\":30000,"
+		"\"interrupts_per_second\":7}",
 		"a load of a part has the seconds and the bytes of that, and the wake-ups");
 	figures_init(&f);
 	f.bytes = 2048;
@@ -151,13 +152,15 @@ static void test_host(void)
 	f.slowed = 0.03;
 	f.rates.packets_in = 8;
 	f.rates.packets_out = 9;
+	f.others = 0.25;
 	j = writer();
 	json_load(&j, &f);
 	written(&j,
 		"{\"cpus\":2,\"load_percent\":50,\"load_uncertainty_percent\":1,"
 		"\"tasks_percent\":2,\"slowed_percent\":3,\"cost_us_per_kib\":1000000,"
-		"\"interrupts_per_second\":7,\"packets_in_per_second\":8,"
-		"\"packets_out_per_second\":9}",
+		"\"cost_uncertainty_us_per_kib\":20000,\"interrupts_per_second\":7,"
+		"\"packets_in_per_second\":8,\"packets_out_per_second\":9,"
+		"\"baseline_tasks_percent\":25}",
 		"a load has all figures that are known");
 	for (i = 0; i < CPU_COLUMNS; i++)
 		f.rates.cpu[i] = (double)i / 100;
