@@ -260,6 +260,16 @@ late= # the library
 if preloaded late; then
 	late=$PWD/late.so
 fi
+reply_of_no_interval()
+{
+	start_zcs --reply -I 60
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -t 0.3
+	stop_zcs
+	cat zcs.out
+	grep -q '^total: ' zcs.out
+	not grep -qv '^total' zcs.out
+}
+check '--reply -I 60: no line of an interval in less than a minute' reply_of_no_interval
 if [ -n "$late" ]; then
 	client_whose_warm_up()
 	{
