@@ -162,7 +162,7 @@ static const char help[] =
 	"How to receive:\n"
 	"  -m, --method=METHOD      one of read (default), recv, trunc, splice, uring;\n"
 	"                           trunc discards the data without copying them\n"
-	"  -b, --buffer-size=SIZE   bytes per call (default 256k; trunc and splice 1m;\n"
+	"  -b, --buffer-size=SIZE   bytes per call (default 256k; trunc and splice 2m;\n"
 	"                           uring 64k)\n"
 	"      --raw                expect no headers: count what any TCP client sends\n"
 	"      --reply              answer zcc --request: send as many bytes as each\n"

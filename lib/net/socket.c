@@ -157,6 +157,7 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	if (!addr_split(sa, len, host, port))
 		return strcpy(buf, "unknown address");
 	snprintf(buf, ADDR_STRLEN, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
+	make_printable(buf); /* the name of an interface follows a link-local address */
 	return buf;
 }
 

@@ -97,8 +97,11 @@ static int receive(struct client *c)
 		end = begin->ns + (uint64_t)wire->empty_loops * WIRE_WARMUP_NS;
 		/* The end of the warm-up interrupts the wait: a stall after it is measured. */
 		while (more > 0 && (now = now_ns()) < end)
-			if (receiver_wait(&c->receiver, (int)((end - now) / 1000000) + 1))
+			if (receiver_wait_more(&c->receiver, (int)((end - now) / 1000000) + 1))
 				more = receive_some(c);
+		/* What is below the low-water mark came in the warm-up, too. */
+		if (more > 0 && receiver_wait_more(&c->receiver, 0))
+			more = receive_some(c);
 		if (more > 0) {
 			client_mark(c, begin, true);
 			c->member.warming = false;

@@ -20,9 +20,15 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 
 /*
  * Waits for data, the end of the stream or an error, at most `timeout_ms` milliseconds (-1: without
- * a limit).  Returns false if none of these came.
+ * a limit; 0: only looks, also for data below the low-water mark).  Returns false if none of these came.
  */
 bool receiver_wait(struct receiver *r, int timeout_ms);
+
+/*
+ * The same between two calls of receiver_receive().  Returns false earlier where the stream does not
+ * flow any more.
+ */
+bool receiver_wait_more(struct receiver *r, int timeout_ms);
 
 /*
  * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for

@@ -44,6 +44,6 @@ struct receiver {
 /*
  * Sets SO_RCVLOWAT for what the wire has next.  In a body the thread is not woken for each packet but
  * for `lowat_max` bytes, and never for more than the body still has: only a header, or
- * nothing, may follow it.
+ * nothing, may follow it.  `any`: any data wake it.
  */
-void receiver_set_lowat(struct receiver *r);
+void receiver_set_lowat(struct receiver *r, bool any);

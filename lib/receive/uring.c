@@ -119,7 +119,7 @@ ssize_t uring_receive(struct receiver *r, size_t size)
 		while (!next(u, &done)) {
 			if (!u->armed)
 				arm(u, r->sock);
-			receiver_set_lowat(r);
+			receiver_set_lowat(r, false);
 			if (uring_enter(&u->ring, 1, -1) != 0)
 				return -1;
 		}
@@ -144,7 +144,7 @@ bool uring_receive_wait(struct receiver *r, int timeout_ms)
 
 	if (!u->armed)
 		arm(u, r->sock);
-	receiver_set_lowat(r);
+	receiver_set_lowat(r, timeout_ms == 0);
 	return uring_enter(&u->ring, 1, timeout_ms) != 0 || uring_has_next(&u->ring);
 }
 

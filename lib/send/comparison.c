@@ -356,8 +356,8 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	print_words(c, PLAN_REMOTE_COST, "costs the receiver", "");
 	print_words(c, PLAN_RATE, "has", "the throughput of ");
 	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
-		report("--precision %g%% was not reached in %d rounds\n",
-		       percent(opt->compare.precision), p->rounds);
+		report("--precision %g%% was not reached in %d round%s\n",
+		       percent(opt->compare.precision), p->rounds, p->rounds == 1 ? "" : "s");
 	print_unsafe(p);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);

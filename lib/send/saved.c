@@ -149,12 +149,12 @@ static void word(char **line, char *buf, size_t size, bool *wrong)
 }
 
 /*
- * A line, as far as it belongs to a run, and the settings of the plan if it has them; returns its
- * round, from 1, or 0 where it is wrong.
+ * A line, as far as it belongs to a run, and the settings if the plan has them; returns its round,
+ * from 1, or 0 where it is wrong.
  */
-static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURES], struct plan *p)
+static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURES],
+		     struct plan_settings *settings, struct plan *p)
 {
-	struct plan_settings *settings = &p->settings;
 	bool wrong = false;
 	const int round = (int)count(&line, PLAN_ROUNDS_MAX, &wrong);
 	const char *method = strsep(&line, "\t"), *baseline;
@@ -188,19 +188,30 @@ static bool same_run(const struct plan_run *a, const struct plan_run *b)
 	       a->streams == b->streams;
 }
 
-/* The lines in the order of the rounds; each round has the runs of the first. */
+static bool same_settings(const struct plan_settings *a, const struct plan_settings *b)
+{
+	return strcmp(a->congestion, b->congestion) == 0 && a->pace == b->pace &&
+	       strcmp(a->offloads, b->offloads) == 0;
+}
+
+/* The lines in the order of the rounds; each round has the runs, and each line the settings, of the first. */
 static const char *parse_runs(char *text, int lines, struct plan *p)
 {
 	double figure[PLAN_FIGURES];
 	struct plan_run run = {.chunk = 0};
+	struct plan_settings settings = {.pace = 0};
 	int i, k, round;
 
 	for (i = 0; i < lines; i++) {
-		round = parse_run(strsep(&text, "\n"), &run, figure, p);
+		round = parse_run(strsep(&text, "\n"), &run, figure, &settings, p);
+		if (i == 0)
+			p->settings = settings;
 		if (round != i / p->n + 1)
 			return "has a line that is wrong or in the wrong place";
 		if (round > 1 && !same_run(&run, &p->run[i % p->n]))
 			return "has rounds that differ";
+		if (!same_settings(&settings, &p->settings))
+			return "has lines with different settings";
 		for (k = 0; k < PLAN_FIGURES; k++) {
 			run.figure[k] = p->run[i % p->n].figure[k];
 			run.figure[k][round - 1] = figure[k];

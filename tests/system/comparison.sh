@@ -150,6 +150,8 @@ precision_missed()
 {
 	compare -m send,mmap -r 3 -n 1 --precision 0.001 file
 	grep -qx -- '--precision 0.001% was not reached in 3 rounds' out
+	compare -r 1 -n 1 --precision 0.001 file
+	grep -qx -- '--precision 0.001% was not reached in 1 round' out
 }
 check '--precision that was not reached: a line reports it' precision_missed
 check '--against in JSON: the reasons that made the saved load unsafe' saved_unsafe

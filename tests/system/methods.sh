@@ -232,6 +232,28 @@ zcs_waits_for_much()
 		index($0, "poll([{fd=" sock ",") == 1 && low > 1 && !/, 10\) += / { print; bad++ }
 		END { exit bad > 0 }' trace
 }
+
+# What has come before the end of the warm-up of 0.5 s is not measured.  It takes two seconds, in which the
+# other checks go on.
+for how in $receivers; do
+	start_zcs -m "$how"
+	{
+		u32 4294967295 0 0 0 0 0 1 300000
+		head -c 100000 /dev/zero
+		sleep 0.1
+		head -c 40000 /dev/zero
+		sleep 1.5
+		head -c 100000 /dev/zero
+	} | "$HELPERS/peer" send "$PORT" >"warm.$how" &
+	remember $!
+done
+zcs_warms_up_whole()
+{
+	wait_until [ -s "warm.$how" ]
+	cat "warm.$how"
+	grep -q '^bytes=100000 .* warmup=140000 ' "warm.$how"
+}
+
 mkfifo pause
 for how in $receivers; do
 	start_zcs -m "$how"
@@ -263,6 +285,7 @@ for how in $receivers; do
 	for framing in $framings; do
 		check "zcs -m $how, $framing: it takes what has come while the client pauses" zcs_takes_what_came
 	done
+	check "zcs -m $how: what has come in the warm-up belongs to it, be it little" zcs_warms_up_whole
 
 	[ "$how" != uring ] || continue # uring.sh has its calls
 	if can_trace; then

@@ -129,6 +129,11 @@ static void test_settings(void)
 	   "a file of before the settings were saved is read, and nothing is known to differ");
 	snprintf(text, sizeof(text), "%s%s\tbbr\t0\t-\n", HEAD, row);
 	ok(parse(text, &old) != NULL, "settings without their columns are rejected");
+	snprintf(
+		text, sizeof(text),
+		"%.*s\tcongestion\tpace_bytes_per_second\toffloads\n%s\tbbr\t0\t-\n2%s\treno\t0\t-\n",
+		(int)strlen(HEAD) - 1, HEAD, row, row + 1);
+	ok(parse(text, &old) != NULL, "lines whose settings differ are rejected");
 	saved_close(&s);
 }
 

@@ -1,7 +1,10 @@
 #include "lib/net/socket.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 
 #include "tests/unit/unit.h"
 
@@ -33,6 +36,43 @@ static void test_addresses(void)
 	   "an address is split into host and port");
 	ok(!addr_split((struct sockaddr *)&none, sizeof(none), host, port),
 	   "an address of no family has no host");
+}
+
+/* In a network namespace of our own, whose lo is down and has another name. */
+static int format_zone(void)
+{
+	const struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+					 .sin6_addr = {.s6_addr = {0xfe, 0x80, [15] = 1}},
+					 .sin6_scope_id = 1};
+	struct ifreq r = {.ifr_name = "lo", .ifr_newname = "a\033[2J"};
+	char text[ADDR_STRLEN];
+	int fd;
+
+	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		return 2;
+	fd = socket(AF_INET6, SOCK_STREAM, 0);
+	if (fd < 0 || ioctl(fd, SIOCSIFNAME, &r) != 0)
+		return 2;
+	close(fd);
+	addr_format((const struct sockaddr *)&in6, sizeof(in6), text);
+	return strcmp(text, "[fe80::1%a?[2J]:0") != 0;
+}
+
+static void test_zone(void)
+{
+	static const char what[] = "an address with the name of an interface is printable";
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout); /* ThreadSanitizer's _exit() prints what is buffered */
+	pid = fork();
+	if (pid == 0)
+		_exit(format_zone());
+	waitpid(pid, &status, 0);
+	if (WEXITSTATUS(status) == 2)
+		skip(what, "no privilege for namespaces");
+	else
+		ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, what);
 }
 
 static void test_interface(void)
@@ -98,6 +138,7 @@ static void test_pipe(void)
 int main(void)
 {
 	test_addresses();
+	test_zone();
 	test_interface();
 	test_options();
 	test_pipe();
