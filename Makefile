@@ -117,7 +117,9 @@ fuzz: $(FUZZ)
 # With LONG=1 in the environment the tests have their full sizes, and those run that have no other.
 check-long: export LONG = 1
 
-check check-long: all $(HELPERS) $(UNITS) $(FUZZ)
+# Programs of tests are built side by side even without -j.
+check check-long: all
+	@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(getconf _NPROCESSORS_ONLN)) --no-print-directory -s test-programs
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
 		tests/run $(if $(J),-j $(J)) $(T)
 
@@ -128,6 +130,8 @@ check-sanitize:
 
 # The unit tests, to be run one by one: build/tests/unit/NAME
 unit: $(UNITS)
+
+test-programs: $(HELPERS) $(UNITS) $(FUZZ)
 
 # Static checks, all or T=name: of each tool that is installed.
 lint:
@@ -181,5 +185,5 @@ clean:
 
 -include $(wildcard $(OBJ)/*.d $(OBJ)/lib/*/*.d $(OBJ)/tests/*.d $(OBJ)/tests/*/*.d)
 
-.PHONY: all debug demo fuzz check check-long check-sanitize unit lint install install-strip uninstall dist clean
+.PHONY: all debug demo fuzz check check-long check-sanitize unit test-programs lint install install-strip uninstall dist clean
 .SECONDARY:

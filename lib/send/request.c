@@ -292,12 +292,13 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 
 	if (*rr->run->stop > 0)
 		return "interrupted";
-	if (rr->succeeded)
-		return NULL;
+	/* One that was being made meanwhile may have succeeded, but others were not made. */
 	if (rr->hopeless)
 		snprintf(why, DIE_MAX,
 			 "%s port %s: the first connections failed, %s: is there a zcs --reply?",
 			 opt->server, opt->port, failure_text(rr->error, text));
+	else if (rr->succeeded)
+		return NULL;
 	else
 		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt->server,
 			 opt->port);

@@ -256,7 +256,7 @@ check_with parallel 'pairs, by GNU parallel' pairs_by_parallel
 # interrupted_by SIGNAL LOAD: the soakers of the receiver are among what runs on its host.
 interrupted_by()
 {
-	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 60' "load $2"
+	hosts 5 'pattern incast' "$by_pdsh" 'zcc -t 60' "load $2"
 	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
 	env --default-signal=INT "$zc_hosts" file >out 2>err &
 	run=$!

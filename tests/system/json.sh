@@ -48,7 +48,7 @@ fi
 start_zcs --json -I 0.05
 zcc_json_one_line()
 {
-	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.3 -t 0.4 -I 0.05 --congestion reno file tiny
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.3 -t 1 -I 0.05 --pace 50m --congestion reno file tiny
 	one_line out
 	parses out
 	no_warning err
@@ -72,7 +72,7 @@ start_entry_for_each()
 	    "[.start.connected[].socket] == [1, 2, 3]" \
 	    ".start.connecting_to == {host: \"0\", port: $PORT}" \
 	    '.start.test_start | .num_streams == 3 and .method == "sendfile" and .omit == 0.3' \
-	    ".start.test_start | .duration == 0.4 and .files == 2 and .file_bytes == 300001" \
+	    ".start.test_start | .duration == 1 and .files == 2 and .file_bytes == 300001" \
 	    '.start.version | startswith("zc ")' \
 	    ".start.timestamp.timesecs > 1600000000" \
 	    ".start.tcp_mss_default > 0"
@@ -244,7 +244,7 @@ check_json 'zcc: raw' zcc_raw
 
 # Interrupted.
 start_zcs --json -I 0.05
-"$zcc" --json -s 0 -p "$PORT" -I 0.05 -t 60 --congestion reno >out 2>err &
+"$zcc" --json -s 0 -p "$PORT" -I 0.05 -t 60 --congestion reno --pace 50m >out 2>err &
 held=$!
 remember $held
 zcc_interrupted()
@@ -261,7 +261,7 @@ zcc_interrupted()
 	holds zcs.out 'has("error") | not'
 }
 check_json 'zcc: interrupted, all there was, with an error' zcc_interrupted
-"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >zcc.out 2>zcc.err &
+"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 50m >zcc.out 2>zcc.err &
 held=$!
 remember $held
 zcs_interrupted_all_there_with_error()
@@ -456,7 +456,7 @@ check 'zcs --json: a usage error prints nothing on stdout' zcs_json_usage_error
 zcs_json_interrupted()
 {
 	start_zcs --json
-	"$zcc" -s 0 -p "$PORT" -t 30 --congestion reno >zcc.out 2>zcc.err &
+	"$zcc" -s 0 -p "$PORT" -t 30 --congestion reno --pace 50m >zcc.out 2>zcc.err &
 	remember $!
 	wait_until counts -gt 1 threads_of "$ZCS"
 	kill -TERM "$ZCS"

@@ -134,7 +134,7 @@ zcc_soaker_killed()
 	start_zcs
 	turns=0
 	while :; do
-		"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno >soak.out 2>soak.err &
+		"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
 		p=$!
 		remember $p
 		wait_until or_gone $p not prints_nothing soaker_of $p
@@ -151,7 +151,7 @@ for how in '' --reply; do
 	start_measuring --json -I 0.02 $how
 	ln -f zcs.out soak.out
 	ln -f zcs.err soak.err
-	if [ -n "$how" ]; then set -- --request 100; else set -- -P 4 --congestion reno; fi
+	if [ -n "$how" ]; then set -- --request 100; else set -- -P 4 --congestion reno --pace 20m; fi
 	"$BIN/zcc" -s 0 -p "$PORT" -t 30 "$@" >zcc.out 2>zcc.err &
 	remember $!
 	wait_until counts -gt 1 threads_of "$ZCS"

@@ -4,6 +4,7 @@
 #
 # group: soaks
 # seconds: 16
+# limit: 500
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
 
@@ -21,17 +22,20 @@ ZC_FAULT=$PWD
 export ZC_FAULT
 ours()
 {
-	grep -lsz "^ZC_FAULT=$PWD\$" /proc/[0-9]*/environ | cut -d/ -f3 | while read -r pid; do
-		grep -qs '^zc-\|^cyclesoak\|^zc[cs]$' /proc/"$pid"/comm && echo "$pid"
+	for d in /proc/[0-9]*; do
+		{ read -r comm <"$d/comm"; } 2>/dev/null || continue
+		case $comm in
+		zc-* | cyclesoak* | zc[cs]) ! grep -qsz "^ZC_FAULT=$PWD\$" "$d/environ" || echo "${d#/proc/}" ;;
+		esac
 	done
 }
 nothing_left()
 {
-	for i in $(seq 200); do
-		[ -n "$(ours)" ] || break
-		sleep 0.1
+	left=$(ours)
+	for i in $left; do
+		ended "$i" || :
 	done
-	for pid in $(ours); do
+	for pid in ${left:+$(ours)}; do
 		echo "left running: $pid, $(cat /proc/"$pid"/comm)"
 		kill -KILL "$pid"
 		return 1
@@ -58,7 +62,7 @@ vain='soaked already\|no load is measured'
 # is_free: whether the run that is over was no vain one; else it waits
 is_free()
 {
-	grep -q "$vain" err && [ $waits_left -gt 0 ] || return 0
+	[ -s err ] && grep -q "$vain" err && [ $waits_left -gt 0 ] || return 0
 	waits_left=$((waits_left - 1))
 	until_free
 	return 1
