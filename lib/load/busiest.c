@@ -69,7 +69,8 @@ bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN])
 
 	sleep_ns(WATCH_NS);
 	for (i = 0; i < n; i++) {
-		if (then[i].parent == keeper || !usage_read(then[i].pid, &now))
+		if (then[i].parent == keeper || !usage_read(then[i].pid, &now) ||
+		    now.ticks < then[i].ticks) /* another process has its id now */
 			continue;
 		share = (double)(now.ticks - then[i].ticks) * tick /
 			seconds_between(begin, now_ns());
