@@ -162,6 +162,15 @@ open_at_end()
 	grep -Eqx "  open at the end, not counted: [1-6], the oldest for [0-9.]+ ms(, stalled: [1-6])?" out
 }
 check 'zcc -t: connections that are open at the end have a line' open_at_end
+start_server -q
+open_and_stalled()
+{
+	status=0
+	"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.3 -q >out || status=$?
+	cat out
+	grep -Eqx "  open at the end, not counted: 1, the oldest for [0-9.]+ ms, stalled: 1" out
+}
+check 'zcc -q: connections that have stalled until the end have a line' open_and_stalled
 start_server -f
 open_at_end_json()
 {
