@@ -299,8 +299,9 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 			 "%s port %s: the first connections failed, %s: is there a zcs --reply?",
 			 opt->server, opt->port, failure_text(rr->error, text));
 	else
-		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt->server,
-			 opt->port);
+		snprintf(why, DIE_MAX,
+			 "%s port %s: none of the connections succeeded: is there a zcs --reply?",
+			 opt->server, opt->port);
 	return why;
 }
 
