@@ -18,6 +18,9 @@ printf x >tiny
 find_hastening
 hasten_by=$(echo "$hasten_by" | sed 's/=50000/=20000/')
 
+# Where others are busy for longer, the checks see why there is no load.
+BUSY_TURNS=2
+
 start_zcs
 # own OPTION...: zcc -c against that zcs, in the directory own; its windows are short
 own()
@@ -64,7 +67,7 @@ neighbours_share()
 	soaking strace -o ../trace -e trace=clock_nanosleep,nanosleep \
 	    -e inject=clock_nanosleep:retval=0:delay_enter=30000 "$zcc" -c -s 0 -p "$PORT" -t 0.1 \
 	    --congestion reno -b 4k,64k -r 1
-	[ "$(grep -c 'tv_nsec=250000000}' ../trace)" -eq 12 ]
+	grep -q 'no load is measured$' err || [ "$(grep -c 'tv_nsec=250000000}' ../trace)" -eq 12 ]
 }
 check_traced 'zcc -c: two runs of a list share the baseline between them' neighbours_share
 stop_zcs
