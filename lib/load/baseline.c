@@ -200,6 +200,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	double drift = 0;
 	int i;
 
+	c->others = fmax(baseline_tasks(c), baseline_tasks(other));
 	merge(&c->wake.mean, other->wake.mean, &c->wake.sd, other->wake.sd);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
 		b->drift = merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd) -

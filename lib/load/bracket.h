@@ -25,8 +25,8 @@ struct bracket {
 	bool busy[2];             /* the machine was busy in the first baseline, in the second */
 	bool closing;             /* the first was taken */
 	bool warned;              /* a busy machine was reported */
-	bool warned_of_half;      /* a line said that there is no second baseline */
-	bool warned_of_full;      /* one that is too busy for a load */
+	bool warned_of_half;      /* a missing second baseline was reported */
+	bool warned_of_full;      /* a machine that is too busy for a load was reported */
 };
 
 /*

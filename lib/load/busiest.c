@@ -14,15 +14,22 @@ struct usage {
 	char name[32];
 };
 
-/* Reads /proc/PID/stat (proc_pid_stat(5)); the process may have gone. */
+/*
+ * Reads /proc/PID/stat (proc_pid_stat(5)); the process may have gone.  It is one line, unless a name
+ * has more.
+ */
 static bool usage_read(pid_t pid, struct usage *u)
 {
 	char path[32], line[1024], *name, *end;
 	unsigned long user, system;
+	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read_line(path, line, sizeof(line)) != 0)
+	f = fopen_retry(path);
+	if (f == NULL)
 		return false;
+	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';
+	fclose(f);
 	name = strchr(line, '(');
 	end = strrchr(line, ')');
 	if (name == NULL || end == NULL || end < name)
@@ -69,7 +76,8 @@ bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN])
 
 	sleep_ns(WATCH_NS);
 	for (i = 0; i < n; i++) {
-		if (then[i].parent == keeper || !usage_read(then[i].pid, &now))
+		if (then[i].parent == keeper || !usage_read(then[i].pid, &now) ||
+		    now.ticks < then[i].ticks) /* another process has its id now */
 			continue;
 		share = (double)(now.ticks - then[i].ticks) * tick /
 			seconds_between(begin, now_ns());

@@ -1,7 +1,7 @@
 /*
  * busiest.h: the program that has a CPU, for the message that a CPU is not idle.
  *
- *	if (busiest_find(3, keeper, text, sizeof(text)))
+ *	if (busiest_find(3, keeper, text))
  *		warnx("CPU 3 is not idle: %s", text);
  */
 #pragma once

@@ -171,7 +171,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->seconds = fmax(0, total) / (i < 0 ? c->cpus.n : 1);
 	away = fmin(fmax(0, total), seconds_between(from->away_ns, to->away_ns));
 	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
-	l->others = baseline_of(c, -1).tasks;
+	l->others = fmax(c->others, baseline_of(c, -1).tasks);
 	l->unsafe = limits_between(&from->limits, &to->limits);
 	l->wakeup = to->wakeup;
 	total -= away;
@@ -196,7 +196,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 				     fmax(WAKE_SHARE * woken, 2 * rate * c->wake.sd));
 	/* Between two baselines that differ any other may have been the right one. */
 	l->uncertainty = fmax(l->uncertainty, fabs(b.drift) / 2);
-	if (b.tasks > CAL_BUSY)
+	if (b.tasks > CAL_BUSY || l->others > CAL_FULL)
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 	if (is_below_zero(l))
 		l->unsafe |= UNSAFE_CALIBRATION;

@@ -64,6 +64,7 @@ struct calibration {
 	struct baseline *cpu; /* one for each of them */
 	double total;         /* turns per second of all of them: the first line of the file */
 	struct wake_cost wake;
+	double others;     /* of a mean of two: the greater share that tasks had of the machine */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
 	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
 };
@@ -85,14 +86,14 @@ struct load_sample {
 
 /*
  * The load between two samples.  NAN where no time passed, and where it would mean nothing: `unsafe`
- * then has the reason, as tasks had more than CAL_FULL of the baseline, or it is below 0 by far.
+ * then has the reason, as tasks had more than CAL_FULL of a baseline, or it is below 0 by far.
  */
 struct load {
 	double load;        /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty; /* half of its 95 % interval */
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
-	double others;      /* share of the machine that tasks had in the baseline */
+	double others;      /* share of the machine that tasks had in the worse baseline */
 	double seconds;     /* between the samples */
 	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
 	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */

@@ -25,10 +25,10 @@ struct lock {
 	int root_fd; /* -1 where root's lock cannot be had */
 };
 
-/* Who holds the lock. */
-/* One whose process this /proc does not show. */
+/* The name of a holder whose process this /proc does not show. */
 #define LOCK_HIDDEN "a program of another PID namespace or user"
 
+/* Who holds the lock. */
 struct lock_holder {
 	pid_t pid;         /* 0: not known */
 	char name[64];     /* LOCK_HIDDEN if its process cannot be read */

@@ -128,7 +128,7 @@ static void client_figures(struct client *c, struct figures *f)
 	strcpy(f->version, c->context->program.version);
 	strcpy(f->kernel, c->context->program.kernel);
 	if (isnan(f->load))
-		strcpy(f->no_load, meter_no_load(&c->context->meter));
+		strcpy(f->no_load, meter_no_load(&c->context->meter, f->unsafe));
 	tcp_figures_read(c->place.sock, c->context->mptcp, &f->tcp);
 }
 

@@ -66,7 +66,7 @@ void meter_load(const struct meter *m, const struct load_sample *from, const str
 				   .wakeup = {NAN, NAN}};
 }
 
-const char *meter_no_load(struct meter *m)
+const char *meter_no_load(struct meter *m, unsigned unsafe)
 {
 	bool has_baseline;
 
@@ -77,7 +77,10 @@ const char *meter_no_load(struct meter *m)
 	pthread_rwlock_rdlock(&m->lock);
 	has_baseline = m->calibration.cpu != NULL;
 	pthread_rwlock_unlock(&m->lock);
-	return has_baseline ? NO_LOAD_SHORT : NO_LOAD_BASELINE;
+	/* A baseline of a busy machine leaves no load that means anything. */
+	if (!has_baseline || unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION))
+		return NO_LOAD_BASELINE;
+	return NO_LOAD_SHORT;
 }
 
 static void samples_begin(struct meter *m)

@@ -114,8 +114,11 @@ void tally_begin(struct tally *t, uint64_t bytes);
 uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
 		    struct load_sample *sample);
 
-/* Why a client that has ended has no load: a NO_LOAD_* of a receipt.  Any thread may call it. */
-const char *meter_no_load(struct meter *m);
+/*
+ * Why a client that has ended has no load, which has these reasons: a NO_LOAD_* of a receipt.  Any
+ * thread may call it.
+ */
+const char *meter_no_load(struct meter *m, unsigned unsafe);
 
 /* The load between two samples; NAN where the clock stood still between them. */
 void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,

@@ -22,7 +22,7 @@
 /* The values of `no_load=`: why zcs has no load. */
 #define NO_LOAD_OFF      "off"      /* it was not asked for one (-c) */
 #define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
-#define NO_LOAD_BASELINE "baseline" /* the machine was not idle for a baseline yet */
+#define NO_LOAD_BASELINE "baseline" /* the machine was not idle for its baseline */
 #define NO_LOAD_SHORT    "short"    /* the soakers had not settled when the client had sent all */
 
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */

@@ -279,9 +279,11 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 	}
 }
 
-/* A line for each reason that made loads unsafe. */
-static void print_unsafe(const struct plan *p)
+/* A line for each reason that made loads unsafe, or left none. */
+static void print_unsafe(const struct comparison *c)
 {
+	const bool known = is_known(c, PLAN_LOAD) || is_known(c, PLAN_REMOTE_LOAD);
+	const struct plan *p = c->plan;
 	char of[48];
 	int i, n;
 
@@ -294,9 +296,11 @@ static void print_unsafe(const struct plan *p)
 		else if (1u << i == UNSAFE_STEAL)
 			snprintf(of, sizeof(of), " of %.1f%%", 100 * p->steal_most);
 		if (n > 0)
-			report("%s%s in %d of %d run%s: %s unsafe (?)\n", limits_name(i), of, n,
-			       p->added, p->added == 1 ? "" : "s",
-			       n == 1 ? "its load is" : "their loads are");
+			report("%s%s in %d of %d run%s: %s\n", limits_name(i), of, n, p->added,
+			       p->added == 1 ? "" : "s",
+			       !known   ? "there is no load"
+			       : n == 1 ? "its load is unsafe (?)"
+					: "their loads are unsafe (?)");
 	}
 }
 
@@ -358,7 +362,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
 		report("--precision %g%% was not reached in %d round%s\n",
 		       percent(opt->compare.precision), p->rounds, p->rounds == 1 ? "" : "s");
-	print_unsafe(p);
+	print_unsafe(c);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
 }

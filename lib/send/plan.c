@@ -60,8 +60,9 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
 	const bool remote = !res->local && res->receipts > 0;
-	/* On one host either end may have measured the load of both. */
-	const struct figures *here = res->local && isnan(s->load) ? r : s;
+	/* On one host either end may have measured the load of both, or know why there is none. */
+	const struct figures *here =
+		res->local && isnan(s->load) && (!isnan(r->load) || s->unsafe == 0) ? r : s;
 	struct plan_run *run = &p->run[i];
 	const double figure[] = {
 		[PLAN_RATE] = kbytes_per_sec(s->bytes, s->seconds),

@@ -58,7 +58,7 @@ struct plan {
 	double steal_least, steal_most; /* shares, of those that UNSAFE_STEAL did */
 	bool has_settings;              /* they are known */
 	struct plan_settings settings;
-	char interface[IFNAMSIZ];        /* of the last run */
+	char interface[IFNAMSIZ]; /* of the last run */
 	bool one_baseline; /* all runs of this host have one in common, and with it its error */
 };
 

@@ -300,8 +300,9 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	else if (rr->succeeded)
 		return NULL;
 	else
-		snprintf(why, DIE_MAX, "%s port %s: none of the connections succeeded", opt->server,
-			 opt->port);
+		snprintf(why, DIE_MAX,
+			 "%s port %s: none of the connections succeeded: is there a zcs --reply?",
+			 opt->server, opt->port);
 	return why;
 }
 

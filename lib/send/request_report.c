@@ -139,11 +139,12 @@ void requests_text(uint32_t size, const struct requests *q, const struct stall_e
 	if (!quiet)
 		latencies_text(q->latency);
 	stalls_text(&q->stalls, n, e, quiet);
+	if (!quiet && none_stalled(q))
+		report("  no connection of %" PRIu64 " stalled\n", n);
+	if (!quiet || q->stalls.open_stalled > 0)
+		open_text(&q->stalls);
 	if (quiet)
 		return;
-	if (none_stalled(q))
-		report("  no connection of %" PRIu64 " stalled\n", n);
-	open_text(&q->stalls);
 	for (i = 0; i < FAILURES; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],

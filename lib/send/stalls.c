@@ -82,8 +82,13 @@ static const char *const place_key[] = {"connecting", "first_byte", "data"};
 static const char *share_text(uint64_t part, uint64_t all, char buf[16])
 {
 	const double p = 100 * (double)part / (double)all;
+	int digits = p < 0.1 ? 4 : p < 10 ? 1 : 0;
+	double shown;
 
-	snprintf(buf, 16, "%.*f%%", p < 0.1 ? 4 : p < 10 ? 1 : 0, p);
+	do {
+		snprintf(buf, 16, "%.*f%%", digits, p);
+		shown = strtod(buf, NULL);
+	} while (digits++ < 9 && ((shown <= 0 && part > 0) || (shown >= 100 && part < all)));
 	return buf;
 }
 

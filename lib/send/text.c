@@ -181,7 +181,7 @@ static const char *no_load_text(const char *word)
 	static const char *const texts[][2] = {
 		{NO_LOAD_OFF, "zcs measures it with -c"},
 		{NO_LOAD_HELD, "another program there soaks the CPUs"},
-		{NO_LOAD_BASELINE, "zcs has no baseline yet: its host is not idle"},
+		{NO_LOAD_BASELINE, "zcs has no baseline of its host when idle"},
 		{NO_LOAD_SHORT, "the transfer ended before its soakers had settled"}};
 	size_t i;
 

@@ -162,6 +162,29 @@ open_at_end()
 	grep -Eqx "  open at the end, not counted: [1-6], the oldest for [0-9.]+ ms(, stalled: [1-6])?" out
 }
 check 'zcc -t: connections that are open at the end have a line' open_at_end
+start_server -q
+open_and_stalled()
+{
+	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.3 -q
+	grep -Eqx "  open at the end, not counted: 1, the oldest for [0-9.]+ ms, stalled: 1" out
+	grep -q "none of the connections succeeded: is there a zcs --reply?$" err
+}
+check 'zcc -q: connections that have stalled until the end have a line' open_and_stalled
+start_server
+own_pauses()
+{
+	"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 1 --json >out &
+	p=$!
+	remember $p
+	wait_until or_gone $p counts -gt 1 threads_of $p
+	kill -STOP $p
+	sleep 0.1
+	kill -CONT $p
+	wait $p
+	cat out
+	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":0\.[0-9]+\}' out
+}
+check 'zcc --json: a pause of zcc itself is counted' own_pauses
 start_server -f
 open_at_end_json()
 {
@@ -177,7 +200,7 @@ reset_by_server()
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2
 	grep -qx "  failed: 2 reset by the server" out
 	one_line err
-	grep -qx "zcc: 127.0.0.1 port $PORT: none of the connections succeeded" err
+	grep -qx "zcc: 127.0.0.1 port $PORT: none of the connections succeeded: is there a zcs --reply?" err
 }
 check 'zcc --request: connections that the server resets are counted as that' reset_by_server
 three_failures_in_a_row()

@@ -22,6 +22,8 @@ static void test_merge(void)
 	   "half of the difference is a standard deviation, where it is the largest");
 	ok(near(a[1].tasks_sd, 0.005) && a[1].spin_sd == 0,
 	   "the larger of two standard deviations stays");
+	ok(near(c.others, 0.025),
+	   "the share of other tasks is that of the baseline with more of them");
 	ok(fabs(c.wake.mean - 7e-6) < 1e-15 && fabs(c.wake.sd - 3e-6) < 1e-15,
 	   "the costs of a wake-up become their mean");
 }

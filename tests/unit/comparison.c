@@ -82,9 +82,33 @@ static void test_unsafe(void)
 	plan_close(&plan);
 }
 
+/* The sender has no load, and knows why; the receiver, on the same host, measures none. */
+static void test_without_load(void)
+{
+	const struct comparison c = {.plan = &plan};
+	struct send_result res = {.local = true};
+
+	plan_init();
+	plan.rounds = 0;
+	figures_init(&res.sent);
+	figures_init(&res.received);
+	res.sent.bytes = 1 << 20;
+	res.sent.seconds = 1;
+	res.sent.unsafe = UNSAFE_BASELINE_BUSY;
+	plan_add(&plan, 0, &res);
+	plan_add(&plan, 1, &res);
+	ok(plan.run[0].unsafe == UNSAFE_BASELINE_BUSY && plan.run[0].unsafe_rounds == 1,
+	   "a run without a load keeps the sender's reason");
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\nbaseline_busy in 2 of 2 runs: there is no load\n") != NULL,
+	   "a comparison without a load has a line with the reason");
+	plan_close(&plan);
+}
+
 int main(void)
 {
 	test_lines();
 	test_unsafe();
+	test_without_load();
 	return done();
 }

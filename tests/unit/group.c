@@ -165,8 +165,21 @@ static void test_intervals(void)
 	ok(atoi(printed) > 20 && atoi(printed) <= 4000, "the first interval begins with its group");
 }
 
+static void test_no_load(void)
+{
+	server_init(false, true);
+	pthread_rwlock_init(&x.meter.lock, NULL);
+	is(meter_no_load(&x.meter, 0), "short",
+	   "a client without a load and without a reason was too short");
+	is(meter_no_load(&x.meter, UNSAFE_BASELINE_BUSY), "baseline",
+	   "a client whose load a busy baseline leaves out was not too short");
+	is(meter_no_load(&x.meter, UNSAFE_CALIBRATION), "baseline",
+	   "a client whose load is far below 0 was not too short");
+}
+
 int main(void)
 {
+	test_no_load();
 	test_figures();
 	test_group();
 	test_intervals();

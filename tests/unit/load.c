@@ -190,7 +190,13 @@ static void test_busy_baseline(void)
 	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_BASELINE_BUSY,
 	   "a baseline of which tasks had more than 30 %% leaves no load, and the reason");
 	load_between(&t.c, &t.from, &t.to, 1, &l);
-	ok(isnan(l.load), "nor has a single CPU a load then");
+	ok(isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY,
+	   "nor has a single CPU a load then, but the reason");
+	t.b[0].tasks = 0;
+	t.c.others = 0.31;
+	load_between(&t.c, &t.from, &t.to, -1, &l);
+	ok(isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY && near(l.others, 0.31),
+	   "one of two baselines of which tasks had more than 30 %% leaves no load");
 }
 
 static void test_drift(void)

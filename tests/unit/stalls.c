@@ -67,10 +67,48 @@ static void test_open(void)
 	   "connections that were open at the end are no stalls");
 }
 
+/* The first line of a report in which `part` of `all` connections stalled. */
+static struct {
+	uint64_t part, all;
+} shown;
+
+static void brief(void *arg)
+{
+	static struct stalls s;
+	static const struct stall_evidence e;
+
+	(void)arg;
+	s.at[STALL_DATA].n = shown.part;
+	stalls_text(&s, shown.all, &e, true);
+}
+
+static void check_share(uint64_t part, uint64_t all, const char *share)
+{
+	char want[128], printed[128];
+
+	shown.part = part;
+	shown.all = all;
+	snprintf(want, sizeof(want), "  STALLED: %" PRIu64 " of %" PRIu64 " connections, %s\n",
+		 part, all, share);
+	stdout_of(brief, NULL, printed, sizeof(printed));
+	is(printed, want, "%" PRIu64 " of %" PRIu64 " are %s", part, all, share);
+}
+
+static void test_share(void)
+{
+	check_share(1, 3, "33%");
+	check_share(3, 3, "100%");
+	check_share(999, 1000, "99.9%");
+	check_share(999999, 1000000, "99.9999%");
+	check_share(1, 50000, "0.0020%");
+	check_share(1, 10000000, "0.00001%");
+}
+
 int main(void)
 {
 	test_place();
 	test_connecting();
 	test_open();
+	test_share();
 	return done();
 }
