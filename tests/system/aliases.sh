@@ -175,7 +175,7 @@ long_is_short()
 		for value in '' ' ' 'x y' 99999999999999999999; do
 			# What takes any text fails later, and in the same way.
 			case $long in
-			--server | --file | --calibration) continue ;;
+			--server | --file | --calibration | --title) continue ;;
 			esac
 			exits 2 "$BIN/$1" "$letter" "$value"
 			one_line err

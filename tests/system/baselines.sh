@@ -14,9 +14,6 @@ sed 's/^cpus .*/cpus 5000/; s/^cpu 0 /cpu 5000 /; /^cpu [0-9]\{1,3\} /d; 1s/.*/1
 misfits='other old others'
 printf x >tiny
 
-# Windows of 20 ms will do for a load that is not judged.
-find_hastening
-hasten_by=$(echo "$hasten_by" | sed 's/=50000/=20000/')
 
 # Where others are busy for longer, the checks see why there is no load.
 BUSY_TURNS=2
@@ -165,7 +162,7 @@ soaking_once()
 	cat out err
 	return $status
 }
-check 'zcc -c on CPUs that others have whole: the transfer is reported, without a load, with the reason' no_load_transfer
+check_long 'zcc -c on CPUs that others have whole: the transfer is reported, without a load, with the reason' no_load_transfer
 no_load_json()
 {
 	soaking_once "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
@@ -181,7 +178,7 @@ no_load_command()
 	grep -Eq '^System load: -, unsafe: baseline_busy; took [0-9.]+ s(; own baselines.*)?$' out
 	grep -q "$no_baseline" err
 }
-check 'cyclesoak COMMAND there: the time is printed, without a load, and the status is the command'\''s' no_load_command
+check_long 'cyclesoak COMMAND there: the time is printed, without a load, and the status is the command'\''s' no_load_command
 stop_zcs
 start_zcs --reply
 no_load_requests()
@@ -191,7 +188,7 @@ no_load_requests()
 	grep -q '^  no load: baseline_busy$' out
 	not grep 'cost' out
 }
-check 'zcc -c --request there: the latencies are printed, and why there is no load' no_load_requests
+check_long 'zcc -c --request there: the latencies are printed, and why there is no load' no_load_requests
 stop_zcs
 # shellcheck disable=SC2086 # pids
 kill -KILL $burners

@@ -270,8 +270,15 @@ measures_own()
 	ON=$hasten_by
 	# Its short windows may leave a soaker no time at all.
 	start_parked || start_parked || start_parked
-	wait_until asleep
-	transfer -t 0.4
+	# Other tests may take too much of the machine in a baseline: it is measured again.
+	for try in $(seq 8); do
+		wait_until asleep
+		transfer -t 0.4
+		! jq -e '.end.remote | has("load_percent")' out || break
+		wait_until counts -eq 1 threads_of "$ZCS"
+		wait_until counts -gt 1 threads_of "$ZCS"
+		wait_until counts -eq 1 threads_of "$ZCS"
+	done
 	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
 	# A thread measures it again when the client has left.
 	wait_until counts -eq 1 threads_of "$ZCS"
