@@ -82,6 +82,8 @@ check_load()
 		! is_right && [ -s measured ] || break
 		why=$(disturbance "$before" "$after" "$(awk '{ print $3; exit }' measured)")
 		cat measured
+		# Noise does not take a figure away.
+		awk 'NF != 3 { exit 1 }' measured || why=
 		[ -n "$why" ] || break
 	done >tries.log
 	if [ -n "$why" ]; then
@@ -100,7 +102,7 @@ percent()
 # text_load FILE: the load and its interval, in a report of any of the programs
 text_load()
 {
-	sed -n 's/.*load:\{0,1\} \(-\{0,1\}[0-9.]*\)% +-\([0-9.]*\)%.*/\1 \2/pi; /^  load/s/.* \(-\{0,1\}[0-9.]*\)% +-\([0-9.]*\)%$/\1 \2/p' "$1" |
+	sed -n 's/.*load:\{0,1\} \(-\{0,1\}[0-9.]*\)% +-\([0-9.]*\)%.*/\1 \2/pi; /^ *load  /s/.* \(-\{0,1\}[0-9.]*\)% +-\([0-9.]*\)%$/\1 \2/p' "$1" |
 		head -n 1
 }
 
