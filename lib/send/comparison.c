@@ -325,10 +325,13 @@ static void print_calls(const struct plan *p)
 	bool differ = false;
 	struct wrap w;
 	char size[24];
-	int i;
+	int i, last = 0;
 
-	for (i = 1; i < p->n; i++)
+	for (i = 1; i < p->n; i++) {
 		differ |= p->run[i].chunk != p->run[0].chunk;
+		if (strcmp(p->run[i].method, p->run[i - 1].method) != 0)
+			last = i;
+	}
 	if (d.chunk || !differ)
 		return;
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
@@ -336,8 +339,8 @@ static void print_calls(const struct plan *p)
 		if (i > 0 && strcmp(p->run[i].method, p->run[i - 1].method) == 0)
 			continue;
 		size_text(p->run[i].chunk, size, sizeof(size));
-		wrap_add(&w, i == 0 ? "" : ", ", "%s%s %s", i == 0 ? "bytes of a call: " : "",
-			 p->run[i].method, size);
+		wrap_add(&w, i == 0 ? "" : " ", "%s%s %s%s", i == 0 ? "bytes of a call: " : "",
+			 p->run[i].method, size, i < last ? "," : "");
 	}
 	wrap_end(&w);
 }
