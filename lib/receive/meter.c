@@ -288,8 +288,8 @@ static uint64_t next_look(const struct meter *m, uint64_t now)
 
 	if (m->baseline.runs)
 		return now + LOOK_NS;
-	switch (m->state) {
-	case METER_PARKED: /* clients would disturb a first baseline */
+	switch ((enum meter_state)m->state) { /* clang has no switch over an atomic */
+	case METER_PARKED:                    /* clients would disturb a first baseline */
 		return m->calibration.cpu == NULL && m->idle_ns != 0 ? m->next_ns : UINT64_MAX;
 	case METER_BLOCKED:
 	case METER_SETTLING: return m->next_ns;
@@ -305,7 +305,7 @@ static uint64_t next_look(const struct meter *m, uint64_t now)
 
 static enum meter_step step(struct meter *m, uint64_t now, bool clients)
 {
-	switch (m->state) {
+	switch ((enum meter_state)m->state) { /* clang has no switch over an atomic */
 	case METER_PARKED:
 		/* A baseline is to be had before the next client. */
 		if (m->calibration.cpu != NULL || clients || now < m->next_ns)
