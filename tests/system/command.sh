@@ -1,7 +1,7 @@
 #!/bin/sh
 # cyclesoak with a command: its load, its exit status, and those of cyclesoak itself.
 #
-# group: calm
+# group: quiet
 # seconds: 2
 . "$TOP/tests/lib.sh"
 

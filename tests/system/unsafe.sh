@@ -2,7 +2,7 @@
 # What makes a load unsafe is noticed within a period, marked behind the figure, and printed once while it
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
-# group: calm
+# group: quiet
 # seconds: 10
 # limit: 500
 . "$TOP/tests/lib.sh"
