@@ -41,7 +41,7 @@ check_long()
 	[ -z "$LONG" ] || check "$@"
 }
 
-# not command...: in a check, where `! command` would fail nothing: set -e passes over it.
+# not command...: in a check, where `! command` would fail nothing: set -e ignores it.
 not()
 {
 	! "$@"
@@ -663,7 +663,7 @@ soaker_of()
 	child_of "$(keeper_of "$1")" zc-soaker
 }
 
-# rights PID: what /proc says of a process and all of its threads: ids, groups, capabilities
+# rights PID: what /proc has of a process and all of its threads: ids, groups, capabilities
 rights()
 {
 	cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |

@@ -31,15 +31,20 @@ threads_kept()
 }
 check '2,000 clients of four senders: threads are used again, and end when there is no client' threads_kept
 
-traced()
+# serves_traced CALLS N SENDERS: N clients of a server under strace; its calls are in the file trace
+serves_traced()
 {
-	ON='strace -f -o trace -e trace=openat,socket,clone,clone3'
+	ON="strace -f -ttt -o trace -e trace=$1"
 	start_zcs
 	ON=
-	clients 1000 1
+	clients "$2" "$3"
 	tracee=$(sed -n '1s/ .*//p' trace)
 	kill -TERM "$tracee"
 	wait "$ZCS" || true
+}
+traced()
+{
+	serves_traced openat,socket,clone,clone3 1000 1
 	[ "$(grep -c '"/proc/stat"' trace)" -lt 300 ]
 	[ "$(grep -c '"/proc/stat"' trace)" -gt 0 ]
 	[ "$(grep -c 'AF_NETLINK' trace)" -lt 100 ]
@@ -51,13 +56,7 @@ check_traced '1,000 clients: under 300 readings of /proc/stat, 100 lookups of a 
 # time limits how many there are, and not the clients.
 stat_by_time()
 {
-	ON='strace -f -ttt -o trace -e trace=openat'
-	start_zcs
-	ON=
-	clients 200 2
-	tracee=$(sed -n '1s/ .*//p' trace)
-	kill -TERM "$tracee"
-	wait "$ZCS" || true
+	serves_traced openat 200 2
 	awk '/"\/proc\/stat"/ { if (n++ == 0) first = $2; last = $2 }
 		END { print n, "readings in", last - first, "s"; exit !(n > 0 && n <= (last - first) / 0.01 + 10) }' trace
 }

@@ -257,12 +257,12 @@ half_of_what_asked()
 }
 check 'zcc --request: a reply of half the length is counted as a failure' half_of_what_asked
 start_server -q
-timeout_server_that_says()
+timeout_server_that_sends_nothing()
 {
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2 --timeout 0.1
 	grep -qx "  failed: 1 timed out" out
 }
-check '--timeout: a server that sends nothing' timeout_server_that_says
+check '--timeout: a server that sends nothing' timeout_server_that_sends_nothing
 start_zcs
 stop_zcs
 refused_holds()

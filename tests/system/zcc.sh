@@ -536,14 +536,14 @@ smaller_buffer_than_asked()
 }
 check 'a smaller buffer than asked for is reported' smaller_buffer_than_asked
 start_peer -n 3
-smaller_buffer_than_asked_for_said()
+smaller_buffer_than_asked_for()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 3 -i 1g -o 1g tiny
 	[ "$(grep -c "^zcc: receive buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -vc "took less than half a second" err)" -eq 2 ]
 }
-check 'a smaller buffer than asked for is reported once, not for each stream' smaller_buffer_than_asked_for_said
+check 'a smaller buffer than asked for is reported once, not for each stream' smaller_buffer_than_asked_for
 help_on_stdout_exit()
 {
 	exits 0 "$zcc" -h
