@@ -121,6 +121,48 @@ failure_counted_and_shown()
 }
 check 'a failure is counted and shown with its output; the last line has the counts of all tests' failure_counted_and_shown
 
+# The first time it fails.
+stub_unsteady()
+{
+	only_stubs
+	rm -f seen.unsteady
+	stub unsteady -- "if ! [ -f $PWD/seen.unsteady ]; then : >$PWD/seen.unsteady; echo 'not ok 2 - y'; echo '# why'; fi"
+}
+test_that_passes_the_second_time()
+{
+	stub_unsteady
+	runs 0
+	grep -qx "again: unsteady failed" out
+	grep -qx "# not ok 2 - y" out
+	grep -qx "# # why" out
+	not grep -q "^not ok" out
+	[ "$(tail -n 2 out)" = "unsteady: unsteady
+1 passed, 0 failed, 0 skipped" ]
+}
+check 'a test that fails and then passes is called unsteady, and is no failure' test_that_passes_the_second_time
+test_that_fails_with_1()
+{
+	stub_unsteady
+	runs 1 -1
+	grep -qx "not ok 2 - y" out
+	[ "$(tail -n 1 out)" = "1 passed, 1 failed, 0 skipped" ]
+}
+check '-1: a test that fails is not run again' test_that_fails_with_1
+test_runs_again_alone()
+{
+	only_stubs
+	stub bad -- "echo bad >>$PWD/tries" 'echo "not ok 2 - y"'
+	stub late -- "sleep 1" "echo late >>$PWD/tries"
+	rm -f tries
+	runs 1
+	cat tries
+	[ "$(cat tries)" = "bad
+late
+bad" ]
+	grep -qx "not ok 2 - y" out
+}
+check 'a test that failed is run again when all others have ended' test_runs_again_alone
+
 # Side by side.
 two_tests_run()
 {
