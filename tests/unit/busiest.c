@@ -40,6 +40,7 @@ static void test_alone(void)
 {
 	char text[BUSIEST_STRLEN], want[64];
 	unsigned percent = 0;
+	const int before = open_files();
 	pid_t pid;
 	int end = 0;
 
@@ -51,6 +52,7 @@ static void test_alone(void)
 		   percent < 150,
 	   "its name is printed without control characters, and its share: %s", text);
 	ok(!busiest_find(0, getpid(), text), "a child of the keeper is omitted");
+	ok(open_files() == before, "the search for the busiest leaves no descriptor open");
 	kill(pid, SIGKILL);
 }
 

@@ -151,6 +151,29 @@ static void test_odd(void)
 	   "a calibration with a NUL is rejected");
 }
 
+static void load_or_die(void *path)
+{
+	struct calibration c;
+
+	calibration_load_or_die(&c, path, 0);
+}
+
+/* No machine has CPU 8191 and no other. */
+static void test_misfit(void)
+{
+	static const char text[] = "1\n" SOAKER "\nmachine m\ncpus 8191\ncpu 8191 0 0 1 0 1 0\n";
+	char path[] = "/tmp/zc-50%%-XXXXXX", printed[512], want[64];
+	const int fd = mkstemp(path);
+
+	ok(write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0,
+	   "a calibration of another machine is written");
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a calibration of other CPUs is rejected");
+	unlink(path);
+	snprintf(want, sizeof(want), ": %s is for CPUs 8191, not for ", path);
+	ok(strstr(printed, want) != NULL, "the error names the file, as it is, and its CPUs");
+}
+
 static void warn_spread(void *spread)
 {
 	calibration_warn_spread(*(const double *)spread);
@@ -175,5 +198,6 @@ int main(void)
 	test_wake();
 	test_bad();
 	test_odd();
+	test_misfit();
 	return done();
 }

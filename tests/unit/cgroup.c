@@ -62,6 +62,15 @@ static void test_shared(struct cpu_cgroup *g)
 	ok(cpu_cgroup_is_shared(g), "a group below the root may have others beside it");
 }
 
+static void test_find(void)
+{
+	struct cpu_cgroup g;
+	const int before = open_files();
+
+	cpu_cgroup_find(&g);
+	ok(open_files() == before, "the search for the cgroup leaves no descriptor open");
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st;
@@ -84,6 +93,7 @@ int main(void)
 	test_quota_v2(&g);
 	test_quota_v1(&g);
 	test_shared(&g);
+	test_find();
 	nftw(g.root, remove_one, 4, FTW_DEPTH | FTW_PHYS);
 	return done();
 }

@@ -93,6 +93,7 @@ static void test_unknown(void)
 	ok(near(e.value, sqrt(8)), "an unpaired ratio is that of the values that are known");
 	e = statistics_mean(a, 1);
 	ok(isnan(e.value), "no known value has no mean");
+	ok(student_t(0) == student_t(1), "no degree of freedom counts as one");
 }
 
 static void test_widen(void)
