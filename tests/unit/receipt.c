@@ -159,6 +159,7 @@ static void test_format(void)
 		   f.seconds == 1.5 && f.load == 0.25 && f.cpus == 4 &&
 		   strcmp(f.method, "trunc") == 0 && isnan(f.cpu),
 	   "a receipt is the same when it is written and read");
+	ok(strstr(line, " warmup=0 clients=0 ") != NULL, "a receipt has the counts that are 0");
 	ok(f.unsafe == 0 && strstr(line, "unsafe") == NULL, "a load that is safe has no reasons");
 	in.unsafe = (1u << UNSAFE_REASONS) - 1;
 	len = receipt_format(&in, line);
@@ -184,6 +185,14 @@ static void test_format(void)
 	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.rates.interrupts) &&
 		   isnan(f.tasks) && isnan(f.slowed),
 	   "numbers that a receipt cannot have are omitted");
+	in.slowed = -1000;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && f.slowed == -1000,
+	   "a share may be as low as -1000");
+	in.slowed = -1000.5;
+	len = receipt_format(&in, line);
+	ok(receipt_parse(line, len, &f) == NULL && isnan(f.slowed),
+	   "a share below -1000 is omitted");
 	strcpy(in.kernel, "6.1 with blanks");
 	strcpy(in.version, VERSION);
 	len = receipt_format(&in, line);

@@ -78,10 +78,31 @@ static void test_zone(void)
 static void test_interface(void)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const int open_before = open_files();
 	char name[IF_NAMESIZE] = "";
 
 	ok(addr_interface((struct sockaddr *)&in, name) == 0, "127.0.0.1 has an interface");
 	is(name, "lo", "packets for 127.0.0.1 are routed via lo");
+	ok(open_files() == open_before, "the lookup of an interface leaves no descriptor open");
+}
+
+static void warn_rcvbuf(void *size)
+{
+	sock_warn_rcvbuf(&(struct sock_options){.rcvbuf = *(int *)size});
+}
+
+static void test_odd_rcvbuf(void)
+{
+	static const char line[] = "the receive buffer is to have 1023 bytes";
+	int odd = 1023, enough = 1024, none = 0;
+	char printed[256];
+
+	status_of(warn_rcvbuf, &odd, printed, sizeof(printed));
+	ok(strstr(printed, line) != NULL, "a receive buffer of 1023 bytes has a warning");
+	status_of(warn_rcvbuf, &enough, printed, sizeof(printed));
+	is(printed, "", "a receive buffer of 1024 bytes has no warning");
+	status_of(warn_rcvbuf, &none, printed, sizeof(printed));
+	is(printed, "", "the system's receive buffer has no warning");
 }
 
 static void test_options(void)
@@ -140,6 +161,7 @@ int main(void)
 	test_addresses();
 	test_zone();
 	test_interface();
+	test_odd_rcvbuf();
 	test_options();
 	test_pipe();
 	return done();
