@@ -316,6 +316,32 @@ static void run_forbidden(void *arg)
 	command_die("a-command", EACCES);
 }
 
+static void die_again(void *arg, const char *why)
+{
+	(void)arg;
+	(void)why;
+	die("the report cannot be written");
+}
+
+static void die_twice(void *arg)
+{
+	(void)arg;
+	die_init(die_again, NULL);
+	die("the first error");
+}
+
+/* The report that a dying program prints may fail, too. */
+static void test_die_twice(void)
+{
+	char printed[256], want[256];
+
+	ok(status_of(die_twice, NULL, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a program that cannot report its error has the status of the error");
+	snprintf(want, sizeof(want), "%1$s: the first error\n%1$s: the report cannot be written\n",
+		 program_invocation_short_name);
+	is(printed, want, "a program that cannot report its error prints both errors");
+}
+
 /* The last line and the status of a program that dies. */
 static void test_die(void)
 {
@@ -354,5 +380,6 @@ int main(void)
 	test_file_read_line();
 	test_file_write();
 	test_die();
+	test_die_twice();
 	return done();
 }

@@ -98,6 +98,17 @@ static void test_round_trip(void)
 	saved_close(&again);
 }
 
+/* The most streams and rounds that a comparison can have. */
+static void test_most(void)
+{
+	struct saved s;
+
+	ok(parse(HEAD "1\tsend\t65536\t1024\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-\n", &s) == NULL &&
+		   s.plan.run[0].streams == 1024,
+	   "a plan of 1024 streams is read");
+	saved_close(&s);
+}
+
 /* Files of a plan that was saved with its settings, and of one without. */
 static void test_settings(void)
 {
@@ -142,6 +153,7 @@ int main(void)
 	test_settings();
 	test_parse();
 	test_wrong();
+	test_most();
 	test_round_trip();
 	return done();
 }

@@ -264,6 +264,11 @@ static void test_without_load(void)
 	       "    irq                                  0.6%\n"
 	       "    softirq                              0.7%\n",
 	       "a report without a receipt and without a load has neither");
+	sample.res.receipts = 1;
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "no load") == NULL,
+	   "a report where neither end measured a load does not tell why the receiver has none");
+	sample.res.receipts = 0;
 	sample.res.sent.unsafe = UNSAFE_BASELINE_BUSY;
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "    load                                    -\n"
@@ -630,8 +635,41 @@ static void test_pacing(void)
 	   "none if it was asked for, over another interface, or of what does not pace");
 }
 
+static void end_and_exit(void *arg)
+{
+	end(arg);
+	exit(EXIT_SUCCESS);
+}
+
+static void test_debug(void)
+{
+	static const char sent[] = "softnet during the run: 3 packets dropped, 4 polls cut short\n",
+			  received[] =
+				  "softnet at the server: 5 packets dropped, 6 polls cut short\n";
+
+	transfer_init(&sample);
+	sample.opt.quiet = true;
+	sample.opt.debug = 1;
+	sample.report.is_comparison = true; /* which prints nothing on standard output */
+	set_unknown(&sample.res.sent.rates, sizeof(sample.res.sent.rates));
+	set_unknown(&sample.res.received.rates, sizeof(sample.res.received.rates));
+	status_of(end_and_exit, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "softnet") == NULL, "-d: no line of softnet where nothing is known");
+	sample.res.sent.rates.softnet_dropped = 3;
+	sample.res.sent.rates.softnet_squeezed = 4;
+	status_of(end_and_exit, &sample, printed, sizeof(printed));
+	ok(strstr(printed, sent) != NULL && strstr(printed, "server") == NULL,
+	   "-d: the sender's packets that softnet dropped, without the receiver's");
+	sample.res.received.rates.softnet_dropped = 5;
+	sample.res.received.rates.softnet_squeezed = 6;
+	status_of(end_and_exit, &sample, printed, sizeof(printed));
+	ok(strstr(printed, sent) != NULL && strstr(printed, received) != NULL,
+	   "-d: the packets that softnet dropped at both ends");
+}
+
 int main(void)
 {
+	test_debug();
 	test_pacing();
 	test_huge();
 	test_text();
