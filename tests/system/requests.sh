@@ -380,6 +380,12 @@ sizes_of_calls()
 check '-b with a list: each run sends buffers of its size' sizes_of_calls
 stop_zcs
 
+error_names_zone()
+{
+	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
+	grep -q '^zcc: fe80::1%lo port 9: ' err
+}
+check 'zcc --request: an error has the % of an address with a zone' error_names_zone
 check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
 check_usage "--request: ''" zcc -s 0 --request 10,
