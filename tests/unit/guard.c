@@ -234,6 +234,34 @@ static void test_dropped(void)
 	   "why a client was dropped for another");
 }
 
+/* Whether a client that has sent nothing loses its place at the next look. */
+static bool loses_place(double idle_timeout)
+{
+	struct server s;
+	struct place *p;
+	bool lost;
+	int fd;
+
+	server_open(&s, 2);
+	s.opt.idle_timeout = idle_timeout;
+	p = accept_from(&s, "127.0.0.1", &fd);
+	p->active_ns -= 5000000000;
+	p->moved[0] = 0;
+	s.places.looked_ns = now_ns() - LOOK_NS;
+	places_look(&s.places);
+	lost = p->dropped == DROPPED_SILENT;
+	client_close(&s, p, fd);
+	close(s.listener);
+	return lost;
+}
+
+static void test_silent(void)
+{
+	ok(loses_place(1), "a client that is silent for --idle-timeout loses its place");
+	ok(!loses_place(10), "a client that is silent for less keeps its place");
+	ok(!loses_place(0), "--idle-timeout 0: a client that is silent keeps its place");
+}
+
 int main(void)
 {
 	test_lists();
@@ -241,5 +269,6 @@ int main(void)
 	test_places();
 	test_log();
 	test_dropped();
+	test_silent();
 	return done();
 }
