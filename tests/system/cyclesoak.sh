@@ -184,6 +184,9 @@ end_of_child()
 	soaking sh -c "sleep 0.2 & exec \"$cyclesoak\" -n 4 -p 0.1"
 	[ "$(grep -Ec "^System load: " out)" -eq 4 ]
 	tail -n 1 out | grep -Eqx "mean of 4: -?[0-9.]+%\?? \+-[0-9.]+%, minimum -?[0-9.]+%, maximum -?[0-9.]+%"
+	# The mean's uncertainty has that of the periods in it.
+	sed 's/.* +-\([0-9.]*\)%.*/\1/' out >uncertain
+	[ "$(sort -n uncertain | tail -n 1)" = "$(tail -n 1 uncertain)" ]
 }
 check '-n: that many lines and a closing one, also if a child that it inherited by exec ends' end_of_child
 until_holding -p 0.1
