@@ -148,6 +148,25 @@ static void test_receiver_close(void)
 	   "a receiver that is closed with data in its ring frees the socket at once");
 }
 
+/* The address space of this process, in pages. */
+static long pages(void)
+{
+	char line[256];
+
+	return file_read_line("/proc/self/statm", line, sizeof(line)) == 0 ? atol(line) : -1;
+}
+
+static void test_receiver_memory(void)
+{
+	long before;
+
+	uring_receive_try_or_die(); /* the first may also allocate what stays */
+	before = pages();
+	uring_receive_try_or_die();
+	uring_receive_try_or_die();
+	ok(pages() == before, "a receiver that is closed has unmapped its buffers");
+}
+
 static void test_explain(void)
 {
 	char text[URING_EXPLAIN_MAX];
@@ -177,6 +196,7 @@ int main(void)
 	test_chain(&u);
 	test_buffers(&u);
 	test_receiver_close();
+	test_receiver_memory();
 	ok(open_files() == files, "a ring that is closed leaves no descriptor");
 	return done();
 }
