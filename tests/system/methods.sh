@@ -659,4 +659,16 @@ raw_rest()
 	done
 }
 check '--raw: all that a client sent is taken while it stays, by each method' raw_rest
+# A file of sysfs has a size, and cannot be mapped.
+cannot_be_mapped()
+{
+	start_zcs
+	exits 1 "$zcc" -s 0 -p "$PORT" -m mmap -n 1 /sys/devices/system/cpu/online
+	one_line err
+	grep -qx 'zcc: /sys/devices/system/cpu/online: -m mmap cannot send it: No such device' err
+	stop_zcs
+}
+if [ -s /sys/devices/system/cpu/online ]; then
+	check 'zcc -m mmap: a file that cannot be mapped is an error that says why' cannot_be_mapped
+fi
 finish
