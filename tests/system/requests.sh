@@ -386,6 +386,20 @@ error_names_zone()
 	grep -q '^zcc: fe80::1%lo port 9: ' err
 }
 check 'zcc --request: an error has the % of an address with a zone' error_names_zone
+if command -v script >/dev/null 2>&1; then
+	progress_counts()
+	{
+		start_zcs --reply
+		SHELL=/bin/sh script -qec "\"$zcc\" -s 0 -p $PORT --request 10 -t 1 >report" typescript </dev/null >/dev/null
+		stop_zcs
+		cat -v typescript
+		tr '\r' '\n' <typescript | grep -q '^10 bytes: [1-9][0-9]* connections'
+	}
+	check 'zcc --request on a terminal: a line of progress counts the connections' progress_counts
+else
+	skip 'zcc --request on a terminal' 'no script (util-linux)'
+fi
+
 check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
 check_usage "--request: ''" zcc -s 0 --request 10,
