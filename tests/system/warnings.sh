@@ -98,10 +98,10 @@ short_transfer()
 {
 	soaking "$zcc" -c -s 0 -p "$PORT" tiny
 	[ "$(grep -cxF "$half" err)" -eq 1 ]
-	soaking "$zcc" -c -s 0 -p "$PORT" -t 0.55 --congestion reno
+	soaking "$zcc" -c -s 0 -p "$PORT" -t 0.55 --congestion reno --pace 20m
 	not grep -xF "$half" err
 	# The time of the warm-up is not measured.
-	soaking "$zcc" -c -s 0 -p "$PORT" --warmup 0.5 -t 0.1 --congestion reno --json
+	soaking "$zcc" -c -s 0 -p "$PORT" --warmup 0.5 -t 0.1 --congestion reno --pace 20m --json
 	[ "$(grep -cxF "$half" err)" -eq 1 ]
 	one_line_of_short
 	one_line_of_short -b 1k,2k
