@@ -324,6 +324,7 @@ quiet_intervals()
 	[ "$(wc -l <out)" -ge 2 ]
 }
 check '-q -I -P 2: only lines of the sum' quiet_intervals
+rm out # which the shell of zcc may be late to empty
 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held

@@ -291,6 +291,7 @@ check '-t: about that long, and both ends agree' about_that_long
 file_that_shrinks_error()
 {
 	truncate -s 3G shrinks
+	rm out # which the shell of zcc may be late to empty
 	"$zcc" -s 0 -p "$PORT" -n 100 -I 0.05 shrinks >out 2>err &
 	p=$!
 	remember $p
