@@ -144,7 +144,7 @@ not_bound()
 	soaking strace -f -o trace -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM \
 	    "$cyclesoak" -p 0.2 -n 1 || status=$?
 	[ $status -eq 1 ]
-	sed -i '/this control group has a CPU quota/d' err
+	sed -i '/^strace: /d; /this control group has a CPU quota/d' err
 	one_line err
 	grep -Eqx 'cyclesoak: cannot soak CPU [0-9]+: Operation not permitted' err
 	not [ -s out ]
