@@ -50,6 +50,8 @@ ends_with()
 {
 	wanted=$1
 	shift
+	# A busy server has time where zcc is to succeed.
+	if [ "$wanted" -eq 0 ]; then patience=1; else patience=0.3; fi
 	zcc_ends "$@"
 	echo "to be $wanted"
 	[ $status -eq "$wanted" ] || return 1

@@ -75,7 +75,7 @@ streams_and_one_stream()
 {
 	from_here
 	"$zcc" -s 0 -p "$PORT" --streams=2 tiny >out
-	new 1 "^total of 2 clients"
+	new 1 "^total of 2 clients: .* 2 bytes"
 	grep "^  stream" out
 	from_here
 	"$zcc" -s 0 -p "$PORT" tiny >out
@@ -319,11 +319,12 @@ line_for_each_stream()
 check '-I -P 2: a line for each stream under that of the sum' line_for_each_stream
 quiet_intervals()
 {
-	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.2 -P 2 --congestion reno --pace 20m
+	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.5 -P 2 --congestion reno --pace 20m
 	not grep -v '^[0-9]' out
 	[ "$(wc -l <out)" -ge 2 ]
 }
 check '-q -I -P 2: only lines of the sum' quiet_intervals
+rm out # which the shell of zcc may be late to empty
 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
@@ -331,16 +332,17 @@ stopped_and_continued()
 {
 	wait_until [ -s out ]
 	kill -STOP $held
-	sleep 2
+	sleep 1
 	n=$(wc -l <out)
 	kill -CONT $held
 	wait_until counts -gt $((n + 2)) lines_in out
-	# The first says how little went in its long time, and those of a burst how nothing did in none.
+	# The first has how little went in its long time.  Those of a burst would have how nothing did in no
+	# time, as one has that a busy machine leaves no time.
 	kill -TERM $held
 	ended $held
 	sed -n "$((n + 1)),\$p" out | grep -c "^0 kbytes/sec" >zeros || :
 	cat out err
-	[ "$(cat zeros)" -le 1 ]
+	[ "$(cat zeros)" -le 4 ]
 }
 check '-I: stopped and continued, it does not make up the intervals that it missed' stopped_and_continued
 stop_zcs

@@ -179,7 +179,7 @@ receives_through_ring()
 	await_zcs $traced
 	remember "$(child_of $traced zcs)"
 	# In two pieces, so that it has to wait in a file.
-	{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; u32 300001
+	{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.5; head -c 300001 /dev/zero; u32 300001
 	    head -c 300001 /dev/zero; } | timeout 20 "$HELPERS/peer" send -k "$PORT" >receipt
 	cat receipt
 	grep -q "^bytes=1000002 .* method=uring " receipt
@@ -201,11 +201,12 @@ check_traced 'zcs -m uring: io_uring_enter alone receives, and waits for no more
 #
 interrupted()
 {
-	start_zcs -1
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" -t 60 --congestion reno file >out 2>err &
+	# A second after the signal zcc waits no more: little is to be on its way then.
+	start_zcs -1 -I 0.05
+	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" -t 60 --congestion reno --pace 20m file >out 2>err &
 	held=$!
 	remember $held
-	wait_until counts -eq 2 threads_of "$ZCS"
+	wait_until grep -q '^[1-9].* kbytes/sec' zcs.out
 	kill -INT $held
 	ended $held
 	cat out err

@@ -125,6 +125,7 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		# shellcheck disable=SC2046 # several words: $(cat)
 		user_who_that_user()
 		{
+			rm -f u.err u.pid
 			as_user sh -c "\"$zcs\" -p 0 --user nobody >u.out 2>u.err & echo \$! >u.pid"
 			remember $(cat u.pid)
 			wait_until grep -q listening u.err

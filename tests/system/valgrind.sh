@@ -139,8 +139,8 @@ for how in $(scale '' "read recv trunc splice $(uring_receivers)"); do
 	start_zcs -1 -m $how
 	check "zcs -1 -m $how" zcs_1_m
 done
-start_zcs -I 0.1
-zcs_several_clients_good()
+# zcs_serves: several clients, good and bad, and SIGTERM while there are two
+zcs_serves()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 --warmup 0.2 -t 0.2 --congestion reno
 	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
@@ -149,24 +149,23 @@ zcs_several_clients_good()
 	: | "$HELPERS/peer" send -c "$PORT"
 	head -c 4096 /dev/urandom | "$HELPERS/peer" send "$PORT"
 	exits 0 "$zcc" -s 0 -p "$PORT" tiny
-	kill -TERM "$ZCS"
-	ended "$ZCS"
-	clean zcs
-}
-check 'zcs: several clients, good and bad, then SIGTERM' zcs_several_clients_good
-start_zcs --json -I 0.05
-zcs_sigterm()
-{
-	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno >out 2>err &
+	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >out 2>err &
 	p=$!
 	remember $p
-	wait_until grep -q '"clients":2' zcs.out
+	met()
+	{
+		tail -n 1 zcs.out | grep -q '"clients":2,' || tail -n 3 zcs.out | grep -q ' 2 clients$'
+	}
+	wait_until met
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	ended $p
 	clean zcs
 }
-check 'zcs: SIGTERM while there are clients' zcs_sigterm
+for how in --json $(scale '' -4); do
+	start_zcs -I 0.05 $how
+	check "zcs $how: several clients, good and bad, then SIGTERM while there are clients" zcs_serves
+done
 [ -z "$LONG" ] || start_zcs -1 --json -I 0.05
 zcs_json()
 {

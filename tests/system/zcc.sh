@@ -186,6 +186,7 @@ and_as_socket()
 	ss -tmn "dport = :$PORT" | grep -q "rb100000,.*tb120000"
 }
 check_with ss '-i and -o as the socket has them' and_as_socket
+wait_until grep -q data peer.out
 start_peer -s
 "$zcc" -s 0 -p "$PORT" --mss 1000 --pace 1000000 -t 60 file >out.mss 2>err.mss &
 remember $!
@@ -257,7 +258,7 @@ files_that_cannot_sent()
 {
 	mkfifo fifo
 	: >secret && chmod 0 secret
-	exits 0 as_user "$zcc" -s 0 -p "$PORT" missing . fifo secret /dev/null "$TOP/Makefile"
+	exits 0 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null "$TOP/Makefile"
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
 	[ "$(grep -vc "took less than half a second" err)" -eq 5 ]
 	grep -q "^  1 files of [0-9,]* bytes," out
@@ -282,17 +283,21 @@ check 'more files than descriptors' more_files_than_descriptors
 about_that_long()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -t 0.5 --pace 20m
-	figures_of seconds out | awk '{ ok = $1 >= 0.5 && $2 >= 0.4 && $1 + $2 < 20 } END { exit !ok }'
+	# A busy zcs begins late.
+	figures_of seconds out | awk '{ ok = $1 >= 0.5 && $2 >= 0.1 && $1 + $2 < 20 } END { exit !ok }'
 	grep -q "all bytes sent were received" out
 }
 check '-t: about that long, and both ends agree' about_that_long
 file_that_shrinks_error()
 {
 	truncate -s 3G shrinks
-	"$zcc" -s 0 -p "$PORT" -n 100 shrinks >out 2>err &
+	rm out # which the shell of zcc may be late to empty
+	"$zcc" -s 0 -p "$PORT" -n 100 -I 0.05 shrinks >out 2>err &
 	p=$!
-	wait_until grep -q "^pos" /proc/$p/fdinfo/3
-	sleep 0.2; truncate -s 1M shrinks
+	remember $p
+	wait_until grep -q '^[1-9]' out
+	truncate -s 1M shrinks
+	ended $p
 	status=0; wait $p || status=$?
 	cat err
 	[ $status -eq 1 ]
@@ -320,9 +325,9 @@ unknown_host_one_line()
 check 'an unknown host: one line, exit 1' unknown_host_one_line
 timeout_server_that_reads()
 {
-	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" -m $how --timeout 0.1 -t 60 file
+	exits 1 timeout 20 "$zcc" -s 0 -p "$PORT" -m $how --timeout 0.3 -t 60 file
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after [0-9]* bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after [0-9]* bytes" err
 	not [ -s out ]
 }
 for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000' $(uring_senders); do
@@ -333,9 +338,9 @@ done
 start_peer -k
 timeout_server_that_takes()
 {
-	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" --timeout 0.1 file
+	exits 1 timeout 20 "$zcc" -s 0 -p "$PORT" --timeout 0.3 tiny
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.1 seconds (--timeout) after 300000 bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after 1 bytes" err
 	not [ -s out ]
 }
 check '--timeout: a server that takes all and never answers: one line that names it, exit 1' timeout_server_that_takes
@@ -343,7 +348,7 @@ kill -USR1 "$PEER"
 start_peer -f
 timeout_server_that_takes_no_connection()
 {
-	exits 1 timeout 10 "$zcc" -s 0 -p "$PORT" --timeout 0.2 file
+	exits 1 timeout 20 "$zcc" -s 0 -p "$PORT" --timeout 0.2 file
 	one_line err
 	grep -q "cannot connect to 0 port $PORT: Connection timed out" err
 }
@@ -530,7 +535,7 @@ check 'an unknown congestion control: exit 1' unknown_congestion_control
 start_peer
 smaller_buffer_than_asked()
 {
-	exits 0 "$zcc" -s 0 -p "$PORT" -o 1g tiny
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -o 1g tiny
 	[ "$(grep -vc "took less than half a second" err)" -eq 1 ]
 	grep -q "send buffer: asked for 1073741824 bytes, the kernel gave [0-9]*" err
 }
@@ -538,7 +543,7 @@ check 'a smaller buffer than asked for is reported' smaller_buffer_than_asked
 start_peer -n 3
 smaller_buffer_than_asked_for()
 {
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 3 -i 1g -o 1g tiny
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 3 -i 1g -o 1g tiny
 	[ "$(grep -c "^zcc: receive buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -vc "took less than half a second" err)" -eq 2 ]
