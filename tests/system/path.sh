@@ -29,7 +29,7 @@ dscp_of_socket()
 	[ "$(grep -c 'tos:0xb8' sockets)" -eq 2 ]
 }
 check_with ss '--dscp 46: IP_TOS is four times that' dscp_of_socket
-kill -TERM $HELD
+kill -KILL $HELD # else it would wait for the server
 ended $HELD
 kill -USR1 "$PEER"
 
