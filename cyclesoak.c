@@ -73,13 +73,13 @@ static void monitor_start(struct monitor *m, bool command)
 {
 	if (opt.json)
 		environment_read(&m->environment);
-	limits_warn();
 	m->command = command;
 	if (command)
 		m->bracketed = !calibration_find_or_die(&m->cal, opt.file, opt.n_cpus);
 	else
 		calibration_load_or_die(&m->cal, opt.file != NULL ? opt.file : CALIBRATION_FILE,
 					opt.n_cpus);
+	limits_warn();
 	m->soak = soaker_start_or_die(&m->cal.cpus);
 	if (m->bracketed && !bracket_open(&m->bracket, "command", m->soak, &m->cal)) {
 		soaker_stop(m->soak);

@@ -244,7 +244,7 @@ check_json 'zcc: raw' zcc_raw
 
 # Interrupted.
 start_zcs --json -I 0.05
-"$zcc" --json -s 0 -p "$PORT" -I 0.05 -t 60 --congestion reno --pace 50m >out 2>err &
+"$zcc" --json -s 0 -p "$PORT" -I 0.05 -t 60 --congestion reno --pace 500m >out 2>err &
 held=$!
 remember $held
 zcc_interrupted()
@@ -261,7 +261,7 @@ zcc_interrupted()
 	holds zcs.out 'has("error") | not'
 }
 check_json 'zcc: interrupted, all there was, with an error' zcc_interrupted
-"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 50m >zcc.out 2>zcc.err &
+"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 500m >zcc.out 2>zcc.err &
 held=$!
 remember $held
 zcs_interrupted_all_there_with_error()

@@ -3,7 +3,7 @@
 # user.sh tests the privileges of zcs itself.
 #
 # group: waits
-# seconds: 30
+# seconds: 15
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
@@ -68,6 +68,127 @@ another_address_has_lines()
 }
 check 'bad clients of another address have log lines of their own' another_address_has_lines
 mv zcs.err lines.err
+
+# beside 'what must hold' FUNCTION: a check that mostly waits: it goes on in a directory of its own while the
+# others do, and ends_beside has its result
+besides=0
+beside()
+{
+	besides=$((besides + 1))
+	mkdir beside.$besides
+	for f in file tiny stream asks half header body; do ln -s ../$f beside.$besides; done
+	echo "$1" >beside.$besides/what
+	( cd beside.$besides || exit; set -e; "$2" ) >beside.$besides.log 2>&1 &
+	eval "beside_$besides=$!"
+}
+passed_beside()
+{
+	cat beside.$n.log
+	[ $status -eq 0 ]
+}
+ends_beside()
+{
+	for n in $(seq $besides); do
+		status=0; eval "wait \$beside_$n" || status=$?
+		check "$(cat beside.$n/what)" passed_beside
+	done
+}
+
+# While zcs is stopped it reads nothing, and its clients can move nothing: a second of that looks
+# like idleness, which 5.5 s are long enough to reach between two probes of a closed window.
+all_places_taken_clients()
+{
+	start_zcs --max-clients 2 --idle-timeout 2
+	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >working.out 2>working.err &
+	working=$!
+	remember $working
+	wait_until counts -eq 3 threads_of $ZCS
+	kill -STOP $ZCS
+	"$hostile" hold -n 1 -a 127.0.0.3 "$PORT" >newcomer 2>&1 &
+	remember $!
+	sleep 5.5
+	kill -CONT $ZCS
+	wait_until grep -q "127\.0\.0\.3" zcs.err
+	cat zcs.err newcomer working.err
+	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already" zcs.err
+	not grep -q "dropped" zcs.err
+	not gone $working
+	kill -INT $working
+	kill -TERM $ZCS
+	ended $ZCS
+}
+beside 'all places taken: clients at work keep theirs when zcs was stopped and continued' all_places_taken_clients
+all_places_taken_zcc()
+{
+	start_zcs --max-clients 1
+	"$zcc" -s 127.0.0.1 -p "$PORT" --pace 1k -t 60 file >out 2>err &
+	client=$!
+	remember $client
+	wait_until counts -eq 2 threads_of $ZCS
+	# What it sends at first is more than 64 KiB.
+	met()
+	{
+		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f stream "$PORT" | grep -q "^said bytes=1 "
+	}
+	wait_until met
+	ended $client
+	cat err
+	grep -q "rejected: the server has reached its limit of clients" err
+	stop_zcs || true
+}
+beside 'all places taken: zcc reports that its place was given to another' all_places_taken_zcc
+all_places_taken_clients_that_move()
+{
+	start_zcs --max-clients 2 --idle-timeout 1 $how
+	hold_clients held.drip -n 2 -a 127.0.0.2 -f body -d 100
+	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: moved under 1 KiB in 1 seconds while the server was full, after " zcs.err
+	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
+	stop_zcs || true
+}
+for how in '-m read' --raw; do
+	beside "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" all_places_taken_clients_that_move
+done
+all_places_taken_client_that_has_sent()
+{
+	start_zcs --max-clients 1
+	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream "$PORT" &
+	remember $!
+	wait_until grep -q "^127.0.0.2:" zcs.out
+	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
+	not grep -q -e dropped -e "rejected: " zcs.err
+	stop_zcs || true
+}
+beside 'all places taken: a client that has sent all and stays has no place' all_places_taken_client_that_has_sent
+client_that_has_sent()
+{
+	start_zcs
+	long=$ZCS
+	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
+	remember $!
+	wait_until [ -s zcs.out ]
+	start_zcs --idle-timeout 0.5
+	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
+	remember $!
+	wait_until [ -s zcs.out ]
+	wait_until counts -eq 1 threads_of $ZCS
+	wait_until counts -eq 2 threads_of $long
+	stop_zcs || true
+	kill $long
+}
+beside 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' client_that_has_sent
+idle_timeout_each_method()
+{
+	start_zcs --idle-timeout 0.3 $how
+	"$hostile" hold -n 2 -f body "$PORT" >held
+	[ "$(grep -cx closed held)" -eq 2 ]
+	wait_until counts -eq 2 grep -c ": silent for 0.3 seconds" zcs.err
+	stop_zcs
+	cat zcs.err
+	[ "$(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err)" -eq 2 ]
+}
+for how in "-m recv" "-m trunc" "-m splice" --raw; do
+	beside "--idle-timeout with $how" idle_timeout_each_method
+done
 
 # --bind.
 bind_this_address()
@@ -359,30 +480,6 @@ max_clients_reply()
 }
 check '--max-clients --reply' max_clients_reply
 
-# While zcs is stopped it reads nothing, and its clients can move nothing: a second of that looks
-# like idleness, which 5.5 s are long enough to reach between two probes of a closed window.
-all_places_taken_clients()
-{
-	start_zcs --max-clients 2 --idle-timeout 2
-	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >working.out 2>working.err &
-	working=$!
-	remember $working
-	wait_until counts -eq 3 threads_of $ZCS
-	kill -STOP $ZCS
-	"$hostile" hold -n 1 -a 127.0.0.3 "$PORT" >newcomer 2>&1 &
-	remember $!
-	sleep 5.5
-	kill -CONT $ZCS
-	wait_until grep -q "127\.0\.0\.3" zcs.err
-	cat zcs.err newcomer working.err
-	grep -q "^zcs: 127\.0\.0\.3:[0-9]*: rejected: there are 2 clients already" zcs.err
-	not grep -q "dropped" zcs.err
-	not gone $working
-	kill -INT $working
-	kill -TERM $ZCS
-	ended $ZCS
-}
-check 'all places taken: clients at work keep theirs when zcs was stopped and continued' all_places_taken_clients
 
 # All places are taken: an address with fewer of them gets one of the address with the most.
 # loses_one MODE OPTIONS: three clients of 127.0.0.2, one of 127.0.0.3, then one more of 127.0.0.2
@@ -427,25 +524,6 @@ all_places_taken_reply()
 	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out
 }
 check 'all places taken, reply: the newcomer has its reply, and a client less is counted' all_places_taken_reply
-all_places_taken_zcc()
-{
-	start_zcs --max-clients 1
-	"$zcc" -s 127.0.0.1 -p "$PORT" --pace 1k -t 60 file >out 2>err &
-	client=$!
-	remember $client
-	wait_until counts -eq 2 threads_of $ZCS
-	# What it sends at first is more than 64 KiB.
-	met()
-	{
-		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 -f stream "$PORT" | grep -q "^said bytes=1 "
-	}
-	wait_until met
-	ended $client
-	cat err
-	grep -q "rejected: the server has reached its limit of clients" err
-	stop_zcs || true
-}
-check 'all places taken: zcc reports that its place was given to another' all_places_taken_zcc
 all_places_taken_client()
 {
 	start_zcs --max-clients 1 -I 0.1
@@ -464,45 +542,6 @@ all_places_taken_client()
 	stop_zcs || true
 }
 check 'all places taken: a client at work keeps its place, and the newcomer is rejected' all_places_taken_client
-all_places_taken_clients_that_move()
-{
-	start_zcs --max-clients 2 --idle-timeout 1 $how
-	hold_clients held.drip -n 2 -a 127.0.0.2 -f body -d 100
-	wait_until counts -eq 2 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: dropped: moved under 1 KiB in 1 seconds while the server was full, after " zcs.err
-	wait_until counts -eq 2 grep -c "^said refused=full$\|^closed$" held.drip
-	stop_zcs || true
-}
-for how in '-m read' --raw; do
-	check "all places taken ($how): clients that move less than 1 KiB in --idle-timeout are dropped" all_places_taken_clients_that_move
-done
-all_places_taken_client_that_has_sent()
-{
-	start_zcs --max-clients 1
-	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream "$PORT" &
-	remember $!
-	wait_until grep -q "^127.0.0.2:" zcs.out
-	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
-	not grep -q -e dropped -e "rejected: " zcs.err
-	stop_zcs || true
-}
-check 'all places taken: a client that has sent all and stays has no place' all_places_taken_client_that_has_sent
-client_that_has_sent()
-{
-	start_zcs
-	long=$ZCS
-	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
-	remember $!
-	wait_until [ -s zcs.out ]
-	start_zcs --idle-timeout 0.5
-	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
-	remember $!
-	wait_until [ -s zcs.out ]
-	wait_until counts -eq 1 threads_of $ZCS
-	wait_until counts -eq 2 threads_of $long
-	stop_zcs || true
-	kill $long
-}
-check 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s' client_that_has_sent
 if [ -n "$v6" ] && [ -n "$private" ]; then
 	all_places_taken_addresses()
 	{
@@ -540,7 +579,7 @@ if [ -n "$v6" ] && [ -n "$private" ]; then
 		cat out
 		echo 2::1 | diff out -
 	}
-	check 'all places taken: the addresses of an IPv6 network of 64 bits are one' all_places_taken_addresses
+	beside 'all places taken: the addresses of an IPv6 network of 64 bits are one' all_places_taken_addresses
 else
 	skip 'all places taken: networks of IPv6' 'needs root, ip(8), network namespaces and IPv6'
 fi
@@ -667,19 +706,8 @@ idle_timeout_client()
 	done
 }
 check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' idle_timeout_client
-idle_timeout_each_method()
-{
-	for how in "-m recv" "-m trunc" "-m splice" --raw; do
-		start_zcs --idle-timeout 0.3 $how
-		"$hostile" hold -n 2 -f body "$PORT" >held
-		[ "$(grep -cx closed held)" -eq 2 ]
-		wait_until counts -eq 2 grep -c ": silent for 0.3 seconds" zcs.err
-		stop_zcs
-		cat zcs.err
-		[ "$(grep -c ": silent for 0.3 seconds (--idle-timeout), after " zcs.err)" -eq 2 ]
-	done
-}
-check '--idle-timeout: each method, and --raw' idle_timeout_each_method
+
+ends_beside
 
 # The lines, second half: ten seconds later.
 while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done

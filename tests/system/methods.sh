@@ -122,6 +122,8 @@ a_line_more()
 zcs_stream_of_two()
 {
 	for s in two two_empty_first; do
+		# The one before has gone: it would be among the clients.
+		wait_until counts -eq 1 threads_of "$ZCS"
 		"$HELPERS/peer" send "$PORT" <$s >receipt
 		cat receipt
 		one_line receipt
@@ -233,16 +235,15 @@ zcs_waits_for_much()
 		END { exit bad > 0 }' trace
 }
 
-# What has come before the end of the warm-up of 0.5 s is not measured.  It takes two seconds, in which the
-# other checks go on.
+# What has come before the end of the warm-up of 1.5 s is not measured.  The other checks go on meanwhile.
 for how in $receivers; do
 	start_zcs -m "$how"
 	{
-		u32 4294967295 0 0 0 0 0 1 300000
+		u32 4294967295 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 300000
 		head -c 100000 /dev/zero
 		sleep 0.1
 		head -c 40000 /dev/zero
-		sleep 1.5
+		sleep 2
 		head -c 100000 /dev/zero
 	} | "$HELPERS/peer" send "$PORT" >"warm.$how" &
 	remember $!
@@ -285,7 +286,6 @@ for how in $receivers; do
 	for framing in $framings; do
 		check "zcs -m $how, $framing: it takes what has come while the client pauses" zcs_takes_what_came
 	done
-	check "zcs -m $how: what has come in the warm-up belongs to it, be it little" zcs_warms_up_whole
 
 	[ "$how" != uring ] || continue # uring.sh has its calls
 	if can_trace; then
@@ -301,6 +301,10 @@ for how in $receivers; do
 		check_traced "zcs --raw -m $how: a stream that flows wakes it once a MiB, or after 10 ms" zcs_waits_for_much
 		;;
 	esac
+done
+
+for how in $receivers; do
+	check "zcs -m $how: what has come in the warm-up belongs to it, be it little" zcs_warms_up_whole
 done
 
 #
@@ -530,17 +534,22 @@ zcc_raw_zcs()
 	# Not all loops were in the first call; on an emulated machine few sends of zero-copy fit.
 	least=1003
 	[ "$how" != uring-zc ] || least=3
-	exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -t 0.3 tiny
-	ended "$ZCS"
-	bytes=$(bytes_of out)
+	# A zcc that had no CPU for that long has one call.
+	for t in 0.3 1 3; do
+		exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -t $t tiny
+		bytes=$(bytes_of out)
+		[ "$bytes" -le $least ] || break
+	done
 	[ "$bytes" -gt $least ]
-	grep -q "^127.*, $bytes bytes in " zcs.out
+	wait_until grep -q "^127.*, $bytes bytes in " zcs.out
+	kill -TERM "$ZCS"
+	ended "$ZCS"
 }
 for how in $senders; do
 	start_zcs --raw
 	check "zcc --raw -m $how -P 4: 3,000 loops in each of the streams" zcc_raw_loops_in_each
 	stop_zcs
-	start_zcs --raw -1
+	start_zcs --raw
 	check "zcc --raw -m $how -t: zcs has the bytes that zcc claims" zcc_raw_zcs
 done
 
@@ -624,16 +633,23 @@ p=$!
 remember $p
 zcc_raw_interrupted()
 {
+	# The server has what came in its socket.  Its window may take some more when all seems to be still.
+	came()
+	{
+		ss -Htn "sport = :$PORT" | awk '{ print $2 }'
+	}
 	met()
 	{
-		ss -tn "dport = :$PORT" | awk '$3 > 50000 { n++ } END { exit !n }'
+		had=$(came) waits=$(ss -Htn "dport = :$PORT" | awk '{ print $3 }')
+		[ "${waits:-0}" -gt 50000 ] && sleep 0.3 && [ "$(came)" = "$had" ]
 	}
 	wait_until met
 	kill -TERM $p
 	ended $p
 	cat out err
-	acked=$(ss -Htn "sport = :$PORT" | awk '{ print $2 }')
-	[ "$(bytes_of out)" = "$acked" ]
+	bytes=$(bytes_of out) has=$(came)
+	echo "$bytes bytes; the server had $had, and has $has; $waits waited"
+	[ "$bytes" -ge "$had" ] && [ "$bytes" -le "$has" ] && [ "$bytes" -lt $((had + waits)) ]
 }
 check_with ss 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent' zcc_raw_interrupted
 kill -USR1 "$PEER"

@@ -3,7 +3,7 @@
 # they have settled.
 #
 # group: soaks
-# seconds: 10
+# seconds: 13
 # limit: 500
 . "$TOP/tests/lib.sh"
 
@@ -43,6 +43,21 @@ wait_asleep()
 transfer()
 {
 	measured "$zcc" -s 0 -p "$PORT" $tcp --json "$@"
+}
+
+# persistently FUNCTION: three times at most.  Another set of soakers may have had the lock for the first part of
+# a transfer, or the host the CPUs; what is wrong with zcs fails each time.
+persistently()
+{
+	for turn in 1 2 3; do
+		set +e
+		( set -e; "$1" )
+		status=$?
+		set -e
+		[ $status -ne 0 ] || break
+		gone "$ZCS" || wait_asleep
+	done
+	return $status
 }
 
 # cpu_ns PID...: CPU time that they and their threads have used
@@ -262,28 +277,50 @@ busy_is_unsafe()
 	stop_zcs
 }
 
-# The baseline of its own
-measures_own()
+# The baseline of its own.  Its windows are of their full length here: where other tests run, a soaker often has
+# no time at all in a shorter one.
+# measures_baseline: within 5 seconds of a client's end a thread of zcs measures the baseline; up to three clients
+measures_baseline()
+{
+	for client in 1 2 3; do
+		"$zcc" -s 0 -p "$PORT" $tcp -q tiny
+		wait_until counts -eq 1 threads_of "$ZCS" || return
+		for i in $(seq 50); do
+			[ "$(threads_of "$ZCS")" -eq 1 ] || {
+				wait_until counts -eq 1 threads_of "$ZCS"
+				return
+			}
+			sleep 0.1
+		done
+	done
+	return 1
+}
+# start_own: a zcs -c that has a baseline at its start; the CPUs may be too busy for that at first
+start_own()
 {
 	rm -f counts_per_sec
-	find_hastening
-	ON=$hasten_by
-	# Its short windows may leave a soaker no time at all.
-	start_parked || start_parked || start_parked
-	# Other tests may take too much of the machine in a baseline: it is measured again.
-	for try in $(seq 8); do
-		wait_until asleep
-		transfer -t 0.4
+	for i in $(seq 20); do
+		start_zcs -c
+		grep -q 'no load is measured' zcs.err || break
+		stop_zcs
+		until_free
+	done
+	cat zcs.err
+	not grep 'no load is measured' zcs.err
+}
+measures_own()
+{
+	start_own
+	# Another set of soakers may have the lock when the client comes, or the baseline be that of a busy machine.
+	for i in $(seq 12); do
+		has_lock "$ZCS" || until_free
+		exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.4 --json
 		! jq -e '.end.remote | has("load_percent")' out || break
-		wait_until counts -eq 1 threads_of "$ZCS"
-		wait_until counts -gt 1 threads_of "$ZCS"
-		wait_until counts -eq 1 threads_of "$ZCS"
+		! has_lock "$ZCS" || measures_baseline || :
 	done
 	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
 	# A thread measures it again when the client has left.
-	wait_until counts -eq 1 threads_of "$ZCS"
-	wait_until counts -gt 1 threads_of "$ZCS"
-	wait_until counts -eq 1 threads_of "$ZCS"
+	measures_baseline
 	stop_zcs
 }
 ends_measuring()
@@ -331,18 +368,18 @@ cp counts_per_sec calibration
 seconds=$(scale 1 10)
 start_parked
 if [ -r /proc/self/schedstat ]; then
-	check "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock" costs_nothing
+	check "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock" persistently costs_nothing
 else
 	skip 'zcs -c that is parked uses less than 0.1 % of a CPU' 'the kernel has no schedstat'
 fi
-check 'a client that has left before the soakers have settled has no load' short_has_none
+check 'a client that has left before the soakers have settled has no load' persistently short_has_none
 check_long 'they sleep again when no client has come for 10 seconds' sleeps_again
 if [ -z "$LONG" ]; then
 	stop_zcs
 	start_parked
 fi
-check 'the load of a client that wakes them is that of its part after that' first_has_part
-check 'clients that come while they are awake are measured whole' next_is_whole
+check 'the load of a client that wakes them is that of its part after that' persistently first_has_part
+check 'clients that come while they are awake are measured whole' persistently next_is_whole
 check_long 'zcc -c beside it is refused meanwhile, and the message says who has both ends' refuses_zcc
 [ -z "$LONG" ] || wait_asleep
 check_long 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
@@ -352,18 +389,18 @@ check 'a keeper that was killed while they sleep is noticed at the next client' 
 check_long 'soakers that were killed while they sleep are noticed at the next client' soaker_dies
 check 'SIGTERM while they sleep: exit 0, and nothing is left' ends_parked
 check_long 'SIGTERM while they settle: exit 0, and nothing is left' ends_settling
-check '-1 exits with its client: they do not stay awake for 10 seconds' once_does_not_linger
-check '--reply: they wake up for requests, and the total has the load of the time they were awake' serves_requests
+check '-1 exits with its client: they do not stay awake for 10 seconds' persistently once_does_not_linger
+check '--reply: they wake up for requests, and the total has the load of the time they were awake' persistently serves_requests
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	rights_of_nobody >rights_of_nobody
-	check '--user: zcs has no privileges, its soaker has; it has the lock again, and nothing is left' soaks_as_nobody
+	check '--user: zcs has no privileges, its soaker has; it has the lock again, and nothing is left' persistently soaks_as_nobody
 	check '--user: SIGKILL: no soaker left, nor its group' killed_as_nobody
 else
 	skip '--user: zcs -c without privileges' 'needs root and the user nobody'
 fi
-check_long 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' old_is_unsafe
-check_long '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' old_is_unsafe_in_total
-check 'a calibration of a busy machine: the load is unsafe' busy_is_unsafe
+check_long 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' persistently old_is_unsafe
+check_long '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' persistently old_is_unsafe_in_total
+check 'a calibration of a busy machine: the load is unsafe' persistently busy_is_unsafe
 check 'without a calibration file the baseline is measured at the start, and again without clients' measures_own
 check_long 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
 check_long 'another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends' waits_for_own

@@ -86,14 +86,14 @@ test_ended_after_seconds()
 {
 	only_stubs
 	stub slow "limit: 1" -- "exec sleep 600"
-	runs 1
+	runs 1 -1
 	grep -q "^not ok - slow did not finish" out
 }
 check 'a test is ended after the seconds of its line limit:, and that is a failure' test_ended_after_seconds
 slow_multiplies_limits()
 {
 	only_stubs
-	stub slow "limit: 1" -- 'sleep 2' 'echo "# DROPPED $SLOW"'
+	stub slow "limit: 1" -- 'sleep 1.2' 'echo "# DROPPED $SLOW"'
 	SLOW=60 runs 0
 	grep -qx "# DROPPED 60" out
 }
@@ -113,7 +113,7 @@ failure_counted_and_shown()
 	stub good
 	stub bad -- 'echo "not ok 1 - y"' 'echo "# what it was"'
 	stub some -- 'echo "ok 1 - z # SKIP no z"'
-	runs 1
+	runs 1 -1
 	grep -qx "not ok 1 - y" out
 	grep -qx "# what it was" out
 	grep -qx "ok 1 - z # SKIP no z" out
@@ -151,9 +151,9 @@ check '-1: a test that fails is not run again' test_that_fails_with_1
 test_runs_again_alone()
 {
 	only_stubs
-	stub bad -- "echo bad >>$PWD/tries" 'echo "not ok 2 - y"'
-	stub late -- "sleep 1" "echo late >>$PWD/tries"
 	rm -f tries
+	stub bad -- "echo bad >>$PWD/tries" 'echo "not ok 2 - y"'
+	stub late -- "i=0; until [ \$((i += 1)) -gt 200 ] || [ -e $PWD/tries ]; do sleep 0.1; done" "sleep 0.3" "echo late >>$PWD/tries"
 	runs 1
 	cat tries
 	[ "$(cat tries)" = "bad
@@ -169,7 +169,8 @@ two_tests_run()
 	only_stubs
 	mkdir meet
 	for n in 1 2 3 4; do
-		stub $n -- "touch $PWD/meet/$n" "sleep 0.5" "ls $PWD/meet | wc -l >$PWD/seen.$n" "rm $PWD/meet/$n"
+		stub $n -- "touch $PWD/meet/$n" "i=0; until [ \$((i += 1)) -gt 200 ] || [ -e $PWD/two ] ||
+				[ \$(ls $PWD/meet | wc -l) -ge 2 ]; do sleep 0.1; done" "touch $PWD/two" "sleep 0.3" "ls $PWD/meet | wc -l >$PWD/seen.$n" "rm $PWD/meet/$n"
 	done
 	runs 0 -j 2
 	cat seen.*
@@ -206,9 +207,9 @@ what_tests_print()
 {
 	only_stubs
 	for n in 1 2 3; do
-		stub $n -- "echo \"not ok 1 - of $n\"" "sleep 0.2" "echo \"# of $n\"" "sleep 0.2" "echo \"# of $n\""
+		stub $n -- "echo \"not ok 1 - of $n\"" "sleep 0.1" "echo \"# of $n\"" "sleep 0.1" "echo \"# of $n\""
 	done
-	runs 1
+	runs 1 -1
 	for n in 1 2 3; do
 		grep -A 3 "^$n .* 1 failed" out | tail -n 3 | paste -sd , | grep -qx "not ok 1 - of $n,# of $n,# of $n"
 	done
@@ -283,7 +284,7 @@ with_sanitizers_what_program()
 	only_stubs
 	stub clean -- "sleep 0.5"
 	stub reports -- 'path=${ASAN_OPTIONS#*log_path=}; echo "==1==ERROR: AddressSanitizer: made-up (x)" >${path%%:*}.99999999'
-	LONG='' SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" clean reports
+	LONG='' SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" -1 clean reports
 	grep -q "^clean .*1 passed, 0 failed" out
 	grep -q "^reports .*1 passed, 1 failed" out
 	grep -qx "not ok - reports: AddressSanitizer: made-up " out
