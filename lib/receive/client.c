@@ -3,12 +3,13 @@
 #include <limits.h>
 #include <sys/eventfd.h>
 
-#define ACCEPT_TRIES 50          /* to see the next client accepted by another thread */
-#define ACCEPT_NS    100000      /* between two of them */
-#define SOON_MS      1           /* that a thread which accepts clients waits for one */
-#define LINGER       10          /* seconds for a client to close, at most */
-#define RECEIPT_NS   1000000000u /* for a client to take its receipt */
-#define VERDICT_MAX  112
+#define ACCEPT_NS      1000000000u /* for another thread to accept the client that waits, at most */
+#define PAUSE_LEAST_NS 100000u     /* between the first two looks for that */
+#define PAUSE_MOST_NS  5000000u    /* between two looks, about: each pause is twice the last */
+#define SOON_MS        1           /* that a thread which accepts clients waits for one */
+#define LINGER         10          /* seconds for a client to close, at most */
+#define RECEIPT_NS     1000000000u /* for a client to take its receipt */
+#define VERDICT_MAX    112
 
 struct client {
 	struct place place;
@@ -309,14 +310,22 @@ static void client_close(struct client *c)
 	place_close(&c->context->places, &c->place);
 }
 
-/* A client that waits to be accepted belongs to the group: its last client leaves after that. */
+/*
+ * A client that waits to be accepted belongs to the group, whose last client leaves after that.  Once
+ * another client has joined, that one waits in turn.  The thread that accepts may have no CPU for long.
+ */
 static void await_acceptance(struct context *x)
 {
+	const uint64_t accepted = x->accepted, until = now_ns() + ACCEPT_NS;
 	struct pollfd p = {.fd = x->listener, .events = POLLIN};
-	int i;
+	uint64_t pause_ns = PAUSE_LEAST_NS;
 
-	for (i = 0; i < ACCEPT_TRIES && poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0; i++)
-		sleep_ns(ACCEPT_NS);
+	while (!*x->stop && poll(&p, 1, 0) > 0 && x->accepted == accepted &&
+	       !places_lack(&x->places) && now_ns() < until) {
+		sleep_ns(pause_ns);
+		if (pause_ns < PAUSE_MOST_NS)
+			pause_ns *= 2;
+	}
 	/* Who has accepted it gives the lock back when it has joined. */
 	pthread_mutex_lock(&x->accepting);
 	pthread_mutex_unlock(&x->accepting);
@@ -363,9 +372,9 @@ static struct client *client_serve(struct client *c)
 	if (p->sock >= 0)
 		client_close(c);
 	place_release(&x->places, p);
-	if (x->acceptor != c->worker)
-		await_acceptance(x);
 	next = x->acceptor == c->worker ? client_take_next(x, c->worker) : NULL;
+	if (next == NULL && x->acceptor != c->worker)
+		await_acceptance(x);
 	group_remove(x, &c->member, &f, summary);
 	free(c);
 	return next;
@@ -411,14 +420,12 @@ static void client_thread(struct worker *w, void *arg)
 	} while (c != NULL);
 }
 
-void client_accept(struct context *x)
+/* Has a thread of its own serve a client that was accepted, or rejects it. */
+static void client_start(struct client *c)
 {
-	struct client *c = client_take(x);
+	struct context *x = c->context;
 	int e;
 
-	if (c == NULL)
-		return;
-	meter_want(&x->meter);
 	pthread_mutex_lock(&x->group.lock);
 	e = pool_run(&x->pool, client_thread, c);
 	if (e == 0) {
@@ -431,4 +438,18 @@ void client_accept(struct context *x)
 		free(c);
 	}
 	pthread_mutex_unlock(&x->group.lock);
+}
+
+void client_accept(struct context *x)
+{
+	struct client *c;
+
+	/* Until it has joined no client that waits for that leaves: await_acceptance(). */
+	pthread_mutex_lock(&x->accepting);
+	c = client_take(x);
+	if (c != NULL) {
+		meter_want(&x->meter);
+		client_start(c);
+	}
+	pthread_mutex_unlock(&x->accepting);
 }

@@ -87,7 +87,7 @@ struct context {
 	struct routes routes;      /* to the clients */
 	_Atomic int buffers;       /* clients that have a buffer of a default size */
 	_Atomic uint64_t accepted; /* clients that had a thread, in stream mode */
-	pthread_mutex_t accepting; /* held while a client's thread accepts a client */
+	pthread_mutex_t accepting; /* held while a client is accepted, until it has joined */
 	_Atomic int listener;      /* -1: no client is accepted any more */
 	bool mptcp;                /* the listener accepts Multipath TCP */
 	/* The client's thread that accepts clients; NULL: the main thread does. */

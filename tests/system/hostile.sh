@@ -3,7 +3,7 @@
 # and memory return to where they started.  servers.sh has the abusive servers.
 #
 # group: waits
-# seconds: 30
+# seconds: 14
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
@@ -29,6 +29,11 @@ fds()
 	ls "/proc/$1/fd" | wc -l
 }
 
+has_more_files() # PID N
+{
+	[ "$(fds "$1")" -gt "$2" ]
+}
+
 # CPU time of a process, in clock ticks.
 ticks()
 {
@@ -40,14 +45,22 @@ rss()
 	sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
 }
 
-# idle PID: it does not spin.  Others may have the CPUs, but one that spins gets a share of them.
+# watch MODE...: the ticks that the server of each takes in half a second, to MODE/spent
+watch()
+{
+	for mode; do ticks "$(cat "$mode/pid")" >"$mode/spent"; done
+	sleep 0.5
+	for mode; do
+		after=$(ticks "$(cat "$mode/pid")")
+		echo $((after - $(cat "$mode/spent"))) >"$mode/spent"
+	done
+}
+
+# idle: the server of $mode did not spin meanwhile.  Others may have the CPUs, but one that spins gets a share.
 idle()
 {
-	before=$(ticks "$1")
-	sleep 0.5
-	after=$(ticks "$1")
-	echo "$((after - before)) ticks"
-	[ $((after - before)) -lt 10 ]
+	echo "$(cat "$mode/spent") ticks"
+	[ "$(cat "$mode/spent")" -lt 10 ]
 }
 
 children_of() # PID
@@ -237,7 +250,7 @@ its_threads_and_descriptors()
 	ls -l /proc/"$pid"/fd
 	[ "$(fds "$pid")" -eq "$(cat "$mode"/fds)" ]
 	[ -z "$(children_of "$pid")" ]
-	idle "$pid"
+	idle
 }
 its_memory()
 {
@@ -252,6 +265,12 @@ documented_messages_only()
 	limited "$mode"/zcs.err $(($(date +%s) - began)) 21
 	is_text "$mode"/zcs.out
 }
+# All end what they do before they are watched.
+for mode in $modes; do
+	# shellcheck disable=SC2046 # several words: $(cat)
+	quiet $(cat "$mode"/pid "$mode"/threads) || true
+done
+watch $modes
 for mode in $modes; do
 	pid=$(cat "$mode"/pid)
 	check "$mode: $rounds rounds of attacks, and honest clients are served meanwhile" rounds_of_attacks
@@ -277,19 +296,23 @@ check_json 'json: what zcs --json prints of attacks is JSON' json/zcs.out
 
 # Those that stay must not make it spin, and are no obstacle to its end.
 held=
-stay() # options...: clients that stay until they are killed
+stay() # options...: clients of $mode that stay until they are killed
 {
-	: >held.out
-	"$hostile" hold "$@" >held.out 2>&1 &
+	"$hostile" hold "$@" "$(cat "$mode"/port)" >"$mode/held.$*" 2>&1 &
 	held="$held $!"
 	remember $!
-	wait_until grep -q ^held held.out
+}
+all_stay()
+{
+	[ "$(cat "$mode"/held.* | grep -c ^held)" -eq 9 ]
 }
 
 clients_that_stay()
 {
+	cat "$mode"/held.*
+	all_stay
 	honest "$mode"
-	idle "$pid"
+	idle
 }
 sigterm_ends()
 {
@@ -297,126 +320,146 @@ sigterm_ends()
 	expected "$mode"/zcs.err
 }
 for mode in $modes; do
-	port=$(cat "$mode"/port)
-	pid=$(cat "$mode"/pid)
 	for f in half header most; do
-		stay -n 20 -f $f "$port"
+		stay -n 20 -f $f
 	done
-	stay -n 100 "$port"
-	stay -n 4 -f half -u 0 "$port"
-	stay -n 4 -f header -u 11 "$port"
+	stay -n 100
+	stay -n 4 -f half -u 0
+	stay -n 4 -f header -u 11
 	for at in 12 13 400000; do
-		stay -n 2 -f most -u $at "$port"
+		stay -n 2 -f most -u $at
 	done
+done
+for mode in $modes; do
+	wait_until all_stay
+done
+watch $modes
+for mode in $modes; do
+	pid=$(cat "$mode"/pid)
 	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" clients_that_stay
 	kill -TERM "$pid"
+done
+for mode in $modes; do
+	pid=$(cat "$mode"/pid)
 	check "$mode: SIGTERM ends it all the same" sigterm_ends
 	wait "$pid"
 	check "$mode: exit status 0" [ $? -eq 0 ]
-	kill $held
-	held=
 done
+kill $held
 check_json 'json: what zcs --json prints at its end is JSON' json/zcs.out
+
+# These mostly wait: each has a server and a directory of its own, and goes on beside the others.
+# aside DIRECTORY COMMAND...: in the background, to DIRECTORY/log; its exit status goes to DIRECTORY/status
+aside()
+{
+	mkdir "$1"
+	(
+		cd "$1" || exit
+		ln -s ../file ../asks.16m .
+		shift
+		( set -e; "$@" ) >log 2>&1
+		echo $? >status
+	) &
+}
+# came_well DIRECTORY: what was started there
+came_well()
+{
+	wait_until [ -s "$1/status" ]
+	cat "$1/log"
+	[ "$(cat "$1/status")" -eq 0 ]
+}
 
 # Thousands that say nothing: beyond --max-clients, beyond the descriptors, and gone by --idle-timeout.
 silent_ones=$(scale 600 2000)
 silent_clients_where_may()
 {
+	start_mode "$1" --max-clients 300 --idle-timeout 1
 	fds=$(fds "$ZCS") threads=$(threads_of "$ZCS")
-	"$hostile" hold -n "$silent_ones" -a 127.0.0.10 "$PORT" >told
+	"$hostile" hold -n "$silent_ones" -a 127.0.0.10 "$PORT" >told &
+	holder=$!
+	remember $holder
+	all_places=0
+	wait_until or_gone $holder has_more_files "$ZCS" $((fds + 299)) && not gone $holder || all_places=$?
+	ended $holder
 	sort told | uniq -c
 	[ "$(grep -c "^closed\|^said refused=full$" told)" -eq "$silent_ones" ]
-	[ "$(grep -c "^closed" told)" -ge 300 ]
+	# A server that was stopped calls those slow that were silent, and says that it is full.
+	[ $all_places -eq 0 ] || [ "$(grep -c "^closed" told)" -ge 300 ]
 	wait_until counts -le "$fds" fds "$ZCS"
 	wait_until counts -le "$threads" threads_of "$ZCS"
 	honest "$mode"
 	expected "$mode"/zcs.err
 	# Where it takes seconds to connect them all, the lines may have gone on the silent ones.
 	grep -q "rejected: " "$mode"/zcs.err || [ "$(grep -c "silent for " "$mode"/zcs.err)" -ge 20 ]
-}
-for mode in splice json reply; do
-	start_mode $mode --max-clients 300 --idle-timeout 1
-	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" silent_clients_where_may
 	stop_zcs
-done
+}
 mkdir few
 printf '#!/bin/sh\nulimit -n 40\nexec "%s" "$@"\n' "$zcs" >few/zcs
 chmod 755 few/zcs
+few=$PWD/few
 more_silent_clients()
 {
-	: >held.out
+	BIN=$few
+	start_mode "$1" --idle-timeout 0.5
 	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
-	remember $!
+	holder=$!
+	remember $holder
 	wait_until grep -q "accept: Too many open files; new clients wait until others leave" "$mode"/zcs.err
-	idle "$ZCS"
-	ended $!
+	watch "$mode"
+	idle
+	ended $holder
 	sort held.out | uniq -c
 	[ "$(grep -cx closed held.out)" -eq 80 ]
-}
-it_recovers()
-{
 	honest "$mode"
 	cat "$mode"/zcs.err
 	expected "$mode"/zcs.err
 	[ "$(grep -c "new clients wait until others leave" "$mode"/zcs.err)" -le 3 ]
-}
-for mode in read splice reply; do
-	BIN=few
-	start_mode $mode --idle-timeout 0.5
-	BIN=${zcs%/zcs}
-	check "$mode: more silent clients than descriptors: they wait, and it does" more_silent_clients
-	check "$mode: it recovers" it_recovers
 	stop_zcs
-done
-start_mode reply --idle-timeout 1
+}
 reply_who_asks()
 {
+	start_mode reply --idle-timeout 1
 	fds=$(fds "$ZCS")
 	"$hostile" deaf -n 20 -f asks.16m -d 60000 "$PORT" &
 	remember $!
 	wait_until counts -eq 20 grep -c "silent for 1 seconds" reply/zcs.err
-	[ "$(fds "$ZCS")" -eq "$fds" ]
+	wait_until counts -eq "$fds" fds "$ZCS"
 	honest reply
+	stop_zcs
 }
-check 'reply: who asks for 16 MiB and takes nothing is let go' reply_who_asks
-stop_zcs
-start_mode reply --idle-timeout 1
 reply_of_what_client()
 {
+	start_mode reply
 	"$hostile" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
 	remember $!
 	met()
 	{
-		[ "$(ss -tinH "sport = :$PORT" | grep -c notsent:)" -eq 5 ]
+		ss -tinH "sport = :$PORT" >sockets
+		[ "$(grep -c notsent: sockets)" -eq 5 ]
 	}
 	wait_until met
-	ss -tinH "sport = :$PORT" | sed -n "s/.*notsent:\([0-9]*\).*/\1/p" >unsent
+	sed -n "s/.*notsent:\([0-9]*\).*/\1/p" sockets >unsent
 	cat unsent
 	[ "$(sort -n unsent | tail -n 1)" -le 131072 ]
+	kill $!
+	stop_zcs
 }
-check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' reply_of_what_client
-stop_zcs
-start_mode reply --idle-timeout 1
+# It takes 2.5 seconds.
 reply_client_that_takes()
 {
+	start_mode reply --idle-timeout 2
 	"$hostile" sip -n 3 -a 127.0.0.10 -f asks.16m "$PORT"
 	not grep "silent" reply/zcs.err
-}
-check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' reply_client_that_takes
-stop_zcs
-has_more_files() # PID N
-{
-	[ "$(ls "/proc/$1/fd" | wc -l)" -gt "$2" ]
+	stop_zcs
 }
 reply_clients_that_served()
 {
-	BIN=few
+	BIN=$few
 	start_mode reply --max-reply 1023m --idle-timeout 0
-	files=$(ls "/proc/$ZCS/fd" | wc -l)
+	files=$(fds "$ZCS")
 	"$zcc" -s 0 -p "$PORT" --request 1023m -n 1 --congestion reno >out 2>err &
 	client=$!
 	remember $client
-	BIN=${zcs%/zcs}
 	# The client is stopped while the others take all descriptors, for it must be served meanwhile.
 	wait_until has_more_files "$ZCS" "$files"
 	kill -STOP $client
@@ -431,7 +474,22 @@ reply_clients_that_served()
 	kill $holder
 	stop_zcs || true
 }
-check 'reply: clients that are served do not wait where there are no descriptors for more' reply_clients_that_served
+for mode in splice json reply; do aside silent-$mode silent_clients_where_may $mode; done
+for mode in read splice reply; do aside more-$mode more_silent_clients $mode; done
+aside refuses reply_who_asks
+aside takes reply_client_that_takes
+aside served reply_clients_that_served
+! command -v ss >/dev/null || aside unsent reply_of_what_client
+for mode in splice json reply; do
+	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" came_well silent-$mode
+done
+for mode in read splice reply; do
+	check "$mode: more silent clients than descriptors: they wait, it does nothing, and recovers" came_well more-$mode
+done
+check 'reply: who asks for 16 MiB and takes nothing is let go' came_well refuses
+check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' came_well unsent
+check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' came_well takes
+check 'reply: clients that are served do not wait where there are no descriptors for more' came_well served
 who_does_not_read()
 {
 	quiet "$stays" 1

@@ -128,7 +128,7 @@ own_tmpdir
 hosts()
 {
 	printf '%s\n' "hosts $NET-[1-$1]=192.0.2.[1-$1]" "bin $BIN" \
-	    'zcc --congestion reno --pace 5m --timeout 1' >file
+	    'zcc --congestion reno --pace 5m --timeout 5' >file
 	shift
 	printf '%s\n' "$@" >>file
 }
@@ -153,22 +153,23 @@ connections()
 }
 
 made_up_calibration >counts_per_sec
-# While others soak, zcs has no load.
+# While others soak, zcs has no load: for a minute at most it is tried again.
 incast()
 {
-	turns=0
-	until_free
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 0.5' "load $NET-1"
+	until=$(($(date +%s) + 60 * SLOW))
 	while :; do
-		exits 0 "$zc_hosts" file
-		grep -q 'no load is measured' out && [ $turns -lt 20 ] || return 0
-		turns=$((turns + 1))
 		until_free
+		status=0
+		"$zc_hosts" file >out 2>err || status=$?
+		grep -q 'no load is measured while .* soaks the CPUs' out || return 0
+		[ "$(date +%s)" -lt $until ] || return 1
 	done
 }
 incast_of_seven()
 {
-	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 0.5' "load $NET-1"
-	incast
+	cat out err
+	[ $status -eq 0 ]
 	not [ -s err ]
 	row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
 	for i in 2 3 4 5 6 7 8; do
@@ -178,7 +179,6 @@ incast_of_seven()
 	grep -q "^slowest: $NET-[2-8] to $NET-1, [0-9.]* Gbit/s$" out
 	nothing_runs
 }
-check 'incast: the receiver has a load, the table has the reason why the senders have none' incast_of_seven
 lines_of_incast()
 {
 	[ "$(connections 'true')" -eq 7 ]
@@ -186,7 +186,12 @@ lines_of_incast()
 	[ "$(connections '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
 	[ "$(connections '.sender_host.load_percent != null')" -eq 0 ]
 }
-check_with jq 'incast: a JSON line for each connection' lines_of_incast
+if incast; then
+	check 'incast: the receiver has a load, the table has the reason why the senders have none' incast_of_seven
+	check_with jq 'incast: a JSON line for each connection' lines_of_incast
+else
+	skip 'incast: the load of the receiver' "others soak the CPUs: $(grep -m 1 'no load is measured' out)"
+fi
 
 has_sent()
 {
@@ -194,7 +199,7 @@ has_sent()
 }
 one_is_unplugged()
 {
-	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 2' 'load none'
+	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 3 --timeout 2' 'load none'
 	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
 	"$zc_hosts" file >out 2>err &
 	run=$!
