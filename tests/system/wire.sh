@@ -280,6 +280,25 @@ zcs_answers_client()
 	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 reads=[0-9]+ warmup=0 clients=1 method=read " receipt
 }
 check 'zcs answers a client that waits with a receipt, one line' zcs_answers_client
+# In state 5 a socket has closed its sending side; it has an inode as long as a program has it open.
+zcs_ends_answer()
+{
+	mkfifo endless
+	"$HELPERS/peer" send "$PORT" -k <endless >receipt &
+	KEEPS=$!
+	remember $KEEPS
+	exec 9>endless
+	cat stream >&9
+	has_ended_answer()
+	{
+		cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk -v port="$(printf ':%04X' "$PORT")" '
+			index($2, port) == length($2) - 4 && $4 == "05" && $10 != 0 { n++ }
+			END { exit !n }'
+	}
+	wait_until has_ended_answer
+	kill $KEEPS
+}
+check 'zcs ends its answer before the client ends the connection' zcs_ends_answer
 zcs_answers_before_client()
 {
 	"$HELPERS/peer" send -k "$PORT" <stream >receipt

@@ -38,6 +38,8 @@ static void test_costs(void)
 	ok(near(cost_us_per_kib(0.5, 2, 1024000, 1), 1000), "the cost is in microseconds per KiB");
 	ok(isnan(cost_us_per_kib(0.5, 2, 0, 1)), "where nothing was moved there is no cost");
 	ok(near(figures_cost(&f), 1000), "the cost is over the seconds of the load");
+	ok(near(figures_cost_each(&f, 1000), 1000), "the cost of each is in microseconds");
+	ok(isnan(figures_cost_each(&f, 0)), "none has no cost");
 	f.load_bytes = 512000;
 	ok(near(figures_cost(&f), 2000), "the cost is over the bytes of those seconds");
 	f.load_bytes = 0;
