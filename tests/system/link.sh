@@ -2,7 +2,7 @@
 # zcc and zcs across a link between two hosts (tests/lab): MTUs of 576 to 65535, IPv4 and IPv6, a
 # cable that is pulled, addresses and links that go away, hosts out of reach.
 #
-# seconds: 30
+# seconds: 20
 . "$TOP/tests/lib.sh"
 
 # What a scenario on two hosts may call: host A receives, host B sends.
