@@ -91,7 +91,8 @@ short_has_none()
 
 first_has_part()
 {
-	transfer -t 0.8
+	if [ $turn -eq 1 ]; then t=0.8; else t=2; fi # zcs tries every half second to have the lock
+	transfer -t $t
 	jq -e '.end.remote | .load_percent != null and .load_seconds > 0.5' out
 	jq -e '.end.remote.load_bytes < .end.sum_received.bytes and
 	    .end.remote.load_seconds + 0.05 < .end.sum_received.seconds' out

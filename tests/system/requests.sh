@@ -2,7 +2,7 @@
 # Requests: zcc --request and zcs --reply, each against the other and against the protocol of 1999.
 #
 # group: waits
-# seconds: 25
+# seconds: 12
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
