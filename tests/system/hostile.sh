@@ -483,11 +483,14 @@ reply_clients_that_served()
 	stop_zcs || true
 }
 for mode in splice json reply; do aside silent-$mode silent_clients_where_may $mode; done
-for mode in read splice reply; do aside more-$mode more_silent_clients $mode; done
 aside refuses reply_who_asks
 aside takes reply_client_that_takes
 aside served reply_clients_that_served
 ! command -v ss >/dev/null || aside unsent reply_of_what_client
+for p in $asides; do wait "$p"; done
+asides=
+# One that spins is to be seen: nothing else is done beside these.
+for mode in read splice reply; do aside more-$mode more_silent_clients $mode; done
 for p in $asides; do wait "$p"; done
 for mode in splice json reply; do
 	check "$mode: $silent_ones silent clients where 300 may be: told so or let go, each of them" came_well silent-$mode
