@@ -23,7 +23,7 @@ every_source_compiles()
 	find . -name '*.c' >sources
 	[ -n "$LONG" ] || sed -i '/^.\/tests\/\(unit\|fuzz\)\//d' sources
 	# Not -fsyntax-only, which finds no unused function.
-	eval "xargs $CC $LINT_FLAGS -S -Werror <sources"
+	eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
 }
 check 'every source compiles without a warning, those of tests/bench too' every_source_compiles
 builds_without_warning_objects()

@@ -14,11 +14,19 @@ find_at_once
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 fake_calibration "$(machine_name)" >moded
 
+# Lines on what other programs, the host of a virtual machine, or a container do
+of_others="CPU quota\|(steal)\|is not idle\|the load is below 0\|soaking delays wake-ups\|wake-ups are late"
+# one_error: err has one line, beside such
+one_error()
+{
+	grep -v "$of_others" err >errors || :
+	one_line errors
+}
 # Calibration files that will not do: each is one line that says what to run.
 calibration_that()
 {
 	exits 1 as_user "$cyclesoak" -1 -f calibration
-	one_line err
+	one_error
 	grep -q "calibration" err
 	grep -q "cyclesoak -C" err
 }
@@ -62,14 +70,14 @@ if [ "$cpus" -gt 1 ]; then
 	that_contradicts_calibration()
 	{
 		exits 1 "$cyclesoak" -1 -N 1
-		one_line err
+		one_error
 		grep -q "cyclesoak -C" err
 	}
 	check '-N that contradicts the calibration is refused' that_contradicts_calibration
 	calibration_of_fewer_cpus()
 	{
 		exits 1 "$cyclesoak" -1 -f moded
-		one_line err
+		one_error
 	}
 	check 'a calibration of fewer CPUs is refused without -N' calibration_of_fewer_cpus
 else
@@ -239,7 +247,7 @@ fi
 second_set_refused()
 {
 	exits 1 $at_once "$cyclesoak" -1
-	one_line err
+	one_error
 	grep -q "by cyclesoak (pid $SOAK)" err
 	if can_be_user; then
 		exits 1 as_user $at_once "$cyclesoak" -1 -f counts_per_sec
@@ -257,7 +265,7 @@ each_line_load_flushed()
 {
 	cat soak.out soak.err
 	not grep -Evx "System load: -?[0-9]+\.[0-9]%.*|mean of .*" soak.out
-	not grep -v "(steal)\|soaking delays wake-ups\|wake-ups are late" soak.err
+	not grep -v "$of_others" soak.err
 }
 check 'each line is a load, flushed into a file as it comes' each_line_load_flushed
 # What was missed is not made up by a burst of lines.
@@ -304,7 +312,7 @@ check 'stdout closed: an error, and no soaker left' stdout_closed_error
 # of a virtual machine do
 only_warns()
 {
-	grep -v "(steal)\|is not idle\|the load is below 0\|soaking delays wake-ups\|wake-ups are late" err >warnings
+	grep -v "$of_others" err >warnings
 	one_line warnings
 	grep -q -e "$1" warnings
 }
@@ -321,7 +329,7 @@ sed 's/^machine .*/machine elsewhere 1.0 CPU/' counts_per_sec >other
 calibration_of_another_machine()
 {
 	exits 1 "$cyclesoak" -1 -p 0.1 -f other
-	one_line err
+	one_error
 	grep -q "another machine or kernel (elsewhere 1.0 CPU)" err
 }
 check 'a calibration of another machine is refused: one line, exit 1' calibration_of_another_machine
