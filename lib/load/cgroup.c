@@ -3,8 +3,6 @@
 #include <mntent.h>
 #include <sys/stat.h>
 
-#define REMOVE_TRIES 200 /* of 10 ms */
-
 /* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 {
@@ -107,7 +105,7 @@ int idle_group_enter(const struct cpu_cgroup *g)
 }
 
 /* Only an empty group can be removed, and the soakers take a moment to end with their keeper. */
-void idle_group_remove(const struct cpu_cgroup *g)
+void idle_group_remove(const struct cpu_cgroup *g, int tries)
 {
 	char dir[300];
 	int i;
@@ -115,6 +113,6 @@ void idle_group_remove(const struct cpu_cgroup *g)
 	if (g->root[0] == '\0')
 		return;
 	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
-	for (i = 0; i < REMOVE_TRIES && rmdir(dir) != 0 && errno == EBUSY; i++)
+	for (i = 0; i < tries && rmdir(dir) != 0 && errno == EBUSY; i++)
 		sleep_ns(10000000);
 }

@@ -5,7 +5,7 @@
  *	if (cpu_cgroup_find(&g) && idle_group_enter(&g) == 0)
  *		...
  *	file_write(g.root, "cgroup.procs", "0");
- *	idle_group_remove(&g);
+ *	idle_group_remove(&g, 5);
  */
 #pragma once
 
@@ -42,7 +42,7 @@ bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size);
 int idle_group_enter(const struct cpu_cgroup *g);
 
 /*
- * Removes the idle group, in which the caller no longer is; other processes in it have two seconds
- * to end.  Does nothing where g was never found.
+ * Removes the idle group, in which the caller is not; other processes in it have as many times 10 ms to
+ * end.  Does nothing where g was never found.
  */
-void idle_group_remove(const struct cpu_cgroup *g);
+void idle_group_remove(const struct cpu_cgroup *g, int tries);

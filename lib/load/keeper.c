@@ -3,9 +3,12 @@
 #include <dirent.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "lib/load/spin.h"
+
+#define REMOVE_TRIES 5 /* the soakers have ended; those of another program may be in the group */
 
 /*
  * Sessions share a CPU by the nice value of their autogroup, whatever runs inside (sched(7)).  The
@@ -64,7 +67,30 @@ static void interrupt_poll(int sig)
 }
 
 /*
- * Runs the soakers until they end or the program closes its end of the pipe, as its death also
+ * Ends the soakers.  Beside programs that have the CPUs whole they would have to wait for seconds, each
+ * thread of them, until they get the CPU to end on: so they leave the idle group and the lowest priority
+ * before, where that is permitted.
+ */
+static void end_soakers(const struct soaker *s, pid_t pid)
+{
+	const struct sched_param none = {0};
+	char number[16];
+	int i, tid;
+
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	if (atomic_load(&s->group_errno) == 0)
+		file_write(s->group.root, "cgroup.procs", number);
+	for (i = -1; i < s->n; i++) {
+		tid = i < 0 ? pid : atomic_load(&s->cpu[i].tid);
+		if (tid > 0 && sched_setscheduler(tid, SCHED_OTHER, &none) == 0)
+			setpriority(PRIO_PROCESS, (id_t)tid, 0);
+	}
+	kill(pid, SIGKILL);
+	TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+}
+
+/*
+ * Runs the soakers, in the idle group, until they end or the program closes its end of the pipe, as its death also
  * does.  A signal could not replace the pipe: the program may have become another user.  Returns
  * the keeper's exit status.
  */
@@ -76,8 +102,11 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 
 	if (pid < 0)
 		return EXIT_FAILURE;
-	if (pid == 0)
+	if (pid == 0) {
+		atomic_store(&s->group_errno,
+			     s->group.root[0] != '\0' ? idle_group_enter(&s->group) : ENOENT);
 		spin_main(s, keeper);
+	}
 	while (ppoll(&program, 1, NULL, waiting) <= 0)
 		while (TEMP_FAILURE_RETRY(
 			       waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED)) == pid) {
@@ -85,14 +114,14 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 				return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
 			keeper_count_stop(s->events, &s->events->soakers_stopped, status);
 		}
-	kill(pid, SIGKILL);
-	TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+	end_soakers(s, pid);
 	return EXIT_SUCCESS;
 }
 
 /*
  * The keeper stands between the program and the soakers.  When the program is killed, the keeper
- * lives on until it has ended the soakers and removed their group.
+ * lives on until it has ended the soakers and removed their group, in which it is not itself: there it
+ * could take minutes.
  */
 _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 {
@@ -111,10 +140,9 @@ _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	/* A group without a real-time budget takes no process of such a policy, as run_rr's is. */
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	atomic_store(&s->autogroup_errno, autogroup_lower());
-	atomic_store(&s->group_errno,
-		     cpu_cgroup_find(&s->group) ? idle_group_enter(&s->group) : ENOENT);
+	if (!cpu_cgroup_find(&s->group))
+		s->group.root[0] = '\0';
 	status = keeper_run(s, &waiting);
-	if (file_write(s->group.root, "cgroup.procs", "0") == 0)
-		idle_group_remove(&s->group);
+	idle_group_remove(&s->group, REMOVE_TRIES);
 	_exit(status);
 }

@@ -14,6 +14,7 @@
 #define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
 #define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
 #define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
+#define REMOVE_TRIES   200         /* of 10 ms: the keeper was killed, and its soakers are ending */
 
 void soaker_check_or_die(const struct soaker *s)
 {
@@ -26,7 +27,7 @@ void soaker_check_or_die(const struct soaker *s)
 		if (WIFSTOPPED(status) || WIFCONTINUED(status))
 			keeper_count_stop(s->events, &s->events->keeper_stopped, status);
 	} while (WIFSTOPPED(status) || WIFCONTINUED(status));
-	idle_group_remove(&s->group);
+	idle_group_remove(&s->group, REMOVE_TRIES);
 	if (WIFSIGNALED(status))
 		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
 	for (i = 0; i < s->n; i++)
@@ -250,11 +251,14 @@ void soaker_say_wakeup(const struct soaker *s)
 
 void soaker_stop(struct soaker *s)
 {
+	int status = 0;
+
 	soaker_check_or_die(s);
 	close(s->pipe);
 	kill(s->keeper, SIGCONT); /* it may be stopped */
-	TEMP_FAILURE_RETRY(waitpid(s->keeper, NULL, 0));
-	idle_group_remove(&s->group); /* it is still there if the keeper was killed */
+	TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, 0));
+	if (WIFSIGNALED(status)) /* otherwise the keeper has removed it */
+		idle_group_remove(&s->group, REMOVE_TRIES);
 	lock_close(&s->lock);
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }

@@ -10,6 +10,7 @@
 #define LINGER         10          /* seconds for a client to close, at most */
 #define RECEIPT_NS     1000000000u /* for a client to take its receipt */
 #define VERDICT_MAX    112
+#define LEAST_NS       1000 /* that a transfer takes: a receipt has microseconds, and 0 is no time */
 
 struct client {
 	struct place place;
@@ -51,11 +52,10 @@ static void client_mark(const struct client *c, struct mark *mark, bool counters
 		readings_get(&c->context->readings, c->member.interface, &mark->counters);
 }
 
-/* Receives once.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
-static int receive_some(struct client *c)
+/* Counts what a call has received.  Returns 1 if more comes, 0 at the end or after a signal, or -1. */
+static int count_received(struct client *c, ssize_t n)
 {
 	const struct wire *wire = &c->receiver.wire;
-	ssize_t n = receiver_receive(&c->receiver);
 
 	if (n <= 0)
 		return (int)n;
@@ -65,32 +65,59 @@ static int receive_some(struct client *c)
 	       !atomic_load_explicit(c->context->stop, memory_order_relaxed);
 }
 
+static int receive_some(struct client *c)
+{
+	return count_received(c, receiver_receive(&c->receiver));
+}
+
 /*
- * Reads until the wire or the stream ends; returns 0 or the errno of the call that failed.  The
- * clock starts when the first byte is there and before it is read, so that a transfer of one read
+ * Receives for the first time, and opens the receiver if more comes.  Returns what receive_some() does.
+ * The clock starts when the first byte is there and before it is read, so that a transfer of one read
  * takes time too.
  */
+static int receive_first(struct client *c)
+{
+	struct context *x = c->context;
+	struct mark *begin = &c->member.begin;
+	int more = 1, e;
+	ssize_t n;
+
+	client_mark(c, begin, true);
+	n = receiver_receive_first(&c->receiver, x->opt->buffer);
+	if (n < 0 && errno == EAGAIN) {
+		if (x->acceptor != c->worker || !receiver_wait(&c->receiver, SOON_MS)) {
+			accept_elsewhere(x, c->worker);
+			receiver_wait(&c->receiver, -1);
+		}
+		/* The host's counters are read again only if they are old. */
+		client_mark(c, begin, now_ns() > begin->ns + READING_NS);
+		n = receiver_receive_first(&c->receiver, x->opt->buffer);
+	}
+	if (n >= 0 || errno != EAGAIN)
+		more = count_received(c, n);
+	if (more <= 0)
+		return more;
+	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
+	if (e != 0) {
+		errno = e;
+		return -1;
+	}
+	if (n < 0)
+		more = receive_some(c);
+	if (more > 0)
+		accept_elsewhere(x, c->worker);
+	return more;
+}
+
+/* Reads until the wire or the stream ends; returns 0 or the errno of the call that failed. */
 static int receive(struct client *c)
 {
 	struct context *x = c->context;
 	const struct wire *wire = &c->receiver.wire;
 	struct mark *begin = &c->member.begin;
 	uint64_t end, now;
-	int more, e;
+	int more = receive_first(c);
 
-	client_mark(c, begin, true);
-	if (x->acceptor != c->worker || !receiver_wait(&c->receiver, SOON_MS)) {
-		accept_elsewhere(x, c->worker);
-		receiver_wait(&c->receiver, -1);
-	}
-	e = receiver_open(&c->receiver, x->opt->buffer, &x->buffers);
-	if (e != 0)
-		return e;
-	/* The host's counters are read again only if they are old. */
-	client_mark(c, begin, now_ns() > begin->ns + READING_NS);
-	more = receive_some(c);
-	if (more > 0)
-		accept_elsewhere(x, c->worker);
 	while (more > 0 && !wire->has_file && !x->opt->raw)
 		more = receive_some(c);
 	if (wire->empty_loops > 0 && more > 0) {
@@ -113,6 +140,10 @@ static int receive(struct client *c)
 	return more < 0 ? errno : 0;
 }
 
+/*
+ * Stores the figures of a client that has ended.  TCP is asked for nothing about a small stream that
+ * came in one call: it has no round trip and no full segment.
+ */
 static void client_figures(struct client *c, struct figures *f)
 {
 	struct mark *begin = &c->member.begin, *end = &c->member.end;
@@ -130,39 +161,49 @@ static void client_figures(struct client *c, struct figures *f)
 	strcpy(f->kernel, c->context->program.kernel);
 	if (isnan(f->load))
 		strcpy(f->no_load, meter_no_load(&c->context->meter, f->unsafe));
-	tcp_figures_read(c->place.sock, c->context->mptcp, &f->tcp);
+	if (c->member.calls > 1 || f->bytes >= REPORT_LEAST_BYTES || c->context->opt->json)
+		tcp_figures_read(c->place.sock, c->context->mptcp, &f->tcp);
 }
 
 /*
  * Sends the receipt, with which the end of the stream is to go: the caller sends that next.  A client
  * of 2001 has closed by now, and no receipt reaches it: that is no error.
  */
-static void send_receipt(int sock, const struct figures *f)
+static void send_receipt(int sock, const char *line, size_t len)
 {
 	struct pollfd p = {.fd = sock, .events = POLLOUT};
-	uint64_t until = now_ns() + RECEIPT_NS;
-	char line[RECEIPT_MAX];
-	size_t len = receipt_format(f, line), sent = 0;
+	uint64_t until = 0;
+	size_t sent = 0;
 	ssize_t n;
 
-	while (sent < len && now_ns() < until) {
+	while (sent < len) {
 		n = TEMP_FAILURE_RETRY(
 			send(sock, line + sent, len - sent, MSG_DONTWAIT | MSG_MORE));
-		if (n >= 0)
+		if (n >= 0) {
 			sent += (size_t)n;
-		else if (errno == EAGAIN)
-			poll(&p, 1, 100);
-		else
+			continue;
+		}
+		if (errno != EAGAIN || (until != 0 && now_ns() >= until))
 			break;
+		if (until == 0)
+			until = now_ns() + RECEIPT_NS;
+		poll(&p, 1, 100);
 	}
 }
 
-/* Whether the client has half-closed already, and sent nothing behind what it announced. */
+/*
+ * Whether the client has half-closed already, and sent nothing behind what it announced.  The end of a
+ * stream of one call often comes a microsecond after that call, and is cheaper to wait for than linger()
+ * is.
+ */
 static bool has_half_closed(struct client *c)
 {
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 	ssize_t n = recv(c->place.sock, &byte, 1, 0);
 
+	if (n < 0 && errno == EAGAIN && c->member.calls == 1 && poll(&p, 1, SOON_MS) > 0)
+		n = recv(c->place.sock, &byte, 1, 0);
 	c->receiver.excess |= n > 0;
 	return n == 0 && !c->receiver.excess;
 }
@@ -286,14 +327,21 @@ static void client_join(struct client *c)
 	c->number = (int)(x->accepted++ % INT_MAX); /* the report has number + 1 */
 }
 
-/* Accepts a client that waits, in a client's thread; NULL if there is none. */
-static struct client *client_take_next(struct context *x, const struct worker *w)
+/*
+ * Accepts a client that waits, in a client's thread; NULL if there is none.  Unless `sure`, there may be
+ * none: accept(2) in vain costs more than poll(2), which looks first where the last one was in vain.
+ */
+static struct client *client_take_next(struct context *x, const struct worker *w, bool sure)
 {
+	struct pollfd p = {.fd = x->listener, .events = POLLIN};
 	struct client *c = NULL;
 
 	pthread_mutex_lock(&x->accepting);
-	if (x->listener >= 0 && x->acceptor == w && !places_lack(&x->places))
+	if (x->listener >= 0 && x->acceptor == w && !places_lack(&x->places) &&
+	    (sure || !x->in_vain || poll(&p, 1, 0) > 0)) {
 		c = client_take(x);
+		x->in_vain = sure || c == NULL;
+	}
 	if (c != NULL) {
 		pthread_mutex_lock(&x->group.lock);
 		client_join(c);
@@ -340,28 +388,32 @@ static struct client *client_serve(struct client *c)
 	struct client *next;
 	struct context *x = c->context;
 	struct place *p = &c->place;
-	char text[VERDICT_MAX];
+	char text[VERDICT_MAX], receipt[RECEIPT_MAX];
 	struct figures f;
 	const char *why;
 	bool summary, lingers = false;
+	size_t len;
 	int e;
 
 	client_bind(c);
 	e = receive(c);
 	c->member.end.ns = now_ns();
+	if (c->member.end.ns < c->member.begin.ns + LEAST_NS)
+		c->member.end.ns = c->member.begin.ns + LEAST_NS;
 	why = verdict(c, e, text);
 	x->group.failed |= why != NULL;
-	summary = has_summary(c, why);
 	client_figures(c, &f);
 	if (why == NULL && !x->opt->raw) {
-		lingers = x->opt->json || !has_half_closed(c);
-		send_receipt(p->sock, &f);
+		len = receipt_format(&f, receipt);
+		lingers = x->opt->json || !has_half_closed(c); /* most have by now */
+		send_receipt(p->sock, receipt, len);
 		if (lingers)
 			shutdown(p->sock, SHUT_WR);
 		else
 			client_close(c);
 	}
 	figures_say(&x->meter, &f);
+	summary = has_summary(c, why);
 	if (!x->opt->json && summary)
 		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
 	if (lingers)
@@ -372,7 +424,7 @@ static struct client *client_serve(struct client *c)
 	if (p->sock >= 0)
 		client_close(c);
 	place_release(&x->places, p);
-	next = x->acceptor == c->worker ? client_take_next(x, c->worker) : NULL;
+	next = x->acceptor == c->worker ? client_take_next(x, c->worker, false) : NULL;
 	if (next == NULL && x->acceptor != c->worker)
 		await_acceptance(x);
 	group_remove(x, &c->member, &f, summary);
@@ -393,10 +445,9 @@ static struct client *client_next(struct context *x, struct worker *w)
 	if (x->opt->once || x->meter.soaker != NULL ||
 	    (x->acceptor != w && !atomic_compare_exchange_strong(&x->acceptor, &nobody, w)))
 		return NULL;
-	/* client_serve() has just found none: accept(2) in vain costs more than this poll(2). */
 	while (x->acceptor == w && !*x->stop && !places_lack(&x->places) &&
 	       poll(&p, 1, POOL_NS / 1000000) > 0) {
-		c = client_take_next(x, w);
+		c = client_take_next(x, w, true);
 		if (c != NULL)
 			return c;
 	}

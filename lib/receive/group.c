@@ -88,8 +88,8 @@ void group_join(struct context *x, struct member *c)
 		strcpy(g->interface, c->interface);
 		figures_init(&g->sum);
 		g->begin = g->end = (struct mark){.ns = 0};
-		g->start_ns = now_ns();
 		interval_begin(x);
+		g->start_ns = g->interval_ns;
 	}
 	/* Packet rates of different interfaces cannot be added. */
 	if (strcmp(g->interface, c->interface) != 0)

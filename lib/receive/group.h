@@ -89,6 +89,7 @@ struct context {
 	_Atomic uint64_t accepted; /* clients that had a thread, in stream mode */
 	pthread_mutex_t accepting; /* held while a client is accepted, until it has joined */
 	_Atomic int listener;      /* -1: no client is accepted any more */
+	bool in_vain;              /* a client's thread has last found no client to accept */
 	bool mptcp;                /* the listener accepts Multipath TCP */
 	/* The client's thread that accepts clients; NULL: the main thread does. */
 	_Atomic(struct worker *) acceptor;

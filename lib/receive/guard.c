@@ -359,11 +359,14 @@ bool places_lack(const struct places *s)
 
 void *places_accept(struct places *s, int listener, size_t size)
 {
-	struct place *p = calloc(1, size);
+	struct place *p = malloc(
+		size); /* glibc keeps what was freed for malloc(3), not for calloc(3) */
 	socklen_t len = sizeof(p->peer);
 	uint64_t last, now;
 	bool has;
 
+	if (p != NULL)
+		memset(p, 0, size);
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
 					    SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0) {
 		/* Other errors of accept(2) are the connection's and not the server's. */

@@ -167,6 +167,22 @@ bool receiver_wait_more(struct receiver *r, int timeout_ms)
 	return has;
 }
 
+ssize_t receiver_receive_first(struct receiver *r, size_t size)
+{
+	char buf[RECEIVER_FIRST];
+	ssize_t n = -1;
+
+	errno = EAGAIN;
+	if (r->method->copies && r->method->receive != uring_receive) {
+		r->buf = buf;
+		n = r->method->receive(r, size > 0 && size < sizeof(buf) ? size : sizeof(buf));
+		r->buf = NULL;
+	}
+	if (n < 0 && errno == EINTR)
+		errno = EAGAIN;
+	return n;
+}
+
 ssize_t receiver_receive(struct receiver *r)
 {
 	size_t left = wire_body_left(&r->wire), size = r->size;

@@ -39,6 +39,14 @@ bool receiver_wait_more(struct receiver *r, int timeout_ms);
 int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers);
 
 /*
+ * Receives at most RECEIVER_FIRST bytes, without waiting, by a receiver that is not open: a short stream
+ * needs no more.  `size` is that of receiver_open().  Returns what receiver_receive() does; -1 with
+ * EAGAIN if there is nothing yet, or the method does not copy.
+ */
+#define RECEIVER_FIRST 4096
+ssize_t receiver_receive_first(struct receiver *r, size_t size);
+
+/*
  * Receives once, after waiting if needed.  Returns the bytes, 0 at the end of the stream, or -1.
  */
 ssize_t receiver_receive(struct receiver *r);

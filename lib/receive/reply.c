@@ -14,7 +14,7 @@ struct request {
 	unsigned header_len; /* bytes of the header that are here */
 	uint32_t header;     /* those bytes: the size of the reply */
 	uint32_t unsent;     /* bytes of the reply */
-	bool waits_to_send;  /* it waits for room in the socket's buffer */
+	uint32_t events;     /* for which epoll(7) watches it; 0: it need not be watched yet */
 };
 
 struct reply_worker {
@@ -51,8 +51,6 @@ static void request_fail(struct reply_worker *w, struct request *q, int e)
 	const enum dropped dropped = q->place.dropped;
 	char why[128];
 
-	if (e == EAGAIN || e == EINTR)
-		return;
 	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before sending a request");
 	if (dropped != NOT_DROPPED)
 		place_format_dropped(&x->places, &q->place, why, sizeof(why));
@@ -66,19 +64,42 @@ static void request_fail(struct reply_worker *w, struct request *q, int e)
 	request_close(w, q);
 }
 
+/* Has the worker woken by these events.  A request that comes with its client needs none. */
+static void request_watch(struct reply_worker *w, struct request *q, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = q};
+	struct context *x = w->all->context;
+
+	if (q->events == events)
+		return;
+	if (epoll_ctl(w->epoll, q->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, q->place.sock,
+		      &ev) == 0) {
+		q->events = events;
+		return;
+	}
+	LIST_REMOVE(q, link);
+	place_reject(&x->places, &q->place, REFUSED_FULL);
+	log_client(&x->places, &q->place, "rejected: out of memory");
+	free(q);
+}
+
+static bool must_wait(int e)
+{
+	return e == EAGAIN || e == EINTR;
+}
+
 static void reply_send(struct reply_worker *w, struct request *q)
 {
 	static const char data[REPLY_SIZE];
-	struct epoll_event room = {.events = EPOLLOUT, .data.ptr = q};
 	ssize_t n;
 
 	while (q->unsent > 0) {
 		n = send(q->place.sock, data, q->unsent < REPLY_SIZE ? q->unsent : REPLY_SIZE, 0);
 		if (n < 0) {
-			if ((errno == EAGAIN || errno == EINTR) && !q->waits_to_send)
-				epoll_ctl(w->epoll, EPOLL_CTL_MOD, q->place.sock, &room);
-			q->waits_to_send = true;
-			request_fail(w, q, errno);
+			if (must_wait(errno))
+				request_watch(w, q, EPOLLOUT);
+			else
+				request_fail(w, q, errno);
 			return;
 		}
 		q->unsent -= (uint32_t)n;
@@ -95,6 +116,10 @@ static void request_read(struct reply_worker *w, struct request *q)
 	unsigned char header[WIRE_HEADER];
 	ssize_t n = recv(q->place.sock, header, WIRE_HEADER - q->header_len, 0), i;
 
+	if (n < 0 && must_wait(errno)) {
+		request_watch(w, q, EPOLLIN);
+		return;
+	}
 	if (n <= 0) {
 		request_fail(w, q, n < 0 ? errno : 0);
 		return;
@@ -102,8 +127,10 @@ static void request_read(struct reply_worker *w, struct request *q)
 	for (i = 0; i < n; i++)
 		q->header = q->header << 8 | header[i];
 	q->header_len += (unsigned)n;
-	if (q->header_len < WIRE_HEADER)
+	if (q->header_len < WIRE_HEADER) {
+		request_watch(w, q, EPOLLIN);
 		return;
+	}
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
 		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply%s",
@@ -121,16 +148,9 @@ static void request_accept(struct reply_worker *w)
 {
 	struct context *x = w->all->context;
 	struct request *q = places_accept(&x->places, w->all->listener, sizeof(*q));
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = q};
 
 	if (q == NULL)
 		return;
-	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, q->place.sock, &ev) != 0) {
-		place_reject(&x->places, &q->place, REFUSED_FULL);
-		log_client(&x->places, &q->place, "rejected: out of memory");
-		free(q);
-		return;
-	}
 	if (x->opt->idle_timeout <= 0)  /* otherwise silence ends a connection that is lost */
 		if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
 			sock_keep_alive(q->place.sock);
