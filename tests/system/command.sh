@@ -15,16 +15,16 @@ with_command_its_load()
 	[ $status -eq 7 ]
 	grep -Eq "^System load: -?[0-9.]+%" out
 }
-check 'with a command: its load, and its exit status' with_command_its_load
+check_undisturbed 'with a command: its load, and its exit status' with_command_its_load
 with_command()
 {
-	mkdir own && cd own || return
+	mkdir -p own && cd own || return
 	soaking hastened env HASTEN_US=20000 "$cyclesoak" sleep 0.2
 	grep -Eq "^(System load: .*; |  )own baselines, drift -?[0-9.]+ points of load$" out
 	grep -Eq "^System load: .*; took [0-9.]+ s, -?[0-9.]+ s of CPU time" out
 	not [ -e counts_per_sec ]
 }
-check 'with a command and no calibration: its own baselines' with_command
+check_undisturbed 'with a command and no calibration: its own baselines' with_command
 options_of_command()
 {
 	soaking "$cyclesoak" -1 ls -1 -d .
@@ -78,7 +78,7 @@ command_that_cannot_run()
 	grep -q "^cyclesoak: cannot run ./orphan: No such file or directory$" err
 	not [ -s out ]
 }
-check 'a command that cannot be run after all: 127, and no load' command_that_cannot_run
+check_undisturbed 'a command that cannot be run after all: 127, and no load' command_that_cannot_run
 path_searched_as_execvp()
 {
 	mkdir first second
@@ -107,7 +107,7 @@ command_that_ends()
 	[ "$(grep -vc "another machine" err)" -eq 1 ]
 	grep -q "^cyclesoak: the command took 0\.[0-9]* s, too short for its load: " err
 }
-check 'a command that ends at once: a line says that it was too short' command_that_ends
+check_undisturbed 'a command that ends at once: a line says that it was too short' command_that_ends
 signal_to_cyclesoak_goes()
 {
 	turns=0

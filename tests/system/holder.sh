@@ -1,8 +1,8 @@
 #!/bin/sh
 # A holder of the soakers' lock that is none of them, but takes the CPUs as if it were.
 #
-# group: calm
-# seconds: 4
+# group: quiet
+# seconds: 2
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
