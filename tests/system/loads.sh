@@ -1,10 +1,10 @@
 #!/bin/sh
 # The load that the programs report of loads of known size: tests/helpers/burn makes them, and its own CPU
 # clock says how large they were.  A report may be off by its own interval and 1.5 points; the interval
-# may be 3 points.
+# may be 3 points, and 5 in `make check`, where the windows of a baseline are short.
 #
 # group: quiet
-# seconds: 8
+# seconds: 10
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
@@ -16,10 +16,10 @@ done >online
 all=$(paste -s -d , online)
 one=$(tail -n 1 online)
 seconds=$(scale 0.7 5)
-# brief command...: with windows of 125 ms in place of 250
+# brief command...: with windows of 60 ms in place of 250
 brief()
 {
-	if [ -n "$LONG" ]; then "$@"; else hastened env HASTEN_US=125000 "$@"; fi
+	if [ -n "$LONG" ]; then "$@"; else hastened env HASTEN_US=60000 "$@"; fi
 }
 
 # A calibration that was forced will do if it is steady, in the mean of the CPUs.
@@ -27,7 +27,7 @@ is_steady()
 {
 	[ -s counts_per_sec ] &&
 		awk '/^cpu / { n++; tasks += $3; tasks_sd += $4; spin_sd += $6 }
-			END { exit !n || tasks > 0.03 * n || tasks_sd > 0.02 * n || spin_sd > 0.01 * n }' counts_per_sec
+			END { exit !n || tasks > 0.03 * n || tasks_sd > 0.03 * n || spin_sd > 0.01 * n }' counts_per_sec
 }
 for try in 1 2 3 4 5; do
 	from=$(cpu_ticks)
@@ -64,8 +64,8 @@ disturbance()
 # is_right: the file `measured` has `load interval truth`, of one load a line, in percent
 is_right()
 {
-	[ -s measured ] && awk '{ off = $1 - $3; if (off < 0) off = -off }
-		NF != 3 || $2 > 3 || off > $2 + 1.5 { bad = 1 }
+	[ -s measured ] && awk -v most="$(scale 5 3)" '{ off = $1 - $3; if (off < 0) off = -off }
+		NF != 3 || $2 > most || off > $2 + 1.5 { bad = 1 }
 		END { exit bad }' measured
 }
 

@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
-# seconds: 10
+# seconds: 9
 # limit: 500
 . "$TOP/tests/lib.sh"
 
@@ -540,7 +540,7 @@ soaker=$(soaker_of "$ZCS")
 while_stopped()
 {
 	stop "$soaker"
-	measured "$zcc" -s 0 -p "$PORT" -t 0.5 --pace 2m -o 50k "$@"
+	measured "$zcc" -s 0 -p "$PORT" -t 0.3 --pace 2m -o 50k "$@"
 	wait_until counts -eq 1 threads_of "$ZCS"
 	kill -CONT "$soaker"
 	cat out err
@@ -600,7 +600,7 @@ check 'a table of sizes: a load of 100 % with its mark is as wide as its column'
 start_zcs
 zcc_run_marked()
 {
-	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1.2 -I 0.1 --pace 2m -o 50k
+	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1 -I 0.1 --pace 2m -o 50k
 	p=$SOAK
 	wait_until or_gone "$p" [ -s out ]
 	soaker=$(soaker_of "$p")
