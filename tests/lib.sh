@@ -8,13 +8,13 @@
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$SLOW     by what to multiply limits and waits: 1 where the machine is not emulated
-#	$CALIBRATION  a calibration of this machine, if tests/run has made one
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
 failed=0
 PIDS=$PWD/pids
 OBJECTS=$PWD/objects.kept
+. "$TOP/tests/steal.sh"
 
 # check 'what must hold' command [args...]: runs the command, most often a function of the test, in a
 # subshell under set -e.
@@ -22,10 +22,22 @@ check()
 {
 	what=$1
 	shift
-	count=$((count + 1))
+	attempt "$@"
+	conclude
+}
+
+# attempt command [args...]: its output is in check.log, its status in `verdict`
+attempt()
+{
 	# Not `if ( set -e; ... )`: a condition would switch set -e off, in functions too.
 	( set -e; [ $# -gt 0 ]; "$@" ) >check.log 2>&1
 	verdict=$?
+}
+
+# conclude: the line of the check that was attempted
+conclude()
+{
+	count=$((count + 1))
 	if [ $verdict -eq 0 ]; then
 		echo "ok $count - $what"
 	else

@@ -3,7 +3,7 @@
 # command.sh has those of cyclesoak.
 #
 # group: quiet
-# seconds: 12
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
@@ -19,11 +19,16 @@ printf x >tiny
 BUSY_TURNS=2
 
 start_zcs
-# own OPTION...: zcc -c against that zcs, in the directory own; its windows are short
+# brief command...: with windows of 20 ms in place of 250
+brief()
+{
+	hastened env HASTEN_US=20000 "$@"
+}
+# own OPTION...: zcc -c against that zcs, in the directory own
 own()
 (
 	mkdir -p own && cd own || return
-	soaking hastened "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@" || return
+	soaking brief "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@" || return
 	cp out err ..
 )
 # Whether other programs took so much of the machine that there is no load: the report has the reason.
@@ -39,7 +44,7 @@ own_transfer()
 	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
 	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 }
-check 'zcc -c without a calibration: a load, and a line about own baselines' own_transfer
+check_undisturbed 'zcc -c without a calibration: a load, and a line about own baselines' own_transfer
 own_json()
 {
 	own -t 0.1 --json -B 0
@@ -48,7 +53,12 @@ own_json()
 		(.load_percent | type) == "number"' out
 	jq -e '.end.load_by_cpu | length > 0' out
 }
-check_with jq 'zcc -c --json without a calibration: baseline and drift_percent, and each CPU'\''s load' own_json
+title='zcc -c --json without a calibration: baseline and drift_percent, and each CPU'\''s load'
+if command -v jq >/dev/null 2>&1; then
+	check_undisturbed "$title" own_json
+else
+	skip "$title" 'no jq'
+fi
 own_list()
 {
 	own -t 0.1 -m send -b 4k,64k -r 1
@@ -56,7 +66,7 @@ own_list()
 	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
 	grep -Eq '^64k +[0-9,]+ +-?[0-9.]+%' out
 }
-check 'zcc -c -b with a list and no calibration: the head of the table has own baselines' own_list
+check_undisturbed 'zcc -c -b with a list and no calibration: the head of the table has own baselines' own_list
 # Three baselines of four windows each for two runs.  The soakers are not traced, which would slow them.
 neighbours_share()
 {
@@ -75,7 +85,7 @@ own_requests()
 	! too_busy || return 0
 	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+ points of load' out)" -eq 2 ]
 }
-check 'zcc -c --request without a calibration: own baselines for each size' own_requests
+check_undisturbed 'zcc -c --request without a calibration: own baselines for each size' own_requests
 stop_zcs
 
 start_zcs
@@ -83,7 +93,7 @@ ignores_misfits()
 {
 	for f in $misfits; do
 		cp $f counts_per_sec
-		soaking hastened "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
+		soaking brief "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
 		too_busy || jq -e '.end.host.baseline == "bracket"' out
 		[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 	done
@@ -196,6 +206,8 @@ stop_zcs
 zcs_ignores_misfit()
 {
 	cp other counts_per_sec
+	find_hastening
+	ON="$hasten_by HASTEN_US=20000"
 	start_zcs -c
 	rm counts_per_sec
 	[ "$(grep -c '^zcs: ./counts_per_sec was made on another machine .*; own baselines are used$' zcs.err)" -eq 1 ]

@@ -2,7 +2,7 @@
 # The calibration of the machine: its rounds, its file, directories in which others may plant things, a
 # machine that is not idle.  cyclesoak.sh and planted.sh have the files that are refused.
 #
-# In `make check` the windows of a baseline are short: tests/run itself makes a calibration of full length.
+# In `make check` the windows of a baseline are short.
 #
 # group: quiet
 # seconds: 3
@@ -76,7 +76,7 @@ on_busy_machine_prints()
 	tail -n 1 err | grep -q "not idle: other programs took [0-9.]*% of it (see top(1)): stop them, " err
 	not [ -e busy ]
 }
-check '-C on a busy machine: prints how much of it, exits 1, writes nothing' on_busy_machine_prints
+check_undisturbed '-C on a busy machine: prints how much of it, exits 1, writes nothing' on_busy_machine_prints
 force_on_busy_machine()
 {
 	soaking "$cyclesoak" -C --force -f busy
@@ -86,7 +86,7 @@ force_on_busy_machine()
 check_long '-C --force on a busy machine: it is reported, and the file is written' force_on_busy_machine
 own_baselines_on_busy()
 {
-	mkdir crowd && cd crowd || return
+	mkdir -p crowd && cd crowd || return
 	soaking brief "$cyclesoak" true
 	# Others may be busy as well, and then there is no load.
 	if grep -q 'too much for a load$\|no load is measured$' err; then
@@ -98,7 +98,7 @@ own_baselines_on_busy()
 	soaking brief "$cyclesoak" --json true
 	grep -q '"unsafe":\[[^]]*"baseline_busy"' out
 }
-check 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason' own_baselines_on_busy
+check_undisturbed 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason' own_baselines_on_busy
 kill -KILL $busy
 
 # A directory that all may write to: what others have put there is never written to.

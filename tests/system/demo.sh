@@ -1,7 +1,7 @@
 #!/bin/sh
 # make demo: its table, and that an interrupt leaves nothing behind.
 #
-# group: calm
+# group: quiet
 # seconds: 3
 . "$TOP/tests/lib.sh"
 
@@ -14,22 +14,32 @@ printf '#!/bin/sh\nexec %s HASTEN_US=20000 "%s" "$@"\n' "$hasten_by" "$BIN/zcc" 
 chmod 755 bin/zcc
 [ -n "$LONG" ] || BIN=$PWD/bin
 
+all=sendfile,send,write,mmap,splice,zerocopy
+methods=$(scale sendfile,send $all)
 table_row_per_method()
 {
-	SECONDS_EACH=$(scale 0.1 1) soaking "$TOP/tests/demo"
-	for m in sendfile send write mmap splice zerocopy; do
+	METHODS=$methods SECONDS_EACH=$(scale 0.1 1) soaking "$TOP/tests/demo"
+	for m in $(echo $methods | tr , ' '); do
 		grep -Eq "^$m +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
 		[ $m = sendfile ] || grep -Eq "^$m costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times sendfile(: no difference is shown)?$" out
 	done
-	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -m sendfile,send,write,mmap,splice,zerocopy( --congestion [a-z]+)?$" out
+	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -m $methods( --congestion [a-z]+)?$" out
 }
-check 'the command, a row for each method, and how many times the first it costs' table_row_per_method
+check_undisturbed 'the command, a row for each method, and how many times the first it costs' table_row_per_method
 demo_left_nothing()
 {
 	[ -z "$(workers)" ]
 	[ -z "$(ls tmp)" ]
 }
 check 'tests/demo leaves no process and no file' demo_left_nothing
+by_default()
+{
+	mkdir stub && ln -s "$BIN/zcs" stub
+	printf '#!/bin/sh\necho "$*"\n' >stub/zcc && chmod 755 stub/zcc
+	BIN=$PWD/stub exits 0 timeout 20 "$TOP/tests/demo"
+	tail -n 1 out | grep -Eqx -e "-p [0-9]+ -c -s 0 -t 1 -m $all( --congestion [a-z]+)?"
+}
+check 'by default each way to send is measured for a second' by_default
 
 [ -n "$LONG" ] || finish
 sig_at_it_ends()

@@ -17,7 +17,7 @@ root=$PWD/root
 # bare CMD...: without what `make check` sets for this test
 bare()
 {
-	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u LONG -u SANITIZE -u BIN -u HELPERS -u CALIBRATION -u DESTDIR "$@"
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u LONG -u SANITIZE -u BIN -u HELPERS -u DESTDIR "$@"
 }
 
 #

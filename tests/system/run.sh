@@ -9,10 +9,7 @@
 mkdir -p tree/tests/system
 cp "$TOP/tests/run" tree/tests/run
 run=$PWD/tree/tests/run
-# A calibration that takes no time, of which each leaves a line.
 mkdir stub
-printf '#!/bin/sh\necho "$*" >>"%s/calibrated"\necho figures >"$4"\n' "$PWD" >stub/cyclesoak
-chmod 755 stub/cyclesoak
 own_tmpdir
 
 # stub NAME [HEAD...] [-- COMMAND...]: a test that passes, with these lines in its head, and that runs
@@ -31,16 +28,15 @@ stub()
 }
 only_stubs()
 {
-	rm -f tree/tests/system/*.sh calibrated
+	rm -f tree/tests/system/*.sh
 }
 
-# runs STATUS [option or name...]: what runs here is not part of what runs this: no LONG, no sanitizers,
-# no calibration of ours
+# runs STATUS [option or name...]: what runs here is not part of what runs this: no LONG, no sanitizers
 runs()
 {
 	want=$1
 	shift
-	LONG=$long SANITIZE='' BIN=$PWD/stub exits "$want" sh "$run" "$@"
+	LONG=$long SANITIZE='' exits "$want" sh "$run" "$@"
 }
 long=
 
@@ -182,7 +178,7 @@ longest_first_then_those()
 	only_stubs
 	stub a
 	stub b "seconds: 5"
-	stub c "seconds: 40"
+	stub c "group: waits" "seconds: 40"
 	stub d
 	runs 0 -j 1
 	[ "$(sed -n "s/ .*passed, .* skipped (.*//p" out | paste -sd " ")" = "c b a d" ]
@@ -225,23 +221,6 @@ tests_of_quiet_group()
 	[ "$(paste -sd " " order)" = "b c a" ]
 }
 check 'the tests of the quiet group run first, and one at a time' tests_of_quiet_group
-# The test that waits is over only when the first that is calm has seen it, and the last one after all of these.
-tests_of_calm_group()
-{
-	only_stubs
-	rm -rf order alone
-	stub other "seconds: 100" -- "echo other >>$PWD/order"
-	stub waits "group: waits" -- "touch $PWD/waits" "i=0; until [ \$((i += 1)) -gt 200 ] || [ -e $PWD/calm ]; do sleep 0.1; done"
-	stub calm "group: calm" "seconds: 2" -- "mkdir $PWD/alone || exit 1" \
-		"i=0; until [ \$((i += 1)) -gt 200 ] || [ -e $PWD/waits ]; do sleep 0.1; done" \
-		"ls $PWD/waits || exit 1" "touch $PWD/calm" "echo calm >>$PWD/order" "rmdir $PWD/alone"
-	stub calmer "group: calm" "seconds: 1" -- "mkdir $PWD/alone || exit 1" "sleep 0.3" "echo calmer >>$PWD/order" "rmdir $PWD/alone"
-	stub quiet "group: quiet" -- "echo quiet >>$PWD/order"
-	runs 0 calm calmer other quiet waits
-	[ "$(tail -n 1 out)" = "5 passed, 0 failed, 0 skipped" ]
-	[ "$(paste -sd " " order)" = "quiet calm calmer other" ]
-}
-check 'the tests of the calm group run one at a time, beside those that wait, and before the others' tests_of_calm_group
 tests_that_soak_run()
 {
 	only_stubs
@@ -258,33 +237,12 @@ tests_that_soak_run()
 	runs 0 -j 1 soaks.1 soaks.2
 }
 check 'the tests that soak run one at a time, beside others' tests_that_soak_run
-one_calibration_made()
-{
-	only_stubs
-	for n in 1 2; do
-		stub quiet.$n "group: quiet" -- 'grep -qx figures "$CALIBRATION" || exit 1'
-		stub other.$n -- 'grep -qx figures "$CALIBRATION" || exit 1'
-	done
-	runs 0 quiet.1 quiet.2 other.1 other.2
-	[ "$(tail -n 1 out)" = "4 passed, 0 failed, 0 skipped" ]
-	one_line calibrated
-}
-check 'one calibration is made, and each test has it as $CALIBRATION' one_calibration_made
-no_calibration_made()
-{
-	only_stubs
-	stub other
-	runs 0
-	not [ -e calibrated ]
-}
-check 'no calibration is made for tests of which none is in the quiet group' no_calibration_made
-
 with_sanitizers_what_program()
 {
 	only_stubs
 	stub clean -- "sleep 0.5"
 	stub reports -- 'path=${ASAN_OPTIONS#*log_path=}; echo "==1==ERROR: AddressSanitizer: made-up (x)" >${path%%:*}.99999999'
-	LONG='' SANITIZE=address BIN=$PWD/stub exits 1 sh "$run" -1 clean reports
+	LONG='' SANITIZE=address exits 1 sh "$run" -1 clean reports
 	grep -q "^clean .*1 passed, 0 failed" out
 	grep -q "^reports .*1 passed, 1 failed" out
 	grep -qx "not ok - reports: AddressSanitizer: made-up " out
@@ -313,17 +271,16 @@ on_machine_that_stays()
 {
 	only_stubs
 	stub a "group: quiet"
-	stub b "group: calm"
+	stub b "group: quiet"
 	stub c
 	busy_machine 1000
 	PATH=$PWD/stub:$PATH runs 0
 	grep -qx "ok 1 - a # SKIP the machine is busy: other programs take 50 % of its CPUs" out
 	grep -qx "ok 1 - b # SKIP the machine is busy: other programs take 50 % of its CPUs" out
 	grep -q "^c .*1 passed" out
-	not [ -e calibrated ]
 	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 2 skipped" ]
 }
-check 'on a machine that stays busy the tests of the groups quiet and calm are skipped with that reason, and no other' on_machine_that_stays
+check 'on a machine that stays busy the tests of the group quiet are skipped with that reason, and no other' on_machine_that_stays
 machine_that_busy()
 {
 	busy_machine 4
@@ -352,7 +309,7 @@ sig_it_ends()
 		stub $n -- "touch $PWD/begun.$n" "timeout 600 sleep 600"
 	done
 	# As from a terminal: a shell would start it in the background with SIGINT ignored.
-	LONG='' SANITIZE='' BIN=$PWD/stub env --default-signal=INT sh "$run" -j 2 >out 2>err &
+	LONG='' SANITIZE='' env --default-signal=INT sh "$run" -j 2 >out 2>err &
 	pid=$!
 	remember $pid
 	met()

@@ -2,8 +2,8 @@
 # Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
 # nor its group, nor a calibration file that is not whole.
 #
-# group: soaks
-# seconds: 16
+# group: quiet
+# seconds: 7
 # limit: 500
 . "$TOP/tests/lib.sh"
 . "$TOP/tests/faults.sh"
@@ -14,8 +14,8 @@ tried_as=soakers # what else zcc and zcs call is faults.sh's
 # If the delay of wake-ups cannot be measured, nothing is printed about it.
 sed -i '1i (cyclesoak|zc[cs]):(eventfd|pthread_create|sched_setaffinity) . - - EMFILE,EAGAIN,EINVAL' errors
 
-# The windows of a baseline are of 10 ms in place of 250.
-hasten=FAULT_SLEEP=10000000
+# The windows of a baseline are of 5 ms in place of 250.
+hasten=FAULT_SLEEP=5000000
 
 # Processes of a scenario are known by their environment.
 ZC_FAULT=$PWD

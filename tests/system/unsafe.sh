@@ -3,7 +3,7 @@
 # lasts; the next period is safe again.  hotplug.sh has real CPUs that come and go.
 #
 # group: quiet
-# seconds: 10
+# seconds: 9
 # limit: 500
 . "$TOP/tests/lib.sh"
 
@@ -361,9 +361,13 @@ without_group()
 		"$@"
 	fi
 }
-soaking without_group env LD_PRELOAD="$slow $wakeup" "$cyclesoak" -p 0.1 -n 2 --json >hindered.log
-mv out hindered.out
-mv err hindered.err
+hinder()
+{
+	soaking without_group env LD_PRELOAD="$slow $wakeup" "$cyclesoak" -p 0.1 -n 2 --json >hindered.log
+	mv out hindered.out
+	mv err hindered.err
+}
+hinder
 # is_always REASON 'line': each period is unsafe for that reason, with one line
 is_always()
 {
@@ -400,12 +404,13 @@ fi
 if [ -n "$wakeup" ]; then
 	cyclesoak_delays()
 	{
+		[ ! -e first ] || hinder
 		cat hindered.log
-		delays_wakeups hindered.err
 		head -n 1 hindered.out >first
+		delays_wakeups hindered.err
 		has_wakeup . first
 	}
-	check 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
+	check_undisturbed 'cyclesoak: wake-ups that soaking delays by a millisecond: a line, and both figures in JSON' cyclesoak_delays
 	cyclesoak_delays_for_long()
 	{
 		soaking env WAKEUP_US=30000 LD_PRELOAD="$wakeup" "$cyclesoak" -p 0.3 -n 1
@@ -434,12 +439,13 @@ END
 	[ ! -d "$cg/zc-test-$$" ] || wait_until rmdir "$cg/zc-test-$$"
 fi
 
+# A soaker that has next to no time on the idle machine, and is slower than that has been: then any is too much.
 load_below_zero()
 {
-	sed 's/^cpu\( [0-9]*\) 0 0 1 0 /cpu\1 0 0 0.01 0 /; 1s/$/ 100/' counts_per_sec >starved
-	sed -i "1s/.*/$(awk '$1 == "cpu" { sum += $5 * $7 } END { print sum }' starved)/" starved
+	fake=1000000000000
+	sed "s/^cpu\( [0-9]*\) .*/cpu\1 0 0 0.0001 0 $fake 0/; 1s/.*/$((cpus * fake / 10000))/" counts_per_sec >starved
 	soaking "$cyclesoak" -p 0.2 -n 2 -B -f starved
-	[ "$(grep -Ec "^System load: -, unsafe: ([a-z_,]*,)?calibration(, cpu[0-9]+ -)+$" out)" -eq 2 ]
+	[ "$(grep -Ec "^System load: -, unsafe: ([a-z_,]*,)?calibration(,[a-z_,]*)?(, cpu[0-9]+ -)+$" out)" -eq 2 ]
 	not grep 'mean of' out
 	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
 }
@@ -449,7 +455,7 @@ load_below_zero_once()
 	status=0
 	soaking "$cyclesoak" -p 0.2 -1 -f starved || status=$?
 	[ $status -eq 1 ]
-	grep -q "^cyclesoak: unsafe: [a-z_,]*calibration: there is no load$" err
+	grep -q "^cyclesoak: unsafe: [a-z_,]*calibration[a-z_,]*: there is no load$" err
 }
 check 'a load far below 0 with -1: exit 1, and the reason' load_below_zero_once
 
@@ -478,10 +484,14 @@ if can_trace; then
 		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
 	}
 	check_long 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
-	start_zcs
-	soaking strace -f --seccomp-bpf -o log -e trace=openat env LD_PRELOAD="$wakeup" \
-	    "$zcc" -c -d -s 0 -p "$PORT" -t 0.3 --json >zcc.log
-	stop_zcs
+	traced_zcc()
+	{
+		start_zcs
+		soaking strace -f --seccomp-bpf -o log -e trace=openat env LD_PRELOAD="$wakeup" \
+		    "$zcc" -c -d -s 0 -p "$PORT" -t 0.3 --json >zcc.log
+		stop_zcs
+	}
+	traced_zcc
 	zcc_reads_counters()
 	{
 		cat err
@@ -494,13 +504,15 @@ if can_trace; then
 	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' zcc_reads_counters
 	zcc_delays()
 	{
+		[ ! -e judged ] || traced_zcc
+		touch judged
 		cat zcc.log
 		delays_wakeups err
 		has_wakeup .end.host out
 		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
 	}
 	if [ -n "$wakeup" ]; then
-		check 'zcc -c: delayed wake-ups are there, too, and -d prints the figures' zcc_delays
+		check_undisturbed 'zcc -c: delayed wake-ups are there, too, and -d prints the figures' zcc_delays
 	else
 		skip 'zcc -c: delayed wake-ups' 'one CPU, or no library can be preloaded'
 	fi
@@ -528,7 +540,7 @@ soaker=$(soaker_of "$ZCS")
 while_stopped()
 {
 	stop "$soaker"
-	measured "$zcc" -s 0 -p "$PORT" -t 0.5 --pace 2m -o 50k "$@"
+	measured "$zcc" -s 0 -p "$PORT" -t 0.3 --pace 2m -o 50k "$@"
 	wait_until counts -eq 1 threads_of "$ZCS"
 	kill -CONT "$soaker"
 	cat out err
@@ -588,7 +600,7 @@ check 'a table of sizes: a load of 100 % with its mark is as wide as its column'
 start_zcs
 zcc_run_marked()
 {
-	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1.5 -I 0.1 --pace 2m -o 50k
+	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1 -I 0.1 --pace 2m -o 50k
 	p=$SOAK
 	wait_until or_gone "$p" [ -s out ]
 	soaker=$(soaker_of "$p")
