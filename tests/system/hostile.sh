@@ -463,9 +463,9 @@ reply_client_that_takes()
 reply_clients_that_served()
 {
 	BIN=$few
-	start_mode reply --max-reply 400m --idle-timeout 0
+	start_mode reply --max-reply 64m --idle-timeout 0
 	files=$(fds "$ZCS")
-	"$zcc" -s 0 -p "$PORT" --request 400m -n 1 --congestion reno >out 2>err &
+	"$zcc" -s 0 -p "$PORT" --request 64m -n 1 --congestion reno >out 2>err &
 	client=$!
 	remember $client
 	# The client is stopped while the others take all descriptors, for it must be served meanwhile.
@@ -478,7 +478,7 @@ reply_clients_that_served()
 	kill -CONT $client
 	ended $client
 	cat out err reply/zcs.err
-	grep -q "^419430400 bytes" out
+	grep -q "^67108864 bytes" out
 	kill $holder
 	stop_zcs || true
 }
