@@ -214,6 +214,32 @@ zcs_ignores_misfit()
 	stop_zcs
 }
 check 'zcs -c: a ./counts_per_sec that does not fit is named, and it listens' zcs_ignores_misfit
+# measures_baseline: within 5 seconds of a client's end a thread of zcs measures the baseline
+measures_baseline()
+{
+	"$zcc" -s 0 -p "$PORT" -q tiny
+	wait_until counts -eq 1 threads_of "$ZCS"
+	wait_until counts -gt 1 threads_of "$ZCS"
+	wait_until counts -eq 1 threads_of "$ZCS"
+}
+zcs_measures_own()
+{
+	rm -f counts_per_sec
+	ON=
+	start_zcs -c
+	cat zcs.err
+	not grep 'no load is measured' zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.8 --json
+	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
+	measures_baseline
+	stop_zcs
+}
+title='zcs -c without a calibration measures the baseline at the start, and again without clients'
+if command -v jq >/dev/null 2>&1; then
+	check_undisturbed "$title" zcs_measures_own
+else
+	skip "$title" 'no jq'
+fi
 check_usage '--calibration.*only with -c or -C' zcc -s 0 -f good
 check_usage '--calibration.*only with -c' zcs -p 0 -f good
 finish

@@ -463,14 +463,17 @@ reply_client_that_takes()
 reply_clients_that_served()
 {
 	BIN=$few
-	start_mode reply --max-reply 64m --idle-timeout 0
+	start_mode reply --max-reply 400m --idle-timeout 0
+	# Each of its threads has opened an epoll instance before it starts.
+	wait_until counts -gt "$(getconf _NPROCESSORS_ONLN)" threads_of "$ZCS"
 	files=$(fds "$ZCS")
-	"$zcc" -s 0 -p "$PORT" --request 64m -n 1 --congestion reno >out 2>err &
+	"$zcc" -s 0 -p "$PORT" --request 400m -n 1 --congestion reno >out 2>err &
 	client=$!
 	remember $client
-	# The client is stopped while the others take all descriptors, for it must be served meanwhile.
-	wait_until has_more_files "$ZCS" "$files"
-	kill -STOP $client
+	# The client is stopped while the others take all descriptors, for it must be served meanwhile: at once,
+	# since its 400 MiB may take no more than 50 ms.
+	until gone $client || has_more_files "$ZCS" "$files"; do :; done
+	kill -STOP $client || true
 	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
 	holder=$!
 	remember $holder
@@ -478,7 +481,7 @@ reply_clients_that_served()
 	kill -CONT $client
 	ended $client
 	cat out err reply/zcs.err
-	grep -q "^67108864 bytes" out
+	grep -q "^419430400 bytes" out
 	kill $holder
 	stop_zcs || true
 }

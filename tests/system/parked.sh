@@ -278,60 +278,6 @@ busy_is_unsafe()
 	stop_zcs
 }
 
-# The baseline of its own.  Its windows are of their full length here: where other tests run, a soaker often has
-# no time at all in a shorter one.
-# measures_baseline: within 5 seconds of a client's end a thread of zcs measures the baseline; up to three clients
-measures_baseline()
-{
-	for client in 1 2 3; do
-		"$zcc" -s 0 -p "$PORT" $tcp -q tiny
-		wait_until counts -eq 1 threads_of "$ZCS" || return
-		for i in $(seq 50); do
-			[ "$(threads_of "$ZCS")" -eq 1 ] || {
-				wait_until counts -eq 1 threads_of "$ZCS"
-				return
-			}
-			sleep 0.1
-		done
-	done
-	return 1
-}
-# start_own: a zcs -c that has a baseline at its start; the CPUs may be too busy for that at first
-start_own()
-{
-	rm -f counts_per_sec
-	for i in $(seq 20); do
-		start_zcs -c
-		grep -q 'no load is measured' zcs.err || break
-		stop_zcs
-		until_free
-	done
-	cat zcs.err
-	not grep 'no load is measured' zcs.err
-}
-# others: CPU time that programs of ordinary priority and the host had, and all CPU time, in ticks
-others()
-{
-	awk '/^cpu / { print $2 + $4 + $7 + $8 + $9, $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9 }' /proc/stat
-}
-measures_own()
-{
-	start_own
-	since=$(others)
-	# Another set of soakers may have the lock when the client comes, or the baseline be that of a busy machine.
-	for i in $(seq 12); do
-		has_lock "$ZCS" || until_free
-		exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.4 --json
-		! jq -e '.end.remote | has("load_percent")' out || break
-		! has_lock "$ZCS" || measures_baseline || :
-	done
-	echo "$since $(others)" | awk '{ printf "%d\n", 100 * ($3 - $1) / ($4 - $2) }' >busy
-	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
-	rm busy
-	# A thread measures it again when the client has left.
-	measures_baseline
-	stop_zcs
-}
 ends_measuring()
 {
 	start_parked
@@ -410,19 +356,6 @@ fi
 check_long 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' persistently old_is_unsafe
 check_long '--reply: the total of an unsafe load is unsafe, too, when the soakers sleep again' persistently old_is_unsafe_in_total
 check 'a calibration of a busy machine: the load is unsafe' persistently busy_is_unsafe
-# A baseline is refused where others have the CPUs: that is no failure if they had them all the time.
-own_passed()
-{
-	cat own.log
-	[ $own -eq 0 ]
-}
-( set -e; measures_own ) >own.log 2>&1
-own=$?
-if [ $own -ne 0 ] && [ -s busy ] && [ "$(cat busy)" -ge 30 ]; then
-	skip 'the baseline of its own' "other programs and the host had $(cat busy) % of the CPUs in each of 12 tries"
-else
-	check 'without a calibration file the baseline is measured at the start, and again without clients' own_passed
-fi
 check_long 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
 check_long 'another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends' waits_for_own
 finish
