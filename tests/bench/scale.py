@@ -27,6 +27,7 @@ import bench
 CURVES = 'streams files cpus clients'.split()
 COLUMNS = 'KiB/s cost zcc zcs'.split()
 BYTES = 64 << 20 # of all files
+TRIES = 5        # for a transfer that has a load
 peaks = collections.defaultdict(int) # VmHWM in KiB, by process id
 
 
@@ -52,8 +53,16 @@ def cpu_seconds(pid):
     return time.clock_gettime(~pid << 3 | 2)
 
 
-def transfer(opt, receiver, *arguments, **how):
-    """One transfer: KiB/s, us/KiB, and the memory of both ends."""
+def transfer(*arguments, **how):
+    """One transfer: KiB/s, us/KiB, and the memory of both ends.  Beside programs that take the CPUs there is no cost."""
+    for _ in range(TRIES):
+        figures = measure(*arguments, **how)
+        if figures[1] is not None:
+            return figures
+    bench.fail(f'the machine is not idle: {TRIES} transfers in turn have no load')
+
+
+def measure(opt, receiver, *arguments, **how):
     zcs, port = bench.serve(opt.bin, '-I', '0', '--max-clients', '2000', *receiver)
     ended = threading.Event()
     watcher = threading.Thread(target=watch_zcc, args=[ended])
@@ -63,7 +72,7 @@ def transfer(opt, receiver, *arguments, **how):
         out = bench.soaking([f'{opt.bin}/zcc', '-s', '0', '-p', port, '-c', '--json', '-t', str(opt.seconds),
                              '--congestion', 'reno', *arguments], seconds=opt.seconds + opt.limit, **how)
         end = json.loads(out)['end']
-        return (end['sum_sent']['bits_per_second'] / 8192, end['host']['cost_us_per_kib'],
+        return (end['sum_sent']['bits_per_second'] / 8192, end['host'].get('cost_us_per_kib'),
                 max(peaks.values(), default=0), peak(zcs.pid))
     finally:
         ended.set()
