@@ -31,7 +31,7 @@ static void parse_and_exit(void *command)
 	exit(EXIT_SUCCESS);
 }
 
-static int status(struct command c)
+static int exits_with(struct command c)
 {
 	char printed[1024];
 
@@ -63,7 +63,7 @@ static void test_limits(void)
 
 	parse(&c);
 	ok(opt.pace == 1, "--pace may be 1 byte per second");
-	ok(status((struct command){{"zcc", "-s", "0", "--pace", "0"}, false}) == EXIT_USAGE,
+	ok(exits_with((struct command){{"zcc", "-s", "0", "--pace", "0"}, false}) == EXIT_USAGE,
 	   "--pace 0 is rejected");
 }
 
@@ -73,7 +73,7 @@ static void test_calibrate(void)
 
 	parse(&c);
 	ok(c.runs && opt.calibrate, "-C is enough by itself");
-	ok(status((struct command){{"zcc", "-C", "--json"}, false}) == EXIT_USAGE,
+	ok(exits_with((struct command){{"zcc", "-C", "--json"}, false}) == EXIT_USAGE,
 	   "-C --json is rejected");
 }
 
