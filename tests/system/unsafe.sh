@@ -404,7 +404,7 @@ fi
 if [ -n "$wakeup" ]; then
 	cyclesoak_delays()
 	{
-		[ ! -e first ] || hinder
+		hinder
 		cat hindered.log
 		head -n 1 hindered.out >first
 		delays_wakeups hindered.err
@@ -491,7 +491,20 @@ if can_trace; then
 		    "$zcc" -c -d -s 0 -p "$PORT" -t 0.3 --json >zcc.log
 		stop_zcs
 	}
-	traced_zcc
+	zcc_delays()
+	{
+		traced_zcc
+		cat zcc.log
+		delays_wakeups err
+		has_wakeup .end.host out
+		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
+	}
+	if [ -n "$wakeup" ]; then
+		check_undisturbed 'zcc -c: delayed wake-ups are there, too, and -d prints the figures' zcc_delays
+	else
+		skip 'zcc -c: delayed wake-ups' 'one CPU, or no library can be preloaded'
+		traced_zcc
+	fi
 	zcc_reads_counters()
 	{
 		cat err
@@ -502,20 +515,6 @@ if can_trace; then
 		    END { print between }" order)" -eq 2 ]
 	}
 	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' zcc_reads_counters
-	zcc_delays()
-	{
-		[ ! -e judged ] || traced_zcc
-		touch judged
-		cat zcc.log
-		delays_wakeups err
-		has_wakeup .end.host out
-		grep "^zcc: a wake-up from another CPU takes $soaked us, and $unsoaked us without soakers$" err
-	}
-	if [ -n "$wakeup" ]; then
-		check_undisturbed 'zcc -c: delayed wake-ups are there, too, and -d prints the figures' zcc_delays
-	else
-		skip 'zcc -c: delayed wake-ups' 'one CPU, or no library can be preloaded'
-	fi
 else
 	skip 'calls that fail, the order of readings, the wake-ups of zcc' 'no strace, or it may not trace'
 fi
