@@ -10,8 +10,8 @@ if sanitized; then
 	skip 'the programs under valgrind' 'they have sanitizers'
 	finish
 fi
-if ! valgrind -q true >/dev/null 2>&1; then
-	skip 'the programs under valgrind' 'no valgrind, or it does not know this machine'
+if ! prints "$("$BIN/zcc" --version)" valgrind -q "$BIN/zcc" --version 2>/dev/null; then
+	skip 'the programs under valgrind' 'no valgrind, or it does not know this machine, or what the compiler writes for debuggers'
 	finish
 fi
 
