@@ -90,9 +90,9 @@ static void end_soakers(const struct soaker *s, pid_t pid)
 }
 
 /*
- * Runs the soakers, in the idle group, until they end or the program closes its end of the pipe, as its death also
- * does.  A signal could not replace the pipe: the program may have become another user.  Returns
- * the keeper's exit status.
+ * Runs the soakers, in the idle group, until they end or the program closes its end of the pipe, as its
+ * death also does.  A signal could not replace the pipe: the program may have become another user.
+ * Returns the keeper's exit status.
  */
 static int keeper_run(struct soaker *s, const sigset_t *waiting)
 {

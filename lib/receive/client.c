@@ -7,6 +7,7 @@
 #define PAUSE_LEAST_NS 100000u     /* between the first two looks for that */
 #define PAUSE_MOST_NS  5000000u    /* between two looks, about: each pause is twice the last */
 #define SOON_MS        1           /* that a thread which accepts clients waits for one */
+#define END_NS         20000       /* for the end of a stream of one call */
 #define LINGER         10          /* seconds for a client to close, at most */
 #define RECEIPT_NS     1000000000u /* for a client to take its receipt */
 #define VERDICT_MAX    112
@@ -194,15 +195,16 @@ static void send_receipt(int sock, const char *line, size_t len)
 /*
  * Whether the client has half-closed already, and sent nothing behind what it announced.  The end of a
  * stream of one call often comes a microsecond after that call, and is cheaper to wait for than linger()
- * is.
+ * is; not for long, since other clients may wait for this thread.
  */
 static bool has_half_closed(struct client *c)
 {
+	const struct timespec end = {.tv_nsec = END_NS};
 	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 	ssize_t n = recv(c->place.sock, &byte, 1, 0);
 
-	if (n < 0 && errno == EAGAIN && c->member.calls == 1 && poll(&p, 1, SOON_MS) > 0)
+	if (n < 0 && errno == EAGAIN && c->member.calls == 1 && ppoll(&p, 1, &end, NULL) > 0)
 		n = recv(c->place.sock, &byte, 1, 0);
 	c->receiver.excess |= n > 0;
 	return n == 0 && !c->receiver.excess;
@@ -301,7 +303,6 @@ static void client_bind(struct client *c)
 static struct client *client_take(struct context *x)
 {
 	struct client *c = places_accept(&x->places, x->listener, sizeof(*c));
-	char name[ADDR_STRLEN];
 
 	if (c == NULL)
 		return NULL;
@@ -310,9 +311,6 @@ static struct client *client_take(struct context *x)
 	routes_interface(&x->routes, &c->place.peer, c->member.interface);
 	if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
 		sock_keep_alive(c->place.sock);
-	if (x->opt->debug)
-		note("%s: connected",
-		     addr_format((struct sockaddr *)&c->place.peer, sizeof(c->place.peer), name));
 	return c;
 }
 
@@ -388,13 +386,16 @@ static struct client *client_serve(struct client *c)
 	struct client *next;
 	struct context *x = c->context;
 	struct place *p = &c->place;
-	char text[VERDICT_MAX], receipt[RECEIPT_MAX];
+	char name[ADDR_STRLEN], text[VERDICT_MAX], receipt[RECEIPT_MAX];
 	struct figures f;
 	const char *why;
 	bool summary, lingers = false;
 	size_t len;
 	int e;
 
+	if (x->opt->debug) /* not under a lock: whoever reads stderr may do so late */
+		note("%s: connected",
+		     addr_format((struct sockaddr *)&p->peer, sizeof(p->peer), name));
 	client_bind(c);
 	e = receive(c);
 	c->member.end.ns = now_ns();

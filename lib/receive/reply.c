@@ -213,8 +213,13 @@ static void workers_start(struct replier *r)
 	for (w = r->worker; w < r->worker + r->n; w++) {
 		w->all = r;
 		w->epoll = epoll_create1(EPOLL_CLOEXEC);
-		if (w->epoll < 0 || worker_listen(w, true) != 0 ||
+		if (w->epoll < 0 ||
 		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->context->group.wake, &end) != 0)
+			die_errno("epoll");
+	}
+	/* The clients of the first may take all descriptors that are left. */
+	for (w = r->worker; w < r->worker + r->n; w++) {
+		if (worker_listen(w, true) != 0)
 			die_errno("epoll");
 		e = thread_start(&w->thread, worker_thread, w);
 		if (e != 0)

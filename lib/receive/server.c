@@ -124,10 +124,9 @@ static bool reclaim(struct context *x)
 }
 
 /*
- * Waits until a client connects, the last has left, or a signal comes.  While there are
- * clients the wait ends with the interval of `period`, or when places_look() is due; at the latest when group_look() is.
- * Returns whether a client
- * waits to be accepted.
+ * Waits until a client connects, the last has left, or a signal comes.  While there are clients the wait
+ * ends with the interval of `period`, or when places_look() is due; at the latest when group_look() is.
+ * Returns whether a client waits to be accepted.
  */
 static bool wait_for(struct context *x, uint64_t period, const sigset_t *unblocked)
 {

@@ -54,7 +54,7 @@ chmod +x orphan
 command_that()
 {
 	refused_command 127 ./no/such/command
-	refused_command 127 no-such-command
+	refused_command 127 no-such-command env PATH=/usr/bin:/bin
 	refused_command 127 ""
 	refused_command 127 ls env PATH=/no/such/directory
 }
