@@ -324,6 +324,14 @@ if [ "$cpus" -gt 1 ]; then
 		only_warns "may run on 1 of the $cpus CPUs"
 	}
 	check 'an affinity smaller than the machine is reported' affinity_smaller_than_machine
+	affinity_of_zcs()
+	{
+		ON="taskset -c $one"
+		start_zcs -c
+		stop_zcs
+		grep -q "^zcs: .*may run on 1 of the $cpus CPUs" zcs.err
+	}
+	check 'zcs -c reports an affinity smaller than the machine' affinity_of_zcs
 fi
 sed 's/^machine .*/machine elsewhere 1.0 CPU/' counts_per_sec >other
 calibration_of_another_machine()

@@ -316,6 +316,13 @@ connection_refused_one_line()
 	grep -q "cannot connect to 0 port $PORT: Connection refused" err
 }
 check 'connection refused: one line, exit 1' connection_refused_one_line
+no_route()
+{
+	exits 1 "$zcc" -s 255.255.255.255 -p 9 tiny
+	one_line err
+	grep -qx "zcc: cannot connect to 255.255.255.255 port 9: Network is unreachable" err
+}
+check 'a server that cannot be reached: one line, exit 1' no_route
 unknown_host_one_line()
 {
 	exits 1 "$zcc" -s no.such.host.invalid tiny
