@@ -415,7 +415,7 @@ if [ -n "$wakeup" ]; then
 	{
 		soaking env WAKEUP_US=30000 LD_PRELOAD="$wakeup" "$cyclesoak" -p 0.3 -n 1
 		delays_wakeups err
-		[ "$soaked" -ge 4000 ]
+		[ "$soaked" -ge 3000 ] # what is left of 4 ms after the first sleep
 	}
 	check_long 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
 else
