@@ -51,7 +51,7 @@ sig_at_it_ends()
 	[ -z "$(ls tmp)" ]
 }
 for case in 'INT   to ' 'TERM     zcc'; do
-	sig=${case% *} when=${case#* }
+	sig=${case%% *} when=${case#* }
 	turns=0
 	while :; do
 		# As from a terminal: a shell would start it in the background with SIGINT ignored.

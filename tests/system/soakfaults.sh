@@ -103,8 +103,8 @@ scenario()
 }
 right()
 {
-	[ "$(grep -c '^{.*}$' out)" -eq 3 ] && [ "$(wc -l <out)" -eq 3 ] || return 1
-	not grep -E 'nan|inf|"interrupts_per_second":([0-9]{9}|0[,}])|"(user|idle)":-' out
+	[ "$(grep -c '^{.*}$' out)" -eq 4 ] && [ "$(wc -l <out)" -eq 4 ] || return 1
+	not grep -E ':-?(nan|inf)|"interrupts_per_second":([0-9]{9}|0[,}])|"(user|idle)":-' out
 }
 [ -z "$LONG" ] || faults 'cyclesoak -n --json' cyclesoak
 
@@ -121,7 +121,9 @@ scenario()
 }
 right()
 {
-	grep -Eqx 'System load: -?[0-9]+\.[0-9]%\?? \+-[0-9]+\.[0-9]%, slowed -?[0-9]+\.[0-9]%' out
+	head -n 1 out |
+		grep -Eqx 'System load: -?[0-9]+\.[0-9]%\?? \+-[0-9]+\.[0-9]%, slowed -?[0-9]+\.[0-9]%; took [0-9.]+ s' &&
+		grep -Eqx '  [0-9.]+ s of CPU time' out
 }
 [ -z "$LONG" ] || faults 'cyclesoak with a command' cyclesoak
 
