@@ -120,7 +120,7 @@ static char *put_number(char *p, double v)
 	uint64_t millionths;
 	int i;
 
-	if (!(v >= 0 && v < 1e9))
+	if (signbit(v) || !(v < 1e9))
 		return p + sprintf(p, "%.6f", v);
 	millionths = (uint64_t)(v * 1e6 + 0.5);
 	p = put_count(p, millionths / 1000000);

@@ -180,6 +180,10 @@ static void test_format(void)
 	   "a load that was not measured is omitted");
 	in.rates.interrupts = in.uncertainty = in.tcp.rcv_rtt = 1.7e308;
 	in.tasks = -1e-3;
+	in.slowed = -0.0;
+	len = receipt_format(&in, line);
+	ok(memmem(line, len, " slowed=-0.000000", 17) != NULL,
+	   "a share just below 0, as it was read, keeps its sign");
 	in.slowed = -2000;
 	len = receipt_format(&in, line);
 	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.rates.interrupts) &&
