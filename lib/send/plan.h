@@ -16,7 +16,7 @@
 #include <net/if.h>
 
 #define PLAN_RUNS_MAX   1024 /* a round */
-#define PLAN_ROUNDS     3    /* unless -r says otherwise */
+#define PLAN_ROUNDS     3    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
 /* What is compared: of this host, and of the receiver, where it is another host. */

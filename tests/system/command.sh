@@ -106,7 +106,7 @@ command_that_ends()
 	soaking "$cyclesoak" true
 	[ "$(grep -c "^cyclesoak: the command took 0\.[0-9]* s, too short for its load: " err)" -eq 1 ]
 }
-check 'a command that ends at once: a line says that it was too short' command_that_ends
+check 'a command that ends at once: a line reports that it was too short' command_that_ends
 signal_to_cyclesoak_goes()
 {
 	turns=0

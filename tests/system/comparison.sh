@@ -96,7 +96,7 @@ one_round()
 	compare -m send,sendfile -r 1 -b 64k file
 	not grep 'bytes of a call' out
 }
-check '-r 1: no interval, and a line that says so' one_round
+check '-r 1: no interval, and a line with the reason' one_round
 repeats_one()
 {
 	compare -r 4 file

@@ -22,7 +22,7 @@ one_error()
 	grep -v "$of_others" err >errors || :
 	one_line errors
 }
-# Calibration files that will not do: each is one line that says what to run.
+# Calibration files that will not do: each causes one line, which names the command to run.
 calibration_that()
 {
 	exits 1 as_user "$cyclesoak" -1 -f calibration

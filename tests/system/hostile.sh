@@ -391,7 +391,7 @@ silent_clients_where_may()
 	ended $holder
 	sort told | uniq -c
 	[ "$(grep -c "^closed\|^said refused=full$" told)" -eq "$silent_ones" ]
-	# A server that was stopped calls those slow that were silent, and says that it is full.
+	# A server that was stopped calls silent clients slow, and reports that it is full.
 	[ $all_places -eq 0 ] || [ "$(grep -c "^closed" told)" -ge 300 ]
 	wait_until counts -le "$fds" fds "$ZCS"
 	wait_until counts -le "$threads" threads_of "$ZCS"

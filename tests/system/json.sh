@@ -423,7 +423,7 @@ if [ -c /dev/full ]; then
 	check 'a report that cannot be written: exit 1' report_that_cannot_written
 fi
 
-# Whatever fails, the output of zcs is complete objects, and the last of them says what failed.
+# Whatever fails, the output of zcs is complete objects, and the last of them names what failed.
 # says_why FILE: the last object has `error`, and all of them parse
 says_why()
 {

@@ -685,6 +685,6 @@ cannot_be_mapped()
 	stop_zcs
 }
 if [ -s /sys/devices/system/cpu/online ]; then
-	check 'zcc -m mmap: a file that cannot be mapped is an error that says why' cannot_be_mapped
+	check 'zcc -m mmap: a file that cannot be mapped is an error that names the reason' cannot_be_mapped
 fi
 finish

@@ -335,7 +335,7 @@ if [ -z "$LONG" ]; then
 fi
 check 'the load of a client that wakes them is that of its part after that' persistently first_has_part
 check 'clients that come while they are awake are measured whole' persistently next_is_whole
-check_long 'zcc -c beside it is refused meanwhile, and the message says who has both ends' refuses_zcc
+check_long 'zcc -c beside it is refused meanwhile, and the message names the end that measures both' refuses_zcc
 [ -z "$LONG" ] || wait_asleep
 check_long 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
 check_long 'each program that soaks is named once; when it ends, the rest of a transfer is measured' names_once

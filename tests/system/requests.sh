@@ -420,7 +420,7 @@ timeout_reply_that_comes()
 	[ $status -eq 1 ]
 	grep -qx "  failed: 1 timed out" slow.out
 }
-check '--timeout: a reply that comes byte by byte is not waited for without end' timeout_reply_that_comes
+check '--timeout: a reply that comes byte by byte times out' timeout_reply_that_comes
 
 check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
