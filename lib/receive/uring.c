@@ -1,5 +1,6 @@
 #include "lib/receive/uring.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "lib/net/uring.h"
@@ -8,6 +9,7 @@
 #define ENTRIES 4 /* requests at a time */
 #define RECEIVE 1 /* user_data */
 #define CANCEL  2
+#define LOST_MS 1000 /* after so long without a completion it is asked whether there is data */
 
 struct uring_receiver {
 	struct uring ring;
@@ -51,6 +53,22 @@ static int open_ring(struct uring_receiver *u, size_t size)
 	uring_close(&u->ring);
 	uring_buffers_close(&u->buffers);
 	return e;
+}
+
+/*
+ * Waits for a completion.  A request can miss the last of a stream with urgent bytes, at which each receive
+ * stops (seen with Linux 6.18): where there is data and no completion the request is cancelled, which
+ * is its last completion, so that another follows.
+ */
+static int wait_for_data(struct uring_receiver *u, int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+
+	if (uring_enter(&u->ring, 1, LOST_MS) != 0)
+		return -1;
+	if (!uring_has_next(&u->ring) && poll(&p, 1, 0) > 0)
+		uring_cancel(&u->ring, RECEIVE, CANCEL);
+	return 0;
 }
 
 /* Ends the request, so that the connection is not used by the ring any more, and closes that. */
@@ -120,10 +138,11 @@ ssize_t uring_receive(struct receiver *r, size_t size)
 			if (!u->armed)
 				arm(u, r->sock);
 			receiver_set_lowat(r, false);
-			if (uring_enter(&u->ring, 1, -1) != 0)
+			if (wait_for_data(u, r->sock) != 0)
 				return -1;
 		}
-	} while (done.res == -ENOBUFS); /* all of them were filled, and are free again */
+		/* All buffers were filled, and are free again, or the request was cancelled. */
+	} while (done.res == -ENOBUFS || done.res == -ECANCELED);
 	if (done.res < 0) {
 		errno = -done.res;
 		return -1;

@@ -43,7 +43,7 @@
  *	hostile socket path
  *		makes a socket in the file system
  *
- * A minute without a word from the other side ends any of them.
+ * 50 seconds without a word from the other side end any of them.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -63,7 +63,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE 60    /* seconds */
+#define PATIENCE 50    /* seconds: less than the --idle-timeout of zcs */
 #define MANY     10000 /* connections that are open at a time */
 
 static struct sockaddr_in source = {.sin_family = AF_INET};
@@ -164,9 +164,12 @@ static void reset(int sock)
 static void hear_out(int sock)
 {
 	char buf[4096];
+	ssize_t n;
 
-	while (recv(sock, buf, sizeof(buf), 0) > 0)
+	while ((n = recv(sock, buf, sizeof(buf), 0)) > 0)
 		;
+	if (n < 0 && errno == EAGAIN)
+		errx(1, "the connection was not closed in %d seconds", PATIENCE);
 	close(sock);
 }
 
