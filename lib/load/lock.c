@@ -86,11 +86,12 @@ void lock_open_or_die(struct lock *l)
 /* Whether a flock(2) was had; dies of an error that waiting does not mend. */
 static bool lock_one(int fd, const char *path)
 {
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return true;
-	if (errno != EWOULDBLOCK && errno != EINTR)
-		die_errno("lock on %s", path);
-	return false;
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		if (errno == EWOULDBLOCK)
+			return false;
+		else if (errno != EINTR)
+			die_errno("lock on %s", path);
+	return true;
 }
 
 static void find_holder(const struct lock *l, bool root_free, struct lock_holder *h)
