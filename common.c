@@ -438,16 +438,16 @@ int file_read_line(const char *path, char *buf, size_t size)
 int file_write(const char *dir, const char *name, const char *text)
 {
 	char path[320];
-	ssize_t n;
-	int fd;
+	int fd, e;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	fd = open_retry(path, O_WRONLY);
 	if (fd < 0)
 		return -1;
-	n = TEMP_FAILURE_RETRY(write(fd, text, strlen(text)));
+	e = TEMP_FAILURE_RETRY(write(fd, text, strlen(text))) < 0 ? errno : 0;
 	close(fd);
-	return n < 0 ? -1 : 0;
+	errno = e;
+	return e == 0 ? 0 : -1;
 }
 
 /*
