@@ -13,7 +13,7 @@
 count=0
 failed=0
 PIDS=$PWD/pids
-OBJECTS=$PWD/objects.kept
+OBJECTS=$PWD/objects.kept # by tests/run
 . "$TOP/tests/steal.sh"
 
 # check 'what must hold' command [args...]: runs the command, most often a function of the test, in a
@@ -147,35 +147,17 @@ new_seed()
 	scale 1 "$(date +%s)"
 }
 
-# keep_json FILE...: what the tools have printed there as JSON is validated by finish.  `exits` calls this,
-# and finish itself for the files that are in the test's directory then.
+# keep_json FILE...: tests/run validates what the tools have printed there as JSON, of all tests in one
+# process.  `exits` calls this, and finish for the files that are in the test's directory then.
 keep_json()
 {
 	grep -has '^{"schema":' "$@" >>"$OBJECTS" || :
 }
 
-# Validates all objects that were kept against the schema, in one process.
-validate_json()
+finish()
 {
 	find "${OBJECTS%/*}" -maxdepth 1 -type f ! -name "${OBJECTS##*/}" -size -8192k \
 	    -exec grep -has '^{"schema":' {} + >>"$OBJECTS"
-	[ -s "$OBJECTS" ] || return
-	invalid=0
-	python3 "$TOP/tests/helpers/schema" "$TOP/man/zc-json.schema.json" "$OBJECTS" >schema.log 2>&1 || invalid=$?
-	case $invalid in
-	77 | 127) skip 'JSON: every object is valid against the schema' 'no python3 with jsonschema' ;;
-	*) check 'JSON: every object is valid against the schema' is_valid ;;
-	esac
-}
-is_valid()
-{
-	cat schema.log
-	[ "$invalid" -eq 0 ]
-}
-
-finish()
-{
-	validate_json
 	echo "1..$count"
 	exit $((failed > 0))
 }

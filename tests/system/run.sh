@@ -103,6 +103,26 @@ slow_that_is_none()
 for factor in 0 x 1.5 100; do
 	check "SLOW=$factor: exit status 2, with one line" slow_that_is_none
 done
+objects_are_validated()
+{
+	mkdir -p tree/tests/helpers tree/man
+	cp "$TOP/tests/helpers/schema" tree/tests/helpers
+	cp "$TOP/man/zc-json.schema.json" tree/man
+	only_stubs
+	stub good -- 'echo "{\"schema\":1,\"error\":\"x\"}" >objects.kept'
+	runs 0
+	grep -qx "2 passed, 0 failed, 0 skipped" out
+	stub bad -- 'echo "{\"schema\":1,\"error\":2}" >objects.kept'
+	runs 1
+	grep -qx "not ok - every JSON object .*" out
+	grep -qx "# bad.objects:" out
+	grep -qx "2 passed, 1 failed, 0 skipped" out
+}
+if python3 -c 'import jsonschema' 2>/dev/null; then
+	check 'JSON objects of all tests are validated: one that does not fit the schema is a failure, and named' objects_are_validated
+else
+	skip 'JSON objects of all tests are validated' 'no python3 with jsonschema'
+fi
 failure_counted_and_shown()
 {
 	only_stubs
