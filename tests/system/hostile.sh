@@ -169,7 +169,7 @@ attack()
 		played=stream count=100
 		case $name in
 		random | flood) count=$(scale 100 1000) ;;
-		empty) count=$(scale 50000 500000) ;;
+		empty) count=$(scale 15000 500000) ;;
 		narrow) count=20 ;;
 		esac
 		case $1-$name in
