@@ -335,9 +335,14 @@ void place_release(struct places *s, struct place *p)
 
 void place_reject(struct places *s, struct place *p, const char *word)
 {
+	const struct linger reset = {.l_onoff = 1};
+
 	place_release(s, p);
 	send_refusal(s, p, word);
-	shutdown(p->sock, SHUT_WR);
+	if (s->opt->raw) /* else a sender of a little would take it for received */
+		setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	else
+		shutdown(p->sock, SHUT_WR);
 	close(p->sock);
 	s->refused++;
 }

@@ -266,6 +266,17 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	pthread_mutex_unlock(&r->lock);
 }
 
+void report_cut(struct report *r, const struct sockaddr_storage *peer, const char *why)
+{
+	char address[ADDR_STRLEN];
+
+	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
+	pthread_mutex_lock(&r->lock);
+	if (r->cut == NULL && asprintf(&r->cut, "%s: %s", address, why) < 0)
+		r->cut = NULL;
+	pthread_mutex_unlock(&r->lock);
+}
+
 static void print_total(struct report *r, const struct figures *f)
 {
 	char name[48], line[LINE_STRLEN];
@@ -309,8 +320,12 @@ void report_group(struct report *r, const struct figures *f, bool summary)
 		json_close(j, '}');
 		if (*r->stop != 0)
 			json_string(j, "error", "interrupted");
+		else if (r->cut != NULL)
+			json_string(j, "error", r->cut);
 		object_close(r);
 	}
+	free(r->cut);
+	r->cut = NULL;
 	pthread_mutex_unlock(&r->lock);
 }
 

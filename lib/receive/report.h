@@ -41,6 +41,7 @@ struct report {
 	struct text streams; /* its end.streams */
 	enum { OBJECT_NOT, OBJECT_PART, OBJECT_LOST } printed; /* lost: stdout failed */
 	uint64_t listed, left_out;      /* clients in and not in end.streams */
+	char *cut;                      /* which client was the first to be cut, and why; or NULL */
 	struct environment environment; /* of a report in JSON */
 	bool has_start; /* an object of replies has said what program and host this is */
 };
@@ -71,6 +72,9 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
  */
 void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
 		   const struct figures *f, int number, bool listed);
+
+/* A client of the group did not come to its end: the JSON object has `why` as its error. */
+void report_cut(struct report *r, const struct sockaddr_storage *peer, const char *why);
 
 /* Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary. */
 void report_group(struct report *r, const struct figures *f, bool summary);

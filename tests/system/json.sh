@@ -172,15 +172,19 @@ zcs_client_that_sends()
 	"$HELPERS/peer" send -c "$PORT" </dev/null
 	wait_until counts -gt "$n" lines_in zcs.out
 	tail -n 1 zcs.out >last
-	holds last ".end.sum_received.bytes == 0"
+	holds last ".end.sum_received.bytes == 0" 'has("error") | not'
+	grep -q "closed without sending anything" zcs.err
 	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
 	wait_until counts -gt $((n + 1)) lines_in zcs.out
 	tail -n 1 zcs.out >last
-	holds last ".end.sum_received.bytes == 3"
-	grep -q "closed without sending anything" zcs.err
-	grep -q "in the middle of a file, after 3 bytes" zcs.err
+	holds last ".end.sum_received.bytes == 3" '.error | endswith(": closed in the middle of a file, after 3 bytes")'
+	[ "zcs: $(jq -r .error last)" = "$(tail -n 1 zcs.err)" ]
+	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
+	wait_until counts -gt $((n + 2)) lines_in zcs.out
+	tail -n 1 zcs.out >last
+	holds last ".end.sum_received.bytes == 1" 'has("error") | not'
 }
-check_json 'zcs: a client that sends nothing or rubbish leaves an object too' zcs_client_that_sends
+check_json 'zcs: a client that sends nothing leaves an object, and one that is cut an error in it' zcs_client_that_sends
 zcc_each_method()
 {
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -m zerocopy -b 10000 -k --nodelay -n 2 file
