@@ -198,7 +198,7 @@ try()
 	rm -f logs/cyclesoak.*
 	"$cyclesoak" "$@"
 }
-printf '900000000\nsoaker %s\nmachine any\ncpus 0\ncpu 0 0 0.001 0.9 0.001 1000000000 1000\n' "$(soak_format)" >calibration
+fake_calibration >calibration
 cyclesoak_1()
 {
 	soaking try -1 -p 0.2 -f calibration -N 1
