@@ -160,6 +160,7 @@ names_once()
 notices_death()
 {
 	start_parked
+	raise_soaker "$SOAKER"
 	kill -KILL "$($1 "$ZCS")"
 	wait_until gone "$SOAKER"
 	"$zcc" -s 0 -p "$PORT" tiny >out 2>err || :

@@ -89,6 +89,7 @@ fi
 until_holding -p 0.2
 soaker=$(soaker_of "$SOAK")
 keeper=$(keeper_of "$SOAK")
+raise_soaker "$soaker"
 kill -KILL "$keeper"
 wait "$SOAK"
 status=$?
@@ -116,7 +117,9 @@ check 'killed with SIGKILL: no soaker left, nor its group' killed_with_sigkill
 # soaker_killed PID TOOL: the tool, whose output is in soak.out and soak.err
 soaker_killed()
 {
-	kill -KILL "$(soaker_of "$1")"
+	soaker=$(soaker_of "$1")
+	raise_soaker "$soaker"
+	kill -KILL "$soaker"
 	ended "$1"
 	cat soak.out soak.err
 	[ "$(tail -n 1 soak.err)" = "$2: the soaker was killed by signal 9" ]
