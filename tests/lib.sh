@@ -610,6 +610,14 @@ stat_field()
 	echo "$1"
 }
 
+# cpu_ns PID...: CPU time that they and their threads have used
+cpu_ns()
+{
+	for p in "$@"; do
+		cat /proc/"$p"/task/*/schedstat
+	done | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
+}
+
 # tasks_of PID: the ids of its threads, without that which ThreadSanitizer starts before the first.
 tasks_of()
 {
