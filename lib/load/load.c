@@ -175,7 +175,7 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->unsafe = limits_between(&from->limits, &to->limits);
 	l->wakeup = to->wakeup;
 	total -= away;
-	if (total <= 0) {
+	if (total <= 0 || l->cpus <= 0) {
 		/* There is nothing to be marked, and still a reason that no CPU was soaked. */
 		if (i >= 0 || l->seconds == 0)
 			l->unsafe = 0;
