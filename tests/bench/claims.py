@@ -130,7 +130,7 @@ def body(directory):
 parser = argparse.ArgumentParser(prog='tests/bench/claims', description=__doc__,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument('-r', '--rounds', type=int, default=5, help='each takes every measurement once (default 5)')
-parser.add_argument('-t', '--seconds', type=float, default=2, help='of a transfer (default 2)')
+parser.add_argument('-t', '--seconds', type=int, default=2, help='of a transfer, a whole number (default 2)')
 parser.add_argument('--netperf', metavar='DIR', help='where netperf and netserver are')
 parser.add_argument('--wait', type=float, default=bench.BUSY_SECONDS, metavar='SECS',
                     help='at most, for an idle machine (default %(default)g)')

@@ -91,7 +91,7 @@ build()
 	[ -f "$TOP/build/libzc.a" ] || fail "no $TOP/build/libzc.a: make it first"
 	for name; do
 		source=$TOP/tests/bench/$name.c
-		[ -f "$source" ] || source=$TOP/tests/$name.c
+		[ -f "$source" ] || source=$TOP/tests/helpers/$name.c
 		${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DVERSION='""' -pthread \
 		    -O2 -I"$TOP" -c -o "$work/$name.o" "$source" || fail "cannot compile $name.c"
 		${CC:-gcc} -pthread -o "$work/$name" "$work/$name.o" "$TOP/build/libzc.a" -lm ||

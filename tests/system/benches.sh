@@ -1,8 +1,8 @@
 #!/bin/sh
 # The benches: each of their programs is built, and each bench runs with its smallest sizes, ends with 0,
-# prints its table and leaves nothing.  What the figures are is not judged.  load.sh and results.sh
-# test tests/bench/load and tests/bench/results.
+# prints its table and leaves nothing.  What the figures are is not judged.  load.sh tests tests/bench/load.
 #
+# group: quiet
 # only: check-long
 # limit: 900
 . "$TOP/tests/lib.sh"
@@ -62,12 +62,12 @@ check 'awake: the status is that of its command' awake_runs
 bare_rates()
 {
 	head -c 131072 /dev/zero >block
-	for how in '' -t; do
+	for how in '' '-m trunc'; do
 		exits 0 ./bare $how 0.1 0 $((cpus > 1)) block
 		grep -Eqx '[1-9][0-9]*' out
 	done
 }
-check 'bare: a rate, with and without -t' bare_rates
+check 'bare: a rate, by read and by trunc' bare_rates
 passes()
 {
 	exits 0 ./pingpong -s 0.1
@@ -131,7 +131,7 @@ foreground_runs()
 }
 claims_run()
 {
-	exits 0 "$benches/claims" -r 1 -t 0.1 --wait 0
+	exits 0 "$benches/claims" -r 1 -t 1 --wait 0
 	grep -Eq '^zcc  +[0-9.-]+ +[0-9.-]+ ' out
 	nothing_left
 }
@@ -187,14 +187,6 @@ scale_runs()
 	nothing_left
 }
 needs_python 'scale: a row for each point, and a ratio for each curve' scale_runs
-load_runs()
-{
-	exits 0 "$benches/load" -t 1 -n 100 -s 5
-	grep -q '^streams' out
-	grep -q '^requests' out
-	nothing_left
-}
-check 'load: no error' load_runs
 results_run()
 {
 	soaking "$benches/results" -t 0.1 -r 1 -o folder
