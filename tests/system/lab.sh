@@ -116,32 +116,29 @@ other_lab_stays()
 	all_gone
 }
 check 'a lab that starts leaves the hosts of one that runs' other_lab_stays
-what='one set of soakers on the machine, not one per network; its load is in both reports'
-if soaking "$BIN/cyclesoak" -C --force >calibration.log; then
-	one_set_of_soakers()
-	{
-		cat >script <<-"END"
-			. "$TOP/tests/lib.sh"
-			ON=$A
-			start_measuring
-			# Others may soak; it soaks for 10 seconds after its client.
-			measured $B "$BIN/zcc" -s $A4 -p $PORT -t 0.2 --congestion reno
-			exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT || exit
-			grep "soaked already, by zcs" err || exit
-			exits 1 $B "$BIN/cyclesoak" -1 || exit
-			grep "soaked already, by zcs" err || exit
-			exits 0 $B "$BIN/zcc" -s $A4 -p $PORT -t 1 --congestion reno && stop_zcs
-		END
-		"$lab" sh script
-		cat zcs.out
-		grep -Eqx "  load +receiver" out
-		figures_of load out | grep -Eqx -e "-?[0-9.]+%\??( \+-[0-9.]+%)?"
-		grep -Eq "^ *192.0.2.2:.*[,:] load -?[0-9.]+" zcs.out
-		no_wider 100 zcs.out
-	}
-	check "$what" one_set_of_soakers
-else
-	skip "$what" 'the machine is too busy to calibrate'
-fi
+# Beside other tests a calibration would be that of a busy machine, against which there is no load.
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
+one_set_of_soakers()
+{
+	cat >script <<-"END"
+		. "$TOP/tests/lib.sh"
+		ON=$A
+		start_measuring
+		# Others may soak; it soaks for 10 seconds after its client.
+		measured $B "$BIN/zcc" -s $A4 -p $PORT -t 0.2 --congestion reno
+		exits 1 $B "$BIN/zcc" -c -s $A4 -p $PORT || exit
+		grep "soaked already, by zcs" err || exit
+		exits 1 $B "$BIN/cyclesoak" -1 || exit
+		grep "soaked already, by zcs" err || exit
+		exits 0 $B "$BIN/zcc" -s $A4 -p $PORT -t 1 --congestion reno && stop_zcs
+	END
+	"$lab" sh script
+	cat zcs.out
+	grep -Eqx "  load +receiver" out
+	figures_of load out | grep -Eqx -e "-?[0-9.]+%\??( \+-[0-9.]+%)?"
+	grep -Eq "^ *192.0.2.2:.*[,:] load -?[0-9.]+" zcs.out
+	no_wider 100 zcs.out
+}
+check 'one set of soakers on the machine, not one per network; its load is in both reports' one_set_of_soakers
 
 finish
