@@ -53,7 +53,7 @@ memfd_create|epoll_create1|pipe2 . - EMFILE,ENOMEM -
 eventfd . - EMFILE,ENOMEM -
 zcs:socket AF_INET - - EMFILE,ENOBUFS,EAFNOSUPPORT	# it asks for IPv6 first
 socket AF_INET$ - EMFILE,ENOBUFS,EAFNOSUPPORT -
-socket . - - EMFILE,ENOBUFS,EAFNOSUPPORT	# IPv4 without IPv6, no name of the interface
+socket . - - EMFILE,ENOBUFS,EAFNOSUPPORT	# IPv4 without IPv6, no name of the interface, or not its MTU and driver
 connect TCP EINTR ECONNREFUSED,ETIMEDOUT,EADDRNOTAVAIL -
 bind . - - EADDRINUSE,EACCES			# zcs takes IPv4 where it cannot have IPv6
 listen . - EADDRINUSE -

@@ -179,6 +179,14 @@ static int socket_option(int fd, int name)
 	return value;
 }
 
+/* What a socket is to be: the family of one for a connection. */
+static const char *socket_kind(word family, word type)
+{
+	if ((type & 0xf) == SOCK_DGRAM) /* the rest are flags */
+		return "UDP";
+	return family == AF_INET ? "AF_INET" : family == AF_INET6 ? "AF_INET6" : "-";
+}
+
 static bool is_tcp(int fd)
 {
 	return socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
@@ -461,7 +469,7 @@ CALL_ANY(setpriority)
 CALL_ANY(sched_setscheduler)
 CALL_ANY(sched_setaffinity)
 CALL_ANY(sched_getaffinity)
-CALL_TEXT(socket, a == AF_INET ? "AF_INET" : a == AF_INET6 ? "AF_INET6" : "-")
+CALL_TEXT(socket, socket_kind(a, b))
 CALL_ERROR(pthread_create, errno)
 
 DECLARE(nanosleep)
