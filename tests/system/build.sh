@@ -20,7 +20,8 @@ built=$(scale "$BIN" "$PWD") # the programs, with the flags that are the default
 # `make check` has just compiled all but these, and `make lint` fails of a warning in any.
 every_source_compiles()
 {
-	find $(scale 'tests/bench tests/helpers/preload' .) -name '*.c' >sources
+	where=$(scale 'tests/bench tests/helpers/preload' .)
+	find $where -name '*.c' >sources
 	[ -s sources ]
 	# Not -fsyntax-only, which finds no unused function.
 	eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
