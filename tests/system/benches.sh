@@ -189,8 +189,10 @@ scale_runs()
 needs_python 'scale: a row for each point, and a ratio for each curve' scale_runs
 results_run()
 {
-	soaking "$benches/results" -t 0.1 -r 1 -o folder
-	for name in requests writes sweep methods binding splice traffic; do
+	# results.sh has two more, requests and sweep.
+	set -- writes methods binding splice traffic
+	soaking "$benches/results" -t 0.1 -r 1 -o folder "$@"
+	for name; do
 		for kind in txt tsv json; do
 			[ -s "folder/$name.$kind" ]
 		done
