@@ -29,9 +29,21 @@ check()
 # attempt command [args...]: its output is in check.log, its status in `verdict`
 attempt()
 {
+	read_uptime
+	begun=$uptime
 	# Not `if ( set -e; ... )`: a condition would switch set -e off, in functions too.
 	( set -e; [ $# -gt 0 ]; "$@" ) >check.log 2>&1
 	verdict=$?
+	read_uptime
+	[ -n "$LONG" ] || [ $((uptime - begun)) -lt $((15 * ${SLOW:-1})) ] ||
+		echo "# SLOW: $what: $((uptime - begun)) s"
+}
+
+# read_uptime: sets `uptime` to the seconds since the machine started
+read_uptime()
+{
+	read -r uptime </proc/uptime
+	uptime=${uptime%%.*}
 }
 
 # conclude: the line of the check that was attempted

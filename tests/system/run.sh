@@ -94,6 +94,15 @@ slow_multiplies_limits()
 	grep -qx "# DROPPED 60" out
 }
 check 'SLOW=60: a test whose limit is 1 second has 60, and sees the factor' slow_multiplies_limits
+slow_check_is_named()
+{
+	only_stubs
+	cp "$TOP/tests/lib.sh" "$TOP/tests/steal.sh" tree/tests
+	stub slow -- ". \"\$TOP/tests/lib.sh\"" 'read_uptime() { uptime=$((${uptime:-0} + 16)); }' "check 'a title' true"
+	runs 0
+	grep -qx "# SLOW: a title: 16 s" out
+}
+check 'a check that takes 15 seconds is named' slow_check_is_named
 slow_that_is_none()
 {
 	SLOW=$factor runs 2
