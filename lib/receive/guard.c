@@ -339,7 +339,7 @@ void place_reject(struct places *s, struct place *p, const char *word)
 
 	place_release(s, p);
 	send_refusal(s, p, word);
-	if (s->opt->raw) /* else a sender of a little would take it for received */
+	if (s->opt->raw) /* after an orderly end a client that sent little would report success */
 		setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	else
 		shutdown(p->sock, SHUT_WR);

@@ -9,7 +9,7 @@
 #define ENTRIES 4 /* requests at a time */
 #define RECEIVE 1 /* user_data */
 #define CANCEL  2
-#define LOST_MS 1000 /* after so long without a completion it is asked whether there is data */
+#define LOST_MS 1000 /* without a completion, until poll(2) is asked whether there are data */
 
 struct uring_receiver {
 	struct uring ring;
@@ -56,9 +56,9 @@ static int open_ring(struct uring_receiver *u, size_t size)
 }
 
 /*
- * Waits for a completion.  A request can miss the last of a stream with urgent bytes, at which each receive
- * stops (seen with Linux 6.18): where there is data and no completion the request is cancelled, which
- * is its last completion, so that another follows.
+ * Waits for a completion.  A receive stops at each urgent byte, and sometimes the request then has no
+ * completion for the end of the stream (seen with Linux 6.18).  If there are data but no completion,
+ * the request is cancelled; it completes with -ECANCELED, and the caller makes another.
  */
 static int wait_for_data(struct uring_receiver *u, int sock)
 {
