@@ -420,7 +420,7 @@ static struct client *client_serve(struct client *c)
 	if (lingers)
 		linger(c);
 	/* All that the client has is closed before it leaves the group, which may end then. */
-	if (x->opt->json && why != NULL && (x->opt->once || f.bytes + f.warmup > 0))
+	if (x->opt->json && why != NULL && (x->opt->once || c->member.calls > 0))
 		report_cut(&x->report, &p->peer, why);
 	if (x->opt->json)
 		report_stream(&x->report, p->sock, &p->peer, &f, c->number + 1, summary);

@@ -179,8 +179,12 @@ zcs_client_that_sends()
 	tail -n 1 zcs.out >last
 	holds last ".end.sum_received.bytes == 3" '.error | endswith(": closed in the middle of a file, after 3 bytes")'
 	[ "zcs: $(jq -r .error last)" = "$(tail -n 1 zcs.err)" ]
-	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
+	u32 1 1 1000 | "$HELPERS/peer" send -c "$PORT"
 	wait_until counts -gt $((n + 2)) lines_in zcs.out
+	tail -n 1 zcs.out >last
+	holds last ".end.sum_received.bytes == 0" '.error | endswith(": closed in the middle of a file, after 0 bytes")'
+	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
+	wait_until counts -gt $((n + 3)) lines_in zcs.out
 	tail -n 1 zcs.out >last
 	holds last ".end.sum_received.bytes == 1" 'has("error") | not'
 }
