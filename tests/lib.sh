@@ -13,7 +13,7 @@
 count=0
 failed=0
 PIDS=$PWD/pids
-OBJECTS=$PWD/objects.kept # by tests/run
+OBJECTS=$PWD/objects.kept # which tests/run validates
 . "$TOP/tests/steal.sh"
 
 # check 'what must hold' command [args...]: runs the command, most often a function of the test, in a
@@ -159,8 +159,8 @@ new_seed()
 	scale 1 "$(date +%s)"
 }
 
-# keep_json FILE...: tests/run validates what the tools have printed there as JSON, of all tests in one
-# process.  `exits` calls this, and finish for the files that are in the test's directory then.
+# keep_json FILE...: keeps the JSON objects that the tools have printed there.  tests/run validates those of
+# all tests in one process.  `exits` calls this; finish keeps those of the files in the test's directory.
 keep_json()
 {
 	grep -has '^{"schema":' "$@" >>"$OBJECTS" || :
