@@ -194,20 +194,22 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 			       struct plan *plan, char why[DIE_MAX])
 {
 	const char *error = NULL;
+	int i, rounds = 0;
 	size_t chunk;
-	int i;
 
 	while (plan->rounds < plan->capacity) {
-		for (i = 0; i < plan->n; i++) {
+		for (i = 0; i < plan->n && error == NULL && stop <= 0; i++) {
 			chunk = options_choose_run(&opt, i);
 			name_run(run, plan, i);
 			report_run(rep, plan->rounds * plan->n + i + 1, plan->capacity * plan->n);
 			error = send_once(run, rep, set, chunk, plan, i, why);
-			if (error != NULL || stop > 0)
-				return error;
 		}
-		if (opt.compare.save != NULL)
+		/* A signal may have come when a round was complete. */
+		if (opt.compare.save != NULL && plan->rounds > rounds)
 			saved_write_or_die(plan, opt.compare.save);
+		if (error != NULL || stop > 0)
+			return error;
+		rounds = plan->rounds;
 		if (opt.compare.precision > 0 && plan->rounds >= PLAN_ROUNDS &&
 		    plan_is_precise(plan, opt.compare.precision))
 			break;
