@@ -3,7 +3,7 @@
 # they have settled.
 #
 # group: soaks
-# seconds: 13
+# seconds: 5
 # limit: 500
 . "$TOP/tests/lib.sh"
 
