@@ -396,7 +396,7 @@ raw_nothing_said()
 	one_line err
 	grep -Eq "the server (closed|reset) the connection" err
 	# Behind an orderly end a client that has sent little would take it for received.
-	! can_trace || strace -o trace -e trace=recvfrom "$hostile" hold -n 1 -f stream "$PORT"
+	! can_trace || strace -o trace -e trace=sendto,recvfrom "$hostile" hold -n 1 -f stream "$PORT"
 	! can_trace || grep ECONNRESET trace
 }
 check '--allow --raw: a rejected client is reset' raw_nothing_said

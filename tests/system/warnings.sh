@@ -108,7 +108,7 @@ short_transfer()
 	"$zcc" -q -s 0 -p "$PORT" tiny >out 2>err
 	not [ -s err ]
 }
-check 'zcc: a transfer of less than half a second draws one line, with and without -c, but not with -q' short_transfer
+check_undisturbed 'zcc: a transfer of less than half a second draws one line, with and without -c, but not with -q' short_transfer
 # The 10 seconds are told from the header, which is that of -t, and from the JSON.
 built_in_set_for_seconds()
 {
