@@ -684,6 +684,7 @@ raise_soaker()
 	soaker_groups | cut -d' ' -f2- | while read -r group; do
 		! grep -qx "$1" "$group/cgroup.procs" || echo "$1" >"${group%/*}/cgroup.procs"
 	done 2>/dev/null
+	! [ -w "/proc/$1/autogroup" ] || echo 0 >"/proc/$1/autogroup" # its session's
 	for t in "/proc/$1/task"/*; do
 		chrt -o -p 0 "${t##*/}" && renice -n 0 -p "${t##*/}"
 	done >/dev/null 2>&1 || :

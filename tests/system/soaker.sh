@@ -4,6 +4,7 @@
 #
 # group: soaks
 # seconds: 8
+# limit: 500
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
