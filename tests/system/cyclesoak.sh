@@ -213,9 +213,14 @@ soaker_for_each_cpu()
 		[ "$(stat_field "$soaker"/task/"$t" 41)" = 5 ]
 		[ "$(stat_field "$soaker"/task/"$t" 19)" = 19 ]
 	done
-	cpus_of "$soaker" >allowed
+	# One that has had no time yet is not bound yet.
+	met()
+	{
+		cpus_of "$soaker" >allowed
+		[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
+	}
+	wait_until met
 	cat allowed
-	[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
 }
 check 'a soaker for each CPU: bound to it, SCHED_IDLE, nice 19' soaker_for_each_cpu
 soaker_has_few_descriptors()
