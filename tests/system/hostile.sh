@@ -294,7 +294,8 @@ done
 urgent_data_data_streams()
 {
 	not grep "127\.0\.0\.17:" read/zcs.err recv/zcs.err trunc/zcs.err splice/zcs.err json/zcs.err
-	for mode in read recv trunc splice $(uring_receivers); do
+	for mode in read recv trunc splice uring; do
+		[ -d $mode ] || continue
 		# The summaries of such small clients are limited.
 		[ "$(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out)" -ge 20 ]
 	done
