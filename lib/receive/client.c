@@ -419,9 +419,9 @@ static struct client *client_serve(struct client *c)
 		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
 	if (lingers)
 		linger(c);
-	/* All that the client has is closed before it leaves the group, which may end then. */
 	if (x->opt->json && why != NULL && (x->opt->once || c->member.calls > 0))
 		report_cut(&x->report, &p->peer, why);
+	/* All that the client has is closed before it leaves the group, which may end then. */
 	if (x->opt->json)
 		report_stream(&x->report, p->sock, &p->peer, &f, c->number + 1, summary);
 	if (p->sock >= 0)

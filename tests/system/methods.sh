@@ -359,7 +359,7 @@ zerocopy_so_zerocopy_msg()
 	sends=$(grep -Ec "^sendto\(.*MSG_ZEROCOPY.* = [1-9][0-9]*$" trace)
 	[ "$sends" -ge 15 ]
 	grep -q "^recvmsg(.*MSG_ERRQUEUE.* = 0$" trace
-	# Completions are of sends from ee_info to ee_data, and ee_code says whether they were copied.
+	# Completions are of sends from ee_info to ee_data, and ee_code tells whether they were copied.
 	copied=$(sed -n "s/.*ee_code=\([^,]*\), ee_info=\([0-9]*\), ee_data=\([0-9]*\).*/\1 \2 \3/p" trace |
 	    awk '$1 != "0" { n += $3 - $2 + 1 } END { print n + 0 }')
 	plain out | grep -Eqx "  zerocopy: the kernel copied $copied of $sends sends after all \([0-9.]+%\)"
