@@ -91,7 +91,7 @@ stop_zcs
 start_zcs
 ignores_misfits()
 {
-	for f in $misfits; do
+	for f in $(scale other "$misfits"); do
 		cp $f counts_per_sec
 		soaking brief "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
 		too_busy || jq -e '.end.host.baseline == "bracket"' out
@@ -230,7 +230,7 @@ zcs_measures_own()
 	start_zcs -c
 	cat zcs.err
 	not grep 'no load is measured' zcs.err
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.8 --json
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.4 --json
 	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
 	measures_baseline
 	stop_zcs

@@ -565,14 +565,14 @@ check 'schema: in the object of requests, and in those of zcs --reply' schema_in
 start_zcs -1 --json
 warmup_of()
 {
-	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.01 -t 0.2 --congestion reno file
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.01 -t 0.2 --congestion reno --pace 20m file
 	jq -e ".start.test_start.omit == 0.1 and .end.sum_received.bytes > 0" out
 }
 check_with jq 'a --warmup of 0.01 s is one of 0.1 s at both ends, which the wire can say' warmup_of
 start_zcs -1 --json
 warmup_of_not_rounded()
 {
-	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 1.1 -t 0.1 --congestion reno file
+	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 1.1 -t 0.1 --congestion reno --pace 20m file
 	jq -e ".start.test_start.omit == 1.1" out
 }
 check_with jq 'a --warmup of 1.1 s is not rounded up to 1.2 s' warmup_of_not_rounded

@@ -537,7 +537,7 @@ zcc_raw_zcs()
 	least=1003
 	[ "$how" != uring-zc ] || least=3
 	# A zcc that had no CPU for that long has one call.
-	for t in 0.3 1 3; do
+	for t in 0.1 0.5 3; do
 		exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -t $t tiny
 		bytes=$(bytes_of out)
 		[ "$bytes" -le $least ] || break

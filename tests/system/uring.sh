@@ -146,7 +146,7 @@ copies_are_reported()
 	ended $ZCS
 	grep -Eq '"zerocopy_sends":138,"zerocopy_copied":138,"zerocopy_incomplete":0' out
 	start_zcs -1
-	exits 0 "$zcc" -s 0 -p "$PORT" -m uring-zc -P 2 -t 0.5 --congestion reno file
+	exits 0 "$zcc" -s 0 -p "$PORT" -m uring-zc -P 2 -t 0.2 --congestion reno file
 	ended $ZCS
 	plain out | sed -n 's/^  zerocopy: the kernel copied \([0-9]*\) of \([0-9]*\) sends after all (100.0%)$/\1 \2/p' >copied
 	read -r copied sends <copied

@@ -180,7 +180,7 @@ check 'zcc -t: the number of loops is 0xffffffff' zcc_number_of_loops
 start_peer -h
 zcc_warmup_three_loops()
 {
-	"$zcc" -s 0 -p "$PORT" --warmup 0.3 -t 0.2 --congestion reno block >report
+	"$zcc" -s 0 -p "$PORT" --warmup 0.3 -t 0.2 --congestion reno --pace 20m block >report
 	ended "$PEER"
 	grep -E "^(loops|files|length)" peer.out | head -n 6 >got
 	printf "loops 4294967295\nfiles 0\nfiles 0\nfiles 0\nfiles 1\nlength 65536\n" | diff - got

@@ -589,7 +589,7 @@ check 'stdout closed: the socket is not taken for it' stdout_closed_socket
 mkfifo unread
 exec 7<>unread
 start_zcs
-"$zcc" --json -I 0.01 -P 8 -t 60 -s 0 -p "$PORT" --congestion reno >unread 2>stuck.err &
+"$zcc" --json -I 0.01 -P 8 -t 60 -s 0 -p "$PORT" --congestion reno --pace 2m >unread 2>stuck.err &
 STUCK=$!
 remember $STUCK
 zcc_ends_on_sigterm()
