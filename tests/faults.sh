@@ -94,13 +94,13 @@ if [ -n "$SANITIZE" ]; then
 elif ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o fault.so "$TOP/tests/helpers/preload/fault.c" -ldl 2>cc.err; then
 	faults_missing="no shared library can be made here: $(head -n 1 cc.err)"
 fi
-# In `make check-long` all of a scenario's calls fail, one after the other, with each error; and so in
-# `make check` does the first of each kind, with the first error of each outcome.  Of the others, and of
-# the kinds that an earlier scenario of the program had, it is every $every_fault-th.  Programs that have
+# In `make check-long` all of a scenario's calls fail, one after the other, with each error; in `make check`
+# the first of each kind does, with the first error of each outcome.  Of the others, and of the kinds that
+# an earlier scenario of the program had, it is every $every_fault-th.  Programs that have
 # the same $tried_as count as one, and have only the first error of a kind.  So do all programs in what they read of
 # /proc and /sys, which the same functions of the library read for each of them.  What must be recovered from
 # fails in one run then, all of it, and one after the other only if that run is not right.
-every_fault=$(scale 40 1)
+every_fault=$(scale 40 5)
 one_fault=${FAULT:-}
 unset FAULT
 tried_as=

@@ -9,7 +9,7 @@
 
 fuzz=$HELPERS/fuzz/fuzz
 targets=$("$fuzz" -l)
-cases=$(scale 20000 1000000) sanitized_cases=$(scale 5000 100000)
+cases=$(scale 20000 200000) sanitized_cases=$(scale 5000 50000)
 seed=${SEED:-$(new_seed)} # of those under the sanitizers
 flags="-std=gnu11 -D_GNU_SOURCE -DVERSION=__FILE__ -pthread -O0" # a string, as any other would do
 sanitizers='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'

@@ -7,7 +7,7 @@
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
-rounds=$(scale 1 3) # of the siege
+rounds=$(scale 1 2) # of the siege
 head -c 1000000 /dev/urandom >file
 printf x >tiny
 printf '\0\0' >half
@@ -169,7 +169,7 @@ attack()
 		played=stream count=100
 		case $name in
 		random | flood) count=$(scale 100 1000) ;;
-		empty) count=$(scale 15000 500000) ;;
+		empty) count=$(scale 15000 100000) ;;
 		narrow) count=20 ;;
 		esac
 		case $1-$name in

@@ -27,7 +27,7 @@ wall_of()
 	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
 }
 # holds FILE EXPRESSION...: each is true of the one object in the file.  cost_fits(HOST; BYTES; FROM; TO): the
-# time that its cost stands for is from FROM to TO seconds
+# time that its cost stands for is from FROM to TO seconds.  On a busy CPU the soaker's last count is old.
 holds()
 {
 	object=$1
@@ -49,7 +49,7 @@ is_so()
 		def near(\$a; \$b; \$t): (\$a - \$b) | . <= \$t and . >= -\$t;
 		def cost_fits(\$h; \$bytes; \$from; \$to):
 			(\$h.cost_us_per_kib * \$bytes / 1024 / (\$h.load_percent / 100 * (\$h.cpus // \$cpus) * 1e6)) |
-			. >= 0.999 * \$from and . <= \$to;
+			. >= 0.98 * \$from and . <= \$to;
 		$1" "$object" >/dev/null
 }
 

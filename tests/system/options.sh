@@ -8,7 +8,7 @@
 . "$TOP/tests/lib.sh"
 
 seed=${OPTIONS_SEED:-$(scale 11 "$(date +%s)")}
-cases=${OPTIONS_CASES:-$(scale 100 6000)}
+cases=${OPTIONS_CASES:-$(scale 100 2000)}
 
 if ! command -v python3 >/dev/null 2>&1; then
 	skip 'a random walk over all options' 'no python3'
