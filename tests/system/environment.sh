@@ -76,7 +76,7 @@ check_with jq "zcc --json: the server's version and kernel, by its receipt" zcc_
 if [ -r /proc/net/softnet_stat ]; then
 	zcc_softnet()
 	{
-		exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.1 --congestion reno
+		exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.3 --congestion reno --pace 20m
 		holds out '.end | [.host, .remote] | all(.softnet_dropped >= 0 and .softnet_squeezed >= 0)'
 	}
 	check_with jq 'zcc --json: the packets that softnet dropped and the polls that it cut short, at both ends' zcc_softnet
