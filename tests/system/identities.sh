@@ -27,7 +27,8 @@ wall_of()
 	echo "$begun $(date +%s%N)" | awk '{ print ($2 - $1) / 1e9 }' >wall
 }
 # holds FILE EXPRESSION...: each is true of the one object in the file.  cost_fits(HOST; BYTES; FROM; TO): the
-# time that its cost stands for is from FROM to TO seconds.  On a busy CPU the soaker's last count is old.
+# time that its cost stands for is from FROM to TO seconds; at the end the soakers are read before the clock, on
+# a busy CPU by some milliseconds
 holds()
 {
 	object=$1
@@ -49,7 +50,7 @@ is_so()
 		def near(\$a; \$b; \$t): (\$a - \$b) | . <= \$t and . >= -\$t;
 		def cost_fits(\$h; \$bytes; \$from; \$to):
 			(\$h.cost_us_per_kib * \$bytes / 1024 / (\$h.load_percent / 100 * (\$h.cpus // \$cpus) * 1e6)) |
-			. >= 0.98 * \$from and . <= \$to;
+			. >= 0.98 * \$from - 0.01 and . <= \$to;
 		$1" "$object" >/dev/null
 }
 
@@ -91,7 +92,7 @@ each_cpu_text()
 			share = within / load > 0.05 ? within / load : 0.05
 			print load, column, sum, cost, column_cost, sum_cost, seconds, time, wall
 			exit !(load > 0 && column == load && sum - load < within && load - sum < within && column_cost == cost &&
-			    sum_cost - cost < share * cost && cost - sum_cost < share * cost && time > 0.98 * seconds && time < wall)
+			    sum_cost - cost < share * cost && cost - sum_cost < share * cost && time > 0.95 * seconds && time < wall)
 		}' out
 }
 check 'zcc -c -B in text: the headline, the column and the rows of the CPUs agree' each_cpu_text
@@ -120,7 +121,7 @@ each_size_text()
 	tr -d ',?' <rows | awk -v cpus="$cpus" -v wall="$(cat wall)" '{
 		time = $4 * $2 * 0.2 / ($3 / 100 * cpus * 1e6)
 		print time
-		bad += !($3 > 0 && $4 > 0 && time > 0.1935 && time < wall)
+		bad += !($3 > 0 && $4 > 0 && time > 0.185 && time < wall)
 	} END { exit NR != 2 || bad > 0 }'
 }
 check 'zcc -c -b with a list in text: throughput, load and cost of a row agree' each_size_text
