@@ -372,7 +372,7 @@ if [ -n "$cg" ] && mkdir "$cg/zc-test-$$" 2>/dev/null; then
 	else
 		skip 'a CPU quota is reported even if the path of the mount has a space' 'no privilege for namespaces'
 	fi
-	rmdir "$cg/zc-test-$$"
+	wait_until rmdir "$cg/zc-test-$$"
 else
 	skip 'a CPU quota on the control group is reported' 'no control group of version 1 can be made here'
 fi

@@ -251,7 +251,7 @@ only_cpu_away()
 	wait_until grep -q "^System load: -, no soaked CPU was available, cpu0 -$" soak.out
 	kill -TERM $SOAK
 	ended $SOAK
-	rmdir "$cpuset/zc-test-$$"
+	wait_until rmdir "$cpuset/zc-test-$$"
 	cat soak.out
 	not grep nan soak.out
 	tail -n 1 soak.out | grep "^mean of [1-9]"
@@ -262,7 +262,7 @@ only_cpu_away_once()
 	deport
 	status=0
 	wait $SOAK || status=$?
-	rmdir "$cpuset/zc-test-$$"
+	wait_until rmdir "$cpuset/zc-test-$$"
 	cat out err
 	[ "$(grep -c . out)" -eq 0 ] && [ $status -eq 1 ] && grep -q "^cyclesoak: no soaked CPU was available: there is no load$" err ||
 		grep -Eqx -e "-?[0-9]+\.[0-9]" out
