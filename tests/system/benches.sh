@@ -90,11 +90,15 @@ tiny_streams()
 check 'tiny: 100 clients' tiny_streams
 
 #
-# The benches.
+# The benches, with short windows of a baseline.
 #
+brief()
+{
+	hastened env HASTEN_US=20000 HASTEN_UP_TO_US=260000 "$@"
+}
 accuracy_runs()
 {
-	soaking "$benches/accuracy" -n 1 -s 0.1 --seed 1 --wait 0 --others 100 -g steady,bursty,wakes,network -o rows
+	soaking brief "$benches/accuracy" -n 1 -s 0.1 --seed 1 --wait 0 --others 100 -g steady,bursty,wakes,network -o rows
 	cat err
 	grep -q '^seed 1, 0.1 s a case$' out
 	for group in steady bursty wakes network; do
@@ -110,18 +114,9 @@ accuracy_runs()
 	nothing_left
 }
 needs_python 'accuracy: a row for each group, and its rows are read again' accuracy_runs
-accuracy_compares()
-{
-	mkdir -p other
-	for tool in zcc zcs cyclesoak; do cp "$BIN/$tool" other/; done
-	exits 0 "$benches/accuracy" -g hidden,jitter-before -n 1 -s 0.1 --seed 1 --wait 0 --others 100 --against other
-	grep -q hidden out
-	nothing_left
-}
-needs_python 'accuracy --against: two builds' accuracy_compares
 foreground_runs()
 {
-	exits 0 "$benches/foreground" -r 1 -s 0.1 --wait 0
+	exits 0 brief "$benches/foreground" -r 1 -s 0.1 --wait 0
 	for row in ping-pong requests paced transfer; do
 		grep -q "^$row" out
 	done
@@ -131,7 +126,7 @@ foreground_runs()
 }
 claims_run()
 {
-	exits 0 "$benches/claims" -r 1 -t 1 --wait 0
+	exits 0 brief "$benches/claims" -r 1 -t 1 --wait 0
 	grep -Eq '^zcc  +[0-9.-]+ +[0-9.-]+ ' out
 	nothing_left
 }
@@ -177,7 +172,7 @@ clients_run()
 needs_python 'clients: a row and a ratio for each number of senders' clients_run
 scale_runs()
 {
-	soaking "$benches/scale" -r 1 -t 0.1 -n 10 -o scaled
+	soaking brief "$benches/scale" -r 1 -t 0.1 -n 10 -o scaled
 	for curve in streams files cpus clients; do
 		grep -Eq "^$curve +1 +[0-9]+ " out
 		grep -Eq "^$curve +ratio +[0-9.]+ " out
@@ -191,7 +186,7 @@ results_run()
 {
 	# results.sh has two more, requests and sweep.
 	set -- writes methods binding splice traffic
-	soaking "$benches/results" -t 0.1 -r 1 -o folder "$@"
+	soaking brief "$benches/results" -t 0.1 -r 1 -o folder "$@"
 	for name; do
 		for kind in txt tsv json; do
 			[ -s "folder/$name.$kind" ]

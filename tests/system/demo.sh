@@ -18,7 +18,7 @@ all=sendfile,send,write,mmap,splice,zerocopy
 methods=$(scale sendfile,send $all)
 table_row_per_method()
 {
-	METHODS=$methods SECONDS_EACH=$(scale 0.1 1) soaking "$TOP/tests/demo"
+	METHODS=$methods SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo"
 	for m in $(echo $methods | tr , ' '); do
 		grep -Eq "^$m +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
 		[ $m = sendfile ] || grep -Eq "^$m costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times sendfile(: no difference is shown)?$" out

@@ -15,7 +15,7 @@ tr , '\n' </sys/devices/system/cpu/online | while IFS=- read -r first last; do
 done >online
 all=$(paste -s -d , online)
 one=$(tail -n 1 online)
-seconds=$(scale 0.7 5)
+seconds=$(scale 0.7 3)
 # brief command...: with windows of 60 ms in place of 250
 brief()
 {

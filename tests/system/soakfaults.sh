@@ -9,7 +9,7 @@
 . "$TOP/tests/faults.sh"
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
-every_fault=$(scale 100 40)
+every_fault=100
 tried_as=soakers # what else zcc and zcs call is faults.sh's
 # If the delay of wake-ups cannot be measured, nothing is printed about it.
 sed -i '1i (cyclesoak|zc[cs]):(eventfd|pthread_create|sched_setaffinity) . - - EMFILE,EAGAIN,EINVAL' errors
