@@ -3,6 +3,7 @@
 # the addresses, the MTUs and the cable, and four labs at a time.
 #
 # only: check-long
+# seconds: 50
 . "$TOP/tests/lib.sh"
 
 lab=$TOP/tests/lab

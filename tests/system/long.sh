@@ -3,6 +3,7 @@
 # memory flat.
 #
 # only: check-long
+# seconds: 400
 # limit: 3600
 . "$TOP/tests/lib.sh"
 
@@ -287,8 +288,8 @@ json_both_ends_figures()
 	stop_zcs
 	cp zcs.out zcs.json
 	both_agree '$zcc[0].end.sum_sent.files == $zcs[0].end.sum_received.files'
-	# A busy machine may miss some.
-	jq -e ".intervals | length > 300 and length <= 600" zcc.json
+	# A busy machine may miss some, and some bytes are under way at the end.
+	jq -e ".intervals | length > 300 and length <= 610" zcc.json
 }
 check_with jq "-t $run_seconds -I 0.1 --json: both ends' figures agree and their memory is flat" json_both_ends_figures
 

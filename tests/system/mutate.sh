@@ -3,6 +3,7 @@
 # never end on.
 #
 # only: check-long
+# seconds: 100
 # limit: 600
 . "$TOP/tests/lib.sh"
 if ! command -v python3 >/dev/null 2>&1; then

@@ -3,6 +3,7 @@
 # own, runs there and is removed.
 #
 # only: check-long
+# seconds: 120
 # limit: 900
 . "$TOP/tests/lib.sh"
 

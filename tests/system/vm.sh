@@ -1,6 +1,7 @@
 #!/bin/sh
 # tests/vm, which runs a command on other kernels.  It needs QEMU, and kernels that `tests/vm fetch` got.
 # only: check-long
+# seconds: 500
 # limit: 900
 . "$TOP/tests/lib.sh"
 own_tmpdir
