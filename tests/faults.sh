@@ -94,13 +94,14 @@ if [ -n "$SANITIZE" ]; then
 elif ! $CC -std=gnu11 -D_GNU_SOURCE -O2 -fPIC -shared -o fault.so "$TOP/tests/helpers/preload/fault.c" -ldl 2>cc.err; then
 	faults_missing="no shared library can be made here: $(head -n 1 cc.err)"
 fi
-# In `make check-long` all of a scenario's calls fail, one after the other, with each error; in `make check`
-# the first of each kind does, with the first error of each outcome.  Of the others, and of the kinds that
-# an earlier scenario of the program had, it is every $every_fault-th.  Programs that have
-# the same $tried_as count as one, and have only the first error of a kind.  So do all programs in what they read of
-# /proc and /sys, which the same functions of the library read for each of them.  What must be recovered from
-# fails in one run then, all of it, and one after the other only if that run is not right.
+# In `make check-long` each call of a kind that no earlier scenario of the program had fails, with each error; in
+# `make check` the first of each kind does, with the first error of each outcome.  Of the rest it is every
+# $every_fault-th, other ones in the next check-long.  Programs that have the same $tried_as count as one, and have
+# only the first error of a kind.  So do all programs in what they read of /proc and /sys, which the same functions
+# of the library read for each of them.  What must be recovered from fails in one run then, all of it, and one
+# after the other only if that run is not right.
 every_fault=$(scale 40 5)
+first_other=$(scale 0 $(($(date +%s) % every_fault)))
 one_fault=${FAULT:-}
 unset FAULT
 tried_as=
@@ -337,7 +338,8 @@ faults()
 	fi
 	[ "$status" -eq 0 ] && right || bad 'without a fault'
 	lines_like err >usual
-	awk -v tried_as="$tried_as" -v every="$every_fault" -v only="$only" -v one="$one_fault" -v all="$LONG" -f faults.awk errors tried log >plan ||
+	awk -v tried_as="$tried_as" -v every="$every_fault" -v others="$first_other" \
+	    -v only="$only" -v one="$one_fault" -v all="$LONG" -f faults.awk errors tried log >plan ||
 		bad 'no plan'
 	cat tried.new >>tried
 	! grep '^#' plan >>bad.none || :

@@ -98,7 +98,8 @@ brief()
 }
 accuracy_runs()
 {
-	soaking brief "$benches/accuracy" -n 1 -s 0.1 --seed 1 --wait 0 --others 100 -g steady,bursty,wakes,network -o rows
+	soaking brief "$benches/accuracy" -n 1 -s 0.1 --seed 1 --wait 0 --others 100 \
+	    -g steady,bursty,wakes,network -o rows
 	cat err
 	grep -q '^seed 1, 0.1 s a case$' out
 	for group in steady bursty wakes network; do
@@ -114,6 +115,15 @@ accuracy_runs()
 	nothing_left
 }
 needs_python 'accuracy: a row for each group, and its rows are read again' accuracy_runs
+accuracy_compares()
+{
+	mkdir -p other
+	for tool in zcc zcs cyclesoak; do cp "$BIN/$tool" other/; done
+	exits 0 brief "$benches/accuracy" -g hidden,jitter-before -n 1 -s 0.1 --seed 1 --wait 0 --others 100 --against other
+	grep -q hidden out
+	nothing_left
+}
+needs_python 'accuracy --against: two builds' accuracy_compares
 foreground_runs()
 {
 	exits 0 brief "$benches/foreground" -r 1 -s 0.1 --wait 0

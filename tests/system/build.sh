@@ -26,10 +26,11 @@ every_source_compiles()
 	# Not -fsyntax-only, which finds no unused function.
 	eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
 }
+title='what make does not build compiles without a warning, too'
 if [ -n "$LINT_FLAGS" ]; then
-	check 'what make does not build compiles without a warning, too' every_source_compiles
+	check "$title" every_source_compiles
 else
-	skip 'what make does not build compiles without a warning' 'the flags are of make check'
+	skip "$title" 'no LINT_FLAGS, which make check sets'
 fi
 builds_without_warning_objects()
 {

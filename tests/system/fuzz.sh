@@ -1,7 +1,7 @@
 #!/bin/sh
 # The readers of what others wrote under damaged input: tests/fuzz, by its random driver, and under the
-# sanitizers.  In `make check` these are a few thousand cases, always the same; `make check-long` has a
-# million, and finds planted defects; `make fuzz` is longer.
+# sanitizers.  In `make check` these are a few thousand cases, always the same; `make check-long` has ten
+# times as many, and finds planted defects; `make fuzz` is longer.
 #
 # seconds: 12
 # shellcheck disable=SC2046,SC2086 # lists of flags, of files and of targets are words

@@ -470,7 +470,8 @@ reply_clients_that_served()
 	wait_until counts -gt "$(getconf _NPROCESSORS_ONLN)" threads_of "$ZCS"
 	files=$(fds "$ZCS")
 	# The client is stopped while the others take all descriptors, for it must be served meanwhile: at once,
-	# since its 400 MiB may take no more than 50 ms.  Where this shell had no CPU as long, another is taken.
+	# since its 400 MiB may take no more than 50 ms.  Where this shell had no CPU for that long, another
+	# client is started.
 	for try in 1 2 3 4 5 6 7 8 9 10; do
 		wait_until counts -eq "$files" fds "$ZCS"
 		"$zcc" -s 0 -p "$PORT" --request 400m -n 1 --congestion reno >out 2>err &

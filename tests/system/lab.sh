@@ -93,8 +93,10 @@ check 'a command that ignores SIGTERM: SIGTERM to tests/lab still removes the ho
 # shellcheck disable=SC2046 # several words: $(cat)
 what_command_leaves_running()
 {
-	# It ends once that is on the host.
-	"$lab" sh -c '$A sleep 60 & echo $! >left; until grep -qx sleep /proc/$!/comm; do :; done' >/dev/null
+	# The command ends once its sleep runs on the host.
+	"$lab" sh -c '
+		$A sleep 60 & echo $! >left
+		for try in $(seq 1000); do ! grep -qx sleep /proc/$!/comm || break; done' >/dev/null
 	ended $(cat left)
 }
 check 'processes that a command leaves running on the hosts end with it' what_command_leaves_running

@@ -11,7 +11,7 @@ zcc=$BIN/zcc zcs=$BIN/zcs
 senders="sendfile send write mmap splice zerocopy $(uring_senders)"
 receivers="read recv trunc splice $(uring_receivers)"
 loops=100000 files=70000 edge=4294967297 requests=20000 clients=5000 run_seconds=60
-flat_kib=512 # by which a process may grow
+flat_kib=256 # by which a process may grow
 printf '0123456789' >ten
 printf '%2000s' '' >file
 
@@ -264,7 +264,7 @@ both_agree()
 json_both_ends_figures()
 {
 	start_zcs -I 0.1 --json
-	"$zcc" -s 0 -p "$PORT" -P 2 -t $run_seconds -I 0.1 --json --congestion cubic --pace 20m >zcc.json 2>err &
+	"$zcc" -s 0 -p "$PORT" -P 2 -t $run_seconds -I 0.1 --json --congestion cubic --pace 80m >zcc.json 2>err &
 	sender=$!
 	remember $sender
 	wait_until counts -eq 3 threads_of "$ZCS"
@@ -288,7 +288,7 @@ json_both_ends_figures()
 	stop_zcs
 	cp zcs.out zcs.json
 	both_agree '$zcc[0].end.sum_sent.files == $zcs[0].end.sum_received.files'
-	# A busy machine may miss some, and some bytes are under way at the end.
+	# A busy machine may miss some; what a socket still holds after the time may take another.
 	jq -e ".intervals | length > 300 and length <= 610" zcc.json
 }
 check_with jq "-t $run_seconds -I 0.1 --json: both ends' figures agree and their memory is flat" json_both_ends_figures

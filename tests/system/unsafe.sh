@@ -404,7 +404,7 @@ fi
 if [ -n "$wakeup" ]; then
 	cyclesoak_delays()
 	{
-		[ $try -eq 1 ] || hinder # which has run once
+		hinder
 		cat hindered.log
 		head -n 1 hindered.out >first
 		delays_wakeups hindered.err
@@ -616,6 +616,6 @@ zcc_run_marked()
 	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
 	grep -Eqx "    (unsafe: why)? +soaker_stopped" out
 }
-check 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' zcc_run_marked
+check_undisturbed 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' zcc_run_marked
 stop_zcs
 finish
