@@ -40,9 +40,10 @@ wait_asleep()
 	wait_until asleep >/dev/null || wait_until asleep
 }
 
-# transfer options...: a client of zcs, with its JSON in out
+# transfer options...: a client of zcs, with its JSON in out, once no other test soaks
 transfer()
 {
+	has_lock "$ZCS" || until_free
 	measured "$zcc" -s 0 -p "$PORT" $tcp --json "$@"
 }
 
