@@ -360,7 +360,9 @@ bad_clients_at_most()
 	cat zcs.err zcs.out
 	[ "$(grep -c "^zcs: 127" zcs.err)" -ge 20 ]
 	[ "$(grep -c "^zcs: 127" zcs.err)" -le $((20 * (($(date +%s) - began) / 10 + 1))) ]
-	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, 51 too large, [0-9]+ broken$" zcs.out
+	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, [1-9][0-9]* too large, [0-9]+ broken$" zcs.out
+	# On a busy machine the next client may come before both places are free again: it is refused.
+	[ "$(sed -n 's/^total: .*; \([0-9]*\) refused, .* \([0-9]*\) too large, .*/\1 + \2/p' zcs.out | xargs expr)" -ge 52 ]
 }
 check 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of them are counted' bad_clients_at_most
 start_zcs --reply --json
