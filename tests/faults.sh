@@ -101,7 +101,6 @@ fi
 # of the library read for each of them.  What must be recovered from fails in one run then, all of it, and one
 # after the other only if that run is not right.
 every_fault=$(scale 40 5)
-first_other=$(scale 0 $(($(date +%s) % every_fault)))
 one_fault=${FAULT:-}
 unset FAULT
 tried_as=
@@ -338,7 +337,7 @@ faults()
 	fi
 	[ "$status" -eq 0 ] && right || bad 'without a fault'
 	lines_like err >usual
-	awk -v tried_as="$tried_as" -v every="$every_fault" -v others="$first_other" \
+	awk -v tried_as="$tried_as" -v every="$every_fault" -v others="$(scale 0 $(($(date +%s) % every_fault)))" \
 	    -v only="$only" -v one="$one_fault" -v all="$LONG" -f faults.awk errors tried log >plan ||
 		bad 'no plan'
 	cat tried.new >>tried
