@@ -210,16 +210,21 @@ static void headers_add(const struct stream *st, struct headers *h, uint32_t val
 	h->len += WIRE_HEADER;
 }
 
-/* MSG_MORE holds the headers back, so that they travel with the data that they announce. */
+/*
+ * MSG_MORE holds the headers back, so that they travel with the data that they announce.  A stop ends
+ * only a call that blocks.
+ */
 static void headers_send(struct stream *st, struct headers *h)
 {
 	size_t done = 0;
 	ssize_t n;
 
-	while (done < h->len && !sender_stopped(&st->sender)) {
+	while (done < h->len) {
 		n = send(st->sender.sock, h->buf + done, h->len - done, MSG_MORE);
 		if (n < 0 && errno != EINTR)
 			die_of_send(st);
+		if (n < 0 && sender_stopped(&st->sender))
+			break;
 		done += n > 0 ? (size_t)n : 0;
 		st->headers += n > 0 ? (uint64_t)n : 0;
 	}
@@ -293,6 +298,9 @@ static void send_loops(struct stream *st)
 		if (!sender_stopped(&st->sender))
 			st->loops++;
 	}
+	/* The time was over before the stream began: the server is to see a whole stream without a file. */
+	if (st->headers == 0)
+		headers_send(st, &h);
 }
 
 /*

@@ -196,6 +196,17 @@ zcs_four_that_come()
 check 'zcs -1: four that come together are all served, then it exits' zcs_four_that_come
 wait "$ZCS"
 check 'zcs -1: exit status 0' [ $? -eq 0 ]
+start_zcs -1
+time_up_at_once()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -t 0.001 --congestion reno
+	grep -q "all bytes sent were received" out
+	ended $ZCS
+	one_line zcs.err # it is listening
+}
+check '-P 100 -t 0.001: streams that start after -t send an empty transfer' time_up_at_once
+wait "$ZCS"
+check '-P 100 -t 0.001: zcs -1 has exit status 0' [ $? -eq 0 ]
 
 # The warm-up.
 start_zcs

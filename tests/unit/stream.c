@@ -1,5 +1,9 @@
 #include "lib/send/stream.h"
 
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
 #include "tests/unit/unit.h"
 
 static void test_warmup_loops(void)
@@ -70,10 +74,91 @@ static void test_interval(void)
 	   "an interval in which nothing was done has nothing");
 }
 
+/* A server: what it received, and how many bytes. */
+struct served {
+	int listener;
+	unsigned char buf[64];
+	size_t n;
+};
+
+/* Reads to the end of the stream, and answers it with a receipt. */
+static void *serve(void *served)
+{
+	static const char receipt[] = "bytes=0 seconds=0\n";
+	struct served *s = served;
+	const int fd = accept(s->listener, NULL, NULL);
+	ssize_t n;
+
+	while ((n = read(fd, s->buf + s->n, sizeof(s->buf) - s->n)) > 0)
+		s->n += (size_t)n;
+	if (s->n > 0 && write(fd, receipt, sizeof(receipt) - 1) < 0)
+		s->n = sizeof(s->buf);
+	close(fd);
+	return NULL;
+}
+
+/* Returns a connection to a server in a thread of its own, or -1. */
+static int connect_served(struct served *s, pthread_t *thread)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(a);
+
+	s->listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(s->listener, (struct sockaddr *)&a, sizeof(a)) != 0 ||
+	    listen(s->listener, 1) != 0 ||
+	    getsockname(s->listener, (struct sockaddr *)&a, &len) != 0 ||
+	    connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
+	    pthread_create(thread, NULL, serve, s) != 0)
+		return -1;
+	return fd;
+}
+
+/* Has a stream work when its time is over.  Returns what the server received of it. */
+static struct served late(struct send_options *opt)
+{
+	static const _Atomic int stop = TIME_UP;
+	struct file file = {.name = "none", .fd = -1, .size = 1};
+	struct fileset set = {.file = &file, .n = 1, .entries = 1, .bytes = 1};
+	struct run run = {.opt = opt, .measuring = 2};
+	struct stream_result res = {.has_receipt = false};
+	struct stream st = {.opt = opt, .set = &set, .peer = "peer", .result = &res};
+	struct served served = {.n = 0};
+	pthread_t thread;
+
+	opt->seconds = 1;
+	opt->streams = 1;
+	opt->method = method_named("sendfile");
+	st.worker.run = &run;
+	stream_open(&st, connect_served(&served, &thread), 0, &stop);
+	stream_work(&st);
+	sender_close(&st.sender);
+	pthread_join(thread, NULL);
+	close(served.listener);
+	return served;
+}
+
+static void test_late(void)
+{
+	static const unsigned char headers[12] = {255, 255, 255, 255};
+	struct send_options opt = {.warmup = 0};
+	struct served served = late(&opt);
+
+	ok(served.n == 4 && memcmp(served.buf, headers, 4) == 0,
+	   "a stream that starts after -t sends the header of a transfer without a file");
+	opt.warmup = 0.2;
+	served = late(&opt);
+	ok(served.n == 12 && memcmp(served.buf, headers, 12) == 0,
+	   "a stream that starts after -t announces its warm-up");
+	opt.raw = true;
+	ok(late(&opt).n == 0, "a raw stream that starts after -t sends nothing");
+}
+
 int main(void)
 {
 	test_warmup_loops();
 	test_figures();
 	test_interval();
+	test_late();
 	return done();
 }
