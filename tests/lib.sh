@@ -8,16 +8,19 @@
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$SLOW     by what to multiply limits and waits: 1 where the machine is not emulated
+#	$OWN_NETWORK not empty where the test has a network namespace to itself
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
 count=0
 failed=0
 PIDS=$PWD/pids
 OBJECTS=$PWD/objects.kept # which tests/run validates
+REPEATS=$PWD/repeats # a line for each time that the check at hand began anew
+PS4='+: ' # before each command that a check runs
 . "$TOP/tests/steal.sh"
 
 # check 'what must hold' command [args...]: runs the command, most often a function of the test, in a
-# subshell under set -e.
+# subshell under set -e.  With exit status 77 it is skipped, for the reason that it printed last.
 check()
 {
 	what=$1
@@ -26,13 +29,15 @@ check()
 	conclude
 }
 
-# attempt command [args...]: its output is in check.log, its status in `verdict`
+# attempt command [args...]: its output and the commands that it runs are in check.log, its status in
+# `verdict`.  tests/run shows the title of a check that does not end.
 attempt()
 {
+	echo "# check: $what" >&2
 	read_uptime
 	begun=$uptime
 	# Not `if ( set -e; ... )`: a condition would switch set -e off, in functions too.
-	( set -e; [ $# -gt 0 ]; "$@" ) >check.log 2>&1
+	( set -e; [ $# -gt 0 ]; [ "${SLOW:-1}" -gt 1 ] || set -x; "$@" ) >check.log 2>&1
 	verdict=$?
 	read_uptime
 	[ -n "$LONG" ] || [ $((uptime - begun)) -lt $((15 * ${SLOW:-1})) ] ||
@@ -46,17 +51,56 @@ read_uptime()
 	uptime=${uptime%%.*}
 }
 
-# conclude: the line of the check that was attempted
+# conclude: the line of the check that was attempted.  Where it failed the last three of its commands follow
+# its output, the one that failed last, or a function of this file and what it ended on.
 conclude()
 {
+	if [ -s "$REPEATS" ]; then
+		echo "# REPEATED: $what: $(wc -l <"$REPEATS")"
+		rm "$REPEATS"
+	fi
+	if [ $verdict -eq 77 ]; then
+		skip "$what" "$(output_of_check | tail -n 1)"
+		return
+	fi
 	count=$((count + 1))
 	if [ $verdict -eq 0 ]; then
 		echo "ok $count - $what"
 	else
 		failed=$((failed + 1))
 		echo "not ok $count - $what"
-		sed 's/^/# /' check.log
+		output_of_check | sed 's/^/# /'
+		sed -n 's/^+*: /# failed at: /p' check.log | tail -n 3
 	fi
+}
+
+# output_of_check: what the last check printed
+output_of_check()
+{
+	sed '/^+*: /d' check.log
+}
+
+# repeating: notes that the check at hand begins anew
+repeating()
+{
+	echo again >>"$REPEATS"
+}
+
+# untraced command [args...]: without its commands in the trace of the check.  This is for functions that
+# wait, and for those whose stderr is a file.
+untraced()
+{
+	{ shell_options=$-; set +x; } 2>/dev/null
+	case $shell_options in
+	*x*) ;;
+	*)
+		"$@"
+		return
+		;;
+	esac
+	untraced_status=0
+	"$@" || untraced_status=$?
+	{ set -x; return $untraced_status; } 2>/dev/null
 }
 
 # check_long 'what must hold' command [args...]: only where the full sizes are asked for
@@ -68,7 +112,7 @@ check_long()
 # not command...: in a check, where `! command` would fail nothing: set -e ignores it.
 not()
 {
-	! "$@"
+	! untraced "$@"
 }
 
 # skip 'what is not tested' 'why'
@@ -197,17 +241,32 @@ remember()
 # where it has no better name.
 wait_until()
 {
+	untraced until_met "$@"
+}
+until_met()
+{
 	tries=0
 	until "$@"; do
 		tries=$((tries + 1))
 		if [ $tries -gt $((205 * ${SLOW:-1})) ]; then
 			echo "waited in vain for: $*"
+			show_condition "$@"
 			return 1
 		elif [ $tries -le 10 ]; then
 			sleep 0.05
 		else
 			sleep 0.1
 		fi
+	done
+}
+
+# show_condition command [args...]: what it runs and prints, and the ends of the files here that it names
+show_condition()
+{
+	( PS4='> '; set -x; "$@" ) 2>&1 </dev/null | head -n 30 >condition
+	cat condition
+	tr -cs '[:alnum:]._-' '\n' <condition | sort -u | while read -r word; do
+		[ "$word" = condition ] || ! [ -f "$word" ] || tail -n 5 "$word" | sed "s/^/$word: /"
 	done
 }
 
@@ -285,6 +344,10 @@ ended()
 
 # exits STATUS command...: runs it, keeps out and err, compares the status.
 exits()
+{
+	untraced run_and_compare "$@"
+}
+run_and_compare()
 {
 	want=$1
 	shift
@@ -737,9 +800,18 @@ as_user()
 	fi
 }
 
+# can_be_user: $not_user is why not.  A process loses its capabilities when it executes another program: it is
+# that one which must be able to reach ours.
 can_be_user()
 {
-	[ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null 2>&1
+	not_user=
+	[ "$(id -u)" -ne 0 ] || {
+		not_user='no setpriv to become an ordinary user'
+		command -v setpriv >/dev/null 2>&1
+	} && {
+		not_user="other users may not read $BIN (see TMPDIR)"
+		as_user sh -c 'test -x "$0"' "$BIN/zcc"
+	}
 }
 
 # u32 N...: each as four bytes, most significant first.

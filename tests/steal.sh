@@ -12,8 +12,10 @@ check_undisturbed()
 		attempt "$@"
 		stolen=$(steal_since "$from")
 		[ $verdict -ne 0 ] && [ "$stolen" -gt 2 ] || { conclude; return; }
+		repeating
 		until_no_steal
 	done
+	rm -f "$REPEATS"
 	skip "$what" "the host of this virtual machine took $stolen % of its CPUs (steal)"
 }
 

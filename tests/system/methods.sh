@@ -483,7 +483,7 @@ if can_be_user; then
 	fi
 	stop_zcs
 else
-	skip 'zerocopy with little memory to pin' 'no setpriv to become an ordinary user'
+	skip 'zerocopy with little memory to pin' "$not_user"
 fi
 
 if can_trace; then

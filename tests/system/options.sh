@@ -40,5 +40,5 @@ fi
 made_up_calibration >calibration
 echo "# seed $seed, $cases cases"
 check "seed $seed: whatever the options, no program crashes, hangs, loses bytes or breaks its report" seed_whatever_options
-tail -n 1 check.log | sed 's/^/# /'
+output_of_check | tail -n 1 | sed 's/^/# /'
 finish

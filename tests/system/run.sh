@@ -11,6 +11,9 @@ cp "$TOP/tests/run" tree/tests/run
 run=$PWD/tree/tests/run
 mkdir stub
 own_tmpdir
+: >lock
+SOAK_LOCK=$PWD/lock # those that soak wait for none but each other
+export SOAK_LOCK
 
 # stub NAME [HEAD...] [-- COMMAND...]: a test that passes, with these lines in its head, and that runs
 # these commands before
@@ -94,15 +97,103 @@ slow_multiplies_limits()
 	grep -qx "# DROPPED 60" out
 }
 check 'SLOW=60: a test whose limit is 1 second has 60, and sees the factor' slow_multiplies_limits
+cp "$TOP/tests/lib.sh" "$TOP/tests/steal.sh" tree/tests
 slow_check_is_named()
 {
 	only_stubs
-	cp "$TOP/tests/lib.sh" "$TOP/tests/steal.sh" tree/tests
 	stub slow -- ". \"\$TOP/tests/lib.sh\"" 'read_uptime() { uptime=$((${uptime:-0} + 16)); }' "check 'a title' true"
 	runs 0
 	grep -qx "# SLOW: a title: 16 s" out
 }
 check 'a check that takes 15 seconds is named' slow_check_is_named
+# checks COMMAND...: a test that sources lib.sh
+checks()
+{
+	only_stubs
+	stub checks "limit: 30" -- ". \"\$TOP/tests/lib.sh\"" "$@"
+}
+failed_command_is_shown()
+{
+	checks 'f() { echo said; [ "$(cat /dev/null)" = x ]; true; }' "check 'a title' f"
+	runs 1 -1
+	grep -A 9 '^not ok 1 - a title$' out >failure
+	sed -n 2p failure | grep -qx '# said'
+	grep -q '^# failed at: \[  *= x \]$' failure || grep -q "^# failed at: '\[' '' = x '\]'\$" failure
+}
+check 'a check that fails prints its output, and then the command that failed' failed_command_is_shown
+trace_is_in_no_file()
+{
+	checks 'f() { exits 3 g; one_line err; not grep + err; false; }' 'g() { echo one >&2; return 3; }' "check 'a title' f"
+	runs 1 -1
+	grep -qx '# one' out
+	grep -q '^# failed at: false' out
+}
+check 'the commands that exits runs are not in the file err' trace_is_in_no_file
+hanging_check_is_named()
+{
+	checks 'f() { echo said; sleep 600; }' "check 'first' true" "check 'a title' f"
+	sed -i 's/limit: 30/limit: 1/' tree/tests/system/checks.sh
+	runs 1 -1
+	grep -qx 'not ok - checks did not finish: a title' out
+	grep -q '^# .*said$' out
+	grep -q '^# .*sleep 600$' out
+}
+check 'a test that hangs names its check, with what it printed last and what it waits for' hanging_check_is_named
+vain_wait_shows_file()
+{
+	checks 'sleep() { :; }' 'met() { grep -q good log; }' 'echo bad >log' "check 'a title' wait_until met"
+	runs 1 -1
+	grep -qx '# waited in vain for: met' out
+	grep -qx '# > grep -q good log' out
+	grep -qx '# log: bad' out
+}
+check 'a condition that is waited for in vain is shown with the files that it looks at' vain_wait_shows_file
+nothing_done_is_skip()
+{
+	checks "f() { echo 'no such thing'; exit 77; }" "check 'a title' f"
+	runs 0
+	grep -qx 'ok 1 - a title # SKIP no such thing' out
+	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 1 skipped" ]
+}
+check 'a check that ends with status 77 is skipped for the reason it printed' nothing_done_is_skip
+repeats_are_named()
+{
+	checks 'f() { repeating; repeating; }' "check 'a title' f" "check 'another' true"
+	runs 0
+	[ "$(tail -n 2 out)" = "repeated: checks: a title: 2
+3 passed, 0 failed, 0 skipped" ]
+}
+check 'a check that began anew is named in the last lines, with how many times' repeats_are_named
+programs_for_everybody()
+{
+	only_stubs
+	mkdir -m 700 closed
+	printf '#!/bin/sh\necho ran\n' >closed/zcc
+	chmod 700 closed/zcc
+	stub reads -- 'setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all sh -c "exec \"\$BIN/zcc\"" | sed "s/^/# DROPPED /"'
+	BIN=$PWD/closed runs 0
+	grep -qx '# DROPPED ran' out
+}
+if [ "$(id -u)" -eq 0 ] && can_be_user; then
+	check 'programs in a directory of mode 0700: an ordinary user can run them in the tests' programs_for_everybody
+else
+	skip 'programs in a directory of mode 0700' "not root, or $not_user"
+fi
+networks_apart()
+{
+	only_stubs
+	stub a -- 'echo "# DROPPED a $OWN_NETWORK $(readlink /proc/self/ns/net)"'
+	stub b 'network: host' -- 'echo "# DROPPED b $OWN_NETWORK $(readlink /proc/self/ns/net)"'
+	runs 0
+	grep -q '^# DROPPED a yes net:' out
+	not grep "DROPPED a .*$(readlink /proc/self/ns/net)" out
+	grep -qxF "# DROPPED b  $(readlink /proc/self/ns/net)" out
+}
+if [ -n "$OWN_NETWORK" ]; then
+	check 'a test has a network namespace to itself, and with `network: host` that of tests/run' networks_apart
+else
+	skip 'a test has a network namespace to itself' 'needs root, ip(8) and network namespaces'
+fi
 slow_that_is_none()
 {
 	SLOW=$factor runs 2
@@ -266,6 +357,18 @@ tests_that_soak_run()
 	runs 0 -j 1 soaks.1 soaks.2
 }
 check 'the tests that soak run one at a time, beside others' tests_that_soak_run
+soaks_wait_for_other_run()
+{
+	only_stubs
+	stub soaks "group: soaks" "limit: 2"
+	flock lock sh -c "touch held; sleep 4; touch over" &
+	remember $!
+	wait_until [ -e held ]
+	runs 0
+	[ -e over ]
+	grep -q '^soaks .*1 passed, 0 failed, 0 skipped ([01] s)' out
+}
+check 'a test that soaks waits for one of another run, which is no part of its time' soaks_wait_for_other_run
 with_sanitizers_what_program()
 {
 	only_stubs
@@ -307,7 +410,8 @@ on_machine_that_stays()
 	grep -qx "ok 1 - a # SKIP the machine is busy: other programs, or its host, take 50 % of its CPUs" out
 	grep -qx "ok 1 - b # SKIP the machine is busy: other programs, or its host, take 50 % of its CPUs" out
 	grep -q "^c .*1 passed" out
-	[ "$(tail -n 1 out)" = "1 passed, 0 failed, 2 skipped" ]
+	[ "$(tail -n 2 out)" = "2 of the skipped tests need a quiet machine: a b
+1 passed, 0 failed, 2 skipped" ]
 }
 check 'on a machine that stays busy the tests of the group quiet are skipped with that reason, and no other' on_machine_that_stays
 machine_that_busy()

@@ -89,7 +89,7 @@ if can_be_user && ! as_user "$run_rr" true 2>/dev/null; then
 	}
 	check 'without the privilege: the three ways to get it, exit 125' without_privilege_three_ways
 else
-	skip 'without the privilege' 'cannot be an ordinary user here'
+	skip 'without the privilege' "${not_user:-ordinary users have it here}"
 fi
 usage_run_rr_exit()
 {

@@ -43,7 +43,7 @@ hold_lock()
 }
 
 if ! can_be_user || ! flock -F /dev/null true 2>/dev/null; then
-	skip 'a lock on /dev/zero that somebody holds' 'no flock -F, or no setpriv'
+	skip 'a lock on /dev/zero that somebody holds' "no flock -F, or $not_user"
 elif [ "$(id -u)" -ne 0 ] || [ ! -w /run ]; then
 	skip 'a lock on /dev/zero that somebody holds' 'needs root, and a /run that it can write to'
 else

@@ -6,7 +6,7 @@
 # seconds: 10
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc zcs=$BIN/zcs ring=$HELPERS/ring
+zcc=$BIN/zcc zcs=$BIN/zcs ring=$BIN/ring
 printf 'hello, world\n' >small
 head -c 3000000 /dev/urandom >file
 
@@ -110,7 +110,7 @@ if can_be_user; then
 	check 'zcc -m uring -P 100 -b 4k with 4 MB to lock sends' smaller_buffers_fit
 	stop_zcs
 else
-	skip 'zcc with little memory to lock' 'no setpriv to become an ordinary user'
+	skip 'zcc with little memory to lock' "$not_user"
 fi
 
 #

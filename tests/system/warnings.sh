@@ -3,6 +3,7 @@
 # unsafe, cyclesoak.sh those of quotas and affinity.
 #
 # group: soaks
+# network: host
 # seconds: 4
 . "$TOP/tests/lib.sh"
 
@@ -37,7 +38,7 @@ fi
 no_thread()
 {
 	: >zcs.err
-	as_user sh -c 'echo $$ >limited && exec prlimit --nproc=1 "$0" -p 0 -1' "$zcs" >zcs.out 2>zcs.err &
+	untraced as_user sh -c 'echo $$ >limited && exec prlimit --nproc=1 "$0" -p 0 -1' "$zcs" >zcs.out 2>zcs.err &
 	started=$!
 	remember $started
 	wait_until [ -s limited ]
@@ -59,7 +60,7 @@ if sanitized; then
 elif can_be_user && prlimit --nproc=10000 true 2>/dev/null; then
 	check 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one line' no_thread
 else
-	skip 'zcs without a thread for a client' 'cannot be an ordinary user here, or no prlimit'
+	skip 'zcs without a thread for a client' "${not_user:-no prlimit}"
 fi
 
 #

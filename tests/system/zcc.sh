@@ -258,7 +258,7 @@ files_that_cannot_sent()
 {
 	mkfifo fifo
 	: >secret && chmod 0 secret
-	exits 0 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null "$TOP/Makefile"
+	exits 0 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null file
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
 	[ "$(grep -vc "took less than half a second" err)" -eq 5 ]
 	grep -q "^  1 files of [0-9,]* bytes," out
