@@ -77,6 +77,18 @@ void die_of(int error, const char *fmt, ...)
 	exit(error != DIE_OF_USAGE ? dying.status : dying.usage_status);
 }
 
+bool string_append(char *buf, size_t size, const char *fmt, ...)
+{
+	const size_t used = strnlen(buf, size);
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(buf + used, size - used, fmt, ap);
+	va_end(ap);
+	return n >= 0 && (size_t)n < size - used;
+}
+
 void *alloc_or_die(size_t n, size_t size, const char *what)
 {
 	void *p = calloc(n, size);
@@ -237,14 +249,13 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
 {
 	char names[256] = "";
 	const char *name;
-	size_t i, used = 0;
+	size_t i;
 
 	for (i = 0; i < n; i++) {
 		memcpy(&name, (const char *)table + i * size, sizeof(name));
 		if (strcmp(name, s) == 0)
 			return i;
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-					 i > 0 ? ", " : "", name);
+		string_append(names, sizeof(names), "%s%s", i > 0 ? ", " : "", name);
 	}
 	usage_error("%s: '%s' is none of %s", opt, s, names);
 }
@@ -279,13 +290,12 @@ static void reject_ambiguous(const char *name, const struct option *longopts)
 {
 	const size_t len = strlen(name);
 	char names[DIE_MAX / 2] = "";
-	size_t used = 0;
 
 	for (; longopts->name != NULL; longopts++)
-		if (strncmp(longopts->name, name, len) == 0 && used < sizeof(names))
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%s",
-						 used > 0 ? ", " : "", longopts->name);
-	if (used > 0)
+		if (strncmp(longopts->name, name, len) == 0)
+			string_append(names, sizeof(names), "%s--%s", names[0] != '\0' ? ", " : "",
+				      longopts->name);
+	if (names[0] != '\0')
 		usage_error("option --%s is ambiguous: %s", name, names);
 }
 

@@ -80,6 +80,13 @@ void make_printable(char *s);
 const char *printable(const char *s);
 
 /*
+ * Appends formatted text to the string in buf, of `size` bytes.  What does not fit is cut off; returns
+ * whether all of it fits.
+ */
+bool string_append(char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
  * Allocates n zeroed elements of `size` bytes each, to be freed by free(3), or dies; `what` they are
  * for stands in the message.
  */

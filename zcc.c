@@ -177,14 +177,13 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 static void name_run(struct run *run, const struct plan *plan, int i)
 {
 	char name[COMPARISON_NAME];
-	int n;
 
 	if (!opt.compare.wanted)
 		return;
-	n = snprintf(run->place, sizeof(run->place), "round %d", plan->rounds + 1);
+	snprintf(run->place, sizeof(run->place), "round %d", plan->rounds + 1);
 	if (plan->n > 1)
-		snprintf(run->place + n, sizeof(run->place) - (size_t)n, ", %s",
-			 comparison_run_name(plan, i, name));
+		string_append(run->place, sizeof(run->place), ", %s",
+			      comparison_run_name(plan, i, name));
 	run->said.place = run->place;
 	run->said.most = opt.debug > 0 ? UINT_MAX : 1;
 }

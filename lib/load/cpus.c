@@ -60,17 +60,17 @@ void cpus_to_soak(int n, struct cpus *cpus)
 
 bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 {
-	size_t used = 0;
+	bool fits = true;
 	int i, j;
 
 	buf[0] = '\0';
-	for (i = 0; i < cpus->n && used < size; i = j + 1) {
+	for (i = 0; i < cpus->n && fits; i = j + 1) {
 		for (j = i; j + 1 < cpus->n && cpus->id[j + 1] == cpus->id[j] + 1; j++)
 			;
-		used += (size_t)snprintf(buf + used, size - used, i == j ? "%s%d" : "%s%d-%d",
-					 i > 0 ? "," : "", cpus->id[i], cpus->id[j]);
+		fits = string_append(buf, size, i == j ? "%s%d" : "%s%d-%d", i > 0 ? "," : "",
+				     cpus->id[i], cpus->id[j]);
 	}
-	return used < size;
+	return fits;
 }
 
 void cpu_model(char *buf, size_t size)

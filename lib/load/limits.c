@@ -23,13 +23,13 @@ const char *limits_name(int i)
 
 const char *limits_format(unsigned unsafe, char buf[UNSAFE_STRLEN])
 {
-	char *p = buf;
 	int i;
 
-	*p = '\0';
+	*buf = '\0';
 	for (i = 0; i < UNSAFE_REASONS; i++)
 		if (unsafe & 1u << i)
-			p += sprintf(p, "%s%s", p > buf ? "," : "", unsafe_name[i]);
+			string_append(buf, UNSAFE_STRLEN, "%s%s", *buf != '\0' ? "," : "",
+				      unsafe_name[i]);
 	return buf;
 }
 

@@ -163,7 +163,7 @@ static void append(char *list, size_t size, const char *word)
 	const size_t n = strlen(list);
 
 	if (n + strlen(word) + 2 <= size)
-		snprintf(list + n, size - n, "%s%s", n > 0 ? " " : "", word);
+		string_append(list, size, "%s%s", n > 0 ? " " : "", word);
 }
 
 /* Documentation/ABI/testing/sysfs-devices-system-cpu */

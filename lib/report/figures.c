@@ -2,6 +2,8 @@
 
 #include <sys/utsname.h>
 
+#include "lib/load/cpus.h"
+
 void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
@@ -10,6 +12,26 @@ void figures_init(struct figures *f)
 	f->load_bytes = ALL_BYTES;
 	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
+}
+
+bool figure_is_possible(enum figure_kind kind, double value)
+{
+	static const struct {
+		double least, most;
+		bool whole;
+	} bounds[FIGURE_KINDS] = {
+		[FIGURE_COUNT] = {0, 1e18, true}, /* 1024 streams of 10^16 bytes, and more */
+		[FIGURE_SECONDS] = {0, 1e9},      /* 30 years */
+		[FIGURE_LOAD] = {-100, 100},
+		[FIGURE_SHARE] = {0, 100},
+		[FIGURE_CPU] = {0, CPUS_MAX - 1, true},
+		[FIGURE_CPUS] = {0, CPUS_MAX},
+		[FIGURE_RATE] = {0, 1e15},
+		[FIGURE_COST] = {-1e15, 1e15},
+	};
+
+	return value >= bounds[kind].least && value <= bounds[kind].most &&
+	       (!bounds[kind].whole || value == floor(value));
 }
 
 uint64_t figures_load_bytes(const struct figures *f)

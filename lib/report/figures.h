@@ -48,6 +48,22 @@ struct figures {
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 
+/* What a figure that another program wrote is: in a receipt, or in a file of --save. */
+enum figure_kind {
+	FIGURE_COUNT,
+	FIGURE_SECONDS,
+	FIGURE_LOAD,  /* a share, below 0 on a machine that does more than when it was calibrated */
+	FIGURE_SHARE, /* of which 1 is all CPUs; an error may be more */
+	FIGURE_CPU,   /* its number */
+	FIGURE_CPUS,  /* how many */
+	FIGURE_RATE,  /* per second; or a time in us */
+	FIGURE_COST,  /* us/KiB, below 0 if the load is */
+	FIGURE_KINDS
+};
+
+/* Whether a host can have measured that. */
+bool figure_is_possible(enum figure_kind kind, double value);
+
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
 

@@ -3,60 +3,57 @@
 #include <ctype.h>
 #include <limits.h>
 
-/* A share may come out below 0 on a machine that does more than when it was calibrated. */
-#define RECEIPT_SHARE_MIN  (-1000)
-#define RECEIPT_NUMBER_MAX 1e15 /* above every number that a receipt can have */
-
 /* The keys of a receipt.  A new one is one line here and one member of struct figures. */
 static const struct receipt_key {
 	const char *name;
 	enum { KEY_COUNT, KEY_NUMBER, KEY_WORD, KEY_NAME, KEY_REASONS } type;
 	size_t offset;
-	size_t size;      /* of a word or a name, with its end */
-	double min;       /* the least value of a number */
-	bool whole;       /* a number that has no fraction: of a CPU, or of bytes */
-	uint64_t unknown; /* the value of a count that is omitted; 0: none is */
+	size_t size;           /* of a word or a name, with its end */
+	enum figure_kind kind; /* of a count or number: what it can be */
+	uint64_t unknown;      /* the value of a count that is omitted; 0: none is */
 } receipt_keys[] = {
-#define COUNT(member)  .type = KEY_COUNT, .offset = offsetof(struct figures, member)
-#define NUMBER(member) .type = KEY_NUMBER, .offset = offsetof(struct figures, member)
+#define COUNT(member)                                                                              \
+	.type = KEY_COUNT, .offset = offsetof(struct figures, member), .kind = FIGURE_COUNT
+#define NUMBER(member, k)                                                                          \
+	.type = KEY_NUMBER, .offset = offsetof(struct figures, member), .kind = FIGURE_##k
 #define TEXT(member)                                                                               \
 	.offset = offsetof(struct figures, member), .size = sizeof(((struct figures *)0)->member)
 #define WORD(member)    .type = KEY_WORD, TEXT(member)
 #define NAME(member)    .type = KEY_NAME, TEXT(member)
 #define REASONS(member) .type = KEY_REASONS, .offset = offsetof(struct figures, member)
 	{"bytes", COUNT(bytes)},
-	{"seconds", NUMBER(seconds)},
+	{"seconds", NUMBER(seconds, SECONDS)},
 	{"files", COUNT(files)},
 	{"reads", COUNT(calls)},
 	{"warmup", COUNT(warmup)},
 	{"clients", COUNT(clients)},
 	{"method", WORD(method)},
 	{"refused", WORD(refused)},
-	{"cpu", NUMBER(cpu), .whole = true},
-	{"load", NUMBER(load), .min = RECEIPT_SHARE_MIN},
-	{"uncertainty", NUMBER(uncertainty)},
-	{"cpus", NUMBER(cpus)},
-	{"slowed", NUMBER(slowed), .min = RECEIPT_SHARE_MIN},
-	{"tasks", NUMBER(tasks)},
-	{"interrupts", NUMBER(rates.interrupts)},
-	{"packets_in", NUMBER(rates.packets_in)},
-	{"packets_out", NUMBER(rates.packets_out)},
-	{"user", NUMBER(rates.cpu[CPU_USER])},
-	{"nice", NUMBER(rates.cpu[CPU_NICE])},
-	{"system", NUMBER(rates.cpu[CPU_SYSTEM])},
-	{"idle", NUMBER(rates.cpu[CPU_IDLE])},
-	{"iowait", NUMBER(rates.cpu[CPU_IOWAIT])},
-	{"irq", NUMBER(rates.cpu[CPU_IRQ])},
-	{"softirq", NUMBER(rates.cpu[CPU_SOFTIRQ])},
-	{"steal", NUMBER(rates.cpu[CPU_STEAL])},
-	{"rcv_rtt", NUMBER(tcp.rcv_rtt)},
-	{"rcv_mss", NUMBER(tcp.rcv_mss), .whole = true},
-	{"out_of_order", NUMBER(tcp.rcv_ooo), .whole = true},
-	{"load_seconds", NUMBER(soaked)},
+	{"cpu", NUMBER(cpu, CPU)},
+	{"load", NUMBER(load, LOAD)},
+	{"uncertainty", NUMBER(uncertainty, SHARE)},
+	{"cpus", NUMBER(cpus, CPUS)},
+	{"slowed", NUMBER(slowed, LOAD)},
+	{"tasks", NUMBER(tasks, SHARE)},
+	{"interrupts", NUMBER(rates.interrupts, RATE)},
+	{"packets_in", NUMBER(rates.packets_in, RATE)},
+	{"packets_out", NUMBER(rates.packets_out, RATE)},
+	{"user", NUMBER(rates.cpu[CPU_USER], SHARE)},
+	{"nice", NUMBER(rates.cpu[CPU_NICE], SHARE)},
+	{"system", NUMBER(rates.cpu[CPU_SYSTEM], SHARE)},
+	{"idle", NUMBER(rates.cpu[CPU_IDLE], SHARE)},
+	{"iowait", NUMBER(rates.cpu[CPU_IOWAIT], SHARE)},
+	{"irq", NUMBER(rates.cpu[CPU_IRQ], SHARE)},
+	{"softirq", NUMBER(rates.cpu[CPU_SOFTIRQ], SHARE)},
+	{"steal", NUMBER(rates.cpu[CPU_STEAL], SHARE)},
+	{"rcv_rtt", NUMBER(tcp.rcv_rtt, RATE)},
+	{"rcv_mss", NUMBER(tcp.rcv_mss, COUNT)},
+	{"out_of_order", NUMBER(tcp.rcv_ooo, COUNT)},
+	{"load_seconds", NUMBER(soaked, SECONDS)},
 	{"unsafe", REASONS(unsafe)},
 	{"load_bytes", COUNT(load_bytes), .unknown = ALL_BYTES},
-	{"softnet_dropped", NUMBER(rates.softnet_dropped)},
-	{"softnet_squeezed", NUMBER(rates.softnet_squeezed)},
+	{"softnet_dropped", NUMBER(rates.softnet_dropped, RATE)},
+	{"softnet_squeezed", NUMBER(rates.softnet_squeezed, RATE)},
 	{"version", NAME(version)},
 	{"kernel", NAME(kernel)},
 	{"no_load", WORD(no_load)},
@@ -92,11 +89,6 @@ static bool has_characters(const struct receipt_key *key, const char *value)
 	while ((types_with[(unsigned char)*p] & 1u << key->type) != 0)
 		p++;
 	return p > value && *p == '\0';
-}
-
-static bool number_fits(const struct receipt_key *key, double v)
-{
-	return v >= key->min && v < RECEIPT_NUMBER_MAX && (!key->whole || v == floor(v));
 }
 
 static char *put_count(char *p, uint64_t v)
@@ -155,7 +147,7 @@ static bool is_known(const struct receipt_key *key, const void *member)
 {
 	switch (key->type) {
 	case KEY_COUNT: return key->unknown == 0 || *(const uint64_t *)member != key->unknown;
-	case KEY_NUMBER: return number_fits(key, *(const double *)member);
+	case KEY_NUMBER: return figure_is_possible(key->kind, *(const double *)member);
 	case KEY_REASONS: return *(const unsigned *)member != 0;
 	default: return has_characters(key, member);
 	}
@@ -191,11 +183,11 @@ static bool receipt_set(struct figures *f, const struct receipt_key *key, const 
 	if (key->type == KEY_NUMBER) {
 		*(double *)member = strtod(value, &end);
 		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&
-		       number_fits(key, *(double *)member);
+		       figure_is_possible(key->kind, *(double *)member);
 	}
 	errno = 0;
 	*(uint64_t *)member = strtoull(value, NULL, 10);
-	return errno == 0;
+	return errno == 0 && figure_is_possible(key->kind, (double)*(uint64_t *)member);
 }
 
 /* Reads the string `key=value`.  *seen has a bit for each key that the receipt has had so far. */

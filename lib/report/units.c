@@ -110,10 +110,10 @@ const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
 const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
 {
 	char load[LOAD_STRLEN];
-	size_t n = strlen(throughput_text(f, buf));
 
 	load_format(f, load);
-	snprintf(buf + n, RATE_STRLEN - n, "%s%s", load[0] != '\0' ? ", " : "", load);
+	throughput_text(f, buf);
+	string_append(buf, RATE_STRLEN, "%s%s", load[0] != '\0' ? ", " : "", load);
 	return buf;
 }
 
@@ -121,11 +121,11 @@ const char *interval_text(const struct figures *f, double start, char buf[RATE_S
 {
 	const int places = f->seconds < 0.2 ? 3 : 1;
 	char load[LOAD_STRLEN];
-	size_t n = strlen(throughput_text(f, buf));
 
 	load_of(f, NAN, load);
-	snprintf(buf + n, RATE_STRLEN - n, ", %.*f-%.*f s%s%s", places, start, places,
-		 start + f->seconds, load[0] != '\0' ? ", " : "", load);
+	throughput_text(f, buf);
+	string_append(buf, RATE_STRLEN, ", %.*f-%.*f s%s%s", places, start, places,
+		      start + f->seconds, load[0] != '\0' ? ", " : "", load);
 	return buf;
 }
 

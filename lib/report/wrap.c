@@ -8,8 +8,8 @@ static void put(struct wrap *w, const char *s)
 {
 	if (w->text == NULL)
 		report("%s", s);
-	else if (w->used < w->size)
-		w->used += (size_t)snprintf(w->text + w->used, w->size - w->used, "%s", s);
+	else
+		string_append(w->text, w->size, "%s", s);
 	w->column += (int)strlen(s);
 }
 
@@ -17,6 +17,8 @@ void wrap_init(struct wrap *w, char *text, size_t size, int width, const char *i
 {
 	*w = (struct wrap){.size = size, .width = width, .indent = indent};
 	w->text = text;
+	if (text != NULL)
+		*text = '\0';
 }
 
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)

@@ -17,7 +17,7 @@
 
 struct wrap {
 	char *text; /* where the lines are stored, or NULL: they are printed on stdout */
-	size_t size, used;
+	size_t size;
 	const char *indent; /* what each line but the first begins with */
 	int width, column;
 };

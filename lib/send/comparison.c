@@ -5,7 +5,7 @@
 #include "lib/report/wrap.h"
 
 #define NAME   COMPARISON_NAME
-#define FIGURE FIGURE_STRLEN /* bytes of a figure with its interval */
+#define FIGURE 96 /* bytes of a figure with its interval */
 
 /*
  * Names.
@@ -52,16 +52,19 @@ static void size_text(uint64_t bytes, char *buf, size_t size)
 /* `send 64k, 4 streams`: those of the settings that d has; the method if it has none. */
 static const char *name_of(const struct plan_run *run, struct differing d, char buf[NAME])
 {
-	char size[24] = "", streams[24] = "";
+	const bool has_method = d.method || !(d.chunk || d.streams);
+	char size[24];
 
-	if (d.chunk)
+	buf[0] = '\0';
+	if (has_method)
+		string_append(buf, NAME, "%s", run->method);
+	if (d.chunk) {
 		size_text(run->chunk, size, sizeof(size));
+		string_append(buf, NAME, "%s%s", has_method ? " " : "", size);
+	}
 	if (d.streams)
-		snprintf(streams, sizeof(streams), "%d stream%s", run->streams,
-			 run->streams == 1 ? "" : "s");
-	snprintf(buf, NAME, "%s%s%s%s%s", d.method || !(d.chunk || d.streams) ? run->method : "",
-		 d.method && d.chunk ? " " : "", size,
-		 d.streams && (d.method || d.chunk) ? ", " : "", streams);
+		string_append(buf, NAME, "%s%d stream%s", buf[0] != '\0' ? ", " : "", run->streams,
+			      run->streams == 1 ? "" : "s");
 	return buf;
 }
 
@@ -74,38 +77,47 @@ const char *comparison_run_name(const struct plan *p, int i, char buf[NAME])
  * Text.
  */
 
+/* With its decimals; what no host can have measured has so many digits that they are cut. */
+static const char *number(double value, int places, char buf[FIGURE_STRLEN])
+{
+	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f" : "%.*e", places, value);
+	return buf;
+}
+
 static const char *rate_of(const struct estimate *e, char buf[FIGURE])
 {
-	char value[FIGURE], half[FIGURE];
+	const double half = statistics_half(e);
+	char text[FIGURE_STRLEN];
 
-	if (isnan(e->low))
-		return grouped(e->value, buf);
-	snprintf(buf, FIGURE, "%.18s +-%.16s", grouped(e->value, value),
-		 grouped(statistics_half(e), half));
+	snprintf(buf, FIGURE, "%s", grouped(e->value, text));
+	if (isfinite(half))
+		string_append(buf, FIGURE, " +-%s", grouped(half, text));
 	return buf;
 }
 
 static const char *load_of(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
 {
-	int n;
+	const double half = statistics_half(e);
+	char text[FIGURE_STRLEN];
 
 	if (isnan(e->value))
 		return strcpy(buf, "-");
-	n = snprintf(buf, FIGURE, "%.1f%%%s", percent(e->value), unsafe_mark(unsafe));
-	if (!isnan(e->low))
-		snprintf(buf + n, (size_t)(FIGURE - n), " +-%.1f%%", 100 * statistics_half(e));
+	snprintf(buf, FIGURE, "%s%%%s", number(percent(e->value), 1, text), unsafe_mark(unsafe));
+	if (isfinite(half))
+		string_append(buf, FIGURE, " +-%s%%", number(100 * half, 1, text));
 	return buf;
 }
 
 static const char *cost_of(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
 {
-	int n;
+	const double half = statistics_half(e);
+	char text[FIGURE_STRLEN];
 
 	if (isnan(e->value))
 		return strcpy(buf, "-");
-	n = snprintf(buf, FIGURE, "%.3f%s", e->value, unsafe_mark(unsafe));
-	if (!isnan(e->low))
-		snprintf(buf + n, (size_t)(FIGURE - n), " +-%.3f", statistics_half(e));
+	snprintf(buf, FIGURE, "%s%s", number(e->value, 3, text), unsafe_mark(unsafe));
+	if (isfinite(half))
+		string_append(buf, FIGURE, " +-%s", number(half, 3, text));
 	return buf;
 }
 
@@ -219,17 +231,23 @@ static void print_table(const struct comparison *c, const struct send_options *o
 		print_run(c, i, &sides);
 }
 
+/* Whether a ratio has an end that can be printed; figures that are near 0 may differ without end. */
+static bool is_ratio(const struct estimate *e)
+{
+	return isfinite(e->value) && !isinf(e->low) && !isinf(e->high);
+}
+
 /* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
 static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
 {
-	const char *mark = unsafe_mark(unsafe);
 	const int places = e->value < 10 ? 2 : 1;
+	char text[FIGURE_STRLEN];
 
-	if (isnan(e->low))
-		snprintf(buf, FIGURE, "%.*f%s", places, e->value, mark);
-	else
-		snprintf(buf, FIGURE, "%.*f%s (%.*f to %.*f)", places, e->value, mark, places,
-			 e->low, places, e->high);
+	snprintf(buf, FIGURE, "%s%s", number(e->value, places, text), unsafe_mark(unsafe));
+	if (!isnan(e->low)) {
+		string_append(buf, FIGURE, " (%s", number(e->low, places, text));
+		string_append(buf, FIGURE, " to %s)", number(e->high, places, text));
+	}
 	return buf;
 }
 
@@ -251,6 +269,28 @@ static unsigned unsafe_of(const struct comparison *c, int i, enum plan_figure f)
 			      : now->remote_unsafe | than->remote_unsafe;
 }
 
+/* Prints that a figure which is known of a run and of what it is compared with has no ratio. */
+static void print_no_ratio(const struct comparison *c, int i, enum plan_figure f)
+{
+	const struct estimate now = plan_mean(c->plan, i, f),
+			      than = c->before != NULL ? plan_mean(&c->before->plan, i, f)
+						       : plan_mean(c->plan, 0, f);
+	char name[NAME], first[NAME];
+	struct wrap w;
+
+	if (isnan(now.value) || isnan(than.value))
+		return;
+	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
+	wrap_add(&w, "", "%s%s has no ratio of %s to %s:", comparison_run_name(c->plan, i, name),
+		 c->before != NULL ? " now" : "",
+		 f == PLAN_RATE          ? "throughput"
+		 : f == PLAN_REMOTE_COST ? "the receiver's cost"
+					 : "cost",
+		 c->before != NULL ? "before" : comparison_run_name(c->plan, 0, first));
+	wrap_add(&w, " ", "a figure is not above 0, or they vary too much");
+	wrap_end(&w);
+}
+
 /* A line for each run but the first, if the figure is known of it, or of each run against before. */
 static void print_words(const struct comparison *c, enum plan_figure f, const char *verb,
 			const char *of)
@@ -264,8 +304,10 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 	comparison_run_name(c->plan, 0, first);
 	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++) {
 		e = ratio_of(c, i, f);
-		if (isnan(e.value))
+		if (!is_ratio(&e)) {
+			print_no_ratio(c, i, f);
 			continue;
+		}
 		wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
 		wrap_add(&w, "", "%s%s %s %s times", comparison_run_name(c->plan, i, name),
 			 c->before != NULL ? " now" : "", verb,
@@ -378,7 +420,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 static void json_estimate(struct json *j, const char *key, const char *value_key,
 			  const struct estimate *e, double factor)
 {
-	if (isnan(e->value))
+	if (!isfinite(factor * e->value))
 		return;
 	json_open(j, key, '{');
 	json_number(j, value_key, factor * e->value);

@@ -17,27 +17,26 @@
 static const char columns_without_settings[] = COLUMNS; /* before the settings were saved */
 static const char columns[] = COLUMNS "\tcongestion\tpace_bytes_per_second\toffloads";
 
+#define PERCENT 0.01 /* the unit of a load in a file */
+
 /*
  * Writing.
  */
 
-/* A figure and a tab before it; `-` where it is not known. */
-static void print_figure(FILE *f, double value)
+/* A tab and a figure in units of `unit`; `-` where it is not known, as far as it can be read again. */
+static void print_figure(FILE *f, enum figure_kind kind, double unit, double value)
 {
-	if (isnan(value))
-		fprintf(f, "\t-");
+	if (figure_is_possible(kind, value))
+		fprintf(f, "\t%.9g", value / unit);
 	else
-		fprintf(f, "\t%.9g", value);
+		fprintf(f, "\t-");
 }
 
 static void print_reasons(FILE *f, unsigned unsafe)
 {
-	int i;
+	char text[UNSAFE_STRLEN];
 
-	fprintf(f, "\t%s", unsafe == 0 ? "-" : "");
-	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (unsafe & 1u << i)
-			fprintf(f, "%s%s", limits_name(i), unsafe >> i > 1 ? "," : "");
+	fprintf(f, "\t%s", unsafe == 0 ? "-" : limits_format(unsafe, text));
 }
 
 static const char *word_or_dash(const char *word)
@@ -49,14 +48,14 @@ static void print_run(FILE *f, const struct plan *p, int round, const struct pla
 {
 	fprintf(f, "%d\t%s\t%" PRIu64 "\t%d\t%s", round + 1, run->method, run->chunk, run->streams,
 		p->one_baseline ? "one" : "own");
-	print_figure(f, run->figure[PLAN_RATE][round]);
-	print_figure(f, 100 * run->figure[PLAN_LOAD][round]);
-	print_figure(f, 100 * run->uncertainty);
-	print_figure(f, run->figure[PLAN_COST][round]);
+	print_figure(f, FIGURE_RATE, 1, run->figure[PLAN_RATE][round]);
+	print_figure(f, FIGURE_LOAD, PERCENT, run->figure[PLAN_LOAD][round]);
+	print_figure(f, FIGURE_SHARE, PERCENT, run->uncertainty);
+	print_figure(f, FIGURE_COST, 1, run->figure[PLAN_COST][round]);
 	print_reasons(f, run->unsafe);
-	print_figure(f, 100 * run->figure[PLAN_REMOTE_LOAD][round]);
-	print_figure(f, 100 * run->remote_uncertainty);
-	print_figure(f, run->figure[PLAN_REMOTE_COST][round]);
+	print_figure(f, FIGURE_LOAD, PERCENT, run->figure[PLAN_REMOTE_LOAD][round]);
+	print_figure(f, FIGURE_SHARE, PERCENT, run->remote_uncertainty);
+	print_figure(f, FIGURE_COST, 1, run->figure[PLAN_REMOTE_COST][round]);
 	print_reasons(f, run->remote_unsafe);
 	fprintf(f, "\t%s\t%" PRIu64 "\t%s\n", word_or_dash(p->settings.congestion),
 		p->settings.pace, word_or_dash(p->settings.offloads));
@@ -100,8 +99,11 @@ void saved_write_or_die(const struct plan *p, const char *path)
  * Reading.
  */
 
-/* The next field as a number: `-` is NAN; if it is no number, returns NAN and sets *wrong. */
-static double number(char **line, bool *wrong)
+/*
+ * The next field as a figure in units of `unit`: `-` is NAN.  If no host can have measured it, returns
+ * NAN and sets *wrong.
+ */
+static double figure_next(char **line, enum figure_kind kind, double unit, bool *wrong)
 {
 	const char *field = strsep(line, "\t");
 	double value;
@@ -111,30 +113,28 @@ static double number(char **line, bool *wrong)
 		*wrong |= field == NULL;
 		return NAN;
 	}
-	value = strtod(field, &end);
-	*wrong |= end == field || *end != '\0' || !isfinite(value);
-	return value;
+	value = strtod(field, &end) * unit;
+	if (end != field && *end == '\0' && figure_is_possible(kind, value))
+		return value;
+	*wrong = true;
+	return NAN;
 }
 
 static uint64_t count(char **line, double max, bool *wrong)
 {
-	const double value = number(line, wrong);
+	const double value = figure_next(line, FIGURE_COUNT, 1, wrong);
 
-	*wrong |= isnan(value) || value < 0 || value > max || value != floor(value);
+	*wrong |= isnan(value) || value > max;
 	return *wrong ? 0 : (uint64_t)value;
 }
 
 static unsigned reasons(char **line, bool *wrong)
 {
-	char *field = strsep(line, "\t"), *name;
+	const char *field = strsep(line, "\t");
 	unsigned unsafe = 0;
-	int i;
 
-	*wrong |= field == NULL;
-	while ((name = strsep(&field, ",")) != NULL)
-		for (i = 0; i < UNSAFE_REASONS; i++)
-			if (strcmp(name, limits_name(i)) == 0)
-				unsafe |= 1u << i;
+	if (field == NULL || (strcmp(field, "-") != 0 && !limits_parse(field, &unsafe)))
+		*wrong = true;
 	return unsafe;
 }
 
@@ -165,14 +165,14 @@ static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURE
 	run->streams = (int)count(&line, 1e6, &wrong);
 	baseline = strsep(&line, "\t");
 	p->one_baseline |= baseline != NULL && strcmp(baseline, "one") == 0;
-	figure[PLAN_RATE] = number(&line, &wrong);
-	figure[PLAN_LOAD] = number(&line, &wrong) / 100;
-	run->uncertainty = fmax(0, number(&line, &wrong) / 100);
-	figure[PLAN_COST] = number(&line, &wrong);
+	figure[PLAN_RATE] = figure_next(&line, FIGURE_RATE, 1, &wrong);
+	figure[PLAN_LOAD] = figure_next(&line, FIGURE_LOAD, PERCENT, &wrong);
+	run->uncertainty = fmax(0, figure_next(&line, FIGURE_SHARE, PERCENT, &wrong));
+	figure[PLAN_COST] = figure_next(&line, FIGURE_COST, 1, &wrong);
 	run->unsafe = reasons(&line, &wrong);
-	figure[PLAN_REMOTE_LOAD] = number(&line, &wrong) / 100;
-	run->remote_uncertainty = fmax(0, number(&line, &wrong) / 100);
-	figure[PLAN_REMOTE_COST] = number(&line, &wrong);
+	figure[PLAN_REMOTE_LOAD] = figure_next(&line, FIGURE_LOAD, PERCENT, &wrong);
+	run->remote_uncertainty = fmax(0, figure_next(&line, FIGURE_SHARE, PERCENT, &wrong));
+	figure[PLAN_REMOTE_COST] = figure_next(&line, FIGURE_COST, 1, &wrong);
 	run->remote_unsafe = reasons(&line, &wrong);
 	if (p->has_settings) {
 		word(&line, settings->congestion, sizeof(settings->congestion), &wrong);

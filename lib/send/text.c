@@ -67,10 +67,9 @@ enum load_figure { LOAD, TASKS, CPUS, SLOWED, COST };
 /* `61.2%? +-0.4%`, with the mark where the load is unsafe */
 static const char *load_text(const struct figures *f, char buf[CELL])
 {
-	int n = snprintf(buf, CELL, "%.1f%%%s", percent(f->load), unsafe_mark(f->unsafe));
-
-	if (!isnan(f->uncertainty) && n < CELL)
-		snprintf(buf + n, CELL - (size_t)n, " +-%.1f%%", 100 * f->uncertainty);
+	snprintf(buf, CELL, "%.1f%%%s", percent(f->load), unsafe_mark(f->unsafe));
+	if (!isnan(f->uncertainty))
+		string_append(buf, CELL, " +-%.1f%%", 100 * f->uncertainty);
 	return buf;
 }
 
@@ -283,12 +282,10 @@ static void print_tcp(const struct send_result *res, int streams)
 static const char *bound_text(const struct stream_result *s, char buf[CELL])
 {
 	const double to = s->has_receipt ? s->received.cpu : NAN;
-	int n;
 
 	number(buf, 0, s->sent.cpu);
-	n = (int)strlen(buf);
 	if (!isnan(to))
-		snprintf(buf + n, CELL - (size_t)n, " to %.0f", to);
+		string_append(buf, CELL, " to %.0f", to);
 	return buf;
 }
 
@@ -453,11 +450,11 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 static const char *interval_tcp(const struct tcp_figures *t, bool is_stream, char buf[TCP_STRLEN])
 {
 	char a[CELL], b[CELL];
-	int n = snprintf(buf, TCP_STRLEN, "%s retransmits", number(a, 0, t->retransmits));
 
+	snprintf(buf, TCP_STRLEN, "%s retransmits", number(a, 0, t->retransmits));
 	if (is_stream)
-		snprintf(buf + n, TCP_STRLEN - (size_t)n, ", window %s KiB, RTT %s ms",
-			 number(a, 0, t->cwnd / 1024), number(b, 3, t->rtt / 1000));
+		string_append(buf, TCP_STRLEN, ", window %s KiB, RTT %s ms",
+			      number(a, 0, t->cwnd / 1024), number(b, 3, t->rtt / 1000));
 	return buf;
 }
 

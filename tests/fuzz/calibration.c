@@ -134,7 +134,7 @@ static void make_calibration(struct text *t)
 	put_bytes(t, lines.s, lines.len);
 }
 
-const struct target calibration_target = {
+const struct fuzz_target calibration_target = {
 	"calibration", false, run_calibration, make_calibration,
 	"\n|" SOAKER "\n|soaker \n|machine |wake |wake 1 2|cpus |cpu |cpu 0 0 0 1 0 1 0\n|"
 	"later x\n| |,|-|.|\033[2J|\t|\r\n|\200"};

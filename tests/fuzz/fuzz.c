@@ -15,15 +15,15 @@
 
 #include <sys/time.h>
 
-static const struct target *const targets[] = {
-	&wire_target,    &receipt_target, &calibration_target, &size_target,
-	&seconds_target, &cpus_target,    &json_target,
+static const struct fuzz_target *const targets[] = {
+	&wire_target, &receipt_target, &calibration_target, &size_target,     &seconds_target,
+	&cpus_target, &json_target,    &saved_target,       &receipts_target,
 };
 #define TARGETS (sizeof(targets) / sizeof(targets[0]))
 
 /* The case that is tried, kept so that a failure can print it. */
 static struct {
-	const struct target *target;
+	const struct fuzz_target *target;
 	const char *s;
 	size_t len;
 	uint64_t seed, number;
@@ -69,7 +69,7 @@ static uint64_t hash(const unsigned char *p, size_t len)
 	return h;
 }
 
-static const struct target *target_called(const char *name)
+static const struct fuzz_target *target_called(const char *name)
 {
 	size_t i;
 
@@ -80,7 +80,7 @@ static const struct target *target_called(const char *name)
 }
 
 /* In memory of just its size, so that a sanitizer sees a byte read beyond it. */
-static bool try_case(const struct target *target, const char *s, size_t len)
+static bool try_case(const struct fuzz_target *target, const char *s, size_t len)
 {
 	bool accepted;
 	char *copy;
@@ -180,7 +180,7 @@ static void watch(void)
 	signal(SIGILL, on_signal);
 }
 
-static void make_case(struct text *t, const struct target *target)
+static void make_case(struct text *t, const struct fuzz_target *target)
 {
 	size_t n;
 
@@ -192,7 +192,7 @@ static void make_case(struct text *t, const struct target *target)
 		damage(t, target);
 }
 
-static void try_random(const struct target *target, uint64_t cases)
+static void try_random(const struct fuzz_target *target, uint64_t cases)
 {
 	static struct text t;
 	uint64_t accepted = 0;
@@ -206,7 +206,7 @@ static void try_random(const struct target *target, uint64_t cases)
 	       (unsigned long long)now.seed);
 }
 
-static void try_hex(const struct target *target, const char *hex)
+static void try_hex(const struct fuzz_target *target, const char *hex)
 {
 	static struct text t;
 	char byte[3] = "";
@@ -218,7 +218,7 @@ static void try_hex(const struct target *target, const char *hex)
 	printf("%s\n", try_case(target, t.s, t.len) ? "accepted" : "refused");
 }
 
-static void try_file(const struct target *target, const char *path)
+static void try_file(const struct fuzz_target *target, const char *path)
 {
 	static struct text t;
 	FILE *f = fopen(path, "re");
@@ -233,7 +233,7 @@ static void try_file(const struct target *target, const char *path)
 	printf("%s: %s\n", path, try_case(target, t.s, t.len) ? "accepted" : "refused");
 }
 
-static void store_valid(const struct target *target, const char *dir)
+static void store_valid(const struct fuzz_target *target, const char *dir)
 {
 	static struct text t;
 	char path[4096];
@@ -252,7 +252,7 @@ static void store_valid(const struct target *target, const char *dir)
 
 int main(int argc, char **argv)
 {
-	const struct target *target;
+	const struct fuzz_target *target;
 	const char *dir = NULL, *hex = NULL;
 	uint64_t cases = 100000;
 	size_t i;

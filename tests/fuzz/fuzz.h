@@ -17,7 +17,7 @@ struct text {
 	char s[CASE_MAX];
 };
 
-struct target {
+struct fuzz_target {
 	const char *name;
 	bool string; /* the case is a string: it ends at a NUL and has one */
 	bool (*run)(const char *s, size_t len); /* whether it was accepted */
@@ -25,8 +25,8 @@ struct target {
 	const char *words;                      /* that mean something to it; NULL: headers do */
 };
 
-extern const struct target wire_target, receipt_target, calibration_target, size_target,
-	seconds_target, cpus_target, json_target;
+extern const struct fuzz_target wire_target, receipt_target, calibration_target, size_target,
+	seconds_target, cpus_target, json_target, saved_target, receipts_target;
 
 /* Shows the case that is tried, and aborts, unless this is true. */
 void holds(bool it_does, const char *what);
@@ -56,4 +56,4 @@ void put_header(struct text *t, uint32_t v); /* of the wire */
 void put_cpus(struct text *t, int most);     /* a CPU list of at most `most` ranges */
 
 /* Does one of nine things to a case of that target. */
-void damage(struct text *t, const struct target *target);
+void damage(struct text *t, const struct fuzz_target *target);

@@ -92,6 +92,6 @@ static void make_json(struct text *t)
 		put_code_point(t);
 }
 
-const struct target json_target = {
+const struct fuzz_target json_target = {
 	"json", true, run_json, make_json,
 	"\"|\\|\n|\177|\200|\300\257|\355\240\200|\364\220\200\200|\377|\\ufffd|\xef\xbf\xbd"};

@@ -215,8 +215,8 @@ static void make_cpus(struct text *t)
 	put_cpus(t, 6);
 }
 
-const struct target size_target = {"size", true, run_size, make_size, "k|M|g|T|kk|e3|.|-| "};
-const struct target seconds_target = {"seconds", true, run_seconds, make_seconds,
-				      ".|e|-|0x|nan|inf| |s"};
-const struct target cpus_target = {"cpus", true, run_cpus, make_cpus,
-				   ",|-|0-8191|8191|,0|-1| |\n|0x|:2"};
+const struct fuzz_target size_target = {"size", true, run_size, make_size, "k|M|g|T|kk|e3|.|-| "};
+const struct fuzz_target seconds_target = {"seconds", true, run_seconds, make_seconds,
+					   ".|e|-|0x|nan|inf| |s"};
+const struct fuzz_target cpus_target = {"cpus", true, run_cpus, make_cpus,
+					",|-|0-8191|8191|,0|-1| |\n|0x|:2"};

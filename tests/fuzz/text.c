@@ -177,7 +177,7 @@ static void double_span(struct text *t)
 }
 
 /* The beginning of one and the end of another. */
-static void splice_with_another(struct text *t, const struct target *target)
+static void splice_with_another(struct text *t, const struct fuzz_target *target)
 {
 	static struct text other;
 	size_t from;
@@ -190,7 +190,7 @@ static void splice_with_another(struct text *t, const struct target *target)
 }
 
 /* The number at or behind some place. */
-static void replace_number(struct text *t, const struct target *target)
+static void replace_number(struct text *t, const struct fuzz_target *target)
 {
 	static struct text number;
 	size_t from = below(t->len), to;
@@ -213,7 +213,7 @@ static void replace_number(struct text *t, const struct target *target)
 	insert(t, from, number.s, number.len);
 }
 
-void damage(struct text *t, const struct target *target)
+void damage(struct text *t, const struct fuzz_target *target)
 {
 	static struct text word;
 	size_t from, to;

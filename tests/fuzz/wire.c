@@ -189,4 +189,4 @@ static void make_wire(struct text *t)
 		put(t, "more");
 }
 
-const struct target wire_target = {"wire", false, run_wire, make_wire, NULL};
+const struct fuzz_target wire_target = {"wire", false, run_wire, make_wire, NULL};

@@ -369,6 +369,25 @@ static void test_die(void)
 	}
 }
 
+static void test_string_append(void)
+{
+	char text[8] = "";
+	char full[4] = {'f', 'u', 'l', 'l'};
+
+	ok(string_append(text, sizeof(text), "%d", 123) &&
+		   string_append(text, sizeof(text), "4567"),
+	   "string_append: what has just room is appended");
+	is(text, "1234567", "string_append: it stands behind what was there");
+	ok(!string_append(text, sizeof(text), "8"), "string_append: what has no room is reported");
+	is(text, "1234567", "string_append: and cut off");
+	text[5] = '\0';
+	ok(!string_append(text, sizeof(text), "%.3f", 1e300),
+	   "string_append: a figure of 300 digits");
+	is(text, "1234510", "string_append: as much of it as there is room for is appended");
+	ok(!string_append(full, sizeof(full), "x") && memcmp(full, "full", 4) == 0,
+	   "string_append: a text without an end is left as it is");
+}
+
 int main(void)
 {
 	test_sizes();
@@ -377,6 +396,7 @@ int main(void)
 	test_options();
 	test_clocks();
 	test_printable();
+	test_string_append();
 	test_file_read_line();
 	test_file_write();
 	test_die();

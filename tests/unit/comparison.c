@@ -3,7 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-static struct send_options opt;
+static struct send_options opt = {.server = "server", .port = "2222"};
 static struct plan plan;
 static char printed[16384];
 
@@ -105,8 +105,55 @@ static void test_without_load(void)
 	plan_close(&plan);
 }
 
+/* Figures that no host can have measured have more digits than a column has. */
+static void test_huge(void)
+{
+	static const double huge[] = {1e60, 1e300};
+	const struct comparison c = {.plan = &plan};
+	size_t i;
+	int k;
+
+	for (i = 0; i < LENGTH(huge); i++) {
+		plan_init();
+		for (k = 0; k < PLAN_FIGURES; k++) {
+			plan.run[0].figure[k][0] = huge[i];
+			plan.run[0].figure[k][1] = huge[i] / 2;
+		}
+		plan.run[0].unsafe = plan.run[0].remote_unsafe = UNSAFE_STEAL;
+		stdout_of(print, (void *)&c, printed, sizeof(printed));
+		ok(strstr(printed, "inf") == NULL && strstr(printed, "nan") == NULL &&
+			   widest(printed) < 200,
+		   "figures of %g are printed, by their powers of ten", huge[i]);
+		plan_close(&plan);
+	}
+}
+
+/* A run that sent nothing, and one whose load was below 0. */
+static void test_no_ratio(void)
+{
+	static struct environment environment;
+	const char *second;
+	const struct comparison c = {.plan = &plan, .environment = &environment};
+
+	plan_init();
+	plan.run[1].figure[PLAN_RATE][0] = 0;
+	plan.run[1].figure[PLAN_COST][1] = -0.1;
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "has no ratio of throughput to sendfile, 1 stream:\n") != NULL &&
+		   strstr(printed, "has no ratio of cost to sendfile, 1 stream:\n") != NULL,
+	   "a ratio that there cannot be has a line with the reason");
+	opt.json = true;
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	second = strstr(printed, "\"uring-zc\"");
+	ok(second != NULL && strstr(second, "_ratio\"") == NULL, "and in JSON no object");
+	opt.json = false;
+	plan_close(&plan);
+}
+
 int main(void)
 {
+	test_huge();
+	test_no_ratio();
 	test_lines();
 	test_unsafe();
 	test_without_load();

@@ -13,8 +13,9 @@ static void test_parse(void)
 		"bytes=5 seconds=0.5\n",
 		"seconds=1 bytes=0\n",
 		"bytes=5 seconds=0.5 load=-0.01 cpus=2 reads=7 files=3\n",
-		"bytes=18446744073709551615 seconds=1 new_key=some.text,1\n",
-		"bytes=5 seconds=999999999999999.875 load=-1000 cpus=1\n",
+		"bytes=1000000000000000000 seconds=1 new_key=some.text,1\n",
+		"bytes=5 seconds=1000000000 load=-100 cpus=8192\n",
+		"bytes=5 seconds=1 load=100 uncertainty=100 steal=100 cpus=1\n",
 		"refused=full\n",
 	};
 	static const char *const bad[] = {
@@ -44,13 +45,23 @@ static void test_parse(void)
 		"bytes=5 seconds=1 load=1\t\n",
 		"bytes=5 seconds=1 later=\200\n",
 		"bytes=5 seconds=1 later=\177\n",
-		"bytes=5 seconds=1 load=-2000\n",
+		"bytes=5 seconds=1 load=-100.001\n",
+		"bytes=5 seconds=1 load=100.001\n",
+		"bytes=5 seconds=1 uncertainty=100.001\n",
+		"bytes=5 seconds=1 uncertainty=-0.1\n",
+		"bytes=5 seconds=1 steal=100.001\n",
+		"bytes=5 seconds=1 cpus=8192.001\n",
+		"bytes=5 seconds=1 cpu=8192\n",
+		"bytes=5 seconds=1 load_seconds=1000000000.001\n",
+		"bytes=5 seconds=1 interrupts=1000000000000001\n",
+		"bytes=1000000000000000001024 seconds=1\n",
+		"bytes=1000000000000001024 seconds=1\n",
 		"bytes=5 seconds=1 method=UP\n",
 		"bytes=5 seconds=1 method=aaaaaaaaaaaaaaaa\n",
 		"bytes=5 seconds=1 rcv_rtt=-1\n",
 		"bytes=5.5 seconds=1\n",
 		"bytes=5 seconds=1-2\n",
-		"bytes=5 seconds=1000000000000000\n",
+		"bytes=5 seconds=1000000000.001\n",
 		"bytes=5 seconds=1 unsafe=\n",
 		"bytes=5 seconds=1 unsafe=,\n",
 		"bytes=5 seconds=1 unsafe=steal,\n",
@@ -189,14 +200,14 @@ static void test_format(void)
 	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.rates.interrupts) &&
 		   isnan(f.tasks) && isnan(f.slowed),
 	   "numbers that a receipt cannot have are omitted");
-	in.slowed = -1000;
+	in.slowed = -100;
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &f) == NULL && f.slowed == -1000,
-	   "a share may be as low as -1000");
-	in.slowed = -1000.5;
+	ok(receipt_parse(line, len, &f) == NULL && f.slowed == -100,
+	   "a share may be as low as -100");
+	in.slowed = -100.5;
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &f) == NULL && isnan(f.slowed),
-	   "a share below -1000 is omitted");
+	   "a share below -100 is omitted");
 	strcpy(in.kernel, "6.1 with blanks");
 	strcpy(in.version, VERSION);
 	len = receipt_format(&in, line);

@@ -10,6 +10,11 @@
 #define SEND(round) round "\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\tsteal,weight\t-\t0\t-\t-\n"
 #define MMAP(round) round "\tmmap\t4194304\t1\tone\t2000\t-\t0\t-\t-\t25\t2\t0.5\tsteal\n"
 
+/* A run with these figures of the sender, its reasons, and the receiver's cost. */
+#define ROW(rate, load, error, cost, reasons, remote_cost)                                         \
+	HEAD "1\tsend\t65536\t2\tone\t" rate "\t" load "\t" error "\t" cost "\t" reasons           \
+	     "\t-\t0\t" remote_cost "\t-\n"
+
 static const char *parse(const char *text, struct saved *s)
 {
 	char *copy = strdup(text);
@@ -60,6 +65,15 @@ static void test_wrong(void)
 		HEAD "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-\tmore\n",
 		HEAD "1\tsend\t65536.5\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
 		HEAD "1\tsend\t65536\t2\tone\t1e999\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
+		ROW("-1", "50", "1", "2.5", "-", "-"),
+		ROW("1e16", "50", "1", "2.5", "-", "-"),
+		ROW("1000", "1e100", "1", "2.5", "-", "-"),
+		ROW("1000", "-10001", "1", "2.5", "-", "-"),
+		ROW("1000", "50", "1e290", "2.5", "-", "-"),
+		ROW("1000", "50", "-1", "2.5", "-", "-"),
+		ROW("1000", "50", "1", "1e100", "-", "-"),
+		ROW("1000", "50", "1", "2.5", "-", "-1e100"),
+		ROW("1000", "50", "1", "2.5", "steal,,weight", "-"),
 		HEAD "1\tsend\t65536\t2\tone\tnan\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
 		HEAD "1\tsend\t65536\t2\tone\t1000x\t50\t1\t2.5\t-\t-\t0\t-\t-\n",
 		HEAD "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-",
@@ -96,6 +110,17 @@ static void test_round_trip(void)
 	   "what is written is read as it was");
 	saved_close(&s);
 	saved_close(&again);
+}
+
+/* A later version may have reasons that this one does not know. */
+static void test_reasons(void)
+{
+	struct saved s;
+
+	ok(parse(ROW("1000", "50", "1", "2.5", "later,steal", "-"), &s) == NULL &&
+		   s.plan.run[0].unsafe == (UNSAFE_OTHER | UNSAFE_STEAL),
+	   "a reason that is not known is one of the others: the load is unsafe all the same");
+	saved_close(&s);
 }
 
 /* The most streams and rounds that a comparison can have. */
@@ -153,6 +178,7 @@ int main(void)
 	test_settings();
 	test_parse();
 	test_wrong();
+	test_reasons();
 	test_most();
 	test_round_trip();
 	return done();

@@ -1,0 +1,263 @@
+#include "lib/report/receipt.h"
+#include "lib/send/methods.h"
+#include "lib/send/report.h"
+
+#include "tests/fuzz/fuzz.h"
+
+/*
+ * What zcc prints of figures that it did not measure itself: a file of --save that is compared with,
+ * and the receipts of a server.
+ */
+
+/* Calls a function that prints on stdout; the caller frees what it returns. */
+static char *stdout_of(void (*print)(void *arg), void *arg)
+{
+	FILE *const before = stdout;
+	char *text = NULL;
+	size_t len;
+
+	stdout = open_memstream(&text, &len);
+	if (stdout == NULL)
+		err(EXIT_FAILURE, "fuzz");
+	print(arg);
+	fclose(stdout);
+	stdout = before;
+	return text;
+}
+
+/* Whether a word of a text is not a number, unless the case has it too, as the name of a kernel may. */
+static bool has_odd_figure(const char *text, const char *word, const char *s)
+{
+	return strstr(text, word) != NULL && strstr(s, word) == NULL;
+}
+
+/* What is printed has figures, and in JSON no empty object for one. */
+static void print_holds(void (*print)(void *arg), void *arg, const char *s)
+{
+	static const char *const empty[] = {"bits_per_second\":{}", "load_percent\":{}",
+					    "us_per_kib\":{}", "_ratio\":{}"};
+	char *text = stdout_of(print, arg);
+	size_t i;
+
+	holds(text[0] != '\0', "something is printed");
+	holds(!has_odd_figure(text, "nan", s), "no figure is printed as nan");
+	holds(!has_odd_figure(text, " inf", s) && !has_odd_figure(text, "-inf", s),
+	      "no figure is printed as inf");
+	for (i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)
+		holds(strstr(text, empty[i]) == NULL, "a figure in JSON has a value");
+	free(text);
+}
+
+static struct environment environment;
+static struct send_options opt = {.server = "server", .port = "2222", .streams = 1};
+
+struct comparison_case {
+	const struct comparison *comparison;
+	struct send_options opt;
+};
+
+static void print_comparison(void *arg)
+{
+	const struct comparison_case *c = arg;
+
+	comparison_print(c->comparison, &c->opt);
+}
+
+/* Of the plan s->plan, alone and against itself as it was saved, as text and as JSON. */
+static void comparison_holds(struct saved *saved, const char *s)
+{
+	struct comparison c = {.plan = &saved->plan, .environment = &environment};
+	struct comparison_case printed = {&c, opt};
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		c.before = i & 1 ? saved : NULL;
+		c.before_path = "file";
+		printed.opt.json = (i & 2) != 0;
+		print_holds(print_comparison, &printed, s);
+	}
+}
+
+/*
+ * A file of --save.
+ */
+
+static bool run_saved(const char *s, size_t len)
+{
+	struct saved saved;
+	char *text = malloc(len + 1);
+	const char *why;
+
+	if (text == NULL)
+		err(EXIT_FAILURE, "fuzz");
+	memcpy(text, s, len + 1);
+	why = saved_parse(text, &saved);
+	free(text);
+	if (why != NULL) {
+		reason_holds(why);
+		holds(saved.plan.run == NULL, "a refusal leaves no plan");
+		return false;
+	}
+	comparison_holds(&saved, s);
+	saved_close(&saved);
+	return true;
+}
+
+static void put_figure(struct text *t, size_t most)
+{
+	if (one_in(32))
+		put_odd_number(t);
+	else if (one_in(16))
+		put(t, "-");
+	else
+		put(t, "%.9g", (double)below(most * 1000) / 1000);
+	put_char(t, '\t');
+}
+
+static void make_saved(struct text *t)
+{
+	const size_t runs = 1 + below(3), rounds = 1 + below(3);
+	const bool settings = one_in(2);
+	size_t i;
+
+	put(t,
+	    "# zcc 1.0, Linux 6.1 x86_64, host\nround\tmethod\tbuffer_bytes\tstreams\tbaseline\t"
+	    "kib_per_second\tload_percent\tload_uncertainty_percent\tcost_us_per_kib\tunsafe\t"
+	    "receiver_load_percent\treceiver_load_uncertainty_percent\t"
+	    "receiver_cost_us_per_kib\treceiver_unsafe%s\n",
+	    settings ? "\tcongestion\tpace_bytes_per_second\toffloads" : "");
+	for (i = 0; i < runs * rounds; i++) {
+		put(t, "%zu\t%s\t65536\t%zu\t%s\t", i / runs + 1, i % runs == 0 ? "send" : "mmap",
+		    i % runs + 1, one_in(4) ? "own" : "one");
+		put_figure(t, 1000000);
+		put_figure(t, 100);
+		put_figure(t, 2);
+		put_figure(t, 10);
+		put(t, "%s\t", one_in(4) ? "steal,weight" : "-");
+		put_figure(t, 100);
+		put_figure(t, 2);
+		put_figure(t, 10);
+		put(t, "-%s\n", settings ? "\treno\t0\ttso,gso" : "");
+	}
+}
+
+/*
+ * Receipts.
+ */
+
+struct report_case {
+	struct send_report report;
+	struct send_result res;
+	struct stream_result stream;
+	struct target target;
+	struct fileset set;
+	struct send_options opt;
+};
+
+static void print_report(void *arg)
+{
+	struct report_case *c = arg;
+
+	report_start(&c->report, &c->target, &c->res);
+	report_end(&c->report, &c->res, NULL);
+}
+
+/* What the sender measured is in order; the receipt is the case. */
+static void report_init(struct report_case *c, const struct figures *received, bool local)
+{
+	struct figures *sent = &c->stream.sent;
+
+	*c = (struct report_case){.opt = opt};
+	c->opt.method = method_named("send");
+	c->report = (struct send_report){.opt = &c->opt, .lock = REPORT_LOCK};
+	strcpy(c->target.name, "192.0.2.1:2222");
+	c->set = (struct fileset){.n = 1, .bytes = 1000};
+	figures_init(sent);
+	sent->bytes = 1 + any() % 1000000;
+	sent->seconds = one_in(2) ? 1 : 0.001;
+	strcpy(sent->method, "send");
+	c->stream.received = *received;
+	c->stream.has_receipt = true;
+	c->res = (struct send_result){.target = &c->target,
+				      .set = &c->set,
+				      .congestion = "reno",
+				      .chunk = 65536,
+				      .stream = &c->stream,
+				      .sent = *sent,
+				      .received = *received,
+				      .receipts = 1,
+				      .local = local};
+}
+
+static void report_holds(struct report_case *c, const char *s)
+{
+	print_holds(print_report, c, s);
+	c->opt.json = true;
+	print_holds(print_report, c, s);
+}
+
+#define RECEIPTS 4 /* of a case: two rounds of two runs */
+
+static bool run_receipts(const char *s, size_t len)
+{
+	struct figures received[RECEIPTS];
+	struct report_case c;
+	struct saved plan = {.machine = "host"};
+	const bool local = one_in(2);
+	const char *end;
+	int i, n;
+
+	(void)len;
+	for (n = 0; n < RECEIPTS && *s != '\0'; n++, s = end + 1) {
+		end = strchrnul(s, '\n');
+		if (*end == '\0' || receipt_parse(s, (size_t)(end - s) + 1, &received[n]) != NULL)
+			return false;
+	}
+	if (n < 2)
+		return false;
+	s -= len;
+	plan_open(&plan.plan, n / 2, 2);
+	for (i = 0; i < n / 2 * 2; i++) {
+		report_init(&c, &received[i], local);
+		plan_add(&plan.plan, i % plan.plan.n, &c.res);
+		report_holds(&c, s);
+	}
+	comparison_holds(&plan, s);
+	plan_close(&plan.plan);
+	return true;
+}
+
+/* Of another server, maybe far from what a host can measure. */
+static double far_or(double value)
+{
+	return one_in(8) ? 1e14 : value;
+}
+
+static void make_receipts(struct text *t)
+{
+	char line[RECEIPT_MAX];
+	struct figures f;
+	size_t i, n = 2 + below(RECEIPTS - 1);
+
+	for (i = 0; i < n; i++) {
+		figures_init(&f);
+		f.bytes = 1 + below(1000000);
+		f.seconds = 1;
+		f.calls = below(100);
+		strcpy(f.method, "read");
+		f.cpus = far_or(1 + (double)below(8));
+		f.load = far_or((double)below(1000) / 1000);
+		f.uncertainty = far_or(0.01);
+		f.soaked = far_or(1);
+		f.unsafe = one_in(4) ? UNSAFE_STEAL : 0;
+		put_bytes(t, line, receipt_format(&f, line) - 1);
+		put(t, one_in(8) ? " rcv_rtt=1000000\n" : "\n");
+	}
+}
+
+const struct fuzz_target saved_target = {"saved", true, run_saved, make_saved,
+					 "\t|\n|-|0|1e|e9|e300|.|nan|inf|-1|other|later|\t-\t|1\t"};
+const struct fuzz_target receipts_target = {
+	"receipts", true, run_receipts, make_receipts,
+	" load=|999999999999999|00000000|-|.|seconds=|cpus=| load_seconds=999999999| bytes=| "
+	"tasks=|\n| |load_bytes=1 |bytes=0 |bytes=1 |0"};
