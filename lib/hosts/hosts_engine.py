@@ -123,10 +123,18 @@ def engine_command(plan, host, script):
     return [program, "--will-cite", "-u", "-j1"] + arguments + ["--nonall", "-S", host, command]
 
 
+def is_figure(key, value):
+    """Whether it is a number that such a figure can have; only a load may be below 0."""
+    least = -1e18 if key == "load_percent" else 0
+    return type(value) in (int, float) and least <= value < 1e18
+
+
 def is_report(value):
     """Whether what a host printed is an object of zcc or zcs, as far as it is used here."""
     end = value.get("end", {}) if isinstance(value, dict) else None
-    if not isinstance(end, dict) or not isinstance(end.get("clients", 1), int):
+    if not isinstance(end, dict) or not is_figure("clients", end.get("clients", 1)):
+        return False
+    if not isinstance(end.get("streams", []), list):
         return False
     parts = [end.get(key, {}) for key in ("sum_sent", "sum_received", "host")]
     if not all(isinstance(part, dict) for part in parts):
@@ -134,7 +142,7 @@ def is_report(value):
     unsafe = parts[2].get("unsafe", [])
     if not isinstance(unsafe, list) or not all(isinstance(reason, str) for reason in unsafe):
         return False
-    return all(isinstance(part.get(key, 0), (int, float)) for part in parts for key in FIGURES)
+    return all(is_figure(key, part[key]) for part in parts for key in FIGURES if key in part)
 
 
 def descendants(pid):

@@ -66,7 +66,8 @@ odd_answers()
 {
 	export ANSWER STATUS
 	for ANSWER in '[1]' '{"end":{"sum_sent":5}}' '{"end":{"sum_sent":{"bytes":"5"}}}' '{"end":{"host":{"unsafe":[1]}}}' \
-	    "$(printf '[%.0s' $(seq 2000))" status; do
+	    '{"end":{"sum_sent":{},"sum_received":{"bytes":NaN}}}' '{"end":{"sum_sent":{},"sum_received":{"bytes":1e400}}}' \
+	    '{"end":{"sum_sent":{},"sum_received":{"bytes":-1}}}' "$(printf '[%.0s' $(seq 2000))" status; do
 		STATUS=0
 		[ "$ANSWER" != status ] || STATUS=x
 		file 'pattern pairs' "engine pdsh -R exec sh $PWD/odd %h"
