@@ -28,6 +28,7 @@ FIGURES = (
 # What runs on a host.  It has no % and no {}, which engines replace.  pdsh loses what is beyond 128 KiB of a
 # line, so that long lines are folded.
 RUN_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
+percent=$(printf '\\045')
 umask 077
 mkdir "$d" 2>/dev/null || { rmdir "$d" 2>/dev/null; echo "zc-hosts: cannot make $d" >&2; exit 125; }
 trap 'rm -rf "$d"' EXIT
@@ -265,6 +266,11 @@ def all_done(programs):
     return all(program.is_done for program in programs)
 
 
+def quoted(word):
+    """A word of a command for RUN_SCRIPT, which has no %."""
+    return '"$percent"'.join(map(shlex.quote, word.split("%")))
+
+
 class Run:
     """One run of zcc or zcs on a host in a round."""
 
@@ -275,7 +281,7 @@ class Run:
         program = os.path.join(plan.get("bin", ""), tool)
         command = [program, "--json"] + ["-c"] * self.measures + options
         script = RUN_SCRIPT.replace("@TOKEN@", self.token).replace("@LIMIT@", str(limit))
-        script = script.replace("@COMMAND@", " ".join(shlex.quote(word) for word in command))
+        script = script.replace("@COMMAND@", " ".join(quoted(word) for word in command))
         self.program = Program(plan, host, script)
 
     def stop(self):

@@ -5,7 +5,7 @@ import shlex
 
 WORD = re.compile(r"[A-Za-z0-9_./,:=+@-]+$")
 NAME = re.compile(r"[A-Za-z0-9_.@][A-Za-z0-9_.@-]*$")
-ADDRESS = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*$")
+ADDRESS = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*(%[A-Za-z0-9_.:@-]+)?$")  # an interface after %
 RANGE = re.compile(r"(.*)\[([0-9]{1,9})-([0-9]{1,9})\](.*)$")
 
 # Options that zc-hosts sets itself, or whose report is another one: short ones, which may follow others that
@@ -47,6 +47,8 @@ def parse_hosts(words):
                 raise UsageError("'%s' is not the name of a host" % one)
             if not address:
                 its_address = one.rpartition("@")[2]
+            if its_address.startswith("[") and its_address.endswith("]"):
+                its_address = its_address[1:-1]
             if not ADDRESS.match(its_address):
                 raise UsageError("'%s' is not the address of a host" % its_address)
             if one in hosts:
@@ -117,10 +119,12 @@ def check_plan(plan):
 
 
 def read_plan(path):
-    """The keywords of FILE with their arguments."""
+    """The keywords of FILE with their arguments; `-` is standard input."""
     plan = {}
+    is_stdin = path == "-"
+    path = "standard input" if is_stdin else path
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(0 if is_stdin else path, encoding="utf-8-sig", closefd=not is_stdin) as file:
             lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError("%s: %s" % (path, getattr(error, "strerror", None) or "is not text")) from error
