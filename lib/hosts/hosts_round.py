@@ -6,6 +6,7 @@ In a round no host both sends and receives, so that each runs one program and so
 import json
 
 from hosts_engine import END_LIMIT, START_LIMIT, Run, all_done, stop_runs, wait_for
+from hosts_table import shortened
 
 
 def start_receiver(plan, host):
@@ -47,8 +48,8 @@ def groups(run):
     return [one for one in run.program.objects() if "sum_received" in one.get("end", {})]
 
 
-def host_figures(one, end, reasons):
-    """The load of a host, as zcc or zcs printed it."""
+def host_figures(run, one, end, reasons):
+    """The throughput and the load of a host, from an object of zcc or zcs; or why it has no load."""
     host = one.get("end", {}).get("host", {})
     total = one.get("end", {}).get(end, {})
     figures = {key: total[key] for key in ("seconds", "bytes", "bits_per_second") if key in total}
@@ -58,30 +59,32 @@ def host_figures(one, end, reasons):
     unsafe = host.get("unsafe", []) + reasons
     if unsafe and "load_percent" in host:
         figures["unsafe"] = unsafe
+    if "load_percent" not in figures:
+        figures["no_load"] = no_load_reason(run)
     return figures
 
 
-def no_load_reason(run, figures):
-    """Returns why a host has no load; an empty text if it has one."""
-    if "load_percent" in figures:
-        return ""
+def no_load_reason(run):
+    """Returns why a host whose program has printed no load has none."""
     if not run.measures:
         names = sorted(run.plan["load"])
-        listed = " ".join(names[:3]) + " ..." * (len(names) > 3)
-        return "no load: FILE's 'load' names only " + listed if names else "no load: FILE has 'load none'"
+        return "not asked for: 'load %s'" % (shortened(names) if names else "none")
     named = [line for line in run.program.err if "load" in line or "short" in line]
     return named[-1] if named else "its program printed no load"
 
 
-def receiver_figures(run, has_failures):
-    """The figures of a receiver, which are of all its clients together."""
+def receiver_figures(run, streams):
+    """The figures of a receiver, which are of all its clients together; `streams` of these did not fail."""
     found = groups(run)
     if not found:
         return {}
     best = max(found, key=lambda one: one["end"]["sum_received"].get("bytes", 0))
-    reasons = ["clients_not_together"] * (len(found) > 1) + ["client_failed"] * has_failures
-    figures = host_figures(best, "sum_received", reasons)
+    clients = sum(one["end"].get("clients", 1) for one in found)
+    reasons = ["clients_not_together"] * (len(found) > 1) + ["client_failed"] * (clients > streams)
+    figures = host_figures(run, best, "sum_received", reasons)
     figures["clients"] = best["end"].get("clients", 1)
+    if clients > streams:
+        figures["failed_clients"] = clients - streams
     return figures
 
 
@@ -115,20 +118,19 @@ def connection_result(receiver, sender, sender_name):
 
 def add_hosts(results):
     """Adds the figures of both hosts to the results of a round."""
-    failing = {one["receiver"] for one in results if "error" in one}
+    streams = {}
+    for one in results:
+        sender = first_object(one["runs"][0])
+        if "error" not in one:
+            streams[one["receiver"]] = streams.get(one["receiver"], 0) + len(sender["end"].get("streams", [1]))
     for one in results:
         sender, receiver = one["runs"]
-        figures = host_figures(first_object(sender), "sum_sent", [])
-        one["sender_host"] = {} if "error" in one else figures
-        one["receiver_host"] = receiver_figures(receiver, one["receiver"] in failing)
-        if sender and "error" not in one:
-            one["sender_no_load"] = no_load_reason(sender, one["sender_host"])
-        if one["receiver_host"]:
-            one["receiver_no_load"] = no_load_reason(receiver, one["receiver_host"])
+        one["sender_host"] = {} if "error" in one else host_figures(sender, first_object(sender), "sum_sent", [])
+        one["receiver_host"] = receiver_figures(receiver, streams.get(one["receiver"], 0))
 
 
 def json_line(number, one):
-    shown = {"round": number, "sender": one["sender"], "receiver": one["receiver"]}
+    shown = {"schema": 1, "round": number, "sender": one["sender"], "receiver": one["receiver"]}
     for key in ("error", "failed_host", "bytes", "seconds", "bits_per_second", "retransmits"):
         if key in one:
             shown[key] = one[key]

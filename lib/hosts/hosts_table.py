@@ -1,6 +1,9 @@
 """The table of zc-hosts, for people."""
 
 
+FAILED_INCLUDED = "includes clients that failed"
+
+
 def printable(text):
     """The text of a host or of FILE without what a terminal would obey."""
     return "".join(one if one.isprintable() else "?" for one in text)
@@ -22,7 +25,7 @@ class Row:
         if text and text not in self.notes:
             self.notes.append(text)
 
-    def add(self, figures, reason):
+    def add(self, figures):
         self.bytes += figures.get("bytes", 0)
         self.seconds += figures.get("seconds", 0)
         if "load_percent" in figures:
@@ -34,7 +37,10 @@ class Row:
         if "unsafe" in figures:
             self.unsafe = True
             self.note("unsafe: " + ", ".join(figures["unsafe"]))
-        self.note(reason)
+        if "no_load" in figures:
+            self.note("no load: " + figures["no_load"])
+        if "failed_clients" in figures:
+            self.note(FAILED_INCLUDED)
 
     def bits_per_second(self):
         return 8 * self.bytes / self.seconds if self.seconds else None
@@ -77,18 +83,33 @@ def host_ends(results):
                 yield one, end, one[end + "_host"]
 
 
+def failures(results):
+    """The results that failed, by the host that reported it and its reason."""
+    found = {}
+    for one in results:
+        if "error" in one:
+            found.setdefault((one["failed_host"], one["error"]), []).append(one)
+    return found
+
+
+def shortened(names):
+    """Three of the names at most, as a text."""
+    return " ".join(names[:3]) + " ..." * (len(names) > 3)
+
+
 def host_rows(plan, results):
     """A row for each host and role."""
     rows, role = {}, {"sender": "sends", "receiver": "receives"}
     for one in results:
+        for end in role:
+            rows.setdefault((one[end], end), Row(one[end], role[end]))
+    for (host, error), failed in failures(results).items():
         for end, other in (("sender", "receiver"), ("receiver", "sender")):
-            row = rows.setdefault((one[end], end), Row(one[end], role[end]))
-            if one.get("failed_host") == one[end]:
-                row.note("failed with %s: %s" % (one[other], one["error"]))
-            elif "error" in one and one[end + "_host"]:
-                row.note("%s failed: these figures include what came from it" % one[other])
+            others = [one[other] for one in failed if one[end] == host]
+            if others:
+                rows[host, end].note("failed with %s: %s" % (shortened(others), error))
     for one, end, figures in host_ends(results):
-        rows[one[end], end].add(figures, one.get(end + "_no_load", ""))
+        rows[one[end], end].add(figures)
     order = {host: number for number, host in enumerate(plan["hosts"])}
     return sorted(rows.values(), key=lambda row: (order[row.host], row.role == "receives"))
 
@@ -105,8 +126,9 @@ def total_cells(results, rows, end, role):
     cost = "-"
     if costs and len(costs) == len(rows):
         cost = "%.3f%s" % (weighted_mean(costs), "?" if any(row.unsafe for row in rows) else "")
-    note = "mean of %d rounds" % len(sums) if len(sums) > 1 else ""
-    return ["total", role, gbits(mean), "-", "-", cost, note]
+    notes = ["mean of %d rounds" % len(sums)] * (len(sums) > 1)
+    notes += [FAILED_INCLUDED] * any(FAILED_INCLUDED in row.notes for row in rows)
+    return ["total", role, gbits(mean), "-", "-", cost, "; ".join(notes)]
 
 
 def print_columns(lines):

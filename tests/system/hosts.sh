@@ -30,6 +30,11 @@ what_is_wrong_named()
 {
 	exits 2 "$zc_hosts"
 	one_line err
+	exits 0 "$zc_hosts" --version
+	grep -q '^zc-hosts ' out
+	exits 0 "$zc_hosts" --help
+	is_text out
+	not grep -n '.\{80\}' out
 	exits 2 "$zc_hosts" -x file
 	grep -q "unknown option '-x'" err
 	exits 2 "$zc_hosts" no-file
@@ -112,10 +117,10 @@ make_hosts()
 	ip netns add "$NET-0" && ip -n "$NET-0" link add br0 type bridge && ip -n "$NET-0" link set br0 up || return
 	for i in 1 2 3 4 5 6 7 8; do
 		ip netns add "$NET-$i" &&
-			ip -n "$NET-$i" link add eth0 type veth peer name "port$i" netns "$NET-0" &&
+			ip -n "$NET-$i" link add nh0 type veth peer name "port$i" netns "$NET-0" &&
 			ip -n "$NET-0" link set "port$i" master br0 up &&
-			ip -n "$NET-$i" addr add "192.0.2.$i/24" dev eth0 &&
-			ip -n "$NET-$i" link set eth0 up || return
+			ip -n "$NET-$i" addr add "192.0.2.$i/24" dev nh0 &&
+			ip -n "$NET-$i" link set nh0 up || return
 	done
 }
 trap 'cleanup; remove_hosts "$NET"' EXIT
@@ -174,7 +179,7 @@ incast_of_seven()
 	not [ -s err ]
 	row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
 	for i in 2 3 4 5 6 7 8; do
-		row "$NET-$i" sends | grep -q " - .*no load: FILE's 'load' names only $NET-1$"
+		row "$NET-$i" sends | grep -q " - .*no load: not asked for: 'load $NET-1'$"
 	done
 	grep -q '^7 connections in 1 round, 0 failed; [1-9][0-9]* bytes$' out
 	grep -q "^slowest: $NET-[2-8] to $NET-1, [0-9.]* Gbit/s$" out
@@ -186,6 +191,8 @@ lines_of_incast()
 	[ "$(connections '.round == 1 and .bytes > 0 and .bits_per_second > 0')" -eq 7 ]
 	[ "$(connections '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
 	[ "$(connections '.sender_host.load_percent != null')" -eq 0 ]
+	[ "$(connections '.sender_host.no_load | test("^not asked for: ")')" -eq 7 ]
+	[ "$(connections '.receiver_host | has("no_load")')" -eq 0 ]
 }
 if incast; then
 	check 'incast: the receiver has a load, the table has the reason why the senders have none' incast_of_seven
@@ -196,12 +203,12 @@ fi
 
 has_sent()
 {
-	[ "$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)" -gt $((sent + 100000)) ]
+	[ "$(ip netns exec "$NET-5" cat /sys/class/net/nh0/statistics/tx_bytes)" -gt $((sent + 100000)) ]
 }
 one_is_unplugged()
 {
 	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 3 --timeout 2' 'load none'
-	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
+	sent=$(ip netns exec "$NET-5" cat /sys/class/net/nh0/statistics/tx_bytes)
 	"$zc_hosts" file >out 2>err &
 	run=$!
 	remember $run
@@ -214,12 +221,37 @@ one_is_unplugged()
 	one_line err
 	grep -q "^zc-hosts: $NET-5 to $NET-1 failed: $NET-5: zcc: " err
 	row "$NET-5" sends | grep -q "failed with $NET-1: zcc: "
-	row "$NET-1" receives | grep -q "$NET-5 failed: these figures include what came from it"
+	row "$NET-1" receives | grep -q "; includes clients that failed$"
+	row total receives | grep -q "  includes clients that failed$"
+	row total sends | not grep -q "includes"
 	for i in 2 3 4 6 7 8; do row "$NET-$i" sends | grep -q "^$NET-$i  *sends  *0\.[0-9]* "; done
 	grep -q '^7 connections in 1 round, 1 failed; ' out
 	nothing_runs
 }
 check 'incast: a sender that is unplugged in the middle is named, the rest goes on' one_is_unplugged
+
+no_zcs()
+{
+	hosts 5 'pattern incast' "$by_pdsh" 'load none'
+	sed -i 's,^bin .*,bin /nowhere,' file
+	exits 1 "$zc_hosts" file
+	one_line err
+	grep -q "^zc-hosts: $NET-2 $NET-3 $NET-4 ... to $NET-1 failed: $NET-1: .*/nowhere/zcs" err
+	row "$NET-1" receives | grep -q "  failed with $NET-2 $NET-3 $NET-4 ...: .*/nowhere/zcs"
+	nothing_runs
+}
+check 'incast: a receiver without zcs is named once for all senders' no_zcs
+# One of the senders is not there, so that none of its bytes are in what the receiver got.
+sender_never_started()
+{
+	hosts 3 'pattern incast' "$by_pdsh" 'zcc -t 0.5' 'load none' "hosts $NET-9=192.0.2.9"
+	exits 1 "$zc_hosts" file
+	one_line err
+	row "$NET-9" sends | grep -q "failed with $NET-1: "
+	not grep -q 'includes clients that failed' out
+	nothing_runs
+}
+check 'incast: what a sender that never started did not send is not in the figures of the receiver' sender_never_started
 
 rounds_do_not_overlap()
 {
@@ -259,11 +291,29 @@ pairs_by_parallel()
 }
 check_with parallel 'pairs, by GNU parallel' pairs_by_parallel
 
+# From standard input; an engine replaces %n elsewhere.
+zones_of_interfaces()
+{
+	hosts 2 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none'
+	sed -i "1s/.*/hosts $NET-1=[fe80::1%nh0] $NET-2=fe80::2%nh0/" file
+	echo "zcc $PWD/tiny" >>file
+	exits 0 "$zc_hosts" - <file
+	grep -q '^2 connections in 2 rounds, 0 failed; 2 bytes$' out
+	nothing_runs
+}
+title='IPv6 addresses with the interface that they are of'
+if ip -n "$NET-1" -6 addr add fe80::1/64 dev nh0 nodad 2>/dev/null &&
+    ip -n "$NET-2" -6 addr add fe80::2/64 dev nh0 nodad 2>/dev/null; then
+	check "$title" zones_of_interfaces
+else
+	skip "$title" 'no IPv6'
+fi
+
 # interrupted_by SIGNAL LOAD: the soakers of the receiver are among what runs on its host.
 interrupted_by()
 {
 	hosts 5 'pattern incast' "$by_pdsh" 'zcc -t 60' "load $2"
-	sent=$(ip netns exec "$NET-5" cat /sys/class/net/eth0/statistics/tx_bytes)
+	sent=$(ip netns exec "$NET-5" cat /sys/class/net/nh0/statistics/tx_bytes)
 	env --default-signal=INT "$zc_hosts" file >out 2>err &
 	run=$!
 	remember $run
