@@ -1,13 +1,14 @@
 #!/bin/sh
 # The unit tests: each program of tests/unit, whose checks count as one series.  tests/unit/unit.h says
-# how to write one.
+# how to write one in C; hosts.py is that of zc-hosts.
 . "$TOP/tests/lib.sh"
 
-# run_unit NAME: its checks, with NAME before their titles
+# run_unit NAME CMD...: the checks of a program, with NAME before their titles
 run_unit()
 {
 	name=$1 status=0
-	"$HELPERS/unit/$name" >unit.out 2>unit.err || status=$?
+	shift
+	"$@" >unit.out 2>unit.err || status=$?
 	awk -v n="$count" -v name="$name: " '/^(not )?ok /{ sub(/[0-9]+ - /, ++n " - " name) } !/^1\.\./' unit.out
 	checks=$(grep -c '^ok \|^not ok ' unit.out)
 	count=$((count + checks))
@@ -26,6 +27,11 @@ has_ended()
 
 for source in "$TOP"/tests/unit/*.c; do
 	source=${source##*/}
-	run_unit "${source%.c}"
+	run_unit "${source%.c}" "$HELPERS/unit/${source%.c}"
 done
+if command -v python3 >/dev/null 2>&1; then
+	run_unit hosts python3 "$TOP/tests/unit/hosts.py"
+else
+	skip 'hosts: the parts of zc-hosts' 'no python3'
+fi
 finish

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Unit tests of zc-hosts: FILE, what is believed of a host's output, the figures of a round, the table."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(TOP, "lib", "hosts"))
+# pylint: disable=wrong-import-position,missing-function-docstring
+import hosts_engine
+import hosts_plan
+import hosts_round
+import hosts_table
+
+
+class FakeProgram:
+    """What a program has printed on its host."""
+
+    def __init__(self, objects, err=()):
+        self.shown, self.err = objects, list(err)
+
+    def objects(self):
+        return self.shown
+
+    @staticmethod
+    def status():
+        return 0
+
+
+class FakeRun:
+    """A run of zcc or zcs on a host that measures its load, unless `load` names others."""
+
+    def __init__(self, host, objects, load=None, err=()):
+        self.host, self.program = host, FakeProgram(objects, err)
+        self.plan = {"load": {host} if load is None else load}
+        self.measures = host in self.plan["load"]
+
+
+def group(clients, moved, load=50.0):
+    """An object that zcs prints for a group of clients."""
+    received = {"bytes": moved, "seconds": 2, "bits_per_second": 4 * moved}
+    return {"end": {"sum_received": received, "host": {"load_percent": load}, "clients": clients}}
+
+
+def transfer(streams):
+    """An object that zcc prints for a connection."""
+    moved = {"bytes": 1000, "seconds": 2, "bits_per_second": 4000}
+    return {"end": {"streams": [{}] * streams, "sum_sent": moved, "sum_received": moved, "host": {}}}
+
+
+def result_of(sender, receiver):
+    return hosts_round.connection_result(receiver, sender, sender.host if sender else "lost")
+
+
+class FileTest(unittest.TestCase):
+    def read(self, text):
+        stdin = os.dup(0)
+        with tempfile.TemporaryFile() as file:
+            file.write(text)
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+        try:
+            return hosts_plan.read_plan("-")
+        finally:
+            os.dup2(stdin, 0)
+            os.close(stdin)
+
+    def test_range_keeps_zeros(self):
+        """n[08-10] is n08 n09 n10"""
+        self.assertEqual(hosts_plan.expand("n[08-10]x"), ["n08x", "n09x", "n10x"])
+        self.assertEqual(hosts_plan.expand("n[8-10]"), ["n8", "n9", "n10"])
+
+    def test_addresses(self):
+        """an address may have a zone or brackets, and is by default the name without a user"""
+        words = ["a=fe80::1%eth0.5", "b=[::1]", "c=[fe80::2%eth0]", "me@d", "n[1-2]=[fd00::[1-2]]"]
+        addresses = list(hosts_plan.parse_hosts(words).values())
+        self.assertEqual(addresses, ["fe80::1%eth0.5", "::1", "fe80::2%eth0", "d", "fd00::1", "fd00::2"])
+
+    def test_bad_addresses(self):
+        """what is no address is rejected"""
+        for word in ("a=%eth0", "a=fe80::1%", "a=x;y", "a=[::1", "a=::1%a%b", "a=[]", "a=-x"):
+            with self.assertRaises(hosts_plan.UsageError, msg=word):
+                hosts_plan.parse_hosts([word])
+
+    def test_byte_order_mark(self):
+        """FILE may begin with a byte order mark, and may be standard input"""
+        plan = self.read(b"\xef\xbb\xbfhosts a b\npattern pairs # first to second\n")
+        self.assertEqual(plan["hosts"], {"a": "a", "b": "b"})
+
+    def test_defaults(self):
+        """all hosts measure their load unless FILE says otherwise"""
+        self.assertEqual(self.read(b"hosts a b\npattern incast")["load"], {"a", "b"})
+        self.assertEqual(self.read(b"hosts a b\npattern incast\nload none")["load"], set())
+
+    def test_line_of_error(self):
+        """an error of standard input is named with its line"""
+        with self.assertRaisesRegex(hosts_plan.UsageError, "^standard input:2: unknown keyword 'colour'"):
+            self.read(b"hosts a b\ncolour red\n")
+
+    def test_rounds(self):
+        """all-to-all: each sends to each once, and no host is twice in a round"""
+        for hosts in ("ab", "abc", "abcdefg", "abcdefgh"):
+            rounds = hosts_plan.rounds_of({"hosts": dict.fromkeys(hosts), "pattern": "all-to-all"})
+            pairs = [pair for pairs in rounds for pair in pairs]
+            self.assertEqual(len(pairs), len(hosts) * (len(hosts) - 1))
+            self.assertEqual(len(set(pairs)), len(pairs))
+            for one in rounds:
+                names = [name for pair in one for name in pair]
+                self.assertEqual(len(set(names)), len(names))
+
+
+class OutputTest(unittest.TestCase):
+    def test_figures(self):
+        """a figure is a finite number from 0 to 1e18; only a load is below 0"""
+        for good in (0, 1, 0.5, 10**17):
+            self.assertTrue(hosts_engine.is_report({"end": {"sum_sent": {"bytes": good}}}), good)
+        for bad in (-1, -0.001, 10**18, 10**400, 1e400, float("nan"), True, False, "1", None, [1]):
+            for key in hosts_engine.FIGURES:
+                is_load = key == "load_percent" and type(bad) in (int, float) and -1 <= bad < 0
+                value = {"end": {"host": {key: bad}}}
+                self.assertEqual(hosts_engine.is_report(value), is_load, (key, bad))
+            self.assertFalse(hosts_engine.is_report({"end": {"clients": bad}}), bad)
+
+    def test_not_an_object(self):
+        """what is not an object of zcc or zcs is ignored"""
+        bad = [5, [1], {"end": 5}, {"end": {"sum_sent": 5}}, {"end": {"streams": 5}}]
+        for value in bad + [{"end": {"host": {"unsafe": "x"}}}, {"end": {"host": {"unsafe": [1]}}}]:
+            self.assertFalse(hosts_engine.is_report(value), value)
+
+    def test_percent(self):
+        """what runs on a host has no %, which engines replace, and gets it all the same"""
+        self.assertNotIn("%", hosts_engine.RUN_SCRIPT + hosts_engine.quoted("fe80::1%hsi0"))
+        self.assertEqual(hosts_engine.quoted("fe80::1%hsi0"), 'fe80::1"$percent"hsi0')
+
+
+class RoundTest(unittest.TestCase):
+    def receiver(self, groups, streams):
+        return hosts_round.receiver_figures(FakeRun("r", groups), streams)
+
+    def test_largest_group(self):
+        """a receiver whose clients did not all overlap has the figures of the largest group"""
+        for groups in ([group(1, 10, 1.0), group(2, 30, 3.0)], [group(2, 30, 3.0), group(1, 10, 1.0)]):
+            figures = self.receiver(groups, 3)
+            self.assertEqual((figures["bytes"], figures["load_percent"], figures["clients"]), (30, 3.0, 2))
+            self.assertEqual(figures["unsafe"], ["clients_not_together"])
+            self.assertNotIn("failed_clients", figures)
+
+    def test_failed_clients(self):
+        """a receiver counts the clients that failed, but not a sender that never began"""
+        receiver = FakeRun("r", [group(5, 5000)])
+        killed, lost = FakeRun("k", []), None
+        senders = [FakeRun("a", [transfer(3)]), FakeRun("b", [transfer(1)]), lost]
+        receiver.program.error = lambda tool: tool + " failed"
+        killed.program.error = receiver.program.error
+        for last, failed in ((killed, 1), (lost, 0)):
+            receiver.program.shown = [group(4 + failed, 5000)]
+            results = [result_of(sender, receiver) for sender in senders[:2] + [last]]
+            hosts_round.add_hosts(results)
+            self.assertEqual(["error" in one for one in results], [False, False, True])
+            for one in results:
+                self.assertEqual(one["receiver_host"].get("failed_clients", 0), failed)
+                self.assertEqual(one["receiver_host"].get("unsafe", []), ["client_failed"] * failed)
+
+    def test_no_load(self):
+        """the reason why a host has no load tells whether one was asked for"""
+        one = transfer(1)
+        for load, err, reason in (
+            ({"x"}, [], "not asked for: 'load x'"),
+            ({"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
+            (set(), [], "not asked for: 'load none'"),
+            (None, ["zcc: no load: x", "bye"], "zcc: no load: x"),
+            (None, ["bye"], "its program printed no load"),
+        ):
+            figures = hosts_round.host_figures(FakeRun("a", [one], load, err), one, "sum_sent", [])
+            self.assertEqual(figures["no_load"], reason)
+        self.assertNotIn("no_load", self.receiver([group(1, 10)], 1))
+
+
+def row(role, *rounds):
+    made = hosts_table.Row("n1", role)
+    for figures in rounds:
+        made.add(figures)
+    return made
+
+
+class TableTest(unittest.TestCase):
+    def test_means(self):
+        """several rounds: the load is weighted by time, the cost by bytes"""
+        first = {"bytes": 3000, "seconds": 1, "load_percent": 10, "cost_us_per_kib": 1, "cpus": 2}
+        second = {"bytes": 1000, "seconds": 3, "load_percent": 50, "cost_us_per_kib": 5, "cpus": 2}
+        cells = row("sends", first, second).cells()
+        self.assertEqual(cells[3:6], ["40.0% +-0.0%", "2", "2.000"])
+        self.assertEqual(cells[2], "%.3f" % (8 * 4000 / 4 / 1e9))
+
+    def test_mark(self):
+        """one unsafe round marks the load and the cost, and is named"""
+        figures = {"bytes": 1024, "seconds": 1, "load_percent": 1, "cost_us_per_kib": 1}
+        cells = row("sends", figures, dict(figures, unsafe=["steal"])).cells()
+        self.assertEqual((cells[3], cells[5], cells[6]), ("1.0%? +-0.0%", "1.000?", "unsafe: steal"))
+
+    def test_failures(self):
+        """a failure has one note for all hosts that it concerns; the total tells what it includes"""
+        runs = [FakeRun("a", []), FakeRun("r", [])]
+        figures = {"bytes": 9, "seconds": 1, "bits_per_second": 72, "failed_clients": 1}
+        results = [
+            {"sender": name, "receiver": "r", "round": 1, "runs": runs, "sender_host": {}, "receiver_host": figures,
+             "failed_host": "r", "error": "zcs: no such file"}
+            for name in "abcde"
+        ]  # fmt: skip
+        plan = {"hosts": dict.fromkeys("rabcde")}
+        rows = hosts_table.host_rows(plan, results)
+        self.assertEqual(rows[0].notes, ["failed with a b c ...: zcs: no such file", "includes clients that failed"])
+        self.assertEqual([one.notes for one in rows[1:]], [[]] * 5)
+        total = hosts_table.total_cells(results, rows, "receiver", "receives")
+        self.assertEqual(total[-1], "includes clients that failed")
+        self.assertEqual(hosts_table.total_cells(results, rows, "sender", "sends")[-1], "")
+
+
+class TapResult(unittest.TestResult):
+    """Prints a line for each test, as tests/run counts them."""
+
+    def conclude(self, test, problem=""):
+        for line in problem.splitlines():
+            print("# " + line)
+        print("%sok %d - %s" % ("not " * bool(problem), self.testsRun, test.shortDescription()))
+
+    def addSuccess(self, test):
+        self.conclude(test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.conclude(test, self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.conclude(test, self.errors[-1][1])
+
+
+if __name__ == "__main__":
+    RESULT = TapResult()
+    unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]).run(RESULT)
+    print("1..%d" % RESULT.testsRun)
+    sys.exit(not RESULT.wasSuccessful())
