@@ -1,5 +1,7 @@
 #include "lib/send/options.h"
 
+#define PACED_BYTES (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
+
 static int chunks_of(const struct send_options *opt)
 {
 	return opt->chunks.n > 0 ? opt->chunks.n : 1;
@@ -8,6 +10,12 @@ static int chunks_of(const struct send_options *opt)
 int options_runs(const struct send_options *opt)
 {
 	return opt->compare.n_methods * chunks_of(opt) * opt->compare.streams.n;
+}
+
+double options_timeout(const struct send_options *opt)
+{
+	return opt->timeout > 0 && opt->pace > 0 ? opt->timeout + PACED_BYTES / (double)opt->pace
+						 : opt->timeout;
 }
 
 size_t options_choose_run(struct send_options *opt, int i)

@@ -63,6 +63,12 @@ struct send_options {
 int options_runs(const struct send_options *opt);
 
 /*
+ * The seconds after which a server that accepts nothing has timed out; 0: never.  It is --timeout, and
+ * with --pace the time of two segments, as nothing may be sent for so long at that rate.
+ */
+double options_timeout(const struct send_options *opt);
+
+/*
  * Makes the settings those of run i of a plan: the last list, that of the streams, varies fastest.
  * Returns the bytes of a call, 0 for the method's default.
  */

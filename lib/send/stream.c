@@ -118,7 +118,7 @@ static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
 	die("%s: the server accepted no data for %g seconds (--timeout) after %" PRIu64 " bytes",
-	    st->peer, st->opt->timeout, stream_acknowledged(st));
+	    st->peer, options_timeout(st->opt), stream_acknowledged(st));
 }
 
 /*
@@ -156,7 +156,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 void stream_watch(struct stream *st, uint64_t now)
 {
 	const bool waiting = st->phase == STREAM_WAITING;
-	const double timeout = st->opt->timeout;
+	const double timeout = options_timeout(st->opt);
 	const int left = unacknowledged(st);
 	struct tcp_figures t;
 	double acked, moved;

@@ -1,17 +1,34 @@
 #include "lib/send/target.h"
 
+#include <limits.h>
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/time.h>
 
+#define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
+
 #define LIMIT_BYTES   65536 /* a server that moves fewer in a --timeout is slow */
 #define LIMIT_SECONDS 10.0  /* how long a slow server is waited for, unless 2 x --timeout is more */
+
+/*
+ * Limits the rate, and with it what waits to be sent: after -t that is still sent, at the same rate.
+ * TCP_NOTSENT_LOWAT leaves the size of the send buffer to the kernel's autotuning.
+ */
+static void set_pace_or_die(int fd, uint64_t pace)
+{
+	const int unsent = (int)fmin((double)pace * UNSENT_SECONDS + 1, INT_MAX);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace)) != 0 ||
+	    sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent) != 0)
+		die_errno("--pace %" PRIu64, pace);
+}
 
 /* The handshake uses the segment size and the timeout: options are set before connect(2). */
 static void set_options_or_die(int fd, const struct send_options *opt)
 {
-	const struct timeval t = {(time_t)opt->timeout, (suseconds_t)(fmod(opt->timeout, 1) * 1e6)};
+	const double timeout = options_timeout(opt);
+	const struct timeval t = {(time_t)timeout, (suseconds_t)(fmod(timeout, 1) * 1e6)};
 
 	sock_set_options_or_die(fd, &opt->sock);
 	if (opt->mss > 0 && sock_set(fd, IPPROTO_TCP, TCP_MAXSEG, opt->mss) != 0)
@@ -21,9 +38,8 @@ static void set_options_or_die(int fd, const struct send_options *opt)
 	if (opt->timeout > 0 && (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
 				 setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0))
 		die_errno("--timeout %g", opt->timeout);
-	if (opt->pace > 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0)
-		die_errno("--pace %" PRIu64, opt->pace);
+	if (opt->pace > 0)
+		set_pace_or_die(fd, opt->pace);
 }
 
 /* The port is chosen by connect(2), so that many connections can have the same: ip(7). */

@@ -208,6 +208,17 @@ check '-P 100 -t 0.001: streams that start after -t send an empty transfer' time
 wait "$ZCS"
 check '-P 100 -t 0.001: zcs -1 has exit status 0' [ $? -eq 0 ]
 
+# What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
+slow_pace()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -t 0.2 --pace 200k --timeout 0.2 --congestion reno
+	grep -q "all bytes sent were received" out
+	[ "$(plain out | sed -n "s/^ *bytes *\([0-9]*\) .*/\1/p")" -lt 3000000 ]
+}
+start_zcs
+check '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server' slow_pace
+stop_zcs
+
 # The warm-up.
 start_zcs
 warmup_neither_end()

@@ -138,10 +138,10 @@ check_traced 'without --mss, --nodelay, --pace and --timeout none of their optio
 each_connection()
 {
 	start_peer -n 3
-	strace -f -o trace -e trace=setsockopt,connect "$zcc" -s 0 -p "$PORT" -P 3 --mss 1000 --nodelay -k file >out 2>err
+	strace -f -o trace -e trace=setsockopt,connect "$zcc" -s 0 -p "$PORT" -P 3 --mss 1000 --nodelay -k --pace 1g file >out 2>err
 	cat trace
 	[ "$(grep -c "connect(.*htons($PORT)" trace)" -eq 3 ]
-	for o in TCP_MAXSEG TCP_NODELAY "TCP_CORK, .1"; do [ "$(grep -c "$o" trace)" -eq 3 ]; done
+	for o in TCP_MAXSEG TCP_NODELAY "TCP_CORK, .1" SO_MAX_PACING_RATE; do [ "$(grep -c "$o" trace)" -eq 3 ]; done
 }
 check_traced '-P 3: each connection has its options' each_connection
 congestion_holds()

@@ -154,11 +154,63 @@ static void test_late(void)
 	ok(late(&opt).n == 0, "a raw stream that starts after -t sends nothing");
 }
 
+/* Watches, at both times, a stream whose server reads nothing.  Dies, unless it is patient enough. */
+struct watched {
+	struct send_options opt;
+	double seconds; /* between the two times */
+};
+
+static void watch(void *watched)
+{
+	const struct watched *w = watched;
+	struct stream st = {.opt = &w->opt, .peer = "peer", .phase = STREAM_SENDING};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	const int listener = socket(AF_INET, SOCK_STREAM, 0);
+	static const char data[65536];
+	static const _Atomic int stop;
+	socklen_t len = sizeof(a);
+
+	st.sender.sock = socket(AF_INET, SOCK_STREAM, 0);
+	st.sender.stop = &stop;
+	if (bind(listener, (struct sockaddr *)&a, len) != 0 || listen(listener, 1) != 0 ||
+	    getsockname(listener, (struct sockaddr *)&a, &len) != 0 ||
+	    connect(st.sender.sock, (struct sockaddr *)&a, len) != 0)
+		_exit(2);
+	while (send(st.sender.sock, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	stream_watch(&st, 1000000000);
+	stream_watch(&st, 1000000000 + (uint64_t)(w->seconds * 1e9));
+	_exit(0);
+}
+
+/* At 64 KiB a second two segments take 2 seconds. */
+static void test_watch(void)
+{
+	struct watched w = {{.timeout = 1}, 0.9};
+	char printed[512];
+
+	ok(status_of(watch, &w, printed, sizeof(printed)) == 0,
+	   "a server may accept nothing for less than --timeout");
+	w.seconds = 1.1;
+	ok(status_of(watch, &w, printed, sizeof(printed)) == EXIT_FAILURE &&
+		   strstr(printed, "accepted no data for 1 seconds (--timeout)") != NULL,
+	   "a server that accepts nothing for --timeout is reported");
+	w.opt.pace = 65536;
+	w.seconds = 2.9;
+	ok(status_of(watch, &w, printed, sizeof(printed)) == 0,
+	   "with --pace two segments may take their time besides --timeout");
+	w.seconds = 3.1;
+	ok(status_of(watch, &w, printed, sizeof(printed)) == EXIT_FAILURE &&
+		   strstr(printed, "accepted no data for 3 seconds (--timeout)") != NULL,
+	   "with --pace a server that accepts nothing is reported, too");
+}
+
 int main(void)
 {
 	test_warmup_loops();
 	test_figures();
 	test_interval();
 	test_late();
+	test_watch();
 	return done();
 }

@@ -1,5 +1,9 @@
 #include "lib/send/target.h"
 
+#include <limits.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
 #include "tests/unit/unit.h"
 
 #define SECOND 1000000000ull
@@ -41,9 +45,42 @@ static void test_once_slow(void)
 	ok(!l.slow, "64 KiB in one --timeout are not slow");
 }
 
+/* Connects to a socket that listens, at a pace.  Returns how much may wait to be sent, or -1. */
+static int unsent_limit(uint64_t pace)
+{
+	static const _Atomic int stop;
+	const struct send_options opt = {.pace = pace};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct target t = {.addr_len = sizeof(a)};
+	const int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(a);
+	int fd, limit;
+
+	if (bind(listener, (struct sockaddr *)&a, len) != 0 || listen(listener, 1) != 0 ||
+	    getsockname(listener, (struct sockaddr *)&a, &len) != 0)
+		return -1;
+	memcpy(&t.addr, &a, sizeof(a));
+	fd = target_connect(&t, &opt, &stop);
+	if (fd < 0)
+		return -1;
+	limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+	close(fd);
+	close(listener);
+	return limit;
+}
+
+static void test_pace(void)
+{
+	ok(unsent_limit(0) == 0, "without --pace what waits to be sent has no limit of its own");
+	ok(unsent_limit(2000000) == 100001, "with --pace what waits to be sent takes 0.05 s");
+	ok(unsent_limit(1) == 1, "with any --pace something may wait to be sent");
+	ok(unsent_limit(1ull << 50) == INT_MAX, "a --pace may be faster than any link");
+}
+
 int main(void)
 {
 	test_limit();
 	test_once_slow();
+	test_pace();
 	return done();
 }
