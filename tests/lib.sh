@@ -70,14 +70,14 @@ conclude()
 		failed=$((failed + 1))
 		echo "not ok $count - $what"
 		output_of_check | sed 's/^/# /'
-		sed -n 's/^+*: /# failed at: /p' check.log | tail -n 3
+		sed -n 's/^++*: /# failed at: /p' check.log | tail -n 3
 	fi
 }
 
 # output_of_check: what the last check printed
 output_of_check()
 {
-	sed '/^+*: /d' check.log
+	sed '/^++*: /d' check.log
 }
 
 # repeating: notes that the check at hand begins anew

@@ -143,10 +143,11 @@ honest()
 {
 	port=$(cat "$1/port")
 	case $1 in
-	reply) "$zcc" -s 0 -p "$port" --request 10,100k -n 10 ;;
-	raw) "$zcc" -s 0 -p "$port" --raw file ;;
-	*) "$zcc" -s 0 -p "$port" file ;;
-	esac >"$1/honest" 2>"$1/honest.err" && case $1 in
+	reply) what_it_sends='--request 10,100k -n 10' ;;
+	raw) what_it_sends='--raw file' ;;
+	*) what_it_sends=file ;;
+	esac
+	"$zcc" -s 0 -p "$port" $what_it_sends >"$1/honest" 2>"$1/honest.err" && case $1 in
 	reply) not grep failed "$1/honest" ;;
 	raw) no_warning "$1/honest.err" ;;
 	*) grep -q 'all bytes sent were received' "$1/honest" ;;
