@@ -72,6 +72,24 @@ static int receive_some(struct client *c)
 }
 
 /*
+ * Receives what has come up to now, also what is below the low-water mark, by as many calls as that
+ * takes.  Returns what receive_some() does.
+ */
+static int receive_queued(struct client *c)
+{
+	size_t left = receiver_queued(&c->receiver);
+	ssize_t n;
+	int more = 1;
+
+	while (more > 0 && left > 0 && receiver_wait_more(&c->receiver, 0)) {
+		n = receiver_receive(&c->receiver);
+		left -= n > 0 && (size_t)n < left ? (size_t)n : left;
+		more = count_received(c, n);
+	}
+	return more;
+}
+
+/*
  * Receives for the first time, and opens the receiver if more comes.  Returns what receive_some() does.
  * The clock starts when the first byte is there and before it is read, so that a transfer of one read
  * takes time too.
@@ -128,9 +146,8 @@ static int receive(struct client *c)
 		while (more > 0 && (now = now_ns()) < end)
 			if (receiver_wait_more(&c->receiver, (int)((end - now) / 1000000) + 1))
 				more = receive_some(c);
-		/* What is below the low-water mark came in the warm-up, too. */
-		if (more > 0 && receiver_wait_more(&c->receiver, 0))
-			more = receive_some(c);
+		if (more > 0)
+			more = receive_queued(c);
 		if (more > 0) {
 			client_mark(c, begin, true);
 			c->member.warming = false;

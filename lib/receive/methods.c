@@ -1,5 +1,7 @@
 #include "lib/receive/methods.h"
 
+#include <sys/ioctl.h>
+
 #include "lib/net/socket.h"
 #include "lib/net/uring.h"
 #include "lib/receive/uring.h"
@@ -202,6 +204,15 @@ ssize_t receiver_receive(struct receiver *r)
 		r->flows |= n >= FLOW_BYTES;
 	}
 	return n;
+}
+
+size_t receiver_queued(const struct receiver *r)
+{
+	int n;
+
+	if (ioctl(r->sock, FIONREAD, &n) != 0)
+		return 1;
+	return (size_t)n + (r->uring != NULL ? uring_receive_queued(r) : 0);
 }
 
 const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX])

@@ -47,9 +47,16 @@ int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers);
 ssize_t receiver_receive_first(struct receiver *r, size_t size);
 
 /*
- * Receives once, after waiting if needed.  Returns the bytes, 0 at the end of the stream, or -1.
+ * Receives once, after waiting if needed, and takes not more than one call does of what has come.
+ * Returns the bytes, 0 at the end of the stream, or -1.
  */
 ssize_t receiver_receive(struct receiver *r);
+
+/*
+ * The bytes that have come, headers included, and were not received yet; 1 where the kernel does not
+ * count them (Multipath TCP before Linux 5.17).
+ */
+size_t receiver_queued(const struct receiver *r);
 
 /* Writes what an error of the functions above means for this receiver. */
 #define RECEIVER_ERROR_MAX 160

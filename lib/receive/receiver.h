@@ -15,7 +15,8 @@ struct receive_method {
 	const char *name;
 	/*
 	 * Makes one system call that moves at most `size` bytes, of a body if it does not copy; uring
-	 * takes one buffer, for which it need not make a call.
+	 * takes one buffer, for which it need not make a call.  More data may be there afterwards:
+	 * receiver_queued() has how many.
 	 */
 	ssize_t (*receive)(struct receiver *r, size_t size);
 	bool copies;              /* it copies data into a buffer of the program */

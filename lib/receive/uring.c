@@ -167,6 +167,18 @@ bool uring_receive_wait(struct receiver *r, int timeout_ms)
 	return uring_enter(&u->ring, 1, timeout_ms) != 0 || uring_has_next(&u->ring);
 }
 
+size_t uring_receive_queued(const struct receiver *r)
+{
+	struct io_uring_cqe done;
+	size_t n = 0;
+	unsigned i;
+
+	for (i = 0; uring_look(&r->uring->ring, i, &done); i++)
+		if (done.user_data == RECEIVE && done.res > 0)
+			n += (size_t)done.res;
+	return n;
+}
+
 void uring_receive_close(struct receiver *r)
 {
 	if (r->uring == NULL)

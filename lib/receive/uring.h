@@ -26,5 +26,8 @@ ssize_t uring_receive(struct receiver *r, size_t size);
 /* Waits until there is something to take, as receiver_wait() does. */
 bool uring_receive_wait(struct receiver *r, int timeout_ms);
 
+/* The bytes in buffers that the kernel has filled and nobody has taken. */
+size_t uring_receive_queued(const struct receiver *r);
+
 /* Ends the request and closes the ring; does nothing if it is not open. */
 void uring_receive_close(struct receiver *r);
