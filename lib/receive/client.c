@@ -10,7 +10,7 @@
 #define END_NS         20000       /* for the end of a stream of one call */
 #define LINGER         10          /* seconds for a client to close, at most */
 #define RECEIPT_NS     1000000000u /* for a client to take its receipt */
-#define VERDICT_MAX    112
+#define VERDICT_MAX    160
 #define LEAST_NS       1000 /* that a transfer takes: a receipt has microseconds, and 0 is no time */
 
 struct client {

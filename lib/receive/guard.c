@@ -119,7 +119,7 @@ int log_line(struct places *s, enum log_kind kind, const struct place *p)
 
 bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 {
-	char name[ADDR_STRLEN], text[128];
+	char name[ADDR_STRLEN], text[160];
 	int left_out = log_line(s, LOG_BAD, p);
 	va_list ap;
 

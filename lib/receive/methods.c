@@ -119,7 +119,8 @@ const struct receive_method receive_methods[RECEIVE_METHODS] = {
 	{"uring", uring_receive, true, LOWAT_COPY, uring_receive_try_or_die},
 };
 
-int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
+/* receiver_open() without its record of a failure. */
+static int open_method(struct receiver *r, size_t size, _Atomic int *buffers)
 {
 	size_t pipe_size, memory = 0;
 	bool few = true;
@@ -150,6 +151,14 @@ int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
 	if (r->size > pipe_size)
 		r->size = pipe_size;
 	return 0;
+}
+
+int receiver_open(struct receiver *r, size_t size, _Atomic int *buffers)
+{
+	int e = open_method(r, size, buffers);
+
+	r->unopened = e != 0;
+	return e;
 }
 
 /*
@@ -217,9 +226,14 @@ size_t receiver_queued(const struct receiver *r)
 
 const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX])
 {
-	if (r->method->receive == uring_receive && r->uring == NULL)
-		return uring_explain(error, buf);
-	snprintf(buf, RECEIVER_ERROR_MAX, "%s", strerror(error));
+	char text[URING_EXPLAIN_MAX];
+
+	if (!r->unopened)
+		snprintf(buf, RECEIVER_ERROR_MAX, "%s", strerror(error));
+	else if (r->method->receive == uring_receive)
+		snprintf(buf, RECEIVER_ERROR_MAX, "-m uring: %s", uring_explain(error, text));
+	else
+		snprintf(buf, RECEIVER_ERROR_MAX, "-m %s: %s", r->method->name, strerror(error));
 	return buf;
 }
 

@@ -58,8 +58,8 @@ ssize_t receiver_receive(struct receiver *r);
  */
 size_t receiver_queued(const struct receiver *r);
 
-/* Writes what an error of the functions above means for this receiver. */
-#define RECEIVER_ERROR_MAX 160
+/* Writes what an error of the functions above means, with the method if that could not be opened. */
+#define RECEIVER_ERROR_MAX 176
 const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX]);
 
 /* Frees what receiver_open() allocated; the socket stays open. */

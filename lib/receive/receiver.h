@@ -37,7 +37,8 @@ struct receiver {
 	bool readable; /* poll(2) has reported data, and no call has been made since */
 	bool drained;  /* the last call took all that was there, so that the next is to wait */
 	bool flows; /* data come fast enough to wait for more of them; false where they are copied */
-	bool excess; /* more data came than the wire announced */
+	bool excess;   /* more data came than the wire announced */
+	bool unopened; /* receiver_open() failed */
 	/* Counts receivers with a default buffer or without a copy; NULL: not this one. */
 	_Atomic int *buffers;
 };

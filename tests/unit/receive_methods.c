@@ -1,0 +1,45 @@
+/* How zcs receives: lib/receive/methods. */
+#include "lib/receive/methods.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "tests/unit/unit.h"
+
+static _Atomic int buffers;
+
+/* A method that cannot be opened, as there is no descriptor left. */
+static void test_not_opened(void)
+{
+	struct rlimit none;
+	struct rlimit before;
+	char text[RECEIVER_ERROR_MAX], want[64];
+	struct receiver r;
+	size_t i;
+	int e;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 0;
+	for (i = 0; i < RECEIVE_METHODS; i++) {
+		receiver_init(&r, STDIN_FILENO, &receive_methods[i], false);
+		setrlimit(RLIMIT_NOFILE, &none);
+		e = receiver_open(&r, 1024, &buffers);
+		setrlimit(RLIMIT_NOFILE, &before);
+		snprintf(want, sizeof(want), "-m %s: ", r.method->name);
+		if (e != 0)
+			ok(strncmp(receiver_explain(&r, e, text), want, strlen(want)) == 0,
+			   "-m %s that cannot be opened is named", r.method->name);
+		else
+			is(receiver_explain(&r, ECONNRESET, text), "Connection reset by peer",
+			   "-m %s that is open: an error does not name it", r.method->name);
+		receiver_close(&r);
+	}
+	ok(buffers == 0, "no receiver is counted when all are closed");
+}
+
+int main(void)
+{
+	test_not_opened();
+	return done();
+}
