@@ -132,9 +132,10 @@ void report_count_small(struct report *r, uint64_t bytes)
 
 void report_last_small(struct report *r)
 {
-	bool has_object = r->opt->json && r->small_clients > 0;
+	bool has_object;
 
 	pthread_mutex_lock(&r->lock);
+	has_object = r->opt->json && r->small_clients > 0;
 	if (has_object)
 		object_open(r);
 	print_small(r);
