@@ -247,7 +247,8 @@ static void linger(struct client *c)
 		}
 		n = recv(c->place.sock, &byte, 1, 0);
 	}
-	if (n > 0 || c->receiver.excess)
+	c->receiver.excess |= n > 0;
+	if (c->receiver.excess)
 		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
@@ -431,11 +432,14 @@ static struct client *client_serve(struct client *c)
 			client_close(c);
 	}
 	figures_say(&x->meter, &f);
+	f.cut = (why != NULL && !*x->stop) || c->receiver.excess;
 	summary = has_summary(c, why);
 	if (!x->opt->json && summary)
 		report_client(&x->report, &p->peer, &f, c->receiver.wire.empty_loops > 0);
-	if (lingers)
+	if (lingers) {
 		linger(c);
+		f.cut |= c->receiver.excess;
+	}
 	if (x->opt->json && why != NULL && (x->opt->once || c->member.calls > 0))
 		report_cut(&x->report, &p->peer, why);
 	/* All that the client has is closed before it leaves the group, which may end then. */

@@ -84,7 +84,7 @@ void group_join(struct context *x, struct member *c)
 
 	if (g->n++ == 0) {
 		g->total = 0;
-		g->summary = false;
+		g->summary = g->finished = false;
 		strcpy(g->interface, c->interface);
 		figures_init(&g->sum);
 		g->begin = g->end = (struct mark){.ns = 0};
@@ -110,6 +110,7 @@ static void report_all(struct context *x)
 	f.files = g->sum.files;
 	f.warmup = g->sum.warmup;
 	f.clients = g->total;
+	f.cut = !g->finished;
 	f.unsafe |= g->sum.unsafe;
 	if (g->interface[0] == '\0')
 		f.rates.packets_in = f.rates.packets_out = NAN;
@@ -130,6 +131,7 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 		figures_add(&g->sum, f);
 	}
 	g->summary |= summary;
+	g->finished |= !f->cut;
 	LIST_REMOVE(c, link);
 	if (g->n == 1)
 		report_all(x);

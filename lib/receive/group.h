@@ -66,6 +66,7 @@ struct client_group {
 	struct mark begin, end;
 	char interface[IF_NAMESIZE];  /* that all clients have; empty: there are several */
 	bool summary;                 /* a client has a summary */
+	bool finished;                /* a client has sent all that it announced */
 	_Atomic bool failed;          /* a client failed, since the start */
 	_Atomic uint64_t interval_ns; /* when the interval of the report began */
 	struct interval {

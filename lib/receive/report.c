@@ -145,21 +145,24 @@ void report_last_small(struct report *r)
 }
 
 /*
- * Begins the summary of clients in a buffer: their throughput and, if there is one, their load.
+ * Begins the summary of clients in a buffer: their throughput, unless they were cut, their load if
+ * there is one, and their bytes.
  * `indented` is their name behind two blanks: each line but the first, of SUMMARY_WIDTH columns at
  * most, begins with it, so that grep(1) finds all that belongs to a name, and by "^" one line.
  */
 static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *indented,
 			  const struct figures *f)
 {
-	char text[RATE_STRLEN];
+	char text[RATE_STRLEN], bytes[64];
 
+	snprintf(bytes, sizeof(bytes), "%ju bytes in %.*f s", (uintmax_t)f->bytes,
+		 decimals(f->seconds), f->seconds);
 	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
-	wrap_add(w, "", "%s%s", indented + 2, throughput_text(f, text));
+	wrap_add(w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
 	if (!isnan(f->load))
 		wrap_add(w, ", ", "%s", load_format_brief(f, text));
-	wrap_add(w, ", ", "%ju bytes in %.*f s", (uintmax_t)f->bytes, decimals(f->seconds),
-		 f->seconds);
+	if (!f->cut)
+		wrap_add(w, ", ", "%s", bytes);
 }
 
 static void summary_print(struct report *r, struct wrap *w, const struct figures *f, bool is_client)

@@ -28,6 +28,7 @@ struct figures {
 	uint64_t warmup;     /* bytes of files before the warm-up was over */
 	uint64_t clients;    /* clients that zcs had since it last had none */
 	double seconds;      /* the time in which the bytes were moved */
+	bool cut;            /* not all was moved that was announced: there is no throughput */
 	char method[16];     /* the name of the method that moved them */
 	double cpu;          /* the number of the CPU to which the thread was bound */
 	double cpus;         /* the number of CPUs of which the host's load is a share */

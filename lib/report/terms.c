@@ -47,12 +47,17 @@ void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer)
 	json_address(j, "remote_host", "remote_port", peer);
 }
 
-void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)
+static void json_amount(struct json *j, double start, double seconds, uint64_t bytes)
 {
 	json_number(j, "start", start);
 	json_number(j, "end", start + seconds);
 	json_number(j, "seconds", seconds);
 	json_count(j, "bytes", bytes);
+}
+
+void json_throughput(struct json *j, double start, double seconds, uint64_t bytes)
+{
+	json_amount(j, start, seconds, bytes);
 	json_number(j, "bits_per_second", seconds > 0 ? (double)bytes * 8 / seconds : 0);
 }
 
@@ -63,7 +68,10 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 	json_open(j, key, '{');
 	if (stream > 0)
 		json_count(j, "socket", (uint64_t)stream);
-	json_throughput(j, 0, f->seconds, f->bytes);
+	if (f->cut)
+		json_amount(j, 0, f->seconds, f->bytes);
+	else
+		json_throughput(j, 0, f->seconds, f->bytes);
 	json_count(j, "warmup_bytes", f->warmup);
 	json_count(j, "files", f->files);
 	json_count(j, "calls", f->calls);

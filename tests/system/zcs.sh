@@ -57,6 +57,11 @@ remember $!
 victim=$!
 wait_until counts -eq 2 threads_of $ZCS
 kill -KILL $victim
+cut_has_no_rate()
+{
+	wait_until grep -Eqx '127.0.0.1:[0-9]+: 3 bytes in [0-9.]+ s, 0 files, [12] reads' zcs.out
+}
+check 'a client that did not send what it announced has no throughput' cut_has_no_rate
 zcs_serves()
 {
 	wait_until counts -eq 1 threads_of $ZCS

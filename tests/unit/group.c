@@ -12,6 +12,7 @@ static struct receive_options opt;
 static struct baseline baseline = {.spin = 1, .speed = 1};
 static struct member member[2];
 static struct figures figures[2];
+static bool cut[2]; /* the clients did not send all */
 static char printed[4096];
 
 static void server_init(bool json, bool measured)
@@ -88,6 +89,7 @@ static void two_clients(void *arg)
 		group_join(&x, &member[i]);
 		figures_init(&figures[i]);
 		figures[i].bytes = 2000u * (unsigned)(i + 1);
+		figures[i].cut = cut[i];
 		figures[i].calls = 3;
 		figures[i].files = 5;
 		figures[i].warmup = 7;
@@ -129,6 +131,20 @@ static void test_group(void)
 	stdout_of(two_clients, NULL, printed, sizeof(printed));
 	ok(strstr(printed, "\"end\":{") != NULL && strstr(printed, "packets") == NULL,
 	   "clients via two interfaces have no packets");
+	cut[0] = true;
+	server_init(false, false);
+	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	ok(strstr(printed, "kbytes/sec") != NULL, "a group with a client that was cut has a rate");
+	cut[1] = true;
+	server_init(false, false);
+	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	is(printed, "total of 2 clients: 6000 bytes in 4.000 s\n",
+	   "a group of clients that were cut has no throughput");
+	server_init(true, false);
+	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	ok(strstr(printed, "\"bytes\":6000,\"warmup_bytes\"") != NULL,
+	   "the sums of a group of clients that were cut have no throughput");
+	cut[0] = cut[1] = false;
 }
 
 static void two_intervals(void *arg)

@@ -122,6 +122,18 @@ static void test_clients(void)
 	ok(strstr(printed, "load of 256 CPUs and all 4 clients\n") != NULL,
 	   "the line of one of four clients tells that the load is that of all");
 	server_init(false);
+	s.f.cut = true;
+	prints(client, "192.0.2.1:7: 2048000 bytes in 0.500 s, 3 files, 40 reads\n",
+	       "a client that was cut has no throughput");
+	s.f.load = 0.5;
+	s.f.uncertainty = 0.01;
+	s.f.cpus = 2;
+	s.f.clients = 1;
+	prints(client,
+	       "192.0.2.1:7: 2048000 bytes in 0.500 s, load 50.0% +-1.0%, cost 250.000 us/KiB, 3 files, 40 reads\n"
+	       "  192.0.2.1:7: load of 2 CPUs\n",
+	       "a client that was cut has its load");
+	server_init(false);
 	prints(small_and_client,
 	       "2 more clients with less than 1 KiB each: 123 bytes in all\n"
 	       "192.0.2.1:7: 4000 kbytes/sec (0.033 Gbit/s), 2048000 bytes in 0.500 s, 3 files, "
