@@ -26,12 +26,13 @@
 
 static struct {
 	double period;    /* seconds */
+	double wait;      /* seconds at most for another set of soakers to end */
 	const char *file; /* NULL: CALIBRATION_FILE, which a command can do without */
 	int n_cpus;       /* 0: all */
 	long count;       /* lines to print; 0: until interrupted */
 	bool calibrate, per_cpu, once, debug;
 	int force, json; /* flags of getopt_long(3) */
-} opt = {.period = 1};
+} opt = {.period = 1, .wait = SOAK_WAIT};
 
 /* The readings of one moment. */
 struct reading {
@@ -41,7 +42,8 @@ struct reading {
 
 /* A measurement that goes on. */
 struct monitor {
-	struct soaker *soak;
+	struct soaker *soak; /* NULL: no load is measured */
+	unsigned missing;    /* why it is not: a reason of limits.h */
 	struct calibration cal;
 	bool command;   /* its time is measured, and not periods */
 	bool bracketed; /* baselines before and after the command stand for the file's */
@@ -68,8 +70,11 @@ static void monitor_read(struct monitor *m)
 	counters_read(&m->to.counters, NULL);
 }
 
-/* Without a calibration a command's load is measured against the idle machine before and after. */
-static void monitor_start(struct monitor *m, bool command)
+/*
+ * Starts the soakers.  Without a calibration a command's load is measured against the idle machine
+ * before and after.  A command runs without a load, too: if another set of soakers runs.
+ */
+static void monitor_soak(struct monitor *m, bool command)
 {
 	if (opt.json)
 		environment_read(&m->environment);
@@ -80,10 +85,21 @@ static void monitor_start(struct monitor *m, bool command)
 		calibration_load_or_die(&m->cal, opt.file != NULL ? opt.file : CALIBRATION_FILE,
 					opt.n_cpus);
 	limits_warn();
-	m->soak = soaker_start_or_die(&m->cal.cpus);
+	m->soak = command ? soaker_start_or_warn(&m->cal.cpus, opt.wait)
+			  : soaker_start_or_die(&m->cal.cpus, opt.wait);
+	if (m->soak == NULL) {
+		m->missing = UNSAFE_SOAKED_ALREADY;
+		m->bracketed = false;
+	}
+}
+
+/* Measures the idle machine where that is needed, and takes the first reading. */
+static void monitor_start(struct monitor *m)
+{
 	if (m->bracketed && !bracket_open(&m->bracket, "command", m->soak, &m->cal)) {
 		soaker_stop(m->soak);
 		m->soak = NULL; /* the command runs all the same */
+		m->missing = UNSAFE_BASELINE_BUSY;
 		m->bracketed = false;
 	}
 	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
@@ -202,7 +218,7 @@ static void report_json(struct monitor *m, const struct load *l, const struct ra
 	json_report_close(&j, NULL);
 }
 
-/* Stores that there is no load, as a CPU had no baseline, and the time between the readings. */
+/* Stores that there is no load, and why, and the time between the readings. */
 static void load_missing(const struct monitor *m, struct load *l)
 {
 	const double seconds = seconds_between(m->from.counters.ns, m->to.counters.ns);
@@ -214,7 +230,7 @@ static void load_missing(const struct monitor *m, struct load *l)
 			   .others = NAN,
 			   .seconds = seconds,
 			   .cpus = NAN,
-			   .unsafe = UNSAFE_BASELINE_BUSY,
+			   .unsafe = m->missing,
 			   .wakeup = {NAN, NAN}};
 }
 
@@ -422,12 +438,14 @@ static int measure(char **argv)
 
 	if (*argv != NULL && (e = command_error(*argv)) != 0)
 		command_die(*argv, e);
-	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
 	signal(SIGCHLD, SIG_DFL);
+	/* A signal still kills the program while it waits for another set of soakers. */
+	monitor_soak(&m, *argv != NULL);
+	/* From here the program takes the signals that end it, and SIGCHLD, where it waits. */
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	monitor_start(&m, *argv != NULL);
+	monitor_start(&m);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
 	else
@@ -452,6 +470,8 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
+enum { OPT_WAIT = 256 };
+
 #define LETTERS "+:CN:p:n:B1f:dhV"
 
 static const struct option longopts[] = {
@@ -465,6 +485,7 @@ static const struct option longopts[] = {
 	{"once", no_argument, NULL, '1'},
 	{"calibration", required_argument, NULL, 'f'},
 	{"file", required_argument, NULL, 'f'}, /* as it was called in 0.1 */
+	{"wait", required_argument, NULL, OPT_WAIT},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -487,6 +508,10 @@ static const char help[] =
 	"\n"
 	"Measurement:\n"
 	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
+	"      --wait=SECS          wait up to SECS seconds for another program that\n"
+	"                           measures a load on this host to end (default 2);\n"
+	"                           after that COMMAND runs without a load, and\n"
+	"                           without COMMAND cyclesoak fails\n"
 	"  -p, --period=SECS        measure periods of SECS seconds (default 1)\n"
 	"  -n, --count=N            stop after N periods (default: when interrupted)\n"
 	"  -1, --once               print one figure, the load in percent, and exit\n"
@@ -516,6 +541,7 @@ static void parse_option(int c)
 	case 'C': opt.calibrate = true; break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
+	case OPT_WAIT: opt.wait = arg_seconds("--wait", optarg, 0, 86400); break;
 	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
 	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
@@ -548,6 +574,7 @@ int main(int argc, char **argv)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no command: '%s'", argv[optind]);
-	calibrate_or_die(opt.n_cpus, opt.file != NULL ? opt.file : CALIBRATION_FILE, opt.force);
+	calibrate_or_die(opt.n_cpus, opt.file != NULL ? opt.file : CALIBRATION_FILE, opt.force,
+			 opt.wait);
 	return EXIT_SUCCESS;
 }

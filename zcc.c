@@ -11,7 +11,7 @@
 #include "lib/send/sender.h"
 #include "lib/send/transfer.h"
 
-static struct send_options opt = {.server = ""};
+static struct send_options opt = {.server = "", .wait = SOAK_WAIT};
 
 /* Why the threads are to stop: TIME_UP, or the signal that interrupts them; 0: they are not. */
 static _Atomic int stop;
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
 	if (opt.calibrate) {
 		calibrate_or_die(opt.n_cpus,
 				 opt.calibration != NULL ? opt.calibration : CALIBRATION_FILE,
-				 opt.force);
+				 opt.force, opt.wait);
 		return EXIT_SUCCESS;
 	}
 	if (opt.json || opt.debug > 0)

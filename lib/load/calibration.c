@@ -54,7 +54,7 @@ void calibration_warn_spread(double spread)
 		      100 * spread);
 }
 
-void calibrate_or_die(int n_cpus, const char *path, bool force)
+void calibrate_or_die(int n_cpus, const char *path, bool force, double wait)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1))%s";
@@ -65,7 +65,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force)
 	cpus_to_soak(n_cpus, &c.cpus);
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
-	s = soaker_start_or_die(&c.cpus);
+	s = soaker_start_or_die(&c.cpus, wait);
 	tasks = baseline_calibrate(s, &c, report_round, &spread);
 	calibration_warn_spread(spread);
 	soaker_stop(s);

@@ -1,10 +1,10 @@
 /*
  * calibration.h: the file that keeps the idle machine's baseline, and how it is made.
  *
- *	calibrate_or_die(0, CALIBRATION_FILE, false);
+ *	calibrate_or_die(0, CALIBRATION_FILE, false, SOAK_WAIT);
  *	...
  *	calibration_load_or_die(&c, CALIBRATION_FILE, 0);
- *	soaker = soaker_start_or_die(&c.cpus);
+ *	soaker = soaker_start_or_die(&c.cpus, SOAK_WAIT);
  *
  * The first line is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
  * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list;
@@ -20,9 +20,9 @@
 /*
  * Calibrates on the first n_cpus CPUs (0: all), prints as it goes, and writes the file: a reader
  * sees the old file or all of the new one.  A machine that is busy meanwhile is an error, or with
- * `force` a warning.
+ * `force` a warning.  Another set of soakers that still runs after `wait` seconds is an error, too.
  */
-void calibrate_or_die(int n_cpus, const char *path, bool force);
+void calibrate_or_die(int n_cpus, const char *path, bool force, double wait);
 
 /* Warns if the last rounds of a calibration differ, in shares of load, by more than CAL_TOLERANCE. */
 void calibration_warn_spread(double spread);

@@ -11,9 +11,9 @@
 #define ONLINE_STACK (24 * 1024) /* bytes: a list of every second of CPUS_MAX CPUs has 20 KiB */
 
 static const char *const unsafe_name[UNSAFE_REASONS] = {
-	"cpu_offline",  "cpu_online",    "soaker_moved", "soaker_stopped",
-	"clock_slow",   "clock_changed", "weight",       "steal",
-	"baseline_old", "baseline_busy", "calibration",  "other",
+	"cpu_offline",   "cpu_online",     "soaker_moved", "soaker_stopped", "clock_slow",
+	"clock_changed", "weight",         "steal",        "baseline_old",   "baseline_busy",
+	"calibration",   "soaked_already", "other",
 };
 
 const char *limits_name(int i)

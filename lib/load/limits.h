@@ -19,19 +19,20 @@
 enum {
 	UNSAFE_CPU_OFFLINE =
 		1 << 0, /* a soaked CPU went offline or came back, or a cpuset lacks it */
-	UNSAFE_CPU_ONLINE = 1 << 1,     /* a CPU came online, which is not soaked */
-	UNSAFE_SOAKER_MOVED = 1 << 2,   /* a soaker was moved to another CPU */
-	UNSAFE_SOAKER_STOPPED = 1 << 3, /* the soakers or their keeper were stopped, or frozen */
-	UNSAFE_CLOCK_SLOW = 1 << 4,     /* reading the clock takes long: short gaps are not seen */
-	UNSAFE_CLOCK_CHANGED = 1 << 5,  /* the clock source is not that of the start */
-	UNSAFE_WEIGHT = 1 << 6,         /* the soakers may take CPU from others */
-	UNSAFE_STEAL = 1 << 7,          /* the host of a virtual machine took more than 1 % */
-	UNSAFE_BASELINE_OLD = 1 << 8,   /* the baseline was measured over an hour ago */
-	UNSAFE_BASELINE_BUSY = 1 << 9,  /* the machine was not idle then */
-	UNSAFE_CALIBRATION = 1 << 10,   /* the load is below 0 by more than its uncertainty */
-	UNSAFE_OTHER = 1 << 11,         /* a reason that only the zcs of a newer version knows */
+	UNSAFE_CPU_ONLINE = 1 << 1,      /* a CPU came online, which is not soaked */
+	UNSAFE_SOAKER_MOVED = 1 << 2,    /* a soaker was moved to another CPU */
+	UNSAFE_SOAKER_STOPPED = 1 << 3,  /* the soakers or their keeper were stopped, or frozen */
+	UNSAFE_CLOCK_SLOW = 1 << 4,      /* reading the clock takes long: short gaps are not seen */
+	UNSAFE_CLOCK_CHANGED = 1 << 5,   /* the clock source is not that of the start */
+	UNSAFE_WEIGHT = 1 << 6,          /* the soakers may take CPU from others */
+	UNSAFE_STEAL = 1 << 7,           /* the host of a virtual machine took more than 1 % */
+	UNSAFE_BASELINE_OLD = 1 << 8,    /* the baseline was measured over an hour ago */
+	UNSAFE_BASELINE_BUSY = 1 << 9,   /* the machine was not idle then */
+	UNSAFE_CALIBRATION = 1 << 10,    /* the load is below 0 by more than its uncertainty */
+	UNSAFE_SOAKED_ALREADY = 1 << 11, /* another program soaked the CPUs: there is no load */
+	UNSAFE_OTHER = 1 << 12,          /* a reason that only the zcs of a newer version knows */
 };
-#define UNSAFE_REASONS 12
+#define UNSAFE_REASONS 13
 #define UNSAFE_STRLEN  160 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */

@@ -7,7 +7,7 @@
 
 #define LOCK_FILE    "/dev/zero"
 #define ROOT_LOCK    "/run/zc-soaker.lock"
-#define LOCK_TRIES   200 /* of 10 ms */
+#define LOCK_TRY_NS  10000000 /* between two tries */
 #define HOLDER_SHARE 0.9 /* of a CPU: a holder that takes more, its descendants included, soaks */
 
 /* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
@@ -134,14 +134,14 @@ void lock_warn_beside(const struct lock_holder *h)
 	      h->name, h->pid);
 }
 
-bool lock_take(const struct lock *l, struct lock_holder *h)
+bool lock_take(const struct lock *l, double seconds, struct lock_holder *h)
 {
-	int i;
+	long tries = lround(seconds * 1e9 / LOCK_TRY_NS);
 
-	for (i = 0; i < LOCK_TRIES; i++) {
+	while (tries-- > 0) {
 		if (lock_try(l, NULL))
 			return true;
-		sleep_ns(10000000);
+		sleep_ns(LOCK_TRY_NS);
 	}
 	if (lock_try(l, h))
 		return true;
@@ -152,17 +152,6 @@ bool lock_take(const struct lock *l, struct lock_holder *h)
 		return false;
 	lock_warn_beside(h);
 	return true;
-}
-
-void lock_take_or_die(struct lock *l)
-{
-	struct lock_holder h;
-
-	lock_open_or_die(l);
-	if (!lock_take(l, &h))
-		die("CPUs are being soaked already, by %s (pid %d): wait for it, or stop it "
-		    "(on one host one -c has both ends)",
-		    h.name, h.pid);
 }
 
 void lock_release(const struct lock *l)

@@ -52,11 +52,8 @@ bool lock_try_beside(const struct lock *l, const struct lock_holder *h);
 /* Warns that the caller goes on so. */
 void lock_warn_beside(const struct lock_holder *h);
 
-/* Takes the lock; tries for two seconds, in which the soakers of a killed program end. */
-bool lock_take(const struct lock *l, struct lock_holder *h);
-
-/* Opens and takes the lock, or dies and names the holder. */
-void lock_take_or_die(struct lock *l);
+/* Takes the lock; tries for some seconds.  If another program still has it then, stores that in *h. */
+bool lock_take(const struct lock *l, double seconds, struct lock_holder *h);
 
 void lock_release(const struct lock *l);
 

@@ -173,12 +173,47 @@ static void soaker_soak_or_die(struct soaker *s)
 		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
 }
 
-struct soaker *soaker_start_or_die(const struct cpus *cpus)
+/* Frees the memory that the soakers shared. */
+static void soaker_free(struct soaker *s)
+{
+	lock_close(&s->lock);
+	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
+}
+
+/* Starts soaking; returns NULL and stores the holder if another set still runs after `wait` seconds. */
+static struct soaker *soaker_start(const struct cpus *cpus, double wait, struct lock_holder *h)
 {
 	struct soaker *s = soaker_new_or_die(cpus);
 
-	lock_take_or_die(&s->lock);
+	lock_open_or_die(&s->lock);
+	if (!lock_take(&s->lock, wait, h)) {
+		soaker_free(s);
+		return NULL;
+	}
 	soaker_soak_or_die(s);
+	return s;
+}
+
+#define SOAKED_ALREADY "CPUs are being soaked already, by %s (pid %d): "
+#define WAY_OUT        "wait for it (--wait SECS) or stop it (on one host one -c has both ends)"
+
+struct soaker *soaker_start_or_die(const struct cpus *cpus, double wait)
+{
+	struct lock_holder h;
+	struct soaker *s = soaker_start(cpus, wait, &h);
+
+	if (s == NULL)
+		die(SOAKED_ALREADY WAY_OUT, h.name, h.pid);
+	return s;
+}
+
+struct soaker *soaker_start_or_warn(const struct cpus *cpus, double wait)
+{
+	struct lock_holder h;
+	struct soaker *s = soaker_start(cpus, wait, &h);
+
+	if (s == NULL)
+		warnx(SOAKED_ALREADY "no load is measured: " WAY_OUT, h.name, h.pid);
 	return s;
 }
 
@@ -187,7 +222,7 @@ struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock
 	struct soaker *s = soaker_new_or_die(cpus);
 
 	lock_open_or_die(&s->lock);
-	if (lock_take(&s->lock, h)) {
+	if (lock_take(&s->lock, SOAK_WAIT, h)) {
 		soaker_soak_or_die(s);
 	} else {
 		atomic_store(&s->events->parked, 1);
@@ -259,8 +294,7 @@ void soaker_stop(struct soaker *s)
 	TEMP_FAILURE_RETRY(waitpid(s->keeper, &status, 0));
 	if (WIFSIGNALED(status)) /* otherwise the keeper has removed it */
 		idle_group_remove(&s->group, REMOVE_TRIES);
-	lock_close(&s->lock);
-	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
+	soaker_free(s);
 }
 
 /*

@@ -1,7 +1,7 @@
 /*
  * soaker.h: keeps every CPU busy at the lowest priority, and counts what that could do.
  *
- *	s = soaker_start_or_die(&cpus);
+ *	s = soaker_start_or_die(&cpus, SOAK_WAIT);
  *	soak_count(s, 0, &from);
  *	...
  *	soaker_check_or_die(s);
@@ -51,13 +51,22 @@ struct soak_count {
 	uint64_t away_ns;  /* time in which the CPU was unavailable to its soaker */
 };
 
+/* Seconds to wait for another set of soakers, in which those of a killed program end. */
+#define SOAK_WAIT 2
+
 /*
- * Starts soaking and returns when every CPU's soaker runs.  Dies when another set is running (it
- * names its holder) or a CPU cannot be had; warns of a CPU that leaves its soaker no time, if
- * the soakers may take CPU from others, and if they delay wake-ups.  To be called before there
- * are threads.
+ * Starts soaking and returns when every CPU's soaker runs.  Dies if another set still runs after
+ * `wait` seconds (it names its holder) or a CPU cannot be had; warns of a CPU that leaves its soaker
+ * no time, if the soakers may take CPU from others, and if they delay wake-ups.  To be called before
+ * there are threads.
  */
-struct soaker *soaker_start_or_die(const struct cpus *cpus);
+struct soaker *soaker_start_or_die(const struct cpus *cpus, double wait);
+
+/*
+ * The same for a program that can do without a load: if another set still runs, it prints a line
+ * that names its holder, and returns NULL.
+ */
+struct soaker *soaker_start_or_warn(const struct cpus *cpus, double wait);
 
 /*
  * The same for a program that does not soak all of the time.  Where another set runs, *h has its

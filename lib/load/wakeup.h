@@ -3,7 +3,7 @@
  * make it longer.
  *
  *	alone = wakeup_measure(&cpus);
- *	soaker = soaker_start_or_die(&cpus);
+ *	soaker = soaker_start_or_die(&cpus, SOAK_WAIT);
  *	soaked = wakeup_measure(&cpus);
  */
 #pragma once

@@ -45,7 +45,7 @@ struct figures {
 	struct tcp_figures tcp;      /* the connection's figures */
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel, likewise */
-	char no_load[16];          /* why a receiver has no load, in a receipt; empty: not known */
+	char no_load[16];          /* why there is no load, as in receipt.h; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 

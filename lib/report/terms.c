@@ -141,6 +141,8 @@ void json_load(struct json *j, const struct figures *f)
 	json_number(j, "load_percent", 100 * f->load);
 	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
 	json_unsafe(j, f->unsafe);
+	if (isnan(f->load) && f->no_load[0] != '\0')
+		json_string(j, "no_load", f->no_load);
 	json_load_part(j, f);
 	json_number(j, "tasks_percent", 100 * f->tasks);
 	json_number(j, "slowed_percent", 100 * f->slowed);

@@ -27,6 +27,7 @@ enum {
 	OPT_FORCE,
 	OPT_PACE,
 	OPT_TIMEOUT,
+	OPT_WAIT,
 	OPT_REQUEST,
 	OPT_PRECISION,
 	OPT_SAVE,
@@ -70,6 +71,7 @@ static const struct option longopts[] = {
 	{"calibration", required_argument, NULL, 'f'},
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
+	{"wait", required_argument, NULL, OPT_WAIT},
 	{"json", no_argument, NULL, 'J'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"title", required_argument, NULL, 'T'},
@@ -187,6 +189,9 @@ static const char help[] =
 	"                              seconds, and exit\n"
 	"      --force                 with -C, calibrate even if the host is busy\n"
 	"  -N, --cpus=N                measure the first N CPUs (default: all online)\n"
+	"      --wait=SECS             wait up to SECS seconds for another program that\n"
+	"                              measures a load on this host to end; after that\n"
+	"                              measure no load (default 2)\n"
 	"\n"
 	"Output:\n"
 	"  -I, --interval=SECS         print a line every SECS seconds (default: none)\n"
@@ -218,6 +223,7 @@ static const char help[] =
 struct given {
 	bool send, write, sendfile;
 	bool content;
+	bool wait;
 	bool length; /* -l was given, which cannot be meant as a rate */
 };
 
@@ -274,6 +280,10 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case 'f': opt->calibration = optarg; break;
 	case OPT_FORCE: opt->force = true; break;
 	case 'N': opt->n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
+	case OPT_WAIT:
+		given->wait = true;
+		opt->wait = arg_seconds("--wait", optarg, 0, 86400);
+		break;
 	case 'J': opt->json = true; break;
 	case 'q': opt->quiet = true; break;
 	case 'T': opt->title = optarg; break;
@@ -387,6 +397,8 @@ static void settle_options(struct send_options *opt, const struct given *given, 
 		return;
 	if (opt->calibration != NULL && !opt->load)
 		usage_error("-f, --calibration: only with -c or -C");
+	if (given->wait && !opt->load)
+		usage_error("--wait: only with -c or -C");
 	if (opt->port == NULL)
 		opt->port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt->server[0] == '\0')

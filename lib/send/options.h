@@ -49,6 +49,7 @@ struct send_options {
 	uint32_t loops;        /* how often to send the files, or requests of each size */
 	double seconds;        /* how long to send; 0: `loops` times */
 	double warmup, interval, timeout; /* seconds; 0: none */
+	double wait;                      /* seconds at most for another set of soakers to end */
 	uint64_t pace;                    /* bytes per second of each connection; 0: no limit */
 	int streams;                      /* connections at a time, each of a thread */
 	int mss;                          /* bytes; 0: the kernel's choice */

@@ -6,6 +6,7 @@
 #include "lib/load/cpus.h"
 #include "lib/load/limits.h"
 #include "lib/load/soaker.h"
+#include "lib/report/receipt.h"
 #include "lib/send/sender.h"
 
 #define SHORT_SECONDS 0.5 /* shorter runs tell of a start and an end more than of a rate */
@@ -37,7 +38,12 @@ void run_soak(struct run *r)
 		return;
 	r->begin.cpu = alloc_or_die(n, sizeof(*r->begin.cpu), "load");
 	r->end.cpu = alloc_or_die(n, sizeof(*r->end.cpu), "load");
-	r->soak = soaker_start_or_die(&r->calibration.cpus);
+	r->soak = soaker_start_or_warn(&r->calibration.cpus, r->opt->wait);
+	if (r->soak == NULL) {
+		r->missing = UNSAFE_SOAKED_ALREADY;
+		r->own_baselines = false;
+		return;
+	}
 	if (r->opt->debug > 0)
 		soaker_say_wakeup(r->soak);
 	if (!r->own_baselines ||
@@ -47,6 +53,7 @@ void run_soak(struct run *r)
 	/* What is sent is measured all the same. */
 	soaker_stop(r->soak);
 	r->soak = NULL;
+	r->missing = UNSAFE_BASELINE_BUSY;
 	r->own_baselines = false;
 }
 
@@ -209,14 +216,26 @@ void run_load(const struct run *r, const struct load_sample *from, const struct 
 	figures_load(f, &l);
 }
 
+/* Why there is no load, as a receipt names it; an empty word where that is not known. */
+static const char *no_load(const struct run *r, unsigned unsafe)
+{
+	if (!r->opt->load)
+		return NO_LOAD_OFF;
+	if (unsafe & UNSAFE_SOAKED_ALREADY)
+		return NO_LOAD_HELD;
+	return unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION) ? NO_LOAD_BASELINE : "";
+}
+
 void run_host_figures(const struct run *r, struct figures *f)
 {
 	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
 	run_load(r, &r->begin.sum, &r->end.sum, f);
-	if (r->soak == NULL) {
-		f->unsafe = r->opt->load ? UNSAFE_BASELINE_BUSY : 0;
+	if (r->soak == NULL)
+		f->unsafe = r->missing;
+	if (isnan(f->load))
+		strcpy(f->no_load, no_load(r, f->unsafe));
+	if (r->soak == NULL)
 		return;
-	}
 	f->unsafe |= limits_steal(&f->rates);
 	f->baseline = r->own_baselines ? BASELINE_OWN : BASELINE_FILE;
 	if (r->own_baselines)

@@ -41,6 +41,7 @@ struct run {
 	_Atomic int *stop;   /* 0, TIME_UP, or the signal that interrupts */
 	sigset_t unblocked;  /* the signals of a thread that waits for them */
 	struct soaker *soak; /* NULL: no load is measured */
+	unsigned missing;    /* why it is not, though it was asked for: a reason of limits.h */
 	struct calibration calibration;
 	bool own_baselines; /* there is no calibration file: the run is between two baselines */
 	struct bracket bracket;
@@ -69,8 +70,8 @@ void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 
 /*
  * Soaks the CPUs, if load is to be measured, until run_close().  Without a calibration it measures
- * the idle machine, so that no connection may be open yet; if something occupies a whole CPU it prints
- * that, and no load is measured.
+ * the idle machine, so that no connection may be open yet.  If another program soaks or occupies a
+ * whole CPU it prints that, and no load is measured.
  */
 void run_soak(struct run *r);
 void run_close(struct run *r);

@@ -89,7 +89,9 @@ def soaking(command, **how):
     while True:
         try:
             out, err = run(command, **how)
-            break
+            if 'soaked already' not in err:
+                break
+            raise Failed(err.strip()) # it went on without a load
         except Failed as e:
             why = re.search('soaked already|must be idle', str(e))
             if not why:

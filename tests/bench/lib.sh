@@ -76,7 +76,7 @@ end_behind()
 soaking()
 {
 	turns=0
-	until run "$@" >out 2>err; do
+	until run "$@" >out 2>err && ! grep -q 'soaked already' err; do
 		grep -q 'soaked already' err || return 1
 		turns=$((turns + 1))
 		[ $turns -lt 20 ] || return 1

@@ -109,14 +109,10 @@ command_that_ends()
 check 'a command that ends at once: a line reports that it was too short' command_that_ends
 signal_to_cyclesoak_goes()
 {
-	turns=0
-	while :; do
-		"$cyclesoak" sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done' >o 2>e &
-		p=$!
-		wait_until or_gone $p grep -q ready o
-		grep -q "soaked already" e && [ $turns -lt 60 ] || break
-		turns=$((turns + 1)); until_free
-	done
+	"$cyclesoak" sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done' >o 2>e &
+	p=$!
+	remember $p
+	wait_until or_gone $p grep -q ready o
 	kill -TERM "$p"
 	status=0
 	wait "$p" || status=$?

@@ -141,8 +141,13 @@ zcc_soaker_killed()
 		"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
 		p=$!
 		remember $p
-		wait_until or_gone $p not prints_nothing soaker_of $p
-		gone $p && grep -q 'soaked already' soak.err && [ $turns -lt 60 ] || break
+		met()
+		{
+			gone $p || grep -q 'soaked already' soak.err || [ -n "$(soaker_of $p)" ]
+		}
+		wait_until met
+		grep -q 'soaked already' soak.err && [ $turns -lt 60 ] || break
+		kill -KILL $p
 		turns=$((turns + 1)); until_free
 	done
 	wait_until counts -eq 2 threads_of "$ZCS"

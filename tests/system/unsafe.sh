@@ -35,8 +35,13 @@ until_soaking()
 		"$@" >out 2>err &
 		SOAK=$!
 		remember $SOAK
-		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
-		gone $SOAK && grep -q 'soaked already' err && [ $turns -lt 60 ] || return 0
+		met()
+		{
+			gone $SOAK || grep -q 'soaked already' err || [ -n "$(soaker_of $SOAK)" ]
+		}
+		wait_until met
+		grep -q 'soaked already' err && [ $turns -lt 60 ] || return 0
+		kill -KILL $SOAK 2>/dev/null || :
 		turns=$((turns + 1))
 		until_free
 	done

@@ -31,10 +31,17 @@ static void test_host(void)
 	run_host_figures(&r, &f);
 	ok(f.rates.interrupts == 250 && isnan(f.load) && f.unsafe == 0,
 	   "a host whose load is not measured has rates");
+	is(f.no_load, "off",
+	   "a host whose load is not measured has the reason that it was not asked for");
 	opt.load = true;
+	r.missing = UNSAFE_BASELINE_BUSY;
 	run_host_figures(&r, &f);
-	ok(isnan(f.load) && f.unsafe == UNSAFE_BASELINE_BUSY,
+	ok(isnan(f.load) && f.unsafe == UNSAFE_BASELINE_BUSY && strcmp(f.no_load, "baseline") == 0,
 	   "a host without a baseline has no load, and the reason");
+	r.missing = UNSAFE_SOAKED_ALREADY;
+	run_host_figures(&r, &f);
+	ok(isnan(f.load) && f.unsafe == UNSAFE_SOAKED_ALREADY && strcmp(f.no_load, "held") == 0,
+	   "a host that another program soaks has no load, and the reason");
 	r.soak = (struct soaker *)&b; /* nothing reads it */
 	run_host_figures(&r, &f);
 	ok(near(f.load, 0.5) && f.soaked == 2 && f.cpus == 1,

@@ -1,0 +1,109 @@
+#!/bin/sh
+# zcc -c and cyclesoak while another program has the soakers' lock: they go on without a load, or fail.
+# Nothing is soaked: the lock is of a mount namespace, and a process there holds it.
+#
+# seconds: 2
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
+made_up_calibration >counts_per_sec
+# Both locks, that of root too, are files of this namespace.
+cat >held.sh <<'END2'
+mount -t tmpfs none /run && : >lock && mount --bind lock /dev/zero || exit 99
+flock -F /run/zc-soaker.lock flock -F /dev/zero sh -c 'echo $$ >holder; exec sleep 60' &
+while [ ! -s holder ]; do sleep 0.01; done
+"$@"
+status=$?
+kill "$(cat holder)"
+exit $status
+END2
+# held STATUS COMMAND...: runs it while the lock is held; its output is in out and err
+held()
+{
+	rm -f holder
+	exits "$@"
+	[ "$(grep -c "^[a-z]*: CPUs are being soaked already, by sleep (pid $(cat holder)): .*(--wait SECS)" err)" -eq 1 ]
+}
+in_namespace='unshare -m sh held.sh'
+if ! unshare -m sh -c 'mount -t tmpfs none /run && : >lock && mount --bind lock /dev/zero' 2>/dev/null ||
+    ! flock -F /dev/null true 2>/dev/null; then
+	skip 'what goes on without a load while another program soaks' 'no privilege for namespaces, or no flock -F'
+	finish
+fi
+
+command_runs()
+{
+	held 7 $in_namespace "$cyclesoak" --wait 0 sh -c 'echo ran; exit 7'
+	grep -qx ran out
+	grep -q ': no load is measured: ' err
+	grep -Eqx 'System load: -, unsafe: soaked_already; took [0-9.]+ s' out
+}
+check 'cyclesoak COMMAND while another program soaks: it runs, and the status is its own' command_runs
+command_json()
+{
+	held 0 $in_namespace "$cyclesoak" --wait 0 --json true
+	jq -e '.unsafe == ["soaked_already"] and (has("load_percent") | not)' out
+}
+check_with jq 'cyclesoak --json COMMAND while another program soaks: unsafe has the reason' command_json
+others_fail()
+{
+	held 1 $in_namespace "$cyclesoak" --wait 0 -1
+	held 1 $in_namespace "$cyclesoak" --wait 0 -C
+	held 1 $in_namespace "$zcc" --wait 0 -C
+	not grep 'no load is measured' err
+}
+check 'cyclesoak without a command, and -C, fail while another program soaks' others_fail
+# Each look is one try to have the lock, 10 ms after the last; here no time passes between them.
+waits()
+{
+	held 1 $in_namespace strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 \
+	    "$cyclesoak" -1 "$@"
+	grep -c '^flock(' trace >looks
+}
+waits_as_long()
+{
+	waits --wait 0.5
+	[ "$(cat looks)" -eq 51 ]
+	waits
+	[ "$(cat looks)" -eq 201 ]
+	held 1 $in_namespace strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 \
+	    "$zcc" -C --wait 0.1
+	[ "$(grep -c '^flock(' trace)" -eq 11 ]
+}
+check_traced '--wait: so long another program is waited for, and 2 seconds without it' waits_as_long
+
+start_zcs
+transfer_goes_on()
+{
+	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1
+	grep -Eq '^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$' out
+	grep -q '^  all bytes sent were received$' out
+	grep -Eqx '    unsafe: why +soaked_already' out
+	not grep cost out
+}
+check 'zcc -c while another program soaks: the transfer is reported, without a load, with the reason' transfer_goes_on
+json_goes_on()
+{
+	held 0 $in_namespace "$zcc" -c --wait 0 --json -s 0 -p "$PORT" --congestion reno -n 1
+	jq -e '.end.host | .unsafe == ["soaked_already"] and .no_load == "held" and (has("load_percent") | not)' out
+	jq -e '.end.remote.no_load == "off" and .end.bytes_agree and (has("error") | not)' out
+}
+check_with jq 'zcc -c --json there: unsafe and no_load have the reason' json_goes_on
+comparison_goes_on()
+{
+	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2
+	grep -Eq '^send +[0-9,]+' out
+	grep -q '^soaked_already in 4 of 4 runs: ' out
+}
+check 'zcc -c -m with a list there: the throughput is compared, and the reason is in the table' comparison_goes_on
+stop_zcs
+start_zcs --reply
+requests_go_on()
+{
+	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
+	grep -qx '  no load: soaked_already' out
+}
+check 'zcc -c --request there: the latencies are reported, and why there is no load' requests_go_on
+stop_zcs
+check_usage '--wait: only with -c or -C' zcc -s 0 --wait 1
+finish
