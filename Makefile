@@ -79,7 +79,7 @@ $(ZSH_COMPLETION): $(OBJ)/completion/_%: %.c man/completion.awk
 
 $(MAN): $(OBJ)/%: % Makefile
 	@mkdir -p $(@D)
-	@sed 's/^\.Os$$/.Os zc $(VERSION)/' $< >$@.new && mv $@.new $@
+	@sed 's/^\.Os Linux$$/.Os zc $(VERSION)/' $< >$@.new && mv $@.new $@
 
 # The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
 LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm

@@ -4,10 +4,11 @@
 # seconds: 2
 . "$TOP/tests/lib.sh"
 
-for tool in mandoc clang-format walls version sections; do
+for tool in mandoc clang-format walls version sections render-mandoc render-groff; do
 	case $tool in
 	walls) needs='tsort' ;;
 	version | sections) needs='sed' ;;
+	render-*) needs=${tool#render-} ;;
 	*) needs=$tool ;;
 	esac
 	check_with "$needs" "$tool finds nothing" "$TOP/tests/lint" "$tool"
@@ -15,7 +16,7 @@ done
 what_not_installed_skipped()
 {
 	LINT_FLAGS=x PATH=/nonexistent /bin/sh "$TOP/tests/lint" >out
-	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 10 ]
+	[ "$(grep -c "^[a-z-]*: skipped, not installed$" out)" -eq 12 ]
 }
 check 'each checker that is not installed is skipped with a line' what_not_installed_skipped
 
@@ -112,7 +113,7 @@ versioned()
 	cp "$TOP/tests/lint" versions/tests/lint
 	echo 'VERSION  = 1.2.0' >versions/Makefile
 	printf '1.9 GHz\n\nChanges\n\n1.2.0  more\n1.1.0  less\n' >versions/README
-	printf '.Dt A 1\n.Os\n' >versions/man/a.1
+	printf '.Dt A 1\n.Os Linux\n' >versions/man/a.1
 }
 lint_versions()
 {
@@ -137,7 +138,7 @@ version_of_a_page()
 	versioned
 	echo '.Os zc 1.1.0' >versions/man/b.7
 	exits 1 lint_versions
-	grep -qx "man/b.7: needs one line '.Os', with no version" out
+	grep -qx "man/b.7: needs one line '.Os Linux', where make puts the version" out
 }
 check 'version: a manual page with a version of its own fails' version_of_a_page
 # The sections, of a page that mandoc accepts.
@@ -154,6 +155,44 @@ heading_lost()
 	grep -qx 'man/zcc.1: no name of a section: 103554 kbytes' out
 }
 check 'sections: a page whose heading EXAMPLES is lost fails' heading_lost
+# The headings and items, of a page that mandoc accepts: In, At and No are macros of mdoc(7), too.
+# rendered_by RENDERER: prints what the check finds in the page that it reads
+rendered_by()
+{
+	mkdir -p render/tests render/man
+	cp "$TOP/tests/lint" render/tests/lint
+	cat >render/man/a.1
+	LINT_FLAGS=x sh render/tests/lint "render-$1"
+}
+page_with_macros()
+{
+	# $1 is put before each word that may be a macro.
+	printf '.Dd May 1, 2026\n.Dt A 1\n.Os Linux\n.Sh NAME\n.Nm a\n.Nd b\n.Sh DESCRIPTION\n'
+	printf '.Ss 1. %sIn a box\nText.\n.Bl -tag -width Ds\n' "$1"
+	printf '.It Fl a Ar n , Fl Fl all Ns = Ns Ar n\nText.\n.It Ql %sAt once\nText.\n' "$1"
+	printf '.It %sNo receiver\nText.\n.It failed: Ar N No of all\n' "$1"
+	if [ -n "$1" ]; then
+		printf '.Ql TCP\nor\n.Ql raw .\n.El\n'
+	else
+		printf '.Ql TCP No or Ql raw .\n.El\n'
+	fi
+}
+misrendered_by()
+{
+	page_with_macros '\&' | exits 0 rendered_by "$1"
+	page_with_macros '' | exits 1 rendered_by "$1"
+	cat >want <<-'END'
+	man/a.1: a quotation inside another: TCP or 'raw
+	man/a.1:8: is not printed as it reads: .Ss 1. In a box
+	man/a.1:13: is not printed as it reads: .It Ql At once
+	man/a.1:15: is not printed as it reads: .It No receiver
+	END
+	sed 1d out | diff want -
+}
+for renderer in mandoc groff; do
+	check_with $renderer "render-$renderer: a heading or item with a word that mdoc takes for a macro fails" \
+		misrendered_by $renderer
+done
 # The walls, in a tree that has nothing but includes.
 # includes FILE TARGET...: FILE has these includes and nothing else
 includes()
