@@ -20,14 +20,14 @@ bool figure_is_possible(enum figure_kind kind, double value)
 		double least, most;
 		bool whole;
 	} bounds[FIGURE_KINDS] = {
-		[FIGURE_COUNT] = {0, 1e18, true}, /* 1024 streams of 10^16 bytes, and more */
-		[FIGURE_SECONDS] = {0, 1e9},      /* 30 years */
-		[FIGURE_LOAD] = {-100, 100},
-		[FIGURE_SHARE] = {0, 100},
-		[FIGURE_CPU] = {0, CPUS_MAX - 1, true},
-		[FIGURE_CPUS] = {0, CPUS_MAX},
-		[FIGURE_RATE] = {0, 1e15},
-		[FIGURE_COST] = {-1e15, 1e15},
+		[FIGURE_COUNT] = {.most = 1e18, .whole = true}, /* of bytes, an exabyte */
+		[FIGURE_SECONDS] = {.most = 1e9},               /* 30 years */
+		[FIGURE_LOAD] = {.least = -100, .most = 100},
+		[FIGURE_SHARE] = {.most = 100},
+		[FIGURE_CPU] = {.most = CPUS_MAX - 1, .whole = true},
+		[FIGURE_CPUS] = {.most = CPUS_MAX},
+		[FIGURE_RATE] = {.most = 1e15},
+		[FIGURE_COST] = {.least = -1e15, .most = 1e15},
 	};
 
 	return value >= bounds[kind].least && value <= bounds[kind].most &&
