@@ -89,6 +89,11 @@ bool string_append(char *buf, size_t size, const char *fmt, ...)
 	return n >= 0 && (size_t)n < size - used;
 }
 
+const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 void *alloc_or_die(size_t n, size_t size, const char *what)
 {
 	void *p = calloc(n, size);

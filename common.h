@@ -86,6 +86,9 @@ const char *printable(const char *s);
 bool string_append(char *buf, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The end of a noun behind a count: `s` unless there is one. */
+const char *plural(uint64_t n);
+
 /*
  * Allocates n zeroed elements of `size` bytes each, to be freed by free(3), or dies; `what` they are
  * for stands in the message.

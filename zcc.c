@@ -148,12 +148,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	}
 	if (stop > 0) {
 		error = "interrupted";
-	} else if (res->receipts == opt.streams && res->missing > 0) {
-		snprintf(why, DIE_MAX,
-			 "the server received %" PRIu64 " bytes of the %" PRIu64 " sent",
-			 res->received.bytes + res->received.warmup,
-			 res->sent.bytes + res->sent.warmup);
-		error = why;
+	} else {
+		error = result_check(res, opt.streams, why);
 	}
 	run_warn(run, &res->sent);
 	if (error == NULL && run_is_short(&res->sent))

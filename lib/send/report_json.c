@@ -142,6 +142,8 @@ void json_end(struct json *j, const struct send_options *opt, const struct send_
 	}
 	json_close(j, ']');
 	json_bool(j, "both_ends_on_host", res->local);
+	if (!opt->raw)
+		json_count(j, "receipts", (uint64_t)res->receipts);
 	if (res->receipts == opt->streams)
 		json_bool(j, "bytes_agree", res->missing == 0);
 	json_close(j, '}');

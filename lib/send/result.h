@@ -19,6 +19,8 @@ struct stream_result {
 	struct zerocopy_figures zerocopy;
 };
 
+#define RECEIPTS_STRLEN 64 /* enough for result_receipts_text() */
+
 /* The load of one CPU. */
 struct cpu_result {
 	int id;
@@ -37,8 +39,21 @@ struct send_result {
 	struct stream_result *stream;
 	struct figures sent, received; /* of all streams */
 	int receipts;
-	uint64_t missing; /* bytes by which the ends differ, the warm-up's included */
+	uint64_t missing; /* bytes by which the ends of streams with a receipt differ */
 	bool local;       /* both ends are on this host, so that its load is that of both */
 	struct cpu_result *cpu;
 	int n_cpus; /* 0: the streams were not bound, or no load was measured */
 };
+
+/* The bytes by which the receipt of a stream differs from what was sent, the warm-up's included. */
+uint64_t stream_result_missing(const struct stream_result *s);
+
+/*
+ * Compares each stream with its receipt.  Returns NULL if they agree, or none has one, as with a server
+ * of 2001; else what is wrong, which is stored in `why`.
+ */
+const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX]);
+
+/* `1 of 4 streams has no receipt`, where some have one; an empty string where all or none have. */
+const char *result_receipts_text(const struct send_result *res, int streams,
+				 char buf[RECEIPTS_STRLEN]);

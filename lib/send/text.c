@@ -155,8 +155,9 @@ static const char *accounting_cell(const struct figures *f, int column, char buf
  * The groups.
  */
 
-static void print_transfer(const struct send_result *res)
+static void print_transfer(const struct send_result *res, int streams)
 {
+	char text[RECEIPTS_STRLEN];
 	const bool known = res->receipts > 0;
 	const struct columns c = {{&res->sent, known ? &res->received : NULL},
 				  {"sender", "receiver"}};
@@ -164,6 +165,8 @@ static void print_transfer(const struct send_result *res)
 	group_print("transfer", c, ROWS(transfer_rows));
 	if (!known)
 		report("    no receipt: what the receiver got is not known\n");
+	else if (result_receipts_text(res, streams, text)[0] != '\0')
+		report("    %s: the receiver's figures omit them\n", text);
 }
 
 /* Where both ends are this host, it has one load, which one of them measured, and one of each rate. */
@@ -436,7 +439,7 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 		       grouped((double)sent->warmup, n));
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
-	print_transfer(res);
+	print_transfer(res, opt->streams);
 	print_load(res, opt->streams);
 	print_cpus(res);
 	group_print("interrupts and packets", host_columns(res, sent), ROWS(host_rows));

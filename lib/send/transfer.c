@@ -197,6 +197,7 @@ static void sum_up(struct transfer *t)
 		if (!s->has_receipt)
 			continue;
 		res->receipts++;
+		res->missing += stream_result_missing(s);
 		figures_add(&received, &s->received);
 		if (isnan(longest->seconds) || s->received.seconds >= longest->seconds)
 			*longest = s->received;
@@ -207,8 +208,6 @@ static void sum_up(struct transfer *t)
 	res->received.files = received.files;
 	res->received.warmup = received.warmup;
 	res->received.unsafe = received.unsafe;
-	res->missing = (uint64_t)llabs(
-		(int64_t)(res->sent.bytes + res->sent.warmup - received.bytes - received.warmup));
 	res->local = strcmp(t->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
 	res->sent.unsafe |= t->unsafe;

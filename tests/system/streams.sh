@@ -162,20 +162,31 @@ check '-P 3: one of them loses its server: one line, exit 1, no report' one_of_t
 start_peer -n 2 -r 'bytes=1 seconds=0.1\n'
 one_valid_receipt()
 {
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	grep -qx "zcc: 1 of 2 streams has no receipt" err
+	one_line err
+	grep -q "^    1 of 2 streams has no receipt: " out
 	not grep "all bytes sent were received" out
 	grep -Eqx "  transfer +sender +receiver" out
 	[ "$(bytes_of out)" = "2 1" ]
 }
-check '-P 2, one valid receipt of two: the report has its byte beside the two sent, and does not claim that all arrived' one_valid_receipt
+check '-P 2, one valid receipt of two: the report has its byte beside the two sent and a line, and zcc exits 1' one_valid_receipt
 start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
 receiver_has_its_figures()
 {
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
 	figures_of seconds out | grep -Eqx "[0-9.]+ 2\.[0-9]*"
 	[ "$(figures_of load out)" = 50.0% ]
 }
 check '-P 2: the receiver has its figures although the first stream has no receipt' receiver_has_its_figures
+start_peer -n 2 -r 'bytes=0 seconds=0.1\n'
+one_short_receipt()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" -P 2 tiny
+	grep -q '"receipts":1}' out
+	grep -Eq '"error":"stream [12]: the server received 0 bytes of the 1 sent"' out
+}
+check '-P 2, one receipt of two, and that is short: an error names its stream' one_short_receipt
 nobody_listens_one_line()
 {
 	ended "$PEER"

@@ -450,7 +450,7 @@ static void test_json(void)
 		"\"load_uncertainty_percent\":25,\"cost_us_per_kib\":250,\"role\":\"sender\"},"
 		"{\"cpu\":4,\"load_percent\":12.5,\"load_uncertainty_percent\":1,"
 		"\"unsafe\":[\"steal\"],\"cost_us_per_kib\":62.5,\"role\":\"\"}],"
-		"\"both_ends_on_host\":false,\"bytes_agree\":false},\"error\":\"why\"}"
+		"\"both_ends_on_host\":false,\"receipts\":2,\"bytes_agree\":false},\"error\":\"why\"}"
 		"\n",
 	};
 	static const char *const name[] = {"connections", "settings", "receipt of a stream", "sums",
@@ -480,7 +480,7 @@ static void test_json(void)
 			show_unless(false, printed, parts[i]);
 	sample.res.receipts = 1;
 	stdout_of(start_and_end, &sample, printed, sizeof(printed));
-	ok(strstr(printed, "\"both_ends_on_host\":false},\"error\"") != NULL,
+	ok(strstr(printed, "\"both_ends_on_host\":false,\"receipts\":1},\"error\"") != NULL,
 	   "a report in JSON does not say whether the ends agree where a receipt is missing");
 }
 
