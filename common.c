@@ -165,38 +165,107 @@ void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
  * Parsing.
  */
 
+/*
+ * Reads a suffix of a size: k, kib and the like are powers of 1024, kb and the like powers of 1000,
+ * as dd(1) and head(1) read them.  Returns its factor, 0 if it is none.
+ */
+static uint64_t size_suffix(const char *s)
+{
+	static const char letters[] = "kmgt";
+	const char *letter;
+	uint64_t base = 1024, factor = 1;
+	long i;
+
+	if (*s == '\0')
+		return 1;
+	letter = strchr(letters, tolower((unsigned char)*s));
+	if (letter == NULL ||
+	    (s[1] != '\0' && strcasecmp(s + 1, "b") != 0 && strcasecmp(s + 1, "ib") != 0))
+		return 0;
+	if (strcasecmp(s + 1, "b") == 0)
+		base = 1000;
+	for (i = 0; i <= letter - letters; i++)
+		factor *= base;
+	return factor;
+}
+
+/* Decimal digits, among which there may be a point; returns where they end, `s` if there are none. */
+static const char *skip_decimal(const char *s)
+{
+	const size_t whole = strspn(s, "0123456789"),
+		     fraction = s[whole] == '.' ? strspn(s + whole + 1, "0123456789") : 0;
+
+	if (whole + fraction == 0)
+		return s;
+	return s + whole + (s[whole] == '.') + fraction;
+}
+
 const char *parse_size(const char *s, uint64_t *bytes)
 {
-	static const char suffixes[] = "kmgt";
-	const char *suffix;
-	unsigned shift = 0;
+	const char *end = skip_decimal(s), *point = memchr(s, '.', (size_t)(end - s));
+	const uint64_t factor = end > s ? size_suffix(end) : 0;
+	uint64_t part = 0;
 	unsigned long long v;
-	char *end;
 
+	if (end > s && strcasestr(end, "bit") != NULL)
+		return "is in bits: a size and a rate are in bytes, so that 100Mbit is 12.5MB";
+	if (factor == 0)
+		return "is not a size in bytes: 65536, 64k, 1.5m, 64KiB (1024 each) or 64KB (1000)";
+	if (factor == 1 && point != NULL)
+		return "is not a whole number of bytes";
 	errno = 0;
-	v = strtoull(s, &end, 10);
-	if (isalpha((unsigned char)*end) && (suffix = strchr(suffixes, tolower(*end))) != NULL) {
-		shift = 10 * (unsigned)(suffix - suffixes + 1);
-		end++;
-	}
-	if (!isdigit((unsigned char)*s) || *end != '\0')
-		return "is not a size: digits, then k, m, g, t or nothing";
-	if (errno == ERANGE || v > UINT64_MAX >> shift)
+	v = point == s ? 0 : strtoull(s, NULL, 10);
+	if (point != NULL)
+		part = (uint64_t)(strtod(point, NULL) * (double)factor + 0.5);
+	if (errno == ERANGE || v > (UINT64_MAX - part) / factor)
 		return "is larger than 64 bits hold";
-	*bytes = (uint64_t)v << shift;
+	*bytes = v * factor + part;
+	return NULL;
+}
+
+const char *parse_decimal(const char *s, double *value)
+{
+	const char *end = skip_decimal(s);
+	const double v = strtod(s, NULL);
+
+	if (end == s || *end != '\0' || !isfinite(v))
+		return "is not a decimal number";
+	*value = v;
 	return NULL;
 }
 
 const char *parse_seconds(const char *s, double *seconds)
 {
-	char *end;
-	double v = strtod(s, &end);
+	static const struct {
+		const char *suffix;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
+	const char *end = skip_decimal(s);
+	const double v = strtod(s, NULL);
+	size_t i;
 
-	if (s[strspn(s, "0123456789.")] != '\0' || !isdigit((unsigned char)*s) || *end != '\0' ||
-	    !isfinite(v))
-		return "is not a number of seconds";
-	*seconds = v;
-	return NULL;
+	for (i = 0; i < sizeof(units) / sizeof(units[0]) && end > s; i++) {
+		if (strcmp(end, units[i].suffix) != 0 || !isfinite(v * units[i].seconds))
+			continue;
+		*seconds = v * units[i].seconds;
+		return NULL;
+	}
+	return "is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h";
+}
+
+char *list_next(char **rest)
+{
+	static const char blanks[] = " \t";
+	char *one = strsep(rest, ","), *end;
+
+	if (one == NULL)
+		return NULL;
+	if (*rest != NULL && (*rest)[strspn(*rest, blanks)] == '\0')
+		*rest = NULL;
+	one += strspn(one, blanks);
+	for (end = one + strlen(one); end > one && strchr(blanks, end[-1]) != NULL; end--)
+		end[-1] = '\0';
+	return one;
 }
 
 uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max)
@@ -225,6 +294,15 @@ int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max)
 	return v;
 }
 
+const char *arg_file(const char *opt, const char *s)
+{
+	if (strcmp(s, "-") == 0)
+		usage_error("%s: '-' is not standard input or output here: a file of this name is "
+			    "'./-'",
+			    opt);
+	return s;
+}
+
 double arg_seconds(const char *opt, const char *s, double min, double max)
 {
 	double v = 0;
@@ -235,6 +313,15 @@ double arg_seconds(const char *opt, const char *s, double min, double max)
 	if (v < min || v > max)
 		usage_error("%s: '%s' is not between %g and %g seconds", opt, s, min, max);
 	return v;
+}
+
+double arg_seconds_or_none(const char *opt, const char *s, double min, double max)
+{
+	double v = 0;
+
+	if (parse_seconds(s, &v) == NULL && v > 0 && v < min)
+		usage_error("%s: '%s' is neither 0 nor %g seconds or more", opt, s, min);
+	return arg_seconds(opt, s, 0, max);
 }
 
 void arg_family(int *family, int want)

@@ -123,16 +123,30 @@ void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
  * result is then untouched.  arg_* parse an option's argument and make a usage error of what is
  * wrong with it, or out of range; `opt` is the option's name in the message, `-b, --buffer-size`.
  */
-/* A whole number of bytes with an optional suffix k, m, g, t (binary, either case). */
+/*
+ * A number of bytes with an optional suffix, in either case: k, m, g, t, kib ... are powers of 1024,
+ * kb, mb ... powers of 1000.  With a suffix it may have a fraction, which is rounded to a byte.
+ */
 const char *parse_size(const char *s, uint64_t *bytes);
 
-/* A non-negative decimal number of seconds, `5` or `0.25`. */
+/* A non-negative decimal number: `5`, `0.25` or `.25`. */
+const char *parse_decimal(const char *s, double *value);
+
+/* The same of seconds, with an optional suffix s, m or h. */
 const char *parse_seconds(const char *s, double *seconds);
+
+/*
+ * Returns the next value of a list with commas, as strsep(3) does, without the blanks around it.  A
+ * comma may follow the last value.  NULL at the end.
+ */
+char *list_next(char **rest);
 
 uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
-void arg_family(int *family, int want); /* -4 and -6, which cannot be used together */
+double arg_seconds_or_none(const char *opt, const char *s, double min, double max); /* or 0 */
+const char *arg_file(const char *opt, const char *s); /* the name of a file, which is not `-` */
+void arg_family(int *family, int want);               /* -4 and -6, which cannot be used together */
 const char *arg_port(const char *opt, const char *s, long min);
 
 /*

@@ -546,7 +546,7 @@ static void parse_option(int c)
 	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
 	case '1': opt.once = true; break;
-	case 'f': opt.file = optarg; break;
+	case 'f': opt.file = arg_file("-f, --calibration", optarg); break;
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);

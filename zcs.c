@@ -208,8 +208,8 @@ static const char help[] =
 	"  -h, --help               print this text and exit\n"
 	"  -V, --version            print the version and exit\n"
 	"\n"
-	"SIZE takes a suffix k, m or g: KiB, MiB or GiB.  In reports kbytes/sec is\n"
-	"KiB/s: 1024 bytes per second.\n"
+	"SIZE takes a suffix k, m or g: KiB, MiB or GiB (kb, mb or gb: powers of 1000),\n"
+	"and SECS s, m or h.  In reports kbytes/sec is KiB/s: 1024 bytes per second.\n"
 	"\n"
 	"Exit status: 0 if a signal or -1 ended zcs, 1 if it failed, or with -1 if a\n"
 	"client failed, 2 if the command line is wrong.\n"
@@ -231,9 +231,7 @@ static void parse_option(int c)
 							RECEIVE_METHODS,
 							sizeof(receive_methods[0]));
 		break;
-	case OPT_MAX_REPLY:
-		opt.max_reply = (uint32_t)arg_size("--max-reply", optarg, 0, UINT32_MAX);
-		break;
+	case OPT_MAX_REPLY: opt.max_reply = arg_size("--max-reply", optarg, 0, 1ull << 32); break;
 	case OPT_MAX_CLIENTS:
 		opt.max_clients = (int)arg_int("--max-clients", optarg, 1, 1000000);
 		break;
@@ -241,20 +239,21 @@ static void parse_option(int c)
 		opt.idle_timeout = arg_seconds("--idle-timeout", optarg, 0, 86400);
 		break;
 	case OPT_ALLOW:
+		if (strchr(optarg, '%') != NULL)
+			usage_error(
+				"--allow: '%s' has a zone: give the address without %%ZONE, and "
+				"the interface with --bind-dev",
+				optarg);
 		if (!allow_add(&opt.allow, optarg))
 			usage_error("--allow: '%s' is not address[/bits][,...], "
 				    "such as 192.0.2.0/24,2001:db8::/32",
 				    optarg);
 		break;
-	case OPT_BIND: opt.address = optarg; break;
+	case OPT_BIND: opt.address = arg_host("--bind", optarg, &opt.port); break;
 	case OPT_BIND_DEV: opt.sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_USER: opt.user = optarg; break;
-	case 'I':
-		opt.interval = arg_seconds("-I, --interval", optarg, 0, 86400);
-		if (opt.interval > 0 && opt.interval < 0.01)
-			usage_error("-I, --interval: '%s' is neither 0 nor 0.01 or more", optarg);
-		break;
+	case 'I': opt.interval = arg_seconds_or_none("-I, --interval", optarg, 0.01, 86400); break;
 	case 'J': opt.json = true; break;
 	case 'q': opt.quiet = true; break;
 	case 'b': opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30); break;
@@ -264,7 +263,7 @@ static void parse_option(int c)
 	case '6': arg_family(&opt.family, AF_INET6); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
 	case 'c': opt.load = true; break;
-	case 'f': opt.calibration = optarg; break;
+	case 'f': opt.calibration = arg_file("-f, --calibration", optarg); break;
 	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);

@@ -2,25 +2,35 @@
 
 #include <ctype.h>
 
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
 const char *parse_cpus(const char *s, struct cpus *cpus)
 {
 	struct cpus r = {.n = 0};
 	unsigned long first, last;
-	char *end = NULL;
+	char *end;
 
+	s = skip_blanks(s);
 	do {
-		first = last = isdigit((unsigned char)*s) ? strtoul(s, &end, 10) : CPUS_MAX;
+		first = last = strtoul(s, &end, 10);
+		if (!isdigit((unsigned char)*s))
+			first = CPUS_MAX;
 		if (first < CPUS_MAX && *end == '-')
 			last = isdigit((unsigned char)end[1]) ? strtoul(end + 1, &end, 10) : 0;
+		s = skip_blanks(end);
 		if (first >= CPUS_MAX || last < first || last >= CPUS_MAX ||
-		    (*end != ',' && *end != '\0'))
+		    (*s != ',' && *s != '\0'))
 			return "is not a CPU list, like 0,2-5 (an address is --bind)";
 		if (last - first >= (unsigned long)(CPUS_MAX - r.n))
 			return "has more CPUs than any kernel";
 		while (first <= last)
 			r.id[r.n++] = (int)first++;
-		s = end + 1;
-	} while (*end == ',');
+		if (*s == ',')
+			s = skip_blanks(s + 1);
+	} while (*s != '\0');
 	*cpus = r;
 	return NULL;
 }

@@ -22,7 +22,8 @@ struct cpus {
 
 /*
  * A CPU list as the kernel writes it, `0,2-5` (Documentation/admin-guide/kernel-parameters.rst).
- * Returns NULL, or what is wrong with the text, to be printed after it; *cpus is then untouched.
+ * There may be blanks around a number or range, and a comma behind the last.  Returns NULL, or
+ * what is wrong with the text, to be printed after it; *cpus is then untouched.
  */
 const char *parse_cpus(const char *s, struct cpus *cpus);
 

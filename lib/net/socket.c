@@ -96,6 +96,26 @@ static void set_dscp_or_die(int fd, int dscp)
 	}
 }
 
+const char *arg_host(const char *opt, char *s, const char **port)
+{
+	const char *colon = strchr(s, ':');
+	char *end = strchr(s, ']');
+
+	if (s[0] != '[' && colon != NULL && strchr(colon + 1, ':') == NULL)
+		usage_error("%s: '%s' has a port%s", opt, s,
+			    port != NULL ? ", which is -p, --port" : ": the kernel chooses it");
+	if (s[0] != '[')
+		return s;
+	if (end == NULL || (end[1] != '\0' && end[1] != ':'))
+		usage_error("%s: '%s' is neither [ADDRESS] nor [ADDRESS]:PORT", opt, s);
+	if (end[1] == ':' && port == NULL)
+		usage_error("%s: '%s' has a port: the kernel chooses it", opt, s);
+	if (end[1] == ':' && *port == NULL)
+		*port = arg_port(opt, end + 2, 0);
+	*end = '\0';
+	return s + 1;
+}
+
 const char *arg_device(const char *opt, const char *s)
 {
 	if (s[0] == '\0' || strlen(s) >= IF_NAMESIZE)

@@ -20,30 +20,33 @@ static struct in6_addr address_of(const struct sockaddr_storage *peer)
 	return a;
 }
 
-/* Reads a prefix up to a comma or the end, and returns that place; NULL if it is malformed. */
-static const char *parse_prefix(const char *s, struct prefix *p)
+/* Reads `address` or `address/bits`; false if it is malformed. */
+static bool parse_prefix(const char *s, struct prefix *p)
 {
-	size_t len = strcspn(s, "/,");
+	size_t len = strcspn(s, "/");
 	bool ipv4 = memchr(s, ':', len) == NULL && memchr(s, '.', len) != NULL;
 	unsigned long max = ipv4 ? 32 : 128, n = max;
-	char mapped[64], *end = strchrnul(s, ',');
+	char mapped[64], *end = "";
 
 	if (s[len] == '/')
 		n = isdigit((unsigned char)s[len + 1]) ? strtoul(s + len + 1, &end, 10) : max + 1;
 	snprintf(mapped, sizeof(mapped), "%s%.*s", ipv4 ? "::ffff:" : "", (int)len, s);
 	p->bits = (int)n + (ipv4 ? MAPPED_BITS : 0);
-	return n <= max && inet_pton(AF_INET6, mapped, &p->address) == 1 ? end : NULL;
+	return n <= max && *end == '\0' && inet_pton(AF_INET6, mapped, &p->address) == 1;
 }
 
 bool allow_add(struct allow *allow, const char *list)
 {
-	do {
+	char *rest = strdupa(list), *one;
+
+	while ((one = list_next(&rest)) != NULL) {
 		allow->prefix = reallocarray(allow->prefix, allow->n + 1, sizeof(struct prefix));
 		if (allow->prefix == NULL)
 			die_errno("--allow");
-		list = parse_prefix(list, &allow->prefix[allow->n++]);
-	} while (list != NULL && *list++ == ',');
-	return list != NULL && list[-1] == '\0';
+		if (!parse_prefix(one, &allow->prefix[allow->n++]))
+			return false;
+	}
+	return true;
 }
 
 static bool has_prefix(const struct in6_addr *a, const struct prefix *p)

@@ -28,7 +28,7 @@ struct receive_options {
 	struct allow allow;      /* clients to serve */
 	const struct receive_method *method;
 	size_t buffer;                 /* bytes of each call; 0: the method's default */
-	uint32_t max_reply;            /* the most bytes that a request may ask for */
+	uint64_t max_reply;            /* the most bytes that a request may ask for */
 	int family;                    /* AF_INET, AF_INET6, or AF_UNSPEC for both */
 	int n_cpus, max_clients;       /* CPUs whose load is measured; 0: all */
 	double interval, idle_timeout; /* seconds between two lines of the report; 0: none */

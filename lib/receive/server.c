@@ -48,6 +48,9 @@ static const char *listen_on(const struct receive_options *opt, int family, bool
 
 int listen_or_die(const struct receive_options *opt)
 {
+	static const char in_use[] =
+		": a program listens there, or a connection has it as its local "
+		"port (see 'ss -tan', and net.ipv4.ip_local_port_range)";
 	const bool both = opt->family == AF_UNSPEC && opt->address == NULL;
 	int fd = -1;
 	const char *why = listen_on(opt, both ? AF_INET6 : opt->family, both, &fd);
@@ -55,8 +58,9 @@ int listen_or_die(const struct receive_options *opt)
 	if (why != NULL && both && errno != EADDRINUSE)
 		why = listen_on(opt, AF_INET, both, &fd);
 	if (why != NULL)
-		die("cannot listen on %s%sport %s: %s", opt->address != NULL ? opt->address : "",
-		    opt->address != NULL ? " " : "", opt->port, why);
+		die("cannot listen on %s%sport %s: %s%s", opt->address != NULL ? opt->address : "",
+		    opt->address != NULL ? " " : "", opt->port, why,
+		    errno == EADDRINUSE ? in_use : "");
 	return fd;
 }
 
@@ -80,6 +84,13 @@ static bool is_user(const struct passwd *pw)
 	return is;
 }
 
+/* Whether a user is given by number; 2^32 - 1 and more are no user's. */
+static bool is_id(const char *user)
+{
+	return user[0] != '\0' && user[strspn(user, "0123456789")] == '\0' &&
+	       strtoul(user, NULL, 10) < UINT32_MAX;
+}
+
 void privileges_drop_or_die(const char *user)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -89,8 +100,12 @@ void privileges_drop_or_die(const char *user)
 
 	errno = 0;
 	pw = getpwnam(user);
+	if (pw == NULL && is_id(user))
+		pw = getpwuid((uid_t)strtoul(user, NULL, 10));
 	if (pw == NULL)
-		die("--user '%s': %s", user, errno != 0 ? strerror(errno) : "no such user");
+		die("--user '%s': %s%s", user, errno != 0 ? strerror(errno) : "no such user",
+		    strchr(user, ':') != NULL ? ": give the user alone, whose groups zcs takes"
+					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	became = initgroups(pw->pw_name, pw->pw_gid) == 0 &&
 		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&

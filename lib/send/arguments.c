@@ -29,7 +29,7 @@ void arg_chunks(const char *opt, const char *s, struct sizes *list)
 	char *rest = strdupa(s), *one;
 
 	list->n = 0;
-	while ((one = strsep(&rest, ",")) != NULL)
+	while ((one = list_next(&rest)) != NULL)
 		list_add(opt, one, arg_size(opt, one, 1, 1u << 30), list);
 }
 
@@ -38,7 +38,7 @@ void arg_streams(const char *opt, const char *s, struct sizes *list)
 	char *rest = strdupa(s), *one;
 
 	list->n = 0;
-	while ((one = strsep(&rest, ",")) != NULL)
+	while ((one = list_next(&rest)) != NULL)
 		list_add(opt, one, (uint64_t)arg_int(opt, one, 1, STREAMS_MAX), list);
 }
 
@@ -48,7 +48,7 @@ void arg_methods(const char *opt, const char *s, struct compare_options *compare
 	const struct send_method *m;
 	int i;
 
-	for (compare->n_methods = 0; (one = strsep(&rest, ",")) != NULL; compare->n_methods++) {
+	for (compare->n_methods = 0; (one = list_next(&rest)) != NULL; compare->n_methods++) {
 		m = method_named(one);
 		for (i = 0; i < compare->n_methods; i++)
 			if (compare->method[i] == m)
@@ -63,11 +63,23 @@ void arg_requests(const char *opt, const char *s, struct sizes *list)
 {
 	char *rest = strdupa(s), *one;
 
-	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
+	for (list->n = 0; (one = list_next(&rest)) != NULL; list->n++) {
 		if (list->n == SIZES_MAX)
 			usage_error("%s: more than %d sizes", opt, SIZES_MAX);
 		list->size[list->n] = arg_size(opt, one, 0, UINT32_MAX);
 	}
+}
+
+double arg_time(const char *opt, const char *s)
+{
+	double seconds;
+
+	if (parse_seconds(s, &seconds) == NULL && seconds <= 0)
+		usage_error(
+			"%s: '%s' is no time to send for: to send until Ctrl-C give a long one, "
+			"such as 1000h",
+			opt, s);
+	return arg_seconds(opt, s, 0.001, 1e9);
 }
 
 uint32_t arg_loops(const char *opt, const char *s)
@@ -97,7 +109,7 @@ double arg_percent(const char *opt, const char *s, double max)
 
 	if (n > 1 && text[n - 1] == '%')
 		text[n - 1] = '\0';
-	if (parse_seconds(text, &percent) != NULL || percent <= 0 || percent > max)
+	if (parse_decimal(text, &percent) != NULL || percent <= 0 || percent > max)
 		usage_error("%s: '%s' is not a percentage above 0, up to %g%%", opt, s, max);
 	return percent / 100;
 }

@@ -17,6 +17,9 @@ void arg_methods(const char *opt, const char *s, struct compare_options *compare
 /* A list of bytes to ask for.  One that is given twice is measured twice. */
 void arg_requests(const char *opt, const char *s, struct sizes *list);
 
+/* How many seconds to send; who gives 0 for no end, as iperf3's users do, is answered. */
+double arg_time(const char *opt, const char *s);
+
 /* How often to send all files; who gives bytes, as iperf3's users do, is answered. */
 uint32_t arg_loops(const char *opt, const char *s);
 

@@ -176,7 +176,7 @@ static const char help[] =
 	"                              (default: no limit)\n"
 	"      --congestion=ALGORITHM  set congestion control (default: the system's)\n"
 	"      --timeout=SECS          fail if the server acknowledges nothing for SECS\n"
-	"                              seconds (default: never; --request 60)\n"
+	"                              seconds (default 0: never; --request 60)\n"
 	"\n"
 	"CPU load:\n"
 	"  -c, --cpu-load              measure the CPU load of this host during the\n"
@@ -194,7 +194,7 @@ static const char help[] =
 	"                              measure no load (default 2)\n"
 	"\n"
 	"Output:\n"
-	"  -I, --interval=SECS         print a line every SECS seconds (default: none)\n"
+	"  -I, --interval=SECS         print a line every SECS seconds (default 0: none)\n"
 	"  -J, --json                  print the report as JSON, with iperf3's names\n"
 	"  -T, --title=TEXT            print TEXT in the report, as a label\n"
 	"  -q, --quiet                 print only the first line of the report, and with\n"
@@ -203,8 +203,9 @@ static const char help[] =
 	"  -h, --help                  print this text and exit\n"
 	"  -V, --version               print the version and exit\n"
 	"\n"
-	"SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB.  In the report's first\n"
-	"line kbytes/sec is KiB/s, the unit of the lines below: 1024 bytes per second.\n"
+	"SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB (kb, mb or gb: powers of\n"
+	"1000), and SECS s, m or h.  In the report's first line kbytes/sec is KiB/s, the\n"
+	"unit of the lines below: 1024 bytes per second.\n"
 	"\n"
 	"Exit status: 0 if all was sent and received, 1 if the transfer failed, 2 if the\n"
 	"command line is wrong.\n"
@@ -224,27 +225,28 @@ struct given {
 	bool send, write, sendfile;
 	bool content;
 	bool wait;
-	bool length; /* -l was given, which cannot be meant as a rate */
+	bool length;  /* -l was given, which cannot be meant as a rate */
+	bool timeout; /* --timeout was given, which may be 0 */
 };
 
 static void parse_option(struct send_options *opt, int c, struct given *given)
 {
 	switch (c) {
-	case 's': opt->server = optarg; break;
+	case 's': opt->server = arg_host("-s, --server", optarg, &opt->port); break;
 	case 'p': opt->port = arg_port("-p, --port", optarg, 1); break;
 	case 'n': opt->loops = arg_loops("-n, --loops", optarg); break;
-	case 't': opt->seconds = arg_seconds("-t, --time", optarg, 0.001, 1e9); break;
+	case 't': opt->seconds = arg_time("-t, --time", optarg); break;
 	case 'O': /* in the unit of the wire, so that both ends warm up equally long */
 		opt->warmup = ceil(arg_seconds("--warmup", optarg, 0, WARMUP_MAX) * 10 - 1e-6) / 10;
 		break;
-	case 'I': opt->interval = arg_seconds("-I, --interval", optarg, 0.01, 86400); break;
+	case 'I': opt->interval = arg_seconds_or_none("-I, --interval", optarg, 0.01, 86400); break;
 	case 'P': arg_streams("-P, --streams", optarg, &opt->compare.streams); break;
 	case 'r':
 		opt->compare.rounds = (int)arg_int("-r, --runs", optarg, 1, PLAN_ROUNDS_MAX);
 		break;
 	case OPT_PRECISION: opt->compare.precision = arg_percent("--precision", optarg, 100); break;
-	case OPT_SAVE: opt->compare.save = optarg; break;
-	case OPT_AGAINST: opt->compare.against = optarg; break;
+	case OPT_SAVE: opt->compare.save = arg_file("--save", optarg); break;
+	case OPT_AGAINST: opt->compare.against = arg_file("--against", optarg); break;
 	case 'm': arg_methods("-m, --method", optarg, &opt->compare); break;
 	case 'S': given->send = true; break;
 	case 'w': given->write = true; break;
@@ -261,7 +263,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case 'M': opt->mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
 	case OPT_PACE: opt->pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
 	case OPT_CONGESTION: opt->sock.congestion = optarg; break;
-	case OPT_BIND: opt->source = optarg; break;
+	case OPT_BIND: opt->source = arg_host("--bind", optarg, NULL); break;
 	case OPT_BIND_DEV: opt->sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_CONTENT:
 		given->content = true;
@@ -269,7 +271,10 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 		break;
 	case OPT_DSCP: opt->sock.dscp = (int)arg_int("--dscp", optarg, 0, 63); break;
 	case OPT_MPTCP: opt->sock.mptcp = true; break;
-	case OPT_TIMEOUT: opt->timeout = arg_seconds("--timeout", optarg, 0.001, 86400); break;
+	case OPT_TIMEOUT:
+		given->timeout = true;
+		opt->timeout = arg_seconds_or_none("--timeout", optarg, 0.001, 86400);
+		break;
 	case OPT_RAW: opt->raw = true; break;
 	case OPT_REQUEST: arg_requests("--request", optarg, &opt->requests); break;
 	case '4': arg_family(&opt->family, AF_INET); break;
@@ -277,7 +282,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt->bind); break;
 	case 'c': opt->load = true; break;
 	case 'C': opt->calibrate = true; break;
-	case 'f': opt->calibration = optarg; break;
+	case 'f': opt->calibration = arg_file("-f, --calibration", optarg); break;
 	case OPT_FORCE: opt->force = true; break;
 	case 'N': opt->n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
 	case OPT_WAIT:
@@ -408,7 +413,7 @@ static void settle_options(struct send_options *opt, const struct given *given, 
 	if (requests && (opt->raw || opt->warmup > 0 || opt->interval > 0 || opt->chunks.n > 0))
 		usage_error("--request cannot be combined with --raw, --warmup, --interval or "
 			    "--buffer-size");
-	if (requests && opt->timeout <= 0)
+	if (requests && !given->timeout)
 		opt->timeout = REQUEST_TIMEOUT;
 	if (opt->loops == 0 && opt->seconds <= 0 && !requests && word == NULL)
 		opt->seconds = BUILTIN_SECONDS;
@@ -430,15 +435,17 @@ static void settle_options(struct send_options *opt, const struct given *given, 
 	warn_of_letters(opt, given);
 }
 
-/* Rejects arguments that are not options, where there can be none: `file` is the first, or NULL. */
-static void reject_files(const struct send_options *opt, const char *file)
+/* Rejects arguments that are not options where there can be none, and a `-` among the files. */
+static void reject_files(const struct send_options *opt, char **files)
 {
-	if (opt->calibrate && file != NULL)
+	if (opt->calibrate && *files != NULL)
 		usage_error(
 			"-C, --calibrate takes no files: '%s' (congestion control: --congestion)",
-			file);
-	if (!opt->calibrate && opt->requests.n > 0 && file != NULL)
-		usage_error("--request sends no files: '%s'", file);
+			*files);
+	if (!opt->calibrate && opt->requests.n > 0 && *files != NULL)
+		usage_error("--request sends no files: '%s'", *files);
+	for (; *files != NULL; files++)
+		arg_file("FILE", *files);
 }
 
 bool command_line_parse(struct send_options *opt, int argc, char **argv)
@@ -458,6 +465,6 @@ bool command_line_parse(struct send_options *opt, int argc, char **argv)
 		reject_stray_number(c, argv[optind]);
 	}
 	settle_options(opt, &given, argv[optind]);
-	reject_files(opt, argv[optind]);
+	reject_files(opt, argv + optind);
 	return true;
 }

@@ -7,22 +7,24 @@
  * file.  Each has a second reading of the same text, written without zc's own code.
  */
 
-/* digits [ `.` [digits] ] at *s, up to `stop` or the end of the text; moves *s behind it. */
-static bool read_decimal(const char **s, char stop, double *v)
+/* digits [`.` [digits]] or `.` digits at *s; moves *s behind it. */
+static bool read_decimal(const char **s, long double *v)
 {
+	char number[512] = "";
 	const char *p = *s;
-	size_t whole = strspn(p, "0123456789");
+	int digits = 0;
+	bool point = false;
 
-	p += whole;
-	if (*p == '.') {
-		p++;
-		p += strspn(p, "0123456789");
+	for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+		digits += *p != '.';
+		point |= *p == '.';
 	}
-	if (whole == 0 || (*p != stop && *p != '\0'))
+	if (digits == 0)
 		return false;
-	*v = strtod(*s, NULL);
+	memcpy(number, *s, (size_t)(p - *s) < sizeof(number) ? (size_t)(p - *s) : 511);
+	*v = strtold(number, NULL);
 	*s = p;
-	return isfinite(*v);
+	return true;
 }
 
 /* digits at *s; a value that 64 bits do not hold sets *large. */
@@ -38,26 +40,59 @@ static bool read_whole(const char **s, uint64_t *v, bool *large)
 	return *s > begin;
 }
 
+/* What a suffix of a size multiplies by; 0: it is none. */
+static uint64_t factor_of(const char *suffix)
+{
+	static const struct {
+		const char *suffix;
+		uint64_t factor;
+	} known[] = {{"", 1},
+		     {"k", 1024},
+		     {"m", 1ull << 20},
+		     {"g", 1ull << 30},
+		     {"t", 1ull << 40},
+		     {"kib", 1024},
+		     {"mib", 1ull << 20},
+		     {"gib", 1ull << 30},
+		     {"tib", 1ull << 40},
+		     {"kb", 1000},
+		     {"mb", 1000000},
+		     {"gb", 1000000000},
+		     {"tb", 1000000000000}};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcasecmp(suffix, known[i].suffix) == 0)
+			return known[i].factor;
+	return 0;
+}
+
 static bool run_size(const char *s, size_t len)
 {
 	const uint64_t untouched = 0x5a5a5a5a5a5a5a5a;
-	static const char suffixes[] = "kKmMgGtT";
-	const char *p = s, *suffix, *why;
-	uint64_t got = untouched, v;
-	bool good, large;
-	int shift = 0;
+	const bool whole = strchr(s, '.') == NULL;
+	const char *p = s, *why;
+	uint64_t got = untouched, v, factor = 0;
+	long double decimal = 0;
+	bool good, large, near_end;
 
 	(void)len;
-	good = read_whole(&p, &v, &large);
-	if (good && *p != '\0' && (suffix = strchr(suffixes, *p)) != NULL) {
-		shift = (int)((suffix - suffixes) / 2 + 1) * 10;
-		p++;
-	}
-	good = good && *p == '\0' && !large && v <= UINT64_MAX >> shift;
+	if (read_decimal(&p, &decimal))
+		factor = factor_of(p);
+	decimal *= factor;
+	near_end = decimal > 1.8e19L && decimal < 1.85e19L; /* 2^64, where a fraction is rounded */
+	p = s;
+	read_whole(&p, &v, &large);
+	good = whole ? factor != 0 && !large && v <= UINT64_MAX / factor
+		     : factor > 1 && decimal < 1.8e19L;
 	why = parse_size(s, &got);
-	holds((why == NULL) == good, "a size is taken, and nothing else");
-	if (why == NULL)
-		holds(got == v << shift, "the size is that");
+	if (whole || factor <= 1 || !near_end)
+		holds((why == NULL) == good, "a size is taken, and nothing else");
+	if (why == NULL && whole)
+		holds(got == v * factor, "the size is that");
+	else if (why == NULL)
+		holds(fabsl((long double)got - decimal) <= 0.501L + decimal * 1e-9L,
+		      "the size is that, rounded");
 	else
 		holds(got == untouched, "a refusal leaves the result as it was");
 	if (why != NULL)
@@ -71,21 +106,32 @@ static void make_size(struct text *t)
 
 	put(t, "%llu", (unsigned long long)(any() >> below(64)));
 	if (one_in(2))
-		put_char(t, suffixes[below(8)]);
+		return;
+	if (one_in(4))
+		put(t, ".%u", (unsigned)below(100000));
+	put_char(t, suffixes[below(8)]);
+	if (one_in(4))
+		put(t, one_in(2) ? "iB" : "b");
 }
 
 static bool run_seconds(const char *s, size_t len)
 {
 	const char *p = s, *why;
-	double v = 0, got = -7;
+	long double v = 0;
+	double got = -7;
 	bool good;
 
 	(void)len;
-	good = read_decimal(&p, '\0', &v);
+	good = read_decimal(&p, &v);
+	if (good && (*p == 'm' || *p == 'h'))
+		v *= *p == 'm' ? 60 : 3600;
+	if (good && *p != '\0' && strchr("smh", *p) != NULL)
+		p++;
+	good = good && *p == '\0' && isfinite((double)v);
 	why = parse_seconds(s, &got);
 	holds((why == NULL) == good, "a number of seconds is taken, and nothing else");
 	if (why == NULL)
-		holds(isfinite(got) && got == v && got >= 0 && !signbit(got),
+		holds(isfinite(got) && fabsl(got - v) <= 1e-15L * v && got >= 0 && !signbit(got),
 		      "the seconds are that");
 	else
 		holds(got == -7, "a refusal leaves the result as it was");
@@ -102,16 +148,26 @@ static void make_seconds(struct text *t)
 		put(t, "%u", (unsigned)(any() >> (32 + below(32))));
 	else
 		put(t, "%.*f", (int)below(12), (double)(any() >> below(64)) / 1e6);
+	if (one_in(4))
+		put_char(t, "smh"[below(3)]);
 }
 
-/* The list at s, which ends there; -1 if it is none. */
+static const char *skip_blanks(const char *s)
+{
+	while (*s == ' ' || *s == '\t')
+		s++;
+	return s;
+}
+
+/* The list at s, which ends there, perhaps with a comma; -1 if it is none. */
 static int read_cpus(const char *s, int id[CPUS_MAX])
 {
 	uint64_t first, last;
 	bool large, larger;
 	int n = 0;
 
-	for (;; s++) {
+	do {
+		s = skip_blanks(s);
 		if (!read_whole(&s, &first, &large))
 			return -1;
 		last = first;
@@ -126,11 +182,12 @@ static int read_cpus(const char *s, int id[CPUS_MAX])
 			return -1;
 		for (; first <= last; first++)
 			id[n++] = (int)first;
-		if (*s == '\0')
-			return n;
-		if (*s != ',')
+		s = skip_blanks(s);
+		if (*s != '\0' && *s++ != ',')
 			return -1;
-	}
+		s = skip_blanks(s);
+	} while (*s != '\0');
+	return n;
 }
 
 static bool ascending(const int *id, int n)
@@ -215,8 +272,9 @@ static void make_cpus(struct text *t)
 	put_cpus(t, 6);
 }
 
-const struct fuzz_target size_target = {"size", true, run_size, make_size, "k|M|g|T|kk|e3|.|-| "};
+const struct fuzz_target size_target = {"size", true, run_size, make_size,
+					"k|M|g|T|iB|b|kk|e3|.|-| "};
 const struct fuzz_target seconds_target = {"seconds", true, run_seconds, make_seconds,
-					   ".|e|-|0x|nan|inf| |s"};
+					   ".|e|-|0x|nan|inf| |s|m|h|ms"};
 const struct fuzz_target cpus_target = {"cpus", true, run_cpus, make_cpus,
-					",|-|0-8191|8191|,0|-1| |\n|0x|:2"};
+					",|-|0-8191|8191|,0|-1| |, |\n|0x|:2"};

@@ -421,7 +421,7 @@ check '--timeout: a reply that comes byte by byte times out' timeout_reply_that_
 
 check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
-check_usage "--request: ''" zcc -s 0 --request 10,
+check_usage "--request: ''" zcc -s 0 --request 10,,
 check_usage '--request.*not between' zcc -s 0 --request 4g
 check_usage '--request cannot be combined with' zcc -s 0 --request 10 --raw
 check_usage '--request cannot be combined with' zcc -s 0 --request 10 -b 10

@@ -35,6 +35,13 @@ user_unknown()
 	not [ -s out ]
 }
 check '--user: an unknown one: one line, exit 1' user_unknown
+user_with_group()
+{
+	exits 1 timeout 20 "$zcs" -p 0 --user nobody:nogroup
+	one_line err
+	grep -qx "zcs: --user 'nobody:nogroup': no such user: give the user alone, whose groups zcs takes" err
+}
+check '--user: a user and a group: one line that says to give the user alone' user_with_group
 if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
 	user_ordinary_user_cannot()
 	{
@@ -68,6 +75,14 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	check '--user: zcs serves as that user' serves_as_that_user
 	wait $ZCS
 	check '--user: exit status 0 at the end' [ $? -eq 0 ]
+	start_zcs --user "$(id -u nobody)"
+	user_by_number()
+	{
+		wait_until grep -q listening zcs.err
+		rights $ZCS | diff want -
+	}
+	check '--user: a number is that user' user_by_number
+	stop_zcs
 	start_zcs --reply --user nobody
 	user_reply()
 	{

@@ -242,7 +242,7 @@ if [ -e /proc/net/if_inet6 ]; then
 		"$zcc" -s $host -p "$PORT" tiny >out
 		grep -q "to \[::1\]:$PORT" out
 	}
-	for host in '0 -6' ::1; do
+	for host in '0 -6' ::1 '[::1]'; do
 		check "-s $host" s_holds
 	done
 	no_ipv4_address()
@@ -459,6 +459,11 @@ check_usage "--loops.*'3x'" zcc -s 0 -n 3x
 check_usage '--loops.*not between' zcc -s 0 -n 4294967295
 check_usage '--port.*not between' zcc -s 0 -p 65536
 check_usage "--port.*'http'" zcc -s 0 -p http
+check_usage "--server: '192.0.2.1:2222' has a port, which is -p, --port" zcc -s 192.0.2.1:2222
+check_usage "--bind: '192.0.2.1:2222' has a port: the kernel" zcc -s 0 --bind 192.0.2.1:2222
+check_usage "FILE: '-' is not standard input" zcc -s 0 file -
+check_usage "--time: '0s' is no time to send for: .* 1000h" zcc -s 0 -t 0s
+check_usage '--pace.*12.5MB' zcc -s 0 --pace 100Mbit
 check_usage '--buffer-size.*not a size' zcc -s 0 -b 1q
 check_usage '--buffer-size.*not between' zcc -s 0 -b 0
 check_usage '--buffer-size.*not between' zcc -s 0 -b 2g
@@ -478,7 +483,7 @@ check_usage "-w and -m, --method cannot be used together" zcc -s 0 -w -m write
 check_usage '--streams.*0.*not between' zcc -s 0 -P 0
 check_usage "--streams.*'x'" zcc -s 0 -P x
 check_usage '--streams.*not between' zcc -s 0 -P 1025
-check_usage '--interval.*0.*not between' zcc -s 0 -I 0
+check_usage '--interval.*neither 0 nor 0.01' zcc -s 0 -I 0.001
 check_usage "--interval.*'-1'" zcc -s 0 -I -1
 check_usage "--warmup.*'-1'" zcc -s 0 --warmup -1
 check_usage '--warmup.*1000.*not between' zcc -s 0 --warmup 1000
@@ -487,7 +492,7 @@ check_usage '--pace.*0.*not between' zcc -s 0 --pace 0
 check_usage "--pace.*'fast'" zcc -s 0 --pace fast
 check_usage '--mss.*10.*not between' zcc -s 0 --mss 10
 check_usage '--mss.*not between' zcc -s 0 --mss 64k
-check_usage '--timeout.*0.*not between' zcc -s 0 --timeout 0
+check_usage '--timeout.*neither 0 nor 0.001' zcc -s 0 --timeout 0.0001
 check_usage '--timeout' zcc -s 0 --timeout x
 check_usage '--raw.*cannot be used together' zcc -s 0 --raw --warmup 1
 check_usage '--calibrate and --json' zcc -C --json

@@ -248,6 +248,14 @@ if [ -e /proc/net/if_inet6 ]; then
 	}
 	check '-6: no IPv4' no_ipv4
 	stop_zcs
+	start_zcs --bind '[::1]:1' # -p goes before it
+	bind_in_brackets()
+	{
+		grep -qF "listening on [::1]:$PORT" zcs.err
+		"$zcc" -s ::1 -p "$PORT" file
+	}
+	check '--bind: an address in brackets' bind_in_brackets
+	stop_zcs
 else
 	skip '-4 and -6' 'no IPv6 here'
 fi
@@ -378,7 +386,7 @@ port_in_use()
 {
 	exits 1 "$zcs" -p "$PORT"
 	one_line err
-	grep -q "cannot listen on port $PORT: Address already in use" err
+	grep -q "cannot listen on port $PORT: Address already in use: .* local port" err
 }
 check 'a port in use: one line that names it, exit 1' port_in_use
 stop_zcs

@@ -67,6 +67,82 @@ static void test_limits(void)
 	ok(exits_with(c) == EXIT_USAGE, "--pace 0 is rejected");
 }
 
+/* -s and --bind take an address in brackets, as URLs and the messages of zcs have it. */
+static void test_addresses(void)
+{
+	static const struct {
+		const char *server, *port, *host, *result;
+	} cases[] = {
+		{"server", "99", "server", "99"},
+		{"::1", "99", "::1", "99"},
+		{"[::1]", "99", "::1", "99"},
+		{"[::1]:2223", "99", "::1", "99"},
+		{"[::1]:2223", NULL, "::1", "2223"},
+		{"[fe80::1%lo]", "1", "fe80::1%lo", "1"},
+		{"[192.0.2.1]:7", NULL, "192.0.2.1", "7"},
+	};
+	static char *const wrong[] = {"[::1",        "[::1]2222",     "[::1]:",        "[::1]:x",
+				      "[::1]:65536", "receiver:2222", "192.0.2.1:2222"};
+	char source[] = "[::1]", source_port[] = "[::1]:2222";
+	struct command c;
+	size_t i;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		c = (struct command){{"zcc", "-s", strdupa(cases[i].server), "file"}, false};
+		if (cases[i].port != NULL) {
+			c.argv[4] = "-p";
+			c.argv[5] = strdupa(cases[i].port);
+		}
+		parse(&c);
+		ok(strcmp(opt.server, cases[i].host) == 0 && strcmp(opt.port, cases[i].result) == 0,
+		   "-s %s, -p %s: the host is %s, the port %s", cases[i].server,
+		   cases[i].port != NULL ? cases[i].port : "not given", cases[i].host,
+		   cases[i].result);
+	}
+	for (i = 0; i < LENGTH(wrong); i++)
+		ok(exits_with((struct command){{"zcc", "-s", strdupa(wrong[i])}, false}) ==
+			   EXIT_USAGE,
+		   "-s %s is rejected", wrong[i]);
+	c = (struct command){{"zcc", "-s", "0", "--bind", source}, false};
+	parse(&c);
+	is(opt.source, "::1", "--bind [::1] is ::1");
+	ok(exits_with((struct command){{"zcc", "-s", "0", "--bind", source_port}, false}) ==
+		   EXIT_USAGE,
+	   "--bind [::1]:2222 is rejected: the kernel chooses the port");
+}
+
+/* 0 stands for none where other programs of the suite take it. */
+static void test_none(void)
+{
+	struct command c = {{"zcc", "-s", "0", "-I", "0", "--timeout", "0"}, false};
+
+	parse(&c);
+	ok(c.runs && opt.interval == 0 && opt.timeout == 0, "-I 0 and --timeout 0 are none");
+	c = (struct command){{"zcc", "-s", "0", "--request=1"}, false};
+	parse(&c);
+	ok(opt.timeout == 60, "--request has a --timeout unless it is given");
+	c = (struct command){{"zcc", "-s", "0", "--request=1", "--timeout=0"}, false};
+	parse(&c);
+	ok(opt.timeout == 0, "--request --timeout 0 never times out");
+	ok(exits_with((struct command){{"zcc", "-s", "0", "-t", "0"}, false}) == EXIT_USAGE,
+	   "-t 0 is rejected");
+	ok(exits_with((struct command){{"zcc", "-s", "0", "file", "-"}, false}) == EXIT_USAGE,
+	   "'-' is not a file");
+	ok(exits_with((struct command){{"zcc", "-s", "0", "--save", "-"}, false}) == EXIT_USAGE,
+	   "--save - is rejected");
+}
+
+static void test_habits(void)
+{
+	struct command c = {{"zcc", "-s", "0", "-P", "1,2,", "-m", "send, write"}, false};
+
+	parse(&c);
+	ok(opt.compare.streams.n == 2 && opt.compare.n_methods == 2,
+	   "lists may have blanks, and a comma at their end");
+	c = (struct command){{"zcc", "-s", "0", "--precision", "3m"}, false};
+	ok(exits_with(c) == EXIT_USAGE, "--precision takes no suffix of seconds");
+}
+
 static void test_calibrate(void)
 {
 	struct command c = {{"zcc", "-C"}, false};
@@ -94,6 +170,9 @@ int main(void)
 {
 	test_defaults();
 	test_limits();
+	test_addresses();
+	test_none();
+	test_habits();
 	test_calibrate();
 	test_help();
 	return done();

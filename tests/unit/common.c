@@ -20,6 +20,21 @@ static void test_sizes(void)
 		{"1t", 1ull << 40},
 		{"18446744073709551615", UINT64_MAX},
 		{"16777215t", 16777215ull << 40},
+		/* Fractions. */
+		{"1.5k", 1536},
+		{".5m", 1u << 19},
+		{"1.5G", 3ull << 29},
+		{"1.1k", 1126},
+		{"2.k", 2048},
+		{"16777215.5t", (16777215ull << 40) + (1ull << 39)},
+		/* The suffixes of dd(1) and head(1). */
+		{"64KiB", 65536},
+		{"64kib", 65536},
+		{"64KB", 64000},
+		{"1mb", 1000000},
+		{"12.5MB", 12500000},
+		{"1TiB", 1ull << 40},
+		{"1TB", 1000000000000},
 	};
 	static const char *const bad[] = {
 		/* No number. */
@@ -32,12 +47,24 @@ static void test_sizes(void)
 		"1kk",
 		"1x",
 		"0x10",
-		"1.5k",
+		"1.5",
+		".k",
+		".",
+		"1..5k",
+		"1,5k",
+		"1b",
+		"1i",
+		"1ki",
+		"1kbb",
+		"1 k",
+		"100Mbit",
 		"1e3",
 		/* 2^64 and more. */
 		"18446744073709551616",
 		"16777216t",
+		"16777215.9999999999999t",
 		"99999999999999999999g",
+		"99999999999999999999.5g",
 	};
 	uint64_t v;
 	size_t i;
@@ -54,24 +81,55 @@ static void test_sizes(void)
 
 static void test_seconds(void)
 {
-	static const char *const bad[] = {"",    "x",     "-1", "1e5", "nan",
-					  "inf", "1.2.3", ".5", "0x1", " 1"};
+	static const char *const bad[] = {"",    "x",  "-1",  "1e5", "nan", "inf", "1.2.3", ".",
+					  "0x1", " 1", "1 s", "1ms", "1d",  "s",   "1S"};
+	static const struct {
+		const char *text;
+		double seconds;
+	} good[] = {{"0.25", 0.25}, {".5", 0.5},  {"5.", 5}, {"10s", 10}, {"1m", 60},
+		    {".5m", 30},    {"2h", 7200}, {"0", 0},  {"10", 10}};
 	double v = 0;
 	size_t i;
 
-	ok(parse_seconds("0.25", &v) == NULL && v == 0.25, "parse_seconds: '0.25'");
-	ok(parse_seconds("10", &v) == NULL && v == 10, "parse_seconds: '10'");
+	for (i = 0; i < LENGTH(good); i++)
+		ok(parse_seconds(good[i].text, &v) == NULL && v == good[i].seconds,
+		   "parse_seconds: '%s' is %g seconds", good[i].text, good[i].seconds);
 	for (i = 0; i < LENGTH(bad); i++)
 		ok(parse_seconds(bad[i], &v) != NULL && v == 10,
 		   "parse_seconds: '%s' is rejected and stores nothing", bad[i]);
 }
 
+static void test_lists(void)
+{
+	static const struct {
+		const char *list, *values;
+	} cases[] = {
+		{"1", "<1>"},       {"1,2", "<1><2>"},       {"1,2,", "<1><2>"},
+		{"1, 2", "<1><2>"}, {" 1\t,2 , ", "<1><2>"}, {"", "<>"},
+		{",", "<>"},        {",1", "<><1>"},         {"1,,2", "<1><><2>"},
+		{"1,,", "<1><>"},   {"a b", "<a b>"},
+	};
+	char got[64], *rest, *one;
+	size_t i, n;
+
+	for (i = 0; i < LENGTH(cases); i++) {
+		rest = strdupa(cases[i].list);
+		for (n = 0; (one = list_next(&rest)) != NULL;)
+			n += (size_t)snprintf(got + n, sizeof(got) - n, "<%s>", one);
+		is(got, cases[i].values, "list_next: the values of '%s'", cases[i].list);
+	}
+}
+
 /* Arguments of options: at the edges of a range, and what is printed beyond them. */
 static const struct wrong {
-	enum { SIZE, INT, SECONDS, PORT, FAMILY, NAME } of;
+	enum { SIZE, INT, SECONDS, OR_NONE, PORT, FILENAME, FAMILY, NAME } of;
 	const char *text, *printed;
 } wrong[] = {
-	{SIZE, "x", "-x: 'x' is not a size: digits, then k, m, g, t or nothing"},
+	{SIZE, "x",
+	 "-x: 'x' is not a size in bytes: 65536, 64k, 1.5m, 64KiB (1024 each) or 64KB (1000)"},
+	{SIZE, "3.5", "-x: '3.5' is not a whole number of bytes"},
+	{SIZE, "100Mbit",
+	 "-x: '100Mbit' is in bits: a size and a rate are in bytes, so that 100Mbit is 12.5MB"},
 	{SIZE, "1", "-x: '1' is not between 2 and 9"},
 	{SIZE, "10", "-x: '10' is not between 2 and 9"},
 	{SIZE, "16777216t", "-x: '16777216t' is larger than 64 bits hold"},
@@ -81,8 +139,14 @@ static const struct wrong {
 	{INT, "1", "-x: '1' is not between 2 and 9"},
 	{INT, "10", "-x: '10' is not between 2 and 9"},
 	{INT, "9223372036854775808", "-x: '9223372036854775808' is not between 2 and 9"},
+	{SECONDS, "9ms", "-x: '9ms' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
 	{SECONDS, "1.99", "-x: '1.99' is not between 2 and 9 seconds"},
 	{SECONDS, "9.01", "-x: '9.01' is not between 2 and 9 seconds"},
+	{OR_NONE, "1.99", "-x: '1.99' is neither 0 nor 2 seconds or more"},
+	{OR_NONE, "9.01", "-x: '9.01' is not between 0 and 9 seconds"},
+	{OR_NONE, "", "-x: '' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
+	{FILENAME, "-",
+	 "-x: '-' is not standard input or output here: a file of this name is './-'"},
 	{PORT, "1", "-x: '1' is not between 2 and 65535"},
 	{PORT, "65536", "-x: '65536' is not between 2 and 65535"},
 	{FAMILY, "", "-4 and -6 cannot be used together"},
@@ -99,6 +163,8 @@ static void parse_wrong(void *arg)
 	case SIZE: arg_size("-x", w->text, 2, 9); break;
 	case INT: arg_int("-x", w->text, 2, 9); break;
 	case SECONDS: arg_seconds("-x", w->text, 2, 9); break;
+	case OR_NONE: arg_seconds_or_none("-x", w->text, 2, 9); break;
+	case FILENAME: arg_file("-x", w->text); break;
 	case PORT: arg_port("-x", w->text, 2); break;
 	case FAMILY: arg_family(&family, AF_INET); break;
 	case NAME: arg_name("-x", w->text, named, LENGTH(named), sizeof(named[0])); break;
@@ -117,6 +183,9 @@ static void test_arguments(void)
 	   "arg_int: both ends of the range are in it");
 	ok(arg_seconds("-x", "2", 2, 9) == 2 && arg_seconds("-x", "9.0", 2, 9) == 9,
 	   "arg_seconds: both ends of the range are in it");
+	ok(arg_seconds_or_none("-x", "0", 2, 9) == 0 && arg_seconds_or_none("-x", "2", 2, 9) == 2,
+	   "arg_seconds_or_none: 0 stands beside the range");
+	is(arg_file("-x", "./-"), "./-", "arg_file: './-' is a file");
 	is(arg_port("-x", "65535", 1), "65535", "arg_port: 65535 is a port");
 	ok(arg_name("-x", "three", named, LENGTH(named), sizeof(named[0])) == 2,
 	   "arg_name: the index of the name");
@@ -392,6 +461,7 @@ int main(void)
 {
 	test_sizes();
 	test_seconds();
+	test_lists();
 	test_arguments();
 	test_options();
 	test_clocks();

@@ -9,8 +9,9 @@ static void test_lists(void)
 		/* No list. */
 		"",
 		",",
-		"0,",
 		",0",
+		"0,,",
+		"0,,1",
 		"-",
 		"1-",
 		"-1",
@@ -40,6 +41,8 @@ static void test_lists(void)
 	   "a CPU list keeps its order and repeats");
 	ok(parse_cpus("0-8191", &c) == NULL && c.n == CPUS_MAX,
 	   "a CPU list may have as many CPUs as there can be");
+	ok(parse_cpus(" 3 , 1-2,", &c) == NULL && c.n == 3 && c.id[0] == 3 && c.id[2] == 2,
+	   "a CPU list may have blanks, and a comma at its end");
 	for (i = 0; i < LENGTH(bad); i++) {
 		c.n = -7;
 		ok(parse_cpus(bad[i], &c) != NULL && c.n == -7,
