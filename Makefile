@@ -9,6 +9,7 @@ DESTDIR ?=
 bindir   = $(PREFIX)/bin
 mandir   = $(PREFIX)/share/man
 sharedir = $(PREFIX)/share/zc
+docdir   = $(PREFIX)/share/doc/zc
 bashdir  = $(PREFIX)/share/bash-completion/completions
 zshdir   = $(PREFIX)/share/zsh/site-functions
 
@@ -46,13 +47,15 @@ FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
 # Completion for shells: bash's files are named as the programs are, zsh's begin with `_`.
-BASH_COMPLETION = $(TOOLS:%=$(OBJ)/completion/%)
-ZSH_COMPLETION  = $(TOOLS:%=$(OBJ)/completion/_%)
+PROGRAMS = $(TOOLS) zc-hosts
+BASH_COMPLETION = $(PROGRAMS:%=$(OBJ)/completion/%)
+ZSH_COMPLETION  = $(PROGRAMS:%=$(OBJ)/completion/_%)
 
-# The manual pages as they are installed: with the version.
+# The manual pages, and the script, as they are installed: with the version.
 MAN      = $(PAGES:%=$(OBJ)/%)
+SCRIPT   = $(OBJ)/zc-hosts
 
-all: $(TOOLS:%=$(BIN)%) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
+all: $(TOOLS:%=$(BIN)%) $(SCRIPT) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
@@ -67,19 +70,26 @@ $(OBJ)/%.o: %.c Makefile
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # They are made from the text of --help, which zcc has in a part of its own.
+$(TOOLS:%=$(OBJ)/completion/%): $(OBJ)/completion/%: %.c
+$(TOOLS:%=$(OBJ)/completion/_%): $(OBJ)/completion/_%: %.c
 $(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/command_line.c
+$(OBJ)/completion/zc-hosts $(OBJ)/completion/_zc-hosts: lib/hosts/zc-hosts
 
-$(BASH_COMPLETION): $(OBJ)/completion/%: %.c man/completion.awk
+$(BASH_COMPLETION): man/completion.awk
 	@mkdir -p $(@D)
-	$(AWK) -v shell=bash -f man/completion.awk $(filter %.c,$^) >$@.new && mv $@.new $@
+	$(AWK) -v shell=bash -f man/completion.awk $(filter-out %.awk,$^) >$@.new && mv $@.new $@
 
-$(ZSH_COMPLETION): $(OBJ)/completion/_%: %.c man/completion.awk
+$(ZSH_COMPLETION): man/completion.awk
 	@mkdir -p $(@D)
-	$(AWK) -v shell=zsh -f man/completion.awk $(filter %.c,$^) >$@.new && mv $@.new $@
+	$(AWK) -v shell=zsh -f man/completion.awk $(filter-out %.awk,$^) >$@.new && mv $@.new $@
 
 $(MAN): $(OBJ)/%: % Makefile
 	@mkdir -p $(@D)
 	@sed 's/^\.Os Linux$$/.Os zc $(VERSION)/' $< >$@.new && mv $@.new $@
+
+$(SCRIPT): lib/hosts/zc-hosts Makefile
+	@mkdir -p $(@D)
+	@sed 's/^VERSION = .*/VERSION = "$(VERSION)"/' $< >$@.new && mv $@.new $@
 
 # The tests' own programs: unit tests, and helpers such as peers that speak the 2001 wire.
 LINK_TEST = $(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $< $(OBJ)/libzc.a -lm
@@ -145,23 +155,28 @@ STRIP_FLAG =
 install: all
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
 	install $(STRIP_FLAG) -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
+	install -m 755 $(SCRIPT) '$(DESTDIR)$(bindir)'
 	$(foreach s,$(SECTIONS),install -d '$(DESTDIR)$(mandir)/man$s' && \
 		install -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
 	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
-	install -d '$(DESTDIR)$(sharedir)'
+	install -d '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'
 	install -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
-	install -m 755 lib/hosts/zc-hosts '$(DESTDIR)$(sharedir)'
+	install -m 644 README LICENSE '$(DESTDIR)$(docdir)'
 
 install-strip: STRIP_FLAG = -s
 install-strip: install
 
+# Empty standard directories stay: other packages have them, too.
 uninstall:
-	rm -f $(TOOLS:%='$(DESTDIR)$(bindir)/%')
+	rm -f $(PROGRAMS:%='$(DESTDIR)$(bindir)/%')
 	rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,'$(DESTDIR)$(mandir)/man$s/%',$(filter %.$s,$(PAGES))))
-	rm -f $(TOOLS:%='$(DESTDIR)$(bashdir)/%') $(TOOLS:%='$(DESTDIR)$(zshdir)/_%')
-	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA)) zc-hosts)
-	[ ! -d '$(DESTDIR)$(sharedir)' ] || rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(sharedir)'
+	rm -f $(PROGRAMS:%='$(DESTDIR)$(bashdir)/%') $(PROGRAMS:%='$(DESTDIR)$(zshdir)/_%')
+	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA)))
+	rm -f '$(DESTDIR)$(docdir)/README' '$(DESTDIR)$(docdir)/LICENSE'
+	for d in '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'; do \
+		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \
+	done
 
 # The sources as $(DISTDIR)/zc-VERSION.tar.gz; the same files make the same bytes.  They are those that
 # git knows, without git all but what was built, and no hidden folders.
@@ -171,7 +186,8 @@ NOT_DIST = (\.[^/]*/|build/|debian/).*|\.gitignore|zcc|zcs|cyclesoak|run_rr|coun
 
 dist:
 	@if [ -e .git ]; then \
-		files=$$(git ls-files) && made=$$(git log -1 --format=%ct); \
+		files=$$(git ls-files) && made=$$(git log -1 --format=%ct) && \
+		git ls-files -o --exclude-standard | grep -vxE '$(NOT_DIST)' | sed 's/^/not in git: /' >&2; \
 	else \
 		files=$$(find . -type f | cut -c 3-) && made=$$(stat -c %Y Makefile); \
 	fi && \

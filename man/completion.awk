@@ -1,6 +1,7 @@
 # completion.awk: prints the completion of a program for bash or zsh, made from the text of its --help.
 # Usage: awk -v shell=bash -f man/completion.awk zcs.c
 #        awk -v shell=bash -f man/completion.awk zcc.c lib/send/command_line.c
+#        awk -v shell=bash -f man/completion.awk lib/hosts/zc-hosts
 #
 # The first source is named as the program is; the text may be in any of them.  It is read there, so that
 # a program for another machine need not run.  An option's placeholder tells what its argument is; a text
@@ -10,7 +11,7 @@
 # read_help TEXT: a line of --help
 function read_help(text,    indent, at)
 {
-	if (n == 0 && text ~ /\[FILE\.\.\.\]/)
+	if (n == 0 && text ~ /\[FILE\.\.\.\]|\] FILE$/)
 		operands = "files"
 	if (n == 0 && text ~ /COMMAND/)
 		operands = "command"
@@ -322,6 +323,15 @@ NR == 1 {
 	tool = FILENAME
 	sub(/.*\//, "", tool)
 	sub(/\.c$/, "", tool)
+}
+# The text of a Python script has no quotes.
+in_text && /^"""$/ {
+	in_text = 0
+}
+in_text || sub(/^USAGE = """/, "") {
+	in_text = 1
+	read_help($0)
+	next
 }
 in_help {
 	is_last = /;$/

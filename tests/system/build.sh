@@ -11,7 +11,7 @@ if sanitized; then
 	finish
 fi
 mkdir -p src/build
-cp -a "$TOP"/*.[ch] "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
+cp -a "$TOP"/*.[ch] "$TOP/README" "$TOP/LICENSE" "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
 cd src || exit 1
 [ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" "$TOP/build/completion" build
 [ -n "$LONG" ] || cp -a "$BIN/zcc" "$BIN/zcs" "$BIN/cyclesoak" "$BIN/run_rr" .
@@ -55,7 +55,7 @@ make_install_and_uninstall()
 {
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
-	for t in zcc zcs cyclesoak run_rr; do
+	for t in zcc zcs cyclesoak run_rr zc-hosts; do
 		[ -x root/usr/bin/$t ]
 		[ -s root/usr/share/man/man1/$t.1 ]
 		[ -s root/usr/share/bash-completion/completions/$t ]
@@ -71,10 +71,12 @@ make_install_and_uninstall()
 	for schema in man/*.json; do
 		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema#man/}"
 	done
-	[ -s root/usr/share/man/man1/zc-hosts.1 ]
-	[ -x root/usr/share/zc/zc-hosts ]
+	cmp README root/usr/share/doc/zc/README
+	cmp LICENSE root/usr/share/doc/zc/LICENSE
+	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
 	not ls -d root/usr/share/zc
+	not ls -d root/usr/share/doc/zc
 	find root -type f -o -type l | not grep .
 }
 check 'make install: programs, pages with the version, completion; make uninstall leaves no file' make_install_and_uninstall

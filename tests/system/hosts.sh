@@ -52,6 +52,13 @@ what_is_wrong_named()
 	is_rejected "engine: 'rexec' is neither pdsh nor parallel" 'pattern pairs' 'engine rexec a'
 }
 check 'zc-hosts: what is wrong in FILE is named with its line' what_is_wrong_named
+options_in_page()
+{
+	"$zc_hosts" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//' | sort >help
+	[ -s help ]
+	sed -n 's/^\.It Fl/Fl/p' "$TOP/man/zc-hosts.1" | sed 's/ ,/,/; s/Fl Fl /--/; s/Fl /-/' | sort | diff help -
+}
+check 'zc-hosts: the options of --help are those of the page' options_in_page
 without_engine()
 {
 	mkdir -p none

@@ -26,10 +26,10 @@ bare()
 #
 tarball_made()
 {
-	bare make -s -C "$TOP" dist DISTDIR="$PWD"
+	bare make -s -C "$TOP" dist DISTDIR="$PWD" 2>dist.err || { cat dist.err; false; }
 	tar -tzf "$name.tar.gz" >list
 	not grep -v "^$name/" list
-	for f in Makefile README LICENSE zcc.c common.h lib/net/wire.c man/zc.7 tests/run tests/system/package.sh; do
+	for f in Makefile README LICENSE zcc.c lib/hosts/zc-hosts common.h lib/net/wire.c man/zc.7 tests/run tests/system/package.sh; do
 		grep -qx "$name/$f" list
 	done
 	[ "$(ls zc-*)" = "$name.tar.gz" ]
@@ -59,9 +59,21 @@ same_bytes()
 	cmp "$name.tar.gz" "copy/$name.tar.gz"
 }
 check 'make dist is reproducible, and makes the same bytes from its own tarball' same_bytes
+forgotten_file_named()
+{
+	cp -r "$name" clone
+	cd clone
+	git init -q
+	git add .
+	git -c user.name=tests -c user.email=tests@localhost commit -q -m x
+	: >lib/net/new.c
+	: >zc-0.tar.gz
+	bare make -s dist DISTDIR="$PWD/.." DIST=clone-1 2>&1 | grep -x 'not in git: lib/net/new.c'
+}
+check_with git 'make dist names a file that git does not know' forgotten_file_named
 builds_and_tests()
 {
-	bare make -C "$name" CC="$CC" >make.log 2>&1 || { tail make.log; false; }
+	bare make -C "$name" CC="$CC" >make.log 2>&1 || { cat dist.err; tail make.log; false; }
 	not grep -i warning make.log
 	bare make --no-print-directory -C "$name" CC="$CC" check T='unit help completion values wire methods' >check.log.inner 2>&1 ||
 		{ cat check.log.inner; false; }
@@ -159,6 +171,7 @@ package_installed()
 		[ -s root/usr/share/bash-completion/completions/$t ]
 		[ -s root/usr/share/zsh/site-functions/_$t ]
 	done
+	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
 	for page in "$TOP"/man/*.[57]; do
 		page=${page##*/}
 		gzip -dc "root/usr/share/man/man${page##*.}/$page.gz" | grep -qx "\.Os zc $version"
