@@ -7,6 +7,8 @@
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
 #define REPLIES_LOOK_NS 1000000000u /* between two looks whether there are clients */
+/* Without a client, until intervals are not printed any more: two lost SYNs delay one for 3 s. */
+#define SERIES_NS 4000000000u
 
 struct request {
 	struct place place;
@@ -313,6 +315,18 @@ static void replies_figures(struct replier *r, const struct mark *from, const st
 	figures_say(m, f);
 }
 
+/*
+ * Whether the interval that ends at *now is printed.  One without a reply is a stall if a client is
+ * connected, or was a short time ago: *busy_ns is when an interval last had a reply or a client.
+ */
+static bool is_in_series(const struct replier *r, uint64_t replies, const struct mark *now,
+			 uint64_t *busy_ns)
+{
+	if (replies > 0 || places_count(&r->context->places) > 0)
+		*busy_ns = now->ns;
+	return *busy_ns != 0 && now->ns < *busy_ns + SERIES_NS;
+}
+
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 {
 	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
@@ -320,6 +334,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
 	struct reply_total total = {.failures = &r.failures};
 	struct netstat from, to;
+	uint64_t busy_ns = 0;
 	unsigned unsafe = 0;
 	struct figures f;
 	int i;
@@ -334,7 +349,7 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 		replies_mark(&r, &now);
 		replies_figures(&r, &last, &now, &f, &unsafe);
 		/* cppcheck-suppress knownConditionTrueFalse ; a signal handler sets it */
-		if (!*x->stop && !x->opt->quiet && f.calls > 0)
+		if (!*x->stop && !x->opt->quiet && is_in_series(&r, f.calls, &now, &busy_ns))
 			report_replies(&x->report, &f, seconds_between(start.ns, last.ns), NULL);
 		last = now;
 	}

@@ -360,6 +360,17 @@ bad_clients_at_most()
 	[ "$(sed -n 's/^total: .*; \([0-9]*\) refused, .* \([0-9]*\) too large, .*/\1 + \2/p' zcs.out | xargs expr)" -ge 52 ]
 }
 check 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of them are counted' bad_clients_at_most
+start_zcs --reply -I 0.02
+stall_is_zeros()
+{
+	sleep 0.1
+	not [ -s zcs.out ]
+	hold_clients held -n 1
+	wait_until grep -Eqx '0 kbytes/sec \(0\.000 Gbit/s\), [0-9.]+-[0-9.]+ s, 0 replies/s' zcs.out
+	kill "$HOLD"
+}
+check 'zcs --reply -I: nothing before the first client, and zeros while one waits' stall_is_zeros
+stop_zcs
 start_zcs --reply --json
 zcs_json_counts()
 {
