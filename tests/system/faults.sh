@@ -210,6 +210,30 @@ args='--reply'
 faults 'zcs --reply' zcs
 counted=false
 
+# The third epoll_ctl(2) is that of a client whose request has not come with it.
+late_client_is_rejected()
+{
+	UNDER='timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=zcs,epoll_ctl,-,3,ENOMEM'
+	args='--reply -B 0'
+	zcs_start
+	[ -n "$PORT" ]
+	"$HELPERS/peer" send -k "$PORT" </dev/null
+	wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
+	"$zcc" -s 0 -p "$PORT" --request 100 -n 3
+	kill -TERM $p
+	ended $p
+	status=0
+	wait $p || status=$?
+	cat out err
+	[ $status -eq 0 ]
+	grep -q '^total: 3 replies, 300 bytes; 1 refused,' out
+}
+if [ -n "$faults_missing" ]; then
+	skip 'zcs --reply: a client that cannot be watched' "$faults_missing"
+else
+	check 'zcs --reply: a client that cannot be watched is rejected, and others are served' late_client_is_rejected
+fi
+
 #
 # run_rr.
 #
