@@ -34,7 +34,8 @@ static void on_signal(int sig)
 static void warn_at_end(const struct context *x)
 {
 	if (x->places.log.left_out > 0)
-		note("%ju lines about clients were omitted in all", x->places.log.left_out);
+		note("%ju line%s about clients %s omitted in all", x->places.log.left_out,
+		     plural(x->places.log.left_out), x->places.log.left_out == 1 ? "was" : "were");
 }
 
 /* Opens all that needs privileges; returns the listener. */

@@ -261,7 +261,8 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	char why[VERDICT_MAX - 32], text[RECEIVER_ERROR_MAX];
 
 	if (*c->context->stop && !done) {
-		snprintf(buf, VERDICT_MAX, "interrupted after %ju bytes", (uintmax_t)wire->bytes);
+		snprintf(buf, VERDICT_MAX, "interrupted after %ju byte%s", (uintmax_t)wire->bytes,
+			 plural(wire->bytes));
 		return buf;
 	}
 	if (c->place.dropped != NOT_DROPPED && !done)
@@ -274,7 +275,8 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 		return NULL;
 	else
 		snprintf(why, sizeof(why), "closed %s", where);
-	snprintf(buf, VERDICT_MAX, "%s, after %ju bytes", why, (uintmax_t)wire->bytes);
+	snprintf(buf, VERDICT_MAX, "%s, after %ju byte%s", why, (uintmax_t)wire->bytes,
+		 plural(wire->bytes));
 	return buf;
 }
 

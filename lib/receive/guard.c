@@ -132,7 +132,8 @@ bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (left_out > 0)
-		note("%d lines about such clients were omitted", left_out);
+		note("%d line%s about such clients %s omitted", left_out,
+		     plural((uint64_t)left_out), left_out == 1 ? "was" : "were");
 	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name), text);
 	return true;
 }
@@ -399,8 +400,9 @@ void *places_accept(struct places *s, int listener, size_t size)
 		if (s->opt->reply)
 			log_client(s, p, "rejected: there are --max-clients already");
 		else
-			log_client(s, p, "rejected: there are %d clients already (--max-clients)",
-				   s->opt->max_clients);
+			log_client(s, p, "rejected: there %s %d client%s already (--max-clients)",
+				   s->opt->max_clients == 1 ? "is" : "are", s->opt->max_clients,
+				   plural((uint64_t)s->opt->max_clients));
 	}
 	free(p);
 	return NULL;

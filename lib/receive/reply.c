@@ -135,8 +135,8 @@ static void request_read(struct reply_worker *w, struct request *q)
 	}
 	if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
-		log_client(&x->places, &q->place, "requested %u bytes, more than --max-reply%s",
-			   q->header,
+		log_client(&x->places, &q->place, "requested %u byte%s, more than --max-reply%s",
+			   q->header, plural(q->header),
 			   q->header == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
 		request_close(w, q);
 		return;

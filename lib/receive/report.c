@@ -111,8 +111,9 @@ static void print_small(struct report *r)
 	struct json *j = &r->object.json;
 
 	if (r->small_clients > 0 && !r->opt->json) {
-		print(r, "%ju more clients with less than 1 KiB each: %ju bytes in all\n",
-		      r->small_clients, r->small_bytes);
+		print(r, "%ju more client%s with less than 1 KiB each: %ju byte%s in all\n",
+		      r->small_clients, plural(r->small_clients), r->small_bytes,
+		      plural(r->small_bytes));
 	} else if (r->small_clients > 0) {
 		json_open(j, "small_clients", '{');
 		json_count(j, "clients", r->small_clients);
@@ -155,8 +156,8 @@ static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *in
 {
 	char text[RATE_STRLEN], bytes[64];
 
-	snprintf(bytes, sizeof(bytes), "%ju bytes in %.*f s", (uintmax_t)f->bytes,
-		 decimals(f->seconds), f->seconds);
+	snprintf(bytes, sizeof(bytes), "%ju byte%s in %.*f s", (uintmax_t)f->bytes,
+		 plural(f->bytes), decimals(f->seconds), f->seconds);
 	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
 	wrap_add(w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
 	if (!isnan(f->load))
@@ -186,10 +187,12 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
 	snprintf(name, sizeof(name), "  %s: ", address);
 	summary_begin(&w, line, name, f);
-	wrap_add(&w, ", ", "%ju files, %ju reads%s%s", (uintmax_t)f->files, (uintmax_t)f->calls,
-		 is_default ? "" : " by ", is_default ? "" : f->method);
+	wrap_add(&w, ", ", "%ju file%s, %ju read%s%s%s", (uintmax_t)f->files, plural(f->files),
+		 (uintmax_t)f->calls, plural(f->calls), is_default ? "" : " by ",
+		 is_default ? "" : f->method);
 	if (warmed_up)
-		wrap_add(&w, ", ", "after %ju bytes of warm-up", (uintmax_t)f->warmup);
+		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
+			 plural(f->warmup));
 	pthread_mutex_lock(&r->lock);
 	print_small(r);
 	summary_print(r, &w, f, true);
@@ -286,7 +289,8 @@ static void print_total(struct report *r, const struct figures *f)
 	char name[48], line[LINE_STRLEN];
 	struct wrap w;
 
-	snprintf(name, sizeof(name), "  total of %ju clients: ", (uintmax_t)f->clients);
+	snprintf(name, sizeof(name), "  total of %ju client%s: ", (uintmax_t)f->clients,
+		 plural(f->clients));
 	summary_begin(&w, line, name, f);
 	summary_print(r, &w, f, false);
 }
@@ -356,8 +360,8 @@ static void netstat_text(struct report *r, const struct netstat *n)
 	    n->overflows == COUNTER_UNKNOWN || n->retransmits + n->overflows == 0)
 		return;
 	print(r,
-	      "this host retransmitted %ju segments, of which SYNs: %ju; accept queue full: %ju\n",
-	      n->retransmits, n->syn_retransmits, n->overflows);
+	      "this host retransmitted %ju segment%s, of which SYNs: %ju; accept queue full: %ju\n",
+	      n->retransmits, plural(n->retransmits), n->syn_retransmits, n->overflows);
 }
 
 void report_replies(struct report *r, const struct figures *f, double start,
@@ -389,10 +393,11 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		print(r, "%s, %.0f replies/s\n", interval_text(f, start, rate), per_s);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
-		      "total: %ju replies, %ju bytes; %ju refused, %ju silent, "
+		      "total: %ju %s, %ju byte%s; %ju refused, %ju silent, "
 		      "%ju too large, %ju broken\n",
-		      f->calls, f->bytes, total->failures->refused, total->failures->silent,
-		      total->failures->too_large, total->failures->broken);
+		      f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
+		      total->failures->refused, total->failures->silent, total->failures->too_large,
+		      total->failures->broken);
 		netstat_text(r, &total->tcp);
 	}
 	pthread_mutex_unlock(&r->lock);

@@ -64,7 +64,7 @@ static const char *name_of(const struct plan_run *run, struct differing d, char 
 	}
 	if (d.streams)
 		string_append(buf, NAME, "%s%d stream%s", buf[0] != '\0' ? ", " : "", run->streams,
-			      run->streams == 1 ? "" : "s");
+			      plural((uint64_t)run->streams));
 	return buf;
 }
 
@@ -339,7 +339,7 @@ static void print_unsafe(const struct comparison *c)
 			snprintf(of, sizeof(of), " of %.1f%%", 100 * p->steal_most);
 		if (n > 0)
 			report("%s%s in %d of %d run%s: %s\n", limits_name(i), of, n, p->added,
-			       p->added == 1 ? "" : "s",
+			       plural((uint64_t)p->added),
 			       !known   ? "there is no load"
 			       : n == 1 ? "its load is unsafe (?)"
 					: "their loads are unsafe (?)");
@@ -353,7 +353,7 @@ static void print_before(const struct comparison *c)
 	char line[SAVED_DIFFERENCE];
 	int k;
 
-	report("before: %d round%s in %s: %s\n", s->plan.rounds, s->plan.rounds == 1 ? "" : "s",
+	report("before: %d round%s in %s: %s\n", s->plan.rounds, plural((uint64_t)s->plan.rounds),
 	       printable(c->before_path), s->machine);
 	for (k = 0; k < SAVED_SETTINGS; k++)
 		if (saved_difference(s, c->plan, (enum saved_setting)k, line) != NULL)
@@ -393,7 +393,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 
 	if (!opt->quiet)
 		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
-		       p->rounds == 1 ? "" : "s", p->n, p->n == 1 ? "" : "s");
+		       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
 	if (!opt->quiet && c->before != NULL)
 		print_before(c);
 	if (!opt->quiet)
@@ -406,7 +406,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	print_words(c, PLAN_RATE, "has", "the throughput of ");
 	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
 		report("--precision %g%% was not reached in %d round%s\n",
-		       percent(opt->compare.precision), p->rounds, p->rounds == 1 ? "" : "s");
+		       percent(opt->compare.precision), p->rounds, plural((uint64_t)p->rounds));
 	print_unsafe(c);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
@@ -553,8 +553,8 @@ void comparison_check_or_die(const struct comparison *c)
 	int i;
 
 	if (a->n != b->n)
-		die("--against: %s is of another plan: %d runs a round, not %d",
-		    printable(c->before_path), b->n, a->n);
+		die("--against: %s is of another plan: %d run%s a round, not %d",
+		    printable(c->before_path), b->n, plural((uint64_t)b->n), a->n);
 	for (i = 0; i < a->n; i++)
 		if (strcmp(a->run[i].method, b->run[i].method) != 0 ||
 		    a->run[i].streams != b->run[i].streams || a->run[i].chunk != b->run[i].chunk)

@@ -122,11 +122,17 @@ static void note_end(const struct send_result *res)
 
 	environment_note_remote(received);
 	if (!isnan(res->sent.rates.softnet_dropped))
-		warnx("environment: softnet during the run: %.0f packets dropped, %.0f polls cut short",
-		      res->sent.rates.softnet_dropped, res->sent.rates.softnet_squeezed);
+		warnx("environment: softnet during the run: %.0f packet%s dropped, %.0f poll%s cut short",
+		      res->sent.rates.softnet_dropped,
+		      plural((uint64_t)res->sent.rates.softnet_dropped),
+		      res->sent.rates.softnet_squeezed,
+		      plural((uint64_t)res->sent.rates.softnet_squeezed));
 	if (!isnan(received->rates.softnet_dropped))
-		warnx("environment: softnet at the server: %.0f packets dropped, %.0f polls cut short",
-		      received->rates.softnet_dropped, received->rates.softnet_squeezed);
+		warnx("environment: softnet at the server: %.0f packet%s dropped, %.0f poll%s cut short",
+		      received->rates.softnet_dropped,
+		      plural((uint64_t)received->rates.softnet_dropped),
+		      received->rates.softnet_squeezed,
+		      plural((uint64_t)received->rates.softnet_squeezed));
 }
 
 void report_pacing(struct send_report *r, const struct send_result *res)

@@ -215,7 +215,8 @@ static uint64_t on_progress(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
 
-	fprintf(stderr, "\r%u bytes: %" PRIu64 " connections\033[K", rr->size, rr->done);
+	fprintf(stderr, "\r%u byte%s: %" PRIu64 " connection%s\033[K", rr->size, plural(rr->size),
+		rr->done, plural(rr->done));
 	rr->report->has_progress = true;
 	return now + TICK_NS;
 }

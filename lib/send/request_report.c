@@ -132,7 +132,7 @@ void requests_text(uint32_t size, const struct requests *q, const struct stall_e
 	char text[128];
 	int i;
 
-	snprintf(text, sizeof(text), "%u bytes", size);
+	snprintf(text, sizeof(text), "%u byte%s", size, plural(size));
 	report("%-16s %10.2fs %12.2fKiB %10.2fconn/s %12.2fKiB/s", text, seconds, kib,
 	       per_second(n, seconds), seconds > 0 ? kib / seconds : 0);
 	load_text(host, n, quiet);

@@ -133,13 +133,13 @@ static void evidence_text(const struct stall_evidence *e)
 	const struct netstat *t = &e->tcp;
 
 	if (t->retransmits != COUNTER_UNKNOWN && t->syn_retransmits != COUNTER_UNKNOWN)
-		report("    this host retransmitted %" PRIu64 " segments, of which SYNs: %" PRIu64
+		report("    this host retransmitted %" PRIu64 " segment%s, of which SYNs: %" PRIu64
 		       "\n",
-		       t->retransmits, t->syn_retransmits);
+		       t->retransmits, plural(t->retransmits), t->syn_retransmits);
 	if (e->pauses.n > 0)
 		report("    zcc itself was stopped or waited for a CPU: %" PRIu64
-		       " times, maximum %.1f ms\n",
-		       e->pauses.n, (double)e->pauses.longest_ns / 1e6);
+		       " time%s, maximum %.1f ms\n",
+		       e->pauses.n, plural(e->pauses.n), (double)e->pauses.longest_ns / 1e6);
 	if (e->steal > STEAL_SHOWN)
 		report("    the host of this virtual machine took %.1f%% of the CPU time\n",
 		       100 * e->steal);

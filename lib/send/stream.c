@@ -117,8 +117,10 @@ static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
-	die("%s: the server accepted no data for %g seconds (--timeout) after %" PRIu64 " bytes",
-	    st->peer, options_timeout(st->opt), stream_acknowledged(st));
+	const uint64_t acked = stream_acknowledged(st);
+
+	die("%s: the server accepted no data for %g seconds (--timeout) after %" PRIu64 " byte%s",
+	    st->peer, options_timeout(st->opt), acked, plural(acked));
 }
 
 /*
@@ -149,7 +151,7 @@ static _Noreturn void die_of_send(const struct stream *st)
 		die_of_timeout(st);
 	if (e == ENOBUFS && st->sender.zerocopy != NULL)
 		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %" PRIu64 " bytes%s", st->peer, why, acked,
+	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why, acked, plural(acked),
 	    is_server && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
@@ -322,8 +324,8 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 		die_of_refusal(st, received->refused);
 	if (closed && left > 0)
 		die("%s: the server closed the connection before it had acknowledged the last "
-		    "%d bytes",
-		    st->peer, left);
+		    "%d byte%s",
+		    st->peer, left, plural((uint64_t)left));
 	if (why != NULL && *st->sender.stop <= 0)
 		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 		    st->peer, why);

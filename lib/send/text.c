@@ -376,12 +376,13 @@ static void print_zerocopy(const struct stream_result *s, int streams)
 		sum.copied += s[i].zerocopy.copied;
 		sum.incomplete += s[i].zerocopy.incomplete;
 	}
-	report("  zerocopy: the kernel copied %s of %s sends after all (%.1f%%)\n",
+	report("  zerocopy: the kernel copied %s of %s send%s after all (%.1f%%)\n",
 	       grouped((double)sum.copied, copied), grouped((double)sum.sends, sends),
-	       sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
+	       plural(sum.sends), sum.sends > 0 ? 100 * (double)sum.copied / (double)sum.sends : 0);
 	if (sum.incomplete > 0)
-		report("  zerocopy: %s sends were never completed\n",
-		       grouped((double)sum.incomplete, sends));
+		report("  zerocopy: %s send%s %s never completed\n",
+		       grouped((double)sum.incomplete, sends), plural(sum.incomplete),
+		       sum.incomplete == 1 ? "was" : "were");
 }
 
 void text_title(const struct send_options *opt)
@@ -420,8 +421,8 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 		report("  %d files of %d KiB%s, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024,
 		       opt->zeros ? " of zeros" : "");
 	else
-		report("  %zu files of %s bytes", res->set->n,
-		       grouped((double)res->set->bytes, text));
+		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
+		       grouped((double)res->set->bytes, text), plural(res->set->bytes));
 }
 
 void text_transfer(const struct send_options *opt, const struct send_result *res)
@@ -433,10 +434,10 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	if (opt->quiet)
 		return;
 	text_target(opt, res);
-	report(", in %s loops\n", grouped((double)res->loops, n));
+	report(", in %s loop%s\n", grouped((double)res->loops, n), plural(res->loops));
 	if (opt->warmup > 0)
-		report("  after %g s of warm-up, %s bytes\n", opt->warmup,
-		       grouped((double)sent->warmup, n));
+		report("  after %g s of warm-up, %s byte%s\n", opt->warmup,
+		       grouped((double)sent->warmup, n), plural(sent->warmup));
 	if (res->receipts == opt->streams && res->missing == 0)
 		report("  all bytes sent were received\n");
 	print_transfer(res, opt->streams);
@@ -454,7 +455,8 @@ static const char *interval_tcp(const struct tcp_figures *t, bool is_stream, cha
 {
 	char a[CELL], b[CELL];
 
-	snprintf(buf, TCP_STRLEN, "%s retransmits", number(a, 0, t->retransmits));
+	snprintf(buf, TCP_STRLEN, "%s retransmit%s", number(a, 0, t->retransmits),
+		 plural(isnan(t->retransmits) ? 0 : (uint64_t)t->retransmits));
 	if (is_stream)
 		string_append(buf, TCP_STRLEN, ", window %s KiB, RTT %s ms",
 			      number(a, 0, t->cwnd / 1024), number(b, 3, t->rtt / 1000));

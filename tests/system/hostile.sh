@@ -76,13 +76,13 @@ quiet() # PID N: whether the process has N threads again
 # What zcs may say on stderr of bad clients, each of which is on 127.0.0.0/8.
 broken='(Connection reset by peer|Broken pipe|Too many open files)'
 cut='closed (in the middle of a (header|file)|between two (files|loops)|in its warm-up)'
-full='rejected: there are ([0-9]+ clients already \(--max-clients\)|--max-clients already)'
+full='rejected: there (is|are) ([0-9]+ clients? already \(--max-clients\)|--max-clients already)'
 silent='silent for [0-9.]+ seconds \(--idle-timeout\)'
 silent="($silent|dropped: (its place was given to another address \(--max-clients\)|moved under 1 KiB in [0-9.]+ seconds while the server was full))"
 of_client="(closed without sending anything|closed before sending a request|sent more than it announced|$full"
-of_client="$of_client|requested [0-9]+ bytes, more than --max-reply(: is it a zcc without --request\\?)?|$broken|$silent"
-of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes|interrupted after [0-9]+ bytes)"
-of_all='listening on .*|[0-9]+ lines about (such clients were omitted|clients were omitted in all)'
+of_client="$of_client|requested [0-9]+ bytes?, more than --max-reply(: is it a zcc without --request\\?)?|$broken|$silent"
+of_client="$of_client|($cut|$broken|$silent), after [0-9]+ bytes?|interrupted after [0-9]+ bytes?)"
+of_all='listening on .*|[0-9]+ lines? about (such clients w(as|ere) omitted|clients w(as|ere) omitted in all)'
 of_all="$of_all|accept: Too many open files; new clients wait until others leave"
 
 expected() # FILE

@@ -52,7 +52,7 @@ bad_clients()
 	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -le $((20 * (1 + ($(date +%s) - lines_start) / 10))) ]
 	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -ge 20 ]
 	[ "$(grep -c "^127" zcs.out)" -eq 1 ]
-	grep -q "^127\.0\.0\.1:.* 1 bytes in" zcs.out
+	grep -q "^127\.0\.0\.1:.* 1 byte in" zcs.out
 }
 check '100 bad clients from one address cost 20 lines, and an honest one of it has its own' bad_clients
 another_address_has_lines()
@@ -411,7 +411,7 @@ reply_nothing_said()
 	ended $ZCS
 	cat zcs.err zcs.out
 	grep -q "rejected: not in --allow" zcs.err
-	grep -Eq "^total: 1 replies, 1 bytes; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
+	grep -Eq "^total: 1 reply, 1 byte; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
 }
 check '--allow --reply: a rejected client receives no reason, and is counted' reply_nothing_said
 
@@ -478,7 +478,7 @@ max_clients_reply()
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.err zcs.out
-	grep -Eq "^total: 1 replies, 1 bytes; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
+	grep -Eq "^total: 1 reply, 1 byte; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
 	[ "$(grep -c "rejected: there are --max-clients already$" zcs.err)" -ge 5 ]
 }
 check '--max-clients --reply' max_clients_reply
@@ -524,7 +524,7 @@ all_places_taken_reply()
 	kill -TERM $ZCS
 	ended $ZCS
 	cat zcs.out
-	grep -Eqx "total: 1 replies, 1 bytes; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out
+	grep -Eqx "total: 1 reply, 1 byte; 1 refused, 0 silent, 0 too large, 0 broken" zcs.out
 }
 check 'all places taken, reply: the newcomer has its reply, and a client less is counted' all_places_taken_reply
 all_places_taken_client()

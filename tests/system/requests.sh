@@ -255,7 +255,7 @@ start_zcs --reply
 zcc_without_request()
 {
 	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" -t 5 --congestion reno
-	grep -Eqx "zcc: 127.0.0.1:$PORT: the server (closed|reset) the connection after [0-9]+ bytes: is it a zcs --reply\?" err
+	grep -Eqx "zcc: 127.0.0.1:$PORT: the server (closed|reset) the connection after [0-9]+ bytes?: is it a zcs --reply\?" err
 	wait_until grep -q "more than --max-reply: is it a zcc without --request?$" zcs.err
 }
 check 'zcc without --request: both ends name --reply and --request' zcc_without_request

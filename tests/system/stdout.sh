@@ -67,7 +67,7 @@ if strace -o /dev/null true 2>/dev/null; then
 		ended $ZCS
 		cat zcs.part zcs.err
 		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$" zcs.part)" -ge 3 ]
-		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$|^ *127.* (reads|s)$" zcs.part)" -eq "$(wc -l <zcs.part)" ]
+		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$|^ *127.* (reads?|s)$" zcs.part)" -eq "$(wc -l <zcs.part)" ]
 		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
 	}
 	for e in ENOSPC EIO EAGAIN; do

@@ -334,7 +334,7 @@ sum_of_streams()
 	from_here
 	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 --congestion reno --pace 20m
 	sed '/^  to /,$d' out >lines
-	sed -E "s@^$rate, $time, [0-9]+ retransmits\$@line@; s@^$rate\$@report@; /^  stream /d" lines | uniq >kinds
+	sed -E "s@^$rate, $time, [0-9]+ retransmits?\$@line@; s@^$rate\$@report@; /^  stream /d" lines | uniq >kinds
 	printf "line\nreport\n" | diff - kinds
 	new 1 ^total
 	grep -Eqx "$rate, $time, 2 clients" new

@@ -552,7 +552,7 @@ while_stopped()
 zcs_client_and_column()
 {
 	while_stopped
-	wait_until grep -q " reads" zcs.out
+	wait_until grep -Eq " reads?" zcs.out
 	cat zcs.out zcs.err
 	grep -Eq "^ *127.*[,:] load -?[0-9.]+%\? \+-[0-9.]+%, cost -?[0-9.]+\? us/KiB" zcs.out
 	no_wider 100 zcs.out

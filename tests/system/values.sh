@@ -269,7 +269,7 @@ pace_is_kept()
 		for attempt in 1 2 3 4 5; do
 			start_zcs
 			exits 0 zcc -n 1 --pace $pace file
-			wait_until grep -q " reads" zcs.out
+			wait_until grep -Eq " reads?" zcs.out
 			cat zcs.out
 			plain out >out.plain
 			grep -q ", paced to $(awk -v p=$pace 'BEGIN { printf "%.0f", p / 1024 }') KiB/s$" out.plain

@@ -325,7 +325,7 @@ zcs_client()
 	n=$(wc -l <zcs.out)
 	"$HELPERS/peer" send -c "$PORT" <stream
 	wait_until counts -gt "$n" lines_in zcs.out
-	tail -n 1 zcs.out | grep -q " 13 bytes in .* 1 files"
+	tail -n 1 zcs.out | grep -q " 13 bytes in .* 1 file, [0-9]* read"
 	one_line zcs.err
 }
 check 'zcs: a client of 2001, which closes at once, is no error' zcs_client

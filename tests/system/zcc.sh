@@ -261,7 +261,7 @@ files_that_cannot_sent()
 	exits 0 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null file
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
 	[ "$(grep -vc "took less than half a second" err)" -eq 5 ]
-	grep -q "^  1 files of [0-9,]* bytes," out
+	grep -q "^  1 file of [0-9,]* bytes," out
 }
 check 'files that cannot be sent are named and skipped' files_that_cannot_sent
 none_left_error()
@@ -347,7 +347,7 @@ timeout_server_that_takes()
 {
 	exits 1 timeout 20 "$zcc" -s 0 -p "$PORT" --timeout 0.3 tiny
 	one_line err
-	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after 1 bytes" err
+	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after 1 byte$" err
 	not [ -s out ]
 }
 check '--timeout: a server that takes all and never answers: one line that names it, exit 1' timeout_server_that_takes
@@ -412,7 +412,7 @@ server_that_resets_connection()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" tiny
 	one_line err
-	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 bytes: is it a zcs --reply?" err
+	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 byte: is it a zcs --reply?" err
 	not [ -s out ]
 }
 check 'a server that resets the connection when it has all: one line, exit 1, no report' server_that_resets_connection
@@ -421,7 +421,7 @@ server_that_closes()
 {
 	exits 1 timeout 20 "$zcc" -s 0 -p "$PORT" -i 4k -o 200k file
 	one_line err
-	grep -Eqx "zcc: 127.0.0.1:$PORT: the server closed the connection before it had acknowledged the last [1-9][0-9]* bytes" err
+	grep -Eqx "zcc: 127.0.0.1:$PORT: the server closed the connection before it had acknowledged the last [1-9][0-9]* bytes?" err
 	not [ -s out ]
 }
 check 'a server that closes before it has acknowledged the last byte: one line, exit 1, no report' server_that_closes

@@ -20,7 +20,7 @@ summary_for_shortest_run()
 {
 	"$zcc" -s 0 -p "$PORT" file
 	wait_until [ -s zcs.out ]
-	grep -Eqx "127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 files, [0-9]+ reads" zcs.out
+	grep -Eqx "127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 file, [0-9]+ reads?" zcs.out
 }
 check 'a summary for the shortest run' summary_for_shortest_run
 wait_until counts -eq 1 threads_of $ZCS
@@ -59,7 +59,7 @@ wait_until counts -eq 2 threads_of $ZCS
 kill -KILL $victim
 cut_has_no_rate()
 {
-	wait_until grep -Eqx '127.0.0.1:[0-9]+: 3 bytes in [0-9.]+ s, 0 files, [12] reads' zcs.out
+	wait_until grep -Eqx '127.0.0.1:[0-9]+: 3 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?' zcs.out
 }
 check 'a client that did not send what it announced has no throughput' cut_has_no_rate
 zcs_serves()
@@ -186,13 +186,13 @@ raw_any_bytes_counted()
 	not [ -s receipt ]
 	wait_until [ -s zcs.out ]
 	cat zcs.out
-	grep -Eq "^127.0.0.1:.* 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads$" zcs.out
+	grep -Eq "^127.0.0.1:.* 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?$" zcs.out
 }
 check '--raw: any bytes are counted, nothing is answered' raw_any_bytes_counted
 raw_byte_stream()
 {
 	printf x | "$HELPERS/peer" send -c "$PORT"
-	wait_until grep -q " 1 bytes in" zcs.out
+	wait_until grep -q " 1 byte in" zcs.out
 	printf abc | "$HELPERS/peer" send -d 1 "$PORT"
 	wait_until grep -q " 3 bytes in" zcs.out
 	one_line zcs.err

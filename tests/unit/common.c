@@ -438,6 +438,13 @@ static void test_die(void)
 	}
 }
 
+static void test_plural(void)
+{
+	is(plural(1), "", "plural: one thing");
+	ok(strcmp(plural(0), "s") == 0 && strcmp(plural(2), "s") == 0,
+	   "plural: no thing, or several");
+}
+
 static void test_string_append(void)
 {
 	char text[8] = "";
@@ -466,6 +473,7 @@ int main(void)
 	test_options();
 	test_clocks();
 	test_printable();
+	test_plural();
 	test_string_append();
 	test_file_read_line();
 	test_file_write();

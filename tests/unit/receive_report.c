@@ -141,7 +141,7 @@ static void test_clients(void)
 	       "192.0.2.1:7: 4000 kbytes/sec (0.033 Gbit/s), 2048000 bytes in 0.500 s, 3 files, "
 	       "40 reads\n",
 	       "small clients are counted once, before the next client");
-	prints(last_small, "1 more clients with less than 1 KiB each: 7 bytes in all\n",
+	prints(last_small, "1 more client with less than 1 KiB each: 7 bytes in all\n",
 	       "small clients are counted at the end");
 	server_init(true);
 	prints(last_small, "{\"schema\":1,\"small_clients\":{\"clients\":1,\"bytes\":7}}\n",

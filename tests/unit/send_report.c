@@ -268,6 +268,11 @@ static void test_without_load(void)
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "no load") == NULL,
 	   "a report where neither end measured a load does not tell why the receiver has none");
+	sample.set = (struct fileset){.n = 1, .bytes = 1};
+	sample.res.loops = 1;
+	stdout_of(end, &sample, printed, sizeof(printed));
+	ok(strstr(printed, "  1 file of 1 byte, in 1 loop\n") != NULL,
+	   "a count of one stands before a noun in the singular");
 	sample.res.receipts = 0;
 	sample.res.sent.unsafe = UNSAFE_BASELINE_BUSY;
 	stdout_of(end, &sample, printed, sizeof(printed));
