@@ -1,0 +1,187 @@
+#include "lib/receive/meter.h"
+
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+
+#include "lib/load/limits.h"
+#include "lib/load/shared.h"
+#include "lib/report/receipt.h"
+#include "tests/unit/unit.h"
+
+static struct meter m;
+static struct tally all;
+static struct baseline baseline = {.spin = 1, .speed = 1};
+static int other_lock; /* by which another program has the soakers' lock, or not */
+static char printed[1024];
+
+/* The soaker of one CPU, whose counts stand still; its lock is on a file of this test's own. */
+static struct soaker *one_soaker(void)
+{
+	struct soaker *s = calloc(1, sizeof(*s) + sizeof(s->cpu[0]));
+	char path[] = "/tmp/zc-meter.XXXXXX";
+
+	if (s == NULL || (s->lock.fd = mkstemp(path)) < 0)
+		err(EXIT_FAILURE, "soaker");
+	other_lock = open(path, O_RDONLY);
+	unlink(path);
+	s->lock.root_fd = -1;
+	s->n = 1;
+	s->keeper = 1; /* no child of this process */
+	s->events = &s->own_events;
+	s->events->parked = 1;
+	s->cpu[0].last_ns = 1;
+	file_read_line(CPUS_ONLINE, s->origin.online, sizeof(s->origin.online));
+	file_read_line(CLOCK_SOURCE, s->origin.clock, sizeof(s->origin.clock));
+	return s;
+}
+
+/* A parked meter, with a baseline that was just measured. */
+static void meter_init(void)
+{
+	m = (struct meter){.soaker = one_soaker(), .state = METER_PARKED, .method = "read"};
+	m.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
+	m.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
+	m.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_rwlock_init(&m.lock, NULL);
+	all = (struct tally){0};
+}
+
+static void meter_free(void)
+{
+	close(m.wake);
+	close(other_lock);
+	lock_close(&m.soaker->lock);
+	free(m.soaker);
+}
+
+/* The next look, once it is time to. */
+static enum meter_step look(bool clients)
+{
+	m.next_ns = 0;
+	return meter_look(&m, clients);
+}
+
+/* Of `bytes` that have come, those of loads. */
+static uint64_t counted(uint64_t bytes)
+{
+	struct load_sample sample;
+
+	return meter_read(&m, &all, bytes, &sample);
+}
+
+static unsigned reasons(void)
+{
+	struct load_sample sample;
+
+	meter_read(&m, &all, 0, &sample);
+	return sample.limits.now;
+}
+
+/* A client comes, has a load, and goes: twice. */
+static void test_loads(void)
+{
+	meter_init();
+	meter_want(&m);
+	ok(m.state == METER_SETTLING && !soaker_is_parked(m.soaker), "a client wakes the soakers");
+	ok(look(true) == METER_BEGINS, "a load begins when the soakers have settled");
+	meter_begin(&m, &all, 1000);
+	pthread_rwlock_unlock(&m.lock);
+	ok(counted(1500) == 500, "bytes of a load are those since it began");
+	ok(look(true) == METER_GOES_ON && m.due_ns == UINT64_MAX, "a client is waited for");
+	m.soaker->events->weight = true;
+	ok(reasons() == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
+	ok(meter_look(&m, false) == METER_GOES_ON && m.due_ns < UINT64_MAX,
+	   "the soakers go on for some time without a client");
+	m.idle_ns = 1; /* long ago */
+	ok(meter_look(&m, false) == METER_ENDS, "the load ends when no client has come for long");
+	meter_end(&m, &all, 1500);
+	ok(m.state == METER_PARKED && soaker_is_parked(m.soaker) && m.ended == UNSAFE_WEIGHT,
+	   "the reasons of a load that has ended are kept for the caller");
+	m.soaker->events->weight = false;
+	ok(reasons() == 0, "a reason of one load is none of a later one");
+	ok(counted(1700) == 500, "bytes between two loads are not counted");
+	meter_want(&m);
+	look(true);
+	meter_begin(&m, &all, 1700);
+	pthread_rwlock_unlock(&m.lock);
+	ok(counted(1800) == 600, "a second load adds its bytes");
+	meter_end(&m, &all, 1800);
+	meter_free();
+}
+
+/* Two clients while another program soaks, which then ends. */
+static void blocked(void *arg)
+{
+	(void)arg;
+	meter_want(&m);
+	ok(m.state == METER_BLOCKED, "another program soaks: the soakers sleep");
+	is(meter_no_load(&m, 0), NO_LOAD_HELD, "a client of that time has no load, and the reason");
+	ok(look(true) == METER_GOES_ON && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX,
+	   "the lock is tried again while there are clients");
+	ok(look(false) == METER_GOES_ON && m.state == METER_PARKED, "not without clients");
+	meter_want(&m);
+	flock(other_lock, LOCK_UN);
+	ok(look(true) == METER_GOES_ON && m.state == METER_SETTLING && look(true) == METER_BEGINS,
+	   "a load begins when the other program has ended");
+}
+
+/* The same before there is a baseline, as if the other program had soaked at the start. */
+static void blocked_at_start(void *arg)
+{
+	(void)arg;
+	m.own = true;
+	m.calibration.cpu = NULL;
+	meter_want(&m);
+	look(true);
+	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
+	   "a first baseline is not measured while there are clients");
+	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "those have no load for want of a baseline");
+	meter_look(&m, false);
+	ok(m.due_ns < UINT64_MAX, "it is tried for when they have left");
+	ok(look(false) == METER_GOES_ON && m.state == METER_PARKED && m.due_ns < UINT64_MAX,
+	   "it is tried for again while the other program soaks");
+	flock(other_lock, LOCK_UN);
+	look(false);
+	ok(m.state == METER_SETTLING, "it is measured when that has ended");
+}
+
+/* What is printed on stderr by a function that prints its checks on stdout. */
+static void stderr_of(void (*function)(void *arg))
+{
+	const int before = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
+	ssize_t n;
+
+	dup2(file, STDERR_FILENO);
+	function(NULL);
+	dup2(before, STDERR_FILENO);
+	n = pread(file, printed, sizeof(printed) - 1, 0);
+	printed[n > 0 ? n : 0] = '\0';
+	close(before);
+	close(file);
+}
+
+static void test_blocked(void)
+{
+	const char *line;
+
+	meter_init();
+	flock(other_lock, LOCK_EX);
+	stderr_of(blocked);
+	line = strstr(printed, "no load is measured while ");
+	ok(line != NULL && strstr(line + 1, "no load") == NULL,
+	   "another program that soaks is named once");
+	meter_free();
+	meter_init();
+	flock(other_lock, LOCK_EX);
+	stderr_of(blocked_at_start);
+	is(printed, "", "a program that was named at the start is not named again");
+	meter_free();
+}
+
+int main(void)
+{
+	test_loads();
+	test_blocked();
+	return done();
+}
