@@ -62,7 +62,7 @@ check 'make dist is reproducible, and makes the same bytes from its own tarball'
 forgotten_file_named()
 {
 	cp -r "$name" clone
-	cd clone
+	cd clone || return
 	git init -q
 	git add .
 	git -c user.name=tests -c user.email=tests@localhost commit -q -m x
