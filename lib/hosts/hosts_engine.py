@@ -141,6 +141,8 @@ def is_report(value):
     if not all(isinstance(part, dict) for part in parts):
         return False
     unsafe = parts[2].get("unsafe", [])
+    if not isinstance(parts[2].get("no_load", ""), str):
+        return False
     if not isinstance(unsafe, list) or not all(isinstance(reason, str) for reason in unsafe):
         return False
     return all(is_figure(key, part[key]) for part in parts for key in FIGURES if key in part)

@@ -60,12 +60,13 @@ def host_figures(run, one, end, reasons):
     if unsafe and "load_percent" in host:
         figures["unsafe"] = unsafe
     if "load_percent" not in figures:
-        figures["no_load"] = no_load_reason(run)
+        figures["no_load"] = host.get("no_load", "") or "unknown"
+        figures["no_load_text"] = no_load_text(run)
     return figures
 
 
-def no_load_reason(run):
-    """Returns why a host whose program has printed no load has none."""
+def no_load_text(run):
+    """Returns why a host whose program has printed no load has none, for people."""
     if not run.measures:
         names = sorted(run.plan["load"])
         return "not asked for: 'load %s'" % (shortened(names) if names else "none")

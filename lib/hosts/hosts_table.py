@@ -37,8 +37,8 @@ class Row:
         if "unsafe" in figures:
             self.unsafe = True
             self.note("unsafe: " + ", ".join(figures["unsafe"]))
-        if "no_load" in figures:
-            self.note("no load: " + figures["no_load"])
+        if "no_load_text" in figures:
+            self.note("no load: " + figures["no_load_text"])
         if "failed_clients" in figures:
             self.note(FAILED_INCLUDED)
 

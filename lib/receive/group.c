@@ -112,6 +112,8 @@ static void report_all(struct context *x)
 	f.clients = g->total;
 	f.cut = !g->finished;
 	f.unsafe |= g->sum.unsafe;
+	if (isnan(f.load))
+		strcpy(f.no_load, meter_no_load(&x->meter, f.unsafe));
 	if (g->interface[0] == '\0')
 		f.rates.packets_in = f.rates.packets_out = NAN;
 	report_group(&x->report, &f, g->summary);

@@ -126,6 +126,8 @@ static void test_group(void)
 	   "the sums of a group are those of its clients");
 	ok(strstr(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0") != NULL,
 	   "clients via one interface have its packets");
+	ok(strstr(printed, "\"host\":{\"no_load\":\"off\"") != NULL,
+	   "the object of a group has the reason why there is no load");
 	server_init(true, false);
 	strcpy(member[1].interface, "eth0");
 	stdout_of(two_clients, NULL, printed, sizeof(printed));

@@ -126,7 +126,7 @@ class OutputTest(unittest.TestCase):
 
     def test_not_an_object(self):
         """what is not an object of zcc or zcs is ignored"""
-        bad = [5, [1], {"end": 5}, {"end": {"sum_sent": 5}}, {"end": {"streams": 5}}]
+        bad = [5, [1], {"end": 5}, {"end": {"sum_sent": 5}}, {"end": {"streams": 5}}, {"end": {"host": {"no_load": 1}}}]
         for value in bad + [{"end": {"host": {"unsafe": "x"}}}, {"end": {"host": {"unsafe": [1]}}}]:
             self.assertFalse(hosts_engine.is_report(value), value)
 
@@ -167,15 +167,16 @@ class RoundTest(unittest.TestCase):
     def test_no_load(self):
         """the reason why a host has no load tells whether one was asked for"""
         one = transfer(1)
-        for load, err, reason in (
-            ({"x"}, [], "not asked for: 'load x'"),
-            ({"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
-            (set(), [], "not asked for: 'load none'"),
-            (None, ["zcc: no load: x", "bye"], "zcc: no load: x"),
-            (None, ["bye"], "its program printed no load"),
+        for word, load, err, reason in (
+            ("off", {"x"}, [], "not asked for: 'load x'"),
+            ("off", {"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
+            ("off", set(), [], "not asked for: 'load none'"),
+            ("held", None, ["zcc: no load is measured: x", "bye"], "zcc: no load is measured: x"),
+            ("", None, ["bye"], "its program printed no load"),
         ):
+            one["end"]["host"]["no_load"] = word
             figures = hosts_round.host_figures(FakeRun("a", [one], load, err), one, "sum_sent", [])
-            self.assertEqual(figures["no_load"], reason)
+            self.assertEqual((figures["no_load"], figures["no_load_text"]), (word or "unknown", reason))
         self.assertNotIn("no_load", self.receiver([group(1, 10)], 1))
 
 
