@@ -180,6 +180,28 @@ uring_receivers()
 	if can_uring; then echo uring; fi
 }
 
+# methods_of TOOL: those in the --help of zcc or zcs, a line each
+methods_of()
+{
+	"$BIN/$1" --help | sed -zE '
+		s/.*--method=METHOD +one of ([a-z-]+ \(default\)(,\s+[a-z-]+)*).*/\1\n/
+		s/ \(default\)//
+		s/,\s+/\n/g'
+}
+
+# senders, receivers: the methods of zcc, and of zcs, that can be used here
+senders()
+{
+	methods_of zcc | grep -v '^uring'
+	uring_senders
+}
+
+receivers()
+{
+	methods_of zcs | grep -v '^uring'
+	uring_receivers
+}
+
 # sanitized [NAME]: whether the programs have sanitizers, or that one.  They see what others do not,
 # and have memory, threads and system calls of their own.
 sanitized()

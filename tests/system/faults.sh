@@ -169,7 +169,7 @@ right()
 	grep -q 'all bytes sent were received' client || grep -q 'no receipt' client
 }
 besides=
-for m in read recv trunc splice; do
+for m in $(methods_of zcs | grep -v '^uring'); do
 	args="-1 -m $m"
 	faults "zcs -1 -m $m" zcs
 done

@@ -85,6 +85,20 @@ helped_is_in_man()
 	done
 }
 check 'every option of --help has an entry in the man page, and the other way round' helped_is_in_man
+methods_are_known()
+{
+	for tool in zcc zcs; do
+		list=$(methods_of $tool | paste -sd , | sed 's/,/, /g')
+		exits 2 "$BIN/$tool" -m foo
+		grep -E "( of |\()$list\)?$" err
+		for m in $(methods_of $tool); do
+			grep -qx "\.It Cm $m" "$TOP/man/$tool.1"
+		done
+	done
+	count="$(methods_of zcc | wc -l), $(methods_of zcs | wc -l)"
+	grep -q "^ *ways to send, to receive  .*  $count$" "$TOP/README"
+}
+check '--help has the methods that the program knows, the manual each of them, README their number' methods_are_known
 
 #
 # The iperf3 hand.

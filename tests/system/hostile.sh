@@ -122,7 +122,7 @@ stayer=$!
 remember $stayer
 
 # The siege.  The server of each mode has a directory, and lives from here to the end of it.
-modes="read recv trunc splice json raw reply"
+modes="$(methods_of zcs | grep -v '^uring') json raw reply"
 ! may_lock_much || modes="$modes $(uring_receivers)" # a hundred clients have 8 MiB
 start_mode() # MODE options...
 {
@@ -295,7 +295,7 @@ done
 urgent_data_data_streams()
 {
 	not grep "127\.0\.0\.17:" read/zcs.err recv/zcs.err trunc/zcs.err splice/zcs.err json/zcs.err
-	for mode in read recv trunc splice uring; do
+	for mode in $(methods_of zcs); do
 		[ -d $mode ] || continue
 		# The summaries of such small clients are limited.
 		[ "$(grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" $mode/zcs.out)" -ge 20 ]

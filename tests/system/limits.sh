@@ -355,7 +355,7 @@ zcc_it_told_why()
 	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)" err
 	not [ -s out ]
 }
-for how in sendfile send write mmap splice zerocopy $(uring_senders); do
+for how in $(senders); do
 	for f in file tiny; do
 		check "zcc -m $how, a $f: it reports why it was rejected, exit 1" zcc_it_told_why
 	done

@@ -218,8 +218,8 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		senders='sendfile send zerocopy' receivers='read trunc splice'
 		# A scenario has these from its settings.
 		if [ "$mtu" -eq 1500 ] && [ -z "$scenario" ] && [ $v -eq "$(scale 4 $v)" ]; then
-			senders="sendfile send write mmap splice zerocopy $(uring_senders)"
-			receivers="read recv trunc splice $(uring_receivers)"
+			senders=$(senders)
+			receivers=$(receivers)
 		fi
 		# IP and TCP have headers, and TCP time stamps.  No segment is larger than half of the
 		# largest window yet.

@@ -8,8 +8,8 @@
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
-senders="sendfile send write mmap splice zerocopy $(uring_senders)"
-receivers="read recv trunc splice $(uring_receivers)"
+senders=$(senders)
+receivers=$(receivers)
 loops=100000 files=70000 edge=4294967297 requests=20000 clients=5000 run_seconds=60
 flat_kib=256 # by which a process may grow
 printf '0123456789' >ten

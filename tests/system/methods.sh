@@ -6,8 +6,8 @@
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc zcs=$BIN/zcs
-senders="sendfile send write mmap splice zerocopy $(uring_senders)"
-receivers="read recv trunc splice $(uring_receivers)"
+senders=$(senders)
+receivers=$(receivers)
 
 printf 'hello, world\n' >small
 head -c 300000 /dev/urandom >file

@@ -7,8 +7,8 @@
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
-senders='sendfile send write mmap splice'
-receivers='read recv trunc splice'
+senders=$(methods_of zcc | grep -v '^uring\|^zerocopy$')
+receivers=$(methods_of zcs | grep -v '^uring')
 
 if [ -n "$SANITIZE" ]; then
 	skip 'short and interrupted calls' 'a sanitizer wants to be loaded first'

@@ -92,7 +92,7 @@ streams_share_files()
 	new 1 ^total
 	[ "$(summaries_of new | uniq -c | tr -s " ")" = " 4 3000005" ]
 }
-for how in sendfile write mmap splice zerocopy $(uring_senders); do
+for how in $(senders); do
 	check "-P 4 -m $how: streams share the files" streams_share_files
 done
 

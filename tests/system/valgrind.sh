@@ -83,7 +83,7 @@ zcc_m()
 	grep -q "all bytes sent were received" out
 	clean zcc
 }
-for how in sendfile send write mmap splice zerocopy $(uring_senders); do
+for how in $(senders); do
 	check_long "zcc -m $how" zcc_m
 done
 zcc_with()
@@ -135,7 +135,7 @@ zcs_1_m()
 	ended "$ZCS"
 	clean zcs
 }
-for how in $(scale '' "read recv trunc splice $(uring_receivers)"); do
+for how in $(scale '' "$(receivers)"); do
 	start_zcs -1 -m $how
 	check "zcs -1 -m $how" zcs_1_m
 done

@@ -113,7 +113,7 @@ check_undisturbed 'zcc: a transfer of less than half a second draws one line, wi
 # The 10 seconds are told from the header, which is that of -t, and from the JSON.
 built_in_set_for_seconds()
 {
-	for m in sendfile send write mmap splice zerocopy $(uring_senders); do
+	for m in $(senders); do
 		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m $m --json >out 2>err &
 		p=$!
 		remember $p

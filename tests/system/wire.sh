@@ -75,7 +75,7 @@ zcc_small_file()
 	ended "$PEER"
 	grep -qx "segments 1" peer.out
 }
-for how in sendfile send write mmap splice zerocopy $(uring_senders); do
+for how in $(senders); do
 	start_peer -w got
 	check "zcc -m $how -b 1000: in pieces it arrives whole" zcc_in_pieces
 	start_peer -w got

@@ -337,7 +337,7 @@ timeout_server_that_reads()
 	grep -q "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after [0-9]* bytes" err
 	not [ -s out ]
 }
-for how in sendfile send write mmap splice zerocopy 'zerocopy -b 1000' $(uring_senders); do
+for how in $(senders) 'zerocopy -b 1000'; do
 	start_peer -s
 	check "-m $how --timeout: a server that reads nothing: one line that names it, exit 1" timeout_server_that_reads
 	kill -USR1 "$PEER"

@@ -220,7 +220,7 @@ raw_all_that_comes()
 	wait_until grep -q " 100004 bytes in" zcs.out
 	one_line zcs.err
 }
-for how in recv trunc splice $(uring_receivers); do
+for how in $(receivers); do
 	start_zcs --raw -m $how
 	check "--raw -m $how: all that comes, whatever it is" raw_all_that_comes
 	stop_zcs
