@@ -145,7 +145,7 @@ honest()
 	case $1 in
 	reply) what_it_sends='--request 10,100k -n 10' ;;
 	raw) what_it_sends='--raw file' ;;
-	*) what_it_sends=file ;;
+	*) what_it_sends="file" ;;
 	esac
 	"$zcc" -s 0 -p "$port" $what_it_sends >"$1/honest" 2>"$1/honest.err" && case $1 in
 	reply) not grep failed "$1/honest" ;;
