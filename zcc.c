@@ -156,7 +156,8 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 		warn_short(rep);
 	else if (error == NULL)
 		report_pacing(rep, res);
-	report_end(rep, res, error);
+	/* The last object has the error: that of a comparison is to come. */
+	report_end(rep, res, error != NULL || rep->is_comparison ? error : fileset_error(set, why));
 	if (error == NULL) {
 		note_settings(plan, res);
 		plan_add(plan, i, res);
@@ -266,13 +267,14 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 		catch_stop_signals_waiting(SIG_DFL, NULL);
 		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
 	}
+	comparison.error = error == NULL ? fileset_error(&set, why) : error;
 	/* In JSON the last object has the error. */
 	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
 		comparison_print(&comparison, &opt);
 	fileset_close(&set);
 	plan_close(&plan);
 	saved_close(&before);
-	return error;
+	return comparison.error;
 }
 
 static const char *request_all(struct run *run, struct send_report *rep, char why[DIE_MAX])

@@ -534,7 +534,7 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	}
 	json_runs(&j, c);
 	json_close(&j, '}');
-	json_report_close(&j, NULL);
+	json_report_close(&j, c->error);
 }
 
 void comparison_print(const struct comparison *c, const struct send_options *opt)

@@ -16,6 +16,7 @@ struct comparison {
 	const struct saved *before; /* the same plan as it was saved, or NULL */
 	const char *before_path;
 	const struct environment *environment; /* of a report in JSON */
+	const char *error;                     /* the same; NULL: none */
 };
 
 #define COMPARISON_NAME 64 /* bytes of a run's name */

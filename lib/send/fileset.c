@@ -34,6 +34,13 @@ static void add_file(struct fileset *set, const struct file *f, bool raw)
 	set->file[set->n++] = *f;
 }
 
+/* Counts a file that is skipped. */
+static void skip_file(struct fileset *set, const char *name)
+{
+	if (set->skipped++ == 0)
+		set->first_skipped = name;
+}
+
 /* Opens a file and adds it, or warns that it is skipped.  The first `keep_open` files stay open. */
 static void open_file(struct fileset *set, const char *name, size_t keep_open, bool raw)
 {
@@ -43,8 +50,10 @@ static void open_file(struct fileset *set, const char *name, size_t keep_open, b
 
 	if (fd < 0 || fstat(fd, &sb) != 0) {
 		warn("%s: skipped", printable(name));
+		skip_file(set, name);
 	} else if (!S_ISREG(sb.st_mode)) {
 		warnx("%s: skipped: not a regular file", printable(name));
+		skip_file(set, name);
 	} else {
 		f.size = (uint64_t)sb.st_size;
 		if (set->n < keep_open)
@@ -112,6 +121,16 @@ void fileset_open(struct fileset *set, char **names, int n, int streams, bool ra
 	}
 	if (set->n == 0)
 		die("none of the files can be sent");
+}
+
+const char *fileset_error(const struct fileset *set, char why[DIE_MAX])
+{
+	if (set->skipped == 0)
+		return NULL;
+	snprintf(why, DIE_MAX, "skipped %zu of %zu files: %s%s", set->skipped,
+		 set->skipped + set->n, printable(set->first_skipped),
+		 set->skipped > 1 ? ", ..." : "");
+	return why;
 }
 
 void fileset_close(struct fileset *set)

@@ -25,6 +25,8 @@ struct fileset {
 	uint32_t entries; /* entries of the wire in one loop */
 	uint64_t bytes;   /* bytes of files in one loop */
 	bool builtin;
+	size_t skipped; /* files that cannot be sent */
+	const char *first_skipped;
 };
 
 /*
@@ -34,6 +36,9 @@ struct fileset {
  * unless it is `raw` and has no headers.
  */
 void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw, bool zeros);
+
+/* The error of a transfer that skipped files: NULL if it skipped none, or a text in `why`. */
+const char *fileset_error(const struct fileset *set, char why[DIE_MAX]);
 
 /* Closes and frees what fileset_open() made. */
 void fileset_close(struct fileset *set);

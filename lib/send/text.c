@@ -423,6 +423,8 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 	else
 		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
 		       grouped((double)res->set->bytes, text), plural(res->set->bytes));
+	if (res->set->skipped > 0)
+		report(", %s skipped", grouped((double)res->set->skipped, text));
 }
 
 void text_transfer(const struct send_options *opt, const struct send_result *res)

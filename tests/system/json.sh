@@ -394,6 +394,18 @@ zcc_unknown_host()
 	holds out '(.error | startswith("no\"such\\host.invalid: "))'
 }
 check_json 'zcc: an unknown host, with a name that has to be escaped' zcc_unknown_host
+# What was sent has its figures; of a comparison the last object has the error.
+zcc_file_missing()
+{
+	exits 1 "$zcc" --json -s 0 -p "$PORT" tiny missing
+	one_line out
+	holds out '(.error == "skipped 1 of 2 files: missing") and .end.bytes_agree'
+	exits 1 "$zcc" --json -s 0 -p "$PORT" -r 2 tiny missing
+	[ "$(grep -c '"error"' out)" -eq 1 ]
+	tail -n 1 out >last
+	holds last '(.error == "skipped 1 of 2 files: missing") and .comparison.rounds == 2'
+}
+check_json 'zcc: a file that is missing is in error, and the others are sent' zcc_file_missing
 zcc_file_that_shrinks()
 {
 	name=$(printf 'a"b\\c\377\nd')

@@ -258,12 +258,14 @@ files_that_cannot_sent()
 {
 	mkfifo fifo
 	: >secret && chmod 0 secret
-	exits 0 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null file
+	exits 1 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null file
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
-	[ "$(grep -vc "took less than half a second" err)" -eq 5 ]
-	grep -q "^  1 file of [0-9,]* bytes," out
+	[ "$(grep -vc "took less than half a second" err)" -eq 6 ]
+	[ "$(tail -n 1 err)" = "zcc: skipped 5 of 6 files: missing, ..." ]
+	grep -q "^  1 file of [0-9,]* bytes, 5 skipped, in 1 loop$" out
+	grep -q "all bytes sent were received" out
 }
-check 'files that cannot be sent are named and skipped' files_that_cannot_sent
+check 'files that cannot be sent are named and skipped, the others are sent, exit 1' files_that_cannot_sent
 none_left_error()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" missing .
@@ -523,8 +525,8 @@ fi
 file_whose_size_cannot()
 {
 	start_peer
-	strace -o trace -P "$PWD/file" -e trace=openat,fstat,newfstatat,close \
-	    -e inject=fstat,newfstatat:error=EIO "$zcc" -s 0 -p "$PORT" file tiny >out 2>err
+	exits 1 strace -o trace -P "$PWD/file" -e trace=openat,fstat,newfstatat,close \
+	    -e inject=fstat,newfstatat:error=EIO "$zcc" -s 0 -p "$PORT" file tiny
 	cat trace err
 	grep -qx "zcc: file: skipped: Input/output error" err
 	grep -q "^close(" trace

@@ -82,9 +82,12 @@ static void open_some(void *result)
 {
 	char *names[] = {small, directory, missing, large};
 	struct fileset *set = result;
+	char why[DIE_MAX] = "";
 
 	fileset_open(set, names, 4, 1, false, false);
-	_exit(set->n == 2 && set->entries == 1 + 3 && set->bytes == 5 + (9ull << 30) &&
+	fileset_error(set, why);
+	_exit(set->n == 2 && strcmp(why, "skipped 2 of 4 files: directory, ...") == 0 &&
+			      set->entries == 1 + 3 && set->bytes == 5 + (9ull << 30) &&
 			      !set->builtin && set->file[0].size == 5 && set->file[1].fd >= 0
 		      ? 0
 		      : 1);
@@ -96,10 +99,14 @@ static void open_few(void *result)
 	const struct rlimit few = {64, 64};
 	char *names[] = {small};
 	struct fileset *set = result;
+	char why[DIE_MAX];
 
 	setrlimit(RLIMIT_NOFILE, &few);
 	fileset_open(set, names, 1, 1, false, false);
-	_exit(set->n == 1 && set->file[0].fd == -1 && set->bytes == 5 ? 0 : 1);
+	_exit(set->n == 1 && fileset_error(set, why) == NULL && set->file[0].fd == -1 &&
+			      set->bytes == 5
+		      ? 0
+		      : 1);
 }
 
 static void test_files(void)
@@ -108,7 +115,7 @@ static void test_files(void)
 	char printed[512];
 
 	ok(status_of(open_some, &set, printed, sizeof(printed)) == 0,
-	   "a set has its regular files, their entries and their bytes");
+	   "a set has its regular files, their entries and their bytes, and what was skipped");
 	ok(strstr(printed, ": directory: skipped: not a regular file\n") != NULL &&
 		   strstr(printed, ": missing: skipped: No such file or directory\n") != NULL,
 	   "a line is printed for each file that is skipped");
