@@ -5,9 +5,10 @@
 #include "lib/load/mean.h"
 #include "lib/load/wakecost.h"
 
-#define CAL_WINDOWS 4  /* windows of a round: a second */
-#define CAL_ROUNDS  10 /* rounds at most */
-#define WINDOWS_MAX (CAL_ROUNDS * CAL_WINDOWS)
+#define CAL_WINDOWS     4  /* windows of a round: a second */
+#define CAL_ROUNDS      10 /* rounds at most */
+#define CAL_BUSY_ROUNDS 2 /* in a row, that show a busy machine: one may be a passing disturbance */
+#define WINDOWS_MAX     (CAL_ROUNDS * CAL_WINDOWS)
 
 /* The figures of one CPU's soaker in each window, in the units of struct baseline. */
 struct cpu_windows {
@@ -166,21 +167,35 @@ double baseline_spread(const double *share, int n)
 	return max - min;
 }
 
+/* The share of the machine that other tasks had in the last round. */
+static double windows_tasks(const struct windows *w)
+{
+	double tasks = 0;
+	int i, k;
+
+	for (i = 0; i < w->cpus; i++)
+		for (k = w->n - CAL_WINDOWS; k < w->n; k++)
+			tasks += w->cpu[i].tasks[k] / w->cpus / CAL_WINDOWS;
+	return tasks;
+}
+
 double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
-			  double *spread)
+			  double most, double *spread)
 {
 	struct windows *w = windows_start(s, c->cpus.n);
 	double share[CAL_ROUNDS] = {0}, turns;
-	int n = 0;
+	int n = 0, busy = 0;
 
 	do {
 		turns = 0;
 		while (w->n < (n + 1) * CAL_WINDOWS)
 			windows_add(w, &turns, &share[n]);
 		each(turns);
+		busy = windows_tasks(w) > most ? busy + 1 : 0;
 		*spread = baseline_spread(share, ++n);
-	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS);
-	return windows_end(w, CAL_AGREE * CAL_WINDOWS, c);
+	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
+	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;
+	return windows_end(w, n * CAL_WINDOWS, c);
 }
 
 /* Makes *a the mean of two values; widens *sd by their difference, which it returns. */
@@ -233,8 +248,8 @@ void baseline_warn_held(const struct soaker *s, const struct calibration *c, con
 	char busiest[BUSIEST_STRLEN];
 	const bool found = busiest_find(cpu, soaker_keeper(s), busiest);
 
-	warnx("CPU %d left its soaker no time %s%s%s: %s", cpu, when, found ? ", where " : "",
-	      found ? busiest : "", result);
+	warnx("CPU %d left its soaker no time %s: %s%s%s", cpu, when, result,
+	      found ? "; the busiest program was " : "", found ? busiest : "");
 }
 
 void baseline_check_or_die(const struct calibration *c)

@@ -30,22 +30,23 @@ int baseline_held(const struct calibration *c);
 bool baseline_is_whole(const struct calibration *c);
 
 /*
- * Prints that a CPU has no baseline, where baseline_is_whole() is false, and the program that has it:
- * `when` the baseline was measured, and what results.
+ * Prints that a CPU has no baseline, where baseline_is_whole() is false: `when` it was measured, what
+ * results, and which program is the busiest.
  */
 void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
 			const char *result);
 
 /*
- * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Calls `each`
- * after a round with its turns per second.  *spread is by how much the last four rounds differ, in
- * shares of load: above CAL_TOLERANCE they do not agree.
+ * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Ends early, after
+ * two rounds in a row in which other tasks had more than the share `most`, and returns their share.
+ * Calls `each` after a round with its turns per second.  *spread is by how much the last four rounds
+ * differ, in shares of load: above CAL_TOLERANCE they do not agree.
  */
 #define CAL_TOLERANCE 0.005
 #define CAL_AGREE     4 /* rounds in a row that must agree */
 
 double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
-			  double *spread);
+			  double most, double *spread);
 
 /* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
 double baseline_spread(const double *share, int n);

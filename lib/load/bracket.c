@@ -18,7 +18,7 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 	if (whole && tasks > CAL_FULL) {
 		if (!b->warned_of_full)
 			warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: "
-			      "too much for a load",
+			      "no load is reported",
 			      b->what, 100 * tasks);
 		b->warned_of_full = true;
 	} else if (whole && tasks > CAL_BUSY && !b->warned) {
@@ -67,7 +67,7 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 {
 	const size_t size = (size_t)c->cpus.n * sizeof(*c->cpu);
 	struct calibration mean;
-	char when[64];
+	char when[64], result[128];
 
 	b->drift = NAN;
 	b->after = (struct calibration){.cpus = c->cpus};
@@ -78,8 +78,11 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	if (!baseline_is_whole(&b->after)) {
 		if (!b->warned_of_half) {
 			snprintf(when, sizeof(when), "after the %s", b->what);
-			baseline_warn_held(s, &b->after, when,
-					   "the load is unsafe, against the baseline before alone");
+			snprintf(
+				result, sizeof(result),
+				"only the baseline before the %s could be used, and the load is unsafe",
+				b->what);
+			baseline_warn_held(s, &b->after, when, result);
 		}
 		b->warned_of_half = true;
 		bracket_end(b);

@@ -90,7 +90,7 @@ bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN])
 	}
 	free(then);
 	if (most > 0)
-		snprintf(text, BUSIEST_STRLEN, "%s (pid %d) took %.0f%% of a CPU", top.name,
-			 top.pid, 100 * most);
+		snprintf(text, BUSIEST_STRLEN, "%s (pid %d), %.0f%% of a CPU", top.name, top.pid,
+			 100 * most);
 	return most > 0;
 }

@@ -57,7 +57,7 @@ void calibration_warn_spread(double spread)
 void calibrate_or_die(int n_cpus, const char *path, bool force, double wait)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
-				   "(see top(1))%s";
+				   "(see top(1)): %s";
 	struct calibration c = {.total = 0};
 	struct soaker *s;
 	double tasks, spread;
@@ -66,14 +66,18 @@ void calibrate_or_die(int n_cpus, const char *path, bool force, double wait)
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
 	s = soaker_start_or_die(&c.cpus, wait);
-	tasks = baseline_calibrate(s, &c, report_round, &spread);
-	calibration_warn_spread(spread);
+	tasks = baseline_calibrate(s, &c, report_round, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
 	if (tasks > CAL_BUSY && !force)
-		die(busy, 100 * tasks, ": stop them, or calibrate all the same with --force");
-	if (tasks > CAL_BUSY)
-		warnx(busy, 100 * tasks, "");
+		die(busy, 100 * tasks,
+		    "stop them, or calibrate while it is idle, such as after a boot: that "
+		    "calibration still holds when it is busy");
 	baseline_check_or_die(&c);
+	calibration_warn_spread(spread);
+	if (tasks > CAL_FULL)
+		warnx(busy, 100 * tasks, "no load is reported against this calibration");
+	else if (tasks > CAL_BUSY)
+		warnx(busy, 100 * tasks, "loads against this calibration are too low");
 	file_replace_or_die(path, calibration_print, &c);
 	report("calibrated OK.  %.0f loops/sec\n", c.total);
 	free(c.cpu);

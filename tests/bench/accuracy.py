@@ -193,7 +193,7 @@ def row_of(report, truth, share):
     load = report.get('load_percent', report.get('cpu_utilization_percent'))
     half = report.get('load_uncertainty_percent', report.get('uncertainty_percent'))
     if load is None:
-        bench.fail(f'other programs took {share:.0f}% of the machine: too much for a load')
+        bench.fail(f'other programs took {share:.0f}% of the machine: no load can be measured')
     return {'truth': truth, 'load': load, 'half': half, 'error': load - truth, 'others': share,
             'tasks': report.get('tasks_percent'), 'slowed': report.get('slowed_percent'),
             'drift': report.get('drift_percent'), 'unsafe': ','.join(map(str, report.get('unsafe') or []))}

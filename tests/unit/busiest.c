@@ -47,7 +47,7 @@ static void test_alone(void)
 	ok(!busiest_find(0, 0, text), "none of idle programs is the busiest");
 	pid = burn(NAME);
 	ok(find(0, text), "a program that uses a CPU is found");
-	snprintf(want, sizeof(want), "a) R (b??[1m (pid %d) took %%u%%%% of a CPU%%n", pid);
+	snprintf(want, sizeof(want), "a) R (b??[1m (pid %d), %%u%%%% of a CPU%%n", pid);
 	ok(sscanf(text, want, &percent, &end) == 1 && text[end] == '\0' && percent >= 10 &&
 		   percent < 150,
 	   "its name is printed without control characters, and its share: %s", text);
