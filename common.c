@@ -121,6 +121,7 @@ void init_program(const _Atomic int *stop)
 		die_errno("stdout");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	stop_signal = stop;
 }
 
@@ -441,6 +442,7 @@ void command_expect(int argc, char **argv, const char *letters, const struct opt
 void command_exec(char **argv)
 {
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(argv[0], argv);
 }
 

@@ -96,9 +96,9 @@ const char *plural(uint64_t n);
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
 /*
- * What a program calls first, or after command_expect(): makes stdout line buffered and SIGPIPE an
- * ordinary error.  `stop` is what a handler sets to the signal that ends the program, or NULL: from
- * then on stdout gives up after a second in which its reader reads nothing.
+ * What a program calls first, or after command_expect(): makes stdout line buffered, and SIGPIPE and
+ * SIGXFSZ ordinary errors.  `stop` is what a handler sets to the signal that ends the program, or
+ * NULL: from then on stdout gives up after a second in which its reader reads nothing.
  */
 void init_program(const _Atomic int *stop);
 
@@ -182,7 +182,10 @@ int option_next(int argc, char **argv, const char *letters, const struct option 
  */
 void command_expect(int argc, char **argv, const char *letters, const struct option *longopts);
 
-/* Becomes the command, found by PATH.  SIGPIPE gets its default action back.  Returns if it fails. */
+/*
+ * Becomes the command, found by PATH.  SIGPIPE and SIGXFSZ get their default action back.  Returns
+ * if it fails.
+ */
 void command_exec(char **argv);
 
 /* Dies because execvp(3) failed with that errno: 127 is the status of ENOENT, 126 of all others. */

@@ -36,7 +36,7 @@ static bool write_text(struct report *r, const char *text, size_t len, bool begi
 
 	if (e == 0)
 		return true;
-	if (r->opt->once || (e != ENOSPC && e != EDQUOT && e != EIO && e != EAGAIN)) {
+	if (r->opt->once || (e != ENOSPC && e != EDQUOT && e != EFBIG && e != EIO && e != EAGAIN)) {
 		r->broken = true;
 		errno = e;
 		die_errno("stdout");

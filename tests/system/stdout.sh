@@ -56,6 +56,22 @@ full_disk_and_exit()
 	grep -qx 'zcs: stdout: No space left on device' zcs.err
 }
 check 'a full disk and -1: exit 1, and one line' full_disk_and_exit
+limit_of_file_size()
+{
+	serve_to limited sh -c 'ulimit -f 1 && exec "$@"' sh "$zcs" -p 0 -I 0.01
+	for i in 1 2 3; do
+		"$zcc" -s 0 -p "$PORT" -q -t 0.3 --congestion reno --pace 20m >/dev/null
+	done
+	not gone $ZCS
+	kill -TERM $ZCS
+	status=0
+	wait $ZCS || status=$?
+	cat zcs.err
+	[ $status -eq 1 ]
+	[ "$(grep -c '' zcs.err)" -eq 2 ]
+	grep -qx "zcs: stdout: File too large: output that cannot be written is lost, zcs continues" zcs.err
+}
+check 'ulimit -f: zcs reports once that its output is too large, and serves clients on' limit_of_file_size
 if strace -o /dev/null true 2>/dev/null; then
 	stdout_fails_with_lines()
 	{

@@ -451,6 +451,14 @@ sigalrm_blocked()
 }
 check 'SIGALRM blocked by who starts it: it can be interrupted in a send' sigalrm_blocked
 kill -USR1 "$PEER"
+limit_of_file_size()
+{
+	# The limit is not of pipes.
+	sh -c 'ulimit -f 0; "$@" 2>&1; echo "exit status $?"' sh "$zcc" -s 0 -p 1 -t 0.1 | cat >got
+	cat got
+	printf 'zcc: built-in file set: File too large\nexit status 1\n' | diff - got
+}
+check 'ulimit -f: zcc reports that the built-in set is too large' limit_of_file_size
 check_usage '--server' zcc file
 check_usage "^zcc: unknown option -x: try .zcc --help.$" zcc -x
 check_usage 'nosuch' zcc --nosuch

@@ -464,6 +464,37 @@ static void test_string_append(void)
 	   "string_append: a text without an end is left as it is");
 }
 
+static void raise_errors(void *arg)
+{
+	(void)arg;
+	init_program(NULL);
+	raise(SIGPIPE);
+	raise(SIGXFSZ);
+	exit(7);
+}
+
+/* grep(1) finds that it ignores neither: each is the lowest bit of its digit. */
+static void exec_grep(void *arg)
+{
+	static char *argv[] = {"grep", "-Eq",
+			       "^SigIgn:\t[0-9a-f]{9}[02468ace][0-9a-f]{2}[02468ace][0-9a-f]{3}$",
+			       "/proc/self/status", NULL};
+
+	(void)arg;
+	init_program(NULL);
+	command_exec(argv);
+}
+
+static void test_signals(void)
+{
+	char printed[256];
+
+	ok(status_of(raise_errors, NULL, printed, sizeof(printed)) == 7,
+	   "SIGPIPE and SIGXFSZ do not end a program");
+	ok(status_of(exec_grep, NULL, printed, sizeof(printed)) == 0,
+	   "a command ignores neither SIGPIPE nor SIGXFSZ");
+}
+
 int main(void)
 {
 	test_sizes();
@@ -477,6 +508,7 @@ int main(void)
 	test_string_append();
 	test_file_read_line();
 	test_file_write();
+	test_signals();
 	test_die();
 	test_die_twice();
 	return done();
