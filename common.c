@@ -554,6 +554,30 @@ int file_write(const char *dir, const char *name, const char *text)
 	return e == 0 ? 0 : -1;
 }
 
+char *file_target(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) &&
+	    (st.st_uid == geteuid() || st.st_uid == 0))
+		return realpath(path, NULL);
+	return strdup(path);
+}
+
+/*
+ * The mode of a file that is written anew: what it has, or what umask leaves.  Of a file of somebody
+ * else it is what both allow.
+ */
+static mode_t new_mode(const struct stat *old)
+{
+	const mode_t mask = umask(0), mode = 0666 & ~mask;
+
+	umask(mask);
+	if (old == NULL)
+		return mode;
+	return old->st_mode & (old->st_uid == geteuid() ? 0777 : mode);
+}
+
 /*
  * Where it can be, the new file has no name while it is written, so that a program that is killed
  * leaves nothing behind.  Its name until it is renamed ends in the microseconds of the clock, which
@@ -561,31 +585,34 @@ int file_write(const char *dir, const char *name, const char *text)
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
-	const mode_t mask = umask(0);
+	char self[64], *file = file_target(path), *tmp;
+	bool named, done, exists;
 	sigset_t all, old;
 	struct stat st;
-	char self[64], *tmp;
-	bool named, done;
+	mode_t mode;
 	FILE *f;
 	int fd, e;
 
-	umask(mask);
-	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+	if (file == NULL)
+		die_errno("cannot write %s", printable(path));
+	exists = lstat(file, &st) == 0 && !S_ISLNK(st.st_mode);
+	if (exists && !S_ISREG(st.st_mode))
 		die("cannot write %s: not a regular file", printable(path));
-	if (asprintf(&tmp, "%s.%06" PRIx64, path, now_ns() / 1000 & 0xffffff) < 0)
+	mode = new_mode(exists ? &st : NULL);
+	if (asprintf(&tmp, "%s.%06" PRIx64, file, now_ns() / 1000 & 0xffffff) < 0)
 		die_errno("%s", printable(path));
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
-	fd = open_retry(dirname(strdupa(path)), O_TMPFILE | O_WRONLY);
+	fd = open_retry(dirname(strdupa(file)), O_TMPFILE | O_WRONLY);
 	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
 	if (f != NULL)
 		print(f, arg);
-	done = f != NULL && fflush(f) == 0 && fchmod(fd, 0666 & ~mask) == 0 &&
+	done = f != NULL && fflush(f) == 0 && fchmod(fd, mode) == 0 &&
 	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 &&
 	       (named || linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW) == 0) &&
-	       (named = true) && rename(tmp, path) == 0;
+	       (named = true) && rename(tmp, file) == 0;
 	e = errno;
 	if (!done && named)
 		unlink(tmp);
@@ -594,6 +621,7 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	fclose(f);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	free(tmp);
+	free(file);
 }
 
 /*

@@ -219,8 +219,16 @@ int file_read_line(const char *path, char *buf, size_t size);
 int file_write(const char *dir, const char *name, const char *text);
 
 /*
- * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  A
- * symbolic link is replaced and not followed; a device or directory is an error.
+ * The file that file_replace_or_die() writes: that which a symbolic link of the user or of root
+ * names.  A link that somebody else has made is not followed: in a directory that all may write to it
+ * may name any file.  To be freed by free(3); NULL with errno if there is none.
+ */
+char *file_target(const char *path);
+
+/*
+ * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  It
+ * keeps its mode.  A link that file_target() does not follow is replaced; a device or directory is an
+ * error.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);

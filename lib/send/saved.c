@@ -77,17 +77,23 @@ static void print_plan(FILE *f, const void *plan)
 
 void saved_try_or_die(const char *path)
 {
-	const char *dir = dirname(strdupa(path)), *name = strrchr(path, '/');
+	char *file = file_target(path), *dir;
+	const char *name;
 	struct stat st;
 
-	name = name != NULL ? name + 1 : path;
-	if (*name == '\0' || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
+	if (file == NULL)
+		die_errno("--save: %s", printable(path));
+	dir = dirname(strdupa(file));
+	name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
+	if (*name == '\0' ||
+	    (lstat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
 		die("--save: '%s' is not a regular file", printable(path));
 	if (access(dir, W_OK) != 0)
 		die_errno("--save: cannot write to the directory %s", printable(dir));
 	/* file_replace_or_die() adds to the name until the file is complete. */
 	if (strlen(name) > NAME_MAX - 8)
 		die("--save: %s: file name too long", printable(path));
+	free(file);
 }
 
 void saved_write_or_die(const struct plan *p, const char *path)

@@ -1,7 +1,9 @@
 #include "common.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "tests/unit/unit.h"
 
@@ -366,6 +368,67 @@ static void test_file_write(void)
 	rmdir(dir);
 }
 
+static void print_new(FILE *f, const void *arg)
+{
+	fputs(arg, f);
+}
+
+/* Whether `path` is a regular file with that mode and line. */
+static bool is_file(const char *path, mode_t mode, const char *line)
+{
+	struct stat st;
+	char got[8];
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0777) == mode &&
+	       file_read_line(path, got, sizeof(got)) == 0 && strcmp(got, line) == 0;
+}
+
+static void replace_dangling(void *path)
+{
+	file_replace_or_die(path, print_new, "new\n");
+}
+
+static void test_file_replace(void)
+{
+	char dir[] = "/tmp/zc-unit.XXXXXX", before[PATH_MAX], printed[256];
+	const mode_t mask = umask(022);
+	struct stat st;
+
+	if (mkdtemp(dir) == NULL || getcwd(before, sizeof(before)) == NULL || chdir(dir) != 0)
+		err(EXIT_FAILURE, "%s", dir);
+	file_replace_or_die("file", print_new, "one\n");
+	ok(is_file("file", 0644, "one"), "file_replace: a new file has the mode that umask leaves");
+	chmod("file", 0600);
+	file_replace_or_die("file", print_new, "two\n");
+	ok(is_file("file", 0600, "two"), "file_replace: a file keeps its mode");
+	if (symlink("file", "link") != 0)
+		err(EXIT_FAILURE, "%s", dir);
+	file_replace_or_die("link", print_new, "three\n");
+	ok(lstat("link", &st) == 0 && S_ISLNK(st.st_mode) && is_file("file", 0600, "three"),
+	   "file_replace: what a link of one's own names is written, and the link stays");
+	unlink("file");
+	ok(status_of(replace_dangling, "link", printed, sizeof(printed)) == EXIT_FAILURE,
+	   "file_replace: a link of one's own that names nothing is an error");
+	file_replace_or_die("file", print_new, "four\n");
+	if (lchown("link", 65533, 65533) == 0 && chmod("file", 0666) == 0 &&
+	    chown("file", 65533, 65533) == 0) {
+		file_replace_or_die("link", print_new, "five\n");
+		ok(is_file("link", 0644, "five") && is_file("file", 0666, "four"),
+		   "file_replace: a link of somebody else is replaced, and not followed");
+		file_replace_or_die("file", print_new, "six\n");
+		ok(is_file("file", 0644, "six"),
+		   "file_replace: a file of somebody else gets no more than umask leaves");
+	} else {
+		skip("file_replace: links and files of somebody else", "needs root");
+	}
+	unlink("link");
+	unlink("file");
+	if (chdir(before) != 0)
+		err(EXIT_FAILURE, "%s", before);
+	rmdir(dir);
+	umask(mask);
+}
+
 static void die_long(void *arg)
 {
 	(void)arg;
@@ -508,6 +571,7 @@ int main(void)
 	test_string_append();
 	test_file_read_line();
 	test_file_write();
+	test_file_replace();
 	test_signals();
 	test_die();
 	test_die_twice();
