@@ -1,6 +1,7 @@
 #include "lib/net/socket.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -105,6 +106,34 @@ static void test_odd_rcvbuf(void)
 	is(printed, "", "the system's receive buffer has no warning");
 }
 
+static void set_sndbuf(void *size)
+{
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	sock_set_options_or_die(fd, &(struct sock_options){.sndbuf = *(int *)size});
+	close(fd);
+}
+
+/* The kernel gives twice what it is asked for, so that half more than its limit looks like enough. */
+static void test_limited(void)
+{
+	char line[32] = "", printed[256];
+	int size;
+
+	file_read_line("/proc/sys/net/core/wmem_max", line, sizeof(line));
+	size = (int)strtol(line, NULL, 10);
+	if (size < 4096 || size > INT_MAX / 3) {
+		skip("a send buffer over the kernel's limit has a warning", "no such limit");
+		return;
+	}
+	status_of(set_sndbuf, &size, printed, sizeof(printed));
+	is(printed, "", "a send buffer of the kernel's limit has no warning");
+	size += size / 2;
+	status_of(set_sndbuf, &size, printed, sizeof(printed));
+	ok(strstr(printed, "send buffer: asked for ") != NULL,
+	   "a send buffer of half more than the kernel's limit has a warning");
+}
+
 static void test_options(void)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -162,6 +191,7 @@ int main(void)
 	test_zone();
 	test_interface();
 	test_odd_rcvbuf();
+	test_limited();
 	test_options();
 	test_pipe();
 	return done();
