@@ -370,6 +370,17 @@ stall_is_zeros()
 	kill "$HOLD"
 }
 check 'zcs --reply -I: nothing before the first client, and zeros while one waits' stall_is_zeros
+zeros_end()
+{
+	prints_no_more()
+	{
+		n=$(lines_in zcs.out)
+		sleep 0.3
+		[ "$(lines_in zcs.out)" -eq "$n" ]
+	}
+	wait_until prints_no_more
+}
+check_long 'zcs --reply -I: the zeros end some seconds after the last client' zeros_end
 stop_zcs
 start_zcs --reply --json
 zcs_json_counts()

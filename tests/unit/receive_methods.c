@@ -38,8 +38,34 @@ static void test_not_opened(void)
 	ok(buffers == 0, "no receiver is counted when all are closed");
 }
 
+/* What has come is counted, whether the socket has it or a ring. */
+static void test_queued(void)
+{
+	struct receiver r;
+	int sock[2];
+	size_t i;
+
+	for (i = 0; i < RECEIVE_METHODS; i++) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, sock) != 0)
+			abort();
+		receiver_init(&r, sock[0], &receive_methods[i], true);
+		if (receiver_open(&r, 4, &buffers) != 0) {
+			skip("what has come is counted", r.method->name);
+		} else {
+			ok(receiver_queued(&r) == 0, "-m %s: nothing has come", r.method->name);
+			ok(write(sock[1], "0123456789", 10) == 10 && receiver_wait(&r, 10000) &&
+				   receiver_queued(&r) == 10,
+			   "-m %s: what has come is counted", r.method->name);
+		}
+		receiver_close(&r);
+		close(sock[0]);
+		close(sock[1]);
+	}
+}
+
 int main(void)
 {
+	test_queued();
 	test_not_opened();
 	return done();
 }
