@@ -258,6 +258,8 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 			streams = (int)opt.compare.streams.size[i];
 	fileset_open(&set, names, n, streams, opt.raw, opt.zeros);
 	run_soak(run);
+	if (opt.compare.wanted && run_lacks_load(run) != NULL)
+		warnx("%s", run_lacks_load(run));
 	rep->is_comparison = opt.compare.wanted;
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
 	error = send_rounds(run, rep, &set, &plan, why);

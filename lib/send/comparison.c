@@ -321,29 +321,50 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 	}
 }
 
+/* What a reason means where no run has a load; NULL if it is not why. */
+static const char *no_load_reason(unsigned reason)
+{
+	switch (reason) {
+	case UNSAFE_BASELINE_BUSY: return "the machine was busy before or after them";
+	case UNSAFE_SOAKED_ALREADY: return "another program soaked the CPUs";
+	case UNSAFE_CALIBRATION: return "the machine was not idle when it was calibrated";
+	}
+	return NULL;
+}
+
+/* The reason i made n runs unsafe. */
+static void print_reason(const struct plan *p, int i, int n, bool known)
+{
+	const char *none = known ? NULL : no_load_reason(1u << i);
+	struct wrap w;
+
+	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
+	if (none != NULL)
+		wrap_add(&w, "", "no load could be measured");
+	else
+		wrap_add(&w, "", "%s", limits_name(i));
+	if (1u << i == UNSAFE_STEAL && p->steal_most > p->steal_least)
+		wrap_add(&w, " ", "of %.1f%% to %.1f%%", 100 * p->steal_least, 100 * p->steal_most);
+	else if (1u << i == UNSAFE_STEAL)
+		wrap_add(&w, " ", "of %.1f%%", 100 * p->steal_most);
+	wrap_add(&w, " ", "in %d of %d run%s%s", n, p->added, plural((uint64_t)p->added),
+		 known || none != NULL ? ":" : "");
+	if (none != NULL)
+		wrap_add(&w, " ", "%s", none);
+	else if (known)
+		wrap_add(&w, " ", n == 1 ? "its load is unsafe (?)" : "their loads are unsafe (?)");
+	wrap_end(&w);
+}
+
 /* A line for each reason that made loads unsafe, or left none. */
 static void print_unsafe(const struct comparison *c)
 {
 	const bool known = is_known(c, PLAN_LOAD) || is_known(c, PLAN_REMOTE_LOAD);
-	const struct plan *p = c->plan;
-	char of[48];
-	int i, n;
+	int i;
 
-	for (i = 0; i < UNSAFE_REASONS; i++) {
-		n = p->unsafe_runs[i];
-		of[0] = '\0';
-		if (1u << i == UNSAFE_STEAL && p->steal_most > p->steal_least)
-			snprintf(of, sizeof(of), " of %.1f%% to %.1f%%", 100 * p->steal_least,
-				 100 * p->steal_most);
-		else if (1u << i == UNSAFE_STEAL)
-			snprintf(of, sizeof(of), " of %.1f%%", 100 * p->steal_most);
-		if (n > 0)
-			report("%s%s in %d of %d run%s: %s\n", limits_name(i), of, n, p->added,
-			       plural((uint64_t)p->added),
-			       !known   ? "there is no load"
-			       : n == 1 ? "its load is unsafe (?)"
-					: "their loads are unsafe (?)");
-	}
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (c->plan->unsafe_runs[i] > 0)
+			print_reason(c->plan, i, c->plan->unsafe_runs[i], known);
 }
 
 /* The plan that was saved, and a line for each setting that differs. */

@@ -76,6 +76,9 @@ void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 void run_soak(struct run *r);
 void run_close(struct run *r);
 
+/* What run_soak() found out before a comparison: a line that there is no load yet, or none at all; or NULL. */
+const char *run_lacks_load(const struct run *r);
+
 /*
  * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the
  * threads begin at r->start_ns, all at once.  Each calls `work` with its element of `workers`: an

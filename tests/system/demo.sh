@@ -35,11 +35,20 @@ check 'tests/demo leaves no process and no file' demo_left_nothing
 by_default()
 {
 	mkdir stub && ln -s "$BIN/zcs" stub
-	printf '#!/bin/sh\necho "$*"\n' >stub/zcc && chmod 755 stub/zcc
+	printf '#!/bin/sh\necho us/KiB\necho "$*"\n' >stub/zcc && chmod 755 stub/zcc
 	BIN=$PWD/stub exits 0 timeout 20 "$TOP/tests/demo"
 	tail -n 1 out | grep -Eqx -e "-p [0-9]+ -c -s 0 -t 1 -m $all( --congestion [a-z]+)?"
 }
 check 'by default each way to send is measured for a second' by_default
+
+without_costs()
+{
+	mkdir idle && ln -s "$BIN/zcs" idle
+	printf '#!/bin/sh\necho KiB/s\n' >idle/zcc && chmod 755 idle/zcc
+	BIN=$PWD/idle exits 1 timeout 20 "$TOP/tests/demo"
+	grep -q '^demo: no load could be measured' err
+}
+check 'a table without costs: a line with the reason, and exit status 1' without_costs
 
 [ -n "$LONG" ] || finish
 sig_at_it_ends()

@@ -49,8 +49,24 @@ static void test_host(void)
 	ok(f.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
 }
 
+/* Before a comparison: the reason that there is no load, for all runs or for the first ones. */
+static void test_lacks_load(void)
+{
+	struct run r = {.missing = 0};
+
+	ok(run_lacks_load(&r) == NULL,
+	   "a comparison whose load can be measured has no line about it");
+	r.bracket.warned_of_full = true;
+	ok(strstr(run_lacks_load(&r), "until then only throughput") != NULL,
+	   "a machine that is too busy for a load before a comparison may become idle");
+	r.missing = UNSAFE_SOAKED_ALREADY;
+	ok(strstr(run_lacks_load(&r), "no load of this host can be measured") != NULL,
+	   "a comparison without soakers has no load in any run");
+}
+
 int main(void)
 {
+	test_lacks_load();
 	test_time();
 	test_host();
 	return done();
