@@ -8,6 +8,7 @@
 #	$SANITIZE the sanitizers that the programs are built with, if they are
 #	$LONG     not empty where the full sizes are asked for: `make check-long`
 #	$SLOW     by what to multiply limits and waits: 1 where the machine is not emulated
+#	$SOAKS_ALONE not empty where no other test soaks while this one runs: the group soaks or quiet
 #	$OWN_NETWORK not empty where the test has a network namespace to itself
 #	$ON       what to put before zcs and the tests' receiver, to run them on a host of tests/lab
 
@@ -50,6 +51,16 @@ read_uptime()
 	read -r uptime </proc/uptime
 	uptime=${uptime%%.*}
 }
+read_uptime
+test_began=$uptime
+
+# may_repeat: whether the test is young enough to try again what others have kept from the CPUs: it is to
+# end before its limit, on a machine that stays busy, too
+may_repeat()
+{
+	read_uptime
+	[ $((uptime - test_began)) -lt $((${SLOW:-1} * $(scale 60 1200))) ]
+}
 
 # conclude: the line of the check that was attempted.  Where it failed the last three of its commands follow
 # its output, the one that failed last, or a function of this file and what it ended on.
@@ -70,7 +81,7 @@ conclude()
 		failed=$((failed + 1))
 		echo "not ok $count - $what"
 		output_of_check | sed 's/^/# /'
-		sed -n 's/^++*: /# failed at: /p' check.log | tail -n 3
+		sed -n '/: untraced /d; s/^++*: /# failed at: /p' check.log | tail -n 3
 	fi
 }
 
@@ -84,6 +95,13 @@ output_of_check()
 repeating()
 {
 	echo again >>"$REPEATS"
+}
+
+# skip_check 'why': ends the check at hand, which is skipped
+skip_check()
+{
+	echo "$1"
+	exit 77
 }
 
 # untraced command [args...]: without its commands in the trace of the check.  This is for functions that
@@ -559,51 +577,54 @@ find_at_once()
 # test that needs no load sets $BUSY_TURNS
 is_too_busy()
 {
-	if grep -q 'left its soaker no time before .*: no load is measured' err; then
-		[ $turns -lt ${BUSY_TURNS:-60} ]
-	else
-		[ $turns -lt ${BUSY_TURNS:-20} ] && grep -q 'no load is reported$' err
-	fi
+	grep -q 'left its soaker no time before .*: no load is measured\|no load is reported$' err &&
+		[ $turns -lt ${BUSY_TURNS:-20} ]
 }
 
-# soaking command...: there is one set of soakers on a machine, and tests run side by side.  Others may
-# also leave a soaker no time at all in one of the windows of a baseline, or too little.
+# soaking command...: there is one set of soakers on a machine.  A test that soaks now and then takes its turn
+# here; a program that is no test may have the CPUs all the same, or leave a soaker too little time in one of
+# the windows of a baseline.
 soaking()
+{
+	if [ -n "$SOAKS_ALONE" ]; then
+		untraced soak_with_patience "$@"
+	else
+		{
+			flock -w 60 9 || :
+			untraced soak_with_patience "$@" 9<&-
+		} 9<"${SOAK_LOCK:-/dev/full}"
+	fi
+}
+soak_with_patience()
 {
 	turns=0
 	while :; do
 		status=0
 		"$@" >out 2>err || status=$?
-		if ! grep -q 'soaked already\|no time: the system must be idle' err && ! is_too_busy ||
-		    [ $turns -ge 60 ]; then
+		if ! grep -q 'soaked already\|no time: the system must be idle' err && ! is_too_busy || ! may_repeat; then
 			cat out err
 			return $status
 		fi
 		turns=$((turns + 1))
+		repeating
 		until_free
 	done
 }
 
-# until_holding [options]: starts cyclesoak in the background once no other set of soakers runs.
-# SOAK is its pid; its output is in soak.out and soak.err.
+# until_holding [options]: starts cyclesoak in the background.  SOAK is its pid; its output is in soak.out
+# and soak.err.
 until_holding()
 {
-	turns=0
-	while :; do
-		"$BIN/cyclesoak" "$@" >soak.out 2>soak.err &
-		SOAK=$!
-		remember $SOAK
-		met()
-		{
-			[ -n "$(soaker_of "$SOAK")" ] && [ -s soak.out ] || gone "$SOAK"
-		}
-		wait_until met
-		PERIOD=
-		gone $SOAK || return 0
-		turns=$((turns + 1))
-		[ $turns -lt 60 ] && grep -q 'soaked already' soak.err || return 1
-		until_free
-	done
+	"$BIN/cyclesoak" "$@" >soak.out 2>soak.err &
+	SOAK=$!
+	remember $SOAK
+	met()
+	{
+		[ -n "$(soaker_of "$SOAK")" ] && [ -s soak.out ] || gone "$SOAK"
+	}
+	wait_until met
+	PERIOD=
+	not gone $SOAK || { cat soak.err; return 1; }
 }
 
 # has_lock PID: whether it holds the lock of whoever soaks
@@ -612,31 +633,21 @@ has_lock()
 	grep -q "FLOCK .* $1 .*:$(stat -c %i /dev/zero) " /proc/locks
 }
 
-# start_measuring [options]: starts zcs -c when no other set of soakers runs
-start_measuring()
-{
-	turns=0
-	while start_zcs -c "$@"; do
-		grep -q 'no load is measured' zcs.err && [ $turns -lt 60 ] || return 0
-		turns=$((turns + 1))
-		stop_zcs
-		until_free
-	done
-	return 1
-}
-
-# measured command...: a client of that zcs, which has no load while other tests soak
+# measured command...: a client of zcs -c, which has no load while another program soaks
 measured()
 {
-	turns=0
+	untraced measure_with_patience "$@"
+}
+measure_with_patience()
+{
 	while :; do
 		status=0
 		"$@" >out 2>err || status=$?
-		if has_lock $ZCS || [ $turns -ge 60 ]; then
+		if has_lock $ZCS || ! may_repeat; then
 			cat out err
 			return $status
 		fi
-		turns=$((turns + 1))
+		repeating
 		until_free
 	done
 }

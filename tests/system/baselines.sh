@@ -40,7 +40,7 @@ own_transfer()
 {
 	own -t 0.1
 	not [ -e own/counts_per_sec ]
-	! too_busy || return 0
+	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
 	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 }
@@ -48,7 +48,7 @@ check_undisturbed 'zcc -c without a calibration: a load, and a line about own ba
 own_json()
 {
 	own -t 0.1 --json -B 0
-	! too_busy || return 0
+	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
 		(.load_percent | type) == "number"' out
 	jq -e '.end.load_by_cpu | length > 0' out
@@ -62,7 +62,7 @@ fi
 own_list()
 {
 	own -t 0.1 -m send -b 4k,64k -r 1
-	! too_busy || return 0
+	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
 	grep -Eq '^64k +[0-9,]+ +-?[0-9.]+%' out
 }
@@ -74,7 +74,8 @@ neighbours_share()
 	soaking strace -o ../trace -e trace=clock_nanosleep,nanosleep \
 	    -e inject=clock_nanosleep:retval=0:delay_enter=30000 "$zcc" -c -s 0 -p "$PORT" -t 0.1 \
 	    --congestion reno -b 4k,64k -r 1
-	grep -q 'no load is measured' err || [ "$(grep -c 'tv_nsec=250000000}' ../trace)" -eq 12 ]
+	! grep -q 'no load is measured' err || skip_check 'other programs take too much of the CPUs for a load'
+	[ "$(grep -c 'tv_nsec=250000000}' ../trace)" -eq 12 ]
 }
 check_traced 'zcc -c: two runs of a list share the baseline between them' neighbours_share
 stop_zcs
@@ -82,7 +83,7 @@ start_zcs --reply
 own_requests()
 {
 	own --request 10,20 -n 20
-	! too_busy || return 0
+	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+ points of load' out)" -eq 2 ]
 }
 check_undisturbed 'zcc -c --request without a calibration: own baselines for each size' own_requests
@@ -158,13 +159,8 @@ no_load_transfer()
 # soaking_once command...: as soaking, on a machine that is to be busy
 soaking_once()
 {
-	until_free
-	for i in $(seq 60); do
-		status=0
-		"$@" >out 2>err || status=$?
-		grep -q 'soaked already' err || break
-		until_free
-	done
+	status=0
+	"$@" >out 2>err || status=$?
 	cat out err
 	return $status
 }

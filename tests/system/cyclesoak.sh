@@ -169,15 +169,11 @@ else
 fi
 that_interrupted_line()
 {
-	turns=0
-	while :; do
-		"$cyclesoak" -1 -p 1000 --json >out 2>err &
-		SOAK=$!
-		remember $SOAK
-		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
-		! gone $SOAK || ! grep -q "soaked already" err || [ $turns -ge 60 ] || { turns=$((turns + 1)); continue; }
-		break
-	done
+	"$cyclesoak" -1 -p 1000 --json >out 2>err &
+	SOAK=$!
+	remember $SOAK
+	# Once it has a soaker it blocks SIGTERM (0x4000), to wait for it.
+	wait_until or_gone $SOAK grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$SOAK/status"
 	kill -TERM "$SOAK"
 	status=0
 	wait "$SOAK" || status=$?
@@ -301,12 +297,7 @@ sigterm_exit_closing_line()
 check 'SIGTERM: exit 0, a closing line, no soaker left' sigterm_exit_closing_line
 stdout_closed_error()
 {
-	turns=0
-	while :; do
-		{ status=0; "$cyclesoak" -p 0.1 2>err || status=$?; echo $status >status; } | head -n 1 >out
-		grep -q "soaked already" err && [ $turns -lt 60 ] || break
-		turns=$((turns + 1)); until_free
-	done
+	{ status=0; "$cyclesoak" -p 0.1 2>err || status=$?; echo $status >status; } | head -n 1 >out
 	cat err
 	[ "$(cat status)" = 1 ]
 	grep -q "stdout: Broken pipe" err
@@ -377,7 +368,7 @@ else
 	skip 'a CPU quota on the control group is reported' 'no control group of version 1 can be made here'
 fi
 
-start_measuring
+start_zcs -c
 zcs_load_in_summary()
 {
 	measured "$zcc" -s 0 -p "$PORT" -t 0.4 --congestion reno

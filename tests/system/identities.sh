@@ -152,7 +152,7 @@ receiver()
 {
 	# On a busy machine a transfer may be over before the soakers have settled: then it has no load.
 	for t in 0.6 1.2 2.4 4.8; do
-		start_measuring --json -I 0.1
+		start_zcs -c --json -I 0.1
 		measured "$zcc" --json -s 0 -p "$PORT" -t $t --congestion reno
 		wait_until [ -s zcs.out ]
 		! jq -e '[.intervals[].sum.load_percent | numbers] | length >= 2' zcs.out || break
@@ -197,7 +197,7 @@ if [ "$cpus" -ge 2 ]; then
 		measure "$cyclesoak" --json -N 1 --count=1 --period=0.2 --file=counts_per_sec
 		head -n 1 out >one
 		holds one '.cpus == 1 and (.load_by_cpu | map(.cpu)) == [0]'
-		start_measuring -N 1
+		start_zcs -c -N 1
 		measured "$zcc" -s 0 -p "$PORT" -t 1 --json --congestion reno
 		holds out '.end.remote.cpus == 1'
 		[ "$(cpus_of "$(soaker_of "$ZCS")" | sort -u | grep -cx 0)" -eq 1 ]
@@ -237,17 +237,12 @@ read_counts()
 # `late`, as `late` is read before the fifth is over.
 periods()
 {
-	turns=0
-	while :; do
-		read_counts before
-		"$cyclesoak" --json --per-cpu -n 5 -p 0.2 >out 2>err &
-		soak=$!
-		remember $soak
-		wait_until or_gone $soak [ -s out ]
-		read_counts early
-		! gone $soak || ! grep -q 'soaked already' err || [ $turns -ge 60 ] || { turns=$((turns + 1)); until_free; continue; }
-		break
-	done
+	read_counts before
+	"$cyclesoak" --json --per-cpu -n 5 -p 0.2 >out 2>err &
+	soak=$!
+	remember $soak
+	wait_until or_gone $soak [ -s out ]
+	read_counts early
 	wait_until counts -ge 3 lines_in out
 	read_counts late
 	[ "$(wc -l <out)" -lt 5 ] || cp early late

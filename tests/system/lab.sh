@@ -127,7 +127,7 @@ one_set_of_soakers()
 	cat >script <<-"END"
 		. "$TOP/tests/lib.sh"
 		ON=$A
-		start_measuring
+		start_zcs -c
 		# Others may soak; it soaks for 10 seconds after its client.
 		measured $B "$BIN/zcc" -s $A4 -p $PORT -t 0.2 --congestion reno
 		exits 0 $B "$BIN/zcc" -c -s $A4 -p $PORT -n 1 --congestion reno || exit

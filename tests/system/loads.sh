@@ -195,7 +195,7 @@ zcc_load_of_another()
 }
 check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' zcc_load_of_another
 stop_zcs
-start_measuring
+start_zcs -c
 zcs_same()
 {
 	: >zcs.out

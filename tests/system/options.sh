@@ -3,6 +3,7 @@
 # tests/helpers/options.
 # OPTIONS_SEED, OPTIONS_CASES and OPTIONS_CASE choose another walk, its length, or one of its cases.
 #
+# group: soaks
 # seconds: 15
 # limit: 5400
 . "$TOP/tests/lib.sh"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run_rr: the policy that the command gets, which command, and its exit statuses.
 #
+# group: soaks
 # seconds: 2
 . "$TOP/tests/lib.sh"
 

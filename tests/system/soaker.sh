@@ -136,20 +136,10 @@ check 'cyclesoak --json: a soaker that was killed: exit status 1' [ $? -eq 1 ]
 zcc_soaker_killed()
 {
 	start_zcs
-	turns=0
-	while :; do
-		"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
-		p=$!
-		remember $p
-		met()
-		{
-			gone $p || grep -q 'soaked already' soak.err || [ -n "$(soaker_of $p)" ]
-		}
-		wait_until met
-		grep -q 'soaked already' soak.err && [ $turns -lt 60 ] || break
-		kill -KILL $p
-		turns=$((turns + 1)); until_free
-	done
+	"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
+	p=$!
+	remember $p
+	wait_until or_gone $p not prints_nothing soaker_of $p
 	wait_until counts -eq 2 threads_of "$ZCS"
 	soaker_killed $p zcc
 	one_line soak.out
@@ -157,7 +147,7 @@ zcc_soaker_killed()
 }
 check 'zcc -c --json: a soaker that was killed is an error, in the middle of a transfer' zcc_soaker_killed
 for how in '' --reply; do
-	start_measuring --json -I 0.02 $how
+	start_zcs -c --json -I 0.02 $how
 	ln -f zcs.out soak.out
 	ln -f zcs.err soak.err
 	if [ -n "$how" ]; then set -- --request 100; else set -- -P 4 --congestion reno --pace 20m; fi

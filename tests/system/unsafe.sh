@@ -26,25 +26,14 @@ stop()
 	wait_until stopped "$1"
 }
 
-# until_soaking command...: starts it in the background once no other set of soakers runs; SOAK is its pid,
+# until_soaking command...: starts it in the background, until it has a soaker or has ended; SOAK is its pid,
 # its output is in out and err.
 until_soaking()
 {
-	turns=0
-	while :; do
-		"$@" >out 2>err &
-		SOAK=$!
-		remember $SOAK
-		met()
-		{
-			gone $SOAK || grep -q 'soaked already' err || [ -n "$(soaker_of $SOAK)" ]
-		}
-		wait_until met
-		grep -q 'soaked already' err && [ $turns -lt 60 ] || return 0
-		kill -KILL $SOAK 2>/dev/null || :
-		turns=$((turns + 1))
-		until_free
-	done
+	"$@" >out 2>err &
+	SOAK=$!
+	remember $SOAK
+	wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
 }
 
 # Files of the kernel, as they might be: what a program reads in their place is written meanwhile.
@@ -269,8 +258,13 @@ only_cpu_away_once()
 	wait $SOAK || status=$?
 	wait_until rmdir "$cpuset/zc-test-$$"
 	cat out err
-	[ "$(grep -c . out)" -eq 0 ] && [ $status -eq 1 ] && grep -q "^cyclesoak: no soaked CPU was available: there is no load$" err ||
+	if [ $status -eq 0 ]; then # the soaker had the CPU for a moment
 		grep -Eqx -e "-?[0-9]+\.[0-9]" out
+	else
+		[ $status -eq 1 ]
+		not [ -s out ]
+		grep -q "^cyclesoak: no soaked CPU was available: there is no load$" err
+	fi
 }
 if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
 	check_long 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' only_cpu_away
@@ -478,11 +472,7 @@ if can_trace; then
 	slow_sleeps()
 	{
 		mkdir own && cd own || return
-		for i in $(seq 60); do
-			strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
-			grep "soaked already" err || break
-			until_free
-		done
+		strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
 		cat out err
 		# The soakers may have no time under strace.
 		grep "own baselines\|left its soaker no time" out err
@@ -537,7 +527,7 @@ else
 fi
 
 # zcs, and its figures in the report of zcc
-start_measuring -I 0.1
+start_zcs -c -I 0.1
 soaker=$(soaker_of "$ZCS")
 # while_stopped options...: zcc, while the soakers of zcs are stopped.  At full speed it would take all CPUs,
 # and nothing that soaks would get to count the stop.

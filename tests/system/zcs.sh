@@ -325,7 +325,7 @@ if [ -n "$late" ]; then
 	}
 	# Where others soak the main thread has a line about them to write, and starts no thread for the client.
 	for turn in $(seq 30); do
-		until_free
+		flock -w 60 9 || :
 		start_blocked
 		dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null
 		"$HELPERS/peer" send -c "$PORT" </dev/null
@@ -340,7 +340,7 @@ if [ -n "$late" ]; then
 		status=$?
 		kill $reader
 		[ "$threads" -ne 2 ] || break
-	done
+	done 9<"$SOAK_LOCK"
 	client_that_late()
 	{
 		echo "status $status, $threads threads"
