@@ -181,6 +181,11 @@ if unshare -m sh -c 'mount -t tmpfs none /sys' 2>/dev/null; then
 		echo 'Vulnerable: b' >$cpu/vulnerabilities/two
 		echo 'Not affected' >$cpu/vulnerabilities/three
 		printf 'Mitigation: no newline' >$cpu/vulnerabilities/four
+		if [ -n "$NO_TURBO" ]; then
+			rm $cpu/cpufreq/boost
+			mkdir $cpu/intel_pstate
+			echo "$NO_TURBO" >$cpu/intel_pstate/no_turbo
+		fi
 		mkdir -p /sys/kernel/debug/sched
 		echo 'none voluntary full (lazy)' >/sys/kernel/debug/sched/preempt
 		shift
@@ -196,6 +201,14 @@ END
 		holds out '.start.environment.governor == "mixed"'
 	}
 	check_with jq 'governor, boost, vulnerabilities and preemption are read from /sys' fake_sys
+	fake_intel_pstate()
+	{
+		exits 0 env NO_TURBO=1 unshare -m sh fake.sh powersave "$zcc" --json -s 0 -p "$PORT" tiny
+		holds out '.start.environment.boost == false'
+		exits 0 env NO_TURBO=0 unshare -m sh fake.sh powersave "$zcc" --json -s 0 -p "$PORT" tiny
+		holds out '.start.environment.boost == true'
+	}
+	check_with jq 'boost is the opposite of no_turbo with intel_pstate' fake_intel_pstate
 	stop_zcs
 else
 	skip 'a host without /sys' 'no privilege for mounts'

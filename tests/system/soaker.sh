@@ -182,6 +182,30 @@ if unshare -m true 2>/dev/null; then
 		tail -n 1 err | grep -q "^cyclesoak: large is for CPUs 0,2,4,.*\.\.\., not for 0,2,4,.*\.\.\.: run .cyclesoak -C." err
 	}
 	check 'a calibration of which only the last CPU differs from those online is refused' calibration_of_which_only
+	# Of the machine CPU 1 alone is online, so that the first soaked CPU is not CPU 0.
+	only_cpu_1()
+	{
+		echo 1 >second
+		{ echo 1000; echo "soaker $(soak_format)"; echo "machine $(machine_name)"; echo 'cpus 1'
+		    echo 'cpu 1 0 0 1 0 1000 0'; } >of_second
+		mkdir one
+		echo "exec unshare -m sh -c 'mount --bind second /sys/devices/system/cpu/online && exec $cyclesoak \"\$@\"' sh \"\$@\"" >one/cyclesoak
+		sed -i '1i #!/bin/sh' one/cyclesoak
+		chmod +x one/cyclesoak
+		BIN=$PWD/one
+		until_holding --json -p 0.1 -f of_second
+		soaker=$(soaker_of "$SOAK")
+		grep -hx 'Cpus_allowed_list:	1' /proc/"$soaker"/task/*/status
+		kill -TERM "$SOAK"
+		ended "$SOAK"
+		head -n 1 soak.out
+		head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
+	}
+	if [ "$(cat /sys/devices/system/cpu/online)" = 0 ]; then
+		skip 'soaking CPU 1 alone' 'one CPU'
+	else
+		check_with jq 'of a machine where CPU 1 alone is online that CPU is soaked, and reported' only_cpu_1
+	fi
 	cpu_without_model_name()
 	{
 		printf "processor : 0\nmodel name\t:\n" >cpuinfo

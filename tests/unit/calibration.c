@@ -1,5 +1,8 @@
 #include "lib/load/calibration.h"
 
+#include <err.h>
+#include <sys/utsname.h>
+
 #include "lib/load/baseline.h"
 
 #include "tests/unit/unit.h"
@@ -174,6 +177,56 @@ static void test_misfit(void)
 	ok(strstr(printed, want) != NULL, "the error names the file, as it is, and its CPUs");
 }
 
+/* Writes a calibration of this machine's CPUs and a machine of that name. */
+static void write_of(const char *path, const char *machine)
+{
+	FILE *f = fopen(path, "w");
+	char list[CPU_LIST_MAX];
+	struct cpus cpus;
+	int i;
+
+	if (f == NULL)
+		err(EXIT_FAILURE, "%s", path);
+	cpus_to_soak(0, &cpus);
+	cpus_format(&cpus, list, sizeof(list));
+	fprintf(f, "%d\n" SOAKER "\nmachine %s\ncpus %s\n", cpus.n, machine, list);
+	for (i = 0; i < cpus.n; i++)
+		fprintf(f, "cpu %d 0 0 1 0 1 0\n", cpus.id[i]);
+	fclose(f);
+}
+
+/* The machine's name has three parts: that of the host, the kernel and the CPU model. */
+static void test_machine(void)
+{
+	char path[] = "/tmp/zc-XXXXXX", machine[1024], model[120], printed[1024];
+	struct utsname u;
+	const char *host = u.nodename, *kernel = u.release;
+
+	close(mkstemp(path));
+	uname(&u);
+	cpu_model(model, sizeof(model));
+	if (model[0] == '\0')
+		strcpy(model, u.machine);
+	snprintf(machine, sizeof(machine), "%s %s %s", host, kernel, model);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == -1,
+	   "a calibration of this host, kernel and CPU model is accepted: %s", printed);
+	snprintf(machine, sizeof(machine), "elsewhere %s %s", kernel, model);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a calibration of another host is rejected");
+	snprintf(machine, sizeof(machine), "%s 1.0 %s", host, model);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE &&
+		   strstr(printed, "made on another machine or kernel") != NULL,
+	   "a calibration of another kernel is rejected, and the error has the reason");
+	snprintf(machine, sizeof(machine), "%s %s CPU", host, kernel);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a calibration of another CPU model is rejected");
+	unlink(path);
+}
+
 static void warn_spread(void *spread)
 {
 	calibration_warn_spread(*(const double *)spread);
@@ -199,5 +252,6 @@ int main(void)
 	test_bad();
 	test_odd();
 	test_misfit();
+	test_machine();
 	return done();
 }

@@ -1,0 +1,118 @@
+#include "lib/load/lock.h"
+
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "tests/unit/unit.h"
+
+#define NAME "a holder"
+
+/* One more open file of the same file, whose lock is its own. */
+static int reopen(int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDWR);
+}
+
+/* A lock of files in memory in place of /dev/zero, and of root's file if `root` is true. */
+static struct lock new_lock(bool root)
+{
+	return (struct lock){memfd_create("lock", 0), root ? memfd_create("root", 0) : -1};
+}
+
+/* Starts a process that locks a file, and holds it for so long. */
+static pid_t hold(int fd, uint64_t ns)
+{
+	int ready[2];
+	char c = 0;
+	pid_t pid;
+
+	if (pipe(ready) != 0 || (pid = fork()) < 0)
+		return -1;
+	if (pid == 0) {
+		prctl(PR_SET_NAME, NAME);
+		if (flock(reopen(fd), LOCK_EX) == 0 && write(ready[1], &c, 1) == 1)
+			sleep_ns(ns);
+		_exit(EXIT_SUCCESS);
+	}
+	close(ready[1]);
+	ok(read(ready[0], &c, 1) == 1, "another process has the lock");
+	close(ready[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_try(void)
+{
+	const struct lock l = new_lock(false);
+	const int other = reopen(l.fd);
+	struct lock_holder h = {0};
+	pid_t pid;
+
+	ok(lock_try(&l, &h) && flock(other, LOCK_EX | LOCK_NB) != 0, "a free lock is taken");
+	lock_release(&l);
+	ok(flock(other, LOCK_EX | LOCK_NB) == 0, "a lock that was released is free");
+	flock(other, LOCK_UN);
+	pid = hold(l.fd, 60000000000);
+	ok(!lock_try(&l, NULL), "a lock that another process has is not taken");
+	ok(!lock_try(&l, &h) && h.pid == pid && !h.watched, "the holder of the lock is known");
+	is(h.name, NAME, "the holder has the name of its process");
+	memset(&h, 0, sizeof(h));
+	ok(!lock_take(&l, 0, &h) && h.pid == pid,
+	   "to wait no time for the lock stores its holder at once");
+	end(pid);
+	ok(lock_try(&l, &h), "the lock of a process that was killed is free");
+	lock_close(&l);
+	ok(flock(other, LOCK_EX | LOCK_NB) == 0, "a lock that was closed is free");
+	close(other);
+}
+
+static void test_take(void)
+{
+	const struct lock l = new_lock(false);
+	struct lock_holder h;
+	pid_t pid = hold(l.fd, 30000000);
+
+	ok(lock_take(&l, 60, &h), "a lock is taken when its holder ends within the time to wait");
+	end(pid);
+	lock_close(&l);
+}
+
+static void test_root(void)
+{
+	const struct lock l = new_lock(true);
+	const int other = reopen(l.root_fd);
+	struct lock_holder h = {0};
+	pid_t pid = hold(l.root_fd, 60000000000);
+
+	ok(!lock_try(&l, &h) && h.pid == pid && !h.watched,
+	   "a holder of root's lock is known, and root does not soak beside it");
+	end(pid);
+	pid = hold(l.fd, 60000000000);
+	ok(!lock_try(&l, &h) && h.pid == pid && h.watched,
+	   "a holder of everybody's lock is known, and root watches it");
+	ok(flock(other, LOCK_EX | LOCK_NB) == 0,
+	   "root's lock is free if root did not get everybody's");
+	end(pid);
+	close(other);
+	lock_close(&l);
+}
+
+int main(void)
+{
+	const int before = open_files();
+
+	test_try();
+	test_take();
+	test_root();
+	ok(open_files() == before, "no descriptor of a lock stays open");
+	return done();
+}
