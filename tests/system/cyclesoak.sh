@@ -124,7 +124,7 @@ check '--json: a line per period and a closing one, or one for a command, and th
 # holds FILE 'expression': it is true of each of its objects
 holds()
 {
-	jq -es "length > 0 and all(.[]; $2)" "$1" || { cat "$1"; return 1; }
+	jq -es "length > 0 and all(.[]; $2)" "$1" || { echo "does not hold: $2"; cat "$1"; return 1; }
 }
 json_figures_of_period()
 {
@@ -400,7 +400,7 @@ check 'zcs killed: soaker gone, port free' zcs_killed_soaker_gone
 
 check_usage '^cyclesoak: .*Z' cyclesoak -Z
 check_usage '--period.*not between' cyclesoak -p 0
-check_usage '--period' cyclesoak -p 1s
+check_usage '--period' cyclesoak -p 1x
 check_usage '--cpus' cyclesoak -N 0
 check_usage '--cpus.*more than' cyclesoak -N 8000
 check_usage 'cannot be used together' cyclesoak -C --json

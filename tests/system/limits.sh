@@ -367,7 +367,7 @@ zcc_prints_why()
 	grep -q "rejected: the server does not serve this address" err
 	not [ -s out ]
 }
-for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-I 0.01 -q'; do
+for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-q'; do
 	check "zcc $how, not of --allow: it prints why, exit 1" zcc_prints_why
 done
 zcc_json_error()
