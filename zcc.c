@@ -173,15 +173,9 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 /* Has the lines about a run of a plan name it, of which each reason has one line, or with -d all. */
 static void name_run(struct run *run, const struct plan *plan, int i)
 {
-	char name[COMPARISON_NAME];
-
 	if (!opt.compare.wanted)
 		return;
-	snprintf(run->place, sizeof(run->place), "round %d", plan->rounds + 1);
-	if (plan->n > 1)
-		string_append(run->place, sizeof(run->place), ", %s",
-			      comparison_run_name(plan, i, name));
-	run->said.place = run->place;
+	run->said.place = comparison_run_place(plan, i, run->place, sizeof(run->place));
 	run->said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
@@ -206,8 +200,7 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 		if (error != NULL || stop > 0)
 			return error;
 		rounds = plan->rounds;
-		if (opt.compare.precision > 0 && plan->rounds >= PLAN_ROUNDS &&
-		    plan_is_precise(plan, opt.compare.precision))
+		if (opt.compare.precision > 0 && plan_is_precise(plan, opt.compare.precision))
 			break;
 	}
 	return NULL;

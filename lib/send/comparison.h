@@ -24,6 +24,9 @@ struct comparison {
 /* What tells a run of a plan from the others: `send 64k, 4 streams`. */
 const char *comparison_run_name(const struct plan *p, int i, char buf[COMPARISON_NAME]);
 
+/* Where lines about run i of the round that is under way belong: `round 1, send 64k`. */
+const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t size);
+
 /* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
 void comparison_print(const struct comparison *c, const struct send_options *opt);
 

@@ -158,7 +158,7 @@ bool plan_is_precise(const struct plan *p, double share)
 	bool known = false;
 	int i, k;
 
-	if (p->rounds < 2)
+	if (p->rounds < PLAN_ROUNDS)
 		return false;
 	for (i = 0; i < p->n; i++) {
 		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {

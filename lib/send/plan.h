@@ -83,6 +83,6 @@ struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, in
 
 /*
  * Whether half of the interval of each cost is at most that share of it; where no load was measured,
- * of each throughput.
+ * of each throughput.  Fewer than PLAN_ROUNDS rounds are never precise: two may agree by chance.
  */
 bool plan_is_precise(const struct plan *p, double share);

@@ -52,6 +52,14 @@ joined()
 	awk '/^  [a-z]/ && !/^  to / { sub(/^ /, ""); printf "%s", $0; next } { printf "%s%s", (NR > 1 ? "\n" : ""), $0 } END { print "" }' "$1"
 }
 
+title_of_requests()
+{
+	start_zcs --reply
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --request 10 -n 3 -T 'a label'
+	[ "$(grep -c '^  title: a label$' out)" -eq 1 ]
+	stop_zcs
+}
+check '-T with --request: the title is in the text' title_of_requests
 title_of_table()
 {
 	compare -m send,sendfile -r 1 -T "$(printf 'a \033label')" file

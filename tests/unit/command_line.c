@@ -57,6 +57,25 @@ static void test_defaults(void)
 	is(opt.method->name, "write", "-w is the method write");
 }
 
+/* 33 methods and sizes for each of 32 streams are more runs than a comparison has. */
+static void test_most_runs(void)
+{
+	char sizes[256] = "1", streams[256] = "1", more[256], err[1024];
+	struct command c = {{"zcc", "-s", "0", "-b", sizes, "-P", streams}, false};
+	int i;
+
+	for (i = 2; i <= 32; i++) {
+		string_append(sizes, sizeof(sizes), ",%d", i);
+		string_append(streams, sizeof(streams), ",%d", i);
+	}
+	ok(exits_with(c) == EXIT_SUCCESS, "a comparison may have 1024 runs");
+	snprintf(more, sizeof(more), "%s,33", sizes);
+	c.argv[4] = more;
+	ok(status_of(parse_and_exit, &c, err, sizeof(err)) == EXIT_USAGE &&
+		   strstr(err, "a comparison of 1056 runs: more than 1024\n") != NULL,
+	   "a comparison of more than 1024 runs is rejected");
+}
+
 static void test_limits(void)
 {
 	struct command c = {{"zcc", "-s", "0", "--pace", "1"}, false};
@@ -168,6 +187,7 @@ static void test_help(void)
 
 int main(void)
 {
+	test_most_runs();
 	test_defaults();
 	test_limits();
 	test_addresses();

@@ -1,6 +1,8 @@
 /* What a comparison prints: lib/send/comparison. */
 #include "lib/send/comparison.h"
 
+#include "lib/send/run.h"
+
 #include "tests/unit/unit.h"
 
 static struct send_options opt = {.server = "server", .port = "2222"};
@@ -152,8 +154,72 @@ static void test_no_ratio(void)
 	plan_close(&plan);
 }
 
+static void test_place(void)
+{
+	char place[RUN_PLACE];
+
+	plan_init();
+	plan.rounds = 0;
+	is(comparison_run_place(&plan, 1, place, sizeof(place)), "round 1, uring-zc, 2 streams",
+	   "the first round is round 1, and the run has its name");
+	plan.n = 1;
+	plan.rounds = 4;
+	is(comparison_run_place(&plan, 0, place, sizeof(place)), "round 5",
+	   "a run that is alone has no name");
+	plan.n = 2;
+	plan_close(&plan);
+}
+
+/* Each end of two hosts has its own load and cost. */
+static void test_two_hosts(void)
+{
+	const struct comparison c = {.plan = &plan};
+	int round;
+
+	plan_init();
+	for (round = 0; round < 2; round++) {
+		plan.run[0].figure[PLAN_LOAD][round] = 0.25;
+		plan.run[0].figure[PLAN_COST][round] = 1.5;
+		plan.run[0].figure[PLAN_REMOTE_LOAD][round] = 0.75;
+		plan.run[0].figure[PLAN_REMOTE_COST][round] = 4.5;
+	}
+	plan.run[0].remote_unsafe = UNSAFE_STEAL;
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "   25.0% +-0.0%    1.500 +-0.000  75.0%? +-0.0%   4.500? +-0.000\n") !=
+		   NULL,
+	   "a row of two hosts has load and cost of the sender, then those of the receiver");
+	plan_close(&plan);
+}
+
+static void check_against(void *comparison)
+{
+	comparison_check_or_die(comparison);
+	exit(EXIT_SUCCESS);
+}
+
+static void test_against(void)
+{
+	struct saved before = {.machine = "host"};
+	struct comparison c = {.plan = &plan, .before = &before, .before_path = "file"};
+	char err[1024];
+
+	plan_init();
+	before.plan = plan;
+	ok(status_of(check_against, &c, err, sizeof(err)) == EXIT_SUCCESS,
+	   "--against: the same plan is compared with");
+	before.plan.n = 1;
+	ok(status_of(check_against, &c, err, sizeof(err)) == EXIT_FAILURE &&
+		   strstr(err, "--against: file is of another plan: 1 run a round, not 2\n") !=
+			   NULL,
+	   "--against: a plan with a different number of runs is rejected");
+	plan_close(&plan);
+}
+
 int main(void)
 {
+	test_place();
+	test_two_hosts();
+	test_against();
 	test_huge();
 	test_no_ratio();
 	test_lines();

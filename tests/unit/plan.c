@@ -59,7 +59,10 @@ static void test_rounds(void)
 	ok(is_estimate(&e, 0.25, 0), "half the load for twice the bytes is a quarter of the cost");
 	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
 	ok(isnan(e.value), "a receiver on the same host has no load of its own");
-	ok(plan_is_precise(&p, 0.001), "costs that do not vary are precise");
+	ok(!plan_is_precise(&p, 0.001), "two rounds are not precise, even if they do not vary");
+	add(&p, 0, 0.5, 1000, true);
+	add(&p, 1, 0.25, 2000, true);
+	ok(plan_is_precise(&p, 0.001), "three rounds whose costs do not vary are precise");
 	plan_close(&p);
 }
 
@@ -69,9 +72,9 @@ static void test_baseline(void)
 	struct plan p;
 	int i;
 
-	plan_open(&p, 2, 2);
+	plan_open(&p, 2, 3);
 	p.one_baseline = true;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		add(&p, 0, 0.5, 1000, false);
 		add(&p, 1, 0.25, 1000, false);
 	}
@@ -104,7 +107,8 @@ static void test_no_load(void)
 	plan_open(&p, 1, 3);
 	add(&p, 0, NAN, 1000, true);
 	add(&p, 0, NAN, 1100, true);
-	ok(!plan_is_precise(&p, 0.1) && plan_is_precise(&p, 0.7),
+	add(&p, 0, NAN, 1200, true);
+	ok(!plan_is_precise(&p, 0.1) && plan_is_precise(&p, 0.3),
 	   "without a load the throughput is to be precise");
 	plan_close(&p);
 }

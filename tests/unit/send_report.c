@@ -672,8 +672,30 @@ static void test_debug(void)
 	   "-d: the packets that softnet dropped at both ends");
 }
 
+/* Run 501 of 510 after 1000 s: ten of 2 s each are to come, this one included. */
+static void plan_progress(void *arg)
+{
+	struct transfer *t = arg;
+
+	report_run(&t->report, 501, 510);
+	t->report.began_ns = now_ns() - 1000000000000;
+	report_progress(&t->report, 1.5, 0, 0, 77, "");
+	exit(EXIT_SUCCESS);
+}
+
+static void test_plan_progress(void)
+{
+	char err[256];
+
+	transfer_init(&sample);
+	status_of(plan_progress, &sample, err, sizeof(err));
+	is(err, "\rrun 501 of 510, 20 s left: 1.5 s: 77 KiB/s\033[K",
+	   "the progress of a comparison has the run, and the time that is left");
+}
+
 int main(void)
 {
+	test_plan_progress();
 	test_debug();
 	test_pacing();
 	test_huge();

@@ -1,0 +1,27 @@
+/* What a transfer makes of what its streams and intervals measured: lib/send/transfer. */
+#include "lib/send/transfer.h"
+
+#include "tests/unit/unit.h"
+
+/* An interval saw what had passed when the transfer ended: a clock source changed, and back. */
+static void test_unsafe(void)
+{
+	static struct send_report report;
+	const struct send_options opt = {.server = ""};
+	_Atomic int stop = 0;
+	struct run run = {.opt = &opt, .stop = &stop, .interface = ""};
+	struct transfer t = {.opt = &opt, .run = &run, .report = &report};
+
+	transfer_run(&t); /* of no streams */
+	ok(t.result.sent.unsafe == 0, "a transfer that nothing disturbed has no reason");
+	t.unsafe = UNSAFE_CLOCK_CHANGED;
+	transfer_run(&t);
+	ok(t.result.sent.unsafe == UNSAFE_CLOCK_CHANGED,
+	   "a reason that an interval noticed is one of the total");
+}
+
+int main(void)
+{
+	test_unsafe();
+	return done();
+}
