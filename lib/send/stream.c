@@ -155,6 +155,22 @@ static _Noreturn void die_of_send(const struct stream *st)
 	    is_server && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
+/*
+ * Dies of what a call that sends a file failed with.  On a connection that has not ended only a
+ * time-out is the server's failure: the others are of the file, of this kernel or of its memory.
+ */
+static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
+{
+	struct pollfd p = {.fd = st->sender.sock};
+	const int e = errno;
+	const bool ended = poll(&p, 1, 0) < 0 || (p.revents & POLLHUP) != 0;
+
+	errno = e;
+	if (ended || e == EAGAIN || (e == ENOBUFS && st->sender.zerocopy != NULL))
+		die_of_send(st);
+	die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
+}
+
 void stream_watch(struct stream *st, uint64_t now)
 {
 	const bool waiting = st->phase == STREAM_WAITING;
@@ -248,12 +264,8 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		headers_add(st, h, len);
 		headers_send(st, h);
 		n = sender_send(&st->sender, fd, (off_t)off, len);
-		/* A call that the file system or the kernel does not support is no failure of the server. */
-		if (n < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS ||
-			      errno == ENODEV || errno == EIO))
-			die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
 		if (n < 0)
-			die_of_send(st);
+			die_of_file(st, f);
 		if (n == len)
 			st->files++;
 		else if (!sender_stopped(&st->sender))

@@ -205,6 +205,38 @@ static void test_watch(void)
 	   "with --pace a server that accepts nothing is reported, too");
 }
 
+/* Sends a directory, which no method can.  Dies. */
+static void send_directory(void *method)
+{
+	static const _Atomic int stop;
+	struct send_options opt = {.loops = 1, .streams = 1, .method = method_named(method)};
+	struct file file = {.name = "directory", .fd = open("/", O_RDONLY), .size = 1};
+	struct fileset set = {.file = &file, .n = 1, .entries = 1, .bytes = 1};
+	struct stream_result res = {.has_receipt = false};
+	struct stream st = {.opt = &opt, .set = &set, .peer = "peer", .result = &res};
+	struct served served = {.n = 0};
+	pthread_t thread;
+
+	stream_open(&st, connect_served(&served, &thread), 0, &stop);
+	stream_work(&st);
+}
+
+static void test_failed_file(void)
+{
+	static const char *const methods[] = {"sendfile", "send",   "write",
+					      "mmap",     "splice", "zerocopy"};
+	char printed[512], want[64];
+	size_t i;
+
+	for (i = 0; i < LENGTH(methods); i++) {
+		snprintf(want, sizeof(want), ": directory: -m %s cannot send it: ", methods[i]);
+		ok(status_of(send_directory, (void *)methods[i], printed, sizeof(printed)) ==
+				   EXIT_FAILURE &&
+			   strstr(printed, want) != NULL,
+		   "-m %s: a file that cannot be read is no failure of the server", methods[i]);
+	}
+}
+
 int main(void)
 {
 	test_warmup_loops();
@@ -212,5 +244,6 @@ int main(void)
 	test_interval();
 	test_late();
 	test_watch();
+	test_failed_file();
 	return done();
 }
