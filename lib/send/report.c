@@ -149,6 +149,12 @@ void report_pacing(struct send_report *r, const struct send_result *res)
 	      res->congestion);
 }
 
+void report_tcp_alone(struct send_report *r, const char *peer)
+{
+	if (!atomic_exchange(&r->has_warned_of_tcp, true))
+		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", peer);
+}
+
 void report_start(struct send_report *r, const struct target *target, const struct send_result *res)
 {
 	struct link link;

@@ -23,8 +23,8 @@ struct send_report {
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
 	bool has_warned_of_pacing; /* a line said that the congestion control paces */
-	bool has_warned_of_tcp;    /* a line said that the server has no Multipath TCP */
-	bool is_comparison;        /* runs are not reported as text one by one */
+	_Atomic bool has_warned_of_tcp; /* a line said that the server has no Multipath TCP */
+	bool is_comparison;             /* runs are not reported as text one by one */
 	/* What a text report has of a comparison if the program dies: its complete rounds; or NULL. */
 	const struct comparison *comparison;
 	bool has_what;                  /* what is sent where was printed */
@@ -57,6 +57,9 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 
 /* Warns, once, of a congestion control that was not asked for and paces what goes over loopback. */
 void report_pacing(struct send_report *r, const struct send_result *res);
+
+/* Warns, once, that a connection to `peer` with --mptcp is of TCP alone.  Any thread may call it. */
+void report_tcp_alone(struct send_report *r, const char *peer);
 
 /* Whether to print progress: stderr is a terminal that is ours, and has nothing else on it. */
 bool progress_wanted(const struct send_options *opt);

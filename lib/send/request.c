@@ -143,6 +143,8 @@ static int request_once(struct requester *q)
 	}
 	r.last_ns = now_ns();
 	r.wait.connect_ns = r.last_ns - r.begin_ns;
+	if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
+		report_tcp_alone(rr->report, rr->target->name);
 	e = send_request(rr, fd);
 	if (e == 0)
 		e = read_reply(q, fd, &r);

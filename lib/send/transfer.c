@@ -294,10 +294,8 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
 	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
-	if (opt->sock.mptcp && !res->mptcp && !t->report->has_warned_of_tcp) {
-		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", t->target.name);
-		t->report->has_warned_of_tcp = true; /* once, whatever the runs of a comparison */
-	}
+	if (opt->sock.mptcp && !res->mptcp)
+		report_tcp_alone(t->report, t->target.name);
 	if (opt->debug > 0)
 		warnx("connected to %s through %s", t->target.name, printable(t->target.interface));
 	return true;

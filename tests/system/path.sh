@@ -142,6 +142,22 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 	}
 	check '--mptcp to a server of TCP: a line reports it' mptcp_falls_back
 	stop_zcs
+	start_zcs --reply
+	mptcp_requests_fall_back()
+	{
+		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --request 10,20 -n 30 -P 3
+		[ "$(grep -c "^zcc: --mptcp: 127.0.0.1:$PORT has only TCP" err)" -eq 1 ]
+	}
+	check '--request --mptcp to a server of TCP: one line reports it' mptcp_requests_fall_back
+	stop_zcs
+	start_zcs --reply --mptcp
+	mptcp_requests()
+	{
+		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --request 10 -n 3
+		not grep mptcp err
+	}
+	check '--request --mptcp to zcs --reply --mptcp: no line' mptcp_requests
+	stop_zcs
 	# Both ends are in a network namespace, where a second address of lo has a subflow of its own.
 	cat >two_subflows <<-'EOF'
 		mkdir -p apart && cd apart || exit
