@@ -433,6 +433,10 @@ static void settle_options(struct send_options *opt, const struct given *given, 
 		usage_error("-%c and -Z cannot be used together", how);
 	settle_comparison(opt, given);
 	warn_of_letters(opt, given);
+	if (requests && strcmp(opt->port, WIRE_PORT) == 0)
+		warnx("--request: a zcs at port " WIRE_PORT
+		      " answers only if it has --reply, which "
+		      "listens at port " REQUEST_PORT " by default");
 }
 
 /* Rejects arguments that are not options where there can be none, and a `-` among the files. */

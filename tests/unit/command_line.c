@@ -86,6 +86,20 @@ static void test_limits(void)
 	ok(exits_with(c) == EXIT_USAGE, "--pace 0 is rejected");
 }
 
+/* A zcs that waits for files would be silent until --timeout is over. */
+static void test_request_port(void)
+{
+	struct command wrong = {{"zcc", "-s", "0", "--request", "1", "-p", "2222"}, false};
+	struct command right = {{"zcc", "-s", "0", "--request", "1"}, false};
+	char printed[1024];
+
+	status_of(parse_and_exit, &wrong, printed, sizeof(printed));
+	ok(strstr(printed, "port 7890 by default") != NULL,
+	   "--request to the port of transfers prints which port zcs --reply has");
+	status_of(parse_and_exit, &right, printed, sizeof(printed));
+	is(printed, "", "--request without a port prints nothing");
+}
+
 /* -s and --bind take an address in brackets, as URLs and the messages of zcs have it. */
 static void test_addresses(void)
 {
@@ -190,6 +204,7 @@ int main(void)
 	test_most_runs();
 	test_defaults();
 	test_limits();
+	test_request_port();
 	test_addresses();
 	test_none();
 	test_habits();
