@@ -297,7 +297,7 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	if (opt->sock.mptcp && !res->mptcp)
 		report_tcp_alone(t->report, t->target.name);
 	if (opt->debug > 0)
-		warnx("connected to %s through %s", t->target.name, printable(t->target.interface));
+		warnx("connected to %s via %s", t->target.name, printable(t->target.interface));
 	return true;
 }
 

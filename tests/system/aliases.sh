@@ -97,7 +97,7 @@ zcc_and_debug_line()
 {
 	for how in -d --debug; do
 		zcc_debugs $how
-		echo "zcc: connected to 127.0.0.1:$PORT through lo" | diff - err
+		echo "zcc: connected to 127.0.0.1:$PORT via lo" | diff - err
 	done
 }
 check 'zcc -d and --debug: the environment and a line that has the address and the interface, and no other' zcc_and_debug_line
@@ -107,7 +107,7 @@ zcc_dd_line()
 		zcc_debugs $how
 		sort err >lines
 		{
-			echo "zcc: connected to 127.0.0.1:$PORT through lo"
+			echo "zcc: connected to 127.0.0.1:$PORT via lo"
 			for n in 1 2 3 4; do echo "zcc: file: 3000 bytes"; done
 			for n in 1 2 3 4; do echo "zcc: tiny: 1 bytes"; done
 		} | diff - lines
