@@ -112,6 +112,8 @@ function bash_argument(i)
 		return "{ read -r words </proc/sys/net/ipv4/tcp_available_congestion_control; } 2>/dev/null"
 	if (placeholder[i] == "CPUS")
 		return "_" tool "_cpus"
+	if (placeholder[i] == "DEVICE")
+		return "words=$(cd /sys/class/net 2>/dev/null && printf '%s\\n' *)"
 	if (placeholder[i] == "HOST")
 		return "words=$(compgen -A hostname)"
 	if (placeholder[i] == "USER")
@@ -249,6 +251,8 @@ function zsh_argument(i,    action)
 		action = "_" tool "_algorithms"
 	else if (placeholder[i] == "CPUS")
 		action = "_" tool "_cpus"
+	else if (placeholder[i] == "DEVICE")
+		action = "_net_interfaces"
 	else if (placeholder[i] == "HOST")
 		action = "_hosts"
 	else if (placeholder[i] == "USER")

@@ -128,6 +128,15 @@ users_and_hosts()
 	! grep -qw localhost /etc/hosts || candidates zcc -s localh | grep -qx localhost
 }
 check 'bash: users and hosts are offered' users_and_hosts
+devices()
+{
+	[ -e /sys/class/net/lo ]
+	for tool in zcc zcs; do
+		candidates $tool --bind-dev '' | grep -qx lo
+		offers lo $tool --bind-dev = lo
+	done
+}
+check 'bash: the network interfaces are offered' devices
 zsh_parses()
 {
 	for tool in $tools; do
