@@ -119,6 +119,44 @@ signal_to_cyclesoak_goes()
 	[ $status -eq 9 ]
 }
 check 'a signal to cyclesoak goes on to the command' signal_to_cyclesoak_goes
+cat >terminal.py <<'END'
+"""On a terminal: a command under cyclesoak counts the SIGINT of one Ctrl-C, which cyclesoak gets late."""
+import os
+import pty
+import signal
+import sys
+
+COUNT = (r'trap "n=\$((n + 1)); echo got \$n." INT; trap "echo all \$n.; exit 0" TERM; '
+         'echo ready; while :; do sleep 0.1; done')
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], 'sh', '-c', COUNT])
+
+
+def read_until(words):
+    text = b''
+    while words not in text:
+        try:
+            text += os.read(terminal, 1000)
+        except OSError: # the command has ended
+            sys.exit(f'{text!r} before {words!r}')
+    return text
+
+
+read_until(b'ready')
+os.kill(pid, signal.SIGSTOP)
+os.waitpid(pid, os.WUNTRACED)
+os.write(terminal, b'\x03')
+read_until(b'got 1.')
+os.kill(pid, signal.SIGTERM)
+os.kill(pid, signal.SIGCONT)
+read_until(b'all 1.')
+END
+terminal_signal_comes_once()
+{
+	soaking python3 terminal.py "$cyclesoak"
+}
+check_with python3 'Ctrl-C of a terminal reaches the command once' terminal_signal_comes_once
 command_does_not_inherit()
 {
 	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status

@@ -318,6 +318,23 @@ else
 fi
 
 # Bounds.
+start_zcs --reply
+default_max_reply()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16m -n 1
+	exits 1 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16777217 -n 1
+	wait_until grep -q "requested 16777217 bytes, more than --max-reply" zcs.err
+}
+check 'zcs --reply: a request for 16 MiB is served, and one for a byte more is not' default_max_reply
+stop_zcs
+start_zcs --reply --max-reply 4g
+largest_max_reply()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16777217 -n 1
+	not grep -q max-reply zcs.err
+}
+check 'zcs --max-reply 4g: more than the default is served' largest_max_reply
+stop_zcs
 began=$(date +%s)
 start_zcs --reply --max-reply 1000 --max-clients 2 --idle-timeout "${SLOW:-1}"
 max_reply_more()

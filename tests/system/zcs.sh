@@ -390,6 +390,17 @@ port_in_use()
 }
 check 'a port in use: one line that names it, exit 1' port_in_use
 stop_zcs
+soft_limit_is_raised()
+{
+	# shellcheck disable=SC3045 # every shell that is /bin/sh somewhere knows -S
+	ulimit -Sn 64
+	start_zcs
+	grep '^Max open files' /proc/$ZCS/limits >limit
+	cat limit
+	awk '{ exit $4 != $5 }' limit
+	stop_zcs
+}
+check 'zcs raises the limit of its descriptors as far as it may' soft_limit_is_raised
 second_after_it_ended()
 {
 	"$zcs" -p "$PORT" -1 >out 2>err &

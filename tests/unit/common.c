@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include "tests/unit/unit.h"
 
@@ -291,6 +292,28 @@ static void test_clocks(void)
 	ok(now_ns() - before >= 2000000, "sleep_ns sleeps for as long as it is told");
 }
 
+static _Atomic int alarms;
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+}
+
+static void test_sleep_interrupted(void)
+{
+	const struct sigaction on = {.sa_handler = on_alarm};
+	const struct itimerval soon = {.it_value = {.tv_usec = 1000}};
+	uint64_t before;
+
+	sigaction(SIGALRM, &on, NULL);
+	before = now_ns();
+	setitimer(ITIMER_REAL, &soon, NULL);
+	sleep_ns(50000000);
+	ok(alarms == 1 && now_ns() - before >= 50000000, "sleep_ns sleeps on after a signal");
+	signal(SIGALRM, SIG_DFL);
+}
+
 static void test_printable(void)
 {
 	static const struct {
@@ -566,6 +589,7 @@ int main(void)
 	test_arguments();
 	test_options();
 	test_clocks();
+	test_sleep_interrupted();
 	test_printable();
 	test_plural();
 	test_string_append();
