@@ -177,7 +177,7 @@ programs_for_everybody()
 if [ "$(id -u)" -eq 0 ] && can_be_user; then
 	check 'programs in a directory of mode 0700: an ordinary user can run them in the tests' programs_for_everybody
 else
-	skip 'programs in a directory of mode 0700' "not root, or $not_user"
+	skip 'programs in a directory of mode 0700' "${not_user:-not root}"
 fi
 networks_apart()
 {

@@ -324,8 +324,9 @@ if [ -n "$late" ]; then
 		[ "$(threads_of $ZCS)" -eq 2 ] || grep -q pipe_write "/proc/$ZCS/wchan"
 	}
 	# Where others soak the main thread has a line about them to write, and starts no thread for the client.
+	exec 9<"$SOAK_LOCK"
+	flock -w 60 9 || :
 	for turn in $(seq 30); do
-		flock -w 60 9 || :
 		start_blocked
 		dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null
 		"$HELPERS/peer" send -c "$PORT" </dev/null
@@ -340,7 +341,8 @@ if [ -n "$late" ]; then
 		status=$?
 		kill $reader
 		[ "$threads" -ne 2 ] || break
-	done 9<"$SOAK_LOCK"
+	done
+	exec 9<&-
 	client_that_late()
 	{
 		echo "status $status, $threads threads"
