@@ -319,6 +319,17 @@ lines_that_start_kbytes()
 	printf "warm\nline\nreport\n" | diff - kinds
 }
 check '-I: lines that start "N kbytes/sec" before the report, those of the warm-up marked' lines_that_start_kbytes
+# Both end at the same time: the interval is reported first.
+warmup_as_long_as_interval()
+{
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 --congestion reno --pace 20m
+	sed '/^  to /,$d' out | grep ', window ' >lines
+	head -n 1 lines | grep ', warm-up$'
+	tail -n +2 lines | not grep warm-up
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 --congestion reno --pace 20m --json
+	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
+	printf '"omitted":true\n"omitted":false\n' | diff - omitted
+}
 zcs_likewise()
 {
 	wait_until grep -q ^127 zcs.out
@@ -329,6 +340,7 @@ zcs_likewise()
 	printf "warm\nline\nsummary\n" | diff - kinds
 }
 check 'zcs -I: lines that start "N kbytes/sec" before the report' zcs_likewise
+check '--warmup as long as -I: the first line, and no other, is of the warm-up' warmup_as_long_as_interval
 sum_of_streams()
 {
 	from_here
