@@ -339,4 +339,15 @@ zcs_more_than_announced()
 check 'zcs: more than was announced costs one line' zcs_more_than_announced
 stop_zcs
 
+# The keys of receipts, in the table that writes and reads them and in the manual.
+keys_in_manual()
+{
+	sed -n '/receipt_keys\[\] = {$/,/^}/s/^	{"\([a-z_]*\)", .*/\1/p' "$TOP/lib/report/receipt.c" | sort >keys
+	sed -n '/^\.Ss The receipt$/,/^\.Ss /s/^\.It Cm //p; s/^\.It Li \(refused\)=.*/\1/p' "$TOP/man/zc-wire.5" |
+		sed 's/ , /\n/g' | sort -u >manual
+	diff keys manual
+	grep -qx load keys
+}
+check 'zc-wire(5) has each key of a receipt, and no other' keys_in_manual
+
 finish

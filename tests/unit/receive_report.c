@@ -99,18 +99,19 @@ static void test_clients(void)
 	       "192.0.2.1:7: 40000 kbytes/sec (0.328 Gbit/s), 2048000 bytes in 0.050000 s\n"
 	       "  192.0.2.1:7: 3 files, 40 reads by splice, after 5 bytes of warm-up\n",
 	       "a client by another method has that, its warm-up and more decimals");
-	s.f = (struct figures){.bytes = 1u << 31,
-			       .load_bytes = ALL_BYTES,
-			       .seconds = 1,
-			       .soaked = 1,
-			       .load = 1,
-			       .uncertainty = 0.01,
-			       .cpus = 256,
-			       .unsafe = UNSAFE_STEAL,
-			       .files = 1000000,
-			       .calls = 1000000,
-			       .warmup = 1u << 31,
-			       .method = "splice"};
+	figures_init(&s.f);
+	s.f.bytes = 1u << 31;
+	s.f.load_bytes = ALL_BYTES;
+	s.f.seconds = 1;
+	s.f.soaked = 1;
+	s.f.load = 1;
+	s.f.uncertainty = 0.01;
+	s.f.cpus = 256;
+	s.f.unsafe = UNSAFE_STEAL;
+	s.f.files = 1000000;
+	s.f.calls = 1000000;
+	s.f.warmup = 1u << 31;
+	strcpy(s.f.method, "splice");
 	((struct sockaddr_in *)&s.peer)->sin_addr.s_addr = htonl(0xc0a86464);
 	prints(client,
 	       "192.168.100.100:7: 2097152 kbytes/sec (17.180 Gbit/s), load 100.0%? +-1.0%, cost 122.070? us/KiB\n"
