@@ -136,6 +136,7 @@ not()
 # skip 'what is not tested' 'why'
 skip()
 {
+	rm -f "$REPEATS"
 	count=$((count + 1))
 	echo "ok $count - $1 # SKIP $2"
 }

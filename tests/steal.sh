@@ -15,7 +15,6 @@ check_undisturbed()
 		repeating
 		until_no_steal
 	done
-	rm -f "$REPEATS"
 	skip "$what" "the host of this virtual machine took $stolen % of its CPUs (steal)"
 }
 

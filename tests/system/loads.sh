@@ -93,6 +93,7 @@ check_load()
 		# Noise does not take a figure away.
 		awk 'NF != 3 { exit 1 }' measured || why=
 		[ -n "$why" ] || break
+		repeating
 		until_no_steal
 	done >tries.log
 	if [ -n "$why" ]; then
