@@ -106,7 +106,7 @@ def judge_requests(case):
     elif p.has('--json') and zcs.status == 0:
         sizes = parse_json(p.out)[0]['requests']
         claimed = sum(size['bytes'] for size in sizes)
-        served = parse_json(zcs.out)[-1]['bytes'] if zcs.has('--json') else int(re.search(r'(\d+) bytes', zcs.out)[1])
+        served = parse_json(zcs.out)[-1]['bytes'] if zcs.has('--json') else int(re.search(r'(\d+) bytes?', zcs.out)[1])
         exact = not p.has('--time') and not any(sum(size['failed'].values()) for size in sizes)
         if served < claimed or exact and served > claimed:
             yield f'zcc claims {claimed} bytes of replies, zcs sent {served}'
@@ -161,7 +161,7 @@ def received_bytes(zcs):
         return json_bytes(zcs.out, 'sum_received')
     if re.search(r'(?m)^(?!total).*\bclients\b', zcs.out):
         return None
-    return text_bytes(zcs.out, r'^(?!total).* (\d+) bytes in ')
+    return text_bytes(zcs.out, r'^(?!total).* (\d+) bytes? in ')
 
 
 def parse_json(text):

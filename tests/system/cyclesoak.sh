@@ -172,8 +172,8 @@ that_interrupted_line()
 	"$cyclesoak" -1 -p 1000 --json >out 2>err &
 	SOAK=$!
 	remember $SOAK
-	# Once it has a soaker it blocks SIGTERM (0x4000), to wait for it.
-	wait_until or_gone $SOAK grep -q '^SigBlk:.*[4-7c-f]...$' "/proc/$SOAK/status"
+	# Once it has a soaker it blocks SIGTERM (0x4000), and no longer all signals, to wait for it.
+	wait_until or_gone $SOAK grep -q '^SigBlk:	00000000.*[4-7c-f]...$' "/proc/$SOAK/status"
 	kill -TERM "$SOAK"
 	status=0
 	wait "$SOAK" || status=$?
