@@ -54,17 +54,17 @@ static int unsent_limit(uint64_t pace)
 	struct target t = {.addr_len = sizeof(a)};
 	const int listener = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t len = sizeof(a);
-	int fd, limit;
+	int fd = -1, limit = -1;
 
-	if (bind(listener, (struct sockaddr *)&a, len) != 0 || listen(listener, 1) != 0 ||
-	    getsockname(listener, (struct sockaddr *)&a, &len) != 0)
-		return -1;
-	memcpy(&t.addr, &a, sizeof(a));
-	fd = target_connect(&t, &opt, &stop);
-	if (fd < 0)
-		return -1;
-	limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
-	close(fd);
+	if (bind(listener, (struct sockaddr *)&a, len) == 0 && listen(listener, 1) == 0 &&
+	    getsockname(listener, (struct sockaddr *)&a, &len) == 0) {
+		memcpy(&t.addr, &a, sizeof(a));
+		fd = target_connect(&t, &opt, &stop);
+	}
+	if (fd >= 0) {
+		limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+		close(fd);
+	}
 	close(listener);
 	return limit;
 }

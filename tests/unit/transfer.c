@@ -6,11 +6,11 @@
 /* An interval saw what had passed when the transfer ended: a clock source changed, and back. */
 static void test_unsafe(void)
 {
-	static struct send_report report;
+	static struct send_report rep;
 	const struct send_options opt = {.server = ""};
 	_Atomic int stop = 0;
 	struct run run = {.opt = &opt, .stop = &stop, .interface = ""};
-	struct transfer t = {.opt = &opt, .run = &run, .report = &report};
+	struct transfer t = {.opt = &opt, .run = &run, .report = &rep};
 
 	transfer_run(&t); /* of no streams */
 	ok(t.result.sent.unsafe == 0, "a transfer that nothing disturbed has no reason");
