@@ -108,6 +108,7 @@ const char *arg_host(const char *opt, char *s, const char **port)
 		return s;
 	if (end == NULL || (end[1] != '\0' && end[1] != ':'))
 		usage_error("%s: '%s' is neither [ADDRESS] nor [ADDRESS]:PORT", opt, s);
+	/* cppcheck-suppress nullPointerRedundantCheck ; usage_error() does not return */
 	if (end[1] == ':' && port == NULL)
 		usage_error("%s: '%s' has a port: the kernel chooses it", opt, s);
 	if (end[1] == ':' && *port == NULL)

@@ -75,10 +75,9 @@ double arg_time(const char *opt, const char *s)
 	double seconds;
 
 	if (parse_seconds(s, &seconds) == NULL && seconds <= 0)
-		usage_error(
-			"%s: '%s' is no time to send for: to send until Ctrl-C give a long one, "
-			"such as 1000h",
-			opt, s);
+		usage_error("%s: '%s' sends nothing: to send until Ctrl-C give a long time, "
+			    "such as 1000h",
+			    opt, s);
 	return arg_seconds(opt, s, 0.001, 1e9);
 }
 

@@ -143,8 +143,8 @@ def json_bytes(text, key):
 
 def text_bytes(text, pattern):
     """The sum of what the pattern finds and of the bytes of warm-ups."""
-    found = re.findall(f'(?m){pattern}', text) + re.findall(r'warm-up, ([\d,]+) bytes', text) + \
-        re.findall(r'after (\d+) bytes of warm-up', text)
+    found = re.findall(f'(?m){pattern}', text) + re.findall(r'warm-up, ([\d,]+) bytes?', text) + \
+        re.findall(r'after (\d+) bytes? of warm-up', text)
     return sum(int(n.replace(',', '')) for n in found)
 
 

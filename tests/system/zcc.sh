@@ -472,7 +472,7 @@ check_usage "--port.*'http'" zcc -s 0 -p http
 check_usage "--server: '192.0.2.1:2222' has a port, which is -p, --port" zcc -s 192.0.2.1:2222
 check_usage "--bind: '192.0.2.1:2222' has a port: the kernel" zcc -s 0 --bind 192.0.2.1:2222
 check_usage "FILE: '-' is not standard input" zcc -s 0 file -
-check_usage "--time: '0s' is no time to send for: .* 1000h" zcc -s 0 -t 0s
+check_usage "--time: '0s' sends nothing: .* 1000h" zcc -s 0 -t 0s
 check_usage '--pace.*12.5MB' zcc -s 0 --pace 100Mbit
 check_usage '--buffer-size.*not a size' zcc -s 0 -b 1q
 check_usage '--buffer-size.*not between' zcc -s 0 -b 0
