@@ -257,12 +257,12 @@ second_set_refused()
 	fi
 }
 check 'a second cyclesoak fails and names the process that soaks' second_set_refused
-zcc_is_refused()
+zcc_names_it()
 {
 	exits 1 $at_once "$zcc" -c -s 0 -p 1
 	grep -q "by cyclesoak (pid $SOAK)" err
 }
-check 'while cyclesoak soaks, zcc -c fails before it connects' zcc_is_refused
+check 'while cyclesoak soaks, zcc -c names it before it connects' zcc_names_it
 each_line_load_flushed()
 {
 	cat soak.out soak.err
