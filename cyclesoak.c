@@ -71,10 +71,10 @@ static void monitor_read(struct monitor *m)
 }
 
 /*
- * Starts the soakers.  Without a calibration a command's load is measured against the idle machine
- * before and after.  A command runs without a load, too: if another set of soakers runs.
+ * Without a calibration a command's load is measured against the idle machine before and after.  A
+ * command runs without a load, too: if another set of soakers runs, or a CPU has no baseline.
  */
-static void monitor_soak(struct monitor *m, bool command)
+static void monitor_start(struct monitor *m, bool command)
 {
 	if (opt.json)
 		environment_read(&m->environment);
@@ -90,15 +90,9 @@ static void monitor_soak(struct monitor *m, bool command)
 	if (m->soak == NULL) {
 		m->missing = UNSAFE_SOAKED_ALREADY;
 		m->bracketed = false;
-	}
-}
-
-/* Measures the idle machine where that is needed, and takes the first reading. */
-static void monitor_start(struct monitor *m)
-{
-	if (m->bracketed && !bracket_open(&m->bracket, "command", m->soak, &m->cal)) {
+	} else if (m->bracketed && !bracket_open(&m->bracket, "command", m->soak, &m->cal)) {
 		soaker_stop(m->soak);
-		m->soak = NULL; /* the command runs all the same */
+		m->soak = NULL;
 		m->missing = UNSAFE_BASELINE_BUSY;
 		m->bracketed = false;
 	}
@@ -438,14 +432,12 @@ static int measure(char **argv)
 
 	if (*argv != NULL && (e = command_error(*argv)) != 0)
 		command_die(*argv, e);
+	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
 	signal(SIGCHLD, SIG_DFL);
-	/* A signal still kills the program while it waits for another set of soakers. */
-	monitor_soak(&m, *argv != NULL);
-	/* From here the program takes the signals that end it, and SIGCHLD, where it waits. */
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	monitor_start(&m);
+	monitor_start(&m, *argv != NULL);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
 	else

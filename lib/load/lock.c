@@ -137,11 +137,16 @@ void lock_warn_beside(const struct lock_holder *h)
 bool lock_take(const struct lock *l, double seconds, struct lock_holder *h)
 {
 	long tries = lround(seconds * 1e9 / LOCK_TRY_NS);
+	sigset_t stop, old;
 
+	stop_signals(&stop);
 	while (tries-- > 0) {
 		if (lock_try(l, NULL))
 			return true;
+		/* A program that has blocked the signals that end it takes them here, too. */
+		sigprocmask(SIG_UNBLOCK, &stop, &old);
 		sleep_ns(LOCK_TRY_NS);
+		sigprocmask(SIG_SETMASK, &old, NULL);
 	}
 	if (lock_try(l, h))
 		return true;

@@ -53,6 +53,16 @@ others_fail()
 	not grep 'no load is measured' err
 }
 check 'cyclesoak without a command, and -C, fail while another program soaks' others_fail
+interrupt_ends_waiting()
+{
+	# shellcheck disable=SC2016 # of the inner shell
+	exits 143 $in_namespace timeout -s KILL 20 sh -c '"$1" --wait 3600 touch ran & p=$!
+		until ls -l /proc/$p/fd | grep -q "/dev/zero$"; do sleep 0.01; done
+		kill -TERM $p
+		wait $p' sh "$cyclesoak"
+	not [ -e ran ]
+}
+check 'cyclesoak --wait: SIGTERM ends the waiting, and the command does not run' interrupt_ends_waiting
 # Each look is one try to have the lock, 10 ms after the last; here no time passes between them.
 waits()
 {
