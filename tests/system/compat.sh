@@ -2,6 +2,7 @@
 # The released 0.1.0, built from its commit, at one end and the new programs at the other: both ends
 # report the same bytes, and zcc has zcs's figures.
 # only: check-long
+# group: soaks
 # seconds: 250
 # limit: 900
 . "$TOP/tests/lib.sh"
