@@ -229,6 +229,21 @@ struct given {
 	bool timeout; /* --timeout was given, which may be 0 */
 };
 
+static void parse_load_option(struct send_options *opt, int c, struct given *given)
+{
+	switch (c) {
+	case 'c': opt->load = true; break;
+	case 'C': opt->calibrate = true; break;
+	case 'f': opt->calibration = arg_file("-f, --calibration", optarg); break;
+	case OPT_FORCE: opt->force = true; break;
+	case 'N': opt->n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
+	case OPT_WAIT:
+		given->wait = true;
+		opt->wait = arg_seconds("--wait", optarg, 0, 86400);
+		break;
+	}
+}
+
 static void parse_option(struct send_options *opt, int c, struct given *given)
 {
 	switch (c) {
@@ -280,19 +295,11 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case '4': arg_family(&opt->family, AF_INET); break;
 	case '6': arg_family(&opt->family, AF_INET6); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt->bind); break;
-	case 'c': opt->load = true; break;
-	case 'C': opt->calibrate = true; break;
-	case 'f': opt->calibration = arg_file("-f, --calibration", optarg); break;
-	case OPT_FORCE: opt->force = true; break;
-	case 'N': opt->n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
-	case OPT_WAIT:
-		given->wait = true;
-		opt->wait = arg_seconds("--wait", optarg, 0, 86400);
-		break;
 	case 'J': opt->json = true; break;
 	case 'q': opt->quiet = true; break;
 	case 'T': opt->title = optarg; break;
 	case 'd': opt->debug++; break;
+	default: parse_load_option(opt, c, given);
 	}
 }
 

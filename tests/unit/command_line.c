@@ -60,7 +60,7 @@ static void test_defaults(void)
 /* 33 methods and sizes for each of 32 streams are more runs than a comparison has. */
 static void test_most_runs(void)
 {
-	char sizes[256] = "1", streams[256] = "1", more[256], err[1024];
+	char sizes[256] = "1", streams[256] = "1", more[260], err[1024];
 	struct command c = {{"zcc", "-s", "0", "-b", sizes, "-P", streams}, false};
 	int i;
 

@@ -113,12 +113,13 @@ static void test_lists(void)
 		{"1,,", "<1><>"},   {"a b", "<a b>"},
 	};
 	char got[64], *rest, *one;
-	size_t i, n;
+	size_t i;
 
 	for (i = 0; i < LENGTH(cases); i++) {
 		rest = strdupa(cases[i].list);
-		for (n = 0; (one = list_next(&rest)) != NULL;)
-			n += (size_t)snprintf(got + n, sizeof(got) - n, "<%s>", one);
+		got[0] = '\0';
+		while ((one = list_next(&rest)) != NULL)
+			string_append(got, sizeof(got), "<%s>", one);
 		is(got, cases[i].values, "list_next: the values of '%s'", cases[i].list);
 	}
 }

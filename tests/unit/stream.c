@@ -110,7 +110,7 @@ static int connect_served(struct served *s, pthread_t *thread)
 	    getsockname(s->listener, (struct sockaddr *)&a, &len) != 0 ||
 	    connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
 	    pthread_create(thread, NULL, serve, s) != 0)
-		return -1;
+		err(EXIT_FAILURE, "a server");
 	return fd;
 }
 
