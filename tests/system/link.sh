@@ -75,7 +75,7 @@ gives_up()
 {
 	client_ends "$1" 1
 	one_line "$1.err"
-	grep -q "^zcc: .*:$PORT: the server accepted no data for 2[0-9.]* seconds (--timeout) after [1-9]" "$1.err"
+	grep -q "^zcc: .*:$PORT: the server accepted no data for 2[0-9.]* seconds (--timeout[^)]*) after [1-9]" "$1.err"
 	waited=$(sums "$1" | awk '/^0 kbytes.* retransmits?/ { n++; next } { n = 0 } END { print n + 0 }')
 	echo "$1 waited for $waited intervals"
 	[ "$waited" -ge 10 ] && [ "$waited" -le 30 ]
@@ -546,22 +546,28 @@ across '' 'pulled for good: zcc --timeout gives up by every method, zcs --idle-t
 # shellcheck disable=SC2046 # several words: $(of)
 pulled_when()
 {
-	head -c 100000 file >small
+	# With --pace little would be in the socket: here the link is slow, and zcc has sent all to its socket.
+	$B tc qdisc add dev "$LINK" root tbf rate 320kbit burst 16k limit 300k
+	head -c 150000 file >small
 	start_zcs
 	for v in 4 6; do
-		start_zcc a$v -s $(of A $v) -o 200k --timeout 2 --pace 20k -I 0.1 small
+		start_zcc a$v -s $(of A $v) -o 200k --timeout 2 -I 0.1 small
 	done
-	wait_until counts -gt 60000 $A cat /sys/class/net/"$LINK"/statistics/rx_bytes
 	met()
 	{
 		[ "$($B ss -tn state fin-wait-1 | grep -c ":$PORT")" -eq 2 ]
 	}
 	wait_until met
+	wait_until counts -gt 60000 $A cat /sys/class/net/"$LINK"/statistics/rx_bytes
 	pull "$A"
 	gives_up a4
 	gives_up a6
 }
-across '' 'pulled when all is in the socket: --timeout' pulled_when
+if [ -n "$tc" ]; then
+	across '' 'pulled when all is in the socket: --timeout' pulled_when
+else
+	skip 'pulled when all is in the socket: --timeout' "no tc with tbf"
+fi
 pulled_for_good()
 {
 	start_zcs -I 0.1

@@ -201,7 +201,9 @@ static void test_watch(void)
 	   "with --pace two segments may take their time besides --timeout");
 	w.seconds = 3.1;
 	ok(status_of(watch, &w, printed, sizeof(printed)) == EXIT_FAILURE &&
-		   strstr(printed, "accepted no data for 3 seconds (--timeout)") != NULL,
+		   strstr(printed,
+			  "accepted no data for 3 seconds (--timeout 1, and two segments at --pace)") !=
+			   NULL,
 	   "with --pace a server that accepts nothing is reported, too");
 }
 
