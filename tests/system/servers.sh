@@ -157,7 +157,8 @@ for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 se
     "bytes=1 seconds=$digits" 'bytes=1  seconds=1' ' bytes=1 seconds=1' 'bytes=1 seconds=1 ' \
     'bytes=18446744073709551616 seconds=1' 'bytes=1 seconds=1 method=READ' 'bytes=1 seconds=1 KEY=1' \
     'bytes=1 seconds=1 method=abcdefghijklmnop' 'refused=abcdefghijklmnop' 'refused=No' 'refused=' 'refused=a refused=b' \
-    'bytes=1 seconds=1 cpus=2 load=-5000'; do
+    'bytes=1 seconds=1 cpus=2 load=-101' 'bytes=1 seconds=1 cpus=8193 load=1' 'bytes=1 seconds=1 slowed=-101' \
+    'bytes=1 seconds=1 load=1 uncertainty=101' 'bytes=1 seconds=1000000001' 'bytes=2000000000000000000 seconds=1'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
 	turn=$(((turn + 1) % 3))
@@ -172,8 +173,8 @@ receipt_of_valid_exit()
 		[ $status -eq "$wanted" ]
 	done
 }
-for line in 'bytes=18446744073709551615 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
-    'bytes=1 seconds=1 load=999999 cpus=999999 uncertainty=999999 slowed=-0.9' \
+for line in 'bytes=1000000000000000000 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
+    'bytes=1 seconds=1000000000 load=100 cpus=8192 uncertainty=100 slowed=-100' \
     'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
