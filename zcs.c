@@ -250,7 +250,7 @@ static void parse_option(int c)
 				    "such as 192.0.2.0/24,2001:db8::/32",
 				    optarg);
 		break;
-	case OPT_BIND: opt.address = arg_host("--bind", optarg, &opt.port); break;
+	case OPT_BIND: opt.address = arg_host("--bind", optarg, &opt.port, 0); break;
 	case OPT_BIND_DEV: opt.sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_USER: opt.user = optarg; break;

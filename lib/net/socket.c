@@ -96,7 +96,7 @@ static void set_dscp_or_die(int fd, int dscp)
 	}
 }
 
-const char *arg_host(const char *opt, char *s, const char **port)
+const char *arg_host(const char *opt, char *s, const char **port, long min_port)
 {
 	const char *colon = strchr(s, ':');
 	char *end = strchr(s, ']');
@@ -112,7 +112,7 @@ const char *arg_host(const char *opt, char *s, const char **port)
 	if (end[1] == ':' && port == NULL)
 		usage_error("%s: '%s' has a port: the kernel chooses it", opt, s);
 	if (end[1] == ':' && *port == NULL)
-		*port = arg_port(opt, end + 2, 0);
+		*port = arg_port(opt, end + 2, min_port);
 	*end = '\0';
 	return s + 1;
 }

@@ -247,7 +247,7 @@ static void parse_load_option(struct send_options *opt, int c, struct given *giv
 static void parse_option(struct send_options *opt, int c, struct given *given)
 {
 	switch (c) {
-	case 's': opt->server = arg_host("-s, --server", optarg, &opt->port); break;
+	case 's': opt->server = arg_host("-s, --server", optarg, &opt->port, 1); break;
 	case 'p': opt->port = arg_port("-p, --port", optarg, 1); break;
 	case 'n': opt->loops = arg_loops("-n, --loops", optarg); break;
 	case 't': opt->seconds = arg_time("-t, --time", optarg); break;
@@ -278,7 +278,7 @@ static void parse_option(struct send_options *opt, int c, struct given *given)
 	case 'M': opt->mss = (int)arg_size("--mss", optarg, 88, 32767); break; /* the kernel's */
 	case OPT_PACE: opt->pace = arg_size("--pace", optarg, 1, 1ull << 50); break;
 	case OPT_CONGESTION: opt->sock.congestion = optarg; break;
-	case OPT_BIND: opt->source = arg_host("--bind", optarg, NULL); break;
+	case OPT_BIND: opt->source = arg_host("--bind", optarg, NULL, 0); break;
 	case OPT_BIND_DEV: opt->sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_CONTENT:
 		given->content = true;
