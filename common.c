@@ -554,14 +554,19 @@ int file_write(const char *dir, const char *name, const char *text)
 	return e == 0 ? 0 : -1;
 }
 
-char *file_target(const char *path)
+char *file_target_or_die(const char *path)
 {
 	struct stat st;
+	char *file;
 
 	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) &&
 	    (st.st_uid == geteuid() || st.st_uid == 0))
-		return realpath(path, NULL);
-	return strdup(path);
+		file = realpath(path, NULL);
+	else
+		file = strdup(path);
+	if (file == NULL)
+		die_errno("cannot write %s", printable(path));
+	return file;
 }
 
 /*
@@ -585,7 +590,7 @@ static mode_t new_mode(const struct stat *old)
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
-	char self[64], *file = file_target(path), *tmp;
+	char self[64], *file = file_target_or_die(path), *tmp;
 	bool named, done, exists;
 	sigset_t all, old;
 	struct stat st;
@@ -593,8 +598,6 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	FILE *f;
 	int fd, e;
 
-	if (file == NULL)
-		die_errno("cannot write %s", printable(path));
 	exists = lstat(file, &st) == 0 && !S_ISLNK(st.st_mode);
 	if (exists && !S_ISREG(st.st_mode))
 		die("cannot write %s: not a regular file", printable(path));

@@ -221,14 +221,14 @@ int file_write(const char *dir, const char *name, const char *text);
 /*
  * The file that file_replace_or_die() writes: that which a symbolic link of the user or of root
  * names.  A link that somebody else has made is not followed: in a directory that all may write to it
- * may name any file.  To be freed by free(3); NULL with errno if there is none.
+ * may name any file.  To be freed by free(3).  Dies of a link to a file that does not exist.
  */
-char *file_target(const char *path);
+char *file_target_or_die(const char *path);
 
 /*
  * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  It
- * keeps its mode.  A link that file_target() does not follow is replaced; a device or directory is an
- * error.
+ * keeps its mode.  A link that file_target_or_die() does not follow is replaced; a device or directory
+ * is an error.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);

@@ -77,14 +77,11 @@ static void print_plan(FILE *f, const void *plan)
 
 void saved_try_or_die(const char *path)
 {
-	char *file = file_target(path), *dir;
-	const char *name;
+	char *file = file_target_or_die(path);
+	const char *dir = dirname(strdupa(file)), *slash = strrchr(file, '/'),
+		   *name = slash != NULL ? slash + 1 : file;
 	struct stat st;
 
-	if (file == NULL)
-		die_errno("--save: %s", printable(path));
-	dir = dirname(strdupa(file));
-	name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
 	if (*name == '\0' ||
 	    (lstat(file, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
 		die("--save: '%s' is not a regular file", printable(path));

@@ -210,6 +210,9 @@ nowhere_to_save()
 	grep -x 'zcc: --save: cannot write to the directory none: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save /dev/null file
 	grep -x "zcc: --save: '/dev/null' is not a regular file" err
+	ln -s none dangling
+	exits 1 "$zcc" -s 0 -p "$PORT" --save dangling file
+	grep -x 'zcc: cannot write dangling: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save none/ file
 	grep -x "zcc: --save: 'none/' is not a regular file" err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save '' file

@@ -23,10 +23,11 @@ static struct lock new_lock(bool root)
 	return (struct lock){memfd_create("lock", 0), root ? memfd_create("root", 0) : -1};
 }
 
-/* Starts a process that locks a file, and holds it for so long. */
+/* Starts a process that locks a file, and holds it for `ns` nanoseconds. */
 static pid_t hold(int fd, uint64_t ns)
 {
 	int ready[2];
+	int own;
 	char c = 0;
 	pid_t pid;
 
@@ -34,7 +35,8 @@ static pid_t hold(int fd, uint64_t ns)
 		return -1;
 	if (pid == 0) {
 		prctl(PR_SET_NAME, NAME);
-		if (flock(reopen(fd), LOCK_EX) == 0 && write(ready[1], &c, 1) == 1)
+		own = reopen(fd);
+		if (flock(own, LOCK_EX) == 0 && write(ready[1], &c, 1) == 1)
 			sleep_ns(ns);
 		_exit(EXIT_SUCCESS);
 	}
