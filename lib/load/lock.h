@@ -49,7 +49,7 @@ bool lock_try(const struct lock *l, struct lock_holder *h);
  */
 bool lock_try_beside(const struct lock *l, const struct lock_holder *h);
 
-/* Warns that the caller goes on so. */
+/* Warns that the caller soaks beside that holder, whose lock is ignored. */
 void lock_warn_beside(const struct lock_holder *h);
 
 /* Takes the lock; tries for some seconds.  If another program still has it then, stores that in *h. */

@@ -87,7 +87,7 @@ const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t 
  * Text.
  */
 
-/* With its decimals; what no host can have measured has so many digits that they are cut. */
+/* A figure with its decimals; one that no host can have measured is printed with an exponent. */
 static const char *number(double value, int places, char buf[FIGURE_STRLEN])
 {
 	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f" : "%.*e", places, value);

@@ -65,7 +65,7 @@ int options_runs(const struct send_options *opt);
 
 /*
  * The seconds after which a server that accepts nothing has timed out; 0: never.  It is --timeout, and
- * with --pace the time of two segments, as nothing may be sent for so long at that rate.
+ * with --pace the time of two segments: at that rate the kernel may send nothing until they are due.
  */
 double options_timeout(const struct send_options *opt);
 

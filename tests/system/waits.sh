@@ -80,7 +80,7 @@ waits_as_long()
 	    "$zcc" -C --wait 0.1
 	[ "$(grep -c '^flock(' trace)" -eq 11 ]
 }
-check_traced '--wait: so long another program is waited for, and 2 seconds without it' waits_as_long
+check_traced '--wait SECS: another program is waited for that time, and 2 seconds without it' waits_as_long
 
 start_zcs
 transfer_goes_on()
