@@ -7,14 +7,8 @@
 #include <sys/wait.h>
 
 #include "common.h"
-#include "lib/load/bracket.h"
-#include "lib/load/calibration.h"
-#include "lib/load/counters.h"
-#include "lib/load/cpus.h"
+#include "lib/load/gauge.h"
 #include "lib/load/history.h"
-#include "lib/load/limits.h"
-#include "lib/load/load.h"
-#include "lib/load/soaker.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
@@ -25,31 +19,18 @@
 #define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
 
 static struct {
-	double period;    /* seconds */
-	double wait;      /* seconds at most for another set of soakers to end */
-	const char *file; /* NULL: CALIBRATION_FILE, which a command can do without */
-	int n_cpus;       /* 0: all */
-	long count;       /* lines to print; 0: until interrupted */
+	double period;            /* seconds */
+	struct gauge_setup gauge; /* a command can do without a calibration */
+	long count;               /* lines to print; 0: until interrupted */
 	bool calibrate, per_cpu, once, debug;
 	int force, json; /* flags of getopt_long(3) */
-} opt = {.period = 1, .wait = SOAK_WAIT};
-
-/* The readings of one moment. */
-struct reading {
-	struct load_sample sum, *each;
-	struct counters counters;
-};
+} opt = {.period = 1, .gauge = {.soak = true, .wait = SOAK_WAIT}};
 
 /* A measurement that goes on. */
 struct monitor {
-	struct soaker *soak; /* NULL: no load is measured */
-	unsigned missing;    /* why it is not: a reason of limits.h */
-	struct calibration cal;
-	bool command;   /* its time is measured, and not periods */
-	bool bracketed; /* baselines before and after the command stand for the file's */
-	struct bracket bracket;
-	struct reading from, to; /* the start and the end of the period, or of the command */
-	struct limits_said said;
+	struct gauge gauge;
+	bool command;               /* its time is measured, and not periods */
+	struct gauge_mark from, to; /* the start and the end of the period, or of the command */
 	struct history history;
 	bool has_start;                 /* an object has had the program and the environment */
 	struct environment environment; /* with --json */
@@ -60,58 +41,27 @@ struct monitor {
  */
 
 /*
- * Reads into m->to.  The soakers are read first, as the counters take long to read.  Without soakers
- * a reading has the time alone.
+ * Finds the calibration.  Without one a command's load is measured against the idle machine before and
+ * after.
  */
-static void monitor_read(struct monitor *m)
-{
-	if (m->soak != NULL)
-		load_sample_read(m->soak, &m->cal, &m->to.sum, m->to.each);
-	counters_read(&m->to.counters, NULL);
-}
-
-/*
- * Without a calibration a command's load is measured against the idle machine before and after.  A
- * command runs without a load, too: if another set of soakers runs, or a CPU has no baseline.
- */
-static void monitor_start(struct monitor *m, bool command)
+static void monitor_open(struct monitor *m, bool command)
 {
 	if (opt.json)
 		environment_read(&m->environment);
 	m->command = command;
-	if (command)
-		m->bracketed = !calibration_find_or_die(&m->cal, opt.file, opt.n_cpus);
-	else
-		calibration_load_or_die(&m->cal, opt.file != NULL ? opt.file : CALIBRATION_FILE,
-					opt.n_cpus);
-	limits_warn();
-	m->soak = command ? soaker_start_or_warn(&m->cal.cpus, opt.wait)
-			  : soaker_start_or_die(&m->cal.cpus, opt.wait);
-	if (m->soak == NULL) {
-		m->missing = UNSAFE_SOAKED_ALREADY;
-		m->bracketed = false;
-	} else if (m->bracketed && !bracket_open(&m->bracket, "command", m->soak, &m->cal)) {
-		soaker_stop(m->soak);
-		m->soak = NULL;
-		m->missing = UNSAFE_BASELINE_BUSY;
-		m->bracketed = false;
-	}
-	m->from.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->from.each), "readings");
-	m->to.each = alloc_or_die((size_t)m->cal.cpus.n, sizeof(*m->to.each), "readings");
-	/* Here the soakers are read last: what follows is to be measured. */
-	counters_read(&m->from.counters, NULL);
-	if (m->soak != NULL)
-		load_sample_read(m->soak, &m->cal, &m->from.sum, m->from.each);
+	opt.gauge.what = "command";
+	opt.gauge.needs_file = opt.gauge.soak && !command;
+	opt.gauge.gross = opt.gauge.idle && !command;
+	gauge_prepare_or_die(&m->gauge, &opt.gauge);
+	gauge_mark_open(&m->gauge, &m->from);
+	gauge_mark_open(&m->gauge, &m->to);
 }
 
 static void monitor_stop(struct monitor *m)
 {
-	if (m->soak != NULL)
-		soaker_stop(m->soak);
-	free(m->from.each);
-	free(m->to.each);
-	free(m->cal.cpu);
-	bracket_end(&m->bracket);
+	gauge_stop(&m->gauge);
+	gauge_mark_close(&m->from);
+	gauge_mark_close(&m->to);
 }
 
 /*
@@ -121,7 +71,7 @@ static void monitor_stop(struct monitor *m)
 /* The load of the i-th CPU.  Any reason that makes the machine's load unsafe holds for it, too. */
 static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct load *l)
 {
-	load_between(&m->cal, &m->from.each[i], &m->to.each[i], i, l);
+	gauge_between(&m->gauge, &m->from.each[i], &m->to.each[i], i, l);
 	if (!isnan(l->load))
 		l->unsafe |= unsafe;
 }
@@ -138,8 +88,10 @@ static const char *no_load_text(const struct load *l, char buf[16 + UNSAFE_STRLE
 }
 
 /* The line of a period, which breaks where the CPUs are many. */
-static void report_text(const struct monitor *m, const struct load *l, const struct rates *r)
+static void report_text(const struct monitor *m, const struct load *l)
 {
+	const struct cpus *cpus = &m->gauge.calibration.cpus;
+	const double *accounting = l->rates.cpu;
 	const struct soaker_wakeup w = l->wakeup;
 	char text[BASELINES_STRLEN], reasons[16 + UNSAFE_STRLEN];
 	struct wrap line;
@@ -152,42 +104,39 @@ static void report_text(const struct monitor *m, const struct load *l, const str
 	} else {
 		wrap_add(&line, "", "System load: %.1f%%%s +-%.1f%%", percent(l->load),
 			 unsafe_mark(l->unsafe), 100 * l->uncertainty);
-		wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
+		if (!isnan(l->slowed))
+			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
 	}
-	for (i = 0; i < m->cal.cpus.n && opt.per_cpu && m->soak != NULL; i++) {
+	for (i = 0; i < cpus->n && opt.per_cpu && gauge_measures(&m->gauge); i++) {
 		load_of_cpu(m, i, l->unsafe, &one); /* none if the CPU was away */
-		wrap_add_cpu(&line, ", ", m->cal.cpus.id[i], one.load, one.unsafe);
+		wrap_add_cpu(&line, ", ", cpus->id[i], one.load, one.unsafe);
 	}
 	if (m->command) {
 		wrap_add(&line, "; ", "took %.3f s", l->seconds);
 		if (!isnan(l->load))
 			wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
 	}
-	if (m->bracketed)
-		wrap_add(&line, "; ", "%s", baselines_format(m->bracket.drift, text));
+	if (l->baseline == BASELINE_OWN)
+		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));
 	if (opt.debug && !isnan(w.soaked + w.unsoaked))
 		wrap_add(&line, "; ", "wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked,
 			 1e6 * w.unsoaked);
-	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(r->cpu[i]); i++)
+	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(accounting[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
-			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(r->cpu[i]));
+			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(accounting[i]));
 	wrap_end(&line);
 }
 
-static void report_json(struct monitor *m, const struct load *l, const struct rates *r)
+static void report_json(struct monitor *m, const struct load *l)
 {
+	const struct cpus *cpus = &m->gauge.calibration.cpus;
 	struct figures f;
 	struct load one;
 	struct json j;
 	int i;
 
 	figures_init(&f);
-	figures_load(&f, l);
-	f.rates = *r;
-	f.baseline = m->bracketed      ? BASELINE_OWN
-		     : m->soak != NULL ? BASELINE_FILE
-				       : BASELINE_UNKNOWN;
-	f.drift = m->bracketed ? m->bracket.drift : NAN;
+	f.host = *l;
 	json_report_open(&j);
 	if (!m->has_start) {
 		json_open(&j, "start", '{');
@@ -198,65 +147,38 @@ static void report_json(struct monitor *m, const struct load *l, const struct ra
 	json_number(&j, "seconds", l->seconds);
 	json_load(&j, &f);
 	json_open(&j, "load_by_cpu", '[');
-	for (i = 0; i < m->cal.cpus.n && m->soak != NULL; i++) {
+	for (i = 0; i < cpus->n && gauge_measures(&m->gauge); i++) {
 		load_of_cpu(m, i, l->unsafe, &one);
 		json_open(&j, NULL, '{');
-		json_count(&j, "cpu", (uint64_t)m->cal.cpus.id[i]);
+		json_count(&j, "cpu", (uint64_t)cpus->id[i]);
 		json_number(&j, "load_percent", 100 * one.load);
 		json_number(&j, "load_uncertainty_percent", 100 * one.uncertainty);
 		json_unsafe(&j, one.unsafe);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
-	json_accounting(&j, r);
+	json_accounting(&j, &l->rates);
 	json_report_close(&j, NULL);
-}
-
-/* Stores that there is no load, and why, and the time between the readings. */
-static void load_missing(const struct monitor *m, struct load *l)
-{
-	const double seconds = seconds_between(m->from.counters.ns, m->to.counters.ns);
-
-	*l = (struct load){.load = NAN,
-			   .uncertainty = NAN,
-			   .slowed = NAN,
-			   .tasks = NAN,
-			   .others = NAN,
-			   .seconds = seconds,
-			   .cpus = NAN,
-			   .unsafe = m->missing,
-			   .wakeup = {NAN, NAN}};
 }
 
 /* Reports the load of a period that is over; the next one begins where it ended. */
 static struct load report_load(struct monitor *m)
 {
-	const struct reading from = m->from;
+	const struct gauge_mark from = m->from;
 	char reasons[16 + UNSAFE_STRLEN];
-	struct rates r;
 	struct load l;
 
-	if (m->soak != NULL)
-		load_between(&m->cal, &m->from.sum, &m->to.sum, -1, &l);
-	else
-		load_missing(m, &l);
-	counters_rates(&m->from.counters, &m->to.counters, &r);
-	l.unsafe |= limits_steal(&r);
-	if (m->bracketed && (!isnan(l.load) || l.unsafe != 0))
-		l.unsafe |= bracket_unsafe(&m->bracket);
-	/* The bracket has reported a busy machine itself. */
-	if (m->soak != NULL)
-		limits_say(m->soak, &r, m->bracketed ? l.unsafe & ~UNSAFE_BASELINE_BUSY : l.unsafe,
-			   &m->said);
+	gauge_load(&m->gauge, &m->from, &m->to, &l);
+	gauge_say(&m->gauge, &l);
 	history_add(&m->history, &l);
 	if (opt.json)
-		report_json(m, &l, &r);
+		report_json(m, &l);
 	else if (opt.once && isnan(l.load))
 		die("%s: there is no load", no_load_text(&l, reasons));
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
-		report_text(m, &l, &r);
+		report_text(m, &l);
 	m->from = m->to;
 	m->to = from;
 	return l;
@@ -304,7 +226,7 @@ static bool wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 		left = ns_to_timespec((uint64_t)(1e9 * seconds_between(now_ns(), end)));
 		sig = sigtimedwait(set, NULL, &left);
 		if (sig == SIGCHLD)
-			monitor_read(m);
+			gauge_end(&m->gauge, &m->to, NULL);
 	} while (sig == SIGCHLD || (sig < 0 && now_ns() < end));
 	return sig < 0;
 }
@@ -318,7 +240,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 		end += period;
 		if (!wait_period(m, set, end))
 			break;
-		monitor_read(m);
+		gauge_end(&m->gauge, &m->to, NULL);
 		report_load(m);
 		/* The periods that it missed while it was stopped are not made up. */
 		if (now_ns() > end + period)
@@ -383,8 +305,7 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 	close(failed[1]);
 	if (TEMP_FAILURE_RETRY(read(failed[0], &error, sizeof(error))) > 0) {
 		TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
-		if (m->soak != NULL)
-			soaker_stop(m->soak);
+		gauge_stop(&m->gauge);
 		command_die(argv[0], error);
 	}
 	close(failed[0]);
@@ -403,18 +324,13 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 	int status;
 
 	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
-		if (m->soak != NULL)
-			soaker_check_or_die(m->soak);
+		gauge_check_or_die(&m->gauge);
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);
 	}
-	monitor_read(m);
-	if (m->bracketed)
-		bracket_close(&m->bracket, m->soak, &m->cal,
-			      &(struct bracket_samples){&m->from.sum, m->from.each, &m->to.sum,
-							m->to.each},
-			      NULL);
+	gauge_end(&m->gauge, &m->to, NULL);
+	gauge_after(&m->gauge, &m->from, &m->to, NULL);
 	l = report_load(m);
 	if (l.seconds < SHORT_SECONDS && l.uncertainty > l.load)
 		warnx("the command took %.3f s, too short for its load: run it for half a second "
@@ -426,7 +342,7 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 /* Measures periods, or the command at argv. */
 static int measure(char **argv)
 {
-	struct monitor m = {.bracketed = false};
+	struct monitor m = {.command = false};
 	sigset_t set, old;
 	int status = EXIT_SUCCESS, e;
 
@@ -437,7 +353,9 @@ static int measure(char **argv)
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	monitor_start(&m, *argv != NULL);
+	monitor_open(&m, *argv != NULL);
+	gauge_start(&m.gauge, 0);
+	gauge_begin(&m.gauge, &m.from, NULL);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
 	else
@@ -531,14 +449,14 @@ static void parse_option(int c)
 {
 	switch (c) {
 	case 'C': opt.calibrate = true; break;
-	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case 'N': opt.gauge.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
-	case OPT_WAIT: opt.wait = arg_seconds("--wait", optarg, 0, 86400); break;
+	case OPT_WAIT: opt.gauge.wait = arg_seconds("--wait", optarg, 0, 86400); break;
 	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
 	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
 	case '1': opt.once = true; break;
-	case 'f': opt.file = arg_file("-f, --calibration", optarg); break;
+	case 'f': opt.gauge.file = arg_file("-f, --calibration", optarg); break;
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
@@ -555,7 +473,7 @@ int main(int argc, char **argv)
 	die_init(close_report, NULL);
 	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
 		parse_option(c);
-	cpus_to_soak(opt.n_cpus, &online); /* an -N beyond the machine is a usage error */
+	gauge_cpus(&opt.gauge, &online); /* an -N beyond the machine is a usage error */
 	if (opt.once && opt.count > 1)
 		usage_error("-1, --once and -n, --count cannot be used together");
 	if (opt.once)
@@ -566,7 +484,6 @@ int main(int argc, char **argv)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (optind < argc)
 		usage_error("-C, --calibrate takes no command: '%s'", argv[optind]);
-	calibrate_or_die(opt.n_cpus, opt.file != NULL ? opt.file : CALIBRATION_FILE, opt.force,
-			 opt.wait);
+	gauge_calibrate_or_die(&opt.gauge, opt.force);
 	return EXIT_SUCCESS;
 }

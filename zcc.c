@@ -4,14 +4,13 @@
 #include <limits.h>
 
 #include "common.h"
-#include "lib/load/calibration.h"
 #include "lib/send/command_line.h"
 #include "lib/send/comparison.h"
 #include "lib/send/request.h"
 #include "lib/send/sender.h"
 #include "lib/send/transfer.h"
 
-static struct send_options opt = {.server = "", .wait = SOAK_WAIT};
+static struct send_options opt = {.server = "", .gauge = {.wait = SOAK_WAIT}};
 
 /* Why the threads are to stop: TIME_UP, or the signal that interrupts them; 0: they are not. */
 static _Atomic int stop;
@@ -151,7 +150,7 @@ static const char *send_once(struct run *run, struct send_report *rep, const str
 	} else {
 		error = result_check(res, opt.streams, why);
 	}
-	run_warn(run, &res->sent);
+	gauge_say(&run->gauge, &res->sent.host);
 	if (error == NULL && run_is_short(&res->sent))
 		warn_short(rep);
 	else if (error == NULL)
@@ -175,8 +174,8 @@ static void name_run(struct run *run, const struct plan *plan, int i)
 {
 	if (!opt.compare.wanted)
 		return;
-	run->said.place = comparison_run_place(plan, i, run->place, sizeof(run->place));
-	run->said.most = opt.debug > 0 ? UINT_MAX : 1;
+	run->gauge.said.place = comparison_run_place(plan, i, run->place, sizeof(run->place));
+	run->gauge.said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
@@ -294,9 +293,7 @@ int main(int argc, char **argv)
 	if (!command_line_parse(&opt, argc, argv))
 		return EXIT_SUCCESS;
 	if (opt.calibrate) {
-		calibrate_or_die(opt.n_cpus,
-				 opt.calibration != NULL ? opt.calibration : CALIBRATION_FILE,
-				 opt.force, opt.wait);
+		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
 	}
 	if (opt.json || opt.debug > 0)

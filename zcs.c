@@ -47,8 +47,8 @@ static int open_all(struct context *x)
 	if (opt.json)
 		environment_read(&x->report.environment);
 	/* Before it listens: clients do not wait for this. */
-	if (opt.load)
-		meter_start_or_die(&x->meter, opt.calibration, opt.n_cpus);
+	if (gauge_is_wanted(&opt.gauge))
+		meter_start_or_die(&x->meter, &opt.gauge);
 	/* Each client is a descriptor. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
 		files.rlim_cur = files.rlim_max;
@@ -263,9 +263,9 @@ static void parse_option(int c)
 	case '4': arg_family(&opt.family, AF_INET); break;
 	case '6': arg_family(&opt.family, AF_INET6); break;
 	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
-	case 'c': opt.load = true; break;
-	case 'f': opt.calibration = arg_file("-f, --calibration", optarg); break;
-	case 'N': opt.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
+	case 'c': opt.gauge.soak = true; break;
+	case 'f': opt.gauge.file = arg_file("-f, --calibration", optarg); break;
+	case 'N': opt.gauge.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
 	case 'd': opt.debug = true; break;
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
@@ -299,15 +299,14 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options: try 'zcs --help'",
 			    argv[optind]);
-	cpus_to_soak(opt.n_cpus, &online); /* rejects an -N that cannot be */
+	gauge_cpus(&opt.gauge, &online); /* rejects an -N that cannot be */
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply cannot be combined with --once or --raw");
-	if (opt.calibration != NULL && !opt.load)
+	if (opt.gauge.file != NULL && !opt.gauge.soak)
 		usage_error("-f, --calibration: only with -c");
 	sock_warn_rcvbuf(&opt.sock);
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
-	x.meter.method = opt.method->name;
 	pool_init(&x.pool);
 	die_init(report_fail, &x.report);
 	return run(&x);

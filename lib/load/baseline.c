@@ -3,7 +3,6 @@
 #include "lib/load/busiest.h"
 #include "lib/load/counters.h"
 #include "lib/load/mean.h"
-#include "lib/load/wakecost.h"
 
 #define CAL_WINDOWS     4  /* windows of a round: a second */
 #define CAL_ROUNDS      10 /* rounds at most */
@@ -71,34 +70,45 @@ static void windows_add(struct windows *w, double *turns, double *share)
 	w->steal[++w->n] = steal_seconds();
 }
 
-/*
- * Makes the share that a CPU's soaker spun in each of n windows one of the time that tasks and the
- * host left to it.  What the soakers saw of the host's time holds if it agrees with the kernel's
- * count (`stolen`, a share): a thread's clock may also lack its interrupts.
- */
+/* Makes the share that a CPU's soaker spun one of the time that tasks and the host left to it. */
 static void windows_without_host(struct windows *w, int first, int n)
 {
-	double seen = 0, seconds = 0, stolen, host, left;
+	double seen = 0, spin = 0, total = 0, took = 0, doubt, host, left;
 	struct cpu_windows *cpu;
 	int i, k;
 
-	for (k = first; k < first + n; k++)
-		seconds += w->seconds[k];
 	for (i = 0; i < w->cpus; i++)
-		for (k = first; k < first + n; k++)
+		for (k = first; k < first + n; k++) {
 			seen += w->cpu[i].host[k] * w->seconds[k];
-	stolen = steal_between(w->steal[first], w->steal[first + n]);
+			spin += w->cpu[i].spin[k] * w->seconds[k];
+			total += w->seconds[k];
+		}
+	if (w->steal[first + n] > 0)
+		took = host_took(seen, steal_between(w->steal[first], w->steal[first + n]), spin,
+				 total, &doubt);
 	for (i = 0; i < w->cpus; i++) {
 		cpu = &w->cpu[i];
 		for (k = first; k < first + n; k++) {
-			host = fabs(seen - stolen) <= 2 / (double)sysconf(_SC_CLK_TCK)
-				       ? cpu->host[k]
-				       : stolen / seconds / w->cpus;
-			left = w->steal[first + n] > 0 ? 1 - cpu->tasks[k] - host
-						       : 1 - cpu->tasks[k];
+			host = seen > 0 ? cpu->host[k] * took / seen : took / total;
+			left = 1 - cpu->tasks[k] - host;
 			cpu->spin[k] = left > 0 ? fmin(1, cpu->spin[k] / left) : 0;
 		}
 	}
+}
+
+/* Stores the standard deviations of the machine: of the mean that its CPUs have in a window. */
+static void machine_deviations(const struct windows *w, int first, int n, struct calibration *c)
+{
+	double tasks[WINDOWS_MAX] = {0}, spin[WINDOWS_MAX] = {0}, mean;
+	int i, k;
+
+	for (k = 0; k < n; k++)
+		for (i = 0; i < w->cpus; i++) {
+			tasks[k] += w->cpu[i].tasks[first + k] / w->cpus;
+			spin[k] += w->cpu[i].spin[first + k] / w->cpus;
+		}
+	mean_of(tasks, n, &mean, &c->all.tasks_sd);
+	mean_of_middle(spin, n, &mean, &c->all.spin_sd);
 }
 
 /*
@@ -114,8 +124,10 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 
 	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
+	c->windows = n;
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	windows_without_host(w, first, n);
+	machine_deviations(w, first, n, c);
 	for (i = 0; i < w->cpus; i++) {
 		b = &c->cpu[i];
 		mean_of(w->cpu[i].tasks + first, n, &b->tasks, &b->tasks_sd);
@@ -124,21 +136,26 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 		c->total += (1 - b->tasks) * b->spin * b->speed;
 		tasks += b->tasks / w->cpus;
 	}
-	if (tasks < 1)
-		c->wake = wake_cost_measure(w->soaker, c);
 	free(w);
 	return tasks;
 }
 
-double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic int *stop)
+int baseline_windows(double seconds)
 {
+	return (int)(fmin(fmax(seconds / 4, 1), 5) / BASELINE_WINDOW);
+}
+
+double baseline_measure(const struct soaker *s, struct calibration *c, double seconds,
+			const _Atomic int *stop)
+{
+	const int n = baseline_windows(seconds);
 	struct windows *w = windows_start(s, c->cpus.n);
 	double turns = 0, share = 0;
 
-	while (w->n < CAL_WINDOWS && (stop == NULL || *stop == 0))
+	while (w->n < n && (stop == NULL || *stop == 0))
 		windows_add(w, &turns, &share);
-	if (w->n == CAL_WINDOWS)
-		return windows_end(w, CAL_WINDOWS, c);
+	if (w->n == n)
+		return windows_end(w, n, c);
 	free(w);
 	return NAN;
 }
@@ -216,14 +233,21 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	int i;
 
 	c->others = fmax(baseline_tasks(c), baseline_tasks(other));
-	merge(&c->wake.mean, other->wake.mean, &c->wake.sd, other->wake.sd);
+	/* The mean of two means is as certain as that of so many windows. */
+	c->windows = 4 / (1 / c->windows + 1 / other->windows);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
 		b->drift = merge(&b->tasks, o->tasks, &b->tasks_sd, o->tasks_sd) -
 			   merge(&b->spin, o->spin, &b->spin_sd, o->spin_sd);
-		drift += b->drift;
+		drift += b->drift / c->cpus.n;
 		merge(&b->speed, o->speed, &b->speed_sd, o->speed_sd);
+		b->step = hypot(b->step, o->step) / 2;
 	}
-	return drift / c->cpus.n;
+	c->all.step = hypot(c->all.step, other->all.step) / 2;
+	c->all.drift = other->all.tasks - c->all.tasks;
+	c->all.tasks += c->all.drift / 2;
+	c->all.tasks_sd = fmax(c->all.tasks_sd, other->all.tasks_sd);
+	c->all.spin_sd = fmax(fmax(c->all.spin_sd, other->all.spin_sd), fabs(drift) / 2);
+	return c->lines > 0 ? c->all.drift : drift;
 }
 
 int baseline_held(const struct calibration *c)

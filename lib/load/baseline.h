@@ -4,7 +4,7 @@
  *
  *	struct calibration c = {.cpus = cpus};
  *
- *	tasks = baseline_measure(soaker, &c, NULL);
+ *	tasks = baseline_measure(soaker, &c, 10, NULL);
  *	if (tasks > CAL_BUSY)
  *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
  *	baseline_check_or_die(&c);
@@ -14,11 +14,16 @@
 #include "lib/load/load.h"
 
 /*
- * Measures the CPUs of c->cpus for a second.  Stores their baselines and the total into c, whose
- * cpu[] it allocates.  Returns the share of the machine that other tasks had, 0 to 1.  Once *stop is
- * not 0 (unless `stop` is NULL) it ends early, and returns NAN without a baseline.
+ * Measures the CPUs of c->cpus, for a load that takes `seconds`: for a quarter of them, at least 1 s
+ * and at most 5 s.  Stores their baselines and the total into c, whose cpu[] it allocates.  Returns the
+ * share of the machine that other tasks had, 0 to 1.  Once *stop is not 0 (unless `stop` is NULL) it
+ * ends early, and returns NAN without a baseline.
  */
-double baseline_measure(const struct soaker *s, struct calibration *c, const _Atomic int *stop);
+double baseline_measure(const struct soaker *s, struct calibration *c, double seconds,
+			const _Atomic int *stop);
+
+/* The windows of BASELINE_WINDOW seconds that this takes. */
+int baseline_windows(double seconds);
 
 /* The share of the machine that other tasks had when a baseline was measured. */
 double baseline_tasks(const struct calibration *c);

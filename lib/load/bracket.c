@@ -6,10 +6,10 @@
  * Measures one baseline; false if *stop ended that.  A CPU that left its soaker no time has none,
  * which baseline_is_whole() tells.
  */
-static bool measure(struct bracket *b, const struct soaker *s, struct calibration *c,
+static bool measure(struct bracket *b, const struct instrument *in, struct calibration *c,
 		    const _Atomic int *stop)
 {
-	const double tasks = baseline_measure(s, c, stop);
+	const double tasks = in->kind->baseline(in, c, b->seconds, stop);
 	const bool whole = isnan(tasks) || baseline_is_whole(c);
 
 	if (isnan(tasks))
@@ -30,18 +30,18 @@ static bool measure(struct bracket *b, const struct soaker *s, struct calibratio
 	return true;
 }
 
-bool bracket_open(struct bracket *b, const char *what, const struct soaker *s,
-		  struct calibration *c)
+bool bracket_open(struct bracket *b, const char *what, const struct instrument *in,
+		  struct calibration *c, double seconds)
 {
 	char when[64];
 
-	*b = (struct bracket){.what = what, .drift = NAN};
-	limits_read(s, &b->begun);
-	measure(b, s, c, NULL);
+	*b = (struct bracket){.what = what, .seconds = seconds, .drift = NAN};
+	in->kind->limits(in, &b->begun);
+	measure(b, in, c, NULL);
 	if (baseline_is_whole(c))
 		return true;
 	snprintf(when, sizeof(when), "before the %s", what);
-	baseline_warn_held(s, c, when, "no load is measured");
+	baseline_warn_held(in->soaker, c, when, "no load is measured");
 	return false;
 }
 
@@ -62,7 +62,7 @@ static void rebase(struct load_sample *sum, struct load_sample *each,
 	}
 }
 
-bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration *c,
+bool bracket_close(struct bracket *b, const struct instrument *in, struct calibration *c,
 		   const struct bracket_samples *samples, const _Atomic int *stop)
 {
 	const size_t size = (size_t)c->cpus.n * sizeof(*c->cpu);
@@ -71,9 +71,10 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 
 	b->drift = NAN;
 	b->after = (struct calibration){.cpus = c->cpus};
-	limits_read(s, &b->ended);
+	b->seconds = fmax(b->seconds, (samples->to->time - samples->from->time) / c->cpus.n);
+	in->kind->limits(in, &b->ended);
 	b->closing = true;
-	if (!measure(b, s, &b->after, stop))
+	if (!measure(b, in, &b->after, stop))
 		return false;
 	if (!baseline_is_whole(&b->after)) {
 		if (!b->warned_of_half) {
@@ -82,7 +83,7 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 				result, sizeof(result),
 				"only the baseline before the %s could be used, and the load is unsafe",
 				b->what);
-			baseline_warn_held(s, &b->after, when, result);
+			baseline_warn_held(in->soaker, &b->after, when, result);
 		}
 		b->warned_of_half = true;
 		bracket_end(b);
@@ -94,7 +95,7 @@ bool bracket_close(struct bracket *b, const struct soaker *s, struct calibration
 	b->drift = 0 - baseline_merge(&mean, c);
 	/* A disturbed baseline makes the load unsafe, too. */
 	samples->from->limits = b->begun;
-	limits_read(s, &samples->to->limits);
+	in->kind->limits(in, &samples->to->limits);
 	rebase(samples->from, samples->from_each, c, &mean);
 	rebase(samples->to, samples->to_each, c, &mean);
 	free(c->cpu);

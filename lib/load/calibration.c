@@ -34,7 +34,7 @@ static void calibration_print(FILE *f, const void *calibration)
 	cpus_format(&c->cpus, cpus, sizeof(cpus)); /* ascending CPUs always fit */
 	fprintf(f, "%.0f\nsoaker %d\nmachine %s\ncpus %s\n", c->total, SOAK_FORMAT, c->machine,
 		cpus);
-	fprintf(f, "wake %.3f %.3f\n", 1e6 * c->wake.mean, 1e6 * c->wake.sd);
+	fprintf(f, "all %.0f %.6f %.6f\n", c->windows, c->all.tasks_sd, c->all.spin_sd);
 	for (i = 0; i < c->cpus.n; i++) {
 		b = &c->cpu[i];
 		fprintf(f, "cpu %d %.6f %.6f %.6f %.6f %.1f %.1f\n", c->cpus.id[i], b->tasks,
@@ -54,7 +54,7 @@ void calibration_warn_spread(double spread)
 		      100 * spread);
 }
 
-void calibrate_or_die(int n_cpus, const char *path, bool force, double wait)
+void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1)): %s";
@@ -62,7 +62,7 @@ void calibrate_or_die(int n_cpus, const char *path, bool force, double wait)
 	struct soaker *s;
 	double tasks, spread;
 
-	cpus_to_soak(n_cpus, &c.cpus);
+	c.cpus = *cpus;
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
 	s = soaker_start_or_die(&c.cpus, wait);
@@ -113,12 +113,19 @@ static bool baseline_parse(char *line, struct calibration *c, int n)
 	if (line != NULL || c->cpu == NULL || n >= c->cpus.n || id != c->cpus.id[n])
 		return false;
 	c->cpu[n] = b;
-	return b.tasks < 1 && b.spin > 0 && b.spin <= 1 && b.speed > 0;
+	return b.tasks < 1 && b.tasks_sd <= 1 && b.spin > 0 && b.spin <= 1 && b.spin_sd <= 1 &&
+	       b.speed > 0;
 }
 
 static const char other_version[] = "was not made by this version's soaker";
 
-#define WAKE_MOST_US 1e6 /* more than any wake-up costs */
+/* `all windows tasks_sd spin_sd`: of the machine as a whole. */
+static bool machine_parse(char *line, struct calibration *c)
+{
+	return next_number(&line, &c->windows) && next_number(&line, &c->all.tasks_sd) &&
+	       next_number(&line, &c->all.spin_sd) && line == NULL && c->windows >= 2 &&
+	       c->all.tasks_sd <= 1 && c->all.spin_sd <= 1;
+}
 
 /* One line after the first; *n counts the CPUs.  Keys of later versions are ignored. */
 static const char *calibration_line(char *line, struct calibration *c, bool *version, int *n)
@@ -144,16 +151,24 @@ static const char *calibration_line(char *line, struct calibration *c, bool *ver
 		if (!ascend)
 			return "has a bad CPU list";
 		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
-	} else if (strcmp(key, "wake") == 0) {
-		if (!next_number(&line, &c->wake.mean) || !next_number(&line, &c->wake.sd) ||
-		    line != NULL || c->wake.mean > WAKE_MOST_US || c->wake.sd > WAKE_MOST_US)
-			return "has a bad line for wake-ups";
-		c->wake.mean /= 1e6;
-		c->wake.sd /= 1e6;
+	} else if (strcmp(key, "all") == 0 && !machine_parse(line, c)) {
+		return "has a bad line for all CPUs";
 	} else if (strcmp(key, "cpu") == 0 && !baseline_parse(line, c, (*n)++)) {
 		return "has a bad line for a CPU";
 	}
 	return NULL;
+}
+
+/* Without a line for all CPUs their errors are taken to be one and the same. */
+static void machine_assume(struct calibration *c)
+{
+	int i;
+
+	c->windows = 2;
+	for (i = 0; i < c->cpus.n; i++) {
+		c->all.tasks_sd += c->cpu[i].tasks_sd / c->cpus.n;
+		c->all.spin_sd += c->cpu[i].spin_sd / c->cpus.n;
+	}
 }
 
 /* Parses the whole text.  Returns NULL, or what is wrong: the caller then frees c->cpu. */
@@ -176,6 +191,8 @@ static const char *calibration_lines(char *text, struct calibration *c)
 		return other_version;
 	if (c->cpu == NULL || n != c->cpus.n)
 		return "lacks a CPU";
+	if (c->windows == 0)
+		machine_assume(c);
 	while (n-- > 0)
 		sum += (1 - c->cpu[n].tasks) * c->cpu[n].spin * c->cpu[n].speed;
 	return !isfinite(sum) || fabs(sum - c->total) > 0.001 * sum ? "contradicts itself" : NULL;
@@ -188,7 +205,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 	size_t i;
 
 	memset(c, 0, sizeof(*c));
-	c->wake = (struct wake_cost){WAKE_COST, WAKE_COST};
+	c->shared = true;
 	if (len == 0)
 		return "is empty";
 	for (i = 0; i < len; i++) /* a message may print the text on a terminal */
@@ -260,16 +277,14 @@ static const char *cpus_brief(const struct cpus *cpus, char buf[100])
  * Reads the file.  Returns false if it is a calibration that does not fit: `misfit` then has the
  * reason, and c only the CPUs.
  */
-static bool calibration_load(struct calibration *c, const char *path, int n_cpus,
+static bool calibration_load(struct calibration *c, const char *path, const struct cpus *want,
 			     char misfit[DIE_MAX])
 {
 	char has[100], wants[100], machine[sizeof(c->machine)], *text;
-	struct cpus want;
 	const char *why;
 	struct stat file;
 	size_t len;
 
-	cpus_to_soak(n_cpus, &want);
 	text = calibration_read_or_die(path, &len, &file);
 	why = calibration_parse(text, len, c);
 	free(text);
@@ -279,11 +294,12 @@ static bool calibration_load(struct calibration *c, const char *path, int n_cpus
 	describe_machine(machine, sizeof(machine));
 	if (why != NULL)
 		snprintf(misfit, DIE_MAX, "%s %s: run 'cyclesoak -C'", path, why);
-	else if (c->cpus.n != want.n ||
-		 memcmp(c->cpus.id, want.id, (size_t)want.n * sizeof(want.id[0])) != 0)
+	else if (c->cpus.n != want->n ||
+		 memcmp(c->cpus.id, want->id, (size_t)want->n * sizeof(want->id[0])) != 0)
 		snprintf(misfit, DIE_MAX,
-			 "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give its -N", path,
-			 cpus_brief(&c->cpus, has), cpus_brief(&want, wants));
+			 "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give the same CPUs "
+			 "(-N, --on-cpus)",
+			 path, cpus_brief(&c->cpus, has), cpus_brief(want, wants));
 	else if (strcmp(machine, c->machine) != 0)
 		snprintf(misfit, DIE_MAX,
 			 "%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
@@ -291,32 +307,32 @@ static bool calibration_load(struct calibration *c, const char *path, int n_cpus
 	else
 		return true;
 	free(c->cpu);
-	*c = (struct calibration){.cpus = want};
+	*c = (struct calibration){.cpus = *want};
 	return false;
 }
 
-void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus)
+void calibration_load_or_die(struct calibration *c, const char *path, const struct cpus *cpus)
 {
 	char misfit[DIE_MAX];
 
-	if (!calibration_load(c, path, n_cpus, misfit))
+	if (!calibration_load(c, path, cpus, misfit))
 		die("%s", misfit);
 }
 
-bool calibration_find_or_die(struct calibration *c, const char *path, int n_cpus)
+bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus)
 {
 	char misfit[DIE_MAX];
 	struct stat st;
 
 	if (path != NULL) {
-		calibration_load_or_die(c, path, n_cpus);
+		calibration_load_or_die(c, path, cpus);
 		return true;
 	}
 	if (lstat(CALIBRATION_FILE, &st) != 0 && errno == ENOENT) {
-		cpus_to_soak(n_cpus, &c->cpus);
+		c->cpus = *cpus;
 		return false;
 	}
-	if (calibration_load(c, CALIBRATION_FILE, n_cpus, misfit))
+	if (calibration_load(c, CALIBRATION_FILE, cpus, misfit))
 		return true;
 	warnx("%s; own baselines are used", misfit);
 	return false;

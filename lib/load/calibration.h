@@ -1,15 +1,15 @@
 /*
  * calibration.h: the file that keeps the idle machine's baseline, and how it is made.
  *
- *	calibrate_or_die(0, CALIBRATION_FILE, false, SOAK_WAIT);
+ *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
  *	...
- *	calibration_load_or_die(&c, CALIBRATION_FILE, 0);
+ *	calibration_load_or_die(&c, CALIBRATION_FILE, &cpus);
  *	soaker = soaker_start_or_die(&c.cpus, SOAK_WAIT);
  *
  * The first line is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
- * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list;
- * `wake`, the two numbers of struct wake_cost in microseconds; and for each of those CPUs `cpu NUMBER`
- * and the six numbers of struct baseline.
+ * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,
+ * the number of windows and the machine's two standard deviations, which may be missing; and for each of those CPUs `cpu
+ * NUMBER` and the six numbers of struct baseline.
  */
 #pragma once
 
@@ -18,27 +18,27 @@
 #define CALIBRATION_FILE "./counts_per_sec"
 
 /*
- * Calibrates on the first n_cpus CPUs (0: all), prints as it goes, and writes the file: a reader
+ * Calibrates on these CPUs, prints as it goes, and writes the file: a reader
  * sees the old file or all of the new one.  A machine that is busy meanwhile is an error, or with
  * `force` a warning.  Another set of soakers that still runs after `wait` seconds is an error, too.
  */
-void calibrate_or_die(int n_cpus, const char *path, bool force, double wait);
+void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
 
 /* Warns if the last rounds of a calibration differ, in shares of load, by more than CAL_TOLERANCE. */
 void calibration_warn_spread(double spread);
 
 /*
  * Reads the file into c, whose cpu[] it allocates.  Dies if it does not fit this version, this
- * machine, its kernel, or its first n_cpus CPUs (0: all).
+ * machine, its kernel, or those CPUs.
  */
-void calibration_load_or_die(struct calibration *c, const char *path, int n_cpus);
+void calibration_load_or_die(struct calibration *c, const char *path, const struct cpus *cpus);
 
 /*
  * Does the same with a file that the user has named.  If `path` is NULL it reads CALIBRATION_FILE if
  * that exists and fits.  If it does not fit, a line on stderr names it.  Without a calibration it
  * stores the CPUs only, and returns false.
  */
-bool calibration_find_or_die(struct calibration *c, const char *path, int n_cpus);
+bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus);
 
 /*
  * Parses the text of such a file, `len` bytes, and checks only that it does not contradict itself.

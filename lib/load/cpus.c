@@ -59,13 +59,33 @@ void cpus_online(struct cpus *cpus)
 			cpus->id[cpus->n++] = i;
 }
 
-void cpus_to_soak(int n, struct cpus *cpus)
+static bool cpus_have(const struct cpus *cpus, int id)
 {
+	int i;
+
+	for (i = 0; i < cpus->n; i++)
+		if (cpus->id[i] == id)
+			return true;
+	return false;
+}
+
+void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus)
+{
+	int i, kept = 0;
+
 	cpus_online(cpus);
 	if (n > cpus->n)
 		usage_error("-N, --cpus: %d is more than the %d CPUs that are online", n, cpus->n);
 	if (n > 0)
 		cpus->n = n;
+	for (i = 0; i < list->n; i++)
+		if (!cpus_have(cpus, list->id[i]))
+			usage_error("--on-cpus: CPU %d is not online", list->id[i]);
+	for (i = 0; i < cpus->n && list->n > 0; i++)
+		if (cpus_have(list, cpus->id[i]))
+			cpus->id[kept++] = cpus->id[i];
+	if (list->n > 0)
+		cpus->n = kept;
 }
 
 bool cpus_format(const struct cpus *cpus, char *buf, size_t size)

@@ -1,7 +1,7 @@
 /*
  * cpus.h: lists of CPUs, and binding to them.
  *
- *	cpus_to_soak(0, &cpus);
+ *	cpus_to_soak(0, &list, &cpus);
  *	cpus_format(&cpus, text, sizeof(text));
  *	report("binding to the first of %s\n", text);
  *	cpu_bind_or_die(&cpus, 0);
@@ -40,10 +40,11 @@ typedef cpu_set_t cpu_mask[CPUS_MAX / CPU_SETSIZE];
 void cpus_online(struct cpus *cpus);
 
 /*
- * The CPUs to soak: the first `n` that are online, or all of them if n is 0.  More than there are
- * is a usage error of -N.
+ * The CPUs to soak, or to watch: those of the list, ascending, or if it is empty the first `n` that are
+ * online, or all of them if n is 0.  More than there are is a usage error of -N, and a CPU that is not
+ * online one of --on-cpus.
  */
-void cpus_to_soak(int n, struct cpus *cpus);
+void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus);
 
 /* Writes `cpus`, which must be ascending, as a kernel CPU list.  False if it was cut off at `size`. */
 bool cpus_format(const struct cpus *cpus, char *buf, size_t size);

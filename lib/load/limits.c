@@ -13,7 +13,7 @@
 static const char *const unsafe_name[UNSAFE_REASONS] = {
 	"cpu_offline",   "cpu_online",     "soaker_moved", "soaker_stopped", "clock_slow",
 	"clock_changed", "weight",         "steal",        "baseline_old",   "baseline_busy",
-	"calibration",   "soaked_already", "other",
+	"calibration",   "soaked_already", "not_measured", "other",
 };
 
 const char *limits_name(int i)

@@ -30,9 +30,10 @@ enum {
 	UNSAFE_BASELINE_BUSY = 1 << 9,   /* the machine was not idle then */
 	UNSAFE_CALIBRATION = 1 << 10,    /* the load is below 0 by more than its uncertainty */
 	UNSAFE_SOAKED_ALREADY = 1 << 11, /* another program soaked the CPUs: there is no load */
-	UNSAFE_OTHER = 1 << 12,          /* a reason that only the zcs of a newer version knows */
+	UNSAFE_NOT_MEASURED = 1 << 12,   /* the kernel measures no idle time: there is no load */
+	UNSAFE_OTHER = 1 << 13,          /* a reason that only the zcs of a newer version knows */
 };
-#define UNSAFE_REASONS 13
+#define UNSAFE_REASONS 14
 #define UNSAFE_STRLEN  160 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */

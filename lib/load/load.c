@@ -1,6 +1,7 @@
 #include "lib/load/load.h"
 
 #include "lib/load/counters.h"
+#include "lib/load/statistics.h"
 
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
 		      struct load_sample *each)
@@ -57,19 +58,20 @@ void load_sample_resume(struct load_sample *s, const struct load_sample *base,
 	s->limits.stops += base->limits.stops - begin->limits.stops;
 }
 
-/* The baseline of one CPU, or if i < 0 the mean of all: CPUs of one host err together. */
+/* The baseline of one CPU, or if i < 0 that of the mean of all. */
 static struct baseline baseline_of(const struct calibration *c, int i)
 {
-	struct baseline mean = {.tasks = 0};
+	struct baseline mean = c->all;
 	int k;
 
 	if (i >= 0)
 		return c->cpu[i];
+	if (c->lines > 0)
+		return mean;
+	mean.tasks = mean.spin = mean.drift = 0;
 	for (k = 0; k < c->cpus.n; k++) {
 		mean.tasks += c->cpu[k].tasks / c->cpus.n;
-		mean.tasks_sd += c->cpu[k].tasks_sd / c->cpus.n;
 		mean.spin += c->cpu[k].spin / c->cpus.n;
-		mean.spin_sd += c->cpu[k].spin_sd / c->cpus.n;
 		mean.drift += c->cpu[k].drift / c->cpus.n;
 	}
 	return mean;
@@ -77,27 +79,14 @@ static struct baseline baseline_of(const struct calibration *c, int i)
 
 #define MIN_RAN 0.1 /* share of the time: soakers that ran for less saw too little of the host */
 
-/*
- * The CPU time that the host took between two samples, in seconds, and by how much that may be wrong.
- * The soakers saw what was taken from them, exactly; from the tasks the host took as much in
- * proportion, within the ticks of the kernel's counter.  Where the soakers saw more than the kernel
- * counted it was not the host: a kernel may leave a thread's interrupts out of its time.  The kernel
- * may count late what was taken before: not more was taken than the soakers lack, of `total` seconds
- * in which they spun for `spin`.
- */
-static double host_took(const struct load_sample *from, const struct load_sample *to, double spin,
-			double total, double *doubt)
+double host_took(double seen, double counted, double spin, double total, double *doubt)
 {
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	const double counted = steal_between(from->steal, to->steal);
-	const double seen = to->host - from->host, likely = seen / fmax(spin / total, MIN_RAN);
+	const double likely = seen / fmax(spin / total, MIN_RAN);
 	double took;
 
-	*doubt = 0;
-	if (!(to->steal > 0))
-		return 0;
 	*doubt = tick;
-	if (seen > 1.1 * counted + tick)
+	if (seen > 1.1 * counted + tick) /* a long interrupt, perhaps: it was not the host */
 		return counted;
 	took = fmin(fmax(likely, counted - tick), counted + tick);
 	if (likely <= counted + tick && likely >= counted - tick)
@@ -107,31 +96,40 @@ static double host_took(const struct load_sample *from, const struct load_sample
 
 /*
  * What makes a load uncertain, beside its baseline's unsteadiness: starting and ending a measurement
- * (forks, readings, the last wake-ups), the host, which also slows CPUs and then takes of their
- * time, and the wake-ups.  The first and the last were measured where tests/bench/accuracy found the
- * load of a known program off.
+ * (forks, readings, the last wake-ups), which take CPU time once, however many CPUs there are; and the
+ * host, which also slows CPUs and then takes of their time.  Both constants were measured where
+ * tests/bench/accuracy found the load of a known program off.
  */
-#define EDGE_SECONDS 3e-3
+#define EDGE_SECONDS 6e-3 /* of CPU time */
 #define HOST_SHARE   0.1  /* of the slowing */
 #define SLOWED_MOST  0.5  /* a slowing beyond this is no host's doing */
-#define WAKE_SHARE   1.25 /* of a wake-up's cost: other wake-ups were seen to cost twice as much */
+
+double load_step(int lines)
+{
+	return 1.96 * sqrt(4.0 / 12 * lines) / (double)sysconf(_SC_CLK_TCK);
+}
 
 /*
- * Half of the 95 % interval.  Six things are uncertain: which share of its time the soaker spins,
- * in the share `left` to it; what the idle machine's tasks take, whose bursts even out over time;
- * the edges; the time that the host took (`stolen`, a share) and how it slowed; and what the wake-ups
- * cost (`woken`, a share).
+ * Stores half of the 95 % interval, and the part of it that all runs share.  Six things are uncertain:
+ * which share of its time the soaker spins, in the share `left` to it; what the idle machine's tasks
+ * took in the time of the load, and in that of its baseline, as the bursts even out over either;
+ * the edges; the time that the host took (`stolen`, a share; with it stands the step in which idle time
+ * is counted), and how the host slowed.
  */
-static double uncertainty(const struct baseline *b, const struct load *l, double left,
-			  double stolen, double woken)
+static void uncertainty(const struct calibration *c, const struct baseline *b, struct load *l,
+			double left, double stolen, bool has_host)
 {
-	double spin = 2 * b->spin_sd * fmin(1, left);
-	double tasks = 2 * b->tasks_sd * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
-	double edge = EDGE_SECONDS / l->seconds;
-	double host = HOST_SHARE * fmin(fabs(l->slowed), SLOWED_MOST);
+	const double windows = fmax(2, c->windows), tasks = student_t(windows - 1) * b->tasks_sd;
+	const double spin = 2 * b->spin_sd * fmin(1, left), idle = tasks / sqrt(windows);
+	const double bursts = tasks * fmin(1, sqrt(BASELINE_WINDOW / l->seconds));
+	const double edge = EDGE_SECONDS / l->seconds / l->cpus;
+	const double host = has_host ? HOST_SHARE * fmin(fabs(l->slowed), SLOWED_MOST) : 0;
+	const double baseline = hypot(hypot(spin, idle), b->step), always = hypot(edge, host);
 
-	return sqrt(spin * spin + tasks * tasks + edge * edge + host * host + stolen * stolen +
-		    woken * woken);
+	l->uncertainty = hypot(hypot(baseline, always), hypot(bursts, stolen));
+	l->shared = c->shared ? hypot(baseline, always) : always;
+	/* Between two baselines that differ any other may have been the right one. */
+	l->uncertainty = fmax(l->uncertainty, fabs(b->drift) / 2);
 }
 
 /*
@@ -155,19 +153,62 @@ static double spin_slowed(double spin, double slowed)
 	return fmax(spin / 2, 1 - (1 - spin) / (1 - slowed));
 }
 
+/* The load by the idle time between two samples: the half of what the host took was idle time, too. */
+static void load_of_idle(const struct calibration *c, const struct baseline *b,
+			 const struct load_sample *from, const struct load_sample *to, int i,
+			 struct load *l)
+{
+	const double total = to->time - from->time, idle = to->spin - from->spin;
+	const double stolen = steal_between(from->steal, to->steal) / 2;
+	const double step = load_step(i < 0 ? c->lines : 1);
+
+	l->slowed = l->tasks = l->switches = NAN;
+	l->load = 1 - b->tasks - (idle + stolen) / total;
+	uncertainty(c, b, l, 0, hypot(stolen, step) / total, false);
+}
+
+/* The load by what the soakers spun between two samples, less what the host took. */
+static void load_of_spin(const struct calibration *c, const struct baseline *b,
+			 const struct load_sample *from, const struct load_sample *to, double away,
+			 struct load *l)
+{
+	const double total = to->time - from->time - away;
+	double spin = to->spin - from->spin, host = 0, doubt = 0;
+	const bool has_host = to->steal > 0;
+
+	if (has_host)
+		host = host_took(to->host - from->host, steal_between(from->steal, to->steal), spin,
+				 total, &doubt);
+	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
+	spin *= b->spin / spin_slowed(b->spin, l->slowed);
+	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
+	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
+	l->switches = fmax(0, to->switches - from->switches) / l->seconds;
+	l->load = 1 - b->tasks - (spin + host) / total;
+	uncertainty(c, b, l, spin / total, doubt / total, has_host);
+}
+
 /* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
 static double cpus_soaked(int cpus, double seconds, double away)
 {
 	return seconds > 0 ? rint(1000 * (cpus - away / seconds)) / 1000 : cpus;
 }
 
+void load_init(struct load *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->load = l->uncertainty = l->shared = l->slowed = l->tasks = l->switches = l->others =
+		l->seconds = l->cpus = l->drift = l->wakeup.unsoaked = l->wakeup.soaked = NAN;
+	set_unknown(&l->rates, sizeof(l->rates));
+}
+
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double spin = to->spin - from->spin, total = to->time - from->time, away, host, doubt, rate,
-	       woken;
+	double total = to->time - from->time, away;
 
+	load_init(l);
 	l->seconds = fmax(0, total) / (i < 0 ? c->cpus.n : 1);
 	away = fmin(fmax(0, total), seconds_between(from->away_ns, to->away_ns));
 	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
@@ -179,27 +220,16 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		/* There is nothing to be marked, and still a reason that no CPU was soaked. */
 		if (i >= 0 || l->seconds == 0)
 			l->unsafe = 0;
-		l->load = l->uncertainty = l->slowed = l->tasks = NAN;
 		return;
 	}
-	host = host_took(from, to, spin, total, &doubt);
-	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
-	spin *= b.spin / spin_slowed(b.spin, l->slowed);
-	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
-	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
-	l->load = 1 - b.tasks - (spin + host) / total;
-	/* The wake-ups' cost is in the load and not in the tasks' time. */
-	rate = (to->switches - from->switches) / total;
-	woken = fmin(rate * c->wake.mean, fmax(0, l->load - (l->tasks - b.tasks)));
-	l->load -= woken;
-	l->uncertainty = uncertainty(&b, l, spin / total, doubt / total,
-				     fmax(WAKE_SHARE * woken, 2 * rate * c->wake.sd));
-	/* Between two baselines that differ any other may have been the right one. */
-	l->uncertainty = fmax(l->uncertainty, fabs(b.drift) / 2);
+	if (c->lines > 0)
+		load_of_idle(c, &b, from, to, i, l);
+	else
+		load_of_spin(c, &b, from, to, away, l);
 	if (b.tasks > CAL_BUSY || l->others > CAL_FULL)
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 	if (is_below_zero(l))
 		l->unsafe |= UNSAFE_CALIBRATION;
 	if (is_below_zero(l) || l->others > CAL_FULL)
-		l->load = l->uncertainty = NAN;
+		l->load = l->uncertainty = l->shared = NAN;
 }

@@ -22,8 +22,7 @@
  *
  * What the host of a virtual machine takes is no load of this machine.  The soaker sees what is
  * taken while it has the CPU, the kernel counts all of it, in ticks; it is taken away from T, here
- * and in the baseline.  Neither is what a wake-up costs beside the task's own time, which the
- * baseline has measured: it is taken away from the load for each time that a soaker was displaced.
+ * and in the baseline.  Nothing else is subtracted: wake-ups, interrupts and softirqs are the load.
  *
  * The speed of a soaker is its turns per second of spinning.  It falls with the core's clock
  * frequency, and when the core's other thread is busy: with traffic of this machine or, on a
@@ -39,6 +38,12 @@
 #define CAL_BUSY 0.03 /* share of a baseline that tasks may have: an idle system has below 1 % */
 #define CAL_FULL 0.3  /* share above which a baseline tells nothing of the idle machine */
 
+/* The values of `no_load=`: why a host has no load. */
+#define NO_LOAD_OFF      "off"      /* it was not asked for one (-c) */
+#define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
+#define NO_LOAD_BASELINE "baseline" /* the machine was not idle for its baseline */
+#define NO_LOAD_SHORT    "short"    /* of zcs: its soakers had not settled when all was received */
+
 #define BASELINE_WINDOW 0.25 /* seconds: standard deviations are those of windows of this length */
 
 /* The figures of one CPU's soaker on the idle machine: means and standard deviations. */
@@ -47,23 +52,17 @@ struct baseline {
 	double spin, spin_sd;   /* share of the rest that the soaker spins, 0 to 1 */
 	double speed, speed_sd; /* turns per second of spinning */
 	double drift;           /* of a mean of two: by how much they differ, in shares of load */
-};
-
-/*
- * What a wake-up costs beside the time of the task that is woken, in seconds of a CPU; and what is
- * assumed where that was not measured.
- */
-#define WAKE_COST 4e-6
-
-struct wake_cost {
-	double mean, sd; /* of several measurements; the standard deviation is that of their mean */
+	double step; /* by how much `tasks` may be wrong, as idle time is counted in steps */
 };
 
 struct calibration {
 	struct cpus cpus;     /* that were soaked, ascending */
 	struct baseline *cpu; /* one for each of them */
 	double total;         /* turns per second of all of them: the first line of the file */
-	struct wake_cost wake;
+	struct baseline all;  /* of the mean of the CPUs, whose errors are not independent */
+	int lines;            /* of /proc/stat that idle time is the sum of; 0: soakers are read */
+	double windows;    /* of which the shares are means: their error falls with their number */
+	bool shared;       /* all loads have this baseline, a file's, and so its error */
 	double others;     /* of a mean of two: the greater share that tasks had of the machine */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
 	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
@@ -85,20 +84,34 @@ struct load_sample {
 };
 
 /*
+ * The baseline of a load: a calibration file, the idle machine before and after (OWN), the idle
+ * machine at the start or between clients (IDLE), or none: nothing is subtracted (NONE).
+ */
+enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDLE, BASELINE_NONE };
+
+/*
  * The load between two samples.  NAN where no time passed, and where it would mean nothing: `unsafe`
  * then has the reason, as tasks had more than CAL_FULL of a baseline, or it is below 0 by far.
  */
 struct load {
 	double load;        /* share of the CPUs: 0 idle, 1 busy */
 	double uncertainty; /* half of its 95 % interval */
+	double shared;      /* the part of it that does not vary between runs of the same kind */
 	double slowed;      /* by how much the idle work that was left went slower */
 	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double switches;    /* how often a second tasks displaced the soakers, on all CPUs */
 	double others;      /* share of the machine that tasks had in the worse baseline */
 	double seconds;     /* between the samples */
 	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
 	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */
 	struct soaker_wakeup wakeup; /* how long wake-ups took when soaking began */
+	enum baseline_kind baseline;
+	double drift;       /* by how much the two of BASELINE_OWN differ, in shares of load */
+	struct rates rates; /* of the kernel's counters in this time */
 };
+
+/* Makes all figures unknown. */
+void load_init(struct load *l);
 
 /*
  * Reads the soakers against a calibration of the same CPUs: the sum of all into *sum and, unless
@@ -113,6 +126,22 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
  */
 void load_sample_resume(struct load_sample *s, const struct load_sample *base,
 			const struct load_sample *begin);
+
+/*
+ * The CPU time that the host of a virtual machine took, in seconds, of `total` in which the soakers
+ * spun for `spin`; *doubt is by how much that may be wrong.  The soakers saw `seen` of it, exactly:
+ * what was taken from them.  From the tasks the host took as much in proportion, within a tick of
+ * what the kernel has `counted`.  The kernel may count late what was taken before: not more was taken
+ * than the soakers lack.  The same rule holds for baselines and loads.
+ */
+double host_took(double seen, double counted, double spin, double total, double *doubt);
+
+/*
+ * Half of the 95 % interval of the rise of idle + iowait between two readings of so many lines of
+ * /proc/stat, in seconds: both columns are cut to a tick at either end, so that the rise has the
+ * deviation of four such errors.
+ */
+double load_step(int lines);
 
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,

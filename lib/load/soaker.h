@@ -16,7 +16,7 @@
 #include "lib/load/lock.h"
 #include "lib/load/origin.h"
 
-#define SOAK_FORMAT    4         /* version of the calibration file, and of the loop it counts */
+#define SOAK_FORMAT    5         /* version of the calibration file, and of the loop it counts */
 #define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
 
 /* The kernel's clock source (Documentation/timers/timekeeping.rst). */

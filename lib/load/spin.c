@@ -10,6 +10,9 @@
 #define SOAK_LINE      64            /* bytes from one dirtied line to the next */
 #define SOAK_DIRTY_NS  100000        /* from one such line to the next: as in 2001, 10,000/s */
 #define SOAK_GAP_TURNS 16            /* turns in the shortest gap, where the clock is slow */
+#define SOAK_GAP_CALLS 3             /* system calls in it, where they are slow (audit, seccomp) */
+#define SOAK_REST_NS   125           /* the longest turn with a rest: eight in the shortest gap */
+#define SOAK_HOST_NS   50000         /* the shortest gap that may be the host's doing */
 #define SOAK_CALLS     4             /* shortest gaps in which count_gap() has made its calls */
 #define SOAK_ENTER_NS  20000         /* from one system call of the loop to the next */
 #define SOAK_RETRY_NS  10000000      /* between two tries to get back to a CPU */
@@ -17,7 +20,10 @@
 /* The state that the loop of one soaker keeps for its thread. */
 struct soak_thread {
 	uint64_t gap_min;    /* the shortest gap, in ns */
+	uint64_t turn;       /* a turn's time, in ns, at least 1 */
+	bool rests;          /* each turn rests, which leaves the core's units to a sibling */
 	uint64_t ran_before; /* the thread's CPU time when the loop began, in ns */
+	uint64_t irq;        /* time that the thread's clock lacks and interrupts took, in ns */
 	long switched;       /* context switches so far, as the kernel counts them */
 };
 
@@ -39,10 +45,11 @@ static void change_end(struct soak_cpu *me)
 /*
  * Counts the gap between two turns, at `last` and at `now`.  If the kernel has counted a context
  * switch, others had the CPU.  Otherwise the thread had it, and what its CPU clock lacks the host of
- * a virtual machine took, or on a kernel with IRQ_TIME_ACCOUNTING an interrupt.  Returns the time of
- * the turn that follows.
+ * a virtual machine took if the gap is long, or, on a kernel with IRQ_TIME_ACCOUNTING, an interrupt.
+ * Returns the time of the turn that follows.
  */
-static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now)
+static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t last, uint64_t now,
+			  uint64_t *turns)
 {
 	uint64_t gap = now - last, tasks = me->tasks_ns, host = me->host_ns, lacking, after;
 	struct rusage used;
@@ -50,18 +57,22 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 	change_begin(me);
 	getrusage(RUSAGE_THREAD, &used);
 	lacking = raw_ns() - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->ran_before);
-	lacking = lacking > tasks + host ? lacking - tasks - host : 0;
+	lacking = lacking > tasks + host + t->irq ? lacking - tasks - host - t->irq : 0;
 	if (used.ru_nivcsw + used.ru_nvcsw != t->switched) {
 		t->switched = used.ru_nivcsw + used.ru_nvcsw;
 		atomic_store_explicit(&me->tasks_ns, tasks + lacking, memory_order_relaxed);
 		atomic_store_explicit(&me->switches, me->switches + 1, memory_order_relaxed);
-	} else {
+	} else if (gap >= SOAK_HOST_NS) {
 		atomic_store_explicit(&me->host_ns, host + lacking, memory_order_relaxed);
+	} else {
+		t->irq += lacking;
 	}
 	after = raw_ns();
-	/* The system calls are no gap, but to be switched out in them is one. */
+	/* The system calls are no gap but turns, unless the thread was switched out in them. */
 	if (after - now > SOAK_CALLS * t->gap_min)
 		gap += after - now;
+	else
+		*turns += (after - now) / t->turn;
 	atomic_store_explicit(&me->gap_ns, me->gap_ns + gap, memory_order_relaxed);
 	atomic_store_explicit(&me->last_ns, after, memory_order_relaxed);
 	change_end(me);
@@ -108,10 +119,19 @@ static void wait_while_parked(struct soak_events *e)
 		syscall(SYS_futex, &e->parked, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
 
+/* Lets the core's other thread have its units for some tens of cycles. */
+static inline void rest(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /*
- * Spins and counts without end.  Between two readings of the clock the loop does nothing, so that a
- * long turn is time that was taken, whatever the clock frequency; and the reading, which waits for
- * earlier instructions, leaves the core's units to a sibling.  Every SOAK_DIRTY_NS the loop dirties
+ * Spins and counts without end.  Between two readings of the clock the loop does nothing but rest, so
+ * that a long turn is time that was taken, whatever the clock frequency.  Every SOAK_DIRTY_NS the loop dirties
  * a cache line, and that turn counts as waiting for memory, not as spinning: traffic that takes
  * bandwidth or cache makes it longer.  What the kernel knows of the thread is read at the end of a
  * gap only, as that takes system calls.
@@ -121,10 +141,9 @@ static void wait_while_parked(struct soak_events *e)
  * even an idle one: the task waits for the next tick, or until the one that runs enters the kernel.
  */
 static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *memory,
-				uint64_t gap_min)
+				struct soak_thread t)
 {
 	const uint64_t start = raw_ns();
-	struct soak_thread t = {gap_min, clock_ns(CLOCK_THREAD_CPUTIME_ID), 0};
 	uint64_t last = start, dirty_at = start, enter_at = start, turns = 0, dirty = 0, now;
 	bool dirtied = false;
 	size_t line = 0;
@@ -132,11 +151,14 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 	/* Before the start the soaker did not run. */
 	atomic_store_explicit(&me->tasks_ns, start, memory_order_relaxed);
 	atomic_store_explicit(&me->gap_ns, start, memory_order_relaxed);
+	t.ran_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (;;) {
+		if (t.rests)
+			rest();
 		now = raw_ns();
-		if (now - last > gap_min) {
+		if (now - last > t.gap_min) {
 			stay_bound(me);
-			now = count_gap(me, &t, last, now);
+			now = count_gap(me, &t, last, now, &turns);
 		} else if (dirtied) {
 			dirty += now - last;
 			atomic_store_explicit(&me->dirty_ns, dirty, memory_order_relaxed);
@@ -159,24 +181,49 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 	}
 }
 
-/* The shortest gap to count, in ns: longer than a turn that only reads a slow clock. */
-static uint64_t shortest_gap(void)
+/* The time of the fastest of many calls of `what` and a reading of the clock, in ns. */
+static uint64_t fastest(void (*what)(void))
 {
-	uint64_t best = UINT64_MAX, from, turn;
+	uint64_t best = UINT64_MAX, from, took;
 	int i;
 
 	for (i = 0; i < 1000; i++) {
 		from = raw_ns();
-		turn = raw_ns() - from;
-		best = turn < best ? turn : best;
+		what();
+		took = raw_ns() - from;
+		best = took < best ? took : best;
 	}
-	return best * SOAK_GAP_TURNS > SOAK_GAP_NS ? best * SOAK_GAP_TURNS : SOAK_GAP_NS;
+	return best;
+}
+
+static void nothing(void)
+{
+}
+
+static void enter_kernel(void)
+{
+	(void)getppid();
+}
+
+/* A thread's state: the shortest gap is longer than a turn, or a system call, where they are slow. */
+static struct soak_thread thread_state(void)
+{
+	const uint64_t plain = fastest(nothing), rested = fastest(rest);
+	const uint64_t call = SOAK_GAP_CALLS * fastest(enter_kernel);
+	struct soak_thread t = {.rests = rested <= SOAK_REST_NS};
+
+	t.turn = t.rests ? rested : plain;
+	t.turn = t.turn > 0 ? t.turn : 1;
+	t.gap_min = plain * SOAK_GAP_TURNS > call ? plain * SOAK_GAP_TURNS : call;
+	t.gap_min = t.gap_min > SOAK_GAP_NS ? t.gap_min : SOAK_GAP_NS;
+	return t;
 }
 
 static void *soak_thread(void *arg)
 {
 	unsigned char *memory = malloc(SOAK_MEMORY);
 	struct soak_cpu *me = arg;
+	struct soak_thread t;
 
 	if (cpu_bind(me->id) != 0)
 		atomic_store(&me->bind_errno, errno);
@@ -184,8 +231,9 @@ static void *soak_thread(void *arg)
 		_exit(EXIT_FAILURE);
 	memset(memory, 1, SOAK_MEMORY); /* here, so that the memory is the node's of this CPU */
 	atomic_store(&me->tid, (int)syscall(SYS_gettid)); /* gettid(3) needs glibc 2.30 */
-	atomic_store(&me->gap_min, shortest_gap());
-	soak_loop(me, memory, atomic_load(&me->gap_min));
+	t = thread_state();
+	atomic_store(&me->gap_min, t.gap_min);
+	soak_loop(me, memory, t);
 }
 
 _Noreturn void spin_main(struct soaker *s, pid_t parent)

@@ -171,14 +171,14 @@ static void client_figures(struct client *c, struct figures *f)
 	end->ns = ns;
 	if (c->member.warming)
 		*begin = *end;
-	figures_between(&c->context->meter, begin, end, f);
+	figures_between(c->context, begin, end, f);
 	f->warmup = begin->bytes;
 	f->clients = c->context->group.total;
 	f->cpu = c->cpu;
 	strcpy(f->version, c->context->program.version);
 	strcpy(f->kernel, c->context->program.kernel);
-	if (isnan(f->load))
-		strcpy(f->no_load, meter_no_load(&c->context->meter, f->unsafe));
+	if (isnan(f->host.load))
+		strcpy(f->no_load, meter_no_load(&c->context->meter, f->host.unsafe));
 	if (c->member.calls > 1 || f->bytes >= REPORT_LEAST_BYTES || c->context->opt->json)
 		tcp_figures_read(c->place.sock, c->context->mptcp, &f->tcp);
 }
@@ -433,7 +433,7 @@ static struct client *client_serve(struct client *c)
 		else
 			client_close(c);
 	}
-	figures_say(&x->meter, &f);
+	meter_say(&x->meter, &f.host);
 	f.cut = (why != NULL && !*x->stop) || c->receiver.excess;
 	summary = has_summary(c, why);
 	if (!x->opt->json && summary)
@@ -468,7 +468,7 @@ static struct client *client_next(struct context *x, struct worker *w)
 	struct worker *nobody = NULL;
 	struct client *c;
 
-	if (x->opt->once || x->meter.soaker != NULL ||
+	if (x->opt->once || meter_measures(&x->meter) ||
 	    (x->acceptor != w && !atomic_compare_exchange_strong(&x->acceptor, &nobody, w)))
 		return NULL;
 	while (x->acceptor == w && !*x->stop && !places_lack(&x->places) &&

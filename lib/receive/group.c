@@ -5,7 +5,7 @@
 void mark_now(struct meter *m, const struct tally *t, struct mark *mark)
 {
 	mark->ns = now_ns();
-	if (m->soaker != NULL)
+	if (meter_measures(m))
 		mark->load_bytes = meter_read(m, t, mark->bytes, &mark->load);
 }
 
@@ -20,13 +20,11 @@ static void figures_load_between(const struct meter *m, const struct mark *from,
 
 	meter_load(m, &from->load, &to->load, &l);
 	f->load_bytes = to->load_bytes - from->load_bytes;
-	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > LOAD_NS)) {
-		figures_load(f, &l);
-		f->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
-	}
+	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > LOAD_NS))
+		f->host = l;
 }
 
-void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
 		     struct figures *f)
 {
 	figures_init(f);
@@ -34,19 +32,13 @@ void figures_between(const struct meter *m, const struct mark *from, const struc
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
 	f->seconds = seconds_between(from->ns, to->ns);
-	if (m->soaker != NULL)
-		figures_load_between(m, from, to, f);
+	if (meter_measures(&x->meter))
+		figures_load_between(&x->meter, from, to, f);
 	if (to->counters.ns > from->counters.ns + RATES_NS)
-		counters_rates(&from->counters, &to->counters, &f->rates);
-	if (!isnan(f->load))
-		f->unsafe |= limits_steal(&f->rates);
-	strcpy(f->method, m->method);
-}
-
-void figures_say(struct meter *m, const struct figures *f)
-{
-	if (!isnan(f->load)) /* the soakers may be parked: no reason ends with that */
-		limits_say(m->soaker, &f->rates, f->unsafe, &m->said);
+		counters_rates(&from->counters, &to->counters, &f->host.rates);
+	if (!isnan(f->host.load))
+		f->host.unsafe |= limits_steal(&f->host.rates);
+	strcpy(f->method, x->opt->method->name);
 }
 
 /* The caller has the group's lock. */
@@ -103,7 +95,7 @@ static void report_all(struct context *x)
 	struct client_group *g = &x->group;
 	struct figures f;
 
-	figures_between(&x->meter, &g->begin, &g->end, &f);
+	figures_between(x, &g->begin, &g->end, &f);
 	f.bytes = g->sum.bytes;
 	f.load_bytes = g->sum.load_bytes;
 	f.calls = g->sum.calls;
@@ -111,11 +103,11 @@ static void report_all(struct context *x)
 	f.warmup = g->sum.warmup;
 	f.clients = g->total;
 	f.cut = !g->finished;
-	f.unsafe |= g->sum.unsafe;
-	if (isnan(f.load))
-		strcpy(f.no_load, meter_no_load(&x->meter, f.unsafe));
+	f.host.unsafe |= g->sum.host.unsafe;
+	if (isnan(f.host.load))
+		strcpy(f.no_load, meter_no_load(&x->meter, f.host.unsafe));
 	if (g->interface[0] == '\0')
-		f.rates.packets_in = f.rates.packets_out = NAN;
+		f.host.rates.packets_in = f.host.rates.packets_out = NAN;
 	report_group(&x->report, &f, g->summary);
 }
 
@@ -138,7 +130,7 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 	if (g->n == 1)
 		report_all(x);
 	/* At the end, since the main thread reads it without the lock. */
-	if (--g->n == 0 && (x->opt->once || x->meter.soaker != NULL))
+	if (--g->n == 0 && (x->opt->once || meter_measures(&x->meter)))
 		eventfd_write(g->wake, 1);
 	pthread_mutex_unlock(&g->lock);
 }
@@ -189,9 +181,9 @@ void interval_next(struct context *x)
 	pthread_mutex_lock(&g->lock);
 	last = g->interval;
 	interval_begin(x);
-	figures_between(&x->meter, &last.begin, &next->begin, &f);
+	figures_between(x, &last.begin, &next->begin, &f);
 	f.clients = (uint64_t)g->n;
-	figures_say(&x->meter, &f);
+	meter_say(&x->meter, &f.host);
 	if (f.clients > 0 && f.bytes > 0)
 		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
 				      last.warm_up || next->warm_up);

@@ -13,15 +13,17 @@
 #include <net/if.h>
 #include <sys/queue.h>
 
+#include "lib/load/meter.h"
 #include "lib/load/readings.h"
 #include "lib/net/route.h"
 #include "lib/receive/guard.h"
-#include "lib/receive/meter.h"
 #include "lib/receive/pool.h"
 #include "lib/receive/report.h"
 
 #define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
 #define LOAD_NS  10000000  /* the load tells nothing of a shorter one */
+
+struct context;
 
 /* The state at one time: a zeroed struct, and then what is read of it. */
 struct mark {
@@ -36,11 +38,8 @@ struct mark {
 void mark_now(struct meter *m, const struct tally *t, struct mark *mark);
 
 /* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
-void figures_between(const struct meter *m, const struct mark *from, const struct mark *to,
+void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
 		     struct figures *f);
-
-/* Prints on stderr what makes the load of these figures unsafe. */
-void figures_say(struct meter *m, const struct figures *f);
 
 /* The group's record of one client. */
 struct member {

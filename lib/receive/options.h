@@ -5,7 +5,7 @@
 
 #include <netinet/in.h>
 
-#include "lib/load/cpus.h"
+#include "lib/load/gauge.h"
 #include "lib/net/socket.h"
 #include "lib/receive/methods.h"
 
@@ -24,15 +24,15 @@ struct receive_options {
 	const char *port; /* number of the port; "0": the kernel chooses one */
 	/* The address to listen on, NULL: all; whose privileges to take, NULL: to keep them. */
 	const char *address, *user;
-	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
-	struct allow allow;      /* clients to serve */
+	struct gauge_setup gauge; /* whether and how the host's load is measured */
+	struct allow allow;       /* clients to serve */
 	const struct receive_method *method;
-	size_t buffer;                 /* bytes of each call; 0: the method's default */
-	uint64_t max_reply;            /* the most bytes that a request may ask for */
-	int family;                    /* AF_INET, AF_INET6, or AF_UNSPEC for both */
-	int n_cpus, max_clients;       /* CPUs whose load is measured; 0: all */
+	size_t buffer;      /* bytes of each call; 0: the method's default */
+	uint64_t max_reply; /* the most bytes that a request may ask for */
+	int family;         /* AF_INET, AF_INET6, or AF_UNSPEC for both */
+	int max_clients;
 	double interval, idle_timeout; /* seconds between two lines of the report; 0: none */
 	/* Flags are int where getopt_long(3) stores them. */
 	int raw, reply, json;
-	bool load, once, quiet, debug;
+	bool once, quiet, debug;
 };

@@ -277,13 +277,13 @@ static void replies_look(struct replier *r)
 static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
 {
 	struct meter *m = &r->context->meter;
-	struct pollfd p = {.fd = m->soaker != NULL ? m->wake : -1, .events = POLLIN};
+	struct pollfd p = {.fd = meter_measures(m) ? m->wake : -1, .events = POLLIN};
 	uint64_t now, due;
 	struct timespec t;
 	eventfd_t ignored;
 
 	while (!*r->context->stop && (now = now_ns()) < until) {
-		due = m->soaker == NULL ? UINT64_MAX : m->due_ns;
+		due = !meter_measures(m) ? UINT64_MAX : m->due_ns;
 		if (m->wanted && due > now + REPLIES_LOOK_NS)
 			due = now + REPLIES_LOOK_NS;
 		due = due < until ? due : until;
@@ -307,12 +307,12 @@ static void replies_figures(struct replier *r, const struct mark *from, const st
 {
 	struct meter *m = &r->context->meter;
 
-	figures_between(m, from, to, f);
-	if (!isnan(f->load))
-		f->unsafe |= m->ended;
+	figures_between(r->context, from, to, f);
+	if (!isnan(f->host.load))
+		f->host.unsafe |= m->ended;
 	m->ended = 0;
-	*unsafe |= f->unsafe;
-	figures_say(m, f);
+	*unsafe |= f->host.unsafe;
+	meter_say(m, &f->host);
 }
 
 /*
@@ -358,9 +358,9 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 		pthread_join(r.worker[i].thread, NULL);
 	close(listener);
 	replies_mark(&r, &now);
-	figures_between(&x->meter, &start, &now, &f);
-	if (!isnan(f.load))
-		f.unsafe |= unsafe;
+	figures_between(x, &start, &now, &f);
+	if (!isnan(f.host.load))
+		f.host.unsafe |= unsafe;
 	r.failures.refused = x->places.refused;
 	netstat_read(&to);
 	total.tcp = netstat_between(&from, &to);

@@ -160,7 +160,7 @@ static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *in
 		 plural(f->bytes), decimals(f->seconds), f->seconds);
 	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
 	wrap_add(w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
-	if (!isnan(f->load))
+	if (!isnan(f->host.load))
 		wrap_add(w, ", ", "%s", load_format_brief(f, text));
 	if (!f->cut)
 		wrap_add(w, ", ", "%s", bytes);
@@ -168,11 +168,11 @@ static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *in
 
 static void summary_print(struct report *r, struct wrap *w, const struct figures *f, bool is_client)
 {
-	if (!isnan(f->load) && is_client && f->clients > 1)
-		wrap_add(w, ", ", "load of %.4g CPUs and all %ju clients", f->cpus,
+	if (!isnan(f->host.load) && is_client && f->clients > 1)
+		wrap_add(w, ", ", "load of %.4g CPUs and all %ju clients", f->host.cpus,
 			 (uintmax_t)f->clients);
-	else if (!isnan(f->load))
-		wrap_add(w, ", ", "load of %.4g CPUs", f->cpus);
+	else if (!isnan(f->host.load))
+		wrap_add(w, ", ", "load of %.4g CPUs", f->host.cpus);
 	wrap_end(w);
 	print(r, "%s", w->text);
 }
@@ -209,8 +209,8 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		json_open(j, NULL, '{');
 		json_open(j, "sum", '{');
 		json_throughput(j, start, f->seconds, f->bytes);
-		json_number(j, "load_percent", 100 * f->load);
-		json_unsafe(j, f->unsafe);
+		json_number(j, "load_percent", 100 * f->host.load);
+		json_unsafe(j, f->host.unsafe);
 		json_count(j, "clients", f->clients);
 		json_bool(j, "omitted", warm_up);
 		json_bool(j, "sender", false);

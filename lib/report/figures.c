@@ -7,10 +7,9 @@
 void figures_init(struct figures *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->seconds = f->cpu = f->cpus = f->soaked = f->load = f->uncertainty = f->slowed =
-		f->tasks = f->others = f->drift = f->wakeup.soaked = f->wakeup.unsoaked = NAN;
+	f->seconds = f->cpu = NAN;
+	load_init(&f->host);
 	f->load_bytes = ALL_BYTES;
-	set_unknown(&f->rates, sizeof(f->rates));
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
 
@@ -48,19 +47,6 @@ void figures_program(struct figures *f)
 		snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
 }
 
-void figures_load(struct figures *f, const struct load *l)
-{
-	f->cpus = l->cpus;
-	f->soaked = l->seconds;
-	f->unsafe = l->unsafe;
-	f->load = l->load;
-	f->uncertainty = l->uncertainty;
-	f->slowed = l->slowed;
-	f->tasks = l->tasks;
-	f->others = l->others;
-	f->wakeup = l->wakeup;
-}
-
 void figures_add(struct figures *sum, const struct figures *f)
 {
 	if (sum->load_bytes != ALL_BYTES || f->load_bytes != ALL_BYTES)
@@ -69,7 +55,7 @@ void figures_add(struct figures *sum, const struct figures *f)
 	sum->calls += f->calls;
 	sum->files += f->files;
 	sum->warmup += f->warmup;
-	sum->unsafe |= f->unsafe;
+	sum->host.unsafe |= f->host.unsafe;
 	if (isnan(sum->seconds) || f->seconds > sum->seconds)
 		sum->seconds = f->seconds;
 	sum->tcp.retransmits += f->tcp.retransmits;

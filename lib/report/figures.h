@@ -14,36 +14,21 @@
 #define RELEASE_SIZE 65         /* of a kernel's release in struct utsname */
 #define ALL_BYTES    UINT64_MAX /* the load is of the time of all bytes */
 
-/*
- * The baseline of a load: a calibration file, the idle machine before and after (OWN), or the idle
- * machine at the start or between clients (IDLE).
- */
-enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDLE };
-
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
-	uint64_t bytes;      /* content of files, without headers */
-	uint64_t files;      /* entries of the wire, completely sent or received */
-	uint64_t calls;      /* system calls that moved data */
-	uint64_t warmup;     /* bytes of files before the warm-up was over */
-	uint64_t clients;    /* clients that zcs had since it last had none */
-	double seconds;      /* the time in which the bytes were moved */
-	bool cut;            /* not all was moved that was announced: there is no throughput */
-	char method[16];     /* the name of the method that moved them */
-	double cpu;          /* the number of the CPU to which the thread was bound */
-	double cpus;         /* the number of CPUs of which the host's load is a share */
-	double soaked;       /* the seconds that the load is of; NAN in a receipt of an older zcs */
-	uint64_t load_bytes; /* those bytes that came in these seconds, or ALL_BYTES */
-	/* The host's load, as in struct load. */
-	double load, uncertainty, slowed, tasks;
-	double others;               /* as in struct load, of this host */
-	unsigned unsafe;             /* what makes the load unsafe: a set of reasons, limits.h */
-	enum baseline_kind baseline; /* of this host's load; another host's is not known */
-	double drift;                /* by how much own baselines differ, in shares of load */
-	struct soaker_wakeup wakeup; /* of this host, as in struct load */
-	struct rates rates;          /* the host's rates */
-	struct tcp_figures tcp;      /* the connection's figures */
-	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
+	uint64_t bytes;         /* content of files, without headers */
+	uint64_t files;         /* entries of the wire, completely sent or received */
+	uint64_t calls;         /* system calls that moved data */
+	uint64_t warmup;        /* bytes of files before the warm-up was over */
+	uint64_t clients;       /* clients that zcs had since it last had none */
+	double seconds;         /* the time in which the bytes were moved */
+	bool cut;               /* not all was moved that was announced: there is no throughput */
+	char method[16];        /* the name of the method that moved them */
+	double cpu;             /* the number of the CPU to which the thread was bound */
+	uint64_t load_bytes;    /* those bytes that came in these seconds, or ALL_BYTES */
+	struct load host;       /* the host's load and rates */
+	struct tcp_figures tcp; /* the connection's figures */
+	char version[16];       /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel, likewise */
 	char no_load[16];          /* why there is no load, as in receipt.h; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
@@ -73,9 +58,6 @@ uint64_t figures_load_bytes(const struct figures *f);
 
 /* Stores the version of this program and the release of this kernel. */
 void figures_program(struct figures *f);
-
-/* Stores the load of the host. */
-void figures_load(struct figures *f, const struct load *l);
 
 /*
  * Adds the counts, retransmits and reasons of f to a sum, and makes the sum's time the longer of

@@ -19,12 +19,6 @@
 #define REFUSED_FULL    "full"    /* zcs has as many clients as it may have */
 #define REFUSED_ADDRESS "address" /* zcs serves other addresses only */
 
-/* The values of `no_load=`: why a host has no load. */
-#define NO_LOAD_OFF      "off"      /* it was not asked for one (-c) */
-#define NO_LOAD_HELD     "held"     /* another program soaks the CPUs */
-#define NO_LOAD_BASELINE "baseline" /* the machine was not idle for its baseline */
-#define NO_LOAD_SHORT    "short"    /* of zcs: its soakers had not settled when all was received */
-
 /* Writes the line, newline included, and returns its length; buf has RECEIPT_MAX bytes. */
 size_t receipt_format(const struct figures *f, char *buf);
 

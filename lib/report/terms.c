@@ -126,9 +126,9 @@ void json_unsafe(struct json *j, unsigned unsafe)
 /* The seconds that a receiver's load is of and the bytes of them, if there is a load. */
 static void json_load_part(struct json *j, const struct figures *f)
 {
-	if (isnan(f->load) || f->load_bytes == ALL_BYTES)
+	if (isnan(f->host.load) || f->load_bytes == ALL_BYTES)
 		return;
-	json_number(j, "load_seconds", f->soaked);
+	json_number(j, "load_seconds", f->host.seconds);
 	json_count(j, "load_bytes", f->load_bytes);
 }
 
@@ -137,28 +137,28 @@ void json_load(struct json *j, const struct figures *f)
 	static const char *const baseline[] = {
 		[BASELINE_FILE] = "file", [BASELINE_OWN] = "bracket", [BASELINE_IDLE] = "idle"};
 
-	json_number(j, "cpus", f->cpus);
-	json_number(j, "load_percent", 100 * f->load);
-	json_number(j, "load_uncertainty_percent", 100 * f->uncertainty);
-	json_unsafe(j, f->unsafe);
-	if (isnan(f->load) && f->no_load[0] != '\0')
+	json_number(j, "cpus", f->host.cpus);
+	json_number(j, "load_percent", 100 * f->host.load);
+	json_number(j, "load_uncertainty_percent", 100 * f->host.uncertainty);
+	json_unsafe(j, f->host.unsafe);
+	if (isnan(f->host.load) && f->no_load[0] != '\0')
 		json_string(j, "no_load", f->no_load);
 	json_load_part(j, f);
-	json_number(j, "tasks_percent", 100 * f->tasks);
-	json_number(j, "slowed_percent", 100 * f->slowed);
-	json_number(j, "wakeup_us", 1e6 * f->wakeup.soaked);
-	json_number(j, "wakeup_unsoaked_us", 1e6 * f->wakeup.unsoaked);
+	json_number(j, "tasks_percent", 100 * f->host.tasks);
+	json_number(j, "slowed_percent", 100 * f->host.slowed);
+	json_number(j, "wakeup_us", 1e6 * f->host.wakeup.soaked);
+	json_number(j, "wakeup_unsoaked_us", 1e6 * f->host.wakeup.unsoaked);
 	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_number(j, "cost_uncertainty_us_per_kib", figures_cost_uncertainty(f));
-	json_number(j, "interrupts_per_second", f->rates.interrupts);
-	json_number(j, "packets_in_per_second", f->rates.packets_in);
-	json_number(j, "packets_out_per_second", f->rates.packets_out);
-	json_number(j, "softnet_dropped", f->rates.softnet_dropped);
-	json_number(j, "softnet_squeezed", f->rates.softnet_squeezed);
-	if (f->baseline != BASELINE_UNKNOWN)
-		json_string(j, "baseline", baseline[f->baseline]);
-	json_number(j, "baseline_tasks_percent", 100 * f->others);
-	json_number(j, "drift_percent", percent(f->drift));
+	json_number(j, "interrupts_per_second", f->host.rates.interrupts);
+	json_number(j, "packets_in_per_second", f->host.rates.packets_in);
+	json_number(j, "packets_out_per_second", f->host.rates.packets_out);
+	json_number(j, "softnet_dropped", f->host.rates.softnet_dropped);
+	json_number(j, "softnet_squeezed", f->host.rates.softnet_squeezed);
+	if (f->host.baseline != BASELINE_UNKNOWN)
+		json_string(j, "baseline", baseline[f->host.baseline]);
+	json_number(j, "baseline_tasks_percent", 100 * f->host.others);
+	json_number(j, "drift_percent", percent(f->host.drift));
 }
 
 static void count_if_known(struct json *j, const char *key, uint64_t value)
@@ -181,7 +181,7 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 {
 	json_open(j, key, '{');
 	json_load(j, f);
-	json_accounting(j, &f->rates);
+	json_accounting(j, &f->host.rates);
 	environment_json_remote(j, f);
 	json_close(j, '}');
 }
@@ -189,13 +189,13 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 void json_utilization(struct json *j, const struct figures *host, const struct figures *remote)
 {
 	json_open(j, "cpu_utilization_percent", '{');
-	json_number(j, "host_total", 100 * host->load);
-	json_number(j, "host_user", 100 * host->rates.cpu[CPU_USER]);
-	json_number(j, "host_system", 100 * host->rates.cpu[CPU_SYSTEM]);
+	json_number(j, "host_total", 100 * host->host.load);
+	json_number(j, "host_user", 100 * host->host.rates.cpu[CPU_USER]);
+	json_number(j, "host_system", 100 * host->host.rates.cpu[CPU_SYSTEM]);
 	if (remote != NULL) {
-		json_number(j, "remote_total", 100 * remote->load);
-		json_number(j, "remote_user", 100 * remote->rates.cpu[CPU_USER]);
-		json_number(j, "remote_system", 100 * remote->rates.cpu[CPU_SYSTEM]);
+		json_number(j, "remote_total", 100 * remote->host.load);
+		json_number(j, "remote_user", 100 * remote->host.rates.cpu[CPU_USER]);
+		json_number(j, "remote_system", 100 * remote->host.rates.cpu[CPU_SYSTEM]);
 	}
 	json_close(j, '}');
 }

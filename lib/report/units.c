@@ -17,23 +17,23 @@ double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double second
 
 double figures_cost(const struct figures *f)
 {
-	const double seconds = isnan(f->soaked) ? f->seconds : f->soaked;
+	const double seconds = isnan(f->host.seconds) ? f->seconds : f->host.seconds;
 
-	return cost_us_per_kib(f->load, f->cpus, figures_load_bytes(f), seconds);
+	return cost_us_per_kib(f->host.load, f->host.cpus, figures_load_bytes(f), seconds);
 }
 
 double figures_cost_each(const struct figures *f, uint64_t n)
 {
-	const double seconds = isnan(f->soaked) ? f->seconds : f->soaked;
+	const double seconds = isnan(f->host.seconds) ? f->seconds : f->host.seconds;
 
-	return n > 0 ? f->load * f->cpus * seconds * 1e6 / (double)n : NAN;
+	return n > 0 ? f->host.load * f->host.cpus * seconds * 1e6 / (double)n : NAN;
 }
 
 double figures_cost_uncertainty(const struct figures *f)
 {
 	struct figures half = *f;
 
-	half.load = isnan(f->load) ? NAN : f->uncertainty;
+	half.host.load = isnan(f->host.load) ? NAN : f->host.uncertainty;
 	return figures_cost(&half);
 }
 
@@ -74,25 +74,25 @@ const char *grouped(double value, char buf[FIGURE_STRLEN])
 static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_STRLEN])
 {
 	const double us = figures_cost(f);
-	const char *mark = unsafe_mark(f->unsafe);
+	const char *mark = unsafe_mark(f->host.unsafe);
 	char plus_minus[32] = "", of[32] = "", cost[48] = "";
 
-	if (isnan(f->load))
+	if (isnan(f->host.load))
 		return strcpy(buf, "");
-	if (!isnan(f->uncertainty))
-		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->uncertainty);
+	if (!isnan(f->host.uncertainty))
+		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->host.uncertainty);
 	if (!isnan(cpus))
 		snprintf(of, sizeof(of), " of %.4g CPUs", cpus);
 	if (!isnan(us))
 		snprintf(cost, sizeof(cost), ", cost %.3f%s us/KiB", us, mark);
-	snprintf(buf, LOAD_STRLEN, "load %.1f%%%s%s%s%s", percent(f->load), mark, plus_minus, of,
-		 cost);
+	snprintf(buf, LOAD_STRLEN, "load %.1f%%%s%s%s%s", percent(f->host.load), mark, plus_minus,
+		 of, cost);
 	return buf;
 }
 
 const char *load_format(const struct figures *f, char buf[LOAD_STRLEN])
 {
-	return load_of(f, f->cpus, buf);
+	return load_of(f, f->host.cpus, buf);
 }
 
 const char *load_format_brief(const struct figures *f, char buf[LOAD_STRLEN])

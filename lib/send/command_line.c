@@ -232,14 +232,14 @@ struct given {
 static void parse_load_option(struct send_options *opt, int c, struct given *given)
 {
 	switch (c) {
-	case 'c': opt->load = true; break;
+	case 'c': opt->gauge.soak = true; break;
 	case 'C': opt->calibrate = true; break;
-	case 'f': opt->calibration = arg_file("-f, --calibration", optarg); break;
+	case 'f': opt->gauge.file = arg_file("-f, --calibration", optarg); break;
 	case OPT_FORCE: opt->force = true; break;
-	case 'N': opt->n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
+	case 'N': opt->gauge.n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
 	case OPT_WAIT:
 		given->wait = true;
-		opt->wait = arg_seconds("--wait", optarg, 0, 86400);
+		opt->gauge.wait = arg_seconds("--wait", optarg, 0, 86400);
 		break;
 	}
 }
@@ -352,7 +352,7 @@ static _Noreturn void reject_no_server(const struct send_options *opt, const cha
 {
 	if (word != NULL && is_missing(word))
 		usage_error("-s, --server: no server given: did you mean -s %s?%s", word,
-			    opt->load ? " (-c measures the CPU load)" : "");
+			    gauge_is_wanted(&opt->gauge) ? " (-c measures the CPU load)" : "");
 	usage_error("-s, --server: no server given (0 is this host): try 'zcc --help'");
 }
 
@@ -402,14 +402,14 @@ static void settle_options(struct send_options *opt, const struct given *given, 
 	const bool requests = opt->requests.n > 0;
 	struct cpus online;
 
-	cpus_to_soak(opt->n_cpus, &online); /* rejects an -N that cannot be */
+	gauge_cpus(&opt->gauge, &online); /* rejects an -N that cannot be */
 	if (opt->calibrate && opt->json)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (opt->calibrate)
 		return;
-	if (opt->calibration != NULL && !opt->load)
+	if (opt->gauge.file != NULL && !gauge_is_wanted(&opt->gauge))
 		usage_error("-f, --calibration: only with -c or -C");
-	if (given->wait && !opt->load)
+	if (given->wait && !gauge_is_wanted(&opt->gauge))
 		usage_error("--wait: only with -c or -C");
 	if (opt->port == NULL)
 		opt->port = requests ? REQUEST_PORT : WIRE_PORT;

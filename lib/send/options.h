@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "lib/load/cpus.h"
+#include "lib/load/gauge.h"
 #include "lib/net/socket.h"
 
 #define SIZES_MAX   64 /* of a list */
@@ -38,9 +38,9 @@ struct send_options {
 	struct sock_options sock;
 	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
 	const char *server, *port;
-	const char *title;       /* a label of the report; NULL: none */
-	const char *source;      /* the own address; NULL: the kernel's choice */
-	const char *calibration; /* its file; NULL: CALIBRATION_FILE, if it fits */
+	const char *title;        /* a label of the report; NULL: none */
+	const char *source;       /* the own address; NULL: the kernel's choice */
+	struct gauge_setup gauge; /* whether and how the host's load is measured */
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
@@ -49,13 +49,11 @@ struct send_options {
 	uint32_t loops;        /* how often to send the files, or requests of each size */
 	double seconds;        /* how long to send; 0: `loops` times */
 	double warmup, interval, timeout; /* seconds; 0: none */
-	double wait;                      /* seconds at most for another set of soakers to end */
 	uint64_t pace;                    /* bytes per second of each connection; 0: no limit */
 	int streams;                      /* connections at a time, each of a thread */
 	int mss;                          /* bytes; 0: the kernel's choice */
-	int n_cpus;                       /* CPUs to measure; 0: all */
 	int debug;
-	bool nodelay, cork, raw, load, json, quiet;
+	bool nodelay, cork, raw, json, quiet;
 	bool calibrate, force; /* -C, and whether the host may be busy */
 	bool zeros;            /* the content of the built-in set, else random */
 };

@@ -43,9 +43,9 @@ static void count_unsafe(struct plan *p, const struct figures *here, const struc
 	int i;
 
 	for (i = 0; i < 2 && end[i] != NULL; i++) {
-		unsafe |= end[i]->unsafe;
-		steal = end[i]->rates.cpu[CPU_STEAL];
-		if (!(end[i]->unsafe & UNSAFE_STEAL) || isnan(steal))
+		unsafe |= end[i]->host.unsafe;
+		steal = end[i]->host.rates.cpu[CPU_STEAL];
+		if (!(end[i]->host.unsafe & UNSAFE_STEAL) || isnan(steal))
 			continue;
 		if (p->steal_least == 0 || steal < p->steal_least)
 			p->steal_least = steal;
@@ -61,14 +61,16 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	const struct figures *s = &res->sent, *r = &res->received;
 	const bool remote = !res->local && res->receipts > 0;
 	/* On one host either end may have measured the load of both, or know why there is none. */
-	const struct figures *here =
-		res->local && isnan(s->load) && (!isnan(r->load) || s->unsafe == 0) ? r : s;
+	const struct figures *here = res->local && isnan(s->host.load) &&
+						     (!isnan(r->host.load) || s->host.unsafe == 0)
+					     ? r
+					     : s;
 	struct plan_run *run = &p->run[i];
 	const double figure[] = {
 		[PLAN_RATE] = kbytes_per_sec(s->bytes, s->seconds),
-		[PLAN_LOAD] = here->load,
+		[PLAN_LOAD] = here->host.load,
 		[PLAN_COST] = figures_cost(here),
-		[PLAN_REMOTE_LOAD] = remote ? r->load : NAN,
+		[PLAN_REMOTE_LOAD] = remote ? r->host.load : NAN,
 		[PLAN_REMOTE_COST] = remote ? figures_cost(r) : NAN,
 	};
 	int k;
@@ -77,17 +79,17 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	run->chunk = res->chunk;
 	for (k = 0; k < PLAN_FIGURES; k++)
 		run->figure[k][p->rounds] = figure[k];
-	raise_to(&run->uncertainty, here->uncertainty);
-	run->unsafe |= here->unsafe;
+	raise_to(&run->uncertainty, here->host.uncertainty);
+	run->unsafe |= here->host.unsafe;
 	if (remote) {
-		raise_to(&run->remote_uncertainty, r->uncertainty);
-		run->remote_unsafe |= r->unsafe;
+		raise_to(&run->remote_uncertainty, r->host.uncertainty);
+		run->remote_unsafe |= r->host.unsafe;
 	}
 	count_unsafe(p, here, remote ? r : NULL);
-	run->unsafe_rounds += here->unsafe != 0 || (remote && r->unsafe != 0);
+	run->unsafe_rounds += here->host.unsafe != 0 || (remote && r->host.unsafe != 0);
 	if (res->target != NULL)
 		snprintf(p->interface, sizeof(p->interface), "%s", res->target->interface);
-	p->one_baseline |= here->baseline != BASELINE_OWN;
+	p->one_baseline |= here->host.baseline != BASELINE_OWN;
 	p->rounds += i == p->n - 1;
 }
 

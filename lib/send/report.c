@@ -96,7 +96,7 @@ static void report_comparison(struct send_report *r, const struct send_result *r
 {
 	if (!r->has_what && !r->opt->quiet) {
 		text_target(r->opt, res);
-		if (res->sent.baseline == BASELINE_OWN)
+		if (res->sent.host.baseline == BASELINE_OWN)
 			report("; own baselines");
 		report("\n");
 	}
@@ -121,18 +121,18 @@ static void note_end(const struct send_result *res)
 	const struct figures *received = &res->received;
 
 	environment_note_remote(received);
-	if (!isnan(res->sent.rates.softnet_dropped))
+	if (!isnan(res->sent.host.rates.softnet_dropped))
 		warnx("environment: softnet during the run: %.0f packet%s dropped, %.0f poll%s cut short",
-		      res->sent.rates.softnet_dropped,
-		      plural((uint64_t)res->sent.rates.softnet_dropped),
-		      res->sent.rates.softnet_squeezed,
-		      plural((uint64_t)res->sent.rates.softnet_squeezed));
-	if (!isnan(received->rates.softnet_dropped))
+		      res->sent.host.rates.softnet_dropped,
+		      plural((uint64_t)res->sent.host.rates.softnet_dropped),
+		      res->sent.host.rates.softnet_squeezed,
+		      plural((uint64_t)res->sent.host.rates.softnet_squeezed));
+	if (!isnan(received->host.rates.softnet_dropped))
 		warnx("environment: softnet at the server: %.0f packet%s dropped, %.0f poll%s cut short",
-		      received->rates.softnet_dropped,
-		      plural((uint64_t)received->rates.softnet_dropped),
-		      received->rates.softnet_squeezed,
-		      plural((uint64_t)received->rates.softnet_squeezed));
+		      received->host.rates.softnet_dropped,
+		      plural((uint64_t)received->host.rates.softnet_dropped),
+		      received->host.rates.softnet_squeezed,
+		      plural((uint64_t)received->host.rates.softnet_squeezed));
 }
 
 void report_pacing(struct send_report *r, const struct send_result *res)

@@ -83,8 +83,8 @@ void json_interval(struct json *j, const struct figures *f, int stream, double s
 	json_number(j, "rtt", f->tcp.rtt);
 	json_number(j, "rttvar", f->tcp.rttvar);
 	json_number(j, "pmtu", f->tcp.pmtu);
-	json_number(j, "load_percent", 100 * f->load);
-	json_unsafe(j, f->unsafe);
+	json_number(j, "load_percent", 100 * f->host.load);
+	json_unsafe(j, f->host.unsafe);
 	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_bool(j, "omitted", !measured);
 	json_bool(j, "sender", true);

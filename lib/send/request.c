@@ -283,7 +283,7 @@ static const struct requests *request_size(struct request_run *rr, struct figure
 	host->bytes = sum->bytes;
 	host->seconds = seconds_between(r->start_ns, r->end.counters.ns);
 	run_host_figures(r, host);
-	rr->evidence.steal = host->rates.cpu[CPU_STEAL];
+	rr->evidence.steal = host->host.rates.cpu[CPU_STEAL];
 	return sum;
 }
 
@@ -334,8 +334,8 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
 		rr.size = (uint32_t)opt->requests.size[i];
 		counts = request_size(&rr, &host);
-		run_warn(run, &host);
-		if (run->soak != NULL && run_is_short(&host))
+		gauge_say(&run->gauge, &host.host);
+		if (gauge_measures(&run->gauge) && run_is_short(&host))
 			warnx("the load was measured over less than half a second: "
 			      "send more (-n, -t)");
 		if (opt->json)

@@ -104,17 +104,17 @@ static void load_text(const struct figures *host, uint64_t connections, bool qui
 	char text[LOAD_STRLEN], own[BASELINES_STRLEN], reasons[UNSAFE_STRLEN];
 	const double us = figures_cost_each(host, connections);
 
-	if (isnan(host->load)) {
-		if (host->unsafe != 0 && !quiet)
-			report("\n  no load: %s", limits_format(host->unsafe, reasons));
+	if (isnan(host->host.load)) {
+		if (host->host.unsafe != 0 && !quiet)
+			report("\n  no load: %s", limits_format(host->host.unsafe, reasons));
 		report("\n");
 		return;
 	}
 	report("%s%s", quiet ? ", " : "\n  ", load_format(host, text));
 	if (!isnan(us))
-		report(", %.3f%s us/connection", us, unsafe_mark(host->unsafe));
-	if (host->baseline == BASELINE_OWN && !quiet)
-		report("\n  %s", baselines_format(host->drift, own));
+		report(", %.3f%s us/connection", us, unsafe_mark(host->host.unsafe));
+	if (host->host.baseline == BASELINE_OWN && !quiet)
+		report("\n  %s", baselines_format(host->host.drift, own));
 	report("\n");
 }
 

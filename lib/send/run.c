@@ -2,10 +2,6 @@
 
 #include <sys/eventfd.h>
 
-#include "lib/load/calibration.h"
-#include "lib/load/cpus.h"
-#include "lib/load/limits.h"
-#include "lib/load/soaker.h"
 #include "lib/report/receipt.h"
 #include "lib/send/sender.h"
 
@@ -18,12 +14,10 @@ uint64_t time_after(uint64_t ns, double seconds)
 
 void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
 {
-	*r = (struct run){.opt = opt, .stop = stop, .interface = ""};
-	if (opt->load) {
-		r->own_baselines = !calibration_find_or_die(&r->calibration, opt->calibration,
-							    opt->n_cpus);
-		limits_warn();
-	}
+	*r = (struct run){.opt = opt, .stop = stop, .interface = "", .setup = opt->gauge};
+	r->setup.what = opt->requests.n > 0 ? "requests" : "transfer";
+	r->setup.debug = opt->debug > 0;
+	gauge_prepare_or_die(&r->gauge, &r->setup);
 	cpus_try_or_die(&opt->bind);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake < 0)
@@ -32,29 +26,11 @@ void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
 
 void run_soak(struct run *r)
 {
-	const size_t n = (size_t)r->calibration.cpus.n;
-
-	if (!r->opt->load)
+	if (!gauge_is_wanted(&r->setup))
 		return;
-	r->begin.cpu = alloc_or_die(n, sizeof(*r->begin.cpu), "load");
-	r->end.cpu = alloc_or_die(n, sizeof(*r->end.cpu), "load");
-	r->soak = soaker_start_or_warn(&r->calibration.cpus, r->opt->wait);
-	if (r->soak == NULL) {
-		r->missing = UNSAFE_SOAKED_ALREADY;
-		r->own_baselines = false;
-		return;
-	}
-	if (r->opt->debug > 0)
-		soaker_say_wakeup(r->soak);
-	if (!r->own_baselines ||
-	    bracket_open(&r->bracket, r->opt->requests.n > 0 ? "requests" : "transfer", r->soak,
-			 &r->calibration))
-		return;
-	/* What is sent is measured all the same. */
-	soaker_stop(r->soak);
-	r->soak = NULL;
-	r->missing = UNSAFE_BASELINE_BUSY;
-	r->own_baselines = false;
+	gauge_mark_open(&r->gauge, &r->begin);
+	gauge_mark_open(&r->gauge, &r->end);
+	gauge_start(&r->gauge, r->opt->seconds);
 }
 
 const char *run_lacks_load(const struct run *r)
@@ -70,12 +46,9 @@ const char *run_lacks_load(const struct run *r)
 
 void run_close(struct run *r)
 {
-	if (r->soak != NULL)
-		soaker_stop(r->soak);
-	free(r->begin.cpu);
-	free(r->end.cpu);
-	free(r->calibration.cpu);
-	bracket_end(&r->bracket);
+	gauge_stop(&r->gauge);
+	gauge_mark_close(&r->begin);
+	gauge_mark_close(&r->end);
 	close(r->wake);
 }
 
@@ -116,8 +89,8 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
-	bracket_next(&r->bracket, &r->calibration);
-	run_mark_begin(r, &r->begin);
+	gauge_next(&r->gauge);
+	run_mark_begin(r);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
@@ -165,15 +138,12 @@ void run_end(struct run *r)
 
 void run_baseline_after(struct run *r)
 {
-	const struct bracket_samples samples = {&r->begin.sum, r->begin.cpu, &r->end.sum,
-						r->end.cpu};
 	sigset_t old;
 
-	r->bracket.drift = NAN;
-	if (!r->own_baselines || *r->stop != 0)
+	if (*r->stop != 0)
 		return;
 	sigprocmask(SIG_SETMASK, &r->unblocked, &old);
-	bracket_close(&r->bracket, r->soak, &r->calibration, &samples, r->stop);
+	gauge_after(&r->gauge, &r->begin, &r->end, r->stop);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -188,49 +158,28 @@ void run_stop(struct run *r)
 void run_measured(struct run *r)
 {
 	if (atomic_fetch_sub(&r->measuring, 1) == 1)
-		run_mark_end(r, &r->end);
+		run_mark_end(r);
 }
 
-static void read_soakers(const struct run *r, struct host_mark *m)
+static const char *interface_of(const struct run *r)
 {
-	if (r->soak != NULL)
-		load_sample_read(r->soak, &r->calibration, &m->sum, m->cpu);
+	return r->interface[0] != '\0' ? r->interface : NULL;
 }
 
-static void read_counters(const struct run *r, struct host_mark *m)
+void run_mark_begin(struct run *r)
 {
-	counters_read(&m->counters, r->interface[0] != '\0' ? r->interface : NULL);
+	gauge_begin(&r->gauge, &r->begin, interface_of(r));
 }
 
-void run_mark_begin(const struct run *r, struct host_mark *m)
+void run_mark_end(struct run *r)
 {
-	read_counters(r, m);
-	read_soakers(r, m);
-}
-
-void run_mark_end(const struct run *r, struct host_mark *m)
-{
-	read_soakers(r, m);
-	read_counters(r, m);
-}
-
-void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
-	      struct figures *f)
-{
-	struct load l;
-
-	if (r->soak == NULL)
-		return;
-	load_between(&r->calibration, from, to, -1, &l);
-	if (r->own_baselines && (!isnan(l.load) || l.unsafe != 0))
-		l.unsafe |= bracket_unsafe(&r->bracket);
-	figures_load(f, &l);
+	gauge_end(&r->gauge, &r->end, interface_of(r));
 }
 
 /* Why there is no load, as a receipt names it; an empty word where that is not known. */
 static const char *no_load(const struct run *r, unsigned unsafe)
 {
-	if (!r->opt->load)
+	if (!gauge_is_wanted(&r->setup))
 		return NO_LOAD_OFF;
 	if (unsafe & UNSAFE_SOAKED_ALREADY)
 		return NO_LOAD_HELD;
@@ -239,38 +188,9 @@ static const char *no_load(const struct run *r, unsigned unsafe)
 
 void run_host_figures(const struct run *r, struct figures *f)
 {
-	counters_rates(&r->begin.counters, &r->end.counters, &f->rates);
-	run_load(r, &r->begin.sum, &r->end.sum, f);
-	if (r->soak == NULL)
-		f->unsafe = r->missing;
-	if (isnan(f->load))
-		strcpy(f->no_load, no_load(r, f->unsafe));
-	if (r->soak == NULL)
-		return;
-	f->unsafe |= limits_steal(&f->rates);
-	f->baseline = r->own_baselines ? BASELINE_OWN : BASELINE_FILE;
-	if (r->own_baselines)
-		f->drift = r->bracket.drift;
-}
-
-/* What bracket_open() and bracket_close() have printed, of a busy machine, is not printed again. */
-static unsigned unsaid(const struct run *r, unsigned unsafe)
-{
-	return r->own_baselines ? unsafe & ~UNSAFE_BASELINE_BUSY : unsafe;
-}
-
-/* A reason that was printed for one interval of the run is not printed for a later one again. */
-void run_say(struct run *r, const struct figures *interval)
-{
-	if (r->soak != NULL)
-		limits_say(r->soak, &interval->rates, unsaid(r, interval->unsafe) | r->said.reasons,
-			   &r->said);
-}
-
-void run_warn(struct run *r, const struct figures *host)
-{
-	if (r->soak != NULL)
-		limits_say(r->soak, &host->rates, unsaid(r, host->unsafe), &r->said);
+	gauge_load(&r->gauge, &r->begin, &r->end, &f->host);
+	if (isnan(f->host.load))
+		strcpy(f->no_load, no_load(r, f->host.unsafe));
 }
 
 bool run_is_short(const struct figures *host)

@@ -9,9 +9,7 @@
  */
 #pragma once
 
-#include "lib/load/bracket.h"
-#include "lib/load/counters.h"
-#include "lib/load/load.h"
+#include "lib/load/gauge.h"
 #include "lib/report/figures.h"
 #include "lib/send/options.h"
 
@@ -19,12 +17,6 @@
 #define NEVER   UINT64_MAX
 
 #define RUN_PLACE 96 /* bytes of a round and a run's name */
-
-/* This host at one time, which is that of the counters. */
-struct host_mark {
-	struct counters counters;
-	struct load_sample sum, *cpu; /* of all CPUs together, and of each CPU */
-};
 
 struct run;
 
@@ -38,13 +30,10 @@ struct worker {
 
 struct run {
 	const struct send_options *opt;
-	_Atomic int *stop;   /* 0, TIME_UP, or the signal that interrupts */
-	sigset_t unblocked;  /* the signals of a thread that waits for them */
-	struct soaker *soak; /* NULL: no load is measured */
-	unsigned missing;    /* why it is not, though it was asked for: a reason of limits.h */
-	struct calibration calibration;
-	bool own_baselines; /* there is no calibration file: the run is between two baselines */
-	struct bracket bracket;
+	_Atomic int *stop;  /* 0, TIME_UP, or the signal that interrupts */
+	sigset_t unblocked; /* the signals of a thread that waits for them */
+	struct gauge_setup setup;
+	struct gauge gauge;
 	const char *interface; /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
@@ -54,8 +43,7 @@ struct run {
 	_Atomic int running;       /* threads that are not at their end */
 	int wake;                  /* eventfd(2), readable once a thread has come to its end */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
-	struct host_mark begin, end;
-	struct limits_said said;
+	struct gauge_mark begin, end;
 	char place[RUN_PLACE]; /* of a comparison: the round and the run */
 };
 
@@ -110,25 +98,12 @@ void run_measured(struct run *r);
 /* Sets *stop to TIME_UP, unless it is set. */
 void run_stop(struct run *r);
 
-/*
- * Reads the host before what is to be measured, or after it: the soakers are read next to that, as
- * the counters take long to read.
- */
-void run_mark_begin(const struct run *r, struct host_mark *m);
-void run_mark_end(const struct run *r, struct host_mark *m);
-
-/* Stores the load from one sample to another; leaves it unknown if no load is measured. */
-void run_load(const struct run *r, const struct load_sample *from, const struct load_sample *to,
-	      struct figures *f);
+/* Reads the host before what is to be measured, or after it. */
+void run_mark_begin(struct run *r);
+void run_mark_end(struct run *r);
 
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
-
-/* Prints on stderr what makes the load of an interval unsafe. */
-void run_say(struct run *r, const struct figures *interval);
-
-/* Prints on stderr what makes the load of the run unsafe. */
-void run_warn(struct run *r, const struct figures *host);
 
 /* Whether the run was so short that its figures mean little. */
 bool run_is_short(const struct figures *host);

@@ -67,9 +67,9 @@ enum load_figure { LOAD, TASKS, CPUS, SLOWED, COST };
 /* `61.2%? +-0.4%`, with the mark where the load is unsafe */
 static const char *load_text(const struct figures *f, char buf[CELL])
 {
-	snprintf(buf, CELL, "%.1f%%%s", percent(f->load), unsafe_mark(f->unsafe));
-	if (!isnan(f->uncertainty))
-		string_append(buf, CELL, " +-%.1f%%", 100 * f->uncertainty);
+	snprintf(buf, CELL, "%.1f%%%s", percent(f->host.load), unsafe_mark(f->host.unsafe));
+	if (!isnan(f->host.uncertainty))
+		string_append(buf, CELL, " +-%.1f%%", 100 * f->host.uncertainty);
 	return buf;
 }
 
@@ -83,14 +83,14 @@ static const char *cost_text(double us, unsigned unsafe, char buf[CELL])
 
 static const char *load_cell(const struct figures *f, int which, char buf[CELL])
 {
-	if (isnan(f->load)) /* there is none, or a reason below */
-		return which == LOAD && f->unsafe != 0 ? "-" : NULL;
+	if (isnan(f->host.load)) /* there is none, or a reason below */
+		return which == LOAD && f->host.unsafe != 0 ? "-" : NULL;
 	switch ((enum load_figure)which) {
 	case LOAD: return load_text(f, buf);
-	case TASKS: return share(f->tasks, buf);
-	case CPUS: return decimal(f->cpus, rint(f->cpus) == f->cpus ? 0 : 2, buf);
-	case SLOWED: return share(f->slowed, buf);
-	case COST: return cost_text(figures_cost(f), f->unsafe, buf);
+	case TASKS: return share(f->host.tasks, buf);
+	case CPUS: return decimal(f->host.cpus, rint(f->host.cpus) == f->host.cpus ? 0 : 2, buf);
+	case SLOWED: return share(f->host.slowed, buf);
+	case COST: return cost_text(figures_cost(f), f->host.unsafe, buf);
 	}
 	return NULL;
 }
@@ -103,7 +103,7 @@ static const char *reason_cell(const struct figures *f, int k, char buf[CELL])
 
 	(void)buf;
 	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (f->unsafe & 1u << i && k-- == 0)
+		if (f->host.unsafe & 1u << i && k-- == 0)
 			return limits_name(i);
 	return NULL;
 }
@@ -113,9 +113,9 @@ enum host_figure { INTERRUPTS, PACKETS_IN, PACKETS_OUT };
 static const char *host_cell(const struct figures *f, int which, char buf[CELL])
 {
 	switch ((enum host_figure)which) {
-	case INTERRUPTS: return whole(f->rates.interrupts, buf);
-	case PACKETS_IN: return whole(f->rates.packets_in, buf);
-	case PACKETS_OUT: return whole(f->rates.packets_out, buf);
+	case INTERRUPTS: return whole(f->host.rates.interrupts, buf);
+	case PACKETS_IN: return whole(f->host.rates.packets_in, buf);
+	case PACKETS_OUT: return whole(f->host.rates.packets_out, buf);
 	}
 	return NULL;
 }
@@ -146,7 +146,7 @@ static const struct row tcp_rows[] = {{"retransmits", tcp_cell, RETRANSMITS},
 
 static const char *accounting_cell(const struct figures *f, int column, char buf[CELL])
 {
-	return share(f->rates.cpu[column], buf);
+	return share(f->host.rates.cpu[column], buf);
 }
 
 #define ROWS(rows) (rows), (int)(sizeof(rows) / sizeof((rows)[0]))
@@ -196,7 +196,7 @@ static const char *no_load_text(const char *word)
 static void print_load(const struct send_result *res, int streams)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
-	const bool is_remote = isnan(s->load) && (!isnan(r->load) || s->unsafe == 0);
+	const bool is_remote = isnan(s->host.load) && (!isnan(r->host.load) || s->host.unsafe == 0);
 	const struct columns c = host_columns(res, is_remote ? r : s);
 	char text[BASELINES_STRLEN];
 	struct row rows[UNSAFE_REASONS + 5];
@@ -211,10 +211,10 @@ static void print_load(const struct send_result *res, int streams)
 	rows[n++] = (struct row){"cost, us/KiB", load_cell, COST};
 	if (!group_print(res->local ? "load of this host, both ends" : "load", c, rows, n))
 		return;
-	if (s->baseline == BASELINE_OWN)
+	if (s->host.baseline == BASELINE_OWN)
 		report("    %s%s\n",
-		       res->local ? "" : "sender: ", baselines_format(s->drift, text));
-	if (!res->local && res->receipts > 0 && isnan(r->load))
+		       res->local ? "" : "sender: ", baselines_format(s->host.drift, text));
+	if (!res->local && res->receipts > 0 && isnan(r->host.load))
 		report("    receiver: no load: %s\n", no_load_text(r->no_load));
 	if (res->receipts > 0 && r->clients > (uint64_t)streams)
 		report("    the receiver had %ju clients during the transfer: "
@@ -224,14 +224,14 @@ static void print_load(const struct send_result *res, int streams)
 
 static bool is_worth_a_row(const struct send_result *res, int column)
 {
-	return percent(res->sent.rates.cpu[column]) >= 0.05 ||
-	       percent(res->received.rates.cpu[column]) >= 0.05;
+	return percent(res->sent.host.rates.cpu[column]) >= 0.05 ||
+	       percent(res->received.host.rates.cpu[column]) >= 0.05;
 }
 
 /* Prints those columns of the kernel that are not next to nothing. */
 static void print_accounting(const struct send_result *res)
 {
-	const bool soaked = !isnan(res->sent.load) || !isnan(res->received.load);
+	const bool soaked = !isnan(res->sent.host.load) || !isnan(res->received.host.load);
 	struct row rows[CPU_COLUMNS];
 	int i, n = 0;
 
@@ -477,7 +477,7 @@ void text_interval(const struct send_options *opt, const struct figures *stream,
 	t.retransmits = sum->tcp.retransmits;
 	interval_text(sum, start, rate);
 	interval_tcp(&t, one, tcp);
-	if (isnan(sum->load))
+	if (isnan(sum->host.load))
 		report("%s, %s%s\n", rate, tcp, warm_up);
 	else
 		report("%s%s\n  %s\n", rate, warm_up, tcp);

@@ -22,7 +22,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	(void)now;
 	for (i = 0; i < t->opt->streams; i++)
 		stream_mark_now(&t->stream[i], &t->stream[i].begin);
-	run_mark_begin(t->run, &t->run->begin);
+	run_mark_begin(t->run);
 	t->measuring = true;
 	return NEVER;
 }
@@ -46,12 +46,11 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 		figures_add(&sum, &t->interval[i]);
 	}
 	sum.seconds = t->interval[0].seconds;
-	if (r->soak != NULL)
-		load_sample_read(r->soak, &r->calibration, &t->last, NULL);
-	run_load(r, &last, &t->last, &sum);
+	gauge_sample(&r->gauge, &t->last);
+	gauge_between(&r->gauge, &last, &t->last, -1, &sum.host);
 	if (t->measuring)
-		t->unsafe |= sum.unsafe;
-	run_say(r, &sum);
+		t->unsafe |= sum.host.unsafe;
+	gauge_say_interval(&r->gauge, &sum.host);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
 	/* Intervals that passed while the program was stopped are not made up. */
 	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
@@ -161,19 +160,20 @@ static const char *cpu_role(const struct transfer *t, int cpu)
 static void load_cpus(struct transfer *t)
 {
 	const struct run *r = t->run;
+	const struct cpus *cpus = &r->gauge.calibration.cpus;
 	struct send_result *res = &t->result;
 	struct cpu_result *c;
 	int i;
 
-	if (r->soak == NULL || t->opt->bind.n == 0)
+	if (!gauge_measures(&r->gauge) || t->opt->bind.n == 0)
 		return;
-	res->cpu = alloc_or_die((size_t)r->calibration.cpus.n, sizeof(*res->cpu), "load");
-	for (i = 0; i < r->calibration.cpus.n; i++) {
+	res->cpu = alloc_or_die((size_t)cpus->n, sizeof(*res->cpu), "load");
+	for (i = 0; i < cpus->n; i++) {
 		c = &res->cpu[res->n_cpus];
-		c->id = r->calibration.cpus.id[i];
+		c->id = cpus->id[i];
 		c->role = cpu_role(t, c->id);
-		load_between(&r->calibration, &r->begin.cpu[i], &r->end.cpu[i], i, &c->load);
-		c->load.unsafe |= res->sent.unsafe;
+		gauge_between(&r->gauge, &r->begin.each[i], &r->end.each[i], i, &c->load);
+		c->load.unsafe |= res->sent.host.unsafe;
 		res->n_cpus += !isnan(c->load.load); /* it has none if it was offline */
 	}
 }
@@ -207,10 +207,10 @@ static void sum_up(struct transfer *t)
 	res->received.calls = received.calls;
 	res->received.files = received.files;
 	res->received.warmup = received.warmup;
-	res->received.unsafe = received.unsafe;
+	res->received.host.unsafe = received.host.unsafe;
 	res->local = strcmp(t->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
-	res->sent.unsafe |= t->unsafe;
+	res->sent.host.unsafe |= t->unsafe;
 	load_cpus(t);
 }
 

@@ -25,7 +25,7 @@ static void put_calibration(struct text *t, const struct calibration *c)
 	put(t, "%.40f\n" SOAKER "\nmachine %s\ncpus ", c->total, c->machine);
 	cpus_format(&c->cpus, t->s + t->len, CASE_MAX - t->len);
 	t->len += strlen(t->s + t->len);
-	put(t, "\nwake %.9f %.9f\n", 1e6 * c->wake.mean, 1e6 * c->wake.sd);
+	put(t, "\nall %.9f %.9f %.9f\n", c->windows, c->all.tasks_sd, c->all.spin_sd);
 	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++) {
 		const double v[] = {b->tasks,   b->tasks_sd, b->spin,
 				    b->spin_sd, b->speed,    b->speed_sd};
@@ -52,8 +52,9 @@ static void writing_holds(const struct calibration *c)
 			     (size_t)c->cpus.n * sizeof(c->cpus.id[0])) == 0 &&
 		      memcmp(again.cpu, c->cpu, (size_t)c->cpus.n * sizeof(c->cpu[0])) == 0 &&
 		      strcmp(again.machine, c->machine) == 0 &&
-		      fabs(again.wake.mean - c->wake.mean) <= 1e-15 + 1e-9 * c->wake.mean &&
-		      fabs(again.wake.sd - c->wake.sd) <= 1e-15 + 1e-9 * c->wake.sd,
+		      fabs(again.windows - c->windows) <= 1e-9 * c->windows &&
+		      fabs(again.all.tasks_sd - c->all.tasks_sd) <= 1e-9 &&
+		      fabs(again.all.spin_sd - c->all.spin_sd) <= 1e-9,
 	      "a calibration that is written reads the same");
 	free(again.cpu);
 }
@@ -75,8 +76,9 @@ static void baselines_hold(const struct calibration *c)
 	}
 	holds(isfinite(sum) && fabs(sum - c->total) <= 0.0010001 * sum,
 	      "the total is that of all CPUs");
-	holds(isfinite(c->wake.mean) && c->wake.mean >= 0 && c->wake.sd >= 0,
-	      "the cost of a wake-up is one");
+	holds(isfinite(c->windows) && c->windows >= 2 && c->all.tasks_sd >= 0 &&
+		      c->all.spin_sd >= 0,
+	      "the machine's deviations are those of two windows or more");
 }
 
 static bool run_calibration(const char *s, size_t len)
@@ -125,7 +127,8 @@ static void make_calibration(struct text *t)
 	put_cpus(&lines, one_in(2) ? 1 : 2);
 	lines.s[lines.len] = '\0';
 	n = parse_cpus(lines.s + list, &cpus) == NULL ? cpus.n : 0;
-	put(&lines, "\n%s%s", one_in(2) ? "wake 2.104 0.3\n" : "", one_in(4) ? "later key\n" : "");
+	put(&lines, "\n%s%s", one_in(2) ? "all 16 0.002 0.001\n" : "",
+	    one_in(4) ? "later key\n" : "");
 	if (n > 5 && !one_in(64))
 		n = 5; /* it lacks CPUs then */
 	for (i = 0; i < n; i++)
@@ -136,5 +139,5 @@ static void make_calibration(struct text *t)
 
 const struct fuzz_target calibration_target = {
 	"calibration", false, run_calibration, make_calibration,
-	"\n|" SOAKER "\n|soaker \n|machine |wake |wake 1 2|cpus |cpu |cpu 0 0 0 1 0 1 0\n|"
+	"\n|" SOAKER "\n|soaker \n|machine |all |all 2 0 0|cpus |cpu |cpu 0 0 0 1 0 1 0\n|"
 	"later x\n| |,|-|.|\033[2J|\t|\r\n|\200"};

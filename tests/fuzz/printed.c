@@ -245,11 +245,11 @@ static void make_receipts(struct text *t)
 		f.seconds = 1;
 		f.calls = below(100);
 		strcpy(f.method, "read");
-		f.cpus = far_or(1 + (double)below(8));
-		f.load = far_or((double)below(1000) / 1000);
-		f.uncertainty = far_or(0.01);
-		f.soaked = far_or(1);
-		f.unsafe = one_in(4) ? UNSAFE_STEAL : 0;
+		f.host.cpus = far_or(1 + (double)below(8));
+		f.host.load = far_or((double)below(1000) / 1000);
+		f.host.uncertainty = far_or(0.01);
+		f.host.seconds = far_or(1);
+		f.host.unsafe = one_in(4) ? UNSAFE_STEAL : 0;
 		put_bytes(t, line, receipt_format(&f, line) - 1);
 		put(t, one_in(8) ? " rcv_rtt=1000000\n" : "\n");
 	}

@@ -102,18 +102,18 @@ static double any_double(void)
 static void make_figures(struct figures *f)
 {
 	double *const v[] = {&f->cpu,
-			     &f->load,
-			     &f->uncertainty,
-			     &f->cpus,
-			     &f->soaked,
-			     &f->slowed,
-			     &f->tasks,
+			     &f->host.load,
+			     &f->host.uncertainty,
+			     &f->host.cpus,
+			     &f->host.seconds,
+			     &f->host.slowed,
+			     &f->host.tasks,
 			     &f->tcp.rcv_rtt,
 			     &f->tcp.rcv_mss,
 			     &f->tcp.rcv_ooo,
-			     &f->rates.interrupts,
-			     &f->rates.packets_in,
-			     &f->rates.packets_out};
+			     &f->host.rates.interrupts,
+			     &f->host.rates.packets_in,
+			     &f->host.rates.packets_out};
 	uint64_t *const n[] = {&f->bytes,  &f->files,   &f->calls,
 			       &f->warmup, &f->clients, &f->load_bytes};
 	size_t i;
@@ -124,12 +124,12 @@ static void make_figures(struct figures *f)
 	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		*v[i] = any_double();
 	for (i = 0; i < CPU_COLUMNS; i++)
-		f->rates.cpu[i] = any_double();
+		f->host.rates.cpu[i] = any_double();
 	for (i = below(sizeof(f->method)); i > 0; i--)
 		f->method[i - 1] = (char)('a' + below(26));
 	if (one_in(16))
 		strcpy(f->refused, REFUSED_FULL);
-	f->unsafe = one_in(2) ? 0 : (unsigned)below(1u << UNSAFE_REASONS);
+	f->host.unsafe = one_in(2) ? 0 : (unsigned)below(1u << UNSAFE_REASONS);
 	f->seconds = (double)(any() >> 32) / 1e6;
 }
 

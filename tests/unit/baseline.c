@@ -8,8 +8,9 @@ static void test_merge(void)
 				{.tasks = 0.02, .spin = 0.8, .speed = 50}};
 	struct baseline b[2] = {{.tasks = 0.03, .spin = 0.8, .spin_sd = 0.01, .speed = 80},
 				{.tasks = 0.02, .tasks_sd = 0.005, .spin = 0.8, .speed = 50}};
-	struct calibration c = {.cpus = {.n = 2}, .cpu = a, .wake = {4e-6, 1e-6}};
-	const struct calibration other = {.cpus = {.n = 2}, .cpu = b, .wake = {10e-6, 0}};
+	struct calibration c = {
+		.cpus = {.n = 2}, .cpu = a, .windows = 4, .all = {.tasks_sd = 0.01}};
+	const struct calibration other = {.cpus = {.n = 2}, .cpu = b, .windows = 12};
 	double drift = baseline_merge(&c, &other);
 
 	/* Less time to spin and more for tasks are load that the first baseline had not. */
@@ -24,8 +25,9 @@ static void test_merge(void)
 	   "the larger of two standard deviations stays");
 	ok(near(c.others, 0.025),
 	   "the share of other tasks is that of the baseline with more of them");
-	ok(fabs(c.wake.mean - 7e-6) < 1e-15 && fabs(c.wake.sd - 3e-6) < 1e-15,
-	   "the costs of a wake-up become their mean");
+	ok(near(c.windows, 12), "the mean of 4 and of 12 windows is as certain as that of 12");
+	ok(near(c.all.spin_sd, 0.03) && near(c.all.tasks_sd, 0.01),
+	   "the machine's deviation of spinning is half of the difference at least");
 }
 
 static void check_baseline(void *calibration)

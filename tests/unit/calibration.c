@@ -29,8 +29,8 @@ static void test_good(void)
 		   c.cpu[0].speed_sd == 1 && c.cpu[1].spin == 1,
 	   "the numbers of a CPU are stored in their places");
 	is(c.machine, "m 1 x", "the machine of a calibration is read");
-	ok(c.wake.mean == WAKE_COST && c.wake.sd > 0,
-	   "without a line for wake-ups their cost is assumed, and uncertain");
+	ok(c.windows == 2 && near(c.all.tasks_sd, 0.05) && near(c.all.spin_sd, 0.05) && c.shared,
+	   "without a line for all CPUs the machine deviates as much as they do on average");
 	free(c.cpu);
 	for (len = 0; len < strlen(good) - 1; len++)
 		accepted += calibration_parse(good, len, &c) == NULL;
@@ -48,15 +48,15 @@ static void replace(char *text, const char *find, const char *put)
 	sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
 }
 
-static void test_wake(void)
+static void test_machine(void)
 {
 	struct calibration c;
 	char text[512];
 
-	replace(text, "later key", "wake 2.5 0.25");
-	ok(calibration_parse(text, strlen(text), &c) == NULL && near(1e6 * c.wake.mean, 2.5) &&
-		   near(1e6 * c.wake.sd, 0.25),
-	   "the cost of a wake-up is read in microseconds");
+	replace(text, "later key", "all 16 0.25 0.125");
+	ok(calibration_parse(text, strlen(text), &c) == NULL && c.windows == 16 &&
+		   c.all.tasks_sd == 0.25 && c.all.spin_sd == 0.125,
+	   "the line for all CPUs has the windows and the machine's standard deviations");
 	free(c.cpu);
 }
 
@@ -74,12 +74,14 @@ static void test_bad(void)
 		{SOAKER, SOAKER "x"},
 		{SOAKER, SOAKER " " FORMAT},
 		{SOAKER, "x " FORMAT},
-		{"later key", "wake"},
-		{"later key", "wake 1"},
-		{"later key", "wake 1 x"},
-		{"later key", "wake 1 2 3"},
-		{"later key", "wake 1 1000001"},
-		{"later key", "wake -1 2"},
+		{"later key", "all"},
+		{"later key", "all 16 0"},
+		{"later key", "all 16 0 x"},
+		{"later key", "all 16 0 0 0"},
+		{"later key", "all 1 0 0"},
+		{"later key", "all 16 1.1 0"},
+		{"later key", "all 16 0 1.1"},
+		{"later key", "all 16 -1 0"},
 		{"1,4", "1,5"},
 		{"1,4", "1,4,5"},
 		{"1,4", "4,1"},
@@ -157,8 +159,10 @@ static void test_odd(void)
 static void load_or_die(void *path)
 {
 	struct calibration c;
+	struct cpus cpus;
 
-	calibration_load_or_die(&c, path, 0);
+	cpus_online(&cpus);
+	calibration_load_or_die(&c, path, &cpus);
 }
 
 /* No machine has CPU 8191 and no other. */
@@ -248,7 +252,7 @@ int main(void)
 {
 	test_spread();
 	test_good();
-	test_wake();
+	test_machine();
 	test_bad();
 	test_odd();
 	test_misfit();

@@ -60,21 +60,21 @@ static void test_unsafe(void)
 	plan.rounds = 0;
 	figures_init(&res.sent);
 	figures_init(&res.received);
-	res.sent.load = 0.5;
+	res.sent.host.load = 0.5;
 	res.sent.bytes = 1 << 20;
 	res.sent.seconds = 1;
-	res.sent.unsafe = UNSAFE_STEAL;
-	res.sent.rates.cpu[CPU_STEAL] = 0.015;
+	res.sent.host.unsafe = UNSAFE_STEAL;
+	res.sent.host.rates.cpu[CPU_STEAL] = 0.015;
 	plan_add(&plan, 0, &res);
-	res.sent.unsafe = 0;
+	res.sent.host.unsafe = 0;
 	plan_add(&plan, 1, &res);
 	stdout_of(print, (void *)&c, printed, sizeof(printed));
 	ok(strstr(printed, "\nsteal of 1.5% in 1 of 2 runs: its load is unsafe (?)\n") != NULL,
 	   "one run of two was unsafe: its reason has a line");
-	res.sent.unsafe = UNSAFE_STEAL | UNSAFE_BASELINE_BUSY;
-	res.sent.rates.cpu[CPU_STEAL] = 0.444;
+	res.sent.host.unsafe = UNSAFE_STEAL | UNSAFE_BASELINE_BUSY;
+	res.sent.host.rates.cpu[CPU_STEAL] = 0.444;
 	plan_add(&plan, 0, &res);
-	res.sent.rates.cpu[CPU_STEAL] = 0.1;
+	res.sent.host.rates.cpu[CPU_STEAL] = 0.1;
 	plan_add(&plan, 1, &res);
 	stdout_of(print, (void *)&c, printed, sizeof(printed));
 	line = strstr(printed,
@@ -96,7 +96,7 @@ static void test_without_load(void)
 	figures_init(&res.received);
 	res.sent.bytes = 1 << 20;
 	res.sent.seconds = 1;
-	res.sent.unsafe = UNSAFE_BASELINE_BUSY;
+	res.sent.host.unsafe = UNSAFE_BASELINE_BUSY;
 	plan_add(&plan, 0, &res);
 	plan_add(&plan, 1, &res);
 	ok(plan.run[0].unsafe == UNSAFE_BASELINE_BUSY && plan.run[0].unsafe_rounds == 1,

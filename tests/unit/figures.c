@@ -19,32 +19,13 @@ static void test_init(void)
 	memset(&f, 0x11, sizeof(f));
 	figures_init(&f);
 	ok(f.bytes == 0 && f.files == 0 && f.calls == 0 && f.warmup == 0 && f.clients == 0 &&
-		   f.unsafe == 0 && f.method[0] == '\0' && f.refused[0] == '\0',
+		   f.host.unsafe == 0 && f.method[0] == '\0' && f.refused[0] == '\0',
 	   "counts begin at 0, and words empty");
-	ok(isnan(f.seconds) && isnan(f.cpu) && isnan(f.cpus) && isnan(f.soaked) && isnan(f.load) &&
-		   isnan(f.uncertainty) && isnan(f.slowed) && isnan(f.tasks) &&
-		   all_nan(&f.rates, sizeof(f.rates)) && all_nan(&f.tcp, sizeof(f.tcp)),
+	ok(isnan(f.seconds) && isnan(f.cpu) && isnan(f.host.cpus) && isnan(f.host.seconds) &&
+		   isnan(f.host.load) && isnan(f.host.uncertainty) && isnan(f.host.slowed) &&
+		   isnan(f.host.tasks) && all_nan(&f.host.rates, sizeof(f.host.rates)) &&
+		   all_nan(&f.tcp, sizeof(f.tcp)),
 	   "what was not measured is not known");
-}
-
-static void test_load(void)
-{
-	const struct load l = {.load = 1,
-			       .uncertainty = 2,
-			       .slowed = 3,
-			       .tasks = 4,
-			       .seconds = 5,
-			       .cpus = 6,
-			       .unsafe = UNSAFE_STEAL};
-	struct figures f;
-
-	figures_init(&f);
-	f.seconds = 7;
-	figures_load(&f, &l);
-	ok(f.load == 1 && f.uncertainty == 2 && f.slowed == 3 && f.tasks == 4 && f.soaked == 5 &&
-		   f.cpus == 6 && f.unsafe == UNSAFE_STEAL,
-	   "every figure of a load is stored in its place");
-	ok(f.seconds == 7, "the seconds of a load are not those of the transfer");
 }
 
 static void test_add(void)
@@ -54,7 +35,7 @@ static void test_add(void)
 				 .calls = 3,
 				 .warmup = 4,
 				 .seconds = 2,
-				 .unsafe = UNSAFE_STEAL,
+				 .host.unsafe = UNSAFE_STEAL,
 				 .method = "read"};
 
 	figures_init(&sum);
@@ -63,13 +44,13 @@ static void test_add(void)
 	figures_add(&sum, &a);
 	ok(sum.seconds == 2, "the time of a sum that had none is that of the first");
 	a.seconds = 1.5;
-	a.unsafe = UNSAFE_WEIGHT;
+	a.host.unsafe = UNSAFE_WEIGHT;
 	figures_add(&sum, &a);
 	ok(sum.bytes == 2 && sum.files == 4 && sum.calls == 6 && sum.warmup == 8 &&
 		   sum.tcp.retransmits == 20,
 	   "counts and retransmits add");
 	ok(sum.seconds == 2, "the time of a sum is the longest");
-	ok(sum.unsafe == (UNSAFE_STEAL | UNSAFE_WEIGHT), "a sum has the reasons of both");
+	ok(sum.host.unsafe == (UNSAFE_STEAL | UNSAFE_WEIGHT), "a sum has the reasons of both");
 	is(sum.method, "read", "a sum has the method of what was added");
 }
 
@@ -92,7 +73,6 @@ int main(void)
 {
 	test_load_bytes();
 	test_init();
-	test_load();
 	test_add();
 	return done();
 }

@@ -22,8 +22,8 @@ static void server_init(bool json, bool measured)
 	opt = (struct receive_options){.method = receive_methods, .json = json};
 	x.opt = x.report.opt = &opt;
 	x.stop = x.report.stop = &running;
-	x.meter.method = "read";
-	x.meter.soaker = measured ? (struct soaker *)&baseline : NULL; /* nothing reads it */
+	if (measured)
+		x.meter.instrument = instrument_soak(NULL); /* nothing reads it */
 	x.meter.calibration.cpus.n = 1;
 	x.meter.calibration.cpu = &baseline;
 	pthread_mutex_init(&x.report.lock, NULL);
@@ -44,36 +44,36 @@ static void test_figures(void)
 	from.counters.ns = from.ns;
 	to.counters.ns = to.ns;
 	to.counters.interrupts = 500;
-	figures_between(&x.meter, &from, &to, &f);
+	figures_between(&x, &from, &to, &f);
 	ok(f.bytes == 1000 && f.calls == 20 && f.files == 3 && f.seconds == 2,
 	   "figures are the differences between two marks");
 	is(f.method, "read", "figures have the method");
-	ok(f.rates.interrupts == 250 && isnan(f.load) && f.load_bytes == ALL_BYTES,
+	ok(f.host.rates.interrupts == 250 && isnan(f.host.load) && f.load_bytes == ALL_BYTES,
 	   "without soakers there are rates and no load");
 	to.counters.ns = from.ns + RATES_NS;
-	figures_between(&x.meter, &from, &to, &f);
-	ok(isnan(f.rates.interrupts), "a time too short for the counters has no rates");
+	figures_between(&x, &from, &to, &f);
+	ok(isnan(f.host.rates.interrupts), "a time too short for the counters has no rates");
 	server_init(false, true);
 	to.counters.ns = to.ns;
 	to.load = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
 	from.load_bytes = 50;
 	to.load_bytes = 350;
-	figures_between(&x.meter, &from, &to, &f);
-	ok(near(f.load, 0.5) && f.load_bytes == 300 && f.soaked == 1,
+	figures_between(&x, &from, &to, &f);
+	ok(near(f.host.load, 0.5) && f.load_bytes == 300 && f.host.seconds == 1,
 	   "the load is of the bytes that came in the time of its samples");
 	to.load = (struct load_sample){.time = 0.005, .spin = 0.0025, .work = 0.0025};
-	figures_between(&x.meter, &from, &to, &f);
-	ok(isnan(f.load), "a part of the time that is too short has no load");
+	figures_between(&x, &from, &to, &f);
+	ok(isnan(f.host.load), "a part of the time that is too short has no load");
 	to.load_bytes = 1050;
-	figures_between(&x.meter, &from, &to, &f);
-	ok(near(f.load, 0.5), "a short time that has all bytes has a load");
+	figures_between(&x, &from, &to, &f);
+	ok(near(f.host.load, 0.5), "a short time that has all bytes has a load");
 	to.counters.cpu[CPU_STEAL] = 2;
 	to.counters.cpu[CPU_IDLE] = 98;
-	figures_between(&x.meter, &from, &to, &f);
-	ok(f.unsafe == UNSAFE_STEAL, "a load of which the host took 2 %% is unsafe");
+	figures_between(&x, &from, &to, &f);
+	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 2 %% is unsafe");
 	to.load = from.load;
-	figures_between(&x.meter, &from, &to, &f);
-	ok(isnan(f.load) && f.unsafe == 0, "no load is not unsafe");
+	figures_between(&x, &from, &to, &f);
+	ok(isnan(f.host.load) && f.host.unsafe == 0, "no load is not unsafe");
 }
 
 /* Two clients that overlap: the first from 1 s to 3 s, the second from 2 s to 5 s. */

@@ -1,5 +1,7 @@
 #include "lib/load/load.h"
 
+#include "lib/load/statistics.h"
+
 #include "lib/load/shared.h"
 #include "tests/unit/unit.h"
 
@@ -90,21 +92,11 @@ static void test_wake_ups(void)
 	struct load l;
 
 	two_cpus_init(&t);
-	t.b[0].spin_sd = t.b[1].spin_sd = 0.03;
 	t.to.spin = t.to.work = 2;
-	t.c.wake = (struct wake_cost){4e-6, 0};
-	t.to.switches = 4 * 0.1 / 4e-6;
+	t.to.switches = 100000;
 	load_between(&t.c, &t.from, &t.to, -1, &l);
-	ok(near(l.load, 0.48 - 0.1), "what wake-ups cost beside the tasks is no load");
-	ok(near(l.uncertainty, hypot(hypot(0.03, 0.0015), 0.125)),
-	   "the parts of the uncertainty add as squares");
-	t.c.wake.sd = 4e-6;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
-	ok(near(l.uncertainty, hypot(hypot(0.03, 0.0015), 0.2)),
-	   "an uncertain cost of wake-ups makes the load more uncertain");
-	t.to.tasks = 4 * 0.45;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
-	ok(near(l.load, 0.45 - 0.02), "wake-ups cost no more than the tasks' time leaves");
+	ok(near(l.load, 0.48) && near(l.switches, 50000),
+	   "wake-ups are counted, and nothing is subtracted for them");
 }
 
 static void test_host(void)
@@ -171,7 +163,7 @@ static void test_below_zero(void)
 	load_between(&c, &from, &to, -1, &l);
 	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_CALIBRATION,
 	   "a load far below 0 is none, and has that reason");
-	c.cpu[0].spin_sd = 5;
+	c.all.spin_sd = 5;
 	load_between(&c, &from, &to, -1, &l);
 	ok(l.load < -2 && l.unsafe == 0, "a load far below 0 that is as uncertain is safe");
 }
@@ -228,7 +220,7 @@ static void test_steal(void)
 	to.spin = to.work = 1.5;
 	to.steal = 7.2;
 	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.25 - (0.2 - tick) / 2) && near(l.uncertainty, hypot(0.0015, tick / 2)),
+	ok(near(l.load, 0.25 - (0.2 - tick) / 2) && near(l.uncertainty, hypot(0.003, tick / 2)),
 	   "what no soaker saw of the host is uncertain by a tick");
 	from.steal = NAN;
 	load_between(&c, &from, &to, -1, &l);
@@ -247,44 +239,108 @@ static void test_steal(void)
 	ok(near(l.load, -tick / 2), "the host took no time in which the soakers spun");
 }
 
-/* What the steadiness of the baseline, the time, the host and the slowing add to the uncertainty. */
-static void test_uncertainty(void)
+/* One CPU in 1 s: its edges are worth 6 ms. */
+struct one_cpu {
+	struct baseline b[1];
+	struct calibration c;
+	struct load_sample from, to;
+};
+
+static void one_cpu_init(struct one_cpu *o)
 {
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	struct baseline b[1] = {{.spin = 1, .speed = 1, .tasks_sd = 0.05}};
-	struct calibration c = {.cpus = {.n = 1}, .cpu = b};
-	struct load_sample from = {.time = 1}, to = {.time = 2};
+	*o = (struct one_cpu){.b = {{.spin = 1, .speed = 1}},
+			      .c = {.cpus = {.n = 1}, .windows = 2}};
+	o->c.cpu = o->b;
+	o->from = (struct load_sample){.time = 1};
+	o->to = (struct load_sample){.time = 2, .spin = 1, .work = 1};
+}
+
+static void test_bursts(void)
+{
+	const double t = student_t(15) * 0.01;
+	static struct one_cpu o;
 	struct load l;
 
-	to.spin = to.work = 1;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.uncertainty, hypot(0.003, 0.05)),
+	one_cpu_init(&o);
+	o.c.all.tasks_sd = 0.01;
+	o.c.windows = 16;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.006, hypot(t / 2, t / 4))),
 	   "in 1 s the bursts of tasks are worth half of those in a window of a quarter");
-	from.time = 1.9;
-	from.spin = from.work = 0.9;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.uncertainty, hypot(0.03, 0.1)),
+	ok(near(l.shared, 0.006), "what its own baselines do not know varies between runs");
+	o.to.time = 101;
+	o.to.spin = o.to.work = 100;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.00006, hypot(t / 20, t / 4))),
+	   "the error of a baseline of 16 windows does not shrink with the length of the run");
+	o.c.shared = true;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.shared, hypot(0.00006, t / 4)), "all loads share the error of a file's baseline");
+	o.from = (struct load_sample){.time = 1.9, .spin = 0.9, .work = 0.9};
+	o.to = (struct load_sample){.time = 2, .spin = 1, .work = 1};
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.06, hypot(t, t / 4))),
 	   "in less than a window the bursts of tasks are no more than in one");
-	b[0].tasks_sd = 0; /* cppcheck-suppress unreadVariable ; by way of c */
-	from = (struct load_sample){.time = 1};
-	to.work = 0.8;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.uncertainty, hypot(0.003, 0.02)), "a tenth of the slowing is uncertain");
-	to.work = 0.2;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.uncertainty, hypot(0.003, 0.05)),
+	o.c.all.spin_sd = 0.1;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.shared, hypot(hypot(0.06, 0.2), t / 4)),
+	   "all loads share the error of the share that soakers spin, too");
+}
+
+/* What the host and the slowing add to the uncertainty. */
+static void test_slowing(void)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	static struct one_cpu o;
+	struct load l;
+
+	one_cpu_init(&o);
+	o.to.work = 0.8;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.slowed, 0.2) && near(l.uncertainty, 0.006),
+	   "where no host takes time a slowing makes no load uncertain");
+	o.from.steal = o.to.steal = 7;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.uncertainty, hypot(hypot(0.006, 0.02), 0)) && near(l.shared, l.uncertainty),
+	   "where the host takes time a tenth of the slowing is uncertain");
+	o.to.work = 0.2;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.uncertainty, hypot(0.006, 0.05)),
 	   "a slowing of more than half is no more uncertain than that");
-	to.work = to.spin = 0.5;
-	from.steal = 0.1;
-	to.steal = 0.3;
-	to.host = 0.1;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.5 - 0.2) && near(l.uncertainty, hypot(0.003, tick)),
+	o.to.work = o.to.spin = 0.5;
+	o.from.steal = 0.1;
+	o.to.steal = 0.3;
+	o.to.host = 0.1;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
+	ok(near(l.load, 0.5 - 0.2) && near(l.uncertainty, hypot(0.006, tick)),
 	   "the host's time is subtracted from its first second on");
-	to.host = 0.2 * 1.1 + tick + 1e-6;
-	load_between(&c, &from, &to, -1, &l);
+	o.to.host = 0.2 * 1.1 + tick + 1e-6;
+	load_between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.load, 0.5 - 0.2),
 	   "what soakers saw beyond the count of the host was not the host");
+}
+
+/* A transfer that takes 1.2 % of many CPUs for 3 s, where the traffic slows all by a fifth. */
+static void test_many_cpus(void)
+{
+	static struct baseline b[256];
+	struct calibration c = {
+		.cpu = b, .windows = 8, .all = {.spin_sd = 0.0001, .tasks_sd = 0.0002}};
+	struct load_sample from = {.time = 0}, to = {.time = 0};
+	struct load l;
+	int i, n;
+
+	for (i = 0; i < 256; i++)
+		b[i] = (struct baseline){.tasks = 0.001, .spin = 0.999, .speed = 1};
+	for (n = 128; n <= 256; n += 128) {
+		c.cpus.n = n;
+		to.time = 3 * n;
+		to.spin = 3 * n * (0.999 - 0.012);
+		to.work = 0.8 * to.spin;
+		load_between(&c, &from, &to, -1, &l);
+		ok(fabs(l.load - 0.012) < 0.0005 && l.uncertainty < 0.001,
+		   "a load of 1.2%% of %d CPUs is known to a tenth of a point", n);
+	}
 }
 
 /* Of one CPU of two: its own baseline, its own time, and no reasons where it was not measured. */
@@ -371,7 +427,9 @@ static void test_sample(void)
 int main(void)
 {
 	test_sample();
-	test_uncertainty();
+	test_bursts();
+	test_slowing();
+	test_many_cpus();
 	test_one_cpu();
 	test_below_zero();
 	test_busy_baseline();

@@ -1,12 +1,10 @@
-#include "lib/receive/meter.h"
+#include "lib/load/meter.h"
 
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 
-#include "lib/load/limits.h"
 #include "lib/load/shared.h"
-#include "lib/report/receipt.h"
 #include "tests/unit/unit.h"
 
 static struct meter m;
@@ -39,7 +37,7 @@ static struct soaker *one_soaker(void)
 /* A parked meter, with a baseline that was just measured. */
 static void meter_init(void)
 {
-	m = (struct meter){.soaker = one_soaker(), .state = METER_PARKED, .method = "read"};
+	m = (struct meter){.instrument = instrument_soak(one_soaker()), .state = METER_PARKED};
 	m.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
 	m.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	m.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -51,8 +49,8 @@ static void meter_free(void)
 {
 	close(m.wake);
 	close(other_lock);
-	lock_close(&m.soaker->lock);
-	free(m.soaker);
+	lock_close(&m.instrument.soaker->lock);
+	free(m.instrument.soaker);
 }
 
 /* The next look, once it is time to. */
@@ -83,22 +81,22 @@ static void test_loads(void)
 {
 	meter_init();
 	meter_want(&m);
-	ok(m.state == METER_SETTLING && !soaker_is_parked(m.soaker), "a client wakes the soakers");
+	ok(m.state == METER_SETTLING && !soaker_is_parked(m.instrument.soaker), "a client wakes the soakers");
 	ok(look(true) == METER_BEGINS, "a load begins when the soakers have settled");
 	meter_begin(&m, &all, 1000);
 	pthread_rwlock_unlock(&m.lock);
 	ok(counted(1500) == 500, "bytes of a load are those since it began");
 	ok(look(true) == METER_GOES_ON && m.due_ns == UINT64_MAX, "a client is waited for");
-	m.soaker->events->weight = true;
+	m.instrument.soaker->events->weight = true;
 	ok(reasons() == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
 	ok(meter_look(&m, false) == METER_GOES_ON && m.due_ns < UINT64_MAX,
 	   "the soakers go on for some time without a client");
 	m.idle_ns = 1; /* long ago */
 	ok(meter_look(&m, false) == METER_ENDS, "the load ends when no client has come for long");
 	meter_end(&m, &all, 1500);
-	ok(m.state == METER_PARKED && soaker_is_parked(m.soaker) && m.ended == UNSAFE_WEIGHT,
+	ok(m.state == METER_PARKED && soaker_is_parked(m.instrument.soaker) && m.ended == UNSAFE_WEIGHT,
 	   "the reasons of a load that has ended are kept for the caller");
-	m.soaker->events->weight = false;
+	m.instrument.soaker->events->weight = false;
 	ok(reasons() == 0, "a reason of one load is none of a later one");
 	ok(counted(1700) == 500, "bytes between two loads are not counted");
 	meter_want(&m);

@@ -10,15 +10,15 @@ static struct send_result result(double load, uint64_t kib, bool local)
 	figures_init(&res.sent);
 	strcpy(res.sent.method, "send");
 	res.sent.bytes = kib * 1024;
-	res.sent.seconds = res.sent.soaked = 1;
-	res.sent.load = load;
-	res.sent.uncertainty = 0.01;
-	res.sent.cpus = 2;
-	res.sent.baseline = BASELINE_OWN;
+	res.sent.seconds = res.sent.host.seconds = 1;
+	res.sent.host.load = load;
+	res.sent.host.uncertainty = 0.01;
+	res.sent.host.cpus = 2;
+	res.sent.host.baseline = BASELINE_OWN;
 	res.received = res.sent;
-	res.received.load = 2 * load;
-	res.received.uncertainty = 0.02;
-	res.received.unsafe = UNSAFE_STEAL;
+	res.received.host.load = 2 * load;
+	res.received.host.uncertainty = 0.02;
+	res.received.host.unsafe = UNSAFE_STEAL;
 	return res;
 }
 

@@ -81,12 +81,12 @@ static void test_parse(void)
 		ok(parse(bad[i], &f) != NULL, "'%s' is no receipt", bad[i]);
 	ok(receipt_parse("bytes=5 seconds=1\0 x=1\n", 23, &f) != NULL,
 	   "a line with a NUL is no receipt");
-	ok(parse("bytes=5 seconds=1 load=0.5 cpus=0.999\n", &f) == NULL && isnan(f.load),
+	ok(parse("bytes=5 seconds=1 load=0.5 cpus=0.999\n", &f) == NULL && isnan(f.host.load),
 	   "a load of less than one CPU is not known");
-	ok(parse("bytes=5 seconds=1 load=0.5\n", &f) == NULL && isnan(f.load),
+	ok(parse("bytes=5 seconds=1 load=0.5\n", &f) == NULL && isnan(f.host.load),
 	   "a load of an unknown number of CPUs is not known");
 	ok(parse("bytes=5 seconds=1 unsafe=steal,new_2,cpu_offline\n", &f) == NULL &&
-		   f.unsafe == (UNSAFE_STEAL | UNSAFE_OTHER | UNSAFE_CPU_OFFLINE),
+		   f.host.unsafe == (UNSAFE_STEAL | UNSAFE_OTHER | UNSAFE_CPU_OFFLINE),
 	   "a reason of a newer version is one of the others");
 }
 
@@ -105,23 +105,26 @@ static void test_keys(void)
 
 	ok(parse(line, &f) == NULL, "a receipt may have all keys");
 	ok(f.bytes == 1 && f.seconds == 2 && f.files == 3 && f.calls == 4 && f.warmup == 5 &&
-		   f.clients == 6 && f.cpu == 9 && f.soaked == 29 && f.unsafe == UNSAFE_STEAL,
+		   f.clients == 6 && f.cpu == 9 && f.host.seconds == 29 &&
+		   f.host.unsafe == UNSAFE_STEAL,
 	   "bytes, seconds, files, reads, warmup, clients, cpu, load_seconds and unsafe are read");
 	is(f.method, "seven", "the key method is read");
 	is(f.refused, "eight", "the key refused is read");
 	is(f.version, "0.2.0-rc1", "the key version is read");
 	is(f.kernel, "6.18.0+deb13-amd64", "the key kernel is read");
 	is(f.no_load, "held", "the key no_load is read");
-	ok(f.rates.softnet_dropped == 30 && f.rates.softnet_squeezed == 31,
+	ok(f.host.rates.softnet_dropped == 30 && f.host.rates.softnet_squeezed == 31,
 	   "the keys of softnet are read");
-	ok(f.load == 10 && f.uncertainty == 11 && f.cpus == 12 && f.slowed == 13 && f.tasks == 14,
+	ok(f.host.load == 10 && f.host.uncertainty == 11 && f.host.cpus == 12 &&
+		   f.host.slowed == 13 && f.host.tasks == 14,
 	   "load, uncertainty, cpus, slowed and tasks are read");
-	ok(f.rates.interrupts == 15 && f.rates.packets_in == 16 && f.rates.packets_out == 17,
+	ok(f.host.rates.interrupts == 15 && f.host.rates.packets_in == 16 &&
+		   f.host.rates.packets_out == 17,
 	   "interrupts and packets are read");
-	ok(f.rates.cpu[CPU_USER] == 18 && f.rates.cpu[CPU_NICE] == 19 &&
-		   f.rates.cpu[CPU_SYSTEM] == 20 && f.rates.cpu[CPU_IDLE] == 21 &&
-		   f.rates.cpu[CPU_IOWAIT] == 22 && f.rates.cpu[CPU_IRQ] == 23 &&
-		   f.rates.cpu[CPU_SOFTIRQ] == 24 && f.rates.cpu[CPU_STEAL] == 25,
+	ok(f.host.rates.cpu[CPU_USER] == 18 && f.host.rates.cpu[CPU_NICE] == 19 &&
+		   f.host.rates.cpu[CPU_SYSTEM] == 20 && f.host.rates.cpu[CPU_IDLE] == 21 &&
+		   f.host.rates.cpu[CPU_IOWAIT] == 22 && f.host.rates.cpu[CPU_IRQ] == 23 &&
+		   f.host.rates.cpu[CPU_SOFTIRQ] == 24 && f.host.rates.cpu[CPU_STEAL] == 25,
 	   "the columns of CPU time are read");
 	ok(f.tcp.rcv_rtt == 26 && f.tcp.rcv_mss == 27 && f.tcp.rcv_ooo == 28,
 	   "the TCP figures are read");
@@ -162,22 +165,23 @@ static void test_format(void)
 	in.files = 2;
 	in.calls = 3;
 	in.seconds = 1.5;
-	in.load = 0.25;
-	in.cpus = 4;
+	in.host.load = 0.25;
+	in.host.cpus = 4;
 	strcpy(in.method, "trunc");
 	len = receipt_format(&in, line);
 	ok(receipt_parse(line, len, &f) == NULL && f.bytes == 7 && f.files == 2 && f.calls == 3 &&
-		   f.seconds == 1.5 && f.load == 0.25 && f.cpus == 4 &&
+		   f.seconds == 1.5 && f.host.load == 0.25 && f.host.cpus == 4 &&
 		   strcmp(f.method, "trunc") == 0 && isnan(f.cpu),
 	   "a receipt is the same when it is written and read");
 	ok(strstr(line, " warmup=0 clients=0 ") != NULL, "a receipt has the counts that are 0");
-	ok(f.unsafe == 0 && strstr(line, "unsafe") == NULL, "a load that is safe has no reasons");
-	in.unsafe = (1u << UNSAFE_REASONS) - 1;
+	ok(f.host.unsafe == 0 && strstr(line, "unsafe") == NULL,
+	   "a load that is safe has no reasons");
+	in.host.unsafe = (1u << UNSAFE_REASONS) - 1;
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &f) == NULL && f.unsafe == in.unsafe &&
+	ok(receipt_parse(line, len, &f) == NULL && f.host.unsafe == in.host.unsafe &&
 		   strstr(line, " unsafe=cpu_offline,cpu_online,") != NULL,
 	   "a receipt may have every reason that its load is unsafe");
-	in.unsafe = 0;
+	in.host.unsafe = 0;
 	ok(f.load_bytes == ALL_BYTES && strstr(line, "load_bytes") == NULL,
 	   "a load of all bytes has no number of them");
 	in.load_bytes = 5;
@@ -185,28 +189,28 @@ static void test_format(void)
 	ok(receipt_parse(line, len, &f) == NULL && f.load_bytes == 5,
 	   "a receipt may have the bytes of its load");
 	in.load_bytes = ALL_BYTES;
-	in.load = NAN;
+	in.host.load = NAN;
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &f) == NULL && isnan(f.load),
+	ok(receipt_parse(line, len, &f) == NULL && isnan(f.host.load),
 	   "a load that was not measured is omitted");
-	in.rates.interrupts = in.uncertainty = in.tcp.rcv_rtt = 1.7e308;
-	in.tasks = -1e-3;
-	in.slowed = -0.0;
+	in.host.rates.interrupts = in.host.uncertainty = in.tcp.rcv_rtt = 1.7e308;
+	in.host.tasks = -1e-3;
+	in.host.slowed = -0.0;
 	len = receipt_format(&in, line);
 	ok(memmem(line, len, " slowed=-0.000000", 17) != NULL,
 	   "a share just below 0, as it was read, keeps its sign");
-	in.slowed = -2000;
+	in.host.slowed = -2000;
 	len = receipt_format(&in, line);
-	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.rates.interrupts) &&
-		   isnan(f.tasks) && isnan(f.slowed),
+	ok(len < 200 && receipt_parse(line, len, &f) == NULL && isnan(f.host.rates.interrupts) &&
+		   isnan(f.host.tasks) && isnan(f.host.slowed),
 	   "numbers that a receipt cannot have are omitted");
-	in.slowed = -100;
+	in.host.slowed = -100;
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &f) == NULL && f.slowed == -100,
+	ok(receipt_parse(line, len, &f) == NULL && f.host.slowed == -100,
 	   "a share may be as low as -100");
-	in.slowed = -100.5;
+	in.host.slowed = -100.5;
 	len = receipt_format(&in, line);
-	ok(receipt_parse(line, len, &f) == NULL && isnan(f.slowed),
+	ok(receipt_parse(line, len, &f) == NULL && isnan(f.host.slowed),
 	   "a share below -100 is omitted");
 	strcpy(in.kernel, "6.1 with blanks");
 	strcpy(in.version, VERSION);

@@ -126,9 +126,9 @@ static void test_clients(void)
 	s.f.cut = true;
 	prints(client, "192.0.2.1:7: 2048000 bytes in 0.500 s, 3 files, 40 reads\n",
 	       "a client that was cut has no throughput");
-	s.f.load = 0.5;
-	s.f.uncertainty = 0.01;
-	s.f.cpus = 2;
+	s.f.host.load = 0.5;
+	s.f.host.uncertainty = 0.01;
+	s.f.host.cpus = 2;
 	s.f.clients = 1;
 	prints(client,
 	       "192.0.2.1:7: 2048000 bytes in 0.500 s, load 50.0% +-1.0%, cost 250.000 us/KiB, 3 files, 40 reads\n"
@@ -191,8 +191,8 @@ static void whole_group(void *arg)
 	report_group_begin(&s.report, &s.peer, "lo");
 	report_stream(&s.report, -1, &s.peer, &s.f, 1, true);
 	report_stream(&s.report, -1, &s.peer, &s.f, 2, false);
-	s.f.load = 0.5;
-	s.f.unsafe = UNSAFE_STEAL;
+	s.f.host.load = 0.5;
+	s.f.host.unsafe = UNSAFE_STEAL;
 	interval(arg);
 	s.f.bytes = REPORT_LEAST_BYTES - 1;
 	interval(arg);
@@ -324,10 +324,10 @@ static void test_replies(void)
 	       "the total has what the host's TCP sent again");
 	server_init(true);
 	s.total = (struct reply_failures){1, 2, 3, 4};
-	s.f.load = 0.5;
-	s.f.unsafe = UNSAFE_STEAL;
+	s.f.host.load = 0.5;
+	s.f.host.unsafe = UNSAFE_STEAL;
 	s.f.load_bytes = 1024;
-	s.f.soaked = 0.25;
+	s.f.host.seconds = 0.25;
 	has(replies, first, "the first object of replies has the program and the host");
 	prints(replies,
 	       "{\"schema\":1,\"seconds\":0.5,\"bytes\":2048000,"

@@ -15,10 +15,11 @@ static void test_host(void)
 	static struct baseline b = {.spin = 1, .speed = 1};
 	static struct send_options opt;
 	static struct run r = {.opt = &opt};
+	struct gauge *g = &r.gauge;
 	struct figures f;
 
-	r.calibration.cpus.n = 1;
-	r.calibration.cpu = &b;
+	g->calibration.cpus.n = 1;
+	g->calibration.cpu = &b;
 	r.begin.counters.ns = 1000000000;
 	r.end.counters.ns = 3000000000;
 	r.end.counters.interrupts = 500;
@@ -29,24 +30,26 @@ static void test_host(void)
 	r.end.sum.spin = r.end.sum.work = 1;
 	figures_init(&f);
 	run_host_figures(&r, &f);
-	ok(f.rates.interrupts == 250 && isnan(f.load) && f.unsafe == 0,
+	ok(f.host.rates.interrupts == 250 && isnan(f.host.load) && f.host.unsafe == 0,
 	   "a host whose load is not measured has rates");
 	is(f.no_load, "off",
 	   "a host whose load is not measured has the reason that it was not asked for");
-	opt.load = true;
-	r.missing = UNSAFE_BASELINE_BUSY;
+	r.setup.soak = true;
+	g->missing = UNSAFE_BASELINE_BUSY;
 	run_host_figures(&r, &f);
-	ok(isnan(f.load) && f.unsafe == UNSAFE_BASELINE_BUSY && strcmp(f.no_load, "baseline") == 0,
+	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY &&
+		   strcmp(f.no_load, "baseline") == 0,
 	   "a host without a baseline has no load, and the reason");
-	r.missing = UNSAFE_SOAKED_ALREADY;
+	g->missing = UNSAFE_SOAKED_ALREADY;
 	run_host_figures(&r, &f);
-	ok(isnan(f.load) && f.unsafe == UNSAFE_SOAKED_ALREADY && strcmp(f.no_load, "held") == 0,
+	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_SOAKED_ALREADY &&
+		   strcmp(f.no_load, "held") == 0,
 	   "a host that another program soaks has no load, and the reason");
-	r.soak = (struct soaker *)&b; /* nothing reads it */
+	g->instrument = instrument_soak(NULL); /* nothing reads it */
 	run_host_figures(&r, &f);
-	ok(near(f.load, 0.5) && f.soaked == 2 && f.cpus == 1,
+	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
 	   "a host has the load between the two samples");
-	ok(f.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
+	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
 }
 
 /* Before a comparison: the reason that there is no load, for all runs or for the first ones. */

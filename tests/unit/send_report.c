@@ -41,27 +41,27 @@ static void sides_init(struct send_result *res)
 	s->calls = 250;
 	s->warmup = 77;
 	strcpy(s->method, "send");
-	s->load = 0.25;
-	s->uncertainty = 0.01;
-	s->cpus = 2;
-	s->tasks = 0.125;
-	s->slowed = 0.0625;
-	s->rates.interrupts = 1001;
-	s->rates.packets_in = 1002;
-	s->rates.packets_out = 1003;
+	s->host.load = 0.25;
+	s->host.uncertainty = 0.01;
+	s->host.cpus = 2;
+	s->host.tasks = 0.125;
+	s->host.slowed = 0.0625;
+	s->host.rates.interrupts = 1001;
+	s->host.rates.packets_in = 1002;
+	s->host.rates.packets_out = 1003;
 	r->bytes = 2048000;
 	r->seconds = 0.05;
 	r->calls = 10;
 	strcpy(r->method, "read");
-	r->load = 0.5;
-	r->cpus = 1.5;
-	r->unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_STEAL;
+	r->host.load = 0.5;
+	r->host.cpus = 1.5;
+	r->host.unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_STEAL;
 	r->clients = 3;
 	for (i = 0; i < CPU_COLUMNS; i++)
-		s->rates.cpu[i] = (i + 1) / 1000.0;
-	r->rates.cpu[CPU_IRQ] = 0.0004;
-	s->rates.cpu[CPU_STEAL] = 0.0004;
-	s->rates.cpu[CPU_USER] = 0.0005;
+		s->host.rates.cpu[i] = (i + 1) / 1000.0;
+	r->host.rates.cpu[CPU_IRQ] = 0.0004;
+	s->host.rates.cpu[CPU_STEAL] = 0.0004;
+	s->host.rates.cpu[CPU_USER] = 0.0005;
 }
 
 static void address_set(struct sockaddr_storage *addr, unsigned char host, unsigned short port)
@@ -145,7 +145,7 @@ static void prints(const char *want, const char *title)
 static void test_huge(void)
 {
 	transfer_init(&sample);
-	sample.res.sent.load = 1e300;
+	sample.res.sent.host.load = 1e300;
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "\n  load ") != NULL,
 	   "a load of 300 digits stays in its column's buffer");
@@ -201,7 +201,7 @@ static void test_text(void)
 	ok(strstr(printed, "all bytes") == NULL && strstr(printed, "clients") == NULL,
 	   "a report does not claim that all arrived where a byte is missing, and that the receiver "
 	   "had other clients where it had none");
-	sample.res.received.load = NAN;
+	sample.res.received.host.load = NAN;
 	strcpy(sample.res.received.no_load, "held");
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "\n    receiver: no load: another program there soaks the CPUs\n") !=
@@ -229,10 +229,10 @@ static void test_without_load(void)
 {
 	transfer_init(&sample);
 	sample.set.builtin = true;
-	sample.res.sent.load = sample.res.received.load = NAN;
-	sample.res.sent.unsafe = sample.res.received.unsafe = 0;
+	sample.res.sent.host.load = sample.res.received.host.load = NAN;
+	sample.res.sent.host.unsafe = sample.res.received.host.unsafe = 0;
 	sample.stream[0].sent.tcp.busy = 0;
-	set_unknown(&sample.res.received.rates, sizeof(sample.res.received.rates));
+	set_unknown(&sample.res.received.host.rates, sizeof(sample.res.received.host.rates));
 	prints("2000 kbytes/sec (0.016 Gbit/s)\n"
 	       "  to 192.0.2.1:2222, cubic\n"
 	       "  63 files of 350 KiB, built in, in 9 loops\n"
@@ -274,7 +274,7 @@ static void test_without_load(void)
 	ok(strstr(printed, "  1 file of 1 byte, in 1 loop\n") != NULL,
 	   "a count of one stands before a noun in the singular");
 	sample.res.receipts = 0;
-	sample.res.sent.unsafe = UNSAFE_BASELINE_BUSY;
+	sample.res.sent.host.unsafe = UNSAFE_BASELINE_BUSY;
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "    load                                    -\n"
 			   "    unsafe: why                 baseline_busy\n") != NULL &&
@@ -293,11 +293,11 @@ static void test_options(void)
 	sample.res.receipts = 2;
 	sample.res.n_cpus = 2;
 	sample.res.local = true;
-	sample.res.sent.cpus = sample.res.received.cpus = 4;
+	sample.res.sent.host.cpus = sample.res.received.host.cpus = 4;
 	sample.res.received.method[0] = '\0';
 	strcpy(sample.target.interface, "lo");
-	sample.res.sent.baseline = BASELINE_OWN;
-	sample.res.sent.drift = 0.005;
+	sample.res.sent.host.baseline = BASELINE_OWN;
+	sample.res.sent.host.drift = 0.005;
 	sample.stream[0].sent.cpu = 5;
 	sample.stream[1].sent.tcp.rtt = NAN;
 	sample.stream[0].has_receipt = true;
@@ -386,11 +386,11 @@ static void test_widths(void)
 		sample.res.sent.bytes = sample.res.received.bytes = 1000000000000000000;
 		sample.res.sent.warmup = sample.res.sent.calls = 1000000000000000;
 		sample.res.sent.seconds = 1000000;
-		sample.res.sent.load = 1;
-		sample.res.sent.uncertainty = 0.5;
-		sample.res.sent.unsafe = (1u << UNSAFE_REASONS) - 1;
-		sample.res.sent.rates.packets_in = 1e9;
-		sample.res.received.rates = sample.res.sent.rates;
+		sample.res.sent.host.load = 1;
+		sample.res.sent.host.uncertainty = 0.5;
+		sample.res.sent.host.unsafe = (1u << UNSAFE_REASONS) - 1;
+		sample.res.sent.host.rates.packets_in = 1e9;
+		sample.res.received.host.rates = sample.res.sent.host.rates;
 		sample.stream[0].has_receipt = true;
 		sample.stream[0].sent.cpu = sample.stream[0].received.cpu = 8191;
 		for (i = 0; i < 512; i++)
@@ -492,7 +492,7 @@ static void test_json(void)
 static void test_interval(void)
 {
 	transfer_init(&sample);
-	sample.res.sent.unsafe = UNSAFE_STEAL;
+	sample.res.sent.host.unsafe = UNSAFE_STEAL;
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
 	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB\n"
@@ -502,7 +502,7 @@ static void test_interval(void)
 	   "  - retransmits, window 20 KiB, RTT 1.500 ms\n",
 	   "an interval with a load has its time, and its window and its RTT on a second line");
 	ok(widest(printed) <= 100, "no line of it has more than 100 columns: %zu", widest(printed));
-	sample.res.sent.load = NAN;
+	sample.res.sent.host.load = NAN;
 	sample.res.sent.tcp.retransmits = 6;
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
@@ -524,7 +524,7 @@ static void test_interval(void)
 	   "  stream 2: 1000 kbytes/sec (0.008 Gbit/s), 3.0-5.0 s, 3 retransmits, window 20 KiB, "
 	   "RTT 1.500 ms, warm-up\n",
 	   "an interval of two streams has the sum of their retransmits, and a line for each");
-	sample.res.sent.load = 0.25;
+	sample.res.sent.host.load = 0.25;
 	sample.opt.quiet = true;
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
@@ -562,7 +562,7 @@ static void test_json_interval(void)
 	transfer_init(&sample);
 	sample.opt.json = 1;
 	sample.opt.streams = 2;
-	sample.res.sent.unsafe = UNSAFE_WEIGHT;
+	sample.res.sent.host.unsafe = UNSAFE_WEIGHT;
 	stdout_of(json_interval_of_two, &sample, printed, sizeof(printed));
 	for (i = 0; i < LENGTH(parts); i++)
 		if (!ok(strstr(printed, parts[i]) != NULL,
@@ -656,17 +656,17 @@ static void test_debug(void)
 	sample.opt.quiet = true;
 	sample.opt.debug = 1;
 	sample.report.is_comparison = true; /* which prints nothing on standard output */
-	set_unknown(&sample.res.sent.rates, sizeof(sample.res.sent.rates));
-	set_unknown(&sample.res.received.rates, sizeof(sample.res.received.rates));
+	set_unknown(&sample.res.sent.host.rates, sizeof(sample.res.sent.host.rates));
+	set_unknown(&sample.res.received.host.rates, sizeof(sample.res.received.host.rates));
 	status_of(end_and_exit, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "softnet") == NULL, "-d: no line of softnet where nothing is known");
-	sample.res.sent.rates.softnet_dropped = 3;
-	sample.res.sent.rates.softnet_squeezed = 4;
+	sample.res.sent.host.rates.softnet_dropped = 3;
+	sample.res.sent.host.rates.softnet_squeezed = 4;
 	status_of(end_and_exit, &sample, printed, sizeof(printed));
 	ok(strstr(printed, sent) != NULL && strstr(printed, "server") == NULL,
 	   "-d: the sender's packets that softnet dropped, without the receiver's");
-	sample.res.received.rates.softnet_dropped = 5;
-	sample.res.received.rates.softnet_squeezed = 6;
+	sample.res.received.host.rates.softnet_dropped = 5;
+	sample.res.received.host.rates.softnet_squeezed = 6;
 	status_of(end_and_exit, &sample, printed, sizeof(printed));
 	ok(strstr(printed, sent) != NULL && strstr(printed, received) != NULL,
 	   "-d: the packets that softnet dropped at both ends");

@@ -109,29 +109,29 @@ static void test_host(void)
 	figures_init(&f);
 	f.bytes = 2048;
 	f.seconds = 2;
-	f.load = 0.5;
-	f.cpus = 2;
-	f.rates.interrupts = 7;
-	f.rates.cpu[CPU_IDLE] = 0.5;
+	f.host.load = 0.5;
+	f.host.cpus = 2;
+	f.host.rates.interrupts = 7;
+	f.host.rates.cpu[CPU_IDLE] = 0.5;
 	json_host(&j, "host", &f);
 	written(&j,
 		"{\"host\":{\"cpus\":2,\"load_percent\":50,\"cost_us_per_kib\":1000000,"
 		"\"interrupts_per_second\":7,\"accounting_percent\":{\"idle\":50}}}",
 		"a host has its load, and nothing that was not measured");
-	f.unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_WEIGHT;
+	f.host.unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_WEIGHT;
 	j = writer();
 	json_load(&j, &f);
 	written(&j,
 		"{\"cpus\":2,\"load_percent\":50,\"unsafe\":[\"cpu_offline\",\"weight\"],"
 		"\"cost_us_per_kib\":1000000,\"interrupts_per_second\":7}",
 		"the reasons that make a load unsafe are an array");
-	f.unsafe = 0;
-	f.uncertainty = 0.01;
-	f.tasks = 0.02;
-	f.slowed = 0.03;
-	f.soaked = 1.5;
+	f.host.unsafe = 0;
+	f.host.uncertainty = 0.01;
+	f.host.tasks = 0.02;
+	f.host.slowed = 0.03;
+	f.host.seconds = 1.5;
 	f.load_bytes = 1024;
-	f.wakeup = (struct soaker_wakeup){.unsoaked = 5e-6, .soaked = 7e-6};
+	f.host.wakeup = (struct soaker_wakeup){.unsoaked = 5e-6, .soaked = 7e-6};
 	j = writer();
 	json_load(&j, &f);
 	written(&j,
@@ -144,15 +144,15 @@ static void test_host(void)
 	figures_init(&f);
 	f.bytes = 2048;
 	f.seconds = 2;
-	f.load = 0.5;
-	f.cpus = 2;
-	f.rates.interrupts = 7;
-	f.uncertainty = 0.01;
-	f.tasks = 0.02;
-	f.slowed = 0.03;
-	f.rates.packets_in = 8;
-	f.rates.packets_out = 9;
-	f.others = 0.25;
+	f.host.load = 0.5;
+	f.host.cpus = 2;
+	f.host.rates.interrupts = 7;
+	f.host.uncertainty = 0.01;
+	f.host.tasks = 0.02;
+	f.host.slowed = 0.03;
+	f.host.rates.packets_in = 8;
+	f.host.rates.packets_out = 9;
+	f.host.others = 0.25;
 	j = writer();
 	json_load(&j, &f);
 	written(&j,
@@ -163,9 +163,9 @@ static void test_host(void)
 		"\"baseline_tasks_percent\":25}",
 		"a load has all figures that are known");
 	for (i = 0; i < CPU_COLUMNS; i++)
-		f.rates.cpu[i] = (double)i / 100;
+		f.host.rates.cpu[i] = (double)i / 100;
 	j = writer();
-	json_accounting(&j, &f.rates);
+	json_accounting(&j, &f.host.rates);
 	written(&j,
 		"{\"accounting_percent\":{\"user\":0,\"nice\":1,\"system\":2,\"idle\":3,"
 		"\"iowait\":4,\"irq\":5,\"softirq\":6,\"steal\":7}}",
@@ -179,13 +179,13 @@ static void test_utilization(void)
 
 	figures_init(&host);
 	figures_init(&remote);
-	host.load = 0.5;
+	host.host.load = 0.5;
 	json_utilization(&j, &host, NULL);
 	written(&j, "{\"cpu_utilization_percent\":{\"host_total\":50}}",
 		"the load of the host as iperf3 names it");
-	remote.load = 0.25;
-	host.rates.cpu[CPU_USER] = 0.125;
-	host.rates.cpu[CPU_SYSTEM] = 0.375;
+	remote.host.load = 0.25;
+	host.host.rates.cpu[CPU_USER] = 0.125;
+	host.host.rates.cpu[CPU_SYSTEM] = 0.375;
 	j = writer();
 	json_utilization(&j, &host, &remote);
 	written(&j,

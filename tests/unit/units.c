@@ -27,9 +27,9 @@ static void test_shares(void)
 
 static void test_costs(void)
 {
-	struct figures f = {.load = 0.5,
-			    .cpus = 2,
-			    .soaked = 1,
+	struct figures f = {.host.load = 0.5,
+			    .host.cpus = 2,
+			    .host.seconds = 1,
 			    .bytes = 1024000,
 			    .load_bytes = ALL_BYTES,
 			    .seconds = 2};
@@ -45,17 +45,17 @@ static void test_costs(void)
 	f.load_bytes = 0;
 	ok(isnan(figures_cost(&f)), "where no byte came in those seconds there is no cost");
 	f.load_bytes = ALL_BYTES;
-	f.soaked = NAN;
+	f.host.seconds = NAN;
 	ok(near(figures_cost(&f), 2000),
 	   "where the seconds of the load are not known the cost is over those of the transfer");
 }
 
 static void test_load_text(void)
 {
-	struct figures f = {.load = 0.5,
-			    .uncertainty = NAN,
-			    .cpus = 2,
-			    .soaked = 1,
+	struct figures f = {.host.load = 0.5,
+			    .host.uncertainty = NAN,
+			    .host.cpus = 2,
+			    .host.seconds = 1,
 			    .bytes = 1024000,
 			    .load_bytes = ALL_BYTES,
 			    .seconds = 1};
@@ -63,36 +63,36 @@ static void test_load_text(void)
 
 	is(load_format(&f, text), "load 50.0% of 2 CPUs, cost 1000.000 us/KiB",
 	   "a load and its cost");
-	f.cpus = 1.75;
+	f.host.cpus = 1.75;
 	is(load_format(&f, text), "load 50.0% of 1.75 CPUs, cost 875.000 us/KiB",
 	   "a load of a time in which a CPU was away");
-	f.cpus = 2;
-	f.uncertainty = 0.01;
+	f.host.cpus = 2;
+	f.host.uncertainty = 0.01;
 	f.bytes = 0;
 	is(load_format(&f, text), "load 50.0% +-1.0% of 2 CPUs",
 	   "a load that moved nothing has no cost");
-	f.unsafe = UNSAFE_STEAL;
+	f.host.unsafe = UNSAFE_STEAL;
 	is(load_format(&f, text), "load 50.0%? +-1.0% of 2 CPUs",
 	   "a load that is unsafe has a question mark");
 	f.bytes = 1024000;
 	is(load_format(&f, text), "load 50.0%? +-1.0% of 2 CPUs, cost 1000.000? us/KiB",
 	   "the cost of a load that is unsafe has a question mark, too");
 	is(unsafe_mark(0), "", "a load that is safe has no mark");
-	f.load = NAN;
+	f.host.load = NAN;
 	is(load_format(&f, text), "", "a load that was not measured is omitted");
 }
 
 static void test_rate_text(void)
 {
 	struct figures f = {
-		.load = NAN, .bytes = 125000000, .load_bytes = ALL_BYTES, .seconds = 0.5};
+		.host.load = NAN, .bytes = 125000000, .load_bytes = ALL_BYTES, .seconds = 0.5};
 	char text[RATE_STRLEN];
 
 	is(rate_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");
-	f.load = 0.25;
-	f.cpus = 4;
-	f.soaked = 0.5;
-	f.uncertainty = 0.004;
+	f.host.load = 0.25;
+	f.host.cpus = 4;
+	f.host.seconds = 0.5;
+	f.host.uncertainty = 0.004;
 	is(rate_text(&f, text),
 	   "244141 kbytes/sec (2.000 Gbit/s), load 25.0% +-0.4% of 4 CPUs, cost 4.096 us/KiB",
 	   "a rate with its load and cost");
@@ -101,17 +101,17 @@ static void test_rate_text(void)
 	is(interval_text(&f, 4, text),
 	   "244141 kbytes/sec (2.000 Gbit/s), 4.0-4.5 s, load 25.0% +-0.4%, cost 4.096 us/KiB",
 	   "an interval has its time, and a load without the CPUs");
-	f.load = NAN;
+	f.host.load = NAN;
 	f.seconds = 0.0625;
 	is(interval_text(&f, 0.5, text), "1953125 kbytes/sec (16.000 Gbit/s), 0.500-0.562 s",
 	   "the time of a short interval is in milliseconds");
-	f = (struct figures){.load = 1e9,
-			     .uncertainty = 1e9,
-			     .cpus = 8192,
+	f = (struct figures){.host.load = 1e9,
+			     .host.uncertainty = 1e9,
+			     .host.cpus = 8192,
 			     .bytes = UINT64_MAX,
 			     .seconds = 1e-9,
-			     .soaked = 1e15,
-			     .unsafe = UNSAFE_STEAL};
+			     .host.seconds = 1e15,
+			     .host.unsafe = UNSAFE_STEAL};
 	ok(strlen(rate_text(&f, text)) < RATE_STRLEN - 1,
 	   "the longest rate has room in RATE_STRLEN");
 	ok(strlen(interval_text(&f, 1e6, text)) < RATE_STRLEN - 1,

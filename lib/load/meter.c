@@ -1,11 +1,8 @@
-#include "lib/receive/meter.h"
+#include "lib/load/meter.h"
 
 #include <sys/eventfd.h>
 
 #include "lib/load/baseline.h"
-#include "lib/load/counters.h"
-#include "lib/load/limits.h"
-#include "lib/report/receipt.h"
 
 #define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
 #define RETRY_NS    500000000u    /* between two tries to have the lock of another program */
@@ -34,7 +31,7 @@ static void read_sample(const struct meter *m, struct load_sample *sample)
 		*sample = m->base;
 		return;
 	}
-	load_sample_read(m->soaker, &m->calibration, sample, NULL);
+	m->instrument.kind->sample(&m->instrument, &m->calibration, sample, NULL);
 	load_sample_resume(sample, &m->base, &m->begin);
 	sample->limits.now |= baseline_reasons(&m->calibration);
 }
@@ -54,24 +51,30 @@ uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
 void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,
 		struct load *l)
 {
-	if (m->calibration.cpu != NULL) /* else there was no baseline yet, and no sample went on */
-		load_between(&m->calibration, from, to, -1, l);
-	else
-		*l = (struct load){.load = NAN,
-				   .uncertainty = NAN,
-				   .slowed = NAN,
-				   .tasks = NAN,
-				   .others = NAN,
-				   .cpus = NAN,
-				   .wakeup = {NAN, NAN}};
+	load_init(l);
+	if (m->calibration.cpu == NULL) /* there was no baseline yet, and no sample went on */
+		return;
+	load_between(&m->calibration, from, to, -1, l);
+	l->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
+}
+
+void meter_say(struct meter *m, const struct load *l)
+{
+	if (!isnan(l->load)) /* the soakers may be parked: no reason ends with that */
+		limits_say(m->instrument.soaker, &l->rates, l->unsafe, &m->said);
+}
+
+bool meter_measures(const struct meter *m)
+{
+	return m->instrument.kind != NULL;
 }
 
 const char *meter_no_load(struct meter *m, unsigned unsafe)
 {
 	bool has_baseline;
 
-	if (m->soaker == NULL)
-		return NO_LOAD_OFF;
+	if (!meter_measures(m))
+		return m->missing == 0 ? NO_LOAD_OFF : NO_LOAD_BASELINE;
 	if (m->state == METER_BLOCKED)
 		return NO_LOAD_HELD;
 	pthread_rwlock_rdlock(&m->lock);
@@ -85,7 +88,7 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 
 static void samples_begin(struct meter *m)
 {
-	load_sample_read(m->soaker, &m->calibration, &m->begin, NULL);
+	m->instrument.kind->sample(&m->instrument, &m->calibration, &m->begin, NULL);
 	m->counts = true;
 }
 
@@ -118,7 +121,7 @@ void meter_end(struct meter *m, struct tally *all, uint64_t bytes)
 		all->counted = bytes - all->other;
 	samples_end(m);
 	pthread_rwlock_unlock(&m->lock);
-	soaker_park(m->soaker);
+	soaker_park(m->instrument.soaker);
 	m->state = METER_PARKED;
 	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
 }
@@ -154,7 +157,7 @@ static void set_settling(struct meter *m)
 /* Tries to wake the soakers for clients. */
 static void unpark(struct meter *m)
 {
-	if (soaker_unpark(m->soaker, &m->holder)) {
+	if (soaker_unpark(m->instrument.soaker, &m->holder)) {
 		set_settling(m);
 		return;
 	}
@@ -170,13 +173,13 @@ static void unpark(struct meter *m)
  */
 static void retry(struct meter *m, bool clients)
 {
-	if (clients && soaker_unpark(m->soaker, NULL)) {
+	if (clients && soaker_unpark(m->instrument.soaker, NULL)) {
 		if (m->holder.watched)
 			name_holder(m); /* clients had no load until now */
 		set_settling(m);
 		return;
 	}
-	if (m->holder.watched && soaker_unpark_beside(m->soaker, &m->holder)) {
+	if (m->holder.watched && soaker_unpark_beside(m->instrument.soaker, &m->holder)) {
 		if (is_new_holder(m))
 			lock_warn_beside(&m->holder);
 		set_settling(m);
@@ -192,7 +195,7 @@ static void retry(struct meter *m, bool clients)
 
 void meter_want(struct meter *m)
 {
-	if (m->soaker == NULL)
+	if (!meter_measures(m))
 		return;
 	m->idle_ns = 0;
 	m->baseline.stop = 1;
@@ -202,7 +205,7 @@ void meter_want(struct meter *m)
 
 void meter_announce(struct meter *m)
 {
-	if (m->soaker != NULL && !m->wanted && !atomic_exchange(&m->wanted, true))
+	if (meter_measures(m) && !m->wanted && !atomic_exchange(&m->wanted, true))
 		eventfd_write(m->wake, 1);
 }
 
@@ -213,7 +216,8 @@ void meter_announce(struct meter *m)
 static void *baseline_thread(void *arg)
 {
 	struct own_baseline *b = arg;
-	const double tasks = baseline_measure(b->meter->soaker, &b->taken, &b->stop);
+	const double tasks = b->meter->instrument.kind->baseline(&b->meter->instrument, &b->taken,
+								 0, &b->stop);
 
 	if (isnan(tasks))
 		b->taken.cpu = NULL;
@@ -278,7 +282,7 @@ static void renew(struct meter *m, uint64_t now)
 /* In METER_SOAKING: whether the soakers are to be parked. */
 static bool is_over(const struct meter *m, uint64_t now)
 {
-	return !m->baseline.runs &&
+	return m->instrument.soaker != NULL && !m->baseline.runs &&
 	       (!m->counts || (m->idle_ns != 0 && now >= m->idle_ns + METER_LINGER_NS));
 }
 
@@ -311,7 +315,7 @@ static enum meter_step step(struct meter *m, uint64_t now, bool clients)
 		if (m->calibration.cpu != NULL || clients || now < m->next_ns)
 			break;
 		m->next_ns = now + RETRY_NS;
-		if (soaker_unpark(m->soaker, NULL))
+		if (soaker_unpark(m->instrument.soaker, NULL))
 			set_settling(m);
 		break;
 	case METER_BLOCKED:
@@ -341,7 +345,7 @@ enum meter_step meter_look(struct meter *m, bool clients)
 	enum meter_step s;
 
 	m->due_ns = UINT64_MAX;
-	if (m->soaker == NULL)
+	if (!meter_measures(m))
 		return METER_GOES_ON;
 	if (clients) {
 		meter_want(m);
@@ -364,49 +368,81 @@ static void measure_first(struct meter *m)
 {
 	struct calibration *c = &m->calibration;
 
-	baseline_measure(m->soaker, c, NULL);
+	m->instrument.kind->baseline(&m->instrument, c, 0, NULL);
 	if (baseline_is_whole(c))
 		return;
-	baseline_warn_held(m->soaker, c, "at the start",
+	baseline_warn_held(m->instrument.soaker, c, "at the start",
 			   "no load is measured until the machine is idle");
 	free(c->cpu);
 	c->cpu = NULL;
 }
 
-void meter_start_or_die(struct meter *m, const char *file, int n_cpus)
+/* Watches the CPUs' idle time, which disturbs nothing, from now on: samples go on at once. */
+static void watch(struct meter *m)
+{
+	char why[DIE_MAX];
+	struct idle *w = idle_open(&m->calibration.cpus, why);
+
+	if (w == NULL) {
+		warnx("--idle: %s: no load is measured", why);
+		m->missing = UNSAFE_NOT_MEASURED;
+		return;
+	}
+	m->instrument = instrument_idle(w);
+	measure_first(m);
+	samples_begin(m);
+	m->state = METER_SOAKING;
+}
+
+/* Starts the soakers, which measure the first baseline unless a file has it, and parks them. */
+static void soak(struct meter *m)
 {
 	struct lock_holder holder;
+	struct soaker *s = soaker_start_parkable_or_die(&m->calibration.cpus, &holder);
 
-	m->own = !calibration_find_or_die(&m->calibration, file, n_cpus);
-	limits_warn();
-	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (m->wake < 0)
-		die_errno("eventfd");
-	pthread_rwlock_init(&m->lock, NULL);
-	m->base.steal = steal_seconds();
-	m->soaker = soaker_start_parkable_or_die(&m->calibration.cpus, &holder);
+	m->instrument = instrument_soak(s);
 	m->state = METER_PARKED;
-	if (soaker_is_parked(m->soaker)) {
+	if (soaker_is_parked(s)) {
 		m->holder = holder;
 		name_holder(m);
 		return;
 	}
 	if (m->own)
 		measure_first(m);
-	soaker_park(m->soaker);
+	soaker_park(s);
 	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+}
+
+void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
+{
+	struct cpus cpus;
+
+	gauge_cpus(setup, &cpus);
+	m->calibration.cpus = cpus;
+	m->own = setup->idle || !calibration_find_or_die(&m->calibration, setup->file, &cpus);
+	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (m->wake < 0)
+		die_errno("eventfd");
+	pthread_rwlock_init(&m->lock, NULL);
+	m->base.steal = steal_seconds();
+	if (setup->idle) {
+		watch(m);
+		return;
+	}
+	limits_warn();
+	soak(m);
 }
 
 void meter_stop(struct meter *m)
 {
-	if (m->soaker == NULL)
+	if (!meter_measures(m))
 		return;
 	m->baseline.stop = 1;
 	if (m->baseline.runs)
 		baseline_take(m);
 	if (m->state == METER_BLOCKED && m->holder.watched)
 		name_holder(m);
-	soaker_stop(m->soaker);
+	m->instrument.kind->close(&m->instrument);
 	free(m->calibration.cpu);
 	close(m->wake);
 }

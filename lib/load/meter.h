@@ -1,9 +1,10 @@
 /*
- * meter.h: the load of zcs's host.  The soakers sleep while nothing is measured: they wake up when a
+ * meter.h: the gauge of a program that measures now and then: of zcs, while it has clients.  The soakers
+ * sleep while nothing is measured: they wake up when a
  * client arrives, count once they have settled, and sleep again METER_LINGER_NS after the last client
  * has left.  The main thread calls what changes that; clients' threads only read samples.
  *
- *	meter_start_or_die(&m, NULL, opt.n_cpus);
+ *	meter_start_or_die(&m, &setup);
  *	meter_want(&m);				(a client arrives)
  *	switch (meter_look(&m, n_clients > 0)) {	(now and then, at m.due_ns at the latest)
  *	case METER_BEGINS: meter_begin(&m, ...
@@ -16,8 +17,7 @@
  */
 #pragma once
 
-#include "lib/load/calibration.h"
-#include "lib/load/soaker.h"
+#include "lib/load/gauge.h"
 
 #define METER_LINGER_NS 10000000000u /* that the soakers go on without a client */
 
@@ -45,9 +45,9 @@ struct own_baseline {
 };
 
 struct meter {
-	struct soaker *soaker; /* NULL: the load is not measured */
+	struct instrument instrument; /* kind is NULL: the load is not measured */
 	struct calibration calibration;
-	const char *method;      /* by which zcs receives */
+	unsigned missing;        /* why it is not, though it was asked for: a reason */
 	struct limits_said said; /* what was printed of the reasons that a load is unsafe */
 	int wake;            /* eventfd(2): a client has come to another thread than the main one */
 	_Atomic bool wanted; /* that was written, or need not be: the main thread looks by itself */
@@ -73,11 +73,13 @@ struct meter {
 };
 
 /*
- * Starts the soakers, parked, and reads the baseline from `file` (NULL: the one in the working
- * directory, if it fits), or measures it.  To be called with the privileges that this takes, and
- * before there are threads.
+ * Starts the soakers, parked, and reads the baseline from a file, or measures it.  Idle time is watched
+ * all the time.  To be called with the privileges that this takes, and before there are threads.
  */
-void meter_start_or_die(struct meter *m, const char *file, int n_cpus);
+void meter_start_or_die(struct meter *m, const struct gauge_setup *setup);
+
+/* Whether the load is measured, now and then. */
+bool meter_measures(const struct meter *m);
 
 /* Ends the soakers.  There are no clients any more. */
 void meter_stop(struct meter *m);
@@ -123,3 +125,6 @@ const char *meter_no_load(struct meter *m, unsigned unsafe);
 /* The load between two samples; NAN where the clock stood still between them. */
 void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,
 		struct load *l);
+
+/* Prints a line on stderr for each reason that is fresh.  Any thread may call it. */
+void meter_say(struct meter *m, const struct load *l);

@@ -1,0 +1,122 @@
+/*
+ * gauge.h: how busy this host is.  The tools know this part of lib/load and no other.
+ *
+ *	static const struct gauge_setup setup = {.soak = true, .what = "transfer"};
+ *
+ *	gauge_prepare_or_die(&g, &setup);
+ *	gauge_start(&g, 10);
+ *	gauge_begin(&g, &from, "eth0");
+ *	...					(what is measured)
+ *	gauge_end(&g, &to, "eth0");
+ *	gauge_after(&g, &from, &to, NULL);
+ *	gauge_load(&g, &from, &to, &l);
+ *	gauge_say(&g, &l);
+ *	gauge_stop(&g);
+ *
+ * Two instruments stand behind it: soaking (load.h), which tells what the traffic takes from other
+ * work, and the CPUs' idle time (idle.h), which tells how busy it makes a machine of its own.
+ */
+#pragma once
+
+#include "lib/load/bracket.h"
+#include "lib/load/calibration.h"
+
+/* What is to be measured, and against what. */
+struct gauge_setup {
+	bool soak, idle; /* by soaking, or by idle time; neither: no load is measured */
+	bool needs_file; /* soaking: there will be no idle machine, so that a calibration is needed */
+	bool gross;      /* idle time: nothing is subtracted, as there will be no idle machine */
+	const char *what; /* what is measured, as a message names it */
+	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
+	double wait;      /* seconds at most for another set of soakers to end */
+	bool debug;       /* what is known of the instrument is printed */
+	int n_cpus;       /* of the first CPUs; 0: of all that are online */
+	struct cpus on;   /* of these CPUs; empty: of the first */
+};
+
+struct gauge {
+	const struct gauge_setup *setup;
+	struct instrument instrument; /* kind is NULL while no load is measured */
+	struct calibration calibration;
+	enum baseline_kind baseline;
+	struct bracket bracket; /* of BASELINE_OWN */
+	unsigned missing;       /* why no load is measured though it was asked for: a reason */
+	struct limits_said said;
+};
+
+/* This host at one time. */
+struct gauge_mark {
+	struct load_sample sum, *each; /* of all CPUs, and unless it is NULL of each CPU */
+	struct counters counters;
+};
+
+/* The CPUs that are to be measured: cpus_to_soak(). */
+void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus);
+
+/* Calibrates, by soaking: calibrate_or_die(). */
+void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force);
+
+/* Whether a load was asked for. */
+bool gauge_is_wanted(const struct gauge_setup *setup);
+
+/* Finds the calibration and warns of what would limit the load, or dies. */
+void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
+
+/*
+ * Starts the instrument, and measures the idle machine unless a calibration has it, as long as fits a
+ * load of so many seconds (0: not known).  Returns false, and has printed why, where no load can be
+ * measured: all else goes on.  There may be no threads yet, and no traffic.
+ */
+bool gauge_start(struct gauge *g, double seconds);
+
+/* Whether a load is being measured. */
+bool gauge_measures(const struct gauge *g);
+
+/* Dies if the soakers have ended. */
+void gauge_check_or_die(const struct gauge *g);
+
+/* Ends the instrument. */
+void gauge_stop(struct gauge *g);
+
+/* Allocates what a mark needs for a sample of each CPU, or frees it. */
+void gauge_mark_open(const struct gauge *g, struct gauge_mark *m);
+void gauge_mark_close(struct gauge_mark *m);
+
+/*
+ * Reads the host before what is measured, or after it: the instrument is read next to that, as the
+ * counters take long.  `interface` is that whose packets are counted, or NULL.
+ */
+void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface);
+void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interface);
+
+/* Reads the instrument alone. */
+void gauge_sample(const struct gauge *g, struct load_sample *sum);
+
+/*
+ * Measures the idle machine again, where there is no calibration, and makes the marks samples against
+ * the mean of both.  *stop, unless `stop` is NULL, ends that: the load is then against the baseline
+ * before alone.
+ */
+void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
+		 const _Atomic int *stop);
+
+/* What is measured next begins with the baseline after the last. */
+void gauge_next(struct gauge *g);
+
+/*
+ * The load between two samples, of all CPUs (i < 0) or of the i-th, with every reason that makes it
+ * unsafe but steal, which gauge_load() knows.  Where there is none, it has the reason why.
+ */
+void gauge_between(const struct gauge *g, const struct load_sample *from,
+		   const struct load_sample *to, int i, struct load *l);
+
+/* The load and the rates between two marks. */
+void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
+		struct load *l);
+
+/*
+ * Prints a line on stderr for each reason that is fresh, `place` being the run that it is about.  Lines
+ * about an interval are not printed again for its run.
+ */
+void gauge_say(struct gauge *g, const struct load *l);
+void gauge_say_interval(struct gauge *g, const struct load *l);

@@ -1,0 +1,300 @@
+#include "lib/load/idle.h"
+
+#include "lib/load/baseline.h"
+#include "lib/load/counters.h"
+#include "lib/load/mean.h"
+
+#define LINE_MOST   256 /* bytes of a CPU's line in /proc/stat: ten numbers */
+#define WINDOWS_MAX 32  /* of a baseline: 5 s have 20 */
+
+struct idle {
+	struct cpus cpus; /* that are watched, ascending */
+	bool whole;       /* they are all that were online at the start */
+	int fd;           /* of /proc/stat, which is read anew from its beginning each time */
+	size_t size;      /* bytes that its lines of CPUs take at most */
+};
+
+/*
+ * Reading.
+ */
+
+/* Reads the columns of a line, from `user` on. */
+static void parse_columns(const char *numbers, struct idle_count *c)
+{
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	double column[CPU_COLUMNS];
+	char *rest;
+	int i;
+
+	for (i = 0; i < CPU_COLUMNS; i++, numbers = rest)
+		column[i] = (double)strtoull(numbers, &rest, 10);
+	c->idle = tick * (column[CPU_IDLE] + column[CPU_IOWAIT]);
+	c->steal = tick * column[CPU_STEAL];
+}
+
+int idle_parse(const char *text, const struct cpus *cpus, bool whole, struct idle_count *all,
+	       struct idle_count *each)
+{
+	struct idle_count sum = {.ns = all->ns}, one = sum;
+	const char *line, *end;
+	int i, id, n = 0, online = 0;
+	char *numbers;
+
+	all->idle = all->steal = NAN;
+	for (i = 0; i < cpus->n && each != NULL; i++)
+		each[i] = *all;
+	for (i = 0, line = text; strncmp(line, "cpu", 3) == 0; line = end + 1) {
+		end = strchr(line, '\n');
+		if (end == NULL)
+			break;
+		if (line[3] == ' ' && whole)
+			parse_columns(line + 3, all);
+		if (line[3] == ' ')
+			continue;
+		online++;
+		id = (int)strtol(line + 3, &numbers, 10);
+		while (i < cpus->n && cpus->id[i] < id)
+			i++;
+		if (i == cpus->n || cpus->id[i] != id)
+			continue;
+		parse_columns(numbers, &one);
+		sum.idle += one.idle;
+		sum.steal += one.steal;
+		n++;
+		if (each != NULL)
+			each[i] = one;
+	}
+	if (!whole && n == cpus->n)
+		*all = sum;
+	return online;
+}
+
+int idle_read(const struct idle *w, struct idle_count *all, struct idle_count *each)
+{
+	char *text = alloc_or_die(1, w->size + 1, "/proc/stat");
+	const uint64_t before = raw_ns();
+	ssize_t n = TEMP_FAILURE_RETRY(pread(w->fd, text, w->size, 0));
+	int online;
+
+	/* The kernel reads its own clock about in the middle. */
+	all->ns = before + (raw_ns() - before) / 2;
+	text[n > 0 ? n : 0] = '\0';
+	online = idle_parse(text, &w->cpus, w->whole, all, each);
+	free(text);
+	return online;
+}
+
+/*
+ * The trial.
+ */
+
+#define TRY_NS      200000000u /* how long a trial takes */
+#define TRY_WORK_NS 1000000u   /* of work in each period */
+#define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling errs most */
+#define TRY_MOST    3          /* trials: other programs may disturb one */
+#define TRY_DOUBT   0.1  /* share of the time by which both may differ: two ticks in a trial */
+#define TRY_AWAKE   0.05 /* share of the time: a CPU that slept for less never sleeps */
+
+/* What a trial on one CPU found, as shares of its time. */
+struct trial {
+	const struct idle *watch;
+	int i;         /* the index of the CPU */
+	double worked; /* by the thread's own clock */
+	double awake;  /* by the kernel's columns; NAN: not known */
+};
+
+static void *trial_main(void *arg)
+{
+	struct trial *t = arg;
+	const struct idle *w = t->watch;
+	struct idle_count all, *from, *to;
+	uint64_t ran, next, until;
+
+	from = alloc_or_die(2 * (size_t)w->cpus.n, sizeof(*from), "a trial");
+	to = from + w->cpus.n;
+	if (cpu_bind(w->cpus.id[t->i]) == 0) {
+		idle_read(w, &all, from);
+		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		for (next = raw_ns(); next < from[t->i].ns + TRY_NS; next += TRY_PERIOD) {
+			until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + TRY_WORK_NS;
+			while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+				;
+			sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
+		}
+		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+		idle_read(w, &all, to);
+		t->worked = (double)ran / (double)(to[t->i].ns - from[t->i].ns);
+		t->awake = 1 - (to[t->i].idle - from[t->i].idle) /
+				       seconds_between(from[t->i].ns, to[t->i].ns);
+	}
+	free(from);
+	return NULL;
+}
+
+/* Tries the CPU; false if no thread could be had. */
+static bool try_cpu(const struct idle *w, int i, struct trial *t)
+{
+	pthread_t id;
+
+	*t = (struct trial){.watch = w, .i = i, .worked = NAN, .awake = NAN};
+	if (thread_start(&id, trial_main, t) != 0)
+		return false;
+	pthread_join(id, NULL);
+	return !isnan(t->awake);
+}
+
+/* Whether the columns are measured.  Another CPU is tried where one was disturbed. */
+static bool is_measured(const struct idle *w, char why[DIE_MAX])
+{
+	struct trial t;
+	int i;
+
+	for (i = 0; i < TRY_MOST; i++) {
+		if (!try_cpu(w, i % w->cpus.n, &t)) {
+			snprintf(why, DIE_MAX, "the idle time of CPU %d cannot be tried",
+				 w->cpus.id[t.i]);
+			return false;
+		}
+		if (fabs(t.awake - t.worked) <= TRY_DOUBT)
+			return true;
+	}
+	if (1 - t.awake < TRY_AWAKE)
+		snprintf(why, DIE_MAX,
+			 "CPU %d never sleeps: a program soaks it or spins there: -c can measure "
+			 "beside programs of a lower priority",
+			 w->cpus.id[t.i]);
+	else
+		snprintf(why, DIE_MAX,
+			 "the kernel does not measure the idle time of CPU %d: it counted %.0f%% "
+			 "beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy machine): "
+			 "use -c",
+			 w->cpus.id[t.i], 100 * t.awake, 100 * t.worked);
+	return false;
+}
+
+struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
+{
+	struct idle *w = alloc_or_die(1, sizeof(*w), "idle time");
+	struct cpus online;
+
+	cpus_online(&online);
+	w->cpus = *cpus;
+	w->whole = cpus->n == online.n;
+	w->size = (size_t)(online.n + 1) * LINE_MOST;
+	w->fd = open_retry("/proc/stat", O_RDONLY);
+	if (w->fd < 0)
+		snprintf(why, DIE_MAX, "/proc/stat: %s", strerror(errno));
+	else if (is_measured(w, why))
+		return w;
+	idle_close(w);
+	return NULL;
+}
+
+void idle_close(struct idle *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w);
+}
+
+/*
+ * Baselines and samples.
+ */
+
+/* The share of `cpus` CPUs that was not idle; half of what the host took was taken from idleness. */
+static double busy_between(const struct idle_count *from, const struct idle_count *to, int cpus)
+{
+	const double time = cpus * seconds_between(from->ns, to->ns);
+
+	return 1 - (to->idle - from->idle + steal_between(from->steal, to->steal) / 2) / time;
+}
+
+/* The deviation of n windows' shares beyond that of the steps in which they are counted. */
+static double deviation_of(const double *busy, int n, double step)
+{
+	double mean, sd;
+
+	mean_of(busy, n, &mean, &sd);
+	step /= 1.96;
+	return sqrt(fmax(0, sd * sd - step * step));
+}
+
+/* The figures of one CPU, or of all, from the readings before the first of n windows and after each. */
+static struct baseline baseline_of(const struct idle_count *at, size_t stride, int n, int cpus,
+				   int lines)
+{
+	const double seconds = cpus * seconds_between(at[0].ns, at[(size_t)n * stride].ns);
+	struct baseline b = {.spin = 1, .speed = 1, .step = load_step(lines) / seconds};
+	double busy[WINDOWS_MAX];
+	int k;
+
+	for (k = 0; k < n; k++, at += stride)
+		busy[k] = busy_between(at, at + stride, cpus);
+	b.tasks = busy_between(at - (size_t)n * stride, at, cpus);
+	b.tasks_sd = deviation_of(busy, n, b.step * n);
+	return b;
+}
+
+double idle_baseline(const struct idle *w, struct calibration *c, double seconds,
+		     const _Atomic int *stop)
+{
+	const int n = baseline_windows(seconds), cpus = w->cpus.n;
+	const size_t stride = (size_t)cpus;
+	struct idle_count all[WINDOWS_MAX + 1], *each;
+	int i, k;
+
+	each = alloc_or_die((size_t)(n + 1) * stride, sizeof(*each), "idle time");
+	idle_read(w, &all[0], each);
+	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
+		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
+		idle_read(w, &all[k], each + (size_t)k * stride);
+	}
+	if (k <= n) {
+		free(each);
+		return NAN;
+	}
+	*c = (struct calibration){.cpus = w->cpus, .lines = w->whole ? 1 : cpus, .windows = n};
+	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
+	c->cpu = alloc_or_die(stride, sizeof(*c->cpu), "idle time");
+	for (i = 0; i < cpus; i++)
+		c->cpu[i] = baseline_of(each + i, stride, n, 1, 1);
+	c->all = baseline_of(all, 1, n, cpus, c->lines);
+	free(each);
+	return c->all.tasks;
+}
+
+void idle_gross(const struct idle *w, struct calibration *c)
+{
+	int i;
+
+	*c = (struct calibration){.cpus = w->cpus, .lines = w->whole ? 1 : w->cpus.n};
+	c->all = (struct baseline){.spin = 1, .speed = 1};
+	c->cpu = alloc_or_die((size_t)w->cpus.n, sizeof(*c->cpu), "idle time");
+	for (i = 0; i < w->cpus.n; i++)
+		c->cpu[i] = c->all;
+}
+
+void idle_sample(const struct idle *w, struct load_sample *sum, struct load_sample *each)
+{
+	struct idle_count all, *one = alloc_or_die((size_t)w->cpus.n, sizeof(*one), "idle time");
+	const int online = idle_read(w, &all, one);
+	const double now = (double)all.ns / 1e9;
+	int i;
+
+	*sum = (struct load_sample){.ns = all.ns,
+				    .time = w->cpus.n * now,
+				    .spin = all.idle,
+				    .work = all.idle,
+				    .steal = all.steal};
+	if (online < w->cpus.n || isnan(all.idle))
+		sum->limits.now |= UNSAFE_CPU_OFFLINE;
+	if (w->whole && online > w->cpus.n)
+		sum->limits.now |= UNSAFE_CPU_ONLINE;
+	for (i = 0; i < w->cpus.n && each != NULL; i++) {
+		each[i] = *sum;
+		each[i].time = now;
+		each[i].spin = each[i].work = one[i].idle;
+		each[i].steal = one[i].steal;
+	}
+	free(one);
+}
