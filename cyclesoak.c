@@ -23,7 +23,7 @@ static struct {
 	struct gauge_setup gauge; /* a command can do without a calibration */
 	long count;               /* lines to print; 0: until interrupted */
 	bool calibrate, per_cpu, once, debug;
-	int force, json; /* flags of getopt_long(3) */
+	int force, json, idle; /* flags of getopt_long(3) */
 } opt = {.period = 1, .gauge = {.soak = true, .wait = SOAK_WAIT}};
 
 /* A measurement that goes on. */
@@ -380,7 +380,7 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-enum { OPT_WAIT = 256 };
+enum { OPT_WAIT = 256, OPT_ON_CPUS };
 
 #define LETTERS "+:CN:p:n:B1f:dhV"
 
@@ -396,6 +396,8 @@ static const struct option longopts[] = {
 	{"calibration", required_argument, NULL, 'f'},
 	{"file", required_argument, NULL, 'f'}, /* as it was called in 0.1 */
 	{"wait", required_argument, NULL, OPT_WAIT},
+	{"idle", no_argument, &opt.idle, true},
+	{"on-cpus", required_argument, NULL, OPT_ON_CPUS},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -417,7 +419,11 @@ static const char help[] =
 	"                           there (default ./counts_per_sec)\n"
 	"\n"
 	"Measurement:\n"
+	"      --idle               measure by the time that the kernel counts the CPUs\n"
+	"                           asleep: nothing is soaked, and periods need no\n"
+	"                           calibration\n"
 	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
+	"      --on-cpus=LIST       measure these CPUs\n"
 	"      --wait=SECS          wait up to SECS seconds for another program that\n"
 	"                           measures a load on this host to end (default 2);\n"
 	"                           after that COMMAND runs without a load, and\n"
@@ -453,6 +459,7 @@ static void parse_option(int c)
 	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
 	case OPT_WAIT: opt.gauge.wait = arg_seconds("--wait", optarg, 0, 86400); break;
 	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
+	case OPT_ON_CPUS: arg_cpus("--on-cpus", optarg, &opt.gauge.on); break;
 	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
 	case '1': opt.once = true; break;
@@ -465,7 +472,6 @@ static void parse_option(int c)
 
 int main(int argc, char **argv)
 {
-	struct cpus online;
 	int c;
 
 	command_expect(argc, argv, LETTERS, longopts);
@@ -473,7 +479,12 @@ int main(int argc, char **argv)
 	die_init(close_report, NULL);
 	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
 		parse_option(c);
-	gauge_cpus(&opt.gauge, &online); /* an -N beyond the machine is a usage error */
+	gauge_check_cpus(&opt.gauge);
+	if (opt.idle && (opt.calibrate || opt.gauge.file != NULL))
+		usage_error("--idle and %s cannot be used together: it needs no calibration",
+			    opt.calibrate ? "-C, --calibrate" : "-f, --calibration");
+	opt.gauge.idle = opt.idle;
+	opt.gauge.soak = !opt.idle;
 	if (opt.once && opt.count > 1)
 		usage_error("-1, --once and -n, --count cannot be used together");
 	if (opt.once)

@@ -110,7 +110,9 @@ enum {
 	OPT_BIND,
 	OPT_BIND_DEV,
 	OPT_MPTCP,
-	OPT_USER
+	OPT_USER,
+	OPT_IDLE,
+	OPT_ON_CPUS
 };
 
 static const struct option longopts[] = {
@@ -127,6 +129,8 @@ static const struct option longopts[] = {
 	{"bind-dev", required_argument, NULL, OPT_BIND_DEV},
 	{"mptcp", no_argument, NULL, OPT_MPTCP},
 	{"user", required_argument, NULL, OPT_USER},
+	{"idle", no_argument, NULL, OPT_IDLE},
+	{"on-cpus", required_argument, NULL, OPT_ON_CPUS},
 	{"interval", required_argument, NULL, 'I'},
 	{"json", no_argument, NULL, 'J'},
 	{"quiet", no_argument, NULL, 'q'},
@@ -196,9 +200,12 @@ static const char help[] =
 	"  -c, --cpu-load           measure the CPU load of this host while there are\n"
 	"                           clients; without a calibration by cyclesoak -C, zcs\n"
 	"                           measures the idle host first\n"
+	"      --idle               measure it by the time that the kernel counts the CPUs\n"
+	"                           asleep: nothing is soaked\n"
 	"  -f, --calibration=FILE   read the calibration from FILE (default\n"
 	"                           ./counts_per_sec, unless it does not fit this host)\n"
 	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
+	"      --on-cpus=LIST       measure these CPUs\n"
 	"\n"
 	"Output:\n"
 	"  -I, --interval=SECS      print a line every SECS seconds while data arrive\n"
@@ -254,6 +261,8 @@ static void parse_option(int c)
 	case OPT_BIND_DEV: opt.sock.device = arg_device("--bind-dev", optarg); break;
 	case OPT_MPTCP: opt.sock.mptcp = true; break;
 	case OPT_USER: opt.user = optarg; break;
+	case OPT_IDLE: opt.gauge.idle = true; break;
+	case OPT_ON_CPUS: arg_cpus("--on-cpus", optarg, &opt.gauge.on); break;
 	case 'I': opt.interval = arg_seconds_or_none("-I, --interval", optarg, 0.01, 86400); break;
 	case 'J': opt.json = true; break;
 	case 'q': opt.quiet = true; break;
@@ -290,7 +299,6 @@ int main(int argc, char **argv)
 		.readings.lock = PTHREAD_MUTEX_INITIALIZER,
 		.routes.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	struct cpus online;
 	int c;
 
 	init_program(&stop);
@@ -299,9 +307,11 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		usage_error("'%s': zcs takes no arguments, only options: try 'zcs --help'",
 			    argv[optind]);
-	gauge_cpus(&opt.gauge, &online); /* rejects an -N that cannot be */
+	gauge_check_cpus(&opt.gauge);
 	if (opt.reply && (opt.once || opt.raw))
 		usage_error("--reply cannot be combined with --once or --raw");
+	if (opt.gauge.soak && opt.gauge.idle)
+		usage_error("-c and --idle cannot be used together: start two zcs on two ports");
 	if (opt.gauge.file != NULL && !opt.gauge.soak)
 		usage_error("-f, --calibration: only with -c");
 	sock_warn_rcvbuf(&opt.sock);

@@ -7,6 +7,15 @@ void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus)
 	cpus_to_soak(setup->n_cpus, &setup->on, cpus);
 }
 
+void gauge_check_cpus(const struct gauge_setup *setup)
+{
+	struct cpus cpus;
+
+	if (setup->n_cpus > 0 && setup->on.n > 0)
+		usage_error("-N, --cpus and --on-cpus cannot be used together");
+	gauge_cpus(setup, &cpus);
+}
+
 static const char *file_of(const struct gauge_setup *setup)
 {
 	return setup->file != NULL ? setup->file : CALIBRATION_FILE;

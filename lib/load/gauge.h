@@ -50,6 +50,9 @@ struct gauge_mark {
 	struct counters counters;
 };
 
+/* Makes a usage error of CPUs that cannot be measured. */
+void gauge_check_cpus(const struct gauge_setup *setup);
+
 /* The CPUs that are to be measured: cpus_to_soak(). */
 void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus);
 

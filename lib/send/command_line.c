@@ -28,6 +28,8 @@ enum {
 	OPT_PACE,
 	OPT_TIMEOUT,
 	OPT_WAIT,
+	OPT_IDLE,
+	OPT_ON_CPUS,
 	OPT_REQUEST,
 	OPT_PRECISION,
 	OPT_SAVE,
@@ -72,6 +74,8 @@ static const struct option longopts[] = {
 	{"force", no_argument, NULL, OPT_FORCE},
 	{"cpus", required_argument, NULL, 'N'},
 	{"wait", required_argument, NULL, OPT_WAIT},
+	{"idle", no_argument, NULL, OPT_IDLE},
+	{"on-cpus", required_argument, NULL, OPT_ON_CPUS},
 	{"json", no_argument, NULL, 'J'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"title", required_argument, NULL, 'T'},
@@ -182,6 +186,8 @@ static const char help[] =
 	"  -c, --cpu-load              measure the CPU load of this host during the\n"
 	"                              transfer; without a calibration zcc also measures\n"
 	"                              the idle host, for a second before and after\n"
+	"      --idle                  measure it by the time that the kernel counts the\n"
+	"                              CPUs asleep: nothing is soaked\n"
 	"  -f, --calibration=FILE      read the calibration from FILE, or with -C write\n"
 	"                              it there (default ./counts_per_sec, unless it\n"
 	"                              does not fit this host)\n"
@@ -189,6 +195,7 @@ static const char help[] =
 	"                              seconds, and exit\n"
 	"      --force                 with -C, calibrate even if the host is busy\n"
 	"  -N, --cpus=N                measure the first N CPUs (default: all online)\n"
+	"      --on-cpus=LIST          measure these CPUs\n"
 	"      --wait=SECS             wait up to SECS seconds for another program that\n"
 	"                              measures a load on this host to end; after that\n"
 	"                              measure no load (default 2)\n"
@@ -237,6 +244,8 @@ static void parse_load_option(struct send_options *opt, int c, struct given *giv
 	case 'f': opt->gauge.file = arg_file("-f, --calibration", optarg); break;
 	case OPT_FORCE: opt->force = true; break;
 	case 'N': opt->gauge.n_cpus = arg_first_cpus("-N, --cpus", optarg); break;
+	case OPT_IDLE: opt->gauge.idle = true; break;
+	case OPT_ON_CPUS: arg_cpus("--on-cpus", optarg, &opt->gauge.on); break;
 	case OPT_WAIT:
 		given->wait = true;
 		opt->gauge.wait = arg_seconds("--wait", optarg, 0, 86400);
@@ -400,16 +409,15 @@ static void settle_options(struct send_options *opt, const struct given *given, 
 {
 	const int how = given->send ? 'S' : given->write ? 'w' : 'Z';
 	const bool requests = opt->requests.n > 0;
-	struct cpus online;
 
-	gauge_cpus(&opt->gauge, &online); /* rejects an -N that cannot be */
+	gauge_check_cpus(&opt->gauge);
 	if (opt->calibrate && opt->json)
 		usage_error("-C, --calibrate and --json cannot be used together");
 	if (opt->calibrate)
 		return;
-	if (opt->gauge.file != NULL && !gauge_is_wanted(&opt->gauge))
+	if (opt->gauge.file != NULL && !opt->gauge.soak)
 		usage_error("-f, --calibration: only with -c or -C");
-	if (given->wait && !gauge_is_wanted(&opt->gauge))
+	if (given->wait && !opt->gauge.soak)
 		usage_error("--wait: only with -c or -C");
 	if (opt->port == NULL)
 		opt->port = requests ? REQUEST_PORT : WIRE_PORT;

@@ -9,8 +9,8 @@ static void gap_of(struct soak_cpu *me, struct soak_thread *t, uint64_t gap)
 	const uint64_t now = raw_ns();
 	uint64_t turns = 0;
 
-	t->ran_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	me->tasks_ns = raw_ns() - gap - me->host_ns - t->irq;
+	t->ran_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	count_gap(me, t, now - gap, now, &turns);
 }
 
