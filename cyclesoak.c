@@ -50,6 +50,7 @@ static void monitor_open(struct monitor *m, bool command)
 		environment_read(&m->environment);
 	m->command = command;
 	opt.gauge.what = "command";
+	opt.gauge.debug = opt.debug;
 	opt.gauge.needs_file = opt.gauge.soak && !command;
 	opt.gauge.gross = opt.gauge.idle && !command;
 	gauge_prepare_or_die(&m->gauge, &opt.gauge);
@@ -92,7 +93,6 @@ static void report_text(const struct monitor *m, const struct load *l)
 {
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
 	const double *accounting = l->rates.cpu;
-	const struct soaker_wakeup w = l->wakeup;
 	char text[BASELINES_STRLEN], reasons[16 + UNSAFE_STRLEN];
 	struct wrap line;
 	struct load one;
@@ -118,9 +118,6 @@ static void report_text(const struct monitor *m, const struct load *l)
 	}
 	if (l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));
-	if (opt.debug && !isnan(w.soaked + w.unsoaked))
-		wrap_add(&line, "; ", "wake-up %.0f us, unsoaked %.0f us", 1e6 * w.soaked,
-			 1e6 * w.unsoaked);
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(accounting[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
 			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(accounting[i]));
@@ -436,7 +433,7 @@ static const char help[] =
 	"  -B, --per-cpu            print the load of each CPU, too\n"
 	"      --json               print one JSON object per period or command\n"
 	"  -d, --debug              print the kernel's own accounting of the same time,\n"
-	"                           too, and the latency of wake-ups\n"
+	"                           too, and what the soakers leave to a program\n"
 	"  -h, --help               print this text and exit\n"
 	"  -V, --version            print the version and exit\n"
 	"\n"

@@ -64,7 +64,7 @@ static bool start_soaking(struct gauge *g)
 		return false;
 	g->instrument = instrument_soak(s);
 	if (g->setup->debug)
-		soaker_say_wakeup(s);
+		soaker_say_yield(s);
 	return true;
 }
 

@@ -14,8 +14,7 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 
 	soaker_check_or_die(s);
 	limits_read(s, &limits); /* before the clock, as it takes some time */
-	*sum = (struct load_sample){
-		.steal = steal_seconds(), .limits = limits, .wakeup = soaker_wakeup(s)};
+	*sum = (struct load_sample){.steal = steal_seconds(), .limits = limits};
 	one.steal = sum->steal / c->cpus.n;
 	for (i = 0; i < c->cpus.n; i++, b++) {
 		soak_count(s, i, &n);
@@ -28,7 +27,6 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		one.switches = (double)n.switches;
 		one.away_ns = n.away_ns;
 		one.limits = sum->limits;
-		one.wakeup = sum->wakeup;
 		sum->ns = n.ns;
 		sum->time += one.time;
 		sum->spin += one.spin;
@@ -198,7 +196,7 @@ void load_init(struct load *l)
 {
 	memset(l, 0, sizeof(*l));
 	l->load = l->uncertainty = l->shared = l->slowed = l->tasks = l->switches = l->others =
-		l->seconds = l->cpus = l->drift = l->wakeup.unsoaked = l->wakeup.soaked = NAN;
+		l->seconds = l->cpus = l->drift = NAN;
 	set_unknown(&l->rates, sizeof(l->rates));
 }
 
@@ -214,7 +212,6 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
 	l->others = fmax(c->others, baseline_of(c, -1).tasks);
 	l->unsafe = limits_between(&from->limits, &to->limits);
-	l->wakeup = to->wakeup;
 	total -= away;
 	if (total <= 0 || l->cpus <= 0) {
 		/* There is nothing to be marked, and still a reason that no CPU was soaked. */

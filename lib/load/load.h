@@ -77,10 +77,9 @@ struct load_sample {
 	double tasks; /* time that other tasks had the CPU */
 	double host;  /* time that the host took while a soaker had the CPU */
 	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
-	double switches;             /* how often a task displaced a soaker */
-	uint64_t away_ns;            /* CPU time in which soaked CPUs were unavailable */
-	struct limits_mark limits;   /* of all CPUs, in every sample */
-	struct soaker_wakeup wakeup; /* likewise */
+	double switches;           /* how often a task displaced a soaker */
+	uint64_t away_ns;          /* CPU time in which soaked CPUs were unavailable */
+	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 
 /*
@@ -104,7 +103,6 @@ struct load {
 	double seconds;     /* between the samples */
 	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
 	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */
-	struct soaker_wakeup wakeup; /* how long wake-ups took when soaking began */
 	enum baseline_kind baseline;
 	double drift;       /* by how much the two of BASELINE_OWN differ, in shares of load */
 	struct rates rates; /* of the kernel's counters in this time */

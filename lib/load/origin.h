@@ -11,11 +11,3 @@ struct soak_origin {
 	char clock[32];            /* the kernel's clock source; empty: not known */
 	struct cpus soaked;        /* the CPUs that have soakers */
 };
-
-/*
- * How long a wake-up from another CPU takes, in seconds (wakeup.h), before soaking began and since;
- * NAN where that is not known.
- */
-struct soaker_wakeup {
-	double unsoaked, soaked;
-};

@@ -6,6 +6,7 @@
 #include "lib/load/cgroup.h"
 #include "lib/load/lock.h"
 #include "lib/load/origin.h"
+#include "lib/load/yield.h"
 
 #define SOAK_GAP_NS 1000 /* the shortest gap; the shortest interrupts take longer */
 
@@ -51,7 +52,7 @@ struct soaker {
 	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
 	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
-	struct soaker_wakeup wakeup;
+	struct yield yield;
 	_Atomic int policy_errno;   /* why nice 19 or SCHED_IDLE could not be set */
 	struct soak_events *events; /* those below, also for who may only read the rest */
 	struct soak_events own_events;

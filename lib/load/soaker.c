@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 
 #include "lib/load/keeper.h"
-#include "lib/load/wakeup.h"
 
-#define SOAK_DELAY     1e-4        /* seconds that soaking may add to a wake-up without a warning */
-#define SOAK_BUSY      0.1         /* share of the CPUs whose loss may delay wake-ups, too */
+#define SOAK_BUSY      0.1      /* share of the CPUs whose loss may delay a thread, too */
+#define SOAK_LOOK_NS   20000000 /* for which it is looked at what other programs have */
+#define YIELD_TRIES    3
 #define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
 #define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
 #define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
@@ -98,7 +98,7 @@ static struct soaker *soaker_new_or_die(const struct cpus *cpus)
 	s->n = cpus->n;
 	s->events = &s->own_events;
 	s->origin.soaked = *cpus;
-	s->wakeup = (struct soaker_wakeup){NAN, NAN};
+	s->yield = (struct yield){.kept = NAN, .late = NAN};
 	file_read_line(CPUS_ONLINE, s->origin.online, sizeof(s->origin.online));
 	file_read_line(CLOCK_SOURCE, s->origin.clock, sizeof(s->origin.clock));
 	for (i = 0; i < s->n; i++) {
@@ -129,9 +129,9 @@ static void soaker_fork_or_die(struct soaker *s)
 	warn_of_weight(s);
 }
 
-static bool is_delayed(const struct soaker *s)
+static bool yields(const struct soaker *s)
 {
-	return s->wakeup.soaked > s->wakeup.unsoaked + SOAK_DELAY;
+	return !(s->yield.kept < YIELD_KEPT) && !(s->yield.late > YIELD_LATE);
 }
 
 /* The CPU-seconds that other tasks than the soakers have had, and all there were. */
@@ -147,30 +147,43 @@ static void read_tasks(const struct soaker *s, double *tasks, double *all)
 	}
 }
 
-/* Starts the soakers of a program that has the lock. */
+/* Prints that the soakers do not yield: what a thread kept of a CPU, or when it ran. */
+static void warn_of_yield(const struct soaker *s)
+{
+	const struct yield *y = &s->yield;
+
+	if (y->kept < YIELD_KEPT)
+		warnx("the soakers do not yield: a thread beside them kept %.0f%% of CPU %d: "
+		      "the load is unsafe, and other programs are slowed",
+		      100 * y->kept, y->kept_cpu);
+	else
+		warnx("the soakers delay wake-ups: a thread on CPU %d ran %.0f us after another CPU "
+		      "had woken it: the load is unsafe",
+		      y->late_cpu, 1e6 * y->late);
+}
+
+/*
+ * Starts the soakers of a program that has the lock, and tries whether they yield.  If other programs
+ * disturb the trial, they hardly do so three times; where they have much of the CPUs it tells nothing.
+ */
 static void soaker_soak_or_die(struct soaker *s)
 {
-	double tasks, all, tasks_then, all_then, busy;
+	double tasks, all, tasks_then, all_then, busy = 0;
+	int tries = 0;
 
-	s->wakeup.unsoaked = wakeup_measure(&s->origin.soaked);
 	soaker_fork_or_die(s);
-	read_tasks(s, &tasks_then, &all_then);
 	sleep_ns(SOAK_SETTLE_NS);
-	s->wakeup.soaked = wakeup_measure(&s->origin.soaked);
-	if (is_delayed(s)) /* if other programs did that, they hardly do so twice */
-		s->wakeup.soaked = fmin(s->wakeup.soaked, wakeup_measure(&s->origin.soaked));
-	if (!is_delayed(s))
+	do {
+		read_tasks(s, &tasks_then, &all_then);
+		sleep_ns(SOAK_LOOK_NS);
+		read_tasks(s, &tasks, &all);
+		busy = (tasks - tasks_then) / (all - all_then);
+		yield_measure(&s->origin.soaked, &s->yield);
+	} while (!yields(s) && ++tries < YIELD_TRIES);
+	if (yields(s) || busy > SOAK_BUSY)
 		return;
-	read_tasks(s, &tasks, &all);
-	busy = (tasks - tasks_then) / (all - all_then);
-	if (busy > SOAK_BUSY)
-		warnx("wake-ups are late: one from another CPU takes %.0f us, and %.0f us before "
-		      "soaking: other programs had %.0f%% of the CPUs, which may be why",
-		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked, 100 * fmin(1, busy));
-	else
-		warnx("soaking delays wake-ups: one from another CPU takes %.0f us, and %.0f us "
-		      "without soakers: programs that wait for each other are slowed",
-		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
+	atomic_store(&s->events->weight, true);
+	warn_of_yield(s);
 }
 
 /* Frees the memory that the soakers shared. */
@@ -272,16 +285,12 @@ pid_t soaker_keeper(const struct soaker *s)
 	return s->keeper;
 }
 
-struct soaker_wakeup soaker_wakeup(const struct soaker *s)
+void soaker_say_yield(const struct soaker *s)
 {
-	return s->wakeup;
-}
-
-void soaker_say_wakeup(const struct soaker *s)
-{
-	if (!isnan(s->wakeup.soaked + s->wakeup.unsoaked))
-		warnx("a wake-up from another CPU takes %.0f us, and %.0f us without soakers",
-		      1e6 * s->wakeup.soaked, 1e6 * s->wakeup.unsoaked);
+	if (!isnan(s->yield.kept + s->yield.late))
+		warnx("a thread beside the soakers keeps %.1f%% of its CPU, and runs %.0f us after it "
+		      "was woken",
+		      100 * s->yield.kept, 1e6 * s->yield.late);
 }
 
 void soaker_stop(struct soaker *s)

@@ -57,7 +57,7 @@ struct soak_count {
 /*
  * Starts soaking and returns when every CPU's soaker runs.  Dies if another set still runs after
  * `wait` seconds (it names its holder) or a CPU cannot be had; warns of a CPU that leaves its soaker
- * no time, if the soakers may take CPU from others, and if they delay wake-ups.  To be called before
+ * no time, if the soakers may take CPU from others, and if they do not yield to others.  To be called before
  * there are threads.
  */
 struct soaker *soaker_start_or_die(const struct cpus *cpus, double wait);
@@ -89,11 +89,8 @@ bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 /* Does the same beside that holder, if it soaks nothing: lock_try_beside().  Warns of nothing. */
 bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h);
 
-/* How long a wake-up took before soaking began, and since. */
-struct soaker_wakeup soaker_wakeup(const struct soaker *s);
-
-/* Prints it on stderr, if it is known. */
-void soaker_say_wakeup(const struct soaker *s);
+/* Prints on stderr what a thread beside the soakers keeps of a CPU, if that is known. */
+void soaker_say_yield(const struct soaker *s);
 
 /* The process that started the soakers' process. */
 pid_t soaker_keeper(const struct soaker *s);

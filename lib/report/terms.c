@@ -146,8 +146,7 @@ void json_load(struct json *j, const struct figures *f)
 	json_load_part(j, f);
 	json_number(j, "tasks_percent", 100 * f->host.tasks);
 	json_number(j, "slowed_percent", 100 * f->host.slowed);
-	json_number(j, "wakeup_us", 1e6 * f->host.wakeup.soaked);
-	json_number(j, "wakeup_unsoaked_us", 1e6 * f->host.wakeup.unsoaked);
+	json_number(j, "switches_per_second", f->host.switches);
 	json_number(j, "cost_us_per_kib", figures_cost(f));
 	json_number(j, "cost_uncertainty_us_per_kib", figures_cost_uncertainty(f));
 	json_number(j, "interrupts_per_second", f->host.rates.interrupts);

@@ -11,7 +11,7 @@
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc zcs=$BIN/zcs
 every_fault=100
 tried_as=soakers # what else zcc and zcs call is faults.sh's
-# If the delay of wake-ups cannot be measured, nothing is printed about it.
+# If it cannot be tried whether soakers yield, nothing is printed about it.
 sed -i '1i (cyclesoak|zc[cs]):(eventfd|pthread_create|sched_setaffinity) . - - EMFILE,EAGAIN,EINVAL' errors
 
 # The windows of a baseline are of 5 ms in place of 250.
@@ -81,7 +81,7 @@ once_free()
 excuse='soaked already'
 # What other programs on this machine, or its host, do to the soakers.
 noise='left its soaker no time\|the machine is unsteady\|the machine is not idle\|(steal)\|the load is below 0'
-noise="$noise\|soaks nothing\|too short for its load\|soaking delays wake-ups\|wake-ups are late"
+noise="$noise\|soaks nothing\|too short for its load\|the soakers do not yield\|the soakers delay wake-ups"
 
 made_up_calibration >counts_per_sec
 mkdir cal

@@ -48,7 +48,7 @@ static void replace(char *text, const char *find, const char *put)
 	sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
 }
 
-static void test_machine(void)
+static void test_all_cpus(void)
 {
 	struct calibration c;
 	char text[512];
@@ -191,7 +191,7 @@ static void write_of(const char *path, const char *machine)
 
 	if (f == NULL)
 		err(EXIT_FAILURE, "%s", path);
-	cpus_to_soak(0, &cpus);
+	cpus_online(&cpus);
 	cpus_format(&cpus, list, sizeof(list));
 	fprintf(f, "%d\n" SOAKER "\nmachine %s\ncpus %s\n", cpus.n, machine, list);
 	for (i = 0; i < cpus.n; i++)
@@ -252,7 +252,7 @@ int main(void)
 {
 	test_spread();
 	test_good();
-	test_machine();
+	test_all_cpus();
 	test_bad();
 	test_odd();
 	test_misfit();

@@ -81,7 +81,8 @@ static void test_loads(void)
 {
 	meter_init();
 	meter_want(&m);
-	ok(m.state == METER_SETTLING && !soaker_is_parked(m.instrument.soaker), "a client wakes the soakers");
+	ok(m.state == METER_SETTLING && !soaker_is_parked(m.instrument.soaker),
+	   "a client wakes the soakers");
 	ok(look(true) == METER_BEGINS, "a load begins when the soakers have settled");
 	meter_begin(&m, &all, 1000);
 	pthread_rwlock_unlock(&m.lock);
@@ -94,7 +95,8 @@ static void test_loads(void)
 	m.idle_ns = 1; /* long ago */
 	ok(meter_look(&m, false) == METER_ENDS, "the load ends when no client has come for long");
 	meter_end(&m, &all, 1500);
-	ok(m.state == METER_PARKED && soaker_is_parked(m.instrument.soaker) && m.ended == UNSAFE_WEIGHT,
+	ok(m.state == METER_PARKED && soaker_is_parked(m.instrument.soaker) &&
+		   m.ended == UNSAFE_WEIGHT,
 	   "the reasons of a load that has ended are kept for the caller");
 	m.instrument.soaker->events->weight = false;
 	ok(reasons() == 0, "a reason of one load is none of a later one");

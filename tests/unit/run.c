@@ -55,14 +55,14 @@ static void test_host(void)
 /* Before a comparison: the reason that there is no load, for all runs or for the first ones. */
 static void test_lacks_load(void)
 {
-	struct run r = {.missing = 0};
+	static struct run r;
 
 	ok(run_lacks_load(&r) == NULL,
 	   "a comparison whose load can be measured has no line about it");
-	r.bracket.warned_of_full = true;
+	r.gauge.bracket.warned_of_full = true;
 	ok(strstr(run_lacks_load(&r), "until then only throughput") != NULL,
 	   "a machine that is too busy for a load before a comparison may become idle");
-	r.missing = UNSAFE_SOAKED_ALREADY;
+	r.gauge.missing = UNSAFE_SOAKED_ALREADY;
 	ok(strstr(run_lacks_load(&r), "no load of this host can be measured") != NULL,
 	   "a comparison without soakers has no load in any run");
 }
