@@ -160,7 +160,7 @@ static void load_of_idle(const struct calibration *c, const struct baseline *b,
 	const double stolen = steal_between(from->steal, to->steal) / 2;
 	const double step = load_step(i < 0 ? c->lines : 1);
 
-	l->slowed = l->tasks = l->switches = NAN;
+	strcpy(l->instrument, LOAD_BY_IDLE);
 	l->load = 1 - b->tasks - (idle + stolen) / total;
 	uncertainty(c, b, l, 0, hypot(stolen, step) / total, false);
 }
@@ -177,6 +177,7 @@ static void load_of_spin(const struct calibration *c, const struct baseline *b,
 	if (has_host)
 		host = host_took(to->host - from->host, steal_between(from->steal, to->steal), spin,
 				 total, &doubt);
+	strcpy(l->instrument, LOAD_BY_SOAKING);
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	spin *= b->spin / spin_slowed(b->spin, l->slowed);
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */

@@ -103,10 +103,15 @@ struct load {
 	double seconds;     /* between the samples */
 	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
 	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */
+	char instrument[8]; /* by which it was measured: LOAD_BY_*; empty: not known */
 	enum baseline_kind baseline;
 	double drift;       /* by how much the two of BASELINE_OWN differ, in shares of load */
 	struct rates rates; /* of the kernel's counters in this time */
 };
+
+/* The instruments, as receipts and JSON name them. */
+#define LOAD_BY_SOAKING "soak"
+#define LOAD_BY_IDLE    "idle"
 
 /* Makes all figures unknown. */
 void load_init(struct load *l);

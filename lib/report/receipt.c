@@ -57,6 +57,8 @@ static const struct receipt_key {
 	{"version", NAME(version)},
 	{"kernel", NAME(kernel)},
 	{"no_load", WORD(no_load)},
+	{"switches", NUMBER(host.switches, RATE)},
+	{"instrument", WORD(host.instrument)},
 };
 #define RECEIPT_KEYS     (sizeof(receipt_keys) / sizeof(receipt_keys[0]))
 #define RECEIPT_REQUIRED 3 /* a bit for each of bytes and seconds, the first keys */

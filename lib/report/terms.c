@@ -135,11 +135,14 @@ static void json_load_part(struct json *j, const struct figures *f)
 void json_load(struct json *j, const struct figures *f)
 {
 	static const char *const baseline[] = {
-		[BASELINE_FILE] = "file", [BASELINE_OWN] = "bracket", [BASELINE_IDLE] = "idle"};
+		[BASELINE_FILE] = "file", [BASELINE_OWN] = "bracket", [BASELINE_IDLE] = "idle",
+		[BASELINE_NONE] = "none"};
 
 	json_number(j, "cpus", f->host.cpus);
 	json_number(j, "load_percent", 100 * f->host.load);
 	json_number(j, "load_uncertainty_percent", 100 * f->host.uncertainty);
+	if (f->host.instrument[0] != '\0')
+		json_string(j, "instrument", f->host.instrument);
 	json_unsafe(j, f->host.unsafe);
 	if (isnan(f->host.load) && f->no_load[0] != '\0')
 		json_string(j, "no_load", f->no_load);

@@ -75,6 +75,7 @@ static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_S
 {
 	const double us = figures_cost(f);
 	const char *mark = unsafe_mark(f->host.unsafe);
+	const bool unsoaked = strcmp(f->host.instrument, LOAD_BY_IDLE) == 0;
 	char plus_minus[32] = "", of[32] = "", cost[48] = "";
 
 	if (isnan(f->host.load))
@@ -85,8 +86,8 @@ static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_S
 		snprintf(of, sizeof(of), " of %.4g CPUs", cpus);
 	if (!isnan(us))
 		snprintf(cost, sizeof(cost), ", cost %.3f%s us/KiB", us, mark);
-	snprintf(buf, LOAD_STRLEN, "load %.1f%%%s%s%s%s", percent(f->host.load), mark, plus_minus,
-		 of, cost);
+	snprintf(buf, LOAD_STRLEN, "%sload %.1f%%%s%s%s%s", unsoaked ? "unsoaked " : "",
+		 percent(f->host.load), mark, plus_minus, of, cost);
 	return buf;
 }
 

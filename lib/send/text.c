@@ -62,7 +62,7 @@ static const struct row transfer_rows[] = {
 	{"calls", transfer_cell, CALLS}, {"calls/s", transfer_cell, CALL_RATE},
 };
 
-enum load_figure { LOAD, TASKS, CPUS, SLOWED, COST };
+enum load_figure { LOAD, TASKS, SWITCHES, INSTRUMENT, CPUS, SLOWED, COST };
 
 /* `61.2%? +-0.4%`, with the mark where the load is unsafe */
 static const char *load_text(const struct figures *f, char buf[CELL])
@@ -81,6 +81,13 @@ static const char *cost_text(double us, unsigned unsafe, char buf[CELL])
 	return buf;
 }
 
+static const char *instrument_text(const char *instrument)
+{
+	if (strcmp(instrument, LOAD_BY_IDLE) == 0)
+		return "idle time";
+	return strcmp(instrument, LOAD_BY_SOAKING) == 0 ? "soaking" : NULL;
+}
+
 static const char *load_cell(const struct figures *f, int which, char buf[CELL])
 {
 	if (isnan(f->host.load)) /* there is none, or a reason below */
@@ -88,6 +95,8 @@ static const char *load_cell(const struct figures *f, int which, char buf[CELL])
 	switch ((enum load_figure)which) {
 	case LOAD: return load_text(f, buf);
 	case TASKS: return share(f->host.tasks, buf);
+	case SWITCHES: return whole(f->host.switches, buf);
+	case INSTRUMENT: return instrument_text(f->host.instrument);
 	case CPUS: return decimal(f->host.cpus, rint(f->host.cpus) == f->host.cpus ? 0 : 2, buf);
 	case SLOWED: return share(f->host.slowed, buf);
 	case COST: return cost_text(figures_cost(f), f->host.unsafe, buf);
@@ -144,11 +153,6 @@ static const struct row tcp_rows[] = {{"retransmits", tcp_cell, RETRANSMITS},
 				      {"window, KiB", tcp_cell, WINDOW},
 				      {"MSS, bytes", tcp_cell, MSS}};
 
-static const char *accounting_cell(const struct figures *f, int column, char buf[CELL])
-{
-	return share(f->host.rates.cpu[column], buf);
-}
-
 #define ROWS(rows) (rows), (int)(sizeof(rows) / sizeof((rows)[0]))
 
 /*
@@ -199,15 +203,17 @@ static void print_load(const struct send_result *res, int streams)
 	const bool is_remote = isnan(s->host.load) && (!isnan(r->host.load) || s->host.unsafe == 0);
 	const struct columns c = host_columns(res, is_remote ? r : s);
 	char text[BASELINES_STRLEN];
-	struct row rows[UNSAFE_REASONS + 5];
+	struct row rows[UNSAFE_REASONS + 7];
 	int i, n = 0;
 
 	rows[n++] = (struct row){"load", load_cell, LOAD};
 	rows[n++] = (struct row){"  of it, tasks", load_cell, TASKS};
+	rows[n++] = (struct row){"measured by", load_cell, INSTRUMENT};
 	for (i = 0; i < UNSAFE_REASONS; i++)
 		rows[n++] = (struct row){i == 0 ? "unsafe: why" : "", reason_cell, i};
 	rows[n++] = (struct row){"CPUs measured", load_cell, CPUS};
 	rows[n++] = (struct row){"idle work slowed by", load_cell, SLOWED};
+	rows[n++] = (struct row){"switches/s", load_cell, SWITCHES};
 	rows[n++] = (struct row){"cost, us/KiB", load_cell, COST};
 	if (!group_print(res->local ? "load of this host, both ends" : "load", c, rows, n))
 		return;
@@ -220,27 +226,6 @@ static void print_load(const struct send_result *res, int streams)
 		report("    the receiver had %ju clients during the transfer: "
 		       "its load is that of all\n",
 		       (uintmax_t)r->clients);
-}
-
-static bool is_worth_a_row(const struct send_result *res, int column)
-{
-	return percent(res->sent.host.rates.cpu[column]) >= 0.05 ||
-	       percent(res->received.host.rates.cpu[column]) >= 0.05;
-}
-
-/* Prints those columns of the kernel that are not next to nothing. */
-static void print_accounting(const struct send_result *res)
-{
-	const bool soaked = !isnan(res->sent.host.load) || !isnan(res->received.host.load);
-	struct row rows[CPU_COLUMNS];
-	int i, n = 0;
-
-	for (i = 0; i < CPU_COLUMNS; i++)
-		if (is_worth_a_row(res, i))
-			rows[n++] = (struct row){i == CPU_NICE && soaked ? "nice (soakers)"
-									 : cpu_column[i],
-						 accounting_cell, i};
-	group_print("kernel's accounting, for contrast", host_columns(res, &res->sent), rows, n);
 }
 
 /*
@@ -449,7 +434,6 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	print_tcp(res, opt->streams);
 	print_streams(res, opt->streams);
 	print_zerocopy(res->stream, opt->streams);
-	print_accounting(res);
 }
 
 /* What TCP did in an interval, of one stream or, without a window and a time, of the sum. */

@@ -103,11 +103,11 @@ static void test_clients(void)
 	s.f.bytes = 1u << 31;
 	s.f.load_bytes = ALL_BYTES;
 	s.f.seconds = 1;
-	s.f.soaked = 1;
-	s.f.load = 1;
-	s.f.uncertainty = 0.01;
-	s.f.cpus = 256;
-	s.f.unsafe = UNSAFE_STEAL;
+	s.f.host.seconds = 1;
+	s.f.host.load = 1;
+	s.f.host.uncertainty = 0.01;
+	s.f.host.cpus = 256;
+	s.f.host.unsafe = UNSAFE_STEAL;
 	s.f.files = 1000000;
 	s.f.calls = 1000000;
 	s.f.warmup = 1u << 31;

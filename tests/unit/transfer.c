@@ -13,10 +13,10 @@ static void test_unsafe(void)
 	struct transfer t = {.opt = &opt, .run = &run, .report = &rep};
 
 	transfer_run(&t); /* of no streams */
-	ok(t.result.sent.unsafe == 0, "a transfer that nothing disturbed has no reason");
+	ok(t.result.sent.host.unsafe == 0, "a transfer that nothing disturbed has no reason");
 	t.unsafe = UNSAFE_CLOCK_CHANGED;
 	transfer_run(&t);
-	ok(t.result.sent.unsafe == UNSAFE_CLOCK_CHANGED,
+	ok(t.result.sent.host.unsafe == UNSAFE_CLOCK_CHANGED,
 	   "a reason that an interval noticed is one of the total");
 }
 
