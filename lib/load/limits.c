@@ -13,7 +13,7 @@
 static const char *const unsafe_name[UNSAFE_REASONS] = {
 	"cpu_offline",   "cpu_online",     "soaker_moved", "soaker_stopped", "clock_slow",
 	"clock_changed", "weight",         "steal",        "baseline_old",   "baseline_busy",
-	"calibration",   "soaked_already", "not_measured", "other",
+	"calibration",   "soaked_already", "not_measured", "scheduler",      "other",
 };
 
 const char *limits_name(int i)
@@ -118,6 +118,15 @@ static void read_new_clock(const struct soak_origin *o, char clock[sizeof(o->clo
 		clock[0] = '\0';
 }
 
+/* Documentation/scheduler/sched-ext.rst */
+static bool has_scheduler(void)
+{
+	char state[32];
+
+	return file_read_line("/sys/kernel/sched_ext/state", state, sizeof(state)) == 0 &&
+	       strcmp(state, "enabled") == 0;
+}
+
 void limits_read(const struct soaker *s, struct limits_mark *m)
 {
 	struct soak_trouble t;
@@ -130,6 +139,8 @@ void limits_read(const struct soaker *s, struct limits_mark *m)
 		m->now |= UNSAFE_SOAKER_STOPPED;
 	if (t.weight)
 		m->now |= UNSAFE_WEIGHT;
+	if (has_scheduler())
+		m->now |= UNSAFE_SCHEDULER;
 	if (t.gap_min > SLOW_GAP_NS)
 		m->now |= UNSAFE_CLOCK_SLOW;
 	read_online(t.origin, &c);
@@ -207,6 +218,13 @@ static void say_of_cpus(const struct limits_said *said, const struct soak_troubl
 			  "that time counts as load");
 }
 
+static void say_of_scheduler(const struct limits_said *said, unsigned unsafe)
+{
+	if (unsafe & UNSAFE_SCHEDULER)
+		say(said, "a sched_ext scheduler runs, which need not let others go first: "
+			  "the load is unsafe");
+}
+
 static void say_of_clock(const struct limits_said *said, const struct soak_trouble *t,
 			 unsigned unsafe)
 {
@@ -275,19 +293,39 @@ static void say_of_end(const struct limits_said *said, unsigned fresh)
 			      SAY_MOST, unsafe_name[i]);
 }
 
+/* What disturbs the soakers. */
+static void say_of_soakers(const struct limits_said *said, const struct soaker *s, unsigned unsafe)
+{
+	struct soak_trouble t;
+
+	soaker_trouble(s, &t);
+	say_of_cpus(said, &t, unsafe);
+	say_of_scheduler(said, unsafe);
+	say_of_clock(said, &t, unsafe);
+}
+
+/* What disturbs the other instrument, idle time. */
+static void say_of_watched(const struct limits_said *said, unsigned unsafe)
+{
+	if (unsafe & UNSAFE_CPU_OFFLINE)
+		say(said, "a CPU that is watched was offline for some time: the load is unsafe");
+	if (unsafe & UNSAFE_CPU_ONLINE)
+		say(said, "a CPU came online that is not watched: the load omits what runs there");
+}
+
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		struct limits_said *said)
 {
 	const unsigned unknown = isnan(r->cpu[CPU_STEAL]) ? UNSAFE_STEAL : 0;
 	const unsigned fresh = limits_fresh(said, unsafe, unknown);
-	struct soak_trouble t;
 
 	if (fresh == 0)
 		return;
-	soaker_trouble(s, &t);
 	flockfile(stderr); /* of zcs, where warnx(3) would let other lines come between */
-	say_of_cpus(said, &t, fresh);
-	say_of_clock(said, &t, fresh);
+	if (s != NULL)
+		say_of_soakers(said, s, fresh);
+	else
+		say_of_watched(said, fresh);
 	say_of_baseline(said, fresh);
 	say_of_load(said, r, fresh);
 	say_of_end(said, fresh);

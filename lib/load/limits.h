@@ -31,10 +31,11 @@ enum {
 	UNSAFE_CALIBRATION = 1 << 10,    /* the load is below 0 by more than its uncertainty */
 	UNSAFE_SOAKED_ALREADY = 1 << 11, /* another program soaked the CPUs: there is no load */
 	UNSAFE_NOT_MEASURED = 1 << 12,   /* the kernel measures no idle time: there is no load */
-	UNSAFE_OTHER = 1 << 13,          /* a reason that only the zcs of a newer version knows */
+	UNSAFE_SCHEDULER = 1 << 13,      /* a sched_ext scheduler runs, and may ignore weights */
+	UNSAFE_OTHER = 1 << 14,          /* a reason that only the zcs of a newer version knows */
 };
-#define UNSAFE_REASONS 14
-#define UNSAFE_STRLEN  160 /* enough for all names, with commas between */
+#define UNSAFE_REASONS 15
+#define UNSAFE_STRLEN  200 /* enough for all names, with commas between */
 
 /* The name of the reason 1 << i. */
 const char *limits_name(int i);
@@ -79,8 +80,8 @@ struct limits_said {
 unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown);
 
 /*
- * Prints a line on stderr for each fresh reason: one is printed once while it lasts.  Any thread may
- * call it.
+ * Prints a line on stderr for each fresh reason: one is printed once while it lasts.  The soaker is NULL
+ * where idle time is watched.  Any thread may call it.
  */
 void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		struct limits_said *said);

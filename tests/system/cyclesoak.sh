@@ -104,7 +104,7 @@ kernel_has_its_say()
 	soaking "$cyclesoak" -n 1 -p 0.2 -d
 	no_wider 80 out
 	paste -sd ' ' out >joined
-	grep -Eq "[; ] kernel: user [0-9.]+%, nice [0-9.]+%, .*steal [0-9.]+% mean" joined
+	grep -Eq "[; ] kernel: user [0-9.]+%, nice [0-9.]+%[, ]+.*steal [0-9.]+% mean" joined
 }
 check '-d: the kernel has its say' kernel_has_its_say
 json_line_per_period()

@@ -1,0 +1,124 @@
+#!/bin/sh
+# The instrument that soaks nothing: --idle, in the three tools; and --on-cpus, which both instruments have.
+#
+# group: quiet
+# seconds: 8
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
+all=$(cat /sys/devices/system/cpu/online)
+one=${all##*[,-]}
+
+# measurable: skips a check where the kernel measures no idle time, or other programs have a CPU
+measurable()
+{
+	! grep -q 'never sleeps\|does not measure' err || skip_check "$(head -n 1 err)"
+}
+
+periods()
+{
+	"$cyclesoak" --idle -p 0.2 -n 2 -B --json >out 2>err || :
+	measurable
+	jq -es '.[:2] | all(.[]; .instrument == "idle" and .baseline == "none" and (.load_percent | type) == "number")' out
+	jq -es '.[:2] | all(.[]; (.load_by_cpu | length) == .cpus and (has("tasks_percent") | not))' out
+	not grep . err
+}
+check_with jq 'cyclesoak --idle: periods without a calibration, of which nothing is subtracted' periods
+soaks_nothing()
+{
+	"$cyclesoak" --idle -p 60 >out 2>err &
+	remember $!
+	sleeps()
+	{
+		grep -q '^State:.S' "/proc/$!/status"
+	}
+	wait_until sleeps
+	cat "/proc/$!/task"/*/children >children
+	kill -INT $!
+	not grep . children
+}
+check 'cyclesoak --idle: no process beside its own' soaks_nothing
+command_runs()
+{
+	exits 3 "$cyclesoak" --idle --json sh -c 'sleep 0.6; exit 3'
+	measurable
+	jq -e '.instrument == "idle" and .baseline == "bracket" and .seconds >= 0.6' out
+}
+check_with jq 'cyclesoak --idle COMMAND: the idle machine before and after, and the status' command_runs
+
+# A transfer of which each end measures its own load; it is one host, which disturbs neither.
+both_ends()
+{
+	start_zcs --idle
+	exits 0 "$zcc" --idle -s 0 -p "$PORT" -t 0.6 --congestion reno --json
+	stop_zcs
+	measurable
+	cp out report.json
+	cp zcs.err err
+	measurable
+	jq -e '.end.host.instrument == "idle" and .end.remote.instrument == "idle"' report.json
+	jq -e '.end.host.load_percent > 0 and .end.remote.load_percent > 0' report.json
+	start_zcs
+	exits 0 "$zcc" --idle -s 0 -p "$PORT" -t 0.6 --congestion reno
+	stop_zcs
+	head -n 1 out | grep 'kbytes/sec (.*), unsoaked load [0-9.]*%?* +-'
+	grep -x '    measured by  *idle time' out
+	not grep 'of it, tasks\|idle work' out
+}
+check_with jq 'zcc --idle and zcs --idle: both ends of one host, with the instrument in both reports' both_ends
+
+# Nobody measures a machine that does not sleep.
+never_sleeps()
+{
+	"$burn" "$all" 30 >burnt &
+	remember $!
+	status=0
+	"$cyclesoak" --idle -n 1 >out 2>err || status=$?
+	[ $status -eq 1 ]
+	grep 'CPU [0-9]* never sleeps' err
+	exits 4 "$cyclesoak" --idle sh -c 'exit 4'
+	grep 'never sleeps.*no load is measured' err
+	grep '^System load: -, unsafe: not_measured' out
+}
+check '--idle where each CPU is busy: an error, or the command without a load' never_sleeps
+
+# --on-cpus: the affinity of the soakers is seen from outside.
+on_one()
+{
+	"$cyclesoak" --on-cpus "$one" sleep 20 >out 2>err &
+	soaks=$!
+	remember $soaks
+	soaker_of()
+	{
+		keeper=$(cat "/proc/$soaks/task/$soaks/children")
+		for keeper in $keeper; do
+			soaker=$(cat "/proc/$keeper/task/$keeper/children") && [ -n "$soaker" ] && return
+		done
+		return 1
+	}
+	wait_until soaker_of
+	threads_bound()
+	{
+		grep -h '^Cpus_allowed_list' "/proc/${soaker% }/task"/*/status | sort | uniq -c >bound
+		grep -q "	$one\$" bound
+	}
+	wait_until threads_bound
+	cat bound
+	[ "$(grep -c "	$one\$" bound)" -eq 1 ]
+	[ "$(awk -v one="$one" '$NF == one { print $1 }' bound)" -eq 1 ]
+	kill -TERM $soaks
+	wait_until gone $soaks
+}
+if [ "$all" != "$one" ]; then
+	check 'cyclesoak --on-cpus: one soaker, on that CPU' on_one
+else
+	skip 'cyclesoak --on-cpus' 'there is one CPU'
+fi
+check_usage '--on-cpus: CPU 8191 is not online' cyclesoak --idle --on-cpus 8191
+check_usage '-N, --cpus and --on-cpus cannot be used together' cyclesoak -N 1 --on-cpus 0
+check_usage '--idle and -C, --calibrate cannot be used together' cyclesoak --idle -C
+check_usage '--idle and -f, --calibration cannot be used together' cyclesoak --idle -f x
+check_usage '-c and --idle cannot be used together' zcs -c --idle
+check_usage '-f, --calibration: only with -c' zcs --idle -f x
+check_usage '--wait: only with -c' zcc --idle --wait 1 -s 0
+finish

@@ -1,0 +1,108 @@
+/* The part itself, for what it has of its own. */
+#include "lib/load/idle.c"
+
+#include "tests/unit/unit.h"
+
+/* Ticks: user nice system idle iowait irq softirq steal guest guest_nice. */
+static const char stat[] = "cpu  10 0 20 700 30 0 5 8 0 0\n"
+			   "cpu0 5 0 10 300 10 0 3 6 0 0\n"
+			   "cpu2 5 0 10 410 20 0 2 2 0 0\n"
+			   "intr 1 2 3\n";
+
+static double ticks(double n)
+{
+	return n / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void test_parse(void)
+{
+	static const struct cpus two = {2, {0, 2}}, last = {1, {2}}, three = {3, {0, 1, 2}};
+	struct idle_count all = {.ns = 7}, each[3];
+
+	ok(idle_parse(stat, &two, true, &all, each) == 2, "two CPUs are online");
+	ok(near(all.idle, ticks(730)) && near(all.steal, ticks(8)),
+	   "where all CPUs are watched the kernel's own sum counts");
+	ok(near(each[0].idle, ticks(310)) && near(each[1].idle, ticks(430)) && each[1].ns == 7 &&
+		   near(each[0].steal, ticks(6)),
+	   "idle time is that of both columns, idle and iowait");
+	idle_parse(stat, &two, false, &all, NULL);
+	ok(near(all.idle, ticks(740)), "the sum of some CPUs is that of their lines");
+	idle_parse(stat, &last, false, &all, each);
+	ok(near(all.idle, ticks(430)) && near(each[0].idle, ticks(430)), "one CPU of two is found");
+	idle_parse(stat, &three, false, &all, each);
+	ok(isnan(all.idle) && isnan(each[1].idle) && near(each[2].idle, ticks(430)),
+	   "a CPU without a line has no idle time, nor has the sum");
+	ok(idle_parse("cpu  1 2", &two, true, &all, each) == 0 && isnan(all.idle),
+	   "a line without its end does not count");
+}
+
+/* One second a window, of which each of two CPUs was idle for 0.9; in the second the host took 0.2. */
+static void test_baseline(void)
+{
+	const struct idle_count at[] = {{.ns = 0}, {1000000000, 1.8, 0}, {2000000000, 3.4, 0.2}};
+	const struct baseline b = baseline_of(at, 1, 2, 2, 1);
+
+	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
+	   "half of what the host took was taken from idleness");
+	ok(near(b.step, load_step(1) / 4),
+	   "the error of the steps is that of the first and the last reading");
+}
+
+/* What is beyond the steps is the machine's own unsteadiness. */
+static void test_deviation(void)
+{
+	const double busy[] = {0.01, 0.03};
+
+	ok(near(deviation_of(busy, 2, 0), sqrt(2) * 0.01), "two windows deviate from their mean");
+	ok(deviation_of(busy, 2, 0.1) == 0,
+	   "windows that differ by less than a step do not deviate");
+}
+
+/* 3 s of two CPUs, of which 4.5 s were idle and the idle machine is busy for 1 %. */
+static void test_load(void)
+{
+	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
+	struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b, .lines = 1, .windows = 8};
+	struct load_sample from = {.time = 2}, to = {.time = 8, .spin = 4.5, .work = 4.5};
+	struct load l;
+
+	c.all = (struct baseline){.tasks = 0.01, .step = 0.002};
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25 - 0.01) && l.seconds == 3 && l.cpus == 2,
+	   "the load is the time not idle, less that of the idle machine");
+	ok(near(l.uncertainty, hypot(hypot(0.001, 0.002), load_step(1) / 6)),
+	   "the steps of the load and of its baseline, and the edges, make it uncertain");
+	ok(isnan(l.slowed) && isnan(l.tasks) && isnan(l.switches),
+	   "idle time tells nothing of tasks, switches and a slowing");
+	is(l.instrument, "idle", "the load has its instrument");
+	to.steal = 0.6;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25 - 0.01 - 0.05) && l.uncertainty > 0.05,
+	   "of what the host took one half is subtracted, and the other is uncertain");
+}
+
+/* The kernel here may measure or not: the trial says which, and why. */
+static void test_trial(void)
+{
+	struct cpus online;
+	char why[DIE_MAX] = "";
+	struct idle *w;
+
+	cpus_online(&online);
+	w = idle_open(&online, why);
+	ok(w != NULL || strstr(why, "never sleeps") != NULL ||
+		   strstr(why, "does not measure") != NULL,
+	   "idle time is watched, or there is a line why not");
+	if (w != NULL)
+		idle_close(w);
+}
+
+int main(void)
+{
+	test_parse();
+	test_baseline();
+	test_deviation();
+	test_load();
+	test_trial();
+	return done();
+}
