@@ -234,7 +234,8 @@ static void say_of_clock(const struct limits_said *said, const struct soak_troub
 	read_new_clock(t->origin, clock);
 	if (unsafe & UNSAFE_CLOCK_SLOW)
 		say(said,
-		    "the clock source %s is slow: the load omits interrupts of less than %.1f us",
+		    "the clock (source %s) or a system call is slow: the load omits interrupts of less "
+		    "than %.1f us",
 		    then, (double)t->gap_min / 1e3);
 	if (unsafe & UNSAFE_CLOCK_CHANGED)
 		say(said,

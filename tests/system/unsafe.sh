@@ -382,7 +382,7 @@ delays_wakeups()
 }
 if [ -n "$slow" ]; then
 	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' \
-	    is_always clock_slow 'the clock source .* is slow: the load omits interrupts of less than [0-9.]* us'
+	    is_always clock_slow 'the clock (source .*) or a system call is slow: the load omits interrupts of less than [0-9.]* us'
 else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi
@@ -391,6 +391,19 @@ if [ -n "$cg" ]; then
 	    is_always weight "the soakers share this control group's weight and may take CPU from others: no idle group for them: Read-only file system"
 else
 	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
+fi
+# The state of sched_ext, as a kernel with such a scheduler has it.
+other_scheduler()
+{
+	soaking unshare -m sh -c 'mount -t tmpfs none /sys/kernel && mkdir /sys/kernel/sched_ext &&
+	    echo enabled >/sys/kernel/sched_ext/state && exec "$@"' sh "$cyclesoak" -p 0.1 -n 2 --json
+	jq -es 'length >= 2 and all(.[]; .unsafe | index("scheduler") != null)' out
+	[ "$(grep -c '^cyclesoak: a sched_ext scheduler runs' err)" -eq 1 ]
+}
+if unshare -m mount -t tmpfs none /sys/kernel 2>/dev/null; then
+	check 'a sched_ext scheduler: each period is unsafe, with one line' other_scheduler
+else
+	skip 'a sched_ext scheduler' 'no privilege to mount'
 fi
 if [ -n "$wakeup" ]; then
 	cyclesoak_delays()
@@ -480,7 +493,6 @@ if can_trace; then
 	{
 		traced_zcc
 		cat zcc.log
-		delays_wakeups err
 		grep "^zcc: a thread beside the soakers keeps [0-9.]*% of its CPU, and runs [0-9]* us after it was woken$" err
 	}
 	if [ -n "$wakeup" ]; then
