@@ -91,84 +91,101 @@ int idle_read(const struct idle *w, struct idle_count *all, struct idle_count *e
 #define TRY_NS      200000000u /* how long a trial takes */
 #define TRY_WORK_NS 1000000u   /* of work in each period */
 #define TRY_PERIOD  4000000u   /* ns: near the tick of most kernels, where sampling errs most */
-#define TRY_MOST    3          /* trials: other programs may disturb one */
+#define TRY_MOST    4          /* trials: other programs may disturb one */
 #define TRY_DOUBT   0.1  /* share of the time by which both may differ: two ticks in a trial */
-#define TRY_AWAKE   0.05 /* share of the time: a CPU that slept for less never sleeps */
+#define TRY_ASLEEP  0.05 /* share of the time: a CPU that slept for less never sleeps */
 
-/* What a trial on one CPU found, as shares of its time. */
+/* A trial on one CPU, in shares of its time. */
 struct trial {
 	const struct idle *watch;
-	int i;         /* the index of the CPU */
-	double worked; /* by the thread's own clock */
-	double awake;  /* by the kernel's columns; NAN: not known */
+	int i;                   /* the index of the CPU */
+	struct idle_count *each; /* room for a reading of all CPUs */
+	double worked;           /* by the thread's own clock */
+	double awake;            /* by the kernel's columns; NAN: not known */
+	double others;           /* by those, before the thread works; 0 where that was not tried */
 };
+
+/* The share of a fifth of a second in which the CPU was awake, while the thread works and sleeps in turn. */
+static double share_awake(struct trial *t, uint64_t work_ns)
+{
+	struct idle_count all, from;
+	uint64_t ran, next, until;
+	double seconds;
+
+	idle_read(t->watch, &all, t->each);
+	from = t->each[t->i];
+	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (next = raw_ns(); next < from.ns + TRY_NS; next += TRY_PERIOD) {
+		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
+		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+			;
+		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
+	}
+	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+	idle_read(t->watch, &all, t->each);
+	seconds = seconds_between(from.ns, t->each[t->i].ns);
+	t->worked = (double)ran / 1e9 / seconds;
+	return 1 - (t->each[t->i].idle - from.idle) / seconds;
+}
 
 static void *trial_main(void *arg)
 {
 	struct trial *t = arg;
-	const struct idle *w = t->watch;
-	struct idle_count all, *from, *to;
-	uint64_t ran, next, until;
+	double rests = 0;
 
-	from = alloc_or_die(2 * (size_t)w->cpus.n, sizeof(*from), "a trial");
-	to = from + w->cpus.n;
-	if (cpu_bind(w->cpus.id[t->i]) == 0) {
-		idle_read(w, &all, from);
-		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		for (next = raw_ns(); next < from[t->i].ns + TRY_NS; next += TRY_PERIOD) {
-			until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + TRY_WORK_NS;
-			while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
-				;
-			sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
-		}
-		ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
-		idle_read(w, &all, to);
-		t->worked = (double)ran / (double)(to[t->i].ns - from[t->i].ns);
-		t->awake = 1 - (to[t->i].idle - from[t->i].idle) /
-				       seconds_between(from[t->i].ns, to[t->i].ns);
+	if (cpu_bind(t->watch->cpus.id[t->i]) != 0)
+		return NULL;
+	if (isnan(t->others)) {
+		t->others = share_awake(t, 0);
+		rests = t->worked;
 	}
-	free(from);
+	t->awake = share_awake(t, TRY_WORK_NS);
+	t->worked -= rests;
 	return NULL;
 }
 
-/* Tries the CPU; false if no thread could be had. */
-static bool try_cpu(const struct idle *w, int i, struct trial *t)
+/* Tries the CPU, with a look at what others have of it before; false if that cannot be done. */
+static bool try_cpu(const struct idle *w, int i, bool look, struct trial *t)
 {
+	struct idle_count *each = alloc_or_die((size_t)w->cpus.n, sizeof(*each), "a trial");
 	pthread_t id;
 
-	*t = (struct trial){.watch = w, .i = i, .worked = NAN, .awake = NAN};
-	if (thread_start(&id, trial_main, t) != 0)
-		return false;
-	pthread_join(id, NULL);
+	*t = (struct trial){w, i, each, NAN, NAN, look ? NAN : 0};
+	if (thread_start(&id, trial_main, t) == 0)
+		pthread_join(id, NULL);
+	free(each);
 	return !isnan(t->awake);
 }
 
-/* Whether the columns are measured.  Another CPU is tried where one was disturbed. */
+/*
+ * Whether the columns are measured.  A machine that is not idle is tried again on other CPUs, and
+ * what its programs had before the thread worked is taken to go on.
+ */
 static bool is_measured(const struct idle *w, char why[DIE_MAX])
 {
 	struct trial t;
 	int i;
 
 	for (i = 0; i < TRY_MOST; i++) {
-		if (!try_cpu(w, i % w->cpus.n, &t)) {
+		if (!try_cpu(w, i % w->cpus.n, i > 0, &t)) {
 			snprintf(why, DIE_MAX, "the idle time of CPU %d cannot be tried",
-				 w->cpus.id[t.i]);
+				 w->cpus.id[i % w->cpus.n]);
 			return false;
 		}
-		if (fabs(t.awake - t.worked) <= TRY_DOUBT)
+		if (fabs(t.awake - t.others - t.worked) <= TRY_DOUBT)
 			return true;
 	}
-	if (1 - t.awake < TRY_AWAKE)
-		snprintf(why, DIE_MAX,
-			 "CPU %d never sleeps: a program soaks it or spins there: -c can measure "
-			 "beside programs of a lower priority",
-			 w->cpus.id[t.i]);
+	if (t.awake > 1 - TRY_ASLEEP)
+		snprintf(
+			why, DIE_MAX,
+			"CPU %d never sleeps, since a program soaks it or spins there: end it, or use -c",
+			w->cpus.id[t.i]);
 	else
 		snprintf(why, DIE_MAX,
 			 "the kernel does not measure the idle time of CPU %d: it counted %.0f%% "
 			 "beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy machine): "
 			 "use -c",
-			 w->cpus.id[t.i], 100 * t.awake, 100 * t.worked);
+			 w->cpus.id[t.i], 100 * (t.awake - t.others), 100 * t.worked);
 	return false;
 }
 

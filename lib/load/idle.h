@@ -23,8 +23,9 @@ struct idle;
 
 /*
  * Prepares to watch these CPUs.  Tries on one of them, for a fifth of a second, whether the kernel
- * measures idleness: a thread works for 1 ms in every 4 ms, and its own clock tells for how long.
- * Returns NULL where the kernel does not, or the CPU never sleeps: `why` then has a line about it.
+ * measures idleness: a thread works for 1 ms in every 4 ms, and its own clock tells for how long.  Where
+ * other programs disturb that it is tried again, for longer.  Returns NULL where the kernel does not
+ * measure, or the CPU never sleeps: `why` then has a line about it.
  */
 struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX]);
 

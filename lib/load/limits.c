@@ -244,14 +244,16 @@ static void say_of_clock(const struct limits_said *said, const struct soak_troub
 		    then, clock[0] != '\0' ? " to " : ", and back", clock);
 }
 
-static void say_of_baseline(const struct limits_said *said, unsigned unsafe)
+static void say_of_baseline(const struct limits_said *said, unsigned unsafe, bool soaked)
 {
+	const char *mend = soaked ? "run 'cyclesoak -C' on the idle system and start again"
+				  : "start again on the idle system";
+
 	if (unsafe & UNSAFE_BASELINE_OLD)
-		say(said, "the baseline is more than an hour old: the load is unsafe; "
-			  "run 'cyclesoak -C' on the idle system and start again");
+		say(said, "the baseline is more than an hour old: the load is unsafe; %s", mend);
 	if (unsafe & UNSAFE_BASELINE_BUSY)
-		say(said, "the baseline was measured on a busy machine: the load is unsafe; "
-			  "run 'cyclesoak -C' on the idle system and start again");
+		say(said, "the baseline was measured on a busy machine: the load is unsafe; %s",
+		    mend);
 }
 
 static void say_of_load(const struct limits_said *said, const struct rates *r, unsigned unsafe)
@@ -327,7 +329,7 @@ void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
 		say_of_soakers(said, s, fresh);
 	else
 		say_of_watched(said, fresh);
-	say_of_baseline(said, fresh);
+	say_of_baseline(said, fresh, s != NULL);
 	say_of_load(said, r, fresh);
 	say_of_end(said, fresh);
 	funlockfile(stderr);
