@@ -93,17 +93,17 @@ enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDL
  * then has the reason, as tasks had more than CAL_FULL of a baseline, or it is below 0 by far.
  */
 struct load {
-	double load;        /* share of the CPUs: 0 idle, 1 busy */
-	double uncertainty; /* half of its 95 % interval */
-	double shared;      /* the part of it that does not vary between runs of the same kind */
-	double slowed;      /* by how much the idle work that was left went slower */
-	double tasks;       /* share of the CPUs that other tasks had, by the scheduler's clock */
-	double switches;    /* how often a second tasks displaced the soakers, on all CPUs */
-	double others;      /* share of the machine that tasks had in the worse baseline */
-	double seconds;     /* between the samples */
-	double cpus;        /* of which it is a share: the CPUs soaked, on average of the time */
-	unsigned unsafe;    /* what makes the load unsafe: a set of reasons, limits.h */
-	char instrument[8]; /* by which it was measured: LOAD_BY_*; empty: not known */
+	double load;         /* share of the CPUs: 0 idle, 1 busy */
+	double uncertainty;  /* half of its 95 % interval */
+	double shared;       /* the part of it that does not vary between runs of the same kind */
+	double slowed;       /* by how much the idle work that was left went slower */
+	double tasks;        /* share of the CPUs that other tasks had, by the scheduler's clock */
+	double switches;     /* how often a second tasks displaced the soakers, on all CPUs */
+	double others;       /* share of the machine that tasks had in the worse baseline */
+	double seconds;      /* between the samples */
+	double cpus;         /* of which it is a share: the CPUs soaked, on average of the time */
+	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */
+	char instrument[16]; /* by which it was measured: LOAD_BY_*; empty: not known */
 	enum baseline_kind baseline;
 	double drift;       /* by how much the two of BASELINE_OWN differ, in shares of load */
 	struct rates rates; /* of the kernel's counters in this time */

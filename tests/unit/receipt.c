@@ -99,7 +99,7 @@ static void test_keys(void)
 		"packets_in=16 packets_out=17 user=18 nice=19 system=20 idle=21 iowait=22 irq=23 "
 		"softirq=24 steal=25 rcv_rtt=26 rcv_mss=27 out_of_order=28 load_seconds=29 "
 		"unsafe=steal softnet_dropped=30 softnet_squeezed=31 version=0.2.0-rc1 "
-		"kernel=6.18.0+deb13-amd64 no_load=held\n";
+		"kernel=6.18.0+deb13-amd64 no_load=held switches=32 instrument=countedbythepmu\n";
 	char written[RECEIPT_MAX];
 	struct figures f;
 
@@ -113,6 +113,8 @@ static void test_keys(void)
 	is(f.version, "0.2.0-rc1", "the key version is read");
 	is(f.kernel, "6.18.0+deb13-amd64", "the key kernel is read");
 	is(f.no_load, "held", "the key no_load is read");
+	is(f.host.instrument, "countedbythepmu", "the key instrument is read");
+	ok(f.host.switches == 32, "the key switches is read");
 	ok(f.host.rates.softnet_dropped == 30 && f.host.rates.softnet_squeezed == 31,
 	   "the keys of softnet are read");
 	ok(f.host.load == 10 && f.host.uncertainty == 11 && f.host.cpus == 12 &&
