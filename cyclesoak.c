@@ -26,6 +26,13 @@ static struct {
 	int force, json, idle; /* flags of getopt_long(3) */
 } opt = {.period = 1, .gauge = {.soak = true, .wait = SOAK_WAIT}};
 
+static _Atomic int stop; /* the signal that ends a baseline, or 0 */
+
+static void on_signal(int sig)
+{
+	stop = sig;
+}
+
 /* A measurement that goes on. */
 struct monitor {
 	struct gauge gauge;
@@ -309,6 +316,15 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 	return pid;
 }
 
+/* Measures the idle machine after the command, which a signal ends. */
+static void measure_after(struct monitor *m, const sigset_t *set, const sigset_t *old)
+{
+	catch_stop_signals_waiting(on_signal, NULL);
+	sigprocmask(SIG_SETMASK, old, NULL);
+	gauge_after(&m->gauge, &m->from, &m->to, &stop);
+	sigprocmask(SIG_BLOCK, set, NULL);
+}
+
 /*
  * Measures the command; returns the status to exit with, which is the command's.  Passes on to it a
  * signal that was sent to cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
@@ -327,7 +343,7 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 			kill(pid, info.si_signo);
 	}
 	gauge_end(&m->gauge, &m->to, NULL);
-	gauge_after(&m->gauge, &m->from, &m->to, NULL);
+	measure_after(m, set, old);
 	l = report_load(m);
 	if (l.seconds < SHORT_SECONDS && l.uncertainty > l.load)
 		warnx("the command took %.3f s, too short for its load: run it for half a second "
