@@ -1,0 +1,179 @@
+#include "lib/load/verdict.h"
+
+#include "tests/unit/unit.h"
+
+static struct evidence evidence;
+static struct verdicts verdicts;
+
+/* Adds a load of that many CPUs, of two, to which the burner's clock adds up. */
+static void add(int instrument, enum verify_case c, double cpus, double ran)
+{
+	const struct burner_done d = {.cpu_seconds = ran, .count = 1000};
+	struct load l = {.load = cpus / 2, .uncertainty = 0.01, .cpus = 2, .seconds = 1};
+
+	evidence_add(&evidence, instrument, c, &l, &d);
+}
+
+/* Fills in a machine on which every step passes. */
+static void fill(void)
+{
+	enum verify_case c;
+	int i;
+
+	evidence = (struct evidence){.cpus = 2, .steal = NAN};
+	values_add(&evidence.kept, 0.99);
+	values_add(&evidence.late, 2e-5);
+	values_add(&evidence.speed[VERIFY_IDLE], 100);
+	values_add(&evidence.speed[VERIFY_SOAK], 90);
+	for (i = 0; i < VERIFY_INSTRUMENTS; i++) {
+		add(i, VERIFY_ZERO, 0.01, 0);
+		add(i, VERIFY_ZERO, -0.01, 0);
+		for (c = VERIFY_BURN_10; c <= VERIFY_BURN_LAST; c++)
+			add(i, c, 0.51, 0.5);
+		add(i, VERIFY_BURN_BOTH, 1.02, 1);
+		add(i, VERIFY_VETH, 0.8, 0.6);
+		add(i, VERIFY_VETH_RPS, 0.8, 0.4);
+		for (c = VERIFY_WAKE_1; c <= VERIFY_STREAM; c++)
+			add(i, c, 0.012, 0.01);
+	}
+}
+
+/* Judges the evidence, and returns the line with that text by an instrument, or by none. */
+static const struct verdict *judged(const char *what, const char *instrument)
+{
+	const struct verdict *v;
+
+	verdicts_of(&evidence, &verdicts);
+	for (v = verdicts.all; v < verdicts.all + verdicts.n; v++)
+		if (strcmp(v->what, what) == 0 &&
+		    strcmp(v->instrument != NULL ? v->instrument : "", instrument) == 0)
+			return v;
+	printf("# no line '%s'\n", what);
+	abort();
+}
+
+static void test_values(void)
+{
+	struct values v = {.n = 0};
+	int i;
+
+	ok(isnan(values_median(&v)), "no values have no median");
+	values_add(&v, 3);
+	values_add(&v, NAN);
+	values_add(&v, 1);
+	ok(v.n == 2 && values_median(&v) == 2, "the median of two is between them, without NAN");
+	values_add(&v, 10);
+	ok(values_median(&v) == 3, "the median of three is the one in the middle");
+	for (i = 0; i < 2 * VALUES_MOST; i++)
+		values_add(&v, i);
+	ok(v.n == VALUES_MOST, "more values than there is room for are omitted");
+}
+
+static void test_all_pass(void)
+{
+	const struct verdict *v;
+
+	fill();
+	v = judged("slowing by soaking", "");
+	ok(near(v->measured, 10) && v->kind == VERDICT_FIGURE, "the price is a figure alone");
+	ok(verdicts_status(&verdicts) == 0, "where all steps pass the status is 0");
+	ok(verdicts.n < VERDICTS_MOST, "there is room for each line");
+	v = judged("50% of a CPU", "idle time");
+	ok(near(v->measured, 0.51) && near(v->expected, 0.5) && near(v->tolerance, 0.03) &&
+		   v->kind == VERDICT_PASS && v->loads == 1,
+	   "a burner's tolerance is the interval and a hundredth of a CPU");
+	v = judged("1,000 a second, each", "soaking");
+	ok(near(v->measured, 2) && near(v->half, 20) && v->kind == VERDICT_FIGURE,
+	   "the excess over the burner's clock is that of a wake-up, in us");
+	v = judged("soaked / unsoaked", "");
+	ok(near(v->measured, 1) && v->half > 0, "the same loads have the ratio 1");
+}
+
+/* One figure is wrong: that line fails, and the status is 1. */
+static void fails(const char *what, const char *instrument)
+{
+	const struct verdict *v = judged(what, instrument);
+
+	ok(v->kind == VERDICT_FAIL && verdicts_status(&verdicts) == 1, "%s %s: fails", what,
+	   instrument);
+}
+
+static void test_failures(void)
+{
+	fill();
+	evidence.kept.x[0] = 0.96;
+	fails("a busy thread keeps", "");
+	fill();
+	evidence.late.x[0] = 2e-4;
+	fails("delay of a wake-up", "");
+	fill();
+	add(VERIFY_SOAK, VERIFY_ZERO, 0.2, 0);
+	fails("scatter (1.96 sd)", "soaking");
+	fill();
+	evidence.of[VERIFY_IDLE][VERIFY_ZERO].load.n = 0;
+	add(VERIFY_IDLE, VERIFY_ZERO, 0.05, 0);
+	add(VERIFY_IDLE, VERIFY_ZERO, 0.05, 0);
+	fails("mean", "idle time");
+	fill();
+	evidence.of[VERIFY_SOAK][VERIFY_BURN_95].excess.x[0] = -0.031;
+	fails("95% of a CPU", "soaking");
+	fill();
+	evidence.of[VERIFY_IDLE][VERIFY_BURN_BOTH].excess.x[0] = 0.06;
+	fails("two burners, less each", "idle time");
+	fill();
+	evidence.of[VERIFY_SOAK][VERIFY_VETH_RPS].load.x[0] = 0.7;
+	fails("load with RPS", "soaking");
+}
+
+static void test_not_run(void)
+{
+	const struct verdict *v;
+
+	fill();
+	evidence.of[VERIFY_SOAK][VERIFY_VETH_RPS].ran.x[0] = 0.59;
+	v = judged("load with RPS", "soaking");
+	ok(v->kind == VERDICT_NOT_RUN && v->why != NULL && verdicts_status(&verdicts) == 2,
+	   "softirqs that were not moved out of the tasks prove nothing, and the status is 2");
+	fill();
+	strcpy(evidence.no_softirqs, "no network namespace");
+	v = judged("load with RPS", "idle time");
+	ok(v->kind == VERDICT_NOT_RUN && strcmp(v->why, "no network namespace") == 0,
+	   "without network namespaces the step is named, with the reason");
+	evidence.kept.x[0] = 0.5;
+	verdicts_of(&evidence, &verdicts);
+	ok(verdicts_status(&verdicts) == 1, "a failure decides over a step that was not run");
+	fill();
+	evidence.cpus = 1;
+	verdicts_of(&evidence, &verdicts);
+	ok(verdicts_status(&verdicts) == 0, "a machine of one CPU has no sum");
+}
+
+static void test_unsafe(void)
+{
+	struct load l = {.load = 0.9, .cpus = 2, .seconds = 1, .unsafe = UNSAFE_STEAL};
+	const struct burner_done d = {.cpu_seconds = 0.5};
+	const struct verdict *v;
+
+	fill();
+	l.rates.cpu[CPU_STEAL] = 0.02;
+	evidence_add(&evidence, VERIFY_SOAK, VERIFY_BURN_50, &l, &d);
+	v = judged("50% of a CPU", "soaking");
+	ok(v->kind == VERDICT_PASS && v->loads == 1 && v->unsafe_loads == 1 &&
+		   v->unsafe == UNSAFE_STEAL && near(evidence.steal, 0.02),
+	   "an unsafe load is counted, with its reason, and not judged");
+	memset(&evidence.of[VERIFY_SOAK][VERIFY_BURN_50], 0, sizeof(struct series));
+	evidence_add(&evidence, VERIFY_SOAK, VERIFY_BURN_50, &l, &d);
+	v = judged("50% of a CPU", "soaking");
+	ok(v->kind == VERDICT_NOT_RUN && isnan(v->measured),
+	   "with unsafe loads alone a step could not be run");
+}
+
+int main(void)
+{
+	test_values();
+	test_all_pass();
+	test_failures();
+	test_not_run();
+	test_unsafe();
+	return done();
+}
