@@ -9,11 +9,13 @@
 #include "common.h"
 #include "lib/load/gauge.h"
 #include "lib/load/history.h"
+#include "lib/load/verify.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
+#include "lib/report/verification.h"
 #include "lib/report/wrap.h"
 
 #define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
@@ -23,7 +25,8 @@ static struct {
 	struct gauge_setup gauge; /* a command can do without a calibration */
 	long count;               /* lines to print; 0: until interrupted */
 	bool calibrate, per_cpu, once, debug;
-	int force, json, idle; /* flags of getopt_long(3) */
+	const struct verify_plan *verify; /* NULL: this is not a verification */
+	int force, json, idle;            /* flags of getopt_long(3) */
 } opt = {.period = 1, .gauge = {.soak = true, .wait = SOAK_WAIT}};
 
 static _Atomic int stop; /* the signal that ends a baseline, or 0 */
@@ -380,6 +383,39 @@ static int measure(char **argv)
 }
 
 /*
+ * Verification.
+ */
+
+static const struct verify_plan plan_full = {.rounds = 5, .zeros = 2, .seconds = 1};
+static const struct verify_plan plan_quick = {.rounds = 1, .zeros = 3, .seconds = 1};
+
+static const struct verify_plan *arg_plan(const char *s)
+{
+	if (s != NULL && strcmp(s, "quick") != 0)
+		usage_error("--verify: '%s' is not quick", s);
+	return s != NULL ? &plan_quick : &plan_full;
+}
+
+/* Measures loads of known size; returns the status to exit with. */
+static int verify(void)
+{
+	struct environment environment;
+	struct verdicts verdicts;
+	struct evidence evidence;
+
+	environment_read(&environment);
+	if (!opt.json)
+		environment_report(&environment);
+	verify_measure_or_die(&opt.gauge, opt.verify, &evidence);
+	verdicts_of(&evidence, &verdicts);
+	if (opt.json)
+		verification_json(&environment, &evidence, &verdicts);
+	else
+		verification_report(&evidence, &verdicts);
+	return verdicts_status(&verdicts);
+}
+
+/*
  * Options.
  */
 
@@ -393,7 +429,7 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-enum { OPT_WAIT = 256, OPT_ON_CPUS };
+enum { OPT_WAIT = 256, OPT_ON_CPUS, OPT_VERIFY };
 
 #define LETTERS "+:CN:p:n:B1f:dhV"
 
@@ -411,6 +447,7 @@ static const struct option longopts[] = {
 	{"wait", required_argument, NULL, OPT_WAIT},
 	{"idle", no_argument, &opt.idle, true},
 	{"on-cpus", required_argument, NULL, OPT_ON_CPUS},
+	{"verify", optional_argument, NULL, OPT_VERIFY},
 	{"debug", no_argument, NULL, 'd'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -419,6 +456,7 @@ static const struct option longopts[] = {
 
 static const char help[] =
 	"Usage: cyclesoak -C [OPTION...]\n"
+	"       cyclesoak --verify[=quick] [OPTION...]\n"
 	"       cyclesoak [OPTION...] [COMMAND [ARG...]]\n"
 	"Measure the CPU load of this host, interrupts included: once per period, or\n"
 	"while COMMAND runs.  To measure a command without a calibration, cyclesoak also\n"
@@ -444,6 +482,11 @@ static const char help[] =
 	"  -n, --count=N            stop after N periods (default: when interrupted)\n"
 	"  -1, --once               print one figure, the load in percent, and exit\n"
 	"\n"
+	"Verification:\n"
+	"      --verify             measure loads of known size with each instrument and\n"
+	"                           print whether the figures are right: five minutes on\n"
+	"                           an idle host, or one with --verify=quick\n"
+	"\n"
 	"Output:\n"
 	"  -B, --per-cpu            print the load of each CPU, too\n"
 	"      --json               print one JSON object per period or command\n"
@@ -453,9 +496,9 @@ static const char help[] =
 	"  -V, --version            print the version and exit\n"
 	"\n"
 	"Exit status: 0 on success, 1 if cyclesoak failed, 2 if the command line is\n"
-	"wrong.  With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed\n"
-	"or the command line is wrong, 126 if COMMAND cannot be run, 127 if it was not\n"
-	"found.\n"
+	"wrong.  With --verify, 1 if a step fails, or else 2 if one could not be run.\n"
+	"With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed or the\n"
+	"command line is wrong, 126 if COMMAND cannot be run, 127 if it was not found.\n"
 	"\n"
 	"Examples:\n"
 	"  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
@@ -472,6 +515,7 @@ static void parse_option(int c)
 	case OPT_WAIT: opt.gauge.wait = arg_seconds("--wait", optarg, 0, 86400); break;
 	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
 	case OPT_ON_CPUS: arg_cpus("--on-cpus", optarg, &opt.gauge.on); break;
+	case OPT_VERIFY: opt.verify = arg_plan(optarg); break;
 	case 0: break; /* getopt_long(3) has set the flag */
 	case 'B': opt.per_cpu = true; break;
 	case '1': opt.once = true; break;
@@ -480,6 +524,22 @@ static void parse_option(int c)
 	case 'h': report("%s", help); exit(EXIT_SUCCESS);
 	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
 	}
+}
+
+/* Makes a usage error of what a verification cannot be used together with. */
+static void check_verify(const char *command)
+{
+	const char *other = opt.calibrate            ? "-C, --calibrate"
+			    : opt.idle               ? "--idle"
+			    : opt.once               ? "-1, --once"
+			    : opt.count > 0          ? "-n, --count"
+			    : opt.gauge.file != NULL ? "-f, --calibration"
+						     : NULL;
+
+	if (command != NULL)
+		usage_error("--verify takes no command: '%s'", command);
+	if (other != NULL)
+		usage_error("--verify and %s cannot be used together", other);
 }
 
 int main(int argc, char **argv)
@@ -492,6 +552,10 @@ int main(int argc, char **argv)
 	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
 		parse_option(c);
 	gauge_check_cpus(&opt.gauge);
+	if (opt.verify != NULL) {
+		check_verify(argv[optind]);
+		return verify();
+	}
 	if (opt.idle && (opt.calibrate || opt.gauge.file != NULL))
 		usage_error("--idle and %s cannot be used together: it needs no calibration",
 			    opt.calibrate ? "-C, --calibrate" : "-f, --calibration");

@@ -26,6 +26,7 @@ struct gauge_setup {
 	bool soak, idle; /* by soaking, or by idle time; neither: no load is measured */
 	bool needs_file; /* soaking: there will be no idle machine, so that a calibration is needed */
 	bool gross;      /* idle time: nothing is subtracted, as there will be no idle machine */
+	bool own;        /* soaking: no calibration is looked for */
 	const char *what; /* what is measured, as a message names it */
 	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
 	double wait;      /* seconds at most for another set of soakers to end */

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <sys/utsname.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -328,12 +329,15 @@ static const char *known(const char *text)
 	return text[0] != '\0' ? text : "not known";
 }
 
-void environment_note(const struct environment *e, const struct link *l)
+typedef void printer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the host's lines, each by a call of `print`, which ends it. */
+static void print_host(const struct environment *e, printer *print)
 {
-	warnx("environment: zc %s, kernel %s%s%s, clocksource %s", VERSION, e->kernel,
+	print("environment: zc %s, kernel %s%s%s, clocksource %s", VERSION, e->kernel,
 	      e->preemption[0] != '\0' ? ", preemption " : "", e->preemption,
 	      known(e->clocksource));
-	warnx("environment: %ld CPUs online: %s;%s%s%s%s hypervisor %s", e->cpus,
+	print("environment: %ld CPUs online: %s;%s%s%s%s hypervisor %s", e->cpus,
 	      known(e->cpu_model), e->governor[0] != '\0' ? " governor " : "", e->governor,
 	      e->governor[0] != '\0' ? "," : "",
 	      e->boost < 0    ? ""
@@ -341,9 +345,32 @@ void environment_note(const struct environment *e, const struct link *l)
 			      : " boost on,",
 	      e->hypervisor[0] != '\0' ? e->hypervisor : "none");
 	if (e->has_vulnerabilities)
-		warnx("environment: mitigations: %s; vulnerable: %s",
+		print("environment: mitigations: %s; vulnerable: %s",
 		      e->mitigated[0] != '\0' ? e->mitigated : "none",
 		      e->vulnerable[0] != '\0' ? e->vulnerable : "none");
+}
+
+static printer report_line;
+
+static void report_line(const char *fmt, ...)
+{
+	char line[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	report("%s\n", line);
+}
+
+void environment_report(const struct environment *e)
+{
+	print_host(e, report_line);
+}
+
+void environment_note(const struct environment *e, const struct link *l)
+{
+	print_host(e, warnx);
 	if (l->interface[0] != '\0')
 		warnx("environment: interface %s: driver %s, MTU %d, offloads %s, %d rx and %d tx queues",
 		      printable(l->interface), known(l->driver), l->mtu,

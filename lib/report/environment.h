@@ -40,6 +40,9 @@ void environment_json_remote(struct json *j, const struct figures *f);
 /* Prints it on stderr, in a few lines. */
 void environment_note(const struct environment *e, const struct link *l);
 
+/* Prints it on stdout, in a few lines, without an interface. */
+void environment_report(const struct environment *e);
+
 /* Prints a line with what the server's receipt has of it, if it has. */
 void environment_note_remote(const struct figures *f);
 

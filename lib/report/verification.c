@@ -1,0 +1,144 @@
+#include "lib/report/verification.h"
+
+#include "lib/report/terms.h"
+#include "lib/report/units.h"
+
+static const char *const kinds[] = {"figure", "pass", "fail", "not_run"};
+static const char *const relations[] = {NULL, "equal", "at_least", "at_most"};
+
+static int count(const struct verdicts *v, enum verdict_kind kind)
+{
+	int i, n = 0;
+
+	for (i = 0; i < v->n; i++)
+		n += v->all[i].kind == kind;
+	return n;
+}
+
+/*
+ * Text.
+ */
+
+#define CELL 40 /* bytes of a column */
+
+static void format_measured(const struct verdict *r, int digits, char buf[CELL])
+{
+	buf[0] = '\0';
+	if (isnan(r->measured))
+		string_append(buf, CELL, "-");
+	else if (isnan(r->half))
+		string_append(buf, CELL, "%.*f %s", digits, r->measured, r->unit);
+	else
+		string_append(buf, CELL, "%.*f +-%.*f %s", digits, r->measured, digits, r->half,
+			      r->unit);
+}
+
+static void format_expected(const struct verdict *r, int digits, char buf[CELL])
+{
+	buf[0] = '\0';
+	if (isnan(r->expected) || isnan(r->tolerance) || r->relation == EXPECT_NOTHING)
+		return;
+	if (r->relation == EXPECT_EQUAL)
+		string_append(buf, CELL, "%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
+	else if (r->relation == EXPECT_AT_LEAST)
+		string_append(buf, CELL, ">= %.*f", digits, r->expected - r->tolerance);
+	else
+		string_append(buf, CELL, "<= %.*f", digits, r->expected + r->tolerance);
+}
+
+/* Stores why a step could not be run, or what was unsafe; an empty string where there is nothing. */
+static void format_reason(const struct verdict *r, char buf[DIE_MAX])
+{
+	char reasons[UNSAFE_STRLEN];
+
+	buf[0] = '\0';
+	if (r->kind == VERDICT_NOT_RUN && r->why != NULL)
+		string_append(buf, DIE_MAX, "%s", r->why);
+	else if (r->unsafe_loads > 0)
+		string_append(buf, DIE_MAX, "%d of %d loads unsafe: %s", r->unsafe_loads,
+			      r->loads + r->unsafe_loads, limits_format(r->unsafe, reasons));
+	else if (r->kind == VERDICT_NOT_RUN && r->unsafe != 0)
+		string_append(buf, DIE_MAX, "no load: %s", limits_format(r->unsafe, reasons));
+}
+
+static void report_line(const struct verdict *r)
+{
+	static const char *const words[] = {"-", "pass", "FAIL", "not run"};
+	const int digits = r->unit[0] == 'C' ? 3 : r->unit[0] == 't' ? 2 : 1;
+	char measured[CELL], expected[CELL];
+
+	format_measured(r, digits, measured);
+	format_expected(r, digits, expected);
+	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
+	       r->instrument != NULL ? r->instrument : "", measured, expected, words[r->kind]);
+}
+
+/* A reason that holds for several lines is printed once, behind the first. */
+void verification_report(const struct evidence *e, const struct verdicts *v)
+{
+	char reason[DIE_MAX], last[DIE_MAX] = "";
+	int i;
+
+	report("%-8s %-22s %-9s %-14s %-14s verdict\n", "step", "", "by", "measured", "expected");
+	for (i = 0; i < v->n; i++) {
+		report_line(&v->all[i]);
+		format_reason(&v->all[i], reason);
+		if (reason[0] != '\0' && strcmp(reason, last) != 0)
+			report("         %s\n", reason);
+		strcpy(last, reason);
+	}
+	if (!isnan(e->steal))
+		report("steal: %.1f%% at most in a load\n", percent(e->steal));
+	report("result: %d passed, %d failed, %d could not be run\n", count(v, VERDICT_PASS),
+	       count(v, VERDICT_FAIL), count(v, VERDICT_NOT_RUN));
+}
+
+/*
+ * JSON.
+ */
+
+static void json_verdict(struct json *j, const struct verdict *r)
+{
+	json_open(j, NULL, '{');
+	json_string(j, "step", r->step);
+	json_string(j, "what", r->what);
+	if (r->instrument != NULL)
+		json_string(j, "instrument", r->instrument);
+	json_string(j, "unit", r->unit);
+	json_number(j, "measured", r->measured);
+	json_number(j, "uncertainty", r->half);
+	if (r->relation != EXPECT_NOTHING) {
+		json_string(j, "relation", relations[r->relation]);
+		json_number(j, "expected", r->expected);
+		json_number(j, "tolerance", r->tolerance);
+	}
+	json_string(j, "verdict", kinds[r->kind]);
+	json_count(j, "loads", (uint64_t)r->loads);
+	json_count(j, "unsafe_loads", (uint64_t)r->unsafe_loads);
+	json_unsafe(j, r->unsafe);
+	if (r->why != NULL)
+		json_string(j, "why", r->why);
+	json_close(j, '}');
+}
+
+void verification_json(const struct environment *environment, const struct evidence *e,
+		       const struct verdicts *v)
+{
+	struct json j;
+	int i;
+
+	json_report_open(&j);
+	json_open(&j, "start", '{');
+	json_program(&j, environment, NULL);
+	json_close(&j, '}');
+	json_count(&j, "cpus", (uint64_t)e->cpus);
+	json_number(&j, "steal_percent", 100 * e->steal);
+	json_open(&j, "verdicts", '[');
+	for (i = 0; i < v->n; i++)
+		json_verdict(&j, &v->all[i]);
+	json_close(&j, ']');
+	json_count(&j, "passed", (uint64_t)count(v, VERDICT_PASS));
+	json_count(&j, "failed", (uint64_t)count(v, VERDICT_FAIL));
+	json_count(&j, "not_run", (uint64_t)count(v, VERDICT_NOT_RUN));
+	json_report_close(&j, NULL);
+}

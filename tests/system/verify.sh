@@ -1,0 +1,93 @@
+#!/bin/sh
+# cyclesoak --verify: what it cannot be used with, what is left when a signal ends it, and with LONG=1 the
+# form of its report.  Whether the figures are right is not judged here: the machine is not idle.
+#
+# group: soaks
+# seconds: 5
+# limit: 500
+. "$TOP/tests/lib.sh"
+
+cyclesoak=$BIN/cyclesoak
+find_at_once
+
+check_usage "--verify: 'slow'" cyclesoak --verify=slow
+for other in '-C, --calibrate' '--idle' '-1, --once' '-n 1, --count' '-f file, --calibration'; do
+	# shellcheck disable=SC2086 # an option and its argument
+	check_usage "--verify and $(echo "$other" | sed 's/ [^-][^,]*//') cannot be used together" \
+	    cyclesoak --verify ${other%,*}
+done
+verify_takes_no_command()
+{
+	exits 125 "$cyclesoak" --verify true
+	grep -q "^cyclesoak: --verify takes no command: 'true'" err
+}
+check '--verify takes no command' verify_takes_no_command
+
+# children PID: its processes, and theirs
+children()
+{
+	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+		echo "$child"
+		children "$child"
+	done
+}
+nothing_left_after()
+{
+	env --default-signal=INT "$cyclesoak" --verify=quick >out 2>err &
+	SOAK=$!
+	remember $SOAK
+	met()
+	{
+		[ -n "$(soaker_of "$SOAK")" ] || gone "$SOAK"
+	}
+	wait_until met
+	all=$(children "$SOAK")
+	echo "processes: $all"
+	cat err
+	[ "$(echo "$all" | wc -l)" -ge 3 ] # the burner, the keeper and the soakers
+	kill -"$1" "$SOAK"
+	for process in $all; do
+		wait_until gone "$process"
+	done
+	[ -z "$(stale_group)" ]
+	grep -q '^environment: zc .* kernel ' out
+}
+for signal in INT KILL; do
+	check "--verify: no process is left after SIG$signal" nothing_left_after $signal
+done
+
+if [ -z "$LONG" ]; then
+	finish # the rest takes two minutes
+fi
+report_of_verify()
+{
+	status=0
+	"$cyclesoak" --verify=quick >out 2>err || status=$?
+	cat out err
+	no_wider 99 out
+	[ "$(grep -c '^environment: ' out)" -ge 2 ]
+	for step in yield price zero burner sum softirq wake-up stream; do
+		grep -q "^$step " out || [ $step$cpus = sum1 ]
+	done
+	case $status in
+	0) tail -n 1 out | grep -q ' 0 failed, 0 could not be run$' ;;
+	1) tail -n 1 out | grep -q ' [1-9][0-9]* failed, ' ;;
+	2) tail -n 1 out | grep -q ' 0 failed, [1-9][0-9]* could not be run$' ;;
+	*) return 1 ;;
+	esac
+}
+cpus=$(getconf _NPROCESSORS_ONLN)
+check '--verify=quick: the environment, a line for each figure, and the status' report_of_verify
+object_of_verify()
+{
+	status=0
+	"$cyclesoak" --verify=quick --json >out 2>err || status=$?
+	cat out err
+	one_line out
+	jq -es --argjson status $status '.[0] | .schema == 1 and .start.environment.kernel != null and
+	    (.verdicts | length) == ([.verdicts[].verdict] | length) and
+	    .failed == ([.verdicts[] | select(.verdict == "fail")] | length) and
+	    $status == (if .failed > 0 then 1 elif .not_run > 0 then 2 else 0 end)' out
+}
+check_with jq '--verify=quick --json: one object, whose verdicts are those of the status' object_of_verify
+finish
