@@ -105,6 +105,9 @@ accuracy_runs()
 	for group in steady bursty wakes network; do
 		grep -q "^ *$group" out
 	done
+	for way in file own idle; do
+		grep -Eq "^all of them +$way |^[a-z]+ 0, $way: " out # a load, or why there is none
+	done
 	grep -q '^During the run: steal' out
 	cp out accuracy.out
 	set -- rows/accuracy-*.tsv
@@ -115,6 +118,18 @@ accuracy_runs()
 	nothing_left
 }
 needs_python 'accuracy: a row for each group, and its rows are read again' accuracy_runs
+same_resumes()
+{
+	soaking brief "$benches/same" -n 1 -r 2 -t 0.1 --wait 0 -o same.tsv idle server
+	grep -Eq '^cost +idle +[01] of +[01] ' out
+	grep -Eq '^throughput +server +[01] of +1 ' out
+	cp same.tsv before
+	exits 0 "$benches/same" -n 1 --wait 0 -o same.tsv idle server
+	grep -Eq '^throughput +server +[01] of +1 ' out
+	cmp before same.tsv
+	nothing_left
+}
+needs_python 'same: a row for each ratio and setting; what a file has is not compared again' same_resumes
 accuracy_compares()
 {
 	mkdir -p other
@@ -209,7 +224,7 @@ needs_python 'results: the files of each experiment' results_run
 # What a bench does not know is a usage error.
 usage_errors()
 {
-	for bench in foreground claims clients scale hostile load peers results accuracy; do
+	for bench in same foreground claims clients scale hostile load peers results accuracy; do
 		exits 2 "$benches/$bench" --nosuch
 		[ -s err ]
 		not [ -s out ]
