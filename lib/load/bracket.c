@@ -45,13 +45,18 @@ bool bracket_open(struct bracket *b, const char *what, const struct instrument *
 	return false;
 }
 
-/* Converts a sample that was taken against one baseline to another. */
+/*
+ * Converts a sample that was taken against one baseline to another.  Idle time is counted against none,
+ * and its sum is the kernel's own, which has one error of counting and not one for each CPU.
+ */
 static void rebase(struct load_sample *sum, struct load_sample *each,
 		   const struct calibration *from, const struct calibration *to)
 {
 	double spin;
 	int i;
 
+	if (to->lines > 0)
+		return;
 	sum->spin = sum->work = 0;
 	for (i = 0; i < to->cpus.n; i++) {
 		spin = from->cpu[i].spin / to->cpu[i].spin;

@@ -1,4 +1,5 @@
-#include "lib/load/bracket.h"
+/* The part itself, for what it has of its own. */
+#include "lib/load/bracket.c"
 
 #include "tests/unit/unit.h"
 
@@ -40,8 +41,27 @@ static void test_next(void)
 	free(c.cpu);
 }
 
+/* Two CPUs that spun for 2 and 4 s, against soakers that spin for 0.5 and then 0.25 of the idle time. */
+static void test_rebase(void)
+{
+	struct baseline was[] = {{.spin = 0.5, .speed = 1}, {.spin = 0.5, .speed = 1}};
+	struct baseline is[] = {{.spin = 0.25, .speed = 1}, {.spin = 0.25, .speed = 1}};
+	struct calibration from = {.cpus.n = 2, .cpu = was}, to = {.cpus.n = 2, .cpu = is};
+	struct load_sample sum = {.spin = 6.01}, each[] = {{.spin = 2}, {.spin = 4}};
+
+	from.lines = to.lines = 1;
+	rebase(&sum, each, &from, &to);
+	ok(near(sum.spin, 6.01) && near(each[0].spin, 2),
+	   "idle time is the kernel's sum against each baseline");
+	from.lines = to.lines = 0;
+	rebase(&sum, each, &from, &to);
+	ok(near(each[0].spin, 4) && near(sum.spin, 12),
+	   "against half of the idle machine's spinning, what was spun is worth twice as much");
+}
+
 int main(void)
 {
 	test_next();
+	test_rebase();
 	return done();
 }
