@@ -183,14 +183,15 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 			       struct plan *plan, char why[DIE_MAX])
 {
 	const char *error = NULL;
-	int i, rounds = 0;
+	int i, k, rounds = 0;
 	size_t chunk;
 
 	while (plan->rounds < plan->capacity) {
-		for (i = 0; i < plan->n && error == NULL && stop <= 0; i++) {
+		for (k = 0; k < plan->n && error == NULL && stop <= 0; k++) {
+			i = plan_turn(plan, k);
 			chunk = options_choose_run(&opt, i);
 			name_run(run, plan, i);
-			report_run(rep, plan->rounds * plan->n + i + 1, plan->capacity * plan->n);
+			report_run(rep, plan->added + 1, plan->capacity * plan->n);
 			error = send_once(run, rep, set, chunk, plan, i, why);
 		}
 		/* A signal may have come when a round was complete. */

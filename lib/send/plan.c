@@ -56,6 +56,11 @@ static void count_unsafe(struct plan *p, const struct figures *here, const struc
 	p->added++;
 }
 
+int plan_turn(const struct plan *p, int k)
+{
+	return p->rounds % 2 == 0 ? k : p->n - 1 - k;
+}
+
 void plan_add(struct plan *p, int i, const struct send_result *res)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
@@ -90,7 +95,7 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	if (res->target != NULL)
 		snprintf(p->interface, sizeof(p->interface), "%s", res->target->interface);
 	p->one_baseline |= here->host.baseline != BASELINE_OWN;
-	p->rounds += i == p->n - 1;
+	p->rounds = p->added / p->n;
 }
 
 /*

@@ -4,8 +4,8 @@
  *
  *	plan_open(&plan, runs_a_round, rounds);
  *	while (plan.rounds < rounds && !plan_is_precise(&plan, 0.03))
- *		for (i = 0; i < plan.n; i++)
- *			plan_add(&plan, i, &result);
+ *		for (k = 0; k < plan.n; k++)
+ *			plan_add(&plan, plan_turn(&plan, k), &result);
  *	plan_close(&plan);
  */
 #pragma once
@@ -64,6 +64,12 @@ struct plan {
 
 void plan_open(struct plan *p, int runs, int rounds);
 void plan_close(struct plan *p);
+
+/*
+ * Which run is the k-th of the round under way, from 0.  Each second round has them in reverse order, so
+ * that a drift of the machine adds nothing to a ratio of two runs.
+ */
+int plan_turn(const struct plan *p, int k);
 
 /*
  * Adds run i of a round; the last of them completes the round.  Figures of the receiver are known

@@ -66,6 +66,26 @@ static void test_rounds(void)
 	plan_close(&p);
 }
 
+/* The order of three runs in three rounds; a round is complete whichever run is its last. */
+static void test_order(void)
+{
+	static const int order[] = {0, 1, 2, 2, 1, 0, 0, 1, 2};
+	bool same = true, complete = true;
+	struct plan p;
+	int i, k;
+
+	plan_open(&p, 3, 3);
+	for (k = 0; k < 9; k++) {
+		i = plan_turn(&p, k % 3);
+		same = same && i == order[k];
+		complete = complete && p.rounds == k / 3;
+		add(&p, i, 0.5, 1000, true);
+	}
+	ok(same, "each second round has the runs in reverse order");
+	ok(complete && p.rounds == 3, "a round is complete with the last run, whichever that is");
+	plan_close(&p);
+}
+
 static void test_baseline(void)
 {
 	struct estimate e;
@@ -136,6 +156,7 @@ static void test_other_plan(void)
 int main(void)
 {
 	test_rounds();
+	test_order();
 	test_baseline();
 	test_no_load();
 	test_other_plan();
