@@ -155,9 +155,9 @@ static const char help[] =
 	"\n"
 	"Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
 	"combination is a run; all of them in turn are a round:\n"
-	"  -r, --runs=N                repeat the round N times (default 3 with a list)\n"
-	"      --precision=PERCENT     repeat it until half of the interval of each cost\n"
-	"                              is at most PERCENT of it, 30 times at most\n"
+	"  -r, --runs=N                repeat the round N times (default 5 with a list)\n"
+	"      --precision=PERCENT     repeat the round until each cost is known to\n"
+	"                              +-PERCENT, twice in a row: 5 to 30 rounds\n"
 	"      --save=FILE             keep the figures of all runs in FILE\n"
 	"      --against=FILE          compare with the figures that --save has kept\n"
 	"\n"
@@ -378,7 +378,7 @@ static void warn_of_letters(const struct send_options *opt, const struct given *
 		      opt->chunks.size[0]);
 }
 
-/* Of what is not given there is one value; a plan has three rounds, and one run alone has one. */
+/* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
 static void settle_comparison(struct send_options *opt, const struct given *given)
 {
 	struct compare_options *c = &opt->compare;

@@ -158,15 +158,14 @@ struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, in
 	return widen_ratio(e, hypot(common_share(p, i, f), common_share(other, i, f)));
 }
 
-bool plan_is_precise(const struct plan *p, double share)
+/* Whether the costs are precise after all rounds, however few. */
+static bool is_precise_now(const struct plan *p, double share)
 {
 	static const enum plan_figure costs[] = {PLAN_COST, PLAN_REMOTE_COST, PLAN_RATE};
 	struct estimate e;
 	bool known = false;
 	int i, k;
 
-	if (p->rounds < PLAN_ROUNDS)
-		return false;
 	for (i = 0; i < p->n; i++) {
 		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {
 			e = plan_mean(p, i, costs[k]);
@@ -176,4 +175,13 @@ bool plan_is_precise(const struct plan *p, double share)
 		}
 	}
 	return true;
+}
+
+bool plan_is_precise(const struct plan *p, double share)
+{
+	struct plan before = *p;
+
+	before.rounds--;
+	return p->rounds >= PLAN_ROUNDS && is_precise_now(&before, share) &&
+	       is_precise_now(p, share);
 }

@@ -16,7 +16,7 @@
 #include <net/if.h>
 
 #define PLAN_RUNS_MAX   1024 /* a round */
-#define PLAN_ROUNDS     3    /* without -r */
+#define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
 /* What is compared: of this host, and of the receiver, where it is another host. */
@@ -89,6 +89,7 @@ struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, in
 
 /*
  * Whether half of the interval of each cost is at most that share of it; where no load was measured,
- * of each throughput.  Fewer than PLAN_ROUNDS rounds are never precise: two may agree by chance.
+ * of each throughput.  It must have been so a round before, too, and fewer than PLAN_ROUNDS rounds are
+ * never precise: a few may agree by chance, and who stops just then finds too narrow an interval.
  */
 bool plan_is_precise(const struct plan *p, double share);

@@ -101,7 +101,7 @@ one_round()
 	compare -m send,sendfile -r 1 file
 	grep -Ex 'send +[0-9,]+' out
 	grep -Ex 'sendfile has [0-9.]+ times the throughput of send' out
-	grep -x 'one round has no interval: repeat it (-r 3)' out
+	grep -x 'one round has no interval: repeat it (-r 5)' out
 	grep -x 'bytes of a call: send 64k, sendfile 1m' out
 	compare -m send,sendfile -r 1 -b 64k file
 	not grep 'bytes of a call' out
@@ -119,7 +119,7 @@ until_precise()
 {
 	compare --precision 100% -t 0.05 -r 20
 	sed -n 's/ rounds of 1 run;.*//p' out >rounds
-	[ "$(cat rounds)" -ge 3 ] && [ "$(cat rounds)" -le 20 ]
+	[ "$(cat rounds)" -ge 5 ] && [ "$(cat rounds)" -le 20 ]
 	compare --precision 0.0001 -r 4 tiny
 	grep '^4 rounds of 1 run;' out
 }

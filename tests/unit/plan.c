@@ -59,10 +59,27 @@ static void test_rounds(void)
 	ok(is_estimate(&e, 0.25, 0), "half the load for twice the bytes is a quarter of the cost");
 	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
 	ok(isnan(e.value), "a receiver on the same host has no load of its own");
-	ok(!plan_is_precise(&p, 0.001), "two rounds are not precise, even if they do not vary");
+	plan_close(&p);
+}
+
+/* Rounds that do not vary, then one that does. */
+static void test_precise(void)
+{
+	struct plan p;
+	int i;
+
+	plan_open(&p, 1, 9);
+	for (i = 0; i < 4; i++)
+		add(&p, 0, 0.5, 1000, true);
+	ok(!plan_is_precise(&p, 0.001), "four rounds are not precise, even if they do not vary");
 	add(&p, 0, 0.5, 1000, true);
-	add(&p, 1, 0.25, 2000, true);
-	ok(plan_is_precise(&p, 0.001), "three rounds whose costs do not vary are precise");
+	ok(plan_is_precise(&p, 0.001), "five rounds whose costs do not vary are precise");
+	add(&p, 0, 0.7, 1000, true);
+	ok(!plan_is_precise(&p, 0.14), "a round that differs by far makes them imprecise");
+	add(&p, 0, 0.5, 1000, true);
+	ok(!plan_is_precise(&p, 0.14), "a goal that is met after one round alone is not reached");
+	add(&p, 0, 0.5, 1000, true);
+	ok(plan_is_precise(&p, 0.14), "a goal that is met after two successive rounds is reached");
 	plan_close(&p);
 }
 
@@ -92,9 +109,9 @@ static void test_baseline(void)
 	struct plan p;
 	int i;
 
-	plan_open(&p, 2, 3);
+	plan_open(&p, 2, 5);
 	p.one_baseline = true;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 5; i++) {
 		add(&p, 0, 0.5, 1000, false);
 		add(&p, 1, 0.25, 1000, false);
 	}
@@ -123,12 +140,12 @@ static void test_baseline(void)
 static void test_no_load(void)
 {
 	struct plan p;
+	int i;
 
-	plan_open(&p, 1, 3);
-	add(&p, 0, NAN, 1000, true);
-	add(&p, 0, NAN, 1100, true);
-	add(&p, 0, NAN, 1200, true);
-	ok(!plan_is_precise(&p, 0.1) && plan_is_precise(&p, 0.3),
+	plan_open(&p, 1, 5);
+	for (i = 0; i < 5; i++)
+		add(&p, 0, NAN, i % 2 == 0 ? 1000 : 1100, true);
+	ok(!plan_is_precise(&p, 0.05) && plan_is_precise(&p, 0.1),
 	   "without a load the throughput is to be precise");
 	plan_close(&p);
 }
@@ -157,6 +174,7 @@ int main(void)
 {
 	test_rounds();
 	test_order();
+	test_precise();
 	test_baseline();
 	test_no_load();
 	test_other_plan();
