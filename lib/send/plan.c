@@ -56,6 +56,16 @@ static void count_unsafe(struct plan *p, const struct figures *here, const struc
 	p->added++;
 }
 
+/*
+ * The part of a load's uncertainty that all rounds share.  A receipt does not tell which part that is: a
+ * receiver keeps the baseline of its start for many clients, so all of it counts.  What in truth varies
+ * then counts twice, as the rounds scatter by it too: the interval is too wide rather than too narrow.
+ */
+static double shared_of(const struct load *l)
+{
+	return isnan(l->shared) ? l->uncertainty : l->shared;
+}
+
 int plan_turn(const struct plan *p, int k)
 {
 	return p->rounds % 2 == 0 ? k : p->n - 1 - k;
@@ -77,6 +87,10 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 		[PLAN_COST] = figures_cost(here),
 		[PLAN_REMOTE_LOAD] = remote ? r->host.load : NAN,
 		[PLAN_REMOTE_COST] = remote ? figures_cost(r) : NAN,
+		[PLAN_UNCERTAINTY] = here->host.uncertainty,
+		[PLAN_SHARED] = shared_of(&here->host),
+		[PLAN_REMOTE_SHARED] = remote ? shared_of(&r->host) : NAN,
+		[PLAN_DRIFT] = here->host.drift,
 	};
 	int k;
 
@@ -84,53 +98,36 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	run->chunk = res->chunk;
 	for (k = 0; k < PLAN_FIGURES; k++)
 		run->figure[k][p->rounds] = figure[k];
-	raise_to(&run->uncertainty, here->host.uncertainty);
 	run->unsafe |= here->host.unsafe;
-	if (remote) {
-		raise_to(&run->remote_uncertainty, r->host.uncertainty);
-		run->remote_unsafe |= r->host.unsafe;
-	}
+	run->remote_unsafe |= remote ? r->host.unsafe : 0;
 	count_unsafe(p, here, remote ? r : NULL);
 	run->unsafe_rounds += here->host.unsafe != 0 || (remote && r->host.unsafe != 0);
 	if (res->target != NULL)
 		snprintf(p->interface, sizeof(p->interface), "%s", res->target->interface);
-	p->one_baseline |= here->host.baseline != BASELINE_OWN;
+	p->one_baseline |= here->host.baseline != BASELINE_OWN &&
+			   here->host.baseline != BASELINE_UNKNOWN;
 	p->rounds = p->added / p->n;
 }
 
-/*
- * The error of a load that all rounds have in common: that of the baseline.  A receiver measures
- * one for all its clients.
- */
-static double common_error(const struct plan *p, int i, enum plan_figure f)
+static bool is_remote(enum plan_figure f)
 {
-	const struct plan_run *run = &p->run[i];
-
-	if (f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST)
-		return run->remote_uncertainty;
-	return f != PLAN_RATE && p->one_baseline ? run->uncertainty : 0;
+	return f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST;
 }
 
-/* The same as a share of the load, which is also that of the cost. */
-static double common_share(const struct plan *p, int i, enum plan_figure f)
+/* An error of a load as a share of run i's mean load: that of a cost is the same share. */
+static double share_of(const struct plan *p, int i, enum plan_figure f, double error)
 {
-	const bool remote = f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST;
-	const double error = common_error(p, i, f);
-	struct estimate load;
+	const enum plan_figure load = is_remote(f) ? PLAN_REMOTE_LOAD : PLAN_LOAD;
 
-	if (error == 0)
-		return 0;
-	load = statistics_mean(p->run[i].figure[remote ? PLAN_REMOTE_LOAD : PLAN_LOAD], p->rounds);
-	return error / fabs(load.value);
+	return error / fabs(statistics_mean(p->run[i].figure[load], p->rounds).value);
 }
 
-struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
+/* Half of the interval, in shares of load, of what all rounds of run i share. */
+static double shared_error(const struct plan *p, int i, enum plan_figure f)
 {
-	const struct estimate e = statistics_mean(p->run[i].figure[f], p->rounds);
-	const bool is_load = f == PLAN_LOAD || f == PLAN_REMOTE_LOAD;
+	const enum plan_figure shared = is_remote(f) ? PLAN_REMOTE_SHARED : PLAN_SHARED;
 
-	return statistics_widen(e, is_load ? common_error(p, i, f)
-					   : fabs(e.value) * common_share(p, i, f));
+	return f == PLAN_RATE ? 0 : statistics_mean(p->run[i].figure[shared], p->rounds).value;
 }
 
 /* An error of the logarithm makes the interval of a ratio wider. */
@@ -140,13 +137,30 @@ static struct estimate widen_ratio(struct estimate e, double error)
 	return (struct estimate){exp(e.value), exp(e.low), exp(e.high)};
 }
 
-/* An error of the baseline moves all loads by the same number of points. */
+struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
+{
+	const struct estimate e = statistics_mean(p->run[i].figure[f], p->rounds);
+	const double error = shared_error(p, i, f);
+
+	if (f == PLAN_RATE)
+		return e;
+	return statistics_widen(e, f == PLAN_LOAD || f == PLAN_REMOTE_LOAD
+					   ? error
+					   : fabs(e.value) * share_of(p, i, f, error));
+}
+
+/* What is shared as a share of the load: the error of the logarithm of a cost. */
+static double shared_share(const struct plan *p, int i, enum plan_figure f)
+{
+	return f == PLAN_RATE ? 0 : share_of(p, i, f, shared_error(p, i, f));
+}
+
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 {
 	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[0].figure[f],
 						   p->rounds);
 
-	return widen_ratio(e, common_share(p, i, f) - common_share(p, 0, f));
+	return widen_ratio(e, shared_share(p, i, f) - shared_share(p, 0, f));
 }
 
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
@@ -155,7 +169,7 @@ struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, in
 	const struct estimate e = statistics_ratio_unpaired(p->run[i].figure[f], p->rounds,
 							    other->run[i].figure[f], other->rounds);
 
-	return widen_ratio(e, hypot(common_share(p, i, f), common_share(other, i, f)));
+	return widen_ratio(e, hypot(shared_share(p, i, f), shared_share(other, i, f)));
 }
 
 /* Whether the costs are precise after all rounds, however few. */

@@ -19,13 +19,20 @@
 #define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
 
-/* What is compared: of this host, and of the receiver, where it is another host. */
+/*
+ * What a plan keeps of a run in each round, of this host and of the receiver, where it is another host.
+ * The first five are compared; the others say how far the loads can be trusted.
+ */
 enum plan_figure {
 	PLAN_RATE, /* KiB per second */
-	PLAN_LOAD, /* shares of 1 */
+	PLAN_LOAD, /* shares of 1, as are those below but the costs */
 	PLAN_COST, /* us/KiB */
 	PLAN_REMOTE_LOAD,
 	PLAN_REMOTE_COST,
+	PLAN_UNCERTAINTY, /* of the load, as the run alone reports it */
+	PLAN_SHARED,      /* the part of it that does not vary from round to round */
+	PLAN_REMOTE_SHARED,
+	PLAN_DRIFT, /* by how much the baselines before and after differ; NAN: not measured so */
 	PLAN_FIGURES
 };
 
@@ -34,10 +41,9 @@ struct plan_run {
 	char method[16];
 	uint64_t chunk; /* the most bytes asked of one call */
 	int streams;
-	double *figure[PLAN_FIGURES];           /* of each round; NAN: not known */
-	double uncertainty, remote_uncertainty; /* the greatest of a load */
-	unsigned unsafe, remote_unsafe;         /* the reasons of all rounds */
-	int unsafe_rounds;                      /* in which either end had such a reason */
+	double *figure[PLAN_FIGURES];   /* of each round; NAN: not known */
+	unsigned unsafe, remote_unsafe; /* the reasons of all rounds */
+	int unsafe_rounds;              /* in which either end had such a reason */
 };
 
 /* What all runs of a plan have in common, and another plan may have otherwise. */
@@ -59,7 +65,7 @@ struct plan {
 	bool has_settings;              /* they are known */
 	struct plan_settings settings;
 	char interface[IFNAMSIZ]; /* of the last run */
-	bool one_baseline; /* all runs of this host have one in common, and with it its error */
+	bool one_baseline;        /* all runs of this host have one in common: a file's */
 };
 
 void plan_open(struct plan *p, int runs, int rounds);
@@ -77,10 +83,16 @@ int plan_turn(const struct plan *p, int k);
  */
 void plan_add(struct plan *p, int i, const struct send_result *res);
 
-/* The mean of a figure of run i, with the error that all rounds have in common. */
+/*
+ * The mean of a figure of run i.  Its interval has two parts, in quadrature: what the rounds scatter, and
+ * what all of them share, which no number of rounds makes smaller.
+ */
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
 
-/* How many times run i has the figure of run 0 in the same rounds. */
+/*
+ * How many times run i has the figure of run 0 in the same rounds.  What they share moves both loads by
+ * as many points, so that only the difference of its shares of the loads is left.
+ */
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 
 /* How many times run i has the figure that it has in another plan. */

@@ -9,70 +9,117 @@
 
 #define SAVED_MAX (64 * 1024 * 1024) /* bytes: more than a plan with all its rounds needs */
 
-#define COLUMNS                                                                                    \
-	"round\tmethod\tbuffer_bytes\tstreams\tbaseline\tkib_per_second\tload_percent\t"           \
-	"load_uncertainty_percent\tcost_us_per_kib\tunsafe\treceiver_load_percent\t"               \
-	"receiver_load_uncertainty_percent\treceiver_cost_us_per_kib\treceiver_unsafe"
-
-static const char columns_without_settings[] = COLUMNS; /* before the settings were saved */
-static const char columns[] = COLUMNS "\tcongestion\tpace_bytes_per_second\toffloads";
-
 #define PERCENT 0.01 /* the unit of a load in a file */
+
+/* The columns.  Files of earlier versions have only the first of them. */
+enum column {
+	COLUMN_ROUND,
+	COLUMN_METHOD,
+	COLUMN_CHUNK,
+	COLUMN_STREAMS,
+	COLUMN_BASELINE,
+	COLUMN_UNSAFE = 9,
+	COLUMN_REMOTE_UNSAFE = 13,
+	COLUMN_CONGESTION,
+	COLUMN_PACE,
+	COLUMN_OFFLOADS,
+	COLUMN_SHARED,
+	COLUMN_DRIFT,
+	COLUMNS
+};
+
+/* A figure of the plan is in units of `unit`. */
+static const struct {
+	const char *name;
+	enum plan_figure figure;
+	enum figure_kind kind;
+	double unit;
+} columns[] = {
+	[COLUMN_ROUND] = {"round"},
+	[COLUMN_METHOD] = {"method"},
+	[COLUMN_CHUNK] = {"buffer_bytes"},
+	[COLUMN_STREAMS] = {"streams"},
+	[COLUMN_BASELINE] = {"baseline"},
+	{"kib_per_second", PLAN_RATE, FIGURE_RATE, 1},
+	{"load_percent", PLAN_LOAD, FIGURE_LOAD, PERCENT},
+	{"load_uncertainty_percent", PLAN_UNCERTAINTY, FIGURE_SHARE, PERCENT},
+	{"cost_us_per_kib", PLAN_COST, FIGURE_COST, 1},
+	[COLUMN_UNSAFE] = {"unsafe"},
+	{"receiver_load_percent", PLAN_REMOTE_LOAD, FIGURE_LOAD, PERCENT},
+	{"receiver_load_uncertainty_percent", PLAN_REMOTE_SHARED, FIGURE_SHARE, PERCENT},
+	{"receiver_cost_us_per_kib", PLAN_REMOTE_COST, FIGURE_COST, 1},
+	[COLUMN_REMOTE_UNSAFE] = {"receiver_unsafe"},
+	[COLUMN_CONGESTION] = {"congestion"},
+	[COLUMN_PACE] = {"pace_bytes_per_second"},
+	[COLUMN_OFFLOADS] = {"offloads"},
+	[COLUMN_SHARED] = {"load_shared_percent", PLAN_SHARED, FIGURE_SHARE, PERCENT},
+	[COLUMN_DRIFT] = {"drift_percent", PLAN_DRIFT, FIGURE_LOAD, PERCENT},
+};
 
 /*
  * Writing.
  */
 
-/* A tab and a figure in units of `unit`; `-` where it is not known, as far as it can be read again. */
+/* A figure in units of `unit`; `-` where it is not known, as far as it can be read again. */
 static void print_figure(FILE *f, enum figure_kind kind, double unit, double value)
 {
 	if (figure_is_possible(kind, value))
-		fprintf(f, "\t%.9g", value / unit);
+		fprintf(f, "%.9g", value / unit);
 	else
-		fprintf(f, "\t-");
+		fputs("-", f);
 }
 
-static void print_reasons(FILE *f, unsigned unsafe)
+static void print_word(FILE *f, const char *word)
+{
+	fputs(word[0] != '\0' ? word : "-", f);
+}
+
+static void print_column(FILE *f, enum column k, const struct plan *p, int round,
+			 const struct plan_run *run)
 {
 	char text[UNSAFE_STRLEN];
 
-	fprintf(f, "\t%s", unsafe == 0 ? "-" : limits_format(unsafe, text));
+	switch (k) {
+	case COLUMN_ROUND: fprintf(f, "%d", round + 1); break;
+	case COLUMN_METHOD: fputs(run->method, f); break;
+	case COLUMN_CHUNK: fprintf(f, "%" PRIu64, run->chunk); break;
+	case COLUMN_STREAMS: fprintf(f, "%d", run->streams); break;
+	case COLUMN_BASELINE: fputs(p->one_baseline ? "one" : "own", f); break;
+	case COLUMN_UNSAFE: print_word(f, limits_format(run->unsafe, text)); break;
+	case COLUMN_REMOTE_UNSAFE: print_word(f, limits_format(run->remote_unsafe, text)); break;
+	case COLUMN_CONGESTION: print_word(f, p->settings.congestion); break;
+	case COLUMN_PACE: fprintf(f, "%" PRIu64, p->settings.pace); break;
+	case COLUMN_OFFLOADS: print_word(f, p->settings.offloads); break;
+	default:
+		print_figure(f, columns[k].kind, columns[k].unit,
+			     run->figure[columns[k].figure][round]);
+	}
 }
 
-static const char *word_or_dash(const char *word)
+static void print_names(FILE *f)
 {
-	return word[0] != '\0' ? word : "-";
-}
+	int k;
 
-static void print_run(FILE *f, const struct plan *p, int round, const struct plan_run *run)
-{
-	fprintf(f, "%d\t%s\t%" PRIu64 "\t%d\t%s", round + 1, run->method, run->chunk, run->streams,
-		p->one_baseline ? "one" : "own");
-	print_figure(f, FIGURE_RATE, 1, run->figure[PLAN_RATE][round]);
-	print_figure(f, FIGURE_LOAD, PERCENT, run->figure[PLAN_LOAD][round]);
-	print_figure(f, FIGURE_SHARE, PERCENT, run->uncertainty);
-	print_figure(f, FIGURE_COST, 1, run->figure[PLAN_COST][round]);
-	print_reasons(f, run->unsafe);
-	print_figure(f, FIGURE_LOAD, PERCENT, run->figure[PLAN_REMOTE_LOAD][round]);
-	print_figure(f, FIGURE_SHARE, PERCENT, run->remote_uncertainty);
-	print_figure(f, FIGURE_COST, 1, run->figure[PLAN_REMOTE_COST][round]);
-	print_reasons(f, run->remote_unsafe);
-	fprintf(f, "\t%s\t%" PRIu64 "\t%s\n", word_or_dash(p->settings.congestion),
-		p->settings.pace, word_or_dash(p->settings.offloads));
+	for (k = 0; k < COLUMNS; k++)
+		fprintf(f, "%s%c", columns[k].name, k < COLUMNS - 1 ? '\t' : '\n');
 }
 
 static void print_plan(FILE *f, const void *plan)
 {
 	const struct plan *p = plan;
 	struct utsname u;
-	int round, i;
+	int round, i, k;
 
 	uname(&u);
-	fprintf(f, "# zcc %s, %s %s %s, %s\n%s\n", VERSION, u.sysname, u.release, u.machine,
-		u.nodename, columns);
+	fprintf(f, "# zcc %s, %s %s %s, %s\n", VERSION, u.sysname, u.release, u.machine,
+		u.nodename);
+	print_names(f);
 	for (round = 0; round < p->rounds; round++)
 		for (i = 0; i < p->n; i++)
-			print_run(f, p, round, &p->run[i]);
+			for (k = 0; k < COLUMNS; k++) {
+				print_column(f, (enum column)k, p, round, &p->run[i]);
+				fputc(k < COLUMNS - 1 ? '\t' : '\n', f);
+			}
 }
 
 void saved_try_or_die(const char *path)
@@ -102,20 +149,26 @@ void saved_write_or_die(const struct plan *p, const char *path)
  * Reading.
  */
 
+/* What a line has. */
+struct row {
+	int round; /* from 1 */
+	struct plan_run run;
+	double figure[PLAN_FIGURES];
+	struct plan_settings settings;
+	bool one_baseline;
+};
+
 /*
- * The next field as a figure in units of `unit`: `-` is NAN.  If no host can have measured it, returns
- * NAN and sets *wrong.
+ * A field as a figure in units of `unit`: `-` is NAN.  If no host can have measured it, returns NAN and
+ * sets *wrong.
  */
-static double figure_next(char **line, enum figure_kind kind, double unit, bool *wrong)
+static double parse_figure(const char *field, enum figure_kind kind, double unit, bool *wrong)
 {
-	const char *field = strsep(line, "\t");
 	double value;
 	char *end;
 
-	if (field == NULL || strcmp(field, "-") == 0) {
-		*wrong |= field == NULL;
+	if (strcmp(field, "-") == 0)
 		return NAN;
-	}
 	value = strtod(field, &end) * unit;
 	if (end != field && *end == '\0' && figure_is_possible(kind, value))
 		return value;
@@ -123,66 +176,65 @@ static double figure_next(char **line, enum figure_kind kind, double unit, bool 
 	return NAN;
 }
 
-static uint64_t count(char **line, double max, bool *wrong)
+static uint64_t parse_count(const char *field, double max, bool *wrong)
 {
-	const double value = figure_next(line, FIGURE_COUNT, 1, wrong);
+	const double value = parse_figure(field, FIGURE_COUNT, 1, wrong);
 
 	*wrong |= isnan(value) || value > max;
 	return *wrong ? 0 : (uint64_t)value;
 }
 
-static unsigned reasons(char **line, bool *wrong)
+static unsigned parse_reasons(const char *field, bool *wrong)
 {
-	const char *field = strsep(line, "\t");
 	unsigned unsafe = 0;
 
-	if (field == NULL || (strcmp(field, "-") != 0 && !limits_parse(field, &unsafe)))
-		*wrong = true;
+	*wrong |= strcmp(field, "-") != 0 && !limits_parse(field, &unsafe);
 	return unsafe;
 }
 
 /* Stores a word; `-` is an empty one. */
-static void word(char **line, char *buf, size_t size, bool *wrong)
+static void parse_word(const char *field, char *buf, size_t size)
 {
-	const char *field = strsep(line, "\t");
-
-	*wrong |= field == NULL;
-	snprintf(buf, size, "%s", field == NULL || strcmp(field, "-") == 0 ? "" : field);
+	snprintf(buf, size, "%s", strcmp(field, "-") == 0 ? "" : field);
 	make_printable(buf);
 }
 
-/*
- * A line, as far as it belongs to a run, and the settings if the plan has them; returns its round,
- * from 1, or 0 where it is wrong.
- */
-static int parse_run(char *line, struct plan_run *run, double figure[PLAN_FIGURES],
-		     struct plan_settings *settings, struct plan *p)
+static void parse_column(const char *field, enum column k, struct row *r, bool *wrong)
+{
+	struct plan_settings *s = &r->settings;
+
+	switch (k) {
+	case COLUMN_ROUND: r->round = (int)parse_count(field, PLAN_ROUNDS_MAX, wrong); break;
+	case COLUMN_METHOD: parse_word(field, r->run.method, sizeof(r->run.method)); break;
+	case COLUMN_CHUNK: r->run.chunk = parse_count(field, 1e15, wrong); break;
+	case COLUMN_STREAMS: r->run.streams = (int)parse_count(field, 1e6, wrong); break;
+	case COLUMN_BASELINE: r->one_baseline = strcmp(field, "one") == 0; break;
+	case COLUMN_UNSAFE: r->run.unsafe = parse_reasons(field, wrong); break;
+	case COLUMN_REMOTE_UNSAFE: r->run.remote_unsafe = parse_reasons(field, wrong); break;
+	case COLUMN_CONGESTION: parse_word(field, s->congestion, sizeof(s->congestion)); break;
+	case COLUMN_PACE: s->pace = parse_count(field, 1e16, wrong); break;
+	case COLUMN_OFFLOADS: parse_word(field, s->offloads, sizeof(s->offloads)); break;
+	default:
+		r->figure[columns[k].figure] = parse_figure(field, columns[k].kind, columns[k].unit,
+							    wrong);
+	}
+}
+
+/* A line of so many columns; false where it is wrong. */
+static bool parse_row(char *line, int n, struct row *r)
 {
 	bool wrong = false;
-	const int round = (int)count(&line, PLAN_ROUNDS_MAX, &wrong);
-	const char *method = strsep(&line, "\t"), *baseline;
+	const char *field;
+	int k;
 
-	snprintf(run->method, sizeof(run->method), "%s", method != NULL ? method : "");
-	make_printable(run->method);
-	run->chunk = count(&line, 1e15, &wrong);
-	run->streams = (int)count(&line, 1e6, &wrong);
-	baseline = strsep(&line, "\t");
-	p->one_baseline |= baseline != NULL && strcmp(baseline, "one") == 0;
-	figure[PLAN_RATE] = figure_next(&line, FIGURE_RATE, 1, &wrong);
-	figure[PLAN_LOAD] = figure_next(&line, FIGURE_LOAD, PERCENT, &wrong);
-	run->uncertainty = fmax(0, figure_next(&line, FIGURE_SHARE, PERCENT, &wrong));
-	figure[PLAN_COST] = figure_next(&line, FIGURE_COST, 1, &wrong);
-	run->unsafe = reasons(&line, &wrong);
-	figure[PLAN_REMOTE_LOAD] = figure_next(&line, FIGURE_LOAD, PERCENT, &wrong);
-	run->remote_uncertainty = fmax(0, figure_next(&line, FIGURE_SHARE, PERCENT, &wrong));
-	figure[PLAN_REMOTE_COST] = figure_next(&line, FIGURE_COST, 1, &wrong);
-	run->remote_unsafe = reasons(&line, &wrong);
-	if (p->has_settings) {
-		word(&line, settings->congestion, sizeof(settings->congestion), &wrong);
-		settings->pace = count(&line, 1e16, &wrong);
-		word(&line, settings->offloads, sizeof(settings->offloads), &wrong);
-	}
-	return wrong || line != NULL ? 0 : round;
+	memset(r, 0, sizeof(*r));
+	set_unknown(r->figure, sizeof(r->figure));
+	for (k = 0; k < n && (field = strsep(&line, "\t")) != NULL; k++)
+		parse_column(field, (enum column)k, r, &wrong);
+	/* Before it was known what rounds share, all of an uncertainty counted. */
+	if (n <= COLUMN_SHARED)
+		r->figure[PLAN_SHARED] = r->figure[PLAN_UNCERTAINTY];
+	return !wrong && k == n && line == NULL;
 }
 
 static bool same_run(const struct plan_run *a, const struct plan_run *b)
@@ -198,42 +250,54 @@ static bool same_settings(const struct plan_settings *a, const struct plan_setti
 }
 
 /* The lines in the order of the rounds; each round has the runs, and each line the settings, of the first. */
-static const char *parse_runs(char *text, int lines, struct plan *p)
+static const char *parse_runs(char *text, int lines, int names, struct plan *p)
 {
-	double figure[PLAN_FIGURES];
-	struct plan_run run = {.chunk = 0};
-	struct plan_settings settings = {.pace = 0};
-	int i, k, round;
+	struct row r;
+	int i, k;
 
 	for (i = 0; i < lines; i++) {
-		round = parse_run(strsep(&text, "\n"), &run, figure, &settings, p);
-		if (i == 0)
-			p->settings = settings;
-		if (round != i / p->n + 1)
+		if (!parse_row(strsep(&text, "\n"), names, &r) || r.round != i / p->n + 1)
 			return "has a line that is wrong or in the wrong place";
-		if (round > 1 && !same_run(&run, &p->run[i % p->n]))
+		if (i == 0)
+			p->settings = r.settings;
+		if (r.round > 1 && !same_run(&r.run, &p->run[i % p->n]))
 			return "has rounds that differ";
-		if (!same_settings(&settings, &p->settings))
+		if (!same_settings(&r.settings, &p->settings))
 			return "has lines with different settings";
 		for (k = 0; k < PLAN_FIGURES; k++) {
-			run.figure[k] = p->run[i % p->n].figure[k];
-			run.figure[k][round - 1] = figure[k];
+			r.run.figure[k] = p->run[i % p->n].figure[k];
+			r.run.figure[k][r.round - 1] = r.figure[k];
 		}
-		p->run[i % p->n] = run;
+		p->run[i % p->n] = r.run;
+		p->one_baseline |= r.one_baseline;
 	}
 	p->rounds = lines / p->n;
 	return NULL;
 }
 
+/* How many columns a line names, each in its place: all, or those of an earlier version; else 0. */
+static int parse_names(char *line)
+{
+	const char *name;
+	int k;
+
+	for (k = 0; k < COLUMNS && (name = strsep(&line, "\t")) != NULL; k++)
+		if (strcmp(name, columns[k].name) != 0)
+			return 0;
+	if (line != NULL || (k != COLUMN_CONGESTION && k != COLUMN_SHARED && k != COLUMNS))
+		return 0;
+	return k;
+}
+
 const char *saved_parse(char *text, struct saved *s)
 {
 	char *head = strsep(&text, "\n"), *names = strsep(&text, "\n");
-	int lines = 0, first = 0;
+	int lines = 0, first = 0, n;
 	const char *why, *c;
 
 	*s = (struct saved){.plan.n = 0};
-	if (strncmp(head, "# zcc ", 6) != 0 || names == NULL ||
-	    (strcmp(names, columns) != 0 && strcmp(names, columns_without_settings) != 0))
+	n = names != NULL ? parse_names(names) : 0;
+	if (strncmp(head, "# zcc ", 6) != 0 || n == 0)
 		return "was not written by --save of this version";
 	snprintf(s->machine, sizeof(s->machine), "%s", head + 2);
 	make_printable(s->machine);
@@ -246,8 +310,8 @@ const char *saved_parse(char *text, struct saved *s)
 	    lines / first > PLAN_ROUNDS_MAX)
 		return "has no complete round";
 	plan_open(&s->plan, first, lines / first);
-	s->plan.has_settings = strcmp(names, columns) == 0;
-	why = parse_runs(text, lines, &s->plan);
+	s->plan.has_settings = n > COLUMN_CONGESTION;
+	why = parse_runs(text, lines, n, &s->plan);
 	if (why != NULL)
 		plan_close(&s->plan);
 	return why;

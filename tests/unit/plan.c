@@ -16,6 +16,7 @@ static struct send_result result(double load, uint64_t kib, bool local)
 	res.sent.host.cpus = 2;
 	res.sent.host.baseline = BASELINE_OWN;
 	res.received = res.sent;
+	res.sent.host.shared = 0.004;
 	res.received.host.load = 2 * load;
 	res.received.host.uncertainty = 0.02;
 	res.received.host.unsafe = UNSAFE_STEAL;
@@ -51,12 +52,17 @@ static void test_rounds(void)
 	add(&p, 0, 0.5, 1000, true);
 	add(&p, 1, 0.25, 2000, true);
 	e = plan_mean(&p, 0, PLAN_LOAD);
-	ok(is_estimate(&e, 0.5, 0), "rounds with baselines of their own have no error in common");
+	ok(is_estimate(&e, 0.5, 0.004),
+	   "what all rounds share is in the interval of a load, however little they vary");
 	e = plan_mean(&p, 0, PLAN_COST);
-	ok(is_estimate(&e, 1000, 0),
-	   "half of two CPUs for a second are 1000 us for each of 1000 KiB");
+	ok(is_estimate(&e, 1000, 8),
+	   "half of two CPUs for a second are 1000 us for each of 1000 KiB, and the cost has "
+	   "the same share of error");
 	e = plan_ratio(&p, 1, PLAN_COST);
-	ok(is_estimate(&e, 0.25, 0), "half the load for twice the bytes is a quarter of the cost");
+	ok(near(e.value, 0.25), "half the load for twice the bytes is a quarter of the cost");
+	/* 0.8 % of one cost and 1.6 % of the other, which err to the same side. */
+	ok(near(e.high / e.value, exp(0.008)) && near(e.value / e.low, exp(0.008)),
+	   "in a ratio the difference of what both runs share is left");
 	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
 	ok(isnan(e.value), "a receiver on the same host has no load of its own");
 	plan_close(&p);
@@ -73,7 +79,7 @@ static void test_precise(void)
 		add(&p, 0, 0.5, 1000, true);
 	ok(!plan_is_precise(&p, 0.001), "four rounds are not precise, even if they do not vary");
 	add(&p, 0, 0.5, 1000, true);
-	ok(plan_is_precise(&p, 0.001), "five rounds whose costs do not vary are precise");
+	ok(plan_is_precise(&p, 0.009), "five rounds whose costs do not vary are precise");
 	add(&p, 0, 0.7, 1000, true);
 	ok(!plan_is_precise(&p, 0.14), "a round that differs by far makes them imprecise");
 	add(&p, 0, 0.5, 1000, true);
@@ -103,36 +109,31 @@ static void test_order(void)
 	plan_close(&p);
 }
 
-static void test_baseline(void)
+/* Of a receiver it is not known which part of its uncertainty all rounds share. */
+static void test_receiver(void)
 {
 	struct estimate e;
 	struct plan p;
 	int i;
 
 	plan_open(&p, 2, 5);
-	p.one_baseline = true;
 	for (i = 0; i < 5; i++) {
 		add(&p, 0, 0.5, 1000, false);
 		add(&p, 1, 0.25, 1000, false);
 	}
-	e = plan_mean(&p, 0, PLAN_LOAD);
-	ok(is_estimate(&e, 0.5, 0.01), "one baseline: its error stays, however many rounds");
-	e = plan_mean(&p, 0, PLAN_COST);
-	ok(is_estimate(&e, 1000, 20), "one baseline: the cost has the same share of error");
 	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
-	ok(is_estimate(&e, 1, 0.02), "the receiver has one baseline for all its clients");
-	e = plan_ratio(&p, 1, PLAN_COST);
-	/* 2 % of one cost and 4 % of the other, which err to the same side. */
-	ok(near(e.value, 0.5) && near(e.high / e.value, exp(0.02)) &&
-		   near(e.value / e.low, exp(0.02)),
-	   "one baseline: in a ratio only the difference of the errors is left");
+	ok(is_estimate(&e, 1, 0.02), "all of a receiver's uncertainty is in the interval");
+	e = plan_ratio(&p, 1, PLAN_REMOTE_COST);
+	ok(near(e.value, 0.5) && near(e.high / e.value, exp(0.02)),
+	   "the receiver's ratio has the difference of 2 %% and 4 %%");
 	e = plan_ratio(&p, 1, PLAN_RATE);
-	ok(is_estimate(&e, 1, 0), "a throughput knows no baseline");
+	ok(is_estimate(&e, 1, 0), "a throughput has no error but its scatter");
 	ok(p.run[0].remote_unsafe == UNSAFE_STEAL && p.run[0].unsafe == 0,
 	   "the reasons of the receiver are its own");
 	ok(plan_is_precise(&p, 0.041) && !plan_is_precise(&p, 0.039),
 	   "the least precise cost decides, 4 %% here");
-	p.run[0].remote_uncertainty = NAN;
+	for (i = 0; i < 5; i++)
+		p.run[0].figure[PLAN_REMOTE_SHARED][i] = NAN;
 	ok(!plan_is_precise(&p, 1), "a cost without an interval is not precise");
 	plan_close(&p);
 }
@@ -158,14 +159,13 @@ static void test_other_plan(void)
 
 	plan_open(&p, 1, 3);
 	plan_open(&before, 1, 2);
-	before.one_baseline = true;
 	for (i = 0; i < 3; i++)
 		add(&p, 0, 0.5, 1000, true);
 	for (i = 0; i < 2; i++)
 		add(&before, 0, 0.25, 1000, true);
 	e = plan_ratio_to(&p, &before, 0, PLAN_COST);
-	ok(near(e.value, 2) && near(e.high / 2, exp(0.04)),
-	   "against another plan, the error of its baseline is in the interval");
+	ok(near(e.value, 2) && near(e.high / 2, exp(hypot(0.008, 0.016))),
+	   "against another plan, what the rounds of each share is in the interval");
 	plan_close(&p);
 	plan_close(&before);
 }
@@ -175,7 +175,7 @@ int main(void)
 	test_rounds();
 	test_order();
 	test_precise();
-	test_baseline();
+	test_receiver();
 	test_no_load();
 	test_other_plan();
 	return done();

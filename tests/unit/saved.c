@@ -36,12 +36,13 @@ static void test_parse(void)
 	run = &s.plan.run[0];
 	ok(strcmp(run->method, "send") == 0 && run->chunk == 65536 && run->streams == 2 &&
 		   run->figure[PLAN_RATE][1] == 1000 && run->figure[PLAN_LOAD][1] == 0.5 &&
-		   run->uncertainty == 0.01 && run->figure[PLAN_COST][1] == 2.5 &&
+		   run->figure[PLAN_SHARED][1] == 0.01 && run->figure[PLAN_COST][1] == 2.5 &&
 		   run->unsafe == (UNSAFE_STEAL | UNSAFE_WEIGHT),
 	   "each figure of a run is in its place");
 	run = &s.plan.run[1];
 	ok(isnan(run->figure[PLAN_LOAD][0]) && isnan(run->figure[PLAN_COST][0]) &&
-		   run->figure[PLAN_REMOTE_LOAD][0] == 0.25 && run->remote_uncertainty == 0.02 &&
+		   run->figure[PLAN_REMOTE_LOAD][0] == 0.25 &&
+		   run->figure[PLAN_REMOTE_SHARED][0] == 0.02 &&
 		   run->figure[PLAN_REMOTE_COST][0] == 0.5 && run->remote_unsafe == UNSAFE_STEAL,
 	   "figures of the receiver, and some that are not known");
 	saved_close(&s);
@@ -94,6 +95,10 @@ static void test_round_trip(void)
 
 	close(mkstemp(path));
 	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL, "a plan to be written");
+	ok(s.plan.run[0].figure[PLAN_SHARED][0] == 0.01,
+	   "of a file of before the parts were saved, all of an uncertainty is shared");
+	s.plan.run[0].figure[PLAN_SHARED][1] = 0.005;
+	s.plan.run[0].figure[PLAN_DRIFT][1] = -0.002;
 	saved_write_or_die(&s.plan, path);
 	saved_read_or_die(&again, path);
 	unlink(path);
@@ -106,6 +111,9 @@ static void test_round_trip(void)
 		   again.plan.run[0].figure[PLAN_COST][1] == 2.5 &&
 		   again.plan.run[1].figure[PLAN_REMOTE_COST][1] == 0.5 &&
 		   isnan(again.plan.run[1].figure[PLAN_COST][0]) &&
+		   again.plan.run[0].figure[PLAN_SHARED][1] == 0.005 &&
+		   again.plan.run[0].figure[PLAN_DRIFT][1] == -0.002 &&
+		   isnan(again.plan.run[0].figure[PLAN_DRIFT][0]) &&
 		   again.plan.run[1].chunk == 4194304,
 	   "what is written is read as it was");
 	saved_close(&s);
