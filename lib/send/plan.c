@@ -130,6 +130,40 @@ static double shared_error(const struct plan *p, int i, enum plan_figure f)
 	return f == PLAN_RATE ? 0 : statistics_mean(p->run[i].figure[shared], p->rounds).value;
 }
 
+/*
+ * How often run i follows itself at once, from the end of a round to the start of the next, so that the
+ * baseline between is one of both.
+ */
+static int neighbours(const struct plan *p, int i)
+{
+	if (p->n == 1)
+		return p->rounds - 1;
+	return i == 0 ? (p->rounds - 1) / 2 : i == p->n - 1 ? p->rounds / 2 : 0;
+}
+
+/*
+ * Half of the interval, in shares of load, of what neighbours have in common and the rounds' scatter
+ * lacks.  A baseline that errs by b with the variance v moves the loads before and after it by b / 2, so
+ * that these have the covariance v / 4, and the drift of a run has the variance 2 v.  If all n rounds are
+ * neighbours, the variance of their mean is s^2 / n + v / (2 n), where s^2 is what they scatter.
+ */
+static double neighbour_error(const struct plan *p, int i, enum plan_figure f)
+{
+	const double *drift = p->run[i].figure[PLAN_DRIFT];
+	double squares = 0;
+	int k, n = 0;
+
+	for (k = 0; k < p->rounds; k++)
+		if (!isnan(drift[k])) {
+			squares += drift[k] * drift[k];
+			n++;
+		}
+	if (p->rounds < 2 || n == 0 || f == PLAN_RATE || is_remote(f))
+		return 0;
+	return student_t(p->rounds - 1) *
+	       sqrt(squares / n / 4 / p->rounds * neighbours(p, i) / (p->rounds - 1));
+}
+
 /* An error of the logarithm makes the interval of a ratio wider. */
 static struct estimate widen_ratio(struct estimate e, double error)
 {
@@ -140,7 +174,7 @@ static struct estimate widen_ratio(struct estimate e, double error)
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 {
 	const struct estimate e = statistics_mean(p->run[i].figure[f], p->rounds);
-	const double error = shared_error(p, i, f);
+	const double error = hypot(shared_error(p, i, f), neighbour_error(p, i, f));
 
 	if (f == PLAN_RATE)
 		return e;
@@ -149,10 +183,17 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 					   : fabs(e.value) * share_of(p, i, f, error));
 }
 
-/* What is shared as a share of the load: the error of the logarithm of a cost. */
+/* The same errors as shares of the load: those of the logarithm of a cost. */
 static double shared_share(const struct plan *p, int i, enum plan_figure f)
 {
 	return f == PLAN_RATE ? 0 : share_of(p, i, f, shared_error(p, i, f));
+}
+
+static double neighbour_share(const struct plan *p, int i, enum plan_figure f)
+{
+	const double error = neighbour_error(p, i, f);
+
+	return error > 0 ? share_of(p, i, f, error) : 0;
 }
 
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
@@ -160,7 +201,10 @@ struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[0].figure[f],
 						   p->rounds);
 
-	return widen_ratio(e, shared_share(p, i, f) - shared_share(p, 0, f));
+	if (i == 0)
+		return e;
+	return widen_ratio(e, hypot(shared_share(p, i, f) - shared_share(p, 0, f),
+				    hypot(neighbour_share(p, i, f), neighbour_share(p, 0, f))));
 }
 
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
@@ -169,7 +213,8 @@ struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, in
 	const struct estimate e = statistics_ratio_unpaired(p->run[i].figure[f], p->rounds,
 							    other->run[i].figure[f], other->rounds);
 
-	return widen_ratio(e, hypot(shared_share(p, i, f), shared_share(other, i, f)));
+	return widen_ratio(e, hypot(hypot(shared_share(p, i, f), shared_share(other, i, f)),
+				    hypot(neighbour_share(p, i, f), neighbour_share(other, i, f))));
 }
 
 /* Whether the costs are precise after all rounds, however few. */

@@ -138,6 +138,41 @@ static void test_receiver(void)
 	plan_close(&p);
 }
 
+/* Rounds of one load, whose two baselines differ by 0.02 each time; alone, and as one run of two. */
+static void test_neighbours(void)
+{
+	const double half = student_t(4) * sqrt(0.02 * 0.02 / 4 / 5);
+	struct send_result res = result(0.5, 1000, true);
+	struct estimate e;
+	struct plan p;
+	int i;
+
+	res.sent.host.shared = 0;
+	res.sent.host.drift = 0.02;
+	plan_open(&p, 1, 5);
+	for (i = 0; i < 5; i++)
+		plan_add(&p, 0, &res);
+	e = plan_mean(&p, 0, PLAN_LOAD);
+	ok(is_estimate(&e, 0.5, half),
+	   "runs of one kind share baselines: their mean has a quarter of the drift's square more");
+	for (i = 0; i < 5; i++)
+		p.run[0].figure[PLAN_DRIFT][i] = NAN;
+	e = plan_mean(&p, 0, PLAN_LOAD);
+	ok(is_estimate(&e, 0.5, 0),
+	   "runs with a calibration file share no baseline with neighbours");
+	plan_close(&p);
+	plan_open(&p, 2, 5);
+	for (i = 0; i < 10; i++)
+		plan_add(&p, plan_turn(&p, i % 2), &res);
+	e = plan_mean(&p, 0, PLAN_LOAD);
+	ok(is_estimate(&e, 0.5, half / sqrt(2)),
+	   "each of two runs follows itself from every second round to the next");
+	e = plan_ratio(&p, 1, PLAN_COST);
+	ok(near(e.high, exp(half / 0.5)),
+	   "and their ratio has the error of both, as one or the other follows itself each time");
+	plan_close(&p);
+}
+
 static void test_no_load(void)
 {
 	struct plan p;
@@ -176,6 +211,7 @@ int main(void)
 	test_order();
 	test_precise();
 	test_receiver();
+	test_neighbours();
 	test_no_load();
 	test_other_plan();
 	return done();
