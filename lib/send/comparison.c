@@ -301,17 +301,31 @@ static void print_no_ratio(const struct comparison *c, int i, enum plan_figure f
 	wrap_end(&w);
 }
 
-/* A line for each run but the first, if the figure is known of it, or of each run against before. */
-static void print_words(const struct comparison *c, enum plan_figure f, const char *verb,
-			const char *of)
+/* What comes after a ratio: `times as much as sendfile`. */
+static void add_reference(const struct comparison *c, enum plan_figure f, const char *colon,
+			  struct wrap *w)
 {
-	char name[NAME], first[NAME], text[FIGURE];
+	char first[NAME];
+
+	comparison_run_name(c->plan, 0, first);
+	if (f == PLAN_RATE && c->before != NULL)
+		wrap_add(w, " ", "times its earlier throughput%s", colon);
+	else if (f == PLAN_RATE)
+		wrap_add(w, " ", "times the throughput of %s%s", first, colon);
+	else
+		wrap_add(w, " ", "times as much as %s%s", c->before != NULL ? "before" : first,
+			 colon);
+}
+
+/* A line for each run but the first, if the figure is known of it, or of each run against before. */
+static void print_words(const struct comparison *c, enum plan_figure f, const char *verb)
+{
+	char name[NAME], text[FIGURE];
 	struct estimate e;
 	struct wrap w;
 	bool none;
 	int i;
 
-	comparison_run_name(c->plan, 0, first);
 	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++) {
 		e = ratio_of(c, i, f);
 		if (!is_ratio(&e)) {
@@ -319,16 +333,23 @@ static void print_words(const struct comparison *c, enum plan_figure f, const ch
 			continue;
 		}
 		wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-		wrap_add(&w, "", "%s%s %s %s times", comparison_run_name(c->plan, i, name),
+		none = e.low <= 1 && e.high >= 1;
+		wrap_add(&w, "", "%s%s %s %s", comparison_run_name(c->plan, i, name),
 			 c->before != NULL ? " now" : "", verb,
 			 times(&e, unsafe_of(c, i, f), text));
-		none = e.low <= 1 && e.high >= 1;
-		wrap_add(&w, " ", "%s%s%s", of, c->before != NULL ? "before" : first,
-			 none ? ":" : "");
+		add_reference(c, f, none ? ":" : "", &w);
 		if (none)
 			wrap_add(&w, " ", "no difference is shown");
 		wrap_end(&w);
 	}
+}
+
+/* Several ratios are not all in their intervals with a probability of 95 %. */
+static void print_each(const struct comparison *c)
+{
+	if (c->plan->rounds > 1 && c->plan->n > (c->before != NULL ? 1 : 2))
+		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
+		       "chance\n");
 }
 
 /* What a reason means where no run has a load; NULL if it is not why. */
@@ -432,9 +453,10 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
-	print_words(c, PLAN_COST, is_known(c, PLAN_REMOTE_COST) ? "costs the sender" : "costs", "");
-	print_words(c, PLAN_REMOTE_COST, "costs the receiver", "");
-	print_words(c, PLAN_RATE, "has", "the throughput of ");
+	print_words(c, PLAN_COST, is_known(c, PLAN_REMOTE_COST) ? "costs the sender" : "costs");
+	print_words(c, PLAN_REMOTE_COST, "costs the receiver");
+	print_words(c, PLAN_RATE, "has");
+	print_each(c);
 	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
 		report("--precision %g%% was not reached in %d round%s\n",
 		       percent(opt->compare.precision), p->rounds, plural((uint64_t)p->rounds));

@@ -88,7 +88,7 @@ table_of_rows()
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 file
 	no_wider 80 out
 	joined out >lines
-	[ "$(wc -l <lines)" -eq 19 ]
+	[ "$(wc -l <lines)" -eq 20 ]
 	grep -x '2 rounds of 8 runs; means and 95% intervals' out
 	for name in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
 		grep -Ex "$name +[0-9,]+ \+-[0-9,]+" out
@@ -134,7 +134,7 @@ against_saved()
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
 	[ "$(grep -Ec '^(send|mmap), (before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
 	joined out >lines
-	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.]+\) times the throughput of before(: no difference is shown)?$' lines)" -eq 2 ]
+	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.]+\) times its earlier throughput(: no difference is shown)?$' lines)" -eq 2 ]
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send, before' out | tr -d , | grep " $(cat mean) "

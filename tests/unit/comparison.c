@@ -42,10 +42,51 @@ static void test_lines(void)
 
 	plan_init();
 	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(widest(printed) <= 80 &&
+		   strstr(printed, "\n  times as much as sendfile, 1 stream") != NULL,
+	   "a line that is too wide breaks in front of what it compares with: %zu columns",
+	   widest(printed));
+	plan.run[1].streams = 1;
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
 	ok(strstr(printed, ":\n  no difference is shown\n") != NULL,
 	   "a line that breaks in front of a clause keeps the colon");
 	ok(strstr(printed, "has 1.00") != NULL && widest(printed) <= 80,
 	   "and has at most 80 columns: %zu", widest(printed));
+	plan_close(&plan);
+}
+
+/* A run against one other, then two: with the words of each ratio. */
+static void test_words(void)
+{
+	const struct comparison c = {.plan = &plan};
+	struct comparison against = c;
+	struct saved before = {.machine = "host"};
+	int round;
+
+	plan_init();
+	for (round = 0; round < 2; round++) {
+		plan.run[1].figure[PLAN_COST][round] = 2 * plan.run[0].figure[PLAN_COST][round];
+		plan.run[1].figure[PLAN_RATE][round] = 4 * plan.run[0].figure[PLAN_RATE][round];
+		plan.run[0].streams = 2;
+	}
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\nuring-zc costs 2.00 (2.00 to 2.00) times as much as sendfile\n") !=
+		   NULL,
+	   "a cost is so many times as much as the first run's");
+	ok(strstr(printed,
+		  "\nuring-zc has 4.00 (4.00 to 4.00) times the throughput of sendfile\n") != NULL,
+	   "a throughput is so many times the first run's");
+	ok(strstr(printed, "by itself") == NULL, "one ratio needs no word on several");
+	before.plan = plan;
+	against.before = &before;
+	against.before_path = "file";
+	stdout_of(print, &against, printed, sizeof(printed));
+	ok(strstr(printed, " times as much as before:\n  no difference is shown\n") != NULL &&
+		   strstr(printed, " times its earlier throughput:\n  no diff") != NULL,
+	   "--against: a run costs as much as before, and has its earlier throughput");
+	ok(strstr(printed, "\n95% is for each interval by itself: of 20 equal runs, one differs by "
+			   "chance\n") != NULL,
+	   "two ratios: each has its 95 %% by itself");
 	plan_close(&plan);
 }
 
@@ -223,6 +264,7 @@ int main(void)
 	test_huge();
 	test_no_ratio();
 	test_lines();
+	test_words();
 	test_unsafe();
 	test_without_load();
 	return done();
