@@ -2,6 +2,8 @@
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
 #include <limits.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "common.h"
 #include "lib/send/command_line.h"
@@ -102,6 +104,7 @@ static bool open_unless_stopped(struct transfer *t, size_t chunk)
 static void note_settings(struct plan *plan, const struct send_result *res)
 {
 	struct plan_settings *s = &plan->settings;
+	const time_t now = time(NULL);
 	struct link link;
 	char *c;
 
@@ -109,7 +112,14 @@ static void note_settings(struct plan *plan, const struct send_result *res)
 		return;
 	plan->has_settings = true;
 	snprintf(s->congestion, sizeof(s->congestion), "%s", res->congestion);
+	snprintf(s->server, sizeof(s->server), "%s", opt.server);
+	snprintf(s->title, sizeof(s->title), "%s", opt.title != NULL ? opt.title : "");
+	make_printable(s->server);
+	make_printable(s->title);
+	strftime(s->date, sizeof(s->date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	s->pace = opt.pace;
+	s->seconds = opt.seconds;
+	s->warmup = opt.warmup;
 	link_read(&link, res->target->interface);
 	if (link.has_offloads)
 		snprintf(s->offloads, sizeof(s->offloads), "%s",
@@ -180,7 +190,7 @@ static void name_run(struct run *run, const struct plan *plan, int i)
 
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
 static const char *send_rounds(struct run *run, struct send_report *rep, const struct fileset *set,
-			       struct plan *plan, char why[DIE_MAX])
+			       struct plan *plan, const struct saved *kept, char why[DIE_MAX])
 {
 	const char *error = NULL;
 	int i, k, rounds = 0;
@@ -196,7 +206,7 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
-			saved_write_or_die(plan, opt.compare.save);
+			saved_append_or_die(kept, plan, opt.compare.save);
 		if (error != NULL || stop > 0)
 			return error;
 		rounds = plan->rounds;
@@ -206,8 +216,41 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 	return NULL;
 }
 
-/* Prepares the plan, and what it is compared with. */
-static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *before)
+/* Whether two paths are of one file. */
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+/* Reads the files of --save and --against, or dies. */
+static void plan_find(struct plan *plan, struct comparison *c, struct saved *before,
+		      struct saved *kept)
+{
+	const char *save = opt.compare.save, *against = opt.compare.against;
+
+	*c = (struct comparison){.plan = plan, .before_path = against, .kept_path = save};
+	if (save != NULL) {
+		saved_try_or_die(save);
+		saved_find_or_die(kept, save);
+		if (kept->n > 0)
+			comparison_check_or_die(plan, kept, "--save", save);
+		c->kept = kept;
+	}
+	if (against == NULL)
+		return;
+	saved_read_or_die(before, "--against", against);
+	comparison_check_or_die(plan, before, "--against", against);
+	c->before = before;
+	/* Sessions that are compared with are none of this side. */
+	if (save != NULL && !is_same_file(save, against))
+		plan->earlier = saved_plan(kept);
+}
+
+/* Prepares the plan. */
+static void plan_prepare(struct plan *plan)
 {
 	const struct send_method *method = opt.compare.method[0];
 	size_t chunk;
@@ -222,29 +265,21 @@ static void plan_prepare(struct plan *plan, struct comparison *c, struct saved *
 		plan->run[i].streams = opt.streams;
 		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", method->name);
 	}
-	*c = (struct comparison){.plan = plan};
-	if (opt.compare.save != NULL)
-		saved_try_or_die(opt.compare.save);
-	if (opt.compare.against == NULL)
-		return;
-	saved_read_or_die(before, opt.compare.against);
-	c->before = before;
-	c->before_path = opt.compare.against;
-	comparison_check_or_die(c);
 }
 
 /* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong. */
 static const char *send_all(struct run *run, struct send_report *rep, char **names, int n,
 			    char why[DIE_MAX])
 {
-	struct saved before = {.plan.n = 0};
+	struct saved before = {.n = 0}, kept = {.n = 0};
 	struct comparison comparison;
 	const char *error = NULL;
 	struct fileset set;
 	struct plan plan;
 	int i, streams = 1;
 
-	plan_prepare(&plan, &comparison, &before);
+	plan_prepare(&plan);
+	plan_find(&plan, &comparison, &before, &kept);
 	comparison.environment = &rep->environment;
 	for (i = 0; i < opt.compare.streams.n; i++)
 		if (streams < (int)opt.compare.streams.size[i])
@@ -255,7 +290,7 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 		warnx("%s", run_lacks_load(run));
 	rep->is_comparison = opt.compare.wanted;
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
-	error = send_rounds(run, rep, &set, &plan, why);
+	error = send_rounds(run, rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;
 	if (stop <= 0) {
 		/* Nothing waits any more: a signal just ends the program, also while it prints. */
@@ -269,6 +304,7 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	fileset_close(&set);
 	plan_close(&plan);
 	saved_close(&before);
+	saved_close(&kept);
 	return comparison.error;
 }
 

@@ -103,6 +103,11 @@ struct estimate statistics_ratio_unpaired(const double *a, int n, const double *
 	n = logarithms(a, n, &mean_a, &va);
 	m = logarithms(b, m, &mean_b, &vb);
 	freedom = (va + vb) * (va + vb) / (va * va / (n - 1) + vb * vb / (m - 1));
+	if (n == 1 || m == 1) {
+		freedom = n + m - 2;
+		va = n == 1 ? vb * m : va;
+		vb = m == 1 ? va * n : vb;
+	}
 	if (va + vb == 0)
 		freedom = n + m - 2; /* no value differs from the others */
 	half = student_t(freedom) * sqrt(va + vb);

@@ -36,7 +36,8 @@ struct estimate statistics_ratio(const double *a, const double *b, int n);
 
 /*
  * The ratio of the geometric means of a and b, which were measured independently: Welch's t test on
- * the logarithms, with the degrees of freedom of Welch and Satterthwaite (1947).
+ * the logarithms, with the degrees of freedom of Welch and Satterthwaite (1947).  A single value is
+ * taken to vary like those of the other side.
  */
 struct estimate statistics_ratio_unpaired(const double *a, int n, const double *b, int m);
 

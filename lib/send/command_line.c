@@ -158,7 +158,7 @@ static const char help[] =
 	"  -r, --runs=N                repeat the round N times (default 5 with a list)\n"
 	"      --precision=PERCENT     repeat the round until each cost is known to\n"
 	"                              +-PERCENT, twice in a row: 5 to 30 rounds\n"
-	"      --save=FILE             keep the figures of all runs in FILE\n"
+	"      --save=FILE             add the figures of all runs to FILE\n"
 	"      --against=FILE          compare with the figures that --save has kept\n"
 	"\n"
 	"Connection:\n"

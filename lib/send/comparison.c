@@ -83,6 +83,12 @@ const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t 
 	return buf;
 }
 
+/* The plan that is compared with, and its earlier sessions; NULL: none. */
+static const struct plan *before_of(const struct comparison *c)
+{
+	return c->before != NULL ? saved_plan(c->before) : NULL;
+}
+
 /*
  * Text.
  */
@@ -138,7 +144,7 @@ static bool is_known(const struct comparison *c, enum plan_figure f)
 
 	for (i = 0; i < c->plan->n; i++)
 		if (!isnan(plan_mean(c->plan, i, f).value) ||
-		    (c->before != NULL && !isnan(plan_mean(&c->before->plan, i, f).value)))
+		    (c->before != NULL && !isnan(plan_mean(before_of(c), i, f).value)))
 			return true;
 	return false;
 }
@@ -156,7 +162,6 @@ struct sides {
 
 static void print_row(const struct plan *p, int i, const char *name, const struct sides *sides)
 {
-	const struct plan_run *run = &p->run[i];
 	struct estimate rate = plan_mean(p, i, PLAN_RATE), load, cost;
 	char text[FIGURE];
 
@@ -164,14 +169,14 @@ static void print_row(const struct plan *p, int i, const char *name, const struc
 	if (sides->here) {
 		load = plan_mean(p, i, PLAN_LOAD);
 		cost = plan_mean(p, i, PLAN_COST);
-		report("  %13s", load_of(&load, run->unsafe, text));
-		report("  %15s", cost_of(&cost, run->unsafe, text));
+		report("  %13s", load_of(&load, plan_unsafe(p, i, false), text));
+		report("  %15s", cost_of(&cost, plan_unsafe(p, i, false), text));
 	}
 	if (sides->remote) {
 		load = plan_mean(p, i, PLAN_REMOTE_LOAD);
 		cost = plan_mean(p, i, PLAN_REMOTE_COST);
-		report("  %13s", load_of(&load, run->remote_unsafe, text));
-		report("  %15s", cost_of(&cost, run->remote_unsafe, text));
+		report("  %13s", load_of(&load, plan_unsafe(p, i, true), text));
+		report("  %15s", cost_of(&cost, plan_unsafe(p, i, true), text));
 	}
 	report("\n");
 }
@@ -226,7 +231,7 @@ static void print_run(const struct comparison *c, int i, const struct sides *sid
 			 c->before == NULL ? ""
 			 : k == 0          ? "before"
 					   : "now");
-		print_row(k == 0 ? &c->before->plan : c->plan, i, line, sides);
+		print_row(k == 0 ? before_of(c) : c->plan, i, line, sides);
 	}
 }
 
@@ -263,27 +268,25 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 
 static struct estimate ratio_of(const struct comparison *c, int i, enum plan_figure f)
 {
-	return c->before != NULL ? plan_ratio_to(c->plan, &c->before->plan, i, f)
+	return c->before != NULL ? plan_ratio_to(c->plan, before_of(c), i, f)
 				 : plan_ratio(c->plan, i, f);
 }
 
 /* The reasons that make a ratio of the i-th run unsafe; a throughput needs no load. */
 static unsigned unsafe_of(const struct comparison *c, int i, enum plan_figure f)
 {
-	const struct plan_run *now = &c->plan->run[i],
-			      *than = c->before != NULL ? &c->before->plan.run[i] : c->plan->run;
+	const struct plan *than = c->before != NULL ? before_of(c) : c->plan;
+	const int k = c->before != NULL ? i : 0;
+	const bool remote = f == PLAN_REMOTE_COST;
 
-	if (f == PLAN_RATE)
-		return 0;
-	return f == PLAN_COST ? now->unsafe | than->unsafe
-			      : now->remote_unsafe | than->remote_unsafe;
+	return f == PLAN_RATE ? 0 : plan_unsafe(c->plan, i, remote) | plan_unsafe(than, k, remote);
 }
 
 /* Prints that a figure which is known of a run and of what it is compared with has no ratio. */
 static void print_no_ratio(const struct comparison *c, int i, enum plan_figure f)
 {
 	const struct estimate now = plan_mean(c->plan, i, f),
-			      than = c->before != NULL ? plan_mean(&c->before->plan, i, f)
+			      than = c->before != NULL ? plan_mean(before_of(c), i, f)
 						       : plan_mean(c->plan, 0, f);
 	char name[NAME], first[NAME];
 	struct wrap w;
@@ -398,18 +401,67 @@ static void print_unsafe(const struct comparison *c)
 			print_reason(c->plan, i, c->plan->unsafe_runs[i], known);
 }
 
-/* The plan that was saved, and a line for each setting that differs. */
-static void print_before(const struct comparison *c)
+/* The sessions of a file: their rounds, machine, date and title. */
+static void print_sessions(const struct saved *s, const char *what, const char *path)
 {
-	const struct saved *s = c->before;
+	const struct plan_settings *settings;
+	const struct plan *p;
+	int i;
+
+	for (i = 0; i < s->n; i++) {
+		p = &s->session[i].plan;
+		settings = &p->settings;
+		report("%s: %d round%s in %s: %s\n", what, p->rounds, plural((uint64_t)p->rounds),
+		       printable(path), s->session[i].machine);
+		if (settings->date[0] != '\0')
+			report("  of %s%s%s\n", settings->date,
+			       settings->title[0] != '\0' ? ": " : "", settings->title);
+	}
+}
+
+/* How a setting differs from that of a session, of the last that has another one; NULL: in none. */
+static const char *difference(const struct saved *s, const struct plan *now, enum saved_setting k,
+			      char line[SAVED_DIFFERENCE])
+{
+	const struct plan *p;
+
+	for (p = saved_plan(s); p != NULL; p = p->earlier)
+		if (saved_difference(p, now, k, line) != NULL)
+			return line;
+	return NULL;
+}
+
+/* A line for each setting that differs. */
+static void print_differences(const struct saved *s, const struct plan *now)
+{
 	char line[SAVED_DIFFERENCE];
 	int k;
 
-	report("before: %d round%s in %s: %s\n", s->plan.rounds, plural((uint64_t)s->plan.rounds),
-	       printable(c->before_path), s->machine);
 	for (k = 0; k < SAVED_SETTINGS; k++)
-		if (saved_difference(s, c->plan, (enum saved_setting)k, line) != NULL)
+		if (difference(s, now, (enum saved_setting)k, line) != NULL)
 			report("%s\n", line);
+}
+
+/* What the file of --save has beside this session: earlier ones, perhaps with other settings. */
+static void print_kept(const struct comparison *c)
+{
+	if (c->kept == NULL || c->kept->n == 0)
+		return;
+	report("this is session %d in %s\n", c->kept->n + 1, printable(c->kept_path));
+	print_differences(c->kept, c->plan);
+}
+
+/* What the intervals of a comparison with a saved plan are of. */
+static void print_basis(const struct comparison *c)
+{
+	const int now = plan_sessions(c->plan), then = plan_sessions(before_of(c));
+
+	if (now == 1 && then == 1)
+		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
+		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
+		       "adds a session)\n");
+	else
+		report("compared are the means of sessions: %d before, %d now\n", then, now);
 }
 
 /* Prints the bytes of a call of each method, where those differ and no row has them. */
@@ -446,8 +498,12 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	if (!opt->quiet)
 		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
 		       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
-	if (!opt->quiet && c->before != NULL)
-		print_before(c);
+	if (!opt->quiet && c->before != NULL) {
+		print_sessions(c->before, "before", c->before_path);
+		print_differences(c->before, p);
+		if (c->kept != NULL && p->earlier != NULL)
+			print_sessions(c->kept, "now, too", c->kept_path);
+	}
 	if (!opt->quiet)
 		print_calls(p);
 	print_table(c, opt);
@@ -457,6 +513,9 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	print_words(c, PLAN_REMOTE_COST, "costs the receiver");
 	print_words(c, PLAN_RATE, "has");
 	print_each(c);
+	if (c->before != NULL)
+		print_basis(c);
+	print_kept(c);
 	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
 		report("--precision %g%% was not reached in %d round%s\n",
 		       percent(opt->compare.precision), p->rounds, plural((uint64_t)p->rounds));
@@ -521,7 +580,7 @@ static void json_ratios(struct json *j, const struct comparison *c, int i)
 
 static void json_runs(struct json *j, const struct comparison *c)
 {
-	const struct plan_run *run, *old;
+	const struct plan_run *run;
 	int i;
 
 	json_open(j, "runs", '[');
@@ -535,10 +594,10 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_unsafe(j, run->unsafe | run->remote_unsafe);
 		json_count(j, "unsafe_rounds", (uint64_t)run->unsafe_rounds);
 		if (c->before != NULL) {
-			old = &c->before->plan.run[i];
 			json_open(j, "before", '{');
-			json_figures(j, &c->before->plan, i);
-			json_unsafe(j, old->unsafe | old->remote_unsafe);
+			json_figures(j, before_of(c), i);
+			json_unsafe(j, plan_unsafe(before_of(c), i, false) |
+					       plan_unsafe(before_of(c), i, true));
 			json_close(j, '}');
 		}
 		json_ratios(j, c, i);
@@ -549,15 +608,18 @@ static void json_runs(struct json *j, const struct comparison *c)
 
 static void json_differences(struct json *j, const struct comparison *c)
 {
-	static const char *const names[] = {[SAVED_CONGESTION] = "congestion",
-					    [SAVED_PACE] = "pace",
-					    [SAVED_OFFLOADS] = "offloads"};
+	static const char *const names[] = {
+		[SAVED_SERVER] = "server",         [SAVED_INTERFACE] = "interface",
+		[SAVED_SECONDS] = "duration",      [SAVED_WARMUP] = "omit",
+		[SAVED_CONGESTION] = "congestion", [SAVED_PACE] = "pace",
+		[SAVED_OFFLOADS] = "offloads",
+	};
 	char line[SAVED_DIFFERENCE];
 	int k;
 
 	json_open(j, "against_differs", '[');
 	for (k = 0; k < SAVED_SETTINGS; k++)
-		if (saved_difference(c->before, c->plan, (enum saved_setting)k, line) != NULL)
+		if (difference(c->before, c->plan, (enum saved_setting)k, line) != NULL)
 			json_string(j, NULL, names[k]);
 	json_close(j, ']');
 }
@@ -571,7 +633,7 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	if (opt->title != NULL)
 		json_string(&j, "title", opt->title);
 	json_open(&j, "comparison", '{');
-	link_read(&link, c->plan->interface);
+	link_read(&link, c->plan->settings.interface);
 	json_program(&j, c->environment, &link);
 	json_open(&j, "connecting_to", '{');
 	json_string(&j, "host", opt->server);
@@ -581,8 +643,10 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	json_number(&j, "duration", opt->seconds);
 	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
 	if (c->before != NULL) {
-		json_string(&j, "against", c->before->machine);
-		json_count(&j, "against_rounds", (uint64_t)c->before->plan.rounds);
+		json_count(&j, "sessions", (uint64_t)plan_sessions(c->plan));
+		json_string(&j, "against", c->before->session[c->before->n - 1].machine);
+		json_count(&j, "against_rounds", (uint64_t)before_of(c)->rounds);
+		json_count(&j, "against_sessions", (uint64_t)c->before->n);
 		json_differences(&j, c);
 	}
 	json_runs(&j, c);
@@ -598,20 +662,21 @@ void comparison_print(const struct comparison *c, const struct send_options *opt
 		print_text(c, opt);
 }
 
-void comparison_check_or_die(const struct comparison *c)
+void comparison_check_or_die(const struct plan *p, const struct saved *s, const char *option,
+			     const char *path)
 {
 	static const struct differing all = {true, true, true};
-	const struct plan *a = c->plan, *b = &c->before->plan;
+	const struct plan *b = saved_plan(s);
 	char name[NAME], other[NAME];
 	int i;
 
-	if (a->n != b->n)
-		die("--against: %s is of another plan: %d run%s a round, not %d",
-		    printable(c->before_path), b->n, plural((uint64_t)b->n), a->n);
-	for (i = 0; i < a->n; i++)
-		if (strcmp(a->run[i].method, b->run[i].method) != 0 ||
-		    a->run[i].streams != b->run[i].streams || a->run[i].chunk != b->run[i].chunk)
-			die("--against: %s is of another plan: its run %d is %s, not %s",
-			    printable(c->before_path), i + 1, name_of(&b->run[i], all, name),
-			    name_of(&a->run[i], all, other));
+	if (p->n != b->n)
+		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
+		    b->n, plural((uint64_t)b->n), p->n);
+	for (i = 0; i < p->n; i++)
+		if (strcmp(p->run[i].method, b->run[i].method) != 0 ||
+		    p->run[i].streams != b->run[i].streams || p->run[i].chunk != b->run[i].chunk)
+			die("%s: %s is of another plan: its run %d is %s, not %s", option,
+			    printable(path), i + 1, name_of(&b->run[i], all, name),
+			    name_of(&p->run[i], all, other));
 }

@@ -15,6 +15,8 @@ struct comparison {
 	const struct plan *plan;
 	const struct saved *before; /* the same plan as it was saved, or NULL */
 	const char *before_path;
+	const struct saved *kept; /* earlier sessions of the plan in the file of --save, or NULL */
+	const char *kept_path;
 	const struct environment *environment; /* of a report in JSON */
 	const char *error;                     /* the same; NULL: none */
 };
@@ -30,5 +32,9 @@ const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t 
 /* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
 void comparison_print(const struct comparison *c, const struct send_options *opt);
 
-/* Dies unless both are the same plan: the runs of one in the same order as those of the other. */
-void comparison_check_or_die(const struct comparison *c);
+/*
+ * Dies unless the file that `option` names has the same plan: the runs of one in the same order as those
+ * of the other.
+ */
+void comparison_check_or_die(const struct plan *p, const struct saved *s, const char *option,
+			     const char *path);

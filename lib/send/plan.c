@@ -103,7 +103,8 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	count_unsafe(p, here, remote ? r : NULL);
 	run->unsafe_rounds += here->host.unsafe != 0 || (remote && r->host.unsafe != 0);
 	if (res->target != NULL)
-		snprintf(p->interface, sizeof(p->interface), "%s", res->target->interface);
+		snprintf(p->settings.interface, sizeof(p->settings.interface), "%s",
+			 res->target->interface);
 	p->one_baseline |= here->host.baseline != BASELINE_OWN &&
 			   here->host.baseline != BASELINE_UNKNOWN;
 	p->rounds = p->added / p->n;
@@ -171,7 +172,8 @@ static struct estimate widen_ratio(struct estimate e, double error)
 	return (struct estimate){exp(e.value), exp(e.low), exp(e.high)};
 }
 
-struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
+/* The mean of the rounds of one session. */
+static struct estimate mean_of_rounds(const struct plan *p, int i, enum plan_figure f)
 {
 	const struct estimate e = statistics_mean(p->run[i].figure[f], p->rounds);
 	const double error = hypot(shared_error(p, i, f), neighbour_error(p, i, f));
@@ -183,10 +185,57 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 					   : fabs(e.value) * share_of(p, i, f, error));
 }
 
-/* The same errors as shares of the load: those of the logarithm of a cost. */
+int plan_sessions(const struct plan *p)
+{
+	int n = 0;
+
+	for (; p != NULL; p = p->earlier)
+		n++;
+	return n;
+}
+
+unsigned plan_unsafe(const struct plan *p, int i, bool remote)
+{
+	unsigned unsafe = 0;
+
+	for (; p != NULL; p = p->earlier)
+		unsafe |= remote ? p->run[i].remote_unsafe : p->run[i].unsafe;
+	return unsafe;
+}
+
+/* The means of each session, the last first; the caller frees them. */
+static double *session_means(const struct plan *p, int i, enum plan_figure f)
+{
+	double *mean = alloc_or_die((size_t)plan_sessions(p), sizeof(*mean), "a comparison");
+	int k;
+
+	for (k = 0; p != NULL; p = p->earlier)
+		mean[k++] = statistics_mean(p->run[i].figure[f], p->rounds).value;
+	return mean;
+}
+
+/* What is shared as a share of the load, which is the error of the logarithm of a cost. */
 static double shared_share(const struct plan *p, int i, enum plan_figure f)
 {
-	return f == PLAN_RATE ? 0 : share_of(p, i, f, shared_error(p, i, f));
+	double sum = 0;
+	int n = 0;
+
+	for (; p != NULL && f != PLAN_RATE; p = p->earlier, n++)
+		sum += share_of(p, i, f, shared_error(p, i, f));
+	return n > 0 ? sum / n : 0;
+}
+
+struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
+{
+	struct estimate e;
+	double *mean;
+
+	if (p->earlier == NULL)
+		return mean_of_rounds(p, i, f);
+	mean = session_means(p, i, f);
+	e = statistics_mean(mean, plan_sessions(p));
+	free(mean);
+	return f == PLAN_RATE ? e : statistics_widen(e, fabs(e.value) * shared_share(p, i, f));
 }
 
 static double neighbour_share(const struct plan *p, int i, enum plan_figure f)
@@ -210,11 +259,22 @@ struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
 			      enum plan_figure f)
 {
-	const struct estimate e = statistics_ratio_unpaired(p->run[i].figure[f], p->rounds,
-							    other->run[i].figure[f], other->rounds);
+	const double shared = hypot(shared_share(p, i, f), shared_share(other, i, f));
+	struct estimate e;
+	double *now, *then;
 
-	return widen_ratio(e, hypot(hypot(shared_share(p, i, f), shared_share(other, i, f)),
-				    hypot(neighbour_share(p, i, f), neighbour_share(other, i, f))));
+	if (p->earlier == NULL && other->earlier == NULL) {
+		e = statistics_ratio_unpaired(p->run[i].figure[f], p->rounds,
+					      other->run[i].figure[f], other->rounds);
+		return widen_ratio(e, hypot(shared, hypot(neighbour_share(p, i, f),
+							  neighbour_share(other, i, f))));
+	}
+	now = session_means(p, i, f);
+	then = session_means(other, i, f);
+	e = statistics_ratio_unpaired(now, plan_sessions(p), then, plan_sessions(other));
+	free(now);
+	free(then);
+	return widen_ratio(e, shared);
 }
 
 /* Whether the costs are precise after all rounds, however few. */
@@ -227,7 +287,7 @@ static bool is_precise_now(const struct plan *p, double share)
 
 	for (i = 0; i < p->n; i++) {
 		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {
-			e = plan_mean(p, i, costs[k]);
+			e = mean_of_rounds(p, i, costs[k]);
 			known |= !isnan(e.value);
 			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))
 				return false;

@@ -48,9 +48,14 @@ struct plan_run {
 
 /* What all runs of a plan have in common, and another plan may have otherwise. */
 struct plan_settings {
+	char title[128]; /* a label; empty: none */
+	char date[24];   /* when the first run was over: 2026-11-23T05:49:20Z */
+	char server[256];
+	char interface[IFNAMSIZ]; /* of the last run */
 	char congestion[16];
-	uint64_t pace;     /* bytes per second of each stream; 0: no limit */
-	char offloads[32]; /* of the interface, such as `tso,gso`; `none`; empty: not known */
+	uint64_t pace;          /* bytes per second of each stream; 0: no limit */
+	double seconds, warmup; /* of a run, as they were asked for; NAN: not known */
+	char offloads[32];      /* of the interface, such as `tso,gso`; `none`; empty: not known */
 };
 
 struct plan {
@@ -64,8 +69,8 @@ struct plan {
 	double steal_least, steal_most; /* shares, of those that UNSAFE_STEAL did */
 	bool has_settings;              /* they are known */
 	struct plan_settings settings;
-	char interface[IFNAMSIZ]; /* of the last run */
-	bool one_baseline;        /* all runs of this host have one in common: a file's */
+	const struct plan *earlier; /* the session before, of the same plan, or NULL */
+	bool one_baseline;          /* all runs of this host have one in common: a file's */
 };
 
 void plan_open(struct plan *p, int runs, int rounds);
@@ -85,7 +90,8 @@ void plan_add(struct plan *p, int i, const struct send_result *res);
 
 /*
  * The mean of a figure of run i.  Its interval has two parts, in quadrature: what the rounds scatter, and
- * what all of them share, which no number of rounds makes smaller.
+ * what all of them share, which no number of rounds makes smaller.  If there are earlier sessions, the
+ * scatter is that of the sessions' means.
  */
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
 
@@ -95,9 +101,16 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
  */
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 
-/* How many times run i has the figure that it has in another plan. */
+/*
+ * How many times run i has the figure that it has in another plan.  What is compared are rounds, or if
+ * either plan has several sessions, sessions: a single one is taken to scatter like those of the other.
+ */
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
 			      enum plan_figure f);
+
+/* How many sessions there are, and the reasons that made either end's loads unsafe in any of them. */
+int plan_sessions(const struct plan *p);
+unsigned plan_unsafe(const struct plan *p, int i, bool remote);
 
 /*
  * Whether half of the interval of each cost is at most that share of it; where no load was measured,

@@ -25,6 +25,12 @@ enum column {
 	COLUMN_OFFLOADS,
 	COLUMN_SHARED,
 	COLUMN_DRIFT,
+	COLUMN_SERVER,
+	COLUMN_INTERFACE,
+	COLUMN_SECONDS,
+	COLUMN_WARMUP,
+	COLUMN_DATE,
+	COLUMN_TITLE,
 	COLUMNS
 };
 
@@ -54,6 +60,12 @@ static const struct {
 	[COLUMN_OFFLOADS] = {"offloads"},
 	[COLUMN_SHARED] = {"load_shared_percent", PLAN_SHARED, FIGURE_SHARE, PERCENT},
 	[COLUMN_DRIFT] = {"drift_percent", PLAN_DRIFT, FIGURE_LOAD, PERCENT},
+	[COLUMN_SERVER] = {"server"},
+	[COLUMN_INTERFACE] = {"interface"},
+	[COLUMN_SECONDS] = {"seconds"},
+	[COLUMN_WARMUP] = {"warmup_seconds"},
+	[COLUMN_DATE] = {"date"},
+	[COLUMN_TITLE] = {"title"},
 };
 
 /*
@@ -77,6 +89,7 @@ static void print_word(FILE *f, const char *word)
 static void print_column(FILE *f, enum column k, const struct plan *p, int round,
 			 const struct plan_run *run)
 {
+	const struct plan_settings *s = &p->settings;
 	char text[UNSAFE_STRLEN];
 
 	switch (k) {
@@ -87,9 +100,15 @@ static void print_column(FILE *f, enum column k, const struct plan *p, int round
 	case COLUMN_BASELINE: fputs(p->one_baseline ? "one" : "own", f); break;
 	case COLUMN_UNSAFE: print_word(f, limits_format(run->unsafe, text)); break;
 	case COLUMN_REMOTE_UNSAFE: print_word(f, limits_format(run->remote_unsafe, text)); break;
-	case COLUMN_CONGESTION: print_word(f, p->settings.congestion); break;
-	case COLUMN_PACE: fprintf(f, "%" PRIu64, p->settings.pace); break;
-	case COLUMN_OFFLOADS: print_word(f, p->settings.offloads); break;
+	case COLUMN_CONGESTION: print_word(f, s->congestion); break;
+	case COLUMN_PACE: fprintf(f, "%" PRIu64, s->pace); break;
+	case COLUMN_OFFLOADS: print_word(f, s->offloads); break;
+	case COLUMN_SERVER: print_word(f, s->server); break;
+	case COLUMN_INTERFACE: print_word(f, s->interface); break;
+	case COLUMN_SECONDS: print_figure(f, FIGURE_SECONDS, 1, s->seconds); break;
+	case COLUMN_WARMUP: print_figure(f, FIGURE_SECONDS, 1, s->warmup); break;
+	case COLUMN_DATE: print_word(f, s->date); break;
+	case COLUMN_TITLE: print_word(f, s->title); break;
 	default:
 		print_figure(f, columns[k].kind, columns[k].unit,
 			     run->figure[columns[k].figure][round]);
@@ -104,16 +123,26 @@ static void print_names(FILE *f)
 		fprintf(f, "%s%c", columns[k].name, k < COLUMNS - 1 ? '\t' : '\n');
 }
 
-static void print_plan(FILE *f, const void *plan)
+/* What a file is to have: the sessions that were read, and that of a plan. */
+struct content {
+	const struct saved *saved;
+	const struct plan *plan;
+};
+
+static void print_content(FILE *f, const void *content)
 {
-	const struct plan *p = plan;
+	const struct content *c = content;
+	const struct plan *p = c->plan;
 	struct utsname u;
 	int round, i, k;
 
+	if (c->saved->text != NULL)
+		fputs(c->saved->text, f);
 	uname(&u);
 	fprintf(f, "# zcc %s, %s %s %s, %s\n", VERSION, u.sysname, u.release, u.machine,
 		u.nodename);
-	print_names(f);
+	if (c->saved->columns != COLUMNS)
+		print_names(f);
 	for (round = 0; round < p->rounds; round++)
 		for (i = 0; i < p->n; i++)
 			for (k = 0; k < COLUMNS; k++) {
@@ -140,9 +169,11 @@ void saved_try_or_die(const char *path)
 	free(file);
 }
 
-void saved_write_or_die(const struct plan *p, const char *path)
+void saved_append_or_die(const struct saved *s, const struct plan *p, const char *path)
 {
-	file_replace_or_die(path, print_plan, p);
+	const struct content c = {s, p};
+
+	file_replace_or_die(path, print_content, &c);
 }
 
 /*
@@ -214,6 +245,12 @@ static void parse_column(const char *field, enum column k, struct row *r, bool *
 	case COLUMN_CONGESTION: parse_word(field, s->congestion, sizeof(s->congestion)); break;
 	case COLUMN_PACE: s->pace = parse_count(field, 1e16, wrong); break;
 	case COLUMN_OFFLOADS: parse_word(field, s->offloads, sizeof(s->offloads)); break;
+	case COLUMN_SERVER: parse_word(field, s->server, sizeof(s->server)); break;
+	case COLUMN_INTERFACE: parse_word(field, s->interface, sizeof(s->interface)); break;
+	case COLUMN_SECONDS: s->seconds = parse_figure(field, FIGURE_SECONDS, 1, wrong); break;
+	case COLUMN_WARMUP: s->warmup = parse_figure(field, FIGURE_SECONDS, 1, wrong); break;
+	case COLUMN_DATE: parse_word(field, s->date, sizeof(s->date)); break;
+	case COLUMN_TITLE: parse_word(field, s->title, sizeof(s->title)); break;
 	default:
 		r->figure[columns[k].figure] = parse_figure(field, columns[k].kind, columns[k].unit,
 							    wrong);
@@ -229,6 +266,7 @@ static bool parse_row(char *line, int n, struct row *r)
 
 	memset(r, 0, sizeof(*r));
 	set_unknown(r->figure, sizeof(r->figure));
+	r->settings.seconds = r->settings.warmup = NAN;
 	for (k = 0; k < n && (field = strsep(&line, "\t")) != NULL; k++)
 		parse_column(field, (enum column)k, r, &wrong);
 	/* Before it was known what rounds share, all of an uncertainty counted. */
@@ -243,9 +281,17 @@ static bool same_run(const struct plan_run *a, const struct plan_run *b)
 	       a->streams == b->streams;
 }
 
+static bool same_number(double a, double b)
+{
+	return a == b || (isnan(a) && isnan(b));
+}
+
 static bool same_settings(const struct plan_settings *a, const struct plan_settings *b)
 {
-	return strcmp(a->congestion, b->congestion) == 0 && a->pace == b->pace &&
+	return strcmp(a->title, b->title) == 0 && strcmp(a->date, b->date) == 0 &&
+	       strcmp(a->server, b->server) == 0 && strcmp(a->interface, b->interface) == 0 &&
+	       strcmp(a->congestion, b->congestion) == 0 && a->pace == b->pace &&
+	       same_number(a->seconds, b->seconds) && same_number(a->warmup, b->warmup) &&
 	       strcmp(a->offloads, b->offloads) == 0;
 }
 
@@ -289,17 +335,18 @@ static int parse_names(char *line)
 	return k;
 }
 
-const char *saved_parse(char *text, struct saved *s)
+/* The lines of a session, behind `# `.  Sets *names if one of them names columns. */
+static const char *parse_session(char *text, int *names, struct saved_session *s)
 {
-	char *head = strsep(&text, "\n"), *names = strsep(&text, "\n");
-	int lines = 0, first = 0, n;
+	char *head = strsep(&text, "\n");
+	int lines = 0, first = 0;
 	const char *why, *c;
 
-	*s = (struct saved){.plan.n = 0};
-	n = names != NULL ? parse_names(names) : 0;
-	if (strncmp(head, "# zcc ", 6) != 0 || n == 0)
+	if (text != NULL && strncmp(text, "round\t", 6) == 0)
+		*names = parse_names(strsep(&text, "\n"));
+	if (strncmp(head, "zcc ", 4) != 0 || *names == 0)
 		return "was not written by --save of this version";
-	snprintf(s->machine, sizeof(s->machine), "%s", head + 2);
+	snprintf(s->machine, sizeof(s->machine), "%s", head);
 	make_printable(s->machine);
 	for (c = text; c != NULL && *c != '\0'; c = strchr(c, '\n') + 1, lines++) {
 		if (strchr(c, '\n') == NULL)
@@ -310,71 +357,170 @@ const char *saved_parse(char *text, struct saved *s)
 	    lines / first > PLAN_ROUNDS_MAX)
 		return "has no complete round";
 	plan_open(&s->plan, first, lines / first);
-	s->plan.has_settings = n > COLUMN_CONGESTION;
-	why = parse_runs(text, lines, n, &s->plan);
+	s->plan.has_settings = *names > COLUMN_CONGESTION;
+	why = parse_runs(text, lines, *names, &s->plan);
 	if (why != NULL)
 		plan_close(&s->plan);
 	return why;
 }
 
-void saved_read_or_die(struct saved *s, const char *path)
+static bool same_plan(const struct plan *a, const struct plan *b)
+{
+	int i;
+
+	for (i = 0; i < a->n && a->n == b->n; i++)
+		if (!same_run(&a->run[i], &b->run[i]))
+			return false;
+	return a->n == b->n;
+}
+
+/* The number of sessions that a text may have: of lines that begin with `# `. */
+static size_t count_sessions(const char *text)
+{
+	size_t n = 1;
+
+	while ((text = strstr(text, "\n# ")) != NULL) {
+		text += 3;
+		n++;
+	}
+	return n;
+}
+
+const char *saved_parse(char *text, struct saved *s)
+{
+	const char *why = NULL;
+	char *next;
+	int i;
+
+	*s = (struct saved){.n = 0};
+	if (strncmp(text, "# ", 2) != 0)
+		return "was not written by --save of this version";
+	s->session = alloc_or_die(count_sessions(text), sizeof(*s->session), "sessions");
+	for (; text != NULL && why == NULL; text = next) {
+		next = strstr(text, "\n# ");
+		if (next != NULL)
+			*++next = '\0';
+		why = parse_session(text + 2, &s->columns, &s->session[s->n]);
+		if (next != NULL)
+			*next = '#';
+		s->n += why == NULL;
+		if (why == NULL && !same_plan(&s->session[0].plan, &s->session[s->n - 1].plan))
+			why = "has sessions of different plans";
+	}
+	for (i = 1; i < s->n; i++)
+		s->session[i].plan.earlier = &s->session[i - 1].plan;
+	if (why != NULL)
+		saved_close(s);
+	return why;
+}
+
+void saved_read_or_die(struct saved *s, const char *option, const char *path)
 {
 	struct stat st;
 	const char *why;
-	char *text;
+	char *text, *whole;
 	size_t n;
 	FILE *f;
 
 	if (stat(path, &st) != 0)
-		die_errno("--against: %s", printable(path));
+		die_errno("%s: %s", option, printable(path));
 	/* To open a file that is not regular may block and never time out. */
 	if (!S_ISREG(st.st_mode) || st.st_size > SAVED_MAX)
-		die("--against: %s is not a file that --save has written", printable(path));
+		die("%s: %s is not a file that --save has written", option, printable(path));
 	text = alloc_or_die((size_t)st.st_size + 1, 1, path);
 	f = fopen_retry(path);
 	n = f == NULL ? 0 : fread(text, 1, (size_t)st.st_size, f);
 	if (f == NULL || ferror(f) || fclose(f) != 0)
-		die_errno("--against: %s", printable(path));
+		die_errno("%s: %s", option, printable(path));
 	text[n] = '\0';
+	whole = strdup(text);
+	if (whole == NULL)
+		die_errno("%s: %s", option, printable(path));
 	why = saved_parse(text, s);
 	if (why != NULL)
-		die("--against: %s %s", printable(path), why);
+		die("%s: %s %s", option, printable(path), why);
 	free(text);
+	s->text = whole;
 }
 
-const char *saved_difference(const struct saved *s, const struct plan *now, enum saved_setting k,
+void saved_find_or_die(struct saved *s, const char *path)
+{
+	struct stat st;
+
+	*s = (struct saved){.n = 0};
+	if (stat(path, &st) == 0 && st.st_size > 0)
+		saved_read_or_die(s, "--save", path);
+}
+
+const struct plan *saved_plan(const struct saved *s)
+{
+	return s->n > 0 ? &s->session[s->n - 1].plan : NULL;
+}
+
+/*
+ * Differences.
+ */
+
+/* `interface differs: eth0 then, lo now`; NULL if both are the same, or one is empty. */
+static const char *differ(char *buf, const char *what, const char *then, const char *now)
+{
+	if (then[0] == '\0' || now[0] == '\0' || strcmp(then, now) == 0)
+		return NULL;
+	snprintf(buf, SAVED_DIFFERENCE, "%s: %s then, %s now", what, then, now);
+	return buf;
+}
+
+/* The same of seconds, which may be unknown. */
+static const char *differ_seconds(char *buf, const char *what, double then, double now)
+{
+	char a[32] = "", b[32] = "";
+
+	if (!isnan(then))
+		snprintf(a, sizeof(a), "%g s", then);
+	if (!isnan(now))
+		snprintf(b, sizeof(b), "%g s", now);
+	return differ(buf, what, a, b);
+}
+
+static void pace_text(uint64_t pace, char buf[32])
+{
+	if (pace > 0)
+		snprintf(buf, 32, "%" PRIu64 " bytes/s", pace);
+	else
+		strcpy(buf, "none");
+}
+
+const char *saved_difference(const struct plan *then, const struct plan *now, enum saved_setting k,
 			     char buf[SAVED_DIFFERENCE])
 {
-	const struct plan_settings *a = &s->plan.settings, *b = &now->settings;
-	char then_pace[32] = "none", now_pace[32] = "none";
+	const struct plan_settings *a = &then->settings, *b = &now->settings;
+	char then_pace[32], now_pace[32];
 
-	if (!s->plan.has_settings || !now->has_settings)
+	if (!then->has_settings || !now->has_settings)
 		return NULL;
-	if (k == SAVED_PACE) {
-		if (a->pace == b->pace)
-			return NULL;
-		if (a->pace > 0)
-			snprintf(then_pace, sizeof(then_pace), "%" PRIu64 " bytes/s", a->pace);
-		if (b->pace > 0)
-			snprintf(now_pace, sizeof(now_pace), "%" PRIu64 " bytes/s", b->pace);
-		snprintf(buf, SAVED_DIFFERENCE, "pace differs: %s then, %s now", then_pace,
-			 now_pace);
-		return buf;
+	switch (k) {
+	case SAVED_SERVER: return differ(buf, "server differs", a->server, b->server);
+	case SAVED_INTERFACE: return differ(buf, "interface differs", a->interface, b->interface);
+	case SAVED_SECONDS: return differ_seconds(buf, "-t differs", a->seconds, b->seconds);
+	case SAVED_WARMUP: return differ_seconds(buf, "warm-up differs", a->warmup, b->warmup);
+	case SAVED_CONGESTION:
+		return differ(buf, "congestion differs", a->congestion, b->congestion);
+	case SAVED_OFFLOADS: return differ(buf, "offloads differ", a->offloads, b->offloads);
+	case SAVED_PACE:
+	case SAVED_SETTINGS: break;
 	}
-	if (k == SAVED_CONGESTION && strcmp(a->congestion, b->congestion) != 0 &&
-	    a->congestion[0] != '\0' && b->congestion[0] != '\0')
-		snprintf(buf, SAVED_DIFFERENCE, "congestion differs: %s then, %s now",
-			 a->congestion, b->congestion);
-	else if (k == SAVED_OFFLOADS && strcmp(a->offloads, b->offloads) != 0 &&
-		 a->offloads[0] != '\0' && b->offloads[0] != '\0')
-		snprintf(buf, SAVED_DIFFERENCE, "offloads differ: %s then, %s now", a->offloads,
-			 b->offloads);
-	else
-		return NULL;
-	return buf;
+	pace_text(a->pace, then_pace);
+	pace_text(b->pace, now_pace);
+	return differ(buf, "pace differs", then_pace, now_pace);
 }
 
 void saved_close(struct saved *s)
 {
-	plan_close(&s->plan);
+	int i;
+
+	for (i = 0; i < s->n; i++)
+		plan_close(&s->session[i].plan);
+	free(s->session);
+	free(s->text);
+	*s = (struct saved){.n = 0};
 }

@@ -1,42 +1,69 @@
 /*
- * saved.h: a plan that was run, as a file of tab-separated values: a comment that names the program
- * and the machine, the names of the columns, and a line for each run of each complete round.
+ * saved.h: a plan that was run, once or in several sessions, as a file of tab-separated values: for each
+ * session a comment that names the program and the machine, and a line for each run of each complete
+ * round.  Where these begin to have more columns, a line names the columns.
  *
- *	saved_write_or_die(&plan, "before.tsv");
- *	saved_read_or_die(&saved, "before.tsv");
- *	puts(saved.machine);
+ *	saved_read_or_die(&saved, "--save", "before.tsv");
+ *	saved_append_or_die(&saved, &plan, "before.tsv");
+ *	puts(saved.session[saved.n - 1].machine);
  *	saved_close(&saved);
  */
 #pragma once
 
 #include "lib/send/plan.h"
 
-struct saved {
+/* A session; its plan has a pointer to that of the session before. */
+struct saved_session {
 	struct plan plan;
 	char machine[256]; /* the program's version, the kernel and the machine */
+};
+
+struct saved {
+	struct saved_session *session;
+	int n;
+	int columns; /* of the last session */
+	char *text;  /* of the file as it was read, or NULL */
 };
 
 /* Dies if the file cannot be written, before a plan is run for it. */
 void saved_try_or_die(const char *path);
 
-void saved_write_or_die(const struct plan *p, const char *path);
-void saved_read_or_die(struct saved *s, const char *path);
+/* Reads a file, or dies; `option` is the one that names it. */
+void saved_read_or_die(struct saved *s, const char *option, const char *path);
+
+/* Reads what --save has written to a file before, or dies; a file that is empty or missing has no session. */
+void saved_find_or_die(struct saved *s, const char *path);
+
+/* Writes the sessions that were read, as they were, and behind them a session of the plan. */
+void saved_append_or_die(const struct saved *s, const struct plan *p, const char *path);
 void saved_close(struct saved *s);
 
-/* What the plan that was saved may have otherwise. */
-enum saved_setting { SAVED_CONGESTION, SAVED_PACE, SAVED_OFFLOADS, SAVED_SETTINGS };
+/* The plan of the last session, by which the others are found; NULL if there is none. */
+const struct plan *saved_plan(const struct saved *s);
 
-#define SAVED_DIFFERENCE 128 /* bytes of such a line */
+/* What a plan that was saved may have otherwise. */
+enum saved_setting {
+	SAVED_SERVER,
+	SAVED_INTERFACE,
+	SAVED_SECONDS,
+	SAVED_WARMUP,
+	SAVED_CONGESTION,
+	SAVED_PACE,
+	SAVED_OFFLOADS,
+	SAVED_SETTINGS
+};
+
+#define SAVED_DIFFERENCE 640 /* bytes of such a line */
 
 /*
  * `congestion differs: bbr then, reno now`, of a setting of both plans; NULL if it is the same, or is
  * not known of one of them.
  */
-const char *saved_difference(const struct saved *s, const struct plan *now, enum saved_setting k,
+const char *saved_difference(const struct plan *then, const struct plan *now, enum saved_setting k,
 			     char buf[SAVED_DIFFERENCE]);
 
 /*
  * Parses the text of such a file, which it changes.  Returns NULL, or what is wrong, to be printed
- * after the file's name; the plan is then closed.
+ * after the file's name; there is no session then.
  */
 const char *saved_parse(char *text, struct saved *s);

@@ -66,7 +66,7 @@ static void print_comparison(void *arg)
 /* Of the plan s->plan, alone and against itself as it was saved, as text and as JSON. */
 static void comparison_holds(struct saved *saved, const char *s)
 {
-	struct comparison c = {.plan = &saved->plan, .environment = &environment};
+	struct comparison c = {.plan = saved_plan(saved), .environment = &environment};
 	struct comparison_case printed = {&c, opt};
 	int i;
 
@@ -95,7 +95,7 @@ static bool run_saved(const char *s, size_t len)
 	free(text);
 	if (why != NULL) {
 		reason_holds(why);
-		holds(saved.plan.run == NULL, "a refusal leaves no plan");
+		holds(saved.session == NULL, "a refusal leaves no plan");
 		return false;
 	}
 	comparison_holds(&saved, s);
@@ -114,18 +114,11 @@ static void put_figure(struct text *t, size_t most)
 	put_char(t, '\t');
 }
 
-static void make_saved(struct text *t)
+/* A session, with the columns of the first version, or those that were added once, or twice. */
+static void put_session(struct text *t, size_t runs, size_t rounds, size_t columns)
 {
-	const size_t runs = 1 + below(3), rounds = 1 + below(3);
-	const bool settings = one_in(2);
 	size_t i;
 
-	put(t,
-	    "# zcc 1.0, Linux 6.1 x86_64, host\nround\tmethod\tbuffer_bytes\tstreams\tbaseline\t"
-	    "kib_per_second\tload_percent\tload_uncertainty_percent\tcost_us_per_kib\tunsafe\t"
-	    "receiver_load_percent\treceiver_load_uncertainty_percent\t"
-	    "receiver_cost_us_per_kib\treceiver_unsafe%s\n",
-	    settings ? "\tcongestion\tpace_bytes_per_second\toffloads" : "");
 	for (i = 0; i < runs * rounds; i++) {
 		put(t, "%zu\t%s\t65536\t%zu\t%s\t", i / runs + 1, i % runs == 0 ? "send" : "mmap",
 		    i % runs + 1, one_in(4) ? "own" : "one");
@@ -137,7 +130,34 @@ static void make_saved(struct text *t)
 		put_figure(t, 100);
 		put_figure(t, 2);
 		put_figure(t, 10);
-		put(t, "-%s\n", settings ? "\treno\t0\ttso,gso" : "");
+		put(t, "-%s", columns > 0 ? "\treno\t0\ttso,gso" : "");
+		if (columns > 1) {
+			put_char(t, '\t');
+			put_figure(t, 2);
+			put_figure(t, 2);
+			put(t, "host\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel");
+		}
+		put_char(t, '\n');
+	}
+}
+
+static void make_saved(struct text *t)
+{
+	const size_t runs = 1 + below(3), columns = below(3);
+
+	put(t,
+	    "# zcc 1.0, Linux 6.1 x86_64, host\nround\tmethod\tbuffer_bytes\tstreams\tbaseline\t"
+	    "kib_per_second\tload_percent\tload_uncertainty_percent\tcost_us_per_kib\tunsafe\t"
+	    "receiver_load_percent\treceiver_load_uncertainty_percent\t"
+	    "receiver_cost_us_per_kib\treceiver_unsafe%s%s\n",
+	    columns > 0 ? "\tcongestion\tpace_bytes_per_second\toffloads" : "",
+	    columns > 1 ? "\tload_shared_percent\tdrift_percent\tserver\tinterface\tseconds\t"
+			  "warmup_seconds\tdate\ttitle"
+			: "");
+	put_session(t, runs, 1 + below(3), columns);
+	while (one_in(2)) {
+		put(t, "# zcc 1.1, host\n");
+		put_session(t, runs, 1 + below(3), columns);
 	}
 }
 
@@ -202,7 +222,8 @@ static bool run_receipts(const char *s, size_t len)
 {
 	struct figures received[RECEIPTS];
 	struct report_case c;
-	struct saved plan = {.machine = "host"};
+	struct saved_session session = {.machine = "host"};
+	struct saved plan = {.session = &session, .n = 1};
 	const bool local = one_in(2);
 	const char *end;
 	int i, n;
@@ -216,14 +237,14 @@ static bool run_receipts(const char *s, size_t len)
 	if (n < 2)
 		return false;
 	s -= len;
-	plan_open(&plan.plan, n / 2, 2);
+	plan_open(&session.plan, n / 2, 2);
 	for (i = 0; i < n / 2 * 2; i++) {
 		report_init(&c, &received[i], local);
-		plan_add(&plan.plan, i % plan.plan.n, &c.res);
+		plan_add(&session.plan, i % session.plan.n, &c.res);
 		report_holds(&c, s);
 	}
 	comparison_holds(&plan, s);
-	plan_close(&plan.plan);
+	plan_close(&session.plan);
 	return true;
 }
 

@@ -140,6 +140,52 @@ against_saved()
 	grep '^send, before' out | tr -d , | grep " $(cat mean) "
 }
 check '--save and --against: the rows of both, and how many times the old' against_saved
+adds_a_session()
+{
+	compare -m send,mmap -r 2 -n 1 -T first --save two.tsv file
+	not grep 'this is session' out
+	cp two.tsv one.tsv
+	compare -m send,mmap -r 1 -n 1 -T second --save two.tsv file
+	grep -x 'this is session 2 in two.tsv' out
+	not grep differs out
+	head -c "$(wc -c <one.tsv)" two.tsv | cmp - one.tsv
+	[ "$(grep -c '^# zcc ' two.tsv)" -eq 2 ]
+	[ "$(grep -c '^round	' two.tsv)" -eq 1 ]
+	compare -m send,mmap -r 2 -n 1 --against two.tsv file
+	grep -Ex '  of [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z: first' out
+	grep -x 'compared are the means of sessions: 2 before, 1 now' out
+	# The sessions of the file that is added to are those of this side.
+	compare -m send,mmap -r 2 -n 1 --save two.tsv --against one.tsv file
+	grep -x 'compared are the means of sessions: 1 before, 3 now' out
+	compare --json -m send,mmap -r 2 -n 1 --save one.tsv --against one.tsv file
+	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
+	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
+}
+check '--save: a session is added to those of the file, and sessions are compared' adds_a_session
+saves_over_nothing()
+{
+	echo 'a letter' >letter
+	cp letter kept
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap --save letter file
+	grep -x 'zcc: --save: letter was not written by --save of this version' err
+	cmp letter kept
+	cp plan.tsv kept
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --save plan.tsv file
+	grep -x 'zcc: --save: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream' err
+	cmp plan.tsv kept
+	[ ! -s out ]
+}
+check '--save to a file of another plan, or of none: an error before anything is sent, and the file stays' saves_over_nothing
+other_conditions()
+{
+	compare -m send -r 1 -t 0.1 --save conditions.tsv
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" $tcp -m send -r 1 -t 0.2 --warmup 0.1 --against conditions.tsv
+	grep -x 'server differs: 0 then, 127.0.0.1 now' out
+	grep -x -- '-t differs: 0.1 s then, 0.2 s now' out
+	grep -x 'warm-up differs: 0 s then, 0.1 s now' out
+	grep '^one session each: ' out
+}
+check '--against: another server, -t and warm-up have a line each' other_conditions
 saved_unsafe()
 {
 	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv

@@ -60,7 +60,8 @@ static void test_words(void)
 {
 	const struct comparison c = {.plan = &plan};
 	struct comparison against = c;
-	struct saved before = {.machine = "host"};
+	struct saved_session session = {.machine = "host"};
+	struct saved before = {.session = &session, .n = 1};
 	int round;
 
 	plan_init();
@@ -77,7 +78,7 @@ static void test_words(void)
 		  "\nuring-zc has 4.00 (4.00 to 4.00) times the throughput of sendfile\n") != NULL,
 	   "a throughput is so many times the first run's");
 	ok(strstr(printed, "by itself") == NULL, "one ratio needs no word on several");
-	before.plan = plan;
+	session.plan = plan;
 	against.before = &before;
 	against.before_path = "file";
 	stdout_of(print, &against, printed, sizeof(printed));
@@ -232,27 +233,59 @@ static void test_two_hosts(void)
 	plan_close(&plan);
 }
 
-static void check_against(void *comparison)
+static void check_against(void *saved)
 {
-	comparison_check_or_die(comparison);
+	comparison_check_or_die(&plan, saved, "--against", "file");
 	exit(EXIT_SUCCESS);
 }
 
 static void test_against(void)
 {
-	struct saved before = {.machine = "host"};
-	struct comparison c = {.plan = &plan, .before = &before, .before_path = "file"};
+	struct saved_session session = {.machine = "host"};
+	struct saved before = {.session = &session, .n = 1};
 	char err[1024];
 
 	plan_init();
-	before.plan = plan;
-	ok(status_of(check_against, &c, err, sizeof(err)) == EXIT_SUCCESS,
+	session.plan = plan;
+	ok(status_of(check_against, &before, err, sizeof(err)) == EXIT_SUCCESS,
 	   "--against: the same plan is compared with");
-	before.plan.n = 1;
-	ok(status_of(check_against, &c, err, sizeof(err)) == EXIT_FAILURE &&
+	session.plan.n = 1;
+	ok(status_of(check_against, &before, err, sizeof(err)) == EXIT_FAILURE &&
 		   strstr(err, "--against: file is of another plan: 1 run a round, not 2\n") !=
 			   NULL,
 	   "--against: a plan with a different number of runs is rejected");
+	plan_close(&plan);
+}
+
+/* One session against one, then against two of which the first had another server. */
+static void test_sessions(void)
+{
+	struct saved_session session[2] = {{.machine = "zcc 1, host"}, {.machine = "zcc 2, host"}};
+	struct saved before = {.session = session, .n = 1};
+	const struct comparison c = {.plan = &plan, .before = &before, .before_path = "file"};
+
+	plan_init();
+	plan.has_settings = true;
+	strcpy(plan.settings.server, "near");
+	session[0].plan = session[1].plan = plan;
+	session[1].plan.earlier = &session[0].plan;
+	strcpy(session[0].plan.settings.server, "far");
+	strcpy(session[1].plan.settings.date, "2026-11-23T05:49:20Z");
+	strcpy(session[1].plan.settings.title, "old cable");
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\none session each: ") != NULL &&
+		   strstr(printed, "\nserver differs: far then, near now\n") != NULL,
+	   "one session each: a line says what that leaves open, and one what differs");
+	before.n = 2;
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\nbefore: 2 rounds in file: zcc 1, host\n"
+			   "before: 2 rounds in file: zcc 2, host\n"
+			   "  of 2026-11-23T05:49:20Z: old cable\n"
+			   "server differs: far then, near now\n") != NULL,
+	   "each session has a line, and what differs from any of them");
+	ok(strstr(printed, "\ncompared are the means of sessions: 2 before, 1 now\n") != NULL &&
+		   strstr(printed, "one session each") == NULL,
+	   "with two sessions on a side it is sessions that are compared");
 	plan_close(&plan);
 }
 
@@ -261,6 +294,7 @@ int main(void)
 	test_place();
 	test_two_hosts();
 	test_against();
+	test_sessions();
 	test_huge();
 	test_no_ratio();
 	test_lines();

@@ -205,8 +205,45 @@ static void test_other_plan(void)
 	plan_close(&before);
 }
 
+/* Sessions of three rounds that do not vary, but from one to the next. */
+static void test_sessions(void)
+{
+	static const double load[] = {0.2, 0.3, 0.5};
+	const double error = hypot(0.004 / 0.3, (0.004 / 0.5 + 0.004 / 0.2) / 2);
+	struct estimate e;
+	struct plan p[3];
+	int i, k;
+
+	for (k = 0; k < 3; k++) {
+		plan_open(&p[k], 1, 3);
+		for (i = 0; i < 3; i++)
+			add(&p[k], 0, load[k], 1000, true);
+	}
+	p[2].earlier = &p[0];
+	ok(plan_sessions(&p[2]) == 2 && plan_sessions(&p[1]) == 1, "sessions are counted");
+	e = plan_mean(&p[2], 0, PLAN_RATE);
+	ok(is_estimate(&e, 1000, 0), "a mean of sessions is that of their means");
+	e = plan_mean(&p[2], 0, PLAN_LOAD);
+	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
+	   "its interval is by the sessions, however little their rounds vary");
+	e = plan_ratio_to(&p[1], &p[2], 0, PLAN_COST);
+	/* Welch's test of one value and two, of which the logarithms have the deviation d. */
+	ok(near(e.value, 0.3 / sqrt(0.2 * 0.5)) &&
+		   near(log(e.high / e.value),
+			hypot(student_t(1) * log(0.5 / 0.2) * M_SQRT1_2 * sqrt(1.5), error)),
+	   "a ratio to two sessions is by the sessions, and one session is taken to vary as they do");
+	p[0].run[0].unsafe = UNSAFE_STEAL;
+	p[2].run[0].remote_unsafe = UNSAFE_WEIGHT;
+	ok(plan_unsafe(&p[2], 0, false) == UNSAFE_STEAL &&
+		   plan_unsafe(&p[2], 0, true) == UNSAFE_WEIGHT,
+	   "the reasons are those of any session");
+	for (k = 0; k < 3; k++)
+		plan_close(&p[k]);
+}
+
 int main(void)
 {
+	test_sessions();
 	test_rounds();
 	test_order();
 	test_precise();

@@ -29,17 +29,19 @@ static void test_parse(void)
 	const struct plan_run *run;
 	struct saved s;
 
-	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL && s.plan.n == 2 &&
-		   s.plan.rounds == 2 && s.plan.one_baseline,
+	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL &&
+		   s.session[0].plan.n == 2 && s.session[0].plan.rounds == 2 &&
+		   s.session[0].plan.one_baseline,
 	   "two rounds of two runs");
-	is(s.machine, "zcc 1.0, Linux 6.1 x86_64, host", "the machine is that of the first line");
-	run = &s.plan.run[0];
+	is(s.session[0].machine, "zcc 1.0, Linux 6.1 x86_64, host",
+	   "the machine is that of the first line");
+	run = &s.session[0].plan.run[0];
 	ok(strcmp(run->method, "send") == 0 && run->chunk == 65536 && run->streams == 2 &&
 		   run->figure[PLAN_RATE][1] == 1000 && run->figure[PLAN_LOAD][1] == 0.5 &&
 		   run->figure[PLAN_SHARED][1] == 0.01 && run->figure[PLAN_COST][1] == 2.5 &&
 		   run->unsafe == (UNSAFE_STEAL | UNSAFE_WEIGHT),
 	   "each figure of a run is in its place");
-	run = &s.plan.run[1];
+	run = &s.session[0].plan.run[1];
 	ok(isnan(run->figure[PLAN_LOAD][0]) && isnan(run->figure[PLAN_COST][0]) &&
 		   run->figure[PLAN_REMOTE_LOAD][0] == 0.25 &&
 		   run->figure[PLAN_REMOTE_SHARED][0] == 0.02 &&
@@ -83,7 +85,7 @@ static void test_wrong(void)
 	size_t i;
 
 	for (i = 0; i < LENGTH(bad); i++)
-		ok(parse(bad[i], &s) != NULL && s.plan.run == NULL,
+		ok(parse(bad[i], &s) != NULL && s.session == NULL,
 		   "text %zu that no plan was saved as is rejected", i + 1);
 }
 
@@ -95,26 +97,28 @@ static void test_round_trip(void)
 
 	close(mkstemp(path));
 	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL, "a plan to be written");
-	ok(s.plan.run[0].figure[PLAN_SHARED][0] == 0.01,
+	ok(s.session[0].plan.run[0].figure[PLAN_SHARED][0] == 0.01,
 	   "of a file of before the parts were saved, all of an uncertainty is shared");
-	s.plan.run[0].figure[PLAN_SHARED][1] = 0.005;
-	s.plan.run[0].figure[PLAN_DRIFT][1] = -0.002;
-	saved_write_or_die(&s.plan, path);
-	saved_read_or_die(&again, path);
+	s.session[0].plan.run[0].figure[PLAN_SHARED][1] = 0.005;
+	s.session[0].plan.run[0].figure[PLAN_DRIFT][1] = -0.002;
+	saved_append_or_die(&(struct saved){.n = 0}, &s.session[0].plan, path);
+	saved_read_or_die(&again, "--against", path);
 	unlink(path);
 	snprintf(command, sizeof(command), "zcc %s, ", VERSION);
-	ok(strncmp(again.machine, command, strlen(command)) == 0,
+	ok(strncmp(again.session[0].machine, command, strlen(command)) == 0,
 	   "what is written names the program's version");
-	ok(again.plan.n == 2 && again.plan.rounds == 2 && again.plan.one_baseline &&
-		   again.plan.run[0].unsafe == s.plan.run[0].unsafe &&
-		   again.plan.run[1].remote_unsafe == s.plan.run[1].remote_unsafe &&
-		   again.plan.run[0].figure[PLAN_COST][1] == 2.5 &&
-		   again.plan.run[1].figure[PLAN_REMOTE_COST][1] == 0.5 &&
-		   isnan(again.plan.run[1].figure[PLAN_COST][0]) &&
-		   again.plan.run[0].figure[PLAN_SHARED][1] == 0.005 &&
-		   again.plan.run[0].figure[PLAN_DRIFT][1] == -0.002 &&
-		   isnan(again.plan.run[0].figure[PLAN_DRIFT][0]) &&
-		   again.plan.run[1].chunk == 4194304,
+	ok(again.session[0].plan.n == 2 && again.session[0].plan.rounds == 2 &&
+		   again.session[0].plan.one_baseline &&
+		   again.session[0].plan.run[0].unsafe == s.session[0].plan.run[0].unsafe &&
+		   again.session[0].plan.run[1].remote_unsafe ==
+			   s.session[0].plan.run[1].remote_unsafe &&
+		   again.session[0].plan.run[0].figure[PLAN_COST][1] == 2.5 &&
+		   again.session[0].plan.run[1].figure[PLAN_REMOTE_COST][1] == 0.5 &&
+		   isnan(again.session[0].plan.run[1].figure[PLAN_COST][0]) &&
+		   again.session[0].plan.run[0].figure[PLAN_SHARED][1] == 0.005 &&
+		   again.session[0].plan.run[0].figure[PLAN_DRIFT][1] == -0.002 &&
+		   isnan(again.session[0].plan.run[0].figure[PLAN_DRIFT][0]) &&
+		   again.session[0].plan.run[1].chunk == 4194304,
 	   "what is written is read as it was");
 	saved_close(&s);
 	saved_close(&again);
@@ -126,7 +130,7 @@ static void test_reasons(void)
 	struct saved s;
 
 	ok(parse(ROW("1000", "50", "1", "2.5", "later,steal", "-"), &s) == NULL &&
-		   s.plan.run[0].unsafe == (UNSAFE_OTHER | UNSAFE_STEAL),
+		   s.session[0].plan.run[0].unsafe == (UNSAFE_OTHER | UNSAFE_STEAL),
 	   "a reason that is not known is one of the others: the load is unsafe all the same");
 	saved_close(&s);
 }
@@ -137,7 +141,7 @@ static void test_most(void)
 	struct saved s;
 
 	ok(parse(HEAD "1\tsend\t65536\t1024\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-\n", &s) == NULL &&
-		   s.plan.run[0].streams == 1024,
+		   s.session[0].plan.run[0].streams == 1024,
 	   "a plan of 1024 streams is read");
 	saved_close(&s);
 }
@@ -153,23 +157,27 @@ static void test_settings(void)
 
 	snprintf(text, sizeof(text), "%.*s\tcongestion\tpace_bytes_per_second\toffloads\n%s%s\n",
 		 (int)strlen(HEAD) - 1, HEAD, row, "\tbbr\t0\ttso,gso");
-	ok(parse(text, &s) == NULL && s.plan.has_settings && s.plan.settings.pace == 0,
+	ok(parse(text, &s) == NULL && s.session[0].plan.has_settings &&
+		   s.session[0].plan.settings.pace == 0,
 	   "a file with the settings");
-	is(s.plan.settings.congestion, "bbr", "the congestion control is read");
-	is(s.plan.settings.offloads, "tso,gso", "the offloads are read");
-	is(saved_difference(&s, &now, SAVED_CONGESTION, line),
+	is(s.session[0].plan.settings.congestion, "bbr", "the congestion control is read");
+	is(s.session[0].plan.settings.offloads, "tso,gso", "the offloads are read");
+	is(saved_difference(&s.session[0].plan, &now, SAVED_CONGESTION, line),
 	   "congestion differs: bbr then, reno now", "another congestion control is a line");
-	is(saved_difference(&s, &now, SAVED_PACE, line), "pace differs: none then, 7 bytes/s now",
-	   "another pace is a line");
-	is(saved_difference(&s, &now, SAVED_OFFLOADS, line),
+	is(saved_difference(&s.session[0].plan, &now, SAVED_PACE, line),
+	   "pace differs: none then, 7 bytes/s now", "another pace is a line");
+	is(saved_difference(&s.session[0].plan, &now, SAVED_OFFLOADS, line),
 	   "offloads differ: tso,gso then, gso now", "other offloads are a line");
-	ok(saved_difference(&s, &s.plan, SAVED_CONGESTION, line) == NULL &&
-		   saved_difference(&s, &s.plan, SAVED_PACE, line) == NULL &&
-		   saved_difference(&s, &s.plan, SAVED_OFFLOADS, line) == NULL,
+	ok(saved_difference(&s.session[0].plan, &s.session[0].plan, SAVED_CONGESTION, line) ==
+			   NULL &&
+		   saved_difference(&s.session[0].plan, &s.session[0].plan, SAVED_PACE, line) ==
+			   NULL &&
+		   saved_difference(&s.session[0].plan, &s.session[0].plan, SAVED_OFFLOADS, line) ==
+			   NULL,
 	   "the same settings are no line");
 	snprintf(text, sizeof(text), "%s%s\n", HEAD, row);
-	ok(parse(text, &old) == NULL && !old.plan.has_settings &&
-		   saved_difference(&old, &now, SAVED_PACE, line) == NULL,
+	ok(parse(text, &old) == NULL && !old.session[0].plan.has_settings &&
+		   saved_difference(&old.session[0].plan, &now, SAVED_PACE, line) == NULL,
 	   "a file of before the settings were saved is read, and nothing is known to differ");
 	snprintf(text, sizeof(text), "%s%s\tbbr\t0\t-\n", HEAD, row);
 	ok(parse(text, &old) != NULL, "settings without their columns are rejected");
@@ -181,8 +189,79 @@ static void test_settings(void)
 	saved_close(&s);
 }
 
+/* What an earlier version wrote, with two sessions behind it. */
+static void test_sessions(void)
+{
+	char path[] = "/tmp/zc-saved-XXXXXX", before[512], line[SAVED_DIFFERENCE];
+	struct plan_settings *settings;
+	struct saved s;
+	struct plan *p;
+	FILE *f;
+
+	f = fdopen(mkstemp(path), "w");
+	saved_find_or_die(&s, path);
+	ok(s.n == 0 && saved_plan(&s) == NULL, "an empty file has no session");
+	fputs(HEAD SEND("1"), f);
+	fclose(f);
+	saved_find_or_die(&s, path);
+	p = &s.session[0].plan;
+	settings = &p->settings;
+	strcpy(settings->title, "second");
+	strcpy(settings->date, "2026-11-23T05:49:20Z");
+	strcpy(settings->server, "host");
+	strcpy(settings->interface, "eth0");
+	settings->seconds = 2;
+	settings->warmup = 0.5;
+	saved_append_or_die(&s, p, path);
+	saved_close(&s);
+	saved_find_or_die(&s, path);
+	p = &s.session[1].plan;
+	strcpy(p->settings.title, "third");
+	strcpy(p->settings.server, "other");
+	strcpy(p->settings.interface, "lo");
+	p->settings.seconds = 0.5;
+	p->settings.warmup = 0;
+	p->run[0].figure[PLAN_RATE][0] = 1500;
+	saved_append_or_die(&s, p, path);
+	saved_close(&s);
+	saved_read_or_die(&s, "--against", path);
+	snprintf(before, sizeof(before), "%.*s", (int)strlen(HEAD SEND("1")), s.text);
+	is(before, HEAD SEND("1"), "sessions are added behind what was there");
+	ok(s.n == 3 && saved_plan(&s)->earlier == &s.session[1].plan &&
+		   plan_sessions(saved_plan(&s)) == 3,
+	   "three sessions are read, each with the one before");
+	ok(strcmp(s.session[2].plan.settings.title, "third") == 0 &&
+		   strcmp(s.session[1].plan.settings.title, "second") == 0 &&
+		   strcmp(s.session[1].plan.settings.date, "2026-11-23T05:49:20Z") == 0 &&
+		   s.session[0].plan.settings.title[0] == '\0',
+	   "each session has its own title and date");
+	ok(s.session[0].plan.run[0].figure[PLAN_RATE][0] == 1000 &&
+		   s.session[2].plan.run[0].figure[PLAN_RATE][0] == 1500,
+	   "and its own figures");
+	p = &s.session[2].plan;
+	is(saved_difference(p->earlier, p, SAVED_SERVER, line),
+	   "server differs: host then, other now", "another server is a line");
+	is(saved_difference(p->earlier, p, SAVED_INTERFACE, line),
+	   "interface differs: eth0 then, lo now", "another interface is a line");
+	is(saved_difference(p->earlier, p, SAVED_SECONDS, line), "-t differs: 2 s then, 0.5 s now",
+	   "another -t is a line");
+	is(saved_difference(p->earlier, p, SAVED_WARMUP, line),
+	   "warm-up differs: 0.5 s then, 0 s now", "another warm-up is a line");
+	ok(saved_difference(&s.session[0].plan, p, SAVED_WARMUP, line) == NULL,
+	   "a warm-up that was not saved is not known to differ");
+	unlink(path);
+	saved_close(&s);
+	ok(parse(HEAD SEND("1") "# zcc 2.0\n" MMAP("1"), &s) != NULL && s.session == NULL,
+	   "sessions of different plans are rejected");
+	ok(parse(HEAD SEND("1") "# zcc 2.0\n" SEND("1") SEND("2"), &s) == NULL && s.n == 2 &&
+		   s.session[1].plan.rounds == 2,
+	   "a session has as many rounds as it had");
+	saved_close(&s);
+}
+
 int main(void)
 {
+	test_sessions();
 	test_settings();
 	test_parse();
 	test_wrong();

@@ -72,7 +72,11 @@ static void test_unpaired(void)
 	ok(near(e.value, 1) && close_to(log(e.high), student_t(6) * error),
 	   "equal samples: a ratio of 1, with all their degrees of freedom");
 	e = statistics_ratio_unpaired(a, 4, one, 1);
-	ok(near(e.value, M_SQRT2 / 2) && isnan(e.low), "one value leaves no interval");
+	ok(near(e.value, M_SQRT2 / 2) &&
+		   close_to(log(e.high / e.value), student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
+	   "one value varies like those of the other side");
+	e = statistics_ratio_unpaired(one, 1, one, 1);
+	ok(e.value == 1 && isnan(e.low), "one value on either side leaves no interval");
 	e = statistics_ratio_unpaired(one, 1, b, 0);
 	ok(isnan(e.value), "no value leaves no ratio");
 	e = statistics_ratio_unpaired((double[]){3, 3}, 2, (double[]){1, 1}, 2);
