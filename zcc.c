@@ -200,9 +200,11 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 		for (k = 0; k < plan->n && error == NULL && stop <= 0; k++) {
 			i = plan_turn(plan, k);
 			chunk = options_choose_run(&opt, i);
+			run_turn(run, plan->run[i].instrument);
 			name_run(run, plan, i);
 			report_run(rep, plan->added + 1, plan->capacity * plan->n);
 			error = send_once(run, rep, set, chunk, plan, i, why);
+			run_turn_end(run);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
@@ -264,6 +266,7 @@ static void plan_prepare(struct plan *plan)
 		plan->run[i].chunk = method_chunk(method, chunk, opt.streams);
 		plan->run[i].streams = opt.streams;
 		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", method->name);
+		strcpy(plan->run[i].instrument, options_instrument(&opt, i));
 	}
 }
 

@@ -50,6 +50,17 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 		limits_warn();
 }
 
+void gauge_copy(struct gauge *g, const struct gauge *prepared)
+{
+	const struct calibration *c = &prepared->calibration;
+
+	*g = *prepared;
+	if (c->cpu == NULL)
+		return;
+	g->calibration.cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	memcpy(g->calibration.cpu, c->cpu, (size_t)c->cpus.n * sizeof(*c->cpu));
+}
+
 /*
  * Starting an instrument.
  */

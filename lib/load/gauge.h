@@ -66,6 +66,9 @@ bool gauge_is_wanted(const struct gauge_setup *setup);
 /* Finds the calibration and warns of what would limit the load, or dies. */
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup);
 
+/* Makes a gauge that can be started of one that was prepared, which stays as it is. */
+void gauge_copy(struct gauge *g, const struct gauge *prepared);
+
 /*
  * Starts the instrument, and measures the idle machine unless a calibration has it, as long as fits a
  * load of so many seconds (0: not known).  Returns false, and has printed why, where no load can be

@@ -154,7 +154,7 @@ static const char help[] =
 	"                              for each stream, in turn (default: any CPU)\n"
 	"\n"
 	"Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
-	"combination is a run; all of them in turn are a round:\n"
+	"combination is a run, with -c --idle unsoaked and soaked; all are a round:\n"
 	"  -r, --runs=N                repeat the round N times (default 5 with a list)\n"
 	"      --precision=PERCENT     repeat the round until each cost is known to\n"
 	"                              +-PERCENT, twice in a row: 5 to 30 rounds\n"
@@ -390,12 +390,13 @@ static void settle_comparison(struct send_options *opt, const struct given *give
 								       : "sendfile");
 	if (c->streams.n == 0)
 		c->streams = (struct sizes){.n = 1, .size = {1}};
+	c->instruments = opt->gauge.soak && opt->gauge.idle;
 	runs = options_runs(opt);
 	c->wanted = runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 		    c->against != NULL;
 	if (opt->requests.n > 0 && c->wanted)
 		usage_error("--request cannot be combined with lists of methods, sizes or streams, "
-			    "--runs, --precision, --save and --against");
+			    "-c with --idle, --runs, --precision, --save and --against");
 	if (runs > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)

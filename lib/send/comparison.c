@@ -11,9 +11,9 @@
  * Names.
  */
 
-/* Which of its three settings tell the runs of a plan apart. */
+/* Which of its settings tell the runs of a plan apart. */
 struct differing {
-	bool method, chunk, streams;
+	bool method, chunk, streams, instrument;
 };
 
 /*
@@ -32,6 +32,7 @@ static struct differing differing_in(const struct plan *p)
 		else if (a->chunk != b->chunk)
 			d.chunk = true;
 		d.streams |= a->streams != b->streams;
+		d.instrument |= strcmp(a->instrument, b->instrument) != 0;
 	}
 	return d;
 }
@@ -49,10 +50,10 @@ static void size_text(uint64_t bytes, char *buf, size_t size)
 	snprintf(buf, size, "%" PRIu64 "%.*s", bytes, i > 0, &units[i]);
 }
 
-/* `send 64k, 4 streams`: those of the settings that d has; the method if it has none. */
+/* `send 64k, 4 streams, soaked`: those of the settings that d has; the method if it has none. */
 static const char *name_of(const struct plan_run *run, struct differing d, char buf[NAME])
 {
-	const bool has_method = d.method || !(d.chunk || d.streams);
+	const bool has_method = d.method || !(d.chunk || d.streams || d.instrument);
 	char size[24];
 
 	buf[0] = '\0';
@@ -65,6 +66,10 @@ static const char *name_of(const struct plan_run *run, struct differing d, char 
 	if (d.streams)
 		string_append(buf, NAME, "%s%d stream%s", buf[0] != '\0' ? ", " : "", run->streams,
 			      plural((uint64_t)run->streams));
+	if (d.instrument && run->instrument[0] != '\0')
+		string_append(buf, NAME, "%s%s", buf[0] != '\0' ? ", " : "",
+			      strcmp(run->instrument, LOAD_BY_SOAKING) == 0 ? "soaked"
+									    : "unsoaked");
 	return buf;
 }
 
@@ -590,6 +595,8 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_string(j, "method", run->method);
 		json_count(j, "blksize", run->chunk);
 		json_count(j, "num_streams", (uint64_t)run->streams);
+		if (run->instrument[0] != '\0')
+			json_string(j, "instrument", run->instrument);
 		json_figures(j, c->plan, i);
 		json_unsafe(j, run->unsafe | run->remote_unsafe);
 		json_count(j, "unsafe_rounds", (uint64_t)run->unsafe_rounds);
@@ -665,7 +672,7 @@ void comparison_print(const struct comparison *c, const struct send_options *opt
 void comparison_check_or_die(const struct plan *p, const struct saved *s, const char *option,
 			     const char *path)
 {
-	static const struct differing all = {true, true, true};
+	static const struct differing all = {true, true, true, true};
 	const struct plan *b = saved_plan(s);
 	char name[NAME], other[NAME];
 	int i;
@@ -674,8 +681,7 @@ void comparison_check_or_die(const struct plan *p, const struct saved *s, const 
 		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
 		    b->n, plural((uint64_t)b->n), p->n);
 	for (i = 0; i < p->n; i++)
-		if (strcmp(p->run[i].method, b->run[i].method) != 0 ||
-		    p->run[i].streams != b->run[i].streams || p->run[i].chunk != b->run[i].chunk)
+		if (!saved_is_run(&p->run[i], &b->run[i]))
 			die("%s: %s is of another plan: its run %d is %s, not %s", option,
 			    printable(path), i + 1, name_of(&b->run[i], all, name),
 			    name_of(&p->run[i], all, other));

@@ -28,6 +28,7 @@ struct compare_options {
 	int n_methods;
 	const struct send_method *method[METHODS_MAX];
 	struct sizes streams;
+	bool instruments; /* -c and --idle: each run is made by idle time, then by soaking */
 	bool wanted;      /* there is more than one run, or only a comparison has the option */
 	int rounds;       /* at most */
 	double precision; /* a share of each cost; 0: not given */
@@ -68,7 +69,10 @@ int options_runs(const struct send_options *opt);
 double options_timeout(const struct send_options *opt);
 
 /*
- * Makes the settings those of run i of a plan: the last list, that of the streams, varies fastest.
- * Returns the bytes of a call, 0 for the method's default.
+ * Makes the settings those of run i of a plan: the instrument varies fastest, then the last list, that of
+ * the streams.  Returns the bytes of a call, 0 for the method's default.
  */
 size_t options_choose_run(struct send_options *opt, int i);
+
+/* The instrument of run i, LOAD_BY_*; an empty string where no load is measured. */
+const char *options_instrument(const struct send_options *opt, int i);

@@ -137,6 +137,9 @@ static double shared_error(const struct plan *p, int i, enum plan_figure f)
  */
 static int neighbours(const struct plan *p, int i)
 {
+	/* Where each run has either instrument in turn, that is started anew. */
+	if (strcmp(p->run[0].instrument, p->run[p->n - 1].instrument) != 0)
+		return 0;
 	if (p->n == 1)
 		return p->rounds - 1;
 	return i == 0 ? (p->rounds - 1) / 2 : i == p->n - 1 ? p->rounds / 2 : 0;
@@ -245,6 +248,15 @@ static double neighbour_share(const struct plan *p, int i, enum plan_figure f)
 	return error > 0 ? share_of(p, i, f, error) : 0;
 }
 
+/* The error of a ratio's logarithm by what the rounds of run i share, and those of run 0. */
+static double shared_in_ratio(const struct plan *p, int i, enum plan_figure f)
+{
+	const double own = shared_share(p, i, f), first = shared_share(p, 0, f);
+	const bool same = strcmp(p->run[i].instrument, p->run[0].instrument) == 0;
+
+	return same || is_remote(f) ? fabs(own - first) : hypot(own, first);
+}
+
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 {
 	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[0].figure[f],
@@ -252,7 +264,7 @@ struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 
 	if (i == 0)
 		return e;
-	return widen_ratio(e, hypot(shared_share(p, i, f) - shared_share(p, 0, f),
+	return widen_ratio(e, hypot(shared_in_ratio(p, i, f),
 				    hypot(neighbour_share(p, i, f), neighbour_share(p, 0, f))));
 }
 

@@ -39,7 +39,8 @@ enum plan_figure {
 /* A run of a plan, in all rounds. */
 struct plan_run {
 	char method[16];
-	uint64_t chunk; /* the most bytes asked of one call */
+	char instrument[16]; /* LOAD_BY_*, of this host; empty: none */
+	uint64_t chunk;      /* the most bytes asked of one call */
 	int streams;
 	double *figure[PLAN_FIGURES];   /* of each round; NAN: not known */
 	unsigned unsafe, remote_unsafe; /* the reasons of all rounds */
@@ -97,7 +98,8 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
 
 /*
  * How many times run i has the figure of run 0 in the same rounds.  What they share moves both loads by
- * as many points, so that only the difference of its shares of the loads is left.
+ * as many points, so that only the difference of its shares of the loads is left; two instruments share
+ * nothing.
  */
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 

@@ -12,12 +12,32 @@ uint64_t time_after(uint64_t ns, double seconds)
 	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
 }
 
+static bool takes_turns(const struct run *r)
+{
+	return r->setup.soak && r->setup.idle;
+}
+
+/* Prepares each instrument once, so that what is to be said of it is said once. */
+static void prepare_gauges_or_die(struct run *r)
+{
+	int i;
+
+	if (!takes_turns(r))
+		gauge_prepare_or_die(&r->gauge, &r->setup);
+	for (i = 0; i < 2 && takes_turns(r); i++) {
+		r->turn[i] = r->setup;
+		r->turn[i].idle = i == 0;
+		r->turn[i].soak = i == 1;
+		gauge_prepare_or_die(&r->prepared[i], &r->turn[i]);
+	}
+}
+
 void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
 {
 	*r = (struct run){.opt = opt, .stop = stop, .interface = "", .setup = opt->gauge};
 	r->setup.what = opt->requests.n > 0 ? "requests" : "transfer";
 	r->setup.debug = opt->debug > 0;
-	gauge_prepare_or_die(&r->gauge, &r->setup);
+	prepare_gauges_or_die(r);
 	cpus_try_or_die(&opt->bind);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake < 0)
@@ -26,11 +46,31 @@ void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
 
 void run_soak(struct run *r)
 {
+	const struct gauge *g = takes_turns(r) ? &r->prepared[0] : &r->gauge;
+
 	if (!gauge_is_wanted(&r->setup))
 		return;
-	gauge_mark_open(&r->gauge, &r->begin);
-	gauge_mark_open(&r->gauge, &r->end);
+	gauge_mark_open(g, &r->begin);
+	gauge_mark_open(g, &r->end);
+	if (!takes_turns(r))
+		gauge_start(&r->gauge, r->opt->seconds);
+}
+
+void run_turn(struct run *r, const char *instrument)
+{
+	struct gauge *next = &r->prepared[strcmp(instrument, LOAD_BY_SOAKING) == 0];
+
+	if (!takes_turns(r))
+		return;
+	next->said = r->gauge.said;
+	gauge_copy(&r->gauge, next);
 	gauge_start(&r->gauge, r->opt->seconds);
+}
+
+void run_turn_end(struct run *r)
+{
+	if (takes_turns(r))
+		gauge_stop(&r->gauge);
 }
 
 const char *run_lacks_load(const struct run *r)
@@ -47,6 +87,8 @@ const char *run_lacks_load(const struct run *r)
 void run_close(struct run *r)
 {
 	gauge_stop(&r->gauge);
+	gauge_stop(&r->prepared[0]);
+	gauge_stop(&r->prepared[1]);
 	gauge_mark_close(&r->begin);
 	gauge_mark_close(&r->end);
 	close(r->wake);

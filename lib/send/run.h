@@ -34,7 +34,10 @@ struct run {
 	sigset_t unblocked; /* the signals of a thread that waits for them */
 	struct gauge_setup setup;
 	struct gauge gauge;
-	const char *interface; /* whose packets are counted; empty: none are */
+	struct gauge_setup
+		turn[2];          /* by idle time, and by soaking, where runs have either in turn */
+	struct gauge prepared[2]; /* the gauges of these */
+	const char *interface;    /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
 	size_t worker_size;
@@ -57,12 +60,19 @@ struct event {
 void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
 
 /*
- * Soaks the CPUs, if load is to be measured, until run_close().  Without a calibration it measures
+ * Soaks the CPUs, if load is to be measured, until run_close(), unless run_turn() does.  Without a calibration it measures
  * the idle machine, so that no connection may be open yet.  If another program soaks or occupies a
  * whole CPU it prints that, and no load is measured.
  */
 void run_soak(struct run *r);
 void run_close(struct run *r);
+
+/*
+ * Where runs have either instrument in turn: starts that of the next run, which measures the idle machine
+ * first, and stops it once the run has its figures.  Elsewhere they do nothing.
+ */
+void run_turn(struct run *r, const char *instrument);
+void run_turn_end(struct run *r);
 
 /* What run_soak() found out before a comparison: a line that there is no load yet, or none at all; or NULL. */
 const char *run_lacks_load(const struct run *r);

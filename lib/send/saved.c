@@ -25,6 +25,7 @@ enum column {
 	COLUMN_OFFLOADS,
 	COLUMN_SHARED,
 	COLUMN_DRIFT,
+	COLUMN_INSTRUMENT,
 	COLUMN_SERVER,
 	COLUMN_INTERFACE,
 	COLUMN_SECONDS,
@@ -60,6 +61,7 @@ static const struct {
 	[COLUMN_OFFLOADS] = {"offloads"},
 	[COLUMN_SHARED] = {"load_shared_percent", PLAN_SHARED, FIGURE_SHARE, PERCENT},
 	[COLUMN_DRIFT] = {"drift_percent", PLAN_DRIFT, FIGURE_LOAD, PERCENT},
+	[COLUMN_INSTRUMENT] = {"instrument"},
 	[COLUMN_SERVER] = {"server"},
 	[COLUMN_INTERFACE] = {"interface"},
 	[COLUMN_SECONDS] = {"seconds"},
@@ -103,6 +105,7 @@ static void print_column(FILE *f, enum column k, const struct plan *p, int round
 	case COLUMN_CONGESTION: print_word(f, s->congestion); break;
 	case COLUMN_PACE: fprintf(f, "%" PRIu64, s->pace); break;
 	case COLUMN_OFFLOADS: print_word(f, s->offloads); break;
+	case COLUMN_INSTRUMENT: print_word(f, run->instrument); break;
 	case COLUMN_SERVER: print_word(f, s->server); break;
 	case COLUMN_INTERFACE: print_word(f, s->interface); break;
 	case COLUMN_SECONDS: print_figure(f, FIGURE_SECONDS, 1, s->seconds); break;
@@ -245,6 +248,9 @@ static void parse_column(const char *field, enum column k, struct row *r, bool *
 	case COLUMN_CONGESTION: parse_word(field, s->congestion, sizeof(s->congestion)); break;
 	case COLUMN_PACE: s->pace = parse_count(field, 1e16, wrong); break;
 	case COLUMN_OFFLOADS: parse_word(field, s->offloads, sizeof(s->offloads)); break;
+	case COLUMN_INSTRUMENT:
+		parse_word(field, r->run.instrument, sizeof(r->run.instrument));
+		break;
 	case COLUMN_SERVER: parse_word(field, s->server, sizeof(s->server)); break;
 	case COLUMN_INTERFACE: parse_word(field, s->interface, sizeof(s->interface)); break;
 	case COLUMN_SECONDS: s->seconds = parse_figure(field, FIGURE_SECONDS, 1, wrong); break;
@@ -275,10 +281,12 @@ static bool parse_row(char *line, int n, struct row *r)
 	return !wrong && k == n && line == NULL;
 }
 
-static bool same_run(const struct plan_run *a, const struct plan_run *b)
+bool saved_is_run(const struct plan_run *a, const struct plan_run *b)
 {
+	const bool known = a->instrument[0] != '\0' && b->instrument[0] != '\0';
+
 	return strcmp(a->method, b->method) == 0 && a->chunk == b->chunk &&
-	       a->streams == b->streams;
+	       a->streams == b->streams && (!known || strcmp(a->instrument, b->instrument) == 0);
 }
 
 static bool same_number(double a, double b)
@@ -306,7 +314,7 @@ static const char *parse_runs(char *text, int lines, int names, struct plan *p)
 			return "has a line that is wrong or in the wrong place";
 		if (i == 0)
 			p->settings = r.settings;
-		if (r.round > 1 && !same_run(&r.run, &p->run[i % p->n]))
+		if (r.round > 1 && !saved_is_run(&r.run, &p->run[i % p->n]))
 			return "has rounds that differ";
 		if (!same_settings(&r.settings, &p->settings))
 			return "has lines with different settings";
@@ -318,6 +326,10 @@ static const char *parse_runs(char *text, int lines, int names, struct plan *p)
 		p->one_baseline |= r.one_baseline;
 	}
 	p->rounds = lines / p->n;
+	/* Before there was another one, soaking was the instrument. */
+	for (i = 0; i < p->n && names <= COLUMN_INSTRUMENT; i++)
+		if (!isnan(statistics_mean(p->run[i].figure[PLAN_LOAD], p->rounds).value))
+			strcpy(p->run[i].instrument, LOAD_BY_SOAKING);
 	return NULL;
 }
 
@@ -369,7 +381,7 @@ static bool same_plan(const struct plan *a, const struct plan *b)
 	int i;
 
 	for (i = 0; i < a->n && a->n == b->n; i++)
-		if (!same_run(&a->run[i], &b->run[i]))
+		if (!saved_is_run(&a->run[i], &b->run[i]))
 			return false;
 	return a->n == b->n;
 }

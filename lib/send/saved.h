@@ -41,6 +41,12 @@ void saved_close(struct saved *s);
 /* The plan of the last session, by which the others are found; NULL if there is none. */
 const struct plan *saved_plan(const struct saved *s);
 
+/*
+ * Whether two plans have the same run: method, bytes of a call and streams, and the instrument unless one
+ * of them measured no load.
+ */
+bool saved_is_run(const struct plan_run *a, const struct plan_run *b);
+
 /* What a plan that was saved may have otherwise. */
 enum saved_setting {
 	SAVED_SERVER,

@@ -135,7 +135,8 @@ static void put_session(struct text *t, size_t runs, size_t rounds, size_t colum
 			put_char(t, '\t');
 			put_figure(t, 2);
 			put_figure(t, 2);
-			put(t, "host\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel");
+			put(t, "%s\thost\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel",
+			    i % runs == 0 ? "soak" : "idle");
 		}
 		put_char(t, '\n');
 	}
@@ -151,9 +152,10 @@ static void make_saved(struct text *t)
 	    "receiver_load_percent\treceiver_load_uncertainty_percent\t"
 	    "receiver_cost_us_per_kib\treceiver_unsafe%s%s\n",
 	    columns > 0 ? "\tcongestion\tpace_bytes_per_second\toffloads" : "",
-	    columns > 1 ? "\tload_shared_percent\tdrift_percent\tserver\tinterface\tseconds\t"
-			  "warmup_seconds\tdate\ttitle"
-			: "");
+	    columns > 1
+		    ? "\tload_shared_percent\tdrift_percent\tinstrument\tserver\tinterface\tseconds\t"
+		      "warmup_seconds\tdate\ttitle"
+		    : "");
 	put_session(t, runs, 1 + below(3), columns);
 	while (one_in(2)) {
 		put(t, "# zcc 1.1, host\n");

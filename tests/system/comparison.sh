@@ -134,7 +134,7 @@ against_saved()
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
 	[ "$(grep -Ec '^(send|mmap), (before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
 	joined out >lines
-	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.]+\) times its earlier throughput(: no difference is shown)?$' lines)" -eq 2 ]
+	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times its earlier throughput(: no difference is shown)?$' lines)" -eq 2 ]
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send, before' out | tr -d , | grep " $(cat mean) "
@@ -202,6 +202,23 @@ saved_unsafe_in_words()
 	grep -Eq '^send now has [0-9.]+ ' out
 }
 check '--against: a ratio to an unsafe load is marked, one of throughputs is not' saved_unsafe_in_words
+either_instrument()
+{
+	find_hastening
+	BUSY_TURNS=0 soaking $hasten_by "$zcc" -c --idle -s 0 -p "$PORT" $tcp -n 1 -m send,mmap -r 2 --save either.tsv file
+	grep -x '2 rounds of 4 runs; means and 95% intervals' out
+	for name in 'send, unsoaked' 'send, soaked' 'mmap, unsoaked' 'mmap, soaked'; do
+		grep -Eq "^$name +[0-9,]+ \+-" out
+	done
+	joined out >lines
+	grep -Eq '^send, soaked has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send, unsoaked(: no difference is shown)?$' lines
+	[ "$(sed 1,2d either.tsv | cut -f 2,20 | paste -s -d ' ' | tr '\t' ' ')" = \
+	    'send idle send soak mmap idle mmap soak send idle send soak mmap idle mmap soak' ]
+	BUSY_TURNS=0 soaking $hasten_by "$zcc" -c --idle -s 0 -p "$PORT" $tcp -n 1 -m send,mmap -r 1 --json --against either.tsv file
+	tail -n 1 out | grep -o '"instrument":"[a-z]*"' | paste -s -d ' ' >instruments
+	grep -x '"instrument":"idle" "instrument":"soak" "instrument":"idle" "instrument":"soak"' instruments
+}
+check '-c with --idle: each run by either instrument, in turn' either_instrument
 precision_missed()
 {
 	compare -m send,mmap -r 3 -n 1 --precision 0.001 file

@@ -57,6 +57,32 @@ static void test_defaults(void)
 	is(opt.method->name, "write", "-w is the method write");
 }
 
+/* Two methods and two numbers of streams, each by either instrument. */
+static void test_instruments(void)
+{
+	struct command c = {{"zcc", "-cs0", "--idle", "-m", "send,mmap", "-P", "1,4"}, false};
+	int i;
+
+	parse(&c);
+	ok(opt.compare.wanted && opt.compare.rounds == 5 && options_runs(&opt) == 8,
+	   "-c with --idle: each run is made twice, as a comparison");
+	for (i = 0; i < 8; i++) {
+		options_choose_run(&opt, i);
+		ok(strcmp(options_instrument(&opt, i), i % 2 == 0 ? "idle" : "soak") == 0 &&
+			   opt.streams == (i / 2 % 2 == 0 ? 1 : 4) &&
+			   strcmp(opt.method->name, i < 4 ? "send" : "mmap") == 0,
+		   "run %d of the product of lists and instruments: unsoaked first", i);
+	}
+	c = (struct command){{"zcc", "-s", "0", "--idle"}, false};
+	parse(&c);
+	is(options_instrument(&opt, 0), "idle", "--idle alone is the instrument of each run");
+	c = (struct command){{"zcc", "-s", "0"}, false};
+	parse(&c);
+	is(options_instrument(&opt, 0), "", "without either there is none");
+	c = (struct command){{"zcc", "-s", "0", "-c", "--idle", "--request", "10"}, false};
+	ok(exits_with(c) == 2, "--request has one instrument");
+}
+
 /* 33 methods and sizes for each of 32 streams are more runs than a comparison has. */
 static void test_most_runs(void)
 {
@@ -202,6 +228,7 @@ static void test_help(void)
 
 int main(void)
 {
+	test_instruments();
 	test_most_runs();
 	test_defaults();
 	test_limits();

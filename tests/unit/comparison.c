@@ -212,6 +212,34 @@ static void test_place(void)
 	plan_close(&plan);
 }
 
+/* A run by idle time and by soaking; then two methods. */
+static void test_instruments(void)
+{
+	const struct comparison c = {.plan = &plan};
+	char name[COMPARISON_NAME];
+	int round;
+
+	plan_init();
+	strcpy(plan.run[0].method, "send");
+	strcpy(plan.run[1].method, "send");
+	plan.run[0].streams = plan.run[1].streams = 4;
+	strcpy(plan.run[0].instrument, LOAD_BY_IDLE);
+	strcpy(plan.run[1].instrument, LOAD_BY_SOAKING);
+	for (round = 0; round < 2; round++) {
+		plan.run[0].figure[PLAN_COST][round] = 1;
+		plan.run[1].figure[PLAN_COST][round] = 1.25;
+	}
+	stdout_of(print, (void *)&c, printed, sizeof(printed));
+	ok(strstr(printed, "\nunsoaked  ") != NULL && strstr(printed, "\nsoaked  ") != NULL,
+	   "the rows of one method by two instruments have the names of these");
+	ok(strstr(printed, "\nsoaked costs 1.25 (1.25 to 1.25) times as much as unsoaked\n") !=
+		   NULL,
+	   "what soaking costs is so many times what is spent unsoaked");
+	strcpy(plan.run[1].method, "mmap");
+	is(comparison_run_name(&plan, 0, name), "send, unsoaked", "a method and its instrument");
+	plan_close(&plan);
+}
+
 /* Each end of two hosts has its own load and cost. */
 static void test_two_hosts(void)
 {
@@ -249,6 +277,16 @@ static void test_against(void)
 	session.plan = plan;
 	ok(status_of(check_against, &before, err, sizeof(err)) == EXIT_SUCCESS,
 	   "--against: the same plan is compared with");
+	session.plan.run = memcpy(malloc(2 * sizeof(*plan.run)), plan.run, 2 * sizeof(*plan.run));
+	strcpy(plan.run[0].instrument, LOAD_BY_IDLE);
+	ok(status_of(check_against, &before, err, sizeof(err)) == EXIT_SUCCESS,
+	   "--against: a plan without a load is one of any instrument");
+	strcpy(session.plan.run[0].instrument, LOAD_BY_SOAKING);
+	ok(status_of(check_against, &before, err, sizeof(err)) == EXIT_FAILURE &&
+		   strstr(err, "its run 1 is sendfile 64k, 1 stream, soaked, not sendfile 64k, "
+			       "1 stream, unsoaked\n") != NULL,
+	   "--against: a load by another instrument is another plan");
+	free(session.plan.run);
 	session.plan.n = 1;
 	ok(status_of(check_against, &before, err, sizeof(err)) == EXIT_FAILURE &&
 		   strstr(err, "--against: file is of another plan: 1 run a round, not 2\n") !=
@@ -293,6 +331,7 @@ int main(void)
 {
 	test_place();
 	test_two_hosts();
+	test_instruments();
 	test_against();
 	test_sessions();
 	test_huge();

@@ -173,6 +173,28 @@ static void test_neighbours(void)
 	plan_close(&p);
 }
 
+/* The same load by idle time and by soaking, with baselines that differ. */
+static void test_instruments(void)
+{
+	struct send_result res = result(0.5, 1000, true);
+	struct estimate e;
+	struct plan p;
+	int i;
+
+	res.sent.host.drift = 0.02;
+	plan_open(&p, 2, 5);
+	strcpy(p.run[0].instrument, LOAD_BY_IDLE);
+	strcpy(p.run[1].instrument, LOAD_BY_SOAKING);
+	for (i = 0; i < 10; i++)
+		plan_add(&p, plan_turn(&p, i % 2), &res);
+	e = plan_mean(&p, 0, PLAN_LOAD);
+	ok(is_estimate(&e, 0.5, 0.004), "instruments in turn share no baseline");
+	e = plan_ratio(&p, 1, PLAN_COST);
+	ok(near(e.value, 1) && near(e.high, exp(hypot(0.008, 0.008))),
+	   "the errors of two instruments are independent");
+	plan_close(&p);
+}
+
 static void test_no_load(void)
 {
 	struct plan p;
@@ -249,6 +271,7 @@ int main(void)
 	test_precise();
 	test_receiver();
 	test_neighbours();
+	test_instruments();
 	test_no_load();
 	test_other_plan();
 	return done();

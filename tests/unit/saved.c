@@ -99,6 +99,9 @@ static void test_round_trip(void)
 	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL, "a plan to be written");
 	ok(s.session[0].plan.run[0].figure[PLAN_SHARED][0] == 0.01,
 	   "of a file of before the parts were saved, all of an uncertainty is shared");
+	is(s.session[0].plan.run[0].instrument, LOAD_BY_SOAKING,
+	   "a load of before there was another instrument is by soaking");
+	strcpy(s.session[0].plan.run[1].instrument, LOAD_BY_IDLE);
 	s.session[0].plan.run[0].figure[PLAN_SHARED][1] = 0.005;
 	s.session[0].plan.run[0].figure[PLAN_DRIFT][1] = -0.002;
 	saved_append_or_die(&(struct saved){.n = 0}, &s.session[0].plan, path);
@@ -115,6 +118,8 @@ static void test_round_trip(void)
 		   again.session[0].plan.run[0].figure[PLAN_COST][1] == 2.5 &&
 		   again.session[0].plan.run[1].figure[PLAN_REMOTE_COST][1] == 0.5 &&
 		   isnan(again.session[0].plan.run[1].figure[PLAN_COST][0]) &&
+		   strcmp(again.session[0].plan.run[0].instrument, LOAD_BY_SOAKING) == 0 &&
+		   strcmp(again.session[0].plan.run[1].instrument, LOAD_BY_IDLE) == 0 &&
 		   again.session[0].plan.run[0].figure[PLAN_SHARED][1] == 0.005 &&
 		   again.session[0].plan.run[0].figure[PLAN_DRIFT][1] == -0.002 &&
 		   isnan(again.session[0].plan.run[0].figure[PLAN_DRIFT][0]) &&
