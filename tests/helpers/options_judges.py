@@ -126,14 +126,20 @@ def is_usage_error(p):
     return p.status == 2 or p.bad and p.status not in (0, None)
 
 
+def has_both_instruments(p):
+    return p.has('--cpu-load') and p.has('--idle')
+
+
 def is_comparison(p):
     return not p.has('--request') and (
-        ',' in p.values.get('--buffer-size', '') or any(map(p.has, ('--runs', '--save', '--against'))))
+        ',' in p.values.get('--buffer-size', '') or any(map(p.has, ('--runs', '--save', '--against'))) or
+        has_both_instruments(p))
 
 
 def runs(p):
     sizes = 1 if p.has('--request') else len(p.values.get('--buffer-size', '').split(','))
-    return sizes * int(p.values.get('--runs', 3)) if is_comparison(p) else sizes
+    each = 2 if has_both_instruments(p) else 1
+    return sizes * each * int(p.values.get('--runs', 5)) if is_comparison(p) else sizes
 
 
 def json_bytes(text, key):
