@@ -23,7 +23,7 @@ table_row_per_method()
 		grep -Eq "^$m +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
 		[ $m = sendfile ] || grep -Eq "^$m costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile(: no difference is shown)?$" out
 	done
-	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -m $methods( --congestion [a-z]+)?$" out
+	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
 }
 check_undisturbed 'the command, a row for each method, and how many times the first it costs' table_row_per_method
 demo_left_nothing()
@@ -37,7 +37,7 @@ by_default()
 	mkdir stub && ln -s "$BIN/zcs" stub
 	printf '#!/bin/sh\necho us/KiB\necho "$*"\n' >stub/zcc && chmod 755 stub/zcc
 	BIN=$PWD/stub exits 0 timeout 20 "$TOP/tests/demo"
-	tail -n 1 out | grep -Eqx -e "-p [0-9]+ -c -s 0 -t 1 -m $all( --congestion [a-z]+)?"
+	tail -n 1 out | grep -Eqx -e "-p [0-9]+ -c -s 0 -t 1 -r 3 -m $all( --congestion [a-z]+)?"
 }
 check 'by default each way to send is measured for a second' by_default
 
