@@ -134,9 +134,10 @@ static void json_load_part(struct json *j, const struct figures *f)
 
 void json_load(struct json *j, const struct figures *f)
 {
-	static const char *const baseline[] = {
-		[BASELINE_FILE] = "file", [BASELINE_OWN] = "bracket", [BASELINE_IDLE] = "idle",
-		[BASELINE_NONE] = "none"};
+	static const char *const baseline[] = {[BASELINE_FILE] = "file",
+					       [BASELINE_OWN] = "bracket",
+					       [BASELINE_IDLE] = "idle",
+					       [BASELINE_NONE] = "none"};
 
 	json_number(j, "cpus", f->host.cpus);
 	json_number(j, "load_percent", 100 * f->host.load);
