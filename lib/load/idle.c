@@ -29,6 +29,7 @@ static void parse_columns(const char *numbers, struct idle_count *c)
 	for (i = 0; i < CPU_COLUMNS; i++, numbers = rest)
 		column[i] = (double)strtoull(numbers, &rest, 10);
 	c->idle = tick * (column[CPU_IDLE] + column[CPU_IOWAIT]);
+	c->iowait = tick * column[CPU_IOWAIT];
 	c->steal = tick * column[CPU_STEAL];
 }
 
@@ -40,7 +41,7 @@ int idle_parse(const char *text, const struct cpus *cpus, bool whole, struct idl
 	int i, id, n = 0, online = 0;
 	char *numbers;
 
-	all->idle = all->steal = NAN;
+	all->idle = all->steal = all->iowait = NAN;
 	for (i = 0; i < cpus->n && each != NULL; i++)
 		each[i] = *all;
 	for (i = 0, line = text; strncmp(line, "cpu", 3) == 0; line = end + 1) {
@@ -59,6 +60,7 @@ int idle_parse(const char *text, const struct cpus *cpus, bool whole, struct idl
 			continue;
 		parse_columns(numbers, &one);
 		sum.idle += one.idle;
+		sum.iowait += one.iowait;
 		sum.steal += one.steal;
 		n++;
 		if (each != NULL)
@@ -240,14 +242,16 @@ static double deviation_of(const double *busy, int n, double step)
 static struct baseline baseline_of(const struct idle_count *at, size_t stride, int n, int cpus,
 				   int lines)
 {
-	const double seconds = cpus * seconds_between(at[0].ns, at[(size_t)n * stride].ns);
-	struct baseline b = {.spin = 1, .speed = 1, .step = load_step(lines) / seconds};
+	const struct idle_count *end = at + (size_t)n * stride;
+	const double seconds = cpus * seconds_between(at->ns, end->ns);
+	const double step = load_step(lines, end->iowait > at->iowait);
+	struct baseline b = {.spin = 1, .speed = 1, .step = step / seconds};
 	double busy[WINDOWS_MAX];
 	int k;
 
+	b.tasks = busy_between(at, end, cpus);
 	for (k = 0; k < n; k++, at += stride)
 		busy[k] = busy_between(at, at + stride, cpus);
-	b.tasks = busy_between(at - (size_t)n * stride, at, cpus);
 	b.tasks_sd = deviation_of(busy, n, b.step * n);
 	return b;
 }
@@ -301,7 +305,7 @@ void idle_sample(const struct idle *w, struct load_sample *sum, struct load_samp
 	*sum = (struct load_sample){.ns = all.ns,
 				    .time = w->cpus.n * now,
 				    .spin = all.idle,
-				    .work = all.idle,
+				    .work = all.iowait,
 				    .steal = all.steal};
 	if (online < w->cpus.n || isnan(all.idle))
 		sum->limits.now |= UNSAFE_CPU_OFFLINE;
@@ -310,7 +314,8 @@ void idle_sample(const struct idle *w, struct load_sample *sum, struct load_samp
 	for (i = 0; i < w->cpus.n && each != NULL; i++) {
 		each[i] = *sum;
 		each[i].time = now;
-		each[i].spin = each[i].work = one[i].idle;
+		each[i].spin = one[i].idle;
+		each[i].work = one[i].iowait;
 		each[i].steal = one[i].steal;
 	}
 	free(one);

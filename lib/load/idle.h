@@ -35,6 +35,7 @@ void idle_close(struct idle *w);
 struct idle_count {
 	uint64_t ns;        /* the moment, of raw_ns() */
 	double idle, steal; /* CPU seconds, in steps of a tick; NAN where the CPU is offline */
+	double iowait;      /* the part of `idle` in which a task waited for a disk */
 };
 
 /*

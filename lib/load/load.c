@@ -102,9 +102,11 @@ double host_took(double seen, double counted, double spin, double total, double 
 #define HOST_SHARE   0.1  /* of the slowing */
 #define SLOWED_MOST  0.5  /* a slowing beyond this is no host's doing */
 
-double load_step(int lines)
+double load_step(int lines, bool iowait_rose)
 {
-	return 1.96 * sqrt(4.0 / 12 * lines) / (double)sysconf(_SC_CLK_TCK);
+	const int columns = lines * (iowait_rose ? 2 : 1);
+
+	return 1.96 * sqrt(2.0 / 12 * columns) / (double)sysconf(_SC_CLK_TCK);
 }
 
 /*
@@ -158,7 +160,7 @@ static void load_of_idle(const struct calibration *c, const struct baseline *b,
 {
 	const double total = to->time - from->time, idle = to->spin - from->spin;
 	const double stolen = steal_between(from->steal, to->steal) / 2;
-	const double step = load_step(i < 0 ? c->lines : 1);
+	const double step = load_step(i < 0 ? c->lines : 1, to->work > from->work);
 
 	strcpy(l->instrument, LOAD_BY_IDLE);
 	l->load = 1 - b->tasks - (idle + stolen) / total;

@@ -73,7 +73,7 @@ struct load_sample {
 	uint64_t ns;  /* the moment, of raw_ns() */
 	double time;  /* CPU-seconds since the clock's zero */
 	double spin;  /* time spun, over the share that the idle machine lets a soaker spin */
-	double work;  /* turns, over those in a second of the idle machine */
+	double work;  /* turns, over those in a second of the idle machine; of idle time: iowait */
 	double tasks; /* time that other tasks had the CPU */
 	double host;  /* time that the host took while a soaker had the CPU */
 	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
@@ -141,10 +141,10 @@ double host_took(double seen, double counted, double spin, double total, double 
 
 /*
  * Half of the 95 % interval of the rise of idle + iowait between two readings of so many lines of
- * /proc/stat, in seconds: both columns are cut to a tick at either end, so that the rise has the
- * deviation of four such errors.
+ * /proc/stat, in seconds: a column is cut to a tick at either end, so that its rise has the deviation of
+ * two such errors.  Where iowait did not rise, both of its errors are the same: it then has none.
  */
-double load_step(int lines);
+double load_step(int lines, bool iowait_rose);
 
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,

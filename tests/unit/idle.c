@@ -25,6 +25,7 @@ static void test_parse(void)
 	ok(near(each[0].idle, ticks(310)) && near(each[1].idle, ticks(430)) && each[1].ns == 7 &&
 		   near(each[0].steal, ticks(6)),
 	   "idle time is that of both columns, idle and iowait");
+	ok(near(all.iowait, ticks(30)) && near(each[1].iowait, ticks(20)), "iowait is known apart");
 	idle_parse(stat, &two, false, &all, NULL);
 	ok(near(all.idle, ticks(740)), "the sum of some CPUs is that of their lines");
 	idle_parse(stat, &last, false, &all, each);
@@ -39,13 +40,16 @@ static void test_parse(void)
 /* One second a window, of which each of two CPUs was idle for 0.9; in the second the host took 0.2. */
 static void test_baseline(void)
 {
-	const struct idle_count at[] = {{.ns = 0}, {1000000000, 1.8, 0}, {2000000000, 3.4, 0.2}};
+	struct idle_count at[] = {{.ns = 0}, {1000000000, 1.8, 0, 0}, {2000000000, 3.4, 0.2, 0}};
 	const struct baseline b = baseline_of(at, 1, 2, 2, 1);
 
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
 	   "half of what the host took was taken from idleness");
-	ok(near(b.step, load_step(1) / 4),
+	ok(near(b.step, load_step(1, false) / 4),
 	   "the error of the steps is that of the first and the last reading");
+	at[2].iowait = 0.01;
+	ok(near(baseline_of(at, 1, 2, 2, 1).step, sqrt(2) * b.step),
+	   "iowait has an error of its own where it rose");
 }
 
 /* What is beyond the steps is the machine's own unsteadiness. */
@@ -63,14 +67,14 @@ static void test_load(void)
 {
 	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
 	struct calibration c = {.cpus = {2, {0, 1}}, .cpu = b, .lines = 1, .windows = 8};
-	struct load_sample from = {.time = 2}, to = {.time = 8, .spin = 4.5, .work = 4.5};
+	struct load_sample from = {.time = 2}, to = {.time = 8, .spin = 4.5};
 	struct load l;
 
 	c.all = (struct baseline){.tasks = 0.01, .step = 0.002};
 	load_between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25 - 0.01) && l.seconds == 3 && l.cpus == 2,
 	   "the load is the time not idle, less that of the idle machine");
-	ok(near(l.uncertainty, hypot(hypot(0.001, 0.002), load_step(1) / 6)),
+	ok(near(l.uncertainty, hypot(hypot(0.001, 0.002), load_step(1, false) / 6)),
 	   "the steps of the load and of its baseline, and the edges, make it uncertain");
 	ok(isnan(l.slowed) && isnan(l.tasks) && isnan(l.switches),
 	   "idle time tells nothing of tasks, switches and a slowing");
