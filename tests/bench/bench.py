@@ -1,4 +1,4 @@
-"""What accuracy.py, foreground.py and results.py share: building the bench's programs, running programs so
+"""What the benches in Python share: building the bench's programs, running programs so
 that none of them outlives the bench, the description of the machine, and a little statistics."""
 import collections
 import glob
@@ -83,17 +83,18 @@ def run(command, seconds=60, **how):
 
 
 def soaking(command, **how):
-    """Runs a program that soaks.  It is repeated while another set of soakers exists, which only one
-    program at a time may have, and while the machine is so busy that a soaker gets no time."""
+    """Runs a program that measures a load.  It is repeated while another set of soakers exists, which only
+    one program at a time may have and beside which no CPU is idle, and while the machine is so busy that a
+    soaker gets no time."""
     end = time.monotonic() + SOAK_SECONDS
     while True:
         try:
             out, err = run(command, **how)
-            if 'soaked already' not in err:
+            if not re.search('soaked already|never sleeps', err):
                 break
             raise Failed(err.strip()) # it went on without a load
         except Failed as e:
-            why = re.search('soaked already|must be idle', str(e))
+            why = re.search('soaked already|must be idle|never sleeps', str(e))
             if not why:
                 raise
             if time.monotonic() > end:
