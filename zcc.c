@@ -106,6 +106,7 @@ static void note_settings(struct plan *plan, const struct send_result *res)
 	struct plan_settings *s = &plan->settings;
 	const time_t now = time(NULL);
 	struct link link;
+	struct tm utc;
 	char *c;
 
 	if (plan->has_settings || !opt.compare.wanted)
@@ -116,7 +117,7 @@ static void note_settings(struct plan *plan, const struct send_result *res)
 	snprintf(s->title, sizeof(s->title), "%s", opt.title != NULL ? opt.title : "");
 	make_printable(s->server);
 	make_printable(s->title);
-	strftime(s->date, sizeof(s->date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+	strftime(s->date, sizeof(s->date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
 	s->pace = opt.pace;
 	s->seconds = opt.seconds;
 	s->warmup = opt.warmup;
@@ -212,7 +213,8 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 		if (error != NULL || stop > 0)
 			return error;
 		rounds = plan->rounds;
-		if (opt.compare.precision > 0 && plan_is_precise(plan, opt.compare.precision))
+		if (opt.compare.precision > 0 && (plan_is_precise(plan, opt.compare.precision) ||
+						  plan_is_hopeless(plan, opt.compare.precision)))
 			break;
 	}
 	return NULL;

@@ -496,6 +496,17 @@ static void print_calls(const struct plan *p)
 	wrap_end(&w);
 }
 
+static void print_precision(const struct plan *p, double share)
+{
+	if (plan_is_precise(p, share))
+		return;
+	report("--precision %g%% was not reached in %d round%s\n", percent(share), p->rounds,
+	       plural((uint64_t)p->rounds));
+	if (plan_is_hopeless(p, share))
+		report("  and more rounds do not help, as what all of them share is more: run longer "
+		       "(-t)\n");
+}
+
 static void print_text(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
@@ -521,9 +532,8 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	if (c->before != NULL)
 		print_basis(c);
 	print_kept(c);
-	if (opt->compare.precision > 0 && !plan_is_precise(p, opt->compare.precision))
-		report("--precision %g%% was not reached in %d round%s\n",
-		       percent(opt->compare.precision), p->rounds, plural((uint64_t)p->rounds));
+	if (opt->compare.precision > 0)
+		print_precision(p, opt->compare.precision);
 	print_unsafe(c);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);

@@ -220,12 +220,18 @@ static double *session_means(const struct plan *p, int i, enum plan_figure f)
 /* What is shared as a share of the load, which is the error of the logarithm of a cost. */
 static double shared_share(const struct plan *p, int i, enum plan_figure f)
 {
+	return f == PLAN_RATE ? 0 : share_of(p, i, f, shared_error(p, i, f));
+}
+
+/* The mean of all sessions. */
+static double shared_by_sessions(const struct plan *p, int i, enum plan_figure f)
+{
 	double sum = 0;
 	int n = 0;
 
-	for (; p != NULL && f != PLAN_RATE; p = p->earlier, n++)
-		sum += share_of(p, i, f, shared_error(p, i, f));
-	return n > 0 ? sum / n : 0;
+	for (; p != NULL; p = p->earlier, n++)
+		sum += shared_share(p, i, f);
+	return sum / n;
 }
 
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
@@ -238,7 +244,8 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 	mean = session_means(p, i, f);
 	e = statistics_mean(mean, plan_sessions(p));
 	free(mean);
-	return f == PLAN_RATE ? e : statistics_widen(e, fabs(e.value) * shared_share(p, i, f));
+	return f == PLAN_RATE ? e
+			      : statistics_widen(e, fabs(e.value) * shared_by_sessions(p, i, f));
 }
 
 static double neighbour_share(const struct plan *p, int i, enum plan_figure f)
@@ -271,7 +278,7 @@ struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
 			      enum plan_figure f)
 {
-	const double shared = hypot(shared_share(p, i, f), shared_share(other, i, f));
+	const double shared = hypot(shared_by_sessions(p, i, f), shared_by_sessions(other, i, f));
 	struct estimate e;
 	double *now, *then;
 
@@ -315,4 +322,15 @@ bool plan_is_precise(const struct plan *p, double share)
 	before.rounds--;
 	return p->rounds >= PLAN_ROUNDS && is_precise_now(&before, share) &&
 	       is_precise_now(p, share);
+}
+
+bool plan_is_hopeless(const struct plan *p, double share)
+{
+	int i;
+
+	for (i = 0; i < p->n; i++)
+		if (shared_share(p, i, PLAN_COST) > share ||
+		    shared_share(p, i, PLAN_REMOTE_COST) > share)
+			return p->rounds >= PLAN_ROUNDS;
+	return false;
 }

@@ -120,3 +120,6 @@ unsigned plan_unsafe(const struct plan *p, int i, bool remote);
  * never precise: a few may agree by chance, and who stops just then finds too narrow an interval.
  */
 bool plan_is_precise(const struct plan *p, double share);
+
+/* Whether more rounds cannot make it so: what they share of a cost is more than that. */
+bool plan_is_hopeless(const struct plan *p, double share);

@@ -78,7 +78,11 @@ static void test_precise(void)
 	for (i = 0; i < 4; i++)
 		add(&p, 0, 0.5, 1000, true);
 	ok(!plan_is_precise(&p, 0.001), "four rounds are not precise, even if they do not vary");
+	ok(!plan_is_hopeless(&p, 0.001), "nor is it known that more cannot be");
 	add(&p, 0, 0.5, 1000, true);
+	ok(!plan_is_precise(&p, 0.007) && plan_is_hopeless(&p, 0.007) &&
+		   !plan_is_hopeless(&p, 0.009),
+	   "a goal below what all rounds share is never reached");
 	ok(plan_is_precise(&p, 0.009), "five rounds whose costs do not vary are precise");
 	add(&p, 0, 0.7, 1000, true);
 	ok(!plan_is_precise(&p, 0.14), "a round that differs by far makes them imprecise");

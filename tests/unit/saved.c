@@ -184,6 +184,7 @@ static void test_settings(void)
 	ok(parse(text, &old) == NULL && !old.session[0].plan.has_settings &&
 		   saved_difference(&old.session[0].plan, &now, SAVED_PACE, line) == NULL,
 	   "a file of before the settings were saved is read, and nothing is known to differ");
+	saved_close(&old);
 	snprintf(text, sizeof(text), "%s%s\tbbr\t0\t-\n", HEAD, row);
 	ok(parse(text, &old) != NULL, "settings without their columns are rejected");
 	snprintf(
