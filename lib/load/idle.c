@@ -22,7 +22,7 @@ struct idle {
 static void parse_columns(const char *numbers, struct idle_count *c)
 {
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	double column[CPU_COLUMNS];
+	double column[CPU_COLUMNS] = {0};
 	char *rest;
 	int i;
 

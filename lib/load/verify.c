@@ -21,7 +21,7 @@ static const struct {
 	int rate;
 	enum burner_path path;
 } cases[VERIFY_CASES] = {
-	[VERIFY_ZERO] = {BURNER_REST},
+	[VERIFY_ZERO] = {.kind = BURNER_REST},
 	[VERIFY_BURN_10] = {BURNER_BURN, .first = true, .share = 0.1},
 	[VERIFY_BURN_50] = {BURNER_BURN, .first = true, .share = 0.5},
 	[VERIFY_BURN_95] = {BURNER_BURN, .first = true, .share = 0.95},

@@ -662,7 +662,8 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	if (c->before != NULL) {
 		json_count(&j, "sessions", (uint64_t)plan_sessions(c->plan));
 		json_string(&j, "against", c->before->session[c->before->n - 1].machine);
-		json_count(&j, "against_rounds", (uint64_t)before_of(c)->rounds);
+		json_count(&j, "against_rounds",
+			   (uint64_t)c->before->session[c->before->n - 1].plan.rounds);
 		json_count(&j, "against_sessions", (uint64_t)c->before->n);
 		json_differences(&j, c);
 	}

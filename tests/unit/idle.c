@@ -1,5 +1,5 @@
 /* The part itself, for what it has of its own. */
-#include "lib/load/idle.c"
+#include "lib/load/idle.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include "tests/unit/unit.h"
 

@@ -205,6 +205,8 @@ static void test_sessions(void)
 	FILE *f;
 
 	f = fdopen(mkstemp(path), "w");
+	if (f == NULL)
+		err(EXIT_FAILURE, "%s", path);
 	saved_find_or_die(&s, path);
 	ok(s.n == 0 && saved_plan(&s) == NULL, "an empty file has no session");
 	fputs(HEAD SEND("1"), f);

@@ -1,5 +1,5 @@
 /* The part itself, for what it has of its own. */
-#include "lib/load/spin.c"
+#include "lib/load/spin.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
 
 #include "tests/unit/unit.h"
 
