@@ -12,7 +12,7 @@ one=${all##*[,-]}
 # measurable: skips a check where the kernel measures no idle time, or other programs have a CPU
 measurable()
 {
-	! grep -q 'never sleeps\|does not measure' err || skip_check "$(head -n 1 err)"
+	! grep -q 'never sleeps\|does not measure\|no load is measured' err || skip_check "$(head -n 1 err)"
 }
 
 periods()
@@ -45,6 +45,23 @@ command_runs()
 	jq -e '.instrument == "idle" and .baseline == "bracket" and .seconds >= 0.6' out
 }
 check_with jq 'cyclesoak --idle COMMAND: the idle machine before and after, and the status' command_runs
+
+# The CPU clock of the burner says how large its load was; a busy machine spoils a load, and marks it.
+known_load()
+{
+	for try in 1 2 3 4 5; do
+		exits 0 "$cyclesoak" --idle --json "$burn" "$all" 1 30
+		measurable
+		grep -q '"unsafe"' out || break
+	done
+	! grep -q '"unsafe"' out || skip_check "the machine is busy: $(head -n 1 err)"
+	truth=$(grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out)
+	grep '^{' out >load
+	cat out
+	jq -e --argjson t "$truth" '(.load_percent - 100 * $t / .cpus | fabs) <= .load_uncertainty_percent + 1.5' load
+	jq -e '.load_uncertainty_percent <= 5' load
+}
+check_with jq 'cyclesoak --idle: a load of known size, within its interval and 1.5 points' known_load
 
 # A transfer of which each end measures its own load; it is one host, which disturbs neither.
 both_ends()
@@ -90,13 +107,14 @@ on_one()
 	remember $soaks
 	soaker_of()
 	{
-		keeper=$(cat "/proc/$soaks/task/$soaks/children")
-		for keeper in $keeper; do
+		! grep 'no load is measured' err || return 0
+		for keeper in $(cat "/proc/$soaks/task/$soaks/children"); do
 			soaker=$(cat "/proc/$keeper/task/$keeper/children") && [ -n "$soaker" ] && return
 		done
 		return 1
 	}
 	wait_until soaker_of
+	measurable
 	threads_bound()
 	{
 		grep -h '^Cpus_allowed_list' "/proc/${soaker% }/task"/*/status | sort | uniq -c >bound

@@ -182,12 +182,6 @@ cyclesoak_with_command()
 		awk -v hz="$(getconf CLK_TCK)" '{ print $1 * hz }' >../own_ticks
 }
 check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' cyclesoak_with_command
-idle_time_with_command()
-{
-	"$cyclesoak" --idle --json "$burn" "$all" "$seconds" 30 >out
-	echo "$(json_load out) $(burnt)" >measured
-}
-check_load 'cyclesoak --idle with a command that takes all CPUs in part' idle_time_with_command
 cyclesoak_json_with_command()
 {
 	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$all" "$seconds"

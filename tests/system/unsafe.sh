@@ -595,7 +595,7 @@ check 'a table of sizes: a load of 100 % with its mark is as wide as its column'
 start_zcs
 zcc_run_marked()
 {
-	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 0.6 -I 0.1 --pace 2m -o 50k
+	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1.2 -I 0.1 --pace 2m -o 50k
 	p=$SOAK
 	wait_until or_gone "$p" [ -s out ]
 	soaker=$(soaker_of "$p")

@@ -142,7 +142,7 @@ done
 # zcs_serves: several clients, good and bad, and SIGTERM while there are two
 zcs_serves()
 {
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 --warmup 0.2 -t 0.2 --congestion reno
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 --warmup 0.1 -t 0.8 --congestion reno
 	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
 	{ u32 1 1 1; printf excess; } | "$HELPERS/peer" send "$PORT"
 	u32 1 1 1000 | "$HELPERS/peer" send -R "$PORT"
