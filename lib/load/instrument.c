@@ -27,7 +27,7 @@ static void soak_close(struct instrument *in)
 static void watch_sample(const struct instrument *in, const struct calibration *c,
 			 struct load_sample *sum, struct load_sample *each)
 {
-	(void)c; /* what is spun, or slept, on the idle machine is all of the time that tasks leave */
+	(void)c; /* on the idle machine a CPU sleeps for all of the time that tasks leave */
 	idle_sample(in->idle, sum, each);
 }
 
@@ -51,7 +51,6 @@ static void watch_close(struct instrument *in)
 }
 
 static const struct instrument_kind soaking = {
-	.name = "soaking",
 	.sample = soak_sample,
 	.baseline = soak_baseline,
 	.limits = soak_limits,
@@ -59,7 +58,6 @@ static const struct instrument_kind soaking = {
 };
 
 static const struct instrument_kind watching = {
-	.name = "idle time",
 	.sample = watch_sample,
 	.baseline = watch_baseline,
 	.limits = watch_limits,

@@ -13,8 +13,6 @@
 struct instrument;
 
 struct instrument_kind {
-	const char *name; /* as reports have it */
-
 	/* Reads samples against a baseline of the same instrument and CPUs; `each` may be NULL. */
 	void (*sample)(const struct instrument *in, const struct calibration *c,
 		       struct load_sample *sum, struct load_sample *each);

@@ -17,7 +17,7 @@ static bool takes_turns(const struct run *r)
 	return r->setup.soak && r->setup.idle;
 }
 
-/* Prepares each instrument once, so that what is to be said of it is said once. */
+/* Prepares each instrument once, so that each warning about it is printed once. */
 static void prepare_gauges_or_die(struct run *r)
 {
 	int i;

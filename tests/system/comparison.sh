@@ -93,7 +93,7 @@ table_of_rows()
 	for name in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
 		grep -Ex "$name +[0-9,]+ \+-[0-9,]+" out
 	done
-	grep -Ex 'sendfile 64k, 2 streams has [0-9.]+ \([0-9.]+ to [0-9.]+\) times the throughput of send 1k, 1 stream(: no difference is shown)?' lines
+	grep -Ex 'sendfile 64k, 2 streams has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send 1k, 1 stream(: no difference is shown)?' lines
 }
 check 'text: a row for each combination, and the ratio to the first in words' table_of_rows
 one_round()
@@ -243,7 +243,7 @@ other_settings()
 }
 other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -vx reno | head -n 1)
 if [ -n "$other" ]; then
-	check '--against: a line for each setting that differs; a file of before they were saved is read' other_settings
+	check '--against: a line for each setting that differs; a file without settings is read' other_settings
 else
 	skip '--against: settings that differ' 'no other congestion control is allowed'
 fi

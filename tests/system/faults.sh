@@ -139,7 +139,7 @@ counted=false
 stop_zcs
 
 #
-# zcs, with a client that is well.  One that it turns away makes way for the next.
+# zcs, with a client that is well.  A client that it rejects leaves its place to the next.
 #
 zcs_start()
 {

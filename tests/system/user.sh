@@ -101,7 +101,7 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		rights $p | diff want -
 		kill $p
 	}
-	check_with setpriv '--user: groups and ambient capabilities of before are gone' user_groups_and_ambient
+	check_with setpriv '--user: earlier groups and ambient capabilities are gone' user_groups_and_ambient
 	user_where_kernel_would()
 	{
 		exits 1 setpriv --securebits +no_setuid_fixup timeout 20 "$zcs" -p 0 --user nobody

@@ -98,9 +98,9 @@ static void test_round_trip(void)
 	close(mkstemp(path));
 	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL, "a plan to be written");
 	ok(s.session[0].plan.run[0].figure[PLAN_SHARED][0] == 0.01,
-	   "of a file of before the parts were saved, all of an uncertainty is shared");
+	   "all of an uncertainty is shared if the file has no parts of it");
 	is(s.session[0].plan.run[0].instrument, LOAD_BY_SOAKING,
-	   "a load of before there was another instrument is by soaking");
+	   "a load without an instrument in the file was measured by soaking");
 	strcpy(s.session[0].plan.run[1].instrument, LOAD_BY_IDLE);
 	s.session[0].plan.run[0].figure[PLAN_SHARED][1] = 0.005;
 	s.session[0].plan.run[0].figure[PLAN_DRIFT][1] = -0.002;
@@ -183,7 +183,7 @@ static void test_settings(void)
 	snprintf(text, sizeof(text), "%s%s\n", HEAD, row);
 	ok(parse(text, &old) == NULL && !old.session[0].plan.has_settings &&
 		   saved_difference(&old.session[0].plan, &now, SAVED_PACE, line) == NULL,
-	   "a file of before the settings were saved is read, and nothing is known to differ");
+	   "a file without the settings is read, and no difference is reported");
 	saved_close(&old);
 	snprintf(text, sizeof(text), "%s%s\tbbr\t0\t-\n", HEAD, row);
 	ok(parse(text, &old) != NULL, "settings without their columns are rejected");
