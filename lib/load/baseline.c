@@ -245,7 +245,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	c->all.step = hypot(c->all.step, other->all.step) / 2;
 	c->all.drift = other->all.tasks - c->all.tasks;
 	c->all.tasks += c->all.drift / 2;
-	c->all.tasks_sd = fmax(c->all.tasks_sd, other->all.tasks_sd);
+	c->all.tasks_sd = hypot(c->all.tasks_sd, other->all.tasks_sd) / sqrt(2);
 	c->all.spin_sd = fmax(fmax(c->all.spin_sd, other->all.spin_sd), fabs(drift) / 2);
 	return c->lines > 0 ? c->all.drift : drift;
 }

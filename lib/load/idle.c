@@ -174,7 +174,8 @@ static bool is_measured(const struct idle *w, char why[DIE_MAX])
 				 w->cpus.id[i % w->cpus.n]);
 			return false;
 		}
-		if (fabs(t.awake - t.others - t.worked) <= TRY_DOUBT)
+		/* Where nothing was left to the thread, both differ by nothing. */
+		if (t.awake <= 1 - TRY_ASLEEP && fabs(t.awake - t.others - t.worked) <= TRY_DOUBT)
 			return true;
 	}
 	if (t.awake > 1 - TRY_ASLEEP)
@@ -238,13 +239,43 @@ static double deviation_of(const double *busy, int n, double step)
 	return sqrt(fmax(0, sd * sd - step * step));
 }
 
-/* The figures of one CPU, or of all, from the readings before the first of n windows and after each. */
+/*
+ * On an idle machine the step in which idle time is counted need not be waited out: the moment at which a
+ * column rises is known as finely as it is looked at.  Many CPUs make the sum of all rise all the time.
+ */
+#define EDGE_POLL_NS 1000000u
+#define EDGE_POLLS   12 /* at most: a tick of the column has 10 ms */
+
+/* The share of the column's step that remains of it. */
+static double edge_share(const struct idle *w)
+{
+	return fmin(1, w->cpus.n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK));
+}
+
+/* Reads as idle_read() does, as soon as the idle time of all has risen. */
+static void read_at_edge(const struct idle *w, struct idle_count *all, struct idle_count *each)
+{
+	double before;
+	int i;
+
+	idle_read(w, all, each);
+	before = all->idle;
+	for (i = 0; i < EDGE_POLLS && w->whole && edge_share(w) < 1 && all->idle == before; i++) {
+		sleep_ns(EDGE_POLL_NS);
+		idle_read(w, all, each);
+	}
+}
+
+/*
+ * The figures of one CPU, or of all, from the readings before the first of n windows and after each.
+ * The idle time in the readings is known to the share `edge` of its step.
+ */
 static struct baseline baseline_of(const struct idle_count *at, size_t stride, int n, int cpus,
-				   int lines)
+				   int lines, double edge)
 {
 	const struct idle_count *end = at + (size_t)n * stride;
 	const double seconds = cpus * seconds_between(at->ns, end->ns);
-	const double step = load_step(lines, end->iowait > at->iowait);
+	const double step = edge * load_step(lines, end->iowait > at->iowait);
 	struct baseline b = {.spin = 1, .speed = 1, .step = step / seconds};
 	double busy[WINDOWS_MAX];
 	int k;
@@ -265,10 +296,10 @@ double idle_baseline(const struct idle *w, struct calibration *c, double seconds
 	int i, k;
 
 	each = alloc_or_die((size_t)(n + 1) * stride, sizeof(*each), "idle time");
-	idle_read(w, &all[0], each);
+	read_at_edge(w, &all[0], each);
 	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
 		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-		idle_read(w, &all[k], each + (size_t)k * stride);
+		read_at_edge(w, &all[k], each + (size_t)k * stride);
 	}
 	if (k <= n) {
 		free(each);
@@ -278,8 +309,8 @@ double idle_baseline(const struct idle *w, struct calibration *c, double seconds
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	c->cpu = alloc_or_die(stride, sizeof(*c->cpu), "idle time");
 	for (i = 0; i < cpus; i++)
-		c->cpu[i] = baseline_of(each + i, stride, n, 1, 1);
-	c->all = baseline_of(all, 1, n, cpus, c->lines);
+		c->cpu[i] = baseline_of(each + i, stride, n, 1, 1, 1);
+	c->all = baseline_of(all, 1, n, cpus, c->lines, w->whole ? edge_share(w) : 1);
 	free(each);
 	return c->all.tasks;
 }

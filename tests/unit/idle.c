@@ -41,15 +41,28 @@ static void test_parse(void)
 static void test_baseline(void)
 {
 	struct idle_count at[] = {{.ns = 0}, {1000000000, 1.8, 0, 0}, {2000000000, 3.4, 0.2, 0}};
-	const struct baseline b = baseline_of(at, 1, 2, 2, 1);
+	const struct baseline b = baseline_of(at, 1, 2, 2, 1, 1);
 
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
 	   "half of what the host took was taken from idleness");
 	ok(near(b.step, load_step(1, false) / 4),
 	   "the error of the steps is that of the first and the last reading");
 	at[2].iowait = 0.01;
-	ok(near(baseline_of(at, 1, 2, 2, 1).step, sqrt(2) * b.step),
+	ok(near(baseline_of(at, 1, 2, 2, 1, 1).step, sqrt(2) * b.step),
 	   "iowait has an error of its own where it rose");
+	ok(near(baseline_of(at, 1, 2, 2, 1, 0.2).tasks, b.tasks) &&
+		   near(baseline_of(at, 1, 2, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
+	   "a step of which a part is known leaves the rest uncertain");
+}
+
+/* The column has steps of 10 ms, and two CPUs that idle bring it forward by 2 ms between two looks. */
+static void test_edge(void)
+{
+	const struct idle two = {.cpus = {.n = 2}}, many = {.cpus = {.n = 128}};
+
+	ok(near(edge_share(&two) / (double)sysconf(_SC_CLK_TCK), 0.002),
+	   "the moment of a step is known to a look at the column");
+	ok(edge_share(&many) == 1, "the column of many CPUs is not looked at again");
 }
 
 /* What is beyond the steps is the machine's own unsteadiness. */
@@ -105,6 +118,7 @@ int main(void)
 {
 	test_parse();
 	test_baseline();
+	test_edge();
 	test_deviation();
 	test_load();
 	test_trial();
