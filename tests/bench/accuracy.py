@@ -341,6 +341,14 @@ def print_wakes(rows, way):
             offset, slope = straight_line([r['wakes'] for r in of], [r['error'] for r in of])
             print(f'{text}, {way}: beyond the tasks\' clock {offset:+.2f} points, and {slope * CPUS * 1e4:+.2f} us for '
                   'each wake-up')
+            for group in COMPARED if groups == COMPARED else []:
+                errors = [(r['error'] - slope * r['wakes'], r['half']) for r in of if r['group'] == group]
+                if len(errors) > 1:
+                    f = spread([e for e, _ in errors])
+                    half = statistics.fmean(h for _, h in errors)
+                    print(f'    {group}, with its wake-ups in the truth: bias {f.bias:+.2f}, scatter {f.scatter:.2f}, '
+                          f'{100 * sum(abs(e) <= h for e, h in errors) / f.n:.1f} % covered, '
+                          f'+-{half:.2f} is {half / f.rms:.1f} of the RMS')
 
 
 def table(rows, title):
