@@ -73,8 +73,8 @@ static int run(struct context *x)
 
 	if (opt.user != NULL)
 		privileges_drop_or_die(opt.user);
-	if (!opt.reply && opt.method->try_or_die != NULL)
-		opt.method->try_or_die();
+	if (!opt.reply)
+		receiver_try_or_die(opt.method);
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	sigaction(SIGCONT, &continued, NULL);
 	/* With `-p 0` only the kernel knows the port. */
@@ -237,7 +237,7 @@ static void parse_option(int c)
 	case '1': opt.once = true; break;
 	case 'm':
 		opt.method = receive_methods + arg_name("-m, --method", optarg, receive_methods,
-							RECEIVE_METHODS,
+							receive_methods_n,
 							sizeof(receive_methods[0]));
 		break;
 	case OPT_MAX_REPLY: opt.max_reply = arg_size("--max-reply", optarg, 0, 1ull << 32); break;
@@ -295,10 +295,7 @@ int main(int argc, char **argv)
 			   .lock = PTHREAD_MUTEX_INITIALIZER,
 			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
 			   .continued_ns = &continued_ns},
-		.group.lock = PTHREAD_MUTEX_INITIALIZER,
-		.accepting = PTHREAD_MUTEX_INITIALIZER,
-		.readings.lock = PTHREAD_MUTEX_INITIALIZER,
-		.routes.lock = PTHREAD_MUTEX_INITIALIZER,
+		.counters.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	int c;
 
@@ -318,7 +315,6 @@ int main(int argc, char **argv)
 	sock_warn_rcvbuf(&opt.sock);
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
-	pool_init(&x.pool);
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

@@ -101,6 +101,22 @@ void counters_read(struct counters *c, const char *interface)
 	c->ns = now_ns();
 }
 
+void counters_recent(struct recent_counters *r, const char *interface, struct counters *c)
+{
+	const char last = interface[0] != '\0' ? interface[strlen(interface) - 1] : '\0';
+	const size_t i = (unsigned char)last % RECENT_SLOTS; /* eth0, eth1 ... have one each */
+	struct counters *recent = &r->slot[i].counters;
+
+	pthread_mutex_lock(&r->lock);
+	if (recent->ns == 0 || now_ns() > recent->ns + RECENT_NS ||
+	    strcmp(r->slot[i].interface, interface) != 0) {
+		counters_read(recent, interface[0] != '\0' ? interface : NULL);
+		snprintf(r->slot[i].interface, IF_NAMESIZE, "%s", interface);
+	}
+	*c = *recent;
+	pthread_mutex_unlock(&r->lock);
+}
+
 /* Counters of the kernel may step back: idle and iowait do when a CPU goes offline. */
 static double rise(uint64_t from, uint64_t to)
 {

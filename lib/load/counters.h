@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <net/if.h>
+
 #include "common.h"
 
 /* The columns of the cpu line of /proc/stat (proc_stat(5)) that a report shows. */
@@ -39,6 +41,21 @@ struct rates {
 
 /* Reads all counters; those of the interface are not known if `interface` is NULL. */
 void counters_read(struct counters *c, const char *interface);
+
+#define RECENT_NS    100000000u /* that a reading is used again */
+#define RECENT_SLOTS 4          /* interfaces that share one replace each other */
+
+/* Readings that clients share: to read the counters takes longer the more CPUs there are. */
+struct recent_counters {
+	pthread_mutex_t lock;
+	struct {
+		char interface[IF_NAMESIZE]; /* empty: none */
+		struct counters counters;    /* ns is 0 before the first */
+	} slot[RECENT_SLOTS];
+};
+
+/* Stores a reading of at most RECENT_NS ago; `interface` may be empty.  Any thread may call it. */
+void counters_recent(struct recent_counters *r, const char *interface, struct counters *c);
 
 /*
  * Sums what /proc/net/softnet_stat, as f, has of each CPU in hexadecimal: the second and the third

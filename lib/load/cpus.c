@@ -126,14 +126,6 @@ int cpu_bind(int cpu)
 	return sched_setaffinity(0, sizeof(set), set);
 }
 
-void cpu_unbind(void)
-{
-	cpu_mask set;
-
-	if (sched_getaffinity(getpid(), sizeof(set), set) == 0)
-		sched_setaffinity(0, sizeof(set), set);
-}
-
 int cpu_of(const struct cpus *cpus, int i)
 {
 	return cpus->n > 0 ? cpus->id[i % cpus->n] : -1;

@@ -55,9 +55,6 @@ void cpu_model(char *buf, size_t size);
 /* Binds the calling thread to one CPU. */
 int cpu_bind(int cpu);
 
-/* Gives the calling thread the CPUs that the main thread may use. */
-void cpu_unbind(void);
-
 /* The i-th CPU of the list, which repeats behind its end; -1 if the list is empty. */
 int cpu_of(const struct cpus *cpus, int i);
 

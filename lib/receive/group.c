@@ -1,7 +1,5 @@
 #include "lib/receive/group.h"
 
-#include <sys/eventfd.h>
-
 void mark_now(struct meter *m, const struct tally *t, struct mark *mark)
 {
 	mark->ns = now_ns();
@@ -41,7 +39,6 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	strcpy(f->method, x->opt->method->name);
 }
 
-/* The caller has the group's lock. */
 static uint64_t bytes_of_all(const struct client_group *g)
 {
 	uint64_t bytes = g->removed_bytes;
@@ -54,7 +51,7 @@ static uint64_t bytes_of_all(const struct client_group *g)
 	return bytes;
 }
 
-/* Begins an interval.  The caller has the group's lock. */
+/* Begins an interval. */
 static void interval_begin(struct context *x)
 {
 	struct client_group *g = &x->group;
@@ -90,6 +87,13 @@ void group_join(struct context *x, struct member *c)
 	LIST_INSERT_HEAD(&g->members, c, link);
 }
 
+void group_leave(struct context *x, struct member *c)
+{
+	LIST_REMOVE(c, link);
+	x->group.total--;
+	x->group.n--;
+}
+
 static void report_all(struct context *x)
 {
 	struct client_group *g = &x->group;
@@ -115,7 +119,6 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 {
 	struct client_group *g = &x->group;
 
-	pthread_mutex_lock(&g->lock);
 	g->removed_bytes += c->bytes;
 	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
 		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
@@ -127,17 +130,12 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 	g->summary |= summary;
 	g->finished |= !f->cut;
 	LIST_REMOVE(c, link);
-	if (g->n == 1)
+	if (--g->n == 0)
 		report_all(x);
-	/* At the end, since the main thread reads it without the lock. */
-	if (--g->n == 0 && (x->opt->once || meter_measures(&x->meter)))
-		eventfd_write(g->wake, 1);
-	pthread_mutex_unlock(&g->lock);
 }
 
 void group_close(struct context *x)
 {
-	pthread_mutex_lock(&x->group.lock);
 	if (x->group.n > 0 && x->opt->json)
 		report_all(x);
 }
@@ -162,12 +160,10 @@ void group_look(struct context *x)
 	enum meter_step step;
 
 	while ((step = meter_look(&x->meter, g->n > 0)) != METER_GOES_ON) {
-		pthread_mutex_lock(&g->lock);
 		if (step == METER_BEGINS)
 			begin_load(x);
 		else
 			meter_end(&x->meter, &g->tally, bytes_of_all(g));
-		pthread_mutex_unlock(&g->lock);
 	}
 }
 
@@ -178,7 +174,6 @@ void interval_next(struct context *x)
 	struct interval last;
 	struct figures f;
 
-	pthread_mutex_lock(&g->lock);
 	last = g->interval;
 	interval_begin(x);
 	figures_between(x, &last.begin, &next->begin, &f);
@@ -187,5 +182,4 @@ void interval_next(struct context *x)
 	if (f.clients > 0 && f.bytes > 0)
 		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
 				      last.warm_up || next->warm_up);
-	pthread_mutex_unlock(&g->lock);
 }

@@ -14,15 +14,13 @@
 #include <sys/queue.h>
 
 #include "lib/load/meter.h"
-#include "lib/load/readings.h"
-#include "lib/net/route.h"
 #include "lib/receive/guard.h"
-#include "lib/receive/pool.h"
 #include "lib/receive/report.h"
 
 #define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
 #define LOAD_NS  10000000  /* the load tells nothing of a shorter one */
 
+struct client;
 struct context;
 
 /* The state at one time: a zeroed struct, and then what is read of it. */
@@ -53,21 +51,20 @@ struct member {
 };
 
 struct client_group {
-	pthread_mutex_t lock;
-	int wake; /* eventfd(2): the last client has left, or the main thread is to accept */
+	int wake; /* eventfd(2): a client has ended, or with --reply zcs does */
 	LIST_HEAD(member_head, member) members;
-	_Atomic int n;          /* clients now */
+	int n;                  /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
 	struct tally tally;     /* of what was received from all clients since the start */
 	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
-	char interface[IF_NAMESIZE];  /* that all clients have; empty: there are several */
-	bool summary;                 /* a client has a summary */
-	bool finished;                /* a client has sent all that it announced */
-	_Atomic bool failed;          /* a client failed, since the start */
-	_Atomic uint64_t interval_ns; /* when the interval of the report began */
+	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
+	bool summary;                /* a client has a summary */
+	bool finished;               /* a client has sent all that it announced */
+	_Atomic bool failed;         /* a client failed, since the start */
+	uint64_t interval_ns;        /* when the interval of the report began */
 	struct interval {
 		struct mark begin;
 		bool warm_up; /* a client was in its warm-up when it began */
@@ -82,32 +79,25 @@ struct context {
 	struct report report;
 	struct places places;
 	struct client_group group;
-	struct pool pool;          /* the clients' threads */
-	struct readings readings;  /* of the host's counters */
-	struct routes routes;      /* to the clients */
-	_Atomic int buffers;       /* clients that have a buffer of a default size */
-	_Atomic uint64_t accepted; /* clients that had a thread, in stream mode */
-	pthread_mutex_t accepting; /* held while a client is accepted, until it has joined */
-	_Atomic int listener;      /* -1: no client is accepted any more */
-	bool in_vain;              /* a client's thread has last found no client to accept */
-	bool mptcp;                /* the listener accepts Multipath TCP */
-	/* The client's thread that accepts clients; NULL: the main thread does. */
-	_Atomic(struct worker *) acceptor;
-	struct figures program; /* of receipts: what program and kernel this is */
+	struct recent_counters counters; /* of the host */
+	uint64_t accepted;               /* clients that had a thread, in stream mode */
+	_Atomic(struct client *) ended;  /* clients that are to be removed, the last first */
+	struct figures program;          /* of receipts: what program and kernel this is */
 };
 
-/* Adds a client to the group, or begins one with it.  The caller has the group's lock. */
+/* Adds a client to the group, or begins one with it. */
 void group_join(struct context *x, struct member *c);
+
+/* Undoes that, as the client cannot be served. */
+void group_leave(struct context *x, struct member *c);
 
 /*
  * Removes a client and adds its figures to the group's.  `summary`: the report has a summary of
- * the client.  The last client ends the group's report, so a client first closes its descriptors.
+ * the client.  The last client ends the group's report.
  */
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
 
-/*
- * Ends the report of a group that still has clients, and keeps the lock, so that they stay in it.
- */
+/* Ends the report of a group that still has clients. */
 void group_close(struct context *x);
 
 /* Starts and ends the measurement of the load, as clients come and go: see meter_look(). */

@@ -370,6 +370,7 @@ void *places_accept(struct places *s, int listener, size_t size)
 {
 	struct place *p = malloc(
 		size); /* glibc keeps what was freed for malloc(3), not for calloc(3) */
+	const int flags = s->opt->reply ? SOCK_NONBLOCK : 0; /* others have a thread each */
 	socklen_t len = sizeof(p->peer);
 	uint64_t last, now;
 	bool has;
@@ -377,7 +378,7 @@ void *places_accept(struct places *s, int listener, size_t size)
 	if (p != NULL)
 		memset(p, 0, size);
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
-					    SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0) {
+					    SOCK_CLOEXEC | flags)) < 0) {
 		/* Other errors of accept(2) are the connection's and not the server's. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			now = now_ns();

@@ -1,6 +1,14 @@
 /*
- * receiver.h: what the methods by which zcs receives have in common.  methods.h has the interface for
- * their user.
+ * receiver.h: a receiver reads the wire of one connection by a method of zcs.  methods.c has the table of
+ * the methods.
+ *
+ *	receiver_init(&r, sock, &receive_methods[0], false);
+ *	while (!receiver_wait(&r, -1))
+ *		;
+ *	if (receiver_open(&r, 0) == 0)
+ *		while (receiver_receive(&r) > 0)
+ *			;
+ *	receiver_close(&r);
  */
 #pragma once
 
@@ -8,44 +16,75 @@
 
 #include "lib/net/wire.h"
 
+#define RECEIVER_ERROR_MAX 176
+
 struct receiver;
-struct uring_receiver;
-
-struct receive_method {
-	const char *name;
-	/*
-	 * Makes one system call that moves at most `size` bytes, of a body if it does not copy; uring
-	 * takes one buffer, for which it need not make a call.  More data may be there afterwards:
-	 * receiver_queued() has how many.
-	 */
-	ssize_t (*receive)(struct receiver *r, size_t size);
-	bool copies;              /* it copies data into a buffer of the program */
-	int lowat;                /* SO_RCVLOWAT in a body, bytes */
-	void (*try_or_die)(void); /* dies if this host lacks what the method needs; may be NULL */
-};
-
-struct receiver {
-	int sock; /* does not block */
-	const struct receive_method *method;
-	struct wire wire;  /* what has come so far */
-	char *buf;         /* NULL if the method does not copy */
-	size_t size;       /* the most bytes that one call asks for */
-	int lowat;         /* SO_RCVLOWAT now in force, bytes; 1 is the default of the kernel */
-	int lowat_max;     /* the most that it is set to, bytes */
-	int pipe[2], sink; /* of splice; -1: none */
-	struct uring_receiver *uring; /* NULL: the method is another, or it is not open */
-	bool readable; /* poll(2) has reported data, and no call has been made since */
-	bool drained;  /* the last call took all that was there, so that the next is to wait */
-	bool flows; /* data come fast enough to wait for more of them; false where they are copied */
-	bool excess;   /* more data came than the wire announced */
-	bool unopened; /* receiver_open() failed */
-	/* Counts receivers with a default buffer or without a copy; NULL: not this one. */
-	_Atomic int *buffers;
-};
 
 /*
- * Sets SO_RCVLOWAT for what the wire has next.  In a body the thread is not woken for each packet but
- * for `lowat_max` bytes, and never for more than the body still has: only a header, or
- * nothing, may follow it.  `any`: any data wake it.
+ * A way to receive.  A member that is NULL is not needed.  `open` allocates r->state, and returns 0 or
+ * the error.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
+ * the wire count them; more may be there afterwards.  It returns the bytes, 0 at the end of the stream,
+ * or -1 with errno.  `held` returns how many bytes have left the socket and were not taken by a step yet.
+ * `close` undoes `open`, also where that failed, but for the memory of r->state.
  */
-void receiver_set_lowat(struct receiver *r, bool any);
+struct receive_method {
+	const char *name;
+	size_t size; /* default bytes of a call */
+	/*
+	 * It finds headers in the data that it receives.  Otherwise each header is received by a call of its
+	 * own, and a step is asked for bytes of one body.
+	 */
+	bool reads_headers;
+	int (*open)(struct receiver *r);
+	ssize_t (*step)(struct receiver *r, size_t size);
+	size_t (*held)(const struct receiver *r);
+	void (*close)(struct receiver *r);
+	const char *(*explain)(int error,
+			       char *buf); /* why it cannot be opened; else strerror(3) */
+};
+
+extern const struct receive_method receive_methods[]; /* the first is the default */
+extern const size_t receive_methods_n;
+
+struct receiver {
+	int sock; /* blocks */
+	const struct receive_method *method;
+	struct wire wire; /* what has come so far */
+	size_t size;      /* the most bytes that one call asks for */
+	void *state;      /* of the method; NULL: it has none, or is not open */
+	bool excess;      /* more data came than the wire announced */
+	bool unopened;    /* receiver_open() failed */
+};
+
+/* Dies, with the reason, if this host lacks what the method needs. */
+void receiver_try_or_die(const struct receive_method *method);
+
+/* Prepares a receiver on a connected socket; `raw`: the connection has no headers. */
+void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw);
+
+/*
+ * Waits for data, the end of the stream or an error, at most `timeout_ms` milliseconds (-1: without
+ * a limit).  Returns false if none of these came: the time was over, or a signal came.
+ */
+bool receiver_wait(const struct receiver *r, int timeout_ms);
+
+/*
+ * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for the
+ * method's default.  Returns 0 or the error.
+ */
+int receiver_open(struct receiver *r, size_t size);
+
+/* Receives once, and waits for data if there are none.  Returns what a step does. */
+ssize_t receiver_receive(struct receiver *r);
+
+/*
+ * The bytes that have come, headers included, and were not received yet; 1 where the kernel does not
+ * count them (Multipath TCP before Linux 5.17).
+ */
+size_t receiver_queued(const struct receiver *r);
+
+/* Writes what an error of the functions above means, with the method if that could not be opened. */
+const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX]);
+
+/* Frees what receiver_open() allocated; the socket stays open. */
+void receiver_close(struct receiver *r);

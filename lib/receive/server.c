@@ -64,24 +64,19 @@ int listen_or_die(const struct receive_options *opt)
 	return fd;
 }
 
-/* Whether the process is that user in all of its ids, and in no other's group. */
-static bool is_user(const struct passwd *pw)
+/* Whether all groups of the process are that user's, too. */
+static bool has_groups_of(const struct passwd *pw)
 {
-	gid_t gid[3], groups[NGROUPS_MAX], users[NGROUPS_MAX];
-	uid_t uid[3];
+	gid_t groups[NGROUPS_MAX], users[NGROUPS_MAX];
 	int n = getgroups(NGROUPS_MAX, groups), n_users = NGROUPS_MAX, i, k;
-	bool is = n >= 0 && getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) >= 0 &&
-		  getresuid(&uid[0], &uid[1], &uid[2]) == 0 &&
-		  getresgid(&gid[0], &gid[1], &gid[2]) == 0;
+	bool has = n >= 0 && getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) >= 0;
 
-	for (i = 0; is && i < 3; i++)
-		is = uid[i] == pw->pw_uid && gid[i] == pw->pw_gid;
-	for (i = 0; is && i < n; i++) {
+	for (i = 0; has && i < n; i++) {
 		for (k = 0; k < n_users && users[k] != groups[i]; k++)
 			;
-		is = k < n_users;
+		has = k < n_users;
 	}
-	return is;
+	return has;
 }
 
 /* Whether a user is given by number; 2^32 - 1 and more are no user's. */
@@ -107,12 +102,13 @@ void privileges_drop_or_die(const char *user)
 		    strchr(user, ':') != NULL ? ": give the user alone, whose groups zcs takes"
 					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
-	became = initgroups(pw->pw_name, pw->pw_gid) == 0 &&
+	became = (initgroups(pw->pw_name, pw->pw_gid) == 0 ||
+		  (errno == EPERM && has_groups_of(pw))) &&
 		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
 		 setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
 	if (!became && errno != EPERM)
 		die_errno("--user '%s'", user);
-	if (!became && !is_user(pw))
+	if (!became)
 		die("--user '%s': only root can become another user%s", user,
 		    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
 	if (pw->pw_uid == 0)
@@ -125,47 +121,26 @@ void privileges_drop_or_die(const char *user)
 }
 
 /*
- * Whether a client waits to be accepted though a client's thread accepts them.  That thread waits for
- * something else then, such as a reader of the report, and the main thread accepts clients again.
+ * Waits until a client connects or has ended, or a signal comes.  While there are clients the wait ends
+ * with the interval of `period`, or when places_look() is due; at the latest when group_look() is.
  */
-static bool reclaim(struct context *x)
+static void wait_for(struct context *x, int listener, uint64_t period, const sigset_t *unblocked)
 {
-	struct pollfd p = {.fd = x->listener, .events = POLLIN};
-
-	if (poll(&p, 1, 0) <= 0)
-		return false;
-	x->acceptor = NULL;
-	return true;
-}
-
-/*
- * Waits until a client connects, the last has left, or a signal comes.  While there are clients the wait
- * ends with the interval of `period`, or when places_look() is due; at the latest when group_look() is.
- * Returns whether a client waits to be accepted.
- */
-static bool wait_for(struct context *x, uint64_t period, const sigset_t *unblocked)
-{
-	const bool lack = places_lack(&x->places), elsewhere = x->acceptor != NULL,
-		   looks = lack || elsewhere || x->group.n > 0;
-	const uint64_t interval_ns = x->group.interval_ns + period;
-	struct pollfd p[2] = {{lack || elsewhere ? -1 : x->listener, POLLIN, 0},
-			      {x->group.wake, POLLIN, 0}};
-	uint64_t now = now_ns(), wait = lack ? LACK_NS : looks ? LOOK_NS : UINT64_MAX - now;
+	const bool lack = places_lack(&x->places), clients = x->group.n > 0;
+	struct pollfd p[2] = {{lack ? -1 : listener, POLLIN, 0}, {x->group.wake, POLLIN, 0}};
+	uint64_t now = now_ns(), due = x->meter.due_ns;
 	struct timespec t;
-	eventfd_t ignored;
+	eventfd_t ended;
 
-	if (x->group.n > 0 && interval_ns < now + wait)
-		wait = interval_ns > now ? interval_ns - now : 0;
-	else if (elsewhere && period < wait) /* the first client of a group may be accepted there */
-		wait = period;
-	if (x->meter.due_ns < now + wait)
-		wait = x->meter.due_ns > now ? x->meter.due_ns - now : 0;
-	t = ns_to_timespec(wait);
-	if (ppoll(p, 2, wait < UINT64_MAX - now ? &t : NULL, unblocked) <= 0)
-		return elsewhere && !lack && reclaim(x);
-	if (p[1].revents != 0)
-		eventfd_read(x->group.wake, &ignored);
-	return p[0].revents != 0;
+	if (lack && due > now + LACK_NS)
+		due = now + LACK_NS;
+	if (clients && due > now + LOOK_NS)
+		due = now + LOOK_NS;
+	if (clients && due > x->group.interval_ns + period)
+		due = x->group.interval_ns + period;
+	t = ns_to_timespec(due > now ? due - now : 0);
+	ppoll(p, 2, due < UINT64_MAX ? &t : NULL, unblocked);
+	eventfd_read(x->group.wake, &ended);
 }
 
 /* Ends the clients' streams and waits for their summaries. */
@@ -174,8 +149,10 @@ static void dismiss_clients(struct context *x)
 	uint64_t until = now_ns() + SUMMARIES_NS;
 
 	places_end_streams(&x->places);
-	while (x->group.n > 0 && now_ns() < until)
+	while (x->group.n > 0 && now_ns() < until) {
 		sleep_ns(5000000);
+		clients_look(x, -1);
+	}
 	group_close(x);
 	report_last_small(&x->report);
 }
@@ -185,29 +162,18 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	const double seconds = x->opt->interval;
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
-	struct pollfd p = {.fd = listener, .events = POLLIN};
 
-	x->listener = listener;
-	x->mptcp = sock_get(listener, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_MPTCP;
 	figures_program(&x->program);
 	interval_next(x);
-	while (!*x->stop) {
-		/* With -1 the first group is all; a client that waits to be accepted belongs to it. */
-		if (x->opt->once && x->accepted > 0 && g->n == 0 && poll(&p, 1, 0) <= 0)
-			break;
-		if (wait_for(x, period, unblocked))
-			client_accept(x);
+	/* With -1 the first group is all. */
+	while (!*x->stop && (!x->opt->once || x->accepted == 0 || g->n > 0)) {
+		wait_for(x, listener, period, unblocked);
+		clients_look(x, listener);
 		group_look(x);
 		if (g->n > 0 && now_ns() >= g->interval_ns + period)
 			interval_next(x);
 		places_look(&x->places);
 	}
-	shutdown(listener, SHUT_RD); /* ends the wait of a thread that accepts clients */
-	pthread_mutex_lock(&x->accepting);
-	x->listener = -1;
 	close(listener);
-	pthread_mutex_unlock(&x->accepting);
 	dismiss_clients(x);
-	if (g->n == 0)
-		pool_end(&x->pool);
 }

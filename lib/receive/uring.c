@@ -3,9 +3,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "lib/net/uring.h"
-
-#define BUFFERS 4 /* a power of two */
 #define ENTRIES 4 /* requests at a time */
 #define RECEIVE 1 /* user_data */
 #define CANCEL  2
@@ -47,7 +44,7 @@ static int open_ring(struct uring_receiver *u, size_t size)
 	if (uring_open(&u->ring, ENTRIES, true) != 0)
 		return errno;
 	if (uring_start(&u->ring) == 0 &&
-	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, size) == 0)
+	    uring_buffers_open(&u->buffers, &u->ring, URING_RECEIVE_BUFFERS, size) == 0)
 		return 0;
 	e = errno;
 	uring_close(&u->ring);
@@ -86,50 +83,21 @@ static void close_ring(struct uring_receiver *u)
 	uring_buffers_close(&u->buffers);
 }
 
-void uring_receive_try_or_die(void)
-{
-	struct uring_receiver u = {.armed = false};
-	struct io_uring_cqe done = {.res = -EINVAL};
-	char why[URING_EXPLAIN_MAX];
-	int sock[2], e;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock) != 0)
-		die_errno("-m uring: socketpair");
-	e = open_ring(&u, 1);
-	if (e != 0)
-		die("-m uring: %s", uring_explain(e, why));
-	arm(&u, sock[0]);
-	if (send(sock[1], "", 1, 0) == 1)
-		while (!next(&u, &done))
-			if (uring_enter(&u.ring, 1, -1) != 0 && errno != EINTR)
-				die_errno("-m uring: io_uring_enter");
-	if (done.res != 1 || !u.armed)
-		die("-m uring: this kernel has no multishot receive: Linux 6.1 or later has it");
-	close_ring(&u);
-	close(sock[0]);
-	close(sock[1]);
-}
-
-int uring_receive_open(struct receiver *r, size_t memory)
+int uring_receive_open(struct receiver *r)
 {
 	struct uring_receiver *u = calloc(1, sizeof(*u));
-	int e;
+	int e = u != NULL ? open_ring(u, r->size) : ENOMEM;
 
-	if (u == NULL)
-		return ENOMEM;
-	if (r->size == 0)
-		r->size = memory / BUFFERS;
-	e = open_ring(u, r->size);
-	if (e != 0)
-		free(u);
+	if (e == 0)
+		r->state = u;
 	else
-		r->uring = u;
+		free(u);
 	return e;
 }
 
 ssize_t uring_receive(struct receiver *r, size_t size)
 {
-	struct uring_receiver *u = r->uring;
+	struct uring_receiver *u = r->state;
 	struct io_uring_cqe done, more;
 
 	(void)size;
@@ -137,7 +105,6 @@ ssize_t uring_receive(struct receiver *r, size_t size)
 		while (!next(u, &done)) {
 			if (!u->armed)
 				arm(u, r->sock);
-			receiver_set_lowat(r, false);
 			if (wait_for_data(u, r->sock) != 0)
 				return -1;
 		}
@@ -157,23 +124,14 @@ ssize_t uring_receive(struct receiver *r, size_t size)
 	return done.res;
 }
 
-bool uring_receive_wait(struct receiver *r, int timeout_ms)
+size_t uring_receive_held(const struct receiver *r)
 {
-	struct uring_receiver *u = r->uring;
-
-	if (!u->armed)
-		arm(u, r->sock);
-	receiver_set_lowat(r, timeout_ms == 0);
-	return uring_enter(&u->ring, 1, timeout_ms) != 0 || uring_has_next(&u->ring);
-}
-
-size_t uring_receive_queued(const struct receiver *r)
-{
+	const struct uring_receiver *u = r->state;
 	struct io_uring_cqe done;
 	size_t n = 0;
 	unsigned i;
 
-	for (i = 0; uring_look(&r->uring->ring, i, &done); i++)
+	for (i = 0; uring_look(&u->ring, i, &done); i++)
 		if (done.user_data == RECEIVE && done.res > 0)
 			n += (size_t)done.res;
 	return n;
@@ -181,9 +139,5 @@ size_t uring_receive_queued(const struct receiver *r)
 
 void uring_receive_close(struct receiver *r)
 {
-	if (r->uring == NULL)
-		return;
-	close_ring(r->uring);
-	free(r->uring);
-	r->uring = NULL;
+	close_ring(r->state);
 }

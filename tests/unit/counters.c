@@ -149,6 +149,27 @@ static void test_read(void)
 	ok(steal_seconds() >= 0, "the time that the host took is not below 0");
 }
 
+static void test_recent(void)
+{
+	struct recent_counters r = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct counters a, b, lo, later;
+	uint64_t start = now_ns();
+
+	counters_recent(&r, "", &a);
+	ok(a.ns >= start && a.ns <= now_ns(), "the first reading is a new one");
+	counters_recent(&r, "", &b);
+	/* On a busy machine the second may have come too late to share. */
+	ok(b.ns == a.ns || now_ns() - a.ns > RECENT_NS, "a reading is shared for RECENT_NS");
+	counters_recent(&r, "lo", &lo);
+	ok(lo.ns > a.ns, "an interface has readings of its own");
+	ok(a.packets_in == COUNTER_UNKNOWN && lo.packets_in != COUNTER_UNKNOWN,
+	   "only the reading of an interface has its packets");
+	sleep_ns(RECENT_NS);
+	start = now_ns();
+	counters_recent(&r, "", &later);
+	ok(later.ns >= start, "an old reading is not shared");
+}
+
 static void test_tcp_figures(void)
 {
 	struct tcp_figures t = {.mss = 1};
@@ -181,6 +202,7 @@ int main(void)
 	test_unknown();
 	test_values();
 	test_read();
+	test_recent();
 	test_tcp_figures();
 	return done();
 }

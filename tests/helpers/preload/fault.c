@@ -64,8 +64,7 @@ static const char *const errors[] = {
 	NAME(EPERM),  NAME(EPIPE),        NAME(ETIMEDOUT),     NAME(SHORT),        NAME(KILL),
 };
 /* Options of sockets that nobody asked for. */
-static const char *const options[] = {NAME(SO_KEEPALIVE), NAME(SO_OOBINLINE), NAME(SO_RCVLOWAT),
-				      NAME(SO_REUSEADDR)};
+static const char *const options[] = {NAME(SO_KEEPALIVE), NAME(SO_OOBINLINE), NAME(SO_REUSEADDR)};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static struct fault {
