@@ -40,22 +40,6 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 	}
 }
 
-void load_sample_resume(struct load_sample *s, const struct load_sample *base,
-			const struct load_sample *begin)
-{
-	s->time += base->time - begin->time;
-	s->spin += base->spin - begin->spin;
-	s->work += base->work - begin->work;
-	s->tasks += base->tasks - begin->tasks;
-	s->host += base->host - begin->host;
-	s->steal += base->steal - begin->steal;
-	s->switches += base->switches - begin->switches;
-	s->away_ns += base->away_ns - begin->away_ns;
-	s->limits.lost += base->limits.lost - begin->limits.lost;
-	s->limits.moved += base->limits.moved - begin->limits.moved;
-	s->limits.stops += base->limits.stops - begin->limits.stops;
-}
-
 /* The baseline of one CPU, or if i < 0 that of the mean of all. */
 static struct baseline baseline_of(const struct calibration *c, int i)
 {

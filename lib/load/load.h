@@ -124,13 +124,6 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		      struct load_sample *each);
 
 /*
- * Makes *s, a sample that was read later than `begin`, the one of a measurement that had come to
- * `base` when it was interrupted, and went on at `begin`.
- */
-void load_sample_resume(struct load_sample *s, const struct load_sample *base,
-			const struct load_sample *begin);
-
-/*
  * The CPU time that the host of a virtual machine took, in seconds, of `total` in which the soakers
  * spun for `spin`; *doubt is by how much that may be wrong.  The soakers saw `seen` of it, exactly:
  * what was taken from them.  From the tasks the host took as much in proportion, within a tick of

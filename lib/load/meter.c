@@ -1,7 +1,5 @@
 #include "lib/load/meter.h"
 
-#include <sys/eventfd.h>
-
 #include "lib/load/baseline.h"
 
 #define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
@@ -10,10 +8,7 @@
 #define LOOK_NS     50000000u     /* between two looks at the thread that measures it */
 #define OLD_NS      3600000000000 /* of CLOCK_BOOTTIME: a baseline is good for an hour */
 
-void tally_begin(struct tally *t, uint64_t bytes)
-{
-	t->other = bytes - t->counted;
-}
+#define PART_SECONDS 0.01 /* a part of a time tells nothing of the rest if it is shorter */
 
 /* The reasons that make every load against this baseline unsafe. */
 static unsigned baseline_reasons(const struct calibration *c)
@@ -27,35 +22,31 @@ static unsigned baseline_reasons(const struct calibration *c)
 /* The caller has the meter's lock. */
 static void read_sample(const struct meter *m, struct load_sample *sample)
 {
-	if (!m->counts) {
-		*sample = m->base;
-		return;
-	}
 	m->instrument.kind->sample(&m->instrument, &m->calibration, sample, NULL);
-	load_sample_resume(sample, &m->base, &m->begin);
 	sample->limits.now |= baseline_reasons(&m->calibration);
 }
 
-uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
-		    struct load_sample *sample)
+void meter_read(struct meter *m, struct meter_mark *mark)
 {
-	uint64_t counted;
-
 	pthread_rwlock_rdlock(&m->lock);
-	counted = m->counts ? bytes - t->other : t->counted;
-	read_sample(m, sample);
+	*mark = m->last;
+	if (m->counts)
+		read_sample(m, &mark->now);
 	pthread_rwlock_unlock(&m->lock);
-	return counted;
 }
 
-void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,
+void meter_load(const struct meter *m, const struct meter_mark *from, const struct meter_mark *to,
 		struct load *l)
 {
+	const bool is_whole = from->period == to->period;
+
 	load_init(l);
-	if (m->calibration.cpu == NULL) /* there was no baseline yet, and no sample went on */
+	if (to->period == 0 || m->calibration.cpu == NULL)
 		return;
-	load_between(&m->calibration, from, to, -1, l);
+	load_between(&m->calibration, is_whole ? &from->now : &to->begin, &to->now, -1, l);
 	l->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
+	if (!(l->seconds > (is_whole ? 0 : PART_SECONDS)))
+		load_init(l);
 }
 
 void meter_say(struct meter *m, const struct load *l)
@@ -86,40 +77,37 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 	return NO_LOAD_SHORT;
 }
 
-static void samples_begin(struct meter *m)
+/* Begins a period.  The caller has the meter's lock. */
+static void period_begin(struct meter *m)
 {
-	m->instrument.kind->sample(&m->instrument, &m->calibration, &m->begin, NULL);
+	read_sample(m, &m->last.begin);
+	m->last.now = m->last.begin;
+	m->last.period++;
 	m->counts = true;
 }
 
-static void samples_end(struct meter *m)
+/* Ends the period, if there is one.  The caller has the meter's lock. */
+static void period_end(struct meter *m)
 {
-	struct load_sample last;
-
-	if (!m->counts)
-		return;
-	read_sample(m, &last);
-	m->ended |= m->begin.limits.now | last.limits.now;
-	last.limits.now = 0; /* holds for samples that go on */
-	m->base = last;
+	if (m->counts)
+		read_sample(m, &m->last.now);
 	m->counts = false;
 }
 
-void meter_begin(struct meter *m, struct tally *all, uint64_t bytes)
+/* The soakers have settled. */
+static void count(struct meter *m)
 {
 	pthread_rwlock_wrlock(&m->lock);
-	samples_begin(m);
-	tally_begin(all, bytes);
+	period_begin(m);
+	pthread_rwlock_unlock(&m->lock);
 	m->state = METER_SOAKING;
 	m->next_ns = 0;
 }
 
-void meter_end(struct meter *m, struct tally *all, uint64_t bytes)
+static void park(struct meter *m)
 {
 	pthread_rwlock_wrlock(&m->lock);
-	if (m->counts)
-		all->counted = bytes - all->other;
-	samples_end(m);
+	period_end(m);
 	pthread_rwlock_unlock(&m->lock);
 	soaker_park(m->instrument.soaker);
 	m->state = METER_PARKED;
@@ -203,12 +191,6 @@ void meter_want(struct meter *m)
 		unpark(m);
 }
 
-void meter_announce(struct meter *m)
-{
-	if (meter_measures(m) && !m->wanted && !atomic_exchange(&m->wanted, true))
-		eventfd_write(m->wake, 1);
-}
-
 /*
  * An own baseline.
  */
@@ -257,11 +239,11 @@ static void baseline_take(struct meter *m)
 		return;
 	}
 	pthread_rwlock_wrlock(&m->lock);
-	samples_end(m);
+	period_end(m);
 	free(m->calibration.cpu);
 	m->calibration = b->taken;
 	if (counts)
-		samples_begin(m);
+		period_begin(m);
 	pthread_rwlock_unlock(&m->lock);
 	b->renewed_ns = m->idle_ns;
 }
@@ -307,7 +289,7 @@ static uint64_t next_look(const struct meter *m, uint64_t now)
 	}
 }
 
-static enum meter_step step(struct meter *m, uint64_t now, bool clients)
+static void step(struct meter *m, uint64_t now, bool clients)
 {
 	switch ((enum meter_state)m->state) { /* clang has no switch over an atomic */
 	case METER_PARKED:
@@ -325,8 +307,10 @@ static enum meter_step step(struct meter *m, uint64_t now, bool clients)
 	case METER_SETTLING:
 		if (now < m->next_ns)
 			break;
-		if (m->calibration.cpu != NULL)
-			return METER_BEGINS;
+		if (m->calibration.cpu != NULL) {
+			count(m);
+			break;
+		}
 		m->state = METER_SOAKING;
 		if (!clients)
 			baseline_start(m);
@@ -334,19 +318,19 @@ static enum meter_step step(struct meter *m, uint64_t now, bool clients)
 	case METER_SOAKING:
 		renew(m, now);
 		if (is_over(m, now))
-			return METER_ENDS;
+			park(m);
 	}
-	return METER_GOES_ON;
 }
 
-enum meter_step meter_look(struct meter *m, bool clients)
+bool meter_look(struct meter *m, bool clients)
 {
 	const uint64_t now = now_ns();
-	enum meter_step s;
+	const unsigned period = m->last.period;
+	const bool counted = m->counts;
 
 	m->due_ns = UINT64_MAX;
 	if (!meter_measures(m))
-		return METER_GOES_ON;
+		return false;
 	if (clients) {
 		meter_want(m);
 	} else if (m->idle_ns == 0) {
@@ -354,9 +338,9 @@ enum meter_step meter_look(struct meter *m, bool clients)
 		if (m->state == METER_PARKED) /* for a first baseline, of which a client kept it */
 			m->next_ns = now + CALM_NS;
 	}
-	s = step(m, now, clients);
-	m->due_ns = s == METER_GOES_ON ? next_look(m, now) : 0;
-	return s;
+	step(m, now, clients);
+	m->due_ns = next_look(m, now);
+	return m->counts != counted || m->last.period != period;
 }
 
 /*
@@ -390,7 +374,7 @@ static void watch(struct meter *m)
 	}
 	m->instrument = instrument_idle(w);
 	measure_first(m);
-	samples_begin(m);
+	period_begin(m);
 	m->state = METER_SOAKING;
 }
 
@@ -420,11 +404,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	gauge_cpus(setup, &cpus);
 	m->calibration.cpus = cpus;
 	m->own = setup->idle || !calibration_find_or_die(&m->calibration, setup->file, &cpus);
-	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (m->wake < 0)
-		die_errno("eventfd");
 	pthread_rwlock_init(&m->lock, NULL);
-	m->base.steal = steal_seconds();
 	if (setup->idle) {
 		watch(m);
 		return;
@@ -444,5 +424,4 @@ void meter_stop(struct meter *m)
 		name_holder(m);
 	m->instrument.kind->close(&m->instrument);
 	free(m->calibration.cpu);
-	close(m->wake);
 }

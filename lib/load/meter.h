@@ -6,10 +6,11 @@
  *
  *	meter_start_or_die(&m, &setup);
  *	meter_want(&m);				(a client arrives)
- *	switch (meter_look(&m, n_clients > 0)) {	(now and then, at m.due_ns at the latest)
- *	case METER_BEGINS: meter_begin(&m, ...
- *	case METER_ENDS: meter_end(&m, ...
- *	}
+ *	meter_look(&m, n_clients > 0);		(now and then, at m.due_ns at the latest)
+ *	meter_read(&m, &from);
+ *	...
+ *	meter_read(&m, &to);
+ *	meter_load(&m, &from, &to, &l);
  *	meter_stop(&m);
  *
  * Without a calibration file zcs measures its own baseline: at the start, and again when no
@@ -28,9 +29,10 @@ enum meter_state {
 	METER_SOAKING,  /* their counts are valid */
 };
 
-/* Bytes that were received, of one client or of all: those while samples went on, and the others. */
-struct tally {
-	uint64_t counted, other;
+/* The samples of a moment; of one in which nothing was counted, those of the period before it. */
+struct meter_mark {
+	unsigned period;               /* the number of the period, from 1; 0: there was none yet */
+	struct load_sample begin, now; /* at its begin, and at the moment or at its end */
 };
 
 /* A measurement of the idle machine, in a thread of its own. */
@@ -49,13 +51,10 @@ struct meter {
 	struct calibration calibration;
 	unsigned missing;        /* why it is not, though it was asked for: a reason */
 	struct limits_said said; /* what was printed of the reasons that a load is unsafe */
-	int wake;            /* eventfd(2): a client has come to another thread than the main one */
-	_Atomic bool wanted; /* that was written, or need not be: the main thread looks by itself */
 
-	pthread_rwlock_t lock;    /* of the samples */
-	bool counts;              /* samples go on */
-	struct load_sample base;  /* to which they had come when they last stopped */
-	struct load_sample begin; /* what the soakers had counted when they went on */
+	pthread_rwlock_t lock;  /* of these two and the calibration */
+	bool counts;            /* a period goes on: the soakers count against one baseline */
+	struct meter_mark last; /* of the begin of the period, or of the end of the last */
 
 	_Atomic enum meter_state state; /* which the main thread alone changes */
 
@@ -64,7 +63,6 @@ struct meter {
 	uint64_t
 		due_ns; /* when meter_look() is to be called, of now_ns(); UINT64_MAX: need not be */
 	uint64_t next_ns; /* when the state is to change, or something is to be tried again */
-	unsigned ended;   /* reasons that held when samples stopped, until the caller has them */
 	uint64_t idle_ns; /* since when there is no client; 0: there are some */
 	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
 	pid_t named;               /* the last of those that were named on stderr */
@@ -87,34 +85,14 @@ void meter_stop(struct meter *m);
 /* Wakes the soakers, if they are parked: a client arrives.  Dies if they have ended. */
 void meter_want(struct meter *m);
 
-/* Makes the main thread call meter_want().  Any thread may call this, for each client. */
-void meter_announce(struct meter *m);
-
 /*
- * Changes the state if it is time to.  METER_BEGINS asks the caller to call meter_begin(),
- * METER_ENDS to call meter_end(), with the tally of all clients and what was received from them.
+ * Changes the state if it is time to, and stores when it is to be called again.  Returns whether a
+ * period has begun or ended.
  */
-enum meter_step { METER_GOES_ON, METER_BEGINS, METER_ENDS };
+bool meter_look(struct meter *m, bool clients);
 
-enum meter_step meter_look(struct meter *m, bool clients);
-
-/*
- * The soakers have settled: samples go on.  The caller unlocks m->lock, which this locks for writing,
- * when it has called tally_begin() for each client.
- */
-void meter_begin(struct meter *m, struct tally *all, uint64_t bytes);
-
-/* Samples stop, and the soakers sleep. */
-void meter_end(struct meter *m, struct tally *all, uint64_t bytes);
-
-void tally_begin(struct tally *t, uint64_t bytes);
-
-/*
- * Reads a sample, of which the clock stands still while the soakers are parked or settle.  Returns how
- * many of `bytes`, which is what was received so far, came while it went on.  Any thread may call it.
- */
-uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
-		    struct load_sample *sample);
+/* Reads what is counted at this moment.  Any thread may call it. */
+void meter_read(struct meter *m, struct meter_mark *mark);
 
 /*
  * Why a client that has ended has no load, which has these reasons: a NO_LOAD_* of a receipt.  Any
@@ -122,8 +100,11 @@ uint64_t meter_read(struct meter *m, const struct tally *t, uint64_t bytes,
  */
 const char *meter_no_load(struct meter *m, unsigned unsafe);
 
-/* The load between two samples; NAN where the clock stood still between them. */
-void meter_load(const struct meter *m, const struct load_sample *from, const struct load_sample *to,
+/*
+ * The load between two moments.  If a period began between them, it is that of the period: the
+ * soakers settle while the first client is served already.  NAN if the period is too short for that.
+ */
+void meter_load(const struct meter *m, const struct meter_mark *from, const struct meter_mark *to,
 		struct load *l);
 
 /* Prints a line on stderr for each reason that is fresh.  Any thread may call it. */

@@ -35,7 +35,7 @@ static void client_mark(const struct client *c, struct mark *mark)
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->member.calls;
-	mark_now(&x->meter, &c->member.tally, mark);
+	mark_now(&x->meter, mark);
 	if (!begins)
 		counters_recent(&x->counters, c->member.interface, &mark->counters);
 }

@@ -1,25 +1,10 @@
 #include "lib/receive/group.h"
 
-void mark_now(struct meter *m, const struct tally *t, struct mark *mark)
+void mark_now(struct meter *m, struct mark *mark)
 {
 	mark->ns = now_ns();
 	if (meter_measures(m))
-		mark->load_bytes = meter_read(m, t, mark->bytes, &mark->load);
-}
-
-/*
- * The load is that of the part in which the soakers had settled, with that part's bytes.  A part that
- * is too short for the host's counters has no load, either.
- */
-static void figures_load_between(const struct meter *m, const struct mark *from,
-				 const struct mark *to, struct figures *f)
-{
-	struct load l;
-
-	meter_load(m, &from->load, &to->load, &l);
-	f->load_bytes = to->load_bytes - from->load_bytes;
-	if (!isnan(l.load) && (f->load_bytes == f->bytes || 1e9 * l.seconds > LOAD_NS))
-		f->host = l;
+		meter_read(m, &mark->load);
 }
 
 void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
@@ -30,8 +15,10 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
 	f->seconds = seconds_between(from->ns, to->ns);
-	if (meter_measures(&x->meter))
-		figures_load_between(&x->meter, from, to, f);
+	if (meter_measures(&x->meter)) {
+		meter_load(&x->meter, &from->load, &to->load, &f->host);
+		f->host.seconds = f->seconds; /* the load of a part is taken for that of all */
+	}
 	if (to->counters.ns > from->counters.ns + RATES_NS)
 		counters_rates(&from->counters, &to->counters, &f->host.rates);
 	if (!isnan(f->host.load))
@@ -58,7 +45,7 @@ static void interval_begin(struct context *x)
 	const struct member *c;
 
 	g->interval.begin.bytes = bytes_of_all(g);
-	mark_now(&x->meter, &g->tally, &g->interval.begin);
+	mark_now(&x->meter, &g->interval.begin);
 	g->interval_ns = g->interval.begin.ns;
 	g->interval.warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
@@ -101,7 +88,6 @@ static void report_all(struct context *x)
 
 	figures_between(x, &g->begin, &g->end, &f);
 	f.bytes = g->sum.bytes;
-	f.load_bytes = g->sum.load_bytes;
 	f.calls = g->sum.calls;
 	f.files = g->sum.files;
 	f.warmup = g->sum.warmup;
@@ -138,33 +124,6 @@ void group_close(struct context *x)
 {
 	if (x->group.n > 0 && x->opt->json)
 		report_all(x);
-}
-
-/* Samples of the load go on: what came up to now is not of their time. */
-static void begin_load(struct context *x)
-{
-	struct client_group *g = &x->group;
-	struct member *c;
-
-	meter_begin(&x->meter, &g->tally, bytes_of_all(g));
-	LIST_FOREACH (c, &g->members, link) {
-		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		tally_begin(&c->tally, c->bytes);
-	}
-	pthread_rwlock_unlock(&x->meter.lock);
-}
-
-void group_look(struct context *x)
-{
-	struct client_group *g = &x->group;
-	enum meter_step step;
-
-	while ((step = meter_look(&x->meter, g->n > 0)) != METER_GOES_ON) {
-		if (step == METER_BEGINS)
-			begin_load(x);
-		else
-			meter_end(&x->meter, &g->tally, bytes_of_all(g));
-	}
 }
 
 void interval_next(struct context *x)

@@ -18,7 +18,6 @@
 #include "lib/receive/report.h"
 
 #define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
-#define LOAD_NS  10000000  /* the load tells nothing of a shorter one */
 
 struct client;
 struct context;
@@ -27,13 +26,12 @@ struct context;
 struct mark {
 	uint64_t ns;                  /* now_ns() */
 	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
-	struct load_sample load;      /* if it is measured */
-	uint64_t load_bytes;          /* bytes that came while the samples of the load went on */
+	struct meter_mark load;       /* if it is measured */
 	struct counters counters;     /* if they are read: counters.ns != 0 */
 };
 
-/* Stores the time and a sample of the load.  `t` is the tally of mark->bytes, which are stored. */
-void mark_now(struct meter *m, const struct tally *t, struct mark *mark);
+/* Stores the time and a sample of the load. */
+void mark_now(struct meter *m, struct mark *mark);
 
 /* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
 void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
@@ -44,7 +42,6 @@ struct member {
 	LIST_ENTRY(member) link;
 	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
 	_Atomic uint64_t bytes;      /* received so far */
-	struct tally tally;          /* of the bytes */
 	uint64_t calls;              /* that received them; only its own thread reads them */
 	struct mark begin, end;      /* of what is measured */
 	_Atomic bool warming;        /* it is in its warm-up */
@@ -56,7 +53,6 @@ struct client_group {
 	int n;                  /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
-	struct tally tally;     /* of what was received from all clients since the start */
 	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
@@ -99,9 +95,6 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 
 /* Ends the report of a group that still has clients. */
 void group_close(struct context *x);
-
-/* Starts and ends the measurement of the load, as clients come and go: see meter_look(). */
-void group_look(struct context *x);
 
 /* Ends the interval, which is printed if data came in it, and begins the next. */
 void interval_next(struct context *x);

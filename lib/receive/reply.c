@@ -6,7 +6,9 @@
 #define EVENTS     64          /* of one epoll_wait() */
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
-#define REPLIES_LOOK_NS 1000000000u /* between two looks whether there are clients */
+/* With a load: between two looks whether a client has come, and whether all have left. */
+#define ARRIVAL_NS   50000000u
+#define DEPARTURE_NS 1000000000u
 /* Without a client, until intervals are not printed any more: two lost SYNs delay one for 3 s. */
 #define SERIES_NS 4000000000u
 
@@ -33,7 +35,6 @@ struct replier {
 	int listener, n; /* the socket, and the number of workers */
 	struct reply_worker *worker;
 	struct reply_failures failures;
-	struct tally tally;    /* of the bytes of all workers */
 	uint64_t seen_replies; /* at the last look at them */
 };
 
@@ -156,7 +157,6 @@ static void request_accept(struct reply_worker *w)
 	if (x->opt->idle_timeout <= 0)  /* otherwise silence ends a connection that is lost */
 		if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
 			sock_keep_alive(q->place.sock);
-	meter_announce(&x->meter);
 	LIST_INSERT_HEAD(&w->requests, q, link);
 	request_read(w, q);
 }
@@ -243,76 +243,41 @@ static void replies_count(const struct replier *r, struct mark *mark)
 static void replies_mark(const struct replier *r, struct mark *mark)
 {
 	replies_count(r, mark);
-	mark_now(&r->context->meter, &r->tally, mark);
+	mark_now(&r->context->meter, mark);
 }
 
-/* Starts and ends the measurement of the load, as clients come and go: see meter_look(). */
-static void replies_look(struct replier *r)
+/* Whether clients are connected, or have been since the last look. */
+static bool has_clients(struct replier *r)
 {
-	struct meter *m = &r->context->meter;
-	struct mark now = {.ns = 0};
-	enum meter_step step;
-	bool clients;
+	const uint64_t last = r->seen_replies;
+	struct mark now;
 
-	do {
-		/* A client that comes after this wakes the main thread. */
-		if (m->state == METER_PARKED)
-			m->wanted = false;
-		replies_count(r, &now);
-		clients = now.calls != r->seen_replies || places_count(&r->context->places) > 0;
-		r->seen_replies = now.calls;
-		step = meter_look(m, clients);
-		if (step == METER_BEGINS) {
-			meter_begin(m, &r->tally, now.bytes);
-			pthread_rwlock_unlock(&m->lock);
-		} else if (step == METER_ENDS) {
-			meter_end(m, &r->tally, now.bytes);
-		}
-		if (clients || m->state != METER_PARKED)
-			m->wanted = true;
-	} while (step != METER_GOES_ON);
-}
-
-/* Waits until a signal comes, or `until`, and looks after the load meanwhile. */
-static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
-{
-	struct meter *m = &r->context->meter;
-	struct pollfd p = {.fd = meter_measures(m) ? m->wake : -1, .events = POLLIN};
-	uint64_t now, due;
-	struct timespec t;
-	eventfd_t ignored;
-
-	while (!*r->context->stop && (now = now_ns()) < until) {
-		due = !meter_measures(m) ? UINT64_MAX : m->due_ns;
-		if (m->wanted && due > now + REPLIES_LOOK_NS)
-			due = now + REPLIES_LOOK_NS;
-		due = due < until ? due : until;
-		t = ns_to_timespec(due > now ? due - now : 0);
-		if (ppoll(&p, 1, due < UINT64_MAX ? &t : NULL, unblocked) < 0)
-			return;
-		if (p.revents != 0) {
-			eventfd_read(m->wake, &ignored);
-			meter_want(m);
-		}
-		replies_look(r);
-	}
+	replies_count(r, &now);
+	r->seen_replies = now.calls;
+	return now.calls != last || places_count(&r->context->places) > 0;
 }
 
 /*
- * The figures between two marks, with the reasons that made a load unsafe before the soakers were
- * parked, which no mark has.  *unsafe gathers all.
+ * Waits until a signal comes, or `until`, or a period of the load begins or ends: an interval has the
+ * load of all of its time, or none.
  */
-static void replies_figures(struct replier *r, const struct mark *from, const struct mark *to,
-			    struct figures *f, unsigned *unsafe)
+static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
 {
 	struct meter *m = &r->context->meter;
+	uint64_t now, due;
+	struct timespec t;
+	bool clients;
 
-	figures_between(r->context, from, to, f);
-	if (!isnan(f->host.load))
-		f->host.unsafe |= m->ended;
-	m->ended = 0;
-	*unsafe |= f->host.unsafe;
-	meter_say(m, &f->host);
+	while (!*r->context->stop && (now = now_ns()) < until) {
+		clients = has_clients(r);
+		if (meter_look(m, clients))
+			return;
+		due = m->due_ns < until ? m->due_ns : until;
+		if (meter_measures(m) && due > now + (clients ? DEPARTURE_NS : ARRIVAL_NS))
+			due = now + (clients ? DEPARTURE_NS : ARRIVAL_NS);
+		t = ns_to_timespec(due > now ? due - now : 0);
+		ppoll(NULL, 0, due < UINT64_MAX ? &t : NULL, unblocked);
+	}
 }
 
 /*
@@ -335,8 +300,8 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	struct reply_total total = {.failures = &r.failures};
 	struct netstat from, to;
 	uint64_t busy_ns = 0;
-	unsigned unsafe = 0;
 	struct figures f;
+	bool has_line;
 	int i;
 
 	netstat_read(&from);
@@ -347,9 +312,11 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	while (!*x->stop) {
 		replies_wait(&r, period > 0 ? now_ns() + period : UINT64_MAX, unblocked);
 		replies_mark(&r, &now);
-		replies_figures(&r, &last, &now, &f, &unsafe);
+		figures_between(x, &last, &now, &f);
+		meter_say(&x->meter, &f.host);
+		has_line = is_in_series(&r, f.calls, &now, &busy_ns) && !x->opt->quiet;
 		/* cppcheck-suppress knownConditionTrueFalse ; a signal handler sets it */
-		if (!*x->stop && !x->opt->quiet && is_in_series(&r, f.calls, &now, &busy_ns))
+		if (has_line && (!*x->stop || !isnan(f.host.load)))
 			report_replies(&x->report, &f, seconds_between(start.ns, last.ns), NULL);
 		last = now;
 	}
@@ -357,10 +324,10 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	for (i = 0; i < r.n; i++)
 		pthread_join(r.worker[i].thread, NULL);
 	close(listener);
-	replies_mark(&r, &now);
+	replies_count(&r, &now);
+	now.ns = now_ns();
 	figures_between(x, &start, &now, &f);
-	if (!isnan(f.host.load))
-		f.host.unsafe |= unsafe;
+	load_init(&f.host); /* it would be a mean over idle hours */
 	r.failures.refused = x->places.refused;
 	netstat_read(&to);
 	total.tcp = netstat_between(&from, &to);

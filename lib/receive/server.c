@@ -122,7 +122,7 @@ void privileges_drop_or_die(const char *user)
 
 /*
  * Waits until a client connects or has ended, or a signal comes.  While there are clients the wait ends
- * with the interval of `period`, or when places_look() is due; at the latest when group_look() is.
+ * with the interval of `period`, or when places_look() is due; at the latest when meter_look() is.
  */
 static void wait_for(struct context *x, int listener, uint64_t period, const sigset_t *unblocked)
 {
@@ -169,7 +169,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	while (!*x->stop && (!x->opt->once || x->accepted == 0 || g->n > 0)) {
 		wait_for(x, listener, period, unblocked);
 		clients_look(x, listener);
-		group_look(x);
+		meter_look(&x->meter, g->n > 0);
 		if (g->n > 0 && now_ns() >= g->interval_ns + period)
 			interval_next(x);
 		places_look(&x->places);

@@ -9,7 +9,6 @@ void figures_init(struct figures *f)
 	memset(f, 0, sizeof(*f));
 	f->seconds = f->cpu = NAN;
 	load_init(&f->host);
-	f->load_bytes = ALL_BYTES;
 	set_unknown(&f->tcp, sizeof(f->tcp));
 }
 
@@ -33,11 +32,6 @@ bool figure_is_possible(enum figure_kind kind, double value)
 	       (!bounds[kind].whole || value == floor(value));
 }
 
-uint64_t figures_load_bytes(const struct figures *f)
-{
-	return f->load_bytes == ALL_BYTES ? f->bytes : f->load_bytes;
-}
-
 void figures_program(struct figures *f)
 {
 	struct utsname u;
@@ -49,8 +43,6 @@ void figures_program(struct figures *f)
 
 void figures_add(struct figures *sum, const struct figures *f)
 {
-	if (sum->load_bytes != ALL_BYTES || f->load_bytes != ALL_BYTES)
-		sum->load_bytes = figures_load_bytes(sum) + figures_load_bytes(f);
 	sum->bytes += f->bytes;
 	sum->calls += f->calls;
 	sum->files += f->files;

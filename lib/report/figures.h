@@ -11,8 +11,7 @@
 #include "lib/load/counters.h"
 #include "lib/load/load.h"
 
-#define RELEASE_SIZE 65         /* of a kernel's release in struct utsname */
-#define ALL_BYTES    UINT64_MAX /* the load is of the time of all bytes */
+#define RELEASE_SIZE 65 /* of a kernel's release in struct utsname */
 
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
@@ -25,7 +24,6 @@ struct figures {
 	bool cut;               /* not all was moved that was announced: there is no throughput */
 	char method[16];        /* the name of the method that moved them */
 	double cpu;             /* the number of the CPU to which the thread was bound */
-	uint64_t load_bytes;    /* those bytes that came in these seconds, or ALL_BYTES */
 	struct load host;       /* the host's load and rates */
 	struct tcp_figures tcp; /* the connection's figures */
 	char version[16];       /* of the zc that measured this, in a receipt; empty: not known */
@@ -52,9 +50,6 @@ bool figure_is_possible(enum figure_kind kind, double value);
 
 /* Sets the counts to 0, and makes all other figures unknown. */
 void figures_init(struct figures *f);
-
-/* The bytes that were moved in the seconds that the load is of. */
-uint64_t figures_load_bytes(const struct figures *f);
 
 /* Stores the version of this program and the release of this kernel. */
 void figures_program(struct figures *f);

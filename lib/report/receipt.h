@@ -1,7 +1,7 @@
 /*
  * receipt.h: the receipt by which zcs sends its figures to zcc: one line of key=value pairs, the
- * receiver's figures that mean something to the sender.  Keys are only ever added: the other end may
- * be of another version.
+ * receiver's figures that mean something to the sender.  The other end may be of another version, and
+ * ignores a key that it does not know.
  *
  *	len = receipt_format(&f, buf);
  *	...

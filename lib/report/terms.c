@@ -123,15 +123,6 @@ void json_unsafe(struct json *j, unsigned unsafe)
 	json_close(j, ']');
 }
 
-/* The seconds that a receiver's load is of and the bytes of them, if there is a load. */
-static void json_load_part(struct json *j, const struct figures *f)
-{
-	if (isnan(f->host.load) || f->load_bytes == ALL_BYTES)
-		return;
-	json_number(j, "load_seconds", f->host.seconds);
-	json_count(j, "load_bytes", f->load_bytes);
-}
-
 void json_load(struct json *j, const struct figures *f)
 {
 	static const char *const baseline[] = {[BASELINE_FILE] = "file",
@@ -147,7 +138,6 @@ void json_load(struct json *j, const struct figures *f)
 	json_unsafe(j, f->host.unsafe);
 	if (isnan(f->host.load) && f->no_load[0] != '\0')
 		json_string(j, "no_load", f->no_load);
-	json_load_part(j, f);
 	json_number(j, "tasks_percent", 100 * f->host.tasks);
 	json_number(j, "slowed_percent", 100 * f->host.slowed);
 	json_number(j, "switches_per_second", f->host.switches);

@@ -19,7 +19,7 @@ double figures_cost(const struct figures *f)
 {
 	const double seconds = isnan(f->host.seconds) ? f->seconds : f->host.seconds;
 
-	return cost_us_per_kib(f->host.load, f->host.cpus, figures_load_bytes(f), seconds);
+	return cost_us_per_kib(f->host.load, f->host.cpus, f->bytes, seconds);
 }
 
 double figures_cost_each(const struct figures *f, uint64_t n)

@@ -23,7 +23,7 @@ double percent(double share);
  */
 double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
 
-/* The same of what one end measured, over the seconds and bytes that its load is of. */
+/* The same of what one end measured, over the seconds that its load is of. */
 double figures_cost(const struct figures *f);
 
 /* Microseconds of CPU for each of n things that were done in those seconds; NAN if n is 0. */

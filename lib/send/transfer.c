@@ -203,7 +203,6 @@ static void sum_up(struct transfer *t)
 			*longest = s->received;
 	}
 	res->received.bytes = received.bytes;
-	res->received.load_bytes = received.load_bytes;
 	res->received.calls = received.calls;
 	res->received.files = received.files;
 	res->received.warmup = received.warmup;

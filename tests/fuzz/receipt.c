@@ -105,7 +105,6 @@ static void make_figures(struct figures *f)
 			     &f->host.load,
 			     &f->host.uncertainty,
 			     &f->host.cpus,
-			     &f->host.seconds,
 			     &f->host.slowed,
 			     &f->host.tasks,
 			     &f->tcp.rcv_rtt,
@@ -114,8 +113,7 @@ static void make_figures(struct figures *f)
 			     &f->host.rates.interrupts,
 			     &f->host.rates.packets_in,
 			     &f->host.rates.packets_out};
-	uint64_t *const n[] = {&f->bytes,  &f->files,   &f->calls,
-			       &f->warmup, &f->clients, &f->load_bytes};
+	uint64_t *const n[] = {&f->bytes, &f->files, &f->calls, &f->warmup, &f->clients};
 	size_t i;
 
 	figures_init(f);

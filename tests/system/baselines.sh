@@ -222,7 +222,7 @@ zcs_measures_own()
 	cat zcs.err
 	not grep 'no load is measured' zcs.err
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.4 --json
-	jq -e '.end.remote.load_percent != null and .end.remote.load_seconds > 0' out
+	jq -e '.end.remote.load_percent != null' out
 	measures_baseline
 	stop_zcs
 }

@@ -54,24 +54,8 @@ static void test_add(void)
 	is(sum.method, "read", "a sum has the method of what was added");
 }
 
-/* Clients of which one came before the soakers had settled: the sum has the bytes of the load. */
-static void test_load_bytes(void)
-{
-	struct figures sum, f;
-
-	figures_init(&sum);
-	figures_init(&f);
-	f.bytes = 10;
-	figures_add(&sum, &f);
-	ok(sum.bytes == 10 && sum.load_bytes == ALL_BYTES, "the load of a sum is of all bytes");
-	f.load_bytes = 3;
-	figures_add(&sum, &f);
-	ok(sum.bytes == 20 && sum.load_bytes == 13, "a sum knows of how many bytes its load is");
-}
-
 int main(void)
 {
-	test_load_bytes();
 	test_init();
 	test_add();
 	return done();

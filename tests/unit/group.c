@@ -44,25 +44,24 @@ static void test_figures(void)
 	ok(f.bytes == 1000 && f.calls == 20 && f.files == 3 && f.seconds == 2,
 	   "figures are the differences between two marks");
 	is(f.method, "read", "figures have the method");
-	ok(f.host.rates.interrupts == 250 && isnan(f.host.load) && f.load_bytes == ALL_BYTES,
+	ok(f.host.rates.interrupts == 250 && isnan(f.host.load),
 	   "without soakers there are rates and no load");
 	to.counters.ns = from.ns + RATES_NS;
 	figures_between(&x, &from, &to, &f);
 	ok(isnan(f.host.rates.interrupts), "a time too short for the counters has no rates");
 	server_init(false, true);
 	to.counters.ns = to.ns;
-	to.load = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
-	from.load_bytes = 50;
-	to.load_bytes = 350;
+	to.load.period = 1;
+	to.load.now = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
 	figures_between(&x, &from, &to, &f);
-	ok(near(f.host.load, 0.5) && f.load_bytes == 300 && f.host.seconds == 1,
-	   "the load is of the bytes that came in the time of its samples");
-	to.load = (struct load_sample){.time = 0.005, .spin = 0.0025, .work = 0.0025};
+	ok(near(f.host.load, 0.5) && f.host.seconds == 2,
+	   "the load of a part of the time is taken for that of all");
+	to.load.now = (struct load_sample){.time = 0.005, .spin = 0.0025, .work = 0.0025};
 	figures_between(&x, &from, &to, &f);
 	ok(isnan(f.host.load), "a part of the time that is too short has no load");
-	to.load_bytes = 1050;
+	from.load.period = 1;
 	figures_between(&x, &from, &to, &f);
-	ok(near(f.host.load, 0.5), "a short time that has all bytes has a load");
+	ok(near(f.host.load, 0.5), "a short time of which all was counted has a load");
 	to.counters.cpu[CPU_STEAL] = 2;
 	to.counters.cpu[CPU_IDLE] = 98;
 	figures_between(&x, &from, &to, &f);
@@ -70,6 +69,12 @@ static void test_figures(void)
 	to.load = from.load;
 	figures_between(&x, &from, &to, &f);
 	ok(isnan(f.host.load) && f.host.unsafe == 0, "no load is not unsafe");
+	to.load.now = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
+	baseline.tasks = 0.5;
+	figures_between(&x, &from, &to, &f);
+	baseline.tasks = 0;
+	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY,
+	   "where a busy baseline leaves no load the reason is known");
 }
 
 /* Two clients that overlap: the first from 1 s to 3 s, the second from 2 s to 5 s. */

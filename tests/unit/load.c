@@ -123,31 +123,6 @@ static void test_host(void)
 	   "the host took no more than was counted, whatever soakers saw");
 }
 
-/* A measurement that was interrupted: what was counted meanwhile is nowhere. */
-static void test_resume(void)
-{
-	struct baseline b = {.spin = 1, .speed = 1};
-	struct calibration c = {.cpus = {.n = 1}, .cpu = &b};
-	struct load_sample base = {.time = 3, .spin = 1, .work = 1, .tasks = 2}, to = {.time = 14};
-	struct load_sample begin = {.time = 10, .spin = 2, .work = 2, .tasks = 8, .away_ns = 7};
-	struct load l;
-
-	begin.limits = (struct limits_mark){.lost = 4, .moved = 5, .stops = 6};
-	to.limits = begin.limits;
-	to.limits.moved++;
-	to.away_ns = begin.away_ns;
-	to.spin = to.work = 5;
-	to.tasks = 9;
-	load_sample_resume(&to, &base, &begin);
-	load_between(&c, &base, &to, -1, &l);
-	ok(near(l.seconds, 4) && near(l.load, 0.25) && near(l.tasks, 0.25),
-	   "a load omits the time in which nothing was measured");
-	ok(l.unsafe == UNSAFE_SOAKER_MOVED,
-	   "what happened while nothing was measured makes no load unsafe");
-	load_between(&c, &base, &base, -1, &l);
-	ok(isnan(l.load) && l.unsafe == 0, "where nothing was measured at all there is no load");
-}
-
 /* A CPU that had 30 % of its time for its soaker when it was calibrated has all of it now. */
 static void test_below_zero(void)
 {
@@ -435,7 +410,6 @@ int main(void)
 	test_busy_baseline();
 	test_drift();
 	test_steal();
-	test_resume();
 	test_formulas();
 	test_wake_ups();
 	test_host();

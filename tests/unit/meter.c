@@ -1,6 +1,5 @@
 #include "lib/load/meter.h"
 
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 
@@ -8,7 +7,6 @@
 #include "tests/unit/unit.h"
 
 static struct meter m;
-static struct tally all;
 static struct baseline baseline = {.spin = 1, .speed = 1};
 static int other_lock; /* by which another program has the soakers' lock, or not */
 static char printed[1024];
@@ -40,73 +38,81 @@ static void meter_init(void)
 	m = (struct meter){.instrument = instrument_soak(one_soaker()), .state = METER_PARKED};
 	m.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
 	m.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-	m.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_rwlock_init(&m.lock, NULL);
-	all = (struct tally){0};
 }
 
 static void meter_free(void)
 {
-	close(m.wake);
 	close(other_lock);
 	lock_close(&m.instrument.soaker->lock);
 	free(m.instrument.soaker);
 }
 
 /* The next look, once it is time to. */
-static enum meter_step look(bool clients)
+static bool look(bool clients)
 {
 	m.next_ns = 0;
 	return meter_look(&m, clients);
 }
 
-/* Of `bytes` that have come, those of loads. */
-static uint64_t counted(uint64_t bytes)
+/* What is read after longer than a part of a load may be short. */
+static struct meter_mark later(void)
 {
-	struct load_sample sample;
+	struct meter_mark mark;
 
-	return meter_read(&m, &all, bytes, &sample);
+	sleep_ns(20000000);
+	meter_read(&m, &mark);
+	return mark;
 }
 
-static unsigned reasons(void)
+/* The seconds of the load between two moments; NAN if there is none. */
+static double seconds_of(const struct meter_mark *from, const struct meter_mark *to)
 {
-	struct load_sample sample;
+	struct load l;
 
-	meter_read(&m, &all, 0, &sample);
-	return sample.limits.now;
+	meter_load(&m, from, to, &l);
+	return l.seconds;
 }
 
 /* A client comes, has a load, and goes: twice. */
 static void test_loads(void)
 {
+	struct meter_mark before, from, to, last;
+
 	meter_init();
+	before = later();
+	ok(isnan(seconds_of(&before, &before)), "there is no load before the first client");
 	meter_want(&m);
 	ok(m.state == METER_SETTLING && !soaker_is_parked(m.instrument.soaker),
 	   "a client wakes the soakers");
-	ok(look(true) == METER_BEGINS, "a load begins when the soakers have settled");
-	meter_begin(&m, &all, 1000);
-	pthread_rwlock_unlock(&m.lock);
-	ok(counted(1500) == 500, "bytes of a load are those since it began");
-	ok(look(true) == METER_GOES_ON && m.due_ns == UINT64_MAX, "a client is waited for");
+	ok(look(true), "a period begins when the soakers have settled");
+	from = later();
+	to = later();
+	ok(near(seconds_of(&from, &to), to.now.time - from.now.time),
+	   "the load of a period is that between two moments");
+	ok(near(seconds_of(&before, &to), to.now.time - to.begin.time) &&
+		   to.begin.time < from.now.time,
+	   "the load of a client that woke the soakers begins with the period");
+	ok(!look(true) && m.due_ns == UINT64_MAX, "a client is waited for");
 	m.instrument.soaker->events->weight = true;
-	ok(reasons() == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
-	ok(meter_look(&m, false) == METER_GOES_ON && m.due_ns < UINT64_MAX,
+	ok(later().now.limits.now == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
+	ok(!meter_look(&m, false) && m.due_ns < UINT64_MAX,
 	   "the soakers go on for some time without a client");
 	m.idle_ns = 1; /* long ago */
-	ok(meter_look(&m, false) == METER_ENDS, "the load ends when no client has come for long");
-	meter_end(&m, &all, 1500);
-	ok(m.state == METER_PARKED && soaker_is_parked(m.instrument.soaker) &&
-		   m.ended == UNSAFE_WEIGHT,
-	   "the reasons of a load that has ended are kept for the caller");
+	ok(meter_look(&m, false) && m.state == METER_PARKED &&
+		   soaker_is_parked(m.instrument.soaker),
+	   "the period ends when no client has come for long");
 	m.instrument.soaker->events->weight = false;
-	ok(reasons() == 0, "a reason of one load is none of a later one");
-	ok(counted(1700) == 500, "bytes between two loads are not counted");
+	meter_read(&m, &last);
+	to = later();
+	ok(last.now.limits.now == UNSAFE_WEIGHT && isnan(seconds_of(&last, &to)) &&
+		   near(seconds_of(&from, &to), last.now.time - from.now.time),
+	   "nothing is counted after a period, and its last sample keeps the reasons");
 	meter_want(&m);
-	look(true);
-	meter_begin(&m, &all, 1700);
-	pthread_rwlock_unlock(&m.lock);
-	ok(counted(1800) == 600, "a second load adds its bytes");
-	meter_end(&m, &all, 1800);
+	ok(look(true), "a second period begins");
+	to = later();
+	ok(near(seconds_of(&from, &to), to.now.time - to.begin.time) && to.now.limits.now == 0,
+	   "a load across two periods is that of the second");
 	meter_free();
 }
 
@@ -117,12 +123,12 @@ static void blocked(void *arg)
 	meter_want(&m);
 	ok(m.state == METER_BLOCKED, "another program soaks: the soakers sleep");
 	is(meter_no_load(&m, 0), NO_LOAD_HELD, "a client of that time has no load, and the reason");
-	ok(look(true) == METER_GOES_ON && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX,
+	ok(!look(true) && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX,
 	   "the lock is tried again while there are clients");
-	ok(look(false) == METER_GOES_ON && m.state == METER_PARKED, "not without clients");
+	ok(!look(false) && m.state == METER_PARKED, "not without clients");
 	meter_want(&m);
 	flock(other_lock, LOCK_UN);
-	ok(look(true) == METER_GOES_ON && m.state == METER_SETTLING && look(true) == METER_BEGINS,
+	ok(!look(true) && m.state == METER_SETTLING && look(true),
 	   "a load begins when the other program has ended");
 }
 
@@ -139,7 +145,7 @@ static void blocked_at_start(void *arg)
 	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "those have no load for want of a baseline");
 	meter_look(&m, false);
 	ok(m.due_ns < UINT64_MAX, "it is tried for when they have left");
-	ok(look(false) == METER_GOES_ON && m.state == METER_PARKED && m.due_ns < UINT64_MAX,
+	ok(!look(false) && m.state == METER_PARKED && m.due_ns < UINT64_MAX,
 	   "it is tried for again while the other program soaks");
 	flock(other_lock, LOCK_UN);
 	look(false);

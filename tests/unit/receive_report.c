@@ -101,7 +101,6 @@ static void test_clients(void)
 	       "a client by another method has that, its warm-up and more decimals");
 	figures_init(&s.f);
 	s.f.bytes = 1u << 31;
-	s.f.load_bytes = ALL_BYTES;
 	s.f.seconds = 1;
 	s.f.host.seconds = 1;
 	s.f.host.load = 1;
@@ -326,14 +325,12 @@ static void test_replies(void)
 	s.total = (struct reply_failures){1, 2, 3, 4};
 	s.f.host.load = 0.5;
 	s.f.host.unsafe = UNSAFE_STEAL;
-	s.f.load_bytes = 1024;
-	s.f.host.seconds = 0.25;
 	has(replies, first, "the first object of replies has the program and the host");
 	prints(replies,
 	       "{\"schema\":1,\"seconds\":0.5,\"bytes\":2048000,"
 	       "\"bits_per_second\":32768000,\"replies\":40,\"replies_per_second\":80,"
-	       "\"host\":{\"load_percent\":50,\"unsafe\":[\"steal\"],\"load_seconds\":0.25,"
-	       "\"load_bytes\":1024,\"accounting_percent\":{}}}\n",
+	       "\"host\":{\"load_percent\":50,\"unsafe\":[\"steal\"],"
+	       "\"accounting_percent\":{}}}\n",
 	       "an interval of replies as an object");
 	s.flag = true;
 	stdout_of(replies, NULL, printed, sizeof(printed));

@@ -130,17 +130,16 @@ static void test_host(void)
 	f.host.tasks = 0.02;
 	f.host.slowed = 0.03;
 	f.host.seconds = 1.5;
-	f.load_bytes = 1024;
 	f.host.switches = 7;
 	j = writer();
 	json_load(&j, &f);
 	written(&j,
 		"{\"cpus\":2,\"load_percent\":50,\"load_uncertainty_percent\":1,"
-		"\"load_seconds\":1.5,\"load_bytes\":1024,\"tasks_percent\":2,"
+		"\"tasks_percent\":2,"
 		"\"slowed_percent\":3,\"switches_per_second\":7,"
-		"\"cost_us_per_kib\":1500000,\"cost_uncertainty_us_per_kib\":30000,"
+		"\"cost_us_per_kib\":750000,\"cost_uncertainty_us_per_kib\":15000,"
 		"\"interrupts_per_second\":7}",
-		"a load of a part has the seconds and the bytes of that, and the switches");
+		"a load has its uncertainty, tasks, slowing and switches");
 	figures_init(&f);
 	f.bytes = 2048;
 	f.seconds = 2;

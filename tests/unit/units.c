@@ -31,7 +31,6 @@ static void test_costs(void)
 			    .host.cpus = 2,
 			    .host.seconds = 1,
 			    .bytes = 1024000,
-			    .load_bytes = ALL_BYTES,
 			    .seconds = 2};
 
 	/* Half of 2 CPUs for 1 s is 1e6 us; over 1000 KiB that is 1000 us/KiB. */
@@ -40,11 +39,6 @@ static void test_costs(void)
 	ok(near(figures_cost(&f), 1000), "the cost is over the seconds of the load");
 	ok(near(figures_cost_each(&f, 1000), 1000), "the cost of each is in microseconds");
 	ok(isnan(figures_cost_each(&f, 0)), "none has no cost");
-	f.load_bytes = 512000;
-	ok(near(figures_cost(&f), 2000), "the cost is over the bytes of those seconds");
-	f.load_bytes = 0;
-	ok(isnan(figures_cost(&f)), "where no byte came in those seconds there is no cost");
-	f.load_bytes = ALL_BYTES;
 	f.host.seconds = NAN;
 	ok(near(figures_cost(&f), 2000),
 	   "where the seconds of the load are not known the cost is over those of the transfer");
@@ -57,7 +51,6 @@ static void test_load_text(void)
 			    .host.cpus = 2,
 			    .host.seconds = 1,
 			    .bytes = 1024000,
-			    .load_bytes = ALL_BYTES,
 			    .seconds = 1};
 	char text[LOAD_STRLEN];
 
@@ -84,8 +77,7 @@ static void test_load_text(void)
 
 static void test_rate_text(void)
 {
-	struct figures f = {
-		.host.load = NAN, .bytes = 125000000, .load_bytes = ALL_BYTES, .seconds = 0.5};
+	struct figures f = {.host.load = NAN, .bytes = 125000000, .seconds = 0.5};
 	char text[RATE_STRLEN];
 
 	is(rate_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");
