@@ -9,95 +9,70 @@
 const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle",
 					     "iowait", "irq",  "softirq", "steal"};
 
-/*
- * Reads f, which may be NULL, on to the next line that begins, after blanks, with `word`.  Returns
- * the rest of that line, inside *line, or NULL: a line without its end does not count.
- */
-static char *find_line(FILE *f, const char *word, char **line, size_t *size)
+/* Calls each() with every line of a file, which may be missing. */
+static void read_lines(const char *path, void (*each)(char *line, struct counters *c),
+		       struct counters *c)
 {
-	char *name;
-	ssize_t n;
-
-	while (f != NULL && (n = getline(line, size, f)) > 0) {
-		name = *line + strspn(*line, " ");
-		if ((*line)[n - 1] == '\n' && strncmp(name, word, strlen(word)) == 0)
-			return name + strlen(word);
-	}
-	return NULL;
-}
-
-/* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
-static void read_proc_net_dev(struct counters *c, const char *interface)
-{
-	FILE *f = fopen_retry("/proc/net/dev");
-	char name[64], *line = NULL, *rest;
+	FILE *f = fopen_retry(path);
+	char *line = NULL;
 	size_t size = 0;
-
-	snprintf(name, sizeof(name), "%s:", interface);
-	rest = find_line(f, name, &line, &size);
-	/* Received are bytes, packets and six more; sent are bytes, packets. */
-	if (rest != NULL)
-		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-		sscanf(rest, "%*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &c->packets_in,
-		       &c->packets_out);
-	free(line);
-	if (f != NULL)
-		fclose(f);
-}
-
-/* The numbers of one CPU: dropped, squeezed. */
-static bool softnet_line(const char *line, uint64_t v[2])
-{
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	return sscanf(line, "%*x %" SCNx64 " %" SCNx64, &v[0], &v[1]) == 2;
-}
-
-void counters_softnet(FILE *f, uint64_t *dropped, uint64_t *squeezed)
-{
-	uint64_t sum[2] = {0, 0}, one[2];
-	bool found = false;
-	char line[256];
-
-	while (fgets(line, sizeof(line), f) != NULL && softnet_line(line, one)) {
-		found = true;
-		sum[0] += one[0];
-		sum[1] += one[1];
-	}
-	*dropped = found ? sum[0] : COUNTER_UNKNOWN;
-	*squeezed = found ? sum[1] : COUNTER_UNKNOWN;
-}
-
-static void read_softnet(struct counters *c)
-{
-	FILE *f = fopen_retry("/proc/net/softnet_stat");
 
 	if (f == NULL)
 		return;
-	counters_softnet(f, &c->softnet_dropped, &c->softnet_squeezed);
+	while (getline(&line, &size, f) > 0)
+		each(line, c);
+	free(line);
 	fclose(f);
 }
 
 /* The line `cpu` is about all CPUs, and `intr` begins with the total: proc_stat(5). */
-void counters_read(struct counters *c, const char *interface)
+static void read_stat_line(char *line, struct counters *c)
 {
-	FILE *f = fopen_retry("/proc/stat");
-	char *line = NULL, *rest;
-	size_t size = 0;
+	char *rest = line + 4;
 	int i;
 
+	if (strncmp(line, "intr ", 5) == 0)
+		c->interrupts = strtoull(line + 5, NULL, 10);
+	if (strncmp(line, "cpu ", 4) == 0)
+		for (i = 0; i < CPU_COLUMNS; i++)
+			c->cpu[i] = strtoull(rest, &rest, 10);
+}
+
+/* Received are bytes, packets and six more; sent are bytes, packets. */
+static void read_dev_line(char *line, struct counters *c)
+{
+	const char *name = line + strspn(line, " "), *end = strrchr(line, ':');
+
+	if (end == NULL || strncmp(name, c->interface, (size_t)(end - name)) != 0 ||
+	    c->interface[end - name] != '\0')
+		return;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	sscanf(end, ": %*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &c->packets_in,
+	       &c->packets_out);
+}
+
+void counters_add_softnet(char *line, struct counters *c)
+{
+	uint64_t dropped, squeezed;
+
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+	if (sscanf(line, "%*x %" SCNx64 " %" SCNx64, &dropped, &squeezed) != 2)
+		return;
+	if (c->softnet_dropped == COUNTER_UNKNOWN)
+		c->softnet_dropped = c->softnet_squeezed = 0;
+	c->softnet_dropped += dropped;
+	c->softnet_squeezed += squeezed;
+}
+
+/* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
+void counters_read(struct counters *c, const char *interface)
+{
 	memset(c, 0xff, sizeof(*c)); /* COUNTER_UNKNOWN */
-	rest = find_line(f, "cpu ", &line, &size);
-	for (i = 0; rest != NULL && i < CPU_COLUMNS; i++)
-		c->cpu[i] = strtoull(rest, &rest, 10);
-	rest = find_line(f, "intr ", &line, &size);
-	if (rest != NULL)
-		c->interrupts = strtoull(rest, NULL, 10);
-	free(line);
-	if (f != NULL)
-		fclose(f);
-	if (interface != NULL)
-		read_proc_net_dev(c, interface);
-	read_softnet(c);
+	snprintf(c->interface, sizeof(c->interface), "%s", interface != NULL ? interface : "");
+	read_lines("/proc/stat", read_stat_line, c);
+	if (c->interface[0] != '\0')
+		read_lines("/proc/net/dev", read_dev_line, c);
+	read_lines("/proc/net/softnet_stat", counters_add_softnet, c);
 	c->ns = now_ns();
 }
 
@@ -105,24 +80,44 @@ void counters_recent(struct recent_counters *r, const char *interface, struct co
 {
 	const char last = interface[0] != '\0' ? interface[strlen(interface) - 1] : '\0';
 	const size_t i = (unsigned char)last % RECENT_SLOTS; /* eth0, eth1 ... have one each */
-	struct counters *recent = &r->slot[i].counters;
+	struct counters *recent = &r->slot[i];
 
 	pthread_mutex_lock(&r->lock);
 	if (recent->ns == 0 || now_ns() > recent->ns + RECENT_NS ||
-	    strcmp(r->slot[i].interface, interface) != 0) {
-		counters_read(recent, interface[0] != '\0' ? interface : NULL);
-		snprintf(r->slot[i].interface, IF_NAMESIZE, "%s", interface);
-	}
+	    strcmp(recent->interface, interface) != 0)
+		counters_read(recent, interface);
 	*c = *recent;
 	pthread_mutex_unlock(&r->lock);
 }
 
+double steal_seconds(void)
+{
+	struct counters c = {.cpu[CPU_STEAL] = COUNTER_UNKNOWN};
+
+	read_lines("/proc/stat", read_stat_line, &c);
+	if (c.cpu[CPU_STEAL] == COUNTER_UNKNOWN)
+		return NAN;
+	return (double)c.cpu[CPU_STEAL] / (double)sysconf(_SC_CLK_TCK);
+}
+
+double steal_between(double from, double to)
+{
+	return to > from ? to - from : 0;
+}
+
 /* Counters of the kernel may step back: idle and iowait do when a CPU goes offline. */
-static double rise(uint64_t from, uint64_t to)
+static uint64_t count_between(uint64_t from, uint64_t to)
 {
 	if (from == COUNTER_UNKNOWN || to == COUNTER_UNKNOWN)
-		return NAN;
-	return to > from ? (double)(to - from) : 0;
+		return COUNTER_UNKNOWN;
+	return to > from ? to - from : 0;
+}
+
+static double rise(uint64_t from, uint64_t to)
+{
+	const uint64_t n = count_between(from, to);
+
+	return n != COUNTER_UNKNOWN ? (double)n : NAN;
 }
 
 void set_unknown(void *doubles, size_t size)
@@ -154,6 +149,69 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
 }
 
+/*
+ * TCP of this network namespace.
+ */
+
+static const struct {
+	const char *name;
+	size_t offset;
+} netstats[] = {
+	{"RetransSegs", offsetof(struct netstat, retransmits)},
+	{"TCPSynRetrans", offsetof(struct netstat, syn_retransmits)},
+	{"TCPTimeouts", offsetof(struct netstat, timeouts)},
+	{"ListenOverflows", offsetof(struct netstat, overflows)},
+};
+
+void netstat_parse(char *names, char *values, struct netstat *n)
+{
+	char *name, *value, *rest[2] = {NULL, NULL};
+	size_t i;
+
+	while ((name = strtok_r(names, " \n", &rest[0])) != NULL &&
+	       (value = strtok_r(values, " \n", &rest[1])) != NULL) {
+		names = values = NULL;
+		for (i = 0; i < sizeof(netstats) / sizeof(netstats[0]); i++)
+			if (strcmp(name, netstats[i].name) == 0)
+				*(uint64_t *)((char *)n + netstats[i].offset) = strtoull(value,
+											 NULL, 10);
+	}
+}
+
+static void read_pairs(const char *path, struct netstat *n)
+{
+	FILE *f = fopen_retry(path);
+	char *line[2] = {NULL, NULL};
+	size_t size[2] = {0, 0};
+
+	if (f == NULL)
+		return;
+	while (getline(&line[0], &size[0], f) > 0 && getline(&line[1], &size[1], f) > 0)
+		netstat_parse(line[0], line[1], n);
+	free(line[0]);
+	free(line[1]);
+	fclose(f);
+}
+
+void netstat_read(struct netstat *n)
+{
+	memset(n, 0xff, sizeof(*n)); /* COUNTER_UNKNOWN */
+	read_pairs("/proc/net/snmp", n);
+	read_pairs("/proc/net/netstat", n);
+}
+
+struct netstat netstat_between(const struct netstat *from, const struct netstat *to)
+{
+	return (struct netstat){count_between(from->retransmits, to->retransmits),
+				count_between(from->syn_retransmits, to->syn_retransmits),
+				count_between(from->timeouts, to->timeouts),
+				count_between(from->overflows, to->overflows)};
+}
+
+/*
+ * A connection.
+ */
+
 void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 {
 	struct tcp_info i = {0};
@@ -184,23 +242,4 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 			set_unknown(t, sizeof(*t));
 		t->acked = acked + 1; /* TCP counts the SYN, Multipath TCP does not */
 	}
-}
-
-double steal_seconds(void)
-{
-	FILE *f = fopen_retry("/proc/stat");
-	unsigned long long steal = 0;
-
-	if (f == NULL)
-		return NAN;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
-		steal = 0;
-	fclose(f);
-	return (double)steal / (double)sysconf(_SC_CLK_TCK);
-}
-
-double steal_between(double from, double to)
-{
-	return to > from ? to - from : 0;
 }

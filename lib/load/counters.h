@@ -1,5 +1,5 @@
 /*
- * counters.h: the kernel's own counters of the host, of an interface and of a connection.
+ * counters.h: the kernel's own counters of the host, of an interface, of TCP and of a connection.
  *
  *	counters_read(&from, "eth0");
  *	...
@@ -23,7 +23,8 @@ extern const char *const cpu_column[CPU_COLUMNS]; /* the names of the columns */
 
 /* The counters at a moment. */
 struct counters {
-	uint64_t ns;               /* the moment, of now_ns() */
+	uint64_t ns;                 /* the moment, of now_ns() */
+	char interface[IF_NAMESIZE]; /* empty: none */
 	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
 	uint64_t cpu[CPU_COLUMNS]; /* clock ticks over all CPUs */
 	uint64_t packets_in, packets_out; /* of the interface (/proc/net/dev) */
@@ -39,7 +40,7 @@ struct rates {
 	double softnet_dropped, softnet_squeezed; /* how many in all, not per second */
 };
 
-/* Reads all counters; those of the interface are not known if `interface` is NULL. */
+/* Reads all counters; those of the interface are not known if `interface` is NULL or empty. */
 void counters_read(struct counters *c, const char *interface);
 
 #define RECENT_NS    100000000u /* that a reading is used again */
@@ -48,23 +49,41 @@ void counters_read(struct counters *c, const char *interface);
 /* Readings that clients share: to read the counters takes longer the more CPUs there are. */
 struct recent_counters {
 	pthread_mutex_t lock;
-	struct {
-		char interface[IF_NAMESIZE]; /* empty: none */
-		struct counters counters;    /* ns is 0 before the first */
-	} slot[RECENT_SLOTS];
+	struct counters slot[RECENT_SLOTS]; /* ns is 0 before the first */
 };
 
 /* Stores a reading of at most RECENT_NS ago; `interface` may be empty.  Any thread may call it. */
 void counters_recent(struct recent_counters *r, const char *interface, struct counters *c);
 
 /*
- * Sums what /proc/net/softnet_stat, as f, has of each CPU in hexadecimal: the second and the third
- * number (net/core/net-procfs.c).  The sums are COUNTER_UNKNOWN where it has no line of that form.
+ * Adds what a line of /proc/net/softnet_stat has of a CPU in hexadecimal: the second and the third
+ * number (net/core/net-procfs.c).
  */
-void counters_softnet(FILE *f, uint64_t *dropped, uint64_t *squeezed);
+void counters_add_softnet(char *line, struct counters *c);
 
 /* The rates between two readings.  In less than 0.1 s the shares of CPU time are not known. */
 void counters_rates(const struct counters *from, const struct counters *to, struct rates *r);
+
+/*
+ * The kernel's counters of TCP in this network namespace, as nstat(8) prints them: since the boot, or
+ * between two readings; COUNTER_UNKNOWN: not known.
+ */
+struct netstat {
+	uint64_t retransmits;     /* segments, SYNs included (RetransSegs of /proc/net/snmp) */
+	uint64_t syn_retransmits; /* SYNs and their answers (TCPSynRetrans of /proc/net/netstat) */
+	uint64_t timeouts;        /* retransmission timers that expired (TCPTimeouts) */
+	uint64_t overflows;       /* connections that met a full accept queue (ListenOverflows) */
+};
+
+void netstat_read(struct netstat *n);
+
+struct netstat netstat_between(const struct netstat *from, const struct netstat *to);
+
+/*
+ * Stores the counters that a line of names has, of which the next line of the file has the values.  It
+ * cuts both into words.
+ */
+void netstat_parse(char *names, char *values, struct netstat *n);
 
 /*
  * The kernel's figures of a connection: TCP_INFO (tcp(7), linux/tcp.h).  A member that an older

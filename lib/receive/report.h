@@ -15,7 +15,7 @@
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
-#include "lib/load/netstat.h"
+#include "lib/load/counters.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
 

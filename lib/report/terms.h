@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "lib/load/counters.h"
-#include "lib/load/netstat.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lib/load/netstat.h"
+#include "lib/load/counters.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
 #include "lib/send/latency.h"

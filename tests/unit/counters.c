@@ -51,35 +51,53 @@ static void test_rates(void)
 	ok(isnan(r.cpu[CPU_IDLE]), "no ticks have no shares");
 }
 
-/* Sums of what a file in memory has. */
-static void softnet(const char *text, uint64_t *dropped, uint64_t *squeezed)
-{
-	FILE *f = fmemopen((char *)text, strlen(text), "r");
-
-	if (f == NULL)
-		err(EXIT_FAILURE, "fmemopen");
-	counters_softnet(f, dropped, squeezed);
-	fclose(f);
-}
-
 static void test_softnet(void)
 {
-	uint64_t dropped, squeezed;
+	struct counters c = {.softnet_dropped = COUNTER_UNKNOWN};
 	struct counters from = {.ns = 0, .softnet_dropped = 5, .softnet_squeezed = COUNTER_UNKNOWN};
 	struct counters to = {.ns = 2000000000, .softnet_dropped = 12, .softnet_squeezed = 1};
 	struct rates r;
 
-	softnet("00000010 00000001 0000000a 00000000\n00000010 0000001f 00000001\n", &dropped,
-		&squeezed);
-	ok(dropped == 32 && squeezed == 11, "softnet: the CPUs' hexadecimal numbers are added");
-	softnet("00000010 ffffffff 00000000\n00000010 ffffffff 00000000\n", &dropped, &squeezed);
-	ok(dropped == 0x1fffffffe && squeezed == 0, "softnet: a sum may exceed 32 bits");
-	softnet("00000010\n", &dropped, &squeezed);
-	ok(dropped == COUNTER_UNKNOWN && squeezed == COUNTER_UNKNOWN,
-	   "softnet: a file of another form has no sums");
+	counters_add_softnet("00000010\n", &c);
+	ok(c.softnet_dropped == COUNTER_UNKNOWN, "softnet: a line of another form adds nothing");
+	counters_add_softnet("00000010 ffffffff 0000000a 00000000\n", &c);
+	counters_add_softnet("00000010 ffffffff 00000001\n", &c);
+	ok(c.softnet_dropped == 0x1fffffffe && c.softnet_squeezed == 11,
+	   "softnet: the CPUs' hexadecimal numbers are added, and may exceed 32 bits");
 	counters_rates(&from, &to, &r);
 	ok(r.softnet_dropped == 7 && isnan(r.softnet_squeezed),
 	   "softnet: the drops between two readings are a number, not a rate");
+}
+
+/* The counters that a line of names and one of values have. */
+static struct netstat parsed(const char *names, const char *values)
+{
+	char copy[2][80];
+	struct netstat n;
+
+	memset(&n, 0xff, sizeof(n));
+	netstat_parse(strcpy(copy[0], names), strcpy(copy[1], values), &n);
+	return n;
+}
+
+static void test_netstat(void)
+{
+	const struct netstat from = {5, 7, COUNTER_UNKNOWN, 1}, to = {8, 6, 9, 1};
+	struct netstat n = parsed("Tcp: A Max RetransSegs B\n", "Tcp: 3 -1 4 5\n");
+
+	ok(n.retransmits == 4 && n.timeouts == COUNTER_UNKNOWN,
+	   "netstat: a counter is found by its name, and one that is missing is not known");
+	n = parsed("TcpExt: TCPTimeouts TCPSynRetrans ListenOverflows\n", "TcpExt: 1 2\n");
+	ok(n.timeouts == 1 && n.syn_retransmits == 2 && n.overflows == COUNTER_UNKNOWN,
+	   "netstat: a counter without a value is not known");
+	n = netstat_between(&from, &to);
+	ok(n.retransmits == 3 && n.syn_retransmits == 0 && n.timeouts == COUNTER_UNKNOWN &&
+		   n.overflows == 0,
+	   "netstat: a counter rises, does not step back, and is unknown if it was at one end");
+	netstat_read(&n);
+	ok(n.retransmits != COUNTER_UNKNOWN && n.syn_retransmits != COUNTER_UNKNOWN &&
+		   n.timeouts != COUNTER_UNKNOWN && n.overflows != COUNTER_UNKNOWN,
+	   "netstat: this kernel has all counters");
 }
 
 static void test_unknown(void)
@@ -199,6 +217,7 @@ int main(void)
 {
 	test_rates();
 	test_softnet();
+	test_netstat();
 	test_unknown();
 	test_values();
 	test_read();
