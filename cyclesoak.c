@@ -8,7 +8,7 @@
 
 #include "common.h"
 #include "lib/load/gauge.h"
-#include "lib/load/history.h"
+#include "lib/load/statistics.h"
 #include "lib/load/verify.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
@@ -177,7 +177,7 @@ static struct load report_load(struct monitor *m)
 
 	gauge_load(&m->gauge, &m->from, &m->to, &l);
 	gauge_say(&m->gauge, &l);
-	history_add(&m->history, &l);
+	history_add(&m->history, l.load, l.uncertainty, l.unsafe);
 	if (opt.json)
 		report_json(m, &l);
 	else if (opt.once && isnan(l.load))

@@ -2,7 +2,7 @@
 
 #include "lib/load/busiest.h"
 #include "lib/load/counters.h"
-#include "lib/load/mean.h"
+#include "lib/load/statistics.h"
 
 #define CAL_WINDOWS     4  /* windows of a round: a second */
 #define CAL_ROUNDS      10 /* rounds at most */

@@ -4,10 +4,8 @@
 #include <netinet/udp.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "lib/load/cpus.h"
-#include "lib/net/pair.h"
 
 #define PERIOD_NS     10000000u
 #define BURST_NS      500000u
@@ -25,7 +23,6 @@ struct job {
 	uint64_t end_ns;
 	double count;
 	pthread_t thread;
-	bool started;
 };
 
 static void sleep_until(uint64_t ns)
@@ -34,7 +31,7 @@ static void sleep_until(uint64_t ns)
 }
 
 /* What it lacks of a period's share, as other threads had the CPU, it has in the next. */
-static void burn(const struct job *j)
+static void burn(struct job *j)
 {
 	const uint64_t share = (uint64_t)(j->work->share * PERIOD_NS);
 	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID), next;
@@ -109,28 +106,38 @@ static void receive(struct job *j)
 	}
 }
 
+static void stream(struct job *j)
+{
+	if (j->i == 0)
+		send_bursts(j);
+	else
+		receive(j);
+}
+
 static void *job_main(void *arg)
 {
+	static void (*const kinds[])(struct job *) = {[BURNER_BURN] = burn,
+						      [BURNER_TURN] = turn,
+						      [BURNER_WAKE] = wake,
+						      [BURNER_STREAM] = stream};
 	struct job *j = arg;
 
 	if (cpu_bind(j->work->cpu[j->i]) != 0)
-		return NULL;
-	switch (j->work->kind) {
-	case BURNER_REST: break;
-	case BURNER_BURN: burn(j); break;
-	case BURNER_TURN: turn(j); break;
-	case BURNER_WAKE: wake(j); break;
-	case BURNER_STREAM:
-		if (j->i == 0)
-			send_bursts(j);
-		else
-			receive(j);
-		break;
-	}
+		die_errno("cannot bind to CPU %d", j->work->cpu[j->i]);
+	kinds[j->work->kind](j);
 	return NULL;
 }
 
-static void run(const struct burner_work *w, const struct pair *pair, struct burner_done *d)
+void burner_open_or_die(struct burner *b, int rps_cpu)
+{
+	*b = (struct burner){.why = ""};
+	if (pair_local(&b->path[BURNER_LOOPBACK], "127.0.0.1") != 0)
+		die_errno("a burner");
+	pair_open(rps_cpu, &b->path[BURNER_VETH], b->why);
+	prctl(PR_SET_TIMERSLACK, 1); /* ns */
+}
+
+void burner_run_or_die(const struct burner *b, const struct burner_work *w, struct burner_done *d)
 {
 	const uint64_t end = now_ns() + (uint64_t)(1e9 * w->seconds);
 	const uint64_t ran = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -138,79 +145,16 @@ static void run(const struct burner_work *w, const struct pair *pair, struct bur
 	int i;
 
 	for (i = 0; i < w->n; i++) {
-		job[i] = (struct job){.work = w, .pair = pair, .i = i, .end_ns = end};
-		job[i].started = thread_start(&job[i].thread, job_main, &job[i]) == 0;
+		job[i] = (struct job){.work = w, .pair = &b->path[w->path], .i = i, .end_ns = end};
+		errno = thread_start(&job[i].thread, job_main, &job[i]);
+		if (errno != 0)
+			die_errno("a burner");
 	}
 	sleep_until(end);
 	*d = (struct burner_done){.count = 0};
 	for (i = 0; i < w->n; i++) {
-		if (job[i].started)
-			pthread_join(job[i].thread, NULL);
+		pthread_join(job[i].thread, NULL);
 		d->count += job[i].count;
 	}
 	d->cpu_seconds = (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - ran) / 1e9;
-}
-
-/*
- * The process.  It asks for its end with the parent last, as a change of its privileges withdraws
- * that.
- */
-_Noreturn static void serve(int fd, pid_t parent, int rps_cpu)
-{
-	struct pair pair[BURNER_PATHS];
-	struct burner_work work;
-	struct burner_done done;
-	char why[DIE_MAX] = "";
-
-	if (pair_local(&pair[BURNER_LOOPBACK], "127.0.0.1") != 0)
-		_exit(EXIT_FAILURE);
-	pair_open(rps_cpu, &pair[BURNER_VETH], why);
-	prctl(PR_SET_TIMERSLACK, 1); /* ns */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || write(fd, why, sizeof(why)) != sizeof(why))
-		_exit(EXIT_FAILURE);
-	while (TEMP_FAILURE_RETRY(read(fd, &work, sizeof(work))) == sizeof(work)) {
-		run(&work, &pair[work.path], &done);
-		if (write(fd, &done, sizeof(done)) != sizeof(done))
-			break;
-	}
-	_exit(EXIT_SUCCESS);
-}
-
-static void read_or_die(const struct burner *b, void *data, size_t size)
-{
-	if (TEMP_FAILURE_RETRY(read(b->fd, data, size)) != (ssize_t)size)
-		die("the process that makes the loads has ended");
-}
-
-void burner_start_or_die(struct burner *b, int rps_cpu)
-{
-	const pid_t parent = getpid();
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-		die_errno("a burner");
-	b->pid = fork();
-	if (b->pid < 0)
-		die_errno("fork");
-	if (b->pid == 0) {
-		close(ends[1]);
-		serve(ends[0], parent, rps_cpu);
-	}
-	close(ends[0]);
-	b->fd = ends[1];
-	read_or_die(b, b->why, sizeof(b->why));
-}
-
-void burner_run_or_die(const struct burner *b, const struct burner_work *w, struct burner_done *d)
-{
-	if (write(b->fd, w, sizeof(*w)) != sizeof(*w))
-		die("the process that makes the loads has ended");
-	read_or_die(b, d, sizeof(*d));
-}
-
-void burner_stop(struct burner *b)
-{
-	close(b->fd);
-	TEMP_FAILURE_RETRY(waitpid(b->pid, NULL, 0));
 }

@@ -1,21 +1,18 @@
 /*
- * burner.h: a process that makes work of known size, by its own CPU clock.
+ * burner.h: threads that make work of known size, by this process's CPU clock.
  *
  *	struct burner_work work = {BURNER_BURN, .seconds = 1, .cpu = {0}, .n = 1, .share = 0.5};
  *
- *	burner_start_or_die(&b, 1);
+ *	burner_open_or_die(&b, 1);
  *	burner_run_or_die(&b, &work, &done);
  *	printf("%.3f of %.3f CPU-seconds\n", done.cpu_seconds, work.share * work.seconds);
- *	burner_stop(&b);
- *
- * The process ends with its parent, however that ends.
  */
 #pragma once
 
-#include "common.h"
+#include "lib/net/pair.h"
 
 enum burner_kind {
-	BURNER_REST,   /* sleeps */
+	BURNER_REST,   /* no thread does anything */
 	BURNER_BURN,   /* a thread on each CPU works for a share of each period of 10 ms */
 	BURNER_TURN,   /* a thread does nothing but arithmetic, of which it counts the turns */
 	BURNER_WAKE,   /* a thread wakes up and sleeps again, so many times a second */
@@ -39,21 +36,20 @@ struct burner_work {
 };
 
 struct burner_done {
-	double cpu_seconds; /* of the process, all its threads together */
+	double cpu_seconds; /* of this process */
 	double count;       /* turns, wake-ups or datagrams received, of all threads */
 };
 
 struct burner {
-	pid_t pid;
-	int fd;            /* a socket to the process */
+	struct pair path[BURNER_PATHS];
 	char why[DIE_MAX]; /* why there is no path but the first; empty: there is */
 };
 
-/* Starts the process, whose paths with RPS move the softirqs to that CPU.  There may be no threads. */
-void burner_start_or_die(struct burner *b, int rps_cpu);
+/*
+ * Opens the paths, of which the one with RPS moves the softirqs to that CPU.  The process moves into
+ * namespaces of its own: pair_open().  There may be no threads.
+ */
+void burner_open_or_die(struct burner *b, int rps_cpu);
 
-/* Has it work, and waits for the end of that. */
+/* Works, and waits for the end of that. */
 void burner_run_or_die(const struct burner *b, const struct burner_work *w, struct burner_done *d);
-
-/* Ends the process. */
-void burner_stop(struct burner *b);

@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 
+#include "lib/load/cpus.h"
+
 #define WATCH_NS    200000000u
 #define USAGES_MAX  8192 /* processes that are watched */
 #define SHARE_LEAST 0.1  /* of a CPU */
@@ -66,12 +68,11 @@ static int usages_read(struct usage *u)
 
 bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN])
 {
-	struct usage *then = alloc_or_die(USAGES_MAX, sizeof(*then), "processes"), now, top = {0};
+	struct usage *then = alloc_or_die(USAGES_MAX, sizeof(*then), "processes"), now;
+	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
 	const uint64_t begin = now_ns();
 	const int n = usages_read(then);
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	double share, most = 0;
-	bool here;
+	double share, rank, most = 0;
 	int i;
 
 	sleep_ns(WATCH_NS);
@@ -81,16 +82,13 @@ bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN])
 			continue;
 		share = (double)(now.ticks - then[i].ticks) * tick /
 			seconds_between(begin, now_ns());
-		here = now.cpu == cpu;
-		if (share < SHARE_LEAST || (!here && most > 0 && top.cpu == cpu) ||
-		    (share <= most && here == (top.cpu == cpu)))
+		rank = share + (now.cpu == cpu ? CPUS_MAX : 0); /* those of the CPU come first */
+		if (share < SHARE_LEAST || rank <= most)
 			continue;
-		most = share;
-		top = now;
+		most = rank;
+		snprintf(text, BUSIEST_STRLEN, "%s (pid %d), %.0f%% of a CPU", now.name, now.pid,
+			 100 * share);
 	}
 	free(then);
-	if (most > 0)
-		snprintf(text, BUSIEST_STRLEN, "%s (pid %d), %.0f%% of a CPU", top.name, top.pid,
-			 100 * most);
 	return most > 0;
 }

@@ -76,16 +76,13 @@ void cpus_to_soak(int n, const struct cpus *list, struct cpus *cpus)
 	cpus_online(cpus);
 	if (n > cpus->n)
 		usage_error("-N, --cpus: %d is more than the %d CPUs that are online", n, cpus->n);
-	if (n > 0)
-		cpus->n = n;
 	for (i = 0; i < list->n; i++)
 		if (!cpus_have(cpus, list->id[i]))
 			usage_error("--on-cpus: CPU %d is not online", list->id[i]);
-	for (i = 0; i < cpus->n && list->n > 0; i++)
-		if (cpus_have(list, cpus->id[i]))
+	for (i = 0; i < cpus->n; i++)
+		if (list->n > 0 ? cpus_have(list, cpus->id[i]) : n == 0 || i < n)
 			cpus->id[kept++] = cpus->id[i];
-	if (list->n > 0)
-		cpus->n = kept;
+	cpus->n = kept;
 }
 
 bool cpus_format(const struct cpus *cpus, char *buf, size_t size)

@@ -2,7 +2,7 @@
 
 #include "lib/load/baseline.h"
 #include "lib/load/counters.h"
-#include "lib/load/mean.h"
+#include "lib/load/statistics.h"
 
 #define LINE_MOST   256 /* bytes of a CPU's line in /proc/stat: ten numbers */
 #define WINDOWS_MAX 32  /* of a baseline: 5 s have 20 */

@@ -20,26 +20,57 @@ double student_t(double freedom)
 	return table[i] + (table[i + 1] - table[i]) * (1.0 / i - f) * i * (i + 1);
 }
 
-/* The mean of n values and the variance of that mean; NAN for the variance of one value. */
-static void mean_and_variance(const double *x, int n, double *mean, double *variance)
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+double median_of(double *v, int n)
+{
+	if (n == 0)
+		return NAN;
+	qsort(v, (size_t)n, sizeof(*v), by_value);
+	return (v[(n - 1) / 2] + v[n / 2]) / 2;
+}
+
+void mean_of(const double *v, int n, double *mean, double *sd)
 {
 	double sum = 0, squares = 0;
 	int i;
 
 	for (i = 0; i < n; i++)
-		sum += x[i];
+		sum += v[i];
 	*mean = n > 0 ? sum / n : NAN;
 	for (i = 0; i < n; i++)
-		squares += (x[i] - *mean) * (x[i] - *mean);
-	*variance = n > 1 ? squares / (n - 1) / n : NAN;
+		squares += (v[i] - *mean) * (v[i] - *mean);
+	*sd = n > 1 ? sqrt(squares / (n - 1)) : NAN;
+}
+
+void mean_of_middle(double *v, int n, double *mean, double *sd)
+{
+	const int skip = n / 4;
+	double all = 0, deviation;
+	int i;
+
+	median_of(v, n);
+	for (*mean = 0, i = skip; i < n - skip; i++)
+		*mean += v[i] / (n - 2 * skip);
+	for (i = 0; i < n; i++) {
+		all += v[i] / n;
+		v[i] = fabs(v[i] - *mean);
+	}
+	deviation = 1.4826 * median_of(v, n);
+	*sd = hypot(deviation, all - *mean);
 }
 
 static struct estimate mean_of_all(const double *x, int n)
 {
-	double mean, variance, half;
+	double mean, sd, half;
 
-	mean_and_variance(x, n, &mean, &variance);
-	half = student_t(n - 1) * sqrt(variance);
+	mean_of(x, n, &mean, &sd);
+	half = student_t(n - 1) * sd / sqrt(n);
 	return (struct estimate){mean, mean - half, mean + half};
 }
 
@@ -85,13 +116,14 @@ struct estimate statistics_ratio(const double *a, const double *b, int n)
 /* Mean and variance of the logarithms of the known values; returns how many those are. */
 static int logarithms(const double *x, int n, double *mean, double *variance)
 {
-	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison");
+	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison"), sd;
 	int i, k = 0;
 
 	for (i = 0; i < n; i++)
 		if (!isnan(x[i]))
 			logs[k++] = log_of(x[i]);
-	mean_and_variance(logs, k, mean, variance);
+	mean_of(logs, k, mean, &sd);
+	*variance = sd * sd / k;
 	free(logs);
 	return k;
 }
@@ -125,4 +157,36 @@ struct estimate statistics_widen(struct estimate e, double half)
 	const double low = hypot(e.value - e.low, half), high = hypot(e.high - e.value, half);
 
 	return (struct estimate){e.value, e.value - low, e.value + high};
+}
+
+/*
+ * Periods.
+ */
+
+void history_add(struct history *h, double load, double uncertainty, unsigned unsafe)
+{
+	h->periods++;
+	h->unsafe |= unsafe;
+	if (isnan(load))
+		return;
+	h->min = h->n == 0 ? load : fmin(h->min, load);
+	h->max = h->n == 0 ? load : fmax(h->max, load);
+	h->uncertainty = fmax(h->uncertainty, uncertainty);
+	h->sum += load;
+	h->squares += load * load;
+	h->n++;
+}
+
+double history_mean(const struct history *h)
+{
+	return h->sum / (double)h->n;
+}
+
+double history_uncertainty(const struct history *h)
+{
+	const double n = (double)h->n;
+	const double variance = fmax(0, h->squares - h->sum * history_mean(h)) / fmax(1, n - 1);
+	const double half = h->n > 1 ? student_t(n - 1) * sqrt(variance / n) : 0;
+
+	return hypot(h->uncertainty, half);
 }

@@ -4,6 +4,12 @@
  *	mean = statistics_mean(cost, n);
  *	ratio = statistics_ratio(cost, cost_of_first, n);
  *	report("%.3f times (%.3f to %.3f)\n", ratio.value, ratio.low, ratio.high);
+ *
+ *	struct history h = {.n = 0};
+ *
+ *	history_add(&h, l.load, l.uncertainty, l.unsafe);
+ *	...
+ *	report("%.1f%% +-%.1f%%\n", 100 * history_mean(&h), 100 * history_uncertainty(&h));
  */
 #pragma once
 
@@ -19,6 +25,20 @@ struct estimate {
  * mean are its 95 % interval.  The degrees of freedom need not be whole; there are at least 1.
  */
 double student_t(double freedom);
+
+/* The median of n values, which it sorts; NAN of none. */
+double median_of(double *v, int n);
+
+/* The mean and standard deviation of n values; NAN where they have none. */
+void mean_of(const double *v, int n, double *mean, double *sd);
+
+/*
+ * The mean of the middle half of n values, so that one burst does not become the baseline, and
+ * the standard deviation of all, estimated from their median deviation (times 1.4826, which holds
+ * for a normal distribution).  Bursts that come again will also be in what is measured, so that by
+ * how much they move the mean of all is part of the deviation.  The values are lost.
+ */
+void mean_of_middle(double *v, int n, double *mean, double *sd);
 
 /*
  * A value that is NAN is not known, and is omitted, as is the other of its pair.
@@ -46,3 +66,24 @@ struct estimate statistics_widen(struct estimate e, double half);
 
 /* Half of the interval's width. */
 double statistics_half(const struct estimate *e);
+
+/* The loads of many periods of one measurement. */
+struct history {
+	long periods; /* all of them */
+	long n;       /* those that have a load */
+	double sum, squares, min, max;
+	double uncertainty; /* the largest uncertainty of a period */
+	unsigned unsafe;    /* the reasons of all periods */
+};
+
+/* Adds a period; one without a load, since no CPU was soaked in it, only counts. */
+void history_add(struct history *h, double load, double uncertainty, unsigned unsafe);
+
+/* The mean of the periods' loads; NAN where there is none. */
+double history_mean(const struct history *h);
+
+/*
+ * Half of the mean's 95 % interval, which has the baseline's uncertainty, common to all periods, and
+ * the periods' own variation.
+ */
+double history_uncertainty(const struct history *h);

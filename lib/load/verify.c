@@ -1,9 +1,238 @@
 #include "lib/load/verify.h"
 
+#include "lib/load/statistics.h"
 #include "lib/load/yield.h"
 
 #define TURN_SECONDS 0.5 /* in which a lone thread's speed is measured */
 #define YIELD_TIMES  3   /* other programs may disturb one */
+
+/*
+ * What an instrument sees of a burner beside its own CPU time, in CPUs: the timer's interrupts and the
+ * wake-ups, a hundred a second.
+ */
+#define BURNER_TOLERANCE 0.01
+
+/*
+ * Evidence.
+ */
+
+void values_add(struct values *v, double x)
+{
+	if (!isnan(x) && v->n < VALUES_MOST)
+		v->x[v->n++] = x;
+}
+
+double values_median(const struct values *v)
+{
+	struct values sorted = *v;
+
+	return median_of(sorted.x, sorted.n);
+}
+
+void evidence_add(struct evidence *e, int instrument, enum verify_load c, const struct load *l,
+		  const struct burner_done *d)
+{
+	struct series *s = &e->of[instrument][c];
+	const double ran = d->cpu_seconds / l->seconds, excess = l->load * l->cpus - ran;
+
+	e->steal = fmax(e->steal, l->rates.cpu[CPU_STEAL]);
+	if (l->unsafe != 0 || isnan(l->load)) {
+		s->unsafe_loads++;
+		s->unsafe |= l->unsafe;
+		return;
+	}
+	values_add(&s->load, l->load * l->cpus);
+	values_add(&s->half, l->uncertainty * l->cpus);
+	values_add(&s->ran, ran);
+	values_add(&s->excess, excess);
+	values_add(&s->rate, d->count / l->seconds);
+}
+
+/*
+ * Judging.
+ */
+
+/* A load by one instrument, whose lines are appended. */
+struct judge {
+	const struct evidence *e;
+	struct verdicts *v;
+	int instrument;
+	enum verify_load c;
+	const char *what; /* as its line has it */
+};
+
+/* The medians of a series. */
+struct medians {
+	double load, half, ran, excess, rate;
+};
+
+/* Those of a load by the same instrument. */
+static struct medians medians_of(const struct judge *j, enum verify_load c)
+{
+	const struct series *s = &j->e->of[j->instrument][c];
+
+	return (struct medians){values_median(&s->load), values_median(&s->half),
+				values_median(&s->ran), values_median(&s->excess),
+				values_median(&s->rate)};
+}
+
+/* Appends a line with a figure alone. */
+static struct verdict *line(struct verdicts *v, const char *step, const char *what, double measured,
+			    const char *unit)
+{
+	struct verdict *r = &v->all[v->n++];
+
+	*r = (struct verdict){.step = step, .what = what, .unit = unit, .measured = measured};
+	r->half = r->expected = r->tolerance = NAN;
+	r->kind = isnan(measured) ? VERDICT_NOT_RUN : VERDICT_FIGURE;
+	return r;
+}
+
+/* Appends a line about a load by an instrument. */
+static struct verdict *line_of(const struct judge *j, enum verify_load c, const char *step,
+			       const char *what, double measured)
+{
+	static const char *const names[] = {"soaking", "idle time"};
+	const struct series *s = &j->e->of[j->instrument][c];
+	struct verdict *r = line(j->v, step, what, measured, "CPUs");
+
+	r->instrument = names[j->instrument];
+	r->loads = s->load.n;
+	r->unsafe_loads = s->unsafe_loads;
+	r->unsafe = s->unsafe;
+	return r;
+}
+
+static void expect(struct verdict *r, enum verdict_relation relation, double expected,
+		   double tolerance)
+{
+	const double beyond = r->measured - expected;
+	bool holds = fabs(beyond) <= tolerance;
+
+	r->relation = relation;
+	r->expected = expected;
+	r->tolerance = tolerance;
+	if (relation == EXPECT_AT_LEAST)
+		holds = beyond >= -tolerance;
+	else if (relation == EXPECT_AT_MOST)
+		holds = beyond <= tolerance;
+	r->kind = holds ? VERDICT_PASS : VERDICT_FAIL;
+	if (isnan(beyond) || isnan(tolerance))
+		r->kind = VERDICT_NOT_RUN;
+}
+
+static void cannot_be_run(struct verdict *r, const char *why)
+{
+	r->kind = VERDICT_NOT_RUN;
+	r->why = why;
+}
+
+/*
+ * The standard deviation of n loads errs itself by a share of about 1 / sqrt(2 (n - 1)).  What the loads
+ * of nothing scatter is known from two on.
+ */
+static void judge_zero(const struct judge *j)
+{
+	const struct values *load = &j->e->of[j->instrument][j->c].load;
+	const double half = medians_of(j, j->c).half;
+	double mean, sd;
+
+	mean_of(load->x, load->n, &mean, &sd);
+	expect(line_of(j, j->c, "zero", "mean", sd >= 0 ? mean : NAN), EXPECT_EQUAL, 0,
+	       hypot(2 * sd / sqrt(load->n), half));
+	expect(line_of(j, j->c, "zero", "scatter (1.96 sd)", 1.96 * sd), EXPECT_AT_MOST, half,
+	       half * 1.96 / sqrt(2 * (load->n - 1)));
+	line_of(j, j->c, "zero", "detection limit", fmax(half, 1.96 * sd));
+}
+
+/* The burners' own times differ: errors are compared, not loads. */
+static void judge_burner(const struct judge *j)
+{
+	const struct medians m = medians_of(j, j->c);
+
+	expect(line_of(j, j->c, "burner", j->what, m.ran + m.excess), EXPECT_EQUAL, m.ran,
+	       m.half + BURNER_TOLERANCE);
+}
+
+static void judge_sum(const struct judge *j)
+{
+	const struct medians both = medians_of(j, j->c), first = medians_of(j, VERIFY_BURN_50);
+	const struct medians last = medians_of(j, VERIFY_BURN_LAST);
+
+	if (j->e->cpus > 1)
+		expect(line_of(j, j->c, "sum", "two burners, less each",
+			       both.excess - first.excess - last.excess),
+		       EXPECT_EQUAL, 0, hypot(both.half, hypot(first.half, last.half)));
+}
+
+/*
+ * The burner's own clock is what getrusage(2) has of both ends.  It must fall by more than the
+ * instrument may err: otherwise too few softirqs were moved, and the step proves nothing.
+ */
+static void judge_softirqs(const struct judge *j)
+{
+	const struct medians off = medians_of(j, VERIFY_VETH), on = medians_of(j, j->c);
+	const double half = hypot(off.half, on.half);
+	struct verdict *usage, *r;
+
+	if (j->e->no_softirqs[0] != '\0') {
+		cannot_be_run(line_of(j, j->c, "softirq", "load with RPS", NAN), j->e->no_softirqs);
+		return;
+	}
+	line_of(j, VERIFY_VETH, "softirq", "getrusage without RPS", off.ran);
+	usage = line_of(j, j->c, "softirq", "getrusage with RPS", on.ran);
+	expect(usage, EXPECT_AT_MOST, off.ran - half, 0);
+	line_of(j, VERIFY_VETH, "softirq", "load without RPS", off.load);
+	r = line_of(j, j->c, "softirq", "load with RPS", on.load);
+	expect(r, EXPECT_AT_LEAST, off.load, half);
+	if (usage->kind == VERDICT_FAIL) {
+		cannot_be_run(usage,
+			      "getrusage did not fall by more than the interval of the load");
+		cannot_be_run(r, usage->why);
+	}
+}
+
+static void judge_wakes(const struct judge *j)
+{
+	const struct medians m = medians_of(j, j->c);
+	struct verdict *r = line_of(j, j->c, "wake-up", j->what, 1e6 * m.excess / m.rate);
+
+	r->unit = "us";
+	r->half = 1e6 * m.half / m.rate;
+}
+
+/*
+ * Loads.
+ */
+
+static const struct {
+	struct burner_work work;
+	bool first, last;                     /* the CPUs: a receiver is on the last */
+	void (*judge)(const struct judge *j); /* NULL: it is only judged together with another */
+	const char *what;                     /* as its line has it */
+} loads[VERIFY_LOADS] = {
+	[VERIFY_ZERO] = {{BURNER_REST}, false, false, judge_zero, "zero"},
+	[VERIFY_BURN_10] = {{BURNER_BURN, .share = 0.1}, true, false, judge_burner, "10% of a CPU"},
+	[VERIFY_BURN_50] = {{BURNER_BURN, .share = 0.5}, true, false, judge_burner, "50% of a CPU"},
+	[VERIFY_BURN_95] =
+		{{BURNER_BURN, .share = 0.95}, true, false, judge_burner, "95% of a CPU"},
+	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL, "50% of the last"},
+	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum, "50% of both"},
+	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, "without RPS"},
+	[VERIFY_VETH_RPS] =
+		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, "RPS"},
+	[VERIFY_WAKE_1] =
+		{{BURNER_WAKE, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
+	[VERIFY_WAKE_5] =
+		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
+	[VERIFY_WAKE_20] =
+		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
+	[VERIFY_STREAM] = {{BURNER_STREAM}, true, true, NULL, "stream"},
+};
+
+/*
+ * Measuring.
+ */
 
 struct verify {
 	const struct gauge_setup *setup;
@@ -14,87 +243,52 @@ struct verify {
 	struct evidence *evidence;
 };
 
-static const struct {
-	enum burner_kind kind;
-	bool first, last; /* the CPUs: a receiver is on the last */
-	double share;
-	int rate;
-	enum burner_path path;
-} cases[VERIFY_CASES] = {
-	[VERIFY_ZERO] = {.kind = BURNER_REST},
-	[VERIFY_BURN_10] = {BURNER_BURN, .first = true, .share = 0.1},
-	[VERIFY_BURN_50] = {BURNER_BURN, .first = true, .share = 0.5},
-	[VERIFY_BURN_95] = {BURNER_BURN, .first = true, .share = 0.95},
-	[VERIFY_BURN_LAST] = {BURNER_BURN, .last = true, .share = 0.5},
-	[VERIFY_BURN_BOTH] = {BURNER_BURN, .first = true, .last = true, .share = 0.5},
-	[VERIFY_VETH] = {BURNER_STREAM, .first = true, .last = true, .path = BURNER_VETH},
-	[VERIFY_VETH_RPS] = {BURNER_STREAM, .first = true, .last = true, .path = BURNER_VETH_RPS},
-	[VERIFY_WAKE_1] = {BURNER_WAKE, .last = true, .rate = 1000},
-	[VERIFY_WAKE_5] = {BURNER_WAKE, .last = true, .rate = 5000},
-	[VERIFY_WAKE_20] = {BURNER_WAKE, .last = true, .rate = 20000},
-	[VERIFY_STREAM] = {BURNER_STREAM, .first = true, .last = true, .path = BURNER_LOOPBACK},
-};
-
-static void work_of(const struct verify *v, enum verify_case c, struct burner_work *w)
+/* Whether this machine has what the load needs. */
+static bool is_possible(const struct verify *v, enum verify_load c)
 {
-	*w = (struct burner_work){.kind = cases[c].kind,
-				  .seconds = v->plan->seconds,
-				  .share = cases[c].share,
-				  .rate = cases[c].rate,
-				  .path = cases[c].path};
-	if (cases[c].first)
-		w->cpu[w->n++] = v->cpus.id[0];
-	if (cases[c].last)
-		w->cpu[w->n++] = v->cpus.id[v->cpus.n - 1];
-}
-
-/* Whether this machine has what the case needs. */
-static bool is_possible(const struct verify *v, enum verify_case c)
-{
-	if (cases[c].kind == BURNER_BURN && cases[c].last)
+	if (loads[c].work.kind == BURNER_BURN && loads[c].last)
 		return v->cpus.n > 1;
-	return cases[c].path == BURNER_LOOPBACK || v->evidence->no_softirqs[0] == '\0';
+	return loads[c].work.path == BURNER_LOOPBACK || v->evidence->no_softirqs[0] == '\0';
 }
 
-/* Measures a load between two marks. */
-static void measure(const struct verify *v, struct gauge *g, struct gauge_mark mark[2], int i,
-		    enum verify_case c)
+static void measure(const struct verify *v, struct gauge *g, int i, enum verify_load c)
 {
-	struct burner_work work;
+	struct burner_work work = loads[c].work;
+	struct gauge_mark from, to;
 	struct burner_done done;
 	struct load l;
 	int tries = 2;
 
-	if (!is_possible(v, c))
-		return;
-	work_of(v, c, &work);
+	work.seconds = v->plan->seconds;
+	if (loads[c].first)
+		work.cpu[work.n++] = v->cpus.id[0];
+	if (loads[c].last)
+		work.cpu[work.n++] = v->cpus.id[v->cpus.n - 1];
+	gauge_mark_open(g, &from);
+	gauge_mark_open(g, &to);
 	do {
 		gauge_next(g);
-		gauge_begin(g, &mark[0], NULL);
+		gauge_begin(g, &from, NULL);
 		burner_run_or_die(&v->burner, &work, &done);
-		gauge_end(g, &mark[1], NULL);
-		gauge_after(g, &mark[0], &mark[1], NULL);
-		gauge_load(g, &mark[0], &mark[1], &l);
+		gauge_end(g, &to, NULL);
+		gauge_after(g, &from, &to, NULL);
+		gauge_load(g, &from, &to, &l);
 	} while ((l.unsafe != 0 || isnan(l.load)) && --tries > 0);
+	gauge_mark_close(&from);
+	gauge_mark_close(&to);
 	evidence_add(v->evidence, i, c, &l, &done);
 }
 
-/* Measures all cases; `backwards` from the last on. */
-static void measure_cases(const struct verify *v, struct gauge *g, int i, bool backwards)
+static void measure_loads(const struct verify *v, struct gauge *g, int i, bool backwards)
 {
-	struct gauge_mark mark[2];
-	enum verify_case c;
-	int k, n;
+	int k, n, c;
 
-	gauge_mark_open(g, &mark[0]);
-	gauge_mark_open(g, &mark[1]);
-	for (k = 0; k < VERIFY_CASES; k++) {
-		c = (enum verify_case)(backwards ? VERIFY_CASES - 1 - k : k);
+	for (k = 0; k < VERIFY_LOADS; k++) {
+		c = backwards ? VERIFY_LOADS - 1 - k : k;
 		for (n = c == VERIFY_ZERO ? v->plan->zeros : 1; n > 0; n--)
-			measure(v, g, mark, i, c);
+			if (is_possible(v, c))
+				measure(v, g, i, c);
 	}
-	gauge_mark_close(&mark[0]);
-	gauge_mark_close(&mark[1]);
 }
 
 static void measure_speed(const struct verify *v, int i)
@@ -119,11 +313,15 @@ static void measure_yield(const struct verify *v)
 	}
 }
 
-/* All that is measured by one instrument while it is open, or while a core's other thread is soaked. */
+/*
+ * All that is measured by one instrument while it is open, or while a core's other thread is soaked.
+ * Without soakers a thread has its speed, whether or not idle time can be measured.
+ */
 static void measure_with(const struct verify *v, int i, bool backwards)
 {
 	struct gauge_setup setup = *v->setup;
 	struct gauge g;
+	bool open;
 	int c;
 
 	setup.soak = i != VERIFY_IDLE;
@@ -135,14 +333,14 @@ static void measure_with(const struct verify *v, int i, bool backwards)
 		setup.on = v->sibling;
 	}
 	gauge_prepare_or_die(&g, &setup);
-	if (gauge_start(&g, v->plan->seconds)) {
+	open = gauge_start(&g, v->plan->seconds);
+	if (open || i == VERIFY_IDLE)
 		measure_speed(v, i);
-		if (i == VERIFY_SOAK)
-			measure_yield(v);
-		if (i != VERIFY_SIBLING)
-			measure_cases(v, &g, i, backwards);
-	}
-	for (c = 0; c < VERIFY_CASES && i != VERIFY_SIBLING; c++)
+	if (open && i == VERIFY_SOAK)
+		measure_yield(v);
+	if (open && i != VERIFY_SIBLING)
+		measure_loads(v, &g, i, backwards);
+	for (c = 0; c < VERIFY_LOADS; c++)
 		v->evidence->of[i][c].unsafe |= g.missing;
 	gauge_stop(&g);
 }
@@ -169,19 +367,113 @@ void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_
 {
 	struct verify v = {.setup = setup, .plan = plan, .evidence = e};
 	int round;
+	bool odd;
 
 	*e = (struct evidence){.steal = NAN};
 	gauge_cpus(setup, &v.cpus);
 	find_sibling(v.cpus.id[0], &v.sibling);
 	e->cpus = v.cpus.n;
-	burner_start_or_die(&v.burner, v.cpus.id[v.cpus.n / 2]);
+	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2]);
 	snprintf(e->no_softirqs, sizeof(e->no_softirqs), "%s",
 		 v.cpus.n > 1 ? v.burner.why : "softirqs cannot move: there is one CPU");
 	for (round = 0; round < plan->rounds; round++) {
-		measure_with(&v, round % 2 == 0 ? VERIFY_SOAK : VERIFY_IDLE, round % 2 == 1);
+		odd = round % 2 == 1;
+		measure_with(&v, odd ? VERIFY_IDLE : VERIFY_SOAK, odd);
 		if (v.sibling.n > 0)
 			measure_with(&v, VERIFY_SIBLING, false);
-		measure_with(&v, round % 2 == 0 ? VERIFY_IDLE : VERIFY_SOAK, round % 2 == 1);
+		measure_with(&v, odd ? VERIFY_SOAK : VERIFY_IDLE, odd);
 	}
-	burner_stop(&v.burner);
+}
+
+/*
+ * Lines.
+ */
+
+/* A thread that other programs disturb cannot show what the soakers leave to it. */
+static void excuse_if_busy(const struct evidence *e, struct verdict *r)
+{
+	int c, safe = 0;
+
+	for (c = 0; c < VERIFY_LOADS; c++)
+		safe += e->of[VERIFY_SOAK][c].load.n;
+	if (r->kind == VERDICT_FAIL && safe == 0)
+		cannot_be_run(r, "no load by soaking was safe: the machine is busy");
+}
+
+static void judge_yield(const struct evidence *e, struct verdicts *v)
+{
+	struct verdict *r;
+
+	r = line(v, "yield", "a busy thread keeps", 100 * values_median(&e->kept), "%");
+	expect(r, EXPECT_AT_LEAST, 100 * YIELD_KEPT, 0);
+	excuse_if_busy(e, r);
+	r = line(v, "yield", "delay of a wake-up", 1e6 * values_median(&e->late), "us");
+	expect(r, EXPECT_AT_MOST, 1e6 * YIELD_LATE, 0);
+	excuse_if_busy(e, r);
+}
+
+/* By how much a thread alone is slower, in percent. */
+static void judge_price(const struct evidence *e, struct verdicts *v)
+{
+	const double alone = values_median(&e->speed[VERIFY_IDLE]);
+	const double soaked = values_median(&e->speed[VERIFY_SOAK]);
+	const double sibling = values_median(&e->speed[VERIFY_SIBLING]);
+
+	line(v, "price", "slowing by soaking", 100 * (1 - soaked / alone), "%");
+	if (!isnan(sibling))
+		line(v, "price", "slowing by its sibling", 100 * (1 - sibling / alone), "%");
+}
+
+static void judge_loads(const struct evidence *e, struct verdicts *v)
+{
+	struct judge j = {.e = e, .v = v};
+	int i, c;
+
+	for (c = 0; c < VERIFY_LOADS; c++)
+		for (i = 0; i < VERIFY_INSTRUMENTS && loads[c].judge != NULL; i++) {
+			j.instrument = i;
+			j.c = (enum verify_load)c;
+			j.what = loads[c].what;
+			loads[c].judge(&j);
+		}
+}
+
+/* The same stream by both instruments: what the loads scatter, and what each may err. */
+static void judge_stream(const struct evidence *e, struct verdicts *v)
+{
+	const struct series *a = &e->of[VERIFY_SOAK][VERIFY_STREAM];
+	const struct series *b = &e->of[VERIFY_IDLE][VERIFY_STREAM];
+	const double soaked = values_median(&a->load), idle = values_median(&b->load);
+	const struct estimate ratio = statistics_ratio_unpaired(a->load.x, a->load.n, b->load.x,
+								b->load.n);
+	struct verdict *r = line(v, "stream", "soaked / unsoaked", soaked / idle, "times");
+
+	r->half = soaked / idle *
+		  hypot(values_median(&a->half) / soaked, values_median(&b->half) / idle);
+	if (a->load.n > 1 && b->load.n > 1)
+		r->half = hypot(r->half, statistics_half(&ratio));
+	r->loads = a->load.n + b->load.n;
+	r->unsafe_loads = a->unsafe_loads + b->unsafe_loads;
+	r->unsafe = a->unsafe | b->unsafe;
+}
+
+void verdicts_of(const struct evidence *e, struct verdicts *v)
+{
+	v->n = 0;
+	judge_yield(e, v);
+	judge_price(e, v);
+	judge_loads(e, v);
+	judge_stream(e, v);
+}
+
+int verdicts_status(const struct verdicts *v)
+{
+	int i, status = EXIT_SUCCESS;
+
+	for (i = 0; i < v->n; i++)
+		if (v->all[i].kind == VERDICT_FAIL)
+			return EXIT_FAILURE;
+		else if (v->all[i].kind == VERDICT_NOT_RUN)
+			status = 2;
+	return status;
 }

@@ -1,22 +1,111 @@
 /*
- * verify.h: the measurements of cyclesoak --verify: loads of known size, by both instruments in turn.
+ * verify.h: cyclesoak --verify: loads of known size by both instruments in turn, and what they prove.
  *
  *	static const struct verify_plan plan = {.rounds = 5, .zeros = 2, .seconds = 1};
  *
  *	verify_measure_or_die(&setup, &plan, &evidence);
  *	verdicts_of(&evidence, &verdicts);
+ *	status = verdicts_status(&verdicts);
  */
 #pragma once
 
+#include "lib/load/burner.h"
 #include "lib/load/gauge.h"
-#include "lib/load/verdict.h"
 
 struct verify_plan {
-	int rounds;     /* of all cases, by both instruments; in odd rounds in reverse order */
+	int rounds;     /* of all loads, by both instruments; in odd rounds in reverse order */
 	int zeros;      /* loads of nothing with each instrument in each round */
 	double seconds; /* of each load */
+};
+
+/* The values of one figure, of which the steps take medians. */
+#define VALUES_MOST 16
+
+struct values {
+	int n;
+	double x[VALUES_MOST];
+};
+
+/* Adds a value, unless it is NAN or there are VALUES_MOST. */
+void values_add(struct values *v, double x);
+
+/* The median, or NAN of none. */
+double values_median(const struct values *v);
+
+/* The two instruments, and what only the price of soaking is measured with. */
+enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS, VERIFY_SIBLING = VERIFY_INSTRUMENTS };
+
+/* What is measured with each instrument. */
+enum verify_load {
+	VERIFY_ZERO,
+	VERIFY_BURN_10, /* on the first CPU, as the next two */
+	VERIFY_BURN_50,
+	VERIFY_BURN_95,
+	VERIFY_BURN_LAST, /* 50 % of the last CPU */
+	VERIFY_BURN_BOTH, /* of both */
+	VERIFY_VETH,
+	VERIFY_VETH_RPS,
+	VERIFY_WAKE_1, /* 1,000 wake-ups per second */
+	VERIFY_WAKE_5,
+	VERIFY_WAKE_20,
+	VERIFY_STREAM,
+	VERIFY_LOADS
+};
+
+/* What one instrument measured of a load, in CPUs, each time that it was safe. */
+struct series {
+	struct values load, half; /* half of the 95 % interval */
+	struct values ran;        /* by this process's CPU clock */
+	struct values excess;     /* the load less that */
+	struct values rate;       /* wake-ups or datagrams per second */
+	int unsafe_loads;
+	unsigned unsafe; /* their reasons, or why there is no load at all */
+};
+
+struct evidence {
+	int cpus;
+	struct series of[VERIFY_INSTRUMENTS + 1][VERIFY_LOADS];
+	struct values kept, late;                    /* of yield_measure() beside the soakers */
+	struct values speed[VERIFY_INSTRUMENTS + 1]; /* turns per second of a thread's CPU time */
+	double steal;                                /* the greatest of any load, as a share */
+	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty: they can */
 };
 
 /* Measures the CPUs of the setup.  A load that is unsafe is measured once more. */
 void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_plan *plan,
 			   struct evidence *e);
+
+/* Adds a load, beside which a burner worked. */
+void evidence_add(struct evidence *e, int instrument, enum verify_load c, const struct load *l,
+		  const struct burner_done *d);
+
+enum verdict_kind { VERDICT_FIGURE, VERDICT_PASS, VERDICT_FAIL, VERDICT_NOT_RUN };
+
+/* What a step expects. */
+enum verdict_relation { EXPECT_NOTHING, EXPECT_EQUAL, EXPECT_AT_LEAST, EXPECT_AT_MOST };
+
+/* One line. */
+struct verdict {
+	const char *step, *what;
+	const char *instrument; /* as reports have it; NULL: the line is of neither */
+	const char *unit;
+	double measured, half; /* NAN: not known; `half` is of a figure's 95 % interval */
+	enum verdict_relation relation;
+	double expected, tolerance;
+	enum verdict_kind kind;
+	int loads, unsafe_loads; /* safe ones, and others */
+	unsigned unsafe;         /* the reasons of the latter */
+	const char *why;         /* why the step could not be run; NULL: there was no safe load */
+};
+
+#define VERDICTS_MOST 40
+
+struct verdicts {
+	int n;
+	struct verdict all[VERDICTS_MOST];
+};
+
+void verdicts_of(const struct evidence *e, struct verdicts *v);
+
+/* The exit status: 1 if a step fails, else 2 if one could not be run, else 0. */
+int verdicts_status(const struct verdicts *v);

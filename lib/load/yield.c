@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include "lib/load/statistics.h"
+
 #define YIELD_NS 50000000u /* how long it takes */
 #define WORK_NS  500000u   /* of work in one turn */
 #define TURNS    100       /* at most: YIELD_NS / WORK_NS */
@@ -64,25 +66,18 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Takes the worse of a CPU's figures and those of the CPUs before it. */
 static void judge(struct worker *w, struct yield *y)
 {
 	const double kept = (double)w->worked_ns / (double)w->had_ns;
+	const double late = median_of(w->late, w->n);
 
-	qsort(w->late, (size_t)w->n, sizeof(w->late[0]), by_value);
 	if (isnan(y->kept) || kept < y->kept) {
 		y->kept = kept;
 		y->kept_cpu = w->cpu;
 	}
-	if (isnan(y->late) || w->late[w->n / 2] > y->late) {
-		y->late = w->late[w->n / 2];
+	if (isnan(y->late) || late > y->late) {
+		y->late = late;
 		y->late_cpu = w->cpu;
 	}
 }

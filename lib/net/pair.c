@@ -12,11 +12,27 @@
 #define SECOND    "zc1"
 #define MASK_SIZE (9 * 8192 / 32 + 16) /* bytes of the longest mask */
 
-/* A request of rtnetlink(7) about a network device. */
+/* An attribute of rtnetlink(7) with a value. */
+struct text_attribute {
+	struct rtattr a;
+	char text[4];
+};
+
+/*
+ * A request for two devices of one name that are joined, in this namespace and in another (veth(4)).  An
+ * attribute that has attributes ends with the request.
+ */
 struct request {
 	struct nlmsghdr header;
 	struct ifinfomsg device;
-	char attributes[256];
+	struct text_attribute name;
+	struct rtattr info;
+	struct text_attribute kind;
+	struct rtattr data, peer;
+	struct ifinfomsg peer_device;
+	struct text_attribute peer_name;
+	struct rtattr far_a;
+	int far; /* /proc/self/ns/net of the other namespace */
 };
 
 /* Where the paths are made. */
@@ -32,63 +48,27 @@ static bool fail(char why[DIE_MAX], const char *what)
 	return false;
 }
 
-/* Appends `size` bytes to the request, of an attribute unless type is 0; returns where they begin. */
-static char *append(struct request *r, int type, const void *data, size_t size)
-{
-	char *at = r->attributes + r->header.nlmsg_len - offsetof(struct request, attributes);
-	const struct rtattr a = {.rta_len = (unsigned short)RTA_LENGTH(size),
-				 .rta_type = (unsigned short)type};
-
-	if (type != 0)
-		memcpy(at, &a, sizeof(a));
-	if (size > 0)
-		memcpy(type != 0 ? at + RTA_LENGTH(0) : at, data, size);
-	r->header.nlmsg_len += (unsigned)NLMSG_ALIGN(type != 0 ? RTA_LENGTH(size) : size);
-	return at;
-}
-
-/* Ends an attribute that has attributes. */
-static void end(const struct request *r, char *at)
-{
-	const unsigned short n = (unsigned short)((const char *)r + r->header.nlmsg_len - at);
-
-	memcpy(at, &n, sizeof(n));
-}
-
-/* A device has one queue each way, so that one mask is that of all of it. */
-static void append_device(struct request *r, const char *name)
-{
-	const int one = 1;
-
-	append(r, IFLA_IFNAME, name, strlen(name) + 1);
-	append(r, IFLA_NUM_RX_QUEUES, &one, sizeof(one));
-	append(r, IFLA_NUM_TX_QUEUES, &one, sizeof(one));
-}
-
-/* Makes two devices of one name that are joined, in this namespace and in another (veth(4)). */
-static int add_devices(const char *name, int far)
+static int add_devices(const char name[4], int far)
 {
 	struct request r = {
-		.header = {.nlmsg_len = NLMSG_LENGTH(sizeof(r.device)),
+		.header = {.nlmsg_len = sizeof(r),
 			   .nlmsg_type = RTM_NEWLINK,
-			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK}};
+			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK},
+		.name.a = {sizeof(r.name), IFLA_IFNAME},
+		.info = {sizeof(r) - offsetof(struct request, info), IFLA_LINKINFO},
+		.kind = {{sizeof(r.kind), IFLA_INFO_KIND}, {'v', 'e', 't', 'h'}},
+		.data = {sizeof(r) - offsetof(struct request, data), IFLA_INFO_DATA},
+		.peer = {sizeof(r) - offsetof(struct request, peer), VETH_INFO_PEER},
+		.peer_name.a = {sizeof(r.peer_name), IFLA_IFNAME},
+		.far_a = {sizeof(r) - offsetof(struct request, far_a), IFLA_NET_NS_FD},
+		.far = far};
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	struct nlmsgerr answer = {.error = -EIO};
 	char reply[1024]; /* the answer with its header, the request and the kernel's text */
-	char *info, *data, *peer;
+	struct nlmsgerr answer = {.error = -EIO};
 
-	append_device(&r, name);
-	info = append(&r, IFLA_LINKINFO, NULL, 0);
-	append(&r, IFLA_INFO_KIND, "veth", 4);
-	data = append(&r, IFLA_INFO_DATA, NULL, 0);
-	peer = append(&r, VETH_INFO_PEER, NULL, 0);
-	append(&r, 0, &r.device, sizeof(r.device));
-	append_device(&r, name);
-	append(&r, IFLA_NET_NS_FD, &far, sizeof(far));
-	end(&r, peer);
-	end(&r, data);
-	end(&r, info);
-	if (fd >= 0 && send(fd, &r, r.header.nlmsg_len, 0) > 0 &&
+	memcpy(r.name.text, name, 4);
+	memcpy(r.peer_name.text, name, 4);
+	if (fd >= 0 && send(fd, &r, sizeof(r), 0) > 0 &&
 	    recv(fd, reply, sizeof(reply), 0) >= (ssize_t)NLMSG_LENGTH(sizeof(answer)))
 		memcpy(&answer, reply + NLMSG_HDRLEN, sizeof(answer));
 	if (fd >= 0)
@@ -169,8 +149,8 @@ static int make_namespace(void)
 }
 
 /*
- * Before Linux 6.3 there is no mask for devices to come, and root writes that of a device into /sys as
- * the far namespace has it.
+ * Before Linux 6.3 there is no mask for devices to come, and root writes that of a device into a
+ * sysfs of the far namespace, for which any directory will do.
  */
 static int open_masks(struct namespaces *ns)
 {
@@ -179,7 +159,7 @@ static int open_masks(struct namespaces *ns)
 		return 0;
 	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return -1;
-	return mount("sysfs", "/sys", "sysfs", 0, NULL);
+	return mount("sysfs", "/sys/class/net", "sysfs", 0, NULL);
 }
 
 static int set_mask(const struct namespaces *ns, int cpu)
@@ -189,7 +169,7 @@ static int set_mask(const struct namespaces *ns, int cpu)
 	pair_mask(cpu, mask, sizeof(mask));
 	if (ns->mask >= 0)
 		return write(ns->mask, mask, strlen(mask)) < 0 ? -1 : 0;
-	return file_write("/sys/class/net/" SECOND "/queues/rx-0", "rps_cpus", mask);
+	return file_write("/sys/class/net/class/net/" SECOND "/queues/rx-0", "rps_cpus", mask);
 }
 
 static bool open_path(const struct namespaces *ns, const char *name, const char *near,

@@ -21,9 +21,9 @@ struct pair {
 int pair_local(struct pair *p, const char *address);
 
 /*
- * Opens both paths, and moves the process into its namespaces, a user namespace included if it has no
- * privilege: it is to be a process of its own, with one thread.  Returns false, and stores why, where
- * the kernel or the administrator does not permit that.
+ * Opens both paths, and moves the process, which has one thread, into the sender's namespaces: a user
+ * namespace is one of them if it has no privilege, and before Linux 6.3 a mount namespace.  Returns false,
+ * and stores why, where the kernel or the administrator does not permit that.
  */
 bool pair_open(int rps_cpu, struct pair pair[2], char why[DIE_MAX]);
 

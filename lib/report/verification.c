@@ -23,14 +23,13 @@ static int count(const struct verdicts *v, enum verdict_kind kind)
 
 static void format_measured(const struct verdict *r, int digits, char buf[CELL])
 {
-	buf[0] = '\0';
+	strcpy(buf, "-");
 	if (isnan(r->measured))
-		string_append(buf, CELL, "-");
-	else if (isnan(r->half))
-		string_append(buf, CELL, "%.*f %s", digits, r->measured, r->unit);
-	else
-		string_append(buf, CELL, "%.*f +-%.*f %s", digits, r->measured, digits, r->half,
-			      r->unit);
+		return;
+	snprintf(buf, CELL, "%.*f", digits, r->measured);
+	if (!isnan(r->half))
+		string_append(buf, CELL, " +-%.*f", digits, r->half);
+	string_append(buf, CELL, " %s", r->unit);
 }
 
 static void format_expected(const struct verdict *r, int digits, char buf[CELL])
@@ -39,11 +38,11 @@ static void format_expected(const struct verdict *r, int digits, char buf[CELL])
 	if (isnan(r->expected) || isnan(r->tolerance) || r->relation == EXPECT_NOTHING)
 		return;
 	if (r->relation == EXPECT_EQUAL)
-		string_append(buf, CELL, "%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
+		snprintf(buf, CELL, "%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
 	else if (r->relation == EXPECT_AT_LEAST)
-		string_append(buf, CELL, ">= %.*f", digits, r->expected - r->tolerance);
+		snprintf(buf, CELL, ">= %.*f", digits, r->expected - r->tolerance);
 	else
-		string_append(buf, CELL, "<= %.*f", digits, r->expected + r->tolerance);
+		snprintf(buf, CELL, "<= %.*f", digits, r->expected + r->tolerance);
 }
 
 /* Stores why a step could not be run, or what was unsafe; an empty string where there is nothing. */
@@ -52,13 +51,13 @@ static void format_reason(const struct verdict *r, char buf[DIE_MAX])
 	char reasons[UNSAFE_STRLEN];
 
 	buf[0] = '\0';
-	if (r->kind == VERDICT_NOT_RUN && r->why != NULL)
-		string_append(buf, DIE_MAX, "%s", r->why);
+	if (r->why != NULL)
+		snprintf(buf, DIE_MAX, "%s", r->why);
 	else if (r->unsafe_loads > 0)
-		string_append(buf, DIE_MAX, "%d of %d loads unsafe: %s", r->unsafe_loads,
-			      r->loads + r->unsafe_loads, limits_format(r->unsafe, reasons));
+		snprintf(buf, DIE_MAX, "%d of %d loads unsafe: %s", r->unsafe_loads,
+			 r->loads + r->unsafe_loads, limits_format(r->unsafe, reasons));
 	else if (r->kind == VERDICT_NOT_RUN && r->unsafe != 0)
-		string_append(buf, DIE_MAX, "no load: %s", limits_format(r->unsafe, reasons));
+		snprintf(buf, DIE_MAX, "no load: %s", limits_format(r->unsafe, reasons));
 }
 
 static void report_line(const struct verdict *r)

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "lib/load/verdict.h"
+#include "lib/load/verify.h"
 #include "lib/report/environment.h"
 
 /* Prints a line for each verdict, and how many steps failed. */

@@ -41,11 +41,8 @@ static void test_work(const struct burner *b)
 int main(void)
 {
 	struct burner b;
-	const int files = open_files();
 
-	burner_start_or_die(&b, 0);
+	burner_open_or_die(&b, 0);
 	test_work(&b);
-	burner_stop(&b);
-	ok(kill(b.pid, 0) != 0 && open_files() == files, "nothing is left of a burner");
 	return done();
 }

@@ -108,6 +108,76 @@ static void test_widen(void)
 	   "an error widens an interval to either side");
 }
 
+static void test_mean_of(void)
+{
+	static const double v[] = {1, 2, 3, 6};
+	double mean, sd;
+
+	mean_of(v, 4, &mean, &sd);
+	ok(near(mean, 3) && near(sd, sqrt(14.0 / 3)),
+	   "the mean of four values, and their deviation");
+	mean_of(v, 2, &mean, &sd);
+	ok(near(mean, 1.5) && near(sd, sqrt(0.5)), "the mean of two values, and their deviation");
+}
+
+/* The deviation is that of the median by the factor of a normal distribution. */
+static void test_middle(void)
+{
+	double even[] = {4, 100, 2, 1, 3, 5, 6, 7}, odd[] = {5, 1, 2, 4, 3}, one[] = {7};
+	double four[] = {10, 10, 10, 90}, mean, sd;
+
+	mean_of_middle(even, 8, &mean, &sd);
+	/* 3, 4, 5 and 6 are the middle; the deviations are 0.5 0.5 1.5 1.5 2.5 2.5 3.5 95.5. */
+	ok(near(mean, 4.5) && near(sd, hypot(1.4826 * 2, 16 - 4.5)),
+	   "a burst in one of eight windows is no part of the mean, and one of the deviation");
+	mean_of_middle(odd, 5, &mean, &sd);
+	ok(near(mean, 3) && near(sd, 1.4826), "the middle of five values is three");
+	mean_of_middle(four, 4, &mean, &sd);
+	ok(near(mean, 10) && near(sd, 20),
+	   "values that are the same but for a burst deviate by what it moves the mean of all");
+	mean_of_middle(one, 1, &mean, &sd);
+	ok(mean == 7 && sd == 0, "one value is its own middle");
+}
+
+/* Adds n periods whose loads alternate between two values. */
+static void add(struct history *h, int n, double a, double b)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		history_add(h, i % 2 == 0 ? a : b, 0, 0);
+}
+
+static void test_history(void)
+{
+	struct history h = {.n = 0};
+
+	ok(isnan(history_mean(&h)), "no period has no mean");
+	history_add(&h, 0.5, 0.03, 1);
+	ok(h.n == 1 && h.min == 0.5 && h.max == 0.5 && history_mean(&h) == 0.5 &&
+		   near(history_uncertainty(&h), 0.03),
+	   "one period is its own mean, with its own uncertainty");
+	history_add(&h, -0.1, 0.01, 2);
+	ok(h.min == -0.1 && h.max == 0.5 && near(history_mean(&h), 0.2) && h.uncertainty == 0.03 &&
+		   h.unsafe == 3,
+	   "two periods: least, greatest, mean, the larger uncertainty and both reasons");
+	/* Student's t of 1 degree of freedom, times the standard error of -0.1 and 0.5. */
+	ok(near(history_uncertainty(&h), hypot(0.03, 12.7062 * 0.3)),
+	   "the variation of two periods adds to the uncertainty");
+	history_add(&h, NAN, 0, 4);
+	ok(h.n == 2 && h.periods == 3 && h.unsafe == 7,
+	   "a period without a load only counts, with its reasons");
+}
+
+static void test_steady(void)
+{
+	struct history h = {.n = 0};
+
+	add(&h, 1000, 0.1, 0.1);
+	ok(near(history_mean(&h), 0.1) && history_uncertainty(&h) < 1e-6,
+	   "periods of the same load have no variation, and none below 0 by rounding");
+}
+
 int main(void)
 {
 	test_student();
@@ -116,5 +186,9 @@ int main(void)
 	test_unpaired();
 	test_unknown();
 	test_widen();
+	test_mean_of();
+	test_middle();
+	test_history();
+	test_steady();
 	return done();
 }

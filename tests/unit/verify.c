@@ -1,4 +1,4 @@
-#include "lib/load/verdict.h"
+#include "lib/load/verify.h"
 
 #include "tests/unit/unit.h"
 
@@ -6,7 +6,7 @@ static struct evidence evidence;
 static struct verdicts verdicts;
 
 /* Adds a load of that many CPUs, of two, to which the burner's clock adds up. */
-static void add(int instrument, enum verify_case c, double cpus, double ran)
+static void add(int instrument, enum verify_load c, double cpus, double ran)
 {
 	const struct burner_done d = {.cpu_seconds = ran, .count = 1000};
 	struct load l = {.load = cpus / 2, .uncertainty = 0.01, .cpus = 2, .seconds = 1};
@@ -17,7 +17,7 @@ static void add(int instrument, enum verify_case c, double cpus, double ran)
 /* Fills in a machine on which every step passes. */
 static void fill(void)
 {
-	enum verify_case c;
+	enum verify_load c;
 	int i;
 
 	evidence = (struct evidence){.cpus = 2, .steal = NAN};
@@ -166,6 +166,11 @@ static void test_unsafe(void)
 	v = judged("50% of a CPU", "soaking");
 	ok(v->kind == VERDICT_NOT_RUN && isnan(v->measured),
 	   "with unsafe loads alone a step could not be run");
+	memset(evidence.of[VERIFY_SOAK], 0, sizeof(evidence.of[VERIFY_SOAK]));
+	evidence.kept.x[0] = 0.5;
+	v = judged("a busy thread keeps", "");
+	ok(v->kind == VERDICT_NOT_RUN && v->why != NULL && verdicts_status(&verdicts) == 2,
+	   "without a safe load a busy machine, not the soakers, is what a thread loses time to");
 }
 
 int main(void)
