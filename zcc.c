@@ -9,70 +9,42 @@
 #include "lib/send/command_line.h"
 #include "lib/send/comparison.h"
 #include "lib/send/request.h"
-#include "lib/send/sender.h"
 #include "lib/send/transfer.h"
 
 static struct send_options opt = {.server = "", .gauge = {.wait = SOAK_WAIT}};
 
-/* Why the threads are to stop: TIME_UP, or the signal that interrupts them; 0: they are not. */
-static _Atomic int stop;
+/* The runs, one after the other; a signal handler writes why they are to stop. */
+static struct run run;
 
 /*
- * Signals.
- */
-
-/*
- * SIGALRM only interrupts a call.  The second other signal ends the program, which waits for the
- * server after the first.
+ * The first signal ends the run, which is reported, and of a comparison the rounds that are complete; a
+ * second ends the program, which may wait for the server, or for whoever reads its report.
  */
 static void on_signal(int sig)
 {
-	if (sig == SIGALRM)
-		return;
-	if (stop > 0) {
+	if (run.stop > 0) {
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
-	stop = sig;
+	run_interrupt(&run, sig);
 }
 
-/*
- * Between two runs a signal only interrupts, and so does the second, as the first may come just before
- * connect(2): the table of the complete rounds is to be printed.  The third ends the program, which may
- * wait for a name server.
- */
-static void on_signal_between(int sig)
+/* Until a connection is open there is nothing to report, and a signal just ends the program. */
+static void catch_signals(void)
 {
-	if (stop > 0)
-		signal(sig, SIG_DFL);
-	stop = sig;
-}
+	sigset_t unblocked;
 
-/*
- * Only the main thread receives interrupts, where it waits; it sends SIGALRM to the threads.
- * Whoever started the program may have blocked SIGALRM, and a blocked signal interrupts no send.
- */
-static void catch_signals(sigset_t *unblocked)
-{
-	const struct sigaction sa = {.sa_handler = on_signal};
-	sigset_t alarm_only;
-
-	catch_stop_signals_waiting(on_signal, unblocked);
-	sigaction(SIGALRM, &sa, NULL);
-	sigemptyset(&alarm_only);
-	sigaddset(&alarm_only, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
-	sigdelset(unblocked, SIGALRM);
+	catch_stop_signals_waiting(on_signal, &unblocked);
+	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 }
 
 /* Ends as the signal would have ended the program, so that a shell's loop stops too. */
-static _Noreturn void die_of_signal(const sigset_t *unblocked)
+static _Noreturn void die_of_signal(void)
 {
-	signal(stop, SIG_DFL);
-	sigprocmask(SIG_SETMASK, unblocked, NULL);
-	raise(stop);
+	signal(run.stop, SIG_DFL);
+	raise(run.stop);
 	/* cppcheck-suppress unreachableCode ; the compiler does not know that raise(3) ends it */
-	_exit(128 + stop);
+	_exit(128 + run.stop);
 }
 
 /*
@@ -86,18 +58,6 @@ static void warn_short(struct send_report *rep)
 		warnx("the transfer took less than half a second, so that its figures mean little: "
 		      "send more (-n, -t)");
 	rep->has_warned = true;
-}
-
-/* Connects.  A signal ends this, too, as the server may take minutes to answer: returns false then. */
-static bool open_unless_stopped(struct transfer *t, size_t chunk)
-{
-	if (stop > 0 || !transfer_open(t, chunk))
-		return false;
-	if (stop > 0) {
-		transfer_close(t);
-		return false;
-	}
-	return true;
 }
 
 /* Stores, once, what all runs of a plan have in common. */
@@ -130,67 +90,72 @@ static void note_settings(struct plan *plan, const struct send_result *res)
 }
 
 /*
- * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
- * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
- * `why`.
+ * Judges a transfer and reports it.  Returns NULL or what is wrong, which may be in `why`; complete
+ * figures go to run i of the plan.
  */
-static const char *send_once(struct run *run, struct send_report *rep, const struct fileset *set,
-			     size_t chunk, struct plan *plan, int i, char why[DIE_MAX])
+static const char *judge(const struct transfer *t, struct plan *plan, int i, char why[DIE_MAX])
 {
-	struct transfer t = {.opt = &opt, .set = set, .run = run, .report = rep};
-	const struct send_result *res = &t.result;
-	const char *error = NULL;
+	const struct send_result *res = &t->result;
+	struct send_report *rep = t->report;
+	const char *error = run.stop > 0 ? "interrupted" : result_check(res, opt.streams, why);
 
-	if (!open_unless_stopped(&t, chunk)) {
-		if (opt.json)
-			report_die(rep, "interrupted");
-		return "interrupted";
-	}
-	catch_signals(&run->unblocked);
-	report_start(rep, res->target, res);
-	transfer_run(&t);
-	if (!t.measuring && stop <= 0)
-		die("everything was sent before the warm-up ended: send more (-n, -t)");
-	if (!t.measuring) {
-		report_die(rep, "interrupted");
-		warnx("interrupted before the warm-up ended: nothing was measured");
-		die_of_signal(&run->unblocked);
-	}
-	if (stop > 0) {
-		error = "interrupted";
-	} else {
-		error = result_check(res, opt.streams, why);
-	}
-	gauge_say(&run->gauge, &res->sent.host);
+	gauge_say(&run.gauge, &res->sent.host);
 	if (error == NULL && run_is_short(&res->sent))
 		warn_short(rep);
 	else if (error == NULL)
 		report_pacing(rep, res);
 	/* The last object has the error: that of a comparison is to come. */
-	report_end(rep, res, error != NULL || rep->is_comparison ? error : fileset_error(set, why));
+	report_end(rep, res,
+		   error != NULL || rep->is_comparison ? error : fileset_error(t->set, why));
 	if (error == NULL) {
 		note_settings(plan, res);
 		plan_add(plan, i, res);
 	}
-	transfer_close(&t);
-	if (stop <= 0) {
-		catch_stop_signals_waiting(on_signal_between, NULL);
-		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
+	return error;
+}
+
+/*
+ * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
+ * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
+ * `why`.
+ */
+static const char *send_once(struct send_report *rep, const struct fileset *set, size_t chunk,
+			     struct plan *plan, int i, char why[DIE_MAX])
+{
+	struct transfer t = {.opt = &opt, .set = set, .run = &run, .report = rep};
+	const char *error;
+
+	if (!transfer_open(&t, chunk)) {
+		if (opt.json)
+			report_die(rep, "interrupted");
+		return "interrupted";
 	}
+	catch_signals();
+	report_start(rep, t.result.target, &t.result);
+	transfer_run(&t);
+	if (!t.measuring && run.stop <= 0)
+		die("everything was sent before the warm-up ended: send more (-n, -t)");
+	if (!t.measuring) {
+		report_die(rep, "interrupted");
+		warnx("interrupted before the warm-up ended: nothing was measured");
+		die_of_signal();
+	}
+	error = judge(&t, plan, i, why);
+	transfer_close(&t);
 	return error;
 }
 
 /* Has the lines about a run of a plan name it, of which each reason has one line, or with -d all. */
-static void name_run(struct run *run, const struct plan *plan, int i)
+static void name_run(const struct plan *plan, int i)
 {
 	if (!opt.compare.wanted)
 		return;
-	run->gauge.said.place = comparison_run_place(plan, i, run->place, sizeof(run->place));
-	run->gauge.said.most = opt.debug > 0 ? UINT_MAX : 1;
+	run.gauge.said.place = comparison_run_place(plan, i, run.place, sizeof(run.place));
+	run.gauge.said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
 /* Runs the plan, one round after the other.  Returns NULL or what is wrong. */
-static const char *send_rounds(struct run *run, struct send_report *rep, const struct fileset *set,
+static const char *send_rounds(struct send_report *rep, const struct fileset *set,
 			       struct plan *plan, const struct saved *kept, char why[DIE_MAX])
 {
 	const char *error = NULL;
@@ -198,19 +163,19 @@ static const char *send_rounds(struct run *run, struct send_report *rep, const s
 	size_t chunk;
 
 	while (plan->rounds < plan->capacity) {
-		for (k = 0; k < plan->n && error == NULL && stop <= 0; k++) {
+		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {
 			i = plan_turn(plan, k);
 			chunk = options_choose_run(&opt, i);
-			run_turn(run, plan->run[i].instrument);
-			name_run(run, plan, i);
+			run_turn(&run, plan->run[i].instrument);
+			name_run(plan, i);
 			report_run(rep, plan->added + 1, plan->capacity * plan->n);
-			error = send_once(run, rep, set, chunk, plan, i, why);
-			run_turn_end(run);
+			error = send_once(rep, set, chunk, plan, i, why);
+			run_turn_end(&run);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
 			saved_append_or_die(kept, plan, opt.compare.save);
-		if (error != NULL || stop > 0)
+		if (error != NULL || run.stop > 0)
 			return error;
 		rounds = plan->rounds;
 		if (opt.compare.precision > 0 && (plan_is_precise(plan, opt.compare.precision) ||
@@ -273,8 +238,7 @@ static void plan_prepare(struct plan *plan)
 }
 
 /* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong. */
-static const char *send_all(struct run *run, struct send_report *rep, char **names, int n,
-			    char why[DIE_MAX])
+static const char *send_all(struct send_report *rep, char **names, int n, char why[DIE_MAX])
 {
 	struct saved before = {.n = 0}, kept = {.n = 0};
 	struct comparison comparison;
@@ -290,18 +254,13 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 		if (streams < (int)opt.compare.streams.size[i])
 			streams = (int)opt.compare.streams.size[i];
 	fileset_open(&set, names, n, streams, opt.raw, opt.zeros);
-	run_soak(run);
-	if (opt.compare.wanted && run_lacks_load(run) != NULL)
-		warnx("%s", run_lacks_load(run));
+	run_soak(&run);
+	if (opt.compare.wanted && run_lacks_load(&run) != NULL)
+		warnx("%s", run_lacks_load(&run));
 	rep->is_comparison = opt.compare.wanted;
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
-	error = send_rounds(run, rep, &set, &plan, &kept, why);
+	error = send_rounds(rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;
-	if (stop <= 0) {
-		/* Nothing waits any more: a signal just ends the program, also while it prints. */
-		catch_stop_signals_waiting(SIG_DFL, NULL);
-		sigprocmask(SIG_SETMASK, &run->unblocked, NULL);
-	}
 	comparison.error = error == NULL ? fileset_error(&set, why) : error;
 	/* In JSON the last object has the error. */
 	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
@@ -313,14 +272,14 @@ static const char *send_all(struct run *run, struct send_report *rep, char **nam
 	return comparison.error;
 }
 
-static const char *request_all(struct run *run, struct send_report *rep, char why[DIE_MAX])
+static const char *request_all(struct send_report *rep, char why[DIE_MAX])
 {
 	struct target target;
 
 	target_resolve(&target, &opt);
-	run_soak(run);
-	catch_signals(&run->unblocked);
-	return requests_run(run, rep, &target, why);
+	run_soak(&run);
+	catch_signals();
+	return requests_run(&run, rep, &target, why);
 }
 
 int main(int argc, char **argv)
@@ -328,9 +287,8 @@ int main(int argc, char **argv)
 	struct send_report rep = {.opt = &opt, .lock = REPORT_LOCK};
 	char why[DIE_MAX];
 	const char *error;
-	struct run run;
 
-	init_program(&stop);
+	init_program(&run.stop);
 	die_init(report_die, &rep);
 	if (!command_line_parse(&opt, argc, argv))
 		return EXIT_SUCCESS;
@@ -340,12 +298,12 @@ int main(int argc, char **argv)
 	}
 	if (opt.json || opt.debug > 0)
 		environment_read(&rep.environment);
-	run_open(&run, &opt, &stop);
-	error = opt.requests.n > 0 ? request_all(&run, &rep, why)
-				   : send_all(&run, &rep, argv + optind, argc - optind, why);
+	run_open(&run, &opt);
+	error = opt.requests.n > 0 ? request_all(&rep, why)
+				   : send_all(&rep, argv + optind, argc - optind, why);
 	run_close(&run);
-	if (stop > 0)
-		die_of_signal(&run.unblocked);
+	if (run.stop > 0)
+		die_of_signal();
 	if (error != NULL)
 		warnx("%s", error);
 	return error == NULL ? EXIT_SUCCESS : EXIT_FAILURE;

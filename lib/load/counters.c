@@ -222,7 +222,8 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, &len) != 0)
 		return;
 	t->retransmits = i.tcpi_total_retrans;
-	t->acked = (double)i.tcpi_bytes_acked;
+	if (i.tcpi_bytes_acked > 0)
+		t->acked = (double)i.tcpi_bytes_acked - 1; /* the SYN */
 	t->rtt = i.tcpi_rtt;
 	t->rttvar = i.tcpi_rttvar;
 	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* max.: none yet */
@@ -238,8 +239,8 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 	t->rcv_ooo = i.tcpi_rcv_ooopack;
 	if (mptcp && sock_is_mptcp(fd, &acked, &received)) {
 		/* If others carried data too, the figures of the first subflow are not the connection's. */
-		if (!(acked <= t->acked && received <= (double)i.tcpi_bytes_received))
+		if (!(acked <= (double)i.tcpi_bytes_acked && received <= (double)i.tcpi_bytes_received))
 			set_unknown(t, sizeof(*t));
-		t->acked = acked + 1; /* TCP counts the SYN, Multipath TCP does not */
+		t->acked = acked;
 	}
 }

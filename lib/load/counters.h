@@ -91,7 +91,7 @@ void netstat_parse(char *names, char *values, struct netstat *n);
  */
 struct tcp_figures {
 	double retransmits;          /* segments, since it was opened */
-	double acked;                /* bytes, and one for the SYN */
+	double acked;                /* bytes, and one for the FIN; NAN where it is missing */
 	double rtt, rttvar, min_rtt; /* us, smoothed */
 	double cwnd;                 /* congestion window, bytes */
 	double mss, pmtu;            /* bytes: of what is sent, and of the path */

@@ -68,6 +68,16 @@ int sock_get(int fd, int level, int name)
 	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
 }
 
+int sock_set_timeout(int fd, double seconds)
+{
+	const struct timeval t = {(time_t)seconds, (suseconds_t)(fmod(seconds, 1) * 1e6)};
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
+			       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0
+		       ? -1
+		       : 0;
+}
+
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {

@@ -35,6 +35,9 @@ int sock_open(int family, int flags, const struct sock_options *o);
 /* setsockopt(2) of an option that is an int. */
 int sock_set(int fd, int level, int name, int value);
 
+/* How long a connect(2), send(2) or recv(2) may wait (SO_SNDTIMEO, SO_RCVTIMEO); 0: without end. */
+int sock_set_timeout(int fd, double seconds);
+
 /* getsockopt(2) of an option that is an int; 0 where it fails. */
 int sock_get(int fd, int level, int name);
 

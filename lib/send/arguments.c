@@ -2,7 +2,7 @@
 
 #include "common.h"
 #include "lib/net/wire.h"
-#include "lib/send/methods.h"
+#include "lib/send/sender.h"
 
 #define STREAMS_MAX 1024
 

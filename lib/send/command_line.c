@@ -5,9 +5,9 @@
 
 #include "lib/net/wire.h"
 #include "lib/send/arguments.h"
-#include "lib/send/methods.h"
+#include "lib/send/sender.h"
 #include "lib/send/plan.h"
-#include "lib/send/stream.h"
+#include "lib/send/transfer.h"
 
 #define REQUEST_TIMEOUT 60  /* seconds, unless --timeout is given */
 #define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */

@@ -1,7 +1,5 @@
 #include "lib/send/request.h"
 
-#include <sys/eventfd.h>
-
 #include "lib/net/wire.h"
 #include "lib/send/request_report.h"
 #include "lib/send/text.h"
@@ -56,7 +54,7 @@ static int send_request(const struct request_run *rr, int fd)
 	wire_put(header, rr->size);
 	while (sent < sizeof(header)) {
 		n = send(fd, header + sent, sizeof(header) - sent, 0);
-		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
+		if (n < 0 && errno != EINTR)
 			return errno;
 		sent += n > 0 ? (size_t)n : 0;
 	}
@@ -76,13 +74,12 @@ static void note_wait(struct reply *r, uint64_t now)
 static int read_reply(struct requester *q, int fd, struct reply *r)
 {
 	const struct request_run *rr = q->rr;
-	uint64_t now = now_ns();
-	struct limit limit = {.begin_ns = now, .window_ns = now};
+	uint64_t now;
 	ssize_t n;
 
 	do {
 		n = recv(fd, q->buf, REQUEST_SIZE, 0);
-		if (n < 0 && (errno != EINTR || *rr->run->stop != 0))
+		if (n < 0 && errno != EINTR)
 			return errno;
 		if (n < 0)
 			continue;
@@ -92,8 +89,6 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 		note_wait(r, now);
 		r->last_ns = now;
 		r->got += (uint64_t)n;
-		if (n > 0 && limit_reached(&limit, rr->run->opt->timeout, now, (double)r->got))
-			return ETIMEDOUT;
 	} while (n != 0 && r->got <= rr->size); /* more might never end */
 	return r->got == rr->size ? 0 : EMSGSIZE;
 }
@@ -102,6 +97,8 @@ static void count_success(struct requester *q, const struct reply *r, uint64_t e
 {
 	struct requests *c = &q->counts;
 
+	if (!q->rr->succeeded)
+		q->rr->succeeded = true;
 	latency_add(&c->latency[CONNECT], r->wait.connect_ns);
 	if (q->rr->size > 0)
 		latency_add(&c->latency[FIRST_BYTE], r->first_ns - r->begin_ns);
@@ -122,44 +119,6 @@ static void count_open(struct requester *q, struct reply *r, bool connected)
 	stalls_add_open(&q->counts.stalls, &r->wait, now - r->begin_ns);
 }
 
-/* Whether an error is the end of the run. */
-static bool is_end(const struct requester *q, int e)
-{
-	return e == EINTR && *q->rr->run->stop != 0;
-}
-
-/* Makes one connection, asks and reads: 0, or the error; EMSGSIZE is a reply of another length. */
-static int request_once(struct requester *q)
-{
-	const struct request_run *rr = q->rr;
-	struct reply r = {.begin_ns = now_ns()};
-	const int fd = target_connect(rr->target, rr->run->opt, rr->run->stop);
-	int e = errno;
-
-	if (fd < 0) {
-		if (is_end(q, e))
-			count_open(q, &r, false);
-		return e;
-	}
-	r.last_ns = now_ns();
-	r.wait.connect_ns = r.last_ns - r.begin_ns;
-	if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
-		report_tcp_alone(rr->report, rr->target->name);
-	e = send_request(rr, fd);
-	if (e == 0)
-		e = read_reply(q, fd, &r);
-	if (e == 0)
-		count_success(q, &r, now_ns());
-	else if (is_end(q, e))
-		count_open(q, &r, true);
-	close(fd);
-	return e;
-}
-
-/*
- * The threads.
- */
-
 /* Counts a failure; before any success, too many of them end the connections. */
 static void count_failure(struct requester *q, int e)
 {
@@ -178,17 +137,53 @@ static void count_failure(struct requester *q, int e)
 	if (++rr->failures >= (kind == FAIL_TIMEOUT ? 1 : HOPELESS)) {
 		rr->hopeless = true;
 		run_stop(rr->run);
-		eventfd_write(rr->run->wake, 1);
 	}
 	pthread_mutex_unlock(&rr->lock);
 }
+
+/*
+ * Makes one connection, asks and reads, and counts how that ended.  A stop shuts the socket down: what
+ * fails from then on was open.
+ */
+static void request_once(struct requester *q)
+{
+	struct request_run *rr = q->rr;
+	struct reply r = {.begin_ns = now_ns()};
+	const int fd = target_connect(rr->target, rr->run, &q->worker.sock);
+	int e = fd < 0 ? errno : 0;
+	bool stopped;
+
+	if (fd >= 0) {
+		r.last_ns = now_ns();
+		r.wait.connect_ns = r.last_ns - r.begin_ns;
+		if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
+			report_tcp_alone(rr->report, rr->target->name);
+		e = send_request(rr, fd);
+		if (e == 0)
+			e = read_reply(q, fd, &r);
+	}
+	stopped = rr->run->stop != 0;
+	if (e == 0)
+		count_success(q, &r, now_ns());
+	else if (stopped)
+		count_open(q, &r, fd >= 0);
+	q->worker.sock = -1;
+	if (fd >= 0)
+		close(fd);
+	if (e != 0 && !stopped)
+		count_failure(q, e);
+}
+
+/*
+ * The threads.
+ */
 
 /* Whether the thread is to make another connection. */
 static bool take_one(struct request_run *rr)
 {
 	uint64_t left = atomic_load_explicit(&rr->left, memory_order_relaxed);
 
-	while (left > 0 && *rr->run->stop == 0)
+	while (left > 0 && rr->run->stop == 0)
 		if (atomic_compare_exchange_weak(&rr->left, &left, left - 1))
 			return true;
 	return false;
@@ -197,20 +192,12 @@ static bool take_one(struct request_run *rr)
 static void requester_work(void *requester)
 {
 	struct requester *q = requester;
-	struct request_run *rr = q->rr;
-	int e;
 
-	q->worker.interruptible = true;
-	while (take_one(rr)) {
-		e = request_once(q);
-		if (e == 0 && !rr->succeeded)
-			rr->succeeded = true;
-		if (e != 0 && !is_end(q, e))
-			count_failure(q, e);
-		atomic_fetch_add_explicit(&rr->done, 1, memory_order_relaxed);
+	while (take_one(q->rr)) {
+		request_once(q);
+		atomic_fetch_add_explicit(&q->rr->done, 1, memory_order_relaxed);
 	}
-	q->worker.interruptible = false;
-	run_measured(rr->run);
+	run_measured(q->rr->run);
 }
 
 static uint64_t on_progress(void *request_run, uint64_t now)
@@ -244,14 +231,14 @@ static void request_all(struct request_run *rr)
 	struct event event[2] = {{.handle = on_progress}, {.handle = on_watch}};
 	struct run *r = rr->run;
 	struct netstat from, to;
-	struct pollfd wake;
 
+	r->how = SHUT_RDWR;
 	netstat_read(&from);
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
 	event[0].due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
 	event[1].due_ns = rr->watch_ns = now_ns() + PAUSE_NS;
 	while (r->running > 0)
-		run_step(r, &wake, 1, event, 2, rr);
+		run_step(r, event, 2, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
 	netstat_read(&to);
@@ -293,7 +280,7 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	const struct send_options *opt = rr->run->opt;
 	char text[128];
 
-	if (*rr->run->stop > 0)
+	if (rr->run->stop > 0)
 		return "interrupted";
 	/* One that was being made meanwhile may have succeeded, but others were not made. */
 	if (rr->hopeless)
@@ -320,9 +307,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	const char *error;
 	int i;
 
-	rr.requester = calloc((size_t)opt->streams, sizeof(*rr.requester));
-	if (rr.requester == NULL)
-		die_errno("%d at a time", opt->streams);
+	rr.requester = alloc_or_die((size_t)opt->streams, sizeof(*rr.requester), "requests");
 	for (i = 0; i < opt->streams; i++)
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
@@ -331,7 +316,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		text_title(opt);
 	if (!opt->json && !opt->quiet)
 		requests_headings();
-	for (i = 0; i < opt->requests.n && *run->stop <= 0 && !rr.hopeless; i++) {
+	for (i = 0; i < opt->requests.n && run->stop <= 0 && !rr.hopeless; i++) {
 		rr.size = (uint32_t)opt->requests.size[i];
 		counts = request_size(&rr, &host);
 		gauge_say(&run->gauge, &host.host);

@@ -5,12 +5,8 @@
 
 #include "lib/report/figures.h"
 #include "lib/send/fileset.h"
-#include "lib/send/target.h"
-
-/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
-struct zerocopy_figures {
-	uint64_t sends, copied, incomplete;
-};
+#include "lib/send/run.h"
+#include "lib/send/sender.h"
 
 struct stream_result {
 	struct sockaddr_storage local; /* this end of the connection; all 0: not known */

@@ -1,11 +1,150 @@
 #include "lib/send/run.h"
 
+#include <limits.h>
+#include <linux/tcp.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/eventfd.h>
 
 #include "lib/report/receipt.h"
 #include "lib/send/sender.h"
 
-#define SHORT_SECONDS 0.5 /* shorter runs tell of a start and an end more than of a rate */
+#define SHORT_SECONDS  0.5  /* shorter runs tell of a start and an end more than of a rate */
+#define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
+
+/*
+ * The server.
+ */
+
+/*
+ * Limits the rate, and with it what waits to be sent: after -t that is still sent, at the same rate.
+ * TCP_NOTSENT_LOWAT leaves the size of the send buffer to the kernel's autotuning.
+ */
+static void set_pace_or_die(int fd, uint64_t pace)
+{
+	const int unsent = (int)fmin((double)pace * UNSENT_SECONDS + 1, INT_MAX);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace)) != 0 ||
+	    sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent) != 0)
+		die_errno("--pace %" PRIu64, pace);
+}
+
+/* The handshake uses the segment size and the timeout: options are set before connect(2). */
+static void set_options_or_die(int fd, const struct send_options *opt)
+{
+	sock_set_options_or_die(fd, &opt->sock);
+	if (opt->mss > 0 && sock_set(fd, IPPROTO_TCP, TCP_MAXSEG, opt->mss) != 0)
+		die_errno("--mss %d", opt->mss);
+	if (opt->nodelay && sock_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) != 0)
+		die_errno("--nodelay 1");
+	if (opt->timeout > 0 && sock_set_timeout(fd, options_timeout(opt)) != 0)
+		die_errno("--timeout %g", opt->timeout);
+	if (opt->pace > 0)
+		set_pace_or_die(fd, opt->pace);
+}
+
+/* The port is chosen by connect(2), so that many connections can have the same: ip(7). */
+static void bind_or_die(int fd, const struct target *s, const struct send_options *opt)
+{
+	sock_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	if (bind(fd, (const struct sockaddr *)&s->source, s->source_len) != 0)
+		die_errno("--bind %s", opt->source);
+}
+
+int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
+{
+	const struct send_options *opt = r->opt;
+	const int fd = *sock = sock_open(s->addr.ss_family, 0, &opt->sock);
+	int e;
+
+	if (fd < 0)
+		return -1;
+	set_options_or_die(fd, opt);
+	if (opt->source != NULL)
+		bind_or_die(fd, s, opt);
+	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
+	do
+		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);
+	while (e != 0 && errno == EINTR && r->stop == 0);
+	if (e == 0 || errno == EISCONN)
+		return fd;
+	e = errno == EINPROGRESS ? ETIMEDOUT : errno; /* SO_SNDTIMEO is over: socket(7) */
+	*sock = -1;
+	close(fd);
+	errno = e;
+	return -1;
+}
+
+static void resolve_source(struct target *s, const struct send_options *opt)
+{
+	const struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *list;
+	const int e = getaddrinfo(opt->source, NULL, &hints, &list);
+
+	if (e != 0)
+		die("--bind %s: %s", opt->source,
+		    e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	memcpy(&s->source, list->ai_addr, list->ai_addrlen);
+	s->source_len = list->ai_addrlen;
+	freeaddrinfo(list);
+}
+
+/* Returns the server's addresses, of the family of --bind.  `0` is this host, as in 2001. */
+static struct addrinfo *resolve(struct target *s, const struct send_options *opt)
+{
+	struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
+	const char *host = opt->server;
+	struct addrinfo *list;
+	int e;
+
+	if (opt->source != NULL) {
+		resolve_source(s, opt);
+		hints.ai_family = s->source.ss_family;
+	}
+	if (strcmp(host, "0") == 0)
+		host = hints.ai_family == AF_INET6 ? "::1" : "127.0.0.1";
+	e = getaddrinfo(host, opt->port, &hints, &list);
+	if (e != 0)
+		die("%s: %s", opt->server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	return list;
+}
+
+static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)
+{
+	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
+	s->addr_len = ai->ai_addrlen;
+	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
+	if (addr_interface(ai->ai_addr, s->interface) != 0)
+		s->interface[0] = '\0';
+	/* Packets to an address of this host go through lo, whatever the device. */
+	if (opt->sock.device != NULL && strcmp(s->interface, "lo") != 0)
+		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
+}
+
+void target_resolve(struct target *s, const struct send_options *opt)
+{
+	struct addrinfo *list = resolve(s, opt);
+
+	set_address(s, list, opt);
+	freeaddrinfo(list);
+}
+
+int target_connect_first(struct target *s, const struct run *r, _Atomic int *sock)
+{
+	struct addrinfo *list = resolve(s, r->opt), *ai;
+	int fd = -1;
+
+	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
+		set_address(s, ai, r->opt);
+		fd = target_connect(s, r, sock);
+	}
+	freeaddrinfo(list);
+	return fd;
+}
+
+/*
+ * Threads, and the host.
+ */
 
 uint64_t time_after(uint64_t ns, double seconds)
 {
@@ -32,9 +171,9 @@ static void prepare_gauges_or_die(struct run *r)
 	}
 }
 
-void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop)
+void run_open(struct run *r, const struct send_options *opt)
 {
-	*r = (struct run){.opt = opt, .stop = stop, .interface = "", .setup = opt->gauge};
+	*r = (struct run){.opt = opt, .interface = "", .setup = opt->gauge};
 	r->setup.what = opt->requests.n > 0 ? "requests" : "transfer";
 	r->setup.debug = opt->debug > 0;
 	prepare_gauges_or_die(r);
@@ -127,6 +266,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 		w = worker_at(r, i);
 		w->number = i;
 		w->run = r;
+		w->sock = -1;
 		e = thread_start(&w->thread, worker_main, w);
 		if (e != 0)
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
@@ -138,20 +278,31 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	pthread_barrier_wait(&r->barrier);
 }
 
-void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int events, void *arg)
+/* A worker that began to use its socket in between is met the next time. */
+static void shut_down(const struct run *r)
 {
-	uint64_t now = now_ns(), due = *r->stop != 0 ? now + TICK_NS : r->end_ns;
+	int i, sock;
+
+	for (i = 0; i < r->opt->streams; i++) {
+		sock = worker_at(r, i)->sock;
+		if (sock >= 0)
+			shutdown(sock, r->how);
+	}
+}
+
+void run_step(struct run *r, struct event *e, int events, void *arg)
+{
+	uint64_t now = now_ns(), due = r->stop != 0 ? now + TICK_NS : r->end_ns;
+	struct pollfd p = {.fd = r->wake, .events = POLLIN};
 	struct timespec t;
 	eventfd_t ignored;
-	struct worker *w;
 	int i;
 
 	for (i = 0; i < events; i++)
 		if (e[i].due_ns < due)
 			due = e[i].due_ns;
-	p[0] = (struct pollfd){.fd = r->wake, .events = POLLIN};
 	t = ns_to_timespec(due > now ? due - now : 0);
-	if (ppoll(p, n, due != NEVER ? &t : NULL, &r->unblocked) > 0 && p[0].revents != 0)
+	if (ppoll(&p, 1, due != NEVER ? &t : NULL, NULL) > 0)
 		eventfd_read(r->wake, &ignored);
 	if (r->running == 0)
 		return;
@@ -161,11 +312,8 @@ void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int ev
 			e[i].due_ns = e[i].handle(arg, now);
 	if (now >= r->end_ns)
 		run_stop(r);
-	for (i = 0; *r->stop != 0 && i < r->opt->streams; i++) {
-		w = worker_at(r, i);
-		if (w->interruptible)
-			pthread_kill(w->thread, SIGALRM);
-	}
+	if (r->stop != 0)
+		shut_down(r);
 }
 
 void run_end(struct run *r)
@@ -175,25 +323,30 @@ void run_end(struct run *r)
 	for (i = 0; i < r->opt->streams; i++)
 		pthread_join(worker_at(r, i)->thread, NULL);
 	pthread_barrier_destroy(&r->barrier);
-	atomic_compare_exchange_strong(r->stop, &time_up, 0);
+	atomic_compare_exchange_strong(&r->stop, &time_up, 0);
 }
 
 void run_baseline_after(struct run *r)
 {
-	sigset_t old;
-
-	if (*r->stop != 0)
-		return;
-	sigprocmask(SIG_SETMASK, &r->unblocked, &old);
-	gauge_after(&r->gauge, &r->begin, &r->end, r->stop);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (r->stop == 0)
+		gauge_after(&r->gauge, &r->begin, &r->end, &r->stop);
 }
 
 void run_stop(struct run *r)
 {
 	int running = 0;
 
-	atomic_compare_exchange_strong(r->stop, &running, TIME_UP);
+	atomic_compare_exchange_strong(&r->stop, &running, TIME_UP);
+	eventfd_write(r->wake, 1);
+}
+
+void run_interrupt(struct run *r, int sig)
+{
+	const int e = errno;
+
+	r->stop = sig;
+	eventfd_write(r->wake, 1);
+	errno = e;
 }
 
 /* The main thread would come too late to read the host's figures. */

@@ -1,10 +1,12 @@
 /*
- * run.h: a run of zcc, whether it transfers or requests: threads that work at the same time, the
- * main thread that oversees them, and what the host did meanwhile.
+ * run.h: a run of zcc, whether it transfers or requests: the server, threads that work at the same
+ * time, the main thread that oversees them, and what the host did meanwhile.
  *
+ *	sock = target_connect_first(&target, run, &worker.sock);
+ *	...
  *	run_start(run, work, streams, sizeof(streams[0]), seconds);
  *	while (run->running > 0)
- *		run_step(run, &poll, 1, events, n, arg);
+ *		run_step(run, events, n, arg);
  *	run_end(run);
  */
 #pragma once
@@ -13,10 +15,20 @@
 #include "lib/report/figures.h"
 #include "lib/send/options.h"
 
-#define TICK_NS 100000000u /* how often a thread that blocks is interrupted again */
+#define TICK_NS 100000000u /* how often a stop is repeated, and a wait looks for one */
 #define NEVER   UINT64_MAX
 
 #define RUN_PLACE 96 /* bytes of a round and a run's name */
+
+/* The server, as options name it. */
+struct target {
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	struct sockaddr_storage source; /* opt->source, where that is given */
+	socklen_t source_len;
+	char name[ADDR_STRLEN];      /* the address and port as text */
+	char interface[IF_NAMESIZE]; /* via which packets leave for the server; empty: not known */
+};
 
 struct run;
 
@@ -25,13 +37,13 @@ struct worker {
 	pthread_t thread;
 	int number;
 	struct run *run;
-	_Atomic bool interruptible; /* whether it may block in a call that a signal is to end */
+	_Atomic int sock; /* on which it may block, and which a stop is to shut down; -1: none */
 };
 
 struct run {
 	const struct send_options *opt;
-	_Atomic int *stop;  /* 0, TIME_UP, or the signal that interrupts */
-	sigset_t unblocked; /* the signals of a thread that waits for them */
+	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
+	int how;          /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
 	struct gauge_setup setup;
 	struct gauge gauge;
 	struct gauge_setup
@@ -42,13 +54,26 @@ struct run {
 	char *workers;
 	size_t worker_size;
 	pthread_barrier_t barrier;
-	_Atomic int measuring;     /* threads whose figures are not final */
-	_Atomic int running;       /* threads that are not at their end */
-	int wake;                  /* eventfd(2), readable once a thread has come to its end */
+	_Atomic int measuring; /* threads whose figures are not final */
+	_Atomic int running;   /* threads that are not at their end */
+	int wake; /* eventfd(2), readable once a thread has come to its end, or a signal came */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct gauge_mark begin, end;
 	char place[RUN_PLACE]; /* of a comparison: the round and the run */
 };
+
+/* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
+void target_resolve(struct target *s, const struct send_options *opt);
+
+/*
+ * Makes a socket with the run's options, or dies of them, and connects it.  A signal ends the wait
+ * only if r->stop is not 0; so does shutdown(2) of the socket, which is in *sock while it connects.
+ * Returns the socket, or -1 with errno: ETIMEDOUT when --timeout was over.
+ */
+int target_connect(const struct target *s, const struct run *r, _Atomic int *sock);
+
+/* Connects to the first of the server's addresses, in the resolver's order, that accepts. */
+int target_connect_first(struct target *s, const struct run *r, _Atomic int *sock);
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
 struct event {
@@ -57,7 +82,7 @@ struct event {
 };
 
 /* Prepares runs: loads the calibration if load is to be measured, tries the CPUs, or dies. */
-void run_open(struct run *r, const struct send_options *opt, _Atomic int *stop);
+void run_open(struct run *r, const struct send_options *opt);
 
 /*
  * Soaks the CPUs, if load is to be measured, until run_close(), unless run_turn() does.  Without a calibration it measures
@@ -87,13 +112,12 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 	       double seconds);
 
 /*
- * Waits for the next event, the end of a thread, a signal, or one of the n descriptors in p, of
- * which the first is the run's own.  Unless all threads have ended it then calls the handlers that
- * are due, and has the threads stop if the time is up or a signal came.
+ * Waits for the next event, the end of a thread or a signal.  Unless all threads have ended it then
+ * calls the handlers that are due, and has the threads stop if the time is up or a signal came.
  */
-void run_step(struct run *r, struct pollfd *p, nfds_t n, struct event *e, int events, void *arg);
+void run_step(struct run *r, struct event *e, int events, void *arg);
 
-/* Waits for the threads' ends.  If the time was up, it sets *stop to 0 again. */
+/* Waits for the threads' ends.  If the time was up, it sets r->stop to 0 again. */
 void run_end(struct run *r);
 
 /*
@@ -105,8 +129,11 @@ void run_baseline_after(struct run *r);
 /* Called by each thread once its figures are final: the last reads the host's. */
 void run_measured(struct run *r);
 
-/* Sets *stop to TIME_UP, unless it is set. */
+/* Sets r->stop to TIME_UP, unless it is set, and wakes the main thread. */
 void run_stop(struct run *r);
+
+/* The same of a signal, for its handler. */
+void run_interrupt(struct run *r, int sig);
 
 /* Reads the host before what is to be measured, or after it. */
 void run_mark_begin(struct run *r);

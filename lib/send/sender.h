@@ -1,6 +1,11 @@
 /*
- * sender.h: what the methods by which a connection sends files have in common.  methods.h has the
- * interface for their user.
+ * sender.h: the ways to send a file over a connection: sendfile(2), send(2), write(2), from a
+ * mapping, splice(2), MSG_ZEROCOPY, io_uring(7).
+ *
+ *	sender_open(&s, method_named("splice"), sock, 0, 1, &stop);
+ *	n = sender_send(&s, fd, 0, size);
+ *	sender_finish(&s);
+ *	sender_close(&s);
  */
 #pragma once
 
@@ -8,30 +13,36 @@
 
 #include "common.h"
 
+/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
+struct zerocopy_figures {
+	uint64_t sends, copied, incomplete;
+};
+
 struct sender;
-struct uring_sender;
-struct zerocopy;
-struct zerocopy_figures;
 
 /*
  * A way to send.  `step` sends at most `len` bytes of `fd` from `off` by one call.  It returns how
  * many, 0 at the end of the file or at a stop, or -1 with errno; after EINTR it is called again.
+ * The other functions may be NULL.
  */
 struct send_method {
 	const char *name;
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
+	size_t (*most)(void);           /* the most bytes of a call; NULL: any number */
 	bool has_buffer;                /* the sender needs a buffer of the size of a call */
-	void (*open)(struct sender *s); /* gets what else the method needs, or dies; may be NULL */
+	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
-	/* NULL: there is no need.  `finish` waits, after the last send, for what the kernel owns. */
-	void (*finish)(struct sender *s);
+	/* Takes completions, which wake poll(2) until they are taken.  False if there were none. */
+	bool (*reap)(struct sender *s);
+	void (*finish)(struct sender *s); /* waits, after the last send, for what the kernel owns */
 	struct zerocopy_figures (*count)(const struct sender *s); /* what became of the sends */
 	void (*close)(struct sender *s);
+	const char *(*explain)(int error); /* why a send failed; NULL: as strerror(3) has it */
 };
 
 /* The part of a file that is mapped.  It stays mapped until another part is. */
 struct window {
-	char *map; /* MAP_FAILED: nothing is mapped */
+	char *map; /* NULL: nothing is mapped */
 	off_t off, size;
 	int fd;
 };
@@ -45,13 +56,56 @@ struct sender {
 	_Atomic uint64_t bytes, calls; /* sent so far; only the sender's own thread writes them */
 	char *buf;
 	size_t buf_size;
-	int pipe[2]; /* -1: none */
+	int pipe[2];
 	struct window window;
-	struct zerocopy *zerocopy;  /* NULL: the method is another */
-	struct uring_sender *uring; /* the same */
+	void *ring; /* of zerocopy.c or uring.c */
 };
 
 #define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
+
+/* Returns the method that -m names.  A name that no method has is a usage error. */
+const struct send_method *method_named(const char *name);
+
+/*
+ * The most bytes that a sender by this method asks of one call, of `streams` senders, where -b gave
+ * `chunk`, or 0.
+ */
+size_t method_chunk(const struct send_method *m, size_t chunk, int streams);
+
+/*
+ * Makes a sender for a connected socket, or dies.  `chunk` is the most bytes asked of one call, 0
+ * for the method's default.  The memory for mappings and buffers is shared with all `streams`.
+ * The sender stops soon after *stop is no longer 0; shutdown(2) ends a call that blocks.
+ */
+void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
+		 const _Atomic int *stop);
+
+/*
+ * Sends `len` bytes of `fd` from `off`.  Returns how many, fewer at a stop or where the file has
+ * shrunk, or -1 with errno.
+ */
+int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len);
+
+/* Whether a call that returned -1 failed: it was neither interrupted nor ended by a stop. */
+bool sender_failed(const struct sender *s);
+
+/* Removes the mapping of a file that is about to be closed: another file may get its descriptor. */
+void sender_unmap(struct sender *s);
+
+/* Takes the completions that wake poll(2).  False if there were none, or the method has none. */
+bool sender_reap(struct sender *s);
+
+/*
+ * Waits, after the last send and in the sender's own thread, until the kernel owns none of the
+ * sender's buffers: a server may hold them up, but for no longer than sender_patience().
+ */
+void sender_finish(struct sender *s);
+
+/* How long a sender waits in the end, in ns: 10 s, or 1 s where a signal stopped it. */
+uint64_t sender_patience(const struct sender *s);
+
+/* Closes the socket and frees what the sender has. */
+void sender_close(struct sender *s);
 
 static inline bool sender_stopped(const struct sender *s)
 {
@@ -62,3 +116,28 @@ static inline size_t at_most(uint64_t len, size_t max)
 {
 	return len < max ? (size_t)len : max;
 }
+
+/*
+ * MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns a buffer until it has
+ * completed every send of it, so the sender fills a ring of buffers.
+ */
+void zerocopy_open(struct sender *s);
+ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
+bool zerocopy_reap(struct sender *s);
+void zerocopy_finish(struct sender *s);
+struct zerocopy_figures zerocopy_count(const struct sender *s);
+void zerocopy_close(struct sender *s);
+const char *zerocopy_explain(int error);
+
+/*
+ * io_uring(7).  A chain of requests reads parts of a file into registered buffers and sends each of
+ * them: one system call for several parts.  The kernel begins a request when the one before it has
+ * done all that it was asked, and cancels the rest of the chain otherwise; what was not sent is
+ * read anew.
+ */
+void uring_send_open(struct sender *s);
+void uring_send_open_zc(struct sender *s);
+ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len);
+void uring_finish(struct sender *s);
+struct zerocopy_figures uring_count(const struct sender *s);
+void uring_send_close(struct sender *s);

@@ -1,5 +1,3 @@
-#include "lib/send/stream.h"
-
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -7,43 +5,46 @@
 
 #include "lib/net/wire.h"
 #include "lib/report/receipt.h"
-#include "lib/send/zerocopy.h"
+#include "lib/send/transfer.h"
 
 #define WARMUP_LOOPS   (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))
 #define PATIENCE_NS    1000000000u /* how long an interrupted stream waits for the server */
-#define DISCARD_MAX    (1 << 20)   /* bytes of a raw server's answer that one call discards */
-#define RAW_NS         1000000u    /* how often a raw stream looks whether all is acknowledged */
-#define RAW_SILENCE_NS 1000000000u /* a raw server that sends nothing for this long is done */
+#define TICK_MS        ((int)(TICK_NS / 1000000))
+#define DISCARD_MAX    (1 << 20) /* bytes of a raw server's answer that one call discards */
+#define RAW_MS         1         /* how often a raw stream looks whether all is acknowledged */
+#define RAW_SILENCE_MS 1000      /* a raw server that sends nothing for this long is done */
 
 /*
  * What is known of a stream.
  */
 
 /* Bytes of the wire that the server has not acknowledged; the FIN takes a byte of the sequence. */
-static int unacknowledged(const struct stream *st)
+static uint64_t unacknowledged(const struct stream *st)
 {
 	int n = 0;
 
-	if (ioctl(st->sender.sock, SIOCOUTQ, &n) != 0)
+	if (ioctl(st->sender.sock, SIOCOUTQ, &n) != 0 || n <= 0)
 		return 0;
-	return st->phase >= STREAM_WAITING && n > 0 ? n - 1 : n;
+	return (uint64_t)(st->phase == STREAM_SENDING ? n : n - 1);
 }
 
 /*
- * Bytes of files are those that the server has acknowledged, by TCP_INFO, which counts the SYN as a
- * byte and the FIN as another.  While the stream sends, the sender's count is behind: a call that
- * blocks is counted when it returns.  Headers count once they are in the socket, so that with many
- * small files this may be too little meanwhile.  Linux before 4.1 has only the length of the queue.
+ * Bytes of files are those that the server has acknowledged.  While the stream sends, the sender's
+ * own count is behind, as a call that blocks is counted when it returns: TCP_INFO has them.
+ * Headers count once they are in the socket, so that with many small files this may be too little
+ * meanwhile.  TCP_INFO also counts the FIN.
  */
 void stream_mark_now(const struct stream *st, struct stream_mark *m)
 {
-	uint64_t sent, acked, other;
+	uint64_t sent;
+	double acked;
 
 	tcp_figures_read(st->sender.sock, true, &m->tcp);
 	sent = st->sender.bytes;
-	acked = m->tcp.acked > 0 ? (uint64_t)m->tcp.acked : sent;
-	other = m->tcp.acked > 0 ? 1 + st->headers : (uint64_t)unacknowledged(st);
-	m->bytes = acked > other ? acked - other : 0;
+	acked = m->tcp.acked - (double)st->headers;
+	if (isnan(acked)) /* as of Multipath TCP before Linux 6.5 */
+		acked = (double)sent - (double)unacknowledged(st);
+	m->bytes = acked > 0 ? (uint64_t)acked : 0;
 	if (m->bytes > sent && st->phase != STREAM_SENDING)
 		m->bytes = sent;
 	m->calls = st->sender.calls;
@@ -128,89 +129,67 @@ static _Noreturn void die_of_timeout(const struct stream *st)
 
 /*
  * Dies of what a call on the socket failed with.  A server that rejects a stream sends the reason
- * and closes.  EAGAIN: SO_SNDTIMEO, which is --timeout, was over before the main thread's watch saw
- * it.  A zcs --reply reads 4 bytes, and closes: what its socket's buffer took is acknowledged.
+ * and closes.  A zcs --reply reads 4 bytes, and closes: what its socket's buffer took is
+ * acknowledged.
  */
 #define REPLY_ACKED (1024 * 1024)
 
-static _Noreturn void die_of_send(const struct stream *st)
+static _Noreturn void die_of_send(const struct stream *st, int e)
 {
-	const int e = errno;
-	const bool is_server = !st->opt->raw && (e == EPIPE || e == ECONNRESET);
+	const struct send_method *m = st->sender.method;
+	const bool ended = e == EPIPE || e == ECONNRESET;
 	const uint64_t acked = stream_acknowledged(st);
-	const char *why = strerror(e);
+	const char *why = m->explain != NULL ? m->explain(e) : NULL;
 	char line[RECEIPT_MAX];
 	struct figures f;
 	ssize_t n;
 
-	if (e == EPIPE || e == ECONNRESET) {
-		n = st->opt->raw ? 0 : recv(st->sender.sock, line, sizeof(line), MSG_DONTWAIT);
+	if (ended && !st->opt->raw) {
+		n = recv(st->sender.sock, line, sizeof(line), MSG_DONTWAIT);
 		if (n > 0 && receipt_parse(line, (size_t)n, &f) == NULL && f.refused[0] != '\0')
 			die_of_refusal(st, f.refused);
+	}
+	if (ended)
 		why = e == EPIPE ? "the server closed the connection"
 				 : "the server reset the connection";
-	}
-	if (e == EAGAIN)
-		die_of_timeout(st);
-	if (e == ENOBUFS && st->sender.zerocopy != NULL)
-		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
-	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why, acked, plural(acked),
-	    is_server && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
+	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why != NULL ? why : strerror(e), acked,
+	    plural(acked),
+	    ended && !st->opt->raw && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
 /*
- * Dies of what a call that sends a file failed with.  On a connection that has not ended only a
- * time-out is the server's failure: the others are of the file, of this kernel or of its memory.
+ * Dies of what a call that sends a file failed with.  On a connection that has not ended that is
+ * the file's failure, this kernel's or that of its memory, but for what the method can explain.
  */
 static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
 {
+	const struct send_method *m = st->sender.method;
 	struct pollfd p = {.fd = st->sender.sock};
 	const int e = errno;
-	const bool ended = poll(&p, 1, 0) < 0 || (p.revents & POLLHUP) != 0;
 
+	if (poll(&p, 1, 0) < 0 || (p.revents & POLLHUP) != 0 ||
+	    (m->explain != NULL && m->explain(e) != NULL))
+		die_of_send(st, e);
 	errno = e;
-	if (ended || e == EAGAIN || (e == ENOBUFS && st->sender.zerocopy != NULL))
-		die_of_send(st);
-	die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
+	die_errno("%s: -m %s cannot send it", f->name, m->name);
 }
 
-void stream_watch(struct stream *st, uint64_t now)
+/* What changes while the stream makes progress at either end. */
+static uint64_t progress_of(const struct stream *st)
 {
-	const bool waiting = st->phase == STREAM_WAITING;
-	const double timeout = options_timeout(st->opt);
-	const int left = unacknowledged(st);
-	struct tcp_figures t;
-	double acked, moved;
+	return stream_acknowledged(st) + st->sender.bytes + st->files + st->received;
+}
 
-	tcp_figures_read(st->sender.sock, true, &t);
-	acked = t.acked > 0 ? t.acked : -left;
-	moved = acked + (double)st->received;
-	if (waiting && st->watch.limit.begin_ns == 0) { /* the wait begins */
-		st->watch.limit = (struct limit){now, now, moved, false};
-		st->watch.acked_ns = now;
-	}
-	/* While it sends, what is in the queue also changes when the server takes nothing. */
-	if (acked != st->watch.acked || (!waiting && left == 0))
-		st->watch.acked_ns = now;
-	st->watch.acked = acked;
-	if (st->phase != STREAM_SENDING && !waiting)
-		return;
-	if (timeout > 0 && seconds_between(st->watch.acked_ns, now) > timeout) {
-		if (!st->opt->raw || left > 0)
-			die_of_timeout(st);
-		st->abandoned = true;
-	}
-	if (!waiting)
-		return;
-	if (limit_reached(&st->watch.limit, timeout, now, moved))
-		die("%s: the server accepted less than 64 KiB in %g seconds (--timeout), and was "
-		    "waited for during %.0f seconds after %" PRIu64 " bytes",
-		    st->peer, timeout, seconds_between(st->watch.limit.begin_ns, now),
-		    stream_acknowledged(st));
-	if (*st->sender.stop > 0 && st->watch.interrupt_ns == 0)
-		st->watch.interrupt_ns = now;
-	if (st->watch.interrupt_ns != 0 && now - st->watch.interrupt_ns > PATIENCE_NS)
-		st->abandoned = true;
+void stream_watch(struct stream *st)
+{
+	const bool waits = st->phase == STREAM_WAITING && !st->opt->raw;
+	const uint64_t progress = progress_of(st);
+
+	/* A file that cannot be read leaves nothing to be acknowledged. */
+	if (progress == st->progress && st->phase != STREAM_DONE &&
+	    (waits || unacknowledged(st) > 0))
+		die_of_timeout(st);
+	st->progress = progress;
 }
 
 /*
@@ -242,8 +221,8 @@ static void headers_send(struct stream *st, struct headers *h)
 
 	while (done < h->len) {
 		n = send(st->sender.sock, h->buf + done, h->len - done, MSG_MORE);
-		if (n < 0 && errno != EINTR)
-			die_of_send(st);
+		if (n < 0 && sender_failed(&st->sender))
+			die_of_send(st, errno);
 		if (n < 0 && sender_stopped(&st->sender))
 			break;
 		done += n > 0 ? (size_t)n : 0;
@@ -266,6 +245,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		len = file_entry(f, off);
 		headers_add(st, h, len);
 		headers_send(st, h);
+		st->worker.sock = st->sender.sock;
 		n = sender_send(&st->sender, fd, (off_t)off, len);
 		if (n < 0)
 			die_of_file(st, f);
@@ -333,14 +313,14 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 {
 	struct figures *received = &st->result->received;
 	const char *why = len > 0 ? receipt_parse(buf, len, received) : NULL;
-	const int left = unacknowledged(st);
+	const uint64_t left = unacknowledged(st);
 
 	if (len > 0 && why == NULL && received->refused[0] != '\0')
 		die_of_refusal(st, received->refused);
 	if (closed && left > 0)
 		die("%s: the server closed the connection before it had acknowledged the last "
-		    "%d byte%s",
-		    st->peer, left, plural((uint64_t)left));
+		    "%" PRIu64 " byte%s",
+		    st->peer, left, plural(left));
 	if (why != NULL && *st->sender.stop <= 0)
 		die("%s: the server's answer is not a receipt, it %s: use --raw if it is not zcs",
 		    st->peer, why);
@@ -355,6 +335,18 @@ static void end_measuring(struct stream *st, uint64_t end_ns)
 	run_measured(st->worker.run);
 }
 
+/* Whether a signal has ended the wait for the server, PATIENCE_NS ago. */
+static bool is_abandoned(struct stream *st)
+{
+	const uint64_t now = now_ns();
+
+	if (*st->sender.stop <= 0)
+		return false;
+	if (st->interrupt_ns == 0)
+		st->interrupt_ns = now;
+	return now - st->interrupt_ns > PATIENCE_NS;
+}
+
 /*
  * Waits for the receipt, once all is sent, and takes it.  Reads at most RECEIPT_MAX bytes and one
  * that is too many.
@@ -367,18 +359,18 @@ static void finish_receipt(struct stream *st)
 	size_t len = 0;
 	ssize_t n = -1;
 
-	while (n != 0 && len < sizeof(buf) && !st->abandoned) {
-		if (poll(&p, 1, TICK_NS / 1000000) <= 0)
+	while (n != 0 && len < sizeof(buf) && !is_abandoned(st)) {
+		if (poll(&p, 1, TICK_MS) <= 0)
 			continue;
 		n = recv(st->sender.sock, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
 		if (n > 0)
 			st->received = len += (size_t)n;
 		else if (n < 0 && errno == EAGAIN)
-			zerocopy_reap(&st->sender); /* a completion woke it */
+			sender_reap(&st->sender); /* a completion woke it */
 		else if (n < 0 && *st->sender.stop > 0)
 			break;
 		else if (n < 0 && errno != EINTR)
-			die_of_send(st);
+			die_of_send(st, errno);
 	}
 	st->phase = STREAM_DONE;
 	end_ns = now_ns();
@@ -387,64 +379,58 @@ static void finish_receipt(struct stream *st)
 	end_measuring(st, end_ns);
 }
 
-ssize_t stream_discard(struct stream *st)
+/* After the end of stream recv(2) no longer returns the connection's error. */
+ssize_t stream_discard(const struct stream *st)
 {
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
 	const ssize_t n = recv(st->sender.sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC);
+	const int e = n < 0 ? errno : n == 0 ? sock_get(st->sender.sock, SOL_SOCKET, SO_ERROR) : 0;
 
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		die_of_send(st);
+	if (e != 0 && e != EAGAIN && e != EINTR)
+		die_of_send(st, e);
 	return n;
 }
 
+/* Waits for what a raw server sends, for `ms`, and discards it.  False if there was nothing. */
+static bool discard_next(struct stream *st, struct pollfd *p, int ms)
+{
+	ssize_t n;
+
+	poll(p, 1, ms);
+	n = stream_discard(st);
+	if (n < 0)
+		sender_reap(&st->sender); /* a completion may have woken it */
+	if (n == 0)
+		p->fd = -1; /* at the end of stream poll(2) would return at once */
+	return n > 0;
+}
+
 /*
- * Waits for the end of a raw stream, once all is sent: until the server has acknowledged all, and
- * has closed the connection or sent nothing for RAW_SILENCE_NS.  The figures are those of the
- * moment at which all was acknowledged.
+ * Waits for the end of a raw stream, once all is sent: until the server has acknowledged all, which
+ * ends the figures, and then until it has closed the connection or is silent.
  */
 static void finish_raw(struct stream *st)
 {
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
-	uint64_t quiet_ns = now_ns(); /* when the server last sent or acknowledged something */
-	bool acked = false;
-	ssize_t n;
 
-	do {
-		poll(&p, 1, (int)((acked ? TICK_NS : RAW_NS) / 1000000));
-		n = p.fd >= 0 ? stream_discard(st) : 0;
-		if (n > 0) {
-			st->received += (uint64_t)n;
-			quiet_ns = now_ns();
-		} else if (n == 0) {
-			p.fd = -1; /* at the end of stream poll(2) would return at once */
-		} else {
-			zerocopy_reap(&st->sender); /* a completion may have woken it */
-		}
-		errno = sock_get(st->sender.sock, SOL_SOCKET, SO_ERROR);
-		if (errno != 0) /* after the end of stream recv(2) no longer returns it */
-			die_of_send(st);
-		if (!acked && unacknowledged(st) == 0) {
-			acked = true;
-			quiet_ns = now_ns();
-			end_measuring(st, quiet_ns);
-		}
-	} while ((!acked || (p.fd >= 0 && now_ns() - quiet_ns < RAW_SILENCE_NS)) && !st->abandoned);
+	while (unacknowledged(st) > 0 && !is_abandoned(st))
+		discard_next(st, &p, RAW_MS);
 	st->phase = STREAM_DONE;
-	if (!acked)
-		end_measuring(st, now_ns());
+	end_measuring(st, now_ns());
 	sender_finish(&st->sender);
+	while (p.fd >= 0 && !is_abandoned(st) && discard_next(st, &p, RAW_SILENCE_MS))
+		;
 }
 
 void stream_work(void *stream)
 {
 	struct stream *st = stream;
 
-	st->worker.interruptible = true;
 	send_loops(st);
-	st->worker.interruptible = false;
+	st->worker.sock = -1;
 	st->phase = STREAM_WAITING;
 	if (shutdown(st->sender.sock, SHUT_WR) != 0 && errno != ENOTCONN)
-		die_of_send(st);
+		die_of_send(st, errno);
 	tcp_figures_read(st->sender.sock, true, &st->tcp);
 	if (st->opt->raw)
 		finish_raw(st);
@@ -459,6 +445,8 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 
 	getsockname(sock, (struct sockaddr *)&st->result->local, &len);
 	sock_keep_alive(sock);
+	if (opt->timeout > 0)
+		sock_set_timeout(sock, 0); /* of connect(2): stream_watch() is for the rest */
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
 	stream_mark_now(st, &st->begin);
 }

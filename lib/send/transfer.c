@@ -7,7 +7,7 @@
 #include "lib/report/units.h"
 
 #define PROGRESS_NS 500000000u
-#define DISCARD_NS  10000000u /* how often answers are discarded where poll(2) cannot wait */
+#define DISCARD_NS  10000000u /* how often the answers of raw servers are discarded */
 
 /*
  * What the main thread does while the streams send: handlers of events.
@@ -71,9 +71,9 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
 			kbytes_per_sec(bytes - t->shown_bytes, seconds_between(t->shown_ns, now)),
-			*t->run->stop != 0 ? ", waiting for the server"
-			: t->measuring     ? ""
-					   : ", warm-up");
+			t->run->stop != 0 ? ", waiting for the server"
+			: t->measuring    ? ""
+					  : ", warm-up");
 	t->shown_ns = now;
 	t->shown_bytes = bytes;
 	return now + PROGRESS_NS;
@@ -85,56 +85,40 @@ static uint64_t on_watch(void *transfer, uint64_t now)
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++)
-		stream_watch(&t->stream[i], now);
-	return now + TICK_NS;
+		stream_watch(&t->stream[i]);
+	return time_after(now, options_timeout(t->opt));
 }
 
-/*
- * Discards what raw servers send, until they close or the stream's thread reads for itself.  now: 0
- * where poll(2) has found what there is to be read.
- */
+/* Discards what raw servers send, until the stream's thread reads for itself. */
 static uint64_t on_discard(void *transfer, uint64_t now)
 {
-	struct transfer *t = transfer;
-	struct pollfd *p = t->poll + 1;
+	const struct transfer *t = transfer;
 	int i;
 
-	for (i = 0; i < t->opt->streams; i++, p++)
-		if (p->fd >= 0 &&
-		    (t->stream[i].phase >= STREAM_WAITING ||
-		     ((p->revents != 0 || now > 0) && stream_discard(&t->stream[i]) == 0)))
-			p->fd = -1;
+	for (i = 0; i < t->opt->streams; i++)
+		while (t->stream[i].phase == STREAM_SENDING && stream_discard(&t->stream[i]) > 0)
+			;
 	return now + DISCARD_NS;
 }
 
 enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
 
-/*
- * Oversees the streams until all have come to their end.  Completions of MSG_ZEROCOPY wake poll(2)
- * whatever it waits for: answers to such streams are discarded by a timer.
- */
+/* Oversees the streams until all have come to their end. */
 static void oversee(struct transfer *t)
 {
 	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
-	const bool by_timer = opt->raw && t->stream[0].sender.zerocopy != NULL;
-	const nfds_t n = opt->raw && !by_timer ? (nfds_t)opt->streams + 1 : 1;
 	struct event e[EVENTS] = {
 		[ON_INTERVAL] = {t->interval_ns, on_interval},
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
-		[ON_WATCH] = {opt->timeout > 0 ? r->start_ns : NEVER, on_watch},
-		[ON_DISCARD] = {by_timer ? r->start_ns : NEVER, on_discard},
+		[ON_WATCH] = {time_after(r->start_ns, options_timeout(opt)), on_watch},
+		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
 	};
 
-	while (r->running > 0) {
-		if (*r->stop != 0 && e[ON_WATCH].due_ns == NEVER)
-			e[ON_WATCH].due_ns = 0;
-		run_step(r, t->poll, n, e, EVENTS, t);
-		if (n > 1)
-			on_discard(t, 0);
-	}
+	while (r->running > 0)
+		run_step(r, e, EVENTS, t);
 	report_clear_progress(t->report);
 }
 
@@ -220,6 +204,7 @@ void transfer_run(struct transfer *t)
 	int i;
 
 	t->measuring = opt->warmup <= 0;
+	r->how = SHUT_WR;
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
 	t->last = r->begin.sum;
@@ -245,7 +230,6 @@ static void close_streams(struct transfer *t, int n)
 		sender_close(&t->stream[i].sender);
 	free(t->stream);
 	free(t->interval);
-	free(t->poll);
 	free(t->result.stream);
 	free(t->result.cpu);
 }
@@ -254,20 +238,21 @@ bool transfer_open(struct transfer *t, size_t chunk)
 {
 	const struct send_options *opt = t->opt;
 	const size_t n = (size_t)opt->streams;
-	const _Atomic int *stop = t->run->stop;
 	struct send_result *res = &t->result;
+	struct run *r = t->run;
+	struct stream *st;
 	int i, sock;
 
-	t->stream = calloc(n, sizeof(*t->stream));
-	t->interval = calloc(n, sizeof(*t->interval));
-	t->poll = calloc(n + 1, sizeof(*t->poll));
-	res->stream = calloc(n, sizeof(*res->stream));
-	if (t->stream == NULL || t->interval == NULL || t->poll == NULL || res->stream == NULL)
-		die_errno("%d streams", opt->streams);
+	t->stream = alloc_or_die(n, sizeof(*t->stream), "streams");
+	t->interval = alloc_or_die(n, sizeof(*t->interval), "streams");
+	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
-		sock = i == 0 ? target_connect_first(&t->target, opt, stop)
-			      : target_connect(&t->target, opt, stop);
-		if (sock < 0 && *stop > 0) {
+		st = &t->stream[i];
+		sock = i == 0 ? target_connect_first(&t->target, r, &st->worker.sock)
+			      : target_connect(&t->target, r, &st->worker.sock);
+		if (r->stop > 0) {
+			if (sock >= 0)
+				close(sock);
 			close_streams(t, i);
 			return false;
 		}
@@ -276,14 +261,13 @@ bool transfer_open(struct transfer *t, size_t chunk)
 			    opt->server, opt->port);
 		if (sock < 0)
 			die_errno("cannot connect to %s port %s", opt->server, opt->port);
-		t->poll[i + 1] = (struct pollfd){.fd = sock, .events = POLLIN};
-		t->stream[i].opt = opt;
-		t->stream[i].set = t->set;
-		t->stream[i].peer = t->target.name;
-		t->stream[i].result = &res->stream[i];
-		stream_open(&t->stream[i], sock, chunk, stop);
+		st->opt = opt;
+		st->set = t->set;
+		st->peer = t->target.name;
+		st->result = &res->stream[i];
+		stream_open(st, sock, chunk, &r->stop);
 	}
-	t->run->interface = t->target.interface;
+	r->interface = t->target.interface;
 	sock = t->stream[0].sender.sock;
 	res->target = &t->target;
 	res->set = t->set;

@@ -1,5 +1,7 @@
 /*
  * transfer.h: one transfer of the file set over all its streams: warm-up, intervals, the sum.
+ * stream.c has one of its connections, from the headers to the server's receipt; transfer.c has all
+ * of them together.
  *
  *	t = (struct transfer){.opt = opt, .set = &set, .run = &run, .report = &report};
  *	if (!transfer_open(&t, chunk))
@@ -11,8 +13,81 @@
  */
 #pragma once
 
+#include "lib/send/fileset.h"
 #include "lib/send/report.h"
-#include "lib/send/stream.h"
+#include "lib/send/run.h"
+#include "lib/send/sender.h"
+
+#define WARMUP_MAX 100 /* seconds */
+
+/* A reading of a stream at one time. */
+struct stream_mark {
+	uint64_t ns, bytes, calls, files;
+	struct tcp_figures tcp;
+};
+
+enum stream_phase {
+	STREAM_SENDING, /* it may block in a send */
+	STREAM_WAITING, /* it waits for the server: all is sent, and the sending side is closed */
+	STREAM_DONE,
+};
+
+struct stream {
+	struct worker worker;
+	struct sender sender;
+	const struct send_options *opt;
+	const struct fileset *set;
+	const char *peer;
+	struct stream_result *result;
+	/* Written by the stream's own thread, and read by the main thread at any time. */
+	_Atomic enum stream_phase phase;
+	_Atomic uint64_t files;        /* entries of the wire that are sent */
+	_Atomic uint64_t headers;      /* bytes of the wire that are not in files */
+	_Atomic uint64_t received;     /* bytes that the server has sent since the last byte */
+	uint64_t loops;                /* complete loops */
+	struct stream_mark begin, end; /* of what is measured */
+	struct stream_mark last;       /* the end of the last interval */
+	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */
+	uint64_t interrupt_ns; /* when the wait for the server was interrupted; 0: it was not */
+	uint64_t progress;     /* what the main thread saw when it looked last */
+};
+
+/*
+ * Prepares the stream of a connected socket, in calls of `chunk` bytes (0: the method's default).
+ * The caller has set its `opt`, `set`, `peer` and `result`; the rest is 0.
+ */
+void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *stop);
+
+/* Sends all and waits for the receipt, in the stream's own thread.  Dies of what goes wrong. */
+void stream_work(void *stream);
+
+/* Reads a stream.  Any thread may call it. */
+void stream_mark_now(const struct stream *st, struct stream_mark *m);
+
+/* Returns how many bytes of files the server has acknowledged, even after a reset. */
+uint64_t stream_acknowledged(const struct stream *st);
+
+/* Ends an interval of the stream now, and stores its figures. */
+void stream_interval(struct stream *st, struct figures *f);
+
+/*
+ * To be called once in each --timeout.  Dies if since the last call the server has neither taken
+ * nor sent anything, though it has something to acknowledge or to answer.
+ */
+void stream_watch(struct stream *st);
+
+/*
+ * Discards what a raw server has sent: a receive buffer with data left in it would have the
+ * connection reset when it is closed, and a full one stops the server.  Returns how many bytes,
+ * 0 at the end of stream, -1 with errno; dies if the connection is reset.
+ */
+ssize_t stream_discard(const struct stream *st);
+
+/* Stores the figures of a stream that has come to its end into its result. */
+void stream_figures(struct stream *st);
+
+/* Returns how many loops without a file announce a warm-up of `seconds` to the server. */
+uint32_t warmup_loops(double seconds);
 
 struct transfer {
 	const struct send_options *opt;
@@ -21,12 +96,11 @@ struct transfer {
 	struct send_report *report; /* prints the intervals and the progress */
 	struct target target;
 	struct stream *stream;
-	struct figures *interval; /* the last interval of each stream */
-	struct load_sample last;  /* the load at the end of the last interval */
-	uint64_t interval_ns;     /* when the interval under way is to end */
-	struct pollfd *poll;      /* the run's own element, and behind it one for each raw server */
-	bool measuring;           /* the warm-up is over */
-	unsigned unsafe;          /* what made the load of an interval unsafe since then */
+	struct figures *interval;       /* the last interval of each stream */
+	struct load_sample last;        /* the load at the end of the last interval */
+	uint64_t interval_ns;           /* when the interval under way is to end */
+	bool measuring;                 /* the warm-up is over */
+	unsigned unsafe;                /* what made the load of an interval unsafe since then */
 	uint64_t shown_ns, shown_bytes; /* time and bytes of the last progress line */
 	struct send_result result;
 };

@@ -1,21 +1,18 @@
-#include "lib/send/uring.h"
-
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "lib/net/uring.h"
-#include "lib/send/zerocopy.h"
+#include "lib/send/sender.h"
 
 #define CHAIN       8         /* parts of a file that one system call reads and sends */
 #define SLOTS_MAX   64        /* buffers of SEND_ZC */
 #define BUFFERS_MAX (1 << 30) /* bytes that the kernel registers as one */
-#define WAIT_MS     100       /* how long one wait for a notification takes at most, in the end */
+#define WAIT_MS     100       /* how long one wait for a notification takes at most */
 
 /* user_data of a request: its index in the chain, its slot, the number of its chain. */
 #define INDEX_BITS  8
 #define CHAIN_SHIFT 16
-#define CANCEL      UINT64_MAX
 
 /*
  * SEND copies a part before the next is read, so that one buffer does for all.  With SEND_ZC the
@@ -31,7 +28,7 @@ struct uring_sender {
 	struct zerocopy_figures sent; /* of SEND_ZC */
 	/* The chain under way, a read and a send for each part, and its number, from 1. */
 	uint64_t chain;
-	unsigned first, requests, complete; /* the first index, how many, and how many are done */
+	unsigned complete; /* requests that are done */
 	int result[2 * CHAIN];
 };
 
@@ -59,8 +56,6 @@ static void reap(struct uring_sender *r)
 	struct io_uring_cqe done;
 
 	while (uring_next(&r->ring, &done)) {
-		if (done.user_data == CANCEL)
-			continue;
 		if ((done.flags & IORING_CQE_F_NOTIF) != 0) {
 			take_notification(r, &done);
 			continue;
@@ -75,22 +70,21 @@ static void reap(struct uring_sender *r)
 	}
 }
 
-/* Waits for n completions or a signal; dies if the kernel no longer serves the ring. */
-static bool enter(struct sender *s, unsigned n, int timeout_ms)
+/* Waits for n completions, a signal or the time; dies if the kernel no longer serves the ring. */
+static void enter(struct sender *s, unsigned n, int timeout_ms)
 {
-	struct uring_sender *r = s->uring;
-	const bool interrupted = uring_enter(&r->ring, n, timeout_ms) != 0;
+	struct uring_sender *r = s->ring;
 
-	if (interrupted && errno != EINTR && errno != EAGAIN && errno != EBUSY)
+	if (uring_enter(&r->ring, n, timeout_ms) != 0 && errno != EINTR && errno != EAGAIN &&
+	    errno != EBUSY)
 		die_errno("-m %s: io_uring_enter", s->method->name);
 	reap(r);
-	return !interrupted;
 }
 
 /* Pins the buffers, which no other stream shares, in the stream's own thread. */
 static void start(struct sender *s)
 {
-	struct uring_sender *r = s->uring;
+	struct uring_sender *r = s->ring;
 	const struct iovec iov = {s->buf, s->buf_size};
 	char why[URING_EXPLAIN_MAX];
 	cpu_set_t cpus;
@@ -120,7 +114,7 @@ static unsigned free_slots(const struct uring_sender *r, unsigned want)
 static struct io_uring_sqe *request_send(struct sender *s, unsigned index, const char *buf,
 					 size_t size)
 {
-	struct uring_sender *r = s->uring;
+	struct uring_sender *r = s->ring;
 	struct io_uring_sqe *sqe = uring_request(
 		&r->ring, r->zc ? IORING_OP_SEND_ZC : IORING_OP_SEND, s->sock, buf, size);
 
@@ -139,13 +133,15 @@ static size_t part_size(const struct sender *s, uint64_t len, unsigned i)
 
 static char *part_buffer(const struct sender *s, unsigned i)
 {
-	return s->buf + (s->uring->next + i) % s->uring->slots * s->chunk;
+	const struct uring_sender *r = s->ring;
+
+	return s->buf + (r->next + i) % r->slots * s->chunk;
 }
 
 /* Requests n parts from `off`, of `len` bytes that are left, as one chain. */
 static void request_chain(struct sender *s, int fd, off_t off, uint64_t len, unsigned n)
 {
-	struct uring_sender *r = s->uring;
+	struct uring_sender *r = s->ring;
 	struct io_uring_sqe *sqe;
 	unsigned i;
 
@@ -159,25 +155,15 @@ static void request_chain(struct sender *s, int fd, off_t off, uint64_t len, uns
 		sqe = request_send(s, 2 * i + 1, part_buffer(s, i), part_size(s, len, i));
 		sqe->flags = i + 1 < n ? IOSQE_IO_LINK : 0;
 	}
-	r->first = 0;
-	r->requests = 2 * n;
-	r->complete = 0;
 }
 
-/* Waits for the chain's end.  At a stop, and at each signal from then on, it cancels the chain. */
-static void await_chain(struct sender *s)
+/* Submits the n requests of a chain, and waits for its end.  A stop makes the sends fail. */
+static void await_chain(struct sender *s, unsigned n)
 {
-	struct uring_sender *r = s->uring;
-	bool cancel = true;
+	struct uring_sender *r = s->ring;
 
-	while (r->complete < r->requests) {
-		if (cancel && sender_stopped(s)) {
-			uring_cancel(&r->ring, id_of(r, r->first + r->complete), CANCEL);
-			cancel = false;
-		}
-		if (!enter(s, r->requests - r->complete, -1))
-			cancel = true;
-	}
+	for (r->complete = 0; r->complete < n;)
+		enter(s, n - r->complete, -1);
 }
 
 /*
@@ -186,7 +172,7 @@ static void await_chain(struct sender *s)
  */
 static int part_result(struct sender *s, uint64_t len, unsigned i)
 {
-	struct uring_sender *r = s->uring;
+	struct uring_sender *r = s->ring;
 	const int got = r->result[2 * i];
 
 	if (got == (int)part_size(s, len, i))
@@ -195,17 +181,14 @@ static int part_result(struct sender *s, uint64_t len, unsigned i)
 		return got;
 	r->chain++;
 	request_send(s, 2 * i + 1, part_buffer(s, i), (size_t)got);
-	r->first = 2 * i + 1;
-	r->requests = 1;
-	r->complete = 0;
-	await_chain(s);
+	await_chain(s, 1);
 	return r->result[2 * i + 1];
 }
 
 /* Returns what the n parts of a chain came to, as a step does. */
 static ssize_t chain_result(struct sender *s, uint64_t len, unsigned n)
 {
-	struct uring_sender *r = s->uring;
+	struct uring_sender *r = s->ring;
 	ssize_t sum = 0;
 	unsigned i, j;
 	int sent = 0;
@@ -232,28 +215,26 @@ static ssize_t chain_result(struct sender *s, uint64_t len, unsigned n)
 		die("-m %s: this kernel does not report which sends it copied: Linux 6.2 or later "
 		    "does",
 		    s->method->name);
-	errno = sent == -ECANCELED ? EINTR : -sent;
+	errno = -sent;
 	return -1;
 }
 
 ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	struct uring_sender *r = s->uring;
+	struct uring_sender *r = s->ring;
 	const uint64_t parts = (len + s->chunk - 1) / s->chunk;
-	unsigned want, n;
+	unsigned n;
 
 	if (!r->started)
 		start(s);
-	want = (unsigned)at_most(parts, CHAIN);
-	if (r->zc && want > r->slots / 2)
-		want = r->slots / 2;
-	while ((n = r->zc ? free_slots(r, want) : want) < want) {
+	n = (unsigned)at_most(parts, r->zc ? at_most(CHAIN, r->slots / 2) : CHAIN);
+	while (r->zc && free_slots(r, n) < n) {
 		if (sender_stopped(s))
 			return 0;
-		enter(s, 1, -1);
+		enter(s, 1, WAIT_MS);
 	}
 	request_chain(s, fd, off, len, n);
-	await_chain(s);
+	await_chain(s, 2 * n);
 	return chain_result(s, len, n);
 }
 
@@ -263,8 +244,8 @@ ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len)
  */
 void uring_finish(struct sender *s)
 {
-	struct uring_sender *r = s->uring;
-	const uint64_t until = now_ns() + zerocopy_patience(s);
+	struct uring_sender *r = s->ring;
+	const uint64_t until = now_ns() + sender_patience(s);
 
 	while (r->sent.incomplete > 0 && now_ns() < until)
 		enter(s, 1, WAIT_MS);
@@ -274,7 +255,9 @@ void uring_finish(struct sender *s)
 
 struct zerocopy_figures uring_count(const struct sender *s)
 {
-	return s->uring->sent;
+	const struct uring_sender *r = s->ring;
+
+	return r->sent;
 }
 
 static void open_ring(struct sender *s, bool zc)
@@ -283,7 +266,7 @@ static void open_ring(struct sender *s, bool zc)
 	char why[URING_EXPLAIN_MAX];
 	struct uring_sender *r;
 
-	s->uring = r = alloc_or_die(1, sizeof(*r), "-m uring");
+	s->ring = r = alloc_or_die(1, sizeof(*r), "-m uring");
 	r->zc = zc;
 	r->slots = !zc ? 1 : slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
 	s->chunk = at_most(s->chunk, BUFFERS_MAX / r->slots);
@@ -308,6 +291,8 @@ void uring_send_open_zc(struct sender *s)
 /* The ring goes before the buffers do. */
 void uring_send_close(struct sender *s)
 {
-	uring_close(&s->uring->ring);
-	free(s->uring);
+	struct uring_sender *r = s->ring;
+
+	uring_close(&r->ring);
+	free(r);
 }

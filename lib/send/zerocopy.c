@@ -1,14 +1,13 @@
-#include "lib/send/zerocopy.h"
+#include "lib/send/sender.h"
 
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 
 #include "lib/net/socket.h"
 
-#define SLOTS_MAX   64          /* buffers of a ring */
-#define WAIT_MS     100         /* how long one wait for a completion takes at most */
-#define REAP_NS     10000000u   /* how often completions are looked for in vain */
-#define PATIENCE_NS 1000000000u /* how long a sender waits in the end after a signal */
+#define SLOTS_MAX 64        /* buffers of a ring */
+#define WAIT_MS   100       /* how long one wait for a completion takes at most */
+#define REAP_NS   10000000u /* how often completions are looked for in vain */
 
 /*
  * The kernel numbers the sends from 0.  Each send has a buffer, which is that of its number modulo
@@ -41,20 +40,19 @@ bool zerocopy_reap(struct sender *s)
 	struct msghdr m;
 	bool any = false;
 
-	while (s->zerocopy != NULL) {
+	for (;;) {
 		m = (struct msghdr){.msg_control = control, .msg_controllen = sizeof(control)};
 		if (recvmsg(s->sock, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
-			break;
+			return any;
 		any = true;
 		c = CMSG_FIRSTHDR(&m);
 		if (c == NULL)
 			continue;
 		memcpy(&e, CMSG_DATA(c), sizeof(e));
 		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
-			complete(s->zerocopy, e.ee_info, e.ee_data,
+			complete(s->ring, e.ee_info, e.ee_data,
 				 e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
 	}
-	return any;
 }
 
 /* Waits for completions, WAIT_MS at most.  The overseer watches whether the server takes data. */
@@ -73,11 +71,12 @@ static void await_completion(struct sender *s)
  */
 static ssize_t send_buffer(struct sender *s, const char *buf, size_t len)
 {
+	const struct zerocopy *z = s->ring;
 	ssize_t n;
 
 	while (!sender_stopped(s)) {
 		n = send(s->sock, buf, len, MSG_ZEROCOPY);
-		if (n >= 0 || errno != ENOBUFS || s->zerocopy->incomplete == 0)
+		if (n >= 0 || errno != ENOBUFS || z->incomplete == 0)
 			return n;
 		await_completion(s);
 	}
@@ -87,7 +86,7 @@ static ssize_t send_buffer(struct sender *s, const char *buf, size_t len)
 /* Fills the next buffer, once the send before is completed, and sends it. */
 ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	struct zerocopy *z = s->zerocopy;
+	struct zerocopy *z = s->ring;
 	const unsigned slot = z->sends % z->slots;
 	char *buf = s->buf + slot * s->chunk;
 	ssize_t n;
@@ -109,23 +108,19 @@ ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 	return n;
 }
 
-uint64_t zerocopy_patience(const struct sender *s)
-{
-	return PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
-}
-
 void zerocopy_finish(struct sender *s)
 {
-	const uint64_t until = now_ns() + zerocopy_patience(s);
+	const uint64_t until = now_ns() + sender_patience(s);
+	const struct zerocopy *z = s->ring;
 
 	zerocopy_reap(s);
-	while (s->zerocopy->incomplete > 0 && now_ns() < until)
+	while (z->incomplete > 0 && now_ns() < until)
 		await_completion(s);
 }
 
 struct zerocopy_figures zerocopy_count(const struct sender *s)
 {
-	const struct zerocopy *z = s->zerocopy;
+	const struct zerocopy *z = s->ring;
 
 	return (struct zerocopy_figures){z->sends, z->copied, z->incomplete};
 }
@@ -133,15 +128,20 @@ struct zerocopy_figures zerocopy_count(const struct sender *s)
 void zerocopy_open(struct sender *s)
 {
 	const size_t slots = s->memory / s->chunk;
+	struct zerocopy *z = s->ring = alloc_or_die(1, sizeof(*z), "-m zerocopy");
 
 	if (sock_set(s->sock, SOL_SOCKET, SO_ZEROCOPY, 1) != 0)
 		die_errno("-m zerocopy: SO_ZEROCOPY");
-	s->zerocopy = alloc_or_die(1, sizeof(*s->zerocopy), "-m zerocopy");
-	s->zerocopy->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
-	s->buf_size *= s->zerocopy->slots;
+	z->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
+	s->buf_size *= z->slots;
 }
 
 void zerocopy_close(struct sender *s)
 {
-	free(s->zerocopy);
+	free(s->ring);
+}
+
+const char *zerocopy_explain(int error)
+{
+	return error == ENOBUFS ? "no memory to pin: raise ulimit -l or net.core.optmem_max" : NULL;
 }

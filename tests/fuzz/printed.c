@@ -1,5 +1,5 @@
 #include "lib/report/receipt.h"
-#include "lib/send/methods.h"
+#include "lib/send/sender.h"
 #include "lib/send/report.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -20,12 +20,6 @@ start_server()
 # The first line of a size: bytes, seconds, kilobytes, connections and kilobytes a second.
 line='bytes +[0-9.]+s +[0-9.]+KiB +[0-9.]+conn/s +[0-9.]+KiB/s$'
 
-# It takes 10 seconds, in which the other checks go on.
-start_server -d
-timeout 60 "$zcc" -s 127.0.0.1 -p "$PORT" --request 1g -n 1 --timeout 0.3 >slow.out 2>&1 &
-slow=$!
-remember $slow
-
 start_zcs --reply
 client_of_gets()
 {
@@ -448,15 +442,6 @@ if command -v script >/dev/null 2>&1; then
 else
 	skip 'zcc --request on a terminal' 'no script (util-linux)'
 fi
-wait $slow
-status=$?
-timeout_reply_that_comes()
-{
-	cat slow.out
-	[ $status -eq 1 ]
-	grep -qx "  failed: 1 timed out" slow.out
-}
-check '--timeout: a reply that comes byte by byte times out' timeout_reply_that_comes
 
 check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x

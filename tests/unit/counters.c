@@ -208,7 +208,7 @@ static void test_tcp_figures(void)
 	if (getsockopt(fd[0], IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len == sizeof(int))
 		skip("a TCP socket has TCP figures", "no TCP_INFO");
 	else
-		ok(t.retransmits == 0 && t.mss > 0 && t.acked == 0 && t.min_rtt == 0,
+		ok(t.retransmits == 0 && t.mss > 0 && isnan(t.acked) && t.min_rtt == 0,
 		   "a TCP socket has TCP figures");
 	close(fd[0]);
 }

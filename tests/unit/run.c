@@ -1,5 +1,9 @@
 #include "lib/send/run.h"
 
+#include <limits.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
 #include "tests/unit/unit.h"
 
 static void test_time(void)
@@ -67,8 +71,42 @@ static void test_lacks_load(void)
 	   "a comparison without soakers has no load in any run");
 }
 
+/* Connects to a socket that listens, at a pace.  Returns how much may wait to be sent, or -1. */
+static int unsent_limit(uint64_t pace)
+{
+	const struct send_options opt = {.pace = pace};
+	const struct run run = {.opt = &opt};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	struct target t = {.addr_len = sizeof(a)};
+	const int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(a);
+	_Atomic int sock = -1;
+	int fd = -1, limit = -1;
+
+	if (bind(listener, (struct sockaddr *)&a, len) == 0 && listen(listener, 1) == 0 &&
+	    getsockname(listener, (struct sockaddr *)&a, &len) == 0) {
+		memcpy(&t.addr, &a, sizeof(a));
+		fd = target_connect(&t, &run, &sock);
+	}
+	if (fd >= 0 && fd == sock) {
+		limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+		close(fd);
+	}
+	close(listener);
+	return limit;
+}
+
+static void test_pace(void)
+{
+	ok(unsent_limit(0) == 0, "without --pace what waits to be sent has no limit of its own");
+	ok(unsent_limit(2000000) == 100001, "with --pace what waits to be sent takes 0.05 s");
+	ok(unsent_limit(1) == 1, "with any --pace something may wait to be sent");
+	ok(unsent_limit(1ull << 50) == INT_MAX, "a --pace may be faster than any link");
+}
+
 int main(void)
 {
+	test_pace();
 	test_lacks_load();
 	test_time();
 	test_host();

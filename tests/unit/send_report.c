@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include "lib/send/methods.h"
+#include "lib/send/sender.h"
 #include "tests/unit/unit.h"
 
 /* A transfer of two streams that was measured at both ends; each figure has a value of its own. */

@@ -8,8 +8,7 @@ static void test_unsafe(void)
 {
 	static struct send_report rep;
 	const struct send_options opt = {.server = ""};
-	_Atomic int stop = 0;
-	struct run run = {.opt = &opt, .stop = &stop, .interface = ""};
+	struct run run = {.opt = &opt, .interface = ""};
 	struct transfer t = {.opt = &opt, .run = &run, .report = &rep};
 
 	transfer_run(&t); /* of no streams */

@@ -1,16 +1,15 @@
-#include "lib/send/methods.h"
+#include "lib/send/sender.h"
 
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "lib/net/socket.h"
-#include "lib/send/uring.h"
-#include "lib/send/zerocopy.h"
 
 #define COPY_SIZE     (64 * 1024)       /* bytes of each read and send, as in 2001 */
 #define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
+#define PATIENCE_NS   1000000000u       /* how long a sender waits in the end after a signal */
 
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 {
@@ -34,9 +33,26 @@ static ssize_t step_write(struct sender *s, int fd, off_t off, uint64_t len)
 
 void sender_unmap(struct sender *s)
 {
-	if (s->window.map != MAP_FAILED)
+	if (s->window.map != NULL)
 		munmap(s->window.map, (size_t)s->window.size);
-	s->window.map = MAP_FAILED;
+	s->window.map = NULL;
+}
+
+/* Maps what there is memory for, from the page of `off` on.  False on failure, with errno. */
+static bool map_window(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	struct window *w = &s->window;
+	void *map;
+
+	if (w->map != NULL && w->fd == fd && off >= w->off && off < w->off + w->size)
+		return true;
+	sender_unmap(s);
+	w->fd = fd;
+	w->off = off - off % getpagesize();
+	w->size = (off_t)at_most(len + (uint64_t)(off - w->off), s->memory);
+	map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
+	w->map = map != MAP_FAILED ? map : NULL;
+	return w->map != NULL;
 }
 
 /*
@@ -45,19 +61,12 @@ void sender_unmap(struct sender *s)
  */
 static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	struct window *w = &s->window;
+	const struct window *w = &s->window;
 	struct stat sb;
 	size_t size;
 	ssize_t n;
 
-	if (w->map == MAP_FAILED || w->fd != fd || off < w->off || off >= w->off + w->size) {
-		sender_unmap(s);
-		w->fd = fd;
-		w->off = off - off % getpagesize();
-		w->size = (off_t)at_most(len + (uint64_t)(off - w->off), s->memory);
-		w->map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
-	}
-	if (w->map == MAP_FAILED)
+	if (!map_window(s, fd, off, len))
 		return -1;
 	size = at_most(at_most(len, s->chunk), (size_t)(w->off + w->size - off));
 	n = send(s->sock, w->map + (off - w->off), size, 0);
@@ -69,24 +78,6 @@ static ssize_t step_mmap(struct sender *s, int fd, off_t off, uint64_t len)
 	return n;
 }
 
-/* Bytes left in the pipe at a stop are lost: nothing is sent after them, and none is counted. */
-static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
-{
-	ssize_t in = splice(fd, &off, s->pipe[1], NULL, at_most(len, s->chunk), SPLICE_F_MOVE);
-	const unsigned flags = SPLICE_F_MOVE | ((uint64_t)in < len ? SPLICE_F_MORE : 0);
-	ssize_t done = 0, n;
-
-	while (done < in) {
-		n = splice(s->pipe[0], NULL, s->sock, NULL, (size_t)(in - done), flags);
-		if (n < 0 && (errno != EINTR || sender_stopped(s)))
-			return errno == EINTR ? done : -1;
-		done += n > 0 ? n : 0;
-		if (n > 0 && done < in)
-			s->calls++; /* sender_send() counts one call of each step */
-	}
-	return in < 0 ? in : done;
-}
-
 static void open_pipe(struct sender *s)
 {
 	size_t size;
@@ -96,18 +87,77 @@ static void open_pipe(struct sender *s)
 	s->chunk = at_most(s->chunk, size);
 }
 
+static void close_pipe(struct sender *s)
+{
+	close(s->pipe[0]);
+	close(s->pipe[1]);
+}
+
+static size_t pipe_most(void)
+{
+	struct sender s = {.chunk = SIZE_MAX};
+
+	open_pipe(&s);
+	close_pipe(&s);
+	return s.chunk;
+}
+
+/* Bytes left in the pipe at a stop are lost: nothing is sent after them, and none is counted. */
+static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
+{
+	ssize_t in = splice(fd, &off, s->pipe[1], NULL, at_most(len, s->chunk), SPLICE_F_MOVE);
+	const unsigned flags = SPLICE_F_MOVE | ((uint64_t)in < len ? SPLICE_F_MORE : 0);
+	ssize_t done = 0, n;
+
+	while (done < in) {
+		n = splice(s->pipe[0], NULL, s->sock, NULL, (size_t)(in - done), flags);
+		if (n < 0 && sender_failed(s))
+			return -1;
+		if (n < 0 && sender_stopped(s))
+			return done;
+		done += n > 0 ? n : 0;
+		if (n > 0 && done < in)
+			s->calls++; /* sender_send() counts one call of each step */
+	}
+	return in < 0 ? in : done;
+}
+
 static const struct send_method methods[] = {
-	{"sendfile", SENDFILE_SIZE, false, .step = step_sendfile},
-	{"send", COPY_SIZE, true, .step = step_send},
-	{"write", COPY_SIZE, true, .step = step_write},
-	{"mmap", 0, false, .step = step_mmap},
-	{"splice", SENDFILE_SIZE, false, open_pipe, step_splice, NULL, NULL, NULL},
-	{"zerocopy", COPY_SIZE, true, zerocopy_open, zerocopy_step, zerocopy_finish, zerocopy_count,
-	 zerocopy_close},
-	{"uring", COPY_SIZE, true, uring_send_open, uring_step, uring_finish, NULL,
-	 uring_send_close},
-	{"uring-zc", COPY_SIZE, true, uring_send_open_zc, uring_step, uring_finish, uring_count,
-	 uring_send_close},
+	{.name = "sendfile", .chunk = SENDFILE_SIZE, .step = step_sendfile},
+	{.name = "send", .chunk = COPY_SIZE, .has_buffer = true, .step = step_send},
+	{.name = "write", .chunk = COPY_SIZE, .has_buffer = true, .step = step_write},
+	{.name = "mmap", .step = step_mmap, .close = sender_unmap},
+	{.name = "splice",
+	 .chunk = SENDFILE_SIZE,
+	 .most = pipe_most,
+	 .open = open_pipe,
+	 .step = step_splice,
+	 .close = close_pipe},
+	{.name = "zerocopy",
+	 .chunk = COPY_SIZE,
+	 .has_buffer = true,
+	 .open = zerocopy_open,
+	 .step = zerocopy_step,
+	 .reap = zerocopy_reap,
+	 .finish = zerocopy_finish,
+	 .count = zerocopy_count,
+	 .close = zerocopy_close,
+	 .explain = zerocopy_explain},
+	{.name = "uring",
+	 .chunk = COPY_SIZE,
+	 .has_buffer = true,
+	 .open = uring_send_open,
+	 .step = uring_step,
+	 .finish = uring_finish,
+	 .close = uring_send_close},
+	{.name = "uring-zc",
+	 .chunk = COPY_SIZE,
+	 .has_buffer = true,
+	 .open = uring_send_open_zc,
+	 .step = uring_step,
+	 .finish = uring_finish,
+	 .count = uring_count,
+	 .close = uring_send_close},
 };
 
 const struct send_method *method_named(const char *name)
@@ -125,37 +175,23 @@ static size_t memory_of(int streams)
 	return memory < 64 * 1024 ? 64 * 1024 : memory;
 }
 
-static size_t chunk_or_default(const struct send_method *m, size_t chunk, int streams)
-{
-	if (chunk > 0)
-		return chunk;
-	return m->chunk > 0 ? m->chunk : memory_of(streams);
-}
-
 size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
 {
-	struct sender s = {.chunk = chunk_or_default(m, chunk, streams)};
-
-	if (m->open == open_pipe) {
-		open_pipe(&s);
-		close(s.pipe[0]);
-		close(s.pipe[1]);
-	}
-	return s.chunk;
+	if (chunk == 0)
+		chunk = m->chunk > 0 ? m->chunk : memory_of(streams);
+	return m->most != NULL ? at_most(chunk, m->most()) : chunk;
 }
 
 void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
 		 const _Atomic int *stop)
 {
-	chunk = chunk_or_default(m, chunk, streams);
+	chunk = method_chunk(m, chunk, streams);
 	*s = (struct sender){.method = m,
 			     .sock = sock,
 			     .chunk = chunk,
 			     .memory = memory_of(streams),
 			     .stop = stop,
-			     .buf_size = m->has_buffer ? chunk : 0,
-			     .pipe = {-1, -1},
-			     .window.map = MAP_FAILED};
+			     .buf_size = m->has_buffer ? chunk : 0};
 	if (m->open != NULL)
 		m->open(s);
 	if (s->buf_size == 0)
@@ -174,7 +210,7 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
 
 	while (done < len && !sender_stopped(s)) {
 		n = s->method->step(s, fd, off + (off_t)done, len - done);
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && sender_failed(s))
 			return -1;
 		if (n == 0)
 			break;
@@ -189,23 +225,32 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
 	return (int64_t)done;
 }
 
+bool sender_failed(const struct sender *s)
+{
+	return errno != EINTR && !(errno == EPIPE && sender_stopped(s));
+}
+
+bool sender_reap(struct sender *s)
+{
+	return s->method->reap != NULL && s->method->reap(s);
+}
+
 void sender_finish(struct sender *s)
 {
 	if (s->method->finish != NULL)
 		s->method->finish(s);
 }
 
+uint64_t sender_patience(const struct sender *s)
+{
+	return PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+}
+
 void sender_close(struct sender *s)
 {
-	int i;
-
 	close(s->sock);
-	for (i = 0; i < 2; i++)
-		if (s->pipe[i] >= 0)
-			close(s->pipe[i]);
 	if (s->method->close != NULL)
 		s->method->close(s);
-	sender_unmap(s);
 	if (s->buf != NULL)
 		munmap(s->buf, s->buf_size);
 }
