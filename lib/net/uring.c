@@ -137,23 +137,13 @@ bool uring_has_next(const struct uring *u)
 	       atomic_load_explicit(u->cq_tail, memory_order_acquire);
 }
 
-bool uring_look(const struct uring *u, unsigned skip, struct io_uring_cqe *done)
-{
-	const unsigned head = atomic_load_explicit(u->cq_head, memory_order_relaxed),
-		       tail = atomic_load_explicit(u->cq_tail, memory_order_acquire);
-
-	if (tail - head <= skip)
-		return false;
-	*done = u->cqe[(head + skip) & u->cq_mask];
-	return true;
-}
-
 bool uring_next(struct uring *u, struct io_uring_cqe *done)
 {
 	const unsigned head = atomic_load_explicit(u->cq_head, memory_order_relaxed);
 
-	if (!uring_look(u, 0, done))
+	if (!uring_has_next(u))
 		return false;
+	*done = u->cqe[head & u->cq_mask];
 	atomic_store_explicit(u->cq_head, head + 1, memory_order_release);
 	return true;
 }

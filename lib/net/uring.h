@@ -84,9 +84,6 @@ int uring_enter(struct uring *u, unsigned wait, int timeout_ms);
 /* Whether there is a completion. */
 bool uring_has_next(const struct uring *u);
 
-/* Stores the completion behind `skip` others, and leaves all there; false if there is none. */
-bool uring_look(const struct uring *u, unsigned skip, struct io_uring_cqe *done);
-
 /* Takes the next completion; false if there is none. */
 bool uring_next(struct uring *u, struct io_uring_cqe *done);
 

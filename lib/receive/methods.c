@@ -127,7 +127,6 @@ const struct receive_method receive_methods[] = {
 	 .reads_headers = true,
 	 .open = uring_receive_open,
 	 .step = uring_receive,
-	 .held = uring_receive_held,
 	 .close = uring_receive_close,
 	 .explain = uring_explain},
 };

@@ -9,16 +9,11 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 	wire_init(&r->wire, raw);
 }
 
-static size_t held(const struct receiver *r)
-{
-	return r->state != NULL && r->method->held != NULL ? r->method->held(r) : 0;
-}
-
 bool receiver_wait(const struct receiver *r, int timeout_ms)
 {
 	struct pollfd p = {.fd = r->sock, .events = POLLIN};
 
-	return held(r) > 0 || poll(&p, 1, timeout_ms) > 0;
+	return poll(&p, 1, timeout_ms) > 0;
 }
 
 int receiver_open(struct receiver *r, size_t size)
@@ -71,7 +66,7 @@ size_t receiver_queued(const struct receiver *r)
 {
 	int n;
 
-	return ioctl(r->sock, FIONREAD, &n) == 0 ? (size_t)n + held(r) : 1;
+	return ioctl(r->sock, FIONREAD, &n) == 0 ? (size_t)n : 1;
 }
 
 const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX])

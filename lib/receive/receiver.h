@@ -23,9 +23,8 @@ struct receiver;
 /*
  * A way to receive.  A member that is NULL is not needed.  `open` allocates r->state, and returns 0 or
  * the error.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
- * the wire count them; more may be there afterwards.  It returns the bytes, 0 at the end of the stream,
- * or -1 with errno.  `held` returns how many bytes have left the socket and were not taken by a step yet.
- * `close` undoes `open`, also where that failed, but for the memory of r->state.
+ * the wire count them; more may be in the socket afterwards.  It returns the bytes, 0 at the end of the
+ * stream, or -1 with errno.  `close` undoes `open`, also where that failed, but for the memory of r->state.
  */
 struct receive_method {
 	const char *name;
@@ -37,7 +36,6 @@ struct receive_method {
 	bool reads_headers;
 	int (*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);
-	size_t (*held)(const struct receiver *r);
 	void (*close)(struct receiver *r);
 	const char *(*explain)(int error,
 			       char *buf); /* why it cannot be opened; else strerror(3) */

@@ -12,6 +12,7 @@ struct uring_receiver {
 	struct uring ring;
 	struct uring_buffers buffers;
 	bool armed; /* the request goes on: more completions of it will come */
+	int last;   /* the result that ended the stream, 0 or -errno; 1: it goes on */
 };
 
 /* The kernel chooses the buffers, fills them, and goes on until there are none or the stream ends. */
@@ -52,6 +53,17 @@ static int open_ring(struct uring_receiver *u, size_t size)
 	return e;
 }
 
+/* Reads the buffer that a completion has filled, and gives it back; returns its bytes. */
+static ssize_t take(const struct uring_receiver *u, struct receiver *r,
+		    const struct io_uring_cqe *done)
+{
+	const size_t n = (size_t)done->res;
+
+	r->excess |= wire_feed(&r->wire, uring_buffer_of(&u->buffers, done), n) < n;
+	uring_buffer_give(&u->buffers, done);
+	return done->res;
+}
+
 /*
  * Waits for a completion.  A receive stops at each urgent byte, and sometimes the request then has no
  * completion for the end of the stream (seen with Linux 6.18).  If there are data but no completion,
@@ -88,53 +100,36 @@ int uring_receive_open(struct receiver *r)
 	struct uring_receiver *u = calloc(1, sizeof(*u));
 	int e = u != NULL ? open_ring(u, r->size) : ENOMEM;
 
-	if (e == 0)
-		r->state = u;
-	else
+	if (e != 0) {
 		free(u);
-	return e;
+		return e;
+	}
+	u->last = 1;
+	r->state = u;
+	return 0;
 }
 
 ssize_t uring_receive(struct receiver *r, size_t size)
 {
 	struct uring_receiver *u = r->state;
-	struct io_uring_cqe done, more;
+	struct io_uring_cqe done;
+	ssize_t n = 0;
 
 	(void)size;
-	do {
-		while (!next(u, &done)) {
-			if (!u->armed)
-				arm(u, r->sock);
-			if (wait_for_data(u, r->sock) != 0)
-				return -1;
-		}
-		/* All buffers were filled, and are free again, or the request was cancelled. */
-	} while (done.res == -ENOBUFS || done.res == -ECANCELED);
-	if (done.res < 0) {
-		errno = -done.res;
-		return -1;
+	while (n == 0 && u->last > 0) {
+		if (!u->armed)
+			arm(u, r->sock);
+		if (wait_for_data(u, r->sock) != 0)
+			return -1;
+		while (next(u, &done))
+			if (done.res > 0)
+				n += take(u, r, &done);
+			else if (done.res != -ENOBUFS && done.res != -ECANCELED)
+				u->last = done.res;
 	}
-	if ((done.flags & IORING_CQE_F_BUFFER) != 0) {
-		r->excess = wire_feed(&r->wire, uring_buffer_of(&u->buffers, &done),
-				      (size_t)done.res) < (size_t)done.res;
-		uring_buffer_give(&u->buffers, &done);
-	}
-	while (r->wire.state == WIRE_DONE && next(u, &more))
-		r->excess |= more.res > 0;
-	return done.res;
-}
-
-size_t uring_receive_held(const struct receiver *r)
-{
-	const struct uring_receiver *u = r->state;
-	struct io_uring_cqe done;
-	size_t n = 0;
-	unsigned i;
-
-	for (i = 0; uring_look(&u->ring, i, &done); i++)
-		if (done.user_data == RECEIVE && done.res > 0)
-			n += (size_t)done.res;
-	return n;
+	if (n == 0 && u->last < 0)
+		errno = -u->last;
+	return n > 0 ? n : u->last < 0 ? -1 : 0;
 }
 
 void uring_receive_close(struct receiver *r)

@@ -18,8 +18,7 @@ _Static_assert(URING_EXPLAIN_MAX <= RECEIVER_ERROR_MAX, "uring_explain() is one 
 /* Opens the ring, with buffers of r->size bytes.  The calling thread is the one that receives. */
 int uring_receive_open(struct receiver *r);
 
-/* Takes one buffer that the kernel has filled, whatever `size`. */
+/* Takes all buffers that one system call has filled, whatever `size`: nothing is left in the ring. */
 ssize_t uring_receive(struct receiver *r, size_t size);
 
-size_t uring_receive_held(const struct receiver *r);
 void uring_receive_close(struct receiver *r);
