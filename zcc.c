@@ -3,7 +3,6 @@
  */
 #include <limits.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "common.h"
 #include "lib/send/command_line.h"
@@ -60,35 +59,6 @@ static void warn_short(struct send_report *rep)
 	rep->has_warned = true;
 }
 
-/* Stores, once, what all runs of a plan have in common. */
-static void note_settings(struct plan *plan, const struct send_result *res)
-{
-	struct plan_settings *s = &plan->settings;
-	const time_t now = time(NULL);
-	struct link link;
-	struct tm utc;
-	char *c;
-
-	if (plan->has_settings || !opt.compare.wanted)
-		return;
-	plan->has_settings = true;
-	snprintf(s->congestion, sizeof(s->congestion), "%s", res->congestion);
-	snprintf(s->server, sizeof(s->server), "%s", opt.server);
-	snprintf(s->title, sizeof(s->title), "%s", opt.title != NULL ? opt.title : "");
-	make_printable(s->server);
-	make_printable(s->title);
-	strftime(s->date, sizeof(s->date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	s->pace = opt.pace;
-	s->seconds = opt.seconds;
-	s->warmup = opt.warmup;
-	link_read(&link, res->target->interface);
-	if (link.has_offloads)
-		snprintf(s->offloads, sizeof(s->offloads), "%s",
-			 link.offloads[0] != '\0' ? link.offloads : "none");
-	while ((c = strchr(s->offloads, ' ')) != NULL)
-		*c = ',';
-}
-
 /*
  * Judges a transfer and reports it.  Returns NULL or what is wrong, which may be in `why`; complete
  * figures go to run i of the plan.
@@ -108,7 +78,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, cha
 	report_end(rep, res,
 		   error != NULL || rep->is_comparison ? error : fileset_error(t->set, why));
 	if (error == NULL) {
-		note_settings(plan, res);
+		plan_note(plan, &opt, res);
 		plan_add(plan, i, res);
 	}
 	return error;

@@ -11,31 +11,18 @@
  * Names.
  */
 
-/* Which of its settings tell the runs of a plan apart. */
-struct differing {
-	bool method, chunk, streams, instrument;
+/* What tells the runs of a plan apart; its columns in the table, and their widths, < 0: flush left. */
+enum column { METHOD, BYTES, STREAMS, INSTRUMENT, COLUMNS };
+
+static const struct {
+	const char *title;
+	int width;
+} columns[] = {
+	[METHOD] = {"method", -8},
+	[BYTES] = {"bytes", 5},
+	[STREAMS] = {"streams", 7},
+	[INSTRUMENT] = {"CPUs", -8},
 };
-
-/*
- * Runs that follow each other in a plan differ in one list's value alone, unless that begins anew.
- * Methods may differ in the bytes that they ask of a call where none were given.
- */
-static struct differing differing_in(const struct plan *p)
-{
-	const struct plan_run *a, *b;
-	struct differing d = {0};
-
-	for (b = p->run + 1; b < p->run + p->n; b++) {
-		a = b - 1;
-		if (strcmp(a->method, b->method) != 0)
-			d.method = true;
-		else if (a->chunk != b->chunk)
-			d.chunk = true;
-		d.streams |= a->streams != b->streams;
-		d.instrument |= strcmp(a->instrument, b->instrument) != 0;
-	}
-	return d;
-}
 
 /* Bytes as the options have them: `64k`. */
 static void size_text(uint64_t bytes, char *buf, size_t size)
@@ -50,26 +37,53 @@ static void size_text(uint64_t bytes, char *buf, size_t size)
 	snprintf(buf, size, "%" PRIu64 "%.*s", bytes, i > 0, &units[i]);
 }
 
-/* `send 64k, 4 streams, soaked`: those of the settings that d has; the method if it has none. */
-static const char *name_of(const struct plan_run *run, struct differing d, char buf[NAME])
+static const char *cell(const struct plan_run *run, enum column c, char buf[NAME])
 {
-	const bool has_method = d.method || !(d.chunk || d.streams || d.instrument);
-	char size[24];
+	const bool soaked = strcmp(run->instrument, LOAD_BY_SOAKING) == 0;
 
-	buf[0] = '\0';
-	if (has_method)
-		string_append(buf, NAME, "%s", run->method);
-	if (d.chunk) {
-		size_text(run->chunk, size, sizeof(size));
-		string_append(buf, NAME, "%s%s", has_method ? " " : "", size);
+	if (c == METHOD)
+		return run->method;
+	if (c == INSTRUMENT)
+		return run->instrument[0] == '\0' ? "" : soaked ? "soaked" : "unsoaked";
+	if (c == BYTES)
+		size_text(run->chunk, buf, NAME);
+	else
+		snprintf(buf, NAME, "%d", run->streams);
+	return buf;
+}
+
+/* The columns in which the runs differ, as a set; the method is always in it. */
+static unsigned differing_in(const struct plan *p)
+{
+	const struct plan_run *a = p->run, *b;
+	unsigned set = 1u << METHOD;
+
+	for (b = a + 1; b < a + p->n; b++) {
+		if (a->chunk != b->chunk)
+			set |= 1u << BYTES;
+		if (a->streams != b->streams)
+			set |= 1u << STREAMS;
+		if (strcmp(a->instrument, b->instrument) != 0)
+			set |= 1u << INSTRUMENT;
 	}
-	if (d.streams)
+	return set;
+}
+
+/* `send 64k, 4 streams, soaked`: the columns of a set; `64k a call, 4 streams` without the method. */
+static const char *name_of(const struct plan_run *run, unsigned set, char buf[NAME])
+{
+	char text[NAME];
+
+	strcpy(buf, set & 1u << METHOD ? run->method : "");
+	if (set & 1u << BYTES)
+		string_append(buf, NAME, buf[0] != '\0' ? " %s" : "%s a call",
+			      cell(run, BYTES, text));
+	if (set & 1u << STREAMS)
 		string_append(buf, NAME, "%s%d stream%s", buf[0] != '\0' ? ", " : "", run->streams,
 			      plural((uint64_t)run->streams));
-	if (d.instrument && run->instrument[0] != '\0')
+	if (set & 1u << INSTRUMENT && run->instrument[0] != '\0')
 		string_append(buf, NAME, "%s%s", buf[0] != '\0' ? ", " : "",
-			      strcmp(run->instrument, LOAD_BY_SOAKING) == 0 ? "soaked"
-									    : "unsoaked");
+			      cell(run, INSTRUMENT, text));
 	return buf;
 }
 
@@ -88,58 +102,49 @@ const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t 
 	return buf;
 }
 
+/*
+ * Text.
+ */
+
 /* The plan that is compared with, and its earlier sessions; NULL: none. */
 static const struct plan *before_of(const struct comparison *c)
 {
 	return c->before != NULL ? saved_plan(c->before) : NULL;
 }
 
-/*
- * Text.
- */
-
-/* A figure with its decimals; one that no host can have measured is printed with an exponent. */
-static const char *number(double value, int places, char buf[FIGURE_STRLEN])
+/* What run i is compared with: run *k of this plan, or of that before. */
+static const struct plan *reference_of(const struct comparison *c, int i, int *k)
 {
-	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f" : "%.*e", places, value);
-	return buf;
+	*k = c->before != NULL ? i : plan_reference(c->plan, i);
+	return c->before != NULL ? before_of(c) : c->plan;
 }
 
-static const char *rate_of(const struct estimate *e, char buf[FIGURE])
+/* The figures that are compared, in the table's order. */
+static const struct {
+	const char *title;
+	int width;
+	const char *key; /* in JSON, in whose unit the plan's is `factor` */
+	double factor;
+	const char *ratio_key; /* NULL: there is no ratio of it */
+	/* Of the line about a ratio: what it is of, and what comes before and behind it. */
+	const char *what, *verb, *times, *times_before;
+} figures[] = {
+	[PLAN_RATE] = {"KiB/s", 22, "bits_per_second", 8 * 1024, "throughput_ratio", "throughput",
+		       "has", "times the throughput of ", "times its earlier throughput"},
+	[PLAN_LOAD] = {"load", 13, "load_percent", .factor = 100},
+	[PLAN_COST] = {"cost, us/KiB", 15, "cost_us_per_kib", 1, "cost_ratio", "cost", "costs",
+		       "times as much as ", "times as much as before"},
+	[PLAN_REMOTE_LOAD] = {"receiver: load", 14, "remote_load_percent", .factor = 100},
+	[PLAN_REMOTE_COST] = {"cost, us/KiB", 15, "remote_cost_us_per_kib", 1, "remote_cost_ratio",
+			      "the receiver's cost", "costs the receiver", "times as much as ",
+			      "times as much as before"},
+};
+
+#define FIGURES PLAN_UNCERTAINTY /* the first that is not compared */
+
+static bool is_remote(enum plan_figure f)
 {
-	const double half = statistics_half(e);
-	char text[FIGURE_STRLEN];
-
-	snprintf(buf, FIGURE, "%s", grouped(e->value, text));
-	if (isfinite(half))
-		string_append(buf, FIGURE, " +-%s", grouped(half, text));
-	return buf;
-}
-
-static const char *load_of(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
-{
-	const double half = statistics_half(e);
-	char text[FIGURE_STRLEN];
-
-	if (isnan(e->value))
-		return strcpy(buf, "-");
-	snprintf(buf, FIGURE, "%s%%%s", number(percent(e->value), 1, text), unsafe_mark(unsafe));
-	if (isfinite(half))
-		string_append(buf, FIGURE, " +-%s%%", number(100 * half, 1, text));
-	return buf;
-}
-
-static const char *cost_of(const struct estimate *e, unsigned unsafe, char buf[FIGURE])
-{
-	const double half = statistics_half(e);
-	char text[FIGURE_STRLEN];
-
-	if (isnan(e->value))
-		return strcpy(buf, "-");
-	snprintf(buf, FIGURE, "%s%s", number(e->value, 3, text), unsafe_mark(unsafe));
-	if (isfinite(half))
-		string_append(buf, FIGURE, " +-%s", number(half, 3, text));
-	return buf;
+	return f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST;
 }
 
 /* Whether a figure is known of any run of the plans. */
@@ -154,101 +159,72 @@ static bool is_known(const struct comparison *c, enum plan_figure f)
 	return false;
 }
 
-/* The table's columns beside the name and the throughput. */
-struct sides {
-	bool here, remote;
-	bool stacked; /* the names are too wide: each is a line above its figures */
-	int width;    /* of the first column */
-};
-
-#define RATE_WIDTH 24  /* columns of a throughput */
-#define SIDE_WIDTH 32  /* columns of a load and a cost */
-#define TWO_HOSTS  100 /* columns of a table with the figures of two hosts */
-
-static void print_row(const struct plan *p, int i, const char *name, const struct sides *sides)
+/* A number with its decimals; one that no host can have measured is printed with an exponent. */
+static const char *number(double value, int places, char buf[FIGURE_STRLEN])
 {
-	struct estimate rate = plan_mean(p, i, PLAN_RATE), load, cost;
+	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f" : "%.*e", places, value);
+	return buf;
+}
+
+static const char *value_text(enum plan_figure f, double value, char buf[FIGURE_STRLEN])
+{
+	switch (f) {
+	case PLAN_RATE: return grouped(value, buf);
+	case PLAN_LOAD:
+	case PLAN_REMOTE_LOAD: return number(percent(value), 1, buf);
+	default: return number(value, 3, buf);
+	}
+}
+
+/* `61.2%? +-0.4%`: the mean of a figure of run i, and half of its interval. */
+static const char *mean_text(const struct plan *p, int i, enum plan_figure f, char buf[FIGURE])
+{
+	const struct estimate e = plan_mean(p, i, f);
+	const char *unit = f == PLAN_LOAD || f == PLAN_REMOTE_LOAD ? "%" : "";
+	const unsigned unsafe = f == PLAN_RATE ? 0 : plan_unsafe(p, i, is_remote(f));
+	char text[FIGURE_STRLEN];
+
+	if (isnan(e.value))
+		return "-";
+	snprintf(buf, FIGURE, "%s%s%s", value_text(f, e.value, text), unit, unsafe_mark(unsafe));
+	if (isfinite(statistics_half(&e)))
+		string_append(buf, FIGURE, " +-%s%s", value_text(f, statistics_half(&e), text),
+			      unit);
+	return buf;
+}
+
+/* Prints run i of a plan, or if that is NULL the table's head; of two plans, `when` tells which. */
+static void print_row(const struct comparison *c, const struct plan *p, int i, const char *when)
+{
+	const unsigned set = differing_in(c->plan);
 	char text[FIGURE];
+	enum plan_figure f;
+	enum column k;
 
-	report("%-*s  %22s", sides->width, name, rate_of(&rate, text));
-	if (sides->here) {
-		load = plan_mean(p, i, PLAN_LOAD);
-		cost = plan_mean(p, i, PLAN_COST);
-		report("  %13s", load_of(&load, plan_unsafe(p, i, false), text));
-		report("  %15s", cost_of(&cost, plan_unsafe(p, i, false), text));
-	}
-	if (sides->remote) {
-		load = plan_mean(p, i, PLAN_REMOTE_LOAD);
-		cost = plan_mean(p, i, PLAN_REMOTE_COST);
-		report("  %13s", load_of(&load, plan_unsafe(p, i, true), text));
-		report("  %15s", cost_of(&cost, plan_unsafe(p, i, true), text));
-	}
+	for (k = METHOD; k < COLUMNS; k++)
+		if (set & 1u << k)
+			report("%*s  ", columns[k].width,
+			       p == NULL ? columns[k].title : cell(&p->run[i], k, text));
+	if (c->before != NULL)
+		report("%-6s  ", when);
+	for (f = PLAN_RATE; f < FIGURES; f++)
+		if (is_known(c, f))
+			report("%s%*s", f > PLAN_RATE ? "  " : "", figures[f].width,
+			       p == NULL ? figures[f].title : mean_text(p, i, f, text));
 	report("\n");
-}
-
-static void print_head(const struct sides *sides)
-{
-	if (sides->here && sides->remote)
-		report("%-*s  %22s  %30s  %30s\n", sides->width, "", "", "sender", "receiver");
-	report("%-*s  %22s", sides->width, "", "KiB/s");
-	if (sides->here)
-		report("  %13s  %15s", "load", "cost, us/KiB");
-	if (sides->remote)
-		report("  %13s  %15s", "load", "cost, us/KiB");
-	report("\n");
-}
-
-/* Which columns the table has, and whether the names fit beside them. */
-static struct sides sides_of(const struct comparison *c)
-{
-	struct sides s = {.here = is_known(c, PLAN_LOAD), .remote = is_known(c, PLAN_REMOTE_LOAD)};
-	const int limit = s.here && s.remote ? TWO_HOSTS : WRAP_WIDTH;
-	char name[NAME];
-	int i, n;
-
-	for (i = 0; i < c->plan->n; i++) {
-		n = (int)strlen(comparison_run_name(c->plan, i, name)) +
-		    (c->before != NULL ? 8 : 0);
-		s.width = n > s.width ? n : s.width;
-	}
-	s.stacked = s.width + RATE_WIDTH + SIDE_WIDTH * (s.here + s.remote) > limit;
-	if (s.stacked)
-		s.width = c->before != NULL ? 8 : 2;
-	return s;
-}
-
-/* Prints the rows of a run: its own, or those before and now. */
-static void print_run(const struct comparison *c, int i, const struct sides *sides)
-{
-	char name[NAME], line[NAME + 16];
-	int k;
-
-	comparison_run_name(c->plan, i, name);
-	if (sides->stacked) {
-		report("%s\n", name);
-		strcpy(name, "");
-	}
-	for (k = c->before != NULL ? 0 : 1; k < 2; k++) {
-		snprintf(line, sizeof(line), "%s%s%s", name,
-			 c->before == NULL ? ""
-			 : sides->stacked  ? "  "
-					   : ", ",
-			 c->before == NULL ? ""
-			 : k == 0          ? "before"
-					   : "now");
-		print_row(k == 0 ? before_of(c) : c->plan, i, line, sides);
-	}
 }
 
 static void print_table(const struct comparison *c, const struct send_options *opt)
 {
-	const struct sides sides = sides_of(c);
 	int i;
 
 	if (!opt->quiet)
-		print_head(&sides);
-	for (i = 0; i < c->plan->n; i++)
-		print_run(c, i, &sides);
+		print_row(c, NULL, 0, "");
+	for (i = 0; i < c->plan->n; i++) {
+		if (c->before != NULL)
+			print_row(c, before_of(c), i, "before");
+		print_row(c, c->plan, i, "now");
+	}
 }
 
 /* Whether a ratio has an end that can be printed; figures that are near 0 may differ without end. */
@@ -277,79 +253,49 @@ static struct estimate ratio_of(const struct comparison *c, int i, enum plan_fig
 				 : plan_ratio(c->plan, i, f);
 }
 
-/* The reasons that make a ratio of the i-th run unsafe; a throughput needs no load. */
-static unsigned unsafe_of(const struct comparison *c, int i, enum plan_figure f)
+/* Compares run i with its reference, which is not itself, in words. */
+static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 {
-	const struct plan *than = c->before != NULL ? before_of(c) : c->plan;
-	const int k = c->before != NULL ? i : 0;
-	const bool remote = f == PLAN_REMOTE_COST;
-
-	return f == PLAN_RATE ? 0 : plan_unsafe(c->plan, i, remote) | plan_unsafe(than, k, remote);
-}
-
-/* Prints that a figure which is known of a run and of what it is compared with has no ratio. */
-static void print_no_ratio(const struct comparison *c, int i, enum plan_figure f)
-{
-	const struct estimate now = plan_mean(c->plan, i, f),
-			      than = c->before != NULL ? plan_mean(before_of(c), i, f)
-						       : plan_mean(c->plan, 0, f);
-	char name[NAME], first[NAME];
+	const struct estimate e = ratio_of(c, i, f);
+	const bool none = e.low <= 1 && e.high >= 1;
+	char name[NAME], other[NAME] = "", text[FIGURE];
+	int k;
+	const struct plan *than = reference_of(c, i, &k);
+	const unsigned unsafe = plan_unsafe(c->plan, i, is_remote(f)) |
+				plan_unsafe(than, k, is_remote(f));
 	struct wrap w;
 
-	if (isnan(now.value) || isnan(than.value))
+	if (isnan(plan_mean(c->plan, i, f).value) || isnan(plan_mean(than, k, f).value))
 		return;
+	if (c->before == NULL)
+		comparison_run_name(c->plan, k, other);
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-	wrap_add(&w, "", "%s%s has no ratio of %s to %s:", comparison_run_name(c->plan, i, name),
-		 c->before != NULL ? " now" : "",
-		 f == PLAN_RATE          ? "throughput"
-		 : f == PLAN_REMOTE_COST ? "the receiver's cost"
-					 : "cost",
-		 c->before != NULL ? "before" : comparison_run_name(c->plan, 0, first));
-	wrap_add(&w, " ", "a figure is not above 0, or they vary too much");
+	wrap_add(&w, "", "%s%s", comparison_run_name(c->plan, i, name),
+		 c->before != NULL ? " now" : "");
+	if (!is_ratio(&e)) {
+		wrap_add(&w, " ", "has no ratio of %s to %s:", figures[f].what,
+			 c->before != NULL ? "before" : other);
+		wrap_add(&w, " ", "a figure is not above 0, or they vary too much");
+		wrap_end(&w);
+		return;
+	}
+	wrap_add(&w, " ", "%s%s %s", figures[f].verb,
+		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
+		 times(&e, f == PLAN_RATE ? 0 : unsafe, text));
+	wrap_add(&w, " ", "%s%s%s", c->before != NULL ? figures[f].times_before : figures[f].times,
+		 other, none ? ":" : "");
+	if (none)
+		wrap_add(&w, " ", "no difference is shown");
 	wrap_end(&w);
 }
 
-/* What comes after a ratio: `times as much as sendfile`. */
-static void add_reference(const struct comparison *c, enum plan_figure f, const char *colon,
-			  struct wrap *w)
+/* A line for each run but the first, or for each run against before. */
+static void print_ratios(const struct comparison *c, enum plan_figure f)
 {
-	char first[NAME];
-
-	comparison_run_name(c->plan, 0, first);
-	if (f == PLAN_RATE && c->before != NULL)
-		wrap_add(w, " ", "times its earlier throughput%s", colon);
-	else if (f == PLAN_RATE)
-		wrap_add(w, " ", "times the throughput of %s%s", first, colon);
-	else
-		wrap_add(w, " ", "times as much as %s%s", c->before != NULL ? "before" : first,
-			 colon);
-}
-
-/* A line for each run but the first, if the figure is known of it, or of each run against before. */
-static void print_words(const struct comparison *c, enum plan_figure f, const char *verb)
-{
-	char name[NAME], text[FIGURE];
-	struct estimate e;
-	struct wrap w;
-	bool none;
 	int i;
 
-	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++) {
-		e = ratio_of(c, i, f);
-		if (!is_ratio(&e)) {
-			print_no_ratio(c, i, f);
-			continue;
-		}
-		wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-		none = e.low <= 1 && e.high >= 1;
-		wrap_add(&w, "", "%s%s %s %s", comparison_run_name(c->plan, i, name),
-			 c->before != NULL ? " now" : "", verb,
-			 times(&e, unsafe_of(c, i, f), text));
-		add_reference(c, f, none ? ":" : "", &w);
-		if (none)
-			wrap_add(&w, " ", "no difference is shown");
-		wrap_end(&w);
-	}
+	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++)
+		print_ratio(c, i, f);
 }
 
 /* Several ratios are not all in their intervals with a probability of 95 %. */
@@ -360,38 +306,20 @@ static void print_each(const struct comparison *c)
 		       "chance\n");
 }
 
-/* What a reason means where no run has a load; NULL if it is not why. */
-static const char *no_load_reason(unsigned reason)
-{
-	switch (reason) {
-	case UNSAFE_BASELINE_BUSY: return "the machine was busy before or after them";
-	case UNSAFE_SOAKED_ALREADY: return "another program soaked the CPUs";
-	case UNSAFE_CALIBRATION: return "the machine was not idle when it was calibrated";
-	}
-	return NULL;
-}
-
 /* The reason i made n runs unsafe. */
 static void print_reason(const struct plan *p, int i, int n, bool known)
 {
-	const char *none = known ? NULL : no_load_reason(1u << i);
 	struct wrap w;
 
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-	if (none != NULL)
-		wrap_add(&w, "", "no load could be measured");
-	else
-		wrap_add(&w, "", "%s", limits_name(i));
-	if (1u << i == UNSAFE_STEAL && p->steal_most > p->steal_least)
-		wrap_add(&w, " ", "of %.1f%% to %.1f%%", 100 * p->steal_least, 100 * p->steal_most);
-	else if (1u << i == UNSAFE_STEAL)
-		wrap_add(&w, " ", "of %.1f%%", 100 * p->steal_most);
-	wrap_add(&w, " ", "in %d of %d run%s%s", n, p->added, plural((uint64_t)p->added),
-		 known || none != NULL ? ":" : "");
-	if (none != NULL)
-		wrap_add(&w, " ", "%s", none);
-	else if (known)
-		wrap_add(&w, " ", n == 1 ? "its load is unsafe (?)" : "their loads are unsafe (?)");
+	wrap_add(&w, "", "%s", limits_name(i));
+	if (1u << i == UNSAFE_STEAL)
+		wrap_add(&w, " ", "of up to %.1f%%", 100 * p->steal);
+	wrap_add(&w, " ", "in %d of %d run%s:", n, p->added, plural((uint64_t)p->added));
+	wrap_add(&w, " ", "%s",
+		 !known   ? "no load could be measured"
+		 : n == 1 ? "its load is unsafe (?)"
+			  : "their loads are unsafe (?)");
 	wrap_end(&w);
 }
 
@@ -409,41 +337,29 @@ static void print_unsafe(const struct comparison *c)
 /* The sessions of a file: their rounds, machine, date and title. */
 static void print_sessions(const struct saved *s, const char *what, const char *path)
 {
-	const struct plan_settings *settings;
+	const char *date, *title;
 	const struct plan *p;
 	int i;
 
 	for (i = 0; i < s->n; i++) {
 		p = &s->session[i].plan;
-		settings = &p->settings;
+		date = p->setting[PLAN_DATE];
+		title = p->setting[PLAN_TITLE];
 		report("%s: %d round%s in %s: %s\n", what, p->rounds, plural((uint64_t)p->rounds),
 		       printable(path), s->session[i].machine);
-		if (settings->date[0] != '\0')
-			report("  of %s%s%s\n", settings->date,
-			       settings->title[0] != '\0' ? ": " : "", settings->title);
+		if (date[0] != '\0')
+			report("  of %s%s%s\n", date, title[0] != '\0' ? ": " : "", title);
 	}
-}
-
-/* How a setting differs from that of a session, of the last that has another one; NULL: in none. */
-static const char *difference(const struct saved *s, const struct plan *now, enum saved_setting k,
-			      char line[SAVED_DIFFERENCE])
-{
-	const struct plan *p;
-
-	for (p = saved_plan(s); p != NULL; p = p->earlier)
-		if (saved_difference(p, now, k, line) != NULL)
-			return line;
-	return NULL;
 }
 
 /* A line for each setting that differs. */
 static void print_differences(const struct saved *s, const struct plan *now)
 {
 	char line[SAVED_DIFFERENCE];
-	int k;
+	enum plan_setting k;
 
-	for (k = 0; k < SAVED_SETTINGS; k++)
-		if (difference(s, now, (enum saved_setting)k, line) != NULL)
+	for (k = PLAN_SERVER; k < PLAN_SETTINGS; k++)
+		if (saved_difference(saved_plan(s), now, k, line) != NULL)
 			report("%s\n", line);
 }
 
@@ -469,33 +385,6 @@ static void print_basis(const struct comparison *c)
 		report("compared are the means of sessions: %d before, %d now\n", then, now);
 }
 
-/* Prints the bytes of a call of each method, where those differ and no row has them. */
-static void print_calls(const struct plan *p)
-{
-	const struct differing d = differing_in(p);
-	bool differ = false;
-	struct wrap w;
-	char size[24];
-	int i, last = 0;
-
-	for (i = 1; i < p->n; i++) {
-		differ |= p->run[i].chunk != p->run[0].chunk;
-		if (strcmp(p->run[i].method, p->run[i - 1].method) != 0)
-			last = i;
-	}
-	if (d.chunk || !differ)
-		return;
-	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-	for (i = 0; i < p->n; i++) {
-		if (i > 0 && strcmp(p->run[i].method, p->run[i - 1].method) == 0)
-			continue;
-		size_text(p->run[i].chunk, size, sizeof(size));
-		wrap_add(&w, i == 0 ? "" : " ", "%s%s %s%s", i == 0 ? "bytes of a call: " : "",
-			 p->run[i].method, size, i < last ? "," : "");
-	}
-	wrap_end(&w);
-}
-
 static void print_precision(const struct plan *p, double share)
 {
 	if (plan_is_precise(p, share))
@@ -507,27 +396,36 @@ static void print_precision(const struct plan *p, double share)
 		       "(-t)\n");
 }
 
+/* What all runs have in common, and of a comparison with a saved plan, that plan. */
+static void print_above(const struct comparison *c)
+{
+	const struct plan *p = c->plan;
+	char name[NAME];
+
+	report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
+	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
+	if (name_of(&p->run[0], ~differing_in(p), name)[0] != '\0')
+		report("each run: %s\n", name);
+	if (c->before == NULL)
+		return;
+	print_sessions(c->before, "before", c->before_path);
+	print_differences(c->before, p);
+	if (c->kept != NULL && p->earlier != NULL)
+		print_sessions(c->kept, "now, too", c->kept_path);
+}
+
 static void print_text(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
 
 	if (!opt->quiet)
-		report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
-		       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
-	if (!opt->quiet && c->before != NULL) {
-		print_sessions(c->before, "before", c->before_path);
-		print_differences(c->before, p);
-		if (c->kept != NULL && p->earlier != NULL)
-			print_sessions(c->kept, "now, too", c->kept_path);
-	}
-	if (!opt->quiet)
-		print_calls(p);
+		print_above(c);
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
-	print_words(c, PLAN_COST, is_known(c, PLAN_REMOTE_COST) ? "costs the sender" : "costs");
-	print_words(c, PLAN_REMOTE_COST, "costs the receiver");
-	print_words(c, PLAN_RATE, "has");
+	print_ratios(c, PLAN_COST);
+	print_ratios(c, PLAN_REMOTE_COST);
+	print_ratios(c, PLAN_RATE);
 	print_each(c);
 	if (c->before != NULL)
 		print_basis(c);
@@ -558,38 +456,24 @@ static void json_estimate(struct json *j, const char *key, const char *value_key
 
 static void json_figures(struct json *j, const struct plan *p, int i)
 {
-	static const struct {
-		enum plan_figure figure;
-		const char *key;
-		double factor;
-	} keys[] = {{PLAN_RATE, "bits_per_second", 8 * 1024},
-		    {PLAN_LOAD, "load_percent", 100},
-		    {PLAN_COST, "cost_us_per_kib", 1},
-		    {PLAN_REMOTE_LOAD, "remote_load_percent", 100},
-		    {PLAN_REMOTE_COST, "remote_cost_us_per_kib", 1}};
+	enum plan_figure f;
 	struct estimate e;
-	size_t k;
 
-	for (k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-		e = plan_mean(p, i, keys[k].figure);
-		json_estimate(j, keys[k].key, "mean", &e, keys[k].factor);
+	for (f = PLAN_RATE; f < FIGURES; f++) {
+		e = plan_mean(p, i, f);
+		json_estimate(j, figures[f].key, "mean", &e, figures[f].factor);
 	}
 }
 
 static void json_ratios(struct json *j, const struct comparison *c, int i)
 {
-	static const struct {
-		enum plan_figure figure;
-		const char *key;
-	} keys[] = {{PLAN_RATE, "throughput_ratio"},
-		    {PLAN_COST, "cost_ratio"},
-		    {PLAN_REMOTE_COST, "remote_cost_ratio"}};
+	enum plan_figure f;
 	struct estimate e;
-	size_t k;
 
-	for (k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-		e = ratio_of(c, i, keys[k].figure);
-		json_estimate(j, keys[k].key, "ratio", &e, 1);
+	for (f = PLAN_RATE; f < FIGURES; f++) {
+		e = ratio_of(c, i, f);
+		if (figures[f].ratio_key != NULL)
+			json_estimate(j, figures[f].ratio_key, "ratio", &e, 1);
 	}
 }
 
@@ -625,19 +509,13 @@ static void json_runs(struct json *j, const struct comparison *c)
 
 static void json_differences(struct json *j, const struct comparison *c)
 {
-	static const char *const names[] = {
-		[SAVED_SERVER] = "server",         [SAVED_INTERFACE] = "interface",
-		[SAVED_SECONDS] = "duration",      [SAVED_WARMUP] = "omit",
-		[SAVED_CONGESTION] = "congestion", [SAVED_PACE] = "pace",
-		[SAVED_OFFLOADS] = "offloads",
-	};
 	char line[SAVED_DIFFERENCE];
-	int k;
+	enum plan_setting k;
 
 	json_open(j, "against_differs", '[');
-	for (k = 0; k < SAVED_SETTINGS; k++)
-		if (difference(c->before, c->plan, (enum saved_setting)k, line) != NULL)
-			json_string(j, NULL, names[k]);
+	for (k = PLAN_SERVER; k < PLAN_SETTINGS; k++)
+		if (saved_difference(before_of(c), c->plan, k, line) != NULL)
+			json_string(j, NULL, saved_setting_key(k));
 	json_close(j, ']');
 }
 
@@ -650,13 +528,13 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	if (opt->title != NULL)
 		json_string(&j, "title", opt->title);
 	json_open(&j, "comparison", '{');
-	link_read(&link, c->plan->settings.interface);
+	link_read(&link, c->plan->setting[PLAN_INTERFACE]);
 	json_program(&j, c->environment, &link);
 	json_open(&j, "connecting_to", '{');
 	json_string(&j, "host", opt->server);
 	json_count(&j, "port", strtoull(opt->port, NULL, 10));
 	json_close(&j, '}');
-	json_string(&j, "sender_tcp_congestion", c->plan->settings.congestion);
+	json_string(&j, "sender_tcp_congestion", c->plan->setting[PLAN_CONGESTION]);
 	json_number(&j, "duration", opt->seconds);
 	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
 	if (c->before != NULL) {
@@ -683,17 +561,14 @@ void comparison_print(const struct comparison *c, const struct send_options *opt
 void comparison_check_or_die(const struct plan *p, const struct saved *s, const char *option,
 			     const char *path)
 {
-	static const struct differing all = {true, true, true, true};
 	const struct plan *b = saved_plan(s);
+	const int i = saved_differing_run(p, b);
 	char name[NAME], other[NAME];
-	int i;
 
 	if (p->n != b->n)
 		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
 		    b->n, plural((uint64_t)b->n), p->n);
-	for (i = 0; i < p->n; i++)
-		if (!saved_is_run(&p->run[i], &b->run[i]))
-			die("%s: %s is of another plan: its run %d is %s, not %s", option,
-			    printable(path), i + 1, name_of(&b->run[i], all, name),
-			    name_of(&p->run[i], all, other));
+	if (i >= 0)
+		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
+		    i + 1, name_of(&b->run[i], ~0u, name), name_of(&p->run[i], ~0u, other));
 }

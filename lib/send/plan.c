@@ -1,7 +1,9 @@
 #include "lib/send/plan.h"
 
-#include <sys/stat.h>
+#include <stdarg.h>
+#include <time.h>
 
+#include "lib/report/environment.h"
 #include "lib/report/units.h"
 
 void plan_open(struct plan *p, int runs, int rounds)
@@ -27,33 +29,39 @@ void plan_close(struct plan *p)
 	*p = (struct plan){.n = 0};
 }
 
-/* The greater of two; one that is not known is less. */
-static void raise_to(double *greatest, double value)
+void plan_set(struct plan *p, enum plan_setting k, const char *fmt, ...)
 {
-	if (value > *greatest)
-		*greatest = value;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->setting[k], PLAN_TEXT, fmt, ap);
+	va_end(ap);
+	make_printable(p->setting[k]);
 }
 
-/* Counts a run by the reasons that made it unsafe at either end. */
-static void count_unsafe(struct plan *p, const struct figures *here, const struct figures *remote)
+void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res)
 {
-	const struct figures *end[] = {here, remote};
-	unsigned unsafe = 0;
-	double steal;
-	int i;
+	const time_t now = time(NULL);
+	char date[24], *c;
+	struct link link;
+	struct tm utc;
 
-	for (i = 0; i < 2 && end[i] != NULL; i++) {
-		unsafe |= end[i]->host.unsafe;
-		steal = end[i]->host.rates.cpu[CPU_STEAL];
-		if (!(end[i]->host.unsafe & UNSAFE_STEAL) || isnan(steal))
-			continue;
-		if (p->steal_least == 0 || steal < p->steal_least)
-			p->steal_least = steal;
-		raise_to(&p->steal_most, steal);
-	}
-	for (i = 0; i < UNSAFE_REASONS; i++)
-		p->unsafe_runs[i] += (unsafe & 1u << i) != 0;
-	p->added++;
+	if (!opt->compare.wanted || p->setting[PLAN_DATE][0] != '\0')
+		return;
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	plan_set(p, PLAN_DATE, "%s", date);
+	plan_set(p, PLAN_TITLE, "%s", opt->title != NULL ? opt->title : "");
+	plan_set(p, PLAN_SERVER, "%s", opt->server);
+	plan_set(p, PLAN_SECONDS, "%.9g", opt->seconds);
+	plan_set(p, PLAN_WARMUP, "%.9g", opt->warmup);
+	plan_set(p, PLAN_CONGESTION, "%s", res->congestion);
+	plan_set(p, PLAN_PACE, "%" PRIu64, opt->pace);
+	plan_set(p, PLAN_BASELINE, "own");
+	link_read(&link, res->target->interface);
+	if (link.has_offloads)
+		plan_set(p, PLAN_OFFLOADS, "%s", link.offloads[0] != '\0' ? link.offloads : "none");
+	while ((c = strchr(p->setting[PLAN_OFFLOADS], ' ')) != NULL)
+		*c = ',';
 }
 
 /*
@@ -92,6 +100,8 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 		[PLAN_REMOTE_SHARED] = remote ? shared_of(&r->host) : NAN,
 		[PLAN_DRIFT] = here->host.drift,
 	};
+	const unsigned remote_unsafe = remote ? r->host.unsafe : 0;
+	const unsigned unsafe = here->host.unsafe | remote_unsafe;
 	int k;
 
 	snprintf(run->method, sizeof(run->method), "%s", s->method);
@@ -99,14 +109,17 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	for (k = 0; k < PLAN_FIGURES; k++)
 		run->figure[k][p->rounds] = figure[k];
 	run->unsafe |= here->host.unsafe;
-	run->remote_unsafe |= remote ? r->host.unsafe : 0;
-	count_unsafe(p, here, remote ? r : NULL);
-	run->unsafe_rounds += here->host.unsafe != 0 || (remote && r->host.unsafe != 0);
+	run->remote_unsafe |= remote_unsafe;
+	run->unsafe_rounds += unsafe != 0;
+	for (k = 0; k < UNSAFE_REASONS; k++)
+		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
+	p->steal = fmax(p->steal, fmax(here->host.rates.cpu[CPU_STEAL],
+				       remote ? r->host.rates.cpu[CPU_STEAL] : 0));
 	if (res->target != NULL)
-		snprintf(p->settings.interface, sizeof(p->settings.interface), "%s",
-			 res->target->interface);
-	p->one_baseline |= here->host.baseline != BASELINE_OWN &&
-			   here->host.baseline != BASELINE_UNKNOWN;
+		plan_set(p, PLAN_INTERFACE, "%s", res->target->interface);
+	if (here->host.baseline != BASELINE_OWN && here->host.baseline != BASELINE_UNKNOWN)
+		plan_set(p, PLAN_BASELINE, "one");
+	p->added++;
 	p->rounds = p->added / p->n;
 }
 
@@ -115,20 +128,23 @@ static bool is_remote(enum plan_figure f)
 	return f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST;
 }
 
-/* An error of a load as a share of run i's mean load: that of a cost is the same share. */
-static double share_of(const struct plan *p, int i, enum plan_figure f, double error)
+static double run_mean(const struct plan *p, int i, enum plan_figure f)
 {
-	const enum plan_figure load = is_remote(f) ? PLAN_REMOTE_LOAD : PLAN_LOAD;
-
-	return error / fabs(statistics_mean(p->run[i].figure[load], p->rounds).value);
+	return statistics_mean(p->run[i].figure[f], p->rounds).value;
 }
 
-/* Half of the interval, in shares of load, of what all rounds of run i share. */
-static double shared_error(const struct plan *p, int i, enum plan_figure f)
+/* An error of run i's load as a share of it, which is the error of the logarithm of a cost. */
+static double share_of(const struct plan *p, int i, enum plan_figure f, double error)
+{
+	return error / fabs(run_mean(p, i, is_remote(f) ? PLAN_REMOTE_LOAD : PLAN_LOAD));
+}
+
+/* Half of the interval, as such a share, of what all rounds of run i share. */
+static double shared_share(const struct plan *p, int i, enum plan_figure f)
 {
 	const enum plan_figure shared = is_remote(f) ? PLAN_REMOTE_SHARED : PLAN_SHARED;
 
-	return f == PLAN_RATE ? 0 : statistics_mean(p->run[i].figure[shared], p->rounds).value;
+	return f == PLAN_RATE ? 0 : share_of(p, i, f, run_mean(p, i, shared));
 }
 
 /*
@@ -146,12 +162,12 @@ static int neighbours(const struct plan *p, int i)
 }
 
 /*
- * Half of the interval, in shares of load, of what neighbours have in common and the rounds' scatter
+ * Half of the interval, as such a share, of what neighbours have in common and the rounds' scatter
  * lacks.  A baseline that errs by b with the variance v moves the loads before and after it by b / 2, so
  * that these have the covariance v / 4, and the drift of a run has the variance 2 v.  If all n rounds are
  * neighbours, the variance of their mean is s^2 / n + v / (2 n), where s^2 is what they scatter.
  */
-static double neighbour_error(const struct plan *p, int i, enum plan_figure f)
+static double neighbour_share(const struct plan *p, int i, enum plan_figure f)
 {
 	const double *drift = p->run[i].figure[PLAN_DRIFT];
 	double squares = 0;
@@ -164,8 +180,9 @@ static double neighbour_error(const struct plan *p, int i, enum plan_figure f)
 		}
 	if (p->rounds < 2 || n == 0 || f == PLAN_RATE || is_remote(f))
 		return 0;
-	return student_t(p->rounds - 1) *
-	       sqrt(squares / n / 4 / p->rounds * neighbours(p, i) / (p->rounds - 1));
+	return share_of(p, i, f,
+			student_t(p->rounds - 1) * sqrt(squares / n / 4 / p->rounds *
+							neighbours(p, i) / (p->rounds - 1)));
 }
 
 /* An error of the logarithm makes the interval of a ratio wider. */
@@ -173,19 +190,6 @@ static struct estimate widen_ratio(struct estimate e, double error)
 {
 	e = statistics_widen((struct estimate){log(e.value), log(e.low), log(e.high)}, error);
 	return (struct estimate){exp(e.value), exp(e.low), exp(e.high)};
-}
-
-/* The mean of the rounds of one session. */
-static struct estimate mean_of_rounds(const struct plan *p, int i, enum plan_figure f)
-{
-	const struct estimate e = statistics_mean(p->run[i].figure[f], p->rounds);
-	const double error = hypot(shared_error(p, i, f), neighbour_error(p, i, f));
-
-	if (f == PLAN_RATE)
-		return e;
-	return statistics_widen(e, f == PLAN_LOAD || f == PLAN_REMOTE_LOAD
-					   ? error
-					   : fabs(e.value) * share_of(p, i, f, error));
 }
 
 int plan_sessions(const struct plan *p)
@@ -206,94 +210,82 @@ unsigned plan_unsafe(const struct plan *p, int i, bool remote)
 	return unsafe;
 }
 
-/* The means of each session, the last first; the caller frees them. */
-static double *session_means(const struct plan *p, int i, enum plan_figure f)
+/* A figure of run i: that of each round, or the means of each session, the last first. */
+struct sample {
+	const double *x;
+	int n;
+	double shared; /* half of the interval of what these have in common, as a share */
+	double *means; /* to be freed; NULL: of rounds */
+};
+
+static struct sample sample_of(const struct plan *p, int i, enum plan_figure f, bool by_session)
 {
-	double *mean = alloc_or_die((size_t)plan_sessions(p), sizeof(*mean), "a comparison");
+	struct sample s = {.x = p->run[i].figure[f], .n = p->rounds};
 	int k;
 
-	for (k = 0; p != NULL; p = p->earlier)
-		mean[k++] = statistics_mean(p->run[i].figure[f], p->rounds).value;
-	return mean;
-}
-
-/* What is shared as a share of the load, which is the error of the logarithm of a cost. */
-static double shared_share(const struct plan *p, int i, enum plan_figure f)
-{
-	return f == PLAN_RATE ? 0 : share_of(p, i, f, shared_error(p, i, f));
-}
-
-/* The mean of all sessions. */
-static double shared_by_sessions(const struct plan *p, int i, enum plan_figure f)
-{
-	double sum = 0;
-	int n = 0;
-
-	for (; p != NULL; p = p->earlier, n++)
-		sum += shared_share(p, i, f);
-	return sum / n;
+	if (!by_session) {
+		s.shared = hypot(shared_share(p, i, f), neighbour_share(p, i, f));
+		return s;
+	}
+	s.n = plan_sessions(p);
+	s.x = s.means = alloc_or_die((size_t)s.n, sizeof(*s.means), "a comparison");
+	for (k = 0; k < s.n; k++, p = p->earlier) {
+		s.means[k] = run_mean(p, i, f);
+		s.shared += shared_share(p, i, f) / s.n;
+	}
+	return s;
 }
 
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 {
-	struct estimate e;
-	double *mean;
+	const struct sample s = sample_of(p, i, f, p->earlier != NULL);
+	const struct estimate e = statistics_mean(s.x, s.n);
 
-	if (p->earlier == NULL)
-		return mean_of_rounds(p, i, f);
-	mean = session_means(p, i, f);
-	e = statistics_mean(mean, plan_sessions(p));
-	free(mean);
-	return f == PLAN_RATE ? e
-			      : statistics_widen(e, fabs(e.value) * shared_by_sessions(p, i, f));
+	free(s.means);
+	return statistics_widen(e, fabs(e.value) * s.shared);
 }
 
-static double neighbour_share(const struct plan *p, int i, enum plan_figure f)
+int plan_reference(const struct plan *p, int i)
 {
-	const double error = neighbour_error(p, i, f);
+	int k = 0;
 
-	return error > 0 ? share_of(p, i, f, error) : 0;
+	while (strcmp(p->run[k].instrument, p->run[i].instrument) != 0)
+		k++;
+	return k < i ? k : 0;
 }
 
-/* The error of a ratio's logarithm by what the rounds of run i share, and those of run 0. */
-static double shared_in_ratio(const struct plan *p, int i, enum plan_figure f)
+/* The error of a ratio's logarithm by what the rounds of two runs share. */
+static double shared_in_ratio(const struct plan *p, int i, int k, enum plan_figure f)
 {
-	const double own = shared_share(p, i, f), first = shared_share(p, 0, f);
-	const bool same = strcmp(p->run[i].instrument, p->run[0].instrument) == 0;
+	const double own = shared_share(p, i, f), other = shared_share(p, k, f);
+	const bool same = strcmp(p->run[i].instrument, p->run[k].instrument) == 0;
 
-	return same || is_remote(f) ? fabs(own - first) : hypot(own, first);
+	return same || is_remote(f) ? fabs(own - other) : hypot(own, other);
 }
 
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
 {
-	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[0].figure[f],
+	const int k = plan_reference(p, i);
+	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[k].figure[f],
 						   p->rounds);
 
-	if (i == 0)
+	if (i == k)
 		return e;
-	return widen_ratio(e, hypot(shared_in_ratio(p, i, f),
-				    hypot(neighbour_share(p, i, f), neighbour_share(p, 0, f))));
+	return widen_ratio(e, hypot(shared_in_ratio(p, i, k, f),
+				    hypot(neighbour_share(p, i, f), neighbour_share(p, k, f))));
 }
 
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
 			      enum plan_figure f)
 {
-	const double shared = hypot(shared_by_sessions(p, i, f), shared_by_sessions(other, i, f));
-	struct estimate e;
-	double *now, *then;
+	const bool by_session = p->earlier != NULL || other->earlier != NULL;
+	const struct sample now = sample_of(p, i, f, by_session),
+			    then = sample_of(other, i, f, by_session);
+	const struct estimate e = statistics_ratio_unpaired(now.x, now.n, then.x, then.n);
 
-	if (p->earlier == NULL && other->earlier == NULL) {
-		e = statistics_ratio_unpaired(p->run[i].figure[f], p->rounds,
-					      other->run[i].figure[f], other->rounds);
-		return widen_ratio(e, hypot(shared, hypot(neighbour_share(p, i, f),
-							  neighbour_share(other, i, f))));
-	}
-	now = session_means(p, i, f);
-	then = session_means(other, i, f);
-	e = statistics_ratio_unpaired(now, plan_sessions(p), then, plan_sessions(other));
-	free(now);
-	free(then);
-	return widen_ratio(e, shared);
+	free(now.means);
+	free(then.means);
+	return widen_ratio(e, hypot(now.shared, then.shared));
 }
 
 /* Whether the costs are precise after all rounds, however few. */
@@ -306,7 +298,7 @@ static bool is_precise_now(const struct plan *p, double share)
 
 	for (i = 0; i < p->n; i++) {
 		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {
-			e = mean_of_rounds(p, i, costs[k]);
+			e = plan_mean(p, i, costs[k]);
 			known |= !isnan(e.value);
 			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))
 				return false;
@@ -317,11 +309,13 @@ static bool is_precise_now(const struct plan *p, double share)
 
 bool plan_is_precise(const struct plan *p, double share)
 {
-	struct plan before = *p;
+	struct plan now = *p, before;
 
+	now.earlier = NULL; /* more rounds make no difference to those */
+	before = now;
 	before.rounds--;
 	return p->rounds >= PLAN_ROUNDS && is_precise_now(&before, share) &&
-	       is_precise_now(p, share);
+	       is_precise_now(&now, share);
 }
 
 bool plan_is_hopeless(const struct plan *p, double share)

@@ -11,10 +11,8 @@
 #pragma once
 
 #include "lib/load/statistics.h"
+#include "lib/send/options.h"
 #include "lib/send/result.h"
-
-#include <net/if.h>
-
 #define PLAN_RUNS_MAX   1024 /* a round */
 #define PLAN_ROUNDS     5    /* without -r */
 #define PLAN_ROUNDS_MAX 1000
@@ -48,16 +46,21 @@ struct plan_run {
 };
 
 /* What all runs of a plan have in common, and another plan may have otherwise. */
-struct plan_settings {
-	char title[128]; /* a label; empty: none */
-	char date[24];   /* when the first run was over: 2026-11-23T05:49:20Z */
-	char server[256];
-	char interface[IFNAMSIZ]; /* of the last run */
-	char congestion[16];
-	uint64_t pace;          /* bytes per second of each stream; 0: no limit */
-	double seconds, warmup; /* of a run, as they were asked for; NAN: not known */
-	char offloads[32];      /* of the interface, such as `tso,gso`; `none`; empty: not known */
+enum plan_setting {
+	PLAN_SERVER,
+	PLAN_INTERFACE, /* of the last run */
+	PLAN_SECONDS,   /* of a run, as they were asked for */
+	PLAN_WARMUP,
+	PLAN_CONGESTION,
+	PLAN_PACE,     /* bytes per second of each stream; 0: no limit */
+	PLAN_OFFLOADS, /* of the interface, such as `tso,gso`; `none` */
+	PLAN_BASELINE, /* `one`: all runs of this host have one in common, a file's; `own` */
+	PLAN_DATE,     /* when the first run was over: 2026-11-23T05:49:20Z */
+	PLAN_TITLE,    /* a label */
+	PLAN_SETTINGS
 };
+
+#define PLAN_TEXT 256 /* bytes of a setting */
 
 struct plan {
 	struct plan_run *run;
@@ -66,16 +69,21 @@ struct plan {
 	int capacity;
 	int added; /* runs, also of a round that is not complete */
 	int unsafe_runs
-		[UNSAFE_REASONS];       /* those of them that a reason made unsafe, at either end */
-	double steal_least, steal_most; /* shares, of those that UNSAFE_STEAL did */
-	bool has_settings;              /* they are known */
-	struct plan_settings settings;
-	const struct plan *earlier; /* the session before, of the same plan, or NULL */
-	bool one_baseline;          /* all runs of this host have one in common: a file's */
+		[UNSAFE_REASONS]; /* those of them that a reason made unsafe, at either end */
+	double steal;             /* the largest share of a run, at either end */
+	char setting[PLAN_SETTINGS][PLAN_TEXT]; /* empty: not known, or none */
+	const struct plan *earlier;             /* the session before, of the same plan, or NULL */
 };
 
 void plan_open(struct plan *p, int runs, int rounds);
 void plan_close(struct plan *p);
+
+/* Stores a setting, of which what a terminal would obey is replaced. */
+void plan_set(struct plan *p, enum plan_setting k, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Stores, once, the settings of a plan whose first run has that result. */
+void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res);
 
 /*
  * Which run is the k-th of the round under way, from 0.  Each second round has them in reverse order, so
@@ -97,9 +105,15 @@ void plan_add(struct plan *p, int i, const struct send_result *res);
 struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f);
 
 /*
- * How many times run i has the figure of run 0 in the same rounds.  What they share moves both loads by
- * as many points, so that only the difference of its shares of the loads is left; two instruments share
- * nothing.
+ * The run that run i is compared with: the first by the same instrument, and of the first by a second
+ * instrument the first of all.
+ */
+int plan_reference(const struct plan *p, int i);
+
+/*
+ * How many times run i has the figure of its reference in the same rounds.  What they share moves both
+ * loads by as many points, so that only the difference of its shares of the loads is left; two
+ * instruments share nothing.
  */
 struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 

@@ -1,7 +1,6 @@
 #include "lib/send/saved.h"
 
 #include <libgen.h>
-#include <limits.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -11,110 +10,97 @@
 
 #define PERCENT 0.01 /* the unit of a load in a file */
 
-/* The columns.  Files of earlier versions have only the first of them. */
-enum column {
-	COLUMN_ROUND,
-	COLUMN_METHOD,
-	COLUMN_CHUNK,
-	COLUMN_STREAMS,
-	COLUMN_BASELINE,
-	COLUMN_UNSAFE = 9,
-	COLUMN_REMOTE_UNSAFE = 13,
-	COLUMN_CONGESTION,
-	COLUMN_PACE,
-	COLUMN_OFFLOADS,
-	COLUMN_SHARED,
-	COLUMN_DRIFT,
-	COLUMN_INSTRUMENT,
-	COLUMN_SERVER,
-	COLUMN_INTERFACE,
-	COLUMN_SECONDS,
-	COLUMN_WARMUP,
-	COLUMN_DATE,
-	COLUMN_TITLE,
-	COLUMNS
+/* The columns of files of earlier versions, which have only the first ones. */
+#define WITHOUT_SETTINGS   14
+#define WITHOUT_INSTRUMENT 17
+
+/* What a column has. */
+enum kind { ROUND, METHOD, CHUNK, STREAMS, INSTRUMENT, REASONS, REMOTE_REASONS, SETTING, FIGURE };
+
+static const struct column {
+	const char *name;
+	enum kind kind;
+	int which; /* setting or figure of the plan */
+	enum figure_kind figure;
+	double unit; /* of the figure */
+} columns[] = {
+	{.name = "round", .kind = ROUND},
+	{.name = "method", .kind = METHOD},
+	{.name = "buffer_bytes", .kind = CHUNK},
+	{.name = "streams", .kind = STREAMS},
+	{.name = "baseline", .kind = SETTING, .which = PLAN_BASELINE},
+	{"kib_per_second", FIGURE, PLAN_RATE, FIGURE_RATE, 1},
+	{"load_percent", FIGURE, PLAN_LOAD, FIGURE_LOAD, PERCENT},
+	{"load_uncertainty_percent", FIGURE, PLAN_UNCERTAINTY, FIGURE_SHARE, PERCENT},
+	{"cost_us_per_kib", FIGURE, PLAN_COST, FIGURE_COST, 1},
+	{.name = "unsafe", .kind = REASONS},
+	{"receiver_load_percent", FIGURE, PLAN_REMOTE_LOAD, FIGURE_LOAD, PERCENT},
+	{"receiver_load_uncertainty_percent", FIGURE, PLAN_REMOTE_SHARED, FIGURE_SHARE, PERCENT},
+	{"receiver_cost_us_per_kib", FIGURE, PLAN_REMOTE_COST, FIGURE_COST, 1},
+	{.name = "receiver_unsafe", .kind = REMOTE_REASONS},
+	{.name = "congestion", .kind = SETTING, .which = PLAN_CONGESTION},
+	{.name = "pace_bytes_per_second", .kind = SETTING, .which = PLAN_PACE},
+	{.name = "offloads", .kind = SETTING, .which = PLAN_OFFLOADS},
+	{"load_shared_percent", FIGURE, PLAN_SHARED, FIGURE_SHARE, PERCENT},
+	{"drift_percent", FIGURE, PLAN_DRIFT, FIGURE_LOAD, PERCENT},
+	{.name = "instrument", .kind = INSTRUMENT},
+	{.name = "server", .kind = SETTING, .which = PLAN_SERVER},
+	{.name = "interface", .kind = SETTING, .which = PLAN_INTERFACE},
+	{.name = "seconds", .kind = SETTING, .which = PLAN_SECONDS},
+	{.name = "warmup_seconds", .kind = SETTING, .which = PLAN_WARMUP},
+	{.name = "date", .kind = SETTING, .which = PLAN_DATE},
+	{.name = "title", .kind = SETTING, .which = PLAN_TITLE},
 };
 
-/* A figure of the plan is in units of `unit`. */
+#define COLUMNS ((int)(sizeof(columns) / sizeof(columns[0])))
+
+/* What a line about a setting that differs has; the others may differ. */
 static const struct {
-	const char *name;
-	enum plan_figure figure;
-	enum figure_kind kind;
-	double unit;
-} columns[] = {
-	[COLUMN_ROUND] = {.name = "round"},
-	[COLUMN_METHOD] = {.name = "method"},
-	[COLUMN_CHUNK] = {.name = "buffer_bytes"},
-	[COLUMN_STREAMS] = {.name = "streams"},
-	[COLUMN_BASELINE] = {.name = "baseline"},
-	{"kib_per_second", PLAN_RATE, FIGURE_RATE, 1},
-	{"load_percent", PLAN_LOAD, FIGURE_LOAD, PERCENT},
-	{"load_uncertainty_percent", PLAN_UNCERTAINTY, FIGURE_SHARE, PERCENT},
-	{"cost_us_per_kib", PLAN_COST, FIGURE_COST, 1},
-	[COLUMN_UNSAFE] = {.name = "unsafe"},
-	{"receiver_load_percent", PLAN_REMOTE_LOAD, FIGURE_LOAD, PERCENT},
-	{"receiver_load_uncertainty_percent", PLAN_REMOTE_SHARED, FIGURE_SHARE, PERCENT},
-	{"receiver_cost_us_per_kib", PLAN_REMOTE_COST, FIGURE_COST, 1},
-	[COLUMN_REMOTE_UNSAFE] = {.name = "receiver_unsafe"},
-	[COLUMN_CONGESTION] = {.name = "congestion"},
-	[COLUMN_PACE] = {.name = "pace_bytes_per_second"},
-	[COLUMN_OFFLOADS] = {.name = "offloads"},
-	[COLUMN_SHARED] = {"load_shared_percent", PLAN_SHARED, FIGURE_SHARE, PERCENT},
-	[COLUMN_DRIFT] = {"drift_percent", PLAN_DRIFT, FIGURE_LOAD, PERCENT},
-	[COLUMN_INSTRUMENT] = {.name = "instrument"},
-	[COLUMN_SERVER] = {.name = "server"},
-	[COLUMN_INTERFACE] = {.name = "interface"},
-	[COLUMN_SECONDS] = {.name = "seconds"},
-	[COLUMN_WARMUP] = {.name = "warmup_seconds"},
-	[COLUMN_DATE] = {.name = "date"},
-	[COLUMN_TITLE] = {.name = "title"},
+	const char *key, *what, *unit;
+	const char *zero; /* instead of 0 */
+} settings[PLAN_SETTINGS] = {
+	[PLAN_SERVER] = {"server", "server differs", "", NULL},
+	[PLAN_INTERFACE] = {"interface", "interface differs", "", NULL},
+	[PLAN_SECONDS] = {"duration", "-t differs", " s", NULL},
+	[PLAN_WARMUP] = {"omit", "warm-up differs", " s", NULL},
+	[PLAN_CONGESTION] = {"congestion", "congestion differs", "", NULL},
+	[PLAN_PACE] = {"pace", "pace differs", " bytes/s", "none"},
+	[PLAN_OFFLOADS] = {"offloads", "offloads differ", "", NULL},
 };
 
 /*
  * Writing.
  */
 
-/* A figure in units of `unit`; `-` where it is not known, as far as it can be read again. */
-static void print_figure(FILE *f, enum figure_kind kind, double unit, double value)
-{
-	if (figure_is_possible(kind, value))
-		fprintf(f, "%.9g", value / unit);
-	else
-		fputs("-", f);
-}
-
 static void print_word(FILE *f, const char *word)
 {
 	fputs(word[0] != '\0' ? word : "-", f);
 }
 
-static void print_column(FILE *f, enum column k, const struct plan *p, int round,
+/* `-` where the figure is not known, as far as it can be read again. */
+static void print_figure(FILE *f, const struct column *c, double value)
+{
+	if (figure_is_possible(c->figure, value))
+		fprintf(f, "%.9g", value / c->unit);
+	else
+		fputs("-", f);
+}
+
+static void print_column(FILE *f, const struct column *c, const struct plan *p, int round,
 			 const struct plan_run *run)
 {
-	const struct plan_settings *s = &p->settings;
 	char text[UNSAFE_STRLEN];
 
-	switch (k) {
-	case COLUMN_ROUND: fprintf(f, "%d", round + 1); break;
-	case COLUMN_METHOD: fputs(run->method, f); break;
-	case COLUMN_CHUNK: fprintf(f, "%" PRIu64, run->chunk); break;
-	case COLUMN_STREAMS: fprintf(f, "%d", run->streams); break;
-	case COLUMN_BASELINE: fputs(p->one_baseline ? "one" : "own", f); break;
-	case COLUMN_UNSAFE: print_word(f, limits_format(run->unsafe, text)); break;
-	case COLUMN_REMOTE_UNSAFE: print_word(f, limits_format(run->remote_unsafe, text)); break;
-	case COLUMN_CONGESTION: print_word(f, s->congestion); break;
-	case COLUMN_PACE: fprintf(f, "%" PRIu64, s->pace); break;
-	case COLUMN_OFFLOADS: print_word(f, s->offloads); break;
-	case COLUMN_INSTRUMENT: print_word(f, run->instrument); break;
-	case COLUMN_SERVER: print_word(f, s->server); break;
-	case COLUMN_INTERFACE: print_word(f, s->interface); break;
-	case COLUMN_SECONDS: print_figure(f, FIGURE_SECONDS, 1, s->seconds); break;
-	case COLUMN_WARMUP: print_figure(f, FIGURE_SECONDS, 1, s->warmup); break;
-	case COLUMN_DATE: print_word(f, s->date); break;
-	case COLUMN_TITLE: print_word(f, s->title); break;
-	default:
-		print_figure(f, columns[k].kind, columns[k].unit,
-			     run->figure[columns[k].figure][round]);
+	switch (c->kind) {
+	case ROUND: fprintf(f, "%d", round + 1); break;
+	case METHOD: fputs(run->method, f); break;
+	case CHUNK: fprintf(f, "%" PRIu64, run->chunk); break;
+	case STREAMS: fprintf(f, "%d", run->streams); break;
+	case INSTRUMENT: print_word(f, run->instrument); break;
+	case REASONS: print_word(f, limits_format(run->unsafe, text)); break;
+	case REMOTE_REASONS: print_word(f, limits_format(run->remote_unsafe, text)); break;
+	case SETTING: print_word(f, p->setting[c->which]); break;
+	case FIGURE: print_figure(f, c, run->figure[c->which][round]); break;
 	}
 }
 
@@ -149,7 +135,7 @@ static void print_content(FILE *f, const void *content)
 	for (round = 0; round < p->rounds; round++)
 		for (i = 0; i < p->n; i++)
 			for (k = 0; k < COLUMNS; k++) {
-				print_column(f, (enum column)k, p, round, &p->run[i]);
+				print_column(f, &columns[k], p, round, &p->run[i]);
 				fputc(k < COLUMNS - 1 ? '\t' : '\n', f);
 			}
 }
@@ -166,9 +152,6 @@ void saved_try_or_die(const char *path)
 		die("--save: '%s' is not a regular file", printable(path));
 	if (access(dir, W_OK) != 0)
 		die_errno("--save: cannot write to the directory %s", printable(dir));
-	/* file_replace_or_die() adds to the name until the file is complete. */
-	if (strlen(name) > NAME_MAX - 8)
-		die("--save: %s: file name too long", printable(path));
 	free(file);
 }
 
@@ -188,14 +171,10 @@ struct row {
 	int round; /* from 1 */
 	struct plan_run run;
 	double figure[PLAN_FIGURES];
-	struct plan_settings settings;
-	bool one_baseline;
+	char setting[PLAN_SETTINGS][PLAN_TEXT];
 };
 
-/*
- * A field as a figure in units of `unit`: `-` is NAN.  If no host can have measured it, returns NAN and
- * sets *wrong.
- */
+/* A figure: `-` is NAN.  If no host can have measured it, returns NAN and sets *wrong. */
 static double parse_figure(const char *field, enum figure_kind kind, double unit, bool *wrong)
 {
 	double value;
@@ -233,37 +212,24 @@ static void parse_word(const char *field, char *buf, size_t size)
 	make_printable(buf);
 }
 
-static void parse_column(const char *field, enum column k, struct row *r, bool *wrong)
+static void parse_column(const char *field, const struct column *c, struct row *r, bool *wrong)
 {
-	struct plan_settings *s = &r->settings;
+	struct plan_run *run = &r->run;
 
-	switch (k) {
-	case COLUMN_ROUND: r->round = (int)parse_count(field, PLAN_ROUNDS_MAX, wrong); break;
-	case COLUMN_METHOD: parse_word(field, r->run.method, sizeof(r->run.method)); break;
-	case COLUMN_CHUNK: r->run.chunk = parse_count(field, 1e15, wrong); break;
-	case COLUMN_STREAMS: r->run.streams = (int)parse_count(field, 1e6, wrong); break;
-	case COLUMN_BASELINE: r->one_baseline = strcmp(field, "one") == 0; break;
-	case COLUMN_UNSAFE: r->run.unsafe = parse_reasons(field, wrong); break;
-	case COLUMN_REMOTE_UNSAFE: r->run.remote_unsafe = parse_reasons(field, wrong); break;
-	case COLUMN_CONGESTION: parse_word(field, s->congestion, sizeof(s->congestion)); break;
-	case COLUMN_PACE: s->pace = parse_count(field, 1e16, wrong); break;
-	case COLUMN_OFFLOADS: parse_word(field, s->offloads, sizeof(s->offloads)); break;
-	case COLUMN_INSTRUMENT:
-		parse_word(field, r->run.instrument, sizeof(r->run.instrument));
-		break;
-	case COLUMN_SERVER: parse_word(field, s->server, sizeof(s->server)); break;
-	case COLUMN_INTERFACE: parse_word(field, s->interface, sizeof(s->interface)); break;
-	case COLUMN_SECONDS: s->seconds = parse_figure(field, FIGURE_SECONDS, 1, wrong); break;
-	case COLUMN_WARMUP: s->warmup = parse_figure(field, FIGURE_SECONDS, 1, wrong); break;
-	case COLUMN_DATE: parse_word(field, s->date, sizeof(s->date)); break;
-	case COLUMN_TITLE: parse_word(field, s->title, sizeof(s->title)); break;
-	default:
-		r->figure[columns[k].figure] = parse_figure(field, columns[k].kind, columns[k].unit,
-							    wrong);
+	switch (c->kind) {
+	case ROUND: r->round = (int)parse_count(field, PLAN_ROUNDS_MAX, wrong); break;
+	case METHOD: parse_word(field, run->method, sizeof(run->method)); break;
+	case CHUNK: run->chunk = parse_count(field, 1e15, wrong); break;
+	case STREAMS: run->streams = (int)parse_count(field, 1e6, wrong); break;
+	case INSTRUMENT: parse_word(field, run->instrument, sizeof(run->instrument)); break;
+	case REASONS: run->unsafe = parse_reasons(field, wrong); break;
+	case REMOTE_REASONS: run->remote_unsafe = parse_reasons(field, wrong); break;
+	case SETTING: parse_word(field, r->setting[c->which], PLAN_TEXT); break;
+	case FIGURE: r->figure[c->which] = parse_figure(field, c->figure, c->unit, wrong); break;
 	}
 }
 
-/* A line of so many columns; false where it is wrong. */
+/* A line of n columns; false where it is wrong. */
 static bool parse_row(char *line, int n, struct row *r)
 {
 	bool wrong = false;
@@ -272,12 +238,13 @@ static bool parse_row(char *line, int n, struct row *r)
 
 	memset(r, 0, sizeof(*r));
 	set_unknown(r->figure, sizeof(r->figure));
-	r->settings.seconds = r->settings.warmup = NAN;
 	for (k = 0; k < n && (field = strsep(&line, "\t")) != NULL; k++)
-		parse_column(field, (enum column)k, r, &wrong);
-	/* Before it was known what rounds share, all of an uncertainty counted. */
-	if (n <= COLUMN_SHARED)
+		parse_column(field, &columns[k], r, &wrong);
+	/* Before it was known what rounds share, all of an uncertainty counted, of a load by soaking. */
+	if (n < COLUMNS)
 		r->figure[PLAN_SHARED] = r->figure[PLAN_UNCERTAINTY];
+	if (n < COLUMNS && !isnan(r->figure[PLAN_LOAD]))
+		strcpy(r->run.instrument, LOAD_BY_SOAKING);
 	return !wrong && k == n && line == NULL;
 }
 
@@ -289,18 +256,13 @@ bool saved_is_run(const struct plan_run *a, const struct plan_run *b)
 	       a->streams == b->streams && (!known || strcmp(a->instrument, b->instrument) == 0);
 }
 
-static bool same_number(double a, double b)
+int saved_differing_run(const struct plan *a, const struct plan *b)
 {
-	return a == b || (isnan(a) && isnan(b));
-}
+	int i = 0;
 
-static bool same_settings(const struct plan_settings *a, const struct plan_settings *b)
-{
-	return strcmp(a->title, b->title) == 0 && strcmp(a->date, b->date) == 0 &&
-	       strcmp(a->server, b->server) == 0 && strcmp(a->interface, b->interface) == 0 &&
-	       strcmp(a->congestion, b->congestion) == 0 && a->pace == b->pace &&
-	       same_number(a->seconds, b->seconds) && same_number(a->warmup, b->warmup) &&
-	       strcmp(a->offloads, b->offloads) == 0;
+	while (i < a->n && i < b->n && saved_is_run(&a->run[i], &b->run[i]))
+		i++;
+	return a->n == b->n && i == a->n ? -1 : i;
 }
 
 /* The lines in the order of the rounds; each round has the runs, and each line the settings, of the first. */
@@ -313,23 +275,18 @@ static const char *parse_runs(char *text, int lines, int names, struct plan *p)
 		if (!parse_row(strsep(&text, "\n"), names, &r) || r.round != i / p->n + 1)
 			return "has a line that is wrong or in the wrong place";
 		if (i == 0)
-			p->settings = r.settings;
+			memcpy(p->setting, r.setting, sizeof(p->setting));
 		if (r.round > 1 && !saved_is_run(&r.run, &p->run[i % p->n]))
 			return "has rounds that differ";
-		if (!same_settings(&r.settings, &p->settings))
+		if (memcmp(r.setting, p->setting, sizeof(p->setting)) != 0)
 			return "has lines with different settings";
 		for (k = 0; k < PLAN_FIGURES; k++) {
 			r.run.figure[k] = p->run[i % p->n].figure[k];
 			r.run.figure[k][r.round - 1] = r.figure[k];
 		}
 		p->run[i % p->n] = r.run;
-		p->one_baseline |= r.one_baseline;
 	}
 	p->rounds = lines / p->n;
-	/* Before there was another one, soaking was the instrument. */
-	for (i = 0; i < p->n && names <= COLUMN_INSTRUMENT; i++)
-		if (!isnan(statistics_mean(p->run[i].figure[PLAN_LOAD], p->rounds).value))
-			strcpy(p->run[i].instrument, LOAD_BY_SOAKING);
 	return NULL;
 }
 
@@ -342,9 +299,9 @@ static int parse_names(char *line)
 	for (k = 0; k < COLUMNS && (name = strsep(&line, "\t")) != NULL; k++)
 		if (strcmp(name, columns[k].name) != 0)
 			return 0;
-	if (line != NULL || (k != COLUMN_CONGESTION && k != COLUMN_SHARED && k != COLUMNS))
-		return 0;
-	return k;
+	return line == NULL && (k == WITHOUT_SETTINGS || k == WITHOUT_INSTRUMENT || k == COLUMNS)
+		       ? k
+		       : 0;
 }
 
 /* The lines of a session, behind `# `.  Sets *names if one of them names columns. */
@@ -369,21 +326,10 @@ static const char *parse_session(char *text, int *names, struct saved_session *s
 	    lines / first > PLAN_ROUNDS_MAX)
 		return "has no complete round";
 	plan_open(&s->plan, first, lines / first);
-	s->plan.has_settings = *names > COLUMN_CONGESTION;
 	why = parse_runs(text, lines, *names, &s->plan);
 	if (why != NULL)
 		plan_close(&s->plan);
 	return why;
-}
-
-static bool same_plan(const struct plan *a, const struct plan *b)
-{
-	int i;
-
-	for (i = 0; i < a->n && a->n == b->n; i++)
-		if (!saved_is_run(&a->run[i], &b->run[i]))
-			return false;
-	return a->n == b->n;
 }
 
 /* The number of sessions that a text may have: of lines that begin with `# `. */
@@ -416,7 +362,8 @@ const char *saved_parse(char *text, struct saved *s)
 		if (next != NULL)
 			*next = '#';
 		s->n += why == NULL;
-		if (why == NULL && !same_plan(&s->session[0].plan, &s->session[s->n - 1].plan))
+		if (why == NULL &&
+		    saved_differing_run(&s->session[0].plan, &s->session[s->n - 1].plan) >= 0)
 			why = "has sessions of different plans";
 	}
 	for (i = 1; i < s->n; i++)
@@ -430,8 +377,8 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 {
 	struct stat st;
 	const char *why;
-	char *text, *whole;
-	size_t n;
+	char *text, *copy;
+	size_t size;
 	FILE *f;
 
 	if (stat(path, &st) != 0)
@@ -439,20 +386,17 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 	/* To open a file that is not regular may block and never time out. */
 	if (!S_ISREG(st.st_mode) || st.st_size > SAVED_MAX)
 		die("%s: %s is not a file that --save has written", option, printable(path));
-	text = alloc_or_die((size_t)st.st_size + 1, 1, path);
+	size = (size_t)st.st_size;
+	text = alloc_or_die(size + 1, 1, path);
 	f = fopen_retry(path);
-	n = f == NULL ? 0 : fread(text, 1, (size_t)st.st_size, f);
-	if (f == NULL || ferror(f) || fclose(f) != 0)
+	if (f == NULL || (fread(text, 1, size, f) < size && ferror(f)) || fclose(f) != 0)
 		die_errno("%s: %s", option, printable(path));
-	text[n] = '\0';
-	whole = strdup(text);
-	if (whole == NULL)
-		die_errno("%s: %s", option, printable(path));
-	why = saved_parse(text, s);
+	copy = strcpy(alloc_or_die(size + 1, 1, path), text);
+	why = saved_parse(copy, s);
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
-	free(text);
-	s->text = whole;
+	free(copy);
+	s->text = text;
 }
 
 void saved_find_or_die(struct saved *s, const char *path)
@@ -473,57 +417,34 @@ const struct plan *saved_plan(const struct saved *s)
  * Differences.
  */
 
-/* `interface differs: eth0 then, lo now`; NULL if both are the same, or one is empty. */
-static const char *differ(char *buf, const char *what, const char *then, const char *now)
+/* A setting as a line has it: with its unit. */
+static const char *value_of(const struct plan *p, enum plan_setting k, char buf[PLAN_TEXT + 16])
 {
-	if (then[0] == '\0' || now[0] == '\0' || strcmp(then, now) == 0)
-		return NULL;
-	snprintf(buf, SAVED_DIFFERENCE, "%s: %s then, %s now", what, then, now);
+	const bool is_zero = settings[k].zero != NULL && strcmp(p->setting[k], "0") == 0;
+
+	snprintf(buf, PLAN_TEXT + 16, "%s%s", is_zero ? settings[k].zero : p->setting[k],
+		 is_zero ? "" : settings[k].unit);
 	return buf;
 }
 
-/* The same of seconds, which may be unknown. */
-static const char *differ_seconds(char *buf, const char *what, double then, double now)
-{
-	char a[32] = "", b[32] = "";
-
-	if (!isnan(then))
-		snprintf(a, sizeof(a), "%g s", then);
-	if (!isnan(now))
-		snprintf(b, sizeof(b), "%g s", now);
-	return differ(buf, what, a, b);
-}
-
-static void pace_text(uint64_t pace, char buf[32])
-{
-	if (pace > 0)
-		snprintf(buf, 32, "%" PRIu64 " bytes/s", pace);
-	else
-		strcpy(buf, "none");
-}
-
-const char *saved_difference(const struct plan *then, const struct plan *now, enum saved_setting k,
+const char *saved_difference(const struct plan *then, const struct plan *now, enum plan_setting k,
 			     char buf[SAVED_DIFFERENCE])
 {
-	const struct plan_settings *a = &then->settings, *b = &now->settings;
-	char then_pace[32], now_pace[32];
+	char old[PLAN_TEXT + 16], new[PLAN_TEXT + 16];
 
-	if (!then->has_settings || !now->has_settings)
+	while (then != NULL &&
+	       (then->setting[k][0] == '\0' || strcmp(then->setting[k], now->setting[k]) == 0))
+		then = then->earlier;
+	if (settings[k].what == NULL || then == NULL || now->setting[k][0] == '\0')
 		return NULL;
-	switch (k) {
-	case SAVED_SERVER: return differ(buf, "server differs", a->server, b->server);
-	case SAVED_INTERFACE: return differ(buf, "interface differs", a->interface, b->interface);
-	case SAVED_SECONDS: return differ_seconds(buf, "-t differs", a->seconds, b->seconds);
-	case SAVED_WARMUP: return differ_seconds(buf, "warm-up differs", a->warmup, b->warmup);
-	case SAVED_CONGESTION:
-		return differ(buf, "congestion differs", a->congestion, b->congestion);
-	case SAVED_OFFLOADS: return differ(buf, "offloads differ", a->offloads, b->offloads);
-	case SAVED_PACE:
-	case SAVED_SETTINGS: break;
-	}
-	pace_text(a->pace, then_pace);
-	pace_text(b->pace, now_pace);
-	return differ(buf, "pace differs", then_pace, now_pace);
+	snprintf(buf, SAVED_DIFFERENCE, "%s: %s then, %s now", settings[k].what,
+		 value_of(then, k, old), value_of(now, k, new));
+	return buf;
+}
+
+const char *saved_setting_key(enum plan_setting k)
+{
+	return settings[k].key;
 }
 
 void saved_close(struct saved *s)

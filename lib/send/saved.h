@@ -47,26 +47,20 @@ const struct plan *saved_plan(const struct saved *s);
  */
 bool saved_is_run(const struct plan_run *a, const struct plan_run *b);
 
-/* What a plan that was saved may have otherwise. */
-enum saved_setting {
-	SAVED_SERVER,
-	SAVED_INTERFACE,
-	SAVED_SECONDS,
-	SAVED_WARMUP,
-	SAVED_CONGESTION,
-	SAVED_PACE,
-	SAVED_OFFLOADS,
-	SAVED_SETTINGS
-};
+/* The first run that one of two plans does not have as the other has it; -1 if they are the same plan. */
+int saved_differing_run(const struct plan *a, const struct plan *b);
 
 #define SAVED_DIFFERENCE 640 /* bytes of such a line */
 
 /*
- * `congestion differs: bbr then, reno now`, of a setting of both plans; NULL if it is the same, or is
- * not known of one of them.
+ * `congestion differs: bbr then, reno now`, of a setting of which the plan, or an earlier session of it,
+ * had another value than another plan; NULL if none had, or where it is not known.
  */
-const char *saved_difference(const struct plan *then, const struct plan *now, enum saved_setting k,
+const char *saved_difference(const struct plan *then, const struct plan *now, enum plan_setting k,
 			     char buf[SAVED_DIFFERENCE]);
+
+/* The name of such a setting in JSON. */
+const char *saved_setting_key(enum plan_setting k);
 
 /*
  * Parses the text of such a file, which it changes.  Returns NULL, or what is wrong, to be printed

@@ -90,8 +90,9 @@ table_of_rows()
 	joined out >lines
 	[ "$(wc -l <lines)" -eq 20 ]
 	grep -x '2 rounds of 8 runs; means and 95% intervals' out
-	for name in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
-		grep -Ex "$name +[0-9,]+ \+-[0-9,]+" out
+	grep -Ex 'method +bytes +streams +KiB/s' out
+	for row in 'send +1k +1' 'send +64k +2' 'sendfile +1k +1' 'sendfile +64k +2'; do
+		grep -Ex "$row +[0-9,]+ \+-[0-9,]+" out
 	done
 	grep -Ex 'sendfile 64k, 2 streams has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send 1k, 1 stream(: no difference is shown)?' lines
 }
@@ -99,12 +100,13 @@ check 'text: a row for each combination, and the ratio to the first in words' ta
 one_round()
 {
 	compare -m send,sendfile -r 1 file
-	grep -Ex 'send +[0-9,]+' out
-	grep -Ex 'sendfile has [0-9.]+ times the throughput of send' out
+	grep -Ex 'send +64k +[0-9,]+' out
+	grep -Ex 'sendfile 1m has [0-9.]+ times the throughput of send 64k' out
 	grep -x 'one round has no interval: repeat it (-r 5)' out
-	grep -x 'bytes of a call: send 64k, sendfile 1m' out
+	grep -x 'each run: 1 stream' out
 	compare -m send,sendfile -r 1 -b 64k file
-	not grep 'bytes of a call' out
+	grep -x 'each run: 64k a call, 1 stream' out
+	grep -Ex 'sendfile has [0-9.]+ times the throughput of send' out
 }
 check '-r 1: no interval, and a line with the reason' one_round
 repeats_one()
@@ -132,12 +134,12 @@ against_saved()
 	sed -n 's/^# //p' plan.tsv | grep "^zcc .*$(uname -r)"
 	compare -m send,mmap -r 3 --against plan.tsv file
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
-	[ "$(grep -Ec '^(send|mmap), (before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
+	[ "$(grep -Ec '^(send +64k|mmap +4m) +(before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
 	joined out >lines
-	[ "$(grep -Ec '^(send|mmap) now has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times its earlier throughput(: no difference is shown)?$' lines)" -eq 2 ]
+	[ "$(grep -Ec '^(send 64k|mmap 4m) now has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times its earlier throughput(: no difference is shown)?$' lines)" -eq 2 ]
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
-	grep '^send, before' out | tr -d , | grep " $(cat mean) "
+	grep '^send .* before ' out | tr -d , | grep " $(cat mean) "
 }
 check '--save and --against: the rows of both, and how many times the old' against_saved
 adds_a_session()
@@ -198,8 +200,8 @@ saved_unsafe_in_words()
 	# With soakers that count next to nothing of what they might, each load is near to 100 %.
 	made_up_calibration "$(machine_name)" 1000000000000 >all_busy
 	soaking "$zcc" -c -f all_busy -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2 --against unsafe.tsv file
-	grep -Eq '^send now costs [0-9.]+\? ' out
-	grep -Eq '^send now has [0-9.]+ ' out
+	grep -Eq '^send 64k now costs [0-9.]+\? ' out
+	grep -Eq '^send 64k now has [0-9.]+ ' out
 }
 check '--against: a ratio to an unsafe load is marked, one of throughputs is not' saved_unsafe_in_words
 either_instrument()
@@ -207,11 +209,12 @@ either_instrument()
 	find_hastening
 	BUSY_TURNS=0 soaking $hasten_by "$zcc" -c --idle -s 0 -p "$PORT" $tcp -n 1 -m send,mmap -r 2 --save either.tsv file
 	grep -x '2 rounds of 4 runs; means and 95% intervals' out
-	for name in 'send, unsoaked' 'send, soaked' 'mmap, unsoaked' 'mmap, soaked'; do
-		grep -Eq "^$name +[0-9,]+ \+-" out
+	for row in 'send +64k +unsoaked' 'send +64k +soaked' 'mmap +4m +unsoaked' 'mmap +4m +soaked'; do
+		grep -Eq "^$row +[0-9,]+ \+-" out
 	done
 	joined out >lines
-	grep -Eq '^send, soaked has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send, unsoaked(: no difference is shown)?$' lines
+	grep -Eq '^send 64k, soaked has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send 64k, unsoaked(: no difference is shown)?$' lines
+	grep -Eq '^mmap 4m, soaked has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send 64k, soaked(: no difference is shown)?$' lines
 	# If others soaked, the command was repeated, and there is a session of each.
 	[ "$(sed '1,2d; 11,$d' either.tsv | cut -f 2,20 | paste -s -d ' ' | tr '\t' ' ')" = \
 	    'send idle send soak mmap idle mmap soak send idle send soak mmap idle mmap soak' ]
@@ -283,8 +286,6 @@ nowhere_to_save()
 	grep -x "zcc: --save: 'none/' is not a regular file" err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save '' file
 	grep -x "zcc: --save: '' is not a regular file" err
-	exits 1 "$zcc" -s 0 -p "$PORT" --save "$(printf %0250d 0)" file
-	grep 'zcc: --save: 0*: file name too long' err
 	[ ! -s out ]
 }
 check '--save where nothing can be written: an error before anything is sent' nowhere_to_save
@@ -351,7 +352,7 @@ server_goes()
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
 	grep 'zcc: cannot connect to' err
 	grep -x '1 round of 2 runs; means and 95% intervals' out
-	grep -Ex 'mmap +[0-9,]+' out
+	grep -Ex 'mmap +4m +[0-9,]+' out
 	start_peer -n 1
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
 	not grep round out

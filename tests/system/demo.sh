@@ -20,8 +20,8 @@ table_row_per_method()
 {
 	METHODS=$methods SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo"
 	for m in $(echo $methods | tr , ' '); do
-		grep -Eq "^$m +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
-		[ $m = sendfile ] || grep -Eq "^$m costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile(: no difference is shown)?$" out
+		grep -Eq "^$m +[0-9]+[km] +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
+		[ $m = sendfile ] || grep -Eq "^$m [0-9]+[km] costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile 1m(: no difference is shown)?$" out
 	done
 	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
 }

@@ -199,6 +199,23 @@ static void test_instruments(void)
 	plan_close(&p);
 }
 
+/* Two methods by two instruments. */
+static void test_references(void)
+{
+	static const int reference[] = {0, 0, 0, 1};
+	struct plan p;
+	int i;
+
+	plan_open(&p, 4, 1);
+	for (i = 0; i < 4; i++)
+		strcpy(p.run[i].instrument, i % 2 == 0 ? LOAD_BY_IDLE : LOAD_BY_SOAKING);
+	for (i = 0; i < 4; i++)
+		ok(plan_reference(&p, i) == reference[i],
+		   "run %d is compared with the first of its instrument, or that with the other's",
+		   i);
+	plan_close(&p);
+}
+
 static void test_no_load(void)
 {
 	struct plan p;
@@ -276,6 +293,7 @@ int main(void)
 	test_receiver();
 	test_neighbours();
 	test_instruments();
+	test_references();
 	test_no_load();
 	test_other_plan();
 	return done();

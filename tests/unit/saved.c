@@ -31,7 +31,7 @@ static void test_parse(void)
 
 	ok(parse(HEAD SEND("1") MMAP("1") SEND("2") MMAP("2"), &s) == NULL &&
 		   s.session[0].plan.n == 2 && s.session[0].plan.rounds == 2 &&
-		   s.session[0].plan.one_baseline,
+		   strcmp(s.session[0].plan.setting[PLAN_BASELINE], "one") == 0,
 	   "two rounds of two runs");
 	is(s.session[0].machine, "zcc 1.0, Linux 6.1 x86_64, host",
 	   "the machine is that of the first line");
@@ -111,7 +111,7 @@ static void test_round_trip(void)
 	ok(strncmp(again.session[0].machine, command, strlen(command)) == 0,
 	   "what is written names the program's version");
 	ok(again.session[0].plan.n == 2 && again.session[0].plan.rounds == 2 &&
-		   again.session[0].plan.one_baseline &&
+		   strcmp(again.session[0].plan.setting[PLAN_BASELINE], "one") == 0 &&
 		   again.session[0].plan.run[0].unsafe == s.session[0].plan.run[0].unsafe &&
 		   again.session[0].plan.run[1].remote_unsafe ==
 			   s.session[0].plan.run[1].remote_unsafe &&
@@ -156,33 +156,33 @@ static void test_settings(void)
 {
 	static const char row[] = "1\tsend\t65536\t2\tone\t1000\t50\t1\t2.5\t-\t-\t0\t-\t-";
 	struct saved s, old;
-	struct plan now = {.has_settings = true,
-			   .settings = {.congestion = "reno", .pace = 7, .offloads = "gso"}};
+	struct plan now = {
+		.setting = {
+			[PLAN_CONGESTION] = "reno", [PLAN_PACE] = "7", [PLAN_OFFLOADS] = "gso"}};
 	char text[1024], line[SAVED_DIFFERENCE];
 
 	snprintf(text, sizeof(text), "%.*s\tcongestion\tpace_bytes_per_second\toffloads\n%s%s\n",
 		 (int)strlen(HEAD) - 1, HEAD, row, "\tbbr\t0\ttso,gso");
-	ok(parse(text, &s) == NULL && s.session[0].plan.has_settings &&
-		   s.session[0].plan.settings.pace == 0,
-	   "a file with the settings");
-	is(s.session[0].plan.settings.congestion, "bbr", "the congestion control is read");
-	is(s.session[0].plan.settings.offloads, "tso,gso", "the offloads are read");
-	is(saved_difference(&s.session[0].plan, &now, SAVED_CONGESTION, line),
+	ok(parse(text, &s) == NULL, "a file with the settings");
+	is(s.session[0].plan.setting[PLAN_PACE], "0", "the pace is read");
+	is(s.session[0].plan.setting[PLAN_CONGESTION], "bbr", "the congestion control is read");
+	is(s.session[0].plan.setting[PLAN_OFFLOADS], "tso,gso", "the offloads are read");
+	is(saved_difference(&s.session[0].plan, &now, PLAN_CONGESTION, line),
 	   "congestion differs: bbr then, reno now", "another congestion control is a line");
-	is(saved_difference(&s.session[0].plan, &now, SAVED_PACE, line),
+	is(saved_difference(&s.session[0].plan, &now, PLAN_PACE, line),
 	   "pace differs: none then, 7 bytes/s now", "another pace is a line");
-	is(saved_difference(&s.session[0].plan, &now, SAVED_OFFLOADS, line),
+	is(saved_difference(&s.session[0].plan, &now, PLAN_OFFLOADS, line),
 	   "offloads differ: tso,gso then, gso now", "other offloads are a line");
-	ok(saved_difference(&s.session[0].plan, &s.session[0].plan, SAVED_CONGESTION, line) ==
+	ok(saved_difference(&s.session[0].plan, &s.session[0].plan, PLAN_CONGESTION, line) ==
 			   NULL &&
-		   saved_difference(&s.session[0].plan, &s.session[0].plan, SAVED_PACE, line) ==
+		   saved_difference(&s.session[0].plan, &s.session[0].plan, PLAN_PACE, line) ==
 			   NULL &&
-		   saved_difference(&s.session[0].plan, &s.session[0].plan, SAVED_OFFLOADS, line) ==
+		   saved_difference(&s.session[0].plan, &s.session[0].plan, PLAN_OFFLOADS, line) ==
 			   NULL,
 	   "the same settings are no line");
 	snprintf(text, sizeof(text), "%s%s\n", HEAD, row);
-	ok(parse(text, &old) == NULL && !old.session[0].plan.has_settings &&
-		   saved_difference(&old.session[0].plan, &now, SAVED_PACE, line) == NULL,
+	ok(parse(text, &old) == NULL &&
+		   saved_difference(&old.session[0].plan, &now, PLAN_PACE, line) == NULL,
 	   "a file without the settings is read, and no difference is reported");
 	saved_close(&old);
 	snprintf(text, sizeof(text), "%s%s\tbbr\t0\t-\n", HEAD, row);
@@ -199,7 +199,6 @@ static void test_settings(void)
 static void test_sessions(void)
 {
 	char path[] = "/tmp/zc-saved-XXXXXX", before[512], line[SAVED_DIFFERENCE];
-	struct plan_settings *settings;
 	struct saved s;
 	struct plan *p;
 	FILE *f;
@@ -213,22 +212,21 @@ static void test_sessions(void)
 	fclose(f);
 	saved_find_or_die(&s, path);
 	p = &s.session[0].plan;
-	settings = &p->settings;
-	strcpy(settings->title, "second");
-	strcpy(settings->date, "2026-11-23T05:49:20Z");
-	strcpy(settings->server, "host");
-	strcpy(settings->interface, "eth0");
-	settings->seconds = 2;
-	settings->warmup = 0.5;
+	plan_set(p, PLAN_TITLE, "second");
+	plan_set(p, PLAN_DATE, "2026-11-23T05:49:20Z");
+	plan_set(p, PLAN_SERVER, "host");
+	plan_set(p, PLAN_INTERFACE, "eth0");
+	plan_set(p, PLAN_SECONDS, "2");
+	plan_set(p, PLAN_WARMUP, "0.5");
 	saved_append_or_die(&s, p, path);
 	saved_close(&s);
 	saved_find_or_die(&s, path);
 	p = &s.session[1].plan;
-	strcpy(p->settings.title, "third");
-	strcpy(p->settings.server, "other");
-	strcpy(p->settings.interface, "lo");
-	p->settings.seconds = 0.5;
-	p->settings.warmup = 0;
+	plan_set(p, PLAN_TITLE, "third");
+	plan_set(p, PLAN_SERVER, "other");
+	plan_set(p, PLAN_INTERFACE, "lo");
+	plan_set(p, PLAN_SECONDS, "0.5");
+	plan_set(p, PLAN_WARMUP, "0");
 	p->run[0].figure[PLAN_RATE][0] = 1500;
 	saved_append_or_die(&s, p, path);
 	saved_close(&s);
@@ -238,24 +236,24 @@ static void test_sessions(void)
 	ok(s.n == 3 && saved_plan(&s)->earlier == &s.session[1].plan &&
 		   plan_sessions(saved_plan(&s)) == 3,
 	   "three sessions are read, each with the one before");
-	ok(strcmp(s.session[2].plan.settings.title, "third") == 0 &&
-		   strcmp(s.session[1].plan.settings.title, "second") == 0 &&
-		   strcmp(s.session[1].plan.settings.date, "2026-11-23T05:49:20Z") == 0 &&
-		   s.session[0].plan.settings.title[0] == '\0',
+	ok(strcmp(s.session[2].plan.setting[PLAN_TITLE], "third") == 0 &&
+		   strcmp(s.session[1].plan.setting[PLAN_TITLE], "second") == 0 &&
+		   strcmp(s.session[1].plan.setting[PLAN_DATE], "2026-11-23T05:49:20Z") == 0 &&
+		   s.session[0].plan.setting[PLAN_TITLE][0] == '\0',
 	   "each session has its own title and date");
 	ok(s.session[0].plan.run[0].figure[PLAN_RATE][0] == 1000 &&
 		   s.session[2].plan.run[0].figure[PLAN_RATE][0] == 1500,
 	   "and its own figures");
 	p = &s.session[2].plan;
-	is(saved_difference(p->earlier, p, SAVED_SERVER, line),
+	is(saved_difference(p->earlier, p, PLAN_SERVER, line),
 	   "server differs: host then, other now", "another server is a line");
-	is(saved_difference(p->earlier, p, SAVED_INTERFACE, line),
+	is(saved_difference(p->earlier, p, PLAN_INTERFACE, line),
 	   "interface differs: eth0 then, lo now", "another interface is a line");
-	is(saved_difference(p->earlier, p, SAVED_SECONDS, line), "-t differs: 2 s then, 0.5 s now",
+	is(saved_difference(p->earlier, p, PLAN_SECONDS, line), "-t differs: 2 s then, 0.5 s now",
 	   "another -t is a line");
-	is(saved_difference(p->earlier, p, SAVED_WARMUP, line),
+	is(saved_difference(p->earlier, p, PLAN_WARMUP, line),
 	   "warm-up differs: 0.5 s then, 0 s now", "another warm-up is a line");
-	ok(saved_difference(&s.session[0].plan, p, SAVED_WARMUP, line) == NULL,
+	ok(saved_difference(&s.session[0].plan, p, PLAN_WARMUP, line) == NULL,
 	   "a warm-up that was not saved is not known to differ");
 	unlink(path);
 	saved_close(&s);
