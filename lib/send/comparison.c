@@ -306,32 +306,22 @@ static void print_each(const struct comparison *c)
 		       "chance\n");
 }
 
-/* The reason i made n runs unsafe. */
-static void print_reason(const struct plan *p, int i, int n, bool known)
-{
-	struct wrap w;
-
-	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-	wrap_add(&w, "", "%s", limits_name(i));
-	if (1u << i == UNSAFE_STEAL)
-		wrap_add(&w, " ", "of up to %.1f%%", 100 * p->steal);
-	wrap_add(&w, " ", "in %d of %d run%s:", n, p->added, plural((uint64_t)p->added));
-	wrap_add(&w, " ", "%s",
-		 !known   ? "no load could be measured"
-		 : n == 1 ? "its load is unsafe (?)"
-			  : "their loads are unsafe (?)");
-	wrap_end(&w);
-}
-
 /* A line for each reason that made loads unsafe, or left none. */
 static void print_unsafe(const struct comparison *c)
 {
 	const bool known = is_known(c, PLAN_LOAD) || is_known(c, PLAN_REMOTE_LOAD);
-	int i;
+	const struct plan *p = c->plan;
+	int i, n;
 
-	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (c->plan->unsafe_runs[i] > 0)
-			print_reason(c->plan, i, c->plan->unsafe_runs[i], known);
+	for (i = 0; i < UNSAFE_REASONS; i++) {
+		n = p->unsafe_runs[i];
+		if (n > 0)
+			report("%s in %d of %d run%s: %s\n", limits_name(i), n, p->added,
+			       plural((uint64_t)p->added),
+			       !known   ? "no load could be measured"
+			       : n == 1 ? "its load is unsafe (?)"
+					: "their loads are unsafe (?)");
+	}
 }
 
 /* The sessions of a file: their rounds, machine, date and title. */

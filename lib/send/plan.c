@@ -8,23 +8,20 @@
 
 void plan_open(struct plan *p, int runs, int rounds)
 {
-	int i, k;
+	const size_t n = (size_t)runs * PLAN_FIGURES;
+	double *figures = alloc_or_die(n * (size_t)rounds, sizeof(*figures), "a plan");
+	size_t k;
 
 	*p = (struct plan){.n = runs, .capacity = rounds};
 	p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
-	for (i = 0; i < runs; i++)
-		for (k = 0; k < PLAN_FIGURES; k++)
-			p->run[i].figure[k] = alloc_or_die((size_t)rounds, sizeof(double),
-							   "a plan");
+	for (k = 0; k < n; k++)
+		p->run[k / PLAN_FIGURES].figure[k % PLAN_FIGURES] = figures + k * (size_t)rounds;
 }
 
 void plan_close(struct plan *p)
 {
-	int i, k;
-
-	for (i = 0; i < p->n; i++)
-		for (k = 0; k < PLAN_FIGURES; k++)
-			free(p->run[i].figure[k]);
+	if (p->n > 0)
+		free(p->run[0].figure[0]);
 	free(p->run);
 	*p = (struct plan){.n = 0};
 }
@@ -113,8 +110,6 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	run->unsafe_rounds += unsafe != 0;
 	for (k = 0; k < UNSAFE_REASONS; k++)
 		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
-	p->steal = fmax(p->steal, fmax(here->host.rates.cpu[CPU_STEAL],
-				       remote ? r->host.rates.cpu[CPU_STEAL] : 0));
 	if (res->target != NULL)
 		plan_set(p, PLAN_INTERFACE, "%s", res->target->interface);
 	if (here->host.baseline != BASELINE_OWN && here->host.baseline != BASELINE_UNKNOWN)

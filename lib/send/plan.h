@@ -70,7 +70,6 @@ struct plan {
 	int added; /* runs, also of a round that is not complete */
 	int unsafe_runs
 		[UNSAFE_REASONS]; /* those of them that a reason made unsafe, at either end */
-	double steal;             /* the largest share of a run, at either end */
 	char setting[PLAN_SETTINGS][PLAN_TEXT]; /* empty: not known, or none */
 	const struct plan *earlier;             /* the session before, of the same plan, or NULL */
 };

@@ -248,7 +248,7 @@ static bool parse_row(char *line, int n, struct row *r)
 	return !wrong && k == n && line == NULL;
 }
 
-bool saved_is_run(const struct plan_run *a, const struct plan_run *b)
+static bool is_same_run(const struct plan_run *a, const struct plan_run *b)
 {
 	const bool known = a->instrument[0] != '\0' && b->instrument[0] != '\0';
 
@@ -260,7 +260,7 @@ int saved_differing_run(const struct plan *a, const struct plan *b)
 {
 	int i = 0;
 
-	while (i < a->n && i < b->n && saved_is_run(&a->run[i], &b->run[i]))
+	while (i < a->n && i < b->n && is_same_run(&a->run[i], &b->run[i]))
 		i++;
 	return a->n == b->n && i == a->n ? -1 : i;
 }
@@ -276,7 +276,7 @@ static const char *parse_runs(char *text, int lines, int names, struct plan *p)
 			return "has a line that is wrong or in the wrong place";
 		if (i == 0)
 			memcpy(p->setting, r.setting, sizeof(p->setting));
-		if (r.round > 1 && !saved_is_run(&r.run, &p->run[i % p->n]))
+		if (r.round > 1 && !is_same_run(&r.run, &p->run[i % p->n]))
 			return "has rounds that differ";
 		if (memcmp(r.setting, p->setting, sizeof(p->setting)) != 0)
 			return "has lines with different settings";

@@ -42,12 +42,10 @@ void saved_close(struct saved *s);
 const struct plan *saved_plan(const struct saved *s);
 
 /*
- * Whether two plans have the same run: method, bytes of a call and streams, and the instrument unless one
- * of them measured no load.
+ * The first run that one of two plans does not have as the other has it; -1 if they are the same plan.
+ * The same runs have method, bytes of a call and streams in common, and the instrument unless one of them
+ * measured no load.
  */
-bool saved_is_run(const struct plan_run *a, const struct plan_run *b);
-
-/* The first run that one of two plans does not have as the other has it; -1 if they are the same plan. */
 int saved_differing_run(const struct plan *a, const struct plan *b);
 
 #define SAVED_DIFFERENCE 640 /* bytes of such a line */
