@@ -28,7 +28,7 @@ static int autogroup_lower(void)
 }
 
 /*
- * Closes what the keeper has inherited, except the locks, and makes the pipe its standard input:
+ * Closes what the keeper has inherited, except the lock, and makes the pipe its standard input:
  * the keeper must hold neither a port nor a terminal.  The pipe's write end is closed even where
  * there is no /proc.
  */
@@ -46,8 +46,7 @@ static void keeper_close_files(const struct soaker *s, const int ends[2])
 	d = opendir("/proc/self/fd");
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		fd = (int)strtol(e->d_name, NULL, 10);
-		if (fd > STDERR_FILENO && fd != s->lock.fd && fd != s->lock.root_fd &&
-		    fd != dirfd(d))
+		if (fd > STDERR_FILENO && fd != s->lock && fd != dirfd(d))
 			close(fd);
 	}
 	if (d != NULL)

@@ -118,22 +118,15 @@ static void park(struct meter *m)
  * Waking the soakers.
  */
 
-/* Whether the holder is another one than that which was named last; stores it as that. */
-static bool is_new_holder(struct meter *m)
-{
-	const bool is_new = !m->has_named || m->named != m->holder.pid;
-
-	m->has_named = true;
-	m->named = m->holder.pid;
-	return is_new;
-}
-
+/* Names the program that soaks, unless it was the last that was named. */
 static void name_holder(struct meter *m)
 {
-	if (is_new_holder(m))
+	if (!m->has_named || m->named != m->holder.pid)
 		warnx("no load is measured while %s (pid %d) soaks the CPUs: "
 		      "on one host one -c has both ends, start zcs without it",
 		      m->holder.name, m->holder.pid);
+	m->has_named = true;
+	m->named = m->holder.pid;
 }
 
 static void set_settling(struct meter *m)
@@ -150,35 +143,18 @@ static void unpark(struct meter *m)
 		return;
 	}
 	m->state = METER_BLOCKED;
-	m->next_ns = now_ns() + (m->holder.watched ? LOCK_WATCH_NS : RETRY_NS);
-	if (!m->holder.watched)
-		name_holder(m);
+	m->next_ns = now_ns() + RETRY_NS;
+	name_holder(m);
 }
 
-/*
- * Another program has the lock.  It is watched for some time if it may not soak at all, and named
- * after that, though the client may have left.
- */
+/* Another program has the lock: tries again while there are clients. */
 static void retry(struct meter *m, bool clients)
 {
-	if (clients && soaker_unpark(m->instrument.soaker, NULL)) {
-		if (m->holder.watched)
-			name_holder(m); /* clients had no load until now */
-		set_settling(m);
-		return;
-	}
-	if (m->holder.watched && soaker_unpark_beside(m->instrument.soaker, &m->holder)) {
-		if (is_new_holder(m))
-			lock_warn_beside(&m->holder);
-		set_settling(m);
-		return;
-	}
-	if (m->holder.watched)
-		name_holder(m);
-	m->holder.watched = false;
 	m->next_ns = now_ns() + RETRY_NS;
 	if (!clients)
 		m->state = METER_PARKED;
+	else if (soaker_unpark(m->instrument.soaker, NULL))
+		set_settling(m);
 }
 
 void meter_want(struct meter *m)
@@ -420,8 +396,6 @@ void meter_stop(struct meter *m)
 	m->baseline.stop = 1;
 	if (m->baseline.runs)
 		baseline_take(m);
-	if (m->state == METER_BLOCKED && m->holder.watched)
-		name_holder(m);
 	m->instrument.kind->close(&m->instrument);
 	free(m->calibration.cpu);
 }

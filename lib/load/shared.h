@@ -48,7 +48,7 @@ struct soak_cpu {
 struct soaker {
 	pid_t keeper;
 	int pipe;                /* the write end; when it is closed, the keeper ends the soakers */
-	struct lock lock;        /* which the program holds unless the soakers are parked */
+	int lock;                /* lock.h, which the program holds unless the soakers are parked */
 	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
 	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */

@@ -189,7 +189,7 @@ static void soaker_soak_or_die(struct soaker *s)
 /* Frees the memory that the soakers shared. */
 static void soaker_free(struct soaker *s)
 {
-	lock_close(&s->lock);
+	close(s->lock);
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
@@ -198,8 +198,8 @@ static struct soaker *soaker_start(const struct cpus *cpus, double wait, struct 
 {
 	struct soaker *s = soaker_new_or_die(cpus);
 
-	lock_open_or_die(&s->lock);
-	if (!lock_take(&s->lock, wait, h)) {
+	s->lock = lock_open_or_die();
+	if (!lock_take(s->lock, wait, h)) {
 		soaker_free(s);
 		return NULL;
 	}
@@ -234,8 +234,8 @@ struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock
 {
 	struct soaker *s = soaker_new_or_die(cpus);
 
-	lock_open_or_die(&s->lock);
-	if (lock_take(&s->lock, SOAK_WAIT, h)) {
+	s->lock = lock_open_or_die();
+	if (lock_take(s->lock, SOAK_WAIT, h)) {
 		soaker_soak_or_die(s);
 	} else {
 		atomic_store(&s->events->parked, 1);
@@ -252,31 +252,16 @@ bool soaker_is_parked(const struct soaker *s)
 void soaker_park(struct soaker *s)
 {
 	atomic_store(&s->events->parked, 1);
-	lock_release(&s->lock);
-}
-
-/* Wakes the soakers of a program that has the lock. */
-static void wake_soakers(struct soaker *s)
-{
-	atomic_store(&s->events->parked, 0);
-	syscall(SYS_futex, &s->events->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	lock_release(s->lock);
 }
 
 bool soaker_unpark(struct soaker *s, struct lock_holder *h)
 {
 	soaker_check_or_die(s);
-	if (!lock_try(&s->lock, h))
+	if (!lock_try(s->lock, h))
 		return false;
-	wake_soakers(s);
-	return true;
-}
-
-bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h)
-{
-	soaker_check_or_die(s);
-	if (!lock_try_beside(&s->lock, h))
-		return false;
-	wake_soakers(s);
+	atomic_store(&s->events->parked, 0);
+	syscall(SYS_futex, &s->events->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return true;
 }
 

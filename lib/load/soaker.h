@@ -86,9 +86,6 @@ void soaker_park(struct soaker *s);
  */
 bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 
-/* Does the same beside that holder, if it soaks nothing: lock_try_beside().  Warns of nothing. */
-bool soaker_unpark_beside(struct soaker *s, const struct lock_holder *h);
-
 /* Prints on stderr what a thread beside the soakers keeps of a CPU, if that is known. */
 void soaker_say_yield(const struct soaker *s);
 

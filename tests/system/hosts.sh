@@ -208,11 +208,11 @@ else
 	skip 'incast: the load of the receiver' "others soak the CPUs: $(grep -m 1 'no load is measured' out)"
 fi
 
-# What another program has here are the soakers' locks alone, as files of a mount namespace: nothing is soaked.
+# What another program has here is the soakers' lock alone, as a file of a mount namespace: nothing is soaked.
 cat >held.sh <<'END'
 mkdir netns && mount --rbind /run/netns netns && mount -t tmpfs none /run && mkdir /run/netns &&
 	mount --rbind netns /run/netns && : >lock && mount --bind lock /dev/zero || exit 99
-flock -F /run/zc-soaker.lock flock -F /dev/zero sh -c 'echo $$ >holder; exec sleep 60' &
+flock -F /dev/zero sh -c 'echo $$ >holder; exec sleep 60' &
 while [ ! -s holder ]; do sleep 0.01; done
 "$@"
 status=$?

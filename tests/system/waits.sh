@@ -7,10 +7,10 @@
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >counts_per_sec
-# Both locks, that of root too, are files of this namespace.
+# The lock is a file of this namespace.
 cat >held.sh <<'END2'
-mount -t tmpfs none /run && : >lock && mount --bind lock /dev/zero || exit 99
-flock -F /run/zc-soaker.lock flock -F /dev/zero sh -c 'echo $$ >holder; exec sleep 60' &
+: >lock && mount --bind lock /dev/zero || exit 99
+flock -F /dev/zero sh -c 'echo $$ >holder; exec sleep 60' &
 while [ ! -s holder ]; do sleep 0.01; done
 "$@"
 status=$?
@@ -25,7 +25,7 @@ held()
 	[ "$(grep -c "^[a-z]*: CPUs are being soaked already, by sleep (pid $(cat holder)): .*(--wait SECS)" err)" -eq 1 ]
 }
 in_namespace='unshare -m sh held.sh'
-if ! unshare -m sh -c 'mount -t tmpfs none /run && : >lock && mount --bind lock /dev/zero' 2>/dev/null ||
+if ! unshare -m sh -c ': >lock && mount --bind lock /dev/zero' 2>/dev/null ||
     ! flock -F /dev/null true 2>/dev/null; then
 	skip 'what goes on without a load while another program soaks' 'no privilege for namespaces, or no flock -F'
 	finish

@@ -17,12 +17,6 @@ static int reopen(int fd)
 	return open(path, O_RDWR);
 }
 
-/* A lock of files in memory in place of /dev/zero, and of root's file if `root` is true. */
-static struct lock new_lock(bool root)
-{
-	return (struct lock){memfd_create("lock", 0), root ? memfd_create("root", 0) : -1};
-}
-
 /* Starts a process that locks a file, and holds it for `ns` nanoseconds. */
 static pid_t hold(int fd, uint64_t ns)
 {
@@ -54,58 +48,37 @@ static void end(pid_t pid)
 
 static void test_try(void)
 {
-	const struct lock l = new_lock(false);
-	const int other = reopen(l.fd);
+	const int l = memfd_create("lock", 0), other = reopen(l);
 	struct lock_holder h = {0};
 	pid_t pid;
 
-	ok(lock_try(&l, &h) && flock(other, LOCK_EX | LOCK_NB) != 0, "a free lock is taken");
-	lock_release(&l);
+	ok(lock_try(l, &h) && flock(other, LOCK_EX | LOCK_NB) != 0, "a free lock is taken");
+	lock_release(l);
 	ok(flock(other, LOCK_EX | LOCK_NB) == 0, "a lock that was released is free");
 	flock(other, LOCK_UN);
-	pid = hold(l.fd, 60000000000);
-	ok(!lock_try(&l, NULL), "a lock that another process has is not taken");
-	ok(!lock_try(&l, &h) && h.pid == pid && !h.watched, "the holder of the lock is known");
+	pid = hold(l, 60000000000);
+	ok(!lock_try(l, NULL), "a lock that another process has is not taken");
+	ok(!lock_try(l, &h) && h.pid == pid, "the holder of the lock is known");
 	is(h.name, NAME, "the holder has the name of its process");
 	memset(&h, 0, sizeof(h));
-	ok(!lock_take(&l, 0, &h) && h.pid == pid,
+	ok(!lock_take(l, 0, &h) && h.pid == pid,
 	   "to wait no time for the lock stores its holder at once");
 	end(pid);
-	ok(lock_try(&l, &h), "the lock of a process that was killed is free");
-	lock_close(&l);
+	ok(lock_try(l, &h), "the lock of a process that was killed is free");
+	close(l);
 	ok(flock(other, LOCK_EX | LOCK_NB) == 0, "a lock that was closed is free");
 	close(other);
 }
 
 static void test_take(void)
 {
-	const struct lock l = new_lock(false);
+	const int l = memfd_create("lock", 0);
 	struct lock_holder h;
-	pid_t pid = hold(l.fd, 30000000);
+	pid_t pid = hold(l, 30000000);
 
-	ok(lock_take(&l, 60, &h), "a lock is taken when its holder ends within the time to wait");
+	ok(lock_take(l, 60, &h), "a lock is taken when its holder ends within the time to wait");
 	end(pid);
-	lock_close(&l);
-}
-
-static void test_root(void)
-{
-	const struct lock l = new_lock(true);
-	const int other = reopen(l.root_fd);
-	struct lock_holder h = {0};
-	pid_t pid = hold(l.root_fd, 60000000000);
-
-	ok(!lock_try(&l, &h) && h.pid == pid && !h.watched,
-	   "a holder of root's lock is known, and root does not soak beside it");
-	end(pid);
-	pid = hold(l.fd, 60000000000);
-	ok(!lock_try(&l, &h) && h.pid == pid && h.watched,
-	   "a holder of everybody's lock is known, and root watches it");
-	ok(flock(other, LOCK_EX | LOCK_NB) == 0,
-	   "root's lock is free if root did not get everybody's");
-	end(pid);
-	close(other);
-	lock_close(&l);
+	close(l);
 }
 
 int main(void)
@@ -114,7 +87,6 @@ int main(void)
 
 	test_try();
 	test_take();
-	test_root();
 	ok(open_files() == before, "no descriptor of a lock stays open");
 	return done();
 }

@@ -17,11 +17,10 @@ static struct soaker *one_soaker(void)
 	struct soaker *s = calloc(1, sizeof(*s) + sizeof(s->cpu[0]));
 	char path[] = "/tmp/zc-meter.XXXXXX";
 
-	if (s == NULL || (s->lock.fd = mkstemp(path)) < 0)
+	if (s == NULL || (s->lock = mkstemp(path)) < 0)
 		err(EXIT_FAILURE, "soaker");
 	other_lock = open(path, O_RDONLY);
 	unlink(path);
-	s->lock.root_fd = -1;
 	s->n = 1;
 	s->keeper = 1; /* no child of this process */
 	s->events = &s->own_events;
@@ -44,7 +43,7 @@ static void meter_init(void)
 static void meter_free(void)
 {
 	close(other_lock);
-	lock_close(&m.instrument.soaker->lock);
+	close(m.instrument.soaker->lock);
 	free(m.instrument.soaker);
 }
 
