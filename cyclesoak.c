@@ -92,8 +92,8 @@ static const char *no_load_text(const struct load *l, char buf[16 + UNSAFE_STRLE
 {
 	char reasons[UNSAFE_STRLEN];
 
-	if (l->cpus == 0 || l->unsafe == 0)
-		return "no soaked CPU was available";
+	if (l->unsafe == 0)
+		return "no time passed";
 	snprintf(buf, 16 + UNSAFE_STRLEN, "unsafe: %s", limits_format(l->unsafe, reasons));
 	return buf;
 }
@@ -118,7 +118,7 @@ static void report_text(const struct monitor *m, const struct load *l)
 			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
 	}
 	for (i = 0; i < cpus->n && opt.per_cpu && gauge_measures(&m->gauge); i++) {
-		load_of_cpu(m, i, l->unsafe, &one); /* none if the CPU was away */
+		load_of_cpu(m, i, l->unsafe, &one); /* none where all have none */
 		wrap_add_cpu(&line, ", ", cpus->id[i], one.load, one.unsafe);
 	}
 	if (m->command) {

@@ -226,21 +226,11 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 		l->seconds = seconds_between(from->counters.ns, to->counters.ns);
 }
 
-/* What the bracket has printed, of a busy machine, is not printed again. */
-static void say(struct gauge *g, const struct load *l, unsigned also)
+void gauge_say(struct gauge *g, const struct load *l)
 {
+	/* The bracket has printed that the machine was busy. */
 	const unsigned said = g->baseline == BASELINE_OWN ? UNSAFE_BASELINE_BUSY : 0;
 
 	if (g->instrument.kind != NULL)
-		limits_say(g->instrument.soaker, &l->rates, (l->unsafe & ~said) | also, &g->said);
-}
-
-void gauge_say(struct gauge *g, const struct load *l)
-{
-	say(g, l, 0);
-}
-
-void gauge_say_interval(struct gauge *g, const struct load *l)
-{
-	say(g, l, g->said.reasons);
+		limits_say(l->unsafe & ~said, &g->said);
 }

@@ -121,9 +121,5 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
 		struct load *l);
 
-/*
- * Prints a line on stderr for each reason that is fresh, `place` being the run that it is about.  Lines
- * about an interval are not printed again for its run.
- */
+/* Prints a line on stderr for each reason of a load that the one before did not have: limits_say(). */
 void gauge_say(struct gauge *g, const struct load *l);
-void gauge_say_interval(struct gauge *g, const struct load *l);

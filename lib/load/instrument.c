@@ -16,7 +16,7 @@ static double soak_baseline(const struct instrument *in, struct calibration *c, 
 
 static void soak_limits(const struct instrument *in, struct limits_mark *m)
 {
-	limits_read(in->soaker, m);
+	soaker_limits(in->soaker, m);
 }
 
 static void soak_close(struct instrument *in)

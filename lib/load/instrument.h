@@ -21,7 +21,7 @@ struct instrument_kind {
 	double (*baseline)(const struct instrument *in, struct calibration *c, double seconds,
 			   const _Atomic int *stop);
 
-	/* Reads what disturbs the instrument: limits_read(). */
+	/* Reads what disturbs the instrument: soaker_limits(). */
 	void (*limits)(const struct instrument *in, struct limits_mark *m);
 
 	/* Ends it, and frees what it has. */

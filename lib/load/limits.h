@@ -1,25 +1,23 @@
 /*
- * limits.h: what makes a load unsafe on this machine: the reasons and their names, whether they hold,
- * and a line on stderr for each.
+ * limits.h: what makes a load unsafe on this machine: the reasons, their names, and a line on stderr
+ * for each.
  *
  *	limits_warn();
- *	limits_read(soaker, &from);
+ *	soaker_limits(soaker, &from);
  *	...
- *	limits_read(soaker, &to);
+ *	soaker_limits(soaker, &to);
  *	unsafe = limits_between(&from, &to) | limits_steal(&rates);
- *	limits_say(soaker, &rates, unsafe, &said);
+ *	limits_say(unsafe, &said);
  *	report("unsafe: %s\n", limits_format(unsafe, text));
  */
 #pragma once
 
 #include "lib/load/counters.h"
-#include "lib/load/soaker.h"
 
 /* The reasons: bits of a set.  Receipts and JSON have their names. */
 enum {
-	UNSAFE_CPU_OFFLINE =
-		1 << 0, /* a soaked CPU went offline or came back, or a cpuset lacks it */
-	UNSAFE_CPU_ONLINE = 1 << 1,      /* a CPU came online, which is not soaked */
+	UNSAFE_CPU_OFFLINE = 1 << 0,     /* a measured CPU was offline, or a cpuset lacked it */
+	UNSAFE_CPU_ONLINE = 1 << 1,      /* a CPU came online, which is not measured */
 	UNSAFE_SOAKER_MOVED = 1 << 2,    /* a soaker was moved to another CPU */
 	UNSAFE_SOAKER_STOPPED = 1 << 3,  /* the soakers or their keeper were stopped, or frozen */
 	UNSAFE_CLOCK_SLOW = 1 << 4,      /* reading the clock takes long: short gaps are not seen */
@@ -49,13 +47,12 @@ bool limits_parse(const char *list, unsigned *unsafe);
 /* Before a measurement: warns of a CPU quota, and of an affinity smaller than the machine. */
 void limits_warn(void);
 
-/* The disturbances of the soakers at a moment. */
+/* What disturbs an instrument at a moment. */
 struct limits_mark {
-	unsigned now;                /* the reasons that hold */
-	uint64_t lost, moved, stops; /* the counts of struct soak_trouble */
+	unsigned now;         /* the reasons that hold */
+	uint64_t lost, moved; /* how often a soaker's CPU was unavailable, or not its soaker's */
+	uint64_t stops;       /* how often the soakers or their keeper were stopped */
 };
-
-void limits_read(const struct soaker *s, struct limits_mark *m);
 
 /* The reasons that a load between two moments is unsafe. */
 unsigned limits_between(const struct limits_mark *from, const struct limits_mark *to);
@@ -68,20 +65,13 @@ unsigned limits_steal(const struct rates *r);
 /* The reasons that a program has printed. */
 struct limits_said {
 	_Atomic unsigned reasons;           /* those of the last load */
-	_Atomic unsigned n[UNSAFE_REASONS]; /* how often each has come */
+	_Atomic unsigned n[UNSAFE_REASONS]; /* lines of each */
 	const char *place; /* the run that a line is about, or NULL where there is one alone */
-	unsigned most;     /* lines of one reason; 0: SAY_MOST, of which the last tells that */
+	unsigned most;     /* lines of one reason; 0: SAY_MOST */
 };
 
 /*
- * Stores the reasons of a load, and returns those that the load before it did not have and that have
- * come less often than the most lines before.  A reason in `unknown`, if it was there, is taken to last.
+ * Prints a line on stderr for each reason that the load before did not have: one is printed once while
+ * it lasts.  Any thread may call it.
  */
-unsigned limits_fresh(struct limits_said *said, unsigned unsafe, unsigned unknown);
-
-/*
- * Prints a line on stderr for each fresh reason: one is printed once while it lasts.  The soaker is NULL
- * where idle time is watched.  Any thread may call it.
- */
-void limits_say(const struct soaker *s, const struct rates *r, unsigned unsafe,
-		struct limits_said *said);
+void limits_say(unsigned unsafe, struct limits_said *said);

@@ -13,7 +13,7 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 	int i;
 
 	soaker_check_or_die(s);
-	limits_read(s, &limits); /* before the clock, as it takes some time */
+	soaker_limits(s, &limits); /* before the clock, as it takes some time */
 	*sum = (struct load_sample){.steal = steal_seconds(), .limits = limits};
 	one.steal = sum->steal / c->cpus.n;
 	for (i = 0; i < c->cpus.n; i++, b++) {
@@ -25,7 +25,6 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		one.tasks = (double)n.tasks_ns / 1e9;
 		one.host = (double)n.host_ns / 1e9;
 		one.switches = (double)n.switches;
-		one.away_ns = n.away_ns;
 		one.limits = sum->limits;
 		sum->ns = n.ns;
 		sum->time += one.time;
@@ -34,7 +33,6 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		sum->tasks += one.tasks;
 		sum->host += one.host;
 		sum->switches += one.switches;
-		sum->away_ns += one.away_ns;
 		if (each != NULL)
 			each[i] = one;
 	}
@@ -153,10 +151,10 @@ static void load_of_idle(const struct calibration *c, const struct baseline *b,
 
 /* The load by what the soakers spun between two samples, less what the host took. */
 static void load_of_spin(const struct calibration *c, const struct baseline *b,
-			 const struct load_sample *from, const struct load_sample *to, double away,
+			 const struct load_sample *from, const struct load_sample *to,
 			 struct load *l)
 {
-	const double total = to->time - from->time - away;
+	const double total = to->time - from->time;
 	double spin = to->spin - from->spin, host = 0, doubt = 0;
 	const bool has_host = to->steal > 0;
 
@@ -167,16 +165,10 @@ static void load_of_spin(const struct calibration *c, const struct baseline *b,
 	l->slowed = spin > 0 ? 1 - (to->work - from->work) / spin : 0;
 	spin *= b->spin / spin_slowed(b->spin, l->slowed);
 	/* A sample counts an open gap as a task's; if it was not one, the next sample has less. */
-	l->tasks = fmax(0, to->tasks - from->tasks - away) / total;
+	l->tasks = fmax(0, to->tasks - from->tasks) / total;
 	l->switches = fmax(0, to->switches - from->switches) / l->seconds;
 	l->load = 1 - b->tasks - (spin + host) / total;
 	uncertainty(c, b, l, spin / total, doubt / total, has_host);
-}
-
-/* The number of CPUs that were soaked in `seconds`, on average; a thousandth of one is none. */
-static double cpus_soaked(int cpus, double seconds, double away)
-{
-	return seconds > 0 ? rint(1000 * (cpus - away / seconds)) / 1000 : cpus;
 }
 
 void load_init(struct load *l)
@@ -191,29 +183,23 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
 	const struct baseline b = baseline_of(c, i);
-	double total = to->time - from->time, away;
+	const double total = to->time - from->time;
 
 	load_init(l);
-	l->seconds = fmax(0, total) / (i < 0 ? c->cpus.n : 1);
-	away = fmin(fmax(0, total), seconds_between(from->away_ns, to->away_ns));
-	l->cpus = cpus_soaked(i < 0 ? c->cpus.n : 1, l->seconds, away);
+	l->cpus = i < 0 ? c->cpus.n : 1;
+	l->seconds = fmax(0, total) / l->cpus;
 	l->others = fmax(c->others, baseline_of(c, -1).tasks);
-	l->unsafe = limits_between(&from->limits, &to->limits);
-	total -= away;
-	if (total <= 0 || l->cpus <= 0) {
-		/* There is nothing to be marked, and still a reason that no CPU was soaked. */
-		if (i >= 0 || l->seconds == 0)
-			l->unsafe = 0;
+	if (total <= 0) /* there is nothing to be marked */
 		return;
-	}
+	l->unsafe = limits_between(&from->limits, &to->limits);
 	if (c->lines > 0)
 		load_of_idle(c, &b, from, to, i, l);
 	else
-		load_of_spin(c, &b, from, to, away, l);
+		load_of_spin(c, &b, from, to, l);
 	if (b.tasks > CAL_BUSY || l->others > CAL_FULL)
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 	if (is_below_zero(l))
 		l->unsafe |= UNSAFE_CALIBRATION;
-	if (is_below_zero(l) || l->others > CAL_FULL)
+	if (is_below_zero(l) || l->others > CAL_FULL || l->unsafe & UNSAFE_CPU_OFFLINE)
 		l->load = l->uncertainty = l->shared = NAN;
 }

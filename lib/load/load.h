@@ -78,7 +78,6 @@ struct load_sample {
 	double host;  /* time that the host took while a soaker had the CPU */
 	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
 	double switches;           /* how often a task displaced a soaker */
-	uint64_t away_ns;          /* CPU time in which soaked CPUs were unavailable */
 	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 
@@ -90,7 +89,8 @@ enum baseline_kind { BASELINE_UNKNOWN, BASELINE_FILE, BASELINE_OWN, BASELINE_IDL
 
 /*
  * The load between two samples.  NAN where no time passed, and where it would mean nothing: `unsafe`
- * then has the reason, as tasks had more than CAL_FULL of a baseline, or it is below 0 by far.
+ * then has the reason, as tasks had more than CAL_FULL of a baseline, a CPU was offline, or it is below
+ * 0 by far.
  */
 struct load {
 	double load;         /* share of the CPUs: 0 idle, 1 busy */
@@ -101,7 +101,7 @@ struct load {
 	double switches;     /* how often a second tasks displaced the soakers, on all CPUs */
 	double others;       /* share of the machine that tasks had in the worse baseline */
 	double seconds;      /* between the samples */
-	double cpus;         /* of which it is a share: the CPUs soaked, on average of the time */
+	double cpus;         /* of which it is a share: the CPUs measured */
 	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */
 	char instrument[16]; /* by which it was measured: LOAD_BY_*; empty: not known */
 	enum baseline_kind baseline;

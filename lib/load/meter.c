@@ -51,8 +51,8 @@ void meter_load(const struct meter *m, const struct meter_mark *from, const stru
 
 void meter_say(struct meter *m, const struct load *l)
 {
-	if (!isnan(l->load)) /* the soakers may be parked: no reason ends with that */
-		limits_say(m->instrument.soaker, &l->rates, l->unsafe, &m->said);
+	if (!isnan(l->load) || l->unsafe != 0) /* parked soakers end no reason */
+		limits_say(l->unsafe, &m->said);
 }
 
 bool meter_measures(const struct meter *m)

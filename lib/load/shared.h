@@ -5,7 +5,6 @@
 
 #include "lib/load/cgroup.h"
 #include "lib/load/lock.h"
-#include "lib/load/origin.h"
 #include "lib/load/yield.h"
 
 #define SOAK_GAP_NS 1000 /* the shortest gap; the shortest interrupts take longer */
@@ -15,8 +14,7 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics"
 
 /* The disturbances of the soakers, as the processes notice them. */
 struct soak_events {
-	_Atomic uint64_t lost, moved, stops;          /* as in struct soak_trouble */
-	_Atomic int lost_cpu, moved_cpu;              /* CPU numbers */
+	_Atomic uint64_t lost, moved, stops;          /* as in struct limits_mark */
 	_Atomic bool soakers_stopped, keeper_stopped; /* by SIGSTOP, as their parents see it */
 	_Atomic bool weight;                          /* the soakers may take CPU from others */
 	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
@@ -35,12 +33,11 @@ struct soak_cpu {
 	_Atomic uint64_t switches; /* how often the soaker was switched out */
 	_Atomic uint64_t host_ns;  /* time that the thread's clock lacks though it had the CPU */
 	_Atomic uint32_t changes;  /* odd while counts are changed that belong together */
-	_Atomic uint64_t away_ns; /* time in which the CPU was unavailable, up to the last return */
-	_Atomic uint64_t left_ns; /* since when it is unavailable; 0: it is not */
-	_Atomic uint64_t gap_min; /* the shortest gap that it counts, in ns */
-	_Atomic int bind_errno;   /* why the thread could not be bound; 0 if it could */
-	_Atomic int tid;          /* the thread's id */
-	int id;                   /* the CPU's number */
+	_Atomic uint64_t gap_min;  /* the shortest gap that it counts, in ns */
+	_Atomic bool away;         /* the CPU is unavailable, and the soaker sleeps */
+	_Atomic int bind_errno;    /* why the thread could not be bound; 0 if it could */
+	_Atomic int tid;           /* the thread's id */
+	int id;                    /* the CPU's number */
 	struct soak_events *events;
 } __attribute__((aligned(128)));
 
@@ -56,7 +53,8 @@ struct soaker {
 	_Atomic int policy_errno;   /* why nice 19 or SCHED_IDLE could not be set */
 	struct soak_events *events; /* those below, also for who may only read the rest */
 	struct soak_events own_events;
-	struct soak_origin origin;
-	int n; /* number of CPUs */
+	char clock[32]; /* the kernel's clock source when soaking began; empty: not known */
+	long online;    /* how many CPUs were online then */
+	int n;          /* how many CPUs are soaked */
 	struct soak_cpu cpu[];
 };

@@ -8,11 +8,14 @@
 
 #include "lib/load/keeper.h"
 
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
 #define SOAK_BUSY      0.1      /* share of the CPUs whose loss may delay a thread, too */
 #define SOAK_LOOK_NS   20000000 /* for which it is looked at what other programs have */
 #define YIELD_TRIES    3
 #define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
 #define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
+#define SLOW_GAP_NS    2000        /* the shortest gap above which a clock is slow */
 #define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
 #define REMOVE_TRIES   200         /* of 10 ms: the keeper was killed, and its soakers are ending */
 
@@ -97,10 +100,9 @@ static struct soaker *soaker_new_or_die(const struct cpus *cpus)
 		die_errno("soaker");
 	s->n = cpus->n;
 	s->events = &s->own_events;
-	s->origin.soaked = *cpus;
 	s->yield = (struct yield){.kept = NAN, .late = NAN};
-	file_read_line(CPUS_ONLINE, s->origin.online, sizeof(s->origin.online));
-	file_read_line(CLOCK_SOURCE, s->origin.clock, sizeof(s->origin.clock));
+	s->online = sysconf(_SC_NPROCESSORS_ONLN);
+	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
 	for (i = 0; i < s->n; i++) {
 		s->cpu[i].id = cpus->id[i];
 		s->cpu[i].events = s->events;
@@ -166,7 +168,7 @@ static void warn_of_yield(const struct soaker *s)
  * Starts the soakers of a program that has the lock, and tries whether they yield.  If other programs
  * disturb the trial, they hardly do so three times; where they have much of the CPUs it tells nothing.
  */
-static void soaker_soak_or_die(struct soaker *s)
+static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 {
 	double tasks, all, tasks_then, all_then, busy = 0;
 	int tries = 0;
@@ -178,7 +180,7 @@ static void soaker_soak_or_die(struct soaker *s)
 		sleep_ns(SOAK_LOOK_NS);
 		read_tasks(s, &tasks, &all);
 		busy = (tasks - tasks_then) / (all - all_then);
-		yield_measure(&s->origin.soaked, &s->yield);
+		yield_measure(cpus, &s->yield);
 	} while (!yields(s) && ++tries < YIELD_TRIES);
 	if (yields(s) || busy > SOAK_BUSY)
 		return;
@@ -203,7 +205,7 @@ static struct soaker *soaker_start(const struct cpus *cpus, double wait, struct 
 		soaker_free(s);
 		return NULL;
 	}
-	soaker_soak_or_die(s);
+	soaker_soak_or_die(s, cpus);
 	return s;
 }
 
@@ -236,7 +238,7 @@ struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock
 
 	s->lock = lock_open_or_die();
 	if (lock_take(s->lock, SOAK_WAIT, h)) {
-		soaker_soak_or_die(s);
+		soaker_soak_or_die(s, cpus);
 	} else {
 		atomic_store(&s->events->parked, 1);
 		soaker_fork_or_die(s);
@@ -300,7 +302,7 @@ static bool is_halted(const struct soak_cpu *cpu, uint64_t ns)
 	const uint64_t last = atomic_load(&cpu->last_ns);
 	char path[32], line[512], *state;
 
-	if (last == 0 || ns < last + SOAK_SILENT_NS || atomic_load(&cpu->left_ns) != 0)
+	if (last == 0 || ns < last + SOAK_SILENT_NS || atomic_load(&cpu->away))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", atomic_load(&cpu->tid));
 	if (file_read_line(path, line, sizeof(line)) != 0)
@@ -309,29 +311,46 @@ static bool is_halted(const struct soak_cpu *cpu, uint64_t ns)
 	return state != NULL && state[1] == ' ' && state[2] != 'R';
 }
 
-void soaker_trouble(const struct soaker *s, struct soak_trouble *t)
+/* Whether the clock source is not that of the start (Documentation/timers/timekeeping.rst). */
+static bool has_other_clock(const struct soaker *s)
+{
+	char clock[sizeof(s->clock)];
+
+	return s->clock[0] != '\0' && file_read_line(CLOCK_SOURCE, clock, sizeof(clock)) == 0 &&
+	       strcmp(clock, s->clock) != 0;
+}
+
+/* Documentation/scheduler/sched-ext.rst */
+static bool has_scheduler(void)
+{
+	char state[32];
+
+	return file_read_line("/sys/kernel/sched_ext/state", state, sizeof(state)) == 0 &&
+	       strcmp(state, "enabled") == 0;
+}
+
+void soaker_limits(const struct soaker *s, struct limits_mark *m)
 {
 	const struct soak_events *e = s->events;
 	const uint64_t ns = raw_ns();
-	uint64_t gap_min;
+	bool stopped = atomic_load(&e->soakers_stopped) || atomic_load(&e->keeper_stopped);
+	bool away = false, slow = false;
 	int i;
 
-	*t = (struct soak_trouble){
-		.lost = atomic_load(&e->lost),
-		.moved = atomic_load(&e->moved),
-		.stops = atomic_load(&e->stops),
-		.lost_cpu = atomic_load(&e->lost_cpu),
-		.moved_cpu = atomic_load(&e->moved_cpu),
-		.stopped = atomic_load(&e->soakers_stopped) || atomic_load(&e->keeper_stopped),
-		.weight = atomic_load(&e->weight),
-		.origin = &s->origin,
-	};
 	for (i = 0; i < s->n; i++) {
-		gap_min = atomic_load(&s->cpu[i].gap_min);
-		t->away += atomic_load(&s->cpu[i].left_ns) != 0;
-		t->gap_min = gap_min > t->gap_min ? gap_min : t->gap_min;
-		t->stopped = t->stopped || (!soaker_is_parked(s) && is_halted(&s->cpu[i], ns));
+		away |= atomic_load(&s->cpu[i].away);
+		slow |= atomic_load(&s->cpu[i].gap_min) > SLOW_GAP_NS;
+		stopped |= !soaker_is_parked(s) && is_halted(&s->cpu[i], ns);
 	}
+	*m = (struct limits_mark){.lost = atomic_load(&e->lost),
+				  .moved = atomic_load(&e->moved),
+				  .stops = atomic_load(&e->stops)};
+	m->now = (away ? UNSAFE_CPU_OFFLINE : 0u) | (slow ? UNSAFE_CLOCK_SLOW : 0u) |
+		 (stopped ? UNSAFE_SOAKER_STOPPED : 0u) |
+		 (atomic_load(&e->weight) ? UNSAFE_WEIGHT : 0u) |
+		 (has_other_clock(s) ? UNSAFE_CLOCK_CHANGED : 0u) |
+		 (has_scheduler() ? UNSAFE_SCHEDULER : 0u) |
+		 (sysconf(_SC_NPROCESSORS_ONLN) > s->online ? UNSAFE_CPU_ONLINE : 0u);
 }
 
 /*
@@ -343,7 +362,7 @@ void soaker_trouble(const struct soaker *s, struct soak_trouble *t)
 void soak_count(const struct soaker *s, int i, struct soak_count *c)
 {
 	const struct soak_cpu *cpu = &s->cpu[i];
-	uint64_t last, gap, dirty, open, left;
+	uint64_t last, gap, dirty, open;
 	uint32_t changes;
 	int tries = 100;
 
@@ -356,15 +375,12 @@ void soak_count(const struct soaker *s, int i, struct soak_count *c)
 		c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
 		c->host_ns = atomic_load_explicit(&cpu->host_ns, memory_order_relaxed);
 		c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
-		c->away_ns = atomic_load_explicit(&cpu->away_ns, memory_order_relaxed);
-		left = atomic_load_explicit(&cpu->left_ns, memory_order_relaxed);
 		c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 		atomic_thread_fence(memory_order_acquire);
 	} while ((changes % 2 != 0 ||
 		  changes != atomic_load_explicit(&cpu->changes, memory_order_relaxed) ||
 		  raw_ns() - c->ns > SOAK_READ_NS) &&
 		 --tries > 0);
-	c->away_ns += left != 0 && c->ns > left ? c->ns - left : 0;
 	open = c->ns > last + atomic_load(&cpu->gap_min) ? c->ns - last : 0;
 	c->spin_ns = last != 0 && c->ns > gap + open + dirty ? c->ns - gap - open - dirty : 0;
 	c->tasks_ns = last != 0 ? c->tasks_ns + open : c->ns;

@@ -13,32 +13,14 @@
  */
 #pragma once
 
+#include "lib/load/cpus.h"
+#include "lib/load/limits.h"
 #include "lib/load/lock.h"
-#include "lib/load/origin.h"
 
 #define SOAK_FORMAT    5         /* version of the calibration file, and of the loop it counts */
 #define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
 
-/* The kernel's clock source (Documentation/timers/timekeeping.rst). */
-#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-
 struct soaker;
-
-/*
- * What disturbs the soakers themselves: the counts so far, and what holds now.  lost_cpu and
- * moved_cpu are the CPUs of the last such events.
- */
-struct soak_trouble {
-	uint64_t lost;  /* how often a soaker's CPU became unavailable, or available again */
-	uint64_t moved; /* how often a soaker was found on another CPU, and bound again */
-	uint64_t stops; /* how often the soakers or their keeper were stopped */
-	int lost_cpu, moved_cpu;
-	int away;     /* how many soakers have no CPU, since theirs are unavailable */
-	bool stopped; /* the soakers or their keeper are stopped, or the soakers frozen */
-	bool weight;  /* the soakers may take CPU from others: soaker_start_or_die() has warned */
-	uint64_t gap_min; /* the longest of the soakers' shortest gaps, in ns */
-	const struct soak_origin *origin;
-};
 
 /* The counts of one soaker up to a moment. */
 struct soak_count {
@@ -48,7 +30,6 @@ struct soak_count {
 	uint64_t tasks_ns; /* time in which others had the CPU, by the scheduler's clock */
 	uint64_t host_ns;  /* time that the host of a virtual machine took from the soaker */
 	uint64_t switches; /* how often the soaker was switched out */
-	uint64_t away_ns;  /* time in which the CPU was unavailable to its soaker */
 };
 
 /* Seconds to wait for another set of soakers, in which those of a killed program end. */
@@ -99,7 +80,7 @@ void soaker_check_or_die(const struct soaker *s);
 void soak_count(const struct soaker *s, int i, struct soak_count *c);
 
 /* Reads what disturbs the soakers.  Any thread may call it. */
-void soaker_trouble(const struct soaker *s, struct soak_trouble *t);
+void soaker_limits(const struct soaker *s, struct limits_mark *m);
 
 /* Ends the soakers, waits until they are gone, and frees s. */
 void soaker_stop(struct soaker *s);

@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "lib/load/cpus.h"
+
 #define SOAK_MEMORY    (1024 * 1024) /* bytes that each soaker walks over */
 #define SOAK_LINE      64            /* bytes from one dirtied line to the next */
 #define SOAK_DIRTY_NS  100000        /* from one such line to the next: as in 2001, 10,000/s */
@@ -82,34 +84,23 @@ static uint64_t count_gap(struct soak_cpu *me, struct soak_thread *t, uint64_t l
 /*
  * Gets a soaker back to its CPU if it is found elsewhere: the kernel moves it when the CPU goes
  * offline or its cpuset loses it, and anybody may who may bind it.  While the CPU is unavailable the
- * soaker sleeps, so as not to take half of the CPU of another.  That begins when it notices:
- * before that it may have been displaced on its own CPU for long, which is load.
+ * soaker sleeps, so as not to take half of the CPU of another.
  */
 static void stay_bound(struct soak_cpu *me)
 {
-	struct soak_events *e = me->events;
 	const int cpu = sched_getcpu();
-	uint64_t left;
 
 	if (cpu == me->id || cpu < 0)
 		return;
 	if (cpu_bind(me->id) == 0) {
-		atomic_store(&e->moved_cpu, me->id);
-		atomic_fetch_add(&e->moved, 1);
+		atomic_fetch_add(&me->events->moved, 1);
 		return;
 	}
-	left = raw_ns();
-	atomic_store(&me->left_ns, left);
-	atomic_store(&e->lost_cpu, me->id);
-	atomic_fetch_add(&e->lost, 1);
+	atomic_store(&me->away, true);
+	atomic_fetch_add(&me->events->lost, 1);
 	while (cpu_bind(me->id) != 0)
 		sleep_ns(SOAK_RETRY_NS);
-	atomic_store(&e->lost_cpu, me->id);
-	atomic_fetch_add(&e->lost, 1);
-	change_begin(me);
-	atomic_store(&me->left_ns, 0);
-	atomic_fetch_add(&me->away_ns, raw_ns() - left);
-	change_end(me);
+	atomic_store(&me->away, false);
 }
 
 /* Sleeps while the soakers are parked.  The time counts as a task's: nobody reads it. */

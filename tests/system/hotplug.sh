@@ -43,19 +43,18 @@ cpu_goes_offline()
 	not is_unsafe "$PERIOD" cpu_offline
 	echo 0 >$cpu1
 	begins cpu_offline
-	ends cpu_offline
-	sed -n "${PERIOD}p" soak.out | jq -e '.cpus == 1 and .load_percent > -10 and (.load_by_cpu[1] | has("load_percent") | not)'
-	lines 1 "^cyclesoak: CPU 1 went offline or came back"
+	next_period
+	sed -n "${PERIOD}p" soak.out | jq -e 'has("load_percent") | not'
+	lines 1 "^cyclesoak: a CPU went offline or came back"
 }
-check 'a CPU goes offline: that period is unsafe, the load then that of the other, with one line' cpu_goes_offline
+check 'a CPU goes offline: there is no load, with one line' cpu_goes_offline
 cpu_comes_back()
 {
 	echo 1 >$cpu1
-	begins cpu_offline
 	ends cpu_offline
 	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2 and .load_percent > -10"
 	[ "$(cpus_of "$soaker" | sed 1d | sort | paste -sd " ")" = "0 1" ]
-	lines 2 "^cyclesoak: CPU 1 went offline or came back"
+	lines 1 "^cyclesoak: a CPU went offline or came back"
 }
 check 'a CPU comes back online: its soaker is bound to it again, and the load is that of both' cpu_comes_back
 cpu_goes_and_comes()
@@ -83,23 +82,23 @@ if grep -q hpet $clock/available_clocksource && not grep -q hpet $clock/current_
 		was=$(cat $clock/current_clocksource)
 		echo hpet >$clock/current_clocksource
 		begins clock_changed
-		lines 1 "^cyclesoak: the clock source changed from $was to hpet"
+		lines 1 "^cyclesoak: the clock source changed: "
 		echo "$was" >$clock/current_clocksource
 		ends clock_changed
 	}
 	check 'the clock source changes: unsafe as long as it is another' clock_source_changes_unsafe
 	kill -TERM "$SOAK"
 	ended "$SOAK"
-	slow_clock_source_named()
+	slow_clock_source()
 	{
 		was=$(cat $clock/current_clocksource)
 		echo hpet >$clock/current_clocksource
 		exits 0 "$BIN/cyclesoak" -p 0.5 -n 1 --json
 		echo "$was" >$clock/current_clocksource
 		head -n 1 out | jq -e '.unsafe | index("clock_slow") != null'
-		grep -q "^cyclesoak: the clock (source hpet) or a system call is slow" err
+		grep -q "^cyclesoak: the clock or a system call is slow" err
 	}
-	check 'a slow clock source is named' slow_clock_source_named
+	check 'a slow clock source: unsafe, with one line' slow_clock_source
 else
 	skip 'the clock source changes, or is slow' 'no other one than hpet, or no hpet'
 	kill -TERM "$SOAK"
@@ -116,7 +115,7 @@ cpu_comes_online()
 	begins cpu_online
 	next_period
 	is_unsafe "$PERIOD" cpu_online
-	lines 1 "^cyclesoak: CPU 1 came online and is not soaked"
+	lines 1 "^cyclesoak: a CPU came online that is not measured"
 	echo 0 >$cpu1
 	ends cpu_online
 }

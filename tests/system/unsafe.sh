@@ -157,7 +157,7 @@ else
 		begins soaker_moved
 		ends soaker_moved
 		[ "$(sed -n "s/^Cpus_allowed_list:	//p" /proc/"$soaker"/task/"$thread"/status)" = "$own" ]
-		lines 1 "^cyclesoak: the soaker of CPU $own was moved to another CPU and is back: the load is unsafe$"
+		lines 1 "^cyclesoak: a soaker was moved to another CPU and is back: the load is unsafe$"
 	}
 	check 'a soaker that is moved to another CPU is bound again, the period unsafe, with one line' soaker_that_moved
 fi
@@ -170,18 +170,18 @@ if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/nu
 		cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
 		echo "$soaker" >"$cpuset/zc-test-$$/cgroup.procs"
 		begins cpu_offline
-		until_period '.cpus == 1 and ([.load_by_cpu[] | has("load_percent")] | map(select(.)) | length) == 1'
+		until_period '(has("load_percent") | not) and ([.load_by_cpu[] | has("load_percent")] | any | not)'
 		is_unsafe "$PERIOD" cpu_offline
-		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or was outside the cpuset"
+		lines 1 "^cyclesoak: a CPU went offline or came back, or a cpuset lacked it: there is no load"
 		echo "$soaker" >"$cpuset/cgroup.procs"
 		ends cpu_offline
-		until_period ".cpus == $cpus"
-		lines 1 "^cyclesoak: CPU [0-9]* went offline or came back, or was outside the cpuset"
+		until_period "has(\"load_percent\") and .cpus == $cpus"
+		lines 1 "^cyclesoak: a CPU went offline or came back, or a cpuset lacked it: there is no load"
 		cpus_of "$soaker" >allowed
 		cat allowed
 		[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
 	}
-	check 'a cpuset takes a CPU from the soakers: the load is unsafe and that of the others until it is back' cpuset_takes_cpu
+	check 'a cpuset takes a CPU from the soakers: there is no load until it is back' cpuset_takes_cpu
 	echo "$soaker" >"$cpuset/cgroup.procs"
 	met()
 	{
@@ -199,12 +199,12 @@ if [ -n "$can_stand_in" ]; then
 		begins clock_changed
 		next_period
 		is_unsafe "$PERIOD" clock_changed
-		lines 1 '^cyclesoak: the clock source changed from tsc to hpet: the load is wrong'
+		lines 1 '^cyclesoak: the clock source changed: the load is wrong'
 		echo tsc >current_clocksource
 		ends clock_changed
 	}
 	if [ -e $clock ]; then
-		check 'another clock source than at the start: unsafe while it is, with both names' another_clock_source
+		check 'another clock source than at the start: unsafe while it is, with one line' another_clock_source
 	else
 		skip 'another clock source than at the start' 'no clock sources'
 	fi
@@ -214,10 +214,10 @@ if [ -n "$can_stand_in" ]; then
 		next_period
 		dd if=later of=stat conv=notrunc 2>dd.err
 		begins steal
-		lines 1 '^cyclesoak: the host of this virtual machine took 2\.0% of its CPU time (steal): the load is unsafe$'
+		lines 1 '^cyclesoak: the host of this virtual machine took more than 1% of its CPU time (steal): the load is unsafe$'
 		ends steal
 	}
-	check 'more than 1 % of steal: unsafe, with one line that has the share' more_than_of_steal
+	check 'more than 1 % of steal: unsafe, with one line' more_than_of_steal
 else
 	skip 'another clock source, steal' 'no privilege for namespaces'
 fi
@@ -242,7 +242,7 @@ only_cpu_away()
 	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
 	until_holding -p 0.3 -N 1 -f one -B
 	deport
-	wait_until grep -q "^System load: -, no soaked CPU was available, cpu0 -$" soak.out
+	wait_until grep -q "^System load: -, unsafe: cpu_offline, cpu0 -$" soak.out
 	kill -TERM $SOAK
 	ended $SOAK
 	wait_until rmdir "$cpuset/zc-test-$$"
@@ -263,7 +263,7 @@ only_cpu_away_once()
 	else
 		[ $status -eq 1 ]
 		not [ -s out ]
-		grep -q "^cyclesoak: no soaked CPU was available: there is no load$" err
+		grep -q "^cyclesoak: unsafe: cpu_offline: there is no load$" err
 	fi
 }
 if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
@@ -305,26 +305,12 @@ if [ -n "$can_stand_in" ]; then
 		begins cpu_online
 		next_period
 		is_unsafe "$PERIOD" cpu_online
-		lines 1 "^cyclesoak: CPU 5 came online and is not soaked: the load omits what runs there"
+		lines 1 "^cyclesoak: a CPU came online that is not measured: the load omits what runs there"
 		echo 0 >online
 		ends cpu_online
 		kill -TERM "$SOAK"
 	}
-	check_long 'a CPU that comes online and is not soaked: unsafe while it is, its number in the line' cpu_that_comes_online
-	cpu_that_soaked_goes()
-	{
-		cat $online >online
-		stand_in '-p 0.12 --json' $online
-		next_period
-		echo 100 >online
-		begins cpu_offline
-		lines 1 "^cyclesoak: CPU 0 went offline or came back"
-		lines 1 "^cyclesoak: CPU 100 came online and is not soaked"
-		cat $online >online
-		ends cpu_offline
-		kill -TERM "$SOAK"
-	}
-	check_long 'a CPU that is soaked goes offline, and its soaker does not know it' cpu_that_soaked_goes
+	check_long 'a CPU that comes online and is not soaked: unsafe while it is, with one line' cpu_that_comes_online
 	clock_flaps()
 	{
 		echo tsc >current_clocksource
@@ -337,11 +323,10 @@ if [ -n "$can_stand_in" ]; then
 			ends clock_changed
 		done
 		kill -TERM "$SOAK"
-		lines 10 "^cyclesoak: the clock source changed from tsc to hpet"
-		lines 1 "^cyclesoak: that was the last of 10 lines about clock_changed: the reports still mark the loads$"
+		lines 10 "^cyclesoak: the clock source changed: "
 	}
 	[ ! -e $clock ] ||
-		check_long 'a reason that comes and goes twelve times: ten lines, and one that they end' clock_flaps
+		check_long 'a reason that comes and goes twelve times: ten lines' clock_flaps
 fi
 
 # One cyclesoak for all that lasts from its start: no idle group, a slow clock, and late wake-ups.
@@ -382,7 +367,7 @@ delays_wakeups()
 }
 if [ -n "$slow" ]; then
 	check 'a clock that takes a microsecond to read: each period is unsafe, with one line' \
-	    is_always clock_slow 'the clock (source .*) or a system call is slow: the load omits interrupts of less than [0-9.]* us'
+	    is_always clock_slow 'the clock or a system call is slow: the load omits short interrupts'
 else
 	skip 'a clock that takes a microsecond to read' 'no library can be preloaded'
 fi

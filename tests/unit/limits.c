@@ -66,36 +66,53 @@ static void test_steal(void)
 	ok(limits_steal(&r) == UNSAFE_STEAL, "a steal of more than 1 %% is a reason");
 }
 
-/* What is printed of reasons that come and go. */
-static void test_printed(void)
-{
-	struct limits_said said = {.reasons = 0};
-	unsigned i, n;
+/* The reasons of two loads, one after the other, a thousand times. */
+struct pairs {
+	struct limits_said said;
+	unsigned first, second;
+};
 
-	ok(limits_fresh(&said, UNSAFE_STEAL, 0) == UNSAFE_STEAL &&
-		   limits_fresh(&said, UNSAFE_STEAL | UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
-	   "a reason is printed once while it lasts");
-	limits_fresh(&said, 0, UNSAFE_STEAL);
-	ok(limits_fresh(&said, UNSAFE_STEAL | UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
-	   "a reason that a load could not know has not ended");
-	for (i = 0, n = 0; i < 1000; i++)
-		n += limits_fresh(&said, i % 2 == 0 ? 0 : UNSAFE_STEAL, 0) != 0;
-	ok(n == SAY_MOST - 1, "a reason that comes and goes is printed ten times in all");
+static void say_pairs(void *arg)
+{
+	struct pairs *p = arg;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		limits_say(p->first, &p->said);
+		limits_say(p->second, &p->said);
+	}
 }
 
-static void test_lines_of_a_plan(void)
+static int lines_of(struct pairs p, const char *part)
 {
-	struct limits_said said = {.most = 1};
+	char printed[8192];
+	const char *line;
+	int n = 0;
 
-	ok(limits_fresh(&said, UNSAFE_STEAL, 0) == UNSAFE_STEAL && limits_fresh(&said, 0, 0) == 0 &&
-		   limits_fresh(&said, UNSAFE_STEAL, 0) == 0 &&
-		   limits_fresh(&said, UNSAFE_WEIGHT, 0) == UNSAFE_WEIGHT,
+	status_of(say_pairs, &p, printed, sizeof(printed));
+	for (line = printed; (line = strstr(line, part)) != NULL; line++)
+		n++;
+	return n;
+}
+
+static void test_printed(void)
+{
+	const unsigned steal = UNSAFE_STEAL, moved = UNSAFE_SOAKER_MOVED;
+
+	ok(lines_of((struct pairs){{.most = 0}, steal, steal | moved}, "(steal)") == 1,
+	   "a reason is printed once while it lasts");
+	ok(lines_of((struct pairs){{.most = 0}, steal, steal | moved}, "moved") == SAY_MOST,
+	   "a reason that comes and goes has ten lines");
+	ok(lines_of((struct pairs){{.most = 1}, 0, moved}, "moved") == 1,
 	   "with one line a reason, a reason that comes again has none");
+	ok(lines_of((struct pairs){{.place = "run 2"}, 0, moved}, ": run 2: a soaker") == SAY_MOST,
+	   "a line begins with the run that it is about");
+	ok(lines_of((struct pairs){{.most = 0}, 0, UNSAFE_WEIGHT | UNSAFE_OTHER}, "\n") == 0,
+	   "a reason that another part prints has no line here");
 }
 
 int main(void)
 {
-	test_lines_of_a_plan();
 	test_printed();
 	test_names();
 	test_parse();

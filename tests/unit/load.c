@@ -5,38 +5,31 @@
 #include "lib/load/shared.h"
 #include "tests/unit/unit.h"
 
-/* One of two CPUs is away: the load is a share of the other. */
-static void test_away(void)
+/* What disturbed the soakers of two CPUs. */
+static void test_disturbed(void)
 {
 	struct baseline b[2] = {{.spin = 1, .speed = 1}, {.spin = 1, .speed = 1}};
 	struct calibration c = {.cpus = {.n = 2}, .cpu = b};
-	struct load_sample from = {.time = 2}, to = {.time = 6}, one = {.time = 4};
+	struct load_sample from = {.time = 2}, to = {.time = 6};
 	struct load l;
 
-	one.away_ns = to.away_ns = 2000000000;
-	to.spin = to.work = 1.5;
-	to.tasks = 2 + 0.5;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.25) && l.cpus == 1 && near(l.tasks, 0.25) && l.unsafe == 0,
-	   "while a CPU is away the load is that of the other");
-	load_between(&c, &from, &one, 1, &l);
-	ok(isnan(l.load), "a CPU that is away has no load");
-	one.away_ns = 1999999999; /* times are rounded, and the CPU may come back at the end */
-	load_between(&c, &from, &one, 0, &l);
-	ok(isnan(l.load) && l.cpus == 0, "a CPU that is away but for a moment has no load");
-	to.away_ns = 500000000;
-	to.limits.lost = 1;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 1 - 1.5 / 3.5) && l.cpus == 1.75 && l.unsafe == UNSAFE_CPU_OFFLINE,
-	   "the load of a time in which a CPU came back is unsafe");
+	to.spin = to.work = 3;
 	to.limits = (struct limits_mark){.now = UNSAFE_CLOCK_SLOW, .moved = 1, .stops = 1};
 	load_between(&c, &from, &to, -1, &l);
-	ok(l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_SOAKER_MOVED | UNSAFE_SOAKER_STOPPED),
+	ok(near(l.load, 0.25) && l.cpus == 2 &&
+		   l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_SOAKER_MOVED | UNSAFE_SOAKER_STOPPED),
 	   "the load of a time in which soakers were moved or stopped is unsafe");
 	from.limits = to.limits;
 	load_between(&c, &from, &to, -1, &l);
 	ok(l.unsafe == UNSAFE_CLOCK_SLOW,
 	   "what happened before a measurement makes no load unsafe, what still holds does");
+	to.limits.lost = 1;
+	load_between(&c, &from, &to, -1, &l);
+	ok(isnan(l.load) && l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_CPU_OFFLINE),
+	   "a time in which a CPU went offline has no load, and the reason");
+	from.limits = to.limits;
+	load_between(&c, &from, &to, -1, &l);
+	ok(near(l.load, 0.25) && l.unsafe == UNSAFE_CLOCK_SLOW, "the time after it has one");
 }
 
 /* Two CPUs: the load is what the formulas of zc(7) make of the samples. */
@@ -318,7 +311,7 @@ static void test_many_cpus(void)
 	}
 }
 
-/* Of one CPU of two: its own baseline, its own time, and no reasons where it was not measured. */
+/* Of one CPU of two: its own baseline, its own time. */
 static void test_one_cpu(void)
 {
 	static struct two_cpus t;
@@ -330,15 +323,6 @@ static void test_one_cpu(void)
 	load_between(&t.c, &t.from, &t.to, 0, &l);
 	ok(near(l.load, 0.99 - 0.5) && l.seconds == 2 && l.cpus == 1,
 	   "one CPU has the seconds and the baseline that are its own");
-	t.to.away_ns = 2000000000;
-	t.to.limits.lost = 1;
-	load_between(&t.c, &t.from, &t.to, 1, &l);
-	ok(isnan(l.load) && l.unsafe == 0, "a CPU that was away all the time has no reason");
-	t.to.away_ns *= 2;
-	t.to.time *= 2;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
-	ok(isnan(l.load) && l.unsafe == UNSAFE_CPU_OFFLINE && l.cpus == 0,
-	   "where all CPUs were away there is a reason without a load");
 }
 
 /* The soakers of two CPUs, whose counts stand still.  No gap is open. */
@@ -361,7 +345,6 @@ static struct soaker *two_soakers(void)
 		s->cpu[i].tasks_ns = 3000000000u;
 		s->cpu[i].host_ns = 4000000000u;
 		s->cpu[i].switches = 5;
-		s->cpu[i].away_ns = 6000000000u;
 	}
 	return s;
 }
@@ -380,13 +363,12 @@ static void test_sample(void)
 	   "a soaker spun while it had no gap and did not wait for memory, by its baseline");
 	ok(near(each[0].work, 900 / (0.9 * 10)) && near(each[1].work, 900 / (0.8 * 20)),
 	   "the work of a soaker is its turns, by its baseline");
-	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5 &&
-		   each[0].away_ns == 6000000000u,
+	ok(each[0].tasks == 3 && each[0].host == 4 && each[0].switches == 5,
 	   "counts of a soaker are in seconds");
 	ok(near(sum.time, each[0].time + each[1].time) &&
 		   near(sum.spin, each[0].spin + each[1].spin) &&
 		   near(sum.work, each[0].work + each[1].work) && sum.tasks == 6 && sum.host == 8 &&
-		   sum.switches == 10 && sum.away_ns == 12000000000u && sum.ns == each[1].ns,
+		   sum.switches == 10 && sum.ns == each[1].ns,
 	   "the sample of all CPUs is the sum of theirs");
 	ok(each[0].steal == sum.steal / 2, "each CPU has its part of the host's time");
 	s->cpu[0].gap_min = 1000;
@@ -413,6 +395,6 @@ int main(void)
 	test_formulas();
 	test_wake_ups();
 	test_host();
-	test_away();
+	test_disturbed();
 	return done();
 }

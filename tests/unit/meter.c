@@ -26,8 +26,7 @@ static struct soaker *one_soaker(void)
 	s->events = &s->own_events;
 	s->events->parked = 1;
 	s->cpu[0].last_ns = 1;
-	file_read_line(CPUS_ONLINE, s->origin.online, sizeof(s->origin.online));
-	file_read_line(CLOCK_SOURCE, s->origin.clock, sizeof(s->origin.clock));
+	s->online = sysconf(_SC_NPROCESSORS_ONLN);
 	return s;
 }
 
