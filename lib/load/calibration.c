@@ -1,6 +1,5 @@
 #include "lib/load/calibration.h"
 
-#include <ctype.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -47,13 +46,6 @@ static void report_round(double total)
 	report("calibrating: %.0f loops/sec\n", total);
 }
 
-void calibration_warn_spread(double spread)
-{
-	if (spread > CAL_TOLERANCE)
-		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
-		      100 * spread);
-}
-
 void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
@@ -73,7 +65,9 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 		    "stop them, or calibrate while it is idle, such as after a boot: that "
 		    "calibration still holds when it is busy");
 	baseline_check_or_die(&c);
-	calibration_warn_spread(spread);
+	if (spread > CAL_TOLERANCE)
+		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
+		      100 * spread);
 	if (tasks > CAL_FULL)
 		warnx(busy, 100 * tasks, "no load is reported against this calibration");
 	else if (tasks > CAL_BUSY)
@@ -87,73 +81,80 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
  * Reading the file.
  */
 
-/* The next word of *line as a finite number of at least 0. */
-static bool next_number(char **line, double *v)
+static bool is_amount(double v)
 {
-	char *word = strsep(line, " "), *end;
+	return v >= 0 && isfinite(v);
+}
 
-	if (word == NULL || !isdigit((unsigned char)*word) ||
-	    word[strspn(word, "0123456789.")] != '\0')
-		return false;
-	*v = strtod(word, &end);
-	return *end == '\0' && isfinite(*v);
+static bool is_share(double v)
+{
+	return v >= 0 && v <= 1;
 }
 
 /* `cpu NUMBER tasks tasks_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
-static bool baseline_parse(char *line, struct calibration *c, int n)
+static bool cpu_parse(const char *line, struct calibration *c, int n)
 {
 	struct baseline b = {0};
-	double id = 0, *const v[] = {&id,        &b.tasks, &b.tasks_sd, &b.spin,
-				     &b.spin_sd, &b.speed, &b.speed_sd};
-	size_t i;
+	int id, end = 0;
 
-	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		if (!next_number(&line, v[i]))
-			return false;
-	if (line != NULL || c->cpu == NULL || n >= c->cpus.n || id != c->cpus.id[n])
+	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
+	if (sscanf(line, "cpu %d %lf %lf %lf %lf %lf %lf%n", &id, &b.tasks, &b.tasks_sd, &b.spin,
+		   &b.spin_sd, &b.speed, &b.speed_sd, &end) != 7 ||
+	    line[end] != '\0' || c->cpu == NULL || n >= c->cpus.n || id != c->cpus.id[n])
 		return false;
 	c->cpu[n] = b;
-	return b.tasks < 1 && b.tasks_sd <= 1 && b.spin > 0 && b.spin <= 1 && b.spin_sd <= 1 &&
-	       b.speed > 0;
+	return is_share(b.tasks) && b.tasks < 1 && is_share(b.tasks_sd) && is_share(b.spin) &&
+	       b.spin > 0 && is_share(b.spin_sd) && is_amount(b.speed) && b.speed > 0 &&
+	       is_amount(b.speed_sd);
+}
+
+/* `all windows tasks_sd spin_sd`: of the machine as a whole. */
+static bool machine_parse(const char *line, struct calibration *c)
+{
+	int end = 0;
+
+	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
+	return sscanf(line, "all %lf %lf %lf%n", &c->windows, &c->all.tasks_sd, &c->all.spin_sd,
+		      &end) == 3 &&
+	       line[end] == '\0' && is_amount(c->windows) && c->windows >= 2 &&
+	       is_share(c->all.tasks_sd) && is_share(c->all.spin_sd);
 }
 
 static const char other_version[] = "was not made by this version's soaker";
 
-/* `all windows tasks_sd spin_sd`: of the machine as a whole. */
-static bool machine_parse(char *line, struct calibration *c)
+/* What has been read of a file so far. */
+struct reader {
+	struct calibration *c;
+	bool version; /* there was a line of this version */
+	int n;        /* lines of CPUs */
+};
+
+static bool is_key(const char *line, const char *key)
 {
-	return next_number(&line, &c->windows) && next_number(&line, &c->all.tasks_sd) &&
-	       next_number(&line, &c->all.spin_sd) && line == NULL && c->windows >= 2 &&
-	       c->all.tasks_sd <= 1 && c->all.spin_sd <= 1;
+	return strncmp(line, key, strlen(key)) == 0;
 }
 
-/* One line after the first; *n counts the CPUs.  Keys of later versions are ignored. */
-static const char *calibration_line(char *line, struct calibration *c, bool *version, int *n)
+/* One line after the first.  Keys of later versions are ignored. */
+static const char *line_parse(const char *line, struct reader *r)
 {
-	char *key = strsep(&line, " ");
-	bool ascend;
-	double v;
-	int i;
+	struct calibration *c = r->c;
+	char version[32];
 
-	if (line == NULL)
-		return "is not a calibration";
-	if (strcmp(key, "soaker") == 0) {
-		*version = next_number(&line, &v) && line == NULL && v == SOAK_FORMAT;
-		if (!*version)
-			return other_version;
-	} else if (strcmp(key, "machine") == 0) {
-		snprintf(c->machine, sizeof(c->machine), "%s", line);
+	if (is_key(line, "soaker ")) {
+		snprintf(version, sizeof(version), "soaker %d", SOAK_FORMAT);
+		r->version = strcmp(line, version) == 0;
+		return r->version ? NULL : other_version;
+	}
+	if (is_key(line, "machine ")) {
+		snprintf(c->machine, sizeof(c->machine), "%s", line + strlen("machine "));
 		make_printable(c->machine);
-	} else if (strcmp(key, "cpus") == 0) {
-		ascend = c->cpu == NULL && parse_cpus(line, &c->cpus) == NULL;
-		for (i = 1; i < c->cpus.n; i++)
-			ascend &= c->cpus.id[i] > c->cpus.id[i - 1];
-		if (!ascend)
+	} else if (is_key(line, "cpus ")) {
+		if (c->cpu != NULL || parse_cpus(line + strlen("cpus "), &c->cpus) != NULL)
 			return "has a bad CPU list";
 		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
-	} else if (strcmp(key, "all") == 0 && !machine_parse(line, c)) {
+	} else if (is_key(line, "all ") && !machine_parse(line, c)) {
 		return "has a bad line for all CPUs";
-	} else if (strcmp(key, "cpu") == 0 && !baseline_parse(line, c, (*n)++)) {
+	} else if (is_key(line, "cpu ") && !cpu_parse(line, c, r->n++)) {
 		return "has a bad line for a CPU";
 	}
 	return NULL;
@@ -172,48 +173,38 @@ static void machine_assume(struct calibration *c)
 }
 
 /* Parses the whole text.  Returns NULL, or what is wrong: the caller then frees c->cpu. */
-static const char *calibration_lines(char *text, struct calibration *c)
+static const char *lines_parse(char *text, struct calibration *c)
 {
-	char *line = strsep(&text, "\n");
-	const char *why = NULL;
-	bool version = false;
-	double sum = 0;
-	int n = 0;
+	struct reader r = {.c = c};
+	const char *line = strsep(&text, "\n"), *why = NULL;
+	int end = 0;
 
-	if (!next_number(&line, &c->total) || line != NULL)
+	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
+	if (sscanf(line, "%lf%n", &c->total, &end) != 1 || line[end] != '\0' ||
+	    !is_amount(c->total))
 		return "does not begin with a number of loops per second";
-	while (why == NULL && (line = strsep(&text, "\n")) != NULL &&
-	       (*line != '\0' || text != NULL))
-		why = calibration_line(line, c, &version, &n);
+	while (why == NULL && (line = strsep(&text, "\n")) != NULL)
+		why = line_parse(line, &r);
 	if (why != NULL)
 		return why;
-	if (!version)
+	if (!r.version)
 		return other_version;
-	if (c->cpu == NULL || n != c->cpus.n)
+	if (c->cpu == NULL || r.n != c->cpus.n)
 		return "lacks a CPU";
 	if (c->windows == 0)
 		machine_assume(c);
-	while (n-- > 0)
-		sum += (1 - c->cpu[n].tasks) * c->cpu[n].spin * c->cpu[n].speed;
-	return !isfinite(sum) || fabs(sum - c->total) > 0.001 * sum ? "contradicts itself" : NULL;
+	return NULL;
 }
 
 const char *calibration_parse(const char *text, size_t len, struct calibration *c)
 {
+	char *copy = alloc_or_die(len + 1, 1, "calibration");
 	const char *why;
-	char *copy;
-	size_t i;
 
 	memset(c, 0, sizeof(*c));
 	c->shared = true;
-	if (len == 0)
-		return "is empty";
-	for (i = 0; i < len; i++) /* a message may print the text on a terminal */
-		if (iscntrl((unsigned char)text[i]) && text[i] != '\n')
-			return "is not a text file";
-	copy = alloc_or_die(len + 1, 1, "calibration");
 	memcpy(copy, text, len);
-	why = calibration_lines(copy, c);
+	why = strlen(copy) == len ? lines_parse(copy, c) : "is not a text file";
 	free(copy);
 	if (why != NULL) {
 		free(c->cpu);
@@ -225,34 +216,24 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 #define CALIBRATION_MAX (1024 * 1024) /* bytes: more than CPUS_MAX CPUs need */
 
 /*
- * Reads the file whole, if it is a regular one: to open another may act on a device, or wake a
- * program that waits at a FIFO.  A descriptor of O_PATH does neither, and through it the kernel
- * opens the same file that was looked at.
+ * Reads a file whole, if it is a regular one: a device may have no end, and one who opens a FIFO would
+ * wait for its writer.
  */
-static char *calibration_read_or_die(const char *path, size_t *len, struct stat *file)
+static char *file_read_or_die(const char *path, size_t *len, struct stat *st)
 {
-	char self[64], *text = alloc_or_die(1, CALIBRATION_MAX, path);
-	int named = open_retry(path, O_PATH);
-	struct stat st;
+	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
+	char *text = alloc_or_die(1, CALIBRATION_MAX, path);
 	FILE *f;
 
-	if (named >= 0 &&
-	    (fstat(named, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > CALIBRATION_MAX))
-		die("%s is not a calibration file: run 'cyclesoak -C'", path);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", named);
-	f = named < 0 ? NULL : fopen_retry(self);
-	if (f == NULL)
+	if (fd < 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		warnx("%s belongs to another user (UID %u), who may have made up its figures: "
-		      "run 'cyclesoak -C'",
-		      path, st.st_uid);
-	*file = st;
-	*len = fread(text, 1, CALIBRATION_MAX, f);
-	if (ferror(f) || fclose(f) != 0)
+	if (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || st->st_size > CALIBRATION_MAX)
+		die("%s is not a calibration file: run 'cyclesoak -C'", path);
+	f = fdopen_retry(fd, "r");
+	*len = f != NULL ? fread(text, 1, CALIBRATION_MAX, f) : 0;
+	if (f == NULL || ferror(f) || fclose(f) != 0)
 		die_errno("%s", path);
-	close(named);
 	return text;
 }
 
@@ -265,75 +246,47 @@ static int64_t time_written(const struct stat *file)
 	return (int64_t)clock_ns(CLOCK_BOOTTIME) - (age > 0 ? age : 0);
 }
 
-/* Formats a CPU list for a message, which has room for the beginning of a long one. */
-static const char *cpus_brief(const struct cpus *cpus, char buf[100])
+/* Reads the file.  Returns why it does not fit, or NULL; dies if it is no calibration. */
+static const char *calibration_read_or_die(struct calibration *c, const char *path,
+					   const struct cpus *want)
 {
-	if (!cpus_format(cpus, buf, 100))
-		strcpy(buf + 100 - sizeof("..."), "...");
-	return buf;
-}
-
-/*
- * Reads the file.  Returns false if it is a calibration that does not fit: `misfit` then has the
- * reason, and c only the CPUs.
- */
-static bool calibration_load(struct calibration *c, const char *path, const struct cpus *want,
-			     char misfit[DIE_MAX])
-{
-	char has[100], wants[100], machine[sizeof(c->machine)], *text;
+	char machine[sizeof(c->machine)], *text;
 	const char *why;
 	struct stat file;
 	size_t len;
 
-	text = calibration_read_or_die(path, &len, &file);
+	text = file_read_or_die(path, &len, &file);
 	why = calibration_parse(text, len, c);
 	free(text);
 	c->taken_ns = time_written(&file);
-	if (why != NULL && why != other_version)
-		die("%s %s: run 'cyclesoak -C'", path, why);
-	describe_machine(machine, sizeof(machine));
+	if (why == other_version)
+		return why;
 	if (why != NULL)
-		snprintf(misfit, DIE_MAX, "%s %s: run 'cyclesoak -C'", path, why);
-	else if (c->cpus.n != want->n ||
-		 memcmp(c->cpus.id, want->id, (size_t)want->n * sizeof(want->id[0])) != 0)
-		snprintf(misfit, DIE_MAX,
-			 "%s is for CPUs %s, not for %s: run 'cyclesoak -C', or give the same CPUs "
-			 "(-N, --on-cpus)",
-			 path, cpus_brief(&c->cpus, has), cpus_brief(want, wants));
-	else if (strcmp(machine, c->machine) != 0)
-		snprintf(misfit, DIE_MAX,
-			 "%s was made on another machine or kernel (%s): run 'cyclesoak -C'", path,
-			 c->machine);
-	else
-		return true;
-	free(c->cpu);
-	*c = (struct calibration){.cpus = *want};
-	return false;
+		die("%s %s: run 'cyclesoak -C'", path, why);
+	if (c->cpus.n != want->n ||
+	    memcmp(c->cpus.id, want->id, (size_t)want->n * sizeof(want->id[0])) != 0)
+		return "is for other CPUs than these (-N, --on-cpus)";
+	describe_machine(machine, sizeof(machine));
+	return strcmp(machine, c->machine) != 0 ? "was made on another machine or kernel" : NULL;
 }
 
-void calibration_load_or_die(struct calibration *c, const char *path, const struct cpus *cpus)
+bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus,
+			     bool needed)
 {
-	char misfit[DIE_MAX];
-
-	if (!calibration_load(c, path, cpus, misfit))
-		die("%s", misfit);
-}
-
-bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus)
-{
-	char misfit[DIE_MAX];
+	const char *file = path != NULL ? path : CALIBRATION_FILE, *why;
+	const bool must_fit = path != NULL || needed;
 	struct stat st;
 
-	if (path != NULL) {
-		calibration_load_or_die(c, path, cpus);
-		return true;
-	}
-	if (lstat(CALIBRATION_FILE, &st) != 0 && errno == ENOENT) {
-		c->cpus = *cpus;
+	*c = (struct calibration){.cpus = *cpus};
+	if (!must_fit && lstat(file, &st) != 0 && errno == ENOENT)
 		return false;
-	}
-	if (calibration_load(c, CALIBRATION_FILE, cpus, misfit))
+	why = calibration_read_or_die(c, file, cpus);
+	if (why == NULL)
 		return true;
-	warnx("%s; own baselines are used", misfit);
+	if (must_fit)
+		die("%s %s: run 'cyclesoak -C'", file, why);
+	warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
+	free(c->cpu);
+	*c = (struct calibration){.cpus = *cpus};
 	return false;
 }

@@ -3,8 +3,8 @@
  *
  *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
  *	...
- *	calibration_load_or_die(&c, CALIBRATION_FILE, &cpus);
- *	soaker = soaker_start_or_die(&c.cpus, SOAK_WAIT);
+ *	if (calibration_find_or_die(&c, NULL, &cpus, false))
+ *		soaker = soaker_start_or_die(&c.cpus, SOAK_WAIT);
  *
  * The first line is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
  * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,
@@ -24,24 +24,17 @@
  */
 void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
 
-/* Warns if the last rounds of a calibration differ, in shares of load, by more than CAL_TOLERANCE. */
-void calibration_warn_spread(double spread);
-
 /*
- * Reads the file into c, whose cpu[] it allocates.  Dies if it does not fit this version, this
- * machine, its kernel, or those CPUs.
+ * Reads the file `path`, or if that is NULL CALIBRATION_FILE, into c, whose cpu[] it allocates.  Dies of
+ * a file that is no calibration.  One that does not fit this version, this machine, its kernel or those
+ * CPUs is an error, too, if the user has named it or it is needed; otherwise there may be none, and one
+ * that does not fit is ignored with a line on stderr.  Then it stores the CPUs only, and returns false.
  */
-void calibration_load_or_die(struct calibration *c, const char *path, const struct cpus *cpus);
+bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus,
+			     bool needed);
 
 /*
- * Does the same with a file that the user has named.  If `path` is NULL it reads CALIBRATION_FILE if
- * that exists and fits.  If it does not fit, a line on stderr names it.  Without a calibration it
- * stores the CPUs only, and returns false.
- */
-bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus);
-
-/*
- * Parses the text of such a file, `len` bytes, and checks only that it does not contradict itself.
- * Returns NULL, or what is wrong with the text; c->cpu is then NULL.
+ * Parses the text of such a file, `len` bytes.  Returns NULL, or what is wrong with the text; c->cpu is
+ * then NULL.
  */
 const char *calibration_parse(const char *text, size_t len, struct calibration *c);

@@ -40,12 +40,9 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 
 	*g = (struct gauge){.setup = setup, .bracket = {.drift = NAN}};
 	gauge_cpus(setup, &cpus);
-	if (setup->soak && setup->needs_file)
-		calibration_load_or_die(&g->calibration, file_of(setup), &cpus);
-	else if (setup->soak && !setup->own)
-		calibration_find_or_die(&g->calibration, setup->file, &cpus);
-	else
-		g->calibration.cpus = cpus;
+	g->calibration.cpus = cpus;
+	if (setup->soak && !setup->own)
+		calibration_find_or_die(&g->calibration, setup->file, &cpus, setup->needs_file);
 	if (setup->soak)
 		limits_warn();
 }

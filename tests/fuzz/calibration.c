@@ -62,20 +62,15 @@ static void writing_holds(const struct calibration *c)
 static void baselines_hold(const struct calibration *c)
 {
 	const struct baseline *b;
-	double sum = 0;
 	int i;
 
 	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++) {
-		holds(i == 0 || c->cpus.id[i - 1] < c->cpus.id[i], "the CPUs ascend");
 		holds(b->tasks >= 0 && b->tasks < 1 && b->spin > 0 && b->spin <= 1 &&
 			      b->speed > 0 && isfinite(b->speed) && b->tasks_sd >= 0 &&
 			      b->spin_sd >= 0 && b->speed_sd >= 0 &&
 			      isfinite(b->tasks_sd + b->spin_sd) && isfinite(b->speed_sd),
 		      "a CPU's baseline is one");
-		sum += (1 - b->tasks) * b->spin * b->speed;
 	}
-	holds(isfinite(sum) && fabs(sum - c->total) <= 0.0010001 * sum,
-	      "the total is that of all CPUs");
 	holds(isfinite(c->windows) && c->windows >= 2 && c->all.tasks_sd >= 0 &&
 		      c->all.spin_sd >= 0,
 	      "the machine's deviations are those of two windows or more");

@@ -148,7 +148,7 @@ if unshare -m true 2>/dev/null; then
 	calibration_of_which_only()
 	{
 		large_machine 1 "-1 -f large"
-		tail -n 1 err | grep -q "^cyclesoak: large is for CPUs 0,2,4,.*\.\.\., not for 0,2,4,.*\.\.\.: run .cyclesoak -C." err
+		tail -n 1 err | grep -q "^cyclesoak: large is for other CPUs than these (-N, --on-cpus): run .cyclesoak -C." err
 	}
 	check 'a calibration of which only the last CPU differs from those online is refused' calibration_of_which_only
 	# Of the machine CPU 1 alone is online, so that the first soaked CPU is not CPU 0.

@@ -68,7 +68,6 @@ static void test_bad(void)
 		{"2000", "-2000"},
 		{"2000", "nan"},
 		{"2000", "2000 "},
-		{"2000", "3000"},
 		{"2000", ""},
 		{SOAKER, "soaker 3"},
 		{SOAKER, SOAKER "x"},
@@ -86,10 +85,14 @@ static void test_bad(void)
 		{"1,4", "1,4,5"},
 		{"1,4", "4,1"},
 		{"1,4", "x"},
+		{"4000", "nan"},
+		{"4000", "1e999"},
+		{"4000 1", "4000 inf"},
+		{"4000 1", "4000 -1"},
+		{"0.5 0.1 0.5", "nan 0.1 0.5"},
 		{"4000", "inf"},
 		{"4000", "0"},
 		{"4000", "-4000"},
-		{"4000", "0x1000"},
 		{"4000 1", "4000"},
 		{"4000 1", "4000 1 1"},
 		{"0.5 0.1 0.5", "0.5 0.1 1.5"},
@@ -98,7 +101,6 @@ static void test_bad(void)
 		{"cpu 4 0", "cpu 4.5 0"},
 		{"cpus 1,4\n", ""},
 		{"cpus 1,4\n", "cpus 1,4\ncpus 1,4\n"},
-		{"later key", "later"},
 	};
 	struct calibration c;
 	char text[512];
@@ -111,10 +113,7 @@ static void test_bad(void)
 	}
 }
 
-#define ZEROS "000000000000000000000000000000000000000000000000000"
-#define SPEED "1" ZEROS ZEROS ZEROS ZEROS ZEROS ZEROS /* 10^306 */
-
-/* A calibration of one CPU, whose total agrees with its line. */
+/* A calibration of one CPU. */
 #define ONE_CPU(total, line) total "\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 " line "\n"
 
 static void test_odd(void)
@@ -122,21 +121,14 @@ static void test_odd(void)
 	static const struct {
 		const char *what, *text;
 	} odd[] = {
-		{"CPUs that do not ascend",
-		 "5\n" SOAKER "\nmachine m\ncpus 4,1\ncpu 4 0 0 1 0 2 0\ncpu 1 0 0 1 0 3 0\n"},
-		{"a CPU twice",
-		 "4\n" SOAKER "\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\ncpu 1 0 0 1 0 2 0\n"},
-		{"an infinite sum", "5\n" SOAKER "\nmachine m\ncpus 0-1\ncpu 0 0 0 1 0 " SPEED
-				    "00 0\ncpu 1 0 0 1 0 " SPEED "00 0\n"},
-		{"a share of tasks of 1", ONE_CPU("0", "1 0 1 0 2 0")},
-		{"a share of spinning of 0", ONE_CPU("0", "0 0 0 0 2 0")},
+		{"a list of CPUs that it lacks", "5\n" SOAKER "\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\n"},
+		{"two lists of CPUs", "5\n" SOAKER "\ncpus 1\ncpus 0-99\ncpu 1 0 0 1 0 2 0\n"},
+		{"a share of tasks of 1", ONE_CPU("1", "1 0 1 0 2 0")},
+		{"a share of spinning of 0", ONE_CPU("1", "0 0 0 0 2 0")},
 		{"a share of spinning above 1", ONE_CPU("3", "0 0 1.5 0 2 0")},
-		{"a speed of 0", ONE_CPU("0", "0 0 1 0 0 0")},
+		{"a speed of 0", ONE_CPU("1", "0 0 1 0 0 0")},
 		{"two versions", "2\nsoaker 3\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
 		{"no version", "2\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
-		{"a command to a terminal",
-		 "2\n" SOAKER "\nmachine \033[2J\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
-		{"carriage returns", "2\n" SOAKER "\nmachine m\r\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
 	};
 	static const char one_cpu[] = ONE_CPU("2", "0 0 1 0 2 0");
 	struct calibration c;
@@ -162,14 +154,14 @@ static void load_or_die(void *path)
 	struct cpus cpus;
 
 	cpus_online(&cpus);
-	calibration_load_or_die(&c, path, &cpus);
+	calibration_find_or_die(&c, path, &cpus, false);
 }
 
 /* No machine has CPU 8191 and no other. */
 static void test_misfit(void)
 {
 	static const char text[] = "1\n" SOAKER "\nmachine m\ncpus 8191\ncpu 8191 0 0 1 0 1 0\n";
-	char path[] = "/tmp/zc-50%%-XXXXXX", printed[512], want[64];
+	char path[] = "/tmp/zc-50%%-XXXXXX", printed[512], want[128];
 	const int fd = mkstemp(path);
 
 	ok(write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0,
@@ -177,8 +169,8 @@ static void test_misfit(void)
 	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
 	   "a calibration of other CPUs is rejected");
 	unlink(path);
-	snprintf(want, sizeof(want), ": %s is for CPUs 8191, not for ", path);
-	ok(strstr(printed, want) != NULL, "the error names the file, as it is, and its CPUs");
+	snprintf(want, sizeof(want), ": %s is for other CPUs than these ", path);
+	ok(strstr(printed, want) != NULL, "the error names the file, as it is");
 }
 
 /* Writes a calibration of this machine's CPUs and a machine of that name. */
@@ -231,26 +223,8 @@ static void test_machine(void)
 	unlink(path);
 }
 
-static void warn_spread(void *spread)
-{
-	calibration_warn_spread(*(const double *)spread);
-}
-
-static void test_spread(void)
-{
-	double steady = CAL_TOLERANCE, unsteady = 0.0123;
-	char printed[256];
-
-	status_of(warn_spread, &steady, printed, sizeof(printed));
-	ok(printed[0] == '\0', "no line about a machine whose rounds agree");
-	status_of(warn_spread, &unsteady, printed, sizeof(printed));
-	ok(strstr(printed, "unsteady: the last rounds differ by 1.2 points of load\n") != NULL,
-	   "a line about a machine whose rounds differ, in points of load");
-}
-
 int main(void)
 {
-	test_spread();
 	test_good();
 	test_all_cpus();
 	test_bad();
