@@ -266,13 +266,13 @@ bool baseline_is_whole(const struct calibration *c)
 }
 
 void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
-			const char *result)
+			const char *what, const char *result)
 {
 	const int cpu = c->cpus.id[baseline_held(c)];
 	char busiest[BUSIEST_STRLEN];
 	const bool found = busiest_find(cpu, soaker_keeper(s), busiest);
 
-	warnx("CPU %d left its soaker no time %s: %s%s%s", cpu, when, result,
+	warnx("CPU %d left its soaker no time %s %s: %s%s%s", cpu, when, what, result,
 	      found ? "; the busiest program was " : "", found ? busiest : "");
 }
 

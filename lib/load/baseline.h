@@ -35,11 +35,11 @@ int baseline_held(const struct calibration *c);
 bool baseline_is_whole(const struct calibration *c);
 
 /*
- * Prints that a CPU has no baseline, where baseline_is_whole() is false: `when` it was measured, what
- * results, and which program is the busiest.
+ * Prints that a CPU has no baseline, where baseline_is_whole() is false: when it was measured ("before
+ * the", "run"), what results, and which program is the busiest.
  */
 void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
-			const char *result);
+			const char *what, const char *result);
 
 /*
  * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Ends early, after

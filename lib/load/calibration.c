@@ -57,7 +57,7 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 	c.cpus = *cpus;
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
-	s = soaker_start_or_die(&c.cpus, wait);
+	s = soaker_start(&c.cpus, wait, true);
 	tasks = baseline_calibrate(s, &c, report_round, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
 	if (tasks > CAL_BUSY && !force)

@@ -4,7 +4,7 @@
  *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
  *	...
  *	if (calibration_find_or_die(&c, NULL, &cpus, false))
- *		soaker = soaker_start_or_die(&c.cpus, SOAK_WAIT);
+ *		soaker = soaker_start(&c.cpus, SOAK_WAIT, true);
  *
  * The first line is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
  * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,

@@ -38,7 +38,7 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 {
 	struct cpus cpus;
 
-	*g = (struct gauge){.setup = setup, .bracket = {.drift = NAN}};
+	*g = (struct gauge){.setup = setup, .drift = NAN};
 	gauge_cpus(setup, &cpus);
 	g->calibration.cpus = cpus;
 	if (setup->soak && !setup->own)
@@ -47,15 +47,129 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 		limits_warn();
 }
 
+/* Copies a calibration, whose CPUs are to be freed. */
+static void copy(struct calibration *to, const struct calibration *from)
+{
+	*to = *from;
+	if (from->cpu == NULL)
+		return;
+	to->cpu = alloc_or_die((size_t)from->cpus.n, sizeof(*to->cpu), "calibration");
+	memcpy(to->cpu, from->cpu, (size_t)from->cpus.n * sizeof(*to->cpu));
+}
+
 void gauge_copy(struct gauge *g, const struct gauge *prepared)
 {
-	const struct calibration *c = &prepared->calibration;
-
 	*g = *prepared;
-	if (c->cpu == NULL)
+	copy(&g->calibration, &prepared->calibration);
+}
+
+/*
+ * Own baselines.
+ */
+
+/*
+ * Measures the idle machine, as the first or the second baseline of a measurement, with a line on stderr
+ * if it is busy.  Returns false without a baseline: *stop ended that, or something held a CPU whole.
+ */
+static bool measure(struct gauge *g, bool second, struct calibration *c, const _Atomic int *stop)
+{
+	const struct instrument *in = &g->instrument;
+	const char *what = g->setup->what;
+	const double tasks = in->kind->baseline(in, c, g->seconds, stop);
+	const bool is_full = tasks > CAL_FULL;
+	bool *said = is_full ? &g->said_full : &g->said_busy;
+
+	if (isnan(tasks))
+		return false;
+	g->busy[second] = tasks > CAL_BUSY || !baseline_is_whole(c);
+	if (!baseline_is_whole(c)) {
+		if (!second)
+			baseline_warn_held(in->soaker, c, "before the", what,
+					   "no load is measured");
+		else if (!g->said_half)
+			baseline_warn_held(in->soaker, c, "after the", what,
+					   "only the baseline before it could be used, and the "
+					   "load is unsafe");
+		g->said_half |= second;
+		return false;
+	}
+	if (tasks > CAL_BUSY && !*said)
+		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
+		      what, 100 * tasks, is_full ? "no load is reported" : "the load is unsafe");
+	*said |= tasks > CAL_BUSY;
+	return true;
+}
+
+static bool measure_before(struct gauge *g)
+{
+	g->instrument.kind->limits(&g->instrument, &g->begun);
+	return measure(g, false, &g->calibration, NULL);
+}
+
+/*
+ * Converts a sample that was taken against one baseline to another.  Idle time is counted against none,
+ * and its sum is the kernel's own, which has one error of counting and not one for each CPU.
+ */
+static void rebase(struct gauge_mark *m, const struct calibration *from,
+		   const struct calibration *to)
+{
+	double spin;
+	int i;
+
+	if (to->lines > 0)
 		return;
-	g->calibration.cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
-	memcpy(g->calibration.cpu, c->cpu, (size_t)c->cpus.n * sizeof(*c->cpu));
+	m->sum.spin = m->sum.work = 0;
+	for (i = 0; i < to->cpus.n; i++) {
+		spin = from->cpu[i].spin / to->cpu[i].spin;
+		m->each[i].spin *= spin;
+		m->each[i].work *= spin * from->cpu[i].speed / to->cpu[i].speed;
+		m->sum.spin += m->each[i].spin;
+		m->sum.work += m->each[i].work;
+	}
+}
+
+static void forget_after(struct gauge *g)
+{
+	free(g->after.cpu);
+	g->after.cpu = NULL;
+}
+
+void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
+		 const _Atomic int *stop)
+{
+	struct calibration *c = &g->calibration, mean;
+
+	g->drift = NAN;
+	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
+		return;
+	g->after = (struct calibration){.cpus = c->cpus};
+	g->seconds = fmax(g->seconds, (to->sum.time - from->sum.time) / c->cpus.n);
+	g->instrument.kind->limits(&g->instrument, &g->ended);
+	if (!measure(g, true, &g->after, stop)) {
+		forget_after(g);
+		return;
+	}
+	copy(&mean, &g->after);
+	g->drift = 0 - baseline_merge(&mean, c);
+	/* A disturbed baseline makes the load unsafe, too. */
+	from->sum.limits = g->begun;
+	g->instrument.kind->limits(&g->instrument, &to->sum.limits);
+	rebase(from, c, &mean);
+	rebase(to, c, &mean);
+	free(c->cpu);
+	*c = mean;
+}
+
+void gauge_next(struct gauge *g)
+{
+	if (g->after.cpu == NULL)
+		return;
+	free(g->calibration.cpu);
+	g->calibration = g->after;
+	g->after.cpu = NULL;
+	g->begun = g->ended;
+	g->busy[0] = g->busy[1];
+	g->busy[1] = false;
 }
 
 /*
@@ -65,8 +179,7 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared)
 static bool start_soaking(struct gauge *g)
 {
 	const struct cpus *cpus = &g->calibration.cpus;
-	struct soaker *s = g->setup->needs_file ? soaker_start_or_die(cpus, g->setup->wait)
-						: soaker_start_or_warn(cpus, g->setup->wait);
+	struct soaker *s = soaker_start(cpus, g->setup->wait, g->setup->needs_file);
 
 	if (s == NULL)
 		return false;
@@ -106,8 +219,8 @@ bool gauge_start(struct gauge *g, double seconds)
 		idle_gross(g->instrument.idle, &g->calibration);
 		g->baseline = BASELINE_NONE;
 	}
-	if (g->baseline != BASELINE_OWN ||
-	    bracket_open(&g->bracket, setup->what, &g->instrument, &g->calibration, seconds))
+	g->seconds = seconds;
+	if (g->baseline != BASELINE_OWN || measure_before(g))
 		return true;
 	gauge_stop(g);
 	g->missing = UNSAFE_BASELINE_BUSY;
@@ -130,7 +243,7 @@ void gauge_stop(struct gauge *g)
 	if (g->instrument.kind != NULL)
 		g->instrument.kind->close(&g->instrument);
 	g->instrument = (struct instrument){.kind = NULL};
-	bracket_end(&g->bracket);
+	forget_after(g);
 	free(g->calibration.cpu);
 	g->calibration.cpu = NULL;
 }
@@ -176,21 +289,6 @@ void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interfac
 	counters_read(&m->counters, interface);
 }
 
-void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to,
-		 const _Atomic int *stop)
-{
-	const struct bracket_samples samples = {&from->sum, from->each, &to->sum, to->each};
-
-	g->bracket.drift = NAN;
-	if (g->instrument.kind != NULL && g->baseline == BASELINE_OWN)
-		bracket_close(&g->bracket, &g->instrument, &g->calibration, &samples, stop);
-}
-
-void gauge_next(struct gauge *g)
-{
-	bracket_next(&g->bracket, &g->calibration);
-}
-
 /*
  * Loads.
  */
@@ -207,9 +305,9 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 	l->baseline = g->baseline;
 	if (g->baseline != BASELINE_OWN)
 		return;
-	l->drift = g->bracket.drift;
-	if (!isnan(l->load) || l->unsafe != 0)
-		l->unsafe |= bracket_unsafe(&g->bracket);
+	l->drift = g->drift;
+	if ((!isnan(l->load) || l->unsafe != 0) && (g->busy[0] || g->busy[1]))
+		l->unsafe |= UNSAFE_BASELINE_BUSY;
 }
 
 void gauge_load(const struct gauge *g, const struct gauge_mark *from, const struct gauge_mark *to,
@@ -225,7 +323,7 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 
 void gauge_say(struct gauge *g, const struct load *l)
 {
-	/* The bracket has printed that the machine was busy. */
+	/* It was printed that the machine was busy in a baseline of its own. */
 	const unsigned said = g->baseline == BASELINE_OWN ? UNSAFE_BASELINE_BUSY : 0;
 
 	if (g->instrument.kind != NULL)

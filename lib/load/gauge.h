@@ -15,11 +15,15 @@
  *
  * Two instruments stand behind it: soaking (load.h), which tells what the traffic takes from other
  * work, and the CPUs' idle time (idle.h), which tells how busy it makes a machine of its own.
+ *
+ * Without a calibration the idle machine is measured just before and just after what is measured
+ * (BASELINE_OWN).  Neighbouring measurements share the baseline between them: gauge_next() begins the
+ * next one.
  */
 #pragma once
 
-#include "lib/load/bracket.h"
 #include "lib/load/calibration.h"
+#include "lib/load/instrument.h"
 
 /* What is to be measured, and against what. */
 struct gauge_setup {
@@ -40,9 +44,19 @@ struct gauge {
 	struct instrument instrument; /* kind is NULL while no load is measured */
 	struct calibration calibration;
 	enum baseline_kind baseline;
-	struct bracket bracket; /* of BASELINE_OWN */
-	unsigned missing;       /* why no load is measured though it was asked for: a reason */
+	unsigned missing; /* why no load is measured though it was asked for: a reason */
 	struct limits_said said;
+
+	/* Of BASELINE_OWN. */
+	double seconds; /* that a measurement takes, as far as is known: the baselines' grow with it */
+	double drift; /* by how much the baselines differ, in shares of load; NAN: no second */
+	struct calibration
+		after; /* the last baseline; cpu is NULL if a measurement has it, or none */
+	struct limits_mark begun,
+		ended; /* before the baseline before a measurement, and after it */
+	bool busy[2];  /* the machine was busy in the one, in the other */
+	/* What was printed: the machine was busy, or too busy for a load, or has no second baseline. */
+	bool said_busy, said_full, said_half;
 };
 
 /* This host at one time. */

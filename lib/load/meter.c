@@ -331,7 +331,7 @@ static void measure_first(struct meter *m)
 	m->instrument.kind->baseline(&m->instrument, c, 0, NULL);
 	if (baseline_is_whole(c))
 		return;
-	baseline_warn_held(m->instrument.soaker, c, "at the start",
+	baseline_warn_held(m->instrument.soaker, c, "at the", "start",
 			   "no load is measured until the machine is idle");
 	free(c->cpu);
 	c->cpu = NULL;
@@ -358,7 +358,7 @@ static void watch(struct meter *m)
 static void soak(struct meter *m)
 {
 	struct lock_holder holder;
-	struct soaker *s = soaker_start_parkable_or_die(&m->calibration.cpus, &holder);
+	struct soaker *s = soaker_start_parkable(&m->calibration.cpus, &holder);
 
 	m->instrument = instrument_soak(s);
 	m->state = METER_PARKED;

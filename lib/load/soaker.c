@@ -98,6 +98,7 @@ static struct soaker *soaker_new_or_die(const struct cpus *cpus)
 
 	if (s == MAP_FAILED)
 		die_errno("soaker");
+	s->lock = lock_open_or_die();
 	s->n = cpus->n;
 	s->events = &s->own_events;
 	s->yield = (struct yield){.kept = NAN, .late = NAN};
@@ -195,48 +196,29 @@ static void soaker_free(struct soaker *s)
 	munmap(s, sizeof(*s) + (size_t)s->n * sizeof(s->cpu[0]));
 }
 
-/* Starts soaking; returns NULL and stores the holder if another set still runs after `wait` seconds. */
-static struct soaker *soaker_start(const struct cpus *cpus, double wait, struct lock_holder *h)
-{
-	struct soaker *s = soaker_new_or_die(cpus);
-
-	s->lock = lock_open_or_die();
-	if (!lock_take(s->lock, wait, h)) {
-		soaker_free(s);
-		return NULL;
-	}
-	soaker_soak_or_die(s, cpus);
-	return s;
-}
-
 #define SOAKED_ALREADY "CPUs are being soaked already, by %s (pid %d): "
 #define WAY_OUT        "wait for it (--wait SECS) or stop it (on one host one -c has both ends)"
 
-struct soaker *soaker_start_or_die(const struct cpus *cpus, double wait)
+struct soaker *soaker_start(const struct cpus *cpus, double wait, bool needed)
 {
+	struct soaker *s = soaker_new_or_die(cpus);
 	struct lock_holder h;
-	struct soaker *s = soaker_start(cpus, wait, &h);
 
-	if (s == NULL)
+	if (lock_take(s->lock, wait, &h)) {
+		soaker_soak_or_die(s, cpus);
+		return s;
+	}
+	if (needed)
 		die(SOAKED_ALREADY WAY_OUT, h.name, h.pid);
-	return s;
+	warnx(SOAKED_ALREADY "no load is measured: " WAY_OUT, h.name, h.pid);
+	soaker_free(s);
+	return NULL;
 }
 
-struct soaker *soaker_start_or_warn(const struct cpus *cpus, double wait)
-{
-	struct lock_holder h;
-	struct soaker *s = soaker_start(cpus, wait, &h);
-
-	if (s == NULL)
-		warnx(SOAKED_ALREADY "no load is measured: " WAY_OUT, h.name, h.pid);
-	return s;
-}
-
-struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock_holder *h)
+struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder *h)
 {
 	struct soaker *s = soaker_new_or_die(cpus);
 
-	s->lock = lock_open_or_die();
 	if (lock_take(s->lock, SOAK_WAIT, h)) {
 		soaker_soak_or_die(s, cpus);
 	} else {

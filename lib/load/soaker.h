@@ -1,7 +1,7 @@
 /*
  * soaker.h: keeps every CPU busy at the lowest priority, and counts what that could do.
  *
- *	s = soaker_start_or_die(&cpus, SOAK_WAIT);
+ *	s = soaker_start(&cpus, SOAK_WAIT, true);
  *	soak_count(s, 0, &from);
  *	...
  *	soaker_check_or_die(s);
@@ -36,24 +36,18 @@ struct soak_count {
 #define SOAK_WAIT 2
 
 /*
- * Starts soaking and returns when every CPU's soaker runs.  Dies if another set still runs after
- * `wait` seconds (it names its holder) or a CPU cannot be had; warns of a CPU that leaves its soaker
- * no time, if the soakers may take CPU from others, and if they do not yield to others.  To be called before
- * there are threads.
+ * Starts soaking and returns when every CPU's soaker runs.  If another set still runs after `wait`
+ * seconds, prints a line that names its holder and returns NULL, or dies if a load is `needed`.  Dies
+ * if a CPU cannot be had; warns of a CPU that leaves its soaker no time, if the soakers may take CPU
+ * from others, and if they do not yield to others.  To be called before there are threads.
  */
-struct soaker *soaker_start_or_die(const struct cpus *cpus, double wait);
-
-/*
- * The same for a program that can do without a load: if another set still runs, it prints a line
- * that names its holder, and returns NULL.
- */
-struct soaker *soaker_start_or_warn(const struct cpus *cpus, double wait);
+struct soaker *soaker_start(const struct cpus *cpus, double wait, bool needed);
 
 /*
  * The same for a program that does not soak all of the time.  Where another set runs, *h has its
  * holder and these soakers are parked from the start: they sleep, without the machine's lock.
  */
-struct soaker *soaker_start_parkable_or_die(const struct cpus *cpus, struct lock_holder *h);
+struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder *h);
 
 bool soaker_is_parked(const struct soaker *s);
 

@@ -2,7 +2,7 @@
  * yield.h: whether soakers leave the CPUs to other programs, and wake them in time.  This judges what
  * priorities, control groups and schedulers only promise.
  *
- *	soaker = soaker_start_or_die(&cpus, SOAK_WAIT);
+ *	soaker = soaker_start(&cpus, SOAK_WAIT, true);
  *	yield_measure(&cpus, &y);
  *	if (y.kept < YIELD_KEPT || y.late > YIELD_LATE)
  *		...

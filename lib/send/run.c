@@ -217,7 +217,7 @@ const char *run_lacks_load(const struct run *r)
 	if (r->gauge.missing != 0)
 		return "no load of this host can be measured: only throughput is compared, and the "
 		       "receiver's load if zcs measures it (-c)";
-	if (r->gauge.bracket.warned_of_full)
+	if (r->gauge.said_full)
 		return "no load can be measured before the machine is idle: until then only "
 		       "throughput is compared";
 	return NULL;

@@ -63,7 +63,7 @@ static void test_lacks_load(void)
 
 	ok(run_lacks_load(&r) == NULL,
 	   "a comparison whose load can be measured has no line about it");
-	r.gauge.bracket.warned_of_full = true;
+	r.gauge.said_full = true;
 	ok(strstr(run_lacks_load(&r), "until then only throughput") != NULL,
 	   "a machine that is too busy for a load before a comparison may become idle");
 	r.gauge.missing = UNSAFE_SOAKED_ALREADY;
