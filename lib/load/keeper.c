@@ -1,12 +1,10 @@
-#include "lib/load/keeper.h"
+#include "lib/load/shared.h"
 
 #include <dirent.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-#include "lib/load/spin.h"
 
 #define REMOVE_TRIES 5 /* the soakers have ended; those of another program may be in the group */
 

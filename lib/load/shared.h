@@ -1,10 +1,15 @@
 /*
- * shared.h: the memory that the program, the keeper and the soakers share: soaker.h has what they are.
+ * shared.h: what the program, the keeper and the soakers share: their memory, and how each begins.
+ * soaker.h has what they are.
+ *
+ *	pipe2(ends, O_CLOEXEC);
+ *	pid = fork();
+ *	if (pid == 0)
+ *		keeper_main(s, ends);
  */
 #pragma once
 
 #include "lib/load/cgroup.h"
-#include "lib/load/lock.h"
 #include "lib/load/yield.h"
 
 #define SOAK_GAP_NS 1000 /* the shortest gap; the shortest interrupts take longer */
@@ -58,3 +63,15 @@ struct soaker {
 	int n;          /* how many CPUs are soaked */
 	struct soak_cpu cpu[];
 };
+
+/*
+ * The keeper starts the soakers and waits until they end, or the write end of the pipe is closed.  Its
+ * exit status is 128 and the signal that killed the soakers, or EXIT_FAILURE if they ended otherwise.
+ */
+_Noreturn void keeper_main(struct soaker *s, const int ends[2]);
+
+/* Counts that a child was stopped, or was and goes on, by what waitpid(2) stored. */
+void keeper_count_stop(struct soak_events *e, _Atomic bool *stopped, int status);
+
+/* Soaks each CPU of *s with a thread, until the process is killed or its parent ends. */
+_Noreturn void spin_main(struct soaker *s, pid_t parent);

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib/load/keeper.h"
+#include "lib/load/shared.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

@@ -1,4 +1,4 @@
-#include "lib/load/spin.h"
+#include "lib/load/shared.h"
 
 #include <linux/futex.h>
 #include <sched.h>
