@@ -120,31 +120,14 @@ static bool machine_parse(const char *line, struct calibration *c)
 	       is_share(c->all.tasks_sd) && is_share(c->all.spin_sd);
 }
 
-static const char other_version[] = "was not made by this version's soaker";
-
-/* What has been read of a file so far. */
-struct reader {
-	struct calibration *c;
-	bool version; /* there was a line of this version */
-	int n;        /* lines of CPUs */
-};
-
 static bool is_key(const char *line, const char *key)
 {
 	return strncmp(line, key, strlen(key)) == 0;
 }
 
-/* One line after the first.  Keys of later versions are ignored. */
-static const char *line_parse(const char *line, struct reader *r)
+/* One line after the first two; *n counts the CPUs.  Keys of later versions are ignored. */
+static const char *line_parse(const char *line, struct calibration *c, int *n)
 {
-	struct calibration *c = r->c;
-	char version[32];
-
-	if (is_key(line, "soaker ")) {
-		snprintf(version, sizeof(version), "soaker %d", SOAK_FORMAT);
-		r->version = strcmp(line, version) == 0;
-		return r->version ? NULL : other_version;
-	}
 	if (is_key(line, "machine ")) {
 		snprintf(c->machine, sizeof(c->machine), "%s", line + strlen("machine "));
 		make_printable(c->machine);
@@ -154,7 +137,7 @@ static const char *line_parse(const char *line, struct reader *r)
 		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
 	} else if (is_key(line, "all ") && !machine_parse(line, c)) {
 		return "has a bad line for all CPUs";
-	} else if (is_key(line, "cpu ") && !cpu_parse(line, c, r->n++)) {
+	} else if (is_key(line, "cpu ") && !cpu_parse(line, c, (*n)++)) {
 		return "has a bad line for a CPU";
 	}
 	return NULL;
@@ -172,24 +155,29 @@ static void machine_assume(struct calibration *c)
 	}
 }
 
+static const char other_version[] = "was not made by this version's soaker";
+
 /* Parses the whole text.  Returns NULL, or what is wrong: the caller then frees c->cpu. */
 static const char *lines_parse(char *text, struct calibration *c)
 {
-	struct reader r = {.c = c};
 	const char *line = strsep(&text, "\n"), *why = NULL;
-	int end = 0;
+	int end = 0, n = 0;
+	long version;
 
 	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
 	if (sscanf(line, "%lf%n", &c->total, &end) != 1 || line[end] != '\0' ||
 	    !is_amount(c->total))
 		return "does not begin with a number of loops per second";
+	line = strsep(&text, "\n");
+	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
+	if (line == NULL || sscanf(line, "soaker %ld%n", &version, &end) != 1 ||
+	    line[end] != '\0' || version != SOAK_FORMAT)
+		return other_version;
 	while (why == NULL && (line = strsep(&text, "\n")) != NULL)
-		why = line_parse(line, &r);
+		why = line_parse(line, c, &n);
 	if (why != NULL)
 		return why;
-	if (!r.version)
-		return other_version;
-	if (c->cpu == NULL || r.n != c->cpus.n)
+	if (c->cpu == NULL || n != c->cpus.n)
 		return "lacks a CPU";
 	if (c->windows == 0)
 		machine_assume(c);

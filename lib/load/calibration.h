@@ -7,7 +7,7 @@
  *		soaker = soaker_start(&c.cpus, SOAK_WAIT, true);
  *
  * The first line is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
- * follow it: `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,
+ * follow it: first `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,
  * the number of windows and the machine's two standard deviations, which may be missing; and for each of those CPUs `cpu
  * NUMBER` and the six numbers of struct baseline.
  */

@@ -137,17 +137,18 @@ static bool yields(const struct soaker *s)
 	return !(s->yield.kept < YIELD_KEPT) && !(s->yield.late > YIELD_LATE);
 }
 
-/* The CPU-seconds that other tasks than the soakers have had, and all there were. */
-static void read_tasks(const struct soaker *s, double *tasks, double *all)
+/* The CPU-seconds that other tasks than the soakers have had. */
+static double tasks_seconds(const struct soaker *s)
 {
 	struct soak_count c;
+	double sum = 0;
 	int i;
 
-	for (*tasks = *all = 0, i = 0; i < s->n; i++) {
+	for (i = 0; i < s->n; i++) {
 		soak_count(s, i, &c);
-		*tasks += (double)c.tasks_ns / 1e9;
-		*all += (double)c.ns / 1e9;
+		sum += (double)c.tasks_ns / 1e9;
 	}
+	return sum;
 }
 
 /* Prints that the soakers do not yield: what a thread kept of a CPU, or when it ran. */
@@ -171,16 +172,17 @@ static void warn_of_yield(const struct soaker *s)
  */
 static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 {
-	double tasks, all, tasks_then, all_then, busy = 0;
+	double tasks, busy;
+	uint64_t begun;
 	int tries = 0;
 
 	soaker_fork_or_die(s);
 	sleep_ns(SOAK_SETTLE_NS);
 	do {
-		read_tasks(s, &tasks_then, &all_then);
+		begun = now_ns();
+		tasks = tasks_seconds(s);
 		sleep_ns(SOAK_LOOK_NS);
-		read_tasks(s, &tasks, &all);
-		busy = (tasks - tasks_then) / (all - all_then);
+		busy = (tasks_seconds(s) - tasks) / s->n / seconds_between(begun, now_ns());
 		yield_measure(cpus, &s->yield);
 	} while (!yields(s) && ++tries < YIELD_TRIES);
 	if (yields(s) || busy > SOAK_BUSY)
