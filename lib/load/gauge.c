@@ -329,3 +329,11 @@ void gauge_say(struct gauge *g, const struct load *l)
 	if (g->instrument.kind != NULL)
 		limits_say(l->unsafe & ~said, &g->said);
 }
+
+void gauge_say_interval(struct gauge *g, const struct load *l)
+{
+	struct load all = *l;
+
+	all.unsafe |= g->said.reasons;
+	gauge_say(g, &all);
+}

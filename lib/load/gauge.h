@@ -137,3 +137,6 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 
 /* Prints a line on stderr for each reason of a load that the one before did not have: limits_say(). */
 void gauge_say(struct gauge *g, const struct load *l);
+
+/* The same of an interval, with which no reason ends: its lines are not printed again for the run. */
+void gauge_say_interval(struct gauge *g, const struct load *l);

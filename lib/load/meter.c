@@ -379,7 +379,8 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 
 	gauge_cpus(setup, &cpus);
 	m->calibration.cpus = cpus;
-	m->own = setup->idle || !calibration_find_or_die(&m->calibration, setup->file, &cpus, false);
+	m->own = setup->idle ||
+		 !calibration_find_or_die(&m->calibration, setup->file, &cpus, false);
 	pthread_rwlock_init(&m->lock, NULL);
 	if (setup->idle) {
 		watch(m);

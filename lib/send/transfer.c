@@ -50,7 +50,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	gauge_between(&r->gauge, &last, &t->last, -1, &sum.host);
 	if (t->measuring)
 		t->unsafe |= sum.host.unsafe;
-	gauge_say(&r->gauge, &sum.host);
+	gauge_say_interval(&r->gauge, &sum.host);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
 	/* Intervals that passed while the program was stopped are not made up. */
 	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
