@@ -103,7 +103,7 @@ static void report_text(const struct monitor *m, const struct load *l)
 {
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
 	const double *accounting = l->rates.cpu;
-	char text[BASELINES_STRLEN], reasons[16 + UNSAFE_STRLEN];
+	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[16 + UNSAFE_STRLEN];
 	struct wrap line;
 	struct load one;
 	int i;
@@ -112,8 +112,8 @@ static void report_text(const struct monitor *m, const struct load *l)
 	if (isnan(l->load)) {
 		wrap_add(&line, "", "System load: -, %s", no_load_text(l, reasons));
 	} else {
-		wrap_add(&line, "", "System load: %.1f%%%s +-%.1f%%", percent(l->load),
-			 unsafe_mark(l->unsafe), 100 * l->uncertainty);
+		wrap_add(&line, "", "System load: %s",
+			 load_text(l->load, l->uncertainty, l->unsafe, load));
 		if (!isnan(l->slowed))
 			wrap_add(&line, ", ", "slowed %.1f%%", percent(l->slowed));
 	}
@@ -137,12 +137,12 @@ static void report_text(const struct monitor *m, const struct load *l)
 static void report_json(struct monitor *m, const struct load *l)
 {
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
-	struct figures f;
-	struct load one;
+	struct figures f, one;
 	struct json j;
 	int i;
 
 	figures_init(&f);
+	figures_init(&one);
 	f.host = *l;
 	json_report_open(&j);
 	if (!m->has_start) {
@@ -152,19 +152,17 @@ static void report_json(struct monitor *m, const struct load *l)
 	}
 	m->has_start = true;
 	json_number(&j, "seconds", l->seconds);
-	json_load(&j, &f);
+	json_rows(&j, &f, IN_HOST);
 	json_open(&j, "load_by_cpu", '[');
 	for (i = 0; i < cpus->n && gauge_measures(&m->gauge); i++) {
-		load_of_cpu(m, i, l->unsafe, &one);
+		load_of_cpu(m, i, l->unsafe, &one.host);
 		json_open(&j, NULL, '{');
 		json_count(&j, "cpu", (uint64_t)cpus->id[i]);
-		json_number(&j, "load_percent", 100 * one.load);
-		json_number(&j, "load_uncertainty_percent", 100 * one.uncertainty);
-		json_unsafe(&j, one.unsafe);
+		json_rows(&j, &one, IN_CPU);
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
-	json_accounting(&j, &l->rates);
+	json_accounting(&j, &f);
 	json_report_close(&j, NULL);
 }
 
@@ -195,14 +193,14 @@ static struct load report_load(struct monitor *m)
 static void report_closing(const struct history *h)
 {
 	const double mean = history_mean(h), half = history_uncertainty(h);
+	char text[FIGURE_STRLEN];
 	struct json j;
 
 	if (h->n == 0)
 		return;
 	if (!opt.json) {
-		report("mean of %ld: %.1f%%%s +-%.1f%%, minimum %.1f%%, maximum %.1f%%\n", h->n,
-		       percent(mean), unsafe_mark(h->unsafe), 100 * half, percent(h->min),
-		       percent(h->max));
+		report("mean of %ld: %s, minimum %.1f%%, maximum %.1f%%\n", h->n,
+		       load_text(mean, half, h->unsafe, text), percent(h->min), percent(h->max));
 		return;
 	}
 	json_report_open(&j);

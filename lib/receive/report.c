@@ -208,9 +208,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	if (r->opt->json) {
 		json_open(j, NULL, '{');
 		json_open(j, "sum", '{');
-		json_throughput(j, start, f->seconds, f->bytes);
-		json_number(j, "load_percent", 100 * f->host.load);
-		json_unsafe(j, f->host.unsafe);
+		json_timed(j, start, f, IN_INTERVAL);
 		json_count(j, "clients", f->clients);
 		json_bool(j, "omitted", warm_up);
 		json_bool(j, "sender", false);
@@ -375,9 +373,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 	if (r->opt->json) {
 		object_open(r);
 		replies_start(r);
-		json_number(j, "seconds", f->seconds);
-		json_count(j, "bytes", f->bytes);
-		json_number(j, "bits_per_second", 8 * per_second(f->bytes, f->seconds));
+		json_rows(j, f, IN_REQUESTS);
 		json_count(j, "replies", f->calls);
 		json_number(j, "replies_per_second", per_s);
 		json_host(j, "host", f);

@@ -4,12 +4,202 @@
 
 #include "lib/load/cpus.h"
 
-void figures_init(struct figures *f)
+/*
+ * Figures that others give.
+ */
+
+double per_second(double n, double seconds)
 {
-	memset(f, 0, sizeof(*f));
-	f->seconds = f->cpu = NAN;
-	load_init(&f->host);
-	set_unknown(&f->tcp, sizeof(f->tcp));
+	return seconds > 0 ? n / seconds : 0;
+}
+
+double kbytes_per_sec(uint64_t bytes, double seconds)
+{
+	return per_second((double)bytes / 1024, seconds);
+}
+
+static double kib_per_second(const struct figures *f)
+{
+	return kbytes_per_sec(f->bytes, f->seconds);
+}
+
+static double bits_per_second(const struct figures *f)
+{
+	return f->cut ? NAN : 8 * per_second((double)f->bytes, f->seconds);
+}
+
+static double calls_per_second(const struct figures *f)
+{
+	return per_second((double)f->calls, f->seconds);
+}
+
+double figures_cost_each(const struct figures *f, double n)
+{
+	return n > 0 ? f->host.load * f->host.cpus * f->seconds * 1e6 / n : NAN;
+}
+
+double figures_cost(const struct figures *f)
+{
+	return figures_cost_each(f, (double)f->bytes / 1024);
+}
+
+/* Half of the 95 % interval of the cost: the same share as that of the load. */
+static double cost_uncertainty(const struct figures *f)
+{
+	struct figures half = *f;
+
+	half.host.load = isnan(f->host.load) ? NAN : f->host.uncertainty;
+	return figures_cost(&half);
+}
+
+/*
+ * The table.
+ */
+
+/* What a figure is, and where struct figures has it. */
+#define NUMBER(k, member)   .kind = FIGURE_##k, .offset = offsetof(struct figures, member)
+#define STRING(k, member)   NUMBER(k, member), .size = sizeof(((struct figures *)0)->member)
+#define DERIVED(k, formula) .kind = FIGURE_##k, .derive = (formula)
+
+/* Its objects in JSON, its place in text, and what a sum has of it. */
+#define IN(set)       .objects = IN_##set
+#define TEXT(g, text) .group = GROUP_##g, .label = (text)
+#define ADDED         .sum = SUM_ADDED
+#define OF_ONE        .sum = SUM_NONE
+
+#define IN_TRANSFER   (IN_SENDER | IN_RECEIVER)
+#define IN_THROUGHPUT (IN_TRANSFER | IN_INTERVAL | IN_REQUESTS)
+#define IN_LOADS      (IN_HOST | IN_CPU | IN_INTERVAL)
+#define IN_HOST_CPU   (IN_HOST | IN_CPU)
+#define IN_TCP        (IN_SENDER | IN_INTERVAL)
+
+const struct figure figure_table[] = {
+	/* What was moved. */
+	{"bytes", "bytes", NUMBER(COUNT, bytes), IN(THROUGHPUT), TEXT(TRANSFER, "bytes"), ADDED},
+	{"seconds", "seconds", NUMBER(SECONDS, seconds), IN(THROUGHPUT), TEXT(TRANSFER, "seconds")},
+	{"bits_per_second", NULL, DERIVED(RATE, bits_per_second), IN(THROUGHPUT)},
+	{"kib_per_second", NULL, DERIVED(RATE, kib_per_second), TEXT(TRANSFER, "KiB/s")},
+	{"files", "files", NUMBER(COUNT, files), IN(TRANSFER), ADDED},
+	{"warmup_bytes", "warmup", NUMBER(COUNT, warmup), IN(TRANSFER), ADDED},
+	{"method", "method", STRING(WORD, method), IN(TRANSFER), TEXT(TRANSFER, "method")},
+	{"calls", "reads", NUMBER(COUNT, calls), IN(TRANSFER), TEXT(TRANSFER, "calls"), ADDED},
+	{NULL, NULL, DERIVED(RATE, calls_per_second), TEXT(TRANSFER, "calls/s")},
+	{"cpu", "cpu", NUMBER(CPU, cpu), IN(TRANSFER), OF_ONE},
+	{NULL, "clients", NUMBER(COUNT, clients)},
+	{NULL, "refused", STRING(WORD, refused)},
+
+	/* The load of the host. */
+	{"load_percent", "load", NUMBER(LOAD, host.load), IN(LOADS), TEXT(LOAD, "load")},
+	{"load_uncertainty_percent", "uncertainty", NUMBER(SHARE, host.uncertainty), IN(HOST_CPU)},
+	{"load_shared_percent", NULL, NUMBER(SHARE, host.shared)},
+	{"tasks_percent", "tasks", NUMBER(SHARE, host.tasks), IN(HOST),
+	 TEXT(LOAD, "  of it, tasks")},
+	{"instrument", "instrument", STRING(WORD, host.instrument), IN(HOST),
+	 TEXT(LOAD, "measured by")},
+	{"unsafe", "unsafe", NUMBER(REASONS, host.unsafe), IN(LOADS), TEXT(LOAD, "unsafe: why"),
+	 ADDED},
+	{"no_load", "no_load", STRING(WORD, no_load), IN(HOST)},
+	{"cpus", "cpus", NUMBER(CPUS, host.cpus), IN(HOST), TEXT(LOAD, "CPUs measured")},
+	{"slowed_percent", "slowed", NUMBER(CHANGE, host.slowed), IN(HOST),
+	 TEXT(LOAD, "idle work slowed by")},
+	{"switches_per_second", "switches", NUMBER(RATE, host.switches), IN(HOST),
+	 TEXT(LOAD, "switches/s")},
+	{"cost_us_per_kib", NULL, DERIVED(COST, figures_cost), IN(LOADS),
+	 TEXT(LOAD, "cost, us/KiB")},
+	{"cost_uncertainty_us_per_kib", NULL, DERIVED(COST, cost_uncertainty), IN(HOST)},
+	{"baseline", NULL, NUMBER(BASELINE, host.baseline), IN(HOST)},
+	{"baseline_tasks_percent", NULL, NUMBER(SHARE, host.others), IN(HOST)},
+	{"drift_percent", NULL, NUMBER(CHANGE, host.drift), IN(HOST)},
+
+	/* The counters of the host. */
+	{"interrupts_per_second", "interrupts", NUMBER(RATE, host.rates.interrupts), IN(HOST),
+	 TEXT(HOST, "interrupts/s")},
+	{"packets_in_per_second", "packets_in", NUMBER(RATE, host.rates.packets_in), IN(HOST),
+	 TEXT(HOST, "packets/s in")},
+	{"packets_out_per_second", "packets_out", NUMBER(RATE, host.rates.packets_out), IN(HOST),
+	 TEXT(HOST, "packets/s out")},
+	{"softnet_dropped", "softnet_dropped", NUMBER(RATE, host.rates.softnet_dropped), IN(HOST)},
+	{"softnet_squeezed", "softnet_squeezed", NUMBER(RATE, host.rates.softnet_squeezed),
+	 IN(HOST)},
+	{"user", "user", NUMBER(SHARE, host.rates.cpu[CPU_USER]), IN(ACCOUNTING)},
+	{"nice", "nice", NUMBER(SHARE, host.rates.cpu[CPU_NICE]), IN(ACCOUNTING)},
+	{"system", "system", NUMBER(SHARE, host.rates.cpu[CPU_SYSTEM]), IN(ACCOUNTING)},
+	{"idle", "idle", NUMBER(SHARE, host.rates.cpu[CPU_IDLE]), IN(ACCOUNTING)},
+	{"iowait", "iowait", NUMBER(SHARE, host.rates.cpu[CPU_IOWAIT]), IN(ACCOUNTING)},
+	{"irq", "irq", NUMBER(SHARE, host.rates.cpu[CPU_IRQ]), IN(ACCOUNTING)},
+	{"softirq", "softirq", NUMBER(SHARE, host.rates.cpu[CPU_SOFTIRQ]), IN(ACCOUNTING)},
+	{"steal", "steal", NUMBER(SHARE, host.rates.cpu[CPU_STEAL]), IN(ACCOUNTING)},
+
+	/* The connection. */
+	{"retransmits", NULL, NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
+	 ADDED},
+	{"rtt", NULL, NUMBER(US, tcp.rtt), IN(TCP), TEXT(TCP, "RTT, ms"), OF_ONE},
+	{"rttvar", NULL, NUMBER(US, tcp.rttvar), IN(TCP), OF_ONE},
+	{"min_rtt", NULL, NUMBER(US, tcp.min_rtt), IN(SENDER), TEXT(TCP, "  minimum, ms"), OF_ONE},
+	{"snd_cwnd", NULL, NUMBER(BYTES, tcp.cwnd), IN(TCP), TEXT(TCP, "window, KiB"), OF_ONE},
+	{"snd_mss", NULL, NUMBER(NUMBER, tcp.mss), IN(SENDER), TEXT(TCP, "MSS, bytes"),
+	 .sum = SUM_SAME},
+	{"pmtu", NULL, NUMBER(NUMBER, tcp.pmtu), IN(TCP), OF_ONE},
+	{"delivery_rate", NULL, NUMBER(BYTE_RATE, tcp.delivery_rate), IN(SENDER), OF_ONE},
+	{"busy_time", NULL, NUMBER(US, tcp.busy), IN(SENDER), ADDED},
+	{"rwnd_limited", NULL, NUMBER(US, tcp.rwnd_limited), IN(SENDER), ADDED},
+	{"sndbuf_limited", NULL, NUMBER(US, tcp.sndbuf_limited), IN(SENDER), ADDED},
+	{"rcv_rtt", "rcv_rtt", NUMBER(US, tcp.rcv_rtt), IN(RECEIVER), OF_ONE},
+	{"rcv_mss", "rcv_mss", NUMBER(NUMBER, tcp.rcv_mss), IN(RECEIVER), OF_ONE},
+	{"rcv_ooopack", "out_of_order", NUMBER(NUMBER, tcp.rcv_ooo), IN(RECEIVER), OF_ONE},
+	{"zerocopy_sends", NULL, NUMBER(NUMBER, zerocopy.sends), IN(STREAM), ADDED},
+	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM), ADDED},
+	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM), ADDED},
+
+	/* The other end's program. */
+	{NULL, "version", STRING(NAME, version)},
+	{NULL, "kernel", STRING(NAME, kernel)},
+};
+const int figure_rows = (int)(sizeof(figure_table) / sizeof(figure_table[0]));
+
+_Static_assert(sizeof(figure_table) / sizeof(figure_table[0]) <= FIGURES_MAX, "too many figures");
+
+const struct figure *figure_named(const char *key)
+{
+	int i = 0;
+
+	while (i < figure_rows &&
+	       (figure_table[i].key == NULL || strcmp(figure_table[i].key, key) != 0))
+		i++;
+	if (i == figure_rows)
+		die("%s: no figure has this key", key);
+	return &figure_table[i];
+}
+
+/* Whether its member is a double. */
+static bool is_double(const struct figure *row)
+{
+	return row->derive == NULL && row->kind > FIGURE_COUNT && row->kind < FIGURE_WORD;
+}
+
+const void *figure_member(const struct figure *row, const struct figures *f)
+{
+	return (const char *)f + row->offset;
+}
+
+double figure_value(const struct figure *row, const struct figures *f)
+{
+	if (row->derive != NULL)
+		return row->derive(f);
+	if (row->kind == FIGURE_COUNT)
+		return (double)*(const uint64_t *)figure_member(row, f);
+	return is_double(row) ? *(const double *)figure_member(row, f) : NAN;
+}
+
+double figure_factor(const struct figure *row)
+{
+	switch (row->kind) {
+	case FIGURE_LOAD:
+	case FIGURE_CHANGE:
+	case FIGURE_SHARE: return 100;
+	case FIGURE_BYTE_RATE: return 8;
+	default: return 1;
+	}
 }
 
 bool figure_is_possible(enum figure_kind kind, double value)
@@ -17,19 +207,39 @@ bool figure_is_possible(enum figure_kind kind, double value)
 	static const struct {
 		double least, most;
 		bool whole;
-	} bounds[FIGURE_KINDS] = {
+	} bounds[] = {
 		[FIGURE_COUNT] = {.most = 1e18, .whole = true}, /* of bytes, an exabyte */
-		[FIGURE_SECONDS] = {.most = 1e9},               /* 30 years */
-		[FIGURE_LOAD] = {.least = -100, .most = 100},
-		[FIGURE_SHARE] = {.most = 100},
+		[FIGURE_NUMBER] = {.most = 1e15, .whole = true},
 		[FIGURE_CPU] = {.most = CPUS_MAX - 1, .whole = true},
 		[FIGURE_CPUS] = {.most = CPUS_MAX},
+		[FIGURE_SECONDS] = {.most = 1e9}, /* 30 years */
+		[FIGURE_US] = {.most = 1e15},
+		[FIGURE_BYTES] = {.most = 1e18},
 		[FIGURE_RATE] = {.most = 1e15},
+		[FIGURE_BYTE_RATE] = {.most = 1e15},
 		[FIGURE_COST] = {.least = -1e15, .most = 1e15},
+		[FIGURE_LOAD] = {.least = -100, .most = 100},
+		[FIGURE_CHANGE] = {.least = -100, .most = 100},
+		[FIGURE_SHARE] = {.most = 100},
 	};
 
 	return value >= bounds[kind].least && value <= bounds[kind].most &&
 	       (!bounds[kind].whole || value == floor(value));
+}
+
+/*
+ * All figures of one end.
+ */
+
+void figures_init(struct figures *f)
+{
+	int i;
+
+	memset(f, 0, sizeof(*f));
+	load_init(&f->host);
+	for (i = 0; i < figure_rows; i++)
+		if (is_double(&figure_table[i]))
+			*(double *)((char *)f + figure_table[i].offset) = NAN;
 }
 
 void figures_program(struct figures *f)
@@ -41,15 +251,32 @@ void figures_program(struct figures *f)
 		snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
 }
 
+/* Stores what two streams or clients have together of a figure. */
+static void add_row(const struct figure *row, struct figures *sum, const struct figures *a,
+		    const struct figures *b)
+{
+	const double first = figure_value(row, a), second = figure_value(row, b);
+	void *member = (char *)sum + row->offset;
+
+	if (row->sum == SUM_ADDED && row->kind == FIGURE_COUNT)
+		*(uint64_t *)member = *(const uint64_t *)figure_member(row, a) +
+				      *(const uint64_t *)figure_member(row, b);
+	else if (row->sum == SUM_ADDED && row->kind == FIGURE_REASONS)
+		sum->host.unsafe = a->host.unsafe | b->host.unsafe;
+	else if (row->sum == SUM_ADDED)
+		*(double *)member = first + second;
+	else if (row->sum == SUM_NONE || (row->sum == SUM_SAME && first != second))
+		*(double *)member = NAN;
+}
+
 void figures_add(struct figures *sum, const struct figures *f)
 {
-	sum->bytes += f->bytes;
-	sum->calls += f->calls;
-	sum->files += f->files;
-	sum->warmup += f->warmup;
-	sum->host.unsafe |= f->host.unsafe;
-	if (isnan(sum->seconds) || f->seconds > sum->seconds)
-		sum->seconds = f->seconds;
-	sum->tcp.retransmits += f->tcp.retransmits;
-	strcpy(sum->method, f->method);
+	const struct figures before = *sum;
+	const bool is_first = isnan(before.seconds);
+	int i;
+
+	if (is_first || f->seconds >= before.seconds)
+		*sum = *f;
+	for (i = 0; i < figure_rows && !is_first; i++)
+		add_row(&figure_table[i], sum, &before, f);
 }

@@ -1,10 +1,23 @@
 /*
- * figures.h: what one end measured.
+ * figures.h: what one end measured, and the table of it.
  *
  *	figures_init(&sum);
  *	for (i = 0; i < streams; i++)
  *		figures_add(&sum, &f[i]);
- *	report("%s\n", rate_text(&sum, text));
+ *	report("%.3f us/KiB\n", figures_cost(&sum));
+ *
+ * A new figure is a member of struct figures, or a function of others; its row in figure_table[]; and the
+ * line that sets it.  Receipts, JSON and text are made from the rows, and so are the columns of --save:
+ *
+ *	const struct figure *load = figure_named("load_percent");
+ *
+ *	printf("%s\t%.9g\n", load->key, figure_factor(load) * figure_value(load, &f));
+ *	...
+ *	value = strtod(field, NULL) / figure_factor(load);
+ *	if (!figure_is_possible(load->kind, value))
+ *		return "has a figure that no host can have measured";
+ *
+ * tests/unit/figures.c compares the keys with zc-wire(5), zc-json(5) and the schema.
  */
 #pragma once
 
@@ -12,6 +25,11 @@
 #include "lib/load/load.h"
 
 #define RELEASE_SIZE 65 /* of a kernel's release in struct utsname */
+
+/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
+struct zerocopy_figures {
+	double sends, copied, incomplete;
+};
 
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
@@ -26,24 +44,85 @@ struct figures {
 	double cpu;             /* the number of the CPU to which the thread was bound */
 	struct load host;       /* the host's load and rates */
 	struct tcp_figures tcp; /* the connection's figures */
-	char version[16];       /* of the zc that measured this, in a receipt; empty: not known */
+	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
+	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel, likewise */
-	char no_load[16];          /* why there is no load, as in receipt.h; empty: not known */
+	char no_load[16];          /* why there is no load: NO_LOAD_*; empty: not known */
 	char refused[16];          /* why the other end did not serve; empty if it did */
 };
 
-/* What a figure that another program wrote is: in a receipt, or in a file of --save. */
+/* What a figure is: by this it is stored, bounded, and printed. */
 enum figure_kind {
-	FIGURE_COUNT,
+	FIGURE_COUNT,  /* a uint64_t; those below are doubles */
+	FIGURE_NUMBER, /* whole, too */
+	FIGURE_CPU,    /* the number of one */
+	FIGURE_CPUS,   /* how many */
 	FIGURE_SECONDS,
-	FIGURE_LOAD,  /* a share, below 0 on a machine that does more than when it was calibrated */
-	FIGURE_SHARE, /* of which 1 is all CPUs; an error may be more */
-	FIGURE_CPU,   /* its number */
-	FIGURE_CPUS,  /* how many */
-	FIGURE_RATE,  /* per second; or a time in us */
-	FIGURE_COST,  /* us/KiB, below 0 if the load is */
-	FIGURE_KINDS
+	FIGURE_US,        /* microseconds; text has ms */
+	FIGURE_BYTES,     /* text has KiB */
+	FIGURE_RATE,      /* per second */
+	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
+	FIGURE_COST,      /* us/KiB, below 0 if the load is */
+	FIGURE_LOAD, /* a share, below 0 on a machine that does more than when it was calibrated */
+	FIGURE_CHANGE,  /* by which share, which may be below 0 */
+	FIGURE_SHARE,   /* of which 1 is all CPUs; an error may be more */
+	FIGURE_WORD,    /* a string of lower-case letters */
+	FIGURE_NAME,    /* a string of the characters that versions and releases have */
+	FIGURE_REASONS, /* a set of UNSAFE_* */
+	FIGURE_BASELINE /* enum baseline_kind */
 };
+
+/* The objects of JSON: a figure is in a set of them. */
+enum {
+	IN_SENDER = 1 << 0, /* one stream, or all */
+	IN_RECEIVER = 1 << 1,
+	IN_STREAM = 1 << 2, /* that has these two */
+	IN_INTERVAL = 1 << 3,
+	IN_REQUESTS = 1 << 4, /* of one size; replies */
+	IN_HOST = 1 << 5,
+	IN_CPU = 1 << 6, /* the load of one CPU */
+	IN_ACCOUNTING = 1 << 7,
+};
+
+/* A group of rows of text. */
+enum figure_group { GROUP_NONE, GROUP_TRANSFER, GROUP_LOAD, GROUP_HOST, GROUP_TCP };
+
+/* What the sum of several streams or clients has of a figure. */
+enum figure_sum {
+	SUM_LONGEST, /* that of the longest of them */
+	SUM_ADDED,   /* of reasons, those of all */
+	SUM_SAME,    /* what all have, if it is the same */
+	SUM_NONE     /* nothing: it is known of one stream alone */
+};
+
+struct figure {
+	const char *key;     /* in JSON and --save; NULL: not there */
+	const char *receipt; /* in receipts; NULL: not there */
+	enum figure_kind kind;
+	size_t offset, size;                        /* of its member; or */
+	double (*derive)(const struct figures *of); /* it is a function of others */
+	unsigned objects;                           /* of JSON: a set of IN_* */
+	enum figure_group group;
+	const char *label; /* in text, with the unit */
+	enum figure_sum sum;
+};
+
+/* The rows in their order in receipts, JSON and text; the first two are bytes and seconds. */
+extern const struct figure figure_table[];
+extern const int figure_rows;
+#define FIGURES_MAX 128 /* more than there are rows */
+
+/* The row of a key of JSON or --save; ends the program if there is none. */
+const struct figure *figure_named(const char *key);
+
+/* The member that has a figure. */
+const void *figure_member(const struct figure *row, const struct figures *f);
+
+/* A figure in the unit of its member; NAN if it is not known, or is no number. */
+double figure_value(const struct figure *row, const struct figures *f);
+
+/* How many of the key's unit are one of the member's: 100 for a key in percent. */
+double figure_factor(const struct figure *row);
 
 /* Whether a host can have measured that. */
 bool figure_is_possible(enum figure_kind kind, double value);
@@ -54,8 +133,16 @@ void figures_init(struct figures *f);
 /* Stores the version of this program and the release of this kernel. */
 void figures_program(struct figures *f);
 
-/*
- * Adds the counts, retransmits and reasons of f to a sum, and makes the sum's time the longer of
- * both.
- */
+/* Adds the figures of a stream or client to a sum, as the rows have it.  The sum of one has all of it. */
 void figures_add(struct figures *sum, const struct figures *f);
+
+/* How many of something per second; 0 when no time passed. */
+double per_second(double n, double seconds);
+double kbytes_per_sec(uint64_t bytes, double seconds);
+
+/*
+ * Microseconds of CPU time for each KiB that was moved: load x CPUs / throughput, netperf's service demand;
+ * and for each of n things.  NAN if there was none.
+ */
+double figures_cost(const struct figures *f);
+double figures_cost_each(const struct figures *f, double n);

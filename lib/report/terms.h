@@ -1,11 +1,11 @@
 /*
- * terms.h: the words of the JSON reports, which are iperf3's where it has the quantity.  What is not
- * known is omitted; zc-json(5) has the keys and their units.
+ * terms.h: the objects that JSON reports have in common, in iperf3's words where it has the quantity.
+ * What is not known is omitted; zc-json(5) has the keys and their units.
  *
  *	json_report_open(&j);
  *	json_program(&j, &environment, NULL);
  *	json_host(&j, "host", &figures);
- *	json_close(&j, '}');
+ *	json_report_close(&j, NULL);
  */
 #pragma once
 
@@ -29,8 +29,11 @@ void json_address(struct json *j, const char *host_key, const char *port_key,
 /* local_host .. remote_port of the connection fd as four such members; its peer may have gone. */
 void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer);
 
-/* start, end, seconds, bytes, bits_per_second; `start` counts from the start of the report. */
-void json_throughput(struct json *j, double start, double seconds, uint64_t bytes);
+/* The figures of which the rows name one of the objects IN_*, as members of the object that is open. */
+void json_rows(struct json *j, const struct figures *f, unsigned objects);
+
+/* The same after start and end, in seconds since the report's start. */
+void json_timed(struct json *j, double start, const struct figures *f, unsigned objects);
 
 /* One end's figures of one connection, or of all of them (stream 0), as an object. */
 void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender);
@@ -38,19 +41,13 @@ void json_stream(struct json *j, const char *key, const struct figures *f, int s
 /* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
 void json_unsafe(struct json *j, unsigned unsafe);
 
-/*
- * What a host did meanwhile, as members of the object that is open: load, cost, interrupts, packets,
- * and what the load was measured against.
- */
-void json_load(struct json *j, const struct figures *f);
-
 /* The kernel's own accounting, as the object accounting_percent. */
-void json_accounting(struct json *j, const struct rates *r);
+void json_accounting(struct json *j, const struct figures *f);
 
 /* What the TCP of this network namespace did, as the object host_tcp. */
 void json_netstat(struct json *j, const struct netstat *n);
 
-/* Prints the members of json_load() and json_accounting() as an object. */
+/* What a host did meanwhile, as an object: load, cost, interrupts, packets, accounting. */
 void json_host(struct json *j, const char *key, const struct figures *f);
 
 /* iperf3's cpu_utilization_percent, with measured loads as the totals; remote may be NULL. */

@@ -1,41 +1,7 @@
 #include "lib/report/units.h"
 
-double kbytes_per_sec(uint64_t bytes, double seconds)
-{
-	return seconds > 0 ? (double)bytes / 1024 / seconds : 0;
-}
-
-double gbits_per_sec(uint64_t bytes, double seconds)
-{
-	return seconds > 0 ? (double)bytes * 8 / 1e9 / seconds : 0;
-}
-
-double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds)
-{
-	return bytes > 0 ? load * n_cpus * seconds * 1e6 / ((double)bytes / 1024) : NAN;
-}
-
-double figures_cost(const struct figures *f)
-{
-	const double seconds = isnan(f->host.seconds) ? f->seconds : f->host.seconds;
-
-	return cost_us_per_kib(f->host.load, f->host.cpus, f->bytes, seconds);
-}
-
-double figures_cost_each(const struct figures *f, uint64_t n)
-{
-	const double seconds = isnan(f->host.seconds) ? f->seconds : f->host.seconds;
-
-	return n > 0 ? f->host.load * f->host.cpus * seconds * 1e6 / (double)n : NAN;
-}
-
-double figures_cost_uncertainty(const struct figures *f)
-{
-	struct figures half = *f;
-
-	half.host.load = isnan(f->host.load) ? NAN : f->host.uncertainty;
-	return figures_cost(&half);
-}
+#define FIRST_WIDTH  45 /* columns up to the end of the first figure of a row */
+#define COLUMN_WIDTH 21 /* of each other figure */
 
 int decimals(double seconds)
 {
@@ -70,24 +36,54 @@ const char *grouped(double value, char buf[FIGURE_STRLEN])
 	return buf;
 }
 
-/* The load with its mark and its uncertainty; the number of CPUs unless that is NAN; the cost. */
+/* A figure in its unit, with its mark and half of its interval. */
+static const char *with_interval(double value, double half, int places, const char *unit,
+				 unsigned unsafe, char buf[FIGURE_STRLEN])
+{
+	if (isnan(value))
+		return strcpy(buf, "-");
+	snprintf(buf, FIGURE_STRLEN, "%.*f%s%s", places, value, unit, unsafe_mark(unsafe));
+	if (isfinite(half))
+		string_append(buf, FIGURE_STRLEN, " +-%.*f%s", places, half, unit);
+	return buf;
+}
+
+const char *decimal(double value, int places, char buf[FIGURE_STRLEN])
+{
+	return with_interval(value, NAN, places, "", 0, buf);
+}
+
+const char *load_text(double share, double half, unsigned unsafe, char buf[FIGURE_STRLEN])
+{
+	return with_interval(percent(share), 100 * half, 1, "%", unsafe, buf);
+}
+
+const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN])
+{
+	return with_interval(us, half, 3, "", unsafe, buf);
+}
+
+/*
+ * What a line has of a transfer.
+ */
+
+/* The load with the number of CPUs, unless that is NAN, and the cost. */
 static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_STRLEN])
 {
-	const double us = figures_cost(f);
-	const char *mark = unsafe_mark(f->host.unsafe);
-	const bool unsoaked = strcmp(f->host.instrument, LOAD_BY_IDLE) == 0;
-	char plus_minus[32] = "", of[32] = "", cost[48] = "";
+	const struct load *l = &f->host;
+	const bool unsoaked = strcmp(l->instrument, LOAD_BY_IDLE) == 0;
+	char text[FIGURE_STRLEN];
 
-	if (isnan(f->host.load))
-		return strcpy(buf, "");
-	if (!isnan(f->host.uncertainty))
-		snprintf(plus_minus, sizeof(plus_minus), " +-%.1f%%", 100 * f->host.uncertainty);
+	*buf = '\0';
+	if (isnan(l->load))
+		return buf;
+	string_append(buf, LOAD_STRLEN, "%sload %s", unsoaked ? "unsoaked " : "",
+		      load_text(l->load, l->uncertainty, l->unsafe, text));
 	if (!isnan(cpus))
-		snprintf(of, sizeof(of), " of %.4g CPUs", cpus);
-	if (!isnan(us))
-		snprintf(cost, sizeof(cost), ", cost %.3f%s us/KiB", us, mark);
-	snprintf(buf, LOAD_STRLEN, "%sload %.1f%%%s%s%s%s", unsoaked ? "unsoaked " : "",
-		 percent(f->host.load), mark, plus_minus, of, cost);
+		string_append(buf, LOAD_STRLEN, " of %.4g CPUs", cpus);
+	if (!isnan(figures_cost(f)))
+		string_append(buf, LOAD_STRLEN, ", cost %s us/KiB",
+			      cost_text(figures_cost(f), NAN, l->unsafe, text));
 	return buf;
 }
 
@@ -104,7 +100,8 @@ const char *load_format_brief(const struct figures *f, char buf[LOAD_STRLEN])
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
 {
 	snprintf(buf, RATE_STRLEN, "%.0f kbytes/sec (%.3f Gbit/s)",
-		 kbytes_per_sec(f->bytes, f->seconds), gbits_per_sec(f->bytes, f->seconds));
+		 kbytes_per_sec(f->bytes, f->seconds),
+		 8e-9 * per_second((double)f->bytes, f->seconds));
 	return buf;
 }
 
@@ -123,7 +120,7 @@ const char *interval_text(const struct figures *f, double start, char buf[RATE_S
 	const int places = f->seconds < 0.2 ? 3 : 1;
 	char load[LOAD_STRLEN];
 
-	load_of(f, NAN, load);
+	load_format_brief(f, load);
 	throughput_text(f, buf);
 	string_append(buf, RATE_STRLEN, ", %.*f-%.*f s%s%s", places, start, places,
 		      start + f->seconds, load[0] != '\0' ? ", " : "", load);
@@ -138,7 +135,126 @@ const char *baselines_format(double drift, char buf[BASELINES_STRLEN])
 	return buf;
 }
 
-double per_second(uint64_t n, double seconds)
+/*
+ * Rows.
+ */
+
+/* The name of the k-th reason of a set, or NULL. */
+static const char *reason_of(unsigned unsafe, int k)
 {
-	return seconds > 0 ? (double)n / seconds : 0;
+	int i;
+
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (unsafe & 1u << i && k-- == 0)
+			return limits_name(i);
+	return NULL;
+}
+
+/* A word of struct figures as text has it; NULL where it is empty. */
+static const char *word_of(const char *word)
+{
+	if (strcmp(word, LOAD_BY_IDLE) == 0)
+		return "idle time";
+	if (strcmp(word, LOAD_BY_SOAKING) == 0)
+		return "soaking";
+	return *word != '\0' ? word : NULL;
+}
+
+static const char *number_of(const struct figure *row, const struct figures *f,
+			     char buf[FIGURE_STRLEN])
+{
+	const double value = figure_value(row, f);
+
+	if (isnan(value))
+		return NULL;
+	switch (row->kind) {
+	case FIGURE_CPU:
+	case FIGURE_CPUS: snprintf(buf, FIGURE_STRLEN, "%.4g", value); return buf;
+	case FIGURE_SECONDS: return decimal(value, decimals(value), buf);
+	case FIGURE_US: return decimal(value / 1000, 3, buf);
+	case FIGURE_BYTES: return grouped(value / 1024, buf);
+	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe, buf);
+	case FIGURE_LOAD: return load_text(value, f->host.uncertainty, f->host.unsafe, buf);
+	case FIGURE_CHANGE:
+	case FIGURE_SHARE: return load_text(value, NAN, 0, buf);
+	default: return grouped(value, buf);
+	}
+}
+
+const char *figure_text(const struct figure *row, const struct figures *f, int line,
+			char buf[FIGURE_STRLEN])
+{
+	if (row->kind == FIGURE_REASONS)
+		return reason_of(f->host.unsafe, line);
+	if (line > 0)
+		return NULL;
+	if (row->group == GROUP_LOAD && isnan(f->host.load)) /* there is none, or a reason */
+		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
+	if (row->kind == FIGURE_WORD)
+		return word_of(figure_member(row, f));
+	return number_of(row, f, buf);
+}
+
+static const char *cell_of(const struct figure *row, const struct figures *f, int line,
+			   char buf[FIGURE_STRLEN])
+{
+	return f != NULL ? figure_text(row, f, line, buf) : NULL;
+}
+
+/* Prints a line of a row; returns false, and prints nothing, if no column has it. */
+static bool print_line(const struct columns *c, const struct figure *row, int line)
+{
+	const char *cell[2], *const none = line == 0 ? "-" : "";
+	char buf[2][FIGURE_STRLEN];
+	int k;
+
+	for (k = 0; k < 2; k++)
+		cell[k] = cell_of(row, c->of[k], line, buf[k]);
+	if (cell[0] == NULL && cell[1] == NULL)
+		return false;
+	report("    %-20s", line == 0 ? row->label : "");
+	for (k = 0; k < 2; k++)
+		if (c->of[k] != NULL)
+			report(" %20s", cell[k] != NULL ? cell[k] : none);
+	report("\n");
+	return true;
+}
+
+/* Removes a column of which no row of the group has a figure. */
+static void remove_empty(const struct figures **column, enum figure_group group)
+{
+	char buf[FIGURE_STRLEN];
+	bool known = false;
+	int i;
+
+	for (i = 0; i < figure_rows; i++)
+		known |= figure_table[i].group == group &&
+			 cell_of(&figure_table[i], *column, 0, buf) != NULL;
+	if (!known)
+		*column = NULL;
+}
+
+bool rows_print(const char *heading, struct columns c, enum figure_group group)
+{
+	int i, k, line, width = FIRST_WIDTH - 2 - (int)strlen(heading);
+
+	remove_empty(&c.of[0], group);
+	remove_empty(&c.of[1], group);
+	if (c.of[0] == NULL && c.of[1] == NULL)
+		return false;
+	report("  %s", heading);
+	for (k = 0; k < 2; k++) {
+		if (c.of[k] == NULL)
+			continue;
+		if (c.name[k][0] != '\0')
+			report("%*s", width, c.name[k]);
+		width = COLUMN_WIDTH;
+	}
+	report("\n");
+	for (i = 0; i < figure_rows; i++)
+		for (line = 0;
+		     figure_table[i].group == group && print_line(&c, &figure_table[i], line);
+		     line++)
+			;
+	return true;
 }

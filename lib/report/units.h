@@ -1,15 +1,12 @@
 /*
- * units.h: rates, costs and shares as reports print them.
+ * units.h: figures as text has them.
  *
  *	report("%s\n", rate_text(&f, text));
+ *	rows_print("transfer", (struct columns){{&sent, &received}, {"sender", "receiver"}}, GROUP_TRANSFER);
  */
 #pragma once
 
 #include "lib/report/figures.h"
-
-/* KiB per second, and Gbit (10^9) per second; 0 when no time passed. */
-double kbytes_per_sec(uint64_t bytes, double seconds);
-double gbits_per_sec(uint64_t bytes, double seconds);
 
 /* With how many decimals a duration in seconds is printed: short ones need more. */
 int decimals(double seconds);
@@ -17,36 +14,30 @@ int decimals(double seconds);
 /* A share (0 to 1) in percent, as it is printed: never "-0.0". */
 double percent(double share);
 
-/*
- * Microseconds of CPU for each KiB moved: load x CPUs / throughput, netperf's service demand.  NAN
- * if no byte was moved.
- */
-double cost_us_per_kib(double load, double n_cpus, uint64_t bytes, double seconds);
-
-/* The same of what one end measured, over the seconds that its load is of. */
-double figures_cost(const struct figures *f);
-
-/* Microseconds of CPU for each of n things that were done in those seconds; NAN if n is 0. */
-double figures_cost_each(const struct figures *f, uint64_t n);
-
-/* Half of the 95 % interval of that cost, which is that of its load. */
-double figures_cost_uncertainty(const struct figures *f);
-
 /* The mark printed after a load: `?` if there are reasons that make it unsafe, else "". */
 const char *unsafe_mark(unsigned unsafe);
 
-#define FIGURE_STRLEN 40 /* enough for grouped() */
+#define FIGURE_STRLEN 40 /* enough for one figure */
 
 /* A whole number with commas between its thousands: `5,071,589`; `-` where it is not known. */
 const char *grouped(double value, char buf[FIGURE_STRLEN]);
+
+/* A number with its decimals; `-` where it is not known. */
+const char *decimal(double value, int places, char buf[FIGURE_STRLEN]);
+
+/*
+ * `61.2%? +-0.4%`: a load or another share with the mark of what is unsafe and half of its interval, and
+ * `0.560? +-0.002`: a cost.  `-` where they are not known; without the half where that is NAN.
+ */
+const char *load_text(double share, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
+const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 
 #define LOAD_STRLEN 128 /* enough for load_format() */
 #define RATE_STRLEN 192 /* enough for rate_text() and interval_text() */
 
 /*
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without the
- * uncertainty if that is NAN, and without the cost if no byte was moved.  Load and cost that are
- * unsafe have their mark.
+ * cost if no byte was moved.
  */
 const char *load_format(const struct figures *f, char buf[LOAD_STRLEN]);
 
@@ -70,5 +61,21 @@ const char *interval_text(const struct figures *f, double start, char buf[RATE_S
 /* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
-/* How many of something per second; 0 when no time passed. */
-double per_second(uint64_t n, double seconds);
+/*
+ * A figure as its row has it, which may be in buf; NULL where it is not known.  Reasons have a line each,
+ * from 0; others have one.
+ */
+const char *figure_text(const struct figure *row, const struct figures *f, int line,
+			char buf[FIGURE_STRLEN]);
+
+/* The columns of a group of rows: the ends, or one for the host. */
+struct columns {
+	const struct figures *of[2]; /* NULL: there is no such column */
+	const char *name[2];
+};
+
+/*
+ * Prints the rows of a group below a heading.  Omits columns and rows of which no figure is known, and the
+ * group if it has no other; returns whether it was printed.
+ */
+bool rows_print(const char *heading, struct columns c, enum figure_group group);

@@ -41,10 +41,9 @@ void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 
 void wrap_add_cpu(struct wrap *w, const char *separator, int id, double load, unsigned unsafe)
 {
-	if (isnan(load))
-		wrap_add(w, separator, "cpu%d -", id);
-	else
-		wrap_add(w, separator, "cpu%d %.1f%%%s", id, percent(load), unsafe_mark(unsafe));
+	char text[FIGURE_STRLEN];
+
+	wrap_add(w, separator, "cpu%d %s", id, load_text(load, NAN, unsafe, text));
 }
 
 void wrap_end(struct wrap *w)

@@ -1,7 +1,7 @@
 #include "lib/send/report.h"
 
+#include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/send/report_json.h"
 #include "lib/send/sender.h"
 #include "lib/send/text.h"
 
@@ -70,6 +70,19 @@ void report_run(struct send_report *r, int run, int runs)
 	r->runs = runs;
 }
 
+/* An interval of one stream, or as the member `sum` of all (stream 0). */
+static void json_interval(struct json *j, const struct figures *f, int stream, double start,
+			  bool measured)
+{
+	json_open(j, stream > 0 ? NULL : "sum", '{');
+	if (stream > 0)
+		json_count(j, "socket", (uint64_t)stream);
+	json_timed(j, start, f, IN_INTERVAL);
+	json_bool(j, "omitted", !measured);
+	json_bool(j, "sender", true);
+	json_close(j, '}');
+}
+
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured)
 {
@@ -115,24 +128,20 @@ static void note_start(struct send_report *r, const struct link *link)
 	r->has_noted = true;
 }
 
+static void note_softnet(const char *where, const struct rates *r)
+{
+	if (!isnan(r->softnet_dropped))
+		warnx("environment: softnet %s: %.0f packet%s dropped, %.0f poll%s cut short",
+		      where, r->softnet_dropped, plural((uint64_t)r->softnet_dropped),
+		      r->softnet_squeezed, plural((uint64_t)r->softnet_squeezed));
+}
+
 /* Prints on stderr what -d adds to a report of both ends. */
 static void note_end(const struct send_result *res)
 {
-	const struct figures *received = &res->received;
-
-	environment_note_remote(received);
-	if (!isnan(res->sent.host.rates.softnet_dropped))
-		warnx("environment: softnet during the run: %.0f packet%s dropped, %.0f poll%s cut short",
-		      res->sent.host.rates.softnet_dropped,
-		      plural((uint64_t)res->sent.host.rates.softnet_dropped),
-		      res->sent.host.rates.softnet_squeezed,
-		      plural((uint64_t)res->sent.host.rates.softnet_squeezed));
-	if (!isnan(received->host.rates.softnet_dropped))
-		warnx("environment: softnet at the server: %.0f packet%s dropped, %.0f poll%s cut short",
-		      received->host.rates.softnet_dropped,
-		      plural((uint64_t)received->host.rates.softnet_dropped),
-		      received->host.rates.softnet_squeezed,
-		      plural((uint64_t)received->host.rates.softnet_squeezed));
+	environment_note_remote(&res->received);
+	note_softnet("during the run", &res->sent.host.rates);
+	note_softnet("at the server", &res->received.host.rates);
 }
 
 void report_pacing(struct send_report *r, const struct send_result *res)
@@ -155,31 +164,176 @@ void report_tcp_alone(struct send_report *r, const char *peer)
 		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", peer);
 }
 
-void report_start(struct send_report *r, const struct target *target, const struct send_result *res)
+/*
+ * Begins with what a transfer and requests have in common: notes of -d, and in JSON the object `start`,
+ * which stays open.  Returns whether it does.
+ */
+static bool start_open(struct send_report *r, const struct target *target)
 {
+	const struct send_options *opt = r->opt;
+	struct json *j = &r->json;
 	struct link link;
 
-	if (!r->opt->json && r->opt->debug == 0)
-		return;
+	if (!opt->json && opt->debug == 0)
+		return false;
 	link_read(&link, target->interface);
-	if (r->opt->debug > 0)
+	if (opt->debug > 0)
 		note_start(r, &link);
-	if (r->opt->json)
-		json_start(&r->json, r->opt, &r->environment, &link, res);
+	if (!opt->json)
+		return false;
+	json_report_open(j);
+	if (opt->title != NULL)
+		json_string(j, "title", opt->title);
+	json_open(j, "start", '{');
+	json_program(j, &r->environment, &link);
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", opt->server);
+	json_count(j, "port", strtoull(opt->port, NULL, 10));
+	json_close(j, '}');
+	return true;
+}
+
+/* Begins the settings, with those of each test. */
+static void test_open(struct json *j, const struct send_options *opt, const char *protocol)
+{
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", protocol);
+	json_count(j, "num_streams", (uint64_t)opt->streams);
+	json_number(j, "duration", opt->seconds);
+}
+
+/* Ends the settings and `start`, and begins the list of what is measured. */
+static void test_close(struct json *j, const char *list)
+{
+	json_close(j, '}');
+	json_close(j, '}');
+	json_open(j, list, '[');
+}
+
+void report_start_requests(struct send_report *r, const struct target *target)
+{
+	if (!start_open(r, target))
+		return;
+	test_open(&r->json, r->opt, "requests over TCP");
+	test_close(&r->json, "requests");
+}
+
+/* The local and the remote address of each connection. */
+static void json_connected(struct json *j, const struct send_result *res, int streams)
+{
+	int i;
+
+	json_open(j, "connected", '[');
+	for (i = 0; i < streams; i++) {
+		json_open(j, NULL, '{');
+		json_count(j, "socket", (uint64_t)i + 1);
+		json_address(j, "local_host", "local_port", &res->stream[i].local);
+		json_address(j, "remote_host", "remote_port", &res->target->addr);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+void report_start(struct send_report *r, const struct send_result *res)
+{
+	const struct send_options *opt = r->opt;
+	struct json *j = &r->json;
+
+	if (!start_open(r, res->target))
+		return;
+	json_connected(j, res, opt->streams);
+	json_count(j, "tcp_mss_default", (uint64_t)res->mss);
+	json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
+	json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
+	json_string(j, "interface", res->target->interface);
+	test_open(j, opt, opt->raw ? "raw TCP" : "TCP");
+	json_count(j, "blksize", res->chunk);
+	json_number(j, "omit", opt->warmup);
+	json_string(j, "method", opt->method->name);
+	json_bool(j, "cork", opt->cork);
+	json_bool(j, "nodelay", opt->nodelay);
+	json_count(j, "fqrate", opt->pace * 8);
+	json_count(j, "files", res->set->n);
+	json_count(j, "file_bytes", res->set->bytes);
+	json_bool(j, "builtin_files", res->set->builtin);
+	test_close(j, "intervals");
+}
+
+static void json_streams(struct json *j, const struct stream_result *s, int streams)
+{
+	int i;
+
+	json_open(j, "streams", '[');
+	for (i = 0; i < streams; i++, s++) {
+		json_open(j, NULL, '{');
+		json_stream(j, "sender", &s->sent, i + 1, true);
+		if (s->has_receipt)
+			json_stream(j, "receiver", &s->received, i + 1, false);
+		json_rows(j, &s->sent, IN_STREAM);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_cpus(struct json *j, const struct send_result *res)
+{
+	const struct cpu_result *c;
+
+	json_open(j, "load_by_cpu", '[');
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
+		json_open(j, NULL, '{');
+		json_count(j, "cpu", (uint64_t)c->id);
+		json_rows(j, &c->figures, IN_CPU);
+		json_string(j, "role", c->role);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res)
+{
+	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
+
+	json_open(j, "end", '{');
+	json_streams(j, res->stream, opt->streams);
+	json_stream(j, "sum_sent", &res->sent, 0, true);
+	if (remote != NULL)
+		json_stream(j, "sum_received", remote, 0, false);
+	json_utilization(j, &res->sent, remote);
+	json_string(j, "sender_tcp_congestion", res->congestion);
+	if (opt->sock.mptcp)
+		json_bool(j, "mptcp", res->mptcp);
+	json_host(j, "host", &res->sent);
+	if (remote != NULL)
+		json_host(j, "remote", remote);
+	json_cpus(j, res);
+	json_bool(j, "both_ends_on_host", res->local);
+	if (!opt->raw)
+		json_count(j, "receipts", (uint64_t)res->receipts);
+	if (res->receipts == opt->streams)
+		json_bool(j, "bytes_agree", res->missing == 0);
+	json_close(j, '}');
+}
+
+void report_end_requests(struct send_report *r, const char *error)
+{
+	if (!r->opt->json)
+		return;
+	json_close(&r->json, ']');
+	json_report_close(&r->json, error);
 }
 
 void report_end(struct send_report *r, const struct send_result *res, const char *error)
 {
-	if (r->opt->debug > 0 && res != NULL)
+	if (r->opt->debug > 0)
 		note_end(res);
 	if (r->opt->json) {
 		json_close(&r->json, ']');
-		if (res != NULL)
-			json_end(&r->json, r->opt, res);
+		json_end(&r->json, r->opt, res);
 		json_report_close(&r->json, error);
-	} else if (res != NULL && r->is_comparison) {
+	} else if (r->is_comparison) {
 		report_comparison(r, res);
-	} else if (res != NULL) {
+	} else {
 		text_transfer(r->opt, res);
 	}
 }

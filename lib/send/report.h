@@ -2,7 +2,7 @@
  * report.h: what zcc prints of a transfer: text or JSON; intervals, progress.
  *
  *	report = (struct send_report){.opt = opt, .lock = REPORT_LOCK};
- *	report_start(&report, &target, &result);
+ *	report_start(&report, &result);
  *	report_interval(&report, streams, &sum, start, true);
  *	report_end(&report, &result, NULL);
  */
@@ -37,13 +37,8 @@ struct send_report {
 /* Closes the report of a program that dies: a hook of die_init(). */
 void report_die(void *report, const char *why);
 
-/*
- * Begins the report of a transfer, whose streams are connected, or of requests, if `res` is NULL; both
- * go to `target`.
- * Only a report in JSON has a beginning; it ends in a list of intervals or requests that is open.
- */
-void report_start(struct send_report *r, const struct target *target,
-		  const struct send_result *res);
+/* Begins the report of a transfer, whose streams are connected.  Only JSON has a beginning. */
+void report_start(struct send_report *r, const struct send_result *res);
 
 /*
  * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.
@@ -52,8 +47,12 @@ void report_start(struct send_report *r, const struct target *target,
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured);
 
-/* Reports what was measured, `res` as above, and in JSON the error, unless that is NULL. */
+/* Reports what was measured, and in JSON the error, unless that is NULL. */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
+
+/* The same for requests to `target`, of which each size has been reported between. */
+void report_start_requests(struct send_report *r, const struct target *target);
+void report_end_requests(struct send_report *r, const char *error);
 
 /* Warns, once, of a congestion control that was not asked for and paces what goes over loopback. */
 void report_pacing(struct send_report *r, const struct send_result *res);

@@ -311,7 +311,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	for (i = 0; i < opt->streams; i++)
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
-	report_start(report, target, NULL);
+	report_start_requests(report, target);
 	if (!opt->json)
 		text_title(opt);
 	if (!opt->json && !opt->quiet)
@@ -329,7 +329,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			requests_text(rr.size, counts, &rr.evidence, &host, opt->quiet);
 	}
 	error = requests_error(&rr, why);
-	report_end(report, NULL, error);
+	report_end_requests(report, error);
 	free(rr.requester);
 	return error;
 }

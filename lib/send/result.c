@@ -12,6 +12,14 @@ uint64_t stream_result_missing(const struct stream_result *s)
 	return sent > received ? sent - received : received - sent;
 }
 
+const struct figures *result_host(const struct send_result *res)
+{
+	const struct load *sent = &res->sent.host, *received = &res->received.host;
+	const bool by_receiver = isnan(sent->load) && (!isnan(received->load) || sent->unsafe == 0);
+
+	return res->local && by_receiver ? &res->received : &res->sent;
+}
+
 const char *result_receipts_text(const struct send_result *res, int streams,
 				 char buf[RECEIPTS_STRLEN])
 {

@@ -11,16 +11,15 @@
 struct stream_result {
 	struct sockaddr_storage local; /* this end of the connection; all 0: not known */
 	struct figures sent, received;
-	bool has_receipt, has_zerocopy; /* without a receipt nothing is known of `received` */
-	struct zerocopy_figures zerocopy;
+	bool has_receipt; /* without one nothing is known of `received` */
 };
 
 #define RECEIPTS_STRLEN 64 /* enough for result_receipts_text() */
 
-/* The load of one CPU. */
+/* The load and the cost of one CPU. */
 struct cpu_result {
 	int id;
-	struct load load;
+	struct figures figures;
 	const char *role; /* "sender", "receiver", "both" or "" */
 };
 
@@ -49,6 +48,12 @@ uint64_t stream_result_missing(const struct stream_result *s);
  * of 2001; else what is wrong, which is stored in `why`.
  */
 const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX]);
+
+/*
+ * The figures that have the load of this host.  Where both ends are on it, either may have measured the load
+ * of both, or know why there is none.
+ */
+const struct figures *result_host(const struct send_result *res);
 
 /* `1 of 4 streams has no receipt`, where some have one; an empty string where all or none have. */
 const char *result_receipts_text(const struct send_result *res, int streams,

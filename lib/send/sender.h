@@ -11,12 +11,7 @@
 
 #include <sys/types.h>
 
-#include "common.h"
-
-/* The sends by MSG_ZEROCOPY: all, those that the kernel copied, and those not completed yet. */
-struct zerocopy_figures {
-	uint64_t sends, copied, incomplete;
-};
+#include "lib/report/figures.h"
 
 struct sender;
 

@@ -98,9 +98,8 @@ void stream_figures(struct stream *st)
 	strcpy(res->sent.method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		res->sent.cpu = cpu_of(&st->opt->bind, st->worker.number);
-	res->has_zerocopy = st->sender.method->count != NULL;
-	if (res->has_zerocopy)
-		res->zerocopy = st->sender.method->count(&st->sender);
+	if (st->sender.method->count != NULL)
+		res->sent.zerocopy = st->sender.method->count(&st->sender);
 }
 
 /*

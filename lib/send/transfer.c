@@ -40,7 +40,6 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 	if (r->measuring == 0)
 		return NEVER; /* what is waited for now is in no figure */
 	figures_init(&sum);
-	sum.tcp.retransmits = 0;
 	for (i = 0; i < t->opt->streams; i++) {
 		stream_interval(&t->stream[i], &t->interval[i]);
 		figures_add(&sum, &t->interval[i]);
@@ -156,9 +155,10 @@ static void load_cpus(struct transfer *t)
 		c = &res->cpu[res->n_cpus];
 		c->id = cpus->id[i];
 		c->role = cpu_role(t, c->id);
-		gauge_between(&r->gauge, &r->begin.each[i], &r->end.each[i], i, &c->load);
-		c->load.unsafe |= res->sent.host.unsafe;
-		res->n_cpus += !isnan(c->load.load); /* it has none if it was offline */
+		c->figures = res->sent; /* for its cost */
+		gauge_between(&r->gauge, &r->begin.each[i], &r->end.each[i], i, &c->figures.host);
+		c->figures.host.unsafe |= res->sent.host.unsafe;
+		res->n_cpus += !isnan(c->figures.host.load); /* it has none if it was offline */
 	}
 }
 
@@ -167,13 +167,10 @@ static void sum_up(struct transfer *t)
 {
 	struct send_result *res = &t->result;
 	const struct stream_result *s = res->stream;
-	struct figures received, *longest = &res->received;
 	int i;
 
 	figures_init(&res->sent);
-	res->sent.tcp.retransmits = 0;
-	figures_init(&received);
-	figures_init(longest);
+	figures_init(&res->received);
 	for (i = 0; i < t->opt->streams; i++, s++) {
 		stream_figures(&t->stream[i]);
 		figures_add(&res->sent, &s->sent);
@@ -182,15 +179,8 @@ static void sum_up(struct transfer *t)
 			continue;
 		res->receipts++;
 		res->missing += stream_result_missing(s);
-		figures_add(&received, &s->received);
-		if (isnan(longest->seconds) || s->received.seconds >= longest->seconds)
-			*longest = s->received;
+		figures_add(&res->received, &s->received);
 	}
-	res->received.bytes = received.bytes;
-	res->received.calls = received.calls;
-	res->received.files = received.files;
-	res->received.warmup = received.warmup;
-	res->received.host.unsafe = received.host.unsafe;
 	res->local = strcmp(t->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
 	res->sent.host.unsafe |= t->unsafe;

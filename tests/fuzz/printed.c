@@ -180,7 +180,7 @@ static void print_report(void *arg)
 {
 	struct report_case *c = arg;
 
-	report_start(&c->report, &c->target, &c->res);
+	report_start(&c->report, &c->res);
 	report_end(&c->report, &c->res, NULL);
 }
 

@@ -14,11 +14,10 @@ static void test_parse(void)
 		"seconds=1 bytes=0\n",
 		"bytes=5 seconds=0.5 load=-0.01 cpus=2 reads=7 files=3\n",
 		"bytes=1000000000000000000 seconds=1 new_key=some.text,1\n",
+		"bytes=5 seconds=1 load=0.5 cpus=2 load_seconds=0.9 load_bytes=4\n", /* of 0.4.0 */
 		"bytes=5 seconds=1000000000 load=-100 cpus=8192\n",
 		"bytes=5 seconds=1 load=100 uncertainty=100 steal=100 cpus=1\n",
 		"refused=full\n",
-		/* Of 0.4.0. */
-		"bytes=5 seconds=1 load_seconds=0.5 unsafe=steal load_bytes=3 version=0.4.0\n",
 	};
 	static const char *const bad[] = {
 		"",
@@ -39,7 +38,7 @@ static void test_parse(void)
 		"bytes=5 seconds=1e3\n",
 		"bytes=18446744073709551616 seconds=1\n",
 		"bytes=5 bytes=5 seconds=1\n",
-		"bytes=5 seconds=1 uncertainty=1 uncertainty=1\n",
+		"bytes=5 seconds=1 tasks=1 tasks=1\n",
 		"bytes= seconds=1\n",
 		"=5 bytes=5 seconds=1\n",
 		"bytes=5 seconds=1 x\n",
@@ -102,7 +101,7 @@ static void test_keys(void)
 		"unsafe=steal softnet_dropped=30 softnet_squeezed=31 version=0.2.0-rc1 "
 		"kernel=6.18.0+deb13-amd64 no_load=held switches=32 instrument=countedbythepmu\n";
 	char written[RECEIPT_MAX];
-	struct figures f;
+	struct figures f, again;
 
 	ok(parse(line, &f) == NULL, "a receipt may have all keys");
 	ok(f.bytes == 1 && f.seconds == 2 && f.files == 3 && f.calls == 4 && f.warmup == 5 &&
@@ -137,10 +136,13 @@ static void test_keys(void)
 	   "a CPU, bytes and packets have no fraction");
 	parse(line, &f);
 	written[receipt_format(&f, written) - 1] = '\0';
-	ok(strncmp(written, "bytes=1 seconds=2.000000 files=3 reads=4 warmup=5 clients=6 ", 60) ==
-			   0 &&
-		   strstr(written, " out_of_order=28.000000 unsafe=steal ") != NULL,
+	ok(strncmp(written, "bytes=1 seconds=2.000000 files=3 warmup=5 method=seven reads=4 ",
+		   63) == 0 &&
+		   strstr(written, " unsafe=steal no_load=held cpus=12.000000 ") != NULL,
 	   "a receipt has the keys in their order: %s", written);
+	ok(receipt_parse(strcat(written, "\n"), strlen(written) + 1, &again) == NULL &&
+		   memcmp(&f, &again, sizeof(f)) == 0,
+	   "a receipt that has all keys reads the same");
 }
 
 static void test_length(void)
@@ -174,7 +176,7 @@ static void test_format(void)
 		   f.seconds == 1.5 && f.host.load == 0.25 && f.host.cpus == 4 &&
 		   strcmp(f.method, "trunc") == 0 && isnan(f.cpu),
 	   "a receipt is the same when it is written and read");
-	ok(strstr(line, " warmup=0 clients=0 ") != NULL, "a receipt has the counts that are 0");
+	ok(strstr(line, " files=2 warmup=0 ") != NULL, "a receipt has the counts that are 0");
 	ok(f.host.unsafe == 0 && strstr(line, "unsafe") == NULL,
 	   "a load that is safe has no reasons");
 	in.host.unsafe = (1u << UNSAFE_REASONS) - 1;
@@ -218,11 +220,38 @@ static void test_format(void)
 	   "a kernel's release may have all the characters that uname(2) gives");
 }
 
+/* The longest value of each key. */
+static void test_room(void)
+{
+	char line[RECEIPT_MAX];
+	struct figures f;
+	size_t len;
+	int i;
+
+	figures_init(&f);
+	for (i = 0; i < figure_rows; i++) {
+		void *member = (char *)&f + figure_table[i].offset;
+
+		if (figure_table[i].size > 0)
+			memset(member, 'a', figure_table[i].size - 1);
+		else if (figure_table[i].kind == FIGURE_COUNT)
+			*(uint64_t *)member = 1000000000000000000;
+		else if (figure_table[i].derive == NULL && figure_table[i].kind < FIGURE_WORD)
+			*(double *)member = figure_is_possible(figure_table[i].kind, -100) ? -100
+											   : 1;
+	}
+	f.host.unsafe = (1u << UNSAFE_REASONS) - 1;
+	len = receipt_format(&f, line);
+	ok(len < RECEIPT_MAX / 2 && receipt_parse(line, len, &f) == NULL,
+	   "a receipt of all keys has room, and leaves more for those to come: %zu bytes", len);
+}
+
 int main(void)
 {
 	test_parse();
 	test_keys();
 	test_length();
 	test_format();
+	test_room();
 	return done();
 }

@@ -215,15 +215,15 @@ static void test_group_json(void)
 		"{\"schema\":1,\"start\":{\"version\":",
 		"\"accepted_connection\":{\"host\":\"192.0.2.1\",\"port\":7},"
 		"\"test_start\":{\"protocol\":\"TCP\",\"method\":\"read\"}},\"intervals\":["
-		"{\"sum\":{\"start\":2,\"end\":2.5,\"seconds\":0.5,\"bytes\":2048000,"
+		"{\"sum\":{\"start\":2,\"end\":2.5,\"bytes\":2048000,\"seconds\":0.5,"
 		"\"bits_per_second\":32768000,\"load_percent\":50,\"unsafe\":[\"steal\"],"
 		"\"clients\":2,\"omitted\":true,\"sender\":false}},{\"sum\":",
 		"\"bytes\":1023,",
 		"],\"end\":{\"streams\":[{\"remote_host\":\"192.0.2.1\",\"remote_port\":7,"
 		"\"receiver\":{\"socket\":1,",
-		"}],\"sum_received\":{\"start\":0,\"end\":0.5,\"seconds\":0.5,\"bytes\":2048000,"
-		"\"bits_per_second\":32768000,\"warmup_bytes\":5,\"files\":3,\"calls\":40,"
-		"\"method\":\"splice\",\"sender\":false},"
+		"}],\"sum_received\":{\"start\":0,\"end\":0.5,\"bytes\":2048000,\"seconds\":0.5,"
+		"\"bits_per_second\":32768000,\"files\":3,\"warmup_bytes\":5,"
+		"\"method\":\"splice\",\"calls\":40,\"sender\":false},"
 		"\"cpu_utilization_percent\":{\"host_total\":50},\"host\":{\"load_percent\":50,",
 		"\"clients\":2,\"streams_left_out\":1,"
 		"\"small_clients\":{\"clients\":1,\"bytes\":9}}}\n",
@@ -306,7 +306,7 @@ static void test_replies(void)
 {
 	static const char *const first[] = {
 		"{\"schema\":1,\"start\":{\"version\":", "\"environment\":{",
-		"\"test_start\":{\"protocol\":\"requests over TCP\"}},\"seconds\":0.5,", NULL};
+		"\"test_start\":{\"protocol\":\"requests over TCP\"}},\"bytes\":2048000,", NULL};
 
 	server_init(false);
 	s.total = (struct reply_failures){1, 2, 3, 4};
@@ -327,7 +327,7 @@ static void test_replies(void)
 	s.f.host.unsafe = UNSAFE_STEAL;
 	has(replies, first, "the first object of replies has the program and the host");
 	prints(replies,
-	       "{\"schema\":1,\"seconds\":0.5,\"bytes\":2048000,"
+	       "{\"schema\":1,\"bytes\":2048000,\"seconds\":0.5,"
 	       "\"bits_per_second\":32768000,\"replies\":40,\"replies_per_second\":80,"
 	       "\"host\":{\"load_percent\":50,\"unsafe\":[\"steal\"],"
 	       "\"accounting_percent\":{}}}\n",

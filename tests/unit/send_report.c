@@ -40,6 +40,7 @@ static void sides_init(struct send_result *res)
 	s->seconds = 2;
 	s->calls = 250;
 	s->warmup = 77;
+	s->tcp = tcp;
 	strcpy(s->method, "send");
 	s->host.load = 0.25;
 	s->host.uncertainty = 0.01;
@@ -75,6 +76,12 @@ static void address_set(struct sockaddr_storage *addr, unsigned char host, unsig
 	in->sin_addr.s_addr = htonl(0xc0000200 + host);
 }
 
+static void cpu_init(struct cpu_result *c, const struct figures *sent, double load, double half)
+{
+	c->figures = *sent;
+	c->figures.host = (struct load){.load = load, .uncertainty = half, .cpus = 1};
+}
+
 static void transfer_init(struct transfer *t)
 {
 	int i;
@@ -92,13 +99,6 @@ static void transfer_init(struct transfer *t)
 		t->stream[i].sent.seconds = 2;
 		t->stream[i].received.cpu = 6;
 	}
-	t->cpu[0] = (struct cpu_result){.id = 3,
-					.load = {.load = 0.5, .uncertainty = 0.25, .seconds = 2},
-					.role = "sender"};
-	t->cpu[1] = (struct cpu_result){
-		.id = 4,
-		.load = {.load = 0.125, .uncertainty = 0.01, .seconds = 2, .unsafe = UNSAFE_STEAL},
-		.role = ""};
 	t->res = (struct send_result){.target = &t->target,
 				      .set = &t->set,
 				      .chunk = 512,
@@ -107,7 +107,24 @@ static void transfer_init(struct transfer *t)
 				      .stream = t->stream,
 				      .cpu = t->cpu};
 	sides_init(&t->res);
+	t->cpu[0] = (struct cpu_result){.id = 3, .role = "sender"};
+	t->cpu[1] = (struct cpu_result){.id = 4, .role = ""};
+	cpu_init(&t->cpu[0], &t->res.sent, 0.5, 0.25);
+	cpu_init(&t->cpu[1], &t->res.sent, 0.125, 0.01);
+	t->cpu[1].figures.host.unsafe = UNSAFE_STEAL;
 	t->report = (struct send_report){.opt = &t->opt, .lock = REPORT_LOCK};
+}
+
+/* Sums what the two streams' connections did. */
+static void add_streams(struct transfer *t)
+{
+	struct figures sum;
+
+	figures_init(&sum);
+	figures_add(&sum, &t->stream[0].sent);
+	figures_add(&sum, &t->stream[1].sent);
+	t->res.sent.tcp = sum.tcp;
+	t->res.sent.zerocopy = sum.zerocopy;
 }
 
 static void end(void *arg)
@@ -121,7 +138,7 @@ static void start_and_end(void *arg)
 {
 	struct transfer *t = arg;
 
-	report_start(&t->report, &t->target, &t->res);
+	report_start(&t->report, &t->res);
 	report_end(&t->report, &t->res, "why");
 }
 
@@ -174,7 +191,7 @@ static void test_text(void)
 	       "    measured by                       soaking                    -\n"
 	       "    unsafe: why                             -          cpu_offline\n"
 	       "                                                             steal\n"
-	       "    CPUs measured                           2                 1.50\n"
+	       "    CPUs measured                           2                  1.5\n"
 	       "    idle work slowed by                  6.2%                    -\n"
 	       "    switches/s                          1,234                    -\n"
 	       "    cost, us/KiB                      250.000              18.750?\n"
@@ -212,7 +229,7 @@ static void test_text(void)
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "no load") == NULL, "on one host one load is of both ends");
 	sample.res.local = false;
-	set_unknown(&sample.stream[0].sent.tcp, sizeof(sample.stream[0].sent.tcp));
+	set_unknown(&sample.res.sent.tcp, sizeof(sample.res.sent.tcp));
 	stdout_of(end, &sample, printed, sizeof(printed));
 	ok(strstr(printed, "TCP") == NULL, "TCP figures that are not known have no group");
 	sample.opt.quiet = true;
@@ -227,7 +244,7 @@ static void test_without_load(void)
 	sample.set.builtin = true;
 	sample.res.sent.host.load = sample.res.received.host.load = NAN;
 	sample.res.sent.host.unsafe = sample.res.received.host.unsafe = 0;
-	sample.stream[0].sent.tcp.busy = 0;
+	sample.res.sent.tcp.busy = 0;
 	set_unknown(&sample.res.received.host.rates, sizeof(sample.res.received.host.rates));
 	prints("2000 kbytes/sec (0.016 Gbit/s)\n"
 	       "  to 192.0.2.1:2222, cubic\n"
@@ -289,9 +306,9 @@ static void test_options(void)
 	sample.stream[0].sent.cpu = 5;
 	sample.stream[1].sent.tcp.rtt = NAN;
 	sample.stream[0].has_receipt = true;
-	sample.stream[0].has_zerocopy = sample.stream[1].has_zerocopy = true;
-	sample.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
-	sample.stream[1].zerocopy = (struct zerocopy_figures){3, 1, 4};
+	sample.stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
+	sample.stream[1].sent.zerocopy = (struct zerocopy_figures){3, 1, 4};
+	add_streams(&sample);
 	prints("2000 kbytes/sec (0.016 Gbit/s), load 25.0% +-1.0% of 4 CPUs, cost 500.000 us/KiB\n"
 	       "  to 192.0.2.1:2222 via lo, cubic, corked, nodelay, raw, paced to 4 KiB/s\n"
 	       "    2 streams\n"
@@ -379,7 +396,7 @@ static void test_widths(void)
 			many[i] = (struct cpu_result){
 				.id = i,
 				.role = i < 3 ? "receiver" : "",
-				.load = {.load = 1, .uncertainty = 0.01, .unsafe = 1}};
+				.figures.host = {.load = 1, .uncertainty = 0.01, .unsafe = 1}};
 		sample.res.cpu = many;
 		sample.res.n_cpus = 512;
 		stdout_of(end, &sample, printed, sizeof(printed));
@@ -412,27 +429,29 @@ static void test_comparison(void)
 static void test_json(void)
 {
 	static const char *const parts[] = {
+		"\"connecting_to\":{\"host\":\"server\",\"port\":2222},"
 		"\"connected\":[{\"socket\":1,\"local_host\":\"192.0.2.2\",\"local_port\":8,"
 		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222},{\"socket\":2,"
-		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222}],\"version\":",
-		"\"connecting_to\":{\"host\":\"server\",\"port\":2222},\"tcp_mss_default\":11,"
-		"\"sndbuf_actual\":12,\"rcvbuf_actual\":13,\"interface\":\"eth0\","
-		"\"test_start\":{\"protocol\":\"TCP\",\"num_streams\":2,\"blksize\":512,"
-		"\"omit\":1.5,\"duration\":2.5,\"method\":\"send\",\"cork\":false,\"nodelay\":true,"
-		"\"fqrate\":8000,\"files\":5,\"file_bytes\":4096,\"builtin_files\":false}},"
-		"\"intervals\":[],\"end\":{\"streams\":[{\"sender\":",
+		"\"remote_host\":\"192.0.2.1\",\"remote_port\":2222}],",
+		"\"tcp_mss_default\":11,\"sndbuf_actual\":12,\"rcvbuf_actual\":13,"
+		"\"interface\":\"eth0\",\"test_start\":{\"protocol\":\"TCP\",\"num_streams\":2,"
+		"\"duration\":2.5,\"blksize\":512,\"omit\":1.5,\"method\":\"send\",\"cork\":false,"
+		"\"nodelay\":true,\"fqrate\":8000,\"files\":5,\"file_bytes\":4096,"
+		"\"builtin_files\":false}},\"intervals\":[],\"end\":{\"streams\":[{\"sender\":",
 		"\"receiver\":{\"socket\":1,\"start\":0,\"bytes\":0,\"bits_per_second\":0,"
-		"\"warmup_bytes\":0,\"files\":0,\"calls\":0,\"cpu\":6,\"sender\":false},"
+		"\"files\":0,\"warmup_bytes\":0,\"calls\":0,\"cpu\":6,\"sender\":false},"
 		"\"zerocopy_sends\":5,\"zerocopy_copied\":1,\"zerocopy_incomplete\":2},"
 		"{\"sender\":{\"socket\":2,",
-		"\"sum_sent\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":4096000,"
-		"\"bits_per_second\":16384000,\"warmup_bytes\":77,\"files\":0,\"calls\":250,"
-		"\"method\":\"send\",\"sender\":true},\"sum_received\":{\"start\":0,\"end\":0.05,"
-		"\"seconds\":0.05,\"bytes\":2048000,\"bits_per_second\":327680000,"
-		"\"warmup_bytes\":0,\"files\":0,\"calls\":10,\"method\":\"read\",\"sender\":false},"
+		"\"sum_sent\":{\"start\":0,\"end\":2,\"bytes\":4096000,\"seconds\":2,"
+		"\"bits_per_second\":16384000,\"files\":0,\"warmup_bytes\":77,"
+		"\"method\":\"send\",\"calls\":250,\"retransmits\":6,\"snd_mss\":1448,"
+		"\"busy_time\":4000,\"rwnd_limited\":1000,\"sndbuf_limited\":500,\"sender\":true},"
+		"\"sum_received\":{\"start\":0,\"end\":0.05,\"bytes\":2048000,\"seconds\":0.05,"
+		"\"bits_per_second\":327680000,\"files\":0,\"warmup_bytes\":0,"
+		"\"method\":\"read\",\"calls\":10,\"sender\":false},"
 		"\"cpu_utilization_percent\":{\"host_total\":25,\"host_user\":0.05,"
 		"\"host_system\":0.3,\"remote_total\":50},\"sender_tcp_congestion\":\"cubic\","
-		"\"host\":{\"cpus\":2,",
+		"\"host\":{\"load_percent\":25,",
 		"\"load_by_cpu\":[{\"cpu\":3,\"load_percent\":50,"
 		"\"load_uncertainty_percent\":25,\"cost_us_per_kib\":250,\"role\":\"sender\"},"
 		"{\"cpu\":4,\"load_percent\":12.5,\"load_uncertainty_percent\":1,"
@@ -459,8 +478,9 @@ static void test_json(void)
 	strcpy(sample.target.interface, "eth0");
 	address_set(&sample.target.addr, 1, 2222);
 	address_set(&sample.stream[0].local, 2, 8);
-	sample.stream[0].has_receipt = sample.stream[0].has_zerocopy = true;
-	sample.stream[0].zerocopy = (struct zerocopy_figures){5, 1, 2};
+	sample.stream[0].has_receipt = true;
+	sample.stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
+	add_streams(&sample);
 	stdout_of(start_and_end, &sample, printed, sizeof(printed));
 	for (i = 0; i < LENGTH(parts); i++)
 		if (!ok(strstr(printed, parts[i]) != NULL, "a report in JSON has its %s", name[i]))
@@ -478,10 +498,10 @@ static void test_interval(void)
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
 	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB\n"
-	   "  - retransmits, window 20 KiB, RTT 1.500 ms\n"
+	   "  3 retransmits, window 20 KiB, RTT 1.500 ms\n"
 	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, load 25.0%? +-1.0%, cost 250.000? us/KiB, "
 	   "warm-up\n"
-	   "  - retransmits, window 20 KiB, RTT 1.500 ms\n",
+	   "  3 retransmits, window 20 KiB, RTT 1.500 ms\n",
 	   "an interval with a load has its time, and its window and its RTT on a second line");
 	ok(widest(printed) <= 100, "no line of it has more than 100 columns: %zu", widest(printed));
 	sample.res.sent.host.load = NAN;
@@ -521,7 +541,7 @@ static void test_interval(void)
 static void json_interval_of_two(void *arg)
 {
 	(void)arg;
-	report_start(&sample.report, &sample.target, &sample.res);
+	report_start(&sample.report, &sample.res);
 	interval(&sample);
 	report_die(&sample.report, "why");
 }
@@ -529,13 +549,13 @@ static void json_interval_of_two(void *arg)
 static void test_json_interval(void)
 {
 	static const char *const parts[] = {
-		"\"intervals\":[{\"streams\":[{\"socket\":1,\"start\":3,\"end\":5,\"seconds\":2,"
-		"\"bytes\":1024000,\"bits_per_second\":4096000,\"retransmits\":3,"
-		"\"snd_cwnd\":20480,\"rtt\":1500,\"rttvar\":250,\"pmtu\":1500,"
-		"\"omitted\":false,\"sender\":true},{\"socket\":2,\"start\":3,",
-		"\"sender\":true}],\"sum\":{\"start\":3,\"end\":5,\"seconds\":2,"
-		"\"bytes\":4096000,\"bits_per_second\":16384000,\"load_percent\":25,"
-		"\"unsafe\":[\"weight\"],\"cost_us_per_kib\":250,\"omitted\":false,"
+		"\"intervals\":[{\"streams\":[{\"socket\":1,\"start\":3,\"end\":5,\"bytes\":1024000,"
+		"\"seconds\":2,\"bits_per_second\":4096000,\"retransmits\":3,\"rtt\":1500,"
+		"\"rttvar\":250,\"snd_cwnd\":20480,\"pmtu\":1500,\"omitted\":false,"
+		"\"sender\":true},{\"socket\":2,\"start\":3,",
+		"\"sender\":true}],\"sum\":{\"start\":3,\"end\":5,\"bytes\":4096000,\"seconds\":2,"
+		"\"bits_per_second\":16384000,\"load_percent\":25,\"unsafe\":[\"weight\"],"
+		"\"cost_us_per_kib\":250,\"retransmits\":6,\"omitted\":false,"
 		"\"sender\":true}},{\"streams\":[{\"socket\":1,",
 		"\"omitted\":true,\"sender\":true}}],\"error\":\"why\"}\n",
 	};
@@ -545,6 +565,7 @@ static void test_json_interval(void)
 	sample.opt.json = 1;
 	sample.opt.streams = 2;
 	sample.res.sent.host.unsafe = UNSAFE_WEIGHT;
+	add_streams(&sample);
 	stdout_of(json_interval_of_two, &sample, printed, sizeof(printed));
 	for (i = 0; i < LENGTH(parts); i++)
 		if (!ok(strstr(printed, parts[i]) != NULL,

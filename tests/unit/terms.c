@@ -27,15 +27,22 @@ static void written(struct json *j, const char *want, const char *title)
 
 static void test_throughput(void)
 {
+	struct figures f = {.bytes = 500, .seconds = 2};
 	struct json j = writer();
 
-	json_throughput(&j, 1, 2, 500);
-	written(&j, "{\"start\":1,\"end\":3,\"seconds\":2,\"bytes\":500,\"bits_per_second\":2000}",
+	json_timed(&j, 1, &f, IN_REQUESTS);
+	written(&j, "{\"start\":1,\"end\":3,\"bytes\":500,\"seconds\":2,\"bits_per_second\":2000}",
 		"a throughput");
+	f.seconds = 0;
 	j = writer();
-	json_throughput(&j, 0, 0, 500);
-	written(&j, "{\"start\":0,\"end\":0,\"seconds\":0,\"bytes\":500,\"bits_per_second\":0}",
+	json_timed(&j, 0, &f, IN_REQUESTS);
+	written(&j, "{\"start\":0,\"end\":0,\"bytes\":500,\"seconds\":0,\"bits_per_second\":0}",
 		"a throughput in no time is 0");
+	f.cut = true;
+	j = writer();
+	json_timed(&j, 0, &f, IN_REQUESTS);
+	written(&j, "{\"start\":0,\"end\":0,\"bytes\":500,\"seconds\":0}",
+		"what was cut has no throughput");
 }
 
 static void test_address(void)
@@ -67,8 +74,8 @@ static void test_stream(void)
 	f.seconds = 2;
 	json_stream(&j, "receiver", &f, 0, false);
 	written(&j,
-		"{\"receiver\":{\"start\":0,\"end\":2,\"seconds\":2,\"bytes\":2048,"
-		"\"bits_per_second\":8192,\"warmup_bytes\":5,\"files\":3,\"calls\":4,"
+		"{\"receiver\":{\"start\":0,\"end\":2,\"bytes\":2048,\"seconds\":2,"
+		"\"bits_per_second\":8192,\"files\":3,\"warmup_bytes\":5,\"calls\":4,"
 		"\"sender\":false}}",
 		"a receiver has its counts, and nothing that was not measured");
 	f.tcp = (struct tcp_figures){.retransmits = 1,
@@ -90,8 +97,8 @@ static void test_stream(void)
 	json_stream(&j, NULL, &f, 1, false);
 	json_close(&j, '}');
 	fclose(j.f);
-	ok(strstr(printed, "\"retransmits\":1,\"snd_cwnd\":5,\"rtt\":2,\"rttvar\":3,\"min_rtt\":4,"
-			   "\"pmtu\":7,\"snd_mss\":6,\"delivery_rate\":64,\"busy_time\":9,"
+	ok(strstr(printed, "\"retransmits\":1,\"rtt\":2,\"rttvar\":3,\"min_rtt\":4,\"snd_cwnd\":5,"
+			   "\"snd_mss\":6,\"pmtu\":7,\"delivery_rate\":64,\"busy_time\":9,"
 			   "\"rwnd_limited\":10,\"sndbuf_limited\":11,\"sender\":true") != NULL,
 	   "a sender's stream has its TCP figures, and its delivery rate is in bit/s");
 	ok(strstr(printed, "\"rcv_rtt\":12,\"rcv_mss\":13,\"rcv_ooopack\":14,\"sender\":false") !=
@@ -115,56 +122,36 @@ static void test_host(void)
 	f.host.rates.cpu[CPU_IDLE] = 0.5;
 	json_host(&j, "host", &f);
 	written(&j,
-		"{\"host\":{\"cpus\":2,\"load_percent\":50,\"cost_us_per_kib\":1000000,"
+		"{\"host\":{\"load_percent\":50,\"cpus\":2,\"cost_us_per_kib\":1000000,"
 		"\"interrupts_per_second\":7,\"accounting_percent\":{\"idle\":50}}}",
 		"a host has its load, and nothing that was not measured");
 	f.host.unsafe = UNSAFE_CPU_OFFLINE | UNSAFE_WEIGHT;
-	j = writer();
-	json_load(&j, &f);
-	written(&j,
-		"{\"cpus\":2,\"load_percent\":50,\"unsafe\":[\"cpu_offline\",\"weight\"],"
-		"\"cost_us_per_kib\":1000000,\"interrupts_per_second\":7}",
-		"the reasons that make a load unsafe are an array");
-	f.host.unsafe = 0;
 	f.host.uncertainty = 0.01;
 	f.host.tasks = 0.02;
 	f.host.slowed = 0.03;
-	f.host.seconds = 1.5;
 	f.host.switches = 7;
-	j = writer();
-	json_load(&j, &f);
-	written(&j,
-		"{\"cpus\":2,\"load_percent\":50,\"load_uncertainty_percent\":1,"
-		"\"tasks_percent\":2,"
-		"\"slowed_percent\":3,\"switches_per_second\":7,"
-		"\"cost_us_per_kib\":750000,\"cost_uncertainty_us_per_kib\":15000,"
-		"\"interrupts_per_second\":7}",
-		"a load has its uncertainty, tasks, slowing and switches");
-	figures_init(&f);
-	f.bytes = 2048;
-	f.seconds = 2;
-	f.host.load = 0.5;
-	f.host.cpus = 2;
-	f.host.rates.interrupts = 7;
-	f.host.uncertainty = 0.01;
-	f.host.tasks = 0.02;
-	f.host.slowed = 0.03;
 	f.host.rates.packets_in = 8;
 	f.host.rates.packets_out = 9;
 	f.host.others = 0.25;
+	f.host.drift = 0.125;
+	f.host.baseline = BASELINE_OWN;
+	strcpy(f.host.instrument, LOAD_BY_SOAKING);
+	strcpy(f.no_load, NO_LOAD_OFF);
 	j = writer();
-	json_load(&j, &f);
+	json_rows(&j, &f, IN_HOST);
 	written(&j,
-		"{\"cpus\":2,\"load_percent\":50,\"load_uncertainty_percent\":1,"
-		"\"tasks_percent\":2,\"slowed_percent\":3,\"cost_us_per_kib\":1000000,"
-		"\"cost_uncertainty_us_per_kib\":20000,\"interrupts_per_second\":7,"
-		"\"packets_in_per_second\":8,\"packets_out_per_second\":9,"
-		"\"baseline_tasks_percent\":25}",
+		"{\"load_percent\":50,\"load_uncertainty_percent\":1,\"tasks_percent\":2,"
+		"\"instrument\":\"soak\",\"unsafe\":[\"cpu_offline\",\"weight\"],"
+		"\"no_load\":\"off\",\"cpus\":2,\"slowed_percent\":3,\"switches_per_second\":7,"
+		"\"cost_us_per_kib\":1000000,\"cost_uncertainty_us_per_kib\":20000,"
+		"\"baseline\":\"bracket\",\"baseline_tasks_percent\":25,\"drift_percent\":12.5,"
+		"\"interrupts_per_second\":7,\"packets_in_per_second\":8,"
+		"\"packets_out_per_second\":9}",
 		"a load has all figures that are known");
 	for (i = 0; i < CPU_COLUMNS; i++)
 		f.host.rates.cpu[i] = (double)i / 100;
 	j = writer();
-	json_accounting(&j, &f.host.rates);
+	json_accounting(&j, &f);
 	written(&j,
 		"{\"accounting_percent\":{\"user\":0,\"nice\":1,\"system\":2,\"idle\":3,"
 		"\"iowait\":4,\"irq\":5,\"softirq\":6,\"steal\":7}}",

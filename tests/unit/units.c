@@ -2,18 +2,6 @@
 
 #include "tests/unit/unit.h"
 
-static void test_rates(void)
-{
-	ok(kbytes_per_sec(2048, 2) == 1, "2048 bytes in 2 s are 1 KiB/s");
-	ok(gbits_per_sec(1000000000, 8) == 1, "10^9 bytes in 8 s are 1 Gbit/s, of 10^9 bits");
-	ok(per_second(10, 4) == 2.5, "10 in 4 s are 2.5 per second");
-	ok(kbytes_per_sec(1, 0) == 0 && gbits_per_sec(1, 0) == 0 && per_second(1, 0) == 0,
-	   "a rate in no time is 0");
-	ok(kbytes_per_sec(1, NAN) == 0, "a rate in an unknown time is 0");
-	ok(decimals(0.0999) == 6 && decimals(0.1) == 3,
-	   "less than 0.1 s is printed in microseconds");
-}
-
 static void test_shares(void)
 {
 	char text[16];
@@ -25,23 +13,18 @@ static void test_shares(void)
 	ok(isnan(percent(NAN)), "a share that is not known is no percentage");
 }
 
-static void test_costs(void)
+static void test_intervals(void)
 {
-	struct figures f = {.host.load = 0.5,
-			    .host.cpus = 2,
-			    .host.seconds = 1,
-			    .bytes = 1024000,
-			    .seconds = 2};
+	char text[FIGURE_STRLEN];
 
-	/* Half of 2 CPUs for 1 s is 1e6 us; over 1000 KiB that is 1000 us/KiB. */
-	ok(near(cost_us_per_kib(0.5, 2, 1024000, 1), 1000), "the cost is in microseconds per KiB");
-	ok(isnan(cost_us_per_kib(0.5, 2, 0, 1)), "where nothing was moved there is no cost");
-	ok(near(figures_cost(&f), 1000), "the cost is over the seconds of the load");
-	ok(near(figures_cost_each(&f, 1000), 1000), "the cost of each is in microseconds");
-	ok(isnan(figures_cost_each(&f, 0)), "none has no cost");
-	f.host.seconds = NAN;
-	ok(near(figures_cost(&f), 2000),
-	   "where the seconds of the load are not known the cost is over those of the transfer");
+	is(load_text(0.6123, 0.004, UNSAFE_STEAL, text), "61.2%? +-0.4%",
+	   "a load has its mark and half of its interval");
+	is(load_text(-0.0001, NAN, 0, text), "0.0%", "a load of almost nothing is never -0.0");
+	is(load_text(NAN, 0.1, 0, text), "-", "a load that is not known is a dash");
+	is(cost_text(0.56, 0.002, 0, text), "0.560 +-0.002", "a cost has no unit");
+	is(decimal(1.25, 1, text), "1.2", "a number has its decimals");
+	ok(strlen(load_text(1e300, 1e300, UNSAFE_STEAL, text)) < FIGURE_STRLEN,
+	   "a load of 300 digits stays in its buffer");
 }
 
 static void test_load_text(void)
@@ -49,7 +32,6 @@ static void test_load_text(void)
 	struct figures f = {.host.load = 0.5,
 			    .host.uncertainty = NAN,
 			    .host.cpus = 2,
-			    .host.seconds = 1,
 			    .bytes = 1024000,
 			    .seconds = 1};
 	char text[LOAD_STRLEN];
@@ -83,7 +65,6 @@ static void test_rate_text(void)
 	is(rate_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");
 	f.host.load = 0.25;
 	f.host.cpus = 4;
-	f.host.seconds = 0.5;
 	f.host.uncertainty = 0.004;
 	is(rate_text(&f, text),
 	   "244141 kbytes/sec (2.000 Gbit/s), load 25.0% +-0.4% of 4 CPUs, cost 4.096 us/KiB",
@@ -102,7 +83,6 @@ static void test_rate_text(void)
 			     .host.cpus = 8192,
 			     .bytes = UINT64_MAX,
 			     .seconds = 1e-9,
-			     .host.seconds = 1e15,
 			     .host.unsafe = UNSAFE_STEAL};
 	ok(strlen(rate_text(&f, text)) < RATE_STRLEN - 1,
 	   "the longest rate has room in RATE_STRLEN");
@@ -123,12 +103,51 @@ static void test_grouped(void)
 	is(grouped(NAN, text), "-", "a number that is not known is a dash");
 }
 
+/* Rows of a load that one end measured and the other has a reason against. */
+static void print_load(void *arg)
+{
+	const struct figures *f = arg;
+
+	rows_print("load", (struct columns){{&f[0], &f[1]}, {"sender", "receiver"}}, GROUP_LOAD);
+}
+
+static void test_rows(void)
+{
+	struct figures f[2];
+	char printed[4096];
+
+	figures_init(&f[0]);
+	figures_init(&f[1]);
+	stdout_of(print_load, f, printed, sizeof(printed));
+	is(printed, "", "a group of which nothing is known is not printed");
+	f[0].host.load = 0.25;
+	f[0].host.cpus = 1.5;
+	strcpy(f[0].host.instrument, LOAD_BY_IDLE);
+	stdout_of(print_load, f, printed, sizeof(printed));
+	is(printed,
+	   "  load                                 sender\n"
+	   "    load                                25.0%\n"
+	   "    measured by                     idle time\n"
+	   "    CPUs measured                         1.5\n",
+	   "columns and rows of which nothing is known are omitted");
+	f[1].host.unsafe = UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION;
+	stdout_of(print_load, f, printed, sizeof(printed));
+	is(printed,
+	   "  load                                 sender             receiver\n"
+	   "    load                                25.0%                    -\n"
+	   "    measured by                     idle time                    -\n"
+	   "    unsafe: why                             -        baseline_busy\n"
+	   "                                                       calibration\n"
+	   "    CPUs measured                         1.5                    -\n",
+	   "each reason has a line, also where there is no load");
+}
+
 int main(void)
 {
 	test_grouped();
-	test_rates();
 	test_shares();
-	test_costs();
+	test_intervals();
+	test_rows();
 	test_load_text();
 	test_rate_text();
 	return done();
