@@ -1,6 +1,7 @@
 #include "lib/load/gauge.h"
 
 #include "lib/load/baseline.h"
+#include "lib/load/idle.h"
 
 void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus)
 {

@@ -7,6 +7,13 @@
 #define LINE_MOST   256 /* bytes of a CPU's line in /proc/stat: ten numbers */
 #define WINDOWS_MAX 32  /* of a baseline: 5 s have 20 */
 
+/* The time that a CPU, or all that are watched, slept since the boot, and that the host took. */
+struct idle_count {
+	uint64_t ns;        /* the moment, of raw_ns() */
+	double idle, steal; /* CPU seconds, in steps of a tick; NAN where the CPU is offline */
+	double iowait;      /* the part of `idle` in which a task waited for a disk */
+};
+
 struct idle {
 	struct cpus cpus; /* that are watched, ascending */
 	bool whole;       /* they are all that were online at the start */
@@ -33,57 +40,69 @@ static void parse_columns(const char *numbers, struct idle_count *c)
 	c->steal = tick * column[CPU_STEAL];
 }
 
-int idle_parse(const char *text, const struct cpus *cpus, bool whole, struct idle_count *all,
-	       struct idle_count *each)
+/*
+ * Stores the CPUs' counts from the text of /proc/stat: the sum that the kernel has of them if they are
+ * all that are online, as that is exact to one tick, else the sum of their lines.  The times are those
+ * of all->ns.  Returns how many CPUs have a line.
+ */
+static int parse(const char *text, const struct cpus *cpus, bool whole, struct idle_count *all,
+		 struct idle_count *each)
 {
-	struct idle_count sum = {.ns = all->ns}, one = sum;
 	const char *line, *end;
-	int i, id, n = 0, online = 0;
+	int i, id, online = 0;
 	char *numbers;
 
-	all->idle = all->steal = all->iowait = NAN;
-	for (i = 0; i < cpus->n && each != NULL; i++)
-		each[i] = *all;
-	for (i = 0, line = text; strncmp(line, "cpu", 3) == 0; line = end + 1) {
-		end = strchr(line, '\n');
-		if (end == NULL)
-			break;
-		if (line[3] == ' ' && whole)
-			parse_columns(line + 3, all);
-		if (line[3] == ' ')
+	all->idle = all->steal = all->iowait = whole ? NAN : 0;
+	for (i = 0; i < cpus->n; i++)
+		each[i] = (struct idle_count){all->ns, NAN, NAN, NAN};
+	i = 0;
+	for (line = text; strncmp(line, "cpu", 3) == 0 && (end = strchr(line, '\n')) != NULL;
+	     line = end + 1) {
+		if (line[3] == ' ') {
+			if (whole)
+				parse_columns(line + 3, all);
 			continue;
+		}
 		online++;
 		id = (int)strtol(line + 3, &numbers, 10);
 		while (i < cpus->n && cpus->id[i] < id)
 			i++;
-		if (i == cpus->n || cpus->id[i] != id)
-			continue;
-		parse_columns(numbers, &one);
-		sum.idle += one.idle;
-		sum.iowait += one.iowait;
-		sum.steal += one.steal;
-		n++;
-		if (each != NULL)
-			each[i] = one;
+		if (i < cpus->n && cpus->id[i] == id)
+			parse_columns(numbers, &each[i]);
 	}
-	if (!whole && n == cpus->n)
-		*all = sum;
+	for (i = 0; i < cpus->n && !whole; i++) {
+		all->idle += each[i].idle;
+		all->iowait += each[i].iowait;
+		all->steal += each[i].steal;
+	}
 	return online;
 }
 
-int idle_read(const struct idle *w, struct idle_count *all, struct idle_count *each)
+/* Reads the counts of all CPUs together, and of each.  Returns how many CPUs are online. */
+static int read_all(const struct idle *w, struct idle_count *all, struct idle_count *each)
 {
 	char *text = alloc_or_die(1, w->size + 1, "/proc/stat");
 	const uint64_t before = raw_ns();
-	ssize_t n = TEMP_FAILURE_RETRY(pread(w->fd, text, w->size, 0));
+	const ssize_t n = TEMP_FAILURE_RETRY(pread(w->fd, text, w->size, 0));
 	int online;
 
 	/* The kernel reads its own clock about in the middle. */
 	all->ns = before + (raw_ns() - before) / 2;
 	text[n > 0 ? n : 0] = '\0';
-	online = idle_parse(text, &w->cpus, w->whole, all, each);
+	online = parse(text, &w->cpus, w->whole, all, each);
 	free(text);
 	return online;
+}
+
+static struct idle_count read_cpu(const struct idle *w, int i)
+{
+	struct idle_count *each = alloc_or_die((size_t)w->cpus.n, sizeof(*each), "idle time");
+	struct idle_count all, one;
+
+	read_all(w, &all, each);
+	one = each[i];
+	free(each);
+	return one;
 }
 
 /*
@@ -100,34 +119,32 @@ int idle_read(const struct idle *w, struct idle_count *all, struct idle_count *e
 /* A trial on one CPU, in shares of its time. */
 struct trial {
 	const struct idle *watch;
-	int i;                   /* the index of the CPU */
-	struct idle_count *each; /* room for a reading of all CPUs */
-	double worked;           /* by the thread's own clock */
-	double awake;            /* by the kernel's columns; NAN: not known */
-	double others;           /* by those, before the thread works; 0 where that was not tried */
+	int i;         /* the index of the CPU */
+	double worked; /* by the thread's own clock */
+	double awake;  /* by the kernel's columns; NAN: not known */
+	double others; /* by those, before the thread works; 0 where that was not tried */
 };
 
 /* The share of a fifth of a second in which the CPU was awake, while the thread works and sleeps in turn. */
 static double share_awake(struct trial *t, uint64_t work_ns)
 {
-	struct idle_count all, from;
-	uint64_t ran, next, until;
+	const struct idle_count from = read_cpu(t->watch, t->i);
+	const uint64_t ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct idle_count to;
+	uint64_t next, until;
 	double seconds;
 
-	idle_read(t->watch, &all, t->each);
-	from = t->each[t->i];
-	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	for (next = raw_ns(); next < from.ns + TRY_NS; next += TRY_PERIOD) {
 		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
 		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 			;
 		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
 	}
-	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
-	idle_read(t->watch, &all, t->each);
-	seconds = seconds_between(from.ns, t->each[t->i].ns);
-	t->worked = (double)ran / 1e9 / seconds;
-	return 1 - (t->each[t->i].idle - from.idle) / seconds;
+	t->worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	to = read_cpu(t->watch, t->i);
+	seconds = seconds_between(from.ns, to.ns);
+	t->worked /= seconds;
+	return 1 - (to.idle - from.idle) / seconds;
 }
 
 static void *trial_main(void *arg)
@@ -146,19 +163,6 @@ static void *trial_main(void *arg)
 	return NULL;
 }
 
-/* Tries the CPU, with a look at what others have of it before; false if that cannot be done. */
-static bool try_cpu(const struct idle *w, int i, bool look, struct trial *t)
-{
-	struct idle_count *each = alloc_or_die((size_t)w->cpus.n, sizeof(*each), "a trial");
-	pthread_t id;
-
-	*t = (struct trial){w, i, each, NAN, NAN, look ? NAN : 0};
-	if (thread_start(&id, trial_main, t) == 0)
-		pthread_join(id, NULL);
-	free(each);
-	return !isnan(t->awake);
-}
-
 /*
  * Whether the columns are measured.  A machine that is not idle is tried again on other CPUs, and
  * what its programs had before the thread worked is taken to go on.
@@ -166,12 +170,16 @@ static bool try_cpu(const struct idle *w, int i, bool look, struct trial *t)
 static bool is_measured(const struct idle *w, char why[DIE_MAX])
 {
 	struct trial t;
+	pthread_t id;
 	int i;
 
 	for (i = 0; i < TRY_MOST; i++) {
-		if (!try_cpu(w, i % w->cpus.n, i > 0, &t)) {
+		t = (struct trial){w, i % w->cpus.n, NAN, NAN, i > 0 ? NAN : 0};
+		if (thread_start(&id, trial_main, &t) == 0)
+			pthread_join(id, NULL);
+		if (isnan(t.awake)) {
 			snprintf(why, DIE_MAX, "the idle time of CPU %d cannot be tried",
-				 w->cpus.id[i % w->cpus.n]);
+				 w->cpus.id[t.i]);
 			return false;
 		}
 		/* Where nothing was left to the thread, both differ by nothing. */
@@ -192,6 +200,13 @@ static bool is_measured(const struct idle *w, char why[DIE_MAX])
 	return false;
 }
 
+static void close_watch(struct idle *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w);
+}
+
 struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
 {
 	struct idle *w = alloc_or_die(1, sizeof(*w), "idle time");
@@ -206,15 +221,8 @@ struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
 		snprintf(why, DIE_MAX, "/proc/stat: %s", strerror(errno));
 	else if (is_measured(w, why))
 		return w;
-	idle_close(w);
+	close_watch(w);
 	return NULL;
-}
-
-void idle_close(struct idle *w)
-{
-	if (w->fd >= 0)
-		close(w->fd);
-	free(w);
 }
 
 /*
@@ -252,17 +260,17 @@ static double edge_share(const struct idle *w)
 	return fmin(1, w->cpus.n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK));
 }
 
-/* Reads as idle_read() does, as soon as the idle time of all has risen. */
+/* Reads as read_all() does, as soon as the idle time of all has risen. */
 static void read_at_edge(const struct idle *w, struct idle_count *all, struct idle_count *each)
 {
 	double before;
 	int i;
 
-	idle_read(w, all, each);
+	read_all(w, all, each);
 	before = all->idle;
 	for (i = 0; i < EDGE_POLLS && w->whole && edge_share(w) < 1 && all->idle == before; i++) {
 		sleep_ns(EDGE_POLL_NS);
-		idle_read(w, all, each);
+		read_all(w, all, each);
 	}
 }
 
@@ -287,9 +295,11 @@ static struct baseline baseline_of(const struct idle_count *at, size_t stride, i
 	return b;
 }
 
-double idle_baseline(const struct idle *w, struct calibration *c, double seconds,
-		     const _Atomic int *stop)
+/* As baseline_measure(): the share of a CPU that was not idle is that of `tasks`. */
+static double measure_baseline(const struct instrument *in, struct calibration *c, double seconds,
+			       const _Atomic int *stop)
 {
+	const struct idle *w = in->idle;
 	const int n = baseline_windows(seconds), cpus = w->cpus.n;
 	const size_t stride = (size_t)cpus;
 	struct idle_count all[WINDOWS_MAX + 1], *each;
@@ -326,10 +336,13 @@ void idle_gross(const struct idle *w, struct calibration *c)
 		c->cpu[i] = c->all;
 }
 
-void idle_sample(const struct idle *w, struct load_sample *sum, struct load_sample *each)
+/* On the idle machine a CPU sleeps for all of the time that tasks leave: no baseline is needed. */
+static void sample(const struct instrument *in, const struct calibration *c,
+		   struct load_sample *sum, struct load_sample *each)
 {
+	const struct idle *w = in->idle;
 	struct idle_count all, *one = alloc_or_die((size_t)w->cpus.n, sizeof(*one), "idle time");
-	const int online = idle_read(w, &all, one);
+	const int online = read_all(w, &all, one);
 	const double now = (double)all.ns / 1e9;
 	int i;
 
@@ -342,6 +355,7 @@ void idle_sample(const struct idle *w, struct load_sample *sum, struct load_samp
 		sum->limits.now |= UNSAFE_CPU_OFFLINE;
 	if (w->whole && online > w->cpus.n)
 		sum->limits.now |= UNSAFE_CPU_ONLINE;
+	(void)c;
 	for (i = 0; i < w->cpus.n && each != NULL; i++) {
 		each[i] = *sum;
 		each[i].time = now;
@@ -350,4 +364,29 @@ void idle_sample(const struct idle *w, struct load_sample *sum, struct load_samp
 		each[i].steal = one[i].steal;
 	}
 	free(one);
+}
+
+static void read_limits(const struct instrument *in, struct limits_mark *m)
+{
+	struct load_sample s;
+
+	sample(in, NULL, &s, NULL);
+	*m = s.limits;
+}
+
+static void close_instrument(struct instrument *in)
+{
+	close_watch(in->idle);
+}
+
+static const struct instrument_kind watching = {
+	.sample = sample,
+	.baseline = measure_baseline,
+	.limits = read_limits,
+	.close = close_instrument,
+};
+
+struct instrument instrument_idle(struct idle *w)
+{
+	return (struct instrument){.kind = &watching, .idle = w};
 }

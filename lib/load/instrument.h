@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "lib/load/idle.h"
 #include "lib/load/load.h"
 
+struct idle;
 struct instrument;
 
 struct instrument_kind {
@@ -35,4 +35,3 @@ struct instrument {
 };
 
 struct instrument instrument_soak(struct soaker *s);
-struct instrument instrument_idle(struct idle *w);

@@ -19,21 +19,21 @@ static void test_parse(void)
 	static const struct cpus two = {2, {0, 2}}, last = {1, {2}}, three = {3, {0, 1, 2}};
 	struct idle_count all = {.ns = 7}, each[3];
 
-	ok(idle_parse(stat, &two, true, &all, each) == 2, "two CPUs are online");
+	ok(parse(stat, &two, true, &all, each) == 2, "two CPUs are online");
 	ok(near(all.idle, ticks(730)) && near(all.steal, ticks(8)),
 	   "where all CPUs are watched the kernel's own sum counts");
 	ok(near(each[0].idle, ticks(310)) && near(each[1].idle, ticks(430)) && each[1].ns == 7 &&
 		   near(each[0].steal, ticks(6)),
 	   "idle time is that of both columns, idle and iowait");
 	ok(near(all.iowait, ticks(30)) && near(each[1].iowait, ticks(20)), "iowait is known apart");
-	idle_parse(stat, &two, false, &all, NULL);
+	parse(stat, &two, false, &all, each);
 	ok(near(all.idle, ticks(740)), "the sum of some CPUs is that of their lines");
-	idle_parse(stat, &last, false, &all, each);
+	parse(stat, &last, false, &all, each);
 	ok(near(all.idle, ticks(430)) && near(each[0].idle, ticks(430)), "one CPU of two is found");
-	idle_parse(stat, &three, false, &all, each);
+	parse(stat, &three, false, &all, each);
 	ok(isnan(all.idle) && isnan(each[1].idle) && near(each[2].idle, ticks(430)),
 	   "a CPU without a line has no idle time, nor has the sum");
-	ok(idle_parse("cpu  1 2", &two, true, &all, each) == 0 && isnan(all.idle),
+	ok(parse("cpu  1 2", &two, true, &all, each) == 0 && isnan(all.idle),
 	   "a line without its end does not count");
 }
 
@@ -111,7 +111,7 @@ static void test_trial(void)
 		   strstr(why, "does not measure") != NULL,
 	   "idle time is watched, or there is a line why not");
 	if (w != NULL)
-		idle_close(w);
+		close_watch(w);
 }
 
 int main(void)
