@@ -69,7 +69,7 @@ $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(HARDEN) -I. -MMD -MP $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# They are made from the text of --help, which zcc has in a part of its own.
+# They are made from the table of options, which zcc has in a part of its own.
 $(TOOLS:%=$(OBJ)/completion/%): $(OBJ)/completion/%: %.c
 $(TOOLS:%=$(OBJ)/completion/_%): $(OBJ)/completion/_%: %.c
 $(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/command_line.c

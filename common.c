@@ -1,18 +1,16 @@
 #include "common.h"
 
 #include <ctype.h>
-#include <getopt.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <sys/socket.h>
+#include <stdio_ext.h>
 #include <sys/stat.h>
 
 /*
  * Diagnostics.
  */
 
-/* The hook and exit status of die_of(); die_init() and die_with() set them. */
+/* The hook and the exit statuses of die_of(). */
 static struct {
 	int status, usage_status;
 	void (*hook)(void *arg, const char *why);
@@ -103,38 +101,61 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 	return p;
 }
 
-/* The signal that ends the program; NULL: it catches none. */
-static const _Atomic int *stop_signal;
+static pthread_t main_thread;
 
-void init_program(const _Atomic int *stop)
+void init_program(void)
 {
+	static char buffer[64 * 1024]; /* of stdout: an object of JSON has room for 200 streams */
 	int fd;
 
 	/* The kernel would give a closed 0, 1 or 2 to the first socket; writing to it must fail. */
 	do
-		fd = TEMP_FAILURE_RETRY(open("/dev/null", O_RDONLY));
+		fd = open_retry("/dev/null", O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
-	stdout = fdopen_retry(STDOUT_FILENO, "w");
-	if (stdout == NULL)
-		die_errno("stdout");
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	main_thread = pthread_self();
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	stop_signal = stop;
+}
+
+int stdout_flush(void)
+{
+	sigset_t stop, old;
+	int r, e;
+
+	stop_signals(&stop);
+	if (!pthread_equal(pthread_self(), main_thread))
+		sigemptyset(&stop);
+	pthread_sigmask(SIG_UNBLOCK, &stop, &old);
+	r = fflush(stdout);
+	e = errno;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = e;
+	return r;
+}
+
+void report_flush(void)
+{
+	int e;
+
+	if (stdout_flush() == 0 && !ferror(stdout))
+		return;
+	e = errno;
+	__fpurge(stdout); /* exit(3) would write it */
+	errno = e;
+	die_errno("stdout");
 }
 
 void report(const char *fmt, ...)
 {
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vprintf(fmt, ap);
+	vprintf(fmt, ap);
 	va_end(ap);
-	if (n < 0 || ferror(stdout))
-		die_errno("stdout");
+	report_flush();
 }
 
 void stop_signals(sigset_t *set)
@@ -316,28 +337,6 @@ double arg_seconds(const char *opt, const char *s, double min, double max)
 	return v;
 }
 
-double arg_seconds_or_none(const char *opt, const char *s, double min, double max)
-{
-	double v = 0;
-
-	if (parse_seconds(s, &v) == NULL && v > 0 && v < min)
-		usage_error("%s: '%s' is neither 0 nor %g seconds or more", opt, s, min);
-	return arg_seconds(opt, s, 0, max);
-}
-
-void arg_family(int *family, int want)
-{
-	if (*family != AF_UNSPEC && *family != want)
-		usage_error("-4 and -6 cannot be used together");
-	*family = want;
-}
-
-const char *arg_port(const char *opt, const char *s, long min)
-{
-	arg_int(opt, s, min, 65535);
-	return s;
-}
-
 size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size)
 {
 	char names[256] = "";
@@ -354,90 +353,8 @@ size_t arg_name(const char *opt, const char *s, const void *table, size_t n, siz
 }
 
 /*
- * Options.
- */
-
-/* The long option with that value of getopt_long(3), NULL if only a letter has it. */
-static const char *long_name(const struct option *longopts, int value)
-{
-	for (; longopts->name != NULL; longopts++)
-		if (longopts->flag == NULL && longopts->val == value)
-			return longopts->name;
-	return NULL;
-}
-
-/* Rejects an option that lacks its argument. */
-static _Noreturn void reject_bare(const struct option *longopts)
-{
-	const char *name = long_name(longopts, optopt);
-	const char letter[] = {'-', (char)optopt, '\0'};
-	const bool has_letter = optopt <= UCHAR_MAX;
-
-	usage_error("%s%s%s%s requires an argument: try '%s --help'", has_letter ? letter : "",
-		    has_letter && name != NULL ? ", " : "", name != NULL ? "--" : "",
-		    name != NULL ? name : "", program_invocation_short_name);
-}
-
-/* Rejects an abbreviation that is not unique.  Returns if `name` is no abbreviation. */
-static void reject_ambiguous(const char *name, const struct option *longopts)
-{
-	const size_t len = strlen(name);
-	char names[DIE_MAX / 2] = "";
-
-	for (; longopts->name != NULL; longopts++)
-		if (strncmp(longopts->name, name, len) == 0)
-			string_append(names, sizeof(names), "%s--%s", names[0] != '\0' ? ", " : "",
-				      longopts->name);
-	if (names[0] != '\0')
-		usage_error("option --%s is ambiguous: %s", name, names);
-}
-
-/* Rejects an option that the program does not know. */
-static _Noreturn void reject_unknown(const char *name, const struct option_hint *hints)
-{
-	for (; hints != NULL && hints->option != NULL; hints++)
-		if (strcmp(hints->option, name) == 0)
-			usage_error("unknown option %s: %s", name, hints->hint);
-	usage_error("unknown option %s: try '%s --help'", name, program_invocation_short_name);
-}
-
-int option_next(int argc, char **argv, const char *letters, const struct option *longopts,
-		const struct option_hint *hints)
-{
-	const int c = getopt_long(argc, argv, letters, longopts, NULL);
-	char letter[] = {'-', (char)optopt, '\0'}, *word;
-
-	if (c == ':')
-		reject_bare(longopts);
-	if (c != '?')
-		return c;
-	/* getopt_long(3) is past a long option; its name ends where its argument begins. */
-	word = strdupa(argv[optind - 1]);
-	word[strcspn(word, "=")] = '\0';
-	if (optopt == 0) {
-		reject_ambiguous(word + 2, longopts);
-		reject_unknown(word, hints);
-	}
-	/* optopt is the value of a known long option, or an unknown letter. */
-	for (; longopts->name != NULL; longopts++)
-		if (longopts->val == optopt && strncmp(word, "--", 2) == 0)
-			usage_error("%s takes no argument: try '%s --help'", word,
-				    program_invocation_short_name);
-	reject_unknown(letter, hints);
-}
-
-/*
  * Commands.
  */
-
-void command_expect(int argc, char **argv, const char *letters, const struct option *longopts)
-{
-	while (getopt_long(argc, argv, letters, longopts, NULL) != -1)
-		;
-	if (optind < argc)
-		die_with(EXIT_COMMAND);
-	optind = 0; /* getopt_long(3) begins anew */
-}
 
 void command_exec(char **argv)
 {
@@ -448,12 +365,12 @@ void command_exec(char **argv)
 
 void command_die(const char *name, int error)
 {
-	die_with(error == ENOENT ? 127 : 126);
+	dying.status = error == ENOENT ? 127 : 126;
 	die("cannot run %s: %s", name, strerror(error));
 }
 
 /*
- * Files, with calls that a signal interrupts begun anew.
+ * Files.
  */
 
 int open_retry(const char *path, int flags)
@@ -481,51 +398,9 @@ ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop
 	return TEMP_FAILURE_RETRY(write(fd, buf, size < PIPE_BUF ? size : PIPE_BUF));
 }
 
-/* The calls of a stdio stream whose cookie is the descriptor: fopencookie(3). */
-static ssize_t stream_read(void *fd, char *buf, size_t size)
-{
-	return TEMP_FAILURE_RETRY(read((int)(intptr_t)fd, buf, size));
-}
-
-static ssize_t stream_write(void *fd, const char *buf, size_t size)
-{
-	size_t done;
-	ssize_t n;
-
-	for (done = 0; done < size; done += (size_t)n)
-		if ((n = write_some((int)(intptr_t)fd, buf + done, size - done, stop_signal)) < 0)
-			return 0; /* stdio takes 0 for the error */
-	return (ssize_t)size;
-}
-
-/* After EINTR the descriptor is closed all the same: close(2). */
-static int stream_close(void *fd)
-{
-	return close((int)(intptr_t)fd) != 0 && errno != EINTR ? -1 : 0;
-}
-
-FILE *fdopen_retry(int fd, const char *mode)
-{
-	static const cookie_io_functions_t calls = {
-		.read = stream_read, .write = stream_write, .close = stream_close};
-
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the cookie is the descriptor */
-	return fopencookie((void *)(intptr_t)fd, mode, calls);
-}
-
-FILE *fopen_retry(const char *path)
-{
-	int fd = open_retry(path, O_RDONLY);
-	FILE *f = fd < 0 ? NULL : fdopen_retry(fd, "r");
-
-	if (fd >= 0 && f == NULL)
-		close(fd);
-	return f;
-}
-
 int file_read_line(const char *path, char *buf, size_t size)
 {
-	FILE *f = fopen_retry(path);
+	FILE *f = fopen(path, "re");
 	char *end;
 
 	if (f == NULL)
@@ -569,61 +444,39 @@ char *file_target_or_die(const char *path)
 	return file;
 }
 
-/*
- * The mode of a file that is written anew: what it has, or what umask leaves.  Of a file of somebody
- * else it is what both allow.
- */
-static mode_t new_mode(const struct stat *old)
-{
-	const mode_t mask = umask(0), mode = 0666 & ~mask;
-
-	umask(mask);
-	if (old == NULL)
-		return mode;
-	return old->st_mode & (old->st_uid == geteuid() ? 0777 : mode);
-}
-
-/*
- * Where it can be, the new file has no name while it is written, so that a program that is killed
- * leaves nothing behind.  Its name until it is renamed ends in the microseconds of the clock, which
- * make it new: a file that has it is not touched.
- */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
-	char self[64], *file = file_target_or_die(path), *tmp;
-	bool named, done, exists;
+	const mode_t mask = umask(0);
+	char *file = file_target_or_die(path), *new;
+	mode_t mode = 0666;
 	sigset_t all, old;
 	struct stat st;
-	mode_t mode;
-	FILE *f;
 	int fd, e;
+	FILE *f;
 
-	exists = lstat(file, &st) == 0 && !S_ISLNK(st.st_mode);
-	if (exists && !S_ISREG(st.st_mode))
-		die("cannot write %s: not a regular file", printable(path));
-	mode = new_mode(exists ? &st : NULL);
-	if (asprintf(&tmp, "%s.%06" PRIx64, file, now_ns() / 1000 & 0xffffff) < 0)
+	umask(mask);
+	if (lstat(file, &st) == 0 && !S_ISLNK(st.st_mode)) {
+		mode = st.st_mode;
+		if (!S_ISREG(mode))
+			die("cannot write %s: not a regular file", printable(path));
+	}
+	if (asprintf(&new, "%s.XXXXXX", file) < 0)
 		die_errno("%s", printable(path));
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
-	fd = open_retry(dirname(strdupa(file)), O_TMPFILE | O_WRONLY);
-	named = fd < 0 && (fd = open_retry(tmp, O_CREAT | O_EXCL | O_WRONLY)) >= 0;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	f = fd < 0 ? NULL : fdopen_retry(fd, "w");
+	fd = mkostemp(new, O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f != NULL)
 		print(f, arg);
-	done = f != NULL && fflush(f) == 0 && fchmod(fd, mode) == 0 &&
-	       TEMP_FAILURE_RETRY(fsync(fd)) == 0 &&
-	       (named || linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW) == 0) &&
-	       (named = true) && rename(tmp, file) == 0;
-	e = errno;
-	if (!done && named)
-		unlink(tmp);
-	if (!done)
+	if (f == NULL || fflush(f) != 0 || fchmod(fd, mode & 0666 & ~mask) != 0 || fsync(fd) != 0 ||
+	    rename(new, file) != 0) {
+		e = errno;
+		unlink(new);
 		die("cannot write %s: %s", printable(path), strerror(e));
+	}
 	fclose(f);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	free(tmp);
+	free(new);
 	free(file);
 }
 

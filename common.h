@@ -3,8 +3,8 @@
  * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
  * library's headers that most parts need.
  *
- *	init_program(NULL);
- *	size = arg_size("-b, --buffer-size", optarg, 1, SIZE_MAX);
+ *	init_program();
+ *	why = parse_size("64k", &size);
  *	fd = open_retry(path, O_RDONLY);
  *	if (fd < 0)
  *		die_errno("%s", path);
@@ -34,12 +34,10 @@
 #include <time.h>
 #include <unistd.h>
 
-struct option;
-
 /*
  * Diagnostics.  Errors and warnings are one line on stderr that begins with the program's name;
- * warnings are printed by warnx(3).  Stdout is for the report and is flushed at each line, even
- * into a pipe.  Whatever ends a program early, after the options are parsed, calls die():
+ * warnings are printed by warnx(3).  Stdout is for the report and is flushed by report(), even into a
+ * pipe.  Whatever ends a program early, after the options are parsed, calls die():
  *
  *	die("%s: no route to it: see ip-route(8)", host);
  */
@@ -61,14 +59,14 @@ struct option;
 
 _Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* From now on die() and usage_error() exit with this status. */
+void die_with(int status);
+
 /*
  * Makes die() call `hook` with `arg` and its line first, unless stdout cannot be written: the hook
  * closes a JSON report.  It must not call die() itself.
  */
 void die_init(void (*hook)(void *arg, const char *why), void *arg);
-
-/* From now on die() and usage_error() exit with this status. */
-void die_with(int status);
 
 /*
  * Replaces each control character by `?`, in place: a file's or a process's name may be anybody's,
@@ -95,15 +93,20 @@ const char *plural(uint64_t n);
  */
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
-/*
- * What a program calls first, or after command_expect(): makes stdout line buffered, and SIGPIPE and
- * SIGXFSZ ordinary errors.  `stop` is what a handler sets to the signal that ends the program, or
- * NULL: from then on stdout gives up after a second in which its reader reads nothing.
- */
-void init_program(const _Atomic int *stop);
+/* What a program calls first: makes SIGPIPE and SIGXFSZ ordinary errors, and stdout buffered. */
+void init_program(void);
 
-/* printf(3) to stdout; dies when that fails (full disk, closed pipe). */
+/* printf(3) to stdout, and report_flush(). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Writes what stdio has for stdout; dies when that fails (full disk, closed pipe, a signal). */
+void report_flush(void);
+
+/*
+ * fflush(3) of stdout.  The signals that stop a program, which its main thread blocks elsewhere, interrupt
+ * that thread here: nobody may read what it writes.
+ */
+int stdout_flush(void);
 
 /*
  * Stores the signals that stop a program: SIGINT, SIGTERM and SIGHUP without those that it ignores,
@@ -144,10 +147,7 @@ char *list_next(char **rest);
 uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
 int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max);
 double arg_seconds(const char *opt, const char *s, double min, double max);
-double arg_seconds_or_none(const char *opt, const char *s, double min, double max); /* or 0 */
 const char *arg_file(const char *opt, const char *s); /* the name of a file, which is not `-` */
-void arg_family(int *family, int want);               /* -4 and -6, which cannot be used together */
-const char *arg_port(const char *opt, const char *s, long min);
 
 /*
  * Returns the index of the entry with the name `s` in a table of n entries of `size` bytes.  The
@@ -156,31 +156,8 @@ const char *arg_port(const char *opt, const char *s, long min);
 size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size);
 
 /*
- * Options.
- */
-
-/* An option that the program lacks, `-R` or `--reverse`, and what the user may do instead. */
-struct option_hint {
-	const char *option, *hint;
-};
-
-/*
- * Returns the next option, as getopt_long(3) does, or -1 after the last.  A wrong option is a usage
- * error, with the hint if there is one.  `letters` begin with `:` or `+:`, so that getopt_long(3)
- * prints nothing itself.  `hints` end with a NULL name; the array may be NULL.
- */
-int option_next(int argc, char **argv, const char *letters, const struct option *longopts,
-		const struct option_hint *hints);
-
-/*
  * Commands that a program runs.
  */
-
-/*
- * If a command follows the options, die() exits with EXIT_COMMAND from now on.  Parses the options
- * silently to find out; the program parses them itself afterwards.
- */
-void command_expect(int argc, char **argv, const char *letters, const struct option *longopts);
 
 /*
  * Becomes the command, found by PATH.  SIGPIPE and SIGXFSZ get their default action back.  Returns
@@ -188,14 +165,14 @@ void command_expect(int argc, char **argv, const char *letters, const struct opt
  */
 void command_exec(char **argv);
 
-/* Dies because execvp(3) failed with that errno: 127 is the status of ENOENT, 126 of all others. */
+/* Dies as that errno kept the command from running: 127 is the status of ENOENT, 126 of all others. */
 _Noreturn void command_die(const char *name, int error);
 
 /*
- * Files.  A call that a signal interrupts is begun anew.
+ * Files.
  */
 
-/* open(2) with O_CLOEXEC; a file that it creates has mode 0600. */
+/* open(2) with O_CLOEXEC, begun anew after a signal; a file that it creates has mode 0600. */
 int open_retry(const char *path, int flags);
 
 /*
@@ -204,10 +181,6 @@ int open_retry(const char *path, int flags);
  * `stop` may be NULL.
  */
 ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop);
-
-/* A stdio stream on a descriptor, or on a file to be read.  After EINTR stdio's own loses data. */
-FILE *fdopen_retry(int fd, const char *mode);
-FILE *fopen_retry(const char *path);
 
 /*
  * Reads the first line of a small file, as of /proc, as a printable string without its newline.  A
@@ -227,7 +200,7 @@ char *file_target_or_die(const char *path);
 
 /*
  * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  It
- * keeps its mode.  A link that file_target_or_die() does not follow is replaced; a device or directory
+ * keeps its mode, within what umask leaves.  A link that file_target_or_die() does not follow is replaced; a device or directory
  * is an error.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),

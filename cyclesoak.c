@@ -1,9 +1,7 @@
 /*
  * cyclesoak: measures how busy the CPUs are, by how much idle work they can still do.
  */
-#include <getopt.h>
-#include <limits.h>
-#include <sys/stat.h>
+#include <spawn.h>
 #include <sys/wait.h>
 
 #include "common.h"
@@ -15,21 +13,21 @@
 #include "lib/report/json.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
+#include "lib/report/usage.h"
 #include "lib/report/verification.h"
 #include "lib/report/wrap.h"
 
 #define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
 
-static struct {
-	double period;            /* seconds */
+static struct soak_options {
+	double period;            /* seconds; 0: not given */
 	struct gauge_setup gauge; /* a command can do without a calibration */
-	long count;               /* lines to print; 0: until interrupted */
-	bool calibrate, per_cpu, once, debug;
+	int count;                /* lines to print; 0: until interrupted */
+	bool calibrate, force, per_cpu, once, json, debug;
 	const struct verify_plan *verify; /* NULL: this is not a verification */
-	int force, json, idle;            /* flags of getopt_long(3) */
-} opt = {.period = 1, .gauge = {.soak = true, .wait = SOAK_WAIT}};
+} opt = {.gauge = {.wait = SOAK_WAIT}};
 
-static _Atomic int stop; /* the signal that ends a baseline, or 0 */
+static _Atomic int stop; /* the signal that came while a baseline was measured, or a line printed */
 
 static void on_signal(int sig)
 {
@@ -241,7 +239,7 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 {
 	uint64_t period = (uint64_t)(opt.period * 1e9), end = now_ns();
 
-	while (opt.count == 0 || m->history.periods < opt.count) {
+	while (stop == 0 && (opt.count == 0 || m->history.periods < opt.count)) {
 		end += period;
 		if (!wait_period(m, set, end))
 			break;
@@ -259,68 +257,33 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
  * A command.
  */
 
-/* Why a file cannot be executed, as an errno; 0 if it can. */
-static int file_error(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) != 0 || eaccess(path, X_OK) != 0)
-		return errno;
-	return S_ISREG(st.st_mode) ? 0 : EACCES;
-}
-
-/*
- * Why execvp(3) cannot execute a command, as an errno; 0 if it can.  Like execvp(3) it looks into
- * the next directory of PATH after a file that may not be executed, too.
- */
-static int command_error(const char *name)
-{
-	const char *path = getenv("PATH");
-	char *rest = strdupa(path != NULL ? path : "/bin:/usr/bin"), *dir, file[PATH_MAX];
-	int e = ENOENT, r;
-
-	if (*name == '\0' || strchr(name, '/') != NULL)
-		return file_error(name);
-	while (e != 0 && (dir = strsep(&rest, ":")) != NULL) {
-		r = snprintf(file, sizeof(file), "%s%s%s", dir, *dir != '\0' ? "/" : "", name);
-		r = r < (int)sizeof(file) ? file_error(file) : ENAMETOOLONG;
-		if (r == 0 || r == EACCES)
-			e = r;
-	}
-	return e;
-}
-
-/* Starts the command.  Its process closes the pipe by executing the file, or writes the error to it. */
+/* Starts the command, with the signals that it would have without cyclesoak. */
 static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 {
-	int failed[2], error = 0;
+	posix_spawnattr_t attributes;
+	sigset_t ignored;
 	pid_t pid;
+	int e;
 
-	if (pipe2(failed, O_CLOEXEC) != 0)
-		die_errno("pipe");
-	pid = fork();
-	if (pid < 0)
-		die_errno("fork");
-	if (pid == 0) {
-		sigprocmask(SIG_SETMASK, mask, NULL);
-		command_exec(argv);
-		error = errno;
-		_exit(write(failed[1], &error, sizeof(error)) < 0 ? EXIT_COMMAND : 126);
-	}
-	close(failed[1]);
-	if (TEMP_FAILURE_RETRY(read(failed[0], &error, sizeof(error))) > 0) {
-		TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
+	sigemptyset(&ignored);
+	sigaddset(&ignored, SIGPIPE);
+	sigaddset(&ignored, SIGXFSZ);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, mask);
+	posix_spawnattr_setsigdefault(&attributes, &ignored);
+	e = posix_spawnp(&pid, argv[0], NULL, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (e != 0) {
 		gauge_stop(&m->gauge);
-		command_die(argv[0], error);
+		command_die(argv[0], e);
 	}
-	close(failed[0]);
 	return pid;
 }
 
 /* Measures the idle machine after the command, which a signal ends. */
 static void measure_after(struct monitor *m, const sigset_t *set, const sigset_t *old)
 {
-	catch_stop_signals_waiting(on_signal, NULL);
 	sigprocmask(SIG_SETMASK, old, NULL);
 	gauge_after(&m->gauge, &m->from, &m->to, &stop);
 	sigprocmask(SIG_BLOCK, set, NULL);
@@ -358,10 +321,8 @@ static int measure(char **argv)
 {
 	struct monitor m = {.command = false};
 	sigset_t set, old;
-	int status = EXIT_SUCCESS, e;
+	int status = EXIT_SUCCESS;
 
-	if (*argv != NULL && (e = command_error(*argv)) != 0)
-		command_die(*argv, e);
 	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
 	signal(SIGCHLD, SIG_DFL);
 	stop_signals(&set);
@@ -369,6 +330,7 @@ static int measure(char **argv)
 	sigprocmask(SIG_BLOCK, &set, &old);
 	monitor_open(&m, *argv != NULL);
 	gauge_start(&m.gauge, 0);
+	catch_stop_signals_waiting(on_signal, NULL);
 	gauge_begin(&m.gauge, &m.from, NULL);
 	if (*argv != NULL)
 		status = monitor_command(&m, argv, &set, &old);
@@ -386,13 +348,6 @@ static int measure(char **argv)
 
 static const struct verify_plan plan_full = {.rounds = 5, .zeros = 2, .seconds = 1};
 static const struct verify_plan plan_quick = {.rounds = 1, .zeros = 3, .seconds = 1};
-
-static const struct verify_plan *arg_plan(const char *s)
-{
-	if (s != NULL && strcmp(s, "quick") != 0)
-		usage_error("--verify: '%s' is not quick", s);
-	return s != NULL ? &plan_quick : &plan_full;
-}
 
 /* Measures loads of known size; returns the status to exit with. */
 static int verify(void)
@@ -427,148 +382,109 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-enum { OPT_WAIT = 256, OPT_ON_CPUS, OPT_VERIFY };
-
-#define LETTERS "+:CN:p:n:B1f:dhV"
-
-static const struct option longopts[] = {
-	{"calibrate", no_argument, NULL, 'C'},
-	{"force", no_argument, &opt.force, true},
-	{"cpus", required_argument, NULL, 'N'},
-	{"count", required_argument, NULL, 'n'},
-	{"json", no_argument, &opt.json, true},
-	{"period", required_argument, NULL, 'p'},
-	{"per-cpu", no_argument, NULL, 'B'},
-	{"once", no_argument, NULL, '1'},
-	{"calibration", required_argument, NULL, 'f'},
-	{"file", required_argument, NULL, 'f'}, /* as it was called in 0.1 */
-	{"wait", required_argument, NULL, OPT_WAIT},
-	{"idle", no_argument, &opt.idle, true},
-	{"on-cpus", required_argument, NULL, OPT_ON_CPUS},
-	{"verify", optional_argument, NULL, OPT_VERIFY},
-	{"debug", no_argument, NULL, 'd'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
-};
-
-static const char help[] =
-	"Usage: cyclesoak -C [OPTION...]\n"
-	"       cyclesoak --verify[=quick] [OPTION...]\n"
-	"       cyclesoak [OPTION...] [COMMAND [ARG...]]\n"
-	"Measure the CPU load of this host, interrupts included: once per period, or\n"
-	"while COMMAND runs.  To measure a command without a calibration, cyclesoak also\n"
-	"measures the idle host before and after it.\n"
-	"\n"
-	"Calibration:\n"
-	"  -C, --calibrate          calibrate on the idle host, which takes 4 to 10\n"
-	"                           seconds, and exit; periods need it, or --idle\n"
-	"      --force              with -C, calibrate even if the host is busy\n"
-	"  -f, --calibration=FILE   read the calibration from FILE, or with -C write it\n"
-	"                           there (default ./counts_per_sec)\n"
-	"\n"
-	"Measurement:\n"
-	"      --idle               measure by the CPUs' idle time: nothing is soaked,\n"
-	"                           and periods need no calibration\n"
-	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
-	"      --on-cpus=LIST       measure these CPUs, such as 0-3,64-67\n"
-	"      --wait=SECS          wait up to SECS seconds for another program that\n"
-	"                           measures a load on this host to end (default 2);\n"
-	"                           after that COMMAND runs without a load, and\n"
-	"                           without COMMAND cyclesoak fails\n"
-	"  -p, --period=SECS        measure periods of SECS seconds (default 1)\n"
-	"  -n, --count=N            stop after N periods (default: when interrupted)\n"
-	"  -1, --once               print one figure, the load in percent, and exit\n"
-	"\n"
-	"Verification:\n"
-	"      --verify             measure loads of known size with each instrument and\n"
-	"                           print whether the figures are right: five minutes on\n"
-	"                           an idle host, or one with --verify=quick\n"
-	"\n"
-	"Output:\n"
-	"  -B, --per-cpu            print the load of each CPU, too\n"
-	"      --json               print one JSON object per period or command\n"
-	"  -d, --debug              print the kernel's own accounting of the same time,\n"
-	"                           too, and what the soakers leave to a program\n"
-	"  -h, --help               print this text and exit\n"
-	"  -V, --version            print the version and exit\n"
-	"\n"
-	"Exit status: 0 on success, 1 if cyclesoak failed, 2 if the command line is\n"
-	"wrong.  With --verify, 1 if a step fails, or else 2 if one could not be run.\n"
-	"With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed or the\n"
-	"command line is wrong, 126 if COMMAND cannot be run, 127 if it was not found.\n"
-	"\n"
-	"Examples:\n"
-	"  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
-	"  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"
-	"\n"
-	"The manual is cyclesoak(1); zc(7) explains the method.\n";
-
-static void parse_option(int c)
+static void take_plan(const struct option_row *o, const char *name, char *text, void *to)
 {
-	switch (c) {
-	case 'C': opt.calibrate = true; break;
-	case 'N': opt.gauge.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
-	case 'p': opt.period = arg_seconds("-p, --period", optarg, 0.01, 1e6); break;
-	case OPT_WAIT: opt.gauge.wait = arg_seconds("--wait", optarg, 0, 86400); break;
-	case 'n': opt.count = arg_int("-n, --count", optarg, 1, 1000000000); break;
-	case OPT_ON_CPUS: arg_cpus("--on-cpus", optarg, &opt.gauge.on); break;
-	case OPT_VERIFY: opt.verify = arg_plan(optarg); break;
-	case 0: break; /* getopt_long(3) has set the flag */
-	case 'B': opt.per_cpu = true; break;
-	case '1': opt.once = true; break;
-	case 'f': opt.gauge.file = arg_file("-f, --calibration", optarg); break;
-	case 'd': opt.debug = true; break;
-	case 'h': report("%s", help); exit(EXIT_SUCCESS);
-	case 'V': report("cyclesoak %s\n", VERSION); exit(EXIT_SUCCESS);
-	}
+	(void)o;
+	if (text != NULL && strcmp(text, "quick") != 0)
+		usage_error("%s: '%s' is not quick", name, text);
+	*(const struct verify_plan **)to = text != NULL ? &plan_quick : &plan_full;
 }
 
-/* Makes a usage error of what a verification cannot be used together with. */
-static void check_verify(const char *command)
-{
-	const char *other = opt.calibrate            ? "-C, --calibrate"
-			    : opt.idle               ? "--idle"
-			    : opt.once               ? "-1, --once"
-			    : opt.count > 0          ? "-n, --count"
-			    : opt.gauge.file != NULL ? "-f, --calibration"
-						     : NULL;
+#define AT(member) OPTION_AT(struct soak_options, member)
 
-	if (command != NULL)
-		usage_error("--verify takes no command: '%s'", command);
-	if (other != NULL)
-		usage_error("--verify and %s cannot be used together", other);
+static const struct option_row rows[] = {
+	{.help = "Usage: cyclesoak -C [OPTION...]\n"
+		 "       cyclesoak --verify[=quick] [OPTION...]\n"
+		 "       cyclesoak [OPTION...] [COMMAND [ARG...]]\n"
+		 "Measure the CPU load of this host, interrupts included: once per period, or\n"
+		 "while COMMAND runs.  To measure a command without a calibration, cyclesoak also\n"
+		 "measures the idle host before and after it.\n"
+		 "\n"
+		 "Calibration:\n"},
+	{"C", "calibrate", NULL,
+	 "calibrate on the idle host, which takes 4 to 10 seconds, and exit; periods need it, or "
+	 "--idle",
+	 OPTION_FLAG, AT(calibrate), .not_with = "--period --count --once --per-cpu --json"},
+	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
+	 .only_with = "-C"},
+	{"f", "calibration", "FILE",
+	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
+	 OPTION_FILE, AT(gauge.file)},
+	{"", "file", "FILE", NULL, OPTION_FILE, AT(gauge.file)}, /* as it was called in 0.1 */
+	{.help = "\nMeasurement:\n"},
+	{"", "idle", NULL,
+	 "measure by the CPUs' idle time: nothing is soaked, and periods need no calibration",
+	 OPTION_FLAG, AT(gauge.idle), .not_with = "-C -f --file --wait"},
+	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
+	 AT(gauge.n_cpus), .min = 1, .max = CPUS_MAX, .not_with = "--on-cpus"},
+	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", OPTION_CPUS, AT(gauge.on)},
+	{"", "wait", "SECS",
+	 "wait up to SECS seconds for another program that measures a load on this host to end "
+	 "(default 2); after that COMMAND runs without a load, and without COMMAND cyclesoak fails",
+	 OPTION_SECONDS, AT(gauge.wait), .max = 86400},
+	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", OPTION_SECONDS,
+	 AT(period), .min = 0.01, .max = 1e6},
+	{"n", "count", "N", "stop after N periods (default: when interrupted)", OPTION_INT,
+	 AT(count), .min = 1, .max = 1e9},
+	{"1", "once", NULL, "print one figure, the load in percent, and exit", OPTION_FLAG,
+	 AT(once)},
+	{.help = "\nVerification:\n"},
+	{"", "verify", "quick",
+	 "measure loads of known size with each instrument and print whether the figures are right: "
+	 "five minutes on an idle host, or one with --verify=quick",
+	 OPTION_OTHER, AT(verify), .take = take_plan, .optional = true,
+	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
+	{.help = "\nOutput:\n"},
+	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
+	{"", "json", NULL, "print one JSON object per period or command", OPTION_FLAG, AT(json)},
+	{"d", "debug", NULL,
+	 "print the kernel's own accounting of the same time, too, and what the soakers leave to a "
+	 "program",
+	 OPTION_FLAG, AT(debug)},
+	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
+	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	{.help = "\n"
+		 "Exit status: 0 on success, 1 if cyclesoak failed, 2 if the command line is\n"
+		 "wrong.  With --verify, 1 if a step fails, or else 2 if one could not be run.\n"
+		 "With COMMAND, the status is that of COMMAND, or 125 if cyclesoak failed or the\n"
+		 "command line is wrong, 126 if COMMAND cannot be run, 127 if it was not found.\n"
+		 "\n"
+		 "Examples:\n"
+		 "  cyclesoak -B -n 10               print the load of each CPU for 10 seconds\n"
+		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"},
+};
+
+/* Rejects a command that nothing would be done with, or an option that says nothing about a command. */
+static void check_command(const char *command)
+{
+	if (opt.calibrate || opt.verify != NULL)
+		usage_error("%s takes no command: '%s'",
+			    opt.calibrate ? "-C, --calibrate" : "--verify", command);
+	if (opt.period > 0 || opt.count > 0)
+		usage_error("%s: only without a command: '%s'",
+			    opt.period > 0 ? "-p, --period" : "-n, --count", command);
 }
 
 int main(int argc, char **argv)
 {
-	int c;
-
-	command_expect(argc, argv, LETTERS, longopts);
-	init_program(NULL);
+	init_program();
 	die_init(close_report, NULL);
-	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1)
-		parse_option(c);
+	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
 	gauge_check_cpus(&opt.gauge);
-	if (opt.verify != NULL) {
-		check_verify(argv[optind]);
+	if (*argv != NULL)
+		check_command(*argv);
+	if (opt.verify != NULL)
 		return verify();
+	if (opt.calibrate) {
+		gauge_calibrate_or_die(&opt.gauge, opt.force);
+		return EXIT_SUCCESS;
 	}
-	if (opt.idle && (opt.calibrate || opt.gauge.file != NULL))
-		usage_error("--idle and %s cannot be used together: it needs no calibration",
-			    opt.calibrate ? "-C, --calibrate" : "-f, --calibration");
-	opt.gauge.idle = opt.idle;
-	opt.gauge.soak = !opt.idle;
+	opt.gauge.soak = !opt.gauge.idle;
+	if (opt.period <= 0)
+		opt.period = 1;
 	if (opt.once && opt.count > 1)
 		usage_error("-1, --once and -n, --count cannot be used together");
 	if (opt.once)
 		opt.count = 1;
-	if (!opt.calibrate)
-		return measure(argv + optind);
-	if (opt.json)
-		usage_error("-C, --calibrate and --json cannot be used together");
-	if (optind < argc)
-		usage_error("-C, --calibrate takes no command: '%s'", argv[optind]);
-	gauge_calibrate_or_die(&opt.gauge, opt.force);
-	return EXIT_SUCCESS;
+	return measure(argv);
 }

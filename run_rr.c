@@ -1,41 +1,35 @@
 /*
  * run_rr: runs a command with the real-time policy SCHED_RR, which its children inherit.
  */
-#include <getopt.h>
 #include <pwd.h>
 #include <sched.h>
 
-#include "common.h"
+#include "lib/report/usage.h"
 
-#define LETTERS "+:p:hV"
+static struct rr_options {
+	int priority;
+} opt = {.priority = 1};
 
-static const struct option longopts[] = {
-	{"priority", required_argument, NULL, 'p'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
+static const struct option_row rows[] = {
+	{.help = "Usage: run_rr [OPTION...] [COMMAND [ARG...]]\n"
+		 "Run COMMAND, or a shell, with the real-time scheduling policy SCHED_RR, which\n"
+		 "its children inherit.\n"
+		 "\n"},
+	{"p", "priority", "N", "set the real-time priority, 1 to 99 (default 1)", OPTION_INT,
+	 OPTION_AT(struct rr_options, priority), .min = 1, .max = 99},
+	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
+	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	{.help = "\n"
+		 "A real-time program that neither ends nor sleeps can lock up the system.\n"
+		 "\n"
+		 "Exit status: that of COMMAND or of the shell.  If the policy cannot be set or\n"
+		 "the command line is wrong, it is 125 with COMMAND, and 1 or 2 without.  It is\n"
+		 "126 if the program cannot be run, and 127 if it was not found.\n"
+		 "\n"
+		 "Examples:\n"
+		 "  run_rr zcc -c -s receiver -t 10    send with priority over all soakers\n"
+		 "  run_rr -p 50 chrt -p 0             show the policy that a command gets\n"},
 };
-
-static const char help[] =
-	"Usage: run_rr [OPTION...] [COMMAND [ARG...]]\n"
-	"Run COMMAND, or a shell, with the real-time scheduling policy SCHED_RR, which\n"
-	"its children inherit.\n"
-	"\n"
-	"  -p, --priority=N         set the real-time priority, 1 to 99 (default 1)\n"
-	"  -h, --help               print this text and exit\n"
-	"  -V, --version            print the version and exit\n"
-	"\n"
-	"A real-time program that neither ends nor sleeps can lock up the system.\n"
-	"\n"
-	"Exit status: that of COMMAND or of the shell.  If the policy cannot be set or\n"
-	"the command line is wrong, it is 125 with COMMAND, and 1 or 2 without.  It is\n"
-	"126 if the program cannot be run, and 127 if it was not found.\n"
-	"\n"
-	"Examples:\n"
-	"  run_rr zcc -c -s receiver -t 10    send with priority over all soakers\n"
-	"  run_rr -p 50 chrt -p 0             show the policy that a command gets\n"
-	"\n"
-	"The manual is run_rr(1); zc(7) explains the method.\n";
 
 /* The user's shell: $SHELL, else that of the password file, else /bin/sh. */
 static char *shell(void)
@@ -70,23 +64,14 @@ static void set_rr_or_die(int priority)
 int main(int argc, char **argv)
 {
 	char *no_command[] = {NULL, NULL};
-	int priority = 1, c;
 
-	command_expect(argc, argv, LETTERS, longopts);
-	init_program(NULL);
-	while ((c = option_next(argc, argv, LETTERS, longopts, NULL)) != -1) {
-		switch (c) {
-		case 'p': priority = (int)arg_int("-p, --priority", optarg, 1, 99); break;
-		case 'h': report("%s", help); return EXIT_SUCCESS;
-		case 'V': report("run_rr %s\n", VERSION); return EXIT_SUCCESS;
-		}
-	}
-	argv += optind;
+	init_program();
+	argv += options_read(&USAGE("run_rr", rows, true), argc, argv, &opt);
 	if (*argv == NULL) {
 		no_command[0] = shell();
 		argv = no_command;
 	}
-	set_rr_or_die(priority);
+	set_rr_or_die(opt.priority);
 	command_exec(argv);
 	command_die(argv[0], errno);
 }

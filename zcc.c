@@ -10,7 +10,7 @@
 #include "lib/send/request.h"
 #include "lib/send/transfer.h"
 
-static struct send_options opt = {.server = "", .gauge = {.wait = SOAK_WAIT}};
+static struct send_options opt;
 
 /* The runs, one after the other; a signal handler writes why they are to stop. */
 static struct run run;
@@ -223,7 +223,7 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	for (i = 0; i < opt.compare.streams.n; i++)
 		if (streams < (int)opt.compare.streams.size[i])
 			streams = (int)opt.compare.streams.size[i];
-	fileset_open(&set, names, n, streams, opt.raw, opt.zeros);
+	fileset_open(&set, names, n, streams, opt.raw, options_zeros(&opt));
 	run_soak(&run);
 	if (opt.compare.wanted && run_lacks_load(&run) != NULL)
 		warnx("%s", run_lacks_load(&run));
@@ -257,11 +257,11 @@ int main(int argc, char **argv)
 	struct send_report rep = {.opt = &opt, .lock = REPORT_LOCK};
 	char why[DIE_MAX];
 	const char *error;
+	int first;
 
-	init_program(&run.stop);
+	init_program();
 	die_init(report_die, &rep);
-	if (!command_line_parse(&opt, argc, argv))
-		return EXIT_SUCCESS;
+	first = command_line_parse(&opt, argc, argv);
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;
@@ -270,7 +270,7 @@ int main(int argc, char **argv)
 		environment_read(&rep.environment);
 	run_open(&run, &opt);
 	error = opt.requests.n > 0 ? request_all(&rep, why)
-				   : send_all(&rep, argv + optind, argc - optind, why);
+				   : send_all(&rep, argv + first, argc - first, why);
 	run_close(&run);
 	if (run.stop > 0)
 		die_of_signal();

@@ -2,13 +2,13 @@
  * zcs: receives what zcc sends, any number of clients at once, and reports how fast.  This file
  * has the options and the order of events; lib/receive has the parts.
  */
-#include <getopt.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 
 #include "lib/load/limits.h"
 #include "lib/receive/reply.h"
 #include "lib/receive/server.h"
+#include "lib/report/usage.h"
 
 static struct receive_options opt = {
 	.method = receive_methods,
@@ -102,184 +102,150 @@ static int run(struct context *x)
  * Options.
  */
 
-enum {
-	OPT_MAX_REPLY = 256,
-	OPT_MAX_CLIENTS,
-	OPT_IDLE_TIMEOUT,
-	OPT_ALLOW,
-	OPT_BIND,
-	OPT_BIND_DEV,
-	OPT_MPTCP,
-	OPT_USER,
-	OPT_IDLE,
-	OPT_ON_CPUS
-};
+#define AT(member) OPTION_AT(struct receive_options, member)
 
-static const struct option longopts[] = {
-	{"port", required_argument, NULL, 'p'},
-	{"once", no_argument, NULL, '1'},
-	{"method", required_argument, NULL, 'm'},
-	{"raw", no_argument, &opt.raw, true},
-	{"reply", no_argument, &opt.reply, true},
-	{"max-reply", required_argument, NULL, OPT_MAX_REPLY},
-	{"max-clients", required_argument, NULL, OPT_MAX_CLIENTS},
-	{"idle-timeout", required_argument, NULL, OPT_IDLE_TIMEOUT},
-	{"allow", required_argument, NULL, OPT_ALLOW},
-	{"bind", required_argument, NULL, OPT_BIND},
-	{"bind-dev", required_argument, NULL, OPT_BIND_DEV},
-	{"mptcp", no_argument, NULL, OPT_MPTCP},
-	{"user", required_argument, NULL, OPT_USER},
-	{"idle", no_argument, NULL, OPT_IDLE},
-	{"on-cpus", required_argument, NULL, OPT_ON_CPUS},
-	{"interval", required_argument, NULL, 'I'},
-	{"json", no_argument, NULL, 'J'},
-	{"quiet", no_argument, NULL, 'q'},
-	{"buffer-size", required_argument, NULL, 'b'},
-	{"rcvbuf", required_argument, NULL, 'i'},
-	{"sndbuf", required_argument, NULL, 'o'},
-	{"bind-cpu", required_argument, NULL, 'B'},
-	{"cpu-load", no_argument, NULL, 'c'},
-	{"calibration", required_argument, NULL, 'f'},
-	{"cpus", required_argument, NULL, 'N'},
-	{"debug", no_argument, NULL, 'd'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{NULL, 0, NULL, 0},
-};
-
-/* Options of iperf3 that zcs lacks. */
-static const struct option_hint hints[] = {
-	{"-s", "zcs is the server: run it without -s"},
-	{"--server", "zcs is the server: run it without --server"},
-	{"-D", "zcs stays in the foreground: run it with &, or as a service"},
-	{"--daemon", "zcs stays in the foreground: run it with &, or as a service"},
-	{"--one-off", "to serve one client use -1, --once"},
-	{"-A", "the CPUs to run on are -B, --bind-cpu"},
-	{"--affinity", "the CPUs to run on are -B, --bind-cpu"},
-	{NULL, NULL},
-};
-
-static const char help[] =
-	"Usage: zcs [OPTION...]\n"
-	"Receive what zcc sends over TCP, from any number of clients at once, and print\n"
-	"the throughput; with -c, also the CPU load and what each KiB cost.\n"
-	"\n"
-	"How to receive:\n"
-	"  -m, --method=METHOD      one of read (default), recv, trunc, splice, uring;\n"
-	"                           trunc discards the data without copying them\n"
-	"  -b, --buffer-size=SIZE   bytes per call (default 256k; trunc and splice 2m;\n"
-	"                           uring 64k)\n"
-	"      --raw                expect no headers: count what any TCP client sends\n"
-	"      --reply              answer zcc --request: send as many bytes as each\n"
-	"                           client asks for\n"
-	"      --max-reply=SIZE     drop a client that asks for more (default 16m)\n"
-	"  -B, --bind-cpu=CPUS      run on CPU 2, or on a list such as 0,2-5: one CPU\n"
-	"                           for each client, in turn (default: any CPU)\n"
-	"\n"
-	"Clients:\n"
-	"  -1, --once               exit when the first client, and all that came while\n"
-	"                           one was connected, have left\n"
-	"      --allow=PREFIXES     serve only clients of these addresses, such as\n"
-	"                           192.0.2.0/24,::1; repeatable (default: all clients)\n"
-	"      --max-clients=N      serve at most N clients at a time (default 1000)\n"
-	"      --idle-timeout=SECS  drop a client that is silent for SECS seconds\n"
-	"                           (default 60; 0: never)\n"
-	"\n"
-	"Connection:\n"
-	"  -p, --port=PORT          listen on this port (default 2222; --reply 7890); 0\n"
-	"                           for any free port, which zcs prints\n"
-	"      --bind=ADDRESS       listen on this address (default: all addresses)\n"
-	"      --bind-dev=DEVICE    serve only what arrives by this interface\n"
-	"      --mptcp              accept Multipath TCP, besides TCP\n"
-	"  -4, -6                   listen on IPv4 only, or on IPv6 only (default: both)\n"
-	"  -i, --rcvbuf=SIZE        set SO_RCVBUF (default: the kernel's autotuning)\n"
-	"  -o, --sndbuf=SIZE        set SO_SNDBUF (default: the kernel's autotuning)\n"
-	"      --user=USER          drop privileges to USER after start-up (root only)\n"
-	"\n"
-	"CPU load:\n"
-	"  -c, --cpu-load           measure the CPU load of this host while there are\n"
-	"                           clients by soaking: what they take from other work;\n"
-	"                           without a calibration by cyclesoak -C, zcs measures\n"
-	"                           the idle host first\n"
-	"      --idle               measure it by the CPUs' idle time: how busy they\n"
-	"                           make a machine of its own; nothing is soaked\n"
-	"  -f, --calibration=FILE   read the calibration from FILE (default\n"
-	"                           ./counts_per_sec, unless it does not fit this host)\n"
-	"  -N, --cpus=N             measure the first N CPUs (default: all online)\n"
-	"      --on-cpus=LIST       measure these CPUs, such as 0-3,64-67\n"
-	"\n"
-	"Output:\n"
-	"  -I, --interval=SECS      print a line every SECS seconds while data arrive\n"
-	"                           (default 5; 0: none)\n"
-	"  -J, --json               print one JSON object for each group of clients\n"
-	"  -q, --quiet              print only summaries\n"
-	"  -d, --debug              print more on stderr: each client that connects\n"
-	"  -h, --help               print this text and exit\n"
-	"  -V, --version            print the version and exit\n"
-	"\n"
-	"SIZE takes a suffix k, m or g: KiB, MiB or GiB (kb, mb or gb: powers of 1000),\n"
-	"and SECS s, m or h.  In reports kbytes/sec is KiB/s: 1024 bytes per second.\n"
-	"\n"
-	"Exit status: 0 if a signal or -1 ended zcs, 1 if it failed, or with -1 if a\n"
-	"client failed, 2 if the command line is wrong.\n"
-	"\n"
-	"Examples:\n"
-	"  zcs -c                   serve all clients, and measure the CPU load\n"
-	"  zcs -1 -q -p 5201        serve one client on port 5201, and print its figures\n"
-	"\n"
-	"The manual is zcs(1); zc(7) explains the method.\n";
-
-static void parse_option(int c)
+static void take_method(const struct option_row *o, const char *name, char *text, void *to)
 {
-	switch (c) {
-	case 0: break; /* getopt_long(3) has stored it */
-	case 'p': opt.port = arg_port("-p, --port", optarg, 0); break;
-	case '1': opt.once = true; break;
-	case 'm':
-		opt.method = receive_methods + arg_name("-m, --method", optarg, receive_methods,
-							receive_methods_n,
-							sizeof(receive_methods[0]));
-		break;
-	case OPT_MAX_REPLY: opt.max_reply = arg_size("--max-reply", optarg, 0, 1ull << 32); break;
-	case OPT_MAX_CLIENTS:
-		opt.max_clients = (int)arg_int("--max-clients", optarg, 1, 1000000);
-		break;
-	case OPT_IDLE_TIMEOUT:
-		opt.idle_timeout = arg_seconds("--idle-timeout", optarg, 0, 86400);
-		break;
-	case OPT_ALLOW:
-		if (strchr(optarg, '%') != NULL)
-			usage_error(
-				"--allow: '%s' has a zone: give the address without %%ZONE, and "
-				"the interface with --bind-dev",
-				optarg);
-		if (!allow_add(&opt.allow, optarg))
-			usage_error("--allow: '%s' is not address[/bits][,...], "
-				    "such as 192.0.2.0/24,2001:db8::/32",
-				    optarg);
-		break;
-	case OPT_BIND: opt.address = arg_host("--bind", optarg, &opt.port, 0); break;
-	case OPT_BIND_DEV: opt.sock.device = arg_device("--bind-dev", optarg); break;
-	case OPT_MPTCP: opt.sock.mptcp = true; break;
-	case OPT_USER: opt.user = optarg; break;
-	case OPT_IDLE: opt.gauge.idle = true; break;
-	case OPT_ON_CPUS: arg_cpus("--on-cpus", optarg, &opt.gauge.on); break;
-	case 'I': opt.interval = arg_seconds_or_none("-I, --interval", optarg, 0.01, 86400); break;
-	case 'J': opt.json = true; break;
-	case 'q': opt.quiet = true; break;
-	case 'b': opt.buffer = (size_t)arg_size("-b, --buffer-size", optarg, 1, 1u << 30); break;
-	case 'i': opt.sock.rcvbuf = (int)arg_size("-i, --rcvbuf", optarg, 1, 1u << 30); break;
-	case 'o': opt.sock.sndbuf = (int)arg_size("-o, --sndbuf", optarg, 1, 1u << 30); break;
-	case '4': arg_family(&opt.family, AF_INET); break;
-	case '6': arg_family(&opt.family, AF_INET6); break;
-	case 'B': arg_cpus("-B, --bind-cpu", optarg, &opt.bind); break;
-	case 'c': opt.gauge.soak = true; break;
-	case 'f': opt.gauge.file = arg_file("-f, --calibration", optarg); break;
-	case 'N': opt.gauge.n_cpus = (int)arg_int("-N, --cpus", optarg, 1, CPUS_MAX); break;
-	case 'd': opt.debug = true; break;
-	case 'h': report("%s", help); exit(EXIT_SUCCESS);
-	case 'V': report("zcs %s\n", VERSION); exit(EXIT_SUCCESS);
-	}
+	(void)o;
+	*(const struct receive_method **)to = receive_methods +
+					      arg_name(name, text, receive_methods,
+						       receive_methods_n,
+						       sizeof(receive_methods[0]));
+}
+
+static void take_prefixes(const struct option_row *o, const char *name, char *text, void *to)
+{
+	(void)o;
+	if (strchr(text, '%') != NULL)
+		usage_error("%s: '%s' has a zone: give the address without %%ZONE, and the "
+			    "interface with --bind-dev",
+			    name, text);
+	if (!allow_add(to, text))
+		usage_error("%s: '%s' is not address[/bits][,...], such as "
+			    "192.0.2.0/24,2001:db8::/32",
+			    name, text);
+}
+
+/* The address to listen on, and the port where it is behind the address. */
+static void take_address(const struct option_row *o, const char *name, char *text, void *to)
+{
+	struct receive_options *all = to;
+
+	(void)o;
+	all->address = arg_host(name, text, &all->port, 0);
+}
+
+static const struct option_row rows[] = {
+	{.help = "Usage: zcs [OPTION...]\n"
+		 "Receive what zcc sends over TCP, from any number of clients at once, and print\n"
+		 "the throughput; with -c, also the CPU load and what each KiB cost.\n"
+		 "\n"
+		 "How to receive:\n"},
+	{"m", "method", "METHOD",
+	 "one of read (default), recv, trunc, splice, uring; trunc discards the data without "
+	 "copying them",
+	 OPTION_OTHER, AT(method), .take = take_method},
+	{"b", "buffer-size", "SIZE",
+	 "bytes per call (default 256k; trunc and splice 2m; uring 64k)", OPTION_SIZE, AT(buffer),
+	 .min = 1, .max = 1u << 30},
+	{"", "raw", NULL, "expect no headers: count what any TCP client sends", OPTION_FLAG,
+	 AT(raw)},
+	{"", "reply", NULL, "answer zcc --request: send as many bytes as each client asks for",
+	 OPTION_FLAG, AT(reply), .not_with = "--once --raw --method --buffer-size"},
+	{"", "max-reply", "SIZE", "drop a client that asks for more (default 16m)", OPTION_SIZE,
+	 AT(max_reply), .max = 1ull << 32, .only_with = "--reply"},
+	{"B", "bind-cpu", "CPUS",
+	 "run on CPU 2, or on a list such as 0,2-5: one CPU for each client, in turn (default: any "
+	 "CPU)",
+	 OPTION_CPUS, AT(bind)},
+	{.help = "\nClients:\n"},
+	{"1", "once", NULL,
+	 "exit when the first client, and all that came while one was connected, have left",
+	 OPTION_FLAG, AT(once)},
+	{"", "allow", "PREFIXES",
+	 "serve only clients of these addresses, such as 192.0.2.0/24,::1; repeatable (default: all "
+	 "clients)",
+	 OPTION_OTHER, AT(allow), .take = take_prefixes},
+	{"", "max-clients", "N", "serve at most N clients at a time (default 1000)", OPTION_INT,
+	 AT(max_clients), .min = 1, .max = 1000000},
+	{"", "idle-timeout", "SECS",
+	 "drop a client that is silent for SECS seconds (default 60; 0: never)", OPTION_SECONDS,
+	 AT(idle_timeout), .max = 86400},
+	{.help = "\nConnection:\n"},
+	{"p", "port", "PORT",
+	 "listen on this port (default 2222; --reply 7890); 0 for any free port, which zcs prints",
+	 OPTION_PORT, AT(port), .max = 65535},
+	{"", "bind", "ADDRESS", "listen on this address (default: all addresses)", OPTION_OTHER,
+	 .at = 0, .take = take_address},
+	{"", "bind-dev", "DEVICE", "serve only what arrives by this interface", OPTION_DEVICE,
+	 AT(sock.device)},
+	{"", "mptcp", NULL, "accept Multipath TCP, besides TCP", OPTION_FLAG, AT(sock.mptcp)},
+	{"4", NULL, NULL, "listen on IPv4 only (default: both)", OPTION_CONSTANT, AT(family),
+	 .min = AF_INET, .not_with = "-6"},
+	{"6", NULL, NULL, "listen on IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
+	{"i", "rcvbuf", "SIZE", "set SO_RCVBUF (default: the kernel's autotuning)", OPTION_SIZE,
+	 AT(sock.rcvbuf), .min = 1, .max = 1u << 30},
+	{"o", "sndbuf", "SIZE", "set SO_SNDBUF (default: the kernel's autotuning)", OPTION_SIZE,
+	 AT(sock.sndbuf), .min = 1, .max = 1u << 30},
+	{"", "user", "USER", "drop privileges to USER after start-up (root only)", OPTION_TEXT,
+	 AT(user)},
+	{.help = "\nCPU load:\n"},
+	{"c", "cpu-load", NULL,
+	 "measure the CPU load of this host while there are clients by soaking: what they take from "
+	 "other work; without a calibration by cyclesoak -C, zcs measures the idle host first",
+	 OPTION_FLAG, AT(gauge.soak), .not_with = "--idle"},
+	{"", "idle", NULL,
+	 "measure it by the CPUs' idle time: how busy they make a machine of its own; nothing is "
+	 "soaked",
+	 OPTION_FLAG, AT(gauge.idle)},
+	{"f", "calibration", "FILE",
+	 "read the calibration from FILE (default ./counts_per_sec, unless it does not fit this "
+	 "host)",
+	 OPTION_FILE, AT(gauge.file), .only_with = "-c"},
+	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
+	 AT(gauge.n_cpus), .min = 1, .max = CPUS_MAX, .only_with = "-c or --idle",
+	 .not_with = "--on-cpus"},
+	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", OPTION_CPUS, AT(gauge.on),
+	 .only_with = "-c or --idle"},
+	{.help = "\nOutput:\n"},
+	{"I", "interval", "SECS",
+	 "print a line every SECS seconds while data arrive (default 5; 0: none)",
+	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
+	{"J", "json", NULL, "print one JSON object for each group of clients", OPTION_FLAG,
+	 AT(json)},
+	{"q", "quiet", NULL, "print only summaries", OPTION_FLAG, AT(quiet)},
+	{"d", "debug", NULL, "print more on stderr: each client that connects", OPTION_FLAG,
+	 AT(debug)},
+	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
+	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	{.help = "\n"
+		 "SIZE takes a suffix k, m or g: KiB, MiB or GiB (kb, mb or gb: powers of 1000),\n"
+		 "and SECS s, m or h.  In reports kbytes/sec is KiB/s: 1024 bytes per second.\n"
+		 "\n"
+		 "Exit status: 0 if a signal or -1 ended zcs, 1 if it failed, or with -1 if a\n"
+		 "client failed, 2 if the command line is wrong.\n"
+		 "\n"
+		 "Examples:\n"
+		 "  zcs -c                   serve all clients, and measure the CPU load\n"
+		 "  zcs -1 -q -p 5201        serve one client on port 5201, and print its figures\n"},
+	/* Options of iperf3 that zcs lacks. */
+	{"s", "server", .instead = "zcs is the server: run it without -s"},
+	{"D", "daemon", .instead = "zcs stays in the foreground: run it with &, or as a service"},
+	{"", "one-off", .instead = "to serve one client use -1, --once"},
+	{"A", "affinity", .instead = "the CPUs to run on are -B, --bind-cpu"},
+};
+
+/* Reads the options, or exits. */
+static void read_options(int argc, char **argv)
+{
+	const int first = options_read(&USAGE("zcs", rows, false), argc, argv, &opt);
+
+	if (first < argc)
+		usage_error("'%s': zcs takes no arguments, only options (try 'zcs --help')",
+			    argv[first]);
+	gauge_check_cpus(&opt.gauge);
+	if (opt.port == NULL)
+		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 }
 
 int main(int argc, char **argv)
@@ -297,24 +263,9 @@ int main(int argc, char **argv)
 			   .continued_ns = &continued_ns},
 		.counters.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	int c;
 
-	init_program(&stop);
-	while ((c = option_next(argc, argv, ":p:1m:b:I:Jqi:o:46B:cf:N:dhV", longopts, hints)) != -1)
-		parse_option(c);
-	if (optind < argc)
-		usage_error("'%s': zcs takes no arguments, only options: try 'zcs --help'",
-			    argv[optind]);
-	gauge_check_cpus(&opt.gauge);
-	if (opt.reply && (opt.once || opt.raw))
-		usage_error("--reply cannot be combined with --once or --raw");
-	if (opt.gauge.soak && opt.gauge.idle)
-		usage_error("-c and --idle cannot be used together: start two zcs on two ports");
-	if (opt.gauge.file != NULL && !opt.gauge.soak)
-		usage_error("-f, --calibration: only with -c");
-	sock_warn_rcvbuf(&opt.sock);
-	if (opt.port == NULL)
-		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
+	init_program();
+	read_options(argc, argv);
 	die_init(report_fail, &x.report);
 	return run(&x);
 }

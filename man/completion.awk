@@ -1,10 +1,10 @@
-# completion.awk: prints the completion of a program for bash or zsh, made from the text of its --help.
+# completion.awk: prints the completion of a program for bash or zsh, made from its table of options.
 # Usage: awk -v shell=bash -f man/completion.awk zcs.c
 #        awk -v shell=bash -f man/completion.awk zcc.c lib/send/command_line.c
 #        awk -v shell=bash -f man/completion.awk lib/hosts/zc-hosts
 #
-# The first source is named as the program is; the text may be in any of them.  It is read there, so that
-# a program for another machine need not run.  An option's placeholder tells what its argument is; a text
+# The first source is named as the program is; the table of lib/report/usage.h may be in any of them, or
+# the text of --help in a script.  It is read there, so that a program for another machine need not run.  An option's placeholder tells what its argument is; a text
 # that begins with `one of` lists the values, and a line such as `-m, -b and -P take lists` names the
 # options that take several, with commas between them.
 
@@ -34,6 +34,45 @@ function read_help(text,    indent, at)
 	} else {
 		in_option = 0
 	}
+}
+
+# field: takes the next member off the row; "" if it is NULL
+function field(    text)
+{
+	if (match(row, /^"[^"]*"/))
+		text = substr(row, 2, RLENGTH - 2)
+	else
+		match(row, /^[^,}]*/)
+	row = substr(row, RSTART + RLENGTH)
+	sub(/^, */, "", row)
+	return text
+}
+
+# read_row: the row of a table, which is a text, an option, or one that the program lacks
+function read_row(    letters, name, i, count, line)
+{
+	sub(/^\{/, "", row)
+	if (row ~ /\.instead = /)
+		return
+	if (sub(/^\.help = /, "", row)) {
+		count = split(field(), line, /\\n/)
+		for (i = 1; i <= count; i++)
+			read_help(line[i])
+		return
+	}
+	letters = field()
+	name = field()
+	placeholder[n + 1] = field()
+	about[n + 1] = field()
+	if (about[n + 1] == "") # --help does not show it
+		return
+	if (row ~ /\.optional = true/)
+		placeholder[n + 1] = ""
+	names[++n] = ""
+	for (i = 1; i <= length(letters); i++)
+		names[n] = names[n] (i > 1 ? ", " : "") "-" substr(letters, i, 1)
+	if (name != "")
+		names[n] = names[n] (letters != "" ? ", " : "") "--" name
 }
 
 # read_lists TEXT: a line that names options, by their letters, whose arguments are lists
@@ -337,21 +376,25 @@ in_text || sub(/^USAGE = """/, "") {
 	read_help($0)
 	next
 }
-in_help {
-	is_last = /;$/
-	sub(/^\t"/, "")
-	sub(/(\\n)?";?$/, "")
-	gsub(/\\"/, "\"")
-	read_help($0)
-	if (is_last)
-		in_help = 0
+/^static const struct option_row / {
+	in_rows = 1
+	next
 }
-/^static const char help\[\] =$/ {
-	in_help = 1
+/^};$/ {
+	in_rows = 0
+}
+in_rows {
+	sub(/^\t+ */, "")
+	row = row $0
+	gsub(/""/, "", row) # where a string goes on in the next line, but not an empty one
+	if ($0 ~ /^\{/)
+		row = $0
+	if ($0 ~ /\},( \/\*.*)?$/)
+		read_row()
 }
 END {
 	if (n == 0) {
-		print FILENAME ": no text of --help, or no option in it" >"/dev/stderr"
+		print FILENAME ": no table of options, or no option in it" >"/dev/stderr"
 		exit 1
 	}
 	if (shell == "bash")

@@ -27,7 +27,7 @@ static bool usage_read(pid_t pid, struct usage *u)
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen_retry(path);
+	f = fopen(path, "re");
 	if (f == NULL)
 		return false;
 	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';

@@ -218,7 +218,7 @@ static char *file_read_or_die(const char *path, size_t *len, struct stat *st)
 		    strerror(errno));
 	if (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || st->st_size > CALIBRATION_MAX)
 		die("%s is not a calibration file: run 'cyclesoak -C'", path);
-	f = fdopen_retry(fd, "r");
+	f = fdopen(fd, "r");
 	*len = f != NULL ? fread(text, 1, CALIBRATION_MAX, f) : 0;
 	if (f == NULL || ferror(f) || fclose(f) != 0)
 		die_errno("%s", path);

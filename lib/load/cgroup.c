@@ -6,7 +6,7 @@
 /* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
 static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 {
-	FILE *f = fopen_retry("/proc/self/mounts");
+	FILE *f = fopen("/proc/self/mounts", "re");
 	struct mntent *m;
 	bool v1 = false;
 
@@ -31,7 +31,7 @@ bool cpu_cgroup_find(struct cpu_cgroup *g)
 	bool found = false;
 	FILE *f;
 
-	if (!cpu_cgroup_mount(g) || (f = fopen_retry("/proc/self/cgroup")) == NULL)
+	if (!cpu_cgroup_mount(g) || (f = fopen("/proc/self/cgroup", "re")) == NULL)
 		return false;
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
 		path = line;

@@ -13,7 +13,7 @@ const char *const cpu_column[CPU_COLUMNS] = {"user",   "nice", "system",  "idle"
 static void read_lines(const char *path, void (*each)(char *line, struct counters *c),
 		       struct counters *c)
 {
-	FILE *f = fopen_retry(path);
+	FILE *f = fopen(path, "re");
 	char *line = NULL;
 	size_t size = 0;
 
@@ -180,7 +180,7 @@ void netstat_parse(char *names, char *values, struct netstat *n)
 
 static void read_pairs(const char *path, struct netstat *n)
 {
-	FILE *f = fopen_retry(path);
+	FILE *f = fopen(path, "re");
 	char *line[2] = {NULL, NULL};
 	size_t size[2] = {0, 0};
 

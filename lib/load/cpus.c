@@ -102,7 +102,7 @@ bool cpus_format(const struct cpus *cpus, char *buf, size_t size)
 
 void cpu_model(char *buf, size_t size)
 {
-	FILE *f = fopen_retry("/proc/cpuinfo");
+	FILE *f = fopen("/proc/cpuinfo", "re");
 	char line[256], model[256] = "";
 
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL)

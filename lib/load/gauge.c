@@ -12,8 +12,6 @@ void gauge_check_cpus(const struct gauge_setup *setup)
 {
 	struct cpus cpus;
 
-	if (setup->n_cpus > 0 && setup->on.n > 0)
-		usage_error("-N, --cpus and --on-cpus cannot be used together");
 	gauge_cpus(setup, &cpus);
 }
 

@@ -10,7 +10,7 @@
 /* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
 static pid_t lock_holder(int fd)
 {
-	FILE *f = fopen_retry("/proc/locks");
+	FILE *f = fopen("/proc/locks", "re");
 	unsigned major, minor;
 	unsigned long long inode;
 	struct stat st = {0};

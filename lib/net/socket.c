@@ -121,8 +121,10 @@ const char *arg_host(const char *opt, char *s, const char **port, long min_port)
 	/* cppcheck-suppress nullPointerRedundantCheck ; usage_error() does not return */
 	if (end[1] == ':' && port == NULL)
 		usage_error("%s: '%s' has a port: the kernel chooses it", opt, s);
-	if (end[1] == ':' && *port == NULL)
-		*port = arg_port(opt, end + 2, min_port);
+	if (end[1] == ':' && *port == NULL) {
+		arg_int(opt, end + 2, min_port, 65535);
+		*port = end + 2;
+	}
 	*end = '\0';
 	return s + 1;
 }
@@ -149,16 +151,6 @@ void sock_set_options_or_die(int fd, const struct sock_options *o)
 						(socklen_t)strlen(o->congestion)) != 0)
 		die_errno("congestion control '%s' (see net.ipv4.tcp_%s_congestion_control)",
 			  o->congestion, errno == EPERM ? "allowed" : "available");
-}
-
-#define RCVBUF_ODD 1024 /* bytes: a smaller -i may be meant as iperf3's interval */
-
-void sock_warn_rcvbuf(const struct sock_options *o)
-{
-	if (o->rcvbuf > 0 && o->rcvbuf < RCVBUF_ODD)
-		warnx("-i, --rcvbuf: the receive buffer is to have %d bytes; for interval lines "
-		      "use -I",
-		      o->rcvbuf);
 }
 
 /* A minute of silence, then six probes ten seconds apart: tcp(7). */

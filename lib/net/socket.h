@@ -61,9 +61,6 @@ const char *arg_device(const char *opt, const char *s);
 /* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 
-/* Warns of a receive buffer so small that the number may be meant as iperf3's interval. */
-void sock_warn_rcvbuf(const struct sock_options *o);
-
 /* Makes the kernel drop a connection whose peer has been unreachable for two minutes. */
 void sock_keep_alive(int fd);
 

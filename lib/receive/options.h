@@ -32,7 +32,5 @@ struct receive_options {
 	int family;         /* AF_INET, AF_INET6, or AF_UNSPEC for both */
 	int max_clients;
 	double interval, idle_timeout; /* seconds between two lines of the report; 0: none */
-	/* Flags are int where getopt_long(3) stores them. */
-	int raw, reply, json;
-	bool once, quiet, debug;
+	bool raw, reply, json, once, quiet, debug;
 };

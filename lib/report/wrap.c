@@ -7,7 +7,7 @@
 static void put(struct wrap *w, const char *s)
 {
 	if (w->text == NULL)
-		report("%s", s);
+		fputs(s, stdout);
 	else
 		string_append(w->text, w->size, "%s", s);
 	w->column += (int)strlen(s);
@@ -50,4 +50,6 @@ void wrap_end(struct wrap *w)
 {
 	put(w, "\n");
 	w->column = 0;
+	if (w->text == NULL)
+		report_flush();
 }

@@ -1,18 +1,17 @@
 /*
  * command_line.h: the options of zcc: their names, the text of --help, the checks, the defaults.
  *
- *	static struct send_options opt = {.server = ""};
+ *	static struct send_options opt;
  *
- *	if (!command_line_parse(&opt, argc, argv))
- *		return EXIT_SUCCESS;
- *	send(argv + optind, argc - optind);
+ *	first = command_line_parse(&opt, argc, argv);
+ *	send(argv + first, argc - first);
  */
 #pragma once
 
 #include "lib/send/options.h"
 
 /*
- * Stores what was asked for; what is wrong is a usage error.  The files begin at argv[optind].
- * Returns false if --help or --version was asked for, and is printed.
+ * Stores what is asked for; what is wrong is a usage error.  Returns the index of the first file.  --help
+ * and --version are printed and end the program.
  */
-bool command_line_parse(struct send_options *opt, int argc, char **argv);
+int command_line_parse(struct send_options *opt, int argc, char **argv);

@@ -2,6 +2,11 @@
 
 #define PACED_BYTES (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
 
+bool options_zeros(const struct send_options *opt)
+{
+	return opt->content != NULL && strcmp(opt->content, "zeros") == 0;
+}
+
 static int chunks_of(const struct send_options *opt)
 {
 	return opt->chunks.n > 0 ? opt->chunks.n : 1;

@@ -1,6 +1,6 @@
 /*
- * options.h: what zcc was asked to do.  command_line_parse() fills it in; the parts of lib/send only
- * read it.
+ * options.h: what zcc is asked to do.  command_line_parse() fills it in.  It is only read then, but for
+ * the method and the streams: those are of the run that zcc chose last.
  *
  *	for (i = 0; i < options_runs(&opt); i++) {
  *		chunk = options_choose_run(&opt, i);
@@ -56,8 +56,11 @@ struct send_options {
 	int debug;
 	bool nodelay, cork, raw, json, quiet;
 	bool calibrate, force; /* -C, and whether the host may be busy */
-	bool zeros;            /* the content of the built-in set, else random */
+	const char *content;   /* of the built-in set: "random" or "zeros"; NULL: not given */
 };
+
+/* Whether the built-in set is zeros, not random. */
+bool options_zeros(const struct send_options *opt);
 
 /* The number of combinations of the lists' values. */
 int options_runs(const struct send_options *opt);

@@ -98,6 +98,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		json_close(j, ']');
 		json_interval(j, sum, 0, start, measured);
 		json_close(j, '}');
+		report_flush();
 	} else {
 		text_interval(r->opt, stream, sum, start, measured);
 	}

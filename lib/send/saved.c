@@ -388,7 +388,7 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 		die("%s: %s is not a file that --save has written", option, printable(path));
 	size = (size_t)st.st_size;
 	text = alloc_or_die(size + 1, 1, path);
-	f = fopen_retry(path);
+	f = fopen(path, "re");
 	if (f == NULL || (fread(text, 1, size, f) < size && ferror(f)) || fclose(f) != 0)
 		die_errno("%s: %s", option, printable(path));
 	copy = strcpy(alloc_or_die(size + 1, 1, path), text);

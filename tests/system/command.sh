@@ -38,12 +38,14 @@ command_killed_by_signal()
 	[ $status -eq 137 ]
 }
 check 'a command killed by a signal: 128 and its number' command_killed_by_signal
-# refused_command STATUS COMMAND [env ...]: it is looked up before anything is soaked, so nothing is waited for
+# refused_command STATUS COMMAND [env ...]: it has no load
 refused_command()
 {
 	want=$1 name=$2
 	shift 2
-	exits "$want" "$@" "$cyclesoak" "$name"
+	status=0
+	soaking "$@" "$cyclesoak" "$name" || status=$?
+	[ $status -eq "$want" ]
 	one_line err
 	grep -q "^cyclesoak: cannot run $name: " err
 	not [ -s out ]
@@ -64,7 +66,9 @@ command_that_not_executable()
 	refused_command 126 /
 	refused_command 126 ./plain
 	refused_command 126 plain env PATH="$PWD:/no/such/directory"
-	exits 126 "$cyclesoak" --json ./plain
+	status=0
+	soaking "$cyclesoak" --json ./plain || status=$?
+	[ $status -eq 126 ]
 	one_line out
 	grep -q '^{"schema":1,"error":"cannot run ./plain: Permission denied"}$' out
 }
@@ -91,7 +95,7 @@ path_searched_as_execvp()
 check 'PATH is searched as execvp(3) does: a file that is not executable is skipped' path_searched_as_execvp
 with_command_failure()
 {
-	for args in "-p 0" "-N 8000" -Z --nosuch "-1 -n 2" "-C"; do
+	for args in "-p 0" "-N 8000" -Z --nosuch "-1 -n 2" -C "-n 2" "-p 2"; do
 		exits 125 "$cyclesoak" $args true
 		one_line err
 		not [ -s out ]

@@ -379,7 +379,8 @@ check_usage '--streams.*not between' zcc -s 0 -P 1,0
 check_usage '--runs.*not between' zcc -s 0 -r 0
 check_usage '--precision.*not a percentage' zcc -s 0 --precision 0
 check_usage '--precision.*not a percentage' zcc -s 0 --precision 3x
-check_usage '--request cannot be combined with' zcc -s 0 --request 10 -r 3
-check_usage '--request cannot be combined with' zcc -s 0 --request 10 -m send,mmap
+check_usage '--request and -r, --runs cannot be used together' zcc -s 0 --request 10 -r 3
+check_usage '--request and -m, --method cannot be used together' zcc -s 0 --request 10 -m send,mmap
+check_usage '--request cannot be combined with a list of -P' zcc -s 0 --request 10 -P 1,2
 stop_zcs
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# --help of the four programs, the options that it and the man pages have in common, and the hints for
-# those who know the options of iperf3.
+# --help of the four programs, the options that it and the man pages have in common, the hints for those
+# who know the options of iperf3, and options that would have no effect.
 #
 # seconds: 2
 . "$TOP/tests/lib.sh"
@@ -46,30 +46,6 @@ placeholders_in_capitals()
 	done
 }
 check '--help: each option has its placeholder in capitals, and a text of its own beside it' placeholders_in_capitals
-# What a program knows is in two places of its source, which is all of the tool but what zcc has in a
-# part: the long names, and the string of letters.
-options_source()
-{
-	case $1 in
-	zcc) cat "$TOP/lib/send/command_line.c" ;;
-	*) cat "$TOP/$1.c" ;;
-	esac
-}
-known_is_helped()
-{
-	for tool in $tools; do
-		helped $tool >help
-		options_source $tool >source
-		{
-			sed -n 's/^	{"\([a-z0-9-]*\)", [a-z]*_argument, .*/--\1/p' source
-			# cyclesoak's --file of 0.1 is an alias that only the manual has.
-			sed -n 's/.*"+\{0,1\}:\([A-Za-z0-9:]*\)".*/\1/p' source | tr -d : | sed 's/./-&\n/g'
-		} | grep . | grep -vx -e --file | LC_ALL=C sort >known
-		diff help known
-		[ "$(wc -l <known)" -ge 6 ]
-	done
-}
-check 'every option that a program knows is in --help, and the other way round' known_is_helped
 helped_is_in_man()
 {
 	for tool in $tools; do
@@ -103,49 +79,25 @@ check '--help has the methods that the program knows, the manual each of them, R
 #
 # The iperf3 hand.
 #
-printf x >tiny
-printf x >./5
-check_usage "-s, --server: no server given: did you mean -s receiver? (-c measures the CPU load)" zcc -c receiver
-check_usage "-s, --server: no server given: did you mean -s receiver?$" zcc receiver tiny
-check_usage "no server given (0 is this host): try 'zcc --help'" zcc -c tiny
-check_usage "-c takes no argument, and there is no file '0': .*-s HOST is the server" zcc -c 0
-check_usage "-w takes no argument, and there is no file '256K': .*socket buffers are -i and -o" zcc -s 0 -w 256K
-check_usage "-S takes no argument, and there is no file '0x10': .*the DSCP is --dscp" zcc -s 0 -S 0x10
-check_usage "-k takes no argument, and there is no file '10': .*-n sends all files N times" zcc -s 0 -k 10 tiny
-check_usage "-q takes no argument, and there is no file '1.5g'$" zcc -q 1.5g -s 0
-check_usage "takes no files: 'cubic' (congestion control: --congestion)" zcc -C cubic
-check_usage "'1G' is not a whole number: zcc sends all files N times, or with -t for a time" zcc -s 0 -n 1G
-check_usage "'-t' is not a whole number: for TCP_NODELAY use --nodelay" zcc -s 0 -N -t 10
-check_usage 'unknown option -R: there is no reverse mode: run zcs here and zcc there' zcc -s 0 -R
-check_usage 'unknown option --reverse: there is no reverse mode' zcc -s 0 --reverse
-check_usage 'unknown option -u: zcc sends over TCP only' zcc -u -s 0
-check_usage 'unknown option --bandwidth: .*--pace' zcc -s 0 --bandwidth=1g
-check_usage 'unknown option -s: zcs is the server: run it without -s' zcs -s -p 0
-check_usage 'unknown option -D: .*foreground' zcs -D
-check_usage '-S and -Z cannot be used together' zcc -s 0 -SZ
-check_usage '-Z and -m, --method cannot be used together' zcc -s 0 -Z -m send
+check_usage "-s, --server: no server given: 0 is this host (try 'zcc --help')" zcc -c receiver
+check_usage "-C, --calibrate takes no files: 'cubic'" zcc -C cubic
+check_usage "unknown option '-R': there is no reverse mode: run zcs here and zcc there" zcc -s 0 -R
+check_usage "unknown option '--reverse': there is no reverse mode" zcc -s 0 --reverse
+check_usage "unknown option '-u': zcc sends over TCP only" zcc -u -s 0
+check_usage "unknown option '--bandwidth': .*--pace" zcc -s 0 --bandwidth=1g
+check_usage "unknown option '-s': zcs is the server: run it without -s" zcs -s -p 0
+check_usage "unknown option '-D': .*foreground" zcs -D
+check_usage '-S, --send and -Z cannot be used together' zcc -s 0 -SZ
+check_usage '-m, --method and -Z cannot be used together' zcc -s 0 -Z -m send
+# What would have no effect.
+check_usage '-N, --cpus: only with -c or --idle or -C' zcc -s 0 -N 1
+check_usage '--force: only with -C' zcc -s 0 --force
+check_usage '-C, --calibrate and -s, --server cannot be used together' zcc -C -s 0
+check_usage '--request and -k, --cork cannot be used together' zcc -s 0 --request 1 -k
+check_usage '--max-reply: only with --reply' zcs --max-reply 1
+check_usage '--idle and --wait cannot be used together' cyclesoak --idle --wait 1
+check_usage '-C, --calibrate and -B, --per-cpu cannot be used together' cyclesoak -CB
 
-# one_warning REGEX OPTION...: a transfer with these options succeeds, with that line on stderr and no other
-one_warning()
-{
-	pattern=$1
-	shift
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" tiny
-	not grep -v -e "$pattern" -e 'less than half a second' err
-	grep -e "$pattern" err
-}
-without_warning()
-{
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno "$@" tiny
-	no_warning err
-}
-rates_and_lengths()
-{
-	one_warning '^zcc: -b, --buffer-size: .* 1073741824 bytes; for a rate use --pace$' -b 1G
-	without_warning -l 1G
-	without_warning -b 1G --pace 1g
-	without_warning -b 1m
-}
 # method NAME OPTION...: the report has that method, and the calls have that size at most
 method()
 {
@@ -154,18 +106,6 @@ method()
 }
 start_zcs -J
 head -c 3000 /dev/zero >file
-check 'zcc -i 1: a line on stderr names -I' one_warning '^zcc: -i, --rcvbuf: .* 1 bytes; for interval lines use -I$' -i 1
-zcs_interval()
-{
-	grep -x 'zcs: -i, --rcvbuf: the receive buffer is to have 1 bytes; for interval lines use -I' zcs.err
-}
-stop_zcs
-start_zcs -i 1
-check 'zcs -i 1: a line on stderr names -I' zcs_interval
-stop_zcs
-start_zcs -J
-check 'zcc -b 1G: a line on stderr names --pace, with -l and --pace there is none' rates_and_lengths
-check 'zcc -k 5: a number that is a file is sent' without_warning -k 5
 aliases_are_the_same()
 {
 	for pair in '-l1000 -b1000' '-M1000 --mss=1000' '-O0 --warmup=0'; do

@@ -136,7 +136,7 @@ check_usage '--on-cpus: CPU 8191 is not online' cyclesoak --idle --on-cpus 8191
 check_usage '-N, --cpus and --on-cpus cannot be used together' cyclesoak -N 1 --on-cpus 0
 check_usage '--idle and -C, --calibrate cannot be used together' cyclesoak --idle -C
 check_usage '--idle and -f, --calibration cannot be used together' cyclesoak --idle -f x
-check_usage '-c and --idle cannot be used together' zcs -c --idle
+check_usage '-c, --cpu-load and --idle cannot be used together' zcs -c --idle
 check_usage '-f, --calibration: only with -c' zcs --idle -f x
 check_usage '--wait: only with -c' zcc --idle --wait 1 -s 0
 finish

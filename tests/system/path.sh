@@ -207,7 +207,7 @@ content_random()
 	done
 }
 check '--content random, the default: it cannot be compressed' content_random
-check_usage "--content: 'x' is neither" zcc -s 0 --content x
+check_usage "--content: 'x' is none of random, zeros" zcc -s 0 --content x
 check_usage '--content is of the built-in set' zcc -s 0 --content zeros tiny
 check_usage '--dscp.*not between' zcc -s 0 --dscp 64
 finish

@@ -447,10 +447,10 @@ check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
 check_usage "--request: ''" zcc -s 0 --request 10,,
 check_usage '--request.*not between' zcc -s 0 --request 4g
-check_usage '--request cannot be combined with' zcc -s 0 --request 10 --raw
-check_usage '--request cannot be combined with' zcc -s 0 --request 10 -b 10
+check_usage '--request and --raw cannot be used together' zcc -s 0 --request 10 --raw
+check_usage '--request and -b, -l, --buffer-size cannot' zcc -s 0 --request 10 -b 10
 check_usage "--buffer-size: '0'" zcc -s 0 -b 10,0
-check_usage '--reply cannot be combined with' zcs --reply -1
+check_usage '--reply and -1, --once cannot be used together' zcs --reply -1
 check_usage '--max-clients' zcs --reply --max-clients 0
 check_usage '--idle-timeout' zcs --reply --idle-timeout x
 

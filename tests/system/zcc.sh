@@ -454,7 +454,7 @@ limit_of_file_size()
 }
 check 'ulimit -f: zcc reports that the built-in set is too large' limit_of_file_size
 check_usage '--server' zcc file
-check_usage "^zcc: unknown option -x: try .zcc --help.$" zcc -x
+check_usage "^zcc: unknown option '-x' (try 'zcc --help')$" zcc -x
 check_usage 'nosuch' zcc --nosuch
 check_usage 'requires an argument' zcc -s
 check_usage '--loops.*0.*not between' zcc -s 0 -n 0
@@ -466,7 +466,6 @@ check_usage "--port.*'http'" zcc -s 0 -p http
 check_usage "--server: '192.0.2.1:2222' has a port, which is -p, --port" zcc -s 192.0.2.1:2222
 check_usage "--bind: '192.0.2.1:2222' has a port: the kernel" zcc -s 0 --bind 192.0.2.1:2222
 check_usage "FILE: '-' is not standard input" zcc -s 0 file -
-check_usage "--time: '0s' sends nothing: .* 1000h" zcc -s 0 -t 0s
 check_usage '--pace.*12.5MB' zcc -s 0 --pace 100Mbit
 check_usage '--buffer-size.*not a size' zcc -s 0 -b 1q
 check_usage '--buffer-size.*not between' zcc -s 0 -b 0
@@ -476,14 +475,14 @@ check_usage '--sndbuf' zcc -s 0 -o 99999999999999999999
 check_usage '--bind-cpu' zcc -s 0 -B 1-
 check_usage '--method' zcc -s 0 -m carrier-pigeon
 check_usage '--cpus.*0.*not between' zcc -s 0 -N 0
-check_usage '--cpus.*more than' zcc -s 0 -N 8000
+check_usage '--cpus.*more than' zcc -s 0 -c -N 8000
 check_usage '--time' zcc -s 0 -t 0
 check_usage 'cannot be used together' zcc -s 0 -t 1 -n 1
 check_usage 'cannot be used together' zcc -s 0 -4 -6
-check_usage "-S and -m, --method cannot be used together" zcc -s 0 -S -m send
+check_usage "-m, --method and -S, --send cannot be used together" zcc -s 0 -S -m send
 check_usage '--calibrate' zcc -C file
 check_usage "--method.*'carrier-pigeon'.*sendfile, send, write, mmap, splice, zerocopy, uring, uring-zc" zcc -s 0 -m carrier-pigeon
-check_usage "-w and -m, --method cannot be used together" zcc -s 0 -w -m write
+check_usage "-m, --method and -w, --write cannot be used together" zcc -s 0 -w -m write
 check_usage '--streams.*0.*not between' zcc -s 0 -P 0
 check_usage "--streams.*'x'" zcc -s 0 -P x
 check_usage '--streams.*not between' zcc -s 0 -P 1025
@@ -499,7 +498,7 @@ check_usage '--mss.*not between' zcc -s 0 --mss 64k
 check_usage '--timeout.*neither 0 nor 0.001' zcc -s 0 --timeout 0.0001
 check_usage '--timeout' zcc -s 0 --timeout x
 check_usage '--raw.*cannot be used together' zcc -s 0 --raw --warmup 1
-check_usage '--calibrate and --json' zcc -C --json
+check_usage '--calibrate and -J, --json' zcc -C --json
 
 # A file system with files of 2^63 bytes, of which two have more entries than a loop may.
 if shm=$(mktemp -d /dev/shm/zc-check.XXXXXX 2>/dev/null) && truncate -s 9223372036854775807 "$shm/huge" 2>/dev/null; then

@@ -1,8 +1,6 @@
 #include "common.h"
 
-#include <getopt.h>
 #include <limits.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -126,7 +124,7 @@ static void test_lists(void)
 
 /* Arguments of options: at the edges of a range, and what is printed beyond them. */
 static const struct wrong {
-	enum { SIZE, INT, SECONDS, OR_NONE, PORT, FILENAME, FAMILY, NAME } of;
+	enum { SIZE, INT, SECONDS, FILENAME, NAME } of;
 	const char *text, *printed;
 } wrong[] = {
 	{SIZE, "x",
@@ -146,14 +144,8 @@ static const struct wrong {
 	{SECONDS, "9ms", "-x: '9ms' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
 	{SECONDS, "1.99", "-x: '1.99' is not between 2 and 9 seconds"},
 	{SECONDS, "9.01", "-x: '9.01' is not between 2 and 9 seconds"},
-	{OR_NONE, "1.99", "-x: '1.99' is neither 0 nor 2 seconds or more"},
-	{OR_NONE, "9.01", "-x: '9.01' is not between 0 and 9 seconds"},
-	{OR_NONE, "", "-x: '' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
 	{FILENAME, "-",
 	 "-x: '-' is not standard input or output here: a file of this name is './-'"},
-	{PORT, "1", "-x: '1' is not between 2 and 65535"},
-	{PORT, "65536", "-x: '65536' is not between 2 and 65535"},
-	{FAMILY, "", "-4 and -6 cannot be used together"},
 	{NAME, "thr", "-x: 'thr' is none of one, two, three"},
 };
 static const char *const named[] = {"one", "two", "three"};
@@ -161,16 +153,12 @@ static const char *const named[] = {"one", "two", "three"};
 static void parse_wrong(void *arg)
 {
 	const struct wrong *w = arg;
-	int family = AF_INET6;
 
 	switch (w->of) {
 	case SIZE: arg_size("-x", w->text, 2, 9); break;
 	case INT: arg_int("-x", w->text, 2, 9); break;
 	case SECONDS: arg_seconds("-x", w->text, 2, 9); break;
-	case OR_NONE: arg_seconds_or_none("-x", w->text, 2, 9); break;
 	case FILENAME: arg_file("-x", w->text); break;
-	case PORT: arg_port("-x", w->text, 2); break;
-	case FAMILY: arg_family(&family, AF_INET); break;
 	case NAME: arg_name("-x", w->text, named, LENGTH(named), sizeof(named[0])); break;
 	}
 }
@@ -178,7 +166,6 @@ static void parse_wrong(void *arg)
 static void test_arguments(void)
 {
 	char printed[256], want[256];
-	int family = AF_UNSPEC;
 	size_t i;
 
 	ok(arg_size("-x", "2", 2, 9) == 2 && arg_size("-x", "9", 2, 9) == 9,
@@ -187,15 +174,9 @@ static void test_arguments(void)
 	   "arg_int: both ends of the range are in it");
 	ok(arg_seconds("-x", "2", 2, 9) == 2 && arg_seconds("-x", "9.0", 2, 9) == 9,
 	   "arg_seconds: both ends of the range are in it");
-	ok(arg_seconds_or_none("-x", "0", 2, 9) == 0 && arg_seconds_or_none("-x", "2", 2, 9) == 2,
-	   "arg_seconds_or_none: 0 stands beside the range");
 	is(arg_file("-x", "./-"), "./-", "arg_file: './-' is a file");
-	is(arg_port("-x", "65535", 1), "65535", "arg_port: 65535 is a port");
 	ok(arg_name("-x", "three", named, LENGTH(named), sizeof(named[0])) == 2,
 	   "arg_name: the index of the name");
-	arg_family(&family, AF_INET);
-	arg_family(&family, AF_INET);
-	ok(family == AF_INET, "arg_family: -4 may be given twice");
 	for (i = 0; i < LENGTH(wrong); i++) {
 		struct wrong w = wrong[i];
 
@@ -203,78 +184,6 @@ static void test_arguments(void)
 		   "a wrong argument '%s' ends the program with status 2", w.text);
 		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name, w.printed);
 		is(printed, want, "a wrong argument '%s' prints one line", w.text);
-	}
-}
-
-/* Command lines with one wrong option, and what is printed. */
-static const struct wrong_option {
-	const char *argv[5]; /* cppcheck-suppress unusedStructMember ; it is read in a child */
-	const char *printed;
-	bool names_help;
-} wrong_options[] = {
-	{{"-x"}, "unknown option -x", true},
-	{{"-ax"}, "unknown option -x", true},
-	{{"--size=1", "-xa"}, "unknown option -x", true},
-	{{"file", "-R"}, "unknown option -R: there is no way back", false},
-	{{"--reverse=3"}, "unknown option --reverse: there is no way back", false},
-	{{"--nosuch=3", "file"}, "unknown option --nosuch", true},
-	{{"--al"}, "option --al is ambiguous: --all, --always", false},
-	{{"--all=3"}, "--all takes no argument", true},
-	{{"--alw=3"}, "--alw takes no argument", true},
-	{{"-s"}, "-s, --size requires an argument", true},
-	{{"-a", "--si"}, "-s, --size requires an argument", true},
-	{{"--pace"}, "--pace requires an argument", true},
-	{{"-l"}, "-l requires an argument", true},
-	{{"--size=1", "-\x01"}, "unknown option -?", true},
-	{{"--\n=3"}, "unknown option --?", true},
-};
-
-static int next_option(const char *const *words)
-{
-	static const struct option_hint hints[] = {{"-R", "there is no way back"},
-						   {"--reverse", "there is no way back"},
-						   {NULL, NULL}};
-	static int flag;
-	static const struct option longopts[] = {{"all", no_argument, NULL, 'a'},
-						 {"always", no_argument, &flag, true},
-						 {"size", required_argument, NULL, 's'},
-						 {"pace", required_argument, NULL, 256},
-						 {NULL, 0, NULL, 0}};
-	static char *argv[6];
-	int argc;
-
-	argv[0] = program_invocation_name;
-	for (argc = 1; *words != NULL; words++)
-		argv[argc++] = strdupa(*words);
-	argv[argc] = NULL;
-	optind = 0; /* getopt_long(3) begins anew */
-	while (option_next(argc, argv, ":as:l:", longopts, hints) != -1)
-		;
-	return optind;
-}
-
-static void parse_wrong_option(void *arg)
-{
-	next_option(((const struct wrong_option *)arg)->argv);
-}
-
-static void test_options(void)
-{
-	static const char *const right[] = {"-as1", "--alw", "--pace=2", "-l3", NULL};
-	const char *name = program_invocation_short_name;
-	char printed[256], want[256];
-	size_t i;
-
-	ok(next_option(right) == 5, "option_next: right options are parsed to their end");
-	for (i = 0; i < LENGTH(wrong_options); i++) {
-		struct wrong_option w = wrong_options[i];
-
-		ok(status_of(parse_wrong_option, &w, printed, sizeof(printed)) == EXIT_USAGE,
-		   "a wrong option, the %zuth, ends the program with status 2", i);
-		snprintf(want, sizeof(want), "%s: %s%s%s%s\n", name, w.printed,
-			 w.names_help ? ": try '" : "", w.names_help ? name : "",
-			 w.names_help ? " --help'" : "");
-		is(printed, want, "a wrong option, the %zuth, prints one line", i);
 	}
 }
 
@@ -554,7 +463,7 @@ static void test_string_append(void)
 static void signal_errors(void *arg)
 {
 	(void)arg;
-	init_program(NULL);
+	init_program();
 	kill(getpid(), SIGPIPE);
 	kill(getpid(), SIGXFSZ);
 	exit(7);
@@ -568,7 +477,7 @@ static void exec_grep(void *arg)
 			       "/proc/self/status", NULL};
 
 	(void)arg;
-	init_program(NULL);
+	init_program();
 	command_exec(argv);
 }
 
@@ -588,7 +497,6 @@ int main(void)
 	test_seconds();
 	test_lists();
 	test_arguments();
-	test_options();
 	test_clocks();
 	test_sleep_interrupted();
 	test_printable();

@@ -87,25 +87,6 @@ static void test_interface(void)
 	ok(open_files() == open_before, "the lookup of an interface leaves no descriptor open");
 }
 
-static void warn_rcvbuf(void *size)
-{
-	sock_warn_rcvbuf(&(struct sock_options){.rcvbuf = *(int *)size});
-}
-
-static void test_odd_rcvbuf(void)
-{
-	static const char line[] = "the receive buffer is to have 1023 bytes";
-	int odd = 1023, enough = 1024, none = 0;
-	char printed[256];
-
-	status_of(warn_rcvbuf, &odd, printed, sizeof(printed));
-	ok(strstr(printed, line) != NULL, "a receive buffer of 1023 bytes has a warning");
-	status_of(warn_rcvbuf, &enough, printed, sizeof(printed));
-	is(printed, "", "a receive buffer of 1024 bytes has no warning");
-	status_of(warn_rcvbuf, &none, printed, sizeof(printed));
-	is(printed, "", "the system's receive buffer has no warning");
-}
-
 static void set_sndbuf(void *size)
 {
 	const int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -190,7 +171,6 @@ int main(void)
 	test_addresses();
 	test_zone();
 	test_interface();
-	test_odd_rcvbuf();
 	test_limited();
 	test_options();
 	test_pipe();

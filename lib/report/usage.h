@@ -1,0 +1,83 @@
+/*
+ * usage.h: how a program is used.  It has one table of options, in the order of --help: a row is an
+ * option, or a text of --help alone, or an option that the program lacks, with what to do instead.
+ *
+ *	#define AT(member) OPTION_AT(struct my_options, member)
+ *
+ *	static const struct option_row rows[] = {
+ *		{.help = "Usage: tool [OPTION...]\n\nWhat to send:\n"},
+ *		{"n", "loops", "N", "send all files N times (default 1)", OPTION_INT, AT(loops), .min = 1,
+ *		 .max = 9, .not_with = "--time"},
+ *		{"q", "quiet", NULL, "print only the first line", OPTION_FLAG, AT(quiet)},
+ *		{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
+ *		{"u", "udp", .instead = "the tool sends over TCP only"},
+ *	};
+ *
+ *	first = options_read(&USAGE("tool", rows, false), argc, argv, &opt);
+ *
+ * man/completion.awk reads the rows, too.
+ */
+#pragma once
+
+#include "common.h"
+
+struct option_row;
+
+/*
+ * Takes an argument of a kind of its own; what is wrong with it is a usage error.  `name` is what messages
+ * call the option, `to` the member that it sets.
+ */
+typedef void option_take(const struct option_row *o, const char *name, char *text, void *to);
+
+/* What an option sets.  Numbers are integers of 32 or 64 bits, seconds double, texts const char *. */
+enum option_kind {
+	OPTION_NONE,            /* the row is no option of the program */
+	OPTION_FLAG,            /* a bool, to true */
+	OPTION_CONSTANT,        /* a number, to .min */
+	OPTION_COUNT,           /* an int, which is one more each time */
+	OPTION_INT,             /* a whole number */
+	OPTION_SIZE,            /* a number of bytes */
+	OPTION_SECONDS,         /* seconds */
+	OPTION_SECONDS_OR_NONE, /* the same, or 0 */
+	OPTION_TEXT,            /* any text */
+	OPTION_FILE,            /* the name of a file, which is not `-` */
+	OPTION_PORT,            /* a number of a port, as text */
+	OPTION_DEVICE,          /* the name of an interface */
+	OPTION_CPUS,            /* a struct cpus */
+	OPTION_OTHER,           /* what .take sets */
+	OPTION_HELP,
+	OPTION_VERSION
+};
+
+struct option_row {
+	const char *letters;     /* each of them is the option; "" for none */
+	const char *name;        /* of `--name`; NULL: it has letters alone */
+	const char *placeholder; /* of the argument; NULL: it takes none */
+	const char *help;        /* NULL: --help does not show it */
+	enum option_kind kind;
+	size_t at, size; /* where it goes in the program's options: OPTION_AT() */
+	option_take *take;
+	double min, max;       /* bounds of the argument */
+	bool optional;         /* the argument may be missing; --help shows no placeholder */
+	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
+	const char *only_with; /* options of which one must be given, `-c or -C` */
+	const char *instead;   /* what to do, as the program lacks the option */
+};
+
+#define OPTION_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
+
+struct usage {
+	const char *program;
+	const struct option_row *rows;
+	size_t n;
+	bool command; /* a command may follow: its options are its own, and die() exits with EXIT_COMMAND */
+};
+
+#define USAGE(program, rows, command)                                                              \
+	((struct usage){program, rows, sizeof(rows) / sizeof((rows)[0]), command})
+
+/*
+ * Stores the options in `to`, a struct of the program; what is wrong with them is a usage error.  Returns
+ * the index of the first argument that is no option.  --help and --version are printed and end the program.
+ */
+int options_read(const struct usage *u, int argc, char **argv, void *to);

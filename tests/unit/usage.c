@@ -1,0 +1,200 @@
+#include "lib/report/usage.h"
+
+#include <netinet/in.h>
+
+#include "tests/unit/unit.h"
+
+static struct test_options {
+	double seconds, interval;
+	uint64_t size;
+	int number, family, debug;
+	bool all, quiet;
+	const char *port, *file, *text, *word;
+} opt;
+
+#define AT(member) OPTION_AT(struct test_options, member)
+
+static void take_word(const struct option_row *o, const char *name, char *text, void *to)
+{
+	(void)o;
+	if (text != NULL && strcmp(text, "good") != 0)
+		usage_error("%s: '%s' is not good", name, text);
+	*(const char **)to = text != NULL ? text : "none";
+}
+
+static const struct option_row rows[] = {
+	{.help = "Usage: tool\n\nAll:\n"},
+	{"a", "all", NULL, "all of it", OPTION_FLAG, AT(all)},
+	{"", "always", NULL, NULL, OPTION_FLAG, AT(all)},
+	{"q", "quiet", NULL, "not so much", OPTION_FLAG, AT(quiet), .not_with = "-a --file"},
+	{"sb", "size", "SIZE",
+	 "a size, which is so far from being a matter of one line that the text of it goes on in another",
+	 OPTION_SIZE, AT(size), .min = 2, .max = 9},
+	{"l", NULL, "N", "a number", OPTION_INT, AT(number), .min = 2, .max = 9},
+	{"t", "time", "SECS", "seconds", OPTION_SECONDS, AT(seconds), .min = 2, .max = 9},
+	{"I", "interval", "SECS", "seconds, or none", OPTION_SECONDS_OR_NONE, AT(interval),
+	 .min = 2, .max = 9},
+	{"p", "port", "PORT", "a port", OPTION_PORT, AT(port), .min = 2, .max = 65535},
+	{"", "file", "FILE", "a file", OPTION_FILE, AT(file), .only_with = "-t or --port"},
+	{"", "text", "TEXT", "a text", OPTION_TEXT, AT(text)},
+	{"", "word", "good", "a word", OPTION_OTHER, AT(word), .take = take_word, .optional = true},
+	{"6", NULL, NULL, "IPv6", OPTION_CONSTANT, AT(family), .min = AF_INET6},
+	{"d", "debug", NULL, "more", OPTION_COUNT, AT(debug)},
+	{"h", "help", NULL, "this", OPTION_HELP, .at = 0},
+	{"V", "version", NULL, "version", OPTION_VERSION, .at = 0},
+	{"R", "reverse", .instead = "there is no way back"},
+};
+
+struct command {
+	const char *argv[6]; /* cppcheck-suppress unusedStructMember ; it is read in a child */
+	const char *printed;
+};
+
+static int read_words(const char *const *words, bool command)
+{
+	static char *argv[7];
+	int argc;
+
+	argv[0] = program_invocation_name;
+	for (argc = 1; *words != NULL; words++)
+		argv[argc++] = strdupa(*words);
+	argv[argc] = NULL;
+	opt = (struct test_options){0};
+	return options_read(&USAGE("tool", rows, command), argc, argv, &opt);
+}
+
+static void read_and_exit(void *command)
+{
+	read_words(((const struct command *)command)->argv, false);
+	exit(EXIT_SUCCESS);
+}
+
+static void read_for_command(void *command)
+{
+	read_words(((const struct command *)command)->argv, true);
+	exit(EXIT_SUCCESS);
+}
+
+static const struct command wrong[] = {
+	{{"-x"}, "unknown option '-x' (try 'tool --help')"},
+	{{"-ax"}, "unknown option '-x' (try 'tool --help')"},
+	{{"--size=2", "-xa"}, "unknown option '-x' (try 'tool --help')"},
+	{{"file", "-R"}, "unknown option '-R': there is no way back"},
+	{{"--reverse=3"}, "unknown option '--reverse': there is no way back"},
+	{{"--nosuch=3"}, "unknown or ambiguous option '--nosuch' (try 'tool --help')"},
+	{{"--al"}, "unknown or ambiguous option '--al' (try 'tool --help')"},
+	{{"--all=3"}, "-a, --all takes no argument (try 'tool --help')"},
+	{{"-s"}, "-s, -b, --size requires an argument (try 'tool --help')"},
+	{{"-a", "--si"}, "-s, -b, --size requires an argument (try 'tool --help')"},
+	{{"--text"}, "--text requires an argument (try 'tool --help')"},
+	{{"-l"}, "-l requires an argument (try 'tool --help')"},
+	{{"-\x01"}, "unknown option '-?' (try 'tool --help')"},
+	{{"--\n=3"}, "unknown or ambiguous option '--?' (try 'tool --help')"},
+	{{"-b", "1"}, "-s, -b, --size: '1' is not between 2 and 9"},
+	{{"-l", "10"}, "-l: '10' is not between 2 and 9"},
+	{{"-t1.9"}, "-t, --time: '1.9' is not between 2 and 9 seconds"},
+	{{"-I", "1.99"}, "-I, --interval: '1.99' is neither 0 nor 2 seconds or more"},
+	{{"-I", "9.01"}, "-I, --interval: '9.01' is not between 0 and 9 seconds"},
+	{{"-p1"}, "-p, --port: '1' is not between 2 and 65535"},
+	{{"-p65536"}, "-p, --port: '65536' is not between 2 and 65535"},
+	{{"--word=bad"}, "--word: 'bad' is not good"},
+	{{"-a", "-q"}, "-q, --quiet and -a, --all cannot be used together"},
+	{{"-q", "--file=x", "-p2"}, "-q, --quiet and --file cannot be used together"},
+	{{"--file", "x"}, "--file: only with -t or --port"},
+};
+
+static void test_wrong(void)
+{
+	char printed[256], want[256];
+	size_t i;
+
+	for (i = 0; i < LENGTH(wrong); i++) {
+		struct command c = wrong[i];
+
+		ok(status_of(read_and_exit, &c, printed, sizeof(printed)) == EXIT_USAGE,
+		   "wrong options, the %zuth, end the program with status 2", i);
+		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name, c.printed);
+		is(printed, want, "wrong options, the %zuth, print one line", i);
+	}
+}
+
+static void test_right(void)
+{
+	static const char *const numbers[] = {"-adb2", "--interval=0", "-l9", "-d", "-t9", NULL};
+	static const char *const texts[] = {"x", "-6p2", "--file=./-", "--text=", "--word", NULL};
+	static const char *const given[] = {"--alw", "--", "-q", NULL};
+
+	ok(read_words(numbers, false) == 6, "options are read up to the end");
+	ok(opt.all && !opt.quiet && opt.debug == 2 && opt.size == 2 && opt.number == 9 &&
+		   opt.interval == 0 && opt.seconds == 9,
+	   "flags, counts and numbers go where their rows say");
+	ok(read_words(texts, false) == 5, "an argument may stand before the options");
+	ok(opt.family == AF_INET6 && strcmp(opt.port, "2") == 0 && strcmp(opt.file, "./-") == 0 &&
+		   opt.text[0] == '\0' && strcmp(opt.word, "none") == 0,
+	   "constants and texts go where their rows say");
+	ok(read_words(given, false) == 3 && opt.all && !opt.quiet, "`--` ends the options");
+}
+
+static void test_command(void)
+{
+	static const char *const words[] = {"-a", "ls", "-q", NULL};
+	struct command alone = {{"-l1"}, NULL}, behind = {{"-l1", "ls"}, NULL};
+	char printed[256];
+
+	ok(status_of(read_for_command, &alone, printed, sizeof(printed)) == EXIT_USAGE,
+	   "a program that may run a command has status 2 without one");
+	ok(status_of(read_for_command, &behind, printed, sizeof(printed)) == EXIT_COMMAND,
+	   "a usage error before a command is status 125");
+	ok(read_words(words, true) == 2 && opt.all && !opt.quiet,
+	   "the options behind a command are its own");
+}
+
+static void print_in_child(void *command)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		read_and_exit(command);
+	waitpid(pid, &status, 0);
+}
+
+static void test_printed(void)
+{
+	struct command help = {{"--help"}, NULL}, version = {{"-V", "-x"}, NULL};
+	char printed[2048];
+
+	stdout_of(print_in_child, &help, printed, sizeof(printed));
+	is(printed,
+	   "Usage: tool\n\nAll:\n"
+	   "  -a, --all                   all of it\n"
+	   "  -q, --quiet                 not so much\n"
+	   "  -s, -b, --size=SIZE         a size, which is so far from being a matter of\n"
+	   "                              one line that the text of it goes on in another\n"
+	   "  -l=N                        a number\n"
+	   "  -t, --time=SECS             seconds\n"
+	   "  -I, --interval=SECS         seconds, or none\n"
+	   "  -p, --port=PORT             a port\n"
+	   "      --file=FILE             a file\n"
+	   "      --text=TEXT             a text\n"
+	   "      --word                  a word\n"
+	   "  -6                          IPv6\n"
+	   "  -d, --debug                 more\n"
+	   "  -h, --help                  this\n"
+	   "  -V, --version               version\n"
+	   "\nThe manual is tool(1); zc(7) explains the method.\n",
+	   "--help is made from the table");
+	stdout_of(print_in_child, &version, printed, sizeof(printed));
+	is(printed, "tool " VERSION "\n", "-V prints the version, and ends the program");
+}
+
+int main(void)
+{
+	test_right();
+	test_wrong();
+	test_command();
+	test_printed();
+	return done();
+}
