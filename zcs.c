@@ -19,23 +19,11 @@ static struct receive_options opt = {
 	.interval = 5,
 };
 
-static _Atomic int stop;              /* the signal that ends the program */
-static _Atomic uint64_t continued_ns; /* when a stop (SIGSTOP) last ended; 0: never */
+static _Atomic int stop; /* the signal that ends the program */
 
 static void on_signal(int sig)
 {
-	if (sig == SIGCONT)
-		continued_ns = now_ns();
-	else
-		stop = sig;
-}
-
-/* Prints on stderr how many lines were omitted from it. */
-static void warn_at_end(const struct context *x)
-{
-	if (x->places.log.left_out > 0)
-		note("%ju line%s about clients %s omitted in all", x->places.log.left_out,
-		     plural(x->places.log.left_out), x->places.log.left_out == 1 ? "was" : "were");
+	stop = sig;
 }
 
 /* Opens all that needs privileges; returns the listener. */
@@ -64,7 +52,6 @@ static int open_all(struct context *x)
 
 static int run(struct context *x)
 {
-	const struct sigaction continued = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	char name[ADDR_STRLEN];
@@ -76,7 +63,6 @@ static int run(struct context *x)
 	if (!opt.reply)
 		receiver_try_or_die(opt.method);
 	catch_stop_signals_waiting(on_signal, &unblocked);
-	sigaction(SIGCONT, &continued, NULL);
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
@@ -90,7 +76,7 @@ static int run(struct context *x)
 	 * stderr that one of them has locked and cannot write.  The soakers end by themselves.
 	 */
 	if (x->group.n == 0 || ftrylockfile(stderr) == 0)
-		warn_at_end(x);
+		log_end(&x->places);
 	if (x->group.n > 0)
 		_exit(status);
 	meter_stop(&x->meter);
@@ -256,11 +242,7 @@ int main(int argc, char **argv)
 		.report = {.opt = &opt,
 			   .stop = &stop,
 			   .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
-		.places = {.opt = &opt,
-			   .log.lock = PTHREAD_MUTEX_INITIALIZER,
-			   .lock = PTHREAD_MUTEX_INITIALIZER,
-			   .all = TAILQ_HEAD_INITIALIZER(x.places.all),
-			   .continued_ns = &continued_ns},
+		.places = {.opt = &opt, .lock = PTHREAD_MUTEX_INITIALIZER},
 		.counters.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 

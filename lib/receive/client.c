@@ -157,12 +157,11 @@ static void send_receipt(int sock, const struct figures *f)
 static void linger(struct client *c)
 {
 	struct context *x = c->context;
-	double limit = x->opt->idle_timeout > 0 ? fmin(LINGER, x->opt->idle_timeout) : LINGER;
+	const double limit = x->opt->idle_timeout > 0 ? fmin(LINGER, x->opt->idle_timeout) : LINGER;
 	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
 	char byte;
 
-	if (place_linger(&x->places, &c->place))
-		poll(&p, 1, (int)ceil(limit * 1000));
+	poll(&p, 1, (int)ceil(limit * 1000));
 	c->receiver.excess |= recv(c->place.sock, &byte, 1, MSG_DONTWAIT) > 0;
 	if (c->receiver.excess)
 		log_client(&x->places, &c->place, "sent more than it announced");
@@ -181,8 +180,8 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 			 plural(wire->bytes));
 		return buf;
 	}
-	if (c->place.dropped != NOT_DROPPED && !done)
-		place_format_dropped(&c->context->places, &c->place, why, sizeof(why));
+	if (c->place.silent && !done)
+		place_format_silence(&c->context->places, why, sizeof(why));
 	else if (error != 0)
 		snprintf(why, sizeof(why), "%s", receiver_explain(&c->receiver, error, text));
 	else if (c->member.calls == 0)
@@ -197,22 +196,20 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 }
 
 /*
- * Logs or counts a client that has ended; returns whether it has a summary.  One that moved next
+ * Logs a client that has failed; returns whether one that has ended has a summary.  One that moved next
  * to nothing may come back soon, so that its summaries are limited.
  */
 static bool has_summary(struct client *c, const char *why)
 {
-	struct context *x = c->context;
-	uint64_t bytes = c->receiver.wire.bytes;
-	bool logged = why != NULL && log_client(&x->places, &c->place, "%s", why);
+	const bool json = c->context->opt->json;
+	const uint64_t bytes = c->receiver.wire.bytes;
+	bool logged;
 
-	if (why != NULL && !x->opt->json)
-		return logged && bytes > 0;
-	if (bytes >= REPORT_LEAST_BYTES || log_line(&x->places, LOG_SMALL, &c->place) >= 0)
-		return true;
-	if (!x->opt->json)
-		report_count_small(&x->report, bytes);
-	return false;
+	if (why != NULL)
+		logged = log_client(&c->context->places, &c->place, "%s", why);
+	else
+		logged = bytes >= REPORT_LEAST_BYTES || log_allows(&c->context->places);
+	return json ? logged || bytes >= REPORT_LEAST_BYTES : logged && (why == NULL || bytes > 0);
 }
 
 /* Binds the thread to the client's CPU. */
@@ -263,7 +260,6 @@ static void *client_thread(void *arg)
 		report_stream(&x->report, p->sock, &p->peer, f, c->number + 1, c->summary);
 	receiver_close(&c->receiver);
 	place_close(&x->places, p);
-	place_release(&x->places, p);
 	c->next = x->ended;
 	while (!atomic_compare_exchange_weak(&x->ended, &c->next, c))
 		;
@@ -297,7 +293,7 @@ static bool client_accept(struct context *x, int listener)
 	}
 	x->group.failed = true;
 	group_leave(x, &c->member);
-	place_reject(&x->places, &c->place, REFUSED_FULL);
+	place_reject(&x->places, &c->place);
 	log_client(&x->places, &c->place, "rejected: cannot start a thread: %s", strerror(e));
 	free(c);
 	return false;

@@ -46,7 +46,6 @@ static void interval_begin(struct context *x)
 
 	g->interval.begin.bytes = bytes_of_all(g);
 	mark_now(&x->meter, &g->interval.begin);
-	g->interval_ns = g->interval.begin.ns;
 	g->interval.warm_up = false;
 	LIST_FOREACH (c, &g->members, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
@@ -65,7 +64,7 @@ void group_join(struct context *x, struct member *c)
 		figures_init(&g->sum);
 		g->begin = g->end = (struct mark){.ns = 0};
 		interval_begin(x);
-		g->start_ns = g->interval_ns;
+		g->start_ns = g->interval.begin.ns;
 	}
 	/* Packet rates of different interfaces cannot be added. */
 	if (strcmp(g->interface, c->interface) != 0)
@@ -81,24 +80,23 @@ void group_leave(struct context *x, struct member *c)
 	x->group.n--;
 }
 
-static void report_all(struct context *x)
+void group_close(struct context *x)
 {
-	struct client_group *g = &x->group;
-	struct figures f;
+	const struct client_group *g = &x->group;
+	struct figures sum = g->sum, all;
 
-	figures_between(x, &g->begin, &g->end, &f);
-	f.bytes = g->sum.bytes;
-	f.calls = g->sum.calls;
-	f.files = g->sum.files;
-	f.warmup = g->sum.warmup;
-	f.clients = g->total;
-	f.cut = !g->finished;
-	f.host.unsafe |= g->sum.host.unsafe;
-	if (isnan(f.host.load))
-		strcpy(f.no_load, meter_no_load(&x->meter, f.host.unsafe));
+	figures_between(x, &g->begin, &g->end, &all);
+	sum.seconds = all.seconds;
+	all.host.unsafe |= sum.host.unsafe;
+	sum.host = all.host;
+	sum.clients = g->total;
+	sum.cut = !g->finished;
+	strcpy(sum.method, all.method);
+	if (isnan(sum.host.load))
+		strcpy(sum.no_load, meter_no_load(&x->meter, sum.host.unsafe));
 	if (g->interface[0] == '\0')
-		f.host.rates.packets_in = f.host.rates.packets_out = NAN;
-	report_group(&x->report, &f, g->summary);
+		sum.host.rates.packets_in = sum.host.rates.packets_out = NAN;
+	report_group(&x->report, &sum, g->summary);
 }
 
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary)
@@ -117,28 +115,20 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 	g->finished |= !f->cut;
 	LIST_REMOVE(c, link);
 	if (--g->n == 0)
-		report_all(x);
-}
-
-void group_close(struct context *x)
-{
-	if (x->group.n > 0 && x->opt->json)
-		report_all(x);
+		group_close(x);
 }
 
 void interval_next(struct context *x)
 {
 	struct client_group *g = &x->group;
-	const struct interval *next = &g->interval;
-	struct interval last;
+	const struct interval last = g->interval;
 	struct figures f;
 
-	last = g->interval;
 	interval_begin(x);
-	figures_between(x, &last.begin, &next->begin, &f);
+	figures_between(x, &last.begin, &g->interval.begin, &f);
 	f.clients = (uint64_t)g->n;
 	meter_say(&x->meter, &f.host);
 	if (f.clients > 0 && f.bytes > 0)
 		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
-				      last.warm_up || next->warm_up);
+				      last.warm_up || g->interval.warm_up);
 }

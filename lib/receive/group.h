@@ -60,7 +60,6 @@ struct client_group {
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
 	_Atomic bool failed;         /* a client failed, since the start */
-	uint64_t interval_ns;        /* when the interval of the report began */
 	struct interval {
 		struct mark begin;
 		bool warm_up; /* a client was in its warm-up when it began */
@@ -93,7 +92,7 @@ void group_leave(struct context *x, struct member *c);
  */
 void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
 
-/* Ends the report of a group that still has clients. */
+/* Ends the report of the group. */
 void group_close(struct context *x);
 
 /* Ends the interval, which is printed if data came in it, and begins the next. */

@@ -5,10 +5,7 @@
 #include <linux/tcp.h>
 #include <stdarg.h>
 
-#define WORK_BYTES   (64 * 1024) /* a client at work moves as much in a second */
-#define CONTINUED_NS 2000000000u /* after a stop, for clients to move data again */
-#define LEAST_BYTES  1024        /* a client of a full server moves as much in --idle-timeout */
-#define MAPPED_BITS  96          /* of ::ffff:0:0/96, into which IPv4 is mapped: RFC 4291 */
+#define MAPPED_BITS 96 /* of ::ffff:0:0/96, into which IPv4 is mapped: RFC 4291 */
 
 static struct in6_addr address_of(const struct sockaddr_storage *peer)
 {
@@ -71,21 +68,8 @@ static bool is_allowed(const struct allow *allow, const struct sockaddr_storage 
 }
 
 /*
- * Stores the IPv4 address of a peer, mapped into IPv6, or the first 64 bits of its IPv6 address:
- * one site usually owns all addresses of such a network.  Returns a hash of it.
+ * Lines about clients.
  */
-static uint32_t network_of(const struct sockaddr_storage *peer, struct in6_addr *network)
-{
-	uint32_t hash = 2166136261u; /* FNV-1a */
-	size_t i;
-
-	*network = address_of(peer);
-	if (!IN6_IS_ADDR_V4MAPPED(network))
-		memset(&network->s6_addr[8], 0, 8);
-	for (i = 0; i < sizeof(network->s6_addr); i++)
-		hash = (hash ^ network->s6_addr[i]) * 16777619u;
-	return hash;
-}
 
 void note(const char *fmt, ...)
 {
@@ -98,257 +82,131 @@ void note(const char *fmt, ...)
 	funlockfile(stderr);
 }
 
-int log_line(struct places *s, enum log_kind kind, const struct place *p)
+static void note_omitted(int n)
 {
-	struct in6_addr network;
-	struct client_log *log = &s->log;
-	struct log_slot *slot = &log->slot[kind][network_of(&p->peer, &network) % LOG_SLOTS];
-	uint64_t now = now_ns();
-	int before = 0;
+	if (n > 0)
+		note("%d line%s about clients %s omitted", n, plural((uint64_t)n),
+		     n == 1 ? "was" : "were");
+}
 
-	pthread_mutex_lock(&log->lock);
-	if (slot->since_ns == 0 || now - slot->since_ns > LOG_NS) {
-		before = slot->left_out;
-		*slot = (struct log_slot){.since_ns = now};
+bool log_allows(struct places *s)
+{
+	const uint64_t now = now_ns();
+	int omitted = 0;
+	bool allowed;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->log.since_ns == 0 || now > s->log.since_ns + LOG_NS) {
+		omitted = s->log.omitted;
+		s->log.omitted = s->log.lines = 0;
+		s->log.since_ns = now;
 	}
-	if (slot->lines++ >= LOG_LINES) {
-		before = -1;
-		slot->left_out++;
-		log->left_out += kind == LOG_BAD;
-	}
-	pthread_mutex_unlock(&log->lock);
-	return before;
+	allowed = s->log.lines < LOG_LINES;
+	s->log.lines += allowed;
+	s->log.omitted += !allowed;
+	pthread_mutex_unlock(&s->lock);
+	note_omitted(omitted);
+	return allowed;
 }
 
 bool log_client(struct places *s, const struct place *p, const char *fmt, ...)
 {
 	char name[ADDR_STRLEN], text[160];
-	int left_out = log_line(s, LOG_BAD, p);
 	va_list ap;
 
-	if (left_out < 0)
+	if (!log_allows(s))
 		return false;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (left_out > 0)
-		note("%d line%s about such clients %s omitted", left_out,
-		     plural((uint64_t)left_out), left_out == 1 ? "was" : "were");
 	note("%s: %s", addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name), text);
 	return true;
 }
 
-/* The clients of one IPv4 address, or of one IPv6 network of 64 bits. */
-struct network {
-	LIST_ENTRY(network) link;
-	struct in6_addr address;
-	int n; /* places that it has */
-};
-
-/*
- * Bytes that a connection received and that its peer acknowledged, headers included; *idle_ms is
- * for how long nothing came, not even an acknowledgement.  TCP_INFO, tcp(7), linux/tcp.h.
- */
-static uint64_t sock_moved(int sock, double *idle_ms)
+void log_end(struct places *s)
 {
-	struct tcp_info info = {.tcpi_last_data_recv = 0};
-	socklen_t len = sizeof(info);
-
-	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
-	*idle_ms = fmin(info.tcpi_last_data_recv, info.tcpi_last_ack_recv);
-	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
-}
-
-/* The caller has the lock.  The client's own thread closes the connection. */
-static void place_remove(struct places *s, struct place *p)
-{
-	TAILQ_REMOVE(&s->all, p, link);
-	s->n--;
-	if (--p->network->n == 0) {
-		LIST_REMOVE(p->network, link);
-		free(p->network);
-	}
-	p->network = NULL;
-}
-
-/* Sends a rejected client the reason.  Only the wire has a place for it: that of the receipt. */
-static void send_refusal(const struct places *s, const struct place *p, const char *word)
-{
-	char line[64];
-	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
-
-	if (!s->opt->raw && !s->opt->reply)
-		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
+	note_omitted(s->log.omitted);
 }
 
 /*
- * Takes a place from a client, whatever its thread waits for.  Where data for the client may be
- * left, close(2) will reset the connection, so that the kernel does not keep them.
+ * Places.
  */
-static void place_drop(struct places *s, struct place *p, enum dropped why)
-{
-	const struct linger reset = {.l_onoff = 1};
-	bool is_full = why == DROPPED_FOR_ROOM || why == DROPPED_SLOW;
 
-	p->dropped = why;
-	if (is_full)
-		send_refusal(s, p, REFUSED_FULL);
-	if (is_full || s->opt->reply)
-		setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	shutdown(p->sock, SHUT_RDWR);
-	place_remove(s, p);
+/*
+ * The count of the places that a client's network has: an IPv4 address, or 64 bits of an IPv6 address,
+ * as one site usually owns all addresses of these.
+ */
+static int *network_of(struct places *s, const struct sockaddr_storage *peer)
+{
+	const struct in6_addr a = address_of(peer);
+	const size_t len = IN6_IS_ADDR_V4MAPPED(&a) ? 16 : 8;
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		hash = (hash ^ a.s6_addr[i]) * 16777619u;
+	return &s->network[hash % NETWORK_SLOTS];
 }
 
-/* Stores what a client has moved; drops it if it was silent, or too slow for a full server. */
-static void place_look(struct places *s, struct place *p, uint64_t now, bool late)
+/* Gives a client a place.  Returns NULL, or why it has none. */
+static const char *place_take(struct places *s, struct place *p)
 {
-	double idle_ms;
-	uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9),
-		 moved = sock_moved(p->sock, &idle_ms);
+	const int most = s->opt->max_clients, share = most > 2 ? most * 3 / 4 : 1;
+	const char *why = NULL;
 
-	if (late || moved != p->moved[0])
-		p->active_ns = now;
-	memmove(&p->moved[1], &p->moved[0], sizeof(p->moved) - sizeof(p->moved[0]));
-	p->moved[0] = moved;
-	if (limit == 0 || p->lingers)
-		return;
-	if (now >= p->active_ns + limit) {
-		place_drop(s, p, DROPPED_SILENT);
-	} else if (s->full_ns - p->checked_ns >= limit) {
-		if (moved - p->checked_moved < LEAST_BYTES)
-			place_drop(s, p, DROPPED_SLOW);
-		p->checked_ns = s->full_ns;
-		p->checked_moved = moved;
-	}
-}
-
-void places_look(struct places *s)
-{
-	uint64_t last = s->looked_ns, now = now_ns();
-	/* The program was stopped (SIGSTOP), and data may have come that it has not read. */
-	bool late = now > last + 2 * (uint64_t)LOOK_NS;
-	struct place *p, *next;
-
-	if (now < last + LOOK_NS || !atomic_compare_exchange_strong(&s->looked_ns, &last, now))
-		return;
+	p->network = network_of(s, &p->peer);
+	p->active_ns = now_ns();
 	pthread_mutex_lock(&s->lock);
-	if (s->n >= s->opt->max_clients && !late)
-		s->full_ns += now - last;
-	for (p = TAILQ_FIRST(&s->all); p != NULL; p = next) {
-		next = TAILQ_NEXT(p, link);
-		place_look(s, p, now, late);
+	if (s->n >= most) {
+		why = "all places are taken (--max-clients)";
+	} else if (*p->network >= share) {
+		why = "its network has three quarters of all places (--max-clients)";
+	} else {
+		LIST_INSERT_HEAD(&s->all, p, link);
+		s->n++;
+		++*p->network;
 	}
 	pthread_mutex_unlock(&s->lock);
-}
-
-/*
- * Returns the client that has to make room for one of a network with n places: of the networks
- * with the most places, the client that moved least in the last second.  NULL if n is not less
- * than that, or if all those clients are at work.  What they moved while this program was stopped,
- * and read nothing, is no measure of that.
- */
-static struct place *places_victim(const struct places *s, const struct in6_addr *address)
-{
-	struct place *p, *victim = NULL;
-	uint64_t least = WORK_BYTES, moved;
-	int most = 0, n = 0;
-	double idle_ms;
-
-	if (*s->continued_ns != 0 && now_ns() < *s->continued_ns + CONTINUED_NS)
-		return NULL;
-	TAILQ_FOREACH (p, &s->all, link) {
-		/* cppcheck-suppress uninitvar ; TAILQ_FOREACH() sets it */
-		if (p->network->n > most)
-			most = p->network->n;
-		if (memcmp(&p->network->address, address, sizeof(*address)) == 0)
-			n = p->network->n;
-	}
-	TAILQ_FOREACH (p, &s->all, link) {
-		if (p->network->n < most || n >= most)
-			continue;
-		moved = sock_moved(p->sock, &idle_ms) - p->moved[LOOKS - 1];
-		if (idle_ms >= 1000)
-			moved = 0;
-		if (moved < least) {
-			victim = p;
-			least = moved;
-		}
-		if (moved == 0)
-			break;
-	}
-	return victim;
-}
-
-/* Drops a client that lingers, or the victim of a newcomer of that network. */
-static void make_room(struct places *s, const struct in6_addr *network)
-{
-	struct place *p;
-
-	TAILQ_FOREACH (p, &s->all, link)
-		if (p->lingers) {
-			place_drop(s, p, NOT_DROPPED);
-			return;
-		}
-	p = places_victim(s, network);
-	if (p != NULL)
-		place_drop(s, p, DROPPED_FOR_ROOM);
-}
-
-/* Gives a client a place, perhaps another's; returns whether there was one for it. */
-static bool place_take(struct places *s, struct place *p)
-{
-	struct network_head *slot;
-	struct in6_addr address;
-	struct network *w;
-
-	slot = &s->network[network_of(&p->peer, &address) % NETWORK_SLOTS];
-	if (s->n >= s->opt->max_clients)
-		make_room(s, &address);
-	LIST_FOREACH (w, slot, link)
-		if (memcmp(&w->address, &address, sizeof(address)) == 0)
-			break;
-	if (s->n >= s->opt->max_clients || (w == NULL && (w = calloc(1, sizeof(*w))) == NULL))
-		return false;
-	if (w->n++ == 0) {
-		w->address = address;
-		LIST_INSERT_HEAD(slot, w, link);
-	}
-	p->network = w;
-	TAILQ_INSERT_TAIL(&s->all, p, link);
-	s->n++;
-	p->active_ns = now_ns();
-	p->checked_ns = s->full_ns;
-	return true;
+	return why;
 }
 
 void place_close(struct places *s, struct place *p)
 {
 	pthread_mutex_lock(&s->lock);
+	LIST_REMOVE(p, link);
+	s->n--;
+	--*p->network;
+	pthread_mutex_unlock(&s->lock);
 	close(p->sock);
-	p->sock = -1;
-	pthread_mutex_unlock(&s->lock);
 }
 
-void place_release(struct places *s, struct place *p)
-{
-	pthread_mutex_lock(&s->lock);
-	if (p->network != NULL)
-		place_remove(s, p);
-	pthread_mutex_unlock(&s->lock);
-}
-
-void place_reject(struct places *s, struct place *p, const char *word)
+/* Has close(2) reset the connection: what is left of it for the client is not kept by the kernel. */
+static void reset_at_close(const struct place *p)
 {
 	const struct linger reset = {.l_onoff = 1};
 
-	place_release(s, p);
-	send_refusal(s, p, word);
+	setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+/* Tells a client that is rejected the reason.  Only the wire has a place for it: that of the receipt. */
+static void tell_rejected(struct places *s, const struct place *p, const char *word)
+{
+	char line[64];
+	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
+
+	s->refused++;
+	if (!s->opt->raw && !s->opt->reply)
+		send(p->sock, line, (size_t)len, MSG_DONTWAIT);
 	if (s->opt->raw) /* after an orderly end a client that sent little would report success */
-		setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		reset_at_close(p);
 	else
 		shutdown(p->sock, SHUT_WR);
-	close(p->sock);
-	s->refused++;
+}
+
+void place_reject(struct places *s, struct place *p)
+{
+	tell_rejected(s, p, REFUSED_FULL);
+	place_close(s, p);
 }
 
 int places_count(struct places *s)
@@ -366,47 +224,87 @@ bool places_lack(const struct places *s)
 	return s->lacked_ns != 0 && now_ns() < s->lacked_ns + LACK_NS;
 }
 
+/* After an error of accept(2): those that are not about a lack are the connection's. */
+static void note_lack(struct places *s, int e)
+{
+	const uint64_t now = now_ns();
+	uint64_t last;
+
+	if (e != EMFILE && e != ENFILE && e != ENOBUFS && e != ENOMEM)
+		return;
+	last = atomic_exchange(&s->lacked_ns, now);
+	if (last == 0 || now > last + LOG_NS) /* once while it lasts or recurs */
+		note("accept: %s; new clients wait until others leave", strerror(e));
+}
+
 void *places_accept(struct places *s, int listener, size_t size)
 {
-	struct place *p = malloc(
-		size); /* glibc keeps what was freed for malloc(3), not for calloc(3) */
 	const int flags = s->opt->reply ? SOCK_NONBLOCK : 0; /* others have a thread each */
+	struct place *p = calloc(1, size);
 	socklen_t len = sizeof(p->peer);
-	uint64_t last, now;
-	bool has;
+	const char *word = REFUSED_ADDRESS, *why = "not in --allow";
 
-	if (p != NULL)
-		memset(p, 0, size);
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
 					    SOCK_CLOEXEC | flags)) < 0) {
-		/* Other errors of accept(2) are the connection's and not the server's. */
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			now = now_ns();
-			last = atomic_exchange(&s->lacked_ns, now);
-			/* A lack is printed once while it lasts or recurs. */
-			if (last == 0 || now > last + LOG_NS)
-				note("accept: %s; new clients wait until others leave",
-				     strerror(errno));
-		}
-	} else if (!is_allowed(&s->opt->allow, &p->peer)) {
-		place_reject(s, p, REFUSED_ADDRESS);
-		log_client(s, p, "rejected: not in --allow");
-	} else {
-		pthread_mutex_lock(&s->lock);
-		has = place_take(s, p);
-		pthread_mutex_unlock(&s->lock);
-		if (has)
-			return p;
-		place_reject(s, p, REFUSED_FULL);
-		if (s->opt->reply)
-			log_client(s, p, "rejected: there are --max-clients already");
-		else
-			log_client(s, p, "rejected: there %s %d client%s already (--max-clients)",
-				   s->opt->max_clients == 1 ? "is" : "are", s->opt->max_clients,
-				   plural((uint64_t)s->opt->max_clients));
+		note_lack(s, errno);
+		free(p);
+		return NULL;
 	}
+	if (is_allowed(&s->opt->allow, &p->peer)) {
+		word = REFUSED_FULL;
+		why = place_take(s, p);
+	}
+	if (why == NULL)
+		return p;
+	tell_rejected(s, p, word);
+	close(p->sock);
+	log_client(s, p, "rejected: %s", why);
 	free(p);
 	return NULL;
+}
+
+/*
+ * Silence.
+ */
+
+/* Bytes that a connection received and that its peer acknowledged, headers included: linux/tcp.h. */
+static uint64_t sock_moved(int sock)
+{
+	struct tcp_info info = {.tcpi_bytes_acked = 0};
+	socklen_t len = sizeof(info);
+
+	getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len);
+	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
+}
+
+/* Ends the connection of a client that was silent too long, whatever its thread waits for. */
+static void place_look(struct places *s, struct place *p, uint64_t now)
+{
+	const uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9), moved = sock_moved(p->sock);
+
+	if (moved != p->moved) {
+		p->moved = moved;
+		p->active_ns = now;
+	} else if (limit > 0 && now >= p->active_ns + limit && !p->silent) {
+		p->silent = true;
+		if (s->opt->reply)
+			reset_at_close(p);
+		shutdown(p->sock, SHUT_RDWR);
+	}
+}
+
+void places_look(struct places *s)
+{
+	uint64_t last = s->looked_ns, now = now_ns();
+	struct place *p;
+
+	if (now < last + LOOK_NS || !atomic_compare_exchange_strong(&s->looked_ns, &last, now))
+		return;
+	pthread_mutex_lock(&s->lock);
+	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
+	LIST_FOREACH (p, &s->all, link)
+		place_look(s, p, now);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void places_end_streams(struct places *s)
@@ -414,29 +312,12 @@ void places_end_streams(struct places *s)
 	struct place *p;
 
 	pthread_mutex_lock(&s->lock);
-	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
-	TAILQ_FOREACH (p, &s->all, link)
+	LIST_FOREACH (p, &s->all, link)
 		shutdown(p->sock, SHUT_RD);
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool place_linger(struct places *s, struct place *p)
+void place_format_silence(const struct places *s, char *buf, size_t size)
 {
-	pthread_mutex_lock(&s->lock);
-	p->lingers = p->network != NULL;
-	pthread_mutex_unlock(&s->lock);
-	return p->lingers;
-}
-
-void place_format_dropped(const struct places *s, const struct place *p, char *buf, size_t size)
-{
-	static const char *const why[] = {
-		[DROPPED_FOR_ROOM] =
-			"dropped: its place was given to another address (--max-clients)",
-		[DROPPED_SLOW] =
-			"dropped: moved under 1 KiB in %g seconds while the server was full",
-		[DROPPED_SILENT] = "silent for %g seconds (--idle-timeout)",
-	};
-
-	snprintf(buf, size, why[p->dropped], s->opt->idle_timeout);
+	snprintf(buf, size, "silent for %g seconds (--idle-timeout)", s->opt->idle_timeout);
 }

@@ -41,8 +41,7 @@ struct replier {
 static void request_close(struct reply_worker *w, struct request *q)
 {
 	LIST_REMOVE(q, link);
-	place_release(&w->all->context->places, &q->place);
-	close(q->place.sock);
+	place_close(&w->all->context->places, &q->place);
 	free(q);
 }
 
@@ -50,20 +49,18 @@ static void request_close(struct reply_worker *w, struct request *q)
 static void request_fail(struct reply_worker *w, struct request *q, int e)
 {
 	struct reply_failures *f = &w->all->failures;
-	struct context *x = w->all->context;
-	const enum dropped dropped = q->place.dropped;
-	char why[128];
+	struct places *places = &w->all->context->places;
+	char why[64];
 
-	snprintf(why, sizeof(why), "%s", e != 0 ? strerror(e) : "closed before sending a request");
-	if (dropped != NOT_DROPPED)
-		place_format_dropped(&x->places, &q->place, why, sizeof(why));
-	if (dropped == NOT_DROPPED)
-		f->broken++;
-	else if (dropped == DROPPED_FOR_ROOM)
-		x->places.refused++;
-	else
+	if (q->place.silent) {
 		f->silent++;
-	log_client(&x->places, &q->place, "%s", why);
+		place_format_silence(places, why, sizeof(why));
+	} else {
+		f->broken++;
+		snprintf(why, sizeof(why), "%s",
+			 e != 0 ? strerror(e) : "closed before sending a request");
+	}
+	log_client(places, &q->place, "%s", why);
 	request_close(w, q);
 }
 
@@ -71,17 +68,15 @@ static void request_fail(struct reply_worker *w, struct request *q, int e)
 static void request_watch(struct reply_worker *w, struct request *q, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = q};
+	const int op = q->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 	struct context *x = w->all->context;
 
-	if (q->events == events)
-		return;
-	if (epoll_ctl(w->epoll, q->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, q->place.sock,
-		      &ev) == 0) {
+	if (q->events == events || epoll_ctl(w->epoll, op, q->place.sock, &ev) == 0) {
 		q->events = events;
 		return;
 	}
 	LIST_REMOVE(q, link);
-	place_reject(&x->places, &q->place, REFUSED_FULL);
+	place_reject(&x->places, &q->place);
 	log_client(&x->places, &q->place, "rejected: out of memory");
 	free(q);
 }

@@ -1,149 +1,61 @@
 #include "lib/receive/report.h"
 
 #include <stdarg.h>
+#include <stdio_ext.h>
 
 #include "lib/receive/guard.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 #include "lib/report/wrap.h"
 
-#define LISTED_MAX    10000       /* clients of one group in end.streams, which is kept in memory */
-#define FLOW_BYTES    (64 * 1024) /* of a group's object are kept in memory at most */
-#define LINE_STRLEN   1024        /* enough for the lines of a summary */
-#define SUMMARY_WIDTH 100         /* columns of its lines */
+#define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
+#define LINE_STRLEN   1024  /* enough for the lines of a summary */
+#define SUMMARY_WIDTH 100   /* columns of its lines */
 
-/* Writes text, which begins a line or continues one.  Returns 0 or the error. */
-static int write_all(struct report *r, const char *text, size_t len, bool begins)
+/* Whether an error of stdout may pass, as a disk has room again. */
+static bool may_pass(int e)
 {
-	ssize_t n = begins && r->mid_line ? write_some(STDOUT_FILENO, "\n", 1, r->stop) : 0;
-
-	r->mid_line &= n <= 0;
-	while (n >= 0 && len > 0) {
-		n = write_some(STDOUT_FILENO, text, len, r->stop);
-		if (n > 0) {
-			r->mid_line = text[n - 1] != '\n';
-			text += n;
-			len -= (size_t)n;
-		}
-	}
-	return n < 0 ? errno : 0;
+	return e == ENOSPC || e == EDQUOT || e == EFBIG || e == EIO || e == EAGAIN || e == EINTR;
 }
 
-/* Writes text as write_all() does, and dies of an error that lasts; returns whether it could. */
-static bool write_text(struct report *r, const char *text, size_t len, bool begins)
+/* Writes what was printed.  If it cannot, that is lost, and a JSON object with it. */
+static void flush(struct report *r)
 {
-	int e = write_all(r, text, len, begins);
-
-	if (e == 0)
-		return true;
-	if (r->opt->once || (e != ENOSPC && e != EDQUOT && e != EFBIG && e != EIO && e != EAGAIN)) {
-		r->broken = true;
-		errno = e;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return;
+	if (r->opt->once || !may_pass(errno))
 		die_errno("stdout");
-	}
 	if (!atomic_exchange(&r->failed, true))
 		note("stdout: %s: output that cannot be written is lost, zcs continues",
-		     strerror(e));
-	return false;
+		     strerror(errno));
+	__fpurge(stdout);
+	clearerr(stdout);
+	r->json.f = NULL;
+	r->mid_line = true;
+}
+
+/* Begins a line, if another was not written to its end. */
+static void begin_line(struct report *r)
+{
+	if (r->mid_line)
+		putchar('\n');
+	r->mid_line = false;
 }
 
 static __attribute__((format(printf, 2, 3))) void print(struct report *r, const char *fmt, ...)
 {
-	char line[LINE_STRLEN];
 	va_list ap;
 
+	begin_line(r);
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	vprintf(fmt, ap);
 	va_end(ap);
-	write_text(r, line, strlen(line), true);
+	flush(r);
 }
 
-static void text_open(struct text *t)
-{
-	t->json.f = open_memstream(&t->text, &t->size);
-	if (t->json.f == NULL)
-		die_errno("report");
-}
-
-/* Ends the stream and returns its text, which the caller frees. */
-static char *text_end(struct text *t)
-{
-	FILE *f = t->json.f;
-	bool failed = ferror(f) != 0;
-
-	t->json.f = NULL;
-	/* fclose(3) shortens the text to its length, for which it may have no memory. */
-	if (fclose(f) != 0 || failed || t->text == NULL)
-		die("report: out of memory");
-	return t->text;
-}
-
-static void object_open(struct report *r)
-{
-	r->printed = OBJECT_NOT;
-	text_open(&r->object);
-	json_report_open_to(&r->object.json, r->object.json.f);
-}
-
-/* Prints what there is of the object; the rest may follow. */
-static void object_flow(struct report *r)
-{
-	char *text = text_end(&r->object);
-
-	if (r->printed == OBJECT_LOST ||
-	    !write_text(r, text, r->object.size, r->printed == OBJECT_NOT))
-		r->printed = OBJECT_LOST;
-	else
-		r->printed = OBJECT_PART;
-	free(text);
-}
-
-static void object_close(struct report *r)
-{
-	json_close(&r->object.json, '}');
-	putc('\n', r->object.json.f);
-	object_flow(r);
-}
-
-/* Prints the number of clients without a summary, or adds it to the JSON object, if there are any. */
-static void print_small(struct report *r)
-{
-	struct json *j = &r->object.json;
-
-	if (r->small_clients > 0 && !r->opt->json) {
-		print(r, "%ju more client%s with less than 1 KiB each: %ju byte%s in all\n",
-		      r->small_clients, plural(r->small_clients), r->small_bytes,
-		      plural(r->small_bytes));
-	} else if (r->small_clients > 0) {
-		json_open(j, "small_clients", '{');
-		json_count(j, "clients", r->small_clients);
-		json_count(j, "bytes", r->small_bytes);
-		json_close(j, '}');
-	}
-	r->small_clients = r->small_bytes = 0;
-}
-
-void report_count_small(struct report *r, uint64_t bytes)
-{
-	pthread_mutex_lock(&r->lock);
-	r->small_clients++;
-	r->small_bytes += bytes;
-	pthread_mutex_unlock(&r->lock);
-}
-
-void report_last_small(struct report *r)
-{
-	bool has_object;
-
-	pthread_mutex_lock(&r->lock);
-	has_object = r->opt->json && r->small_clients > 0;
-	if (has_object)
-		object_open(r);
-	print_small(r);
-	if (has_object)
-		object_close(r);
-	pthread_mutex_unlock(&r->lock);
-}
+/*
+ * Text.
+ */
 
 /*
  * Begins the summary of clients in a buffer: their throughput, unless they were cut, their load if
@@ -194,18 +106,84 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
 			 plural(f->warmup));
 	pthread_mutex_lock(&r->lock);
-	print_small(r);
 	summary_print(r, &w, f, true);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void print_total(struct report *r, const struct figures *f)
+{
+	char name[48], line[LINE_STRLEN];
+	struct wrap w;
+
+	snprintf(name, sizeof(name), "  total of %ju client%s: ", (uintmax_t)f->clients,
+		 plural(f->clients));
+	summary_begin(&w, line, name, f);
+	summary_print(r, &w, f, false);
+}
+
+/*
+ * A group of clients.
+ */
+
+/* Begins the object of a group, unless it is begun. */
+static struct json *group_object(struct report *r)
+{
+	struct json *j = &r->json;
+
+	if (j->f != NULL)
+		return j;
+	begin_line(r);
+	json_report_open(j);
+	json_open(j, "start", '{');
+	json_program_at(j, &r->environment, &r->via, r->began);
+	json_open(j, "accepted_connection", '{');
+	json_address(j, "host", "port", &r->first);
+	json_close(j, '}');
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol", r->opt->raw ? "raw TCP" : "TCP");
+	json_string(j, "method", r->opt->method->name);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_open(j, "intervals", '[');
+	return j;
+}
+
+/* Ends an object, with an error unless that is NULL. */
+static void object_end(struct report *r, const char *error)
+{
+	struct json *j = &r->json;
+
+	if (error != NULL)
+		json_string(j, "error", error);
+	json_close(j, '}');
+	putchar('\n');
+	j->f = NULL;
+	flush(r);
+}
+
+void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
+			const char *interface)
+{
+	struct link via;
+
+	link_read(&via, interface);
+	pthread_mutex_lock(&r->lock);
+	r->first = *peer;
+	r->via = via;
+	r->began = time(NULL);
+	r->listed = r->left_out = 0;
+	STAILQ_INIT(&r->streams);
 	pthread_mutex_unlock(&r->lock);
 }
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
 {
-	struct json *j = &r->object.json;
 	char rate[RATE_STRLEN], several[32] = "";
+	struct json *j;
 
 	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
+		j = group_object(r);
 		json_open(j, NULL, '{');
 		json_open(j, "sum", '{');
 		json_timed(j, start, f, IN_INTERVAL);
@@ -214,10 +192,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		json_bool(j, "sender", false);
 		json_close(j, '}');
 		json_close(j, '}');
-		if (f->bytes >= REPORT_LEAST_BYTES || ftello(j->f) >= FLOW_BYTES) {
-			object_flow(r); /* so that memory does not grow */
-			text_open(&r->object);
-		}
+		flush(r);
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
 			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
@@ -227,46 +202,24 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	pthread_mutex_unlock(&r->lock);
 }
 
-void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
-			const char *interface)
-{
-	struct json *j = &r->object.json;
-	struct link link;
-
-	link_read(&link, interface);
-	pthread_mutex_lock(&r->lock);
-	r->listed = r->left_out = 0;
-	r->streams.json.comma = false;
-	text_open(&r->streams);
-	object_open(r);
-	json_open(j, "start", '{');
-	json_program(j, &r->environment, &link);
-	json_open(j, "accepted_connection", '{');
-	json_address(j, "host", "port", peer);
-	json_close(j, '}');
-	json_open(j, "test_start", '{');
-	json_string(j, "protocol", r->opt->raw ? "raw TCP" : "TCP");
-	json_string(j, "method", r->opt->method->name);
-	json_close(j, '}');
-	json_close(j, '}');
-	json_open(j, "intervals", '[');
-	pthread_mutex_unlock(&r->lock);
-}
-
 void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
 		   const struct figures *f, int number, bool listed)
 {
-	struct json *j = &r->streams.json;
+	struct stream_record *s = NULL;
+	socklen_t len = sizeof(s->local);
 
 	pthread_mutex_lock(&r->lock);
-	if (j->f != NULL && listed && r->listed < LISTED_MAX) {
-		r->listed++;
-		json_open(j, NULL, '{');
-		json_addresses(j, sock, peer);
-		json_stream(j, "receiver", f, number, false);
-		json_close(j, '}');
-	} else {
+	if (listed && r->listed < LISTED_MAX)
+		s = calloc(1, sizeof(*s));
+	if (s == NULL) {
 		r->left_out++;
+	} else {
+		r->listed++;
+		getsockname(sock, (struct sockaddr *)&s->local, &len);
+		s->peer = *peer;
+		s->f = *f;
+		s->number = number;
+		STAILQ_INSERT_TAIL(&r->streams, s, link);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -282,63 +235,75 @@ void report_cut(struct report *r, const struct sockaddr_storage *peer, const cha
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void print_total(struct report *r, const struct figures *f)
+/* Prints the clients as end.streams. */
+static void json_streams(struct json *j, const struct report *r)
 {
-	char name[48], line[LINE_STRLEN];
-	struct wrap w;
+	const struct stream_record *s;
 
-	snprintf(name, sizeof(name), "  total of %ju client%s: ", (uintmax_t)f->clients,
-		 plural(f->clients));
-	summary_begin(&w, line, name, f);
-	summary_print(r, &w, f, false);
+	json_open(j, "streams", '[');
+	STAILQ_FOREACH(s, &r->streams, link)
+	{
+		json_open(j, NULL, '{');
+		json_address(j, "local_host", "local_port", &s->local);
+		json_address(j, "remote_host", "remote_port", &s->peer);
+		json_stream(j, "receiver", &s->f, s->number, false);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+}
+
+static void group_object_end(struct report *r, const struct figures *f)
+{
+	struct json *j = group_object(r);
+
+	json_close(j, ']');
+	json_open(j, "end", '{');
+	json_streams(j, r);
+	json_stream(j, "sum_received", f, 0, false);
+	json_utilization(j, f, NULL);
+	json_host(j, "host", f);
+	json_count(j, "clients", f->clients);
+	if (r->left_out > 0)
+		json_count(j, "streams_left_out", r->left_out);
+	json_close(j, '}');
+	object_end(r, *r->stop != 0 ? "interrupted" : r->cut);
+}
+
+/* Frees what is kept of a group. */
+static void group_free(struct report *r)
+{
+	struct stream_record *s;
+
+	while ((s = STAILQ_FIRST(&r->streams)) != NULL) {
+		STAILQ_REMOVE_HEAD(&r->streams, link);
+		free(s);
+	}
+	free(r->cut);
+	r->cut = NULL;
 }
 
 void report_group(struct report *r, const struct figures *f, bool summary)
 {
-	struct json *j = &r->object.json;
-	char *streams;
-
 	pthread_mutex_lock(&r->lock);
 	if (!r->opt->json) {
 		if (f->clients > 1 && summary && f->bytes > 0)
 			print_total(r, f);
-	} else if (!summary && r->printed == OBJECT_NOT && f->bytes < REPORT_LEAST_BYTES) {
-		/* A group of small clients has no object of its own. */
-		r->small_clients += f->clients;
-		r->small_bytes += f->bytes + f->warmup;
-		free(text_end(&r->object));
-		free(text_end(&r->streams));
 	} else {
-		json_close(j, ']');
-		json_open(j, "end", '{');
-		json_open(j, "streams", '[');
-		streams = text_end(&r->streams);
-		fputs(streams, j->f);
-		free(streams);
-		json_close(j, ']');
-		json_stream(j, "sum_received", f, 0, false);
-		json_utilization(j, f, NULL);
-		json_host(j, "host", f);
-		json_count(j, "clients", f->clients);
-		if (r->left_out > 0)
-			json_count(j, "streams_left_out", r->left_out);
-		print_small(r);
-		json_close(j, '}');
-		if (*r->stop != 0)
-			json_string(j, "error", "interrupted");
-		else if (r->cut != NULL)
-			json_string(j, "error", r->cut);
-		object_close(r);
+		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.f != NULL)
+			group_object_end(r, f);
+		group_free(r);
 	}
-	free(r->cut);
-	r->cut = NULL;
 	pthread_mutex_unlock(&r->lock);
 }
+
+/*
+ * Replies.
+ */
 
 /* The first object has `start`. */
 static void replies_start(struct report *r)
 {
-	struct json *j = &r->object.json;
+	struct json *j = &r->json;
 
 	if (r->has_start)
 		return;
@@ -366,12 +331,13 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		    const struct reply_total *total)
 {
 	const double per_s = per_second(f->calls, f->seconds);
-	struct json *j = &r->object.json;
+	struct json *j = &r->json;
 	char rate[RATE_STRLEN];
 
 	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
-		object_open(r);
+		begin_line(r);
+		json_report_open(j);
 		replies_start(r);
 		json_rows(j, f, IN_REQUESTS);
 		json_count(j, "replies", f->calls);
@@ -384,7 +350,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 			json_count(j, "too_large", total->failures->too_large);
 			json_count(j, "broken", total->failures->broken);
 		}
-		object_close(r);
+		object_end(r, NULL);
 	} else if (total == NULL) {
 		print(r, "%s, %.0f replies/s\n", interval_text(f, start, rate), per_s);
 	} else { /* no rate, which would be a mean over idle hours */
@@ -402,23 +368,14 @@ void report_replies(struct report *r, const struct figures *f, double start,
 void report_fail(void *report, const char *why)
 {
 	struct report *r = report;
-	struct json none = {.f = NULL};
-	struct text *t = &r->object;
-	FILE *f;
 	struct timespec until;
 
-	if (!r->opt->json || r->broken)
+	if (!r->opt->json)
 		return;
 	/* The thread that dies may have the lock, or another that does not give it back. */
 	until = ns_to_timespec(clock_ns(CLOCK_REALTIME) + 1000000000u);
 	pthread_mutex_timedlock(&r->lock, &until);
-	f = r->printed != OBJECT_LOST ? t->json.f : NULL;
-	if (f != NULL)
-		json_fail(&t->json, why);
-	if (f != NULL && fclose(f) == 0 && t->text != NULL) {
-		write_all(r, t->text, t->size, r->printed == OBJECT_NOT);
-	} else {
-		write_all(r, "", 0, true);
-		json_fail(&none, why);
-	}
+	if (r->json.f == NULL)
+		begin_line(r);
+	json_fail(&r->json, why);
 }

@@ -11,19 +11,22 @@
  */
 #pragma once
 
+#include <sys/queue.h>
+
+#include "lib/load/counters.h"
 #include "lib/receive/options.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
-#include "lib/load/counters.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
 
-/* JSON in memory. */
-struct text {
-	struct json json;
-	char *text;
-	size_t size;
+/* A client that has left its group, for end.streams. */
+struct stream_record {
+	STAILQ_ENTRY(stream_record) link;
+	struct sockaddr_storage local, peer;
+	struct figures f;
+	int number;
 };
 
 struct report {
@@ -31,30 +34,24 @@ struct report {
 	const _Atomic int *stop; /* the signal that ends the program */
 	/* The lock is of the kind that reports a deadlock: a thread that dies may hold it. */
 	pthread_mutex_t lock;
-	bool mid_line;       /* the last byte on stdout is not a newline */
-	bool broken;         /* the program dies because of stdout */
 	_Atomic bool failed; /* something could not be written */
-	/* Clients without a summary that were not printed yet, and their bytes. */
-	uint64_t small_clients, small_bytes;
-	/* The JSON object of the group; others while there is no group. */
-	struct text object;  /* what is not printed yet; json.f is NULL while there is no object */
-	struct text streams; /* its end.streams */
-	enum { OBJECT_NOT, OBJECT_PART, OBJECT_LOST } printed; /* lost: stdout failed */
-	uint64_t listed, left_out;      /* clients in and not in end.streams */
-	char *cut;                      /* which client was the first to be cut, and why; or NULL */
-	struct environment environment; /* of a report in JSON */
-	bool has_start; /* an object of replies has said what program and host this is */
+	bool mid_line;       /* that was after the begin of a line, perhaps */
+	/* Of JSON. */
+	struct environment environment;
+	struct json json; /* the object that is begun; f is NULL while there is none */
+	bool has_start;   /* an object of replies has said what program and host this is */
+	/* The group, of which an object begins with what is first printed of it. */
+	struct sockaddr_storage first; /* its first client */
+	struct link via;               /* the interface of that client */
+	time_t began;
+	STAILQ_HEAD(stream_head, stream_record) streams; /* of end.streams */
+	uint64_t listed, left_out;                       /* clients in and not in end.streams */
+	char *cut; /* which client was the first to be cut, and why; or NULL */
 };
 
 /* Prints the summary of one client; `warmed_up`: its warm-up is to be mentioned. */
 void report_client(struct report *r, const struct sockaddr_storage *peer, const struct figures *f,
 		   bool warmed_up);
-
-/* Counts a client whose summary is omitted; their number is printed before the next summary. */
-void report_count_small(struct report *r, uint64_t bytes);
-
-/* Prints, when zcs ends, how many clients report_count_small() has counted since. */
-void report_last_small(struct report *r);
 
 /*
  * Prints what came in an interval that began `start` seconds after the group did, and had
@@ -62,7 +59,7 @@ void report_last_small(struct report *r);
  */
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up);
 
-/* Begins the JSON object of a group, whose first client is `peer` and came via `interface`. */
+/* A group begins, of which a JSON object is made: its first client is `peer` via `interface`. */
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface);
 
@@ -76,7 +73,10 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 /* A client of the group did not come to its end: the JSON object has `why` as its error. */
 void report_cut(struct report *r, const struct sockaddr_storage *peer, const char *why);
 
-/* Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary. */
+/*
+ * Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary.  A group
+ * without one that moved less than REPORT_LEAST_BYTES has no object, unless that is begun.
+ */
 void report_group(struct report *r, const struct figures *f, bool summary);
 
 /* Requests that were not answered, by the reason. */

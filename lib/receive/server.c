@@ -136,8 +136,8 @@ static void wait_for(struct context *x, int listener, uint64_t period, const sig
 		due = now + LACK_NS;
 	if (clients && due > now + LOOK_NS)
 		due = now + LOOK_NS;
-	if (clients && due > x->group.interval_ns + period)
-		due = x->group.interval_ns + period;
+	if (clients && due > x->group.interval.begin.ns + period)
+		due = x->group.interval.begin.ns + period;
 	t = ns_to_timespec(due > now ? due - now : 0);
 	ppoll(p, 2, due < UINT64_MAX ? &t : NULL, unblocked);
 	eventfd_read(x->group.wake, &ended);
@@ -153,8 +153,8 @@ static void dismiss_clients(struct context *x)
 		sleep_ns(5000000);
 		clients_look(x, -1);
 	}
-	group_close(x);
-	report_last_small(&x->report);
+	if (x->group.n > 0 && x->opt->json)
+		group_close(x);
 }
 
 void serve(struct context *x, int listener, const sigset_t *unblocked)
@@ -170,7 +170,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 		wait_for(x, listener, period, unblocked);
 		clients_look(x, listener);
 		meter_look(&x->meter, g->n > 0);
-		if (g->n > 0 && now_ns() >= g->interval_ns + period)
+		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)
 			interval_next(x);
 		places_look(&x->places);
 	}

@@ -6,9 +6,14 @@
 
 void json_program(struct json *j, const struct environment *e, const struct link *link)
 {
+	json_program_at(j, e, link, time(NULL));
+}
+
+void json_program_at(struct json *j, const struct environment *e, const struct link *link,
+		     time_t began)
+{
 	struct utsname u;
 	char system[sizeof(u)], text[64];
-	time_t now = time(NULL);
 	struct tm tm;
 
 	json_string(j, "version", "zc " VERSION);
@@ -17,10 +22,10 @@ void json_program(struct json *j, const struct environment *e, const struct link
 		 u.machine);
 	json_string(j, "system_info", system);
 	json_open(j, "timestamp", '{');
-	gmtime_r(&now, &tm);
+	gmtime_r(&began, &tm);
 	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
 	json_string(j, "time", text);
-	json_count(j, "timesecs", (uint64_t)now);
+	json_count(j, "timesecs", (uint64_t)began);
 	json_close(j, '}');
 	environment_json(j, e, link);
 }

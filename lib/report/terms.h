@@ -22,6 +22,10 @@
  */
 void json_program(struct json *j, const struct environment *e, const struct link *link);
 
+/* The same of a report that began at that time. */
+void json_program_at(struct json *j, const struct environment *e, const struct link *link,
+		     time_t began);
+
 /* An address, as two members of the object that is open; none if it cannot be printed. */
 void json_address(struct json *j, const char *host_key, const char *port_key,
 		  const struct sockaddr_storage *addr);

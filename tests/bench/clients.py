@@ -54,7 +54,7 @@ def send(directory, port, senders, seconds, *count):
 
 def beside(directory, binaries, own, opt):
     """Clients a second of zcs, or of the bare loop unless `own`, beside busy streams to zcs."""
-    zcs, busy = bench.serve(binaries, '-I', '0', '--max-clients', str(opt.streams + 100))
+    zcs, busy = bench.serve(binaries, '-I', '0', '--max-clients', str(2 * opt.streams + 100))
     server, port = (zcs, busy) if own else bare(directory)
     zcc = bench.start([f'{binaries}/zcc', '-s', '0', '-p', busy, '-P', str(opt.streams), '-t', '600',
                        '--congestion', 'reno'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -485,31 +485,6 @@ zcs_json_interrupted()
 	says_why zcs.out
 }
 check 'zcs --json, interrupted with clients: the object reports it' zcs_json_interrupted
-if preloaded lack; then
-	rm -f lack
-	LD_PRELOAD=$PWD/lack.so start_zcs --json
-	"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
-	remember $!
-	holder=$!
-	zcs_json_without_memory()
-	{
-		wait_until counts -eq 2 threads_of "$ZCS"
-		: >lack
-		kill "$holder"
-		ended "$ZCS"
-		cat zcs.err zcs.out
-		one_line zcs.out
-		says_why zcs.out
-		grep -qx "zcs: report: out of memory" zcs.err
-	}
-	check 'zcs --json without memory for its report: one object with the error, and one line' zcs_json_without_memory
-	wait "$ZCS"
-	check 'zcs --json without memory for its report: exit status 1' [ $? -eq 1 ]
-	rm -f lack
-else
-	skip 'zcs --json without memory for its report' 'no library can be preloaded'
-fi
-
 # The version of the schema, in an object of each kind.
 # versioned FILE OBJECTS: the file has that many lines, each an object that begins with the version
 versioned()

@@ -4,8 +4,6 @@
 
 #include "tests/unit/unit.h"
 
-static const _Atomic uint64_t never;
-
 /* A server of reply mode, whose clients are sent nothing when they are rejected. */
 struct server {
 	struct receive_options opt;
@@ -20,10 +18,7 @@ static void server_open(struct server *s, int max_clients)
 
 	*s = (struct server){.opt = {.reply = 1, .max_clients = max_clients, .idle_timeout = 60}};
 	s->places.opt = &s->opt;
-	s->places.continued_ns = &never;
-	TAILQ_INIT(&s->places.all);
 	pthread_mutex_init(&s->places.lock, NULL);
-	pthread_mutex_init(&s->places.log.lock, NULL);
 	s->listener = socket(AF_INET, SOCK_STREAM, 0);
 	if (bind(s->listener, (struct sockaddr *)&in, len) != 0 || listen(s->listener, 100) != 0 ||
 	    getsockname(s->listener, (struct sockaddr *)&in, &len) != 0)
@@ -60,8 +55,7 @@ static struct place *accept_from(struct server *s, const char *address, int *fd)
 static void client_close(struct server *s, struct place *p, int fd)
 {
 	if (p != NULL) {
-		place_release(&s->places, p);
-		close(p->sock);
+		place_close(&s->places, p);
 		free(p);
 	}
 	close(fd);
@@ -143,54 +137,44 @@ static void test_allow(void)
 	}
 }
 
-/* A server with one place too few: which client has to make room, and which newcomer is rejected. */
+/* A server of four places: one address has three of them, and another the fourth. */
 static void test_places(void)
 {
-	struct place *a, *b, *c, *other;
+	struct place *p[4];
 	struct server s;
-	int fd[4];
+	int fd[4], none, i;
 
-	server_open(&s, 2);
-	a = accept_from(&s, "127.0.0.6", &fd[0]);
-	b = accept_from(&s, "127.0.0.6", &fd[1]);
-	ok(s.places.n == 2, "as many clients as --max-clients have places");
-	c = connect_from(&s, "127.0.0.6", &fd[2]);
-	ok(c == NULL && s.places.refused == 1, "one client more of the same network is rejected");
-	client_close(&s, c, fd[2]);
-	other = accept_from(&s, "127.0.0.7", &fd[3]);
-	ok(s.places.n == 2 &&
-		   (a->dropped == DROPPED_FOR_ROOM) + (b->dropped == DROPPED_FOR_ROOM) == 1,
-	   "a client of a network with fewer places gets that of an idle one");
-	c = connect_from(&s, "127.0.0.7", &fd[2]);
-	ok(c == NULL, "a client of a network with as many places as others is rejected");
-	client_close(&s, c, fd[2]);
-	ok(place_linger(&s.places, other), "a client that has a place may linger");
-	c = accept_from(&s, "127.0.0.8", &fd[2]);
-	ok(other->network == NULL && other->dropped == NOT_DROPPED,
-	   "a newcomer gets the place of a client that lingers");
-	ok(!place_linger(&s.places, other), "a client without a place cannot linger");
-	client_close(&s, a, fd[0]);
-	client_close(&s, b, fd[1]);
-	client_close(&s, c, fd[2]);
-	client_close(&s, other, fd[3]);
-	ok(s.places.n == 0 && TAILQ_EMPTY(&s.places.all), "no place is left when all have gone");
+	server_open(&s, 4);
+	for (i = 0; i < 3; i++)
+		p[i] = accept_from(&s, "127.0.0.6", &fd[i]);
+	ok(connect_from(&s, "127.0.0.6", &none) == NULL && s.places.refused == 1,
+	   "an address has three quarters of the places");
+	close(none);
+	p[3] = accept_from(&s, "127.0.0.7", &fd[3]);
+	ok(s.places.n == 4, "another address has the rest");
+	client_close(&s, p[0], fd[0]);
+	p[0] = accept_from(&s, "127.0.0.8", &fd[0]);
+	ok(connect_from(&s, "127.0.0.8", &none) == NULL && s.places.refused == 2,
+	   "as many clients as --max-clients have places");
+	close(none);
+	for (i = 0; i < 4; i++)
+		client_close(&s, p[i], fd[i]);
+	ok(s.places.n == 0 && LIST_EMPTY(&s.places.all), "no place is left when all have gone");
+	p[0] = accept_from(&s, "127.0.0.6", &fd[0]);
+	ok(p[0] != NULL, "an address whose clients have gone has places again");
+	client_close(&s, p[0], fd[0]);
 	close(s.listener);
-}
-
-static struct place place_of(const char *address)
-{
-	struct place p = {.sock = -1};
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&p.peer;
-
-	in6->sin6_family = AF_INET6;
-	inet_pton(AF_INET6, address, &in6->sin6_addr);
-	return p;
+	for (i = 1; i <= 2; i++) {
+		server_open(&s, i);
+		p[0] = connect_from(&s, "127.0.0.6", &fd[0]);
+		ok(p[0] != NULL, "an address has a place where there are but %d", i);
+		client_close(&s, p[0], fd[0]);
+		close(s.listener);
+	}
 }
 
 static void test_log(void)
 {
-	struct place p = place_of("2001:db8::1"), neighbour = place_of("2001:db8::2"),
-		     other = place_of("2001:db8:0:1::1");
 	struct server s;
 	bool all = true;
 	int i;
@@ -198,70 +182,54 @@ static void test_log(void)
 	server_open(&s, 1);
 	close(s.listener);
 	for (i = 0; i < LOG_LINES; i++)
-		all &= log_line(&s.places, LOG_BAD, &p) == 0;
-	ok(all, "the first LOG_LINES lines about a network are printed");
-	ok(log_line(&s.places, LOG_BAD, &p) == -1 && log_line(&s.places, LOG_BAD, &neighbour) == -1,
-	   "more lines about a network of 64 bits are not printed");
-	ok(s.places.log.left_out == 2, "lines that are not printed are counted");
-	ok(log_line(&s.places, LOG_SMALL, &p) == 0,
-	   "lines of another kind have a limit of their own");
-	ok(log_line(&s.places, LOG_BAD, &other) == 0, "lines about another network are printed");
-	for (i = 0; i < LOG_SLOTS; i++)
-		s.places.log.slot[LOG_BAD][i].since_ns -= LOG_NS / 2;
-	ok(LOG_NS == 10000000000u && log_line(&s.places, LOG_BAD, &p) == -1,
-	   "in 10 s no more lines are printed");
-	for (i = 0; i < LOG_SLOTS; i++)
-		s.places.log.slot[LOG_BAD][i].since_ns -= LOG_NS / 2;
-	ok(log_line(&s.places, LOG_BAD, &p) == 3,
-	   "after 10 s the next line has the number of those that were not printed");
-	ok(log_line(&s.places, LOG_BAD, &p) == 0, "a number of lines is printed once");
+		all &= log_allows(&s.places);
+	ok(all, "the first LOG_LINES lines about clients are printed");
+	ok(!log_allows(&s.places) && !log_allows(&s.places) && s.places.log.omitted == 2,
+	   "lines that are not printed are counted");
+	s.places.log.since_ns -= LOG_NS / 2;
+	ok(LOG_NS == 10000000000u && !log_allows(&s.places), "in 10 s no more lines are printed");
+	s.places.log.since_ns -= LOG_NS / 2;
+	ok(log_allows(&s.places) && s.places.log.omitted == 0,
+	   "after 10 s lines are printed again, and the number of those that were not");
 }
 
-static void test_dropped(void)
+static void test_silence(void)
 {
-	struct place p = {.dropped = DROPPED_SILENT};
 	struct server s = {.opt = {.idle_timeout = 2.5}};
 	char text[128];
 
 	s.places.opt = &s.opt;
-	place_format_dropped(&s.places, &p, text, sizeof(text));
+	place_format_silence(&s.places, text, sizeof(text));
 	is(text, "silent for 2.5 seconds (--idle-timeout)", "why a silent client was dropped");
-	p.dropped = DROPPED_SLOW;
-	place_format_dropped(&s.places, &p, text, sizeof(text));
-	is(text, "dropped: moved under 1 KiB in 2.5 seconds while the server was full",
-	   "why a slow client was dropped");
-	p.dropped = DROPPED_FOR_ROOM;
-	place_format_dropped(&s.places, &p, text, sizeof(text));
-	is(text, "dropped: its place was given to another address (--max-clients)",
-	   "why a client was dropped for another");
 }
 
-/* Whether a client that has sent nothing loses its place at the next look. */
-static bool loses_place(double idle_timeout)
+/* Whether a client that has sent nothing for five seconds is dropped at the next look. */
+static bool is_dropped(double idle_timeout)
 {
 	struct server s;
 	struct place *p;
-	bool lost;
+	bool dropped;
 	int fd;
 
 	server_open(&s, 2);
 	s.opt.idle_timeout = idle_timeout;
 	p = accept_from(&s, "127.0.0.1", &fd);
-	p->active_ns -= 5000000000;
-	p->moved[0] = 0;
 	s.places.looked_ns = now_ns() - LOOK_NS;
 	places_look(&s.places);
-	lost = p->dropped == DROPPED_SILENT;
+	p->active_ns -= 5000000000;
+	s.places.looked_ns -= LOOK_NS;
+	places_look(&s.places);
+	dropped = p->silent;
 	client_close(&s, p, fd);
 	close(s.listener);
-	return lost;
+	return dropped;
 }
 
 static void test_silent(void)
 {
-	ok(loses_place(1), "a client that is silent for --idle-timeout loses its place");
-	ok(!loses_place(10), "a client that is silent for less keeps its place");
-	ok(!loses_place(0), "--idle-timeout 0: a client that is silent keeps its place");
+	ok(is_dropped(1), "a client that is silent for --idle-timeout is dropped");
+	ok(!is_dropped(10), "a client that is silent for less is not dropped");
+	ok(!is_dropped(0), "--idle-timeout 0: a client that is silent is not dropped");
 }
 
 int main(void)
@@ -270,7 +238,7 @@ int main(void)
 	test_allow();
 	test_places();
 	test_log();
-	test_dropped();
+	test_silence();
 	test_silent();
 	return done();
 }
