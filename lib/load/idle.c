@@ -210,12 +210,11 @@ static void close_watch(struct idle *w)
 struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
 {
 	struct idle *w = alloc_or_die(1, sizeof(*w), "idle time");
-	struct cpus online;
+	const long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-	cpus_online(&online);
 	w->cpus = *cpus;
-	w->whole = cpus->n == online.n;
-	w->size = (size_t)(online.n + 1) * LINE_MOST;
+	w->whole = cpus->n == online;
+	w->size = (size_t)(online + 1) * LINE_MOST;
 	w->fd = open_retry("/proc/stat", O_RDONLY);
 	if (w->fd < 0)
 		snprintf(why, DIE_MAX, "/proc/stat: %s", strerror(errno));

@@ -9,7 +9,15 @@
 #define LOOK_NS     50000000u     /* between two looks at the thread that measures it */
 #define OLD_NS      3600000000000 /* of CLOCK_BOOTTIME: a baseline is good for an hour */
 
+#define NEVER UINT64_MAX /* no time to look again */
+
 #define PART_SECONDS 0.01 /* a part of a time tells nothing of the rest if it is shorter */
+
+/* The next state, and when to look again. */
+struct step {
+	enum meter_state state;
+	uint64_t due_ns;
+};
 
 /* The reasons that make every load against this baseline unsafe. */
 static unsigned baseline_reasons(const struct calibration *c)
@@ -58,15 +66,17 @@ void meter_say(struct meter *m, const struct load *l)
 
 bool meter_measures(const struct meter *m)
 {
-	return m->instrument.kind != NULL;
+	return m->wanted;
 }
 
 const char *meter_no_load(struct meter *m, unsigned unsafe)
 {
 	bool has_baseline;
 
-	if (!meter_measures(m))
-		return m->missing == 0 ? NO_LOAD_OFF : NO_LOAD_BASELINE;
+	if (!m->wanted)
+		return NO_LOAD_OFF;
+	if (unsafe & UNSAFE_CPU_OFFLINE) /* the receipt has that reason */
+		return "";
 	if (m->state == METER_BLOCKED)
 		return NO_LOAD_HELD;
 	pthread_rwlock_rdlock(&m->lock);
@@ -95,28 +105,77 @@ static void period_end(struct meter *m)
 	m->counts = false;
 }
 
-/* The soakers have settled. */
-static void count(struct meter *m)
+/*
+ * An own baseline.
+ */
+
+static void *baseline_thread(void *arg)
 {
-	pthread_rwlock_wrlock(&m->lock);
-	period_begin(m);
-	pthread_rwlock_unlock(&m->lock);
-	m->state = METER_SOAKING;
-	m->next_ns = 0;
+	struct own_baseline *b = arg;
+	struct instrument *in = &b->instrument;
+	char why[DIE_MAX];
+	struct idle *w;
+
+	if (in->kind == NULL && (w = idle_open(&b->taken.cpus, why)) != NULL)
+		*in = instrument_idle(w);
+	if (in->kind == NULL || isnan(in->kind->baseline(in, &b->taken, 0, &b->stop)))
+		b->taken.cpu = NULL;
+	b->done = true;
+	return NULL;
 }
 
-static void park(struct meter *m)
+static struct step baseline_start(struct meter *m, uint64_t now)
 {
-	pthread_rwlock_wrlock(&m->lock);
-	period_end(m);
-	pthread_rwlock_unlock(&m->lock);
-	soaker_park(m->instrument.soaker);
-	m->state = METER_PARKED;
-	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+	struct own_baseline *b = &m->baseline;
+
+	b->instrument = m->instrument;
+	b->taken = (struct calibration){.cpus = m->calibration.cpus};
+	b->stop = 0;
+	b->done = false;
+	b->runs = thread_start(&b->thread, baseline_thread, b) == 0;
+	b->done |= !b->runs;
+	return (struct step){METER_MEASURING, now + LOOK_NS};
+}
+
+/* Whether a new baseline may replace the old one: a good one is not replaced by a bad one. */
+static bool is_better(const struct meter *m, const struct calibration *taken)
+{
+	return baseline_is_whole(taken) &&
+	       (m->calibration.cpu == NULL || baseline_tasks(taken) <= CAL_BUSY ||
+		baseline_reasons(&m->calibration) != 0);
 }
 
 /*
- * Waking the soakers.
+ * Takes the baseline of a thread that has ended, if no client came meanwhile.  The period ends, and
+ * another one begins against it; idle time, which disturbs nothing, is counted from its first baseline on.
+ */
+static void baseline_take(struct meter *m)
+{
+	struct own_baseline *b = &m->baseline;
+	const bool counts = m->counts;
+
+	if (b->runs)
+		pthread_join(b->thread, NULL);
+	b->runs = false;
+	if (m->instrument.kind == NULL)
+		m->instrument = b->instrument;
+	if (b->stop || b->taken.cpu == NULL || !is_better(m, &b->taken)) {
+		free(b->taken.cpu);
+		return;
+	}
+	pthread_rwlock_wrlock(&m->lock);
+	period_end(m);
+	free(m->calibration.cpu);
+	m->calibration = b->taken;
+	if (counts || m->instrument.soaker == NULL)
+		period_begin(m);
+	pthread_rwlock_unlock(&m->lock);
+	m->renewed_ns = m->idle_ns;
+}
+
+/*
+ * The state machine.  There is a function for each state that can last: it returns the next state, and
+ * when to look again.
  */
 
 /* Names the program that soaks, unless it was the last that was named. */
@@ -130,172 +189,84 @@ static void name_holder(struct meter *m)
 	m->named = m->holder.pid;
 }
 
-static void set_settling(struct meter *m)
+static struct step parked(struct meter *m, uint64_t now, bool clients)
 {
-	m->state = METER_SETTLING;
-	m->next_ns = now_ns() + SOAK_SETTLE_NS;
+	const bool has_baseline = m->calibration.cpu != NULL;
+	const uint64_t calm = clients ? 0 : m->idle_ns + CALM_NS;
+	const uint64_t at = m->retry_ns > calm ? m->retry_ns : calm;
+
+	/* Clients would disturb a first baseline, and nobody else needs a load. */
+	if (clients != has_baseline || (!clients && m->renewed_ns == m->idle_ns))
+		return (struct step){METER_PARKED, NEVER};
+	if (now < at)
+		return (struct step){m->state, at};
+	if (m->instrument.soaker == NULL)
+		return baseline_start(m, now);
+	m->retry_ns = now + RETRY_NS;
+	if (soaker_unpark(m->instrument.soaker, &m->holder))
+		return (struct step){METER_SETTLING, now + SOAK_SETTLE_NS};
+	if (clients)
+		name_holder(m);
+	return (struct step){clients ? METER_BLOCKED : METER_PARKED, m->retry_ns};
 }
 
-/* Tries to wake the soakers for clients. */
-static void unpark(struct meter *m)
+static struct step park(struct meter *m, uint64_t now)
 {
-	if (soaker_unpark(m->instrument.soaker, &m->holder)) {
-		set_settling(m);
-		return;
-	}
-	m->state = METER_BLOCKED;
-	m->next_ns = now_ns() + RETRY_NS;
-	name_holder(m);
-}
-
-/* Another program has the lock: tries again while there are clients. */
-static void retry(struct meter *m, bool clients)
-{
-	m->next_ns = now_ns() + RETRY_NS;
-	if (!clients)
-		m->state = METER_PARKED;
-	else if (soaker_unpark(m->instrument.soaker, NULL))
-		set_settling(m);
-}
-
-void meter_want(struct meter *m)
-{
-	if (!meter_measures(m))
-		return;
-	m->idle_ns = 0;
-	m->baseline.stop = 1;
-	if (m->state == METER_PARKED && m->calibration.cpu != NULL)
-		unpark(m);
-}
-
-/*
- * An own baseline.
- */
-
-static void *baseline_thread(void *arg)
-{
-	struct own_baseline *b = arg;
-	const double tasks = b->meter->instrument.kind->baseline(&b->meter->instrument, &b->taken,
-								 0, &b->stop);
-
-	if (isnan(tasks))
-		b->taken.cpu = NULL;
-	b->done = true;
-	return NULL;
-}
-
-static void baseline_start(struct meter *m)
-{
-	struct own_baseline *b = &m->baseline;
-
-	b->meter = m;
-	b->taken = (struct calibration){.cpus = m->calibration.cpus};
-	b->stop = 0;
-	b->done = false;
-	b->runs = thread_start(&b->thread, baseline_thread, b) == 0;
-}
-
-/* Whether a new baseline may replace the old one: a good one is not replaced by a bad one. */
-static bool is_better(const struct meter *m, const struct calibration *taken)
-{
-	return baseline_is_whole(taken) &&
-	       (m->calibration.cpu == NULL || baseline_tasks(taken) <= CAL_BUSY ||
-		baseline_reasons(&m->calibration) != 0);
-}
-
-/* Takes the baseline of a thread that has ended, if no client came meanwhile. */
-static void baseline_take(struct meter *m)
-{
-	struct own_baseline *b = &m->baseline;
-	const bool counts = m->counts;
-
-	pthread_join(b->thread, NULL);
-	b->runs = false;
-	if (b->stop || b->taken.cpu == NULL || !is_better(m, &b->taken)) {
-		free(b->taken.cpu);
-		return;
-	}
 	pthread_rwlock_wrlock(&m->lock);
 	period_end(m);
-	free(m->calibration.cpu);
-	m->calibration = b->taken;
-	if (counts)
-		period_begin(m);
 	pthread_rwlock_unlock(&m->lock);
-	b->renewed_ns = m->idle_ns;
+	soaker_park(m->instrument.soaker);
+	m->retry_ns = now + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+	return (struct step){METER_PARKED, now};
 }
 
-/* Looks at the baseline while there are no clients, or they have just come. */
-static void renew(struct meter *m, uint64_t now)
+static struct step settling(struct meter *m, uint64_t now, bool clients)
 {
-	struct own_baseline *b = &m->baseline;
-
-	if (b->runs && b->done)
-		baseline_take(m);
-	else if (m->own && m->counts && !b->runs && m->idle_ns != 0 &&
-		 b->renewed_ns != m->idle_ns && now >= m->idle_ns + CALM_NS &&
-		 now < m->idle_ns + METER_LINGER_NS)
-		baseline_start(m);
+	if (now < m->due_ns)
+		return (struct step){METER_SETTLING, m->due_ns};
+	if (m->calibration.cpu == NULL)
+		return clients ? park(m, now) : baseline_start(m, now);
+	pthread_rwlock_wrlock(&m->lock);
+	period_begin(m);
+	pthread_rwlock_unlock(&m->lock);
+	return (struct step){METER_COUNTING, now};
 }
 
-/* In METER_SOAKING: whether the soakers are to be parked. */
-static bool is_over(const struct meter *m, uint64_t now)
+static struct step counting(struct meter *m, uint64_t now, bool clients)
 {
-	return m->instrument.soaker != NULL && !m->baseline.runs &&
-	       (!m->counts || (m->idle_ns != 0 && now >= m->idle_ns + METER_LINGER_NS));
+	const uint64_t calm = m->idle_ns + CALM_NS, over = m->idle_ns + METER_LINGER_NS;
+
+	if (clients)
+		return (struct step){METER_COUNTING, NEVER};
+	if (now >= over && m->instrument.soaker != NULL)
+		return park(m, now);
+	if (now >= over)
+		return (struct step){METER_COUNTING, NEVER};
+	if (!m->own || m->renewed_ns == m->idle_ns)
+		return (struct step){METER_COUNTING, over};
+	return now < calm ? (struct step){METER_COUNTING, calm} : baseline_start(m, now);
 }
 
-static uint64_t next_look(const struct meter *m, uint64_t now)
+static struct step measuring(struct meter *m, uint64_t now)
 {
-	uint64_t over;
+	if (!m->baseline.done)
+		return (struct step){METER_MEASURING, now + LOOK_NS};
+	baseline_take(m);
+	if (m->counts)
+		return (struct step){METER_COUNTING, now};
+	if (m->instrument.soaker != NULL)
+		return park(m, now);
+	m->renewed_ns = m->idle_ns; /* idle time is tried again after the next client */
+	return (struct step){METER_PARKED, now};
+}
 
-	if (m->baseline.runs)
-		return now + LOOK_NS;
+static struct step next_step(struct meter *m, uint64_t now, bool clients)
+{
 	switch ((enum meter_state)m->state) { /* clang has no switch over an atomic */
-	case METER_PARKED:                    /* clients would disturb a first baseline */
-		return m->calibration.cpu == NULL && m->idle_ns != 0 ? m->next_ns : UINT64_MAX;
-	case METER_BLOCKED:
-	case METER_SETTLING: return m->next_ns;
-	default:
-		if (m->idle_ns == 0)
-			return UINT64_MAX;
-		over = m->idle_ns + METER_LINGER_NS;
-		if (!m->own || m->baseline.renewed_ns == m->idle_ns || now + CALM_NS >= over)
-			return over;
-		return now < m->idle_ns + CALM_NS ? m->idle_ns + CALM_NS : now + RETRY_NS;
-	}
-}
-
-static void step(struct meter *m, uint64_t now, bool clients)
-{
-	switch ((enum meter_state)m->state) { /* clang has no switch over an atomic */
-	case METER_PARKED:
-		/* A baseline is to be had before the next client. */
-		if (m->calibration.cpu != NULL || clients || now < m->next_ns)
-			break;
-		m->next_ns = now + RETRY_NS;
-		if (soaker_unpark(m->instrument.soaker, NULL))
-			set_settling(m);
-		break;
-	case METER_BLOCKED:
-		if (now >= m->next_ns)
-			retry(m, clients);
-		break;
-	case METER_SETTLING:
-		if (now < m->next_ns)
-			break;
-		if (m->calibration.cpu != NULL) {
-			count(m);
-			break;
-		}
-		m->state = METER_SOAKING;
-		if (!clients)
-			baseline_start(m);
-		break;
-	case METER_SOAKING:
-		renew(m, now);
-		if (is_over(m, now))
-			park(m);
+	case METER_SETTLING: return settling(m, now, clients);
+	case METER_COUNTING: return counting(m, now, clients);
+	case METER_MEASURING: return measuring(m, now);
+	default: return parked(m, now, clients);
 	}
 }
 
@@ -304,20 +275,24 @@ bool meter_look(struct meter *m, bool clients)
 	const uint64_t now = now_ns();
 	const unsigned period = m->last.period;
 	const bool counted = m->counts;
+	struct step next = {METER_PARKED, NEVER};
 
-	m->due_ns = UINT64_MAX;
-	if (!meter_measures(m))
-		return false;
 	if (clients) {
-		meter_want(m);
+		m->idle_ns = 0;
+		m->baseline.stop = 1;
 	} else if (m->idle_ns == 0) {
 		m->idle_ns = now;
-		if (m->state == METER_PARKED) /* for a first baseline, of which a client kept it */
-			m->next_ns = now + CALM_NS;
 	}
-	step(m, now, clients);
-	m->due_ns = next_look(m, now);
+	if (m->wanted)
+		next = next_step(m, now, clients);
+	m->state = next.state;
+	m->due_ns = next.due_ns;
 	return m->counts != counted || m->last.period != period;
+}
+
+void meter_want(struct meter *m)
+{
+	meter_look(m, true);
 }
 
 /*
@@ -346,32 +321,27 @@ static void watch(struct meter *m)
 
 	if (w == NULL) {
 		warnx("--idle: %s: no load is measured", why);
-		m->missing = UNSAFE_NOT_MEASURED;
 		return;
 	}
 	m->instrument = instrument_idle(w);
 	measure_first(m);
 	period_begin(m);
-	m->state = METER_SOAKING;
+	m->state = METER_COUNTING;
 }
 
 /* Starts the soakers, which measure the first baseline unless a file has it, and parks them. */
 static void soak(struct meter *m)
 {
-	struct lock_holder holder;
-	struct soaker *s = soaker_start_parkable(&m->calibration.cpus, &holder);
+	struct soaker *s = soaker_start_parkable(&m->calibration.cpus, &m->holder);
 
 	m->instrument = instrument_soak(s);
-	m->state = METER_PARKED;
 	if (soaker_is_parked(s)) {
-		m->holder = holder;
 		name_holder(m);
 		return;
 	}
 	if (m->own)
 		measure_first(m);
-	soaker_park(s);
-	m->next_ns = now_ns() + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+	park(m, now_ns());
 }
 
 void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
@@ -379,6 +349,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 	struct cpus cpus;
 
 	gauge_cpus(setup, &cpus);
+	m->wanted = true;
 	m->calibration.cpus = cpus;
 	m->own = setup->idle ||
 		 !calibration_find_or_die(&m->calibration, setup->file, &cpus, false);
@@ -393,11 +364,12 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 
 void meter_stop(struct meter *m)
 {
-	if (!meter_measures(m))
+	if (!m->wanted)
 		return;
 	m->baseline.stop = 1;
 	if (m->baseline.runs)
 		baseline_take(m);
-	m->instrument.kind->close(&m->instrument);
+	if (m->instrument.kind != NULL)
+		m->instrument.kind->close(&m->instrument);
 	free(m->calibration.cpu);
 }

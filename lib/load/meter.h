@@ -1,8 +1,8 @@
 /*
  * meter.h: the gauge of a program that measures now and then: of zcs, while it has clients.  The soakers
- * sleep while nothing is measured: they wake up when a
- * client arrives, count once they have settled, and sleep again METER_LINGER_NS after the last client
- * has left.  The main thread calls what changes that; clients' threads only read samples.
+ * sleep while nothing is measured: they wake up when a client arrives, count once they have settled, and
+ * sleep again METER_LINGER_NS after the last client has left.  Idle time is watched all the time.  The
+ * main thread calls what changes that; clients' threads only read samples.
  *
  *	meter_start_or_die(&m, &setup);
  *	meter_want(&m);				(a client arrives)
@@ -23,10 +23,11 @@
 #define METER_LINGER_NS 10000000000u /* that the soakers go on without a client */
 
 enum meter_state {
-	METER_PARKED,   /* the soakers sleep */
-	METER_BLOCKED,  /* they sleep, though a client is connected: another program soaks */
-	METER_SETTLING, /* the soakers run, and do not count undisturbed yet */
-	METER_SOAKING,  /* their counts are valid */
+	METER_PARKED,    /* nothing is counted: the soakers sleep */
+	METER_BLOCKED,   /* the same, though a client is connected: another program soaks */
+	METER_SETTLING,  /* the soakers run, and do not count undisturbed yet */
+	METER_COUNTING,  /* a period goes on */
+	METER_MEASURING, /* a thread measures the idle machine, whether a period goes on or not */
 };
 
 /* The samples of a moment; of one in which nothing was counted, those of the period before it. */
@@ -37,33 +38,32 @@ struct meter_mark {
 
 /* A measurement of the idle machine, in a thread of its own. */
 struct own_baseline {
-	struct meter *meter;
 	pthread_t thread;
-	_Atomic int stop; /* not 0: the thread is to end */
-	_Atomic bool done;
-	bool runs;                /* there is a thread, which is to be joined */
-	uint64_t renewed_ns;      /* idle_ns of the meter when it was last renewed */
-	struct calibration taken; /* what came out; cpu is NULL if nothing did */
+	bool runs;                    /* there is a thread, which is to be joined */
+	_Atomic int stop;             /* not 0: the thread is to end, and its baseline is none */
+	_Atomic bool done;            /* it has ended */
+	struct instrument instrument; /* by which it measures; it opens one if there was none */
+	struct calibration taken;     /* what came out; cpu is NULL if nothing did */
 };
 
 struct meter {
-	struct instrument instrument; /* kind is NULL: the load is not measured */
-	struct calibration calibration;
-	unsigned missing;        /* why it is not, though it was asked for: a reason */
-	struct limits_said said; /* what was printed of the reasons that a load is unsafe */
+	bool wanted;                  /* a load was asked for */
+	bool own;                     /* the baseline is not a file's */
+	struct instrument instrument; /* kind is NULL: idle time could not be measured so far */
+	struct limits_said said;      /* what was printed of the reasons that a load is unsafe */
 
-	pthread_rwlock_t lock;  /* of these two and the calibration */
-	bool counts;            /* a period goes on: the soakers count against one baseline */
+	pthread_rwlock_t lock; /* of these three */
+	struct calibration calibration;
+	bool counts;            /* a period goes on: the instrument counts against one baseline */
 	struct meter_mark last; /* of the begin of the period, or of the end of the last */
 
 	_Atomic enum meter_state state; /* which the main thread alone changes */
 
-	/* Only the main thread uses these. */
-	bool own; /* the baseline is not a file's */
-	uint64_t
-		due_ns; /* when meter_look() is to be called, of now_ns(); UINT64_MAX: need not be */
-	uint64_t next_ns; /* when the state is to change, or something is to be tried again */
-	uint64_t idle_ns; /* since when there is no client; 0: there are some */
+	/* Only the main thread uses these; times are of now_ns(). */
+	uint64_t due_ns;           /* when meter_look() is to be called; UINT64_MAX: need not be */
+	uint64_t retry_ns;         /* when what has failed may be tried again */
+	uint64_t idle_ns;          /* since when there is no client; 0: there are some */
+	uint64_t renewed_ns;       /* idle_ns when nothing more was to be measured before clients */
 	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
 	pid_t named;               /* the last of those that were named on stderr */
 	bool has_named;            /* there is one: its pid may be unknown, 0 */
@@ -71,25 +71,25 @@ struct meter {
 };
 
 /*
- * Starts the soakers, parked, and reads the baseline from a file, or measures it.  Idle time is watched
- * all the time.  To be called with the privileges that this takes, and before there are threads.
+ * Starts the soakers, parked, and reads the baseline from a file, or measures it; or begins to watch idle
+ * time.  To be called with the privileges that this takes, and before there are threads.
  */
 void meter_start_or_die(struct meter *m, const struct gauge_setup *setup);
 
-/* Whether the load is measured, now and then. */
+/* Whether the load is to be measured, now and then. */
 bool meter_measures(const struct meter *m);
 
 /* Ends the soakers.  There are no clients any more. */
 void meter_stop(struct meter *m);
 
-/* Wakes the soakers, if they are parked: a client arrives.  Dies if they have ended. */
-void meter_want(struct meter *m);
-
 /*
  * Changes the state if it is time to, and stores when it is to be called again.  Returns whether a
- * period has begun or ended.
+ * period has begun or ended.  Dies if the soakers have ended.
  */
 bool meter_look(struct meter *m, bool clients);
+
+/* The same when a client arrives: wakes the soakers, if they are parked. */
+void meter_want(struct meter *m);
 
 /* Reads what is counted at this moment.  Any thread may call it. */
 void meter_read(struct meter *m, struct meter_mark *mark);

@@ -33,7 +33,7 @@ static struct soaker *one_soaker(void)
 /* A parked meter, with a baseline that was just measured. */
 static void meter_init(void)
 {
-	m = (struct meter){.instrument = instrument_soak(one_soaker()), .state = METER_PARKED};
+	m = (struct meter){.wanted = true, .instrument = instrument_soak(one_soaker())};
 	m.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
 	m.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	pthread_rwlock_init(&m.lock, NULL);
@@ -49,7 +49,11 @@ static void meter_free(void)
 /* The next look, once it is time to. */
 static bool look(bool clients)
 {
-	m.next_ns = 0;
+	m.retry_ns = 0;
+	if (m.idle_ns != 0)
+		m.idle_ns = 1; /* long ago */
+	if (m.state == METER_SETTLING)
+		m.due_ns = 0;
 	return meter_look(&m, clients);
 }
 
@@ -183,9 +187,35 @@ static void test_blocked(void)
 	meter_free();
 }
 
+/* Idle time that is tried again, as its trial failed at the start; a client comes meanwhile. */
+static void test_idle(void)
+{
+	m = (struct meter){.wanted = true, .own = true};
+	cpus_online(&m.calibration.cpus);
+	pthread_rwlock_init(&m.lock, NULL);
+	meter_look(&m, false);
+	ok(m.state == METER_PARKED && m.due_ns < UINT64_MAX, "idle time is tried again");
+	look(false);
+	ok(m.state == METER_MEASURING, "the machine is measured while there are no clients");
+	while (m.state == METER_MEASURING) {
+		sleep_ns(10000000);
+		meter_look(&m, true);
+	}
+	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "a client that comes meanwhile has no load");
+	ok(!look(true) && m.due_ns == UINT64_MAX, "nothing is tried while it is there");
+	meter_look(&m, false);
+	ok(m.due_ns < UINT64_MAX, "idle time is tried again when it has left");
+	m.state = METER_COUNTING;
+	look(false);
+	ok(m.state == METER_COUNTING && m.due_ns == UINT64_MAX,
+	   "idle time is counted on without clients, and nothing is looked at");
+	meter_stop(&m);
+}
+
 int main(void)
 {
 	test_loads();
 	test_blocked();
+	test_idle();
 	return done();
 }
