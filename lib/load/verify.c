@@ -459,21 +459,20 @@ static void judge_stream(const struct evidence *e, struct verdicts *v)
 
 void verdicts_of(const struct evidence *e, struct verdicts *v)
 {
-	v->n = 0;
+	int i;
+
+	*v = (struct verdicts){.n = 0};
 	judge_yield(e, v);
 	judge_price(e, v);
 	judge_loads(e, v);
 	judge_stream(e, v);
+	for (i = 0; i < v->n; i++)
+		v->count[v->all[i].kind]++;
 }
 
 int verdicts_status(const struct verdicts *v)
 {
-	int i, status = EXIT_SUCCESS;
-
-	for (i = 0; i < v->n; i++)
-		if (v->all[i].kind == VERDICT_FAIL)
-			return EXIT_FAILURE;
-		else if (v->all[i].kind == VERDICT_NOT_RUN)
-			status = 2;
-	return status;
+	if (v->count[VERDICT_FAIL] > 0)
+		return EXIT_FAILURE;
+	return v->count[VERDICT_NOT_RUN] > 0 ? 2 : EXIT_SUCCESS;
 }

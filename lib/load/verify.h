@@ -101,7 +101,7 @@ struct verdict {
 #define VERDICTS_MOST 40
 
 struct verdicts {
-	int n;
+	int n, count[VERDICT_NOT_RUN + 1]; /* lines, and of each kind */
 	struct verdict all[VERDICTS_MOST];
 };
 

@@ -18,7 +18,6 @@ struct worker {
 	_Atomic uint64_t woke_ns; /* when it was woken */
 	bool begins;              /* it works first */
 	pthread_t thread;
-	bool started;
 	uint64_t worked_ns, had_ns; /* CPU time while it worked, and the time that this took */
 	int n;                      /* times that it was woken */
 	double late[TURNS];         /* seconds each */
@@ -87,7 +86,7 @@ void yield_measure(const struct cpus *cpus, struct yield *y)
 	struct worker *worker = alloc_or_die((size_t)cpus->n, sizeof(*worker),
 					     "a test of yielding");
 	struct worker *w;
-	int i;
+	int i, n;
 
 	*y = (struct yield){.kept = NAN, .late = NAN};
 	for (i = 0, w = worker; i < cpus->n; i++, w++) {
@@ -97,11 +96,11 @@ void yield_measure(const struct cpus *cpus, struct yield *y)
 		if (i % 2 == 1 || i + 1 < cpus->n)
 			w->partner = w + (i % 2 == 1 ? -1 : 1);
 	}
-	for (w = worker; w < worker + cpus->n; w++)
-		w->started = thread_start(&w->thread, worker_main, w) == 0;
-	for (w = worker; w < worker + cpus->n; w++)
-		if (w->started)
-			pthread_join(w->thread, NULL);
+	for (n = 0, w = worker; n < cpus->n; n++, w++)
+		if (thread_start(&w->thread, worker_main, w) != 0)
+			break;
+	for (i = 0; i < n; i++)
+		pthread_join(worker[i].thread, NULL);
 	for (w = worker; w < worker + cpus->n; w++) {
 		if (w->n > 0 && w->had_ns > 0)
 			judge(w, y);

@@ -3,13 +3,14 @@
 #include <dirent.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
-#include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "lib/load/cpus.h"
 
 #define SYS_CPU "/sys/devices/system/cpu/"
+
+#define ENVIRONMENT_STRLEN 8192 /* enough for the lines of the host */
 
 static const struct {
 	const char *key, *path;
@@ -210,46 +211,41 @@ static const char *known(const char *text)
 	return text[0] != '\0' ? text : "not known";
 }
 
-typedef void printer(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* Prints the host's lines, each by a call of `print`, which ends it. */
-static void print_host(const struct environment *e, printer *print)
+/* Stores the host's lines. */
+static void format_host(const struct environment *e, char buf[ENVIRONMENT_STRLEN])
 {
 	char copy[sizeof(e->vulnerabilities)], *rest = strcpy(copy, e->vulnerabilities);
 	const char *line;
 	int i;
 
-	print("environment: zc %s, kernel %s %s", VERSION, e->kernel.release, e->kernel.version);
-	print("environment: %ld CPUs online: %s", e->cpus, known(e->cpu_model));
+	snprintf(buf, ENVIRONMENT_STRLEN,
+		 "environment: zc %s, kernel %s %s\nenvironment: %ld CPUs online: %s\n", VERSION,
+		 e->kernel.release, e->kernel.version, e->cpus, known(e->cpu_model));
 	for (i = 0; i < ENVIRONMENT_FILES; i++)
 		if (e->file[i][0] != '\0')
-			print("environment: %s: %s", files[i].key, e->file[i]);
+			string_append(buf, ENVIRONMENT_STRLEN, "environment: %s: %s\n",
+				      files[i].key, e->file[i]);
 	while ((line = strsep(&rest, "\n")) != NULL)
 		if (line[0] != '\0' && strstr(line, ": Not affected") == NULL)
-			print("environment: %s", line);
-}
-
-static printer report_line;
-
-static void report_line(const char *fmt, ...)
-{
-	char line[2048];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	report("%s\n", line);
+			string_append(buf, ENVIRONMENT_STRLEN, "environment: %s\n", line);
 }
 
 void environment_report(const struct environment *e)
 {
-	print_host(e, report_line);
+	char text[ENVIRONMENT_STRLEN];
+
+	format_host(e, text);
+	report("%s", text);
 }
 
 void environment_note(const struct environment *e, const struct link *l)
 {
-	print_host(e, warnx);
+	char text[ENVIRONMENT_STRLEN], *rest = text;
+	const char *line;
+
+	format_host(e, text);
+	while ((line = strsep(&rest, "\n")) != NULL && rest != NULL)
+		warnx("%s", line);
 	if (l->interface[0] != '\0')
 		warnx("environment: interface %s: driver %s, MTU %d, offloads %s",
 		      printable(l->interface), known(l->driver), l->mtu,

@@ -6,15 +6,6 @@
 static const char *const kinds[] = {"figure", "pass", "fail", "not_run"};
 static const char *const relations[] = {NULL, "equal", "at_least", "at_most"};
 
-static int count(const struct verdicts *v, enum verdict_kind kind)
-{
-	int i, n = 0;
-
-	for (i = 0; i < v->n; i++)
-		n += v->all[i].kind == kind;
-	return n;
-}
-
 /*
  * Text.
  */
@@ -88,8 +79,8 @@ void verification_report(const struct evidence *e, const struct verdicts *v)
 	}
 	if (!isnan(e->steal))
 		report("steal: %.1f%% at most in a load\n", percent(e->steal));
-	report("result: %d passed, %d failed, %d could not be run\n", count(v, VERDICT_PASS),
-	       count(v, VERDICT_FAIL), count(v, VERDICT_NOT_RUN));
+	report("result: %d passed, %d failed, %d could not be run\n", v->count[VERDICT_PASS],
+	       v->count[VERDICT_FAIL], v->count[VERDICT_NOT_RUN]);
 }
 
 /*
@@ -136,8 +127,8 @@ void verification_json(const struct environment *environment, const struct evide
 	for (i = 0; i < v->n; i++)
 		json_verdict(&j, &v->all[i]);
 	json_close(&j, ']');
-	json_count(&j, "passed", (uint64_t)count(v, VERDICT_PASS));
-	json_count(&j, "failed", (uint64_t)count(v, VERDICT_FAIL));
-	json_count(&j, "not_run", (uint64_t)count(v, VERDICT_NOT_RUN));
+	json_count(&j, "passed", (uint64_t)v->count[VERDICT_PASS]);
+	json_count(&j, "failed", (uint64_t)v->count[VERDICT_FAIL]);
+	json_count(&j, "not_run", (uint64_t)v->count[VERDICT_NOT_RUN]);
 	json_report_close(&j, NULL);
 }

@@ -5,6 +5,7 @@
 static struct evidence evidence = {.cpus = 2, .steal = 0.0125};
 static struct verdicts verdicts = {
 	.n = 5,
+	.count = {1, 1, 1, 2},
 	.all = {{.step = "zero",
 		 .what = "mean",
 		 .instrument = "soaking",
