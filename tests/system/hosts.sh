@@ -49,6 +49,7 @@ what_is_wrong_named()
 	is_rejected 'zcc: .*only letters' 'pattern pairs' "zcc 'x;reboot'"
 	is_rejected "load: 'z' is none of the hosts" 'pattern pairs' 'load a z'
 	is_rejected 'not a number from 1 to 65535' 'pattern pairs' 'port 65536'
+	is_rejected "'instrument' must be one of soak, idle" 'pattern pairs' 'instrument both'
 	is_rejected "engine: 'rexec' is neither pdsh nor parallel" 'pattern pairs' 'engine rexec a'
 }
 check 'zc-hosts: what is wrong in FILE is named with its line' what_is_wrong_named
@@ -235,6 +236,19 @@ if flock -F /dev/null true 2>/dev/null; then
 else
 	skip "$title" 'no flock -F'
 fi
+
+# A CPU that another program holds leaves no idle time to be measured.
+by_idle_time()
+{
+	hosts 2 'pattern pairs' "$by_pdsh" 'zcc -t 0.5' "load $NET-2" 'instrument idle'
+	soaking "$zc_hosts" file
+	not [ -s err ]
+	! grep 'CPU [0-9]* never sleeps' out || skip_check 'another program holds a CPU'
+	grep -q '^host .* unsoaked load ' out
+	[ "$(connections '.receiver_host | .instrument == "idle" and .load_percent != null')" -eq 1 ]
+	[ "$(connections '.sender_host | has("instrument")')" -eq 0 ]
+}
+check_with jq 'instrument idle: the load is that of --idle, in the table and in JSON' by_idle_time
 
 has_sent()
 {

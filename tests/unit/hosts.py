@@ -10,33 +10,30 @@ TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(TOP, "lib", "hosts"))
 # pylint: disable=wrong-import-position,missing-function-docstring
-import hosts_engine
-import hosts_plan
-import hosts_round
-import hosts_table
-
-
-class FakeProgram:
-    """What a program has printed on its host."""
-
-    def __init__(self, objects, err=()):
-        self.shown, self.err = objects, list(err)
-
-    def objects(self):
-        return self.shown
-
-    @staticmethod
-    def status():
-        return 0
+import hosts_report
+import hosts_run
 
 
 class FakeRun:
     """A run of zcc or zcs on a host that measures its load, unless `load` names others."""
 
     def __init__(self, host, objects, load=None, err=()):
-        self.host, self.program = host, FakeProgram(objects, err)
-        self.plan = {"load": {host} if load is None else load}
+        self.host, self.shown, self.err = host, objects, list(err)
+        self.plan = {"load": {host} if load is None else load, "instrument": "soak"}
         self.measures = host in self.plan["load"]
+
+    def objects(self):
+        return self.shown
+
+    def lines(self, _):
+        return self.err
+
+    def error(self):
+        return self.host + " failed"
+
+    @staticmethod
+    def status():
+        return 0
 
 
 def group(clients, moved, load=50.0):
@@ -52,7 +49,7 @@ def transfer(streams):
 
 
 def result_of(sender, receiver):
-    return hosts_round.connection_result(receiver, sender, sender.host if sender else "lost")
+    return hosts_report.connection_result(receiver, sender, sender.host if sender else "lost")
 
 
 class FileTest(unittest.TestCase):
@@ -63,27 +60,27 @@ class FileTest(unittest.TestCase):
             file.seek(0)
             os.dup2(file.fileno(), 0)
         try:
-            return hosts_plan.read_plan("-")
+            return hosts_run.read_plan("-")
         finally:
             os.dup2(stdin, 0)
             os.close(stdin)
 
     def test_range_keeps_zeros(self):
         """n[08-10] is n08 n09 n10"""
-        self.assertEqual(hosts_plan.expand("n[08-10]x"), ["n08x", "n09x", "n10x"])
-        self.assertEqual(hosts_plan.expand("n[8-10]"), ["n8", "n9", "n10"])
+        self.assertEqual(hosts_run.expand("n[08-10]x"), ["n08x", "n09x", "n10x"])
+        self.assertEqual(hosts_run.expand("n[8-10]"), ["n8", "n9", "n10"])
 
     def test_addresses(self):
         """an address may have a zone or brackets, and is by default the name without a user"""
         words = ["a=fe80::1%eth0.5", "b=[::1]", "c=[fe80::2%eth0]", "me@d", "n[1-2]=[fd00::[1-2]]"]
-        addresses = list(hosts_plan.parse_hosts(words).values())
+        addresses = list(hosts_run.parse_hosts(words).values())
         self.assertEqual(addresses, ["fe80::1%eth0.5", "::1", "fe80::2%eth0", "d", "fd00::1", "fd00::2"])
 
     def test_bad_addresses(self):
         """what is no address is rejected"""
         for word in ("a=%eth0", "a=fe80::1%", "a=x;y", "a=[::1", "a=::1%a%b", "a=[]", "a=-x"):
-            with self.assertRaises(hosts_plan.UsageError, msg=word):
-                hosts_plan.parse_hosts([word])
+            with self.assertRaises(hosts_run.UsageError, msg=word):
+                hosts_run.parse_hosts([word])
 
     def test_byte_order_mark(self):
         """FILE may begin with a byte order mark, and may be standard input"""
@@ -94,16 +91,27 @@ class FileTest(unittest.TestCase):
         """all hosts measure their load unless FILE says otherwise"""
         self.assertEqual(self.read(b"hosts a b\npattern incast")["load"], {"a", "b"})
         self.assertEqual(self.read(b"hosts a b\npattern incast\nload none")["load"], set())
+        self.assertEqual(self.read(b"hosts a b\npattern incast")["instrument"], "soak")
+
+    def test_words(self):
+        """a keyword takes the words that it can have, and once"""
+        plan = self.read(b"hosts a b\nhosts c\npattern incast\ninstrument idle\nbin /x\nport 9")
+        self.assertEqual((list(plan["hosts"]), plan["instrument"], plan["bin"], plan["port"]), (["a", "b", "c"], "idle", "/x", 9))
+        for bad in (b"instrument both", b"port", b"port 0", b"port 65536", b"port 1 2", b"bin x;y", b"zcc --idle", b"zcs -1"):
+            with self.assertRaises(hosts_run.UsageError, msg=bad):
+                self.read(b"hosts a b\npattern incast\n" + bad)
+        with self.assertRaisesRegex(hosts_run.UsageError, "'port' is given twice"):
+            self.read(b"hosts a b\npattern incast\nport 1\nport 1")
 
     def test_line_of_error(self):
         """an error of standard input is named with its line"""
-        with self.assertRaisesRegex(hosts_plan.UsageError, "^standard input:2: unknown keyword 'colour'"):
+        with self.assertRaisesRegex(hosts_run.UsageError, "^standard input:2: unknown keyword 'colour'"):
             self.read(b"hosts a b\ncolour red\n")
 
     def test_rounds(self):
         """all-to-all: each sends to each once, and no host is twice in a round"""
         for hosts in ("ab", "abc", "abcdefg", "abcdefgh"):
-            rounds = hosts_plan.rounds_of({"hosts": dict.fromkeys(hosts), "pattern": "all-to-all"})
+            rounds = hosts_run.rounds_of({"hosts": dict.fromkeys(hosts), "pattern": "all-to-all"})
             pairs = [pair for pairs in rounds for pair in pairs]
             self.assertEqual(len(pairs), len(hosts) * (len(hosts) - 1))
             self.assertEqual(len(set(pairs)), len(pairs))
@@ -114,31 +122,26 @@ class FileTest(unittest.TestCase):
 
 class OutputTest(unittest.TestCase):
     def test_figures(self):
-        """a figure is a finite number from 0 to 1e18; only a load is below 0"""
-        for good in (0, 1, 0.5, 10**17):
-            self.assertTrue(hosts_engine.is_report({"end": {"sum_sent": {"bytes": good}}}), good)
-        for bad in (-1, -0.001, 10**18, 10**400, 1e400, float("nan"), True, False, "1", None, [1]):
-            for key in hosts_engine.FIGURES:
-                is_load = key == "load_percent" and type(bad) in (int, float) and -1 <= bad < 0
-                value = {"end": {"host": {key: bad}}}
-                self.assertEqual(hosts_engine.is_report(value), is_load, (key, bad))
-            self.assertFalse(hosts_engine.is_report({"end": {"clients": bad}}), bad)
+        """a figure is a finite number below 1e18"""
+        for good in (0, -1, 0.5, 10**17):
+            self.assertEqual(hosts_report.numbers({"bytes": good}, "bytes", "seconds"), {"bytes": good})
+        for bad in (10**18, 10**400, 1e400, float("nan"), True, False, "1", None, [1]):
+            self.assertEqual(hosts_report.numbers({"bytes": bad}, "bytes"), {}, bad)
 
     def test_not_an_object(self):
-        """what is not an object of zcc or zcs is ignored"""
-        bad = [5, [1], {"end": 5}, {"end": {"sum_sent": 5}}, {"end": {"streams": 5}}, {"end": {"host": {"no_load": 1}}}]
-        for value in bad + [{"end": {"host": {"unsafe": "x"}}}, {"end": {"host": {"unsafe": [1]}}}]:
-            self.assertFalse(hosts_engine.is_report(value), value)
+        """what is not an object of zcc or zcs has no figures"""
+        for value in ({"end": 5}, {"end": {"sum_sent": 5}}, {"end": {"sum_sent": [1]}}, {}):
+            self.assertEqual(hosts_report.part(value, "end", "sum_sent"), {}, value)
 
     def test_percent(self):
         """what runs on a host has no %, which engines replace, and gets it all the same"""
-        self.assertNotIn("%", hosts_engine.RUN_SCRIPT + hosts_engine.quoted("fe80::1%hsi0"))
-        self.assertEqual(hosts_engine.quoted("fe80::1%hsi0"), 'fe80::1"$percent"hsi0')
+        self.assertNotIn("%", hosts_run.RUN_SCRIPT + hosts_run.quoted("fe80::1%hsi0"))
+        self.assertEqual(hosts_run.quoted("fe80::1%hsi0"), 'fe80::1"$percent"hsi0')
 
 
 class RoundTest(unittest.TestCase):
     def receiver(self, groups, streams):
-        return hosts_round.receiver_figures(FakeRun("r", groups), streams)
+        return hosts_report.receiver_figures(FakeRun("r", groups), streams)
 
     def test_largest_group(self):
         """a receiver whose clients did not all overlap has the figures of the largest group"""
@@ -153,12 +156,10 @@ class RoundTest(unittest.TestCase):
         receiver = FakeRun("r", [group(5, 5000)])
         killed, lost = FakeRun("k", []), None
         senders = [FakeRun("a", [transfer(3)]), FakeRun("b", [transfer(1)]), lost]
-        receiver.program.error = lambda tool: tool + " failed"
-        killed.program.error = receiver.program.error
         for last, failed in ((killed, 1), (lost, 0)):
-            receiver.program.shown = [group(4 + failed, 5000)]
+            receiver.shown = [group(4 + failed, 5000)]
             results = [result_of(sender, receiver) for sender in senders[:2] + [last]]
-            hosts_round.add_hosts(results)
+            hosts_report.add_hosts(results)
             self.assertEqual(["error" in one for one in results], [False, False, True])
             for one in results:
                 self.assertEqual(one["receiver_host"].get("failed_clients", 0), failed)
@@ -175,13 +176,13 @@ class RoundTest(unittest.TestCase):
             ("", None, ["bye"], "its program printed no load"),
         ):
             one["end"]["host"]["no_load"] = word
-            figures = hosts_round.host_figures(FakeRun("a", [one], load, err), one, "sum_sent", [])
+            figures = hosts_report.host_figures(FakeRun("a", [one], load, err), one["end"], "sum_sent", [])
             self.assertEqual((figures["no_load"], figures["no_load_text"]), (word or "unknown", reason))
         self.assertNotIn("no_load", self.receiver([group(1, 10)], 1))
 
 
 def row(role, *rounds):
-    made = hosts_table.Row("n1", role)
+    made = hosts_report.Row("n1", role)
     for figures in rounds:
         made.add(figures)
     return made
@@ -212,12 +213,12 @@ class TableTest(unittest.TestCase):
             for name in "abcde"
         ]  # fmt: skip
         plan = {"hosts": dict.fromkeys("rabcde")}
-        rows = hosts_table.host_rows(plan, results)
+        rows = hosts_report.host_rows(plan, results)
         self.assertEqual(rows[0].notes, ["failed with a b c ...: zcs: no such file", "includes clients that failed"])
         self.assertEqual([one.notes for one in rows[1:]], [[]] * 5)
-        total = hosts_table.total_cells(results, rows, "receiver", "receives")
+        total = hosts_report.total_cells(results, rows, "receiver")
         self.assertEqual(total[-1], "includes clients that failed")
-        self.assertEqual(hosts_table.total_cells(results, rows, "sender", "sends")[-1], "")
+        self.assertEqual(hosts_report.total_cells(results, rows, "sender")[-1], "")
 
 
 class TapResult(unittest.TestResult):

@@ -1,0 +1,331 @@
+"""What zc-hosts runs: FILE, the rounds that follow from it, and programs on hosts, by pdsh or GNU parallel.
+
+Each program is started by an engine call of its own, so that its output and its failure belong to one host.
+"""
+
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+START_LIMIT = 30  # seconds that a host has to start a program, its baseline included
+END_LIMIT = 15  # seconds that a program has to end once it was told to
+OUTPUT_MAX = 1 << 24  # bytes of what a program prints
+
+WORD = re.compile(r"[A-Za-z0-9_./,:=+@-]+$")
+NAME = re.compile(r"[A-Za-z0-9_.@][A-Za-z0-9_.@-]*$")
+ADDRESS = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*(%[A-Za-z0-9_.:@-]+)?$")  # an interface after %
+RANGE = re.compile(r"(.*)\[([0-9]{1,9})-([0-9]{1,9})\](.*)$")
+
+# Options that zc-hosts sets itself, or whose report is another one.
+RESERVED = {
+    "zcc": "-s --server -p --port -c --cpu-load --idle -J --json --raw --request -r --runs --precision --save "
+    "--against -h --help -V --version -C --calibrate".split(),
+    "zcs": "-1 --once -p --port -c --cpu-load --idle -J --json --raw --reply -h --help -V --version".split(),
+}
+PATTERNS = ("incast", "pairs", "all-to-all")
+INSTRUMENTS = {"soak": "--cpu-load", "idle": "--idle"}  # how a host measures its load
+# The keywords of FILE: those of lists take several words.
+DEFAULTS = {
+    "hosts": [], "pattern": "", "engine": [], "zcc": [], "zcs": [], "load": [], "instrument": "soak", "bin": "",
+    "port": 2222, "limit": 120,
+}  # fmt: skip
+MOST = {"port": 65535, "limit": 86400}
+
+# What runs on a host.  It has no % and no {}, which engines replace.  pdsh loses what is beyond 128 KiB of a
+# line, so that long lines are folded.
+RUN_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
+percent=$(printf '\\045')
+umask 077
+mkdir "$d" 2>/dev/null || { rmdir "$d" 2>/dev/null; echo "zc-hosts: cannot make $d" >&2; exit 125; }
+trap 'rm -rf "$d"' EXIT
+timeout -k 5 @LIMIT@ @COMMAND@ >"$d/out" </dev/null &
+p=$!
+trap 'kill "$p"' HUP INT TERM
+trap '' PIPE
+echo "$p" >"$d/pid"
+wait "$p"
+s=$?
+while kill -0 "$p" 2>/dev/null; do wait "$p"; s=$?; done
+rm -f "$d/pid"
+fold -b -w 8000 "$d/out"
+echo
+echo "zc-hosts: status $s"
+"""
+
+# Ends what RUN_SCRIPT has started, or may be about to start: then the directory keeps it from that.
+STOP_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
+planted=
+mkdir "$d" 2>/dev/null && planted=1
+for i in 1 2 3 4 5; do
+	if [ -z "$planted" ] && [ -s "$d/pid" ]; then kill "$(cat "$d/pid")" 2>/dev/null; exit 0; fi
+	[ -d "$d" ] || exit 0
+	sleep 1
+done
+rmdir "$d" 2>/dev/null
+exit 0
+"""
+
+
+class UsageError(Exception):
+    """FILE or the command line is wrong."""
+
+
+class Interrupted(Exception):
+    """A signal asks zc-hosts to end."""
+
+
+# A signal handler only adds to it, and wait_for raises: each program that was started is in the list of runs.
+signals = []
+
+
+def expand(word):
+    """n[1-3] is n1, n2, n3."""
+    found = RANGE.match(word)
+    if not found:
+        return [word]
+    before, first, last, after = found.groups()
+    if int(last) < int(first) or int(last) - int(first) > 9999:
+        raise UsageError("'%s': not a range of 1 to 10000 hosts" % word)
+    return [before + str(n).zfill(len(first)) + after for n in range(int(first), int(last) + 1)]
+
+
+def parse_hosts(words):
+    """A dictionary of the addresses that others use, by the names that the engine uses."""
+    hosts = {}
+    for word in words:
+        name, _, address = word.partition("=")
+        names, addresses = expand(name), expand(address or name.rpartition("@")[2])
+        if len(names) != len(addresses):
+            raise UsageError("'%s': as many addresses as names are needed" % word)
+        for one, its_address in zip(names, addresses):
+            its_address = re.sub(r"^\[(.*)\]$", r"\1", its_address)
+            if not NAME.match(one) or not ADDRESS.match(its_address):
+                raise UsageError("'%s' is not the name or the address of a host" % word)
+            if one in hosts:
+                raise UsageError("host '%s' is given twice" % one)
+            hosts[one] = its_address
+    return hosts
+
+
+def check_options(tool, words):
+    for word in words:
+        if not WORD.match(word):
+            raise UsageError("%s: '%s': only letters, digits and _./,:=+@- are possible here" % (tool, word))
+        if word.partition("=")[0] in RESERVED[tool]:
+            raise UsageError("%s: '%s': zc-hosts sets this option itself, or cannot use its report" % (tool, word))
+
+
+def parse_line(plan, given, key, words):
+    """Sets in the plan what a line of FILE gives, beside the keywords that were given before."""
+    if key not in DEFAULTS:
+        raise UsageError("unknown keyword '%s' (%s)" % (key, ", ".join(DEFAULTS)))
+    if key in given and key not in ("hosts", "zcc", "zcs"):
+        raise UsageError("'%s' is given twice" % key)
+    given.add(key)
+    is_list = isinstance(DEFAULTS[key], list)
+    if not words or (not is_list and len(words) > 1):
+        raise UsageError("'%s' needs %s" % (key, "an argument" if not words else "one argument only"))
+    if key in RESERVED:
+        check_options(key, words)
+    if key not in MOST:
+        plan[key] = plan[key] + words if is_list else words[0]
+    elif re.fullmatch("[0-9]{1,9}", words[0]) and 1 <= int(words[0]) <= MOST[key]:
+        plan[key] = int(words[0])
+    else:
+        raise UsageError("'%s' is not a number from 1 to %d" % (words[0], MOST[key]))
+
+
+def check_plan(plan):
+    """Checks the lines together."""
+    plan["hosts"] = parse_hosts(plan["hosts"])
+    number = len(plan["hosts"])
+    for key, choice in (("pattern", PATTERNS), ("instrument", tuple(INSTRUMENTS))):
+        if plan[key] not in choice:
+            raise UsageError("'%s' must be one of %s" % (key, ", ".join(choice)))
+    if number < 2:
+        raise UsageError("'hosts' must name two hosts or more")
+    if plan["pattern"] == "pairs" and number % 2:
+        raise UsageError("pattern 'pairs' needs an even number of hosts, not %d" % number)
+    named = {one for word in plan["load"] or plan["hosts"] for one in expand(word)}
+    plan["load"] = set() if plan["load"] == ["none"] else named
+    for name in sorted(plan["load"] - set(plan["hosts"])):
+        raise UsageError("load: '%s' is none of the hosts" % name)
+    if not WORD.match(plan["bin"] or "/"):
+        raise UsageError("bin: '%s': only letters, digits and _./,:=+@- are possible here" % plan["bin"])
+
+
+def read_plan(path):
+    """The keywords of FILE with their arguments; `-` is standard input."""
+    plan, given = dict(DEFAULTS), set()
+    try:
+        with open(0 if path == "-" else path, encoding="utf-8-sig", closefd=path != "-") as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("%s: %s" % (path, getattr(error, "strerror", None) or "is not text")) from error
+    path = "standard input" if path == "-" else path
+    where = path
+    try:
+        for number, line in enumerate(lines, 1):
+            where = "%s:%d" % (path, number)
+            words = shlex.split(line, comments=True)
+            if words:
+                parse_line(plan, given, words[0], words[1:])
+        where = path
+        check_plan(plan)
+    except (ValueError, UsageError) as error:
+        raise UsageError("%s: %s" % (where, error)) from error
+    return plan
+
+
+def rounds_of(plan):
+    """A list of rounds, which are lists of (sender, receiver); no host both sends and receives in one."""
+    hosts = list(plan["hosts"])
+    if plan["pattern"] == "incast":
+        return [[(sender, hosts[0]) for sender in hosts[1:]]]
+    if plan["pattern"] == "pairs":
+        return [list(zip(hosts[::2], hosts[1::2]))]
+    rounds, circle = [], hosts + [None] * (len(hosts) % 2)  # each two of the hosts once: the circle method
+    for _ in circle[1:]:
+        both = zip(circle[: len(circle) // 2], reversed(circle))
+        pairs = [(a, b) for a, b in both if a is not None and b is not None]
+        rounds += [pairs, [(b, a) for a, b in pairs]]
+        circle = circle[:1] + circle[-1:] + circle[1:-1]
+    return rounds
+
+
+def find_engine(plan):
+    """Sets the engine's default, and makes ssh ask nobody for a password."""
+    options = "-oBatchMode=yes -oConnectTimeout=10 -oServerAliveInterval=10"  # a host that is lost ends it
+    os.environ.setdefault("PDSH_SSH_ARGS_APPEND", options)
+    os.environ.setdefault("PARALLEL_SSH", "ssh " + options)
+    installed = [command for command in (["pdsh", "-R", "ssh"], ["parallel"]) if shutil.which(command[0])]
+    plan["engine"] = plan["engine"] or next(iter(installed), [])
+    if not plan["engine"]:
+        raise UsageError("neither pdsh nor GNU parallel is installed: install one of them")
+    program = plan["engine"][0]
+    if os.path.basename(program) not in ("pdsh", "parallel"):
+        raise UsageError("engine: '%s' is neither pdsh nor parallel" % program)
+    if not shutil.which(program):
+        raise UsageError("engine: '%s' is not installed" % program)
+
+
+def engine_command(plan, host, script):
+    """The local command that runs a script on a host."""
+    program, *arguments = plan["engine"]
+    if os.path.basename(program) == "pdsh":
+        is_local = re.search(r"(^| )-R ?exec( |$)", " ".join(arguments))  # no shell gets the arguments
+        last = script if is_local else shlex.quote(script)
+        return [program, "-N", "-S", "-b", "-w", host] + arguments + ["sh", "-c", last]
+    command = "sh -c " + shlex.quote(script)
+    if any("{}" in word for word in arguments):
+        return [program, "--will-cite", "-u", "-j1", " ".join(arguments) + " " + command, ":::", host]
+    return [program, "--will-cite", "-u", "-j1"] + arguments + ["--nonall", "-S", host, command]
+
+
+class Program:
+    """A script on a host, started by a call of the engine: its output, and whether it goes on."""
+
+    def __init__(self, plan, host, script):
+        self.is_killed = False
+        self.files = out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        command = engine_command(plan, host, script)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+
+    def lines(self, i):
+        """What it has printed on stdout (0) or stderr (1)."""
+        text = os.pread(self.files[i].fileno(), OUTPUT_MAX, 0).decode("utf-8", "replace")
+        return [line.rstrip("\r") for line in text.split("\n")]
+
+    def is_done(self):
+        return self.process.poll() is not None
+
+    def kill(self):
+        """Ends the engine's call, not what runs on another host."""
+        if not self.is_done():
+            self.is_killed = True
+            self.process.kill()
+
+
+def wait_for(condition, seconds, may_be_interrupted=True):
+    """Waits until it is true, `seconds` at most."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        if may_be_interrupted and signals:
+            raise Interrupted(signal.Signals(signals[0]).name)
+        time.sleep(0.05)
+
+
+def quoted(word):
+    """A word of a command for RUN_SCRIPT, which has no %."""
+    return '"$percent"'.join(map(shlex.quote, word.split("%")))
+
+
+class Run(Program):
+    """One run of zcc or zcs on a host in a round."""
+
+    def __init__(self, plan, tool, host, options, limit):
+        self.plan, self.host, self.tool = plan, host, tool
+        self.measures = host in plan["load"]
+        self.token = "zc-hosts." + secrets.token_hex(8)
+        load = [INSTRUMENTS[plan["instrument"]]] * self.measures
+        command = [os.path.join(plan["bin"], tool), "--json"] + load + options
+        script = RUN_SCRIPT.replace("@TOKEN@", self.token).replace("@LIMIT@", str(limit))
+        super().__init__(plan, host, script.replace("@COMMAND@", " ".join(map(quoted, command))))
+
+    def stop(self):
+        return Program(self.plan, self.host, STOP_SCRIPT.replace("@TOKEN@", self.token))
+
+    def is_listening(self):
+        return any("listening on" in line for line in self.lines(1))
+
+    def status(self):
+        """The program's exit status on its host; None if it is not known."""
+        for line in reversed(self.lines(0)):
+            if re.fullmatch("zc-hosts: status [0-9]{1,3}", line):
+                return int(line.split()[-1])
+        return None
+
+    def objects(self):
+        """The JSON objects that it printed, whose lines have been folded."""
+        text = "".join(line for line in self.lines(0) if not line.startswith("zc-hosts: ")).strip()
+        found, decoder = [], json.JSONDecoder()
+        while text:
+            try:
+                value, end = decoder.raw_decode(text)
+            except (ValueError, RecursionError):
+                break
+            found += [value] if isinstance(value, dict) else []
+            text = text[end:].strip()
+        return found
+
+    def error(self):
+        """The reason of its failure: its own message if there is one."""
+        lines = [line for line in self.lines(1) if line.strip() and not line.startswith("pdsh@")]
+        lines = [line for line in lines if "listening on" not in line]
+        own = [line for line in lines if line.startswith(self.tool + ": ")]
+        if self.status() == 124:
+            return "%s was ended after 'limit' seconds" % self.tool
+        if lines:
+            return (own or lines)[-1]
+        if self.is_killed:
+            return "%s: the host did not answer in time" % self.tool
+        status = self.status()
+        return "%s failed: exit status %s" % (self.tool, "unknown" if status is None else status)
+
+
+def stop_runs(runs):
+    """Ends the programs on their hosts; in the end, at the latest, the engine's calls."""
+    runs = [run for run in runs if not (run.is_done() or run.is_killed)]
+    programs = [run.stop() for run in runs] + runs
+    wait_for(lambda: all(program.is_done() for program in programs), END_LIMIT, False)
+    for program in programs:
+        program.kill()
