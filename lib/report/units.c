@@ -36,15 +36,20 @@ const char *grouped(double value, char buf[FIGURE_STRLEN])
 	return buf;
 }
 
-/* A figure in its unit, with its mark and half of its interval. */
+/*
+ * A figure in its unit, with its mark and half of its interval.  One that no host can have measured has an
+ * exponent, so that it stays in its column.
+ */
 static const char *with_interval(double value, double half, int places, const char *unit,
 				 unsigned unsafe, char buf[FIGURE_STRLEN])
 {
 	if (isnan(value))
 		return strcpy(buf, "-");
-	snprintf(buf, FIGURE_STRLEN, "%.*f%s%s", places, value, unit, unsafe_mark(unsafe));
+	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f%s%s" : "%.*e%s%s", places, value,
+		 unit, unsafe_mark(unsafe));
 	if (isfinite(half))
-		string_append(buf, FIGURE_STRLEN, " +-%.*f%s", places, half, unit);
+		string_append(buf, FIGURE_STRLEN, half < 1e9 ? " +-%.*f%s" : " +-%.*e%s", places,
+			      half, unit);
 	return buf;
 }
 

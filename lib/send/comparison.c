@@ -159,38 +159,25 @@ static bool is_known(const struct comparison *c, enum plan_figure f)
 	return false;
 }
 
-/* A number with its decimals; one that no host can have measured is printed with an exponent. */
-static const char *number(double value, int places, char buf[FIGURE_STRLEN])
-{
-	snprintf(buf, FIGURE_STRLEN, fabs(value) < 1e9 ? "%.*f" : "%.*e", places, value);
-	return buf;
-}
-
-static const char *value_text(enum plan_figure f, double value, char buf[FIGURE_STRLEN])
-{
-	switch (f) {
-	case PLAN_RATE: return grouped(value, buf);
-	case PLAN_LOAD:
-	case PLAN_REMOTE_LOAD: return number(percent(value), 1, buf);
-	default: return number(value, 3, buf);
-	}
-}
-
 /* `61.2%? +-0.4%`: the mean of a figure of run i, and half of its interval. */
 static const char *mean_text(const struct plan *p, int i, enum plan_figure f, char buf[FIGURE])
 {
 	const struct estimate e = plan_mean(p, i, f);
-	const char *unit = f == PLAN_LOAD || f == PLAN_REMOTE_LOAD ? "%" : "";
-	const unsigned unsafe = f == PLAN_RATE ? 0 : plan_unsafe(p, i, is_remote(f));
+	const double half = statistics_half(&e);
+	const unsigned unsafe = plan_unsafe(p, i, is_remote(f));
 	char text[FIGURE_STRLEN];
 
-	if (isnan(e.value))
-		return "-";
-	snprintf(buf, FIGURE, "%s%s%s", value_text(f, e.value, text), unit, unsafe_mark(unsafe));
-	if (isfinite(statistics_half(&e)))
-		string_append(buf, FIGURE, " +-%s%s", value_text(f, statistics_half(&e), text),
-			      unit);
-	return buf;
+	switch (f) {
+	case PLAN_LOAD:
+	case PLAN_REMOTE_LOAD: return load_text(e.value, half, unsafe, buf);
+	case PLAN_COST:
+	case PLAN_REMOTE_COST: return cost_text(e.value, half, unsafe, buf);
+	default:
+		snprintf(buf, FIGURE, "%s", grouped(e.value, text));
+		if (isfinite(half))
+			string_append(buf, FIGURE, " +-%s", grouped(half, text));
+		return buf;
+	}
 }
 
 /* Prints run i of a plan, or if that is NULL the table's head; of two plans, `when` tells which. */
@@ -239,10 +226,10 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 	const int places = e->value < 10 ? 2 : 1;
 	char text[FIGURE_STRLEN];
 
-	snprintf(buf, FIGURE, "%s%s", number(e->value, places, text), unsafe_mark(unsafe));
+	snprintf(buf, FIGURE, "%s%s", decimal(e->value, places, text), unsafe_mark(unsafe));
 	if (!isnan(e->low)) {
-		string_append(buf, FIGURE, " (%s", number(e->low, places, text));
-		string_append(buf, FIGURE, " to %s)", number(e->high, places, text));
+		string_append(buf, FIGURE, " (%s", decimal(e->low, places, text));
+		string_append(buf, FIGURE, " to %s)", decimal(e->high, places, text));
 	}
 	return buf;
 }

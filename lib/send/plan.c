@@ -80,11 +80,7 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 {
 	const struct figures *s = &res->sent, *r = &res->received;
 	const bool remote = !res->local && res->receipts > 0;
-	/* On one host either end may have measured the load of both, or know why there is none. */
-	const struct figures *here = res->local && isnan(s->host.load) &&
-						     (!isnan(r->host.load) || s->host.unsafe == 0)
-					     ? r
-					     : s;
+	const struct figures *here = result_host(res);
 	struct plan_run *run = &p->run[i];
 	const double figure[] = {
 		[PLAN_RATE] = kbytes_per_sec(s->bytes, s->seconds),

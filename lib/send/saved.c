@@ -8,8 +8,6 @@
 
 #define SAVED_MAX (64 * 1024 * 1024) /* bytes: more than a plan with all its rounds needs */
 
-#define PERCENT 0.01 /* the unit of a load in a file */
-
 /* The columns of files of earlier versions, which have only the first ones. */
 #define WITHOUT_SETTINGS   14
 #define WITHOUT_INSTRUMENT 17
@@ -21,28 +19,26 @@ static const struct column {
 	const char *name;
 	enum kind kind;
 	int which; /* setting or figure of the plan */
-	enum figure_kind figure;
-	double unit; /* of the figure */
 } columns[] = {
 	{.name = "round", .kind = ROUND},
 	{.name = "method", .kind = METHOD},
 	{.name = "buffer_bytes", .kind = CHUNK},
 	{.name = "streams", .kind = STREAMS},
 	{.name = "baseline", .kind = SETTING, .which = PLAN_BASELINE},
-	{"kib_per_second", FIGURE, PLAN_RATE, FIGURE_RATE, 1},
-	{"load_percent", FIGURE, PLAN_LOAD, FIGURE_LOAD, PERCENT},
-	{"load_uncertainty_percent", FIGURE, PLAN_UNCERTAINTY, FIGURE_SHARE, PERCENT},
-	{"cost_us_per_kib", FIGURE, PLAN_COST, FIGURE_COST, 1},
+	{.name = "kib_per_second", .kind = FIGURE, .which = PLAN_RATE},
+	{.name = "load_percent", .kind = FIGURE, .which = PLAN_LOAD},
+	{.name = "load_uncertainty_percent", .kind = FIGURE, .which = PLAN_UNCERTAINTY},
+	{.name = "cost_us_per_kib", .kind = FIGURE, .which = PLAN_COST},
 	{.name = "unsafe", .kind = REASONS},
-	{"receiver_load_percent", FIGURE, PLAN_REMOTE_LOAD, FIGURE_LOAD, PERCENT},
-	{"receiver_load_uncertainty_percent", FIGURE, PLAN_REMOTE_SHARED, FIGURE_SHARE, PERCENT},
-	{"receiver_cost_us_per_kib", FIGURE, PLAN_REMOTE_COST, FIGURE_COST, 1},
+	{.name = "receiver_load_percent", .kind = FIGURE, .which = PLAN_REMOTE_LOAD},
+	{.name = "receiver_load_uncertainty_percent", .kind = FIGURE, .which = PLAN_REMOTE_SHARED},
+	{.name = "receiver_cost_us_per_kib", .kind = FIGURE, .which = PLAN_REMOTE_COST},
 	{.name = "receiver_unsafe", .kind = REMOTE_REASONS},
 	{.name = "congestion", .kind = SETTING, .which = PLAN_CONGESTION},
 	{.name = "pace_bytes_per_second", .kind = SETTING, .which = PLAN_PACE},
 	{.name = "offloads", .kind = SETTING, .which = PLAN_OFFLOADS},
-	{"load_shared_percent", FIGURE, PLAN_SHARED, FIGURE_SHARE, PERCENT},
-	{"drift_percent", FIGURE, PLAN_DRIFT, FIGURE_LOAD, PERCENT},
+	{.name = "load_shared_percent", .kind = FIGURE, .which = PLAN_SHARED},
+	{.name = "drift_percent", .kind = FIGURE, .which = PLAN_DRIFT},
 	{.name = "instrument", .kind = INSTRUMENT},
 	{.name = "server", .kind = SETTING, .which = PLAN_SERVER},
 	{.name = "interface", .kind = SETTING, .which = PLAN_INTERFACE},
@@ -68,6 +64,12 @@ static const struct {
 	[PLAN_OFFLOADS] = {"offloads", "offloads differ", "", NULL},
 };
 
+/* The row of a column's figure, at either end. */
+static const struct figure *row_of(const struct column *c)
+{
+	return figure_named(strncmp(c->name, "receiver_", 9) == 0 ? c->name + 9 : c->name);
+}
+
 /*
  * Writing.
  */
@@ -80,8 +82,8 @@ static void print_word(FILE *f, const char *word)
 /* `-` where the figure is not known, as far as it can be read again. */
 static void print_figure(FILE *f, const struct column *c, double value)
 {
-	if (figure_is_possible(c->figure, value))
-		fprintf(f, "%.9g", value / c->unit);
+	if (figure_is_possible(row_of(c)->kind, value))
+		fprintf(f, "%.9g", value * figure_factor(row_of(c)));
 	else
 		fputs("-", f);
 }
@@ -175,14 +177,14 @@ struct row {
 };
 
 /* A figure: `-` is NAN.  If no host can have measured it, returns NAN and sets *wrong. */
-static double parse_figure(const char *field, enum figure_kind kind, double unit, bool *wrong)
+static double parse_figure(const char *field, enum figure_kind kind, double factor, bool *wrong)
 {
 	double value;
 	char *end;
 
 	if (strcmp(field, "-") == 0)
 		return NAN;
-	value = strtod(field, &end) * unit;
+	value = strtod(field, &end) / factor;
 	if (end != field && *end == '\0' && figure_is_possible(kind, value))
 		return value;
 	*wrong = true;
@@ -225,7 +227,10 @@ static void parse_column(const char *field, const struct column *c, struct row *
 	case REASONS: run->unsafe = parse_reasons(field, wrong); break;
 	case REMOTE_REASONS: run->remote_unsafe = parse_reasons(field, wrong); break;
 	case SETTING: parse_word(field, r->setting[c->which], PLAN_TEXT); break;
-	case FIGURE: r->figure[c->which] = parse_figure(field, c->figure, c->unit, wrong); break;
+	case FIGURE:
+		r->figure[c->which] = parse_figure(field, row_of(c)->kind, figure_factor(row_of(c)),
+						   wrong);
+		break;
 	}
 }
 

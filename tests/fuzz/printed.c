@@ -117,11 +117,12 @@ static void put_figure(struct text *t, size_t most)
 /* A session, with the columns of the first version, or those that were added once, or twice. */
 static void put_session(struct text *t, size_t runs, size_t rounds, size_t columns)
 {
+	const char *baseline = one_in(4) ? "own" : "one";
 	size_t i;
 
 	for (i = 0; i < runs * rounds; i++) {
 		put(t, "%zu\t%s\t65536\t%zu\t%s\t", i / runs + 1, i % runs == 0 ? "send" : "mmap",
-		    i % runs + 1, one_in(4) ? "own" : "one");
+		    i % runs + 1, baseline);
 		put_figure(t, 1000000);
 		put_figure(t, 100);
 		put_figure(t, 2);
