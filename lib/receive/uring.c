@@ -38,21 +38,6 @@ static bool next(struct uring_receiver *u, struct io_uring_cqe *done)
 	return true;
 }
 
-static int open_ring(struct uring_receiver *u, size_t size)
-{
-	int e;
-
-	if (uring_open(&u->ring, ENTRIES, true) != 0)
-		return errno;
-	if (uring_start(&u->ring) == 0 &&
-	    uring_buffers_open(&u->buffers, &u->ring, URING_RECEIVE_BUFFERS, size) == 0)
-		return 0;
-	e = errno;
-	uring_close(&u->ring);
-	uring_buffers_close(&u->buffers);
-	return e;
-}
-
 /* Reads the buffer that a completion has filled, and gives it back; returns its bytes. */
 static ssize_t take(const struct uring_receiver *u, struct receiver *r,
 		    const struct io_uring_cqe *done)
@@ -80,32 +65,23 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 	return 0;
 }
 
-/* Ends the request, so that the connection is not used by the ring any more, and closes that. */
-static void close_ring(struct uring_receiver *u)
-{
-	struct io_uring_cqe done;
-
-	if (u->armed)
-		uring_cancel(&u->ring, RECEIVE, CANCEL);
-	/* Data that came before are completions of the request, too, which still goes on after them. */
-	while (u->armed)
-		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
-			break;
-	uring_close(&u->ring);
-	uring_buffers_close(&u->buffers);
-}
-
 int uring_receive_open(struct receiver *r)
 {
 	struct uring_receiver *u = calloc(1, sizeof(*u));
-	int e = u != NULL ? open_ring(u, r->size) : ENOMEM;
+	int e;
 
-	if (e != 0) {
+	if (u == NULL)
+		return ENOMEM;
+	if (uring_open(&u->ring, ENTRIES, true) != 0) {
+		e = errno;
 		free(u);
 		return e;
 	}
 	u->last = 1;
-	r->state = u;
+	r->state = u; /* so that the rest is closed, even if it fails */
+	if (uring_start(&u->ring) != 0 ||
+	    uring_buffers_open(&u->buffers, &u->ring, URING_RECEIVE_BUFFERS, r->size) != 0)
+		return errno;
 	return 0;
 }
 
@@ -132,7 +108,18 @@ ssize_t uring_receive(struct receiver *r, size_t size)
 	return n > 0 ? n : u->last < 0 ? -1 : 0;
 }
 
+/* Ends the request, so that the connection is not used by the ring any more, and closes that. */
 void uring_receive_close(struct receiver *r)
 {
-	close_ring(r->state);
+	struct uring_receiver *u = r->state;
+	struct io_uring_cqe done;
+
+	if (u->armed)
+		uring_cancel(&u->ring, RECEIVE, CANCEL);
+	/* Data that came before are completions of the request, too, which still goes on after them. */
+	while (u->armed)
+		if (!next(u, &done) && uring_enter(&u->ring, 1, -1) != 0 && errno != EINTR)
+			break;
+	uring_close(&u->ring);
+	uring_buffers_close(&u->buffers);
 }
