@@ -129,17 +129,19 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			       struct plan *plan, const struct saved *kept, char why[DIE_MAX])
 {
 	const char *error = NULL;
+	struct run_choice choice;
 	int i, k, rounds = 0;
-	size_t chunk;
 
 	while (plan->rounds < plan->capacity) {
 		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {
 			i = plan_turn(plan, k);
-			chunk = options_choose_run(&opt, i);
-			run_turn(&run, plan->run[i].instrument);
+			choice = options_run(&opt, i);
+			opt.method = choice.method;
+			opt.streams = choice.streams;
+			run_turn(&run, choice.instrument);
 			name_run(plan, i);
 			report_run(rep, plan->added + 1, plan->capacity * plan->n);
-			error = send_once(rep, set, chunk, plan, i, why);
+			error = send_once(rep, set, choice.chunk, plan, i, why);
 			run_turn_end(&run);
 		}
 		/* A signal may have come when a round was complete. */
@@ -191,19 +193,16 @@ static void plan_find(struct plan *plan, struct comparison *c, struct saved *bef
 /* Prepares the plan. */
 static void plan_prepare(struct plan *plan)
 {
-	const struct send_method *method = opt.compare.method[0];
-	size_t chunk;
+	struct run_choice c;
 	int i;
 
 	plan_open(plan, options_runs(&opt), opt.compare.rounds);
 	for (i = 0; i < plan->n; i++) {
-		chunk = options_choose_run(&opt, i);
-		if (opt.method != NULL) /* always: each list has a value */
-			method = opt.method;
-		plan->run[i].chunk = method_chunk(method, chunk, opt.streams);
-		plan->run[i].streams = opt.streams;
-		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", method->name);
-		strcpy(plan->run[i].instrument, options_instrument(&opt, i));
+		c = options_run(&opt, i);
+		plan->run[i].chunk = method_chunk(c.method, c.chunk, c.streams);
+		plan->run[i].streams = c.streams;
+		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", c.method->name);
+		strcpy(plan->run[i].instrument, c.instrument);
 	}
 }
 

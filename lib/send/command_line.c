@@ -311,7 +311,8 @@ static void settle_comparison(struct send_options *opt)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)
 		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : c->wanted ? PLAN_ROUNDS : 1;
-	options_choose_run(opt, 0);
+	opt->method = c->method[0];
+	opt->streams = (int)c->streams.size[0];
 }
 
 /* Checks the options of a transfer, or of requests, and sets defaults. */

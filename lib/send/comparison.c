@@ -128,7 +128,7 @@ static const struct {
 	const char *ratio_key; /* NULL: there is no ratio of it */
 	/* Of the line about a ratio: what it is of, and what comes before and behind it. */
 	const char *what, *verb, *times, *times_before;
-} figures[] = {
+} compared[] = {
 	[PLAN_RATE] = {"KiB/s", 22, "bits_per_second", 8 * 1024, "throughput_ratio", "throughput",
 		       "has", "times the throughput of ", "times its earlier throughput"},
 	[PLAN_LOAD] = {"load", 13, "load_percent", .factor = 100},
@@ -140,7 +140,7 @@ static const struct {
 			      "times as much as before"},
 };
 
-#define FIGURES PLAN_UNCERTAINTY /* the first that is not compared */
+#define COMPARED PLAN_UNCERTAINTY /* the first that is not compared */
 
 static bool is_remote(enum plan_figure f)
 {
@@ -194,10 +194,10 @@ static void print_row(const struct comparison *c, const struct plan *p, int i, c
 			       p == NULL ? columns[k].title : cell(&p->run[i], k, text));
 	if (c->before != NULL)
 		report("%-6s  ", when);
-	for (f = PLAN_RATE; f < FIGURES; f++)
+	for (f = PLAN_RATE; f < COMPARED; f++)
 		if (is_known(c, f))
-			report("%s%*s", f > PLAN_RATE ? "  " : "", figures[f].width,
-			       p == NULL ? figures[f].title : mean_text(p, i, f, text));
+			report("%s%*s", f > PLAN_RATE ? "  " : "", compared[f].width,
+			       p == NULL ? compared[f].title : mean_text(p, i, f, text));
 	report("\n");
 }
 
@@ -260,17 +260,18 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 	wrap_add(&w, "", "%s%s", comparison_run_name(c->plan, i, name),
 		 c->before != NULL ? " now" : "");
 	if (!is_ratio(&e)) {
-		wrap_add(&w, " ", "has no ratio of %s to %s:", figures[f].what,
+		wrap_add(&w, " ", "has no ratio of %s to %s:", compared[f].what,
 			 c->before != NULL ? "before" : other);
 		wrap_add(&w, " ", "a figure is not above 0, or they vary too much");
 		wrap_end(&w);
 		return;
 	}
-	wrap_add(&w, " ", "%s%s %s", figures[f].verb,
+	wrap_add(&w, " ", "%s%s %s", compared[f].verb,
 		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
 		 times(&e, f == PLAN_RATE ? 0 : unsafe, text));
-	wrap_add(&w, " ", "%s%s%s", c->before != NULL ? figures[f].times_before : figures[f].times,
-		 other, none ? ":" : "");
+	wrap_add(&w, " ", "%s%s%s",
+		 c->before != NULL ? compared[f].times_before : compared[f].times, other,
+		 none ? ":" : "");
 	if (none)
 		wrap_add(&w, " ", "no difference is shown");
 	wrap_end(&w);
@@ -436,9 +437,9 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 	enum plan_figure f;
 	struct estimate e;
 
-	for (f = PLAN_RATE; f < FIGURES; f++) {
+	for (f = PLAN_RATE; f < COMPARED; f++) {
 		e = plan_mean(p, i, f);
-		json_estimate(j, figures[f].key, "mean", &e, figures[f].factor);
+		json_estimate(j, compared[f].key, "mean", &e, compared[f].factor);
 	}
 }
 
@@ -447,10 +448,10 @@ static void json_ratios(struct json *j, const struct comparison *c, int i)
 	enum plan_figure f;
 	struct estimate e;
 
-	for (f = PLAN_RATE; f < FIGURES; f++) {
+	for (f = PLAN_RATE; f < COMPARED; f++) {
 		e = ratio_of(c, i, f);
-		if (figures[f].ratio_key != NULL)
-			json_estimate(j, figures[f].ratio_key, "ratio", &e, 1);
+		if (compared[f].ratio_key != NULL)
+			json_estimate(j, compared[f].ratio_key, "ratio", &e, 1);
 	}
 }
 

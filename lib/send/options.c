@@ -18,27 +18,23 @@ int options_runs(const struct send_options *opt)
 	       (opt->compare.instruments ? 2 : 1);
 }
 
-const char *options_instrument(const struct send_options *opt, int i)
-{
-	const bool soaks = opt->compare.instruments ? i % 2 == 1 : opt->gauge.soak;
-
-	return !gauge_is_wanted(&opt->gauge) ? "" : soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE;
-}
-
 double options_timeout(const struct send_options *opt)
 {
 	return opt->timeout > 0 && opt->pace > 0 ? opt->timeout + PACED_BYTES / (double)opt->pace
 						 : opt->timeout;
 }
 
-size_t options_choose_run(struct send_options *opt, int i)
+struct run_choice options_run(const struct send_options *opt, int i)
 {
 	const struct compare_options *c = &opt->compare;
-	const int chunks = chunks_of(opt);
+	const bool soaks = c->instruments ? i % 2 == 1 : opt->gauge.soak;
+	const int k = c->instruments ? i / 2 : i, chunks = chunks_of(opt);
+	const char *instrument = soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE;
 
-	i /= c->instruments ? 2 : 1;
-	opt->streams = (int)c->streams.size[i % c->streams.n];
-	i /= c->streams.n;
-	opt->method = c->method[i / chunks];
-	return opt->chunks.size[i % chunks];
+	return (struct run_choice){
+		.method = c->method[k / c->streams.n / chunks],
+		.chunk = opt->chunks.size[k / c->streams.n % chunks],
+		.streams = (int)c->streams.size[k % c->streams.n],
+		.instrument = gauge_is_wanted(&opt->gauge) ? instrument : "",
+	};
 }

@@ -3,8 +3,10 @@
  * the method and the streams: those are of the run that zcc chose last.
  *
  *	for (i = 0; i < options_runs(&opt); i++) {
- *		chunk = options_choose_run(&opt, i);
- *		send(&opt, chunk);
+ *		choice = options_run(&opt, i);
+ *		opt.method = choice.method;
+ *		opt.streams = choice.streams;
+ *		send(&opt, choice.chunk);
  *	}
  */
 #pragma once
@@ -71,11 +73,13 @@ int options_runs(const struct send_options *opt);
  */
 double options_timeout(const struct send_options *opt);
 
-/*
- * Makes the settings those of run i of a plan: the instrument varies fastest, then the last list, that of
- * the streams.  Returns the bytes of a call, 0 for the method's default.
- */
-size_t options_choose_run(struct send_options *opt, int i);
+/* What tells the runs of a plan apart. */
+struct run_choice {
+	const struct send_method *method;
+	size_t chunk; /* bytes of a call; 0: the method's default */
+	int streams;
+	const char *instrument; /* LOAD_BY_*; an empty string where no load is measured */
+};
 
-/* The instrument of run i, LOAD_BY_*; an empty string where no load is measured. */
-const char *options_instrument(const struct send_options *opt, int i);
+/* That of run i: the instrument varies fastest, then the last list, that of the streams. */
+struct run_choice options_run(const struct send_options *opt, int i);
