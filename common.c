@@ -385,7 +385,7 @@ ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 	sigset_t pending; /* signals that the threads have blocked */
 
-	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && poll(&p, 1, gave_up ? 0 : 1000) <= 0) {
+	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && TEMP_FAILURE_RETRY(poll(&p, 1, gave_up ? 0 : 1000)) == 0) {
 		sigpending(&pending);
 		if (gave_up || (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
 		    sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP)) {

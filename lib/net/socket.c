@@ -21,37 +21,24 @@ int sock_open(int family, int flags, const struct sock_options *o)
 	return fd;
 }
 
-/* Where struct mptcp_info of Linux 6.5 has what the structs of older headers lack. */
-#define MPTCP_RECEIVED 64
-#define MPTCP_ACKED    72
-#define MPTCP_SIZE     80
-
-/* A count of the connection; NAN where the kernel's struct, of `len` bytes, does not have it. */
-static double mptcp_count(const char *info, socklen_t len, size_t at)
-{
-	uint64_t count;
-
-	if (len < MPTCP_SIZE)
-		return NAN;
-	memcpy(&count, info + at, sizeof(count));
-	return (double)count;
-}
+/* Counts in the struct mptcp_info of Linux 6.5, as 64-bit words, which older headers lack. */
+enum { MPTCP_RECEIVED = 8, MPTCP_ACKED, MPTCP_WORDS };
 
 bool sock_is_mptcp(int fd, double *acked, double *received)
 {
-	char info[MPTCP_SIZE] = "";
-	socklen_t len = sizeof(info);
+	uint64_t word[MPTCP_WORDS] = {0};
+	socklen_t len = sizeof(word);
 	uint32_t flags;
 
-	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, info, &len) != 0)
+	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, word, &len) != 0)
 		return false;
-	memcpy(&flags, info + offsetof(struct mptcp_info, mptcpi_flags), sizeof(flags));
+	memcpy(&flags, (char *)word + offsetof(struct mptcp_info, mptcpi_flags), sizeof(flags));
 	if ((flags & MPTCP_INFO_FLAG_FALLBACK) != 0)
 		return false;
 	if (acked != NULL)
-		*acked = mptcp_count(info, len, MPTCP_ACKED);
+		*acked = len == sizeof(word) ? (double)word[MPTCP_ACKED] : NAN;
 	if (received != NULL)
-		*received = mptcp_count(info, len, MPTCP_RECEIVED);
+		*received = len == sizeof(word) ? (double)word[MPTCP_RECEIVED] : NAN;
 	return true;
 }
 

@@ -61,7 +61,7 @@ int uring_open(struct uring *u, unsigned entries, bool deferred)
 					     IORING_SETUP_DEFER_TASKRUN};
 	int e;
 
-	*u = (struct uring){.disabled = true, .rings = MAP_FAILED, .sqe = MAP_FAILED};
+	*u = (struct uring){.rings = MAP_FAILED, .sqe = MAP_FAILED};
 	u->fd = setup(entries, &p);
 	if (u->fd < 0 && errno == EINVAL && !deferred) {
 		p = (struct io_uring_params){.flags = IORING_SETUP_R_DISABLED};
@@ -82,7 +82,6 @@ int uring_open(struct uring *u, unsigned entries, bool deferred)
 
 int uring_start(struct uring *u)
 {
-	u->disabled = false;
 	return uring_register(u, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
 

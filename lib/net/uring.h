@@ -48,7 +48,6 @@ struct uring {
 	struct io_uring_cqe *cqe;
 	void *rings;
 	size_t rings_size;
-	bool disabled; /* uring_start() has not been called */
 };
 
 /*

@@ -34,32 +34,27 @@ static void add_file(struct fileset *set, const struct file *f, bool raw)
 	set->file[set->n++] = *f;
 }
 
-/* Counts a file that is skipped. */
-static void skip_file(struct fileset *set, const char *name)
-{
-	if (set->skipped++ == 0)
-		set->first_skipped = name;
-}
-
 /* Opens a file and adds it, or warns that it is skipped.  The first `keep_open` files stay open. */
 static void open_file(struct fileset *set, const char *name, size_t keep_open, bool raw)
 {
 	struct file f = {.name = name, .fd = -1};
 	const int fd = file_open(name);
+	bool is_sent = false;
 	struct stat sb;
 
 	if (fd < 0 || fstat(fd, &sb) != 0) {
 		warn("%s: skipped", printable(name));
-		skip_file(set, name);
 	} else if (!S_ISREG(sb.st_mode)) {
 		warnx("%s: skipped: not a regular file", printable(name));
-		skip_file(set, name);
 	} else {
 		f.size = (uint64_t)sb.st_size;
 		if (set->n < keep_open)
 			f.fd = fd;
 		add_file(set, &f, raw);
+		is_sent = true;
 	}
+	if (!is_sent && set->skipped++ == 0)
+		set->first_skipped = name;
 	if (fd >= 0 && f.fd < 0)
 		close(fd);
 }

@@ -75,38 +75,36 @@ int target_connect(const struct target *s, const struct run *r, _Atomic int *soc
 	return -1;
 }
 
-static void resolve_source(struct target *s, const struct send_options *opt)
+/* Returns the addresses of a name, or dies; `prefix` is in front of the name in the message. */
+static struct addrinfo *look_up(const char *prefix, const char *name, const char *as,
+				const char *port, int family)
 {
-	const struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
+	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
-	const int e = getaddrinfo(opt->source, NULL, &hints, &list);
+	const int e = getaddrinfo(as, port, &hints, &list);
 
 	if (e != 0)
-		die("--bind %s: %s", opt->source,
-		    e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	memcpy(&s->source, list->ai_addr, list->ai_addrlen);
-	s->source_len = list->ai_addrlen;
-	freeaddrinfo(list);
+		die("%s%s: %s", prefix, name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+	return list;
 }
 
 /* Returns the server's addresses, of the family of --bind.  `0` is this host, as in 2001. */
 static struct addrinfo *resolve(struct target *s, const struct send_options *opt)
 {
-	struct addrinfo hints = {.ai_family = opt->family, .ai_socktype = SOCK_STREAM};
 	const char *host = opt->server;
-	struct addrinfo *list;
-	int e;
+	struct addrinfo *source;
+	int family = opt->family;
 
 	if (opt->source != NULL) {
-		resolve_source(s, opt);
-		hints.ai_family = s->source.ss_family;
+		source = look_up("--bind ", opt->source, opt->source, NULL, family);
+		memcpy(&s->source, source->ai_addr, source->ai_addrlen);
+		s->source_len = source->ai_addrlen;
+		family = source->ai_family;
+		freeaddrinfo(source);
 	}
 	if (strcmp(host, "0") == 0)
-		host = hints.ai_family == AF_INET6 ? "::1" : "127.0.0.1";
-	e = getaddrinfo(host, opt->port, &hints, &list);
-	if (e != 0)
-		die("%s: %s", opt->server, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
-	return list;
+		host = family == AF_INET6 ? "::1" : "127.0.0.1";
+	return look_up("", opt->server, host, opt->port, family);
 }
 
 static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)
@@ -272,7 +270,7 @@ void run_start(struct run *r, void (*work)(void *worker), void *workers, size_t 
 			die("thread %d of %d: %s", i + 1, r->opt->streams, strerror(e));
 	}
 	gauge_next(&r->gauge);
-	run_mark_begin(r);
+	gauge_begin(&r->gauge, &r->begin, r->interface);
 	r->start_ns = now_ns();
 	r->end_ns = time_after(r->start_ns, seconds);
 	pthread_barrier_wait(&r->barrier);
@@ -353,22 +351,7 @@ void run_interrupt(struct run *r, int sig)
 void run_measured(struct run *r)
 {
 	if (atomic_fetch_sub(&r->measuring, 1) == 1)
-		run_mark_end(r);
-}
-
-static const char *interface_of(const struct run *r)
-{
-	return r->interface[0] != '\0' ? r->interface : NULL;
-}
-
-void run_mark_begin(struct run *r)
-{
-	gauge_begin(&r->gauge, &r->begin, interface_of(r));
-}
-
-void run_mark_end(struct run *r)
-{
-	gauge_end(&r->gauge, &r->end, interface_of(r));
+		gauge_end(&r->gauge, &r->end, r->interface);
 }
 
 /* Why there is no load, as a receipt names it; an empty word where that is not known. */

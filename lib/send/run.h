@@ -135,10 +135,6 @@ void run_stop(struct run *r);
 /* The same of a signal, for its handler. */
 void run_interrupt(struct run *r, int sig);
 
-/* Reads the host before what is to be measured, or after it. */
-void run_mark_begin(struct run *r);
-void run_mark_end(struct run *r);
-
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
 

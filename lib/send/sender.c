@@ -139,7 +139,7 @@ static const struct send_method methods[] = {
 	 .open = zerocopy_open,
 	 .step = zerocopy_step,
 	 .reap = zerocopy_reap,
-	 .finish = zerocopy_finish,
+	 .await = zerocopy_await,
 	 .count = zerocopy_count,
 	 .close = zerocopy_close,
 	 .explain = zerocopy_explain},
@@ -155,8 +155,9 @@ static const struct send_method methods[] = {
 	 .has_buffer = true,
 	 .open = uring_send_open_zc,
 	 .step = uring_step,
-	 .finish = uring_finish,
+	 .await = uring_await,
 	 .count = uring_count,
+	 .finish = uring_finish,
 	 .close = uring_send_close},
 };
 
@@ -237,13 +238,13 @@ bool sender_reap(struct sender *s)
 
 void sender_finish(struct sender *s)
 {
-	if (s->method->finish != NULL)
-		s->method->finish(s);
-}
+	const uint64_t until = now_ns() + PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+	const struct send_method *m = s->method;
 
-uint64_t sender_patience(const struct sender *s)
-{
-	return PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
+	while (m->await != NULL && m->count(s).incomplete > 0 && now_ns() < until)
+		m->await(s);
+	if (m->finish != NULL)
+		m->finish(s);
 }
 
 void sender_close(struct sender *s)

@@ -29,8 +29,9 @@ struct send_method {
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
 	/* Takes completions, which wake poll(2) until they are taken.  False if there were none. */
 	bool (*reap)(struct sender *s);
-	void (*finish)(struct sender *s); /* waits, after the last send, for what the kernel owns */
+	void (*await)(struct sender *s); /* waits for completions, for a limited time */
 	struct zerocopy_figures (*count)(const struct sender *s); /* what became of the sends */
+	void (*finish)(struct sender *s); /* to be called when the kernel owns no buffer any more */
 	void (*close)(struct sender *s);
 	const char *(*explain)(int error); /* why a send failed; NULL: as strerror(3) has it */
 };
@@ -92,12 +93,9 @@ bool sender_reap(struct sender *s);
 
 /*
  * Waits, after the last send and in the sender's own thread, until the kernel owns none of the
- * sender's buffers: a server may hold them up, but for no longer than sender_patience().
+ * sender's buffers.  A server may hold them up: it waits for 10 s, or 1 s where a signal stopped it.
  */
 void sender_finish(struct sender *s);
-
-/* How long a sender waits in the end, in ns: 10 s, or 1 s where a signal stopped it. */
-uint64_t sender_patience(const struct sender *s);
 
 /* Closes the socket and frees what the sender has. */
 void sender_close(struct sender *s);
@@ -119,7 +117,7 @@ static inline size_t at_most(uint64_t len, size_t max)
 void zerocopy_open(struct sender *s);
 ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
 bool zerocopy_reap(struct sender *s);
-void zerocopy_finish(struct sender *s);
+void zerocopy_await(struct sender *s);
 struct zerocopy_figures zerocopy_count(const struct sender *s);
 void zerocopy_close(struct sender *s);
 const char *zerocopy_explain(int error);
@@ -133,6 +131,7 @@ const char *zerocopy_explain(int error);
 void uring_send_open(struct sender *s);
 void uring_send_open_zc(struct sender *s);
 ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len);
+void uring_await(struct sender *s);
 void uring_finish(struct sender *s);
 struct zerocopy_figures uring_count(const struct sender *s);
 void uring_send_close(struct sender *s);

@@ -22,7 +22,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	(void)now;
 	for (i = 0; i < t->opt->streams; i++)
 		stream_mark_now(&t->stream[i], &t->stream[i].begin);
-	run_mark_begin(t->run);
+	gauge_begin(&t->run->gauge, &t->run->begin, t->run->interface);
 	t->measuring = true;
 	return NEVER;
 }

@@ -238,17 +238,17 @@ ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len)
 	return chain_result(s, len, n);
 }
 
-/*
- * After the last send no request is under way, but notifications may be to come.  Buffers that the
- * kernel still owns stay registered: an older kernel would wait for them.
- */
+/* Waits for notifications, of which some may be to come after the last send. */
+void uring_await(struct sender *s)
+{
+	enter(s, 1, WAIT_MS);
+}
+
+/* Buffers that the kernel still owns stay registered: an older kernel would wait for them. */
 void uring_finish(struct sender *s)
 {
-	struct uring_sender *r = s->ring;
-	const uint64_t until = now_ns() + sender_patience(s);
+	const struct uring_sender *r = s->ring;
 
-	while (r->sent.incomplete > 0 && now_ns() < until)
-		enter(s, 1, WAIT_MS);
 	if (r->started && r->sent.incomplete == 0)
 		uring_register(&r->ring, IORING_UNREGISTER_BUFFERS, NULL, 0);
 }

@@ -56,7 +56,7 @@ bool zerocopy_reap(struct sender *s)
 }
 
 /* Waits for completions, WAIT_MS at most.  The overseer watches whether the server takes data. */
-static void await_completion(struct sender *s)
+void zerocopy_await(struct sender *s)
 {
 	struct pollfd p = {.fd = s->sock};
 
@@ -78,7 +78,7 @@ static ssize_t send_buffer(struct sender *s, const char *buf, size_t len)
 		n = send(s->sock, buf, len, MSG_ZEROCOPY);
 		if (n >= 0 || errno != ENOBUFS || z->incomplete == 0)
 			return n;
-		await_completion(s);
+		zerocopy_await(s);
 	}
 	return 0;
 }
@@ -94,7 +94,7 @@ ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 	if (z->busy[slot])
 		zerocopy_reap(s);
 	while (z->busy[slot] && !sender_stopped(s))
-		await_completion(s);
+		zerocopy_await(s);
 	if (z->busy[slot])
 		return 0;
 	n = pread(fd, buf, at_most(len, s->chunk), off);
@@ -106,16 +106,6 @@ ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 		z->incomplete++;
 	}
 	return n;
-}
-
-void zerocopy_finish(struct sender *s)
-{
-	const uint64_t until = now_ns() + sender_patience(s);
-	const struct zerocopy *z = s->ring;
-
-	zerocopy_reap(s);
-	while (z->incomplete > 0 && now_ns() < until)
-		await_completion(s);
 }
 
 struct zerocopy_figures zerocopy_count(const struct sender *s)
