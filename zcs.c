@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "lib/load/limits.h"
-#include "lib/receive/reply.h"
 #include "lib/receive/server.h"
 #include "lib/report/usage.h"
 
@@ -23,7 +22,9 @@ static _Atomic int stop; /* the signal that ends the program */
 
 static void on_signal(int sig)
 {
-	stop = sig;
+	if (sig != SIGALRM)
+		stop = sig;
+	alarm(1); /* ends a write(2) of the report that nobody reads */
 }
 
 /* Opens all that needs privileges; returns the listener. */
@@ -52,6 +53,7 @@ static int open_all(struct context *x)
 
 static int run(struct context *x)
 {
+	const struct sigaction alarmed = {.sa_handler = on_signal};
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	char name[ADDR_STRLEN];
@@ -62,14 +64,18 @@ static int run(struct context *x)
 		privileges_drop_or_die(opt.user);
 	if (!opt.reply)
 		receiver_try_or_die(opt.method);
+	sigaction(SIGALRM, &alarmed, NULL);
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
+	pthread_mutex_lock(&x->report.lock);
 	if (opt.reply)
 		serve_replies(x, listener, &unblocked);
 	else
 		serve(x, listener, &unblocked);
+	/* Clients that are late did not send all. */
+	x->group.failed |= x->group.n > 0;
 	status = x->report.failed || (opt.once && x->group.failed) ? EXIT_FAILURE : EXIT_SUCCESS;
 	/*
 	 * Clients that are late still use what a return would free, and exit(3) would wait for a

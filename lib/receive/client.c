@@ -1,4 +1,4 @@
-#include "lib/receive/client.h"
+#include "lib/receive/server.h"
 
 #include <limits.h>
 #include <sys/eventfd.h>
@@ -16,6 +16,7 @@ struct client {
 	struct member member;
 	struct receiver receiver;
 	struct figures figures; /* once it has ended */
+	char why[VERDICT_MAX];  /* why it failed; empty if it did not */
 	bool summary;           /* the report has one of it */
 	int number;             /* from 0 */
 	double cpu;             /* to which its thread is bound; NAN: none */
@@ -167,7 +168,7 @@ static void linger(struct client *c)
 		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
-/* Why a client that has ended did not keep to the wire, in buf; NULL if it did. */
+/* Why a client that has ended did not keep to the wire, in buf, which is returned; NULL if it did. */
 static const char *verdict(const struct client *c, int error, char buf[VERDICT_MAX])
 {
 	const struct wire *wire = &c->receiver.wire;
@@ -185,7 +186,7 @@ static const char *verdict(const struct client *c, int error, char buf[VERDICT_M
 	else if (error != 0)
 		snprintf(why, sizeof(why), "%s", receiver_explain(&c->receiver, error, text));
 	else if (c->member.calls == 0)
-		return "closed without sending anything";
+		return strcpy(buf, "closed without sending anything");
 	else if (whole && !c->member.warming)
 		return NULL;
 	else
@@ -232,7 +233,7 @@ static void *client_thread(void *arg)
 	struct context *x = c->context;
 	struct place *p = &c->place;
 	struct figures *f = &c->figures;
-	char name[ADDR_STRLEN], text[VERDICT_MAX];
+	char name[ADDR_STRLEN];
 	const char *why;
 	bool has_receipt;
 
@@ -240,31 +241,43 @@ static void *client_thread(void *arg)
 		note("%s: connected",
 		     addr_format((struct sockaddr *)&p->peer, sizeof(p->peer), name));
 	client_bind(c);
-	why = verdict(c, receive(c), text);
-	x->group.failed |= why != NULL;
+	why = verdict(c, receive(c), c->why);
 	has_receipt = why == NULL && !x->opt->raw;
 	client_figures(c);
 	if (has_receipt)
 		send_receipt(p->sock, f);
 	meter_say(&x->meter, &f->host);
-	f->cut = (why != NULL && !*x->stop) || c->receiver.excess;
 	c->summary = has_summary(c, why);
-	if (!x->opt->json && c->summary)
-		report_client(&x->report, &p->peer, f, c->receiver.wire.empty_loops > 0);
 	if (has_receipt)
 		linger(c);
-	f->cut |= c->receiver.excess;
-	if (x->opt->json && why != NULL && (x->opt->once || c->member.calls > 0))
-		report_cut(&x->report, &p->peer, why);
-	if (x->opt->json)
-		report_stream(&x->report, p->sock, &p->peer, f, c->number + 1, c->summary);
-	receiver_close(&c->receiver);
-	place_close(&x->places, p);
+	f->cut = (why != NULL && !*x->stop) || c->receiver.excess;
 	c->next = x->ended;
 	while (!atomic_compare_exchange_weak(&x->ended, &c->next, c))
 		;
 	eventfd_write(x->group.wake, 1);
 	return NULL;
+}
+
+/* Reports a client that has ended, removes it from its group and frees all that it has. */
+static void client_end(struct client *c)
+{
+	struct context *x = c->context;
+	const struct sockaddr_storage *peer = &c->place.peer;
+	const bool failed = c->why[0] != '\0';
+
+	pthread_join(c->thread, NULL);
+	x->group.failed |= failed;
+	if (x->opt->json && failed && (x->opt->once || c->member.calls > 0))
+		report_cut(&x->report, peer, c->why);
+	if (x->opt->json)
+		report_stream(&x->report, c->place.sock, peer, &c->figures, c->number + 1,
+			      c->summary);
+	else if (c->summary)
+		report_client(&x->report, peer, &c->figures, c->receiver.wire.empty_loops > 0);
+	receiver_close(&c->receiver);
+	place_close(&x->places, &c->place);
+	group_remove(x, &c->member, &c->figures, c->summary);
+	free(c);
 }
 
 /* Accepts a client, if there is one, and starts its thread; returns whether it has joined the group. */
@@ -311,8 +324,6 @@ void clients_look(struct context *x, int listener)
 			break;
 	for (; c != NULL; c = next) {
 		next = c->next;
-		pthread_join(c->thread, NULL);
-		group_remove(x, &c->member, &c->figures, c->summary);
-		free(c);
+		client_end(c);
 	}
 }

@@ -1,5 +1,16 @@
 #include "lib/receive/group.h"
 
+void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
+		     const sigset_t *unblocked)
+{
+	const uint64_t now = now_ns();
+	const struct timespec t = ns_to_timespec(due_ns > now ? due_ns - now : 0);
+
+	pthread_mutex_unlock(&x->report.lock);
+	ppoll(p, n, due_ns < UINT64_MAX ? &t : NULL, unblocked);
+	pthread_mutex_lock(&x->report.lock);
+}
+
 void mark_now(struct meter *m, struct mark *mark)
 {
 	mark->ns = now_ns();

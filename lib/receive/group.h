@@ -59,7 +59,7 @@ struct client_group {
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
-	_Atomic bool failed;         /* a client failed, since the start */
+	bool failed;                 /* a client failed, since the start */
 	struct interval {
 		struct mark begin;
 		bool warm_up; /* a client was in its warm-up when it began */
@@ -79,6 +79,13 @@ struct context {
 	_Atomic(struct client *) ended;  /* clients that are to be removed, the last first */
 	struct figures program;          /* of receipts: what program and kernel this is */
 };
+
+/*
+ * Waits for events until `due_ns` of now_ns(), UINT64_MAX: without a limit, or for a signal, which is
+ * blocked but in `unblocked`.  Meanwhile a thread that dies can end the report.
+ */
+void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
+		     const sigset_t *unblocked);
 
 /* Adds a client to the group, or begins one with it. */
 void group_join(struct context *x, struct member *c);

@@ -1,4 +1,4 @@
-#include "lib/receive/reply.h"
+#include "lib/receive/server.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -260,7 +260,6 @@ static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unbl
 {
 	struct meter *m = &r->context->meter;
 	uint64_t now, due;
-	struct timespec t;
 	bool clients;
 
 	while (!*r->context->stop && (now = now_ns()) < until) {
@@ -270,8 +269,7 @@ static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unbl
 		due = m->due_ns < until ? m->due_ns : until;
 		if (meter_measures(m) && due > now + (clients ? DEPARTURE_NS : ARRIVAL_NS))
 			due = now + (clients ? DEPARTURE_NS : ARRIVAL_NS);
-		t = ns_to_timespec(due > now ? due - now : 0);
-		ppoll(NULL, 0, due < UINT64_MAX ? &t : NULL, unblocked);
+		wait_for_events(r->context, NULL, 0, due, unblocked);
 	}
 }
 

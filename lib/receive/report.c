@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio_ext.h>
 
-#include "lib/receive/guard.h"
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
 #include "lib/report/wrap.h"
@@ -21,7 +20,7 @@ static bool may_pass(int e)
 /* Writes what was printed.  If it cannot, that is lost, and a JSON object with it. */
 static void flush(struct report *r)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if (stdout_flush() == 0 && !ferror(stdout))
 		return;
 	if (r->opt->once || !may_pass(errno))
 		die_errno("stdout");
@@ -105,9 +104,7 @@ void report_client(struct report *r, const struct sockaddr_storage *peer, const 
 	if (warmed_up)
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
 			 plural(f->warmup));
-	pthread_mutex_lock(&r->lock);
 	summary_print(r, &w, f, true);
-	pthread_mutex_unlock(&r->lock);
 }
 
 static void print_total(struct report *r, const struct figures *f)
@@ -164,16 +161,11 @@ static void object_end(struct report *r, const char *error)
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface)
 {
-	struct link via;
-
-	link_read(&via, interface);
-	pthread_mutex_lock(&r->lock);
+	link_read(&r->via, interface);
 	r->first = *peer;
-	r->via = via;
 	r->began = time(NULL);
 	r->listed = r->left_out = 0;
 	STAILQ_INIT(&r->streams);
-	pthread_mutex_unlock(&r->lock);
 }
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
@@ -181,7 +173,6 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	char rate[RATE_STRLEN], several[32] = "";
 	struct json *j;
 
-	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
 		j = group_object(r);
 		json_open(j, NULL, '{');
@@ -199,7 +190,6 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		print(r, "%s%s%s\n", interval_text(f, start, rate), several,
 		      warm_up ? ", warm-up" : "");
 	}
-	pthread_mutex_unlock(&r->lock);
 }
 
 void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
@@ -208,7 +198,6 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 	struct stream_record *s = NULL;
 	socklen_t len = sizeof(s->local);
 
-	pthread_mutex_lock(&r->lock);
 	if (listed && r->listed < LISTED_MAX)
 		s = calloc(1, sizeof(*s));
 	if (s == NULL) {
@@ -221,7 +210,6 @@ void report_stream(struct report *r, int sock, const struct sockaddr_storage *pe
 		s->number = number;
 		STAILQ_INSERT_TAIL(&r->streams, s, link);
 	}
-	pthread_mutex_unlock(&r->lock);
 }
 
 void report_cut(struct report *r, const struct sockaddr_storage *peer, const char *why)
@@ -229,10 +217,8 @@ void report_cut(struct report *r, const struct sockaddr_storage *peer, const cha
 	char address[ADDR_STRLEN];
 
 	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
-	pthread_mutex_lock(&r->lock);
 	if (r->cut == NULL && asprintf(&r->cut, "%s: %s", address, why) < 0)
 		r->cut = NULL;
-	pthread_mutex_unlock(&r->lock);
 }
 
 /* Prints the clients as end.streams. */
@@ -284,7 +270,6 @@ static void group_free(struct report *r)
 
 void report_group(struct report *r, const struct figures *f, bool summary)
 {
-	pthread_mutex_lock(&r->lock);
 	if (!r->opt->json) {
 		if (f->clients > 1 && summary && f->bytes > 0)
 			print_total(r, f);
@@ -293,7 +278,6 @@ void report_group(struct report *r, const struct figures *f, bool summary)
 			group_object_end(r, f);
 		group_free(r);
 	}
-	pthread_mutex_unlock(&r->lock);
 }
 
 /*
@@ -334,7 +318,6 @@ void report_replies(struct report *r, const struct figures *f, double start,
 	struct json *j = &r->json;
 	char rate[RATE_STRLEN];
 
-	pthread_mutex_lock(&r->lock);
 	if (r->opt->json) {
 		begin_line(r);
 		json_report_open(j);
@@ -362,7 +345,6 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		      total->failures->broken);
 		netstat_text(r, &total->tcp);
 	}
-	pthread_mutex_unlock(&r->lock);
 }
 
 void report_fail(void *report, const char *why)
@@ -372,7 +354,7 @@ void report_fail(void *report, const char *why)
 
 	if (!r->opt->json)
 		return;
-	/* The thread that dies may have the lock, or another that does not give it back. */
+	/* The thread that dies may have the lock, or the main one, which prints, does not give it back. */
 	until = ns_to_timespec(clock_ns(CLOCK_REALTIME) + 1000000000u);
 	pthread_mutex_timedlock(&r->lock, &until);
 	if (r->json.f == NULL)

@@ -1,8 +1,9 @@
 /*
  * report.h: what zcs prints on stdout: lines of text, or with --json one object for each group of
- * clients.  Any thread may call these functions; each takes the report's lock.
+ * clients.  The main thread alone prints, and has the report's lock but while it waits.
  *
  *	struct report r = {.opt = &opt, .stop = &stop, .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
+ *	pthread_mutex_lock(&r.lock);
  *	report_client(&r, &peer, &figures, false);
  *
  * A report that cannot be written is lost, and one message reports it: otherwise a client could
@@ -14,7 +15,7 @@
 #include <sys/queue.h>
 
 #include "lib/load/counters.h"
-#include "lib/receive/options.h"
+#include "lib/receive/guard.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
@@ -32,7 +33,7 @@ struct stream_record {
 struct report {
 	const struct receive_options *opt;
 	const _Atomic int *stop; /* the signal that ends the program */
-	/* The lock is of the kind that reports a deadlock: a thread that dies may hold it. */
+	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
 	pthread_mutex_t lock;
 	_Atomic bool failed; /* something could not be written */
 	bool mid_line;       /* that was after the begin of a line, perhaps */
@@ -97,5 +98,5 @@ struct reply_total {
 void report_replies(struct report *r, const struct figures *f, double start,
 		    const struct reply_total *total);
 
-/* For die_init(): ends the JSON report with `why` as its error, and keeps the lock. */
+/* For die_init(), in any thread: ends the JSON report with `why` as its error, and keeps the lock. */
 void report_fail(void *report, const char *why);

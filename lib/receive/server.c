@@ -9,8 +9,6 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
-#include "lib/receive/client.h"
-
 #define BACKLOG      4096        /* the kernel lowers it to net.core.somaxconn */
 #define REPLY_UNSENT (64 * 1024) /* bytes unsent that stop a reply; one send more makes 128 KiB */
 #define SUMMARIES_NS 2000000000u /* for the clients' summaries on an interrupt */
@@ -128,8 +126,8 @@ static void wait_for(struct context *x, int listener, uint64_t period, const sig
 {
 	const bool lack = places_lack(&x->places), clients = x->group.n > 0;
 	struct pollfd p[2] = {{lack ? -1 : listener, POLLIN, 0}, {x->group.wake, POLLIN, 0}};
-	uint64_t now = now_ns(), due = x->meter.due_ns;
-	struct timespec t;
+	const uint64_t now = now_ns();
+	uint64_t due = x->meter.due_ns;
 	eventfd_t ended;
 
 	if (lack && due > now + LACK_NS)
@@ -138,8 +136,7 @@ static void wait_for(struct context *x, int listener, uint64_t period, const sig
 		due = now + LOOK_NS;
 	if (clients && due > x->group.interval.begin.ns + period)
 		due = x->group.interval.begin.ns + period;
-	t = ns_to_timespec(due > now ? due - now : 0);
-	ppoll(p, 2, due < UINT64_MAX ? &t : NULL, unblocked);
+	wait_for_events(x, p, 2, due, unblocked);
 	eventfd_read(x->group.wake, &ended);
 }
 

@@ -1,5 +1,5 @@
 /*
- * server.h: listens, gives up the privileges for that, accepts clients that send (client.h) and
+ * server.h: listens, gives up the privileges for that, accepts clients that send and
  * prints the intervals of their group.
  *
  *	fd = listen_or_die(&opt);	(a port below 1024)
@@ -29,3 +29,17 @@ void privileges_drop_or_die(const char *user);
  * awaited for SUMMARIES_NS; clients that are still there after that are in group.n.
  */
 void serve(struct context *x, int listener, const sigset_t *unblocked);
+
+/*
+ * client.c: accepts a client that sends, if one waits, and starts its thread; then removes those from the
+ * group that had ended before.  So a client that waits to be accepted belongs to the group.  `listener`
+ * is -1 once it is closed.
+ */
+void clients_look(struct context *x, int listener);
+
+/*
+ * reply.c: serves clients that ask for N bytes each until a signal, with a line of the report for each
+ * interval in which there were replies, and one at the end.  A thread for each CPU waits for the events
+ * of its own clients, and accepts new ones from the listener that all threads share.
+ */
+void serve_replies(struct context *x, int listener, const sigset_t *unblocked);

@@ -486,6 +486,7 @@ remember $CLIENT
 zcs_ends_on_sigterm()
 {
 	wait_until pipe_is_full unread
+	sleep 1 # what room is left in its last page is for some intervals
 	kill -TERM $ZCS
 	ended $ZCS
 	grep -q "^zcs: stdout: " zcs.err
