@@ -1,6 +1,4 @@
-"""What zc-hosts reports: the figures of connections and hosts, as JSON lines and as a table."""
-
-import json
+"""What zc-hosts reports: the figures of connections and hosts, and the table."""
 
 FAILED_INCLUDED = "includes clients that failed"
 THROUGHPUT = ("bytes", "seconds", "bits_per_second")
@@ -69,7 +67,7 @@ def receiver_figures(run, streams):
 
 def connection_result(receiver, sender, sender_name):
     """The figures of a connection, or which host failed and why."""
-    result = {"sender": sender_name, "receiver": receiver.host, "runs": (sender, receiver)}
+    result = {"schema": 1, "sender": sender_name, "receiver": receiver.host, "runs": (sender, receiver)}
     end = first_end(sender)
     moved = numbers(part(end, "sum_received"), *THROUGHPUT)
     if sender is not None and len(sender.objects()) > 1:
@@ -95,13 +93,6 @@ def add_hosts(results):
         one["receiver_host"] = receiver_figures(receiver, streams.get(one["receiver"], 0))
 
 
-def json_line(one):
-    keys = ("round", "sender", "receiver", "error", "failed_host", "bytes", "seconds", "bits_per_second")
-    keys += ("retransmits", "sender_host", "receiver_host")
-    shown = {key: one[key] for key in keys if key in one}
-    return json.dumps({"schema": 1, **shown}, separators=(",", ":"))
-
-
 def left_out(results):
     """The hosts that failed with two hosts which worked with others, and worked with none."""
     worked, failed = set(), {}
@@ -117,10 +108,9 @@ def left_out(results):
 
 def skipped(pair, out):
     """The result of a connection that is not tried, since one of its hosts is omitted."""
-    result = dict(zip(("sender", "receiver"), pair), sender_host={}, receiver_host={})
-    result["failed_host"] = pair[0] if pair[0] in out else pair[1]
-    result["error"] = "omitted: it failed with two hosts that work"
-    return result
+    failed = {"failed_host": pair[0] if pair[0] in out else pair[1], "sender_host": {}, "receiver_host": {}}
+    failed["error"] = "omitted: it failed with two hosts that work"
+    return {"schema": 1, "sender": pair[0], "receiver": pair[1], **failed}
 
 
 def failures(results):
@@ -162,9 +152,6 @@ class Row:
         if "failed_clients" in figures:
             self.note(FAILED_INCLUDED)
 
-    def mark(self):
-        return "?" * any("unsafe" in one for one in self.rounds)
-
     def sum(self, key):
         return sum(one.get(key, 0) for one in self.rounds)
 
@@ -181,13 +168,14 @@ class Row:
         half = self.mean("load_uncertainty_percent", "seconds") or 0
         cpus = [one["cpus"] for one in self.rounds if "cpus" in one and "load_percent" in one]
         seconds = self.sum("seconds")
+        mark = "?" * any("unsafe" in one for one in self.rounds)
         return [
             self.host,
             self.role,
             gbits(8 * self.sum("bytes") / seconds if seconds else None),
-            "-" if load is None else "%.1f%%%s +-%.1f%%" % (load, self.mark(), half),
+            "-" if load is None else "%.1f%%%s +-%.1f%%" % (load, mark, half),
             "%g" % cpus[-1] if cpus else "-",
-            "-" if cost is None else "%.3f%s" % (cost, self.mark()),
+            "-" if cost is None else "%.3f%s" % (cost, mark),
             "; ".join(self.notes),
         ]
 
@@ -232,26 +220,20 @@ def total_cells(results, rows, end):
     return cells[:2] + [gbits(mean), "-", "-", cells[5] if has_cost else "-", cells[6]]
 
 
-def print_columns(lines):
+def print_table(plan, results):
+    rows = host_rows(plan, results)
+    load = "load" if plan["instrument"] == "soak" else "unsoaked load"
+    lines = [["host", "role", "Gbit/s", load, "CPUs", "us/KiB", ""]] + [row.cells() for row in rows]
+    lines += [total_cells(results, rows, end) for end in ROLES]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
     for line in lines:
         cells = [line[i].ljust(widths[i]) if i < 2 else line[i].rjust(widths[i]) for i in range(len(widths))]
         print(("  ".join(cells) + "  " + line[-1]).rstrip())
-
-
-def print_table(plan, results):
-    if not results:
-        return
-    rows = host_rows(plan, results)
-    load = "load" if plan["instrument"] == "soak" else "unsoaked load"
-    lines = [["host", "role", "Gbit/s", load, "CPUs", "us/KiB", ""]] + [row.cells() for row in rows]
-    print_columns(lines + [total_cells(results, rows, end) for end in ROLES])
     done = [one for one in results if "error" not in one and "bits_per_second" in one]
-    number, rounds, moved = len(results), len({one["round"] for one in results}), sum(one.get("bytes", 0) for one in done)
-    plurals = "s" * (number != 1), "s" * (rounds != 1)
-    print("%d connection%s in %d round%s, " % (number, plurals[0], rounds, plurals[1]), end="")
-    print("%d failed; %d bytes" % (number - len(done), moved))
+    number, rounds = len(results), len({one["round"] for one in results})
+    shown = (number, "s" * (number != 1), rounds, "s" * (rounds != 1), number - len(done))
+    moved = sum(one.get("bytes", 0) for one in done)
+    print("%d connection%s in %d round%s, %d failed; %d bytes" % (*shown, moved))
     if done:
         slow = min(done, key=lambda one: one["bits_per_second"])
-        rate = gbits(slow["bits_per_second"])
-        print("slowest: %s to %s, %s Gbit/s" % (slow["sender"], slow["receiver"], rate))
+        print("slowest: %s to %s, %s Gbit/s" % (slow["sender"], slow["receiver"], gbits(slow["bits_per_second"])))

@@ -1,7 +1,4 @@
-"""What zc-hosts runs: FILE, the rounds that follow from it, and programs on hosts, by pdsh or GNU parallel.
-
-Each program is started by an engine call of its own, so that its output and its failure belong to one host.
-"""
+"""What zc-hosts runs: FILE, the rounds that follow from it, and programs on hosts, by pdsh or GNU parallel."""
 
 import json
 import os
@@ -16,12 +13,11 @@ import time
 
 START_LIMIT = 30  # seconds that a host has to start a program, its baseline included
 END_LIMIT = 15  # seconds that a program has to end once it was told to
-OUTPUT_MAX = 1 << 24  # bytes of what a program prints
 
 WORD = re.compile(r"[A-Za-z0-9_./,:=+@-]+$")
 NAME = re.compile(r"[A-Za-z0-9_.@][A-Za-z0-9_.@-]*$")
 ADDRESS = re.compile(r"[A-Za-z0-9_.:][A-Za-z0-9_.:-]*(%[A-Za-z0-9_.:@-]+)?$")  # an interface after %
-RANGE = re.compile(r"(.*)\[([0-9]{1,9})-([0-9]{1,9})\](.*)$")
+RANGE = re.compile(r"(.*)\[([0-9]{1,4})-([0-9]{1,4})\](.*)$")
 
 # Options that zc-hosts sets itself, or whose report is another one.
 RESERVED = {
@@ -91,8 +87,6 @@ def expand(word):
     if not found:
         return [word]
     before, first, last, after = found.groups()
-    if int(last) < int(first) or int(last) - int(first) > 9999:
-        raise UsageError("'%s': not a range of 1 to 10000 hosts" % word)
     return [before + str(n).zfill(len(first)) + after for n in range(int(first), int(last) + 1)]
 
 
@@ -164,21 +158,19 @@ def check_plan(plan):
 def read_plan(path):
     """The keywords of FILE with their arguments; `-` is standard input."""
     plan, given = dict(DEFAULTS), set()
+    where = name = "standard input" if path == "-" else path
     try:
         with open(0 if path == "-" else path, encoding="utf-8-sig", closefd=path != "-") as file:
             lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("%s: %s" % (path, getattr(error, "strerror", None) or "is not text")) from error
-    path = "standard input" if path == "-" else path
-    where = path
-    try:
         for number, line in enumerate(lines, 1):
-            where = "%s:%d" % (path, number)
+            where = "%s:%d" % (name, number)
             words = shlex.split(line, comments=True)
             if words:
                 parse_line(plan, given, words[0], words[1:])
-        where = path
+        where = name
         check_plan(plan)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("%s: %s" % (name, getattr(error, "strerror", None) or "is not text")) from error
     except (ValueError, UsageError) as error:
         raise UsageError("%s: %s" % (where, error)) from error
     return plan
@@ -230,7 +222,7 @@ def engine_command(plan, host, script):
 
 
 class Program:
-    """A script on a host, started by a call of the engine: its output, and whether it goes on."""
+    """A script on a host, started by an engine call of its own: its output, and whether it goes on."""
 
     def __init__(self, plan, host, script):
         self.is_killed = False
@@ -242,7 +234,7 @@ class Program:
 
     def lines(self, i):
         """What it has printed on stdout (0) or stderr (1)."""
-        text = os.pread(self.files[i].fileno(), OUTPUT_MAX, 0).decode("utf-8", "replace")
+        text = os.pread(self.files[i].fileno(), 1 << 24, 0).decode("utf-8", "replace")
         return [line.rstrip("\r") for line in text.split("\n")]
 
     def is_done(self):
@@ -281,9 +273,6 @@ class Run(Program):
         script = RUN_SCRIPT.replace("@TOKEN@", self.token).replace("@LIMIT@", str(limit))
         super().__init__(plan, host, script.replace("@COMMAND@", " ".join(map(quoted, command))))
 
-    def stop(self):
-        return Program(self.plan, self.host, STOP_SCRIPT.replace("@TOKEN@", self.token))
-
     def is_listening(self):
         return any("listening on" in line for line in self.lines(1))
 
@@ -309,8 +298,7 @@ class Run(Program):
 
     def error(self):
         """The reason of its failure: its own message if there is one."""
-        lines = [line for line in self.lines(1) if line.strip() and not line.startswith("pdsh@")]
-        lines = [line for line in lines if "listening on" not in line]
+        lines = [line for line in self.lines(1) if line.strip() and not re.match("pdsh@|.*listening on", line)]
         own = [line for line in lines if line.startswith(self.tool + ": ")]
         if self.status() == 124:
             return "%s was ended after 'limit' seconds" % self.tool
@@ -325,7 +313,7 @@ class Run(Program):
 def stop_runs(runs):
     """Ends the programs on their hosts; in the end, at the latest, the engine's calls."""
     runs = [run for run in runs if not (run.is_done() or run.is_killed)]
-    programs = [run.stop() for run in runs] + runs
+    programs = runs + [Program(run.plan, run.host, STOP_SCRIPT.replace("@TOKEN@", run.token)) for run in runs]
     wait_for(lambda: all(program.is_done() for program in programs), END_LIMIT, False)
     for program in programs:
         program.kill()
