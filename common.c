@@ -102,8 +102,9 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 }
 
 static pthread_t main_thread;
+static const _Atomic int *stop_signal; /* that ends the program; NULL: it catches none */
 
-void init_program(void)
+void init_program(const _Atomic int *stop)
 {
 	static char buffer[64 * 1024]; /* of stdout: an object of JSON has room for 200 streams */
 	int fd;
@@ -115,6 +116,7 @@ void init_program(void)
 	if (fd >= 0)
 		close(fd);
 	main_thread = pthread_self();
+	stop_signal = stop;
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -122,30 +124,32 @@ void init_program(void)
 
 int stdout_flush(void)
 {
-	sigset_t stop, old;
-	int r, e;
+	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	sigset_t set, old;
+	bool done;
+	int n, e;
 
-	stop_signals(&stop);
+	stop_signals(&set);
 	if (!pthread_equal(pthread_self(), main_thread))
-		sigemptyset(&stop);
-	pthread_sigmask(SIG_UNBLOCK, &stop, &old);
-	r = fflush(stdout);
+		sigemptyset(&set);
+	pthread_sigmask(SIG_UNBLOCK, &set, &old);
+	do
+		n = poll(&p, 1, 1000);
+	while (n < 0 || (n == 0 && (stop_signal == NULL || *stop_signal <= 0)));
+	errno = n > 0 ? EIO : EINTR;
+	done = n > 0 && fflush(stdout) == 0 && !ferror(stdout);
 	e = errno;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!done)
+		__fpurge(stdout); /* exit(3) would write it */
 	errno = e;
-	return r;
+	return done ? 0 : -1;
 }
 
 void report_flush(void)
 {
-	int e;
-
-	if (stdout_flush() == 0 && !ferror(stdout))
-		return;
-	e = errno;
-	__fpurge(stdout); /* exit(3) would write it */
-	errno = e;
-	die_errno("stdout");
+	if (stdout_flush() != 0)
+		die_errno("stdout");
 }
 
 void report(const char *fmt, ...)
@@ -376,26 +380,6 @@ void command_die(const char *name, int error)
 int open_retry(const char *path, int flags)
 {
 	return TEMP_FAILURE_RETRY(open(path, flags | O_CLOEXEC, 0600));
-}
-
-ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop)
-{
-	/* stdio tries again for each byte, which must not take a second each time. */
-	static _Atomic bool gave_up;
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-	sigset_t pending; /* signals that the threads have blocked */
-
-	while (!(fcntl(fd, F_GETFL) & O_NONBLOCK) && TEMP_FAILURE_RETRY(poll(&p, 1, gave_up ? 0 : 1000)) == 0) {
-		sigpending(&pending);
-		if (gave_up || (stop != NULL && *stop > 0) || sigismember(&pending, SIGINT) ||
-		    sigismember(&pending, SIGTERM) || sigismember(&pending, SIGHUP)) {
-			gave_up = true;
-			errno = EINTR;
-			return -1;
-		}
-	}
-	/* A pipe that takes anything takes as much without blocking: pipe(7). */
-	return TEMP_FAILURE_RETRY(write(fd, buf, size < PIPE_BUF ? size : PIPE_BUF));
 }
 
 int file_read_line(const char *path, char *buf, size_t size)

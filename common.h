@@ -93,8 +93,11 @@ const char *plural(uint64_t n);
  */
 void *alloc_or_die(size_t n, size_t size, const char *what);
 
-/* What a program calls first: makes SIGPIPE and SIGXFSZ ordinary errors, and stdout buffered. */
-void init_program(void);
+/*
+ * What a program calls first: makes SIGPIPE and SIGXFSZ ordinary errors, and stdout buffered.  `stop` is
+ * what a handler sets to the signal that ends the program, or NULL.
+ */
+void init_program(const _Atomic int *stop);
 
 /* printf(3) to stdout, and report_flush(). */
 void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -103,8 +106,9 @@ void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void report_flush(void);
 
 /*
- * fflush(3) of stdout.  The signals that stop a program, which its main thread blocks elsewhere, interrupt
- * that thread here: nobody may read what it writes.
+ * fflush(3) of stdout.  Nobody may read what it writes: the signals that stop the program, which its main
+ * thread blocks elsewhere, come through here, and after such a signal it fails with EINTR where stdout
+ * takes nothing for a second.  What it cannot write is lost.
  */
 int stdout_flush(void);
 
@@ -174,13 +178,6 @@ _Noreturn void command_die(const char *name, int error);
 
 /* open(2) with O_CLOEXEC, begun anew after a signal; a file that it creates has mode 0600. */
 int open_retry(const char *path, int flags);
-
-/*
- * write(2) of at most PIPE_BUF bytes.  While the reader of a pipe or terminal reads nothing it
- * waits, until SIGINT, SIGTERM or SIGHUP is pending or *stop is a signal; then it fails with EINTR.
- * `stop` may be NULL.
- */
-ssize_t write_some(int fd, const char *buf, size_t size, const _Atomic int *stop);
 
 /*
  * Reads the first line of a small file, as of /proc, as a printable string without its newline.  A

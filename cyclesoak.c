@@ -27,7 +27,7 @@ static struct soak_options {
 	const struct verify_plan *verify; /* NULL: this is not a verification */
 } opt = {.gauge = {.wait = SOAK_WAIT}};
 
-static _Atomic int stop; /* the signal that came while a baseline was measured, or a line printed */
+static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
 
 static void on_signal(int sig)
 {
@@ -216,11 +216,11 @@ static void report_closing(const struct history *h)
  */
 
 /*
- * Waits until `end`; false if a signal that ends the program comes first.  SIGCHLD may be that of
- * the soaker, on whose death a reading dies, or of a child that this program inherited by exec.
- * sigtimedwait(2) returns early where the program was stopped and continued: it waits again.
+ * Waits until `end`, or a signal that ends the program.  SIGCHLD may be that of the soaker, on whose
+ * death a reading dies, or of a child that this program inherited by exec.  sigtimedwait(2) returns
+ * early where the program was stopped and continued: it waits again.
  */
-static bool wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
+static void wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 {
 	struct timespec left;
 	int sig;
@@ -231,7 +231,8 @@ static bool wait_period(struct monitor *m, const sigset_t *set, uint64_t end)
 		if (sig == SIGCHLD)
 			gauge_end(&m->gauge, &m->to, NULL);
 	} while (sig == SIGCHLD || (sig < 0 && now_ns() < end));
-	return sig < 0;
+	if (sig > 0)
+		stop = sig;
 }
 
 /* Reports a line each period. */
@@ -241,7 +242,8 @@ static void monitor_periods(struct monitor *m, const sigset_t *set)
 
 	while (stop == 0 && (opt.count == 0 || m->history.periods < opt.count)) {
 		end += period;
-		if (!wait_period(m, set, end))
+		wait_period(m, set, end);
+		if (stop != 0)
 			break;
 		gauge_end(&m->gauge, &m->to, NULL);
 		report_load(m);
@@ -467,7 +469,7 @@ static void check_command(const char *command)
 
 int main(int argc, char **argv)
 {
-	init_program();
+	init_program(&stop);
 	die_init(close_report, NULL);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
 	gauge_check_cpus(&opt.gauge);

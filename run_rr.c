@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 {
 	char *no_command[] = {NULL, NULL};
 
-	init_program();
+	init_program(NULL);
 	argv += options_read(&USAGE("run_rr", rows, true), argc, argv, &opt);
 	if (*argv == NULL) {
 		no_command[0] = shell();

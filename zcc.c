@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	const char *error;
 	int first;
 
-	init_program();
+	init_program(&run.stop);
 	die_init(report_die, &rep);
 	first = command_line_parse(&opt, argc, argv);
 	if (opt.calibrate) {

@@ -252,7 +252,7 @@ int main(int argc, char **argv)
 		.counters.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 
-	init_program();
+	init_program(&stop);
 	read_options(argc, argv);
 	die_init(report_fail, &x.report);
 	return run(&x);

@@ -1,7 +1,6 @@
 #include "lib/receive/report.h"
 
 #include <stdarg.h>
-#include <stdio_ext.h>
 
 #include "lib/report/terms.h"
 #include "lib/report/units.h"
@@ -14,20 +13,19 @@
 /* Whether an error of stdout may pass, as a disk has room again. */
 static bool may_pass(int e)
 {
-	return e == ENOSPC || e == EDQUOT || e == EFBIG || e == EIO || e == EAGAIN || e == EINTR;
+	return e == ENOSPC || e == EDQUOT || e == EFBIG || e == EIO || e == EAGAIN;
 }
 
 /* Writes what was printed.  If it cannot, that is lost, and a JSON object with it. */
 static void flush(struct report *r)
 {
-	if (stdout_flush() == 0 && !ferror(stdout))
+	if (stdout_flush() == 0)
 		return;
 	if (r->opt->once || !may_pass(errno))
 		die_errno("stdout");
 	if (!atomic_exchange(&r->failed, true))
 		note("stdout: %s: output that cannot be written is lost, zcs continues",
 		     strerror(errno));
-	__fpurge(stdout);
 	clearerr(stdout);
 	r->json.f = NULL;
 	r->mid_line = true;

@@ -79,7 +79,7 @@ void json_fail(struct json *j, const char *why)
 	json_string(j, "error", why);
 	json_close(j, '}');
 	putc('\n', j->f);
-	fflush(j->f);
+	stdout_flush();
 	j->f = NULL;
 }
 

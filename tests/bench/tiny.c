@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 	struct rlimit r;
 	long i;
 
-	init_program();
+	init_program(NULL);
 	if (argc != 5)
 		errx(EXIT_USAGE, "usage: tiny port count seconds at_once");
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

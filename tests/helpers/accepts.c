@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
-	init_program();
+	init_program(NULL);
 	if (argc == 2 && strcmp(argv[1], "serve") == 0) {
 		serve(serve_receipt);
 	} else if (argc == 2 && strcmp(argv[1], "reply") == 0) {

@@ -463,7 +463,7 @@ static void test_string_append(void)
 static void signal_errors(void *arg)
 {
 	(void)arg;
-	init_program();
+	init_program(NULL);
 	kill(getpid(), SIGPIPE);
 	kill(getpid(), SIGXFSZ);
 	exit(7);
@@ -477,7 +477,7 @@ static void exec_grep(void *arg)
 			       "/proc/self/status", NULL};
 
 	(void)arg;
-	init_program();
+	init_program(NULL);
 	command_exec(argv);
 }
 
