@@ -22,9 +22,7 @@ static _Atomic int stop; /* the signal that ends the program */
 
 static void on_signal(int sig)
 {
-	if (sig != SIGALRM)
-		stop = sig;
-	alarm(1); /* ends a write(2) of the report that nobody reads */
+	stop = sig;
 }
 
 /* Opens all that needs privileges; returns the listener. */
@@ -53,7 +51,6 @@ static int open_all(struct context *x)
 
 static int run(struct context *x)
 {
-	const struct sigaction alarmed = {.sa_handler = on_signal};
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 	char name[ADDR_STRLEN];
@@ -64,7 +61,6 @@ static int run(struct context *x)
 		privileges_drop_or_die(opt.user);
 	if (!opt.reply)
 		receiver_try_or_die(opt.method);
-	sigaction(SIGALRM, &alarmed, NULL);
 	catch_stop_signals_waiting(on_signal, &unblocked);
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
