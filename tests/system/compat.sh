@@ -135,7 +135,7 @@ keys_kept()
 	not [ -s lost ]
 }
 # No load is judged, so that nothing has to be calibrated; 0.1.0 reads version 3 of the file.
-made_up_calibration >counts_per_sec.new
+made_up_calibration "$(machine_name)" 1500000 >counts_per_sec.new
 sed 's/^soaker .*/soaker 3/' counts_per_sec.new >counts_per_sec.old
 can_soak=
 soaking "$new/cyclesoak" -n 1 -p 0.1 -f counts_per_sec.new >soak.log && can_soak=1

@@ -116,7 +116,7 @@ check 'zcc -c --json -b with a list: an object for each size, each with its own 
 each_size_text()
 {
 	measure "$zcc" -c -s 0 -p "$PORT" -S -b 512,16k -r 1 -t 0.2 --congestion reno file
-	grep -E '^(512|16k)  ' out >rows
+	sed -nE 's/^send +((512|16k) +[0-9,]+ )/\1/p' out >rows
 	[ "$(wc -l <rows)" -eq 2 ]
 	# Columns: bytes, KiB/s, load, us/KiB
 	tr -d ',?' <rows | awk -v cpus="$cpus" -v wall="$(cat wall)" '{
