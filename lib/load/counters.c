@@ -239,7 +239,8 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 	t->rcv_ooo = i.tcpi_rcv_ooopack;
 	if (mptcp && sock_is_mptcp(fd, &acked, &received)) {
 		/* If others carried data too, the figures of the first subflow are not the connection's. */
-		if (!(acked <= (double)i.tcpi_bytes_acked && received <= (double)i.tcpi_bytes_received))
+		if (!(acked <= (double)i.tcpi_bytes_acked &&
+		      received <= (double)i.tcpi_bytes_received))
 			set_unknown(t, sizeof(*t));
 		t->acked = acked;
 	}

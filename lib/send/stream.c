@@ -406,18 +406,22 @@ static bool discard_next(struct stream *st, struct pollfd *p, int ms)
 
 /*
  * Waits for the end of a raw stream, once all is sent: until the server has acknowledged all, which
- * ends the figures, and then until it has closed the connection or is silent.
+ * ends the figures, and then until it has closed the connection or is silent, for --timeout at most.
  */
 static void finish_raw(struct stream *st)
 {
+	const double patience = st->opt->timeout > 0 ? st->opt->timeout : INFINITY;
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
+	uint64_t done;
 
 	while (unacknowledged(st) > 0 && !is_abandoned(st))
 		discard_next(st, &p, RAW_MS);
 	st->phase = STREAM_DONE;
-	end_measuring(st, now_ns());
+	done = now_ns();
+	end_measuring(st, done);
 	sender_finish(&st->sender);
-	while (p.fd >= 0 && !is_abandoned(st) && discard_next(st, &p, RAW_SILENCE_MS))
+	while (p.fd >= 0 && !is_abandoned(st) && seconds_between(done, now_ns()) < patience &&
+	       discard_next(st, &p, RAW_SILENCE_MS))
 		;
 }
 

@@ -70,7 +70,7 @@ silent()
 	done
 }
 # gives_up NAME: by --timeout 2, with one line and without a report.  Its intervals, of a tenth of a
-# second, say how long it waited.
+# second, say how long it waited: zcc looks once in each --timeout, so that twice that is possible.
 gives_up()
 {
 	client_ends "$1" 1
@@ -78,7 +78,7 @@ gives_up()
 	grep -q "^zcc: .*:$PORT: the server accepted no data for 2[0-9.]* seconds (--timeout[^)]*) after [1-9]" "$1.err"
 	waited=$(sums "$1" | awk '/^0 kbytes.* retransmits?/ { n++; next } { n = 0 } END { print n + 0 }')
 	echo "$1 waited for $waited intervals"
-	[ "$waited" -ge 10 ] && [ "$waited" -le 30 ]
+	[ "$waited" -ge 10 ] && [ "$waited" -le 45 ]
 }
 # pull HOST and put_back HOST: that end of the cable
 pull()

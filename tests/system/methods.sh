@@ -44,7 +44,7 @@ trace_zcs()
 traced_client()
 {
 	ended "$STRACE"
-	mv "$(grep -l '^poll(.*, 1, -*[1-9][0-9]*)' trace.*)" trace
+	mv "$(grep -l '^poll(.*, 1, -*[1-9][0-9]*)' trace.* | grep -v "\.$ZCS\$")" trace
 	cat trace
 }
 
