@@ -431,7 +431,7 @@ char *file_target_or_die(const char *path)
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
 	const mode_t mask = umask(0);
-	char *file = file_target_or_die(path), *new;
+	char *file = file_target_or_die(path), *temporary;
 	mode_t mode = 0666;
 	sigset_t all, old;
 	struct stat st;
@@ -444,23 +444,23 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 		if (!S_ISREG(mode))
 			die("cannot write %s: not a regular file", printable(path));
 	}
-	if (asprintf(&new, "%s.XXXXXX", file) < 0)
+	if (asprintf(&temporary, "%s.XXXXXX", file) < 0)
 		die_errno("%s", printable(path));
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
-	fd = mkostemp(new, O_CLOEXEC);
+	fd = mkostemp(temporary, O_CLOEXEC);
 	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f != NULL)
 		print(f, arg);
 	if (f == NULL || fflush(f) != 0 || fchmod(fd, mode & 0666 & ~mask) != 0 || fsync(fd) != 0 ||
-	    rename(new, file) != 0) {
+	    rename(temporary, file) != 0) {
 		e = errno;
-		unlink(new);
+		unlink(temporary);
 		die("cannot write %s: %s", printable(path), strerror(e));
 	}
 	fclose(f);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	free(new);
+	free(temporary);
 	free(file);
 }
 

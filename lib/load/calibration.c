@@ -216,8 +216,9 @@ static char *file_read_or_die(const char *path, size_t *len, struct stat *st)
 	if (fd < 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
-	if (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || st->st_size > CALIBRATION_MAX)
+	else if (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || st->st_size > CALIBRATION_MAX)
 		die("%s is not a calibration file: run 'cyclesoak -C'", path);
+	/* cppcheck-suppress invalidFunctionArg ; die() does not return */
 	f = fdopen(fd, "r");
 	*len = f != NULL ? fread(text, 1, CALIBRATION_MAX, f) : 0;
 	if (f == NULL || ferror(f) || fclose(f) != 0)

@@ -78,8 +78,9 @@ void counters_read(struct counters *c, const char *interface)
 
 void counters_recent(struct recent_counters *r, const char *interface, struct counters *c)
 {
-	const char last = interface[0] != '\0' ? interface[strlen(interface) - 1] : '\0';
-	const size_t i = (unsigned char)last % RECENT_SLOTS; /* eth0, eth1 ... have one each */
+	const size_t len = strlen(interface);
+	const size_t i = len > 0 ? (unsigned char)interface[len - 1] % RECENT_SLOTS
+				 : 0; /* eth0, eth1 ... have one each */
 	struct counters *recent = &r->slot[i];
 
 	pthread_mutex_lock(&r->lock);

@@ -211,7 +211,7 @@ static const struct {
 	void (*judge)(const struct judge *j); /* NULL: it is only judged together with another */
 	const char *what;                     /* as its line has it */
 } loads[VERIFY_LOADS] = {
-	[VERIFY_ZERO] = {{BURNER_REST}, false, false, judge_zero, "zero"},
+	[VERIFY_ZERO] = {{.kind = BURNER_REST}, false, false, judge_zero, "zero"},
 	[VERIFY_BURN_10] = {{BURNER_BURN, .share = 0.1}, true, false, judge_burner, "10% of a CPU"},
 	[VERIFY_BURN_50] = {{BURNER_BURN, .share = 0.5}, true, false, judge_burner, "50% of a CPU"},
 	[VERIFY_BURN_95] =
@@ -227,7 +227,7 @@ static const struct {
 		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
 	[VERIFY_WAKE_20] =
 		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] = {{BURNER_STREAM}, true, true, NULL, "stream"},
+	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, "stream"},
 };
 
 /*
@@ -348,14 +348,14 @@ static void measure_with(const struct verify *v, int i, bool backwards)
 /* The other hardware thread of a CPU's core, if it is online. */
 static void find_sibling(int cpu, struct cpus *sibling)
 {
-	char path[128], line[256];
+	char path[128], text[256];
 	struct cpus list;
 	int i;
 
 	sibling->n = 0;
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
 		 cpu);
-	if (file_read_line(path, line, sizeof(line)) != 0 || parse_cpus(line, &list) != NULL)
+	if (file_read_line(path, text, sizeof(text)) != 0 || parse_cpus(text, &list) != NULL)
 		return;
 	for (i = 0; i < list.n && sibling->n == 0; i++)
 		if (list.id[i] != cpu)

@@ -32,6 +32,7 @@ struct request {
 	struct ifinfomsg peer_device;
 	struct text_attribute peer_name;
 	struct rtattr far_a;
+	/* cppcheck-suppress unusedStructMember ; the kernel reads it */
 	int far; /* /proc/self/ns/net of the other namespace */
 };
 

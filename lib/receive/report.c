@@ -225,8 +225,7 @@ static void json_streams(struct json *j, const struct report *r)
 	const struct stream_record *s;
 
 	json_open(j, "streams", '[');
-	STAILQ_FOREACH(s, &r->streams, link)
-	{
+	for (s = STAILQ_FIRST(&r->streams); s != NULL; s = STAILQ_NEXT(s, link)) {
 		json_open(j, NULL, '{');
 		json_address(j, "local_host", "local_port", &s->local);
 		json_address(j, "remote_host", "remote_port", &s->peer);
@@ -312,7 +311,7 @@ static void netstat_text(struct report *r, const struct netstat *n)
 void report_replies(struct report *r, const struct figures *f, double start,
 		    const struct reply_total *total)
 {
-	const double per_s = per_second(f->calls, f->seconds);
+	const double per_s = per_second((double)f->calls, f->seconds);
 	struct json *j = &r->json;
 	char rate[RATE_STRLEN];
 

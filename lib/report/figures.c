@@ -233,13 +233,14 @@ bool figure_is_possible(enum figure_kind kind, double value)
 
 void figures_init(struct figures *f)
 {
+	const double nan = NAN;
 	int i;
 
 	memset(f, 0, sizeof(*f));
 	load_init(&f->host);
 	for (i = 0; i < figure_rows; i++)
 		if (is_double(&figure_table[i]))
-			*(double *)((char *)f + figure_table[i].offset) = NAN;
+			memcpy((char *)f + figure_table[i].offset, &nan, sizeof(nan));
 }
 
 void figures_program(struct figures *f)

@@ -8,11 +8,13 @@
 /* Whether a string has the characters of such a value: a name is that of a version or a release. */
 static bool has_characters(enum figure_kind kind, const char *value)
 {
+	static const char names[] = DIGITS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_~:@,/";
+	static const char reasons[] = DIGITS LETTERS "_,";
 	static const char *const characters[] = {
 		[FIGURE_COUNT] = DIGITS,
 		[FIGURE_WORD] = LETTERS,
-		[FIGURE_NAME] = DIGITS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_~:@,/",
-		[FIGURE_REASONS] = DIGITS LETTERS "_,",
+		[FIGURE_NAME] = names,
+		[FIGURE_REASONS] = reasons,
 	};
 	const char *set = characters[kind] != NULL ? characters[kind] : DIGITS "-.";
 

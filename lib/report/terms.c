@@ -41,16 +41,6 @@ void json_address(struct json *j, const char *host_key, const char *port_key,
 	json_count(j, port_key, strtoull(port, NULL, 10));
 }
 
-void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer)
-{
-	struct sockaddr_storage ss = {0};
-	socklen_t len = sizeof(ss);
-
-	if (getsockname(fd, (struct sockaddr *)&ss, &len) == 0)
-		json_address(j, "local_host", "local_port", &ss);
-	json_address(j, "remote_host", "remote_port", peer);
-}
-
 static void json_figure(struct json *j, const struct figure *row, const struct figures *f)
 {
 	static const char *const baseline[] = {[BASELINE_FILE] = "file",

@@ -30,9 +30,6 @@ void json_program_at(struct json *j, const struct environment *e, const struct l
 void json_address(struct json *j, const char *host_key, const char *port_key,
 		  const struct sockaddr_storage *addr);
 
-/* local_host .. remote_port of the connection fd as four such members; its peer may have gone. */
-void json_addresses(struct json *j, int fd, const struct sockaddr_storage *peer);
-
 /* The figures of which the rows name one of the objects IN_*, as members of the object that is open. */
 void json_rows(struct json *j, const struct figures *f, unsigned objects);
 

@@ -210,7 +210,7 @@ static void describe_options(const struct usage *u, struct option *longs, char *
 			letters = stpcpy(letters,
 					 (char[]){*c, has != no_argument ? ':' : '\0', '\0'});
 	}
-	*longs = (struct option){NULL};
+	*longs = (struct option){0};
 	*letters = '\0';
 }
 
@@ -231,12 +231,13 @@ int options_read(const struct usage *u, int argc, char **argv, void *to)
 		die_with(EXIT_COMMAND);
 	optind = 0;
 	while ((c = getopt_long(argc, argv, order, longs, NULL)) != -1) {
-		if (c == '?' || c == ':')
+		o = c == '?' || c == ':' ? NULL : option_of(u, c);
+		if (o == NULL)
 			reject_option(u, c, argv[optind - 1]);
-		o = option_of(u, c);
-		given[o - u->rows] = true;
-		if (!take_option(u, o, optarg, (char *)to + o->at))
+		else if (!take_option(u, o, optarg, (char *)to + o->at))
 			exit(EXIT_SUCCESS);
+		else
+			given[o - u->rows] = true;
 	}
 	check_given(u, given);
 	return optind;

@@ -64,6 +64,7 @@ struct option_row {
 	const char *instead;   /* what to do, as the program lacks the option */
 };
 
+/* A member that is a pointer has the size of one. NOLINTNEXTLINE(bugprone-sizeof-expression) */
 #define OPTION_AT(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
 struct usage {

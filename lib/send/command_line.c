@@ -32,6 +32,7 @@ static _Noreturn void reject_repeated(const char *name, const char *value)
 	usage_error("%s: '%s' is given twice: -r, --runs repeats all runs", name, value);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_list(const struct option_row *o, const char *name, char *text, void *to)
 {
 	const bool of_sizes = strcmp(o->placeholder, "SIZE") == 0,
@@ -53,6 +54,7 @@ static void take_list(const struct option_row *o, const char *name, char *text, 
 	}
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_methods(const struct option_row *o, const char *name, char *text, void *to)
 {
 	char *rest = strdupa(text), *one;
@@ -73,6 +75,7 @@ static void take_methods(const struct option_row *o, const char *name, char *tex
 }
 
 /* -S, -w and -Z.  In 2001 -w came with -S. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_method(const struct option_row *o, const char *name, char *text, void *to)
 {
 	struct compare_options *c = to;

@@ -74,7 +74,7 @@ static const char *name_of(const struct plan_run *run, unsigned set, char buf[NA
 {
 	char text[NAME];
 
-	strcpy(buf, set & 1u << METHOD ? run->method : "");
+	strcpy(buf, (set & 1u << METHOD) != 0 ? run->method : "");
 	if (set & 1u << BYTES)
 		string_append(buf, NAME, buf[0] != '\0' ? " %s" : "%s a call",
 			      cell(run, BYTES, text));

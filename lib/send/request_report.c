@@ -344,7 +344,7 @@ static void host_text(const struct figures *f, uint64_t connections, bool quiet)
 		report("\n  no load: %s", limits_format(l->unsafe, reasons));
 	if (!isnan(figures_cost_each(f, connections)))
 		report(", %s us/connection",
-		       cost_text(figures_cost_each(f, connections), NAN, l->unsafe, cost));
+		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
 		report("\n  %s", baselines_format(l->drift, text));
 	report("\n");
@@ -366,7 +366,7 @@ void requests_text(uint32_t size, const struct requests *q, const struct stall_e
 
 	snprintf(text, sizeof(text), "%u byte%s", size, plural(size));
 	report("%-16s %10.2fs %12.2fKiB %10.2fconn/s %12.2fKiB/s", text, seconds, kib,
-	       per_second(n, seconds), per_second(kib, seconds));
+	       per_second((double)n, seconds), per_second(kib, seconds));
 	host_text(host, n, quiet);
 	if (!quiet)
 		latencies_text(q->latency);
@@ -436,8 +436,8 @@ void requests_json(struct json *j, uint32_t size, const struct requests *q,
 	json_count(j, "request_bytes", size);
 	json_timed(j, 0, host, IN_REQUESTS);
 	json_count(j, "connections", n);
-	json_number(j, "connections_per_second", per_second(n, host->seconds));
-	json_number(j, "cost_us_per_connection", figures_cost_each(host, n));
+	json_number(j, "connections_per_second", per_second((double)n, host->seconds));
+	json_number(j, "cost_us_per_connection", figures_cost_each(host, (double)n));
 	json_open(j, "latency_seconds", '{');
 	for (i = 0; i < LATENCIES; i++)
 		latency_json(j, latency_key[i], &q->latency[i]);

@@ -54,9 +54,10 @@ static void bind_or_die(int fd, const struct target *s, const struct send_option
 int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
 {
 	const struct send_options *opt = r->opt;
-	const int fd = *sock = sock_open(s->addr.ss_family, 0, &opt->sock);
+	const int fd = sock_open(s->addr.ss_family, 0, &opt->sock);
 	int e;
 
+	*sock = fd;
 	if (fd < 0)
 		return -1;
 	set_options_or_die(fd, opt);

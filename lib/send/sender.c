@@ -42,7 +42,6 @@ void sender_unmap(struct sender *s)
 static bool map_window(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	struct window *w = &s->window;
-	void *map;
 
 	if (w->map != NULL && w->fd == fd && off >= w->off && off < w->off + w->size)
 		return true;
@@ -50,8 +49,9 @@ static bool map_window(struct sender *s, int fd, off_t off, uint64_t len)
 	w->fd = fd;
 	w->off = off - off % getpagesize();
 	w->size = (off_t)at_most(len + (uint64_t)(off - w->off), s->memory);
-	map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
-	w->map = map != MAP_FAILED ? map : NULL;
+	w->map = mmap(NULL, (size_t)w->size, PROT_READ, MAP_SHARED, fd, w->off);
+	if (w->map == MAP_FAILED)
+		w->map = NULL;
 	return w->map != NULL;
 }
 

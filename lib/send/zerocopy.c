@@ -112,7 +112,8 @@ struct zerocopy_figures zerocopy_count(const struct sender *s)
 {
 	const struct zerocopy *z = s->ring;
 
-	return (struct zerocopy_figures){z->sends, z->copied, z->incomplete};
+	return (struct zerocopy_figures){(double)z->sends, (double)z->copied,
+					 (double)z->incomplete};
 }
 
 void zerocopy_open(struct sender *s)

@@ -48,6 +48,7 @@ static void test_add(void)
 	a.zerocopy = (struct zerocopy_figures){1, 2, 3};
 	strcpy(a.method, "read");
 	figures_add(&sum, &a);
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): all bytes are set */
 	ok(memcmp(&sum, &a, sizeof(a)) == 0, "the sum of one has all of its figures");
 	a.seconds = 1.5;
 	a.host.load = 0.25;
@@ -176,7 +177,7 @@ static void has_figures(const char *document, unsigned objects)
 	const char *key;
 
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		key = row->objects & objects ? row->key : objects == 0 ? row->receipt : NULL;
+		key = (row->objects & objects) != 0 ? row->key : objects == 0 ? row->receipt : NULL;
 		if (key != NULL)
 			ok(take(key), "%s has %s", document, key);
 	}
