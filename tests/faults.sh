@@ -29,7 +29,7 @@ open64 cal/|/dev/zero EINTR ENOENT,EMFILE -
 open64 . EINTR - ENOENT,EMFILE			# zcc skips a file and names it; no root's lock; a closed stdin
 fstat64|stat64|lstat64 . - - EIO		# zcc skips a file and names it
 access|eaccess . - - EACCES			# nothing in /sys, or a command that cannot be run
-read TCP EINTR,EAGAIN,SHORT - ECONNRESET	# it matters while data come, and not after the last byte
+read TCP EINTR,SHORT - ECONNRESET,EAGAIN	# it matters while data come, and not after the last byte
 read|pread64 cal/|^(file|byte|empty)$ EINTR,SHORT EIO -
 read . EINTR,SHORT - EIO			# what cannot be read is in no report, nor stops it
 eventfd_read . EINTR - -
@@ -38,7 +38,7 @@ write /proc|/sys EINTR - ENOSPC,EIO		# the soakers have no group of their own, a
 write . EINTR,SHORT ENOSPC,EIO -
 zcs:send TCP EINTR,SHORT - EPIPE,ECONNRESET,ENOBUFS,ENOMEM	# one client has no receipt, and the others are served
 send TCP EINTR,SHORT EPIPE,ECONNRESET,ENOMEM,EAGAIN ENOBUFS	# zerocopy sends again when others are complete
-zcs:recv TCP EINTR,EAGAIN,SHORT - ECONNRESET	# it matters while data come, and not after the receipt
+zcs:recv TCP EINTR,SHORT - ECONNRESET,EAGAIN	# it matters while data come, and not after the receipt
 recv TCP:MSG_DONTWAIT EINTR,EAGAIN,SHORT ECONNRESET -
 recv TCP EINTR,SHORT ECONNRESET,EAGAIN -
 recvmsg TCP EINTR,EAGAIN - ENOBUFS		# completions of zerocopy are asked for again
@@ -72,7 +72,7 @@ getrlimit64|setrlimit64 . - - EPERM		# the limit stays
 flock . EINTR ENOLCK EAGAIN			# another holds it: asked again for a while
 fchmod . - EPERM -
 fsync . EINTR EIO,ENOSPC -
-rename|linkat|unlink . - EACCES,ENOSPC -
+rename|unlink . - EACCES,ENOSPC -
 mkdir . - - EACCES,ENOSPC			# the soakers have no group of their own, and a line says so if it matters
 opendir|readdir64 . - - EIO,ENOMEM		# the soakers keep more descriptors open
 dup2 . EINTR - EBUSY				# standard output of the soakers stays open

@@ -64,7 +64,7 @@ own_list()
 	own -t 0.1 -m send -b 4k,64k -r 1
 	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
-	grep -Eq '^64k +[0-9,]+ +-?[0-9.]+%' out
+	grep -Eq '^send +64k +[0-9,]+ +-?[0-9.]+%' out
 }
 check_undisturbed 'zcc -c -b with a list and no calibration: the head of the table has own baselines' own_list
 # Three baselines of four windows each for two runs.  The soakers are not traced, which would slow them.
