@@ -16,8 +16,7 @@ static const struct {
 	{"cpu_online", "a CPU came online that is not measured: the load omits what runs there; "
 		       "start again"},
 	{"soaker_moved", "a soaker was moved to another CPU and is back: the load is unsafe"},
-	{"soaker_stopped", "the soakers were stopped (SIGSTOP, or a frozen control group): "
-			   "that time counts as load"},
+	{"soaker_stopped", "the soakers were stopped (SIGSTOP): that time counts as load"},
 	{"clock_slow", "the clock or a system call is slow: the load omits short interrupts"},
 	{"clock_changed", "the clock source changed: the load is wrong; calibrate and start again"},
 	{"weight", NULL},

@@ -49,10 +49,10 @@ struct soak_cpu {
 /* All of the soakers, in memory that the program, the keeper and the soakers share. */
 struct soaker {
 	pid_t keeper;
-	int pipe;                /* the write end; when it is closed, the keeper ends the soakers */
-	int lock;                /* lock.h, which the program holds unless the soakers are parked */
-	struct cpu_cgroup group; /* the program's own, found by the keeper before group_errno */
-	_Atomic int group_errno; /* why the soakers have no idle group; 0 if they have */
+	int pipe; /* the write end; when it is closed, the keeper ends the soakers */
+	int lock; /* its descriptor, which the program holds unless the soakers are parked */
+	struct cpu_cgroup group;     /* the program's own, found by the keeper before group_errno */
+	_Atomic int group_errno;     /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
 	struct yield yield;
 	_Atomic int policy_errno;   /* why nice 19 or SCHED_IDLE could not be set */

@@ -2,22 +2,109 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "lib/load/shared.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define SOAK_BUSY      0.1      /* share of the CPUs whose loss may delay a thread, too */
-#define SOAK_LOOK_NS   20000000 /* for which it is looked at what other programs have */
-#define YIELD_TRIES    3
-#define SOAK_READ_NS   50000       /* for a reading of the counts, which is else repeated */
-#define SOAK_START_NS  5000000000u /* until a CPU that has no time for its soaker is reported */
-#define SLOW_GAP_NS    2000        /* the shortest gap above which a clock is slow */
-#define SOAK_SILENT_NS 100000000   /* without a turn, until a soaker's state is looked at */
-#define REMOVE_TRIES   200         /* of 10 ms: the keeper was killed, and its soakers are ending */
+#define SOAK_BUSY     0.1      /* share of the CPUs whose loss may delay a thread, too */
+#define SOAK_LOOK_NS  20000000 /* for which it is looked at what other programs have */
+#define YIELD_TRIES   3
+#define SOAK_READ_NS  50000       /* for a reading of the counts, which is else repeated */
+#define SOAK_START_NS 5000000000u /* until a CPU that has no time for its soaker is reported */
+#define SLOW_GAP_NS   2000        /* the shortest gap above which a clock is slow */
+#define REMOVE_TRIES  200         /* of 10 ms: the keeper was killed, and its soakers are ending */
+
+/*
+ * The lock: there is one set of soakers on a machine, since two would measure each other.  It is a
+ * flock(2) on a device node: every user can open it, nobody can remove it, it is one file for all
+ * network, process and mount namespaces that have the machine's /dev (devtmpfs), and the kernel unlocks
+ * it when its last holder, the soaker included, has gone.  The descriptor stays open: a program that has
+ * become another user can lock it again.
+ */
+
+#define LOCK_FILE   "/dev/zero"
+#define LOCK_TRY_NS 10000000 /* between two tries */
+
+/* The name of a holder whose process this /proc does not show. */
+#define LOCK_HIDDEN "a program of another PID namespace or user"
+
+/* The pid of the lock's holder as /proc/locks has it (proc_locks(5)), 0 if it has none. */
+static pid_t lock_holder(int fd)
+{
+	FILE *f = fopen("/proc/locks", "re");
+	unsigned major, minor;
+	unsigned long long inode;
+	struct stat st = {0};
+	char line[256];
+	int pid, found = 0, n;
+
+	fstat(fd, &st);
+	while (f != NULL && found == 0 && fgets(line, sizeof(line), f) != NULL) {
+		/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
+		n = sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode);
+		if (n == 4 && inode == st.st_ino && makedev(major, minor) == st.st_dev)
+			found = pid;
+	}
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
+static int lock_open_or_die(void)
+{
+	const int fd = open_retry(LOCK_FILE, O_RDONLY);
+
+	if (fd < 0)
+		die_errno(LOCK_FILE);
+	return fd;
+}
+
+/* Tries once to take the lock.  If another program has it, stores that in *h unless h is NULL. */
+static bool lock_try(int fd, struct lock_holder *h)
+{
+	char path[64];
+
+	if (TEMP_FAILURE_RETRY(flock(fd, LOCK_EX | LOCK_NB)) == 0)
+		return true;
+	if (errno != EWOULDBLOCK) /* waiting does not mend it */
+		die_errno("lock on " LOCK_FILE);
+	if (h == NULL)
+		return false;
+	h->pid = lock_holder(fd);
+	snprintf(path, sizeof(path), "/proc/%d/comm", h->pid);
+	if (h->pid <= 0 || file_read_line(path, h->name, sizeof(h->name)) != 0)
+		strcpy(h->name, LOCK_HIDDEN);
+	return false;
+}
+
+/* Takes the lock; tries for some seconds.  If another program still has it then, stores that in *h. */
+static bool lock_take(int fd, double seconds, struct lock_holder *h)
+{
+	long tries = lround(seconds * 1e9 / LOCK_TRY_NS);
+	sigset_t stop, old;
+
+	stop_signals(&stop);
+	while (tries-- > 0) {
+		if (lock_try(fd, NULL))
+			return true;
+		/* A program that has blocked the signals that end it takes them here, too. */
+		sigprocmask(SIG_UNBLOCK, &stop, &old);
+		sleep_ns(LOCK_TRY_NS);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+	}
+	return lock_try(fd, h);
+}
+
+/*
+ * Start and end.
+ */
 
 void soaker_check_or_die(const struct soaker *s)
 {
@@ -238,7 +325,7 @@ bool soaker_is_parked(const struct soaker *s)
 void soaker_park(struct soaker *s)
 {
 	atomic_store(&s->events->parked, 1);
-	lock_release(s->lock);
+	flock(s->lock, LOCK_UN);
 }
 
 bool soaker_unpark(struct soaker *s, struct lock_holder *h)
@@ -278,22 +365,8 @@ void soaker_stop(struct soaker *s)
 }
 
 /*
- * Whether a soaker is in no state to run.  One that is displaced is runnable all the same (R); a
- * stopped one is in state T, a frozen one sleeps (S or D), by the freezer of control groups.
+ * Counts.
  */
-static bool is_halted(const struct soak_cpu *cpu, uint64_t ns)
-{
-	const uint64_t last = atomic_load(&cpu->last_ns);
-	char path[32], line[512], *state;
-
-	if (last == 0 || ns < last + SOAK_SILENT_NS || atomic_load(&cpu->away))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/stat", atomic_load(&cpu->tid));
-	if (file_read_line(path, line, sizeof(line)) != 0)
-		return false;
-	state = strrchr(line, ')');
-	return state != NULL && state[1] == ' ' && state[2] != 'R';
-}
 
 /* Whether the clock source is not that of the start (Documentation/timers/timekeeping.rst). */
 static bool has_other_clock(const struct soaker *s)
@@ -316,15 +389,13 @@ static bool has_scheduler(void)
 void soaker_limits(const struct soaker *s, struct limits_mark *m)
 {
 	const struct soak_events *e = s->events;
-	const uint64_t ns = raw_ns();
-	bool stopped = atomic_load(&e->soakers_stopped) || atomic_load(&e->keeper_stopped);
+	const bool stopped = atomic_load(&e->soakers_stopped) || atomic_load(&e->keeper_stopped);
 	bool away = false, slow = false;
 	int i;
 
 	for (i = 0; i < s->n; i++) {
 		away |= atomic_load(&s->cpu[i].away);
 		slow |= atomic_load(&s->cpu[i].gap_min) > SLOW_GAP_NS;
-		stopped |= !soaker_is_parked(s) && is_halted(&s->cpu[i], ns);
 	}
 	*m = (struct limits_mark){.lost = atomic_load(&e->lost),
 				  .moved = atomic_load(&e->moved),

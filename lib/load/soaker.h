@@ -15,12 +15,17 @@
 
 #include "lib/load/cpus.h"
 #include "lib/load/limits.h"
-#include "lib/load/lock.h"
 
 #define SOAK_FORMAT    5         /* version of the calibration file, and of the loop it counts */
 #define SOAK_SETTLE_NS 100000000 /* from the soakers' start until they count undisturbed */
 
 struct soaker;
+
+/* The program that has the lock of the soakers. */
+struct lock_holder {
+	pid_t pid;     /* 0: not known */
+	char name[64]; /* made up if its process cannot be read */
+};
 
 /* The counts of one soaker up to a moment. */
 struct soak_count {

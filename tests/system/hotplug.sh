@@ -67,15 +67,6 @@ cpu_goes_and_comes()
 	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2"
 }
 check 'a CPU goes offline and comes back within a period' cpu_goes_and_comes
-control_group_of_version()
-{
-	echo 1 >/sys/fs/cgroup/zc-soaker/cgroup.freeze
-	begins soaker_stopped
-	echo 0 >/sys/fs/cgroup/zc-soaker/cgroup.freeze
-	ends soaker_stopped
-	lines 1 "^cyclesoak: the soakers were stopped"
-}
-check 'a control group of version 2 freezes the soakers' control_group_of_version
 if grep -q hpet $clock/available_clocksource && not grep -q hpet $clock/current_clocksource; then
 	clock_source_changes_unsafe()
 	{

@@ -120,29 +120,6 @@ keeper_is_stopped()
 check_long 'their keeper is stopped and continued: the period is unsafe' keeper_is_stopped
 kill -CONT "$keeper"
 
-freezer=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bfreezer\b.*/\1/p' /proc/self/mounts | head -n 1)
-if [ -n "$freezer" ] && mkdir "$freezer/zc-test-$$" 2>/dev/null; then
-	soakers_that_control_group()
-	{
-		next_period
-		echo "$soaker" >"$freezer/zc-test-$$/cgroup.procs"
-		echo FROZEN >"$freezer/zc-test-$$/freezer.state"
-		begins soaker_stopped
-		echo THAWED >"$freezer/zc-test-$$/freezer.state"
-		ends soaker_stopped
-	}
-	check_long 'soakers that a control group freezes' soakers_that_control_group
-	echo THAWED >"$freezer/zc-test-$$/freezer.state"
-	echo "$soaker" >"$freezer/cgroup.procs"
-	met()
-	{
-		rmdir "$freezer/zc-test-$$" 2>/dev/null
-	}
-	wait_until met
-else
-	skip 'soakers that a control group freezes' 'no freezer of version 1 that a group can be made in'
-fi
-
 # Another thread than that of the process
 thread=$(tasks_of "$soaker" | sed -n 2p)
 own=$(sed -n 's/^Cpus_allowed_list:	//p' /proc/"$soaker"/task/"$thread"/status)
