@@ -145,11 +145,11 @@ int baseline_windows(double seconds)
 	return (int)(fmin(fmax(seconds / 4, 1), 5) / BASELINE_WINDOW);
 }
 
-double baseline_measure(const struct soaker *s, struct calibration *c, double seconds,
-			const _Atomic int *stop)
+static double measure(const struct instrument *in, struct calibration *c, double seconds,
+		      const _Atomic int *stop)
 {
 	const int n = baseline_windows(seconds);
-	struct windows *w = windows_start(s, c->cpus.n);
+	struct windows *w = windows_start(in->soaker, c->cpus.n);
 	double turns = 0, share = 0;
 
 	while (w->n < n && (stop == NULL || *stop == 0))
@@ -158,6 +158,34 @@ double baseline_measure(const struct soaker *s, struct calibration *c, double se
 		return windows_end(w, n, c);
 	free(w);
 	return NAN;
+}
+
+static void sample(const struct instrument *in, const struct calibration *c,
+		   struct load_sample *sum, struct load_sample *each)
+{
+	load_sample_read(in->soaker, c, sum, each);
+}
+
+static void read_limits(const struct instrument *in, struct limits_mark *m)
+{
+	soaker_limits(in->soaker, m);
+}
+
+static void close_instrument(struct instrument *in)
+{
+	soaker_stop(in->soaker);
+}
+
+struct instrument instrument_soak(struct soaker *s)
+{
+	static const struct instrument_kind soaking = {
+		.sample = sample,
+		.baseline = measure,
+		.limits = read_limits,
+		.close = close_instrument,
+	};
+
+	return (struct instrument){.kind = &soaking, .soaker = s};
 }
 
 double baseline_tasks(const struct calibration *c)

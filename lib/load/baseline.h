@@ -4,7 +4,8 @@
  *
  *	struct calibration c = {.cpus = cpus};
  *
- *	tasks = baseline_measure(soaker, &c, 10, NULL);
+ *	in = instrument_soak(soaker);
+ *	tasks = in.kind->baseline(&in, &c, 10, NULL);
  *	if (tasks > CAL_BUSY)
  *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
  *	baseline_check_or_die(&c);
@@ -14,15 +15,12 @@
 #include "lib/load/load.h"
 
 /*
- * Measures the CPUs of c->cpus, for a load that takes `seconds`: for a quarter of them, at least 1 s
- * and at most 5 s.  Stores their baselines and the total into c, whose cpu[] it allocates.  Returns the
- * share of the machine that other tasks had, 0 to 1.  Once *stop is not 0 (unless `stop` is NULL) it
- * ends early, and returns NAN without a baseline.
+ * The instrument, whose end stops the soakers.  Its baseline is that of the CPUs of c->cpus: the total
+ * and cpu[], which it allocates.
  */
-double baseline_measure(const struct soaker *s, struct calibration *c, double seconds,
-			const _Atomic int *stop);
+struct instrument instrument_soak(struct soaker *s);
 
-/* The windows of BASELINE_WINDOW seconds that this takes. */
+/* The windows of BASELINE_WINDOW seconds that a baseline for a load of so many seconds takes. */
 int baseline_windows(double seconds);
 
 /* The share of the machine that other tasks had when a baseline was measured. */
@@ -42,7 +40,7 @@ void baseline_warn_held(const struct soaker *s, const struct calibration *c, con
 			const char *what, const char *result);
 
 /*
- * Does the same in rounds of a second until four in a row agree, ten rounds at most.  Ends early, after
+ * Measures a baseline in rounds of a second until four in a row agree, ten rounds at most.  Ends early, after
  * two rounds in a row in which other tasks had more than the share `most`, and returns their share.
  * Calls `each` after a round with its turns per second.  *spread is by how much the last four rounds
  * differ, in shares of load: above CAL_TOLERANCE they do not agree.

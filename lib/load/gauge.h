@@ -23,7 +23,7 @@
 #pragma once
 
 #include "lib/load/calibration.h"
-#include "lib/load/instrument.h"
+#include "lib/load/load.h"
 
 /* What is to be measured, and against what. */
 struct gauge_setup {

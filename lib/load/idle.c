@@ -294,7 +294,7 @@ static struct baseline baseline_of(const struct idle_count *at, size_t stride, i
 	return b;
 }
 
-/* As baseline_measure(): the share of a CPU that was not idle is that of `tasks`. */
+/* The share of a CPU that was not idle is that of `tasks`. */
 static double measure_baseline(const struct instrument *in, struct calibration *c, double seconds,
 			       const _Atomic int *stop)
 {
@@ -378,14 +378,14 @@ static void close_instrument(struct instrument *in)
 	close_watch(in->idle);
 }
 
-static const struct instrument_kind watching = {
-	.sample = sample,
-	.baseline = measure_baseline,
-	.limits = read_limits,
-	.close = close_instrument,
-};
-
 struct instrument instrument_idle(struct idle *w)
 {
+	static const struct instrument_kind watching = {
+		.sample = sample,
+		.baseline = measure_baseline,
+		.limits = read_limits,
+		.close = close_instrument,
+	};
+
 	return (struct instrument){.kind = &watching, .idle = w};
 }

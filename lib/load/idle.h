@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "lib/load/instrument.h"
+#include "lib/load/load.h"
 
 struct idle;
 

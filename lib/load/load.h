@@ -142,3 +142,36 @@ double load_step(int lines, bool iowait_rose);
 /* The load between two samples of the whole (i < 0) or of the i-th CPU. */
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l);
+
+/*
+ * The two ways to measure how busy the CPUs are, behind the same calls: instrument_soak() of baseline.h,
+ * instrument_idle() of idle.h.
+ */
+
+struct idle;
+struct instrument;
+
+struct instrument_kind {
+	/* Reads samples against a baseline of the same instrument and CPUs; `each` may be NULL. */
+	void (*sample)(const struct instrument *in, const struct calibration *c,
+		       struct load_sample *sum, struct load_sample *each);
+
+	/*
+	 * Measures the idle machine, as long as fits a load of so many seconds: a quarter of it, 1 to 5 s.
+	 * Returns the share of the machine that other tasks had, or NAN if *stop ended that.
+	 */
+	double (*baseline)(const struct instrument *in, struct calibration *c, double seconds,
+			   const _Atomic int *stop);
+
+	/* Reads what disturbs the instrument: soaker_limits(). */
+	void (*limits)(const struct instrument *in, struct limits_mark *m);
+
+	/* Ends it, and frees what it has. */
+	void (*close)(struct instrument *in);
+};
+
+struct instrument {
+	const struct instrument_kind *kind; /* NULL: no load is measured */
+	struct soaker *soaker;              /* of the one */
+	struct idle *idle;                  /* of the other */
+};

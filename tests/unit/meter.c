@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "lib/load/shared.h"
+#include "lib/load/baseline.h"
 #include "tests/unit/unit.h"
 
 static struct meter m;

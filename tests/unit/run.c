@@ -4,6 +4,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
+#include "lib/load/baseline.h"
 #include "tests/unit/unit.h"
 
 static void test_time(void)
