@@ -1,6 +1,6 @@
 /*
- * baseline.h: measures what the soakers do on the idle machine, and how steadily.  It prints
- * nothing: the caller judges what came out.
+ * baseline.h: measures what the soakers do on the idle machine, and how steadily; and the file that
+ * keeps it, which zc calls a calibration.
  *
  *	struct calibration c = {.cpus = cpus};
  *
@@ -8,7 +8,11 @@
  *	tasks = in.kind->baseline(&in, &c, 10, NULL);
  *	if (tasks > CAL_BUSY)
  *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
- *	baseline_check_or_die(&c);
+ *
+ * The first line of the file is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
+ * follow it: first `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,
+ * the number of windows and the machine's two standard deviations, which may be missing; and for each of those CPUs `cpu
+ * NUMBER` and the six numbers of struct baseline.
  */
 #pragma once
 
@@ -59,3 +63,31 @@ double baseline_merge(struct calibration *c, const struct calibration *other);
 
 /* Dies if something held a CPU whole, so that it has no baseline. */
 void baseline_check_or_die(const struct calibration *c);
+
+/*
+ * The file.
+ */
+
+#define CALIBRATION_FILE "./counts_per_sec"
+
+/*
+ * Calibrates on these CPUs, prints as it goes, and writes the file: a reader
+ * sees the old file or all of the new one.  A machine that is busy meanwhile is an error, or with
+ * `force` a warning.  Another set of soakers that still runs after `wait` seconds is an error, too.
+ */
+void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
+
+/*
+ * Reads the file `path`, or if that is NULL CALIBRATION_FILE, into c, whose cpu[] it allocates.  Dies of
+ * a file that is no calibration.  One that does not fit this version, this machine, its kernel or those
+ * CPUs is an error, too, if the user has named it or it is needed; otherwise there may be none, and one
+ * that does not fit is ignored with a line on stderr.  Then it stores the CPUs only, and returns false.
+ */
+bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus,
+			     bool needed);
+
+/*
+ * Parses the text of such a file, `len` bytes.  Returns NULL, or what is wrong with the text; c->cpu is
+ * then NULL.
+ */
+const char *calibration_parse(const char *text, size_t len, struct calibration *c);

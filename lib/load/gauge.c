@@ -1,8 +1,5 @@
 #include "lib/load/gauge.h"
 
-#include "lib/load/baseline.h"
-#include "lib/load/idle.h"
-
 void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus)
 {
 	cpus_to_soak(setup->n_cpus, &setup->on, cpus);

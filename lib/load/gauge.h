@@ -14,7 +14,7 @@
  *	gauge_stop(&g);
  *
  * Two instruments stand behind it: soaking (load.h), which tells what the traffic takes from other
- * work, and the CPUs' idle time (idle.h), which tells how busy it makes a machine of its own.
+ * work, and the CPUs' idle time (load.h), which tells how busy it makes a machine of its own.
  *
  * Without a calibration the idle machine is measured just before and just after what is measured
  * (BASELINE_OWN).  Neighbouring measurements share the baseline between them: gauge_next() begins the
@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "lib/load/calibration.h"
+#include "lib/load/baseline.h"
 #include "lib/load/load.h"
 
 /* What is to be measured, and against what. */

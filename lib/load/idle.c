@@ -1,5 +1,3 @@
-#include "lib/load/idle.h"
-
 #include "lib/load/baseline.h"
 #include "lib/load/counters.h"
 #include "lib/load/statistics.h"

@@ -1,10 +1,246 @@
-#include "lib/load/shared.h"
+#include "lib/load/keeper.h"
 
 #include <dirent.h>
+#include <mntent.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+
+#include "lib/load/statistics.h"
+
+/*
+ * The control group.
+ */
+
+/* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
+static bool cpu_cgroup_mount(struct cpu_cgroup *g)
+{
+	FILE *f = fopen("/proc/self/mounts", "re");
+	struct mntent *m;
+	bool v1 = false;
+
+	g->root[0] = '\0';
+	while (f != NULL && !v1 && (m = getmntent(f)) != NULL) {
+		v1 = strcmp(m->mnt_type, "cgroup") == 0 && hasmntopt(m, "cpu") != NULL;
+		if ((v1 || strcmp(m->mnt_type, "cgroup2") == 0) &&
+		    strlen(m->mnt_dir) < sizeof(g->root)) {
+			strcpy(g->root, m->mnt_dir);
+			g->v2 = !v1;
+		}
+	}
+	if (f != NULL)
+		fclose(f);
+	return g->root[0] != '\0';
+}
+
+/* Lines of /proc/self/cgroup are `number:controllers:path`; v2 has the number 0. */
+bool cpu_cgroup_find(struct cpu_cgroup *g)
+{
+	char line[1024], *path, *controllers, *word;
+	bool found = false;
+	FILE *f;
+
+	if (!cpu_cgroup_mount(g) || (f = fopen("/proc/self/cgroup", "re")) == NULL)
+		return false;
+	while (!found && fgets(line, sizeof(line), f) != NULL) {
+		path = line;
+		path[strcspn(path, "\n")] = '\0';
+		found = strcmp(strsep(&path, ":"), "0") == 0 && g->v2;
+		controllers = strsep(&path, ":");
+		while (!g->v2 && !found && (word = strsep(&controllers, ",")) != NULL)
+			found = strcmp(word, "cpu") == 0;
+		found = found && path != NULL && strlen(path) < sizeof(g->own);
+		if (found)
+			strcpy(g->own, path);
+	}
+	fclose(f);
+	return found;
+}
+
+#define INITIAL_NAMESPACE 0xEFFFFFFBu /* inode: PROC_CGROUP_INIT_INO of linux/proc_ns.h */
+
+bool cpu_cgroup_is_shared(const struct cpu_cgroup *g)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != INITIAL_NAMESPACE)
+		return true;
+	return g->own[0] != '\0' && strcmp(g->own, "/") != 0;
+}
+
+/* Of v2 only groups below the root have a type; of v1 only the root has a release agent. */
+bool cpu_cgroup_sees_root(const struct cpu_cgroup *g)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", g->root, g->v2 ? "cgroup.type" : "release_agent");
+	return (access(path, F_OK) == 0) == !g->v2;
+}
+
+bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size)
+{
+	char path[600], own[sizeof(g->own)], *slash;
+
+	strcpy(own, g->own);
+	for (;;) {
+		snprintf(path, sizeof(path), "%s%s/%s", g->root, own,
+			 g->v2 ? "cpu.max" : "cpu.cfs_quota_us");
+		if (file_read_line(path, value, size) == 0 && value[0] != '-' &&
+		    strncmp(value, "max", 3) != 0)
+			return true;
+		slash = strrchr(own, '/');
+		if (slash == NULL)
+			return false;
+		*slash = '\0';
+	}
+}
+
+#define IDLE_GROUP "%s/zc-soaker" /* always the same: a machine has one set of soakers */
+
+/*
+ * The group stands below the root of the hierarchy, since groups share a CPU by weight, whatever
+ * runs inside (cpu.idle, Documentation/admin-guide/cgroup-v2.rst).
+ */
+int idle_group_enter(const struct cpu_cgroup *g)
+{
+	char dir[300];
+
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
+	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
+		return errno;
+	if (file_write(dir, "cpu.idle", "1") == 0 && file_write(dir, "cgroup.procs", "0") == 0)
+		return 0;
+	return errno;
+}
+
+/* Only an empty group can be removed, and the soakers take a moment to end with their keeper. */
+void idle_group_remove(const struct cpu_cgroup *g, int tries)
+{
+	char dir[300];
+	int i;
+
+	if (g->root[0] == '\0')
+		return;
+	snprintf(dir, sizeof(dir), IDLE_GROUP, g->root);
+	for (i = 0; i < tries && rmdir(dir) != 0 && errno == EBUSY; i++)
+		sleep_ns(10000000);
+}
+
+/*
+ * Whether soakers yield.
+ */
+
+#define YIELD_NS 50000000u /* how long it takes */
+#define WORK_NS  500000u   /* of work in one turn */
+#define TURNS    100       /* at most: YIELD_NS / WORK_NS */
+
+/* One CPU's thread. */
+struct worker {
+	int cpu;
+	struct worker *partner; /* on another CPU: each wakes the other; NULL: there is none */
+	uint64_t end_ns;
+	int event;                /* eventfd(2), on which it sleeps */
+	_Atomic uint64_t woke_ns; /* when it was woken */
+	bool begins;              /* it works first */
+	pthread_t thread;
+	uint64_t worked_ns, had_ns; /* CPU time while it worked, and the time that this took */
+	int n;                      /* times that it was woken */
+	double late[TURNS];         /* seconds each */
+};
+
+/* Works for a while, and wakes the partner.  A thread without a partner wakes itself. */
+static void work(struct worker *w)
+{
+	struct worker *next = w->partner != NULL ? w->partner : w;
+	const uint64_t begun = raw_ns(), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	while (raw_ns() < begun + WORK_NS)
+		;
+	w->worked_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
+	w->had_ns += raw_ns() - begun;
+	if (next == w)
+		sleep_ns(WORK_NS);
+	next->woke_ns = raw_ns();
+	eventfd_write(next->event, 1);
+}
+
+/* Sleeps until it is woken, or the time is up: then returns false. */
+static bool wait_turn(struct worker *w)
+{
+	struct pollfd p = {.fd = w->event, .events = POLLIN};
+	struct timespec t = ns_to_timespec(w->end_ns > raw_ns() ? w->end_ns - raw_ns() : 0);
+	eventfd_t value;
+
+	if (ppoll(&p, 1, &t, NULL) <= 0 || eventfd_read(w->event, &value) != 0)
+		return false;
+	w->late[w->n++] = seconds_between(w->woke_ns, raw_ns());
+	return true;
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	if (cpu_bind(w->cpu) != 0)
+		return NULL;
+	if (w->begins)
+		work(w);
+	while (w->n < TURNS && wait_turn(w))
+		work(w);
+	return NULL;
+}
+
+/* Takes the worse of a CPU's figures and those of the CPUs before it. */
+static void judge(struct worker *w, struct yield *y)
+{
+	const double kept = (double)w->worked_ns / (double)w->had_ns;
+	const double late = median_of(w->late, w->n);
+
+	if (isnan(y->kept) || kept < y->kept) {
+		y->kept = kept;
+		y->kept_cpu = w->cpu;
+	}
+	if (isnan(y->late) || late > y->late) {
+		y->late = late;
+		y->late_cpu = w->cpu;
+	}
+}
+
+void yield_measure(const struct cpus *cpus, struct yield *y)
+{
+	struct worker *worker = alloc_or_die((size_t)cpus->n, sizeof(*worker),
+					     "a test of yielding");
+	struct worker *w;
+	int i, n;
+
+	*y = (struct yield){.kept = NAN, .late = NAN};
+	for (i = 0, w = worker; i < cpus->n; i++, w++) {
+		*w = (struct worker){.cpu = cpus->id[i], .begins = i % 2 == 0};
+		w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		w->end_ns = raw_ns() + YIELD_NS;
+		if (i % 2 == 1 || i + 1 < cpus->n)
+			w->partner = w + (i % 2 == 1 ? -1 : 1);
+	}
+	for (n = 0, w = worker; n < cpus->n; n++, w++)
+		if (thread_start(&w->thread, worker_main, w) != 0)
+			break;
+	for (i = 0; i < n; i++)
+		pthread_join(worker[i].thread, NULL);
+	for (w = worker; w < worker + cpus->n; w++) {
+		if (w->n > 0 && w->had_ns > 0)
+			judge(w, y);
+		close(w->event);
+	}
+	free(worker);
+}
+
+/*
+ * The keeper.
+ */
 
 #define REMOVE_TRIES 5 /* the soakers have ended; those of another program may be in the group */
 

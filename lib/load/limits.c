@@ -1,7 +1,6 @@
 #include "lib/load/limits.h"
 
-#include "lib/load/cgroup.h"
-#include "lib/load/cpus.h"
+#include "lib/load/keeper.h"
 
 #define STEAL_MAX 0.01 /* share of the host's time that is worth a warning */
 

@@ -1,8 +1,5 @@
 #include "lib/load/meter.h"
 
-#include "lib/load/baseline.h"
-#include "lib/load/idle.h"
-
 #define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
 #define RETRY_NS    500000000u    /* between two tries to have the lock of another program */
 #define BASELINE_NS 60000000000u  /* between two tries to have a first baseline */

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#include "lib/load/shared.h"
+#include "lib/load/keeper.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

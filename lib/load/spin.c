@@ -1,4 +1,4 @@
-#include "lib/load/shared.h"
+#include "lib/load/keeper.h"
 
 #include <linux/futex.h>
 #include <sched.h>

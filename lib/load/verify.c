@@ -1,7 +1,7 @@
 #include "lib/load/verify.h"
 
+#include "lib/load/keeper.h"
 #include "lib/load/statistics.h"
-#include "lib/load/yield.h"
 
 #define TURN_SECONDS 0.5 /* in which a lone thread's speed is measured */
 #define YIELD_TIMES  3   /* other programs may disturb one */

@@ -30,8 +30,7 @@
  */
 #include "common.h"
 #include "lib/load/baseline.h"
-#include "lib/load/calibration.h"
-#include "lib/load/cgroup.h"
+#include "lib/load/keeper.h"
 #include "lib/load/counters.h"
 #include "lib/load/cpus.h"
 #include "lib/load/limits.h"

@@ -1,4 +1,4 @@
-#include "lib/load/calibration.h"
+#include "lib/load/baseline.h"
 
 #include "tests/fuzz/fuzz.h"
 

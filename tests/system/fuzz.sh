@@ -135,7 +135,7 @@ fi
 # What each target is to find.  The linker puts these before the parsers.
 cat >broken.c <<'END'
 #include "lib/load/cpus.h"
-#include "lib/load/calibration.h"
+#include "lib/load/baseline.h"
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
 #include "lib/report/receipt.h"

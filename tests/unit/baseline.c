@@ -1,5 +1,8 @@
 #include "lib/load/baseline.h"
 
+#include <err.h>
+#include <sys/utsname.h>
+
 #include "tests/unit/unit.h"
 
 static void test_merge(void)
@@ -63,10 +66,232 @@ static void test_spread(void)
 	   "the last four rounds must agree, whatever was before");
 }
 
+#define TEXT_OF(macro) #macro
+#define TEXT(macro)    TEXT_OF(macro)
+#define FORMAT         TEXT(SOAK_FORMAT)
+#define SOAKER         "soaker " FORMAT
+
+/* A machine of two CPUs that are not neighbours. */
+static const char good[] = "2000\n" SOAKER "\nmachine m 1 x\ncpus 1,4\nlater key\n"
+			   "cpu 1 0.5 0.1 0.5 0.1 4000 1\ncpu 4 0 0 1 0 1000 1\n";
+
+static void test_good(void)
+{
+	struct calibration c;
+	size_t len, accepted = 0;
+
+	ok(calibration_parse(good, strlen(good), &c) == NULL && c.cpus.n == 2 &&
+		   c.cpus.id[0] == 1 && c.cpus.id[1] == 4 && c.total == 2000,
+	   "a calibration of two CPUs is read");
+	ok(c.cpu != NULL && c.cpu[0].tasks == 0.5 && c.cpu[0].tasks_sd == 0.1 &&
+		   c.cpu[0].spin == 0.5 && c.cpu[0].spin_sd == 0.1 && c.cpu[0].speed == 4000 &&
+		   c.cpu[0].speed_sd == 1 && c.cpu[1].spin == 1,
+	   "the numbers of a CPU are stored in their places");
+	is(c.machine, "m 1 x", "the machine of a calibration is read");
+	ok(c.windows == 2 && near(c.all.tasks_sd, 0.05) && near(c.all.spin_sd, 0.05) && c.shared,
+	   "without a line for all CPUs the machine deviates as much as they do on average");
+	free(c.cpu);
+	for (len = 0; len < strlen(good) - 1; len++)
+		accepted += calibration_parse(good, len, &c) == NULL;
+	ok(accepted == 0, "no beginning of a calibration is one");
+	ok(calibration_parse(good, strlen(good) - 1, &c) == NULL,
+	   "a calibration may lack its last newline");
+	free(c.cpu);
+}
+
+/* Copies the good calibration with `put` in the place of the first `find`. */
+static void replace(char *text, const char *find, const char *put)
+{
+	const char *at = strstr(good, find);
+
+	sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
+}
+
+static void test_all_cpus(void)
+{
+	struct calibration c;
+	char text[512];
+
+	replace(text, "later key", "all 16 0.25 0.125");
+	ok(calibration_parse(text, strlen(text), &c) == NULL && c.windows == 16 &&
+		   c.all.tasks_sd == 0.25 && c.all.spin_sd == 0.125,
+	   "the line for all CPUs has the windows and the machine's standard deviations");
+	free(c.cpu);
+}
+
+static void test_bad(void)
+{
+	static const struct {
+		const char *find, *put;
+	} bad[] = {
+		{"2000", "-2000"},
+		{"2000", "nan"},
+		{"2000", "2000 "},
+		{"2000", ""},
+		{SOAKER, "soaker 3"},
+		{SOAKER, SOAKER "x"},
+		{SOAKER, SOAKER " " FORMAT},
+		{SOAKER, "x " FORMAT},
+		{"later key", "all 16 0"},
+		{"later key", "all 16 0 x"},
+		{"later key", "all 16 0 0 0"},
+		{"later key", "all 1 0 0"},
+		{"later key", "all 16 1.1 0"},
+		{"later key", "all 16 0 1.1"},
+		{"later key", "all 16 -1 0"},
+		{"1,4", "1,5"},
+		{"1,4", "1,4,5"},
+		{"1,4", "4,1"},
+		{"1,4", "x"},
+		{"4000", "nan"},
+		{"4000", "1e999"},
+		{"4000 1", "4000 inf"},
+		{"4000 1", "4000 -1"},
+		{"0.5 0.1 0.5", "nan 0.1 0.5"},
+		{"4000", "inf"},
+		{"4000", "0"},
+		{"4000", "-4000"},
+		{"4000 1", "4000"},
+		{"4000 1", "4000 1 1"},
+		{"0.5 0.1 0.5", "0.5 0.1 1.5"},
+		{"0.5 0.1 0.5", "0.5 0.1 0"},
+		{"cpu 1 0.5", "cpu 1 1"},
+		{"cpu 4 0", "cpu 4.5 0"},
+		{"cpus 1,4\n", ""},
+		{"cpus 1,4\n", "cpus 1,4\ncpus 1,4\n"},
+	};
+	struct calibration c;
+	char text[512];
+	size_t i;
+
+	for (i = 0; i < LENGTH(bad); i++) {
+		replace(text, bad[i].find, bad[i].put);
+		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+		   "a calibration with '%s' for '%s' is rejected", bad[i].put, bad[i].find);
+	}
+}
+
+/* A calibration of one CPU. */
+#define ONE_CPU(total, line) total "\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 " line "\n"
+
+static void test_odd(void)
+{
+	static const struct {
+		const char *what, *text;
+	} odd[] = {
+		{"a list of CPUs that it lacks",
+		 "5\n" SOAKER "\nmachine m\ncpus 1,1\ncpu 1 0 0 1 0 2 0\n"},
+		{"two lists of CPUs", "5\n" SOAKER "\ncpus 1\ncpus 0-99\ncpu 1 0 0 1 0 2 0\n"},
+		{"a share of tasks of 1", ONE_CPU("1", "1 0 1 0 2 0")},
+		{"a share of spinning of 0", ONE_CPU("1", "0 0 0 0 2 0")},
+		{"a share of spinning above 1", ONE_CPU("3", "0 0 1.5 0 2 0")},
+		{"a speed of 0", ONE_CPU("1", "0 0 1 0 0 0")},
+		{"two versions", "2\nsoaker 3\n" SOAKER "\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
+		{"no version", "2\nmachine m\ncpus 1\ncpu 1 0 0 1 0 2 0\n"},
+	};
+	static const char one_cpu[] = ONE_CPU("2", "0 0 1 0 2 0");
+	struct calibration c;
+	char text[512];
+	size_t i;
+
+	for (i = 0; i < LENGTH(odd); i++)
+		ok(calibration_parse(odd[i].text, strlen(odd[i].text), &c) != NULL && c.cpu == NULL,
+		   "a calibration with %s is rejected", odd[i].what);
+	ok(calibration_parse(one_cpu, strlen(one_cpu), &c) == NULL, "one CPU is a calibration");
+	free(c.cpu);
+	snprintf(text, sizeof(text), "2\nsoaker %llu\n%s", (1ull << 32) + SOAK_FORMAT,
+		 strstr(one_cpu, "machine"));
+	ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+	   "a calibration of the version 2^32 + " FORMAT " is rejected");
+	ok(calibration_parse(good, sizeof(good), &c) != NULL && c.cpu == NULL,
+	   "a calibration with a NUL is rejected");
+}
+
+static void load_or_die(void *path)
+{
+	struct calibration c;
+	struct cpus cpus;
+
+	cpus_online(&cpus);
+	calibration_find_or_die(&c, path, &cpus, false);
+}
+
+/* No machine has CPU 8191 and no other. */
+static void test_misfit(void)
+{
+	static const char text[] = "1\n" SOAKER "\nmachine m\ncpus 8191\ncpu 8191 0 0 1 0 1 0\n";
+	char path[] = "/tmp/zc-50%%-XXXXXX", printed[512], want[128];
+	const int fd = mkstemp(path);
+
+	ok(write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0,
+	   "a calibration of another machine is written");
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a calibration of other CPUs is rejected");
+	unlink(path);
+	snprintf(want, sizeof(want), ": %s is for other CPUs than these ", path);
+	ok(strstr(printed, want) != NULL, "the error names the file, as it is");
+}
+
+/* Writes a calibration of this machine's CPUs and a machine of that name. */
+static void write_of(const char *path, const char *machine)
+{
+	FILE *f = fopen(path, "w");
+	char list[CPU_LIST_MAX];
+	struct cpus cpus;
+	int i;
+
+	if (f == NULL)
+		err(EXIT_FAILURE, "%s", path);
+	cpus_online(&cpus);
+	cpus_format(&cpus, list, sizeof(list));
+	fprintf(f, "%d\n" SOAKER "\nmachine %s\ncpus %s\n", cpus.n, machine, list);
+	for (i = 0; i < cpus.n; i++)
+		fprintf(f, "cpu %d 0 0 1 0 1 0\n", cpus.id[i]);
+	fclose(f);
+}
+
+/* The machine's name has three parts: that of the host, the kernel and the CPU model. */
+static void test_machine(void)
+{
+	char path[] = "/tmp/zc-XXXXXX", machine[1024], model[120], printed[1024];
+	struct utsname u;
+	const char *host = u.nodename, *kernel = u.release;
+
+	close(mkstemp(path));
+	uname(&u);
+	cpu_model(model, sizeof(model));
+	if (model[0] == '\0')
+		strcpy(model, u.machine);
+	snprintf(machine, sizeof(machine), "%s %s %s", host, kernel, model);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == -1,
+	   "a calibration of this host, kernel and CPU model is accepted: %s", printed);
+	snprintf(machine, sizeof(machine), "elsewhere %s %s", kernel, model);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a calibration of another host is rejected");
+	snprintf(machine, sizeof(machine), "%s 1.0 %s", host, model);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE &&
+		   strstr(printed, "made on another machine or kernel") != NULL,
+	   "a calibration of another kernel is rejected, and the error has the reason");
+	snprintf(machine, sizeof(machine), "%s %s CPU", host, kernel);
+	write_of(path, machine);
+	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	   "a calibration of another CPU model is rejected");
+	unlink(path);
+}
+
 int main(void)
 {
 	test_merge();
 	test_spread();
 	test_check();
+	test_good();
+	test_all_cpus();
+	test_bad();
+	test_odd();
+	test_misfit();
+	test_machine();
 	return done();
 }

@@ -2,7 +2,7 @@
 
 #include "lib/load/statistics.h"
 
-#include "lib/load/shared.h"
+#include "lib/load/keeper.h"
 #include "tests/unit/unit.h"
 
 /* What disturbed the soakers of two CPUs. */

@@ -3,7 +3,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 
-#include "lib/load/shared.h"
+#include "lib/load/keeper.h"
 #include "lib/load/baseline.h"
 #include "tests/unit/unit.h"
 

@@ -1,16 +1,86 @@
 /*
- * shared.h: what the program, the keeper and the soakers share: their memory, and how each begins.
+ * keeper.h: the soakers' processes: what they share with the program, how the keeper begins and the
+ * soakers, the control group that gives them the lowest weight, and whether they yield to others.
  * soaker.h has what they are.
  *
  *	pipe2(ends, O_CLOEXEC);
  *	pid = fork();
  *	if (pid == 0)
  *		keeper_main(s, ends);
+ *	...
+ *	yield_measure(&cpus, &y);
+ *	if (y.kept < YIELD_KEPT || y.late > YIELD_LATE)
+ *		...
  */
 #pragma once
 
-#include "lib/load/cgroup.h"
-#include "lib/load/yield.h"
+#include "lib/load/cpus.h"
+
+/*
+ * The control group of the cpu controller, cgroups(7), of version 1 or 2: its CPU quota, and a group for
+ * the soakers whose tasks run only when nobody else wants the CPU.
+ */
+struct cpu_cgroup {
+	char root[256]; /* where the hierarchy is mounted */
+	char own[256];  /* the path of this process in it */
+	bool v2;
+};
+
+/* Finds the group of the calling process; false if no cpu controller is mounted. */
+bool cpu_cgroup_find(struct cpu_cgroup *g);
+
+/*
+ * Whether other groups may be beside the calling process's: it is in one below the root, or in a
+ * namespace of control groups, which shows it its own as the root (cgroup_namespaces(7)).
+ */
+bool cpu_cgroup_is_shared(const struct cpu_cgroup *g);
+
+/*
+ * Whether the mounted hierarchy begins with the machine's root group: in a container that may mount
+ * one it begins with the container's, which shares the CPU by its weight with what is beside it.
+ */
+bool cpu_cgroup_sees_root(const struct cpu_cgroup *g);
+
+/*
+ * Whether a CPU quota is set in the group or one above it; its text is stored into value: cpu.max
+ * of v2, cpu.cfs_quota_us of v1.
+ */
+bool cpu_cgroup_quota(const struct cpu_cgroup *g, char *value, size_t size);
+
+/* Makes the idle group and moves the calling process into it.  Returns 0 or an errno value. */
+int idle_group_enter(const struct cpu_cgroup *g);
+
+/*
+ * Removes the idle group, in which the caller is not; other processes in it have as many times 10 ms to
+ * end.  Does nothing where g was never found.
+ */
+void idle_group_remove(const struct cpu_cgroup *g, int tries);
+
+/*
+ * Whether soakers leave the CPUs to other programs, and wake them in time: this judges what priorities,
+ * control groups and schedulers only promise.
+ */
+
+#define YIELD_KEPT 0.97 /* share of its CPU that a working thread keeps at least */
+#define YIELD_LATE 1e-4 /* seconds by which it is woken late at most */
+
+struct yield {
+	double kept; /* share of its time that the thread of the worst CPU worked */
+	int kept_cpu;
+	double late; /* seconds: the longest of the CPUs' median times until a woken thread runs */
+	int late_cpu;
+};
+
+/*
+ * For 50 ms a thread on each CPU works and sleeps in turn.  It works while the thread of a neighbour
+ * sleeps, which it then wakes, so that wake-ups come from another CPU where there is one.  The figures
+ * are NAN where a thread could not be had, or did not run.
+ */
+void yield_measure(const struct cpus *cpus, struct yield *y);
+
+/*
+ * The processes.
+ */
 
 #define SOAK_GAP_NS 1000 /* the shortest gap; the shortest interrupts take longer */
 

@@ -1,4 +1,4 @@
-#include "lib/load/cgroup.h"
+#include "lib/load/keeper.h"
 
 #include <ftw.h>
 #include <sys/stat.h>
