@@ -72,7 +72,7 @@ $(OBJ)/%.o: %.c Makefile
 # They are made from the table of options, which zcc has in a part of its own.
 $(TOOLS:%=$(OBJ)/completion/%): $(OBJ)/completion/%: %.c
 $(TOOLS:%=$(OBJ)/completion/_%): $(OBJ)/completion/_%: %.c
-$(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/command_line.c
+$(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/options.c
 $(OBJ)/completion/zc-hosts $(OBJ)/completion/_zc-hosts: lib/hosts/zc-hosts
 
 $(BASH_COMPLETION): man/completion.awk

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "common.h"
-#include "lib/send/command_line.h"
 #include "lib/send/comparison.h"
 #include "lib/send/request.h"
 #include "lib/send/transfer.h"
@@ -260,7 +259,7 @@ int main(int argc, char **argv)
 
 	init_program(&run.stop);
 	die_init(report_die, &rep);
-	first = command_line_parse(&opt, argc, argv);
+	first = options_parse(&opt, argc, argv);
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);
 		return EXIT_SUCCESS;

@@ -1,6 +1,6 @@
 # completion.awk: prints the completion of a program for bash or zsh, made from its table of options.
 # Usage: awk -v shell=bash -f man/completion.awk zcs.c
-#        awk -v shell=bash -f man/completion.awk zcc.c lib/send/command_line.c
+#        awk -v shell=bash -f man/completion.awk zcc.c lib/send/options.c
 #        awk -v shell=bash -f man/completion.awk lib/hosts/zc-hosts
 #
 # The first source is named as the program is; the table of lib/report/usage.h may be in any of them, or

@@ -1,6 +1,371 @@
 #include "lib/send/options.h"
 
-#define PACED_BYTES (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
+#include "lib/net/wire.h"
+#include "lib/report/usage.h"
+#include "lib/send/sender.h"
+
+#define LOOPS_MAX       (WIRE_FOREVER - 1 - 10 * WARMUP_MAX) /* a warm-up of 0.1 s is a loop */
+#define REQUEST_TIMEOUT 60  /* seconds, unless --timeout is given */
+#define REQUESTS        100 /* connections of each size, unless -n is given, as in 1999 */
+#define BUILTIN_SECONDS 10  /* that the built-in set is sent for: a pass over it lasts 10 ms */
+#define PRECISE_ROUNDS  30  /* at most, with --precision, unless -r is given */
+#define STREAMS_MAX     1024
+#define BUFFER_MAX      (1u << 30)        /* bytes of a call, or of a socket buffer */
+#define PACED_BYTES     (2.0 * 64 * 1024) /* two segments as long as the kernel makes them */
+
+/*
+ * Arguments that only zcc has.
+ */
+
+/* The host, and the port where it is behind the host. */
+static void take_server(const struct option_row *o, const char *name, char *text, void *to)
+{
+	struct send_options *opt = to;
+
+	(void)o;
+	opt->server = arg_host(name, text, &opt->port, 1);
+}
+
+/* Each value of a list is a run, and one that is given twice would be two rows of one name. */
+static _Noreturn void reject_repeated(const char *name, const char *value)
+{
+	usage_error("%s: '%s' is given twice: -r, --runs repeats all runs", name, value);
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
+static void take_list(const struct option_row *o, const char *name, char *text, void *to)
+{
+	const bool of_sizes = strcmp(o->placeholder, "SIZE") == 0,
+		   may_repeat = strcmp(o->name, "request") == 0;
+	char *rest = strdupa(text), *one;
+	struct sizes *list = to;
+	uint64_t value;
+	int i;
+
+	for (list->n = 0; (one = list_next(&rest)) != NULL; list->n++) {
+		value = of_sizes ? arg_size(name, one, (uint64_t)o->min, (uint64_t)o->max)
+				 : (uint64_t)arg_int(name, one, (int64_t)o->min, (int64_t)o->max);
+		for (i = 0; i < list->n; i++)
+			if (list->size[i] == value && !may_repeat)
+				reject_repeated(name, one);
+		if (list->n == SIZES_MAX)
+			usage_error("%s: more than %d values", name, SIZES_MAX);
+		list->size[list->n] = value;
+	}
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
+static void take_methods(const struct option_row *o, const char *name, char *text, void *to)
+{
+	char *rest = strdupa(text), *one;
+	struct compare_options *c = to;
+	const struct send_method *m;
+	int i;
+
+	(void)o;
+	for (c->n_methods = 0; (one = list_next(&rest)) != NULL; c->n_methods++) {
+		m = method_named(one);
+		for (i = 0; i < c->n_methods; i++)
+			if (c->method[i] == m)
+				reject_repeated(name, one);
+		if (c->n_methods == METHODS_MAX)
+			usage_error("%s: more than %d methods", name, METHODS_MAX);
+		c->method[c->n_methods] = m;
+	}
+}
+
+/* -S, -w and -Z.  In 2001 -w came with -S. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
+static void take_method(const struct option_row *o, const char *name, char *text, void *to)
+{
+	struct compare_options *c = to;
+
+	(void)name, (void)text;
+	if (c->n_methods == 0 || o->letters[0] == 'w')
+		c->method[0] = method_named(o->name != NULL ? o->name : "sendfile");
+	c->n_methods = 1;
+}
+
+/* `3%` or `3`, as a share. */
+static void take_percent(const struct option_row *o, const char *name, char *text, void *to)
+{
+	char *number = strdupa(text);
+	const size_t n = strlen(number);
+	double percent;
+
+	if (n > 1 && number[n - 1] == '%')
+		number[n - 1] = '\0';
+	if (parse_decimal(number, &percent) != NULL || percent <= 0 || percent > o->max)
+		usage_error("%s: '%s' is not a percentage above 0, up to %g%%", name, text, o->max);
+	*(double *)to = percent / 100;
+}
+
+static void take_content(const struct option_row *o, const char *name, char *text, void *to)
+{
+	static const char *const names[] = {"random", "zeros"};
+
+	(void)o;
+	*(const char **)to = names[arg_name(name, text, names, 2, sizeof(names[0]))];
+}
+
+static void take_source(const struct option_row *o, const char *name, char *text, void *to)
+{
+	(void)o;
+	*(const char **)to = arg_host(name, text, NULL, 0);
+}
+
+/*
+ * The table.
+ */
+
+#define AT(member) OPTION_AT(struct send_options, member)
+
+static const struct option_row rows[] = {
+	{.help = "Usage: zcc [OPTION...] -s HOST [FILE...]\n"
+		 "       zcc [OPTION...] -s HOST --request=SIZE\n"
+		 "       zcc -C [--force] [-N N] [-f FILE]\n"
+		 "Send files to zcs over TCP and print the throughput; with -c, also the CPU load\n"
+		 "and what each KiB cost.  Without FILE, zcc sends a built-in set: 63 files of\n"
+		 "350 KiB in memory.\n"
+		 "\n"
+		 "What to send:\n"},
+	{"n", "loops", "N", "send all files N times (default 1 with FILE)", OPTION_INT, AT(loops),
+	 .min = 1, .max = LOOPS_MAX, .not_with = "--time"},
+	{"t", "time", "SECS",
+	 "send all files over and over for SECS seconds (default 10 without FILE)", OPTION_SECONDS,
+	 AT(seconds), .min = 0.001, .max = 1e9},
+	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
+	 OPTION_SECONDS, AT(warmup), .max = WARMUP_MAX, .not_with = "--raw"},
+	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_OTHER,
+	 AT(compare.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
+	{"", "content", "WHAT",
+	 "fill the built-in set with random bytes (the default) or with zeros, which a link may "
+	 "compress",
+	 OPTION_OTHER, AT(content), .take = take_content},
+	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
+	 OPTION_FLAG, AT(raw)},
+	{"", "request", "SIZE",
+	 "send no files: open short connections, each of which asks a zcs --reply for SIZE bytes: "
+	 "-n of them (default 100), or for -t seconds, and -P at a time; a list such as 10,1k,64k "
+	 "is measured one size after the other",
+	 OPTION_OTHER, AT(requests), .take = take_list, .max = UINT32_MAX,
+	 .not_with = "--raw --warmup --interval --content --buffer-size --method --send --write -Z "
+		     "--cork --runs --precision --save --against"},
+	{.help = "\nHow to send:\n"},
+	{"m", "method", "METHOD",
+	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
+	 OPTION_OTHER, AT(compare), .take = take_methods, .not_with = "--send --write -Z"},
+	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_OTHER,
+	 AT(compare), .take = take_method, .not_with = "-Z"},
+	{"w", "write", NULL, "call read() and write(): the same as -m write", OPTION_OTHER,
+	 AT(compare), .take = take_method, .not_with = "-Z"},
+	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_OTHER, AT(compare),
+	 .take = take_method},
+	{"bl", "buffer-size", "SIZE",
+	 "bytes per call (default 64k; sendfile and splice 1m; mmap 4m, which the streams share); "
+	 "for a rate see --pace",
+	 OPTION_OTHER, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
+	{"B", "bind-cpu", "CPUS",
+	 "run on CPU 2, or on a list such as 0,2-5: one CPU for each stream, in turn (default: any "
+	 "CPU)",
+	 OPTION_CPUS, AT(bind)},
+	{.help = "\n"
+		 "Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
+		 "combination is a run, with -c --idle unsoaked and soaked; all are a round:\n"},
+	{"r", "runs", "N", "repeat the round N times (default 5 with a list)", OPTION_INT,
+	 AT(compare.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},
+	{"", "precision", "PERCENT",
+	 "repeat the round until each cost is known to +-PERCENT, twice in a row: 5 to 30 rounds",
+	 OPTION_OTHER, AT(compare.precision), .take = take_percent, .max = 100},
+	{"", "save", "FILE", "add the figures of all runs to FILE", OPTION_FILE, AT(compare.save)},
+	{"", "against", "FILE", "compare with the figures that --save has kept", OPTION_FILE,
+	 AT(compare.against)},
+	{.help = "\nConnection:\n"},
+	{"s", "server", "HOST",
+	 "the host that runs zcs: a name, an IPv4 or IPv6 address, or 0 for this host; required",
+	 OPTION_OTHER, .at = 0, .take = take_server},
+	{"p", "port", "PORT", "the server's port (default 2222; --request 7890)", OPTION_PORT,
+	 AT(port), .min = 1, .max = 65535},
+	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
+	 .min = AF_INET, .not_with = "-6"},
+	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
+	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_OTHER, AT(source),
+	 .take = take_source},
+	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_DEVICE,
+	 AT(sock.device)},
+	{"", "mptcp", NULL, "use Multipath TCP, which zcs --mptcp accepts", OPTION_FLAG,
+	 AT(sock.mptcp)},
+	{"", "dscp", "NUMBER", "mark packets with this DSCP, 0 to 63 (default 0)", OPTION_INT,
+	 AT(sock.dscp), .max = 63},
+	{"k", "cork", NULL, "set TCP_CORK until all files are sent", OPTION_FLAG, AT(cork)},
+	{"", "nodelay", NULL, "set TCP_NODELAY", OPTION_FLAG, AT(nodelay)},
+	{"i", "rcvbuf", "SIZE", "set SO_RCVBUF (default: the kernel's autotuning)", OPTION_SIZE,
+	 AT(sock.rcvbuf), .min = 1, .max = BUFFER_MAX},
+	{"o", "sndbuf", "SIZE", "set SO_SNDBUF (default: the kernel's autotuning)", OPTION_SIZE,
+	 AT(sock.sndbuf), .min = 1, .max = BUFFER_MAX},
+	{"M", "mss", "BYTES", "set TCP_MAXSEG, the largest segment (default: the kernel's choice)",
+	 OPTION_SIZE, AT(mss), .min = 88, .max = 32767}, /* the kernel's bounds */
+	{"", "pace", "RATE", "limit each stream to RATE bytes per second (default: no limit)",
+	 OPTION_SIZE, AT(pace), .min = 1, .max = 1ull << 50},
+	{"", "congestion", "ALGORITHM", "set congestion control (default: the system's)",
+	 OPTION_TEXT, AT(sock.congestion)},
+	{"", "timeout", "SECS",
+	 "fail if the server acknowledges nothing for SECS seconds (default 0: never; --request "
+	 "60)",
+	 OPTION_SECONDS_OR_NONE, AT(timeout), .min = 0.001, .max = 86400},
+	{.help = "\nCPU load:\n"},
+	{"c", "cpu-load", NULL,
+	 "measure the CPU load of this host during the transfer by soaking: what it takes from "
+	 "other work; without a calibration zcc also measures the idle host, before and after",
+	 OPTION_FLAG, AT(gauge.soak)},
+	{"", "idle", NULL,
+	 "measure it by the CPUs' idle time: how busy the transfer makes a machine of its own; "
+	 "nothing is soaked",
+	 OPTION_FLAG, AT(gauge.idle)},
+	{"f", "calibration", "FILE",
+	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec, "
+	 "unless it does not fit this host)",
+	 OPTION_FILE, AT(gauge.file), .only_with = "-c or -C"},
+	{"C", "calibrate", NULL,
+	 "calibrate on the idle host, which takes 4 to 10 seconds, and exit", OPTION_FLAG,
+	 AT(calibrate), .not_with = "--server --request --cpu-load --idle --json"},
+	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
+	 .only_with = "-C"},
+	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
+	 AT(gauge.n_cpus), .min = 1, .max = CPUS_MAX, .only_with = "-c or --idle or -C",
+	 .not_with = "--on-cpus"},
+	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", OPTION_CPUS, AT(gauge.on),
+	 .only_with = "-c or --idle or -C"},
+	{"", "wait", "SECS",
+	 "wait up to SECS seconds for another program that measures a load on this host to end; "
+	 "after that measure no load (default 2)",
+	 OPTION_SECONDS, AT(gauge.wait), .max = 86400, .only_with = "-c or -C"},
+	{.help = "\nOutput:\n"},
+	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
+	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
+	{"J", "json", NULL, "print the report as JSON, with iperf3's names", OPTION_FLAG, AT(json)},
+	{"T", "title", "TEXT", "print TEXT in the report, as a label", OPTION_TEXT, AT(title)},
+	{"q", "quiet", NULL,
+	 "print only the first line of the report, and with --request the stalls, if there are any",
+	 OPTION_FLAG, AT(quiet)},
+	{"d", "debug", NULL, "print more on stderr; given twice, each file", OPTION_COUNT,
+	 AT(debug)},
+	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
+	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
+	{.help = "\n"
+		 "SIZE and RATE take a suffix k, m or g: KiB, MiB or GiB (kb, mb or gb: powers of\n"
+		 "1000), and SECS s, m or h.  In the report's first line kbytes/sec is KiB/s, the\n"
+		 "unit of the lines below: 1024 bytes per second.\n"
+		 "\n"
+		 "Exit status: 0 if all was sent and received, 1 if the transfer failed or a FILE\n"
+		 "was skipped, 2 if the command line is wrong.\n"
+		 "\n"
+		 "Examples:\n"
+		 "  zcc -s receiver -t 10               send for 10 seconds, print the throughput\n"
+		 "  zcc -c -s receiver -t 10 -m send    the same by send(), with load and cost\n"},
+	/* Options of iperf3 that zcc lacks. */
+	{"R", "reverse", .instead = "there is no reverse mode: run zcs here and zcc there"},
+	{"", "bidir", .instead = "zcc only sends: run zcs and zcc on both hosts"},
+	{"u", "udp", .instead = "zcc sends over TCP only"},
+	{"", "client", .instead = "the server is -s HOST"},
+	{"", "bitrate",
+	 .instead = "limit the rate of each stream with --pace, in bytes per second"},
+	{"", "bandwidth",
+	 .instead = "limit the rate of each stream with --pace, in bytes per second"},
+	{"", "window", .instead = "the socket buffers are --rcvbuf and --sndbuf"},
+	{"", "length", .instead = "the bytes per call are --buffer-size"},
+	{"", "parallel", .instead = "the number of connections is --streams"},
+	{"", "omit", .instead = "the warm-up is --warmup"},
+	{"", "set-mss", .instead = "the largest segment is --mss"},
+	{"", "no-delay", .instead = "TCP_NODELAY is --nodelay"},
+	{"", "zerocopy", .instead = "sendfile() is the default; MSG_ZEROCOPY is -m zerocopy"},
+	{"A", "affinity", .instead = "the CPUs to run on are -B, --bind-cpu"},
+	{"F", "file", .instead = "files to send are arguments: zcc -s HOST FILE..."},
+	{"", "cport", .instead = "the kernel chooses the source port; the address is --bind"},
+	{"", "tos", .instead = "the type of service is --dscp, divided by four"},
+	{"", "fq-rate",
+	 .instead = "limit the rate of each stream with --pace, in bytes per second"},
+	{"", "logfile", .instead = "the report is on standard output: zcc ... >FILE"},
+	{"", "get-server-output", .instead = "the report has both ends already"},
+	{"v", NULL, .instead = "the version is -V, --version"},
+};
+
+/*
+ * Options together.
+ */
+
+/* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
+static void settle_comparison(struct send_options *opt)
+{
+	struct compare_options *c = &opt->compare;
+	int runs;
+
+	if (c->n_methods == 0)
+		c->method[c->n_methods++] = method_named("sendfile");
+	if (c->streams.n == 0)
+		c->streams = (struct sizes){.n = 1, .size = {1}};
+	c->instruments = opt->gauge.soak && opt->gauge.idle;
+	runs = options_runs(opt);
+	c->wanted = runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
+		    c->against != NULL;
+	if (opt->requests.n > 0 && c->wanted)
+		usage_error("--request cannot be combined with a list of -P, or -c with --idle");
+	if (runs > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
+	if (c->rounds == 0)
+		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : c->wanted ? PLAN_ROUNDS : 1;
+	opt->method = c->method[0];
+	opt->streams = (int)c->streams.size[0];
+}
+
+/* Checks the options of a transfer, or of requests, and sets defaults. */
+static void settle(struct send_options *opt, bool has_files)
+{
+	const bool requests = opt->requests.n > 0;
+
+	if (opt->server[0] == '\0')
+		usage_error("-s, --server: no server given: 0 is this host (try 'zcc --help')");
+	if (opt->content != NULL && has_files)
+		usage_error("--content is of the built-in set, which zcc with files does not send");
+	if (opt->port == NULL)
+		opt->port = requests ? REQUEST_PORT : WIRE_PORT;
+	if (opt->timeout < 0)
+		opt->timeout = requests ? REQUEST_TIMEOUT : 0;
+	if (opt->loops == 0 && opt->seconds <= 0 && !requests && !has_files)
+		opt->seconds = BUILTIN_SECONDS;
+	if (opt->loops == 0)
+		opt->loops = requests ? REQUESTS : 1;
+	/* In the unit of the wire, so that both ends warm up equally long. */
+	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
+	settle_comparison(opt);
+	if (requests && strcmp(opt->port, WIRE_PORT) == 0)
+		warnx("--request: a zcs at port " WIRE_PORT
+		      " answers only if it has --reply, which listens at port " REQUEST_PORT
+		      " by default");
+}
+
+int options_parse(struct send_options *opt, int argc, char **argv)
+{
+	int first;
+	char **file;
+
+	*opt = (struct send_options){.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}};
+	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt);
+	file = argv + first;
+	if ((opt->calibrate || opt->requests.n > 0) && *file != NULL)
+		usage_error("%s takes no files: '%s'",
+			    opt->calibrate ? "-C, --calibrate" : "--request", *file);
+	gauge_check_cpus(&opt->gauge);
+	if (!opt->calibrate)
+		settle(opt, *file != NULL);
+	for (; *file != NULL; file++)
+		arg_file("FILE", *file);
+	return first;
+}
+
+/*
+ * What follows from them.
+ */
 
 bool options_zeros(const struct send_options *opt)
 {

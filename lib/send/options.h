@@ -1,7 +1,8 @@
 /*
- * options.h: what zcc is asked to do.  command_line_parse() fills it in.  It is only read then, but for
- * the method and the streams: those are of the run that zcc chose last.
+ * options.h: what zcc is asked to do: the table of its options, their checks and defaults.  They are only
+ * read then, but for the method and the streams: those are of the run that zcc chose last.
  *
+ *	first = options_parse(&opt, argc, argv);
  *	for (i = 0; i < options_runs(&opt); i++) {
  *		choice = options_run(&opt, i);
  *		opt.method = choice.method;
@@ -16,6 +17,11 @@
 
 #define SIZES_MAX   64 /* of a list */
 #define METHODS_MAX 16 /* the same */
+
+#define PLAN_RUNS_MAX   1024 /* a round */
+#define PLAN_ROUNDS     5    /* without -r */
+#define PLAN_ROUNDS_MAX 1000
+#define WARMUP_MAX      100 /* seconds */
 
 struct send_method;
 
@@ -60,6 +66,12 @@ struct send_options {
 	bool calibrate, force; /* -C, and whether the host may be busy */
 	const char *content;   /* of the built-in set: "random" or "zeros"; NULL: not given */
 };
+
+/*
+ * Stores what is asked for; what is wrong is a usage error.  Returns the index of the first file.  --help
+ * and --version are printed and end the program.
+ */
+int options_parse(struct send_options *opt, int argc, char **argv);
 
 /* Whether the built-in set is zeros, not random. */
 bool options_zeros(const struct send_options *opt);

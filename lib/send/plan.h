@@ -13,9 +13,6 @@
 #include "lib/load/statistics.h"
 #include "lib/send/options.h"
 #include "lib/send/result.h"
-#define PLAN_RUNS_MAX   1024 /* a round */
-#define PLAN_ROUNDS     5    /* without -r */
-#define PLAN_ROUNDS_MAX 1000
 
 /*
  * What a plan keeps of a run in each round, of this host and of the receiver, where it is another host.

@@ -18,8 +18,6 @@
 #include "lib/send/run.h"
 #include "lib/send/sender.h"
 
-#define WARMUP_MAX 100 /* seconds */
-
 /* A reading of a stream at one time. */
 struct stream_mark {
 	uint64_t ns, bytes, calls, files;

@@ -1,5 +1,5 @@
-/* The options of zcc: lib/send/command_line. */
-#include "lib/send/command_line.h"
+/* The options of zcc: lib/send/options. */
+#include "lib/send/options.h"
 
 #include "lib/send/sender.h"
 #include "tests/unit/unit.h"
@@ -18,7 +18,7 @@ static void parse(void *command)
 
 	while (c->argv[argc] != NULL)
 		argc++;
-	c->first = command_line_parse(&opt, argc, c->argv);
+	c->first = options_parse(&opt, argc, c->argv);
 }
 
 static void parse_and_exit(void *command)
