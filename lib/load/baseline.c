@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#include "lib/load/busiest.h"
 #include "lib/load/counters.h"
 #include "lib/load/statistics.h"
 

@@ -1,9 +1,13 @@
 #include "lib/load/burner.h"
 
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 
 #include "lib/load/cpus.h"
 
@@ -14,11 +18,164 @@
 #define BUFFER        1048576 /* bytes, of which the kernel gives what net.core.rmem_max permits */
 #define DATAGRAM      1024    /* bytes */
 #define TURNS_AT_ONCE 1000000 /* about a millisecond */
+#define SUBNET        0x100   /* from one to the next, of 256 addresses */
+#define SENDER_IP     0xc0a80001          /* 192.168.0.1 */
+#define MASK_SIZE     (9 * CPUS_MAX / 32) /* bytes of the longest mask */
+
+/*
+ * Paths.
+ */
+
+/*
+ * A request for two devices that are joined, in this namespace and in another (veth(4)).  An attribute of
+ * rtnetlink(7) that has attributes ends with the request.
+ */
+struct request {
+	struct nlmsghdr header;
+	struct ifinfomsg device;
+	struct rtattr info, kind;
+	char veth[4];
+	struct rtattr data, peer;
+	struct ifinfomsg peer_device;
+	struct rtattr namespace;
+	/* cppcheck-suppress unusedStructMember ; the kernel reads it */
+	int other; /* /proc/self/ns/net of the other namespace */
+};
+
+/* Adds them: the kernel names the first of each namespace veth0, the second veth1. */
+static int add_devices(int other)
+{
+	const struct request r = {
+		.header = {.nlmsg_len = sizeof(r),
+			   .nlmsg_type = RTM_NEWLINK,
+			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK},
+		.info = {sizeof(r) - offsetof(struct request, info), IFLA_LINKINFO},
+		.kind = {RTA_LENGTH(sizeof(r.veth)), IFLA_INFO_KIND},
+		.veth = {'v', 'e', 't', 'h'},
+		.data = {sizeof(r) - offsetof(struct request, data), IFLA_INFO_DATA},
+		.peer = {sizeof(r) - offsetof(struct request, peer), VETH_INFO_PEER},
+		.namespace = {RTA_LENGTH(sizeof(r.other)), IFLA_NET_NS_FD},
+		.other = other};
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	struct {
+		struct nlmsghdr header;
+		struct nlmsgerr answer;
+	} reply = {.answer.error = -EIO};
+
+	if (send(fd, &r, sizeof(r), 0) > 0)
+		recv(fd, &reply, sizeof(reply), 0);
+	close(fd);
+	errno = -reply.answer.error;
+	return errno == 0 ? 0 : -1;
+}
+
+/* Gives a device of the socket's namespace its address, and sets it up (netdevice(7)). */
+static int configure(int fd, const char *device, uint32_t ip)
+{
+	const struct sockaddr_in a = {AF_INET, .sin_addr.s_addr = htonl(ip)};
+	struct ifreq r = {.ifr_flags = 0};
+
+	strcpy(r.ifr_name, device);
+	memcpy(&r.ifr_addr, &a, sizeof(a));
+	if (ioctl(fd, SIOCSIFADDR, &r) != 0)
+		return -1;
+	r.ifr_flags = IFF_UP;
+	return ioctl(fd, SIOCSIFFLAGS, &r);
+}
+
+/* Binds the receiving socket to an address and a free port, to which the other one sends. */
+static int join(const struct path *p, uint32_t ip)
+{
+	struct sockaddr_in a = {AF_INET, .sin_addr.s_addr = htonl(ip)};
+	socklen_t size = sizeof(a);
+
+	if (bind(p->receive, (struct sockaddr *)&a, size) != 0 ||
+	    getsockname(p->receive, (struct sockaddr *)&a, &size) != 0)
+		return -1;
+	return connect(p->send, (struct sockaddr *)&a, size);
+}
+
+/* Opens a path from the sender's namespace to this one. */
+static int open_veth(const struct path *p, int sender, const char *device, uint32_t sender_ip)
+{
+	if (add_devices(sender) != 0 || configure(p->send, device, sender_ip) != 0 ||
+	    configure(p->receive, device, sender_ip + 1) != 0)
+		return -1;
+	return join(p, sender_ip + 1);
+}
+
+static int udp_socket(void)
+{
+	return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+/*
+ * A network namespace, by a user namespace where the process may make none otherwise.  Its user has to
+ * be mapped before: the namespace's files belong to root.
+ */
+static int make_namespace(void)
+{
+	const unsigned user = geteuid();
+	char map[32];
+
+	if (unshare(CLONE_NEWNET) == 0)
+		return 0;
+	snprintf(map, sizeof(map), "0 %u 1", user);
+	if (unshare(CLONE_NEWUSER) != 0 || file_write("/proc/self", "uid_map", map) != 0)
+		return -1;
+	return unshare(CLONE_NEWNET);
+}
+
+/*
+ * Before Linux 6.3 there is no mask for devices to come, and root writes that of a device into a
+ * sysfs of its namespace, for which any directory will do.
+ */
+static int set_mask(const char *mask)
+{
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("sysfs", "/sys/class/net", "sysfs", 0, NULL) != 0)
+		return -1;
+	return file_write("/sys/class/net/class/net/veth1/queues/rx-0", "rps_cpus", mask);
+}
+
+/* Opens the paths between two namespaces.  Returns what failed, with errno set, or NULL. */
+static const char *open_paths(struct path path[2], int rps_cpu)
+{
+	char mask[MASK_SIZE];
+	bool is_set;
+	int i, sender;
+
+	if (make_namespace() != 0)
+		return "no network namespace";
+	sender = open_retry("/proc/self/ns/net", O_RDONLY);
+	path[0].send = udp_socket();
+	path[1].send = udp_socket();
+	if (unshare(CLONE_NEWNET) != 0)
+		return "no second network namespace";
+	path[0].receive = udp_socket();
+	path[1].receive = udp_socket();
+	/* The mask of one CPU: words of 32 bits with commas between. */
+	snprintf(mask, sizeof(mask), "%x", 1u << rps_cpu % 32);
+	for (i = 0; i < rps_cpu / 32; i++)
+		string_append(mask, sizeof(mask), ",00000000");
+	if (open_veth(&path[0], sender, "veth0", SENDER_IP) != 0)
+		return "no veth devices";
+	is_set = file_write("/proc/sys/net/core", "rps_default_mask", mask) == 0;
+	if (open_veth(&path[1], sender, "veth1", SENDER_IP + SUBNET) != 0)
+		return "no second veth devices";
+	if (!is_set && set_mask(mask) != 0)
+		return "RPS, which only root may set before Linux 6.3";
+	return NULL;
+}
+
+/*
+ * Work.
+ */
 
 /* A thread. */
 struct job {
 	const struct burner_work *work;
-	const struct pair *pair; /* of BURNER_STREAM */
+	const struct path *path; /* of BURNER_STREAM */
 	int i;                   /* the index of the thread */
 	uint64_t end_ns;
 	double count;
@@ -78,10 +235,10 @@ static void send_bursts(const struct job *j)
 	const int size = DATAGRAM;
 	int i;
 
-	setsockopt(j->pair->send, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
+	setsockopt(j->path->send, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
 	while (now_ns() < j->end_ns) {
 		for (i = 0; i < BURST; i++)
-			send(j->pair->send, datagrams, sizeof(datagrams), MSG_DONTWAIT);
+			send(j->path->send, datagrams, sizeof(datagrams), MSG_DONTWAIT);
 		next += BURST_NS;
 		sleep_until(next);
 	}
@@ -97,9 +254,9 @@ static void receive(struct job *j)
 	uint64_t next = now_ns() + BURST_NS / 2;
 	char buf[DATAGRAM];
 
-	setsockopt(j->pair->receive, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	setsockopt(j->path->receive, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	while (now_ns() < j->end_ns) {
-		while (recv(j->pair->receive, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		while (recv(j->path->receive, buf, sizeof(buf), MSG_DONTWAIT) > 0)
 			j->count++;
 		next += BURST_NS;
 		sleep_until(next);
@@ -128,12 +285,18 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
-void burner_open_or_die(struct burner *b, int rps_cpu)
+void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX])
 {
-	*b = (struct burner){.why = ""};
-	if (pair_local(&b->path[BURNER_LOOPBACK], "127.0.0.1") != 0)
+	struct path *loopback = &b->path[BURNER_LOOPBACK];
+	const char *failed;
+
+	*loopback = (struct path){udp_socket(), udp_socket()};
+	if (join(loopback, INADDR_LOOPBACK) != 0)
 		die_errno("a burner");
-	pair_open(rps_cpu, &b->path[BURNER_VETH], b->why);
+	failed = open_paths(&b->path[BURNER_VETH], rps_cpu);
+	why[0] = '\0';
+	if (failed != NULL)
+		snprintf(why, DIE_MAX, "%s: %s", failed, strerror(errno));
 	prctl(PR_SET_TIMERSLACK, 1); /* ns */
 }
 
@@ -145,7 +308,7 @@ void burner_run_or_die(const struct burner *b, const struct burner_work *w, stru
 	int i;
 
 	for (i = 0; i < w->n; i++) {
-		job[i] = (struct job){.work = w, .pair = &b->path[w->path], .i = i, .end_ns = end};
+		job[i] = (struct job){.work = w, .path = &b->path[w->path], .i = i, .end_ns = end};
 		errno = thread_start(&job[i].thread, job_main, &job[i]);
 		if (errno != 0)
 			die_errno("a burner");

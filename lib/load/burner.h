@@ -3,13 +3,13 @@
  *
  *	struct burner_work work = {BURNER_BURN, .seconds = 1, .cpu = {0}, .n = 1, .share = 0.5};
  *
- *	burner_open_or_die(&b, 1);
+ *	burner_open_or_die(&b, 1, why);
  *	burner_run_or_die(&b, &work, &done);
  *	printf("%.3f of %.3f CPU-seconds\n", done.cpu_seconds, work.share * work.seconds);
  */
 #pragma once
 
-#include "lib/net/pair.h"
+#include "common.h"
 
 enum burner_kind {
 	BURNER_REST,   /* no thread does anything */
@@ -21,7 +21,7 @@ enum burner_kind {
 
 enum burner_path {
 	BURNER_LOOPBACK,
-	BURNER_VETH,     /* between two network namespaces: pair.h */
+	BURNER_VETH,     /* between two network namespaces, by veth(4) */
 	BURNER_VETH_RPS, /* the same, with the softirqs on another CPU */
 	BURNER_PATHS
 };
@@ -41,15 +41,19 @@ struct burner_done {
 };
 
 struct burner {
-	struct pair path[BURNER_PATHS];
-	char why[DIE_MAX]; /* why there is no path but the first; empty: there is */
+	struct path {
+		int send, receive; /* UDP sockets: what is sent on the one arrives at the other */
+	} path[BURNER_PATHS];
 };
 
 /*
- * Opens the paths, of which the one with RPS moves the softirqs to that CPU.  The process moves into
- * namespaces of its own: pair_open().  There may be no threads.
+ * Opens the paths, of which the one with RPS moves the softirqs to that CPU: receive packet steering,
+ * Documentation/networking/scaling.rst.  The work is the same, but no process is charged for it.  Stores
+ * why there is no path but the first, where the kernel or the administrator does not permit them, or an
+ * empty string.  The process, which has one thread, moves into the receiver's namespaces: a user namespace
+ * is one of them if it has no privilege, and before Linux 6.3 a mount namespace.
  */
-void burner_open_or_die(struct burner *b, int rps_cpu);
+void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX]);
 
 /* Works, and waits for the end of that. */
 void burner_run_or_die(const struct burner *b, const struct burner_work *w, struct burner_done *d);

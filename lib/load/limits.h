@@ -1,6 +1,6 @@
 /*
- * limits.h: what makes a load unsafe on this machine: the reasons, their names, and a line on stderr
- * for each.
+ * limits.h: what makes a load unsafe on this machine: the reasons, their names, a line on stderr
+ * for each, and the program that keeps a CPU busy.
  *
  *	limits_warn();
  *	soaker_limits(soaker, &from);
@@ -75,3 +75,13 @@ struct limits_said {
  * it lasts.  Any thread may call it.
  */
 void limits_say(unsigned unsafe, struct limits_said *said);
+
+#define BUSIEST_STRLEN 96 /* enough for a text of busiest_find() */
+
+/*
+ * Watches all processes for a fifth of a second and stores `NAME (pid N), 99% of a CPU`: of the
+ * process that took most, of those that ran last on `cpu` if one of them took a tenth of a CPU.  Those
+ * started by `keeper` are omitted: they soak.  Returns false where none took a tenth, as one that
+ * another user or PID namespace hides.
+ */
+bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN]);

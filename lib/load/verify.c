@@ -373,9 +373,9 @@ void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_
 	gauge_cpus(setup, &v.cpus);
 	find_sibling(v.cpus.id[0], &v.sibling);
 	e->cpus = v.cpus.n;
-	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2]);
-	snprintf(e->no_softirqs, sizeof(e->no_softirqs), "%s",
-		 v.cpus.n > 1 ? v.burner.why : "softirqs cannot move: there is one CPU");
+	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);
+	if (v.cpus.n == 1)
+		strcpy(e->no_softirqs, "softirqs cannot move: there is one CPU");
 	for (round = 0; round < plan->rounds; round++) {
 		odd = round % 2 == 1;
 		measure_with(&v, odd ? VERIFY_IDLE : VERIFY_SOAK, odd);
