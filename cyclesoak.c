@@ -11,11 +11,9 @@
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
 #include "lib/report/usage.h"
 #include "lib/report/verification.h"
-#include "lib/report/wrap.h"
 
 #define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
 
@@ -145,7 +143,7 @@ static void report_json(struct monitor *m, const struct load *l)
 	json_report_open(&j);
 	if (!m->has_start) {
 		json_open(&j, "start", '{');
-		json_program(&j, &m->environment, NULL);
+		environment_json_start(&j, &m->environment, NULL, time(NULL));
 		json_close(&j, '}');
 	}
 	m->has_start = true;

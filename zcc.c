@@ -45,6 +45,16 @@ static _Noreturn void die_of_signal(void)
 	_exit(128 + run.stop);
 }
 
+/* Closes the report of a program that dies; as text, that of a comparison has its complete rounds. */
+static void close_report(void *report, const char *why)
+{
+	struct send_report *rep = report;
+
+	report_die(rep, why);
+	if (!opt.json && rep->comparison != NULL && rep->comparison->plan->rounds > 0)
+		comparison_print(rep->comparison, &opt);
+}
+
 /*
  * The order of events.
  */
@@ -75,7 +85,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, cha
 		report_pacing(rep, res);
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
-		   error != NULL || rep->is_comparison ? error : fileset_error(t->set, why));
+		   error != NULL || opt.compare.wanted ? error : fileset_error(t->set, why));
 	if (error == NULL) {
 		plan_note(plan, &opt, res);
 		plan_add(plan, i, res);
@@ -105,7 +115,7 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 	if (!t.measuring && run.stop <= 0)
 		die("everything was sent before the warm-up ended: send more (-n, -t)");
 	if (!t.measuring) {
-		report_die(rep, "interrupted");
+		close_report(rep, "interrupted");
 		warnx("interrupted before the warm-up ended: nothing was measured");
 		die_of_signal();
 	}
@@ -225,13 +235,12 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	run_soak(&run);
 	if (opt.compare.wanted && run_lacks_load(&run) != NULL)
 		warnx("%s", run_lacks_load(&run));
-	rep->is_comparison = opt.compare.wanted;
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
 	error = send_rounds(rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;
 	comparison.error = error == NULL ? fileset_error(&set, why) : error;
 	/* In JSON the last object has the error. */
-	if (rep->is_comparison && plan.rounds > 0 && (error == NULL || !opt.json))
+	if (opt.compare.wanted && plan.rounds > 0 && (error == NULL || !opt.json))
 		comparison_print(&comparison, &opt);
 	fileset_close(&set);
 	plan_close(&plan);
@@ -258,7 +267,7 @@ int main(int argc, char **argv)
 	int first;
 
 	init_program(&run.stop);
-	die_init(report_die, &rep);
+	die_init(close_report, &rep);
 	first = options_parse(&opt, argc, argv);
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);

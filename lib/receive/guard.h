@@ -18,7 +18,7 @@
 #include "lib/load/gauge.h"
 #include "lib/net/socket.h"
 #include "lib/receive/receiver.h"
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 
 /* The prefixes of --allow.  IPv4 is mapped into IPv6.  An empty list allows every address. */
 struct allow {

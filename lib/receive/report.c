@@ -2,9 +2,7 @@
 
 #include <stdarg.h>
 
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/report/wrap.h"
 
 #define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
 #define LINE_STRLEN   1024  /* enough for the lines of a summary */
@@ -130,7 +128,7 @@ static struct json *group_object(struct report *r)
 	begin_line(r);
 	json_report_open(j);
 	json_open(j, "start", '{');
-	json_program_at(j, &r->environment, &r->via, r->began);
+	environment_json_start(j, &r->environment, &r->via, r->began);
 	json_open(j, "accepted_connection", '{');
 	json_address(j, "host", "port", &r->first);
 	json_close(j, '}');
@@ -290,7 +288,7 @@ static void replies_start(struct report *r)
 		return;
 	r->has_start = true;
 	json_open(j, "start", '{');
-	json_program(j, &r->environment, NULL);
+	environment_json_start(j, &r->environment, NULL, time(NULL));
 	json_open(j, "test_start", '{');
 	json_string(j, "protocol", "requests over TCP");
 	json_close(j, '}');

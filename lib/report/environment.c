@@ -173,7 +173,7 @@ static void json_vulnerabilities(struct json *j, const struct environment *e)
 	json_close(j, '}');
 }
 
-void environment_json(struct json *j, const struct environment *e, const struct link *l)
+static void json_environment(struct json *j, const struct environment *e, const struct link *l)
 {
 	int i;
 
@@ -193,17 +193,24 @@ void environment_json(struct json *j, const struct environment *e, const struct 
 	json_close(j, '}');
 }
 
-void environment_json_remote(struct json *j, const struct figures *f)
+void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
+			    time_t began)
 {
-	char version[8 + sizeof(f->version)];
+	const struct utsname *u = &e->kernel;
+	char system[sizeof(*u)], text[64];
+	struct tm tm;
 
-	if (f->version[0] == '\0' && f->kernel[0] == '\0')
-		return;
-	snprintf(version, sizeof(version), "zc %s", f->version);
-	json_open(j, "environment", '{');
-	json_word(j, "version", f->version[0] != '\0' ? version : "");
-	json_word(j, "kernel", f->kernel);
+	json_string(j, "version", "zc " VERSION);
+	snprintf(system, sizeof(system), "%s %s %s %s", u->sysname, u->nodename, u->release,
+		 u->machine);
+	json_string(j, "system_info", system);
+	json_open(j, "timestamp", '{');
+	gmtime_r(&began, &tm);
+	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	json_string(j, "time", text);
+	json_count(j, "timesecs", (uint64_t)began);
 	json_close(j, '}');
+	json_environment(j, e, l);
 }
 
 static const char *known(const char *text)

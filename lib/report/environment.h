@@ -3,7 +3,7 @@
  *
  *	environment_read(&environment);
  *	link_read(&link, "eth0");
- *	environment_json(&j, &environment, &link);
+ *	environment_json_start(&j, &environment, &link, time(NULL));
  *
  * The lines of files are printed as the kernel has them.  What this host does not show, such as a
  * container without /sys, is not known, and is omitted.
@@ -43,11 +43,12 @@ void environment_read(struct environment *e);
  */
 void link_read(struct link *l, const char *interface);
 
-/* Prints it as the object `environment`; `l` is the interface, or NULL. */
-void environment_json(struct json *j, const struct environment *e, const struct link *l);
-
-/* Prints another host's, of which its receipt has the version and the kernel alone, if it has. */
-void environment_json_remote(struct json *j, const struct figures *f);
+/*
+ * Prints the members with which a report that began at that time starts: version, system_info, timestamp
+ * and environment.  `l` is the interface, or NULL.
+ */
+void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
+			    time_t began);
 
 /* Prints it on stderr, in a few lines. */
 void environment_note(const struct environment *e, const struct link *l);

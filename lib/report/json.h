@@ -1,19 +1,24 @@
 /*
- * json.h: a writer of JSON (RFC 8259): it prints each member as it comes, an object on one line.
+ * json.h: a writer of JSON (RFC 8259), which prints each member as it comes, an object on one line; and
+ * the objects that reports have in common, in iperf3's words where it has the quantity.
  *
  *	json_report_open(&j);
  *	json_number(&j, "seconds", 1.5);
  *	json_open(&j, "cpus", '[');
  *	json_count(&j, NULL, 0);
  *	json_close(&j, ']');
- *	json_close(&j, '}');
+ *	json_host(&j, "host", &figures);
+ *	json_report_close(&j, NULL);
  *
  * `key` is NULL for an element of an array.  A number that is NAN is omitted.  zc-json(5) has the schema;
  * keys that iperf3 has mean what they mean there.
  */
 #pragma once
 
-#include "common.h"
+#include <sys/socket.h>
+
+#include "lib/load/counters.h"
+#include "lib/report/figures.h"
 
 #define JSON_SCHEMA 1  /* the version of the keys: 1 has those of 0.2.0 */
 #define JSON_DEPTH  16 /* more brackets than a report has open at a time */
@@ -51,3 +56,31 @@ void json_string(struct json *j, const char *key, const char *value);
 
 /* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
 void json_report_close(struct json *j, const char *error);
+
+/* An address, as two members of the object that is open; none if it cannot be printed. */
+void json_address(struct json *j, const char *host_key, const char *port_key,
+		  const struct sockaddr_storage *addr);
+
+/* The figures of which the rows name one of the objects IN_*, as members of the object that is open. */
+void json_rows(struct json *j, const struct figures *f, unsigned objects);
+
+/* The same after start and end, in seconds since the report's start. */
+void json_timed(struct json *j, double start, const struct figures *f, unsigned objects);
+
+/* One end's figures of one connection, or of all of them (stream 0), as an object. */
+void json_stream(struct json *j, const char *key, const struct figures *f, int stream, bool sender);
+
+/* The reasons that make a load unsafe, as the array `unsafe`; nothing if there are none. */
+void json_unsafe(struct json *j, unsigned unsafe);
+
+/* The kernel's own accounting, as the object accounting_percent. */
+void json_accounting(struct json *j, const struct figures *f);
+
+/* What the TCP of this network namespace did, as the object host_tcp. */
+void json_netstat(struct json *j, const struct netstat *n);
+
+/* What a host did meanwhile, as an object: load, cost, interrupts, packets, accounting. */
+void json_host(struct json *j, const char *key, const struct figures *f);
+
+/* iperf3's cpu_utilization_percent, with measured loads as the totals; remote may be NULL. */
+void json_utilization(struct json *j, const struct figures *host, const struct figures *remote);

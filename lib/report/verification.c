@@ -1,6 +1,5 @@
 #include "lib/report/verification.h"
 
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
 
 static const char *const kinds[] = {"figure", "pass", "fail", "not_run"};
@@ -119,7 +118,7 @@ void verification_json(const struct environment *environment, const struct evide
 
 	json_report_open(&j);
 	json_open(&j, "start", '{');
-	json_program(&j, environment, NULL);
+	environment_json_start(&j, environment, NULL, time(NULL));
 	json_close(&j, '}');
 	json_count(&j, "cpus", (uint64_t)e->cpus);
 	json_number(&j, "steal_percent", 100 * e->steal);

@@ -1,8 +1,6 @@
 #include "lib/send/comparison.h"
 
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/report/wrap.h"
 
 #define NAME   COMPARISON_NAME
 #define FIGURE 96 /* bytes of a figure with its interval */
@@ -507,7 +505,7 @@ static void print_json(const struct comparison *c, const struct send_options *op
 		json_string(&j, "title", opt->title);
 	json_open(&j, "comparison", '{');
 	link_read(&link, c->plan->setting[PLAN_INTERFACE]);
-	json_program(&j, c->environment, &link);
+	environment_json_start(&j, c->environment, &link, time(NULL));
 	json_open(&j, "connecting_to", '{');
 	json_string(&j, "host", opt->server);
 	json_count(&j, "port", strtoull(opt->port, NULL, 10));

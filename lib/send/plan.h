@@ -12,7 +12,7 @@
 
 #include "lib/load/statistics.h"
 #include "lib/send/options.h"
-#include "lib/send/result.h"
+#include "lib/send/report.h"
 
 /*
  * What a plan keeps of a run in each round, of this host and of the receiver, where it is another host.

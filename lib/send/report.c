@@ -1,9 +1,62 @@
 #include "lib/send/report.h"
 
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
-#include "lib/send/sender.h"
-#include "lib/send/text.h"
+
+/*
+ * What was measured.
+ */
+
+static uint64_t bytes_of(const struct figures *f)
+{
+	return f->bytes + f->warmup;
+}
+
+uint64_t stream_result_missing(const struct stream_result *s)
+{
+	const uint64_t sent = bytes_of(&s->sent), received = bytes_of(&s->received);
+
+	return sent > received ? sent - received : received - sent;
+}
+
+const struct figures *result_host(const struct send_result *res)
+{
+	const struct load *sent = &res->sent.host, *received = &res->received.host;
+	const bool by_receiver = isnan(sent->load) && (!isnan(received->load) || sent->unsafe == 0);
+
+	return res->local && by_receiver ? &res->received : &res->sent;
+}
+
+const char *result_receipts_text(const struct send_result *res, int streams,
+				 char buf[RECEIPTS_STRLEN])
+{
+	const int without = streams - res->receipts;
+
+	buf[0] = '\0';
+	if (res->receipts > 0 && without > 0)
+		snprintf(buf, RECEIPTS_STRLEN, "%d of %d streams %s no receipt", without, streams,
+			 without == 1 ? "has" : "have");
+	return buf;
+}
+
+const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX])
+{
+	const struct stream_result *s = res->stream;
+	int i = 0;
+
+	while (i < streams && (!s[i].has_receipt || stream_result_missing(&s[i]) == 0))
+		i++;
+	if (i < streams) {
+		why[0] = '\0';
+		if (streams > 1)
+			string_append(why, DIE_MAX, "stream %d: ", i + 1);
+		string_append(why, DIE_MAX,
+			      "the server received %" PRIu64 " byte%s of the %" PRIu64 " sent",
+			      bytes_of(&s[i].received), plural(bytes_of(&s[i].received)),
+			      bytes_of(&s[i].sent));
+		return why;
+	}
+	return result_receipts_text(res, streams, why)[0] != '\0' ? why : NULL;
+}
 
 /*
  * What is printed while the streams send.
@@ -16,20 +69,12 @@ void report_clear_progress(struct send_report *r)
 	r->has_progress = false;
 }
 
-/*
- * A thread that dies waits for the end of an interval that the main thread is writing.  It keeps the
- * lock until the program has ended.
- */
-void report_die(void *report, const char *why)
+void report_die(struct send_report *r, const char *why)
 {
-	struct send_report *r = report;
-
 	pthread_mutex_lock(&r->lock);
 	report_clear_progress(r);
 	if (r->opt->json)
 		json_fail(&r->json, why);
-	else if (r->comparison != NULL && r->comparison->plan->rounds > 0)
-		comparison_print(r->comparison, r->opt);
 }
 
 bool progress_wanted(const struct send_options *opt)
@@ -186,7 +231,7 @@ static bool start_open(struct send_report *r, const struct target *target)
 	if (opt->title != NULL)
 		json_string(j, "title", opt->title);
 	json_open(j, "start", '{');
-	json_program(j, &r->environment, &link);
+	environment_json_start(j, &r->environment, &link, time(NULL));
 	json_open(j, "connecting_to", '{');
 	json_string(j, "host", opt->server);
 	json_count(j, "port", strtoull(opt->port, NULL, 10));
@@ -332,7 +377,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		json_close(&r->json, ']');
 		json_end(&r->json, r->opt, res);
 		json_report_close(&r->json, error);
-	} else if (r->is_comparison) {
+	} else if (r->opt->compare.wanted) {
 		report_comparison(r, res);
 	} else {
 		text_transfer(r->opt, res);

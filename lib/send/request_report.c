@@ -1,6 +1,5 @@
 #include "lib/send/request_report.h"
 
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 #include "lib/send/sender.h"
 
 #define SHORT_SECONDS  0.5  /* shorter runs tell of a start and an end more than of a rate */

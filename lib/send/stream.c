@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 
 #include "lib/net/wire.h"
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 #include "lib/send/transfer.h"
 
 #define WARMUP_LOOPS   (WARMUP_MAX * (1000000000 / WIRE_WARMUP_NS))

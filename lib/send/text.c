@@ -1,9 +1,7 @@
-#include "lib/send/text.h"
+#include "lib/send/report.h"
 
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 #include "lib/report/units.h"
-#include "lib/report/wrap.h"
-#include "lib/send/sender.h"
 
 #define CPU_ROWS 16              /* CPUs with a row each, whatever they do */
 #define CELL     FIGURE_STRLEN   /* bytes of a figure in a column */

@@ -40,7 +40,6 @@
 #include "lib/net/wire.h"
 #include "lib/report/figures.h"
 #include "lib/report/json.h"
-#include "lib/report/terms.h"
 #include "lib/report/units.h"
 
 #include <err.h>

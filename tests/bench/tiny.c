@@ -13,7 +13,7 @@
  */
 #include "common.h"
 #include "lib/net/wire.h"
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 
 #include <err.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 #include "lib/send/sender.h"
+#include "lib/send/comparison.h"
 #include "lib/send/report.h"
 
 #include "tests/fuzz/fuzz.h"

@@ -1,4 +1,4 @@
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 
 #include <ctype.h>
 

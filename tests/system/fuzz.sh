@@ -138,7 +138,7 @@ cat >broken.c <<'END'
 #include "lib/load/baseline.h"
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
-#include "lib/report/receipt.h"
+#include "lib/report/figures.h"
 #include "lib/send/saved.h"
 #define BEFORE(type, name, ...) type __real_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)
 

@@ -2,16 +2,16 @@
 
 #include "tests/unit/unit.h"
 
-/* What environment_json() prints of `e` and `l`, in the caller's buffer. */
+/* What environment_json_start() prints behind the time of `e` and `l`, in the caller's buffer. */
 static const char *printed(const struct environment *e, const struct link *l, char buf[1024])
 {
 	struct json j = {.f = fmemopen(buf, 1024, "w")};
 
 	if (j.f == NULL)
 		err(EXIT_FAILURE, "fmemopen");
-	environment_json(&j, e, l);
+	environment_json_start(&j, e, l, 0);
 	fclose(j.f);
-	return buf;
+	return strstr(buf, "\"environment\"");
 }
 
 static void test_json(void)

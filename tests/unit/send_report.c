@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 
-#include "lib/send/sender.h"
 #include "tests/unit/unit.h"
 
 /* A transfer of two streams that was measured at both ends; each figure has a value of its own. */
@@ -415,13 +414,13 @@ static void test_widths(void)
 static void test_comparison(void)
 {
 	transfer_init(&sample);
-	sample.report.is_comparison = true;
+	sample.opt.compare.wanted = true;
 	prints("  to 192.0.2.1:2222, cubic\n  5 files of 4,096 bytes\n",
 	       "the first run of a comparison prints what is sent where");
 	sample.report.has_what = true;
 	prints("", "the next run of a comparison prints nothing");
 	transfer_init(&sample);
-	sample.report.is_comparison = true;
+	sample.opt.compare.wanted = true;
 	sample.opt.quiet = true;
 	prints("", "a run of a quiet comparison prints nothing");
 }
@@ -658,7 +657,7 @@ static void test_debug(void)
 	transfer_init(&sample);
 	sample.opt.quiet = true;
 	sample.opt.debug = 1;
-	sample.report.is_comparison = true; /* which prints nothing on standard output */
+	sample.opt.compare.wanted = true; /* which prints nothing on standard output */
 	set_unknown(&sample.res.sent.host.rates, sizeof(sample.res.sent.host.rates));
 	set_unknown(&sample.res.received.host.rates, sizeof(sample.res.received.host.rates));
 	status_of(end_and_exit, &sample, printed, sizeof(printed));
@@ -696,6 +695,55 @@ static void test_plan_progress(void)
 	   "the progress of a comparison has the run, and the time that is left");
 }
 
+#define STREAMS 4
+
+/* Streams that sent 1000 bytes each, 100 of them in the warm-up, of which the first n have a receipt. */
+static struct send_result with_receipts(int n)
+{
+	static struct stream_result stream[STREAMS];
+	struct send_result res = {.stream = stream, .receipts = n};
+	int i;
+
+	for (i = 0; i < STREAMS; i++) {
+		stream[i] = (struct stream_result){.has_receipt = i < n};
+		stream[i].sent.bytes = 900;
+		stream[i].sent.warmup = 100;
+		if (i < n)
+			stream[i].received.bytes = 1000;
+	}
+	return res;
+}
+
+static void test_check(void)
+{
+	struct send_result res = with_receipts(STREAMS);
+	char text[RECEIPTS_STRLEN], why[DIE_MAX];
+
+	ok(result_check(&res, STREAMS, why) == NULL, "receipts of all that was sent agree with it");
+	res.stream[1].received.bytes = 1001;
+	res.stream[2].received.bytes = 999;
+	ok(stream_result_missing(&res.stream[1]) == 1 && stream_result_missing(&res.stream[2]) == 1,
+	   "a receipt differs by a byte more, or a byte less");
+	is(result_check(&res, STREAMS, why),
+	   "stream 2: the server received 1001 bytes of the 1000 sent",
+	   "two receipts are wrong, and their sum is right: the first of them is named");
+	res = with_receipts(0);
+	ok(result_check(&res, STREAMS, why) == NULL,
+	   "a server that gives no receipts is one of 2001");
+	is(result_receipts_text(&res, STREAMS, text), "", "and that is no line");
+	res = with_receipts(3);
+	is(result_check(&res, STREAMS, why), "1 of 4 streams has no receipt",
+	   "a stream without a receipt beside others with one is an error");
+	res = with_receipts(1);
+	is(result_check(&res, STREAMS, why), "3 of 4 streams have no receipt", "and so are three");
+	res.stream[0].received.bytes = 1;
+	is(result_check(&res, STREAMS, why),
+	   "stream 1: the server received 1 byte of the 1000 sent",
+	   "a receipt that is wrong is named even if others are missing");
+	is(result_check(&res, 1, why), "the server received 1 byte of the 1000 sent",
+	   "a stream alone has no number");
+}
+
 int main(void)
 {
 	test_plan_progress();
@@ -711,5 +759,6 @@ int main(void)
 	test_interval();
 	test_json_interval();
 	test_progress();
+	test_check();
 	return done();
 }
