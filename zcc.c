@@ -127,9 +127,11 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 /* Has the lines about a run of a plan name it, of which each reason has one line, or with -d all. */
 static void name_run(const struct plan *plan, int i)
 {
+	static char place[COMPARISON_PLACE];
+
 	if (!opt.compare.wanted)
 		return;
-	run.gauge.said.place = comparison_run_place(plan, i, run.place, sizeof(run.place));
+	run.gauge.said.place = comparison_run_place(plan, i, place);
 	run.gauge.said.most = opt.debug > 0 ? UINT_MAX : 1;
 }
 
@@ -147,11 +149,10 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			choice = options_run(&opt, i);
 			opt.method = choice.method;
 			opt.streams = choice.streams;
-			run_turn(&run, choice.instrument);
+			run_gauge(&run, strcmp(choice.instrument, LOAD_BY_SOAKING) == 0);
 			name_run(plan, i);
 			report_run(rep, plan->added + 1, plan->capacity * plan->n);
 			error = send_once(rep, set, choice.chunk, plan, i, why);
-			run_turn_end(&run);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
@@ -232,9 +233,6 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 		if (streams < (int)opt.compare.streams.size[i])
 			streams = (int)opt.compare.streams.size[i];
 	fileset_open(&set, names, n, streams, opt.raw, options_zeros(&opt));
-	run_soak(&run);
-	if (opt.compare.wanted && run_lacks_load(&run) != NULL)
-		warnx("%s", run_lacks_load(&run));
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
 	error = send_rounds(rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;
@@ -254,7 +252,7 @@ static const char *request_all(struct send_report *rep, char why[DIE_MAX])
 	struct target target;
 
 	target_resolve(&target, &opt);
-	run_soak(&run);
+	run_gauge(&run, opt.gauge.soak);
 	catch_signals();
 	return requests_run(&run, rep, &target, why);
 }

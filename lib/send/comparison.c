@@ -90,13 +90,13 @@ const char *comparison_run_name(const struct plan *p, int i, char buf[NAME])
 	return name_of(&p->run[i], differing_in(p), buf);
 }
 
-const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t size)
+const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
 {
 	char name[NAME];
 
-	snprintf(buf, size, "round %d", p->rounds + 1);
+	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
 	if (p->n > 1)
-		string_append(buf, size, ", %s", comparison_run_name(p, i, name));
+		string_append(buf, COMPARISON_PLACE, ", %s", comparison_run_name(p, i, name));
 	return buf;
 }
 

@@ -26,8 +26,10 @@ struct comparison {
 /* What tells a run of a plan from the others: `send 64k, 4 streams`. */
 const char *comparison_run_name(const struct plan *p, int i, char buf[COMPARISON_NAME]);
 
+#define COMPARISON_PLACE (COMPARISON_NAME + 32)
+
 /* Where lines about run i of the round that is under way belong: `round 1, send 64k`. */
-const char *comparison_run_place(const struct plan *p, int i, char *buf, size_t size);
+const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE]);
 
 /* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
 void comparison_print(const struct comparison *c, const struct send_options *opt);

@@ -76,16 +76,15 @@ int target_connect(const struct target *s, const struct run *r, _Atomic int *soc
 	return -1;
 }
 
-/* Returns the addresses of a name, or dies; `prefix` is in front of the name in the message. */
-static struct addrinfo *look_up(const char *prefix, const char *name, const char *as,
-				const char *port, int family)
+/* Returns the addresses of a name, or dies. */
+static struct addrinfo *look_up(const char *name, const char *port, int family)
 {
 	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
-	const int e = getaddrinfo(as, port, &hints, &list);
+	const int e = getaddrinfo(name, port, &hints, &list);
 
 	if (e != 0)
-		die("%s%s: %s", prefix, name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+		die("%s: %s", name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	return list;
 }
 
@@ -97,7 +96,7 @@ static struct addrinfo *resolve(struct target *s, const struct send_options *opt
 	int family = opt->family;
 
 	if (opt->source != NULL) {
-		source = look_up("--bind ", opt->source, opt->source, NULL, family);
+		source = look_up(opt->source, NULL, family);
 		memcpy(&s->source, source->ai_addr, source->ai_addrlen);
 		s->source_len = source->ai_addrlen;
 		family = source->ai_family;
@@ -105,7 +104,7 @@ static struct addrinfo *resolve(struct target *s, const struct send_options *opt
 	}
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	return look_up("", opt->server, host, opt->port, family);
+	return look_up(host, opt->port, family);
 }
 
 static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)
@@ -150,76 +149,41 @@ uint64_t time_after(uint64_t ns, double seconds)
 	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
 }
 
-static bool takes_turns(const struct run *r)
-{
-	return r->setup.soak && r->setup.idle;
-}
-
-/* Prepares each instrument once, so that each warning about it is printed once. */
-static void prepare_gauges_or_die(struct run *r)
-{
-	int i;
-
-	if (!takes_turns(r))
-		gauge_prepare_or_die(&r->gauge, &r->setup);
-	for (i = 0; i < 2 && takes_turns(r); i++) {
-		r->turn[i] = r->setup;
-		r->turn[i].idle = i == 0;
-		r->turn[i].soak = i == 1;
-		gauge_prepare_or_die(&r->prepared[i], &r->turn[i]);
-	}
-}
-
 void run_open(struct run *r, const struct send_options *opt)
 {
-	*r = (struct run){.opt = opt, .interface = "", .setup = opt->gauge};
-	r->setup.what = opt->requests.n > 0 ? "requests" : "transfer";
-	r->setup.debug = opt->debug > 0;
-	prepare_gauges_or_die(r);
+	const bool wanted[2] = {opt->gauge.idle, opt->gauge.soak};
+	int i;
+
+	*r = (struct run){.opt = opt, .interface = ""};
+	for (i = 0; i < 2; i++) {
+		if (!wanted[i])
+			continue;
+		r->setup[i] = opt->gauge;
+		r->setup[i].idle = i == 0;
+		r->setup[i].soak = i == 1;
+		r->setup[i].what = opt->requests.n > 0 ? "requests" : "transfer";
+		r->setup[i].debug = opt->debug > 0;
+		gauge_prepare_or_die(&r->prepared[i], &r->setup[i]);
+	}
+	gauge_mark_open(&r->prepared[opt->gauge.soak], &r->begin);
+	gauge_mark_open(&r->prepared[opt->gauge.soak], &r->end);
 	cpus_try_or_die(&opt->bind);
 	r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake < 0)
 		die_errno("eventfd");
 }
 
-void run_soak(struct run *r)
+void run_gauge(struct run *r, bool soaks)
 {
-	const struct gauge *g = takes_turns(r) ? &r->prepared[0] : &r->gauge;
+	const struct gauge_setup *asked = &r->opt->gauge;
+	struct gauge *next = &r->prepared[soaks];
 
-	if (!gauge_is_wanted(&r->setup))
+	if (!gauge_is_wanted(asked) || (r->gauge.setup != NULL && !(asked->soak && asked->idle)))
 		return;
-	gauge_mark_open(g, &r->begin);
-	gauge_mark_open(g, &r->end);
-	if (!takes_turns(r))
-		gauge_start(&r->gauge, r->opt->seconds);
-}
-
-void run_turn(struct run *r, const char *instrument)
-{
-	struct gauge *next = &r->prepared[strcmp(instrument, LOAD_BY_SOAKING) == 0];
-
-	if (!takes_turns(r))
-		return;
+	gauge_stop(&r->gauge);
 	next->said = r->gauge.said;
 	gauge_copy(&r->gauge, next);
 	gauge_start(&r->gauge, r->opt->seconds);
-}
-
-void run_turn_end(struct run *r)
-{
-	if (takes_turns(r))
-		gauge_stop(&r->gauge);
-}
-
-const char *run_lacks_load(const struct run *r)
-{
-	if (r->gauge.missing != 0)
-		return "no load of this host can be measured: only throughput is compared, and the "
-		       "receiver's load if zcs measures it (-c)";
-	if (r->gauge.said_full)
-		return "no load can be measured before the machine is idle: until then only "
-		       "throughput is compared";
-	return NULL;
 }
 
 void run_close(struct run *r)
@@ -358,7 +322,7 @@ void run_measured(struct run *r)
 /* Why there is no load, as a receipt names it; an empty word where that is not known. */
 static const char *no_load(const struct run *r, unsigned unsafe)
 {
-	if (!gauge_is_wanted(&r->setup))
+	if (!gauge_is_wanted(&r->opt->gauge))
 		return NO_LOAD_OFF;
 	if (unsafe & UNSAFE_SOAKED_ALREADY)
 		return NO_LOAD_HELD;

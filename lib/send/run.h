@@ -18,8 +18,6 @@
 #define TICK_NS 100000000u /* how often a stop is repeated, and a wait looks for one */
 #define NEVER   UINT64_MAX
 
-#define RUN_PLACE 96 /* bytes of a round and a run's name */
-
 /* The server, as options name it. */
 struct target {
 	struct sockaddr_storage addr;
@@ -42,13 +40,12 @@ struct worker {
 
 struct run {
 	const struct send_options *opt;
-	_Atomic int stop; /* 0, TIME_UP, or the signal that interrupts */
-	int how;          /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
-	struct gauge_setup setup;
-	struct gauge gauge;
+	_Atomic int stop;   /* 0, TIME_UP, or the signal that interrupts */
+	int how;            /* SHUT_WR or SHUT_RDWR: what a stop does to the workers' sockets */
+	struct gauge gauge; /* of the run under way */
 	struct gauge_setup
-		turn[2];          /* by idle time, and by soaking, where runs have either in turn */
-	struct gauge prepared[2]; /* the gauges of these */
+		setup[2];         /* by idle time, and by soaking: where both are wanted, in turn */
+	struct gauge prepared[2]; /* the gauges of these, of which that of a run is a copy */
 	const char *interface;    /* whose packets are counted; empty: none are */
 	void (*work)(void *worker);
 	char *workers;
@@ -59,7 +56,6 @@ struct run {
 	int wake; /* eventfd(2), readable once a thread has come to its end, or a signal came */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
 	struct gauge_mark begin, end;
-	char place[RUN_PLACE]; /* of a comparison: the round and the run */
 };
 
 /* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
@@ -85,22 +81,12 @@ struct event {
 void run_open(struct run *r, const struct send_options *opt);
 
 /*
- * Soaks the CPUs, if load is to be measured, until run_close(), unless run_turn() does.  Without a calibration it measures
- * the idle machine, so that no connection may be open yet.  If another program soaks or occupies a
- * whole CPU it prints that, and no load is measured.
+ * Starts the instrument that measures the load of the next run, by soaking or by idle time, if one is
+ * wanted; all runs have the same one, unless both are wanted.  Without a calibration it measures the idle
+ * machine, so that no connection may be open yet.  If no load can be measured it prints why.
  */
-void run_soak(struct run *r);
+void run_gauge(struct run *r, bool soaks);
 void run_close(struct run *r);
-
-/*
- * Where runs have either instrument in turn: starts that of the next run, which measures the idle machine
- * first, and stops it once the run has its figures.  Elsewhere they do nothing.
- */
-void run_turn(struct run *r, const char *instrument);
-void run_turn_end(struct run *r);
-
-/* What run_soak() found out before a comparison: a line that there is no load yet, or none at all; or NULL. */
-const char *run_lacks_load(const struct run *r);
 
 /*
  * Starts opt->streams threads, bound to the CPUs of the options, reads the host, and has the

@@ -104,7 +104,6 @@ comparison_goes_on()
 	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2
 	grep -Eq '^send +64k +[0-9,]+' out
 	grep -qx 'soaked_already in 4 of 4 runs: no load could be measured' out
-	[ "$(grep -c '^zcc: no load of this host can be measured: only throughput is compared' err)" -eq 1 ]
 }
 check 'zcc -c -m with a list there: the throughput is compared, and the reason is in the table' comparison_goes_on
 stop_zcs

@@ -1,8 +1,6 @@
 /* What a comparison prints: lib/send/comparison. */
 #include "lib/send/comparison.h"
 
-#include "lib/send/run.h"
-
 #include "tests/unit/unit.h"
 
 static struct send_options opt = {.server = "server", .port = "2222"};
@@ -196,15 +194,15 @@ static void test_no_ratio(void)
 
 static void test_place(void)
 {
-	char place[RUN_PLACE];
+	char place[COMPARISON_PLACE];
 
 	plan_init();
 	plan.rounds = 0;
-	is(comparison_run_place(&plan, 1, place, sizeof(place)), "round 1, uring-zc, 2 streams",
+	is(comparison_run_place(&plan, 1, place), "round 1, uring-zc, 2 streams",
 	   "the first round is round 1, and the run has its name");
 	plan.n = 1;
 	plan.rounds = 4;
-	is(comparison_run_place(&plan, 0, place, sizeof(place)), "round 5",
+	is(comparison_run_place(&plan, 0, place), "round 5",
 	   "a run that is alone has no name");
 	plan.n = 2;
 	plan_close(&plan);

@@ -39,7 +39,7 @@ static void test_host(void)
 	   "a host whose load is not measured has rates");
 	is(f.no_load, "off",
 	   "a host whose load is not measured has the reason that it was not asked for");
-	r.setup.soak = true;
+	opt.gauge.soak = true;
 	g->missing = UNSAFE_BASELINE_BUSY;
 	run_host_figures(&r, &f);
 	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY &&
@@ -55,21 +55,6 @@ static void test_host(void)
 	ok(near(f.host.load, 0.5) && f.host.seconds == 2 && f.host.cpus == 1,
 	   "a host has the load between the two samples");
 	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 5 %% is unsafe");
-}
-
-/* Before a comparison: the reason that there is no load, for all runs or for the first ones. */
-static void test_lacks_load(void)
-{
-	static struct run r;
-
-	ok(run_lacks_load(&r) == NULL,
-	   "a comparison whose load can be measured has no line about it");
-	r.gauge.said_full = true;
-	ok(strstr(run_lacks_load(&r), "until then only throughput") != NULL,
-	   "a machine that is too busy for a load before a comparison may become idle");
-	r.gauge.missing = UNSAFE_SOAKED_ALREADY;
-	ok(strstr(run_lacks_load(&r), "no load of this host can be measured") != NULL,
-	   "a comparison without soakers has no load in any run");
 }
 
 /* Connects to a socket that listens, at a pace.  Returns how much may wait to be sent, or -1. */
@@ -108,7 +93,6 @@ static void test_pace(void)
 int main(void)
 {
 	test_pace();
-	test_lacks_load();
 	test_time();
 	test_host();
 	return done();
