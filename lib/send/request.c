@@ -1,7 +1,6 @@
 #include "lib/send/request.h"
 
 #include "lib/net/wire.h"
-#include "lib/send/request_report.h"
 
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */

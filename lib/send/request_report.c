@@ -1,4 +1,4 @@
-#include "lib/send/request_report.h"
+#include "lib/send/request.h"
 
 #include "lib/report/units.h"
 

@@ -54,7 +54,7 @@ struct sender {
 	size_t buf_size;
 	int pipe[2];
 	struct window window;
-	void *ring; /* of zerocopy.c or uring.c */
+	void *ring; /* of MSG_ZEROCOPY, or of uring.c */
 };
 
 #define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
@@ -109,18 +109,6 @@ static inline size_t at_most(uint64_t len, size_t max)
 {
 	return len < max ? (size_t)len : max;
 }
-
-/*
- * MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns a buffer until it has
- * completed every send of it, so the sender fills a ring of buffers.
- */
-void zerocopy_open(struct sender *s);
-ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len);
-bool zerocopy_reap(struct sender *s);
-void zerocopy_await(struct sender *s);
-struct zerocopy_figures zerocopy_count(const struct sender *s);
-void zerocopy_close(struct sender *s);
-const char *zerocopy_explain(int error);
 
 /*
  * io_uring(7).  A chain of requests reads parts of a file into registered buffers and sends each of

@@ -1,5 +1,5 @@
 /* Requests and their report: lib/send/request_report. */
-#include "lib/send/request_report.h"
+#include "lib/send/request.h"
 
 #include "tests/unit/unit.h"
 
