@@ -1,6 +1,5 @@
 /*
- * receiver.h: a receiver reads the wire of one connection by a method of zcs.  methods.c has the table of
- * the methods.
+ * receiver.h: a receiver reads the wire of one connection by a method of zcs.
  *
  *	receiver_init(&r, sock, &receive_methods[0], false);
  *	while (!receiver_wait(&r, -1))

@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "lib/receive/uring.h"
+#include "lib/receive/receiver.h"
 #include "tests/unit/unit.h"
 
 /* Waits for one completion, and returns its result. */
@@ -120,6 +120,15 @@ static void test_buffers(struct uring *u)
 	uring_buffers_close(&b);
 }
 
+static const struct receive_method *uring_method(void)
+{
+	const struct receive_method *m = receive_methods;
+
+	while (strcmp(m->name, "uring") != 0)
+		m++;
+	return m;
+}
+
 /* A client that is dropped with data under way: the ring goes on receiving. */
 static void test_receiver_close(void)
 {
@@ -130,15 +139,13 @@ static void test_receiver_close(void)
 	for (i = 0; i < 20; i++) {
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
 			abort();
-		receiver_init(&r, fd[0], &receive_methods[0], true);
-		r.size = 2;
-		if (uring_receive_open(&r) != 0 || send(fd[1], "0123", 4, 0) != 4)
+		receiver_init(&r, fd[0], uring_method(), true);
+		if (receiver_open(&r, 2) != 0 || send(fd[1], "0123", 4, 0) != 4)
 			abort();
-		filled += uring_receive(&r, 0) == 4;
+		filled += receiver_receive(&r) == 4;
 		if (send(fd[1], "abcd", 4, 0) != 4)
 			abort();
-		uring_receive_close(&r);
-		free(r.state);
+		receiver_close(&r);
 		close(fd[0]);
 		closed += recv(fd[1], &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
 		close(fd[1]);
@@ -157,11 +164,9 @@ static long pages(void)
 
 static void test_receiver_memory(void)
 {
-	const struct receive_method *m = receive_methods;
+	const struct receive_method *m = uring_method();
 	long before;
 
-	while (strcmp(m->name, "uring") != 0)
-		m++;
 	receiver_try_or_die(m); /* the first may also allocate what stays */
 	before = pages();
 	receiver_try_or_die(m);

@@ -1,4 +1,4 @@
-#include "lib/receive/group.h"
+#include "lib/receive/server.h"
 
 #include "tests/unit/unit.h"
 
