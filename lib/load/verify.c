@@ -106,18 +106,16 @@ static struct verdict *line_of(const struct judge *j, enum verify_load c, const 
 static void expect(struct verdict *r, enum verdict_relation relation, double expected,
 		   double tolerance)
 {
-	const double beyond = r->measured - expected;
-	bool holds = fabs(beyond) <= tolerance;
+	const double above = r->measured - expected;
+	const double off = relation == EXPECT_AT_MOST    ? above
+			   : relation == EXPECT_AT_LEAST ? -above
+							 : fabs(above);
 
 	r->relation = relation;
 	r->expected = expected;
 	r->tolerance = tolerance;
-	if (relation == EXPECT_AT_LEAST)
-		holds = beyond >= -tolerance;
-	else if (relation == EXPECT_AT_MOST)
-		holds = beyond <= tolerance;
-	r->kind = holds ? VERDICT_PASS : VERDICT_FAIL;
-	if (isnan(beyond) || isnan(tolerance))
+	r->kind = off <= tolerance ? VERDICT_PASS : VERDICT_FAIL;
+	if (isnan(off) || isnan(tolerance))
 		r->kind = VERDICT_NOT_RUN;
 }
 
@@ -211,23 +209,22 @@ static const struct {
 	void (*judge)(const struct judge *j); /* NULL: it is only judged together with another */
 	const char *what;                     /* as its line has it */
 } loads[VERIFY_LOADS] = {
-	[VERIFY_ZERO] = {{.kind = BURNER_REST}, false, false, judge_zero, "zero"},
+	[VERIFY_ZERO] = {{BURNER_REST}, false, false, judge_zero},
 	[VERIFY_BURN_10] = {{BURNER_BURN, .share = 0.1}, true, false, judge_burner, "10% of a CPU"},
 	[VERIFY_BURN_50] = {{BURNER_BURN, .share = 0.5}, true, false, judge_burner, "50% of a CPU"},
 	[VERIFY_BURN_95] =
 		{{BURNER_BURN, .share = 0.95}, true, false, judge_burner, "95% of a CPU"},
-	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL, "50% of the last"},
-	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum, "50% of both"},
-	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, "without RPS"},
-	[VERIFY_VETH_RPS] =
-		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, "RPS"},
+	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL},
+	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum},
+	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL},
+	[VERIFY_VETH_RPS] = {{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs},
 	[VERIFY_WAKE_1] =
 		{{BURNER_WAKE, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
 	[VERIFY_WAKE_5] =
 		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
 	[VERIFY_WAKE_20] =
 		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, "stream"},
+	[VERIFY_STREAM] = {{BURNER_STREAM}, true, true, NULL},
 };
 
 /*
@@ -349,17 +346,14 @@ static void measure_with(const struct verify *v, int i, bool backwards)
 static void find_sibling(int cpu, struct cpus *sibling)
 {
 	char path[128], text[256];
-	struct cpus list;
-	int i;
 
-	sibling->n = 0;
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
 		 cpu);
-	if (file_read_line(path, text, sizeof(text)) != 0 || parse_cpus(text, &list) != NULL)
-		return;
-	for (i = 0; i < list.n && sibling->n == 0; i++)
-		if (list.id[i] != cpu)
-			sibling->id[sibling->n++] = list.id[i];
+	if (file_read_line(path, text, sizeof(text)) != 0 || parse_cpus(text, sibling) != NULL)
+		sibling->n = 0;
+	if (sibling->n > 0)
+		sibling->id[0] = sibling->id[sibling->id[0] == cpu];
+	sibling->n = sibling->n > 1;
 }
 
 void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_plan *plan,

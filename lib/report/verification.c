@@ -2,8 +2,21 @@
 
 #include "lib/report/units.h"
 
-static const char *const kinds[] = {"figure", "pass", "fail", "not_run"};
-static const char *const relations[] = {NULL, "equal", "at_least", "at_most"};
+/* As JSON and text have them. */
+static const struct {
+	const char *json, *text;
+} kinds[] =
+	{
+		[VERDICT_FIGURE] = {"figure", "-"},
+		[VERDICT_PASS] = {"pass", "pass"},
+		[VERDICT_FAIL] = {"fail", "FAIL"},
+		[VERDICT_NOT_RUN] = {"not_run", "not run"},
+},
+  relations[] = {
+	  [EXPECT_EQUAL] = {"equal", ""},
+	  [EXPECT_AT_LEAST] = {"at_least", ">= "},
+	  [EXPECT_AT_MOST] = {"at_most", "<= "},
+};
 
 /*
  * Text.
@@ -11,28 +24,27 @@ static const char *const relations[] = {NULL, "equal", "at_least", "at_most"};
 
 #define CELL 40 /* bytes of a column */
 
-static void format_measured(const struct verdict *r, int digits, char buf[CELL])
+static void report_line(const struct verdict *r)
 {
-	strcpy(buf, "-");
-	if (isnan(r->measured))
-		return;
-	snprintf(buf, CELL, "%.*f", digits, r->measured);
-	if (!isnan(r->half))
-		string_append(buf, CELL, " +-%.*f", digits, r->half);
-	string_append(buf, CELL, " %s", r->unit);
-}
+	const int digits = r->unit[0] == 'C' ? 3 : r->unit[0] == 't' ? 2 : 1;
+	const double beyond = r->relation == EXPECT_AT_LEAST  ? -r->tolerance
+			      : r->relation == EXPECT_AT_MOST ? r->tolerance
+							      : 0;
+	char measured[CELL] = "-", expected[CELL] = "";
 
-static void format_expected(const struct verdict *r, int digits, char buf[CELL])
-{
-	buf[0] = '\0';
-	if (isnan(r->expected) || isnan(r->tolerance) || r->relation == EXPECT_NOTHING)
-		return;
-	if (r->relation == EXPECT_EQUAL)
-		snprintf(buf, CELL, "%.*f +-%.*f", digits, r->expected, digits, r->tolerance);
-	else if (r->relation == EXPECT_AT_LEAST)
-		snprintf(buf, CELL, ">= %.*f", digits, r->expected - r->tolerance);
-	else
-		snprintf(buf, CELL, "<= %.*f", digits, r->expected + r->tolerance);
+	if (!isnan(r->measured)) {
+		decimal(r->measured, digits, measured);
+		if (!isnan(r->half))
+			string_append(measured, CELL, " +-%.*f", digits, r->half);
+		string_append(measured, CELL, " %s", r->unit);
+	}
+	if (r->relation != EXPECT_NOTHING && !isnan(r->expected) && !isnan(r->tolerance))
+		snprintf(expected, CELL, "%s%.*f", relations[r->relation].text, digits,
+			 r->expected + beyond);
+	if (expected[0] != '\0' && r->relation == EXPECT_EQUAL)
+		string_append(expected, CELL, " +-%.*f", digits, r->tolerance);
+	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
+	       r->instrument != NULL ? r->instrument : "", measured, expected, kinds[r->kind].text);
 }
 
 /* Stores why a step could not be run, or what was unsafe; an empty string where there is nothing. */
@@ -40,26 +52,13 @@ static void format_reason(const struct verdict *r, char buf[DIE_MAX])
 {
 	char reasons[UNSAFE_STRLEN];
 
-	buf[0] = '\0';
-	if (r->why != NULL)
-		snprintf(buf, DIE_MAX, "%s", r->why);
-	else if (r->unsafe_loads > 0)
+	snprintf(buf, DIE_MAX, "%s", r->why != NULL ? r->why : "");
+	limits_format(r->unsafe, reasons);
+	if (r->why == NULL && r->unsafe_loads > 0)
 		snprintf(buf, DIE_MAX, "%d of %d loads unsafe: %s", r->unsafe_loads,
-			 r->loads + r->unsafe_loads, limits_format(r->unsafe, reasons));
-	else if (r->kind == VERDICT_NOT_RUN && r->unsafe != 0)
-		snprintf(buf, DIE_MAX, "no load: %s", limits_format(r->unsafe, reasons));
-}
-
-static void report_line(const struct verdict *r)
-{
-	static const char *const words[] = {"-", "pass", "FAIL", "not run"};
-	const int digits = r->unit[0] == 'C' ? 3 : r->unit[0] == 't' ? 2 : 1;
-	char measured[CELL], expected[CELL];
-
-	format_measured(r, digits, measured);
-	format_expected(r, digits, expected);
-	report("%-8s %-22s %-9s %-14s %-14s %s\n", r->step, r->what,
-	       r->instrument != NULL ? r->instrument : "", measured, expected, words[r->kind]);
+			 r->loads + r->unsafe_loads, reasons);
+	else if (r->why == NULL && r->kind == VERDICT_NOT_RUN && r->unsafe != 0)
+		snprintf(buf, DIE_MAX, "no load: %s", reasons);
 }
 
 /* A reason that holds for several lines is printed once, behind the first. */
@@ -97,11 +96,11 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_number(j, "measured", r->measured);
 	json_number(j, "uncertainty", r->half);
 	if (r->relation != EXPECT_NOTHING) {
-		json_string(j, "relation", relations[r->relation]);
+		json_string(j, "relation", relations[r->relation].json);
 		json_number(j, "expected", r->expected);
 		json_number(j, "tolerance", r->tolerance);
 	}
-	json_string(j, "verdict", kinds[r->kind]);
+	json_string(j, "verdict", kinds[r->kind].json);
 	json_count(j, "loads", (uint64_t)r->loads);
 	json_count(j, "unsafe_loads", (uint64_t)r->unsafe_loads);
 	json_unsafe(j, r->unsafe);
