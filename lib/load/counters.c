@@ -32,10 +32,10 @@ static void read_stat_line(char *line, struct counters *c)
 	int i;
 
 	if (strncmp(line, "intr ", 5) == 0)
-		c->interrupts = strtoull(line + 5, NULL, 10);
+		c->total.interrupts = strtod(line + 5, NULL);
 	if (strncmp(line, "cpu ", 4) == 0)
 		for (i = 0; i < CPU_COLUMNS; i++)
-			c->cpu[i] = strtoull(rest, &rest, 10);
+			c->total.cpu[i] = strtod(rest, &rest);
 }
 
 /* Received are bytes, packets and six more; sent are bytes, packets. */
@@ -47,8 +47,8 @@ static void read_dev_line(char *line, struct counters *c)
 	    c->interface[end - name] != '\0')
 		return;
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	sscanf(end, ": %*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &c->packets_in,
-	       &c->packets_out);
+	sscanf(end, ": %*u %lf %*u %*u %*u %*u %*u %*u %*u %lf", &c->total.packets_in,
+	       &c->total.packets_out);
 }
 
 void counters_add_softnet(char *line, struct counters *c)
@@ -58,16 +58,16 @@ void counters_add_softnet(char *line, struct counters *c)
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
 	if (sscanf(line, "%*x %" SCNx64 " %" SCNx64, &dropped, &squeezed) != 2)
 		return;
-	if (c->softnet_dropped == COUNTER_UNKNOWN)
-		c->softnet_dropped = c->softnet_squeezed = 0;
-	c->softnet_dropped += dropped;
-	c->softnet_squeezed += squeezed;
+	if (isnan(c->total.softnet_dropped))
+		c->total.softnet_dropped = c->total.softnet_squeezed = 0;
+	c->total.softnet_dropped += (double)dropped;
+	c->total.softnet_squeezed += (double)squeezed;
 }
 
 /* /proc/net is that of the caller's network namespace; /sys is that of whoever mounted it. */
 void counters_read(struct counters *c, const char *interface)
 {
-	memset(c, 0xff, sizeof(*c)); /* COUNTER_UNKNOWN */
+	set_unknown(&c->total, sizeof(c->total));
 	snprintf(c->interface, sizeof(c->interface), "%s", interface != NULL ? interface : "");
 	read_lines("/proc/stat", read_stat_line, c);
 	if (c->interface[0] != '\0')
@@ -78,27 +78,20 @@ void counters_read(struct counters *c, const char *interface)
 
 void counters_recent(struct recent_counters *r, const char *interface, struct counters *c)
 {
-	const size_t len = strlen(interface);
-	const size_t i = len > 0 ? (unsigned char)interface[len - 1] % RECENT_SLOTS
-				 : 0; /* eth0, eth1 ... have one each */
-	struct counters *recent = &r->slot[i];
-
 	pthread_mutex_lock(&r->lock);
-	if (recent->ns == 0 || now_ns() > recent->ns + RECENT_NS ||
-	    strcmp(recent->interface, interface) != 0)
-		counters_read(recent, interface);
-	*c = *recent;
+	if (r->last.ns == 0 || now_ns() > r->last.ns + RECENT_NS ||
+	    strcmp(r->last.interface, interface) != 0)
+		counters_read(&r->last, interface);
+	*c = r->last;
 	pthread_mutex_unlock(&r->lock);
 }
 
 double steal_seconds(void)
 {
-	struct counters c = {.cpu[CPU_STEAL] = COUNTER_UNKNOWN};
+	struct counters c = {.total.cpu[CPU_STEAL] = NAN};
 
 	read_lines("/proc/stat", read_stat_line, &c);
-	if (c.cpu[CPU_STEAL] == COUNTER_UNKNOWN)
-		return NAN;
-	return (double)c.cpu[CPU_STEAL] / (double)sysconf(_SC_CLK_TCK);
+	return c.total.cpu[CPU_STEAL] / (double)sysconf(_SC_CLK_TCK);
 }
 
 double steal_between(double from, double to)
@@ -106,19 +99,17 @@ double steal_between(double from, double to)
 	return to > from ? to - from : 0;
 }
 
-/* Counters of the kernel may step back: idle and iowait do when a CPU goes offline. */
-static uint64_t count_between(uint64_t from, uint64_t to)
+/*
+ * By how much each double of a struct rose.  Counters of the kernel may step back: idle and iowait do when
+ * a CPU goes offline.
+ */
+static void rises(const void *from, const void *to, void *between, size_t size)
 {
-	if (from == COUNTER_UNKNOWN || to == COUNTER_UNKNOWN)
-		return COUNTER_UNKNOWN;
-	return to > from ? to - from : 0;
-}
+	const double *a = from, *b = to;
+	double *d = between, *end = d + size / sizeof(*d);
 
-static double rise(uint64_t from, uint64_t to)
-{
-	const uint64_t n = count_between(from, to);
-
-	return n != COUNTER_UNKNOWN ? (double)n : NAN;
+	for (; d < end; a++, b++)
+		*d++ = *b < *a ? 0 : *b - *a;
 }
 
 void set_unknown(void *doubles, size_t size)
@@ -139,43 +130,36 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 	set_unknown(r, sizeof(*r));
 	if (!(seconds > 0))
 		return;
-	r->interrupts = rise(from->interrupts, to->interrupts) / seconds;
-	r->packets_in = rise(from->packets_in, to->packets_in) / seconds;
-	r->packets_out = rise(from->packets_out, to->packets_out) / seconds;
-	r->softnet_dropped = rise(from->softnet_dropped, to->softnet_dropped);
-	r->softnet_squeezed = rise(from->softnet_squeezed, to->softnet_squeezed);
+	rises(&from->total, &to->total, r, sizeof(*r));
+	r->interrupts /= seconds;
+	r->packets_in /= seconds;
+	r->packets_out /= seconds;
 	for (i = 0; i < CPU_COLUMNS; i++)
-		ticks += rise(from->cpu[i], to->cpu[i]);
-	for (i = 0; i < CPU_COLUMNS && ticks != 0 && seconds >= RATES_MIN; i++)
-		r->cpu[i] = rise(from->cpu[i], to->cpu[i]) / ticks;
+		ticks += r->cpu[i];
+	for (i = 0; i < CPU_COLUMNS; i++)
+		r->cpu[i] = ticks > 0 && seconds >= RATES_MIN ? r->cpu[i] / ticks : NAN;
 }
 
 /*
  * TCP of this network namespace.
  */
 
-static const struct {
-	const char *name;
-	size_t offset;
-} netstats[] = {
-	{"RetransSegs", offsetof(struct netstat, retransmits)},
-	{"TCPSynRetrans", offsetof(struct netstat, syn_retransmits)},
-	{"TCPTimeouts", offsetof(struct netstat, timeouts)},
-	{"ListenOverflows", offsetof(struct netstat, overflows)},
-};
+/* In the order of the members of struct netstat. */
+static const char *const netstats[] = {"RetransSegs", "TCPSynRetrans", "TCPTimeouts",
+				       "ListenOverflows"};
 
 void netstat_parse(char *names, char *values, struct netstat *n)
 {
 	char *name, *value, *rest[2] = {NULL, NULL};
+	double *figure = &n->retransmits;
 	size_t i;
 
 	while ((name = strtok_r(names, " \n", &rest[0])) != NULL &&
 	       (value = strtok_r(values, " \n", &rest[1])) != NULL) {
 		names = values = NULL;
 		for (i = 0; i < sizeof(netstats) / sizeof(netstats[0]); i++)
-			if (strcmp(name, netstats[i].name) == 0)
-				*(uint64_t *)((char *)n + netstats[i].offset) = strtoull(value,
-											 NULL, 10);
+			if (strcmp(name, netstats[i]) == 0)
+				figure[i] = strtod(value, NULL);
 	}
 }
 
@@ -196,17 +180,17 @@ static void read_pairs(const char *path, struct netstat *n)
 
 void netstat_read(struct netstat *n)
 {
-	memset(n, 0xff, sizeof(*n)); /* COUNTER_UNKNOWN */
+	set_unknown(n, sizeof(*n));
 	read_pairs("/proc/net/snmp", n);
 	read_pairs("/proc/net/netstat", n);
 }
 
 struct netstat netstat_between(const struct netstat *from, const struct netstat *to)
 {
-	return (struct netstat){count_between(from->retransmits, to->retransmits),
-				count_between(from->syn_retransmits, to->syn_retransmits),
-				count_between(from->timeouts, to->timeouts),
-				count_between(from->overflows, to->overflows)};
+	struct netstat n;
+
+	rises(from, to, &n, sizeof(n));
+	return n;
 }
 
 /*

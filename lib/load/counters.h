@@ -19,37 +19,34 @@ enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIR
 
 extern const char *const cpu_column[CPU_COLUMNS]; /* the names of the columns */
 
-#define COUNTER_UNKNOWN UINT64_MAX /* of a counter that is missing, or could not be read */
+/*
+ * Between two readings, per second or as a share of all CPU time (0 to 1); at one of them, so many in all
+ * since the boot.  NAN: not known.
+ */
+struct rates {
+	double interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
+	double cpu[CPU_COLUMNS]; /* of all CPUs, in clock ticks at one reading */
+	double packets_in, packets_out; /* of the interface (/proc/net/dev) */
+	/* Of all CPUs: packets dropped as a CPU's backlog was full, and polls cut short (softnet_stat). */
+	double softnet_dropped, softnet_squeezed; /* not per second */
+};
 
 /* The counters at a moment. */
 struct counters {
 	uint64_t ns;                 /* the moment, of now_ns() */
 	char interface[IF_NAMESIZE]; /* empty: none */
-	uint64_t interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
-	uint64_t cpu[CPU_COLUMNS]; /* clock ticks over all CPUs */
-	uint64_t packets_in, packets_out; /* of the interface (/proc/net/dev) */
-	/* Of all CPUs: packets dropped as a CPU's backlog was full, and polls cut short (softnet_stat). */
-	uint64_t softnet_dropped, softnet_squeezed;
-};
-
-/* Between two readings, per second or as a share of all CPU time (0 to 1).  NAN: not known. */
-struct rates {
-	double interrupts;
-	double cpu[CPU_COLUMNS];
-	double packets_in, packets_out;
-	double softnet_dropped, softnet_squeezed; /* how many in all, not per second */
+	struct rates total;
 };
 
 /* Reads all counters; those of the interface are not known if `interface` is NULL or empty. */
 void counters_read(struct counters *c, const char *interface);
 
-#define RECENT_NS    100000000u /* that a reading is used again */
-#define RECENT_SLOTS 4          /* interfaces that share one replace each other */
+#define RECENT_NS 100000000u /* that a reading is used again */
 
-/* Readings that clients share: to read the counters takes longer the more CPUs there are. */
+/* A reading that clients share: to read the counters takes longer the more CPUs there are. */
 struct recent_counters {
 	pthread_mutex_t lock;
-	struct counters slot[RECENT_SLOTS]; /* ns is 0 before the first */
+	struct counters last; /* ns is 0 before the first */
 };
 
 /* Stores a reading of at most RECENT_NS ago; `interface` may be empty.  Any thread may call it. */
@@ -66,13 +63,13 @@ void counters_rates(const struct counters *from, const struct counters *to, stru
 
 /*
  * The kernel's counters of TCP in this network namespace, as nstat(8) prints them: since the boot, or
- * between two readings; COUNTER_UNKNOWN: not known.
+ * between two readings; NAN: not known.
  */
 struct netstat {
-	uint64_t retransmits;     /* segments, SYNs included (RetransSegs of /proc/net/snmp) */
-	uint64_t syn_retransmits; /* SYNs and their answers (TCPSynRetrans of /proc/net/netstat) */
-	uint64_t timeouts;        /* retransmission timers that expired (TCPTimeouts) */
-	uint64_t overflows;       /* connections that met a full accept queue (ListenOverflows) */
+	double retransmits;     /* segments, SYNs included (RetransSegs of /proc/net/snmp) */
+	double syn_retransmits; /* SYNs and their answers (TCPSynRetrans of /proc/net/netstat) */
+	double timeouts;        /* retransmission timers that expired (TCPTimeouts) */
+	double overflows;       /* connections that met a full accept queue (ListenOverflows) */
 };
 
 void netstat_read(struct netstat *n);

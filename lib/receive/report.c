@@ -298,12 +298,12 @@ static void replies_start(struct report *r)
 /* What the clients' stalls may come from; nothing if there is nothing. */
 static void netstat_text(struct report *r, const struct netstat *n)
 {
-	if (n->retransmits == COUNTER_UNKNOWN || n->syn_retransmits == COUNTER_UNKNOWN ||
-	    n->overflows == COUNTER_UNKNOWN || n->retransmits + n->overflows == 0)
-		return;
-	print(r,
-	      "this host retransmitted %ju segment%s, of which SYNs: %ju; accept queue full: %ju\n",
-	      n->retransmits, plural(n->retransmits), n->syn_retransmits, n->overflows);
+	if (!isnan(n->syn_retransmits) && n->retransmits + n->overflows > 0)
+		print(r,
+		      "this host retransmitted %.0f segment%s, of which SYNs: %.0f; "
+		      "accept queue full: %.0f\n",
+		      n->retransmits, plural((uint64_t)n->retransmits), n->syn_retransmits,
+		      n->overflows);
 }
 
 void report_replies(struct report *r, const struct figures *f, double start,

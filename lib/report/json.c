@@ -209,19 +209,13 @@ void json_unsafe(struct json *j, unsigned unsafe)
 	json_close(j, ']');
 }
 
-static void count_if_known(struct json *j, const char *key, uint64_t value)
-{
-	if (value != COUNTER_UNKNOWN)
-		json_count(j, key, value);
-}
-
 void json_netstat(struct json *j, const struct netstat *n)
 {
 	json_open(j, "host_tcp", '{');
-	count_if_known(j, "retransmits", n->retransmits);
-	count_if_known(j, "syn_retransmits", n->syn_retransmits);
-	count_if_known(j, "timeouts", n->timeouts);
-	count_if_known(j, "listen_overflows", n->overflows);
+	json_number(j, "retransmits", n->retransmits);
+	json_number(j, "syn_retransmits", n->syn_retransmits);
+	json_number(j, "timeouts", n->timeouts);
+	json_number(j, "listen_overflows", n->overflows);
 	json_close(j, '}');
 }
 

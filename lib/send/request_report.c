@@ -261,10 +261,9 @@ static void evidence_text(const struct stall_evidence *e)
 {
 	const struct netstat *t = &e->tcp;
 
-	if (t->retransmits != COUNTER_UNKNOWN && t->syn_retransmits != COUNTER_UNKNOWN)
-		report("    this host retransmitted %" PRIu64 " segment%s, of which SYNs: %" PRIu64
-		       "\n",
-		       t->retransmits, plural(t->retransmits), t->syn_retransmits);
+	if (!isnan(t->retransmits + t->syn_retransmits))
+		report("    this host retransmitted %.0f segment%s, of which SYNs: %.0f\n",
+		       t->retransmits, plural((uint64_t)t->retransmits), t->syn_retransmits);
 	if (e->pauses.n > 0)
 		report("    zcc itself was stopped or waited for a CPU: %" PRIu64
 		       " time%s, maximum %.1f ms\n",

@@ -9,26 +9,26 @@
 /* A counter that is not known at either end gives no rate, and the others do. */
 static void test_rates(void)
 {
-	struct counters from = {
-		.ns = 1000000000, .interrupts = 1000, .packets_in = 10, .packets_out = 20};
-	struct counters to = {
-		.ns = 3000000000, .interrupts = 3000, .packets_in = 20, .packets_out = 10};
+	struct counters from = {.ns = 1000000000,
+				.total = {.interrupts = 1000, .packets_in = 10, .packets_out = 20}};
+	struct counters to = {.ns = 3000000000,
+			      .total = {.interrupts = 3000, .packets_in = 20, .packets_out = 10}};
 	struct rates r;
 
-	to.cpu[CPU_IDLE] = 150;
-	to.cpu[CPU_USER] = 50;
+	to.total.cpu[CPU_IDLE] = 150;
+	to.total.cpu[CPU_USER] = 50;
 	counters_rates(&from, &to, &r);
 	ok(r.interrupts == 1000 && r.packets_in == 5, "rates are per second");
 	ok(r.packets_out == 0, "a counter that steps back has the rate 0");
 	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0,
 	   "CPU columns are shares of all CPU time");
-	from.interrupts = to.packets_in = COUNTER_UNKNOWN;
+	from.total.interrupts = to.total.packets_in = NAN;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.interrupts) && isnan(r.packets_in),
 	   "a counter that is not known at one end has no rate");
 	ok(r.cpu[CPU_IDLE] == 0.75 && r.packets_out == 0,
 	   "a counter that is known has a rate beside one that is not");
-	from.cpu[CPU_USER] = COUNTER_UNKNOWN;
+	from.total.cpu[CPU_USER] = NAN;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]),
 	   "shares of CPU time that is not known are not known");
@@ -38,31 +38,32 @@ static void test_rates(void)
 	   "a reading and itself have no rates between them");
 	from = to = (struct counters){.ns = 0};
 	to.ns = 99000000;
-	to.cpu[CPU_IDLE] = to.interrupts = 99;
+	to.total.cpu[CPU_IDLE] = to.total.interrupts = 99;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]) && near(r.interrupts, 1000),
 	   "in less than 0.1 s the shares of CPU time are not known, and rates are");
 	to.ns = 100000000;
-	to.cpu[CPU_IDLE] = 1;
+	to.total.cpu[CPU_IDLE] = 1;
 	counters_rates(&from, &to, &r);
 	ok(r.cpu[CPU_IDLE] == 1, "in 0.1 s the shares of CPU time are known, of one tick as well");
-	to.cpu[CPU_IDLE] = 0;
+	to.total.cpu[CPU_IDLE] = 0;
 	counters_rates(&from, &to, &r);
 	ok(isnan(r.cpu[CPU_IDLE]), "no ticks have no shares");
 }
 
 static void test_softnet(void)
 {
-	struct counters c = {.softnet_dropped = COUNTER_UNKNOWN};
-	struct counters from = {.ns = 0, .softnet_dropped = 5, .softnet_squeezed = COUNTER_UNKNOWN};
-	struct counters to = {.ns = 2000000000, .softnet_dropped = 12, .softnet_squeezed = 1};
+	struct counters c = {.total.softnet_dropped = NAN};
+	struct counters from = {.ns = 0, .total.softnet_dropped = 5, .total.softnet_squeezed = NAN};
+	struct counters to = {
+		.ns = 2000000000, .total.softnet_dropped = 12, .total.softnet_squeezed = 1};
 	struct rates r;
 
 	counters_add_softnet("00000010\n", &c);
-	ok(c.softnet_dropped == COUNTER_UNKNOWN, "softnet: a line of another form adds nothing");
+	ok(isnan(c.total.softnet_dropped), "softnet: a line of another form adds nothing");
 	counters_add_softnet("00000010 ffffffff 0000000a 00000000\n", &c);
 	counters_add_softnet("00000010 ffffffff 00000001\n", &c);
-	ok(c.softnet_dropped == 0x1fffffffe && c.softnet_squeezed == 11,
+	ok(c.total.softnet_dropped == 0x1fffffffe && c.total.softnet_squeezed == 11,
 	   "softnet: the CPUs' hexadecimal numbers are added, and may exceed 32 bits");
 	counters_rates(&from, &to, &r);
 	ok(r.softnet_dropped == 7 && isnan(r.softnet_squeezed),
@@ -75,28 +76,27 @@ static struct netstat parsed(const char *names, const char *values)
 	char copy[2][80];
 	struct netstat n;
 
-	memset(&n, 0xff, sizeof(n));
+	set_unknown(&n, sizeof(n));
 	netstat_parse(strcpy(copy[0], names), strcpy(copy[1], values), &n);
 	return n;
 }
 
 static void test_netstat(void)
 {
-	const struct netstat from = {5, 7, COUNTER_UNKNOWN, 1}, to = {8, 6, 9, 1};
+	const struct netstat from = {5, 7, NAN, 1}, to = {8, 6, 9, 1};
 	struct netstat n = parsed("Tcp: A Max RetransSegs B\n", "Tcp: 3 -1 4 5\n");
 
-	ok(n.retransmits == 4 && n.timeouts == COUNTER_UNKNOWN,
+	ok(n.retransmits == 4 && isnan(n.timeouts),
 	   "netstat: a counter is found by its name, and one that is missing is not known");
 	n = parsed("TcpExt: TCPTimeouts TCPSynRetrans ListenOverflows\n", "TcpExt: 1 2\n");
-	ok(n.timeouts == 1 && n.syn_retransmits == 2 && n.overflows == COUNTER_UNKNOWN,
+	ok(n.timeouts == 1 && n.syn_retransmits == 2 && isnan(n.overflows),
 	   "netstat: a counter without a value is not known");
 	n = netstat_between(&from, &to);
-	ok(n.retransmits == 3 && n.syn_retransmits == 0 && n.timeouts == COUNTER_UNKNOWN &&
-		   n.overflows == 0,
+	ok(n.retransmits == 3 && n.syn_retransmits == 0 && isnan(n.timeouts) && n.overflows == 0,
 	   "netstat: a counter rises, does not step back, and is unknown if it was at one end");
 	netstat_read(&n);
-	ok(n.retransmits != COUNTER_UNKNOWN && n.syn_retransmits != COUNTER_UNKNOWN &&
-		   n.timeouts != COUNTER_UNKNOWN && n.overflows != COUNTER_UNKNOWN,
+	ok(!isnan(n.retransmits) && !isnan(n.syn_retransmits) && !isnan(n.timeouts) &&
+		   !isnan(n.overflows),
 	   "netstat: this kernel has all counters");
 }
 
@@ -123,8 +123,8 @@ static void read_stat(struct counters *c)
 		sscanf(line, "intr %llu", &interrupts);
 	fclose(f);
 	for (i = 0; i < CPU_COLUMNS; i++)
-		c->cpu[i] = v[i];
-	c->interrupts = interrupts;
+		c->total.cpu[i] = (double)v[i];
+	c->total.interrupts = (double)interrupts;
 }
 
 static void test_values(void)
@@ -139,13 +139,14 @@ static void test_values(void)
 	steal = steal_seconds() * (double)sysconf(_SC_CLK_TCK);
 	read_stat(&after);
 	for (i = 0; i < CPU_COLUMNS; i++)
-		ok((c.cpu[i] >= before.cpu[i] && c.cpu[i] <= after.cpu[i]) ||
-			   before.cpu[i] > after.cpu[i], /* idle time may step back */
+		ok((c.total.cpu[i] >= before.total.cpu[i] &&
+		    c.total.cpu[i] <= after.total.cpu[i]) ||
+			   before.total.cpu[i] > after.total.cpu[i], /* idle time may step back */
 		   "column %d of CPU time is that of /proc/stat", i);
-	ok(c.interrupts >= before.interrupts && c.interrupts <= after.interrupts,
+	ok(c.total.interrupts >= before.total.interrupts &&
+		   c.total.interrupts <= after.total.interrupts,
 	   "the interrupts are those of /proc/stat");
-	ok(rint(steal) >= (double)before.cpu[CPU_STEAL] &&
-		   rint(steal) <= (double)after.cpu[CPU_STEAL],
+	ok(rint(steal) >= before.total.cpu[CPU_STEAL] && rint(steal) <= after.total.cpu[CPU_STEAL],
 	   "the host's time is that of /proc/stat, in seconds");
 	ok(open_files() == files, "what reads counters closes its files");
 }
@@ -155,14 +156,14 @@ static void test_read(void)
 	struct counters c;
 
 	counters_read(&c, "no-such-dev");
-	ok(c.interrupts != COUNTER_UNKNOWN && c.cpu[CPU_IDLE] != COUNTER_UNKNOWN,
+	ok(!isnan(c.total.interrupts) && !isnan(c.total.cpu[CPU_IDLE]),
 	   "interrupts and CPU time are read from /proc/stat");
-	ok(c.packets_in == COUNTER_UNKNOWN && c.packets_out == COUNTER_UNKNOWN,
+	ok(isnan(c.total.packets_in) && isnan(c.total.packets_out),
 	   "packets of an interface that is missing are not known");
 	counters_read(&c, NULL);
-	ok(c.packets_in == COUNTER_UNKNOWN, "packets of no interface are not known");
+	ok(isnan(c.total.packets_in), "packets of no interface are not known");
 	counters_read(&c, "lo");
-	ok(c.packets_in != COUNTER_UNKNOWN && c.packets_in == c.packets_out,
+	ok(!isnan(c.total.packets_in) && c.total.packets_in == c.total.packets_out,
 	   "lo has as many packets in as out");
 	ok(steal_seconds() >= 0, "the time that the host took is not below 0");
 }
@@ -180,7 +181,7 @@ static void test_recent(void)
 	ok(b.ns == a.ns || now_ns() - a.ns > RECENT_NS, "a reading is shared for RECENT_NS");
 	counters_recent(&r, "lo", &lo);
 	ok(lo.ns > a.ns, "an interface has readings of its own");
-	ok(a.packets_in == COUNTER_UNKNOWN && lo.packets_in != COUNTER_UNKNOWN,
+	ok(isnan(a.total.packets_in) && !isnan(lo.total.packets_in),
 	   "only the reading of an interface has its packets");
 	sleep_ns(RECENT_NS);
 	start = now_ns();

@@ -27,9 +27,9 @@ static void test_host(void)
 	g->calibration.cpu = &b;
 	r.begin.counters.ns = 1000000000;
 	r.end.counters.ns = 3000000000;
-	r.end.counters.interrupts = 500;
-	r.end.counters.cpu[CPU_STEAL] = 5;
-	r.end.counters.cpu[CPU_IDLE] = 95;
+	r.end.counters.total.interrupts = 500;
+	r.end.counters.total.cpu[CPU_STEAL] = 5;
+	r.end.counters.total.cpu[CPU_IDLE] = 95;
 	r.begin.sum.time = 1;
 	r.end.sum.time = 3;
 	r.end.sum.spin = r.end.sum.work = 1;

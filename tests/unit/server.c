@@ -39,7 +39,7 @@ static void test_figures(void)
 	server_init(false, false);
 	from.counters.ns = from.ns;
 	to.counters.ns = to.ns;
-	to.counters.interrupts = 500;
+	to.counters.total.interrupts = 500;
 	figures_between(&x, &from, &to, &f);
 	ok(f.bytes == 1000 && f.calls == 20 && f.files == 3 && f.seconds == 2,
 	   "figures are the differences between two marks");
@@ -62,8 +62,8 @@ static void test_figures(void)
 	from.load.period = 1;
 	figures_between(&x, &from, &to, &f);
 	ok(near(f.host.load, 0.5), "a short time of which all was counted has a load");
-	to.counters.cpu[CPU_STEAL] = 2;
-	to.counters.cpu[CPU_IDLE] = 98;
+	to.counters.total.cpu[CPU_STEAL] = 2;
+	to.counters.total.cpu[CPU_IDLE] = 98;
 	figures_between(&x, &from, &to, &f);
 	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 2 %% is unsafe");
 	to.load = from.load;
@@ -101,7 +101,7 @@ static void two_clients(void *arg)
 		member[i].end.ns = 1000000000ull * (i == 0 ? 3 : 5);
 		member[i].begin.counters.ns = member[i].begin.ns;
 		member[i].end.counters.ns = member[i].end.ns;
-		member[i].end.counters.packets_in = 40;
+		member[i].end.counters.total.packets_in = 40;
 	}
 	group_remove(&x, &member[1], &figures[1], true);
 	group_remove(&x, &member[0], &figures[0], false);
