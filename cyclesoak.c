@@ -358,7 +358,7 @@ static int verify(void)
 
 	environment_read(&environment);
 	if (!opt.json)
-		environment_report(&environment);
+		environment_print(&environment, NULL, stdout, "");
 	verify_measure_or_die(&opt.gauge, opt.verify, &evidence);
 	verdicts_of(&evidence, &verdicts);
 	if (opt.json)

@@ -13,26 +13,21 @@
 #include <net/if.h>
 #include <sys/utsname.h>
 
-#include "lib/report/figures.h"
 #include "lib/report/json.h"
 
-#define ENVIRONMENT_FILES 7
-
-/* Each text is empty where it is not known. */
 struct environment {
-	struct utsname kernel;
-	long cpus; /* online */
-	char cpu_model[128];
-	char file[ENVIRONMENT_FILES][128]; /* the first lines of files in /sys */
-	char vulnerabilities[4096];        /* of the CPUs: a line `NAME: TEXT` each */
+	struct utsname system;
+	long cpus;                  /* online */
+	char host[2048];            /* kernel, CPUs and files of /sys: a line `KEY: TEXT` each */
+	char vulnerabilities[4096]; /* of the CPUs: a line `NAME: TEXT` each */
 };
 
+/* Each text is empty where it is not known. */
 struct link {
-	char interface[IF_NAMESIZE]; /* its name; empty: none is known */
-	char driver[32];             /* empty: not known */
-	int mtu;                     /* bytes; 0: not known */
-	bool has_offloads;           /* the next is known */
-	char offloads[32]; /* those of `tso gso gro lro` that are on, with blanks between */
+	char interface[IF_NAMESIZE];
+	char driver[32];
+	int mtu;           /* bytes; 0: not known */
+	char offloads[32]; /* those that are on, such as `tso,gso`; `none` */
 };
 
 /* Reads what there is of the host.  To be called once, with the privileges of the start. */
@@ -50,11 +45,6 @@ void link_read(struct link *l, const char *interface);
 void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
 			    time_t began);
 
-/* Prints it on stderr, in a few lines. */
-void environment_note(const struct environment *e, const struct link *l);
-
-/* Prints it on stdout, in a few lines, without an interface. */
-void environment_report(const struct environment *e);
-
-/* Prints a line with what the server's receipt has of it, if it has. */
-void environment_note_remote(const struct figures *f);
+/* Prints it as lines of text, which begin with `prefix`; `l` may be NULL. */
+void environment_print(const struct environment *e, const struct link *l, FILE *f,
+		       const char *prefix);

@@ -219,19 +219,17 @@ void json_netstat(struct json *j, const struct netstat *n)
 	json_close(j, '}');
 }
 
-/* The environment of another host, of which its receipt has the version and the kernel alone, if it has. */
+/* Another host's environment, of which its receipt has two texts, or none if it is of 0.1. */
 static void json_remote_environment(struct json *j, const struct figures *f)
 {
 	char version[8 + sizeof(f->version)];
 
-	if (f->version[0] == '\0' && f->kernel[0] == '\0')
+	if (f->version[0] == '\0')
 		return;
 	snprintf(version, sizeof(version), "zc %s", f->version);
 	json_open(j, "environment", '{');
-	if (f->version[0] != '\0')
-		json_string(j, "version", version);
-	if (f->kernel[0] != '\0')
-		json_string(j, "kernel", f->kernel);
+	json_string(j, "version", version);
+	json_string(j, "kernel", f->kernel);
 	json_close(j, '}');
 }
 

@@ -39,7 +39,7 @@ void plan_set(struct plan *p, enum plan_setting k, const char *fmt, ...)
 void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res)
 {
 	const time_t now = time(NULL);
-	char date[24], *c;
+	char date[24];
 	struct link link;
 	struct tm utc;
 
@@ -55,10 +55,7 @@ void plan_note(struct plan *p, const struct send_options *opt, const struct send
 	plan_set(p, PLAN_PACE, "%" PRIu64, opt->pace);
 	plan_set(p, PLAN_BASELINE, "own");
 	link_read(&link, res->target->interface);
-	if (link.has_offloads)
-		plan_set(p, PLAN_OFFLOADS, "%s", link.offloads[0] != '\0' ? link.offloads : "none");
-	while ((c = strchr(p->setting[PLAN_OFFLOADS], ' ')) != NULL)
-		*c = ',';
+	plan_set(p, PLAN_OFFLOADS, "%s", link.offloads);
 }
 
 /*

@@ -170,7 +170,7 @@ static void report_comparison(struct send_report *r, const struct send_result *r
 static void note_start(struct send_report *r, const struct link *link)
 {
 	if (!r->has_noted)
-		environment_note(&r->environment, link);
+		environment_print(&r->environment, link, stderr, "zcc: ");
 	r->has_noted = true;
 }
 
@@ -185,7 +185,9 @@ static void note_softnet(const char *where, const struct rates *r)
 /* Prints on stderr what -d adds to a report of both ends. */
 static void note_end(const struct send_result *res)
 {
-	environment_note_remote(&res->received);
+	if (res->received.version[0] != '\0')
+		warnx("environment: the server has zc %s, kernel %s", res->received.version,
+		      res->received.kernel);
 	note_softnet("during the run", &res->sent.host.rates);
 	note_softnet("at the server", &res->received.host.rates);
 }

@@ -50,7 +50,7 @@ nothing_left_after()
 		wait_until gone "$process"
 	done
 	[ -z "$(stale_group)" ]
-	grep -q '^environment: zc .* kernel ' out
+	grep -q '^environment: kernel: ' out
 }
 for signal in INT KILL; do
 	check "--verify: no process is left after SIG$signal" nothing_left_after $signal
