@@ -131,7 +131,7 @@ check-long: export LONG = 1
 check check-long: all
 	@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(getconf _NPROCESSORS_ONLN)) --no-print-directory -s test-programs
 	@BIN='$(abspath ./$(BIN))' HELPERS='$(abspath $(OBJ)/tests)' CC='$(CC)' SANITIZE='$(SANITIZE)' \
-		tests/run $(if $(ONCE),-1) $(if $(J),-j $(J)) $(T)
+		ONCE='$(ONCE)' J='$(J)' tests/run $(T)
 
 # All tests on programs that sanitizers watch, first by those of addresses and undefined behaviour.
 check-sanitize:

@@ -34,15 +34,45 @@ check()
 # `verdict`.  tests/run shows the title of a check that does not end.
 attempt()
 {
+	it "$what"
+	# Not `if ( set -e; ... )`: a condition would switch set -e off, in functions too.
+	( begin; [ $# -gt 0 ]; "$@" )
+	verdict=$?
+}
+
+# it 'what must hold'; ( begin; need TOOL
+#	command...
+# ); ok
+# A check of several commands: a subshell under set -e, whose output is in check.log.
+it()
+{
+	what=$1
 	echo "# check: $what" >&2
 	read_uptime
 	begun=$uptime
-	# Not `if ( set -e; ... )`: a condition would switch set -e off, in functions too.
-	( set -e; [ $# -gt 0 ]; [ "${SLOW:-1}" -gt 1 ] || set -x; "$@" ) >check.log 2>&1
+}
+begin()
+{
+	set -e
+	exec >check.log 2>&1
+	[ "${SLOW:-1}" -gt 1 ] || set -x
+}
+ok()
+{
 	verdict=$?
-	read_uptime
-	[ -n "$LONG" ] || [ $((uptime - begun)) -lt $((15 * ${SLOW:-1})) ] ||
-		echo "# SLOW: $what: $((uptime - begun)) s"
+	conclude
+}
+
+# need TOOL...: skips the check at hand where one of them is missing, or strace may not trace
+need()
+{
+	for tool in "$@"; do
+		if [ "$tool" = strace ]; then
+			can_trace || skip_check 'no strace, or it may not trace'
+		else
+			command -v "$tool" >/dev/null 2>&1 || skip_check "no $tool"
+		fi
+	done
 }
 
 # read_uptime: sets `uptime` to the seconds since the machine started
@@ -66,6 +96,9 @@ may_repeat()
 # its output, the one that failed last, or a function of this file and what it ended on.
 conclude()
 {
+	read_uptime
+	[ -n "$LONG" ] || [ $((uptime - begun)) -lt $((15 * ${SLOW:-1})) ] ||
+		echo "# SLOW: $what: $((uptime - begun)) s"
 	if [ -s "$REPEATS" ]; then
 		echo "# REPEATED: $what: $(wc -l <"$REPEATS")"
 		rm "$REPEATS"

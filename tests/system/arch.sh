@@ -67,7 +67,7 @@ all_unit_tests_pass()
 }
 of_tests_of_wire()
 {
-	LONG='' BIN=$here/$arch-bin "$TOP/tests/run" -1 wire >wire.out || :
+	LONG="" ONCE=1 BIN=$here/$arch-bin "$TOP/tests/run" wire >wire.out || :
 	grep "^wire .* passed" wire.out
 	grep "^not ok" wire.out >failed
 	not grep -v -e zerocopy -e uring failed
