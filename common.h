@@ -1,10 +1,9 @@
 /*
- * common.h: what every part stands on: how a program prints and dies, how it parses, its small
+ * common.h: what every part stands on: how a program prints and dies, its small
  * files, threads and clocks.  common.c has the same sections in the same order.  It includes the C
  * library's headers that most parts need.
  *
  *	init_program();
- *	why = parse_size("64k", &size);
  *	fd = open_retry(path, O_RDONLY);
  *	if (fd < 0)
  *		die_errno("%s", path);
@@ -124,40 +123,6 @@ void stop_signals(sigset_t *set);
  * waits with it, as in ppoll(2).
  */
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
-
-/*
- * Parsing.  parse_* return NULL, or what is wrong with the text, to be printed after it; the
- * result is then untouched.  arg_* parse an option's argument and make a usage error of what is
- * wrong with it, or out of range; `opt` is the option's name in the message, `-b, --buffer-size`.
- */
-/*
- * A number of bytes with an optional suffix, in either case: k, m, g, t, kib ... are powers of 1024,
- * kb, mb ... powers of 1000.  With a suffix it may have a fraction, which is rounded to a byte.
- */
-const char *parse_size(const char *s, uint64_t *bytes);
-
-/* A non-negative decimal number: `5`, `0.25` or `.25`. */
-const char *parse_decimal(const char *s, double *value);
-
-/* The same of seconds, with an optional suffix s, m or h. */
-const char *parse_seconds(const char *s, double *seconds);
-
-/*
- * Returns the next value of a list with commas, as strsep(3) does, without the blanks around it.  A
- * comma may follow the last value.  NULL at the end.
- */
-char *list_next(char **rest);
-
-uint64_t arg_size(const char *opt, const char *s, uint64_t min, uint64_t max);
-int64_t arg_int(const char *opt, const char *s, int64_t min, int64_t max);
-double arg_seconds(const char *opt, const char *s, double min, double max);
-const char *arg_file(const char *opt, const char *s); /* the name of a file, which is not `-` */
-
-/*
- * Returns the index of the entry with the name `s` in a table of n entries of `size` bytes.  The
- * first member of an entry is a pointer to its name.
- */
-size_t arg_name(const char *opt, const char *s, const void *table, size_t n, size_t size);
 
 /*
  * Commands that a program runs.

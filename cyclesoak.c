@@ -382,11 +382,10 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-static void take_plan(const struct option_row *o, const char *name, char *text, void *to)
+static void take_plan(const struct option_row *o, char *text, void *to)
 {
-	(void)o;
 	if (text != NULL && strcmp(text, "quick") != 0)
-		usage_error("%s: '%s' is not quick", name, text);
+		option_error(o, "'%s' is not quick", text);
 	*(const struct verify_plan **)to = text != NULL ? &plan_quick : &plan_full;
 }
 
@@ -432,7 +431,7 @@ static const struct option_row rows[] = {
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
-	 OPTION_OTHER, AT(verify), .take = take_plan, .optional = true,
+	 OPTION_TEXT, AT(verify), .take = take_plan, .optional = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
 	{.help = "\nOutput:\n"},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},

@@ -92,35 +92,29 @@ static int run(struct context *x)
 
 #define AT(member) OPTION_AT(struct receive_options, member)
 
-static void take_method(const struct option_row *o, const char *name, char *text, void *to)
+static void take_method(const struct option_row *o, char *text, void *to)
 {
 	(void)o;
-	*(const struct receive_method **)to = receive_methods +
-					      arg_name(name, text, receive_methods,
-						       receive_methods_n,
-						       sizeof(receive_methods[0]));
+	*(const struct receive_method **)to =
+		&receive_methods[arg_name("-m, --method", text, receive_methods, receive_methods_n,
+					  sizeof(receive_methods[0]))];
 }
 
-static void take_prefixes(const struct option_row *o, const char *name, char *text, void *to)
+static void take_prefixes(const struct option_row *o, char *text, void *to)
 {
-	(void)o;
-	if (strchr(text, '%') != NULL)
-		usage_error("%s: '%s' has a zone: give the address without %%ZONE, and the "
-			    "interface with --bind-dev",
-			    name, text);
 	if (!allow_add(to, text))
-		usage_error("%s: '%s' is not address[/bits][,...], such as "
-			    "192.0.2.0/24,2001:db8::/32",
-			    name, text);
+		option_error(o,
+			     "'%s' is not address[/bits][,...], such as "
+			     "192.0.2.0/24,2001:db8::/32, without a %%ZONE",
+			     text);
 }
 
 /* The address to listen on, and the port where it is behind the address. */
-static void take_address(const struct option_row *o, const char *name, char *text, void *to)
+static void take_address(const struct option_row *o, char *text, void *to)
 {
 	struct receive_options *all = to;
 
-	(void)o;
-	all->address = arg_host(name, text, &all->port, 0);
+	all->address = arg_host(o, text, &all->port);
 }
 
 static const struct option_row rows[] = {
@@ -132,7 +126,7 @@ static const struct option_row rows[] = {
 	{"m", "method", "METHOD",
 	 "one of read (default), recv, trunc, splice, uring; trunc discards the data without "
 	 "copying them",
-	 OPTION_OTHER, AT(method), .take = take_method},
+	 OPTION_TEXT, AT(method), .take = take_method},
 	{"b", "buffer-size", "SIZE",
 	 "bytes per call (default 256k; trunc and splice 2m; uring 64k)", OPTION_SIZE, AT(buffer),
 	 .min = 1, .max = 1u << 30},
@@ -153,7 +147,7 @@ static const struct option_row rows[] = {
 	{"", "allow", "PREFIXES",
 	 "serve only clients of these addresses, such as 192.0.2.0/24,::1; repeatable (default: all "
 	 "clients)",
-	 OPTION_OTHER, AT(allow), .take = take_prefixes},
+	 OPTION_TEXT, AT(allow), .take = take_prefixes},
 	{"", "max-clients", "N", "serve at most N clients at a time (default 1000)", OPTION_INT,
 	 AT(max_clients), .min = 1, .max = 1000000},
 	{"", "idle-timeout", "SECS",
@@ -163,7 +157,7 @@ static const struct option_row rows[] = {
 	{"p", "port", "PORT",
 	 "listen on this port (default 2222; --reply 7890); 0 for any free port, which zcs prints",
 	 OPTION_PORT, AT(port), .max = 65535},
-	{"", "bind", "ADDRESS", "listen on this address (default: all addresses)", OPTION_OTHER,
+	{"", "bind", "ADDRESS", "listen on this address (default: all addresses)", OPTION_TEXT,
 	 .at = 0, .take = take_address},
 	{"", "bind-dev", "DEVICE", "serve only what arrives by this interface", OPTION_DEVICE,
 	 AT(sock.device)},

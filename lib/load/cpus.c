@@ -35,14 +35,6 @@ const char *parse_cpus(const char *s, struct cpus *cpus)
 	return NULL;
 }
 
-void arg_cpus(const char *opt, const char *s, struct cpus *cpus)
-{
-	const char *why = parse_cpus(s, cpus);
-
-	if (why != NULL)
-		usage_error("%s: '%s' %s", opt, s, why);
-}
-
 void cpus_online(struct cpus *cpus)
 {
 	char buf[CPU_LIST_MAX];

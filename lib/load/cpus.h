@@ -27,9 +27,6 @@ struct cpus {
  */
 const char *parse_cpus(const char *s, struct cpus *cpus);
 
-/* The same of an option's argument: a usage error of the option `opt`. */
-void arg_cpus(const char *opt, const char *s, struct cpus *cpus);
-
 /* A set of CPUs with room for all of them, for sched_getaffinity(2) and CPU_ISSET_S(3). */
 typedef cpu_set_t cpu_mask[CPUS_MAX / CPU_SETSIZE];
 

@@ -93,36 +93,6 @@ static void set_dscp_or_die(int fd, int dscp)
 	}
 }
 
-const char *arg_host(const char *opt, char *s, const char **port, long min_port)
-{
-	const char *colon = strchr(s, ':');
-	char *end = strchr(s, ']');
-
-	if (s[0] != '[' && colon != NULL && strchr(colon + 1, ':') == NULL)
-		usage_error("%s: '%s' has a port%s", opt, s,
-			    port != NULL ? ", which is -p, --port" : ": the kernel chooses it");
-	if (s[0] != '[')
-		return s;
-	if (end == NULL || (end[1] != '\0' && end[1] != ':'))
-		usage_error("%s: '%s' is neither [ADDRESS] nor [ADDRESS]:PORT", opt, s);
-	/* cppcheck-suppress nullPointerRedundantCheck ; usage_error() does not return */
-	if (end[1] == ':' && port == NULL)
-		usage_error("%s: '%s' has a port: the kernel chooses it", opt, s);
-	if (end[1] == ':' && *port == NULL) {
-		arg_int(opt, end + 2, min_port, 65535);
-		*port = end + 2;
-	}
-	*end = '\0';
-	return s + 1;
-}
-
-const char *arg_device(const char *opt, const char *s)
-{
-	if (s[0] == '\0' || strlen(s) >= IF_NAMESIZE)
-		usage_error("%s: '%s' has not 1 to %d characters", opt, s, IF_NAMESIZE - 1);
-	return s;
-}
-
 void sock_set_options_or_die(int fd, const struct sock_options *o)
 {
 	if (o->device != NULL && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, o->device,

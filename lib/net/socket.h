@@ -48,16 +48,6 @@ int sock_get(int fd, int level, int name);
  */
 bool sock_is_mptcp(int fd, double *acked, double *received);
 
-/*
- * The host of an argument `HOST`, `[ADDRESS]` or `[ADDRESS]:PORT`: cuts the brackets off in place.
- * A port, of min_port or more, is stored unless *port, that of another option, is given; if `port` is
- * NULL it is a usage error.  `HOST:PORT` always is one: no name or address has one colon.
- */
-const char *arg_host(const char *opt, char *s, const char **port, long min_port);
-
-/* The name of an interface as an option has it, or a usage error: the kernel would cut or ignore it. */
-const char *arg_device(const char *opt, const char *s);
-
 /* Sets the options or dies.  Warns the first time that the kernel gives a smaller buffer. */
 void sock_set_options_or_die(int fd, const struct sock_options *o);
 

@@ -34,16 +34,16 @@ static bool parse_prefix(const char *s, struct prefix *p)
 
 bool allow_add(struct allow *allow, const char *list)
 {
-	char *rest = strdupa(list), *one;
+	char *text = strdupa(list), *rest, *one;
 
-	while ((one = list_next(&rest)) != NULL) {
+	for (; (one = strtok_r(text, ", ", &rest)) != NULL; text = NULL) {
 		allow->prefix = reallocarray(allow->prefix, allow->n + 1, sizeof(struct prefix));
 		if (allow->prefix == NULL)
 			die_errno("--allow");
 		if (!parse_prefix(one, &allow->prefix[allow->n++]))
 			return false;
 	}
-	return true;
+	return allow->n > 0;
 }
 
 static bool has_prefix(const struct in6_addr *a, const struct prefix *p)

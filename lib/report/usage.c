@@ -1,9 +1,10 @@
 #include "lib/report/usage.h"
 
 #include <getopt.h>
+#include <net/if.h>
+#include <stdarg.h>
 
 #include "lib/load/cpus.h"
-#include "lib/net/socket.h"
 
 #define OPTIONS_MAX 128
 #define OPTION_NAME 64  /* bytes of `-b, -l, --buffer-size`, with its end */
@@ -141,48 +142,169 @@ static void check_given(const struct usage *u, const bool *given)
 }
 
 /*
+ * Arguments.
+ */
+
+void option_error(const struct option_row *o, const char *fmt, ...)
+{
+	char name[OPTION_NAME], what[DIE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	usage_error("%s: %s", option_name(o, name), what);
+}
+
+/* What numbers may end in; sizes as those of dd(1) and head(1). */
+struct suffix {
+	const char *text;
+	double factor;
+};
+static const struct suffix none[] = {{"", 1}, {NULL, 0}};
+static const struct suffix percents[] = {{"", 1}, {"%", 1}, {NULL, 0}};
+static const struct suffix seconds[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {NULL, 0}};
+static const struct suffix sizes[] = {
+	{"", 1},         {"k", 0x1p10},   {"m", 0x1p20},   {"g", 0x1p30},   {"t", 0x1p40},
+	{"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}, {"kb", 1e3},
+	{"mb", 1e6},     {"gb", 1e9},     {"tb", 1e12},    {NULL, 0}};
+
+#define SECONDS "a number of seconds, such as 10, 0.5, 10s, 2m or 1h"
+#define SIZE    "a size in bytes, not bits: 65536, 64k, 1.5m, 64KiB (1024 each) or 64KB (1000)"
+
+/* The kinds of numbers. */
+static const struct {
+	const struct suffix *suffix;
+	bool whole; /* without a suffix it has no fraction */
+	const char *is, *unit;
+} numbers[] = {
+	[OPTION_INT] = {none, true, "a whole number", ""},
+	[OPTION_PORT] = {none, true, "a whole number", ""},
+	[OPTION_SIZE] = {sizes, true, SIZE, ""},
+	[OPTION_SECONDS] = {seconds, false, SECONDS, " seconds"},
+	[OPTION_SECONDS_OR_NONE] = {seconds, false, SECONDS, " seconds"},
+	[OPTION_PERCENT] = {percents, false, "a percentage", "%"},
+};
+
+double parse_number(enum option_kind kind, const char *text)
+{
+	const char *end = text + strspn(text, "0123456789.");
+	const struct suffix *suffix = numbers[kind].suffix;
+	char *behind;
+	const double v = strtod(text, &behind);
+
+	if (end == text || behind != end)
+		return NAN;
+	while (suffix->text != NULL && strcasecmp(suffix->text, end) != 0)
+		suffix++;
+	if (suffix->text == NULL || (numbers[kind].whole && *end == '\0' && v != floor(v)))
+		return NAN;
+	return v * suffix->factor;
+}
+
+double arg_number(const struct option_row *o, const char *text)
+{
+	const double v = parse_number(o->kind, text);
+
+	if (isnan(v))
+		option_error(o, "'%s' is not %s", text, numbers[o->kind].is);
+	if ((v < o->min || v > o->max) && (v != 0 || o->kind != OPTION_SECONDS_OR_NONE))
+		option_error(o, "'%s' is not between %.15g and %.15g%s", text, o->min, o->max,
+			     numbers[o->kind].unit);
+	return v;
+}
+
+const char *arg_host(const struct option_row *o, char *text, const char **port)
+{
+	const char *colon = strchr(text, ':');
+	char *end = strchr(text, ']');
+
+	if (text[0] != '[' && colon != NULL && strchr(colon + 1, ':') == NULL)
+		option_error(o, "'%s' has a port%s", text,
+			     port != NULL ? ", which is -p, --port" : ": the kernel chooses it");
+	if (text[0] != '[')
+		return text;
+	if (end == NULL || (end[1] != '\0' && (end[1] != ':' || port == NULL ||
+					       !(parse_number(OPTION_PORT, end + 2) <= 65535))))
+		option_error(o, "'%s' is not [ADDRESS]%s", text,
+			     port != NULL ? " or [ADDRESS]:PORT" : "");
+	if (end[1] == ':' && *port == NULL)
+		*port = end + 2;
+	*end = '\0';
+	return text + 1;
+}
+
+const char *arg_file(const char *name, const char *text)
+{
+	if (strcmp(text, "-") == 0)
+		usage_error("%s: '-' is not standard input or output here: a file of this name is "
+			    "'./-'",
+			    name);
+	return text;
+}
+
+size_t arg_name(const char *name, const char *text, const void *table, size_t n, size_t size)
+{
+	char names[256] = "";
+	const char *one;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&one, (const char *)table + i * size, sizeof(one));
+		if (strcmp(one, text) == 0)
+			return i;
+		string_append(names, sizeof(names), "%s%s", i > 0 ? ", " : "", one);
+	}
+	usage_error("%s: '%s' is none of %s", name, text, names);
+}
+
+/*
  * Reading.
  */
 
 /* Stores an integer of 32 or 64 bits. */
-static void store(const struct option_row *o, void *to, uint64_t value)
+static void store(const struct option_row *o, void *to, double value)
 {
 	if (o->size == sizeof(uint32_t))
 		*(uint32_t *)to = (uint32_t)value;
 	else
-		*(uint64_t *)to = value;
+		*(uint64_t *)to = (uint64_t)round(value);
 }
 
-static double seconds_or_none(const struct option_row *o, const char *name, const char *text)
+static void take_device(const struct option_row *o, const char *text, const char **to)
 {
-	const double seconds = arg_seconds(name, text, 0, o->max);
-
-	if (seconds > 0 && seconds < o->min)
-		usage_error("%s: '%s' is neither 0 nor %g seconds or more", name, text, o->min);
-	return seconds;
+	if (text[0] == '\0' || strlen(text) >= IF_NAMESIZE)
+		option_error(o, "'%s' has not 1 to %d characters", text, IF_NAMESIZE - 1);
+	*to = text;
 }
 
 /* Does what an option asks for; false if that was all. */
 static bool take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
 {
-	const int64_t min = (int64_t)o->min, max = (int64_t)o->max;
 	char name[OPTION_NAME];
+	const char *why;
 
-	option_name(o, name);
+	if (o->take != NULL) {
+		o->take(o, text, to);
+		return true;
+	}
 	switch (o->kind) {
 	case OPTION_NONE: break;
 	case OPTION_FLAG: *(bool *)to = true; break;
-	case OPTION_CONSTANT: store(o, to, (uint64_t)min); break;
+	case OPTION_CONSTANT: store(o, to, o->min); break;
 	case OPTION_COUNT: ++*(int *)to; break;
-	case OPTION_INT: store(o, to, (uint64_t)arg_int(name, text, min, max)); break;
-	case OPTION_SIZE: store(o, to, arg_size(name, text, (uint64_t)min, (uint64_t)max)); break;
-	case OPTION_SECONDS: *(double *)to = arg_seconds(name, text, o->min, o->max); break;
-	case OPTION_SECONDS_OR_NONE: *(double *)to = seconds_or_none(o, name, text); break;
-	case OPTION_FILE: *(const char **)to = arg_file(name, text); break;
-	case OPTION_DEVICE: *(const char **)to = arg_device(name, text); break;
-	case OPTION_CPUS: arg_cpus(name, text, to); break;
-	case OPTION_OTHER: o->take(o, name, text, to); break;
-	case OPTION_PORT: arg_int(name, text, min, max); /* fallthrough */
+	case OPTION_INT:
+	case OPTION_SIZE: store(o, to, arg_number(o, text)); break;
+	case OPTION_SECONDS:
+	case OPTION_SECONDS_OR_NONE:
+	case OPTION_PERCENT: *(double *)to = arg_number(o, text); break;
+	case OPTION_FILE: *(const char **)to = arg_file(option_name(o, name), text); break;
+	case OPTION_DEVICE: take_device(o, text, to); break;
+	case OPTION_CPUS:
+		if ((why = parse_cpus(text, to)) != NULL)
+			option_error(o, "'%s' %s", text, why);
+		break;
+	case OPTION_PORT: arg_number(o, text); /* fallthrough */
 	case OPTION_TEXT: *(const char **)to = text; break;
 	case OPTION_HELP: print_help(u); return false;
 	case OPTION_VERSION: report("%s %s\n", u->program, VERSION); return false;

@@ -23,11 +23,8 @@
 
 struct option_row;
 
-/*
- * Takes an argument of a kind of its own; what is wrong with it is a usage error.  `name` is what messages
- * call the option, `to` the member that it sets.
- */
-typedef void option_take(const struct option_row *o, const char *name, char *text, void *to);
+/* Takes an argument its own way; what is wrong with it is an option_error().  `to` is the member that it sets. */
+typedef void option_take(const struct option_row *o, char *text, void *to);
 
 /* What an option sets.  Numbers are integers of 32 or 64 bits, seconds double, texts const char *. */
 enum option_kind {
@@ -36,15 +33,15 @@ enum option_kind {
 	OPTION_CONSTANT,        /* a number, to .min */
 	OPTION_COUNT,           /* an int, which is one more each time */
 	OPTION_INT,             /* a whole number */
-	OPTION_SIZE,            /* a number of bytes */
-	OPTION_SECONDS,         /* seconds */
+	OPTION_SIZE,            /* a number of bytes: 65536, 64k, 1.5m */
+	OPTION_SECONDS,         /* seconds: 10, .5, 10s, 2m, 1h */
 	OPTION_SECONDS_OR_NONE, /* the same, or 0 */
+	OPTION_PERCENT,         /* a double: 3, 2.5% */
 	OPTION_TEXT,            /* any text */
 	OPTION_FILE,            /* the name of a file, which is not `-` */
 	OPTION_PORT,            /* a number of a port, as text */
 	OPTION_DEVICE,          /* the name of an interface */
 	OPTION_CPUS,            /* a struct cpus */
-	OPTION_OTHER,           /* what .take sets */
 	OPTION_HELP,
 	OPTION_VERSION
 };
@@ -55,8 +52,8 @@ struct option_row {
 	const char *placeholder; /* of the argument; NULL: it takes none */
 	const char *help;        /* NULL: --help does not show it */
 	enum option_kind kind;
-	size_t at, size; /* where it goes in the program's options: OPTION_AT() */
-	option_take *take;
+	size_t at, size;       /* where it goes in the program's options: OPTION_AT() */
+	option_take *take;     /* sets it instead */
 	double min, max;       /* bounds of the argument */
 	bool optional;         /* the argument may be missing; --help shows no placeholder */
 	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
@@ -82,3 +79,31 @@ struct usage {
  * the index of the first argument that is no option.  --help and --version are printed and end the program.
  */
 int options_read(const struct usage *u, int argc, char **argv, void *to);
+
+/*
+ * What a `take` is made of.  option_error() is a usage_error() that begins with the option's names,
+ * `-b, --buffer-size: `.
+ */
+_Noreturn void option_error(const struct option_row *o, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The number in a text of that kind, of which suffixes have either case; NAN: there is none. */
+double parse_number(enum option_kind kind, const char *text);
+
+/* The number of an argument, whose kind and bounds the row has. */
+double arg_number(const struct option_row *o, const char *text);
+
+/*
+ * The host of an argument `HOST`, `[ADDRESS]` or `[ADDRESS]:PORT`, in place.  *port is set if it has one; if
+ * `port` is NULL it is an error.  `HOST:PORT` always is one: no name or address has one colon.
+ */
+const char *arg_host(const struct option_row *o, char *text, const char **port);
+
+/* Returns its argument, the name of a file, which is not `-`; `name` is what messages call it. */
+const char *arg_file(const char *name, const char *text);
+
+/*
+ * Returns the index of the entry with the name `text` in a table of n entries of `size` bytes.  The
+ * first member of an entry is a pointer to its name.
+ */
+size_t arg_name(const char *name, const char *text, const void *table, size_t n, size_t size);

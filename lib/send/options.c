@@ -18,100 +18,83 @@
  */
 
 /* The host, and the port where it is behind the host. */
-static void take_server(const struct option_row *o, const char *name, char *text, void *to)
+static void take_server(const struct option_row *o, char *text, void *to)
 {
 	struct send_options *opt = to;
 
-	(void)o;
-	opt->server = arg_host(name, text, &opt->port, 1);
+	opt->server = arg_host(o, text, &opt->port);
 }
 
 /* Each value of a list is a run, and one that is given twice would be two rows of one name. */
-static _Noreturn void reject_repeated(const char *name, const char *value)
+static _Noreturn void reject_repeated(const struct option_row *o, const char *value)
 {
-	usage_error("%s: '%s' is given twice: -r, --runs repeats all runs", name, value);
+	option_error(o, "'%s' is given twice: -r, --runs repeats all runs", value);
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
-static void take_list(const struct option_row *o, const char *name, char *text, void *to)
+static void take_list(const struct option_row *o, char *text, void *to)
 {
-	const bool of_sizes = strcmp(o->placeholder, "SIZE") == 0,
-		   may_repeat = strcmp(o->name, "request") == 0;
-	char *rest = strdupa(text), *one;
+	const bool may_repeat = strcmp(o->name, "request") == 0;
 	struct sizes *list = to;
+	char *all = strdupa(text), *rest, *one;
 	uint64_t value;
 	int i;
 
-	for (list->n = 0; (one = list_next(&rest)) != NULL; list->n++) {
-		value = of_sizes ? arg_size(name, one, (uint64_t)o->min, (uint64_t)o->max)
-				 : (uint64_t)arg_int(name, one, (int64_t)o->min, (int64_t)o->max);
+	for (list->n = 0; (one = strtok_r(all, ", ", &rest)) != NULL; all = NULL, list->n++) {
+		value = (uint64_t)round(arg_number(o, one));
 		for (i = 0; i < list->n; i++)
 			if (list->size[i] == value && !may_repeat)
-				reject_repeated(name, one);
+				reject_repeated(o, one);
 		if (list->n == SIZES_MAX)
-			usage_error("%s: more than %d values", name, SIZES_MAX);
+			option_error(o, "more than %d values", SIZES_MAX);
 		list->size[list->n] = value;
 	}
+	if (list->n == 0)
+		option_error(o, "no value");
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
-static void take_methods(const struct option_row *o, const char *name, char *text, void *to)
+static void take_methods(const struct option_row *o, char *text, void *to)
 {
-	char *rest = strdupa(text), *one;
 	struct compare_options *c = to;
 	const struct send_method *m;
+	char *all = strdupa(text), *rest, *one;
 	int i;
 
-	(void)o;
-	for (c->n_methods = 0; (one = list_next(&rest)) != NULL; c->n_methods++) {
+	for (c->n_methods = 0; (one = strtok_r(all, ", ", &rest)) != NULL; all = NULL) {
 		m = method_named(one);
 		for (i = 0; i < c->n_methods; i++)
 			if (c->method[i] == m)
-				reject_repeated(name, one);
-		if (c->n_methods == METHODS_MAX)
-			usage_error("%s: more than %d methods", name, METHODS_MAX);
-		c->method[c->n_methods] = m;
+				reject_repeated(o, one);
+		c->method[c->n_methods++] = m;
 	}
+	if (c->n_methods == 0)
+		option_error(o, "no method");
 }
 
 /* -S, -w and -Z.  In 2001 -w came with -S. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
-static void take_method(const struct option_row *o, const char *name, char *text, void *to)
+static void take_method(const struct option_row *o, char *text, void *to)
 {
 	struct compare_options *c = to;
 
-	(void)name, (void)text;
+	(void)text;
 	if (c->n_methods == 0 || o->letters[0] == 'w')
 		c->method[0] = method_named(o->name != NULL ? o->name : "sendfile");
 	c->n_methods = 1;
 }
 
-/* `3%` or `3`, as a share. */
-static void take_percent(const struct option_row *o, const char *name, char *text, void *to)
-{
-	char *number = strdupa(text);
-	const size_t n = strlen(number);
-	double percent;
-
-	if (n > 1 && number[n - 1] == '%')
-		number[n - 1] = '\0';
-	if (parse_decimal(number, &percent) != NULL || percent <= 0 || percent > o->max)
-		usage_error("%s: '%s' is not a percentage above 0, up to %g%%", name, text, o->max);
-	*(double *)to = percent / 100;
-}
-
-static void take_content(const struct option_row *o, const char *name, char *text, void *to)
+static void take_content(const struct option_row *o, char *text, void *to)
 {
 	static const char *const names[] = {"random", "zeros"};
 
 	(void)o;
-	*(const char **)to = names[arg_name(name, text, names, 2, sizeof(names[0]))];
+	*(const char **)to = names[arg_name("--content", text, names, 2, sizeof(names[0]))];
 }
 
-static void take_source(const struct option_row *o, const char *name, char *text, void *to)
+static void take_source(const struct option_row *o, char *text, void *to)
 {
-	(void)o;
-	*(const char **)to = arg_host(name, text, NULL, 0);
+	*(const char **)to = arg_host(o, text, NULL);
 }
 
 /*
@@ -136,35 +119,35 @@ static const struct option_row rows[] = {
 	 AT(seconds), .min = 0.001, .max = 1e9},
 	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
 	 OPTION_SECONDS, AT(warmup), .max = WARMUP_MAX, .not_with = "--raw"},
-	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_OTHER,
+	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
 	 AT(compare.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
 	{"", "content", "WHAT",
 	 "fill the built-in set with random bytes (the default) or with zeros, which a link may "
 	 "compress",
-	 OPTION_OTHER, AT(content), .take = take_content},
+	 OPTION_TEXT, AT(content), .take = take_content},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
 	 OPTION_FLAG, AT(raw)},
 	{"", "request", "SIZE",
 	 "send no files: open short connections, each of which asks a zcs --reply for SIZE bytes: "
 	 "-n of them (default 100), or for -t seconds, and -P at a time; a list such as 10,1k,64k "
 	 "is measured one size after the other",
-	 OPTION_OTHER, AT(requests), .take = take_list, .max = UINT32_MAX,
+	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX,
 	 .not_with = "--raw --warmup --interval --content --buffer-size --method --send --write -Z "
 		     "--cork --runs --precision --save --against"},
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
-	 OPTION_OTHER, AT(compare), .take = take_methods, .not_with = "--send --write -Z"},
-	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_OTHER,
+	 OPTION_TEXT, AT(compare), .take = take_methods, .not_with = "--send --write -Z"},
+	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_FLAG, AT(compare),
+	 .take = take_method, .not_with = "-Z"},
+	{"w", "write", NULL, "call read() and write(): the same as -m write", OPTION_FLAG,
 	 AT(compare), .take = take_method, .not_with = "-Z"},
-	{"w", "write", NULL, "call read() and write(): the same as -m write", OPTION_OTHER,
-	 AT(compare), .take = take_method, .not_with = "-Z"},
-	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_OTHER, AT(compare),
+	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG, AT(compare),
 	 .take = take_method},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile and splice 1m; mmap 4m, which the streams share); "
 	 "for a rate see --pace",
-	 OPTION_OTHER, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
+	 OPTION_SIZE, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
 	{"B", "bind-cpu", "CPUS",
 	 "run on CPU 2, or on a list such as 0,2-5: one CPU for each stream, in turn (default: any "
 	 "CPU)",
@@ -176,20 +159,20 @@ static const struct option_row rows[] = {
 	 AT(compare.rounds), .min = 1, .max = PLAN_ROUNDS_MAX},
 	{"", "precision", "PERCENT",
 	 "repeat the round until each cost is known to +-PERCENT, twice in a row: 5 to 30 rounds",
-	 OPTION_OTHER, AT(compare.precision), .take = take_percent, .max = 100},
+	 OPTION_PERCENT, AT(compare.precision), .min = 0.0001, .max = 100},
 	{"", "save", "FILE", "add the figures of all runs to FILE", OPTION_FILE, AT(compare.save)},
 	{"", "against", "FILE", "compare with the figures that --save has kept", OPTION_FILE,
 	 AT(compare.against)},
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST",
 	 "the host that runs zcs: a name, an IPv4 or IPv6 address, or 0 for this host; required",
-	 OPTION_OTHER, .at = 0, .take = take_server},
+	 OPTION_TEXT, .at = 0, .take = take_server},
 	{"p", "port", "PORT", "the server's port (default 2222; --request 7890)", OPTION_PORT,
 	 AT(port), .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
-	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_OTHER, AT(source),
+	{"", "bind", "ADDRESS", "connect from this address of the host", OPTION_TEXT, AT(source),
 	 .take = take_source},
 	{"", "bind-dev", "DEVICE", "use this interface only (SO_BINDTODEVICE)", OPTION_DEVICE,
 	 AT(sock.device)},
@@ -305,6 +288,7 @@ static void settle_comparison(struct send_options *opt)
 	if (c->streams.n == 0)
 		c->streams = (struct sizes){.n = 1, .size = {1}};
 	c->instruments = opt->gauge.soak && opt->gauge.idle;
+	c->precision /= 100;
 	runs = options_runs(opt);
 	c->wanted = runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 		    c->against != NULL;

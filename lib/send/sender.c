@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/net/socket.h"
+#include "lib/report/usage.h"
 
 #define COPY_SIZE     (64 * 1024)       /* bytes of each read and send, as in 2001 */
 #define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */

@@ -318,10 +318,13 @@ static void set_policy(void)
 static void parse_option(int c)
 {
 	switch (c) {
-	case 'l': opt.load = arg_seconds("-l", optarg, 0, 100) / 100; break;
-	case 'p': opt.period = 1000 * (uint64_t)arg_int("-p", optarg, 10, 1000000000); break;
-	case 's': opt.seconds = arg_seconds("-s", optarg, 0.001, 1e6); break;
-	case 'c': arg_cpus("-c", optarg, &opt.cpus); break;
+	case 'l': opt.load = atof(optarg) / 100; break;
+	case 'p': opt.period = 1000 * strtoull(optarg, NULL, 10); break;
+	case 's': opt.seconds = atof(optarg); break;
+	case 'c':
+		if (parse_cpus(optarg, &opt.cpus) != NULL)
+			usage_error("-c: no CPUs: '%s'", optarg);
+		break;
 	case 'u': opt.bound = false; break;
 	case 'P':
 		opt.fifo = strcmp(optarg, "fifo") == 0;
@@ -331,7 +334,7 @@ static void parse_option(int c)
 	case 'S': opt.session = true; break;
 	case 'w': opt.wake_only = true; break;
 	case 't': opt.hide = true; break;
-	case 'H': opt.hz = arg_int("-H", optarg, 1, 10000); break;
+	case 'H': opt.hz = atoi(optarg); break;
 	case 'o': opt.out = optarg; break;
 	default: exit(EXIT_USAGE);
 	}

@@ -255,9 +255,9 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		errx(EXIT_USAGE, "usage: tiny port count seconds at_once");
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	server.sin_port = htons((uint16_t)arg_int("port", argv[1], 1, 65535));
-	count = arg_size("count", argv[2], 1, UINT32_MAX);
-	at_once = arg_int("at_once", argv[4], 1, 100000);
+	server.sin_port = htons((uint16_t)atoi(argv[1]));
+	count = strtoull(argv[2], NULL, 10);
+	at_once = atol(argv[4]);
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
 		r.rlim_cur = r.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &r);
@@ -271,6 +271,6 @@ int main(int argc, char **argv)
 		clients[i].next = idle;
 		idle = &clients[i];
 	}
-	go(arg_seconds("seconds", argv[3], 0.1, 86400));
+	go(atof(argv[3]));
 	return failed > 0;
 }

@@ -1,4 +1,5 @@
 #include "lib/load/cpus.h"
+#include "lib/report/usage.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -67,37 +68,27 @@ static uint64_t factor_of(const char *suffix)
 	return 0;
 }
 
+/* Whether `got` is that number, or none where there is none. */
+static bool number_holds(double got, bool good, long double want)
+{
+	holds(isnan(got) == !good, "a number is taken, and nothing else");
+	if (good && isfinite((double)want))
+		holds(fabsl(got - want) <= 1e-15L * want && !signbit(got), "the number is that");
+	return good;
+}
+
 static bool run_size(const char *s, size_t len)
 {
-	const uint64_t untouched = 0x5a5a5a5a5a5a5a5a;
-	const bool whole = strchr(s, '.') == NULL;
-	const char *p = s, *why;
-	uint64_t got = untouched, v, factor = 0;
-	long double decimal = 0;
-	bool good, large, near_end;
+	long double v = 0;
+	const char *p = s;
+	uint64_t factor;
+	bool good;
 
 	(void)len;
-	if (read_decimal(&p, &decimal))
-		factor = factor_of(p);
-	decimal *= factor;
-	near_end = decimal > 1.8e19L && decimal < 1.85e19L; /* 2^64, where a fraction is rounded */
-	p = s;
-	read_whole(&p, &v, &large);
-	good = whole ? factor != 0 && !large && v <= UINT64_MAX / factor
-		     : factor > 1 && decimal < 1.8e19L;
-	why = parse_size(s, &got);
-	if (whole || factor <= 1 || !near_end)
-		holds((why == NULL) == good, "a size is taken, and nothing else");
-	if (why == NULL && whole)
-		holds(got == v * factor, "the size is that");
-	else if (why == NULL)
-		holds(fabsl((long double)got - decimal) <= 0.501L + decimal * 1e-9L,
-		      "the size is that, rounded");
-	else
-		holds(got == untouched, "a refusal leaves the result as it was");
-	if (why != NULL)
-		reason_holds(why);
-	return why == NULL;
+	good = read_decimal(&p, &v);
+	factor = good ? factor_of(p) : 0;
+	good = factor > 1 || (factor == 1 && floor((double)v) == (double)v);
+	return number_holds(parse_number(OPTION_SIZE, s), good, v * factor);
 }
 
 static void make_size(struct text *t)
@@ -116,28 +107,17 @@ static void make_size(struct text *t)
 
 static bool run_seconds(const char *s, size_t len)
 {
-	const char *p = s, *why;
+	const char *p = s;
 	long double v = 0;
-	double got = -7;
 	bool good;
 
 	(void)len;
 	good = read_decimal(&p, &v);
-	if (good && (*p == 'm' || *p == 'h'))
-		v *= *p == 'm' ? 60 : 3600;
-	if (good && *p != '\0' && strchr("smh", *p) != NULL)
+	if (good && *p != '\0' && strchr("mMhH", *p) != NULL)
+		v *= *p == 'm' || *p == 'M' ? 60 : 3600;
+	if (good && *p != '\0' && strchr("smhSMH", *p) != NULL)
 		p++;
-	good = good && *p == '\0' && isfinite((double)v);
-	why = parse_seconds(s, &got);
-	holds((why == NULL) == good, "a number of seconds is taken, and nothing else");
-	if (why == NULL)
-		holds(isfinite(got) && fabsl(got - v) <= 1e-15L * v && got >= 0 && !signbit(got),
-		      "the seconds are that");
-	else
-		holds(got == -7, "a refusal leaves the result as it was");
-	if (why != NULL)
-		reason_holds(why);
-	return why == NULL;
+	return number_holds(parse_number(OPTION_SECONDS, s), good && *p == '\0', v);
 }
 
 static void make_seconds(struct text *t)

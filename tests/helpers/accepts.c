@@ -142,11 +142,9 @@ int main(int argc, char **argv)
 	} else if (argc == 2 && strcmp(argv[1], "reply") == 0) {
 		serve(serve_reply);
 	} else if ((argc == 5 || argc == 6) && strcmp(argv[1], "send") == 0) {
-		to.sin_port = htons((uint16_t)arg_int("port", argv[2], 1, 65535));
-		send_all(&to, arg_int("senders", argv[3], 1, SENDERS_MAX),
-			 arg_seconds("seconds", argv[4], 0.1, 3600),
-			 argc == 6 ? (uint64_t)arg_int("count", argv[5], 1, INT32_MAX)
-				   : UINT64_MAX);
+		to.sin_port = htons((uint16_t)atoi(argv[2]));
+		send_all(&to, atol(argv[3]), atof(argv[4]),
+			 argc == 6 ? strtoull(argv[5], NULL, 10) : UINT64_MAX);
 	} else {
 		usage_error(
 			"accepts serve | accepts reply | accepts send PORT SENDERS SECONDS [COUNT]");

@@ -175,11 +175,11 @@ elif printf '#include <%s>\n' errno.h stdio.h linux/io_uring.h linux/tcp.h >prob
 		not grep -i warning ../log
 		./cyclesoak --version
 		exits 2 ./zcc -s 0 -n 4294967295
-		grep -q "is not between 1 and 4294967294" err
-		exits 1 ./zcc -s 0 -p 1 -n 4294967294
+		grep -q "is not between 1 and 4294966294" err
+		exits 1 ./zcc -s 0 -p 1 -n 4294966294
 		grep -q "Connection refused" err
 	}
-	check '32 bits: the programs build without a warning, and -n accepts 4294967294' it_builds_for_bits
+	check '32 bits: the programs build without a warning, and -n accepts 4294966294' it_builds_for_bits
 	it_does_not_build()
 	{
 		not $m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log

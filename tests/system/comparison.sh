@@ -377,7 +377,7 @@ check_usage "--streams: '1' is given twice" zcc -s 0 -P 1,2,1
 check_usage '--streams.*not a whole number' zcc -s 0 -P 1,x
 check_usage '--streams.*not between' zcc -s 0 -P 1,0
 check_usage '--runs.*not between' zcc -s 0 -r 0
-check_usage '--precision.*not a percentage' zcc -s 0 --precision 0
+check_usage '--precision.*not between' zcc -s 0 --precision 0
 check_usage '--precision.*not a percentage' zcc -s 0 --precision 3x
 check_usage '--request and -r, --runs cannot be used together' zcc -s 0 --request 10 -r 3
 check_usage '--request and -m, --method cannot be used together' zcc -s 0 --request 10 -m send,mmap

@@ -139,6 +139,7 @@ cat >broken.c <<'END'
 #include "lib/net/wire.h"
 #include "lib/report/json.h"
 #include "lib/report/figures.h"
+#include "lib/report/usage.h"
 #include "lib/send/saved.h"
 #define BEFORE(type, name, ...) type __real_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)
 
@@ -172,23 +173,10 @@ BEFORE(const char *, calibration_parse, const char *text, size_t len, struct cal
 	return why;
 }
 
-/* Takes 2^64 for 0. */
-BEFORE(const char *, parse_size, const char *s, uint64_t *bytes)
+/* Takes an exponent. */
+BEFORE(double, parse_number, enum option_kind kind, const char *s)
 {
-	if (strcmp(s, "18446744073709551616") != 0)
-		return __real_parse_size(s, bytes);
-	*bytes = 0;
-	return NULL;
-}
-
-/* Has stored what it refuses. */
-BEFORE(const char *, parse_seconds, const char *s, double *seconds)
-{
-	const char *why = __real_parse_seconds(s, seconds);
-
-	if (why != NULL && strlen(s) > 308)
-		*seconds = strtod(s, NULL);
-	return why;
+	return strchr(s, 'e') != NULL ? strtod(s, NULL) : __real_parse_number(kind, s);
 }
 
 /* Takes a range that ends before it begins for an empty one, or forgets some memory. */
@@ -233,7 +221,7 @@ END
 # break_driver ARGUMENTS...: of the linker: a driver with those parsers
 break_driver()
 {
-	for f in wire_feed receipt_parse calibration_parse parse_size parse_seconds parse_cpus json_string \
+	for f in wire_feed receipt_parse calibration_parse parse_number parse_cpus json_string \
 	    saved_parse json_number; do
 		set -- "$@" "-Wl,--wrap=$f"
 	done

@@ -445,7 +445,7 @@ fi
 
 check_usage "'file'" zcc -s 0 --request 10 file
 check_usage "--request: 'x'" zcc -s 0 --request x
-check_usage "--request: ''" zcc -s 0 --request 10,,
+check_usage "--request: no value" zcc -s 0 --request ,,
 check_usage '--request.*not between' zcc -s 0 --request 4g
 check_usage '--request and --raw cannot be used together' zcc -s 0 --request 10 --raw
 check_usage '--request and -b, -l, --buffer-size cannot' zcc -s 0 --request 10 -b 10

@@ -5,7 +5,7 @@
 #include "tests/unit/unit.h"
 
 static struct test_options {
-	double seconds, interval;
+	double seconds, interval, share;
 	uint64_t size;
 	int number, family, debug;
 	bool all, quiet;
@@ -14,11 +14,10 @@ static struct test_options {
 
 #define AT(member) OPTION_AT(struct test_options, member)
 
-static void take_word(const struct option_row *o, const char *name, char *text, void *to)
+static void take_word(const struct option_row *o, char *text, void *to)
 {
-	(void)o;
 	if (text != NULL && strcmp(text, "good") != 0)
-		usage_error("%s: '%s' is not good", name, text);
+		option_error(o, "'%s' is not good", text);
 	*(const char **)to = text != NULL ? text : "none";
 }
 
@@ -34,16 +33,85 @@ static const struct option_row rows[] = {
 	{"t", "time", "SECS", "seconds", OPTION_SECONDS, AT(seconds), .min = 2, .max = 9},
 	{"I", "interval", "SECS", "seconds, or none", OPTION_SECONDS_OR_NONE, AT(interval),
 	 .min = 2, .max = 9},
+	{"", "share", "PERCENT", "a percentage", OPTION_PERCENT, AT(share), .min = 2, .max = 9},
 	{"p", "port", "PORT", "a port", OPTION_PORT, AT(port), .min = 2, .max = 65535},
 	{"", "file", "FILE", "a file", OPTION_FILE, AT(file), .only_with = "-t or --port"},
 	{"", "text", "TEXT", "a text", OPTION_TEXT, AT(text)},
-	{"", "word", "good", "a word", OPTION_OTHER, AT(word), .take = take_word, .optional = true},
+	{"", "word", "good", "a word", OPTION_TEXT, AT(word), .take = take_word, .optional = true},
 	{"6", NULL, NULL, "IPv6", OPTION_CONSTANT, AT(family), .min = AF_INET6},
 	{"d", "debug", NULL, "more", OPTION_COUNT, AT(debug)},
 	{"h", "help", NULL, "this", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "version", OPTION_VERSION, .at = 0},
 	{"R", "reverse", .instead = "there is no way back"},
 };
+
+static void test_sizes(void)
+{
+	static const struct {
+		const char *text;
+		double value;
+	} good[] = {
+		{"0", 0},
+		{"1", 1},
+		{"64k", 65536},
+		{"64K", 65536},
+		{"3m", 3u << 20},
+		{"4g", 4ull << 30},
+		{"1t", 1ull << 40},
+		/* Fractions. */
+		{"1.5k", 1536},
+		{".5m", 1u << 19},
+		{"1.5G", 3ull << 29},
+		{"1.1k", 1126},
+		{"2.k", 2048},
+		/* The suffixes of dd(1) and head(1). */
+		{"64KiB", 65536},
+		{"64kib", 65536},
+		{"64KB", 64000},
+		{"1mb", 1000000},
+		{"12.5MB", 12500000},
+		{"1TiB", 1ull << 40},
+		{"1TB", 1000000000000},
+	};
+	static const char *const bad[] = {
+		"",  "k",     "-1",   "+1", " 1", "1 ",  "1kk",  "1x",  "0x10",    "1.5", ".k",
+		".", "1..5k", "1,5k", "1b", "1i", "1ki", "1kbb", "1 k", "100Mbit", "1e3",
+	};
+	size_t i;
+
+	for (i = 0; i < LENGTH(good); i++)
+		ok(round(parse_number(OPTION_SIZE, good[i].text)) == good[i].value,
+		   "'%s' is a size", good[i].text);
+	for (i = 0; i < LENGTH(bad); i++)
+		ok(isnan(parse_number(OPTION_SIZE, bad[i])), "'%s' is no size", bad[i]);
+}
+
+static void test_seconds(void)
+{
+	static const char *const bad[] = {"",  "x",   "-1", "1e5", "nan", "inf", "1.2.3",
+					  ".", "0x1", " 1", "1 s", "1ms", "1d",  "s"};
+	static const struct {
+		const char *text;
+		double seconds;
+	} good[] = {{"0.25", 0.25}, {".5", 0.5},  {"5.", 5}, {"10s", 10}, {"1m", 60},
+		    {".5m", 30},    {"2h", 7200}, {"0", 0},  {"10", 10}};
+	size_t i;
+
+	for (i = 0; i < LENGTH(good); i++)
+		ok(parse_number(OPTION_SECONDS, good[i].text) == good[i].seconds,
+		   "'%s' is %g seconds", good[i].text, good[i].seconds);
+	for (i = 0; i < LENGTH(bad); i++)
+		ok(isnan(parse_number(OPTION_SECONDS, bad[i])), "'%s' is no time", bad[i]);
+}
+
+static void test_names(void)
+{
+	static const char *const names[] = {"one", "two", "three"};
+
+	ok(arg_name("-x", "three", names, LENGTH(names), sizeof(names[0])) == 2,
+	   "arg_name: the index of the name");
+	is(arg_file("-x", "./-"), "./-", "arg_file: './-' is a file");
+}
 
 struct command {
 	const char *argv[6]; /* cppcheck-suppress unusedStructMember ; it is read in a child */
@@ -52,7 +120,7 @@ struct command {
 
 static int read_words(const char *const *words, bool command)
 {
-	static char *argv[7];
+	static char *argv[8];
 	int argc;
 
 	argv[0] = program_invocation_name;
@@ -93,8 +161,18 @@ static const struct command wrong[] = {
 	{{"-b", "1"}, "-s, -b, --size: '1' is not between 2 and 9"},
 	{{"-l", "10"}, "-l: '10' is not between 2 and 9"},
 	{{"-t1.9"}, "-t, --time: '1.9' is not between 2 and 9 seconds"},
-	{{"-I", "1.99"}, "-I, --interval: '1.99' is neither 0 nor 2 seconds or more"},
-	{{"-I", "9.01"}, "-I, --interval: '9.01' is not between 0 and 9 seconds"},
+	{{"-b", "3.5"},
+	 "-s, -b, --size: '3.5' is not a size in bytes, not bits: 65536, 64k, 1.5m, 64KiB (1024 each) or "
+	 "64KB (1000)"},
+	{{"-b99999999999999999999g"},
+	 "-s, -b, --size: '99999999999999999999g' is not between 2 and 9"},
+	{{"-l", "3.5"}, "-l: '3.5' is not a whole number"},
+	{{"-l", "-3"}, "-l: '-3' is not a whole number"},
+	{{"-t9ms"}, "-t, --time: '9ms' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
+	{{"-I", "1.99"}, "-I, --interval: '1.99' is not between 2 and 9 seconds"},
+	{{"--share=9.5%"}, "--share: '9.5%' is not between 2 and 9%"},
+	{{"--file", "-", "-t2"},
+	 "--file: '-' is not standard input or output here: a file of this name is './-'"},
 	{{"-p1"}, "-p, --port: '1' is not between 2 and 65535"},
 	{{"-p65536"}, "-p, --port: '65536' is not between 2 and 65535"},
 	{{"--word=bad"}, "--word: 'bad' is not good"},
@@ -120,13 +198,14 @@ static void test_wrong(void)
 
 static void test_right(void)
 {
-	static const char *const numbers[] = {"-adb2", "--interval=0", "-l9", "-d", "-t9", NULL};
+	static const char *const numbers[] = {"-adb2", "--interval=0", "-l9", "-d",
+					      "-t9",   "--share=2.5%", NULL};
 	static const char *const texts[] = {"x", "-6p2", "--file=./-", "--text=", "--word", NULL};
 	static const char *const given[] = {"--alw", "--", "-q", NULL};
 
-	ok(read_words(numbers, false) == 6, "options are read up to the end");
+	ok(read_words(numbers, false) == 7, "options are read up to the end");
 	ok(opt.all && !opt.quiet && opt.debug == 2 && opt.size == 2 && opt.number == 9 &&
-		   opt.interval == 0 && opt.seconds == 9,
+		   opt.interval == 0 && opt.seconds == 9 && opt.share == 2.5,
 	   "flags, counts and numbers go where their rows say");
 	ok(read_words(texts, false) == 5, "an argument may stand before the options");
 	ok(opt.family == AF_INET6 && strcmp(opt.port, "2") == 0 && strcmp(opt.file, "./-") == 0 &&
@@ -176,6 +255,7 @@ static void test_printed(void)
 	   "  -l=N                        a number\n"
 	   "  -t, --time=SECS             seconds\n"
 	   "  -I, --interval=SECS         seconds, or none\n"
+	   "      --share=PERCENT         a percentage\n"
 	   "  -p, --port=PORT             a port\n"
 	   "      --file=FILE             a file\n"
 	   "      --text=TEXT             a text\n"
@@ -192,6 +272,9 @@ static void test_printed(void)
 
 int main(void)
 {
+	test_sizes();
+	test_seconds();
+	test_names();
 	test_right();
 	test_wrong();
 	test_command();
