@@ -56,9 +56,7 @@ static void monitor_open(struct monitor *m, bool command)
 		environment_read(&m->environment);
 	m->command = command;
 	opt.gauge.what = "command";
-	opt.gauge.debug = opt.debug;
-	opt.gauge.needs_file = opt.gauge.soak && !command;
-	opt.gauge.gross = opt.gauge.idle && !command;
+	opt.gauge.never_idle = !command;
 	gauge_prepare_or_die(&m->gauge, &opt.gauge);
 	gauge_mark_open(&m->gauge, &m->from);
 	gauge_mark_open(&m->gauge, &m->to);

@@ -736,7 +736,7 @@ soak_format()
 # fake_calibration [machine]: a calibration of CPU 0 that nobody measured
 fake_calibration()
 {
-	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\n' "$(soak_format)" "${1:-$(machine_name)}"
+	printf '1000000\nsoaker %s\nmachine %s\ncpus 0\nall 2 0.001 0.001\n' "$(soak_format)" "${1:-$(machine_name)}"
 	echo 'cpu 0 0 0.001 1 0.001 1000000 1000'
 }
 
@@ -922,7 +922,7 @@ made_up_calibration()
 	cpus=$(getconf _NPROCESSORS_ONLN)
 	online=$(cat /sys/devices/system/cpu/online)
 	rate=${2:-1000}
-	printf '%s\nsoaker %s\nmachine %s\ncpus %s\n' $((cpus * rate)) "$(soak_format)" "${1:-$(machine_name)}" "$online"
+	printf '%s\nsoaker %s\nmachine %s\ncpus %s\nall 2 0 0\n' $((cpus * rate)) "$(soak_format)" "${1:-$(machine_name)}" "$online"
 	echo "$online" | tr , '\n' | while IFS=- read -r first last; do
 		seq "$first" "${last:-$first}" | sed "s/.*/cpu & 0 0 1 0 $rate 0/"
 	done

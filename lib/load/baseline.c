@@ -40,11 +40,14 @@ static struct windows *windows_start(const struct soaker *s, int cpus)
 	return w;
 }
 
-/*
- * Measures one more window.  Adds its part to the means of a round: to *turns the turns per second
- * of all CPUs, to *share the share of the machine's time that the soakers spun.
- */
-static void windows_add(struct windows *w, double *turns, double *share)
+/* The means of a round of windows. */
+struct round {
+	double turns;       /* per second, of all CPUs */
+	double spun, tasks; /* shares of the machine's time: that soakers spun, that tasks had */
+};
+
+/* Measures one more window, and adds its part to the means of the round. */
+static void windows_add(struct windows *w, struct round *r)
 {
 	struct cpu_windows *cpu;
 	struct soak_count to;
@@ -65,8 +68,9 @@ static void windows_add(struct windows *w, double *turns, double *share)
 		cpu->spin[w->n] = spin / length;
 		cpu->speed[w->n] = spin > 0 ? turned * 1e9 / spin : 0;
 		cpu->last = to;
-		*turns += turned * 1e9 / length / CAL_WINDOWS;
-		*share += (cpu->spin[w->n] + cpu->host[w->n]) / w->cpus / CAL_WINDOWS;
+		r->turns += turned * 1e9 / length / CAL_WINDOWS;
+		r->spun += (cpu->spin[w->n] + cpu->host[w->n]) / w->cpus / CAL_WINDOWS;
+		r->tasks += cpu->tasks[w->n] / w->cpus / CAL_WINDOWS;
 	}
 	w->seconds[w->n] = length / 1e9;
 	w->steal[++w->n] = steal_seconds();
@@ -113,14 +117,21 @@ static void machine_deviations(const struct windows *w, int first, int n, struct
 	mean_of_middle(spin, n, &mean, &c->all.spin_sd);
 }
 
-/*
- * Stores the baselines of the last n windows into c, whose cpu[] it allocates, and frees w.  Returns
- * the share of the machine that other tasks had.
- */
-static double windows_end(struct windows *w, int n, struct calibration *c)
+/* The share of the machine that other tasks had. */
+static double mean_tasks(const struct calibration *c)
+{
+	double tasks = 0;
+	int i;
+
+	for (i = 0; i < c->cpus.n; i++)
+		tasks += c->cpu[i].tasks / c->cpus.n;
+	return tasks;
+}
+
+/* Stores the baselines of the last n windows into c, whose cpu[] it allocates. */
+static void windows_store(struct windows *w, int n, struct calibration *c)
 {
 	const int first = w->n - n;
-	double tasks = 0;
 	struct baseline *b;
 	int i;
 
@@ -136,10 +147,8 @@ static double windows_end(struct windows *w, int n, struct calibration *c)
 		mean_of_middle(w->cpu[i].spin + first, n, &b->spin, &b->spin_sd);
 		mean_of_middle(w->cpu[i].speed + first, n, &b->speed, &b->speed_sd);
 		c->total += (1 - b->tasks) * b->spin * b->speed;
-		tasks += b->tasks / w->cpus;
 	}
-	free(w);
-	return tasks;
+	c->others = mean_tasks(c);
 }
 
 int baseline_windows(double seconds)
@@ -147,30 +156,30 @@ int baseline_windows(double seconds)
 	return (int)(fmin(fmax(seconds / 4, 1), 5) / BASELINE_WINDOW);
 }
 
-static double measure(const struct instrument *in, struct calibration *c, double seconds,
-		      const _Atomic int *stop)
+static bool measure(const struct instrument *in, struct calibration *c, double seconds,
+		    const _Atomic int *stop)
 {
 	const int n = baseline_windows(seconds);
-	struct windows *w = windows_start(in->soaker, c->cpus.n);
-	double turns = 0, share = 0;
+	struct round whole = {0};
+	struct windows *w;
+	bool done;
 
+	soaker_limits(in->soaker, &c->begin);
+	w = windows_start(in->soaker, c->cpus.n);
 	while (w->n < n && (stop == NULL || *stop == 0))
-		windows_add(w, &turns, &share);
-	if (w->n == n)
-		return windows_end(w, n, c);
+		windows_add(w, &whole);
+	done = w->n == n;
+	if (done)
+		windows_store(w, n, c);
 	free(w);
-	return NAN;
+	soaker_limits(in->soaker, &c->end);
+	return done;
 }
 
 static void sample(const struct instrument *in, const struct calibration *c,
 		   struct load_sample *sum, struct load_sample *each)
 {
 	load_sample_read(in->soaker, c, sum, each);
-}
-
-static void read_limits(const struct instrument *in, struct limits_mark *m)
-{
-	soaker_limits(in->soaker, m);
 }
 
 static void close_instrument(struct instrument *in)
@@ -183,21 +192,10 @@ struct instrument instrument_soak(struct soaker *s)
 	static const struct instrument_kind soaking = {
 		.sample = sample,
 		.baseline = measure,
-		.limits = read_limits,
 		.close = close_instrument,
 	};
 
 	return (struct instrument){.kind = &soaking, .soaker = s};
-}
-
-double baseline_tasks(const struct calibration *c)
-{
-	double tasks = 0;
-	int i;
-
-	for (i = 0; i < c->cpus.n; i++)
-		tasks += c->cpu[i].tasks / c->cpus.n;
-	return tasks;
 }
 
 double baseline_spread(const double *share, int n)
@@ -212,37 +210,6 @@ double baseline_spread(const double *share, int n)
 		max = fmax(max, share[i]);
 	}
 	return max - min;
-}
-
-/* The share of the machine that other tasks had in the last round. */
-static double windows_tasks(const struct windows *w)
-{
-	double tasks = 0;
-	int i, k;
-
-	for (i = 0; i < w->cpus; i++)
-		for (k = w->n - CAL_WINDOWS; k < w->n; k++)
-			tasks += w->cpu[i].tasks[k] / w->cpus / CAL_WINDOWS;
-	return tasks;
-}
-
-double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
-			  double most, double *spread)
-{
-	struct windows *w = windows_start(s, c->cpus.n);
-	double share[CAL_ROUNDS] = {0}, turns;
-	int n = 0, busy = 0;
-
-	do {
-		turns = 0;
-		while (w->n < (n + 1) * CAL_WINDOWS)
-			windows_add(w, &turns, &share[n]);
-		each(turns);
-		busy = windows_tasks(w) > most ? busy + 1 : 0;
-		*spread = baseline_spread(share, ++n);
-	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
-	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;
-	return windows_end(w, n * CAL_WINDOWS, c);
 }
 
 /* Makes *a the mean of two values; widens *sd by their difference, which it returns. */
@@ -262,7 +229,7 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	double drift = 0;
 	int i;
 
-	c->others = fmax(baseline_tasks(c), baseline_tasks(other));
+	c->others = fmax(c->others, other->others);
 	/* The mean of two means is as certain as that of so many windows. */
 	c->windows = 4 / (1 / c->windows + 1 / other->windows);
 	for (i = 0; i < c->cpus.n; i++, b++, o++) {
@@ -280,7 +247,8 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 	return c->lines > 0 ? c->all.drift : drift;
 }
 
-int baseline_held(const struct calibration *c)
+/* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
+static int first_held(const struct calibration *c)
 {
 	int i;
 
@@ -292,26 +260,18 @@ int baseline_held(const struct calibration *c)
 
 bool baseline_is_whole(const struct calibration *c)
 {
-	return baseline_held(c) < 0;
+	return first_held(c) < 0;
 }
 
 void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
 			const char *what, const char *result)
 {
-	const int cpu = c->cpus.id[baseline_held(c)];
+	const int cpu = c->cpus.id[first_held(c)];
 	char busiest[BUSIEST_STRLEN];
 	const bool found = busiest_find(cpu, soaker_keeper(s), busiest);
 
 	warnx("CPU %d left its soaker no time %s %s: %s%s%s", cpu, when, what, result,
 	      found ? "; the busiest program was " : "", found ? busiest : "");
-}
-
-void baseline_check_or_die(const struct calibration *c)
-{
-	const int i = baseline_held(c);
-
-	if (i >= 0)
-		die("CPU %d left its soaker no time: the system must be idle", c->cpus.id[i]);
 }
 
 /*
@@ -353,38 +313,61 @@ static void calibration_print(FILE *f, const void *calibration)
 	}
 }
 
-static void report_round(double total)
+/*
+ * Measures rounds of a second until four in a row agree, ten at most, and prints each.  Ends early, after
+ * two rounds in a row in which other tasks had more than the share `most`.  *spread is by how much the
+ * last four rounds differ, in shares of load: above CAL_TOLERANCE they do not agree.
+ */
+static void calibrate(const struct soaker *s, struct calibration *c, double most, double *spread)
 {
-	report("calibrating: %.0f loops/sec\n", total);
+	struct windows *w = windows_start(s, c->cpus.n);
+	double share[CAL_ROUNDS];
+	struct round r;
+	int n = 0, busy = 0;
+
+	do {
+		r = (struct round){0};
+		while (w->n < (n + 1) * CAL_WINDOWS)
+			windows_add(w, &r);
+		report("calibrating: %.0f loops/sec\n", r.turns);
+		busy = r.tasks > most ? busy + 1 : 0;
+		share[n++] = r.spun;
+		*spread = baseline_spread(share, n);
+	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
+	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;
+	windows_store(w, n * CAL_WINDOWS, c);
+	free(w);
 }
 
 void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait)
 {
 	static const char busy[] = "the machine is not idle: other programs took %.1f%% of it "
 				   "(see top(1)): %s";
-	struct calibration c = {.total = 0};
+	struct calibration c = {.cpus = *cpus};
 	struct soaker *s;
-	double tasks, spread;
+	double spread;
+	int held;
 
-	c.cpus = *cpus;
 	describe_machine(c.machine, sizeof(c.machine));
 	limits_warn();
 	s = soaker_start(&c.cpus, wait, true);
-	tasks = baseline_calibrate(s, &c, report_round, force ? INFINITY : CAL_BUSY, &spread);
+	calibrate(s, &c, force ? INFINITY : CAL_BUSY, &spread);
 	soaker_stop(s);
-	if (tasks > CAL_BUSY && !force)
-		die(busy, 100 * tasks,
+	held = first_held(&c);
+	if (c.others > CAL_BUSY && !force)
+		die(busy, 100 * c.others,
 		    "stop them, or calibrate while it is idle, such as after a boot: that "
 		    "calibration still holds when it is busy");
-	baseline_check_or_die(&c);
+	if (held >= 0)
+		die("CPU %d left its soaker no time: the system must be idle", cpus->id[held]);
 	if (spread > CAL_TOLERANCE)
 		warnx("the machine is unsteady: the last rounds differ by %.1f points of load",
 		      100 * spread);
-	if (tasks > CAL_FULL)
-		warnx(busy, 100 * tasks, "no load is reported against this calibration");
-	else if (tasks > CAL_BUSY)
-		warnx(busy, 100 * tasks, "loads against this calibration are too low");
-	file_replace_or_die(path, calibration_print, &c);
+	if (c.others > CAL_BUSY)
+		warnx(busy, 100 * c.others,
+		      c.others > CAL_FULL ? "no load is reported against this calibration"
+					  : "loads against this calibration are too low");
+	file_replace_or_die(path != NULL ? path : CALIBRATION_FILE, calibration_print, &c);
 	report("calibrated OK.  %.0f loops/sec\n", c.total);
 	free(c.cpu);
 }
@@ -403,68 +386,38 @@ static bool is_share(double v)
 	return v >= 0 && v <= 1;
 }
 
-/* `cpu NUMBER tasks tasks_sd spin spin_sd speed speed_sd`: the CPUs come in the list's order. */
-static bool cpu_parse(const char *line, struct calibration *c, int n)
+/* `NUMBER tasks tasks_sd spin spin_sd speed speed_sd` of the CPU `id`. */
+static bool cpu_parse(const char *line, int id, struct baseline *b)
 {
-	struct baseline b = {0};
-	int id, end = 0;
+	int number;
+	char rest;
 
 	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
-	if (sscanf(line, "cpu %d %lf %lf %lf %lf %lf %lf%n", &id, &b.tasks, &b.tasks_sd, &b.spin,
-		   &b.spin_sd, &b.speed, &b.speed_sd, &end) != 7 ||
-	    line[end] != '\0' || c->cpu == NULL || n >= c->cpus.n || id != c->cpus.id[n])
-		return false;
-	c->cpu[n] = b;
-	return is_share(b.tasks) && b.tasks < 1 && is_share(b.tasks_sd) && is_share(b.spin) &&
-	       b.spin > 0 && is_share(b.spin_sd) && is_amount(b.speed) && b.speed > 0 &&
-	       is_amount(b.speed_sd);
+	return sscanf(line, "%d %lf %lf %lf %lf %lf %lf%c", &number, &b->tasks, &b->tasks_sd,
+		      &b->spin, &b->spin_sd, &b->speed, &b->speed_sd, &rest) == 7 &&
+	       number == id && is_share(b->tasks) && b->tasks < 1 && is_share(b->tasks_sd) &&
+	       is_share(b->spin) && b->spin > 0 && is_share(b->spin_sd) && is_amount(b->speed) &&
+	       b->speed > 0 && is_amount(b->speed_sd);
 }
 
-/* `all windows tasks_sd spin_sd`: of the machine as a whole. */
+/* `windows tasks_sd spin_sd` of the machine as a whole. */
 static bool machine_parse(const char *line, struct calibration *c)
 {
-	int end = 0;
+	char rest;
 
 	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
-	return sscanf(line, "all %lf %lf %lf%n", &c->windows, &c->all.tasks_sd, &c->all.spin_sd,
-		      &end) == 3 &&
-	       line[end] == '\0' && is_amount(c->windows) && c->windows >= 2 &&
-	       is_share(c->all.tasks_sd) && is_share(c->all.spin_sd);
+	return sscanf(line, "%lf %lf %lf%c", &c->windows, &c->all.tasks_sd, &c->all.spin_sd,
+		      &rest) == 3 &&
+	       is_amount(c->windows) && c->windows >= 2 && is_share(c->all.tasks_sd) &&
+	       is_share(c->all.spin_sd);
 }
 
-static bool is_key(const char *line, const char *key)
+/* What stands behind a key, in the next line; an empty string where that has another key. */
+static const char *next_value(char **text, const char *key)
 {
-	return strncmp(line, key, strlen(key)) == 0;
-}
+	const char *line = strsep(text, "\n");
 
-/* One line after the first two; *n counts the CPUs.  Keys of later versions are ignored. */
-static const char *line_parse(const char *line, struct calibration *c, int *n)
-{
-	if (is_key(line, "machine ")) {
-		snprintf(c->machine, sizeof(c->machine), "%s", line + strlen("machine "));
-		make_printable(c->machine);
-	} else if (is_key(line, "cpus ")) {
-		if (c->cpu != NULL || parse_cpus(line + strlen("cpus "), &c->cpus) != NULL)
-			return "has a bad CPU list";
-		c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
-	} else if (is_key(line, "all ") && !machine_parse(line, c)) {
-		return "has a bad line for all CPUs";
-	} else if (is_key(line, "cpu ") && !cpu_parse(line, c, (*n)++)) {
-		return "has a bad line for a CPU";
-	}
-	return NULL;
-}
-
-/* Without a line for all CPUs their errors are taken to be one and the same. */
-static void machine_assume(struct calibration *c)
-{
-	int i;
-
-	c->windows = 2;
-	for (i = 0; i < c->cpus.n; i++) {
-		c->all.tasks_sd += c->cpu[i].tasks_sd / c->cpus.n;
-		c->all.spin_sd += c->cpu[i].spin_sd / c->cpus.n;
-	}
+	return line != NULL && strncmp(line, key, strlen(key)) == 0 ? line + strlen(key) : "";
 }
 
 static const char other_version[] = "was not made by this version's soaker";
@@ -472,27 +425,28 @@ static const char other_version[] = "was not made by this version's soaker";
 /* Parses the whole text.  Returns NULL, or what is wrong: the caller then frees c->cpu. */
 static const char *lines_parse(char *text, struct calibration *c)
 {
-	const char *line = strsep(&text, "\n"), *why = NULL;
-	int end = 0, n = 0;
 	long version;
+	char rest;
+	int i;
 
 	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
-	if (sscanf(line, "%lf%n", &c->total, &end) != 1 || line[end] != '\0' ||
-	    !is_amount(c->total))
+	if (sscanf(next_value(&text, ""), "%lf%c", &c->total, &rest) != 1 || !is_amount(c->total))
 		return "does not begin with a number of loops per second";
-	line = strsep(&text, "\n");
 	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
-	if (line == NULL || sscanf(line, "soaker %ld%n", &version, &end) != 1 ||
-	    line[end] != '\0' || version != SOAK_FORMAT)
+	if (sscanf(next_value(&text, "soaker "), "%ld%c", &version, &rest) != 1 ||
+	    version != SOAK_FORMAT)
 		return other_version;
-	while (why == NULL && (line = strsep(&text, "\n")) != NULL)
-		why = line_parse(line, c, &n);
-	if (why != NULL)
-		return why;
-	if (c->cpu == NULL || n != c->cpus.n)
-		return "lacks a CPU";
-	if (c->windows == 0)
-		machine_assume(c);
+	snprintf(c->machine, sizeof(c->machine), "%s", next_value(&text, "machine "));
+	make_printable(c->machine);
+	if (parse_cpus(next_value(&text, "cpus "), &c->cpus) != NULL)
+		return "has a bad CPU list";
+	if (!machine_parse(next_value(&text, "all "), c))
+		return "has a bad line for all CPUs";
+	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	for (i = 0; i < c->cpus.n; i++)
+		if (!cpu_parse(next_value(&text, "cpu "), c->cpus.id[i], &c->cpu[i]))
+			return "lacks a CPU";
+	c->others = mean_tasks(c);
 	return NULL;
 }
 
@@ -501,8 +455,7 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 	char *copy = alloc_or_die(len + 1, 1, "calibration");
 	const char *why;
 
-	memset(c, 0, sizeof(*c));
-	c->shared = true;
+	*c = (struct calibration){.shared = true};
 	memcpy(copy, text, len);
 	why = strlen(copy) == len ? lines_parse(copy, c) : "is not a text file";
 	free(copy);
@@ -516,50 +469,31 @@ const char *calibration_parse(const char *text, size_t len, struct calibration *
 #define CALIBRATION_MAX (1024 * 1024) /* bytes: more than CPUS_MAX CPUs need */
 
 /*
- * Reads a file whole, if it is a regular one: a device may have no end, and one who opens a FIFO would
- * wait for its writer.
+ * Reads the file.  Returns why it does not fit, or NULL; dies if it is no calibration.  It must be a
+ * regular file: a device may have no end, and one who opens a FIFO would wait for its writer.
  */
-static char *file_read_or_die(const char *path, size_t *len, struct stat *st)
+static const char *calibration_read_or_die(struct calibration *c, const char *path,
+					   const struct cpus *want)
 {
+	char machine[sizeof(c->machine)], *text = alloc_or_die(1, CALIBRATION_MAX, path);
 	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
-	char *text = alloc_or_die(1, CALIBRATION_MAX, path);
-	FILE *f;
+	const char *why;
+	struct stat file;
+	ssize_t len;
 
 	if (fd < 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
-	else if (fstat(fd, st) != 0 || !S_ISREG(st->st_mode) || st->st_size > CALIBRATION_MAX)
+	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size > CALIBRATION_MAX)
 		die("%s is not a calibration file: run 'cyclesoak -C'", path);
-	/* cppcheck-suppress invalidFunctionArg ; die() does not return */
-	f = fdopen(fd, "r");
-	*len = f != NULL ? fread(text, 1, CALIBRATION_MAX, f) : 0;
-	if (f == NULL || ferror(f) || fclose(f) != 0)
+	len = TEMP_FAILURE_RETRY(read(fd, text, CALIBRATION_MAX));
+	if (len < 0)
 		die_errno("%s", path);
-	return text;
-}
-
-/* When a file was written, of CLOCK_BOOTTIME.  One that is of the future was written now. */
-static int64_t time_written(const struct stat *file)
-{
-	const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) -
-			    file->st_mtim.tv_sec * INT64_C(1000000000);
-
-	return (int64_t)clock_ns(CLOCK_BOOTTIME) - (age > 0 ? age : 0);
-}
-
-/* Reads the file.  Returns why it does not fit, or NULL; dies if it is no calibration. */
-static const char *calibration_read_or_die(struct calibration *c, const char *path,
-					   const struct cpus *want)
-{
-	char machine[sizeof(c->machine)], *text;
-	const char *why;
-	struct stat file;
-	size_t len;
-
-	text = file_read_or_die(path, &len, &file);
-	why = calibration_parse(text, len, c);
+	close(fd);
+	why = calibration_parse(text, (size_t)len, c);
 	free(text);
-	c->taken_ns = time_written(&file);
+	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_REALTIME) +
+		      file.st_mtim.tv_sec * INT64_C(1000000000);
 	if (why == other_version)
 		return why;
 	if (why != NULL)
@@ -574,20 +508,18 @@ static const char *calibration_read_or_die(struct calibration *c, const char *pa
 bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus,
 			     bool needed)
 {
-	const char *file = path != NULL ? path : CALIBRATION_FILE, *why;
+	const char *file = path != NULL ? path : CALIBRATION_FILE, *why = NULL;
 	const bool must_fit = path != NULL || needed;
-	struct stat st;
 
-	*c = (struct calibration){.cpus = *cpus};
-	if (!must_fit && lstat(file, &st) != 0 && errno == ENOENT)
-		return false;
-	why = calibration_read_or_die(c, file, cpus);
-	if (why == NULL)
-		return true;
-	if (must_fit)
-		die("%s %s: run 'cyclesoak -C'", file, why);
-	warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
-	free(c->cpu);
+	if (must_fit || faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		why = calibration_read_or_die(c, file, cpus);
+		if (why == NULL)
+			return true;
+		if (must_fit)
+			die("%s %s: run 'cyclesoak -C'", file, why);
+		warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
+		free(c->cpu);
+	}
 	*c = (struct calibration){.cpus = *cpus};
 	return false;
 }

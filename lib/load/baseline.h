@@ -1,22 +1,23 @@
 /*
  * baseline.h: measures what the soakers do on the idle machine, and how steadily; and the file that
- * keeps it, which zc calls a calibration.
+ * keeps it, a calibration.
  *
- *	struct calibration c = {.cpus = cpus};
+ *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
+ *	...
+ *	if (!calibration_find_or_die(&c, NULL, &cpus, false)) {
+ *		in = instrument_soak(soaker);
+ *		in.kind->baseline(&in, &c, 10, NULL);
+ *	}
  *
- *	in = instrument_soak(soaker);
- *	tasks = in.kind->baseline(&in, &c, 10, NULL);
- *	if (tasks > CAL_BUSY)
- *		warnx("the machine is not idle: other programs took %.1f%% of it", 100 * tasks);
- *
- * The first line of the file is the number of turns per second of all CPUs, as in 2001.  Lines with a key each
- * follow it: first `soaker`, the version of the file and of the loop; `machine`; `cpus`, a CPU list; `all`,
- * the number of windows and the machine's two standard deviations, which may be missing; and for each of those CPUs `cpu
- * NUMBER` and the six numbers of struct baseline.
+ * The lines of the file: the turns per second of all CPUs, as in 2001; `soaker`, the version of the file
+ * and of the loop; `machine`; `cpus`, a CPU list; `all`, the number of windows and the machine's two
+ * standard deviations; and for each of those CPUs `cpu NUMBER` and the six numbers of struct baseline.
  */
 #pragma once
 
 #include "lib/load/load.h"
+
+#define CALIBRATION_FILE "./counts_per_sec"
 
 /*
  * The instrument, whose end stops the soakers.  Its baseline is that of the CPUs of c->cpus: the total
@@ -27,13 +28,7 @@ struct instrument instrument_soak(struct soaker *s);
 /* The windows of BASELINE_WINDOW seconds that a baseline for a load of so many seconds takes. */
 int baseline_windows(double seconds);
 
-/* The share of the machine that other tasks had when a baseline was measured. */
-double baseline_tasks(const struct calibration *c);
-
-/* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
-int baseline_held(const struct calibration *c);
-
-/* Whether each CPU has a baseline. */
+/* Whether each CPU has a baseline: none was held whole by something else. */
 bool baseline_is_whole(const struct calibration *c);
 
 /*
@@ -43,17 +38,8 @@ bool baseline_is_whole(const struct calibration *c);
 void baseline_warn_held(const struct soaker *s, const struct calibration *c, const char *when,
 			const char *what, const char *result);
 
-/*
- * Measures a baseline in rounds of a second until four in a row agree, ten rounds at most.  Ends early, after
- * two rounds in a row in which other tasks had more than the share `most`, and returns their share.
- * Calls `each` after a round with its turns per second.  *spread is by how much the last four rounds
- * differ, in shares of load: above CAL_TOLERANCE they do not agree.
- */
-#define CAL_TOLERANCE 0.005
-#define CAL_AGREE     4 /* rounds in a row that must agree */
-
-double baseline_calibrate(const struct soaker *s, struct calibration *c, void (*each)(double turns),
-			  double most, double *spread);
+#define CAL_TOLERANCE 0.005 /* shares of load by which rounds may differ that agree */
+#define CAL_AGREE     4     /* rounds in a row that must agree */
 
 /* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
 double baseline_spread(const double *share, int n);
@@ -61,19 +47,11 @@ double baseline_spread(const double *share, int n);
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);
 
-/* Dies if something held a CPU whole, so that it has no baseline. */
-void baseline_check_or_die(const struct calibration *c);
-
 /*
- * The file.
- */
-
-#define CALIBRATION_FILE "./counts_per_sec"
-
-/*
- * Calibrates on these CPUs, prints as it goes, and writes the file: a reader
- * sees the old file or all of the new one.  A machine that is busy meanwhile is an error, or with
- * `force` a warning.  Another set of soakers that still runs after `wait` seconds is an error, too.
+ * Calibrates on these CPUs, prints as it goes, and writes the file `path`, or if that is NULL
+ * CALIBRATION_FILE: a reader sees the old file or all of the new one.  A machine that is busy meanwhile
+ * is an error, or with `force` a warning.  Another set of soakers that still runs after `wait` seconds
+ * is an error, too.
  */
 void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
 

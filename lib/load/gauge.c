@@ -12,17 +12,12 @@ void gauge_check_cpus(const struct gauge_setup *setup)
 	gauge_cpus(setup, &cpus);
 }
 
-static const char *file_of(const struct gauge_setup *setup)
-{
-	return setup->file != NULL ? setup->file : CALIBRATION_FILE;
-}
-
 void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force)
 {
 	struct cpus cpus;
 
 	gauge_cpus(setup, &cpus);
-	calibrate_or_die(&cpus, file_of(setup), force, setup->wait);
+	calibrate_or_die(&cpus, setup->file, force, setup->wait);
 }
 
 bool gauge_is_wanted(const struct gauge_setup *setup)
@@ -38,7 +33,7 @@ void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 	gauge_cpus(setup, &cpus);
 	g->calibration.cpus = cpus;
 	if (setup->soak && !setup->own)
-		calibration_find_or_die(&g->calibration, setup->file, &cpus, setup->needs_file);
+		calibration_find_or_die(&g->calibration, setup->file, &cpus, setup->never_idle);
 	if (setup->soak)
 		limits_warn();
 }
@@ -69,37 +64,28 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared)
  */
 static bool measure(struct gauge *g, bool second, struct calibration *c, const _Atomic int *stop)
 {
-	const struct instrument *in = &g->instrument;
+	const struct soaker *s = g->instrument.soaker;
 	const char *what = g->setup->what;
-	const double tasks = in->kind->baseline(in, c, g->seconds, stop);
-	const bool is_full = tasks > CAL_FULL;
-	bool *said = is_full ? &g->said_full : &g->said_busy;
+	bool is_whole, is_said;
 
-	if (isnan(tasks))
+	if (!g->instrument.kind->baseline(&g->instrument, c, g->seconds, stop))
 		return false;
-	g->busy[second] = tasks > CAL_BUSY || !baseline_is_whole(c);
-	if (!baseline_is_whole(c)) {
-		if (!second)
-			baseline_warn_held(in->soaker, c, "before the", what,
-					   "no load is measured");
-		else if (!g->said_half)
-			baseline_warn_held(in->soaker, c, "after the", what,
-					   "only the baseline before it could be used, and the "
-					   "load is unsafe");
-		g->said_half |= second;
-		return false;
-	}
-	if (tasks > CAL_BUSY && !*said)
+	is_whole = baseline_is_whole(c);
+	g->half = second && !is_whole;
+	if (is_whole && c->others <= CAL_BUSY)
+		return true;
+	is_said = atomic_fetch_or(&g->said.reasons, UNSAFE_BASELINE_BUSY) & UNSAFE_BASELINE_BUSY;
+	if (!is_whole && !second)
+		baseline_warn_held(s, c, "before the", what, "no load is measured");
+	else if (!is_whole && !is_said)
+		baseline_warn_held(s, c, "after the", what,
+				   "only the baseline before it could be used, and the load is "
+				   "unsafe");
+	else if (!is_said)
 		warnx("the machine is not idle beside the %s: other programs took %.1f%% of it: %s",
-		      what, 100 * tasks, is_full ? "no load is reported" : "the load is unsafe");
-	*said |= tasks > CAL_BUSY;
-	return true;
-}
-
-static bool measure_before(struct gauge *g)
-{
-	g->instrument.kind->limits(&g->instrument, &g->begun);
-	return measure(g, false, &g->calibration, NULL);
+		      what, 100 * c->others,
+		      c->others > CAL_FULL ? "no load is reported" : "the load is unsafe");
+	return is_whole;
 }
 
 /*
@@ -136,11 +122,11 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	struct calibration *c = &g->calibration, mean;
 
 	g->drift = NAN;
+	g->half = false;
 	if (g->instrument.kind == NULL || g->baseline != BASELINE_OWN)
 		return;
 	g->after = (struct calibration){.cpus = c->cpus};
 	g->seconds = fmax(g->seconds, (to->sum.time - from->sum.time) / c->cpus.n);
-	g->instrument.kind->limits(&g->instrument, &g->ended);
 	if (!measure(g, true, &g->after, stop)) {
 		forget_after(g);
 		return;
@@ -148,8 +134,8 @@ void gauge_after(struct gauge *g, struct gauge_mark *from, struct gauge_mark *to
 	copy(&mean, &g->after);
 	g->drift = 0 - baseline_merge(&mean, c);
 	/* A disturbed baseline makes the load unsafe, too. */
-	from->sum.limits = g->begun;
-	g->instrument.kind->limits(&g->instrument, &to->sum.limits);
+	from->sum.limits = c->begin;
+	to->sum.limits = g->after.end;
 	rebase(from, c, &mean);
 	rebase(to, c, &mean);
 	free(c->cpu);
@@ -163,9 +149,6 @@ void gauge_next(struct gauge *g)
 	free(g->calibration.cpu);
 	g->calibration = g->after;
 	g->after.cpu = NULL;
-	g->begun = g->ended;
-	g->busy[0] = g->busy[1];
-	g->busy[1] = false;
 }
 
 /*
@@ -174,15 +157,11 @@ void gauge_next(struct gauge *g)
 
 static bool start_soaking(struct gauge *g)
 {
-	const struct cpus *cpus = &g->calibration.cpus;
-	struct soaker *s = soaker_start(cpus, g->setup->wait, g->setup->needs_file);
+	struct soaker *s = soaker_start(&g->calibration.cpus, g->setup->wait, g->setup->never_idle);
 
-	if (s == NULL)
-		return false;
-	g->instrument = instrument_soak(s);
-	if (g->setup->debug)
-		soaker_say_yield(s);
-	return true;
+	if (s != NULL)
+		g->instrument = instrument_soak(s);
+	return s != NULL;
 }
 
 static bool start_watching(struct gauge *g)
@@ -190,14 +169,13 @@ static bool start_watching(struct gauge *g)
 	char why[DIE_MAX];
 	struct idle *w = idle_open(&g->calibration.cpus, why);
 
-	if (w == NULL && (g->setup->gross || g->setup->needs_file))
+	if (w != NULL)
+		g->instrument = instrument_idle(w);
+	else if (g->setup->never_idle)
 		die("--idle: %s", why);
-	if (w == NULL) {
+	else
 		warnx("--idle: %s: no load is measured", why);
-		return false;
-	}
-	g->instrument = instrument_idle(w);
-	return true;
+	return w != NULL;
 }
 
 bool gauge_start(struct gauge *g, double seconds)
@@ -211,12 +189,12 @@ bool gauge_start(struct gauge *g, double seconds)
 		return false;
 	}
 	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_OWN;
-	if (setup->gross) {
+	if (setup->idle && setup->never_idle) {
 		idle_gross(g->instrument.idle, &g->calibration);
 		g->baseline = BASELINE_NONE;
 	}
 	g->seconds = seconds;
-	if (g->baseline != BASELINE_OWN || measure_before(g))
+	if (g->baseline != BASELINE_OWN || measure(g, false, &g->calibration, NULL))
 		return true;
 	gauge_stop(g);
 	g->missing = UNSAFE_BASELINE_BUSY;
@@ -302,7 +280,7 @@ void gauge_between(const struct gauge *g, const struct load_sample *from,
 	if (g->baseline != BASELINE_OWN)
 		return;
 	l->drift = g->drift;
-	if ((!isnan(l->load) || l->unsafe != 0) && (g->busy[0] || g->busy[1]))
+	if ((!isnan(l->load) || l->unsafe != 0) && (g->calibration.others > CAL_BUSY || g->half))
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
 }
 
@@ -319,11 +297,8 @@ void gauge_load(const struct gauge *g, const struct gauge_mark *from, const stru
 
 void gauge_say(struct gauge *g, const struct load *l)
 {
-	/* It was printed that the machine was busy in a baseline of its own. */
-	const unsigned said = g->baseline == BASELINE_OWN ? UNSAFE_BASELINE_BUSY : 0;
-
 	if (g->instrument.kind != NULL)
-		limits_say(l->unsafe & ~said, &g->said);
+		limits_say(l->unsafe, &g->said);
 }
 
 void gauge_say_interval(struct gauge *g, const struct load *l)

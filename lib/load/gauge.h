@@ -27,14 +27,12 @@
 
 /* What is to be measured, and against what. */
 struct gauge_setup {
-	bool soak, idle; /* by soaking, or by idle time; neither: no load is measured */
-	bool needs_file; /* soaking: there will be no idle machine, so that a calibration is needed */
-	bool gross;      /* idle time: nothing is subtracted, as there will be no idle machine */
-	bool own;        /* soaking: no calibration is looked for */
+	bool soak, idle;  /* by soaking, or by idle time; neither: no load is measured */
+	bool never_idle;  /* soaking needs a calibration, and of idle time nothing is subtracted */
+	bool own;         /* soaking: no calibration is looked for */
 	const char *what; /* what is measured, as a message names it */
 	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
 	double wait;      /* seconds at most for another set of soakers to end */
-	bool debug;       /* what is known of the instrument is printed */
 	int n_cpus;       /* of the first CPUs; 0: of all that are online */
 	struct cpus on;   /* of these CPUs; empty: of the first */
 };
@@ -52,11 +50,7 @@ struct gauge {
 	double drift; /* by how much the baselines differ, in shares of load; NAN: no second */
 	struct calibration
 		after; /* the last baseline; cpu is NULL if a measurement has it, or none */
-	struct limits_mark begun,
-		ended; /* before the baseline before a measurement, and after it */
-	bool busy[2];  /* the machine was busy in the one, in the other */
-	/* What was printed: the machine was busy, or too busy for a load, or has no second baseline. */
-	bool said_busy, said_full, said_half;
+	bool half;     /* the last measurement has no second baseline, as a CPU was held then */
 };
 
 /* This host at one time. */

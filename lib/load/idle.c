@@ -5,13 +5,6 @@
 #define LINE_MOST   256 /* bytes of a CPU's line in /proc/stat: ten numbers */
 #define WINDOWS_MAX 32  /* of a baseline: 5 s have 20 */
 
-/* The time that a CPU, or all that are watched, slept since the boot, and that the host took. */
-struct idle_count {
-	uint64_t ns;        /* the moment, of raw_ns() */
-	double idle, steal; /* CPU seconds, in steps of a tick; NAN where the CPU is offline */
-	double iowait;      /* the part of `idle` in which a task waited for a disk */
-};
-
 struct idle {
 	struct cpus cpus; /* that are watched, ascending */
 	bool whole;       /* they are all that were online at the start */
@@ -20,87 +13,90 @@ struct idle {
 };
 
 /*
- * Reading.
+ * Reading: a sample of each CPU, and behind them that of all.
  */
 
-/* Reads the columns of a line, from `user` on. */
-static void parse_columns(const char *numbers, struct idle_count *c)
+/* Stores the columns of a line, from `user` on. */
+static void parse_columns(const char *numbers, struct load_sample *s)
 {
 	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
-	double column[CPU_COLUMNS] = {0};
+	double column[CPU_COLUMNS];
 	char *rest;
 	int i;
 
 	for (i = 0; i < CPU_COLUMNS; i++, numbers = rest)
-		column[i] = (double)strtoull(numbers, &rest, 10);
-	c->idle = tick * (column[CPU_IDLE] + column[CPU_IOWAIT]);
-	c->iowait = tick * column[CPU_IOWAIT];
-	c->steal = tick * column[CPU_STEAL];
+		column[i] = tick * (double)strtoull(numbers, &rest, 10);
+	s->spin = column[CPU_IDLE] + column[CPU_IOWAIT];
+	s->work = column[CPU_IOWAIT];
+	s->steal = column[CPU_STEAL];
 }
 
 /*
- * Stores the CPUs' counts from the text of /proc/stat: the sum that the kernel has of them if they are
- * all that are online, as that is exact to one tick, else the sum of their lines.  The times are those
- * of all->ns.  Returns how many CPUs have a line.
+ * Stores the samples of that moment from the text of /proc/stat: of all, the sum that the kernel has of
+ * them if they are all that are online, as that is exact to one tick, else the sum of their lines.
  */
-static int parse(const char *text, const struct cpus *cpus, bool whole, struct idle_count *all,
-		 struct idle_count *each)
+static void parse(const struct idle *w, const char *text, uint64_t ns, struct load_sample *at)
 {
+	const int n = w->cpus.n;
+	struct load_sample *all = &at[n];
 	const char *line, *end;
 	int i, id, online = 0;
 	char *numbers;
 
-	all->idle = all->steal = all->iowait = whole ? NAN : 0;
-	for (i = 0; i < cpus->n; i++)
-		each[i] = (struct idle_count){all->ns, NAN, NAN, NAN};
+	for (i = 0; i <= n; i++)
+		at[i] = (struct load_sample){.ns = ns,
+					     .time = (i < n ? 1 : n) * ((double)ns / 1e9),
+					     .spin = NAN,
+					     .work = NAN,
+					     .steal = NAN};
 	i = 0;
 	for (line = text; strncmp(line, "cpu", 3) == 0 && (end = strchr(line, '\n')) != NULL;
 	     line = end + 1) {
 		if (line[3] == ' ') {
-			if (whole)
+			if (w->whole)
 				parse_columns(line + 3, all);
 			continue;
 		}
 		online++;
 		id = (int)strtol(line + 3, &numbers, 10);
-		while (i < cpus->n && cpus->id[i] < id)
+		while (i < n && w->cpus.id[i] < id)
 			i++;
-		if (i < cpus->n && cpus->id[i] == id)
-			parse_columns(numbers, &each[i]);
+		if (i < n && w->cpus.id[i] == id)
+			parse_columns(numbers, &at[i]);
 	}
-	for (i = 0; i < cpus->n && !whole; i++) {
-		all->idle += each[i].idle;
-		all->iowait += each[i].iowait;
-		all->steal += each[i].steal;
+	if (!w->whole)
+		all->spin = all->work = all->steal = 0;
+	for (i = 0; i < n && !w->whole; i++) {
+		all->spin += at[i].spin;
+		all->work += at[i].work;
+		all->steal += at[i].steal;
 	}
-	return online;
+	if (online < n || isnan(all->spin))
+		all->limits.now |= UNSAFE_CPU_OFFLINE;
+	if (w->whole && online > n)
+		all->limits.now |= UNSAFE_CPU_ONLINE;
+	for (i = 0; i < n; i++)
+		at[i].limits = all->limits;
 }
 
-/* Reads the counts of all CPUs together, and of each.  Returns how many CPUs are online. */
-static int read_all(const struct idle *w, struct idle_count *all, struct idle_count *each)
+static void read_all(const struct idle *w, struct load_sample *at)
 {
 	char *text = alloc_or_die(1, w->size + 1, "/proc/stat");
 	const uint64_t before = raw_ns();
 	const ssize_t n = TEMP_FAILURE_RETRY(pread(w->fd, text, w->size, 0));
-	int online;
-
 	/* The kernel reads its own clock about in the middle. */
-	all->ns = before + (raw_ns() - before) / 2;
+	const uint64_t ns = before + (raw_ns() - before) / 2;
+
 	text[n > 0 ? n : 0] = '\0';
-	online = parse(text, &w->cpus, w->whole, all, each);
+	parse(w, text, ns, at);
 	free(text);
-	return online;
 }
 
-static struct idle_count read_cpu(const struct idle *w, int i)
+/* Allocates room for n readings. */
+static struct load_sample *alloc_readings(const struct idle *w, int n)
 {
-	struct idle_count *each = alloc_or_die((size_t)w->cpus.n, sizeof(*each), "idle time");
-	struct idle_count all, one;
-
-	read_all(w, &all, each);
-	one = each[i];
-	free(each);
-	return one;
+	return alloc_or_die((size_t)n * ((size_t)w->cpus.n + 1), sizeof(struct load_sample),
+			    "idle time");
 }
 
 /*
@@ -114,87 +110,66 @@ static struct idle_count read_cpu(const struct idle *w, int i)
 #define TRY_DOUBT   0.1  /* share of the time by which both may differ: two ticks in a trial */
 #define TRY_ASLEEP  0.05 /* share of the time: a CPU that slept for less never sleeps */
 
-/* A trial on one CPU, in shares of its time. */
-struct trial {
-	const struct idle *watch;
-	int i;         /* the index of the CPU */
-	double worked; /* by the thread's own clock */
-	double awake;  /* by the kernel's columns; NAN: not known */
-	double others; /* by those, before the thread works; 0 where that was not tried */
-};
-
-/* The share of a fifth of a second in which the CPU was awake, while the thread works and sleeps in turn. */
-static double share_awake(struct trial *t, uint64_t work_ns)
+/*
+ * The share of a fifth of a second in which the i-th CPU was awake by the kernel's columns, while this
+ * thread works and sleeps in turn on it; *worked is the thread's own share, by its clock.
+ */
+static double share_awake(const struct idle *w, int i, uint64_t work_ns, double *worked)
 {
-	const struct idle_count from = read_cpu(t->watch, t->i);
-	const uint64_t ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct idle_count to;
-	uint64_t next, until;
-	double seconds;
+	struct load_sample *at = alloc_readings(w, 2), *from = &at[i], *to = from + w->cpus.n + 1;
+	uint64_t next, until, ran;
+	double awake;
 
-	for (next = raw_ns(); next < from.ns + TRY_NS; next += TRY_PERIOD) {
+	read_all(w, at);
+	ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (next = raw_ns(); next < from->ns + TRY_NS; next += TRY_PERIOD) {
 		until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
 		while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
 			;
 		sleep_ns((uint64_t)(1e9 * seconds_between(raw_ns(), next + TRY_PERIOD)));
 	}
-	t->worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
-	to = read_cpu(t->watch, t->i);
-	seconds = seconds_between(from.ns, to.ns);
-	t->worked /= seconds;
-	return 1 - (to.idle - from.idle) / seconds;
-}
-
-static void *trial_main(void *arg)
-{
-	struct trial *t = arg;
-	double rests = 0;
-
-	if (cpu_bind(t->watch->cpus.id[t->i]) != 0)
-		return NULL;
-	if (isnan(t->others)) {
-		t->others = share_awake(t, 0);
-		rests = t->worked;
-	}
-	t->awake = share_awake(t, TRY_WORK_NS);
-	t->worked -= rests;
-	return NULL;
+	*worked = seconds_between(ran, clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	read_all(w, to - i);
+	*worked /= seconds_between(from->ns, to->ns);
+	awake = 1 - (to->spin - from->spin) / seconds_between(from->ns, to->ns);
+	free(at);
+	return awake;
 }
 
 /*
  * Whether the columns are measured.  A machine that is not idle is tried again on other CPUs, and
- * what its programs had before the thread worked is taken to go on.
+ * what its programs had before the thread worked is taken to go on.  Leaves the thread on the last CPU.
  */
 static bool is_measured(const struct idle *w, char why[DIE_MAX])
 {
-	struct trial t;
-	pthread_t id;
-	int i;
+	double awake = 1, others = 0, rested = 0, worked = 0;
+	int i, id = 0;
 
 	for (i = 0; i < TRY_MOST; i++) {
-		t = (struct trial){w, i % w->cpus.n, NAN, NAN, i > 0 ? NAN : 0};
-		if (thread_start(&id, trial_main, &t) == 0)
-			pthread_join(id, NULL);
-		if (isnan(t.awake)) {
-			snprintf(why, DIE_MAX, "the idle time of CPU %d cannot be tried",
-				 w->cpus.id[t.i]);
+		id = w->cpus.id[i % w->cpus.n];
+		if (cpu_bind(id) != 0) {
+			snprintf(why, DIE_MAX, "the idle time of CPU %d cannot be tried", id);
 			return false;
 		}
+		if (i > 0)
+			others = share_awake(w, i % w->cpus.n, 0, &rested);
+		awake = share_awake(w, i % w->cpus.n, TRY_WORK_NS, &worked);
+		worked -= rested;
 		/* Where nothing was left to the thread, both differ by nothing. */
-		if (t.awake <= 1 - TRY_ASLEEP && fabs(t.awake - t.others - t.worked) <= TRY_DOUBT)
+		if (awake <= 1 - TRY_ASLEEP && fabs(awake - others - worked) <= TRY_DOUBT)
 			return true;
 	}
-	if (t.awake > 1 - TRY_ASLEEP)
+	if (awake > 1 - TRY_ASLEEP)
 		snprintf(
 			why, DIE_MAX,
 			"CPU %d never sleeps, since a program soaks it or spins there: end it, or use -c",
-			w->cpus.id[t.i]);
+			id);
 	else
 		snprintf(why, DIE_MAX,
 			 "the kernel does not measure the idle time of CPU %d: it counted %.0f%% "
 			 "beside work of %.0f%% (no NO_HZ, Linux 7.2 or later, or a busy machine): "
 			 "use -c",
-			 w->cpus.id[t.i], 100 * (t.awake - t.others), 100 * t.worked);
+			 id, 100 * (awake - others), 100 * worked);
 	return false;
 }
 
@@ -209,6 +184,8 @@ struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
 {
 	struct idle *w = alloc_or_die(1, sizeof(*w), "idle time");
 	const long online = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_mask bound;
+	bool measured;
 
 	w->cpus = *cpus;
 	w->whole = cpus->n == online;
@@ -216,7 +193,10 @@ struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
 	w->fd = open_retry("/proc/stat", O_RDONLY);
 	if (w->fd < 0)
 		snprintf(why, DIE_MAX, "/proc/stat: %s", strerror(errno));
-	else if (is_measured(w, why))
+	sched_getaffinity(0, sizeof(bound), bound);
+	measured = w->fd >= 0 && is_measured(w, why);
+	sched_setaffinity(0, sizeof(bound), bound);
+	if (measured)
 		return w;
 	close_watch(w);
 	return NULL;
@@ -226,12 +206,12 @@ struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
  * Baselines and samples.
  */
 
-/* The share of `cpus` CPUs that was not idle; half of what the host took was taken from idleness. */
-static double busy_between(const struct idle_count *from, const struct idle_count *to, int cpus)
+/* The share of the time that was not idle; half of what the host took was taken from idleness. */
+static double busy_between(const struct load_sample *from, const struct load_sample *to)
 {
-	const double time = cpus * seconds_between(from->ns, to->ns);
+	const double steal = steal_between(from->steal, to->steal);
 
-	return 1 - (to->idle - from->idle + steal_between(from->steal, to->steal) / 2) / time;
+	return 1 - (to->spin - from->spin + steal / 2) / (to->time - from->time);
 }
 
 /* The deviation of n windows' shares beyond that of the steps in which they are counted. */
@@ -254,20 +234,23 @@ static double deviation_of(const double *busy, int n, double step)
 /* The share of the column's step that remains of it. */
 static double edge_share(const struct idle *w)
 {
+	if (!w->whole)
+		return 1;
 	return fmin(1, w->cpus.n * (EDGE_POLL_NS / 1e9) * (double)sysconf(_SC_CLK_TCK));
 }
 
 /* Reads as read_all() does, as soon as the idle time of all has risen. */
-static void read_at_edge(const struct idle *w, struct idle_count *all, struct idle_count *each)
+static void read_at_edge(const struct idle *w, struct load_sample *at)
 {
+	const struct load_sample *all = &at[w->cpus.n];
 	double before;
 	int i;
 
-	read_all(w, all, each);
-	before = all->idle;
-	for (i = 0; i < EDGE_POLLS && w->whole && edge_share(w) < 1 && all->idle == before; i++) {
+	read_all(w, at);
+	before = all->spin;
+	for (i = 0; i < EDGE_POLLS && edge_share(w) < 1 && all->spin == before; i++) {
 		sleep_ns(EDGE_POLL_NS);
-		read_all(w, all, each);
+		read_all(w, at);
 	}
 }
 
@@ -275,51 +258,50 @@ static void read_at_edge(const struct idle *w, struct idle_count *all, struct id
  * The figures of one CPU, or of all, from the readings before the first of n windows and after each.
  * The idle time in the readings is known to the share `edge` of its step.
  */
-static struct baseline baseline_of(const struct idle_count *at, size_t stride, int n, int cpus,
-				   int lines, double edge)
+static struct baseline baseline_of(const struct load_sample *at, size_t stride, int n, int lines,
+				   double edge)
 {
-	const struct idle_count *end = at + (size_t)n * stride;
-	const double seconds = cpus * seconds_between(at->ns, end->ns);
-	const double step = edge * load_step(lines, end->iowait > at->iowait);
-	struct baseline b = {.spin = 1, .speed = 1, .step = step / seconds};
+	const struct load_sample *end = at + (size_t)n * stride;
+	const double step = edge * load_step(lines, end->work > at->work);
+	struct baseline b = {.spin = 1, .speed = 1, .step = step / (end->time - at->time)};
 	double busy[WINDOWS_MAX];
 	int k;
 
-	b.tasks = busy_between(at, end, cpus);
+	b.tasks = busy_between(at, end);
 	for (k = 0; k < n; k++, at += stride)
-		busy[k] = busy_between(at, at + stride, cpus);
+		busy[k] = busy_between(at, at + stride);
 	b.tasks_sd = deviation_of(busy, n, b.step * n);
 	return b;
 }
 
 /* The share of a CPU that was not idle is that of `tasks`. */
-static double measure_baseline(const struct instrument *in, struct calibration *c, double seconds,
-			       const _Atomic int *stop)
+static bool measure_baseline(const struct instrument *in, struct calibration *c, double seconds,
+			     const _Atomic int *stop)
 {
 	const struct idle *w = in->idle;
-	const int n = baseline_windows(seconds), cpus = w->cpus.n;
-	const size_t stride = (size_t)cpus;
-	struct idle_count all[WINDOWS_MAX + 1], *each;
+	const int n = baseline_windows(seconds);
+	const size_t stride = (size_t)w->cpus.n + 1;
+	struct load_sample *at = alloc_readings(w, n + 1);
 	int i, k;
 
-	each = alloc_or_die((size_t)(n + 1) * stride, sizeof(*each), "idle time");
-	read_at_edge(w, &all[0], each);
+	read_at_edge(w, at);
 	for (k = 1; k <= n && (stop == NULL || *stop == 0); k++) {
 		sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
-		read_at_edge(w, &all[k], each + (size_t)k * stride);
+		read_at_edge(w, at + (size_t)k * stride);
 	}
-	if (k <= n) {
-		free(each);
-		return NAN;
+	if (k > n) {
+		idle_gross(w, c);
+		c->windows = n;
+		c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
+		for (i = 0; i < w->cpus.n; i++)
+			c->cpu[i] = baseline_of(at + i, stride, n, 1, 1);
+		c->all = baseline_of(at + i, stride, n, c->lines, edge_share(w));
+		c->others = c->all.tasks;
+		c->begin = at->limits;
+		c->end = at[(size_t)n * stride].limits;
 	}
-	*c = (struct calibration){.cpus = w->cpus, .lines = w->whole ? 1 : cpus, .windows = n};
-	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-	c->cpu = alloc_or_die(stride, sizeof(*c->cpu), "idle time");
-	for (i = 0; i < cpus; i++)
-		c->cpu[i] = baseline_of(each + i, stride, n, 1, 1, 1);
-	c->all = baseline_of(all, 1, n, cpus, c->lines, w->whole ? edge_share(w) : 1);
-	free(each);
-	return c->all.tasks;
+	free(at);
+	return k > n;
 }
 
 void idle_gross(const struct idle *w, struct calibration *c)
@@ -337,38 +319,15 @@ void idle_gross(const struct idle *w, struct calibration *c)
 static void sample(const struct instrument *in, const struct calibration *c,
 		   struct load_sample *sum, struct load_sample *each)
 {
-	const struct idle *w = in->idle;
-	struct idle_count all, *one = alloc_or_die((size_t)w->cpus.n, sizeof(*one), "idle time");
-	const int online = read_all(w, &all, one);
-	const double now = (double)all.ns / 1e9;
-	int i;
+	const size_t n = (size_t)in->idle->cpus.n;
+	struct load_sample *at = alloc_readings(in->idle, 1);
 
-	*sum = (struct load_sample){.ns = all.ns,
-				    .time = w->cpus.n * now,
-				    .spin = all.idle,
-				    .work = all.iowait,
-				    .steal = all.steal};
-	if (online < w->cpus.n || isnan(all.idle))
-		sum->limits.now |= UNSAFE_CPU_OFFLINE;
-	if (w->whole && online > w->cpus.n)
-		sum->limits.now |= UNSAFE_CPU_ONLINE;
 	(void)c;
-	for (i = 0; i < w->cpus.n && each != NULL; i++) {
-		each[i] = *sum;
-		each[i].time = now;
-		each[i].spin = one[i].idle;
-		each[i].work = one[i].iowait;
-		each[i].steal = one[i].steal;
-	}
-	free(one);
-}
-
-static void read_limits(const struct instrument *in, struct limits_mark *m)
-{
-	struct load_sample s;
-
-	sample(in, NULL, &s, NULL);
-	*m = s.limits;
+	read_all(in->idle, at);
+	*sum = at[n];
+	if (each != NULL)
+		memcpy(each, at, n * sizeof(*each));
+	free(at);
 }
 
 static void close_instrument(struct instrument *in)
@@ -381,7 +340,6 @@ struct instrument instrument_idle(struct idle *w)
 	static const struct instrument_kind watching = {
 		.sample = sample,
 		.baseline = measure_baseline,
-		.limits = read_limits,
 		.close = close_instrument,
 	};
 

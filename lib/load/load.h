@@ -61,9 +61,10 @@ struct calibration {
 	double total;         /* turns per second of all of them: the first line of the file */
 	struct baseline all;  /* of the mean of the CPUs, whose errors are not independent */
 	int lines;            /* of /proc/stat that idle time is the sum of; 0: soakers are read */
-	double windows;    /* of which the shares are means: their error falls with their number */
-	bool shared;       /* all loads have this baseline, a file's, and so its error */
-	double others;     /* of a mean of two: the greater share that tasks had of the machine */
+	double windows; /* of which the shares are means: their error falls with their number */
+	bool shared;    /* all loads have this baseline, a file's, and so its error */
+	double others;  /* share that tasks had of the machine; of a mean of two: the greater */
+	struct limits_mark begin, end; /* of its measurement */
 	char machine[256]; /* host name, kernel release and CPU model, as the file has them */
 	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
 };
@@ -158,13 +159,10 @@ struct instrument_kind {
 
 	/*
 	 * Measures the idle machine, as long as fits a load of so many seconds: a quarter of it, 1 to 5 s.
-	 * Returns the share of the machine that other tasks had, or NAN if *stop ended that.
+	 * Returns false, and stores no baseline, if *stop ended that; `stop` may be NULL.
 	 */
-	double (*baseline)(const struct instrument *in, struct calibration *c, double seconds,
-			   const _Atomic int *stop);
-
-	/* Reads what disturbs the instrument: soaker_limits(). */
-	void (*limits)(const struct instrument *in, struct limits_mark *m);
+	bool (*baseline)(const struct instrument *in, struct calibration *c, double seconds,
+			 const _Atomic int *stop);
 
 	/* Ends it, and frees what it has. */
 	void (*close)(struct instrument *in);

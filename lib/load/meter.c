@@ -22,7 +22,7 @@ static unsigned baseline_reasons(const struct calibration *c)
 	const int64_t age = (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns;
 
 	return (age > OLD_NS ? UNSAFE_BASELINE_OLD : 0u) |
-	       (baseline_tasks(c) > CAL_BUSY ? UNSAFE_BASELINE_BUSY : 0u);
+	       (c->others > CAL_BUSY ? UNSAFE_BASELINE_BUSY : 0u);
 }
 
 /* The caller has the meter's lock. */
@@ -115,7 +115,7 @@ static void *baseline_thread(void *arg)
 
 	if (in->kind == NULL && (w = idle_open(&b->taken.cpus, why)) != NULL)
 		*in = instrument_idle(w);
-	if (in->kind == NULL || isnan(in->kind->baseline(in, &b->taken, 0, &b->stop)))
+	if (in->kind == NULL || !in->kind->baseline(in, &b->taken, 0, &b->stop))
 		b->taken.cpu = NULL;
 	b->done = true;
 	return NULL;
@@ -138,7 +138,7 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 static bool is_better(const struct meter *m, const struct calibration *taken)
 {
 	return baseline_is_whole(taken) &&
-	       (m->calibration.cpu == NULL || baseline_tasks(taken) <= CAL_BUSY ||
+	       (m->calibration.cpu == NULL || taken->others <= CAL_BUSY ||
 		baseline_reasons(&m->calibration) != 0);
 }
 

@@ -162,7 +162,6 @@ void run_open(struct run *r, const struct send_options *opt)
 		r->setup[i].idle = i == 0;
 		r->setup[i].soak = i == 1;
 		r->setup[i].what = opt->requests.n > 0 ? "requests" : "transfer";
-		r->setup[i].debug = opt->debug > 0;
 		gauge_prepare_or_die(&r->prepared[i], &r->setup[i]);
 	}
 	gauge_mark_open(&r->prepared[opt->gauge.soak], &r->begin);

@@ -122,8 +122,7 @@ static void make_calibration(struct text *t)
 	put_cpus(&lines, one_in(2) ? 1 : 2);
 	lines.s[lines.len] = '\0';
 	n = parse_cpus(lines.s + list, &cpus) == NULL ? cpus.n : 0;
-	put(&lines, "\n%s%s", one_in(2) ? "all 16 0.002 0.001\n" : "",
-	    one_in(4) ? "later key\n" : "");
+	put(&lines, "\nall 16 0.002 0.001\n");
 	if (n > 5 && !one_in(64))
 		n = 5; /* it lacks CPUs then */
 	for (i = 0; i < n; i++)

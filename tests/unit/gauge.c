@@ -3,51 +3,57 @@
 
 #include "tests/unit/unit.h"
 
-static const struct instrument_kind none;
+static double tasks, speed; /* of the next baseline */
 
-/* A baseline after a measurement, of one CPU. */
-static void measured_after(struct gauge *g, double speed, bool busy)
+static bool measure_one(const struct instrument *in, struct calibration *c, double seconds,
+			const _Atomic int *stop)
 {
-	g->after = (struct calibration){.cpus.n = 1,
-					.cpu = alloc_or_die(1, sizeof(struct baseline), "cpu")};
-	g->after.cpu[0].speed = speed;
-	g->after.cpu[0].spin = 1;
-	g->busy[1] = busy;
+	(void)in;
+	(void)seconds;
+	(void)stop;
+	*c = (struct calibration){.cpus.n = 1, .windows = 8, .others = tasks, .end.lost = 3};
+	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");
+	c->cpu[0] = (struct baseline){.tasks = tasks, .spin = 1, .speed = speed};
+	return true;
 }
 
-/* Whether a load of one CPU that was half idle is unsafe. */
-static bool is_busy(const struct gauge *g)
+static const struct instrument_kind one = {.baseline = measure_one};
+
+/* A measurement of one CPU that was half idle, and a baseline after it: whether its load is unsafe. */
+static bool is_busy(struct gauge *g)
 {
-	const struct load_sample from = {.time = 1}, to = {.time = 3, .spin = 1, .work = 1};
+	struct load_sample each[2];
+	struct gauge_mark from = {.sum.time = 1, .each = &each[0]};
+	struct gauge_mark to = {.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
 	struct load l;
 
-	gauge_between(g, &from, &to, -1, &l);
-	return l.unsafe == UNSAFE_BASELINE_BUSY;
+	each[0] = from.sum;
+	each[1] = to.sum;
+	gauge_next(g);
+	gauge_after(g, &from, &to, NULL);
+	ok(to.sum.limits.lost == 3, "what disturbs a baseline counts as of the measurement before");
+	gauge_between(g, &from.sum, &to.sum, -1, &l);
+	return l.unsafe & UNSAFE_BASELINE_BUSY;
 }
 
-/* Three measurements, of which the baseline between the first and the second was busy. */
+/* Four measurements, of which the baseline between the second and the third was busy. */
 static void test_next(void)
 {
-	struct gauge g = {.instrument = {.kind = &none}, .baseline = BASELINE_OWN};
-	struct baseline *b = alloc_or_die(1, sizeof(*b), "cpu");
+	const struct gauge_setup setup = {.soak = true, .what = "test"};
+	struct gauge g = {.setup = &setup, .instrument = {.kind = &one}, .baseline = BASELINE_OWN};
 
-	b->spin = 1;
-	g.calibration = (struct calibration){.cpus.n = 1, .cpu = b};
+	speed = 6;
+	measure(&g, false, &g.calibration, NULL);
 	ok(!is_busy(&g), "a measurement between two idle baselines is safe");
-	gauge_next(&g);
-	ok(g.calibration.cpu == b, "the first measurement keeps the baseline before it");
-	measured_after(&g, 7, true);
-	g.ended.lost = 3;
+	tasks = 0.1;
+	speed = 7;
 	ok(is_busy(&g), "a busy baseline after a measurement makes it unsafe");
-	gauge_next(&g);
-	ok(g.calibration.cpu[0].speed == 7 && g.after.cpu == NULL && g.begun.lost == 3,
-	   "the next measurement begins with the baseline after the last");
+	tasks = 0;
+	speed = 8;
 	ok(is_busy(&g), "a busy baseline between two measurements makes the second unsafe, too");
-	measured_after(&g, 8, false);
-	gauge_next(&g);
-	ok(g.calibration.cpu[0].speed == 8 && !is_busy(&g),
-	   "a busy baseline does not make the measurement after the next unsafe");
-	measured_after(&g, 9, false);
+	ok(near(g.calibration.cpu[0].speed, 7.5),
+	   "a measurement begins with the baseline after the one before");
+	ok(!is_busy(&g), "a busy baseline does not make the measurement after the next unsafe");
 	g.instrument.kind = NULL;
 	gauge_stop(&g);
 	ok(g.after.cpu == NULL && g.calibration.cpu == NULL, "the end frees the last baseline");

@@ -16,49 +16,55 @@ static double ticks(double n)
 
 static void test_parse(void)
 {
-	static const struct cpus two = {2, {0, 2}}, last = {1, {2}}, three = {3, {0, 1, 2}};
-	struct idle_count all = {.ns = 7}, each[3];
+	static const struct idle two = {.cpus = {2, {0, 2}}, .whole = true},
+				 part = {.cpus = {2, {0, 2}}}, last = {.cpus = {1, {2}}},
+				 three = {.cpus = {3, {0, 1, 2}}};
+	struct load_sample at[4];
 
-	ok(parse(stat, &two, true, &all, each) == 2, "two CPUs are online");
-	ok(near(all.idle, ticks(730)) && near(all.steal, ticks(8)),
+	parse(&two, stat, 7, at);
+	ok(near(at[2].spin, ticks(730)) && near(at[2].steal, ticks(8)) && at[2].limits.now == 0,
 	   "where all CPUs are watched the kernel's own sum counts");
-	ok(near(each[0].idle, ticks(310)) && near(each[1].idle, ticks(430)) && each[1].ns == 7 &&
-		   near(each[0].steal, ticks(6)),
+	ok(near(at[0].spin, ticks(310)) && near(at[1].spin, ticks(430)) && at[1].ns == 7 &&
+		   near(at[0].steal, ticks(6)),
 	   "idle time is that of both columns, idle and iowait");
-	ok(near(all.iowait, ticks(30)) && near(each[1].iowait, ticks(20)), "iowait is known apart");
-	parse(stat, &two, false, &all, each);
-	ok(near(all.idle, ticks(740)), "the sum of some CPUs is that of their lines");
-	parse(stat, &last, false, &all, each);
-	ok(near(all.idle, ticks(430)) && near(each[0].idle, ticks(430)), "one CPU of two is found");
-	parse(stat, &three, false, &all, each);
-	ok(isnan(all.idle) && isnan(each[1].idle) && near(each[2].idle, ticks(430)),
+	ok(near(at[2].work, ticks(30)) && near(at[1].work, ticks(20)), "iowait is known apart");
+	parse(&part, stat, 7, at);
+	ok(near(at[2].spin, ticks(740)), "the sum of some CPUs is that of their lines");
+	parse(&last, stat, 2000000000, at);
+	ok(near(at[1].spin, ticks(430)) && near(at[0].spin, ticks(430)) && near(at[1].time, 2),
+	   "one CPU of two is found");
+	parse(&three, stat, 2000000000, at);
+	ok(isnan(at[3].spin) && isnan(at[1].spin) && near(at[2].spin, ticks(430)) &&
+		   near(at[3].time, 6) && at[2].limits.now == UNSAFE_CPU_OFFLINE,
 	   "a CPU without a line has no idle time, nor has the sum");
-	ok(parse("cpu  1 2", &two, true, &all, each) == 0 && isnan(all.idle),
-	   "a line without its end does not count");
+	parse(&two, "cpu  1 2", 7, at);
+	ok(isnan(at[2].spin), "a line without its end does not count");
 }
 
 /* One second a window, of which each of two CPUs was idle for 0.9; in the second the host took 0.2. */
 static void test_baseline(void)
 {
-	struct idle_count at[] = {{.ns = 0}, {1000000000, 1.8, 0, 0}, {2000000000, 3.4, 0.2, 0}};
-	const struct baseline b = baseline_of(at, 1, 2, 2, 1, 1);
+	struct load_sample at[] = {
+		{.ns = 0}, {.time = 2, .spin = 1.8}, {.time = 4, .spin = 3.4, .steal = 0.2}};
+	const struct baseline b = baseline_of(at, 1, 2, 1, 1);
 
 	ok(near(b.tasks, 1 - (3.4 + 0.1) / 4) && b.spin == 1,
 	   "half of what the host took was taken from idleness");
 	ok(near(b.step, load_step(1, false) / 4),
 	   "the error of the steps is that of the first and the last reading");
-	at[2].iowait = 0.01;
-	ok(near(baseline_of(at, 1, 2, 2, 1, 1).step, sqrt(2) * b.step),
+	at[2].work = 0.01;
+	ok(near(baseline_of(at, 1, 2, 1, 1).step, sqrt(2) * b.step),
 	   "iowait has an error of its own where it rose");
-	ok(near(baseline_of(at, 1, 2, 2, 1, 0.2).tasks, b.tasks) &&
-		   near(baseline_of(at, 1, 2, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
+	ok(near(baseline_of(at, 1, 2, 1, 0.2).tasks, b.tasks) &&
+		   near(baseline_of(at, 1, 2, 1, 0.2).step, 0.2 * sqrt(2) * b.step),
 	   "a step of which a part is known leaves the rest uncertain");
 }
 
 /* The column has steps of 10 ms, and two CPUs that idle bring it forward by 2 ms between two looks. */
 static void test_edge(void)
 {
-	const struct idle two = {.cpus = {.n = 2}}, many = {.cpus = {.n = 128}};
+	const struct idle two = {.cpus = {.n = 2}, .whole = true},
+			  many = {.cpus = {.n = 128}, .whole = true};
 
 	ok(near(edge_share(&two) / (double)sysconf(_SC_CLK_TCK), 0.002),
 	   "the moment of a step is known to a look at the column");
