@@ -434,10 +434,8 @@ static const struct option_row rows[] = {
 	{.help = "\nOutput:\n"},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
 	{"", "json", NULL, "print one JSON object per period or command", OPTION_FLAG, AT(json)},
-	{"d", "debug", NULL,
-	 "print the kernel's own accounting of the same time, too, and what the soakers leave to a "
-	 "program",
-	 OPTION_FLAG, AT(debug)},
+	{"d", "debug", NULL, "print the kernel's own accounting of the same time, too", OPTION_FLAG,
+	 AT(debug)},
 	{"h", "help", NULL, "print this text and exit", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "print the version and exit", OPTION_VERSION, .at = 0},
 	{.help = "\n"

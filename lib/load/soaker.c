@@ -343,14 +343,6 @@ pid_t soaker_keeper(const struct soaker *s)
 	return s->keeper;
 }
 
-void soaker_say_yield(const struct soaker *s)
-{
-	if (!isnan(s->yield.kept + s->yield.late))
-		warnx("a thread beside the soakers keeps %.1f%% of its CPU, and runs %.0f us after it "
-		      "was woken",
-		      100 * s->yield.kept, 1e6 * s->yield.late);
-}
-
 void soaker_stop(struct soaker *s)
 {
 	int status = 0;

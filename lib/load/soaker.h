@@ -66,9 +66,6 @@ void soaker_park(struct soaker *s);
  */
 bool soaker_unpark(struct soaker *s, struct lock_holder *h);
 
-/* Prints on stderr what a thread beside the soakers keeps of a CPU, if that is known. */
-void soaker_say_yield(const struct soaker *s);
-
 /* The process that started the soakers' process. */
 pid_t soaker_keeper(const struct soaker *s);
 
