@@ -59,7 +59,6 @@ int uring_open(struct uring *u, unsigned entries, bool deferred)
 {
 	struct io_uring_params p = {.flags = IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER |
 					     IORING_SETUP_DEFER_TASKRUN};
-	int e;
 
 	*u = (struct uring){.rings = MAP_FAILED, .sqe = MAP_FAILED};
 	u->fd = setup(entries, &p);
@@ -70,13 +69,9 @@ int uring_open(struct uring *u, unsigned entries, bool deferred)
 	if (u->fd < 0)
 		return -1;
 	/* Both are of Linux 5.11 or earlier, as is a ring that is disabled at first. */
-	if ((p.features & IORING_FEAT_SINGLE_MMAP) == 0 || (p.features & IORING_FEAT_EXT_ARG) == 0)
-		errno = EINVAL;
-	else if (map_rings(u, &p) == 0)
-		return 0;
-	e = errno;
-	uring_close(u);
-	errno = e;
+	if ((p.features & IORING_FEAT_SINGLE_MMAP) != 0 && (p.features & IORING_FEAT_EXT_ARG) != 0)
+		return map_rings(u, &p);
+	errno = EINVAL;
 	return -1;
 }
 
@@ -165,26 +160,23 @@ void uring_close(struct uring *u)
 	u->fd = -1;
 }
 
-const char *uring_explain(int error, char buf[URING_EXPLAIN_MAX])
+const char *uring_explain(int error)
 {
-	const char *why = strerror(error);
 	char disabled[16] = "0";
 
-	if (error == EPERM) {
+	switch (error) {
+	case EPERM:
 		file_read_line(DISABLED_FILE, disabled, sizeof(disabled));
-		why = strcmp(disabled, "0") == 0
-			      ? "a seccomp filter forbids it: containers need a profile that "
-				"allows io_uring_setup"
-			      : "kernel.io_uring_disabled forbids it: set that sysctl to 0";
-	} else if (error == ENOSYS) {
-		why = "this kernel has none, or a seccomp filter hides it";
-	} else if (error == EINVAL) {
-		why = "this kernel is too old: Linux 6.1 or later has what is needed";
-	} else if (error == ENOMEM) {
-		why = "no memory to lock: raise ulimit -l, or use fewer streams";
+		return strcmp(disabled, "0") != 0
+			       ? "io_uring: kernel.io_uring_disabled forbids it: set that sysctl to 0"
+			       : "io_uring: a seccomp filter forbids it: containers need a profile "
+				 "that allows io_uring_setup";
+	case ENOSYS: return "io_uring: this kernel has none, or a seccomp filter hides it";
+	case EINVAL:
+		return "io_uring: this kernel is too old: Linux 6.1 or later has what is needed";
+	case ENOMEM: return "io_uring: no memory to lock: raise ulimit -l, or use fewer streams";
+	default: return strerror(error);
 	}
-	snprintf(buf, URING_EXPLAIN_MAX, "io_uring: %s", why);
-	return buf;
 }
 
 /*

@@ -2,7 +2,7 @@
  * uring.h: a ring of io_uring(7) by its system calls, for one thread, without a library.
  *
  *	if (uring_open(&u, 8, false) != 0)
- *		die("%s", uring_explain(errno, text));
+ *		die("%s", uring_explain(errno));
  *	uring_request(&u, IORING_OP_SEND, sock, buf, len)->user_data = 1;
  *	while (!uring_next(&u, &done))
  *		uring_enter(&u, 1, -1);
@@ -17,26 +17,12 @@
 #include "common.h"
 
 /* What headers of Linux before 6.2 lack. */
-#ifndef IORING_SETUP_SINGLE_ISSUER
-#define IORING_SETUP_SINGLE_ISSUER (1U << 12)
-#endif
-#ifndef IORING_SETUP_DEFER_TASKRUN
-#define IORING_SETUP_DEFER_TASKRUN (1U << 13)
-#endif
-#ifndef IORING_RECV_MULTISHOT
-#define IORING_RECV_MULTISHOT (1U << 1)
-#endif
-#ifndef IORING_RECVSEND_FIXED_BUF
-#define IORING_RECVSEND_FIXED_BUF (1U << 2)
-#endif
 #ifndef IORING_SEND_ZC_REPORT_USAGE
 #define IORING_SEND_ZC_REPORT_USAGE (1U << 3)
 #endif
 #ifndef IORING_NOTIF_USAGE_ZC_COPIED
 #define IORING_NOTIF_USAGE_ZC_COPIED (1U << 31)
 #endif
-
-#define URING_EXPLAIN_MAX 160
 
 struct uring {
 	int fd; /* -1: the ring is not open */
@@ -53,7 +39,8 @@ struct uring {
 /*
  * Opens a ring for `entries` requests at a time, of which each may have two completions.  The thread
  * that calls uring_start(), and no other, then uses it.  If `deferred`, requests make progress in that
- * thread's uring_enter() alone, which takes Linux 6.1; otherwise they do so where the kernel can.
+ * thread's uring_enter() alone, which takes Linux 6.1; otherwise they do so where the kernel can.  A ring
+ * that could not be opened is to be closed, too.
  */
 int uring_open(struct uring *u, unsigned entries, bool deferred);
 
@@ -92,8 +79,8 @@ void uring_cancel(struct uring *u, uint64_t user_data, uint64_t own_user_data);
 /* Closes the ring.  The caller has awaited all requests, or their buffers stay as they are. */
 void uring_close(struct uring *u);
 
-/* Writes why the kernel gave no ring, or too little memory for one, and the way out. */
-const char *uring_explain(int error, char buf[URING_EXPLAIN_MAX]);
+/* Why the kernel gave no ring, or too little memory for one, and the way out. */
+const char *uring_explain(int error);
 
 /*
  * Buffers into which the kernel receives, in an order of its choice (IORING_REGISTER_PBUF_RING).

@@ -2,25 +2,11 @@
 
 #include <limits.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 
-#define LINGER        10 /* seconds for a client to close, at most */
-#define REJECTED_MOST 64 /* clients that are rejected in a row before others leave */
-#define VERDICT_MAX   160
+#define LINGER        10   /* seconds for a client to close, at most */
+#define REJECTED_MOST 64   /* clients that are rejected in a row before others leave */
 #define LEAST_NS      1000 /* that a transfer takes: a receipt has microseconds, and 0 is no time */
-
-struct client {
-	struct place place;
-	struct context *context;
-	pthread_t thread;
-	struct client *next; /* of those that have ended */
-	struct member member;
-	struct receiver receiver;
-	struct figures figures; /* once it has ended */
-	char why[VERDICT_MAX];  /* why it failed; empty if it did not */
-	bool summary;           /* the report has one of it */
-	int number;             /* from 0 */
-	double cpu;             /* to which its thread is bound; NAN: none */
-};
 
 /*
  * Reads the client's counts and the host's into *mark.  The host's take long to read, unless they were
@@ -29,16 +15,16 @@ struct client {
 static void client_mark(const struct client *c, struct mark *mark)
 {
 	struct context *x = c->context;
-	const bool begins = mark == &c->member.begin;
+	const bool begins = mark == &c->begin;
 
 	if (begins)
-		counters_recent(&x->counters, c->member.interface, &mark->counters);
+		counters_recent(&x->counters, c->interface, &mark->counters);
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
-	mark->calls = c->member.calls;
+	mark->calls = c->calls;
 	mark_now(&x->meter, mark);
 	if (!begins)
-		counters_recent(&x->counters, c->member.interface, &mark->counters);
+		counters_recent(&x->counters, c->interface, &mark->counters);
 }
 
 /*
@@ -52,9 +38,20 @@ static int receive_some(struct client *c, ssize_t *n)
 	*n = receiver_receive(&c->receiver);
 	if (*n <= 0)
 		return (int)*n;
-	atomic_store_explicit(&c->member.bytes, wire->bytes, memory_order_relaxed);
-	c->member.calls++;
+	atomic_store_explicit(&c->bytes, wire->bytes, memory_order_relaxed);
+	c->calls++;
 	return wire->state != WIRE_DONE && !*c->context->stop;
+}
+
+/*
+ * Waits for data, the end of the stream or an error, at most `timeout_ms` milliseconds (-1: without
+ * a limit).  Returns false if none of these came: the time was over, or a signal came.
+ */
+static bool has_come(const struct client *c, int timeout_ms)
+{
+	struct pollfd p = {.fd = c->place.sock, .events = POLLIN};
+
+	return poll(&p, 1, timeout_ms) > 0;
 }
 
 /*
@@ -63,71 +60,75 @@ static int receive_some(struct client *c, ssize_t *n)
  */
 static int warm_up(struct client *c)
 {
-	struct receiver *r = &c->receiver;
-	const uint64_t end = c->member.begin.ns + (uint64_t)r->wire.empty_loops * WIRE_WARMUP_NS;
+	const uint64_t time = (uint64_t)c->receiver.wire.empty_loops * WIRE_WARMUP_NS;
+	const uint64_t end = c->begin.ns + time;
+	int more = 1, left;
 	uint64_t now;
-	ssize_t left, n;
-	int more = 1;
+	ssize_t n;
 
-	c->member.warming = true;
+	c->warming = true;
 	/* The end of the warm-up interrupts the wait: a stall after it is measured. */
 	while (more > 0 && (now = now_ns()) < end)
-		if (receiver_wait(r, (int)((end - now) / 1000000) + 1))
+		if (has_come(c, (int)((end - now) / 1000000) + 1))
 			more = receive_some(c, &n);
-	left = (ssize_t)receiver_queued(r);
-	for (; more > 0 && left > 0 && receiver_wait(r, 0); left -= n)
+	if (ioctl(c->place.sock, FIONREAD, &left) != 0)
+		left = 1; /* Multipath TCP before Linux 5.17 */
+	for (; more > 0 && left > 0 && has_come(c, 0); left -= (int)n)
 		more = receive_some(c, &n);
 	if (more > 0) {
-		client_mark(c, &c->member.begin);
-		c->member.warming = false;
+		client_mark(c, &c->begin);
+		c->warming = false;
 	}
 	return more;
 }
 
-/* Reads until the wire or the stream ends; returns 0 or the errno of the call that failed. */
-static int receive(struct client *c)
+/* Reads until the wire or the stream ends; stores what failed. */
+static void receive(struct client *c)
 {
 	struct receiver *r = &c->receiver;
 	struct context *x = c->context;
-	int more = 1, e;
+	const char *why;
+	int more = 1;
 	ssize_t n;
 
 	/* The counters that the first mark has are read by now, so that it does not delay the clock. */
-	counters_recent(&x->counters, c->member.interface, &c->member.begin.counters);
+	counters_recent(&x->counters, c->interface, &c->begin.counters);
 	/* The clock starts before the first byte is read, so that a transfer of one call takes time. */
-	while (!receiver_wait(r, -1))
+	while (!has_come(c, -1))
 		;
-	client_mark(c, &c->member.begin);
-	e = receiver_open(r, x->opt->buffer);
-	if (e != 0)
-		return e;
+	client_mark(c, &c->begin);
+	why = receiver_open(r, x->opt->buffer);
+	if (why != NULL) {
+		snprintf(c->why, sizeof(c->why), "-m %s: %s", r->method->name, why);
+		return;
+	}
 	while (more > 0 && !r->wire.has_file && !x->opt->raw)
 		more = receive_some(c, &n);
 	if (more > 0 && r->wire.empty_loops > 0)
 		more = warm_up(c);
 	while (more > 0)
 		more = receive_some(c, &n);
-	return more < 0 ? errno : 0;
+	if (more < 0)
+		snprintf(c->why, sizeof(c->why), "%s", strerror(errno));
 }
 
 /* Ends what is measured of a client, and stores its figures. */
 static void client_figures(struct client *c)
 {
-	struct mark *begin = &c->member.begin, *end = &c->member.end;
+	struct mark *begin = &c->begin, *end = &c->end;
 	struct context *x = c->context;
 	struct figures *f = &c->figures;
 
 	client_mark(c, end);
 	if (end->ns < begin->ns + LEAST_NS)
 		end->ns = begin->ns + LEAST_NS;
-	if (c->member.warming)
+	if (c->warming)
 		*begin = *end;
 	figures_between(x, begin, end, f);
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;
 	f->cpu = c->cpu;
-	strcpy(f->version, x->program.version);
-	strcpy(f->kernel, x->program.kernel);
+	figures_program(f);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, meter_no_load(&x->meter, f->host.unsafe));
 	tcp_figures_read(c->place.sock, true, &f->tcp);
@@ -168,49 +169,41 @@ static void linger(struct client *c)
 		log_client(&x->places, &c->place, "sent more than it announced");
 }
 
-/* Why a client that has ended did not keep to the wire, in buf, which is returned; NULL if it did. */
-static const char *verdict(const struct client *c, int error, char buf[VERDICT_MAX])
+/* Stores why a client that has ended did not keep to the wire, unless a call failed; nothing if it did. */
+static void client_judge(struct client *c)
 {
 	const struct wire *wire = &c->receiver.wire;
+	const bool open = wire->state != WIRE_DONE, stopped = *c->context->stop && open;
 	const char *where = "in its warm-up";
-	bool whole = wire_ended(wire, &where), done = wire->state == WIRE_DONE;
-	char why[VERDICT_MAX - 32], text[RECEIVER_ERROR_MAX];
+	const bool whole = wire_ended(wire, &where) && !c->warming;
 
-	if (*c->context->stop && !done) {
-		snprintf(buf, VERDICT_MAX, "interrupted after %ju byte%s", (uintmax_t)wire->bytes,
-			 plural(wire->bytes));
-		return buf;
+	if (stopped) {
+		strcpy(c->why, "interrupted");
+	} else if (c->place.silent && open) {
+		place_format_silence(&c->context->places, c->why, sizeof(c->why));
+	} else if (c->why[0] == '\0' && c->calls == 0) {
+		strcpy(c->why, "closed without sending anything");
+		return;
+	} else if (c->why[0] == '\0' && !whole) {
+		snprintf(c->why, sizeof(c->why), "closed %s", where);
 	}
-	if (c->place.silent && !done)
-		place_format_silence(&c->context->places, why, sizeof(why));
-	else if (error != 0)
-		snprintf(why, sizeof(why), "%s", receiver_explain(&c->receiver, error, text));
-	else if (c->member.calls == 0)
-		return strcpy(buf, "closed without sending anything");
-	else if (whole && !c->member.warming)
-		return NULL;
-	else
-		snprintf(why, sizeof(why), "closed %s", where);
-	snprintf(buf, VERDICT_MAX, "%s, after %ju byte%s", why, (uintmax_t)wire->bytes,
-		 plural(wire->bytes));
-	return buf;
+	if (c->why[0] != '\0')
+		string_append(c->why, sizeof(c->why), "%s after %ju byte%s", stopped ? "" : ",",
+			      (uintmax_t)wire->bytes, plural(wire->bytes));
 }
 
 /*
  * Logs a client that has failed; returns whether one that has ended has a summary.  One that moved next
  * to nothing may come back soon, so that its summaries are limited.
  */
-static bool has_summary(struct client *c, const char *why)
+static bool has_summary(struct client *c)
 {
-	const bool json = c->context->opt->json;
+	struct places *places = &c->context->places;
 	const uint64_t bytes = c->receiver.wire.bytes;
-	bool logged;
 
-	if (why != NULL)
-		logged = log_client(&c->context->places, &c->place, "%s", why);
-	else
-		logged = bytes >= REPORT_LEAST_BYTES || log_allows(&c->context->places);
-	return json ? logged || bytes >= REPORT_LEAST_BYTES : logged && (why == NULL || bytes > 0);
+	if (c->why[0] == '\0')
+		return bytes >= REPORT_LEAST_BYTES || log_allows(places);
+	return log_client(places, &c->place, "%s", c->why) && (c->context->opt->json || bytes > 0);
 }
 
 /* Binds the thread to the client's CPU. */
@@ -231,29 +224,25 @@ static void *client_thread(void *arg)
 {
 	struct client *c = arg;
 	struct context *x = c->context;
-	struct place *p = &c->place;
-	struct figures *f = &c->figures;
+	const struct sockaddr *peer = (struct sockaddr *)&c->place.peer;
 	char name[ADDR_STRLEN];
-	const char *why;
 	bool has_receipt;
 
 	if (x->opt->debug)
-		note("%s: connected",
-		     addr_format((struct sockaddr *)&p->peer, sizeof(p->peer), name));
+		note("%s: connected", addr_format(peer, sizeof(c->place.peer), name));
 	client_bind(c);
-	why = verdict(c, receive(c), c->why);
-	has_receipt = why == NULL && !x->opt->raw;
+	receive(c);
+	client_judge(c);
 	client_figures(c);
+	has_receipt = c->why[0] == '\0' && !x->opt->raw;
 	if (has_receipt)
-		send_receipt(p->sock, f);
-	meter_say(&x->meter, &f->host);
-	c->summary = has_summary(c, why);
+		send_receipt(c->place.sock, &c->figures);
+	meter_say(&x->meter, &c->figures.host);
+	c->summary = has_summary(c);
 	if (has_receipt)
 		linger(c);
-	f->cut = (why != NULL && !*x->stop) || c->receiver.excess;
-	c->next = x->ended;
-	while (!atomic_compare_exchange_weak(&x->ended, &c->next, c))
-		;
+	c->figures.cut = (c->why[0] != '\0' && !*x->stop) || c->receiver.excess;
+	c->ended = true;
 	eventfd_write(x->group.wake, 1);
 	return NULL;
 }
@@ -262,21 +251,15 @@ static void *client_thread(void *arg)
 static void client_end(struct client *c)
 {
 	struct context *x = c->context;
-	const struct sockaddr_storage *peer = &c->place.peer;
 	const bool failed = c->why[0] != '\0';
 
 	pthread_join(c->thread, NULL);
 	x->group.failed |= failed;
-	if (x->opt->json && failed && (x->opt->once || c->member.calls > 0))
-		report_cut(&x->report, peer, c->why);
-	if (x->opt->json)
-		report_stream(&x->report, c->place.sock, peer, &c->figures, c->number + 1,
-			      c->summary);
-	else if (c->summary)
-		report_client(&x->report, peer, &c->figures, c->receiver.wire.empty_loops > 0);
+	report_client(&x->report, &c->place, &c->figures, c->number + 1, c->summary,
+		      failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
 	receiver_close(&c->receiver);
 	place_close(&x->places, &c->place);
-	group_remove(x, &c->member, &c->figures, c->summary);
+	group_remove(x, c);
 	free(c);
 }
 
@@ -291,21 +274,23 @@ static bool client_accept(struct context *x, int listener)
 	c->context = x;
 	c->number = (int)(x->accepted % INT_MAX); /* the report has number + 1 */
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
-	if (addr_interface((struct sockaddr *)&c->place.peer, c->member.interface) != 0)
-		c->member.interface[0] = '\0';
+	if (addr_interface((struct sockaddr *)&c->place.peer, c->interface) != 0)
+		c->interface[0] = '\0';
 	if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
 		sock_keep_alive(c->place.sock);
 	meter_want(&x->meter);
 	if (x->opt->json && x->group.n == 0)
-		report_group_begin(&x->report, &c->place.peer, c->member.interface);
-	group_join(x, &c->member);
+		report_group_begin(&x->report, &c->place.peer, c->interface);
+	group_join(x, c);
 	e = thread_start(&c->thread, client_thread, c);
 	if (e == 0) {
 		x->accepted++;
 		return true;
 	}
+	LIST_REMOVE(c, link);
+	x->group.total--;
+	x->group.n--;
 	x->group.failed = true;
-	group_leave(x, &c->member);
 	place_reject(&x->places, &c->place);
 	log_client(&x->places, &c->place, "rejected: cannot start a thread: %s", strerror(e));
 	free(c);
@@ -314,16 +299,17 @@ static bool client_accept(struct context *x, int listener)
 
 void clients_look(struct context *x, int listener)
 {
-	struct client *c = atomic_exchange(&x->ended, NULL), *next;
 	struct pollfd p = {.fd = listener, .events = POLLIN};
+	struct client *c, *next = LIST_FIRST(&x->group.clients);
 	int i;
 
 	/* One that waits, perhaps behind some that are rejected, joins the group before others leave it. */
 	for (i = 0; i < REJECTED_MOST && !places_lack(&x->places) && poll(&p, 1, 0) > 0; i++)
 		if (client_accept(x, listener))
 			break;
-	for (; c != NULL; c = next) {
-		next = c->next;
-		client_end(c);
+	while ((c = next) != NULL) {
+		next = LIST_NEXT(c, link);
+		if (c->ended)
+			client_end(c);
 	}
 }

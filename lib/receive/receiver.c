@@ -1,12 +1,9 @@
 #include "lib/receive/receiver.h"
 
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "lib/net/socket.h"
 #include "lib/net/uring.h"
-
-_Static_assert(URING_EXPLAIN_MAX <= RECEIVER_ERROR_MAX, "uring_explain() is one of a method");
 
 /*
  * Measured over loopback with reno, each end on a CPU of its own (two CPUs, Linux 6.18): buffers of
@@ -178,18 +175,12 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 static int uring_receive_open(struct receiver *r)
 {
 	struct uring_receiver *u = calloc(1, sizeof(*u));
-	int e;
 
 	if (u == NULL)
 		return ENOMEM;
-	if (uring_open(&u->ring, ENTRIES, true) != 0) {
-		e = errno;
-		free(u);
-		return e;
-	}
 	u->last = 1;
-	r->state = u; /* so that the rest is closed, even if it fails */
-	if (uring_start(&u->ring) != 0 ||
+	r->state = u; /* so that it is closed, even if it fails */
+	if (uring_open(&u->ring, ENTRIES, true) != 0 || uring_start(&u->ring) != 0 ||
 	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, r->size) != 0)
 		return errno;
 	return 0;
@@ -214,9 +205,10 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 			else if (done.res != -ENOBUFS && done.res != -ECANCELED)
 				u->last = done.res;
 	}
-	if (n == 0 && u->last < 0)
-		errno = -u->last;
-	return n > 0 ? n : u->last < 0 ? -1 : 0;
+	if (n > 0 || u->last == 0)
+		return n;
+	errno = -u->last;
+	return -1;
 }
 
 /* Ends the request, so that the connection is not used by the ring any more, and closes that. */
@@ -277,33 +269,25 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 	wire_init(&r->wire, raw);
 }
 
-bool receiver_wait(const struct receiver *r, int timeout_ms)
+const char *receiver_open(struct receiver *r, size_t size)
 {
-	struct pollfd p = {.fd = r->sock, .events = POLLIN};
-
-	return poll(&p, 1, timeout_ms) > 0;
-}
-
-int receiver_open(struct receiver *r, size_t size)
-{
+	const struct receive_method *m = r->method;
 	int e;
 
-	r->size = size > 0 ? size : r->method->size;
-	e = r->method->open != NULL ? r->method->open(r) : 0;
-	r->unopened = e != 0;
-	return e;
+	r->size = size > 0 ? size : m->size;
+	e = m->open != NULL ? m->open(r) : 0;
+	return e == 0 ? NULL : m->explain != NULL ? m->explain(e) : strerror(e);
 }
 
 void receiver_try_or_die(const struct receive_method *method)
 {
-	char why[RECEIVER_ERROR_MAX];
 	struct receiver r;
-	int e;
+	const char *why;
 
 	receiver_init(&r, -1, method, true);
-	e = receiver_open(&r, 1);
-	if (e != 0)
-		die("%s", receiver_explain(&r, e, why));
+	why = receiver_open(&r, 1);
+	if (why != NULL)
+		die("-m %s: %s", method->name, why);
 	receiver_close(&r);
 }
 
@@ -328,26 +312,6 @@ ssize_t receiver_receive(struct receiver *r)
 		n = size > 0 ? r->method->step(r, size) : receive_header(r);
 	while (n < 0 && errno == EINTR);
 	return n;
-}
-
-size_t receiver_queued(const struct receiver *r)
-{
-	int n;
-
-	return ioctl(r->sock, FIONREAD, &n) == 0 ? (size_t)n : 1;
-}
-
-const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX])
-{
-	const struct receive_method *m = r->method;
-	char text[RECEIVER_ERROR_MAX];
-
-	if (r->unopened)
-		snprintf(buf, RECEIVER_ERROR_MAX, "-m %s: %s", m->name,
-			 m->explain != NULL ? m->explain(error, text) : strerror(error));
-	else
-		snprintf(buf, RECEIVER_ERROR_MAX, "%s", strerror(error));
-	return buf;
 }
 
 void receiver_close(struct receiver *r)

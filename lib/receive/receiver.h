@@ -2,11 +2,9 @@
  * receiver.h: a receiver reads the wire of one connection by a method of zcs.
  *
  *	receiver_init(&r, sock, &receive_methods[0], false);
- *	while (!receiver_wait(&r, -1))
+ *	why = receiver_open(&r, 0);
+ *	while (why == NULL && receiver_receive(&r) > 0)
  *		;
- *	if (receiver_open(&r, 0) == 0)
- *		while (receiver_receive(&r) > 0)
- *			;
  *	receiver_close(&r);
  */
 #pragma once
@@ -14,8 +12,6 @@
 #include <sys/types.h>
 
 #include "lib/net/wire.h"
-
-#define RECEIVER_ERROR_MAX 176
 
 struct receiver;
 
@@ -36,8 +32,7 @@ struct receive_method {
 	int (*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);
 	void (*close)(struct receiver *r);
-	const char *(*explain)(int error,
-			       char *buf); /* why it cannot be opened; else strerror(3) */
+	const char *(*explain)(int error); /* why it cannot be opened; else strerror(3) */
 };
 
 extern const struct receive_method receive_methods[]; /* the first is the default */
@@ -50,7 +45,6 @@ struct receiver {
 	size_t size;      /* the most bytes that one call asks for */
 	void *state;      /* of the method; NULL: it has none, or is not open */
 	bool excess;      /* more data came than the wire announced */
-	bool unopened;    /* receiver_open() failed */
 };
 
 /* Dies, with the reason, if this host lacks what the method needs. */
@@ -60,28 +54,13 @@ void receiver_try_or_die(const struct receive_method *method);
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw);
 
 /*
- * Waits for data, the end of the stream or an error, at most `timeout_ms` milliseconds (-1: without
- * a limit).  Returns false if none of these came: the time was over, or a signal came.
- */
-bool receiver_wait(const struct receiver *r, int timeout_ms);
-
-/*
  * Allocates what the method needs.  `size` is the most bytes that a call asks for; 0 stands for the
- * method's default.  Returns 0 or the error.
+ * method's default.  Returns NULL, or why it cannot.
  */
-int receiver_open(struct receiver *r, size_t size);
+const char *receiver_open(struct receiver *r, size_t size);
 
 /* Receives once, and waits for data if there are none.  Returns what a step does. */
 ssize_t receiver_receive(struct receiver *r);
-
-/*
- * The bytes that have come, headers included, and were not received yet; 1 where the kernel does not
- * count them (Multipath TCP before Linux 5.17).
- */
-size_t receiver_queued(const struct receiver *r);
-
-/* Writes what an error of the functions above means, with the method if that could not be opened. */
-const char *receiver_explain(const struct receiver *r, int error, char buf[RECEIVER_ERROR_MAX]);
 
 /* Frees what receiver_open() allocated; the socket stays open. */
 void receiver_close(struct receiver *r);

@@ -8,40 +8,28 @@
 #define LINE_STRLEN   1024  /* enough for the lines of a summary */
 #define SUMMARY_WIDTH 100   /* columns of its lines */
 
-/* Whether an error of stdout may pass, as a disk has room again. */
-static bool may_pass(int e)
-{
-	return e == ENOSPC || e == EDQUOT || e == EFBIG || e == EIO || e == EAGAIN;
-}
-
 /* Writes what was printed.  If it cannot, that is lost, and a JSON object with it. */
 static void flush(struct report *r)
 {
 	if (stdout_flush() == 0)
 		return;
-	if (r->opt->once || !may_pass(errno))
+	/* A disk may have room again, for one. */
+	if (r->opt->once || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG && errno != EIO &&
+			     errno != EAGAIN))
 		die_errno("stdout");
-	if (!atomic_exchange(&r->failed, true))
+	if (!r->failed)
 		note("stdout: %s: output that cannot be written is lost, zcs continues",
 		     strerror(errno));
-	clearerr(stdout);
+	r->failed = true;
 	r->json.f = NULL;
-	r->mid_line = true;
-}
-
-/* Begins a line, if another was not written to its end. */
-static void begin_line(struct report *r)
-{
-	if (r->mid_line)
-		putchar('\n');
-	r->mid_line = false;
+	clearerr(stdout);
+	putchar('\n'); /* the begin of a line may have been written */
 }
 
 static __attribute__((format(printf, 2, 3))) void print(struct report *r, const char *fmt, ...)
 {
 	va_list ap;
 
-	begin_line(r);
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
@@ -53,65 +41,40 @@ static __attribute__((format(printf, 2, 3))) void print(struct report *r, const 
  */
 
 /*
- * Begins the summary of clients in a buffer: their throughput, unless they were cut, their load if
- * there is one, and their bytes.
- * `indented` is their name behind two blanks: each line but the first, of SUMMARY_WIDTH columns at
- * most, begins with it, so that grep(1) finds all that belongs to a name, and by "^" one line.
+ * Prints the summary of a client, or of several: their throughput, unless they were cut, their load if
+ * there is one, and their bytes.  Each line, of SUMMARY_WIDTH columns at most, begins with `name`, so that
+ * grep(1) finds all that belongs to it, and all but the first with two blanks before, so that "^" finds
+ * one line.
  */
-static void summary_begin(struct wrap *w, char line[LINE_STRLEN], const char *indented,
-			  const struct figures *f)
-{
-	char text[RATE_STRLEN], bytes[64];
-
-	snprintf(bytes, sizeof(bytes), "%ju byte%s in %.*f s", (uintmax_t)f->bytes,
-		 plural(f->bytes), decimals(f->seconds), f->seconds);
-	wrap_init(w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
-	wrap_add(w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
-	if (!isnan(f->host.load))
-		wrap_add(w, ", ", "%s", load_format_brief(f, text));
-	if (!f->cut)
-		wrap_add(w, ", ", "%s", bytes);
-}
-
-static void summary_print(struct report *r, struct wrap *w, const struct figures *f, bool is_client)
-{
-	if (!isnan(f->host.load) && is_client && f->clients > 1)
-		wrap_add(w, ", ", "load of %.4g CPUs and all %ju clients", f->host.cpus,
-			 (uintmax_t)f->clients);
-	else if (!isnan(f->host.load))
-		wrap_add(w, ", ", "load of %.4g CPUs", f->host.cpus);
-	wrap_end(w);
-	print(r, "%s", w->text);
-}
-
-void report_client(struct report *r, const struct sockaddr_storage *peer, const struct figures *f,
-		   bool warmed_up)
+static void print_summary(struct report *r, const char *name, const struct figures *f,
+			  bool is_client)
 {
 	const bool is_default = r->opt->method == receive_methods;
-	char address[ADDR_STRLEN], name[ADDR_STRLEN + 4], line[LINE_STRLEN];
+	char indented[ADDR_STRLEN + 4], line[LINE_STRLEN], text[RATE_STRLEN], bytes[64];
 	struct wrap w;
 
-	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
-	snprintf(name, sizeof(name), "  %s: ", address);
-	summary_begin(&w, line, name, f);
-	wrap_add(&w, ", ", "%ju file%s, %ju read%s%s%s", (uintmax_t)f->files, plural(f->files),
-		 (uintmax_t)f->calls, plural(f->calls), is_default ? "" : " by ",
-		 is_default ? "" : f->method);
-	if (warmed_up)
+	snprintf(indented, sizeof(indented), "  %s: ", name);
+	snprintf(bytes, sizeof(bytes), "%ju byte%s in %.*f s", (uintmax_t)f->bytes,
+		 plural(f->bytes), decimals(f->seconds), f->seconds);
+	wrap_init(&w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
+	wrap_add(&w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
+	if (!isnan(f->host.load))
+		wrap_add(&w, ", ", "%s", load_format_brief(f, text));
+	if (!f->cut)
+		wrap_add(&w, ", ", "%s", bytes);
+	if (is_client)
+		wrap_add(&w, ", ", "%ju file%s, %ju read%s%s%s", (uintmax_t)f->files,
+			 plural(f->files), (uintmax_t)f->calls, plural(f->calls),
+			 is_default ? "" : " by ", is_default ? "" : f->method);
+	if (is_client && f->warmup > 0)
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
 			 plural(f->warmup));
-	summary_print(r, &w, f, true);
-}
-
-static void print_total(struct report *r, const struct figures *f)
-{
-	char name[48], line[LINE_STRLEN];
-	struct wrap w;
-
-	snprintf(name, sizeof(name), "  total of %ju client%s: ", (uintmax_t)f->clients,
-		 plural(f->clients));
-	summary_begin(&w, line, name, f);
-	summary_print(r, &w, f, false);
+	snprintf(text, sizeof(text), " and all %ju clients", (uintmax_t)f->clients);
+	if (!isnan(f->host.load))
+		wrap_add(&w, ", ", "load of %.4g CPUs%s", f->host.cpus,
+			 is_client && f->clients > 1 ? text : "");
+	wrap_end(&w);
+	print(r, "%s", w.text);
 }
 
 /*
@@ -125,7 +88,6 @@ static struct json *group_object(struct report *r)
 
 	if (j->f != NULL)
 		return j;
-	begin_line(r);
 	json_report_open(j);
 	json_open(j, "start", '{');
 	environment_json_start(j, &r->environment, &r->via, r->began);
@@ -161,7 +123,7 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 	r->first = *peer;
 	r->began = time(NULL);
 	r->listed = r->left_out = 0;
-	STAILQ_INIT(&r->streams);
+	r->cut[0] = '\0';
 }
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
@@ -188,33 +150,31 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	}
 }
 
-void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
-		   const struct figures *f, int number, bool listed)
+void report_client(struct report *r, const struct place *p, const struct figures *f, int number,
+		   bool summary, const char *why)
 {
 	struct stream_record *s = NULL;
 	socklen_t len = sizeof(s->local);
+	char name[ADDR_STRLEN];
 
-	if (listed && r->listed < LISTED_MAX)
-		s = calloc(1, sizeof(*s));
+	addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name);
+	if (!r->opt->json) {
+		if (summary)
+			print_summary(r, name, f, true);
+		return;
+	}
+	if (why != NULL && r->cut[0] == '\0')
+		snprintf(r->cut, sizeof(r->cut), "%s: %s", name, why);
+	if (summary && r->listed < LISTED_MAX)
+		s = reallocarray(r->streams, r->listed + 1, sizeof(*s));
 	if (s == NULL) {
 		r->left_out++;
-	} else {
-		r->listed++;
-		getsockname(sock, (struct sockaddr *)&s->local, &len);
-		s->peer = *peer;
-		s->f = *f;
-		s->number = number;
-		STAILQ_INSERT_TAIL(&r->streams, s, link);
+		return;
 	}
-}
-
-void report_cut(struct report *r, const struct sockaddr_storage *peer, const char *why)
-{
-	char address[ADDR_STRLEN];
-
-	addr_format((const struct sockaddr *)peer, sizeof(*peer), address);
-	if (r->cut == NULL && asprintf(&r->cut, "%s: %s", address, why) < 0)
-		r->cut = NULL;
+	r->streams = s;
+	s += r->listed++;
+	*s = (struct stream_record){.peer = p->peer, .f = *f, .number = number};
+	getsockname(p->sock, (struct sockaddr *)&s->local, &len);
 }
 
 /* Prints the clients as end.streams. */
@@ -223,7 +183,7 @@ static void json_streams(struct json *j, const struct report *r)
 	const struct stream_record *s;
 
 	json_open(j, "streams", '[');
-	for (s = STAILQ_FIRST(&r->streams); s != NULL; s = STAILQ_NEXT(s, link)) {
+	for (s = r->streams; s < r->streams + r->listed; s++) {
 		json_open(j, NULL, '{');
 		json_address(j, "local_host", "local_port", &s->local);
 		json_address(j, "remote_host", "remote_port", &s->peer);
@@ -247,53 +207,27 @@ static void group_object_end(struct report *r, const struct figures *f)
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
 	json_close(j, '}');
-	object_end(r, *r->stop != 0 ? "interrupted" : r->cut);
-}
-
-/* Frees what is kept of a group. */
-static void group_free(struct report *r)
-{
-	struct stream_record *s;
-
-	while ((s = STAILQ_FIRST(&r->streams)) != NULL) {
-		STAILQ_REMOVE_HEAD(&r->streams, link);
-		free(s);
-	}
-	free(r->cut);
-	r->cut = NULL;
+	object_end(r, *r->stop != 0 ? "interrupted" : r->cut[0] != '\0' ? r->cut : NULL);
 }
 
 void report_group(struct report *r, const struct figures *f, bool summary)
 {
-	if (!r->opt->json) {
-		if (f->clients > 1 && summary && f->bytes > 0)
-			print_total(r, f);
-	} else {
+	char name[48];
+
+	if (r->opt->json) {
 		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.f != NULL)
 			group_object_end(r, f);
-		group_free(r);
+		free(r->streams);
+		r->streams = NULL;
+	} else if (f->clients > 1 && summary && f->bytes > 0) {
+		snprintf(name, sizeof(name), "total of %ju clients", (uintmax_t)f->clients);
+		print_summary(r, name, f, false);
 	}
 }
 
 /*
  * Replies.
  */
-
-/* The first object has `start`. */
-static void replies_start(struct report *r)
-{
-	struct json *j = &r->json;
-
-	if (r->has_start)
-		return;
-	r->has_start = true;
-	json_open(j, "start", '{');
-	environment_json_start(j, &r->environment, NULL, time(NULL));
-	json_open(j, "test_start", '{');
-	json_string(j, "protocol", "requests over TCP");
-	json_close(j, '}');
-	json_close(j, '}');
-}
 
 /* What the clients' stalls may come from; nothing if there is nothing. */
 static void netstat_text(struct report *r, const struct netstat *n)
@@ -314,9 +248,16 @@ void report_replies(struct report *r, const struct figures *f, double start,
 	char rate[RATE_STRLEN];
 
 	if (r->opt->json) {
-		begin_line(r);
 		json_report_open(j);
-		replies_start(r);
+		if (!r->has_start) {
+			json_open(j, "start", '{');
+			environment_json_start(j, &r->environment, NULL, time(NULL));
+			json_open(j, "test_start", '{');
+			json_string(j, "protocol", "requests over TCP");
+			json_close(j, '}');
+			json_close(j, '}');
+		}
+		r->has_start = true;
 		json_rows(j, f, IN_REQUESTS);
 		json_count(j, "replies", f->calls);
 		json_number(j, "replies_per_second", per_s);
@@ -352,7 +293,5 @@ void report_fail(void *report, const char *why)
 	/* The thread that dies may have the lock, or the main one, which prints, does not give it back. */
 	until = ns_to_timespec(clock_ns(CLOCK_REALTIME) + 1000000000u);
 	pthread_mutex_timedlock(&r->lock, &until);
-	if (r->json.f == NULL)
-		begin_line(r);
 	json_fail(&r->json, why);
 }

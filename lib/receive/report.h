@@ -4,15 +4,13 @@
  *
  *	struct report r = {.opt = &opt, .stop = &stop, .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP};
  *	pthread_mutex_lock(&r.lock);
- *	report_client(&r, &peer, &figures, false);
+ *	report_client(&r, &place, &figures, 1, true, NULL);
  *
  * A report that cannot be written is lost, and one message reports it: otherwise a client could
  * end the server by filling the disk.  With `once`, or if the error cannot pass, the program
  * dies.
  */
 #pragma once
-
-#include <sys/queue.h>
 
 #include "lib/load/counters.h"
 #include "lib/receive/guard.h"
@@ -24,7 +22,6 @@
 
 /* A client that has left its group, for end.streams. */
 struct stream_record {
-	STAILQ_ENTRY(stream_record) link;
 	struct sockaddr_storage local, peer;
 	struct figures f;
 	int number;
@@ -35,8 +32,7 @@ struct report {
 	const _Atomic int *stop; /* the signal that ends the program */
 	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
 	pthread_mutex_t lock;
-	_Atomic bool failed; /* something could not be written */
-	bool mid_line;       /* that was after the begin of a line, perhaps */
+	bool failed; /* something could not be written */
 	/* Of JSON. */
 	struct environment environment;
 	struct json json; /* the object that is begun; f is NULL while there is none */
@@ -45,14 +41,18 @@ struct report {
 	struct sockaddr_storage first; /* its first client */
 	struct link via;               /* the interface of that client */
 	time_t began;
-	STAILQ_HEAD(stream_head, stream_record) streams; /* of end.streams */
-	uint64_t listed, left_out;                       /* clients in and not in end.streams */
-	char *cut; /* which client was the first to be cut, and why; or NULL */
+	struct stream_record *streams; /* of end.streams */
+	uint64_t listed, left_out;     /* clients in and not in end.streams */
+	char cut[256];                 /* which client was the first to be cut, and why */
 };
 
-/* Prints the summary of one client; `warmed_up`: its warm-up is to be mentioned. */
-void report_client(struct report *r, const struct sockaddr_storage *peer, const struct figures *f,
-		   bool warmed_up);
+/*
+ * Reports a client that has ended, whose socket is still open.  If it has a summary, that is printed, or
+ * kept for the JSON object.  `why`, unless it is NULL, is the error of the object: the client did not come
+ * to its end.
+ */
+void report_client(struct report *r, const struct place *p, const struct figures *f, int number,
+		   bool summary, const char *why);
 
 /*
  * Prints what came in an interval that began `start` seconds after the group did, and had
@@ -63,16 +63,6 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 /* A group begins, of which a JSON object is made: its first client is `peer` via `interface`. */
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface);
-
-/*
- * Adds a client, whose socket is still open, to the JSON object, or only counts it if not
- * `listed`.
- */
-void report_stream(struct report *r, int sock, const struct sockaddr_storage *peer,
-		   const struct figures *f, int number, bool listed);
-
-/* A client of the group did not come to its end: the JSON object has `why` as its error. */
-void report_cut(struct report *r, const struct sockaddr_storage *peer, const char *why);
 
 /*
  * Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary.  A group

@@ -1,7 +1,6 @@
 #include "lib/receive/server.h"
 
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <linux/tcp.h>
 #include <netdb.h>
@@ -62,21 +61,6 @@ int listen_or_die(const struct receive_options *opt)
 	return fd;
 }
 
-/* Whether all groups of the process are that user's, too. */
-static bool has_groups_of(const struct passwd *pw)
-{
-	gid_t groups[NGROUPS_MAX], users[NGROUPS_MAX];
-	int n = getgroups(NGROUPS_MAX, groups), n_users = NGROUPS_MAX, i, k;
-	bool has = n >= 0 && getgrouplist(pw->pw_name, pw->pw_gid, users, &n_users) >= 0;
-
-	for (i = 0; has && i < n; i++) {
-		for (k = 0; k < n_users && users[k] != groups[i]; k++)
-			;
-		has = k < n_users;
-	}
-	return has;
-}
-
 /* Whether a user is given by number; 2^32 - 1 and more are no user's. */
 static bool is_id(const char *user)
 {
@@ -100,21 +84,15 @@ void privileges_drop_or_die(const char *user)
 		    strchr(user, ':') != NULL ? ": give the user alone, whose groups zcs takes"
 					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
-	became = (initgroups(pw->pw_name, pw->pw_gid) == 0 ||
-		  (errno == EPERM && has_groups_of(pw))) &&
+	became = (initgroups(pw->pw_name, pw->pw_gid) == 0 || errno == EPERM) &&
 		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
 		 setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
 	if (!became && errno != EPERM)
 		die_errno("--user '%s'", user);
 	if (!became)
-		die("--user '%s': only root can become another user%s", user,
-		    pw->pw_uid == geteuid() ? ", or leave other groups" : "");
-	if (pw->pw_uid == 0)
-		return;
-	if (setuid(0) == 0 || setgid(0) == 0)
-		die("--user '%s': privileges came back", user);
+		die("--user '%s': only root can become another user", user);
 	/* Of this thread, and so of those that it starts: capset(2). */
-	if (syscall(SYS_capset, &header, none) != 0)
+	if (pw->pw_uid != 0 && syscall(SYS_capset, &header, none) != 0)
 		die_errno("--user '%s': capabilities", user);
 }
 
@@ -162,9 +140,9 @@ void figures_between(const struct context *x, const struct mark *from, const str
 static uint64_t bytes_of_all(const struct client_group *g)
 {
 	uint64_t bytes = g->removed_bytes;
-	const struct member *c;
+	const struct client *c;
 
-	LIST_FOREACH (c, &g->members, link) {
+	LIST_FOREACH (c, &g->clients, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		bytes += c->bytes;
 	}
@@ -175,18 +153,18 @@ static uint64_t bytes_of_all(const struct client_group *g)
 static void interval_begin(struct context *x)
 {
 	struct client_group *g = &x->group;
-	const struct member *c;
+	const struct client *c;
 
 	g->interval.begin.bytes = bytes_of_all(g);
 	mark_now(&x->meter, &g->interval.begin);
 	g->interval.warm_up = false;
-	LIST_FOREACH (c, &g->members, link) {
+	LIST_FOREACH (c, &g->clients, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		g->interval.warm_up |= c->warming;
 	}
 }
 
-void group_join(struct context *x, struct member *c)
+void group_join(struct context *x, struct client *c)
 {
 	struct client_group *g = &x->group;
 
@@ -203,14 +181,7 @@ void group_join(struct context *x, struct member *c)
 	if (strcmp(g->interface, c->interface) != 0)
 		g->interface[0] = '\0';
 	g->total++;
-	LIST_INSERT_HEAD(&g->members, c, link);
-}
-
-void group_leave(struct context *x, struct member *c)
-{
-	LIST_REMOVE(c, link);
-	x->group.total--;
-	x->group.n--;
+	LIST_INSERT_HEAD(&g->clients, c, link);
 }
 
 void group_close(struct context *x)
@@ -232,7 +203,7 @@ void group_close(struct context *x)
 	report_group(&x->report, &sum, g->summary);
 }
 
-void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary)
+void group_remove(struct context *x, struct client *c)
 {
 	struct client_group *g = &x->group;
 
@@ -242,10 +213,10 @@ void group_remove(struct context *x, struct member *c, const struct figures *f, 
 			g->begin = c->begin;
 		if (c->end.ns > g->end.ns)
 			g->end = c->end;
-		figures_add(&g->sum, f);
+		figures_add(&g->sum, &c->figures);
 	}
-	g->summary |= summary;
-	g->finished |= !f->cut;
+	g->summary |= c->summary;
+	g->finished |= !c->figures.cut;
 	LIST_REMOVE(c, link);
 	if (--g->n == 0)
 		group_close(x);
@@ -312,7 +283,6 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	const uint64_t period = seconds > 0 ? (uint64_t)(seconds * 1e9) : UINT64_MAX / 2;
 	struct client_group *g = &x->group;
 
-	figures_program(&x->program);
 	interval_next(x);
 	/* With -1 the first group is all. */
 	while (!*x->stop && (!x->opt->once || x->accepted == 0 || g->n > 0)) {

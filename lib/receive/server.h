@@ -9,9 +9,9 @@
  * left.  The figures of a client, a group or an interval are those between two readings of what was done
  * so far.  struct context has what all parts of zcs share.
  *
- *	group_join(&context, &member);		(the main thread)
- *	...					(the client's thread counts member->bytes)
- *	group_remove(&context, &member, &figures, true);
+ *	group_join(&context, client);		(the main thread)
+ *	...					(the client's thread counts client->bytes)
+ *	group_remove(&context, client);
  */
 #pragma once
 
@@ -24,7 +24,6 @@
 
 #define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
 
-struct client;
 struct context;
 
 /* The state at one time: a zeroed struct, and then what is read of it. */
@@ -42,19 +41,29 @@ void mark_now(struct meter *m, struct mark *mark);
 void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
 		     struct figures *f);
 
-/* The group's record of one client. */
-struct member {
-	LIST_ENTRY(member) link;
+/* A client that sends. */
+struct client {
+	struct place place;
+	LIST_ENTRY(client) link;
+	struct context *context;
+	pthread_t thread;
+	int number;                  /* from 0 */
+	double cpu;                  /* to which its thread is bound; NAN: none */
 	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
-	_Atomic uint64_t bytes;      /* received so far */
-	uint64_t calls;              /* that received them; only its own thread reads them */
-	struct mark begin, end;      /* of what is measured */
-	_Atomic bool warming;        /* it is in its warm-up */
+	struct receiver receiver;
+	_Atomic uint64_t bytes; /* received so far */
+	uint64_t calls;         /* that received them; only its own thread reads them */
+	struct mark begin, end; /* of what is measured */
+	_Atomic bool warming;   /* it is in its warm-up */
+	_Atomic bool ended;     /* its thread has ended, and set what follows */
+	struct figures figures;
+	char why[160]; /* why it failed; empty if it did not */
+	bool summary;  /* the report has one of it */
 };
 
 struct client_group {
 	int wake; /* eventfd(2): a client has ended, or with --reply zcs does */
-	LIST_HEAD(member_head, member) members;
+	LIST_HEAD(client_head, client) clients;
 	int n;                  /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
@@ -81,8 +90,6 @@ struct context {
 	struct client_group group;
 	struct recent_counters counters; /* of the host */
 	uint64_t accepted;               /* clients that had a thread, in stream mode */
-	_Atomic(struct client *) ended;  /* clients that are to be removed, the last first */
-	struct figures program;          /* of receipts: what program and kernel this is */
 };
 
 /*
@@ -93,16 +100,12 @@ void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due
 		     const sigset_t *unblocked);
 
 /* Adds a client to the group, or begins one with it. */
-void group_join(struct context *x, struct member *c);
-
-/* Undoes that, as the client cannot be served. */
-void group_leave(struct context *x, struct member *c);
+void group_join(struct context *x, struct client *c);
 
 /*
- * Removes a client and adds its figures to the group's.  `summary`: the report has a summary of
- * the client.  The last client ends the group's report.
+ * Removes a client and adds its figures to the group's.  The last client ends the group's report.
  */
-void group_remove(struct context *x, struct member *c, const struct figures *f, bool summary);
+void group_remove(struct context *x, struct client *c);
 
 /* Ends the report of the group. */
 void group_close(struct context *x);
@@ -118,8 +121,8 @@ int listen_or_die(const struct receive_options *opt);
 
 /*
  * Becomes that user, with that user's groups, without a capability (capabilities(7)) and for
- * good.  Dies if it cannot, unless the process is that user already, in all of its ids, and in no
- * other's group.  Call it before there are threads.
+ * good.  Dies if it cannot, unless the process is that user already, in all of its ids.  Call it before
+ * there are threads.
  */
 void privileges_drop_or_die(const char *user);
 

@@ -86,15 +86,14 @@ static void start(struct sender *s)
 {
 	struct uring_sender *r = s->ring;
 	const struct iovec iov = {s->buf, s->buf_size};
-	char why[URING_EXPLAIN_MAX];
 	cpu_set_t cpus;
 
 	r->started = true;
 	if (uring_start(&r->ring) != 0)
-		die("-m %s: %s", s->method->name, uring_explain(errno, why));
+		die("-m %s: %s", s->method->name, uring_explain(errno));
 	if (uring_register(&r->ring, IORING_REGISTER_BUFFERS, &iov, 1) != 0)
 		die("-m %s: cannot register %zu bytes of buffers: %s", s->method->name, s->buf_size,
-		    uring_explain(errno, why));
+		    uring_explain(errno));
 	/* The kernel's threads that read what is not in memory: on the CPUs of the stream's thread. */
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
 		uring_register(&r->ring, IORING_REGISTER_IOWQ_AFF, &cpus, sizeof(cpus));
@@ -263,7 +262,6 @@ struct zerocopy_figures uring_count(const struct sender *s)
 static void open_ring(struct sender *s, bool zc)
 {
 	const size_t slots = s->memory / s->chunk;
-	char why[URING_EXPLAIN_MAX];
 	struct uring_sender *r;
 
 	s->ring = r = alloc_or_die(1, sizeof(*r), "-m uring");
@@ -272,7 +270,7 @@ static void open_ring(struct sender *s, bool zc)
 	s->chunk = at_most(s->chunk, BUFFERS_MAX / r->slots);
 	s->buf_size = s->chunk * r->slots;
 	if (uring_open(&r->ring, 2 * CHAIN + 2, false) != 0)
-		die("-m %s: %s", s->method->name, uring_explain(errno, why));
+		die("-m %s: %s", s->method->name, uring_explain(errno));
 	if (zc && !uring_supports(&r->ring, IORING_OP_SEND_ZC))
 		die("-m %s: this kernel has no SEND_ZC: Linux 6.2 or later has it",
 		    s->method->name);

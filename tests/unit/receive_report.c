@@ -12,7 +12,7 @@ static _Atomic int interrupted = SIGINT;
 struct server {
 	struct receive_options opt;
 	struct report report;
-	struct sockaddr_storage peer;
+	struct place place;
 	struct figures f;
 	struct reply_failures total;
 	struct netstat tcp;
@@ -24,7 +24,7 @@ static char printed[4096];
 
 static void server_init(bool json)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&s.peer;
+	struct sockaddr_in *in = (struct sockaddr_in *)&s.place.peer;
 
 	memset(&s, 0, sizeof(s));
 	s.opt.method = receive_methods;
@@ -40,7 +40,7 @@ static void server_init(bool json)
 	s.f.seconds = 0.5;
 	s.f.files = 3;
 	s.f.calls = 40;
-	s.f.warmup = 5;
+	s.place.sock = -1;
 	s.f.clients = 2;
 	strcpy(s.f.method, "splice");
 }
@@ -66,7 +66,7 @@ static void has(void (*function)(void *arg), const char *const *part, const char
 static void client(void *arg)
 {
 	(void)arg;
-	report_client(&s.report, &s.peer, &s.f, s.flag);
+	report_client(&s.report, &s.place, &s.f, 1, true, NULL);
 }
 
 static void test_clients(void)
@@ -77,7 +77,7 @@ static void test_clients(void)
 	       "40 reads\n",
 	       "a client by the default method has its counts");
 	s.opt.method++;
-	s.flag = true;
+	s.f.warmup = 5;
 	s.f.seconds = 0.05;
 	prints(client,
 	       "192.0.2.1:7: 40000 kbytes/sec (0.328 Gbit/s), 2048000 bytes in 0.050000 s\n"
@@ -95,7 +95,7 @@ static void test_clients(void)
 	s.f.calls = 1000000;
 	s.f.warmup = 1u << 31;
 	strcpy(s.f.method, "splice");
-	((struct sockaddr_in *)&s.peer)->sin_addr.s_addr = htonl(0xc0a86464);
+	((struct sockaddr_in *)&s.place.peer)->sin_addr.s_addr = htonl(0xc0a86464);
 	prints(client,
 	       "192.168.100.100:7: 2097152 kbytes/sec (17.180 Gbit/s), load 100.0%? +-1.0%, cost 122.070? us/KiB\n"
 	       "  192.168.100.100:7: 2147483648 bytes in 1.000 s, 1000000 files, 1000000 reads by splice\n"
@@ -158,9 +158,9 @@ static void whole_group(void *arg)
 {
 	const uint64_t bytes = s.f.bytes;
 
-	report_group_begin(&s.report, &s.peer, "lo");
-	report_stream(&s.report, -1, &s.peer, &s.f, 1, true);
-	report_stream(&s.report, -1, &s.peer, &s.f, 2, false);
+	report_group_begin(&s.report, &s.place.peer, "lo");
+	report_client(&s.report, &s.place, &s.f, 1, true, NULL);
+	report_client(&s.report, &s.place, &s.f, 2, false, NULL);
 	s.f.host.load = 0.5;
 	s.f.host.unsafe = UNSAFE_STEAL;
 	interval(arg);
@@ -174,7 +174,7 @@ static void whole_group(void *arg)
 static void small_group(void *arg)
 {
 	s.f.bytes = 1023;
-	report_group_begin(&s.report, &s.peer, "lo");
+	report_group_begin(&s.report, &s.place.peer, "lo");
 	group(arg);
 }
 
@@ -191,7 +191,7 @@ static void test_group_json(void)
 		"],\"end\":{\"streams\":[{\"remote_host\":\"192.0.2.1\",\"remote_port\":7,"
 		"\"receiver\":{\"socket\":1,",
 		"}],\"sum_received\":{\"start\":0,\"end\":0.5,\"bytes\":2048000,\"seconds\":0.5,"
-		"\"bits_per_second\":32768000,\"files\":3,\"warmup_bytes\":5,"
+		"\"bits_per_second\":32768000,\"files\":3,\"warmup_bytes\":0,"
 		"\"method\":\"splice\",\"calls\":40,\"sender\":false},"
 		"\"cpu_utilization_percent\":{\"host_total\":50},\"host\":{\"load_percent\":50,",
 		"\"clients\":2,\"streams_left_out\":1}}\n",
@@ -213,9 +213,9 @@ static void many_streams(void *arg)
 {
 	int i;
 
-	report_group_begin(&s.report, &s.peer, "lo");
+	report_group_begin(&s.report, &s.place.peer, "lo");
 	for (i = 0; i < 10001; i++)
-		report_stream(&s.report, -1, &s.peer, &s.f, i + 1, true);
+		report_client(&s.report, &s.place, &s.f, i + 1, true, NULL);
 	group(arg);
 }
 
@@ -229,7 +229,7 @@ static void fail(void *arg)
 
 static void fail_in_group(void *arg)
 {
-	report_group_begin(&s.report, &s.peer, "lo");
+	report_group_begin(&s.report, &s.place.peer, "lo");
 	interval(arg);
 	fail(arg);
 }

@@ -8,15 +8,14 @@ static const _Atomic int running;
 static struct context x;
 static struct receive_options opt;
 static struct baseline baseline = {.spin = 1, .speed = 1};
-static struct member member[2];
-static struct figures figures[2];
+static struct client client[2];
 static bool cut[2]; /* the clients did not send all */
 static char printed[4096];
 
 static void server_init(bool json, bool measured)
 {
 	memset(&x, 0, sizeof(x));
-	memset(member, 0, sizeof(member));
+	memset(client, 0, sizeof(client));
 	opt = (struct receive_options){.method = receive_methods, .json = json};
 	x.opt = x.report.opt = &opt;
 	x.stop = x.report.stop = &running;
@@ -25,8 +24,8 @@ static void server_init(bool json, bool measured)
 	x.meter.calibration.cpus.n = 1;
 	x.meter.calibration.cpu = &baseline;
 	pthread_mutex_init(&x.report.lock, NULL);
-	strcpy(member[0].interface, "lo");
-	strcpy(member[1].interface, "lo");
+	strcpy(client[0].interface, "lo");
+	strcpy(client[1].interface, "lo");
 }
 
 /* One second, of which the soaker spun half; rates of 2 s. */
@@ -87,24 +86,25 @@ static void two_clients(void *arg)
 		report_group_begin(&x.report, &(struct sockaddr_storage){.ss_family = AF_UNSPEC},
 				   "");
 	for (i = 0; i < 2; i++) {
-		group_join(&x, &member[i]);
-		figures_init(&figures[i]);
-		figures[i].bytes = 2000u * (unsigned)(i + 1);
-		figures[i].seconds = i + 2;
-		figures[i].cut = cut[i];
-		figures[i].calls = 3;
-		figures[i].files = 5;
-		figures[i].warmup = 7;
-		member[i].calls = 3;
-		member[i].bytes = 2000u * (unsigned)(i + 1);
-		member[i].begin.ns = 1000000000u * (unsigned)(i + 1);
-		member[i].end.ns = 1000000000ull * (i == 0 ? 3 : 5);
-		member[i].begin.counters.ns = member[i].begin.ns;
-		member[i].end.counters.ns = member[i].end.ns;
-		member[i].end.counters.total.packets_in = 40;
+		group_join(&x, &client[i]);
+		figures_init(&client[i].figures);
+		client[i].figures.bytes = 2000u * (unsigned)(i + 1);
+		client[i].figures.seconds = i + 2;
+		client[i].figures.cut = cut[i];
+		client[i].figures.calls = 3;
+		client[i].figures.files = 5;
+		client[i].figures.warmup = 7;
+		client[i].calls = 3;
+		client[i].bytes = 2000u * (unsigned)(i + 1);
+		client[i].begin.ns = 1000000000u * (unsigned)(i + 1);
+		client[i].end.ns = 1000000000ull * (i == 0 ? 3 : 5);
+		client[i].begin.counters.ns = client[i].begin.ns;
+		client[i].end.counters.ns = client[i].end.ns;
+		client[i].end.counters.total.packets_in = 40;
 	}
-	group_remove(&x, &member[1], &figures[1], true);
-	group_remove(&x, &member[0], &figures[0], false);
+	client[1].summary = true;
+	group_remove(&x, &client[1]);
+	group_remove(&x, &client[0]);
 }
 
 static void test_group(void)
@@ -126,7 +126,7 @@ static void test_group(void)
 	ok(strstr(printed, "\"host\":{\"no_load\":\"off\"") != NULL,
 	   "the object of a group has the reason why there is no load");
 	server_init(true, false);
-	strcpy(member[1].interface, "eth0");
+	strcpy(client[1].interface, "eth0");
 	stdout_of(two_clients, NULL, printed, sizeof(printed));
 	ok(strstr(printed, "\"end\":{") != NULL && strstr(printed, "packets") == NULL,
 	   "clients via two interfaces have no packets");
@@ -150,18 +150,18 @@ static void two_intervals(void *arg)
 {
 	(void)arg;
 	interval_next(&x);
-	group_join(&x, &member[0]);
-	group_join(&x, &member[1]);
+	group_join(&x, &client[0]);
+	group_join(&x, &client[1]);
 	x.group.start_ns = x.group.interval.begin.ns = now_ns() - 500000000;
-	member[0].bytes = 1024000;
-	member[1].bytes = 1024000;
-	member[1].warming = true;
+	client[0].bytes = 1024000;
+	client[1].bytes = 1024000;
+	client[1].warming = true;
 	interval_next(&x);
-	member[1].warming = false;
+	client[1].warming = false;
 	interval_next(&x);
-	member[0].bytes = 2048000;
+	client[0].bytes = 2048000;
 	interval_next(&x);
-	member[0].bytes = 3072000;
+	client[0].bytes = 3072000;
 	interval_next(&x);
 }
 

@@ -140,7 +140,7 @@ static void test_receiver_close(void)
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
 			abort();
 		receiver_init(&r, fd[0], uring_method(), true);
-		if (receiver_open(&r, 2) != 0 || send(fd[1], "0123", 4, 0) != 4)
+		if (receiver_open(&r, 2) != NULL || send(fd[1], "0123", 4, 0) != 4)
 			abort();
 		filled += receiver_receive(&r) == 4;
 		if (send(fd[1], "abcd", 4, 0) != 4)
@@ -176,15 +176,12 @@ static void test_receiver_memory(void)
 
 static void test_explain(void)
 {
-	char text[URING_EXPLAIN_MAX];
-
-	ok(strstr(uring_explain(EPERM, text), "seccomp") != NULL ||
-		   strstr(text, "kernel.io_uring_disabled") != NULL,
+	ok(strstr(uring_explain(EPERM), "seccomp") != NULL ||
+		   strstr(uring_explain(EPERM), "kernel.io_uring_disabled") != NULL,
 	   "EPERM is explained by seccomp or the sysctl");
-	ok(strstr(uring_explain(ENOSYS, text), "kernel has none") != NULL, "ENOSYS is explained");
-	ok(strstr(uring_explain(ENOMEM, text), "ulimit -l") != NULL, "ENOMEM is explained");
-	is(uring_explain(EMFILE, text), "io_uring: Too many open files",
-	   "another error has the C library's text");
+	ok(strstr(uring_explain(ENOSYS), "kernel has none") != NULL, "ENOSYS is explained");
+	ok(strstr(uring_explain(ENOMEM), "ulimit -l") != NULL, "ENOMEM is explained");
+	is(uring_explain(EMFILE), "Too many open files", "another error has the C library's text");
 }
 
 int main(void)
