@@ -1,5 +1,6 @@
 #include "lib/load/meter.h"
 
+#define LINGER_NS   10000000000u  /* that the soakers go on without a client */
 #define CALM_NS     1000000000u   /* without a client, until the baseline is renewed */
 #define RETRY_NS    500000000u    /* between two tries to have the lock of another program */
 #define BASELINE_NS 60000000000u  /* between two tries to have a first baseline */
@@ -61,11 +62,6 @@ void meter_say(struct meter *m, const struct load *l)
 		limits_say(l->unsafe, &m->said);
 }
 
-bool meter_measures(const struct meter *m)
-{
-	return m->wanted;
-}
-
 const char *meter_no_load(struct meter *m, unsigned unsafe)
 {
 	bool has_baseline;
@@ -85,21 +81,23 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 	return NO_LOAD_SHORT;
 }
 
-/* Begins a period.  The caller has the meter's lock. */
-static void period_begin(struct meter *m)
+/* Ends the period, if there is one, takes a new baseline unless it is NULL, and begins a period if it `counts`. */
+static void change_period(struct meter *m, const struct calibration *taken, bool counts)
 {
-	read_sample(m, &m->last.begin);
-	m->last.now = m->last.begin;
-	m->last.period++;
-	m->counts = true;
-}
-
-/* Ends the period, if there is one.  The caller has the meter's lock. */
-static void period_end(struct meter *m)
-{
+	pthread_rwlock_wrlock(&m->lock);
 	if (m->counts)
 		read_sample(m, &m->last.now);
-	m->counts = false;
+	if (taken != NULL) {
+		free(m->calibration.cpu);
+		m->calibration = *taken;
+	}
+	m->counts = counts;
+	if (counts) {
+		read_sample(m, &m->last.begin);
+		m->last.now = m->last.begin;
+		m->last.period++;
+	}
+	pthread_rwlock_unlock(&m->lock);
 }
 
 /*
@@ -108,14 +106,10 @@ static void period_end(struct meter *m)
 
 static void *baseline_thread(void *arg)
 {
-	struct own_baseline *b = arg;
-	struct instrument *in = &b->instrument;
-	char why[DIE_MAX];
-	struct idle *w;
+	struct meter *m = arg;
+	struct own_baseline *b = &m->baseline;
 
-	if (in->kind == NULL && (w = idle_open(&b->taken.cpus, why)) != NULL)
-		*in = instrument_idle(w);
-	if (in->kind == NULL || !in->kind->baseline(in, &b->taken, 0, &b->stop))
+	if (!m->instrument.kind->baseline(&m->instrument, &b->taken, 0, &b->stop))
 		b->taken.cpu = NULL;
 	b->done = true;
 	return NULL;
@@ -125,12 +119,11 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 {
 	struct own_baseline *b = &m->baseline;
 
-	b->instrument = m->instrument;
 	b->taken = (struct calibration){.cpus = m->calibration.cpus};
 	b->stop = 0;
 	b->done = false;
-	b->runs = thread_start(&b->thread, baseline_thread, b) == 0;
-	b->done |= !b->runs;
+	if (thread_start(&b->thread, baseline_thread, m) != 0)
+		return (struct step){m->state, now + BASELINE_NS};
 	return (struct step){METER_MEASURING, now + LOOK_NS};
 }
 
@@ -143,31 +136,19 @@ static bool is_better(const struct meter *m, const struct calibration *taken)
 }
 
 /*
- * Takes the baseline of a thread that has ended, if no client came meanwhile.  The period ends, and
- * another one begins against it; idle time, which disturbs nothing, is counted from its first baseline on.
+ * Takes the baseline of the thread, once it has ended, if no client came meanwhile.  A period ends, and
+ * another one begins against it.
  */
 static void baseline_take(struct meter *m)
 {
 	struct own_baseline *b = &m->baseline;
-	const bool counts = m->counts;
 
-	if (b->runs)
-		pthread_join(b->thread, NULL);
-	b->runs = false;
-	if (m->instrument.kind == NULL)
-		m->instrument = b->instrument;
-	if (b->stop || b->taken.cpu == NULL || !is_better(m, &b->taken)) {
+	pthread_join(b->thread, NULL);
+	m->renewed = !b->stop && b->taken.cpu != NULL && is_better(m, &b->taken);
+	if (m->renewed)
+		change_period(m, &b->taken, m->counts);
+	else
 		free(b->taken.cpu);
-		return;
-	}
-	pthread_rwlock_wrlock(&m->lock);
-	period_end(m);
-	free(m->calibration.cpu);
-	m->calibration = b->taken;
-	if (counts || m->instrument.soaker == NULL)
-		period_begin(m);
-	pthread_rwlock_unlock(&m->lock);
-	m->renewed_ns = m->idle_ns;
 }
 
 /*
@@ -178,11 +159,10 @@ static void baseline_take(struct meter *m)
 /* Names the program that soaks, unless it was the last that was named. */
 static void name_holder(struct meter *m)
 {
-	if (!m->has_named || m->named != m->holder.pid)
+	if (m->named != m->holder.pid)
 		warnx("no load is measured while %s (pid %d) soaks the CPUs: "
 		      "on one host one -c has both ends, start zcs without it",
 		      m->holder.name, m->holder.pid);
-	m->has_named = true;
 	m->named = m->holder.pid;
 }
 
@@ -193,12 +173,10 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 	const uint64_t at = m->retry_ns > calm ? m->retry_ns : calm;
 
 	/* Clients would disturb a first baseline, and nobody else needs a load. */
-	if (clients != has_baseline || (!clients && m->renewed_ns == m->idle_ns))
+	if (clients != has_baseline || m->instrument.soaker == NULL)
 		return (struct step){METER_PARKED, NEVER};
 	if (now < at)
 		return (struct step){m->state, at};
-	if (m->instrument.soaker == NULL)
-		return baseline_start(m, now);
 	m->retry_ns = now + RETRY_NS;
 	if (soaker_unpark(m->instrument.soaker, &m->holder))
 		return (struct step){METER_SETTLING, now + SOAK_SETTLE_NS};
@@ -209,9 +187,7 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 
 static struct step park(struct meter *m, uint64_t now)
 {
-	pthread_rwlock_wrlock(&m->lock);
-	period_end(m);
-	pthread_rwlock_unlock(&m->lock);
+	change_period(m, NULL, false);
 	soaker_park(m->instrument.soaker);
 	m->retry_ns = now + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
 	return (struct step){METER_PARKED, now};
@@ -223,23 +199,19 @@ static struct step settling(struct meter *m, uint64_t now, bool clients)
 		return (struct step){METER_SETTLING, m->due_ns};
 	if (m->calibration.cpu == NULL)
 		return clients ? park(m, now) : baseline_start(m, now);
-	pthread_rwlock_wrlock(&m->lock);
-	period_begin(m);
-	pthread_rwlock_unlock(&m->lock);
+	change_period(m, NULL, true);
 	return (struct step){METER_COUNTING, now};
 }
 
 static struct step counting(struct meter *m, uint64_t now, bool clients)
 {
-	const uint64_t calm = m->idle_ns + CALM_NS, over = m->idle_ns + METER_LINGER_NS;
+	const uint64_t calm = m->idle_ns + CALM_NS, over = m->idle_ns + LINGER_NS;
 
-	if (clients)
+	if (clients || (now >= over && m->instrument.soaker == NULL))
 		return (struct step){METER_COUNTING, NEVER};
-	if (now >= over && m->instrument.soaker != NULL)
-		return park(m, now);
 	if (now >= over)
-		return (struct step){METER_COUNTING, NEVER};
-	if (!m->own || m->renewed_ns == m->idle_ns)
+		return park(m, now);
+	if (!m->own || m->renewed)
 		return (struct step){METER_COUNTING, over};
 	return now < calm ? (struct step){METER_COUNTING, calm} : baseline_start(m, now);
 }
@@ -249,12 +221,7 @@ static struct step measuring(struct meter *m, uint64_t now)
 	if (!m->baseline.done)
 		return (struct step){METER_MEASURING, now + LOOK_NS};
 	baseline_take(m);
-	if (m->counts)
-		return (struct step){METER_COUNTING, now};
-	if (m->instrument.soaker != NULL)
-		return park(m, now);
-	m->renewed_ns = m->idle_ns; /* idle time is tried again after the next client */
-	return (struct step){METER_PARKED, now};
+	return m->counts ? (struct step){METER_COUNTING, now} : park(m, now);
 }
 
 static struct step next_step(struct meter *m, uint64_t now, bool clients)
@@ -272,24 +239,19 @@ bool meter_look(struct meter *m, bool clients)
 	const uint64_t now = now_ns();
 	const unsigned period = m->last.period;
 	const bool counted = m->counts;
-	struct step next = {METER_PARKED, NEVER};
+	struct step next;
 
 	if (clients) {
 		m->idle_ns = 0;
+		m->renewed = false;
 		m->baseline.stop = 1;
 	} else if (m->idle_ns == 0) {
 		m->idle_ns = now;
 	}
-	if (m->wanted)
-		next = next_step(m, now, clients);
+	next = next_step(m, now, clients);
 	m->state = next.state;
 	m->due_ns = next.due_ns;
 	return m->counts != counted || m->last.period != period;
-}
-
-void meter_want(struct meter *m)
-{
-	meter_look(m, true);
 }
 
 /*
@@ -322,7 +284,7 @@ static void watch(struct meter *m)
 	}
 	m->instrument = instrument_idle(w);
 	measure_first(m);
-	period_begin(m);
+	change_period(m, NULL, true);
 	m->state = METER_COUNTING;
 }
 
@@ -347,6 +309,7 @@ void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 
 	gauge_cpus(setup, &cpus);
 	m->wanted = true;
+	m->named = -1;
 	m->calibration.cpus = cpus;
 	m->own = setup->idle ||
 		 !calibration_find_or_die(&m->calibration, setup->file, &cpus, false);
@@ -364,7 +327,7 @@ void meter_stop(struct meter *m)
 	if (!m->wanted)
 		return;
 	m->baseline.stop = 1;
-	if (m->baseline.runs)
+	if (m->state == METER_MEASURING)
 		baseline_take(m);
 	if (m->instrument.kind != NULL)
 		m->instrument.kind->close(&m->instrument);

@@ -1,12 +1,11 @@
 /*
  * meter.h: the gauge of a program that measures now and then: of zcs, while it has clients.  The soakers
  * sleep while nothing is measured: they wake up when a client arrives, count once they have settled, and
- * sleep again METER_LINGER_NS after the last client has left.  Idle time is watched all the time.  The
+ * sleep again 10 seconds after the last client has left.  Idle time is watched all the time.  The
  * main thread calls what changes that; clients' threads only read samples.
  *
  *	meter_start_or_die(&m, &setup);
- *	meter_want(&m);				(a client arrives)
- *	meter_look(&m, n_clients > 0);		(now and then, at m.due_ns at the latest)
+ *	meter_look(&m, n_clients > 0);		(when a client arrives, and at m.due_ns at the latest)
  *	meter_read(&m, &from);
  *	...
  *	meter_read(&m, &to);
@@ -19,8 +18,6 @@
 #pragma once
 
 #include "lib/load/gauge.h"
-
-#define METER_LINGER_NS 10000000000u /* that the soakers go on without a client */
 
 enum meter_state {
 	METER_PARKED,    /* nothing is counted: the soakers sleep */
@@ -39,17 +36,15 @@ struct meter_mark {
 /* A measurement of the idle machine, in a thread of its own. */
 struct own_baseline {
 	pthread_t thread;
-	bool runs;                    /* there is a thread, which is to be joined */
-	_Atomic int stop;             /* not 0: the thread is to end, and its baseline is none */
-	_Atomic bool done;            /* it has ended */
-	struct instrument instrument; /* by which it measures; it opens one if there was none */
-	struct calibration taken;     /* what came out; cpu is NULL if nothing did */
+	_Atomic int stop;         /* not 0: the thread is to end, and its baseline is none */
+	_Atomic bool done;        /* it has ended */
+	struct calibration taken; /* what came out; cpu is NULL if nothing did */
 };
 
 struct meter {
 	bool wanted;                  /* a load was asked for */
 	bool own;                     /* the baseline is not a file's */
-	struct instrument instrument; /* kind is NULL: idle time could not be measured so far */
+	struct instrument instrument; /* kind is NULL: idle time cannot be measured */
 	struct limits_said said;      /* what was printed of the reasons that a load is unsafe */
 
 	pthread_rwlock_t lock; /* of these three */
@@ -63,10 +58,9 @@ struct meter {
 	uint64_t due_ns;           /* when meter_look() is to be called; UINT64_MAX: need not be */
 	uint64_t retry_ns;         /* when what has failed may be tried again */
 	uint64_t idle_ns;          /* since when there is no client; 0: there are some */
-	uint64_t renewed_ns;       /* idle_ns when nothing more was to be measured before clients */
+	bool renewed;              /* the baseline was measured since the last client */
 	struct lock_holder holder; /* the program that soaks, in METER_BLOCKED */
-	pid_t named;               /* the last of those that were named on stderr */
-	bool has_named;            /* there is one: its pid may be unknown, 0 */
+	pid_t named;               /* the last of those that were named on stderr; -1: none */
 	struct own_baseline baseline;
 };
 
@@ -76,9 +70,6 @@ struct meter {
  */
 void meter_start_or_die(struct meter *m, const struct gauge_setup *setup);
 
-/* Whether the load is to be measured, now and then. */
-bool meter_measures(const struct meter *m);
-
 /* Ends the soakers.  There are no clients any more. */
 void meter_stop(struct meter *m);
 
@@ -87,9 +78,6 @@ void meter_stop(struct meter *m);
  * period has begun or ended.  Dies if the soakers have ended.
  */
 bool meter_look(struct meter *m, bool clients);
-
-/* The same when a client arrives: wakes the soakers, if they are parked. */
-void meter_want(struct meter *m);
 
 /* Reads what is counted at this moment.  Any thread may call it. */
 void meter_read(struct meter *m, struct meter_mark *mark);

@@ -278,7 +278,7 @@ static bool client_accept(struct context *x, int listener)
 		c->interface[0] = '\0';
 	if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
 		sock_keep_alive(c->place.sock);
-	meter_want(&x->meter);
+	meter_look(&x->meter, true);
 	if (x->opt->json && x->group.n == 0)
 		report_group_begin(&x->report, &c->place.peer, c->interface);
 	group_join(x, c);

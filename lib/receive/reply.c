@@ -267,7 +267,7 @@ static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unbl
 		if (meter_look(m, clients))
 			return;
 		due = m->due_ns < until ? m->due_ns : until;
-		if (meter_measures(m) && due > now + (clients ? DEPARTURE_NS : ARRIVAL_NS))
+		if (m->wanted && due > now + (clients ? DEPARTURE_NS : ARRIVAL_NS))
 			due = now + (clients ? DEPARTURE_NS : ARRIVAL_NS);
 		wait_for_events(r->context, NULL, 0, due, unblocked);
 	}

@@ -114,7 +114,7 @@ void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due
 void mark_now(struct meter *m, struct mark *mark)
 {
 	mark->ns = now_ns();
-	if (meter_measures(m))
+	if (m->wanted)
 		meter_read(m, &mark->load);
 }
 
@@ -126,7 +126,7 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	f->calls = to->calls - from->calls;
 	f->files = to->files - from->files;
 	f->seconds = seconds_between(from->ns, to->ns);
-	if (meter_measures(&x->meter)) {
+	if (x->meter.wanted) {
 		meter_load(&x->meter, &from->load, &to->load, &f->host);
 		f->host.seconds = f->seconds; /* the load of a part is taken for that of all */
 	}

@@ -85,7 +85,7 @@ static void test_loads(void)
 	meter_init();
 	before = later();
 	ok(isnan(seconds_of(&before, &before)), "there is no load before the first client");
-	meter_want(&m);
+	meter_look(&m, true);
 	ok(m.state == METER_SETTLING && !soaker_is_parked(m.instrument.soaker),
 	   "a client wakes the soakers");
 	ok(look(true), "a period begins when the soakers have settled");
@@ -111,7 +111,7 @@ static void test_loads(void)
 	ok(last.now.limits.now == UNSAFE_WEIGHT && isnan(seconds_of(&last, &to)) &&
 		   near(seconds_of(&from, &to), last.now.time - from.now.time),
 	   "nothing is counted after a period, and its last sample keeps the reasons");
-	meter_want(&m);
+	meter_look(&m, true);
 	ok(look(true), "a second period begins");
 	to = later();
 	ok(near(seconds_of(&from, &to), to.now.time - to.begin.time) && to.now.limits.now == 0,
@@ -123,13 +123,13 @@ static void test_loads(void)
 static void blocked(void *arg)
 {
 	(void)arg;
-	meter_want(&m);
+	meter_look(&m, true);
 	ok(m.state == METER_BLOCKED, "another program soaks: the soakers sleep");
 	is(meter_no_load(&m, 0), NO_LOAD_HELD, "a client of that time has no load, and the reason");
 	ok(!look(true) && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX,
 	   "the lock is tried again while there are clients");
 	ok(!look(false) && m.state == METER_PARKED, "not without clients");
-	meter_want(&m);
+	meter_look(&m, true);
 	flock(other_lock, LOCK_UN);
 	ok(!look(true) && m.state == METER_SETTLING && look(true),
 	   "a load begins when the other program has ended");
@@ -141,7 +141,7 @@ static void blocked_at_start(void *arg)
 	(void)arg;
 	m.own = true;
 	m.calibration.cpu = NULL;
-	meter_want(&m);
+	meter_look(&m, true);
 	look(true);
 	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
 	   "a first baseline is not measured while there are clients");
@@ -188,28 +188,61 @@ static void test_blocked(void)
 	meter_free();
 }
 
-/* Idle time that is tried again, as its trial failed at the start; a client comes meanwhile. */
+static bool measure_until_stopped(const struct instrument *in, struct calibration *c,
+				  double seconds, const _Atomic int *stop)
+{
+	(void)in;
+	(void)c;
+	(void)seconds;
+	while (!*stop)
+		sleep_ns(1000000);
+	return false;
+}
+
+static void sample_nothing(const struct instrument *in, const struct calibration *c,
+			   struct load_sample *sum, struct load_sample *each)
+{
+	(void)in;
+	(void)c;
+	(void)each;
+	*sum = (struct load_sample){.time = 1};
+}
+
+static void close_nothing(struct instrument *in)
+{
+	in->kind = NULL;
+}
+
+/* Idle time that cannot be measured; and one whose baseline is renewed when a client comes. */
 static void test_idle(void)
 {
+	static const struct instrument_kind kind = {.sample = sample_nothing,
+						    .baseline = measure_until_stopped,
+						    .close = close_nothing};
+
 	m = (struct meter){.wanted = true, .own = true};
-	cpus_online(&m.calibration.cpus);
 	pthread_rwlock_init(&m.lock, NULL);
 	meter_look(&m, false);
-	ok(m.state == METER_PARKED && m.due_ns < UINT64_MAX, "idle time is tried again");
-	look(false);
+	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
+	   "without an instrument nothing is tried");
+	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "a client has no load then");
+	m.instrument.kind = &kind;
+	m.state = METER_COUNTING;
+	m.counts = true;
+	m.calibration = (struct calibration){.cpus.n = 1, .cpu = calloc(1, sizeof(baseline))};
+	meter_look(&m, false);
+	ok(m.state == METER_COUNTING && m.due_ns < UINT64_MAX,
+	   "a pause without clients is waited for");
+	m.idle_ns -= 2000000000;
+	meter_look(&m, false);
 	ok(m.state == METER_MEASURING, "the machine is measured while there are no clients");
 	while (m.state == METER_MEASURING) {
 		sleep_ns(10000000);
 		meter_look(&m, true);
 	}
-	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "a client that comes meanwhile has no load");
-	ok(!look(true) && m.due_ns == UINT64_MAX, "nothing is tried while it is there");
-	meter_look(&m, false);
-	ok(m.due_ns < UINT64_MAX, "idle time is tried again when it has left");
-	m.state = METER_COUNTING;
+	ok(m.state == METER_COUNTING && m.calibration.cpu != NULL && !m.renewed,
+	   "a client that comes meanwhile is measured against the old baseline");
 	look(false);
-	ok(m.state == METER_COUNTING && m.due_ns == UINT64_MAX,
-	   "idle time is counted on without clients, and nothing is looked at");
 	meter_stop(&m);
 }
 
