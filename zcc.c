@@ -2,10 +2,9 @@
  * zcc: sends files to zcs over TCP, or requests bytes of it, and reports what that cost both hosts.
  */
 #include <limits.h>
-#include <sys/stat.h>
 
 #include "common.h"
-#include "lib/send/comparison.h"
+#include "lib/send/plan.h"
 #include "lib/send/request.h"
 #include "lib/send/transfer.h"
 
@@ -167,37 +166,26 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 	return NULL;
 }
 
-/* Whether two paths are of one file. */
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
-/* Reads the files of --save and --against, or dies. */
+/* Reads the files of --save and --against, and tries to write that of --save, or dies. */
 static void plan_find(struct plan *plan, struct comparison *c, struct saved *before,
 		      struct saved *kept)
 {
 	const char *save = opt.compare.save, *against = opt.compare.against;
 
-	*c = (struct comparison){.plan = plan, .before_path = against, .kept_path = save};
 	if (save != NULL) {
-		saved_try_or_die(save);
 		saved_find_or_die(kept, save);
-		if (kept->n > 0)
-			comparison_check_or_die(plan, kept, "--save", save);
-		c->kept = kept;
+		if (kept->last != NULL)
+			comparison_check_or_die(plan, kept->last, "--save", save);
+		saved_append_or_die(kept, plan, save);
 	}
-	if (against == NULL)
-		return;
-	saved_read_or_die(before, "--against", against);
-	comparison_check_or_die(plan, before, "--against", against);
-	c->before = before;
-	/* Sessions that are compared with are none of this side. */
-	if (save != NULL && !is_same_file(save, against))
-		plan->earlier = saved_plan(kept);
+	if (against != NULL) {
+		saved_read_or_die(before, "--against", against);
+		comparison_check_or_die(plan, before->last, "--against", against);
+		/* Sessions that are compared with are none of this side. */
+		if (kept->last != NULL && strcmp(kept->text, before->text) != 0)
+			plan->earlier = kept->last;
+	}
+	*c = (struct comparison){.plan = plan, .before = before->last, .kept = kept->last};
 }
 
 /* Prepares the plan. */
@@ -210,7 +198,7 @@ static void plan_prepare(struct plan *plan)
 	for (i = 0; i < plan->n; i++) {
 		c = options_run(&opt, i);
 		plan->run[i].chunk = method_chunk(c.method, c.chunk, c.streams);
-		plan->run[i].streams = c.streams;
+		plan->run[i].streams = (uint64_t)c.streams;
 		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", c.method->name);
 		strcpy(plan->run[i].instrument, c.instrument);
 	}
@@ -219,7 +207,7 @@ static void plan_prepare(struct plan *plan)
 /* Sends the files: once, or as often as a comparison needs.  Returns NULL or what is wrong. */
 static const char *send_all(struct send_report *rep, char **names, int n, char why[DIE_MAX])
 {
-	struct saved before = {.n = 0}, kept = {.n = 0};
+	struct saved before = {.last = NULL}, kept = before;
 	struct comparison comparison;
 	const char *error = NULL;
 	struct fileset set;

@@ -1,8 +1,7 @@
-#include "lib/send/comparison.h"
-
 #include "lib/report/units.h"
+#include "lib/send/plan.h"
 
-#define NAME   COMPARISON_NAME
+#define NAME   64 /* bytes of a run's name */
 #define FIGURE 96 /* bytes of a figure with its interval */
 
 /*
@@ -22,70 +21,66 @@ static const struct {
 	[INSTRUMENT] = {"CPUs", -8},
 };
 
-/* Bytes as the options have them: `64k`. */
-static void size_text(uint64_t bytes, char *buf, size_t size)
-{
-	static const char units[] = " kmgt";
-	int i = 0;
-
-	while (units[i + 1] != '\0' && bytes > 0 && bytes % 1024 == 0) {
-		bytes /= 1024;
-		i++;
-	}
-	snprintf(buf, size, "%" PRIu64 "%.*s", bytes, i > 0, &units[i]);
-}
-
+/* A run's text in a column; bytes as the options have them: `64k`. */
 static const char *cell(const struct plan_run *run, enum column c, char buf[NAME])
 {
-	const bool soaked = strcmp(run->instrument, LOAD_BY_SOAKING) == 0;
+	uint64_t n = c == BYTES ? run->chunk : run->streams;
+	int i = 0;
 
 	if (c == METHOD)
 		return run->method;
 	if (c == INSTRUMENT)
-		return run->instrument[0] == '\0' ? "" : soaked ? "soaked" : "unsoaked";
-	if (c == BYTES)
-		size_text(run->chunk, buf, NAME);
-	else
-		snprintf(buf, NAME, "%d", run->streams);
+		return run->instrument[0] == '\0'                      ? ""
+		       : strcmp(run->instrument, LOAD_BY_SOAKING) == 0 ? "soaked"
+								       : "unsoaked";
+	for (; c == BYTES && i < 4 && n > 0 && n % 1024 == 0; i++)
+		n /= 1024;
+	snprintf(buf, NAME, "%" PRIu64 "%.*s", n, i > 0, &" kmgt"[i]);
 	return buf;
 }
 
 /* The columns in which the runs differ, as a set; the method is always in it. */
 static unsigned differing_in(const struct plan *p)
 {
-	const struct plan_run *a = p->run, *b;
 	unsigned set = 1u << METHOD;
+	char first[NAME], text[NAME];
+	enum column c;
+	int i;
 
-	for (b = a + 1; b < a + p->n; b++) {
-		if (a->chunk != b->chunk)
-			set |= 1u << BYTES;
-		if (a->streams != b->streams)
-			set |= 1u << STREAMS;
-		if (strcmp(a->instrument, b->instrument) != 0)
-			set |= 1u << INSTRUMENT;
-	}
+	for (i = 1; i < p->n; i++)
+		for (c = BYTES; c < COLUMNS; c++)
+			if (strcmp(cell(&p->run[0], c, first), cell(&p->run[i], c, text)) != 0)
+				set |= 1u << c;
 	return set;
 }
 
 /* `send 64k, 4 streams, soaked`: the columns of a set; `64k a call, 4 streams` without the method. */
 static const char *name_of(const struct plan_run *run, unsigned set, char buf[NAME])
 {
-	char text[NAME];
+	const bool has_method = (set & 1u << METHOD) != 0;
+	const char *text;
+	char number[NAME];
+	enum column c;
 
-	strcpy(buf, (set & 1u << METHOD) != 0 ? run->method : "");
-	if (set & 1u << BYTES)
-		string_append(buf, NAME, buf[0] != '\0' ? " %s" : "%s a call",
-			      cell(run, BYTES, text));
-	if (set & 1u << STREAMS)
-		string_append(buf, NAME, "%s%d stream%s", buf[0] != '\0' ? ", " : "", run->streams,
-			      plural((uint64_t)run->streams));
-	if (set & 1u << INSTRUMENT && run->instrument[0] != '\0')
-		string_append(buf, NAME, "%s%s", buf[0] != '\0' ? ", " : "",
-			      cell(run, INSTRUMENT, text));
+	buf[0] = '\0';
+	for (c = METHOD; c < COLUMNS; c++) {
+		text = cell(run, c, number);
+		if ((set & 1u << c) == 0 || text[0] == '\0')
+			continue;
+		string_append(buf, NAME, "%s%s",
+			      buf[0] == '\0' ? ""
+			      : c == BYTES   ? " "
+					     : ", ",
+			      text);
+		if (c == STREAMS)
+			string_append(buf, NAME, " stream%s", plural(run->streams));
+		if (c == BYTES && !has_method)
+			string_append(buf, NAME, " a call");
+	}
 	return buf;
 }
 
-const char *comparison_run_name(const struct plan *p, int i, char buf[NAME])
+static const char *run_name(const struct plan *p, int i, char buf[NAME])
 {
 	return name_of(&p->run[i], differing_in(p), buf);
 }
@@ -96,7 +91,7 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
 
 	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
 	if (p->n > 1)
-		string_append(buf, COMPARISON_PLACE, ", %s", comparison_run_name(p, i, name));
+		string_append(buf, COMPARISON_PLACE, ", %s", run_name(p, i, name));
 	return buf;
 }
 
@@ -104,46 +99,26 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
  * Text.
  */
 
-/* The plan that is compared with, and its earlier sessions; NULL: none. */
-static const struct plan *before_of(const struct comparison *c)
-{
-	return c->before != NULL ? saved_plan(c->before) : NULL;
-}
-
-/* What run i is compared with: run *k of this plan, or of that before. */
-static const struct plan *reference_of(const struct comparison *c, int i, int *k)
-{
-	*k = c->before != NULL ? i : plan_reference(c->plan, i);
-	return c->before != NULL ? before_of(c) : c->plan;
-}
-
 /* The figures that are compared, in the table's order. */
 static const struct {
 	const char *title;
 	int width;
 	const char *key; /* in JSON, in whose unit the plan's is `factor` */
 	double factor;
-	const char *ratio_key; /* NULL: there is no ratio of it */
-	/* Of the line about a ratio: what it is of, and what comes before and behind it. */
-	const char *what, *verb, *times, *times_before;
+	const char *ratio_key;                   /* NULL: there is no ratio of it */
+	const char *verb, *times, *times_before; /* around the ratio and behind it, in words */
 } compared[] = {
-	[PLAN_RATE] = {"KiB/s", 22, "bits_per_second", 8 * 1024, "throughput_ratio", "throughput",
-		       "has", "times the throughput of ", "times its earlier throughput"},
+	[PLAN_RATE] = {"KiB/s", 22, "bits_per_second", 8 * 1024, "throughput_ratio", "has",
+		       "times the throughput of ", "times its earlier throughput"},
 	[PLAN_LOAD] = {"load", 13, "load_percent", .factor = 100},
-	[PLAN_COST] = {"cost, us/KiB", 15, "cost_us_per_kib", 1, "cost_ratio", "cost", "costs",
+	[PLAN_COST] = {"cost, us/KiB", 15, "cost_us_per_kib", 1, "cost_ratio", "costs",
 		       "times as much as ", "times as much as before"},
 	[PLAN_REMOTE_LOAD] = {"receiver: load", 14, "remote_load_percent", .factor = 100},
 	[PLAN_REMOTE_COST] = {"cost, us/KiB", 15, "remote_cost_us_per_kib", 1, "remote_cost_ratio",
-			      "the receiver's cost", "costs the receiver", "times as much as ",
-			      "times as much as before"},
+			      "costs the receiver", "times as much as ", "times as much as before"},
 };
 
 #define COMPARED PLAN_UNCERTAINTY /* the first that is not compared */
-
-static bool is_remote(enum plan_figure f)
-{
-	return f == PLAN_REMOTE_LOAD || f == PLAN_REMOTE_COST;
-}
 
 /* Whether a figure is known of any run of the plans. */
 static bool is_known(const struct comparison *c, enum plan_figure f)
@@ -152,7 +127,7 @@ static bool is_known(const struct comparison *c, enum plan_figure f)
 
 	for (i = 0; i < c->plan->n; i++)
 		if (!isnan(plan_mean(c->plan, i, f).value) ||
-		    (c->before != NULL && !isnan(plan_mean(before_of(c), i, f).value)))
+		    (c->before != NULL && !isnan(plan_mean(c->before, i, f).value)))
 			return true;
 	return false;
 }
@@ -162,7 +137,7 @@ static const char *mean_text(const struct plan *p, int i, enum plan_figure f, ch
 {
 	const struct estimate e = plan_mean(p, i, f);
 	const double half = statistics_half(&e);
-	const unsigned unsafe = plan_unsafe(p, i, is_remote(f));
+	const unsigned unsafe = plan_unsafe(p, i, f);
 	char text[FIGURE_STRLEN];
 
 	switch (f) {
@@ -207,15 +182,9 @@ static void print_table(const struct comparison *c, const struct send_options *o
 		print_row(c, NULL, 0, "");
 	for (i = 0; i < c->plan->n; i++) {
 		if (c->before != NULL)
-			print_row(c, before_of(c), i, "before");
+			print_row(c, c->before, i, "before");
 		print_row(c, c->plan, i, "now");
 	}
-}
-
-/* Whether a ratio has an end that can be printed; figures that are near 0 may differ without end. */
-static bool is_ratio(const struct estimate *e)
-{
-	return isfinite(e->value) && !isinf(e->low) && !isinf(e->high);
 }
 
 /* `2.61 (2.48 to 2.75)`, or without an interval `2.61`; `2.61?` of an unsafe load */
@@ -234,44 +203,40 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 
 static struct estimate ratio_of(const struct comparison *c, int i, enum plan_figure f)
 {
-	return c->before != NULL ? plan_ratio_to(c->plan, before_of(c), i, f)
+	return c->before != NULL ? plan_ratio_to(c->plan, c->before, i, f)
 				 : plan_ratio(c->plan, i, f);
 }
 
 /* Compares run i with its reference, which is not itself, in words. */
 static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 {
-	const struct estimate e = ratio_of(c, i, f);
-	const bool none = e.low <= 1 && e.high >= 1;
+	const struct plan *than = c->before != NULL ? c->before : c->plan;
+	const int k = c->before != NULL ? i : plan_reference(c->plan, i);
+	const unsigned unsafe = plan_unsafe(c->plan, i, f) | plan_unsafe(than, k, f);
+	struct estimate e = ratio_of(c, i, f);
 	char name[NAME], other[NAME] = "", text[FIGURE];
-	int k;
-	const struct plan *than = reference_of(c, i, &k);
-	const unsigned unsafe = plan_unsafe(c->plan, i, is_remote(f)) |
-				plan_unsafe(than, k, is_remote(f));
+	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
 	struct wrap w;
 
 	if (isnan(plan_mean(c->plan, i, f).value) || isnan(plan_mean(than, k, f).value))
 		return;
-	if (c->before == NULL)
-		comparison_run_name(c->plan, k, other);
-	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-	wrap_add(&w, "", "%s%s", comparison_run_name(c->plan, i, name),
-		 c->before != NULL ? " now" : "");
-	if (!is_ratio(&e)) {
-		wrap_add(&w, " ", "has no ratio of %s to %s:", compared[f].what,
-			 c->before != NULL ? "before" : other);
-		wrap_add(&w, " ", "a figure is not above 0, or they vary too much");
-		wrap_end(&w);
-		return;
+	/* Figures that are near 0 may differ without end. */
+	if (!isfinite(e.value) || isinf(e.low) || isinf(e.high)) {
+		e = (struct estimate){NAN, NAN, NAN};
+		note = "a figure is not above 0, or they vary too much";
 	}
+	if (c->before == NULL)
+		run_name(c->plan, k, other);
+	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
+	wrap_add(&w, "", "%s%s", run_name(c->plan, i, name), c->before != NULL ? " now" : "");
 	wrap_add(&w, " ", "%s%s %s", compared[f].verb,
 		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
-		 times(&e, f == PLAN_RATE ? 0 : unsafe, text));
+		 times(&e, unsafe, text));
 	wrap_add(&w, " ", "%s%s%s",
 		 c->before != NULL ? compared[f].times_before : compared[f].times, other,
-		 none ? ":" : "");
-	if (none)
-		wrap_add(&w, " ", "no difference is shown");
+		 note != NULL ? ":" : "");
+	if (note != NULL)
+		wrap_add(&w, " ", "%s", note);
 	wrap_end(&w);
 }
 
@@ -284,74 +249,75 @@ static void print_ratios(const struct comparison *c, enum plan_figure f)
 		print_ratio(c, i, f);
 }
 
-/* Several ratios are not all in their intervals with a probability of 95 %. */
-static void print_each(const struct comparison *c)
-{
-	if (c->plan->rounds > 1 && c->plan->n > (c->before != NULL ? 1 : 2))
-		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
-		       "chance\n");
-}
-
 /* A line for each reason that made loads unsafe, or left none. */
 static void print_unsafe(const struct comparison *c)
 {
 	const bool known = is_known(c, PLAN_LOAD) || is_known(c, PLAN_REMOTE_LOAD);
 	const struct plan *p = c->plan;
-	int i, n;
-
-	for (i = 0; i < UNSAFE_REASONS; i++) {
-		n = p->unsafe_runs[i];
-		if (n > 0)
-			report("%s in %d of %d run%s: %s\n", limits_name(i), n, p->added,
-			       plural((uint64_t)p->added),
-			       !known   ? "no load could be measured"
-			       : n == 1 ? "its load is unsafe (?)"
-					: "their loads are unsafe (?)");
-	}
-}
-
-/* The sessions of a file: their rounds, machine, date and title. */
-static void print_sessions(const struct saved *s, const char *what, const char *path)
-{
-	const char *date, *title;
-	const struct plan *p;
 	int i;
 
-	for (i = 0; i < s->n; i++) {
-		p = &s->session[i].plan;
-		date = p->setting[PLAN_DATE];
-		title = p->setting[PLAN_TITLE];
-		report("%s: %d round%s in %s: %s\n", what, p->rounds, plural((uint64_t)p->rounds),
-		       printable(path), s->session[i].machine);
-		if (date[0] != '\0')
-			report("  of %s%s%s\n", date, title[0] != '\0' ? ": " : "", title);
+	for (i = 0; i < UNSAFE_REASONS; i++)
+		if (p->unsafe_runs[i] > 0)
+			report("%s in %d of %d run%s: %s\n", limits_name(i), p->unsafe_runs[i],
+			       p->added, plural((uint64_t)p->added),
+			       known ? "unsafe (?)" : "no load could be measured");
+}
+
+/* A session of a file and those before it: their rounds, machine, date and title. */
+static void print_sessions(const struct plan *p, const char *what, const char *path)
+{
+	const char *title = p->setting[PLAN_TITLE];
+
+	if (p->earlier != NULL)
+		print_sessions(p->earlier, what, path);
+	report("%s: %d round%s in %s: %s\n", what, p->rounds, plural((uint64_t)p->rounds),
+	       printable(path), p->setting[PLAN_MACHINE]);
+	if (p->setting[PLAN_DATE][0] != '\0')
+		report("  of %s%s%s\n", p->setting[PLAN_DATE], title[0] != '\0' ? ": " : "", title);
+}
+
+/* The settings of which a line reports that they differ, with their units. */
+static const struct {
+	enum plan_setting setting;
+	const char *key, *what, *unit;
+} settings[] = {
+	{PLAN_SERVER, "server", "server", ""},
+	{PLAN_INTERFACE, "interface", "interface", ""},
+	{PLAN_SECONDS, "duration", "-t", " (seconds)"},
+	{PLAN_WARMUP, "omit", "warm-up", " (seconds)"},
+	{PLAN_CONGESTION, "congestion", "congestion", ""},
+	{PLAN_PACE, "pace", "pace", " (bytes/s; 0: no limit)"},
+	{PLAN_OFFLOADS, "offloads", "set of offloads", ""},
+};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+/* The value that a session had otherwise than a plan, or an earlier one; NULL: none, or not known. */
+static const char *other_value(const struct plan *then, const struct plan *now, enum plan_setting k)
+{
+	for (; then != NULL && now->setting[k][0] != '\0'; then = then->earlier)
+		if (then->setting[k][0] != '\0' && strcmp(then->setting[k], now->setting[k]) != 0)
+			return then->setting[k];
+	return NULL;
+}
+
+static void print_differences(const struct plan *then, const struct plan *now)
+{
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < SETTINGS; i++) {
+		value = other_value(then, now, settings[i].setting);
+		if (value != NULL)
+			report("%s differs: %s then, %s now%s\n", settings[i].what, value,
+			       now->setting[settings[i].setting], settings[i].unit);
 	}
-}
-
-/* A line for each setting that differs. */
-static void print_differences(const struct saved *s, const struct plan *now)
-{
-	char line[SAVED_DIFFERENCE];
-	enum plan_setting k;
-
-	for (k = PLAN_SERVER; k < PLAN_SETTINGS; k++)
-		if (saved_difference(saved_plan(s), now, k, line) != NULL)
-			report("%s\n", line);
-}
-
-/* What the file of --save has beside this session: earlier ones, perhaps with other settings. */
-static void print_kept(const struct comparison *c)
-{
-	if (c->kept == NULL || c->kept->n == 0)
-		return;
-	report("this is session %d in %s\n", c->kept->n + 1, printable(c->kept_path));
-	print_differences(c->kept, c->plan);
 }
 
 /* What the intervals of a comparison with a saved plan are of. */
 static void print_basis(const struct comparison *c)
 {
-	const int now = plan_sessions(c->plan), then = plan_sessions(before_of(c));
+	const int now = plan_sessions(c->plan), then = plan_sessions(c->before);
 
 	if (now == 1 && then == 1)
 		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
@@ -373,7 +339,7 @@ static void print_precision(const struct plan *p, double share)
 }
 
 /* What all runs have in common, and of a comparison with a saved plan, that plan. */
-static void print_above(const struct comparison *c)
+static void print_above(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
 	char name[NAME];
@@ -384,10 +350,10 @@ static void print_above(const struct comparison *c)
 		report("each run: %s\n", name);
 	if (c->before == NULL)
 		return;
-	print_sessions(c->before, "before", c->before_path);
+	print_sessions(c->before, "before", opt->compare.against);
 	print_differences(c->before, p);
-	if (c->kept != NULL && p->earlier != NULL)
-		print_sessions(c->kept, "now, too", c->kept_path);
+	if (p->earlier != NULL)
+		print_sessions(p->earlier, "now, too", opt->compare.save);
 }
 
 static void print_text(const struct comparison *c, const struct send_options *opt)
@@ -395,22 +361,24 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	const struct plan *p = c->plan;
 
 	if (!opt->quiet)
-		print_above(c);
+		print_above(c, opt);
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
 	print_ratios(c, PLAN_COST);
 	print_ratios(c, PLAN_REMOTE_COST);
 	print_ratios(c, PLAN_RATE);
-	print_each(c);
 	if (c->before != NULL)
 		print_basis(c);
-	print_kept(c);
+	/* What the file of --save has beside this session. */
+	if (c->kept != NULL) {
+		report("this is session %d in %s\n", plan_sessions(c->kept) + 1,
+		       printable(opt->compare.save));
+		print_differences(c->kept, p);
+	}
 	if (opt->compare.precision > 0)
 		print_precision(p, opt->compare.precision);
 	print_unsafe(c);
-	if (p->rounds == 1)
-		report("one round has no interval: repeat it (-r %d)\n", PLAN_ROUNDS);
 }
 
 /*
@@ -464,17 +432,17 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_open(j, NULL, '{');
 		json_string(j, "method", run->method);
 		json_count(j, "blksize", run->chunk);
-		json_count(j, "num_streams", (uint64_t)run->streams);
+		json_count(j, "num_streams", run->streams);
 		if (run->instrument[0] != '\0')
 			json_string(j, "instrument", run->instrument);
 		json_figures(j, c->plan, i);
-		json_unsafe(j, run->unsafe | run->remote_unsafe);
-		json_count(j, "unsafe_rounds", (uint64_t)run->unsafe_rounds);
+		json_unsafe(j, run->unsafe[0] | run->unsafe[1]);
+		json_count(j, "unsafe_rounds", run->unsafe_rounds);
 		if (c->before != NULL) {
 			json_open(j, "before", '{');
-			json_figures(j, before_of(c), i);
-			json_unsafe(j, plan_unsafe(before_of(c), i, false) |
-					       plan_unsafe(before_of(c), i, true));
+			json_figures(j, c->before, i);
+			json_unsafe(j, plan_unsafe(c->before, i, PLAN_LOAD) |
+					       plan_unsafe(c->before, i, PLAN_REMOTE_LOAD));
 			json_close(j, '}');
 		}
 		json_ratios(j, c, i);
@@ -485,13 +453,12 @@ static void json_runs(struct json *j, const struct comparison *c)
 
 static void json_differences(struct json *j, const struct comparison *c)
 {
-	char line[SAVED_DIFFERENCE];
-	enum plan_setting k;
+	size_t i;
 
 	json_open(j, "against_differs", '[');
-	for (k = PLAN_SERVER; k < PLAN_SETTINGS; k++)
-		if (saved_difference(before_of(c), c->plan, k, line) != NULL)
-			json_string(j, NULL, saved_setting_key(k));
+	for (i = 0; i < SETTINGS; i++)
+		if (other_value(c->before, c->plan, settings[i].setting) != NULL)
+			json_string(j, NULL, settings[i].key);
 	json_close(j, ']');
 }
 
@@ -515,10 +482,9 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	json_count(&j, "rounds", (uint64_t)c->plan->rounds);
 	if (c->before != NULL) {
 		json_count(&j, "sessions", (uint64_t)plan_sessions(c->plan));
-		json_string(&j, "against", c->before->session[c->before->n - 1].machine);
-		json_count(&j, "against_rounds",
-			   (uint64_t)c->before->session[c->before->n - 1].plan.rounds);
-		json_count(&j, "against_sessions", (uint64_t)c->before->n);
+		json_string(&j, "against", c->before->setting[PLAN_MACHINE]);
+		json_count(&j, "against_rounds", (uint64_t)c->before->rounds);
+		json_count(&j, "against_sessions", (uint64_t)plan_sessions(c->before));
 		json_differences(&j, c);
 	}
 	json_runs(&j, c);
@@ -534,17 +500,18 @@ void comparison_print(const struct comparison *c, const struct send_options *opt
 		print_text(c, opt);
 }
 
-void comparison_check_or_die(const struct plan *p, const struct saved *s, const char *option,
+void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			     const char *path)
 {
-	const struct plan *b = saved_plan(s);
-	const int i = saved_differing_run(p, b);
 	char name[NAME], other[NAME];
+	int i = 0;
 
-	if (p->n != b->n)
+	if (p->n != saved->n)
 		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
-		    b->n, plural((uint64_t)b->n), p->n);
-	if (i >= 0)
+		    saved->n, plural((uint64_t)saved->n), p->n);
+	while (i < p->n && plan_is_same_run(&p->run[i], &saved->run[i]))
+		i++;
+	if (i < p->n)
 		die("%s: %s is of another plan: its run %d is %s, not %s", option, printable(path),
-		    i + 1, name_of(&b->run[i], ~0u, name), name_of(&p->run[i], ~0u, other));
+		    i + 1, name_of(&saved->run[i], ~0u, name), name_of(&p->run[i], ~0u, other));
 }

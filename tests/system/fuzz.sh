@@ -140,7 +140,7 @@ cat >broken.c <<'END'
 #include "lib/report/json.h"
 #include "lib/report/figures.h"
 #include "lib/report/usage.h"
-#include "lib/send/saved.h"
+#include "lib/send/plan.h"
 #define BEFORE(type, name, ...) type __real_##name(__VA_ARGS__); type __wrap_##name(__VA_ARGS__)
 
 static volatile char kept;

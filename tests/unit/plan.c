@@ -132,7 +132,7 @@ static void test_receiver(void)
 	   "the receiver's ratio has the difference of 2 %% and 4 %%");
 	e = plan_ratio(&p, 1, PLAN_RATE);
 	ok(is_estimate(&e, 1, 0), "a throughput has no error but its scatter");
-	ok(p.run[0].remote_unsafe == UNSAFE_STEAL && p.run[0].unsafe == 0,
+	ok(p.run[0].unsafe[1] == UNSAFE_STEAL && p.run[0].unsafe[0] == 0,
 	   "the reasons of the receiver are its own");
 	ok(plan_is_precise(&p, 0.041) && !plan_is_precise(&p, 0.039),
 	   "the least precise cost decides, 4 %% here");
@@ -275,10 +275,11 @@ static void test_sessions(void)
 		   near(log(e.high / e.value),
 			hypot(student_t(1) * log(0.5 / 0.2) * M_SQRT1_2 * sqrt(1.5), error)),
 	   "a ratio to two sessions is by the sessions, and one session is taken to vary as they do");
-	p[0].run[0].unsafe = UNSAFE_STEAL;
-	p[2].run[0].remote_unsafe = UNSAFE_WEIGHT;
-	ok(plan_unsafe(&p[2], 0, false) == UNSAFE_STEAL &&
-		   plan_unsafe(&p[2], 0, true) == UNSAFE_WEIGHT,
+	p[0].run[0].unsafe[0] = UNSAFE_STEAL;
+	p[2].run[0].unsafe[1] = UNSAFE_WEIGHT;
+	ok(plan_unsafe(&p[2], 0, PLAN_COST) == UNSAFE_STEAL &&
+		   plan_unsafe(&p[2], 0, PLAN_REMOTE_COST) == UNSAFE_WEIGHT &&
+		   plan_unsafe(&p[2], 0, PLAN_RATE) == 0,
 	   "the reasons are those of any session");
 	for (k = 0; k < 3; k++)
 		plan_close(&p[k]);
