@@ -8,22 +8,19 @@
  * Diagnostics.
  */
 
-/* The hook and the exit statuses of die_of(). */
-static struct {
-	int status, usage_status;
-	void (*hook)(void *arg, const char *why);
-	void *arg;
-} dying = {.status = EXIT_FAILURE, .usage_status = EXIT_USAGE};
+static int die_status; /* 0: EXIT_FAILURE, or EXIT_USAGE */
+static void (*die_hook)(void *arg, const char *why);
+static void *die_arg;
 
 void die_init(void (*hook)(void *arg, const char *why), void *arg)
 {
-	dying.hook = hook;
-	dying.arg = arg;
+	die_hook = hook;
+	die_arg = arg;
 }
 
 void die_with(int status)
 {
-	dying.status = dying.usage_status = status;
+	die_status = status;
 }
 
 /* UTF-8 has the control characters U+0080 to U+009F as 0xc2 and one more byte. */
@@ -51,26 +48,32 @@ void die_of(int error, const char *fmt, ...)
 {
 	static atomic_flag begun = ATOMIC_FLAG_INIT;
 	static _Thread_local const char *first; /* why this thread is dying already, in the hook */
-	char what[DIE_MAX], why[DIE_MAX + 64];
+	char why[DIE_MAX + 64];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	vsnprintf(why, DIE_MAX, fmt, ap);
 	va_end(ap);
-	snprintf(why, sizeof(why), "%s%s%s", what, error > 0 ? ": " : "",
-		 error > 0 ? strerror(error) : "");
+	if (error > 0)
+		string_append(why, sizeof(why), ": %s", strerror(error));
+	while (first == NULL && atomic_flag_test_and_set(&begun))
+		pause();
 	if (first != NULL) {
 		warnx("%s", printable(first));
-		warnx("%s", printable(why));
-		exit(dying.status);
+	} else if (error != DIE_OF_USAGE && die_hook != NULL && !ferror(stdout)) {
+		first = why;
+		die_hook(die_arg, why);
 	}
-	while (atomic_flag_test_and_set(&begun))
-		pause();
-	first = why;
-	if (error != DIE_OF_USAGE && dying.hook != NULL && !ferror(stdout))
-		dying.hook(dying.arg, why);
 	warnx("%s", printable(why));
-	exit(error != DIE_OF_USAGE ? dying.status : dying.usage_status);
+	if (die_status == 0)
+		die_status = error == DIE_OF_USAGE ? EXIT_USAGE : EXIT_FAILURE;
+	exit(die_status);
+}
+
+void command_die(const char *name, int error)
+{
+	die_status = error == ENOENT ? 127 : 126;
+	die_of(error, "cannot run %s", name);
 }
 
 bool string_append(char *buf, size_t size, const char *fmt, ...)
@@ -99,7 +102,6 @@ void *alloc_or_die(size_t n, size_t size, const char *what)
 	return p;
 }
 
-static pthread_t main_thread;
 static const _Atomic int *stop_signal; /* that ends the program; NULL: it catches none */
 
 void init_program(const _Atomic int *stop)
@@ -113,7 +115,6 @@ void init_program(const _Atomic int *stop)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
-	main_thread = pthread_self();
 	stop_signal = stop;
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	signal(SIGPIPE, SIG_IGN);
@@ -124,24 +125,20 @@ int stdout_flush(void)
 {
 	struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
 	sigset_t set, old;
-	bool done;
 	int n, e;
 
 	stop_signals(&set);
-	if (!pthread_equal(pthread_self(), main_thread))
-		sigemptyset(&set);
 	pthread_sigmask(SIG_UNBLOCK, &set, &old);
 	do
 		n = poll(&p, 1, 1000);
 	while (n < 0 || (n == 0 && (stop_signal == NULL || *stop_signal <= 0)));
-	errno = n > 0 ? EIO : EINTR;
-	done = n > 0 && fflush(stdout) == 0 && !ferror(stdout);
-	e = errno;
+	e = n == 0 ? EINTR : fflush(stdout) != 0 ? errno : ferror(stdout) ? EIO : 0;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!done)
-		__fpurge(stdout); /* exit(3) would write it */
+	if (e == 0)
+		return 0;
+	__fpurge(stdout); /* exit(3) would write it */
 	errno = e;
-	return done ? 0 : -1;
+	return -1;
 }
 
 void report_flush(void)
@@ -186,23 +183,6 @@ void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked)
 }
 
 /*
- * Commands.
- */
-
-void command_exec(char **argv)
-{
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	execvp(argv[0], argv);
-}
-
-void command_die(const char *name, int error)
-{
-	dying.status = error == ENOENT ? 127 : 126;
-	die("cannot run %s: %s", name, strerror(error));
-}
-
-/*
  * Files.
  */
 
@@ -242,55 +222,27 @@ int file_write(const char *dir, const char *name, const char *text)
 	return e == 0 ? 0 : -1;
 }
 
-char *file_target_or_die(const char *path)
-{
-	struct stat st;
-	char *file;
-
-	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) &&
-	    (st.st_uid == geteuid() || st.st_uid == 0))
-		file = realpath(path, NULL);
-	else
-		file = strdup(path);
-	if (file == NULL)
-		die_errno("cannot write %s", printable(path));
-	return file;
-}
-
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
-	const mode_t mask = umask(0);
-	char *file = file_target_or_die(path), *temporary;
-	mode_t mode = 0666;
-	sigset_t all, old;
 	struct stat st;
-	int fd, e;
+	char *new;
 	FILE *f;
+	int e;
 
-	umask(mask);
-	if (lstat(file, &st) == 0 && !S_ISLNK(st.st_mode)) {
-		mode = st.st_mode;
-		if (!S_ISREG(mode))
-			die("cannot write %s: not a regular file", printable(path));
-	}
-	if (asprintf(&temporary, "%s.XXXXXX", file) < 0)
-		die_errno("%s", printable(path));
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &old); /* no signal may leave the new file behind */
-	fd = mkostemp(temporary, O_CLOEXEC);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		die("cannot write %s: not a regular file", path);
+	if (asprintf(&new, "%s.%d", path, (int)getpid()) < 0)
+		die_errno("%s", path);
+	f = fopen(new, "wxe");
 	if (f != NULL)
 		print(f, arg);
-	if (f == NULL || fflush(f) != 0 || fchmod(fd, mode & 0666 & ~mask) != 0 || fsync(fd) != 0 ||
-	    rename(temporary, file) != 0) {
+	if (f == NULL || fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(new, path) != 0) {
 		e = errno;
-		unlink(temporary);
-		die("cannot write %s: %s", printable(path), strerror(e));
+		unlink(new);
+		die_of(e, "cannot write %s", path);
 	}
 	fclose(f);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	free(temporary);
-	free(file);
+	free(new);
 }
 
 /*
@@ -299,12 +251,11 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 
 int thread_start(pthread_t *id, void *(*function)(void *), void *arg)
 {
-	const long least = sysconf(_SC_THREAD_STACK_MIN);
 	pthread_attr_t attr;
 	int e;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, least > THREAD_STACK ? (size_t)least : THREAD_STACK);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
 	e = pthread_create(id, &attr, function, arg);
 	pthread_attr_destroy(&attr);
 	return e;

@@ -61,6 +61,9 @@ _Noreturn void die_of(int error, const char *fmt, ...) __attribute__((format(pri
 /* From now on die() and usage_error() exit with this status. */
 void die_with(int status);
 
+/* Dies as that errno kept a command from running: 127 is the status of ENOENT, 126 of all others. */
+_Noreturn void command_die(const char *name, int error);
+
 /*
  * Makes die() call `hook` with `arg` and its line first, unless stdout cannot be written: the hook
  * closes a JSON report.  It must not call die() itself.
@@ -105,8 +108,8 @@ void report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void report_flush(void);
 
 /*
- * fflush(3) of stdout.  Nobody may read what it writes: the signals that stop the program, which its main
- * thread blocks elsewhere, come through here, and after such a signal it fails with EINTR where stdout
+ * fflush(3) of stdout.  Nobody may read what it writes: the signals that stop the program, which are
+ * blocked elsewhere, come through here, and after such a signal it fails with EINTR where stdout
  * takes nothing for a second.  What it cannot write is lost.
  */
 int stdout_flush(void);
@@ -125,19 +128,6 @@ void stop_signals(sigset_t *set);
 void catch_stop_signals_waiting(void (*handler)(int), sigset_t *unblocked);
 
 /*
- * Commands that a program runs.
- */
-
-/*
- * Becomes the command, found by PATH.  SIGPIPE and SIGXFSZ get their default action back.  Returns
- * if it fails.
- */
-void command_exec(char **argv);
-
-/* Dies as that errno kept the command from running: 127 is the status of ENOENT, 126 of all others. */
-_Noreturn void command_die(const char *name, int error);
-
-/*
  * Files.
  */
 
@@ -154,16 +144,9 @@ int file_read_line(const char *path, char *buf, size_t size);
 int file_write(const char *dir, const char *name, const char *text);
 
 /*
- * The file that file_replace_or_die() writes: that which a symbolic link of the user or of root
- * names.  A link that somebody else has made is not followed: in a directory that all may write to it
- * may name any file.  To be freed by free(3).  Dies of a link to a file that does not exist.
- */
-char *file_target_or_die(const char *path);
-
-/*
- * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  It
- * keeps its mode, within what umask leaves.  A link that file_target_or_die() does not follow is replaced; a device or directory
- * is an error.
+ * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  What is
+ * there and not a regular file, such as a symbolic link, is an error: in a directory that all may write to
+ * it may be anybody's.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);
@@ -173,7 +156,7 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
  */
 
 /*
- * Starts a thread with a stack of THREAD_STACK bytes, or the least that the system has, which
+ * Starts a thread with a stack of THREAD_STACK bytes, which
  * inherits the caller's blocked signals.  Returns 0 or the error, which is not in errno.
  */
 #define THREAD_STACK (128 * 1024)

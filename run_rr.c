@@ -65,13 +65,12 @@ int main(int argc, char **argv)
 {
 	char *no_command[] = {NULL, NULL};
 
-	init_program(NULL);
 	argv += options_read(&USAGE("run_rr", rows, true), argc, argv, &opt);
 	if (*argv == NULL) {
 		no_command[0] = shell();
 		argv = no_command;
 	}
 	set_rr_or_die(opt.priority);
-	command_exec(argv);
+	execvp(argv[0], argv);
 	command_die(argv[0], errno);
 }

@@ -277,7 +277,7 @@ nowhere_to_save()
 	grep -x 'zcc: cannot write /dev/null: not a regular file' err
 	ln -s none dangling
 	exits 1 "$zcc" -s 0 -p "$PORT" --save dangling file
-	grep -x 'zcc: cannot write dangling: No such file or directory' err
+	grep -x 'zcc: cannot write dangling: not a regular file' err
 	[ ! -s out ]
 }
 check '--save where nothing can be written: an error before anything is sent' nowhere_to_save

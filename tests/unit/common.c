@@ -135,7 +135,7 @@ static bool is_file(const char *path, mode_t mode, const char *line)
 	       file_read_line(path, got, sizeof(got)) == 0 && strcmp(got, line) == 0;
 }
 
-static void replace_dangling(void *path)
+static void replace_link(void *path)
 {
 	file_replace_or_die(path, print_new, "new\n");
 }
@@ -144,40 +144,23 @@ static void test_file_replace(void)
 {
 	char dir[] = "/tmp/zc-unit.XXXXXX", before[PATH_MAX], printed[256];
 	const mode_t mask = umask(022);
-	struct stat st;
 
 	if (mkdtemp(dir) == NULL || getcwd(before, sizeof(before)) == NULL || chdir(dir) != 0)
 		err(EXIT_FAILURE, "%s", dir);
 	file_replace_or_die("file", print_new, "one\n");
 	ok(is_file("file", 0644, "one"), "file_replace: a new file has the mode that umask leaves");
-	chmod("file", 0600);
 	file_replace_or_die("file", print_new, "two\n");
-	ok(is_file("file", 0600, "two"), "file_replace: a file keeps its mode");
+	ok(is_file("file", 0644, "two"), "file_replace: a file is replaced");
 	if (symlink("file", "link") != 0)
 		err(EXIT_FAILURE, "%s", dir);
-	file_replace_or_die("link", print_new, "three\n");
-	ok(lstat("link", &st) == 0 && S_ISLNK(st.st_mode) && is_file("file", 0600, "three"),
-	   "file_replace: what a link of one's own names is written, and the link stays");
-	unlink("file");
-	ok(status_of(replace_dangling, "link", printed, sizeof(printed)) == EXIT_FAILURE,
-	   "file_replace: a link of one's own that names nothing is an error");
-	file_replace_or_die("file", print_new, "four\n");
-	if (lchown("link", 65533, 65533) == 0 && chmod("file", 0666) == 0 &&
-	    chown("file", 65533, 65533) == 0) {
-		file_replace_or_die("link", print_new, "five\n");
-		ok(is_file("link", 0644, "five") && is_file("file", 0666, "four"),
-		   "file_replace: a link of somebody else is replaced, and not followed");
-		file_replace_or_die("file", print_new, "six\n");
-		ok(is_file("file", 0644, "six"),
-		   "file_replace: a file of somebody else gets no more than umask leaves");
-	} else {
-		skip("file_replace: links and files of somebody else", "needs root");
-	}
+	ok(status_of(replace_link, "link", printed, sizeof(printed)) == EXIT_FAILURE &&
+		   is_file("file", 0644, "two"),
+	   "file_replace: a symbolic link is an error, and not followed");
 	unlink("link");
 	unlink("file");
+	ok(chdir("/") == 0 && rmdir(dir) == 0, "file_replace leaves no other file");
 	if (chdir(before) != 0)
 		err(EXIT_FAILURE, "%s", before);
-	rmdir(dir);
 	umask(mask);
 }
 
@@ -288,26 +271,12 @@ static void signal_errors(void *arg)
 	exit(7);
 }
 
-/* grep(1) finds that it ignores neither: each is the lowest bit of its digit. */
-static void exec_grep(void *arg)
-{
-	static char *argv[] = {"grep", "-Eq",
-			       "^SigIgn:\t[0-9a-f]{9}[02468ace][0-9a-f]{2}[02468ace][0-9a-f]{3}$",
-			       "/proc/self/status", NULL};
-
-	(void)arg;
-	init_program(NULL);
-	command_exec(argv);
-}
-
 static void test_signals(void)
 {
 	char printed[256];
 
 	ok(status_of(signal_errors, NULL, printed, sizeof(printed)) == 7,
 	   "SIGPIPE and SIGXFSZ do not end a program");
-	ok(status_of(exec_grep, NULL, printed, sizeof(printed)) == 0,
-	   "a command ignores neither SIGPIPE nor SIGXFSZ");
 }
 
 int main(void)
