@@ -3,6 +3,7 @@
 #include "lib/net/wire.h"
 
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
+#define PAUSE_NS     20000000u /* a main thread that is late by this or more has paused */
 #define REQUEST_SIZE (64 * 1024) /* bytes of each read */
 #define HOPELESS     3           /* failures in a row, before any success, that end the requests */
 
@@ -16,14 +17,10 @@ struct request_run {
 	struct send_report *report;
 	const struct target *target;
 	struct requester *requester; /* a thread each */
-	uint32_t size;               /* bytes asked for now */
-	_Atomic uint64_t left, done; /* connections still to be made, and made */
+	_Atomic uint64_t begun;      /* connections of this size */
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
-	pthread_mutex_t lock;        /* of the next two */
-	int failures, error;         /* failures before any success, and the last of their errors */
-	_Atomic bool hopeless;       /* too many failed so: no more connections are made */
+	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t watch_ns;           /* when the main thread is to look next whether it came late */
-	struct stall_evidence evidence;
 };
 
 struct requester {
@@ -35,108 +32,61 @@ struct requester {
 
 /* A connection, and how its reply came. */
 struct reply {
-	uint64_t begin_ns; /* before the connection was made */
-	uint64_t got;      /* bytes */
-	uint64_t first_ns; /* when the first byte had been read */
-	uint64_t last_ns;  /* when the connection was made, or data last came */
+	uint64_t last_ns;       /* when it began, or the last wait ended */
+	uint64_t got;           /* bytes */
+	enum stall_place place; /* where it waits */
 	struct wait wait;
 };
 
-/* Sends how many bytes are asked for: 0, or the error. */
-static int send_request(const struct request_run *rr, int fd)
+/* Ends a wait now.  The next one is at that place. */
+static void end_wait(struct reply *r, enum stall_place next)
 {
-	unsigned char header[WIRE_HEADER];
-	size_t sent = 0;
-	ssize_t n;
+	const uint64_t now = now_ns();
 
-	wire_put(header, rr->size);
-	while (sent < sizeof(header)) {
-		n = send(fd, header + sent, sizeof(header) - sent, 0);
-		if (n < 0 && errno != EINTR)
-			return errno;
-		sent += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	if (now - r->last_ns > r->wait.ns[r->place])
+		r->wait.ns[r->place] = now - r->last_ns;
+	r->last_ns = now;
+	r->place = next;
 }
 
-/* Notes the wait that ended at `now`, if it is the longest. */
-static void note_wait(struct reply *r, uint64_t now)
+/* Sends how many bytes are asked for: 0, or the error. */
+static int send_request(const struct requester *q, int fd)
 {
-	if (now - r->last_ns > r->wait.longest_ns) {
-		r->wait.longest_ns = now - r->last_ns;
-		r->wait.before_first = r->got == 0;
-	}
+	unsigned char header[WIRE_HEADER];
+
+	wire_put(header, q->counts.size);
+	return TEMP_FAILURE_RETRY(send(fd, header, sizeof(header), 0)) < 0 ? errno : 0;
 }
 
 /* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */
 static int read_reply(struct requester *q, int fd, struct reply *r)
 {
-	const struct request_run *rr = q->rr;
-	uint64_t now;
 	ssize_t n;
 
 	do {
-		n = recv(fd, q->buf, REQUEST_SIZE, 0);
-		if (n < 0 && errno != EINTR)
-			return errno;
+		n = TEMP_FAILURE_RETRY(recv(fd, q->buf, REQUEST_SIZE, 0));
 		if (n < 0)
-			continue;
-		now = now_ns();
-		if (r->got == 0)
-			r->first_ns = now;
-		note_wait(r, now);
-		r->last_ns = now;
+			return errno;
+		end_wait(r, STALL_DATA);
 		r->got += (uint64_t)n;
-	} while (n != 0 && r->got <= rr->size); /* more might never end */
-	return r->got == rr->size ? 0 : EMSGSIZE;
-}
-
-static void count_success(struct requester *q, const struct reply *r, uint64_t end_ns)
-{
-	struct requests *c = &q->counts;
-
-	if (!q->rr->succeeded)
-		q->rr->succeeded = true;
-	latency_add(&c->latency[CONNECT], r->wait.connect_ns);
-	if (q->rr->size > 0)
-		latency_add(&c->latency[FIRST_BYTE], r->first_ns - r->begin_ns);
-	latency_add(&c->latency[TOTAL], end_ns - r->begin_ns);
-	c->bytes += q->rr->size;
-	stalls_add(&c->stalls, &r->wait);
-}
-
-/* Counts a connection that the end of the run aborts, which was made if `connected`. */
-static void count_open(struct requester *q, struct reply *r, bool connected)
-{
-	const uint64_t now = now_ns();
-
-	if (connected)
-		note_wait(r, now);
-	else
-		r->wait.connect_ns = now - r->begin_ns;
-	stalls_add_open(&q->counts.stalls, &r->wait, now - r->begin_ns);
+	} while (n != 0 && r->got <= q->counts.size); /* more might never end */
+	return r->got == q->counts.size ? 0 : EMSGSIZE;
 }
 
 /* Counts a failure; before any success, too many of them end the connections. */
 static void count_failure(struct requester *q, int e)
 {
 	struct request_run *rr = q->rr;
-	const int kind = failure_of(e);
+	const int kind = requests_count_failure(&q->counts, e);
 
-	q->counts.failed[kind]++;
-	q->counts.error[kind] = e;
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
 		sleep_ns(BACKOFF_NS);
 	if (rr->succeeded)
 		return;
-	pthread_mutex_lock(&rr->lock);
 	rr->error = e;
 	/* To wait for one that times out was long enough. */
-	if (++rr->failures >= (kind == FAIL_TIMEOUT ? 1 : HOPELESS)) {
-		rr->hopeless = true;
+	if ((rr->failures += kind == FAIL_TIMEOUT ? HOPELESS : 1) >= HOPELESS)
 		run_stop(rr->run);
-	}
-	pthread_mutex_unlock(&rr->lock);
 }
 
 /*
@@ -146,25 +96,29 @@ static void count_failure(struct requester *q, int e)
 static void request_once(struct requester *q)
 {
 	struct request_run *rr = q->rr;
-	struct reply r = {.begin_ns = now_ns()};
+	const uint64_t begin_ns = now_ns();
+	struct reply r = {.last_ns = begin_ns};
 	const int fd = target_connect(rr->target, rr->run, &q->worker.sock);
 	int e = fd < 0 ? errno : 0;
 	bool stopped;
 
 	if (fd >= 0) {
-		r.last_ns = now_ns();
-		r.wait.connect_ns = r.last_ns - r.begin_ns;
+		end_wait(&r, STALL_FIRST_BYTE);
 		if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
 			report_tcp_alone(rr->report, rr->target->name);
-		e = send_request(rr, fd);
+		e = send_request(q, fd);
 		if (e == 0)
 			e = read_reply(q, fd, &r);
 	}
 	stopped = rr->run->stop != 0;
-	if (e == 0)
-		count_success(q, &r, now_ns());
-	else if (stopped)
-		count_open(q, &r, fd >= 0);
+	if (e == 0) {
+		if (!rr->succeeded)
+			rr->succeeded = true;
+		requests_count(&q->counts, &r.wait, r.last_ns - begin_ns);
+	} else if (stopped) {
+		end_wait(&r, r.place);
+		requests_count_open(&q->counts, &r.wait, r.last_ns - begin_ns);
+	}
 	q->worker.sock = -1;
 	if (fd >= 0)
 		close(fd);
@@ -176,34 +130,26 @@ static void request_once(struct requester *q)
  * The threads.
  */
 
-/* Whether the thread is to make another connection. */
-static bool take_one(struct request_run *rr)
-{
-	uint64_t left = atomic_load_explicit(&rr->left, memory_order_relaxed);
-
-	while (left > 0 && rr->run->stop == 0)
-		if (atomic_compare_exchange_weak(&rr->left, &left, left - 1))
-			return true;
-	return false;
-}
-
 static void requester_work(void *requester)
 {
 	struct requester *q = requester;
+	struct request_run *rr = q->rr;
+	const struct send_options *opt = rr->run->opt;
+	const uint64_t most = opt->seconds > 0 ? UINT64_MAX : opt->loops;
 
-	while (take_one(q->rr)) {
+	while (rr->run->stop == 0 &&
+	       atomic_fetch_add_explicit(&rr->begun, 1, memory_order_relaxed) < most)
 		request_once(q);
-		atomic_fetch_add_explicit(&q->rr->done, 1, memory_order_relaxed);
-	}
-	run_measured(q->rr->run);
+	run_measured(rr->run);
 }
 
 static uint64_t on_progress(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
+	const uint32_t size = rr->requester[0].counts.size;
 
-	fprintf(stderr, "\r%u byte%s: %" PRIu64 " connection%s\033[K", rr->size, plural(rr->size),
-		rr->done, plural(rr->done));
+	fprintf(stderr, "\r%u byte%s: %" PRIu64 " connections\033[K", size, plural(size),
+		rr->begun);
 	rr->report->has_progress = true;
 	return now + TICK_NS;
 }
@@ -212,18 +158,19 @@ static uint64_t on_progress(void *request_run, uint64_t now)
 static uint64_t on_watch(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
-	struct pauses *p = &rr->evidence.pauses;
+	struct requests *sum = &rr->requester[0].counts;
 	const uint64_t late_ns = now - rr->watch_ns;
 
 	if (late_ns >= PAUSE_NS) {
-		p->n++;
-		p->longest_ns = late_ns > p->longest_ns ? late_ns : p->longest_ns;
+		sum->pauses++;
+		if (late_ns > sum->pause_longest_ns)
+			sum->pause_longest_ns = late_ns;
 	}
 	rr->watch_ns = now + PAUSE_NS;
 	return rr->watch_ns;
 }
 
-/* Makes the connections that are left, and waits for their end. */
+/* Makes the connections, and waits for their end. */
 static void request_all(struct request_run *rr)
 {
 	struct event event[2] = {{.handle = on_progress}, {.handle = on_watch}};
@@ -240,35 +187,30 @@ static void request_all(struct request_run *rr)
 	report_clear_progress(rr->report);
 	run_end(r);
 	netstat_read(&to);
-	rr->evidence.tcp = netstat_between(&from, &to);
+	rr->requester[0].counts.tcp = netstat_between(&from, &to);
 }
 
-/*
- * Makes all connections of one size.  Returns what all threads saw, in the counts of the first; the
- * host's figures are those of the same time.
- */
-static const struct requests *request_size(struct request_run *rr, struct figures *host)
+/* Makes all connections of one size.  Returns what all threads saw, in the counts of the first. */
+static const struct requests *request_size(struct request_run *rr, uint32_t size)
 {
 	struct run *r = rr->run;
 	struct requests *sum = &rr->requester[0].counts;
+	struct figures *host = &sum->host;
 	int i;
 
-	rr->left = r->opt->seconds > 0 ? UINT64_MAX : r->opt->loops;
-	rr->done = 0;
+	rr->begun = 0;
 	for (i = 0; i < r->opt->streams; i++)
-		memset(&rr->requester[i].counts, 0, sizeof(rr->requester[i].counts));
-	rr->evidence = (struct stall_evidence){.steal = NAN};
+		rr->requester[i].counts = (struct requests){.size = size};
 	request_all(rr);
-	if (!rr->hopeless)
+	if (rr->failures < HOPELESS)
 		run_baseline_after(r);
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
-	stalls_settle(&sum->stalls, &sum->latency[CONNECT]);
+	requests_settle(sum);
 	figures_init(host);
-	host->bytes = sum->bytes;
+	host->bytes = sum->latency[TOTAL].n * size;
 	host->seconds = seconds_between(r->start_ns, r->end.counters.ns);
 	run_host_figures(r, host);
-	rr->evidence.steal = host->host.rates.cpu[CPU_STEAL];
 	return sum;
 }
 
@@ -281,16 +223,12 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	if (rr->run->stop > 0)
 		return "interrupted";
 	/* One that was being made meanwhile may have succeeded, but others were not made. */
-	if (rr->hopeless)
-		snprintf(why, DIE_MAX,
-			 "%s port %s: the first connections failed, %s: is there a zcs --reply?",
-			 opt->server, opt->port, failure_text(rr->error, text));
-	else if (rr->succeeded)
+	if (rr->succeeded && rr->failures < HOPELESS)
 		return NULL;
-	else
-		snprintf(why, DIE_MAX,
-			 "%s port %s: none of the connections succeeded: is there a zcs --reply?",
-			 opt->server, opt->port);
+	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply?", opt->server, opt->port,
+		 rr->error != 0 ? "the first connections failed, "
+				: "none of the connections succeeded",
+		 rr->error != 0 ? failure_text(rr->error, text) : "");
 	return why;
 }
 
@@ -298,10 +236,8 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			 char why[DIE_MAX])
 {
 	const struct send_options *opt = run->opt;
-	struct request_run rr = {
-		.run = run, .report = report, .target = target, .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct request_run rr = {.run = run, .report = report, .target = target};
 	const struct requests *counts;
-	struct figures host;
 	const char *error;
 	int i;
 
@@ -314,17 +250,16 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		text_title(opt);
 	if (!opt->json && !opt->quiet)
 		requests_headings();
-	for (i = 0; i < opt->requests.n && run->stop <= 0 && !rr.hopeless; i++) {
-		rr.size = (uint32_t)opt->requests.size[i];
-		counts = request_size(&rr, &host);
-		gauge_say(&run->gauge, &host.host);
-		if (gauge_measures(&run->gauge) && run_is_short(&host))
+	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS; i++) {
+		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
+		gauge_say(&run->gauge, &counts->host.host);
+		if (gauge_measures(&run->gauge) && run_is_short(&counts->host))
 			warnx("the load was measured over less than half a second: "
 			      "send more (-n, -t)");
 		if (opt->json)
-			requests_json(&report->json, rr.size, counts, &rr.evidence, &host);
+			requests_json(&report->json, counts);
 		else
-			requests_text(rr.size, counts, &rr.evidence, &host, opt->quiet);
+			requests_text(counts, opt->quiet);
 	}
 	error = requests_error(&rr, why);
 	report_end_requests(report, error);

@@ -1,17 +1,16 @@
 /*
  * request.h: requests: connections that each ask a zcs --reply for a number of bytes, as in 1999; their
- * latencies; connections that stalled, which is that they waited longer than the network's delay explains;
- * failures.  request.c makes the connections, request_report.c counts, judges and prints.
+ * latencies; those that stalled, which is that they waited longer than the network's delay explains; failures.
+ * request.c makes the connections, request_report.c counts, judges and prints.
  *
  *	target_resolve(&target, opt);
  *	error = requests_run(&run, &report, &target, why);
  *
- *	latency_add(&q.latency[TOTAL], end_ns - begin_ns);
- *	stalls_add(&q.stalls, &wait);
+ *	requests_count(&q, &wait, total_ns);
  *	...
  *	requests_add(&sum, &q);
- *	stalls_settle(&sum.stalls, &sum.latency[CONNECT]);
- *	requests_text(size, &sum, &evidence, &host, opt->quiet);
+ *	requests_settle(&sum);
+ *	requests_text(&sum, opt->quiet);
  */
 #pragma once
 
@@ -61,63 +60,16 @@ uint64_t latency_count(const struct latency *h, double from_ns, double to_ns);
 void latency_drop_below(struct latency *h, double ns);
 
 /*
- * Stalls.
- */
-
-/* Where a connection stalls.  It stalls once, at its longest wait. */
-enum stall_place { STALL_CONNECTING, STALL_FIRST_BYTE, STALL_DATA, STALL_PLACES };
-
-/* What a connection waited for, in ns. */
-struct wait {
-	uint64_t connect_ns; /* until it was made */
-	uint64_t longest_ns; /* the longest wait for data or for the close after that */
-	bool before_first;   /* the longest wait was that for the first byte */
-};
-
-struct stalls {
-	struct latency at[STALL_PLACES];
-	/* Connections that were open at the end, which are in no other figure. */
-	uint64_t open, open_stalled; /* all, and those that had stalled by then */
-	uint64_t open_longest_ns;    /* since the oldest of them began */
-};
-
-/* How often a thread that wakes at fixed times came late, and the latest of all in ns. */
-struct pauses {
-	uint64_t n, longest_ns;
-};
-
-/* What else was noticed meanwhile, from which the reason of stalls may be seen. */
-struct stall_evidence {
-	struct pauses pauses; /* of this program */
-	struct netstat tcp;   /* of this network namespace */
-	double steal;         /* share of all CPU time that a virtual machine's host took, or NAN */
-};
-
-#define PAUSE_NS 20000000u /* a thread that is late by this or more has paused */
-
-/* Whether a connection stalled: returns its place, or STALL_PLACES if it did not. */
-enum stall_place stall_of(const struct wait *w);
-
-/*
- * Counts a connection if it stalled.  Of the waits while connecting it counts those that may be
- * stalls, until stalls_settle() has decided.
- */
-void stalls_add(struct stalls *s, const struct wait *w);
-
-/* Counts a connection that was open at the end, `age_ns` after it began. */
-void stalls_add_open(struct stalls *s, const struct wait *w, uint64_t age_ns);
-
-void stalls_merge(struct stalls *sum, const struct stalls *s);
-
-/* Drops waits while connecting that are no stalls, beside those of all connections. */
-void stalls_settle(struct stalls *s, const struct latency *connects);
-
-/* The connections that stalled. */
-uint64_t stalls_count(const struct stalls *s);
-
-/*
  * Requests.
  */
+
+/* Where a connection waits and may stall.  It stalls once, at its longest wait. */
+enum stall_place { STALL_CONNECTING, STALL_FIRST_BYTE, STALL_DATA, STALL_PLACES };
+
+/* A connection's longest wait at each place, in ns: until it was made, for the first byte, after it. */
+struct wait {
+	uint64_t ns[STALL_PLACES];
+};
 
 /* The kinds of failure; EMSGSIZE stands for FAIL_LENGTH. */
 enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTHER, FAILURES };
@@ -125,30 +77,55 @@ enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTH
 /* The latencies of a request. */
 enum { CONNECT, FIRST_BYTE, TOTAL, LATENCIES };
 
-/* The results of one thread, or of all, for one size. */
+/* The requests of one size: those of one thread, or of all. */
 struct requests {
-	uint64_t bytes, failed[FAILURES];
-	int error[FAILURES]; /* the last of each kind */
-	struct latency latency[LATENCIES];
-	struct stalls stalls;
+	uint32_t size; /* bytes that each asked for */
+	uint64_t failed[FAILURES];
+	int error[FAILURES];                  /* the last of each kind */
+	struct latency latency[LATENCIES];    /* of the connections that succeeded */
+	struct latency stalled[STALL_PLACES]; /* of these, the waits of those that stalled */
+	/* Connections that were open at the end, which are in no other figure. */
+	uint64_t open, open_stalled; /* all, and those that had stalled by then */
+	uint64_t open_longest_ns;    /* since the oldest of them began */
+
+	/* What else was noticed meanwhile, of all threads alone. */
+	uint64_t pauses, pause_longest_ns; /* how often the main thread came late, and how late */
+	struct netstat tcp;                /* of this network namespace */
+	struct figures host;
 };
 
-/* The kind of failure that an error number means. */
-int failure_of(int e);
+/* Whether a connection stalled: returns its place, or STALL_PLACES if it did not. */
+enum stall_place stall_of(const struct wait *w);
+
+/*
+ * Counts a connection that succeeded.  Of the waits while connecting it counts those that may be
+ * stalls, until requests_settle() has decided.
+ */
+void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns);
+
+/* Counts one that the end of the run aborted, `age_ns` after it began. */
+void requests_count_open(struct requests *q, const struct wait *w, uint64_t age_ns);
+
+/* Counts one that failed; returns the kind of failure. */
+int requests_count_failure(struct requests *q, int error);
+
+/* Adds what one thread counted to what another did. */
+void requests_add(struct requests *sum, const struct requests *q);
+
+/* Drops waits while connecting that are no stalls, beside those of all connections. */
+void requests_settle(struct requests *sum);
+
+/* The connections that stalled. */
+uint64_t requests_stalled(const struct requests *q);
 
 /* The name of a failure, with the error's text if it is of no other kind. */
 const char *failure_text(int error, char buf[128]);
-
-/* Adds what one thread saw to what another did. */
-void requests_add(struct requests *sum, const struct requests *r);
 
 /* Prints the headings of the first lines of requests_text(). */
 void requests_headings(void);
 
 /* Prints the requests of one size.  The figures of the first line are those of 1999. */
-void requests_text(uint32_t size, const struct requests *q, const struct stall_evidence *e,
-		   const struct figures *host, bool quiet);
+void requests_text(const struct requests *q, bool quiet);
 
 /* Prints them as an object. */
-void requests_json(struct json *j, uint32_t size, const struct requests *q,
-		   const struct stall_evidence *e, const struct figures *host);
+void requests_json(struct json *j, const struct requests *q);

@@ -74,7 +74,7 @@ void latency_drop_below(struct latency *h, double ns)
 }
 
 /*
- * Stalls.
+ * Counting and judging.
  */
 
 /*
@@ -89,67 +89,36 @@ void latency_drop_below(struct latency *h, double ns)
 
 #define STEAL_SHOWN 0.01 /* share of the CPU time; less hardly delays anything */
 
-static bool waited_for_data(const struct wait *w)
-{
-	return w->longest_ns >= STALL_NS && w->longest_ns >= STALL_CONNECT * w->connect_ns;
-}
-
 enum stall_place stall_of(const struct wait *w)
 {
-	if (waited_for_data(w))
-		return w->before_first ? STALL_FIRST_BYTE : STALL_DATA;
-	return w->connect_ns >= STALL_CONNECT_NS ? STALL_CONNECTING : STALL_PLACES;
+	const uint64_t connect = w->ns[STALL_CONNECTING];
+	const enum stall_place p = w->ns[STALL_DATA] > w->ns[STALL_FIRST_BYTE] ? STALL_DATA
+									       : STALL_FIRST_BYTE;
+
+	if (w->ns[p] >= STALL_NS && w->ns[p] >= STALL_CONNECT * connect)
+		return p;
+	return connect >= STALL_CONNECT_NS ? STALL_CONNECTING : STALL_PLACES;
 }
 
-void stalls_add(struct stalls *s, const struct wait *w)
+void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 {
 	const enum stall_place place = stall_of(w);
 
+	latency_add(&q->latency[CONNECT], w->ns[STALL_CONNECTING]);
+	if (q->size > 0)
+		latency_add(&q->latency[FIRST_BYTE],
+			    w->ns[STALL_CONNECTING] + w->ns[STALL_FIRST_BYTE]);
+	latency_add(&q->latency[TOTAL], total_ns);
 	if (place != STALL_PLACES)
-		latency_add(&s->at[place],
-			    place == STALL_CONNECTING ? w->connect_ns : w->longest_ns);
+		latency_add(&q->stalled[place], w->ns[place]);
 }
 
-void stalls_add_open(struct stalls *s, const struct wait *w, uint64_t age_ns)
+void requests_count_open(struct requests *q, const struct wait *w, uint64_t age_ns)
 {
-	s->open++;
-	s->open_stalled += stall_of(w) != STALL_PLACES;
-	if (age_ns > s->open_longest_ns)
-		s->open_longest_ns = age_ns;
+	q->open++;
+	q->open_stalled += stall_of(w) != STALL_PLACES;
+	q->open_longest_ns = age_ns > q->open_longest_ns ? age_ns : q->open_longest_ns;
 }
-
-void stalls_merge(struct stalls *sum, const struct stalls *s)
-{
-	int i;
-
-	for (i = 0; i < STALL_PLACES; i++)
-		latency_merge(&sum->at[i], &s->at[i]);
-	sum->open += s->open;
-	sum->open_stalled += s->open_stalled;
-	if (s->open_longest_ns > sum->open_longest_ns)
-		sum->open_longest_ns = s->open_longest_ns;
-}
-
-void stalls_settle(struct stalls *s, const struct latency *connects)
-{
-	if (connects->n > 0)
-		latency_drop_below(&s->at[STALL_CONNECTING],
-				   1e9 * STALL_CONNECT * latency_percentile(connects, 0));
-}
-
-uint64_t stalls_count(const struct stalls *s)
-{
-	uint64_t n = 0;
-	int i;
-
-	for (i = 0; i < STALL_PLACES; i++)
-		n += s->at[i].n;
-	return n;
-}
-
-/*
- * Failures.
- */
 
 static const struct {
 	const char *text, *key; /* what follows "failed" in a message, and the JSON key */
@@ -163,7 +132,7 @@ static const struct {
 	[FAIL_OTHER] = {"for another reason", "other", {0}},
 };
 
-int failure_of(int e)
+static int failure_of(int e)
 {
 	int kind = 0;
 
@@ -182,19 +151,51 @@ const char *failure_text(int error, char buf[128])
 	return buf;
 }
 
-void requests_add(struct requests *sum, const struct requests *r)
+int requests_count_failure(struct requests *q, int error)
+{
+	const int kind = failure_of(error);
+
+	q->failed[kind]++;
+	q->error[kind] = error;
+	return kind;
+}
+
+void requests_add(struct requests *sum, const struct requests *q)
 {
 	int i;
 
-	sum->bytes += r->bytes;
 	for (i = 0; i < FAILURES; i++) {
-		sum->failed[i] += r->failed[i];
-		if (r->error[i] != 0)
-			sum->error[i] = r->error[i];
+		sum->failed[i] += q->failed[i];
+		if (q->error[i] != 0)
+			sum->error[i] = q->error[i];
 	}
 	for (i = 0; i < LATENCIES; i++)
-		latency_merge(&sum->latency[i], &r->latency[i]);
-	stalls_merge(&sum->stalls, &r->stalls);
+		latency_merge(&sum->latency[i], &q->latency[i]);
+	for (i = 0; i < STALL_PLACES; i++)
+		latency_merge(&sum->stalled[i], &q->stalled[i]);
+	sum->open += q->open;
+	sum->open_stalled += q->open_stalled;
+	if (q->open_longest_ns > sum->open_longest_ns)
+		sum->open_longest_ns = q->open_longest_ns;
+}
+
+void requests_settle(struct requests *sum)
+{
+	const struct latency *connects = &sum->latency[CONNECT];
+
+	if (connects->n > 0)
+		latency_drop_below(&sum->stalled[STALL_CONNECTING],
+				   1e9 * STALL_CONNECT * latency_percentile(connects, 0));
+}
+
+uint64_t requests_stalled(const struct requests *q)
+{
+	uint64_t n = 0;
+	int i;
+
+	for (i = 0; i < STALL_PLACES; i++)
+		n += q->stalled[i].n;
+	return n;
 }
 
 /*
@@ -207,30 +208,6 @@ static const char *const place_key[] = {"connecting", "first_byte", "data"};
 static const char *const latency_name[] = {"connect, ms", "first byte, ms", "total, ms"};
 static const char *const latency_key[] = {"connect", "first_byte", "total"};
 
-/* A share in percent, with the digits that tell it from 0 and from all. */
-static const char *share_text(uint64_t part, uint64_t all, char buf[16])
-{
-	const double p = 100 * (double)part / (double)all;
-	int digits = p < 0.1 ? 4 : p < 10 ? 1 : 0;
-	double shown;
-
-	do {
-		snprintf(buf, 16, "%.*f%%", digits, p);
-		shown = strtod(buf, NULL);
-	} while (digits++ < 9 && ((shown <= 0 && part > 0) || (shown >= 100 && part < all)));
-	return buf;
-}
-
-/* One stall has one time; several have a median and a maximum. */
-static void place_text(const char *name, const struct latency *h)
-{
-	if (h->n == 1)
-		report("    %s: 1, %.1f ms\n", name, (double)h->max / 1e6);
-	else if (h->n > 1)
-		report("    %s: %" PRIu64 ", median %.1f ms, maximum %.1f ms\n", name, h->n,
-		       1000 * latency_percentile(h, 0.5), (double)h->max / 1e6);
-}
-
 static void hint_text(const char *time, uint64_t n, const char *reason)
 {
 	if (n > 0)
@@ -242,54 +219,59 @@ static void hint_text(const char *time, uint64_t n, const char *reason)
  * the kernel's ticks more, and a retransmission 200 ms or more (TCP_RTO_MIN); the client's clock may
  * show a few ms less than the server waited.
  */
-static void hints_text(const struct stalls *s)
+static void hints_text(const struct requests *q)
 {
-	const struct latency *first = &s->at[STALL_FIRST_BYTE], *data = &s->at[STALL_DATA];
-	const uint64_t delayed = latency_count(first, 36e6, 60e6) + latency_count(data, 36e6, 60e6);
-	const uint64_t resent = latency_count(first, 190e6, INFINITY) +
-				latency_count(data, 190e6, INFINITY);
+	struct latency waits = q->stalled[STALL_FIRST_BYTE];
+	uint64_t delayed, resent;
 
-	hint_text("1 s or more", s->at[STALL_CONNECTING].n,
+	latency_merge(&waits, &q->stalled[STALL_DATA]);
+	delayed = latency_count(&waits, 36e6, 60e6);
+	resent = latency_count(&waits, 190e6, INFINITY);
+	hint_text("1 s or more", q->stalled[STALL_CONNECTING].n,
 		  "a lost SYN, or a server whose accept queue is full");
 	hint_text("40 to 60 ms", delayed, "a delayed acknowledgement, if not a busy server");
 	hint_text("200 ms or more", resent, "a retransmission, or a busy or stopped server");
-	hint_text("other times", first->n + data->n - delayed - resent,
+	hint_text("other times", waits.n - delayed - resent,
 		  "a server or a CPU that was busy or stopped");
 }
 
-static void evidence_text(const struct stall_evidence *e)
+/* What else was noticed meanwhile, from which the reason of stalls may be seen. */
+static void evidence_text(const struct requests *q)
 {
-	const struct netstat *t = &e->tcp;
+	const double steal = q->host.host.rates.cpu[CPU_STEAL];
 
-	if (!isnan(t->retransmits + t->syn_retransmits))
+	if (!isnan(q->tcp.retransmits + q->tcp.syn_retransmits))
 		report("    this host retransmitted %.0f segment%s, of which SYNs: %.0f\n",
-		       t->retransmits, plural((uint64_t)t->retransmits), t->syn_retransmits);
-	if (e->pauses.n > 0)
+		       q->tcp.retransmits, plural((uint64_t)q->tcp.retransmits),
+		       q->tcp.syn_retransmits);
+	if (q->pauses > 0)
 		report("    zcc itself was stopped or waited for a CPU: %" PRIu64
 		       " time%s, maximum %.1f ms\n",
-		       e->pauses.n, plural(e->pauses.n), (double)e->pauses.longest_ns / 1e6);
-	if (e->steal > STEAL_SHOWN)
+		       q->pauses, plural(q->pauses), (double)q->pause_longest_ns / 1e6);
+	if (steal > STEAL_SHOWN)
 		report("    the host of this virtual machine took %.1f%% of the CPU time\n",
-		       100 * e->steal);
+		       100 * steal);
 }
 
-static void stalls_text(const struct stalls *s, uint64_t n, const struct stall_evidence *e,
-			bool brief)
+static void stalls_text(const struct requests *q, bool brief)
 {
-	const uint64_t stalled = stalls_count(s);
-	char share[16];
+	const uint64_t stalled = requests_stalled(q), n = q->latency[TOTAL].n;
+	const struct latency *h;
 	int i;
 
 	if (stalled == 0)
 		return;
-	report("  STALLED: %" PRIu64 " of %" PRIu64 " connections, %s\n", stalled, n,
-	       share_text(stalled, n, share));
+	report("  STALLED: %" PRIu64 " of %" PRIu64 " connections, %.4g%%\n", stalled, n,
+	       100 * (double)stalled / (double)n);
 	if (brief)
 		return;
-	for (i = 0; i < STALL_PLACES; i++)
-		place_text(place_name[i], &s->at[i]);
-	hints_text(s);
-	evidence_text(e);
+	for (i = 0, h = q->stalled; i < STALL_PLACES; i++, h++)
+		if (h->n > 0)
+			report("    %s: %" PRIu64 ", median %.1f ms, maximum %.1f ms\n",
+			       place_name[i], h->n, 1000 * latency_percentile(h, 0.5),
+			       (double)h->max / 1e6);
+	hints_text(q);
+	evidence_text(q);
 }
 
 static void latencies_text(const struct latency *h)
@@ -314,20 +296,9 @@ static void latencies_text(const struct latency *h)
  */
 static bool none_stalled(const struct requests *q)
 {
-	return q->latency[TOTAL].n > 0 && stalls_count(&q->stalls) == 0 &&
-	       q->stalls.open_stalled == 0 && q->failed[FAIL_TIMEOUT] == 0 &&
+	return q->latency[TOTAL].n > 0 && requests_stalled(q) == 0 && q->open_stalled == 0 &&
+	       q->failed[FAIL_TIMEOUT] == 0 &&
 	       latency_percentile(&q->latency[CONNECT], 0.5) <= 0.008;
-}
-
-static void open_text(const struct stalls *s)
-{
-	if (s->open == 0)
-		return;
-	report("  open at the end, not counted: %" PRIu64 ", the oldest for %.1f ms", s->open,
-	       (double)s->open_longest_ns / 1e6);
-	if (s->open_stalled > 0)
-		report(", stalled: %" PRIu64, s->open_stalled);
-	report("\n");
 }
 
 /* Prints the load behind the first line if the report is that line, else below it. */
@@ -337,12 +308,10 @@ static void host_text(const struct figures *f, uint64_t connections, bool quiet)
 	char text[LOAD_STRLEN], cost[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
 
 	if (!isnan(l->load))
-		report("%s%s", quiet ? ", " : "\n  ", load_format(f, text));
+		report("%s%s, %s us/connection", quiet ? ", " : "\n  ", load_format(f, text),
+		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost));
 	else if (l->unsafe != 0 && !quiet)
 		report("\n  no load: %s", limits_format(l->unsafe, reasons));
-	if (!isnan(figures_cost_each(f, connections)))
-		report(", %s us/connection",
-		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
 		report("\n  %s", baselines_format(l->drift, text));
 	report("\n");
@@ -354,28 +323,27 @@ void requests_headings(void)
 	       "throughput");
 }
 
-void requests_text(uint32_t size, const struct requests *q, const struct stall_evidence *e,
-		   const struct figures *host, bool quiet)
+void requests_text(const struct requests *q, bool quiet)
 {
-	const double kib = (double)q->bytes / 1024, seconds = host->seconds;
+	const double kib = (double)q->host.bytes / 1024, seconds = q->host.seconds;
 	const uint64_t n = q->latency[TOTAL].n;
 	char text[128];
 	int i;
 
-	snprintf(text, sizeof(text), "%u byte%s", size, plural(size));
+	snprintf(text, sizeof(text), "%u byte%s", q->size, plural(q->size));
 	report("%-16s %10.2fs %12.2fKiB %10.2fconn/s %12.2fKiB/s", text, seconds, kib,
 	       per_second((double)n, seconds), per_second(kib, seconds));
-	host_text(host, n, quiet);
+	host_text(&q->host, n, quiet);
 	if (!quiet)
 		latencies_text(q->latency);
-	stalls_text(&q->stalls, n, e, quiet);
+	stalls_text(q, quiet);
 	if (!quiet && none_stalled(q))
 		report("  no connection of %" PRIu64 " stalled\n", n);
-	if (!quiet || q->stalls.open_stalled > 0)
-		open_text(&q->stalls);
-	if (quiet)
-		return;
-	for (i = 0; i < FAILURES; i++)
+	if (q->open_stalled > 0 || (q->open > 0 && !quiet))
+		report("  open at the end, not counted: %" PRIu64
+		       ", the oldest for %.1f ms, stalled: %" PRIu64 "\n",
+		       q->open, (double)q->open_longest_ns / 1e6, q->open_stalled);
+	for (i = 0; i < FAILURES && !quiet; i++)
 		if (q->failed[i] > 0)
 			report("  failed: %" PRIu64 " %s\n", q->failed[i],
 			       failure_text(q->error[i], text));
@@ -397,59 +365,54 @@ static void latency_json(struct json *j, const char *key, const struct latency *
 	json_close(j, '}');
 }
 
-static void place_json(struct json *j, const char *key, const struct latency *h)
-{
-	json_open(j, key, '{');
-	json_count(j, "connections", h->n);
-	latency_json(j, "seconds", h);
-	json_close(j, '}');
-}
-
-static void stalls_json(struct json *j, const struct stalls *s, const struct stall_evidence *e)
+static void stalls_json(struct json *j, const struct requests *q)
 {
 	struct latency all = {.n = 0};
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
-		latency_merge(&all, &s->at[i]);
+		latency_merge(&all, &q->stalled[i]);
 	json_open(j, "stalls", '{');
 	json_count(j, "connections", all.n);
-	json_count(j, "before_first_byte", s->at[STALL_FIRST_BYTE].n);
+	json_count(j, "before_first_byte", q->stalled[STALL_FIRST_BYTE].n);
 	latency_json(j, "seconds", &all);
-	for (i = 0; i < STALL_PLACES; i++)
-		place_json(j, place_key[i], &s->at[i]);
+	for (i = 0; i < STALL_PLACES; i++) {
+		json_open(j, place_key[i], '{');
+		json_count(j, "connections", q->stalled[i].n);
+		latency_json(j, "seconds", &q->stalled[i]);
+		json_close(j, '}');
+	}
 	json_open(j, "pauses", '{');
-	json_count(j, "count", e->pauses.n);
-	json_number(j, "max", (double)e->pauses.longest_ns / 1e9);
+	json_count(j, "count", q->pauses);
+	json_number(j, "max", (double)q->pause_longest_ns / 1e9);
 	json_close(j, '}');
 	json_close(j, '}');
 }
-void requests_json(struct json *j, uint32_t size, const struct requests *q,
-		   const struct stall_evidence *e, const struct figures *host)
+
+void requests_json(struct json *j, const struct requests *q)
 {
 	const uint64_t n = q->latency[TOTAL].n;
 	int i;
 
 	json_open(j, NULL, '{');
-	json_count(j, "request_bytes", size);
-	json_timed(j, 0, host, IN_REQUESTS);
+	json_count(j, "request_bytes", q->size);
+	json_timed(j, 0, &q->host, IN_REQUESTS);
 	json_count(j, "connections", n);
-	json_number(j, "connections_per_second", per_second((double)n, host->seconds));
-	json_number(j, "cost_us_per_connection", figures_cost_each(host, (double)n));
+	json_number(j, "connections_per_second", per_second((double)n, q->host.seconds));
+	json_number(j, "cost_us_per_connection", figures_cost_each(&q->host, (double)n));
 	json_open(j, "latency_seconds", '{');
 	for (i = 0; i < LATENCIES; i++)
 		latency_json(j, latency_key[i], &q->latency[i]);
 	json_close(j, '}');
-	stalls_json(j, &q->stalls, e);
-	json_count(j, "open_at_end", q->stalls.open);
-	json_count(j, "open_at_end_stalled", q->stalls.open_stalled);
-	json_number(j, "open_at_end_seconds",
-		    q->stalls.open > 0 ? (double)q->stalls.open_longest_ns / 1e9 : NAN);
+	stalls_json(j, q);
+	json_count(j, "open_at_end", q->open);
+	json_count(j, "open_at_end_stalled", q->open_stalled);
+	json_number(j, "open_at_end_seconds", q->open > 0 ? (double)q->open_longest_ns / 1e9 : NAN);
 	json_open(j, "failed", '{');
 	for (i = 0; i < FAILURES; i++)
 		json_count(j, failure[i].key, q->failed[i]);
 	json_close(j, '}');
-	json_netstat(j, &e->tcp);
-	json_host(j, "host", host);
+	json_netstat(j, &q->tcp);
+	json_host(j, "host", &q->host);
 	json_close(j, '}');
 }
