@@ -53,9 +53,17 @@ static void end_wait(struct reply *r, enum stall_place next)
 static int send_request(const struct requester *q, int fd)
 {
 	unsigned char header[WIRE_HEADER];
+	size_t sent = 0;
+	ssize_t n;
 
 	wire_put(header, q->counts.size);
-	return TEMP_FAILURE_RETRY(send(fd, header, sizeof(header), 0)) < 0 ? errno : 0;
+	do {
+		n = TEMP_FAILURE_RETRY(send(fd, header + sent, sizeof(header) - sent, 0));
+		if (n < 0)
+			return errno;
+		sent += (size_t)n;
+	} while (sent < sizeof(header));
+	return 0;
 }
 
 /* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */

@@ -13,8 +13,6 @@
 #define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
 #define PATIENCE_NS   1000000000u       /* how long a sender waits in the end after a signal */
-#define SLOTS_MAX     64                /* buffers of MSG_ZEROCOPY */
-#define WAIT_MS       100               /* how long one wait for a completion takes at most */
 #define REAP_NS       10000000u         /* how often completions are looked for in vain */
 
 static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
@@ -130,29 +128,24 @@ static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
 
 /*
  * MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns a buffer until it has
- * completed every send of it, so the sender fills a ring of buffers.
- */
-
-/*
- * The kernel numbers the sends from 0.  Each send has a buffer, which is that of its number modulo
- * `slots`, until it is completed.
+ * completed every send of it, so the sender fills a ring of buffers.  The kernel numbers the sends from
+ * 0, and each has the buffer of its number modulo `slots`.
  */
 struct zerocopy {
-	unsigned slots;             /* buffers of the ring */
-	bool busy[SLOTS_MAX];       /* whether the send of each buffer is not completed */
-	uint32_t sends, incomplete; /* how many there were, and how many are not completed */
-	uint64_t copied;            /* sends that the kernel copied after all */
+	uint32_t sends;
+	bool busy[SLOTS_MAX]; /* whether the send of each buffer is not completed */
 };
 
 /* Marks the sends `lo` to `hi` as completed. */
-static void complete(struct zerocopy *z, uint32_t lo, uint32_t hi, bool copied)
+static void complete(struct sender *s, uint32_t lo, uint32_t hi, bool copied)
 {
+	struct zerocopy *z = s->ring;
 	uint32_t id;
 
 	for (id = lo; id != hi + 1; id++) {
-		z->copied += copied && z->busy[id % z->slots];
-		z->incomplete -= z->busy[id % z->slots];
-		z->busy[id % z->slots] = false;
+		s->zerocopy.copied += copied && z->busy[id % s->slots];
+		s->zerocopy.incomplete -= z->busy[id % s->slots];
+		z->busy[id % s->slots] = false;
 	}
 }
 
@@ -174,8 +167,7 @@ static bool zerocopy_reap(struct sender *s)
 			continue;
 		memcpy(&e, CMSG_DATA(c), sizeof(e));
 		if (e.ee_origin == SO_EE_ORIGIN_ZEROCOPY)
-			complete(s->ring, e.ee_info, e.ee_data,
-				 e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
+			complete(s, e.ee_info, e.ee_data, e.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
 	}
 }
 
@@ -190,30 +182,16 @@ static void zerocopy_await(struct sender *s)
 }
 
 /*
- * Sends a buffer by one call.  ENOBUFS means that as many pages are pinned, or completions waiting,
- * as this user or socket may have (RLIMIT_MEMLOCK, net.core.optmem_max): sends under way make room.
+ * Fills the next buffer, once the send before is completed, and sends it.  ENOBUFS means that as many
+ * pages are pinned, or completions waiting, as this user or socket may have (RLIMIT_MEMLOCK,
+ * net.core.optmem_max): sends under way make room.
  */
-static ssize_t send_buffer(struct sender *s, const char *buf, size_t len)
-{
-	const struct zerocopy *z = s->ring;
-	ssize_t n;
-
-	while (!sender_stopped(s)) {
-		n = send(s->sock, buf, len, MSG_ZEROCOPY);
-		if (n >= 0 || errno != ENOBUFS || z->incomplete == 0)
-			return n;
-		zerocopy_await(s);
-	}
-	return 0;
-}
-
-/* Fills the next buffer, once the send before is completed, and sends it. */
 static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	struct zerocopy *z = s->ring;
-	const unsigned slot = z->sends % z->slots;
+	const unsigned slot = z->sends % s->slots;
 	char *buf = s->buf + slot * s->chunk;
-	ssize_t n;
+	ssize_t size, n;
 
 	if (z->busy[slot])
 		zerocopy_reap(s);
@@ -221,44 +199,27 @@ static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 		zerocopy_await(s);
 	if (z->busy[slot])
 		return 0;
-	n = pread(fd, buf, at_most(len, s->chunk), off);
-	if (n > 0)
-		n = send_buffer(s, buf, (size_t)n);
+	size = n = pread(fd, buf, at_most(len, s->chunk), off);
+	while (size > 0 && (n = send(s->sock, buf, (size_t)size, MSG_ZEROCOPY)) < 0 &&
+	       errno == ENOBUFS && s->zerocopy.incomplete > 0) {
+		zerocopy_await(s);
+		if (sender_stopped(s))
+			return 0;
+	}
 	if (n > 0) {
 		z->busy[slot] = true;
 		z->sends++;
-		z->incomplete++;
+		s->zerocopy.sends++;
+		s->zerocopy.incomplete++;
 	}
 	return n;
 }
 
-static struct zerocopy_figures zerocopy_count(const struct sender *s)
-{
-	const struct zerocopy *z = s->ring;
-
-	return (struct zerocopy_figures){(double)z->sends, (double)z->copied,
-					 (double)z->incomplete};
-}
-
 static void zerocopy_open(struct sender *s)
 {
-	const size_t slots = s->memory / s->chunk;
-	struct zerocopy *z = s->ring = alloc_or_die(1, sizeof(*z), "-m zerocopy");
-
+	s->ring = alloc_or_die(1, sizeof(struct zerocopy), "-m zerocopy");
 	if (sock_set(s->sock, SOL_SOCKET, SO_ZEROCOPY, 1) != 0)
 		die_errno("-m zerocopy: SO_ZEROCOPY");
-	z->slots = slots < 2 ? 2 : (unsigned)at_most(slots, SLOTS_MAX);
-	s->buf_size *= z->slots;
-}
-
-static void zerocopy_close(struct sender *s)
-{
-	free(s->ring);
-}
-
-static const char *zerocopy_explain(int error)
-{
-	return error == ENOBUFS ? "no memory to pin: raise ulimit -l or net.core.optmem_max" : NULL;
 }
 
 static const struct send_method methods[] = {
@@ -275,13 +236,11 @@ static const struct send_method methods[] = {
 	{.name = "zerocopy",
 	 .chunk = COPY_SIZE,
 	 .has_buffer = true,
+	 .is_zerocopy = true,
 	 .open = zerocopy_open,
 	 .step = zerocopy_step,
 	 .reap = zerocopy_reap,
-	 .await = zerocopy_await,
-	 .count = zerocopy_count,
-	 .close = zerocopy_close,
-	 .explain = zerocopy_explain},
+	 .await = zerocopy_await},
 	{.name = "uring",
 	 .chunk = COPY_SIZE,
 	 .has_buffer = true,
@@ -292,10 +251,10 @@ static const struct send_method methods[] = {
 	{.name = "uring-zc",
 	 .chunk = COPY_SIZE,
 	 .has_buffer = true,
-	 .open = uring_send_open_zc,
+	 .is_zerocopy = true,
+	 .open = uring_send_open,
 	 .step = uring_step,
 	 .await = uring_await,
-	 .count = uring_count,
 	 .finish = uring_finish,
 	 .close = uring_send_close},
 };
@@ -325,17 +284,24 @@ size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
 void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
 		 const _Atomic int *stop)
 {
+	const size_t memory = memory_of(streams);
+
 	chunk = method_chunk(m, chunk, streams);
 	*s = (struct sender){.method = m,
 			     .sock = sock,
 			     .chunk = chunk,
-			     .memory = memory_of(streams),
+			     .memory = memory,
 			     .stop = stop,
-			     .buf_size = m->has_buffer ? chunk : 0};
+			     .slots = 1};
+	if (m->is_zerocopy)
+		s->slots = memory / chunk < 2 ? 2 : (unsigned)at_most(memory / chunk, SLOTS_MAX);
+	else
+		set_unknown(&s->zerocopy, sizeof(s->zerocopy));
 	if (m->open != NULL)
 		m->open(s);
-	if (s->buf_size == 0)
+	if (!m->has_buffer)
 		return;
+	s->buf_size = s->chunk * s->slots;
 	/* No other stream shares these pages, and nobody touches them before its thread does. */
 	s->buf = mmap(NULL, s->buf_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		      0);
@@ -380,7 +346,7 @@ void sender_finish(struct sender *s)
 	const uint64_t until = now_ns() + PATIENCE_NS * (*s->stop > 0 ? 1 : 10);
 	const struct send_method *m = s->method;
 
-	while (m->await != NULL && m->count(s).incomplete > 0 && now_ns() < until)
+	while (m->await != NULL && s->zerocopy.incomplete > 0 && now_ns() < until)
 		m->await(s);
 	if (m->finish != NULL)
 		m->finish(s);
@@ -393,4 +359,5 @@ void sender_close(struct sender *s)
 		s->method->close(s);
 	if (s->buf != NULL)
 		munmap(s->buf, s->buf_size);
+	free(s->ring);
 }

@@ -25,15 +25,14 @@ struct send_method {
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
 	size_t (*most)(void);           /* the most bytes of a call; NULL: any number */
 	bool has_buffer;                /* the sender needs a buffer of the size of a call */
+	bool is_zerocopy;               /* the kernel sends from several such buffers */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
 	/* Takes completions, which wake poll(2) until they are taken.  False if there were none. */
 	bool (*reap)(struct sender *s);
-	void (*await)(struct sender *s); /* waits for completions, for a limited time */
-	struct zerocopy_figures (*count)(const struct sender *s); /* what became of the sends */
+	void (*await)(struct sender *s);  /* waits for completions, for a limited time */
 	void (*finish)(struct sender *s); /* to be called when the kernel owns no buffer any more */
 	void (*close)(struct sender *s);
-	const char *(*explain)(int error); /* why a send failed; NULL: as strerror(3) has it */
 };
 
 /* The part of a file that is mapped.  It stays mapped until another part is. */
@@ -54,10 +53,14 @@ struct sender {
 	size_t buf_size;
 	int pipe[2];
 	struct window window;
-	void *ring; /* of MSG_ZEROCOPY, or of uring.c */
+	unsigned slots;                   /* buffers of that size in buf */
+	struct zerocopy_figures zerocopy; /* what became of the sends from them */
+	void *ring;                       /* of MSG_ZEROCOPY, or of uring.c */
 };
 
-#define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
+#define SLOTS_MAX 64   /* buffers of a sender */
+#define WAIT_MS   100  /* how long one wait for a completion takes at most */
+#define TIME_UP   (-1) /* a sender stops because its time is over; a positive value is a signal */
 
 /* Returns the method that -m names.  A name that no method has is a usage error. */
 const struct send_method *method_named(const char *name);
@@ -117,9 +120,7 @@ static inline size_t at_most(uint64_t len, size_t max)
  * read anew.
  */
 void uring_send_open(struct sender *s);
-void uring_send_open_zc(struct sender *s);
 ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len);
 void uring_await(struct sender *s);
 void uring_finish(struct sender *s);
-struct zerocopy_figures uring_count(const struct sender *s);
 void uring_send_close(struct sender *s);

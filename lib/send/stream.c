@@ -98,8 +98,7 @@ void stream_figures(struct stream *st)
 	strcpy(res->sent.method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		res->sent.cpu = cpu_of(&st->opt->bind, st->worker.number);
-	if (st->sender.method->count != NULL)
-		res->sent.zerocopy = st->sender.method->count(&st->sender);
+	res->sent.zerocopy = st->sender.zerocopy;
 }
 
 /*
@@ -135,10 +134,9 @@ static _Noreturn void die_of_timeout(const struct stream *st)
 
 static _Noreturn void die_of_send(const struct stream *st, int e)
 {
-	const struct send_method *m = st->sender.method;
 	const bool ended = e == EPIPE || e == ECONNRESET;
 	const uint64_t acked = stream_acknowledged(st);
-	const char *why = m->explain != NULL ? m->explain(e) : NULL;
+	const char *why = strerror(e);
 	char line[RECEIPT_MAX];
 	struct figures f;
 	ssize_t n;
@@ -151,26 +149,25 @@ static _Noreturn void die_of_send(const struct stream *st, int e)
 	if (ended)
 		why = e == EPIPE ? "the server closed the connection"
 				 : "the server reset the connection";
-	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why != NULL ? why : strerror(e), acked,
-	    plural(acked),
+	else if (e == ENOBUFS)
+		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
+	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why, acked, plural(acked),
 	    ended && !st->opt->raw && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
 /*
  * Dies of what a call that sends a file failed with.  On a connection that has not ended that is
- * the file's failure, this kernel's or that of its memory, but for what the method can explain.
+ * the file's failure, this kernel's or that of its memory, unless it is of what may be pinned.
  */
 static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
 {
-	const struct send_method *m = st->sender.method;
 	struct pollfd p = {.fd = st->sender.sock};
 	const int e = errno;
 
-	if (poll(&p, 1, 0) < 0 || (p.revents & POLLHUP) != 0 ||
-	    (m->explain != NULL && m->explain(e) != NULL))
+	if (poll(&p, 1, 0) < 0 || (p.revents & POLLHUP) != 0 || e == ENOBUFS)
 		die_of_send(st, e);
 	errno = e;
-	die_errno("%s: -m %s cannot send it", f->name, m->name);
+	die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
 }
 
 /* What changes while the stream makes progress at either end. */

@@ -27,6 +27,7 @@ static void test_figures(void)
 	st.result = &res;
 	st.worker.number = 1;
 	st.sender.method = method_named("splice");
+	st.sender.zerocopy.sends = 5;
 	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
 	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
 	st.begin.tcp = (struct tcp_figures){
@@ -44,7 +45,8 @@ static void test_figures(void)
 	ok(f->tcp.rtt == 33 && f->tcp.mss == 1448,
 	   "the state of a stream's connection is that when all had been sent");
 	is(f->method, "splice", "a stream has its method");
-	ok(f->cpu == 6 && isnan(f->zerocopy.sends), "the second stream is bound to the second CPU");
+	ok(f->cpu == 6, "the second stream is bound to the second CPU");
+	ok(f->zerocopy.sends == 5, "a stream has what became of its zero-copy sends");
 	st.end.bytes = 50;
 	opt.bind.n = 0;
 	stream_figures(&st);
