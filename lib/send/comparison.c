@@ -8,76 +8,41 @@
  * Names.
  */
 
-/* What tells the runs of a plan apart; its columns in the table, and their widths, < 0: flush left. */
-enum column { METHOD, BYTES, STREAMS, INSTRUMENT, COLUMNS };
+/* What tells the runs of a plan apart. */
+enum { METHOD = 1 << 0, BYTES = 1 << 1, STREAMS = 1 << 2, INSTRUMENT = 1 << 3 };
 
-static const struct {
-	const char *title;
-	int width;
-} columns[] = {
-	[METHOD] = {"method", -8},
-	[BYTES] = {"bytes", 5},
-	[STREAMS] = {"streams", 7},
-	[INSTRUMENT] = {"CPUs", -8},
-};
-
-/* A run's text in a column; bytes as the options have them: `64k`. */
-static const char *cell(const struct plan_run *run, enum column c, char buf[NAME])
-{
-	uint64_t n = c == BYTES ? run->chunk : run->streams;
-	int i = 0;
-
-	if (c == METHOD)
-		return run->method;
-	if (c == INSTRUMENT)
-		return run->instrument[0] == '\0'                      ? ""
-		       : strcmp(run->instrument, LOAD_BY_SOAKING) == 0 ? "soaked"
-								       : "unsoaked";
-	for (; c == BYTES && i < 4 && n > 0 && n % 1024 == 0; i++)
-		n /= 1024;
-	snprintf(buf, NAME, "%" PRIu64 "%.*s", n, i > 0, &" kmgt"[i]);
-	return buf;
-}
-
-/* The columns in which the runs differ, as a set; the method is always in it. */
+/* The parts in which the runs differ, as a set; the method is always in it. */
 static unsigned differing_in(const struct plan *p)
 {
-	unsigned set = 1u << METHOD;
-	char first[NAME], text[NAME];
-	enum column c;
-	int i;
+	const struct plan_run *a = p->run, *b;
+	unsigned parts = METHOD;
 
-	for (i = 1; i < p->n; i++)
-		for (c = BYTES; c < COLUMNS; c++)
-			if (strcmp(cell(&p->run[0], c, first), cell(&p->run[i], c, text)) != 0)
-				set |= 1u << c;
-	return set;
+	for (b = a + 1; b < a + p->n; b++)
+		parts |= (a->chunk != b->chunk ? BYTES : 0u) |
+			 (a->streams != b->streams ? STREAMS : 0u) |
+			 (strcmp(a->instrument, b->instrument) != 0 ? INSTRUMENT : 0u);
+	return parts;
 }
 
-/* `send 64k, 4 streams, soaked`: the columns of a set; `64k a call, 4 streams` without the method. */
-static const char *name_of(const struct plan_run *run, unsigned set, char buf[NAME])
+/* `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method. */
+static const char *name_of(const struct plan_run *run, unsigned parts, char buf[NAME])
 {
-	const bool has_method = (set & 1u << METHOD) != 0;
-	const char *text;
-	char number[NAME];
-	enum column c;
+	const bool soaked = strcmp(run->instrument, LOAD_BY_SOAKING) == 0;
+	uint64_t bytes = run->chunk;
+	int unit = 0; /* of 1024, as the options have them */
 
-	buf[0] = '\0';
-	for (c = METHOD; c < COLUMNS; c++) {
-		text = cell(run, c, number);
-		if ((set & 1u << c) == 0 || text[0] == '\0')
-			continue;
-		string_append(buf, NAME, "%s%s",
-			      buf[0] == '\0' ? ""
-			      : c == BYTES   ? " "
-					     : ", ",
-			      text);
-		if (c == STREAMS)
-			string_append(buf, NAME, " stream%s", plural(run->streams));
-		if (c == BYTES && !has_method)
-			string_append(buf, NAME, " a call");
-	}
-	return buf;
+	for (; unit < 4 && bytes > 0 && bytes % 1024 == 0; unit++)
+		bytes /= 1024;
+	snprintf(buf, NAME, "%s", parts & METHOD ? run->method : "");
+	if (parts & BYTES)
+		string_append(buf, NAME, " %" PRIu64 "%.*s%s", bytes, unit > 0, &" kmgt"[unit],
+			      parts & METHOD ? "" : " a call");
+	if (parts & STREAMS)
+		string_append(buf, NAME, ", %" PRIu64 " stream%s", run->streams,
+			      plural(run->streams));
+	if (parts & INSTRUMENT && run->instrument[0] != '\0')
+		string_append(buf, NAME, ", %s", soaked ? "soaked" : "unsoaked");
+	return buf + strspn(buf, ", ");
 }
 
 static const char *run_name(const struct plan *p, int i, char buf[NAME])
@@ -99,23 +64,38 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
  * Text.
  */
 
+static const char *rate_text_of(double rate, double half, unsigned unsafe, char buf[FIGURE_STRLEN])
+{
+	char text[FIGURE_STRLEN];
+
+	(void)unsafe;
+	grouped(rate, buf);
+	if (isfinite(half))
+		string_append(buf, FIGURE_STRLEN, " +-%s", grouped(half, text));
+	return buf;
+}
+
 /* The figures that are compared, in the table's order. */
 static const struct {
 	const char *title;
 	int width;
+	/* The mean and half of its interval, as `61.2%? +-0.4%`. */
+	const char *(*text)(double mean, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 	const char *key; /* in JSON, in whose unit the plan's is `factor` */
 	double factor;
 	const char *ratio_key;                   /* NULL: there is no ratio of it */
 	const char *verb, *times, *times_before; /* around the ratio and behind it, in words */
 } compared[] = {
-	[PLAN_RATE] = {"KiB/s", 22, "bits_per_second", 8 * 1024, "throughput_ratio", "has",
-		       "times the throughput of ", "times its earlier throughput"},
-	[PLAN_LOAD] = {"load", 13, "load_percent", .factor = 100},
-	[PLAN_COST] = {"cost, us/KiB", 15, "cost_us_per_kib", 1, "cost_ratio", "costs",
+	[PLAN_RATE] = {"KiB/s", 22, rate_text_of, "bits_per_second", 8 * 1024, "throughput_ratio",
+		       "has", "times the throughput of ", "times its earlier throughput"},
+	[PLAN_LOAD] = {"load", 13, load_text, "load_percent", .factor = 100},
+	[PLAN_COST] = {"cost, us/KiB", 15, cost_text, "cost_us_per_kib", 1, "cost_ratio", "costs",
 		       "times as much as ", "times as much as before"},
-	[PLAN_REMOTE_LOAD] = {"receiver: load", 14, "remote_load_percent", .factor = 100},
-	[PLAN_REMOTE_COST] = {"cost, us/KiB", 15, "remote_cost_us_per_kib", 1, "remote_cost_ratio",
-			      "costs the receiver", "times as much as ", "times as much as before"},
+	[PLAN_REMOTE_LOAD] = {"receiver: load", 14, load_text, "remote_load_percent",
+			      .factor = 100},
+	[PLAN_REMOTE_COST] = {"cost, us/KiB", 15, cost_text, "remote_cost_us_per_kib", 1,
+			      "remote_cost_ratio", "costs the receiver", "times as much as ",
+			      "times as much as before"},
 };
 
 #define COMPARED PLAN_UNCERTAINTY /* the first that is not compared */
@@ -132,58 +112,51 @@ static bool is_known(const struct comparison *c, enum plan_figure f)
 	return false;
 }
 
-/* `61.2%? +-0.4%`: the mean of a figure of run i, and half of its interval. */
-static const char *mean_text(const struct plan *p, int i, enum plan_figure f, char buf[FIGURE])
+/* The name of run i, of two plans with the time that p is of. */
+static const char *label(const struct comparison *c, const struct plan *p, int i, char buf[FIGURE])
 {
-	const struct estimate e = plan_mean(p, i, f);
-	const double half = statistics_half(&e);
-	const unsigned unsafe = plan_unsafe(p, i, f);
-	char text[FIGURE_STRLEN];
+	char name[NAME];
 
-	switch (f) {
-	case PLAN_LOAD:
-	case PLAN_REMOTE_LOAD: return load_text(e.value, half, unsafe, buf);
-	case PLAN_COST:
-	case PLAN_REMOTE_COST: return cost_text(e.value, half, unsafe, buf);
-	default:
-		snprintf(buf, FIGURE, "%s", grouped(e.value, text));
-		if (isfinite(half))
-			string_append(buf, FIGURE, " +-%s", grouped(half, text));
-		return buf;
-	}
+	snprintf(buf, FIGURE, "%s%s", run_name(c->plan, i, name),
+		 c->before == NULL ? ""
+		 : p == c->before  ? " before"
+				   : " now");
+	return buf;
 }
 
-/* Prints run i of a plan, or if that is NULL the table's head; of two plans, `when` tells which. */
-static void print_row(const struct comparison *c, const struct plan *p, int i, const char *when)
+/* Prints run i of a plan, or if that is NULL the table's head, with names of that width. */
+static void print_row(const struct comparison *c, const struct plan *p, int i, int width)
 {
-	const unsigned set = differing_in(c->plan);
 	char text[FIGURE];
 	enum plan_figure f;
-	enum column k;
+	struct estimate e;
 
-	for (k = METHOD; k < COLUMNS; k++)
-		if (set & 1u << k)
-			report("%*s  ", columns[k].width,
-			       p == NULL ? columns[k].title : cell(&p->run[i], k, text));
-	if (c->before != NULL)
-		report("%-6s  ", when);
-	for (f = PLAN_RATE; f < COMPARED; f++)
-		if (is_known(c, f))
-			report("%s%*s", f > PLAN_RATE ? "  " : "", compared[f].width,
-			       p == NULL ? compared[f].title : mean_text(p, i, f, text));
+	report("%-*s", width, p == NULL ? "run" : label(c, p, i, text));
+	for (f = PLAN_RATE; f < COMPARED; f++) {
+		if (!is_known(c, f))
+			continue;
+		e = plan_mean(p != NULL ? p : c->plan, i, f);
+		report("  %*s", compared[f].width,
+		       p == NULL ? compared[f].title
+				 : compared[f].text(e.value, statistics_half(&e),
+						    plan_unsafe(p, i, f), text));
+	}
 	report("\n");
 }
 
 static void print_table(const struct comparison *c, const struct send_options *opt)
 {
-	int i;
+	char text[FIGURE];
+	int i, width = 0;
 
+	for (i = 0; i < c->plan->n; i++)
+		width = (int)fmax(width, (double)strlen(label(c, c->before, i, text)));
 	if (!opt->quiet)
-		print_row(c, NULL, 0, "");
+		print_row(c, NULL, 0, width);
 	for (i = 0; i < c->plan->n; i++) {
 		if (c->before != NULL)
-			print_row(c, c->before, i, "before");
-		print_row(c, c->plan, i, "now");
+			print_row(c, c->before, i, width);
+		print_row(c, c->plan, i, width);
 	}
 }
 
@@ -201,20 +174,15 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 	return buf;
 }
 
-static struct estimate ratio_of(const struct comparison *c, int i, enum plan_figure f)
-{
-	return c->before != NULL ? plan_ratio_to(c->plan, c->before, i, f)
-				 : plan_ratio(c->plan, i, f);
-}
-
 /* Compares run i with its reference, which is not itself, in words. */
 static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 {
 	const struct plan *than = c->before != NULL ? c->before : c->plan;
 	const int k = c->before != NULL ? i : plan_reference(c->plan, i);
 	const unsigned unsafe = plan_unsafe(c->plan, i, f) | plan_unsafe(than, k, f);
-	struct estimate e = ratio_of(c, i, f);
-	char name[NAME], other[NAME] = "", text[FIGURE];
+	struct estimate e = plan_ratio(c->plan, c->before, i, f);
+	char name[NAME], text[FIGURE];
+	const char *other = c->before == NULL ? run_name(c->plan, k, name) : "";
 	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
 	struct wrap w;
 
@@ -225,10 +193,8 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 		e = (struct estimate){NAN, NAN, NAN};
 		note = "a figure is not above 0, or they vary too much";
 	}
-	if (c->before == NULL)
-		run_name(c->plan, k, other);
 	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
-	wrap_add(&w, "", "%s%s", run_name(c->plan, i, name), c->before != NULL ? " now" : "");
+	wrap_add(&w, "", "%s", label(c, c->plan, i, text));
 	wrap_add(&w, " ", "%s%s %s", compared[f].verb,
 		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
 		 times(&e, unsafe, text));
@@ -264,13 +230,13 @@ static void print_unsafe(const struct comparison *c)
 }
 
 /* A session of a file and those before it: their rounds, machine, date and title. */
-static void print_sessions(const struct plan *p, const char *what, const char *path)
+static void print_sessions(const struct plan *p, const char *path)
 {
 	const char *title = p->setting[PLAN_TITLE];
 
 	if (p->earlier != NULL)
-		print_sessions(p->earlier, what, path);
-	report("%s: %d round%s in %s: %s\n", what, p->rounds, plural((uint64_t)p->rounds),
+		print_sessions(p->earlier, path);
+	report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
 	       printable(path), p->setting[PLAN_MACHINE]);
 	if (p->setting[PLAN_DATE][0] != '\0')
 		report("  of %s%s%s\n", p->setting[PLAN_DATE], title[0] != '\0' ? ": " : "", title);
@@ -290,27 +256,28 @@ static const struct {
 	{PLAN_OFFLOADS, "offloads", "set of offloads", ""},
 };
 
-#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
-
-/* The value that a session had otherwise than a plan, or an earlier one; NULL: none, or not known. */
-static const char *other_value(const struct plan *then, const struct plan *now, enum plan_setting k)
+/*
+ * Prints each setting that a session, or an earlier one, had otherwise than a plan, where that is known: a
+ * line of text, or its key in JSON.
+ */
+static void print_differences(const struct plan *then, const struct plan *now, struct json *j)
 {
-	for (; then != NULL && now->setting[k][0] != '\0'; then = then->earlier)
-		if (then->setting[k][0] != '\0' && strcmp(then->setting[k], now->setting[k]) != 0)
-			return then->setting[k];
-	return NULL;
-}
-
-static void print_differences(const struct plan *then, const struct plan *now)
-{
+	const struct plan *p;
 	const char *value;
 	size_t i;
 
-	for (i = 0; i < SETTINGS; i++) {
-		value = other_value(then, now, settings[i].setting);
-		if (value != NULL)
-			report("%s differs: %s then, %s now%s\n", settings[i].what, value,
-			       now->setting[settings[i].setting], settings[i].unit);
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		value = now->setting[settings[i].setting];
+		for (p = then; p != NULL && (p->setting[settings[i].setting][0] == '\0' ||
+					     strcmp(p->setting[settings[i].setting], value) == 0);)
+			p = p->earlier;
+		if (p == NULL || value[0] == '\0')
+			continue;
+		if (j != NULL)
+			json_string(j, NULL, settings[i].key);
+		else
+			report("%s differs: %s then, %s now%s\n", settings[i].what,
+			       p->setting[settings[i].setting], value, settings[i].unit);
 	}
 }
 
@@ -329,13 +296,12 @@ static void print_basis(const struct comparison *c)
 
 static void print_precision(const struct plan *p, double share)
 {
-	if (plan_is_precise(p, share))
-		return;
-	report("--precision %g%% was not reached in %d round%s\n", percent(share), p->rounds,
-	       plural((uint64_t)p->rounds));
-	if (plan_is_hopeless(p, share))
-		report("  and more rounds do not help, as what all of them share is more: run longer "
-		       "(-t)\n");
+	if (!plan_is_precise(p, share))
+		report("--precision %g%% was not reached in %d round%s%s\n", percent(share),
+		       p->rounds, plural((uint64_t)p->rounds),
+		       plan_is_hopeless(p, share)
+			       ? ", which\n  have more of error in common: run longer (-t)"
+			       : "");
 }
 
 /* What all runs have in common, and of a comparison with a saved plan, that plan. */
@@ -343,17 +309,16 @@ static void print_above(const struct comparison *c, const struct send_options *o
 {
 	const struct plan *p = c->plan;
 	char name[NAME];
+	const char *common = name_of(&p->run[0], ~differing_in(p), name);
 
 	report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
 	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
-	if (name_of(&p->run[0], ~differing_in(p), name)[0] != '\0')
-		report("each run: %s\n", name);
+	if (common[0] != '\0')
+		report("each run: %s\n", common);
 	if (c->before == NULL)
 		return;
-	print_sessions(c->before, "before", opt->compare.against);
-	print_differences(c->before, p);
-	if (p->earlier != NULL)
-		print_sessions(p->earlier, "now, too", opt->compare.save);
+	print_sessions(c->before, opt->compare.against);
+	print_differences(c->before, p, NULL);
 }
 
 static void print_text(const struct comparison *c, const struct send_options *opt)
@@ -374,7 +339,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	if (c->kept != NULL) {
 		report("this is session %d in %s\n", plan_sessions(c->kept) + 1,
 		       printable(opt->compare.save));
-		print_differences(c->kept, p);
+		print_differences(c->kept, p, NULL);
 	}
 	if (opt->compare.precision > 0)
 		print_precision(p, opt->compare.precision);
@@ -398,6 +363,7 @@ static void json_estimate(struct json *j, const char *key, const char *value_key
 	json_close(j, '}');
 }
 
+/* The means of run i, and what made them unsafe. */
 static void json_figures(struct json *j, const struct plan *p, int i)
 {
 	enum plan_figure f;
@@ -407,23 +373,14 @@ static void json_figures(struct json *j, const struct plan *p, int i)
 		e = plan_mean(p, i, f);
 		json_estimate(j, compared[f].key, "mean", &e, compared[f].factor);
 	}
-}
-
-static void json_ratios(struct json *j, const struct comparison *c, int i)
-{
-	enum plan_figure f;
-	struct estimate e;
-
-	for (f = PLAN_RATE; f < COMPARED; f++) {
-		e = ratio_of(c, i, f);
-		if (compared[f].ratio_key != NULL)
-			json_estimate(j, compared[f].ratio_key, "ratio", &e, 1);
-	}
+	json_unsafe(j, plan_unsafe(p, i, PLAN_LOAD) | plan_unsafe(p, i, PLAN_REMOTE_LOAD));
 }
 
 static void json_runs(struct json *j, const struct comparison *c)
 {
 	const struct plan_run *run;
+	enum plan_figure f;
+	struct estimate e;
 	int i;
 
 	json_open(j, "runs", '[');
@@ -436,29 +393,19 @@ static void json_runs(struct json *j, const struct comparison *c)
 		if (run->instrument[0] != '\0')
 			json_string(j, "instrument", run->instrument);
 		json_figures(j, c->plan, i);
-		json_unsafe(j, run->unsafe[0] | run->unsafe[1]);
 		json_count(j, "unsafe_rounds", run->unsafe_rounds);
 		if (c->before != NULL) {
 			json_open(j, "before", '{');
 			json_figures(j, c->before, i);
-			json_unsafe(j, plan_unsafe(c->before, i, PLAN_LOAD) |
-					       plan_unsafe(c->before, i, PLAN_REMOTE_LOAD));
 			json_close(j, '}');
 		}
-		json_ratios(j, c, i);
+		for (f = PLAN_RATE; f < COMPARED; f++) {
+			e = plan_ratio(c->plan, c->before, i, f);
+			if (compared[f].ratio_key != NULL)
+				json_estimate(j, compared[f].ratio_key, "ratio", &e, 1);
+		}
 		json_close(j, '}');
 	}
-	json_close(j, ']');
-}
-
-static void json_differences(struct json *j, const struct comparison *c)
-{
-	size_t i;
-
-	json_open(j, "against_differs", '[');
-	for (i = 0; i < SETTINGS; i++)
-		if (other_value(c->before, c->plan, settings[i].setting) != NULL)
-			json_string(j, NULL, settings[i].key);
 	json_close(j, ']');
 }
 
@@ -485,7 +432,9 @@ static void print_json(const struct comparison *c, const struct send_options *op
 		json_string(&j, "against", c->before->setting[PLAN_MACHINE]);
 		json_count(&j, "against_rounds", (uint64_t)c->before->rounds);
 		json_count(&j, "against_sessions", (uint64_t)plan_sessions(c->before));
-		json_differences(&j, c);
+		json_open(&j, "against_differs", '[');
+		print_differences(c->before, c->plan, &j);
+		json_close(&j, ']');
 	}
 	json_runs(&j, c);
 	json_close(&j, '}');

@@ -249,29 +249,32 @@ static double shared_in_ratio(const struct plan *p, int i, int k, enum plan_figu
 	return same || is_remote(f) ? fabs(own - other) : hypot(own, other);
 }
 
-struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f)
+static struct estimate ratio_to(const struct plan *p, const struct plan *before, int i,
+				enum plan_figure f)
 {
-	const int k = plan_reference(p, i);
-	const struct estimate e = statistics_ratio(p->run[i].figure[f], p->run[k].figure[f],
-						   p->rounds);
-
-	if (i == k)
-		return e;
-	return widen_ratio(e, hypot(shared_in_ratio(p, i, k, f),
-				    hypot(neighbour_share(p, i, f), neighbour_share(p, k, f))));
-}
-
-struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
-			      enum plan_figure f)
-{
-	const bool by_session = p->earlier != NULL || other->earlier != NULL;
+	const bool by_session = p->earlier != NULL || before->earlier != NULL;
 	const struct sample now = sample_of(p, i, f, by_session),
-			    then = sample_of(other, i, f, by_session);
+			    then = sample_of(before, i, f, by_session);
 	const struct estimate e = statistics_ratio_unpaired(now.x, now.n, then.x, then.n);
 
 	free(now.x);
 	free(then.x);
 	return widen_ratio(e, hypot(now.shared, then.shared));
+}
+
+struct estimate plan_ratio(const struct plan *p, const struct plan *before, int i,
+			   enum plan_figure f)
+{
+	const int k = plan_reference(p, i);
+	struct estimate e;
+
+	if (before != NULL)
+		return ratio_to(p, before, i, f);
+	e = statistics_ratio(p->run[i].figure[f], p->run[k].figure[f], p->rounds);
+	if (i == k)
+		return e;
+	return widen_ratio(e, hypot(shared_in_ratio(p, i, k, f),
+				    hypot(neighbour_share(p, i, f), neighbour_share(p, k, f))));
 }
 
 bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b)

@@ -117,15 +117,13 @@ int plan_reference(const struct plan *p, int i);
  * How many times run i has the figure of its reference in the same rounds.  What they share moves both
  * loads by as many points, so that only the difference of its shares of the loads is left; two
  * instruments share nothing.
+ *
+ * Unless `before` is NULL, how many times it has the figure that it has in that plan.  What is compared are
+ * rounds, or if either plan has several sessions, sessions: a single one is taken to scatter like those of
+ * the other.
  */
-struct estimate plan_ratio(const struct plan *p, int i, enum plan_figure f);
-
-/*
- * How many times run i has the figure that it has in another plan.  What is compared are rounds, or if
- * either plan has several sessions, sessions: a single one is taken to scatter like those of the other.
- */
-struct estimate plan_ratio_to(const struct plan *p, const struct plan *other, int i,
-			      enum plan_figure f);
+struct estimate plan_ratio(const struct plan *p, const struct plan *before, int i,
+			   enum plan_figure f);
 
 /* How many sessions there are, with the earlier ones. */
 int plan_sessions(const struct plan *p);

@@ -90,8 +90,8 @@ table_of_rows()
 	joined out >lines
 	[ "$(wc -l <lines)" -eq 19 ]
 	grep -x '2 rounds of 8 runs; means and 95% intervals' out
-	grep -Ex 'method +bytes +streams +KiB/s' out
-	for row in 'send +1k +1' 'send +64k +2' 'sendfile +1k +1' 'sendfile +64k +2'; do
+	grep -Ex 'run +KiB/s' out
+	for row in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
 		grep -Ex "$row +[0-9,]+ \+-[0-9,]+" out
 	done
 	grep -Ex 'sendfile 64k, 2 streams has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send 1k, 1 stream(: no difference is shown)?' lines
@@ -208,7 +208,7 @@ either_instrument()
 	find_hastening
 	BUSY_TURNS=0 soaking $hasten_by "$zcc" -c --idle -s 0 -p "$PORT" $tcp -n 1 -m send,mmap -r 2 --save either.tsv file
 	grep -x '2 rounds of 4 runs; means and 95% intervals' out
-	for row in 'send +64k +unsoaked' 'send +64k +soaked' 'mmap +4m +unsoaked' 'mmap +4m +soaked'; do
+	for row in 'send 64k, unsoaked' 'send 64k, soaked' 'mmap 4m, unsoaked' 'mmap 4m, soaked'; do
 		grep -Eq "^$row +[0-9,]+ \+-" out
 	done
 	joined out >lines

@@ -218,10 +218,10 @@ static void test_instruments(void)
 		plan.run[1].figure[PLAN_COST][round] = 1.25;
 	}
 	stdout_of(print, (void *)&c, printed, sizeof(printed));
-	ok(strstr(printed, "\nmethod    CPUs      ") != NULL &&
-		   strstr(printed, "\nsend      unsoaked  ") != NULL &&
-		   strstr(printed, "\nsend      soaked    ") != NULL,
-	   "the rows of one method by two instruments have a column that tells which");
+	ok(strstr(printed, "\nrun             ") != NULL &&
+		   strstr(printed, "\nsend, unsoaked  ") != NULL &&
+		   strstr(printed, "\nsend, soaked    ") != NULL,
+	   "the rows of one method by two instruments have names that tell which");
 	ok(strstr(printed, "\neach run: 64k a call, 4 streams\n") != NULL,
 	   "what all runs have in common is a line above the table");
 	ok(strstr(printed, "\nsend, soaked costs 1.25 (1.25 to 1.25) times as much as send, "

@@ -58,7 +58,7 @@ static void test_rounds(void)
 	ok(is_estimate(&e, 1000, 8),
 	   "half of two CPUs for a second are 1000 us for each of 1000 KiB, and the cost has "
 	   "the same share of error");
-	e = plan_ratio(&p, 1, PLAN_COST);
+	e = plan_ratio(&p, NULL, 1, PLAN_COST);
 	ok(near(e.value, 0.25), "half the load for twice the bytes is a quarter of the cost");
 	/* 0.8 % of one cost and 1.6 % of the other, which err to the same side. */
 	ok(near(e.high / e.value, exp(0.008)) && near(e.value / e.low, exp(0.008)),
@@ -127,10 +127,10 @@ static void test_receiver(void)
 	}
 	e = plan_mean(&p, 0, PLAN_REMOTE_LOAD);
 	ok(is_estimate(&e, 1, 0.02), "all of a receiver's uncertainty is in the interval");
-	e = plan_ratio(&p, 1, PLAN_REMOTE_COST);
+	e = plan_ratio(&p, NULL, 1, PLAN_REMOTE_COST);
 	ok(near(e.value, 0.5) && near(e.high / e.value, exp(0.02)),
 	   "the receiver's ratio has the difference of 2 %% and 4 %%");
-	e = plan_ratio(&p, 1, PLAN_RATE);
+	e = plan_ratio(&p, NULL, 1, PLAN_RATE);
 	ok(is_estimate(&e, 1, 0), "a throughput has no error but its scatter");
 	ok(p.run[0].unsafe[1] == UNSAFE_STEAL && p.run[0].unsafe[0] == 0,
 	   "the reasons of the receiver are its own");
@@ -171,7 +171,7 @@ static void test_neighbours(void)
 	e = plan_mean(&p, 0, PLAN_LOAD);
 	ok(is_estimate(&e, 0.5, half / sqrt(2)),
 	   "each of two runs follows itself from every second round to the next");
-	e = plan_ratio(&p, 1, PLAN_COST);
+	e = plan_ratio(&p, NULL, 1, PLAN_COST);
 	ok(near(e.high, exp(half / 0.5)),
 	   "and their ratio has the error of both, as one or the other follows itself each time");
 	plan_close(&p);
@@ -193,7 +193,7 @@ static void test_instruments(void)
 		plan_add(&p, plan_turn(&p, i % 2), &res);
 	e = plan_mean(&p, 0, PLAN_LOAD);
 	ok(is_estimate(&e, 0.5, 0.004), "instruments in turn share no baseline");
-	e = plan_ratio(&p, 1, PLAN_COST);
+	e = plan_ratio(&p, NULL, 1, PLAN_COST);
 	ok(near(e.value, 1) && near(e.high, exp(hypot(0.008, 0.008))),
 	   "the errors of two instruments are independent");
 	plan_close(&p);
@@ -241,7 +241,7 @@ static void test_other_plan(void)
 		add(&p, 0, 0.5, 1000, true);
 	for (i = 0; i < 2; i++)
 		add(&before, 0, 0.25, 1000, true);
-	e = plan_ratio_to(&p, &before, 0, PLAN_COST);
+	e = plan_ratio(&p, &before, 0, PLAN_COST);
 	ok(near(e.value, 2) && near(e.high / 2, exp(hypot(0.008, 0.016))),
 	   "against another plan, what the rounds of each share is in the interval");
 	plan_close(&p);
@@ -269,7 +269,7 @@ static void test_sessions(void)
 	e = plan_mean(&p[2], 0, PLAN_LOAD);
 	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
 	   "its interval is by the sessions, however little their rounds vary");
-	e = plan_ratio_to(&p[1], &p[2], 0, PLAN_COST);
+	e = plan_ratio(&p[1], &p[2], 0, PLAN_COST);
 	/* Welch's test of one value and two, of which the logarithms have the deviation d. */
 	ok(near(e.value, 0.3 / sqrt(0.2 * 0.5)) &&
 		   near(log(e.high / e.value),
