@@ -37,18 +37,14 @@ const char *parse_cpus(const char *s, struct cpus *cpus)
 
 void cpus_online(struct cpus *cpus)
 {
+	const int n = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	char buf[CPU_LIST_MAX];
-	cpu_mask set;
-	int i;
 
-	if (file_read_line(CPUS_ONLINE, buf, sizeof(buf)) == 0 && parse_cpus(buf, cpus) == NULL)
+	if (file_read_line("/sys/devices/system/cpu/online", buf, sizeof(buf)) == 0 &&
+	    parse_cpus(buf, cpus) == NULL)
 		return;
-	if (sched_getaffinity(0, sizeof(set), set) != 0)
-		die_errno("sched_getaffinity");
-	cpus->n = 0;
-	for (i = 0; i < CPUS_MAX; i++)
-		if (CPU_ISSET_S(i, sizeof(set), set))
-			cpus->id[cpus->n++] = i;
+	for (cpus->n = 0; cpus->n < n; cpus->n++)
+		cpus->id[cpus->n] = cpus->n;
 }
 
 static bool cpus_have(const struct cpus *cpus, int id)

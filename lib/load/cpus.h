@@ -30,10 +30,10 @@ const char *parse_cpus(const char *s, struct cpus *cpus);
 /* A set of CPUs with room for all of them, for sched_getaffinity(2) and CPU_ISSET_S(3). */
 typedef cpu_set_t cpu_mask[CPUS_MAX / CPU_SETSIZE];
 
-/* The file that lists the CPUs online (Documentation/admin-guide/cputopology.rst). */
-#define CPUS_ONLINE "/sys/devices/system/cpu/online"
-
-/* The CPUs online, ascending (CPUS_ONLINE, else sched_getaffinity(2)). */
+/*
+ * The CPUs online, ascending, as /sys/devices/system/cpu/online lists them
+ * (Documentation/admin-guide/cputopology.rst); without /sys the first ones, as many as there are.
+ */
 void cpus_online(struct cpus *cpus);
 
 /*

@@ -1,6 +1,5 @@
 #include "lib/load/load.h"
 
-#include "lib/load/counters.h"
 #include "lib/load/statistics.h"
 
 void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
@@ -120,11 +119,6 @@ static void uncertainty(const struct calibration *c, const struct baseline *b, s
  */
 #define BELOW_ZERO 0.05
 
-static bool is_below_zero(const struct load *l)
-{
-	return l->load < -BELOW_ZERO - l->uncertainty;
-}
-
 /*
  * The share of its time that a soaker would spin on the idle machine, were that slowed as much: the
  * rest is interrupts, which take longer on a slower CPU.
@@ -174,9 +168,7 @@ static void load_of_spin(const struct calibration *c, const struct baseline *b,
 void load_init(struct load *l)
 {
 	memset(l, 0, sizeof(*l));
-	l->load = l->uncertainty = l->shared = l->slowed = l->tasks = l->switches = l->others =
-		l->seconds = l->cpus = l->drift = NAN;
-	set_unknown(&l->rates, sizeof(l->rates));
+	set_unknown(l, offsetof(struct load, unsafe));
 }
 
 void load_between(const struct calibration *c, const struct load_sample *from,
@@ -184,11 +176,12 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 {
 	const struct baseline b = baseline_of(c, i);
 	const double total = to->time - from->time;
+	bool is_below_zero;
 
 	load_init(l);
 	l->cpus = i < 0 ? c->cpus.n : 1;
 	l->seconds = fmax(0, total) / l->cpus;
-	l->others = fmax(c->others, baseline_of(c, -1).tasks);
+	l->others = c->others;
 	if (total <= 0) /* there is nothing to be marked */
 		return;
 	l->unsafe = limits_between(&from->limits, &to->limits);
@@ -198,8 +191,9 @@ void load_between(const struct calibration *c, const struct load_sample *from,
 		load_of_spin(c, &b, from, to, l);
 	if (b.tasks > CAL_BUSY || l->others > CAL_FULL)
 		l->unsafe |= UNSAFE_BASELINE_BUSY;
-	if (is_below_zero(l))
+	is_below_zero = l->load < -BELOW_ZERO - l->uncertainty;
+	if (is_below_zero)
 		l->unsafe |= UNSAFE_CALIBRATION;
-	if (is_below_zero(l) || l->others > CAL_FULL || l->unsafe & UNSAFE_CPU_OFFLINE)
+	if (is_below_zero || l->others > CAL_FULL || l->unsafe & UNSAFE_CPU_OFFLINE)
 		l->load = l->uncertainty = l->shared = NAN;
 }

@@ -103,11 +103,11 @@ struct load {
 	double others;       /* share of the machine that tasks had in the worse baseline */
 	double seconds;      /* between the samples */
 	double cpus;         /* of which it is a share: the CPUs measured */
+	double drift;        /* by how much the two of BASELINE_OWN differ, in shares of load */
+	struct rates rates;  /* of the kernel's counters in this time */
 	unsigned unsafe;     /* what makes the load unsafe: a set of reasons, limits.h */
 	char instrument[16]; /* by which it was measured: LOAD_BY_*; empty: not known */
 	enum baseline_kind baseline;
-	double drift;       /* by how much the two of BASELINE_OWN differ, in shares of load */
-	struct rates rates; /* of the kernel's counters in this time */
 };
 
 /* The instruments, as receipts and JSON name them. */

@@ -145,10 +145,12 @@ static void test_busy_baseline(void)
 	two_cpus_init(&t);
 	t.to.spin = t.to.work = 2;
 	t.b[0].tasks = 0.55;
+	t.c.others = 0.29;
 	load_between(&t.c, &t.from, &t.to, -1, &l);
 	ok(!isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY,
 	   "a baseline of which tasks had 29 %% makes a load unsafe");
 	t.b[0].tasks = 0.58;
+	t.c.others = 0.305;
 	load_between(&t.c, &t.from, &t.to, -1, &l);
 	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_BASELINE_BUSY,
 	   "a baseline of which tasks had more than 30 %% leaves no load, and the reason");
