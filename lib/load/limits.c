@@ -116,75 +116,57 @@ void limits_say(unsigned unsafe, struct limits_said *said)
 #define USAGES_MAX  8192 /* processes that are watched */
 #define SHARE_LEAST 0.1  /* of a CPU */
 
-/* The CPU time that a process has used, in clock ticks. */
+/* A process, and the CPU time that it has used. */
 struct usage {
-	pid_t pid, parent;
-	int cpu; /* on which it ran last */
-	unsigned long ticks;
+	pid_t pid;
+	clockid_t clock;
+	struct timespec time;
 };
 
-/* Reads /proc/PID/stat (proc_pid_stat(5)); the process may have gone. */
-static bool usage_read(pid_t pid, struct usage *u)
-{
-	char path[32], line[1024], *end;
-	unsigned long user, system;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (file_read_line(path, line, sizeof(line)) != 0 || (end = strrchr(line, ')')) == NULL)
-		return false;
-	/* NOLINTNEXTLINE(cert-err34-c): the kernel's numbers */
-	if (sscanf(end,
-		   ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d %*d "
-		   "%*u %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
-		   &u->parent, &user, &system, &u->cpu) != 4)
-		return false;
-	u->pid = pid;
-	u->ticks = user + system;
-	return true;
-}
-
 /* Reads those of all processes, and returns how many there are. */
-static int usages_read(struct usage *u)
+static int usages_read(pid_t keeper, struct usage *u)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
-	pid_t pid;
 	int n = 0;
 
 	while (d != NULL && n < USAGES_MAX && (e = readdir(d)) != NULL) {
-		pid = (pid_t)strtol(e->d_name, NULL, 10);
-		n += pid > 0 && usage_read(pid, &u[n]);
+		u[n].pid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (u[n].pid > 0 && getsid(u[n].pid) != keeper &&
+		    clock_getcpuclockid(u[n].pid, &u[n].clock) == 0)
+			n += clock_gettime(u[n].clock, &u[n].time) == 0;
 	}
 	if (d != NULL)
 		closedir(d);
 	return n;
 }
 
-bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN])
+bool busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
 {
-	struct usage *then = alloc_or_die(USAGES_MAX, sizeof(*then), "processes"), now;
-	const double tick = 1 / (double)sysconf(_SC_CLK_TCK);
+	struct usage *u = alloc_or_die(USAGES_MAX, sizeof(*u), "processes");
 	const uint64_t begin = now_ns();
-	const int n = usages_read(then);
-	double share, rank, most = 0;
+	const int n = usages_read(keeper, u);
+	double share, most = SHARE_LEAST;
 	char path[32], name[32];
+	struct timespec now;
+	bool found = false;
 	int i;
 
 	sleep_ns(WATCH_NS);
 	for (i = 0; i < n; i++) {
-		if (then[i].parent == keeper || !usage_read(then[i].pid, &now))
+		if (clock_gettime(u[i].clock, &now) != 0) /* it has ended */
 			continue;
-		share = ((double)now.ticks - (double)then[i].ticks) * tick /
+		share = ((double)(now.tv_sec - u[i].time.tv_sec) +
+			 (double)(now.tv_nsec - u[i].time.tv_nsec) / 1e9) /
 			seconds_between(begin, now_ns());
-		rank = share + (now.cpu == cpu ? CPUS_MAX : 0); /* those of the CPU come first */
-		snprintf(path, sizeof(path), "/proc/%d/comm", now.pid);
-		if (share < SHARE_LEAST || rank <= most ||
-		    file_read_line(path, name, sizeof(name)) != 0)
+		snprintf(path, sizeof(path), "/proc/%d/comm", u[i].pid);
+		if (share < most || file_read_line(path, name, sizeof(name)) != 0)
 			continue;
-		most = rank;
-		snprintf(text, BUSIEST_STRLEN, "%s (pid %d), %.0f%% of a CPU", name, now.pid,
+		most = share;
+		found = true;
+		snprintf(text, BUSIEST_STRLEN, "%s (pid %d), %.0f%% of a CPU", name, u[i].pid,
 			 100 * share);
 	}
-	free(then);
-	return most > 0;
+	free(u);
+	return found;
 }

@@ -80,8 +80,7 @@ void limits_say(unsigned unsafe, struct limits_said *said);
 
 /*
  * Watches all processes for a fifth of a second and stores `NAME (pid N), 99% of a CPU`: of the
- * process that took most, of those that ran last on `cpu` if one of them took a tenth of a CPU.  Those
- * started by `keeper` are omitted: they soak.  Returns false where none took a tenth, as one that
- * another user or PID namespace hides.
+ * process that took most.  The keeper's session is omitted: it soaks.  Returns false where none took a
+ * tenth of a CPU, as one that another PID namespace hides.
  */
-bool busiest_find(int cpu, pid_t keeper, char text[BUSIEST_STRLEN]);
+bool busiest_find(pid_t keeper, char text[BUSIEST_STRLEN]);

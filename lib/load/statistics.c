@@ -35,17 +35,22 @@ double median_of(double *v, int n)
 	return (v[(n - 1) / 2] + v[n / 2]) / 2;
 }
 
-void mean_of(const double *v, int n, double *mean, double *sd)
+int mean_of(const double *v, int n, double *mean, double *sd)
 {
 	double sum = 0, squares = 0;
-	int i;
+	int i, known = 0;
 
 	for (i = 0; i < n; i++)
-		sum += v[i];
-	*mean = n > 0 ? sum / n : NAN;
+		if (!isnan(v[i])) {
+			sum += v[i];
+			known++;
+		}
+	*mean = known > 0 ? sum / known : NAN;
 	for (i = 0; i < n; i++)
-		squares += (v[i] - *mean) * (v[i] - *mean);
-	*sd = n > 1 ? sqrt(squares / (n - 1)) : NAN;
+		if (!isnan(v[i]))
+			squares += (v[i] - *mean) * (v[i] - *mean);
+	*sd = known > 1 ? sqrt(squares / (known - 1)) : NAN;
+	return known;
 }
 
 void mean_of_middle(double *v, int n, double *mean, double *sd)
@@ -65,75 +70,60 @@ void mean_of_middle(double *v, int n, double *mean, double *sd)
 	*sd = hypot(deviation, all - *mean);
 }
 
-static struct estimate mean_of_all(const double *x, int n)
+static struct estimate estimate_of(int n, double mean, double sd)
 {
-	double mean, sd, half;
+	const double half = student_t(n - 1) * sd / sqrt(n);
 
-	mean_of(x, n, &mean, &sd);
-	half = student_t(n - 1) * sd / sqrt(n);
 	return (struct estimate){mean, mean - half, mean + half};
 }
 
 struct estimate statistics_mean(const double *x, int n)
 {
-	double *known = alloc_or_die((size_t)n + 1, sizeof(*known), "a comparison");
-	struct estimate e;
-	int i, k = 0;
+	double mean, sd;
 
-	for (i = 0; i < n; i++)
-		if (!isnan(x[i]))
-			known[k++] = x[i];
-	e = mean_of_all(known, k);
-	free(known);
-	return e;
+	n = mean_of(x, n, &mean, &sd);
+	return estimate_of(n, mean, sd);
 }
 
+/* A value that is not above 0 has no logarithm: its mean is infinite, and no estimate. */
 static struct estimate exponential(struct estimate e)
 {
-	return (struct estimate){exp(e.value), exp(e.low), exp(e.high)};
+	return (struct estimate){isinf(e.value) ? NAN : exp(e.value), exp(e.low), exp(e.high)};
 }
 
-/* The logarithm of a value; NAN where there is none, also for 0. */
-static double log_of(double x)
+/* The mean of the logarithms of a[i] / b[i], or of a[i] if b is NULL; returns how many are known. */
+static int mean_of_logs(const double *a, const double *b, int n, double *mean, double *sd)
 {
-	return x > 0 ? log(x) : NAN;
+	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison"), other;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		other = b != NULL ? b[i] : 1;
+		logs[i] = a[i] > 0 && other > 0 ? log(a[i]) - log(other) : INFINITY;
+		if (isnan(a[i]) || isnan(other))
+			logs[i] = NAN;
+	}
+	n = mean_of(logs, n, mean, sd);
+	free(logs);
+	return n;
 }
 
 struct estimate statistics_ratio(const double *a, const double *b, int n)
 {
-	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison");
-	struct estimate e;
-	int i, k = 0;
+	double mean, sd;
 
-	for (i = 0; i < n; i++)
-		if (!isnan(a[i]) && !isnan(b[i]))
-			logs[k++] = log_of(a[i]) - log_of(b[i]);
-	e = exponential(mean_of_all(logs, k));
-	free(logs);
-	return e;
-}
-
-/* Mean and variance of the logarithms of the known values; returns how many those are. */
-static int logarithms(const double *x, int n, double *mean, double *variance)
-{
-	double *logs = alloc_or_die((size_t)n, sizeof(*logs), "a comparison"), sd;
-	int i, k = 0;
-
-	for (i = 0; i < n; i++)
-		if (!isnan(x[i]))
-			logs[k++] = log_of(x[i]);
-	mean_of(logs, k, mean, &sd);
-	*variance = sd * sd / k;
-	free(logs);
-	return k;
+	n = mean_of_logs(a, b, n, &mean, &sd);
+	return exponential(estimate_of(n, mean, sd));
 }
 
 struct estimate statistics_ratio_unpaired(const double *a, int n, const double *b, int m)
 {
 	double mean_a, mean_b, va, vb, freedom, half;
 
-	n = logarithms(a, n, &mean_a, &va);
-	m = logarithms(b, m, &mean_b, &vb);
+	n = mean_of_logs(a, NULL, n, &mean_a, &va);
+	m = mean_of_logs(b, NULL, m, &mean_b, &vb);
+	va *= va / n;
+	vb *= vb / m;
 	freedom = (va + vb) * (va + vb) / (va * va / (n - 1) + vb * vb / (m - 1));
 	if (n == 1 || m == 1) {
 		freedom = n + m - 2;

@@ -29,8 +29,11 @@ double student_t(double freedom);
 /* The median of n values, which it sorts; NAN of none. */
 double median_of(double *v, int n);
 
-/* The mean and standard deviation of n values; NAN where they have none. */
-void mean_of(const double *v, int n, double *mean, double *sd);
+/*
+ * The mean and standard deviation of n values, of which those that are NAN are omitted; NAN where they have
+ * none.  Returns how many values are known.
+ */
+int mean_of(const double *v, int n, double *mean, double *sd);
 
 /*
  * The mean of the middle half of n values, so that one burst does not become the baseline, and
