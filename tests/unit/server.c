@@ -69,9 +69,8 @@ static void test_figures(void)
 	figures_between(&x, &from, &to, &f);
 	ok(isnan(f.host.load) && f.host.unsafe == 0, "no load is not unsafe");
 	to.load.now = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
-	baseline.tasks = 0.5;
+	x.meter.calibration.others = 0.5;
 	figures_between(&x, &from, &to, &f);
-	baseline.tasks = 0;
 	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY,
 	   "where a busy baseline leaves no load the reason is known");
 }
