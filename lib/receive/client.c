@@ -267,7 +267,6 @@ static void client_end(struct client *c)
 static bool client_accept(struct context *x, int listener)
 {
 	struct client *c = places_accept(&x->places, listener, sizeof(*c));
-	int e;
 
 	if (c == NULL)
 		return false;
@@ -276,14 +275,11 @@ static bool client_accept(struct context *x, int listener)
 	receiver_init(&c->receiver, c->place.sock, x->opt->method, x->opt->raw);
 	if (addr_interface((struct sockaddr *)&c->place.peer, c->interface) != 0)
 		c->interface[0] = '\0';
-	if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
-		sock_keep_alive(c->place.sock);
 	meter_look(&x->meter, true);
 	if (x->opt->json && x->group.n == 0)
 		report_group_begin(&x->report, &c->place.peer, c->interface);
 	group_join(x, c);
-	e = thread_start(&c->thread, client_thread, c);
-	if (e == 0) {
+	if (thread_start(&c->thread, client_thread, c) == 0) {
 		x->accepted++;
 		return true;
 	}
@@ -291,8 +287,7 @@ static bool client_accept(struct context *x, int listener)
 	x->group.total--;
 	x->group.n--;
 	x->group.failed = true;
-	place_reject(&x->places, &c->place);
-	log_client(&x->places, &c->place, "rejected: cannot start a thread: %s", strerror(e));
+	place_reject(&x->places, &c->place, "cannot start a thread");
 	free(c);
 	return false;
 }

@@ -188,8 +188,11 @@ static void reset_at_close(const struct place *p)
 	setsockopt(p->sock, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 }
 
-/* Tells a client that is rejected the reason.  Only the wire has a place for it: that of the receipt. */
-static void tell_rejected(struct places *s, const struct place *p, const char *word)
+/*
+ * Rejects a client, with a line for the log and a word for the client.  Only the wire has a place for that:
+ * the receipt's.
+ */
+static void reject(struct places *s, const struct place *p, const char *word, const char *why)
 {
 	char line[64];
 	int len = snprintf(line, sizeof(line), "refused=%s\n", word);
@@ -201,22 +204,13 @@ static void tell_rejected(struct places *s, const struct place *p, const char *w
 		reset_at_close(p);
 	else
 		shutdown(p->sock, SHUT_WR);
+	log_client(s, p, "rejected: %s", why);
 }
 
-void place_reject(struct places *s, struct place *p)
+void place_reject(struct places *s, struct place *p, const char *why)
 {
-	tell_rejected(s, p, REFUSED_FULL);
+	reject(s, p, REFUSED_FULL, why);
 	place_close(s, p);
-}
-
-int places_count(struct places *s)
-{
-	int n;
-
-	pthread_mutex_lock(&s->lock);
-	n = s->n;
-	pthread_mutex_unlock(&s->lock);
-	return n;
 }
 
 bool places_lack(const struct places *s)
@@ -242,7 +236,8 @@ void *places_accept(struct places *s, int listener, size_t size)
 	const int flags = s->opt->reply ? SOCK_NONBLOCK : 0; /* others have a thread each */
 	struct place *p = calloc(1, size);
 	socklen_t len = sizeof(p->peer);
-	const char *word = REFUSED_ADDRESS, *why = "not in --allow";
+	const char *why = "not in --allow";
+	bool allowed;
 
 	if (p == NULL || (p->sock = accept4(listener, (struct sockaddr *)&p->peer, &len,
 					    SOCK_CLOEXEC | flags)) < 0) {
@@ -250,15 +245,15 @@ void *places_accept(struct places *s, int listener, size_t size)
 		free(p);
 		return NULL;
 	}
-	if (is_allowed(&s->opt->allow, &p->peer)) {
-		word = REFUSED_FULL;
+	if (s->opt->sock.mptcp) /* with TCP it is inherited from the listener */
+		sock_keep_alive(p->sock);
+	allowed = is_allowed(&s->opt->allow, &p->peer);
+	if (allowed)
 		why = place_take(s, p);
-	}
 	if (why == NULL)
 		return p;
-	tell_rejected(s, p, word);
+	reject(s, p, allowed ? REFUSED_FULL : REFUSED_ADDRESS, why);
 	close(p->sock);
-	log_client(s, p, "rejected: %s", why);
 	free(p);
 	return NULL;
 }
@@ -295,11 +290,12 @@ static void place_look(struct places *s, struct place *p, uint64_t now)
 
 void places_look(struct places *s)
 {
-	uint64_t last = s->looked_ns, now = now_ns();
+	const uint64_t now = now_ns();
 	struct place *p;
 
-	if (now < last + LOOK_NS || !atomic_compare_exchange_strong(&s->looked_ns, &last, now))
+	if (now < s->looked_ns + LOOK_NS)
 		return;
+	s->looked_ns = now;
 	pthread_mutex_lock(&s->lock);
 	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	LIST_FOREACH (p, &s->all, link)

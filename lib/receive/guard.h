@@ -81,11 +81,11 @@ struct places {
 	pthread_mutex_t lock;
 	/* cppcheck-suppress unusedStructMember ; LIST_*() use it */
 	LIST_HEAD(place_head, place) all;
-	int n;
+	_Atomic int n;
 	int network[NETWORK_SLOTS]; /* places of each; networks of one hash share a number */
-	/* When all clients were last looked at; when accept(2) last lacked something; 0: never. */
-	_Atomic uint64_t looked_ns, lacked_ns;
-	_Atomic uint64_t refused; /* clients that were rejected */
+	uint64_t looked_ns;         /* when all clients were last looked at; 0: never */
+	_Atomic uint64_t lacked_ns; /* when accept(2) last lacked something; 0: never */
+	_Atomic uint64_t refused;   /* clients that were rejected */
 	struct {
 		uint64_t since_ns; /* when the first of the lines was */
 		int lines, omitted;
@@ -111,13 +111,13 @@ void log_end(struct places *s);
  */
 void *places_accept(struct places *s, int listener, size_t size);
 
-/* How many clients have a place. */
-int places_count(struct places *s);
-
 /* Whether accept(2) lacked descriptors or memory just now: clients have to wait for LACK_NS. */
 bool places_lack(const struct places *s);
 
-/* Looks at all clients, if the last look is LOOK_NS ago, and ends the connections of silent ones. */
+/*
+ * Looks at all clients, if the last look is LOOK_NS ago, and ends the connections of silent ones.  The main
+ * thread alone calls it.
+ */
 void places_look(struct places *s);
 
 /* Ends the streams of all clients. */
@@ -127,7 +127,7 @@ void places_end_streams(struct places *s);
 void place_close(struct places *s, struct place *p);
 
 /* Rejects a client that has a place, as there is too little for it, and closes its socket. */
-void place_reject(struct places *s, struct place *p);
+void place_reject(struct places *s, struct place *p, const char *why);
 
 /* Writes why a silent client was dropped. */
 void place_format_silence(const struct places *s, char *buf, size_t size);

@@ -6,15 +6,12 @@
 #define EVENTS     64          /* of one epoll_wait() */
 #define REPLY_SIZE (64 * 1024) /* bytes of each send of a reply */
 
-/* With a load: between two looks whether a client has come, and whether all have left. */
-#define ARRIVAL_NS   50000000u
-#define DEPARTURE_NS 1000000000u
+#define ARRIVAL_NS 50000000u /* with a load: between two looks whether a client has come */
 /* Without a client, until intervals are not printed any more: two lost SYNs delay one for 3 s. */
 #define SERIES_NS 4000000000u
 
 struct request {
 	struct place place;
-	LIST_ENTRY(request) link;
 	unsigned header_len; /* bytes of the header that are here */
 	uint32_t header;     /* those bytes: the size of the reply */
 	uint32_t unsent;     /* bytes of the reply */
@@ -25,7 +22,6 @@ struct reply_worker {
 	struct replier *all;
 	pthread_t thread;
 	int epoll;
-	LIST_HEAD(request_head, request) requests;
 	bool paused; /* for a lack: new clients have to wait */
 	_Atomic uint64_t replies, bytes;
 };
@@ -40,7 +36,6 @@ struct replier {
 
 static void request_close(struct reply_worker *w, struct request *q)
 {
-	LIST_REMOVE(q, link);
 	place_close(&w->all->context->places, &q->place);
 	free(q);
 }
@@ -69,21 +64,22 @@ static void request_watch(struct reply_worker *w, struct request *q, uint32_t ev
 {
 	struct epoll_event ev = {.events = events, .data.ptr = q};
 	const int op = q->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-	struct context *x = w->all->context;
 
 	if (q->events == events || epoll_ctl(w->epoll, op, q->place.sock, &ev) == 0) {
 		q->events = events;
 		return;
 	}
-	LIST_REMOVE(q, link);
-	place_reject(&x->places, &q->place);
-	log_client(&x->places, &q->place, "rejected: out of memory");
+	place_reject(&w->all->context->places, &q->place, "out of memory");
 	free(q);
 }
 
-static bool must_wait(int e)
+/* A call that moved nothing, and returned n, is repeated after these events, unless the connection failed. */
+static void request_wait(struct reply_worker *w, struct request *q, ssize_t n, uint32_t events)
 {
-	return e == EAGAIN || e == EINTR;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		request_watch(w, q, events);
+	else
+		request_fail(w, q, n < 0 ? errno : 0);
 }
 
 static void reply_send(struct reply_worker *w, struct request *q)
@@ -94,10 +90,7 @@ static void reply_send(struct reply_worker *w, struct request *q)
 	while (q->unsent > 0) {
 		n = send(q->place.sock, data, q->unsent < REPLY_SIZE ? q->unsent : REPLY_SIZE, 0);
 		if (n < 0) {
-			if (must_wait(errno))
-				request_watch(w, q, EPOLLOUT);
-			else
-				request_fail(w, q, errno);
+			request_wait(w, q, n, EPOLLOUT);
 			return;
 		}
 		q->unsent -= (uint32_t)n;
@@ -114,46 +107,23 @@ static void request_read(struct reply_worker *w, struct request *q)
 	unsigned char header[WIRE_HEADER];
 	ssize_t n = recv(q->place.sock, header, WIRE_HEADER - q->header_len, 0), i;
 
-	if (n < 0 && must_wait(errno)) {
-		request_watch(w, q, EPOLLIN);
-		return;
-	}
-	if (n <= 0) {
-		request_fail(w, q, n < 0 ? errno : 0);
-		return;
-	}
 	for (i = 0; i < n; i++)
 		q->header = q->header << 8 | header[i];
-	q->header_len += (unsigned)n;
-	if (q->header_len < WIRE_HEADER) {
+	q->header_len += n > 0 ? (unsigned)n : 0;
+	if (n <= 0) {
+		request_wait(w, q, n, EPOLLIN);
+	} else if (q->header_len < WIRE_HEADER) {
 		request_watch(w, q, EPOLLIN);
-		return;
-	}
-	if (q->header > x->opt->max_reply) {
+	} else if (q->header > x->opt->max_reply) {
 		w->all->failures.too_large++;
 		log_client(&x->places, &q->place, "requested %u byte%s, more than --max-reply%s",
 			   q->header, plural(q->header),
 			   q->header == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
 		request_close(w, q);
-		return;
+	} else {
+		q->unsent = q->header;
+		reply_send(w, q);
 	}
-	q->unsent = q->header;
-	reply_send(w, q);
-}
-
-/* Accepts a client, whose request has often come with it. */
-static void request_accept(struct reply_worker *w)
-{
-	struct context *x = w->all->context;
-	struct request *q = places_accept(&x->places, w->all->listener, sizeof(*q));
-
-	if (q == NULL)
-		return;
-	if (x->opt->idle_timeout <= 0)  /* otherwise silence ends a connection that is lost */
-		if (x->opt->sock.mptcp) /* with TCP it is inherited from the listener */
-			sock_keep_alive(q->place.sock);
-	LIST_INSERT_HEAD(&w->requests, q, link);
-	request_read(w, q);
 }
 
 /* Starts or stops accepting in the worker.  EPOLLEXCLUSIVE can only be added and deleted. */
@@ -178,22 +148,17 @@ static void *worker_thread(void *arg)
 		lack = places_lack(&x->places);
 		if (lack != w->paused && worker_listen(w, !lack) == 0)
 			w->paused = lack;
-		n = epoll_wait(w->epoll, ev, EVENTS, (int)((lack ? LACK_NS : LOOK_NS) / 1000000));
+		n = epoll_wait(w->epoll, ev, EVENTS, lack ? (int)(LACK_NS / 1000000) : -1);
 		for (i = 0; i < n; i++) {
 			q = ev[i].data.ptr;
-			if (ev[i].data.ptr == w)
-				request_accept(w);
-			else if (q != NULL && q->header_len < WIRE_HEADER)
+			if (ev[i].data.ptr == w) /* a client's request has often come with it */
+				q = places_accept(&x->places, w->all->listener, sizeof(*q));
+			if (q != NULL && q->header_len < WIRE_HEADER)
 				request_read(w, q);
 			else if (q != NULL)
 				reply_send(w, q);
 		}
-		places_look(&x->places);
 	}
-	while ((q = LIST_FIRST(&w->requests)) != NULL)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): LIST_REMOVE() took it off */
-		request_close(w, q);
-	close(w->epoll);
 	return NULL;
 }
 
@@ -207,17 +172,16 @@ static void workers_start(struct replier *r)
 	cpus_online(&online);
 	r->n = r->context->opt->bind.n > 0 ? r->context->opt->bind.n : online.n;
 	r->worker = alloc_or_die((size_t)r->n, sizeof(*r->worker), "repliers");
+	/* The clients of the first may take all descriptors that are left. */
 	for (w = r->worker; w < r->worker + r->n; w++) {
 		w->all = r;
 		w->epoll = epoll_create1(EPOLL_CLOEXEC);
 		if (w->epoll < 0 ||
-		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->context->group.wake, &end) != 0)
+		    epoll_ctl(w->epoll, EPOLL_CTL_ADD, r->context->group.wake, &end) != 0 ||
+		    worker_listen(w, true) != 0)
 			die_errno("epoll");
 	}
-	/* The clients of the first may take all descriptors that are left. */
 	for (w = r->worker; w < r->worker + r->n; w++) {
-		if (worker_listen(w, true) != 0)
-			die_errno("epoll");
 		e = thread_start(&w->thread, worker_thread, w);
 		if (e != 0)
 			die("thread %d of %d: %s", (int)(w - r->worker) + 1, r->n, strerror(e));
@@ -235,12 +199,6 @@ static void replies_count(const struct replier *r, struct mark *mark)
 	}
 }
 
-static void replies_mark(const struct replier *r, struct mark *mark)
-{
-	replies_count(r, mark);
-	mark_now(&r->context->meter, mark);
-}
-
 /* Whether clients are connected, or have been since the last look. */
 static bool has_clients(struct replier *r)
 {
@@ -249,7 +207,7 @@ static bool has_clients(struct replier *r)
 
 	replies_count(r, &now);
 	r->seen_replies = now.calls;
-	return now.calls != last || places_count(&r->context->places) > 0;
+	return now.calls != last || r->context->places.n > 0;
 }
 
 /*
@@ -258,31 +216,19 @@ static bool has_clients(struct replier *r)
  */
 static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
 {
-	struct meter *m = &r->context->meter;
+	struct context *x = r->context;
 	uint64_t now, due;
 	bool clients;
 
-	while (!*r->context->stop && (now = now_ns()) < until) {
+	while (!*x->stop && (now = now_ns()) < until) {
 		clients = has_clients(r);
-		if (meter_look(m, clients))
+		if (meter_look(&x->meter, clients))
 			return;
-		due = m->due_ns < until ? m->due_ns : until;
-		if (m->wanted && due > now + (clients ? DEPARTURE_NS : ARRIVAL_NS))
-			due = now + (clients ? DEPARTURE_NS : ARRIVAL_NS);
-		wait_for_events(r->context, NULL, 0, due, unblocked);
+		due = now + (x->meter.wanted && !clients ? ARRIVAL_NS : LOOK_NS);
+		due = x->meter.due_ns < due ? x->meter.due_ns : due;
+		wait_for_events(x, NULL, 0, due < until ? due : until, unblocked);
+		places_look(&x->places);
 	}
-}
-
-/*
- * Whether the interval that ends at *now is printed.  One without a reply is a stall if a client is
- * connected, or was a short time ago: *busy_ns is when an interval last had a reply or a client.
- */
-static bool is_in_series(const struct replier *r, uint64_t replies, const struct mark *now,
-			 uint64_t *busy_ns)
-{
-	if (replies > 0 || places_count(&r->context->places) > 0)
-		*busy_ns = now->ns;
-	return *busy_ns != 0 && now->ns < *busy_ns + SERIES_NS;
 }
 
 void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
@@ -291,31 +237,39 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	struct replier r = {.context = x, .listener = listener};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
 	struct reply_total total = {.failures = &r.failures};
+	uint64_t busy_ns = 0; /* when an interval last had a reply or a client */
 	struct netstat from, to;
-	uint64_t busy_ns = 0;
 	struct figures f;
-	bool has_line;
+	struct place *p;
 	int i;
 
 	netstat_read(&from);
 	/* This precedes the start of the workers, so that the total includes all their replies. */
-	replies_mark(&r, &start);
+	mark_now(&x->meter, &start);
 	last = start;
 	workers_start(&r);
 	while (!*x->stop) {
 		replies_wait(&r, period > 0 ? now_ns() + period : UINT64_MAX, unblocked);
-		replies_mark(&r, &now);
+		replies_count(&r, &now);
+		mark_now(&x->meter, &now);
 		figures_between(x, &last, &now, &f);
 		meter_say(&x->meter, &f.host);
-		has_line = is_in_series(&r, f.calls, &now, &busy_ns) && !x->opt->quiet;
-		/* cppcheck-suppress knownConditionTrueFalse ; a signal handler sets it */
-		if (has_line && (!*x->stop || !isnan(f.host.load)))
+		if (f.calls > 0 || x->places.n > 0)
+			busy_ns = now.ns;
+		/* One without a reply is a stall if a client is connected, or was a short time ago. */
+		if (busy_ns != 0 && now.ns < busy_ns + SERIES_NS && !x->opt->quiet &&
+		    /* cppcheck-suppress knownConditionTrueFalse ; a signal handler sets it */
+		    (!*x->stop || !isnan(f.host.load)))
 			report_replies(&x->report, &f, seconds_between(start.ns, last.ns), NULL);
 		last = now;
 	}
 	eventfd_write(x->group.wake, 1);
 	for (i = 0; i < r.n; i++)
 		pthread_join(r.worker[i].thread, NULL);
+	while ((p = LIST_FIRST(&x->places.all)) != NULL) {
+		place_close(&x->places, p);
+		free(p);
+	}
 	close(listener);
 	replies_count(&r, &now);
 	now.ns = now_ns();
