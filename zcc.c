@@ -58,15 +58,6 @@ static void close_report(void *report, const char *why)
  * The order of events.
  */
 
-/* A list of sizes is warned of once. */
-static void warn_short(struct send_report *rep)
-{
-	if (!rep->has_warned && !opt.quiet)
-		warnx("the transfer took less than half a second, so that its figures mean little: "
-		      "send more (-n, -t)");
-	rep->has_warned = true;
-}
-
 /*
  * Judges a transfer and reports it.  Returns NULL or what is wrong, which may be in `why`; complete
  * figures go to run i of the plan.
@@ -78,10 +69,14 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, cha
 	const char *error = run.stop > 0 ? "interrupted" : result_check(res, opt.streams, why);
 
 	gauge_say(&run.gauge, &res->sent.host);
-	if (error == NULL && run_is_short(&res->sent))
-		warn_short(rep);
-	else if (error == NULL)
+	if (error == NULL && !run_is_short(&res->sent)) {
 		report_pacing(rep, res);
+	} else if (error == NULL) {
+		if (!rep->has_warned && !opt.quiet)
+			warnx("the transfer took less than half a second, so that its figures mean "
+			      "little: send more (-n, -t)");
+		rep->has_warned = true; /* a plan is warned of once */
+	}
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
 		   error != NULL || opt.compare.wanted ? error : fileset_error(t->set, why));
@@ -93,17 +88,16 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, cha
 }
 
 /*
- * Sends the file set over connections of its own, in calls of `chunk` bytes; 0: the method's
- * default.  The figures go to run i of the plan.  Returns NULL or what is wrong, which may be in
- * `why`.
+ * Sends the file set over connections of its own, as run i of the plan, which gets the figures.  Returns
+ * NULL or what is wrong, which may be in `why`.
  */
-static const char *send_once(struct send_report *rep, const struct fileset *set, size_t chunk,
-			     struct plan *plan, int i, char why[DIE_MAX])
+static const char *send_once(struct send_report *rep, const struct fileset *set, struct plan *plan,
+			     int i, char why[DIE_MAX])
 {
 	struct transfer t = {.opt = &opt, .set = set, .run = &run, .report = rep};
 	const char *error;
 
-	if (!transfer_open(&t, chunk)) {
+	if (!transfer_open(&t, plan->run[i].chunk)) {
 		if (opt.json)
 			report_die(rep, "interrupted");
 		return "interrupted";
@@ -138,32 +132,31 @@ static void name_run(const struct plan *plan, int i)
 static const char *send_rounds(struct send_report *rep, const struct fileset *set,
 			       struct plan *plan, const struct saved *kept, char why[DIE_MAX])
 {
+	const double precision = opt.compare.precision;
 	const char *error = NULL;
-	struct run_choice choice;
-	int i, k, rounds = 0;
+	const struct plan_run *r;
+	int i, k, rounds;
 
-	while (plan->rounds < plan->capacity) {
+	while (plan->rounds < plan->capacity && error == NULL && run.stop <= 0) {
+		rounds = plan->rounds;
 		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {
 			i = plan_turn(plan, k);
-			choice = options_run(&opt, i);
-			opt.method = choice.method;
-			opt.streams = choice.streams;
-			run_gauge(&run, strcmp(choice.instrument, LOAD_BY_SOAKING) == 0);
+			r = &plan->run[i];
+			opt.method = method_named(r->method);
+			opt.streams = (int)r->streams;
+			run_gauge(&run, strcmp(r->instrument, LOAD_BY_SOAKING) == 0);
 			name_run(plan, i);
 			report_run(rep, plan->added + 1, plan->capacity * plan->n);
-			error = send_once(rep, set, choice.chunk, plan, i, why);
+			error = send_once(rep, set, plan, i, why);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)
 			saved_append_or_die(kept, plan, opt.compare.save);
-		if (error != NULL || run.stop > 0)
-			return error;
-		rounds = plan->rounds;
-		if (opt.compare.precision > 0 && (plan_is_precise(plan, opt.compare.precision) ||
-						  plan_is_hopeless(plan, opt.compare.precision)))
+		if (precision > 0 &&
+		    (plan_is_precise(plan, precision) || plan_is_hopeless(plan, precision)))
 			break;
 	}
-	return NULL;
+	return error;
 }
 
 /* Reads the files of --save and --against, and tries to write that of --save, or dies. */
@@ -188,19 +181,27 @@ static void plan_find(struct plan *plan, struct comparison *c, struct saved *bef
 	*c = (struct comparison){.plan = plan, .before = before->last, .kept = kept->last};
 }
 
-/* Prepares the plan. */
+/* Prepares the plan: the instrument varies fastest, then the last list, that of the streams. */
 static void plan_prepare(struct plan *plan)
 {
-	struct run_choice c;
-	int i;
+	const struct compare_options *c = &opt.compare;
+	const struct send_method *m;
+	struct plan_run *r;
+	bool soaks;
+	int i, k;
 
-	plan_open(plan, options_runs(&opt), opt.compare.rounds);
+	plan_open(plan, options_runs(&opt), c->rounds);
 	for (i = 0; i < plan->n; i++) {
-		c = options_run(&opt, i);
-		plan->run[i].chunk = method_chunk(c.method, c.chunk, c.streams);
-		plan->run[i].streams = (uint64_t)c.streams;
-		snprintf(plan->run[i].method, sizeof(plan->run[i].method), "%s", c.method->name);
-		strcpy(plan->run[i].instrument, c.instrument);
+		r = &plan->run[i];
+		k = c->instruments ? i / 2 : i;
+		m = c->method[k / c->streams.n / opt.chunks.n];
+		soaks = c->instruments ? i % 2 == 1 : opt.gauge.soak;
+		strcpy(r->method, m->name);
+		if (gauge_is_wanted(&opt.gauge))
+			strcpy(r->instrument, soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
+		r->streams = c->streams.size[k % c->streams.n];
+		r->chunk = method_chunk(m, opt.chunks.size[k / c->streams.n % opt.chunks.n],
+					(int)r->streams);
 	}
 }
 
@@ -220,7 +221,7 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	for (i = 0; i < opt.compare.streams.n; i++)
 		if (streams < (int)opt.compare.streams.size[i])
 			streams = (int)opt.compare.streams.size[i];
-	fileset_open(&set, names, n, streams, opt.raw, options_zeros(&opt));
+	fileset_open(&set, names, n, streams, opt.raw, opt.zeros);
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
 	error = send_rounds(rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;

@@ -87,9 +87,11 @@ static void take_method(const struct option_row *o, char *text, void *to)
 static void take_content(const struct option_row *o, char *text, void *to)
 {
 	static const char *const names[] = {"random", "zeros"};
+	struct send_options *opt = to;
 
 	(void)o;
-	*(const char **)to = names[arg_name("--content", text, names, 2, sizeof(names[0]))];
+	opt->content = text;
+	opt->zeros = arg_name("--content", text, names, 2, sizeof(names[0])) == 1;
 }
 
 static void take_source(const struct option_row *o, char *text, void *to)
@@ -124,7 +126,7 @@ static const struct option_row rows[] = {
 	{"", "content", "WHAT",
 	 "fill the built-in set with random bytes (the default) or with zeros, which a link may "
 	 "compress",
-	 OPTION_TEXT, AT(content), .take = take_content},
+	 OPTION_TEXT, .at = 0, .take = take_content},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
 	 OPTION_FLAG, AT(raw)},
 	{"", "request", "SIZE",
@@ -277,6 +279,12 @@ static const struct option_row rows[] = {
  * Options together.
  */
 
+int options_runs(const struct send_options *opt)
+{
+	return opt->compare.n_methods * opt->chunks.n * opt->compare.streams.n *
+	       (opt->compare.instruments ? 2 : 1);
+}
+
 /* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
 static void settle_comparison(struct send_options *opt)
 {
@@ -287,6 +295,8 @@ static void settle_comparison(struct send_options *opt)
 		c->method[c->n_methods++] = method_named("sendfile");
 	if (c->streams.n == 0)
 		c->streams = (struct sizes){.n = 1, .size = {1}};
+	if (opt->chunks.n == 0)
+		opt->chunks.n = 1;
 	c->instruments = opt->gauge.soak && opt->gauge.idle;
 	c->precision /= 100;
 	runs = options_runs(opt);
@@ -315,6 +325,9 @@ static void settle(struct send_options *opt, bool has_files)
 		opt->port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt->timeout < 0)
 		opt->timeout = requests ? REQUEST_TIMEOUT : 0;
+	/* At that rate the kernel may send nothing until two segments are due. */
+	if (opt->timeout > 0 && opt->pace > 0)
+		opt->timeout += PACED_BYTES / (double)opt->pace;
 	if (opt->loops == 0 && opt->seconds <= 0 && !requests && !has_files)
 		opt->seconds = BUILTIN_SECONDS;
 	if (opt->loops == 0)
@@ -345,45 +358,4 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	for (; *file != NULL; file++)
 		arg_file("FILE", *file);
 	return first;
-}
-
-/*
- * What follows from them.
- */
-
-bool options_zeros(const struct send_options *opt)
-{
-	return opt->content != NULL && strcmp(opt->content, "zeros") == 0;
-}
-
-static int chunks_of(const struct send_options *opt)
-{
-	return opt->chunks.n > 0 ? opt->chunks.n : 1;
-}
-
-int options_runs(const struct send_options *opt)
-{
-	return opt->compare.n_methods * chunks_of(opt) * opt->compare.streams.n *
-	       (opt->compare.instruments ? 2 : 1);
-}
-
-double options_timeout(const struct send_options *opt)
-{
-	return opt->timeout > 0 && opt->pace > 0 ? opt->timeout + PACED_BYTES / (double)opt->pace
-						 : opt->timeout;
-}
-
-struct run_choice options_run(const struct send_options *opt, int i)
-{
-	const struct compare_options *c = &opt->compare;
-	const bool soaks = c->instruments ? i % 2 == 1 : opt->gauge.soak;
-	const int k = c->instruments ? i / 2 : i, chunks = chunks_of(opt);
-	const char *instrument = soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE;
-
-	return (struct run_choice){
-		.method = c->method[k / c->streams.n / chunks],
-		.chunk = opt->chunks.size[k / c->streams.n % chunks],
-		.streams = (int)c->streams.size[k % c->streams.n],
-		.instrument = gauge_is_wanted(&opt->gauge) ? instrument : "",
-	};
 }

@@ -3,12 +3,6 @@
  * read then, but for the method and the streams: those are of the run that zcc chose last.
  *
  *	first = options_parse(&opt, argc, argv);
- *	for (i = 0; i < options_runs(&opt); i++) {
- *		choice = options_run(&opt, i);
- *		opt.method = choice.method;
- *		opt.streams = choice.streams;
- *		send(&opt, choice.chunk);
- *	}
  */
 #pragma once
 
@@ -53,18 +47,19 @@ struct send_options {
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;
-	struct sizes chunks;   /* -b: bytes of a call, for each run; none: the method's default */
+	struct sizes chunks;   /* -b: bytes of a call, for each run; 0: the method's default */
 	struct sizes requests; /* --request: bytes to ask for, for each run */
 	uint32_t loops;        /* how often to send the files, or requests of each size */
 	double seconds;        /* how long to send; 0: `loops` times */
-	double warmup, interval, timeout; /* seconds; 0: none */
+	double warmup, interval, timeout; /* seconds; 0: none.  The last with what --pace adds */
 	uint64_t pace;                    /* bytes per second of each connection; 0: no limit */
 	int streams;                      /* connections at a time, each of a thread */
 	int mss;                          /* bytes; 0: the kernel's choice */
 	int debug;
 	bool nodelay, cork, raw, json, quiet;
 	bool calibrate, force; /* -C, and whether the host may be busy */
-	const char *content;   /* of the built-in set: "random" or "zeros"; NULL: not given */
+	const char *content;   /* of the built-in set; NULL: not given */
+	bool zeros;            /* it is zeros, not random */
 };
 
 /*
@@ -73,25 +68,5 @@ struct send_options {
  */
 int options_parse(struct send_options *opt, int argc, char **argv);
 
-/* Whether the built-in set is zeros, not random. */
-bool options_zeros(const struct send_options *opt);
-
 /* The number of combinations of the lists' values. */
 int options_runs(const struct send_options *opt);
-
-/*
- * The seconds after which a server that accepts nothing has timed out; 0: never.  It is --timeout, and
- * with --pace the time of two segments: at that rate the kernel may send nothing until they are due.
- */
-double options_timeout(const struct send_options *opt);
-
-/* What tells the runs of a plan apart. */
-struct run_choice {
-	const struct send_method *method;
-	size_t chunk; /* bytes of a call; 0: the method's default */
-	int streams;
-	const char *instrument; /* LOAD_BY_*; an empty string where no load is measured */
-};
-
-/* That of run i: the instrument varies fastest, then the last list, that of the streams. */
-struct run_choice options_run(const struct send_options *opt, int i);

@@ -18,10 +18,6 @@
 #include "lib/report/environment.h"
 #include "lib/send/report.h"
 
-#define PLAN_RUNS_MAX   1024 /* a round */
-#define PLAN_ROUNDS     5    /* without -r */
-#define PLAN_ROUNDS_MAX 1000
-
 /*
  * What a plan keeps of a run in each round, of this host and of the receiver, where it is another host.
  * The first five are compared; the others say how far the loads can be trusted.

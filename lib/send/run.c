@@ -37,7 +37,7 @@ static void set_options_or_die(int fd, const struct send_options *opt)
 		die_errno("--mss %d", opt->mss);
 	if (opt->nodelay && sock_set(fd, IPPROTO_TCP, TCP_NODELAY, 1) != 0)
 		die_errno("--nodelay 1");
-	if (opt->timeout > 0 && sock_set_timeout(fd, options_timeout(opt)) != 0)
+	if (opt->timeout > 0 && sock_set_timeout(fd, opt->timeout) != 0)
 		die_errno("--timeout %g", opt->timeout);
 	if (opt->pace > 0)
 		set_pace_or_die(fd, opt->pace);

@@ -117,12 +117,10 @@ static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
 static _Noreturn void die_of_timeout(const struct stream *st)
 {
 	const uint64_t acked = stream_acknowledged(st);
-	char paced[64] = "";
 
-	if (st->opt->pace > 0)
-		snprintf(paced, sizeof(paced), " %g, and two segments at --pace", st->opt->timeout);
 	die("%s: the server accepted no data for %g seconds (--timeout%s) after %" PRIu64 " byte%s",
-	    st->peer, options_timeout(st->opt), paced, acked, plural(acked));
+	    st->peer, st->opt->timeout, st->opt->pace > 0 ? ", and two segments at --pace" : "",
+	    acked, plural(acked));
 }
 
 /*

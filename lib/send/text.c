@@ -192,7 +192,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 	wrap_end(&w);
 	if (res->set->builtin)
 		report("  %d files of %d KiB%s, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024,
-		       options_zeros(opt) ? " of zeros" : "");
+		       opt->zeros ? " of zeros" : "");
 	else
 		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
 		       grouped((double)res->set->bytes, text), plural(res->set->bytes));

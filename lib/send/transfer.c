@@ -85,7 +85,7 @@ static uint64_t on_watch(void *transfer, uint64_t now)
 
 	for (i = 0; i < t->opt->streams; i++)
 		stream_watch(&t->stream[i]);
-	return time_after(now, options_timeout(t->opt));
+	return time_after(now, t->opt->timeout);
 }
 
 /* Discards what raw servers send, until the stream's thread reads for itself. */
@@ -112,7 +112,7 @@ static void oversee(struct transfer *t)
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
-		[ON_WATCH] = {time_after(r->start_ns, options_timeout(opt)), on_watch},
+		[ON_WATCH] = {time_after(r->start_ns, opt->timeout), on_watch},
 		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
 	};
 

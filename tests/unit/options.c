@@ -57,25 +57,10 @@ static void test_defaults(void)
 static void test_instruments(void)
 {
 	struct command c = {{"zcc", "-cs0", "--idle", "-m", "send,mmap", "-P", "1,4"}, 0};
-	struct run_choice choice;
-	int i;
 
 	parse(&c);
 	ok(opt.compare.wanted && opt.compare.rounds == 5 && options_runs(&opt) == 8,
 	   "-c with --idle: each run is made twice, as a comparison");
-	for (i = 0; i < 8; i++) {
-		choice = options_run(&opt, i);
-		ok(strcmp(choice.instrument, i % 2 == 0 ? "idle" : "soak") == 0 &&
-			   choice.streams == (i / 2 % 2 == 0 ? 1 : 4) &&
-			   strcmp(choice.method->name, i < 4 ? "send" : "mmap") == 0,
-		   "run %d of the product of lists and instruments: unsoaked first", i);
-	}
-	c = (struct command){{"zcc", "-s", "0", "--idle"}, 0};
-	parse(&c);
-	is(options_run(&opt, 0).instrument, "idle", "--idle alone is the instrument of each run");
-	c = (struct command){{"zcc", "-s", "0"}, 0};
-	parse(&c);
-	is(options_run(&opt, 0).instrument, "", "without either there is none");
 	c = (struct command){{"zcc", "-s", "0", "-c", "--idle", "--request", "10"}, 0};
 	ok(exits_with(c) == 2, "--request has one instrument");
 }
