@@ -37,10 +37,11 @@ static bool cpu_cgroup_mount(struct cpu_cgroup *g)
 	return g->root[0] != '\0';
 }
 
-/* Lines of /proc/self/cgroup are `number:controllers:path`; v2 has the number 0. */
+/* Lines of /proc/self/cgroup are `number:controllers:path`; that of v2 has no controllers. */
 bool cpu_cgroup_find(struct cpu_cgroup *g)
 {
-	char line[1024], *path, *controllers, *word;
+	struct mntent m;
+	char line[1024], *path;
 	bool found = false;
 	FILE *f;
 
@@ -49,13 +50,12 @@ bool cpu_cgroup_find(struct cpu_cgroup *g)
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
 		path = line;
 		path[strcspn(path, "\n")] = '\0';
-		found = strcmp(strsep(&path, ":"), "0") == 0 && g->v2;
-		controllers = strsep(&path, ":");
-		while (!g->v2 && !found && (word = strsep(&controllers, ",")) != NULL)
-			found = strcmp(word, "cpu") == 0;
-		found = found && path != NULL && strlen(path) < sizeof(g->own);
+		strsep(&path, ":");
+		m.mnt_opts = strsep(&path, ":"); /* a list with commas, as of a mount's options */
+		found = path != NULL &&
+			(g->v2 ? *m.mnt_opts == '\0' : hasmntopt(&m, "cpu") != NULL);
 		if (found)
-			strcpy(g->own, path);
+			snprintf(g->own, sizeof(g->own), "%s", path);
 	}
 	fclose(f);
 	return found;
@@ -141,7 +141,7 @@ void idle_group_remove(const struct cpu_cgroup *g, int tries)
 /* One CPU's thread. */
 struct worker {
 	int cpu;
-	struct worker *partner; /* on another CPU: each wakes the other; NULL: there is none */
+	struct worker *next; /* that it wakes: on another CPU where there is one, else itself */
 	uint64_t end_ns;
 	int event;                /* eventfd(2), on which it sleeps */
 	_Atomic uint64_t woke_ns; /* when it was woken */
@@ -152,20 +152,19 @@ struct worker {
 	double late[TURNS];         /* seconds each */
 };
 
-/* Works for a while, and wakes the partner.  A thread without a partner wakes itself. */
+/* Works for a while, and wakes the next. */
 static void work(struct worker *w)
 {
-	struct worker *next = w->partner != NULL ? w->partner : w;
 	const uint64_t begun = raw_ns(), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	while (raw_ns() < begun + WORK_NS)
 		;
 	w->worked_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - ran;
 	w->had_ns += raw_ns() - begun;
-	if (next == w)
+	if (w->next == w)
 		sleep_ns(WORK_NS);
-	next->woke_ns = raw_ns();
-	eventfd_write(next->event, 1);
+	w->next->woke_ns = raw_ns();
+	eventfd_write(w->next->event, 1);
 }
 
 /* Sleeps until it is woken, or the time is up: then returns false. */
@@ -200,11 +199,11 @@ static void judge(struct worker *w, struct yield *y)
 	const double kept = (double)w->worked_ns / (double)w->had_ns;
 	const double late = median_of(w->late, w->n);
 
-	if (isnan(y->kept) || kept < y->kept) {
+	if (!(kept >= y->kept)) {
 		y->kept = kept;
 		y->kept_cpu = w->cpu;
 	}
-	if (isnan(y->late) || late > y->late) {
+	if (!(late <= y->late)) {
 		y->late = late;
 		y->late_cpu = w->cpu;
 	}
@@ -212,30 +211,27 @@ static void judge(struct worker *w, struct yield *y)
 
 void yield_measure(const struct cpus *cpus, struct yield *y)
 {
-	struct worker *worker = alloc_or_die((size_t)cpus->n, sizeof(*worker),
-					     "a test of yielding");
+	struct worker *all = alloc_or_die((size_t)cpus->n, sizeof(*all), "a test of yielding");
 	struct worker *w;
-	int i, n;
+	int i, n = 0;
 
 	*y = (struct yield){.kept = NAN, .late = NAN};
-	for (i = 0, w = worker; i < cpus->n; i++, w++) {
-		*w = (struct worker){.cpu = cpus->id[i], .begins = i % 2 == 0};
-		w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		w->end_ns = raw_ns() + YIELD_NS;
-		if (i % 2 == 1 || i + 1 < cpus->n)
-			w->partner = w + (i % 2 == 1 ? -1 : 1);
+	for (i = 0; i < cpus->n; i++) {
+		all[i] = (struct worker){.cpu = cpus->id[i], .begins = i % 2 == 0};
+		all[i].next = &all[(i ^ 1) < cpus->n ? i ^ 1 : i];
+		all[i].event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		all[i].end_ns = raw_ns() + YIELD_NS;
 	}
-	for (n = 0, w = worker; n < cpus->n; n++, w++)
-		if (thread_start(&w->thread, worker_main, w) != 0)
-			break;
+	while (n < cpus->n && thread_start(&all[n].thread, worker_main, &all[n]) == 0)
+		n++;
 	for (i = 0; i < n; i++)
-		pthread_join(worker[i].thread, NULL);
-	for (w = worker; w < worker + cpus->n; w++) {
-		if (w->n > 0 && w->had_ns > 0)
+		pthread_join(all[i].thread, NULL);
+	for (w = all; w < all + cpus->n; w++) {
+		if (w->n > 0)
 			judge(w, y);
 		close(w->event);
 	}
-	free(worker);
+	free(all);
 }
 
 /*
@@ -287,13 +283,6 @@ static void keeper_close_files(const struct soaker *s, const int ends[2])
 		closedir(d);
 }
 
-void keeper_count_stop(struct soak_events *e, _Atomic bool *stopped, int status)
-{
-	if (WIFSTOPPED(status) || !atomic_load(stopped))
-		atomic_fetch_add(&e->stops, 1);
-	atomic_store(stopped, WIFSTOPPED(status));
-}
-
 static void interrupt_poll(int sig)
 {
 	(void)sig;
@@ -341,11 +330,11 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
 		spin_main(s, keeper);
 	}
 	while (ppoll(&program, 1, NULL, waiting) <= 0)
-		while (TEMP_FAILURE_RETRY(
-			       waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED)) == pid) {
+		while (waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid) {
 			if (WIFSIGNALED(status) || WIFEXITED(status))
 				return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : EXIT_FAILURE;
-			keeper_count_stop(s->events, &s->events->soakers_stopped, status);
+			/* The last alone of a stop and a continuation may be seen. */
+			atomic_store(&s->stops, (s->stops | 1) + (WIFCONTINUED(status) ? 1 : 0));
 		}
 	end_soakers(s, pid);
 	return EXIT_SUCCESS;
@@ -358,7 +347,6 @@ static int keeper_run(struct soaker *s, const sigset_t *waiting)
  */
 _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 {
-	const struct sigaction chld = {.sa_handler = interrupt_poll};
 	const struct sched_param none = {0};
 	sigset_t waiting;
 	int status;
@@ -366,7 +354,7 @@ _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	sigfillset(&waiting);
 	sigprocmask(SIG_BLOCK, &waiting, NULL); /* nothing but SIGKILL ends the keeper */
 	sigdelset(&waiting, SIGCHLD);
-	sigaction(SIGCHLD, &chld, NULL);
+	signal(SIGCHLD, interrupt_poll);
 	prctl(PR_SET_NAME, "zc-keeper");
 	setsid();
 	keeper_close_files(s, ends);

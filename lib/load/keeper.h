@@ -87,14 +87,6 @@ void yield_measure(const struct cpus *cpus, struct yield *y);
 /* Processes share the counts, and libatomic's locks work inside one process only. */
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "zc needs a CPU with 64-bit atomics");
 
-/* The disturbances of the soakers, as the processes notice them. */
-struct soak_events {
-	_Atomic uint64_t lost, moved, stops;          /* as in struct limits_mark */
-	_Atomic bool soakers_stopped, keeper_stopped; /* by SIGSTOP, as their parents see it */
-	_Atomic bool weight;                          /* the soakers may take CPU from others */
-	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
-};
-
 /*
  * One CPU's soaker and its counts, on cache lines (and their prefetched neighbours) of its own.  A
  * gap is the time between two turns that are too far apart: something else had the CPU then.
@@ -113,7 +105,7 @@ struct soak_cpu {
 	_Atomic int bind_errno;    /* why the thread could not be bound; 0 if it could */
 	_Atomic int tid;           /* the thread's id */
 	int id;                    /* the CPU's number */
-	struct soak_events *events;
+	struct soaker *soaker;     /* that it is of */
 } __attribute__((aligned(128)));
 
 /* All of the soakers, in memory that the program, the keeper and the soakers share. */
@@ -124,10 +116,12 @@ struct soaker {
 	struct cpu_cgroup group;     /* the program's own, found by the keeper before group_errno */
 	_Atomic int group_errno;     /* why the soakers have no idle group; 0 if they have */
 	_Atomic int autogroup_errno; /* why the session's weight could not be lowered */
-	struct yield yield;
-	_Atomic int policy_errno;   /* why nice 19 or SCHED_IDLE could not be set */
-	struct soak_events *events; /* those below, also for who may only read the rest */
-	struct soak_events own_events;
+	_Atomic int policy_errno;    /* why nice 19 or SCHED_IDLE could not be set */
+	_Atomic uint64_t lost, moved; /* as in struct limits_mark */
+	_Atomic uint64_t
+		stops; /* of the soakers and their continuations: odd while they are stopped */
+	_Atomic uint32_t parked; /* the soakers sleep: a futex(2) on which they wait for 0 */
+	bool weight;             /* the soakers may take CPU from others */
 	char clock[32]; /* the kernel's clock source when soaking began; empty: not known */
 	long online;    /* how many CPUs were online then */
 	int n;          /* how many CPUs are soaked */
@@ -139,9 +133,6 @@ struct soaker {
  * exit status is 128 and the signal that killed the soakers, or EXIT_FAILURE if they ended otherwise.
  */
 _Noreturn void keeper_main(struct soaker *s, const int ends[2]);
-
-/* Counts that a child was stopped, or was and goes on, by what waitpid(2) stored. */
-void keeper_count_stop(struct soak_events *e, _Atomic bool *stopped, int status);
 
 /* Soaks each CPU of *s with a thread, until the process is killed or its parent ends. */
 _Noreturn void spin_main(struct soaker *s, pid_t parent);

@@ -19,7 +19,7 @@ enum {
 	UNSAFE_CPU_OFFLINE = 1 << 0,     /* a measured CPU was offline, or a cpuset lacked it */
 	UNSAFE_CPU_ONLINE = 1 << 1,      /* a CPU came online, which is not measured */
 	UNSAFE_SOAKER_MOVED = 1 << 2,    /* a soaker was moved to another CPU */
-	UNSAFE_SOAKER_STOPPED = 1 << 3,  /* the soakers or their keeper were stopped */
+	UNSAFE_SOAKER_STOPPED = 1 << 3,  /* the soakers were stopped */
 	UNSAFE_CLOCK_SLOW = 1 << 4,      /* reading the clock takes long: short gaps are not seen */
 	UNSAFE_CLOCK_CHANGED = 1 << 5,   /* the clock source is not that of the start */
 	UNSAFE_WEIGHT = 1 << 6,          /* the soakers may take CPU from others */
@@ -51,7 +51,7 @@ void limits_warn(void);
 struct limits_mark {
 	unsigned now;         /* the reasons that hold */
 	uint64_t lost, moved; /* how often a soaker's CPU was unavailable, or not its soaker's */
-	uint64_t stops;       /* how often the soakers or their keeper were stopped */
+	uint64_t stops;       /* of the soakers, and continuations: odd while they are stopped */
 };
 
 /* The reasons that a load between two moments is unsafe. */

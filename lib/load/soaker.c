@@ -57,16 +57,7 @@ static pid_t lock_holder(int fd)
 	return found;
 }
 
-static int lock_open_or_die(void)
-{
-	const int fd = open_retry(LOCK_FILE, O_RDONLY);
-
-	if (fd < 0)
-		die_errno(LOCK_FILE);
-	return fd;
-}
-
-/* Tries once to take the lock.  If another program has it, stores that in *h unless h is NULL. */
+/* Tries once to take the lock.  If another program has it, stores that in *h. */
 static bool lock_try(int fd, struct lock_holder *h)
 {
 	char path[64];
@@ -75,8 +66,6 @@ static bool lock_try(int fd, struct lock_holder *h)
 		return true;
 	if (errno != EWOULDBLOCK) /* waiting does not mend it */
 		die_errno("lock on " LOCK_FILE);
-	if (h == NULL)
-		return false;
 	h->pid = lock_holder(fd);
 	snprintf(path, sizeof(path), "/proc/%d/comm", h->pid);
 	if (h->pid <= 0 || file_read_line(path, h->name, sizeof(h->name)) != 0)
@@ -91,15 +80,15 @@ static bool lock_take(int fd, double seconds, struct lock_holder *h)
 	sigset_t stop, old;
 
 	stop_signals(&stop);
-	while (tries-- > 0) {
-		if (lock_try(fd, NULL))
-			return true;
+	while (!lock_try(fd, h)) {
+		if (tries-- <= 0)
+			return false;
 		/* A program that has blocked the signals that end it takes them here, too. */
 		sigprocmask(SIG_UNBLOCK, &stop, &old);
 		sleep_ns(LOCK_TRY_NS);
 		sigprocmask(SIG_SETMASK, &old, NULL);
 	}
-	return lock_try(fd, h);
+	return true;
 }
 
 /*
@@ -110,13 +99,8 @@ void soaker_check_or_die(const struct soaker *s)
 {
 	int status, i, e;
 
-	do {
-		if (TEMP_FAILURE_RETRY(waitpid(s->keeper, &status,
-					       WNOHANG | WUNTRACED | WCONTINUED)) != s->keeper)
-			return;
-		if (WIFSTOPPED(status) || WIFCONTINUED(status))
-			keeper_count_stop(s->events, &s->events->keeper_stopped, status);
-	} while (WIFSTOPPED(status) || WIFCONTINUED(status));
+	if (waitpid(s->keeper, &status, WNOHANG) != s->keeper)
+		return;
 	idle_group_remove(&s->group, REMOVE_TRIES);
 	if (WIFSIGNALED(status))
 		die("the keeper of the soakers was killed by signal %d", WTERMSIG(status));
@@ -129,28 +113,26 @@ void soaker_check_or_die(const struct soaker *s)
 }
 
 /* Warns if the soakers may take CPU from others, which makes each load unsafe. */
-static void warn_of_weight(const struct soaker *s)
+static void warn_of_weight(struct soaker *s)
 {
-	const int group = atomic_load(&s->group_errno), policy = atomic_load(&s->policy_errno);
-	const int autogroup = atomic_load(&s->autogroup_errno);
+	const int group = s->group_errno, policy = s->policy_errno, autogroup = s->autogroup_errno;
 	const bool inside = group == 0 && !cpu_cgroup_sees_root(&s->group);
 	const bool shared = group != 0 && cpu_cgroup_is_shared(&s->group);
+	const bool session = group != 0 && !shared && autogroup != 0;
 
 	if (policy != 0)
 		warnx("the soakers may take CPU from others: no lowest priority for them: %s",
 		      strerror(policy));
-	if (inside)
+	if (inside || shared)
 		warnx("the soakers share this control group's weight and may take CPU from others: "
-		      "their idle group is inside a container");
-	else if (shared)
-		warnx("the soakers share this control group's weight and may take CPU from others: "
-		      "no idle group for them: %s",
-		      strerror(group));
-	else if (group != 0 && autogroup != 0)
+		      "%s%s",
+		      inside ? "their idle group is inside a container"
+			     : "no idle group for them: ",
+		      inside ? "" : strerror(group));
+	if (session)
 		warnx("the soakers take CPU from other sessions: /proc/PID/autogroup: %s",
 		      strerror(autogroup));
-	atomic_store(&s->events->weight,
-		     policy != 0 || inside || shared || (group != 0 && autogroup != 0));
+	s->weight = policy != 0 || inside || shared || session;
 }
 
 /*
@@ -185,15 +167,15 @@ static struct soaker *soaker_new_or_die(const struct cpus *cpus)
 
 	if (s == MAP_FAILED)
 		die_errno("soaker");
-	s->lock = lock_open_or_die();
+	s->lock = open_retry(LOCK_FILE, O_RDONLY);
+	if (s->lock < 0)
+		die_errno(LOCK_FILE);
 	s->n = cpus->n;
-	s->events = &s->own_events;
-	s->yield = (struct yield){.kept = NAN, .late = NAN};
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
 	file_read_line(CLOCK_SOURCE, s->clock, sizeof(s->clock));
 	for (i = 0; i < s->n; i++) {
 		s->cpu[i].id = cpus->id[i];
-		s->cpu[i].events = s->events;
+		s->cpu[i].soaker = s;
 	}
 	return s;
 }
@@ -219,9 +201,9 @@ static void soaker_fork_or_die(struct soaker *s)
 	warn_of_weight(s);
 }
 
-static bool yields(const struct soaker *s)
+static bool yields(const struct yield *y)
 {
-	return !(s->yield.kept < YIELD_KEPT) && !(s->yield.late > YIELD_LATE);
+	return !(y->kept < YIELD_KEPT) && !(y->late > YIELD_LATE);
 }
 
 /* The CPU-seconds that other tasks than the soakers have had. */
@@ -238,27 +220,13 @@ static double tasks_seconds(const struct soaker *s)
 	return sum;
 }
 
-/* Prints that the soakers do not yield: what a thread kept of a CPU, or when it ran. */
-static void warn_of_yield(const struct soaker *s)
-{
-	const struct yield *y = &s->yield;
-
-	if (y->kept < YIELD_KEPT)
-		warnx("the soakers do not yield: a thread beside them kept %.0f%% of CPU %d: "
-		      "the load is unsafe, and other programs are slowed",
-		      100 * y->kept, y->kept_cpu);
-	else
-		warnx("the soakers delay wake-ups: a thread on CPU %d ran %.0f us after another CPU "
-		      "had woken it: the load is unsafe",
-		      y->late_cpu, 1e6 * y->late);
-}
-
 /*
- * Starts the soakers of a program that has the lock, and tries whether they yield.  If other programs
+ * Starts the soakers of a program that has the lock, and warns if they do not yield.  If other programs
  * disturb the trial, they hardly do so three times; where they have much of the CPUs it tells nothing.
  */
 static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 {
+	struct yield y;
 	double tasks, busy;
 	uint64_t begun;
 	int tries = 0;
@@ -270,12 +238,19 @@ static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 		tasks = tasks_seconds(s);
 		sleep_ns(SOAK_LOOK_NS);
 		busy = (tasks_seconds(s) - tasks) / s->n / seconds_between(begun, now_ns());
-		yield_measure(cpus, &s->yield);
-	} while (!yields(s) && ++tries < YIELD_TRIES);
-	if (yields(s) || busy > SOAK_BUSY)
+		yield_measure(cpus, &y);
+	} while (!yields(&y) && ++tries < YIELD_TRIES);
+	if (yields(&y) || busy > SOAK_BUSY)
 		return;
-	atomic_store(&s->events->weight, true);
-	warn_of_yield(s);
+	s->weight = true;
+	if (y.kept < YIELD_KEPT)
+		warnx("the soakers do not yield: a thread beside them kept %.0f%% of CPU %d: "
+		      "the load is unsafe, and other programs are slowed",
+		      100 * y.kept, y.kept_cpu);
+	else
+		warnx("the soakers delay wake-ups: a thread on CPU %d ran %.0f us after another CPU "
+		      "had woken it: the load is unsafe",
+		      y.late_cpu, 1e6 * y.late);
 }
 
 /* Frees the memory that the soakers shared. */
@@ -311,7 +286,7 @@ struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder
 	if (lock_take(s->lock, SOAK_WAIT, h)) {
 		soaker_soak_or_die(s, cpus);
 	} else {
-		atomic_store(&s->events->parked, 1);
+		atomic_store(&s->parked, 1);
 		soaker_fork_or_die(s);
 	}
 	return s;
@@ -319,12 +294,12 @@ struct soaker *soaker_start_parkable(const struct cpus *cpus, struct lock_holder
 
 bool soaker_is_parked(const struct soaker *s)
 {
-	return atomic_load(&s->events->parked) != 0;
+	return atomic_load(&s->parked) != 0;
 }
 
 void soaker_park(struct soaker *s)
 {
-	atomic_store(&s->events->parked, 1);
+	atomic_store(&s->parked, 1);
 	flock(s->lock, LOCK_UN);
 }
 
@@ -333,8 +308,8 @@ bool soaker_unpark(struct soaker *s, struct lock_holder *h)
 	soaker_check_or_die(s);
 	if (!lock_try(s->lock, h))
 		return false;
-	atomic_store(&s->events->parked, 0);
-	syscall(SYS_futex, &s->events->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	atomic_store(&s->parked, 0);
+	syscall(SYS_futex, &s->parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return true;
 }
 
@@ -380,24 +355,17 @@ static bool has_scheduler(void)
 
 void soaker_limits(const struct soaker *s, struct limits_mark *m)
 {
-	const struct soak_events *e = s->events;
-	const bool stopped = atomic_load(&e->soakers_stopped) || atomic_load(&e->keeper_stopped);
-	bool away = false, slow = false;
 	int i;
 
-	for (i = 0; i < s->n; i++) {
-		away |= atomic_load(&s->cpu[i].away);
-		slow |= atomic_load(&s->cpu[i].gap_min) > SLOW_GAP_NS;
-	}
-	*m = (struct limits_mark){.lost = atomic_load(&e->lost),
-				  .moved = atomic_load(&e->moved),
-				  .stops = atomic_load(&e->stops)};
-	m->now = (away ? UNSAFE_CPU_OFFLINE : 0u) | (slow ? UNSAFE_CLOCK_SLOW : 0u) |
-		 (stopped ? UNSAFE_SOAKER_STOPPED : 0u) |
-		 (atomic_load(&e->weight) ? UNSAFE_WEIGHT : 0u) |
-		 (has_other_clock(s) ? UNSAFE_CLOCK_CHANGED : 0u) |
-		 (has_scheduler() ? UNSAFE_SCHEDULER : 0u) |
-		 (sysconf(_SC_NPROCESSORS_ONLN) > s->online ? UNSAFE_CPU_ONLINE : 0u);
+	*m = (struct limits_mark){.lost = s->lost, .moved = s->moved, .stops = s->stops};
+	for (i = 0; i < s->n; i++)
+		m->now |= (s->cpu[i].away ? UNSAFE_CPU_OFFLINE : 0u) |
+			  (s->cpu[i].gap_min > SLOW_GAP_NS ? UNSAFE_CLOCK_SLOW : 0u);
+	m->now |= (m->stops % 2 != 0 ? UNSAFE_SOAKER_STOPPED : 0u) |
+		  (s->weight ? UNSAFE_WEIGHT : 0u) |
+		  (has_other_clock(s) ? UNSAFE_CLOCK_CHANGED : 0u) |
+		  (has_scheduler() ? UNSAFE_SCHEDULER : 0u) |
+		  (sysconf(_SC_NPROCESSORS_ONLN) > s->online ? UNSAFE_CPU_ONLINE : 0u);
 }
 
 /*

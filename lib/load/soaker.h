@@ -60,8 +60,8 @@ bool soaker_is_parked(const struct soaker *s);
 void soaker_park(struct soaker *s);
 
 /*
- * Has the soakers go on, if no other set runs; otherwise returns false and stores its holder unless
- * h is NULL.  They count undisturbed SOAK_SETTLE_NS later: a sample is compared with others that
+ * Has the soakers go on, if no other set runs; otherwise returns false and stores its holder in
+ * *h.  They count undisturbed SOAK_SETTLE_NS later: a sample is compared with others that
  * were taken since.  Dies if the soakers have ended.
  */
 bool soaker_unpark(struct soaker *s, struct lock_holder *h);

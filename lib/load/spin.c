@@ -90,24 +90,24 @@ static void stay_bound(struct soak_cpu *me)
 {
 	const int cpu = sched_getcpu();
 
-	if (cpu == me->id || cpu < 0)
+	if (cpu == me->id)
 		return;
 	if (cpu_bind(me->id) == 0) {
-		atomic_fetch_add(&me->events->moved, 1);
+		atomic_fetch_add(&me->soaker->moved, 1);
 		return;
 	}
 	atomic_store(&me->away, true);
-	atomic_fetch_add(&me->events->lost, 1);
+	atomic_fetch_add(&me->soaker->lost, 1);
 	while (cpu_bind(me->id) != 0)
 		sleep_ns(SOAK_RETRY_NS);
 	atomic_store(&me->away, false);
 }
 
 /* Sleeps while the soakers are parked.  The time counts as a task's: nobody reads it. */
-static void wait_while_parked(struct soak_events *e)
+static void wait_while_parked(struct soaker *s)
 {
-	while (atomic_load(&e->parked) != 0)
-		syscall(SYS_futex, &e->parked, FUTEX_WAIT, 1, NULL, NULL, 0);
+	while (atomic_load(&s->parked) != 0)
+		syscall(SYS_futex, &s->parked, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
 
 /* Lets the core's other thread have its units for some tens of cycles. */
@@ -161,10 +161,10 @@ static _Noreturn void soak_loop(struct soak_cpu *me, volatile unsigned char *mem
 			line = (line + SOAK_LINE) % SOAK_MEMORY;
 			dirty_at = now + SOAK_DIRTY_NS;
 		} else if (now >= enter_at) {
-			if (atomic_load_explicit(&me->events->parked, memory_order_relaxed) == 0)
+			if (atomic_load_explicit(&me->soaker->parked, memory_order_relaxed) == 0)
 				(void)getppid();
 			else
-				wait_while_parked(me->events);
+				wait_while_parked(me->soaker);
 			enter_at = now + SOAK_ENTER_NS;
 		}
 		atomic_store_explicit(&me->turns, ++turns, memory_order_relaxed);

@@ -132,7 +132,7 @@ if unshare -m true 2>/dev/null; then
 	# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.
 	seq 0 2 3998 | paste -sd , >online
 	{ seq 0 2 3996; echo 3999; } | paste -sd , >others
-	{ echo 2000000; echo "soaker $(soak_format)"; echo machine made up; echo "cpus $(cat others)"
+	{ echo 2000000; echo "soaker $(soak_format)"; echo machine made up; echo "cpus $(cat others)"; echo all 2 0 0
 	    tr , "\n" <others | sed "s/.*/cpu & 0 0 1 0 1000 0/"; } >large
 	# large_machine options...: cyclesoak there
 	large_machine()
@@ -155,7 +155,7 @@ if unshare -m true 2>/dev/null; then
 	only_cpu_1()
 	{
 		echo 1 >second
-		{ echo 1000; echo "soaker $(soak_format)"; echo "machine $(machine_name)"; echo 'cpus 1'
+		{ echo 1000; echo "soaker $(soak_format)"; echo "machine $(machine_name)"; printf 'cpus 1\nall 2 0 0\n'
 		    echo 'cpu 1 0 0 1 0 1000 0'; } >of_second
 		mkdir one
 		echo "exec unshare -m sh -c 'mount --bind second /sys/devices/system/cpu/online && exec $cyclesoak \"\$@\"' sh \"\$@\"" >one/cyclesoak

@@ -73,7 +73,6 @@ else
 	stand_in '-p 0.12 --json -n 10000' /proc/stat
 fi
 soaker=$(soaker_of "$SOAK")
-keeper=$(keeper_of "$SOAK")
 undisturbed_no_reason()
 {
 	next_period
@@ -108,17 +107,6 @@ stopped_and_continued_within()
 	lines 2 "^cyclesoak: the soakers were stopped (SIGSTOP"
 }
 check 'stopped and continued within a period' stopped_and_continued_within
-keeper_is_stopped()
-{
-	next_period
-	stop "$keeper"
-	begins soaker_stopped
-	kill -CONT "$keeper"
-	ends soaker_stopped
-	lines 3 "^cyclesoak: the soakers were stopped (SIGSTOP"
-}
-check_long 'their keeper is stopped and continued: the period is unsafe' keeper_is_stopped
-kill -CONT "$keeper"
 
 # Another thread than that of the process
 thread=$(tasks_of "$soaker" | sed -n 2p)

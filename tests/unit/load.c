@@ -337,7 +337,6 @@ static struct soaker *two_soakers(void)
 		err(EXIT_FAILURE, "soaker");
 	s->n = 2;
 	s->keeper = 1; /* no child of this process */
-	s->events = &s->own_events;
 	for (i = 0; i < 2; i++) {
 		s->cpu[i].last_ns = 1;
 		s->cpu[i].gap_min = UINT64_MAX / 2;

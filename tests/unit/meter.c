@@ -24,8 +24,7 @@ static struct soaker *one_soaker(void)
 	unlink(path);
 	s->n = 1;
 	s->keeper = 1; /* no child of this process */
-	s->events = &s->own_events;
-	s->events->parked = 1;
+	s->parked = 1;
 	s->cpu[0].last_ns = 1;
 	s->online = sysconf(_SC_NPROCESSORS_ONLN);
 	return s;
@@ -97,7 +96,7 @@ static void test_loads(void)
 		   to.begin.time < from.now.time,
 	   "the load of a client that woke the soakers begins with the period");
 	ok(!look(true) && m.due_ns == UINT64_MAX, "a client is waited for");
-	m.instrument.soaker->events->weight = true;
+	m.instrument.soaker->weight = true;
 	ok(later().now.limits.now == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
 	ok(!meter_look(&m, false) && m.due_ns < UINT64_MAX,
 	   "the soakers go on for some time without a client");
@@ -105,7 +104,7 @@ static void test_loads(void)
 	ok(meter_look(&m, false) && m.state == METER_PARKED &&
 		   soaker_is_parked(m.instrument.soaker),
 	   "the period ends when no client has come for long");
-	m.instrument.soaker->events->weight = false;
+	m.instrument.soaker->weight = false;
 	meter_read(&m, &last);
 	to = later();
 	ok(last.now.limits.now == UNSAFE_WEIGHT && isnan(seconds_of(&last, &to)) &&

@@ -56,7 +56,7 @@ static void test_try(void)
 	ok(flock(other, LOCK_EX | LOCK_NB) == 0, "a lock that was released is free");
 	flock(other, LOCK_UN);
 	pid = hold(l, 60000000000);
-	ok(!lock_try(l, NULL), "a lock that another process has is not taken");
+	ok(!lock_try(l, &h), "a lock that another process has is not taken");
 	ok(!lock_try(l, &h) && h.pid == pid, "the holder of the lock is known");
 	is(h.name, NAME, "the holder has the name of its process");
 	memset(&h, 0, sizeof(h));
