@@ -373,7 +373,7 @@ static int verify(void)
 /* Closes a JSON report when the program dies. */
 static void close_report(void *arg, const char *why)
 {
-	struct json j = {.f = NULL};
+	struct json j = {.depth = 0};
 
 	(void)arg;
 	if (opt.json)

@@ -21,7 +21,7 @@ static void flush(struct report *r)
 		note("stdout: %s: output that cannot be written is lost, zcs continues",
 		     strerror(errno));
 	r->failed = true;
-	r->json.f = NULL;
+	r->json.depth = 0;
 	clearerr(stdout);
 	putchar('\n'); /* the begin of a line may have been written */
 }
@@ -86,7 +86,7 @@ static struct json *group_object(struct report *r)
 {
 	struct json *j = &r->json;
 
-	if (j->f != NULL)
+	if (j->depth > 0)
 		return j;
 	json_report_open(j);
 	json_open(j, "start", '{');
@@ -112,7 +112,6 @@ static void object_end(struct report *r, const char *error)
 		json_string(j, "error", error);
 	json_close(j, '}');
 	putchar('\n');
-	j->f = NULL;
 	flush(r);
 }
 
@@ -215,7 +214,7 @@ void report_group(struct report *r, const struct figures *f, bool summary)
 	char name[48];
 
 	if (r->opt->json) {
-		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.f != NULL)
+		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.depth > 0)
 			group_object_end(r, f);
 		free(r->streams);
 		r->streams = NULL;

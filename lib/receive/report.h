@@ -35,7 +35,7 @@ struct report {
 	bool failed; /* something could not be written */
 	/* Of JSON. */
 	struct environment environment;
-	struct json json; /* the object that is begun; f is NULL while there is none */
+	struct json json; /* the object that is begun, if one is */
 	bool has_start;   /* an object of replies has said what program and host this is */
 	/* The group, of which an object begins with what is first printed of it. */
 	struct sockaddr_storage first; /* its first client */

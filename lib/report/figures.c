@@ -57,6 +57,35 @@ static double cost_uncertainty(const struct figures *f)
  * The table.
  */
 
+#define DIGITS  "0123456789"
+#define LETTERS "abcdefghijklmnopqrstuvwxyz"
+#define DECIMAL DIGITS "-."
+
+/* What the figures of a kind may be. */
+static const struct kind {
+	double least, most;
+	bool whole;
+	double factor;          /* one of the member's unit in that of the key */
+	const char *characters; /* of the value in a receipt */
+} kinds[] = {
+	[FIGURE_COUNT] = {0, 1e18, true, 1, DIGITS}, /* of bytes, an exabyte */
+	[FIGURE_NUMBER] = {0, 1e15, true, 1, DECIMAL},
+	[FIGURE_CPU] = {0, CPUS_MAX - 1, true, 1, DECIMAL},
+	[FIGURE_CPUS] = {0, CPUS_MAX, false, 1, DECIMAL},
+	[FIGURE_SECONDS] = {0, 1e9, false, 1, DECIMAL}, /* 30 years */
+	[FIGURE_US] = {0, 1e15, false, 1, DECIMAL},
+	[FIGURE_BYTES] = {0, 1e18, false, 1, DECIMAL},
+	[FIGURE_RATE] = {0, 1e15, false, 1, DECIMAL},
+	[FIGURE_BYTE_RATE] = {0, 1e15, false, 8, DECIMAL},
+	[FIGURE_COST] = {-1e15, 1e15, false, 1, DECIMAL},
+	[FIGURE_LOAD] = {-100, 100, false, 100, DECIMAL},
+	[FIGURE_CHANGE] = {-100, 100, false, 100, DECIMAL},
+	[FIGURE_SHARE] = {0, 100, false, 100, DECIMAL},
+	[FIGURE_WORD] = {.characters = LETTERS},
+	[FIGURE_NAME] = {.characters = DIGITS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_~:@,/"},
+	[FIGURE_REASONS] = {.characters = DIGITS LETTERS "_,"},
+};
+
 /* What a figure is, and where struct figures has it. */
 #define NUMBER(k, member)   .kind = FIGURE_##k, .offset = offsetof(struct figures, member)
 #define STRING(k, member)   NUMBER(k, member), .size = sizeof(((struct figures *)0)->member)
@@ -158,8 +187,6 @@ const struct figure figure_table[] = {
 };
 const int figure_rows = (int)(sizeof(figure_table) / sizeof(figure_table[0]));
 
-_Static_assert(sizeof(figure_table) / sizeof(figure_table[0]) <= FIGURES_MAX, "too many figures");
-
 const struct figure *figure_named(const char *key)
 {
 	int i = 0;
@@ -194,38 +221,14 @@ double figure_value(const struct figure *row, const struct figures *f)
 
 double figure_factor(const struct figure *row)
 {
-	switch (row->kind) {
-	case FIGURE_LOAD:
-	case FIGURE_CHANGE:
-	case FIGURE_SHARE: return 100;
-	case FIGURE_BYTE_RATE: return 8;
-	default: return 1;
-	}
+	return kinds[row->kind].factor;
 }
 
 bool figure_is_possible(enum figure_kind kind, double value)
 {
-	static const struct {
-		double least, most;
-		bool whole;
-	} bounds[] = {
-		[FIGURE_COUNT] = {.most = 1e18, .whole = true}, /* of bytes, an exabyte */
-		[FIGURE_NUMBER] = {.most = 1e15, .whole = true},
-		[FIGURE_CPU] = {.most = CPUS_MAX - 1, .whole = true},
-		[FIGURE_CPUS] = {.most = CPUS_MAX},
-		[FIGURE_SECONDS] = {.most = 1e9}, /* 30 years */
-		[FIGURE_US] = {.most = 1e15},
-		[FIGURE_BYTES] = {.most = 1e18},
-		[FIGURE_RATE] = {.most = 1e15},
-		[FIGURE_BYTE_RATE] = {.most = 1e15},
-		[FIGURE_COST] = {.least = -1e15, .most = 1e15},
-		[FIGURE_LOAD] = {.least = -100, .most = 100},
-		[FIGURE_CHANGE] = {.least = -100, .most = 100},
-		[FIGURE_SHARE] = {.most = 100},
-	};
+	const struct kind *k = &kinds[kind];
 
-	return value >= bounds[kind].least && value <= bounds[kind].most &&
-	       (!bounds[kind].whole || value == floor(value));
+	return value >= k->least && value <= k->most && (!k->whole || value == floor(value));
 }
 
 /*
@@ -287,23 +290,9 @@ void figures_add(struct figures *sum, const struct figures *f)
  * Receipts.
  */
 
-#define DIGITS  "0123456789"
-#define LETTERS "abcdefghijklmnopqrstuvwxyz"
-
-/* Whether a string has the characters of such a value: a name is that of a version or a release. */
 static bool has_characters(enum figure_kind kind, const char *value)
 {
-	static const char names[] = DIGITS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_~:@,/";
-	static const char reasons[] = DIGITS LETTERS "_,";
-	static const char *const characters[] = {
-		[FIGURE_COUNT] = DIGITS,
-		[FIGURE_WORD] = LETTERS,
-		[FIGURE_NAME] = names,
-		[FIGURE_REASONS] = reasons,
-	};
-	const char *set = characters[kind] != NULL ? characters[kind] : DIGITS "-.";
-
-	return *value != '\0' && value[strspn(value, set)] == '\0';
+	return *value != '\0' && value[strspn(value, kinds[kind].characters)] == '\0';
 }
 
 /* The value of a figure; an empty string where it is not known, or no receipt can have it. */
@@ -394,7 +383,7 @@ static bool receipt_pair(struct figures *f, char *pair, bool *seen)
 const char *receipt_parse(const char *buf, size_t len, struct figures *f)
 {
 	char line[RECEIPT_MAX], *rest = line, *pair;
-	bool seen[FIGURES_MAX] = {false};
+	bool seen[sizeof(figure_table) / sizeof(figure_table[0])] = {false};
 	size_t i;
 
 	figures_init(f);

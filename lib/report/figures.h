@@ -110,7 +110,6 @@ struct figure {
 /* The rows in their order in receipts, JSON and text; the first two are bytes and seconds. */
 extern const struct figure figure_table[];
 extern const int figure_rows;
-#define FIGURES_MAX 128 /* more than there are rows */
 
 /* The row of a key of JSON or --save; ends the program if there is none. */
 const struct figure *figure_named(const char *key);

@@ -25,68 +25,67 @@ static size_t utf8_length(const unsigned char *s)
 	return c >= least[n] && c <= 0x10ffff ? n : 0;
 }
 
-static void json_text(struct json *j, const char *text)
+static void json_text(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t n;
 
-	putc('"', j->f);
+	putchar('"');
 	for (; *s != '\0'; s += n > 0 ? n : 1) {
 		n = utf8_length(s);
 		if (n == 0) /* of a file name, which may have any bytes */
-			fputs("\\ufffd", j->f);
+			fputs("\\ufffd", stdout);
 		else if (*s < ' ' || *s == '"' || *s == '\\' || *s == 0x7f)
-			fprintf(j->f, "\\u%04x", *s);
+			printf("\\u%04x", *s);
 		else
-			fwrite(s, 1, n, j->f);
+			fwrite(s, 1, n, stdout);
 	}
-	putc('"', j->f);
+	putchar('"');
 }
 
 static void json_key(struct json *j, const char *key)
 {
 	if (j->comma)
-		putc(',', j->f);
+		putchar(',');
 	j->comma = true;
 	if (key != NULL) {
-		json_text(j, key);
-		putc(':', j->f);
+		json_text(key);
+		putchar(':');
 	}
 }
 
 void json_open(struct json *j, const char *key, char bracket)
 {
 	json_key(j, key);
-	putc(bracket, j->f);
+	putchar(bracket);
 	j->comma = false;
 	j->closing[j->depth++] = bracket == '{' ? '}' : ']';
 }
 
 void json_close(struct json *j, char bracket)
 {
-	putc(bracket, j->f);
+	putchar(bracket);
 	j->comma = true;
 	j->depth--;
 }
 
-void json_report_open_to(struct json *j, FILE *f)
+void json_report_open(struct json *j)
 {
-	*j = (struct json){.f = f};
+	*j = (struct json){.depth = 0};
 	json_open(j, NULL, '{');
 	json_count(j, "schema", JSON_SCHEMA);
 }
 
 void json_fail(struct json *j, const char *why)
 {
-	if (j->f == NULL || j->depth == 0)
+	if (j->depth == 0)
 		json_report_open(j);
 	while (j->depth > 1)
 		json_close(j, j->closing[j->depth - 1]);
 	json_string(j, "error", why);
 	json_close(j, '}');
-	putc('\n', j->f);
+	putchar('\n');
 	stdout_flush();
-	j->f = NULL;
 }
 
 void json_number(struct json *j, const char *key, double value)
@@ -94,25 +93,25 @@ void json_number(struct json *j, const char *key, double value)
 	if (!isfinite(value))
 		return;
 	json_key(j, key);
-	fprintf(j->f, "%.12g", value);
+	printf("%.12g", value);
 }
 
 void json_count(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
-	fprintf(j->f, "%llu", (unsigned long long)value);
+	printf("%llu", (unsigned long long)value);
 }
 
 void json_bool(struct json *j, const char *key, bool value)
 {
 	json_key(j, key);
-	fputs(value ? "true" : "false", j->f);
+	fputs(value ? "true" : "false", stdout);
 }
 
 void json_string(struct json *j, const char *key, const char *value)
 {
 	json_key(j, key);
-	json_text(j, value);
+	json_text(value);
 }
 
 void json_report_close(struct json *j, const char *error)
@@ -121,7 +120,6 @@ void json_report_close(struct json *j, const char *error)
 		json_string(j, "error", error);
 	json_close(j, '}');
 	report("\n");
-	j->f = NULL;
 }
 
 /*
@@ -242,25 +240,18 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 	json_close(j, '}');
 }
 
-/* The load and two columns of one end, whose keys begin with its name. */
-static void json_shares(struct json *j, const char *end, const struct load *l)
-{
-	const double share[] = {l->load, l->rates.cpu[CPU_USER], l->rates.cpu[CPU_SYSTEM]};
-	static const char *const name[] = {"total", "user", "system"};
-	char key[32];
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		snprintf(key, sizeof(key), "%s_%s", end, name[i]);
-		json_number(j, key, 100 * share[i]);
-	}
-}
-
 void json_utilization(struct json *j, const struct figures *host, const struct figures *remote)
 {
+	static const char *const key[][3] = {{"host_total", "host_user", "host_system"},
+					     {"remote_total", "remote_user", "remote_system"}};
+	const struct figures *const end[] = {host, remote};
+	int i;
+
 	json_open(j, "cpu_utilization_percent", '{');
-	json_shares(j, "host", &host->host);
-	if (remote != NULL)
-		json_shares(j, "remote", &remote->host);
+	for (i = 0; i < 2 && end[i] != NULL; i++) {
+		json_number(j, key[i][0], 100 * end[i]->host.load);
+		json_number(j, key[i][1], 100 * end[i]->host.rates.cpu[CPU_USER]);
+		json_number(j, key[i][2], 100 * end[i]->host.rates.cpu[CPU_SYSTEM]);
+	}
 	json_close(j, '}');
 }

@@ -1,5 +1,5 @@
 /*
- * json.h: a writer of JSON (RFC 8259), which prints each member as it comes, an object on one line; and
+ * json.h: a writer of JSON (RFC 8259), which prints each member on stdout as it comes, an object on one line; and
  * the objects that reports have in common, in iperf3's words where it has the quantity.
  *
  *	json_report_open(&j);
@@ -24,24 +24,20 @@
 #define JSON_DEPTH  16 /* more brackets than a report has open at a time */
 
 struct json {
-	FILE *f;
 	bool comma;               /* the next member needs a comma before it */
-	int depth;                /* number of open brackets */
+	int depth;                /* number of open brackets; 0: no report is open */
 	char closing[JSON_DEPTH]; /* the brackets that close them, innermost last */
 };
 
-/*
- * Begins a report on stdout: opens its outermost object, whose first member is the version of the
- * schema.  Every object that the programs print begins here.
- */
-#define json_report_open(j) json_report_open_to(j, stdout)
+/* Begins a report on stdout: opens its outermost object, whose first member is the schema's version. */
+void json_report_open(struct json *j);
 
-/* The same for another stream, such as one in memory. */
-void json_report_open_to(struct json *j, FILE *f);
+/* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
+void json_report_close(struct json *j, const char *error);
 
 /*
- * Closes all open brackets, with `error` as the last member of the outermost object.  If nothing is
- * open, or j->f is NULL, it prints a report with no other member.
+ * Closes all open brackets, with `error` as the last member of the outermost object.  If no report is
+ * open, it prints one with no other member.
  */
 void json_fail(struct json *j, const char *why);
 
@@ -53,9 +49,6 @@ void json_bool(struct json *j, const char *key, bool value);
 
 /* Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
 void json_string(struct json *j, const char *key, const char *value);
-
-/* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
-void json_report_close(struct json *j, const char *error);
 
 /* An address, as two members of the object that is open; none if it cannot be printed. */
 void json_address(struct json *j, const char *host_key, const char *port_key,

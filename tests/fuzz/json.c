@@ -10,14 +10,17 @@
 /* Writes a string; the caller frees what it returns. */
 static char *write_string(const char *s)
 {
+	FILE *const before = stdout;
+	struct json j = {.depth = 0};
 	char *text = NULL;
 	size_t len;
-	struct json j = {.f = open_memstream(&text, &len)};
 
-	if (j.f == NULL)
+	stdout = open_memstream(&text, &len);
+	if (stdout == NULL)
 		err(EXIT_FAILURE, "fuzz");
 	json_string(&j, NULL, s);
-	fclose(j.f);
+	fclose(stdout);
+	stdout = before;
 	return text;
 }
 

@@ -2,37 +2,48 @@
 
 #include "tests/unit/unit.h"
 
-/* What environment_json_start() prints behind the time of `e` and `l`, in the caller's buffer. */
-static const char *printed(const struct environment *e, const struct link *l, char buf[1024])
-{
-	struct json j = {.f = fmemopen(buf, 1024, "w")};
+struct host {
+	struct environment e;
+	struct link l;
+	const struct link *link;
+};
 
-	if (j.f == NULL)
-		err(EXIT_FAILURE, "fmemopen");
-	environment_json_start(&j, e, l, 0);
-	fclose(j.f);
-	return strstr(buf, "\"environment\"");
+static void print_json(void *host)
+{
+	const struct host *h = host;
+	struct json j = {.depth = 0};
+
+	environment_json_start(&j, &h->e, h->link, 0);
+}
+
+/* What is printed of a host behind the time. */
+static const char *printed(struct host *h)
+{
+	static char text[4096];
+
+	stdout_of(print_json, h, text, sizeof(text));
+	return strstr(text, "\"environment\"");
 }
 
 static void test_json(void)
 {
-	struct environment e = {.host = "version: zc 1\nkernel: 6.1-x\nkernel_version: #1 SMP: x\n",
-				.cpus = 3,
-				.vulnerabilities = "mds: Mitigation: SMT: off\nl1tf: Vulnerable\n"};
-	struct link l = {.interface = "eth9", .mtu = 1400, .offloads = "none"};
-	char buf[1024];
+	struct host h = {.e = {.host = "version: zc 1\nkernel: 6.1-x\nkernel_version: #1 SMP: x\n",
+			       .cpus = 3,
+			       .vulnerabilities = "mds: Mitigation: SMT: off\nl1tf: Vulnerable\n"},
+			 .l = {.interface = "eth9", .mtu = 1400, .offloads = "none"},
+			 .link = &h.l};
 
-	is(printed(&e, &l, buf),
+	is(printed(&h),
 	   "\"environment\":{\"version\":\"zc 1\",\"kernel\":\"6.1-x\","
 	   "\"kernel_version\":\"#1 SMP: x\",\"cpus_online\":3,\"vulnerabilities\":{"
 	   "\"mds\":\"Mitigation: SMT: off\",\"l1tf\":\"Vulnerable\"},"
 	   "\"link\":{\"interface\":\"eth9\",\"mtu\":1400,\"offloads\":[]}}",
 	   "what is known of the host and of the interface is printed");
-	e = (struct environment){.cpus = 0};
-	l = (struct link){.mtu = 0};
-	is(printed(&e, &l, buf), "\"environment\":{\"cpus_online\":0}",
+	h = (struct host){.link = &h.l};
+	is(printed(&h), "\"environment\":{\"cpus_online\":0}",
 	   "what is not known is omitted, and so is an interface without a name");
-	is(printed(&e, NULL, buf), "\"environment\":{\"cpus_online\":0}",
+	h.link = NULL;
+	is(printed(&h), "\"environment\":{\"cpus_online\":0}",
 	   "without an interface there is none");
 }
 
