@@ -98,11 +98,10 @@ static void report_text(const struct monitor *m, const struct load *l)
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
 	const double *accounting = l->rates.cpu;
 	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[16 + UNSAFE_STRLEN];
-	struct wrap line;
+	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
 	struct load one;
 	int i;
 
-	wrap_init(&line, NULL, 0, WRAP_WIDTH, "  ");
 	if (isnan(l->load)) {
 		wrap_add(&line, "", "System load: -, %s", no_load_text(l, reasons));
 	} else {
@@ -113,7 +112,8 @@ static void report_text(const struct monitor *m, const struct load *l)
 	}
 	for (i = 0; i < cpus->n && opt.per_cpu && gauge_measures(&m->gauge); i++) {
 		load_of_cpu(m, i, l->unsafe, &one); /* none where all have none */
-		wrap_add_cpu(&line, ", ", cpus->id[i], one.load, one.unsafe);
+		wrap_add(&line, ", ", "cpu%d %s", cpus->id[i],
+			 load_text(one.load, NAN, one.unsafe, load));
 	}
 	if (m->command) {
 		wrap_add(&line, "; ", "took %.3f s", l->seconds);
@@ -125,7 +125,7 @@ static void report_text(const struct monitor *m, const struct load *l)
 	for (i = 0; i < CPU_COLUMNS && opt.debug && !isnan(accounting[i]); i++)
 		wrap_add(&line, i > 0 ? ", " : "; ", "%s%s %.1f%%",
 			 i > 0 ? "" : "kernel: ", cpu_column[i], percent(accounting[i]));
-	wrap_end(&line);
+	report("\n");
 }
 
 static void report_json(struct monitor *m, const struct load *l)

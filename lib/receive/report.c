@@ -5,7 +5,6 @@
 #include "lib/report/units.h"
 
 #define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
-#define LINE_STRLEN   1024  /* enough for the lines of a summary */
 #define SUMMARY_WIDTH 100   /* columns of its lines */
 
 /* Writes what was printed.  If it cannot, that is lost, and a JSON object with it. */
@@ -50,16 +49,15 @@ static void print_summary(struct report *r, const char *name, const struct figur
 			  bool is_client)
 {
 	const bool is_default = r->opt->method == receive_methods;
-	char indented[ADDR_STRLEN + 4], line[LINE_STRLEN], text[RATE_STRLEN], bytes[64];
-	struct wrap w;
+	char indented[ADDR_STRLEN + 4], text[RATE_STRLEN], bytes[64];
+	struct wrap w = {.width = SUMMARY_WIDTH, .indent = indented};
 
 	snprintf(indented, sizeof(indented), "  %s: ", name);
 	snprintf(bytes, sizeof(bytes), "%ju byte%s in %.*f s", (uintmax_t)f->bytes,
 		 plural(f->bytes), decimals(f->seconds), f->seconds);
-	wrap_init(&w, line, LINE_STRLEN, SUMMARY_WIDTH, indented);
 	wrap_add(&w, "", "%s%s", indented + 2, f->cut ? bytes : throughput_text(f, text));
 	if (!isnan(f->host.load))
-		wrap_add(&w, ", ", "%s", load_format_brief(f, text));
+		wrap_add(&w, ", ", "%s", load_format(f, false, text));
 	if (!f->cut)
 		wrap_add(&w, ", ", "%s", bytes);
 	if (is_client)
@@ -73,8 +71,8 @@ static void print_summary(struct report *r, const char *name, const struct figur
 	if (!isnan(f->host.load))
 		wrap_add(&w, ", ", "load of %.4g CPUs%s", f->host.cpus,
 			 is_client && f->clients > 1 ? text : "");
-	wrap_end(&w);
-	print(r, "%s", w.text);
+	putchar('\n');
+	flush(r);
 }
 
 /*

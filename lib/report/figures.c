@@ -177,9 +177,12 @@ const struct figure figure_table[] = {
 	{"rcv_rtt", "rcv_rtt", NUMBER(US, tcp.rcv_rtt), IN(RECEIVER), OF_ONE},
 	{"rcv_mss", "rcv_mss", NUMBER(NUMBER, tcp.rcv_mss), IN(RECEIVER), OF_ONE},
 	{"rcv_ooopack", "out_of_order", NUMBER(NUMBER, tcp.rcv_ooo), IN(RECEIVER), OF_ONE},
-	{"zerocopy_sends", NULL, NUMBER(NUMBER, zerocopy.sends), IN(STREAM), ADDED},
-	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM), ADDED},
-	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM), ADDED},
+	{"zerocopy_sends", NULL, NUMBER(NUMBER, zerocopy.sends), IN(STREAM),
+	 TEXT(TCP, "zerocopy sends"), ADDED},
+	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
+	 TEXT(TCP, "  copied after all"), ADDED},
+	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
+	 TEXT(TCP, "  never completed"), ADDED},
 
 	/* The other end's program. */
 	{NULL, "version", STRING(NAME, version)},

@@ -74,8 +74,7 @@ const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_S
  * What a line has of a transfer.
  */
 
-/* The load with the number of CPUs, unless that is NAN, and the cost. */
-static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_STRLEN])
+const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN])
 {
 	const struct load *l = &f->host;
 	const bool unsoaked = strcmp(l->instrument, LOAD_BY_IDLE) == 0;
@@ -86,22 +85,12 @@ static const char *load_of(const struct figures *f, double cpus, char buf[LOAD_S
 		return buf;
 	string_append(buf, LOAD_STRLEN, "%sload %s", unsoaked ? "unsoaked " : "",
 		      load_text(l->load, l->uncertainty, l->unsafe, text));
-	if (!isnan(cpus))
-		string_append(buf, LOAD_STRLEN, " of %.4g CPUs", cpus);
+	if (with_cpus)
+		string_append(buf, LOAD_STRLEN, " of %.4g CPUs", l->cpus);
 	if (!isnan(figures_cost(f)))
 		string_append(buf, LOAD_STRLEN, ", cost %s us/KiB",
 			      cost_text(figures_cost(f), NAN, l->unsafe, text));
 	return buf;
-}
-
-const char *load_format(const struct figures *f, char buf[LOAD_STRLEN])
-{
-	return load_of(f, f->host.cpus, buf);
-}
-
-const char *load_format_brief(const struct figures *f, char buf[LOAD_STRLEN])
-{
-	return load_of(f, NAN, buf);
 }
 
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
@@ -116,7 +105,7 @@ const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
 {
 	char load[LOAD_STRLEN];
 
-	load_format(f, load);
+	load_format(f, true, load);
 	throughput_text(f, buf);
 	string_append(buf, RATE_STRLEN, "%s%s", load[0] != '\0' ? ", " : "", load);
 	return buf;
@@ -127,7 +116,7 @@ const char *interval_text(const struct figures *f, double start, char buf[RATE_S
 	const int places = f->seconds < 0.2 ? 3 : 1;
 	char load[LOAD_STRLEN];
 
-	load_format_brief(f, load);
+	load_format(f, false, load);
 	throughput_text(f, buf);
 	string_append(buf, RATE_STRLEN, ", %.*f-%.*f s%s%s", places, start, places,
 		      start + f->seconds, load[0] != '\0' ? ", " : "", load);
@@ -146,36 +135,30 @@ const char *baselines_format(double drift, char buf[BASELINES_STRLEN])
  * Rows.
  */
 
-/* The name of the k-th reason of a set, or NULL. */
-static const char *reason_of(unsigned unsafe, int k)
+/* A figure as its row has it, which may be in buf; NULL where it is not known. */
+static const char *cell_text(const struct figure *row, const struct figures *f,
+			     char buf[UNSAFE_STRLEN])
 {
-	int i;
+	const char *word;
+	double value;
 
-	for (i = 0; i < UNSAFE_REASONS; i++)
-		if (unsafe & 1u << i && k-- == 0)
-			return limits_name(i);
-	return NULL;
-}
-
-/* A word of struct figures as text has it; NULL where it is empty. */
-static const char *word_of(const char *word)
-{
-	if (strcmp(word, LOAD_BY_IDLE) == 0)
-		return "idle time";
-	if (strcmp(word, LOAD_BY_SOAKING) == 0)
-		return "soaking";
-	return *word != '\0' ? word : NULL;
-}
-
-static const char *number_of(const struct figure *row, const struct figures *f,
-			     char buf[FIGURE_STRLEN])
-{
-	const double value = figure_value(row, f);
-
+	if (f == NULL)
+		return NULL;
+	if (row->kind == FIGURE_REASONS)
+		return f->host.unsafe != 0 ? limits_format(f->host.unsafe, buf) : NULL;
+	if (row->group == GROUP_LOAD && isnan(f->host.load)) /* there is none, or a reason */
+		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
+	if (row->kind == FIGURE_WORD) {
+		word = figure_member(row, f);
+		return strcmp(word, LOAD_BY_IDLE) == 0      ? "idle time"
+		       : strcmp(word, LOAD_BY_SOAKING) == 0 ? "soaking"
+		       : *word != '\0'                      ? word
+							    : NULL;
+	}
+	value = figure_value(row, f);
 	if (isnan(value))
 		return NULL;
 	switch (row->kind) {
-	case FIGURE_CPU:
 	case FIGURE_CPUS: snprintf(buf, FIGURE_STRLEN, "%.4g", value); return buf;
 	case FIGURE_SECONDS: return decimal(value, decimals(value), buf);
 	case FIGURE_US: return decimal(value / 1000, 3, buf);
@@ -188,65 +171,39 @@ static const char *number_of(const struct figure *row, const struct figures *f,
 	}
 }
 
-const char *figure_text(const struct figure *row, const struct figures *f, int line,
-			char buf[FIGURE_STRLEN])
+static void print_row(const struct columns *c, const struct figure *row)
 {
-	if (row->kind == FIGURE_REASONS)
-		return reason_of(f->host.unsafe, line);
-	if (line > 0)
-		return NULL;
-	if (row->group == GROUP_LOAD && isnan(f->host.load)) /* there is none, or a reason */
-		return row->kind == FIGURE_LOAD && f->host.unsafe != 0 ? "-" : NULL;
-	if (row->kind == FIGURE_WORD)
-		return word_of(figure_member(row, f));
-	return number_of(row, f, buf);
-}
-
-static const char *cell_of(const struct figure *row, const struct figures *f, int line,
-			   char buf[FIGURE_STRLEN])
-{
-	return f != NULL ? figure_text(row, f, line, buf) : NULL;
-}
-
-/* Prints a line of a row; returns false, and prints nothing, if no column has it. */
-static bool print_line(const struct columns *c, const struct figure *row, int line)
-{
-	const char *cell[2], *const none = line == 0 ? "-" : "";
-	char buf[2][FIGURE_STRLEN];
+	char buf[UNSAFE_STRLEN], other[UNSAFE_STRLEN];
+	const char *cell[] = {cell_text(row, c->of[0], buf), cell_text(row, c->of[1], other)};
 	int k;
 
-	for (k = 0; k < 2; k++)
-		cell[k] = cell_of(row, c->of[k], line, buf[k]);
 	if (cell[0] == NULL && cell[1] == NULL)
-		return false;
-	report("    %-20s", line == 0 ? row->label : "");
+		return;
+	report("    %-20s", row->label);
 	for (k = 0; k < 2; k++)
 		if (c->of[k] != NULL)
-			report(" %20s", cell[k] != NULL ? cell[k] : none);
+			report(" %20s", cell[k] != NULL ? cell[k] : "-");
 	report("\n");
-	return true;
 }
 
-/* Removes a column of which no row of the group has a figure. */
-static void remove_empty(const struct figures **column, enum figure_group group)
+static bool has_figures(const struct figures *f, enum figure_group group)
 {
-	char buf[FIGURE_STRLEN];
-	bool known = false;
-	int i;
+	const struct figure *row;
+	char buf[UNSAFE_STRLEN];
 
-	for (i = 0; i < figure_rows; i++)
-		known |= figure_table[i].group == group &&
-			 cell_of(&figure_table[i], *column, 0, buf) != NULL;
-	if (!known)
-		*column = NULL;
+	for (row = figure_table; row < figure_table + figure_rows; row++)
+		if (row->group == group && cell_text(row, f, buf) != NULL)
+			return true;
+	return false;
 }
 
 bool rows_print(const char *heading, struct columns c, enum figure_group group)
 {
-	int i, k, line, width = FIRST_WIDTH - 2 - (int)strlen(heading);
+	int i, k, width = FIRST_WIDTH - 2 - (int)strlen(heading);
 
-	remove_empty(&c.of[0], group);
-	remove_empty(&c.of[1], group);
+	for (k = 0; k < 2; k++)
+		if (!has_figures(c.of[k], group))
+			c.of[k] = NULL;
 	if (c.of[0] == NULL && c.of[1] == NULL)
 		return false;
 	report("  %s", heading);
@@ -259,33 +216,14 @@ bool rows_print(const char *heading, struct columns c, enum figure_group group)
 	}
 	report("\n");
 	for (i = 0; i < figure_rows; i++)
-		for (line = 0;
-		     figure_table[i].group == group && print_line(&c, &figure_table[i], line);
-		     line++)
-			;
+		if (figure_table[i].group == group)
+			print_row(&c, &figure_table[i]);
 	return true;
 }
 
 /*
  * Lines that break.
  */
-
-static void put(struct wrap *w, const char *s)
-{
-	if (w->text == NULL)
-		fputs(s, stdout);
-	else
-		string_append(w->text, w->size, "%s", s);
-	w->column += (int)strlen(s);
-}
-
-void wrap_init(struct wrap *w, char *text, size_t size, int width, const char *indent)
-{
-	*w = (struct wrap){.size = size, .width = width, .indent = indent};
-	w->text = text;
-	if (text != NULL)
-		*text = '\0';
-}
 
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 {
@@ -296,26 +234,9 @@ void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 	vsnprintf(item, sizeof(item), fmt, ap);
 	va_end(ap);
 	if (w->column > 0 && w->column + (int)(strlen(separator) + strlen(item)) > w->width) {
-		put(w, "\n");
+		putchar('\n');
 		w->column = 0;
-		put(w, w->indent);
-	} else {
-		put(w, separator);
+		separator = w->indent;
 	}
-	put(w, item);
-}
-
-void wrap_add_cpu(struct wrap *w, const char *separator, int id, double load, unsigned unsafe)
-{
-	char text[FIGURE_STRLEN];
-
-	wrap_add(w, separator, "cpu%d %s", id, load_text(load, NAN, unsafe, text));
-}
-
-void wrap_end(struct wrap *w)
-{
-	put(w, "\n");
-	w->column = 0;
-	if (w->text == NULL)
-		report_flush();
+	w->column += printf("%s%s", separator, item);
 }

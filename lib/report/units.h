@@ -39,10 +39,7 @@ const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_S
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without the
  * cost if no byte was moved.
  */
-const char *load_format(const struct figures *f, char buf[LOAD_STRLEN]);
-
-/* The same without the number of CPUs. */
-const char *load_format_brief(const struct figures *f, char buf[LOAD_STRLEN]);
+const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_STRLEN]);
 
 /* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN]);
@@ -61,13 +58,6 @@ const char *interval_text(const struct figures *f, double start, char buf[RATE_S
 /* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
-/*
- * A figure as its row has it, which may be in buf; NULL where it is not known.  Reasons have a line each,
- * from 0; others have one.
- */
-const char *figure_text(const struct figure *row, const struct figures *f, int line,
-			char buf[FIGURE_STRLEN]);
-
 /* The columns of a group of rows: the ends, or one for the host. */
 struct columns {
 	const struct figures *of[2]; /* NULL: there is no such column */
@@ -83,35 +73,25 @@ bool rows_print(const char *heading, struct columns c, enum figure_group group);
 /*
  * Lines of items that break between two items before they are too wide.
  *
- *	struct wrap w;
+ *	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
  *
- *	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
  *	wrap_add(&w, "", "System load: %.1f%%", load);
  *	wrap_add(&w, ", ", "slowed %.1f%%", slowed);
- *	wrap_end(&w);
+ *	report("\n");
  */
 
 #define WRAP_WIDTH 80  /* columns of a report about one host */
 #define WRAP_ITEM  256 /* bytes of an item, with its end; a longer one is cut */
 
 struct wrap {
-	char *text; /* where the lines are stored, or NULL: they are printed on stdout */
-	size_t size;
+	int width;
 	const char *indent; /* what each line but the first begins with */
-	int width, column;
+	int column;
 };
 
-/* Begins a line.  `text`, of `size` bytes, may be NULL; what does not fit in it is omitted. */
-void wrap_init(struct wrap *w, char *text, size_t size, int width, const char *indent);
-
 /*
- * Adds an item.  The separator stands between it and the item before, unless the line breaks there.
+ * Prints an item on stdout.  The separator stands between it and the item before, unless the line breaks
+ * there.
  */
 void wrap_add(struct wrap *w, const char *separator, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-
-/* Adds the load of a CPU, `cpu12 3.4%?`, or `cpu12 -` where it is NAN. */
-void wrap_add_cpu(struct wrap *w, const char *separator, int id, double load, unsigned unsafe);
-
-/* Ends the line. */
-void wrap_end(struct wrap *w);

@@ -184,7 +184,7 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 	char name[NAME], text[FIGURE];
 	const char *other = c->before == NULL ? run_name(c->plan, k, name) : "";
 	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
-	struct wrap w;
+	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
 
 	if (isnan(plan_mean(c->plan, i, f).value) || isnan(plan_mean(than, k, f).value))
 		return;
@@ -193,7 +193,6 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 		e = (struct estimate){NAN, NAN, NAN};
 		note = "a figure is not above 0, or they vary too much";
 	}
-	wrap_init(&w, NULL, 0, WRAP_WIDTH, "  ");
 	wrap_add(&w, "", "%s", label(c, c->plan, i, text));
 	wrap_add(&w, " ", "%s%s %s", compared[f].verb,
 		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
@@ -203,7 +202,7 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 		 note != NULL ? ":" : "");
 	if (note != NULL)
 		wrap_add(&w, " ", "%s", note);
-	wrap_end(&w);
+	report("\n");
 }
 
 /* A line for each run but the first, or for each run against before. */

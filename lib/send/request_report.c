@@ -308,7 +308,7 @@ static void host_text(const struct figures *f, uint64_t connections, bool quiet)
 	char text[LOAD_STRLEN], cost[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
 
 	if (!isnan(l->load))
-		report("%s%s, %s us/connection", quiet ? ", " : "\n  ", load_format(f, text),
+		report("%s%s, %s us/connection", quiet ? ", " : "\n  ", load_format(f, true, text),
 		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost));
 	else if (l->unsafe != 0 && !quiet)
 		report("\n  no load: %s", limits_format(l->unsafe, reasons));

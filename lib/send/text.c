@@ -3,9 +3,9 @@
 #include "lib/report/figures.h"
 #include "lib/report/units.h"
 
-#define CPU_ROWS 16              /* CPUs with a row each, whatever they do */
-#define CELL     FIGURE_STRLEN   /* bytes of a figure in a column */
-#define TCP_SIZE (3 * CELL + 40) /* what TCP did in an interval */
+#define CPU_SHOWN 0.01            /* the load from which a CPU has a row, whatever it does */
+#define CELL      FIGURE_STRLEN   /* bytes of a figure in a column */
+#define TCP_SIZE  (3 * CELL + 40) /* what TCP did in an interval */
 
 /*
  * The groups.
@@ -113,49 +113,23 @@ static void print_streams(const struct stream_result *s, int streams)
 	}
 }
 
-/*
- * Prints the load and the cost of each CPU.  Where the CPUs are many, those without a role in the transfer
- * have no row of their own.
- */
+/* Prints the load and the cost of each CPU that has a role in the transfer, or a load. */
 static void print_cpus(const struct send_result *res)
 {
-	const struct cpu_result *c, *end = res->cpu + res->n_cpus;
-	const struct load *l;
 	char load[CELL], cost[CELL];
-	struct wrap others;
+	const struct cpu_result *c;
+	const struct load *l;
 
 	if (res->n_cpus > 0)
 		report("  load by CPU %31s %20s\n", "load", "cost, us/KiB");
-	wrap_init(&others, NULL, 0, WRAP_WIDTH, "      ");
-	for (c = res->cpu; c < end; c++) {
+	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
 		l = &c->figures.host;
-		if (res->n_cpus > CPU_ROWS && c->role[0] == '\0')
-			continue;
-		report("    cpu%-17d %20s %20s%s%s\n", c->id,
-		       load_text(l->load, l->uncertainty, l->unsafe, load),
-		       cost_text(figures_cost(&c->figures), NAN, l->unsafe, cost),
-		       c->role[0] != '\0' ? "  " : "", c->role);
+		if (c->role[0] != '\0' || l->load >= CPU_SHOWN)
+			report("    cpu%-17d %20s %20s%s%s\n", c->id,
+			       load_text(l->load, l->uncertainty, l->unsafe, load),
+			       cost_text(figures_cost(&c->figures), NAN, l->unsafe, cost),
+			       c->role[0] != '\0' ? "  " : "", c->role);
 	}
-	for (c = res->cpu; c < end && res->n_cpus > CPU_ROWS; c++)
-		if (c->role[0] == '\0')
-			wrap_add_cpu(&others, others.column == 0 ? "    others: " : ", ", c->id,
-				     c->figures.host.load, c->figures.host.unsafe);
-	if (others.column > 0)
-		wrap_end(&others);
-}
-
-static void print_zerocopy(const struct zerocopy_figures *z)
-{
-	char copied[CELL], sends[CELL];
-
-	if (isnan(z->sends))
-		return;
-	report("  zerocopy: the kernel copied %s of %s send%s after all (%.1f%%)\n",
-	       grouped(z->copied, copied), grouped(z->sends, sends), plural((uint64_t)z->sends),
-	       z->sends > 0 ? 100 * z->copied / z->sends : 0);
-	if (z->incomplete > 0)
-		report("  zerocopy: %s send%s never completed\n", grouped(z->incomplete, sends),
-		       z->incomplete > 1 ? "s were" : " was");
 }
 
 void text_title(const struct send_options *opt)
@@ -167,11 +141,10 @@ void text_title(const struct send_options *opt)
 void text_target(const struct send_options *opt, const struct send_result *res)
 {
 	const struct target *t = res->target;
+	struct wrap w = {.width = WRAP_WIDTH, .indent = "    "};
 	char text[CELL];
-	struct wrap w;
 
 	text_title(opt);
-	wrap_init(&w, NULL, 0, WRAP_WIDTH, "    ");
 	wrap_add(&w, "", "  to %s%s%s", t->name, t->interface[0] != '\0' ? " via " : "",
 		 printable(t->interface));
 	wrap_add(&w, ", ", "%s", res->congestion);
@@ -189,7 +162,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 		wrap_add(&w, ", ", "paced to %s KiB/s", grouped((double)opt->pace / 1024, text));
 	if (opt->streams > 1)
 		wrap_add(&w, ", ", "%d streams", opt->streams);
-	wrap_end(&w);
+	report("\n");
 	if (res->set->builtin)
 		report("  %d files of %d KiB%s, built in", BUILTIN_FILES, BUILTIN_SIZE / 1024,
 		       opt->zeros ? " of zeros" : "");
@@ -221,7 +194,6 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	rows_print("interrupts and packets", host_columns(res, sent), GROUP_HOST);
 	print_tcp(sent);
 	print_streams(res->stream, opt->streams);
-	print_zerocopy(&sent->zerocopy);
 }
 
 /* What TCP did in an interval, of one stream or, without a window and a time, of the sum. */
