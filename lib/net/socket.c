@@ -59,10 +59,9 @@ int sock_set_timeout(int fd, double seconds)
 {
 	const struct timeval t = {(time_t)seconds, (suseconds_t)(fmod(seconds, 1) * 1e6)};
 
-	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0 ||
-			       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) != 0
-		       ? -1
-		       : 0;
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) != 0)
+		return -1;
+	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
 }
 
 /* Sets one buffer size; the kernel doubles what is asked for its own overhead (socket(7)). */

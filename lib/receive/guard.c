@@ -272,34 +272,29 @@ static uint64_t sock_moved(int sock)
 	return info.tcpi_bytes_received + info.tcpi_bytes_acked;
 }
 
-/* Ends the connection of a client that was silent too long, whatever its thread waits for. */
-static void place_look(struct places *s, struct place *p, uint64_t now)
-{
-	const uint64_t limit = (uint64_t)(s->opt->idle_timeout * 1e9), moved = sock_moved(p->sock);
-
-	if (moved != p->moved) {
-		p->moved = moved;
-		p->active_ns = now;
-	} else if (limit > 0 && now >= p->active_ns + limit && !p->silent) {
-		p->silent = true;
-		if (s->opt->reply)
-			reset_at_close(p);
-		shutdown(p->sock, SHUT_RDWR);
-	}
-}
-
 void places_look(struct places *s)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = now_ns(), limit = (uint64_t)(s->opt->idle_timeout * 1e9);
 	struct place *p;
+	uint64_t moved;
 
-	if (now < s->looked_ns + LOOK_NS)
+	if (limit == 0 || now < s->looked_ns + LOOK_NS)
 		return;
 	s->looked_ns = now;
 	pthread_mutex_lock(&s->lock);
 	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
-	LIST_FOREACH (p, &s->all, link)
-		place_look(s, p, now);
+	LIST_FOREACH (p, &s->all, link) {
+		moved = sock_moved(p->sock);
+		if (moved != p->moved) {
+			p->moved = moved;
+			p->active_ns = now;
+		} else if (now >= p->active_ns + limit && !p->silent) {
+			p->silent = true;
+			if (s->opt->reply)
+				reset_at_close(p);
+			shutdown(p->sock, SHUT_RDWR); /* whatever its thread waits for */
+		}
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 

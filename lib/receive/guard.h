@@ -115,7 +115,7 @@ void *places_accept(struct places *s, int listener, size_t size);
 bool places_lack(const struct places *s);
 
 /*
- * Looks at all clients, if the last look is LOOK_NS ago, and ends the connections of silent ones.  The main
+ * Ends the connections of silent clients, if the last look at all of them is LOOK_NS ago.  The main
  * thread alone calls it.
  */
 void places_look(struct places *s);

@@ -30,7 +30,7 @@ struct replier {
 	struct context *context;
 	int listener, n; /* the socket, and the number of workers */
 	struct reply_worker *worker;
-	struct reply_failures failures;
+	struct reply_total total;
 	uint64_t seen_replies; /* at the last look at them */
 };
 
@@ -43,15 +43,15 @@ static void request_close(struct reply_worker *w, struct request *q)
 /* Closes a connection that failed with the errno e, or that the client has closed (e is 0). */
 static void request_fail(struct reply_worker *w, struct request *q, int e)
 {
-	struct reply_failures *f = &w->all->failures;
+	struct reply_total *total = &w->all->total;
 	struct places *places = &w->all->context->places;
 	char why[64];
 
 	if (q->place.silent) {
-		f->silent++;
+		total->silent++;
 		place_format_silence(places, why, sizeof(why));
 	} else {
-		f->broken++;
+		total->broken++;
 		snprintf(why, sizeof(why), "%s",
 			 e != 0 ? strerror(e) : "closed before sending a request");
 	}
@@ -115,7 +115,7 @@ static void request_read(struct reply_worker *w, struct request *q)
 	} else if (q->header_len < WIRE_HEADER) {
 		request_watch(w, q, EPOLLIN);
 	} else if (q->header > x->opt->max_reply) {
-		w->all->failures.too_large++;
+		w->all->total.too_large++;
 		log_client(&x->places, &q->place, "requested %u byte%s, more than --max-reply%s",
 			   q->header, plural(q->header),
 			   q->header == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
@@ -199,17 +199,6 @@ static void replies_count(const struct replier *r, struct mark *mark)
 	}
 }
 
-/* Whether clients are connected, or have been since the last look. */
-static bool has_clients(struct replier *r)
-{
-	const uint64_t last = r->seen_replies;
-	struct mark now;
-
-	replies_count(r, &now);
-	r->seen_replies = now.calls;
-	return now.calls != last || r->context->places.n > 0;
-}
-
 /*
  * Waits until a signal comes, or `until`, or a period of the load begins or ends: an interval has the
  * load of all of its time, or none.
@@ -217,11 +206,14 @@ static bool has_clients(struct replier *r)
 static void replies_wait(struct replier *r, uint64_t until, const sigset_t *unblocked)
 {
 	struct context *x = r->context;
+	struct mark seen;
 	uint64_t now, due;
 	bool clients;
 
 	while (!*x->stop && (now = now_ns()) < until) {
-		clients = has_clients(r);
+		replies_count(r, &seen);
+		clients = seen.calls != r->seen_replies || x->places.n > 0;
+		r->seen_replies = seen.calls;
 		if (meter_look(&x->meter, clients))
 			return;
 		due = now + (x->meter.wanted && !clients ? ARRIVAL_NS : LOOK_NS);
@@ -236,7 +228,6 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	const uint64_t period = (uint64_t)(x->opt->interval * 1e9);
 	struct replier r = {.context = x, .listener = listener};
 	struct mark start = {.ns = 0}, last, now = {.ns = 0};
-	struct reply_total total = {.failures = &r.failures};
 	uint64_t busy_ns = 0; /* when an interval last had a reply or a client */
 	struct netstat from, to;
 	struct figures f;
@@ -275,9 +266,9 @@ void serve_replies(struct context *x, int listener, const sigset_t *unblocked)
 	now.ns = now_ns();
 	figures_between(x, &start, &now, &f);
 	load_init(&f.host); /* it would be a mean over idle hours */
-	r.failures.refused = x->places.refused;
+	r.total.refused = x->places.refused;
 	netstat_read(&to);
-	total.tcp = netstat_between(&from, &to);
-	report_replies(&x->report, &f, 0, &total);
+	r.total.tcp = netstat_between(&from, &to);
+	report_replies(&x->report, &f, 0, &r.total);
 	free(r.worker);
 }

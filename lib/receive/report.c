@@ -261,10 +261,10 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		json_host(j, "host", f);
 		if (total != NULL) {
 			json_netstat(j, &total->tcp);
-			json_count(j, "refused", total->failures->refused);
-			json_count(j, "silent", total->failures->silent);
-			json_count(j, "too_large", total->failures->too_large);
-			json_count(j, "broken", total->failures->broken);
+			json_count(j, "refused", total->refused);
+			json_count(j, "silent", total->silent);
+			json_count(j, "too_large", total->too_large);
+			json_count(j, "broken", total->broken);
 		}
 		object_end(r, NULL);
 	} else if (total == NULL) {
@@ -274,8 +274,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		      "total: %ju %s, %ju byte%s; %ju refused, %ju silent, "
 		      "%ju too large, %ju broken\n",
 		      f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
-		      total->failures->refused, total->failures->silent, total->failures->too_large,
-		      total->failures->broken);
+		      total->refused, total->silent, total->too_large, total->broken);
 		netstat_text(r, &total->tcp);
 	}
 }

@@ -70,14 +70,9 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
  */
 void report_group(struct report *r, const struct figures *f, bool summary);
 
-/* Requests that were not answered, by the reason. */
-struct reply_failures {
-	_Atomic uint64_t refused, silent, too_large, broken;
-};
-
-/* What the host's TCP did while zcs ran, and which clients had no reply. */
+/* Requests that were not answered, by the reason, and what the host's TCP did while zcs ran. */
 struct reply_total {
-	const struct reply_failures *failures;
+	_Atomic uint64_t refused, silent, too_large, broken;
 	struct netstat tcp;
 };
 

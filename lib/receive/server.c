@@ -1,5 +1,6 @@
 #include "lib/receive/server.h"
 
+#include <ctype.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/tcp.h>
@@ -61,36 +62,29 @@ int listen_or_die(const struct receive_options *opt)
 	return fd;
 }
 
-/* Whether a user is given by number; 2^32 - 1 and more are no user's. */
-static bool is_id(const char *user)
-{
-	return user[0] != '\0' && user[strspn(user, "0123456789")] == '\0' &&
-	       strtoul(user, NULL, 10) < UINT32_MAX;
-}
-
 void privileges_drop_or_die(const char *user)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
 	const struct passwd *pw;
-	bool became;
+	unsigned long id;
+	char *end;
 
 	errno = 0;
 	pw = getpwnam(user);
-	if (pw == NULL && is_id(user))
-		pw = getpwuid((uid_t)strtoul(user, NULL, 10));
+	id = strtoul(user, &end, 10); /* 2^32 - 1 and more are no user's */
+	if (pw == NULL && isdigit((unsigned char)user[0]) && *end == '\0' && id < UINT32_MAX)
+		pw = getpwuid((uid_t)id);
 	if (pw == NULL)
 		die("--user '%s': %s%s", user, errno != 0 ? strerror(errno) : "no such user",
 		    strchr(user, ':') != NULL ? ": give the user alone, whose groups zcs takes"
 					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
-	became = (initgroups(pw->pw_name, pw->pw_gid) == 0 || errno == EPERM) &&
-		 setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) == 0 &&
-		 setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) == 0;
-	if (!became && errno != EPERM)
-		die_errno("--user '%s'", user);
-	if (!became)
-		die("--user '%s': only root can become another user", user);
+	if ((initgroups(pw->pw_name, pw->pw_gid) != 0 && errno != EPERM) ||
+	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
+		die("--user '%s': %s", user,
+		    errno == EPERM ? "only root can become another user" : strerror(errno));
 	/* Of this thread, and so of those that it starts: capset(2). */
 	if (pw->pw_uid != 0 && syscall(SYS_capset, &header, none) != 0)
 		die_errno("--user '%s': capabilities", user);
@@ -137,31 +131,20 @@ void figures_between(const struct context *x, const struct mark *from, const str
 	strcpy(f->method, x->opt->method->name);
 }
 
-static uint64_t bytes_of_all(const struct client_group *g)
-{
-	uint64_t bytes = g->removed_bytes;
-	const struct client *c;
-
-	LIST_FOREACH (c, &g->clients, link) {
-		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		bytes += c->bytes;
-	}
-	return bytes;
-}
-
 /* Begins an interval. */
 static void interval_begin(struct context *x)
 {
-	struct client_group *g = &x->group;
+	struct interval *i = &x->group.interval;
 	const struct client *c;
 
-	g->interval.begin.bytes = bytes_of_all(g);
-	mark_now(&x->meter, &g->interval.begin);
-	g->interval.warm_up = false;
-	LIST_FOREACH (c, &g->clients, link) {
+	i->begin.bytes = x->group.removed_bytes;
+	i->warm_up = false;
+	LIST_FOREACH (c, &x->group.clients, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		g->interval.warm_up |= c->warming;
+		i->begin.bytes += c->bytes;
+		i->warm_up |= c->warming;
 	}
+	mark_now(&x->meter, &i->begin);
 }
 
 void group_join(struct context *x, struct client *c)
@@ -253,10 +236,8 @@ static void wait_for(struct context *x, int listener, uint64_t period, const sig
 	uint64_t due = x->meter.due_ns;
 	eventfd_t ended;
 
-	if (lack && due > now + LACK_NS)
-		due = now + LACK_NS;
-	if (clients && due > now + LOOK_NS)
-		due = now + LOOK_NS;
+	if ((lack || clients) && due > now + (lack ? LACK_NS : LOOK_NS))
+		due = now + (lack ? LACK_NS : LOOK_NS);
 	if (clients && due > x->group.interval.begin.ns + period)
 		due = x->group.interval.begin.ns + period;
 	wait_for_events(x, p, 2, due, unblocked);

@@ -14,8 +14,7 @@ struct server {
 	struct report report;
 	struct place place;
 	struct figures f;
-	struct reply_failures total;
-	struct netstat tcp;
+	struct reply_total total;
 	bool flag;
 };
 
@@ -252,9 +251,7 @@ static void test_fail(void)
 static void replies(void *arg)
 {
 	(void)arg;
-	const struct reply_total total = {&s.total, s.tcp};
-
-	report_replies(&s.report, &s.f, 3, s.flag ? &total : NULL);
+	report_replies(&s.report, &s.f, 3, s.flag ? &s.total : NULL);
 }
 
 static void test_replies(void)
@@ -264,20 +261,20 @@ static void test_replies(void)
 		"\"test_start\":{\"protocol\":\"requests over TCP\"}},\"bytes\":2048000,", NULL};
 
 	server_init(false);
-	s.total = (struct reply_failures){1, 2, 3, 4};
+	s.total = (struct reply_total){1, 2, 3, 4, .tcp.retransmits = 0};
 	prints(replies, "4000 kbytes/sec (0.033 Gbit/s), 3.0-3.5 s, 80 replies/s\n",
 	       "an interval has replies per second");
 	s.flag = true;
 	prints(replies,
 	       "total: 40 replies, 2048000 bytes; 1 refused, 2 silent, 3 too large, 4 broken\n",
 	       "the total has the requests that were not answered, by the reason");
-	s.tcp = (struct netstat){7, 5, 3, 2};
+	s.total.tcp = (struct netstat){7, 5, 3, 2};
 	prints(replies,
 	       "total: 40 replies, 2048000 bytes; 1 refused, 2 silent, 3 too large, 4 broken\n"
 	       "this host retransmitted 7 segments, of which SYNs: 5; accept queue full: 2\n",
 	       "the total has what the host's TCP sent again");
 	server_init(true);
-	s.total = (struct reply_failures){1, 2, 3, 4};
+	s.total = (struct reply_total){1, 2, 3, 4, .tcp.retransmits = 0};
 	s.f.host.load = 0.5;
 	s.f.host.unsafe = UNSAFE_STEAL;
 	has(replies, first, "the first object of replies has the program and the host");
