@@ -166,7 +166,7 @@ static void plan_find(struct plan *plan, struct comparison *c, struct saved *bef
 	const char *save = opt.compare.save, *against = opt.compare.against;
 
 	if (save != NULL) {
-		saved_find_or_die(kept, save);
+		saved_read_or_die(kept, "--save", save);
 		if (kept->last != NULL)
 			comparison_check_or_die(plan, kept->last, "--save", save);
 		saved_append_or_die(kept, plan, save);

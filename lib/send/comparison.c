@@ -454,6 +454,8 @@ void comparison_check_or_die(const struct plan *p, const struct plan *saved, con
 	char name[NAME], other[NAME];
 	int i = 0;
 
+	if (saved == NULL)
+		die("%s: %s has no session of --save", option, printable(path));
 	if (p->n != saved->n)
 		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);

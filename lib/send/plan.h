@@ -3,7 +3,7 @@
  * instrument, each of them once a round; their figures, in a file too; and what zcc prints of them.
  *
  *	plan_open(&plan, runs_a_round, rounds);
- *	saved_find_or_die(&kept, "now.tsv");
+ *	saved_read_or_die(&kept, "--save", "now.tsv");
  *	while (plan.rounds < rounds && !plan_is_precise(&plan, 0.03))
  *		for (k = 0; k < plan.n; k++)
  *			plan_add(&plan, plan_turn(&plan, k), &result);
@@ -35,10 +35,13 @@ enum plan_figure {
 	PLAN_FIGURES
 };
 
+#define PLAN_WORD 16  /* bytes of a name */
+#define PLAN_TEXT 256 /* bytes of a setting */
+
 /* A run of a plan, in all rounds. */
 struct plan_run {
-	char method[16];
-	char instrument[16];          /* LOAD_BY_*, of this host; empty: none */
+	char method[PLAN_WORD];
+	char instrument[PLAN_WORD];   /* LOAD_BY_*, of this host; empty: none */
 	uint64_t chunk, streams;      /* the most bytes asked of one call; connections */
 	double *figure[PLAN_FIGURES]; /* of each round; NAN: not known */
 	unsigned unsafe[2];           /* the reasons of all rounds, of this host and the receiver */
@@ -60,8 +63,6 @@ enum plan_setting {
 	PLAN_MACHINE,  /* of a session of a file: the program's version, the kernel, the host */
 	PLAN_SETTINGS
 };
-
-#define PLAN_TEXT 256 /* bytes of a setting */
 
 struct plan {
 	struct plan_run *run;
@@ -152,17 +153,14 @@ struct saved {
 	char *text;        /* of the file as it was read, or NULL */
 };
 
-/* Reads a file, or dies; `option` is the one that names it. */
+/* Reads a file that `option` names, or dies; one that is missing or empty has no session. */
 void saved_read_or_die(struct saved *s, const char *option, const char *path);
-
-/* The same of --save; a file that is empty or missing has no session. */
-void saved_find_or_die(struct saved *s, const char *path);
 
 /*
  * Writes what was read, as it was, and behind it a session of the plan; without a complete round that
  * tries whether the file can be written.
  */
-void saved_append_or_die(const struct saved *s, const struct plan *p, const char *path);
+void saved_append_or_die(const struct saved *s, struct plan *p, const char *path);
 void saved_close(struct saved *s);
 
 /*
@@ -191,9 +189,6 @@ const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISO
 /* Prints the rounds that are complete, of which there is one at least, as text or JSON. */
 void comparison_print(const struct comparison *c, const struct send_options *opt);
 
-/*
- * Dies unless the file that `option` names has the same plan: the runs of one in the same order as those
- * of the other.
- */
+/* Dies unless a session of the file that `option` names has the same runs as a plan, in its order. */
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,
 			     const char *path);

@@ -1,57 +1,64 @@
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "lib/send/plan.h"
 
 #define NOT_SAVED "was not written by --save of this version"
 
-/* What a line has: run of a round. */
-struct row {
-	uint64_t round; /* from 1 */
-	struct plan_run run;
-	double figure[PLAN_FIGURES];
-	char setting[PLAN_SETTINGS][PLAN_TEXT];
-};
+/*
+ * What a column has: the round, a number, a string or reasons of a run (with the offset of a member), a
+ * setting, or a figure.
+ */
+enum kind { ROUND, COUNT, WORD, REASONS, SETTING, FIGURE };
 
-/* What a column has: a uint64_t, a string, a set of UNSAFE_*, or a double of the row of its name. */
-enum kind { COUNT, WORD, REASONS, FIGURE };
-
-#define AT(member) offsetof(struct row, member), sizeof(((struct row *)0)->member)
+#define RUN(kind, member) kind, offsetof(struct plan_run, member)
 
 static const struct column {
 	const char *name;
 	enum kind kind;
-	size_t offset, size;
+	size_t which;
 } columns[] = {
-	{"round", COUNT, AT(round)},
-	{"method", WORD, AT(run.method)},
-	{"buffer_bytes", COUNT, AT(run.chunk)},
-	{"streams", COUNT, AT(run.streams)},
-	{"baseline", WORD, AT(setting[PLAN_BASELINE])},
-	{"kib_per_second", FIGURE, AT(figure[PLAN_RATE])},
-	{"load_percent", FIGURE, AT(figure[PLAN_LOAD])},
-	{"load_uncertainty_percent", FIGURE, AT(figure[PLAN_UNCERTAINTY])},
-	{"cost_us_per_kib", FIGURE, AT(figure[PLAN_COST])},
-	{"unsafe", REASONS, AT(run.unsafe[0])},
-	{"receiver_load_percent", FIGURE, AT(figure[PLAN_REMOTE_LOAD])},
-	{"receiver_load_uncertainty_percent", FIGURE, AT(figure[PLAN_REMOTE_SHARED])},
-	{"receiver_cost_us_per_kib", FIGURE, AT(figure[PLAN_REMOTE_COST])},
-	{"receiver_unsafe", REASONS, AT(run.unsafe[1])},
-	{"congestion", WORD, AT(setting[PLAN_CONGESTION])},
-	{"pace_bytes_per_second", WORD, AT(setting[PLAN_PACE])},
-	{"offloads", WORD, AT(setting[PLAN_OFFLOADS])},
-	{"load_shared_percent", FIGURE, AT(figure[PLAN_SHARED])},
-	{"drift_percent", FIGURE, AT(figure[PLAN_DRIFT])},
-	{"instrument", WORD, AT(run.instrument)},
-	{"server", WORD, AT(setting[PLAN_SERVER])},
-	{"interface", WORD, AT(setting[PLAN_INTERFACE])},
-	{"seconds", WORD, AT(setting[PLAN_SECONDS])},
-	{"warmup_seconds", WORD, AT(setting[PLAN_WARMUP])},
-	{"date", WORD, AT(setting[PLAN_DATE])},
-	{"title", WORD, AT(setting[PLAN_TITLE])},
+	{"round", ROUND, 0},
+	{"method", RUN(WORD, method)},
+	{"buffer_bytes", RUN(COUNT, chunk)},
+	{"streams", RUN(COUNT, streams)},
+	{"baseline", SETTING, PLAN_BASELINE},
+	{"kib_per_second", FIGURE, PLAN_RATE},
+	{"load_percent", FIGURE, PLAN_LOAD},
+	{"load_uncertainty_percent", FIGURE, PLAN_UNCERTAINTY},
+	{"cost_us_per_kib", FIGURE, PLAN_COST},
+	{"unsafe", RUN(REASONS, unsafe[0])},
+	{"receiver_load_percent", FIGURE, PLAN_REMOTE_LOAD},
+	{"receiver_load_uncertainty_percent", FIGURE, PLAN_REMOTE_SHARED},
+	{"receiver_cost_us_per_kib", FIGURE, PLAN_REMOTE_COST},
+	{"receiver_unsafe", RUN(REASONS, unsafe[1])},
+	{"congestion", SETTING, PLAN_CONGESTION},
+	{"pace_bytes_per_second", SETTING, PLAN_PACE},
+	{"offloads", SETTING, PLAN_OFFLOADS},
+	{"load_shared_percent", FIGURE, PLAN_SHARED},
+	{"drift_percent", FIGURE, PLAN_DRIFT},
+	{"instrument", RUN(WORD, instrument)},
+	{"server", SETTING, PLAN_SERVER},
+	{"interface", SETTING, PLAN_INTERFACE},
+	{"seconds", SETTING, PLAN_SECONDS},
+	{"warmup_seconds", SETTING, PLAN_WARMUP},
+	{"date", SETTING, PLAN_DATE},
+	{"title", SETTING, PLAN_TITLE},
 };
 
 #define COLUMNS ((int)(sizeof(columns) / sizeof(columns[0])))
+
+/* Where a plan has a field of a line, from 0; the round is in *round. */
+static void *field_of(struct plan *p, int line, const struct column *c, uint64_t *round)
+{
+	struct plan_run *run = &p->run[line % p->n];
+
+	switch (c->kind) {
+	case ROUND: return round;
+	case SETTING: return p->setting[c->which];
+	case FIGURE: return &run->figure[c->which][line / p->n];
+	default: return (char *)run + c->which;
+	}
+}
 
 /* The row of a column's figure, at either end. */
 static const struct figure *figure_of(const struct column *c)
@@ -64,48 +71,36 @@ static const struct figure *figure_of(const struct column *c)
  */
 
 /* `-` is what is not known, or cannot be read again. */
-static void print_field(FILE *f, const struct column *c, const struct row *r)
+static void print_field(FILE *f, const struct column *c, const void *field)
 {
-	const void *member = (const char *)r + c->offset;
 	char buf[UNSAFE_STRLEN] = "";
 	const char *text = buf;
 
 	switch (c->kind) {
-	case COUNT: snprintf(buf, sizeof(buf), "%" PRIu64, *(const uint64_t *)member); break;
-	case WORD: text = member; break;
-	case REASONS: limits_format(*(const unsigned *)member, buf); break;
+	case ROUND:
+	case COUNT: snprintf(buf, sizeof(buf), "%" PRIu64, *(const uint64_t *)field); break;
+	case WORD:
+	case SETTING: text = field; break;
+	case REASONS: limits_format(*(const unsigned *)field, buf); break;
 	case FIGURE:
-		if (figure_is_possible(figure_of(c)->kind, *(const double *)member))
+		if (figure_is_possible(figure_of(c)->kind, *(const double *)field))
 			snprintf(buf, sizeof(buf), "%.9g",
-				 *(const double *)member * figure_factor(figure_of(c)));
+				 *(const double *)field * figure_factor(figure_of(c)));
 	}
 	fputs(text[0] != '\0' ? text : "-", f);
-}
-
-static void print_run(FILE *f, const struct plan *p, int round, int i)
-{
-	struct row r = {.round = (uint64_t)round + 1, .run = p->run[i]};
-	int k;
-
-	memcpy(r.setting, p->setting, sizeof(r.setting));
-	for (k = 0; k < PLAN_FIGURES; k++)
-		r.figure[k] = p->run[i].figure[k][round];
-	for (k = 0; k < COLUMNS; k++) {
-		print_field(f, &columns[k], &r);
-		fputc(k < COLUMNS - 1 ? '\t' : '\n', f);
-	}
 }
 
 /* What a file is to have: the sessions that were read, and that of a plan. */
 struct content {
 	const struct saved *saved;
-	const struct plan *plan;
+	struct plan *plan;
 };
 
 static void print_content(FILE *f, const void *content)
 {
 	const struct content *c = content;
 	struct utsname u;
+	uint64_t round;
 	int i, k;
 
 	if (c->saved->text != NULL)
@@ -118,10 +113,14 @@ static void print_content(FILE *f, const void *content)
 	for (k = 0; k < COLUMNS && c->saved->last == NULL; k++)
 		fprintf(f, "%s%c", columns[k].name, k < COLUMNS - 1 ? '\t' : '\n');
 	for (i = 0; i < c->plan->rounds * c->plan->n; i++)
-		print_run(f, c->plan, i / c->plan->n, i % c->plan->n);
+		for (k = 0; k < COLUMNS; k++) {
+			round = (uint64_t)(i / c->plan->n) + 1;
+			print_field(f, &columns[k], field_of(c->plan, i, &columns[k], &round));
+			fputc(k < COLUMNS - 1 ? '\t' : '\n', f);
+		}
 }
 
-void saved_append_or_die(const struct saved *s, const struct plan *p, const char *path)
+void saved_append_or_die(const struct saved *s, struct plan *p, const char *path)
 {
 	file_replace_or_die(path, print_content, &(struct content){s, p});
 }
@@ -131,70 +130,51 @@ void saved_append_or_die(const struct saved *s, const struct plan *p, const char
  */
 
 /* Stores a field; false if it is not what the column has, or no host can have measured it. */
-static bool parse_field(const char *field, const struct column *c, struct row *r)
+static bool parse_field(const char *text, const struct column *c, void *field)
 {
-	const bool is_known = strcmp(field, "-") != 0;
+	const bool is_known = strcmp(text, "-") != 0;
 	const struct figure *figure = c->kind == FIGURE ? figure_of(c) : NULL;
-	void *member = (char *)r + c->offset;
+	const enum figure_kind kind = figure != NULL ? figure->kind : FIGURE_COUNT;
 	double value;
 	char *end;
 
-	if (c->kind == WORD) {
-		snprintf(member, c->size, "%s", is_known ? field : "");
-		make_printable(member);
+	if (c->kind == WORD || c->kind == SETTING) {
+		snprintf(field, c->kind == WORD ? PLAN_WORD : PLAN_TEXT, "%s",
+			 is_known ? text : "");
+		make_printable(field);
 		return true;
 	}
 	if (c->kind == REASONS)
-		return !is_known || limits_parse(field, member);
+		return !is_known || limits_parse(text, field);
+	value = strtod(text, &end) / (figure != NULL ? figure_factor(figure) : 1);
 	if (figure != NULL && !is_known)
-		return true;
-	value = strtod(field, &end) / (figure != NULL ? figure_factor(figure) : 1);
+		value = NAN;
+	else if (end == text || *end != '\0' || !figure_is_possible(kind, value))
+		return false;
 	if (figure != NULL)
-		*(double *)member = value;
-	else if (figure_is_possible(FIGURE_COUNT, value))
-		*(uint64_t *)member = (uint64_t)value;
-	return end != field && *end == '\0' &&
-	       figure_is_possible(figure != NULL ? figure->kind : FIGURE_COUNT, value);
+		*(double *)field = value;
+	else
+		*(uint64_t *)field = (uint64_t)value;
+	return true;
 }
 
-static bool parse_row(char *line, struct row *r)
+/* The lines are in the order of the rounds; each round has the runs of the session before. */
+static bool parse_lines(char *text, int lines, struct plan *p)
 {
-	bool is_right = true;
-	const char *field;
-	int k;
-
-	memset(r, 0, sizeof(*r));
-	set_unknown(r->figure, sizeof(r->figure));
-	for (k = 0; k < COLUMNS && (field = strsep(&line, "\t")) != NULL; k++)
-		is_right &= parse_field(field, &columns[k], r);
-	return is_right && k == COLUMNS && line == NULL;
-}
-
-/* The lines are in the order of the rounds; all have the settings of the first. */
-static bool parse_runs(char *text, int lines, struct plan *p)
-{
-	const struct plan *e = p->earlier;
-	const struct plan_run *same;
-	struct plan_run *run;
-	struct row r;
+	char *line, *field;
+	uint64_t round;
 	int i, k;
 
-	if (e != NULL && e->n != p->n)
-		return false;
 	for (i = 0; i < lines; i++) {
-		run = &p->run[i % p->n];
-		/* The same run in the round before, or in the session before. */
-		same = i >= p->n ? run : e != NULL ? &e->run[i] : &r.run;
-		if (!parse_row(strsep(&text, "\n"), &r) || r.round != (uint64_t)(i / p->n + 1) ||
-		    !plan_is_same_run(&r.run, same) ||
-		    (i > 0 && memcmp(r.setting, p->setting, sizeof(p->setting)) != 0))
+		line = strsep(&text, "\n");
+		for (k = 0; k < COLUMNS && (field = strsep(&line, "\t")) != NULL; k++)
+			if (!parse_field(field, &columns[k], field_of(p, i, &columns[k], &round)))
+				return false;
+		if (k < COLUMNS || line != NULL || round != (uint64_t)(i / p->n) + 1 ||
+		    (p->earlier != NULL &&
+		     (p->n != p->earlier->n ||
+		      !plan_is_same_run(&p->run[i % p->n], &p->earlier->run[i % p->n]))))
 			return false;
-		memcpy(p->setting, r.setting, sizeof(p->setting));
-		for (k = 0; k < PLAN_FIGURES; k++) {
-			r.run.figure[k] = run->figure[k];
-			r.run.figure[k][r.round - 1] = r.figure[k];
-		}
-		*run = r.run;
 	}
 	p->rounds = lines / p->n;
 	return true;
@@ -220,7 +200,7 @@ static const char *parse_session(char *text, struct saved *s)
 	plan_open(p, runs, lines / runs);
 	p->earlier = s->last;
 	s->last = p;
-	if (!parse_runs(text, lines, p))
+	if (!parse_lines(text, lines, p))
 		return "has a line that --save of this version has not written there";
 	plan_set(p, PLAN_MACHINE, "%s", machine);
 	return NULL;
@@ -252,22 +232,18 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 	char *copy;
 
 	*s = (struct saved){.text = alloc_or_die(size, 1, path)};
+	if (f == NULL && errno == ENOENT)
+		return;
 	if (f == NULL || (getdelim(&s->text, &size, '\0', f) < 0 && !feof(f)))
 		die_errno("%s: %s", option, printable(path));
 	fclose(f);
-	copy = strdup(s->text);
-	why = copy != NULL ? saved_parse(copy, s) : strerror(errno);
+	if (s->text[0] == '\0')
+		return;
+	copy = strcpy(alloc_or_die(strlen(s->text) + 1, 1, path), s->text);
+	why = saved_parse(copy, s);
 	if (why != NULL)
 		die("%s: %s %s", option, printable(path), why);
 	free(copy);
-}
-
-void saved_find_or_die(struct saved *s, const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) == 0 && st.st_size > 0)
-		saved_read_or_die(s, "--save", path);
 }
 
 void saved_close(struct saved *s)

@@ -263,7 +263,7 @@ other_plan()
 	exits 1 "$zcc" -s 0 -p "$PORT" --against tiny file
 	grep -x 'zcc: --against: tiny was not written by --save of this version' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --against none file
-	grep -x 'zcc: --against: none: No such file or directory' err
+	grep -x 'zcc: --against: none has no session of --save' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --against . file
 	grep 'zcc: --against: .: Is a directory' err
 	[ ! -s out ]
