@@ -23,7 +23,7 @@ static void on_signal(int sig)
 		signal(sig, SIG_DFL);
 		raise(sig);
 	}
-	run_interrupt(&run, sig);
+	run_stop(&run, sig);
 }
 
 /* Until a connection is open there is nothing to report, and a signal just ends the program. */

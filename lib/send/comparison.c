@@ -280,19 +280,6 @@ static void print_differences(const struct plan *then, const struct plan *now, s
 	}
 }
 
-/* What the intervals of a comparison with a saved plan are of. */
-static void print_basis(const struct comparison *c)
-{
-	const int now = plan_sessions(c->plan), then = plan_sessions(c->before);
-
-	if (now == 1 && then == 1)
-		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
-		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
-		       "adds a session)\n");
-	else
-		report("compared are the means of sessions: %d before, %d now\n", then, now);
-}
-
 static void print_precision(const struct plan *p, double share)
 {
 	if (!plan_is_precise(p, share))
@@ -303,7 +290,7 @@ static void print_precision(const struct plan *p, double share)
 			       : "");
 }
 
-/* What all runs have in common, and of a comparison with a saved plan, that plan. */
+/* What all runs have in common, and the other sessions. */
 static void print_above(const struct comparison *c, const struct send_options *opt)
 {
 	const struct plan *p = c->plan;
@@ -314,10 +301,13 @@ static void print_above(const struct comparison *c, const struct send_options *o
 	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
 	if (common[0] != '\0')
 		report("each run: %s\n", common);
-	if (c->before == NULL)
-		return;
-	print_sessions(c->before, opt->compare.against);
+	if (c->before != NULL)
+		print_sessions(c->before, opt->compare.against);
+	if (c->kept != NULL)
+		report("this is session %d in %s\n", plan_sessions(c->kept) + 1,
+		       printable(opt->compare.save));
 	print_differences(c->before, p, NULL);
+	print_differences(c->kept, p, NULL);
 }
 
 static void print_text(const struct comparison *c, const struct send_options *opt)
@@ -332,14 +322,10 @@ static void print_text(const struct comparison *c, const struct send_options *op
 	print_ratios(c, PLAN_COST);
 	print_ratios(c, PLAN_REMOTE_COST);
 	print_ratios(c, PLAN_RATE);
-	if (c->before != NULL)
-		print_basis(c);
-	/* What the file of --save has beside this session. */
-	if (c->kept != NULL) {
-		report("this is session %d in %s\n", plan_sessions(c->kept) + 1,
-		       printable(opt->compare.save));
-		print_differences(c->kept, p, NULL);
-	}
+	if (c->before != NULL && c->before->earlier == NULL && p->earlier == NULL)
+		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
+		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
+		       "adds a session)\n");
 	if (opt->compare.precision > 0)
 		print_precision(p, opt->compare.precision);
 	print_unsafe(c);
@@ -413,16 +399,8 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	struct link link;
 	struct json j;
 
-	json_report_open(&j);
-	if (opt->title != NULL)
-		json_string(&j, "title", opt->title);
-	json_open(&j, "comparison", '{');
 	link_read(&link, c->plan->setting[PLAN_INTERFACE]);
-	environment_json_start(&j, c->environment, &link, time(NULL));
-	json_open(&j, "connecting_to", '{');
-	json_string(&j, "host", opt->server);
-	json_count(&j, "port", strtoull(opt->port, NULL, 10));
-	json_close(&j, '}');
+	report_json_open(&j, "comparison", opt, c->environment, &link);
 	json_string(&j, "sender_tcp_congestion", c->plan->setting[PLAN_CONGESTION]);
 	json_number(&j, "duration", opt->seconds);
 	json_count(&j, "rounds", (uint64_t)c->plan->rounds);

@@ -212,6 +212,20 @@ void report_tcp_alone(struct send_report *r, const char *peer)
 		warnx("--mptcp: %s has only TCP (zcs --mptcp has both)", peer);
 }
 
+void report_json_open(struct json *j, const char *object, const struct send_options *opt,
+		      const struct environment *e, const struct link *link)
+{
+	json_report_open(j);
+	if (opt->title != NULL)
+		json_string(j, "title", opt->title);
+	json_open(j, object, '{');
+	environment_json_start(j, e, link, time(NULL));
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", opt->server);
+	json_count(j, "port", strtoull(opt->port, NULL, 10));
+	json_close(j, '}');
+}
+
 /*
  * Begins with what a transfer and requests have in common: notes of -d, and in JSON the object `start`,
  * which stays open.  Returns whether it does.
@@ -229,15 +243,7 @@ static bool start_open(struct send_report *r, const struct target *target)
 		note_start(r, &link);
 	if (!opt->json)
 		return false;
-	json_report_open(j);
-	if (opt->title != NULL)
-		json_string(j, "title", opt->title);
-	json_open(j, "start", '{');
-	environment_json_start(j, &r->environment, &link, time(NULL));
-	json_open(j, "connecting_to", '{');
-	json_string(j, "host", opt->server);
-	json_count(j, "port", strtoull(opt->port, NULL, 10));
-	json_close(j, '}');
+	report_json_open(j, "start", opt, &r->environment, &link);
 	return true;
 }
 

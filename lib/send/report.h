@@ -97,6 +97,10 @@ struct send_report {
  */
 void report_die(struct send_report *r, const char *why);
 
+/* Begins a report in JSON with an object that has what all have: this host, its interface, the server. */
+void report_json_open(struct json *j, const char *object, const struct send_options *opt,
+		      const struct environment *e, const struct link *link);
+
 /* Begins the report of a transfer, whose streams are connected.  Only JSON has a beginning. */
 void report_start(struct send_report *r, const struct send_result *res);
 

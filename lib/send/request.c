@@ -94,7 +94,7 @@ static void count_failure(struct requester *q, int e)
 	rr->error = e;
 	/* To wait for one that times out was long enough. */
 	if ((rr->failures += kind == FAIL_TIMEOUT ? HOPELESS : 1) >= HOPELESS)
-		run_stop(rr->run);
+		run_stop(rr->run, TIME_UP);
 }
 
 /*

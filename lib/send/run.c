@@ -273,7 +273,7 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 		if (now >= e[i].due_ns)
 			e[i].due_ns = e[i].handle(arg, now);
 	if (now >= r->end_ns)
-		run_stop(r);
+		run_stop(r, TIME_UP);
 	if (r->stop != 0)
 		shut_down(r);
 }
@@ -294,19 +294,13 @@ void run_baseline_after(struct run *r)
 		gauge_after(&r->gauge, &r->begin, &r->end, &r->stop);
 }
 
-void run_stop(struct run *r)
-{
-	int running = 0;
-
-	atomic_compare_exchange_strong(&r->stop, &running, TIME_UP);
-	eventfd_write(r->wake, 1);
-}
-
-void run_interrupt(struct run *r, int sig)
+void run_stop(struct run *r, int why)
 {
 	const int e = errno;
+	int running = 0;
 
-	r->stop = sig;
+	if (!atomic_compare_exchange_strong(&r->stop, &running, why) && why != TIME_UP)
+		r->stop = why;
 	eventfd_write(r->wake, 1);
 	errno = e;
 }

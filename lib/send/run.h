@@ -115,11 +115,11 @@ void run_baseline_after(struct run *r);
 /* Called by each thread once its figures are final: the last reads the host's. */
 void run_measured(struct run *r);
 
-/* Sets r->stop to TIME_UP, unless it is set, and wakes the main thread. */
-void run_stop(struct run *r);
-
-/* The same of a signal, for its handler. */
-void run_interrupt(struct run *r, int sig);
+/*
+ * Sets r->stop to a signal, or unless it is set to TIME_UP, and wakes the main thread.  A signal handler may
+ * call it.
+ */
+void run_stop(struct run *r, int why);
 
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
