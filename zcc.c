@@ -221,7 +221,7 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	for (i = 0; i < opt.compare.streams.n; i++)
 		if (streams < (int)opt.compare.streams.size[i])
 			streams = (int)opt.compare.streams.size[i];
-	fileset_open(&set, names, n, streams, opt.raw, opt.zeros);
+	fileset_open(&set, names, n, streams, opt.zeros);
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
 	error = send_rounds(rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;

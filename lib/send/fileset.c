@@ -15,18 +15,31 @@ uint32_t file_entry(const struct file *f, uint64_t off)
 	return f->size - off > WIRE_ENTRY_MAX ? ENTRY_SPLIT : (uint32_t)(f->size - off);
 }
 
-int file_open(const char *name)
+/* Opens a file, or warns that it is skipped and returns false.  A FIFO does not block. */
+static bool open_file(struct file *f, const char *name, bool keep_open)
 {
-	return open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	const int fd = open_retry(name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	struct stat sb = {.st_mode = 0};
+
+	if (fd < 0 || fstat(fd, &sb) != 0)
+		warn("%s: skipped", printable(name));
+	else if (!S_ISREG(sb.st_mode))
+		warnx("%s: skipped: not a regular file", printable(name));
+	*f = (struct file){.name = name, .fd = fd, .size = (uint64_t)sb.st_size};
+	if (fd >= 0 && (!keep_open || !S_ISREG(sb.st_mode))) {
+		close(fd);
+		f->fd = -1;
+	}
+	return S_ISREG(sb.st_mode);
 }
 
-/* Adds a file, or dies if a loop would then have more entries or bytes than can be counted. */
-static void add_file(struct fileset *set, const struct file *f, bool raw)
+/* Adds a file, or dies if a loop would then have more entries than the wire can count. */
+static void add_file(struct fileset *set, const struct file *f)
 {
 	const uint64_t over = f->size > WIRE_ENTRY_MAX ? f->size - WIRE_ENTRY_MAX : 0;
 	const uint64_t entries = set->entries + 1 + (over + ENTRY_SPLIT - 1) / ENTRY_SPLIT;
 
-	if ((!raw && entries > UINT32_MAX) || f->size > UINT64_MAX - set->bytes)
+	if (entries > UINT32_MAX)
 		die("%s: too much for one loop, with the files before it: send fewer files",
 		    f->name);
 	set->entries = (uint32_t)entries;
@@ -34,39 +47,13 @@ static void add_file(struct fileset *set, const struct file *f, bool raw)
 	set->file[set->n++] = *f;
 }
 
-/* Opens a file and adds it, or warns that it is skipped.  The first `keep_open` files stay open. */
-static void open_file(struct fileset *set, const char *name, size_t keep_open, bool raw)
-{
-	struct file f = {.name = name, .fd = -1};
-	const int fd = file_open(name);
-	bool is_sent = false;
-	struct stat sb;
-
-	if (fd < 0 || fstat(fd, &sb) != 0) {
-		warn("%s: skipped", printable(name));
-	} else if (!S_ISREG(sb.st_mode)) {
-		warnx("%s: skipped: not a regular file", printable(name));
-	} else {
-		f.size = (uint64_t)sb.st_size;
-		if (set->n < keep_open)
-			f.fd = fd;
-		add_file(set, &f, raw);
-		is_sent = true;
-	}
-	if (!is_sent && set->skipped++ == 0)
-		set->first_skipped = name;
-	if (fd >= 0 && f.fd < 0)
-		close(fd);
-}
-
 /* Raises the limit of descriptors, and returns how many of them files may have. */
 static size_t descriptors(int streams)
 {
 	const rlim_t reserve = OPEN_RESERVE + OPEN_STREAM * (rlim_t)streams;
-	struct rlimit r;
+	struct rlimit r = {.rlim_cur = 0};
 
-	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
-		return 0;
+	getrlimit(RLIMIT_NOFILE, &r);
 	r.rlim_cur = r.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &r);
 	getrlimit(RLIMIT_NOFILE, &r);
@@ -98,33 +85,34 @@ static bool write_builtin(int fd, uint64_t state)
 	return true;
 }
 
-void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw, bool zeros)
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool zeros)
 {
 	const size_t keep_open = descriptors(streams);
-	struct file f = {.name = "built-in", .size = BUILTIN_SIZE};
+	struct file f;
 	int i;
 
 	*set = (struct fileset){.builtin = n == 0};
 	set->file = alloc_or_die(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file), "file set");
 	for (i = 0; i < n; i++)
-		open_file(set, names[i], keep_open, raw);
+		if (open_file(&f, names[i], set->n < keep_open))
+			add_file(set, &f);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
-		f.fd = memfd_create("zcc-builtin", MFD_CLOEXEC);
+		f = (struct file){"built-in", memfd_create("zcc-builtin", MFD_CLOEXEC),
+				  BUILTIN_SIZE};
 		if (f.fd < 0 || !write_builtin(f.fd, zeros ? 0 : (uint64_t)i + 1))
 			die_errno("built-in file set");
-		add_file(set, &f, raw);
+		add_file(set, &f);
 	}
 	if (set->n == 0)
 		die("none of the files can be sent");
+	set->skipped = n > 0 ? (size_t)n - set->n : 0;
 }
 
 const char *fileset_error(const struct fileset *set, char why[DIE_MAX])
 {
 	if (set->skipped == 0)
 		return NULL;
-	snprintf(why, DIE_MAX, "skipped %zu of %zu files: %s%s", set->skipped,
-		 set->skipped + set->n, printable(set->first_skipped),
-		 set->skipped > 1 ? ", ..." : "");
+	snprintf(why, DIE_MAX, "skipped %zu of %zu files", set->skipped, set->skipped + set->n);
 	return why;
 }
 

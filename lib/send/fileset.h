@@ -1,7 +1,7 @@
 /*
  * fileset.h: the files that zcc sends, or the set that is built in.
  *
- *	fileset_open(&set, argv + optind, argc - optind, streams, raw, false);
+ *	fileset_open(&set, argv + optind, argc - optind, streams, false);
  *	for (i = 0; i < set.n; i++)
  *		send_file(&set.file[i]);
  *	fileset_close(&set);
@@ -26,25 +26,20 @@ struct fileset {
 	uint64_t bytes;   /* bytes of files in one loop */
 	bool builtin;
 	size_t skipped; /* files that cannot be sent */
-	const char *first_skipped;
 };
 
 /*
  * Opens `n` files, or makes the built-in set if n is 0.  A file that cannot be sent is skipped with
  * a line on stderr.  Raises the limit of descriptors, of which it leaves enough for `streams`
- * connections.  Dies if no file is left, or if a loop has more entries than the wire can count,
- * unless it is `raw` and has no headers.
+ * connections.  Dies if no file is left, or if a loop has more entries than the wire can count.
  */
-void fileset_open(struct fileset *set, char **names, int n, int streams, bool raw, bool zeros);
+void fileset_open(struct fileset *set, char **names, int n, int streams, bool zeros);
 
 /* The error of a transfer that skipped files: NULL if it skipped none, or a text in `why`. */
 const char *fileset_error(const struct fileset *set, char why[DIE_MAX]);
 
 /* Closes and frees what fileset_open() made. */
 void fileset_close(struct fileset *set);
-
-/* Opens a file for reading; a FIFO does not block.  Returns a descriptor or -1 with errno. */
-int file_open(const char *name);
 
 /* Bytes of the entry that begins at `off`: the wire splits a file of 4 GiB or more. */
 uint32_t file_entry(const struct file *f, uint64_t off);

@@ -9,8 +9,9 @@
 #include "lib/net/socket.h"
 #include "lib/report/usage.h"
 
-#define COPY_SIZE     (64 * 1024)       /* bytes of each read and send, as in 2001 */
-#define SENDFILE_SIZE (1024 * 1024)     /* bytes of one call: few enough to show progress */
+#define COPY_SIZE     (64 * 1024)   /* bytes of each read and send, as in 2001 */
+#define SENDFILE_SIZE (1024 * 1024) /* bytes of one call: few enough to show progress */
+#define PIPE_SIZE     (1024 * 1024) /* bytes of a large pipe, where the system has not set less */
 #define MEMORY        (4 * 1024 * 1024) /* bytes of all streams' mappings or buffers together */
 #define PATIENCE_NS   1000000000u       /* how long a sender waits in the end after a signal */
 #define REAP_NS       10000000u         /* how often completions are looked for in vain */
@@ -97,15 +98,6 @@ static void close_pipe(struct sender *s)
 	close(s->pipe[1]);
 }
 
-static size_t pipe_most(void)
-{
-	struct sender s = {.chunk = SIZE_MAX};
-
-	open_pipe(&s);
-	close_pipe(&s);
-	return s.chunk;
-}
-
 /* Bytes left in the pipe at a stop are lost: nothing is sent after them, and none is counted. */
 static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
 {
@@ -149,7 +141,7 @@ static void complete(struct sender *s, uint32_t lo, uint32_t hi, bool copied)
 	}
 }
 
-static bool zerocopy_reap(struct sender *s)
+bool sender_reap(struct sender *s)
 {
 	struct sock_extended_err e;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(e) + sizeof(struct sockaddr_in6))];
@@ -177,7 +169,7 @@ static void zerocopy_await(struct sender *s)
 	struct pollfd p = {.fd = s->sock};
 
 	/* On a connection that both ends have closed poll(2) returns at once. */
-	if (poll(&p, 1, WAIT_MS) > 0 && !zerocopy_reap(s))
+	if (poll(&p, 1, WAIT_MS) > 0 && !sender_reap(s))
 		sleep_ns(REAP_NS);
 }
 
@@ -194,7 +186,7 @@ static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 	ssize_t size, n;
 
 	if (z->busy[slot])
-		zerocopy_reap(s);
+		sender_reap(s);
 	while (z->busy[slot] && !sender_stopped(s))
 		zerocopy_await(s);
 	if (z->busy[slot])
@@ -229,7 +221,7 @@ static const struct send_method methods[] = {
 	{.name = "mmap", .step = step_mmap, .close = sender_unmap},
 	{.name = "splice",
 	 .chunk = SENDFILE_SIZE,
-	 .most = pipe_most,
+	 .most = PIPE_SIZE,
 	 .open = open_pipe,
 	 .step = step_splice,
 	 .close = close_pipe},
@@ -239,7 +231,6 @@ static const struct send_method methods[] = {
 	 .is_zerocopy = true,
 	 .open = zerocopy_open,
 	 .step = zerocopy_step,
-	 .reap = zerocopy_reap,
 	 .await = zerocopy_await},
 	{.name = "uring",
 	 .chunk = COPY_SIZE,
@@ -278,7 +269,7 @@ size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
 {
 	if (chunk == 0)
 		chunk = m->chunk > 0 ? m->chunk : memory_of(streams);
-	return m->most != NULL ? at_most(chunk, m->most()) : chunk;
+	return m->most > 0 ? at_most(chunk, m->most) : chunk;
 }
 
 void sender_open(struct sender *s, const struct send_method *m, int sock, size_t chunk, int streams,
@@ -334,11 +325,6 @@ int64_t sender_send(struct sender *s, int fd, off_t off, uint64_t len)
 bool sender_failed(const struct sender *s)
 {
 	return errno != EINTR && !(errno == EPIPE && sender_stopped(s));
-}
-
-bool sender_reap(struct sender *s)
-{
-	return s->method->reap != NULL && s->method->reap(s);
 }
 
 void sender_finish(struct sender *s)

@@ -23,13 +23,11 @@ struct sender;
 struct send_method {
 	const char *name;
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
-	size_t (*most)(void);           /* the most bytes of a call; NULL: any number */
+	size_t most;                    /* the most bytes of a call; 0: any number */
 	bool has_buffer;                /* the sender needs a buffer of the size of a call */
 	bool is_zerocopy;               /* the kernel sends from several such buffers */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
-	/* Takes completions, which wake poll(2) until they are taken.  False if there were none. */
-	bool (*reap)(struct sender *s);
 	void (*await)(struct sender *s);  /* waits for completions, for a limited time */
 	void (*finish)(struct sender *s); /* to be called when the kernel owns no buffer any more */
 	void (*close)(struct sender *s);
@@ -91,7 +89,7 @@ bool sender_failed(const struct sender *s);
 /* Removes the mapping of a file that is about to be closed: another file may get its descriptor. */
 void sender_unmap(struct sender *s);
 
-/* Takes the completions that wake poll(2).  False if there were none, or the method has none. */
+/* Takes completions of MSG_ZEROCOPY, which wake poll(2) until they are taken.  False if there are none. */
 bool sender_reap(struct sender *s);
 
 /*

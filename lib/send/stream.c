@@ -168,16 +168,10 @@ static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
 	die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
 }
 
-/* What changes while the stream makes progress at either end. */
-static uint64_t progress_of(const struct stream *st)
-{
-	return stream_acknowledged(st) + st->sender.bytes + st->files + st->received;
-}
-
 void stream_watch(struct stream *st)
 {
 	const bool waits = st->phase == STREAM_WAITING && !st->opt->raw;
-	const uint64_t progress = progress_of(st);
+	const uint64_t progress = stream_acknowledged(st) + st->sender.bytes + st->files;
 
 	/* A file that cannot be read leaves nothing to be acknowledged. */
 	if (progress == st->progress && st->phase != STREAM_DONE &&
@@ -228,7 +222,7 @@ static void headers_send(struct stream *st, struct headers *h)
 /* Sends a file, entry by entry, behind the headers before it. */
 static void send_file(struct stream *st, const struct file *f, struct headers *h)
 {
-	const int fd = f->fd >= 0 ? f->fd : file_open(f->name);
+	const int fd = f->fd >= 0 ? f->fd : open_retry(f->name, O_RDONLY);
 	uint64_t off = 0;
 	uint32_t len;
 	int64_t n;
@@ -275,19 +269,18 @@ static void send_loops(struct stream *st)
 	const struct send_options *opt = st->opt;
 	const uint32_t warmup = warmup_loops(opt->warmup);
 	struct headers h = {.len = 0};
+	uint32_t loops = 0;
 	size_t i;
 
 	headers_add(st, &h, opt->seconds > 0 ? WIRE_FOREVER : opt->loops + warmup);
 	for (i = 0; i < warmup; i++)
 		headers_add(st, &h, 0);
-	while (!sender_stopped(&st->sender) && (opt->seconds > 0 || st->loops < opt->loops)) {
+	while (!sender_stopped(&st->sender) && (opt->seconds > 0 || loops++ < opt->loops)) {
 		headers_add(st, &h, st->set->entries);
 		set_cork(st, 1);
 		for (i = 0; i < st->set->n && !sender_stopped(&st->sender); i++)
 			send_file(st, &st->set->file[i], &h);
 		set_cork(st, 0);
-		if (!sender_stopped(&st->sender))
-			st->loops++;
 	}
 	/* The time was over before the stream began: the server is to see a whole stream without a file. */
 	if (st->headers == 0)
@@ -322,11 +315,12 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 }
 
 /* Ends the counts; what the stream waits for afterwards is in none of them. */
-static void end_measuring(struct stream *st, uint64_t end_ns)
+static void end_measuring(struct stream *st)
 {
+	st->phase = STREAM_DONE;
 	stream_mark_now(st, &st->end);
-	st->end.ns = end_ns;
 	run_measured(st->worker.run);
+	sender_finish(&st->sender);
 }
 
 /* Whether a signal has ended the wait for the server, PATIENCE_NS ago. */
@@ -349,7 +343,6 @@ static void finish_receipt(struct stream *st)
 {
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
 	char buf[RECEIPT_MAX + 1];
-	uint64_t end_ns;
 	size_t len = 0;
 	ssize_t n = -1;
 
@@ -358,7 +351,7 @@ static void finish_receipt(struct stream *st)
 			continue;
 		n = recv(st->sender.sock, buf + len, sizeof(buf) - len, MSG_DONTWAIT);
 		if (n > 0)
-			st->received = len += (size_t)n;
+			len += (size_t)n;
 		else if (n < 0 && errno == EAGAIN)
 			sender_reap(&st->sender); /* a completion woke it */
 		else if (n < 0 && *st->sender.stop > 0)
@@ -366,11 +359,8 @@ static void finish_receipt(struct stream *st)
 		else if (n < 0 && errno != EINTR)
 			die_of_send(st, errno);
 	}
-	st->phase = STREAM_DONE;
-	end_ns = now_ns();
 	take_receipt(st, buf, len, n == 0);
-	sender_finish(&st->sender);
-	end_measuring(st, end_ns);
+	end_measuring(st);
 }
 
 /* After the end of stream recv(2) no longer returns the connection's error. */
@@ -405,17 +395,14 @@ static bool discard_next(struct stream *st, struct pollfd *p, int ms)
  */
 static void finish_raw(struct stream *st)
 {
-	const double patience = st->opt->timeout > 0 ? st->opt->timeout : INFINITY;
 	struct pollfd p = {.fd = st->sender.sock, .events = POLLIN};
-	uint64_t done;
+	uint64_t until;
 
 	while (unacknowledged(st) > 0 && !is_abandoned(st))
 		discard_next(st, &p, RAW_MS);
-	st->phase = STREAM_DONE;
-	done = now_ns();
-	end_measuring(st, done);
-	sender_finish(&st->sender);
-	while (p.fd >= 0 && !is_abandoned(st) && seconds_between(done, now_ns()) < patience &&
+	end_measuring(st);
+	until = time_after(now_ns(), st->opt->timeout);
+	while (p.fd >= 0 && !is_abandoned(st) && now_ns() < until &&
 	       discard_next(st, &p, RAW_SILENCE_MS))
 		;
 }
@@ -443,8 +430,9 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 
 	getsockname(sock, (struct sockaddr *)&st->result->local, &len);
 	sock_keep_alive(sock);
-	if (opt->timeout > 0)
-		sock_set_timeout(sock, 0); /* of connect(2): stream_watch() is for the rest */
+	/* It was that of connect(2): stream_watch() is for the rest. */
+	if (opt->timeout > 0 && sock_set_timeout(sock, 0) != 0)
+		die_errno("--timeout %g", opt->timeout);
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
 	stream_mark_now(st, &st->begin);
 }

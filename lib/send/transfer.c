@@ -174,7 +174,7 @@ static void sum_up(struct transfer *t)
 	for (i = 0; i < t->opt->streams; i++, s++) {
 		stream_figures(&t->stream[i]);
 		figures_add(&res->sent, &s->sent);
-		res->loops += t->stream[i].loops;
+		res->loops += t->stream[i].files / t->set->entries;
 		if (!s->has_receipt)
 			continue;
 		res->receipts++;

@@ -41,8 +41,6 @@ struct stream {
 	_Atomic enum stream_phase phase;
 	_Atomic uint64_t files;        /* entries of the wire that are sent */
 	_Atomic uint64_t headers;      /* bytes of the wire that are not in files */
-	_Atomic uint64_t received;     /* bytes that the server has sent since the last byte */
-	uint64_t loops;                /* complete loops */
 	struct stream_mark begin, end; /* of what is measured */
 	struct stream_mark last;       /* the end of the last interval */
 	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */

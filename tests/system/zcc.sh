@@ -255,7 +255,7 @@ files_that_cannot_sent()
 	exits 1 as_user "$zcc" -s 0 -p "$PORT" --congestion reno missing . fifo secret /dev/null file
 	for f in missing . fifo secret /dev/null; do grep -q "zcc: $f: skipped" err; done
 	[ "$(grep -vc "took less than half a second" err)" -eq 6 ]
-	[ "$(tail -n 1 err)" = "zcc: skipped 5 of 6 files: missing, ..." ]
+	[ "$(tail -n 1 err)" = "zcc: skipped 5 of 6 files" ]
 	grep -q "^  1 file of [0-9,]* bytes, 5 skipped, in 1 loop$" out
 	grep -q "all bytes sent were received" out
 }

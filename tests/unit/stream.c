@@ -177,7 +177,7 @@ static int connect_stuck(void)
 /* Looks twice after a stream whose server reads nothing, and dies of it, unless it is exempt. */
 struct watched {
 	struct send_options opt;
-	uint64_t received; /* between the two times */
+	uint64_t sent; /* between the two times */
 	enum stream_phase phase;
 };
 
@@ -190,7 +190,7 @@ static void watch(void *watched)
 	st.sender.sock = connect_stuck();
 	st.sender.stop = &stop;
 	stream_watch(&st);
-	st.received += w->received;
+	st.sender.bytes += w->sent;
 	stream_watch(&st);
 	_exit(0);
 }
@@ -198,12 +198,12 @@ static void watch(void *watched)
 /* At 64 KiB a second two segments take 2 seconds. */
 static void test_watch(void)
 {
-	struct watched w = {.opt = {.timeout = 1}, .received = 1};
+	struct watched w = {.opt = {.timeout = 1}, .sent = 1};
 	char printed[512];
 
 	ok(status_of(watch, &w, printed, sizeof(printed)) == 0,
-	   "a server that sends something in each --timeout may take its time");
-	w.received = 0;
+	   "a server that takes something in each --timeout may take its time");
+	w.sent = 0;
 	ok(status_of(watch, &w, printed, sizeof(printed)) == EXIT_FAILURE &&
 		   strstr(printed, "accepted no data for 1 seconds (--timeout)") != NULL,
 	   "a server that accepts nothing for --timeout is reported");
