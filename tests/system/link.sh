@@ -701,7 +701,7 @@ refused_no_such_host()
 		not [ -s out ]
 		exits 1 zcc -s $host --timeout 4 --request 10 -n 2
 		one_line err
-		grep -qx "zcc: $host port 9: none of the connections succeeded: is there a zcs --reply?" err
+		grep -qx "zcc: $host port 9: the first connections failed, .*: is there a zcs --reply?" err
 		grep -q "^  failed: 2 " out
 	done <<-END
 		$A4 Connection refused
