@@ -27,11 +27,7 @@ opt = argparse.Namespace()       # the options
 
 
 class Failed(Exception):
-    """A program that ended otherwise than it should; `out` is its standard output."""
-
-    def __init__(self, why, out=''):
-        super().__init__(why)
-        self.out = out
+    """A program ended otherwise than it should."""
 
 
 class Busy(Failed):
@@ -66,28 +62,17 @@ def run(command, seconds=60):
     finally:
         stop(process)
     if process.returncode != 0:
-        raise Failed((err or out).strip() or f'{shlex.join(command)}: status {process.returncode}', out)
+        raise Failed((err or out).strip() or f'{shlex.join(command)}: status {process.returncode}')
     return out, err
 
 
 def soaking(command, seconds=60):
-    """Runs a program that measures a load; returns its output.  The run is repeated while another program
-    soaks, which only one at a time may do, and while the machine is so busy that a soaker gets no time."""
-    end = time.monotonic() + 2 * opt.wait
-    while True:
-        try:
-            out, err = run(command, seconds)
-            if not re.search('soaked already|never sleeps', err):
-                break
-            raise Failed(err.strip()) # It went on without a load.
-        except Failed as e:
-            why = re.search('soaked already|must be idle|never sleeps', str(e))
-            if not why:
-                raise
-            if time.monotonic() > end:
-                raise Busy(str(e)) from None
-            counted[f'measurement repeated: {why.group()}'] += 1
-            time.sleep(1)
+    """Runs a program that measures a load; returns its output.  It may have to wait for another that soaks."""
+    soaks = '--idle' not in command and (command[0].endswith('cyclesoak') or '-c' in command)
+    try:
+        out, err = run([command[0], *['--wait', f'{opt.wait:g}'] * soaks, *command[1:]], seconds + opt.wait)
+    except Failed as e:
+        raise (Busy if re.search('soaked already|must be idle|never sleeps', str(e)) else Failed)(str(e)) from None
     for line in err.splitlines():
         counted['on stderr: ' + re.sub(r'\d+(\.\d+)?', 'N', line)] += 1
     return out
@@ -124,12 +109,6 @@ def serve(*options):
 
 def calibrate(name):
     soaking([f'{BIN}/cyclesoak', '-C', '--force', '-f', name], 120)
-
-
-def congestion():
-    """A congestion control that loopback is fast with: its default may be bbr."""
-    with open('/proc/sys/net/ipv4/tcp_allowed_congestion_control', encoding='ascii') as f:
-        return 'cubic' if 'cubic' in f.read().split() else 'reno'
 
 
 def words(line):
@@ -169,17 +148,23 @@ def print_notes():
 
 
 def parser(text, **defaults):
-    """A parser of options: --wait, and those among -n, -r and -t that have a default."""
+    """A parser of options: --wait, and those among -n count, -r rounds and -t seconds that have a default."""
     p = argparse.ArgumentParser(prog=f'tests/bench/{NAME}', description=text,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--wait', type=float, default=60, metavar='SECS',
-                   help='for an idle machine before each measurement, at most (default %(default)s)')
-    for letter, name in ('n', 'count'), ('r', 'rounds'), ('t', 'seconds'):
-        if name in defaults:
-            default, what = defaults[name]
-            p.add_argument(f'-{letter}', f'--{name}', type=type(default), default=default, metavar=letter.upper(),
-                           help=f'{what} (default {default})')
+    p.add_argument('--wait', type=float, default=60, metavar='SECS', help='for an idle machine, at most (default 60)')
+    for name, (default, what) in defaults.items():
+        p.add_argument({'count': '-n', 'rounds': '-r', 'seconds': '-t'}[name], f'--{name}', type=type(default), default=default,
+                       metavar='N', help=f'{what} (default {default})')
     return p
+
+
+def parse(p, kind, known):
+    """Parses the command line, where opt.names are some of those known, or all."""
+    p.add_argument('names', nargs='*', metavar=kind.upper(), help=f'{", ".join(known)} (default: all)')
+    p.parse_args(namespace=opt)
+    if wrong := set(opt.names) - set(known):
+        p.error(f"unknown {kind} '{wrong.pop()}' ({', '.join(known)})")
+    opt.names = opt.names or list(known)
 
 
 def main(body):

@@ -4,15 +4,15 @@
  *	kit load SECONDS MICROSECONDS PERCENT CPUS [free]
  *		A worker for each CPU of the list, bound to it unless `free`, burns PERCENT of each period of
  *		that many MICROSECONDS by its own CPU clock and sleeps for the rest; with 0 it only wakes up.
- *		Prints share= of all CPUs, wakes= (sleeps that ended), least= (the least share of a CPU that
- *		a worker got), stat= (the load by /proc/stat over the same time), cpu= (CPU seconds of the
- *		process, from its start to this line).
+ *		Prints wakes= (sleeps that ended), least= (the least share of a CPU that a worker got) and
+ *		cpu= (CPU seconds of the process, from its start to this line).
  *	kit bare METHOD SIZE CONGESTION SECONDS CPU CPU FILE...
  *		sendfile(2) of the files, over and over, on the first CPU; on the second a loop that receives
  *		by METHOD (read, recv, trunc, splice), SIZE bytes per call.  Prints KiB/s.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -30,7 +30,6 @@ struct worker {
 };
 
 static struct {
-	pthread_barrier_t ready;
 	uint64_t start, end, period, quota; /* ns */
 } load;
 
@@ -45,29 +44,13 @@ static uint64_t thread_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t sleep_until(uint64_t ns)
-{
-	const struct timespec t = ns_to_timespec(ns);
-
-	if (now_ns() >= ns)
-		return 0;
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
-		;
-	return 1;
-}
-
 /* Burns until the thread has had `target` ns.  Its CPU clock costs a system call: it is read when it may have. */
 static void burn(uint64_t target)
 {
 	uint64_t cpu, until;
 
 	while ((cpu = thread_ns()) < target && now_ns() < load.end) {
-		until = least(now_ns() + target - cpu, load.end);
+		until = MIN(now_ns() + target - cpu, load.end);
 		while (now_ns() < until)
 			;
 	}
@@ -76,44 +59,29 @@ static void burn(uint64_t target)
 static void *work(void *arg)
 {
 	struct worker *w = arg;
+	struct timespec until;
 	uint64_t begun, target, next;
 
-	pthread_barrier_wait(&load.ready); /* All workers run. */
-	pthread_barrier_wait(&load.ready); /* load.start is set. */
 	begun = target = thread_ns();
 	for (next = load.start; next < load.end;) {
-		target = least(target + load.quota, thread_ns() + (1 + DEBT_PERIODS) * load.quota);
+		target = MIN(target + load.quota, thread_ns() + (1 + DEBT_PERIODS) * load.quota);
 		burn(target);
 		next += load.period;
-		w->wakes += sleep_until(least(next, load.end));
+		until = ns_to_timespec(MIN(next, load.end));
+		w->wakes += now_ns() < next;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
 	w->cpu_ns = thread_ns() - begun;
 	return NULL;
 }
 
-/* The ticks of all CPUs that top(1) counts as busy; the soakers are in the column nice, t[1]. */
-static double stat_ticks(double *all)
-{
-	double t[8] = {0};
-	FILE *f = fopen("/proc/stat", "r");
-	int i;
-
-	if (f == NULL || fscanf(f, "cpu") != 0)
-		die_errno("/proc/stat");
-	for (i = 0, *all = 0; i < 8 && fscanf(f, "%lf", &t[i]) == 1; i++)
-		*all += t[i];
-	fclose(f);
-	return t[0] + t[2] + t[5] + t[6] + t[7];
-}
-
 static void run_load(char **argv)
 {
-	const long online = sysconf(_SC_NPROCESSORS_ONLN);
 	const double seconds = arg_seconds("SECONDS", argv[0], 0.001, 1e6);
 	struct cpus cpus;
 	struct worker *w;
-	double lowest = 1, busy, all, busy_end, all_end;
-	uint64_t wakes = 0, cpu, took;
+	double lowest = 1;
+	uint64_t wakes = 0;
 	int i;
 
 	arg_cpus("CPUS", argv[3], &cpus);
@@ -122,31 +90,20 @@ static void run_load(char **argv)
 	load.quota = (uint64_t)(arg_seconds("PERCENT", argv[2], 0, 100) / 100 *
 				(double)load.period);
 	prctl(PR_SET_TIMERSLACK, 1);
-	pthread_barrier_init(&load.ready, NULL, (unsigned)cpus.n + 1);
+	load.start = now_ns();
+	load.end = load.start + (uint64_t)(seconds * 1e9);
 	for (i = 0; i < cpus.n; i++) {
 		if (argv[4] == NULL)
 			bind_or_die(cpus.id[i]); /* The new thread inherits this. */
 		if (thread_start(&w[i].thread, work, &w[i]) != 0)
 			die("no thread");
 	}
-	pthread_barrier_wait(&load.ready);
-	busy = stat_ticks(&all);
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	load.start = now_ns();
-	load.end = load.start + (uint64_t)(seconds * 1e9);
-	pthread_barrier_wait(&load.ready);
-	for (i = 0; i < cpus.n; i++)
-		pthread_join(w[i].thread, NULL);
-	took = now_ns() - load.start;
-	cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	busy_end = stat_ticks(&all_end);
 	for (i = 0; i < cpus.n; i++) {
+		pthread_join(w[i].thread, NULL);
 		wakes += w[i].wakes;
-		lowest = fmin(lowest, (double)w[i].cpu_ns / (double)took);
+		lowest = fmin(lowest, (double)w[i].cpu_ns / (seconds * 1e9));
 	}
-	report("share=%.6f wakes=%" PRIu64 " least=%.4f stat=%.6f cpu=%.6f\n",
-	       (double)cpu / ((double)took * (double)online), wakes, lowest,
-	       (busy_end - busy) / fmax(1, all_end - all),
+	report("wakes=%" PRIu64 " least=%.4f cpu=%.6f\n", wakes, lowest,
 	       (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
 }
 

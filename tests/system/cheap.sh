@@ -4,11 +4,11 @@
 # seconds: 6
 . "$TOP/tests/lib.sh"
 
-accepts=$HELPERS/accepts
+clients=$HELPERS/clients
 
 clients() # COUNT SENDERS: that many clients of each sender
 {
-	timeout 60 "$accepts" send "$PORT" "$2" 60 "$1"
+	timeout 60 "$clients" "$PORT" "$2" 60 "$1"
 }
 
 threads_end()

@@ -83,36 +83,6 @@ sigint_ends_guest()
 }
 check 'SIGINT ends the guest, and leaves nothing' sigint_ends_guest
 
-# tests/bench/kernels
-kernels_that_do_not_exist()
-{
-	exits 2 "$TOP/tests/bench/kernels" -x
-	exits 1 "$TOP/tests/bench/kernels" -k none
-	one_line err
-	grep -q "^kernels: no kernel none" err
-}
-check 'tests/bench/kernels: an option or a kernel that does not exist is one line' kernels_that_do_not_exist
-line_for_each_model()
-{
-	exits 0 "$TOP/tests/bench/kernels" -k "$kernel" unit
-	# Below the line of a run are its skips.
-	grep -v "# SKIP" out >runs
-	[ "$(wc -l <runs)" -ge 2 ]
-	not grep -vE " (none|voluntary|full|lazy) +[1248] CPUs, v[12] +unit .* passed, 0 failed, [0-9]+ skipped" runs
-	no_guest
-}
-check 'tests/bench/kernels: each preemption model of a kernel runs the unit tests' line_for_each_model
-line_for_each_test()
-{
-	exits 0 "$TOP/tests/bench/kernels" -1 -k "$kernel" unit unit
-	grep -v "# SKIP" out >runs
-	[ "$(grep -c " passed, 0 failed, " runs)" -eq 2 ]
-	# The models take turns.
-	[ "$(awk '{ print $3 }' runs | sort -u | wc -l)" -eq 2 ]
-	no_guest
-}
-check 'tests/bench/kernels -1: each test runs once, and the models take turns' line_for_each_test
-
 # The kernel's own NFS: server and client in a guest that has the tools of this machine
 rt=$("$vm" list | sed -n '/-rt/s/ .*//p' | sort -V | tail -n 1)
 why=
