@@ -77,18 +77,18 @@ static void *work(void *arg)
 
 static void run_load(char **argv)
 {
-	const double seconds = arg_seconds("SECONDS", argv[0], 0.001, 1e6);
+	const double seconds = atof(argv[0]);
 	struct cpus cpus;
 	struct worker *w;
 	double lowest = 1;
 	uint64_t wakes = 0;
 	int i;
 
-	arg_cpus("CPUS", argv[3], &cpus);
+	if (parse_cpus(argv[3], &cpus) != NULL)
+		usage_error("no list of CPUs: '%s'", argv[3]);
 	w = alloc_or_die((size_t)cpus.n, sizeof(*w), "workers");
-	load.period = 1000 * (uint64_t)arg_int("MICROSECONDS", argv[1], 10, 1000000000);
-	load.quota = (uint64_t)(arg_seconds("PERCENT", argv[2], 0, 100) / 100 *
-				(double)load.period);
+	load.period = 1000 * (uint64_t)atol(argv[1]);
+	load.quota = (uint64_t)(atof(argv[2]) / 100 * (double)load.period);
 	prctl(PR_SET_TIMERSLACK, 1);
 	load.start = now_ns();
 	load.end = load.start + (uint64_t)(seconds * 1e9);
@@ -162,17 +162,17 @@ static void bare(char **argv, int n)
 	if (listen(l, 1) != 0 || getsockname(l, (struct sockaddr *)&a, &len) != 0)
 		die_errno("listen");
 	if (fork() == 0) {
-		bind_or_die((int)arg_int("CPU", argv[5], 0, CPUS_MAX));
+		bind_or_die(atoi(argv[5]));
 		close(sock);
-		receive(accept(l, NULL, NULL), argv[0], arg_size("SIZE", argv[1], 1, 1 << 30));
+		receive(accept(l, NULL, NULL), argv[0], strtoull(argv[1], NULL, 10));
 		exit(0);
 	}
-	bind_or_die((int)arg_int("CPU", argv[4], 0, CPUS_MAX));
+	bind_or_die(atoi(argv[4]));
 	if (setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, argv[2], (socklen_t)strlen(argv[2])) != 0)
 		die_errno("congestion control '%s'", argv[2]);
 	if (connect(sock, (struct sockaddr *)&a, len) != 0)
 		die_errno("connect");
-	send_files(sock, arg_seconds("SECONDS", argv[3], 0.001, 1e6), argv + 6, n);
+	send_files(sock, atof(argv[3]), argv + 6, n);
 	close(sock);
 	wait(NULL);
 }

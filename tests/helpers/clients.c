@@ -92,9 +92,8 @@ int main(int argc, char **argv)
 	init_program(NULL);
 	if (argc != 4 && argc != 5)
 		usage_error("clients PORT SENDERS SECONDS [COUNT]");
-	to.sin_port = htons((uint16_t)arg_int("port", argv[1], 1, 65535));
-	send_all(&to, arg_int("senders", argv[2], 1, SENDERS_MAX),
-		 arg_seconds("seconds", argv[3], 0.1, 3600),
-		 argc == 5 ? (uint64_t)arg_int("count", argv[4], 1, INT32_MAX) : UINT64_MAX);
+	to.sin_port = htons((uint16_t)atoi(argv[1]));
+	send_all(&to, atol(argv[2]), atof(argv[3]),
+		 argc == 5 ? strtoull(argv[4], NULL, 10) : UINT64_MAX);
 	return 0;
 }

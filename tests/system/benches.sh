@@ -28,7 +28,7 @@ check_with python3 'accuracy --from: the rows are read again' it_runs accuracy '
 check_with python3 'foreground: a row for each figure' it_runs foreground '^requests/s +[0-9]' -r 1 -t 0.1
 check_with python3 'same: a row for each ratio and setting' it_runs same '^throughput +server +[01] of +1 ' -n 1 -r 2 -t 0.1
 check_with python3 'peers: rates, and ratios with their goals' it_runs peers \
-    '^zc: --raw to trunc, 128 KiB / bare: trunc of 2m, 128 KiB +[0-9.]+ \[.* 0\.97' -r 1 -t 0.1 --only '^(bare|zc)'
+    '^zc: --raw to trunc, 128 KiB / bare: trunc of 2048 KiB, 128 KiB +[0-9.]+ \[.* 0\.97' -r 1 -t 0.1 --only '^(bare|zc)'
 check_with python3 'results: a table of each experiment' it_runs results '^ *splice +zerocopy ' -r 1 -t 0.1 -o folder
 every_table_has_files()
 {
