@@ -180,7 +180,7 @@ static unsigned route_interface(int family, const void *addr, unsigned char len,
 	return index;
 }
 
-int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
+void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
@@ -195,7 +195,8 @@ int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 	/* A link-local address names its interface, but to one of this host packets go via lo. */
 	if (index == 0 && peer->sa_family == AF_INET6)
 		index = in6->sin6_scope_id;
-	return index != 0 && if_indextoname(index, name) != NULL ? 0 : -1;
+	if (index == 0 || if_indextoname(index, name) == NULL)
+		name[0] = '\0';
 }
 
 #define PIPE_LARGE (1024 * 1024) /* fs.pipe-max-size, unless it was changed */

@@ -63,9 +63,9 @@ bool addr_split(const struct sockaddr *sa, socklen_t len, char host[HOST_STRLEN]
 
 /*
  * Stores the name of the interface via which the kernel routes packets to `peer` (rtnetlink(7),
- * RTM_GETROUTE): `lo` for every address of this host.  -1 if there is none.
+ * RTM_GETROUTE): `lo` for every address of this host, and an empty string if there is none.
  */
-int addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
+void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE]);
 
 /* A close-on-exec pipe as large as the kernel allows, at most 1 MiB; *size is its size in bytes. */
 int pipe_large(int fd[2], size_t *size);

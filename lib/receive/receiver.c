@@ -14,10 +14,10 @@
 #define SIZE_COPY    (256 * 1024)
 #define SIZE_DISCARD (2 * 1024 * 1024)
 
-static int buffer_open(struct receiver *r)
+static const char *buffer_open(struct receiver *r)
 {
 	r->state = malloc(r->size);
-	return r->state != NULL ? 0 : ENOMEM;
+	return r->state != NULL ? NULL : strerror(errno);
 }
 
 static ssize_t feed(struct receiver *r, ssize_t n)
@@ -53,20 +53,20 @@ struct splice {
 	int pipe[2], sink;
 };
 
-static int splice_open(struct receiver *r)
+static const char *splice_open(struct receiver *r)
 {
 	struct splice *s = malloc(sizeof(*s));
 	size_t pipe_size;
 
 	if (s == NULL)
-		return ENOMEM;
+		return strerror(errno);
 	*s = (struct splice){.pipe = {-1, -1}, .sink = open_retry("/dev/null", O_WRONLY)};
 	r->state = s;
 	if (s->sink < 0 || pipe_large(s->pipe, &pipe_size) != 0)
-		return errno;
+		return strerror(errno);
 	if (r->size > pipe_size)
 		r->size = pipe_size;
-	return 0;
+	return NULL;
 }
 
 /*
@@ -76,18 +76,14 @@ static int splice_open(struct receiver *r)
 static ssize_t splice_step(struct receiver *r, size_t size)
 {
 	const struct splice *s = r->state;
-	ssize_t n = splice(r->sock, NULL, s->pipe[1], NULL, size, SPLICE_F_MOVE), out, m;
+	const ssize_t n = splice(r->sock, NULL, s->pipe[1], NULL, size, SPLICE_F_MOVE);
 
 	if (n == 0)
 		return trunc_step(r, 1);
-	for (out = 0; out < n; out += m) {
-		m = TEMP_FAILURE_RETRY(
-			splice(s->pipe[0], NULL, s->sink, NULL, (size_t)(n - out), SPLICE_F_MOVE));
-		if (m <= 0)
-			return -1;
-	}
-	if (n > 0)
-		wire_skip(&r->wire, (size_t)n);
+	if (n < 0 || TEMP_FAILURE_RETRY(splice(s->pipe[0], NULL, s->sink, NULL, (size_t)n,
+					       SPLICE_F_MOVE)) != n)
+		return -1;
+	wire_skip(&r->wire, (size_t)n);
 	return n;
 }
 
@@ -144,17 +140,6 @@ static bool next(struct uring_receiver *u, struct io_uring_cqe *done)
 	return true;
 }
 
-/* Reads the buffer that a completion has filled, and gives it back; returns its bytes. */
-static ssize_t take(const struct uring_receiver *u, struct receiver *r,
-		    const struct io_uring_cqe *done)
-{
-	const size_t n = (size_t)done->res;
-
-	r->excess |= wire_feed(&r->wire, uring_buffer_of(&u->buffers, done), n) < n;
-	uring_buffer_give(&u->buffers, done);
-	return done->res;
-}
-
 /*
  * Waits for a completion.  A receive stops at each urgent byte, and sometimes the request then has no
  * completion for the end of the stream (seen with Linux 6.18).  If there are data but no completion,
@@ -172,18 +157,18 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 }
 
 /* Opens the ring, with buffers of r->size bytes.  The calling thread is the one that receives. */
-static int uring_receive_open(struct receiver *r)
+static const char *uring_receive_open(struct receiver *r)
 {
 	struct uring_receiver *u = calloc(1, sizeof(*u));
 
 	if (u == NULL)
-		return ENOMEM;
+		return strerror(errno);
 	u->last = 1;
 	r->state = u; /* so that it is closed, even if it fails */
 	if (uring_open(&u->ring, ENTRIES, true) != 0 || uring_start(&u->ring) != 0 ||
 	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, r->size) != 0)
-		return errno;
-	return 0;
+		return uring_explain(errno);
+	return NULL;
 }
 
 /* Takes all buffers that one system call has filled, whatever `size`: nothing is left in the ring. */
@@ -192,6 +177,7 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 	struct uring_receiver *u = r->state;
 	struct io_uring_cqe done;
 	ssize_t n = 0;
+	size_t got;
 
 	(void)size;
 	while (n == 0 && u->last > 0) {
@@ -200,9 +186,14 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 		if (wait_for_data(u, r->sock) != 0)
 			return -1;
 		while (next(u, &done))
-			if (done.res > 0)
-				n += take(u, r, &done);
-			else if (done.res != -ENOBUFS && done.res != -ECANCELED)
+			if (done.res > 0) {
+				got = (size_t)done.res;
+				r->excess |= wire_feed(&r->wire,
+						       uring_buffer_of(&u->buffers, &done),
+						       got) < got;
+				uring_buffer_give(&u->buffers, &done);
+				n += done.res;
+			} else if (done.res != -ENOBUFS && done.res != -ECANCELED)
 				u->last = done.res;
 	}
 	if (n > 0 || u->last == 0)
@@ -253,8 +244,7 @@ const struct receive_method receive_methods[] = {
 	 .reads_headers = true,
 	 .open = uring_receive_open,
 	 .step = uring_receive,
-	 .close = uring_receive_close,
-	 .explain = uring_explain},
+	 .close = uring_receive_close},
 };
 
 const size_t receive_methods_n = sizeof(receive_methods) / sizeof(receive_methods[0]);
@@ -271,12 +261,8 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 
 const char *receiver_open(struct receiver *r, size_t size)
 {
-	const struct receive_method *m = r->method;
-	int e;
-
-	r->size = size > 0 ? size : m->size;
-	e = m->open != NULL ? m->open(r) : 0;
-	return e == 0 ? NULL : m->explain != NULL ? m->explain(e) : strerror(e);
+	r->size = size > 0 ? size : r->method->size;
+	return r->method->open != NULL ? r->method->open(r) : NULL;
 }
 
 void receiver_try_or_die(const struct receive_method *method)

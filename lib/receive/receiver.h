@@ -16,8 +16,8 @@
 struct receiver;
 
 /*
- * A way to receive.  A member that is NULL is not needed.  `open` allocates r->state, and returns 0 or
- * the error.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
+ * A way to receive.  A member that is NULL is not needed.  `open` allocates r->state, and returns NULL or
+ * why it cannot.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
  * the wire count them; more may be in the socket afterwards.  It returns the bytes, 0 at the end of the
  * stream, or -1 with errno.  `close` undoes `open`, also where that failed, but for the memory of r->state.
  */
@@ -29,10 +29,9 @@ struct receive_method {
 	 * own, and a step is asked for bytes of one body.
 	 */
 	bool reads_headers;
-	int (*open)(struct receiver *r);
+	const char *(*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);
 	void (*close)(struct receiver *r);
-	const char *(*explain)(int error); /* why it cannot be opened; else strerror(3) */
 };
 
 extern const struct receive_method receive_methods[]; /* the first is the default */

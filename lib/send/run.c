@@ -112,8 +112,7 @@ static void set_address(struct target *s, const struct addrinfo *ai, const struc
 	memcpy(&s->addr, ai->ai_addr, ai->ai_addrlen);
 	s->addr_len = ai->ai_addrlen;
 	addr_format(ai->ai_addr, ai->ai_addrlen, s->name);
-	if (addr_interface(ai->ai_addr, s->interface) != 0)
-		s->interface[0] = '\0';
+	addr_interface(ai->ai_addr, s->interface);
 	/* Packets to an address of this host go through lo, whatever the device. */
 	if (opt->sock.device != NULL && strcmp(s->interface, "lo") != 0)
 		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);

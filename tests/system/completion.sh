@@ -66,11 +66,11 @@ is_registered()
 check 'bash: each file registers its program' is_registered
 methods()
 {
-	offers 'sendfile send write mmap splice zerocopy uring uring-zc' zcc -m ''
+	offers "$(methods_of zcc | xargs)" zcc -m ''
 	offers 'sendfile send splice' zcc --method = s
-	offers 'sendfile send write mmap splice zerocopy uring uring-zc' zcc -s 0 --method =
+	offers "$(methods_of zcc | xargs)" zcc -s 0 --method =
 	offers '--method=send --method=sendfile' zcc --method=sen
-	offers 'read recv trunc splice uring' zcs --method ''
+	offers "$(methods_of zcs | xargs)" zcs --method ''
 	offers 'recv' zcs -m rec
 	offers '' zcs -m send
 }

@@ -420,7 +420,7 @@ check_usage '--buffer-size' zcs -b 0
 check_usage '--rcvbuf' zcs -i 1x
 check_usage '--bind-cpu' zcs -B x
 check_usage '--cpus' zcs -N 9000
-check_usage "--method.*'sendfile'.*read, recv, trunc, splice, uring" zcs -m sendfile
+check_usage "--method.*'sendfile'.*$(methods_of zcs | xargs | sed 's/ /, /g')" zcs -m sendfile
 check_usage '--interval' zcs -I x
 check_usage "--interval.*'-1'" zcs -I -1
 check_usage 'pace' zcs --pace 1
