@@ -263,25 +263,20 @@ static void receive(struct job *j)
 	}
 }
 
-static void stream(struct job *j)
-{
-	if (j->i == 0)
-		send_bursts(j);
-	else
-		receive(j);
-}
-
 static void *job_main(void *arg)
 {
 	static void (*const kinds[])(struct job *) = {[BURNER_BURN] = burn,
 						      [BURNER_TURN] = turn,
 						      [BURNER_WAKE] = wake,
-						      [BURNER_STREAM] = stream};
+						      [BURNER_STREAM] = receive};
 	struct job *j = arg;
 
 	if (cpu_bind(j->work->cpu[j->i]) != 0)
 		die_errno("cannot bind to CPU %d", j->work->cpu[j->i]);
-	kinds[j->work->kind](j);
+	if (j->work->kind == BURNER_STREAM && j->i == 0)
+		send_bursts(j);
+	else
+		kinds[j->work->kind](j);
 	return NULL;
 }
 

@@ -29,8 +29,8 @@ static unsigned baseline_reasons(const struct calibration *c)
 /* The caller has the meter's lock. */
 static void read_sample(const struct meter *m, struct load_sample *sample)
 {
-	m->instrument.kind->sample(&m->instrument, &m->calibration, sample, NULL);
-	sample->limits.now |= baseline_reasons(&m->calibration);
+	gauge_sample(&m->gauge, sample);
+	sample->limits.now |= baseline_reasons(&m->gauge.calibration);
 }
 
 void meter_read(struct meter *m, struct meter_mark *mark)
@@ -48,10 +48,9 @@ void meter_load(const struct meter *m, const struct meter_mark *from, const stru
 	const bool is_whole = from->period == to->period;
 
 	load_init(l);
-	if (to->period == 0 || m->calibration.cpu == NULL)
+	if (to->period == 0 || m->gauge.calibration.cpu == NULL)
 		return;
-	load_between(&m->calibration, is_whole ? &from->now : &to->begin, &to->now, -1, l);
-	l->baseline = m->own ? BASELINE_IDLE : BASELINE_FILE;
+	gauge_between(&m->gauge, is_whole ? &from->now : &to->begin, &to->now, -1, l);
 	if (!(l->seconds > (is_whole ? 0 : PART_SECONDS)))
 		load_init(l);
 }
@@ -59,7 +58,7 @@ void meter_load(const struct meter *m, const struct meter_mark *from, const stru
 void meter_say(struct meter *m, const struct load *l)
 {
 	if (!isnan(l->load) || l->unsafe != 0) /* parked soakers end no reason */
-		limits_say(l->unsafe, &m->said);
+		gauge_say(&m->gauge, l);
 }
 
 const char *meter_no_load(struct meter *m, unsigned unsafe)
@@ -73,7 +72,7 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 	if (m->state == METER_BLOCKED)
 		return NO_LOAD_HELD;
 	pthread_rwlock_rdlock(&m->lock);
-	has_baseline = m->calibration.cpu != NULL;
+	has_baseline = m->gauge.calibration.cpu != NULL;
 	pthread_rwlock_unlock(&m->lock);
 	/* A baseline of a busy machine leaves no load that means anything. */
 	if (!has_baseline || unsafe & (UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION))
@@ -88,8 +87,8 @@ static void change_period(struct meter *m, const struct calibration *taken, bool
 	if (m->counts)
 		read_sample(m, &m->last.now);
 	if (taken != NULL) {
-		free(m->calibration.cpu);
-		m->calibration = *taken;
+		free(m->gauge.calibration.cpu);
+		m->gauge.calibration = *taken;
 	}
 	m->counts = counts;
 	if (counts) {
@@ -109,7 +108,7 @@ static void *baseline_thread(void *arg)
 	struct meter *m = arg;
 	struct own_baseline *b = &m->baseline;
 
-	if (!m->instrument.kind->baseline(&m->instrument, &b->taken, 0, &b->stop))
+	if (!m->gauge.instrument.kind->baseline(&m->gauge.instrument, &b->taken, 0, &b->stop))
 		b->taken.cpu = NULL;
 	b->done = true;
 	return NULL;
@@ -119,7 +118,7 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 {
 	struct own_baseline *b = &m->baseline;
 
-	b->taken = (struct calibration){.cpus = m->calibration.cpus};
+	b->taken = (struct calibration){.cpus = m->gauge.calibration.cpus};
 	b->stop = 0;
 	b->done = false;
 	if (thread_start(&b->thread, baseline_thread, m) != 0)
@@ -131,8 +130,8 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 static bool is_better(const struct meter *m, const struct calibration *taken)
 {
 	return baseline_is_whole(taken) &&
-	       (m->calibration.cpu == NULL || taken->others <= CAL_BUSY ||
-		baseline_reasons(&m->calibration) != 0);
+	       (m->gauge.calibration.cpu == NULL || taken->others <= CAL_BUSY ||
+		baseline_reasons(&m->gauge.calibration) != 0);
 }
 
 /*
@@ -168,17 +167,17 @@ static void name_holder(struct meter *m)
 
 static struct step parked(struct meter *m, uint64_t now, bool clients)
 {
-	const bool has_baseline = m->calibration.cpu != NULL;
+	const bool has_baseline = m->gauge.calibration.cpu != NULL;
 	const uint64_t calm = clients ? 0 : m->idle_ns + CALM_NS;
 	const uint64_t at = m->retry_ns > calm ? m->retry_ns : calm;
 
 	/* Clients would disturb a first baseline, and nobody else needs a load. */
-	if (clients != has_baseline || m->instrument.soaker == NULL)
+	if (clients != has_baseline || m->gauge.instrument.soaker == NULL)
 		return (struct step){METER_PARKED, NEVER};
 	if (now < at)
 		return (struct step){m->state, at};
 	m->retry_ns = now + RETRY_NS;
-	if (soaker_unpark(m->instrument.soaker, &m->holder))
+	if (soaker_unpark(m->gauge.instrument.soaker, &m->holder))
 		return (struct step){METER_SETTLING, now + SOAK_SETTLE_NS};
 	if (clients)
 		name_holder(m);
@@ -188,8 +187,8 @@ static struct step parked(struct meter *m, uint64_t now, bool clients)
 static struct step park(struct meter *m, uint64_t now)
 {
 	change_period(m, NULL, false);
-	soaker_park(m->instrument.soaker);
-	m->retry_ns = now + (m->calibration.cpu == NULL ? BASELINE_NS : 0);
+	soaker_park(m->gauge.instrument.soaker);
+	m->retry_ns = now + (m->gauge.calibration.cpu == NULL ? BASELINE_NS : 0);
 	return (struct step){METER_PARKED, now};
 }
 
@@ -197,7 +196,7 @@ static struct step settling(struct meter *m, uint64_t now, bool clients)
 {
 	if (now < m->due_ns)
 		return (struct step){METER_SETTLING, m->due_ns};
-	if (m->calibration.cpu == NULL)
+	if (m->gauge.calibration.cpu == NULL)
 		return clients ? park(m, now) : baseline_start(m, now);
 	change_period(m, NULL, true);
 	return (struct step){METER_COUNTING, now};
@@ -207,11 +206,11 @@ static struct step counting(struct meter *m, uint64_t now, bool clients)
 {
 	const uint64_t calm = m->idle_ns + CALM_NS, over = m->idle_ns + LINGER_NS;
 
-	if (clients || (now >= over && m->instrument.soaker == NULL))
+	if (clients || (now >= over && m->gauge.instrument.soaker == NULL))
 		return (struct step){METER_COUNTING, NEVER};
 	if (now >= over)
 		return park(m, now);
-	if (!m->own || m->renewed)
+	if (m->gauge.baseline != BASELINE_IDLE || m->renewed)
 		return (struct step){METER_COUNTING, over};
 	return now < calm ? (struct step){METER_COUNTING, calm} : baseline_start(m, now);
 }
@@ -261,12 +260,12 @@ bool meter_look(struct meter *m, bool clients)
 /* Measures the first baseline; a machine that is busy makes it unsafe, one without a share none. */
 static void measure_first(struct meter *m)
 {
-	struct calibration *c = &m->calibration;
+	struct calibration *c = &m->gauge.calibration;
 
-	m->instrument.kind->baseline(&m->instrument, c, 0, NULL);
+	m->gauge.instrument.kind->baseline(&m->gauge.instrument, c, 0, NULL);
 	if (baseline_is_whole(c))
 		return;
-	baseline_warn_held(m->instrument.soaker, c, "at the", "start",
+	baseline_warn_held(m->gauge.instrument.soaker, c, "at the", "start",
 			   "no load is measured until the machine is idle");
 	free(c->cpu);
 	c->cpu = NULL;
@@ -276,13 +275,13 @@ static void measure_first(struct meter *m)
 static void watch(struct meter *m)
 {
 	char why[DIE_MAX];
-	struct idle *w = idle_open(&m->calibration.cpus, why);
+	struct idle *w = idle_open(&m->gauge.calibration.cpus, why);
 
 	if (w == NULL) {
 		warnx("--idle: %s: no load is measured", why);
 		return;
 	}
-	m->instrument = instrument_idle(w);
+	m->gauge.instrument = instrument_idle(w);
 	measure_first(m);
 	change_period(m, NULL, true);
 	m->state = METER_COUNTING;
@@ -291,35 +290,31 @@ static void watch(struct meter *m)
 /* Starts the soakers, which measure the first baseline unless a file has it, and parks them. */
 static void soak(struct meter *m)
 {
-	struct soaker *s = soaker_start_parkable(&m->calibration.cpus, &m->holder);
+	struct soaker *s = soaker_start_parkable(&m->gauge.calibration.cpus, &m->holder);
 
-	m->instrument = instrument_soak(s);
+	m->gauge.instrument = instrument_soak(s);
 	if (soaker_is_parked(s)) {
 		name_holder(m);
 		return;
 	}
-	if (m->own)
+	if (m->gauge.baseline == BASELINE_IDLE)
 		measure_first(m);
 	park(m, now_ns());
 }
 
 void meter_start_or_die(struct meter *m, const struct gauge_setup *setup)
 {
-	struct cpus cpus;
+	struct gauge *g = &m->gauge;
 
-	gauge_cpus(setup, &cpus);
+	gauge_prepare_or_die(g, setup);
+	g->baseline = g->calibration.cpu != NULL ? BASELINE_FILE : BASELINE_IDLE;
 	m->wanted = true;
 	m->named = -1;
-	m->calibration.cpus = cpus;
-	m->own = setup->idle ||
-		 !calibration_find_or_die(&m->calibration, setup->file, &cpus, false);
 	pthread_rwlock_init(&m->lock, NULL);
-	if (setup->idle) {
+	if (setup->idle)
 		watch(m);
-		return;
-	}
-	limits_warn();
-	soak(m);
+	else
+		soak(m);
 }
 
 void meter_stop(struct meter *m)
@@ -329,7 +324,5 @@ void meter_stop(struct meter *m)
 	m->baseline.stop = 1;
 	if (m->state == METER_MEASURING)
 		baseline_take(m);
-	if (m->instrument.kind != NULL)
-		m->instrument.kind->close(&m->instrument);
-	free(m->calibration.cpu);
+	gauge_stop(&m->gauge);
 }

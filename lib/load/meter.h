@@ -42,13 +42,10 @@ struct own_baseline {
 };
 
 struct meter {
-	bool wanted;                  /* a load was asked for */
-	bool own;                     /* the baseline is not a file's */
-	struct instrument instrument; /* kind is NULL: idle time cannot be measured */
-	struct limits_said said;      /* what was printed of the reasons that a load is unsafe */
+	bool wanted; /* a load was asked for */
 
-	pthread_rwlock_t lock; /* of these three */
-	struct calibration calibration;
+	pthread_rwlock_t lock;  /* of the calibration and the next two */
+	struct gauge gauge;     /* its instrument has no kind where idle time cannot be measured */
 	bool counts;            /* a period goes on: the instrument counts against one baseline */
 	struct meter_mark last; /* of the begin of the period, or of the end of the last */
 

@@ -1,7 +1,7 @@
 /*
  * verify.h: cyclesoak --verify: loads of known size by both instruments in turn, and what they prove.
  *
- *	static const struct verify_plan plan = {.rounds = 5, .zeros = 2, .seconds = 1};
+ *	static const struct verify_plan plan = {.rounds = 5, .zeros = 2};
  *
  *	verify_measure_or_die(&setup, &plan, &evidence);
  *	verdicts_of(&evidence, &verdicts);
@@ -13,9 +13,8 @@
 #include "lib/load/gauge.h"
 
 struct verify_plan {
-	int rounds;     /* of all loads, by both instruments; in odd rounds in reverse order */
-	int zeros;      /* loads of nothing with each instrument in each round */
-	double seconds; /* of each load */
+	int rounds; /* of all loads, by both instruments; in odd rounds in reverse order */
+	int zeros;  /* loads of nothing with each instrument in each round */
 };
 
 /* The values of one figure, of which the steps take medians. */

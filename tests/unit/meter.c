@@ -33,17 +33,17 @@ static struct soaker *one_soaker(void)
 /* A parked meter, with a baseline that was just measured. */
 static void meter_init(void)
 {
-	m = (struct meter){.wanted = true, .instrument = instrument_soak(one_soaker())};
-	m.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
-	m.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
+	m = (struct meter){.wanted = true, .gauge.instrument = instrument_soak(one_soaker())};
+	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
+	m.gauge.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	pthread_rwlock_init(&m.lock, NULL);
 }
 
 static void meter_free(void)
 {
 	close(other_lock);
-	close(m.instrument.soaker->lock);
-	free(m.instrument.soaker);
+	close(m.gauge.instrument.soaker->lock);
+	free(m.gauge.instrument.soaker);
 }
 
 /* The next look, once it is time to. */
@@ -85,7 +85,7 @@ static void test_loads(void)
 	before = later();
 	ok(isnan(seconds_of(&before, &before)), "there is no load before the first client");
 	meter_look(&m, true);
-	ok(m.state == METER_SETTLING && !soaker_is_parked(m.instrument.soaker),
+	ok(m.state == METER_SETTLING && !soaker_is_parked(m.gauge.instrument.soaker),
 	   "a client wakes the soakers");
 	ok(look(true), "a period begins when the soakers have settled");
 	from = later();
@@ -96,15 +96,15 @@ static void test_loads(void)
 		   to.begin.time < from.now.time,
 	   "the load of a client that woke the soakers begins with the period");
 	ok(!look(true) && m.due_ns == UINT64_MAX, "a client is waited for");
-	m.instrument.soaker->weight = true;
+	m.gauge.instrument.soaker->weight = true;
 	ok(later().now.limits.now == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
 	ok(!meter_look(&m, false) && m.due_ns < UINT64_MAX,
 	   "the soakers go on for some time without a client");
 	m.idle_ns = 1; /* long ago */
 	ok(meter_look(&m, false) && m.state == METER_PARKED &&
-		   soaker_is_parked(m.instrument.soaker),
+		   soaker_is_parked(m.gauge.instrument.soaker),
 	   "the period ends when no client has come for long");
-	m.instrument.soaker->weight = false;
+	m.gauge.instrument.soaker->weight = false;
 	meter_read(&m, &last);
 	to = later();
 	ok(last.now.limits.now == UNSAFE_WEIGHT && isnan(seconds_of(&last, &to)) &&
@@ -138,8 +138,8 @@ static void blocked(void *arg)
 static void blocked_at_start(void *arg)
 {
 	(void)arg;
-	m.own = true;
-	m.calibration.cpu = NULL;
+	m.gauge.baseline = BASELINE_IDLE;
+	m.gauge.calibration.cpu = NULL;
 	meter_look(&m, true);
 	look(true);
 	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
@@ -219,16 +219,16 @@ static void test_idle(void)
 						    .baseline = measure_until_stopped,
 						    .close = close_nothing};
 
-	m = (struct meter){.wanted = true, .own = true};
+	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
 	pthread_rwlock_init(&m.lock, NULL);
 	meter_look(&m, false);
 	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
 	   "without an instrument nothing is tried");
 	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "a client has no load then");
-	m.instrument.kind = &kind;
+	m.gauge.instrument.kind = &kind;
 	m.state = METER_COUNTING;
 	m.counts = true;
-	m.calibration = (struct calibration){.cpus.n = 1, .cpu = calloc(1, sizeof(baseline))};
+	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = calloc(1, sizeof(baseline))};
 	meter_look(&m, false);
 	ok(m.state == METER_COUNTING && m.due_ns < UINT64_MAX,
 	   "a pause without clients is waited for");
@@ -239,7 +239,7 @@ static void test_idle(void)
 		sleep_ns(10000000);
 		meter_look(&m, true);
 	}
-	ok(m.state == METER_COUNTING && m.calibration.cpu != NULL && !m.renewed,
+	ok(m.state == METER_COUNTING && m.gauge.calibration.cpu != NULL && !m.renewed,
 	   "a client that comes meanwhile is measured against the old baseline");
 	look(false);
 	meter_stop(&m);

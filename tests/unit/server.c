@@ -8,6 +8,7 @@ static const _Atomic int running;
 static struct context x;
 static struct receive_options opt;
 static struct baseline baseline = {.spin = 1, .speed = 1};
+static const struct instrument_kind kind; /* that measures a load, which is never read */
 static struct client client[2];
 static bool cut[2]; /* the clients did not send all */
 static char printed[4096];
@@ -21,8 +22,9 @@ static void server_init(bool json, bool measured)
 	x.stop = x.report.stop = &running;
 	if (measured)
 		x.meter.wanted = true; /* nothing reads it */
-	x.meter.calibration.cpus.n = 1;
-	x.meter.calibration.cpu = &baseline;
+	x.meter.gauge.instrument.kind = &kind;
+	x.meter.gauge.calibration.cpus.n = 1;
+	x.meter.gauge.calibration.cpu = &baseline;
 	pthread_mutex_init(&x.report.lock, NULL);
 	strcpy(client[0].interface, "lo");
 	strcpy(client[1].interface, "lo");
@@ -69,7 +71,7 @@ static void test_figures(void)
 	figures_between(&x, &from, &to, &f);
 	ok(isnan(f.host.load) && f.host.unsafe == 0, "no load is not unsafe");
 	to.load.now = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
-	x.meter.calibration.others = 0.5;
+	x.meter.gauge.calibration.others = 0.5;
 	figures_between(&x, &from, &to, &f);
 	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY,
 	   "where a busy baseline leaves no load the reason is known");
