@@ -357,6 +357,7 @@ static int verify(void)
 	environment_read(&environment);
 	if (!opt.json)
 		environment_print(&environment, NULL, stdout, "");
+	report_flush(); /* the loads take minutes, and a signal may end them */
 	verify_measure_or_die(&opt.gauge, opt.verify, &evidence);
 	verdicts_of(&evidence, &verdicts);
 	if (opt.json)
