@@ -83,19 +83,18 @@ static const struct {
 	const char *(*text)(double mean, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 	const char *key; /* in JSON, in whose unit the plan's is `factor` */
 	double factor;
-	const char *ratio_key;                   /* NULL: there is no ratio of it */
-	const char *verb, *times, *times_before; /* around the ratio and behind it, in words */
+	const char *ratio_key;    /* NULL: there is no ratio of it */
+	const char *verb, *times; /* around the ratio, in words */
 } compared[] = {
 	[PLAN_RATE] = {"KiB/s", 22, rate_text_of, "bits_per_second", 8 * 1024, "throughput_ratio",
-		       "has", "times the throughput of ", "times its earlier throughput"},
+		       "has", "times the throughput of"},
 	[PLAN_LOAD] = {"load", 13, load_text, "load_percent", .factor = 100},
 	[PLAN_COST] = {"cost, us/KiB", 15, cost_text, "cost_us_per_kib", 1, "cost_ratio", "costs",
-		       "times as much as ", "times as much as before"},
+		       "times as much as"},
 	[PLAN_REMOTE_LOAD] = {"receiver: load", 14, load_text, "remote_load_percent",
 			      .factor = 100},
 	[PLAN_REMOTE_COST] = {"cost, us/KiB", 15, cost_text, "remote_cost_us_per_kib", 1,
-			      "remote_cost_ratio", "costs the receiver", "times as much as ",
-			      "times as much as before"},
+			      "remote_cost_ratio", "costs the receiver", "times as much as"},
 };
 
 #define COMPARED PLAN_UNCERTAINTY /* the first that is not compared */
@@ -174,15 +173,14 @@ static const char *times(const struct estimate *e, unsigned unsafe, char buf[FIG
 	return buf;
 }
 
-/* Compares run i with its reference, which is not itself, in words. */
+/* Compares run i with its reference, or with itself before, in words. */
 static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 {
 	const struct plan *than = c->before != NULL ? c->before : c->plan;
 	const int k = c->before != NULL ? i : plan_reference(c->plan, i);
 	const unsigned unsafe = plan_unsafe(c->plan, i, f) | plan_unsafe(than, k, f);
 	struct estimate e = plan_ratio(c->plan, c->before, i, f);
-	char name[NAME], text[FIGURE];
-	const char *other = c->before == NULL ? run_name(c->plan, k, name) : "";
+	char text[FIGURE];
 	const char *note = e.low <= 1 && e.high >= 1 ? "no difference is shown" : NULL;
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "  "};
 
@@ -197,21 +195,11 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 	wrap_add(&w, " ", "%s%s %s", compared[f].verb,
 		 f == PLAN_COST && is_known(c, PLAN_REMOTE_COST) ? " the sender" : "",
 		 times(&e, unsafe, text));
-	wrap_add(&w, " ", "%s%s%s",
-		 c->before != NULL ? compared[f].times_before : compared[f].times, other,
+	wrap_add(&w, " ", "%s %s%s", compared[f].times, label(c, than, k, text),
 		 note != NULL ? ":" : "");
 	if (note != NULL)
 		wrap_add(&w, " ", "%s", note);
 	report("\n");
-}
-
-/* A line for each run but the first, or for each run against before. */
-static void print_ratios(const struct comparison *c, enum plan_figure f)
-{
-	int i;
-
-	for (i = c->before != NULL ? 0 : 1; i < c->plan->n; i++)
-		print_ratio(c, i, f);
 }
 
 /* A line for each reason that made loads unsafe, or left none. */
@@ -280,16 +268,6 @@ static void print_differences(const struct plan *then, const struct plan *now, s
 	}
 }
 
-static void print_precision(const struct plan *p, double share)
-{
-	if (!plan_is_precise(p, share))
-		report("--precision %g%% was not reached in %d round%s%s\n", percent(share),
-		       p->rounds, plural((uint64_t)p->rounds),
-		       plan_is_hopeless(p, share)
-			       ? ", which\n  have more of error in common: run longer (-t)"
-			       : "");
-}
-
 /* What all runs have in common, and the other sessions. */
 static void print_above(const struct comparison *c, const struct send_options *opt)
 {
@@ -312,22 +290,29 @@ static void print_above(const struct comparison *c, const struct send_options *o
 
 static void print_text(const struct comparison *c, const struct send_options *opt)
 {
+	static const enum plan_figure ratios[] = {PLAN_COST, PLAN_REMOTE_COST, PLAN_RATE};
+	const double precision = opt->compare.precision;
 	const struct plan *p = c->plan;
+	int i, k;
 
 	if (!opt->quiet)
 		print_above(c, opt);
 	print_table(c, opt);
 	if (opt->quiet)
 		return;
-	print_ratios(c, PLAN_COST);
-	print_ratios(c, PLAN_REMOTE_COST);
-	print_ratios(c, PLAN_RATE);
+	for (k = 0; k < 3; k++)
+		for (i = c->before != NULL ? 0 : 1; i < p->n; i++)
+			print_ratio(c, i, ratios[k]);
 	if (c->before != NULL && c->before->earlier == NULL && p->earlier == NULL)
 		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
 		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
 		       "adds a session)\n");
-	if (opt->compare.precision > 0)
-		print_precision(p, opt->compare.precision);
+	if (precision > 0 && !plan_is_precise(p, precision))
+		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),
+		       p->rounds, plural((uint64_t)p->rounds),
+		       plan_is_hopeless(p, precision)
+			       ? ", which\n  have more of error in common: run longer (-t)"
+			       : "");
 	print_unsafe(c);
 }
 

@@ -56,6 +56,7 @@ void plan_note(struct plan *p, const struct send_options *opt, const struct send
 	plan_set(p, PLAN_PACE, "%" PRIu64, opt->pace);
 	plan_set(p, PLAN_BASELINE,
 		 baseline == BASELINE_OWN || baseline == BASELINE_UNKNOWN ? "own" : "one");
+	plan_set(p, PLAN_INTERFACE, "%s", res->target->interface);
 	link_read(&link, res->target->interface);
 	plan_set(p, PLAN_OFFLOADS, "%s", link.offloads);
 }
@@ -104,8 +105,6 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	run->unsafe_rounds += unsafe != 0;
 	for (k = 0; k < UNSAFE_REASONS; k++)
 		p->unsafe_runs[k] += (unsafe & 1u << k) != 0;
-	if (res->target != NULL)
-		plan_set(p, PLAN_INTERFACE, "%s", res->target->interface);
 	p->added++;
 	p->rounds = p->added / p->n;
 }
@@ -199,22 +198,22 @@ unsigned plan_unsafe(const struct plan *p, int i, enum plan_figure f)
 
 /* A figure of run i: that of each round, or the means of each session, the last first. */
 struct sample {
-	double *x; /* to be freed */
+	double x[PLAN_ROUNDS_MAX];
 	int n;
 	double shared; /* half of the interval of what these have in common, as a share */
 };
 
 static struct sample sample_of(const struct plan *p, int i, enum plan_figure f, bool by_session)
 {
-	struct sample s = {.n = by_session ? plan_sessions(p) : p->rounds};
+	struct sample s = {.n = p->rounds};
 	int k;
 
-	s.x = alloc_or_die((size_t)s.n, sizeof(*s.x), "a comparison");
 	if (!by_session) {
-		memcpy(s.x, p->run[i].figure[f], (size_t)s.n * sizeof(*s.x));
+		memcpy(s.x, p->run[i].figure[f], (size_t)s.n * sizeof(s.x[0]));
 		s.shared = hypot(shared_share(p, i, f), neighbour_share(p, i, f));
 		return s;
 	}
+	s.n = (int)fmin(plan_sessions(p), PLAN_ROUNDS_MAX);
 	for (k = 0; k < s.n; k++, p = p->earlier) {
 		s.x[k] = run_mean(p, i, f);
 		s.shared += shared_share(p, i, f) / s.n;
@@ -227,7 +226,6 @@ struct estimate plan_mean(const struct plan *p, int i, enum plan_figure f)
 	const struct sample s = sample_of(p, i, f, p->earlier != NULL);
 	const struct estimate e = statistics_mean(s.x, s.n);
 
-	free(s.x);
 	return statistics_widen(e, fabs(e.value) * s.shared);
 }
 
@@ -240,32 +238,23 @@ int plan_reference(const struct plan *p, int i)
 	return k < i ? k : 0;
 }
 
-/* The error of a ratio's logarithm by what the rounds of two runs share. */
-static double shared_in_ratio(const struct plan *p, int i, int k, enum plan_figure f)
-{
-	const double own = shared_share(p, i, f), other = shared_share(p, k, f);
-	const bool same = strcmp(p->run[i].instrument, p->run[k].instrument) == 0;
-
-	return same || is_remote(f) ? fabs(own - other) : hypot(own, other);
-}
-
 static struct estimate ratio_to(const struct plan *p, const struct plan *before, int i,
 				enum plan_figure f)
 {
 	const bool by_session = p->earlier != NULL || before->earlier != NULL;
 	const struct sample now = sample_of(p, i, f, by_session),
 			    then = sample_of(before, i, f, by_session);
-	const struct estimate e = statistics_ratio_unpaired(now.x, now.n, then.x, then.n);
 
-	free(now.x);
-	free(then.x);
-	return widen_ratio(e, hypot(now.shared, then.shared));
+	return widen_ratio(statistics_ratio_unpaired(now.x, now.n, then.x, then.n),
+			   hypot(now.shared, then.shared));
 }
 
 struct estimate plan_ratio(const struct plan *p, const struct plan *before, int i,
 			   enum plan_figure f)
 {
 	const int k = plan_reference(p, i);
+	const bool same = strcmp(p->run[i].instrument, p->run[k].instrument) == 0;
+	const double own = shared_share(p, i, f), other = shared_share(p, k, f);
 	struct estimate e;
 
 	if (before != NULL)
@@ -273,7 +262,7 @@ struct estimate plan_ratio(const struct plan *p, const struct plan *before, int 
 	e = statistics_ratio(p->run[i].figure[f], p->run[k].figure[f], p->rounds);
 	if (i == k)
 		return e;
-	return widen_ratio(e, hypot(shared_in_ratio(p, i, k, f),
+	return widen_ratio(e, hypot(same || is_remote(f) ? fabs(own - other) : hypot(own, other),
 				    hypot(neighbour_share(p, i, f), neighbour_share(p, k, f))));
 }
 

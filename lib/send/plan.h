@@ -51,8 +51,8 @@ struct plan_run {
 /* What all runs of a plan have in common, and another plan may have otherwise. */
 enum plan_setting {
 	PLAN_SERVER,
-	PLAN_INTERFACE, /* of the last run */
-	PLAN_SECONDS,   /* of a run, as they were asked for */
+	PLAN_INTERFACE,
+	PLAN_SECONDS, /* of a run, as they were asked for */
 	PLAN_WARMUP,
 	PLAN_CONGESTION,
 	PLAN_PACE,     /* bytes per second of each stream; 0: no limit */

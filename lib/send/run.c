@@ -16,22 +16,11 @@
  * The server.
  */
 
-/*
- * Limits the rate, and with it what waits to be sent: after -t that is still sent, at the same rate.
- * TCP_NOTSENT_LOWAT leaves the size of the send buffer to the kernel's autotuning.
- */
-static void set_pace_or_die(int fd, uint64_t pace)
-{
-	const int unsent = (int)fmin((double)pace * UNSENT_SECONDS + 1, INT_MAX);
-
-	if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &pace, sizeof(pace)) != 0 ||
-	    sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent) != 0)
-		die_errno("--pace %" PRIu64, pace);
-}
-
 /* The handshake uses the segment size and the timeout: options are set before connect(2). */
-static void set_options_or_die(int fd, const struct send_options *opt)
+static void set_options_or_die(int fd, const struct target *s, const struct send_options *opt)
 {
+	const int unsent = (int)fmin((double)opt->pace * UNSENT_SECONDS + 1, INT_MAX);
+
 	sock_set_options_or_die(fd, &opt->sock);
 	if (opt->mss > 0 && sock_set(fd, IPPROTO_TCP, TCP_MAXSEG, opt->mss) != 0)
 		die_errno("--mss %d", opt->mss);
@@ -39,13 +28,17 @@ static void set_options_or_die(int fd, const struct send_options *opt)
 		die_errno("--nodelay 1");
 	if (opt->timeout > 0 && sock_set_timeout(fd, opt->timeout) != 0)
 		die_errno("--timeout %g", opt->timeout);
-	if (opt->pace > 0)
-		set_pace_or_die(fd, opt->pace);
-}
-
-/* The port is chosen by connect(2), so that many connections can have the same: ip(7). */
-static void bind_or_die(int fd, const struct target *s, const struct send_options *opt)
-{
+	/*
+	 * The rate limits what waits to be sent, too: after -t that is still sent, at the same rate.
+	 * TCP_NOTSENT_LOWAT leaves the size of the send buffer to the kernel's autotuning.
+	 */
+	if (opt->pace > 0 &&
+	    (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &opt->pace, sizeof(opt->pace)) != 0 ||
+	     sock_set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent) != 0))
+		die_errno("--pace %" PRIu64, opt->pace);
+	if (opt->source == NULL)
+		return;
+	/* The port is chosen by connect(2), so that many connections can have the same: ip(7). */
 	sock_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	if (bind(fd, (const struct sockaddr *)&s->source, s->source_len) != 0)
 		die_errno("--bind %s", opt->source);
@@ -53,16 +46,13 @@ static void bind_or_die(int fd, const struct target *s, const struct send_option
 
 int target_connect(const struct target *s, const struct run *r, _Atomic int *sock)
 {
-	const struct send_options *opt = r->opt;
-	const int fd = sock_open(s->addr.ss_family, 0, &opt->sock);
+	const int fd = sock_open(s->addr.ss_family, 0, &r->opt->sock);
 	int e;
 
 	*sock = fd;
 	if (fd < 0)
 		return -1;
-	set_options_or_die(fd, opt);
-	if (opt->source != NULL)
-		bind_or_die(fd, s, opt);
+	set_options_or_die(fd, s, r->opt);
 	/* After EINTR the handshake goes on, and a second call waits for its end: connect(2). */
 	do
 		e = connect(fd, (const struct sockaddr *)&s->addr, s->addr_len);

@@ -135,7 +135,7 @@ against_saved()
 	grep -F "before: 2 rounds in plan.tsv: $(sed -n 's/^# //p' plan.tsv)" out
 	[ "$(grep -Ec '^(send +64k|mmap +4m) +(before|now) +[0-9,]+ \+-[0-9,]+$' out)" -eq 4 ]
 	joined out >lines
-	[ "$(grep -Ec '^(send 64k|mmap 4m) now has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times its earlier throughput(: no difference is shown)?$' lines)" -eq 2 ]
+	[ "$(grep -Ec '^(send 64k|mmap 4m) now has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of (send 64k|mmap 4m) before(: no difference is shown)?$' lines)" -eq 2 ]
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send .* before ' out | tr -d , | grep " $(cat mean) "
