@@ -15,15 +15,13 @@
 #include "lib/report/usage.h"
 #include "lib/report/verification.h"
 
-#define SHORT_SECONDS 0.5 /* below which a command's load may be smaller than its uncertainty */
-
 static struct soak_options {
-	double period;            /* seconds; 0: not given */
+	double period;            /* seconds */
 	struct gauge_setup gauge; /* a command can do without a calibration */
 	int count;                /* lines to print; 0: until interrupted */
 	bool calibrate, force, per_cpu, once, json, debug;
 	const struct verify_plan *verify; /* NULL: this is not a verification */
-} opt = {.gauge = {.wait = SOAK_WAIT}};
+} opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
 
@@ -43,33 +41,6 @@ struct monitor {
 };
 
 /*
- * Measuring.
- */
-
-/*
- * Finds the calibration.  Without one a command's load is measured against the idle machine before and
- * after.
- */
-static void monitor_open(struct monitor *m, bool command)
-{
-	if (opt.json)
-		environment_read(&m->environment);
-	m->command = command;
-	opt.gauge.what = "command";
-	opt.gauge.never_idle = !command;
-	gauge_prepare_or_die(&m->gauge, &opt.gauge);
-	gauge_mark_open(&m->gauge, &m->from);
-	gauge_mark_open(&m->gauge, &m->to);
-}
-
-static void monitor_stop(struct monitor *m)
-{
-	gauge_stop(&m->gauge);
-	gauge_mark_close(&m->from);
-	gauge_mark_close(&m->to);
-}
-
-/*
  * Reports: a line per period and a closing one, as text or JSON.
  */
 
@@ -81,29 +52,19 @@ static void load_of_cpu(const struct monitor *m, int i, unsigned unsafe, struct 
 		l->unsafe |= unsafe;
 }
 
-/* Why there is no load. */
-static const char *no_load_text(const struct load *l, char buf[16 + UNSAFE_STRLEN])
-{
-	char reasons[UNSAFE_STRLEN];
-
-	if (l->unsafe == 0)
-		return "no time passed";
-	snprintf(buf, 16 + UNSAFE_STRLEN, "unsafe: %s", limits_format(l->unsafe, reasons));
-	return buf;
-}
-
 /* The line of a period, which breaks where the CPUs are many. */
 static void report_text(const struct monitor *m, const struct load *l)
 {
 	const struct cpus *cpus = &m->gauge.calibration.cpus;
 	const double *accounting = l->rates.cpu;
-	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[16 + UNSAFE_STRLEN];
+	char text[BASELINES_STRLEN], load[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
 	struct wrap line = {.width = WRAP_WIDTH, .indent = "  "};
 	struct load one;
 	int i;
 
 	if (isnan(l->load)) {
-		wrap_add(&line, "", "System load: -, %s", no_load_text(l, reasons));
+		wrap_add(&line, "", "System load: -, unsafe: %s",
+			 limits_format(l->unsafe, reasons));
 	} else {
 		wrap_add(&line, "", "System load: %s",
 			 load_text(l->load, l->uncertainty, l->unsafe, load));
@@ -161,10 +122,10 @@ static void report_json(struct monitor *m, const struct load *l)
 }
 
 /* Reports the load of a period that is over; the next one begins where it ended. */
-static struct load report_load(struct monitor *m)
+static void report_load(struct monitor *m)
 {
 	const struct gauge_mark from = m->from;
-	char reasons[16 + UNSAFE_STRLEN];
+	char reasons[UNSAFE_STRLEN];
 	struct load l;
 
 	gauge_load(&m->gauge, &m->from, &m->to, &l);
@@ -173,14 +134,13 @@ static struct load report_load(struct monitor *m)
 	if (opt.json)
 		report_json(m, &l);
 	else if (opt.once && isnan(l.load))
-		die("%s: there is no load", no_load_text(&l, reasons));
+		die("unsafe: %s: there is no load", limits_format(l.unsafe, reasons));
 	else if (opt.once)
 		report("%.1f\n", percent(l.load));
 	else
 		report_text(m, &l);
 	m->from = m->to;
 	m->to = from;
-	return l;
 }
 
 /* The closing line: the mean of the periods with its 95 % interval. */
@@ -279,14 +239,6 @@ static pid_t spawn_or_die(struct monitor *m, char **argv, const sigset_t *mask)
 	return pid;
 }
 
-/* Measures the idle machine after the command, which a signal ends. */
-static void measure_after(struct monitor *m, const sigset_t *set, const sigset_t *old)
-{
-	sigprocmask(SIG_SETMASK, old, NULL);
-	gauge_after(&m->gauge, &m->from, &m->to, &stop);
-	sigprocmask(SIG_BLOCK, set, NULL);
-}
-
 /*
  * Measures the command; returns the status to exit with, which is the command's.  Passes on to it a
  * signal that was sent to cyclesoak; one of the terminal (SI_KERNEL) has reached it already.
@@ -295,7 +247,6 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 {
 	pid_t pid = spawn_or_die(m, argv, old);
 	siginfo_t info;
-	struct load l;
 	int status;
 
 	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
@@ -305,19 +256,21 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 			kill(pid, info.si_signo);
 	}
 	gauge_end(&m->gauge, &m->to, NULL);
-	measure_after(m, set, old);
-	l = report_load(m);
-	if (l.seconds < SHORT_SECONDS && l.uncertainty > l.load)
-		warnx("the command took %.3f s, too short for its load: run it for half a second "
-		      "or longer",
-		      l.seconds);
+	/* A signal ends the baseline after the command. */
+	sigprocmask(SIG_SETMASK, old, NULL);
+	gauge_after(&m->gauge, &m->from, &m->to, &stop);
+	sigprocmask(SIG_BLOCK, set, NULL);
+	report_load(m);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Measures periods, or the command at argv. */
+/*
+ * Measures periods, or the command at argv.  Without a calibration a command's load is measured against the
+ * idle machine before and after.
+ */
 static int measure(char **argv)
 {
-	struct monitor m = {.command = false};
+	static struct monitor m;
 	sigset_t set, old;
 	int status = EXIT_SUCCESS;
 
@@ -326,15 +279,21 @@ static int measure(char **argv)
 	stop_signals(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	monitor_open(&m, *argv != NULL);
+	if (opt.json)
+		environment_read(&m.environment);
+	m.command = *argv != NULL;
+	opt.gauge.never_idle = !m.command;
+	gauge_prepare_or_die(&m.gauge, &opt.gauge);
+	gauge_mark_open(&m.gauge, &m.from);
+	gauge_mark_open(&m.gauge, &m.to);
 	gauge_start(&m.gauge, 0);
 	catch_stop_signals_waiting(on_signal, NULL);
 	gauge_begin(&m.gauge, &m.from, NULL);
-	if (*argv != NULL)
+	if (m.command)
 		status = monitor_command(&m, argv, &set, &old);
 	else
 		monitor_periods(&m, &set);
-	monitor_stop(&m);
+	gauge_stop(&m.gauge);
 	if (m.history.periods == 0 && opt.once)
 		die("interrupted before the period was over");
 	return status;
@@ -402,7 +361,8 @@ static const struct option_row rows[] = {
 	{"C", "calibrate", NULL,
 	 "calibrate on the idle host, which takes 4 to 10 seconds, and exit; periods need it, or "
 	 "--idle",
-	 OPTION_FLAG, AT(calibrate), .not_with = "--period --count --once --per-cpu --json"},
+	 OPTION_FLAG, AT(calibrate), .alone = true,
+	 .not_with = "--period --count --once --per-cpu --json"},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
 	 .only_with = "-C"},
 	{"f", "calibration", "FILE",
@@ -421,16 +381,16 @@ static const struct option_row rows[] = {
 	 "(default 2); after that COMMAND runs without a load, and without COMMAND cyclesoak fails",
 	 OPTION_SECONDS, AT(gauge.wait), .max = 86400},
 	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", OPTION_SECONDS,
-	 AT(period), .min = 0.01, .max = 1e6},
+	 AT(period), .min = 0.01, .max = 1e6, .alone = true},
 	{"n", "count", "N", "stop after N periods (default: when interrupted)", OPTION_INT,
-	 AT(count), .min = 1, .max = 1e9},
+	 AT(count), .min = 1, .max = 1e9, .alone = true, .not_with = "--once"},
 	{"1", "once", NULL, "print one figure, the load in percent, and exit", OPTION_FLAG,
 	 AT(once)},
 	{.help = "\nVerification:\n"},
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
-	 OPTION_TEXT, AT(verify), .take = take_plan, .optional = true,
+	 OPTION_TEXT, AT(verify), .take = take_plan, .optional = true, .alone = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
 	{.help = "\nOutput:\n"},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
@@ -450,25 +410,12 @@ static const struct option_row rows[] = {
 		 "  cyclesoak -- rsync -a src dst    measure what this rsync takes\n"},
 };
 
-/* Rejects a command that nothing would be done with, or an option that says nothing about a command. */
-static void check_command(const char *command)
-{
-	if (opt.calibrate || opt.verify != NULL)
-		usage_error("%s takes no command: '%s'",
-			    opt.calibrate ? "-C, --calibrate" : "--verify", command);
-	if (opt.period > 0 || opt.count > 0)
-		usage_error("%s: only without a command: '%s'",
-			    opt.period > 0 ? "-p, --period" : "-n, --count", command);
-}
-
 int main(int argc, char **argv)
 {
 	init_program(&stop);
 	die_init(close_report, NULL);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
 	gauge_check_cpus(&opt.gauge);
-	if (*argv != NULL)
-		check_command(*argv);
 	if (opt.verify != NULL)
 		return verify();
 	if (opt.calibrate) {
@@ -476,10 +423,6 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	opt.gauge.soak = !opt.gauge.idle;
-	if (opt.period <= 0)
-		opt.period = 1;
-	if (opt.once && opt.count > 1)
-		usage_error("-1, --once and -n, --count cannot be used together");
 	if (opt.once)
 		opt.count = 1;
 	return measure(argv);

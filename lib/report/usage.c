@@ -123,8 +123,8 @@ static const struct option_row *given_of(const struct usage *u, const bool *give
 	return NULL;
 }
 
-/* Rejects options that cannot be used together, or need another. */
-static void check_given(const struct usage *u, const bool *given)
+/* Rejects options that cannot be used together, or need another, or cannot be used with an operand. */
+static void check_given(const struct usage *u, const bool *given, const char *operand)
 {
 	const struct option_row *o, *other;
 	char name[OPTION_NAME], second[OPTION_NAME];
@@ -136,6 +136,8 @@ static void check_given(const struct usage *u, const bool *given)
 		if (o->not_with != NULL && (other = given_of(u, given, o->not_with)) != NULL)
 			usage_error("%s and %s cannot be used together", name,
 				    option_name(other, second));
+		if (o->alone && operand != NULL)
+			usage_error("%s and '%s' cannot be used together", name, operand);
 		if (o->only_with != NULL && given_of(u, given, o->only_with) == NULL)
 			usage_error("%s: only with %s", name, o->only_with);
 	}
@@ -361,6 +363,6 @@ int options_read(const struct usage *u, int argc, char **argv, void *to)
 		else
 			given[o - u->rows] = true;
 	}
-	check_given(u, given);
+	check_given(u, given, argv[optind]);
 	return optind;
 }

@@ -56,6 +56,7 @@ struct option_row {
 	option_take *take;     /* sets it instead */
 	double min, max;       /* bounds of the argument */
 	bool optional;         /* the argument may be missing; --help shows no placeholder */
+	bool alone;            /* no operand may follow: no file, no command */
 	const char *not_with;  /* options that it cannot be used together with, `-x --long` */
 	const char *only_with; /* options of which one must be given, `-c or -C` */
 	const char *instead;   /* what to do, as the program lacks the option */

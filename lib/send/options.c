@@ -133,7 +133,7 @@ static const struct option_row rows[] = {
 	 "send no files: open short connections, each of which asks a zcs --reply for SIZE bytes: "
 	 "-n of them (default 100), or for -t seconds, and -P at a time; a list such as 10,1k,64k "
 	 "is measured one size after the other",
-	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX,
+	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --interval --content --buffer-size --method --send --write -Z "
 		     "--cork --runs --precision --save --against"},
 	{.help = "\nHow to send:\n"},
@@ -213,7 +213,7 @@ static const struct option_row rows[] = {
 	 OPTION_FILE, AT(gauge.file), .only_with = "-c or -C"},
 	{"C", "calibrate", NULL,
 	 "calibrate on the idle host, which takes 4 to 10 seconds, and exit", OPTION_FLAG,
-	 AT(calibrate), .not_with = "--server --request --cpu-load --idle --json"},
+	 AT(calibrate), .alone = true, .not_with = "--server --request --cpu-load --idle --json"},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
 	 .only_with = "-C"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
@@ -349,9 +349,6 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	*opt = (struct send_options){.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}};
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt);
 	file = argv + first;
-	if ((opt->calibrate || opt->requests.n > 0) && *file != NULL)
-		usage_error("%s takes no files: '%s'",
-			    opt->calibrate ? "-C, --calibrate" : "--request", *file);
 	gauge_check_cpus(&opt->gauge);
 	if (!opt->calibrate)
 		settle(opt, *file != NULL);

@@ -105,12 +105,6 @@ with_command_failure()
 	one_line line
 }
 check 'with a command a failure of its own is 125, usage errors included' with_command_failure
-command_that_ends()
-{
-	soaking "$cyclesoak" true
-	[ "$(grep -c "^cyclesoak: the command took 0\.[0-9]* s, too short for its load: " err)" -eq 1 ]
-}
-check 'a command that ends at once: a line reports that it was too short' command_that_ends
 signal_to_cyclesoak_goes()
 {
 	"$cyclesoak" sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done' >o 2>e &

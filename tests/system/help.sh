@@ -80,7 +80,7 @@ check '--help has the methods that the program knows, the manual each of them, R
 # The iperf3 hand.
 #
 check_usage "-s, --server: no server given: 0 is this host (try 'zcc --help')" zcc -c receiver
-check_usage "-C, --calibrate takes no files: 'cubic'" zcc -C cubic
+check_usage "-C, --calibrate and 'cubic' cannot be used together" zcc -C cubic
 check_usage "unknown option '-R': there is no reverse mode: run zcs here and zcc there" zcc -s 0 -R
 check_usage "unknown option '--reverse': there is no reverse mode" zcc -s 0 --reverse
 check_usage "unknown option '-u': zcc sends over TCP only" zcc -u -s 0

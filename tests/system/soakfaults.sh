@@ -81,7 +81,7 @@ once_free()
 excuse='soaked already'
 # What other programs on this machine, or its host, do to the soakers.
 noise='left its soaker no time\|the machine is unsteady\|the machine is not idle\|(steal)\|the load is below 0'
-noise="$noise\|soaks nothing\|too short for its load\|the soakers do not yield\|the soakers delay wake-ups"
+noise="$noise\|soaks nothing\|the soakers do not yield\|the soakers delay wake-ups"
 
 made_up_calibration >counts_per_sec
 mkdir cal

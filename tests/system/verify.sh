@@ -19,7 +19,7 @@ done
 verify_takes_no_command()
 {
 	exits 125 "$cyclesoak" --verify true
-	grep -q "^cyclesoak: --verify takes no command: 'true'" err
+	grep -q "^cyclesoak: --verify and 'true' cannot be used together" err
 }
 check '--verify takes no command' verify_takes_no_command
 
