@@ -103,7 +103,7 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 		return "interrupted";
 	}
 	catch_signals();
-	report_start(rep, &t.result);
+	report_start(rep, &t.target, &t.result);
 	transfer_run(&t);
 	if (!t.measuring && run.stop <= 0)
 		die("everything was sent before the warm-up ended: send more (-n, -t)");

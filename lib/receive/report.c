@@ -142,7 +142,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
 			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
-		print(r, "%s%s%s\n", interval_text(f, start, rate), several,
+		print(r, "%s%s%s\n", rate_text(f, start, rate), several,
 		      warm_up ? ", warm-up" : "");
 	}
 }
@@ -268,7 +268,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		}
 		object_end(r, NULL);
 	} else if (total == NULL) {
-		print(r, "%s, %.0f replies/s\n", interval_text(f, start, rate), per_s);
+		print(r, "%s, %.0f replies/s\n", rate_text(f, start, rate), per_s);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
 		      "total: %ju %s, %ju byte%s; %ju refused, %ju silent, "

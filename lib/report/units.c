@@ -101,25 +101,17 @@ const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
 	return buf;
 }
 
-const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
-{
-	char load[LOAD_STRLEN];
-
-	load_format(f, true, load);
-	throughput_text(f, buf);
-	string_append(buf, RATE_STRLEN, "%s%s", load[0] != '\0' ? ", " : "", load);
-	return buf;
-}
-
-const char *interval_text(const struct figures *f, double start, char buf[RATE_STRLEN])
+const char *rate_text(const struct figures *f, double start, char buf[RATE_STRLEN])
 {
 	const int places = f->seconds < 0.2 ? 3 : 1;
 	char load[LOAD_STRLEN];
 
-	load_format(f, false, load);
 	throughput_text(f, buf);
-	string_append(buf, RATE_STRLEN, ", %.*f-%.*f s%s%s", places, start, places,
-		      start + f->seconds, load[0] != '\0' ? ", " : "", load);
+	if (!isnan(start))
+		string_append(buf, RATE_STRLEN, ", %.*f-%.*f s", places, start, places,
+			      start + f->seconds);
+	if (load_format(f, isnan(start), load)[0] != '\0')
+		string_append(buf, RATE_STRLEN, ", %s", load);
 	return buf;
 }
 
@@ -171,17 +163,17 @@ static const char *cell_text(const struct figure *row, const struct figures *f,
 	}
 }
 
-static void print_row(const struct columns *c, const struct figure *row)
+static void print_row(const struct figure *row, const struct figures *const of[2])
 {
 	char buf[UNSAFE_STRLEN], other[UNSAFE_STRLEN];
-	const char *cell[] = {cell_text(row, c->of[0], buf), cell_text(row, c->of[1], other)};
+	const char *cell[] = {cell_text(row, of[0], buf), cell_text(row, of[1], other)};
 	int k;
 
 	if (cell[0] == NULL && cell[1] == NULL)
 		return;
 	report("    %-20s", row->label);
 	for (k = 0; k < 2; k++)
-		if (c->of[k] != NULL)
+		if (of[k] != NULL)
 			report(" %20s", cell[k] != NULL ? cell[k] : "-");
 	report("\n");
 }
@@ -197,27 +189,27 @@ static bool has_figures(const struct figures *f, enum figure_group group)
 	return false;
 }
 
-bool rows_print(const char *heading, struct columns c, enum figure_group group)
+bool rows_print(const char *heading, enum figure_group group, const struct figures *sender,
+		const struct figures *receiver)
 {
+	const struct figures *const of[] = {
+		has_figures(sender, group) ? sender : NULL,
+		receiver != sender && has_figures(receiver, group) ? receiver : NULL};
+	static const char *const name[] = {"sender", "receiver"};
 	int i, k, width = FIRST_WIDTH - 2 - (int)strlen(heading);
 
-	for (k = 0; k < 2; k++)
-		if (!has_figures(c.of[k], group))
-			c.of[k] = NULL;
-	if (c.of[0] == NULL && c.of[1] == NULL)
+	if (of[0] == NULL && of[1] == NULL)
 		return false;
 	report("  %s", heading);
-	for (k = 0; k < 2; k++) {
-		if (c.of[k] == NULL)
-			continue;
-		if (c.name[k][0] != '\0')
-			report("%*s", width, c.name[k]);
-		width = COLUMN_WIDTH;
-	}
+	for (k = 0; k < 2; k++)
+		if (of[k] != NULL && receiver != sender) {
+			report("%*s", width, name[k]);
+			width = COLUMN_WIDTH;
+		}
 	report("\n");
 	for (i = 0; i < figure_rows; i++)
 		if (figure_table[i].group == group)
-			print_row(&c, &figure_table[i]);
+			print_row(&figure_table[i], of);
 	return true;
 }
 

@@ -1,8 +1,8 @@
 /*
  * units.h: figures as text has them.
  *
- *	report("%s\n", rate_text(&f, text));
- *	rows_print("transfer", (struct columns){{&sent, &received}, {"sender", "receiver"}}, GROUP_TRANSFER);
+ *	report("%s\n", rate_text(&f, NAN, text));
+ *	rows_print("transfer", GROUP_TRANSFER, &sent, &received);
  */
 #pragma once
 
@@ -33,7 +33,7 @@ const char *load_text(double share, double half, unsigned unsafe, char buf[FIGUR
 const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 
 #define LOAD_STRLEN 128 /* enough for load_format() */
-#define RATE_STRLEN 192 /* enough for rate_text() and interval_text() */
+#define RATE_STRLEN 192 /* enough for rate_text() */
 
 /*
  * `load 61.2% +-0.4% of 2 CPUs, cost 0.560 us/KiB`, or an empty string when load is NAN; without the
@@ -44,31 +44,24 @@ const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_S
 /* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN]);
 
-/* The throughput, and behind it what load_format() has. */
-const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
-
 /*
- * The throughput of an interval that began after `start` seconds, its time, `4.0-5.0 s`, and what
- * load_format() has, without the number of CPUs, which is that of the report.
+ * The throughput and the load.  Of an interval that began after `start` seconds, its time, too, `4.0-5.0 s`,
+ * but not the number of CPUs, which is that of the report; NAN: of the whole.
  */
-const char *interval_text(const struct figures *f, double start, char buf[RATE_STRLEN]);
+const char *rate_text(const struct figures *f, double start, char buf[RATE_STRLEN]);
 
 #define BASELINES_STRLEN 48 /* enough for baselines_format() */
 
 /* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
-/* The columns of a group of rows: the ends, or one for the host. */
-struct columns {
-	const struct figures *of[2]; /* NULL: there is no such column */
-	const char *name[2];
-};
-
 /*
- * Prints the rows of a group below a heading.  Omits columns and rows of which no figure is known, and the
- * group if it has no other; returns whether it was printed.
+ * Prints the rows of a group below a heading, with a column for each end; where both are the same, one
+ * without a name.  Omits columns and rows of which no figure is known, and the group if it has no other;
+ * returns whether it was printed.
  */
-bool rows_print(const char *heading, struct columns c, enum figure_group group);
+bool rows_print(const char *heading, enum figure_group group, const struct figures *sender,
+		const struct figures *receiver);
 
 /*
  * Lines of items that break between two items before they are too wide.

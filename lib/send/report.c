@@ -41,20 +41,18 @@ const char *result_receipts_text(const struct send_result *res, int streams,
 const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX])
 {
 	const struct stream_result *s = res->stream;
-	int i = 0;
+	char stream[32] = "";
+	int i;
 
-	while (i < streams && (!s[i].has_receipt || stream_result_missing(&s[i]) == 0))
-		i++;
-	if (i < streams) {
-		why[0] = '\0';
-		if (streams > 1)
-			string_append(why, DIE_MAX, "stream %d: ", i + 1);
-		string_append(why, DIE_MAX,
-			      "the server received %" PRIu64 " byte%s of the %" PRIu64 " sent",
-			      bytes_of(&s[i].received), plural(bytes_of(&s[i].received)),
-			      bytes_of(&s[i].sent));
-		return why;
-	}
+	for (i = 0; i < streams; i++, s++)
+		if (s->has_receipt && stream_result_missing(s) != 0) {
+			if (streams > 1)
+				snprintf(stream, sizeof(stream), "stream %d: ", i + 1);
+			snprintf(why, DIE_MAX,
+				 "%sthe server received %" PRIu64 " bytes of the %" PRIu64 " sent",
+				 stream, bytes_of(&s->received), bytes_of(&s->sent));
+			return why;
+		}
 	return result_receipts_text(res, streams, why)[0] != '\0' ? why : NULL;
 }
 
@@ -87,17 +85,15 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 		     double rate, const char *phase)
 {
 	const struct send_options *opt = r->opt;
-	char left[48] = "";
 
-	/* The runs that are to come take as long as those before. */
-	if (r->run > 1)
-		snprintf(left, sizeof(left), ", %.0f s left",
-			 seconds_between(r->began_ns, now_ns()) / (r->run - 1) *
-				 (r->runs - r->run + 1));
 	fputs("\r", stderr);
 	if (r->runs > 1)
-		fprintf(stderr, "run %d of %d%s: ", r->run, r->runs, left);
-	fprintf(stderr, "%.1f s", seconds);
+		fprintf(stderr, "run %d of %d", r->run, r->runs);
+	if (r->run > 1) /* the runs that are to come take as long as those before */
+		fprintf(stderr, ", %.0f s left",
+			seconds_between(r->began_ns, now_ns()) / (r->run - 1) *
+				(r->runs - r->run + 1));
+	fprintf(stderr, "%s%.1f s", r->runs > 1 ? ": " : "", seconds);
 	if (opt->seconds > 0)
 		fprintf(stderr, " of %g", opt->seconds + opt->warmup);
 	else if (set_bytes > 0)
@@ -150,36 +146,15 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Prints once what the runs of a comparison send, and where to. */
-static void report_comparison(struct send_report *r, const struct send_result *res)
-{
-	if (!r->has_what && !r->opt->quiet) {
-		text_target(r->opt, res);
-		if (res->sent.host.baseline == BASELINE_OWN)
-			report("; own baselines");
-		report("\n");
-	}
-	r->has_what = true;
-}
-
 /*
  * The beginning and the end of a report.
  */
 
-/* Prints on stderr, once, what this host is. */
-static void note_start(struct send_report *r, const struct link *link)
-{
-	if (!r->has_noted)
-		environment_print(&r->environment, link, stderr, "zcc: ");
-	r->has_noted = true;
-}
-
 static void note_softnet(const char *where, const struct rates *r)
 {
 	if (!isnan(r->softnet_dropped))
-		warnx("environment: softnet %s: %.0f packet%s dropped, %.0f poll%s cut short",
-		      where, r->softnet_dropped, plural((uint64_t)r->softnet_dropped),
-		      r->softnet_squeezed, plural((uint64_t)r->softnet_squeezed));
+		warnx("environment: softnet %s: packets dropped: %.0f, polls cut short: %.0f",
+		      where, r->softnet_dropped, r->softnet_squeezed);
 }
 
 /* Prints on stderr what -d adds to a report of both ends. */
@@ -196,14 +171,11 @@ void report_pacing(struct send_report *r, const struct send_result *res)
 {
 	const struct send_options *opt = r->opt;
 
-	if (opt->quiet || opt->sock.congestion != NULL || opt->pace > 0 ||
-	    r->has_warned_of_pacing || strncmp(res->congestion, "bbr", 3) != 0 ||
-	    strcmp(res->target->interface, "lo") != 0)
-		return;
-	r->has_warned_of_pacing = true;
-	warnx("the congestion control %s paces the sender, over loopback far below what the host can "
-	      "do: try --congestion reno",
-	      res->congestion);
+	if (r->run <= 1 && !opt->quiet && opt->sock.congestion == NULL && opt->pace == 0 &&
+	    strncmp(res->congestion, "bbr", 3) == 0 && strcmp(res->target->interface, "lo") == 0)
+		warnx("the congestion control %s paces the sender, over loopback far below what the "
+		      "host can do: try --congestion reno",
+		      res->congestion);
 }
 
 void report_tcp_alone(struct send_report *r, const char *peer)
@@ -226,54 +198,8 @@ void report_json_open(struct json *j, const char *object, const struct send_opti
 	json_close(j, '}');
 }
 
-/*
- * Begins with what a transfer and requests have in common: notes of -d, and in JSON the object `start`,
- * which stays open.  Returns whether it does.
- */
-static bool start_open(struct send_report *r, const struct target *target)
-{
-	const struct send_options *opt = r->opt;
-	struct json *j = &r->json;
-	struct link link;
-
-	if (!opt->json && opt->debug == 0)
-		return false;
-	link_read(&link, target->interface);
-	if (opt->debug > 0)
-		note_start(r, &link);
-	if (!opt->json)
-		return false;
-	report_json_open(j, "start", opt, &r->environment, &link);
-	return true;
-}
-
-/* Begins the settings, with those of each test. */
-static void test_open(struct json *j, const struct send_options *opt, const char *protocol)
-{
-	json_open(j, "test_start", '{');
-	json_string(j, "protocol", protocol);
-	json_count(j, "num_streams", (uint64_t)opt->streams);
-	json_number(j, "duration", opt->seconds);
-}
-
-/* Ends the settings and `start`, and begins the list of what is measured. */
-static void test_close(struct json *j, const char *list)
-{
-	json_close(j, '}');
-	json_close(j, '}');
-	json_open(j, list, '[');
-}
-
-void report_start_requests(struct send_report *r, const struct target *target)
-{
-	if (!start_open(r, target))
-		return;
-	test_open(&r->json, r->opt, "requests over TCP");
-	test_close(&r->json, "requests");
-}
-
-/* The local and the remote address of each connection. */
-static void json_connected(struct json *j, const struct send_result *res, int streams)
+/* The addresses of each connection, and what the first has of the kernel. */
+static void json_connections(struct json *j, const struct send_result *res, int streams)
 {
 	int i;
 
@@ -286,21 +212,15 @@ static void json_connected(struct json *j, const struct send_result *res, int st
 		json_close(j, '}');
 	}
 	json_close(j, ']');
-}
-
-void report_start(struct send_report *r, const struct send_result *res)
-{
-	const struct send_options *opt = r->opt;
-	struct json *j = &r->json;
-
-	if (!start_open(r, res->target))
-		return;
-	json_connected(j, res, opt->streams);
 	json_count(j, "tcp_mss_default", (uint64_t)res->mss);
 	json_count(j, "sndbuf_actual", (uint64_t)res->sndbuf);
 	json_count(j, "rcvbuf_actual", (uint64_t)res->rcvbuf);
 	json_string(j, "interface", res->target->interface);
-	test_open(j, opt, opt->raw ? "raw TCP" : "TCP");
+}
+
+static void json_settings(struct json *j, const struct send_options *opt,
+			  const struct send_result *res)
+{
 	json_count(j, "blksize", res->chunk);
 	json_number(j, "omit", opt->warmup);
 	json_string(j, "method", opt->method->name);
@@ -310,7 +230,51 @@ void report_start(struct send_report *r, const struct send_result *res)
 	json_count(j, "files", res->set->n);
 	json_count(j, "file_bytes", res->set->bytes);
 	json_bool(j, "builtin_files", res->set->builtin);
-	test_close(j, "intervals");
+}
+
+/* Prints the object `start`, and begins the list of what is measured. */
+static void json_start(struct send_report *r, const struct link *link,
+		       const struct send_result *res)
+{
+	const struct send_options *opt = r->opt;
+	struct json *j = &r->json;
+
+	json_report_open(j);
+	if (opt->title != NULL)
+		json_string(j, "title", opt->title);
+	json_open(j, "start", '{');
+	environment_json_start(j, &r->environment, link, time(NULL));
+	json_open(j, "connecting_to", '{');
+	json_string(j, "host", opt->server);
+	json_count(j, "port", strtoull(opt->port, NULL, 10));
+	json_close(j, '}');
+	if (res != NULL)
+		json_connections(j, res, opt->streams);
+	json_open(j, "test_start", '{');
+	json_string(j, "protocol",
+		    res == NULL ? "requests over TCP"
+		    : opt->raw  ? "raw TCP"
+				: "TCP");
+	json_count(j, "num_streams", (uint64_t)opt->streams);
+	json_number(j, "duration", opt->seconds);
+	if (res != NULL)
+		json_settings(j, opt, res);
+	json_close(j, '}');
+	json_close(j, '}');
+	json_open(j, res != NULL ? "intervals" : "requests", '[');
+}
+
+void report_start(struct send_report *r, const struct target *target, const struct send_result *res)
+{
+	struct link link;
+
+	if (!r->opt->json && r->opt->debug == 0)
+		return;
+	link_read(&link, target->interface);
+	if (r->opt->debug > 0 && r->run <= 1)
+		environment_print(&r->environment, &link, stderr, "zcc: ");
+	if (r->opt->json)
+		json_start(r, &link, res);
 }
 
 static void json_streams(struct json *j, const struct stream_result *s, int streams)
@@ -369,25 +333,22 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	json_close(j, '}');
 }
 
-void report_end_requests(struct send_report *r, const char *error)
-{
-	if (!r->opt->json)
-		return;
-	json_close(&r->json, ']');
-	json_report_close(&r->json, error);
-}
-
 void report_end(struct send_report *r, const struct send_result *res, const char *error)
 {
-	if (r->opt->debug > 0)
+	const struct send_options *opt = r->opt;
+
+	if (res != NULL && opt->debug > 0)
 		note_end(res);
-	if (r->opt->json) {
+	if (opt->json) {
 		json_close(&r->json, ']');
-		json_end(&r->json, r->opt, res);
+		if (res != NULL)
+			json_end(&r->json, opt, res);
 		json_report_close(&r->json, error);
-	} else if (r->opt->compare.wanted) {
-		report_comparison(r, res);
-	} else {
-		text_transfer(r->opt, res);
+	} else if (res != NULL && !opt->compare.wanted) {
+		text_transfer(opt, res);
+	} else if (res != NULL && r->run <= 1 && !opt->quiet) {
+		/* What the runs of a comparison send, and where to. */
+		text_target(opt, res);
+		report("%s\n", res->sent.host.baseline == BASELINE_OWN ? "; own baselines" : "");
 	}
 }

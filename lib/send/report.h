@@ -2,7 +2,7 @@
  * report.h: what a transfer measured, and what zcc prints of it: text or JSON; intervals, progress.
  *
  *	report = (struct send_report){.opt = opt, .lock = REPORT_LOCK};
- *	report_start(&report, &result);
+ *	report_start(&report, &target, &result);
  *	report_interval(&report, streams, &sum, start, true);
  *	report_end(&report, &result, NULL);
  */
@@ -80,14 +80,11 @@ struct send_report {
 	struct json json;
 	_Atomic bool has_progress; /* a line of progress is where the next line is to be printed */
 	bool has_warned;           /* a line said that a transfer was short */
-	bool has_warned_of_pacing; /* a line said that the congestion control paces */
 	_Atomic bool has_warned_of_tcp; /* a line said that the server has no Multipath TCP */
 	const struct comparison
 		*comparison;            /* that is under way, for close_report() of zcc; or NULL */
-	bool has_what;                  /* what is sent where was printed */
-	bool has_noted;                 /* the environment was printed on stderr */
 	struct environment environment; /* of a report in JSON, or with -d */
-	int run, runs;     /* of a comparison: the run under way, and all of them at most */
+	int run, runs;     /* of a comparison: the run under way, from 1, and all of them at most */
 	uint64_t began_ns; /* when the first of them began */
 };
 
@@ -101,8 +98,12 @@ void report_die(struct send_report *r, const char *why);
 void report_json_open(struct json *j, const char *object, const struct send_options *opt,
 		      const struct environment *e, const struct link *link);
 
-/* Begins the report of a transfer, whose streams are connected.  Only JSON has a beginning. */
-void report_start(struct send_report *r, const struct send_result *res);
+/*
+ * Begins the report of a transfer to `target`, whose streams are connected, or if `res` is NULL, of
+ * requests.  Only JSON has a beginning, and -d lines on stderr.
+ */
+void report_start(struct send_report *r, const struct target *target,
+		  const struct send_result *res);
 
 /*
  * Reports an interval that began `start` seconds after the transfer: of each stream, and of all.
@@ -111,14 +112,13 @@ void report_start(struct send_report *r, const struct send_result *res);
 void report_interval(struct send_report *r, const struct figures *stream, const struct figures *sum,
 		     double start, bool measured);
 
-/* Reports what was measured, and in JSON the error, unless that is NULL. */
+/*
+ * Reports what was measured, unless `res` is NULL, of requests, which have been reported; and in JSON the
+ * error, unless that is NULL.
+ */
 void report_end(struct send_report *r, const struct send_result *res, const char *error);
 
-/* The same for requests to `target`, of which each size has been reported between. */
-void report_start_requests(struct send_report *r, const struct target *target);
-void report_end_requests(struct send_report *r, const char *error);
-
-/* Warns, once, of a congestion control that was not asked for and paces what goes over loopback. */
+/* Warns, in the first run, of a congestion control that was not asked for and paces what goes over loopback. */
 void report_pacing(struct send_report *r, const struct send_result *res);
 
 /* Warns, once, that a connection to `peer` with --mptcp is of TCP alone.  Any thread may call it. */

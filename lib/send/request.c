@@ -253,7 +253,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	for (i = 0; i < opt->streams; i++)
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
-	report_start_requests(report, target);
+	report_start(report, target, NULL);
 	if (!opt->json)
 		text_title(opt);
 	if (!opt->json && !opt->quiet)
@@ -270,7 +270,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			requests_text(counts, opt->quiet);
 	}
 	error = requests_error(&rr, why);
-	report_end_requests(report, error);
+	report_end(report, NULL, error);
 	free(rr.requester);
 	return error;
 }

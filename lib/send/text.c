@@ -13,24 +13,14 @@
 
 static void print_transfer(const struct send_result *res, int streams)
 {
-	char text[RECEIPTS_STRLEN];
 	const bool known = res->receipts > 0;
-	const struct columns c = {{&res->sent, known ? &res->received : NULL},
-				  {"sender", "receiver"}};
+	char text[RECEIPTS_STRLEN];
 
-	rows_print("transfer", c, GROUP_TRANSFER);
+	rows_print("transfer", GROUP_TRANSFER, &res->sent, known ? &res->received : NULL);
 	if (!known)
 		report("    no receipt: what the receiver got is not known\n");
 	else if (result_receipts_text(res, streams, text)[0] != '\0')
 		report("    %s: the receiver's figures omit them\n", text);
-}
-
-/* Where both ends are this host, it has one load, which one of them measured, and one of each rate. */
-static struct columns host_columns(const struct send_result *res, const struct figures *local)
-{
-	if (res->local)
-		return (struct columns){{local, NULL}, {"", NULL}};
-	return (struct columns){{&res->sent, &res->received}, {"sender", "receiver"}};
 }
 
 /* Why a receipt has no load.  One of an older version has no reason. */
@@ -49,13 +39,14 @@ static const char *no_load_text(const char *word)
 	return "its receipt has none (zcs -c measures it)";
 }
 
+/* Where both ends are this host, it has one load, which one of them measured. */
 static void print_load(const struct send_result *res, int streams)
 {
-	const struct figures *s = &res->sent, *r = &res->received;
+	const struct figures *s = &res->sent, *r = &res->received, *host = result_host(res);
 	char text[BASELINES_STRLEN];
 
-	if (!rows_print(res->local ? "load of this host, both ends" : "load",
-			host_columns(res, result_host(res)), GROUP_LOAD))
+	if (!rows_print(res->local ? "load of this host, both ends" : "load", GROUP_LOAD, host,
+			res->local ? host : r))
 		return;
 	if (s->host.baseline == BASELINE_OWN)
 		report("    %s%s\n",
@@ -73,7 +64,7 @@ static void print_tcp(const struct figures *sent)
 	const struct tcp_figures *t = &sent->tcp;
 	const double busy = t->busy > 0 ? t->busy : INFINITY;
 
-	if (rows_print("TCP", (struct columns){{sent, NULL}, {"sender", NULL}}, GROUP_TCP) &&
+	if (rows_print("TCP", GROUP_TCP, sent, NULL) &&
 	    !isnan(t->busy + t->rwnd_limited + t->sndbuf_limited))
 		report("    limited by the receiver's window %.1f%%, the send buffer %.1f%% of "
 		       "busy time\n",
@@ -178,7 +169,7 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	const struct figures *sent = &res->sent;
 	char rate[RATE_STRLEN], n[CELL];
 
-	report("%s\n", rate_text(sent, rate));
+	report("%s\n", rate_text(sent, NAN, rate));
 	if (opt->quiet)
 		return;
 	text_target(opt, res);
@@ -191,19 +182,19 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	print_transfer(res, opt->streams);
 	print_load(res, opt->streams);
 	print_cpus(res);
-	rows_print("interrupts and packets", host_columns(res, sent), GROUP_HOST);
+	rows_print("interrupts and packets", GROUP_HOST, sent, res->local ? sent : &res->received);
 	print_tcp(sent);
 	print_streams(res->stream, opt->streams);
 }
 
-/* What TCP did in an interval, of one stream or, without a window and a time, of the sum. */
-static const char *interval_tcp(const struct tcp_figures *t, bool is_stream, char buf[TCP_SIZE])
+/* What TCP did in an interval, of one stream or, without a window and a time, of the sum of several. */
+static const char *interval_tcp(const struct tcp_figures *t, char buf[TCP_SIZE])
 {
 	char a[CELL], b[CELL];
 
 	snprintf(buf, TCP_SIZE, "%s retransmit%s", decimal(t->retransmits, 0, a),
 		 plural(isnan(t->retransmits) ? 0 : (uint64_t)t->retransmits));
-	if (is_stream)
+	if (!isnan(t->cwnd))
 		string_append(buf, TCP_SIZE, ", window %s KiB, RTT %s ms",
 			      decimal(t->cwnd / 1024, 0, a), decimal(t->rtt / 1000, 3, b));
 	return buf;
@@ -216,13 +207,13 @@ void text_interval(const struct send_options *opt, const struct figures *stream,
 	char rate[RATE_STRLEN], tcp[TCP_SIZE];
 	int i;
 
-	interval_text(sum, start, rate);
-	interval_tcp(&sum->tcp, opt->streams == 1, tcp);
+	rate_text(sum, start, rate);
+	interval_tcp(&sum->tcp, tcp);
 	if (isnan(sum->host.load))
 		report("%s, %s%s\n", rate, tcp, warm_up);
 	else
 		report("%s%s\n  %s\n", rate, warm_up, tcp);
 	for (i = 0; opt->streams > 1 && !opt->quiet && i < opt->streams; i++)
-		report("  stream %d: %s, %s%s\n", i + 1, interval_text(&stream[i], start, rate),
-		       interval_tcp(&stream[i].tcp, true, tcp), warm_up);
+		report("  stream %d: %s, %s%s\n", i + 1, rate_text(&stream[i], start, rate),
+		       interval_tcp(&stream[i].tcp, tcp), warm_up);
 }

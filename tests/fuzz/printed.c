@@ -181,7 +181,7 @@ static void print_report(void *arg)
 {
 	struct report_case *c = arg;
 
-	report_start(&c->report, &c->res);
+	report_start(&c->report, c->res.target, &c->res);
 	report_end(&c->report, &c->res, NULL);
 }
 

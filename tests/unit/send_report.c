@@ -137,7 +137,7 @@ static void start_and_end(void *arg)
 {
 	struct transfer *t = arg;
 
-	report_start(&t->report, &t->res);
+	report_start(&t->report, &t->target, &t->res);
 	report_end(&t->report, &t->res, "why");
 }
 
@@ -419,7 +419,7 @@ static void test_comparison(void)
 	sample.opt.compare.wanted = true;
 	prints("  to 192.0.2.1:2222, cubic\n  5 files of 4,096 bytes\n",
 	       "the first run of a comparison prints what is sent where");
-	sample.report.has_what = true;
+	sample.report.run = 2;
 	prints("", "the next run of a comparison prints nothing");
 	transfer_init(&sample);
 	sample.opt.compare.wanted = true;
@@ -513,6 +513,7 @@ static void test_interval(void)
 	   "2000 kbytes/sec (0.016 Gbit/s), 3.0-5.0 s, 6 retransmits, window 20 KiB, RTT 1.500 ms, "
 	   "warm-up\n",
 	   "an interval of one stream without a load is a line");
+	add_streams(&sample);
 	sample.opt.streams = 2;
 	stdout_of(interval, &sample, printed, sizeof(printed));
 	is(printed,
@@ -542,7 +543,7 @@ static void test_interval(void)
 static void json_interval_of_two(void *arg)
 {
 	(void)arg;
-	report_start(&sample.report, &sample.res);
+	report_start(&sample.report, &sample.target, &sample.res);
 	interval(&sample);
 	report_die(&sample.report, "why");
 }
@@ -612,6 +613,7 @@ static void pacing(void *arg)
 	fflush(stdout);
 	dup2(STDOUT_FILENO, STDERR_FILENO);
 	report_pacing(&t->report, &t->res);
+	t->report.run = 2;
 	report_pacing(&t->report, &t->res);
 }
 
@@ -652,9 +654,10 @@ static void end_and_exit(void *arg)
 
 static void test_debug(void)
 {
-	static const char sent[] = "softnet during the run: 3 packets dropped, 4 polls cut short\n",
+	static const char sent[] =
+		"softnet during the run: packets dropped: 3, polls cut short: 4\n",
 			  received[] =
-				  "softnet at the server: 5 packets dropped, 6 polls cut short\n";
+				  "softnet at the server: packets dropped: 5, polls cut short: 6\n";
 
 	transfer_init(&sample);
 	sample.opt.quiet = true;
@@ -740,9 +743,9 @@ static void test_check(void)
 	is(result_check(&res, STREAMS, why), "3 of 4 streams have no receipt", "and so are three");
 	res.stream[0].received.bytes = 1;
 	is(result_check(&res, STREAMS, why),
-	   "stream 1: the server received 1 byte of the 1000 sent",
+	   "stream 1: the server received 1 bytes of the 1000 sent",
 	   "a receipt that is wrong is named even if others are missing");
-	is(result_check(&res, 1, why), "the server received 1 byte of the 1000 sent",
+	is(result_check(&res, 1, why), "the server received 1 bytes of the 1000 sent",
 	   "a stream alone has no number");
 }
 

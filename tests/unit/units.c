@@ -64,21 +64,21 @@ static void test_rate_text(void)
 	struct figures f = {.host.load = NAN, .bytes = 125000000, .seconds = 0.5};
 	char text[RATE_STRLEN];
 
-	is(rate_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");
+	is(rate_text(&f, NAN, text), "244141 kbytes/sec (2.000 Gbit/s)", "a rate without a load");
 	f.host.load = 0.25;
 	f.host.cpus = 4;
 	f.host.uncertainty = 0.004;
-	is(rate_text(&f, text),
+	is(rate_text(&f, NAN, text),
 	   "244141 kbytes/sec (2.000 Gbit/s), load 25.0% +-0.4% of 4 CPUs, cost 4.096 us/KiB",
 	   "a rate with its load and cost");
 	is(throughput_text(&f, text), "244141 kbytes/sec (2.000 Gbit/s)",
 	   "a throughput has no load, even if there is one");
-	is(interval_text(&f, 4, text),
+	is(rate_text(&f, 4, text),
 	   "244141 kbytes/sec (2.000 Gbit/s), 4.0-4.5 s, load 25.0% +-0.4%, cost 4.096 us/KiB",
 	   "an interval has its time, and a load without the CPUs");
 	f.host.load = NAN;
 	f.seconds = 0.0625;
-	is(interval_text(&f, 0.5, text), "1953125 kbytes/sec (16.000 Gbit/s), 0.500-0.562 s",
+	is(rate_text(&f, 0.5, text), "1953125 kbytes/sec (16.000 Gbit/s), 0.500-0.562 s",
 	   "the time of a short interval is in milliseconds");
 	f = (struct figures){.host.load = 1e9,
 			     .host.uncertainty = 1e9,
@@ -86,9 +86,9 @@ static void test_rate_text(void)
 			     .bytes = UINT64_MAX,
 			     .seconds = 1e-9,
 			     .host.unsafe = UNSAFE_STEAL};
-	ok(strlen(rate_text(&f, text)) < RATE_STRLEN - 1,
+	ok(strlen(rate_text(&f, NAN, text)) < RATE_STRLEN - 1,
 	   "the longest rate has room in RATE_STRLEN");
-	ok(strlen(interval_text(&f, 1e6, text)) < RATE_STRLEN - 1,
+	ok(strlen(rate_text(&f, 1e6, text)) < RATE_STRLEN - 1,
 	   "the longest interval has room in RATE_STRLEN");
 }
 
@@ -110,7 +110,7 @@ static void print_load(void *arg)
 {
 	const struct figures *f = arg;
 
-	rows_print("load", (struct columns){{&f[0], &f[1]}, {"sender", "receiver"}}, GROUP_LOAD);
+	rows_print("load", GROUP_LOAD, &f[0], &f[1]);
 }
 
 static void test_rows(void)
