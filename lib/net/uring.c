@@ -5,7 +5,6 @@
 #include <sys/syscall.h>
 
 #define DISABLED_FILE "/proc/sys/kernel/io_uring_disabled"
-#define OPS           256 /* more than the kernel has */
 #define PATIENCE_NS   1000000000u
 #define RETRY_NS      10000000u
 
@@ -78,19 +77,6 @@ int uring_open(struct uring *u, unsigned entries, bool deferred)
 int uring_start(struct uring *u)
 {
 	return uring_register(u, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
-}
-
-bool uring_supports(const struct uring *u, unsigned op)
-{
-	union {
-		struct io_uring_probe probe;
-		/* cppcheck-suppress unusedStructMember ; room for the answer */
-		char bytes[sizeof(struct io_uring_probe) + OPS * sizeof(struct io_uring_probe_op)];
-	} m;
-
-	memset(&m, 0, sizeof(m));
-	return uring_register(u, IORING_REGISTER_PROBE, &m, OPS) == 0 && op < m.probe.ops_len &&
-	       (m.probe.ops[op].flags & IO_URING_OP_SUPPORTED) != 0;
 }
 
 int uring_register(const struct uring *u, unsigned op, const void *arg, unsigned n)

@@ -47,9 +47,6 @@ int uring_open(struct uring *u, unsigned entries, bool deferred);
 /* Makes the ring that of the calling thread.  To be called once, before the first uring_enter(). */
 int uring_start(struct uring *u);
 
-/* Whether the kernel knows a request, IORING_OP_*. */
-bool uring_supports(const struct uring *u, unsigned op);
-
 /* io_uring_register(2). */
 int uring_register(const struct uring *u, unsigned op, const void *arg, unsigned n);
 

@@ -50,13 +50,13 @@ double latency_percentile(const struct latency *h, double p)
 	return fmin(class_middle(i), (double)h->max) / 1e9;
 }
 
-uint64_t latency_count(const struct latency *h, double from_ns, double to_ns)
+uint64_t latency_count(const struct latency *h, double ns)
 {
 	uint64_t n = 0;
 	size_t i;
 
 	for (i = 0; i < LATENCY_CLASSES; i++)
-		if (class_middle(i) >= from_ns && class_middle(i) < to_ns)
+		if (class_middle(i) >= ns)
 			n += h->class[i];
 	return n;
 }
@@ -225,8 +225,8 @@ static void hints_text(const struct requests *q)
 	uint64_t delayed, resent;
 
 	latency_merge(&waits, &q->stalled[STALL_DATA]);
-	delayed = latency_count(&waits, 36e6, 60e6);
-	resent = latency_count(&waits, 190e6, INFINITY);
+	delayed = latency_count(&waits, 36e6) - latency_count(&waits, 60e6);
+	resent = latency_count(&waits, 190e6);
 	hint_text("1 s or more", q->stalled[STALL_CONNECTING].n,
 		  "a lost SYN, or a server whose accept queue is full");
 	hint_text("40 to 60 ms", delayed, "a delayed acknowledgement, if not a busy server");

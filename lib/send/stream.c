@@ -105,44 +105,43 @@ void stream_figures(struct stream *st)
  * How a stream fails.
  */
 
-static _Noreturn void die_of_refusal(const struct stream *st, const char *word)
+static void die_if_refused(const struct stream *st, const struct figures *received)
 {
+	const char *word = received->refused;
+
 	if (strcmp(word, REFUSED_FULL) == 0)
 		word = "the server has reached its limit of clients (zcs --max-clients)";
 	else if (strcmp(word, REFUSED_ADDRESS) == 0)
 		word = "the server does not serve this address (zcs --allow)";
-	die("%s: rejected: %s", st->peer, word);
-}
-
-static _Noreturn void die_of_timeout(const struct stream *st)
-{
-	const uint64_t acked = stream_acknowledged(st);
-
-	die("%s: the server accepted no data for %g seconds (--timeout%s) after %" PRIu64 " byte%s",
-	    st->peer, st->opt->timeout, st->opt->pace > 0 ? ", and two segments at --pace" : "",
-	    acked, plural(acked));
+	if (word[0] != '\0')
+		die("%s: rejected: %s", st->peer, word);
 }
 
 /*
- * Dies of what a call on the socket failed with.  A server that rejects a stream sends the reason
- * and closes.  A zcs --reply reads 4 bytes, and closes: what its socket's buffer took is
- * acknowledged.
+ * Dies of what a call on the socket failed with, or one that sends a file.  On a connection that has not
+ * ended that is the file's failure, this kernel's or that of its memory, unless it is of what may be
+ * pinned.  A server that rejects a stream sends the reason and closes.  A zcs --reply reads 4 bytes, and
+ * closes: what its socket's buffer took is acknowledged.
  */
 #define REPLY_ACKED (1024 * 1024)
 
-static _Noreturn void die_of_send(const struct stream *st, int e)
+static _Noreturn void die_of_send(const struct stream *st, const struct file *f)
 {
+	const int e = errno;
 	const bool ended = e == EPIPE || e == ECONNRESET;
 	const uint64_t acked = stream_acknowledged(st);
 	const char *why = strerror(e);
+	struct pollfd p = {.fd = st->sender.sock};
 	char line[RECEIPT_MAX];
-	struct figures f;
+	struct figures received;
 	ssize_t n;
 
+	if (f != NULL && e != ENOBUFS && poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP) == 0)
+		die("%s: -m %s cannot send it: %s", f->name, st->sender.method->name, why);
 	if (ended && !st->opt->raw) {
 		n = recv(st->sender.sock, line, sizeof(line), MSG_DONTWAIT);
-		if (n > 0 && receipt_parse(line, (size_t)n, &f) == NULL && f.refused[0] != '\0')
-			die_of_refusal(st, f.refused);
+		if (n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
+			die_if_refused(st, &received);
 	}
 	if (ended)
 		why = e == EPIPE ? "the server closed the connection"
@@ -153,30 +152,19 @@ static _Noreturn void die_of_send(const struct stream *st, int e)
 	    ended && !st->opt->raw && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }
 
-/*
- * Dies of what a call that sends a file failed with.  On a connection that has not ended that is
- * the file's failure, this kernel's or that of its memory, unless it is of what may be pinned.
- */
-static _Noreturn void die_of_file(const struct stream *st, const struct file *f)
-{
-	struct pollfd p = {.fd = st->sender.sock};
-	const int e = errno;
-
-	if (poll(&p, 1, 0) < 0 || (p.revents & POLLHUP) != 0 || e == ENOBUFS)
-		die_of_send(st, e);
-	errno = e;
-	die_errno("%s: -m %s cannot send it", f->name, st->sender.method->name);
-}
-
 void stream_watch(struct stream *st)
 {
 	const bool waits = st->phase == STREAM_WAITING && !st->opt->raw;
-	const uint64_t progress = stream_acknowledged(st) + st->sender.bytes + st->files;
+	const uint64_t acked = stream_acknowledged(st);
+	const uint64_t progress = acked + st->sender.bytes + st->files;
 
 	/* A file that cannot be read leaves nothing to be acknowledged. */
 	if (progress == st->progress && st->phase != STREAM_DONE &&
 	    (waits || unacknowledged(st) > 0))
-		die_of_timeout(st);
+		die("%s: the server accepted no data for %g seconds (--timeout%s) after %" PRIu64
+		    " byte%s",
+		    st->peer, st->opt->timeout,
+		    st->opt->pace > 0 ? ", and two segments at --pace" : "", acked, plural(acked));
 	st->progress = progress;
 }
 
@@ -210,7 +198,7 @@ static void headers_send(struct stream *st, struct headers *h)
 	while (done < h->len) {
 		n = send(st->sender.sock, h->buf + done, h->len - done, MSG_MORE);
 		if (n < 0 && sender_failed(&st->sender))
-			die_of_send(st, errno);
+			die_of_send(st, NULL);
 		if (n < 0 && sender_stopped(&st->sender))
 			break;
 		done += n > 0 ? (size_t)n : 0;
@@ -236,7 +224,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		st->worker.sock = st->sender.sock;
 		n = sender_send(&st->sender, fd, (off_t)off, len);
 		if (n < 0)
-			die_of_file(st, f);
+			die_of_send(st, f);
 		if (n == len)
 			st->files++;
 		else if (!sender_stopped(&st->sender))
@@ -258,16 +246,11 @@ static void set_cork(const struct stream *st, int on)
 		die_errno("TCP_CORK");
 }
 
-uint32_t warmup_loops(double seconds)
-{
-	return (uint32_t)lround(seconds * 1e9 / WIRE_WARMUP_NS);
-}
-
 /* Sends the whole of the wire, up to the last byte or a stop. */
 static void send_loops(struct stream *st)
 {
 	const struct send_options *opt = st->opt;
-	const uint32_t warmup = warmup_loops(opt->warmup);
+	const uint32_t warmup = (uint32_t)lround(opt->warmup * 1e9 / WIRE_WARMUP_NS);
 	struct headers h = {.len = 0};
 	uint32_t loops = 0;
 	size_t i;
@@ -302,8 +285,8 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 	const char *why = len > 0 ? receipt_parse(buf, len, received) : NULL;
 	const uint64_t left = unacknowledged(st);
 
-	if (len > 0 && why == NULL && received->refused[0] != '\0')
-		die_of_refusal(st, received->refused);
+	if (len > 0 && why == NULL)
+		die_if_refused(st, received);
 	if (closed && left > 0)
 		die("%s: the server closed the connection before it had acknowledged the last "
 		    "%" PRIu64 " byte%s",
@@ -357,7 +340,7 @@ static void finish_receipt(struct stream *st)
 		else if (n < 0 && *st->sender.stop > 0)
 			break;
 		else if (n < 0 && errno != EINTR)
-			die_of_send(st, errno);
+			die_of_send(st, NULL);
 	}
 	take_receipt(st, buf, len, n == 0);
 	end_measuring(st);
@@ -368,10 +351,11 @@ ssize_t stream_discard(const struct stream *st)
 {
 	/* cppcheck-suppress nullPointer ; with MSG_TRUNC there need be no buffer */
 	const ssize_t n = recv(st->sender.sock, NULL, DISCARD_MAX, MSG_DONTWAIT | MSG_TRUNC);
-	const int e = n < 0 ? errno : n == 0 ? sock_get(st->sender.sock, SOL_SOCKET, SO_ERROR) : 0;
 
-	if (e != 0 && e != EAGAIN && e != EINTR)
-		die_of_send(st, e);
+	if (n == 0)
+		errno = sock_get(st->sender.sock, SOL_SOCKET, SO_ERROR);
+	if (n <= 0 && errno != 0 && errno != EAGAIN && errno != EINTR)
+		die_of_send(st, NULL);
 	return n;
 }
 
@@ -415,7 +399,7 @@ void stream_work(void *stream)
 	st->worker.sock = -1;
 	st->phase = STREAM_WAITING;
 	if (shutdown(st->sender.sock, SHUT_WR) != 0 && errno != ENOTCONN)
-		die_of_send(st, errno);
+		die_of_send(st, NULL);
 	tcp_figures_read(st->sender.sock, true, &st->tcp);
 	if (st->opt->raw)
 		finish_raw(st);

@@ -211,19 +211,6 @@ void transfer_run(struct transfer *t)
 	sum_up(t);
 }
 
-/* Closes the first n streams and frees the rest. */
-static void close_streams(struct transfer *t, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++)
-		sender_close(&t->stream[i].sender);
-	free(t->stream);
-	free(t->interval);
-	free(t->result.stream);
-	free(t->result.cpu);
-}
-
 bool transfer_open(struct transfer *t, size_t chunk)
 {
 	const struct send_options *opt = t->opt;
@@ -240,17 +227,12 @@ bool transfer_open(struct transfer *t, size_t chunk)
 		st = &t->stream[i];
 		sock = i == 0 ? target_connect_first(&t->target, r, &st->worker.sock)
 			      : target_connect(&t->target, r, &st->worker.sock);
-		if (r->stop > 0) {
-			if (sock >= 0)
-				close(sock);
-			close_streams(t, i);
+		if (r->stop > 0)
 			return false;
-		}
-		if (sock < 0 && errno == ECONNREFUSED)
-			die("cannot connect to %s port %s: Connection refused: is zcs running there?",
-			    opt->server, opt->port);
 		if (sock < 0)
-			die_errno("cannot connect to %s port %s", opt->server, opt->port);
+			die("cannot connect to %s port %s: %s%s", opt->server, opt->port,
+			    strerror(errno),
+			    errno == ECONNREFUSED ? ": is zcs running there?" : "");
 		st->opt = opt;
 		st->set = t->set;
 		st->peer = t->target.name;
@@ -276,5 +258,12 @@ bool transfer_open(struct transfer *t, size_t chunk)
 
 void transfer_close(struct transfer *t)
 {
-	close_streams(t, t->opt->streams);
+	int i;
+
+	for (i = 0; i < t->opt->streams; i++)
+		sender_close(&t->stream[i].sender);
+	free(t->stream);
+	free(t->interval);
+	free(t->result.stream);
+	free(t->result.cpu);
 }

@@ -82,9 +82,6 @@ ssize_t stream_discard(const struct stream *st);
 /* Stores the figures of a stream that has come to its end into its result. */
 void stream_figures(struct stream *st);
 
-/* Returns how many loops without a file announce a warm-up of `seconds` to the server. */
-uint32_t warmup_loops(double seconds);
-
 struct transfer {
 	const struct send_options *opt;
 	const struct fileset *set;
@@ -104,7 +101,7 @@ struct transfer {
 /*
  * Connects all streams before the first of them sends, so that the server's last client is their
  * last.  `chunk`: bytes of a call, 0 for the method's default.  Dies if one cannot connect;
- * returns false, and nothing is open, if a signal that is caught ended that.
+ * returns false if a signal that is caught ended that, and with it the program.
  */
 bool transfer_open(struct transfer *t, size_t chunk);
 

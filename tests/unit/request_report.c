@@ -109,10 +109,8 @@ static void test_parts(void)
 	for (i = 1; i <= 1000; i++)
 		latency_add(&h, 1000 * i);
 	ok(fabs(ns(&h, 0) / 1000 - 1) <= 0.016, "percentile 0 is the shortest latency");
-	ok(latency_count(&h, 0, INFINITY) == 1000, "a range without ends has all latencies");
-	ok(latency_count(&h, 0, 5e5) + latency_count(&h, 5e5, INFINITY) == 1000,
-	   "two ranges that meet have all latencies");
-	ok(fabs((double)latency_count(&h, 0, 5e5) / 500 - 1) <= 0.04,
+	ok(latency_count(&h, 0) == 1000, "a range without a bound has all latencies");
+	ok(fabs((double)latency_count(&h, 5e5) / 500 - 1) <= 0.04,
 	   "a range has the latencies that are in it");
 	latency_drop_below(&h, 9e5);
 	ok(fabs((double)h.n / 100 - 1) <= 0.3 && h.max == 1000000 && ns(&h, 0) >= 0.9e6,

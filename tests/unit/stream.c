@@ -7,14 +7,6 @@
 
 #include "tests/unit/unit.h"
 
-static void test_warmup_loops(void)
-{
-	ok(warmup_loops(0) == 0, "no warm-up has no loops");
-	ok(warmup_loops(0.1) == 1 && warmup_loops(1) == 10 && warmup_loops(WARMUP_MAX) == 1000,
-	   "a warm-up has ten loops without a file a second");
-	ok(warmup_loops(0.14) == 1 && warmup_loops(0.16) == 2, "a warm-up is rounded to 0.1 s");
-}
-
 /* What was measured lies between two marks; counts of the connection were not 0 at the first. */
 static void test_figures(void)
 {
@@ -253,7 +245,6 @@ static void test_failed_file(void)
 
 int main(void)
 {
-	test_warmup_loops();
 	test_figures();
 	test_interval();
 	test_late();
