@@ -68,12 +68,11 @@ int sock_set_timeout(int fd, double seconds)
 static void set_bufsize_or_die(int fd, int name, const char *what, const char *limit, int want)
 {
 	static atomic_flag warned[2]; /* one for each buffer, however many connections there are */
-	int got = 0;
-	socklen_t len = sizeof(got);
+	int got;
 
-	if (sock_set(fd, SOL_SOCKET, name, want) != 0 ||
-	    getsockopt(fd, SOL_SOCKET, name, &got, &len) != 0)
+	if (sock_set(fd, SOL_SOCKET, name, want) != 0)
 		die_errno("%s buffer of %d bytes", what, want);
+	got = sock_get(fd, SOL_SOCKET, name);
 	if (got / 2 < want && !atomic_flag_test_and_set(&warned[name == SO_SNDBUF]))
 		/* In one write: with warnx(3), lines of two threads were seen mixed. */
 		dprintf(2, "%s: %s buffer: asked for %d bytes, the kernel gave %d (see %s)\n",
@@ -84,12 +83,10 @@ static void set_bufsize_or_die(int fd, int name, const char *what, const char *l
 static void set_dscp_or_die(int fd, int dscp)
 {
 	const bool v4 = sock_set(fd, IPPROTO_IP, IP_TOS, dscp << 2) == 0;
-	const int e = errno;
+	const bool v6 = sock_set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2) == 0;
 
-	if (sock_set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2) != 0 && !v4) {
-		errno = e;
+	if (!v4 && !v6)
 		die_errno("--dscp %d", dscp);
-	}
 }
 
 void sock_set_options_or_die(int fd, const struct sock_options *o)
@@ -204,14 +201,13 @@ void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 /* An ordinary user's share of pipe memory may be used up (pipe(7), fs.pipe-user-pages-soft). */
 int pipe_large(int fd[2], size_t *size)
 {
-	int n, want = PIPE_LARGE;
+	int want = PIPE_LARGE;
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return -1;
 	while (want > 64 * 1024 && fcntl(fd[0], F_SETPIPE_SZ, want) < 0)
 		want /= 2;
-	n = fcntl(fd[0], F_GETPIPE_SZ);
-	*size = n > 0 ? (size_t)n : 4096; /* 4096: a pipe has at least a page */
+	*size = (size_t)fcntl(fd[0], F_GETPIPE_SZ);
 	return 0;
 }
 

@@ -284,6 +284,7 @@ void places_look(struct places *s)
 	pthread_mutex_lock(&s->lock);
 	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	LIST_FOREACH (p, &s->all, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		moved = sock_moved(p->sock);
 		if (moved != p->moved) {
 			p->moved = moved;
@@ -303,8 +304,10 @@ void places_end_streams(struct places *s)
 	struct place *p;
 
 	pthread_mutex_lock(&s->lock);
-	LIST_FOREACH (p, &s->all, link)
+	LIST_FOREACH (p, &s->all, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		shutdown(p->sock, SHUT_RD);
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 
