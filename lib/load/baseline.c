@@ -13,7 +13,7 @@
 
 /* The figures of one CPU's soaker in each window, in the units of struct baseline. */
 struct cpu_windows {
-	struct soak_count last; /* what it had counted when the last window ended */
+	struct load_sample last; /* what it had counted when the last window ended */
 	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
 	double host[WINDOWS_MAX]; /* share that the host took while the soaker had the CPU */
 };
@@ -27,7 +27,7 @@ struct windows {
 	struct cpu_windows cpu[];
 };
 
-/* Begins a measurement of `cpus` CPUs, which windows_end() ends. */
+/* Begins a measurement of `cpus` CPUs; it is to be freed. */
 static struct windows *windows_start(const struct soaker *s, int cpus)
 {
 	struct windows *w = alloc_or_die(1, sizeof(*w) + (size_t)cpus * sizeof(w->cpu[0]),
@@ -50,8 +50,8 @@ struct round {
 static void windows_add(struct windows *w, struct round *r)
 {
 	struct cpu_windows *cpu;
-	struct soak_count to;
-	double length = 0, spin, tasks, turned;
+	struct load_sample to;
+	double length = 0, spin, turns;
 	int i;
 
 	sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
@@ -59,20 +59,19 @@ static void windows_add(struct windows *w, struct round *r)
 	for (i = 0; i < w->cpus; i++) {
 		cpu = &w->cpu[i];
 		soak_count(w->soaker, i, &to);
-		length = (double)(to.ns - cpu->last.ns);
-		spin = seconds_between(cpu->last.spin_ns, to.spin_ns) * 1e9;
-		turned = (double)(to.turns - cpu->last.turns);
-		tasks = seconds_between(cpu->last.tasks_ns, to.tasks_ns) * 1e9 / length;
-		cpu->tasks[w->n] = fmin(1, tasks);
-		cpu->host[w->n] = (double)(to.host_ns - cpu->last.host_ns) / length;
+		length = to.time - cpu->last.time;
+		spin = fmax(0, to.spin - cpu->last.spin);
+		turns = to.work - cpu->last.work;
+		cpu->tasks[w->n] = fmin(1, fmax(0, to.tasks - cpu->last.tasks) / length);
+		cpu->host[w->n] = (to.host - cpu->last.host) / length;
 		cpu->spin[w->n] = spin / length;
-		cpu->speed[w->n] = spin > 0 ? turned * 1e9 / spin : 0;
+		cpu->speed[w->n] = spin > 0 ? turns / spin : 0;
 		cpu->last = to;
-		r->turns += turned * 1e9 / length / CAL_WINDOWS;
+		r->turns += turns / length / CAL_WINDOWS;
 		r->spun += (cpu->spin[w->n] + cpu->host[w->n]) / w->cpus / CAL_WINDOWS;
 		r->tasks += cpu->tasks[w->n] / w->cpus / CAL_WINDOWS;
 	}
-	w->seconds[w->n] = length / 1e9;
+	w->seconds[w->n] = length;
 	w->steal[++w->n] = steal_seconds();
 }
 

@@ -6,26 +6,20 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 		      struct load_sample *each)
 {
 	const struct baseline *b = c->cpu;
-	struct limits_mark limits;
 	struct load_sample one;
-	struct soak_count n;
 	int i;
 
 	soaker_check_or_die(s);
-	soaker_limits(s, &limits); /* before the clock, as it takes some time */
-	*sum = (struct load_sample){.steal = steal_seconds(), .limits = limits};
-	one.steal = sum->steal / c->cpus.n;
+	*sum = (struct load_sample){.steal = 0};
+	soaker_limits(s, &sum->limits); /* before the clock, as it takes some time */
+	sum->steal = steal_seconds();
 	for (i = 0; i < c->cpus.n; i++, b++) {
-		soak_count(s, i, &n);
-		one.ns = n.ns;
-		one.time = (double)n.ns / 1e9;
-		one.spin = (double)n.spin_ns / 1e9 / b->spin;
-		one.work = (double)n.turns / (b->spin * b->speed);
-		one.tasks = (double)n.tasks_ns / 1e9;
-		one.host = (double)n.host_ns / 1e9;
-		one.switches = (double)n.switches;
+		soak_count(s, i, &one);
+		one.spin /= b->spin;
+		one.work /= b->spin * b->speed;
+		one.steal = sum->steal / c->cpus.n;
 		one.limits = sum->limits;
-		sum->ns = n.ns;
+		sum->ns = one.ns;
 		sum->time += one.time;
 		sum->spin += one.spin;
 		sum->work += one.work;

@@ -69,19 +69,6 @@ struct calibration {
 	int64_t taken_ns;  /* when it was measured, of CLOCK_BOOTTIME: below 0 before the boot */
 };
 
-/* The soakers' work up to a moment, in CPU-seconds of the idle machine: of one CPU, or of all. */
-struct load_sample {
-	uint64_t ns;  /* the moment, of raw_ns() */
-	double time;  /* CPU-seconds since the clock's zero */
-	double spin;  /* time spun, over the share that the idle machine lets a soaker spin */
-	double work;  /* turns, over those in a second of the idle machine; of idle time: iowait */
-	double tasks; /* time that other tasks had the CPU */
-	double host;  /* time that the host took while a soaker had the CPU */
-	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
-	double switches;           /* how often a task displaced a soaker */
-	struct limits_mark limits; /* of all CPUs, in every sample */
-};
-
 /*
  * The baseline of a load: a calibration file, the idle machine before and after (OWN), the idle
  * machine at the start or between clients (IDLE), or none: nothing is subtracted (NONE).

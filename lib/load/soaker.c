@@ -209,13 +209,13 @@ static bool yields(const struct yield *y)
 /* The CPU-seconds that other tasks than the soakers have had. */
 static double tasks_seconds(const struct soaker *s)
 {
-	struct soak_count c;
+	struct load_sample c;
 	double sum = 0;
 	int i;
 
 	for (i = 0; i < s->n; i++) {
 		soak_count(s, i, &c);
-		sum += (double)c.tasks_ns / 1e9;
+		sum += c.tasks;
 	}
 	return sum;
 }
@@ -374,29 +374,35 @@ void soaker_limits(const struct soaker *s, struct limits_mark *m)
  * counts are read again if a gap was counted meanwhile, or if the reader lost the CPU; a soaker that
  * is switched out while it counts a gap does not keep the reader for long.
  */
-void soak_count(const struct soaker *s, int i, struct soak_count *c)
+void soak_count(const struct soaker *s, int i, struct load_sample *c)
 {
 	const struct soak_cpu *cpu = &s->cpu[i];
-	uint64_t last, gap, dirty, open;
+	uint64_t ns, last, gap, dirty, open, tasks, host, switches, turns, away;
 	uint32_t changes;
 	int tries = 100;
 
 	do {
 		changes = atomic_load_explicit(&cpu->changes, memory_order_acquire);
-		c->ns = raw_ns();
+		ns = raw_ns();
 		last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
 		gap = atomic_load_explicit(&cpu->gap_ns, memory_order_relaxed);
 		dirty = atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
-		c->tasks_ns = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
-		c->host_ns = atomic_load_explicit(&cpu->host_ns, memory_order_relaxed);
-		c->switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
-		c->turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
+		tasks = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
+		host = atomic_load_explicit(&cpu->host_ns, memory_order_relaxed);
+		switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
+		turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
 		atomic_thread_fence(memory_order_acquire);
 	} while ((changes % 2 != 0 ||
 		  changes != atomic_load_explicit(&cpu->changes, memory_order_relaxed) ||
-		  raw_ns() - c->ns > SOAK_READ_NS) &&
+		  raw_ns() - ns > SOAK_READ_NS) &&
 		 --tries > 0);
-	open = c->ns > last + atomic_load(&cpu->gap_min) ? c->ns - last : 0;
-	c->spin_ns = last != 0 && c->ns > gap + open + dirty ? c->ns - gap - open - dirty : 0;
-	c->tasks_ns = last != 0 ? c->tasks_ns + open : c->ns;
+	open = ns > last + atomic_load(&cpu->gap_min) ? ns - last : 0;
+	away = gap + open + dirty;
+	*c = (struct load_sample){.ns = ns,
+				  .time = (double)ns / 1e9,
+				  .spin = last != 0 && ns > away ? (double)(ns - away) / 1e9 : 0,
+				  .work = (double)turns,
+				  .tasks = (double)(last != 0 ? tasks + open : ns) / 1e9,
+				  .host = (double)host / 1e9,
+				  .switches = (double)switches};
 }

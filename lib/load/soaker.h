@@ -27,14 +27,20 @@ struct lock_holder {
 	char name[64]; /* made up if its process cannot be read */
 };
 
-/* The counts of one soaker up to a moment. */
-struct soak_count {
-	uint64_t ns;       /* the moment, of raw_ns() */
-	uint64_t turns;    /* of the loop */
-	uint64_t spin_ns;  /* time in which the loop turned and did not wait for memory */
-	uint64_t tasks_ns; /* time in which others had the CPU, by the scheduler's clock */
-	uint64_t host_ns;  /* time that the host of a virtual machine took from the soaker */
-	uint64_t switches; /* how often the soaker was switched out */
+/*
+ * What a soaker has done up to a moment, or all of them: counted, or (spin, work) against a baseline in
+ * CPU-seconds of the idle machine.
+ */
+struct load_sample {
+	uint64_t ns;  /* the moment, of raw_ns() */
+	double time;  /* CPU-seconds since the clock's zero */
+	double spin;  /* time in which the loop turned and did not wait for memory */
+	double work;  /* turns; of idle time: iowait */
+	double tasks; /* time that other tasks had the CPU, by the scheduler's clock */
+	double host;  /* time that the host of a virtual machine took from the soaker */
+	double steal; /* time that the host took, as the kernel counts it; of one CPU: the mean */
+	double switches;           /* how often a task displaced a soaker */
+	struct limits_mark limits; /* of all CPUs, in every sample */
 };
 
 /* Seconds to wait for another set of soakers, in which those of a killed program end. */
@@ -72,8 +78,8 @@ pid_t soaker_keeper(const struct soaker *s);
 /* Dies if the soakers have ended: the work that they no longer do would be taken for load. */
 void soaker_check_or_die(const struct soaker *s);
 
-/* Reads what the soaker of the i-th CPU has counted up to now. */
-void soak_count(const struct soaker *s, int i, struct soak_count *c);
+/* Reads what the soaker of the i-th CPU has counted up to now; `steal` and the limits are not of it. */
+void soak_count(const struct soaker *s, int i, struct load_sample *c);
 
 /* Reads what disturbs the soakers.  Any thread may call it. */
 void soaker_limits(const struct soaker *s, struct limits_mark *m);
