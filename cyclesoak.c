@@ -415,7 +415,7 @@ int main(int argc, char **argv)
 	init_program(&stop);
 	die_init(close_report, NULL);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
-	gauge_check_cpus(&opt.gauge);
+	(void)gauge_cpus(&opt.gauge);
 	if (opt.verify != NULL)
 		return verify();
 	if (opt.calibrate) {

@@ -225,7 +225,7 @@ static void read_options(int argc, char **argv)
 	if (first < argc)
 		usage_error("'%s': zcs takes no arguments, only options (try 'zcs --help')",
 			    argv[first]);
-	gauge_check_cpus(&opt.gauge);
+	(void)gauge_cpus(&opt.gauge);
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 }

@@ -504,21 +504,21 @@ static const char *calibration_read_or_die(struct calibration *c, const char *pa
 	return strcmp(machine, c->machine) != 0 ? "was made on another machine or kernel" : NULL;
 }
 
-bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus,
-			     bool needed)
+bool calibration_find_or_die(struct calibration *c, const char *path, bool needed)
 {
-	const char *file = path != NULL ? path : CALIBRATION_FILE, *why = NULL;
+	const char *file = path != NULL ? path : CALIBRATION_FILE, *why;
 	const bool must_fit = path != NULL || needed;
+	const struct cpus cpus = c->cpus;
 
-	if (must_fit || faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-		why = calibration_read_or_die(c, file, cpus);
-		if (why == NULL)
-			return true;
-		if (must_fit)
-			die("%s %s: run 'cyclesoak -C'", file, why);
-		warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
-		free(c->cpu);
-	}
-	*c = (struct calibration){.cpus = *cpus};
+	if (!must_fit && faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	why = calibration_read_or_die(c, file, &cpus);
+	if (why == NULL)
+		return true;
+	if (must_fit)
+		die("%s %s: run 'cyclesoak -C'", file, why);
+	warnx("%s %s: run 'cyclesoak -C'; own baselines are used", file, why);
+	free(c->cpu);
+	*c = (struct calibration){.cpus = cpus};
 	return false;
 }

@@ -4,7 +4,7 @@
  *
  *	calibrate_or_die(&cpus, CALIBRATION_FILE, false, SOAK_WAIT);
  *	...
- *	if (!calibration_find_or_die(&c, NULL, &cpus, false)) {
+ *	if (!calibration_find_or_die(&c, NULL, false)) {
  *		in = instrument_soak(soaker);
  *		in.kind->baseline(&in, &c, 10, NULL);
  *	}
@@ -56,13 +56,13 @@ double baseline_merge(struct calibration *c, const struct calibration *other);
 void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, double wait);
 
 /*
- * Reads the file `path`, or if that is NULL CALIBRATION_FILE, into c, whose cpu[] it allocates.  Dies of
- * a file that is no calibration.  One that does not fit this version, this machine, its kernel or those
- * CPUs is an error, too, if the user has named it or it is needed; otherwise there may be none, and one
- * that does not fit is ignored with a line on stderr.  Then it stores the CPUs only, and returns false.
+ * Reads the file `path`, or if that is NULL CALIBRATION_FILE, into c, whose cpu[] it allocates.  c has
+ * nothing but the CPUs that the file is to be for.  Dies of a file that is no calibration.  One that does
+ * not fit this version, this machine, its kernel or those CPUs is an error, too, if the user has named it
+ * or it is needed; otherwise there may be none, and one that does not fit is ignored with a line on
+ * stderr.  c is then left as it was, and the result is false.
  */
-bool calibration_find_or_die(struct calibration *c, const char *path, const struct cpus *cpus,
-			     bool needed);
+bool calibration_find_or_die(struct calibration *c, const char *path, bool needed);
 
 /*
  * Parses the text of such a file, `len` bytes.  Returns NULL, or what is wrong with the text; c->cpu is

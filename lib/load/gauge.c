@@ -1,22 +1,17 @@
 #include "lib/load/gauge.h"
 
-void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus)
-{
-	cpus_to_soak(setup->n_cpus, &setup->on, cpus);
-}
-
-void gauge_check_cpus(const struct gauge_setup *setup)
+struct cpus gauge_cpus(const struct gauge_setup *setup)
 {
 	struct cpus cpus;
 
-	gauge_cpus(setup, &cpus);
+	cpus_to_soak(setup->n_cpus, &setup->on, &cpus);
+	return cpus;
 }
 
 void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force)
 {
-	struct cpus cpus;
+	const struct cpus cpus = gauge_cpus(setup);
 
-	gauge_cpus(setup, &cpus);
 	calibrate_or_die(&cpus, setup->file, force, setup->wait);
 }
 
@@ -27,13 +22,10 @@ bool gauge_is_wanted(const struct gauge_setup *setup)
 
 void gauge_prepare_or_die(struct gauge *g, const struct gauge_setup *setup)
 {
-	struct cpus cpus;
-
 	*g = (struct gauge){.setup = setup, .drift = NAN};
-	gauge_cpus(setup, &cpus);
-	g->calibration.cpus = cpus;
+	g->calibration.cpus = gauge_cpus(setup);
 	if (setup->soak && !setup->own)
-		calibration_find_or_die(&g->calibration, setup->file, &cpus, setup->never_idle);
+		calibration_find_or_die(&g->calibration, setup->file, setup->never_idle);
 	if (setup->soak)
 		limits_warn();
 }

@@ -59,11 +59,8 @@ struct gauge_mark {
 	struct counters counters;
 };
 
-/* Makes a usage error of CPUs that cannot be measured. */
-void gauge_check_cpus(const struct gauge_setup *setup);
-
-/* The CPUs that are to be measured: cpus_to_soak(). */
-void gauge_cpus(const struct gauge_setup *setup, struct cpus *cpus);
+/* The CPUs that are to be measured.  Those that cannot be are a usage error: cpus_to_soak(). */
+struct cpus gauge_cpus(const struct gauge_setup *setup);
 
 /* Calibrates, by soaking: calibrate_or_die(). */
 void gauge_calibrate_or_die(const struct gauge_setup *setup, bool force);

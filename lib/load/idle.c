@@ -2,14 +2,11 @@
 #include "lib/load/counters.h"
 #include "lib/load/statistics.h"
 
-#define LINE_MOST   256 /* bytes of a CPU's line in /proc/stat: ten numbers */
-#define WINDOWS_MAX 32  /* of a baseline: 5 s have 20 */
+#define WINDOWS_MAX 32 /* of a baseline: 5 s have 20 */
 
 struct idle {
 	struct cpus cpus; /* that are watched, ascending */
 	bool whole;       /* they are all that were online at the start */
-	int fd;           /* of /proc/stat, which is read anew from its beginning each time */
-	size_t size;      /* bytes that its lines of CPUs take at most */
 };
 
 /*
@@ -32,26 +29,26 @@ static void parse_columns(const char *numbers, struct load_sample *s)
 }
 
 /*
- * Stores the samples of that moment from the text of /proc/stat: of all, the sum that the kernel has of
+ * Reads /proc/stat, of which the kernel makes the text at the first call: of all, the sum that it has of
  * them if they are all that are online, as that is exact to one tick, else the sum of their lines.
+ * Where the file cannot be opened (NULL) the sample has no time, and there is no load.
  */
-static void parse(const struct idle *w, const char *text, uint64_t ns, struct load_sample *at)
+static void parse(const struct idle *w, FILE *f, struct load_sample *at)
 {
 	const int n = w->cpus.n;
 	struct load_sample *all = &at[n];
-	const char *line, *end;
+	const uint64_t begun = raw_ns();
+	uint64_t ns = 0;
 	int i, id, online = 0;
-	char *numbers;
+	char line[256], *numbers;
 
 	for (i = 0; i <= n; i++)
-		at[i] = (struct load_sample){.ns = ns,
-					     .time = (i < n ? 1 : n) * ((double)ns / 1e9),
-					     .spin = NAN,
-					     .work = NAN,
-					     .steal = NAN};
+		at[i] = (struct load_sample){.spin = NAN, .work = NAN, .steal = NAN};
 	i = 0;
-	for (line = text; strncmp(line, "cpu", 3) == 0 && (end = strchr(line, '\n')) != NULL;
-	     line = end + 1) {
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL && strncmp(line, "cpu", 3) == 0) {
+		/* The kernel reads its own clock about in the middle. */
+		if (ns == 0)
+			ns = begun + (raw_ns() - begun) / 2;
 		if (line[3] == ' ') {
 			if (w->whole)
 				parse_columns(line + 3, all);
@@ -75,21 +72,20 @@ static void parse(const struct idle *w, const char *text, uint64_t ns, struct lo
 		all->limits.now |= UNSAFE_CPU_OFFLINE;
 	if (w->whole && online > n)
 		all->limits.now |= UNSAFE_CPU_ONLINE;
-	for (i = 0; i < n; i++)
+	for (i = 0; i <= n; i++) {
+		at[i].ns = ns;
+		at[i].time = (i < n ? 1 : n) * ((double)ns / 1e9);
 		at[i].limits = all->limits;
+	}
 }
 
 static void read_all(const struct idle *w, struct load_sample *at)
 {
-	char *text = alloc_or_die(1, w->size + 1, "/proc/stat");
-	const uint64_t before = raw_ns();
-	const ssize_t n = TEMP_FAILURE_RETRY(pread(w->fd, text, w->size, 0));
-	/* The kernel reads its own clock about in the middle. */
-	const uint64_t ns = before + (raw_ns() - before) / 2;
+	FILE *f = fopen("/proc/stat", "re");
 
-	text[n > 0 ? n : 0] = '\0';
-	parse(w, text, ns, at);
-	free(text);
+	parse(w, f, at);
+	if (f != NULL)
+		fclose(f);
 }
 
 /* Allocates room for n readings. */
@@ -173,32 +169,20 @@ static bool is_measured(const struct idle *w, char why[DIE_MAX])
 	return false;
 }
 
-static void close_watch(struct idle *w)
-{
-	if (w->fd >= 0)
-		close(w->fd);
-	free(w);
-}
-
 struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX])
 {
 	struct idle *w = alloc_or_die(1, sizeof(*w), "idle time");
-	const long online = sysconf(_SC_NPROCESSORS_ONLN);
 	cpu_mask bound;
 	bool measured;
 
 	w->cpus = *cpus;
-	w->whole = cpus->n == online;
-	w->size = (size_t)(online + 1) * LINE_MOST;
-	w->fd = open_retry("/proc/stat", O_RDONLY);
-	if (w->fd < 0)
-		snprintf(why, DIE_MAX, "/proc/stat: %s", strerror(errno));
+	w->whole = cpus->n == sysconf(_SC_NPROCESSORS_ONLN);
 	sched_getaffinity(0, sizeof(bound), bound);
-	measured = w->fd >= 0 && is_measured(w, why);
+	measured = is_measured(w, why);
 	sched_setaffinity(0, sizeof(bound), bound);
 	if (measured)
 		return w;
-	close_watch(w);
+	free(w);
 	return NULL;
 }
 
@@ -332,7 +316,7 @@ static void sample(const struct instrument *in, const struct calibration *c,
 
 static void close_instrument(struct instrument *in)
 {
-	close_watch(in->idle);
+	free(in->idle);
 }
 
 struct instrument instrument_idle(struct idle *w)

@@ -358,7 +358,7 @@ void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_
 	bool odd;
 
 	*e = (struct evidence){.steal = NAN};
-	gauge_cpus(setup, &v.cpus);
+	v.cpus = gauge_cpus(setup);
 	find_sibling(v.cpus.id[0], &v.sibling);
 	e->cpus = v.cpus.n;
 	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);

@@ -349,7 +349,7 @@ int options_parse(struct send_options *opt, int argc, char **argv)
 	*opt = (struct send_options){.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}};
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt);
 	file = argv + first;
-	gauge_check_cpus(&opt->gauge);
+	(void)gauge_cpus(&opt->gauge);
 	if (!opt->calibrate)
 		settle(opt, *file != NULL);
 	for (; *file != NULL; file++)

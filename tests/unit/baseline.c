@@ -195,11 +195,10 @@ static void test_odd(void)
 
 static void load_or_die(void *path)
 {
-	struct calibration c;
-	struct cpus cpus;
+	struct calibration c = {.cpu = NULL};
 
-	cpus_online(&cpus);
-	calibration_find_or_die(&c, path, &cpus, false);
+	cpus_online(&c.cpus);
+	calibration_find_or_die(&c, path, false);
 }
 
 /* No machine has CPU 8191 and no other. */
