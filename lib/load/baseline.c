@@ -116,15 +116,17 @@ static void machine_deviations(const struct windows *w, int first, int n, struct
 	mean_of_middle(spin, n, &mean, &c->all.spin_sd);
 }
 
-/* The share of the machine that other tasks had. */
-static double mean_tasks(const struct calibration *c)
+/* Stores the means of the CPUs' shares. */
+static void store_means(struct calibration *c)
 {
-	double tasks = 0;
 	int i;
 
-	for (i = 0; i < c->cpus.n; i++)
-		tasks += c->cpu[i].tasks / c->cpus.n;
-	return tasks;
+	c->all.tasks = c->all.spin = 0;
+	for (i = 0; i < c->cpus.n; i++) {
+		c->all.tasks += c->cpu[i].tasks / c->cpus.n;
+		c->all.spin += c->cpu[i].spin / c->cpus.n;
+	}
+	c->others = c->all.tasks;
 }
 
 /* Stores the baselines of the last n windows into c, whose cpu[] it allocates. */
@@ -147,7 +149,7 @@ static void windows_store(struct windows *w, int n, struct calibration *c)
 		mean_of_middle(w->cpu[i].speed + first, n, &b->speed, &b->speed_sd);
 		c->total += (1 - b->tasks) * b->spin * b->speed;
 	}
-	c->others = mean_tasks(c);
+	store_means(c);
 }
 
 int baseline_windows(double seconds)
@@ -239,11 +241,14 @@ double baseline_merge(struct calibration *c, const struct calibration *other)
 		b->step = hypot(b->step, o->step) / 2;
 	}
 	c->all.step = hypot(c->all.step, other->all.step) / 2;
-	c->all.drift = other->all.tasks - c->all.tasks;
-	c->all.tasks += c->all.drift / 2;
+	if (c->lines > 0)
+		drift = other->all.tasks - c->all.tasks;
+	c->all.drift = drift;
+	c->all.tasks = (c->all.tasks + other->all.tasks) / 2;
+	c->all.spin = (c->all.spin + other->all.spin) / 2;
 	c->all.tasks_sd = hypot(c->all.tasks_sd, other->all.tasks_sd) / sqrt(2);
 	c->all.spin_sd = fmax(fmax(c->all.spin_sd, other->all.spin_sd), fabs(drift) / 2);
-	return c->lines > 0 ? c->all.drift : drift;
+	return drift;
 }
 
 /* The index of the first CPU without a baseline, as something else held it whole; -1: all have one. */
@@ -445,7 +450,7 @@ static const char *lines_parse(char *text, struct calibration *c)
 	for (i = 0; i < c->cpus.n; i++)
 		if (!cpu_parse(next_value(&text, "cpu "), c->cpus.id[i], &c->cpu[i]))
 			return "lacks a CPU";
-	c->others = mean_tasks(c);
+	store_means(c);
 	return NULL;
 }
 

@@ -31,25 +31,6 @@ void load_sample_read(const struct soaker *s, const struct calibration *c, struc
 	}
 }
 
-/* The baseline of one CPU, or if i < 0 that of the mean of all. */
-static struct baseline baseline_of(const struct calibration *c, int i)
-{
-	struct baseline mean = c->all;
-	int k;
-
-	if (i >= 0)
-		return c->cpu[i];
-	if (c->lines > 0)
-		return mean;
-	mean.tasks = mean.spin = mean.drift = 0;
-	for (k = 0; k < c->cpus.n; k++) {
-		mean.tasks += c->cpu[k].tasks / c->cpus.n;
-		mean.spin += c->cpu[k].spin / c->cpus.n;
-		mean.drift += c->cpu[k].drift / c->cpus.n;
-	}
-	return mean;
-}
-
 #define MIN_RAN 0.1 /* share of the time: soakers that ran for less saw too little of the host */
 
 double host_took(double seen, double counted, double spin, double total, double *doubt)
@@ -168,7 +149,7 @@ void load_init(struct load *l)
 void load_between(const struct calibration *c, const struct load_sample *from,
 		  const struct load_sample *to, int i, struct load *l)
 {
-	const struct baseline b = baseline_of(c, i);
+	const struct baseline b = i < 0 ? c->all : c->cpu[i];
 	const double total = to->time - from->time;
 	bool is_below_zero;
 

@@ -5,6 +5,21 @@
 #include "lib/load/keeper.h"
 #include "tests/unit/unit.h"
 
+/* load_between() with the means of the CPUs' baselines, as a baseline has them. */
+static void between(const struct calibration *c, const struct load_sample *from,
+		    const struct load_sample *to, int i, struct load *l)
+{
+	struct calibration with = *c;
+	int k;
+
+	for (k = 0; k < c->cpus.n; k++) {
+		with.all.tasks += c->cpu[k].tasks / c->cpus.n;
+		with.all.spin += c->cpu[k].spin / c->cpus.n;
+		with.all.drift += c->cpu[k].drift / c->cpus.n;
+	}
+	load_between(&with, from, to, i, l);
+}
+
 /* What disturbed the soakers of two CPUs. */
 static void test_disturbed(void)
 {
@@ -15,20 +30,20 @@ static void test_disturbed(void)
 
 	to.spin = to.work = 3;
 	to.limits = (struct limits_mark){.now = UNSAFE_CLOCK_SLOW, .moved = 1, .stops = 1};
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25) && l.cpus == 2 &&
 		   l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_SOAKER_MOVED | UNSAFE_SOAKER_STOPPED),
 	   "the load of a time in which soakers were moved or stopped is unsafe");
 	from.limits = to.limits;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(l.unsafe == UNSAFE_CLOCK_SLOW,
 	   "what happened before a measurement makes no load unsafe, what still holds does");
 	to.limits.lost = 1;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(isnan(l.load) && l.unsafe == (UNSAFE_CLOCK_SLOW | UNSAFE_CPU_OFFLINE),
 	   "a time in which a CPU went offline has no load, and the reason");
 	from.limits = to.limits;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25) && l.unsafe == UNSAFE_CLOCK_SLOW, "the time after it has one");
 }
 
@@ -58,24 +73,24 @@ static void test_formulas(void)
 
 	two_cpus_init(&t);
 	t.to.spin = t.to.work = 0.98 * 4; /* all that is left beside the mean tasks */
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.load, 0) && near(l.slowed, 0) && l.seconds == 2 && near(l.uncertainty, 0.0015),
 	   "an idle machine has no load");
 	t.to.spin = 2;
 	t.to.work = 1.5;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	/* 0.85 of the time was left on the idle machine, and 0.8 were it slowed by a quarter. */
 	ok(near(l.load, 0.98 - 0.5 * 0.85 / 0.8) && near(l.slowed, 0.25),
 	   "half of the time is taken, and the rest is slowed by a quarter");
-	load_between(&t.c, &t.from, &one, 1, &l);
+	between(&t.c, &t.from, &one, 1, &l);
 	ok(near(l.load, 0.97) && l.slowed == 0, "one CPU that is wholly taken");
-	load_between(&t.c, &t.to, &t.to, -1, &l);
+	between(&t.c, &t.to, &t.to, -1, &l);
 	ok(isnan(l.load), "no time has no load");
-	load_between(&t.c, &t.to, &t.from, -1, &l);
+	between(&t.c, &t.to, &t.from, -1, &l);
 	ok(isnan(l.load) && l.seconds == 0, "samples in the wrong order have no load");
 	t.to.spin = t.to.work = 0;
 	t.from.tasks = 0.001;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(l.tasks == 0, "the share of tasks is never below 0");
 }
 
@@ -87,7 +102,7 @@ static void test_wake_ups(void)
 	two_cpus_init(&t);
 	t.to.spin = t.to.work = 2;
 	t.to.switches = 100000;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.load, 0.48) && near(l.switches, 50000),
 	   "wake-ups are counted, and nothing is subtracted for them");
 }
@@ -100,18 +115,18 @@ static void test_host(void)
 	two_cpus_init(&t);
 	t.to.spin = t.to.work = 2;
 	t.to.host = 0.1;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.load, 0.48), "where the kernel counts no steal, no host took time");
 	t.from.steal = 7;
 	t.to.steal = 7.19;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.load, 0.48 - 0.2 / 4), "the host took what the soakers saw, in proportion");
 	t.to.steal = 7.1;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.load, 0.48 - 0.11 / 4),
 	   "the host took a tick more than the kernel counted at most");
 	t.to.host = 1;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.load, 0.48 - 0.1 / 4),
 	   "the host took no more than was counted, whatever soakers saw");
 }
@@ -125,14 +140,14 @@ static void test_below_zero(void)
 	struct load l;
 
 	to.spin = to.work = 2 * 1.04;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, -0.04) && l.unsafe == 0, "a load a little below 0 is safe");
 	to.spin = to.work = 2 / 0.3;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_CALIBRATION,
 	   "a load far below 0 is none, and has that reason");
 	c.all.spin_sd = 5;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(l.load < -2 && l.unsafe == 0, "a load far below 0 that is as uncertain is safe");
 }
 
@@ -146,20 +161,20 @@ static void test_busy_baseline(void)
 	t.to.spin = t.to.work = 2;
 	t.b[0].tasks = 0.55;
 	t.c.others = 0.29;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(!isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY,
 	   "a baseline of which tasks had 29 %% makes a load unsafe");
 	t.b[0].tasks = 0.58;
 	t.c.others = 0.305;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(isnan(l.load) && isnan(l.uncertainty) && l.unsafe == UNSAFE_BASELINE_BUSY,
 	   "a baseline of which tasks had more than 30 %% leaves no load, and the reason");
-	load_between(&t.c, &t.from, &t.to, 1, &l);
+	between(&t.c, &t.from, &t.to, 1, &l);
 	ok(isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY,
 	   "nor has a single CPU a load then, but the reason");
 	t.b[0].tasks = 0;
 	t.c.others = 0.31;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(isnan(l.load) && l.unsafe == UNSAFE_BASELINE_BUSY && near(l.others, 0.31),
 	   "one of two baselines of which tasks had more than 30 %% leaves no load");
 }
@@ -173,7 +188,7 @@ static void test_drift(void)
 	t.to.spin = t.to.work = 2;
 	t.b[0].drift = -0.3;
 	t.b[1].drift = -0.08;
-	load_between(&t.c, &t.from, &t.to, -1, &l);
+	between(&t.c, &t.from, &t.to, -1, &l);
 	ok(near(l.uncertainty, 0.19 / 2),
 	   "half of the interval is half of the drift of the baselines at least");
 }
@@ -189,23 +204,23 @@ static void test_steal(void)
 
 	to.spin = to.work = 1.5;
 	to.steal = 7.2;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25 - (0.2 - tick) / 2) && near(l.uncertainty, hypot(0.003, tick / 2)),
 	   "what no soaker saw of the host is uncertain by a tick");
 	from.steal = NAN;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25), "without a first reading of the host's time nothing is subtracted");
 	from.steal = 7;
 	to.steal = NAN;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25), "without a last reading of the host's time nothing is subtracted");
 	to.steal = 3;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, 0.25),
 	   "where the counter of the host's time stepped back nothing is subtracted");
 	to.steal = 8;
 	to.spin = to.work = 2;
-	load_between(&c, &from, &to, -1, &l);
+	between(&c, &from, &to, -1, &l);
 	ok(near(l.load, -tick / 2), "the host took no time in which the soakers spun");
 }
 
@@ -234,25 +249,25 @@ static void test_bursts(void)
 	one_cpu_init(&o);
 	o.c.all.tasks_sd = 0.01;
 	o.c.windows = 16;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.uncertainty, hypot(0.006, hypot(t / 2, t / 4))),
 	   "in 1 s the bursts of tasks are worth half of those in a window of a quarter");
 	ok(near(l.shared, 0.006), "what its own baselines do not know varies between runs");
 	o.to.time = 101;
 	o.to.spin = o.to.work = 100;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.uncertainty, hypot(0.00006, hypot(t / 20, t / 4))),
 	   "the error of a baseline of 16 windows does not shrink with the length of the run");
 	o.c.shared = true;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.shared, hypot(0.00006, t / 4)), "all loads share the error of a file's baseline");
 	o.from = (struct load_sample){.time = 1.9, .spin = 0.9, .work = 0.9};
 	o.to = (struct load_sample){.time = 2, .spin = 1, .work = 1};
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.uncertainty, hypot(0.06, hypot(t, t / 4))),
 	   "in less than a window the bursts of tasks are no more than in one");
 	o.c.all.spin_sd = 0.1;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.shared, hypot(hypot(0.06, 0.2), t / 4)),
 	   "all loads share the error of the share that soakers spin, too");
 }
@@ -266,26 +281,26 @@ static void test_slowing(void)
 
 	one_cpu_init(&o);
 	o.to.work = 0.8;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.slowed, 0.2) && near(l.uncertainty, 0.006),
 	   "where no host takes time a slowing makes no load uncertain");
 	o.from.steal = o.to.steal = 7;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.uncertainty, hypot(hypot(0.006, 0.02), 0)) && near(l.shared, l.uncertainty),
 	   "where the host takes time a tenth of the slowing is uncertain");
 	o.to.work = 0.2;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.uncertainty, hypot(0.006, 0.05)),
 	   "a slowing of more than half is no more uncertain than that");
 	o.to.work = o.to.spin = 0.5;
 	o.from.steal = 0.1;
 	o.to.steal = 0.3;
 	o.to.host = 0.1;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.load, 0.5 - 0.2) && near(l.uncertainty, hypot(0.006, tick)),
 	   "the host's time is subtracted from its first second on");
 	o.to.host = 0.2 * 1.1 + tick + 1e-6;
-	load_between(&o.c, &o.from, &o.to, -1, &l);
+	between(&o.c, &o.from, &o.to, -1, &l);
 	ok(near(l.load, 0.5 - 0.2),
 	   "what soakers saw beyond the count of the host was not the host");
 }
@@ -307,7 +322,7 @@ static void test_many_cpus(void)
 		to.time = 3 * n;
 		to.spin = 3 * n * (0.999 - 0.012);
 		to.work = 0.8 * to.spin;
-		load_between(&c, &from, &to, -1, &l);
+		between(&c, &from, &to, -1, &l);
 		ok(fabs(l.load - 0.012) < 0.0005 && l.uncertainty < 0.001,
 		   "a load of 1.2%% of %d CPUs is known to a tenth of a point", n);
 	}
@@ -322,7 +337,7 @@ static void test_one_cpu(void)
 	two_cpus_init(&t);
 	t.from.time = 0;
 	t.to = (struct load_sample){.time = 2, .spin = 1, .work = 1};
-	load_between(&t.c, &t.from, &t.to, 0, &l);
+	between(&t.c, &t.from, &t.to, 0, &l);
 	ok(near(l.load, 0.99 - 0.5) && l.seconds == 2 && l.cpus == 1,
 	   "one CPU has the seconds and the baseline that are its own");
 }

@@ -25,6 +25,7 @@ static void test_host(void)
 
 	g->calibration.cpus.n = 1;
 	g->calibration.cpu = &b;
+	g->calibration.all = b;
 	r.begin.counters.ns = 1000000000;
 	r.end.counters.ns = 3000000000;
 	r.end.counters.total.interrupts = 500;

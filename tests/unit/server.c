@@ -25,6 +25,7 @@ static void server_init(bool json, bool measured)
 	x.meter.gauge.instrument.kind = &kind;
 	x.meter.gauge.calibration.cpus.n = 1;
 	x.meter.gauge.calibration.cpu = &baseline;
+	x.meter.gauge.calibration.all = baseline;
 	pthread_mutex_init(&x.report.lock, NULL);
 	strcpy(client[0].interface, "lo");
 	strcpy(client[1].interface, "lo");
