@@ -137,7 +137,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 	const struct plan_run *r;
 	int i, k, rounds;
 
-	while (plan->rounds < plan->capacity && error == NULL && run.stop <= 0) {
+	while (plan->rounds < opt.compare.rounds && error == NULL && run.stop <= 0) {
 		rounds = plan->rounds;
 		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {
 			i = plan_turn(plan, k);
@@ -146,7 +146,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			opt.streams = (int)r->streams;
 			run_gauge(&run, strcmp(r->instrument, LOAD_BY_SOAKING) == 0);
 			name_run(plan, i);
-			report_run(rep, plan->added + 1, plan->capacity * plan->n);
+			report_run(rep, plan->added + 1, opt.compare.rounds * plan->n);
 			error = send_once(rep, set, plan, i, why);
 		}
 		/* A signal may have come when a round was complete. */

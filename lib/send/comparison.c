@@ -45,18 +45,14 @@ static const char *name_of(const struct plan_run *run, unsigned parts, char buf[
 	return buf + strspn(buf, ", ");
 }
 
-static const char *run_name(const struct plan *p, int i, char buf[NAME])
-{
-	return name_of(&p->run[i], differing_in(p), buf);
-}
-
 const char *comparison_run_place(const struct plan *p, int i, char buf[COMPARISON_PLACE])
 {
 	char name[NAME];
 
 	snprintf(buf, COMPARISON_PLACE, "round %d", p->rounds + 1);
 	if (p->n > 1)
-		string_append(buf, COMPARISON_PLACE, ", %s", run_name(p, i, name));
+		string_append(buf, COMPARISON_PLACE, ", %s",
+			      name_of(&p->run[i], differing_in(p), name));
 	return buf;
 }
 
@@ -116,7 +112,7 @@ static const char *label(const struct comparison *c, const struct plan *p, int i
 {
 	char name[NAME];
 
-	snprintf(buf, FIGURE, "%s%s", run_name(c->plan, i, name),
+	snprintf(buf, FIGURE, "%s%s", name_of(&c->plan->run[i], differing_in(c->plan), name),
 		 c->before == NULL ? ""
 		 : p == c->before  ? " before"
 				   : " now");

@@ -12,8 +12,9 @@ void plan_open(struct plan *p, int runs, int rounds)
 	double *figures = alloc_or_die(n * (size_t)rounds, sizeof(*figures), "a plan");
 	size_t k;
 
-	*p = (struct plan){.n = runs, .capacity = rounds};
+	*p = (struct plan){.n = runs};
 	p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
+	set_unknown(figures, n * (size_t)rounds * sizeof(*figures));
 	for (k = 0; k < n; k++)
 		p->run[k / PLAN_FIGURES].figure[k % PLAN_FIGURES] = figures + k * (size_t)rounds;
 }
@@ -282,14 +283,13 @@ static bool is_precise_now(const struct plan *p, double share)
 	bool known = false;
 	int i, k;
 
-	for (i = 0; i < p->n; i++) {
-		for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++) {
+	for (k = 0; k < 3 && !(costs[k] == PLAN_RATE && known); k++)
+		for (i = 0; i < p->n; i++) {
 			e = plan_mean(p, i, costs[k]);
 			known |= !isnan(e.value);
 			if (!isnan(e.value) && !(statistics_half(&e) <= share * fabs(e.value)))
 				return false;
 		}
-	}
 	return true;
 }
 

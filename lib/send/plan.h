@@ -68,13 +68,13 @@ struct plan {
 	struct plan_run *run;
 	int n;                           /* runs of a round */
 	int rounds;                      /* that are complete */
-	int capacity;                    /* rounds at most */
 	int added;                       /* runs, also of a round that is not complete */
 	int unsafe_runs[UNSAFE_REASONS]; /* those of them that it made unsafe, at either end */
 	char setting[PLAN_SETTINGS][PLAN_TEXT]; /* empty: not known, or none */
 	struct plan *earlier;                   /* the session before, of the same plan, or NULL */
 };
 
+/* Makes a plan of `rounds` rounds at most, in which no figure is known yet. */
 void plan_open(struct plan *p, int runs, int rounds);
 void plan_close(struct plan *p);
 

@@ -129,27 +129,28 @@ void saved_append_or_die(const struct saved *s, struct plan *p, const char *path
  * Reading.
  */
 
-/* Stores a field; false if it is not what the column has, or no host can have measured it. */
+/*
+ * Stores a field, unless it is not known; false if it is not what the column has, or no host can have
+ * measured it.
+ */
 static bool parse_field(const char *text, const struct column *c, void *field)
 {
-	const bool is_known = strcmp(text, "-") != 0;
 	const struct figure *figure = c->kind == FIGURE ? figure_of(c) : NULL;
-	const enum figure_kind kind = figure != NULL ? figure->kind : FIGURE_COUNT;
 	double value;
 	char *end;
 
+	if (strcmp(text, "-") == 0)
+		return true;
 	if (c->kind == WORD || c->kind == SETTING) {
-		snprintf(field, c->kind == WORD ? PLAN_WORD : PLAN_TEXT, "%s",
-			 is_known ? text : "");
+		snprintf(field, c->kind == WORD ? PLAN_WORD : PLAN_TEXT, "%s", text);
 		make_printable(field);
 		return true;
 	}
 	if (c->kind == REASONS)
-		return !is_known || limits_parse(text, field);
+		return limits_parse(text, field);
 	value = strtod(text, &end) / (figure != NULL ? figure_factor(figure) : 1);
-	if (figure != NULL && !is_known)
-		value = NAN;
-	else if (end == text || *end != '\0' || !figure_is_possible(kind, value))
+	if (end == text || *end != '\0' ||
+	    !figure_is_possible(figure != NULL ? figure->kind : FIGURE_COUNT, value))
 		return false;
 	if (figure != NULL)
 		*(double *)field = value;
@@ -162,7 +163,7 @@ static bool parse_field(const char *text, const struct column *c, void *field)
 static bool parse_lines(char *text, int lines, struct plan *p)
 {
 	char *line, *field;
-	uint64_t round;
+	uint64_t round = 0;
 	int i, k;
 
 	for (i = 0; i < lines; i++) {

@@ -12,7 +12,7 @@ static char printed[16384];
 static void plan_init(void)
 {
 	static const double rate[2][2] = {{1000, 2000}, {2000, 1000}};
-	int i, round;
+	int i, k, round;
 
 	plan_open(&plan, 2, 2);
 	plan.rounds = 2;
@@ -21,6 +21,8 @@ static void plan_init(void)
 		plan.run[i].chunk = 65536;
 		plan.run[i].streams = (uint64_t)1 << i;
 		for (round = 0; round < 2; round++) {
+			for (k = 0; k < PLAN_FIGURES; k++)
+				plan.run[i].figure[k][round] = 0;
 			plan.run[i].figure[PLAN_RATE][round] = rate[i][round];
 			plan.run[i].figure[PLAN_LOAD][round] = 0.5;
 			plan.run[i].figure[PLAN_COST][round] = 1e6 / rate[i][round];
