@@ -86,14 +86,15 @@ static void count_failure(struct requester *q, int e)
 {
 	struct request_run *rr = q->rr;
 	const int kind = requests_count_failure(&q->counts, e);
+	/* To wait for one that times out was long enough. */
+	const int failed = kind == FAIL_TIMEOUT ? HOPELESS : 1;
 
 	if (kind == FAIL_PORTS || e == EMFILE || e == ENOBUFS)
 		sleep_ns(BACKOFF_NS);
 	if (rr->succeeded)
 		return;
 	rr->error = e;
-	/* To wait for one that times out was long enough. */
-	if ((rr->failures += kind == FAIL_TIMEOUT ? HOPELESS : 1) >= HOPELESS)
+	if (atomic_fetch_add(&rr->failures, failed) + failed >= HOPELESS)
 		run_stop(rr->run, TIME_UP);
 }
 
