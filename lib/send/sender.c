@@ -121,24 +121,20 @@ static ssize_t step_splice(struct sender *s, int fd, off_t off, uint64_t len)
 /*
  * MSG_ZEROCOPY (Documentation/networking/msg_zerocopy.rst).  The kernel owns a buffer until it has
  * completed every send of it, so the sender fills a ring of buffers.  The kernel numbers the sends from
- * 0, and each has the buffer of its number modulo `slots`.
+ * 0, as `next` does.
  */
-struct zerocopy {
-	uint32_t sends;
-	bool busy[SLOTS_MAX]; /* whether the send of each buffer is not completed */
-};
 
 /* Marks the sends `lo` to `hi` as completed. */
 static void complete(struct sender *s, uint32_t lo, uint32_t hi, bool copied)
 {
-	struct zerocopy *z = s->ring;
 	uint32_t id;
 
-	for (id = lo; id != hi + 1; id++) {
-		s->zerocopy.copied += copied && z->busy[id % s->slots];
-		s->zerocopy.incomplete -= z->busy[id % s->slots];
-		z->busy[id % s->slots] = false;
-	}
+	for (id = lo; id != hi + 1; id++)
+		if (s->owner[id % s->slots] != 0) {
+			s->owner[id % s->slots] = 0;
+			s->zerocopy.copied += copied;
+			s->zerocopy.incomplete--;
+		}
 }
 
 bool sender_reap(struct sender *s)
@@ -180,16 +176,15 @@ static void zerocopy_await(struct sender *s)
  */
 static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	struct zerocopy *z = s->ring;
-	const unsigned slot = z->sends % s->slots;
+	const unsigned slot = s->next % s->slots;
 	char *buf = s->buf + slot * s->chunk;
 	ssize_t size, n;
 
-	if (z->busy[slot])
+	if (s->owner[slot] != 0)
 		sender_reap(s);
-	while (z->busy[slot] && !sender_stopped(s))
+	while (s->owner[slot] != 0 && !sender_stopped(s))
 		zerocopy_await(s);
-	if (z->busy[slot])
+	if (s->owner[slot] != 0)
 		return 0;
 	size = n = pread(fd, buf, at_most(len, s->chunk), off);
 	while (size > 0 && (n = send(s->sock, buf, (size_t)size, MSG_ZEROCOPY)) < 0 &&
@@ -199,8 +194,8 @@ static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 			return 0;
 	}
 	if (n > 0) {
-		z->busy[slot] = true;
-		z->sends++;
+		s->owner[slot] = 1;
+		s->next++;
 		s->zerocopy.sends++;
 		s->zerocopy.incomplete++;
 	}
@@ -209,7 +204,6 @@ static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 
 static void zerocopy_open(struct sender *s)
 {
-	s->ring = alloc_or_die(1, sizeof(struct zerocopy), "-m zerocopy");
 	if (sock_set(s->sock, SOL_SOCKET, SO_ZEROCOPY, 1) != 0)
 		die_errno("-m zerocopy: SO_ZEROCOPY");
 }

@@ -40,6 +40,9 @@ struct window {
 	int fd;
 };
 
+#define SLOTS_MAX 64  /* buffers of a sender */
+#define WAIT_MS   100 /* how long one wait for a completion takes at most */
+
 struct sender {
 	const struct send_method *method;
 	int sock;
@@ -52,13 +55,13 @@ struct sender {
 	int pipe[2];
 	struct window window;
 	unsigned slots;                   /* buffers of that size in buf */
-	struct zerocopy_figures zerocopy; /* what became of the sends from them */
-	void *ring;                       /* of MSG_ZEROCOPY, or of uring.c */
+	uint32_t next;                    /* the one that is filled next, modulo `slots` */
+	uint64_t owner[SLOTS_MAX];        /* the send that still needs each of them; 0: none */
+	struct zerocopy_figures zerocopy; /* what became of these sends */
+	void *ring;                       /* of uring.c */
 };
 
-#define SLOTS_MAX 64   /* buffers of a sender */
-#define WAIT_MS   100  /* how long one wait for a completion takes at most */
-#define TIME_UP   (-1) /* a sender stops because its time is over; a positive value is a signal */
+#define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
 
 /* Returns the method that -m names.  A name that no method has is a usage error. */
 const struct send_method *method_named(const char *name);

@@ -18,10 +18,7 @@
  */
 struct uring_sender {
 	struct uring ring;
-	bool started;  /* the ring belongs to the stream's thread, and the buffers are registered */
-	unsigned next; /* the buffer that is filled next */
-	/* The send of each buffer whose notification is to come; 0: none, the buffer is free. */
-	uint64_t owner[SLOTS_MAX];
+	bool started; /* the ring belongs to the stream's thread, and the buffers are registered */
 	/* The chain under way, a read and a send for each part, and its number, from 1. */
 	uint64_t chain;
 	unsigned complete; /* requests that are done */
@@ -32,7 +29,7 @@ static uint64_t id_of(const struct sender *s, unsigned index)
 {
 	const struct uring_sender *r = s->ring;
 
-	return index | (uint64_t)((r->next + index / 2) % s->slots) << INDEX_BITS |
+	return index | (uint64_t)((s->next + index / 2) % s->slots) << INDEX_BITS |
 	       r->chain << CHAIN_SHIFT;
 }
 
@@ -47,7 +44,7 @@ static void reap(struct sender *s)
 	uint64_t *owner;
 
 	while (uring_next(&r->ring, &done)) {
-		owner = &r->owner[done.user_data >> INDEX_BITS & (SLOTS_MAX - 1)];
+		owner = &s->owner[done.user_data >> INDEX_BITS & (SLOTS_MAX - 1)];
 		if ((done.flags & IORING_CQE_F_NOTIF) == 0) {
 			r->result[done.user_data & ((1 << INDEX_BITS) - 1)] = done.res;
 			r->complete++;
@@ -97,10 +94,9 @@ static void start(struct sender *s)
 /* Returns how many buffers from the next one on the kernel does not own, `want` at most. */
 static unsigned free_slots(const struct sender *s, unsigned want)
 {
-	const struct uring_sender *r = s->ring;
 	unsigned n = 0;
 
-	while (n < want && r->owner[(r->next + n) % s->slots] == 0)
+	while (n < want && s->owner[(s->next + n) % s->slots] == 0)
 		n++;
 	return n;
 }
@@ -113,9 +109,7 @@ static size_t part_size(const struct sender *s, uint64_t len, unsigned i)
 
 static char *part_buffer(const struct sender *s, unsigned i)
 {
-	const struct uring_sender *r = s->ring;
-
-	return s->buf + (r->next + i) % s->slots * s->chunk;
+	return s->buf + (s->next + i) % s->slots * s->chunk;
 }
 
 /* Requests n parts from `off`, of `len` bytes that are left, as one chain. */
@@ -163,7 +157,7 @@ static ssize_t chain_result(struct sender *s, uint64_t len, unsigned n)
 			i++;
 		}
 	} while (sent == size && i < n);
-	r->next = (r->next + i) % s->slots;
+	s->next = (s->next + i) % s->slots;
 	if (i > 0)
 		s->calls += i - 1; /* sender_send() counts one call of each step */
 	if (sum > 0 || sent == 0)
