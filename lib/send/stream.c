@@ -23,9 +23,9 @@ static uint64_t unacknowledged(const struct stream *st)
 {
 	int n = 0;
 
-	if (ioctl(st->sender.sock, SIOCOUTQ, &n) != 0 || n <= 0)
-		return 0;
-	return (uint64_t)(st->phase == STREAM_SENDING ? n : n - 1);
+	ioctl(st->sender.sock, SIOCOUTQ, &n);
+	n -= st->phase != STREAM_SENDING;
+	return n > 0 ? (uint64_t)n : 0;
 }
 
 /*
@@ -34,30 +34,24 @@ static uint64_t unacknowledged(const struct stream *st)
  * Headers count once they are in the socket, so that with many small files this may be too little
  * meanwhile.  TCP_INFO also counts the FIN.
  */
-void stream_mark_now(const struct stream *st, struct stream_mark *m)
+struct stream_mark stream_mark(const struct stream *st)
 {
+	struct stream_mark m;
 	uint64_t sent;
 	double acked;
 
-	tcp_figures_read(st->sender.sock, true, &m->tcp);
+	tcp_figures_read(st->sender.sock, true, &m.tcp);
 	sent = st->sender.bytes;
-	acked = m->tcp.acked - (double)st->headers;
+	acked = m.tcp.acked - (double)st->headers;
 	if (isnan(acked)) /* as of Multipath TCP before Linux 6.5 */
 		acked = (double)sent - (double)unacknowledged(st);
-	m->bytes = acked > 0 ? (uint64_t)acked : 0;
-	if (m->bytes > sent && st->phase != STREAM_SENDING)
-		m->bytes = sent;
-	m->calls = st->sender.calls;
-	m->files = st->files;
-	m->ns = now_ns();
-}
-
-uint64_t stream_acknowledged(const struct stream *st)
-{
-	struct stream_mark m;
-
-	stream_mark_now(st, &m);
-	return m.bytes;
+	m.bytes = acked > 0 ? (uint64_t)acked : 0;
+	if (m.bytes > sent && st->phase != STREAM_SENDING)
+		m.bytes = sent;
+	m.calls = st->sender.calls;
+	m.files = st->files;
+	m.ns = now_ns();
+	return m;
 }
 
 /* Stores what a stream did between two marks.  Its connection was then in the state `tcp`. */
@@ -82,7 +76,7 @@ void stream_interval(struct stream *st, struct figures *f)
 {
 	const struct stream_mark last = st->last;
 
-	stream_mark_now(st, &st->last);
+	st->last = stream_mark(st);
 	if (st->last.bytes < last.bytes) /* more headers wait in the socket than did */
 		st->last.bytes = last.bytes;
 	stream_figures_between(&last, &st->last, &st->last.tcp, f);
@@ -129,7 +123,7 @@ static _Noreturn void die_of_send(const struct stream *st, const struct file *f)
 {
 	const int e = errno;
 	const bool ended = e == EPIPE || e == ECONNRESET;
-	const uint64_t acked = stream_acknowledged(st);
+	const uint64_t acked = stream_mark(st).bytes;
 	const char *why = strerror(e);
 	struct pollfd p = {.fd = st->sender.sock};
 	char line[RECEIPT_MAX];
@@ -155,7 +149,7 @@ static _Noreturn void die_of_send(const struct stream *st, const struct file *f)
 void stream_watch(struct stream *st)
 {
 	const bool waits = st->phase == STREAM_WAITING && !st->opt->raw;
-	const uint64_t acked = stream_acknowledged(st);
+	const uint64_t acked = stream_mark(st).bytes;
 	const uint64_t progress = acked + st->sender.bytes + st->files;
 
 	/* A file that cannot be read leaves nothing to be acknowledged. */
@@ -301,7 +295,7 @@ static void take_receipt(struct stream *st, const char *buf, size_t len, bool cl
 static void end_measuring(struct stream *st)
 {
 	st->phase = STREAM_DONE;
-	stream_mark_now(st, &st->end);
+	st->end = stream_mark(st);
 	run_measured(st->worker.run);
 	sender_finish(&st->sender);
 }
@@ -418,5 +412,5 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 	if (opt->timeout > 0 && sock_set_timeout(sock, 0) != 0)
 		die_errno("--timeout %g", opt->timeout);
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
-	stream_mark_now(st, &st->begin);
+	st->begin = stream_mark(st);
 }

@@ -21,7 +21,7 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 
 	(void)now;
 	for (i = 0; i < t->opt->streams; i++)
-		stream_mark_now(&t->stream[i], &t->stream[i].begin);
+		t->stream[i].begin = stream_mark(&t->stream[i]);
 	gauge_begin(&t->run->gauge, &t->run->begin, t->run->interface);
 	t->measuring = true;
 	return NEVER;
@@ -65,7 +65,7 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 	int i;
 
 	for (i = 0; i < t->opt->streams; i++)
-		bytes += stream_acknowledged(&t->stream[i]);
+		bytes += stream_mark(&t->stream[i]).bytes;
 	if (bytes < t->shown_bytes)
 		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,

@@ -18,7 +18,7 @@
 #include "lib/send/run.h"
 #include "lib/send/sender.h"
 
-/* A reading of a stream at one time. */
+/* A reading of a stream at one time; of files, the bytes that the server has acknowledged. */
 struct stream_mark {
 	uint64_t ns, bytes, calls, files;
 	struct tcp_figures tcp;
@@ -57,11 +57,8 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 /* Sends all and waits for the receipt, in the stream's own thread.  Dies of what goes wrong. */
 void stream_work(void *stream);
 
-/* Reads a stream.  Any thread may call it. */
-void stream_mark_now(const struct stream *st, struct stream_mark *m);
-
-/* Returns how many bytes of files the server has acknowledged, even after a reset. */
-uint64_t stream_acknowledged(const struct stream *st);
+/* Reads a stream, even after a reset.  Any thread may call it. */
+struct stream_mark stream_mark(const struct stream *st);
 
 /* Ends an interval of the stream now, and stores its figures. */
 void stream_interval(struct stream *st, struct figures *f);
