@@ -536,14 +536,14 @@ start_zcs()
 	await_zcs $ZCS
 }
 
-# hold_clients FILE options...: clients of $PORT that stay, by `hostile hold`; what they were told goes to
+# hold_clients FILE options...: clients of $PORT that stay, by `net hold`; what they were told goes to
 # the file, HOLD is the pid.
 hold_clients()
 {
 	told=$1
 	shift
 	: >"$told"
-	"$HELPERS/hostile" hold "$@" "$PORT" >"$told" 2>hold.err &
+	"$HELPERS/net" hold "$@" "$PORT" >"$told" 2>hold.err &
 	HOLD=$!
 	remember $HOLD
 	wait_until or_gone $HOLD grep -q ^held "$told"
@@ -559,7 +559,7 @@ stop_zcs()
 start_peer()
 {
 	: >peer.out
-	${ON-} "$HELPERS/peer" serve "$@" >peer.out 2>peer.err &
+	${ON-} "$HELPERS/net" serve "$@" >peer.out 2>peer.err &
 	PEER=$!
 	remember $PEER
 	wait_until or_gone $PEER grep -q "^port" peer.out

@@ -43,7 +43,7 @@ stop_zcs
 # What is bound is seen while a server keeps the requests waiting.
 requests_are_bound()
 {
-	"$HELPERS/request" serve -q >server.out &
+	"$HELPERS/net" reply -q >server.out &
 	remember $!
 	wait_until grep -q ^port server.out
 	"$zcc" -s 127.0.0.1 -p "$(sed -n 's/^port //p' server.out)" --request 10 -P "$1" -B "$2" -t 60 >out 2>err &

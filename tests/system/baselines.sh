@@ -241,7 +241,7 @@ waits_for_own()
 	start_zcs -c
 	cat zcs.err
 	grep -q "no load is measured while cyclesoak (pid $SOAK)" zcs.err
-	sleep 4 | "$HELPERS/peer" send -c "$PORT" &
+	sleep 4 | "$HELPERS/net" send -c "$PORT" &
 	remember $!
 	wait_until counts -gt 1 threads_of "$ZCS"
 	sleep 1

@@ -4,11 +4,11 @@
 # seconds: 6
 . "$TOP/tests/lib.sh"
 
-clients=$HELPERS/clients
+net=$HELPERS/net
 
 clients() # COUNT SENDERS: that many clients of each sender
 {
-	timeout 60 "$clients" "$PORT" "$2" 60 "$1"
+	timeout 60 "$net" clients "$PORT" "$2" "$1"
 }
 
 threads_end()
@@ -45,7 +45,7 @@ silent_keep_nobody()
 {
 	start_zcs
 	clients 100 2 >rate
-	"$HELPERS/hostile" hold -n 20 -f half "$PORT" >held &
+	"$HELPERS/net" hold -n 20 -f half "$PORT" >held &
 	remember $!
 	clients 100 2 >rate
 	wait_until grep -qx 'held 20' held

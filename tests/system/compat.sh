@@ -120,7 +120,7 @@ server_ends()
 # receipt FILE: a receipt of zcs, of a connection long enough for all figures, goes to FILE
 receipt()
 {
-	{ u32 1 1 88; head -c 88 file; } | "$HELPERS/peer" send -d 5 "$PORT" >"$1"
+	{ u32 1 1 88; head -c 88 file; } | "$HELPERS/net" send -d 5 "$PORT" >"$1"
 	[ -s "$1" ]
 }
 # keys_kept OLD NEW: a receipt has at least the keys that the other has

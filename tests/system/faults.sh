@@ -217,7 +217,7 @@ late_client_is_rejected()
 	args='--reply -B 0'
 	zcs_start
 	[ -n "$PORT" ]
-	"$HELPERS/peer" send -k "$PORT" </dev/null
+	"$HELPERS/net" send -k "$PORT" </dev/null
 	wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
 	"$zcc" -s 0 -p "$PORT" --request 100 -n 3
 	kill -TERM $p

@@ -6,7 +6,7 @@
 # seconds: 14
 . "$TOP/tests/lib.sh"
 
-zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
+zcs=$BIN/zcs zcc=$BIN/zcc net=$HELPERS/net
 rounds=$(scale 1 2) # of the siege
 head -c 1000000 /dev/urandom >file
 printf x >tiny
@@ -114,7 +114,7 @@ start_zcs
 stays=$ZCS
 mv zcs.err stays.err
 mv zcs.out stays.out
-"$hostile" deaf -n 1 -d 600000 -f stream "$PORT" &
+"$net" deaf -n 1 -d 600000 -f stream "$PORT" &
 stayer=$!
 remember $stayer
 
@@ -163,7 +163,7 @@ count_at_rest()
 attack()
 {
 	address=10
-	for name in random limits empty drip deaf narrow halves urgent offsets ask flood; do
+	for name in random limits empty drip deaf narrow halves urgent offsets ask-and-reset flood; do
 		played=stream count=100
 		case $name in
 		random | flood) count=$(scale 100 1000) ;;
@@ -171,11 +171,11 @@ attack()
 		narrow) count=20 ;;
 		esac
 		case $1-$name in
-		reply-deaf | reply-ask) played=asks.16m ;;
+		reply-deaf | reply-ask-*) played=asks.16m ;;
 		reply-narrow) played=asks.20k ;;
 		reply-*) played=asks ;;
 		esac
-		"$hostile" $name -a 127.0.0.$address -f $played -n "$count" -s $2 "$(cat "$1/port")" || return 1
+		"$net" $name -a 127.0.0.$address -f $played -n "$count" -s $2 "$(cat "$1/port")" || return 1
 		address=$((address + 1))
 	done
 }
@@ -198,7 +198,7 @@ besiege()
 # calm MODE COUNT: connections one by one, after which its memory is noted
 calm()
 {
-	"$hostile" random -a 127.0.0.21 -n $2 -s 7 "$(cat "$1/port")" &&
+	"$net" random -a 127.0.0.21 -n $2 -s 7 "$(cat "$1/port")" &&
 		quiet "$(cat "$1/pid")" "$(cat "$1/threads")" && rss "$(cat "$1/pid")" >>"$1/rss"
 }
 
@@ -294,7 +294,7 @@ urgent_data_data_streams()
 	for mode in $(methods_of zcs); do
 		[ -d $mode ] || continue
 		start_zcs -m $mode
-		"$hostile" urgent -a 127.0.0.17 -f stream -n 20 "$PORT"
+		"$net" urgent -a 127.0.0.17 -f stream -n 20 "$PORT"
 		wait_until counts -eq 20 grep -Ec "^127\.0\.0\.17:[0-9]+: .* 130 bytes in" zcs.out
 		one_line zcs.err
 		stop_zcs
@@ -307,7 +307,7 @@ check_json 'json: what zcs --json prints of attacks is JSON' json/zcs.out
 held=
 stay() # options...: clients of $mode that stay until they are killed
 {
-	"$hostile" hold "$@" "$(cat "$mode"/port)" >"$mode/held.$*" 2>&1 &
+	"$net" hold "$@" "$(cat "$mode"/port)" >"$mode/held.$*" 2>&1 &
 	held="$held $!"
 	remember $!
 }
@@ -385,7 +385,7 @@ silent_clients_where_may()
 {
 	start_mode "$1" --max-clients 400 --idle-timeout 1
 	count_at_rest
-	"$hostile" hold -n "$silent_ones" -a 127.0.0.10 "$PORT" >told &
+	"$net" hold -n "$silent_ones" -a 127.0.0.10 "$PORT" >told &
 	holder=$!
 	remember $holder
 	all_places=0
@@ -411,7 +411,7 @@ more_silent_clients()
 {
 	BIN=$few
 	start_mode "$1" --idle-timeout 0.5
-	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
+	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
 	holder=$!
 	remember $holder
 	wait_until grep -q "accept: Too many open files; new clients wait until others leave" "$mode"/zcs.err
@@ -430,7 +430,7 @@ reply_who_asks()
 {
 	start_mode reply --idle-timeout 1
 	count_at_rest
-	"$hostile" deaf -n 20 -f asks.16m -d 60000 "$PORT" &
+	"$net" deaf -n 20 -f asks.16m -d 60000 "$PORT" &
 	remember $!
 	wait_until counts -eq 20 grep -c "silent for 1 seconds" reply/zcs.err
 	wait_until counts -le "$fds" fds "$ZCS"
@@ -440,7 +440,7 @@ reply_who_asks()
 reply_of_what_client()
 {
 	start_mode reply
-	"$hostile" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
+	"$net" deaf -n 5 -f asks.16m -d 60000 "$PORT" &
 	remember $!
 	met()
 	{
@@ -458,7 +458,7 @@ reply_of_what_client()
 reply_client_that_takes()
 {
 	start_mode reply --idle-timeout 2
-	"$hostile" sip -n 3 -a 127.0.0.10 -f asks.16m "$PORT"
+	"$net" sip -n 3 -a 127.0.0.10 -f asks.16m "$PORT"
 	not grep "silent" reply/zcs.err
 	stop_zcs
 }
@@ -482,7 +482,7 @@ reply_clients_that_served()
 		gone $client || break
 	done
 	not gone $client
-	"$hostile" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
+	"$net" hold -n 80 -a 127.0.0.10 "$PORT" >held.out 2>&1 &
 	holder=$!
 	remember $holder
 	wait_until grep "new clients wait" reply/zcs.err

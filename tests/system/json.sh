@@ -169,17 +169,17 @@ check_json 'zcs: an object for each group' zcs_object_for_each
 zcs_client_that_sends()
 {
 	n=$(wc -l <zcs.out)
-	"$HELPERS/peer" send -c "$PORT" </dev/null
+	"$HELPERS/net" send -c "$PORT" </dev/null
 	wait_until counts -gt "$n" lines_in zcs.out
 	tail -n 1 zcs.out >last
 	holds last ".end.sum_received.bytes == 0" 'has("error") | not'
 	grep -q "closed without sending anything" zcs.err
-	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
+	{ u32 1 1 1000; printf abc; } | "$HELPERS/net" send -c "$PORT"
 	wait_until counts -gt $((n + 1)) lines_in zcs.out
 	tail -n 1 zcs.out >last
 	holds last ".end.sum_received.bytes == 3" '.error | endswith(": closed in the middle of a file, after 3 bytes")'
 	[ "zcs: $(jq -r .error last)" = "$(tail -n 1 zcs.err)" ]
-	u32 1 1 1000 | "$HELPERS/peer" send -c "$PORT"
+	u32 1 1 1000 | "$HELPERS/net" send -c "$PORT"
 	wait_until counts -gt $((n + 2)) lines_in zcs.out
 	tail -n 1 zcs.out >last
 	holds last ".end.sum_received.bytes == 0" '.error | endswith(": closed in the middle of a file, after 0 bytes")'
@@ -513,7 +513,7 @@ check 'schema: in each object of zcc with a list of sizes' schema_in_each_object
 schema_in()
 {
 	n=$(wc -l <zcs.out)
-	"$HELPERS/peer" send -c "$PORT" </dev/null
+	"$HELPERS/net" send -c "$PORT" </dev/null
 	wait_until counts -gt "$n" lines_in zcs.out
 	tail -n 1 zcs.out >last
 	versioned last 1

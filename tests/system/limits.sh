@@ -6,7 +6,7 @@
 # seconds: 15
 . "$TOP/tests/lib.sh"
 
-zcs=$BIN/zcs zcc=$BIN/zcc hostile=$HELPERS/hostile
+zcs=$BIN/zcs zcc=$BIN/zcc net=$HELPERS/net
 head -c 3000000 /dev/urandom >file
 printf x >tiny
 { u32 1 1 1; printf x; } >stream
@@ -20,7 +20,7 @@ u32 1 1 1000 >header
 served()
 {
 	for a in "$@"; do
-		"$hostile" hold -n 1 -a "$a" -f stream "$PORT" >told
+		"$net" hold -n 1 -a "$a" -f stream "$PORT" >told
 		echo "$a: $(tail -n 1 told)"
 		grep -q '^said bytes=1 ' told
 	done
@@ -29,7 +29,7 @@ served()
 turned_away()
 {
 	for a in "$@"; do
-		"$hostile" hold -n 1 -a "$a" -f stream "$PORT" >told
+		"$net" hold -n 1 -a "$a" -f stream "$PORT" >told
 		echo "$a: $(tail -n 1 told)"
 		grep -qx 'said refused=address' told
 	done
@@ -41,7 +41,7 @@ start_zcs
 lines=$PORT lines_pid=$ZCS lines_start=$(date +%s)
 bad_clients()
 {
-	"$hostile" ask -a 127.0.0.2 -n 100 -f half "$PORT"
+	"$net" ask-and-reset -a 127.0.0.2 -n 100 -f half "$PORT"
 	"$zcc" -s 0 -p "$PORT" -q 2k
 	met()
 	{
@@ -106,10 +106,10 @@ beside '--idle-timeout: clients at work are not dropped when zcs was stopped and
 client_that_has_sent()
 {
 	start_zcs --max-clients 1
-	"$hostile" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream "$PORT" &
+	"$net" deaf -n 1 -a 127.0.0.2 -d 60000 -f stream "$PORT" &
 	remember $!
 	wait_until grep -q "^127.0.0.2:" zcs.out
-	timeout 20 "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
+	timeout 20 "$net" hold -n 1 -a 127.0.0.2 -f stream "$PORT" | grep -q "^said bytes=1 "
 	not grep -q -e dropped -e "rejected: " zcs.err
 	stop_zcs || true
 }
@@ -117,11 +117,11 @@ client_that_has_sent()
 {
 	start_zcs
 	long=$ZCS
-	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
+	"$net" deaf -n 1 -d 60000 -f stream "$PORT" &
 	remember $!
 	wait_until [ -s zcs.out ]
 	start_zcs --idle-timeout 0.5
-	"$hostile" deaf -n 1 -d 60000 -f stream "$PORT" &
+	"$net" deaf -n 1 -d 60000 -f stream "$PORT" &
 	remember $!
 	wait_until [ -s zcs.out ]
 	wait_until counts -eq 1 threads_of $ZCS
@@ -133,7 +133,7 @@ beside 'a client that has sent all and stays is let go after --idle-timeout, if 
 idle_timeout_each_method()
 {
 	start_zcs --idle-timeout 0.3 $how
-	"$hostile" hold -n 2 -f body "$PORT" >held
+	"$net" hold -n 2 -f body "$PORT" >held
 	[ "$(grep -cx closed held)" -eq 2 ]
 	wait_until counts -eq 2 grep -c ": silent for 0.3 seconds" zcs.err
 	stop_zcs
@@ -349,12 +349,12 @@ stop_zcs
 start_zcs --allow 127.0.0.2 --raw
 raw_nothing_said()
 {
-	"$hostile" hold -n 1 -f stream "$PORT" | tail -n 1 | grep -qx closed
+	"$net" hold -n 1 -f stream "$PORT" | tail -n 1 | grep -qx closed
 	exits 1 "$zcc" -s 0 -p "$PORT" --raw -n 100 file
 	one_line err
 	grep -Eq "the server (closed|reset) the connection" err
 	# Behind an orderly end a client that has sent little would take it for received.
-	! can_trace || strace -o trace -e trace=sendto,recvfrom "$hostile" hold -n 1 -f stream "$PORT"
+	! can_trace || strace -o trace -e trace=sendto,recvfrom "$net" hold -n 1 -f stream "$PORT"
 	! can_trace || grep ECONNRESET trace
 }
 check '--allow --raw: a rejected client is reset' raw_nothing_said
@@ -362,8 +362,8 @@ stop_zcs
 start_zcs --allow 127.0.0.2 --reply
 reply_nothing_said()
 {
-	"$hostile" hold -n 1 -f asks "$PORT" | tail -n 1 | grep -qx closed
-	"$hostile" hold -n 1 -a 127.0.0.2 -f asks "$PORT" | tail -n 1 | grep -qx "said "
+	"$net" hold -n 1 -f asks "$PORT" | tail -n 1 | grep -qx closed
+	"$net" hold -n 1 -a 127.0.0.2 -f asks "$PORT" | tail -n 1 | grep -qx "said "
 	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 3
 	kill -TERM $ZCS
 	ended $ZCS
@@ -430,7 +430,7 @@ max_clients_reply()
 	kill $HOLD
 	met()
 	{
-		"$hostile" hold -n 1 -f asks "$PORT" | grep -q said
+		"$net" hold -n 1 -f asks "$PORT" | grep -q said
 	}
 	wait_until met
 	kill -TERM $ZCS
@@ -469,7 +469,7 @@ all_places_taken_client()
 	remember $worker
 	wait_until counts -ge 3 grep -c "^[1-9][0-9]* kbytes/sec" zcs.out
 	for i in 1 2 3 4 5; do
-		timeout 20 "$hostile" hold -n 1 -a 127.0.0.3 "$PORT" | tail -n 1 | grep -qx "said refused=full"
+		timeout 20 "$net" hold -n 1 -a 127.0.0.3 "$PORT" | tail -n 1 | grep -qx "said refused=full"
 	done
 	kill -TERM $worker
 	ended $worker
@@ -501,7 +501,7 @@ clients_that_send_next()
 {
 	began=$(date +%s)
 	start_zcs
-	"$hostile" hold -n 100 -a 127.0.0.2 -f zero "$PORT" >told
+	"$net" hold -n 100 -a 127.0.0.2 -f zero "$PORT" >told
 	[ "$(grep -c "^said bytes=0 " told)" -eq 100 ]
 	# One that moves more has its line, wherever it comes from.
 	for i in 1 2 3; do "$zcc" -s 0 -p "$PORT" -q 2k >/dev/null; done
@@ -520,10 +520,10 @@ check '100 clients that send next to nothing: a line for 20 in ten seconds, and 
 total_of_two()
 {
 	start_zcs
-	"$hostile" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
+	"$net" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
 	wait_until counts -eq 1 threads_of $ZCS
 	before=$(grep -c "^total of" zcs.out || true)
-	"$hostile" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
+	"$net" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
 	wait_until counts -eq 1 threads_of $ZCS
 	cat zcs.out
 	[ "$(grep -c "^total of" zcs.out || true)" -le "$(grep -c "^127" zcs.out)" ]
@@ -536,12 +536,12 @@ json_same_in_objects()
 	start_zcs --json
 	i=0
 	while [ $i -lt 60 ]; do
-		"$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told
+		"$net" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told
 		i=$((i + 1))
 	done
 	wait_until counts -eq 1 threads_of $ZCS
 	"$zcc" -s 0 -p "$PORT" -q 2k >/dev/null
-	for i in 1 2 3; do "$hostile" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told; done
+	for i in 1 2 3; do "$net" hold -n 1 -a 127.0.0.2 -f stream "$PORT" >told; done
 	wait_until counts -eq 1 threads_of $ZCS
 	kill -TERM $ZCS
 	ended $ZCS
@@ -626,7 +626,7 @@ omitted_lines_counted()
 	cat lines.err
 	PORT=$lines
 	said=$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err)
-	"$hostile" ask -a 127.0.0.2 -n 21 -f half "$PORT"
+	"$net" ask-and-reset -a 127.0.0.2 -n 21 -f half "$PORT"
 	wait_until counts -eq $((said + 20)) grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err
 	grep -qx "zcs: $((100 - said)) lines about clients were omitted" lines.err
 	wait_until counts -eq 1 threads_of "$lines_pid"

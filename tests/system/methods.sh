@@ -96,7 +96,7 @@ zcs_stream_of_two()
 	for s in two two_empty_first; do
 		# The one before has gone: it would be among the clients.
 		wait_until counts -eq 1 threads_of "$ZCS"
-		"$HELPERS/peer" send "$PORT" <$s >receipt
+		"$HELPERS/net" send "$PORT" <$s >receipt
 		cat receipt
 		one_line receipt
 		grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 warmup=0 method=$how reads=[0-9]+ clients=1 " receipt
@@ -104,30 +104,30 @@ zcs_stream_of_two()
 }
 zcs_byte_at_time()
 {
-	"$HELPERS/peer" send -d 1 "$PORT" <two >receipt
+	"$HELPERS/net" send -d 1 "$PORT" <two >receipt
 	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 " receipt
 }
 zcs_without_end_stream()
 {
-	"$HELPERS/peer" send "$PORT" <forever >receipt
+	"$HELPERS/net" send "$PORT" <forever >receipt
 	grep -Eq "^bytes=16 seconds=[0-9.]+ files=1 " receipt
 	one_line zcs.err
 }
 zcs_more_than_announced()
 {
-	"$HELPERS/peer" send "$PORT" <excess >receipt
+	"$HELPERS/net" send "$PORT" <excess >receipt
 	grep -q "^bytes=13 " receipt
 	a_line_more "sent more than it announced"
 }
 zcs_end_in_middle()
 {
-	"$HELPERS/peer" send "$PORT" <half_a_file >receipt
+	"$HELPERS/net" send "$PORT" <half_a_file >receipt
 	not [ -s receipt ]
 	a_line_more "closed in the middle of a file, after 3 bytes"
 }
 zcs_end_in_middle_of_header()
 {
-	"$HELPERS/peer" send "$PORT" <half_a_header >receipt
+	"$HELPERS/net" send "$PORT" <half_a_header >receipt
 	not [ -s receipt ]
 	a_line_more "closed in the middle of a header, after 13 bytes"
 }
@@ -145,13 +145,13 @@ zcs_bodies_about()
 {
 	for n in 1 65535 65536 65537 131073 262143 262144 262145 327681; do
 		{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } |
-		    timeout 20 "$HELPERS/peer" send -k "$PORT" >receipt
+		    timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
 		grep -q "^bytes=$((n + 1)) " receipt
 	done
 }
 zcs_it()
 {
-	{ u32 1 1 300000; cat file; } | timeout 20 "$HELPERS/peer" send -k "$PORT" >receipt
+	{ u32 1 1 300000; cat file; } | timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
 	grep -q "^bytes=300000 " receipt
 }
 zcs_that_call_alone()
@@ -159,7 +159,7 @@ zcs_that_call_alone()
 	# In two pieces, so that it has to wait in a file.
 	{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; u32 300001
 	    head -c 300001 /dev/zero; } |
-	    "$HELPERS/peer" send "$PORT" >receipt
+	    "$HELPERS/net" send "$PORT" >receipt
 	cat receipt
 	grep -q "^bytes=1000002 " receipt
 	traced_client
@@ -180,7 +180,7 @@ zcs_takes_what_came()
 	# shellcheck disable=SC2086 # none, or one
 	start_zcs -m "$how" $options
 	for n in 1048576 4194304 3145828 6000001; do
-		"$HELPERS/peer" send "$PORT" <pause >receipt &
+		"$HELPERS/net" send "$PORT" <pause >receipt &
 		client=$!
 		remember $client
 		{
@@ -205,7 +205,7 @@ for how in $receivers; do for b in '' '-b 1k'; do
 		head -c 40000 /dev/zero
 		sleep 5
 		head -c 100000 /dev/zero
-	} | "$HELPERS/peer" send "$PORT" >"warm.$how$b" &
+	} | "$HELPERS/net" send "$PORT" >"warm.$how$b" &
 	remember $!
 done; done
 zcs_warms_up_whole()
@@ -609,7 +609,7 @@ raw_rest()
 	head -c 1000123 /dev/urandom >flow
 	for method in read trunc splice; do
 		start_zcs --raw -m $method
-		"$HELPERS/hostile" hold -n 1 -f flow "$PORT" >held &
+		"$HELPERS/net" hold -n 1 -f flow "$PORT" >held &
 		remember $!
 		all_taken()
 		{

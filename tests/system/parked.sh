@@ -184,7 +184,7 @@ ends_parked()
 ends_settling()
 {
 	start_parked
-	"$HELPERS/peer" send -c "$PORT" </dev/null || :
+	"$HELPERS/net" send -c "$PORT" </dev/null || :
 	stop_zcs
 	wait_until gone "$SOAKER"
 }

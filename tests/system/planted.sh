@@ -45,7 +45,7 @@ not_taken()
 }
 not_taken '5 GiB of nothing' truncate -s 5G counts_per_sec
 not_taken 'a device' ln -s /dev/zero counts_per_sec
-not_taken 'a socket' "$HELPERS/hostile" socket counts_per_sec
+not_taken 'a socket' "$HELPERS/net" socket counts_per_sec
 not_taken 'a FIFO' mkfifo counts_per_sec
 not_taken 'a directory' mkdir counts_per_sec
 not_taken 'a dangling link' ln -s nowhere counts_per_sec

@@ -11,7 +11,7 @@ zcc=$BIN/zcc zcs=$BIN/zcs
 start_server()
 {
 	: >server.out
-	"$HELPERS/request" serve "$@" >server.out 2>&1 &
+	"$HELPERS/net" reply "$@" >server.out 2>&1 &
 	remember $!
 	wait_until grep -q "^port" server.out
 	PORT=$(sed -n 's/^port //p' server.out)
@@ -23,16 +23,16 @@ line='bytes +[0-9.]+s +[0-9.]+KiB +[0-9.]+conn/s +[0-9.]+KiB/s$'
 start_zcs --reply
 client_of_gets()
 {
-	"$HELPERS/request" ask "$PORT" 50 723 >out
-	"$HELPERS/request" ask "$PORT" 3 1000000 >>out
-	"$HELPERS/request" ask "$PORT" 5 0 >>out
+	"$HELPERS/net" ask "$PORT" 50 723 >out
+	"$HELPERS/net" ask "$PORT" 3 1000000 >>out
+	"$HELPERS/net" ask "$PORT" 5 0 >>out
 	cat out
 	printf "bytes 36150\nbytes 3000000\nbytes 0\n" | diff - out
 }
 check 'a client of 1999 gets what it asks for' client_of_gets
 request_that_comes_byte()
 {
-	u32 100 | "$HELPERS/peer" send -d 5 -k "$PORT" >got
+	u32 100 | "$HELPERS/net" send -d 5 -k "$PORT" >got
 	[ "$(wc -c <got)" -eq 100 ]
 }
 check 'a request that comes a byte at a time' request_that_comes_byte
@@ -333,17 +333,17 @@ began=$(date +%s)
 start_zcs --reply --max-reply 1000 --max-clients 3 --idle-timeout "${SLOW:-1}"
 max_reply_more()
 {
-	"$HELPERS/request" ask "$PORT" 1 1000 | grep -qx "bytes 1000"
-	"$HELPERS/request" ask "$PORT" 1 1001 | grep -qx "bytes 0"
+	"$HELPERS/net" ask "$PORT" 1 1000 | grep -qx "bytes 1000"
+	"$HELPERS/net" ask "$PORT" 1 1001 | grep -qx "bytes 0"
 	wait_until grep -q "requested 1001 bytes, more than --max-reply" zcs.err
 }
 check 'zcs --max-reply: a request for more has no reply, and a line on stderr' max_reply_more
-"$HELPERS/request" hold "$PORT" 2 >held.out &
+"$HELPERS/net" hold -n 2 "$PORT" >held.out &
 remember $!
 max_clients()
 {
 	wait_until grep -q held held.out
-	"$HELPERS/request" ask "$PORT" 1 10 >asked || true
+	"$HELPERS/net" ask "$PORT" 1 10 >asked || true
 	not grep -x "bytes 10" asked
 	wait_until grep -q "rejected: its network has three quarters of all places (--max-clients)" zcs.err
 	not gone "$ZCS"
@@ -354,14 +354,14 @@ idle_timeout_silent_let()
 	wait_until grep -q closed held.out
 	met()
 	{
-		"$HELPERS/request" ask "$PORT" 1 10 2>/dev/null | grep -qx "bytes 10"
+		"$HELPERS/net" ask "$PORT" 1 10 2>/dev/null | grep -qx "bytes 10"
 	}
 	wait_until met
 }
 check 'zcs --reply --idle-timeout: silent clients are dropped, and others served again' idle_timeout_silent_let
 bad_clients_at_most()
 {
-	"$HELPERS/request" ask "$PORT" 50 1001
+	"$HELPERS/net" ask "$PORT" 50 1001
 	stop_zcs || true
 	cat zcs.err zcs.out
 	[ "$(grep -c "^zcs: 127" zcs.err)" -ge 20 ]
@@ -396,7 +396,7 @@ stop_zcs
 start_zcs --reply --json
 zcs_json_counts()
 {
-	"$HELPERS/request" ask "$PORT" 7 10
+	"$HELPERS/net" ask "$PORT" 7 10
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	grep -q '"bytes":70,.*"replies":7,.*"silent":0' zcs.out

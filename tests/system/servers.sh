@@ -6,14 +6,14 @@
 # seconds: 12
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc hostile=$HELPERS/hostile
+zcc=$BIN/zcc net=$HELPERS/net
 head -c 1000000 /dev/urandom >file
 printf x >tiny
 
 start_bad() # NAME options...: the server; sets PORT
 {
 	: >bad.out
-	"$hostile" serve "$@" >bad.out 2>&1 &
+	"$net" answer "$@" >bad.out 2>&1 &
 	BAD=$!
 	remember $BAD
 	wait_until grep -q ^port bad.out

@@ -179,7 +179,7 @@ receives_through_ring()
 	remember "$(child_of $traced zcs)"
 	# In two pieces, so that it has to wait in a file.
 	{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.5; head -c 300001 /dev/zero; u32 300001
-	    head -c 300001 /dev/zero; } | timeout 20 "$HELPERS/peer" send -k "$PORT" >receipt
+	    head -c 300001 /dev/zero; } | timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
 	cat receipt
 	grep -q "^bytes=1000002 .* method=uring " receipt
 	ended $traced
@@ -235,7 +235,7 @@ done
 zcs_stops()
 {
 	start_zcs -m uring
-	"$HELPERS/peer" send -k "$PORT" <half >receipt &
+	"$HELPERS/net" send -k "$PORT" <half >receipt &
 	held=$!
 	remember $held
 	wait_until counts -eq 2 threads_of "$ZCS"
@@ -249,7 +249,7 @@ check 'zcs -m uring: SIGTERM ends it while a client is silent' zcs_stops
 zcs_drops_silent()
 {
 	start_zcs -m uring --idle-timeout 0.5
-	timeout 20 "$HELPERS/peer" send -k "$PORT" <half >receipt
+	timeout 20 "$HELPERS/net" send -k "$PORT" <half >receipt
 	not [ -s receipt ]
 	cat zcs.err
 	wait_until grep -q ": .*silent.*, after 13 bytes" zcs.err

@@ -143,11 +143,11 @@ done
 zcs_serves()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 --warmup 0.1 -t 0.8 --congestion reno
-	{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
-	{ u32 1 1 1; printf excess; } | "$HELPERS/peer" send "$PORT"
-	u32 1 1 1000 | "$HELPERS/peer" send -R "$PORT"
-	: | "$HELPERS/peer" send -c "$PORT"
-	head -c 4096 /dev/urandom | "$HELPERS/peer" send "$PORT"
+	{ u32 1 1 1000; printf abc; } | "$HELPERS/net" send -c "$PORT"
+	{ u32 1 1 1; printf excess; } | "$HELPERS/net" send "$PORT"
+	u32 1 1 1000 | "$HELPERS/net" send -R "$PORT"
+	: | "$HELPERS/net" send -c "$PORT"
+	head -c 4096 /dev/urandom | "$HELPERS/net" send "$PORT"
 	exits 0 "$zcc" -s 0 -p "$PORT" tiny
 	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >out 2>err &
 	p=$!
@@ -178,13 +178,13 @@ start_zcs --reply --max-reply 100000 --max-clients 3 --idle-timeout 1 -I 0.1
 zcs_reply_clients_good()
 {
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10,50k -n 20 -P 2
-	u32 100001 | "$HELPERS/peer" send -k "$PORT"
-	printf ab | "$HELPERS/peer" send "$PORT"
-	u32 100000 | "$HELPERS/peer" send -R "$PORT"
-	"$HELPERS/request" hold "$PORT" 3 >held &
+	u32 100001 | "$HELPERS/net" send -k "$PORT"
+	printf ab | "$HELPERS/net" send "$PORT"
+	u32 100000 | "$HELPERS/net" send -R "$PORT"
+	"$HELPERS/net" hold -n 3 "$PORT" >held &
 	remember $!
 	wait_until grep -q held held
-	"$HELPERS/request" ask "$PORT" 1 10 || :
+	"$HELPERS/net" ask "$PORT" 1 10 || :
 	wait_until grep -q closed held
 	kill -TERM "$ZCS"
 	ended "$ZCS"

@@ -294,14 +294,14 @@ check '--pace: no more bytes per second than that at either end, where more woul
 ask_pausing()
 {
 	: >server.out
-	"$HELPERS/request" serve -p >server.out 2>&1 &
+	"$HELPERS/net" reply -p >server.out 2>&1 &
 	server=$!
 	remember $server
 	wait_until grep -q "^port" server.out
 	port=$(sed -n 's/^port //p' server.out)
-	"$HELPERS/request" ask "$port" 1 10
+	"$HELPERS/net" ask "$port" 1 10
 	"$BIN/zcc" -s 127.0.0.1 -p "$port" --request 10 -n 40 "$@" >zcc.out 2>zcc.err
-	"$HELPERS/request" ask "$port" 1 10
+	"$HELPERS/net" ask "$port" 1 10
 	wait_until counts -eq 42 grep -c ^served server.out
 	kill $server
 	cat zcc.out

@@ -274,7 +274,7 @@ start_zcs
 { u32 1 2 13; cat small; u32 0; } >stream
 zcs_answers_client()
 {
-	"$HELPERS/peer" send "$PORT" <stream >receipt
+	"$HELPERS/net" send "$PORT" <stream >receipt
 	cat receipt
 	one_line receipt
 	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 warmup=0 method=read reads=[0-9]+ clients=1 " receipt
@@ -284,7 +284,7 @@ check 'zcs answers a client that waits with a receipt, one line' zcs_answers_cli
 zcs_ends_answer()
 {
 	mkfifo endless
-	"$HELPERS/peer" send "$PORT" -k <endless >receipt &
+	"$HELPERS/net" send "$PORT" -k <endless >receipt &
 	KEEPS=$!
 	remember $KEEPS
 	exec 9>endless
@@ -301,20 +301,20 @@ zcs_ends_answer()
 check 'zcs ends its answer before the client ends the connection' zcs_ends_answer
 zcs_answers_before_client()
 {
-	"$HELPERS/peer" send -k "$PORT" <stream >receipt
+	"$HELPERS/net" send -k "$PORT" <stream >receipt
 	grep -q "^bytes=13 " receipt
 }
 check 'zcs answers before the client closes its side' zcs_answers_before_client
 zcs_takes_header_byte()
 {
-	"$HELPERS/peer" send -d 5 "$PORT" <stream >receipt
+	"$HELPERS/net" send -d 5 "$PORT" <stream >receipt
 	grep -q "^bytes=13 " receipt
 }
 check 'zcs takes a header a byte at a time' zcs_takes_header_byte
 { u32 4294967295 1 13; cat small; u32 1 100; printf abc; } >stream
 zcs_without_end_stream()
 {
-	"$HELPERS/peer" send "$PORT" <stream >receipt
+	"$HELPERS/net" send "$PORT" <stream >receipt
 	grep -q "^bytes=16 " receipt
 }
 check 'zcs: without end, the stream may end anywhere' zcs_without_end_stream
@@ -323,7 +323,7 @@ check 'valid streams cost no line on stderr' one_line zcs.err
 zcs_client()
 {
 	n=$(wc -l <zcs.out)
-	"$HELPERS/peer" send -c "$PORT" <stream
+	"$HELPERS/net" send -c "$PORT" <stream
 	wait_until counts -gt "$n" lines_in zcs.out
 	tail -n 1 zcs.out | grep -q " 13 bytes in .* 1 file, [0-9]* read"
 	one_line zcs.err
@@ -332,7 +332,7 @@ check 'zcs: a client of 2001, which closes at once, is no error' zcs_client
 { u32 1 1 13; cat small; printf extra; } >stream
 zcs_more_than_announced()
 {
-	"$HELPERS/peer" send "$PORT" <stream >receipt
+	"$HELPERS/net" send "$PORT" <stream >receipt
 	wait_until grep -q "sent more than it announced" zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 }

@@ -40,17 +40,17 @@ expect()
 	lines=$((lines + 1))
 	check "$1" one_line_more "$2"
 }
-: | "$HELPERS/peer" send -c "$PORT"
+: | "$HELPERS/net" send -c "$PORT"
 expect 'a client that sends nothing' 'closed without sending anything'
-printf 'ab' | "$HELPERS/peer" send -c "$PORT"
+printf 'ab' | "$HELPERS/net" send -c "$PORT"
 expect 'half a header' 'closed in the middle of a header, after 0 bytes'
-{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -c "$PORT"
+{ u32 1 1 1000; printf abc; } | "$HELPERS/net" send -c "$PORT"
 expect 'a client that vanishes in the middle of a file' 'closed in the middle of a file, after 3 bytes'
-u32 1 2 0 | "$HELPERS/peer" send -c "$PORT"
+u32 1 2 0 | "$HELPERS/net" send -c "$PORT"
 expect 'a client that vanishes between two files' 'closed between two files, after 0 bytes'
-u32 1 | "$HELPERS/peer" send -c "$PORT"
+u32 1 | "$HELPERS/net" send -c "$PORT"
 expect 'a client that vanishes before its files' 'closed between two loops, after 0 bytes'
-{ u32 1 1 1000; printf abc; } | "$HELPERS/peer" send -R "$PORT"
+{ u32 1 1 1000; printf abc; } | "$HELPERS/net" send -R "$PORT"
 expect 'a client that resets' 'after [03] bytes'
 "$zcc" -s 0 -p "$PORT" -t 60 --pace 20m >/dev/null 2>&1 &
 remember $!
@@ -116,7 +116,7 @@ check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
 
 # Options.
 start_zcs -B 0 -i 70000
-"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
+"$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
 remember $!
 all_its_threads()
 {
@@ -136,7 +136,7 @@ receive_buffer_of_connections()
 check_with ss '-i: the receive buffer of connections' receive_buffer_of_connections
 stop_zcs
 start_zcs -o 80000
-"$HELPERS/peer" send -k "$PORT" </dev/null >/dev/null &
+"$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
 remember $!
 send_buffer_of_connections()
 {
@@ -182,7 +182,7 @@ check '-1: exit status 0' [ $? -eq 0 ]
 start_zcs --raw
 raw_any_bytes_counted()
 {
-	{ u32 1 1 13; printf "not what was announced"; } | "$HELPERS/peer" send "$PORT" >receipt
+	{ u32 1 1 13; printf "not what was announced"; } | "$HELPERS/net" send "$PORT" >receipt
 	not [ -s receipt ]
 	wait_until [ -s zcs.out ]
 	cat zcs.out
@@ -191,9 +191,9 @@ raw_any_bytes_counted()
 check '--raw: any bytes are counted, nothing is answered' raw_any_bytes_counted
 raw_byte_stream()
 {
-	printf x | "$HELPERS/peer" send -c "$PORT"
+	printf x | "$HELPERS/net" send -c "$PORT"
 	wait_until grep -q " 1 byte in" zcs.out
-	printf abc | "$HELPERS/peer" send -d 1 "$PORT"
+	printf abc | "$HELPERS/net" send -d 1 "$PORT"
 	wait_until grep -q " 3 bytes in" zcs.out
 	one_line zcs.err
 }
@@ -209,14 +209,14 @@ raw_zcc_raw()
 check '--raw: zcc --raw, and nobody misses a receipt' raw_zcc_raw
 raw_client_that_closes()
 {
-	: | "$HELPERS/peer" send -c "$PORT"
+	: | "$HELPERS/net" send -c "$PORT"
 	wait_until grep -q "closed without sending anything" zcs.err
 }
 check '--raw: a client that closes at once has sent nothing' raw_client_that_closes
 stop_zcs
 raw_all_that_comes()
 {
-	{ cat file; printf tail; } | "$HELPERS/peer" send "$PORT"
+	{ cat file; printf tail; } | "$HELPERS/net" send "$PORT"
 	wait_until grep -q " 100004 bytes in" zcs.out
 	one_line zcs.err
 }
@@ -227,7 +227,7 @@ for how in $(receivers); do
 done
 
 start_zcs -1
-printf x | "$HELPERS/peer" send -c "$PORT"
+printf x | "$HELPERS/net" send -c "$PORT"
 wait "$ZCS"
 check '-1: exit status 1 when that client failed' [ $? -eq 1 ]
 
@@ -280,7 +280,7 @@ if [ -n "$late" ]; then
 	client_whose_warm_up()
 	{
 		LATE=end LD_PRELOAD=$late start_zcs
-		{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/peer" send -c "$PORT"
+		{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/net" send -c "$PORT"
 		wait_until [ -s zcs.out ]
 		stop_zcs || true
 		cat zcs.err zcs.out
@@ -329,7 +329,7 @@ if [ -n "$late" ]; then
 	for turn in $(seq 30); do
 		start_blocked
 		dd if=/dev/zero of=full bs=4096 oflag=nonblock 2>/dev/null
-		"$HELPERS/peer" send -c "$PORT" </dev/null
+		"$HELPERS/net" send -c "$PORT" </dev/null
 		wait_until client_comes
 		threads=$(threads_of $ZCS)
 		kill -TERM $ZCS
@@ -464,7 +464,7 @@ start_zcs
 stall_that_begins()
 {
 	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; sleep 1; head -c 1000 /dev/zero; } |
-		"$HELPERS/peer" send "$PORT"
+		"$HELPERS/net" send "$PORT"
 	wait_until [ -s zcs.out ]
 	cat zcs.out
 	grep -q " bytes of warm-up" zcs.out
