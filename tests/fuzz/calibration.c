@@ -107,6 +107,26 @@ static double put_cpu(struct text *t, int id, double speed)
 	return (1 - (double)tasks / 1e6) * (double)spin / 1e6 * speed;
 }
 
+/* A CPU list of at most `most` ranges. */
+static void put_cpus(struct text *t, int most)
+{
+	int id = one_in(8) ? (int)below(CPUS_MAX) : (int)below(8), n = 1 + (int)below((size_t)most),
+	    i, last;
+
+	if (one_in(2000)) { /* as many as there can be */
+		for (i = 0; i < CPUS_MAX; i++)
+			put(t, i > 0 ? ",%d" : "%d", i);
+		return;
+	}
+	for (i = 0; i < n && id < CPUS_MAX; i++) {
+		last = id + (int)below(one_in(64) ? CPUS_MAX : 4);
+		put(t, i > 0 ? ",%d" : "%d", id);
+		if (last > id && last < CPUS_MAX)
+			put(t, "-%d", last);
+		id = one_in(32) ? (int)below(8) : last + 1 + (int)below(4);
+	}
+}
+
 static void make_calibration(struct text *t)
 {
 	static struct text lines;

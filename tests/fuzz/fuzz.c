@@ -16,8 +16,7 @@
 #include <sys/time.h>
 
 static const struct fuzz_target *const targets[] = {
-	&wire_target, &receipt_target, &calibration_target, &size_target,     &seconds_target,
-	&cpus_target, &json_target,    &saved_target,       &receipts_target,
+	&wire_target, &receipt_target, &calibration_target, &saved_target, &receipts_target,
 };
 #define TARGETS (sizeof(targets) / sizeof(targets[0]))
 

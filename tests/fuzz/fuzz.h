@@ -25,8 +25,8 @@ struct fuzz_target {
 	const char *words;                      /* that mean something to it; NULL: headers do */
 };
 
-extern const struct fuzz_target wire_target, receipt_target, calibration_target, size_target,
-	seconds_target, cpus_target, json_target, saved_target, receipts_target;
+extern const struct fuzz_target wire_target, receipt_target, calibration_target, saved_target,
+	receipts_target;
 
 /* Shows the case that is tried, and aborts, unless this is true. */
 void holds(bool it_does, const char *what);
@@ -53,7 +53,6 @@ void put(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 
 void put_digits(struct text *t);             /* enough to be beyond or below a double */
 void put_odd_number(struct text *t);         /* at the edge of a type, or no number at all */
 void put_header(struct text *t, uint32_t v); /* of the wire */
-void put_cpus(struct text *t, int most);     /* a CPU list of at most `most` ranges */
 
 /* Does one of nine things to a case of that target. */
 void damage(struct text *t, const struct fuzz_target *target);

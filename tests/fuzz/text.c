@@ -39,10 +39,6 @@ bool one_in(size_t n)
 /*
  * Text.
  */
-
-/*
- * Text.
- */
 void put_bytes(struct text *t, const void *p, size_t n)
 {
 	if (n > CASE_MAX - 1 - t->len)
