@@ -114,8 +114,7 @@ static void put_figure(struct text *t, size_t most)
 	put_char(t, '\t');
 }
 
-/* A session, with the columns of the first version, or those that were added once, or twice. */
-static void put_session(struct text *t, size_t runs, size_t rounds, size_t columns)
+static void put_session(struct text *t, size_t runs, size_t rounds)
 {
 	const char *baseline = one_in(4) ? "own" : "one";
 	size_t i;
@@ -131,36 +130,29 @@ static void put_session(struct text *t, size_t runs, size_t rounds, size_t colum
 		put_figure(t, 100);
 		put_figure(t, 2);
 		put_figure(t, 10);
-		put(t, "-%s", columns > 0 ? "\treno\t0\ttso,gso" : "");
-		if (columns > 1) {
-			put_char(t, '\t');
-			put_figure(t, 2);
-			put_figure(t, 2);
-			put(t, "%s\thost\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel",
-			    i % runs == 0 ? "soak" : "idle");
-		}
-		put_char(t, '\n');
+		put(t, "-\treno\t0\ttso,gso\t");
+		put_figure(t, 2);
+		put_figure(t, 2);
+		put(t, "%s\thost\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel\n",
+		    i % runs == 0 ? "soak" : "idle");
 	}
 }
 
 static void make_saved(struct text *t)
 {
-	const size_t runs = 1 + below(3), columns = below(3);
+	const size_t runs = 1 + below(3);
 
 	put(t,
 	    "# zcc 1.0, Linux 6.1 x86_64, host\nround\tmethod\tbuffer_bytes\tstreams\tbaseline\t"
 	    "kib_per_second\tload_percent\tload_uncertainty_percent\tcost_us_per_kib\tunsafe\t"
 	    "receiver_load_percent\treceiver_load_uncertainty_percent\t"
-	    "receiver_cost_us_per_kib\treceiver_unsafe%s%s\n",
-	    columns > 0 ? "\tcongestion\tpace_bytes_per_second\toffloads" : "",
-	    columns > 1
-		    ? "\tload_shared_percent\tdrift_percent\tinstrument\tserver\tinterface\tseconds\t"
-		      "warmup_seconds\tdate\ttitle"
-		    : "");
-	put_session(t, runs, 1 + below(3), columns);
+	    "receiver_cost_us_per_kib\treceiver_unsafe\tcongestion\tpace_bytes_per_second\toffloads\t"
+	    "load_shared_percent\tdrift_percent\tinstrument\tserver\tinterface\tseconds\t"
+	    "warmup_seconds\tdate\ttitle\n");
+	put_session(t, runs, 1 + below(3));
 	while (one_in(2)) {
 		put(t, "# zcc 1.1, host\n");
-		put_session(t, runs, 1 + below(3), columns);
+		put_session(t, runs, 1 + below(3));
 	}
 }
 

@@ -805,7 +805,8 @@ static void attack_deaf(void)
 	dial_all(1);
 	for (i = 0; i < count; i++)
 		put(dialled[i], stream, stream_len, 0);
-	usleep((useconds_t)(pause_ms > 0 ? pause_ms : 300) * 1000); /* for answers that nobody reads */
+	usleep((useconds_t)(pause_ms > 0 ? pause_ms : 300) *
+	       1000); /* for answers that nobody reads */
 	reset_all();
 }
 
@@ -948,10 +949,12 @@ static const struct {
 	const char *name;
 	void (*attack)(void);
 } attacks[] = {
-	{"random", attack_random}, {"limits", attack_limits}, {"empty", attack_empty},
-	{"drip", attack_drip},     {"deaf", attack_deaf},     {"narrow", attack_narrow},
-	{"halves", attack_halves}, {"urgent", attack_urgent}, {"offsets", attack_offsets},
-	{"sip", attack_sip},       {"flood", attack_flood},   {"ask-and-reset", attack_ask_and_reset},
+	{"random", attack_random},   {"limits", attack_limits},
+	{"empty", attack_empty},     {"drip", attack_drip},
+	{"deaf", attack_deaf},       {"narrow", attack_narrow},
+	{"halves", attack_halves},   {"urgent", attack_urgent},
+	{"offsets", attack_offsets}, {"sip", attack_sip},
+	{"flood", attack_flood},     {"ask-and-reset", attack_ask_and_reset},
 	{"hold", attack_hold},
 };
 
