@@ -6,16 +6,10 @@
  * What was measured.
  */
 
+/* What was moved, the warm-up included. */
 static uint64_t bytes_of(const struct figures *f)
 {
 	return f->bytes + f->warmup;
-}
-
-uint64_t stream_result_missing(const struct stream_result *s)
-{
-	const uint64_t sent = bytes_of(&s->sent), received = bytes_of(&s->received);
-
-	return sent > received ? sent - received : received - sent;
 }
 
 const struct figures *result_host(const struct send_result *res)
@@ -45,7 +39,7 @@ const char *result_check(const struct send_result *res, int streams, char why[DI
 	int i;
 
 	for (i = 0; i < streams; i++, s++)
-		if (s->has_receipt && stream_result_missing(s) != 0) {
+		if (s->has_receipt && bytes_of(&s->received) != bytes_of(&s->sent)) {
 			if (streams > 1)
 				snprintf(stream, sizeof(stream), "stream %d: ", i + 1);
 			snprintf(why, DIE_MAX,
@@ -239,15 +233,7 @@ static void json_start(struct send_report *r, const struct link *link,
 	const struct send_options *opt = r->opt;
 	struct json *j = &r->json;
 
-	json_report_open(j);
-	if (opt->title != NULL)
-		json_string(j, "title", opt->title);
-	json_open(j, "start", '{');
-	environment_json_start(j, &r->environment, link, time(NULL));
-	json_open(j, "connecting_to", '{');
-	json_string(j, "host", opt->server);
-	json_count(j, "port", strtoull(opt->port, NULL, 10));
-	json_close(j, '}');
+	report_json_open(j, "start", opt, &r->environment, link);
 	if (res != NULL)
 		json_connections(j, res, opt->streams);
 	json_open(j, "test_start", '{');
@@ -310,6 +296,7 @@ static void json_cpus(struct json *j, const struct send_result *res)
 
 static void json_end(struct json *j, const struct send_options *opt, const struct send_result *res)
 {
+	char why[DIE_MAX];
 	const struct figures *remote = res->receipts > 0 ? &res->received : NULL;
 
 	json_open(j, "end", '{');
@@ -329,7 +316,7 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	if (!opt->raw)
 		json_count(j, "receipts", (uint64_t)res->receipts);
 	if (res->receipts == opt->streams)
-		json_bool(j, "bytes_agree", res->missing == 0);
+		json_bool(j, "bytes_agree", result_check(res, opt->streams, why) == NULL);
 	json_close(j, '}');
 }
 

@@ -38,14 +38,10 @@ struct send_result {
 	struct stream_result *stream;
 	struct figures sent, received; /* of all streams */
 	int receipts;
-	uint64_t missing; /* bytes by which the ends of streams with a receipt differ */
-	bool local;       /* both ends are on this host, so that its load is that of both */
+	bool local; /* both ends are on this host, so that its load is that of both */
 	struct cpu_result *cpu;
 	int n_cpus; /* 0: the streams were not bound, or no load was measured */
 };
-
-/* The bytes by which the receipt of a stream differs from what was sent, the warm-up's included. */
-uint64_t stream_result_missing(const struct stream_result *s);
 
 /*
  * Compares each stream with its receipt.  Returns NULL if they agree, or none has one, as with a server

@@ -167,7 +167,7 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 void text_transfer(const struct send_options *opt, const struct send_result *res)
 {
 	const struct figures *sent = &res->sent;
-	char rate[RATE_STRLEN], n[CELL];
+	char rate[RATE_STRLEN], n[CELL], why[DIE_MAX];
 
 	report("%s\n", rate_text(sent, NAN, rate));
 	if (opt->quiet)
@@ -177,7 +177,7 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	if (opt->warmup > 0)
 		report("  after %g s of warm-up, %s byte%s\n", opt->warmup,
 		       grouped((double)sent->warmup, n), plural(sent->warmup));
-	if (res->receipts == opt->streams && res->missing == 0)
+	if (res->receipts == opt->streams && result_check(res, opt->streams, why) == NULL)
 		report("  all bytes sent were received\n");
 	print_transfer(res, opt->streams);
 	print_load(res, opt->streams);
