@@ -80,7 +80,8 @@ void privileges_drop_or_die(const char *user)
 		    strchr(user, ':') != NULL ? ": give the user alone, whose groups zcs takes"
 					      : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
-	if ((initgroups(pw->pw_name, pw->pw_gid) != 0 && errno != EPERM) ||
+	if ((initgroups(pw->pw_name, pw->pw_gid) != 0 &&
+	     (errno != EPERM || geteuid() != pw->pw_uid)) ||
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
 		die("--user '%s': %s", user,

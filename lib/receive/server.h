@@ -121,7 +121,7 @@ int listen_or_die(const struct receive_options *opt);
 
 /*
  * Becomes that user, with that user's groups, without a capability (capabilities(7)) and for
- * good.  Dies if it cannot, unless the process is that user already, in all of its ids.  Call it before
+ * good.  Dies if it cannot; a process that is that user already may keep other groups.  Call it before
  * there are threads.
  */
 void privileges_drop_or_die(const char *user);
