@@ -39,16 +39,14 @@ static int map_rings(struct uring *u, const struct io_uring_params *p)
 	u->sqe = mmap(NULL, u->entries * sizeof(*u->sqe), prot, flags, u->fd, IORING_OFF_SQES);
 	if (u->sqe == MAP_FAILED)
 		return -1;
-	u->sq_head = (void *)(map + p->sq_off.head);
 	u->sq_tail = (void *)(map + p->sq_off.tail);
 	u->cq_head = (void *)(map + p->cq_off.head);
 	u->cq_tail = (void *)(map + p->cq_off.tail);
 	u->cqe = (void *)(map + p->cq_off.cqes);
-	u->sq_mask = p->sq_entries - 1;
 	u->cq_mask = p->cq_entries - 1;
 	/* Requests are submitted in the order in which they are written. */
 	array = (void *)(map + p->sq_off.array);
-	for (i = 0; i < p->sq_entries; i++)
+	for (i = 0; i < u->entries; i++)
 		array[i] = i;
 	return 0;
 }
@@ -87,7 +85,7 @@ int uring_register(const struct uring *u, unsigned op, const void *arg, unsigned
 struct io_uring_sqe *uring_request(struct uring *u, unsigned char op, int fd, const void *buf,
 				   size_t len)
 {
-	struct io_uring_sqe *sqe = &u->sqe[u->tail++ & u->sq_mask];
+	struct io_uring_sqe *sqe = &u->sqe[u->tail++ & (u->entries - 1)];
 
 	*sqe = (struct io_uring_sqe){
 		.opcode = op, .fd = fd, .addr = (uintptr_t)buf, .len = (uint32_t)len};

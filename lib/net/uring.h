@@ -25,11 +25,11 @@
 #endif
 
 struct uring {
-	int fd; /* -1: the ring is not open */
-	unsigned entries;
-	_Atomic unsigned *sq_head, *sq_tail, *cq_head, *cq_tail; /* shared with the kernel */
+	int fd;                                        /* -1: the ring is not open */
+	unsigned entries;                              /* a power of two */
+	_Atomic unsigned *sq_tail, *cq_head, *cq_tail; /* shared with the kernel */
 	unsigned tail, submitted; /* requests written, and submitted, since the start */
-	unsigned sq_mask, cq_mask;
+	unsigned cq_mask;
 	struct io_uring_sqe *sqe;
 	struct io_uring_cqe *cqe;
 	void *rings;

@@ -33,7 +33,6 @@ static size_t wire_body(struct wire *w, size_t len)
 	w->bytes += n;
 	if (w->body_left == 0) {
 		w->files++;
-		w->loops += w->files_left == 0;
 		wire_next(w);
 	}
 	return n;
@@ -57,7 +56,6 @@ static void wire_header(struct wire *w, uint32_t value)
 	} else {
 		w->loops_left -= !w->forever;
 		w->files_left = value;
-		w->loops += value == 0;
 		w->empty_loops += value == 0 && !w->has_file && w->empty_loops < UINT32_MAX;
 	}
 	wire_next(w);

@@ -43,7 +43,7 @@ struct wire {
 	uint32_t files_left;   /* n_files of this loop less the files begun */
 	uint32_t body_left;    /* bytes of this file that are still to come */
 	bool forever;          /* n_loops was WIRE_FOREVER */
-	uint64_t loops, files; /* loops and entries that are complete */
+	uint64_t files;        /* entries that are complete */
 	uint64_t bytes;        /* bytes of files, without headers */
 	uint32_t empty_loops;  /* loops before the first file: the warm-up, in WIRE_WARMUP_NS */
 	bool has_file;         /* a file was announced: empty_loops is final */
