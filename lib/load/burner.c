@@ -27,8 +27,8 @@
  */
 
 /*
- * A request for two devices that are joined, in this namespace and in another (veth(4)).  An attribute of
- * rtnetlink(7) that has attributes ends with the request.
+ * A request for two devices that are joined, in this namespace and in another (veth(4)).  An
+ * attribute of rtnetlink(7) that has attributes ends with the request.
  */
 struct request {
 	struct nlmsghdr header;

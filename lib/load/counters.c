@@ -100,8 +100,8 @@ double steal_between(double from, double to)
 }
 
 /*
- * By how much each double of a struct rose.  Counters of the kernel may step back: idle and iowait do when
- * a CPU goes offline.
+ * By how much each double of a struct rose.  Counters of the kernel may step back: idle and iowait do
+ * when a CPU goes offline.
  */
 static void rises(const void *from, const void *to, void *between, size_t size)
 {

@@ -20,12 +20,12 @@ enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIR
 extern const char *const cpu_column[CPU_COLUMNS]; /* the names of the columns */
 
 /*
- * Between two readings, per second or as a share of all CPU time (0 to 1); at one of them, so many in all
+ * Between two readings, per second or as a share of all CPU time (0 to 1); at one reading, the number
  * since the boot.  NAN: not known.
  */
 struct rates {
 	double interrupts;       /* all of the host's, the timer's included (/proc/stat, intr) */
-	double cpu[CPU_COLUMNS]; /* of all CPUs, in clock ticks at one reading */
+	double cpu[CPU_COLUMNS]; /* of all CPUs; in ticks at one reading */
 	double packets_in, packets_out; /* of the interface (/proc/net/dev) */
 	/* Of all CPUs: packets dropped as a CPU's backlog was full, and polls cut short (softnet_stat). */
 	double softnet_dropped, softnet_squeezed; /* not per second */

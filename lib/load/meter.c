@@ -17,20 +17,17 @@ struct step {
 	uint64_t due_ns;
 };
 
-/* The reasons that make every load against this baseline unsafe. */
-static unsigned baseline_reasons(const struct calibration *c)
+static bool is_old(const struct calibration *c)
 {
-	const int64_t age = (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns;
-
-	return (age > OLD_NS ? UNSAFE_BASELINE_OLD : 0u) |
-	       (c->others > CAL_BUSY ? UNSAFE_BASELINE_BUSY : 0u);
+	return (int64_t)clock_ns(CLOCK_BOOTTIME) - c->taken_ns > OLD_NS;
 }
 
 /* The caller has the meter's lock. */
 static void read_sample(const struct meter *m, struct load_sample *sample)
 {
 	gauge_sample(&m->gauge, sample);
-	sample->limits.now |= baseline_reasons(&m->gauge.calibration);
+	if (is_old(&m->gauge.calibration))
+		sample->limits.now |= UNSAFE_BASELINE_OLD;
 }
 
 void meter_read(struct meter *m, struct meter_mark *mark)
@@ -80,7 +77,10 @@ const char *meter_no_load(struct meter *m, unsigned unsafe)
 	return NO_LOAD_SHORT;
 }
 
-/* Ends the period, if there is one, takes a new baseline unless it is NULL, and begins a period if it `counts`. */
+/*
+ * Ends the period, if there is one, takes a new baseline unless it is NULL, and begins a period if it
+ * `counts`.
+ */
 static void change_period(struct meter *m, const struct calibration *taken, bool counts)
 {
 	pthread_rwlock_wrlock(&m->lock);
@@ -126,24 +126,19 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 	return (struct step){METER_MEASURING, now + LOOK_NS};
 }
 
-/* Whether a new baseline may replace the old one: a good one is not replaced by a bad one. */
-static bool is_better(const struct meter *m, const struct calibration *taken)
-{
-	return baseline_is_whole(taken) &&
-	       (m->gauge.calibration.cpu == NULL || taken->others <= CAL_BUSY ||
-		baseline_reasons(&m->gauge.calibration) != 0);
-}
-
 /*
- * Takes the baseline of the thread, once it has ended, if no client came meanwhile.  A period ends, and
- * another one begins against it.
+ * Takes the baseline of the thread, once it has ended, if no client came meanwhile; a good one is not
+ * replaced by a bad one.  A period ends, and another one begins against it.
  */
 static void baseline_take(struct meter *m)
 {
+	const struct calibration *old = &m->gauge.calibration;
 	struct own_baseline *b = &m->baseline;
 
 	pthread_join(b->thread, NULL);
-	m->renewed = !b->stop && b->taken.cpu != NULL && is_better(m, &b->taken);
+	m->renewed = !b->stop && b->taken.cpu != NULL && baseline_is_whole(&b->taken) &&
+		     (old->cpu == NULL || is_old(old) ||
+		      b->taken.others <= fmax(CAL_BUSY, old->others));
 	if (m->renewed)
 		change_period(m, &b->taken, m->counts);
 	else

@@ -5,7 +5,7 @@
  * main thread calls what changes that; clients' threads only read samples.
  *
  *	meter_start_or_die(&m, &setup);
- *	meter_look(&m, n_clients > 0);		(when a client arrives, and at m.due_ns at the latest)
+ *	meter_look(&m, n_clients > 0);	(when a client arrives; at m.due_ns at the latest)
  *	meter_read(&m, &from);
  *	...
  *	meter_read(&m, &to);

@@ -30,8 +30,8 @@ double student_t(double freedom);
 double median_of(double *v, int n);
 
 /*
- * The mean and standard deviation of n values, of which those that are NAN are omitted; NAN where they have
- * none.  Returns how many values are known.
+ * The mean and standard deviation of n values, without those that are NAN; NAN where they have none.
+ * Returns how many values are known.
  */
 int mean_of(const double *v, int n, double *mean, double *sd);
 
