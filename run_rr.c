@@ -45,32 +45,23 @@ static char *shell(void)
 	return s != NULL && *s != '\0' ? s : fallback;
 }
 
-static void set_rr_or_die(int priority)
-{
-	const struct sched_param p = {.sched_priority = priority};
-
-	if (sched_setscheduler(0, SCHED_RR, &p) == 0)
-		return;
-	if (errno != EPERM)
-		die_errno("cannot set SCHED_RR");
-	if (geteuid() == 0)
-		die("cannot set SCHED_RR: it takes CAP_SYS_NICE, and a control group with "
-		    "real-time time (cpu.rt_runtime_us)");
-	die("cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least %d "
-	    "(ulimit -r)",
-	    priority);
-}
-
 int main(int argc, char **argv)
 {
 	char *no_command[] = {NULL, NULL};
+	struct sched_param p;
 
 	argv += options_read(&USAGE("run_rr", rows, true), argc, argv, &opt);
 	if (*argv == NULL) {
 		no_command[0] = shell();
 		argv = no_command;
 	}
-	set_rr_or_die(opt.priority);
+	p.sched_priority = opt.priority;
+	if (sched_setscheduler(0, SCHED_RR, &p) != 0)
+		die_errno(
+			"cannot set SCHED_RR, which takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at "
+			"least %d (ulimit -r), and a control group with real-time time "
+			"(cpu.rt_runtime_us)",
+			opt.priority);
 	execvp(argv[0], argv);
 	command_die(argv[0], errno);
 }

@@ -97,19 +97,17 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 	struct transfer t = {.opt = &opt, .set = set, .run = &run, .report = rep};
 	const char *error;
 
-	if (!transfer_open(&t, plan->run[i].chunk)) {
-		if (opt.json)
-			report_die(rep, "interrupted");
-		return "interrupted";
+	if (transfer_open(&t, plan->run[i].chunk)) {
+		catch_signals();
+		report_start(rep, &t.target, &t.result);
+		transfer_run(&t);
 	}
-	catch_signals();
-	report_start(rep, &t.target, &t.result);
-	transfer_run(&t);
 	if (!t.measuring && run.stop <= 0)
 		die("everything was sent before the warm-up ended: send more (-n, -t)");
 	if (!t.measuring) {
 		close_report(rep, "interrupted");
-		warnx("interrupted before the warm-up ended: nothing was measured");
+		if (plan->added == 0)
+			warnx("interrupted before the warm-up ended: nothing was measured");
 		die_of_signal();
 	}
 	error = judge(&t, plan, i, why);

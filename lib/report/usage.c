@@ -218,12 +218,8 @@ double arg_number(const struct option_row *o, const char *text)
 
 const char *arg_host(const struct option_row *o, char *text, const char **port)
 {
-	const char *colon = strchr(text, ':');
 	char *end = strchr(text, ']');
 
-	if (text[0] != '[' && colon != NULL && strchr(colon + 1, ':') == NULL)
-		option_error(o, "'%s' has a port%s", text,
-			     port != NULL ? ", which is -p, --port" : ": the kernel chooses it");
 	if (text[0] != '[')
 		return text;
 	if (end == NULL || (end[1] != '\0' && (end[1] != ':' || port == NULL ||

@@ -95,8 +95,8 @@ double parse_number(enum option_kind kind, const char *text);
 double arg_number(const struct option_row *o, const char *text);
 
 /*
- * The host of an argument `HOST`, `[ADDRESS]` or `[ADDRESS]:PORT`, in place.  *port is set if it has one; if
- * `port` is NULL it is an error.  `HOST:PORT` always is one: no name or address has one colon.
+ * The host of an argument `HOST`, `[ADDRESS]` or `[ADDRESS]:PORT`, in place.  *port is set if the argument has
+ * one and no other option has; if `port` is NULL it is an error.
  */
 const char *arg_host(const struct option_row *o, char *text, const char **port);
 
