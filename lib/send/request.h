@@ -53,12 +53,6 @@ void latency_merge(struct latency *sum, const struct latency *h);
  */
 double latency_percentile(const struct latency *h, double p);
 
-/* The number of latencies of at least so many ns, by the middles of their classes. */
-uint64_t latency_count(const struct latency *h, double ns);
-
-/* Removes the latencies that are shorter, by the same rule. */
-void latency_drop_below(struct latency *h, double ns);
-
 /*
  * Requests.
  */

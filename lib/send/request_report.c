@@ -50,7 +50,8 @@ double latency_percentile(const struct latency *h, double p)
 	return fmin(class_middle(i), (double)h->max) / 1e9;
 }
 
-uint64_t latency_count(const struct latency *h, double ns)
+/* The number of latencies of at least so many ns, by the middles of their classes. */
+static uint64_t latency_count(const struct latency *h, double ns)
 {
 	uint64_t n = 0;
 	size_t i;
@@ -59,18 +60,6 @@ uint64_t latency_count(const struct latency *h, double ns)
 		if (class_middle(i) >= ns)
 			n += h->class[i];
 	return n;
-}
-
-void latency_drop_below(struct latency *h, double ns)
-{
-	size_t i;
-
-	for (i = 0; i < LATENCY_CLASSES && class_middle(i) < ns; i++) {
-		h->n -= h->class[i];
-		h->class[i] = 0;
-	}
-	if (h->n == 0)
-		h->max = 0;
 }
 
 /*
@@ -181,11 +170,16 @@ void requests_add(struct requests *sum, const struct requests *q)
 
 void requests_settle(struct requests *sum)
 {
-	const struct latency *connects = &sum->latency[CONNECT];
+	const double fastest = 1e9 * latency_percentile(&sum->latency[CONNECT], 0);
+	struct latency *h = &sum->stalled[STALL_CONNECTING];
+	size_t i;
 
-	if (connects->n > 0)
-		latency_drop_below(&sum->stalled[STALL_CONNECTING],
-				   1e9 * STALL_CONNECT * latency_percentile(connects, 0));
+	for (i = 0; i < LATENCY_CLASSES && class_middle(i) < STALL_CONNECT * fastest; i++) {
+		h->n -= h->class[i];
+		h->class[i] = 0;
+	}
+	if (h->n == 0)
+		h->max = 0;
 }
 
 uint64_t requests_stalled(const struct requests *q)

@@ -253,10 +253,9 @@ const struct send_method *method_named(const char *name)
 /* The part of the memory that each of N senders has. */
 static size_t memory_of(int streams)
 {
-	size_t memory = MEMORY / (size_t)streams;
+	const size_t memory = MEMORY / (size_t)streams / COPY_SIZE * COPY_SIZE; /* whole pages */
 
-	memory -= memory % (size_t)getpagesize();
-	return memory < 64 * 1024 ? 64 * 1024 : memory;
+	return memory > 0 ? memory : COPY_SIZE;
 }
 
 size_t method_chunk(const struct send_method *m, size_t chunk, int streams)
