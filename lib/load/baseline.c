@@ -11,109 +11,79 @@
 #define CAL_BUSY_ROUNDS 2 /* in a row, that show a busy machine: one may be a passing disturbance */
 #define WINDOWS_MAX     (CAL_ROUNDS * CAL_WINDOWS)
 
-/* The figures of one CPU's soaker in each window, in the units of struct baseline. */
-struct cpu_windows {
-	struct load_sample last; /* what it had counted when the last window ended */
-	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
-	double host[WINDOWS_MAX]; /* share that the host took while the soaker had the CPU */
-};
-
 /* A measurement that goes on, window after window. */
 struct windows {
 	const struct soaker *soaker;
 	int cpus, n;                   /* of CPUs, and of windows so far */
 	double steal[WINDOWS_MAX + 1]; /* steal_seconds() before the first and after each window */
-	double seconds[WINDOWS_MAX];   /* length of each */
-	struct cpu_windows cpu[];
+	struct load_sample at[];       /* of each CPU, before the first and after each window */
 };
+
+static void windows_read(struct windows *w)
+{
+	int i;
+
+	for (i = 0; i < w->cpus; i++)
+		soak_count(w->soaker, i, &w->at[w->n * w->cpus + i]);
+}
 
 /* Begins a measurement of `cpus` CPUs; it is to be freed. */
 static struct windows *windows_start(const struct soaker *s, int cpus)
 {
-	struct windows *w = alloc_or_die(1, sizeof(*w) + (size_t)cpus * sizeof(w->cpu[0]),
-					 "calibration");
-	int i;
+	const size_t samples = (size_t)cpus * (WINDOWS_MAX + 1);
+	struct windows *w = alloc_or_die(1, sizeof(*w) + samples * sizeof(w->at[0]), "calibration");
 
 	*w = (struct windows){.soaker = s, .cpus = cpus, .steal = {steal_seconds()}};
-	for (i = 0; i < cpus; i++)
-		soak_count(s, i, &w->cpu[i].last);
+	windows_read(w);
 	return w;
 }
 
-/* The means of a round of windows. */
-struct round {
-	double turns;       /* per second, of all CPUs */
-	double spun, tasks; /* shares of the machine's time: that soakers spun, that tasks had */
-};
-
-/* Measures one more window, and adds its part to the means of the round. */
-static void windows_add(struct windows *w, struct round *r)
+/* Measures one more window. */
+static void windows_add(struct windows *w)
 {
-	struct cpu_windows *cpu;
-	struct load_sample to;
-	double length = 0, spin, turns;
-	int i;
-
 	sleep_ns((uint64_t)(BASELINE_WINDOW * 1e9));
 	soaker_check_or_die(w->soaker);
-	for (i = 0; i < w->cpus; i++) {
-		cpu = &w->cpu[i];
-		soak_count(w->soaker, i, &to);
-		length = to.time - cpu->last.time;
-		spin = fmax(0, to.spin - cpu->last.spin);
-		turns = to.work - cpu->last.work;
-		cpu->tasks[w->n] = fmin(1, fmax(0, to.tasks - cpu->last.tasks) / length);
-		cpu->host[w->n] = (to.host - cpu->last.host) / length;
-		cpu->spin[w->n] = spin / length;
-		cpu->speed[w->n] = spin > 0 ? turns / spin : 0;
-		cpu->last = to;
-		r->turns += turns / length / CAL_WINDOWS;
-		r->spun += (cpu->spin[w->n] + cpu->host[w->n]) / w->cpus / CAL_WINDOWS;
-		r->tasks += cpu->tasks[w->n] / w->cpus / CAL_WINDOWS;
-	}
-	w->seconds[w->n] = length;
-	w->steal[++w->n] = steal_seconds();
+	w->n++;
+	windows_read(w);
+	w->steal[w->n] = steal_seconds();
 }
 
-/* Makes the share that a CPU's soaker spun one of the time that tasks and the host left to it. */
-static void windows_without_host(struct windows *w, int first, int n)
+/* What the soaker of a CPU counted in a window. */
+struct window {
+	double seconds; /* its length */
+	double tasks, host,
+		spin; /* shares of it: that others had, that the host took, that it spun */
+	double turns; /* per second */
+};
+
+static struct window window_of(const struct windows *w, int k, int cpu)
 {
-	double seen = 0, spin = 0, total = 0, took = 0, doubt, host, left;
-	struct cpu_windows *cpu;
+	const struct load_sample *from = &w->at[k * w->cpus + cpu], *to = from + w->cpus;
+	const double seconds = to->time - from->time;
+
+	return (struct window){.seconds = seconds,
+			       .tasks = fmin(1, fmax(0, to->tasks - from->tasks) / seconds),
+			       .host = (to->host - from->host) / seconds,
+			       .spin = fmax(0, to->spin - from->spin) / seconds,
+			       .turns = (to->work - from->work) / seconds};
+}
+
+/* The sum of the last n windows of all CPUs: figures in seconds, and turns. */
+static struct window windows_sum(const struct windows *w, int n)
+{
+	struct window sum = {0}, one;
 	int i, k;
 
 	for (i = 0; i < w->cpus; i++)
-		for (k = first; k < first + n; k++) {
-			seen += w->cpu[i].host[k] * w->seconds[k];
-			spin += w->cpu[i].spin[k] * w->seconds[k];
-			total += w->seconds[k];
+		for (k = w->n - n; k < w->n; k++) {
+			one = window_of(w, k, i);
+			sum.seconds += one.seconds;
+			sum.tasks += one.tasks * one.seconds;
+			sum.host += one.host * one.seconds;
+			sum.spin += one.spin * one.seconds;
+			sum.turns += one.turns * one.seconds;
 		}
-	if (w->steal[first + n] > 0)
-		took = host_took(seen, steal_between(w->steal[first], w->steal[first + n]), spin,
-				 total, &doubt);
-	for (i = 0; i < w->cpus; i++) {
-		cpu = &w->cpu[i];
-		for (k = first; k < first + n; k++) {
-			host = seen > 0 ? cpu->host[k] * took / seen : took / total;
-			left = 1 - cpu->tasks[k] - host;
-			cpu->spin[k] = left > 0 ? fmin(1, cpu->spin[k] / left) : 0;
-		}
-	}
-}
-
-/* Stores the standard deviations of the machine: of the mean that its CPUs have in a window. */
-static void machine_deviations(const struct windows *w, int first, int n, struct calibration *c)
-{
-	double tasks[WINDOWS_MAX] = {0}, spin[WINDOWS_MAX] = {0}, mean;
-	int i, k;
-
-	for (k = 0; k < n; k++)
-		for (i = 0; i < w->cpus; i++) {
-			tasks[k] += w->cpu[i].tasks[first + k] / w->cpus;
-			spin[k] += w->cpu[i].spin[first + k] / w->cpus;
-		}
-	mean_of(tasks, n, &mean, &c->all.tasks_sd);
-	mean_of_middle(spin, n, &mean, &c->all.spin_sd);
+	return sum;
 }
 
 /* Stores the means of the CPUs' shares. */
@@ -129,26 +99,47 @@ static void store_means(struct calibration *c)
 	c->others = c->all.tasks;
 }
 
-/* Stores the baselines of the last n windows into c, whose cpu[] it allocates. */
-static void windows_store(struct windows *w, int n, struct calibration *c)
+/*
+ * Stores the baselines of the last n windows into c, whose cpu[] it allocates.  The share that a soaker
+ * spun is one of the time that tasks and the host left to it.  The machine's standard deviations are
+ * those of the mean that its CPUs have in a window.
+ */
+static void windows_store(const struct windows *w, int n, struct calibration *c)
 {
+	const struct window sum = windows_sum(w, n);
+	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
+	double all_tasks[WINDOWS_MAX] = {0}, all_spin[WINDOWS_MAX] = {0};
+	double took = 0, doubt, left, mean;
 	const int first = w->n - n;
 	struct baseline *b;
-	int i;
+	struct window one;
+	int i, k;
 
+	if (w->steal[w->n] > 0)
+		took = host_took(sum.host, steal_between(w->steal[first], w->steal[w->n]), sum.spin,
+				 sum.seconds, &doubt);
 	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
 	c->windows = n;
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-	windows_without_host(w, first, n);
-	machine_deviations(w, first, n, c);
-	for (i = 0; i < w->cpus; i++) {
-		b = &c->cpu[i];
-		mean_of(w->cpu[i].tasks + first, n, &b->tasks, &b->tasks_sd);
-		mean_of_middle(w->cpu[i].spin + first, n, &b->spin, &b->spin_sd);
-		mean_of_middle(w->cpu[i].speed + first, n, &b->speed, &b->speed_sd);
+	for (i = 0, b = c->cpu; i < w->cpus; i++, b++) {
+		for (k = 0; k < n; k++) {
+			one = window_of(w, first + k, i);
+			left = 1 - one.tasks -
+			       (sum.host > 0 ? one.host * took / sum.host : took / sum.seconds);
+			tasks[k] = one.tasks;
+			spin[k] = left > 0 ? fmin(1, one.spin / left) : 0;
+			speed[k] = one.spin > 0 ? one.turns / one.spin : 0;
+			all_tasks[k] += tasks[k] / w->cpus;
+			all_spin[k] += spin[k] / w->cpus;
+		}
+		mean_of(tasks, n, &b->tasks, &b->tasks_sd);
+		mean_of_middle(spin, n, &b->spin, &b->spin_sd);
+		mean_of_middle(speed, n, &b->speed, &b->speed_sd);
 		c->total += (1 - b->tasks) * b->spin * b->speed;
 	}
+	mean_of(all_tasks, n, &mean, &c->all.tasks_sd);
+	mean_of_middle(all_spin, n, &mean, &c->all.spin_sd);
 	store_means(c);
 }
 
@@ -161,14 +152,13 @@ static bool measure(const struct instrument *in, struct calibration *c, double s
 		    const _Atomic int *stop)
 {
 	const int n = baseline_windows(seconds);
-	struct round whole = {0};
 	struct windows *w;
 	bool done;
 
 	soaker_limits(in->soaker, &c->begin);
 	w = windows_start(in->soaker, c->cpus.n);
 	while (w->n < n && (stop == NULL || *stop == 0))
-		windows_add(w, &whole);
+		windows_add(w);
 	done = w->n == n;
 	if (done)
 		windows_store(w, n, c);
@@ -326,16 +316,16 @@ static void calibrate(const struct soaker *s, struct calibration *c, double most
 {
 	struct windows *w = windows_start(s, c->cpus.n);
 	double share[CAL_ROUNDS];
-	struct round r;
+	struct window sum;
 	int n = 0, busy = 0;
 
 	do {
-		r = (struct round){0};
 		while (w->n < (n + 1) * CAL_WINDOWS)
-			windows_add(w, &r);
-		report("calibrating: %.0f loops/sec\n", r.turns);
-		busy = r.tasks > most ? busy + 1 : 0;
-		share[n++] = r.spun;
+			windows_add(w);
+		sum = windows_sum(w, CAL_WINDOWS);
+		report("calibrating: %.0f loops/sec\n", sum.turns * w->cpus / sum.seconds);
+		busy = sum.tasks / sum.seconds > most ? busy + 1 : 0;
+		share[n++] = (sum.spin + sum.host) / sum.seconds;
 		*spread = baseline_spread(share, n);
 	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
 	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;
