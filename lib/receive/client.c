@@ -199,10 +199,12 @@ static bool has_summary(struct client *c)
 {
 	struct places *places = &c->context->places;
 	const uint64_t bytes = c->receiver.wire.bytes;
+	bool logged;
 
 	if (c->why[0] == '\0')
 		return bytes >= REPORT_LEAST_BYTES || log_allows(places);
-	return log_client(places, &c->place, "%s", c->why) && (c->context->opt->json || bytes > 0);
+	logged = log_client(places, &c->place, "%s", c->why);
+	return c->context->opt->json ? logged || bytes >= REPORT_LEAST_BYTES : logged && bytes > 0;
 }
 
 /* Binds the thread to the client's CPU. */
