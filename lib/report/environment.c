@@ -196,13 +196,15 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	json_close(j, '}');
 }
 
+/* Prints lines `KEY: TEXT`, but for vulnerabilities that the CPUs do not have. */
 static void print_lines(const char *lines, FILE *f, const char *prefix)
 {
+	static const char none[] = ": Not affected";
 	size_t len;
 
 	for (; *lines != '\0'; lines += len + 1) {
 		len = strcspn(lines, "\n");
-		if (memmem(lines, len, ": Not affected", 14) == NULL)
+		if (strncmp(lines + strcspn(lines, ":"), none, strlen(none)) != 0)
 			fprintf(f, "%senvironment: %.*s\n", prefix, (int)len, lines);
 	}
 }

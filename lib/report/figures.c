@@ -254,9 +254,9 @@ void figures_program(struct figures *f)
 {
 	struct utsname u;
 
+	uname(&u);
 	snprintf(f->version, sizeof(f->version), "%s", VERSION);
-	if (uname(&u) == 0)
-		snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
+	snprintf(f->kernel, sizeof(f->kernel), "%s", u.release);
 }
 
 /* Stores what two streams or clients have together of a figure. */

@@ -72,7 +72,8 @@ static void test_read(void)
 /* The name of an interface may have any byte but a slash and blanks. */
 static void note(void *link)
 {
-	const struct environment e = {.vulnerabilities = "mds: Not affected\nl1tf: Vulnerable\n"};
+	const struct environment e = {
+		.vulnerabilities = "mds: Not affected\nl1tf: Vulnerable; SMT: Not affected\n"};
 
 	environment_print(&e, link, stdout, "");
 }
@@ -85,7 +86,8 @@ static void test_interface(void)
 	stdout_of(note, &link, text, sizeof(text));
 	ok(strstr(text, "interface a") != NULL && strchr(text, '\033') == NULL,
 	   "the name of an interface is printable on a terminal");
-	ok(strstr(text, "environment: l1tf: Vulnerable\n") != NULL && strstr(text, "mds") == NULL,
+	ok(strstr(text, "environment: l1tf: Vulnerable; SMT: Not affected\n") != NULL &&
+		   strstr(text, "mds") == NULL,
 	   "a vulnerability is printed unless the CPUs are not affected");
 }
 
