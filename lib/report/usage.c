@@ -232,15 +232,6 @@ const char *arg_host(const struct option_row *o, char *text, const char **port)
 	return text + 1;
 }
 
-const char *arg_file(const char *name, const char *text)
-{
-	if (strcmp(text, "-") == 0)
-		usage_error("%s: '-' is not standard input or output here: a file of this name is "
-			    "'./-'",
-			    name);
-	return text;
-}
-
 size_t arg_name(const char *name, const char *text, const void *table, size_t n, size_t size)
 {
 	char names[256] = "";
@@ -269,17 +260,9 @@ static void store(const struct option_row *o, void *to, double value)
 		*(uint64_t *)to = (uint64_t)round(value);
 }
 
-static void take_device(const struct option_row *o, const char *text, const char **to)
-{
-	if (text[0] == '\0' || strlen(text) >= IF_NAMESIZE)
-		option_error(o, "'%s' has not 1 to %d characters", text, IF_NAMESIZE - 1);
-	*to = text;
-}
-
 /* Does what an option asks for; false if that was all. */
 static bool take_option(const struct usage *u, const struct option_row *o, char *text, void *to)
 {
-	char name[OPTION_NAME];
 	const char *why;
 
 	if (o->take != NULL) {
@@ -296,8 +279,16 @@ static bool take_option(const struct usage *u, const struct option_row *o, char 
 	case OPTION_SECONDS:
 	case OPTION_SECONDS_OR_NONE:
 	case OPTION_PERCENT: *(double *)to = arg_number(o, text); break;
-	case OPTION_FILE: *(const char **)to = arg_file(option_name(o, name), text); break;
-	case OPTION_DEVICE: take_device(o, text, to); break;
+	case OPTION_FILE:
+		if (strcmp(text, "-") == 0)
+			option_error(o, "'-' is not standard output: a file of this name is './-'");
+		*(const char **)to = text;
+		break;
+	case OPTION_DEVICE:
+		if (text[0] == '\0' || strlen(text) >= IF_NAMESIZE)
+			option_error(o, "'%s' has not 1 to %d characters", text, IF_NAMESIZE - 1);
+		*(const char **)to = text;
+		break;
 	case OPTION_CPUS:
 		if ((why = parse_cpus(text, to)) != NULL)
 			option_error(o, "'%s' %s", text, why);

@@ -100,9 +100,6 @@ double arg_number(const struct option_row *o, const char *text);
  */
 const char *arg_host(const struct option_row *o, char *text, const char **port);
 
-/* Returns its argument, the name of a file, which is not `-`; `name` is what messages call it. */
-const char *arg_file(const char *name, const char *text);
-
 /*
  * Returns the index of the entry with the name `text` in a table of n entries of `size` bytes.  The
  * first member of an entry is a pointer to its name.

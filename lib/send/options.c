@@ -341,15 +341,11 @@ static void settle(struct send_options *opt, bool has_files)
 int options_parse(struct send_options *opt, int argc, char **argv)
 {
 	int first;
-	char **file;
 
 	*opt = (struct send_options){.server = "", .timeout = -1, .gauge = {.wait = SOAK_WAIT}};
 	first = options_read(&USAGE("zcc", rows, false), argc, argv, opt);
-	file = argv + first;
 	(void)gauge_cpus(&opt->gauge);
 	if (!opt->calibrate)
-		settle(opt, *file != NULL);
-	for (; *file != NULL; file++)
-		arg_file("FILE", *file);
+		settle(opt, argv[first] != NULL);
 	return first;
 }

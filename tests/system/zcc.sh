@@ -463,7 +463,6 @@ check_usage "--loops.*'3x'" zcc -s 0 -n 3x
 check_usage '--loops.*not between' zcc -s 0 -n 4294967295
 check_usage '--port.*not between' zcc -s 0 -p 65536
 check_usage "--port.*'http'" zcc -s 0 -p http
-check_usage "FILE: '-' is not standard input" zcc -s 0 file -
 check_usage '--pace.*not bits' zcc -s 0 --pace 100Mbit
 check_usage '--buffer-size.*not a size' zcc -s 0 -b 1q
 check_usage '--buffer-size.*not between' zcc -s 0 -b 0
