@@ -170,12 +170,31 @@ static bool measure(const struct instrument *in, struct calibration *c, double s
 static void sample(const struct instrument *in, const struct calibration *c,
 		   struct load_sample *sum, struct load_sample *each)
 {
-	load_sample_read(in->soaker, c, sum, each);
-}
+	const struct soaker *s = in->soaker;
+	const struct baseline *b = c->cpu;
+	struct load_sample one;
+	int i;
 
-static void close_instrument(struct instrument *in)
-{
-	soaker_stop(in->soaker);
+	soaker_check_or_die(s);
+	*sum = (struct load_sample){.steal = 0};
+	soaker_limits(s, &sum->limits); /* before the clock, as it takes some time */
+	sum->steal = steal_seconds();
+	for (i = 0; i < c->cpus.n; i++, b++) {
+		soak_count(s, i, &one);
+		one.spin /= b->spin;
+		one.work /= b->spin * b->speed;
+		one.steal = sum->steal / c->cpus.n;
+		one.limits = sum->limits;
+		sum->ns = one.ns;
+		sum->time += one.time;
+		sum->spin += one.spin;
+		sum->work += one.work;
+		sum->tasks += one.tasks;
+		sum->host += one.host;
+		sum->switches += one.switches;
+		if (each != NULL)
+			each[i] = one;
+	}
 }
 
 struct instrument instrument_soak(struct soaker *s)
@@ -183,7 +202,6 @@ struct instrument instrument_soak(struct soaker *s)
 	static const struct instrument_kind soaking = {
 		.sample = sample,
 		.baseline = measure,
-		.close = close_instrument,
 	};
 
 	return (struct instrument){.kind = &soaking, .soaker = s};

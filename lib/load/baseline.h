@@ -20,7 +20,7 @@
 #define CALIBRATION_FILE "./counts_per_sec"
 
 /*
- * The instrument, whose end stops the soakers.  Its baseline is that of the CPUs of c->cpus: the total
+ * The instrument, until soaker_stop().  Its baseline is that of the CPUs of c->cpus: the total
  * and cpu[], which it allocates.
  */
 struct instrument instrument_soak(struct soaker *s);

@@ -206,8 +206,9 @@ void gauge_check_or_die(const struct gauge *g)
 
 void gauge_stop(struct gauge *g)
 {
-	if (g->instrument.kind != NULL)
-		g->instrument.kind->close(&g->instrument);
+	if (g->instrument.soaker != NULL)
+		soaker_stop(g->instrument.soaker);
+	free(g->instrument.idle);
 	g->instrument = (struct instrument){.kind = NULL};
 	forget_after(g);
 	free(g->calibration.cpu);

@@ -314,17 +314,11 @@ static void sample(const struct instrument *in, const struct calibration *c,
 	free(at);
 }
 
-static void close_instrument(struct instrument *in)
-{
-	free(in->idle);
-}
-
 struct instrument instrument_idle(struct idle *w)
 {
 	static const struct instrument_kind watching = {
 		.sample = sample,
 		.baseline = measure_baseline,
-		.close = close_instrument,
 	};
 
 	return (struct instrument){.kind = &watching, .idle = w};

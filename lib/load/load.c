@@ -2,35 +2,6 @@
 
 #include "lib/load/statistics.h"
 
-void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
-		      struct load_sample *each)
-{
-	const struct baseline *b = c->cpu;
-	struct load_sample one;
-	int i;
-
-	soaker_check_or_die(s);
-	*sum = (struct load_sample){.steal = 0};
-	soaker_limits(s, &sum->limits); /* before the clock, as it takes some time */
-	sum->steal = steal_seconds();
-	for (i = 0; i < c->cpus.n; i++, b++) {
-		soak_count(s, i, &one);
-		one.spin /= b->spin;
-		one.work /= b->spin * b->speed;
-		one.steal = sum->steal / c->cpus.n;
-		one.limits = sum->limits;
-		sum->ns = one.ns;
-		sum->time += one.time;
-		sum->spin += one.spin;
-		sum->work += one.work;
-		sum->tasks += one.tasks;
-		sum->host += one.host;
-		sum->switches += one.switches;
-		if (each != NULL)
-			each[i] = one;
-	}
-}
-
 #define MIN_RAN 0.1 /* share of the time: soakers that ran for less saw too little of the host */
 
 double host_took(double seen, double counted, double spin, double total, double *doubt)

@@ -1,9 +1,9 @@
 /*
  * load.h: from what the soakers counted, and a baseline of the idle machine, to a load.
  *
- *	load_sample_read(soaker, &calibration, &from, NULL);
+ *	in.kind->sample(&in, &calibration, &from, NULL);
  *	...
- *	load_sample_read(soaker, &calibration, &to, NULL);
+ *	in.kind->sample(&in, &calibration, &to, NULL);
  *	load_between(&calibration, &from, &to, -1, &l);
  *	report("%.1f%% +-%.1f%%\n", 100 * l.load, 100 * l.uncertainty);
  *
@@ -105,13 +105,6 @@ struct load {
 void load_init(struct load *l);
 
 /*
- * Reads the soakers against a calibration of the same CPUs: the sum of all into *sum and, unless
- * `each` is NULL, every CPU's into each[].  Dies if the soakers have ended.  Any thread may call it.
- */
-void load_sample_read(const struct soaker *s, const struct calibration *c, struct load_sample *sum,
-		      struct load_sample *each);
-
-/*
  * The CPU time that the host of a virtual machine took, in seconds, of `total` in which the soakers
  * spun for `spin`; *doubt is by how much that may be wrong.  The soakers saw `seen` of it, exactly:
  * what was taken from them.  From the tasks the host took as much in proportion, within a tick of
@@ -140,7 +133,10 @@ struct idle;
 struct instrument;
 
 struct instrument_kind {
-	/* Reads samples against a baseline of the same instrument and CPUs; `each` may be NULL. */
+	/*
+	 * Reads samples against a baseline of the same instrument and CPUs: the sum of all and, unless
+	 * `each` is NULL, every CPU's.  Dies if the soakers have ended.  Any thread may call it.
+	 */
 	void (*sample)(const struct instrument *in, const struct calibration *c,
 		       struct load_sample *sum, struct load_sample *each);
 
@@ -150,15 +146,12 @@ struct instrument_kind {
 	 */
 	bool (*baseline)(const struct instrument *in, struct calibration *c, double seconds,
 			 const _Atomic int *stop);
-
-	/* Ends it, and frees what it has. */
-	void (*close)(struct instrument *in);
 };
 
 struct instrument {
 	const struct instrument_kind *kind; /* NULL: no load is measured */
 	struct soaker *soaker;              /* of the one */
-	struct idle *idle;                  /* of the other */
+	struct idle *idle;                  /* of the other, which free(3) ends */
 };
 
 /*
@@ -186,5 +179,5 @@ struct idle *idle_open(const struct cpus *cpus, char why[DIE_MAX]);
 /* Stores a baseline of a machine that does nothing: all that is not idle is load. */
 void idle_gross(const struct idle *w, struct calibration *c);
 
-/* The instrument, whose end closes w.  Any thread may read it.  What is spun is time asleep. */
+/* The instrument.  Any thread may read it.  What is spun is time asleep. */
 struct instrument instrument_idle(struct idle *w);

@@ -2,6 +2,7 @@
 
 #include "lib/load/statistics.h"
 
+#include "lib/load/baseline.h"
 #include "lib/load/keeper.h"
 #include "tests/unit/unit.h"
 
@@ -369,11 +370,12 @@ static void test_sample(void)
 {
 	static struct two_cpus t;
 	struct soaker *s = two_soakers();
+	const struct instrument in = instrument_soak(s);
 	struct load_sample sum, each[2];
 	double last;
 
 	two_cpus_init(&t);
-	load_sample_read(s, &t.c, &sum, each);
+	in.kind->sample(&in, &t.c, &sum, each);
 	last = (double)each[1].ns / 1e9;
 	ok(near(each[1].time, last) && near(each[1].spin, (last - 2.500000001) / 0.8),
 	   "a soaker spun while it had no gap and did not wait for memory, by its baseline");
@@ -389,7 +391,7 @@ static void test_sample(void)
 	ok(each[0].steal == sum.steal / 2, "each CPU has its part of the host's time");
 	s->cpu[0].gap_min = 1000;
 	s->cpu[1].last_ns = 0;
-	load_sample_read(s, &t.c, &sum, each);
+	in.kind->sample(&in, &t.c, &sum, each);
 	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
 	   "a gap that is open is the time of a task");
 	ok(near(each[1].tasks, each[1].time) && each[1].spin == 0,

@@ -207,17 +207,11 @@ static void sample_nothing(const struct instrument *in, const struct calibration
 	*sum = (struct load_sample){.time = 1};
 }
 
-static void close_nothing(struct instrument *in)
-{
-	in->kind = NULL;
-}
-
 /* Idle time that cannot be measured; and one whose baseline is renewed when a client comes. */
 static void test_idle(void)
 {
 	static const struct instrument_kind kind = {.sample = sample_nothing,
-						    .baseline = measure_until_stopped,
-						    .close = close_nothing};
+						    .baseline = measure_until_stopped};
 
 	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
 	pthread_rwlock_init(&m.lock, NULL);
