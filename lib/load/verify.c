@@ -208,24 +208,25 @@ static const struct {
 	struct burner_work work;
 	bool first, last;                     /* the CPUs: a receiver is on the last */
 	void (*judge)(const struct judge *j); /* NULL: it is only judged together with another */
-	const char *what;                     /* as its line has it */
+	const char *what;                     /* as its line has it, if it has one */
 } loads[VERIFY_LOADS] = {
-	[VERIFY_ZERO] = {{BURNER_REST}, false, false, judge_zero},
+	[VERIFY_ZERO] = {{.kind = BURNER_REST}, false, false, judge_zero, NULL},
 	[VERIFY_BURN_10] = {{BURNER_BURN, .share = 0.1}, true, false, judge_burner, "10% of a CPU"},
 	[VERIFY_BURN_50] = {{BURNER_BURN, .share = 0.5}, true, false, judge_burner, "50% of a CPU"},
 	[VERIFY_BURN_95] =
 		{{BURNER_BURN, .share = 0.95}, true, false, judge_burner, "95% of a CPU"},
-	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL},
-	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum},
-	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL},
-	[VERIFY_VETH_RPS] = {{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs},
+	[VERIFY_BURN_LAST] = {{BURNER_BURN, .share = 0.5}, false, true, NULL, NULL},
+	[VERIFY_BURN_BOTH] = {{BURNER_BURN, .share = 0.5}, true, true, judge_sum, NULL},
+	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, NULL},
+	[VERIFY_VETH_RPS] =
+		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
 	[VERIFY_WAKE_1] =
 		{{BURNER_WAKE, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
 	[VERIFY_WAKE_5] =
 		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
 	[VERIFY_WAKE_20] =
 		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
-	[VERIFY_STREAM] = {{BURNER_STREAM}, true, true, NULL},
+	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, NULL},
 };
 
 /*
