@@ -225,24 +225,24 @@ int file_write(const char *dir, const char *name, const char *text)
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
 	struct stat st;
-	char *new;
+	char *written;
 	FILE *f;
 	int e;
 
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		die("cannot write %s: not a regular file", path);
-	if (asprintf(&new, "%s.%d", path, (int)getpid()) < 0)
+	if (asprintf(&written, "%s.%d", path, (int)getpid()) < 0)
 		die_errno("%s", path);
-	f = fopen(new, "wxe");
+	f = fopen(written, "wxe");
 	if (f != NULL)
 		print(f, arg);
-	if (f == NULL || fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(new, path) != 0) {
+	if (f == NULL || fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(written, path) != 0) {
 		e = errno;
-		unlink(new);
+		unlink(written);
 		die_of(e, "cannot write %s", path);
 	}
 	fclose(f);
-	free(new);
+	free(written);
 }
 
 /*
