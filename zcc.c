@@ -162,12 +162,15 @@ static void plan_find(struct plan *plan, struct comparison *c, struct saved *bef
 		      struct saved *kept)
 {
 	const char *save = opt.compare.save, *against = opt.compare.against;
+	const bool is_new = save != NULL && access(save, F_OK) != 0;
 
 	if (save != NULL) {
 		saved_read_or_die(kept, "--save", save);
 		if (kept->last != NULL)
 			comparison_check_or_die(plan, kept->last, "--save", save);
 		saved_append_or_die(kept, plan, save);
+		if (is_new)
+			unlink(save);
 	}
 	if (against != NULL) {
 		saved_read_or_die(before, "--against", against);

@@ -77,12 +77,18 @@ static ssize_t splice_step(struct receiver *r, size_t size)
 {
 	const struct splice *s = r->state;
 	const ssize_t n = splice(r->sock, NULL, s->pipe[1], NULL, size, SPLICE_F_MOVE);
+	ssize_t left, out;
 
 	if (n == 0)
 		return trunc_step(r, 1);
-	if (n < 0 || TEMP_FAILURE_RETRY(splice(s->pipe[0], NULL, s->sink, NULL, (size_t)n,
-					       SPLICE_F_MOVE)) != n)
+	if (n < 0)
 		return -1;
+	for (left = n; left > 0; left -= out) {
+		out = TEMP_FAILURE_RETRY(
+			splice(s->pipe[0], NULL, s->sink, NULL, (size_t)left, SPLICE_F_MOVE));
+		if (out < 0)
+			return -1;
+	}
 	wire_skip(&r->wire, (size_t)n);
 	return n;
 }

@@ -1,4 +1,4 @@
-#include "lib/receive/server.h"
+#include "lib/receive/group.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,5 @@
 /*
- * report.h: what a transfer measured, and what zcc prints of it: text or JSON; intervals, progress.
+ * report.h: what zcc prints of a transfer: text or JSON; intervals, progress.
  *
  *	report = (struct send_report){.opt = opt, .lock = REPORT_LOCK};
  *	report_start(&report, &target, &result);
@@ -10,60 +10,7 @@
 
 #include "lib/report/environment.h"
 #include "lib/report/json.h"
-#include "lib/send/fileset.h"
-#include "lib/send/run.h"
-#include "lib/send/sender.h"
-
-struct stream_result {
-	struct sockaddr_storage local; /* this end of the connection; all 0: not known */
-	struct figures sent, received;
-	bool has_receipt; /* without one nothing is known of `received` */
-};
-
-/* The load and the cost of one CPU. */
-struct cpu_result {
-	int id;
-	struct figures figures;
-	const char *role; /* "sender", "receiver", "both" or "" */
-};
-
-struct send_result {
-	const struct target *target;
-	const struct fileset *set;
-	char congestion[16];
-	size_t chunk;            /* the most bytes asked of one call */
-	bool mptcp;              /* the first connection is of Multipath TCP */
-	int mss, sndbuf, rcvbuf; /* of the first connection, bytes */
-	uint64_t loops;          /* complete, of all streams */
-	struct stream_result *stream;
-	struct figures sent, received; /* of all streams */
-	int receipts;
-	bool local; /* both ends are on this host, so that its load is that of both */
-	struct cpu_result *cpu;
-	int n_cpus; /* 0: the streams were not bound, or no load was measured */
-};
-
-/*
- * Compares each stream with its receipt.  Returns NULL if they agree, or none has one, as with a server
- * of 2001; else what is wrong, which is stored in `why`.
- */
-const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX]);
-
-/*
- * The figures that have the load of this host.  Where both ends are on it, either may have measured the load
- * of both, or know why there is none.
- */
-const struct figures *result_host(const struct send_result *res);
-
-#define RECEIPTS_STRLEN 64 /* enough for result_receipts_text() */
-
-/* `1 of 4 streams has no receipt`, where some have one; an empty string where all or none have. */
-const char *result_receipts_text(const struct send_result *res, int streams,
-				 char buf[RECEIPTS_STRLEN]);
-
-/*
- * The report.
- */
+#include "lib/send/result.h"
 
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */
 #define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
@@ -132,24 +79,3 @@ void report_run(struct send_report *r, int run, int runs);
 
 /* Removes the line of progress, if there is one. */
 void report_clear_progress(struct send_report *r);
-
-/*
- * Text (text.c): groups of rows, of which those of a host have a column for each end, but one where both
- * ends are this host.
- */
-
-/* Prints the label of the report, if it has one. */
-void text_title(const struct send_options *opt);
-
-/* Prints the destination and the options of the connection, then the file set as it is begun. */
-void text_target(const struct send_options *opt, const struct send_result *res);
-
-/* Prints the report of a transfer: one line that scripts read, and, unless quiet, all figures. */
-void text_transfer(const struct send_options *opt, const struct send_result *res);
-
-/*
- * Prints an interval: a line of the `sum` and, unless quiet, one of each `stream` if there are several.
- * Not `measured`: it is of the warm-up.
- */
-void text_interval(const struct send_options *opt, const struct figures *stream,
-		   const struct figures *sum, double start, bool measured);

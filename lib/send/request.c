@@ -1,6 +1,7 @@
 #include "lib/send/request.h"
 
 #include "lib/net/wire.h"
+#include "lib/send/text.h"
 
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define PAUSE_NS     20000000u /* a main thread that is late by this or more has paused */

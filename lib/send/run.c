@@ -66,15 +66,15 @@ int target_connect(const struct target *s, const struct run *r, _Atomic int *soc
 	return -1;
 }
 
-/* Returns the addresses of a name, or dies. */
-static struct addrinfo *look_up(const char *name, const char *port, int family)
+/* Returns the addresses of a name, or dies; in its message `option` stands before the name. */
+static struct addrinfo *look_up(const char *option, const char *name, const char *port, int family)
 {
 	const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
 	const int e = getaddrinfo(name, port, &hints, &list);
 
 	if (e != 0)
-		die("%s: %s", name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
+		die("%s%s: %s", option, name, e == EAI_SYSTEM ? strerror(errno) : gai_strerror(e));
 	return list;
 }
 
@@ -86,7 +86,7 @@ static struct addrinfo *resolve(struct target *s, const struct send_options *opt
 	int family = opt->family;
 
 	if (opt->source != NULL) {
-		source = look_up(opt->source, NULL, family);
+		source = look_up("--bind ", opt->source, NULL, family);
 		memcpy(&s->source, source->ai_addr, source->ai_addrlen);
 		s->source_len = source->ai_addrlen;
 		family = source->ai_family;
@@ -94,7 +94,7 @@ static struct addrinfo *resolve(struct target *s, const struct send_options *opt
 	}
 	if (strcmp(host, "0") == 0)
 		host = family == AF_INET6 ? "::1" : "127.0.0.1";
-	return look_up(host, opt->port, family);
+	return look_up("", host, opt->port, family);
 }
 
 static void set_address(struct target *s, const struct addrinfo *ai, const struct send_options *opt)

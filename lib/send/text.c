@@ -1,6 +1,5 @@
-#include "lib/send/report.h"
+#include "lib/send/text.h"
 
-#include "lib/report/figures.h"
 #include "lib/report/units.h"
 
 #define CPU_SHOWN 0.01            /* the load from which a CPU has a row, whatever it does */

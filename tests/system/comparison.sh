@@ -278,6 +278,8 @@ nowhere_to_save()
 	ln -s none dangling
 	exits 1 "$zcc" -s 0 -p "$PORT" --save dangling file
 	grep -x 'zcc: cannot write dangling: not a regular file' err
+	exits 1 "$zcc" -s 0 -p 1 --save fresh.tsv file
+	not [ -e fresh.tsv ]
 	[ ! -s out ]
 }
 check '--save where nothing can be written: an error before anything is sent' nowhere_to_save

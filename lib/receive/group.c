@@ -1,0 +1,127 @@
+#include "lib/receive/group.h"
+
+void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
+		     const sigset_t *unblocked)
+{
+	const uint64_t now = now_ns();
+	const struct timespec t = ns_to_timespec(due_ns > now ? due_ns - now : 0);
+
+	pthread_mutex_unlock(&x->report.lock);
+	ppoll(p, n, due_ns < UINT64_MAX ? &t : NULL, unblocked);
+	pthread_mutex_lock(&x->report.lock);
+}
+
+void mark_now(struct meter *m, struct mark *mark)
+{
+	mark->ns = now_ns();
+	if (m->wanted)
+		meter_read(m, &mark->load);
+}
+
+void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
+		     struct figures *f)
+{
+	figures_init(f);
+	f->bytes = to->bytes - from->bytes;
+	f->calls = to->calls - from->calls;
+	f->files = to->files - from->files;
+	f->seconds = seconds_between(from->ns, to->ns);
+	if (x->meter.wanted) {
+		meter_load(&x->meter, &from->load, &to->load, &f->host);
+		f->host.seconds = f->seconds; /* the load of a part is taken for that of all */
+	}
+	if (to->counters.ns > from->counters.ns + RATES_NS)
+		counters_rates(&from->counters, &to->counters, &f->host.rates);
+	if (!isnan(f->host.load))
+		f->host.unsafe |= limits_steal(&f->host.rates);
+	strcpy(f->method, x->opt->method->name);
+}
+
+/* Begins an interval. */
+static void interval_begin(struct context *x)
+{
+	struct interval *i = &x->group.interval;
+	const struct client *c;
+
+	i->begin.bytes = x->group.removed_bytes;
+	i->warm_up = false;
+	LIST_FOREACH (c, &x->group.clients, link) {
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		i->begin.bytes += c->bytes;
+		i->warm_up |= c->warming;
+	}
+	mark_now(&x->meter, &i->begin);
+}
+
+void group_join(struct context *x, struct client *c)
+{
+	struct client_group *g = &x->group;
+
+	if (g->n++ == 0) {
+		g->total = 0;
+		g->summary = g->finished = false;
+		strcpy(g->interface, c->interface);
+		figures_init(&g->sum);
+		g->begin = g->end = (struct mark){.ns = 0};
+		interval_begin(x);
+		g->start_ns = g->interval.begin.ns;
+	}
+	/* Packet rates of different interfaces cannot be added. */
+	if (strcmp(g->interface, c->interface) != 0)
+		g->interface[0] = '\0';
+	g->total++;
+	LIST_INSERT_HEAD(&g->clients, c, link);
+}
+
+void group_close(struct context *x)
+{
+	const struct client_group *g = &x->group;
+	struct figures sum = g->sum, all;
+
+	figures_between(x, &g->begin, &g->end, &all);
+	sum.seconds = all.seconds;
+	all.host.unsafe |= sum.host.unsafe;
+	sum.host = all.host;
+	sum.clients = g->total;
+	sum.cut = !g->finished;
+	strcpy(sum.method, all.method);
+	if (isnan(sum.host.load))
+		strcpy(sum.no_load, meter_no_load(&x->meter, sum.host.unsafe));
+	if (g->interface[0] == '\0')
+		sum.host.rates.packets_in = sum.host.rates.packets_out = NAN;
+	report_group(&x->report, &sum, g->summary);
+}
+
+void group_remove(struct context *x, struct client *c)
+{
+	struct client_group *g = &x->group;
+
+	g->removed_bytes += c->bytes;
+	if (c->calls > 0) { /* the time of the group is from the first begin to the last end */
+		if (g->begin.ns == 0 || c->begin.ns < g->begin.ns)
+			g->begin = c->begin;
+		if (c->end.ns > g->end.ns)
+			g->end = c->end;
+		figures_add(&g->sum, &c->figures);
+	}
+	g->summary |= c->summary;
+	g->finished |= !c->figures.cut;
+	LIST_REMOVE(c, link);
+	if (--g->n == 0)
+		group_close(x);
+}
+
+void interval_next(struct context *x)
+{
+	struct client_group *g = &x->group;
+	const struct interval last = g->interval;
+	struct figures f;
+
+	interval_begin(x);
+	figures_between(x, &last.begin, &g->interval.begin, &f);
+	f.clients = (uint64_t)g->n;
+	meter_say(&x->meter, &f.host);
+	if (f.clients > 0 && f.bytes > 0)
+		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
+				      last.warm_up || g->interval.warm_up);
+}

@@ -1,0 +1,122 @@
+/*
+ * group.h: the clients that are connected at the same time: each joins before the last of the others has
+ * left.  The figures of a client, a group or an interval are those between two readings of what was done
+ * so far.  struct context has what all parts of zcs share.
+ *
+ *	group_join(&context, client);		(the main thread)
+ *	...					(the client's thread counts client->bytes)
+ *	group_remove(&context, client);
+ */
+#pragma once
+
+#include <net/if.h>
+#include <sys/queue.h>
+
+#include "lib/load/meter.h"
+#include "lib/receive/guard.h"
+#include "lib/receive/report.h"
+
+#define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
+
+struct context;
+
+/* The state at one time: a zeroed struct, and then what is read of it. */
+struct mark {
+	uint64_t ns;                  /* now_ns() */
+	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
+	struct meter_mark load;       /* if it is measured */
+	struct counters counters;     /* if they are read: counters.ns != 0 */
+};
+
+/* Stores the time and a sample of the load. */
+void mark_now(struct meter *m, struct mark *mark);
+
+/* Computes all figures but those that marks do not have: warmup, clients, cpu and tcp. */
+void figures_between(const struct context *x, const struct mark *from, const struct mark *to,
+		     struct figures *f);
+
+/* A client that sends. */
+struct client {
+	struct place place;
+	LIST_ENTRY(client) link;
+	struct context *context;
+	pthread_t thread;
+	int number;                  /* from 0 */
+	double cpu;                  /* to which its thread is bound; NAN: none */
+	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
+	struct receiver receiver;
+	_Atomic uint64_t bytes; /* received so far */
+	uint64_t calls;         /* that received them; only its own thread reads them */
+	struct mark begin, end; /* of what is measured */
+	_Atomic bool warming;   /* it is in its warm-up */
+	_Atomic bool ended;     /* its thread has ended, and set what follows */
+	struct figures figures;
+	char why[160]; /* why it failed; empty if it did not */
+	bool summary;  /* the report has one of it */
+};
+
+struct client_group {
+	int wake; /* eventfd(2): a client has ended, or with --reply zcs does */
+	LIST_HEAD(client_head, client) clients;
+	int n;                  /* clients now */
+	_Atomic uint64_t total; /* clients in this group so far */
+	uint64_t removed_bytes; /* received from all clients that have left since the start */
+	uint64_t start_ns;      /* when the group began */
+	struct figures sum;     /* what was measured of those that have left */
+	struct mark begin, end;
+	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
+	bool summary;                /* a client has a summary */
+	bool finished;               /* a client has sent all that it announced */
+	bool failed;                 /* a client failed, since the start */
+	struct interval {
+		struct mark begin;
+		bool warm_up; /* a client was in its warm-up when it began */
+	} interval;           /* of the report */
+};
+
+/* The state that all parts of zcs share.  main makes it and passes it down. */
+struct context {
+	const struct receive_options *opt;
+	const _Atomic int *stop; /* the signal that ends the program, or 0 */
+	struct meter meter;
+	struct report report;
+	struct places places;
+	struct client_group group;
+	struct recent_counters counters; /* of the host */
+	uint64_t accepted;               /* clients that had a thread, in stream mode */
+};
+
+/*
+ * Waits for events until `due_ns` of now_ns(), UINT64_MAX: without a limit, or for a signal, which is
+ * blocked but in `unblocked`.  Meanwhile a thread that dies can end the report.
+ */
+void wait_for_events(struct context *x, struct pollfd *p, nfds_t n, uint64_t due_ns,
+		     const sigset_t *unblocked);
+
+/* Adds a client to the group, or begins one with it. */
+void group_join(struct context *x, struct client *c);
+
+/*
+ * Removes a client and adds its figures to the group's.  The last client ends the group's report.
+ */
+void group_remove(struct context *x, struct client *c);
+
+/* Ends the report of the group. */
+void group_close(struct context *x);
+
+/* Ends the interval, which is printed if data came in it, and begins the next. */
+void interval_next(struct context *x);
+
+/*
+ * client.c: accepts a client that sends, if one waits, and starts its thread; then removes those from the
+ * group that had ended before.  So a client that waits to be accepted belongs to the group.  `listener`
+ * is -1 once it is closed.
+ */
+void clients_look(struct context *x, int listener);
+
+/*
+ * reply.c: serves clients that ask for N bytes each until a signal, with a line of the report for each
+ * interval in which there were replies, and one at the end.  A thread for each CPU waits for the events
+ * of its own clients, and accepts new ones from the listener that all threads share.
+ */
+void serve_replies(struct context *x, int listener, const sigset_t *unblocked);
