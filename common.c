@@ -236,7 +236,8 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	f = fopen(written, "wxe");
 	if (f != NULL)
 		print(f, arg);
-	if (f == NULL || fflush(f) != 0 || fsync(fileno(f)) != 0 || rename(written, path) != 0) {
+	if (f == NULL || fflush(f) != 0 || TEMP_FAILURE_RETRY(fsync(fileno(f))) != 0 ||
+	    rename(written, path) != 0) {
 		e = errno;
 		unlink(written);
 		die_of(e, "cannot write %s", path);

@@ -201,10 +201,10 @@ old_file_is_whole()
 {
 	grep '^reached' log
 	[ "$status" -eq 137 ]
-	rm -f cal/counts.??????
+	rm -f cal/counts.[0-9]*
 	whole
 }
-for call in $(scale '' 'fchmod,cal/#N fsync,cal/#N') rename,-; do
+for call in $(scale '' 'fsync,cal/counts.N') rename,-; do
 	title="cyclesoak -C killed at ${call%,*}: the old file is whole"
 	[ -n "$faults_missing" ] || run_with "cyclesoak,$call,1,KILL" 2>/dev/null
 	if [ -n "$faults_missing" ]; then
