@@ -435,6 +435,17 @@ run_and_compare()
 	fi
 }
 
+# fails 'pattern' command...: it exits with 1, prints nothing, and on stderr one line that matches
+fails()
+{
+	pattern=$1
+	shift
+	exits 1 "$@"
+	one_line err
+	not [ -s out ]
+	grep -q -e "$pattern" err
+}
+
 # check_usage 'pattern' TOOL [arguments...]: the tool rejects them with exit status 2 and one line on
 # stderr that matches the pattern.
 check_usage()

@@ -12,8 +12,8 @@ printf x >tiny
 #
 # zcc --request.
 #
-requests_have_options()
-{
+start_zcs --reply
+it 'zcc --request with -B -i -o --mss --nodelay --pace: each connection has them before it connects'; ( begin; need strace
 	exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" --request 10 \
 	    -n 3 -B 0 -i 100000 -o 200000 --mss 1000 --nodelay --pace 10m --congestion reno
 	# What each connection has before it connects, in this order or another.
@@ -27,17 +27,13 @@ requests_have_options()
 		[ "$(sed -n "$((7 * n))p" order)" = connect ]
 	done
 	grep -Eq 'sched_setaffinity\(0, [0-9]+, \[0( \.\.\.)?\]\)' trace
-}
-requests_have_no_options()
-{
+); ok
+it 'zcc --request without them: none is set'; ( begin; need strace
 	exits 0 strace -f -o trace -e trace=setsockopt,connect,sched_setaffinity "$zcc" -s 0 -p "$PORT" --request 10 -n 2
 	cat trace
 	grep -q "htons($PORT)" trace
 	not grep 'RCVBUF\|SNDBUF\|MAXSEG\|NODELAY\|PACING\|CONGESTION\|setaffinity' trace
-}
-start_zcs --reply
-check_traced 'zcc --request with -B -i -o --mss --nodelay --pace: each connection has them before it connects' requests_have_options
-check_traced 'zcc --request without them: none is set' requests_have_no_options
+); ok
 stop_zcs
 
 # What is bound is seen while a server keeps the requests waiting.
@@ -93,16 +89,13 @@ zcc_debugs()
 	mv debug.err err
 }
 start_zcs --debug
-zcc_and_debug_line()
-{
+it 'zcc -d and --debug: the environment and a line that has the address and the interface, and no other'; ( begin
 	for how in -d --debug; do
 		zcc_debugs $how
 		echo "zcc: connected to 127.0.0.1:$PORT via lo" | diff - err
 	done
-}
-check 'zcc -d and --debug: the environment and a line that has the address and the interface, and no other' zcc_and_debug_line
-zcc_dd_line()
-{
+); ok
+it 'zcc -dd: a line for each file that a stream has sent, besides'; ( begin
 	for how in -dd "--debug --debug" "-d -d -d"; do
 		zcc_debugs $how
 		sort err >lines
@@ -112,36 +105,28 @@ zcc_dd_line()
 			for n in 1 2 3 4; do echo "zcc: tiny: 1 bytes"; done
 		} | diff - lines
 	done
-}
-check 'zcc -dd: a line for each file that a stream has sent, besides' zcc_dd_line
-zcs_debug_line()
-{
+); ok
+it 'zcs --debug: a line for each client that connects'; ( begin
 	cat zcs.err
 	[ "$(grep -Ecx "zcs: 127\.0\.0\.1:[0-9]+: connected" zcs.err)" -eq 10 ]
 	[ "$(wc -l <zcs.err)" -eq 11 ]
-}
-check 'zcs --debug: a line for each client that connects' zcs_debug_line
+); ok
 stop_zcs
-zcs_debugs()
-{
+it 'zcs -d: the same'; ( begin
 	start_zcs -d
 	"$zcc" -s 0 -p "$PORT" tiny >out
 	stop_zcs
 	cat zcs.err
 	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: connected' zcs.err)" -eq 1 ]
-}
-check 'zcs -d: the same' zcs_debugs
-zcs_is_silent()
-{
+); ok
+it 'zcs without -d: no line for a client'; ( begin
 	start_zcs
 	"$zcc" -s 0 -p "$PORT" tiny >out
 	stop_zcs
 	cat zcs.err
 	one_line zcs.err
-}
-check 'zcs without -d: no line for a client' zcs_is_silent
-versions()
-{
+); ok
+it '-V and --version: the name and the version in the Makefile, exit 0'; ( begin
 	version=$(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")
 	for tool in zcc zcs cyclesoak run_rr; do
 		for how in -V --version; do
@@ -150,8 +135,7 @@ versions()
 			echo "$tool $version" | diff - out
 		done
 	done
-}
-check '-V and --version: the name and the version in the Makefile, exit 0' versions
+); ok
 
 #
 # Long names.
@@ -224,26 +208,22 @@ flags_are_the_same()
 	done
 }
 check 'flags: --cpu-load, --calibrate, --once, --file, --calibration, --per-cpu and --help do what their letters do' flags_are_the_same
-quiet_zcc()
-{
+it 'zcc --quiet: the first line of the report alone'; ( begin
 	start_zcs
 	exits 0 "$zcc" --server=0 --port="$PORT" --quiet --loops=2 tiny
 	one_line out
 	not [ -s err ]
 	grep -Eqx '[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)' out
 	stop_zcs
-}
-check 'zcc --quiet: the first line of the report alone' quiet_zcc
-once_is_over()
-{
+); ok
+it 'zcs --once: one client, and exit 0'; ( begin
 	start_zcs --once
 	exits 0 "$zcc" -s 0 -p "$PORT" tiny
 	ended "$ZCS"
 	got=0; wait "$ZCS" || got=$?
 	[ $got -eq 0 ]
 	one_line zcs.out
-}
-check 'zcs --once: one client, and exit 0' once_is_over
+); ok
 corked()
 {
 	start_peer

@@ -52,26 +52,6 @@ request()
 	wait "$ZCS"
 }
 
-programs_and_unit_tests()
-{
-	build "$arch" >build.out 2>&1 || { cat build.out; false; }
-	not grep -i warning build.out
-}
-all_unit_tests_pass()
-{
-	for source in "$TOP"/tests/unit/*.c; do
-		unit=$(basename "$source" .c)
-		qemu-"$arch"-static -L /usr/"$arch"-linux-gnu "$arch/tests/unit/$unit" >unit.out ||
-			{ grep -A 2 "^not" unit.out; false; }
-	done
-}
-of_tests_of_wire()
-{
-	LONG="" ONCE=1 BIN=$here/$arch-bin "$TOP/tests/run" wire >wire.out || :
-	grep "^wire .* passed" wire.out
-	grep "^not ok" wire.out >failed
-	not grep -v -e zerocopy -e uring failed
-}
 for arch in aarch64 s390x; do
 	why=
 	for tool in $arch-linux-gnu-gcc qemu-$arch-static make; do
@@ -81,9 +61,23 @@ for arch in aarch64 s390x; do
 		skip "$arch" "$why"
 		continue
 	fi
-	check "$arch: the programs and the unit tests compile without a warning" programs_and_unit_tests
-	check "$arch: all unit tests pass" all_unit_tests_pass
-	check "$arch: of the tests of the wire only those of zerocopy and io_uring fail, which QEMU lacks" of_tests_of_wire
+	it "$arch: the programs and the unit tests compile without a warning"; ( begin
+		build "$arch" >build.out 2>&1 || { cat build.out; false; }
+		not grep -i warning build.out
+	); ok
+	it "$arch: all unit tests pass"; ( begin
+		for source in "$TOP"/tests/unit/*.c; do
+			unit=$(basename "$source" .c)
+			qemu-"$arch"-static -L /usr/"$arch"-linux-gnu "$arch/tests/unit/$unit" >unit.out ||
+				{ grep -A 2 "^not" unit.out; false; }
+		done
+	); ok
+	it "$arch: of the tests of the wire only those of zerocopy and io_uring fail, which QEMU lacks"; ( begin
+		LONG="" ONCE=1 BIN=$here/$arch-bin "$TOP/tests/run" wire >wire.out || :
+		grep "^wire .* passed" wire.out
+		grep "^not ok" wire.out >failed
+		not grep -v -e zerocopy -e uring failed
+	); ok
 	check "zcc of $arch sends to zcs of this machine" transfer "$here/$arch-bin" "$BIN"
 	check "zcc of this machine sends to zcs of $arch" transfer "$BIN" "$here/$arch-bin"
 	check "zcc of $arch sends requests to zcs of this machine" request "$here/$arch-bin" "$BIN"

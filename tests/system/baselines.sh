@@ -90,8 +90,7 @@ check_undisturbed 'zcc -c --request without a calibration: own baselines for eac
 stop_zcs
 
 start_zcs
-ignores_misfits()
-{
+it 'zcc -c: a ./counts_per_sec that does not fit is named, and own baselines are used'; ( begin; need jq
 	for f in $(scale other "$misfits"); do
 		cp $f counts_per_sec
 		soaking brief "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
@@ -99,19 +98,15 @@ ignores_misfits()
 		[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 	done
 	rm counts_per_sec
-}
-check_with jq 'zcc -c: a ./counts_per_sec that does not fit is named, and own baselines are used' ignores_misfits
-uses_named()
-{
+); ok
+it 'zcc -c -f FILE: that calibration is used, and the baseline is a file'; ( begin
 	soaking "$zcc" -c -f good -s 0 -p "$PORT" --congestion reno -t 0.1
 	not grep 'own baselines' out err
 	soaking "$zcc" -c --calibration=good -s 0 -p "$PORT" --congestion reno -t 0.1 --json
 	grep -q '"baseline":"file"' out
 	not grep drift_percent out
-}
-check 'zcc -c -f FILE: that calibration is used, and the baseline is a file' uses_named
-interrupted_in_baseline()
-{
+); ok
+it 'zcc -c: an interrupt in the first baseline ends it before it connects, and nothing is left'; ( begin
 	env --default-signal=INT "$zcc" -c --wait 60 -s 0 -p "$PORT" tiny >out 2>err &
 	p=$!
 	remember $p
@@ -123,20 +118,15 @@ interrupted_in_baseline()
 	not [ -s out ]
 	not grep tiny zcs.out
 	until_free
-}
-check 'zcc -c: an interrupt in the first baseline ends it before it connects, and nothing is left' interrupted_in_baseline
+); ok
 stop_zcs
-refuses_named()
-{
+it 'zcc -c and zcs -c with -f and a file that is missing or does not fit: one line, exit 1'; ( begin
 	for f in missing . $misfits; do
 		for how in 'zcc -s 0 -p 1' 'zcs -p 0' 'zcc --request 10 -s 0 -p 1'; do
-			exits 1 timeout 20 "$BIN"/$how -c -f $f
-			one_line err
-			grep -q "^${how%% *}: .*$f.*: run 'cyclesoak -C'" err
+			fails "^${how%% *}: .*$f.*: run 'cyclesoak -C'" timeout 20 "$BIN"/$how -c -f $f
 		done
 	done
-}
-check 'zcc -c and zcs -c with -f and a file that is missing or does not fit: one line, exit 1' refuses_named
+); ok
 # Whether a soaker is left no time at all or too little depends on the kernel.
 start_zcs
 no_baseline='left its soaker no time before the [a-z]*: no load is measured\(; the busiest program was .* (pid [0-9]*), [0-9]*% of a CPU\)*$\|no load is reported$'
@@ -194,8 +184,7 @@ check_long 'zcc -c --request there: the latencies are printed, and why there is 
 stop_zcs
 # shellcheck disable=SC2086 # pids
 [ -z "$burners" ] || kill -KILL $burners
-zcs_ignores_misfit()
-{
+it 'zcs -c: a ./counts_per_sec that does not fit is named, and it listens'; ( begin
 	cp other counts_per_sec
 	find_hastening
 	ON="$hasten_by HASTEN_US=20000"
@@ -203,8 +192,7 @@ zcs_ignores_misfit()
 	rm counts_per_sec
 	[ "$(grep -c '^zcs: ./counts_per_sec was made on another machine .*; own baselines are used$' zcs.err)" -eq 1 ]
 	stop_zcs
-}
-check 'zcs -c: a ./counts_per_sec that does not fit is named, and it listens' zcs_ignores_misfit
+); ok
 # measures_baseline: within 5 seconds of a client's end a thread of zcs measures the baseline
 measures_baseline()
 {

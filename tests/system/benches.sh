@@ -30,13 +30,11 @@ check_with python3 'same: a row for each ratio and setting' it_runs same '^throu
 check_with python3 'peers: rates, and ratios with their goals' it_runs peers \
     '^zc: --raw to trunc, 128 KiB / bare: trunc of 2048 KiB, 128 KiB +[0-9.]+ \[.* 0\.97' -r 1 -t 0.1 --only '^(bare|zc)'
 check_with python3 'results: a table of each experiment' it_runs results '^ *splice +zerocopy ' -r 1 -t 0.1 -o folder
-every_table_has_files()
-{
+it 'results: the files of each experiment'; ( begin; need python3
 	for name in requests writes sweep methods binding traffic; do
 		for kind in txt tsv json; do
 			[ -s "folder/$name.$kind" ]
 		done
 	done
-}
-check_with python3 'results: the files of each experiment' every_table_has_files
+); ok
 finish

@@ -18,41 +18,34 @@ cd src || exit 1
 
 built=$(scale "$BIN" "$PWD") # the programs, with the flags that are the default
 # `make check` has just compiled all but these, and `make lint` fails of a warning in any.
-every_source_compiles()
-{
-	where=$(scale 'tests/bench tests/helpers/preload' .)
-	find $where -name '*.c' >sources
-	[ -s sources ]
-	# Not -fsyntax-only, which finds no unused function.
-	eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
-}
 title='what make does not build compiles without a warning, too'
 if [ -n "$LINT_FLAGS" ]; then
-	check "$title" every_source_compiles
+	it "$title"; ( begin
+		where=$(scale 'tests/bench tests/helpers/preload' .)
+		find $where -name '*.c' >sources
+		[ -s sources ]
+		# Not -fsyntax-only, which finds no unused function.
+		eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
+	); ok
 else
 	skip "$title" 'no LINT_FLAGS, which make check sets'
 fi
-builds_without_warning_objects()
-{
-	make clean
-	make CC="$cc" >../log 2>&1 || { cat ../log; false; }
-	cat ../log
-	not grep -i warning ../log
-	not ls ./*.o 2>/dev/null
-	for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
-}
 for cc in $(scale '' 'gcc clang'); do
-	check_with "$cc" "$cc: builds without a warning, objects out of the way" builds_without_warning_objects
+	it "$cc: builds without a warning, objects out of the way"; ( begin; need "$cc"
+		make clean
+		make CC="$cc" >../log 2>&1 || { cat ../log; false; }
+		cat ../log
+		not grep -i warning ../log
+		not ls ./*.o 2>/dev/null
+		for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
+	); ok
 done
-nothing_to_do_second()
-{
+it 'a second make builds nothing, and objects are out of the way'; ( begin
 	make CC="$CC"
 	make -q CC="$CC"
 	not ls "$TOP"/*.o 2>/dev/null
-}
-check 'a second make builds nothing, and objects are out of the way' nothing_to_do_second
-make_install_and_uninstall()
-{
+); ok
+it 'make install: programs, pages with the version, completion; make uninstall leaves no file'; ( begin
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
 	for t in zcc zcs cyclesoak run_rr zc-hosts; do
@@ -78,10 +71,8 @@ make_install_and_uninstall()
 	not ls -d root/usr/share/zc
 	not ls -d root/usr/share/doc/zc
 	find root -type f -o -type l | not grep .
-}
-check 'make install: programs, pages with the version, completion; make uninstall leaves no file' make_install_and_uninstall
-install_strip()
-{
+); ok
+it 'make install-strip: the installed programs have no symbols'; ( begin; need strip
 	make CC="$CC" $flags install-strip PREFIX=/usr DESTDIR="$PWD/a space"
 	for t in zcc zcs cyclesoak run_rr; do
 		"a space/usr/bin/$t" --version
@@ -91,37 +82,27 @@ install_strip()
 	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
 	find "a space" -type f -o -type l | not grep .
 	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
-}
-check_with strip 'make install-strip: the installed programs have no symbols' install_strip
-flags_of_the_user()
-{
+); ok
+it 'CFLAGS, CPPFLAGS and LDFLAGS hold, on the command line and from the environment'; ( begin
 	make -nB all CC="$CC" CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands
 	CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed make -nB all CC="$CC" | diff commands -
 	grep -e ' -c ' commands | not grep -v -e '-DOF_CPP .*-O1 -DOF_C '
 	grep -e '-o zcc ' commands | grep -e '-O1 .*-Wl,--as-needed'
 	not grep -e '-O2' commands
-}
-check 'CFLAGS, CPPFLAGS and LDFLAGS hold, on the command line and from the environment' flags_of_the_user
-change_of_common_builds()
-{
+); ok
+it 'a change of common.h builds all anew'; ( begin
 	touch common.h
 	not make -q CC="$CC"
-}
-check 'a change of common.h builds all anew' change_of_common_builds
-no_set_user_id()
-{
+); ok
+it 'no set-user-ID, no set-group-ID'; ( begin
 	find . -perm /6000 | not grep .
-}
-check 'no set-user-ID, no set-group-ID' no_set_user_id
-programs_need_glibc_alone()
-{
+); ok
+it 'the programs need glibc alone'; ( begin; need ldd
 	(cd "$built" && ldd ./zcc ./zcs ./cyclesoak ./run_rr) >needed
 	[ "$(grep -c "libc\.so.*=>" needed)" -eq 4 ]
 	grep "=>" needed | not grep -v "lib[cm]\.so\|libpthread"
-}
-check_with ldd 'the programs need glibc alone' programs_need_glibc_alone
-hardened_pie_relro_bound()
-{
+); ok
+it 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified'; ( begin; need readelf
 	for t in zcc zcs cyclesoak run_rr; do
 		echo $t
 		readelf -hW "$built/$t" | grep -Eq "Type: +DYN "
@@ -133,26 +114,21 @@ hardened_pie_relro_bound()
 		grep -o "__stack_chk_fail" imports
 		grep -Eo "__[a-z]*(printf|cpy|read|recv)_chk" imports
 	done
-}
-check_with readelf 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified' hardened_pie_relro_bound
-run_rr_reads_shell()
-{
+); ok
+it 'run_rr reads SHELL; the programs read nothing else of the environment'; ( begin; need readelf
 	for t in zcc zcs cyclesoak run_rr; do
 		readelf -W --dyn-syms "$built/$t" | grep -Eo "UND [a-z_]*(getenv|environ)[a-z_]*" | sort -u | sed "s/^/$t /"
 	done >asked
 	printf "run_rr UND secure_getenv\n" | diff - asked
-}
-check_with readelf 'run_rr reads SHELL; the programs read nothing else of the environment' run_rr_reads_shell
+); ok
 # A symbol that glibc gave a newer version, as it did when it took in libpthread or when exp(3) no longer set errno, is not a newer function.
-they_call_no_function()
-{
+it 'they call no function that is newer than glibc 2.27'; ( begin; need readelf
 	for t in zcc zcs cyclesoak run_rr; do
 		readelf -W --dyn-syms "$built/$t" | sed -n "s/.* UND \([a-z_0-9]*\)@GLIBC_2\.\([0-9]*\).*/\2 \1/p"
 	done | sort -u >functions
 	grep -q " flock" functions
 	awk '$1 > 27 && $2 !~ /^(__libc_start_main|__isoc23_.*|pthread_.*|[fl]?stat64|fcntl64|exp|log|pow|hypot)$/' functions | not grep .
-}
-check_with readelf 'they call no function that is newer than glibc 2.27' they_call_no_function
+); ok
 it_builds_without_hardening()
 {
 	make clean
@@ -168,8 +144,7 @@ if [ -z "$LONG" ]; then
 	:
 elif printf '#include <%s>\n' errno.h stdio.h linux/io_uring.h linux/tcp.h >probe.c &&
     echo 'int main(void) { return 0; }' >>probe.c && $m32 -o probe probe.c 2>/dev/null && ./probe; then
-	it_builds_for_bits()
-	{
+	it '32 bits: the programs build without a warning, and -n accepts 4294966294'; ( begin
 		make clean
 		make CC="$m32" >../log 2>&1 || { cat ../log; false; }
 		not grep -i warning ../log
@@ -178,29 +153,23 @@ elif printf '#include <%s>\n' errno.h stdio.h linux/io_uring.h linux/tcp.h >prob
 		grep -q "is not between 1 and 4294966294" err
 		exits 1 ./zcc -s 0 -p 1 -n 4294966294
 		grep -q "Connection refused" err
-	}
-	check '32 bits: the programs build without a warning, and -n accepts 4294966294' it_builds_for_bits
-	it_does_not_build()
-	{
+	); ok
+	it 'a CPU without 64-bit atomics: the build fails and names the reason'; ( begin
 		not $m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
 		grep "zc needs a CPU with 64-bit atomics" ../log
-	}
-	check 'a CPU without 64-bit atomics: the build fails and names the reason' it_does_not_build
+	); ok
 else
 	skip 'it builds for 32 bits' 'gcc has no libraries or headers for 32 bits'
 fi
-make_clean_leaves_sources()
-{
+it 'make clean leaves the sources'; ( begin
 	make clean
 	ls
 	not ls -d build zcc zcs cyclesoak run_rr 2>/dev/null
-}
-check 'make clean leaves the sources' make_clean_leaves_sources
+); ok
 if [ -z "$LONG" ]; then
 	:
 elif echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
-	make_debug_sanitizers_find()
-	{
+	it 'make debug: sanitizers find nothing in the unit tests and a transfer'; ( begin
 		make CC="$CC" debug >../log 2>&1 || { cat ../log; false; }
 		nm build/address,undefined/zcc | grep -q __asan
 		# A port found free by the kernel, a transfer by each method.
@@ -211,8 +180,7 @@ elif echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o
 		stop_zcs
 		cat zcs.out zcs.err
 		not grep -i "runtime error\|Sanitizer" zcs.err
-	}
-	check 'make debug: sanitizers find nothing in the unit tests and a transfer' make_debug_sanitizers_find
+	); ok
 else
 	skip 'make debug' 'no sanitizers for this compiler'
 fi

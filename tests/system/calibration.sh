@@ -17,24 +17,20 @@ brief()
 	if [ -n "$LONG" ]; then "$@"; else hastened env HASTEN_US=20000 "$@"; fi
 }
 
-rounds_result_file()
-{
+it '-C: rounds, the result, the file'; ( begin
 	( umask 027; soaking brief "$cyclesoak" -C --force )
 	[ "$(grep -Ecx "calibrating: [0-9]+ loops/sec" out)" -ge 3 ]
 	grep -Eqx "calibrated OK\.  [0-9]+ loops/sec" out
 	[ "$(head -n 1 counts_per_sec)" = "$(sed -n "s/calibrated OK\.  \([0-9]*\) .*/\1/p" out)" ]
 	# The machine as a whole, of four seconds at least.
 	awk '$1 == "all" && $2 >= 16 && NF == 4 { n++ } END { exit n != 1 }' counts_per_sec
-}
-check '-C: rounds, the result, the file' rounds_result_file
+); ok
 [ -s counts_per_sec ] || { echo 'Bail out! no calibration'; exit 1; }
-calibration_has_mode()
-{
+it 'the calibration has the mode that umask leaves, and no other file is left'; ( begin
 	[ "$(stat -c %a counts_per_sec)" = 640 ]
 	ls -A
 	[ "$(ls -A | grep -c "counts_per_sec")" -eq 1 ]
-}
-check 'the calibration has the mode that umask leaves, and no other file is left' calibration_has_mode
+); ok
 calibration_of_cpu_alone()
 {
 	mkdir one && cd one || return

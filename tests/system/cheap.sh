@@ -11,14 +11,12 @@ clients() # COUNT SENDERS: that many clients of each sender
 	timeout 60 "$net" clients "$PORT" "$2" "$1"
 }
 
-threads_end()
-{
+it '2,000 clients of four senders: no thread is left of them'; ( begin
 	start_zcs
 	clients 500 4 >rate
 	wait_until counts -eq 1 threads_of "$ZCS"
 	stop_zcs
-}
-check '2,000 clients of four senders: no thread is left of them' threads_end
+); ok
 
 # serves_traced CALLS N SENDERS: N clients of a server under strace; its calls are in the file trace
 serves_traced()
@@ -33,16 +31,14 @@ serves_traced()
 }
 # With 256 CPUs a reading of /proc/stat takes longer than a client does: it is shared for 100 ms, so that the
 # time limits how many there are, and not the clients.
-traced()
-{
+it '600 clients: /proc/stat is read each 100 ms at most'; ( begin; need strace
 	serves_traced openat 300 2
 	awk '/"\/proc\/stat"/ { if (n++ == 0) first = $2; last = $2 }
 		END { print n, "readings in", last - first, "s"; exit !(n > 0 && n <= (last - first) / 0.1 + 2) }' trace
-}
-check_traced '600 clients: /proc/stat is read each 100 ms at most' traced
+); ok
 
-silent_keep_nobody()
-{
+printf '\0\0' >half
+it 'clients that say nothing, or half a header, come between others: nobody waits for them'; ( begin
 	start_zcs
 	clients 100 2 >rate
 	"$HELPERS/net" hold -n 20 -f half "$PORT" >held &
@@ -52,13 +48,10 @@ silent_keep_nobody()
 	clients 100 2 >rate
 	[ "$(threads_of "$ZCS")" -ge 21 ]
 	stop_zcs
-}
-printf '\0\0' >half
-check 'clients that say nothing, or half a header, come between others: nobody waits for them' silent_keep_nobody
+); ok
 
 # Connections that wait to be accepted belong to the group of those that are served meanwhile.
-one_group()
-{
+it 'tiny transfers of four streams, one after another: each is a group'; ( begin
 	start_zcs
 	printf x >tiny
 	# A server that has had no CPU since it closed the last client would take the next into its group.
@@ -67,12 +60,10 @@ one_group()
 		wait_until counts -eq $i grep -c '^total of 4 clients' zcs.out
 	done
 	stop_zcs
-}
-check 'tiny transfers of four streams, one after another: each is a group' one_group
+); ok
 
 # Both clients have the same first reading, and the second of them rates all the same.
-rates_known()
-{
+it 'two clients that begin at once: each receipt has the rates of its own time'; ( begin; need jq
 	start_zcs
 	head -c 100000 /dev/urandom >file
 	for i in 1 2; do
@@ -87,6 +78,5 @@ rates_known()
 		jq -e '.end.remote | .interrupts_per_second > 0 and .packets_in_per_second > 0' out.$i
 	done
 	stop_zcs
-}
-check_with jq 'two clients that begin at once: each receipt has the rates of its own time' rates_known
+); ok
 finish

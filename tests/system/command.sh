@@ -25,19 +25,15 @@ with_command()
 	not [ -e counts_per_sec ]
 }
 check_undisturbed 'with a command and no calibration: its own baselines' with_command
-options_of_command()
-{
+it 'options of the command are its own'; ( begin
 	soaking "$cyclesoak" -1 ls -1 -d .
 	grep -qx "\." out
-}
-check 'options of the command are its own' options_of_command
-command_killed_by_signal()
-{
+); ok
+it 'a command killed by a signal: 128 and its number'; ( begin
 	status=0
 	soaking "$cyclesoak" sh -c 'kill -9 $$' || status=$?
 	[ $status -eq 137 ]
-}
-check 'a command killed by a signal: 128 and its number' command_killed_by_signal
+); ok
 # refused_command STATUS COMMAND [env ...]: it has no load
 refused_command()
 {
@@ -53,16 +49,13 @@ refused_command()
 printf 'exit 0\n' >plain
 printf '#!/no/such/interpreter\n' >orphan
 chmod +x orphan
-command_that()
-{
+it 'a command that is not there: 127, and no load'; ( begin
 	refused_command 127 ./no/such/command
 	refused_command 127 no-such-command env PATH=/usr/bin:/bin
 	refused_command 127 ""
 	refused_command 127 ls env PATH=/no/such/directory
-}
-check 'a command that is not there: 127, and no load' command_that
-command_that_not_executable()
-{
+); ok
+it 'a command that is not executable: 126, and no load'; ( begin
 	refused_command 126 /
 	refused_command 126 ./plain
 	refused_command 126 plain env PATH="$PWD:/no/such/directory"
@@ -71,19 +64,15 @@ command_that_not_executable()
 	[ $status -eq 126 ]
 	one_line out
 	grep -q '^{"schema":1,"error":"cannot run ./plain: Permission denied"}$' out
-}
-check 'a command that is not executable: 126, and no load' command_that_not_executable
-command_that_cannot_run()
-{
+); ok
+it 'a command that cannot be run after all: 127, and no load'; ( begin
 	status=0
 	soaking "$cyclesoak" ./orphan || status=$?
 	[ $status -eq 127 ]
 	[ "$(grep -c "^cyclesoak: cannot run ./orphan: No such file or directory$" err)" -eq 1 ]
 	not [ -s out ]
-}
-check 'a command that cannot be run after all: 127, and no load' command_that_cannot_run
-path_searched_as_execvp()
-{
+); ok
+it 'PATH is searched as execvp(3) does: a file that is not executable is skipped'; ( begin
 	mkdir first second
 	echo >first/found
 	printf "#!/bin/sh\nexit 3\n" >second/found
@@ -91,10 +80,8 @@ path_searched_as_execvp()
 	status=0
 	soaking env PATH="first:second:$PATH" "$cyclesoak" found || status=$?
 	[ $status -eq 3 ]
-}
-check 'PATH is searched as execvp(3) does: a file that is not executable is skipped' path_searched_as_execvp
-with_command_failure()
-{
+); ok
+it 'with a command a failure of its own is 125, usage errors included'; ( begin
 	for args in "-p 0" "-N 8000" -Z --nosuch "-1 -n 2" -C "-n 2" "-p 2"; do
 		exits 125 "$cyclesoak" $args true
 		one_line err
@@ -103,10 +90,8 @@ with_command_failure()
 	exits 125 "$cyclesoak" -f ./no/such/calibration true
 	grep -v 'CPU quota' err >line
 	one_line line
-}
-check 'with a command a failure of its own is 125, usage errors included' with_command_failure
-signal_to_cyclesoak_goes()
-{
+); ok
+it 'a signal to cyclesoak goes on to the command'; ( begin
 	"$cyclesoak" sh -c 'trap "exit 9" TERM; echo ready; while :; do sleep 0.1; done' >o 2>e &
 	p=$!
 	remember $p
@@ -115,8 +100,7 @@ signal_to_cyclesoak_goes()
 	status=0
 	wait "$p" || status=$?
 	[ $status -eq 9 ]
-}
-check 'a signal to cyclesoak goes on to the command' signal_to_cyclesoak_goes
+); ok
 cat >terminal.py <<'END'
 """On a terminal: a command under cyclesoak counts the SIGINT of one Ctrl-C, which cyclesoak gets late."""
 import os
@@ -150,17 +134,13 @@ os.kill(pid, signal.SIGTERM)
 os.kill(pid, signal.SIGCONT)
 read_until(b'all 1.')
 END
-terminal_signal_comes_once()
-{
+it 'Ctrl-C of a terminal reaches the command once'; ( begin; need python3
 	soaking python3 terminal.py "$cyclesoak"
-}
-check_with python3 'Ctrl-C of a terminal reaches the command once' terminal_signal_comes_once
-command_does_not_inherit()
-{
+); ok
+it 'the command does not inherit SIGPIPE ignored, nor blocked signals'; ( begin
 	soaking "$cyclesoak" grep -E "^Sig(Ign|Blk):" /proc/self/status
 	grep -q "^SigBlk:.*0000000000000000" out
 	not grep -E "^SigIgn:.*[13579bdf]...$" out
-}
-check 'the command does not inherit SIGPIPE ignored, nor blocked signals' command_does_not_inherit
+); ok
 
 finish

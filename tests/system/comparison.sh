@@ -15,8 +15,7 @@ compare() # options...
 	exits 0 "$zcc" -s 0 -p "$PORT" $tcp "$@"
 }
 
-rounds_in_turn()
-{
+it 'zcc -m send,sendfile: three rounds, the second in reverse order'; ( begin; need strace
 	strace -f -o trace -e trace=connect,sendfile,sendto \
 	    "$zcc" -s 0 -p "$PORT" $tcp -r 3 -m send,sendfile -n 1 file >out 2>err
 	sed -n 's/^[0-9]* *\(connect\|sendfile\)(.*/\1/p; s/^[0-9]* *sendto(.*, 65536, .*/send/p' trace | uniq >order
@@ -24,26 +23,23 @@ rounds_in_turn()
 	# Each connection has one method, in turn.
 	[ "$(grep -v connect order | uniq | paste -s -d ' ')" = 'send sendfile send sendfile' ]
 	[ "$(grep -c connect order)" -eq 6 ]
-}
-check_traced 'zcc -m send,sendfile: three rounds, the second in reverse order' rounds_in_turn
+); ok
 
-means_of_json()
-{
-	compare --json -m send,mmap -P 1,2 -r 2 -n 3 file
-	[ "$(wc -l <out)" -eq 9 ]
-	jq -es '[.[:8][].start.test_start | "\(.method) \(.num_streams)"] ==
-	    (["send 1", "send 2", "mmap 1", "mmap 2"] | . + reverse)' out
-	# The second round has them in reverse order.
-	jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison | .rounds == 2 and
-	    ([.runs[].bits_per_second.mean] | to_entries | all(. as $r |
-	     (($x[$r.key] + $x[$r.key + 4]) / 2 / $r.value | . > 0.999 and . < 1.001)))' out
-	# The geometric mean of the two rounds, and their spread
-	jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison.runs[2].throughput_ratio |
-	    (($x[2] / $x[0] * $x[6] / $x[4] | sqrt) / .ratio | . > 0.999 and . < 1.001) and
-	    .low <= .ratio and .high >= .ratio' out
-}
 if command -v jq >/dev/null 2>&1; then
-	check '--json: an object for each run, and one with the means and ratios of these' means_of_json
+	it '--json: an object for each run, and one with the means and ratios of these'; ( begin
+		compare --json -m send,mmap -P 1,2 -r 2 -n 3 file
+		[ "$(wc -l <out)" -eq 9 ]
+		jq -es '[.[:8][].start.test_start | "\(.method) \(.num_streams)"] ==
+		    (["send 1", "send 2", "mmap 1", "mmap 2"] | . + reverse)' out
+		# The second round has them in reverse order.
+		jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison | .rounds == 2 and
+		    ([.runs[].bits_per_second.mean] | to_entries | all(. as $r |
+		     (($x[$r.key] + $x[$r.key + 4]) / 2 / $r.value | . > 0.999 and . < 1.001)))' out
+		# The geometric mean of the two rounds, and their spread
+		jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison.runs[2].throughput_ratio |
+		    (($x[2] / $x[0] * $x[6] / $x[4] | sqrt) / .ratio | . > 0.999 and . < 1.001) and
+		    .low <= .ratio and .high >= .ratio' out
+	); ok
 else
 	skip '--json: an object for each run, and one with the means of these' 'no jq'
 fi
@@ -54,16 +50,13 @@ joined()
 	awk '/^  [a-z]/ && !/^  to / { sub(/^ /, ""); printf "%s", $0; next } { printf "%s%s", (NR > 1 ? "\n" : ""), $0 } END { print "" }' "$1"
 }
 
-title_of_requests()
-{
+it '-T with --request: the title is in the text'; ( begin
 	start_zcs --reply
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --request 10 -n 3 -T 'a label'
 	[ "$(grep -c '^  title: a label$' out)" -eq 1 ]
 	stop_zcs
-}
-check '-T with --request: the title is in the text' title_of_requests
-title_of_table()
-{
+); ok
+it '-T: one line above the table, a title in each object, and nothing with -q'; ( begin
 	compare -m send,sendfile -r 1 -T "$(printf 'a \033label')" file
 	[ "$(grep -c '^  title: a .label$' out)" -eq 1 ]
 	not grep "$(printf '\033')" out
@@ -71,20 +64,16 @@ title_of_table()
 	[ "$(grep -c '"title":"a label"' out)" -eq 3 ]
 	compare -q -m send,sendfile -r 1 -T label file
 	not grep label out
-}
-check '-T: one line above the table, a title in each object, and nothing with -q' title_of_table
+); ok
 
-settings_of_json()
-{
+it '--json: the comparison has the server, the duration, congestion control and the link'; ( begin; need jq
 	compare --json -m send,sendfile -r 2 -t 0.1 file
 	tail -n 1 out | jq -e '.comparison | .connecting_to.host == "0" and .duration == 0.1 and
 	    (.sender_tcp_congestion | length > 0) and .environment.link.interface == "lo" and
 	    (.runs | map(.unsafe_rounds) == [0, 0])'
-}
-check_with jq '--json: the comparison has the server, the duration, congestion control and the link' settings_of_json
+); ok
 
-table_of_rows()
-{
+it 'text: a row for each combination, and the ratio to the first in words'; ( begin
 	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 file
 	no_wider 80 out
 	joined out >lines
@@ -95,10 +84,8 @@ table_of_rows()
 		grep -Ex "$row +[0-9,]+ \+-[0-9,]+" out
 	done
 	grep -Ex 'sendfile 64k, 2 streams has [0-9.]+ \([0-9.]+ to [0-9.e+]+\) times the throughput of send 1k, 1 stream(: no difference is shown)?' lines
-}
-check 'text: a row for each combination, and the ratio to the first in words' table_of_rows
-one_round()
-{
+); ok
+it '-r 1: no interval, and a line with the reason'; ( begin
 	compare -m send,sendfile -r 1 file
 	grep -Ex 'send +64k +[0-9,]+' out
 	grep -Ex 'sendfile 1m has [0-9.]+ times the throughput of send 64k' out
@@ -106,28 +93,22 @@ one_round()
 	compare -m send,sendfile -r 1 -b 64k file
 	grep -x 'each run: 64k a call, 1 stream' out
 	grep -Ex 'sendfile has [0-9.]+ times the throughput of send' out
-}
-check '-r 1: no interval, and a line with the reason' one_round
-repeats_one()
-{
+); ok
+it '-r 4 without a list: the mean of four runs'; ( begin
 	compare -r 4 file
 	grep -x '4 rounds of 1 run; means and 95% intervals' out
 	grep -Ex 'sendfile +[0-9,]+ \+-[0-9,]+' out
 	not grep times out
-}
-check '-r 4 without a list: the mean of four runs' repeats_one
-until_precise()
-{
+); ok
+it '--precision: until the interval is narrow enough, or for the rounds of -r'; ( begin
 	compare --precision 100% -t 0.05 -r 20
 	sed -n 's/ rounds of 1 run;.*//p' out >rounds
 	[ "$(cat rounds)" -ge 5 ] && [ "$(cat rounds)" -le 20 ]
 	compare --precision 0.0001 -r 4 tiny
 	grep '^4 rounds of 1 run;' out
-}
-check '--precision: until the interval is narrow enough, or for the rounds of -r' until_precise
+); ok
 
-against_saved()
-{
+it '--save and --against: the rows of both, and how many times the old'; ( begin
 	compare -m send,mmap -r 2 --save plan.tsv file
 	[ "$(grep -c '^[12]	' plan.tsv)" -eq 4 ]
 	sed -n 's/^# //p' plan.tsv | grep "^zcc .*$(uname -r)"
@@ -139,10 +120,8 @@ against_saved()
 	# The mean of the saved rounds
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send .* before ' out | tr -d , | grep " $(cat mean) "
-}
-check '--save and --against: the rows of both, and how many times the old' against_saved
-adds_a_session()
-{
+); ok
+it '--save: a session is added to those of the file, and sessions are compared'; ( begin
 	compare -m send,mmap -r 2 -n 1 -T first --save two.tsv file
 	not grep 'this is session' out
 	cp two.tsv one.tsv
@@ -161,10 +140,8 @@ adds_a_session()
 	compare --json -m send,mmap -r 2 -n 1 --save one.tsv --against one.tsv file
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
-}
-check '--save: a session is added to those of the file, and sessions are compared' adds_a_session
-saves_over_nothing()
-{
+); ok
+it '--save to a file of another plan, or of none: an error before anything is sent, and the file stays'; ( begin
 	echo 'a letter' >letter
 	cp letter kept
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap --save letter file
@@ -175,36 +152,24 @@ saves_over_nothing()
 	grep -x 'zcc: --save: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream' err
 	cmp plan.tsv kept
 	[ ! -s out ]
-}
-check '--save to a file of another plan, or of none: an error before anything is sent, and the file stays' saves_over_nothing
-other_conditions()
-{
+); ok
+it '--against: another server, -t and warm-up have a line each'; ( begin
 	compare -m send -r 1 -t 0.1 --save conditions.tsv
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" $tcp -m send -r 1 -t 0.2 --warmup 0.1 --against conditions.tsv
 	grep -x 'server differs: 0 then, 127.0.0.1 now' out
 	grep -x -- '-t differs: 0.1 then, 0.2 now (seconds)' out
 	grep -x 'warm-up differs: 0 then, 0.1 now (seconds)' out
 	grep '^one session each: ' out
-}
-check '--against: another server, -t and warm-up have a line each' other_conditions
-saved_unsafe()
-{
-	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv
-	compare --json -m send,mmap -r 1 --against unsafe.tsv file
-	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
-}
-saved_unsafe_in_words()
-{
+); ok
+it '--against: a ratio to an unsafe load is marked, one of throughputs is not'; ( begin
 	awk -F '\t' -v OFS='\t' 'NR > 2 { $7 = "50"; $8 = "1"; $9 = "0.5"; $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv
 	# With soakers that count next to nothing of what they might, each load is near to 100 %.
 	made_up_calibration "$(machine_name)" 1000000000000 >all_busy
 	soaking "$zcc" -c -f all_busy -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2 --against unsafe.tsv file
 	grep -Eq '^send 64k now costs [0-9.]+\? ' out
 	grep -Eq '^send 64k now has [0-9.]+ ' out
-}
-check '--against: a ratio to an unsafe load is marked, one of throughputs is not' saved_unsafe_in_words
-either_instrument()
-{
+); ok
+it '-c with --idle: each run by either instrument, in turn'; ( begin
 	find_hastening
 	BUSY_TURNS=0 soaking $hasten_by "$zcc" -c --idle -s 0 -p "$PORT" $tcp -n 1 -m send,mmap -r 2 --save either.tsv file
 	grep -x '2 rounds of 4 runs; means and 95% intervals' out
@@ -220,37 +185,33 @@ either_instrument()
 	BUSY_TURNS=0 soaking $hasten_by "$zcc" -c --idle -s 0 -p "$PORT" $tcp -n 1 -m send,mmap -r 1 --json --against either.tsv file
 	tail -n 1 out | grep -o '"instrument":"[a-z]*"' | paste -s -d ' ' >instruments
 	grep -x '"instrument":"idle" "instrument":"soak" "instrument":"idle" "instrument":"soak"' instruments
-}
-check '-c with --idle: each run by either instrument, in turn' either_instrument
-precision_missed()
-{
+); ok
+it '--precision that was not reached: a line reports it'; ( begin
 	compare -m send,mmap -r 3 -n 1 --precision 0.001 file
 	grep -qx -- '--precision 0.001% was not reached in 3 rounds' out
 	compare -r 1 -n 1 --precision 0.001 file
 	grep -qx -- '--precision 0.001% was not reached in 1 round' out
-}
-check '--precision that was not reached: a line reports it' precision_missed
-check '--against in JSON: the reasons that made the saved load unsafe' saved_unsafe
-other_settings()
-{
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --pace 1g -m send,mmap -r 1 --against plan.tsv file
-	grep -x "congestion differs: reno then, $other now" out
-	grep -x 'pace differs: 0 then, 1073741824 now (bytes/s; 0: no limit)' out
-	not grep 'offloads differs' out
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --json -m send,mmap -r 1 --against plan.tsv file
-	tail -n 1 out | grep '"against_differs":\["congestion"\]'
-}
+); ok
+it '--against in JSON: the reasons that made the saved load unsafe'; ( begin
+	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy" } { print }' plan.tsv >unsafe.tsv
+	compare --json -m send,mmap -r 1 --against unsafe.tsv file
+	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
+); ok
 other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -vx reno | head -n 1)
 if [ -n "$other" ]; then
-	check '--against: a line for each setting that differs' other_settings
+	it '--against: a line for each setting that differs'; ( begin
+		exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --pace 1g -m send,mmap -r 1 --against plan.tsv file
+		grep -x "congestion differs: reno then, $other now" out
+		grep -x 'pace differs: 0 then, 1073741824 now (bytes/s; 0: no limit)' out
+		not grep 'offloads differs' out
+		exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --json -m send,mmap -r 1 --against plan.tsv file
+		tail -n 1 out | grep '"against_differs":\["congestion"\]'
+	); ok
 else
 	skip '--against: settings that differ' 'no other congestion control is allowed'
 fi
-other_plan()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
-	one_line err
-	grep -x 'zcc: --against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream' err
+it '--against a file of another plan, or of none: an error that names it, before anything is sent'; ( begin
+	fails '^zcc: --against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream$' "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
 	# The same methods, by their default sizes and by another
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap -b 4k --against plan.tsv file
 	grep 'its run 1 is send 64k, 1 stream, not send 4k, 1 stream' err
@@ -267,10 +228,8 @@ other_plan()
 	exits 1 "$zcc" -s 0 -p "$PORT" --against . file
 	grep 'zcc: --against: .: Is a directory' err
 	[ ! -s out ]
-}
-check '--against a file of another plan, or of none: an error that names it, before anything is sent' other_plan
-nowhere_to_save()
-{
+); ok
+it '--save where nothing can be written: an error before anything is sent'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" --save none/plan.tsv file
 	grep -x 'zcc: cannot write none/plan.tsv: No such file or directory' err
 	exits 1 "$zcc" -s 0 -p "$PORT" --save /dev/null file
@@ -281,11 +240,9 @@ nowhere_to_save()
 	exits 1 "$zcc" -s 0 -p 1 --save fresh.tsv file
 	not [ -e fresh.tsv ]
 	[ ! -s out ]
-}
-check '--save where nothing can be written: an error before anything is sent' nowhere_to_save
+); ok
 
-interrupted_later()
-{
+it 'interrupted: the rounds that are complete are reported and saved'; ( begin
 	env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp -r 500 -t 0.05 --save kept.tsv >out 2>err &
 	p=$!
 	remember $p
@@ -297,10 +254,8 @@ interrupted_later()
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
 	[ "$rounds" -ge 2 ] && [ "$rounds" -lt 500 ]
 	[ "$(grep -c '^[0-9]' kept.tsv)" -eq "$rounds" ]
-}
-check 'interrupted: the rounds that are complete are reported and saved' interrupted_later
-interrupted_between()
-{
+); ok
+it 'interrupted while a later run connects: the rounds that are complete, and no error'; ( begin; need strace
 	for format in '' --json; do
 		got=0
 		strace -f -o trace -e trace=connect -e inject=connect:error=EINTR:signal=INT:when=3 \
@@ -315,11 +270,9 @@ interrupted_between()
 		fi
 		[ ! -s err ] || one_line err
 	done
-}
-check_traced 'interrupted while a later run connects: the rounds that are complete, and no error' interrupted_between
+); ok
 # zcc, which SIGINT interrupts before the third run connects
-after_two_rounds()
-{
+it 'interrupted between two runs: nothing more is sent'; ( begin; need strace
 	for format in '' --json; do
 		strace -f -o trace -e trace=socket "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 2 file >out 2>err
 		sockets=$(grep -c 'socket(' trace)
@@ -338,10 +291,8 @@ after_two_rounds()
 		[ "$(grep -c -e '--- SIGINT' trace)" -eq 2 ]
 		[ ! -s err ] || one_line err
 	done
-}
-check_traced 'interrupted between two runs: nothing more is sent' after_two_rounds
-server_goes()
-{
+); ok
+it 'a server that goes after the first round: an error, and the rounds that are complete'; ( begin
 	start_peer -n 2
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
 	grep 'zcc: cannot connect to' err
@@ -350,10 +301,8 @@ server_goes()
 	start_peer -n 1
 	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
 	not grep round out
-}
-check 'a server that goes after the first round: an error, and the rounds that are complete' server_goes
-full_of_rounds()
-{
+); ok
+it 'a server that goes, and a full disk: two errors, and zcc ends'; ( begin
 	start_peer -n 2
 	got=0
 	timeout 20 "$zcc" -q -s 0 -p "$PORT" -m send,mmap file >/dev/full 2>err || got=$?
@@ -361,8 +310,7 @@ full_of_rounds()
 	[ $got -eq 1 ]
 	grep 'zcc: cannot connect to' err
 	grep 'zcc: stdout: No space left' err
-}
-check 'a server that goes, and a full disk: two errors, and zcc ends' full_of_rounds
+); ok
 
 check_usage "--method: 'none' is none of" zcc -s 0 -m send,none
 check_usage "^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs" zcc -s 0 -m send,mmap,send

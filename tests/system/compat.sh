@@ -25,12 +25,10 @@ mkdir "$old"
 git -C "$TOP" archive "$release" | tar -xC "$old"
 # What `make check` sets is for the new programs.
 if ! env -u MAKEFLAGS -u MAKELEVEL make -C "$old" CC="$CC" SANITIZE= OBJ=build BIN= >build.log 2>&1; then
-	programs_of_built()
-	{
+	it 'the programs of 0.1.0 are built'; ( begin
 		cat build.log
 		false
-	}
-	check 'the programs of 0.1.0 are built' programs_of_built
+	); ok
 	finish
 fi
 
@@ -106,16 +104,14 @@ server()
 	done
 }
 # server_ends: ends zcs, which has exit status 0
-zcs_ends_with_status()
-{
-	cat zcs.err
-	[ $status -eq 0 ]
-}
 server_ends()
 {
 	status=0
 	stop_zcs || status=$?
-	check "$pair: zcs ends with status 0" zcs_ends_with_status
+	it "$pair: zcs ends with status 0"; ( begin
+		cat zcs.err
+		[ $status -eq 0 ]
+	); ok
 }
 # receipt FILE: a receipt of zcs, of a connection long enough for all figures, goes to FILE
 receipt()
@@ -141,40 +137,6 @@ can_soak=
 soaking "$new/cyclesoak" -n 1 -p 0.1 -f counts_per_sec.new >soak.log && can_soak=1
 
 # both_ways CLIENT CLIENT_BIN SERVER SERVER_BIN
-warmup_has_same_figures()
-{
-	transfer "$n" -t 0.5 --warmup 0.2 file
-	compared '$c.sum_received.warmup_bytes > 0'
-}
-warmup_has_same_figures_at_both()
-{
-	transfer "$n" -n 400 --warmup 0.1 --pace 100m file
-	compared '$c.sum_received.warmup_bytes > 0'
-}
-zcs_has_same_figures()
-{
-	transfer "$n" -n 3 file tiny
-	transfer "$n" -t 0.5 --warmup 0.2 file
-}
-request_zcs_has_same()
-{
-	tail -n 1 zcs.out | jq -e ".replies == 300 and .bytes == 2 * (500 + 51200 + 5120000)"
-}
-zcs_zcc_has_load()
-{
-	until transfer "$n" -t 0.5 --warmup 0.2 file; has_lock "$ZCS" || [ $((turns += 1)) -ge 60 ]; do sleep 1; done
-	has_load .end.remote
-}
-zcs_starts()
-{
-	cat zcs.err
-	false
-}
-zcc_has_same_figures()
-{
-	transfer "$n" -c -t 0.5 --warmup 0.2 file
-	has_load .end.host
-}
 both_ways()
 {
 	zcc=$2/zcc server_bin=$4
@@ -189,8 +151,14 @@ both_ways()
 	for n in 1 4; do
 		check "$pair: the built-in files, -P $n, have the same figures at both ends" transfer $n -n 1
 		check "$pair: -t -P $n has the same figures at both ends" transfer $n -t 0.3 file tiny
-		check "$pair: -t --warmup -P $n has the same figures at both ends" warmup_has_same_figures
-		check "$pair: -n --warmup -P $n has the same figures at both ends" warmup_has_same_figures_at_both
+		it "$pair: -t --warmup -P $n has the same figures at both ends"; ( begin
+			transfer "$n" -t 0.5 --warmup 0.2 file
+			compared '$c.sum_received.warmup_bytes > 0'
+		); ok
+		it "$pair: -n --warmup -P $n has the same figures at both ends"; ( begin
+			transfer "$n" -n 400 --warmup 0.1 --pace 100m file
+			compared '$c.sum_received.warmup_bytes > 0'
+		); ok
 		check "$pair: small reads and -k, -P $n, have the same figures at both ends" transfer $n -m send -b 1000 -k -n 3 file tiny
 	done
 	check "$pair: a receipt" receipt receipt.$3
@@ -199,7 +167,10 @@ both_ways()
 	for m in recv trunc splice; do
 		server -m $m
 		for n in 1 4; do
-			check "$pair: zcs -m $m, -P $n has the same figures at both ends" zcs_has_same_figures
+			it "$pair: zcs -m $m, -P $n has the same figures at both ends"; ( begin
+				transfer "$n" -n 3 file tiny
+				transfer "$n" -t 0.5 --warmup 0.2 file
+			); ok
 		done
 		server_ends
 	done
@@ -221,7 +192,9 @@ both_ways()
 		check "$pair: --request -P $n: all requests are served" requests $n
 	done
 	server_ends
-	check "$pair: --request: zcs has the same connections and bytes" request_zcs_has_same
+	it "$pair: --request: zcs has the same connections and bytes"; ( begin
+		tail -n 1 zcs.out | jq -e ".replies == 300 and .bytes == 2 * (500 + 51200 + 5120000)"
+	); ok
 
 	if [ -z "$can_soak" ]; then
 		skip "$pair: -c at either end" "$(tail -n 1 soak.log)"
@@ -230,17 +203,26 @@ both_ways()
 	cp "counts_per_sec.$3" counts_per_sec
 	if server -c; then
 		for n in 1 4; do
-			check "$pair: zcs -c, -P $n: zcc has the load of the server's host" zcs_zcc_has_load
+			it "$pair: zcs -c, -P $n: zcc has the load of the server's host"; ( begin
+				until transfer "$n" -t 0.5 --warmup 0.2 file; has_lock "$ZCS" || [ $((turns += 1)) -ge 60 ]; do sleep 1; done
+				has_load .end.remote
+			); ok
 		done
 		check "$pair: a receipt with -c" receipt receipt.$3.load
 		server_ends
 	else
-		check "$pair: zcs -c starts" zcs_starts
+		it "$pair: zcs -c starts"; ( begin
+			cat zcs.err
+			false
+		); ok
 	fi
 	server
 	cp "counts_per_sec.$1" counts_per_sec
 	for n in 1 4; do
-		check "$pair: zcc -c, -P $n has the same figures at both ends, and its load" zcc_has_same_figures
+		it "$pair: zcc -c, -P $n has the same figures at both ends, and its load"; ( begin
+			transfer "$n" -c -t 0.5 --warmup 0.2 file
+			has_load .end.host
+		); ok
 	done
 	server_ends
 }
@@ -248,12 +230,10 @@ both_ways old "$old" new "$new"
 both_ways new "$new" old "$old"
 check 'a receipt has every key that those of 0.1.0 have' keys_kept receipt.old receipt.new
 if [ -s receipt.old.load ]; then
-	receipt_with_has_every()
-	{
+	it 'a receipt with -c has every key that those of 0.1.0 have'; ( begin
 		grep -q "load=" receipt.old.load
 		keys_kept receipt.old.load receipt.new.load
-	}
-	check 'a receipt with -c has every key that those of 0.1.0 have' receipt_with_has_every
+	); ok
 fi
 
 finish

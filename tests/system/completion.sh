@@ -44,8 +44,7 @@ offers()
 	candidates "$@" >offered
 	diff wanted offered
 }
-every_option()
-{
+it 'bash: every option of --help is offered, and no other'; ( begin
 	for tool in $tools; do
 		help_of $tool | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//' | tr -d ' ' | tr , '\n' |
 		    sed 's/=.*/=/; s/^\(-[^-]\)=/\1/' | LC_ALL=C sort >wanted
@@ -54,16 +53,13 @@ every_option()
 		candidates $tool -- >offered
 		grep '^--' wanted | diff - offered
 	done
-}
-check 'bash: every option of --help is offered, and no other' every_option
-is_registered()
-{
+); ok
+it 'bash: each file registers its program'; ( begin
 	for tool in $tools; do
 		bash --norc -c 'source "$1" && complete -p "$2"' bash "$files/$tool" $tool >out
 		echo "complete -F _$tool $tool" | diff - out
 	done
-}
-check 'bash: each file registers its program' is_registered
+); ok
 methods()
 {
 	offers "$(methods_of zcc | xargs)" zcc -m ''
@@ -75,15 +71,13 @@ methods()
 	offers '' zcs -m send
 }
 check 'bash: the methods of --help are offered, in each way to write an option' methods
-lists_of_methods()
-{
+it 'bash: behind a comma the methods that are not in the list are offered'; ( begin
 	offers 'sendfile,send sendfile,splice' zcc -m sendfile,s
 	offers 'send,mmap,sendfile send,mmap,splice' zcc --method = send,mmap,s
 	offers '--method=write,mmap' zcc --method=write,m
 	offers 'mmap,sendfile mmap,send mmap,write mmap,splice mmap,zerocopy mmap,uring mmap,uring-zc' zcc -m mmap,
 	offers '' zcs -m recv,s
-}
-check 'bash: behind a comma the methods that are not in the list are offered' lists_of_methods
+); ok
 congestion()
 {
 	offers "$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)" zcc --congestion ''
@@ -94,8 +88,7 @@ if grep -qw reno /proc/sys/net/ipv4/tcp_available_congestion_control; then
 else
 	skip 'bash: the congestion controls of this kernel are offered' 'the kernel has no reno'
 fi
-cpus()
-{
+it 'bash: the CPUs are offered, behind a comma too'; ( begin
 	candidates zcc -B '' >offered
 	cat offered
 	grep -qx "$(cat /sys/devices/system/cpu/online)" offered
@@ -103,10 +96,8 @@ cpus()
 		[ "$(cat "$cpu/online" 2>/dev/null)" = 0 ] || grep -qx "${cpu##*cpu}" offered
 	done
 	candidates zcs --bind-cpu 7,0 | grep -qx 7,0
-}
-check 'bash: the CPUs are offered, behind a comma too' cpus
-operands()
-{
+); ok
+it 'bash: files and commands are offered where the program takes them, and no options behind a command'; ( begin
 	offers 'file' zcc -s 0 fil
 	offers 'dir' zcc -c di
 	offers 'file' zc-hosts -q fil
@@ -119,15 +110,12 @@ operands()
 	candidates cyclesoak -p 1 cho | grep -qx chown
 	candidates run_rr -p 1 -- cho | grep -qx chown
 	offers '' cyclesoak -B cat -- --once
-}
-check 'bash: files and commands are offered where the program takes them, and no options behind a command' operands
-users_and_hosts()
-{
+); ok
+it 'bash: users and hosts are offered'; ( begin
 	candidates zcs --user = roo | grep -qx root
 	candidates zcs --user=roo | grep -qx -e --user=root
 	! grep -qw localhost /etc/hosts || candidates zcc -s localh | grep -qx localhost
-}
-check 'bash: users and hosts are offered' users_and_hosts
+); ok
 devices()
 {
 	[ -e /sys/class/net/lo ]
@@ -137,21 +125,16 @@ devices()
 	done
 }
 check 'bash: the network interfaces are offered' devices
-zsh_parses()
-{
+it 'zsh: the files are valid'; ( begin; need zsh
 	for tool in $tools; do
 		zsh -n "$files/_$tool"
 	done
-}
-check_with zsh 'zsh: the files are valid' zsh_parses
-zsh_has_list()
-{
+); ok
+it 'zsh: the methods of zcc are a list, and zcs has one'; ( begin
 	grep -F ':METHOD: _values -s , METHOD sendfile send write ' "$files/_zcc"
 	grep -F ':METHOD:(read recv ' "$files/_zcs"
-}
-check 'zsh: the methods of zcc are a list, and zcs has one' zsh_has_list
-zsh_has_every_option()
-{
+); ok
+it 'zsh: every option of --help has its specification'; ( begin
 	for tool in $tools; do
 		[ "$(head -n 1 "$files/_$tool")" = "#compdef $tool" ]
 		# With the braces of zsh expanded as bash expands them, each word is one option.
@@ -162,7 +145,6 @@ zsh_has_every_option()
 		    sed 's/=.*//' | LC_ALL=C sort >wanted
 		diff wanted offered
 	done
-}
-check 'zsh: every option of --help has its specification' zsh_has_every_option
+); ok
 
 finish

@@ -19,23 +19,20 @@ holds()
 }
 
 start_zcs --json
-zcc_host()
-{
+it 'zcc --json: the kernel, the version and the number of CPUs are those of this host'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
 	cp out zcc.json
 	holds zcc.json ".start.environment | .kernel == \"$(uname -r)\" and .version == \"$("$zcc" -V | sed 's/zcc/zc/')\""
 	holds zcc.json ".start.environment.cpus_online == $(getconf _NPROCESSORS_ONLN)"
 	holds zcc.json ".start.version == .start.environment.version"
-}
-check_with jq 'zcc --json: the kernel, the version and the number of CPUs are those of this host' zcc_host
+); ok
 # same_line FILE KEY: the report has what the file has, or neither has anything
 same_line()
 {
 	jq -r ".start.environment.$2 // empty" zcc.json >key
 	cat "$1" 2>/dev/null | diff - key
 }
-zcc_sys()
-{
+it 'zcc --json: clock source, CPU model, governor and vulnerabilities are those of /sys and /proc'; ( begin; need jq
 	cpu=/sys/devices/system/cpu
 	same_line /sys/devices/system/clocksource/clocksource0/current_clocksource clocksource
 	model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
@@ -47,45 +44,33 @@ zcc_sys()
 	done | sort >want
 	jq -r '.start.environment.vulnerabilities // {} | to_entries[] | "\(.key) \(.value)"' zcc.json | sort |
 	    diff want -
-}
-check_with jq 'zcc --json: clock source, CPU model, governor and vulnerabilities are those of /sys and /proc' zcc_sys
-zcc_lo()
-{
-	holds zcc.json ".start.environment.link | .interface == \"lo\" and .mtu == $(cat /sys/class/net/lo/mtu)"
-}
+); ok
 if [ -r /sys/class/net/lo/mtu ]; then
-	check_with jq 'zcc --json: the MTU of lo' zcc_lo
+	it 'zcc --json: the MTU of lo'; ( begin; need jq
+		holds zcc.json ".start.environment.link | .interface == \"lo\" and .mtu == $(cat /sys/class/net/lo/mtu)"
+	); ok
 else
 	skip 'zcc --json: the MTU of lo' 'no /sys/class/net here'
 fi
-zcs_same()
-{
+it 'zcs --json: the same environment as zcc on the same host'; ( begin; need jq
 	wait_until [ -s zcs.out ]
 	[ "$(jq -c .start.environment zcs.out)" = "$(jq -c .start.environment zcc.json)" ]
-}
-check_with jq 'zcs --json: the same environment as zcc on the same host' zcs_same
-zcc_remote()
-{
+); ok
+it "zcc --json: the server's version and kernel, by its receipt"; ( begin; need jq
 	holds zcc.json '.end.remote.environment == (.start.environment | {version, kernel})'
-}
-check_with jq "zcc --json: the server's version and kernel, by its receipt" zcc_remote
+); ok
 if [ -r /proc/net/softnet_stat ]; then
-	zcc_softnet()
-	{
+	it 'zcc --json: the packets that softnet dropped and the polls that it cut short, at both ends'; ( begin; need jq
 		exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.3 --congestion reno --pace 20m
 		holds out '.end | [.host, .remote] | all(.softnet_dropped >= 0 and .softnet_squeezed >= 0)'
-	}
-	check_with jq 'zcc --json: the packets that softnet dropped and the polls that it cut short, at both ends' zcc_softnet
+	); ok
 fi
-zcc_comparison()
-{
+it 'zcc --json: each object of a comparison has the environment'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write tiny
 	[ "$(wc -l <out)" -eq 3 ]
 	holds out "(.start // .comparison).environment.kernel == \"$(uname -r)\""
-}
-check_with jq 'zcc --json: each object of a comparison has the environment' zcc_comparison
-zcc_text()
-{
+); ok
+it 'zcc -d: the environment and the server on stderr, and without -d none'; ( begin
 	exits 0 "$zcc" -d -s 0 -p "$PORT" tiny
 	grep -qx "zcc: environment: kernel_version: $(uname -v)" err
 	grep -q '^zcc: environment: cpus_online: [1-9]' err
@@ -93,31 +78,25 @@ zcc_text()
 	grep -q "^zcc: environment: the server has zc .*, kernel $(uname -r)$" err
 	exits 0 "$zcc" -s 0 -p "$PORT" tiny
 	not grep environment out err
-}
-check 'zcc -d: the environment and the server on stderr, and without -d none' zcc_text
+); ok
 stop_zcs
 
 # The receipt of another version.
 start_peer -r 'bytes=1 seconds=1\n'
-zcc_old_receipt()
-{
+it 'a receipt of 0.1: no environment of the server'; ( begin; need jq
 	exits 0 "$zcc" -d --json -s 0 -p "$PORT" tiny
 	holds out '.end.remote | has("environment") or has("softnet_dropped") | not'
 	not grep 'the server has' err
-}
-check_with jq 'a receipt of 0.1: no environment of the server' zcc_old_receipt
+); ok
 start_peer -r 'bytes=1 seconds=1 version=9.1 kernel=9.9.9-new+1_~x\n'
-zcc_new_receipt()
-{
+it 'a receipt of a newer version: the environment of the server'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
 	holds out '.end.remote.environment == {version: "zc 9.1", kernel: "9.9.9-new+1_~x"}'
-}
-check_with jq 'a receipt of a newer version: the environment of the server' zcc_new_receipt
+); ok
 
 # zcs --reply and cyclesoak print many objects, of which the first has the environment.
 start_zcs --json --reply -I 0.05
-replies_first()
-{
+it 'zcs --reply --json: the first object has the environment, the others have not'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" --request 10 -t 0.3
 	holds out ".start.environment.kernel == \"$(uname -r)\" and .start.environment.link.interface == \"lo\""
 	kill -TERM "$ZCS"
@@ -126,37 +105,30 @@ replies_first()
 	jq -es '(.[0] | has("start")) and ([.[1:][] | has("start")] | any | not)' zcs.out
 	head -n 1 zcs.out >first
 	holds first ".start.environment.kernel == \"$(uname -r)\""
-}
-check_with jq 'zcs --reply --json: the first object has the environment, the others have not' replies_first
-cyclesoak_first()
-{
+); ok
+it 'cyclesoak --json: the first object has the environment, the others have not'; ( begin; need jq
 	made_up_calibration >made_up
 	soaking "$BIN/cyclesoak" --json -f made_up -n 3 -p 0.05
 	jq -es 'length == 4 and (.[0].start.environment.kernel | length > 0) and
 		([.[1:][] | has("start")] | any | not)' out
-}
-check_with jq 'cyclesoak --json: the first object has the environment, the others have not' cyclesoak_first
+); ok
 
 # A host that does not show what others do, such as a container.
 if unshare -m sh -c 'mount -t tmpfs none /sys' 2>/dev/null; then
 	start_zcs --json
-	without_sys()
-	{
+	it 'without /sys: the report lacks what it would have from there, and nothing fails'; ( begin; need jq
 		exits 0 unshare -m sh -c "mount -t tmpfs none /sys && exec \"$zcc\" -d --json -s 0 -p $PORT tiny"
 		holds out '.start.environment | has("kernel") and (has("clocksource") or has("governor") or
 			has("vulnerabilities") or has("cpufreq_boost") | not)'
 		holds out '.start.environment.link | .interface == "lo" and .mtu > 0'
 		not grep clocksource err
-	}
-	check_with jq 'without /sys: the report lacks what it would have from there, and nothing fails' without_sys
-	without_proc()
-	{
+	); ok
+	it 'without /sys and /proc: the report lacks what it would have from there'; ( begin; need jq
 		exits 0 unshare -m sh -c "mount -t tmpfs none /sys && mount -t tmpfs none /proc &&
 			exec \"$zcc\" -d --json -s 0 -p $PORT -n 2 tiny"
 		holds out '.start.environment | has("kernel") and (has("cpu_model") | not)'
 		holds out '.end.host | has("softnet_dropped") | not'
-	}
-	check_with jq 'without /sys and /proc: the report lacks what it would have from there' without_proc
+	); ok
 	# A /sys of our own, with a line that has no end.
 	cat >fake.sh <<'END'
 		mount -t tmpfs none /sys
@@ -171,14 +143,12 @@ if unshare -m sh -c 'mount -t tmpfs none /sys' 2>/dev/null; then
 		echo 'none voluntary full (lazy)' >/sys/kernel/debug/sched/preempt
 		exec "$@"
 END
-	fake_sys()
-	{
+	it 'governor, boost, vulnerabilities and preemption are the lines of /sys'; ( begin; need jq
 		exits 0 unshare -m sh fake.sh "$zcc" --json -s 0 -p "$PORT" tiny
 		holds out '.start.environment | .governor == "powersave" and .cpufreq_boost == "1" and .no_turbo == "0" and
 			.vulnerabilities == {one: "Mitigation: a", three: "Not affected"} and
 			.preempt == "none voluntary full (lazy)"'
-	}
-	check_with jq 'governor, boost, vulnerabilities and preemption are the lines of /sys' fake_sys
+	); ok
 	stop_zcs
 else
 	skip 'a host without /sys' 'no privilege for mounts'
@@ -203,20 +173,18 @@ if "$TOP/tests/lab" true 2>/dev/null; then
 		wait $zcs
 END
 	: >zcs.err
-	across_veth()
-	{
+	it 'across a veth pair: its driver, MTU and offloads'; ( begin; need jq
 		"$TOP/tests/lab" -m 1400 sh veth.sh
 		holds veth.out ".start.environment.link | .interface == \"$(cat name)\" and .driver == \"veth\" and
 			.mtu == 1400 and .mtu == $(cat mtu)"
 		holds zcs.out '.start.environment.link | .driver == "veth" and .mtu == 1400'
-		[ -s features ] || return 0
+		[ -s features ] || exit 0
 		for pair in tcp-segmentation-offload:tso generic-segmentation-offload:gso \
 		    generic-receive-offload:gro large-receive-offload:lro; do
 			grep "^${pair%:*}: on" features >/dev/null && on=true || on=false
 			holds veth.out ".start.environment.link.offloads | (index(\"${pair#*:}\") != null) == $on"
 		done
-	}
-	check_with jq 'across a veth pair: its driver, MTU and offloads' across_veth
+	); ok
 else
 	skip 'across a veth pair: its driver, MTU and offloads' 'needs root, ip(8) and network namespaces'
 fi

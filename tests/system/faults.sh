@@ -7,13 +7,11 @@
 
 zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
 
-test_table()
-{
+it 'the table of errors: EINTR is recovered from, and what may end either way has a reason'; ( begin
 	awk '$3 !~ /^(-|[A-Z,]+)$/ || $4 !~ /^(-|[A-Z,]+)$/ || ($5 != "-" || $3$4 == "--") != /\t# ./ ||
 	        $4 ~ /EINTR|SHORT/ || $5 ~ /EINTR|SHORT/ { print; bad = 1 }
 	    END { exit bad || NR < 50 }' errors
-}
-check 'the table of errors: EINTR is recovered from, and what may end either way has a reason' test_table
+); ok
 
 head -c 70000 /dev/urandom >file
 : >empty
@@ -211,27 +209,25 @@ faults 'zcs --reply' zcs
 counted=false
 
 # The third epoll_ctl(2) is that of a client whose request has not come with it.
-late_client_is_rejected()
-{
-	UNDER='timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=zcs,epoll_ctl,-,3,ENOMEM'
-	args='--reply -B 0'
-	zcs_start
-	[ -n "$PORT" ]
-	"$HELPERS/net" send -k "$PORT" </dev/null
-	wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
-	"$zcc" -s 0 -p "$PORT" --request 100 -n 3
-	kill -TERM $p
-	ended $p
-	status=0
-	wait $p || status=$?
-	cat out err
-	[ $status -eq 0 ]
-	grep -q '^total: 3 replies, 300 bytes; 1 refused,' out
-}
 if [ -n "$faults_missing" ]; then
 	skip 'zcs --reply: a client that cannot be watched' "$faults_missing"
 else
-	check 'zcs --reply: a client that cannot be watched is rejected, and others are served' late_client_is_rejected
+	it 'zcs --reply: a client that cannot be watched is rejected, and others are served'; ( begin
+		UNDER='timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=zcs,epoll_ctl,-,3,ENOMEM'
+		args='--reply -B 0'
+		zcs_start
+		[ -n "$PORT" ]
+		"$HELPERS/net" send -k "$PORT" </dev/null
+		wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
+		"$zcc" -s 0 -p "$PORT" --request 100 -n 3
+		kill -TERM $p
+		ended $p
+		status=0
+		wait $p || status=$?
+		cat out err
+		[ $status -eq 0 ]
+		grep -q '^total: 3 replies, 300 bytes; 1 refused,' out
+	); ok
 fi
 
 #

@@ -13,18 +13,15 @@ helped()
 	"$BIN/$1" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//' | tr -d ' ' | tr , '\n' | sed 's/=.*//' |
 	    LC_ALL=C sort
 }
-narrow()
-{
+it '--help: at most 79 columns, on stdout, exit status 0'; ( begin
 	for tool in $tools; do
 		exits 0 "$BIN/$tool" --help
 		not [ -s err ]
 		is_text out
 		not grep -n '.\{80\}' out
 	done
-}
-check '--help: at most 79 columns, on stdout, exit status 0' narrow
-with_all_parts()
-{
+); ok
+it '--help: usage, headings, exit statuses, two examples and the manual'; ( begin
 	for tool in $tools; do
 		"$BIN/$tool" --help >out
 		grep -q "^Usage: $tool \[OPTION...\]\|^Usage: $tool -C \[OPTION...\]" out
@@ -36,18 +33,14 @@ with_all_parts()
 		"$BIN/$tool" --help | grep '^[^ ].*:$' >headings
 		for heading in "How to [a-z]*" Connection 'CPU load' Output; do grep -qx "$heading:" headings; done
 	done
-}
-check '--help: usage, headings, exit statuses, two examples and the manual' with_all_parts
-placeholders_in_capitals()
-{
+); ok
+it '--help: each option has its placeholder in capitals, and a text of its own beside it'; ( begin
 	for tool in $tools; do
 		"$BIN/$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' >options
 		not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z]+)?)  +[a-z]' options
 	done
-}
-check '--help: each option has its placeholder in capitals, and a text of its own beside it' placeholders_in_capitals
-helped_is_in_man()
-{
+); ok
+it 'every option of --help has an entry in the man page, and the other way round'; ( begin
 	for tool in $tools; do
 		helped $tool >help
 		grep '^\.It Fl' "$TOP/man/$tool.1" | sed 's/^\.It //; s/ , /\n/g' |
@@ -59,10 +52,8 @@ helped_is_in_man()
 		    sort -u >manual
 		diff help manual
 	done
-}
-check 'every option of --help has an entry in the man page, and the other way round' helped_is_in_man
-methods_are_known()
-{
+); ok
+it '--help has the methods that the program knows, the manual each of them, README their number'; ( begin
 	for tool in zcc zcs; do
 		list=$(methods_of $tool | paste -sd , | sed 's/,/, /g')
 		exits 2 "$BIN/$tool" -m foo
@@ -73,8 +64,7 @@ methods_are_known()
 	done
 	grep -q "^ *send methods  .*  $(methods_of zcc | wc -l)$" "$TOP/README"
 	grep -q "^ *receive methods  .*  $(methods_of zcs | wc -l)$" "$TOP/README"
-}
-check '--help has the methods that the program knows, the manual each of them, README their number' methods_are_known
+); ok
 
 #
 # The iperf3 hand.
@@ -106,8 +96,18 @@ method()
 }
 start_zcs -J
 head -c 3000 /dev/zero >file
-aliases_are_the_same()
-{
+if [ -n "$no_json" ]; then
+	skip 'zcc -J and zcs -J: the report is JSON' "$no_json"
+else
+	it 'zcc -J and zcs -J: the report is JSON'; ( begin
+		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J file
+		valid_json out
+		wait_until [ -s zcs.out ]
+		valid_json zcs.out
+		one_line out
+	); ok
+fi
+it 'zcc -l, -M and -O do what -b, --mss and --warmup do'; ( begin; need jq
 	for pair in '-l1000 -b1000' '-M1000 --mss=1000' '-O0 --warmup=0'; do
 		for option in $pair; do
 			exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J -S "$option" file
@@ -116,21 +116,7 @@ aliases_are_the_same()
 		done
 		diff "report${pair% *}" "report${pair#* }"
 	done
-}
-report_is_json()
-{
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J file
-	valid_json out
-	wait_until [ -s zcs.out ]
-	valid_json zcs.out
-	one_line out
-}
-if [ -n "$no_json" ]; then
-	skip 'zcc -J and zcs -J: the report is JSON' "$no_json"
-else
-	check 'zcc -J and zcs -J: the report is JSON' report_is_json
-fi
-check_with jq 'zcc -l, -M and -O do what -b, --mss and --warmup do' aliases_are_the_same
+); ok
 check 'zcc -Z: the method is sendfile' method sendfile -Z
 stop_zcs
 

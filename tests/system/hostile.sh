@@ -238,39 +238,6 @@ done
 # shellcheck disable=SC2046 # several words: $(scale)
 in_all_modes settle $(scale 500 3000)
 
-rounds_of_attacks()
-{
-	cat "$mode"/log
-	not [ -e "$mode"/failed ]
-	[ "$(grep -c "^[1-9][0-9]* honest clients meanwhile$" "$mode"/log)" -eq "$rounds" ]
-}
-served_afterwards()
-{
-	honest "$mode"
-	not gone "$pid"
-}
-# shellcheck disable=SC2046 # several words: $(cat)
-its_threads_and_descriptors()
-{
-	quiet "$pid" $(cat "$mode"/threads)
-	ls -l /proc/"$pid"/fd
-	[ "$(fds "$pid")" -eq "$(cat "$mode"/fds)" ]
-	[ -z "$(children_of "$pid")" ]
-	idle
-}
-its_memory()
-{
-	cat "$mode"/rss
-	grep "^Vm[HR]" /proc/"$pid"/status
-	not grep "settle.*failed" "$mode"/failed
-	[ "$(tail -n 1 "$mode"/rss)" -le 30000 ]
-}
-documented_messages_only()
-{
-	expected "$mode"/zcs.err
-	limited "$mode"/zcs.err $(($(date +%s) - began))
-	is_text "$mode"/zcs.out
-}
 # All end what they do before they are watched.
 for mode in $modes; do
 	# shellcheck disable=SC2046 # several words: $(cat)
@@ -279,18 +246,40 @@ done
 watch $modes
 for mode in $modes; do
 	pid=$(cat "$mode"/pid)
-	check "$mode: $rounds rounds of attacks, and honest clients are served meanwhile" rounds_of_attacks
-	check "$mode: and afterwards, by the same process" served_afterwards
-	check "$mode: its threads and descriptors are as at the start, it has no child and does nothing" its_threads_and_descriptors
+	it "$mode: $rounds rounds of attacks, and honest clients are served meanwhile"; ( begin
+		cat "$mode"/log
+		not [ -e "$mode"/failed ]
+		[ "$(grep -c "^[1-9][0-9]* honest clients meanwhile$" "$mode"/log)" -eq "$rounds" ]
+	); ok
+	it "$mode: and afterwards, by the same process"; ( begin
+		honest "$mode"
+		not gone "$pid"
+	); ok
+	it "$mode: its threads and descriptors are as at the start, it has no child and does nothing"; ( begin
+		# shellcheck disable=SC2046 # several words
+		quiet "$pid" $(cat "$mode"/threads)
+		ls -l /proc/"$pid"/fd
+		[ "$(fds "$pid")" -eq "$(cat "$mode"/fds)" ]
+		[ -z "$(children_of "$pid")" ]
+		idle
+	); ok
 	if sanitized; then
 		skip "$mode: its memory does not grow" 'a sanitizer has memory of its own'
 	else
-		check "$mode: its memory does not grow with each connection, nor by all of them" its_memory
+		it "$mode: its memory does not grow with each connection, nor by all of them"; ( begin
+			cat "$mode"/rss
+			grep "^Vm[HR]" /proc/"$pid"/status
+			not grep "settle.*failed" "$mode"/failed
+			[ "$(tail -n 1 "$mode"/rss)" -le 30000 ]
+		); ok
 	fi
-	check "$mode: stderr has only documented messages, at most 20 about clients in 10 s" documented_messages_only
+	it "$mode: stderr has only documented messages, at most 20 about clients in 10 s"; ( begin
+		expected "$mode"/zcs.err
+		limited "$mode"/zcs.err $(($(date +%s) - began))
+		is_text "$mode"/zcs.out
+	); ok
 done
-urgent_data_data_streams()
-{
+it 'urgent data are data: the streams that had them are complete'; ( begin
 	for mode in $(methods_of zcs); do
 		[ -d $mode ] || continue
 		start_zcs -m $mode
@@ -299,8 +288,7 @@ urgent_data_data_streams()
 		one_line zcs.err
 		stop_zcs
 	done
-}
-check 'urgent data are data: the streams that had them are complete' urgent_data_data_streams
+); ok
 check_json 'json: what zcs --json prints of attacks is JSON' json/zcs.out
 
 # Those that stay must not make it spin, and are no obstacle to its end.
@@ -316,18 +304,6 @@ all_stay()
 	[ "$(cat "$mode"/held.* | grep -c ^held)" -eq 9 ]
 }
 
-clients_that_stay()
-{
-	cat "$mode"/held.*
-	all_stay
-	honest "$mode"
-	idle
-}
-sigterm_ends()
-{
-	ended "$pid"
-	expected "$mode"/zcs.err
-}
 for mode in $modes; do
 	for f in half header most; do
 		stay -n 20 -f $f
@@ -345,12 +321,20 @@ done
 watch $modes
 for mode in $modes; do
 	pid=$(cat "$mode"/pid)
-	check "$mode: clients that stay, with urgent bytes or without, do not make it spin" clients_that_stay
+	it "$mode: clients that stay, with urgent bytes or without, do not make it spin"; ( begin
+		cat "$mode"/held.*
+		all_stay
+		honest "$mode"
+		idle
+	); ok
 	kill -TERM "$pid"
 done
 for mode in $modes; do
 	pid=$(cat "$mode"/pid)
-	check "$mode: SIGTERM ends it all the same" sigterm_ends
+	it "$mode: SIGTERM ends it all the same"; ( begin
+		ended "$pid"
+		expected "$mode"/zcs.err
+	); ok
 	wait "$pid"
 	check "$mode: exit status 0" [ $? -eq 0 ]
 done
@@ -513,14 +497,12 @@ check 'reply: who asks for 16 MiB and takes nothing is let go' came_well refuses
 check_with ss 'reply: of what a client does not take, at most 128 KiB are kept unsent' came_well unsent
 check 'reply: a client that takes 4 kB/s of 16 MiB is not silent' came_well takes
 check 'reply: clients that are served do not wait where there are no descriptors for more' came_well served
-who_does_not_read()
-{
+it 'who does not read the receipt and stays is let go after ten seconds'; ( begin
 	quiet "$stays" 1
 	not gone $stayer
 	grep -q "^127.* 130 bytes in" stays.out
 	one_line stays.err
-}
-check 'who does not read the receipt and stays is let go after ten seconds' who_does_not_read
+); ok
 kill "$stays"
 
 finish

@@ -26,8 +26,7 @@ is_rejected()
 	not [ -s out ]
 	grep -q "^zc-hosts: .*$regex" err
 }
-what_is_wrong_named()
-{
+it 'zc-hosts: what is wrong in FILE is named with its line'; ( begin
 	exits 2 "$zc_hosts"
 	one_line err
 	exits 0 "$zc_hosts" --version
@@ -51,32 +50,26 @@ what_is_wrong_named()
 	is_rejected 'not a number from 1 to 65535' 'pattern pairs' 'port 65536'
 	is_rejected "'instrument' must be one of soak, idle" 'pattern pairs' 'instrument both'
 	is_rejected "engine: 'rexec' is neither pdsh nor parallel" 'pattern pairs' 'engine rexec a'
-}
-check 'zc-hosts: what is wrong in FILE is named with its line' what_is_wrong_named
-options_in_page()
-{
+); ok
+it 'zc-hosts: the options of --help are those of the page'; ( begin
 	"$zc_hosts" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/  .*//' | sort >help
 	[ -s help ]
 	sed -n 's/^\.It Fl/Fl/p' "$TOP/man/zc-hosts.1" | sed 's/ ,/,/; s/Fl Fl /--/; s/Fl /-/' | sort | diff help -
-}
-check 'zc-hosts: the options of --help are those of the page' options_in_page
-without_engine()
-{
+); ok
+it 'zc-hosts: without pdsh and parallel it reports that it lacks them'; ( begin
 	mkdir -p none
 	python=$(python3 -c 'import sys; print(sys.executable)')
 	file 'pattern pairs'
 	exits 2 env PATH="$PWD/none" "$python" "$zc_hosts" file
 	grep -qx 'zc-hosts: neither pdsh nor GNU parallel is installed: install one of them' err
-}
-check 'zc-hosts: without pdsh and parallel it reports that it lacks them' without_engine
+); ok
 
 # Two hosts that answer with what no zcc prints: an engine that runs this instead of the script.
 cat >odd <<'EOF'
 printf 'zc-hosts: started\n%s\nzc-hosts: status %s\n' "$ANSWER" "$STATUS"
 printf 'zcs: listening on x\nzcc: \033[31mred\n' >&2
 EOF
-odd_answers()
-{
+it 'zc-hosts: hosts that print odd objects and escape sequences fail, no more'; ( begin; need pdsh
 	export ANSWER STATUS
 	for ANSWER in '[1]' '{"end":{"sum_sent":5}}' '{"end":{"sum_sent":{"bytes":"5"}}}' '{"end":{"host":{"unsafe":[1]}}}' \
 	    "{\"end\":{\"sum_received\":{\"seconds\":1,\"bytes\":1$(printf '%0400d' 0)}}}" "$(printf '[%.0s' $(seq 2000))" status; do
@@ -89,10 +82,8 @@ odd_answers()
 		is_text err
 		is_text out
 	done
-}
-check_with pdsh 'zc-hosts: hosts that print odd objects and escape sequences fail, no more' odd_answers
-interrupted_at_file()
-{
+); ok
+it 'zc-hosts: SIGINT while it waits for FILE ends it without a traceback'; ( begin
 	mkfifo fifo
 	env --default-signal=INT "$zc_hosts" fifo >out 2>err &
 	held=$!
@@ -102,8 +93,7 @@ interrupted_at_file()
 	ended $held
 	cat err
 	not [ -s err ]
-}
-check 'zc-hosts: SIGINT while it waits for FILE ends it without a traceback' interrupted_at_file
+); ok
 
 # The hosts are NET-1 to NET-8, 192.0.2.1 to 192.0.2.8; the bridge is in NET-0.  What a test that was
 # killed (SIGKILL) left behind, the next one removes.
@@ -180,31 +170,27 @@ incast()
 		[ "$(date +%s)" -lt $until ] || return 1
 	done
 }
-incast_of_seven()
-{
-	cat out err
-	[ $status -eq 0 ]
-	not [ -s err ]
-	row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
-	for i in 2 3 4 5 6 7 8; do
-		row "$NET-$i" sends | grep -q " - .*no load: not asked for: 'load $NET-1'$"
-	done
-	grep -q '^7 connections in 1 round, 0 failed; [1-9][0-9]* bytes$' out
-	grep -q "^slowest: $NET-[2-8] to $NET-1, [0-9.]* Gbit/s$" out
-	nothing_runs
-}
-lines_of_incast()
-{
-	[ "$(connections 'true')" -eq 7 ]
-	[ "$(connections '.round == 1 and .bytes > 0 and .bits_per_second > 0')" -eq 7 ]
-	[ "$(connections '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
-	[ "$(connections '.sender_host.load_percent != null')" -eq 0 ]
-	[ "$(connections '.sender_host.no_load == "off" and (.sender_host.no_load_text | test("^not asked for: "))')" -eq 7 ]
-	[ "$(connections '.receiver_host | has("no_load")')" -eq 0 ]
-}
 if incast; then
-	check 'incast: the receiver has a load, the table has the reason why the senders have none' incast_of_seven
-	check_with jq 'incast: a JSON line for each connection' lines_of_incast
+	it 'incast: the receiver has a load, the table has the reason why the senders have none'; ( begin
+		cat out err
+		[ $status -eq 0 ]
+		not [ -s err ]
+		row "$NET-1" receives | grep -Eq '[0-9]%\??  *\+?-?[0-9.]+%  *[0-9]+  *[-0-9.]+'
+		for i in 2 3 4 5 6 7 8; do
+			row "$NET-$i" sends | grep -q " - .*no load: not asked for: 'load $NET-1'$"
+		done
+		grep -q '^7 connections in 1 round, 0 failed; [1-9][0-9]* bytes$' out
+		grep -q "^slowest: $NET-[2-8] to $NET-1, [0-9.]* Gbit/s$" out
+		nothing_runs
+	); ok
+	it 'incast: a JSON line for each connection'; ( begin; need jq
+		[ "$(connections 'true')" -eq 7 ]
+		[ "$(connections '.round == 1 and .bytes > 0 and .bits_per_second > 0')" -eq 7 ]
+		[ "$(connections '.receiver_host.load_percent != null and .receiver_host.clients == 7')" -eq 7 ]
+		[ "$(connections '.sender_host.load_percent != null')" -eq 0 ]
+		[ "$(connections '.sender_host.no_load == "off" and (.sender_host.no_load_text | test("^not asked for: "))')" -eq 7 ]
+		[ "$(connections '.receiver_host | has("no_load")')" -eq 0 ]
+	); ok
 else
 	skip 'incast: the load of the receiver' "others soak the CPUs: $(grep -m 1 'no load is measured' out)"
 fi
@@ -220,26 +206,23 @@ status=$?
 kill "$(cat holder)"
 exit $status
 END
-soaked_already()
-{
-	hosts 2 'pattern pairs' "$by_pdsh" 'zcc -t 0.1 --wait 0'
-	exits 0 unshare -m sh held.sh "$zc_hosts" file
-	not [ -s err ]
-	row "$NET-1" sends | grep -q ' - .*  no load: zcc: CPUs are being soaked already, by sleep '
-	row "$NET-2" receives | grep -q ' - .*  no load: zcs: no load is measured while sleep '
-	[ "$(connections '.bytes > 0 and .sender_host.no_load == "held" and .receiver_host.no_load == "held"')" -eq 1 ]
-	nothing_runs
-}
 title='another program soaks on a host: the throughput is measured, and the table has the reason for no load'
 if flock -F /dev/null true 2>/dev/null; then
-	check_with jq "$title" soaked_already
+	it "$title"; ( begin; need jq
+		hosts 2 'pattern pairs' "$by_pdsh" 'zcc -t 0.1 --wait 0'
+		exits 0 unshare -m sh held.sh "$zc_hosts" file
+		not [ -s err ]
+		row "$NET-1" sends | grep -q ' - .*  no load: zcc: CPUs are being soaked already, by sleep '
+		row "$NET-2" receives | grep -q ' - .*  no load: zcs: no load is measured while sleep '
+		[ "$(connections '.bytes > 0 and .sender_host.no_load == "held" and .receiver_host.no_load == "held"')" -eq 1 ]
+		nothing_runs
+	); ok
 else
 	skip "$title" 'no flock -F'
 fi
 
 # A CPU that another program holds leaves no idle time to be measured.
-by_idle_time()
-{
+it 'instrument idle: the load is that of --idle, in the table and in JSON'; ( begin; need jq
 	hosts 2 'pattern pairs' "$by_pdsh" 'zcc -t 0.5' "load $NET-2" 'instrument idle'
 	soaking "$zc_hosts" file
 	not [ -s err ]
@@ -247,15 +230,13 @@ by_idle_time()
 	grep -q '^host .* unsoaked load ' out
 	[ "$(connections '.receiver_host | .instrument == "idle" and .load_percent != null')" -eq 1 ]
 	[ "$(connections '.sender_host | has("instrument")')" -eq 0 ]
-}
-check_with jq 'instrument idle: the load is that of --idle, in the table and in JSON' by_idle_time
+); ok
 
 has_sent()
 {
 	[ "$(ip netns exec "$NET-5" cat /sys/class/net/nh0/statistics/tx_bytes)" -gt $((sent + 100000)) ]
 }
-one_is_unplugged()
-{
+it 'incast: a sender that is unplugged in the middle is named, the rest goes on'; ( begin
 	hosts 8 'pattern incast' "$by_pdsh" 'zcc -t 3 --timeout 2' 'load none'
 	sent=$(ip netns exec "$NET-5" cat /sys/class/net/nh0/statistics/tx_bytes)
 	"$zc_hosts" file >out 2>err &
@@ -276,11 +257,9 @@ one_is_unplugged()
 	for i in 2 3 4 6 7 8; do row "$NET-$i" sends | grep -q "^$NET-$i  *sends  *0\.[0-9]* "; done
 	grep -q '^7 connections in 1 round, 1 failed; ' out
 	nothing_runs
-}
-check 'incast: a sender that is unplugged in the middle is named, the rest goes on' one_is_unplugged
+); ok
 
-no_zcs()
-{
+it 'incast: a receiver without zcs is named once for all senders'; ( begin
 	hosts 5 'pattern incast' "$by_pdsh" 'load none'
 	sed -i 's,^bin .*,bin /nowhere,' file
 	exits 1 "$zc_hosts" file
@@ -288,22 +267,18 @@ no_zcs()
 	grep -q "^zc-hosts: $NET-2 $NET-3 $NET-4 ... to $NET-1 failed: $NET-1: .*/nowhere/zcs" err
 	row "$NET-1" receives | grep -q "  failed with $NET-2 $NET-3 $NET-4 ...: .*/nowhere/zcs"
 	nothing_runs
-}
-check 'incast: a receiver without zcs is named once for all senders' no_zcs
+); ok
 # One of the senders is not there, so that none of its bytes are in what the receiver got.
-sender_never_started()
-{
+it 'incast: what a sender that never started did not send is not in the figures of the receiver'; ( begin
 	hosts 3 'pattern incast' "$by_pdsh" 'zcc -t 0.5' 'load none' "hosts $NET-9=192.0.2.9"
 	exits 1 "$zc_hosts" file
 	one_line err
 	row "$NET-9" sends | grep -q "failed with $NET-1: "
 	not grep -q 'includes clients that failed' out
 	nothing_runs
-}
-check 'incast: what a sender that never started did not send is not in the figures of the receiver' sender_never_started
+); ok
 
-rounds_do_not_overlap()
-{
+it 'all-to-all: each sends to each once, no host twice in a round'; ( begin; need jq
 	hosts 4 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none'
 	printf x >tiny
 	echo "zcc $PWD/tiny" >>file
@@ -313,10 +288,8 @@ rounds_do_not_overlap()
 	[ "$(jq -s 'group_by(.round) | map([.[] | .sender, .receiver] | length == (unique | length)) | all' out)" = true ]
 	[ "$(jq -s 'map(.round) | max' out)" -eq 6 ]
 	nothing_runs
-}
-check_with jq 'all-to-all: each sends to each once, no host twice in a round' rounds_do_not_overlap
-missing_host_left_out()
-{
+); ok
+it 'all-to-all: a host that is not there is named and omitted, the rest goes on'; ( begin
 	hosts 4 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none' "hosts $NET-9=192.0.2.9"
 	echo "zcc $PWD/tiny" >>file
 	exits 1 "$zc_hosts" --quiet file
@@ -325,10 +298,8 @@ missing_host_left_out()
 	[ "$(grep -c "$NET-9" err)" -eq 8 ]
 	grep -q '^20 connections in 10 rounds, 8 failed; 12 bytes$' out
 	nothing_runs
-}
-check 'all-to-all: a host that is not there is named and omitted, the rest goes on' missing_host_left_out
-pairs_by_parallel()
-{
+); ok
+it 'pairs, by GNU parallel'; ( begin; need parallel
 	hosts 4 'pattern pairs' 'engine parallel ip netns exec {}' 'zcc -n 1' 'load none'
 	echo "zcc $PWD/tiny" >>file
 	exits 0 "$zc_hosts" file
@@ -337,23 +308,20 @@ pairs_by_parallel()
 	row "$NET-3" sends
 	row "$NET-4" receives
 	nothing_runs
-}
-check_with parallel 'pairs, by GNU parallel' pairs_by_parallel
+); ok
 
 # From standard input; an engine replaces %n elsewhere.
-zones_of_interfaces()
-{
-	hosts 2 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none'
-	sed -i "1s/.*/hosts $NET-1=[fe80::1%nh0] $NET-2=fe80::2%nh0/" file
-	echo "zcc $PWD/tiny" >>file
-	exits 0 "$zc_hosts" - <file
-	grep -q '^2 connections in 2 rounds, 0 failed; 2 bytes$' out
-	nothing_runs
-}
 title='IPv6 addresses with the interface that they are of'
 if ip -n "$NET-1" -6 addr add fe80::1/64 dev nh0 nodad 2>/dev/null &&
     ip -n "$NET-2" -6 addr add fe80::2/64 dev nh0 nodad 2>/dev/null; then
-	check "$title" zones_of_interfaces
+	it "$title"; ( begin
+		hosts 2 'pattern all-to-all' "$by_pdsh" 'zcc -n 1' 'load none'
+		sed -i "1s/.*/hosts $NET-1=[fe80::1%nh0] $NET-2=fe80::2%nh0/" file
+		echo "zcc $PWD/tiny" >>file
+		exits 0 "$zc_hosts" - <file
+		grep -q '^2 connections in 2 rounds, 0 failed; 2 bytes$' out
+		nothing_runs
+	); ok
 else
 	skip "$title" 'no IPv6'
 fi
@@ -376,8 +344,7 @@ interrupted_by()
 }
 check 'SIGINT: nothing is left on any host' interrupted_by INT "$NET-1"
 check 'SIGTERM: nothing is left on any host' interrupted_by TERM none
-interrupted_at_the_start()
-{
+it 'SIGINT when the first program starts: nothing is left'; ( begin
 	env --default-signal=INT "$zc_hosts" file >out 2>err &
 	run=$!
 	remember $run
@@ -387,6 +354,5 @@ interrupted_at_the_start()
 	status=0; wait $run || status=$?
 	[ $status -eq 1 ]
 	wait_until nothing_runs
-}
-check 'SIGINT when the first program starts: nothing is left' interrupted_at_the_start
+); ok
 finish

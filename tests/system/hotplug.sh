@@ -21,13 +21,11 @@ if [ "$1" != guest ]; then
 	sed -n '/^1\.\./!p' out
 	count=$(grep -c '^ok\|^not ok' out)
 	failed=$(grep -c '^not ok' out)
-	guest_ran()
-	{
+	it 'the guest ran all of its checks'; ( begin
 		cat err
 		grep -q "^1\.\." out
 		[ "$status" -eq $((failed > 0)) ]
-	}
-	check 'the guest ran all of its checks' guest_ran
+	); ok
 	finish
 fi
 
@@ -37,8 +35,7 @@ made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 
 until_holding -p 1 --json
 soaker=$(soaker_of "$SOAK")
-cpu_goes_offline()
-{
+it 'a CPU goes offline: there is no load, with one line'; ( begin
 	next_period
 	not is_unsafe "$PERIOD" cpu_offline
 	echo 0 >$cpu1
@@ -46,50 +43,41 @@ cpu_goes_offline()
 	next_period
 	sed -n "${PERIOD}p" soak.out | jq -e 'has("load_percent") | not'
 	lines 1 "^cyclesoak: a CPU went offline or came back"
-}
-check 'a CPU goes offline: there is no load, with one line' cpu_goes_offline
-cpu_comes_back()
-{
+); ok
+it 'a CPU comes back online: its soaker is bound to it again, and the load is that of both'; ( begin
 	echo 1 >$cpu1
 	ends cpu_offline
 	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2 and .load_percent > -10"
 	[ "$(cpus_of "$soaker" | sed 1d | sort | paste -sd " ")" = "0 1" ]
 	lines 1 "^cyclesoak: a CPU went offline or came back"
-}
-check 'a CPU comes back online: its soaker is bound to it again, and the load is that of both' cpu_comes_back
-cpu_goes_and_comes()
-{
+); ok
+it 'a CPU goes offline and comes back within a period'; ( begin
 	echo 0 >$cpu1
 	echo 1 >$cpu1
 	begins cpu_offline || begins soaker_moved
 	ends cpu_offline
 	ends soaker_moved
 	sed -n "${PERIOD}p" soak.out | jq -e ".cpus == 2"
-}
-check 'a CPU goes offline and comes back within a period' cpu_goes_and_comes
+); ok
 if grep -q hpet $clock/available_clocksource && not grep -q hpet $clock/current_clocksource; then
-	clock_source_changes_unsafe()
-	{
+	it 'the clock source changes: unsafe as long as it is another'; ( begin
 		was=$(cat $clock/current_clocksource)
 		echo hpet >$clock/current_clocksource
 		begins clock_changed
 		lines 1 "^cyclesoak: the clock source changed: "
 		echo "$was" >$clock/current_clocksource
 		ends clock_changed
-	}
-	check 'the clock source changes: unsafe as long as it is another' clock_source_changes_unsafe
+	); ok
 	kill -TERM "$SOAK"
 	ended "$SOAK"
-	slow_clock_source()
-	{
+	it 'a slow clock source: unsafe, with one line'; ( begin
 		was=$(cat $clock/current_clocksource)
 		echo hpet >$clock/current_clocksource
 		exits 0 "$BIN/cyclesoak" -p 0.5 -n 1 --json
 		echo "$was" >$clock/current_clocksource
 		head -n 1 out | jq -e '.unsafe | index("clock_slow") != null'
 		grep -q "^cyclesoak: the clock or a system call is slow" err
-	}
-	check 'a slow clock source: unsafe, with one line' slow_clock_source
+	); ok
 else
 	skip 'the clock source changes, or is slow' 'no other one than hpet, or no hpet'
 	kill -TERM "$SOAK"
@@ -98,8 +86,7 @@ fi
 echo 0 >$cpu1
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 until_holding -p 1 --json
-cpu_comes_online()
-{
+it 'a CPU comes online that is not soaked: unsafe while it is there, with one line'; ( begin
 	next_period
 	not is_unsafe "$PERIOD" cpu_online
 	echo 1 >$cpu1
@@ -109,8 +96,7 @@ cpu_comes_online()
 	lines 1 "^cyclesoak: a CPU came online that is not measured"
 	echo 0 >$cpu1
 	ends cpu_online
-}
-check 'a CPU comes online that is not soaked: unsafe while it is there, with one line' cpu_comes_online
+); ok
 kill -TERM "$SOAK"
 ended "$SOAK"
 finish

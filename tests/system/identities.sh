@@ -56,8 +56,7 @@ is_so()
 }
 
 start_zcs
-each_cpu()
-{
+it 'zcc -c --json -B: load, uncertainty and cost agree, in sum, for each CPU and each interval'; ( begin
 	measure "$zcc" -c --json -s 0 -p "$PORT" -t 0.6 -I 0.2 -B 0 --congestion reno
 	holds out '.end | cost_fits(.host; .sum_sent.bytes; nearly(.sum_sent.seconds); $wall)' \
 	    '.end.host | .cpus == $cpus and .load_percent > 0 and .load_uncertainty_percent > 0' \
@@ -72,10 +71,8 @@ each_cpu()
 	    '.intervals | length >= 2 and
 		all(.sum | cost_fits(.; .bytes; 0.7 * .seconds; 1.4 * .seconds))' \
 	    '.end | has("sum_received") and (.remote | has("load_percent") | not)'
-}
-check 'zcc -c --json -B: load, uncertainty and cost agree, in sum, for each CPU and each interval' each_cpu
-each_cpu_text()
-{
+); ok
+it 'zcc -c -B in text: the headline, the column and the rows of the CPUs agree'; ( begin
 	measure "$zcc" -c -s 0 -p "$PORT" -t 0.3 -B 0 --congestion reno
 	grep -Eq "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), load [0-9.]+%\?? \+-[0-9.]+% of $cpus CPUs, cost [0-9.]+\?? us/KiB" out
 	[ "$(grep -Ec '^    cpu[0-9]+ +-?[0-9.]+%\?? \+-[0-9.]+% +-?[0-9.]+\??' out)" -eq "$cpus" ]
@@ -95,10 +92,8 @@ each_cpu_text()
 			exit !(load > 0 && column == load && sum - load < within && load - sum < within && column_cost == cost &&
 			    sum_cost - cost < share * cost && cost - sum_cost < share * cost && time > 0.95 * seconds && time < wall)
 		}' out
-}
-check 'zcc -c -B in text: the headline, the column and the rows of the CPUs agree' each_cpu_text
-each_size()
-{
+); ok
+it 'zcc -c --json -b with a list: an object for each size, each with its own load and cost'; ( begin
 	head -c 65536 /dev/zero >file
 	measure "$zcc" -c --json -s 0 -p "$PORT" -S -b 512,16k -r 1 -t 0.2 --congestion reno file
 	[ "$(wc -l <out)" -eq 3 ]
@@ -111,10 +106,8 @@ each_size()
 	[ "$(sed -n '1,2s/.*"blksize":\([0-9]*\).*/\1/p' out | paste -s -d ' ')" = '512 16384' ]
 	# What a small buffer costs more.
 	jq -es '.[0].end.host.cost_us_per_kib > .[1].end.host.cost_us_per_kib' out
-}
-check 'zcc -c --json -b with a list: an object for each size, each with its own load and cost' each_size
-each_size_text()
-{
+); ok
+it 'zcc -c -b with a list in text: throughput, load and cost of a row agree'; ( begin
 	measure "$zcc" -c -s 0 -p "$PORT" -S -b 512,16k -r 1 -t 0.2 --congestion reno file
 	sed -nE 's/^send +((512|16k) +[0-9,]+ )/\1/p' out >rows
 	[ "$(wc -l <rows)" -eq 2 ]
@@ -124,13 +117,11 @@ each_size_text()
 		print time
 		bad += !($3 > 0 && $4 > 0 && time > 0.185 && time < wall)
 	} END { exit NR != 2 || bad > 0 }'
-}
-check 'zcc -c -b with a list in text: throughput, load and cost of a row agree' each_size_text
+); ok
 stop_zcs
 
 start_zcs --reply
-each_request()
-{
+it 'zcc -c --request: load and cost of each size agree, in JSON and in text'; ( begin
 	measure "$zcc" -c --json -s 0 -p "$PORT" --request 1000,100k -t 0.2 -P 2 --congestion reno
 	holds out '.requests | length == 2 and all(cost_fits(.host; .bytes; nearly(.seconds); $wall))' \
 	    '.requests | all(.host | .load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus)' \
@@ -144,12 +135,10 @@ each_request()
 		print seconds, rate, load, cost, time
 		exit !(time > 0.95 * seconds && time < wall)
 	}' out
-}
-check 'zcc -c --request: load and cost of each size agree, in JSON and in text' each_request
+); ok
 stop_zcs
 
-receiver()
-{
+it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt'; ( begin
 	# On a busy machine a transfer may be over before the soakers have settled: then it has no load.
 	for t in 0.6 1.2 2.4 4.8; do
 		start_zcs -c --json -I 0.1
@@ -173,8 +162,7 @@ receiver()
 		holds both "near(.[0].$key; .[1].$key; 0.001)"
 	done
 	stop_zcs
-}
-check 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt' receiver
+); ok
 
 #
 # -N: fewer CPUs than there are.
@@ -203,8 +191,7 @@ if [ "$cpus" -ge 2 ]; then
 		stop_zcs
 	}
 	check '-c -N 1 of zcc, zcs and cyclesoak: CPU 0 alone is soaked and reported' fewer
-	contradicting()
-	{
+	it '-N that is not the number of CPUs in the calibration: one line, exit 1'; ( begin
 		for how in "zcc -c -f counts_per_sec -N 1 -s 0 -p 1" "zcs -c -f counts_per_sec -N 1 -p 0" \
 		    "cyclesoak -N 1 -1"; do
 			exits 1 timeout 20 "$BIN"/$how
@@ -212,8 +199,7 @@ if [ "$cpus" -ge 2 ]; then
 			one_line line
 			grep -q 'counts_per_sec.*: run .cyclesoak -C' err
 		done
-	}
-	check '-N that is not the number of CPUs in the calibration: one line, exit 1' contradicting
+	); ok
 else
 	skip '-c -N 1' 'one CPU'
 fi
@@ -248,8 +234,7 @@ periods()
 	read_counts after
 	[ "$(wc -l <out)" -eq 6 ]
 }
-counted()
-{
+it 'cyclesoak --json: interrupts and the accounting of the periods are those of /proc/stat'; ( begin
 	periods
 	for key in interrupts_per_second accounting_percent.user accounting_percent.nice accounting_percent.system \
 	    accounting_percent.idle accounting_percent.iowait accounting_percent.irq accounting_percent.softirq; do
@@ -272,10 +257,8 @@ counted()
 			sum = most = periods = 0
 		}
 		END { exit keys != 8 || bad > 0 }'
-}
-check 'cyclesoak --json: interrupts and the accounting of the periods are those of /proc/stat' counted
-closing()
-{
+); ok
+it 'cyclesoak --json: the load is the mean of the CPUs, and the closing line that of the periods'; ( begin
 	jq -es 'def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
 		.[:5] as $periods | .[5] | .periods == 5 and
 		near(.load_percent; [$periods[].load_percent] | add / 5; 0.001) and
@@ -285,7 +268,6 @@ closing()
 	head -n 5 out | jq -es --argjson cpus "$cpus" 'def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
 		all(.[]; (.load_by_cpu | length) == $cpus and
 		near(.load_by_cpu | map(.load_percent) | add / $cpus; .load_percent; .load_uncertainty_percent))'
-}
-check 'cyclesoak --json: the load is the mean of the CPUs, and the closing line that of the periods' closing
+); ok
 
 finish

@@ -15,17 +15,14 @@ measurable()
 	! grep -q 'never sleeps\|does not measure\|no load is measured' err || skip_check "$(head -n 1 err)"
 }
 
-periods()
-{
+it 'cyclesoak --idle: periods without a calibration, of which nothing is subtracted'; ( begin; need jq
 	"$cyclesoak" --idle -p 0.2 -n 2 -B --json >out 2>err || :
 	measurable
 	jq -es '.[:2] | all(.[]; .instrument == "idle" and .baseline == "none" and (.load_percent | type) == "number")' out
 	jq -es '.[:2] | all(.[]; (.load_by_cpu | length) == .cpus and (has("tasks_percent") | not))' out
 	not grep . err
-}
-check_with jq 'cyclesoak --idle: periods without a calibration, of which nothing is subtracted' periods
-soaks_nothing()
-{
+); ok
+it 'cyclesoak --idle: no process beside its own'; ( begin
 	"$cyclesoak" --idle -p 60 >out 2>err &
 	remember $!
 	sleeps()
@@ -36,19 +33,15 @@ soaks_nothing()
 	cat "/proc/$!/task"/*/children >children
 	kill -INT $!
 	not grep . children
-}
-check 'cyclesoak --idle: no process beside its own' soaks_nothing
-command_runs()
-{
+); ok
+it 'cyclesoak --idle COMMAND: the idle machine before and after, and the status'; ( begin; need jq
 	exits 3 "$cyclesoak" --idle --json sh -c 'sleep 0.6; exit 3'
 	measurable
 	jq -e '.instrument == "idle" and .baseline == "bracket" and .seconds >= 0.6' out
-}
-check_with jq 'cyclesoak --idle COMMAND: the idle machine before and after, and the status' command_runs
+); ok
 
 # The CPU clock of the burner says how large its load was; a busy machine spoils a load, and marks it.
-known_load()
-{
+it 'cyclesoak --idle: a load of known size, within its interval and 1.5 points'; ( begin; need jq
 	for try in 1 2 3 4 5; do
 		exits 0 "$cyclesoak" --idle --json "$burn" "$all" 1 30
 		measurable
@@ -60,12 +53,10 @@ known_load()
 	cat out
 	jq -e --argjson t "$truth" '(.load_percent - 100 * $t / .cpus | fabs) <= .load_uncertainty_percent + 1.5' load
 	jq -e '.load_uncertainty_percent <= 5' load
-}
-check_with jq 'cyclesoak --idle: a load of known size, within its interval and 1.5 points' known_load
+); ok
 
 # A transfer of which each end measures its own load; it is one host, which disturbs neither.
-both_ends()
-{
+it 'zcc --idle and zcs --idle: both ends of one host, with the instrument in both reports'; ( begin; need jq
 	start_zcs --idle
 	exits 0 "$zcc" --idle -s 0 -p "$PORT" -t 0.6 --congestion reno --json
 	stop_zcs
@@ -81,12 +72,10 @@ both_ends()
 	head -n 1 out | grep 'kbytes/sec (.*), unsoaked load [0-9.]*%?* +-'
 	grep -x '    measured by  *idle time' out
 	not grep 'of it, tasks\|idle work' out
-}
-check_with jq 'zcc --idle and zcs --idle: both ends of one host, with the instrument in both reports' both_ends
+); ok
 
 # Nobody measures a machine that does not sleep.
-never_sleeps()
-{
+it '--idle where each CPU is busy: an error, or the command without a load'; ( begin
 	"$burn" "$all" 30 >burnt &
 	remember $!
 	status=0
@@ -96,39 +85,36 @@ never_sleeps()
 	exits 4 "$cyclesoak" --idle sh -c 'exit 4'
 	grep 'never sleeps.*no load is measured' err
 	grep '^System load: -, unsafe: not_measured' out
-}
-check '--idle where each CPU is busy: an error, or the command without a load' never_sleeps
+); ok
 
 # --on-cpus: the affinity of the soakers is seen from outside.
-on_one()
-{
-	"$cyclesoak" --on-cpus "$one" sleep 20 >out 2>err &
-	soaks=$!
-	remember $soaks
-	soaker_of()
-	{
-		! grep 'no load is measured' err || return 0
-		for keeper in $(cat "/proc/$soaks/task/$soaks/children"); do
-			soaker=$(cat "/proc/$keeper/task/$keeper/children") && [ -n "$soaker" ] && return
-		done
-		return 1
-	}
-	wait_until soaker_of
-	measurable
-	threads_bound()
-	{
-		grep -h '^Cpus_allowed_list' "/proc/${soaker% }/task"/*/status | sort | uniq -c >bound
-		grep -q "	$one\$" bound
-	}
-	wait_until threads_bound
-	cat bound
-	[ "$(grep -c "	$one\$" bound)" -eq 1 ]
-	[ "$(awk -v one="$one" '$NF == one { print $1 }' bound)" -eq 1 ]
-	kill -TERM $soaks
-	wait_until gone $soaks
-}
 if [ "$all" != "$one" ]; then
-	check 'cyclesoak --on-cpus: one soaker, on that CPU' on_one
+	it 'cyclesoak --on-cpus: one soaker, on that CPU'; ( begin
+		"$cyclesoak" --on-cpus "$one" sleep 20 >out 2>err &
+		soaks=$!
+		remember $soaks
+		soaker_of()
+		{
+			! grep 'no load is measured' err || return 0
+			for keeper in $(cat "/proc/$soaks/task/$soaks/children"); do
+				soaker=$(cat "/proc/$keeper/task/$keeper/children") && [ -n "$soaker" ] && return
+			done
+			return 1
+		}
+		wait_until soaker_of
+		measurable
+		threads_bound()
+		{
+			grep -h '^Cpus_allowed_list' "/proc/${soaker% }/task"/*/status | sort | uniq -c >bound
+			grep -q "	$one\$" bound
+		}
+		wait_until threads_bound
+		cat bound
+		[ "$(grep -c "	$one\$" bound)" -eq 1 ]
+		[ "$(awk -v one="$one" '$NF == one { print $1 }' bound)" -eq 1 ]
+		kill -TERM $soaks
+		wait_until gone $soaks
+	); ok
 else
 	skip 'cyclesoak --on-cpus' 'there is one CPU'
 fi

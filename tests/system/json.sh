@@ -46,24 +46,20 @@ if ! command -v parses >/dev/null 2>&1; then
 fi
 
 start_zcs --json -I 0.05
-zcc_json_one_line()
-{
+it 'zcc --json: one line, which parses, and nothing on stderr'; ( begin
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 3 --warmup 0.3 -t 1 -I 0.05 --pace 50m --congestion reno file tiny
 	one_line out
 	parses out
 	no_warning err
 	mv out zcc.json
-}
-check 'zcc --json: one line, which parses, and nothing on stderr' zcc_json_one_line
-zcs_json_one_line()
-{
+); ok
+it 'zcs --json: one line for the group, once it has left'; ( begin
 	wait_until [ -s zcs.out ]
 	one_line zcs.out
 	parses zcs.out
 	one_line zcs.err
 	cp zcs.out zcs.json
-}
-check 'zcs --json: one line for the group, once it has left' zcs_json_one_line
+); ok
 start_entry_for_each()
 {
 	holds zcc.json "(.start.connected | length) == 3" \
@@ -214,15 +210,13 @@ else
 	skip 'zcc: the address that it connects to over IPv6' 'no IPv6 here'
 fi
 # To finish a group that is not there is to print nothing.
-zcs_interrupted()
-{
+it 'zcs: interrupted without clients, no more'; ( begin
 	n=$(wc -l <zcs.out)
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	[ "$(wc -l <zcs.out)" -eq "$n" ]
 	parses zcs.out
-}
-check 'zcs: interrupted without clients, no more' zcs_interrupted
+); ok
 
 # Without a receipt.
 start_peer
@@ -362,8 +356,7 @@ zcc_requests_none()
 }
 check_json 'zcc: if no request succeeds, the report has the error' zcc_requests_none
 if [ -c /dev/full ]; then
-	stdout_that_cannot_written()
-	{
+	it 'stdout that cannot be written: one line, exit 1'; ( begin
 		start_peer
 		for how in "zcc --json -s 0 -p $PORT -q tiny" "zcc --json -s 0 -p 1 missing" \
 		    "zcc --json -s 0 -p 1 --request 10 -n 1" "zcs --json -p 0 -B 8000" "cyclesoak --json -1"; do
@@ -374,8 +367,7 @@ if [ -c /dev/full ]; then
 			[ $status -eq 1 ]
 			[ "$(grep -vc "^zcc: missing: skipped" err)" -eq 1 ]
 		done
-	}
-	check 'stdout that cannot be written: one line, exit 1' stdout_that_cannot_written
+	); ok
 fi
 
 start_zcs
@@ -432,15 +424,13 @@ zcc_nobody_listens()
 check_json 'zcc: nobody listens' zcc_nobody_listens
 if [ -c /dev/full ]; then
 	start_peer
-	report_that_cannot_written()
-	{
+	it 'a report that cannot be written: exit 1'; ( begin
 		status=0
 		"$zcc" --json -q -s 0 -p "$PORT" tiny >/dev/full 2>err || status=$?
 		[ $status -eq 1 ]
 		one_line err
 		grep -q "stdout: No space left" err
-	}
-	check 'a report that cannot be written: exit 1' report_that_cannot_written
+	); ok
 fi
 
 # Whatever fails, the output of zcs is complete objects, and the last of them names what failed.
@@ -467,14 +457,11 @@ for how in "-p $taken" '-p 0 -B 8000' '-p 0 -c' '-p 0 --user no-such-user' '-p 0
 	check "zcs --json $how: one object, with the error" zcs_json_one_object
 done
 stop_zcs
-zcs_json_usage_error()
-{
+it 'zcs --json: a usage error prints nothing on stdout'; ( begin
 	exits 2 timeout 20 "$zcs" --json -p 70000
 	not [ -s out ]
-}
-check 'zcs --json: a usage error prints nothing on stdout' zcs_json_usage_error
-zcs_json_interrupted()
-{
+); ok
+it 'zcs --json, interrupted with clients: the object reports it'; ( begin
 	start_zcs --json
 	"$zcc" -s 0 -p "$PORT" -t 30 --congestion reno --pace 50m >zcc.out 2>zcc.err &
 	remember $!
@@ -483,8 +470,7 @@ zcs_json_interrupted()
 	ended "$ZCS"
 	one_line zcs.out
 	says_why zcs.out
-}
-check 'zcs --json, interrupted with clients: the object reports it' zcs_json_interrupted
+); ok
 # The version of the schema, in an object of each kind.
 # versioned FILE OBJECTS: the file has that many lines, each an object that begins with the version
 versioned()
@@ -495,40 +481,31 @@ versioned()
 	parses "$1"
 }
 start_zcs --json
-schema_in_object()
-{
+it 'schema: in the object of zcc and in that of zcs'; ( begin
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -P 2 file
 	versioned out 1
 	wait_until [ -s zcs.out ]
 	tail -n 1 zcs.out >last
 	versioned last 1
-}
-check 'schema: in the object of zcc and in that of zcs' schema_in_object
-schema_in_each_object()
-{
+); ok
+it 'schema: in each object of zcc with a list of sizes'; ( begin
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -S -b 1000,2k,3k -r 1 tiny
 	versioned out 4
-}
-check 'schema: in each object of zcc with a list of sizes' schema_in_each_object
-schema_in()
-{
+); ok
+it 'schema: in the object of a client of zcs that sends nothing'; ( begin
 	n=$(wc -l <zcs.out)
 	"$HELPERS/net" send -c "$PORT" </dev/null
 	wait_until counts -gt "$n" lines_in zcs.out
 	tail -n 1 zcs.out >last
 	versioned last 1
-}
-check 'schema: in the object of a client of zcs that sends nothing' schema_in
+); ok
 stop_zcs
 start_peer -n 3 -l 10000000 -R
-schema_in_that_of_zcc()
-{
+it 'schema: in the object of a zcc that fails while it sends'; ( begin
 	exits 1 "$zcc" --json -s 0 -p "$PORT" -t 60 -P 3 --congestion reno file
 	versioned out 1
-}
-check 'schema: in the object of a zcc that fails while it sends' schema_in_that_of_zcc
-schema_in_that_which_has_nothing()
-{
+); ok
+it 'schema: in that which has nothing else but the error, of each program'; ( begin
 	ended "$PEER"
 	exits 1 "$zcc" --json -s 0 -p "$PORT" tiny
 	versioned out 1
@@ -536,59 +513,46 @@ schema_in_that_which_has_nothing()
 	versioned out 1
 	exits 1 "$BIN/cyclesoak" --json -1 -f missing
 	versioned out 1
-}
-check 'schema: in that which has nothing else but the error, of each program' schema_in_that_which_has_nothing
+); ok
 start_zcs --reply --json -I 0.05
-schema_in_object_of_requests()
-{
+it 'schema: in the object of requests, and in those of zcs --reply'; ( begin
 	exits 0 "$zcc" --json -s 0 -p "$PORT" --request 10,1k -t 0.3
 	versioned out 1
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	[ "$(wc -l <zcs.out)" -ge 2 ]
 	versioned zcs.out "$(wc -l <zcs.out)"
-}
-check 'schema: in the object of requests, and in those of zcs --reply' schema_in_object_of_requests
+); ok
 start_zcs -1 --json
-warmup_of()
-{
+it 'a --warmup of 0.01 s is one of 0.1 s at both ends, which the wire can say'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 0.01 -t 0.2 --congestion reno --pace 20m file
 	jq -e ".start.test_start.omit == 0.1 and .end.sum_received.bytes > 0" out
-}
-check_with jq 'a --warmup of 0.01 s is one of 0.1 s at both ends, which the wire can say' warmup_of
+); ok
 start_zcs -1 --json
-warmup_of_not_rounded()
-{
+it 'a --warmup of 1.1 s is not rounded up to 1.2 s'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup 1.1 -t 0.1 --congestion reno --pace 20m file
 	jq -e ".start.test_start.omit == 1.1" out
-}
-check_with jq 'a --warmup of 1.1 s is not rounded up to 1.2 s' warmup_of_not_rounded
+); ok
 
 # The schema, the programs and the manual page have the same keys.
 schema=$TOP/man/zc-json.schema.json
-keys_documented()
-{
+it 'each key of the schema is in zc-json(5) or zc-hosts(1)'; ( begin; need jq
 	jq -r '.. | .properties? // empty | keys[]' "$schema" | sort -u >keys
 	[ "$(wc -l <keys)" -gt 100 ]
 	cat "$TOP/man/zc-json.5" "$TOP/man/zc-hosts.1" | tr -cs 'a-z0-9_' '\n' | sort -u | comm -23 keys - >missing
 	diff /dev/null missing
-}
-check_with jq 'each key of the schema is in zc-json(5) or zc-hosts(1)' keys_documented
-keys_in_schema()
-{
+); ok
+it 'each key that the sources name is in the schema'; ( begin; need jq
 	jq -r '.. | .properties? // empty | keys[]' "$schema" | sort -u >keys
 	cat "$TOP"/*.c "$TOP"/lib/*/*.c | tr -d '\n' | grep -oE 'json_[a-z_]+\([^"();]*, "[a-z0-9_]+"' |
 		sed 's/.*"\(.*\)"/\1/' | sort -u >printed
 	[ "$(wc -l <printed)" -gt 80 ]
 	comm -13 keys printed >missing
 	diff /dev/null missing
-}
-check_with jq 'each key that the sources name is in the schema' keys_in_schema
-keys_described()
-{
+); ok
+it 'each number and text of the schema is described'; ( begin; need jq
 	jq -e '[.. | .properties? // empty | to_entries[] | select(.value | has("$ref") or has("description") or
 		has("const") or .type == "object" | not) | .key] == []' "$schema"
-}
-check_with jq 'each number and text of the schema is described' keys_described
+); ok
 
 finish

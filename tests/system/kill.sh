@@ -109,8 +109,7 @@ can_be_had()
 
 echo "# seed $seed"
 free_port
-zcs_while_it_receives()
-{
+it "zcs while it receives, $rounds times"; ( begin
 	after()
 	{
 		can_be_had
@@ -122,11 +121,9 @@ zcs_while_it_receives()
 	killed receives "$zcs" -p "$PORT"
 	rm going
 	wait $feeder || true
-}
-check "zcs while it receives, $rounds times" zcs_while_it_receives
+); ok
 free_port --reply
-zcs_reply()
-{
+it "zcs --reply while it answers, $rounds times"; ( begin
 	after()
 	{
 		can_be_had --reply
@@ -138,37 +135,31 @@ zcs_reply()
 	killed replies "$zcs" -p "$PORT" --reply
 	rm going
 	wait $feeder || true
-}
-check "zcs --reply while it answers, $rounds times" zcs_reply
+); ok
 
 start_zcs
 fds=$(ls /proc/"$ZCS"/fd | wc -l)
-zcc_with_four_streams()
-{
+it "zcc with four streams, $rounds times: its server keeps no thread or descriptor"; ( begin
 	killed sends "$zcc" -s 0 -p "$PORT" -P 4 -t 30
 	wait_until counts -eq 1 threads_of "$ZCS"
 	[ "$(ls /proc/"$ZCS"/fd | wc -l)" -eq "$fds" ]
 	"$zcc" -s 0 -p "$PORT" file
-}
-check "zcc with four streams, $rounds times: its server keeps no thread or descriptor" zcc_with_four_streams
+); ok
 stop_zcs
 start_zcs --reply
-zcc_request_times()
-{
+it "zcc --request, $rounds times: its server keeps no descriptor"; ( begin
 	fds=$(ls /proc/"$ZCS"/fd | wc -l)
 	killed requests "$zcc" -s 0 -p "$PORT" --request 100k -n 1000000 -P 4
 	wait_until counts -eq "$fds" entries_in /proc/"$ZCS"/fd
 	"$zcc" -s 0 -p "$PORT" --request 10 -n 1
-}
-check "zcc --request, $rounds times: its server keeps no descriptor" zcc_request_times
+); ok
 stop_zcs
 
 # Programs that soak.
 made_up_calibration >counts_per_sec
 cp counts_per_sec calibration
 check "cyclesoak, $rounds times: no soaker" killed monitor "$cyclesoak" -B -p 1
-cyclesoak_times_no_soaker()
-{
+it "cyclesoak -C, $rounds times: no soaker, no half of a file"; ( begin
 	mkdir -p shared
 	after()
 	{
@@ -177,22 +168,17 @@ cyclesoak_times_no_soaker()
 	}
 	cp calibration shared
 	killed calibrates "$cyclesoak" -C -f shared/calibration
-}
-check "cyclesoak -C, $rounds times: no soaker, no half of a file" cyclesoak_times_no_soaker
-zcs_times_no_soaker()
-{
+); ok
+it "zcs -c, $rounds times: no soaker"; ( begin
 	free_port
 	killed measures "$zcs" -c -p "$PORT"
 	can_be_had
-}
-check "zcs -c, $rounds times: no soaker" zcs_times_no_soaker
+); ok
 start_zcs
-zcc_times_no_soaker()
-{
+it "zcc -c, $rounds times: no soaker"; ( begin
 	killed loads "$zcc" -c -s 0 -p "$PORT" -t 30
 	"$zcc" -s 0 -p "$PORT" file
-}
-check "zcc -c, $rounds times: no soaker" zcc_times_no_soaker
+); ok
 stop_zcs
 
 finish

@@ -39,8 +39,7 @@ turned_away()
 head -c 2000 file >2k
 start_zcs
 lines=$PORT lines_pid=$ZCS lines_start=$(date +%s)
-bad_clients()
-{
+it '100 bad clients cost 20 lines, and an honest one has its own'; ( begin
 	"$net" ask-and-reset -a 127.0.0.2 -n 100 -f half "$PORT"
 	"$zcc" -s 0 -p "$PORT" -q 2k
 	met()
@@ -54,8 +53,7 @@ bad_clients()
 	[ "$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " zcs.err)" -ge 20 ]
 	[ "$(grep -c "^127" zcs.out)" -eq 1 ]
 	grep -q "^127\.0\.0\.1:.* 2000 bytes in" zcs.out
-}
-check '100 bad clients cost 20 lines, and an honest one has its own' bad_clients
+); ok
 mv zcs.err lines.err
 
 # beside 'what must hold' FUNCTION: a check that mostly waits: it goes on in a directory of its own while the
@@ -70,16 +68,14 @@ beside()
 	( cd beside.$besides || exit; set -e; "$2" ) >beside.$besides.log 2>&1 &
 	eval "beside_$besides=$!"
 }
-passed_beside()
-{
-	cat beside.$n.log
-	[ $status -eq 0 ]
-}
 ends_beside()
 {
 	for n in $(seq $besides); do
 		status=0; eval "wait \$beside_$n" || status=$?
-		check "$(cat beside.$n/what)" passed_beside
+		it "$(cat beside.$n/what)"; ( begin
+			cat beside.$n.log
+			[ $status -eq 0 ]
+		); ok
 	done
 }
 
@@ -145,64 +141,47 @@ for how in "-m recv" "-m trunc" "-m splice" --raw; do
 done
 
 # --bind.
-bind_this_address()
-{
+it '--bind: this address and no other'; ( begin
 	start_zcs --bind 127.0.0.5
 	grep -qx "zcs: listening on 127.0.0.5:$PORT" zcs.err
 	exits 0 "$zcc" -s 127.0.0.5 -p "$PORT" tiny
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
 	grep -q "Connection refused" err
-}
-check '--bind: this address and no other' bind_this_address
-bind_name()
-{
+); ok
+it '--bind: a name'; ( begin
 	start_zcs --bind localhost -4
 	grep -qx "zcs: listening on 127.0.0.1:$PORT" zcs.err
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
 	exits 1 "$zcc" -s 127.0.0.5 -p "$PORT" tiny
-}
-check '--bind: a name' bind_name
-bind_reply()
-{
+); ok
+it '--bind --reply'; ( begin
 	start_zcs --reply --bind 127.0.0.5
 	exits 0 "$zcc" -s 127.0.0.5 -p "$PORT" --request 10
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10
-}
-check '--bind --reply' bind_reply
-bind_as_kernel()
-{
+); ok
+it '--bind, as the kernel has it'; ( begin; need ss
 	start_zcs --bind 127.0.0.5
 	ss -tln "sport = :$PORT" | grep -q "127\.0\.0\.5:$PORT "
 	[ "$(ss -tlnH "sport = :$PORT" | wc -l)" -eq 1 ]
-}
-check_with ss '--bind, as the kernel has it' bind_as_kernel
+); ok
 if [ -n "$v6" ]; then
-	bind_ipv6()
-	{
+	it '--bind: IPv6'; ( begin
 		start_zcs --bind ::1
 		grep -qx "zcs: listening on \[::1\]:$PORT" zcs.err
 		exits 0 "$zcc" -s ::1 -p "$PORT" tiny
 		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
-	}
-	check '--bind: IPv6' bind_ipv6
-	bind_exit()
-	{
+	); ok
+	it '--bind ::1 -4: exit 1'; ( begin
 		exits 1 timeout 20 "$zcs" -p 0 --bind ::1 -4
 		one_line err
-	}
-	check '--bind ::1 -4: exit 1' bind_exit
+	); ok
 else
 	skip '--bind: IPv6' 'no IPv6 here'
 fi
-bind_which_not_here()
-{
-	exits 1 timeout 20 "$zcs" -p 0 --bind "$a"
-	one_line err
-	grep -q "^zcs: cannot listen on $a port 0: " err
-	not [ -s out ]
-}
 for a in 192.0.2.1 no.such.host.invalid; do
-	check "--bind $a, which is not here: one line that names it, exit 1" bind_which_not_here
+	it "--bind $a, which is not here: one line that names it, exit 1"; ( begin
+		fails "^zcs: cannot listen on $a port 0: " timeout 20 "$zcs" -p 0 --bind "$a"
+	); ok
 done
 
 # --allow.
@@ -238,24 +217,20 @@ if [ -n "$v6" ]; then
 	allows '--allow ::/0' '' '127.0.0.1'
 	allows '--allow ::/80' '' '127.0.0.1'
 	allows '--allow ::ffff:127.0.0.2' 127.0.0.2 127.0.0.1
-	allow_ipv6()
-	{
-		start_zcs --allow "$a"
-		exits 0 "$zcc" -s ::1 -p "$PORT" tiny
-		stop_zcs
-	}
 	for a in ::1 ::1/128 ::/127 ::/0 2001:db8::,::1,127.0.0.2; do
-		check "--allow $a: IPv6" allow_ipv6
+		it "--allow $a: IPv6"; ( begin
+			start_zcs --allow "$a"
+			exits 0 "$zcc" -s ::1 -p "$PORT" tiny
+			stop_zcs
+		); ok
 	done
-	allow_not()
-	{
-		start_zcs --allow "$a"
-		exits 1 "$zcc" -s ::1 -p "$PORT" tiny
-		grep -q "^zcc: \[::1\]:$PORT: rejected: " err
-		stop_zcs
-	}
 	for a in ::2 ::2/127 127.0.0.1 0.0.0.0/0 8000::/1; do
-		check "--allow $a: not ::1" allow_not
+		it "--allow $a: not ::1"; ( begin
+			start_zcs --allow "$a"
+			exits 1 "$zcc" -s ::1 -p "$PORT" tiny
+			grep -q "^zcc: \[::1\]:$PORT: rejected: " err
+			stop_zcs
+		); ok
 	done
 else
 	skip '--allow: IPv6' 'no IPv6 here'
@@ -273,8 +248,7 @@ add_address()
 	done
 }
 if [ -n "$v6" ] && [ -n "$OWN_NETWORK" ]; then
-	allow_bits_of_ipv6()
-	{
+	it '--allow: bits of IPv6 that are not whole bytes'; ( begin
 		add_address 2001:db8:0:7f::1 2001:db8:0:80::1 2001:db8:0:ff::1 2001:db8:0:100::1
 		start_zcs --allow 2001:db8:0:80::/57
 		for a in 80::1 ff::1; do
@@ -284,8 +258,7 @@ if [ -n "$v6" ] && [ -n "$OWN_NETWORK" ]; then
 			exits 1 "$zcc" -s 2001:db8:0:$a -p "$PORT" -q tiny
 		done
 		stop_zcs
-	}
-	check '--allow: bits of IPv6 that are not whole bytes' allow_bits_of_ipv6
+	); ok
 else
 	skip '--allow: bits of IPv6 that are not whole bytes' 'needs root, ip(8), network namespaces and IPv6'
 fi
@@ -306,49 +279,34 @@ check_usage "--allow: 'fe80::1%lo' is not .* without a %ZONE" zcs -p 0 --allow f
 # The error that a rejected client reports.
 start_zcs --allow 127.0.0.2
 fds=$(ls /proc/"$ZCS"/fd | wc -l)
-zcc_it_told_why()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" -m $how -n 5 "$f"
-	one_line err
-	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)" err
-	not [ -s out ]
-}
 for how in $(senders); do
 	for f in file tiny; do
-		check "zcc -m $how, a $f: it reports why it was rejected, exit 1" zcc_it_told_why
+		it "zcc -m $how, a $f: it reports why it was rejected, exit 1"; ( begin
+			fails "^zcc: 127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)$" "$zcc" -s 0 -p "$PORT" -m $how -n 5 "$f"
+		); ok
 	done
 done
-zcc_prints_why()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" $how file
-	one_line err
-	grep -q "rejected: the server does not serve this address" err
-	not [ -s out ]
-}
 for how in '-P 3' '-t 5' '--warmup 1 -t 5' '-k' '-q'; do
-	check "zcc $how, not of --allow: it prints why, exit 1" zcc_prints_why
+	it "zcc $how, not of --allow: it prints why, exit 1"; ( begin
+		fails "rejected: the server does not serve this address" "$zcc" -s 0 -p "$PORT" $how file
+	); ok
 done
-zcc_json_error()
-{
+it 'zcc --json: the error is in the object'; ( begin
 	for f in file tiny; do
 		exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 $f
 		one_line out
 		grep -Eq "\"error\":\"127\.0\.0\.1:$PORT: rejected: the server does not serve this address \(zcs --allow\)\"\}$" out
 	done
-}
-check 'zcc --json: the error is in the object' zcc_json_error
-nothing_came()
-{
+); ok
+it 'rejected clients (--allow) leave no line on stdout, no thread and no descriptor'; ( begin
 	cat zcs.out
 	not [ -s zcs.out ]
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
-}
-check 'rejected clients (--allow) leave no line on stdout, no thread and no descriptor' nothing_came
+); ok
 stop_zcs
 start_zcs --allow 127.0.0.2 --raw
-raw_nothing_said()
-{
+it '--allow --raw: a rejected client is reset'; ( begin
 	"$net" hold -n 1 -f stream "$PORT" | tail -n 1 | grep -qx closed
 	exits 1 "$zcc" -s 0 -p "$PORT" --raw -n 100 file
 	one_line err
@@ -356,12 +314,10 @@ raw_nothing_said()
 	# Behind an orderly end a client that has sent little would take it for received.
 	! can_trace || strace -o trace -e trace=sendto,recvfrom "$net" hold -n 1 -f stream "$PORT"
 	! can_trace || grep ECONNRESET trace
-}
-check '--allow --raw: a rejected client is reset' raw_nothing_said
+); ok
 stop_zcs
 start_zcs --allow 127.0.0.2 --reply
-reply_nothing_said()
-{
+it '--allow --reply: a rejected client receives no reason, and is counted'; ( begin
 	"$net" hold -n 1 -f asks "$PORT" | tail -n 1 | grep -qx closed
 	"$net" hold -n 1 -a 127.0.0.2 -f asks "$PORT" | tail -n 1 | grep -qx "said "
 	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 3
@@ -370,36 +326,27 @@ reply_nothing_said()
 	cat zcs.err zcs.out
 	grep -q "rejected: not in --allow" zcs.err
 	grep -Eq "^total: 1 reply, 1 byte; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
-}
-check '--allow --reply: a rejected client receives no reason, and is counted' reply_nothing_said
+); ok
 
 # --max-clients.
 start_zcs --max-clients 2
 hold_clients held.1 -n 1 -a 127.0.0.1
 one=$HOLD
 hold_clients held.2 -n 4 -a 127.0.0.3
-max_clients_two()
-{
+it '--max-clients 2: two clients are accepted, and each rejected one has a line'; ( begin
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
 	wait_until counts -ge 4 lines_in zcs.err
 	cat zcs.err
 	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: all places are taken (--max-clients)$" zcs.err)" -eq 3 ]
 	wait_until counts -eq 3 threads_of $ZCS
 	not grep "^said\|^closed" held.1
-}
-check '--max-clients 2: two clients are accepted, and each rejected one has a line' max_clients_two
-zcc_told_why_exit()
-{
+); ok
+it '--max-clients: zcc prints why it was rejected, exit 1'; ( begin
 	for f in file tiny; do
-		exits 1 "$zcc" -s 0 -p "$PORT" $f
-		one_line err
-		grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
-		not [ -s out ]
+		fails "^zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)$" "$zcc" -s 0 -p "$PORT" $f
 	done
-}
-check '--max-clients: zcc prints why it was rejected, exit 1' zcc_told_why_exit
-place_of()
-{
+); ok
+it '--max-clients: the place of a client that leaves is free'; ( begin
 	kill $one
 	met()
 	{
@@ -408,21 +355,17 @@ place_of()
 	wait_until met
 	cat out err
 	grep -q "all bytes sent were received" out
-}
-check '--max-clients: the place of a client that leaves is free' place_of
+); ok
 kill $HOLD
-places_of_all_clients()
-{
+it 'the places of all clients are free when they have left'; ( begin
 	wait_until counts -eq 1 threads_of $ZCS
 	for a in 127.0.0.1 127.0.0.3; do hold_clients held.$a -n 1 -a $a; done
 	wait_until counts -eq 3 threads_of $ZCS
 	one_line held.127.0.0.1
 	one_line held.127.0.0.3
-}
-check 'the places of all clients are free when they have left' places_of_all_clients
+); ok
 stop_zcs
-max_clients_reply()
-{
+it '--max-clients --reply'; ( begin
 	start_zcs --reply --max-clients 3
 	hold_clients held -n 5
 	wait_until counts -eq 3 grep -cx closed held
@@ -438,31 +381,27 @@ max_clients_reply()
 	cat zcs.err zcs.out
 	grep -Eq "^total: 1 reply, 1 byte; [1-9][0-9]* refused, 0 silent, 0 too large, 2 broken$" zcs.out
 	[ "$(grep -c "rejected: its network has three quarters of all places (--max-clients)$" zcs.err)" -ge 5 ]
-}
-check '--max-clients --reply' max_clients_reply
+); ok
 
 # One address has three quarters of the places at most.
-three_quarters()
-{
-	start_zcs --max-clients 4 --idle-timeout 0 $how
-	hold_clients held -n 4 -a 127.0.0.2 -f half
-	old=$HOLD
-	wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
-	wait_until counts -eq 1 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: rejected: its network has three quarters of all places (--max-clients)$" zcs.err
-	hold_clients held.new -n 2 -a 127.0.0.3 -f half
-	wait_until counts -eq 1 grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: all places are taken (--max-clients)$" zcs.err
-	cat zcs.err
-	[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
-	[ "$(grep -c "^said\|^closed" held.new)" -eq 1 ]
-	kill $old $HOLD
-	kill -TERM $ZCS
-	ended $ZCS
-}
 for how in '' '-m splice' --json --raw --reply; do
-	check "--max-clients 4${how:+ $how}: an address has three places, and another the fourth" three_quarters
+	it "--max-clients 4${how:+ $how}: an address has three places, and another the fourth"; ( begin
+		start_zcs --max-clients 4 --idle-timeout 0 $how
+		hold_clients held -n 4 -a 127.0.0.2 -f half
+		old=$HOLD
+		wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
+		wait_until counts -eq 1 grep -c "^zcs: 127\.0\.0\.2:[0-9]*: rejected: its network has three quarters of all places (--max-clients)$" zcs.err
+		hold_clients held.new -n 2 -a 127.0.0.3 -f half
+		wait_until counts -eq 1 grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: all places are taken (--max-clients)$" zcs.err
+		cat zcs.err
+		[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
+		[ "$(grep -c "^said\|^closed" held.new)" -eq 1 ]
+		kill $old $HOLD
+		kill -TERM $ZCS
+		ended $ZCS
+	); ok
 done
-all_places_taken_client()
-{
+it 'all places taken: a client at work keeps its place, and the newcomer is rejected'; ( begin
 	start_zcs --max-clients 1 -I 0.1
 	"$zcc" -s 0 -p "$PORT" -t 60 --congestion reno --pace 20m >worker 2>&1 &
 	worker=$!
@@ -476,8 +415,7 @@ all_places_taken_client()
 	cat worker zcs.err
 	grep -q "all bytes sent were received" worker
 	stop_zcs || true
-}
-check 'all places taken: a client at work keeps its place, and the newcomer is rejected' all_places_taken_client
+); ok
 if [ -n "$v6" ] && [ -n "$OWN_NETWORK" ]; then
 	network_of_ipv6()
 	{
@@ -497,8 +435,7 @@ fi
 
 # Summaries on stdout: those of clients that move less than 1 KiB are limited, too.
 u32 0 >zero # no loops: a whole stream
-clients_that_send_next()
-{
+it '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted'; ( begin
 	began=$(date +%s)
 	start_zcs
 	"$net" hold -n 100 -a 127.0.0.2 -f zero "$PORT" >told
@@ -515,10 +452,8 @@ clients_that_send_next()
 	[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
 	more=$(sed -n "s/^zcs: \([0-9]*\) lines about clients were omitted$/\1/p" zcs.err | awk '{ n += $1 } END { print n + 0 }')
 	[ $((lines + more)) -eq 100 ]
-}
-check '100 clients that send next to nothing: a line for 20 in ten seconds, and the others counted' clients_that_send_next
-total_of_two()
-{
+); ok
+it 'a total of two such clients is not printed without a line of one of them'; ( begin
 	start_zcs
 	"$net" hold -n 40 -a 127.0.0.2 -f stream "$PORT" >told
 	wait_until counts -eq 1 threads_of $ZCS
@@ -528,10 +463,8 @@ total_of_two()
 	cat zcs.out
 	[ "$(grep -c "^total of" zcs.out || true)" -le "$(grep -c "^127" zcs.out)" ]
 	stop_zcs || true
-}
-check 'a total of two such clients is not printed without a line of one of them' total_of_two
-json_same_in_objects()
-{
+); ok
+it '--json: 60 clients that send next to nothing: an object for 20 in ten seconds'; ( begin; need jq
 	began=$(date +%s)
 	start_zcs --json
 	i=0
@@ -550,8 +483,7 @@ json_same_in_objects()
 	jq -se 'map(.end.streams | length) | add >= 21' zcs.out
 	jq -se 'map(.end.sum_received.bytes == 2000) | any' zcs.out
 	grep -q '^zcs: [0-9]* lines about clients were omitted$' zcs.err
-}
-check_with jq '--json: 60 clients that send next to nothing: an object for 20 in ten seconds' json_same_in_objects
+); ok
 
 # --idle-timeout: one that speaks now and then outstays those that are silent, as all do where it is 0.
 start_zcs --idle-timeout 0
@@ -566,43 +498,34 @@ hold_clients held.nothing -n 1
 hold_clients held.half -n 1 -f half
 hold_clients held.header -n 1 -f header
 hold_clients held.body -n 1 -f body
-idle_timeout_silent()
-{
+it '--idle-timeout: silent from the start, in a header, after one, in a file: one line each'; ( begin
 	for f in nothing half header body; do wait_until grep -qx closed held.$f; done
 	wait_until counts -eq 5 lines_in zcs.err
 	cat zcs.err
 	[ "$(grep -c ": silent for 2 seconds (--idle-timeout), after [03] bytes$" zcs.err)" -eq 4 ]
 	[ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
-}
-check '--idle-timeout: silent from the start, in a header, after one, in a file: one line each' idle_timeout_silent
+); ok
 hold_clients held -n 1
-one_that_says_byte()
-{
+it '--idle-timeout: a client that sends a byte now and then is not dropped'; ( begin
 	wait_until grep -qx closed held
 	not gone $talks
 	not grep -q closed held.talks
 	wait_until counts -eq 2 threads_of $ZCS
-}
-check '--idle-timeout: a client that sends a byte now and then is not dropped' one_that_says_byte
-idle_timeout_nobody()
-{
+); ok
+it '--idle-timeout 0: nobody is disconnected'; ( begin
 	not gone $eternal_hold
 	not grep -q closed held.0
 	wait_until counts -eq 2 threads_of $eternal
-}
-check '--idle-timeout 0: nobody is disconnected' idle_timeout_nobody
+); ok
 kill $talks $eternal_hold $eternal
-client_that_stayed_served()
-{
+it '--idle-timeout: the client that was not dropped is served to its end'; ( begin
 	wait_until grep -q "closed in the middle of a file, after" zcs.err
 	wait_until counts -eq 1 threads_of $ZCS
 	cat zcs.err
 	[ "$(wc -l <zcs.err)" -eq 7 ]
-}
-check '--idle-timeout: the client that was not dropped is served to its end' client_that_stayed_served
+); ok
 stop_zcs
-idle_timeout_client()
-{
+it '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too'; ( begin; need ss
 	for how in "-m read" --reply; do
 		start_zcs --idle-timeout 0 $how
 		hold_clients held -n 1
@@ -614,15 +537,13 @@ idle_timeout_client()
 		kill $HOLD
 		stop_zcs || true
 	done
-}
-check_with ss '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too' idle_timeout_client
+); ok
 
 ends_beside
 
 # The lines, second half: ten seconds later.
 while [ $(($(date +%s) - lines_start)) -lt 12 ]; do sleep 0.2; done
-omitted_lines_counted()
-{
+it 'omitted lines are counted at the next line and at the end'; ( begin
 	cat lines.err
 	PORT=$lines
 	said=$(grep -c "^zcs: 127\.0\.0\.2:[0-9]*: " lines.err)
@@ -633,6 +554,5 @@ omitted_lines_counted()
 	kill -TERM "$lines_pid"
 	ended "$lines_pid"
 	tail -n 1 lines.err | grep -qx "zcs: 1 line about clients was omitted"
-}
-check 'omitted lines are counted at the next line and at the end' omitted_lines_counted
+); ok
 finish

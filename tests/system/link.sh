@@ -161,11 +161,6 @@ settings()
 		echo "$name='$value'"
 	done
 }
-scenario_passed()
-{
-	cat across."${first%:*}"/log
-	[ "$status" -eq 0 ]
-}
 collect()
 {
 	set -- $queue
@@ -173,7 +168,10 @@ collect()
 	shift
 	queue=$*
 	status=0; wait "${first#*:}" || status=$?
-	check "$(cat "across.${first%:*}/what")" scenario_passed
+	it "$(cat "across.${first%:*}/what")"; ( begin
+		cat across."${first%:*}"/log
+		[ "$status" -eq 0 ]
+	); ok
 }
 leave()
 {
@@ -374,9 +372,7 @@ link_local_address()
 	bytes_are 1000003 out
 	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
 	wait_until grep -q "^ *\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*:.* 1000003 bytes" zcs.out
-	exits 1 zcc -s "$link_local" file
-	one_line err
-	grep -q "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" err
+	fails "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" zcc -s "$link_local" file
 }
 across '' 'a link-local address with its scope' link_local_address
 own_link_local()
@@ -399,9 +395,7 @@ zcs_bind_and_allow()
 	start_zcs --allow "$B4"
 	exits 0 zcc -s "$A4" file
 	for v in 4 6; do
-		exits 1 $A "$BIN/zcc" -s $(of A $v) -p "$PORT" file
-		one_line err
-		grep -q "rejected: the server does not serve this address" err
+		fails "rejected: the server does not serve this address" $A "$BIN/zcc" -s $(of A $v) -p "$PORT" file
 	done
 }
 across '' 'zcs --bind and --allow: the other addresses of the host, and other hosts' zcs_bind_and_allow
@@ -714,9 +708,7 @@ refused_no_such_host()
 		fe80::77 Invalid argument
 	END
 	for host in 192.0.2.66 2001:db8::66 fe80::77%$LINK; do
-		exits 1 zcc -s $host --timeout 1 file
-		one_line err
-		grep -qx "zcc: cannot connect to $host port 9: Connection timed out" err
+		fails "^zcc: cannot connect to $host port 9: Connection timed out$" zcc -s $host --timeout 1 file
 	done
 }
 across '' 'refused, no such host, no route, no answer: one line that names the host, exit 1' refused_no_such_host
@@ -750,14 +742,12 @@ fi
 while [ -n "$queue" ]; do
 	collect
 done
-no_host_left()
-{
+it 'no host of any of these scenarios is left'; ( begin
 	[ -s hosts ]
 	ip netns list >left
 	for host in $(cat hosts); do
 		not grep -Eqx "$host( .*)?" left
 	done
-}
-check 'no host of any of these scenarios is left' no_host_left
+); ok
 
 finish

@@ -57,11 +57,6 @@ is_flat()
 
 # 100,000 loops.
 start_zcs -I 0
-m_p_loops()
-{
-	send_by "$method" -P "$streams" -n $loops ten
-	all_arrived $((n * 10)) "$n"
-}
 # each_with_streams FUNCTION: each method with one stream, and the first with four, too
 each_with_streams()
 {
@@ -75,34 +70,33 @@ each_with_streams()
 check_loops()
 {
 	n=$((loops * streams))
-	check "-m $method -P $streams: $loops loops" m_p_loops
+	it "-m $method -P $streams: $loops loops"; ( begin
+		send_by "$method" -P "$streams" -n $loops ten
+		all_arrived $((n * 10)) "$n"
+	); ok
 }
 each_with_streams check_loops
 stop_zcs
-raw_loops()
-{
-	start_zcs --raw -I 0
-	send_by "$method" --raw -P "$streams" -n $loops ten
-	bytes_of out | grep -Eq "^$n( |$)"
-	plain out | grep -q ", in $((loops * streams)) loops$"
-	wait_until prints "$n" summed zcs.out
-	stop_zcs
-}
 check_raw_loops()
 {
 	n=$((loops * streams * 10))
-	check "--raw -m $method -P $streams: $loops loops" raw_loops
+	it "--raw -m $method -P $streams: $loops loops"; ( begin
+		start_zcs --raw -I 0
+		send_by "$method" --raw -P "$streams" -n $loops ten
+		bytes_of out | grep -Eq "^$n( |$)"
+		plain out | grep -q ", in $((loops * streams)) loops$"
+		wait_until prints "$n" summed zcs.out
+		stop_zcs
+	); ok
 }
 each_with_streams check_raw_loops
-raw_loops_by_hundred()
-{
+it '--raw -t: loops by the hundred thousand in 5 seconds'; ( begin
 	start_zcs --raw -I 0
 	send_by sendfile --raw -t 5 ten
 	claimed=$(bytes_of out)
 	wait_until prints "$claimed" summed zcs.out
 	stop_zcs
-}
-check '--raw -t: loops by the hundred thousand in 5 seconds' raw_loops_by_hundred
+); ok
 
 # 70,000 files of a byte, most of them without a descriptor that stays open.
 mkdir many
@@ -131,48 +125,39 @@ rm -r many
 
 # A file of 2^32 + 1 bytes, which has two entries.
 truncate -s $edge edge
-file_of_bytes()
-{
-	send_by "$method" edge
-	all_arrived $edge 1
-}
 for method in $senders; do
-	check "-m $method: a file of $edge bytes" file_of_bytes
+	it "-m $method: a file of $edge bytes"; ( begin
+		send_by "$method" edge
+		all_arrived $edge 1
+	); ok
 done
-p_2_n_2()
-{
+it "-P 2 -n 2: a file of $edge bytes"; ( begin
 	send_by sendfile -P 2 -n 2 edge
 	all_arrived $((4 * edge)) 4
-}
-check "-P 2 -n 2: a file of $edge bytes" p_2_n_2
+); ok
 stop_zcs
-zcs_file_of_bytes()
-{
-	start_zcs -m "$method" -I 0
-	send_by sendfile edge
-	all_arrived $edge 1
-	wait_until prints $edge summed zcs.out
-	stop_zcs
-}
-zcs_raw_bytes()
-{
-	start_zcs --raw -m "$method" -I 0
-	send_by sendfile --raw edge
-	bytes_of out | grep -Eq "^$edge( |$)"
-	wait_until prints $edge summed zcs.out
-	stop_zcs
-}
 for method in $receivers; do
-	check "zcs -m $method: a file of $edge bytes" zcs_file_of_bytes
-	check "zcs --raw -m $method: $edge bytes" zcs_raw_bytes
+	it "zcs -m $method: a file of $edge bytes"; ( begin
+		start_zcs -m "$method" -I 0
+		send_by sendfile edge
+		all_arrived $edge 1
+		wait_until prints $edge summed zcs.out
+		stop_zcs
+	); ok
+	it "zcs --raw -m $method: $edge bytes"; ( begin
+		start_zcs --raw -m "$method" -I 0
+		send_by sendfile --raw edge
+		bytes_of out | grep -Eq "^$edge( |$)"
+		wait_until prints $edge summed zcs.out
+		stop_zcs
+	); ok
 done
 rm edge
 
 # 20,000 requests a size.
 sizes=10,1k,64k
 asked=$((requests * (10 + 1024 + 65536)))
-request_no_request_fails()
-{
+it "--request $sizes -n $requests: no request fails, and both ends count the same bytes"; ( begin
 	start_zcs --reply --json
 	# What the first ones need stays allocated.
 	exits 0 "$zcc" -s 0 -p "$PORT" --request $sizes -n 1000 -P 8 --json
@@ -188,8 +173,7 @@ request_no_request_fails()
 	cat zcs.out zcs.err
 	grep -q "\"bytes\":$((asked + asked / requests * 1000)),.*\"replies\":$((3 * (requests + 1000)))," zcs.out
 	grep -q '"refused":0,"silent":0,"too_large":0,"broken":0' zcs.out
-}
-check "--request $sizes -n $requests: no request fails, and both ends count the same bytes" request_no_request_fails
+); ok
 
 # 5,000 clients one after the other.
 # send_often N: N runs of zcc, each of which sends 2000 bytes and knows that they arrived
@@ -202,8 +186,7 @@ send_often()
 		i=$((i + 1))
 	done
 }
-zcs_clients()
-{
+it "zcs: $clients clients one after the other"; ( begin
 	start_zcs -I 0
 	send_often 1000
 	before=$(memory "$ZCS" VmRSS)
@@ -220,10 +203,8 @@ zcs_clients()
 	[ "$(wc -l <summaries)" -eq $clients ]
 	one_line zcs.err
 	stop_zcs
-}
-check "zcs: $clients clients one after the other" zcs_clients
-zcs_json_clients()
-{
+); ok
+it "zcs --json: $clients clients one after the other"; ( begin; need jq
 	start_zcs -I 0 --json
 	send_often 1000
 	before=$(memory "$ZCS" VmRSS)
@@ -235,8 +216,7 @@ zcs_json_clients()
 		(map(.clients) | add) == $clients and
 		(map(.sum_received.bytes) | add) == $((clients * 2000)) and
 		([.[].streams[].receiver.bytes] | length == $clients and all(. == 2000))" zcs.out
-}
-check_with jq "zcs --json: $clients clients one after the other" zcs_json_clients
+); ok
 
 # A minute of intervals.
 # The objects of both ends are $zcc and $zcs.  Each end has the same bytes, with those of a warm-up,
@@ -261,8 +241,7 @@ both_agree()
 {
 	jq -en --slurpfile zcc zcc.json --slurpfile zcs zcs.json "$agree and (${1-true})"
 }
-json_both_ends_figures()
-{
+it "-t $run_seconds -I 0.1 --json: both ends' figures agree and their memory is flat"; ( begin; need jq
 	start_zcs -I 0.1 --json
 	"$zcc" -s 0 -p "$PORT" -P 2 -t $run_seconds -I 0.1 --json --congestion cubic --pace 80m >zcc.json 2>err &
 	sender=$!
@@ -290,8 +269,7 @@ json_both_ends_figures()
 	both_agree '$zcc[0].end.sum_sent.files == $zcs[0].end.sum_received.files'
 	# A busy machine may miss some; what a socket still holds after the time may take another.
 	jq -e ".intervals | length > 300 and length <= 610" zcc.json
-}
-check_with jq "-t $run_seconds -I 0.1 --json: both ends' figures agree and their memory is flat" json_both_ends_figures
+); ok
 
 # Stopped clocks: SIGSTOP for 2 seconds amid a run with intervals of 0.2 s.
 # stop_amid WHO [zcc option...]: WHO is what is stopped, of $ZCS and $sender; sets zcc.json and zcs.json
@@ -322,47 +300,37 @@ stop_amid()
 one_spans='def one_spans: map(.sum) | (map(.seconds) | max) as $longest |
 	$longest >= 2 and length <= (last.end - $longest) / 0.2 + 3;'
 if command -v jq >/dev/null 2>&1; then
-	zcc_stopped()
-	{
+	it 'zcc stopped for 2 s: one interval has the stop, and both ends agree'; ( begin
 		start_zcs --json -I 0.2
 		stop_amid '$sender' -t 4 -P 2
 		both_agree
 		jq -c ".intervals[].sum" zcc.json
 		jq -e "$one_spans .intervals | one_spans" zcc.json
-	}
-	check 'zcc stopped for 2 s: one interval has the stop, and both ends agree' zcc_stopped
-	zcs_stopped()
-	{
+	); ok
+	it 'zcs stopped for 2 s: one interval has the stop, and both ends agree'; ( begin
 		start_zcs --json -I 0.2
 		stop_amid '$ZCS' -t 4 -P 2
 		both_agree
 		jq -c ".intervals[].sum" zcs.json
 		jq -e "$one_spans .intervals | one_spans" zcs.json
-	}
-	check 'zcs stopped for 2 s: one interval has the stop, and both ends agree' zcs_stopped
-	zcc_and_zcs_stopped()
-	{
+	); ok
+	it 'zcc and zcs stopped for 2 s: neither takes the other to be silent for a second'; ( begin
 		start_zcs --json -I 0.2 --idle-timeout 1
 		stop_amid '$ZCS $sender' -t 4 --timeout 1
 		both_agree
 		jq -e "$one_spans .intervals | one_spans" zcc.json
 		jq -e "$one_spans .intervals | one_spans" zcs.json
-	}
-	check 'zcc and zcs stopped for 2 s: neither takes the other to be silent for a second' zcc_and_zcs_stopped
-	zcc_stopped_beyond_end()
-	{
+	); ok
+	it 'zcc stopped beyond the end of its warm-up: both ends agree on all bytes'; ( begin
 		start_zcs --json -I 0.2
 		stop_amid '$sender' -t 2 --warmup 2
 		both_agree '$zcc[0].end.sum_sent | .bytes > 0 and .warmup_bytes > 0'
-	}
-	check 'zcc stopped beyond the end of its warm-up: both ends agree on all bytes' zcc_stopped_beyond_end
-	zcc_stopped_beyond_end_of_both()
-	{
+	); ok
+	it 'zcc stopped beyond the end of -t: both ends agree, and the time is what passed'; ( begin
 		start_zcs --json -I 0.2
 		stop_amid '$sender' -t 1
 		both_agree '$zcc[0].end.sum_sent.seconds >= 2'
-	}
-	check 'zcc stopped beyond the end of -t: both ends agree, and the time is what passed' zcc_stopped_beyond_end_of_both
+	); ok
 else
 	skip 'stopped clocks' 'no jq'
 fi
@@ -390,19 +358,15 @@ ask_amid()
 	stop_zcs
 	cat zcs.out
 }
-request_zcc_stopped()
-{
+it '--request: zcc stopped for 2 s, four times: no request times out after a second'; ( begin
 	start_zcs --reply --idle-timeout 5
 	ask_amid '$sender' --timeout 1
-}
-check '--request: zcc stopped for 2 s, four times: no request times out after a second' request_zcc_stopped
-zcs_reply_stopped()
-{
+); ok
+it 'zcs --reply stopped for 2 s, four times: it drops no client as silent for a second'; ( begin
 	start_zcs --reply --idle-timeout 1
 	ask_amid '$ZCS' --timeout 10
 	grep -q " 0 silent," zcs.out
-}
-check 'zcs --reply stopped for 2 s, four times: it drops no client as silent for a second' zcs_reply_stopped
+); ok
 # now: seconds since some time
 now()
 {
@@ -430,12 +394,10 @@ soak_amid()
 	ended $soaker
 	ran=$(echo "$begun $(now)" | awk '{ print $2 - $1 }')
 }
-cyclesoak_stopped()
-{
+it 'cyclesoak stopped for 2 s: one period has the stop'; ( begin
 	made_up_calibration >calibration
 	soaking soak_amid
 	grep -c "^System load" out | awk -v ran="$ran" '{ print $1, ran; exit $1 > (ran - 2) / 0.2 + 3 }'
-}
-check 'cyclesoak stopped for 2 s: one period has the stop' cyclesoak_stopped
+); ok
 
 finish

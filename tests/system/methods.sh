@@ -91,80 +91,6 @@ a_line_more()
 { u32 1 1 13; cat small; printf extra; } >excess
 { u32 1 1 1000; printf abc; } >half_a_file
 { u32 1 2 13; cat small; printf ab; } >half_a_header
-zcs_stream_of_two()
-{
-	for s in two two_empty_first; do
-		# The one before has gone: it would be among the clients.
-		wait_until counts -eq 1 threads_of "$ZCS"
-		"$HELPERS/net" send "$PORT" <$s >receipt
-		cat receipt
-		one_line receipt
-		grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 warmup=0 method=$how reads=[0-9]+ clients=1 " receipt
-	done
-}
-zcs_byte_at_time()
-{
-	"$HELPERS/net" send -d 1 "$PORT" <two >receipt
-	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 " receipt
-}
-zcs_without_end_stream()
-{
-	"$HELPERS/net" send "$PORT" <forever >receipt
-	grep -Eq "^bytes=16 seconds=[0-9.]+ files=1 " receipt
-	one_line zcs.err
-}
-zcs_more_than_announced()
-{
-	"$HELPERS/net" send "$PORT" <excess >receipt
-	grep -q "^bytes=13 " receipt
-	a_line_more "sent more than it announced"
-}
-zcs_end_in_middle()
-{
-	"$HELPERS/net" send "$PORT" <half_a_file >receipt
-	not [ -s receipt ]
-	a_line_more "closed in the middle of a file, after 3 bytes"
-}
-zcs_end_in_middle_of_header()
-{
-	"$HELPERS/net" send "$PORT" <half_a_header >receipt
-	not [ -s receipt ]
-	a_line_more "closed in the middle of a header, after 13 bytes"
-}
-zcs_built_in_set()
-{
-	"$zcc" -s 0 -p "$PORT" --congestion reno -n 1 >report
-	cat report
-	[ "$(bytes_of report)" = "22579200 22579200" ]
-	[ "$(figures_of method report)" = "sendfile $how" ]
-	grep -q "all bytes sent were received" report
-	wait_until grep -q " 63 files, " zcs.out
-	grep -q " 22579200 bytes in [0-9.]* s" zcs.out
-}
-zcs_bodies_about()
-{
-	for n in 1 65535 65536 65537 131073 262143 262144 262145 327681; do
-		{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } |
-		    timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
-		grep -q "^bytes=$((n + 1)) " receipt
-	done
-}
-zcs_it()
-{
-	{ u32 1 1 300000; cat file; } | timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
-	grep -q "^bytes=300000 " receipt
-}
-zcs_that_call_alone()
-{
-	# In two pieces, so that it has to wait in a file.
-	{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; u32 300001
-	    head -c 300001 /dev/zero; } |
-	    "$HELPERS/net" send "$PORT" >receipt
-	cat receipt
-	grep -q "^bytes=1000002 " receipt
-	traced_client
-	awk -v sock="$(client_sock)" -v how="$how" -f who_receives trace
-}
 # taken BYTES: all that a client of $PORT sent has come, and zcs has left none of it in the kernel
 taken()
 {
@@ -174,24 +100,6 @@ taken()
 	} END { exit !(came == want && unread == "0") }' streams
 }
 # The client goes on to be connected, and sends no more.
-zcs_takes_what_came()
-{
-	options=${framing#headers}
-	# shellcheck disable=SC2086 # none, or one
-	start_zcs -m "$how" $options
-	for n in 1048576 4194304 3145828 6000001; do
-		"$HELPERS/net" send "$PORT" <pause >receipt &
-		client=$!
-		remember $client
-		{
-			[ -n "$options" ] || u32 4294967295 1 8000000
-			head -c $n /dev/zero
-			wait_until taken $((n + (${#options} == 0 ? 12 : 0)))
-		} >pause || { cat streams; return 1; }
-		wait $client
-	done
-	stop_zcs
-}
 
 # What has come before the end of the warm-up of 3 s is not measured.  The other checks go on meanwhile, so
 # that each step may be late by two seconds.
@@ -208,54 +116,121 @@ for how in $receivers; do for b in '' '-b 1k'; do
 	} | "$HELPERS/net" send "$PORT" >"warm.$how$b" &
 	remember $!
 done; done
-zcs_warms_up_whole()
-{
-	wait_until [ -s "warm.$how$b" ]
-	cat "warm.$how$b"
-	grep -q '^bytes=100000 .* warmup=140000 ' "warm.$how$b"
-}
 
 mkfifo pause
 for how in $receivers; do
 	start_zcs -m "$how"
-	check "zcs -m $how: a stream of two files, one of them empty" zcs_stream_of_two
-	check "zcs -m $how: a byte at a time" zcs_byte_at_time
-	check "zcs -m $how: without end, the stream may end anywhere" zcs_without_end_stream
+	it "zcs -m $how: a stream of two files, one of them empty"; ( begin
+		for s in two two_empty_first; do
+			# The one before has gone: it would be among the clients.
+			wait_until counts -eq 1 threads_of "$ZCS"
+			"$HELPERS/net" send "$PORT" <$s >receipt
+			cat receipt
+			one_line receipt
+			grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 warmup=0 method=$how reads=[0-9]+ clients=1 " receipt
+		done
+	); ok
+	it "zcs -m $how: a byte at a time"; ( begin
+		"$HELPERS/net" send -d 1 "$PORT" <two >receipt
+		grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 " receipt
+	); ok
+	it "zcs -m $how: without end, the stream may end anywhere"; ( begin
+		"$HELPERS/net" send "$PORT" <forever >receipt
+		grep -Eq "^bytes=16 seconds=[0-9.]+ files=1 " receipt
+		one_line zcs.err
+	); ok
 	lines=2
-	check "zcs -m $how: more than was announced costs one line" zcs_more_than_announced
+	it "zcs -m $how: more than was announced costs one line"; ( begin
+		"$HELPERS/net" send "$PORT" <excess >receipt
+		grep -q "^bytes=13 " receipt
+		a_line_more "sent more than it announced"
+	); ok
 	lines=3
-	check "zcs -m $how: an end in the middle of a file, no receipt" zcs_end_in_middle
+	it "zcs -m $how: an end in the middle of a file, no receipt"; ( begin
+		"$HELPERS/net" send "$PORT" <half_a_file >receipt
+		not [ -s receipt ]
+		a_line_more "closed in the middle of a file, after 3 bytes"
+	); ok
 	lines=4
-	check "zcs -m $how: an end in the middle of a header" zcs_end_in_middle_of_header
-	check "zcs -m $how: the built-in set, and both ends agree" zcs_built_in_set
+	it "zcs -m $how: an end in the middle of a header"; ( begin
+		"$HELPERS/net" send "$PORT" <half_a_header >receipt
+		not [ -s receipt ]
+		a_line_more "closed in the middle of a header, after 13 bytes"
+	); ok
+	it "zcs -m $how: the built-in set, and both ends agree"; ( begin
+		"$zcc" -s 0 -p "$PORT" --congestion reno -n 1 >report
+		cat report
+		[ "$(bytes_of report)" = "22579200 22579200" ]
+		[ "$(figures_of method report)" = "sendfile $how" ]
+		grep -q "all bytes sent were received" report
+		wait_until grep -q " 63 files, " zcs.out
+		grep -q " 22579200 bytes in [0-9.]* s" zcs.out
+	); ok
 	# The sender sends no more but waits for its receipt: a wait for more than the file would never end.
-	check "zcs -m $how: bodies about as long as a call, and a client that keeps its side open" zcs_bodies_about
+	it "zcs -m $how: bodies about as long as a call, and a client that keeps its side open"; ( begin
+		for n in 1 65535 65536 65537 131073 262143 262144 262145 327681; do
+			{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } |
+			    timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
+			grep -q "^bytes=$((n + 1)) " receipt
+		done
+	); ok
 	stop_zcs
 	check "zcs -m $how: SIGTERM ends it" gone "$ZCS"
 	start_zcs -m "$how" -i 10000
-	check "zcs -m $how -i 10000: it does not wait for more than the socket holds" zcs_it
+	it "zcs -m $how -i 10000: it does not wait for more than the socket holds"; ( begin
+		{ u32 1 1 300000; cat file; } | timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
+		grep -q "^bytes=300000 " receipt
+	); ok
 	stop_zcs
 
 	for framing in headers --raw; do
-		check "zcs -m $how, $framing: it takes what has come while the client pauses" zcs_takes_what_came
+		it "zcs -m $how, $framing: it takes what has come while the client pauses"; ( begin
+			options=${framing#headers}
+			# shellcheck disable=SC2086 # none, or one
+			start_zcs -m "$how" $options
+			for n in 1048576 4194304 3145828 6000001; do
+				"$HELPERS/net" send "$PORT" <pause >receipt &
+				client=$!
+				remember $client
+				{
+					[ -n "$options" ] || u32 4294967295 1 8000000
+					head -c $n /dev/zero
+					wait_until taken $((n + (${#options} == 0 ? 12 : 0)))
+				} >pause || { cat streams; exit 1; }
+				wait $client
+			done
+			stop_zcs
+		); ok
 	done
 
 	[ "$how" != uring ] || continue # uring.sh has its calls
 	if can_trace; then
 		trace_zcs -m "$how"
 	fi
-	check_traced "zcs -m $how: that call alone receives bodies, whole" zcs_that_call_alone
+	it "zcs -m $how: that call alone receives bodies, whole"; ( begin; need strace
+		# In two pieces, so that it has to wait in a file.
+		{ u32 1 2 700001; head -c 400000 /dev/zero; sleep 0.2; head -c 300001 /dev/zero; u32 300001
+		    head -c 300001 /dev/zero; } |
+		    "$HELPERS/net" send "$PORT" >receipt
+		cat receipt
+		grep -q "^bytes=1000002 " receipt
+		traced_client
+		awk -v sock="$(client_sock)" -v how="$how" -f who_receives trace
+	); ok
 done
 
 for how in $receivers; do for b in '' '-b 1k'; do
-	check "zcs -m $how${b:+ $b}: what has come in the warm-up belongs to it" zcs_warms_up_whole
+	it "zcs -m $how${b:+ $b}: what has come in the warm-up belongs to it"; ( begin
+		wait_until [ -s "warm.$how$b" ]
+		cat "warm.$how$b"
+		grep -q '^bytes=100000 .* warmup=140000 ' "warm.$how$b"
+	); ok
 done; done
 
 #
 # What zcc asks of the kernel.
 #
-mmap_files_mapped()
-{
+it 'mmap: files are mapped and sent, windows of them one after the other, and read by no call'; ( begin; need strace
 	head -c 5000001 /dev/zero >larger
 	trace_zcc mmap,munmap,pread64,read,sendto,sendfile -m mmap -n 2 --congestion reno file larger
 	sed -n "/MSG_MORE/,/^shutdown/p" trace >sending
@@ -270,10 +245,8 @@ mmap_files_mapped()
 		END { exit bad > 0 }' sending
 	grep -Eq "^sendto\(.*, 300000, 0, NULL, 0\)" sending
 	not grep -E "^(pread64|read|sendfile)\(" sending
-}
-check_traced 'mmap: files are mapped and sent, windows of them one after the other, and read by no call' mmap_files_mapped
-mmap_more_files()
-{
+); ok
+it 'mmap: more files than descriptors, which reuse each other'"'"'s'; ( begin
 	mkdir many
 	for i in $(seq 10 60); do echo "$i" >many/"$i"; done
 	start_peer -w got
@@ -282,10 +255,8 @@ mmap_more_files()
 	ended "$PEER"
 	{ u32 2; for pass in 1 2; do u32 51; for f in many/*; do u32 3; cat "$f"; done; done; } >want
 	cmp want got
-}
-check 'mmap: more files than descriptors, which reuse each other'"'"'s' mmap_more_files
-splice_from_file()
-{
+); ok
+it 'splice: from the file into a pipe and on to the socket, and no other call'; ( begin; need strace
 	trace_zcc splice,pread64,read,sendto,sendfile -m splice file
 	sed -n "/MSG_MORE/,/^shutdown/p" trace >sending
 	sock=$(sed -n "s/^sendto(\([0-9]*\),.*/\1/p" sending | head -n 1)
@@ -293,10 +264,8 @@ splice_from_file()
 	grep "^splice([0-9]*, NULL, $sock, NULL, " sending | awk '{ n += $NF } END { exit n != 300000 }'
 	[ "$(grep -c "^sendto(" sending)" -eq 1 ]
 	not grep -E "^(pread64|read|sendfile)\(" sending
-}
-check_traced 'splice: from the file into a pipe and on to the socket, and no other call' splice_from_file
-zerocopy_so_zerocopy_msg()
-{
+); ok
+it 'zerocopy: SO_ZEROCOPY, MSG_ZEROCOPY and completions, and the report counts the sends'; ( begin; need strace
 	trace_zcc setsockopt,sendto,recvmsg,pread64 -m zerocopy -n 3 file
 	# The main thread opens it; its calls are in a file that is left.
 	cat trace.* | grep -q "SO_ZEROCOPY, \[1\], 4) = 0"
@@ -309,32 +278,27 @@ zerocopy_so_zerocopy_msg()
 	plain out | grep -Eqx "    zerocopy sends +$sends"
 	plain out | grep -Eqx "      copied after all +$copied"
 	grep -Eqx "      never completed +0" out
-}
-check_traced 'zerocopy: SO_ZEROCOPY, MSG_ZEROCOPY and completions, and the report counts the sends' zerocopy_so_zerocopy_msg
-others_do_not_ask()
-{
+); ok
+it 'zcc -m send does not ask for SO_ZEROCOPY'; ( begin; need strace
 	trace_zcc setsockopt,sendto -m send file
 	cat trace trace.* | not grep ZEROCOPY
 	not grep zerocopy out
-}
-check_traced 'zcc -m send does not ask for SO_ZEROCOPY' others_do_not_ask
+); ok
 
-corked_before_first_byte()
-{
-	trace_zcc setsockopt,sendfile,sendto,write,splice,io_uring_enter -m "$how" -k -n 2 file small
-	sock=$(sed -n "s/^shutdown(\([0-9]*\),.*/\1/p" trace)
-	sed -n "s/^setsockopt($sock, SOL_TCP, TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
-		/^\(sendfile\|sendto\|write\)($sock, .*/s//send/p
-		/^splice([0-9]*, NULL, $sock, .*/s//send/p
-		/^io_uring_enter([0-9]*, [1-9].*/s//send/p
-		/^shutdown.*/s//shutdown/p" trace | uniq >order
-	cat order
-	for pass in 1 2; do printf "cork 1\nsend\ncork 0\n"; done >want
-	echo shutdown >>want
-	diff want order
-}
 for how in $senders; do
-	check_traced "-m $how -k: corked before the first byte of each pass, released after its last" corked_before_first_byte
+	it "-m $how -k: corked before the first byte of each pass, released after its last"; ( begin; need strace
+		trace_zcc setsockopt,sendfile,sendto,write,splice,io_uring_enter -m "$how" -k -n 2 file small
+		sock=$(sed -n "s/^shutdown(\([0-9]*\),.*/\1/p" trace)
+		sed -n "s/^setsockopt($sock, SOL_TCP, TCP_CORK, \[\([01]\)\], 4) = 0/cork \1/p
+			/^\(sendfile\|sendto\|write\)($sock, .*/s//send/p
+			/^splice([0-9]*, NULL, $sock, .*/s//send/p
+			/^io_uring_enter([0-9]*, [1-9].*/s//send/p
+			/^shutdown.*/s//shutdown/p" trace | uniq >order
+		cat order
+		for pass in 1 2; do printf "cork 1\nsend\ncork 0\n"; done >want
+		echo shutdown >>want
+		diff want order
+	); ok
 done
 
 #
@@ -369,39 +333,34 @@ rm -f shrinks
 #
 # Both ends, each method with each; what may be pinned.
 #
-zcs_agrees_with_zcc()
-{
-	for how in $senders; do
-		for size in 1 1000 65537; do
-			what=small
-			[ $size -eq 1 ] || what="file"
-			exits 0 "$zcc" -s 0 -p "$PORT" -m "$how" -b $size -n 2 "$what" small
-			grep -q "all bytes sent were received" out
-		done
-	done
-	one_line zcs.err
-}
-zcs_takes()
-{
-	exits 0 "$zcc" -s 0 -p "$PORT" file small
-	grep -q "all bytes sent were received" out
-	wait_until grep -Eq " reads?" zcs.out
-	least=301
-	[ "$to" != uring ] || least=76 # four buffers by a call
-	[ "$(sed -n "s/.* \([0-9]*\) reads*.*/\1/p" zcs.out)" -ge $least ]
-}
 for to in $receivers; do
 	start_zcs -m "$to"
-	check "zcs -m $to agrees with zcc by every method, and odd sizes of buffers" zcs_agrees_with_zcc
+	it "zcs -m $to agrees with zcc by every method, and odd sizes of buffers"; ( begin
+		for how in $senders; do
+			for size in 1 1000 65537; do
+				what=small
+				[ $size -eq 1 ] || what="file"
+				exits 0 "$zcc" -s 0 -p "$PORT" -m "$how" -b $size -n 2 "$what" small
+				grep -q "all bytes sent were received" out
+			done
+		done
+		one_line zcs.err
+	); ok
 	stop_zcs
 	start_zcs -m "$to" -b 999
-	check "zcs -m $to -b 999: takes it in such pieces" zcs_takes
+	it "zcs -m $to -b 999: takes it in such pieces"; ( begin
+		exits 0 "$zcc" -s 0 -p "$PORT" file small
+		grep -q "all bytes sent were received" out
+		wait_until grep -Eq " reads?" zcs.out
+		least=301
+		[ "$to" != uring ] || least=76 # four buffers by a call
+		[ "$(sed -n "s/.* \([0-9]*\) reads*.*/\1/p" zcs.out)" -ge $least ]
+	); ok
 	stop_zcs
 done
 if can_be_user; then
 	start_zcs
-	zerocopy_with_kib()
-	{
+	it 'zerocopy with 4 KiB to pin, less than a buffer: one line names the limit to raise, exit status 1'; ( begin
 		(
 			# shellcheck disable=SC3045 # as above
 			ulimit -l 4
@@ -409,22 +368,19 @@ if can_be_user; then
 		)
 		one_line err
 		grep -q "no memory to pin: raise ulimit -l or net.core.optmem_max" err
-	}
-	check 'zerocopy with 4 KiB to pin, less than a buffer: one line names the limit to raise, exit status 1' zerocopy_with_kib
+	); ok
 	# In pages of up to 64 KiB.
 	# shellcheck disable=SC3045 # dash, bash and busybox have -l; where it is missing, this is false
 	if ! may_lock_much; then
 		skip 'zerocopy with 300 KiB to pin' 'other tests of this user may have pinned them'
 	elif (ulimit -l 300) 2>/dev/null; then
-		zerocopy_with_kib_to_pin()
-		{
+		it 'zerocopy with 300 KiB to pin, less than it sends: it waits for completions, and all arrives'; ( begin
 			(
 				ulimit -l 300
 				exits 0 as_user timeout 60 "$zcc" -s 0 -p "$PORT" -m zerocopy -b 16k -n 30 file
 			)
 			grep -q "all bytes sent were received" out
-		}
-		check 'zerocopy with 300 KiB to pin, less than it sends: it waits for completions, and all arrives' zerocopy_with_kib_to_pin
+		); ok
 	else
 		skip 'zerocopy with 300 KiB to pin' 'the limit is lower (ulimit -H -l)'
 	fi
@@ -439,8 +395,7 @@ if can_trace; then
 	    "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 file >out 2>err &
 	traced=$!
 	remember $traced
-	zerocopy_completions()
-	{
+	it 'zerocopy: completions that do not come are not waited for by spinning'; ( begin
 		met()
 		{
 			[ -n "$(child_of "$traced" zcc)" ] && grep -q MSG_ERRQUEUE spins
@@ -451,8 +406,7 @@ if can_trace; then
 		grep -c . spins
 		grep -Eqx "      never completed +[1-9][0-9,]*" out
 		[ "$(wc -l <spins)" -lt 2000 ]
-	}
-	check 'zerocopy: completions that do not come are not waited for by spinning' zerocopy_completions
+	); ok
 else
 	skip 'zerocopy: completions that do not come' 'no strace, or it may not trace'
 fi
@@ -461,127 +415,103 @@ fi
 # Raw streams have no headers, however many loops there are.
 #
 printf x >tiny
-zcc_raw_loops()
-{
-	exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -n $loops tiny
-	ended "$PEER"
-	grep -qx "bytes $loops" peer.out
-}
 loops=$(scale 20000 100000) # more than a pipe, a ring or one call takes of them
 for how in $senders; do
 	start_peer
-	check "zcc --raw -m $how: $loops loops are as many bytes" zcc_raw_loops
+	it "zcc --raw -m $how: $loops loops are as many bytes"; ( begin
+		exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -n $loops tiny
+		ended "$PEER"
+		grep -qx "bytes $loops" peer.out
+	); ok
 done
-zcc_raw_loops_in_each()
-{
-	exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -P 4 -n 3000 tiny
-	# A stream may end before the next is accepted: then they are more groups than one.
-	wait_until counts -eq 4 grep -c "^127.*, 3000 bytes in " zcs.out
-}
-zcc_raw_zcs()
-{
-	# Not all loops were in the first call; on an emulated machine few sends of zero-copy fit.
-	least=1003
-	[ "$how" != uring-zc ] || least=3
-	# A zcc that had no CPU for that long has one call.
-	for t in 0.1 0.5 3; do
-		exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -t $t tiny
-		bytes=$(bytes_of out)
-		[ "$bytes" -le $least ] || break
-	done
-	[ "$bytes" -gt $least ]
-	wait_until grep -q "^127.*, $bytes bytes in " zcs.out
-	kill -TERM "$ZCS"
-	ended "$ZCS"
-}
 for how in $senders; do
 	start_zcs --raw
-	check "zcc --raw -m $how -P 4: 3,000 loops in each of the streams" zcc_raw_loops_in_each
+	it "zcc --raw -m $how -P 4: 3,000 loops in each of the streams"; ( begin
+		exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -P 4 -n 3000 tiny
+		# A stream may end before the next is accepted: then they are more groups than one.
+		wait_until counts -eq 4 grep -c "^127.*, 3000 bytes in " zcs.out
+	); ok
 	stop_zcs
 	start_zcs --raw
-	check "zcc --raw -m $how -t: zcs has the bytes that zcc claims" zcc_raw_zcs
+	it "zcc --raw -m $how -t: zcs has the bytes that zcc claims"; ( begin
+		# Not all loops were in the first call; on an emulated machine few sends of zero-copy fit.
+		least=1003
+		[ "$how" != uring-zc ] || least=3
+		# A zcc that had no CPU for that long has one call.
+		for t in 0.1 0.5 3; do
+			exits 0 "$zcc" -s 0 -p "$PORT" --raw -m "$how" -t $t tiny
+			bytes=$(bytes_of out)
+			[ "$bytes" -le $least ] || break
+		done
+		[ "$bytes" -gt $least ]
+		wait_until grep -q "^127.*, $bytes bytes in " zcs.out
+		kill -TERM "$ZCS"
+		ended "$ZCS"
+	); ok
 done
 
 #
 # A raw server may answer: it gets all the same, and is not reset.
 #
 head -c 3000000 /dev/urandom >large
-zcc_raw_server()
-{
-	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw -m "$how" --timeout 5 -n 5 large
-	ended "$PEER"
-	grep -qx "bytes 15000000" peer.out
-	[ "$(bytes_of out)" = 15000000 ]
-}
 for how in $senders; do
 	start_peer -e
-	check "zcc --raw -m $how: a server that echoes all of it has all of it" zcc_raw_server
+	it "zcc --raw -m $how: a server that echoes all of it has all of it"; ( begin
+		exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw -m "$how" --timeout 5 -n 5 large
+		ended "$PEER"
+		grep -qx "bytes 15000000" peer.out
+		[ "$(bytes_of out)" = 15000000 ]
+	); ok
 done
 start_peer -e -n 4
-zcc_raw_server_that_echoes()
-{
+it 'zcc --raw -P 4: a server that echoes four streams has all of the last'; ( begin
 	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw -P 4 --timeout 5 -n 5 large
 	ended "$PEER"
 	grep -qx "bytes 15000000" peer.out
 	[ "$(bytes_of out)" = 60000000 ]
-}
-check 'zcc --raw -P 4: a server that echoes four streams has all of the last' zcc_raw_server_that_echoes
+); ok
 start_peer -g 100000 -s
 "$zcc" -s 0 -p "$PORT" --raw large >out 2>err &
 p=$!
 remember $p
-zcc_raw_server_that_greets()
-{
+it 'zcc --raw: a server that greets with 100 kB and reads later has all of it'; ( begin
 	wait_until grep -q data peer.out
 	kill -USR1 "$PEER"
 	ended $p
 	ended "$PEER"
 	cat out err peer.out
 	grep -qx "bytes 3000000" peer.out
-}
-check 'zcc --raw: a server that greets with 100 kB and reads later has all of it' zcc_raw_server_that_greets
+); ok
 wait $p
 status=$?
 wait "$PEER"
 last_status=$?
-neither_end_failed()
-{
+it 'zcc --raw: a server that greets and reads later: both ends exit 0'; ( begin
 	[ $status -eq 0 ] && [ $last_status -eq 0 ]
-}
-check 'zcc --raw: a server that greets and reads later: both ends exit 0' neither_end_failed
+); ok
 start_peer -x
-zcc_raw_server_that_has_nothing()
-{
+it 'zcc --raw: a server that has nothing to say closes its side first, and has all of it'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw large
 	ended "$PEER"
 	grep -qx "bytes 3000000" peer.out
 	[ "$(bytes_of out)" = 3000000 ]
-}
-check 'zcc --raw: a server that has nothing to say closes its side first, and has all of it' zcc_raw_server_that_has_nothing
+); ok
 start_peer -k
-zcc_raw_server_that_has_all_silent()
-{
+it 'zcc --raw: a server that has all, is silent and stays: the report'; ( begin
 	exits 0 timeout 20 "$zcc" -s 0 -p "$PORT" --raw large
 	not gone "$PEER"
 	[ "$(bytes_of out)" = 3000000 ]
-}
-check 'zcc --raw: a server that has all, is silent and stays: the report' zcc_raw_server_that_has_all_silent
+); ok
 kill -USR1 "$PEER"
 start_peer -R
-zcc_raw_server_that_has_all_and_resets()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" --raw tiny
-	one_line err
-	grep -qx "zcc: 127.0.0.1:$PORT: the server reset the connection after 1 byte" err
-	not [ -s out ]
-}
-check 'zcc --raw: a server that has all and resets: one line, exit 1' zcc_raw_server_that_has_all_and_resets
+it 'zcc --raw: a server that has all and resets: one line, exit 1'; ( begin
+	fails "^zcc: 127.0.0.1:$PORT: the server reset the connection after 1 byte$" "$zcc" -s 0 -p "$PORT" --raw tiny
+); ok
 start_peer -s
 "$zcc" -s 0 -p "$PORT" --raw -o 100000 -t 60 large >out 2>err &
 p=$!
 remember $p
-zcc_raw_interrupted()
-{
+it 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent'; ( begin; need ss
 	# The server has what came in its socket.  Its window may take some more when all seems to be still.
 	came()
 	{
@@ -599,13 +529,11 @@ zcc_raw_interrupted()
 	bytes=$(bytes_of out) has=$(came)
 	echo "$bytes bytes; the server had $had, and has $has; $waits waited"
 	[ "$bytes" -ge "$had" ] && [ "$bytes" -le "$has" ] && [ "$bytes" -lt $((had + waits)) ]
-}
-check_with ss 'zcc --raw, interrupted: it reports the bytes that the server acknowledged, not those that it sent' zcc_raw_interrupted
+); ok
 kill -USR1 "$PEER"
 
 # Without headers the end of a stream that flowed is taken, too, while its client stays.
-raw_rest()
-{
+it '--raw: all that a client sent is taken while it stays, by each method'; ( begin
 	head -c 1000123 /dev/urandom >flow
 	for method in read trunc splice; do
 		start_zcs --raw -m $method
@@ -622,18 +550,13 @@ raw_rest()
 		stop_zcs
 		grep -q ' 1000123 bytes' zcs.out zcs.err
 	done
-}
-check '--raw: all that a client sent is taken while it stays, by each method' raw_rest
+); ok
 # A file of sysfs has a size, and cannot be mapped.
-cannot_be_mapped()
-{
-	start_zcs
-	exits 1 "$zcc" -s 0 -p "$PORT" -m mmap -n 1 /sys/devices/system/cpu/online
-	one_line err
-	grep -qx 'zcc: /sys/devices/system/cpu/online: -m mmap cannot send it: No such device' err
-	stop_zcs
-}
 if [ -s /sys/devices/system/cpu/online ]; then
-	check 'zcc -m mmap: a file that cannot be mapped is an error that names the reason' cannot_be_mapped
+	it 'zcc -m mmap: a file that cannot be mapped is an error that names the reason'; ( begin
+		start_zcs
+		fails '^zcc: /sys/devices/system/cpu/online: -m mmap cannot send it: No such device$' "$zcc" -s 0 -p "$PORT" -m mmap -n 1 /sys/devices/system/cpu/online
+		stop_zcs
+	); ok
 fi
 finish

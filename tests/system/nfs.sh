@@ -33,12 +33,10 @@ nothing_in()
 	[ -s "$1" ] && [ -z "$(in_network "$1")" ]
 }
 
-file_of_mb_comes()
-{
+it 'a file of 20 MB comes as it is'; ( begin
 	"$TOP/tests/helpers/nfs" export sh -c 'nfs-cat "$NFS_URL/file?version=4"' >copy
 	cmp copy export/file
-}
-check 'a file of 20 MB comes as it is' file_of_mb_comes
+); ok
 
 # For a while, not for milliseconds.
 cat >reads <<'END'
@@ -59,25 +57,21 @@ reading()
 		exit !(load > 0 && load < 100 && seconds > 0) }'
 }
 # The machine has other users: a reading that they have spoilt, as cyclesoak says, is taken again.
-load_of_reading()
-{
+it 'the load of reading it is above 0 and below 100 %'; ( begin
 	turns=0
 	until reading; do
 		turns=$((turns + 1))
 		[ $turns -lt 8 ]
 		grep -Eq "(not|must be) idle" err
 	done
-}
-check 'the load of reading it is above 0 and below 100 %' load_of_reading
+); ok
 
-status_that_of_command()
-{
+it 'the status is that of the command, and what it started ends with it'; ( begin
 	exits 7 "$TOP/tests/helpers/nfs" export sh -c "
 		stat -L -c %i /proc/self/ns/net >ended
 		sleep 60 & exit 7"
 	nothing_in ended
-}
-check 'the status is that of the command, and what it started ends with it' status_that_of_command
+); ok
 # until_up FILE: in the background, with the network's name in the file; NFS is its pid.
 until_up()
 {
@@ -88,28 +82,22 @@ until_up()
 	wait_until or_gone $NFS [ -s $1 ]
 	[ "$(in_network "$1" | wc -l)" -ge 3 ] # this one, the server, the command
 }
-stopped_half_way_nothing()
-{
+it 'stopped half-way: nothing is left running'; ( begin
 	until_up stopped
 	kill -TERM $NFS
 	status=0
 	wait $NFS || status=$?
 	[ $status -eq 143 ]
 	nothing_in stopped
-}
-check 'stopped half-way: nothing is left running' stopped_half_way_nothing
-killed_nothing_left_running()
-{
+); ok
+it 'killed: nothing is left running'; ( begin
 	until_up killed
 	kill -KILL $NFS
 	wait_until nothing_in killed
-}
-check 'killed: nothing is left running' killed_nothing_left_running
-no_files_left()
-{
+); ok
+it 'tests/helpers/nfs leaves no files'; ( begin
 	rm -f check.log copy ended err out pids reads start.err stopped killed
 	[ "$(ls -A . export | tr "\n" " ")" = ".: export  export: file " ]
-}
-check 'tests/helpers/nfs leaves no files' no_files_left
+); ok
 
 finish

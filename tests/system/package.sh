@@ -24,8 +24,7 @@ bare()
 #
 # The tarball.
 #
-tarball_made()
-{
+it 'make dist: a tarball of the sources, in a folder of their name'; ( begin
 	bare make -s -C "$TOP" dist DISTDIR="$PWD" 2>dist.err || { cat dist.err; false; }
 	tar -tzf "$name.tar.gz" >list
 	not grep -v "^$name/" list
@@ -33,20 +32,16 @@ tarball_made()
 		grep -qx "$name/$f" list
 	done
 	[ "$(ls zc-*)" = "$name.tar.gz" ]
-}
-check 'make dist: a tarball of the sources, in a folder of their name' tarball_made
-nothing_but_sources()
-{
+); ok
+it 'the tarball has nothing that was built, and no hidden folder'; ( begin
 	grep -E '/(build|\.git|\.ci|debian)(/|$)|/\.gitignore$|\.[oda]$|\.gz$' list | not grep .
 	grep -Ex "$name/(zcc|zcs|cyclesoak|run_rr|counts_per_sec)" list | not grep .
 	tar -tvzf "$name.tar.gz" | not grep -v '^-rw[x-]r-[x-]r-[x-] 0/0 '
-}
-check 'the tarball has nothing that was built, and no hidden folder' nothing_but_sources
+); ok
 
 # Everything below is about this copy, in which there is no git, nor above it.
 tar -xzf "$name.tar.gz"
-same_bytes()
-{
+it 'make dist is reproducible, and makes the same bytes from its own tarball'; ( begin
 	mkdir again
 	bare make -s -C "$TOP" dist DISTDIR="$PWD/again"
 	cmp "$name.tar.gz" "again/$name.tar.gz"
@@ -57,8 +52,7 @@ same_bytes()
 	touch copy/build/x.o copy/.pc/x copy/zcc copy/counts_per_sec
 	bare make -s -C copy dist DISTDIR="$PWD/copy"
 	cmp "$name.tar.gz" "copy/$name.tar.gz"
-}
-check 'make dist is reproducible, and makes the same bytes from its own tarball' same_bytes
+); ok
 forgotten_file_named()
 {
 	cp -r "$name" clone
@@ -71,16 +65,14 @@ forgotten_file_named()
 	bare make -s dist DISTDIR="$PWD/.." DIST=clone-1 2>&1 | grep -x 'not in git: lib/net/new.c'
 }
 check_with git 'make dist names a file that git does not know' forgotten_file_named
-builds_and_tests()
-{
+it 'the tarball builds and passes tests where there is no git'; ( begin
 	bare make -C "$name" CC="$CC" >make.log 2>&1 || { cat dist.err; tail make.log; false; }
 	not grep -i warning make.log
 	bare make --no-print-directory -C "$name" CC="$CC" check T='unit help completion values wire methods' >check.log.inner 2>&1 ||
 		{ cat check.log.inner; false; }
 	tail -n 1 check.log.inner | grep ' passed, 0 failed, '
 	bare make -C "$name" clean
-}
-check 'the tarball builds and passes tests where there is no git' builds_and_tests
+); ok
 
 #
 # The package.
@@ -126,8 +118,7 @@ debian_files()
 	echo '3.0 (quilt)' >source/format
 	cp ../LICENSE copyright
 }
-package_built()
-{
+it 'debhelper builds a package, with the flags of Debian, that needs glibc alone'; ( begin
 	(debian_files)
 	cp "$name.tar.gz" "zc_$version.orig.tar.gz"
 	(cd "$name" && bare dpkg-buildpackage -us -uc -b -d) >package.log 2>&1 || { tail -n 30 package.log; false; }
@@ -136,8 +127,7 @@ package_built()
 	cp zc_"$version"-1_*.deb zc.deb
 	[ "$(dpkg-deb -f zc.deb Version)" = "$version-1" ]
 	dpkg-deb -f zc.deb Depends | grep -Ex 'libc6 \([^)]*\)'
-}
-check 'debhelper builds a package, with the flags of Debian, that needs glibc alone' package_built
+); ok
 if ! [ -e zc.deb ]; then
 	finish
 fi
@@ -158,8 +148,7 @@ own_dpkg()
 }
 installed_by=dpkg
 [ "$(id -u)" -eq 0 ] || installed_by=dpkg-deb
-package_installed()
-{
+it "$installed_by installs it into a root: programs, pages, completion, no file elsewhere"; ( begin
 	if [ $installed_by = dpkg ]; then
 		own_dpkg -i zc.deb
 	else
@@ -180,25 +169,20 @@ package_installed()
 		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema##*/}"
 	done
 	not ls -d root/usr/local root/etc
-}
-check "$installed_by installs it into a root: programs, pages, completion, no file elsewhere" package_installed
-package_transfers()
-{
+); ok
+it 'the installed programs send and receive'; ( begin
 	BIN=$root/usr/bin
 	start_zcs -1
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 2
 	grep -q 'all bytes sent were received' out
 	ended $ZCS
-}
-check 'the installed programs send and receive' package_transfers
+); ok
 if [ $installed_by = dpkg ]; then
-	package_removed()
-	{
+	it 'dpkg removes it and leaves no file'; ( begin
 		own_dpkg --purge zc
 		files_of_root | diff before -
 		find root/var -name 'zc.*' | not grep .
-	}
-	check 'dpkg removes it and leaves no file' package_removed
+	); ok
 else
 	skip 'dpkg removes it and leaves no file' 'not root'
 fi

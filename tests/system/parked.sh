@@ -63,46 +63,9 @@ persistently()
 	return $status
 }
 
-costs_nothing()
-{
-	wait_until asleep
-	all="$ZCS $(keeper_of "$ZCS") $SOAKER"
-	from=$(cpu_ns $all)
-	sleep "$seconds"
-	used=$(($(cpu_ns $all) - from))
-	echo "$used ns"
-	asleep
-	[ $used -lt $((seconds * 1000000)) ]
-}
 
-short_has_none()
-{
-	before=$(lines_in zcs.out)
-	transfer tiny
-	jq -e '(.end.remote | has("load_percent") or has("cpus") | not) and .end.sum_received.bytes == 1' out
-	wait_until counts -gt "$before" lines_in zcs.out
-	cat zcs.out
-	tail -n "+$((before + 1))" zcs.out | not grep load
-}
 
-first_has_load()
-{
-	if [ $turn -eq 1 ]; then t=0.8; else t=2; fi # zcs tries every half second to have the lock
-	transfer -t $t
-	jq -e '.end.remote.load_percent != null' out
-	# The load of the part is that of all.
-	jq -e '.end | .sum_received.seconds * .remote.load_percent / 100 * .remote.cpus * 1e6 /
-	    (.sum_received.bytes / 1024) / .remote.cost_us_per_kib | . > 0.99 and . < 1.01' out
-	jq -e '.end.sum_received.bytes == .end.sum_sent.bytes' out
-}
 
-next_have_load()
-{
-	transfer -t 0.3 -P 2
-	jq -e '.end.remote.load_percent != null' out
-	jq -e '(.end.remote.unsafe // []) | index("baseline_old") == null' out
-	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
-}
 
 sleeps_again()
 {
@@ -163,23 +126,11 @@ notices_death()
 	grep -q "^zcs: the $2 was killed by signal 9$" zcs.err
 	[ -z "$(stale_group)" ]
 }
-keeper_dies()
-{
-	notices_death keeper_of 'keeper of the soakers'
-}
 soaker_dies()
 {
 	notices_death soaker_of soaker
 }
 
-ends_parked()
-{
-	start_parked
-	wait_until asleep
-	stop_zcs
-	wait_until gone "$SOAKER"
-	[ -z "$(stale_group)" ]
-}
 
 ends_settling()
 {
@@ -189,38 +140,8 @@ ends_settling()
 	wait_until gone "$SOAKER"
 }
 
-once_does_not_linger()
-{
-	start_parked -1
-	"$zcc" -s 0 -p "$PORT" $tcp tiny >out 2>err
-	wait "$ZCS"
-	wait_until gone "$SOAKER"
-}
 
-serves_requests()
-{
-	start_parked --reply --json -I 0.1
-	wait_until asleep
-	exits 0 "$zcc" -s 0 -p "$PORT" --request 100k -t 0.5
-	has_lock "$ZCS" || skip_check 'another program soaks'
-	stop_zcs
-	cat zcs.out
-	tail -n 1 zcs.out | jq -e '(.host | has("load_percent") | not) and .replies > 0'
-	sed '$d' zcs.out | jq -es 'any(.[]; .host | has("load_percent"))'
-	sed '$d' zcs.out | jq -es 'map(select(.host | has("load_percent") and has("cost_us_per_kib"))) |
-	    length > 0 and all(.[]; .host.load_percent / 100 * .host.cpus * .seconds * 1e6 / (.bytes / 1024) /
-	    .host.cost_us_per_kib | . > 0.99 and . < 1.01)'
-}
 
-rights_as_nobody()
-{
-	start_parked --user nobody
-	rights "$ZCS" | diff rights_of_nobody -
-	[ "$(sed -n 's/^Uid:	\([0-9]*\)	.*/\1/p' /proc/"$SOAKER"/status)" = 0 ]
-	stop_zcs
-	wait_until gone "$SOAKER"
-	wait_until prints_nothing stale_group
-}
 soaks_as_nobody()
 {
 	start_parked --user nobody
@@ -231,13 +152,6 @@ soaks_as_nobody()
 	jq -e '.end.remote.load_percent != null' out
 	wait_until grep -q ' load ' zcs.out
 	stop_zcs
-}
-killed_as_nobody()
-{
-	start_parked --user nobody
-	kill -KILL "$ZCS"
-	ended "$SOAKER" || ended "$SOAKER"
-	wait_until prints_nothing stale_group
 }
 
 old_is_unsafe()
@@ -255,19 +169,6 @@ old_is_unsafe()
 	stop_zcs
 }
 
-busy_is_unsafe()
-{
-	made_up_calibration "$(machine_name)" 1500000 | awk '
-		/^cpu / { $3 = 0.1 }
-		{ line[NR] = $0 }
-		/^cpu / { sum += (1 - $3) * $5 * $7 }
-		END { line[1] = sprintf("%.0f", sum); for (i = 1; i <= NR; i++) print line[i] }' >counts_per_sec
-	start_parked
-	transfer -t 0.3
-	jq -e '.end.remote.unsafe | index("baseline_busy") != null' out
-	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe; start again, or run .cyclesoak -C., on the idle system$' zcs.err
-	stop_zcs
-}
 
 # begins_measuring: a thread of zcs measures the baseline, a second after a client's end.  Other soakers may have the
 # lock then, for which zcs asks now and then.
@@ -299,38 +200,115 @@ ends_measuring()
 seconds=$(scale 1 10)
 start_parked
 if [ -r /proc/self/schedstat ]; then
-	check "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock" persistently costs_nothing
+	it "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock" persistently; ( begin
+		wait_until asleep
+		all="$ZCS $(keeper_of "$ZCS") $SOAKER"
+		from=$(cpu_ns $all)
+		sleep "$seconds"
+		used=$(($(cpu_ns $all) - from))
+		echo "$used ns"
+		asleep
+		[ $used -lt $((seconds * 1000000)) ]
+	); ok
 else
 	skip 'zcs -c that is parked uses less than 0.1 % of a CPU' 'the kernel has no schedstat'
 fi
-check 'a client that has left before the soakers have settled has no load' persistently short_has_none
+it 'a client that has left before the soakers have settled has no load' persistently; ( begin
+	before=$(lines_in zcs.out)
+	transfer tiny
+	jq -e '(.end.remote | has("load_percent") or has("cpus") | not) and .end.sum_received.bytes == 1' out
+	wait_until counts -gt "$before" lines_in zcs.out
+	cat zcs.out
+	tail -n "+$((before + 1))" zcs.out | not grep load
+); ok
 check_long 'they sleep again when no client has come for 10 seconds' sleeps_again
 if [ -z "$LONG" ]; then
 	stop_zcs
 	start_parked
 fi
-check 'a client that wakes them has a load, and the cost that follows from it' persistently first_has_load
-check 'clients that come while they are awake have one, too' persistently next_have_load
+it 'a client that wakes them has a load, and the cost that follows from it' persistently; ( begin
+	if [ $turn -eq 1 ]; then t=0.8; else t=2; fi # zcs tries every half second to have the lock
+	transfer -t $t
+	jq -e '.end.remote.load_percent != null' out
+	# The load of the part is that of all.
+	jq -e '.end | .sum_received.seconds * .remote.load_percent / 100 * .remote.cpus * 1e6 /
+	    (.sum_received.bytes / 1024) / .remote.cost_us_per_kib | . > 0.99 and . < 1.01' out
+	jq -e '.end.sum_received.bytes == .end.sum_sent.bytes' out
+); ok
+it 'clients that come while they are awake have one, too' persistently; ( begin
+	transfer -t 0.3 -P 2
+	jq -e '.end.remote.load_percent != null' out
+	jq -e '(.end.remote.unsafe // []) | index("baseline_old") == null' out
+	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
+); ok
 check_long 'zcc -c beside it has no load meanwhile, and the message names the end that measures both' zcc_has_none
 [ -z "$LONG" ] || wait_asleep
 check_long 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
 check_long 'each program that soaks is named once; when it ends, the rest of a transfer is measured' names_once
 stop_zcs
-check 'a keeper that was killed while they sleep is noticed at the next client' keeper_dies
+it 'a keeper that was killed while they sleep is noticed at the next client'; ( begin
+	notices_death keeper_of 'keeper of the soakers'
+); ok
 check_long 'soakers that were killed while they sleep are noticed at the next client' soaker_dies
-check 'SIGTERM while they sleep: exit 0, and nothing is left' ends_parked
+it 'SIGTERM while they sleep: exit 0, and nothing is left'; ( begin
+	start_parked
+	wait_until asleep
+	stop_zcs
+	wait_until gone "$SOAKER"
+	[ -z "$(stale_group)" ]
+); ok
 check_long 'SIGTERM while they settle: exit 0, and nothing is left' ends_settling
-check '-1 exits with its client: they do not stay awake for 10 seconds' persistently once_does_not_linger
-check '--reply: they wake up for requests, and the intervals after that have a load' persistently serves_requests
+it '-1 exits with its client: they do not stay awake for 10 seconds' persistently; ( begin
+	start_parked -1
+	"$zcc" -s 0 -p "$PORT" $tcp tiny >out 2>err
+	wait "$ZCS"
+	wait_until gone "$SOAKER"
+); ok
+it '--reply: they wake up for requests, and the intervals after that have a load' persistently; ( begin
+	start_parked --reply --json -I 0.1
+	wait_until asleep
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 100k -t 0.5
+	has_lock "$ZCS" || skip_check 'another program soaks'
+	stop_zcs
+	cat zcs.out
+	tail -n 1 zcs.out | jq -e '(.host | has("load_percent") | not) and .replies > 0'
+	sed '$d' zcs.out | jq -es 'any(.[]; .host | has("load_percent"))'
+	sed '$d' zcs.out | jq -es 'map(select(.host | has("load_percent") and has("cost_us_per_kib"))) |
+	    length > 0 and all(.[]; .host.load_percent / 100 * .host.cpus * .seconds * 1e6 / (.bytes / 1024) /
+	    .host.cost_us_per_kib | . > 0.99 and . < 1.01)'
+); ok
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	rights_of_nobody >rights_of_nobody
-	check '--user: zcs has no privileges, its soaker has, and nothing is left' rights_as_nobody
+	it '--user: zcs has no privileges, its soaker has, and nothing is left'; ( begin
+		start_parked --user nobody
+		rights "$ZCS" | diff rights_of_nobody -
+		[ "$(sed -n 's/^Uid:	\([0-9]*\)	.*/\1/p' /proc/"$SOAKER"/status)" = 0 ]
+		stop_zcs
+		wait_until gone "$SOAKER"
+		wait_until prints_nothing stale_group
+	); ok
 	check_undisturbed '--user: the soakers wake up for a client' persistently soaks_as_nobody
-	check '--user: SIGKILL: no soaker left, nor its group' killed_as_nobody
+	it '--user: SIGKILL: no soaker left, nor its group'; ( begin
+		start_parked --user nobody
+		kill -KILL "$ZCS"
+		ended "$SOAKER" || ended "$SOAKER"
+		wait_until prints_nothing stale_group
+	); ok
 else
 	skip '--user: zcs -c without privileges' 'needs root and the user nobody'
 fi
 check_long 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' persistently old_is_unsafe
-check 'a calibration of a busy machine: the load is unsafe' persistently busy_is_unsafe
+it 'a calibration of a busy machine: the load is unsafe' persistently; ( begin
+	made_up_calibration "$(machine_name)" 1500000 | awk '
+		/^cpu / { $3 = 0.1 }
+		{ line[NR] = $0 }
+		/^cpu / { sum += (1 - $3) * $5 * $7 }
+		END { line[1] = sprintf("%.0f", sum); for (i = 1; i <= NR; i++) print line[i] }' >counts_per_sec
+	start_parked
+	transfer -t 0.3
+	jq -e '.end.remote.unsafe | index("baseline_busy") != null' out
+	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe; start again, or run .cyclesoak -C., on the idle system$' zcs.err
+	stop_zcs
+); ok
 check_long 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
 finish

@@ -14,61 +14,41 @@ connections()
 {
 	ss -Htn state established "dport = :$PORT" | grep -c .
 }
-bind_address()
-{
+it '--bind: each connection comes from that address'; ( begin; need ss
 	wait_until counts -ge 2 connections
 	ss -Htn state established "dport = :$PORT" >sockets
 	cat sockets
 	not grep -v '127\.0\.0\.3:[0-9]* *127\.0\.0\.1:' sockets
-}
-check_with ss '--bind: each connection comes from that address' bind_address
-dscp_of_socket()
-{
+); ok
+it '--dscp 46: IP_TOS is four times that'; ( begin; need ss
 	ss -Htn --tos state established "dport = :$PORT" >sockets
 	cat sockets
 	[ "$(grep -c 'tos:0xb8' sockets)" -eq 2 ]
-}
-check_with ss '--dscp 46: IP_TOS is four times that' dscp_of_socket
+); ok
 kill -KILL $HELD # else it would wait for the server
 ended $HELD
 kill -USR1 "$PEER"
 
 start_zcs
-dscp_ipv6()
-{
+it '--dscp over IPv6: the traffic class'; ( begin; need strace
 	exits 0 strace -f -e trace=setsockopt -o trace "$zcc" -6 -s ::1 -p "$PORT" --dscp 10 tiny
 	grep -q 'IPV6_TCLASS, \[40\], 4) = 0' trace
-}
-check_traced '--dscp over IPv6: the traffic class' dscp_ipv6
-bind_family()
-{
+); ok
+it '--bind: the server'\''s address is of the same family'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --bind ::1 -n 1
 	grep -q '^  to \[::1\]:' out
 	exits 0 "$zcc" -s 0 -p "$PORT" --bind 127.0.0.4 -n 1
 	grep -q '^  to 127\.0\.0\.1:' out
 	wait_until grep -q '^127\.0\.0\.4:' zcs.out
-}
-check '--bind: the server'\''s address is of the same family' bind_family
-bind_foreign()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" --bind 192.0.2.7
-	one_line err
-	grep -qx 'zcc: --bind 192.0.2.7: Cannot assign requested address' err
-	exits 1 "$zcc" -s 0 -p "$PORT" --bind ::1 -4
-	one_line err
-	grep -q '^zcc: --bind ::1: ' err
-}
-check '--bind: an address that is not of this host, or not of the family' bind_foreign
-dev_unknown()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" --bind-dev noether
-	one_line err
-	grep -q "^zcc: --bind-dev 'noether': " err
-	exits 1 "$BIN/zcs" -p 0 --bind-dev noether
-	one_line err
-	grep -q "^zcs: --bind-dev 'noether': " err
-}
-check '--bind-dev: no such interface' dev_unknown
+); ok
+it '--bind: an address that is not of this host, or not of the family'; ( begin
+	fails '^zcc: --bind 192.0.2.7: Cannot assign requested address$' "$zcc" -s 0 -p "$PORT" --bind 192.0.2.7
+	fails '^zcc: --bind ::1: ' "$zcc" -s 0 -p "$PORT" --bind ::1 -4
+); ok
+it '--bind-dev: no such interface'; ( begin
+	fails "^zcc: --bind-dev 'noether': " "$zcc" -s 0 -p "$PORT" --bind-dev noether
+	fails "^zcs: --bind-dev 'noether': " "$BIN/zcs" -p 0 --bind-dev noether
+); ok
 for tool in zcc zcs; do
 	check_usage "--bind-dev: '' has not 1 to 15" $tool --bind-dev ''
 	check_usage "--bind-dev: 'lo345678901234567' has not" $tool --bind-dev lo345678901234567
@@ -76,12 +56,6 @@ done
 stop_zcs
 
 start_zcs --bind-dev lo
-dev_of_socket()
-{
-	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
-	exits 0 "$zcc" -s 0 -p "$PORT" --bind-dev lo -n 1
-	grep -q ' via lo,' out
-}
 # Both ends are in a network namespace, whose interface has an address of this host.
 cat >own_address <<-'EOF'
 	mkdir -p apart && cd apart || exit # whose processes end with it, and no others
@@ -90,17 +64,19 @@ cat >own_address <<-'EOF'
 	    ip addr add 192.0.2.1/24 dev eth && start_zcs || exit 1
 	"$BIN/zcc" -s 192.0.2.1 -p "$PORT" --bind-dev eth --congestion reno -n 1 --json
 EOF
-dev_to_own_address()
-{
-	exits 0 unshare -rn sh ./own_address
-	grep -q '"both_ends_on_host":true' out
-}
 if unshare -rn ip link add eth type veth peer name peer 2>/dev/null; then
-	check '--bind-dev, to an address of this host: both ends are on this host' dev_to_own_address
+	it '--bind-dev, to an address of this host: both ends are on this host'; ( begin
+		exits 0 unshare -rn sh ./own_address
+		grep -q '"both_ends_on_host":true' out
+	); ok
 else
 	skip '--bind-dev, to an address of this host' 'no network namespace with a veth here'
 fi
-check_with ss '--bind-dev lo: the server listens there, and zcc names it' dev_of_socket
+it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
+	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
+	exits 0 "$zcc" -s 0 -p "$PORT" --bind-dev lo -n 1
+	grep -q ' via lo,' out
+); ok
 stop_zcs
 
 # The kernel may lack Multipath TCP.
@@ -114,8 +90,7 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 		ss -HnM state established "dport = :$PORT" | grep -q ":$PORT" &&
 			ss -Htin "dport = :$PORT" | grep -q "bytes_acked:[0-9]\{6\}"
 	}
-	mptcp_sockets()
-	{
+	it '--mptcp at both ends: a connection of Multipath TCP'; ( begin; need ss
 		wait_until is_mptcp
 		kill -TERM $MPTCP
 		ended $MPTCP
@@ -123,40 +98,31 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 		grep -q ', MPTCP$' mptcp.out
 		grep -q 'all bytes sent were received' mptcp.out
 		[ ! -s mptcp.err ]
-	}
-	check_with ss '--mptcp at both ends: a connection of Multipath TCP' mptcp_sockets
-	mptcp_server_takes_tcp()
-	{
+	); ok
+	it 'zcs --mptcp serves a client of TCP'; ( begin
 		exits 0 "$zcc" -s 0 -p "$PORT" -n 1
 		grep -q 'all bytes sent were received' out
-	}
-	check 'zcs --mptcp serves a client of TCP' mptcp_server_takes_tcp
+	); ok
 	stop_zcs
 	start_zcs
-	mptcp_falls_back()
-	{
+	it '--mptcp to a server of TCP: a line reports it'; ( begin
 		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --json -n 1
 		grep -q "^zcc: --mptcp: 127.0.0.1:$PORT has only TCP" err
 		valid_json out
 		grep -q '"mptcp": *false' out
-	}
-	check '--mptcp to a server of TCP: a line reports it' mptcp_falls_back
+	); ok
 	stop_zcs
 	start_zcs --reply
-	mptcp_requests_fall_back()
-	{
+	it '--request --mptcp to a server of TCP: one line reports it'; ( begin
 		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --request 10,20 -n 30 -P 3
 		[ "$(grep -c "^zcc: --mptcp: 127.0.0.1:$PORT has only TCP" err)" -eq 1 ]
-	}
-	check '--request --mptcp to a server of TCP: one line reports it' mptcp_requests_fall_back
+	); ok
 	stop_zcs
 	start_zcs --reply --mptcp
-	mptcp_requests()
-	{
+	it '--request --mptcp to zcs --reply --mptcp: no line'; ( begin
 		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --request 10 -n 3
 		not grep mptcp err
-	}
-	check '--request --mptcp to zcs --reply --mptcp: no line' mptcp_requests
+	); ok
 	stop_zcs
 	# Both ends are in a network namespace, where a second address of lo has a subflow of its own.
 	cat >two_subflows <<-'EOF'
@@ -192,21 +158,17 @@ content()
 	ended "$PEER"
 	[ "$(wc -c <received)" -eq $((63 * 350 * 1024)) ]
 }
-content_zeros()
-{
+it '--content zeros: every byte is 0'; ( begin
 	content --content zeros
 	head -c $((63 * 350 * 1024)) /dev/zero | cmp - received
-}
-check '--content zeros: every byte is 0' content_zeros
-content_random()
-{
+); ok
+it '--content random, the default: it cannot be compressed'; ( begin
 	for how in '--content random' ''; do
 		content $how
 		# Of three files
 		[ "$(head -c $((3 * 350 * 1024)) received | gzip -1 | wc -c)" -gt $((3 * 350 * 1020)) ]
 	done
-}
-check '--content random, the default: it cannot be compressed' content_random
+); ok
 check_usage "--content: 'x' is none of random, zeros" zcc -s 0 --content x
 check_usage '--content is of the built-in set' zcc -s 0 --content zeros tiny
 check_usage '--dscp.*not between' zcc -s 0 --dscp 64

@@ -13,15 +13,9 @@ mkdir read_here
 calibration_is_refused()
 {
 	cd read_here || return
-	exits 1 timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
-	one_line err
-	grep -q "counts_per_sec.*: run .cyclesoak -C." err
-	exits 1 timeout 20 "$zcs" -p 0 -c -N 1
-	one_line err
-	grep -q "cyclesoak -C" err
-	exits 1 timeout 20 "$zcc" -s 0 -p 1 -c -N 1 ../tiny
-	one_line err
-	grep -q "cyclesoak -C" err
+	fails "counts_per_sec.*: run .cyclesoak -C." timeout 20 "$cyclesoak" -1 -N 1 -p 0.1 -f counts_per_sec
+	fails "cyclesoak -C" timeout 20 "$zcs" -p 0 -c -N 1
+	fails "cyclesoak -C" timeout 20 "$zcc" -s 0 -p 1 -c -N 1 ../tiny
 	not grep secret out err
 	is_text err
 }
@@ -58,14 +52,10 @@ not_taken 'not a number' edited 's/ 1000000 / nan /'
 not_taken 'larger than a double' edited '1s/.*/1e999/'
 not_taken 'listing 2^32 CPUs' edited 's/^cpus .*/cpus 0-4294967295/'
 not_taken 'full of escape sequences' file_of printf '\033[2J\033[31m 1\n'
-calibration_whose_machine_has_control()
-{
+it 'a calibration whose machine has control characters in its name: refused, and not printed'; ( begin
 	fake_calibration "$(printf "\033[31mred \302\233")" >named
-	exits 1 "$cyclesoak" -1 -N 1 -p 0.1 -f named
-	one_line err
-	grep -q "^cyclesoak: named was made on another machine or kernel: " err
+	fails "^cyclesoak: named was made on another machine or kernel: " "$cyclesoak" -1 -N 1 -p 0.1 -f named
 	is_text err
-}
-check 'a calibration whose machine has control characters in its name: refused, and not printed' calibration_whose_machine_has_control
+); ok
 
 finish

@@ -32,8 +32,7 @@ start()
 	not gone $ZCS
 }
 
-transfer()
-{
+it 'zcs listens on port 2222, and zcc connects to it'; ( begin
 	start 2222
 	wait_until grep -Eqx "zcs: listening on (\[::\]|0\.0\.0\.0):2222" zcs.err
 	exits 0 "$BIN/zcc" -s 0 tiny
@@ -42,10 +41,8 @@ transfer()
 	stop_zcs
 	exits 1 "$BIN/zcc" -s 0 tiny
 	grep -qx "zcc: cannot connect to 0 port 2222: Connection refused: is zcs running there?" err
-}
-check 'zcs listens on port 2222, and zcc connects to it' transfer
-requests()
-{
+); ok
+it 'zcs --reply listens on port 7890, and zcc --request connects to it'; ( begin
 	start 7890 --reply
 	wait_until grep -Eqx "zcs: listening on (\[::\]|0\.0\.0\.0):7890" zcs.err
 	exits 0 "$BIN/zcc" -s 0 --request 100 -n 3
@@ -54,11 +51,9 @@ requests()
 	grep -q '"connecting_to":{"host":"0","port":7890}' out
 	stop_zcs
 	grep -q '^total: 4 replies, 400 bytes;' zcs.out
-}
-check 'zcs --reply listens on port 7890, and zcc --request connects to it' requests
+); ok
 
-quiet_json()
-{
+it 'zcs -q --json: the whole object, intervals too, and nothing on stderr'; ( begin
 	start 2222 -q --json -I 0.05
 	exits 0 "$BIN/zcc" -s 0 -t 0.3 --json --congestion reno
 	wait_until [ -s zcs.out ]
@@ -70,17 +65,14 @@ quiet_json()
 	[ "$bytes" -gt 0 ]
 	grep -q "\"sum_received\":{[^}]*\"bytes\":$bytes," zcs.out
 	[ -n "$no_json" ] || valid_json zcs.out
-}
-check 'zcs -q --json: the whole object, intervals too, and nothing on stderr' quiet_json
-quiet()
-{
+); ok
+it 'zcs --quiet: the summary of the client alone'; ( begin
 	start 2222 --quiet -I 0.05
 	exits 0 "$BIN/zcc" -s 0 -t 0.3 --congestion reno
 	stop_zcs
 	not [ -s zcs.err ]
 	[ "$(grep -c '^[^ ]' zcs.out)" -eq 1 ]
 	grep -Eq '^127\.0\.0\.1:[0-9]+: [0-9]+ kbytes/sec ' zcs.out
-}
-check 'zcs --quiet: the summary of the client alone' quiet
+); ok
 
 finish

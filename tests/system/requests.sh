@@ -21,23 +21,18 @@ start_server()
 line='bytes +[0-9.]+s +[0-9.]+KiB +[0-9.]+conn/s +[0-9.]+KiB/s$'
 
 start_zcs --reply
-client_of_gets()
-{
+it 'a client of 1999 gets what it asks for'; ( begin
 	"$HELPERS/net" ask "$PORT" 50 723 >out
 	"$HELPERS/net" ask "$PORT" 3 1000000 >>out
 	"$HELPERS/net" ask "$PORT" 5 0 >>out
 	cat out
 	printf "bytes 36150\nbytes 3000000\nbytes 0\n" | diff - out
-}
-check 'a client of 1999 gets what it asks for' client_of_gets
-request_that_comes_byte()
-{
+); ok
+it 'a request that comes a byte at a time'; ( begin
 	u32 100 | "$HELPERS/net" send -d 5 -k "$PORT" >got
 	[ "$(wc -c <got)" -eq 100 ]
-}
-check 'a request that comes a byte at a time' request_that_comes_byte
-zcc_line_for_each()
-{
+); ok
+it 'zcc: a line for each size as in 1999, and the latencies'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10,1k,100k -n 50
 	grep -Ec "^(10|1024|102400) $line" out | grep -qx 3
 	grep -Eq "^1024 bytes .* 50\.00KiB " out
@@ -46,69 +41,55 @@ zcc_line_for_each()
 	done
 	[ "$(grep -c "^requests of  *seconds  *received  *connections  *throughput$" out)" -eq 1 ]
 	no_wider 80 out
-}
-check 'zcc: a line for each size as in 1999, and the latencies' zcc_line_for_each
+); ok
 # The classes of the histogram are 1/32 wide, and a column has three decimals.
-one_latency()
-{
+it 'zcc: one request has one latency, which is each percentile and the maximum'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -n 1
 	awk '/^    (connect|first byte|total), ms / {
 			off = $NF - $(NF - 1)
 			bad += $(NF - 4) != $(NF - 1) || $(NF - 3) != $(NF - 1) || $(NF - 2) != $(NF - 1) || off < -0.001 || off > $NF / 50 + 0.001
 			n++
 		} END { exit n != 3 || bad }' out
-}
-check 'zcc: one request has one latency, which is each percentile and the maximum' one_latency
-zcc_many_at_time()
-{
+); ok
+it 'zcc -P: many at a time are as many in all'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 1000 -n 200 -P 8
 	grep -q " 195\.31KiB " out
-}
-check 'zcc -P: many at a time are as many in all' zcc_many_at_time
-zcc_for_that_long()
-{
+); ok
+it 'zcc -t: for that long'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -t 0.3 -q
 	# A busy machine may stall by itself.
 	grep -v "^  STALLED: " out >line
 	one_line line
-}
-check 'zcc -t: for that long' zcc_for_that_long
-request_for_nothing()
-{
+); ok
+it 'a request for nothing'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 0 -n 5
 	grep -Eq "^0 $line" out
-}
-check 'a request for nothing' request_for_nothing
+); ok
 served=$((58 + 1 + 150 + 200 + 5))
 # One that the end of -t cuts off is a broken one.
-zcs_ends()
-{
+it 'zcs reports what it served when it ends, exit 0'; ( begin
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	cat zcs.out
 	n=$(sed -n "s/^total: \([0-9]*\) replies, .*; 0 refused, 0 silent, 0 too large, [0-9]* broken$/\1/p" zcs.out)
 	[ "$n" -gt $served ]
-}
-check 'zcs reports what it served when it ends, exit 0' zcs_ends
+); ok
 wait "$ZCS"
 check 'zcs --reply: exit status 0 at the end' [ $? -eq 0 ]
 
 start_server
-zcc_with_server()
-{
+it 'zcc with a server of 1999'; ( begin
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,723,724,1024 -n 100
 	[ "$(grep -Ec "$line" out)" -eq 4 ]
 	grep -Eq "^1024 bytes .* 100\.00KiB " out
 	not grep failed out
-}
-check 'zcc with a server of 1999' zcc_with_server
+); ok
 
 # The greeting has to come before the request goes out: then the client delays acknowledgements.
 start_server -2
 if strace -o /dev/null true 2>/dev/null; then
 	late="strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000"
-	stall_of_delayed()
-	{
+	it 'a stall of delayed acknowledgements shows at a glance'; ( begin
 		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10
 		no_wider 80 out
 		grep -Eqx "  STALLED: [1-9][0-9]* of 10 connections, [0-9.]+%" out
@@ -121,8 +102,7 @@ if strace -o /dev/null true 2>/dev/null; then
 		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10 --json
 		grep -Eq '"stalls":\{"connections":[1-9]' out
 		grep -Eq '"data":\{"connections":[1-9]' out
-	}
-	check 'a stall of delayed acknowledgements shows at a glance' stall_of_delayed
+	); ok
 else
 	skip 'a stall of delayed acknowledgements' 'no strace, or it may not trace'
 fi
@@ -132,8 +112,7 @@ start_server -f
 busy=$PORT
 start_zcs --reply
 PORT=$busy
-stall_of_connecting()
-{
+it 'a connection whose SYN is dropped has stalled while connecting'; ( begin
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 6 -P 6
 	no_wider 80 out
 	grep -Eqx "  STALLED: [1-6] of 6 connections, [0-9.]+%" out
@@ -144,16 +123,13 @@ stall_of_connecting()
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 6 -P 6 --json
 	grep -Eq '"connecting":\{"connections":[1-6],"seconds":\{"p50":' out
 	grep -Eq '"host_tcp":\{"retransmits":[1-9][0-9]*,"syn_retransmits":[1-9]' out
-}
-check 'a connection whose SYN is dropped has stalled while connecting' stall_of_connecting
-zcs_retransmits()
-{
+); ok
+it 'zcs --reply reports at the end that the host sent SYNs again, and why'; ( begin
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	cat zcs.out
 	grep -Eqx "this host retransmitted [1-9][0-9]* segments, of which SYNs: [1-9][0-9]*; accept queue full: [1-9][0-9]*" zcs.out
-}
-check 'zcs --reply reports at the end that the host sent SYNs again, and why' zcs_retransmits
+); ok
 # The server is busy with aborted connections for a while: each run has its own.
 start_server -f
 open_at_end()
@@ -163,13 +139,11 @@ open_at_end()
 }
 check 'zcc -t: connections that are open at the end have a line' open_at_end
 start_server -q
-open_and_stalled()
-{
+it 'zcc -q: connections that have stalled until the end have a line'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.3 -q
 	grep -Eqx "  open at the end, not counted: 1, the oldest for [0-9.]+ ms, stalled: 1" out
 	grep -q "none of the connections succeeded: is there a zcs --reply?$" err
-}
-check 'zcc -q: connections that have stalled until the end have a line' open_and_stalled
+); ok
 start_server
 # The main thread, which sees pauses, wakes twice.
 main_wakes()
@@ -181,8 +155,7 @@ times_slept()
 {
 	sed -n 's/^voluntary_ctxt_switches:.//p' "/proc/$p/task/$p/status"
 }
-own_pauses()
-{
+it 'zcc --json: a pause of zcc itself is counted'; ( begin
 	"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 60 --json >out &
 	p=$!
 	remember $p
@@ -197,106 +170,82 @@ own_pauses()
 	wait $p || true
 	cat out
 	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":0\.[0-9]+\}' out
-}
-check 'zcc --json: a pause of zcc itself is counted' own_pauses
+); ok
 start_server -f
-open_at_end_json()
-{
+it 'zcc -t --json: connections that are open at the end have keys'; ( begin
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.7 -P 6 --json
 	grep -Eq '"open_at_end":[1-6],"open_at_end_stalled":[0-6],"open_at_end_seconds":' out
-}
-check 'zcc -t --json: connections that are open at the end have keys' open_at_end_json
+); ok
 
 # What fails is counted.
 start_server -R
-reset_by_server()
-{
+it 'zcc --request: connections that the server resets are counted as that'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2
 	grep -qx "  failed: 2 reset by the server" out
 	one_line err
 	grep -qx "zcc: 127.0.0.1 port $PORT: the first connections failed, reset by the server: is there a zcs --reply?" err
-}
-check 'zcc --request: connections that the server resets are counted as that' reset_by_server
-three_failures_in_a_row()
-{
+); ok
+it 'zcc --request ends after three failures before any success'; ( begin
 	for how in "--request 10 -n 50" "--request 10,20,30 -n 1" "--request 10,20 -t 60"; do
 		exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" $how
 		sed -n "s/^  failed: \([0-9]*\) reset by the server$/\1/p" out | awk '{ n += $1 } END { exit n != 3 }'
 		one_line err
 		grep -qx "zcc: 127.0.0.1 port $PORT: the first connections failed, reset by the server: is there a zcs --reply?" err
 	done
-}
-check 'zcc --request ends after three failures before any success' three_failures_in_a_row
+); ok
 start_server -q
-three_of_eight_failed()
-{
+it 'zcc --request -P 8 ends after three failures and does not wait for the others'; ( begin
 	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 500 -P 8 --timeout 0.3
 	n=$(sed -n "s/^  failed: \([0-9]*\) timed out$/\1/p" out)
 	[ "$n" -ge 3 ] && [ "$n" -le 10 ]
 	one_line err
-}
-check 'zcc --request -P 8 ends after three failures and does not wait for the others' three_of_eight_failed
+); ok
 start_zcs
-zcs_without_reply()
-{
+it 'zcs without --reply is not asked a hundred times'; ( begin
 	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 --timeout 0.3
 	grep -Eq "^  failed: (1 timed out|3 )" out
 	grep -q "is there a zcs --reply?$" err
-}
-check 'zcs without --reply is not asked a hundred times' zcs_without_reply
+); ok
 stop_zcs
 start_zcs --reply
-zcc_without_request()
-{
+it 'zcc without --request: both ends name --reply and --request'; ( begin
 	exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" -t 5 --congestion reno
 	grep -Eqx "zcc: 127.0.0.1:$PORT: the server (closed|reset) the connection after [0-9]+ bytes?: is it a zcs --reply\?" err
 	wait_until grep -q "more than --max-reply: is it a zcc without --request?$" zcs.err
-}
-check 'zcc without --request: both ends name --reply and --request' zcc_without_request
+); ok
 stop_zcs
 start_zcs --reply --max-reply 1000
-what_fails_after_success()
-{
+it 'failures after a success are counted until the end'; ( begin
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,2000,10 -n 20
 	[ "$(grep -c "^  failed: 20 " out)" -eq 1 ]
 	[ "$(grep -Ec "$line" out)" -eq 3 ]
-}
-check 'failures after a success are counted until the end' what_fails_after_success
+); ok
 stop_zcs
 start_server -h
-half_of_what_asked()
-{
+it 'zcc --request: a reply of half the length is counted as a failure'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 5
 	grep -qx "  failed: 3 with a length other than requested" out
-}
-check 'zcc --request: a reply of half the length is counted as a failure' half_of_what_asked
+); ok
 start_server -q
-timeout_server_that_sends_nothing()
-{
+it '--timeout: a server that sends nothing'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2 --timeout 0.1
 	grep -qx "  failed: 1 timed out" out
-}
-check '--timeout: a server that sends nothing' timeout_server_that_sends_nothing
+); ok
 start_zcs
 stop_zcs
-refused_holds()
-{
+it 'zcc --request: connections that are refused are counted as that'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 5
 	[ "$(grep -cx "  failed: 3 refused" out)" -eq 1 ]
-}
-check 'zcc --request: connections that are refused are counted as that' refused_holds
+); ok
 start_server
-buffer_smaller_than_asked()
-{
+it 'a buffer smaller than asked for: one line, however many connections'; ( begin
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 50 -P 4 -i 1g -o 1g
 	[ "$(grep -c "^zcc: receive buffer: asked for" err)" -eq 1 ]
 	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
 	[ "$(wc -l <err)" -eq 2 ]
-}
-check 'a buffer smaller than asked for: one line, however many connections' buffer_smaller_than_asked
+); ok
 if [ -n "$OWN_NETWORK" ]; then
-	local_ports_running_out()
-	{
+	it 'local ports running out'; ( begin
 		start_server -q
 		range=/proc/sys/net/ipv4/ip_local_port_range
 		were=$(cat $range)
@@ -305,62 +254,50 @@ if [ -n "$OWN_NETWORK" ]; then
 		echo "$were" >$range
 		cat out
 		grep -Eq "^  failed: [1-8] for lack of local ports$" out
-	}
-	check 'local ports running out' local_ports_running_out
+	); ok
 else
 	skip 'local ports running out' 'needs root, ip(8) and network namespaces'
 fi
 
 # Bounds.
 start_zcs --reply
-default_max_reply()
-{
+it 'zcs --reply: a request for 16 MiB is served, and one for a byte more is not'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16m -n 1
 	exits 1 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16777217 -n 1
 	wait_until grep -q "requested 16777217 bytes, more than --max-reply" zcs.err
-}
-check 'zcs --reply: a request for 16 MiB is served, and one for a byte more is not' default_max_reply
+); ok
 stop_zcs
 start_zcs --reply --max-reply 4g
-largest_max_reply()
-{
+it 'zcs --max-reply 4g: more than the default is served'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16777217 -n 1
 	not grep -q max-reply zcs.err
-}
-check 'zcs --max-reply 4g: more than the default is served' largest_max_reply
+); ok
 stop_zcs
 began=$(date +%s)
 start_zcs --reply --max-reply 1000 --max-clients 3 --idle-timeout "${SLOW:-1}"
-max_reply_more()
-{
+it 'zcs --max-reply: a request for more has no reply, and a line on stderr'; ( begin
 	"$HELPERS/net" ask "$PORT" 1 1000 | grep -qx "bytes 1000"
 	"$HELPERS/net" ask "$PORT" 1 1001 | grep -qx "bytes 0"
 	wait_until grep -q "requested 1001 bytes, more than --max-reply" zcs.err
-}
-check 'zcs --max-reply: a request for more has no reply, and a line on stderr' max_reply_more
+); ok
 "$HELPERS/net" hold -n 2 "$PORT" >held.out &
 remember $!
-max_clients()
-{
+it 'zcs --reply --max-clients: more clients are rejected'; ( begin
 	wait_until grep -q held held.out
 	"$HELPERS/net" ask "$PORT" 1 10 >asked || true
 	not grep -x "bytes 10" asked
 	wait_until grep -q "rejected: its network has three quarters of all places (--max-clients)" zcs.err
 	not gone "$ZCS"
-}
-check 'zcs --reply --max-clients: more clients are rejected' max_clients
-idle_timeout_silent_let()
-{
+); ok
+it 'zcs --reply --idle-timeout: silent clients are dropped, and others served again'; ( begin
 	wait_until grep -q closed held.out
 	met()
 	{
 		"$HELPERS/net" ask "$PORT" 1 10 2>/dev/null | grep -qx "bytes 10"
 	}
 	wait_until met
-}
-check 'zcs --reply --idle-timeout: silent clients are dropped, and others served again' idle_timeout_silent_let
-bad_clients_at_most()
-{
+); ok
+it 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of them are counted'; ( begin
 	"$HELPERS/net" ask "$PORT" 50 1001
 	stop_zcs || true
 	cat zcs.err zcs.out
@@ -369,18 +306,15 @@ bad_clients_at_most()
 	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, [1-9][0-9]* too large, [0-9]+ broken$" zcs.out
 	# On a busy machine the next client may come before both places are free again: it is refused.
 	[ "$(sed -n 's/^total: .*; \([0-9]*\) refused, .* \([0-9]*\) too large, .*/\1 + \2/p' zcs.out | xargs expr)" -ge 52 ]
-}
-check 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of them are counted' bad_clients_at_most
+); ok
 start_zcs --reply -I 0.02
-stall_is_zeros()
-{
+it 'zcs --reply -I: nothing before the first client, and zeros while one waits'; ( begin
 	sleep 0.1
 	not [ -s zcs.out ]
 	hold_clients held -n 1
 	wait_until grep -Eqx '0 kbytes/sec \(0\.000 Gbit/s\), [0-9.]+-[0-9.]+ s, 0 replies/s' zcs.out
 	kill "$HOLD"
-}
-check 'zcs --reply -I: nothing before the first client, and zeros while one waits' stall_is_zeros
+); ok
 zeros_end()
 {
 	prints_no_more()
@@ -394,51 +328,41 @@ zeros_end()
 check_long 'zcs --reply -I: the zeros end some seconds after the last client' zeros_end
 stop_zcs
 start_zcs --reply --json
-zcs_json_counts()
-{
+it 'zcs --json: counts'; ( begin
 	"$HELPERS/net" ask "$PORT" 7 10
 	kill -TERM "$ZCS"
 	ended "$ZCS"
 	grep -q '"bytes":70,.*"replies":7,.*"silent":0' zcs.out
-}
-check 'zcs --json: counts' zcs_json_counts
+); ok
 
 # Lists of sizes.
 head -c 1000 /dev/zero >thousand
 start_zcs
-with_list_run()
-{
+it '-b with a list: a run of each size, in a table'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k -r 1 thousand
 	[ "$(grep -Ec "^send +(1|10|1k) +[0-9,]+$" out)" -eq 3 ]
 	# Where the machine is slow, intervals have lines besides.
 	wait_until counts -eq 3 grep -c ^127 zcs.out
-}
-check '-b with a list: a run of each size, in a table' with_list_run
-sizes_of_calls()
-{
+); ok
+it '-b with a list: each run sends buffers of its size'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k -r 1 thousand --json
 	sed '/"comparison"/d; s/.*"sum_sent"[^}]*"calls":\([0-9]*\),.*/\1/' out >calls
 	printf "1000\n100\n1\n" | diff - calls
-}
-check '-b with a list: each run sends buffers of its size' sizes_of_calls
+); ok
 stop_zcs
 
-error_names_zone()
-{
+it 'zcc --request: an error has the % of an address with a zone'; ( begin
 	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
 	grep -q '^zcc: fe80::1%lo port 9: ' err
-}
-check 'zcc --request: an error has the % of an address with a zone' error_names_zone
+); ok
 if command -v script >/dev/null 2>&1; then
-	progress_counts()
-	{
+	it 'zcc --request on a terminal: a line of progress counts the connections'; ( begin
 		start_zcs --reply
 		SHELL=/bin/sh script -qec "\"$zcc\" -s 0 -p $PORT --request 10 -t 1 >report" typescript </dev/null >/dev/null
 		stop_zcs
 		cat -v typescript
 		tr '\r' '\n' <typescript | grep -q '^10 bytes: [1-9][0-9]* connections'
-	}
-	check 'zcc --request on a terminal: a line of progress counts the connections' progress_counts
+	); ok
 else
 	skip 'zcc --request on a terminal' 'no script (util-linux)'
 fi

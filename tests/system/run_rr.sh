@@ -9,58 +9,32 @@ run_rr=$BIN/run_rr
 policy='sed "s/^.*) //" /proc/self/stat | cut -d" " -f38,39' # rt_priority, policy (2: SCHED_RR)
 
 if "$run_rr" true 2>/dev/null; then
-	sched_rr_at_priority()
-	{
-		[ "$("$run_rr" sh -c "$policy")" = "1 2" ]
-	}
-	check 'SCHED_RR at priority 1' sched_rr_at_priority
-	p_7()
-	{
-		[ "$("$run_rr" -p 7 sh -c "$policy")" = "7 2" ]
-	}
-	check '-p 7' p_7
-	priority_99()
-	{
-		[ "$("$run_rr" --priority=99 sh -c "$policy")" = "99 2" ]
-	}
-	check '--priority=99' priority_99
-	children_inherit()
-	{
+	check 'SCHED_RR at priority 1' [ "$("$run_rr" sh -c "$policy")" = "1 2" ]
+	check '-p 7' [ "$("$run_rr" -p 7 sh -c "$policy")" = "7 2" ]
+	check '--priority=99' [ "$("$run_rr" --priority=99 sh -c "$policy")" = "99 2" ]
+	it 'children inherit it'; ( begin
 		echo "$policy" >policy
 		[ "$("$run_rr" sh -c "sh ./policy; :")" = "1 2" ]
-	}
-	check 'children inherit it' children_inherit
-	options_of_command()
-	{
-		[ "$("$run_rr" echo -p -h)" = "-p -h" ]
-	}
-	check 'options of the command are its own' options_of_command
+	); ok
+	check 'options of the command are its own' [ "$("$run_rr" echo -p -h)" = "-p -h" ]
 	check 'the exit status is the command'"'"'s' exits 5 "$run_rr" sh -c "exit 5"
-	not_found()
-	{
+	it '127: not found'; ( begin
 		exits 127 "$run_rr" ./no/such/command
 		one_line err
 		grep -q no/such err
-	}
-	check '127: not found' not_found
-	found_but_cannot_run()
-	{
+	); ok
+	it '126: found, but cannot be run'; ( begin
 		exits 126 "$run_rr" /
 		one_line err
-	}
-	check '126: found, but cannot be run' found_but_cannot_run
-	no_command_shell()
-	{
+	); ok
+	it 'no command: $SHELL'; ( begin
 		printf "#!/bin/sh\necho this shell\n" >shell
 		chmod +x shell
 		[ "$(SHELL=./shell "$run_rr")" = "this shell" ]
-	}
-	check 'no command: $SHELL' no_command_shell
-	no_shell_shell()
-	{
+	); ok
+	it 'without a command and $SHELL run_rr starts /bin/sh'; ( begin
 		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]
-	}
-	check 'without a command and $SHELL run_rr starts /bin/sh' no_shell_shell
+	); ok
 	soakers_sched_idle()
 	{
 		cat >policies <<-"END"
@@ -82,32 +56,26 @@ else
 	skip 'the policy' 'SCHED_RR is not allowed here'
 fi
 if can_be_user && ! as_user "$run_rr" true 2>/dev/null; then
-	without_privilege_three_ways()
-	{
+	it 'without the privilege: the three ways to get it, exit 125'; ( begin
 		exits 125 as_user "$run_rr" true
 		one_line err
 		grep -q "root.*CAP_SYS_NICE.*RLIMIT_RTPRIO of at least 1" err
-	}
-	check 'without the privilege: the three ways to get it, exit 125' without_privilege_three_ways
+	); ok
 else
 	skip 'without the privilege' "${not_user:-ordinary users have it here}"
 fi
-usage_run_rr_exit()
-{
-	exits 2 "$run_rr" $args
-	one_line err
-	exits 125 "$run_rr" $args true
-	one_line err
-}
 for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
-	check "usage: run_rr $args: exit 2, with a command 125" usage_run_rr_exit
+	it "usage: run_rr $args: exit 2, with a command 125"; ( begin
+		exits 2 "$run_rr" $args
+		one_line err
+		exits 125 "$run_rr" $args true
+		one_line err
+	); ok
 done
-help_on_stdout_exit()
-{
+it '-h: help on stdout, exit 0'; ( begin
 	exits 0 "$run_rr" -h
 	not [ -s err ]
 	for o in -p -h -V; do grep -q -e " $o," out; done
-}
-check '-h: help on stdout, exit 0' help_on_stdout_exit
+); ok
 
 finish

@@ -117,40 +117,24 @@ bad_server - 1 'takes 100 kB and stays' linger -n 100000
 bad_server - 1 'talks from the start and does not listen' talk -f long
 bad_server 0 1 'talks from the start and listens' chat -f long
 bad_server 0 1 'refuses from the start, again and again' chat -f refused
-zcc_and_server_that_closes()
-{
-	zcc_ends $o
-	[ $status -eq 1 ]
-}
 for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
 	start_bad leave
-	check "zcc $o and a server that closes before it has accepted: exit status 1" zcc_and_server_that_closes
+	it "zcc $o and a server that closes before it has accepted: exit status 1"; ( begin
+		zcc_ends $o
+		[ $status -eq 1 ]
+	); ok
 done
 start_bad bytes -f receipt
-receipt_in_single_bytes()
-{
+it 'a receipt in single bytes is one'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" file
 	no_warning err
 	grep -q "all bytes sent were received" out
-}
-check 'a receipt in single bytes is one' receipt_in_single_bytes
+); ok
 kill $BAD
 
 # Answers that are text, but no receipts.  A word of a refusal is repeated, another is not.
 patience=20
 digits=$(head -c 400 /dev/zero | tr '\0' 9)
-answer_that_not_receipt()
-{
-	for how in tiny "-P 2 tiny" "--json tiny"; do
-		is_next || continue
-		zcc_ends $how
-		[ $status -eq 1 ]
-		one_line err
-		grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
-		[ "$how" != "--json tiny" ] ||
-			grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out
-	done
-}
 for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
     'bytes=1 seconds=nan' 'bytes=1 seconds=inf' 'bytes=1 seconds=1e3' 'bytes=0x1 seconds=1' 'bytes=1.5 seconds=1' \
     'bytes=1 bytes=1 seconds=1' 'bytes=1 seconds=1 load=nan cpus=2' "bytes=$digits seconds=1" \
@@ -162,55 +146,59 @@ for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 se
 	printf '%s\n' "$line" >line
 	start_bad say -f line
 	turn=$(((turn + 1) % 3))
-	check "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'" answer_that_not_receipt
+	it "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'"; ( begin
+		for how in tiny "-P 2 tiny" "--json tiny"; do
+			is_next || continue
+			zcc_ends $how
+			[ $status -eq 1 ]
+			one_line err
+			grep -Eqx "zcc: 127.0.0.1:$PORT: the server.s answer is not a receipt, it .*: use --raw .*" err
+			[ "$how" != "--json tiny" ] ||
+				grep -q "\"error\":\"127.0.0.1:$PORT: the server.s answer is not a receipt" out
+		done
+	); ok
 	kill $BAD
 done
-receipt_of_valid_exit()
-{
-	for o in tiny "-P 2 tiny" "--json tiny"; do
-		zcc_ends $o
-		not grep "is not a receipt" err
-		[ $status -eq "$wanted" ]
-	done
-}
 for line in 'bytes=1000000000000000000 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
     'bytes=1 seconds=1000000000 load=100 cpus=8192 uncertainty=100 slowed=-100' \
     'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
 	case $line in 'bytes=1 '*) wanted=0 ;; *) wanted=1 ;; esac
-	check "a receipt of '$line' is valid: exit status $wanted" receipt_of_valid_exit
+	it "a receipt of '$line' is valid: exit status $wanted"; ( begin
+		for o in tiny "-P 2 tiny" "--json tiny"; do
+			zcc_ends $o
+			not grep "is not a receipt" err
+			[ $status -eq "$wanted" ]
+		done
+	); ok
 	kill $BAD
 done
 printf 'refused=abcdefghijklmno\n' >line
 start_bad say -f line
-refusal_for_another_reason()
-{
+it 'a rejection for an unknown reason is reported with its own word'; ( begin
 	zcc_ends tiny
 	[ $status -eq 1 ]
 	grep -qx "zcc: 127.0.0.1:$PORT: rejected: abcdefghijklmno" err
-}
-check 'a rejection for an unknown reason is reported with its own word' refusal_for_another_reason
+); ok
 kill $BAD
 
 # Requests.
 patience=0.3
 printf 12345678901 >eleven
-zcc_request_and_server()
-{
-	for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
-		is_next || continue
-		zcc_ends --request 10 $o
-		[ $status -eq 1 ]
-	done
-}
 for what in 'answers at random|noise -n 4' 'never ends its answer|endless -n 4 -f long' 'sends a byte more|say -n 4 -f eleven' \
     'talks and does not listen|talk -f long' 'talks and listens|chat -f long' 'says nothing and stays|linger -n 4' \
     'resets at once|slam' 'takes a byte and closes|say -n 1' 'sends nothing|say -n 4' \
     'stays when it has answered|linger -n 4 -f eleven'; do
 	turn=$(((turn + 1) % 3))
 	start_bad ${what#*|}
-	check "zcc --request and a server that ${what%|*}: none succeeds" zcc_request_and_server
+	it "zcc --request and a server that ${what%|*}: none succeeds"; ( begin
+		for o in "-n 2" "-n 4 -P 4" "--json -n 2 -P 2" "-t 0.2"; do
+			is_next || continue
+			zcc_ends --request 10 $o
+			[ $status -eq 1 ]
+		done
+	); ok
 	kill $BAD
 done
 

@@ -9,32 +9,26 @@ sed -n '/^\[Unit\]$/,/^\.Ed$/{/^\.Ed$/d;p;}' "$TOP/man/zc.7" | sed 's/\\-/-/g' >
 # The programs need not be installed where they are tested.
 sed "s,^ExecStart=/usr/local/bin/,ExecStart=$BIN/," unit >zcs.service
 
-unit_complete()
-{
+it 'zc(7): the unit has all sections, a dynamic user, and starts zcs'; ( begin
 	for part in Unit Service Install; do
 		[ "$(grep -cx "\[$part\]" unit)" -eq 1 ]
 	done
 	[ "$(grep -c '^ExecStart=/usr/local/bin/zcs ' unit)" -eq 1 ]
 	grep -qx 'DynamicUser=yes' unit
-}
-check 'zc(7): the unit has all sections, a dynamic user, and starts zcs' unit_complete
+); ok
 
 # Of the other units of the machine it prints what it pleases, below their paths.
-unit_verified()
-{
+it 'zc(7): systemd-analyze accepts the unit'; ( begin; need systemd-analyze
 	systemd-analyze verify "$PWD/zcs.service" >out 2>&1
 	cat out
 	not grep 'zcs\.service' out
-}
-unit_with_mistake()
-{
+); ok
+it 'zc(7): systemd-analyze reports an unknown key in the unit'; ( begin; need systemd-analyze
 	mkdir mistaken
 	sed 's/^DynamicUser=/DynamicUsr=/' zcs.service >mistaken/zcs.service
 	systemd-analyze verify "$PWD/mistaken/zcs.service" >out 2>&1 || true
 	grep 'zcs\.service.*DynamicUsr' out
-}
-check_with systemd-analyze 'zc(7): systemd-analyze accepts the unit' unit_verified
-check_with systemd-analyze 'zc(7): systemd-analyze reports an unknown key in the unit' unit_with_mistake
+); ok
 
 # shellcheck disable=SC2046 # the options are words
 start_zcs $(sed -n 's/^ExecStart=[^ ]*zcs //p' zcs.service)

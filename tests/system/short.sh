@@ -98,23 +98,20 @@ calls_of()
 	esac
 }
 # shellcheck disable=SC2046 # several words: $(calls_of)
-zcc_sends_exactly_bytes()
-{
-	for i in 1 $(scale '' '2 3 4'); do
-		start_peer -w got
-		exits 0 short "$m".log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
-		ended "$PEER"
-		cmp want got
-	done
-	were_disturbed "$m".log send $(calls_of "$m")
-}
 for m in $senders; do
-	check "zcc -m $m sends exactly the bytes (seed $seed)" zcc_sends_exactly_bytes
+	it "zcc -m $m sends exactly the bytes (seed $seed)"; ( begin
+		for i in 1 $(scale '' '2 3 4'); do
+			start_peer -w got
+			exits 0 short "$m".log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
+			ended "$PEER"
+			cmp want got
+		done
+		were_disturbed "$m".log send $(calls_of "$m")
+	); ok
 	seed=$((seed + 4))
 	cat "$m".log >>zcc.log
 done
-zcc_raw_odd_sizes()
-{
+it "zcc -k --raw -b, odd sizes of buffers (seed $seed)"; ( begin
 	for f in $files; do cat "$f"; done >raw
 	for m in $senders; do
 		start_peer -w got
@@ -122,17 +119,14 @@ zcc_raw_odd_sizes()
 		ended "$PEER"
 		head -c 65541 raw | cmp - got
 	done
-}
-check "zcc -k --raw -b, odd sizes of buffers (seed $seed)" zcc_raw_odd_sizes
-built_in_set_seed()
-{
+); ok
+it "the built-in set (seed $seed)"; ( begin
 	start_peer
 	exits 0 short builtin.log "$zcc" -s 0 -p "$PORT" --congestion reno -n 1
 	ended "$PEER"
 	grep -q "^bytes $((63 * 350 * 1024 + 8 + 63 * 4))\$" peer.out
 	were_disturbed builtin.log write sendfile64
-}
-check "the built-in set (seed $seed)" built_in_set_seed
+); ok
 cat raw.log builtin.log >>zcc.log
 check 'zcc: the calls that wait for the server are interrupted too' were_disturbed zcc.log recv poll
 
@@ -148,54 +142,45 @@ last_client_has()
 	last=$(tail -n 1 zcs.out | sed 's/^ *\([^ ]*\): .*/\1/')
 	grep "^ *$last: " zcs.out | grep -q "$1"
 }
-zcs_takes_in_exactly()
-{
-	for m in $senders; do
-		exits 0 "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
-		agree $bytes
-	done
-	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 4 -n 1
-	grep -q "all bytes sent were received" out
-}
-zcs_and_zcc_both()
-{
-	for m in $senders; do
-		exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
-		agree $bytes
-	done
-}
-zcs_and_zcc_both_seed()
-{
-	for m in $senders; do
-		exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 -P 4 $files
-		[ "$(bytes_of out)" = "$((4 * bytes)) $((4 * bytes))" ]
-		grep -q "all bytes sent were received" out
-	done
-}
-zcs_it_says_nothing()
-{
-	cat zcs.err
-	[ $status -eq 0 ]
-	one_line zcs.err
-	case $to in trunc) call=recv ;; splice) call="recv splice" ;; *) call=$to ;; esac
-	were_disturbed zcs.log $call send poll accept4
-}
 for to in $receivers; do
 	start_short_zcs -m "$to"
-	check "zcs -m $to takes in exactly the bytes (seed $seed)" zcs_takes_in_exactly
-	check "zcs -m $to and zcc, both (seed $seed)" zcs_and_zcc_both
+	it "zcs -m $to takes in exactly the bytes (seed $seed)"; ( begin
+		for m in $senders; do
+			exits 0 "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
+			agree $bytes
+		done
+		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -P 4 -n 1
+		grep -q "all bytes sent were received" out
+	); ok
+	it "zcs -m $to and zcc, both (seed $seed)"; ( begin
+		for m in $senders; do
+			exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 $files
+			agree $bytes
+		done
+	); ok
 	seed=$((seed + 6))
-	check "zcs -m $to and zcc -P 4, both (seed $seed)" zcs_and_zcc_both_seed
+	it "zcs -m $to and zcc -P 4, both (seed $seed)"; ( begin
+		for m in $senders; do
+			exits 0 short both.log "$zcc" -s 0 -p "$PORT" -m "$m" -n 3 -P 4 $files
+			[ "$(bytes_of out)" = "$((4 * bytes)) $((4 * bytes))" ]
+			grep -q "all bytes sent were received" out
+		done
+	); ok
 	seed=$((seed + 6))
 	stop_zcs
 	status=$?
-	check "zcs -m $to: it prints nothing, and ends as it should" zcs_it_says_nothing
+	it "zcs -m $to: it prints nothing, and ends as it should"; ( begin
+		cat zcs.err
+		[ $status -eq 0 ]
+		one_line zcs.err
+		case $to in trunc) call=recv ;; splice) call="recv splice" ;; *) call=$to ;; esac
+		were_disturbed zcs.log $call send poll accept4
+	); ok
 	rm -f zcs.log
 done
 
 start_short_zcs --reply
-requests_one_end()
-{
+it "requests, one end or both (seed $seed)"; ( begin
 	for sizes in 0 2 100 100000 2,3,4,5; do
 		exits 0 "$zcc" -s 0 -p "$PORT" --request $sizes -n 20 -P 4
 		not grep failed out
@@ -203,18 +188,15 @@ requests_one_end()
 		not grep failed out
 	done
 	were_disturbed request.log send recv poll
-}
-check "requests, one end or both (seed $seed)" requests_one_end
+); ok
 stop_zcs
 status=$?
-zcs_reply_it_served()
-{
+it 'zcs --reply: it served them all, and ends as it should'; ( begin
 	[ $status -eq 0 ]
 	cat zcs.err zcs.out
 	one_line zcs.err
 	grep -Eqx "total: 320 replies, $((40 * (0 + 2 + 100 + 100000 + 2 + 3 + 4 + 5))) bytes; 0 refused, 0 silent, 0 too large, 0 broken" zcs.out
 	were_disturbed zcs.log send recv accept4 epoll_wait
-}
-check 'zcs --reply: it served them all, and ends as it should' zcs_reply_it_served
+); ok
 
 finish

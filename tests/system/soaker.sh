@@ -12,8 +12,7 @@ find_at_once
 made_up_calibration >counts_per_sec
 
 if unshare -m true 2>/dev/null; then
-	one_set_also()
-	{
+	it 'one set even if /proc and the network are others, and SIGTERM removes its control group'; ( begin
 		until_holding -p 0.2
 		echo "$SOAK"
 		status=0
@@ -24,8 +23,7 @@ if unshare -m true 2>/dev/null; then
 		grep -q "soaked already" err
 		ended "$SOAK"
 		[ -z "$(stale_group)" ]
-	}
-	check 'one set even if /proc and the network are others, and SIGTERM removes its control group' one_set_also
+	); ok
 else
 	skip 'one set even if /proc and the network are others' 'no privilege for namespaces'
 fi
@@ -47,12 +45,10 @@ if ! can_be_user || ! flock -F /dev/null true 2>/dev/null; then
 else
 	cp "$(command -v sleep)" cyclesoak
 	hold_lock 'exec ./cyclesoak 60' as_user
-	beside_holder()
-	{
+	it 'nobody soaks beside a holder of /dev/zero'; ( begin
 		exits 1 $at_once "$cyclesoak" -1 -p 0.1
 		grep -q "soaked already, by cyclesoak (pid $HOLDER)" err
-	}
-	check 'nobody soaks beside a holder of /dev/zero' beside_holder
+	); ok
 	kill -KILL "$HOLDER"
 fi
 
@@ -63,25 +59,21 @@ raise_soaker "$soaker"
 kill -KILL "$keeper"
 wait "$SOAK"
 status=$?
-keeper_that_killed_error()
-{
+it 'a keeper that is killed is an error that names it, and leaves neither soaker nor group'; ( begin
 	cat soak.err
 	[ $status -eq 1 ]
 	tail -n 1 soak.err | grep -qx "cyclesoak: the keeper of the soakers was killed by signal 9"
 	ended "$soaker"
 	[ -z "$(stale_group)" ]
-}
-check 'a keeper that is killed is an error that names it, and leaves neither soaker nor group' keeper_that_killed_error
+); ok
 
 until_holding -p 0.2
 soaker=$(soaker_of "$SOAK")
 kill -KILL "$SOAK"
-killed_with_sigkill()
-{
+it 'killed with SIGKILL: no soaker left, nor its group'; ( begin
 	ended "$soaker"
 	wait_until prints_nothing stale_group
-}
-check 'killed with SIGKILL: no soaker left, nor its group' killed_with_sigkill
+); ok
 
 # Soakers that die: an error, not a load, and the last object of the report has it.
 # soaker_killed PID TOOL: the tool, whose output is in soak.out and soak.err
@@ -102,8 +94,7 @@ until_holding --json -p 0.1
 check 'cyclesoak --json: a soaker that was killed is an error' soaker_killed "$SOAK" cyclesoak
 wait "$SOAK"
 check 'cyclesoak --json: a soaker that was killed: exit status 1' [ $? -eq 1 ]
-zcc_soaker_killed()
-{
+it 'zcc -c --json: a soaker that was killed is an error, in the middle of a transfer'; ( begin
 	start_zcs
 	"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
 	p=$!
@@ -113,8 +104,7 @@ zcc_soaker_killed()
 	soaker_killed $p zcc
 	one_line soak.out
 	stop_zcs
-}
-check 'zcc -c --json: a soaker that was killed is an error, in the middle of a transfer' zcc_soaker_killed
+); ok
 for how in '' --reply; do
 	start_zcs -c --json -I 0.02 $how
 	ln -f zcs.out soak.out
@@ -139,18 +129,14 @@ if unshare -m true 2>/dev/null; then
 	{
 		exits "$1" unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" $2"
 	}
-	long_list_of_cpus()
-	{
+	it 'a long list of CPUs that are online is read to its end'; ( begin
 		large_machine 2 "-N 5000"
 		grep -q "5000 is more than the 2000 CPUs that are online" err
-	}
-	check 'a long list of CPUs that are online is read to its end' long_list_of_cpus
-	calibration_of_which_only()
-	{
+	); ok
+	it 'a calibration of which only the last CPU differs from those online is refused'; ( begin
 		large_machine 1 "-1 -f large"
 		tail -n 1 err | grep -q "^cyclesoak: large is for other CPUs than these (-N, --on-cpus): run .cyclesoak -C." err
-	}
-	check 'a calibration of which only the last CPU differs from those online is refused' calibration_of_which_only
+	); ok
 	# Of the machine CPU 1 alone is online, so that the first soaked CPU is not CPU 0.
 	only_cpu_1()
 	{

@@ -19,27 +19,25 @@ serve_to()
 	remember $ZCS
 	await_zcs $ZCS
 }
-full_disk_reported()
-{
-	serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
-	for i in 1 2 3; do
-		case "$how" in
-		--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
-		*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno --pace 20m | grep -q bytes ;;
-		esac
-	done
-	not gone $ZCS
-	kill -TERM $ZCS
-	status=0
-	wait $ZCS || status=$?
-	cat zcs.err
-	[ $status -eq 1 ] || [ $status -eq 127 ]
-	# A client that runs for a time may leave a connection on which it has not asked yet.
-	[ "$(grep -vc "closed before sending a request" zcs.err)" -eq 2 ]
-	grep -qx "zcs: stdout: No space left on device: output that cannot be written is lost, zcs continues" zcs.err
-}
 for how in '' --json --raw --reply; do
-	check "a full disk${how:+ ($how)}: it is reported once, clients are served on, exit 1 at the end" full_disk_reported
+	it "a full disk${how:+ ($how)}: it is reported once, clients are served on, exit 1 at the end"; ( begin
+		serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
+		for i in 1 2 3; do
+			case "$how" in
+			--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
+			*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno --pace 20m | grep -q bytes ;;
+			esac
+		done
+		not gone $ZCS
+		kill -TERM $ZCS
+		status=0
+		wait $ZCS || status=$?
+		cat zcs.err
+		[ $status -eq 1 ] || [ $status -eq 127 ]
+		# A client that runs for a time may leave a connection on which it has not asked yet.
+		[ "$(grep -vc "closed before sending a request" zcs.err)" -eq 2 ]
+		grep -qx "zcs: stdout: No space left on device: output that cannot be written is lost, zcs continues" zcs.err
+	); ok
 done
 serve_to /dev/full "$zcs" -p 0
 "$zcc" -s 0 -p "$PORT" -q file >/dev/null
@@ -50,14 +48,11 @@ serve_to /dev/full "$zcs" -p 0 -1
 "$zcc" -s 0 -p "$PORT" -q file >/dev/null
 wait $ZCS
 status=$?
-full_disk_and_exit()
-{
+it 'a full disk and -1: exit 1, and one line'; ( begin
 	[ $status -eq 1 ]
 	grep -qx 'zcs: stdout: No space left on device' zcs.err
-}
-check 'a full disk and -1: exit 1, and one line' full_disk_and_exit
-limit_of_file_size()
-{
+); ok
+it 'ulimit -f: zcs reports once that its output is too large, and serves clients on'; ( begin
 	serve_to limited sh -c 'ulimit -f 1 && exec "$@"' sh "$zcs" -p 0 -I 0.01
 	for i in 1 2 3; do
 		"$zcc" -s 0 -p "$PORT" -q -t 0.3 --congestion reno --pace 20m >/dev/null
@@ -70,37 +65,31 @@ limit_of_file_size()
 	[ $status -eq 1 ]
 	[ "$(grep -c '' zcs.err)" -eq 2 ]
 	grep -qx "zcs: stdout: File too large: output that cannot be written is lost, zcs continues" zcs.err
-}
-check 'ulimit -f: zcs reports once that its output is too large, and serves clients on' limit_of_file_size
+); ok
 if strace -o /dev/null true 2>/dev/null; then
-	stdout_fails_with_lines()
-	{
-		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-		    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
-		"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno --pace 20m >/dev/null
-		wait_until grep -q "^127" zcs.part
-		kill -TERM "$(child_of $ZCS zcs)"
-		ended $ZCS
-		cat zcs.part zcs.err
-		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$" zcs.part)" -ge 3 ]
-		[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$|^ *127.* (reads?|s)$" zcs.part)" -eq "$(grep -c . zcs.part)" ]
-		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
-	}
 	for e in ENOSPC EIO EAGAIN; do
-		check "stdout fails with $e: lines that can be written later are whole" stdout_fails_with_lines
+		it "stdout fails with $e: lines that can be written later are whole"; ( begin
+			serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
+			    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
+			"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno --pace 20m >/dev/null
+			wait_until grep -q "^127" zcs.part
+			kill -TERM "$(child_of $ZCS zcs)"
+			ended $ZCS
+			cat zcs.part zcs.err
+			[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$" zcs.part)" -ge 3 ]
+			[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$|^ *127.* (reads?|s)$" zcs.part)" -eq "$(grep -c . zcs.part)" ]
+			[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
+		); ok
 	done
-	stdout_fails_with_epipe()
-	{
+	it 'stdout fails with EPIPE: exit 1, and one line'; ( begin
 		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
 		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
 		"$zcc" -s 0 -p "$PORT" -q file >/dev/null
 		ended $ZCS
 		cat zcs.err
 		grep -qx "zcs: stdout: Broken pipe" zcs.err
-	}
-	check 'stdout fails with EPIPE: exit 1, and one line' stdout_fails_with_epipe
-	stdout_fails_within_object()
-	{
+	); ok
+	it 'stdout fails within an object of --json: another is begun, which is whole'; ( begin; need jq
 		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
 		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
 		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno --pace 20m >/dev/null
@@ -115,8 +104,7 @@ if strace -o /dev/null true 2>/dev/null; then
 		cat zcs.err zcs.part
 		grep -q "^zcs: stdout: " zcs.err
 		tail -n +2 zcs.part | jq -es "length == 2 and all(.[]; .end.sum_received.bytes > 0)"
-	}
-	check_with jq 'stdout fails within an object of --json: another is begun, which is whole' stdout_fails_within_object
+	); ok
 else
 	skip 'stdout fails, by each error' 'no strace, or it may not trace'
 fi

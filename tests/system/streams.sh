@@ -43,8 +43,7 @@ new()
 
 # Streams.
 start_zcs
-five_connections_each()
-{
+it '-P 5: five connections, each with the file set'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 file tiny
 	grep -q "^  to .*, 5 streams$" out
 	grep -qx "  2 files of 300,001 bytes, in 15 loops" out
@@ -55,24 +54,18 @@ five_connections_each()
 	[ "$(grep "^127" new | cut -d" " -f1 | sort -u | wc -l)" -eq 5 ]
 	grep -Eqx "total of 5 clients: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 4500015 bytes in [0-9.]+ s" new
 	one_line zcs.err
-}
-check '-P 5: five connections, each with the file set' five_connections_each
-row_for_each()
-{
+); ok
+it '-P 5: a row for each of them'; ( begin
 	plain out | sed -n '/^  streams /,$p' >rows
 	for i in 1 2 3 4 5; do
 		[ "$(grep -Ec "^ +$i +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" rows)" -eq 1 ]
 	done
-}
-check '-P 5: a row for each of them' row_for_each
-raw_no_cpu()
-{
+); ok
+it '-P 2 --raw: no CPU in the rows, as no stream is bound'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 2 tiny
 	[ "$(plain out | grep -Ec "^ +[12] +[0-9]+ +[0-9]+ +[0-9.]+ +[0-9]+$")" -eq 2 ]
-}
-check '-P 2 --raw: no CPU in the rows, as no stream is bound' raw_no_cpu
-streams_and_one_stream()
-{
+); ok
+it '--streams=2, and one stream has no rows'; ( begin
 	from_here
 	"$zcc" -s 0 -p "$PORT" --streams=2 tiny >out
 	new 1 "^total of 2 clients: .* 2 bytes"
@@ -81,19 +74,16 @@ streams_and_one_stream()
 	"$zcc" -s 0 -p "$PORT" tiny >out
 	new 1 ^127
 	not grep "^  stream" out
-}
-check '--streams=2, and one stream has no rows' streams_and_one_stream
+); ok
 # Each client reads a part of them all, and none reads what is another's.
-streams_share_files()
-{
-	from_here
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -m $how -n 5 file tiny file
-	grep -q "all bytes sent were received" out
-	new 1 ^total
-	[ "$(summaries_of new | uniq -c | tr -s " ")" = " 4 3000005" ]
-}
 for how in $(senders); do
-	check "-P 4 -m $how: streams share the files" streams_share_files
+	it "-P 4 -m $how: streams share the files"; ( begin
+		from_here
+		exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -m $how -n 5 file tiny file
+		grep -q "all bytes sent were received" out
+		new 1 ^total
+		[ "$(summaries_of new | uniq -c | tr -s " ")" = " 4 3000005" ]
+	); ok
 done
 
 case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
@@ -103,8 +93,7 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 	"$zcc" -s 0 -p "$PORT" -P 4 -B 0,1 -t 60 --congestion reno --pace 20m >out 2>err &
 	bound=$!
 	remember $bound
-	one_stream_after_other()
-	{
+	it '-B 0,1: one stream after the other is bound to them'; ( begin
 		wait_until counts -eq 5 threads_of "$bound"
 		# The main thread is on the first of them.
 		met()
@@ -112,24 +101,20 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 			[ "$(cpus_of "$bound" | tr "\n" " ")" = "0 0 1 0 1 " ]
 		}
 		wait_until met
-	}
-	check '-B 0,1: one stream after the other is bound to them' one_stream_after_other
-	report_has_their_cpus()
-	{
+	); ok
+	it '-B 0,1: the report has their CPUs'; ( begin
 		wait_until grep -q "4 clients" zcs.out
 		kill -TERM "$bound"
 		ended "$bound"
 		cat out
 		for row in "1 +0" "2 +1" "3 +0" "4 +1"; do grep -Eq "^ +$row +[0-9,]+ " out; done
-	}
-	check '-B 0,1: the report has their CPUs' report_has_their_cpus
+	); ok
 	stop_zcs
 	start_zcs -B 1,0 -I 0.05
 	"$zcc" -s 0 -p "$PORT" -P 4 -t 60 --congestion reno --pace 20m >out 2>err &
 	bound=$!
 	remember $bound
-	zcs_its_clients_likewise()
-	{
+	it 'zcs -B 1,0: its clients are bound in turn, and the report of zcc has their CPUs'; ( begin
 		wait_until counts -eq 5 threads_of $ZCS
 		met()
 		{
@@ -141,8 +126,7 @@ case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 		ended "$bound"
 		cat out
 		for row in "1 +- to 1" "2 +- to 0" "3 +- to 1" "4 +- to 0"; do grep -Eq "^ +$row " out; done
-	}
-	check 'zcs -B 1,0: its clients are bound in turn, and the report of zcc has their CPUs' zcs_its_clients_likewise
+	); ok
 	;;
 *)
 	skip '-B 0,1: streams and clients in turn' 'CPUs 0 and 1 are not both to be had'
@@ -151,17 +135,14 @@ esac
 stop_zcs
 
 start_peer -n 3 -l 100000 -R
-one_of_them_loses()
-{
+it '-P 3: one of them loses its server: one line, exit 1, no report'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 3 -t 60 --congestion reno file
 	one_line err
 	grep -Eq "127.0.0.1:$PORT: the server (closed|reset) the connection after [0-9]* bytes" err
 	not [ -s out ]
-}
-check '-P 3: one of them loses its server: one line, exit 1, no report' one_of_them_loses
+); ok
 start_peer -n 2 -r 'bytes=1 seconds=0.1\n'
-one_valid_receipt()
-{
+it '-P 2, one valid receipt of two: the report has its byte beside the two sent and a line, and zcc exits 1'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
 	grep -qx "zcc: 1 of 2 streams has no receipt" err
 	one_line err
@@ -169,65 +150,52 @@ one_valid_receipt()
 	not grep "all bytes sent were received" out
 	grep -Eqx "  transfer +sender +receiver" out
 	[ "$(bytes_of out)" = "2 1" ]
-}
-check '-P 2, one valid receipt of two: the report has its byte beside the two sent and a line, and zcc exits 1' one_valid_receipt
+); ok
 start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
-receiver_has_its_figures()
-{
+it '-P 2: the receiver has its figures although the first stream has no receipt'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
 	figures_of seconds out | grep -Eqx "[0-9.]+ 2\.[0-9]*"
 	[ "$(figures_of load out)" = 50.0% ]
-}
-check '-P 2: the receiver has its figures although the first stream has no receipt' receiver_has_its_figures
+); ok
 start_peer -n 2 -r 'bytes=0 seconds=0.1\n'
-one_short_receipt()
-{
+it '-P 2, one receipt of two, and that is short: an error names its stream'; ( begin
 	exits 1 "$zcc" --json -s 0 -p "$PORT" -P 2 tiny
 	grep -q '"receipts":1}' out
 	grep -Eq '"error":"stream [12]: the server received 0 bytes of the 1 sent"' out
-}
-check '-P 2, one receipt of two, and that is short: an error names its stream' one_short_receipt
-nobody_listens_one_line()
-{
+); ok
+it '-P 2: nobody listens: one line'; ( begin
 	ended "$PEER"
 	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
 	one_line err
-}
-check '-P 2: nobody listens: one line' nobody_listens_one_line
+); ok
 
 start_zcs -1
-zcs_four_that_come()
-{
+it 'zcs -1: four that come together are all served, then it exits'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -n 5 file
 	[ "$(bytes_of out)" = "6000000 6000000" ]
 	ended $ZCS
 	[ "$(grep -c "^127.0.0.1:" zcs.out)" -eq 4 ]
 	grep -q "^total of 4 clients: .* 6000000 bytes" zcs.out
-}
-check 'zcs -1: four that come together are all served, then it exits' zcs_four_that_come
+); ok
 wait "$ZCS"
 check 'zcs -1: exit status 0' [ $? -eq 0 ]
 start_zcs -1
-time_up_at_once()
-{
+it '-P 100 -t 0.001: streams that start after -t send an empty transfer'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -t 0.001 --congestion reno
 	grep -q "all bytes sent were received" out
 	ended $ZCS
 	not grep -v 'listening on\|lines\{0,1\} about clients w.* omitted$' zcs.err # of empty ones
-}
-check '-P 100 -t 0.001: streams that start after -t send an empty transfer' time_up_at_once
+); ok
 wait "$ZCS"
 check '-P 100 -t 0.001: zcs -1 has exit status 0' [ $? -eq 0 ]
 
 # What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
-slow_pace()
-{
+start_zcs
+it '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -t 0.2 --pace 200k --timeout 0.2 --congestion reno
 	grep -q "all bytes sent were received" out
 	[ "$(plain out | sed -n "s/^ *bytes *\([0-9]*\) .*/\1/p")" -lt 3000000 ]
-}
-start_zcs
-check '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server' slow_pace
+); ok
 stop_zcs
 
 # The warm-up.
@@ -264,30 +232,22 @@ warmup_paced()
 	grep -q "in 20 loops" out
 }
 check '--warmup: paced and with an end, the parts are the whole' warmup_paced
-warmup_none()
-{
+it '--warmup 0 is none'; ( begin
 	from_here
 	exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0 tiny
 	not grep warm-up out
 	new 1 ^127
 	not grep warm-up new
-}
-check '--warmup 0 is none' warmup_none
-warmup_all_sent()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 file
-	one_line err
-	grep -q "everything was sent before the warm-up ended" err
-	not [ -s out ]
+); ok
+it '--warmup: all is sent before it ends: one line, exit 1, and zcs reports it too'; ( begin
+	fails "everything was sent before the warm-up ended" "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 file
 	wait_until grep -q "127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes" zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
-}
-check '--warmup: all is sent before it ends: one line, exit 1, and zcs reports it too' warmup_all_sent
+); ok
 env --default-signal=INT "$zcc" -s 0 -p "$PORT" --warmup 60 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
-warmup_interrupted()
-{
+it '--warmup: interrupted during it, zcc reports that, and not that all was sent'; ( begin
 	met()
 	{
 		ls -l /proc/$held/fd 2>/dev/null | grep -q socket
@@ -299,8 +259,7 @@ warmup_interrupted()
 	cat out err
 	not grep "all was sent" err
 	grep -qx "zcc: interrupted before the warm-up ended: nothing was measured" err
-}
-check '--warmup: interrupted during it, zcc reports that, and not that all was sent' warmup_interrupted
+); ok
 wait $held
 check '--warmup: zcc that is interrupted ends by that signal' [ $? -eq 130 ]
 stop_zcs
@@ -320,16 +279,6 @@ lines_that_start_kbytes()
 }
 check '-I: lines that start "N kbytes/sec" before the report, those of the warm-up marked' lines_that_start_kbytes
 # Both end at the same time: the interval is reported first.
-warmup_as_long_as_interval()
-{
-	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 --congestion reno --pace 20m
-	sed '/^  to /,$d' out | grep ', window ' >lines
-	head -n 1 lines | grep ', warm-up$'
-	tail -n +2 lines | not grep warm-up
-	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 --congestion reno --pace 20m --json
-	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
-	printf '"omitted":true\n"omitted":false\n' | diff - omitted
-}
 zcs_likewise()
 {
 	wait_until grep -q ^127 zcs.out
@@ -340,7 +289,15 @@ zcs_likewise()
 	printf "warm\nline\nsummary\n" | diff - kinds
 }
 check 'zcs -I: lines that start "N kbytes/sec" before the report' zcs_likewise
-check '--warmup as long as -I: the first line, and no other, is of the warm-up' warmup_as_long_as_interval
+it '--warmup as long as -I: the first line, and no other, is of the warm-up'; ( begin
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 --congestion reno --pace 20m
+	sed '/^  to /,$d' out | grep ', window ' >lines
+	head -n 1 lines | grep ', warm-up$'
+	tail -n +2 lines | not grep warm-up
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 --congestion reno --pace 20m --json
+	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
+	printf '"omitted":true\n"omitted":false\n' | diff - omitted
+); ok
 sum_of_streams()
 {
 	from_here
@@ -362,19 +319,16 @@ line_for_each_stream()
 	paste -s -d ' ' kinds | grep -Eqx 'sum 1 2( sum 1 2)*'
 }
 check '-I -P 2: a line for each stream under that of the sum' line_for_each_stream
-quiet_intervals()
-{
+it '-q -I -P 2: only lines of the sum'; ( begin
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.5 -P 2 --congestion reno --pace 20m
 	not grep -v '^[0-9]' out
 	[ "$(wc -l <out)" -ge 2 ]
-}
-check '-q -I -P 2: only lines of the sum' quiet_intervals
+); ok
 rm out # which the shell of zcc may be late to empty
 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
-stopped_and_continued()
-{
+it '-I: stopped and continued, it does not make up the intervals that it missed'; ( begin
 	wait_until [ -s out ]
 	kill -STOP $held
 	sleep 1
@@ -388,8 +342,7 @@ stopped_and_continued()
 	sed -n "$((n + 1)),\$p" out | grep -c "^0 kbytes/sec" >zeros || :
 	cat out err
 	[ "$(cat zeros)" -le 4 ]
-}
-check '-I: stopped and continued, it does not make up the intervals that it missed' stopped_and_continued
+); ok
 stop_zcs
 
 # -q: which port zcs has is known from the kernel alone.
@@ -407,8 +360,7 @@ listening_port()
 }
 wait_until or_gone $ZCS not prints_nothing listening_port $ZCS
 PORT=$(listening_port $ZCS)
-zcc_prints_one_line()
-{
+it '-q: zcc prints one line, zcs its summaries'; ( begin
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 0.4 -P 2 --congestion reno --pace 20m
 	one_line out
 	grep -Eqx "$rate" out
@@ -419,8 +371,7 @@ zcc_prints_one_line()
 	[ "$(grep -c "^[^ ]" zcs.out)" -eq 3 ]
 	[ "$(grep -c "^127.0.0.1:" zcs.out)" -eq 2 ]
 	no_wider 100 zcs.out
-}
-check '-q: zcc prints one line, zcs its summaries' zcc_prints_one_line
+); ok
 stop_zcs
 
 # Progress, on a terminal.
@@ -429,8 +380,7 @@ if command -v script >/dev/null 2>&1; then
 	export SHELL
 	cr=$(printf '\r')
 	start_zcs
-	on_terminal_line()
-	{
+	it 'on a terminal, a line of progress on stderr, which is gone before the report'; ( begin
 		script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 --congestion reno --pace 20m >report" typescript </dev/null >/dev/null
 		cat -v typescript report
 		grep -q "${cr}[0-9.]* s of 1.2.*$(printf "\033")\[K" typescript
@@ -439,10 +389,8 @@ if command -v script >/dev/null 2>&1; then
 		tr "\r" "\n" <typescript | grep -v "^Script " | grep . | tail -n 1 | cat -v | grep -Fqx "^[[K"
 		not grep "$cr" report
 		grep -Eqx "$rate" report
-	}
-	check 'on a terminal, a line of progress on stderr, which is gone before the report' on_terminal_line
-	none_with_json()
-	{
+	); ok
+	it 'no line of progress with -q, -I, --json or -d, or where stderr is no terminal'; ( begin
 		all="-s 0 -p $PORT -t 0.8 --congestion reno --pace 20m"
 		script -qec "
 			\"$zcc\" $all -q >r1 & \"$zcc\" $all -I 0.2 >r2 & \"$zcc\" $all --json >r3 &
@@ -454,8 +402,7 @@ if command -v script >/dev/null 2>&1; then
 			not grep "$cr" r$i
 		done
 		not [ -s e5 ]
-	}
-	check 'no line of progress with -q, -I, --json or -d, or where stderr is no terminal' none_with_json
+	); ok
 	stop_zcs
 else
 	skip 'the line of progress' 'no script (util-linux)'
@@ -466,8 +413,7 @@ start_zcs -I 0.05
 env --default-signal=INT "$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
-sigint_report()
-{
+it 'SIGINT: the report covers the bytes sent so far, and both ends agree'; ( begin
 	wait_until counts -eq 3 threads_of $ZCS
 	wait_until grep -q kbytes zcs.out
 	kill -INT $held
@@ -477,16 +423,14 @@ sigint_report()
 	head -n 1 out | grep -Eqx "$rate"
 	grep -q "all bytes sent were received" out
 	wait_until grep -q ^total zcs.out
-}
-check 'SIGINT: the report covers the bytes sent so far, and both ends agree' sigint_report
+); ok
 wait $held
 check 'zcc -P 2 that is interrupted ends by that signal' [ $? -eq 130 ]
 intervals=$(grep -c kbytes zcs.out)
 env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
-sigint_with_zerocopy()
-{
+it 'SIGINT with -m zerocopy: a completion does not end the wait for the receipt'; ( begin
 	# Threads that served the streams before may still be there.
 	wait_until counts -gt "$intervals" grep -c kbytes zcs.out
 	kill -INT $held
@@ -494,8 +438,7 @@ sigint_with_zerocopy()
 	cat out err
 	not [ -s err ]
 	grep -q "all bytes sent were received" out
-}
-check 'SIGINT with -m zerocopy: a completion does not end the wait for the receipt' sigint_with_zerocopy
+); ok
 stop_zcs
 : >zcs.err
 env --default-signal=INT "$zcs" -I 0.05 -p 0 >zcs.out 2>zcs.err &
@@ -505,8 +448,7 @@ await_zcs "$ZCS"
 "$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >out 2>err &
 held=$!
 remember $held
-sigint_of_zcs_summaries()
-{
+it 'SIGINT of zcs: summaries and the total of the bytes received so far'; ( begin
 	wait_until counts -eq 3 threads_of $ZCS
 	wait_until grep -q kbytes zcs.out
 	kill -INT $ZCS
@@ -515,17 +457,14 @@ sigint_of_zcs_summaries()
 	[ "$(grep -c "^127.0.0.1:.* kbytes/sec" zcs.out)" -eq 2 ]
 	grep -q "^total of 2 clients" zcs.out
 	[ "$(grep -c "interrupted after [0-9]* bytes" zcs.err)" -eq 2 ]
-}
-check 'SIGINT of zcs: summaries and the total of the bytes received so far' sigint_of_zcs_summaries
+); ok
 wait $ZCS
 check 'zcs that is interrupted: exit status 0' [ $? -eq 0 ]
-zcc_has_one_line()
-{
+it 'zcs that is interrupted: zcc prints one line'; ( begin
 	ended $held
 	cat out err
 	one_line err
-}
-check 'zcs that is interrupted: zcc prints one line' zcc_has_one_line
+); ok
 wait $held
 check 'zcs that is interrupted: zcc has exit status 1' [ $? -eq 1 ]
 

@@ -73,18 +73,15 @@ else
 	stand_in '-p 0.12 --json -n 10000' /proc/stat
 fi
 soaker=$(soaker_of "$SOAK")
-undisturbed_no_reason()
-{
+it 'undisturbed, no soaker is stopped, moved or without its CPU, no clock changes, no host steals'; ( begin
 	next_period
 	next_period
 	for reason in soaker_stopped soaker_moved cpu_offline cpu_online clock_changed; do
 		not is_unsafe "$PERIOD" $reason
 	done
 	[ -z "$can_stand_in" ] || not is_unsafe "$PERIOD" steal
-}
-check 'undisturbed, no soaker is stopped, moved or without its CPU, no clock changes, no host steals' undisturbed_no_reason
-soakers_that_stopped_each()
-{
+); ok
+it 'soakers that are stopped: each period is unsafe, with one line, until they go on'; ( begin
 	next_period
 	stop "$soaker"
 	begins soaker_stopped
@@ -94,19 +91,16 @@ soakers_that_stopped_each()
 	kill -CONT "$soaker"
 	ends soaker_stopped
 	lines 1 "^cyclesoak: the soakers were stopped (SIGSTOP"
-}
-check 'soakers that are stopped: each period is unsafe, with one line, until they go on' soakers_that_stopped_each
+); ok
 kill -CONT "$soaker"
-stopped_and_continued_within()
-{
+it 'stopped and continued within a period'; ( begin
 	next_period
 	stop "$soaker"
 	kill -CONT "$soaker"
 	begins soaker_stopped
 	ends soaker_stopped
 	lines 2 "^cyclesoak: the soakers were stopped (SIGSTOP"
-}
-check 'stopped and continued within a period' stopped_and_continued_within
+); ok
 
 # Another thread than that of the process
 thread=$(tasks_of "$soaker" | sed -n 2p)
@@ -115,21 +109,18 @@ other=$(tr , '\n' </sys/devices/system/cpu/online | sed 's/.*-//' | tail -n 1)
 if [ "$cpus" -lt 2 ] || [ "$own" = "$other" ]; then
 	skip 'a soaker that is moved to another CPU' 'one CPU'
 else
-	soaker_that_moved()
-	{
+	it 'a soaker that is moved to another CPU is bound again, the period unsafe, with one line'; ( begin
 		next_period
 		taskset -p -c "$other" "$thread"
 		begins soaker_moved
 		ends soaker_moved
 		[ "$(sed -n "s/^Cpus_allowed_list:	//p" /proc/"$soaker"/task/"$thread"/status)" = "$own" ]
 		lines 1 "^cyclesoak: a soaker was moved to another CPU and is back: the load is unsafe$"
-	}
-	check 'a soaker that is moved to another CPU is bound again, the period unsafe, with one line' soaker_that_moved
+	); ok
 fi
 cpuset=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpuset\b.*/\1/p' /proc/self/mounts | head -n 1)
 if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/null; then
-	cpuset_takes_cpu()
-	{
+	it 'a cpuset takes a CPU from the soakers: there is no load until it is back'; ( begin
 		next_period
 		echo "$own" >"$cpuset/zc-test-$$/cpuset.cpus"
 		cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
@@ -145,8 +136,7 @@ if [ "$cpus" -gt 1 ] && [ -n "$cpuset" ] && mkdir "$cpuset/zc-test-$$" 2>/dev/nu
 		cpus_of "$soaker" >allowed
 		cat allowed
 		[ "$(grep -x "[0-9]*" allowed | sort -u | wc -l)" -eq "$cpus" ]
-	}
-	check 'a cpuset takes a CPU from the soakers: there is no load until it is back' cpuset_takes_cpu
+	); ok
 	echo "$soaker" >"$cpuset/cgroup.procs"
 	met()
 	{
@@ -157,42 +147,36 @@ else
 	skip 'a cpuset takes a CPU from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
 fi
 if [ -n "$can_stand_in" ]; then
-	another_clock_source()
-	{
-		next_period
-		echo hpet >current_clocksource
-		begins clock_changed
-		next_period
-		is_unsafe "$PERIOD" clock_changed
-		lines 1 '^cyclesoak: the clock source changed: the load is wrong'
-		echo tsc >current_clocksource
-		ends clock_changed
-	}
 	if [ -e $clock ]; then
-		check 'another clock source than at the start: unsafe while it is, with one line' another_clock_source
+		it 'another clock source than at the start: unsafe while it is, with one line'; ( begin
+			next_period
+			echo hpet >current_clocksource
+			begins clock_changed
+			next_period
+			is_unsafe "$PERIOD" clock_changed
+			lines 1 '^cyclesoak: the clock source changed: the load is wrong'
+			echo tsc >current_clocksource
+			ends clock_changed
+		); ok
 	else
 		skip 'another clock source than at the start' 'no clock sources'
 	fi
-	more_than_of_steal()
-	{
+	it 'more than 1 % of steal: unsafe, with one line'; ( begin
 		printf 'cpu  2000 1000 1000 1000 0 0 0 1020 0 0\nintr 1000\n' >later
 		next_period
 		dd if=later of=stat conv=notrunc 2>dd.err
 		begins steal
 		lines 1 '^cyclesoak: the host of this virtual machine took more than 1% of its CPU time (steal): the load is unsafe$'
 		ends steal
-	}
-	check 'more than 1 % of steal: unsafe, with one line' more_than_of_steal
+	); ok
 else
 	skip 'another clock source, steal' 'no privilege for namespaces'
 fi
 kill -TERM "$SOAK"
 wait "$SOAK"
-closing_line_has_reasons()
-{
+it 'the closing line has the reasons of all periods'; ( begin
 	tail -n 1 soak.out | jq -e '.periods > 3 and (.unsafe | index("soaker_stopped") != null)'
-}
-check 'the closing line has the reasons of all periods' closing_line_has_reasons
+); ok
 
 # deport: moves the soakers of $SOAK, of which there is one, to a cpuset without its CPU
 deport()
@@ -343,15 +327,13 @@ else
 	skip 'a namespace of control groups' 'no privilege for it, or no cpu controller of version 1'
 fi
 # The state of sched_ext, as a kernel with such a scheduler has it.
-other_scheduler()
-{
-	soaking unshare -m sh -c 'mount -t tmpfs none /sys/kernel && mkdir /sys/kernel/sched_ext &&
-	    echo enabled >/sys/kernel/sched_ext/state && exec "$@"' sh "$cyclesoak" -p 0.1 -n 2 --json
-	jq -es 'length >= 2 and all(.[]; .unsafe | index("scheduler") != null)' out
-	[ "$(grep -c '^cyclesoak: a sched_ext scheduler runs' err)" -eq 1 ]
-}
 if unshare -m mount -t tmpfs none /sys/kernel 2>/dev/null; then
-	check 'a sched_ext scheduler: each period is unsafe, with one line' other_scheduler
+	it 'a sched_ext scheduler: each period is unsafe, with one line'; ( begin
+		soaking unshare -m sh -c 'mount -t tmpfs none /sys/kernel && mkdir /sys/kernel/sched_ext &&
+		    echo enabled >/sys/kernel/sched_ext/state && exec "$@"' sh "$cyclesoak" -p 0.1 -n 2 --json
+		jq -es 'length >= 2 and all(.[]; .unsafe | index("scheduler") != null)' out
+		[ "$(grep -c '^cyclesoak: a sched_ext scheduler runs' err)" -eq 1 ]
+	); ok
 else
 	skip 'a sched_ext scheduler' 'no privilege to mount'
 fi
@@ -392,24 +374,20 @@ END
 fi
 
 # A soaker that has next to no time on the idle machine, and is slower than that has been: then any is too much.
-load_below_zero()
-{
+it 'a load far below 0: one line on stderr, and the reason in place of each load and of their mean'; ( begin
 	fake=1000000000000
 	sed "s/^cpu\( [0-9]*\) .*/cpu\1 0 0 0.0001 0 $fake 0/; 1s/.*/$((cpus * fake / 10000))/" counts_per_sec >starved
 	soaking "$cyclesoak" -p 0.2 -n 2 -B -f starved
 	[ "$(grep -Ec "^System load: -, unsafe: ([a-z_,]*,)?calibration(,[a-z_,]*)?(, cpu[0-9]+ -)+$" out)" -eq 2 ]
 	not grep 'mean of' out
 	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
-}
-check 'a load far below 0: one line on stderr, and the reason in place of each load and of their mean' load_below_zero
-load_below_zero_once()
-{
+); ok
+it 'a load far below 0 with -1: exit 1, and the reason'; ( begin
 	status=0
 	soaking "$cyclesoak" -p 0.2 -1 -f starved || status=$?
 	[ $status -eq 1 ]
 	grep -q "^cyclesoak: unsafe: [a-z_,]*calibration[a-z_,]*: there is no load$" err
-}
-check 'a load far below 0 with -1: exit 1, and the reason' load_below_zero_once
+); ok
 
 if can_trace; then
 	fails_load_unsafe()
@@ -435,16 +413,14 @@ if can_trace; then
 	start_zcs
 	soaking strace -f --seccomp-bpf -o log -e trace=openat "$zcc" -c -s 0 -p "$PORT" -t 0.3 --json >zcc.log
 	stop_zcs
-	zcc_reads_counters()
-	{
+	it 'zcc reads the counters of the host before the soakers at the begin, after them at the end'; ( begin
 		cat err
 		sed -n 's/.*"\(\/proc\/stat\|\/sys\/devices\/system\/cpu\/online\)".*/\1/p' log >order
 		cat order
 		# Both samples of the soakers, which begin with the list of CPUs, are between the counters.
 		[ "$(awk "/stat/ { if (seen) between = n; else { seen = 1; n = 0 } } /online/ { n++ }
 		    END { print between }" order)" -eq 2 ]
-	}
-	check 'zcc reads the counters of the host before the soakers at the begin, after them at the end' zcc_reads_counters
+	); ok
 else
 	skip 'calls that fail, the order of readings' 'no strace, or it may not trace'
 fi
@@ -474,8 +450,7 @@ while_stopped()
 	kill -CONT "$soaker"
 	cat out err
 }
-zcs_client_and_column()
-{
+it 'zcs -c: the client and the column of the receiver are marked, with the reason'; ( begin
 	while_stopped
 	wait_until grep -Eq " reads?" zcs.out
 	cat zcs.out zcs.err
@@ -485,8 +460,7 @@ zcs_client_and_column()
 	figures_of load out | grep -Eqx -e "-?[0-9.]+%\? \+-[0-9.]+%"
 	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
 	grep -Eq "^    unsafe: why +.*soaker_stopped" out
-}
-check 'zcs -c: the client and the column of the receiver are marked, with the reason' zcs_client_and_column
+); ok
 client_after()
 {
 	"$zcc" -s 0 -p "$PORT" -t 0.1 --congestion reno --json >out
@@ -494,37 +468,31 @@ client_after()
 	jq -e '(.end.remote.unsafe // []) | index("soaker_stopped") == null' out
 }
 check_long 'a client after it is not marked for that reason' client_after
-json_has()
-{
+it '--json has it as an array of the remote host, not of this'; ( begin
 	while_stopped --json
 	jq -e '.end.remote.unsafe | index("soaker_stopped") != null' out
 	jq -e '(.end.host | has("unsafe") | not)' out
-}
-check '--json has it as an array of the remote host, not of this' json_has
+); ok
 kill -TERM "$ZCS"
 ended "$ZCS"
 
 # Receipts as a zcs may send them
-receipt_of_several_reasons()
-{
+it 'a receipt with three reasons and part of a CPU: a row of reasons, and one of CPUs'; ( begin
 	start_peer -r 'bytes=1 seconds=1 load=1 uncertainty=0.1 cpus=1.75 unsafe=cpu_offline,soaker_stopped,steal\n'
 	"$zcc" -s 0 -p $PORT -n 1 >out 2>err || :
 	cat out
 	grep -Ex "    (unsafe: why|CPUs measured) +.*" out >rows
 	printf '    %-20s %20s\n' 'unsafe: why' cpu_offline,soaker_stopped,steal 'CPUs measured' 1.75 >wanted
 	diff wanted rows
-}
-check 'a receipt with three reasons and part of a CPU: a row of reasons, and one of CPUs' receipt_of_several_reasons
-unsafe_table()
-{
+); ok
+it 'a table of sizes: a load of 100 % with its mark is as wide as its column'; ( begin
 	start_peer -n 2 -r 'bytes=10000000 seconds=1 load=1 uncertainty=0.1 cpus=2 unsafe=steal\n'
 	truncate -s 10000000 ten
 	exits 0 "$zcc" -s 0 -p $PORT -b 16k,64k -r 1 ten
 	cat out
 	[ "$(grep -c ' 100.0%?  *[0-9.]*?$' out)" -ge 1 ]
 	[ "$(grep 'KiB/s\| 100.0%? ' out | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
-}
-check 'a table of sizes: a load of 100 % with its mark is as wide as its column' unsafe_table
+); ok
 
 start_zcs
 zcc_run_marked()

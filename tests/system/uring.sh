@@ -43,16 +43,14 @@ if "$ring" forbid EPERM true 2>/dev/null; then
 	fi
 	check 'zcs -m uring where there is no io_uring: one line, exit 1' \
 	    ends_with 1 "^zcs: -m uring: $none" timeout 20 "$ring" forbid ENOSYS "$zcs" -p 0 -m uring
-	zcs_reply_needs_none()
-	{
+	it 'zcs -m recv and zcc work where io_uring is forbidden'; ( begin
 		"$ring" forbid EPERM "$zcs" -1 -p 0 -m recv >zcs.out 2>zcs.err &
 		ZCS=$!
 		remember $ZCS
 		await_zcs $ZCS
 		exits 0 "$ring" forbid EPERM "$zcc" -s 0 -p "$PORT" --congestion reno small
 		ended $ZCS
-	}
-	check 'zcs -m recv and zcc work where io_uring is forbidden' zcs_reply_needs_none
+	); ok
 else
 	skip 'zcc and zcs where io_uring is forbidden' 'no seccomp filter can be set'
 fi
@@ -67,47 +65,39 @@ restore()
 {
 	echo "$disabled" >/proc/sys/kernel/io_uring_disabled
 }
-names_sysctl()
-{
-	trap restore EXIT
-	echo 2 >/proc/sys/kernel/io_uring_disabled
-	ends_with 1 '^zcc: -m uring: io_uring: kernel.io_uring_disabled forbids it: set that sysctl to 0$' \
-	    "$zcc" -s 0 -p "$PORT" -m uring small
-	ends_with 1 '^zcs: -m uring: io_uring: kernel.io_uring_disabled forbids it: set that sysctl to 0$' \
-	    "$zcs" -p 0 -m uring
-}
 if [ -n "$LONG" ] && [ -w /proc/sys/kernel/io_uring_disabled ]; then
 	start_peer
-	check 'kernel.io_uring_disabled is 2: zcc and zcs name it, exit 1' names_sysctl
+	it 'kernel.io_uring_disabled is 2: zcc and zcs name it, exit 1'; ( begin
+		trap restore EXIT
+		echo 2 >/proc/sys/kernel/io_uring_disabled
+		ends_with 1 '^zcc: -m uring: io_uring: kernel.io_uring_disabled forbids it: set that sysctl to 0$' \
+		    "$zcc" -s 0 -p "$PORT" -m uring small
+		ends_with 1 '^zcs: -m uring: io_uring: kernel.io_uring_disabled forbids it: set that sysctl to 0$' \
+		    "$zcs" -p 0 -m uring
+	); ok
 else
 	skip 'kernel.io_uring_disabled' 'it would disturb other tests: only make check-long, as root'
 fi
 
 if can_be_user; then
-	names_ulimit()
-	{
-		ends_with 1 "^zcc: -m $how: .*io_uring: no memory to lock: raise ulimit -l, or use fewer streams$" \
-		    as_user timeout 20 "$ring" lock 4096 "$zcc" -s 0 -p "$PORT" -m "$how" small
-	}
 	start_zcs
 	for how in $(uring_senders); do
-		check "zcc -m $how with 4 KiB to lock: one line names ulimit -l, exit 1" names_ulimit
+		it "zcc -m $how with 4 KiB to lock: one line names ulimit -l, exit 1"; ( begin
+			ends_with 1 "^zcc: -m $how: .*io_uring: no memory to lock: raise ulimit -l, or use fewer streams$" \
+			    as_user timeout 20 "$ring" lock 4096 "$zcc" -s 0 -p "$PORT" -m "$how" small
+		); ok
 	done
 	stop_zcs
 	start_zcs
-	names_ulimit_of_streams()
-	{
+	it 'zcc -m uring -P 100 with 4 MB to lock, less than its buffers: one line, exit 1'; ( begin
 		ends_with 1 '^zcc: -m uring: .*io_uring: no memory to lock: raise ulimit -l, or use fewer streams$' \
 		    as_user timeout 20 "$ring" lock 4000000 "$zcc" -s 0 -p "$PORT" -m uring -P 100 -t 1 small
-	}
-	check 'zcc -m uring -P 100 with 4 MB to lock, less than its buffers: one line, exit 1' names_ulimit_of_streams
-	smaller_buffers_fit()
-	{
+	); ok
+	it 'zcc -m uring -P 100 -b 4k with 4 MB to lock sends'; ( begin
 		exits 0 as_user timeout 60 "$ring" lock 4000000 "$zcc" -s 0 -p "$PORT" -m uring -b 4k -P 100 \
 		    --congestion reno small
 		grep -q "all bytes sent were received" out
-	}
-	check 'zcc -m uring -P 100 -b 4k with 4 MB to lock sends' smaller_buffers_fit
+	); ok
 	stop_zcs
 else
 	skip 'zcc with little memory to lock' "$not_user"
@@ -116,59 +106,52 @@ fi
 #
 # What they ask of the kernel.
 #
-sends_through_ring()
-{
-	rm -f trace.*
-	start_peer -w got
-	exits 0 strace -ff -o trace -e trace=io_uring_enter,sendto,sendmsg,sendfile,write,read,pread64,shutdown \
-	    "$zcc" -s 0 -p "$PORT" -m "$how" -n 2 --congestion reno file small
-	ended "$PEER"
-	{ u32 2; for pass in 1 2; do u32 2 3000000; cat file; u32 13; cat small; done; } | cmp - got
-	mv "$(grep -l '^shutdown(' trace.*)" trace
-	sed -n '/MSG_MORE/,/^shutdown/p' trace >sending
-	cat sending
-	[ "$(grep -c '^sendto(.*MSG_MORE' sending)" -eq 4 ]
-	[ "$(grep -c '^sendto(' sending)" -eq 4 ]
-	not grep -E '^(sendmsg|sendfile|write|read|pread64)\(' sending
-	# 46 parts of 64 KiB are six chains of eight.
-	enters=$(grep -c '^io_uring_enter(' sending)
-	[ "$enters" -ge 14 ]
-	[ "$how" = uring-zc ] || [ "$enters" -le 40 ]
-	[ "$(figures_of calls out)" = 94 ]
-}
 for how in $(uring_senders); do
-	check_traced "zcc -m $how: io_uring_enter alone reads and sends, the headers excepted, and all arrives in order" sends_through_ring
+	it "zcc -m $how: io_uring_enter alone reads and sends, the headers excepted, and all arrives in order"; ( begin; need strace
+		rm -f trace.*
+		start_peer -w got
+		exits 0 strace -ff -o trace -e trace=io_uring_enter,sendto,sendmsg,sendfile,write,read,pread64,shutdown \
+		    "$zcc" -s 0 -p "$PORT" -m "$how" -n 2 --congestion reno file small
+		ended "$PEER"
+		{ u32 2; for pass in 1 2; do u32 2 3000000; cat file; u32 13; cat small; done; } | cmp - got
+		mv "$(grep -l '^shutdown(' trace.*)" trace
+		sed -n '/MSG_MORE/,/^shutdown/p' trace >sending
+		cat sending
+		[ "$(grep -c '^sendto(.*MSG_MORE' sending)" -eq 4 ]
+		[ "$(grep -c '^sendto(' sending)" -eq 4 ]
+		not grep -E '^(sendmsg|sendfile|write|read|pread64)\(' sending
+		# 46 parts of 64 KiB are six chains of eight.
+		enters=$(grep -c '^io_uring_enter(' sending)
+		[ "$enters" -ge 14 ]
+		[ "$how" = uring-zc ] || [ "$enters" -le 40 ]
+		[ "$(figures_of calls out)" = 94 ]
+	); ok
 done
-copies_are_reported()
-{
-	start_zcs -1
-	exits 0 "$zcc" -s 0 -p "$PORT" -m uring-zc -n 3 --congestion reno --json file
-	ended $ZCS
-	grep -Eq '"zerocopy_sends":138,"zerocopy_copied":138,"zerocopy_incomplete":0' out
-	start_zcs -1
-	exits 0 "$zcc" -s 0 -p "$PORT" -m uring-zc -P 2 -t 0.2 --congestion reno file
-	ended $ZCS
-	sends=$(plain out | sed -n 's/^    zerocopy sends *//p')
-	[ "$sends" -ge 10 ]
-	plain out | grep -Eqx "      copied after all +$sends"
-	grep -Eqx "      never completed +0" out
-}
-no_zerocopy_lines()
-{
+it 'zcc -m uring does not report copies'; ( begin
 	start_zcs -1
 	exits 0 "$zcc" -s 0 -p "$PORT" -m uring file --congestion reno
 	ended $ZCS
 	not grep zerocopy out
-}
-check 'zcc -m uring does not report copies' no_zerocopy_lines
+); ok
 if can_uring zc; then
-	check 'zcc -m uring-zc: on loopback the kernel copies all sends, and the report counts them' copies_are_reported
+	it 'zcc -m uring-zc: on loopback the kernel copies all sends, and the report counts them'; ( begin
+		start_zcs -1
+		exits 0 "$zcc" -s 0 -p "$PORT" -m uring-zc -n 3 --congestion reno --json file
+		ended $ZCS
+		grep -Eq '"zerocopy_sends":138,"zerocopy_copied":138,"zerocopy_incomplete":0' out
+		start_zcs -1
+		exits 0 "$zcc" -s 0 -p "$PORT" -m uring-zc -P 2 -t 0.2 --congestion reno file
+		ended $ZCS
+		sends=$(plain out | sed -n 's/^    zerocopy sends *//p')
+		[ "$sends" -ge 10 ]
+		plain out | grep -Eqx "      copied after all +$sends"
+		grep -Eqx "      never completed +0" out
+	); ok
 else
 	skip 'zcc -m uring-zc' 'no SEND_ZC that reports copies: Linux 6.2'
 fi
 
-receives_through_ring()
-{
+it 'zcs -m uring: io_uring_enter alone receives'; ( begin; need strace
 	rm -f trace.*
 	: >zcs.err
 	strace -ff -o trace -e trace=read,recvfrom,recvmsg,poll,io_uring_enter,io_uring_setup "$zcs" -1 -p 0 -m uring \
@@ -191,8 +174,7 @@ receives_through_ring()
 	# After its receipt zcs looks for one byte more.
 	not grep -E "^(read|recvmsg)\\($sock, " "$client"
 	not grep -E "^recvfrom\\($sock, .*, ([2-9]|[0-9]{2,}), [A-Z0]" "$client"
-}
-check_traced 'zcs -m uring: io_uring_enter alone receives' receives_through_ring
+); ok
 
 #
 # Ends: signals, and many of them.
@@ -212,28 +194,26 @@ interrupted()
 	grep -q "all bytes sent were received" out
 	not grep "never completed *[1-9]" out
 }
-stuck_and_interrupted()
-{
-	start_peer -s
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" --raw -o 60000 -t 60 file >out 2>err &
-	held=$!
-	remember $held
-	wait_until grep -q data peer.out
-	kill -INT $held
-	ended $held
-	cat out err
-	[ -n "$(bytes_of out)" ]
-	kill -USR1 "$PEER"
-	# The kernel also notifies of the sends behind, which it cancelled before they began.
-	[ "$how" != uring-zc ] || plain out |
-	    awk '/ zerocopy sends / { n++; sends = $3 } / copied after all / { bad += $4 > sends } END { exit n != 1 || bad }'
-}
 for how in $(uring_senders); do
 	check "zcc -m $how: SIGINT ends it with a report, and both ends agree" interrupted
-	check "zcc -m $how: SIGINT ends it when the server takes nothing" stuck_and_interrupted
+	it "zcc -m $how: SIGINT ends it when the server takes nothing"; ( begin
+		start_peer -s
+		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" --raw -o 60000 -t 60 file >out 2>err &
+		held=$!
+		remember $held
+		wait_until grep -q data peer.out
+		kill -INT $held
+		ended $held
+		cat out err
+		[ -n "$(bytes_of out)" ]
+		kill -USR1 "$PEER"
+		# The kernel also notifies of the sends behind, which it cancelled before they began.
+		[ "$how" != uring-zc ] || plain out |
+		    awk '/ zerocopy sends / { n++; sends = $3 } / copied after all / { bad += $4 > sends } END { exit n != 1 || bad }'
+	); ok
 done
-zcs_stops()
-{
+{ u32 1 1 1000000; cat small; } >half
+it 'zcs -m uring: SIGTERM ends it while a client is silent'; ( begin
 	start_zcs -m uring
 	"$HELPERS/net" send -k "$PORT" <half >receipt &
 	held=$!
@@ -243,21 +223,16 @@ zcs_stops()
 	ended "$ZCS"
 	cat zcs.err
 	grep -q "interrupted after [0-9]* bytes" zcs.err
-}
-{ u32 1 1 1000000; cat small; } >half
-check 'zcs -m uring: SIGTERM ends it while a client is silent' zcs_stops
-zcs_drops_silent()
-{
+); ok
+it 'zcs -m uring --idle-timeout: a client that is silent is dropped'; ( begin
 	start_zcs -m uring --idle-timeout 0.5
 	timeout 20 "$HELPERS/net" send -k "$PORT" <half >receipt
 	not [ -s receipt ]
 	cat zcs.err
 	wait_until grep -q ": .*silent.*, after 13 bytes" zcs.err
 	stop_zcs
-}
-check 'zcs -m uring --idle-timeout: a client that is silent is dropped' zcs_drops_silent
-many_clients()
-{
+); ok
+it "zcs -m uring: $(scale 200 1000) clients of zcc -m uring, and no descriptor is left"; ( begin
 	start_zcs -m uring
 	fds=$(ls /proc/"$ZCS"/fd | wc -l)
 	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -m uring -b 4k -P "$(scale 200 1000)" --congestion reno small
@@ -265,7 +240,6 @@ many_clients()
 	wait_until counts -eq 1 threads_of "$ZCS"
 	wait_until counts -eq "$fds" entries_in /proc/"$ZCS"/fd
 	stop_zcs
-}
-check "zcs -m uring: $(scale 200 1000) clients of zcc -m uring, and no descriptor is left" many_clients
+); ok
 
 finish

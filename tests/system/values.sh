@@ -104,8 +104,7 @@ figure()
 		END { if (!found) print 0 }' zcc.out
 }
 
-text_is_right()
-{
+it 'interrupts/s and packets/s of both ends are those of /proc/stat and /proc/net/dev'; ( begin
 	transfer
 	grep -q 'all bytes sent were received' zcc.out
 	for end in 1 2; do
@@ -118,8 +117,7 @@ text_is_right()
 	# The directions differ, or the test would not tell one from the other.
 	[ "$(figure 'packets/s out' 1)" -gt "$((2 * $(figure 'packets/s in' 1)))" ]
 	stop_zcs
-}
-check 'interrupts/s and packets/s of both ends are those of /proc/stat and /proc/net/dev' text_is_right
+); ok
 
 # host_is_right FILE OBJECT IN OUT: of the one object in the file, a host's member
 host_is_right()
@@ -138,8 +136,7 @@ host_is_right()
 	} <values
 	jq -e "$2.accounting_percent | add | . > 99.99 and . < 100.01" "$1"
 }
-json_is_right()
-{
+it 'with --json they are the same of both ends, for each stream once'; ( begin; need jq
 	zcs_options=--json
 	transfer --json -P 2 --pace 20m
 	host_is_right zcc.out .end.host B_in B_out
@@ -151,8 +148,7 @@ json_is_right()
 	    .cpu_utilization_percent.remote_user == .remote.accounting_percent.user and
 	    .cpu_utilization_percent.remote_system == .remote.accounting_percent.system' zcc.out
 	stop_zcs
-}
-check_with jq 'with --json they are the same of both ends, for each stream once' json_is_right
+); ok
 
 #
 # TCP_INFO.  A receiver that reads nothing closes its window, and what the kernel knows of the connection
@@ -209,16 +205,6 @@ limit_is()
 			exit !(value != "" && value >= low && value <= high)
 		}'
 }
-text_of_socket_is_right()
-{
-	stall
-	is_near "$(figures_of retransmits zcc.out)" "$(sed -n 's,.* retrans:[0-9]*/\([0-9]*\).*,\1,p' socket | grep . || echo 0)" 0
-	is_near "$(figures_of "RTT, ms" zcc.out)" "$(socket_figure rtt)" 0.0006
-	is_near "$(figures_of "  minimum, ms" zcc.out)" "$(socket_figure minrtt)" 0.0006
-	is_near "$(figures_of "MSS, bytes" zcc.out)" "$(socket_figure mss)" 0
-	is_near "$(figures_of "window, KiB" zcc.out)" "$(($(socket_figure cwnd) * $(socket_figure mss) / 1024))" 1
-	limit_is rwnd_limited "$(sed -n "s/.*receiver's window \([0-9.]*\)%.*/\1/p" zcc.out)"
-}
 json_of_socket_is_right()
 {
 	stall --json -o 5k
@@ -242,7 +228,15 @@ json_of_socket_is_right()
 	is_near "$(sender_has sndbuf_limited)" "$((1000 * $(socket_figure sndbuf_limited | grep . || echo 0)))" 1000
 }
 if command -v ss >/dev/null 2>&1; then
-	check 'the TCP figures in text are those of ss(8): RTT, window, MSS, retransmits, what limits' text_of_socket_is_right
+	it 'the TCP figures in text are those of ss(8): RTT, window, MSS, retransmits, what limits'; ( begin
+		stall
+		is_near "$(figures_of retransmits zcc.out)" "$(sed -n 's,.* retrans:[0-9]*/\([0-9]*\).*,\1,p' socket | grep . || echo 0)" 0
+		is_near "$(figures_of "RTT, ms" zcc.out)" "$(socket_figure rtt)" 0.0006
+		is_near "$(figures_of "  minimum, ms" zcc.out)" "$(socket_figure minrtt)" 0.0006
+		is_near "$(figures_of "MSS, bytes" zcc.out)" "$(socket_figure mss)" 0
+		is_near "$(figures_of "window, KiB" zcc.out)" "$(($(socket_figure cwnd) * $(socket_figure mss) / 1024))" 1
+		limit_is rwnd_limited "$(sed -n "s/.*receiver's window \([0-9.]*\)%.*/\1/p" zcc.out)"
+	); ok
 	check_with jq 'the TCP figures in JSON are those of ss(8), and the times in which something limits go on' json_of_socket_is_right
 else
 	skip 'the TCP figures' 'no ss'
@@ -260,8 +254,8 @@ both_are_paced()
 		plain out | awk -v pace=$pace '/^    bytes / { bytes = $2 } /^    seconds / { print bytes / $2 " bytes/s"
 		    seen = bytes / $2 < 1.25 * pace } END { exit !seen }'
 }
-pace_is_kept()
-{
+head -c 1000000 /dev/zero >file
+it '--pace: no more bytes per second than that at either end, where more would go'; ( begin
 	for pace in 1000000 4000000; do
 		for attempt in 1 2 3 4 5; do
 			start_zcs
@@ -280,9 +274,7 @@ pace_is_kept()
 	exits 0 zcc -n 20 file
 	plain out | awk '/^    bytes / { bytes = $2 } /^    seconds / { exit !(bytes / $2 > 8000000) }'
 	stop_zcs
-}
-head -c 1000000 /dev/zero >file
-check '--pace: no more bytes per second than that at either end, where more would go' pace_is_kept
+); ok
 
 #
 # Latencies.  The server notes when it accepted each client, when it sent the first byte and when it had
@@ -334,8 +326,7 @@ latencies_of()
 {
 	sed -n "s/^    $1, ms //p" zcc.out | awk 'NF == 5 { print $1, $2, $3, $5 }'
 }
-latencies_are_right()
-{
+it 'the percentiles of the latencies are those of the times that the server noted'; ( begin
 	printf '0\n%.0s' $(seq 40) >zeros
 	ask_pausing
 	percentiles_are "$(latencies_of 'total')" bounds.2 bounds.3
@@ -346,16 +337,13 @@ latencies_are_right()
 		END { exit bad }' zcc.out
 	# The server pauses as long after the first byte as before it.
 	awk '/^    first byte, ms / { p50 = $4; max = $8 } /^    total, ms / { exit !($3 > p50 && $7 > max) }' zcc.out
-}
-json_latencies_are_right()
-{
+); ok
+it 'with --json they are the same, in seconds'; ( begin; need jq
 	printf '0\n%.0s' $(seq 40) >zeros
 	ask_pausing --json
 	for what in connect:zeros first_byte:bounds.1 total:bounds.2; do
 		percentiles_are "$(jq -r ".requests[0].latency_seconds.${what%:*} | [.p50, .p90, .p99, .max] | map(1000 * . | tostring) | join(\" \")" zcc.out)" "${what#*:}" bounds.3
 	done
-}
-check 'the percentiles of the latencies are those of the times that the server noted' latencies_are_right
-check_with jq 'with --json they are the same, in seconds' json_latencies_are_right
+); ok
 
 finish

@@ -16,12 +16,10 @@ for other in '-C, --calibrate' '--idle' '-1, --once' '-n 1, --count' '-f file, -
 	check_usage "--verify and $(echo "$other" | sed 's/ [^-][^,]*//') cannot be used together" \
 	    cyclesoak --verify ${other%,*}
 done
-verify_takes_no_command()
-{
+it '--verify takes no command'; ( begin
 	exits 125 "$cyclesoak" --verify true
 	grep -q "^cyclesoak: --verify and 'true' cannot be used together" err
-}
-check '--verify takes no command' verify_takes_no_command
+); ok
 
 # children PID: its processes, and theirs
 children()
@@ -59,8 +57,8 @@ done
 if [ -z "$LONG" ]; then
 	finish # the rest takes two minutes
 fi
-report_of_verify()
-{
+cpus=$(getconf _NPROCESSORS_ONLN)
+it '--verify=quick: the environment, a line for each figure, and the status'; ( begin
 	status=0
 	"$cyclesoak" --verify=quick >out 2>err || status=$?
 	cat out err
@@ -74,13 +72,10 @@ report_of_verify()
 	0) tail -n 1 out | grep -q ' 0 failed, 0 could not be run$' ;;
 	1) tail -n 1 out | grep -q ' [1-9][0-9]* failed, ' ;;
 	2) tail -n 1 out | grep -q ' 0 failed, [1-9][0-9]* could not be run$' ;;
-	*) return 1 ;;
+	*) exit 1 ;;
 	esac
-}
-cpus=$(getconf _NPROCESSORS_ONLN)
-check '--verify=quick: the environment, a line for each figure, and the status' report_of_verify
-object_of_verify()
-{
+); ok
+it '--verify=quick --json: one object, whose verdicts are those of the status'; ( begin; need jq
 	status=0
 	"$cyclesoak" --verify=quick --json >out 2>err || status=$?
 	cat out err
@@ -89,6 +84,5 @@ object_of_verify()
 	    (.verdicts | length) == ([.verdicts[].verdict] | length) and
 	    .failed == ([.verdicts[] | select(.verdict == "fail")] | length) and
 	    $status == (if .failed > 0 then 1 elif .not_run > 0 then 2 else 0 end)' out
-}
-check_with jq '--verify=quick --json: one object, whose verdicts are those of the status' object_of_verify
+); ok
 finish

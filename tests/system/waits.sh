@@ -31,38 +31,30 @@ if ! unshare -m sh -c ': >lock && mount --bind lock /dev/zero' 2>/dev/null ||
 	finish
 fi
 
-command_runs()
-{
+it 'cyclesoak COMMAND while another program soaks: it runs, and the status is its own'; ( begin
 	held 7 $in_namespace "$cyclesoak" --wait 0 sh -c 'echo ran; exit 7'
 	grep -qx ran out
 	grep -q ': no load is measured: ' err
 	grep -Eqx 'System load: -, unsafe: soaked_already; took [0-9.]+ s' out
-}
-check 'cyclesoak COMMAND while another program soaks: it runs, and the status is its own' command_runs
-command_json()
-{
+); ok
+it 'cyclesoak --json COMMAND while another program soaks: unsafe has the reason'; ( begin; need jq
 	held 0 $in_namespace "$cyclesoak" --wait 0 --json true
 	jq -e '.unsafe == ["soaked_already"] and (has("load_percent") | not)' out
-}
-check_with jq 'cyclesoak --json COMMAND while another program soaks: unsafe has the reason' command_json
-others_fail()
-{
+); ok
+it 'cyclesoak without a command, and -C, fail while another program soaks'; ( begin
 	held 1 $in_namespace "$cyclesoak" --wait 0 -1
 	held 1 $in_namespace "$cyclesoak" --wait 0 -C
 	held 1 $in_namespace "$zcc" --wait 0 -C
 	not grep 'no load is measured' err
-}
-check 'cyclesoak without a command, and -C, fail while another program soaks' others_fail
-interrupt_ends_waiting()
-{
+); ok
+it 'cyclesoak --wait: SIGTERM ends the waiting, and the command does not run'; ( begin
 	# shellcheck disable=SC2016 # of the inner shell
 	exits 143 $in_namespace timeout -s KILL 20 sh -c '"$1" --wait 3600 touch ran & p=$!
 		until ls -l /proc/$p/fd | grep -q "/dev/zero$"; do sleep 0.01; done
 		kill -TERM $p
 		wait $p' sh "$cyclesoak"
 	not [ -e ran ]
-}
-check 'cyclesoak --wait: SIGTERM ends the waiting, and the command does not run' interrupt_ends_waiting
+); ok
 # Each look is one try to have the lock, 10 ms after the last; here no time passes between them.
 waits()
 {
@@ -70,8 +62,7 @@ waits()
 	    "$cyclesoak" -1 "$@"
 	grep -c '^flock(' trace >looks
 }
-waits_as_long()
-{
+it '--wait SECS: another program is waited for that time, and 2 seconds without it'; ( begin; need strace
 	waits --wait 0.5
 	[ "$(cat looks)" -eq 51 ]
 	waits
@@ -79,41 +70,32 @@ waits_as_long()
 	held 1 $in_namespace strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 \
 	    "$zcc" -C --wait 0.1
 	[ "$(grep -c '^flock(' trace)" -eq 11 ]
-}
-check_traced '--wait SECS: another program is waited for that time, and 2 seconds without it' waits_as_long
+); ok
 
 start_zcs
-transfer_goes_on()
-{
+it 'zcc -c while another program soaks: the transfer is reported, without a load, with the reason'; ( begin
 	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1
 	grep -Eq '^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$' out
 	grep -q '^  all bytes sent were received$' out
 	grep -Eqx '    unsafe: why +soaked_already' out
 	not grep cost out
-}
-check 'zcc -c while another program soaks: the transfer is reported, without a load, with the reason' transfer_goes_on
-json_goes_on()
-{
+); ok
+it 'zcc -c --json there: unsafe and no_load have the reason'; ( begin; need jq
 	held 0 $in_namespace "$zcc" -c --wait 0 --json -s 0 -p "$PORT" --congestion reno -n 1
 	jq -e '.end.host | .unsafe == ["soaked_already"] and .no_load == "held" and (has("load_percent") | not)' out
 	jq -e '.end.remote.no_load == "off" and .end.bytes_agree and (has("error") | not)' out
-}
-check_with jq 'zcc -c --json there: unsafe and no_load have the reason' json_goes_on
-comparison_goes_on()
-{
+); ok
+it 'zcc -c -m with a list there: the throughput is compared, and the reason is in the table'; ( begin
 	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2
 	grep -Eq '^send +64k +[0-9,]+' out
 	grep -qx 'soaked_already in 4 of 4 runs: no load could be measured' out
-}
-check 'zcc -c -m with a list there: the throughput is compared, and the reason is in the table' comparison_goes_on
+); ok
 stop_zcs
 start_zcs --reply
-requests_go_on()
-{
+it 'zcc -c --request there: the latencies are reported, and why there is no load'; ( begin
 	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
 	grep -qx '  no load: soaked_already' out
-}
-check 'zcc -c --request there: the latencies are reported, and why there is no load' requests_go_on
+); ok
 stop_zcs
 check_usage '--wait: only with -c or -C' zcc -s 0 --wait 1
 finish

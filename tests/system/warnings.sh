@@ -14,51 +14,47 @@ made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 #
 # zcs.
 #
-smaller_buffers()
-{
-	start_zcs -i 1g -o 1g
-	for n in 1 2; do
-		"$zcc" -s 0 -p "$PORT" tiny >out
-	done
-	stop_zcs
-	cat zcs.err
-	# The kernel counts twice what it was asked for; the limit is on what it was asked for.
-	r=$(cat /proc/sys/net/core/rmem_max) w=$(cat /proc/sys/net/core/wmem_max)
-	grep -qx "zcs: receive buffer: asked for 1073741824 bytes, the kernel gave $r (see net.core.rmem_max)" zcs.err
-	grep -qx "zcs: send buffer: asked for 1073741824 bytes, the kernel gave $w (see net.core.wmem_max)" zcs.err
-	[ "$(wc -l <zcs.err)" -eq 3 ]
-}
 if [ -r /proc/sys/net/core/rmem_max ]; then
-	check 'zcs -i and -o with more than the kernel gives: a line each, with what it gave, however many clients' smaller_buffers
+	it 'zcs -i and -o with more than the kernel gives: a line each, with what it gave, however many clients'; ( begin
+		start_zcs -i 1g -o 1g
+		for n in 1 2; do
+			"$zcc" -s 0 -p "$PORT" tiny >out
+		done
+		stop_zcs
+		cat zcs.err
+		# The kernel counts twice what it was asked for; the limit is on what it was asked for.
+		r=$(cat /proc/sys/net/core/rmem_max) w=$(cat /proc/sys/net/core/wmem_max)
+		grep -qx "zcs: receive buffer: asked for 1073741824 bytes, the kernel gave $r (see net.core.rmem_max)" zcs.err
+		grep -qx "zcs: send buffer: asked for 1073741824 bytes, the kernel gave $w (see net.core.wmem_max)" zcs.err
+		[ "$(wc -l <zcs.err)" -eq 3 ]
+	); ok
 else
 	skip 'zcs -i and -o with more than the kernel gives' 'no limits in /proc/sys/net/core'
 fi
 
 # A user has at most one thread: that of the process is there already.
-no_thread()
-{
-	: >zcs.err
-	untraced as_user sh -c 'echo $$ >limited && exec prlimit --nproc=1 "$0" -p 0 -1' "$zcs" >zcs.out 2>zcs.err &
-	started=$!
-	remember $started
-	wait_until [ -s limited ]
-	ZCS=$(cat limited)
-	remember "$ZCS"
-	wait_until or_gone "$ZCS" grep -q listening zcs.err
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
-	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
-	grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
-	kill -TERM "$ZCS"
-	got=0; wait $started || got=$?
-	cat zcs.err
-	[ $got -eq 1 ] # with -1 a client that is not served is a failure
-	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: rejected: cannot start a thread' zcs.err)" -eq 1 ]
-	[ "$(wc -l <zcs.err)" -eq 2 ]
-}
 if sanitized; then
 	skip 'zcs without a thread for a client' 'sanitizers have threads of their own'
 elif can_be_user && prlimit --nproc=10000 true 2>/dev/null; then
-	check 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one line' no_thread
+	it 'zcs without a thread for a client (RLIMIT_NPROC): it is rejected, with one line'; ( begin
+		: >zcs.err
+		untraced as_user sh -c 'echo $$ >limited && exec prlimit --nproc=1 "$0" -p 0 -1' "$zcs" >zcs.out 2>zcs.err &
+		started=$!
+		remember $started
+		wait_until [ -s limited ]
+		ZCS=$(cat limited)
+		remember "$ZCS"
+		wait_until or_gone "$ZCS" grep -q listening zcs.err
+		PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' zcs.err)
+		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" tiny
+		grep -qx "zcc: 127.0.0.1:$PORT: rejected: the server has reached its limit of clients (zcs --max-clients)" err
+		kill -TERM "$ZCS"
+		got=0; wait $started || got=$?
+		cat zcs.err
+		[ $got -eq 1 ] # with -1 a client that is not served is a failure
+		[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: rejected: cannot start a thread' zcs.err)" -eq 1 ]
+		[ "$(wc -l <zcs.err)" -eq 2 ]
+	); ok
 else
 	skip 'zcs without a thread for a client' "${not_user:-no prlimit}"
 fi
@@ -66,17 +62,15 @@ fi
 #
 # run_rr.
 #
-no_nice()
-{
-	exits 125 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" true
-	one_line err
-	grep -q '^run_rr: cannot set SCHED_RR.*CAP_SYS_NICE.*a control group with real-time time (cpu.rt_runtime_us): ' err
-	# Without a command, too, nothing is run; its statuses are its own then.
-	exits 1 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" </dev/null
-	one_line err
-}
 if [ "$(id -u)" -eq 0 ] && setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice true 2>/dev/null; then
-	check 'run_rr of root without CAP_SYS_NICE: one line that names control groups, exit 125' no_nice
+	it 'run_rr of root without CAP_SYS_NICE: one line that names control groups, exit 125'; ( begin
+		exits 125 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" true
+		one_line err
+		grep -q '^run_rr: cannot set SCHED_RR.*CAP_SYS_NICE.*a control group with real-time time (cpu.rt_runtime_us): ' err
+		# Without a command, too, nothing is run; its statuses are its own then.
+		exits 1 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" </dev/null
+		one_line err
+	); ok
 else
 	skip 'run_rr of root without CAP_SYS_NICE' 'needs root and setpriv'
 fi
@@ -111,8 +105,7 @@ short_transfer()
 }
 check_undisturbed 'zcc: a transfer of less than half a second draws one line, with and without -c, but not with -q' short_transfer
 # The 10 seconds are told from the header, which is that of -t, and from the JSON.
-built_in_set_for_seconds()
-{
+it 'zcc without files, -n and -t: the built-in set for 10 seconds, by every method'; ( begin
 	for m in $(senders); do
 		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m $m --json >out 2>err &
 		p=$!
@@ -126,32 +119,27 @@ built_in_set_for_seconds()
 	grep -q '63 files of 350 KiB, built in, in 2 loops' out
 	"$zcc" -s 0 -p "$PORT" --json tiny >out 2>err
 	grep -q '"duration":0,' out
-}
-check 'zcc without files, -n and -t: the built-in set for 10 seconds, by every method' built_in_set_for_seconds
+); ok
 stop_zcs
 start_zcs --reply
 half='zcc: the load was measured over less than half a second: send more (-n, -t)'
-short_requests()
-{
+it 'zcc -c --request: less than half a second is warned of, for each size'; ( begin
 	soaking "$zcc" -c -s 0 -p "$PORT" --request 10,20 -n 2
 	[ "$(grep -cxF "$half" err)" -eq 2 ]
-}
-check 'zcc -c --request: less than half a second is warned of, for each size' short_requests
+); ok
 stop_zcs
 
-not_bound()
-{
-	status=0
-	soaking strace -f -o trace -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM \
-	    "$cyclesoak" -p 0.2 -n 1 || status=$?
-	[ $status -eq 1 ]
-	sed -i '/^strace: /d; /this control group has a CPU quota/d' err
-	one_line err
-	grep -Eqx 'cyclesoak: cannot soak CPU [0-9]+: Operation not permitted' err
-	not [ -s out ]
-}
 if ! sanitized && strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM true 2>/dev/null; then
-	check 'a soaker that cannot be bound to its CPU: one line that names it, exit 1' not_bound
+	it 'a soaker that cannot be bound to its CPU: one line that names it, exit 1'; ( begin
+		status=0
+		soaking strace -f -o trace -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EPERM \
+		    "$cyclesoak" -p 0.2 -n 1 || status=$?
+		[ $status -eq 1 ]
+		sed -i '/^strace: /d; /this control group has a CPU quota/d' err
+		one_line err
+		grep -Eqx 'cyclesoak: cannot soak CPU [0-9]+: Operation not permitted' err
+		not [ -s out ]
+	); ok
 else
 	skip 'a soaker that cannot be bound to its CPU' 'no strace, or it may not trace'
 fi

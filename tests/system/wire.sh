@@ -13,12 +13,6 @@ head -c 1000000 /dev/urandom >large
 head -c 65536 /dev/urandom >block
 head -c 5000001 /dev/urandom >larger
 
-zcc_bytes_that_arrive()
-{
-	"$zcc" -s 0 -p "$PORT" $how -n 2 small empty large
-	ended "$PEER"
-	cmp want got
-}
 for how in '' -S '-S -w' '-m mmap' '-m splice' '-m zerocopy' $(uring_senders | sed 's/^/-m/'); do
 	start_peer -w got
 	# Two loops of three files, one of them empty.
@@ -28,71 +22,62 @@ for how in '' -S '-S -w' '-m mmap' '-m splice' '-m zerocopy' $(uring_senders | s
 			u32 3 13; cat small; u32 0; u32 1000000; cat large
 		done
 	} >want
-	check "zcc $how: the bytes that arrive are the headers and the files" zcc_bytes_that_arrive
+	it "zcc $how: the bytes that arrive are the headers and the files"; ( begin
+		"$zcc" -s 0 -p "$PORT" $how -n 2 small empty large
+		ended "$PEER"
+		cmp want got
+	); ok
 done
 
 start_peer -w got
 { u32 1 1 65536; cat block; } >want
-zcc_odd_pieces_arrive()
-{
+it 'zcc -S -b 7: odd pieces arrive whole'; ( begin
 	"$zcc" -s 0 -p "$PORT" -S -b 7 block
 	ended "$PEER"
 	cmp want got
-}
-check 'zcc -S -b 7: odd pieces arrive whole' zcc_odd_pieces_arrive
+); ok
 
 # Of the file set, and of each method: pieces, more than a window, ring or pipe holds, the cork.
 { u32 1 1 65536; cat block; } >want_block
 { u32 1 2 5000001; cat larger; u32 13; cat small; } >want_larger
 { u32 2; for loop in 1 2; do u32 3 13; cat small; u32 65536; cat block; u32 0; done; } >want_corked
-zcc_in_pieces()
-{
-	"$zcc" -s 0 -p "$PORT" -m $how -b 1000 block
-	ended "$PEER"
-	cmp want_block got
-}
-zcc_mb_in_pieces()
-{
-	"$zcc" -s 0 -p "$PORT" -m $how -b 1000 --congestion reno larger small
-	ended "$PEER"
-	cmp want_larger got
-}
-zcc_mb()
-{
-	"$zcc" -s 0 -p "$PORT" -m $how --congestion reno larger small
-	ended "$PEER"
-	cmp want_larger got
-}
-zcc_corked_nothing_lost()
-{
-	"$zcc" -s 0 -p "$PORT" -m $how -k -n 2 small block empty
-	ended "$PEER"
-	cmp want_corked got
-}
-zcc_small_file()
-{
-	"$zcc" -s 0 -p "$PORT" -m $how small
-	ended "$PEER"
-	grep -qx "segments 1" peer.out
-}
 for how in $(senders); do
 	start_peer -w got
-	check "zcc -m $how -b 1000: in pieces it arrives whole" zcc_in_pieces
+	it "zcc -m $how -b 1000: in pieces it arrives whole"; ( begin
+		"$zcc" -s 0 -p "$PORT" -m $how -b 1000 block
+		ended "$PEER"
+		cmp want_block got
+	); ok
 	start_peer -w got
-	check "zcc -m $how -b 1000: 5 MB in pieces" zcc_mb_in_pieces
+	it "zcc -m $how -b 1000: 5 MB in pieces"; ( begin
+		"$zcc" -s 0 -p "$PORT" -m $how -b 1000 --congestion reno larger small
+		ended "$PEER"
+		cmp want_larger got
+	); ok
 	start_peer -w got
-	check "zcc -m $how: 5 MB and what comes after it" zcc_mb
+	it "zcc -m $how: 5 MB and what comes after it"; ( begin
+		"$zcc" -s 0 -p "$PORT" -m $how --congestion reno larger small
+		ended "$PEER"
+		cmp want_larger got
+	); ok
 	start_peer -w got
-	check "zcc -m $how -k: corked, nothing is lost" zcc_corked_nothing_lost
+	it "zcc -m $how -k: corked, nothing is lost"; ( begin
+		"$zcc" -s 0 -p "$PORT" -m $how -k -n 2 small block empty
+		ended "$PEER"
+		cmp want_corked got
+	); ok
 	start_peer -w got
-	check "zcc -m $how: a small file and its headers are one segment" zcc_small_file
+	it "zcc -m $how: a small file and its headers are one segment"; ( begin
+		"$zcc" -s 0 -p "$PORT" -m $how small
+		ended "$PEER"
+		grep -qx "segments 1" peer.out
+	); ok
 done
 
 # Without the headers.
 start_peer -w got -r 'an answer\n'
 cat larger empty small larger empty small >want
-zcc_raw_bytes()
-{
+it 'zcc --raw: the bytes of the files and nothing else, and what is answered is no receipt'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw -n 2 larger empty small
 	ended "$PEER"
 	cmp want got
@@ -100,27 +85,22 @@ zcc_raw_bytes()
 	grep -q "^  to .*, raw$" out
 	grep -q "^  3 files" out
 	grep -q "^    no receipt: " out
-}
-check 'zcc --raw: the bytes of the files and nothing else, and what is answered is no receipt' zcc_raw_bytes
+); ok
 start_peer -k -w got
-zcc_raw_server()
-{
+it 'zcc --raw: a silent server has received all when the kernel has acknowledged it'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw larger
 	kill -USR1 "$PEER"
 	ended "$PEER"
 	cmp larger got
-}
-check 'zcc --raw: a silent server has received all when the kernel has acknowledged it' zcc_raw_server
+); ok
 
 start_peer -w got
-built_in_file_set()
-{
+it 'the built-in file set: 63 files of 350 KiB'; ( begin
 	"$zcc" -s 0 -p "$PORT" -n 1 >report
 	ended "$PEER"
 	grep -qx "bytes $((8 + 63 * (4 + 350 * 1024)))" peer.out
 	grep -q "63 files of 350 KiB, built in" report
-}
-check 'the built-in file set: 63 files of 350 KiB' built_in_file_set
+); ok
 
 # A file that is a hole.  To read it takes no memory on a tmpfs, and on other file systems as much as
 # it is long.  Without a name it ends with the test.
@@ -131,18 +111,16 @@ ln -s /dev/fd/9 huge
 huge=$(scale $((4097 << 20)) $((5 << 30)))
 truncate -s "$huge" huge
 # make check-long also sends it by the other methods that need the length of a file in their calls.
-file_of_bytes_goes()
-{
-	"$zcc" -s 0 -p "$PORT" -m $how huge --congestion reno
-	ended "$PEER"
-	grep -E "^(loops|files|length)" peer.out >got
-	printf "loops 1\nfiles 2\nlength 4294963200\nlength $((huge - 4294963200))\n" >want
-	diff want got
-	grep -qx "bytes $((huge + 16))" peer.out
-}
 for how in sendfile $(scale '' 'mmap splice'); do
 	start_peer -h
-	check "-m $how: a file of $huge bytes goes as two entries" file_of_bytes_goes
+	it "-m $how: a file of $huge bytes goes as two entries"; ( begin
+		"$zcc" -s 0 -p "$PORT" -m $how huge --congestion reno
+		ended "$PEER"
+		grep -E "^(loops|files|length)" peer.out >got
+		printf "loops 1\nfiles 2\nlength 4294963200\nlength $((huge - 4294963200))\n" >want
+		diff want got
+		grep -qx "bytes $((huge + 16))" peer.out
+	); ok
 done
 
 truncate -s 4294967295 huge
@@ -158,40 +136,33 @@ check_long 'a file of 4 GiB - 1 goes as one' file_of_gib_goes
 
 start_zcs -m "$(scale trunc read)"
 truncate -s "$huge" huge
-zcs_takes_file()
-{
+it "zcs takes a file of $huge bytes and reports them"; ( begin
 	"$zcc" -s 0 -p "$PORT" --congestion reno huge >report
 	[ "$(bytes_of report)" = "$huge $huge" ]
 	wait_until grep -q " $huge bytes" zcs.out
-}
-check "zcs takes a file of $huge bytes and reports them" zcs_takes_file
+); ok
 exec 9<&-
 
 start_peer -h
-zcc_number_of_loops()
-{
+it 'zcc -t: the number of loops is 0xffffffff'; ( begin
 	"$zcc" -s 0 -p "$PORT" -t 0.2 small >report
 	ended "$PEER"
 	head -n 2 peer.out | grep -qx "loops 4294967295"
-}
-check 'zcc -t: the number of loops is 0xffffffff' zcc_number_of_loops
+); ok
 
 # A warm-up is announced by loops without a file.
 start_peer -h
-zcc_warmup_three_loops()
-{
+it 'zcc --warmup 0.3: three loops without files come first'; ( begin
 	"$zcc" -s 0 -p "$PORT" --warmup 0.3 -t 0.2 --congestion reno --pace 20m block >report
 	ended "$PEER"
 	grep -E "^(loops|files|length)" peer.out | head -n 6 >got
 	printf "loops 4294967295\nfiles 0\nfiles 0\nfiles 0\nfiles 1\nlength 65536\n" | diff - got
-}
-check 'zcc --warmup 0.3: three loops without files come first' zcc_warmup_three_loops
+); ok
 start_peer -s -h
 "$zcc" -s 0 -p "$PORT" --warmup 0.21 -I 0.05 -n 2 larger >report 2>err &
 held=$!
 remember $held
-zcc_warmup_loops_announced()
-{
+it 'zcc --warmup -n: the loops announced are those and the -n, and no more come'; ( begin
 	# The peer does not read, so that no more than the buffers is sent before the warm-up is over.
 	wait_until grep -q "RTT [0-9.]* ms$" report
 	kill -USR1 "$PEER"
@@ -203,22 +174,18 @@ zcc_warmup_loops_announced()
 	printf "files 1\nlength 5000001\nfiles 1\nlength 5000001\n" >>want
 	diff want got
 	grep -q "in 2 loops" report
-}
-check 'zcc --warmup -n: the loops announced are those and the -n, and no more come' zcc_warmup_loops_announced
+); ok
 start_peer -h
-zcc_without_warmup_none()
-{
+it 'zcc without --warmup: none'; ( begin
 	"$zcc" -s 0 -p "$PORT" -n 2 small
 	ended "$PEER"
 	grep -E "^(loops|files|length)" peer.out >got
 	printf "loops 2\nfiles 1\nlength 13\nfiles 1\nlength 13\n" | diff - got
-}
-check 'zcc without --warmup: none' zcc_without_warmup_none
+); ok
 
 # Receipts.
 start_peer -r 'bytes=13 seconds=0.5 reads=4 load=0.25 cpus=2 more=1\n'
-zcc_reports_what_receipt()
-{
+it 'zcc reports the figures of the receipt'; ( begin
 	"$zcc" -s 0 -p "$PORT" small >report 2>err
 	cat report err
 	[ "$(bytes_of report)" = "13 13" ]
@@ -228,61 +195,46 @@ zcc_reports_what_receipt()
 	figures_of calls/s report | grep -Eqx "[0-9]+ 8"
 	grep -q "all bytes sent were received" report
 	no_warning err
-}
-check 'zcc reports the figures of the receipt' zcc_reports_what_receipt
+); ok
 
 start_peer
-zcc_needs_no_receipt()
-{
+it 'zcc needs no receipt: a server of 2001 just closes'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" small
 	grep -qx "  transfer  *sender" out
 	grep -q "^    no receipt: " out
 	not grep "load\|us/KiB" out
-}
-check 'zcc needs no receipt: a server of 2001 just closes' zcc_needs_no_receipt
+); ok
 
-zcc_fails_where_answer()
-{
-	exits 1 "$zcc" -s 0 -p "$PORT" small
-	one_line err
-	grep -q "answer is not a receipt" err
-	not [ -s out ]
-}
 for text in 'garbage\n' 'bytes=13 seconds=1' 'bytes=13 seconds=nan\n' 'bytes=13 seconds=1\n\n'; do
 	start_peer -r "$text"
-	check "zcc fails where the answer is not a receipt: $text" zcc_fails_where_answer
+	it "zcc fails where the answer is not a receipt: $text"; ( begin
+		fails "answer is not a receipt" "$zcc" -s 0 -p "$PORT" small
+	); ok
 done
 
 start_peer -r "$(head -c 5000 /dev/zero | tr '\0' x)\n"
-zcc_fails_where_answer_has_no_end()
-{
+it 'zcc fails where the answer has no end'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" small
 	grep -q "answer is not a receipt" err
-}
-check 'zcc fails where the answer has no end' zcc_fails_where_answer_has_no_end
+); ok
 
 start_peer -r 'bytes=12 seconds=1\n'
-zcc_exits_when_server()
-{
+it 'zcc exits 1 when the server has not received all'; ( begin
 	exits 1 "$zcc" -s 0 -p "$PORT" small
 	grep -q "received 12 bytes of the 13 sent" err
-}
-check 'zcc exits 1 when the server has not received all' zcc_exits_when_server
+); ok
 
 # zcs against clients that are not zcc.
 start_zcs
 { u32 1 2 13; cat small; u32 0; } >stream
-zcs_answers_client()
-{
+it 'zcs answers a client that waits with a receipt, one line'; ( begin
 	"$HELPERS/net" send "$PORT" <stream >receipt
 	cat receipt
 	one_line receipt
 	grep -Eq "^bytes=13 seconds=[0-9.]+ files=2 warmup=0 method=read reads=[0-9]+ clients=1 " receipt
-}
-check 'zcs answers a client that waits with a receipt, one line' zcs_answers_client
+); ok
 # In state 5 a socket has closed its sending side; it has an inode as long as a program has it open.
-zcs_ends_answer()
-{
+it 'zcs ends its answer before the client ends the connection'; ( begin
 	mkfifo endless
 	"$HELPERS/net" send "$PORT" -k <endless >receipt &
 	KEEPS=$!
@@ -297,46 +249,35 @@ zcs_ends_answer()
 	}
 	wait_until has_ended_answer
 	kill $KEEPS
-}
-check 'zcs ends its answer before the client ends the connection' zcs_ends_answer
-zcs_answers_before_client()
-{
+); ok
+it 'zcs answers before the client closes its side'; ( begin
 	"$HELPERS/net" send -k "$PORT" <stream >receipt
 	grep -q "^bytes=13 " receipt
-}
-check 'zcs answers before the client closes its side' zcs_answers_before_client
-zcs_takes_header_byte()
-{
+); ok
+it 'zcs takes a header a byte at a time'; ( begin
 	"$HELPERS/net" send -d 5 "$PORT" <stream >receipt
 	grep -q "^bytes=13 " receipt
-}
-check 'zcs takes a header a byte at a time' zcs_takes_header_byte
+); ok
 { u32 4294967295 1 13; cat small; u32 1 100; printf abc; } >stream
-zcs_without_end_stream()
-{
+it 'zcs: without end, the stream may end anywhere'; ( begin
 	"$HELPERS/net" send "$PORT" <stream >receipt
 	grep -q "^bytes=16 " receipt
-}
-check 'zcs: without end, the stream may end anywhere' zcs_without_end_stream
+); ok
 check 'valid streams cost no line on stderr' one_line zcs.err
 { u32 1 1 13; cat small; } >stream
-zcs_client()
-{
+it 'zcs: a client of 2001, which closes at once, is no error'; ( begin
 	n=$(wc -l <zcs.out)
 	"$HELPERS/net" send -c "$PORT" <stream
 	wait_until counts -gt "$n" lines_in zcs.out
 	tail -n 1 zcs.out | grep -q " 13 bytes in .* 1 file, [0-9]* read"
 	one_line zcs.err
-}
-check 'zcs: a client of 2001, which closes at once, is no error' zcs_client
+); ok
 { u32 1 1 13; cat small; printf extra; } >stream
-zcs_more_than_announced()
-{
+it 'zcs: more than was announced costs one line'; ( begin
 	"$HELPERS/net" send "$PORT" <stream >receipt
 	wait_until grep -q "sent more than it announced" zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
-}
-check 'zcs: more than was announced costs one line' zcs_more_than_announced
+); ok
 stop_zcs
 
 finish

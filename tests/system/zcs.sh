@@ -16,13 +16,11 @@ mv zcs.err steady.err
 remember $!
 start_zcs
 
-summary_for_shortest_run()
-{
+it 'a summary for the shortest run'; ( begin
 	"$zcc" -s 0 -p "$PORT" file
 	wait_until [ -s zcs.out ]
 	grep -Eqx "127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 file, [0-9]+ reads?" zcs.out
-}
-check 'a summary for the shortest run' summary_for_shortest_run
+); ok
 wait_until counts -eq 1 threads_of $ZCS
 fds=$(entries_in /proc/$ZCS/fd)
 
@@ -57,21 +55,16 @@ remember $!
 victim=$!
 wait_until counts -eq 2 threads_of $ZCS
 kill -KILL $victim
-cut_has_no_rate()
-{
+it 'a client that did not send what it announced has no throughput'; ( begin
 	wait_until grep -Eqx '127.0.0.1:[0-9]+: 3 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?' zcs.out
-}
-check 'a client that did not send what it announced has no throughput' cut_has_no_rate
-zcs_serves()
-{
+); ok
+it 'zcs serves on after all of them'; ( begin
 	wait_until counts -eq 1 threads_of $ZCS
 	not gone $ZCS
 	"$zcc" -s 0 -p "$PORT" file
-}
-check 'zcs serves on after all of them' zcs_serves
+); ok
 
-clients_at_once()
-{
+it '100 clients at once: all received, a total'; ( begin
 	n=$(wc -l <zcs.err)
 	i=0
 	while [ $i -lt 100 ]; do
@@ -85,22 +78,18 @@ clients_at_once()
 	wait_until grep -q "^total of [0-9]* clients: " zcs.out
 	tail -n 1 zcs.out
 	[ "$(wc -l <zcs.err)" -eq "$n" ]
-}
-check '100 clients at once: all received, a total' clients_at_once
-its_threads_and_descriptors()
-{
+); ok
+it 'its threads and descriptors are as many as before'; ( begin
 	wait_until counts -eq 1 threads_of $ZCS
 	ls -l /proc/$ZCS/fd
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
-}
-check 'its threads and descriptors are as many as before' its_threads_and_descriptors
+); ok
 stop_zcs
 
 start_zcs -I 0.05
 "$zcc" -s 0 -p "$PORT" -t 60 --pace 20m >zcc.out 2>zcc.err &
 remember $!
-interrupted_summary()
-{
+it 'interrupted: a summary of the bytes received so far, exit 0, the port free'; ( begin
 	wait_until grep -q "^[1-9].* kbytes/sec" zcs.out
 	kill -TERM $ZCS
 	ended $ZCS
@@ -109,8 +98,7 @@ interrupted_summary()
 	tail -n 1 zcs.err | grep -q "interrupted after"
 	exits 1 "$zcc" -s 0 -p "$PORT" file
 	grep -q "Connection refused" err
-}
-check 'interrupted: a summary of the bytes received so far, exit 0, the port free' interrupted_summary
+); ok
 wait "$ZCS"
 check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
 
@@ -118,35 +106,29 @@ check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
 start_zcs -B 0 -i 70000
 "$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
 remember $!
-all_its_threads()
-{
+it '-B 0: all its threads are on CPU 0'; ( begin
 	wait_until counts -eq 2 threads_of $ZCS
 	met()
 	{
 		[ "$(cpus_of "$ZCS" | grep -cx 0)" -eq 2 ]
 	}
 	wait_until met
-}
-check '-B 0: all its threads are on CPU 0' all_its_threads
-receive_buffer_of_connections()
-{
+); ok
+it '-i: the receive buffer of connections'; ( begin; need ss
 	ss -tmn "sport = :$PORT"
 	ss -tmn "sport = :$PORT" | grep -q "rb140000,"
-}
-check_with ss '-i: the receive buffer of connections' receive_buffer_of_connections
+); ok
 stop_zcs
 start_zcs -o 80000
 "$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
 remember $!
-send_buffer_of_connections()
-{
+it '-o: the send buffer of connections'; ( begin; need ss
 	met()
 	{
 		ss -tmn "sport = :$PORT" | grep -q "tb160000,"
 	}
 	wait_until met
-}
-check_with ss '-o: the send buffer of connections' send_buffer_of_connections
+); ok
 stop_zcs
 
 if strace -o /dev/null true 2>/dev/null; then
@@ -155,74 +137,60 @@ if strace -o /dev/null true 2>/dev/null; then
 	traced=$!
 	remember $traced
 	await_zcs $traced
-	n10k_reads()
-	{
+	it '-b 10k: reads of that size, and -1 ends it'; ( begin
 		"$zcc" -s 0 -p "$PORT" file
 		ended "$traced"
 		[ "$(grep -Ec "read(\([0-9]+,| resumed>).*, 10240\)" trace)" -ge 10 ]
 		[ "$(grep -c 'accept4(' trace)" -eq 1 ]
-	}
-	check '-b 10k: reads of that size, and -1 ends it' n10k_reads
+	); ok
 else
 	skip '-b: reads of that size' 'no strace, or it may not trace'
 fi
 
 start_zcs -1
-one_client_then_exit()
-{
+it '-1: one client, then exit 0'; ( begin
 	"$zcc" -s 0 -p "$PORT" file
 	ended $ZCS
 	[ "$(wc -l <zcs.out)" -eq 1 ]
-}
-check '-1: one client, then exit 0' one_client_then_exit
+); ok
 wait "$ZCS"
 check '-1: exit status 0' [ $? -eq 0 ]
 
 # Streams of any kind.
 start_zcs --raw
-raw_any_bytes_counted()
-{
+it '--raw: any bytes are counted, nothing is answered'; ( begin
 	{ u32 1 1 13; printf "not what was announced"; } | "$HELPERS/net" send "$PORT" >receipt
 	not [ -s receipt ]
 	wait_until [ -s zcs.out ]
 	cat zcs.out
 	grep -Eq "^127.0.0.1:.* 34 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?$" zcs.out
-}
-check '--raw: any bytes are counted, nothing is answered' raw_any_bytes_counted
-raw_byte_stream()
-{
+); ok
+it '--raw: one byte is a stream, and so are three bytes one at a time'; ( begin
 	printf x | "$HELPERS/net" send -c "$PORT"
 	wait_until grep -q " 1 byte in" zcs.out
 	printf abc | "$HELPERS/net" send -d 1 "$PORT"
 	wait_until grep -q " 3 bytes in" zcs.out
 	one_line zcs.err
-}
-check '--raw: one byte is a stream, and so are three bytes one at a time' raw_byte_stream
-raw_zcc_raw()
-{
+); ok
+it '--raw: zcc --raw, and nobody misses a receipt'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 3 -n 10 file
 	no_warning err
 	grep -q "^    no receipt: " out
 	wait_until grep -q "^total of 3 clients: .* 3000000 bytes in" zcs.out
 	one_line zcs.err
-}
-check '--raw: zcc --raw, and nobody misses a receipt' raw_zcc_raw
-raw_client_that_closes()
-{
+); ok
+it '--raw: a client that closes at once has sent nothing'; ( begin
 	: | "$HELPERS/net" send -c "$PORT"
 	wait_until grep -q "closed without sending anything" zcs.err
-}
-check '--raw: a client that closes at once has sent nothing' raw_client_that_closes
+); ok
 stop_zcs
-raw_all_that_comes()
-{
-	{ cat file; printf tail; } | "$HELPERS/net" send "$PORT"
-	wait_until grep -q " 100004 bytes in" zcs.out
-	one_line zcs.err
-}
 for how in $(receivers); do
 	start_zcs --raw -m $how
-	check "--raw -m $how: all that comes, whatever it is" raw_all_that_comes
+	it "--raw -m $how: all that comes, whatever it is"; ( begin
+		{ cat file; printf tail; } | "$HELPERS/net" send "$PORT"
+		wait_until grep -q " 100004 bytes in" zcs.out
+		one_line zcs.err
+	); ok
 	stop_zcs
 done
 
@@ -233,28 +201,22 @@ check '-1: exit status 1 when that client failed' [ $? -eq 1 ]
 
 if [ -e /proc/net/if_inet6 ]; then
 	start_zcs -4
-	no_ipv6()
-	{
+	it '-4: no IPv6'; ( begin
 		exits 1 "$zcc" -s ::1 -p "$PORT" file
 		"$zcc" -s 127.0.0.1 -p "$PORT" file
-	}
-	check '-4: no IPv6' no_ipv6
+	); ok
 	stop_zcs
 	start_zcs -6
-	no_ipv4()
-	{
+	it '-6: no IPv4'; ( begin
 		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" file
 		"$zcc" -s ::1 -p "$PORT" file
-	}
-	check '-6: no IPv4' no_ipv4
+	); ok
 	stop_zcs
 	start_zcs --bind '[::1]:1' # -p goes before it
-	bind_in_brackets()
-	{
+	it '--bind: an address in brackets'; ( begin
 		grep -qF "listening on [::1]:$PORT" zcs.err
 		"$zcc" -s ::1 -p "$PORT" file
-	}
-	check '--bind: an address in brackets' bind_in_brackets
+	); ok
 	stop_zcs
 else
 	skip '-4 and -6' 'no IPv6 here'
@@ -265,8 +227,7 @@ late= # the library
 if preloaded late; then
 	late=$PWD/late.so
 fi
-reply_of_no_interval()
-{
+it '--reply -I 60: no line of an interval in less than a minute'; ( begin
 	start_zcs --reply -I 60
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 10 -t 0.3
 	stop_zcs
@@ -274,11 +235,9 @@ reply_of_no_interval()
 	grep -q '^total: ' zcs.out
 	# What this host retransmitted meanwhile may be other tests' doing.
 	not grep -qvE '^(total|this host retransmitted)' zcs.out
-}
-check '--reply -I 60: no line of an interval in less than a minute' reply_of_no_interval
+); ok
 if [ -n "$late" ]; then
-	client_whose_warm_up()
-	{
+	it 'a client whose warm-up is over only after its last byte: no time, and not 2^64 ns'; ( begin
 		LATE=end LD_PRELOAD=$late start_zcs
 		{ u32 4294967295 0 0 1 5; printf hello; } | "$HELPERS/net" send -c "$PORT"
 		wait_until [ -s zcs.out ]
@@ -286,10 +245,8 @@ if [ -n "$late" ]; then
 		cat zcs.err zcs.out
 		not grep -q 184467 zcs.out
 		grep -q "closed in its warm-up, after 5 bytes" zcs.err
-	}
-	check 'a client whose warm-up is over only after its last byte: no time, and not 2^64 ns' client_whose_warm_up
-	counts_replies_before_main()
-	{
+	); ok
+	it '--reply: replies of workers that are faster than the main thread are in the total'; ( begin
 		rm -f served
 		LATE=start LD_PRELOAD=$late start_zcs --reply
 		exits 0 "$zcc" -s 0 -p "$PORT" --request 1k -n 3
@@ -297,8 +254,7 @@ if [ -n "$late" ]; then
 		stop_zcs
 		cat zcs.out
 		grep -q '^total: 3 replies, 3072 bytes;' zcs.out
-	}
-	check '--reply: replies of workers that are faster than the main thread are in the total' counts_replies_before_main
+	); ok
 	fake_calibration >counts_per_sec
 	mkfifo full
 	exec 8<>full
@@ -343,12 +299,10 @@ if [ -n "$late" ]; then
 		[ "$threads" -ne 2 ] || break
 	done
 	exec 9<&-
-	client_that_late()
-	{
+	it 'a client that is late when -c ends: exit 0, nothing is used after it was freed'; ( begin
 		echo "status $status, $threads threads"
 		[ "$status" -eq 0 ] && [ "$threads" -eq 2 ]
-	}
-	check 'a client that is late when -c ends: exit 0, nothing is used after it was freed' client_that_late
+	); ok
 	exec 8<&-
 	rm counts_per_sec
 else
@@ -363,16 +317,14 @@ if strace -o /dev/null true 2>/dev/null; then
 	tracer=$!
 	wait_until or_gone $tracer grep -q attached strace.err
 	if grep -q attached strace.err; then
-		cpu_that_has_gone()
-		{
+		it '-B: a CPU that has gone costs a line, and the client is served'; ( begin
 			exits 0 "$zcc" -s 0 -p "$PORT" file
 			grep -q "all bytes sent were received" out
 			exits 0 "$zcc" -s 0 -p "$PORT" file
 			cat zcs.err
 			[ "$(grep -c "^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$" zcs.err)" -eq 2 ]
 			not gone $ZCS
-		}
-		check '-B: a CPU that has gone costs a line, and the client is served' cpu_that_has_gone
+		); ok
 	else
 		skip '-B: a CPU that has gone' 'strace may not attach'
 	fi
@@ -384,16 +336,11 @@ fi
 
 # Errors.
 start_zcs
-port_in_use()
-{
-	exits 1 "$zcs" -p "$PORT"
-	one_line err
-	grep -q "cannot listen on port $PORT: Address already in use: .* local port" err
-}
-check 'a port in use: one line that names it, exit 1' port_in_use
+it 'a port in use: one line that names it, exit 1'; ( begin
+	fails "cannot listen on port $PORT: Address already in use: .* local port" "$zcs" -p "$PORT"
+); ok
 stop_zcs
-soft_limit_is_raised()
-{
+it 'zcs raises the limit of its descriptors as far as it may'; ( begin
 	# shellcheck disable=SC3045 # every shell that is /bin/sh somewhere knows -S
 	ulimit -Sn 64
 	start_zcs
@@ -401,17 +348,14 @@ soft_limit_is_raised()
 	cat limit
 	awk '{ exit $4 != $5 }' limit
 	stop_zcs
-}
-check 'zcs raises the limit of its descriptors as far as it may' soft_limit_is_raised
-second_after_it_ended()
-{
+); ok
+it 'the port can be bound again as soon as zcs has exited'; ( begin
 	"$zcs" -p "$PORT" -1 >out 2>err &
 	p=$!
 	wait_until grep -q listening err
 	kill -TERM $p
 	wait $p
-}
-check 'the port can be bound again as soon as zcs has exited' second_after_it_ended
+); ok
 check_usage "'file'" zcs file
 check_usage '^zcs: .*Z' zcs -Z
 check_usage 'nosuch' zcs --nosuch
@@ -425,31 +369,20 @@ check_usage '--interval' zcs -I x
 check_usage "--interval.*'-1'" zcs -I -1
 check_usage 'pace' zcs --pace 1
 check_usage 'cannot be used together' zcs -4 -6
-cpu_that()
-{
-	exits 1 "$zcs" -p 0 -B 0,8000
-	one_line err
-	grep -q "CPU 8000" err
-}
-check 'a CPU that is not there: exit 1' cpu_that
-broken_calibration()
-{
+check 'a CPU that is not there: exit 1' fails "CPU 8000" "$zcs" -p 0 -B 0,8000
+it '-c with a file that is no calibration: one line that names the command to run'; ( begin
 	echo no calibration >counts_per_sec
 	exits 1 "$zcs" -p 0 -c
 	rm counts_per_sec
 	one_line err
 	grep -q "cyclesoak -C" err
-}
-check '-c with a file that is no calibration: one line that names the command to run' broken_calibration
-help_on_stdout_exit()
-{
+); ok
+it '-h: help on stdout, exit 0'; ( begin
 	exits 0 "$zcs" --help
 	not [ -s err ]
 	for o in -p -1 -b -i -o -B -c -N -d -h; do grep -q -e " $o," out; done
-}
-check '-h: help on stdout, exit 0' help_on_stdout_exit
-nohup_respected_ignored_sighup()
-{
+); ok
+it 'nohup is respected: an ignored SIGHUP stays ignored'; ( begin
 	( trap "" HUP; exec "$zcs" -p 0 >out 2>err ) &
 	p=$!
 	wait_until grep -q listening err
@@ -457,20 +390,17 @@ nohup_respected_ignored_sighup()
 	grep -q "^SigIgn:.*[13579bdf]$" /proc/$p/status
 	kill -TERM $p
 	wait $p
-}
-check 'nohup is respected: an ignored SIGHUP stays ignored' nohup_respected_ignored_sighup
+); ok
 
 start_zcs
-stall_that_begins()
-{
+it 'a stall that begins in the warm-up counts from its end on'; ( begin
 	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; sleep 1; head -c 1000 /dev/zero; } |
 		"$HELPERS/net" send "$PORT"
 	wait_until [ -s zcs.out ]
 	cat zcs.out
 	grep -q " bytes of warm-up" zcs.out
 	awk '{ for (i = 1; i < NF; i++) if ($i == "in") ok = $(i + 1) > 0.5 } END { exit !ok }' zcs.out
-}
-check 'a stall that begins in the warm-up counts from its end on' stall_that_begins
+); ok
 stop_zcs
 
 mkfifo unread
@@ -483,25 +413,21 @@ await_zcs $ZCS
 "$BIN/zcc" -s 0 -p "$PORT" -t 60 -q --congestion reno --pace 20m >/dev/null 2>&1 &
 CLIENT=$!
 remember $CLIENT
-zcs_ends_on_sigterm()
-{
+it 'zcs ends on SIGTERM although nobody reads its report'; ( begin
 	wait_until pipe_is_full unread
 	sleep 1 # what room is left in its last page is for some intervals
 	kill -TERM $ZCS
 	ended $ZCS
 	grep -q "^zcs: stdout: " zcs.err
-}
-check 'zcs ends on SIGTERM although nobody reads its report' zcs_ends_on_sigterm
+); ok
 kill $CLIENT
 exec 7<&-
 
-line_that_starts_kbytes()
-{
+it 'a line that starts "N kbytes/sec" every 5 s while data flows'; ( begin
 	wait_until grep -q "^127" steady.out
 	cat steady.out
 	grep -Eqx "[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s" steady.out
-}
-check 'a line that starts "N kbytes/sec" every 5 s while data flows' line_that_starts_kbytes
+); ok
 kill "$steady"
 
 finish
