@@ -206,13 +206,12 @@ static void test_misfit(void)
 {
 	static const char text[] = "1\n" SOAKER
 				   "\nmachine m\ncpus 8191\nall 2 0 0\ncpu 8191 0 0 1 0 1 0\n";
-	char path[] = "/tmp/zc-50%%-XXXXXX", printed[512], want[128];
+	char path[] = "/tmp/zc-50%%-XXXXXX", want[128];
 	const int fd = mkstemp(path);
 
 	ok(write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0,
 	   "a calibration of another machine is written");
-	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
-	   "a calibration of other CPUs is rejected");
+	ok(died(load_or_die, path) == EXIT_FAILURE, "a calibration of other CPUs is rejected");
 	unlink(path);
 	snprintf(want, sizeof(want), ": %s is for other CPUs than these ", path);
 	ok(strstr(printed, want) != NULL, "the error names the file, as it is");
@@ -239,7 +238,7 @@ static void write_of(const char *path, const char *machine)
 /* The machine's name has three parts: that of the host, the kernel and the CPU model. */
 static void test_machine(void)
 {
-	char path[] = "/tmp/zc-XXXXXX", machine[1024], model[120], printed[1024];
+	char path[] = "/tmp/zc-XXXXXX", machine[1024], model[120];
 	struct utsname u;
 	const char *host = u.nodename, *kernel = u.release;
 
@@ -250,20 +249,19 @@ static void test_machine(void)
 		strcpy(model, u.machine);
 	snprintf(machine, sizeof(machine), "%s %s %s", host, kernel, model);
 	write_of(path, machine);
-	ok(status_of(load_or_die, path, printed, sizeof(printed)) == -1,
+	ok(died(load_or_die, path) == -1,
 	   "a calibration of this host, kernel and CPU model is accepted: %s", printed);
 	snprintf(machine, sizeof(machine), "elsewhere %s %s", kernel, model);
 	write_of(path, machine);
-	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
-	   "a calibration of another host is rejected");
+	ok(died(load_or_die, path) == EXIT_FAILURE, "a calibration of another host is rejected");
 	snprintf(machine, sizeof(machine), "%s 1.0 %s", host, model);
 	write_of(path, machine);
-	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE &&
+	ok(died(load_or_die, path) == EXIT_FAILURE &&
 		   strstr(printed, "made on another machine or kernel") != NULL,
 	   "a calibration of another kernel is rejected, and the error has the reason");
 	snprintf(machine, sizeof(machine), "%s %s CPU", host, kernel);
 	write_of(path, machine);
-	ok(status_of(load_or_die, path, printed, sizeof(printed)) == EXIT_FAILURE,
+	ok(died(load_or_die, path) == EXIT_FAILURE,
 	   "a calibration of another CPU model is rejected");
 	unlink(path);
 }

@@ -142,7 +142,7 @@ static void replace_link(void *path)
 
 static void test_file_replace(void)
 {
-	char dir[] = "/tmp/zc-unit.XXXXXX", before[PATH_MAX], printed[256];
+	char dir[] = "/tmp/zc-unit.XXXXXX", before[PATH_MAX];
 	const mode_t mask = umask(022);
 
 	if (mkdtemp(dir) == NULL || getcwd(before, sizeof(before)) == NULL || chdir(dir) != 0)
@@ -153,8 +153,7 @@ static void test_file_replace(void)
 	ok(is_file("file", 0644, "two"), "file_replace: a file is replaced");
 	if (symlink("file", "link") != 0)
 		err(EXIT_FAILURE, "%s", dir);
-	ok(status_of(replace_link, "link", printed, sizeof(printed)) == EXIT_FAILURE &&
-		   is_file("file", 0644, "two"),
+	ok(died(replace_link, "link") == EXIT_FAILURE && is_file("file", 0644, "two"),
 	   "file_replace: a symbolic link is an error, and not followed");
 	unlink("link");
 	unlink("file");
@@ -200,9 +199,9 @@ static void die_twice(void *arg)
 /* The report that a dying program prints may fail, too. */
 static void test_die_twice(void)
 {
-	char printed[256], want[256];
+	char want[256];
 
-	ok(status_of(die_twice, NULL, printed, sizeof(printed)) == EXIT_FAILURE,
+	ok(died(die_twice, NULL) == EXIT_FAILURE,
 	   "a program that cannot report its error has the status of the error");
 	snprintf(want, sizeof(want), "%1$s: the first error\n%1$s: the report cannot be written\n",
 		 program_invocation_short_name);
@@ -224,12 +223,12 @@ static void test_die(void)
 		{run_forbidden, 126, "cannot run a-command: Permission denied",
 		 "a command that cannot be run is status 126"},
 	};
-	char printed[256], want[256];
+	char want[256];
 	size_t i;
 
 	for (i = 0; i < LENGTH(cases); i++) {
-		ok(status_of(cases[i].function, NULL, printed, sizeof(printed)) == cases[i].status,
-		   "%s: the status", cases[i].title);
+		ok(died(cases[i].function, NULL) == cases[i].status, "%s: the status",
+		   cases[i].title);
 		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name,
 			 cases[i].printed);
 		is(printed, want, "%s", cases[i].title);
@@ -273,10 +272,7 @@ static void signal_errors(void *arg)
 
 static void test_signals(void)
 {
-	char printed[256];
-
-	ok(status_of(signal_errors, NULL, printed, sizeof(printed)) == 7,
-	   "SIGPIPE and SIGXFSZ do not end a program");
+	ok(died(signal_errors, NULL) == 7, "SIGPIPE and SIGXFSZ do not end a program");
 }
 
 int main(void)

@@ -96,7 +96,6 @@ static void soak_list(void *arg)
 static void test_machine(void)
 {
 	static struct cpus online, c, list;
-	char printed[256];
 
 	cpus_online(&online);
 	ok(online.n >= 1 && online.n == (int)sysconf(_SC_NPROCESSORS_ONLN),
@@ -105,7 +104,7 @@ static void test_machine(void)
 	ok(c.n == online.n, "cpus_to_soak: 0 stands for all CPUs");
 	cpus_to_soak(1, &list, &c);
 	ok(c.n == 1 && c.id[0] == online.id[0], "cpus_to_soak: 1 stands for the first CPU");
-	ok(status_of(soak_too_many, &c, printed, sizeof(printed)) == EXIT_USAGE &&
+	ok(died(soak_too_many, &c) == EXIT_USAGE &&
 		   strstr(printed, "-N, --cpus: 8192 is more than the ") != NULL,
 	   "cpus_to_soak: more CPUs than there are is a usage error");
 	list = (struct cpus){2, {online.id[online.n - 1], online.id[0]}};
@@ -114,7 +113,7 @@ static void test_machine(void)
 		   c.id[c.n - 1] == online.id[online.n - 1],
 	   "cpus_to_soak: a list is soaked once each, ascending");
 	list.id[1] = CPUS_MAX - 1;
-	ok(status_of(soak_list, &list, printed, sizeof(printed)) == EXIT_USAGE &&
+	ok(died(soak_list, &list) == EXIT_USAGE &&
 		   strstr(printed, "--on-cpus: CPU 8191 is not online") != NULL,
 	   "cpus_to_soak: a CPU that is not online is a usage error");
 }

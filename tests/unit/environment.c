@@ -17,12 +17,9 @@ static void print_json(void *host)
 }
 
 /* What is printed of a host behind the time. */
-static const char *printed(struct host *h)
+static const char *start_of(struct host *h)
 {
-	static char text[4096];
-
-	stdout_of(print_json, h, text, sizeof(text));
-	return strstr(text, "\"environment\"");
+	return strstr(printed_by(print_json, h), "\"environment\"");
 }
 
 static void test_json(void)
@@ -33,17 +30,17 @@ static void test_json(void)
 			 .l = {.interface = "eth9", .mtu = 1400, .offloads = "none"},
 			 .link = &h.l};
 
-	is(printed(&h),
+	is(start_of(&h),
 	   "\"environment\":{\"version\":\"zc 1\",\"kernel\":\"6.1-x\","
 	   "\"kernel_version\":\"#1 SMP: x\",\"cpus_online\":3,\"vulnerabilities\":{"
 	   "\"mds\":\"Mitigation: SMT: off\",\"l1tf\":\"Vulnerable\"},"
 	   "\"link\":{\"interface\":\"eth9\",\"mtu\":1400,\"offloads\":[]}}",
 	   "what is known of the host and of the interface is printed");
 	h = (struct host){.link = &h.l};
-	is(printed(&h), "\"environment\":{\"cpus_online\":0}",
+	is(start_of(&h), "\"environment\":{\"cpus_online\":0}",
 	   "what is not known is omitted, and so is an interface without a name");
 	h.link = NULL;
-	is(printed(&h), "\"environment\":{\"cpus_online\":0}",
+	is(start_of(&h), "\"environment\":{\"cpus_online\":0}",
 	   "without an interface there is none");
 }
 
@@ -81,13 +78,12 @@ static void note(void *link)
 static void test_interface(void)
 {
 	struct link link = {.interface = "a\033[2Jb"};
-	char text[4096];
 
-	stdout_of(note, &link, text, sizeof(text));
-	ok(strstr(text, "interface a") != NULL && strchr(text, '\033') == NULL,
+	printed_by(note, &link);
+	ok(strstr(printed, "interface a") != NULL && strchr(printed, '\033') == NULL,
 	   "the name of an interface is printable on a terminal");
-	ok(strstr(text, "environment: l1tf: Vulnerable; SMT: Not affected\n") != NULL &&
-		   strstr(text, "mds") == NULL,
+	ok(strstr(printed, "environment: l1tf: Vulnerable; SMT: Not affected\n") != NULL &&
+		   strstr(printed, "mds") == NULL,
 	   "a vulnerability is printed unless the CPUs are not affected");
 }
 

@@ -69,12 +69,12 @@ static void remove_files(void)
 		rmdir(path);
 }
 
-static void open_none(void *printed)
+static void open_none(void *arg)
 {
 	char *names[] = {directory, missing};
 	struct fileset set;
 
-	(void)printed;
+	(void)arg;
 	fileset_open(&set, names, 2, 1, false);
 }
 
@@ -112,16 +112,14 @@ static void open_few(void *result)
 static void test_files(void)
 {
 	struct fileset set;
-	char printed[512];
 
-	ok(status_of(open_some, &set, printed, sizeof(printed)) == 0,
+	ok(died(open_some, &set) == 0,
 	   "a set has its regular files, their entries and their bytes, and what was skipped");
 	ok(strstr(printed, ": directory: skipped: not a regular file\n") != NULL &&
 		   strstr(printed, ": missing: skipped: No such file or directory\n") != NULL,
 	   "a line is printed for each file that is skipped");
-	ok(status_of(open_few, &set, printed, sizeof(printed)) == 0,
-	   "with few descriptors a file is not kept open");
-	ok(status_of(open_none, NULL, printed, sizeof(printed)) == EXIT_FAILURE &&
+	ok(died(open_few, &set) == 0, "with few descriptors a file is not kept open");
+	ok(died(open_none, NULL) == EXIT_FAILURE &&
 		   strstr(printed, ": none of the files can be sent\n") != NULL,
 	   "a set without a file ends the program with status 1");
 }

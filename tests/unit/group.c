@@ -11,7 +11,6 @@ static struct baseline baseline = {.spin = 1, .speed = 1};
 static const struct instrument_kind kind; /* that measures a load, which is never read */
 static struct client client[2];
 static bool cut[2]; /* the clients did not send all */
-static char printed[4096];
 
 static void server_init(bool json, bool measured)
 {
@@ -112,39 +111,35 @@ static void two_clients(void *arg)
 static void test_group(void)
 {
 	server_init(false, false);
-	stdout_of(two_clients, NULL, printed, sizeof(printed));
-	is(printed, "total of 2 clients: 1 kbytes/sec (0.000 Gbit/s), 6000 bytes in 4.000 s\n",
+	is(printed_by(two_clients, NULL),
+	   "total of 2 clients: 1 kbytes/sec (0.000 Gbit/s), 6000 bytes in 4.000 s\n",
 	   "the time of a group is from its first begin to its last end");
 	ok(x.group.removed_bytes == 6000 && x.group.n == 0, "clients that have left are counted");
 	server_init(true, false);
-	stdout_of(two_clients, NULL, printed, sizeof(printed));
-	ok(strstr(printed,
-		  "\"sum_received\":{\"start\":0,\"end\":4,\"bytes\":6000,\"seconds\":4,"
-		  "\"bits_per_second\":12000,\"files\":10,\"warmup_bytes\":14,\"method\":\"read\",\"calls\":6,") !=
-		   NULL,
-	   "the sums of a group are those of its clients");
-	ok(strstr(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0") != NULL,
-	   "clients via one interface have its packets");
-	ok(strstr(printed, "\"host\":{\"no_load\":\"off\"") != NULL,
-	   "the object of a group has the reason why there is no load");
+	has(printed_by(two_clients, NULL),
+	    "\"sum_received\":{\"start\":0,\"end\":4,\"bytes\":6000,\"seconds\":4,"
+	    "\"bits_per_second\":12000,\"files\":10,\"warmup_bytes\":14,\"method\":\"read\",\"calls\":6,",
+	    "the sums of a group are those of its clients");
+	has(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0",
+	    "clients via one interface have its packets");
+	has(printed, "\"host\":{\"no_load\":\"off\"",
+	    "the object of a group has the reason why there is no load");
 	server_init(true, false);
 	strcpy(client[1].interface, "eth0");
-	stdout_of(two_clients, NULL, printed, sizeof(printed));
+	printed_by(two_clients, NULL);
 	ok(strstr(printed, "\"end\":{") != NULL && strstr(printed, "packets") == NULL,
 	   "clients via two interfaces have no packets");
 	cut[0] = true;
 	server_init(false, false);
-	stdout_of(two_clients, NULL, printed, sizeof(printed));
-	ok(strstr(printed, "kbytes/sec") != NULL, "a group with a client that was cut has a rate");
+	has(printed_by(two_clients, NULL), "kbytes/sec",
+	    "a group with a client that was cut has a rate");
 	cut[1] = true;
 	server_init(false, false);
-	stdout_of(two_clients, NULL, printed, sizeof(printed));
-	is(printed, "total of 2 clients: 6000 bytes in 4.000 s\n",
+	is(printed_by(two_clients, NULL), "total of 2 clients: 6000 bytes in 4.000 s\n",
 	   "a group of clients that were cut has no throughput");
 	server_init(true, false);
-	stdout_of(two_clients, NULL, printed, sizeof(printed));
-	ok(strstr(printed, "\"bytes\":6000,\"seconds\":4,\"files\"") != NULL,
-	   "the sums of a group of clients that were cut have no throughput");
+	has(printed_by(two_clients, NULL), "\"bytes\":6000,\"seconds\":4,\"files\"",
+	    "the sums of a group of clients that were cut have no throughput");
 	cut[0] = cut[1] = false;
 }
 
@@ -173,7 +168,7 @@ static void test_intervals(void)
 	int lines = 0, warm_ups = 0;
 
 	server_init(false, false);
-	stdout_of(two_intervals, NULL, printed, sizeof(printed));
+	printed_by(two_intervals, NULL);
 	for (p = printed; (p = strstr(p, " kbytes/sec")) != NULL; p++)
 		lines++;
 	for (p = printed; (p = strstr(p, ", 2 clients, warm-up\n")) != NULL; p++)

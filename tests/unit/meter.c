@@ -10,7 +10,6 @@
 static struct meter m;
 static struct baseline baseline = {.spin = 1, .speed = 1};
 static int other_lock; /* by which another program has the soakers' lock, or not */
-static char printed[1024];
 
 /* The soaker of one CPU, whose counts stand still; its lock is on a file of this test's own. */
 static struct soaker *one_soaker(void)

@@ -29,9 +29,7 @@ static void parse_and_exit(void *command)
 
 static int exits_with(struct command c)
 {
-	char printed[1024];
-
-	return status_of(parse_and_exit, &c, printed, sizeof(printed));
+	return died(parse_and_exit, &c);
 }
 
 static void test_defaults(void)
@@ -68,7 +66,7 @@ static void test_instruments(void)
 /* 33 methods and sizes for each of 32 streams are more runs than a comparison has. */
 static void test_most_runs(void)
 {
-	char sizes[256] = "1", streams[256] = "1", more[260], err[1024];
+	char sizes[256] = "1", streams[256] = "1", more[260];
 	struct command c = {{"zcc", "-s", "0", "-b", sizes, "-P", streams}, 0};
 	int i;
 
@@ -79,8 +77,8 @@ static void test_most_runs(void)
 	ok(exits_with(c) == EXIT_SUCCESS, "a comparison may have 1024 runs");
 	snprintf(more, sizeof(more), "%s,33", sizes);
 	c.argv[4] = more;
-	ok(status_of(parse_and_exit, &c, err, sizeof(err)) == EXIT_USAGE &&
-		   strstr(err, "a comparison of 1056 runs: more than 1024\n") != NULL,
+	ok(died(parse_and_exit, &c) == EXIT_USAGE &&
+		   strstr(printed, "a comparison of 1056 runs: more than 1024\n") != NULL,
 	   "a comparison of more than 1024 runs is rejected");
 }
 
@@ -99,12 +97,11 @@ static void test_request_port(void)
 {
 	struct command wrong = {{"zcc", "-s", "0", "--request", "1", "-p", "2222"}, 0};
 	struct command right = {{"zcc", "-s", "0", "--request", "1"}, 0};
-	char printed[1024];
 
-	status_of(parse_and_exit, &wrong, printed, sizeof(printed));
-	ok(strstr(printed, "port 7890 by default") != NULL,
-	   "--request to the port of transfers prints which port zcs --reply has");
-	status_of(parse_and_exit, &right, printed, sizeof(printed));
+	died(parse_and_exit, &wrong);
+	has(printed, "port 7890 by default",
+	    "--request to the port of transfers prints which port zcs --reply has");
+	died(parse_and_exit, &right);
 	is(printed, "", "--request without a port prints nothing");
 }
 

@@ -19,7 +19,6 @@ struct server {
 };
 
 static struct server s;
-static char printed[4096];
 
 static void server_init(bool json)
 {
@@ -46,20 +45,17 @@ static void server_init(bool json)
 
 static void prints(void (*function)(void *arg), const char *want, const char *title)
 {
-	stdout_of(function, NULL, printed, sizeof(printed));
-	is(printed, want, "%s", title);
+	is(printed_by(function, NULL), want, "%s", title);
 }
 
-/* Whether what is printed has these parts, in this order. */
-static void has(void (*function)(void *arg), const char *const *part, const char *title)
+/* The object must be that of this file, from the address of the client on: this machine's environment is before it. */
+static void prints_object(void (*function)(void *arg), const char *name, const char *title)
 {
-	const char *p = printed;
+	const char *at = strstr(printed_by(function, NULL), "\"accepted_connection\":");
 
-	stdout_of(function, NULL, printed, sizeof(printed));
-	for (; *part != NULL && p != NULL; part++)
-		p = strstr(p, *part);
-	if (!ok(p != NULL, "%s", title))
-		show_unless(false, printed, part[-1]);
+	ok(strncmp(printed, "{\"schema\":1,\"start\":{\"version\":", 30) == 0, "%s: the start",
+	   title);
+	expect_file(name, at != NULL ? at : "", "%s", title);
 }
 
 static void client(void *arg)
@@ -101,9 +97,8 @@ static void test_clients(void)
 	       "  192.168.100.100:7: after 2147483648 bytes of warm-up, load of 256 CPUs\n",
 	       "the lines of a client with a load have 100 columns at most, and all its address");
 	s.f.clients = 4;
-	stdout_of(client, NULL, printed, sizeof(printed));
-	ok(strstr(printed, "load of 256 CPUs and all 4 clients\n") != NULL,
-	   "the line of one of four clients tells that the load is that of all");
+	has(printed_by(client, NULL), "load of 256 CPUs and all 4 clients\n",
+	    "the line of one of four clients tells that the load is that of all");
 	server_init(false);
 	s.f.cut = true;
 	prints(client, "192.0.2.1:7: 2048000 bytes in 0.500 s, 3 files, 40 reads\n",
@@ -179,29 +174,13 @@ static void small_group(void *arg)
 
 static void test_group_json(void)
 {
-	static const char *const parts[] = {
-		"{\"schema\":1,\"start\":{\"version\":",
-		"\"accepted_connection\":{\"host\":\"192.0.2.1\",\"port\":7},"
-		"\"test_start\":{\"protocol\":\"TCP\",\"method\":\"read\"}},\"intervals\":["
-		"{\"sum\":{\"start\":2,\"end\":2.5,\"bytes\":2048000,\"seconds\":0.5,"
-		"\"bits_per_second\":32768000,\"load_percent\":50,\"unsafe\":[\"steal\"],"
-		"\"clients\":2,\"omitted\":true,\"sender\":false}},{\"sum\":",
-		"\"bytes\":1023,",
-		"],\"end\":{\"streams\":[{\"remote_host\":\"192.0.2.1\",\"remote_port\":7,"
-		"\"receiver\":{\"socket\":1,",
-		"}],\"sum_received\":{\"start\":0,\"end\":0.5,\"bytes\":2048000,\"seconds\":0.5,"
-		"\"bits_per_second\":32768000,\"files\":3,\"warmup_bytes\":0,"
-		"\"method\":\"splice\",\"calls\":40,\"sender\":false},"
-		"\"cpu_utilization_percent\":{\"host_total\":50},\"host\":{\"load_percent\":50,",
-		"\"clients\":2,\"streams_left_out\":1}}\n",
-		NULL};
-	static const char *const ends[] = {"},\"error\":\"interrupted\"}\n", NULL};
-
 	server_init(true);
 	s.flag = true;
-	has(whole_group, parts, "the object of a group has its intervals, streams and sums");
+	prints_object(whole_group, "zcs-json-group",
+		      "the object of a group has its intervals, streams and sums");
 	s.report.stop = &interrupted;
-	has(whole_group, ends, "the object of a group that a signal ended says so");
+	has(printed_by(whole_group, NULL), "},\"error\":\"interrupted\"}\n",
+	    "the object of a group that a signal ended says so");
 	server_init(true);
 	prints(small_group, "",
 	       "a group of clients without a summary has no object if it is small");
@@ -235,17 +214,14 @@ static void fail_in_group(void *arg)
 
 static void test_fail(void)
 {
-	static const char *const parts[] = {"{\"schema\":1,\"start\":{",
-					    "\"intervals\":[{\"sum\":", "}],\"error\":\"why\"}\n",
-					    NULL};
-
 	server_init(false);
 	prints(fail, "", "a report in text has no error on stdout");
 	server_init(true);
 	prints(fail, "{\"schema\":1,\"error\":\"why\"}\n",
 	       "an error without a group is an object of its own");
 	server_init(true);
-	has(fail_in_group, parts, "an error in a group ends its object, which has its intervals");
+	prints_object(fail_in_group, "zcs-json-fail",
+		      "an error in a group ends its object, which has its intervals");
 }
 
 static void replies(void *arg)
@@ -256,10 +232,6 @@ static void replies(void *arg)
 
 static void test_replies(void)
 {
-	static const char *const first[] = {
-		"{\"schema\":1,\"start\":{\"version\":", "\"environment\":{",
-		"\"test_start\":{\"protocol\":\"requests over TCP\"}},\"bytes\":2048000,", NULL};
-
 	server_init(false);
 	s.total = (struct reply_total){1, 2, 3, 4, .tcp.retransmits = 0};
 	prints(replies, "4000 kbytes/sec (0.033 Gbit/s), 3.0-3.5 s, 80 replies/s\n",
@@ -277,7 +249,10 @@ static void test_replies(void)
 	s.total = (struct reply_total){1, 2, 3, 4, .tcp.retransmits = 0};
 	s.f.host.load = 0.5;
 	s.f.host.unsafe = UNSAFE_STEAL;
-	has(replies, first, "the first object of replies has the program and the host");
+	has(printed_by(replies, NULL),
+	    "\"test_start\":{\"protocol\":\"requests over TCP\"}},\"bytes\":2048000,",
+	    "the first object of replies has the program and the host");
+	has(printed, "\"environment\":{", "the first object of replies has the environment");
 	prints(replies,
 	       "{\"schema\":1,\"bytes\":2048000,\"seconds\":0.5,"
 	       "\"bits_per_second\":32768000,\"replies\":40,\"replies_per_second\":80,"
@@ -285,9 +260,9 @@ static void test_replies(void)
 	       "\"accounting_percent\":{}}}\n",
 	       "an interval of replies as an object");
 	s.flag = true;
-	stdout_of(replies, NULL, printed, sizeof(printed));
-	ok(strstr(printed, ",\"refused\":1,\"silent\":2,\"too_large\":3,\"broken\":4}\n") != NULL,
-	   "the total of replies as an object has what was not answered");
+	has(printed_by(replies, NULL),
+	    ",\"refused\":1,\"silent\":2,\"too_large\":3,\"broken\":4}\n",
+	    "the total of replies as an object has what was not answered");
 }
 
 int main(void)
@@ -296,7 +271,7 @@ int main(void)
 	test_group_text();
 	test_group_json();
 	server_init(true);
-	stdout_of(many_streams, NULL, printed, sizeof(printed));
+	printed_by(many_streams, NULL);
 	ok(s.report.listed == 10000 && s.report.left_out == 1,
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
 	test_fail();

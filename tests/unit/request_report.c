@@ -209,19 +209,18 @@ static void print(void *arg)
 /* Two requests of which one failed. */
 static void test_failures(void)
 {
-	static char printed[4096];
 	bool quiet = false;
 
 	figures_init(&sample.host);
 	sample.size = 1000;
 	sample.host.seconds = 2;
 	requests_count_failure(&sample, ETIMEDOUT);
-	stdout_of(print, &quiet, printed, sizeof(printed));
+	printed_by(print, &quiet);
 	ok(strncmp(printed, "1000 bytes ", 11) == 0 &&
 		   strstr(printed, "\n  failed: 1 timed out\n") != NULL,
 	   "the report of requests has those that failed");
 	quiet = true;
-	stdout_of(print, &quiet, printed, sizeof(printed));
+	printed_by(print, &quiet);
 	ok(strncmp(printed, "1000 bytes ", 11) == 0 && strstr(printed, "failed") == NULL,
 	   "a quiet report of requests has no line of those that failed");
 }
@@ -229,14 +228,14 @@ static void test_failures(void)
 /* The first line about stalls of a report in which `part` of `all` connections stalled. */
 static void check_share(uint64_t part, uint64_t all, const char *share)
 {
-	static char want[128], printed[4096];
+	static char want[128];
 	bool quiet = true;
 
 	sample.stalled[STALL_DATA].n = part;
 	sample.latency[TOTAL].n = all;
 	snprintf(want, sizeof(want), "\n  STALLED: %" PRIu64 " of %" PRIu64 " connections, %s\n",
 		 part, all, share);
-	stdout_of(print, &quiet, printed, sizeof(printed));
+	printed_by(print, &quiet);
 	ok(strstr(printed, want) != NULL, "%" PRIu64 " of %" PRIu64 " are %s", part, all, share);
 }
 

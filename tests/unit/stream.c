@@ -191,24 +191,22 @@ static void watch(void *watched)
 static void test_watch(void)
 {
 	struct watched w = {.opt = {.timeout = 1}, .sent = 1};
-	char printed[512];
 
-	ok(status_of(watch, &w, printed, sizeof(printed)) == 0,
+	ok(died(watch, &w) == 0,
 	   "a server that takes something in each --timeout may take its time");
 	w.sent = 0;
-	ok(status_of(watch, &w, printed, sizeof(printed)) == EXIT_FAILURE &&
+	ok(died(watch, &w) == EXIT_FAILURE &&
 		   strstr(printed, "accepted no data for 1 seconds (--timeout)") != NULL,
 	   "a server that accepts nothing for --timeout is reported");
 	w.opt.pace = 65536;
 	w.opt.timeout = 3;
-	ok(status_of(watch, &w, printed, sizeof(printed)) == EXIT_FAILURE &&
+	ok(died(watch, &w) == EXIT_FAILURE &&
 		   strstr(printed,
 			  "accepted no data for 3 seconds (--timeout, and two segments at --pace)") !=
 			   NULL,
 	   "with --pace a server that accepts nothing is reported, too");
 	w.phase = STREAM_DONE;
-	ok(status_of(watch, &w, printed, sizeof(printed)) == 0,
-	   "a stream that has come to its end is not watched");
+	ok(died(watch, &w) == 0, "a stream that has come to its end is not watched");
 }
 
 /* Sends a directory, which no method can.  Dies. */
@@ -231,13 +229,12 @@ static void test_failed_file(void)
 {
 	static const char *const methods[] = {"sendfile", "send",   "write",
 					      "mmap",     "splice", "zerocopy"};
-	char printed[512], want[64];
+	char want[64];
 	size_t i;
 
 	for (i = 0; i < LENGTH(methods); i++) {
 		snprintf(want, sizeof(want), ": directory: -m %s cannot send it: ", methods[i]);
-		ok(status_of(send_directory, (void *)methods[i], printed, sizeof(printed)) ==
-				   EXIT_FAILURE &&
+		ok(died(send_directory, (void *)methods[i]) == EXIT_FAILURE &&
 			   strstr(printed, want) != NULL,
 		   "-m %s: a file that cannot be read is no failure of the server", methods[i]);
 	}

@@ -13,7 +13,7 @@
  *
  *	make build/tests/unit/NAME && build/tests/unit/NAME
  *
- * `make check T=unit` runs all of them.  A title is a format of printf(3) that says what was done, and
+ * Texts of many lines are files: expect_file().  `make check T=unit` runs all of them.  A title is a format of printf(3) that says what was done, and
  * what must follow; it stands alone in a list of failures.
  */
 #pragma once
@@ -38,6 +38,7 @@ static inline bool near(double a, double b)
 
 static struct {
 	int checks, failures;
+	const char *text; /* that was compared last */
 } done_so_far;
 
 /* Prints text that may have any bytes, on one line that no reader of TAP takes for a directive. */
@@ -84,7 +85,10 @@ static inline void skip(const char *title, const char *why)
 }
 
 /* A check: two strings must be the same. */
-#define is(got, want, ...) show_unless(ok(strcmp(got, want) == 0, __VA_ARGS__), got, want)
+#define is(got, want, ...)                                                                         \
+	(done_so_far.text = (got),                                                                 \
+	 show_unless(ok(strcmp(done_so_far.text, want) == 0, __VA_ARGS__), done_so_far.text,       \
+		     want))
 
 static inline void show_unless(bool same, const char *got, const char *want)
 {
@@ -95,6 +99,52 @@ static inline void show_unless(bool same, const char *got, const char *want)
 	printf("\n# want: ");
 	put_text(want);
 	printf("\n");
+}
+
+/* A check: a text must have, or lack, a part. */
+#define has(got, part, ...)                                                                        \
+	(done_so_far.text = (got),                                                                 \
+	 show_unless(ok(strstr(done_so_far.text, part) != NULL, __VA_ARGS__), done_so_far.text,    \
+		     part))
+#define lacks(got, part, ...)                                                                      \
+	(done_so_far.text = (got),                                                                 \
+	 show_unless(ok(strstr(done_so_far.text, part) == NULL, __VA_ARGS__), done_so_far.text,    \
+		     part))
+
+/*
+ * A check: a text must be that of the file tests/unit/expected/NAME.  With UPDATE in the environment the
+ * text is written there, so that `git diff` shows what changed.  Text of JSON has a line for each object.
+ */
+#define expect_file(name, got, ...)                                                                \
+	show_unless(ok(is_expected(name, got), __VA_ARGS__), expected.text, expected.file)
+
+static struct {
+	char text[16384], file[16384];
+} expected;
+
+static inline bool is_expected(const char *name, const char *got)
+{
+	const char *top = getenv("TOP"), *p;
+	char path[4096], *to = expected.text;
+	FILE *f;
+
+	for (p = got; *p != '\0' && to < expected.text + sizeof(expected.text) - 2; p++) {
+		*to++ = *p;
+		if (strchr("{\"", *got) != NULL && p > got && p[-1] == '}' && *p == ',')
+			*to++ = '\n';
+	}
+	*to = '\0';
+	snprintf(path, sizeof(path), "%s/tests/unit/expected/%s", top != NULL ? top : ".", name);
+	if (getenv("UPDATE") != NULL && (f = fopen(path, "w")) != NULL) {
+		fputs(expected.text, f);
+		fclose(f);
+	}
+	expected.file[0] = '\0';
+	if ((f = fopen(path, "r")) != NULL) {
+		expected.file[fread(expected.file, 1, sizeof(expected.file) - 1, f)] = '\0';
+		fclose(f);
+	}
+	return *p == '\0' && strcmp(expected.text, expected.file) == 0;
 }
 
 /*
@@ -152,6 +202,20 @@ static inline void stdout_of(void (*function)(void *arg), void *arg, char *print
 	dup2(before, STDOUT_FILENO);
 	close(before);
 	fclose(file);
+}
+
+/* What functions printed that these two call: printed_by() returns it, died() the status of status_of(). */
+static char printed[16384];
+
+static inline const char *printed_by(void (*function)(void *arg), void *arg)
+{
+	stdout_of(function, arg, printed, sizeof(printed));
+	return printed;
+}
+
+static inline int died(void (*function)(void *arg), void *arg)
+{
+	return status_of(function, arg, printed, sizeof(printed));
 }
 
 /* The columns of the widest line of a text. */

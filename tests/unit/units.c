@@ -2,8 +2,6 @@
 
 #include "tests/unit/unit.h"
 
-static char printed[16384];
-
 static void test_shares(void)
 {
 	char text[16];
@@ -119,21 +117,18 @@ static void test_rows(void)
 
 	figures_init(&f[0]);
 	figures_init(&f[1]);
-	stdout_of(print_load, f, printed, sizeof(printed));
-	is(printed, "", "a group of which nothing is known is not printed");
+	is(printed_by(print_load, f), "", "a group of which nothing is known is not printed");
 	f[0].host.load = 0.25;
 	f[0].host.cpus = 1.5;
 	strcpy(f[0].host.instrument, LOAD_BY_IDLE);
-	stdout_of(print_load, f, printed, sizeof(printed));
-	is(printed,
+	is(printed_by(print_load, f),
 	   "  load                                 sender\n"
 	   "    load                                25.0%\n"
 	   "    measured by                     idle time\n"
 	   "    CPUs measured                         1.5\n",
 	   "columns and rows of which nothing is known are omitted");
 	f[1].host.unsafe = UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION;
-	stdout_of(print_load, f, printed, sizeof(printed));
-	is(printed,
+	is(printed_by(print_load, f),
 	   "  load                                 sender             receiver\n"
 	   "    load                                25.0%                    -\n"
 	   "    measured by                     idle time                    -\n"
@@ -157,12 +152,10 @@ static void test_breaks(void)
 {
 	int width = 10;
 
-	stdout_of(print_items, &width, printed, sizeof(printed));
-	is(printed, "12345, 890\n  1\n  wider than the line",
+	is(printed_by(print_items, &width), "12345, 890\n  1\n  wider than the line",
 	   "items that are just as wide as the line stay on it");
 	width = 9;
-	stdout_of(print_items, &width, printed, sizeof(printed));
-	is(printed, "12345\n  890, 1\n  wider than the line",
+	is(printed_by(print_items, &width), "12345\n  890, 1\n  wider than the line",
 	   "a line breaks before an item that is too wide for it, without the separator");
 }
 

@@ -182,13 +182,13 @@ static const struct command wrong[] = {
 
 static void test_wrong(void)
 {
-	char printed[256], want[256];
+	char want[256];
 	size_t i;
 
 	for (i = 0; i < LENGTH(wrong); i++) {
 		struct command c = wrong[i];
 
-		ok(status_of(read_and_exit, &c, printed, sizeof(printed)) == EXIT_USAGE,
+		ok(died(read_and_exit, &c) == EXIT_USAGE,
 		   "wrong options, the %zuth, end the program with status 2", i);
 		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name, c.printed);
 		is(printed, want, "wrong options, the %zuth, print one line", i);
@@ -217,11 +217,10 @@ static void test_command(void)
 {
 	static const char *const words[] = {"-a", "ls", "-q", NULL};
 	struct command alone = {{"-l1"}, NULL}, behind = {{"-l1", "ls"}, NULL};
-	char printed[256];
 
-	ok(status_of(read_for_command, &alone, printed, sizeof(printed)) == EXIT_USAGE,
+	ok(died(read_for_command, &alone) == EXIT_USAGE,
 	   "a program that may run a command has status 2 without one");
-	ok(status_of(read_for_command, &behind, printed, sizeof(printed)) == EXIT_COMMAND,
+	ok(died(read_for_command, &behind) == EXIT_COMMAND,
 	   "a usage error before a command is status 125");
 	ok(read_words(words, true) == 2 && opt.all && !opt.quiet,
 	   "the options behind a command are its own");
@@ -242,10 +241,8 @@ static void print_in_child(void *command)
 static void test_printed(void)
 {
 	struct command help = {{"--help"}, NULL}, version = {{"-V", "-x"}, NULL};
-	char printed[2048];
 
-	stdout_of(print_in_child, &help, printed, sizeof(printed));
-	is(printed,
+	is(printed_by(print_in_child, &help),
 	   "Usage: tool\n\nAll:\n"
 	   "  -a, --all                   all of it\n"
 	   "  -q, --quiet                 not so much\n"
@@ -265,8 +262,8 @@ static void test_printed(void)
 	   "  -V, --version               version\n"
 	   "\nThe manual is tool(1); zc(7) explains the method.\n",
 	   "--help is made from the table");
-	stdout_of(print_in_child, &version, printed, sizeof(printed));
-	is(printed, "tool " VERSION "\n", "-V prints the version, and ends the program");
+	is(printed_by(print_in_child, &version), "tool " VERSION "\n",
+	   "-V prints the version, and ends the program");
 }
 
 int main(void)
