@@ -218,6 +218,7 @@ check_usage "--allow: 'fe80::1%lo' is not .* without a %ZONE" zcs -p 0 --allow f
 start_zcs --allow 127.0.0.2
 fds=$(ls /proc/"$ZCS"/fd | wc -l)
 it 'zcc that is not in --allow, by each method and option: it prints why, exit 1'; ( begin
+	# shellcheck disable=SC2046 # several words
 	for how in $(senders | sed 's/.*/-m & -n 5 tiny;-m & -n 5/' | tr ' ;' '_\n') -P_3 --warmup_1_-t_5 -k -q; do
 		fails "^zcc: 127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)$" \
 		    "$zcc" -s 0 -p "$PORT" $(echo $how | tr _ ' ') file

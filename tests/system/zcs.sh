@@ -103,7 +103,7 @@ wait "$ZCS"
 check 'zcs that is interrupted with clients: exit status 0' [ $? -eq 0 ]
 
 # Options.
-start_zcs -B 0 -i 70000
+start_zcs -B 0
 "$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
 remember $!
 it '-B 0: all its threads are on CPU 0'; ( begin
@@ -114,47 +114,39 @@ it '-B 0: all its threads are on CPU 0'; ( begin
 	}
 	wait_until met
 ); ok
-it '-i: the receive buffer of connections'; ( begin; need ss
-	ss -tmn "sport = :$PORT"
-	ss -tmn "sport = :$PORT" | grep -q "rb140000,"
-); ok
 stop_zcs
-start_zcs -o 80000
-"$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
-remember $!
-it '-o: the send buffer of connections'; ( begin; need ss
+it '-i and -o: the receive and the send buffer of connections'; ( begin; need ss
+	start_zcs -i 70000 -o 80000
+	"$HELPERS/net" send -k "$PORT" </dev/null >/dev/null &
+	remember $!
 	met()
 	{
-		ss -tmn "sport = :$PORT" | grep -q "tb160000,"
+		ss -tmn "sport = :$PORT" | grep -q "rb140000,.*tb160000,"
 	}
 	wait_until met
+	stop_zcs
 ); ok
-stop_zcs
-
-if strace -o /dev/null true 2>/dev/null; then
+it '-b 10k: reads of that size, and -1 ends it'; ( begin; need strace
 	: >zcs.err
 	strace -f -o trace -e trace=read,recvfrom,accept4 "$zcs" -1 -p 0 -b 10k >zcs.out 2>zcs.err &
 	traced=$!
 	remember $traced
 	await_zcs $traced
-	it '-b 10k: reads of that size, and -1 ends it'; ( begin
-		"$zcc" -s 0 -p "$PORT" file
-		ended "$traced"
-		[ "$(grep -Ec "read(\([0-9]+,| resumed>).*, 10240\)" trace)" -ge 10 ]
-		[ "$(grep -c 'accept4(' trace)" -eq 1 ]
-	); ok
-else
-	skip '-b: reads of that size' 'no strace, or it may not trace'
-fi
-
-start_zcs -1
-it '-1: one client, then exit 0'; ( begin
 	"$zcc" -s 0 -p "$PORT" file
-	ended $ZCS
-	[ "$(wc -l <zcs.out)" -eq 1 ]
+	ended "$traced"
+	[ "$(grep -Ec "read(\([0-9]+,| resumed>).*, 10240\)" trace)" -ge 10 ]
+	[ "$(grep -c 'accept4(' trace)" -eq 1 ]
 ); ok
-wait "$ZCS"
-check '-1: exit status 0' [ $? -eq 0 ]
+it '-1: one client, then exit 0, or 1 if that client failed'; ( begin
+	start_zcs -1
+	"$zcc" -s 0 -p "$PORT" file
+	wait "$ZCS"
+	one_line zcs.out
+	start_zcs -1
+	printf x | "$HELPERS/net" send -c "$PORT"
+	status=0; wait "$ZCS" || status=$?
+	[ $status -eq 1 ]
+); ok
 
 # Streams of any kind.
 start_zcs --raw
@@ -171,57 +163,39 @@ it '--raw: one byte is a stream, and so are three bytes one at a time'; ( begin
 	printf abc | "$HELPERS/net" send -d 1 "$PORT"
 	wait_until grep -q " 3 bytes in" zcs.out
 	one_line zcs.err
+	: | "$HELPERS/net" send -c "$PORT"
+	wait_until grep -q "closed without sending anything" zcs.err
 ); ok
 it '--raw: zcc --raw, and nobody misses a receipt'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --raw -P 3 -n 10 file
 	no_warning err
 	grep -q "^    no receipt: " out
 	wait_until grep -q "^total of 3 clients: .* 3000000 bytes in" zcs.out
-	one_line zcs.err
-); ok
-it '--raw: a client that closes at once has sent nothing'; ( begin
-	: | "$HELPERS/net" send -c "$PORT"
-	wait_until grep -q "closed without sending anything" zcs.err
 ); ok
 stop_zcs
-for how in $(receivers); do
-	start_zcs --raw -m $how
-	it "--raw -m $how: all that comes, whatever it is"; ( begin
+it '--raw, by each method: all that comes, whatever it is'; ( begin
+	for how in $(receivers); do
+		start_zcs --raw -m $how
 		{ cat file; printf tail; } | "$HELPERS/net" send "$PORT"
 		wait_until grep -q " 100004 bytes in" zcs.out
 		one_line zcs.err
-	); ok
-	stop_zcs
-done
-
-start_zcs -1
-printf x | "$HELPERS/net" send -c "$PORT"
-wait "$ZCS"
-check '-1: exit status 1 when that client failed' [ $? -eq 1 ]
-
-if [ -e /proc/net/if_inet6 ]; then
-	start_zcs -4
-	it '-4: no IPv6'; ( begin
-		exits 1 "$zcc" -s ::1 -p "$PORT" file
-		"$zcc" -s 127.0.0.1 -p "$PORT" file
-	); ok
-	stop_zcs
-	start_zcs -6
-	it '-6: no IPv4'; ( begin
-		exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" file
-		"$zcc" -s ::1 -p "$PORT" file
-	); ok
-	stop_zcs
-	start_zcs --bind '[::1]:1' # -p goes before it
-	it '--bind: an address in brackets'; ( begin
-		grep -qF "listening on [::1]:$PORT" zcs.err
-		"$zcc" -s ::1 -p "$PORT" file
-	); ok
-	stop_zcs
-else
-	skip '-4 and -6' 'no IPv6 here'
-fi
-
+		stop_zcs
+	done
+); ok
+it '-4: no IPv6; -6: no IPv4; --bind: an address in brackets'; ( begin
+	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
+	while read -r how here other; do
+		start_zcs $how
+		exits 1 "$zcc" -s $other -p "$PORT" file
+		exits 0 "$zcc" -s $here -p "$PORT" file
+		stop_zcs
+	done <<-END
+		-4 127.0.0.1 ::1
+		-6 ::1 127.0.0.1
+		--bind=[::1]:1 ::1 127.0.0.1
+	END
+	grep -qF "listening on [::1]:$PORT" zcs.err # -p goes before the port of --bind
+); ok
 # Races that are lost each time: tests/helpers/preload/late.c
 late= # the library
 if preloaded late; then
@@ -309,31 +283,23 @@ else
 	skip 'races' 'no library can be preloaded'
 fi
 
-# -B: a CPU that has gone is one that sched_setaffinity(2) does not accept any more.
-if strace -o /dev/null true 2>/dev/null; then
+# It is one that sched_setaffinity(2) does not accept any more.
+it '-B: a CPU that has gone costs a line, and the client is served'; ( begin; need strace
 	start_zcs -B 0
 	strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS" 2>strace.err &
-	remember $!
 	tracer=$!
+	remember $tracer
 	wait_until or_gone $tracer grep -q attached strace.err
-	if grep -q attached strace.err; then
-		it '-B: a CPU that has gone costs a line, and the client is served'; ( begin
-			exits 0 "$zcc" -s 0 -p "$PORT" file
-			grep -q "all bytes sent were received" out
-			exits 0 "$zcc" -s 0 -p "$PORT" file
-			cat zcs.err
-			[ "$(grep -c "^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$" zcs.err)" -eq 2 ]
-			not gone $ZCS
-		); ok
-	else
-		skip '-B: a CPU that has gone' 'strace may not attach'
-	fi
+	grep -q attached strace.err || skip_check 'strace may not attach'
+	for n in 1 2; do
+		exits 0 "$zcc" -s 0 -p "$PORT" file
+		grep -q "all bytes sent were received" out
+	done
+	cat zcs.err
+	[ "$(grep -c "^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$" zcs.err)" -eq 2 ]
 	kill $tracer
 	stop_zcs
-else
-	skip '-B: a CPU that has gone' 'no strace, or it may not trace'
-fi
-
+); ok
 # Errors.
 start_zcs
 it 'a port in use: one line that names it, exit 1'; ( begin
@@ -357,31 +323,9 @@ it 'the port can be bound again as soon as zcs has exited'; ( begin
 	wait $p
 ); ok
 check_usage "'file'" zcs file
-check_usage '^zcs: .*Z' zcs -Z
-check_usage 'nosuch' zcs --nosuch
-check_usage '--port' zcs -p -1
-check_usage '--buffer-size' zcs -b 0
-check_usage '--rcvbuf' zcs -i 1x
-check_usage '--bind-cpu' zcs -B x
-check_usage '--cpus' zcs -N 9000
 check_usage "--method.*'sendfile'.*$(methods_of zcs | xargs | sed 's/ /, /g')" zcs -m sendfile
-check_usage '--interval' zcs -I x
-check_usage "--interval.*'-1'" zcs -I -1
-check_usage 'pace' zcs --pace 1
 check_usage 'cannot be used together' zcs -4 -6
 check 'a CPU that is not there: exit 1' fails "CPU 8000" "$zcs" -p 0 -B 0,8000
-it '-c with a file that is no calibration: one line that names the command to run'; ( begin
-	echo no calibration >counts_per_sec
-	exits 1 "$zcs" -p 0 -c
-	rm counts_per_sec
-	one_line err
-	grep -q "cyclesoak -C" err
-); ok
-it '-h: help on stdout, exit 0'; ( begin
-	exits 0 "$zcs" --help
-	not [ -s err ]
-	for o in -p -1 -b -i -o -B -c -N -d -h; do grep -q -e " $o," out; done
-); ok
 it 'nohup is respected: an ignored SIGHUP stays ignored'; ( begin
 	( trap "" HUP; exec "$zcs" -p 0 >out 2>err ) &
 	p=$!
