@@ -28,7 +28,9 @@ it 'a client of 1999 gets what it asks for'; ( begin
 	cat out
 	printf "bytes 36150\nbytes 3000000\nbytes 0\n" | diff - out
 ); ok
-it 'a request that comes a byte at a time'; ( begin
+it 'a request that comes a byte at a time is served, and one for nothing'; ( begin
+	exits 0 "$zcc" -s 0 -p "$PORT" --request 0 -n 5
+	grep -Eq "^0 $line" out
 	u32 100 | "$HELPERS/net" send -d 5 -k "$PORT" >got
 	[ "$(wc -c <got)" -eq 100 ]
 ); ok
@@ -61,10 +63,6 @@ it 'zcc -t: for that long'; ( begin
 	grep -v "^  STALLED: " out >line
 	one_line line
 ); ok
-it 'a request for nothing'; ( begin
-	exits 0 "$zcc" -s 0 -p "$PORT" --request 0 -n 5
-	grep -Eq "^0 $line" out
-); ok
 served=$((58 + 1 + 150 + 200 + 5))
 # One that the end of -t cuts off is a broken one.
 it 'zcs reports what it served when it ends, exit 0'; ( begin
@@ -87,26 +85,21 @@ it 'zcc with a server of 1999'; ( begin
 
 # The greeting has to come before the request goes out: then the client delays acknowledgements.
 start_server -2
-if strace -o /dev/null true 2>/dev/null; then
-	late="strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000"
-	it 'a stall of delayed acknowledgements shows at a glance'; ( begin
-		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10
-		no_wider 80 out
-		grep -Eqx "  STALLED: [1-9][0-9]* of 10 connections, [0-9.]+%" out
-		grep -Eqx "    after the first byte: ([2-9]|10), median [0-9.]+ ms, maximum [0-9.]+ ms" out
-		grep -Eqx "    40 to 60 ms .*: a delayed acknowledgement.*" out
-		not grep "^  no connection of" out
-		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10 -q
-		[ "$(grep -c "^  STALLED: " out)" -eq 1 ]
-		[ "$(wc -l <out)" -eq 2 ]
-		exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10 --json
-		grep -Eq '"stalls":\{"connections":[1-9]' out
-		grep -Eq '"data":\{"connections":[1-9]' out
-	); ok
-else
-	skip 'a stall of delayed acknowledgements' 'no strace, or it may not trace'
-fi
-
+late="strace -f -o /dev/null -e trace=sendto -e inject=sendto:delay_enter=5000"
+it 'a stall of delayed acknowledgements shows at a glance'; ( begin; need strace
+	exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10
+	no_wider 80 out
+	grep -Eqx "  STALLED: [1-9][0-9]* of 10 connections, [0-9.]+%" out
+	grep -Eqx "    after the first byte: ([2-9]|10), median [0-9.]+ ms, maximum [0-9.]+ ms" out
+	grep -Eqx "    40 to 60 ms .*: a delayed acknowledgement.*" out
+	not grep "^  no connection of" out
+	exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10 -q
+	[ "$(grep -c "^  STALLED: " out)" -eq 1 ]
+	[ "$(wc -l <out)" -eq 2 ]
+	exits 0 $late "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 10 --json
+	grep -Eq '"stalls":\{"connections":[1-9]' out
+	grep -Eq '"data":\{"connections":[1-9]' out
+); ok
 # While the accept queue is full the kernel drops SYNs, which are sent again a second later.
 start_server -f
 busy=$PORT
@@ -132,12 +125,13 @@ it 'zcs --reply reports at the end that the host sent SYNs again, and why'; ( be
 ); ok
 # The server is busy with aborted connections for a while: each run has its own.
 start_server -f
-open_at_end()
-{
+it 'zcc -t: connections that are open at the end have a line, or keys'; ( begin
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.7 -P 6
 	grep -Eqx "  open at the end, not counted: [1-6], the oldest for [0-9.]+ ms, stalled: [0-6]" out
-}
-check 'zcc -t: connections that are open at the end have a line' open_at_end
+	start_server -f
+	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.7 -P 6 --json
+	grep -Eq '"open_at_end":[1-6],"open_at_end_stalled":[0-6],"open_at_end_seconds":' out
+); ok
 start_server -q
 it 'zcc -q: connections that have stalled until the end have a line'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.3 -q
@@ -171,23 +165,13 @@ it 'zcc --json: a pause of zcc itself is counted'; ( begin
 	cat out
 	grep -Eq '"pauses":\{"count":[1-9][0-9]*,"max":0\.[0-9]+\}' out
 ); ok
-start_server -f
-it 'zcc -t --json: connections that are open at the end have keys'; ( begin
-	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.7 -P 6 --json
-	grep -Eq '"open_at_end":[1-6],"open_at_end_stalled":[0-6],"open_at_end_seconds":' out
-); ok
 
 # What fails is counted.
 start_server -R
-it 'zcc --request: connections that the server resets are counted as that'; ( begin
-	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2
-	grep -qx "  failed: 2 reset by the server" out
-	one_line err
-	grep -qx "zcc: 127.0.0.1 port $PORT: the first connections failed, reset by the server: is there a zcs --reply?" err
-); ok
 it 'zcc --request ends after three failures before any success'; ( begin
 	for how in "--request 10 -n 50" "--request 10,20,30 -n 1" "--request 10,20 -t 60"; do
 		exits 1 timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" $how
+		not grep "^  no connection of" out
 		sed -n "s/^  failed: \([0-9]*\) reset by the server$/\1/p" out | awk '{ n += $1 } END { exit n != 3 }'
 		one_line err
 		grep -qx "zcc: 127.0.0.1 port $PORT: the first connections failed, reset by the server: is there a zcs --reply?" err
@@ -227,9 +211,10 @@ it 'zcc --request: a reply of half the length is counted as a failure'; ( begin
 	grep -qx "  failed: 3 with a length other than requested" out
 ); ok
 start_server -q
-it '--timeout: a server that sends nothing'; ( begin
+it '--timeout: a server that sends nothing: it timed out, and nobody says that nothing stalled'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 2 --timeout 0.1
 	grep -qx "  failed: 1 timed out" out
+	not grep "no connection of" out
 ); ok
 start_zcs
 stop_zcs
@@ -237,40 +222,63 @@ it 'zcc --request: connections that are refused are counted as that'; ( begin
 	exits 1 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 5
 	[ "$(grep -cx "  failed: 3 refused" out)" -eq 1 ]
 ); ok
-start_server
-it 'a buffer smaller than asked for: one line, however many connections'; ( begin
-	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10,20 -n 50 -P 4 -i 1g -o 1g
-	[ "$(grep -c "^zcc: receive buffer: asked for" err)" -eq 1 ]
-	[ "$(grep -c "^zcc: send buffer: asked for" err)" -eq 1 ]
-	[ "$(wc -l <err)" -eq 2 ]
-); ok
+title='local ports that run out, before or after a success: each failure is counted, and few are made'
 if [ -n "$OWN_NETWORK" ]; then
-	it 'local ports running out'; ( begin
-		start_server -q
+	it "$title"; ( begin
 		range=/proc/sys/net/ipv4/ip_local_port_range
 		were=$(cat $range)
+		start_server -q
 		echo 40000 40001 >$range
 		timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -n 8 -P 8 --timeout 0.5 >out 2>&1 || :
-		echo "$were" >$range
 		cat out
+		echo "$were" >$range
 		grep -Eq "^  failed: [1-8] for lack of local ports$" out
+		start_server
+		echo 40000 40001 >$range
+		timeout 20 "$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 0.5 -P 8 >out 2>&1 || :
+		cat out
+		echo "$were" >$range
+		failures=$(sed -n 's/^  failed: \([0-9]*\) for lack of local ports$/\1/p' out)
+		[ "$failures" -ge 1 ]
+		[ "$failures" -le 1000 ]
 	); ok
 else
-	skip 'local ports running out' 'needs root, ip(8) and network namespaces'
+	skip "$title" 'needs root, ip(8) and network namespaces'
 fi
 
+# A server that has gone, after a first success
+if [ -n "$OWN_NETWORK" ]; then
+	it 'zcc --request: connections that cannot be made keep no descriptor'; ( begin
+		start_zcs --reply
+		"$zcc" -s 127.0.0.1 -p "$PORT" --request 10 -t 60 --json >out 2>err &
+		client=$!
+		remember $client
+		wait_until counts -gt 1 threads_of $client
+		fds=$(entries_in /proc/$client/fd)
+		tries()
+		{
+			sed -n '/^Tcp:/{n;s/^Tcp: [0-9-]* [0-9-]* [0-9-]* [0-9-]* \([0-9]*\) .*/\1/p;q}' /proc/net/snmp
+		}
+		sleep 0.1
+		stop_zcs
+		opened=$(tries)
+		wait_until counts -gt $((opened + 300)) tries
+		ls -l /proc/$client/fd
+		[ "$(entries_in /proc/$client/fd)" -le $((fds + 2)) ]
+		kill -TERM $client
+		ended $client
+		grep -q '"refused":[1-9]' out
+	); ok
+fi
 # Bounds.
 start_zcs --reply
 it 'zcs --reply: a request for 16 MiB is served, and one for a byte more is not'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16m -n 1
 	exits 1 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16777217 -n 1
 	wait_until grep -q "requested 16777217 bytes, more than --max-reply" zcs.err
-); ok
-stop_zcs
-start_zcs --reply --max-reply 4g
-it 'zcs --max-reply 4g: more than the default is served'; ( begin
+	start_zcs --reply --max-reply 4g
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno --request 16777217 -n 1
-	not grep -q max-reply zcs.err
+	stop_zcs
 ); ok
 stop_zcs
 began=$(date +%s)
@@ -282,13 +290,6 @@ it 'zcs --max-reply: a request for more has no reply, and a line on stderr'; ( b
 ); ok
 "$HELPERS/net" hold -n 2 "$PORT" >held.out &
 remember $!
-it 'zcs --reply --max-clients: more clients are rejected'; ( begin
-	wait_until grep -q held held.out
-	"$HELPERS/net" ask "$PORT" 1 10 >asked || true
-	not grep -x "bytes 10" asked
-	wait_until grep -q "rejected: its network has three quarters of all places (--max-clients)" zcs.err
-	not gone "$ZCS"
-); ok
 it 'zcs --reply --idle-timeout: silent clients are dropped, and others served again'; ( begin
 	wait_until grep -q closed held.out
 	met()
@@ -303,9 +304,9 @@ it 'zcs --reply: 50 bad clients: at most 20 lines in ten seconds, and all of the
 	cat zcs.err zcs.out
 	[ "$(grep -c "^zcs: 127" zcs.err)" -ge 20 ]
 	[ "$(grep -c "^zcs: 127" zcs.err)" -le $((20 * (($(date +%s) - began) / 10 + 1))) ]
-	grep -Eq "^total: .*; [1-9][0-9]* refused, 2 silent, [1-9][0-9]* too large, [0-9]+ broken$" zcs.out
+	grep -Eq "^total: .*; [0-9]+ refused, 2 silent, [1-9][0-9]* too large, [0-9]+ broken$" zcs.out
 	# On a busy machine the next client may come before both places are free again: it is refused.
-	[ "$(sed -n 's/^total: .*; \([0-9]*\) refused, .* \([0-9]*\) too large, .*/\1 + \2/p' zcs.out | xargs expr)" -ge 52 ]
+	[ "$(sed -n 's/^total: .*; \([0-9]*\) refused, .* \([0-9]*\) too large, .*/\1 + \2/p' zcs.out | xargs expr)" -ge 51 ]
 ); ok
 start_zcs --reply -I 0.02
 it 'zcs --reply -I: nothing before the first client, and zeros while one waits'; ( begin
@@ -338,13 +339,11 @@ it 'zcs --json: counts'; ( begin
 # Lists of sizes.
 head -c 1000 /dev/zero >thousand
 start_zcs
-it '-b with a list: a run of each size, in a table'; ( begin
+it '-b with a list: a run of each size, with buffers of it, in a table'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k -r 1 thousand
 	[ "$(grep -Ec "^send +(1|10|1k) +[0-9,]+$" out)" -eq 3 ]
 	# Where the machine is slow, intervals have lines besides.
 	wait_until counts -eq 3 grep -c ^127 zcs.out
-); ok
-it '-b with a list: each run sends buffers of its size'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" -S -b 1,10,1k -r 1 thousand --json
 	sed '/"comparison"/d; s/.*"sum_sent"[^}]*"calls":\([0-9]*\),.*/\1/' out >calls
 	printf "1000\n100\n1\n" | diff - calls
@@ -355,27 +354,21 @@ it 'zcc --request: an error has the % of an address with a zone'; ( begin
 	exits 1 "$zcc" -s 'fe80::1%lo' -p 9 --request 10 -n 1
 	grep -q '^zcc: fe80::1%lo port 9: ' err
 ); ok
-if command -v script >/dev/null 2>&1; then
-	it 'zcc --request on a terminal: a line of progress counts the connections'; ( begin
-		start_zcs --reply
-		SHELL=/bin/sh script -qec "\"$zcc\" -s 0 -p $PORT --request 10 -t 1 >report" typescript </dev/null >/dev/null
-		stop_zcs
-		cat -v typescript
-		tr '\r' '\n' <typescript | grep -q '^10 bytes: [1-9][0-9]* connections'
-	); ok
-else
-	skip 'zcc --request on a terminal' 'no script (util-linux)'
-fi
-
-check_usage "'file'" zcc -s 0 --request 10 file
-check_usage "--request: 'x'" zcc -s 0 --request x
-check_usage "--request: no value" zcc -s 0 --request ,,
-check_usage '--request.*not between' zcc -s 0 --request 4g
-check_usage '--request and --raw cannot be used together' zcc -s 0 --request 10 --raw
-check_usage '--request and -b, -l, --buffer-size cannot' zcc -s 0 --request 10 -b 10
-check_usage "--buffer-size: '0'" zcc -s 0 -b 10,0
-check_usage '--reply and -1, --once cannot be used together' zcs --reply -1
-check_usage '--max-clients' zcs --reply --max-clients 0
-check_usage '--idle-timeout' zcs --reply --idle-timeout x
-
+it 'zcc --request on a terminal: a line of progress counts the connections'; ( begin; need script
+	start_zcs --reply
+	SHELL=/bin/sh script -qec "\"$zcc\" -s 0 -p $PORT --request 10 -t 1 >report" typescript </dev/null >/dev/null
+	stop_zcs
+	cat -v typescript
+	tr '\r' '\n' <typescript | grep -q '^10 bytes: [1-9][0-9]* connections'
+); ok
+while IFS=';' read -r pattern args; do
+	check_usage "$pattern" $args
+done <<'END'
+'file';zcc -s 0 --request 10 file
+--request: no value;zcc -s 0 --request ,,
+--request.*not between;zcc -s 0 --request 4g
+--request and --raw cannot be used together;zcc -s 0 --request 10 --raw
+--request and -b, -l, --buffer-size cannot;zcc -s 0 --request 10 -b 10
+--reply and -1, --once cannot be used together;zcs --reply -1
+END
 finish
