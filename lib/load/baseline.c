@@ -496,8 +496,10 @@ static const char *calibration_read_or_die(struct calibration *c, const char *pa
 	if (fd < 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
+	/* cppcheck-suppress invalidFunctionArg ; die() does not return */
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size > CALIBRATION_MAX)
 		die("%s is not a calibration file: run 'cyclesoak -C'", path);
+	/* cppcheck-suppress invalidFunctionArg ; the same */
 	len = TEMP_FAILURE_RETRY(read(fd, text, CALIBRATION_MAX));
 	if (len < 0)
 		die_errno("%s", path);

@@ -50,7 +50,7 @@ bool cpu_cgroup_find(struct cpu_cgroup *g)
 	while (!found && fgets(line, sizeof(line), f) != NULL) {
 		path = line;
 		path[strcspn(path, "\n")] = '\0';
-		strsep(&path, ":");
+		(void)strsep(&path, ":");
 		m.mnt_opts = strsep(&path, ":"); /* a list with commas, as of a mount's options */
 		found = path != NULL &&
 			(g->v2 ? *m.mnt_opts == '\0' : hasmntopt(&m, "cpu") != NULL);

@@ -92,19 +92,19 @@ static void read_offloads(int fd, struct ifreq *ifr, struct link *l)
 		   {ETHTOOL_GGRO, UINT32_MAX, "gro"},
 		   {ETHTOOL_GFLAGS, ETH_FLAG_LRO, "lro"}};
 	struct ethtool_value v;
-	bool known = false;
+	bool answered = false;
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		v = (struct ethtool_value){.cmd = all[i].command};
 		if (ethtool(fd, ifr, &v) != 0)
 			continue;
-		known = true;
+		answered = true;
 		if ((v.data & all[i].mask) != 0)
 			string_append(l->offloads, sizeof(l->offloads), "%s%s",
 				      l->offloads[0] != '\0' ? "," : "", all[i].name);
 	}
-	if (known && l->offloads[0] == '\0')
+	if (answered && l->offloads[0] == '\0')
 		strcpy(l->offloads, "none");
 }
 

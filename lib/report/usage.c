@@ -226,6 +226,7 @@ const char *arg_host(const struct option_row *o, char *text, const char **port)
 					       !(parse_number(OPTION_PORT, end + 2) <= 65535))))
 		option_error(o, "'%s' is not [ADDRESS]%s", text,
 			     port != NULL ? " or [ADDRESS]:PORT" : "");
+	/* cppcheck-suppress nullPointerRedundantCheck ; option_error() does not return */
 	if (end[1] == ':' && *port == NULL)
 		*port = end + 2;
 	*end = '\0';

@@ -213,16 +213,22 @@ static void print_unsafe(const struct comparison *c)
 }
 
 /* A session of a file and those before it: their rounds, machine, date and title. */
-static void print_sessions(const struct plan *p, const char *path)
+static void print_sessions(const struct plan *last, const char *path)
 {
-	const char *title = p->setting[PLAN_TITLE];
+	const struct plan *p;
+	const char *title;
+	int n, i;
 
-	if (p->earlier != NULL)
-		print_sessions(p->earlier, path);
-	report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
-	       printable(path), p->setting[PLAN_MACHINE]);
-	if (p->setting[PLAN_DATE][0] != '\0')
-		report("  of %s%s%s\n", p->setting[PLAN_DATE], title[0] != '\0' ? ": " : "", title);
+	for (n = plan_sessions(last); n > 0; n--) {
+		for (p = last, i = 1; i < n; i++)
+			p = p->earlier;
+		report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
+		       printable(path), p->setting[PLAN_MACHINE]);
+		title = p->setting[PLAN_TITLE];
+		if (p->setting[PLAN_DATE][0] != '\0')
+			report("  of %s%s%s\n", p->setting[PLAN_DATE], title[0] != '\0' ? ": " : "",
+			       title);
+	}
 }
 
 /* The settings of which a line reports that they differ, with their units. */
@@ -415,6 +421,7 @@ void comparison_check_or_die(const struct plan *p, const struct plan *saved, con
 
 	if (saved == NULL)
 		die("%s: %s has no session of --save", option, printable(path));
+	/* cppcheck-suppress nullPointerRedundantCheck ; die() does not return */
 	if (p->n != saved->n)
 		die("%s: %s is of another plan: %d run%s a round, not %d", option, printable(path),
 		    saved->n, plural((uint64_t)saved->n), p->n);

@@ -215,7 +215,7 @@ static struct sample sample_of(const struct plan *p, int i, enum plan_figure f, 
 		return s;
 	}
 	s.n = (int)fmin(plan_sessions(p), PLAN_ROUNDS_MAX);
-	for (k = 0; k < s.n; k++, p = p->earlier) {
+	for (k = 0; p != NULL && k < s.n; k++, p = p->earlier) {
 		s.x[k] = run_mean(p, i, f);
 		s.shared += shared_share(p, i, f) / s.n;
 	}

@@ -191,7 +191,7 @@ static const char *parse_session(char *text, struct saved *s)
 	if (strncmp(machine, "zcc ", 4) != 0)
 		return NOT_SAVED;
 	if (strncmp(text, "round\t", 6) == 0)
-		strsep(&text, "\n"); /* the columns' names */
+		(void)strsep(&text, "\n"); /* the columns' names */
 	for (c = text; *c != '\0'; c = strchr(c, '\n') + 1, lines++)
 		runs += strncmp(c, "1\t", 2) == 0;
 	if (runs == 0 || lines % runs != 0 || runs > PLAN_RUNS_MAX ||
@@ -237,6 +237,7 @@ void saved_read_or_die(struct saved *s, const char *option, const char *path)
 		return;
 	if (f == NULL || (getdelim(&s->text, &size, '\0', f) < 0 && !feof(f)))
 		die_errno("%s: %s", option, printable(path));
+	/* cppcheck-suppress nullPointerRedundantCheck ; die_errno() does not return */
 	fclose(f);
 	if (s->text[0] == '\0')
 		return;

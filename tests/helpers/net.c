@@ -455,8 +455,8 @@ static unsigned long long moment(void)
 static void reply_pausing(int sock, uint32_t n)
 {
 	const unsigned long long accepted = moment();
-	static unsigned clients;
-	const useconds_t pause_us = clients++ * 37 % 40 * 300;
+	static unsigned served;
+	const useconds_t pause_us = served++ * 37 % 40 * 300;
 	unsigned long long first;
 
 	usleep(pause_us);

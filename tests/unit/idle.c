@@ -4,10 +4,10 @@
 #include "tests/unit/unit.h"
 
 /* Ticks: user nice system idle iowait irq softirq steal guest guest_nice. */
-static const char stat[] = "cpu  10 0 20 700 30 0 5 8 0 0\n"
-			   "cpu0 5 0 10 300 10 0 3 6 0 0\n"
-			   "cpu2 5 0 10 410 20 0 2 2 0 0\n"
-			   "intr 1 2 3\n";
+static char stat[] = "cpu  10 0 20 700 30 0 5 8 0 0\n"
+		     "cpu0 5 0 10 300 10 0 3 6 0 0\n"
+		     "cpu2 5 0 10 410 20 0 2 2 0 0\n"
+		     "intr 1 2 3\n";
 
 static double ticks(double n)
 {
@@ -16,7 +16,7 @@ static double ticks(double n)
 
 static void parse_stat(const struct idle *w, struct load_sample *at)
 {
-	FILE *f = fmemopen((void *)(uintptr_t)stat, strlen(stat), "r");
+	FILE *f = fmemopen(stat, strlen(stat), "r");
 
 	parse(w, f, at);
 	fclose(f);
