@@ -31,42 +31,37 @@ it 'the calibration has the mode that umask leaves, and no other file is left'; 
 	ls -A
 	[ "$(ls -A | grep -c "counts_per_sec")" -eq 1 ]
 ); ok
-calibration_of_cpu_alone()
-{
-	mkdir one && cd one || return
+long '-C -N 1: a calibration of CPU 0 alone' && ( begin
+	mkdir one
+	cd one
 	soaking "$cyclesoak" -C --force -N 1
 	grep -qx "cpus 0" counts_per_sec
 	[ "$(grep -c "^cpu " counts_per_sec)" -eq 1 ]
-}
-check_long '-C -N 1: a calibration of CPU 0 alone' calibration_of_cpu_alone
+); ok
 chmod 644 counts_per_sec
-symlink_is_refused()
-{
-	mkdir z && cd z || return
+long 'zcc -C does not write the file that a symlink names' && ( begin
+	mkdir z
+	cd z
 	echo precious >victim && ln -s victim counts_per_sec
 	exits 1 soaking "$zcc" -C --force -N 1
 	grep -q "counts_per_sec: not a regular file" err
 	grep -qx precious victim
-}
-check_long 'zcc -C does not write the file that a symlink names' symlink_is_refused
+); ok
 
-where_file_cannot_written()
-{
+long '-C where the file cannot be written: exit 1, nothing left' && ( begin
 	mkdir locked && chmod 555 locked
 	status=0
 	soaking as_user "$cyclesoak" -C --force -N 1 -f locked/counts || status=$?
 	[ $status -eq 1 ]
 	grep -q "cannot write locked/counts" err
 	[ -z "$(ls -A locked)" ]
-}
-check_long '-C where the file cannot be written: exit 1, nothing left' where_file_cannot_written
+); ok
 
 # More than 3 % of the machine, and less than the 30 % that leave no load.
 "$HELPERS/burn" 0 60 $((cpus * 10 < 60 ? cpus * 10 : 60)) >/dev/null &
 busy=$!
 remember $busy
-on_busy_machine_prints()
-{
+undisturbed '-C on a busy machine: prints how much of it after a few rounds, exits 1, writes nothing'; while again; do ( begin
 	status=0
 	soaking brief "$cyclesoak" -C -f busy || status=$?
 	[ $status -eq 1 ]
@@ -74,18 +69,15 @@ on_busy_machine_prints()
 	not grep unsteady err
 	[ "$(grep -c '^calibrating: ' out)" -lt 4 ]
 	not [ -e busy ]
-}
-check_undisturbed '-C on a busy machine: prints how much of it after a few rounds, exits 1, writes nothing' on_busy_machine_prints
-force_on_busy_machine()
-{
+); done
+long '-C --force on a busy machine: it is reported, and the file is written' && ( begin
 	soaking "$cyclesoak" -C --force -f busy
 	grep -q "not idle" err
 	[ -s busy ]
-}
-check_long '-C --force on a busy machine: it is reported, and the file is written' force_on_busy_machine
-own_baselines_on_busy()
-{
-	mkdir -p crowd && cd crowd || return
+); ok
+undisturbed 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason'; while again; do ( begin
+	mkdir -p crowd
+	cd crowd
 	soaking brief "$cyclesoak" true
 	# Others may be busy as well, and then there is no load.
 	if grep -q '^System load: -, unsafe: [a-z_,]*baseline_busy' out; then
@@ -96,8 +88,7 @@ own_baselines_on_busy()
 	fi
 	soaking brief "$cyclesoak" --json true
 	grep -q '"unsafe":\[[^]]*"baseline_busy"' out
-}
-check_undisturbed 'own baselines on a busy machine: the load is marked, and a line on stderr has the reason' own_baselines_on_busy
+); done
 kill -KILL $busy
 
 # A directory that all may write to: what others have put there is never written to.
@@ -120,29 +111,25 @@ if [ "$(id -u)" -eq 0 ] && can_be_user; then
 	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
 		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious shared/$name
 	done
-	zcc_in_directory()
-	{
-		cd shared || return
+	it 'zcc -C in a directory with planted links: an error, and they are not followed'; ( begin
+		cd shared
 		not calibrating "$zcc" -C --force -N 1
 		grep -q "counts_per_sec: not a regular file" err
 		[ "$(cat ../precious)" = precious ]
 		ls -A
 		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
-	}
-	check 'zcc -C in a directory with planted links: an error, and they are not followed' zcc_in_directory
+	); ok
 	rm -f shared/counts_per_sec
 	ln precious shared/counts_per_sec
-	as_another_user()
-	{
-		cd shared || return
+	long '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' && ( begin
+		cd shared
 		status=0
 		calibrating as_user "$cyclesoak" -C --force -N 1 || status=$?
 		[ $status -eq 1 ]
 		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
 		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
 		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
-	}
-	check_long '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' as_another_user
+	); ok
 else
 	skip 'links in a shared directory' 'needs root and setpriv'
 fi

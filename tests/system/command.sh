@@ -8,23 +8,20 @@
 cyclesoak=$BIN/cyclesoak
 made_up_calibration >counts_per_sec
 
-with_command_its_load()
-{
+undisturbed 'with a command: its load, and its exit status'; while again; do ( begin
 	status=0
 	soaking "$cyclesoak" sh -c "sleep 0.3; exit 7" || status=$?
 	[ $status -eq 7 ]
 	grep -Eq "^System load: -?[0-9.]+%" out
-}
-check_undisturbed 'with a command: its load, and its exit status' with_command_its_load
-with_command()
-{
-	mkdir -p own && cd own || return
+); done
+undisturbed 'with a command and no calibration: its own baselines'; while again; do ( begin
+	mkdir -p own
+	cd own
 	soaking hastened env HASTEN_US=20000 "$cyclesoak" sleep 0.2
 	grep -Eq "^(System load: .*; |  )own baselines, drift -?[0-9.]+ points of load$" out
 	grep -Eq "^System load: .*; took [0-9.]+ s, -?[0-9.]+ s of CPU time" out
 	not [ -e counts_per_sec ]
-}
-check_undisturbed 'with a command and no calibration: its own baselines' with_command
+); done
 it 'options of the command are its own'; ( begin
 	soaking "$cyclesoak" -1 ls -1 -d .
 	grep -qx "\." out

@@ -16,15 +16,13 @@ chmod 755 bin/zcc
 
 all=sendfile,send,write,mmap,splice,zerocopy
 methods=$(scale sendfile,send $all)
-table_row_per_method()
-{
+undisturbed 'the command, a row for each method, and how many times the first it costs'; while again; do ( begin
 	METHODS=$methods SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo"
 	for m in $(echo $methods | tr , ' '); do
 		grep -Eq "^$m +[0-9]+[km] +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
 		[ $m = sendfile ] || grep -Eq "^$m [0-9]+[km] costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile 1m(: no difference is shown)?$" out
 	done
 	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
-}
-check_undisturbed 'the command, a row for each method, and how many times the first it costs' table_row_per_method
+); done
 check 'tests/demo leaves no process and no file' nothing_left
 finish

@@ -34,10 +34,24 @@ start_parked()
 	[ -n "$SOAKER" ]
 }
 
+# stop_parked: SIGTERM ends zcs, with status 0, and leaves neither soaker nor group
+stop_parked()
+{
+	stop_zcs
+	wait_until gone "$SOAKER"
+	wait_until prints_nothing stale_group
+}
+
 # wait_asleep: up to 40 seconds
 wait_asleep()
 {
 	wait_until asleep >/dev/null || wait_until asleep
+}
+
+# fresh: a turn after the first begins with soakers that sleep
+fresh()
+{
+	[ "$turn" -eq 1 ] || wait_asleep
 }
 
 # transfer options...: a client of zcs, with its JSON in out, once no other test soaks
@@ -47,73 +61,13 @@ transfer()
 	measured "$zcc" -s 0 -p "$PORT" $tcp --json "$@"
 }
 
-# persistently FUNCTION: three times at most.  Another set of soakers may have had the lock for the first part of
-# a transfer, or the host the CPUs; what is wrong with zcs fails each time.
-persistently()
+# is_unsafe_for REASON: the load of zcs, in the report of its client
+is_unsafe_for()
 {
-	for turn in 1 2 3; do
-		set +e
-		( set -e; "$1" )
-		status=$?
-		set -e
-		[ $status -ne 0 ] && [ "$turn" -lt 3 ] || break
-		repeating
-		gone "$ZCS" || wait_asleep
-	done
-	return $status
+	jq -e "(.end.remote.unsafe // []) | index(\"$1\") != null" out
 }
 
-
-
-
-
-sleeps_again()
-{
-	has_lock "$ZCS"
-	wait_asleep
-}
-
-zcc_has_none()
-{
-	transfer tiny
-	exits 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" tiny
-	grep -q "soaked already, by zcs (pid $ZCS): no load is measured: .* (on one host one -c has both ends)$" err
-}
-
-names_zcc()
-{
-	before=$(grep -c 'while zcc (pid' zcs.err) || :
-	soaking "$zcc" -c -s 0 -p "$PORT" $tcp -t 1
-	grep -Eqx '    load +-?[0-9.]+%\?? \+-[0-9.]+%' out
-	cat zcs.err
-	wait_until counts -eq $((before + 1)) grep -c 'while zcc (pid' zcs.err
-	grep -q '^zcs: no load is measured while zcc (pid [0-9]*) soaks the CPUs: on one host one -c has both ends, start zcs without it$' zcs.err
-}
-
-names_once()
-{
-	wait_asleep
-	until_free
-	until_holding -p 0.2
-	for i in 1 2 3; do
-		exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.3 --json
-		jq -e '.end.remote | has("load_percent") | not' out
-	done
-	cat zcs.err
-	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
-	: >long
-	"$zcc" -s 0 -p "$PORT" $tcp -t 6 --json >long 2>err &
-	client=$!
-	remember $client
-	wait_until counts -gt 1 threads_of "$ZCS"
-	kill -TERM "$SOAK"
-	ended "$SOAK"
-	wait $client
-	cat long zcs.err
-	jq -e '.end.remote.load_percent != null' long ||
-		has_lock "$ZCS" || skip_check 'another program soaks'
-}
-
+# notices_death FUNCTION 'name': zcs does, at the next client
 notices_death()
 {
 	start_parked
@@ -126,49 +80,6 @@ notices_death()
 	grep -q "^zcs: the $2 was killed by signal 9$" zcs.err
 	[ -z "$(stale_group)" ]
 }
-soaker_dies()
-{
-	notices_death soaker_of soaker
-}
-
-
-ends_settling()
-{
-	start_parked
-	"$HELPERS/net" send -c "$PORT" </dev/null || :
-	stop_zcs
-	wait_until gone "$SOAKER"
-}
-
-
-
-soaks_as_nobody()
-{
-	start_parked --user nobody
-	trap 'gone "$ZCS" || kill "$ZCS"' EXIT # the next try starts its own
-	wait_asleep
-	transfer -t 0.4
-	has_lock "$ZCS"
-	jq -e '.end.remote.load_percent != null' out
-	wait_until grep -q ' load ' zcs.out
-	stop_zcs
-}
-
-old_is_unsafe()
-{
-	touch -d '61 minutes ago' counts_per_sec
-	start_parked
-	transfer -t 0.5
-	jq -e '.end.remote.unsafe | index("baseline_old") != null' out
-	transfer -t 0.5
-	wait_asleep
-	transfer -t 0.5
-	cat zcs.err zcs.out
-	[ "$(grep -c '^zcs: the baseline is more than an hour old: the load is unsafe' zcs.err)" -eq 1 ]
-	grep -Eq 'load -?[0-9.]+%\? ' zcs.out
-	stop_zcs
-}
-
 
 # begins_measuring: a thread of zcs measures the baseline, a second after a client's end.  Other soakers may have the
 # lock then, for which zcs asks now and then.
@@ -185,22 +96,11 @@ begins_measuring()
 	done
 	return 1
 }
-ends_measuring()
-{
-	rm -f counts_per_sec
-	start_zcs -c
-	SOAKER=$(soaker_of "$ZCS")
-	[ -n "$SOAKER" ]
-	begins_measuring
-	stop_zcs
-	wait_until gone "$SOAKER"
-	[ -z "$(stale_group)" ]
-}
 
 seconds=$(scale 1 10)
 start_parked
 if [ -r /proc/self/schedstat ]; then
-	it "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock" persistently; ( begin
+	persistent "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock"; while again; do ( begin
 		wait_until asleep
 		all="$ZCS $(keeper_of "$ZCS") $SOAKER"
 		from=$(cpu_ns $all)
@@ -209,24 +109,28 @@ if [ -r /proc/self/schedstat ]; then
 		echo "$used ns"
 		asleep
 		[ $used -lt $((seconds * 1000000)) ]
-	); ok
+	); done
 else
 	skip 'zcs -c that is parked uses less than 0.1 % of a CPU' 'the kernel has no schedstat'
 fi
-it 'a client that has left before the soakers have settled has no load' persistently; ( begin
+persistent 'a client that has left before the soakers have settled has no load'; while again; do ( begin
+	fresh
 	before=$(lines_in zcs.out)
 	transfer tiny
 	jq -e '(.end.remote | has("load_percent") or has("cpus") | not) and .end.sum_received.bytes == 1' out
 	wait_until counts -gt "$before" lines_in zcs.out
-	cat zcs.out
 	tail -n "+$((before + 1))" zcs.out | not grep load
+); done
+long 'the soakers of zcs -c sleep again when no client has come for 10 seconds' && ( begin
+	has_lock "$ZCS"
+	wait_asleep
 ); ok
-check_long 'they sleep again when no client has come for 10 seconds' sleeps_again
 if [ -z "$LONG" ]; then
 	stop_zcs
 	start_parked
 fi
-it 'a client that wakes them has a load, and the cost that follows from it' persistently; ( begin
+persistent 'a client that wakes the soakers of zcs -c has a load, and the cost that follows from it'; while again; do ( begin
+	fresh
 	if [ $turn -eq 1 ]; then t=0.8; else t=2; fi # zcs tries every half second to have the lock
 	transfer -t $t
 	jq -e '.end.remote.load_percent != null' out
@@ -234,37 +138,71 @@ it 'a client that wakes them has a load, and the cost that follows from it' pers
 	jq -e '.end | .sum_received.seconds * .remote.load_percent / 100 * .remote.cpus * 1e6 /
 	    (.sum_received.bytes / 1024) / .remote.cost_us_per_kib | . > 0.99 and . < 1.01' out
 	jq -e '.end.sum_received.bytes == .end.sum_sent.bytes' out
-); ok
-it 'clients that come while they are awake have one, too' persistently; ( begin
+); done
+persistent 'clients that come while the soakers of zcs -c are awake have a load, too'; while again; do ( begin
+	fresh
 	transfer -t 0.3 -P 2
 	jq -e '.end.remote.load_percent != null' out
-	jq -e '(.end.remote.unsafe // []) | index("baseline_old") == null' out
+	not is_unsafe_for baseline_old
 	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
+); done
+long 'zcc -c beside zcs -c has no load meanwhile, and the message names the end that measures both' && ( begin
+	transfer tiny
+	exits 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" tiny
+	grep -q "soaked already, by zcs (pid $ZCS): no load is measured: .* (on one host one -c has both ends)$" err
 ); ok
-check_long 'zcc -c beside it has no load meanwhile, and the message names the end that measures both' zcc_has_none
 [ -z "$LONG" ] || wait_asleep
-check_long 'beside zcc -c it serves, reports no load, and one line names zcc' names_zcc
-check_long 'each program that soaks is named once; when it ends, the rest of a transfer is measured' names_once
+long 'beside zcc -c zcs -c serves, reports no load, and one line names zcc' && ( begin
+	before=$(grep -c 'while zcc (pid' zcs.err) || :
+	soaking "$zcc" -c -s 0 -p "$PORT" $tcp -t 1
+	grep -Eqx '    load +-?[0-9.]+%\?? \+-[0-9.]+%' out
+	wait_until counts -eq $((before + 1)) grep -c 'while zcc (pid' zcs.err
+	grep -q '^zcs: no load is measured while zcc (pid [0-9]*) soaks the CPUs: on one host one -c has both ends, start zcs without it$' zcs.err
+); ok
+long 'zcs -c names each program that soaks once; when it ends, the rest of a transfer is measured' && ( begin
+	wait_asleep
+	until_free
+	until_holding -p 0.2
+	for i in 1 2 3; do
+		exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.3 --json
+		jq -e '.end.remote | has("load_percent") | not' out
+	done
+	cat zcs.err
+	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
+	"$zcc" -s 0 -p "$PORT" $tcp -t 6 --json >out 2>err &
+	client=$!
+	remember $client
+	wait_until counts -gt 1 threads_of "$ZCS"
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+	wait $client
+	cat out zcs.err
+	jq -e '.end.remote.load_percent != null' out || has_lock "$ZCS" || skip_check 'another program soaks'
+); ok
 stop_zcs
-it 'a keeper that was killed while they sleep is noticed at the next client'; ( begin
+it 'a keeper that was killed while the soakers sleep is noticed at the next client'; ( begin
 	notices_death keeper_of 'keeper of the soakers'
 ); ok
-check_long 'soakers that were killed while they sleep are noticed at the next client' soaker_dies
-it 'SIGTERM while they sleep: exit 0, and nothing is left'; ( begin
+long 'soakers that were killed while they sleep are noticed at the next client' && ( begin
+	notices_death soaker_of soaker
+); ok
+it 'SIGTERM while the soakers of zcs -c sleep: exit 0, and nothing is left'; ( begin
 	start_parked
 	wait_until asleep
-	stop_zcs
-	wait_until gone "$SOAKER"
-	[ -z "$(stale_group)" ]
+	stop_parked
 ); ok
-check_long 'SIGTERM while they settle: exit 0, and nothing is left' ends_settling
-it '-1 exits with its client: they do not stay awake for 10 seconds' persistently; ( begin
+long 'SIGTERM while the soakers of zcs -c settle: exit 0, and nothing is left' && ( begin
+	start_parked
+	"$HELPERS/net" send -c "$PORT" </dev/null || :
+	stop_parked
+); ok
+it 'zcs -c -1 exits with its client: the soakers do not stay awake for 10 seconds'; ( begin
 	start_parked -1
 	"$zcc" -s 0 -p "$PORT" $tcp tiny >out 2>err
 	wait "$ZCS"
 	wait_until gone "$SOAKER"
 ); ok
-it '--reply: they wake up for requests, and the intervals after that have a load' persistently; ( begin
+persistent 'zcs -c --reply: the soakers wake up for requests, and the intervals after that have a load'; while again; do ( begin
 	start_parked --reply --json -I 0.1
 	wait_until asleep
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 100k -t 0.5
@@ -272,33 +210,51 @@ it '--reply: they wake up for requests, and the intervals after that have a load
 	stop_zcs
 	cat zcs.out
 	tail -n 1 zcs.out | jq -e '(.host | has("load_percent") | not) and .replies > 0'
-	sed '$d' zcs.out | jq -es 'any(.[]; .host | has("load_percent"))'
 	sed '$d' zcs.out | jq -es 'map(select(.host | has("load_percent") and has("cost_us_per_kib"))) |
 	    length > 0 and all(.[]; .host.load_percent / 100 * .host.cpus * .seconds * 1e6 / (.bytes / 1024) /
 	    .host.cost_us_per_kib | . > 0.99 and . < 1.01)'
-); ok
+); done
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	rights_of_nobody >rights_of_nobody
-	it '--user: zcs has no privileges, its soaker has, and nothing is left'; ( begin
+	it 'zcs -c --user: zcs has no privileges, its soaker has, and nothing is left'; ( begin
 		start_parked --user nobody
 		rights "$ZCS" | diff rights_of_nobody -
 		[ "$(sed -n 's/^Uid:	\([0-9]*\)	.*/\1/p' /proc/"$SOAKER"/status)" = 0 ]
-		stop_zcs
-		wait_until gone "$SOAKER"
-		wait_until prints_nothing stale_group
+		stop_parked
 	); ok
-	check_undisturbed '--user: the soakers wake up for a client' persistently soaks_as_nobody
-	it '--user: SIGKILL: no soaker left, nor its group'; ( begin
+	persistent 'zcs -c --user: the soakers wake up for a client'; while again; do ( begin
+		start_parked --user nobody
+		trap 'gone "$ZCS" || kill "$ZCS"' EXIT # the next turn starts its own
+		wait_asleep
+		transfer -t 0.4
+		has_lock "$ZCS"
+		jq -e '.end.remote.load_percent != null' out
+		wait_until grep -q ' load ' zcs.out
+		stop_zcs
+	); done
+	it 'zcs -c --user that SIGKILL ends leaves no soaker, nor its group'; ( begin
 		start_parked --user nobody
 		kill -KILL "$ZCS"
 		ended "$SOAKER" || ended "$SOAKER"
 		wait_until prints_nothing stale_group
 	); ok
 else
-	skip '--user: zcs -c without privileges' 'needs root and the user nobody'
+	skip 'zcs -c --user: zcs without privileges' 'needs root and the user nobody'
 fi
-check_long 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients' persistently old_is_unsafe
-it 'a calibration of a busy machine: the load is unsafe' persistently; ( begin
+[ -z "$LONG" ] || persistent 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients'
+while [ -n "$LONG" ] && again; do ( begin
+	touch -d '61 minutes ago' counts_per_sec
+	start_parked
+	for client in 1 2; do
+		transfer -t 0.5
+		is_unsafe_for baseline_old
+		wait_asleep
+	done
+	[ "$(grep -c '^zcs: the baseline is more than an hour old: the load is unsafe' zcs.err)" -eq 1 ]
+	grep -Eq 'load -?[0-9.]+%\? ' zcs.out
+	stop_zcs
+); done
+persistent 'a calibration of a busy machine: the load is unsafe'; while again; do ( begin
 	made_up_calibration "$(machine_name)" 1500000 | awk '
 		/^cpu / { $3 = 0.1 }
 		{ line[NR] = $0 }
@@ -306,9 +262,14 @@ it 'a calibration of a busy machine: the load is unsafe' persistently; ( begin
 		END { line[1] = sprintf("%.0f", sum); for (i = 1; i <= NR; i++) print line[i] }' >counts_per_sec
 	start_parked
 	transfer -t 0.3
-	jq -e '.end.remote.unsafe | index("baseline_busy") != null' out
+	is_unsafe_for baseline_busy
 	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe; start again, or run .cyclesoak -C., on the idle system$' zcs.err
 	stop_zcs
+); done
+long 'SIGTERM while zcs -c measures the baseline again: exit 0, and nothing is left' && ( begin
+	rm -f counts_per_sec
+	start_parked
+	begins_measuring
+	stop_parked
 ); ok
-check_long 'SIGTERM while the baseline is measured again: exit 0, and nothing is left' ends_measuring
 finish

@@ -138,36 +138,32 @@ if unshare -m true 2>/dev/null; then
 		tail -n 1 err | grep -q "^cyclesoak: large is for other CPUs than these (-N, --on-cpus): run .cyclesoak -C." err
 	); ok
 	# Of the machine CPU 1 alone is online, so that the first soaked CPU is not CPU 0.
-	only_cpu_1()
-	{
-		echo 1 >second
-		{ echo 1000; echo "soaker $(soak_format)"; echo "machine $(machine_name)"; printf 'cpus 1\nall 2 0 0\n'
-		    echo 'cpu 1 0 0 1 0 1000 0'; } >of_second
-		mkdir one
-		echo "exec unshare -m sh -c 'mount --bind second /sys/devices/system/cpu/online && exec $cyclesoak \"\$@\"' sh \"\$@\"" >one/cyclesoak
-		sed -i '1i #!/bin/sh' one/cyclesoak
-		chmod +x one/cyclesoak
-		BIN=$PWD/one
-		until_holding --json -p 0.1 -f of_second
-		soaker=$(soaker_of "$SOAK")
-		grep -hx 'Cpus_allowed_list:	1' /proc/"$soaker"/task/*/status
-		kill -TERM "$SOAK"
-		ended "$SOAK"
-		head -n 1 soak.out
-		head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
-	}
 	if [ "$(cat /sys/devices/system/cpu/online)" = 0 ]; then
 		skip 'soaking CPU 1 alone' 'one CPU'
 	else
-		check_with jq 'of a machine where CPU 1 alone is online that CPU is soaked, and reported' only_cpu_1
+		it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; ( begin; need jq
+			echo 1 >second
+			{ echo 1000; echo "soaker $(soak_format)"; echo "machine $(machine_name)"; printf 'cpus 1\nall 2 0 0\n'
+			    echo 'cpu 1 0 0 1 0 1000 0'; } >of_second
+			mkdir one
+			echo "exec unshare -m sh -c 'mount --bind second /sys/devices/system/cpu/online && exec $cyclesoak \"\$@\"' sh \"\$@\"" >one/cyclesoak
+			sed -i '1i #!/bin/sh' one/cyclesoak
+			chmod +x one/cyclesoak
+			BIN=$PWD/one
+			until_holding --json -p 0.1 -f of_second
+			soaker=$(soaker_of "$SOAK")
+			grep -hx 'Cpus_allowed_list:	1' /proc/"$soaker"/task/*/status
+			kill -TERM "$SOAK"
+			ended "$SOAK"
+			head -n 1 soak.out
+			head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
+		); ok
 	fi
-	cpu_without_model_name()
-	{
+	long 'a CPU without a model name: the calibration has its architecture' && ( begin
 		printf "processor : 0\nmodel name\t:\n" >cpuinfo
 		soaking unshare -m sh -c "mount --bind cpuinfo /proc/cpuinfo && exec \"$cyclesoak\" -C --force -N 1 -f calibrated"
 		grep -qx "machine .* $(uname -m)" calibrated
-	}
-	check_long 'a CPU without a model name: the calibration has its architecture' cpu_without_model_name
+	); ok
 else
 	skip 'long lists of CPUs, a CPU without a name' 'no privilege for namespaces'
 fi

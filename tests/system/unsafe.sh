@@ -186,52 +186,45 @@ deport()
 	cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
 	echo "$(soaker_of $SOAK)" >"$cpuset/zc-test-$$/cgroup.procs"
 }
-only_cpu_away()
-{
-	sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
-	until_holding -p 0.3 -N 1 -f one -B
-	deport
-	wait_until grep -q "^System load: -, unsafe: cpu_offline, cpu0 -$" soak.out
-	kill -TERM $SOAK
-	ended $SOAK
-	wait_until rmdir "$cpuset/zc-test-$$"
-	cat soak.out
-	not grep nan soak.out
-	tail -n 1 soak.out | grep "^mean of [1-9]"
-}
-only_cpu_away_once()
-{
-	until_soaking "$cyclesoak" -1 -p 4 -N 1 -f one
-	deport
-	status=0
-	wait $SOAK || status=$?
-	wait_until rmdir "$cpuset/zc-test-$$"
-	cat out err
-	if [ $status -eq 0 ]; then # the soaker had the CPU for a moment
-		grep -Eqx -e "-?[0-9]+\.[0-9]" out
-	else
-		[ $status -eq 1 ]
-		not [ -s out ]
-		grep -q "^cyclesoak: unsafe: cpu_offline: there is no load$" err
-	fi
-}
 if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
-	check_long 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' only_cpu_away
-	check_long 'with -1 it is a bare figure or an error, and never nan' only_cpu_away_once
+	long 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' && ( begin
+		sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
+		until_holding -p 0.3 -N 1 -f one -B
+		deport
+		wait_until grep -q "^System load: -, unsafe: cpu_offline, cpu0 -$" soak.out
+		kill -TERM $SOAK
+		ended $SOAK
+		wait_until rmdir "$cpuset/zc-test-$$"
+		cat soak.out
+		not grep nan soak.out
+		tail -n 1 soak.out | grep "^mean of [1-9]"
+	); ok
+	long 'with -1 it is a bare figure or an error, and never nan' && ( begin
+		until_soaking "$cyclesoak" -1 -p 4 -N 1 -f one
+		deport
+		status=0
+		wait $SOAK || status=$?
+		wait_until rmdir "$cpuset/zc-test-$$"
+		cat out err
+		if [ $status -eq 0 ]; then # the soaker had the CPU for a moment
+			grep -Eqx -e "-?[0-9]+\.[0-9]" out
+		else
+			[ $status -eq 1 ]
+			not [ -s out ]
+			grep -q "^cyclesoak: unsafe: cpu_offline: there is no load$" err
+		fi
+	); ok
 else
 	skip 'the only soaked CPU is taken from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
 fi
 
-keeper_that_stopped()
-{
+long 'a keeper that is stopped does not keep the program from ending' && ( begin
 	until_holding -p 0.2
 	kill -STOP "$(keeper_of "$SOAK")"
 	kill -TERM "$SOAK"
 	ended "$SOAK"
-}
-check_long 'a keeper that is stopped does not keep the program from ending' keeper_that_stopped
-one_bare_figure()
-{
+); ok
+long '-1 of an unsafe load: a bare figure, and the line on stderr' && ( begin
 	until_soaking "$cyclesoak" -1 -p 2
 	soaker=$(soaker_of "$SOAK")
 	kill -STOP "$soaker"
@@ -239,12 +232,10 @@ one_bare_figure()
 	cat out err
 	grep -Eqx -e "-?[0-9]+\.[0-9]" out
 	grep -q "^cyclesoak: the soakers were stopped" err
-}
-check_long '-1 of an unsafe load: a bare figure, and the line on stderr' one_bare_figure
+); ok
 
 if [ -n "$can_stand_in" ]; then
-	cpu_that_comes_online()
-	{
+	long 'a CPU that comes online and is not soaked: unsafe while it is, with one line' && ( begin
 		fake_calibration "$(machine_name)" >one
 		echo 0 >online
 		stand_in '-p 0.12 --json -f one' $online
@@ -258,24 +249,21 @@ if [ -n "$can_stand_in" ]; then
 		echo 0 >online
 		ends cpu_online
 		kill -TERM "$SOAK"
-	}
-	check_long 'a CPU that comes online and is not soaked: unsafe while it is, with one line' cpu_that_comes_online
-	clock_flaps()
-	{
-		echo tsc >current_clocksource
-		stand_in '-p 0.05 --json' $clock
-		next_period
-		for i in $(seq 12); do
-			echo hpet >current_clocksource
-			begins clock_changed
-			echo tsc >current_clocksource
-			ends clock_changed
-		done
-		kill -TERM "$SOAK"
-		lines 10 "^cyclesoak: the clock source changed: "
-	}
+	); ok
 	[ ! -e $clock ] ||
-		check_long 'a reason that comes and goes twelve times: ten lines' clock_flaps
+		long 'a reason that comes and goes twelve times: ten lines' && ( begin
+			echo tsc >current_clocksource
+			stand_in '-p 0.05 --json' $clock
+			next_period
+			for i in $(seq 12); do
+				echo hpet >current_clocksource
+				begins clock_changed
+				echo tsc >current_clocksource
+				ends clock_changed
+			done
+			kill -TERM "$SOAK"
+			lines 10 "^cyclesoak: the clock source changed: "
+		); ok
 fi
 
 # One cyclesoak for all that lasts from its start: no idle group, a slow clock, and late wake-ups.
@@ -338,26 +326,21 @@ else
 	skip 'a sched_ext scheduler' 'no privilege to mount'
 fi
 if [ -n "$wakeup" ]; then
-	cyclesoak_delays()
-	{
+	undisturbed 'cyclesoak: wake-ups that are a millisecond late: a line, and the loads are unsafe'; while again; do ( begin
 		hinder
 		cat hindered.log
 		delays_wakeups hindered.err
 		jq -es 'all(.[]; .unsafe | index("weight") != null)' hindered.out
-	}
-	check_undisturbed 'cyclesoak: wake-ups that are a millisecond late: a line, and the loads are unsafe' cyclesoak_delays
-	cyclesoak_delays_for_long()
-	{
+	); done
+	long 'wake-ups that do not come while they are waited for: a line, too' && ( begin
 		soaking env WAKEUP_US=30000 LD_PRELOAD="$wakeup" "$cyclesoak" -p 0.3 -n 1
 		delays_wakeups err
-	}
-	check_long 'wake-ups that do not come while they are waited for: a line, too' cyclesoak_delays_for_long
+	); ok
 else
 	skip 'wake-ups that soaking delays' 'one CPU, or no library can be preloaded'
 fi
 if [ -n "$cg" ]; then
-	idle_group_in_container()
-	{
+	long 'a container that may make an idle group of its own: unsafe, with one line' && ( begin
 		mkdir "$cg/zc-test-$$"
 		cat >contained <<END
 #!/bin/sh
@@ -368,8 +351,7 @@ END
 		soaking ./contained
 		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
 		[ "$(grep -c "^cyclesoak: the soakers share this control group.s weight and may take CPU from others: their idle group is inside a container$" err)" -eq 1 ]
-	}
-	check_long 'a container that may make an idle group of its own: unsafe, with one line' idle_group_in_container
+	); ok
 	[ ! -d "$cg/zc-test-$$" ] || wait_until rmdir "$cg/zc-test-$$"
 fi
 
@@ -390,26 +372,23 @@ it 'a load far below 0 with -1: exit 1, and the reason'; ( begin
 ); ok
 
 if can_trace; then
-	fails_load_unsafe()
-	{
-		soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
-		    "$cyclesoak" -p 0.3 -n 2 --json
-		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
-		[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
-	}
 	for call in setpriority sched_setscheduler; do
-		check_long "$call fails: the load is unsafe, with one line" fails_load_unsafe
+		long "$call fails: the load is unsafe, with one line" && ( begin
+			soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
+			    "$cyclesoak" -p 0.3 -n 2 --json
+			jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+			[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
+		); ok
 	done
-	slow_sleeps()
-	{
-		mkdir own && cd own || return
+	long 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' && ( begin
+		mkdir own
+		cd own
 		strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
 		cat out err
 		# The soakers may have no time under strace.
 		grep "own baselines\|left its soaker no time" out err
 		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
-	}
-	check_long 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' slow_sleeps
+	); ok
 	start_zcs
 	soaking strace -f --seccomp-bpf -o log -e trace=openat "$zcc" -c -s 0 -p "$PORT" -t 0.3 --json >zcc.log
 	stop_zcs
@@ -425,14 +404,12 @@ else
 	skip 'calls that fail, the order of readings' 'no strace, or it may not trace'
 fi
 if [ -n "$cg" ] && [ -w "$cg" ] && "$BIN/run_rr" true 2>/dev/null; then
-	under_run_rr_soakers()
-	{
+	long 'under run_rr the soakers have their idle group' && ( begin
 		until_soaking "$BIN/run_rr" "$cyclesoak" -p 0.2
 		cat err
 		wait_until grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/"$(soaker_of "$SOAK")"/cgroup
 		kill -TERM "$SOAK"
-	}
-	check_long 'under run_rr the soakers have their idle group' under_run_rr_soakers
+	); ok
 else
 	skip 'under run_rr the soakers have their idle group' 'no real-time priority, or no groups can be made'
 fi
@@ -461,13 +438,11 @@ it 'zcs -c: the client and the column of the receiver are marked, with the reaso
 	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
 	grep -Eq "^    unsafe: why +.*soaker_stopped" out
 ); ok
-client_after()
-{
+long 'a client after it is not marked for that reason' && ( begin
 	"$zcc" -s 0 -p "$PORT" -t 0.1 --congestion reno --json >out
 	"$zcc" -s 0 -p "$PORT" -t 0.5 --congestion reno --json >out
 	jq -e '(.end.remote.unsafe // []) | index("soaker_stopped") == null' out
-}
-check_long 'a client after it is not marked for that reason' client_after
+); ok
 it '--json has it as an array of the remote host, not of this'; ( begin
 	while_stopped --json
 	jq -e '.end.remote.unsafe | index("soaker_stopped") != null' out
@@ -495,8 +470,7 @@ it 'a table of sizes: a load of 100 % with its mark is as wide as its column'; (
 ); ok
 
 start_zcs
-zcc_run_marked()
-{
+undisturbed 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr'; while again; do ( begin
 	until_soaking "$zcc" -c -s 0 -p "$PORT" -t 1.2 -I 0.1 --pace 2m -o 50k
 	p=$SOAK
 	wait_until or_gone "$p" [ -s out ]
@@ -513,7 +487,6 @@ zcc_run_marked()
 	figures_of load out | grep -Eqx -e "-?[0-9.]+%\? \+-[0-9.]+%"
 	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
 	grep -Eq "^    unsafe: why +.*soaker_stopped" out
-}
-check_undisturbed 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr' zcc_run_marked
+); done
 stop_zcs
 finish

@@ -89,8 +89,7 @@ one_line_of_short()
 	done
 	printf '%s\n' "$half" | diff - err
 }
-short_transfer()
-{
+undisturbed 'zcc: a transfer of less than half a second draws one line, with and without -c, but not with -q'; while again; do ( begin
 	soaking "$zcc" -c -s 0 -p "$PORT" tiny
 	[ "$(grep -cxF "$half" err)" -eq 1 ]
 	soaking "$zcc" -c -s 0 -p "$PORT" -t 0.55 --congestion reno --pace 20m
@@ -102,8 +101,7 @@ short_transfer()
 	one_line_of_short -b 1k,2k
 	"$zcc" -q -s 0 -p "$PORT" tiny >out 2>err
 	not [ -s err ]
-}
-check_undisturbed 'zcc: a transfer of less than half a second draws one line, with and without -c, but not with -q' short_transfer
+); done
 # The 10 seconds are told from the header, which is that of -t, and from the JSON.
 it 'zcc without files, -n and -t: the built-in set for 10 seconds, by every method'; ( begin
 	for m in $(senders); do
