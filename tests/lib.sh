@@ -885,6 +885,16 @@ as_user()
 	fi
 }
 
+# as_lone_user command...: as a user who has no other process, and so nothing locked or pinned yet
+as_lone_user()
+{
+	if [ "$(id -u)" -ne 0 ]; then
+		"$@"
+	else
+		setpriv --reuid $((100000 + $$)) --regid 65534 --clear-groups --inh-caps=-all "$@"
+	fi
+}
+
 # can_be_user: $not_user is why not.  A process loses its capabilities when it executes another program: it is
 # that one which must be able to reach ours.
 can_be_user()
