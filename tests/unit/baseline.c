@@ -103,55 +103,27 @@ static void replace(char *text, const char *find, const char *put)
 
 static void test_bad(void)
 {
-	static const struct {
-		const char *find, *put;
-	} bad[] = {
-		{"2000", "-2000"},
-		{"2000", "nan"},
-		{"2000", "2000 "},
-		{"2000", ""},
-		{SOAKER, "soaker 3"},
-		{SOAKER, SOAKER "x"},
-		{SOAKER, SOAKER " " FORMAT},
-		{SOAKER, "x " FORMAT},
-		{"all 2 0.25 0.125\n", ""},
-		{"all 2 0.25 0.125", "later key"},
-		{"all 2 0.25 0.125", "all 16 0"},
-		{"all 2 0.25 0.125", "all 16 0 x"},
-		{"all 2 0.25 0.125", "all 16 0 0 0"},
-		{"all 2 0.25 0.125", "all 1 0 0"},
-		{"all 2 0.25 0.125", "all 16 1.1 0"},
-		{"all 2 0.25 0.125", "all 16 0 1.1"},
-		{"all 2 0.25 0.125", "all 16 -1 0"},
-		{"1,4", "1,5"},
-		{"1,4", "1,4,5"},
-		{"1,4", "4,1"},
-		{"1,4", "x"},
-		{"4000", "nan"},
-		{"4000", "1e999"},
-		{"4000 1", "4000 inf"},
-		{"4000 1", "4000 -1"},
-		{"0.5 0.1 0.5", "nan 0.1 0.5"},
-		{"4000", "inf"},
-		{"4000", "0"},
-		{"4000", "-4000"},
-		{"4000 1", "4000"},
-		{"4000 1", "4000 1 1"},
-		{"0.5 0.1 0.5", "0.5 0.1 1.5"},
-		{"0.5 0.1 0.5", "0.5 0.1 0"},
-		{"cpu 1 0.5", "cpu 1 1"},
-		{"cpu 4 0", "cpu 4.5 0"},
-		{"cpus 1,4\n", ""},
-		{"cpus 1,4\n", "cpus 1,4\ncpus 1,4\n"},
-	};
+	const char *bad = /* what is put for what */
+		"2000>-2000|2000>nan|2000>2000 |2000>|1,4>1,5|1,4>1,4,5|1,4>4,1|1,4>x|cpus 1,4\n>"
+		"|cpus 1,4\n>cpus 1,4\ncpus 1,4\n|cpu 1 0.5>cpu 1 1|cpu 4 0>cpu 4.5 0|4000>nan|4000>1e999"
+		"|4000>inf|4000>0|4000>-4000|4000 1>4000|4000 1>4000 1 1|4000 1>4000 inf|4000 1>4000 -1"
+		"|0.5 0.1 0.5>nan 0.1 0.5|0.5 0.1 0.5>0.5 0.1 1.5|0.5 0.1 0.5>0.5 0.1 0"
+		"|" SOAKER ">soaker 3|" SOAKER ">" SOAKER "x|" SOAKER ">" SOAKER " " FORMAT
+		"|" SOAKER ">x " FORMAT
+		"|all 2 0.25 0.125\n>|all 2>later key|all 2 0.25 0.125>all 16 0"
+		"|all 2 0.25 0.125>all 16 0 x|all 2>all 2 0|all 2>all 1|0.25 0.125>1.1 0|0.25 0.125>0 1.1"
+		"|all 2 0.25>all 2 -1";
+	char text[512], find[64], *put;
+	const char *change;
 	struct calibration c;
-	char text[512];
-	size_t i;
 
-	for (i = 0; i < LENGTH(bad); i++) {
-		replace(text, bad[i].find, bad[i].put);
+	while ((change = next_of(&bad)) != NULL) {
+		strcpy(find, change);
+		put = strchr(find, '>');
+		*put++ = '\0';
+		replace(text, find, put);
 		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
-		   "a calibration with '%s' for '%s' is rejected", bad[i].put, bad[i].find);
+		   "a calibration with '%s' for '%s' is rejected", put, find);
 	}
 }
 

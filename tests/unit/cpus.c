@@ -4,37 +4,19 @@
 
 static void test_lists(void)
 {
-	static const char *const same[] = {"0", "0-3", "1,3", "0-1,4-5,7", "8191"};
-	static const char *const bad[] = {
-		/* No list. */
-		"",
-		",",
-		",0",
-		"0,,",
-		"0,,1",
-		"-",
-		"1-",
-		"-1",
-		"2-1",
-		"a",
-		"0 1",
-		"0-0-0",
-		/* More than there can be. */
-		"8192",
-		"0-8192",
-		"0-8191,0",
-		"99999999999999999999",
-	};
+	const char *same = "0|0-3|1,3|0-1,4-5,7|8191", *list;
+	const char *bad =
+		"|,|,0|0,,|0,,1|-|1-|-1|2-1|a|0 1|0-0-0"      /* these are no lists */
+		"|8192|0-8192|0-8191,0|99999999999999999999"; /* CPUs that there cannot be */
 	struct cpus c;
 	char text[64];
-	size_t i;
 
-	for (i = 0; i < LENGTH(same); i++) {
-		bool parsed = parse_cpus(same[i], &c) == NULL;
+	while ((list = next_of(&same)) != NULL) {
+		bool parsed = parse_cpus(list, &c) == NULL;
 
 		cpus_format(&c, text, sizeof(text));
-		ok(parsed && strcmp(text, same[i]) == 0,
-		   "the CPU list '%s' is the same when it is read and written", same[i]);
+		ok(parsed && strcmp(text, list) == 0,
+		   "the CPU list '%s' is the same when it is read and written", list);
 	}
 	ok(parse_cpus("3,1,1", &c) == NULL && c.n == 3 && c.id[0] == 3 && c.id[1] == 1 &&
 		   c.id[2] == 1,
@@ -43,10 +25,10 @@ static void test_lists(void)
 	   "a CPU list may have as many CPUs as there can be");
 	ok(parse_cpus(" 3 , 1-2,", &c) == NULL && c.n == 3 && c.id[0] == 3 && c.id[2] == 2,
 	   "a CPU list may have blanks, and a comma at its end");
-	for (i = 0; i < LENGTH(bad); i++) {
+	while ((list = next_of(&bad)) != NULL) {
 		c.n = -7;
-		ok(parse_cpus(bad[i], &c) != NULL && c.n == -7,
-		   "parse_cpus: '%s' is rejected and stores nothing", bad[i]);
+		ok(parse_cpus(list, &c) != NULL && c.n == -7,
+		   "parse_cpus: '%s' is rejected and stores nothing", list);
 	}
 }
 

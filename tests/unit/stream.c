@@ -1,9 +1,7 @@
 /* One connection of a transfer: lib/send/stream.c. */
 #include "lib/send/transfer.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
-#include <sys/socket.h>
 
 #include "tests/unit/unit.h"
 
@@ -92,20 +90,13 @@ static void *serve(void *served)
 	return NULL;
 }
 
-/* Returns a connection to a server in a thread of its own, or -1. */
+/* Returns a connection to a server in a thread of its own. */
 static int connect_served(struct served *s, pthread_t *thread)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	const int fd = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t len = sizeof(a);
+	const int fd = listen_and_connect(&s->listener);
 
-	s->listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(s->listener, (struct sockaddr *)&a, sizeof(a)) != 0 ||
-	    listen(s->listener, 1) != 0 ||
-	    getsockname(s->listener, (struct sockaddr *)&a, &len) != 0 ||
-	    connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
-	    pthread_create(thread, NULL, serve, s) != 0)
-		err(EXIT_FAILURE, "a server");
+	if (pthread_create(thread, NULL, serve, s) != 0)
+		abort();
 	return fd;
 }
 
@@ -152,15 +143,9 @@ static void test_late(void)
 /* Connects to a server that reads nothing, and fills the connection. */
 static int connect_stuck(void)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	const int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
 	static const char data[65536];
-	socklen_t len = sizeof(a);
+	int listener, fd = listen_and_connect(&listener);
 
-	if (bind(listener, (struct sockaddr *)&a, len) != 0 || listen(listener, 1) != 0 ||
-	    getsockname(listener, (struct sockaddr *)&a, &len) != 0 ||
-	    connect(fd, (struct sockaddr *)&a, len) != 0)
-		_exit(2);
 	while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
 		;
 	return fd;
@@ -227,16 +212,14 @@ static void send_directory(void *method)
 
 static void test_failed_file(void)
 {
-	static const char *const methods[] = {"sendfile", "send",   "write",
-					      "mmap",     "splice", "zerocopy"};
+	const char *methods = "sendfile|send|write|mmap|splice|zerocopy", *method;
 	char want[64];
-	size_t i;
 
-	for (i = 0; i < LENGTH(methods); i++) {
-		snprintf(want, sizeof(want), ": directory: -m %s cannot send it: ", methods[i]);
-		ok(died(send_directory, (void *)methods[i]) == EXIT_FAILURE &&
+	while ((method = next_of(&methods)) != NULL) {
+		snprintf(want, sizeof(want), ": directory: -m %s cannot send it: ", method);
+		ok(died(send_directory, (void *)method) == EXIT_FAILURE &&
 			   strstr(printed, want) != NULL,
-		   "-m %s: a file that cannot be read is no failure of the server", methods[i]);
+		   "-m %s: a file that cannot be read is no failure of the server", method);
 	}
 }
 

@@ -20,11 +20,13 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +218,35 @@ static inline const char *printed_by(void (*function)(void *arg), void *arg)
 static inline int died(void (*function)(void *arg), void *arg)
 {
 	return status_of(function, arg, printed, sizeof(printed));
+}
+
+/* The next word of a list "one|two|three", which it is removed from; NULL at its end. */
+static inline const char *next_of(const char **list)
+{
+	static char word[256];
+	const char *from = *list;
+	const size_t n = from != NULL ? strcspn(from, "|") : 0;
+
+	if (from == NULL || n >= sizeof(word))
+		return NULL;
+	*list = from[n] == '|' ? from + n + 1 : NULL;
+	word[0] = '\0';
+	return strncat(word, from, n);
+}
+
+/* A connection to a listener on 127.0.0.1, which the caller closes, too. */
+static inline int listen_and_connect(int *listener)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(in);
+
+	*listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(*listener, (struct sockaddr *)&in, len) != 0 || listen(*listener, 1) != 0 ||
+	    getsockname(*listener, (struct sockaddr *)&in, &len) != 0 ||
+	    connect(fd, (struct sockaddr *)&in, len) != 0)
+		abort();
+	return fd;
 }
 
 /* The columns of the widest line of a text. */
