@@ -6,6 +6,14 @@
 
 #include "tests/unit/unit.h"
 
+static struct rates r;
+
+static const struct rates *rates(const struct counters *from, const struct counters *to)
+{
+	counters_rates(from, to, &r);
+	return &r;
+}
+
 /* A counter that is not known at either end gives no rate, and the others do. */
 static void test_rates(void)
 {
@@ -13,42 +21,35 @@ static void test_rates(void)
 				.total = {.interrupts = 1000, .packets_in = 10, .packets_out = 20}};
 	struct counters to = {.ns = 3000000000,
 			      .total = {.interrupts = 3000, .packets_in = 20, .packets_out = 10}};
-	struct rates r;
 
 	to.total.cpu[CPU_IDLE] = 150;
 	to.total.cpu[CPU_USER] = 50;
-	counters_rates(&from, &to, &r);
-	ok(r.interrupts == 1000 && r.packets_in == 5, "rates are per second");
+	ok(rates(&from, &to)->interrupts == 1000 && r.packets_in == 5, "rates are per second");
 	ok(r.packets_out == 0, "a counter that steps back has the rate 0");
 	ok(r.cpu[CPU_IDLE] == 0.75 && r.cpu[CPU_USER] == 0.25 && r.cpu[CPU_STEAL] == 0,
 	   "CPU columns are shares of all CPU time");
 	from.total.interrupts = to.total.packets_in = NAN;
-	counters_rates(&from, &to, &r);
-	ok(isnan(r.interrupts) && isnan(r.packets_in),
+	ok(isnan(rates(&from, &to)->interrupts) && isnan(r.packets_in),
 	   "a counter that is not known at one end has no rate");
 	ok(r.cpu[CPU_IDLE] == 0.75 && r.packets_out == 0,
 	   "a counter that is known has a rate beside one that is not");
 	from.total.cpu[CPU_USER] = NAN;
-	counters_rates(&from, &to, &r);
-	ok(isnan(r.cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]),
+	ok(isnan(rates(&from, &to)->cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]),
 	   "shares of CPU time that is not known are not known");
-	counters_rates(&to, &to, &r);
-	ok(isnan(r.interrupts) && isnan(r.packets_in) && isnan(r.packets_out) &&
+	ok(isnan(rates(&to, &to)->interrupts) && isnan(r.packets_in) && isnan(r.packets_out) &&
 		   isnan(r.cpu[CPU_IDLE]),
 	   "a reading and itself have no rates between them");
 	from = to = (struct counters){.ns = 0};
 	to.ns = 99000000;
 	to.total.cpu[CPU_IDLE] = to.total.interrupts = 99;
-	counters_rates(&from, &to, &r);
-	ok(isnan(r.cpu[CPU_IDLE]) && near(r.interrupts, 1000),
+	ok(isnan(rates(&from, &to)->cpu[CPU_IDLE]) && near(r.interrupts, 1000),
 	   "in less than 0.1 s the shares of CPU time are not known, and rates are");
 	to.ns = 100000000;
 	to.total.cpu[CPU_IDLE] = 1;
-	counters_rates(&from, &to, &r);
-	ok(r.cpu[CPU_IDLE] == 1, "in 0.1 s the shares of CPU time are known, of one tick as well");
+	ok(rates(&from, &to)->cpu[CPU_IDLE] == 1,
+	   "in 0.1 s the shares of CPU time are known, of one tick as well");
 	to.total.cpu[CPU_IDLE] = 0;
-	counters_rates(&from, &to, &r);
-	ok(isnan(r.cpu[CPU_IDLE]), "no ticks have no shares");
+	ok(isnan(rates(&from, &to)->cpu[CPU_IDLE]), "no ticks have no shares");
 }
 
 static void test_softnet(void)
@@ -57,7 +58,6 @@ static void test_softnet(void)
 	struct counters from = {.ns = 0, .total.softnet_dropped = 5, .total.softnet_squeezed = NAN};
 	struct counters to = {
 		.ns = 2000000000, .total.softnet_dropped = 12, .total.softnet_squeezed = 1};
-	struct rates r;
 
 	counters_add_softnet("00000010\n", &c);
 	ok(isnan(c.total.softnet_dropped), "softnet: a line of another form adds nothing");
@@ -65,8 +65,7 @@ static void test_softnet(void)
 	counters_add_softnet("00000010 ffffffff 00000001\n", &c);
 	ok(c.total.softnet_dropped == 0x1fffffffe && c.total.softnet_squeezed == 11,
 	   "softnet: the CPUs' hexadecimal numbers are added, and may exceed 32 bits");
-	counters_rates(&from, &to, &r);
-	ok(r.softnet_dropped == 7 && isnan(r.softnet_squeezed),
+	ok(rates(&from, &to)->softnet_dropped == 7 && isnan(r.softnet_squeezed),
 	   "softnet: the drops between two readings are a number, not a rate");
 }
 
@@ -170,22 +169,22 @@ static void test_read(void)
 
 static void test_recent(void)
 {
-	struct recent_counters r = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct recent_counters recent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct counters a, b, lo, later;
 	uint64_t start = now_ns();
 
-	counters_recent(&r, "", &a);
+	counters_recent(&recent, "", &a);
 	ok(a.ns >= start && a.ns <= now_ns(), "the first reading is a new one");
-	counters_recent(&r, "", &b);
+	counters_recent(&recent, "", &b);
 	/* On a busy machine the second may have come too late to share. */
 	ok(b.ns == a.ns || now_ns() - a.ns > RECENT_NS, "a reading is shared for RECENT_NS");
-	counters_recent(&r, "lo", &lo);
+	counters_recent(&recent, "lo", &lo);
 	ok(lo.ns > a.ns, "an interface has readings of its own");
 	ok(isnan(a.total.packets_in) && !isnan(lo.total.packets_in),
 	   "only the reading of an interface has its packets");
 	sleep_ns(RECENT_NS);
 	start = now_ns();
-	counters_recent(&r, "", &later);
+	counters_recent(&recent, "", &later);
 	ok(later.ns >= start, "an old reading is not shared");
 }
 

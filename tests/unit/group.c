@@ -30,50 +30,53 @@ static void server_init(bool json, bool measured)
 	strcpy(client[1].interface, "lo");
 }
 
+static struct figures f;
+
+static const struct figures *between(const struct mark *from, const struct mark *to)
+{
+	figures_between(&x, from, to, &f);
+	return &f;
+}
+
 /* One second, of which the soaker spun half; rates of 2 s. */
 static void test_figures(void)
 {
 	struct mark from = {.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
 	struct mark to = {.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
-	struct figures f;
 
 	server_init(false, false);
 	from.counters.ns = from.ns;
 	to.counters.ns = to.ns;
 	to.counters.total.interrupts = 500;
-	figures_between(&x, &from, &to, &f);
-	ok(f.bytes == 1000 && f.calls == 20 && f.files == 3 && f.seconds == 2,
+	ok(between(&from, &to)->bytes == 1000 && f.calls == 20 && f.files == 3 && f.seconds == 2,
 	   "figures are the differences between two marks");
 	is(f.method, "read", "figures have the method");
 	ok(f.host.rates.interrupts == 250 && isnan(f.host.load),
 	   "without soakers there are rates and no load");
 	to.counters.ns = from.ns + RATES_NS;
-	figures_between(&x, &from, &to, &f);
-	ok(isnan(f.host.rates.interrupts), "a time too short for the counters has no rates");
+	ok(isnan(between(&from, &to)->host.rates.interrupts),
+	   "a time too short for the counters has no rates");
 	server_init(false, true);
 	to.counters.ns = to.ns;
 	to.load.period = 1;
 	to.load.now = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
-	figures_between(&x, &from, &to, &f);
-	ok(near(f.host.load, 0.5) && f.host.seconds == 2,
+	ok(near(between(&from, &to)->host.load, 0.5) && f.host.seconds == 2,
 	   "the load of a part of the time is taken for that of all");
 	to.load.now = (struct load_sample){.time = 0.005, .spin = 0.0025, .work = 0.0025};
-	figures_between(&x, &from, &to, &f);
-	ok(isnan(f.host.load), "a part of the time that is too short has no load");
+	ok(isnan(between(&from, &to)->host.load),
+	   "a part of the time that is too short has no load");
 	from.load.period = 1;
-	figures_between(&x, &from, &to, &f);
-	ok(near(f.host.load, 0.5), "a short time of which all was counted has a load");
+	ok(near(between(&from, &to)->host.load, 0.5),
+	   "a short time of which all was counted has a load");
 	to.counters.total.cpu[CPU_STEAL] = 2;
 	to.counters.total.cpu[CPU_IDLE] = 98;
-	figures_between(&x, &from, &to, &f);
-	ok(f.host.unsafe == UNSAFE_STEAL, "a load of which the host took 2 %% is unsafe");
+	ok(between(&from, &to)->host.unsafe == UNSAFE_STEAL,
+	   "a load of which the host took 2 %% is unsafe");
 	to.load = from.load;
-	figures_between(&x, &from, &to, &f);
-	ok(isnan(f.host.load) && f.host.unsafe == 0, "no load is not unsafe");
+	ok(isnan(between(&from, &to)->host.load) && f.host.unsafe == 0, "no load is not unsafe");
 	to.load.now = (struct load_sample){.time = 1, .spin = 0.5, .work = 0.5};
 	x.meter.gauge.calibration.others = 0.5;
-	figures_between(&x, &from, &to, &f);
-	ok(isnan(f.host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY,
+	ok(isnan(between(&from, &to)->host.load) && f.host.unsafe == UNSAFE_BASELINE_BUSY,
 	   "where a busy baseline leaves no load the reason is known");
 }
 

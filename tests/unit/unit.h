@@ -130,11 +130,13 @@ static inline bool is_expected(const char *name, const char *got)
 	char path[4096], *to = expected.text;
 	FILE *f;
 
-	for (p = got; *p != '\0' && to < expected.text + sizeof(expected.text) - 2; p++) {
+	for (p = got; *p != '\0' && to < expected.text + sizeof(expected.text) - 3; p++) {
 		*to++ = *p;
 		if (strchr("{\"", *got) != NULL && p > got && p[-1] == '}' && *p == ',')
 			*to++ = '\n';
 	}
+	if (to > expected.text && to[-1] != '\n' && strchr("{\"", *got) != NULL)
+		*to++ = '\n';
 	*to = '\0';
 	snprintf(path, sizeof(path), "%s/tests/unit/expected/%s", top != NULL ? top : ".", name);
 	if (getenv("UPDATE") != NULL && (f = fopen(path, "w")) != NULL) {

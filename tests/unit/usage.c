@@ -45,63 +45,33 @@ static const struct option_row rows[] = {
 	{"R", "reverse", .instead = "there is no way back"},
 };
 
-static void test_sizes(void)
+/* Each text of `good` must be the number behind its `=`, and none of `bad` a number. */
+static void check_numbers(enum option_kind kind, const char *good, const char *bad)
 {
-	static const struct {
-		const char *text;
-		double value;
-	} good[] = {
-		{"0", 0},
-		{"1", 1},
-		{"64k", 65536},
-		{"64K", 65536},
-		{"3m", 3u << 20},
-		{"4g", 4ull << 30},
-		{"1t", 1ull << 40},
-		/* Fractions. */
-		{"1.5k", 1536},
-		{".5m", 1u << 19},
-		{"1.5G", 3ull << 29},
-		{"1.1k", 1126},
-		{"2.k", 2048},
-		/* The suffixes of dd(1) and head(1). */
-		{"64KiB", 65536},
-		{"64kib", 65536},
-		{"64KB", 64000},
-		{"1mb", 1000000},
-		{"12.5MB", 12500000},
-		{"1TiB", 1ull << 40},
-		{"1TB", 1000000000000},
-	};
-	static const char *const bad[] = {
-		"",  "k",     "-1",   "+1", " 1", "1 ",  "1kk",  "1x",  "0x10",    "1.5", ".k",
-		".", "1..5k", "1,5k", "1b", "1i", "1ki", "1kbb", "1 k", "100Mbit", "1e3",
-	};
-	size_t i;
+	char text[32];
+	const char *s;
 
-	for (i = 0; i < LENGTH(good); i++)
-		ok(round(parse_number(OPTION_SIZE, good[i].text)) == good[i].value,
-		   "'%s' is a size", good[i].text);
-	for (i = 0; i < LENGTH(bad); i++)
-		ok(isnan(parse_number(OPTION_SIZE, bad[i])), "'%s' is no size", bad[i]);
+	while ((s = next_of(&good)) != NULL) {
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(s, "="), s);
+		ok(round(1000 * parse_number(kind, text)) == round(1000 * atof(strchr(s, '=') + 1)),
+		   "'%s' is the number %s", text, strchr(s, '=') + 1);
+	}
+	while ((s = next_of(&bad)) != NULL)
+		ok(isnan(parse_number(kind, s)), "'%s' is no number of its kind", s);
 }
 
-static void test_seconds(void)
+static void test_numbers(void)
 {
-	static const char *const bad[] = {"",  "x",   "-1", "1e5", "nan", "inf", "1.2.3",
-					  ".", "0x1", " 1", "1 s", "1ms", "1d",  "s"};
-	static const struct {
-		const char *text;
-		double seconds;
-	} good[] = {{"0.25", 0.25}, {".5", 0.5},  {"5.", 5}, {"10s", 10}, {"1m", 60},
-		    {".5m", 30},    {"2h", 7200}, {"0", 0},  {"10", 10}};
-	size_t i;
-
-	for (i = 0; i < LENGTH(good); i++)
-		ok(parse_number(OPTION_SECONDS, good[i].text) == good[i].seconds,
-		   "'%s' is %g seconds", good[i].text, good[i].seconds);
-	for (i = 0; i < LENGTH(bad); i++)
-		ok(isnan(parse_number(OPTION_SECONDS, bad[i])), "'%s' is no time", bad[i]);
+	check_numbers(
+		OPTION_SIZE,
+		"0=0|1=1|64k=65536|64K=65536|3m=3145728|4g=4294967296|1t=1099511627776"
+		"|1.5k=1536|.5m=524288|1.5G=1610612736|2.k=2048"                  /* fractions */
+		"|64KiB=65536|64kib=65536|64KB=64000|1mb=1000000|12.5MB=12500000" /* as dd(1) */
+		"|1TiB=1099511627776|1TB=1000000000000",
+		"|k|-1|+1| 1|1 |1kk|1x|0x10|1.5|.k|.|1..5k|1,5k|1b|1i|1ki|1kbb|1 k|100Mbit|1e3");
+	ok(round(parse_number(OPTION_SIZE, "1.1k")) == 1126, "a size is rounded to whole bytes");
+	check_numbers(OPTION_SECONDS, "0.25=0.25|.5=0.5|5.=5|10s=10|1m=60|.5m=30|2h=7200|0=0|10=10",
+		      "|x|-1|1e5|nan|inf|1.2.3|.|0x1| 1|1 s|1ms|1d|s");
 }
 
 static void test_names(void)
@@ -242,34 +212,15 @@ static void test_printed(void)
 {
 	struct command help = {{"--help"}, NULL}, version = {{"-V", "-x"}, NULL};
 
-	is(printed_by(print_in_child, &help),
-	   "Usage: tool\n\nAll:\n"
-	   "  -a, --all                   all of it\n"
-	   "  -q, --quiet                 not so much\n"
-	   "  -s, -b, --size=SIZE         a size, which is so far from being a matter of\n"
-	   "                              one line that the text of it goes on in another\n"
-	   "  -l=N                        a number\n"
-	   "  -t, --time=SECS             seconds\n"
-	   "  -I, --interval=SECS         seconds, or none\n"
-	   "      --share=PERCENT         a percentage\n"
-	   "  -p, --port=PORT             a port\n"
-	   "      --file=FILE             a file\n"
-	   "      --text=TEXT             a text\n"
-	   "      --word                  a word\n"
-	   "  -6                          IPv6\n"
-	   "  -d, --debug                 more\n"
-	   "  -h, --help                  this\n"
-	   "  -V, --version               version\n"
-	   "\nThe manual is tool(1); zc(7) explains the method.\n",
-	   "--help is made from the table");
+	expect_file("usage-help", printed_by(print_in_child, &help),
+		    "--help is made from the table");
 	is(printed_by(print_in_child, &version), "tool " VERSION "\n",
 	   "-V prints the version, and ends the program");
 }
 
 int main(void)
 {
-	test_sizes();
-	test_seconds();
+	test_numbers();
 	test_names();
 	test_right();
 	test_wrong();
