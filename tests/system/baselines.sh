@@ -14,7 +14,6 @@ sed 's/^cpus .*/cpus 5000/; s/^cpu 0 /cpu 5000 /; /^cpu [0-9]\{1,3\} /d; 1s/.*/1
 misfits='other old others'
 printf x >tiny
 
-
 # Where others are busy for longer, the checks see why there is no load.
 BUSY_TURNS=2
 
@@ -30,6 +29,7 @@ own()
 	mkdir -p own && cd own || return
 	soaking brief "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@" || return
 	cp out err ..
+	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 )
 # Whether other programs took so much of the machine that there is no load: the report has the reason.
 too_busy()
@@ -39,42 +39,24 @@ too_busy()
 undisturbed 'zcc -c without a calibration: a load, and a line about own baselines'; while again; do ( begin
 	own -t 0.1
 	not [ -e own/counts_per_sec ]
-	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
 	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 ); done
-title='zcc -c --json without a calibration: baseline and drift_percent, and each CPU'\''s load'
-if command -v jq >/dev/null 2>&1; then
-	undisturbed "$title"; while again; do ( begin
-		own -t 0.1 --json -B 0
-		! too_busy || skip_check 'other programs take too much of the CPUs for a load'
-		jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
-			(.load_percent | type) == "number"' out
-		jq -e '.end.load_by_cpu | length > 0' out
-	); done
-else
-	skip "$title" 'no jq'
-fi
+undisturbed 'zcc -c --json without a calibration: baseline and drift_percent, and each CPU'\''s load'; while again; do ( begin; need jq
+	own -t 0.1 --json -B 0
+	jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
+		(.load_percent | type) == "number"' out
+	jq -e '.end.load_by_cpu | length > 0' out
+); done
 undisturbed 'zcc -c -b with a list and no calibration: the head of the table has own baselines'; while again; do ( begin
 	own -t 0.1 -m send -b 4k,64k -r 1
-	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
 	grep -Eq '^send +64k +[0-9,]+ +-?[0-9.]+%' out
 ); done
-# Three baselines of four windows each for two runs.  The soakers are not traced, which would slow them.
-it 'zcc -c: two runs of a list share the baseline between them'; ( begin; need strace
-	cd own
-	soaking strace -o ../trace -e trace=clock_nanosleep,nanosleep \
-	    -e inject=clock_nanosleep:retval=0:delay_enter=30000 "$zcc" -c -s 0 -p "$PORT" -t 0.1 \
-	    --congestion reno -b 4k,64k -r 1
-	! grep -q 'no load is measured' err || skip_check 'other programs take too much of the CPUs for a load'
-	[ "$(grep -c 'tv_nsec=250000000}' ../trace)" -eq 12 ]
-); ok
 stop_zcs
 start_zcs --reply
 undisturbed 'zcc -c --request without a calibration: own baselines for each size'; while again; do ( begin
 	own --request 10,20 -n 20
-	! too_busy || skip_check 'other programs take too much of the CPUs for a load'
 	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+ points of load' out)" -eq 2 ]
 ); done
 stop_zcs
@@ -109,16 +91,7 @@ it 'zcc -c: an interrupt in the first baseline ends it before it connects, and n
 	not grep tiny zcs.out
 	until_free
 ); ok
-stop_zcs
-it 'zcc -c and zcs -c with -f and a file that is missing or does not fit: one line, exit 1'; ( begin
-	for f in missing . $misfits; do
-		for how in 'zcc -s 0 -p 1' 'zcs -p 0' 'zcc --request 10 -s 0 -p 1'; do
-			fails "^${how%% *}: .*$f.*: run 'cyclesoak -C'" timeout 20 "$BIN"/$how -c -f $f
-		done
-	done
-); ok
 # Whether a soaker is left no time at all or too little depends on the kernel.
-start_zcs
 no_baseline='left its soaker no time before the [a-z]*: no load is measured\(; the busiest program was .* (pid [0-9]*), [0-9]*% of a CPU\)*$\|no load is reported$'
 # Programs that take all CPUs would disturb other tests, and make each of these runs take long.
 [ -z "$LONG" ] || for cpu in $(seq 0 $(($(getconf _NPROCESSORS_ONLN) - 1))); do
@@ -126,8 +99,8 @@ no_baseline='left its soaker no time before the [a-z]*: no load is measured\(; t
 	remember $!
 	burners="$burners $!"
 done
-# soaking_once command...: as soaking, on a machine that is to be busy
-soaking_once()
+# busily command...: as soaking, on a machine that is to be busy
+busily()
 {
 	status=0
 	"$@" >out 2>err || status=$?
@@ -135,7 +108,7 @@ soaking_once()
 	return $status
 }
 long 'zcc -c on CPUs that others have whole: the transfer is reported, without a load, with the reason' && ( begin
-	soaking_once "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1
+	busily "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1
 	grep -Eq '^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$' out
 	grep -q '^  all bytes sent were received$' out
 	grep -Eq '^    load +-$' out
@@ -144,13 +117,13 @@ long 'zcc -c on CPUs that others have whole: the transfer is reported, without a
 	grep -q "$no_baseline" err
 ); ok
 long 'zcc -c --json there: unsafe has the reason, and there is no load, no cost and no error' && ( begin
-	soaking_once "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
+	busily "$zcc" -c -s 0 -p "$PORT" --congestion reno -t 0.1 --json
 	jq -e '.end.host | .unsafe == ["baseline_busy"] and (has("load_percent") or has("cost_us_per_kib") | not)' out
 	jq -e '.end.sum_sent.bytes > 0 and (has("error") | not)' out
 ); ok
 long 'cyclesoak COMMAND there: the time is printed, without a load, and the status is the command'\''s' && ( begin
 	status=0
-	soaking_once "$BIN/cyclesoak" sh -c 'exit 3' || status=$?
+	busily "$BIN/cyclesoak" sh -c 'exit 3' || status=$?
 	[ $status -eq 3 ]
 	grep -Eq '^System load: -, unsafe: baseline_busy; took [0-9.]+ s(; own baselines.*)?$' out
 	grep -q "$no_baseline" err
@@ -158,7 +131,7 @@ long 'cyclesoak COMMAND there: the time is printed, without a load, and the stat
 stop_zcs
 start_zcs --reply
 long 'zcc -c --request there: the latencies are printed, and why there is no load' && ( begin
-	soaking_once "$zcc" -c -s 0 -p "$PORT" --request 10 -n 20
+	busily "$zcc" -c -s 0 -p "$PORT" --request 10 -n 20
 	grep -q '^  latency ' out
 	grep -q '^  no load: baseline_busy$' out
 	not grep 'cost' out
@@ -183,61 +156,50 @@ measures_baseline()
 	wait_until counts -gt 1 threads_of "$ZCS"
 	wait_until counts -eq 1 threads_of "$ZCS"
 }
-title='zcs -c without a calibration measures the baseline at the start, and again without clients'
-if command -v jq >/dev/null 2>&1; then
-	undisturbed "$title"; while again; do ( begin
-		rm -f counts_per_sec
-		find_hastening
-		ON="$hasten_by HASTEN_US=60000"
-		start_zcs -c
-		cat zcs.err
-		not grep 'no load is measured' zcs.err
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.4 --json
-		jq -e '.end.remote.load_percent != null' out
-		measures_baseline
-		stop_zcs
-	); done
-else
-	skip "$title" 'no jq'
-fi
+undisturbed 'zcs -c without a calibration measures the baseline at the start, and again without clients'; while again; do ( begin; need jq
+	rm -f counts_per_sec
+	find_hastening
+	ON="$hasten_by HASTEN_US=60000"
+	start_zcs -c
+	cat zcs.err
+	not grep 'no load is measured' zcs.err
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.4 --json
+	jq -e '.end.remote.load_percent != null' out
+	measures_baseline
+	stop_zcs
+); done
 # Without a baseline there is no load until there is one.
-title='another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends'
-if [ -z "$LONG" ]; then
-	: # it takes 10 seconds
-elif command -v jq >/dev/null 2>&1 && [ -r /proc/self/schedstat ]; then
-	undisturbed "$title"; while again; do ( begin
-		rm -f counts_per_sec
-		ON=
-		until_holding -f good -p 0.2
-		start_zcs -c
-		cat zcs.err
-		grep -q "no load is measured while cyclesoak (pid $SOAK)" zcs.err
-		sleep 4 | "$HELPERS/net" send -c "$PORT" &
-		remember $!
-		wait_until counts -gt 1 threads_of "$ZCS"
-		sleep 1
-		from=$(cpu_ns "$ZCS")
-		sleep 2
-		used=$(($(cpu_ns "$ZCS") - from))
-		echo "$used ns"
-		[ $used -lt 500000000 ]
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno tiny --json
-		jq -e '.end.remote | has("load_percent") | not' out
-		kill -TERM "$SOAK"
-		ended "$SOAK"
-		# The machine may be too busy for the first baseline.
-		for try in 1 2 3; do
-			wait_until has_lock "$ZCS"
-			wait_until not has_lock "$ZCS"
-			exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.8 --json
-			! jq -e '.end.remote | has("load_percent")' out || break
-		done
-		jq -e '.end.remote | has("load_percent")' out
-		stop_zcs
-	); done
-else
-	skip "$title" 'no jq, or the kernel has no schedstat'
-fi
+[ -z "$LONG" ] || undisturbed 'another program soaks at the start, and there is no file: no CPU is used, and the baseline is measured when it ends'
+while [ -n "$LONG" ] && again; do ( begin; need jq
+	rm -f counts_per_sec
+	ON=
+	until_holding -f good -p 0.2
+	start_zcs -c
+	cat zcs.err
+	grep -q "no load is measured while cyclesoak (pid $SOAK)" zcs.err
+	sleep 4 | "$HELPERS/net" send -c "$PORT" &
+	remember $!
+	wait_until counts -gt 1 threads_of "$ZCS"
+	sleep 1
+	from=$(cpu_ns "$ZCS")
+	sleep 2
+	used=$(($(cpu_ns "$ZCS") - from))
+	echo "$used ns"
+	[ $used -lt 500000000 ]
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno tiny --json
+	jq -e '.end.remote | has("load_percent") | not' out
+	kill -TERM "$SOAK"
+	ended "$SOAK"
+	# The machine may be too busy for the first baseline.
+	for try in 1 2 3; do
+		wait_until has_lock "$ZCS"
+		wait_until not has_lock "$ZCS"
+		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.8 --json
+		! jq -e '.end.remote | has("load_percent")' out || break
+	done
+	jq -e '.end.remote | has("load_percent")' out
+	stop_zcs
+); done
 check_usage '--calibration.*only with -c or -C' zcc -s 0 -f good
 check_usage '--calibration.*only with -c' zcs -p 0 -f good
 finish

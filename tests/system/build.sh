@@ -72,23 +72,20 @@ it 'make install: programs, pages with the version, completion; make uninstall l
 	not ls -d root/usr/share/doc/zc
 	find root -type f -o -type l | not grep .
 ); ok
-it 'make install-strip: the installed programs have no symbols'; ( begin; need strip
-	make CC="$CC" $flags install-strip PREFIX=/usr DESTDIR="$PWD/a space"
+it 'make install-strip into a path with a space: the installed programs have no symbols'; ( begin; need strip
+	make CC="$CC" install-strip PREFIX=/usr DESTDIR="$PWD/a space"
 	for t in zcc zcs cyclesoak run_rr; do
 		"a space/usr/bin/$t" --version
 		nm "a space/usr/bin/$t" 2>&1 | grep 'no symbols'
-		nm $t | grep -q ' T main'
 	done
 	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
 	find "a space" -type f -o -type l | not grep .
-	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
 ); ok
-it 'CFLAGS, CPPFLAGS and LDFLAGS hold, on the command line and from the environment'; ( begin
+it 'CFLAGS, CPPFLAGS and LDFLAGS of the command line or the environment replace those of the Makefile'; ( begin
 	make -nB all CC="$CC" CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands
 	CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed make -nB all CC="$CC" | diff commands -
 	grep -e ' -c ' commands | not grep -v -e '-DOF_CPP .*-O1 -DOF_C '
 	grep -e '-o zcc ' commands | grep -e '-O1 .*-Wl,--as-needed'
-	not grep -e '-O2' commands
 ); ok
 it 'a change of common.h builds all anew'; ( begin
 	touch common.h
@@ -114,12 +111,6 @@ it 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, f
 		grep -o "__stack_chk_fail" imports
 		grep -Eo "__[a-z]*(printf|cpy|read|recv)_chk" imports
 	done
-); ok
-it 'run_rr reads SHELL; the programs read nothing else of the environment'; ( begin; need readelf
-	for t in zcc zcs cyclesoak run_rr; do
-		readelf -W --dyn-syms "$built/$t" | grep -Eo "UND [a-z_]*(getenv|environ)[a-z_]*" | sort -u | sed "s/^/$t /"
-	done >asked
-	printf "run_rr UND secure_getenv\n" | diff - asked
 ); ok
 # A symbol that glibc gave a newer version, as it did when it took in libpthread or when exp(3) no longer set errno, is not a newer function.
 it 'they call no function that is newer than glibc 2.27'; ( begin; need readelf
@@ -164,23 +155,5 @@ it 'make clean leaves the sources'; ( begin
 	ls
 	not ls -d build zcc zcs cyclesoak run_rr 2>/dev/null
 ); ok
-if [ -z "$LONG" ]; then
-	:
-elif echo 'int main(void){return 0;}' | $CC -fsanitize=address,undefined -x c -o probe - 2>/dev/null && ./probe; then
-	it 'make debug: sanitizers find nothing in the unit tests and a transfer'; ( begin
-		make CC="$CC" debug >../log 2>&1 || { cat ../log; false; }
-		nm build/address,undefined/zcc | grep -q __asan
-		# A port found free by the kernel, a transfer by each method.
-		BIN=$PWD/build/address,undefined
-		start_zcs
-		for m in sendfile send write; do "$BIN/zcc" -s 0 -p "$PORT" -n 3 -m $m; done
-		"$BIN/zcc" -s 0 -p "$PORT" -t 0.2
-		stop_zcs
-		cat zcs.out zcs.err
-		not grep -i "runtime error\|Sanitizer" zcs.err
-	); ok
-else
-	skip 'make debug' 'no sanitizers for this compiler'
-fi
 
 finish

@@ -31,23 +31,7 @@ it 'the calibration has the mode that umask leaves, and no other file is left'; 
 	ls -A
 	[ "$(ls -A | grep -c "counts_per_sec")" -eq 1 ]
 ); ok
-long '-C -N 1: a calibration of CPU 0 alone' && ( begin
-	mkdir one
-	cd one
-	soaking "$cyclesoak" -C --force -N 1
-	grep -qx "cpus 0" counts_per_sec
-	[ "$(grep -c "^cpu " counts_per_sec)" -eq 1 ]
-); ok
 chmod 644 counts_per_sec
-long 'zcc -C does not write the file that a symlink names' && ( begin
-	mkdir z
-	cd z
-	echo precious >victim && ln -s victim counts_per_sec
-	exits 1 soaking "$zcc" -C --force -N 1
-	grep -q "counts_per_sec: not a regular file" err
-	grep -qx precious victim
-); ok
-
 long '-C where the file cannot be written: exit 1, nothing left' && ( begin
 	mkdir locked && chmod 555 locked
 	status=0
@@ -92,17 +76,6 @@ undisturbed 'own baselines on a busy machine: the load is marked, and a line on 
 kill -KILL $busy
 
 # A directory that all may write to: what others have put there is never written to.
-# calibrating command...: which fails where other programs leave it no time at all
-calibrating()
-{
-	for try in 1 2 3 4 5; do
-		status=0
-		soaking "$@" || status=$?
-		grep -q 'left its soaker no time' err || break
-	done
-	return "$status"
-}
-
 if [ "$(id -u)" -eq 0 ] && can_be_user; then
 	mkdir shared
 	chmod 1777 shared
@@ -113,7 +86,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_user; then
 	done
 	it 'zcc -C in a directory with planted links: an error, and they are not followed'; ( begin
 		cd shared
-		not calibrating "$zcc" -C --force -N 1
+		not soaking "$zcc" -C --force -N 1
 		grep -q "counts_per_sec: not a regular file" err
 		[ "$(cat ../precious)" = precious ]
 		ls -A
@@ -124,7 +97,7 @@ if [ "$(id -u)" -eq 0 ] && can_be_user; then
 	long '-C as another user, where the file is somebody else'"'"'s: an error, and it stays' && ( begin
 		cd shared
 		status=0
-		calibrating as_user "$cyclesoak" -C --force -N 1 || status=$?
+		soaking as_user "$cyclesoak" -C --force -N 1 || status=$?
 		[ $status -eq 1 ]
 		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
 		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]

@@ -7,12 +7,6 @@
 
 zcc=$BIN/zcc zcs=$BIN/zcs run_rr=$BIN/run_rr
 
-it 'the table of errors: EINTR is recovered from, and what may end either way has a reason'; ( begin
-	awk '$3 !~ /^(-|[A-Z,]+)$/ || $4 !~ /^(-|[A-Z,]+)$/ || ($5 != "-" || $3$4 == "--") != /\t# ./ ||
-	        $4 ~ /EINTR|SHORT/ || $5 ~ /EINTR|SHORT/ { print; bad = 1 }
-	    END { exit bad || NR < 50 }' errors
-); ok
-
 head -c 70000 /dev/urandom >file
 : >empty
 printf a >byte
@@ -31,12 +25,7 @@ sent()
 # json_line FILE: one object
 json_line()
 {
-	one_line "$1" || return 1
-	if command -v jq >/dev/null 2>&1; then
-		jq -e . "$1" >/dev/null
-	else
-		grep -q '^{.*}$' "$1"
-	fi
+	one_line "$1" && grep -q '^{.*}$' "$1"
 }
 
 # No figure of JSON is of all the time since the machine was booted.
@@ -209,26 +198,23 @@ faults 'zcs --reply' zcs
 counted=false
 
 # The third epoll_ctl(2) is that of a client whose request has not come with it.
-if [ -n "$faults_missing" ]; then
-	skip 'zcs --reply: a client that cannot be watched' "$faults_missing"
-else
-	it 'zcs --reply: a client that cannot be watched is rejected, and others are served'; ( begin
-		UNDER='timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=zcs,epoll_ctl,-,3,ENOMEM'
-		args='--reply -B 0'
-		zcs_start
-		[ -n "$PORT" ]
-		"$HELPERS/net" send -k "$PORT" </dev/null
-		wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
-		"$zcc" -s 0 -p "$PORT" --request 100 -n 3
-		kill -TERM $p
-		ended $p
-		status=0
-		wait $p || status=$?
-		cat out err
-		[ $status -eq 0 ]
-		grep -q '^total: 3 replies, 300 bytes; 1 refused,' out
-	); ok
-fi
+it 'zcs --reply: a client that cannot be watched is rejected, and others are served'; ( begin
+	[ -z "$faults_missing" ] || skip_check "$faults_missing"
+	UNDER='timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=zcs,epoll_ctl,-,3,ENOMEM'
+	args='--reply -B 0'
+	zcs_start
+	[ -n "$PORT" ]
+	"$HELPERS/net" send -k "$PORT" </dev/null
+	wait_until grep -q '^zcs: 127.*: rejected: out of memory$' err
+	"$zcc" -s 0 -p "$PORT" --request 100 -n 3
+	kill -TERM $p
+	ended $p
+	status=0
+	wait $p || status=$?
+	cat out err
+	[ $status -eq 0 ]
+	grep -q '^total: 3 replies, 300 bytes; 1 refused,' out
+); ok
 
 #
 # run_rr.

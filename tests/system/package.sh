@@ -21,9 +21,6 @@ bare()
 	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS -u LONG -u SANITIZE -u BIN -u HELPERS -u DESTDIR "$@"
 }
 
-#
-# The tarball.
-#
 it 'make dist: a tarball of the sources, in a folder of their name'; ( begin
 	bare make -s -C "$TOP" dist DISTDIR="$PWD" 2>dist.err || { cat dist.err; false; }
 	tar -tzf "$name.tar.gz" >list
@@ -64,17 +61,12 @@ it 'make dist names a file that git does not know'; ( begin; need git
 	bare make -s dist DISTDIR="$PWD/.." DIST=clone-1 2>&1 | grep -x 'not in git: lib/net/new.c'
 ); ok
 it 'the tarball builds and passes tests where there is no git'; ( begin
-	bare make -C "$name" CC="$CC" >make.log 2>&1 || { cat dist.err; tail make.log; false; }
-	not grep -i warning make.log
-	bare make --no-print-directory -C "$name" CC="$CC" check T='unit help completion values wire methods' >check.log.inner 2>&1 ||
-		{ cat check.log.inner; false; }
-	tail -n 1 check.log.inner | grep ' passed, 0 failed, '
+	bare make --no-print-directory -C "$name" CC="$CC" check T='unit help wire' >inner.log 2>&1 || { cat inner.log; false; }
+	not grep -i warning inner.log
+	tail -n 1 inner.log | grep ' passed, 0 failed, '
 	bare make -C "$name" clean
 ); ok
 
-#
-# The package.
-#
 whole='debhelper builds a package, which is installed, runs and is removed'
 for tool in dh dpkg-buildpackage dpkg-deb; do
 	if ! command -v $tool >/dev/null 2>&1; then
@@ -156,15 +148,6 @@ it "$installed_by installs it into a root: programs, pages, completion, no file 
 		[ "$(root/usr/bin/$t --version)" = "$t $version" ]
 		gzip -dc root/usr/share/man/man1/$t.1.gz | grep -qx "\.Os zc $version"
 		[ -s root/usr/share/bash-completion/completions/$t ]
-		[ -s root/usr/share/zsh/site-functions/_$t ]
-	done
-	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
-	for page in "$TOP"/man/*.[57]; do
-		page=${page##*/}
-		gzip -dc "root/usr/share/man/man${page##*.}/$page.gz" | grep -qx "\.Os zc $version"
-	done
-	for schema in "$TOP"/man/*.json; do
-		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema##*/}"
 	done
 	not ls -d root/usr/local root/etc
 ); ok

@@ -85,8 +85,6 @@ soaker_killed()
 	ended "$1"
 	cat soak.out soak.err
 	[ "$(tail -n 1 soak.err)" = "$2: the soaker was killed by signal 9" ]
-	[ -z "$no_json" ] || return 0
-	valid_json soak.out
 	not grep -v '^{"schema":1,.*}$' soak.out
 	tail -n 1 soak.out | grep -q '"error":"the soaker was killed by signal 9"}$'
 }
@@ -120,22 +118,10 @@ done
 
 if unshare -m true 2>/dev/null; then
 	# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.
-	seq 0 2 3998 | paste -sd , >online
-	{ seq 0 2 3996; echo 3999; } | paste -sd , >others
-	{ echo 2000000; echo "soaker $(soak_format)"; echo machine made up; echo "cpus $(cat others)"; echo all 2 0 0
-	    tr , "\n" <others | sed "s/.*/cpu & 0 0 1 0 1000 0/"; } >large
-	# large_machine options...: cyclesoak there
-	large_machine()
-	{
-		exits "$1" unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" $2"
-	}
 	it 'a long list of CPUs that are online is read to its end'; ( begin
-		large_machine 2 "-N 5000"
+		seq 0 2 3998 | paste -sd , >online
+		exits 2 unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" -N 5000"
 		grep -q "5000 is more than the 2000 CPUs that are online" err
-	); ok
-	it 'a calibration of which only the last CPU differs from those online is refused'; ( begin
-		large_machine 1 "-1 -f large"
-		tail -n 1 err | grep -q "^cyclesoak: large is for other CPUs than these (-N, --on-cpus): run .cyclesoak -C." err
 	); ok
 	# Of the machine CPU 1 alone is online, so that the first soaked CPU is not CPU 0.
 	if [ "$(cat /sys/devices/system/cpu/online)" = 0 ]; then
@@ -159,13 +145,8 @@ if unshare -m true 2>/dev/null; then
 			head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
 		); ok
 	fi
-	long 'a CPU without a model name: the calibration has its architecture' && ( begin
-		printf "processor : 0\nmodel name\t:\n" >cpuinfo
-		soaking unshare -m sh -c "mount --bind cpuinfo /proc/cpuinfo && exec \"$cyclesoak\" -C --force -N 1 -f calibrated"
-		grep -qx "machine .* $(uname -m)" calibrated
-	); ok
 else
-	skip 'long lists of CPUs, a CPU without a name' 'no privilege for namespaces'
+	skip 'a machine where CPU 1 alone is online' 'no privilege for namespaces'
 fi
 
 finish

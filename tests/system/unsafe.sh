@@ -178,46 +178,22 @@ it 'the closing line has the reasons of all periods'; ( begin
 	tail -n 1 soak.out | jq -e '.periods > 3 and (.unsafe | index("soaker_stopped") != null)'
 ); ok
 
-# deport: moves the soakers of $SOAK, of which there is one, to a cpuset without its CPU
-deport()
-{
-	mkdir "$cpuset/zc-test-$$"
-	echo $other >"$cpuset/zc-test-$$/cpuset.cpus"
-	cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
-	echo "$(soaker_of $SOAK)" >"$cpuset/zc-test-$$/cgroup.procs"
-}
 if [ "$cpus" -gt 1 ] && [ "$other" -gt 0 ] && [ -n "$cpuset" ] && [ -w "$cpuset" ]; then
 	long 'the only soaked CPU is taken from the soakers: periods without a load, and none of them in the mean' && ( begin
 		sed '1s/.*/1500000/; s/^cpus .*/cpus 0/; /^cpu [1-9]/d' counts_per_sec >one
 		until_holding -p 0.3 -N 1 -f one -B
-		deport
+		mkdir "$cpuset/zc-test-$$"
+		echo $other >"$cpuset/zc-test-$$/cpuset.cpus"
+		cat "$cpuset/cpuset.mems" >"$cpuset/zc-test-$$/cpuset.mems"
+		echo "$(soaker_of $SOAK)" >"$cpuset/zc-test-$$/cgroup.procs"
 		wait_until grep -q "^System load: -, unsafe: cpu_offline, cpu0 -$" soak.out
 		kill -TERM $SOAK
 		ended $SOAK
 		wait_until rmdir "$cpuset/zc-test-$$"
-		cat soak.out
 		not grep nan soak.out
 		tail -n 1 soak.out | grep "^mean of [1-9]"
 	); ok
-	long 'with -1 it is a bare figure or an error, and never nan' && ( begin
-		until_soaking "$cyclesoak" -1 -p 4 -N 1 -f one
-		deport
-		status=0
-		wait $SOAK || status=$?
-		wait_until rmdir "$cpuset/zc-test-$$"
-		cat out err
-		if [ $status -eq 0 ]; then # the soaker had the CPU for a moment
-			grep -Eqx -e "-?[0-9]+\.[0-9]" out
-		else
-			[ $status -eq 1 ]
-			not [ -s out ]
-			grep -q "^cyclesoak: unsafe: cpu_offline: there is no load$" err
-		fi
-	); ok
-else
-	skip 'the only soaked CPU is taken from the soakers' 'one CPU, or no cpuset of version 1 that a group can be made in'
 fi
-
 long 'a keeper that is stopped does not keep the program from ending' && ( begin
 	until_holding -p 0.2
 	kill -STOP "$(keeper_of "$SOAK")"
@@ -250,7 +226,7 @@ if [ -n "$can_stand_in" ]; then
 		ends cpu_online
 		kill -TERM "$SOAK"
 	); ok
-	[ ! -e $clock ] ||
+	[ -e $clock ] &&
 		long 'a reason that comes and goes twelve times: ten lines' && ( begin
 			echo tsc >current_clocksource
 			stand_in '-p 0.05 --json' $clock
@@ -371,47 +347,20 @@ it 'a load far below 0 with -1: exit 1, and the reason'; ( begin
 	grep -q "^cyclesoak: unsafe: [a-z_,]*calibration[a-z_,]*: there is no load$" err
 ); ok
 
-if can_trace; then
-	for call in setpriority sched_setscheduler; do
-		long "$call fails: the load is unsafe, with one line" && ( begin
-			soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
-			    "$cyclesoak" -p 0.3 -n 2 --json
-			jq -es 'all(.[]; .unsafe | index("weight") != null)' out
-			[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
-		); ok
-	done
-	long 'sleeps that take 20 ms: a command is not held up by 1200 of them on each CPU' && ( begin
-		mkdir own
-		cd own
-		strace -f -o log -e trace=ppoll -e inject=ppoll:delay_enter=20000 "$cyclesoak" true >out 2>err || :
-		cat out err
-		# The soakers may have no time under strace.
-		grep "own baselines\|left its soaker no time" out err
-		[ "$(grep -c ppoll log)" -lt $((cpus * 400)) ]
+for call in setpriority sched_setscheduler; do
+	long "$call fails: the load is unsafe, with one line" && ( begin; need strace
+		soaking strace -f -o /dev/null -e trace=$call -e inject=$call:error=EPERM \
+		    "$cyclesoak" -p 0.3 -n 2 --json
+		jq -es 'all(.[]; .unsafe | index("weight") != null)' out
+		[ "$(grep -c "^cyclesoak: the soakers may take CPU from others: no lowest priority for them: Operation not permitted$" err)" -eq 1 ]
 	); ok
-	start_zcs
-	soaking strace -f --seccomp-bpf -o log -e trace=openat "$zcc" -c -s 0 -p "$PORT" -t 0.3 --json >zcc.log
-	stop_zcs
-	it 'zcc reads the counters of the host before the soakers at the begin, after them at the end'; ( begin
-		cat err
-		sed -n 's/.*"\(\/proc\/stat\|\/sys\/devices\/system\/cpu\/online\)".*/\1/p' log >order
-		cat order
-		# Both samples of the soakers, which begin with the list of CPUs, are between the counters.
-		[ "$(awk "/stat/ { if (seen) between = n; else { seen = 1; n = 0 } } /online/ { n++ }
-		    END { print between }" order)" -eq 2 ]
-	); ok
-else
-	skip 'calls that fail, the order of readings' 'no strace, or it may not trace'
-fi
+done
 if [ -n "$cg" ] && [ -w "$cg" ] && "$BIN/run_rr" true 2>/dev/null; then
 	long 'under run_rr the soakers have their idle group' && ( begin
 		until_soaking "$BIN/run_rr" "$cyclesoak" -p 0.2
-		cat err
 		wait_until grep -q ":cpu[a-z,]*:.*/zc-soaker$" /proc/"$(soaker_of "$SOAK")"/cgroup
 		kill -TERM "$SOAK"
 	); ok
-else
-	skip 'under run_rr the soakers have their idle group' 'no real-time priority, or no groups can be made'
 fi
 
 # zcs, and its figures in the report of zcc
@@ -438,36 +387,13 @@ it 'zcs -c: the client and the column of the receiver are marked, with the reaso
 	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
 	grep -Eq "^    unsafe: why +.*soaker_stopped" out
 ); ok
-long 'a client after it is not marked for that reason' && ( begin
-	"$zcc" -s 0 -p "$PORT" -t 0.1 --congestion reno --json >out
-	"$zcc" -s 0 -p "$PORT" -t 0.5 --congestion reno --json >out
-	jq -e '(.end.remote.unsafe // []) | index("soaker_stopped") == null' out
-); ok
-it '--json has it as an array of the remote host, not of this'; ( begin
+it 'zcc --json has the reasons of the remote host as an array, and none of this host'; ( begin
 	while_stopped --json
 	jq -e '.end.remote.unsafe | index("soaker_stopped") != null' out
 	jq -e '(.end.host | has("unsafe") | not)' out
 ); ok
 kill -TERM "$ZCS"
 ended "$ZCS"
-
-# Receipts as a zcs may send them
-it 'a receipt with three reasons and part of a CPU: a row of reasons, and one of CPUs'; ( begin
-	start_peer -r 'bytes=1 seconds=1 load=1 uncertainty=0.1 cpus=1.75 unsafe=cpu_offline,soaker_stopped,steal\n'
-	"$zcc" -s 0 -p $PORT -n 1 >out 2>err || :
-	cat out
-	grep -Ex "    (unsafe: why|CPUs measured) +.*" out >rows
-	printf '    %-20s %20s\n' 'unsafe: why' cpu_offline,soaker_stopped,steal 'CPUs measured' 1.75 >wanted
-	diff wanted rows
-); ok
-it 'a table of sizes: a load of 100 % with its mark is as wide as its column'; ( begin
-	start_peer -n 2 -r 'bytes=10000000 seconds=1 load=1 uncertainty=0.1 cpus=2 unsafe=steal\n'
-	truncate -s 10000000 ten
-	exits 0 "$zcc" -s 0 -p $PORT -b 16k,64k -r 1 ten
-	cat out
-	[ "$(grep -c ' 100.0%?  *[0-9.]*?$' out)" -ge 1 ]
-	[ "$(grep 'KiB/s\| 100.0%? ' out | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
-); ok
 
 start_zcs
 undisturbed 'zcc -c: the run is marked, in its first line, its column and an interval, with one line on stderr'; while again; do ( begin

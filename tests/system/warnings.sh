@@ -11,9 +11,6 @@ zcc=$BIN/zcc zcs=$BIN/zcs cyclesoak=$BIN/cyclesoak run_rr=$BIN/run_rr
 printf x >tiny
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 
-#
-# zcs.
-#
 if [ -r /proc/sys/net/core/rmem_max ]; then
 	it 'zcs -i and -o with more than the kernel gives: a line each, with what it gave, however many clients'; ( begin
 		start_zcs -i 1g -o 1g
@@ -59,9 +56,6 @@ else
 	skip 'zcs without a thread for a client' "${not_user:-no prlimit}"
 fi
 
-#
-# run_rr.
-#
 if [ "$(id -u)" -eq 0 ] && setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice true 2>/dev/null; then
 	it 'run_rr of root without CAP_SYS_NICE: one line that names control groups, exit 125'; ( begin
 		exits 125 setpriv --bounding-set=-sys_nice --inh-caps=-sys_nice "$run_rr" true
@@ -75,9 +69,6 @@ else
 	skip 'run_rr of root without CAP_SYS_NICE' 'needs root and setpriv'
 fi
 
-#
-# Loads.
-#
 half='zcc: the transfer took less than half a second, so that its figures mean little: send more (-n, -t)'
 start_zcs
 # one_line_of_short options...: it is the only line.  On a busy machine a byte may take half a second.
@@ -102,17 +93,14 @@ undisturbed 'zcc: a transfer of less than half a second draws one line, with and
 	"$zcc" -q -s 0 -p "$PORT" tiny >out 2>err
 	not [ -s err ]
 ); done
-# The 10 seconds are told from the header, which is that of -t, and from the JSON.
-it 'zcc without files, -n and -t: the built-in set for 10 seconds, by every method'; ( begin
-	for m in $(senders); do
-		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m $m --json >out 2>err &
-		p=$!
-		remember $p
-		wait_until or_gone $p counts -gt 1 threads_of $p
-		kill -INT $p
-		ended $p
-		grep -q '"duration":10,' out
-	done
+it 'zcc without files, -n and -t: the built-in set for 10 seconds; with one of them no limit of time'; ( begin
+	env --default-signal=INT "$zcc" -s 0 -p "$PORT" --json >out 2>err &
+	p=$!
+	remember $p
+	wait_until or_gone $p counts -gt 1 threads_of $p
+	kill -INT $p
+	ended $p
+	grep -q '"duration":10,' out
 	"$zcc" -s 0 -p "$PORT" -n 2 >out 2>err
 	grep -q '63 files of 350 KiB, built in, in 2 loops' out
 	"$zcc" -s 0 -p "$PORT" --json tiny >out 2>err
