@@ -64,14 +64,11 @@ cat >own_address <<-'EOF'
 	    ip addr add 192.0.2.1/24 dev eth && start_zcs || exit 1
 	"$BIN/zcc" -s 192.0.2.1 -p "$PORT" --bind-dev eth --congestion reno -n 1 --json
 EOF
-if unshare -rn ip link add eth type veth peer name peer 2>/dev/null; then
-	it '--bind-dev, to an address of this host: both ends are on this host'; ( begin
-		exits 0 unshare -rn sh ./own_address
-		grep -q '"both_ends_on_host":true' out
-	); ok
-else
-	skip '--bind-dev, to an address of this host' 'no network namespace with a veth here'
-fi
+it '--bind-dev, to an address of this host: both ends are on this host'; ( begin
+	unshare -rn ip link add eth type veth peer name peer 2>/dev/null || skip_check 'no network namespace with a veth here'
+	exits 0 unshare -rn sh ./own_address
+	grep -q '"both_ends_on_host":true' out
+); ok
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
 	exits 0 "$zcc" -s 0 -p "$PORT" --bind-dev lo -n 1
@@ -118,12 +115,6 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 		[ "$(grep -c "^zcc: --mptcp: 127.0.0.1:$PORT has only TCP" err)" -eq 1 ]
 	); ok
 	stop_zcs
-	start_zcs --reply --mptcp
-	it '--request --mptcp to zcs --reply --mptcp: no line'; ( begin
-		exits 0 "$zcc" -s 0 -p "$PORT" --mptcp --request 10 -n 3
-		not grep mptcp err
-	); ok
-	stop_zcs
 	# Both ends are in a network namespace, where a second address of lo has a subflow of its own.
 	cat >two_subflows <<-'EOF'
 		mkdir -p apart && cd apart || exit
@@ -135,40 +126,32 @@ if [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 		stop_zcs
 		exit $status
 	EOF
-	bytes_of_all_subflows()
-	{
+	it '--mptcp over two subflows: zcc counts the bytes of both, and has no figures of one'; ( begin; need jq
+		unshare -rn ip mptcp limits set subflow 2 2>/dev/null || skip_check 'no network namespace with Multipath TCP here'
 		exits 0 unshare -rn sh ./two_subflows -n 20 -I 0.1
 		jq -e '.end | .bytes_agree and .sum_sent.bytes == 20 * 63 * 350 * 1024' out
 		jq -e '.end.streams[0].sender | has("retransmits") or has("rtt") | not' out
-	}
-	if unshare -rn ip mptcp limits set subflow 2 2>/dev/null; then
-		check_with jq '--mptcp over two subflows: zcc counts the bytes of both, and has no figures of one' \
-		    bytes_of_all_subflows
-	else
-		skip '--mptcp over two subflows' 'no network namespace with Multipath TCP here'
-	fi
+	); ok
 else
 	skip '--mptcp' 'the kernel has no Multipath TCP'
 fi
 
-content()
-{
-	start_peer -w received
-	exits 0 "$zcc" -s 0 -p "$PORT" --raw -n 1 "$@"
-	ended "$PEER"
-	[ "$(wc -c <received)" -eq $((63 * 350 * 1024)) ]
-}
-it '--content zeros: every byte is 0'; ( begin
-	content --content zeros
-	head -c $((63 * 350 * 1024)) /dev/zero | cmp - received
-); ok
-it '--content random, the default: it cannot be compressed'; ( begin
-	for how in '--content random' ''; do
-		content $how
-		# Of three files
-		[ "$(head -c $((3 * 350 * 1024)) received | gzip -1 | wc -c)" -gt $((3 * 350 * 1020)) ]
-	done
-); ok
+while read -r what options; do
+	it "--content $what: ${options:-by default,} the built-in set has such bytes, which compress or not"; ( begin
+		start_peer -w received
+		exits 0 "$zcc" -s 0 -p "$PORT" --raw -n 1 $options
+		ended "$PEER"
+		[ "$(wc -c <received)" -eq $((63 * 350 * 1024)) ]
+		case $what in
+		zeros) head -c $((63 * 350 * 1024)) /dev/zero | cmp - received ;;
+		random) [ "$(head -c $((3 * 350 * 1024)) received | gzip -1 | wc -c)" -gt $((3 * 350 * 1020)) ] ;;
+		esac
+	); ok
+done <<'END'
+zeros --content zeros
+random --content random
+random
+END
 check_usage "--content: 'x' is none of random, zeros" zcc -s 0 --content x
 check_usage '--content is of the built-in set' zcc -s 0 --content zeros tiny
 check_usage '--dscp.*not between' zcc -s 0 --dscp 64

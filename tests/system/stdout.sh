@@ -33,22 +33,17 @@ for how in '' --json --raw --reply; do
 		status=0
 		wait $ZCS || status=$?
 		cat zcs.err
-		[ $status -eq 1 ] || [ $status -eq 127 ]
+		[ $status -eq 1 ]
 		# A client that runs for a time may leave a connection on which it has not asked yet.
 		[ "$(grep -vc "closed before sending a request" zcs.err)" -eq 2 ]
 		grep -qx "zcs: stdout: No space left on device: output that cannot be written is lost, zcs continues" zcs.err
 	); ok
 done
-serve_to /dev/full "$zcs" -p 0
-"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-kill -TERM $ZCS
-wait $ZCS
-check 'a full disk: the status at the end is 1' [ $? -eq 1 ]
-serve_to /dev/full "$zcs" -p 0 -1
-"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-wait $ZCS
-status=$?
 it 'a full disk and -1: exit 1, and one line'; ( begin
+	serve_to /dev/full "$zcs" -p 0 -1
+	"$zcc" -s 0 -p "$PORT" -q file >/dev/null
+	status=0
+	wait $ZCS || status=$?
 	[ $status -eq 1 ]
 	grep -qx 'zcs: stdout: No space left on device' zcs.err
 ); ok
@@ -66,7 +61,7 @@ it 'ulimit -f: zcs reports once that its output is too large, and serves clients
 	[ "$(grep -c '' zcs.err)" -eq 2 ]
 	grep -qx "zcs: stdout: File too large: output that cannot be written is lost, zcs continues" zcs.err
 ); ok
-if strace -o /dev/null true 2>/dev/null; then
+if can_trace; then
 	for e in ENOSPC EIO EAGAIN; do
 		it "stdout fails with $e: lines that can be written later are whole"; ( begin
 			serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
@@ -76,7 +71,7 @@ if strace -o /dev/null true 2>/dev/null; then
 			kill -TERM "$(child_of $ZCS zcs)"
 			ended $ZCS
 			cat zcs.part zcs.err
-			[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$" zcs.part)" -ge 3 ]
+			counts -ge 4 lines_in zcs.part
 			[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$|^ *127.* (reads?|s)$" zcs.part)" -eq "$(grep -c . zcs.part)" ]
 			[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
 		); ok

@@ -271,5 +271,13 @@ it 'zcs: a client of 2001, which closes at once, is no error'; ( begin
 	one_line zcs.err
 ); ok
 stop_zcs
+start_zcs --idle-timeout 0
+{ u32 1 1 13; cat small; printf extra; } >stream
+it 'zcs --idle-timeout 0: more than was announced costs one line, and the receipt arrives'; ( begin
+	"$HELPERS/net" send "$PORT" <stream >receipt
+	grep -q "^bytes=13 " receipt
+	wait_until grep -q "sent more than it announced" zcs.err
+); ok
+stop_zcs
 
 finish

@@ -169,6 +169,12 @@ it '-b: 21 sizes with 20 descriptors: each run closes what it has opened'; ( beg
 	exits 0 sh -c 'ulimit -n 20 && exec "$0" -s 0 -p "$1" -q -S -b "$(seq -s , 1000 1020)" tiny' "$zcc" "$PORT"
 	[ "$(wc -l <out)" -eq 21 ]
 ); ok
+it '-m with all methods, -r 30, in 100 MB: each run gives back the memory that it took'; ( begin
+	! sanitized || skip_check 'a sanitizer has more memory than that'
+	# shellcheck disable=SC3045 # dash, bash and busybox have -v
+	ulimit -v 100000
+	exits 0 timeout 60 "$zcc" -s 0 -p "$PORT" -q -m "$(senders | paste -sd ,)" -r 30 tiny
+); ok
 stop_zcs
 start_peer -d 1 -l 2000 -R
 it 'the bytes in that line are those that the server acknowledged, not those in the send buffer'; ( begin
