@@ -3,6 +3,7 @@
 # cable that is pulled, addresses and links that go away, hosts out of reach.
 #
 # seconds: 20
+# shellcheck disable=SC2046 # the words of $(of) and others are to be split
 . "$TOP/tests/lib.sh"
 
 # What a scenario on two hosts may call: host A receives, host B sends.
@@ -117,49 +118,36 @@ host_of()
 	if [ "$1" = A ]; then echo "$A"; else echo "$B"; fi
 }
 
-# The test starts itself again in a lab for each scenario: `link.sh scenario FUNCTION`.
-if [ "$1" = scenario ]; then
-	scenario=$2
-	across()
-	{
-		: # there is one to run, at the end
-	}
-	skip()
-	{
-		:
-	}
-else
-	scenario=
-	if ! "$TOP/tests/lab" true 2>/dev/null; then
-		skip 'across a link' 'needs root, ip(8) and network namespaces'
-		finish
-	fi
-	head -c 1000003 /dev/urandom >file
-	head -c 3000000 /dev/urandom >large
-	# across 'options of lab' 'what must hold' function: a check on two hosts and in a directory of its
-	# own.  It mostly waits: six run at a time, and their results come in order.
-	queue='' started=0
-	across()
-	{
-		started=$((started + 1))
-		dir=across.$started
-		mkdir $dir
-		ln -s ../file ../large $dir
-		settings >$dir/settings
-		(cd $dir && exec "$TOP/tests/lab" $1 sh "$TOP/tests/system/link.sh" scenario "$3") >$dir/log 2>&1 &
-		queue="$queue $started:$!"
-		echo "$2" >$dir/what
-		set -- $queue
-		[ $# -lt 6 ] || collect
-	}
-fi
-# settings: the variables that scenarios in loops read
-settings()
+# The test starts itself again in a lab for each scenario, `link.sh scenario N`, which goes over the same lines
+# and does what the N-th `across` has.
+scenario='' number=0 queue=''
+[ "$1" != scenario ] || scenario=$2
+scenario_ends()
 {
-	for name in mtu v least mss senders receivers end other tc; do
-		eval "value=\${$name-}"
-		echo "$name='$value'"
-	done
+	set +e # the trap may end with a status of its own
+	exit 0
+}
+# across 'options of lab' 'what must hold': a check on two hosts and in a directory of its own.  It mostly
+# waits: six run at a time, and their results come in order.
+across()
+{
+	number=$((number + 1))
+	if [ -n "$scenario" ]; then
+		[ $number -le "$scenario" ] || scenario_ends
+		[ $number -eq "$scenario" ] || return
+		ON=$A
+		set -e
+		return
+	fi
+	mkdir across.$number
+	ln -s ../file ../large across.$number
+	echo "$2" >across.$number/what
+	# shellcheck disable=SC2086 # the options are words
+	(cd across.$number && exec "$TOP/tests/lab" $1 sh "$TOP/tests/system/link.sh" scenario $number) >across.$number/log 2>&1 &
+	set -- $queue $number:$!
+	queue=$*
+	[ $# -lt 6 ] || collect
+	return 1
 }
 collect()
 {
@@ -178,33 +166,27 @@ leave()
 	for q in $queue; do kill "${q#*:}"; done
 	cleanup
 }
-[ -n "$scenario" ] || trap leave EXIT
+if [ -z "$scenario" ]; then
+	trap leave EXIT
+	if ! "$TOP/tests/lab" true 2>/dev/null; then
+		skip 'across a link' 'needs root, ip(8) and network namespaces'
+		finish
+	fi
+	head -c 1000003 /dev/urandom >file
+	head -c 3000000 /dev/urandom >large
+	tc=yes
+	"$TOP/tests/lab" sh -c '$B tc qdisc add dev $LINK root tbf rate 8mbit burst 16k limit 32k' 2>err || tc=
+	export tc
+fi
 
 #
 # MTUs.
 #
-# shellcheck disable=SC2046 # several words: $(of)
-mtu_ipv_bytes_agree()
-{
-	for to in $receivers; do
-		start_zcs -m "$to"
-		for how in $senders; do
-			exits 0 zcc -s $(of A "$v") -m $how -n 2 file
-			bytes_are 2000006 out
-			[ "$(mss out)" -ge "$least" ] && [ "$(mss out)" -le "$mss" ]
-		done
-		exits 0 zcc --json -s $(of A "$v") file
-		grep -Eq "\"pmtu\": ?${mtu}[,}]" out
-		grep -Eq '"bytes_agree": ?true' out
-		stop_zcs
-	done
-}
 for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 	for v in 4 6; do
 		[ "$mtu" -ge 1280 ] || [ $v -eq 4 ] || continue
 		senders='sendfile send zerocopy' receivers='read trunc splice'
-		# A scenario has these from its settings.
-		if [ "$mtu" -eq 1500 ] && [ -z "$scenario" ] && [ $v -eq "$(scale 4 $v)" ]; then
+		if [ "$mtu" -eq 1500 ] && [ $v -eq "$(scale 4 $v)" ]; then
 			senders=$(senders)
 			receivers=$(receivers)
 		fi
@@ -212,13 +194,24 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		# largest window yet.
 		mss=$((mtu - 12 - (v == 4 ? 40 : 60))) least=$mss
 		[ "$mtu" -lt 65535 ] || least=$((mss / 4))
-		across "-m $mtu" "MTU $mtu, IPv$v: bytes agree by every method, segments fit" mtu_ipv_bytes_agree
+		if across "-m $mtu" "MTU $mtu, IPv$v: bytes agree by every method, segments fit"; then
+			for to in $receivers; do
+				start_zcs -m "$to"
+				for how in $senders; do
+					exits 0 zcc -s $(of A "$v") -m $how -n 2 file
+					bytes_are 2000006 out
+					[ "$(mss out)" -ge "$least" ] && [ "$(mss out)" -le "$mss" ]
+				done
+				exits 0 zcc --json -s $(of A "$v") file
+				grep -Eq "\"pmtu\": ?${mtu}[,}]" out
+				grep -Eq '"bytes_agree": ?true' out
+				stop_zcs
+			done
+		fi
 	done
 done
 
-# shellcheck disable=SC2046 # several words: $(of)
-mss_no_larger_segment()
-{
+if across '' '--mss: no larger segment is sent or asked for, on either host'; then
 	start_zcs -I 0.1
 	for v in 4 6; do
 		start_zcc a -s $(of A $v) --mss 600 -t 60 --pace 2m -I 0.1
@@ -233,29 +226,25 @@ mss_no_larger_segment()
 		client_ends a 143
 		[ "$(mss a.out)" -eq 588 ]
 	done
-}
-across '' '--mss: no larger segment is sent or asked for, on either host' mss_no_larger_segment
-# The receiver asks for no larger segments than its route takes, but the path MTU is the sender's.
-route_of_smaller_mtu()
-{
-	$(host_of "$end") ip route add "$(of "$other" 4)" dev "$LINK" mtu 700
-	$(host_of "$end") ip route add "$(of "$other" 6)" dev "$LINK" mtu 1300
-	start_zcs
-	for to in "$A4 700 648" "$A6 1300 1228"; do
-		set -- $to
-		exits 0 zcc -s $1 -n 2 file
-		bytes_are 2000006 out
-		[ "$(mss out)" -eq $3 ]
-		exits 0 zcc -s $1 --json file
-		[ $end = A ] || grep -Eq "\"pmtu\": ?$2[,}]" out
-	done
-}
+fi
 for end in A B; do
 	[ $end = A ] && other=B whose=receiver || other=A whose=sender
-	across '' "a route of a smaller MTU at the $whose: the report has the segments that fit it" route_of_smaller_mtu
+	# The receiver asks for no larger segments than its route takes, but the path MTU is the sender's.
+	if across '' "a route of a smaller MTU at the $whose: the report has the segments that fit it"; then
+		$(host_of "$end") ip route add "$(of "$other" 4)" dev "$LINK" mtu 700
+		$(host_of "$end") ip route add "$(of "$other" 6)" dev "$LINK" mtu 1300
+		start_zcs
+		for to in "$A4 700 648" "$A6 1300 1228"; do
+			set -- $to
+			exits 0 zcc -s $1 -n 2 file
+			bytes_are 2000006 out
+			[ "$(mss out)" -eq $3 ]
+			exits 0 zcc -s $1 --json file
+			[ $end = A ] || grep -Eq "\"pmtu\": ?$2[,}]" out
+		done
+	fi
 done
-mtu_falls_in_mid()
-{
+if across '' 'the MTU falls in mid-transfer, of the route or of the link: it goes on'; then
 	start_zcs -I 0.1
 	start_zcc a -s "$A4" -n 40 --pace 10m -I 0.1 file
 	start_zcc b -s "$A6" -n 40 --pace 10m -I 0.1 file
@@ -280,30 +269,26 @@ mtu_falls_in_mid()
 	bytes_are 40000120 b.out
 	[ "$(mss a.out)" -eq 648 ]
 	[ "$(mss b.out)" -eq 1208 ]
-}
-across '' 'the MTU falls in mid-transfer, of the route or of the link: it goes on' mtu_falls_in_mid
+fi
 
 #
 # Streams, requests and reports.
 #
-mtu_requests_answered()
-{
-	start_zcs --reply
-	for to in $A4 $A6; do
-		exits 0 zcc -s "$to" --request 0,1,723,100000 -n 40 -P 4
-		[ "$(grep -c "^[0-9]* bytes\? " out)" -eq 4 ]
-		grep -Eq "^100000 bytes .* 3906\.25KiB " out
-		not grep -q failed out
-	done
-	stop_zcs
-	grep -Eq "^total: (160|320) replies, .*; 0 refused, 0 silent, 0 too large, 0 broken$" zcs.out
-}
 for mtu in 576 1500 65535; do
-	across "-m $mtu" "MTU $mtu: requests are answered in full" mtu_requests_answered
+	if across "-m $mtu" "MTU $mtu: requests are answered in full"; then
+		start_zcs --reply
+		for to in $A4 $A6; do
+			exits 0 zcc -s "$to" --request 0,1,723,100000 -n 40 -P 4
+			[ "$(grep -c "^[0-9]* bytes\? " out)" -eq 4 ]
+			grep -Eq "^100000 bytes .* 3906\.25KiB " out
+			not grep -q failed out
+		done
+		stop_zcs
+		grep -Eq "^total: (160|320) replies, .*; 0 refused, 0 silent, 0 too large, 0 broken$" zcs.out
+	fi
 done
 if command -v jq >/dev/null 2>&1; then
-	json_at_both_ends()
-	{
+	if across '' '--json at both ends: who they are, and that they agree'; then
 		start_zcs --json
 		groups=0
 		for to in "$A4 $B4" "$A6 $B6"; do
@@ -323,13 +308,11 @@ if command -v jq >/dev/null 2>&1; then
 			    .start.accepted_connection.host == $from and .end.sum_received.bytes == 40000120 and
 			    (.end.streams | length == 2 and all(.receiver.bytes == 20000060))' last
 		done
-	}
-	across '' '--json at both ends: who they are, and that they agree' json_at_both_ends
+	fi
 else
 	skip '--json at both ends' 'no jq'
 fi
-link_local_address()
-{
+if across '' 'a link-local address with its scope, of the other host and of the own one'; then
 	start_zcs
 	link_local=$($A ip -6 -o addr show dev "$LINK" scope link | sed "s/.*inet6 \([^/]*\).*/\1/")
 	exits 0 zcc -s "$link_local"%"$LINK" file
@@ -339,17 +322,13 @@ link_local_address()
 	fails "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" zcc -s "$link_local" file
 	exits 0 $A "$BIN/zcc" -p "$PORT" --congestion reno -s "$link_local"%"$LINK" --json file
 	grep '"both_ends_on_host":true' out
-}
-across '' 'a link-local address with its scope, of the other host and of the own one' link_local_address
+fi
 
 #
 # A link that loses packets: more is sent to it than it takes.
 #
-tc=yes
-[ -n "$scenario" ] || "$TOP/tests/lab" sh -c '$B tc qdisc add dev $LINK root tbf rate 8mbit burst 16k limit 32k' 2>err || tc=
 if [ -n "$tc" ]; then
-	slow_link_that_drops()
-	{
+	if across '' 'a slow link that drops packets: intervals have what it takes, retransmits are right'; then
 		$B tc qdisc add dev "$LINK" root tbf rate 8mbit burst 16k limit 32k
 		start_zcs
 		exits 0 zcc -s "$A4" -I 0.1 file
@@ -360,8 +339,7 @@ if [ -n "$tc" ]; then
 		# 8 Mbit/s are 977 kbytes/sec.  After a zcc that had no CPU an interval is short, in which a packet is much.
 		awk '{ split($5, at, "[- ]") }
 			$1 > 4000 && at[2] - at[1] > 0.05 { bad++ } $1 > 0 { good++ } END { exit bad > 0 || good < NR / 2 }' intervals
-	}
-	across '' 'a slow link that drops packets: intervals have what it takes, retransmits are right' slow_link_that_drops
+	fi
 else
 	skip 'a slow link that drops packets' "no tc with tbf"
 fi
@@ -369,38 +347,35 @@ fi
 #
 # The cable is pulled and put back.
 #
-cable_pulled_at_host()
-{
-	[ -z "$tc" ] || queues
-	start_zcs -I 0.1
-	start_zcc a -s "$A4" -n 40 --pace 16m -I 0.1 file
-	start_zcc b -s "$A6" -m zerocopy -n 40 --pace 16m -I 0.1 file
-	flow a b
-	pull "$(host_of "$end")"
-	silent a b
-	seen=$(wc -l <zcs.out)
-	put_back "$(host_of "$end")"
-	flow a b
-	client_ends a 0
-	client_ends b 0
-	bytes_are 40000120 a.out
-	bytes_are 40000120 b.out
-	sum=$(($(retransmits a.out) + $(retransmits b.out)))
-	echo "$sum retransmits"
-	[ $sum -eq "$(retransmitted "$B")" ]
-	# At B, the kernel has no route to send anything again by.
-	[ -z "$tc" ] || [ "$end" = B ] || [ $sum -gt 0 ]
-	wait_until grep -q ^total zcs.out
-	cat zcs.out zcs.err
-	one_line zcs.err
-	[ "$(grep -Ec "^[0-9]+ kbytes/sec .*2 clients$" zcs.out)" -gt "$seen" ]
-	[ "$(grep -c "^[1[].*:.* 40000120 bytes in" zcs.out)" -eq 2 ]
-}
 for end in B A; do
-	across '' "the cable is pulled at host $end, and put back after a second: all arrives" cable_pulled_at_host
+	if across '' "the cable is pulled at host $end, and put back after a second: all arrives"; then
+		[ -z "$tc" ] || queues
+		start_zcs -I 0.1
+		start_zcc a -s "$A4" -n 40 --pace 16m -I 0.1 file
+		start_zcc b -s "$A6" -m zerocopy -n 40 --pace 16m -I 0.1 file
+		flow a b
+		pull "$(host_of "$end")"
+		silent a b
+		seen=$(wc -l <zcs.out)
+		put_back "$(host_of "$end")"
+		flow a b
+		client_ends a 0
+		client_ends b 0
+		bytes_are 40000120 a.out
+		bytes_are 40000120 b.out
+		sum=$(($(retransmits a.out) + $(retransmits b.out)))
+		echo "$sum retransmits"
+		[ $sum -eq "$(retransmitted "$B")" ]
+		# At B, the kernel has no route to send anything again by.
+		[ -z "$tc" ] || [ "$end" = B ] || [ $sum -gt 0 ]
+		wait_until grep -q ^total zcs.out
+		cat zcs.out zcs.err
+		one_line zcs.err
+		[ "$(grep -Ec "^[0-9]+ kbytes/sec .*2 clients$" zcs.out)" -gt "$seen" ]
+		[ "$(grep -c "^[1[].*:.* 40000120 bytes in" zcs.out)" -eq 2 ]
+	fi
 done
-requests_those_that_cable()
-{
+if across '' 'requests: those that the cable cuts off fail in time, and others follow'; then
 	start_zcs --reply
 	# heard N: whether N packets have come from there
 	heard()
@@ -428,14 +403,12 @@ requests_those_that_cable()
 	client_ends a 143
 	grep -q "^1000 bytes " a.out
 	grep -Eq "^  failed: [1-9][0-9]* timed out$" a.out
-}
-across '' 'requests: those that the cable cuts off fail in time, and others follow' requests_those_that_cable
+fi
 
 #
 # The cable is pulled for good.
 #
-pulled_for_good_zcc()
-{
+if across '' 'pulled for good: zcc --timeout gives up by every method, zcs --idle-timeout lets go'; then
 	start_zcs --idle-timeout 2 -I 0.1
 	descriptors=$(ls /proc/"$ZCS"/fd | wc -l)
 	all=$(methods_of zcc | grep -v uring)
@@ -462,33 +435,29 @@ pulled_for_good_zcc()
 	}
 	wait_until met
 	bytes_are 1000003 out
-}
-across '' 'pulled for good: zcc --timeout gives up by every method, zcs --idle-timeout lets go' pulled_for_good_zcc
-# With --pace little would be in the socket: here the link is slow, and zcc has sent all
-pulled_when()
-{
-	$B tc qdisc add dev "$LINK" root tbf rate 500kbit burst 16k limit 300k
-	head -c 150000 file >small
-	start_zcs
-	# shellcheck disable=SC2046 # several words: $(of)
-	start_zcc a -s $(of A "$v") -o 200k --timeout 2 -I 0.1 small
-	met()
-	{
-		$B ss -tin state fin-wait-1 | grep -q 'bytes_acked:[1-9][0-9][0-9]'
-	}
-	wait_until met
-	pull "$A"
-	gives_up a
-}
+fi
 for v in 4 6; do
 	if [ -n "$tc" ]; then
-		across '' "pulled when all is in the socket, IPv$v: --timeout" pulled_when
+		# With --pace little would be in the socket: here the link is slow, and zcc has sent all
+		if across '' "pulled when all is in the socket, IPv$v: --timeout"; then
+			$B tc qdisc add dev "$LINK" root tbf rate 500kbit burst 16k limit 300k
+			head -c 150000 file >small
+			start_zcs
+			# shellcheck disable=SC2046 # several words: $(of)
+			start_zcc a -s $(of A "$v") -o 200k --timeout 2 -I 0.1 small
+			met()
+			{
+				$B ss -tin state fin-wait-1 | grep -q 'bytes_acked:[1-9][0-9][0-9]'
+			}
+			wait_until met
+			pull "$A"
+			gives_up a
+		fi
 	else
 		skip "pulled when all is in the socket, IPv$v: --timeout" "no tc with tbf"
 	fi
 done
-pulled_for_good()
-{
+if across '' 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a report'; then
 	start_zcs -I 0.1
 	start_zcc a -s "$A4" -t 60 --pace 2m -I 0.1 file
 	start_zcc b -s "$A6" -m zerocopy -t 60 --pace 2m -I 0.1 file
@@ -522,36 +491,30 @@ pulled_for_good()
 	cat zcs.err
 	[ "$(grep -Ec "interrupted after [1-9][0-9]* bytes$" zcs.err)" -eq 5 ]
 	grep -q "^total of [0-9]* clients: " zcs.out
-}
-across '' 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a report' pulled_for_good
+fi
 
 #
 # Addresses and links go away.
 #
-# shellcheck disable=SC2046 # several words: $(of)
-addresses_of_go_away()
-{
-	start_zcs --idle-timeout 2 -I 0.1
-	for v in 4 6; do
-		start_zcc a$v -s $(of A $v) --timeout 2 -t 60 --pace 2m -I 0.1 file
-	done
-	flow a4 a6
-	$(host_of "$end") ip addr flush dev "$LINK" scope global
-	gives_up a4
-	gives_up a6
-	wait_until counts -eq 2 grep -c "silent for 2 seconds" zcs.err
-	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
-	$(host_of "$end") ip addr add $(of "$end" 4)/24 dev "$LINK"
-	exits 0 zcc -s "$A4" file
-	stop_zcs
-}
 for end in A B; do
 	[ $end = A ] && whose=receiver || whose=sender
-	across '' "the addresses of the $whose go away for good: one line, exit 1, and zcs serves on" addresses_of_go_away
+	if across '' "the addresses of the $whose go away for good: one line, exit 1, and zcs serves on"; then
+		start_zcs --idle-timeout 2 -I 0.1
+		for v in 4 6; do
+			start_zcc a$v -s $(of A $v) --timeout 2 -t 60 --pace 2m -I 0.1 file
+		done
+		flow a4 a6
+		$(host_of "$end") ip addr flush dev "$LINK" scope global
+		gives_up a4
+		gives_up a6
+		wait_until counts -eq 2 grep -c "silent for 2 seconds" zcs.err
+		exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
+		$(host_of "$end") ip addr add $(of "$end" 4)/24 dev "$LINK"
+		exits 0 zcc -s "$A4" file
+		stop_zcs
+	fi
 done
-# shellcheck disable=SC2046 # several words: $(of)
-link_gone_one_line()
-{
+if across '' 'the link is gone: one line, exit 1; interrupted, a report; zcs serves on'; then
 	start_zcs --idle-timeout 2 -I 0.1
 	for v in 4 6; do
 		start_zcc a$v -s $(of A $v) --timeout 2 -t 60 --pace 2m -I 0.1 file
@@ -571,15 +534,12 @@ link_gone_one_line()
 	wait_until counts -eq 4 grep -c "silent for 2 seconds" zcs.err
 	exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file
 	stop_zcs
-}
-across '' 'the link is gone: one line, exit 1; interrupted, a report; zcs serves on' link_gone_one_line
+fi
 
 #
 # Hosts out of reach.
 #
-# shellcheck disable=SC2046 # several words: $($A cat /sys/class/net/"$LINK"/address)
-refused_no_such_host()
-{
+if across '' 'refused, no such host, no route, no answer: one line that names the host, exit 1'; then
 	for family in ipv4 ipv6; do
 		$B sh -c "echo 100 >/proc/sys/net/$family/neigh/$LINK/retrans_time_ms"
 	done
@@ -609,11 +569,8 @@ refused_no_such_host()
 	for host in 192.0.2.66 2001:db8::66 fe80::77%$LINK; do
 		fails "^zcc: cannot connect to $host port 9: Connection timed out$" zcc -s $host --timeout 1 file
 	done
-}
-across '' 'refused, no such host, no route, no answer: one line that names the host, exit 1' refused_no_such_host
-# shellcheck disable=SC2046 # several words: $($A cat /sys/class/net/"$LINK"/address)
-signal_ends()
-{
+fi
+if across '' 'a signal ends it while it connects'; then
 	$B ip neigh add 192.0.2.66 lladdr $($A cat /sys/class/net/"$LINK"/address) dev "$LINK"
 	PORT=9
 	for signal in INT:130 TERM:143 HUP:129; do
@@ -628,15 +585,9 @@ signal_ends()
 		not [ -s a.out ]
 		not [ -s a.err ]
 	done
-}
-across '' 'a signal ends it while it connects' signal_ends
-
-if [ -n "$scenario" ]; then
-	ON=$A
-	. ./settings
-	( set -e; "$scenario" )
-	exit
 fi
+
+[ -z "$scenario" ] || scenario_ends
 while [ -n "$queue" ]; do
 	collect
 done
