@@ -7,7 +7,7 @@
 # limit: 3600
 . "$TOP/tests/lib.sh"
 
-zcc=$BIN/zcc zcs=$BIN/zcs
+zcc=$BIN/zcc
 senders=$(senders)
 receivers=$(receivers)
 loops=100000 files=70000 edge=4294967297 requests=20000 clients=5000 run_seconds=60
@@ -55,41 +55,24 @@ is_flat()
 	sanitized || [ "$3" -le $(($2 + flat_kib)) ]
 }
 
-# 100,000 loops.
-start_zcs -I 0
-# each_with_streams FUNCTION: each method with one stream, and the first with four, too
-each_with_streams()
-{
-	for method in $senders; do
-		streams=1
-		"$1"
-	done
-	method=sendfile streams=4
-	"$1"
-}
-check_loops()
-{
-	n=$((loops * streams))
-	it "-m $method -P $streams: $loops loops"; ( begin
-		send_by "$method" -P "$streams" -n $loops ten
-		all_arrived $((n * 10)) "$n"
-	); ok
-}
-each_with_streams check_loops
-stop_zcs
-check_raw_loops()
-{
-	n=$((loops * streams * 10))
-	it "--raw -m $method -P $streams: $loops loops"; ( begin
-		start_zcs --raw -I 0
-		send_by "$method" --raw -P "$streams" -n $loops ten
-		bytes_of out | grep -Eq "^$n( |$)"
-		plain out | grep -q ", in $((loops * streams)) loops$"
-		wait_until prints "$n" summed zcs.out
-		stop_zcs
-	); ok
-}
-each_with_streams check_raw_loops
+# 100,000 loops, a million with --raw: each method with one stream, and the first with four, too.
+printf '%s 1\n' $senders >runs
+echo 'sendfile 4' >>runs
+for framing in headers --raw; do
+	while read -r method streams; do
+		n=$((loops * streams))
+		it "$framing -m $method -P $streams: $loops loops"; ( begin
+			raw=${framing#headers}
+			start_zcs -I 0 $raw
+			send_by "$method" $raw -P "$streams" -n $loops ten
+			plain out | grep -q ", in $n loops$"
+			[ -n "$raw" ] || all_arrived $((n * 10)) $n
+			bytes_of out | grep -Eq "^$((n * 10))( |$)"
+			wait_until prints $((n * 10)) summed zcs.out
+			stop_zcs
+		); ok
+	done <runs
+done
 it '--raw -t: loops by the hundred thousand in 5 seconds'; ( begin
 	start_zcs --raw -I 0
 	send_by sendfile --raw -t 5 ten
@@ -102,56 +85,35 @@ it '--raw -t: loops by the hundred thousand in 5 seconds'; ( begin
 mkdir many
 (cd many && head -c $files /dev/zero | split -b 1 -a 4 -)
 start_zcs -I 0
-files_of_byte_twice()
-{
-	cd many || return
-	send_by "$method" -n 2 ./*
-	all_arrived $((2 * files)) 2
-	plain out | grep -q "^  $files files of $files bytes"
-	rm -f out err
-}
-for method in $senders; do
-	check "-m $method: $files files of a byte, twice" files_of_byte_twice
-done
-files_of_byte()
-{
-	cd many || return
-	send_by sendfile -P 4 ./*
-	all_arrived $((4 * files)) 4
-	rm -f out err
-}
-check "-P 4: $files files of a byte" files_of_byte
+while read -r method streams; do
+	it "-m $method -P $streams: $files files of a byte, twice"; ( begin
+		cd many || exit
+		send_by "$method" -P "$streams" -n 2 ./*
+		all_arrived $((2 * files * streams)) $((2 * streams))
+		plain out | grep -q "^  $files files of $files bytes"
+		rm -f out err
+	); ok
+done <runs
 rm -r many
 
 # A file of 2^32 + 1 bytes, which has two entries.
 truncate -s $edge edge
-for method in $senders; do
-	it "-m $method: a file of $edge bytes"; ( begin
-		send_by "$method" edge
-		all_arrived $edge 1
+while read -r method streams; do
+	it "-m $method -P $streams: a file of $edge bytes"; ( begin
+		send_by "$method" -P "$streams" edge
+		all_arrived $((streams * edge)) "$streams"
 	); ok
-done
-it "-P 2 -n 2: a file of $edge bytes"; ( begin
-	send_by sendfile -P 2 -n 2 edge
-	all_arrived $((4 * edge)) 4
-); ok
+done <runs
 stop_zcs
-for method in $receivers; do
-	it "zcs -m $method: a file of $edge bytes"; ( begin
-		start_zcs -m "$method" -I 0
-		send_by sendfile edge
-		all_arrived $edge 1
-		wait_until prints $edge summed zcs.out
-		stop_zcs
-	); ok
-	it "zcs --raw -m $method: $edge bytes"; ( begin
-		start_zcs --raw -m "$method" -I 0
-		send_by sendfile --raw edge
+for method in $receivers; do for framing in headers --raw; do
+	it "zcs -m $method, $framing: a file of $edge bytes"; ( begin
+		start_zcs ${framing#headers} -m "$method" -I 0
+		send_by sendfile ${framing#headers} edge
 		bytes_of out | grep -Eq "^$edge( |$)"
 		wait_until prints $edge summed zcs.out
 		stop_zcs
 	); ok
-done
+done; done
 rm edge
 
 # 20,000 requests a size.
@@ -204,20 +166,6 @@ it "zcs: $clients clients one after the other"; ( begin
 	one_line zcs.err
 	stop_zcs
 ); ok
-it "zcs --json: $clients clients one after the other"; ( begin; need jq
-	start_zcs -I 0 --json
-	send_often 1000
-	before=$(memory "$ZCS" VmRSS)
-	send_often $((clients - 1000))
-	is_flat zcs "$before" "$(memory "$ZCS" VmRSS)"
-	stop_zcs
-	jq -es "
-		map(.end) |
-		(map(.clients) | add) == $clients and
-		(map(.sum_received.bytes) | add) == $((clients * 2000)) and
-		([.[].streams[].receiver.bytes] | length == $clients and all(. == 2000))" zcs.out
-); ok
-
 # A minute of intervals.
 # The objects of both ends are $zcc and $zcs.  Each end has the same bytes, with those of a warm-up,
 # whose end each judges by its own clock; streams add up to the whole; intervals are in order and have
@@ -300,37 +248,27 @@ stop_amid()
 one_spans='def one_spans: map(.sum) | (map(.seconds) | max) as $longest |
 	$longest >= 2 and length <= (last.end - $longest) / 0.2 + 3;'
 if command -v jq >/dev/null 2>&1; then
-	it 'zcc stopped for 2 s: one interval has the stop, and both ends agree'; ( begin
-		start_zcs --json -I 0.2
-		stop_amid '$sender' -t 4 -P 2
-		both_agree
-		jq -c ".intervals[].sum" zcc.json
-		jq -e "$one_spans .intervals | one_spans" zcc.json
-	); ok
-	it 'zcs stopped for 2 s: one interval has the stop, and both ends agree'; ( begin
-		start_zcs --json -I 0.2
-		stop_amid '$ZCS' -t 4 -P 2
-		both_agree
-		jq -c ".intervals[].sum" zcs.json
-		jq -e "$one_spans .intervals | one_spans" zcs.json
-	); ok
-	it 'zcc and zcs stopped for 2 s: neither takes the other to be silent for a second'; ( begin
-		start_zcs --json -I 0.2 --idle-timeout 1
-		stop_amid '$ZCS $sender' -t 4 --timeout 1
-		both_agree
-		jq -e "$one_spans .intervals | one_spans" zcc.json
-		jq -e "$one_spans .intervals | one_spans" zcs.json
-	); ok
-	it 'zcc stopped beyond the end of its warm-up: both ends agree on all bytes'; ( begin
-		start_zcs --json -I 0.2
-		stop_amid '$sender' -t 2 --warmup 2
-		both_agree '$zcc[0].end.sum_sent | .bytes > 0 and .warmup_bytes > 0'
-	); ok
-	it 'zcc stopped beyond the end of -t: both ends agree, and the time is what passed'; ( begin
-		start_zcs --json -I 0.2
-		stop_amid '$sender' -t 1
-		both_agree '$zcc[0].end.sum_sent.seconds >= 2'
-	); ok
+	# stopped 'title' WHO 'file whose intervals are looked at'... 'condition' 'options of zcs' 'options of zcc'
+	stopped()
+	{
+		it "$1"; ( begin
+			start_zcs --json -I 0.2 $5
+			stop_amid "$2" $6
+			both_agree "$4"
+			for end in $3; do
+				jq -c '.intervals[].sum' "$end"
+				jq -e "$one_spans .intervals | one_spans" "$end"
+			done
+		); ok
+	}
+	stopped 'zcc stopped for 2 s: one interval has the stop, and both ends agree' '$sender' zcc.json true '' '-t 4 -P 2'
+	stopped 'zcs stopped for 2 s: one interval has the stop, and both ends agree' '$ZCS' zcs.json true '' '-t 4 -P 2'
+	stopped 'zcc and zcs stopped for 2 s: neither takes the other to be silent for a second' '$ZCS $sender' \
+	    'zcc.json zcs.json' true '--idle-timeout 1' '-t 4 --timeout 1'
+	stopped 'zcc stopped beyond the end of its warm-up: both ends agree on all bytes' '$sender' '' \
+	    '$zcc[0].end.sum_sent | .bytes > 0 and .warmup_bytes > 0' '' '-t 2 --warmup 2'
+	stopped 'zcc stopped beyond the end of -t: both ends agree, and the time is what passed' '$sender' '' \
+	    '$zcc[0].end.sum_sent.seconds >= 2' '' '-t 1'
 else
 	skip 'stopped clocks' 'no jq'
 fi
