@@ -738,6 +738,19 @@ ends()
 	next_period
 	not is_unsafe $PERIOD "$1"
 }
+# lasts REASON 'line' 'begin' 'end': each period between these two commands is unsafe, with one line on stderr
+lasts()
+{
+	next_period
+	not is_unsafe $PERIOD "$1"
+	eval "$3"
+	begins "$1"
+	next_period
+	is_unsafe $PERIOD "$1"
+	eval "$4"
+	ends "$1"
+	lines 1 "^cyclesoak: $2"
+}
 # lines N 'pattern': soak.err has that many
 lines()
 {

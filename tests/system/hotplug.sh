@@ -86,17 +86,8 @@ fi
 echo 0 >$cpu1
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 until_holding -p 1 --json
-it 'a CPU comes online that is not soaked: unsafe while it is there, with one line'; ( begin
-	next_period
-	not is_unsafe "$PERIOD" cpu_online
-	echo 1 >$cpu1
-	begins cpu_online
-	next_period
-	is_unsafe "$PERIOD" cpu_online
-	lines 1 "^cyclesoak: a CPU came online that is not measured"
-	echo 0 >$cpu1
-	ends cpu_online
-); ok
+check 'a CPU comes online that is not soaked: unsafe while it is there, with one line' \
+    lasts cpu_online 'a CPU came online that is not measured' "echo 1 >$cpu1" "echo 0 >$cpu1"
 kill -TERM "$SOAK"
 ended "$SOAK"
 finish

@@ -207,46 +207,4 @@ zcs_same()
 }
 check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' zcs_same
 stop_zcs
-if [ -n "$LONG" ]; then
-	cyclesoak_load_of_program()
-	{
-		beside "$one" "$cyclesoak" -n 1 -p "$seconds"
-		echo "$(text_load out) $truth" >measured
-	}
-	check_load 'cyclesoak: the load of a program that takes one CPU' cyclesoak_load_of_program
-	cyclesoak_json_with_command_that_takes_one()
-	{
-		soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$one" "$seconds"
-		echo "$(json_load out) $(burnt)" >measured
-	}
-	check_load 'cyclesoak --json with a command in another session that takes one CPU' cyclesoak_json_with_command_that_takes_one
-	once()
-	{
-		beside "$one" "$cyclesoak" -1 -p $seconds
-		# A bare figure has no interval.
-		echo "$(cat out) 1 $truth" >measured
-	}
-	check_load 'cyclesoak -1: the load of a program that takes one CPU, with an interval of 1 point' once
-	sender_json()
-	{
-		beside "$one" "$zcc" -c --json -s 0 -p $PORT -t $seconds --pace 2m -o 50k
-		echo "$(json_load out) $truth" >measured
-	}
-	start_zcs
-	check_load 'zcc -c --json: the load of another program beside such a transfer' sender_json
-	stop_zcs
-	receiver_json()
-	{
-		: >zcs.out
-		beside "$one" "$zcc" --json -s 0 -p $PORT -t $seconds --pace 2m -o 50k
-		wait_until [ -s zcs.out ]
-		{
-			echo "$(json_load zcs.out) $truth"
-			echo "$(json_load out) $truth"
-		} >measured
-	}
-	start_zcs -c --json -I 0
-	check_load 'zcs -c --json: the same, in its own object and in the receipt' receiver_json
-	stop_zcs
-fi
 finish

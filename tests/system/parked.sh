@@ -266,9 +266,11 @@ persistent 'a calibration of a busy machine: the load is unsafe'; while again; d
 	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe; start again, or run .cyclesoak -C., on the idle system$' zcs.err
 	stop_zcs
 ); done
-long 'SIGTERM while zcs -c measures the baseline again: exit 0, and nothing is left' && ( begin
+it 'zcs -c without a calibration measures the baseline again in each pause; SIGTERM meanwhile leaves nothing'; ( begin
 	rm -f counts_per_sec
 	start_parked
+	begins_measuring
+	wait_until counts -eq 1 threads_of "$ZCS"
 	begins_measuring
 	stop_parked
 ); ok
