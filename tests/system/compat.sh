@@ -143,24 +143,26 @@ both_ways()
 	pair="zcc $1, zcs $3"
 
 	server
-	for m in sendfile send write mmap splice zerocopy; do
+	while read -r options; do
 		for n in 1 4; do
-			check "$pair: -m $m -P $n has the same figures at both ends" transfer $n -m $m -n 3 file tiny
+			it "$pair: $options -P $n has the same figures at both ends"; ( begin
+				transfer "$n" $options
+				case $options in *--warmup*) compared '$c.sum_received.warmup_bytes > 0' ;; esac
+			); ok
 		done
-	done
-	for n in 1 4; do
-		check "$pair: the built-in files, -P $n, have the same figures at both ends" transfer $n -n 1
-		check "$pair: -t -P $n has the same figures at both ends" transfer $n -t 0.3 file tiny
-		it "$pair: -t --warmup -P $n has the same figures at both ends"; ( begin
-			transfer "$n" -t 0.5 --warmup 0.2 file
-			compared '$c.sum_received.warmup_bytes > 0'
-		); ok
-		it "$pair: -n --warmup -P $n has the same figures at both ends"; ( begin
-			transfer "$n" -n 400 --warmup 0.1 --pace 100m file
-			compared '$c.sum_received.warmup_bytes > 0'
-		); ok
-		check "$pair: small reads and -k, -P $n, have the same figures at both ends" transfer $n -m send -b 1000 -k -n 3 file tiny
-	done
+	done <<-END
+		-m sendfile -n 3 file tiny
+		-m send -n 3 file tiny
+		-m write -n 3 file tiny
+		-m mmap -n 3 file tiny
+		-m splice -n 3 file tiny
+		-m zerocopy -n 3 file tiny
+		-n 1
+		-t 0.3 file tiny
+		-t 0.5 --warmup 0.2 file
+		-n 400 --warmup 0.1 --pace 100m file
+		-m send -b 1000 -k -n 3 file tiny
+	END
 	check "$pair: a receipt" receipt receipt.$3
 	server_ends
 
