@@ -37,46 +37,36 @@ it 'zcc --request without them: none is set'; ( begin; need strace
 stop_zcs
 
 # What is bound is seen while a server keeps the requests waiting.
-requests_are_bound()
-{
-	"$HELPERS/net" reply -q >server.out &
-	remember $!
-	wait_until grep -q ^port server.out
-	"$zcc" -s 127.0.0.1 -p "$(sed -n 's/^port //p' server.out)" --request 10 -P "$1" -B "$2" -t 60 >out 2>err &
-	sender=$!
-	remember $sender
-	wanted=$2
-	met()
-	{
-		[ "$(cpus_of "$sender" | tail -n +2 | paste -s -d ,)" = "$wanted" ]
-	}
-	wait_until met
-	kill -TERM $sender
-	ended $sender
-}
-check 'zcc --request -B 0: the requests run on that CPU' requests_are_bound 1 0
-if [ "$(getconf _NPROCESSORS_ONLN)" -ge 2 ] && [ "$(cpus_of $$)" = "$(cat /sys/devices/system/cpu/online)" ]; then
-	check 'zcc --request -P 2 -B 0,1: one thread on each of them' requests_are_bound 2 0,1
-else
-	skip 'zcc --request -P 2 -B 0,1' 'one CPU, or not all of them may be used'
-fi
-
-# family ONE OTHER: a server of one family answers requests by it, and none by the other
-family()
-{
-	start_zcs --reply "$1"
-	exits 0 "$zcc" -s 0 "$1" -p "$PORT" --request 10 -n 2
-	not grep failed out
-	exits 1 "$zcc" -s 0 "$2" -p "$PORT" --request 10 -n 2
-	grep -qx '  failed: 2 refused' out
-	stop_zcs
-}
-if [ -e /proc/net/if_inet6 ]; then
-	check 'zcc --request -4: by IPv4 alone' family -4 -6
-	check 'zcc --request -6: by IPv6 alone' family -6 -4
-else
-	skip 'zcc --request -4 and -6' 'no IPv6 here'
-fi
+it 'zcc --request -B: the requests run on that CPU, and two threads on one CPU each'; ( begin
+	for cpus in 0 0,1; do
+		[ $cpus = 0 ] || [ "$(cpus_of $$)" = "$(cat /sys/devices/system/cpu/online)" ] &&
+		    [ "$(getconf _NPROCESSORS_ONLN)" -ge 2 ] || break
+		"$HELPERS/net" reply -q >server.out &
+		remember $!
+		wait_until grep -q ^port server.out
+		"$zcc" -s 127.0.0.1 -p "$(sed -n 's/^port //p' server.out)" --request 10 -P $((1 + ${cpus#*,})) -B $cpus -t 60 >out 2>err &
+		sender=$!
+		remember $sender
+		met()
+		{
+			[ "$(cpus_of "$sender" | tail -n +2 | paste -s -d ,)" = "$cpus" ]
+		}
+		wait_until met
+		kill -TERM $sender
+		ended $sender
+	done
+); ok
+it 'zcc --request -4: by IPv4 alone, -6: by IPv6 alone'; ( begin
+	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
+	for pair in '-4 -6' '-6 -4'; do
+		start_zcs --reply "${pair% *}"
+		exits 0 "$zcc" -s 0 "${pair% *}" -p "$PORT" --request 10 -n 2
+		not grep failed out
+		exits 1 "$zcc" -s 0 "${pair#* }" -p "$PORT" --request 10 -n 2
+		grep -qx '  failed: 2 refused' out
+		stop_zcs
+	done
+); ok
 
 #
 # -d and -V.
@@ -106,26 +96,16 @@ it 'zcc -dd: a line for each file that a stream has sent, besides'; ( begin
 		} | diff - lines
 	done
 ); ok
-it 'zcs --debug: a line for each client that connects'; ( begin
+it 'zcs --debug: a line for each client that connects, and without it none'; ( begin
 	cat zcs.err
 	[ "$(grep -Ecx "zcs: 127\.0\.0\.1:[0-9]+: connected" zcs.err)" -eq 10 ]
 	[ "$(wc -l <zcs.err)" -eq 11 ]
-); ok
-stop_zcs
-it 'zcs -d: the same'; ( begin
-	start_zcs -d
-	"$zcc" -s 0 -p "$PORT" tiny >out
-	stop_zcs
-	cat zcs.err
-	[ "$(grep -Ecx 'zcs: 127\.0\.0\.1:[0-9]+: connected' zcs.err)" -eq 1 ]
-); ok
-it 'zcs without -d: no line for a client'; ( begin
 	start_zcs
 	"$zcc" -s 0 -p "$PORT" tiny >out
 	stop_zcs
-	cat zcs.err
 	one_line zcs.err
 ); ok
+stop_zcs
 it '-V and --version: the name and the version in the Makefile, exit 0'; ( begin
 	version=$(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")
 	for tool in zcc zcs cyclesoak run_rr; do
@@ -150,33 +130,23 @@ with_arguments()
 		! "$BIN/$1" "$letter" 2>&1 | grep -q 'requires an argument' || echo "$letter $long"
 	done
 }
-long_is_short()
-{
-	with_arguments "$1" >options
-	cat options
-	[ "$(wc -l <options)" -ge "$2" ]
-	while read -r letter long; do
-		for value in '' ' ' 'x y' 99999999999999999999; do
-			# What takes any text fails later, and in the same way.
-			case $long in
-			--server | --file | --calibration | --title) continue ;;
-			esac
-			exits 2 "$BIN/$1" "$letter" "$value"
+it 'each long name with a bad argument has the error of its letter'; ( begin
+	for tool in zcc zcs cyclesoak run_rr; do
+		with_arguments $tool | grep -vwe --server -e --file -e --calibration -e --title >options # which take any text
+		cat options
+		[ -s options ]
+		while read -r letter long; do
+			exits 2 "$BIN/$tool" "$letter" 'x y'
 			one_line err
-			mv err wanted
-			exits 2 "$BIN/$1" "$long=$value"
-			diff wanted err
-			exits 2 "$BIN/$1" "$long" "$value"
-			diff wanted err
 			grep -q -e "$long" err
-		done
-	done <options
-}
-check 'zcc: each long name with a bad argument has the error of its letter' long_is_short zcc 11
-check 'zcs: each long name with a bad argument has the error of its letter' long_is_short zcs 8
-check 'cyclesoak: each long name with a bad argument has the error of its letter' long_is_short cyclesoak 4
-check 'run_rr: each long name with a bad argument has the error of its letter' long_is_short run_rr 1
-
+			mv err wanted
+			for how in "$long=x y" "$letter""x y"; do
+				exits 2 "$BIN/$tool" "$how"
+				diff wanted err
+			done
+		done <options
+	done
+); ok
 # same STATUS TOOL 'short' 'long' [argument...]: both end so, with the same on stdout and on stderr
 same()
 {
@@ -188,50 +158,24 @@ same()
 	exits "$status" "$BIN/$tool" $long "$@"
 	cat out err | diff wanted -
 }
-flags_are_the_same()
-{
+it 'flags: each long name does what its letter does'; ( begin
 	mkdir -p nowhere
 	cd nowhere || return
 	same 1 zcc '-c -f missing' '--cpu-load --calibration=missing' -s 0 -p 1
-	echo no calibration >counts_per_sec
-	same 1 zcs -c --cpu-load -p 0
-	rm counts_per_sec
+	same 1 zcs '-c -f missing' '--cpu-load --calibration=missing' -p 0
 	same 2 zcc -C --calibrate ../file
 	same 2 cyclesoak -C --calibrate --json
-	same 1 cyclesoak -1 --once
-	same 1 cyclesoak '-f missing' --file=missing
-	same 1 cyclesoak '-f missing' --calibration=missing
-	same 1 zcs '-c -f missing' '-c --calibration=missing' -p 0
+	same 1 cyclesoak '-1 -f missing' '--once --file=missing'
 	same 1 cyclesoak '-B -d' '--per-cpu --debug'
 	for tool in zcc zcs cyclesoak run_rr; do
 		same 0 $tool -h --help
 	done
-}
-check 'flags: --cpu-load, --calibrate, --once, --file, --calibration, --per-cpu and --help do what their letters do' flags_are_the_same
-it 'zcc --quiet: the first line of the report alone'; ( begin
-	start_zcs
-	exits 0 "$zcc" --server=0 --port="$PORT" --quiet --loops=2 tiny
+	start_zcs --once
+	exits 0 "$zcc" --server=0 --port="$PORT" --quiet --loops=2 --cork ../tiny
 	one_line out
 	not [ -s err ]
 	grep -Eqx '[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)' out
-	stop_zcs
-); ok
-it 'zcs --once: one client, and exit 0'; ( begin
-	start_zcs --once
-	exits 0 "$zcc" -s 0 -p "$PORT" tiny
-	ended "$ZCS"
-	got=0; wait "$ZCS" || got=$?
-	[ $got -eq 0 ]
+	wait "$ZCS"
 	one_line zcs.out
 ); ok
-corked()
-{
-	start_peer
-	strace -f -o trace -e trace=setsockopt,sendfile "$zcc" -s 0 -p "$PORT" --cork file >out 2>err
-	grep -o 'TCP_CORK, \[[01]\]' trace >order
-	printf 'TCP_CORK, [1]\nTCP_CORK, [0]\n' | diff order -
-	grep -q ', corked$' out
-}
-check_traced 'zcc --cork: TCP_CORK on, then off' corked
-
 finish

@@ -69,55 +69,41 @@ it '--help has the methods that the program knows, the manual each of them, READ
 #
 # The iperf3 hand.
 #
-check_usage "-s, --server: no server given: 0 is this host (try 'zcc --help')" zcc -c receiver
-check_usage "-C, --calibrate and 'cubic' cannot be used together" zcc -C cubic
-check_usage "unknown option '-R': there is no reverse mode: run zcs here and zcc there" zcc -s 0 -R
-check_usage "unknown option '--reverse': there is no reverse mode" zcc -s 0 --reverse
-check_usage "unknown option '-u': zcc sends over TCP only" zcc -u -s 0
-check_usage "unknown option '--bandwidth': .*--pace" zcc -s 0 --bandwidth=1g
-check_usage "unknown option '-s': zcs is the server: run it without -s" zcs -s -p 0
-check_usage "unknown option '-D': .*foreground" zcs -D
-check_usage '-S, --send and -Z cannot be used together' zcc -s 0 -SZ
-check_usage '-m, --method and -Z cannot be used together' zcc -s 0 -Z -m send
-# What would have no effect.
-check_usage '-N, --cpus: only with -c or --idle or -C' zcc -s 0 -N 1
-check_usage '--force: only with -C' zcc -s 0 --force
-check_usage '-C, --calibrate and -s, --server cannot be used together' zcc -C -s 0
-check_usage '--request and -k, --cork cannot be used together' zcc -s 0 --request 1 -k
-check_usage '--max-reply: only with --reply' zcs --max-reply 1
-check_usage '--idle and --wait cannot be used together' cyclesoak --idle --wait 1
-check_usage '-C, --calibrate and -B, --per-cpu cannot be used together' cyclesoak -CB
-
-# method NAME OPTION...: the report has that method, and the calls have that size at most
-method()
-{
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -n 1 "$2" file
-	figures_of method out | grep -q "^$1 "
-}
+while IFS=';' read -r pattern args; do
+	check_usage "$pattern" $args
+done <<'END'
+-s, --server: no server given: 0 is this host (try 'zcc --help');zcc -c receiver
+-C, --calibrate and 'cubic' cannot be used together;zcc -C cubic
+unknown option '-R': there is no reverse mode: run zcs here and zcc there;zcc -s 0 -R
+unknown option '--reverse': there is no reverse mode;zcc -s 0 --reverse
+unknown option '-u': zcc sends over TCP only;zcc -u -s 0
+unknown option '--bandwidth': .*--pace;zcc -s 0 --bandwidth=1g
+unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
+unknown option '-D': .*foreground;zcs -D
+-S, --send and -Z cannot be used together;zcc -s 0 -SZ
+-m, --method and -Z cannot be used together;zcc -s 0 -Z -m send
+-N, --cpus: only with -c or --idle or -C;zcc -s 0 -N 1
+--force: only with -C;zcc -s 0 --force
+-C, --calibrate and -s, --server cannot be used together;zcc -C -s 0
+--request and -k, --cork cannot be used together;zcc -s 0 --request 1 -k
+--max-reply: only with --reply;zcs --max-reply 1
+--idle and --wait cannot be used together;cyclesoak --idle --wait 1
+-C, --calibrate and -B, --per-cpu cannot be used together;cyclesoak -CB
+END
 start_zcs -J
 head -c 3000 /dev/zero >file
-if [ -n "$no_json" ]; then
-	skip 'zcc -J and zcs -J: the report is JSON' "$no_json"
-else
-	it 'zcc -J and zcs -J: the report is JSON'; ( begin
-		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J file
-		valid_json out
-		wait_until [ -s zcs.out ]
-		valid_json zcs.out
-		one_line out
-	); ok
-fi
-it 'zcc -l, -M and -O do what -b, --mss and --warmup do'; ( begin; need jq
-	for pair in '-l1000 -b1000' '-M1000 --mss=1000' '-O0 --warmup=0'; do
+it 'zcc -J and zcs -J: the report is JSON; -l, -M, -O and -Z do what -b, --mss, --warmup and sendfile do'; ( begin; need jq
+	for pair in '-Sl1000 -Sb1000' '-M1000 --mss=1000' '-O0 --warmup=0' '-Z -msendfile'; do
 		for option in $pair; do
-			exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J -S "$option" file
+			exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J "$option" file
+			one_line out
 			jq -c '[.start, .end.calls, .end.sum_sent.bytes] |
 			    del(.. | .timestamp?, .cookie?, .local_port?, .connected?)' out >"report$option"
 		done
 		diff "report${pair% *}" "report${pair#* }"
 	done
+	wait_until [ -s zcs.out ]
+	valid_json zcs.out
 ); ok
-check 'zcc -Z: the method is sendfile' method sendfile -Z
 stop_zcs
-
 finish

@@ -9,34 +9,34 @@ run_rr=$BIN/run_rr
 policy='sed "s/^.*) //" /proc/self/stat | cut -d" " -f38,39' # rt_priority, policy (2: SCHED_RR)
 
 if "$run_rr" true 2>/dev/null; then
-	check 'SCHED_RR at priority 1' [ "$("$run_rr" sh -c "$policy")" = "1 2" ]
-	check '-p 7' [ "$("$run_rr" -p 7 sh -c "$policy")" = "7 2" ]
-	check '--priority=99' [ "$("$run_rr" --priority=99 sh -c "$policy")" = "99 2" ]
-	it 'children inherit it'; ( begin
+	it 'the command has SCHED_RR at priority 1 or that of -p, and its children inherit it'; ( begin
+		[ "$("$run_rr" -p 7 sh -c "$policy")" = "7 2" ]
+		[ "$("$run_rr" --priority=99 sh -c "$policy")" = "99 2" ]
 		echo "$policy" >policy
 		[ "$("$run_rr" sh -c "sh ./policy; :")" = "1 2" ]
 	); ok
 	check 'options of the command are its own' [ "$("$run_rr" echo -p -h)" = "-p -h" ]
 	check 'the exit status is the command'"'"'s' exits 5 "$run_rr" sh -c "exit 5"
-	it '127: not found'; ( begin
-		exits 127 "$run_rr" ./no/such/command
-		one_line err
-		grep -q no/such err
-	); ok
-	it '126: found, but cannot be run'; ( begin
-		exits 126 "$run_rr" /
-		one_line err
+	it 'a command that is not found: 127, one that cannot be run: 126'; ( begin
+		for pair in 127=./no/such/command 126=/; do
+			exits ${pair%%=*} "$run_rr" ${pair#*=}
+			one_line err
+			grep -q ${pair#*=} err
+		done
 	); ok
 	it 'no command: $SHELL'; ( begin
 		printf "#!/bin/sh\necho this shell\n" >shell
 		chmod +x shell
 		[ "$(SHELL=./shell "$run_rr")" = "this shell" ]
 	); ok
-	it 'without a command and $SHELL run_rr starts /bin/sh'; ( begin
+	it 'without a command and $SHELL, or with an empty one, run_rr starts the shell of the password file'; ( begin
 		[ "$(echo "$policy" | env -u SHELL "$run_rr")" = "1 2" ]
+		shell=$(getent passwd "$(id -u)" | cut -d: -f7)
+		[ -z "$shell" ] || for how in "-u SHELL" SHELL=; do
+			[ "$(echo 'readlink /proc/$$/exe' | env $how "$run_rr")" = "$(readlink -f "$shell")" ]
+		done
 	); ok
-	soakers_sched_idle()
-	{
+	it 'run_rr zcc -c: the soakers are still SCHED_IDLE'; ( begin
 		cat >policies <<-"END"
 			. "$TOP/tests/lib.sh"
 			for s in /proc/[0-9]*; do
@@ -50,8 +50,7 @@ if "$run_rr" true 2>/dev/null; then
 		soaking "$run_rr" "$BIN/cyclesoak" -1 sh policies
 		grep -qx "0 5" out
 		not grep -qx ". 2" out
-	}
-	check 'run_rr zcc -c: the soakers are still SCHED_IDLE' soakers_sched_idle
+	); ok
 else
 	skip 'the policy' 'SCHED_RR is not allowed here'
 fi
@@ -64,18 +63,12 @@ if can_be_user && ! as_user "$run_rr" true 2>/dev/null; then
 else
 	skip 'without the privilege' "${not_user:-ordinary users have it here}"
 fi
-for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
-	it "usage: run_rr $args: exit 2, with a command 125"; ( begin
+it 'usage errors of run_rr: exit 2, with a command 125'; ( begin
+	for args in '-p 0' '-p 100' '-p x' -Z --nosuch; do
 		exits 2 "$run_rr" $args
 		one_line err
 		exits 125 "$run_rr" $args true
 		one_line err
-	); ok
-done
-it '-h: help on stdout, exit 0'; ( begin
-	exits 0 "$run_rr" -h
-	not [ -s err ]
-	for o in -p -h -V; do grep -q -e " $o," out; done
+	done
 ); ok
-
 finish

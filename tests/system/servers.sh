@@ -98,32 +98,35 @@ head -c 3000 /dev/zero | tr '\0' x >long
 head -c 1000000 /dev/urandom >garbage
 printf '\033[2J\033]0;title\007bytes=1 seconds=1\n' >escapes
 printf 'refused=full\n' >refused
-bad_server 0 1 'answers at random' noise
-bad_server 0 1 'answers with a megabyte' say -f garbage
 # How long a raw sender ignores an answer that never ends is not this test's.
-bad_server 0 1 'never ends its answer' endless -f long
-bad_server 0 1 'never ends the receipt that it repeats' endless -f receipt
-bad_server - 1 'says nothing and stays' linger
-bad_server - 1 'says half a receipt and stays' linger -f receipt.half
-bad_server - 1 'says a receipt and stays' linger -f receipt
-bad_server - 1 'drips words that are no receipt' bytes -f long
-bad_server 0 1 'answers with escape sequences' say -f escapes
-bad_server 0 1 'refuses at the end' say -f refused
-bad_server 1 1 'resets at once' slam
-bad_server 1 1 'takes a byte and closes' say -n 1
-bad_server 1 0 'takes 100 kB and closes' say -n 100000
-bad_server 1 1 'takes 100 kB and answers' say -n 100000 -f receipt
-bad_server - 1 'takes 100 kB and stays' linger -n 100000
-bad_server - 1 'talks from the start and does not listen' talk -f long
-bad_server 0 1 'talks from the start and listens' chat -f long
-bad_server 0 1 'refuses from the start, again and again' chat -f refused
-for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
-	start_bad leave
-	it "zcc $o and a server that closes before it has accepted: exit status 1"; ( begin
+while IFS=';' read -r raw tiny what how; do
+	bad_server $raw $tiny "$what" $how
+done <<'END'
+0;1;answers at random;noise
+0;1;answers with a megabyte;say -f garbage
+0;1;never ends its answer;endless -f long
+0;1;never ends the receipt that it repeats;endless -f receipt
+-;1;says nothing and stays;linger
+-;1;says half a receipt and stays;linger -f receipt.half
+-;1;drips words that are no receipt;bytes -f long
+0;1;answers with escape sequences;say -f escapes
+0;1;refuses at the end;say -f refused
+1;1;resets at once;slam
+1;1;takes a byte and closes;say -n 1
+1;0;takes 100 kB and closes;say -n 100000
+1;1;takes 100 kB and answers;say -n 100000 -f receipt
+-;1;takes 100 kB and stays;linger -n 100000
+-;1;talks from the start and does not listen;talk -f long
+0;1;talks from the start and listens;chat -f long
+0;1;refuses from the start, again and again;chat -f refused
+END
+it 'zcc and a server that closes before it has accepted: exit status 1'; ( begin
+	for o in tiny file '--json file' '-P 2 file' '--raw file' '--request 10 -n 2'; do
+		start_bad leave
 		zcc_ends $o
 		[ $status -eq 1 ]
-	); ok
-done
+	done
+); ok
 start_bad bytes -f receipt
 it 'a receipt in single bytes is one'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" file
@@ -132,23 +135,15 @@ it 'a receipt in single bytes is one'; ( begin
 ); ok
 kill $BAD
 
-# Answers that are text, but no receipts.  A word of a refusal is repeated, another is not.
+# Answers that are text, but no receipts: tests/unit/receipt.c has more of them.  A word of a refusal is
+# repeated, another is not.
 patience=20
-digits=$(head -c 400 /dev/zero | tr '\0' 9)
-for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 seconds=1' 'bytes=1 seconds=-1' \
-    'bytes=1 seconds=nan' 'bytes=1 seconds=inf' 'bytes=1 seconds=1e3' 'bytes=0x1 seconds=1' 'bytes=1.5 seconds=1' \
-    'bytes=1 bytes=1 seconds=1' 'bytes=1 seconds=1 load=nan cpus=2' "bytes=$digits seconds=1" \
-    "bytes=1 seconds=$digits" 'bytes=1  seconds=1' ' bytes=1 seconds=1' 'bytes=1 seconds=1 ' \
-    'bytes=18446744073709551616 seconds=1' 'bytes=1 seconds=1 method=READ' 'bytes=1 seconds=1 KEY=1' \
-    'bytes=1 seconds=1 method=abcdefghijklmnop' 'refused=abcdefghijklmnop' 'refused=No' 'refused=' 'refused=a refused=b' \
-    'bytes=1 seconds=1 cpus=2 load=-101' 'bytes=1 seconds=1 cpus=8193 load=1' 'bytes=1 seconds=1 slowed=-101' \
-    'bytes=1 seconds=1 load=1 uncertainty=101' 'bytes=1 seconds=1000000001' 'bytes=2000000000000000000 seconds=1'; do
+for line in '' 'bytes=1' 'bytes=1 seconds=nan' 'bytes=1 bytes=1 seconds=1' 'bytes=1  seconds=1' \
+    'bytes=18446744073709551616 seconds=1' 'refused=No' 'refused=abcdefghijklmnop'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
-	turn=$(((turn + 1) % 3))
-	it "an answer that is not a receipt is a failure: '$(printf %.40s "$line")'"; ( begin
+	it "an answer that is not a receipt is a failure: '$line'"; ( begin
 		for how in tiny "-P 2 tiny" "--json tiny"; do
-			is_next || continue
 			zcc_ends $how
 			[ $status -eq 1 ]
 			one_line err
@@ -159,18 +154,13 @@ for line in '' '=' 'bytes' 'bytes=1' 'seconds=1' 'bytes=1 seconds=' 'bytes=-1 se
 	); ok
 	kill $BAD
 done
-for line in 'bytes=1000000000000000000 seconds=0' 'bytes=1 seconds=0.000000 reads=0 files=0' \
-    'bytes=1 seconds=1000000000 load=100 cpus=8192 uncertainty=100 slowed=-100' \
-    'bytes=0 seconds=0 cpus=0 load=0.5' 'bytes=1 seconds=1 another=key that=is_not known=1'; do
+for line in 'bytes=1 seconds=1000000000 load=100 cpus=8192 uncertainty=100 slowed=-100' \
+    'bytes=1 seconds=1 another=key that=is_not known=1'; do
 	printf '%s\n' "$line" >line
 	start_bad say -f line
-	case $line in 'bytes=1 '*) wanted=0 ;; *) wanted=1 ;; esac
-	it "a receipt of '$line' is valid: exit status $wanted"; ( begin
-		for o in tiny "-P 2 tiny" "--json tiny"; do
-			zcc_ends $o
-			not grep "is not a receipt" err
-			[ $status -eq "$wanted" ]
-		done
+	it "a receipt of '$line' is valid"; ( begin
+		zcc_ends tiny
+		[ $status -eq 0 ]
 	); ok
 	kill $BAD
 done
