@@ -25,25 +25,20 @@ it 'zcc -m send,sendfile: three rounds, the second in reverse order'; ( begin; n
 	[ "$(grep -c connect order)" -eq 6 ]
 ); ok
 
-if command -v jq >/dev/null 2>&1; then
-	it '--json: an object for each run, and one with the means and ratios of these'; ( begin
-		compare --json -m send,mmap -P 1,2 -r 2 -n 3 file
-		[ "$(wc -l <out)" -eq 9 ]
-		jq -es '[.[:8][].start.test_start | "\(.method) \(.num_streams)"] ==
-		    (["send 1", "send 2", "mmap 1", "mmap 2"] | . + reverse)' out
-		# The second round has them in reverse order.
-		jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison | .rounds == 2 and
-		    ([.runs[].bits_per_second.mean] | to_entries | all(. as $r |
-		     (($x[$r.key] + $x[$r.key + 4]) / 2 / $r.value | . > 0.999 and . < 1.001)))' out
-		# The geometric mean of the two rounds, and their spread
-		jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison.runs[2].throughput_ratio |
-		    (($x[2] / $x[0] * $x[6] / $x[4] | sqrt) / .ratio | . > 0.999 and . < 1.001) and
-		    .low <= .ratio and .high >= .ratio' out
-	); ok
-else
-	skip '--json: an object for each run, and one with the means of these' 'no jq'
-fi
-
+it '--json: an object for each run, and one with the means and ratios of these'; ( begin; need jq
+	compare --json -m send,mmap -P 1,2 -r 2 -n 3 file
+	[ "$(wc -l <out)" -eq 9 ]
+	jq -es '[.[:8][].start.test_start | "\(.method) \(.num_streams)"] ==
+	    (["send 1", "send 2", "mmap 1", "mmap 2"] | . + reverse)' out
+	# The second round has them in reverse order.
+	jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison | .rounds == 2 and
+	    ([.runs[].bits_per_second.mean] | to_entries | all(. as $r |
+	     (($x[$r.key] + $x[$r.key + 4]) / 2 / $r.value | . > 0.999 and . < 1.001)))' out
+	# The geometric mean of the two rounds, and their spread
+	jq -es '([.[:4][]] + ([.[4:8][]] | reverse) | [.[].end.sum_sent.bits_per_second]) as $x | .[8].comparison.runs[2].throughput_ratio |
+	    (($x[2] / $x[0] * $x[6] / $x[4] | sqrt) / .ratio | . > 0.999 and . < 1.001) and
+	    .low <= .ratio and .high >= .ratio' out
+); ok
 # joined FILE: with the lines that break in front of a clause in one
 joined()
 {
@@ -197,19 +192,16 @@ it '--against in JSON: the reasons that made the saved load unsafe'; ( begin
 	compare --json -m send,mmap -r 1 --against unsafe.tsv file
 	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
 ); ok
-other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -vx reno | head -n 1)
-if [ -n "$other" ]; then
-	it '--against: a line for each setting that differs'; ( begin
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --pace 1g -m send,mmap -r 1 --against plan.tsv file
-		grep -x "congestion differs: reno then, $other now" out
-		grep -x 'pace differs: 0 then, 1073741824 now (bytes/s; 0: no limit)' out
-		not grep 'offloads differs' out
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --json -m send,mmap -r 1 --against plan.tsv file
-		tail -n 1 out | grep '"against_differs":\["congestion"\]'
-	); ok
-else
-	skip '--against: settings that differ' 'no other congestion control is allowed'
-fi
+it '--against: a line for each setting that differs'; ( begin
+	other=$(tr ' ' '\n' </proc/sys/net/ipv4/tcp_allowed_congestion_control | grep -vx reno | head -n 1)
+	[ -n "$other" ] || skip_check 'no other congestion control is allowed'
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --pace 1g -m send,mmap -r 1 --against plan.tsv file
+	grep -x "congestion differs: reno then, $other now" out
+	grep -x 'pace differs: 0 then, 1073741824 now (bytes/s; 0: no limit)' out
+	not grep 'offloads differs' out
+	exits 0 "$zcc" -s 0 -p "$PORT" --congestion "$other" --json -m send,mmap -r 1 --against plan.tsv file
+	tail -n 1 out | grep '"against_differs":\["congestion"\]'
+); ok
 it '--against a file of another plan, or of none: an error that names it, before anything is sent'; ( begin
 	fails '^zcc: --against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice 1m, 1 stream$' "$zcc" -s 0 -p "$PORT" -m send,splice --against plan.tsv file
 	# The same methods, by their default sizes and by another
@@ -241,6 +233,18 @@ it '--save where nothing can be written: an error before anything is sent'; ( be
 	not [ -e fresh.tsv ]
 	[ ! -s out ]
 ); ok
+it '--save to a file that cannot be read: an error, and its sessions stay'; ( begin; need strace
+	cp plan.tsv kept
+	exits 1 strace -f -o /dev/null -P plan.tsv -e trace=openat -e inject=openat:error=EMFILE:when=1 \
+	    "$zcc" -s 0 -p "$PORT" -m send,mmap --save plan.tsv file
+	grep -qx 'zcc: --save: plan.tsv: Too many open files' err
+	cmp plan.tsv kept
+); ok
+it '-m with -b and -P lists of different lengths: each combination once'; ( begin; need jq
+	compare --json -b 1k,2k,4k -P 1,2 -m send,mmap -r 1 -n 1 file
+	jq -r '.start.test_start // empty | "\(.method) \(.blksize) \(.num_streams)"' out | sort >runs
+	for m in mmap send; do for b in 1024 2048 4096; do echo "$m $b 1"; echo "$m $b 2"; done; done | diff - runs
+); ok
 
 it 'interrupted: the rounds that are complete are reported and saved'; ( begin
 	env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp -r 500 -t 0.05 --save kept.tsv >out 2>err &
@@ -250,46 +254,47 @@ it 'interrupted: the rounds that are complete are reported and saved'; ( begin
 	wait_until counts -ge 4 lines_in kept.tsv
 	kill -INT $p
 	ended $p
-	cat out err
+	cat out err kept.tsv
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
 	[ "$rounds" -ge 2 ] && [ "$rounds" -lt 500 ]
 	[ "$(grep -c '^[0-9]' kept.tsv)" -eq "$rounds" ]
 ); ok
-it 'interrupted while a later run connects: the rounds that are complete, and no error'; ( begin; need strace
-	for format in '' --json; do
-		got=0
-		strace -f -o trace -e trace=connect -e inject=connect:error=EINTR:signal=INT:when=3 \
-		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 9 file >out 2>err || got=$?
+it 'interrupted in the middle of a round, or in its last run: that round is not reported and not saved'; ( begin
+	for how in send send,mmap; do
+		rm -f cut.tsv
+		start_zcs
+		env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp -m $how -r 2 -t 60 --save cut.tsv >out 2>err &
+		p=$!
+		remember $p
+		wait_until counts -eq 2 threads_of $ZCS
+		kill -INT $p
+		ended $p
 		cat out err
-		[ $got -eq 130 ]
-		if [ -n "$format" ]; then
-			[ "$(wc -l <out)" -eq 3 ]
-			sed -n 3p out | grep '"error":"interrupted"'
-		else
-			grep '^2 rounds of 1 run;' out
-		fi
-		[ ! -s err ] || one_line err
+		not grep '^[12]	' cut.tsv
+		not grep 'round' out
+		not [ -s cut.tsv ]
 	done
 ); ok
-# zcc, which SIGINT interrupts before the third run connects
-it 'interrupted between two runs: nothing more is sent'; ( begin; need strace
+it 'interrupted while a later run connects, or between two runs: the complete rounds, no error, nothing more is sent'; ( begin; need strace
 	for format in '' --json; do
 		strace -f -o trace -e trace=socket "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 2 file >out 2>err
 		sockets=$(grep -c 'socket(' trace)
-		got=0
-		strace -f -o trace -e trace=socket,connect -e inject=socket:signal=INT:when=$((sockets + 1)) \
-		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 9 file >out 2>err || got=$?
-		cat trace out err
-		[ $got -eq 130 ]
-		if [ -n "$format" ]; then
-			[ "$(wc -l <out)" -eq 3 ]
-			sed -n 3p out | grep -x '{"schema":1,"error":"interrupted"}'
-		else
-			grep '^2 rounds of 1 run;' out
-		fi
-		# The last of them ended it.
-		[ "$(grep -c -e '--- SIGINT' trace)" -eq 2 ]
-		[ ! -s err ] || one_line err
+		for when in connect:error=EINTR:signal=INT:when=3 socket:signal=INT:when=$((sockets + 1)); do
+			got=0
+			strace -f -o trace -e trace=socket,connect -e inject=$when \
+			    env --default-signal=INT "$zcc" -s 0 -p "$PORT" $tcp $format -m send -r 9 file >out 2>err || got=$?
+			cat trace out err
+			[ $got -eq 130 ]
+			if [ -n "$format" ]; then
+				[ "$(wc -l <out)" -eq 3 ]
+				sed -n 3p out | grep '"error":"interrupted"'
+			else
+				grep '^2 rounds of 1 run;' out
+			fi
+			# The last of them ended it.
+			[ "$(grep -c -e '--- SIGINT' trace)" -eq 2 ]
+			[ ! -s err ] || one_line err
+		done
 	done
 ); ok
 it 'a server that goes after the first round: an error, and the rounds that are complete'; ( begin
@@ -312,17 +317,17 @@ it 'a server that goes, and a full disk: two errors, and zcc ends'; ( begin
 	grep 'zcc: stdout: No space left' err
 ); ok
 
-check_usage "--method: 'none' is none of" zcc -s 0 -m send,none
-check_usage "^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs" zcc -s 0 -m send,mmap,send
-check_usage "--buffer-size: '4096' is given twice" zcc -s 0 -b 4k,4096
-check_usage "--streams: '1' is given twice" zcc -s 0 -P 1,2,1
-check_usage '--streams.*not a whole number' zcc -s 0 -P 1,x
-check_usage '--streams.*not between' zcc -s 0 -P 1,0
-check_usage '--runs.*not between' zcc -s 0 -r 0
-check_usage '--precision.*not between' zcc -s 0 --precision 0
-check_usage '--precision.*not a percentage' zcc -s 0 --precision 3x
-check_usage '--request and -r, --runs cannot be used together' zcc -s 0 --request 10 -r 3
-check_usage '--request and -m, --method cannot be used together' zcc -s 0 --request 10 -m send,mmap
-check_usage '--request cannot be combined with a list of -P' zcc -s 0 --request 10 -P 1,2
+while IFS=';' read -r pattern args; do
+	check_usage "$pattern" zcc -s 0 $args
+done <<'END'
+--method: 'none' is none of;-m send,none
+^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs;-m send,mmap,send
+--buffer-size: '4096' is given twice;-b 4k,4096
+--streams: '1' is given twice;-P 1,2,1
+--streams.*not between;-P 1,0
+--precision.*not a percentage;--precision 3x
+--request and -r, --runs cannot be used together;--request 10 -r 3
+--request cannot be combined with a list of -P;--request 10 -P 1,2
+END
 stop_zcs
 finish
