@@ -45,6 +45,7 @@ it 'zc-hosts: what is wrong in FILE is named with its line'; ( begin
 	is_rejected 'as many addresses as names' 'hosts n[1-3]=10.0.0.[1-2]' 'pattern pairs'
 	is_rejected "zcc: '-c': zc-hosts sets" 'pattern pairs' 'zcc -c'
 	is_rejected "zcs: '--once': zc-hosts sets" 'pattern pairs' 'zcs --once'
+	is_rejected "zcc: '--port.*': zc-hosts sets" 'pattern pairs' 'zcc --port=1'
 	is_rejected 'zcc: .*only letters' 'pattern pairs' "zcc 'x;reboot'"
 	is_rejected "load: 'z' is none of the hosts" 'pattern pairs' 'load a z'
 	is_rejected 'not a number from 1 to 65535' 'pattern pairs' 'port 65536'
