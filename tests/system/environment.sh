@@ -45,13 +45,10 @@ it 'zcc --json: clock source, CPU model, governor and vulnerabilities are those 
 	jq -r '.start.environment.vulnerabilities // {} | to_entries[] | "\(.key) \(.value)"' zcc.json | sort |
 	    diff want -
 ); ok
-if [ -r /sys/class/net/lo/mtu ]; then
-	it 'zcc --json: the MTU of lo'; ( begin; need jq
-		holds zcc.json ".start.environment.link | .interface == \"lo\" and .mtu == $(cat /sys/class/net/lo/mtu)"
-	); ok
-else
-	skip 'zcc --json: the MTU of lo' 'no /sys/class/net here'
-fi
+it 'zcc --json: the MTU of lo'; ( begin; need jq
+	[ -r /sys/class/net/lo/mtu ] || skip_check 'no /sys/class/net here'
+	holds zcc.json ".start.environment.link | .interface == \"lo\" and .mtu == $(cat /sys/class/net/lo/mtu)"
+); ok
 it 'zcs --json: the same environment as zcc on the same host'; ( begin; need jq
 	wait_until [ -s zcs.out ]
 	[ "$(jq -c .start.environment zcs.out)" = "$(jq -c .start.environment zcc.json)" ]
@@ -59,12 +56,11 @@ it 'zcs --json: the same environment as zcc on the same host'; ( begin; need jq
 it "zcc --json: the server's version and kernel, by its receipt"; ( begin; need jq
 	holds zcc.json '.end.remote.environment == (.start.environment | {version, kernel})'
 ); ok
-if [ -r /proc/net/softnet_stat ]; then
-	it 'zcc --json: the packets that softnet dropped and the polls that it cut short, at both ends'; ( begin; need jq
-		exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.3 --congestion reno --pace 20m
-		holds out '.end | [.host, .remote] | all(.softnet_dropped >= 0 and .softnet_squeezed >= 0)'
-	); ok
-fi
+it 'zcc --json: the packets that softnet dropped and the polls that it cut short, at both ends'; ( begin; need jq
+	[ -r /proc/net/softnet_stat ] || skip_check 'no /proc/net/softnet_stat here'
+	exits 0 "$zcc" --json -s 0 -p "$PORT" -t 0.3 --congestion reno --pace 20m
+	holds out '.end | [.host, .remote] | all(.softnet_dropped >= 0 and .softnet_squeezed >= 0)'
+); ok
 it 'zcc --json: each object of a comparison has the environment'; ( begin; need jq
 	exits 0 "$zcc" --json -s 0 -p "$PORT" -r 1 -m send,write tiny
 	[ "$(wc -l <out)" -eq 3 ]
@@ -83,17 +79,14 @@ stop_zcs
 
 # The receipt of another version.
 start_peer -r 'bytes=1 seconds=1\n'
-it 'a receipt of 0.1: no environment of the server'; ( begin; need jq
+it 'a receipt of 0.1 has no environment of the server, and one of a newer version has'; ( begin; need jq
 	exits 0 "$zcc" -d --json -s 0 -p "$PORT" tiny
 	holds out '.end.remote | has("environment") or has("softnet_dropped") | not'
 	not grep 'the server has' err
-); ok
-start_peer -r 'bytes=1 seconds=1 version=9.1 kernel=9.9.9-new+1_~x\n'
-it 'a receipt of a newer version: the environment of the server'; ( begin; need jq
+	start_peer -r 'bytes=1 seconds=1 version=9.1 kernel=9.9.9-new+1_~x\n'
 	exits 0 "$zcc" --json -s 0 -p "$PORT" tiny
 	holds out '.end.remote.environment == {version: "zc 9.1", kernel: "9.9.9-new+1_~x"}'
 ); ok
-
 # zcs --reply and cyclesoak print many objects, of which the first has the environment.
 start_zcs --json --reply -I 0.05
 it 'zcs --reply --json: the first object has the environment, the others have not'; ( begin; need jq

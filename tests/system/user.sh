@@ -25,11 +25,10 @@ else
 	skip 'each end as an ordinary user' "$not_user"
 fi
 stop_zcs
-it '--user: an unknown one: one line, exit 1'; ( begin
+it '--user: an unknown one, or a user and a group: one line that says to give the user alone, exit 1'; ( begin
 	fails "^zcs: --user 'no-such-user': no such user$" timeout 20 "$zcs" -p 0 --user no-such-user
-); ok
-it '--user: a user and a group: one line that says to give the user alone'; ( begin
-	fails "^zcs: --user 'nobody:nogroup': no such user: give the user alone, whose groups zcs takes$" timeout 20 "$zcs" -p 0 --user nobody:nogroup
+	fails "^zcs: --user 'nobody:nogroup': no such user: give the user alone, whose groups zcs takes$" \
+	    timeout 20 "$zcs" -p 0 --user nobody:nogroup
 ); ok
 if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
 	it '--user: an ordinary user cannot become another: one line, exit 1'; ( begin
@@ -56,48 +55,28 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	); ok
 	wait $ZCS
 	check '--user: exit status 0 at the end' [ $? -eq 0 ]
-	start_zcs --user "$(id -u nobody)"
-	it '--user: a number is that user'; ( begin
-		wait_until grep -q listening zcs.err
-		rights $ZCS | diff want -
-	); ok
-	stop_zcs
-	start_zcs --reply --user nobody
-	it '--user --reply'; ( begin
+	start_zcs --reply --user "$(id -u nobody)"
+	it '--user with a number, and --reply'; ( begin
 		wait_until counts -gt 1 threads_of $ZCS
 		rights $ZCS | diff want -
 		exits 0 "$zcc" -s 0 -p "$PORT" --request 10
 	); ok
 	stop_zcs
-	it '--user: earlier groups and ambient capabilities are gone'; ( begin; need setpriv
-		setpriv --groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
-		p=$!
-		remember $p
-		wait_until grep -q listening e
-		rights $p | diff want -
-		kill $p
-	); ok
-	it '--user: where the kernel would leave root its capabilities they are gone'; ( begin; need setpriv
-		setpriv --securebits +no_setuid_fixup "$zcs" -p 0 --user nobody >o 2>e &
-		p=$!
-		remember $p
-		wait_until grep -q listening e
-		rights $p | diff want -
-		kill $p
+	it '--user: what setpriv gave is gone: groups, capabilities, also where the kernel would leave root its own'; ( begin; need setpriv
+		for how in '--groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin' '--securebits +no_setuid_fixup' \
+		    "--reuid nobody --regid $(id -g nobody) --init-groups --inh-caps +net_admin --ambient-caps +net_admin"; do
+			: >e
+			setpriv $how "$zcs" -p 0 --user nobody >o 2>e &
+			p=$!
+			remember $p
+			wait_until or_gone $p grep -q listening e
+			cat e
+			rights $p | diff want -
+			kill $p
+		done
 	); ok
 	it '--user: the right user in a wrong group: exit 1'; ( begin; need setpriv
 		fails "^zcs: --user .nobody.: only root can become another user$" setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
-	); ok
-	it '--user: that user already, but with capabilities: they are gone'; ( begin; need setpriv
-		: >e
-		setpriv --reuid nobody --regid "$(id -g nobody)" --init-groups --inh-caps +net_admin \
-		    --ambient-caps +net_admin "$zcs" -p 0 --user nobody >o 2>e &
-		p=$!
-		remember $p
-		wait_until or_gone $p grep -q listening e
-		cat e
-		rights $p | diff want -
-		kill $p
 	); ok
 	if can_be_user; then
 		it '--user: who is that user already may name it'; ( begin
