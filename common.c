@@ -224,16 +224,24 @@ int file_write(const char *dir, const char *name, const char *text)
 
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg), const void *arg)
 {
-	struct stat st;
+	char *const real = realpath(path, NULL); /* where a symbolic link leads */
+	struct stat st = {.st_mode = 0};
 	char *written;
 	FILE *f;
 	int e;
 
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && st.st_uid != geteuid())
+		die("cannot write %s: a symbolic link of another user", path);
+	if (real != NULL)
+		path = real;
 	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		die("cannot write %s: not a regular file", path);
 	if (asprintf(&written, "%s.%d", path, (int)getpid()) < 0)
 		die_errno("%s", path);
+	unlink(written); /* of a process of the same id that was killed */
 	f = fopen(written, "wxe");
+	if (f != NULL && st.st_mode != 0)
+		fchmod(fileno(f), st.st_mode & 0777);
 	if (f != NULL)
 		print(f, arg);
 	if (f == NULL || fflush(f) != 0 || TEMP_FAILURE_RETRY(fsync(fileno(f))) != 0 ||
@@ -244,6 +252,7 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	}
 	fclose(f);
 	free(written);
+	free(real);
 }
 
 /*

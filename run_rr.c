@@ -56,12 +56,15 @@ int main(int argc, char **argv)
 		argv = no_command;
 	}
 	p.sched_priority = opt.priority;
-	if (sched_setscheduler(0, SCHED_RR, &p) != 0)
+	if (sched_setscheduler(0, SCHED_RR, &p) != 0) {
+		if (geteuid() == 0)
+			die_errno("cannot set SCHED_RR: the control group has no real-time budget "
+				  "(cpu.rt_runtime_us), or CAP_SYS_NICE is missing");
 		die_errno(
-			"cannot set SCHED_RR, which takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at "
-			"least %d (ulimit -r), and a control group with real-time time "
-			"(cpu.rt_runtime_us)",
+			"cannot set SCHED_RR: it takes root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of "
+			"at least %d (ulimit -r)",
 			opt.priority);
+	}
 	execvp(argv[0], argv);
 	command_die(argv[0], errno);
 }

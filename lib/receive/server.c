@@ -85,7 +85,8 @@ void privileges_drop_or_die(const char *user)
 	    setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) != 0 ||
 	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) != 0)
 		die("--user '%s': %s", user,
-		    errno == EPERM ? "only root can become another user" : strerror(errno));
+		    errno == EPERM ? "only root can become another user, or leave groups"
+				   : strerror(errno));
 	/* Of this thread, and so of those that it starts: capset(2). */
 	if (pw->pw_uid != 0 && syscall(SYS_capset, &header, none) != 0)
 		die_errno("--user '%s': capabilities", user);

@@ -172,7 +172,7 @@ static const struct suffix sizes[] = {
 	{"mb", 1e6},     {"gb", 1e9},     {"tb", 1e12},    {NULL, 0}};
 
 #define SECONDS "a number of seconds, such as 10, 0.5, 10s, 2m or 1h"
-#define SIZE    "a size in bytes, not bits: 65536, 64k, 1.5m, 64KiB (1024 each) or 64KB (1000)"
+#define SIZE    "a size in bytes: 65536, 64k, 1.5m, 64KiB (1024 each) or 64KB (1000)"
 
 /* The kinds of numbers. */
 static const struct {
@@ -190,8 +190,9 @@ static const struct {
 
 double parse_number(enum option_kind kind, const char *text)
 {
-	const char *end = text + strspn(text, "0123456789.");
 	const struct suffix *suffix = numbers[kind].suffix;
+	const bool digits = numbers[kind].whole && suffix == none;
+	const char *end = text + strspn(text, digits ? "0123456789" : "0123456789.");
 	char *behind;
 	const double v = strtod(text, &behind);
 
@@ -208,22 +209,32 @@ double arg_number(const struct option_row *o, const char *text)
 {
 	const double v = parse_number(o->kind, text);
 
+	if (isnan(v) && strcasestr(text, "bit") != NULL)
+		option_error(o, "'%s' is in bits: sizes are in bytes, so that 100Mbit is 12.5MB",
+			     text);
 	if (isnan(v))
 		option_error(o, "'%s' is not %s", text, numbers[o->kind].is);
-	if ((v < o->min || v > o->max) && (v != 0 || o->kind != OPTION_SECONDS_OR_NONE))
-		option_error(o, "'%s' is not between %.15g and %.15g%s", text, o->min, o->max,
+	if (v == 0 && o->kind == OPTION_SECONDS_OR_NONE)
+		return v;
+	if (v < o->min || v > o->max)
+		option_error(o, "'%s' is not %sbetween %.16g and %.16g%s", text,
+			     o->kind == OPTION_SECONDS_OR_NONE ? "0, nor " : "", o->min, o->max,
 			     numbers[o->kind].unit);
 	return v;
 }
 
 const char *arg_host(const struct option_row *o, char *text, const char **port)
 {
-	char *end = strchr(text, ']');
+	char *end = strchr(text, ']'), *colon = strchr(text, ':');
+	double n;
 
+	if (text[0] != '[' && colon != NULL && strchr(colon + 1, ':') == NULL)
+		option_error(o, "'%s' has a port%s", text,
+			     port != NULL ? ", which is -p, --port" : "");
 	if (text[0] != '[')
 		return text;
-	if (end == NULL || (end[1] != '\0' && (end[1] != ':' || port == NULL ||
-					       !(parse_number(OPTION_PORT, end + 2) <= 65535))))
+	n = end != NULL && end[1] == ':' ? parse_number(OPTION_PORT, end + 2) : NAN;
+	if (end == NULL || (end[1] != '\0' && (port == NULL || !(n >= o->min && n <= 65535))))
 		option_error(o, "'%s' is not [ADDRESS]%s", text,
 			     port != NULL ? " or [ADDRESS]:PORT" : "");
 	/* cppcheck-suppress nullPointerRedundantCheck ; option_error() does not return */

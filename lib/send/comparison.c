@@ -309,6 +309,12 @@ static void print_text(const struct comparison *c, const struct send_options *op
 		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
 		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
 		       "adds a session)\n");
+	else if (c->before != NULL)
+		report("compared are the means of sessions: %d before, %d now\n",
+		       plan_sessions(c->before), plan_sessions(p));
+	if (p->rounds > 1 && p->n > (c->before != NULL ? 1 : 2))
+		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
+		       "chance\n");
 	if (precision > 0 && !plan_is_precise(p, precision))
 		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),
 		       p->rounds, plural((uint64_t)p->rounds),
@@ -316,6 +322,8 @@ static void print_text(const struct comparison *c, const struct send_options *op
 			       ? ", which\n  have more of error in common: run longer (-t)"
 			       : "");
 	print_unsafe(c);
+	if (p->rounds == 1)
+		report("one round has no interval: repeat it (-r 5)\n");
 }
 
 /*

@@ -168,7 +168,7 @@ static const struct option_row rows[] = {
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST",
 	 "the host that runs zcs: a name, an IPv4 or IPv6 address, or 0 for this host; required",
-	 OPTION_TEXT, .at = 0, .take = take_server},
+	 OPTION_TEXT, .at = 0, .min = 1, .take = take_server},
 	{"p", "port", "PORT", "the server's port (default 2222; --request 7890)", OPTION_PORT,
 	 AT(port), .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),

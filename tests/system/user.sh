@@ -32,7 +32,7 @@ it '--user: an unknown one, or a user and a group: one line that says to give th
 ); ok
 if can_be_user && getent passwd nobody root >/dev/null 2>&1; then
 	it '--user: an ordinary user cannot become another: one line, exit 1'; ( begin
-		fails "^zcs: --user 'root': only root can become another user$" as_user timeout 20 "$zcs" -p 0 --user root
+		fails "^zcs: --user 'root': only root can become another user, or leave groups$" as_user timeout 20 "$zcs" -p 0 --user root
 	); ok
 else
 	skip '--user, as an ordinary user' "${not_user:-no getent, or no user nobody}"
@@ -76,7 +76,7 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 		done
 	); ok
 	it '--user: the right user in a wrong group: exit 1'; ( begin; need setpriv
-		fails "^zcs: --user .nobody.: only root can become another user$" setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
+		fails "^zcs: --user .nobody.: only root can become another user, or leave groups$" setpriv --reuid nobody timeout 20 "$zcs" -p 0 --user nobody
 	); ok
 	if can_be_user; then
 		it '--user: who is that user already may name it'; ( begin

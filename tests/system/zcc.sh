@@ -212,17 +212,20 @@ done <<'END'
 --loops 0 '0' is not between
 --loops 4294967295 not between
 --port 65536 not between
+--port 22.0 not a whole number
+--bind 192.0.2.1:2222 has a port
+--server 192.0.2.1:2222 has a port, which is -p, --port
 --buffer-size 0 not between
 --buffer-size 2g not between
 --streams 0 not between
 --streams 1025 not between
---interval 0.001 not between 0.01
+--interval 0.001 not 0, nor between 0.01
 --warmup 1000 not between
 --pace 0 not between
---pace 100Mbit not bits
+--pace 100Mbit in bits.*12.5MB
 --mss 10 not between
 --mss 64k not
---timeout 0.0001 not between 0.001
+--timeout 0.0001 not 0, nor between 0.001
 --cpus 0 not between
 --bind-cpu 1- '1-'
 --rcvbuf -1 '-1'

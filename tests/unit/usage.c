@@ -131,14 +131,14 @@ static const struct command wrong[] = {
 	{{"-l", "10"}, "-l: '10' is not between 2 and 9"},
 	{{"-t1.9"}, "-t, --time: '1.9' is not between 2 and 9 seconds"},
 	{{"-b", "3.5"},
-	 "-s, -b, --size: '3.5' is not a size in bytes, not bits: 65536, 64k, 1.5m, 64KiB (1024 each) or "
+	 "-s, -b, --size: '3.5' is not a size in bytes: 65536, 64k, 1.5m, 64KiB (1024 each) or "
 	 "64KB (1000)"},
 	{{"-b99999999999999999999g"},
 	 "-s, -b, --size: '99999999999999999999g' is not between 2 and 9"},
 	{{"-l", "3.5"}, "-l: '3.5' is not a whole number"},
 	{{"-l", "-3"}, "-l: '-3' is not a whole number"},
 	{{"-t9ms"}, "-t, --time: '9ms' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
-	{{"-I", "1.99"}, "-I, --interval: '1.99' is not between 2 and 9 seconds"},
+	{{"-I", "1.99"}, "-I, --interval: '1.99' is not 0, nor between 2 and 9 seconds"},
 	{{"--share=9.5%"}, "--share: '9.5%' is not between 2 and 9%"},
 	{{"--file", "-", "-t2"},
 	 "--file: '-' is not standard output: a file of this name is './-'"},
