@@ -28,7 +28,7 @@ static char *stdout_of(void (*print)(void *arg), void *arg)
 /* Whether a word of a text is not a number, unless the case has it too, as the name of a kernel may. */
 static bool has_odd_figure(const char *text, const char *word, const char *s)
 {
-	return strstr(text, word) != NULL && strstr(s, word) == NULL;
+	return strstr(text, word) != NULL && strstr(s, word + (*word == ' ')) == NULL;
 }
 
 /* What is printed has figures, and in JSON no empty object for one. */

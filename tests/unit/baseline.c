@@ -119,7 +119,7 @@ static void test_bad(void)
 
 	while ((change = next_of(&bad)) != NULL) {
 		strcpy(find, change);
-		put = strchr(find, '>');
+		put = strchrnul(find, '>');
 		*put++ = '\0';
 		replace(text, find, put);
 		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,

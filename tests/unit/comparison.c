@@ -136,10 +136,12 @@ static void test_without_load(void)
 /* Figures that no host can have measured have more digits than a column has. */
 static void test_huge(void)
 {
+	static const double all[] = {1e60, 1e300};
 	double huge;
-	int k;
+	int i, k;
 
-	for (huge = 1e60; huge < INFINITY; huge *= 1e240) {
+	for (i = 0; i < 2; i++) {
+		huge = all[i];
 		plan_init();
 		for (k = 0; k < PLAN_FIGURES; k++)
 			set(0, k, huge, huge / 2);

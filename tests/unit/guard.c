@@ -184,7 +184,7 @@ static void test_log(void)
 static void test_silence(void)
 {
 	struct server s = {.opt = {.idle_timeout = 2.5}};
-	char text[128];
+	static char text[128];
 
 	s.places.opt = &s.opt;
 	place_format_silence(&s.places, text, sizeof(text));

@@ -128,7 +128,7 @@ static inline bool is_expected(const char *name, const char *got)
 {
 	const char *top = getenv("TOP"), *p;
 	char path[4096], *to = expected.text;
-	FILE *f;
+	FILE *file;
 
 	for (p = got; *p != '\0' && to < expected.text + sizeof(expected.text) - 3; p++) {
 		*to++ = *p;
@@ -139,14 +139,14 @@ static inline bool is_expected(const char *name, const char *got)
 		*to++ = '\n';
 	*to = '\0';
 	snprintf(path, sizeof(path), "%s/tests/unit/expected/%s", top != NULL ? top : ".", name);
-	if (getenv("UPDATE") != NULL && (f = fopen(path, "w")) != NULL) {
-		fputs(expected.text, f);
-		fclose(f);
+	if (getenv("UPDATE") != NULL && (file = fopen(path, "w")) != NULL) {
+		fputs(expected.text, file);
+		fclose(file);
 	}
 	expected.file[0] = '\0';
-	if ((f = fopen(path, "r")) != NULL) {
-		expected.file[fread(expected.file, 1, sizeof(expected.file) - 1, f)] = '\0';
-		fclose(f);
+	if ((file = fopen(path, "r")) != NULL) {
+		expected.file[fread(expected.file, 1, sizeof(expected.file) - 1, file)] = '\0';
+		fclose(file);
 	}
 	return *p == '\0' && strcmp(expected.text, expected.file) == 0;
 }
