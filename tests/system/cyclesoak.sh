@@ -215,7 +215,7 @@ it 'cyclesoak that is stopped and continued in a period: the period is as long a
 ); ok
 it 'cyclesoak --idle COMMAND, started by a program that ignores SIGCHLD: it ends, with the status of the command'; ( begin
 	status=0
-	timeout 60 env --ignore-signal=CHLD "$cyclesoak" --idle sh -c 'exit 3' || status=$? # soakers set SIGCHLD themselves
+	timeout -k 5 60 env --ignore-signal=CHLD "$cyclesoak" --idle sh -c 'exit 3' || status=$? # soakers set SIGCHLD themselves
 	[ $status -eq 3 ]
 ); ok
 it 'cyclesoak, stdout closed: an error, and no soaker left'; ( begin
