@@ -227,6 +227,7 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 	char *const real = realpath(path, NULL); /* where a symbolic link leads */
 	struct stat st = {.st_mode = 0};
 	char *written;
+	bool written_whole;
 	FILE *f;
 	int e;
 
@@ -240,12 +241,12 @@ void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *ar
 		die_errno("%s", path);
 	unlink(written); /* of a process of the same id that was killed */
 	f = fopen(written, "wxe");
-	if (f != NULL && st.st_mode != 0)
-		fchmod(fileno(f), st.st_mode & 0777);
-	if (f != NULL)
+	written_whole = f != NULL && (st.st_mode == 0 || fchmod(fileno(f), st.st_mode & 0777) == 0);
+	if (written_whole) {
 		print(f, arg);
-	if (f == NULL || fflush(f) != 0 || TEMP_FAILURE_RETRY(fsync(fileno(f))) != 0 ||
-	    rename(written, path) != 0) {
+		written_whole = fflush(f) == 0 && TEMP_FAILURE_RETRY(fsync(fileno(f))) == 0;
+	}
+	if (!written_whole || rename(written, path) != 0) {
 		e = errno;
 		unlink(written);
 		die_of(e, "cannot write %s", path);

@@ -144,9 +144,9 @@ int file_read_line(const char *path, char *buf, size_t size);
 int file_write(const char *dir, const char *name, const char *text);
 
 /*
- * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one.  What is
- * there and not a regular file, such as a symbolic link, is an error: in a directory that all may write to
- * it may be anybody's.
+ * Writes a file anew by print(f, arg): whoever reads it sees the old file or all of the new one, with the
+ * mode of the old.  An own symbolic link is followed.  That of another user is an error, since anybody may
+ * have made it in a directory that all may write to, and so is what is no regular file.
  */
 void file_replace_or_die(const char *path, void (*print)(FILE *f, const void *arg),
 			 const void *arg);
