@@ -235,9 +235,11 @@ static void json_streams(struct json *j, const struct stream_result *s, int stre
 static void json_cpus(struct json *j, const struct send_result *res)
 {
 	const struct cpu_result *c;
+	int i;
 
 	json_open(j, "load_by_cpu", '[');
-	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
+	for (i = 0; i < res->n_cpus; i++) {
+		c = &res->cpu[i];
 		json_open(j, NULL, '{');
 		json_count(j, "cpu", (uint64_t)c->id);
 		json_rows(j, &c->figures, IN_CPU);

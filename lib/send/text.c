@@ -109,10 +109,12 @@ static void print_cpus(const struct send_result *res)
 	char load[CELL], cost[CELL];
 	const struct cpu_result *c;
 	const struct load *l;
+	int i;
 
 	if (res->n_cpus > 0)
 		report("  load by CPU %31s %20s\n", "load", "cost, us/KiB");
-	for (c = res->cpu; c < res->cpu + res->n_cpus; c++) {
+	for (i = 0; i < res->n_cpus; i++) {
+		c = &res->cpu[i];
 		l = &c->figures.host;
 		if (c->role[0] != '\0' || l->load >= CPU_SHOWN)
 			report("    cpu%-17d %20s %20s%s%s\n", c->id,
