@@ -139,9 +139,9 @@ void idle_group_remove(const struct cpu_cgroup *g, int tries)
 #define TURNS    100       /* at most: YIELD_NS / WORK_NS */
 
 /* One CPU's thread. */
-struct worker {
+struct yielder {
 	int cpu;
-	struct worker *next; /* that it wakes: on another CPU where there is one, else itself */
+	struct yielder *next; /* that it wakes: on another CPU where there is one, else itself */
 	uint64_t end_ns;
 	int event;                /* eventfd(2), on which it sleeps */
 	_Atomic uint64_t woke_ns; /* when it was woken */
@@ -153,7 +153,7 @@ struct worker {
 };
 
 /* Works for a while, and wakes the next. */
-static void work(struct worker *w)
+static void work(struct yielder *w)
 {
 	const uint64_t begun = raw_ns(), ran = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
@@ -168,7 +168,7 @@ static void work(struct worker *w)
 }
 
 /* Sleeps until it is woken, or the time is up: then returns false. */
-static bool wait_turn(struct worker *w)
+static bool wait_turn(struct yielder *w)
 {
 	struct pollfd p = {.fd = w->event, .events = POLLIN};
 	struct timespec t = ns_to_timespec(w->end_ns > raw_ns() ? w->end_ns - raw_ns() : 0);
@@ -182,7 +182,7 @@ static bool wait_turn(struct worker *w)
 
 static void *worker_main(void *arg)
 {
-	struct worker *w = arg;
+	struct yielder *w = arg;
 
 	if (cpu_bind(w->cpu) != 0)
 		return NULL;
@@ -194,7 +194,7 @@ static void *worker_main(void *arg)
 }
 
 /* Takes the worse of a CPU's figures and those of the CPUs before it. */
-static void judge(struct worker *w, struct yield *y)
+static void judge(struct yielder *w, struct yield *y)
 {
 	const double kept = (double)w->worked_ns / (double)w->had_ns;
 	const double late = median_of(w->late, w->n);
@@ -211,13 +211,13 @@ static void judge(struct worker *w, struct yield *y)
 
 void yield_measure(const struct cpus *cpus, struct yield *y)
 {
-	struct worker *all = alloc_or_die((size_t)cpus->n, sizeof(*all), "a test of yielding");
-	struct worker *w;
+	struct yielder *all = alloc_or_die((size_t)cpus->n, sizeof(*all), "a test of yielding");
+	struct yielder *w;
 	int i, n = 0;
 
 	*y = (struct yield){.kept = NAN, .late = NAN};
 	for (i = 0; i < cpus->n; i++) {
-		all[i] = (struct worker){.cpu = cpus->id[i], .begins = i % 2 == 0};
+		all[i] = (struct yielder){.cpu = cpus->id[i], .begins = i % 2 == 0};
 		all[i].next = &all[(i ^ 1) < cpus->n ? i ^ 1 : i];
 		all[i].event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		all[i].end_ns = raw_ns() + YIELD_NS;
