@@ -42,7 +42,7 @@ PAGES    = $(wildcard man/*.[157])
 SECTIONS = $(sort $(patsubst .%,%,$(suffix $(PAGES))))
 DATA     = $(wildcard man/*.json lib/hosts/*.py)
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
-HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c))
+HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c)) $(OBJ)/tests/net
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
@@ -101,6 +101,10 @@ $(OBJ)/tests/%: tests/%.c $(OBJ)/libzc.a
 $(OBJ)/tests/%: tests/helpers/%.c $(OBJ)/libzc.a
 	@mkdir -p $(@D)
 	$(LINK_TEST)
+
+$(OBJ)/tests/net: $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/helpers/net/*.c))
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^
 
 $(FUZZ): $(patsubst %.c,$(OBJ)/%.o,$(wildcard tests/fuzz/*.c)) $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
