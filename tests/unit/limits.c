@@ -119,7 +119,7 @@ static void test_printed(void)
 
 #define NAME "a) R (b\033[1m" /* what a program may be called */
 
-/* Starts a child that uses all of its CPU, or rests for so long after each 2 ms. */
+/* Starts a child that uses all of its CPU, or rests for `rest_ns` after each 2 ms. */
 static pid_t burn(const char *name, uint64_t rest_ns)
 {
 	uint64_t began;
