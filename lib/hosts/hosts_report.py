@@ -73,7 +73,7 @@ def connection_result(receiver, sender, sender_name):
     if sender is not None and len(sender.objects()) > 1:
         error = "zcc printed more than one report: a list, as in -m send,write, is not possible here"
         return dict(result, failed_host=sender_name, error=error)
-    if sender is not None and sender.status() == 0 and moved:
+    if sender is not None and sender.status() == 0 and "bytes" in moved:
         return dict(result, **moved, **numbers(part(end, "sum_sent"), "retransmits"))
     if sender is None or receiver.status() not in (0, None):
         return dict(result, failed_host=receiver.host, error=receiver.error())
@@ -233,7 +233,7 @@ def print_table(plan, results):
     number, rounds = len(results), len({one["round"] for one in results})
     shown = (number, "s" * (number != 1), rounds, "s" * (rounds != 1), number - len(done))
     moved = sum(one.get("bytes", 0) for one in done)
-    print("%d connection%s in %d round%s, %d failed; %d bytes" % (*shown, moved))
+    print("%d connection%s in %d round%s, %d failed; %d byte%s" % (*shown, moved, "s" * (moved != 1)))
     if done:
         slow = min(done, key=lambda one: one["bits_per_second"])
         print("slowest: %s to %s, %s Gbit/s" % (slow["sender"], slow["receiver"], gbits(slow["bits_per_second"])))

@@ -97,11 +97,26 @@ class FileTest(unittest.TestCase):
         """a keyword takes the words that it can have, and once"""
         plan = self.read(b"hosts a b\nhosts c\npattern incast\ninstrument idle\nbin /x\nport 9")
         self.assertEqual((list(plan["hosts"]), plan["instrument"], plan["bin"], plan["port"]), (["a", "b", "c"], "idle", "/x", 9))
-        for bad in (b"instrument both", b"port", b"port 0", b"port 65536", b"port 1 2", b"bin x;y", b"zcc --idle", b"zcs -1"):
-            with self.assertRaises(hosts_run.UsageError, msg=bad):
-                self.read(b"hosts a b\npattern incast\n" + bad)
-        with self.assertRaisesRegex(hosts_run.UsageError, "'port' is given twice"):
-            self.read(b"hosts a b\npattern incast\nport 1\nport 1")
+        for bad, why in (
+            ("instrument both", "'instrument' must be one of soak, idle"),
+            ("pattern star", "'pattern' must be one of incast, pairs, all-to-all"),
+            ("pattern pairs\nhosts c", "needs an even number of hosts, not 3"),
+            ("hosts b", "host 'b' is given twice"),
+            ("hosts n[1-3]=10.0.0.[1-2]", "as many addresses as names"),
+            ("load a z", "load: 'z' is none of the hosts"),
+            ("port", "'port' needs an argument"),
+            ("port 0", "not a number from 1 to 65535"),
+            ("port 65536", "not a number from 1 to 65535"),
+            ("port 1 2", "'port' needs one argument only"),
+            ("port 1\nport 1", "'port' is given twice"),
+            ("bin x;y", "bin: 'x;y': only letters"),
+            ("zcc 'x;reboot'", "zcc: 'x;reboot': only letters"),
+            ("zcc --idle", "zcc: '--idle': zc-hosts sets"),
+            ("zcs -1", "zcs: '-1': zc-hosts sets"),
+        ):
+            pattern = "" if "pattern" in bad else "pattern incast\n"
+            with self.assertRaisesRegex(hosts_run.UsageError, why, msg=bad):
+                self.read(("hosts a b\n" + pattern + bad).encode())
 
     def test_line_of_error(self):
         """an error of standard input is named with its line"""
