@@ -152,6 +152,50 @@ static inline bool is_expected(const char *name, const char *got)
 }
 
 /*
+ * A check: a text must be that below `== TITLE` in tests/unit/expected/NAME, where NAME is the test's; shows
+ * the first line that differs.  UPDATE writes the file anew.  Where a text lacks its last newline, the file
+ * has a backslash; JSON has a line for each object.
+ */
+static inline void expect(const char *got, const char *title)
+{
+	static char known[1 << 16], text[1 << 14], want[1 << 16], path[4096];
+	static FILE *update;
+	const char *at, *top = getenv("TOP");
+	size_t n = 0, line = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/tests/unit/expected/%s", top != NULL ? top : ".",
+		 program_invocation_short_name);
+	if (known[0] == '\0' && (file = fopen(path, "r")) != NULL) {
+		known[fread(known, 1, sizeof(known) - 1, file)] = '\0';
+		fclose(file);
+	}
+	if (getenv("UPDATE") != NULL && update == NULL)
+		update = fopen(path, "w");
+	for (at = got; *at != '\0' && n < sizeof(text) - 4; at++) {
+		text[n++] = *at;
+		if (strchr("{\"", *got) != NULL && *at == ',' && text[n - 2] == '}')
+			text[n++] = '\n';
+	}
+	strcpy(text + n, n > 0 && text[n - 1] != '\n' ? "\\\n" : "");
+	if (update != NULL && fprintf(update, "== %s\n%s", title, text) > 0)
+		fflush(update);
+	snprintf(want, sizeof(want), "== %s\n", title);
+	at = strstr(known, want);
+	at = at != NULL ? at + strlen(want) : "";
+	for (want[0] = '\0'; *at != '\0' && strncmp(at, "== ", 3) != 0; at += n) {
+		n = strcspn(at, "\n") + 1;
+		strncat(want, at, n);
+	}
+	for (n = 0; text[n] == want[n] && text[n] != '\0'; n++)
+		if (text[n] == '\n')
+			line = n + 1;
+	ok(text[n] == want[n] || update != NULL, "%s", title);
+	text[line + strcspn(text + line, "\n")] = want[line + strcspn(want + line, "\n")] = '\0';
+	show_unless(strcmp(text, want) == 0, text + line, want + line);
+}
+
+/*
  * Calls a function that is to end the program, in a process of its own.  Returns its exit status, or
  * -1 if it returns or a signal ends it; stores what it prints on stderr.
  */
@@ -250,6 +294,20 @@ static inline int listen_and_connect(int *listener)
 		abort();
 	return fd;
 }
+
+#ifdef RECEIPT_MAX
+/* Figures as a receipt has them: "bytes=1024 seconds=1 load=0.5 cpus=2". */
+static inline struct figures figures_of(const char *receipt)
+{
+	char line[RECEIPT_MAX];
+	struct figures f;
+	const int len = snprintf(line, sizeof(line), "%s\n", receipt);
+
+	if (receipt_parse(line, (size_t)len, &f) != NULL)
+		abort();
+	return f;
+}
+#endif
 
 /* The columns of the widest line of a text. */
 static inline size_t widest(const char *s)
