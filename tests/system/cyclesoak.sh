@@ -9,7 +9,7 @@
 
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 cpus=$(getconf _NPROCESSORS_ONLN)
-find_at_once
+find_hastening
 
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 fake_calibration "$(machine_name)" >moded

@@ -48,6 +48,13 @@ wait_asleep()
 	wait_until asleep >/dev/null || wait_until asleep
 }
 
+# persistent 'what must hold'; while again; do ...: is tried three times: other programs may have soaked the CPUs
+persistent()
+{
+	undisturbed "$1"
+	least_turns=3
+}
+
 # fresh: a turn after the first begins with soakers that sleep
 fresh()
 {
@@ -215,10 +222,10 @@ persistent 'zcs -c --reply: the soakers wake up for requests, and the intervals 
 	    .host.cost_us_per_kib | . > 0.99 and . < 1.01)'
 ); done
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
-	rights_of_nobody >rights_of_nobody
 	it 'zcs -c --user: zcs has no privileges, its soaker has, and nothing is left'; ( begin
 		start_parked --user nobody
-		rights "$ZCS" | diff rights_of_nobody -
+		grep -qx "Uid:\(	$(id -u nobody)\)*" /proc/"$ZCS"/status
+		grep -qx 'CapPrm:	0*' /proc/"$ZCS"/status
 		[ "$(sed -n 's/^Uid:	\([0-9]*\)	.*/\1/p' /proc/"$SOAKER"/status)" = 0 ]
 		stop_parked
 	); ok

@@ -321,8 +321,7 @@ it 'zcs --reply -I: nothing before the first client, and zeros while one waits';
 	wait_until grep -Eqx '0 kbytes/sec \(0\.000 Gbit/s\), [0-9.]+-[0-9.]+ s, 0 replies/s' zcs.out
 	kill "$HOLD"
 ); ok
-zeros_end()
-{
+long 'zcs --reply -I: the zeros end some seconds after the last client' && ( begin
 	prints_no_more()
 	{
 		n=$(lines_in zcs.out)
@@ -330,8 +329,7 @@ zeros_end()
 		[ "$(lines_in zcs.out)" -eq "$n" ]
 	}
 	wait_until prints_no_more
-}
-check_long 'zcs --reply -I: the zeros end some seconds after the last client' zeros_end
+); ok
 stop_zcs
 start_zcs --reply --json
 it 'zcs --json: counts'; ( begin

@@ -5,7 +5,7 @@
 . "$TOP/tests/lib.sh"
 
 mkdir -p tree/tests/system tmp
-cp "$TOP/tests/run" "$TOP/tests/lib.sh" "$TOP/tests/steal.sh" tree/tests
+cp "$TOP/tests/run" "$TOP/tests/lib.sh" tree/tests
 # runs STATUS 'COMMANDS': the run of one test of these commands
 runs()
 {

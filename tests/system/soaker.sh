@@ -8,7 +8,7 @@
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
-find_at_once
+find_hastening
 made_up_calibration >counts_per_sec
 
 if unshare -m true 2>/dev/null; then

@@ -39,7 +39,19 @@ else
 fi
 
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
-	rights_of_nobody >want
+	{
+		u=$(id -u nobody) g=$(id -g nobody)
+		printf 'Cap%s:\t0000000000000000\n' Amb Eff Prm
+		printf 'Gid:\t%s\t%s\t%s\t%s\n' "$g" "$g" "$g" "$g"
+		printf 'Groups:\t%s\n' "$(id -G nobody | tr ' ' '\n' | sort -n | paste -sd ' ')"
+		printf 'Uid:\t%s\t%s\t%s\t%s\n' "$u" "$u" "$u" "$u"
+	} >want
+	# rights PID: the same of a process and all of its threads
+	rights()
+	{
+		cat /proc/"$1"/status /proc/"$1"/task/*/status | grep -E '^(Uid|Gid|Groups|CapPrm|CapEff|CapAmb):' |
+			sed 's/[[:space:]]*$//' | sort -u
+	}
 	start_zcs --user nobody
 	hold_clients held -n 3
 	it '--user: ids, groups and capabilities are that user'"'"'s, of all threads, for good'; ( begin

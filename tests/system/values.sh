@@ -207,6 +207,7 @@ limit_is()
 }
 json_of_socket_is_right()
 {
+	need jq
 	stall --json -o 5k
 	sender_has()
 	{
@@ -237,7 +238,7 @@ if command -v ss >/dev/null 2>&1; then
 		is_near "$(figures_of "window, KiB" zcc.out)" "$(($(socket_figure cwnd) * $(socket_figure mss) / 1024))" 1
 		limit_is rwnd_limited "$(sed -n "s/.*receiver's window \([0-9.]*\)%.*/\1/p" zcc.out)"
 	); ok
-	check_with jq 'the TCP figures in JSON are those of ss(8), and the times in which something limits go on' json_of_socket_is_right
+	check 'the TCP figures in JSON are those of ss(8), and the times in which something limits go on' json_of_socket_is_right
 else
 	skip 'the TCP figures' 'no ss'
 fi

@@ -8,7 +8,7 @@
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
-find_at_once
+find_hastening
 
 check_usage "--verify: 'slow'" cyclesoak --verify=slow
 for other in '-C, --calibrate' '--idle' '-1, --once' '-n 1, --count' '-f file, --calibration'; do

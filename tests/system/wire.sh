@@ -147,14 +147,12 @@ done
 
 truncate -s 4294967295 huge
 [ -z "$LONG" ] || start_peer -h
-file_of_gib_goes()
-{
+long 'a file of 4 GiB - 1 goes as one' && ( begin
 	"$zcc" -s 0 -p "$PORT" huge --congestion reno
 	ended "$PEER"
 	grep -qx "length 4294967295" peer.out
 	[ "$(grep -c "^length" peer.out)" -eq 1 ]
-}
-check_long 'a file of 4 GiB - 1 goes as one' file_of_gib_goes
+); ok
 
 start_zcs -m "$(scale trunc read)"
 truncate -s "$huge" huge
