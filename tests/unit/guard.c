@@ -5,60 +5,49 @@
 #include "tests/unit/unit.h"
 
 /* A server of reply mode, whose clients are sent nothing when they are rejected. */
-struct server {
-	struct receive_options opt;
-	struct places places;
-	int listener, port;
+static struct receive_options opt;
+static struct places places;
+static int listener;
+
+/* A client, and its end of the connection. */
+struct client_end {
+	struct place *place;
+	int fd;
 };
 
-static void server_open(struct server *s, int max_clients)
+static void server_open(int max_clients)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(in);
-
-	*s = (struct server){.opt = {.reply = 1, .max_clients = max_clients, .idle_timeout = 60}};
-	s->places.opt = &s->opt;
-	pthread_mutex_init(&s->places.lock, NULL);
-	s->listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(s->listener, (struct sockaddr *)&in, len) != 0 || listen(s->listener, 100) != 0 ||
-	    getsockname(s->listener, (struct sockaddr *)&in, &len) != 0)
-		err(EXIT_FAILURE, "a listener");
-	s->port = ntohs(in.sin_port);
+	opt = (struct receive_options){.reply = 1, .max_clients = max_clients, .idle_timeout = 60};
+	places = (struct places){.opt = &opt};
+	pthread_mutex_init(&places.lock, NULL);
+	close(listen_and_connect(&listener));
+	close(accept(listener, NULL, NULL));
 }
 
-/* A client from that address of the loopback network; *fd is its end. */
-static struct place *connect_from(struct server *s, const char *address, int *fd)
+/* Connects from that address of the loopback network.  A client that is rejected has no place. */
+static struct client_end connect_from(const char *address)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in from = {.sin_family = AF_INET}, to;
+	const struct client_end c = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
+	socklen_t len = sizeof(to);
 
-	*fd = socket(AF_INET, SOCK_STREAM, 0);
-	inet_pton(AF_INET, address, &in.sin_addr);
-	if (bind(*fd, (struct sockaddr *)&in, sizeof(in)) != 0)
-		err(EXIT_FAILURE, "bind to %s", address);
-	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	in.sin_port = htons((uint16_t)s->port);
-	if (connect(*fd, (struct sockaddr *)&in, sizeof(in)) != 0)
+	inet_pton(AF_INET, address, &from.sin_addr);
+	if (getsockname(listener, (struct sockaddr *)&to, &len) != 0 ||
+	    bind(c.fd, (struct sockaddr *)&from, sizeof(from)) != 0 ||
+	    connect(c.fd, (struct sockaddr *)&to, len) != 0)
 		err(EXIT_FAILURE, "connect from %s", address);
-	return places_accept(&s->places, s->listener, sizeof(struct place));
+	return (struct client_end){places_accept(&places, listener, sizeof(struct place)), c.fd};
 }
 
-/* The same of a client that must have a place. */
-static struct place *accept_from(struct server *s, const char *address, int *fd)
+/* Closes it.  Returns whether it had a place. */
+static bool client_close(struct client_end c)
 {
-	struct place *p = connect_from(s, address, fd);
-
-	if (p == NULL)
-		errx(EXIT_FAILURE, "a client from %s was rejected", address);
-	return p;
-}
-
-static void client_close(struct server *s, struct place *p, int fd)
-{
-	if (p != NULL) {
-		place_close(&s->places, p);
-		free(p);
-	}
-	close(fd);
+	close(c.fd);
+	if (c.place == NULL)
+		return false;
+	place_close(&places, c.place);
+	free(c.place);
+	return true;
 }
 
 static void test_lists(void)
@@ -69,13 +58,10 @@ static void test_lists(void)
 		int bits; /* of the last prefix */
 	} good[] = {
 		{"192.0.2.1", 1, 128},
-		{"192.0.2.0/24", 1, 120},
 		{"0.0.0.0/0", 1, 96},
-		{"2001:db8::/32", 1, 32},
 		{"::/0", 1, 0},
-		{"::1", 1, 128},
+		{"2001:db8::/32", 1, 32},
 		{"192.0.2.1,::1/64", 2, 64},
-		{"10.0.0.0/8,10.0.0.0/9", 2, 105},
 		{"10.0.0.1, 10.0.0.2/31", 2, 127},
 		{"192.0.2.1,", 1, 128},
 	};
@@ -108,116 +94,93 @@ static void test_allow(void)
 		"127.0.0.6|127.0.0.7/31|127.0.0.0/29|0.0.0.0/0|::1,127.0.0.4/30|::ffff:127.0.0.0/104",
 	};
 	const char *left, *list;
-	int fd, allowed;
-	struct server s;
-	struct place *p;
+	int allowed;
 
+	server_open(10);
 	for (allowed = 0; allowed <= 1; allowed++)
 		for (left = lists[allowed]; (list = next_of(&left)) != NULL;) {
-			server_open(&s, 10);
-			allow_add(&s.opt.allow, list);
-			p = connect_from(&s, "127.0.0.6", &fd);
-			ok((p != NULL) == allowed, "--allow %s %s 127.0.0.6", list,
+			allow_add(&opt.allow, list);
+			ok(client_close(connect_from("127.0.0.6")) == allowed,
+			   "--allow %s %s 127.0.0.6", list,
 			   allowed ? "includes" : "does not include");
-			client_close(&s, p, fd);
-			close(s.listener);
-			free(s.opt.allow.prefix);
+			free(opt.allow.prefix);
+			opt.allow = (struct allow){.n = 0};
 		}
+	close(listener);
 }
 
 /* A server of four places: one address has three of them, and another the fourth. */
 static void test_places(void)
 {
-	struct place *p[4];
-	struct server s;
-	int fd[4], none, i;
+	struct client_end c[4];
+	int i;
 
-	server_open(&s, 4);
+	server_open(4);
 	for (i = 0; i < 3; i++)
-		p[i] = accept_from(&s, "127.0.0.6", &fd[i]);
-	ok(connect_from(&s, "127.0.0.6", &none) == NULL && s.places.refused == 1,
+		c[i] = connect_from("127.0.0.6");
+	ok(c[2].place != NULL && !client_close(connect_from("127.0.0.6")) && places.refused == 1,
 	   "an address has three quarters of the places");
-	close(none);
-	p[3] = accept_from(&s, "127.0.0.7", &fd[3]);
-	ok(s.places.n == 4, "another address has the rest");
-	client_close(&s, p[0], fd[0]);
-	p[0] = accept_from(&s, "127.0.0.8", &fd[0]);
-	ok(connect_from(&s, "127.0.0.8", &none) == NULL && s.places.refused == 2,
+	c[3] = connect_from("127.0.0.7");
+	ok(c[3].place != NULL && places.n == 4, "another address has the rest");
+	client_close(c[0]);
+	c[0] = connect_from("127.0.0.8");
+	ok(c[0].place != NULL && !client_close(connect_from("127.0.0.8")) && places.refused == 2,
 	   "as many clients as --max-clients have places");
-	close(none);
 	for (i = 0; i < 4; i++)
-		client_close(&s, p[i], fd[i]);
-	ok(s.places.n == 0 && LIST_EMPTY(&s.places.all), "no place is left when all have gone");
-	p[0] = accept_from(&s, "127.0.0.6", &fd[0]);
-	ok(p[0] != NULL, "an address whose clients have gone has places again");
-	client_close(&s, p[0], fd[0]);
-	close(s.listener);
-	for (i = 1; i <= 2; i++) {
-		server_open(&s, i);
-		p[0] = connect_from(&s, "127.0.0.6", &fd[0]);
-		ok(p[0] != NULL, "an address has a place where there are but %d", i);
-		client_close(&s, p[0], fd[0]);
-		close(s.listener);
-	}
+		client_close(c[i]);
+	ok(places.n == 0 && LIST_EMPTY(&places.all), "no place is left when all have gone");
+	for (opt.max_clients = 1; opt.max_clients <= 4; opt.max_clients++)
+		ok(client_close(connect_from("127.0.0.6")),
+		   "an address without clients has a place where there are %d", opt.max_clients);
+	close(listener);
 }
 
 static void test_log(void)
 {
-	struct server s;
 	bool all = true;
 	int i;
 
-	server_open(&s, 1);
-	close(s.listener);
+	places = (struct places){.lock = PTHREAD_MUTEX_INITIALIZER};
 	for (i = 0; i < LOG_LINES; i++)
-		all &= log_allows(&s.places);
-	ok(all, "the first LOG_LINES lines about clients are printed");
-	ok(!log_allows(&s.places) && !log_allows(&s.places) && s.places.log.omitted == 2,
-	   "lines that are not printed are counted");
-	s.places.log.since_ns -= LOG_NS / 2;
-	ok(LOG_NS == 10000000000u && !log_allows(&s.places), "in 10 s no more lines are printed");
-	s.places.log.since_ns -= LOG_NS / 2;
-	ok(log_allows(&s.places) && s.places.log.omitted == 0,
+		all &= log_allows(&places);
+	ok(all && !log_allows(&places) && !log_allows(&places) && places.log.omitted == 2,
+	   "the first LOG_LINES lines about clients are printed, and the others counted");
+	places.log.since_ns -= LOG_NS / 2;
+	ok(LOG_NS == 10000000000u && !log_allows(&places), "in 10 s no more lines are printed");
+	places.log.since_ns -= LOG_NS / 2;
+	ok(log_allows(&places) && places.log.omitted == 0,
 	   "after 10 s lines are printed again, and the number of those that were not");
 }
 
-static void test_silence(void)
-{
-	struct server s = {.opt = {.idle_timeout = 2.5}};
-	static char text[128];
-
-	s.places.opt = &s.opt;
-	place_format_silence(&s.places, text, sizeof(text));
-	is(text, "silent for 2.5 seconds (--idle-timeout)", "why a silent client was dropped");
-}
-
-/* Whether a client that has sent nothing for five seconds is dropped at the next look. */
-static bool is_dropped(double idle_timeout)
-{
-	struct server s;
-	struct place *p;
-	bool dropped;
-	int fd;
-
-	server_open(&s, 2);
-	s.opt.idle_timeout = idle_timeout;
-	p = accept_from(&s, "127.0.0.1", &fd);
-	s.places.looked_ns = now_ns() - LOOK_NS;
-	places_look(&s.places);
-	p->active_ns -= 5000000000;
-	s.places.looked_ns -= LOOK_NS;
-	places_look(&s.places);
-	dropped = p->silent;
-	client_close(&s, p, fd);
-	close(s.listener);
-	return dropped;
-}
-
+/* A client that has sent nothing for five seconds. */
 static void test_silent(void)
 {
-	ok(is_dropped(1), "a client that is silent for --idle-timeout is dropped");
-	ok(!is_dropped(10), "a client that is silent for less is not dropped");
-	ok(!is_dropped(0), "--idle-timeout 0: a client that is silent is not dropped");
+	static const struct {
+		double timeout;
+		bool dropped;
+	} cases[] = {{1, true}, {10, false}, {0, false}};
+	struct client_end c;
+	char text[128];
+	size_t i;
+
+	server_open(2);
+	for (i = 0; i < LENGTH(cases); i++) {
+		opt.idle_timeout = cases[i].timeout;
+		c = connect_from("127.0.0.1");
+		places.looked_ns = now_ns() - LOOK_NS;
+		places_look(&places);
+		c.place->active_ns -= 5000000000;
+		places.looked_ns -= LOOK_NS;
+		places_look(&places);
+		ok(c.place->silent == cases[i].dropped,
+		   "--idle-timeout %g: a client that is silent for 5 s is %s", cases[i].timeout,
+		   cases[i].dropped ? "dropped" : "not dropped");
+		client_close(c);
+	}
+	close(listener);
+	opt.idle_timeout = 2.5;
+	place_format_silence(&places, text, sizeof(text));
+	is(text, "silent for 2.5 seconds (--idle-timeout)", "why a silent client was dropped");
 }
 
 int main(void)
@@ -226,7 +189,6 @@ int main(void)
 	test_allow();
 	test_places();
 	test_log();
-	test_silence();
 	test_silent();
 	return done();
 }

@@ -10,6 +10,7 @@
 
 static void test_names(void)
 {
+	const char *bad = "|,|steal,|,steal|steal,,weight", *list;
 	char text[UNSAFE_STRLEN];
 	unsigned got, set;
 	bool all = true;
@@ -21,49 +22,41 @@ static void test_names(void)
 		all &= limits_parse(limits_format(set, text), &got) && got == set &&
 		       strlen(text) < UNSAFE_STRLEN;
 	ok(all, "every set of reasons is the same when it is written and read");
-}
-
-static void test_parse(void)
-{
-	static const char *const bad[] = {"", ",", "steal,", ",steal", "steal,,weight"};
-	unsigned got;
-	size_t i;
-
-	ok(limits_parse("new_2", &got) && got == UNSAFE_OTHER &&
-		   limits_parse("steal,new_2", &got) && got == (UNSAFE_STEAL | UNSAFE_OTHER),
+	ok(limits_parse("steal,new_2", &got) && got == (UNSAFE_STEAL | UNSAFE_OTHER),
 	   "a reason of a newer version is UNSAFE_OTHER");
-	for (i = 0; i < LENGTH(bad); i++)
-		ok(!limits_parse(bad[i], &got), "limits_parse: '%s' is no list of reasons", bad[i]);
+	while ((list = next_of(&bad)) != NULL)
+		ok(!limits_parse(list, &got), "limits_parse: '%s' is no list of reasons", list);
 }
 
 static void test_between(void)
 {
-	const struct limits_mark none = {.now = 0}, steal = {.now = UNSAFE_STEAL};
-	const struct {
-		struct limits_mark mark;
+	static const struct {
+		struct limits_mark from, to;
 		unsigned unsafe;
+		const char *title;
 	} cases[] = {
-		{{.lost = 1}, UNSAFE_CPU_OFFLINE},
-		{{.moved = 1}, UNSAFE_SOAKER_MOVED},
-		{{.stops = 1}, UNSAFE_SOAKER_STOPPED},
-		{{.now = UNSAFE_WEIGHT}, UNSAFE_WEIGHT},
+		{{0}, {0}, 0, "nothing happened: no reason"},
+		{{.now = UNSAFE_STEAL},
+		 {0},
+		 UNSAFE_STEAL,
+		 "a reason that held at the beginning is one, even if it has ended"},
+		{{.lost = 3},
+		 {.now = UNSAFE_WEIGHT, .lost = 3},
+		 UNSAFE_WEIGHT,
+		 "a reason that holds at the end is one"},
+		{{.lost = 3}, {.lost = 4}, UNSAFE_CPU_OFFLINE, "a CPU was offline meanwhile"},
+		{{.moved = 3}, {.moved = 4}, UNSAFE_SOAKER_MOVED, "a soaker was moved meanwhile"},
+		{{.stops = 3},
+		 {.stops = 4},
+		 UNSAFE_SOAKER_STOPPED,
+		 "a soaker was stopped meanwhile"},
 	};
+	struct rates r;
 	size_t i;
 
-	ok(limits_between(&none, &none) == 0, "nothing happened: no reason");
-	ok(limits_between(&steal, &none) == UNSAFE_STEAL,
-	   "a reason that held at the beginning is one, even if it has ended");
-	for (i = 0; i < LENGTH(cases); i++) {
-		ok(limits_between(&none, &cases[i].mark) == cases[i].unsafe,
-		   "what happened meanwhile is the reason %s",
-		   limits_name((int)lround(log2(cases[i].unsafe))));
-	}
-}
-
-static void test_steal(void)
-{
-	struct rates r;
-
+	for (i = 0; i < LENGTH(cases); i++)
+		ok(limits_between(&cases[i].from, &cases[i].to) == cases[i].unsafe, "%s",
+		   cases[i].title);
 	set_unknown(&r, sizeof(r));
 	ok(limits_steal(&r) == 0, "a steal that is not known is no reason");
 	r.cpu[CPU_STEAL] = 0.0099;
@@ -72,10 +65,13 @@ static void test_steal(void)
 	ok(limits_steal(&r) == UNSAFE_STEAL, "a steal of more than 1 %% is a reason");
 }
 
-/* The reasons of two loads, one after the other, a thousand times. */
+/* The reasons of two loads, one after the other, a thousand times; and how many lines have a text. */
 struct pairs {
 	struct limits_said said;
 	unsigned first, second;
+	const char *part;
+	int lines;
+	const char *title;
 };
 
 static void say_pairs(void *arg)
@@ -89,42 +85,57 @@ static void say_pairs(void *arg)
 	}
 }
 
-/* cppcheck-suppress unusedFunction ; ok() calls it */
-static int lines_of(struct pairs p, const char *part)
-{
-	const char *line;
-	int n = 0;
-
-	died(say_pairs, &p);
-	for (line = printed; (line = strstr(line, part)) != NULL; line++)
-		n++;
-	return n;
-}
-
 static void test_printed(void)
 {
-	const unsigned steal = UNSAFE_STEAL, moved = UNSAFE_SOAKER_MOVED;
+	static struct pairs all[] = {
+		{{0},
+		 UNSAFE_STEAL,
+		 UNSAFE_STEAL | UNSAFE_SOAKER_MOVED,
+		 "(steal)",
+		 1,
+		 "a reason is printed once while it lasts"},
+		{{0},
+		 UNSAFE_STEAL,
+		 UNSAFE_STEAL | UNSAFE_SOAKER_MOVED,
+		 "moved",
+		 SAY_MOST,
+		 "a reason that comes and goes has ten lines"},
+		{{.most = 1},
+		 0,
+		 UNSAFE_SOAKER_MOVED,
+		 "moved",
+		 1,
+		 "with one line a reason, a reason that comes again has none"},
+		{{.place = "run 2"},
+		 0,
+		 UNSAFE_SOAKER_MOVED,
+		 ": run 2: a soaker",
+		 SAY_MOST,
+		 "a line begins with the run that it is about"},
+		{{0},
+		 0,
+		 UNSAFE_WEIGHT | UNSAFE_OTHER,
+		 "\n",
+		 0,
+		 "a reason that another part prints has no line here"},
+	};
+	const char *line;
+	size_t i;
+	int n;
 
-	ok(lines_of((struct pairs){{.most = 0}, steal, steal | moved}, "(steal)") == 1,
-	   "a reason is printed once while it lasts");
-	ok(lines_of((struct pairs){{.most = 0}, steal, steal | moved}, "moved") == SAY_MOST,
-	   "a reason that comes and goes has ten lines");
-	ok(lines_of((struct pairs){{.most = 1}, 0, moved}, "moved") == 1,
-	   "with one line a reason, a reason that comes again has none");
-	ok(lines_of((struct pairs){{.place = "run 2"}, 0, moved}, ": run 2: a soaker") == SAY_MOST,
-	   "a line begins with the run that it is about");
-	ok(lines_of((struct pairs){{.most = 0}, 0, UNSAFE_WEIGHT | UNSAFE_OTHER}, "\n") == 0,
-	   "a reason that another part prints has no line here");
+	for (i = 0; i < LENGTH(all); i++) {
+		line = printed_on(STDERR_FILENO, say_pairs, &all[i]);
+		for (n = 0; (line = strstr(line, all[i].part)) != NULL; line++)
+			n++;
+		ok(n == all[i].lines, "%s", all[i].title);
+	}
 }
-
-#define NAME "a) R (b\033[1m" /* what a program may be called */
 
 /* Starts a child that uses all of its CPU, or rests for `rest_ns` after each 2 ms. */
 static pid_t burn(const char *name, uint64_t rest_ns)
 {
-	uint64_t began;
-
 	const pid_t pid = fork();
+	uint64_t began;
 
 	if (pid != 0)
 		return pid;
@@ -141,35 +152,35 @@ static pid_t burn(const char *name, uint64_t rest_ns)
 }
 
 /* Looks until a busy machine has let the burner run, for seconds at most. */
-static bool find(pid_t keeper, char text[BUSIEST_STRLEN])
+static bool find(char text[BUSIEST_STRLEN])
 {
 	int tries;
 
 	for (tries = 0; tries < 50; tries++)
-		if (busiest_find(keeper, text))
+		if (busiest_find(-1, text))
 			return true;
 	return false;
 }
 
 /* Runs as the first process of a PID namespace, whose /proc has no other programs. */
-static void test_alone(void)
+static void test_busiest(void)
 {
 	char text[BUSIEST_STRLEN], want[64];
-	unsigned percent = 0;
 	const int before = open_files();
-	pid_t pid, second;
+	unsigned percent = 0;
 	int end = 0, tries;
+	pid_t pid, second;
 
 	ok(!busiest_find(-1, text), "none of idle programs is the busiest");
-	pid = burn(NAME, 0);
-	ok(find(-1, text), "a program that uses a CPU is found");
+	pid = burn("a) R (b\033[1m", 0);
 	snprintf(want, sizeof(want), "a) R (b?[1m (pid %d), %%u%%%% of a CPU%%n", pid);
-	ok(sscanf(text, want, &percent, &end) == 1 && text[end] == '\0' && percent >= 10 &&
-		   percent < 150,
-	   "its name is printed without control characters, and its share: %s", text);
+	ok(find(text) && sscanf(text, want, &percent, &end) == 1 && text[end] == '\0' &&
+		   percent >= 10 && percent < 150,
+	   "the busiest program's name is printed without control characters, and its share: %s",
+	   text);
 	second = burn("second", 10000000);
 	/* The machine may be so busy that a look finds the first with no more. */
-	for (tries = 0; tries < 3 && (!find(-1, text) || strncmp(text, "second", 6) == 0); tries++)
+	for (tries = 0; tries < 3 && (!find(text) || strncmp(text, "second", 6) == 0); tries++)
 		;
 	ok(tries < 3, "of two programs that use a CPU the busier one is named: %s", text);
 	kill(second, SIGKILL);
@@ -186,9 +197,7 @@ int main(void)
 
 	test_printed();
 	test_names();
-	test_parse();
 	test_between();
-	test_steal();
 	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
 		skip("the busiest of all programs", "no privilege for namespaces");
 		return done();
@@ -200,7 +209,7 @@ int main(void)
 		    mount("proc", "/proc", "proc", 0, NULL) != 0)
 			skip("the busiest of all programs", "no mount of /proc");
 		else
-			test_alone();
+			test_busiest();
 		exit(done());
 	}
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)

@@ -1,38 +1,30 @@
 #include "lib/load/meter.h"
 
 #include <sys/file.h>
-#include <sys/mman.h>
 
 #include "lib/load/keeper.h"
-#include "lib/load/baseline.h"
 #include "tests/unit/unit.h"
 
 static struct meter m;
+static struct soaker *soaker;
 static struct baseline baseline = {.spin = 1, .speed = 1};
 static int other_lock; /* by which another program has the soakers' lock, or not */
 
-/* The soaker of one CPU, whose counts stand still; its lock is on a file of this test's own. */
-static struct soaker *one_soaker(void)
-{
-	struct soaker *s = calloc(1, sizeof(*s) + sizeof(s->cpu[0]));
-	char path[] = "/tmp/zc-meter.XXXXXX";
-
-	if (s == NULL || (s->lock = mkstemp(path)) < 0)
-		err(EXIT_FAILURE, "soaker");
-	other_lock = open(path, O_RDONLY);
-	unlink(path);
-	s->n = 1;
-	s->keeper = 1; /* no child of this process */
-	s->parked = 1;
-	s->cpu[0].last_ns = 1;
-	s->online = sysconf(_SC_NPROCESSORS_ONLN);
-	return s;
-}
-
-/* A parked meter, with a baseline that was just measured. */
+/* A parked meter of one CPU, whose counts stand still, with a baseline that was just measured. */
 static void meter_init(void)
 {
-	m = (struct meter){.wanted = true, .gauge.instrument = instrument_soak(one_soaker())};
+	char path[] = "/tmp/zc-meter.XXXXXX";
+
+	soaker = alloc_or_die(1, sizeof(*soaker) + sizeof(soaker->cpu[0]), "soaker");
+	soaker->lock = mkstemp(path);
+	other_lock = open(path, O_RDONLY);
+	unlink(path);
+	soaker->n = 1;
+	soaker->keeper = 1; /* no child of this process */
+	soaker->parked = 1;
+	soaker->cpu[0].last_ns = 1;
+	soaker->online = sysconf(_SC_NPROCESSORS_ONLN);
+	m = (struct meter){.wanted = true, .gauge.instrument = instrument_soak(soaker)};
 	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = &baseline};
 	m.gauge.calibration.taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	pthread_rwlock_init(&m.lock, NULL);
@@ -41,8 +33,8 @@ static void meter_init(void)
 static void meter_free(void)
 {
 	close(other_lock);
-	close(m.gauge.instrument.soaker->lock);
-	free(m.gauge.instrument.soaker);
+	close(soaker->lock);
+	free(soaker);
 }
 
 /* The next look, once it is time to. */
@@ -84,8 +76,7 @@ static void test_loads(void)
 	before = later();
 	ok(isnan(seconds_of(&before, &before)), "there is no load before the first client");
 	meter_look(&m, true);
-	ok(m.state == METER_SETTLING && !soaker_is_parked(m.gauge.instrument.soaker),
-	   "a client wakes the soakers");
+	ok(m.state == METER_SETTLING && !soaker_is_parked(soaker), "a client wakes the soakers");
 	ok(look(true), "a period begins when the soakers have settled");
 	from = later();
 	to = later();
@@ -95,25 +86,25 @@ static void test_loads(void)
 		   to.begin.time < from.now.time,
 	   "the load of a client that woke the soakers begins with the period");
 	ok(!look(true) && m.due_ns == UINT64_MAX, "a client is waited for");
-	m.gauge.instrument.soaker->weight = true;
+	soaker->weight = true;
 	ok(later().now.limits.now == UNSAFE_WEIGHT, "a reason that holds makes the load unsafe");
 	ok(!meter_look(&m, false) && m.due_ns < UINT64_MAX,
 	   "the soakers go on for some time without a client");
-	m.idle_ns = 1; /* long ago */
-	ok(meter_look(&m, false) && m.state == METER_PARKED &&
-		   soaker_is_parked(m.gauge.instrument.soaker),
+	ok(look(false) && m.state == METER_PARKED && soaker_is_parked(soaker),
 	   "the period ends when no client has come for long");
-	m.gauge.instrument.soaker->weight = false;
+	soaker->weight = false;
 	meter_read(&m, &last);
 	to = later();
 	ok(last.now.limits.now == UNSAFE_WEIGHT && isnan(seconds_of(&last, &to)) &&
 		   near(seconds_of(&from, &to), last.now.time - from.now.time),
 	   "nothing is counted after a period, and its last sample keeps the reasons");
+	m.gauge.calibration.taken_ns -= 3601000000000;
 	meter_look(&m, true);
 	ok(look(true), "a second period begins");
 	to = later();
-	ok(near(seconds_of(&from, &to), to.now.time - to.begin.time) && to.now.limits.now == 0,
+	ok(near(seconds_of(&from, &to), to.now.time - to.begin.time),
 	   "a load across two periods is that of the second");
+	ok(to.now.limits.now == UNSAFE_BASELINE_OLD, "a baseline of more than an hour is old");
 	meter_free();
 }
 
@@ -126,7 +117,7 @@ static void blocked(void *arg)
 	is(meter_no_load(&m, 0), NO_LOAD_HELD, "a client of that time has no load, and the reason");
 	ok(!look(true) && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX,
 	   "the lock is tried again while there are clients");
-	ok(!look(false) && m.state == METER_PARKED, "not without clients");
+	ok(!look(false) && m.state == METER_PARKED, "the lock is not tried again without clients");
 	meter_look(&m, true);
 	flock(other_lock, LOCK_UN);
 	ok(!look(true) && m.state == METER_SETTLING && look(true),
@@ -145,27 +136,11 @@ static void blocked_at_start(void *arg)
 	   "a first baseline is not measured while there are clients");
 	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "those have no load for want of a baseline");
 	meter_look(&m, false);
-	ok(m.due_ns < UINT64_MAX, "it is tried for when they have left");
 	ok(!look(false) && m.state == METER_PARKED && m.due_ns < UINT64_MAX,
-	   "it is tried for again while the other program soaks");
+	   "a first baseline is tried for when clients have left, and again");
 	flock(other_lock, LOCK_UN);
 	look(false);
-	ok(m.state == METER_SETTLING, "it is measured when that has ended");
-}
-
-/* What is printed on stderr by a function that prints its checks on stdout. */
-static void stderr_of(void (*function)(void *arg))
-{
-	const int before = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
-	ssize_t n;
-
-	dup2(file, STDERR_FILENO);
-	function(NULL);
-	dup2(before, STDERR_FILENO);
-	n = pread(file, printed, sizeof(printed) - 1, 0);
-	printed[n > 0 ? n : 0] = '\0';
-	close(before);
-	close(file);
+	ok(m.state == METER_SETTLING, "a first baseline is measured when the other has ended");
 }
 
 static void test_blocked(void)
@@ -174,27 +149,31 @@ static void test_blocked(void)
 
 	meter_init();
 	flock(other_lock, LOCK_EX);
-	stderr_of(blocked);
-	line = strstr(printed, "no load is measured while ");
+	line = strstr(printed_on(STDERR_FILENO, blocked, NULL), "no load is measured while ");
 	ok(line != NULL && strstr(line + 1, "no load") == NULL,
 	   "another program that soaks is named once");
 	meter_free();
 	meter_init();
 	flock(other_lock, LOCK_EX);
-	stderr_of(blocked_at_start);
-	is(printed, "", "a program that was named at the start is not named again");
+	is(printed_on(STDERR_FILENO, blocked_at_start, NULL), "",
+	   "a program that was named at the start is not named again");
 	meter_free();
 }
 
-static bool measure_until_stopped(const struct instrument *in, struct calibration *c,
-				  double seconds, const _Atomic int *stop)
+static bool endless; /* the next baseline does not end until it is stopped */
+
+static bool measure(const struct instrument *in, struct calibration *c, double seconds,
+		    const _Atomic int *stop)
 {
 	(void)in;
-	(void)c;
 	(void)seconds;
-	while (!*stop)
+	while (endless && !*stop)
 		sleep_ns(1000000);
-	return false;
+	if (*stop)
+		return false;
+	c->cpu = alloc_or_die(1, sizeof(baseline), "cpu");
+	*c->cpu = baseline;
+	return true;
 }
 
 static void sample_nothing(const struct instrument *in, const struct calibration *c,
@@ -206,35 +185,50 @@ static void sample_nothing(const struct instrument *in, const struct calibration
 	*sum = (struct load_sample){.time = 1};
 }
 
-/* Idle time that cannot be measured; and one whose baseline is renewed when a client comes. */
+/* Returns whether a client came and left, and the baseline was then renewed; if `disturbed` another came. */
+static bool has_renewed(bool disturbed)
+{
+	endless = disturbed;
+	meter_look(&m, true);
+	meter_look(&m, false);
+	if (m.state != METER_COUNTING || m.due_ns == UINT64_MAX)
+		return false;
+	m.idle_ns -= 2000000000;
+	meter_look(&m, false);
+	if (m.state != METER_MEASURING)
+		return false;
+	while (m.state == METER_MEASURING) {
+		sleep_ns(1000000);
+		meter_look(&m, disturbed);
+	}
+	return m.state == METER_COUNTING && m.renewed;
+}
+
+/* Idle time that cannot be measured; and one whose baseline is renewed. */
 static void test_idle(void)
 {
-	static const struct instrument_kind kind = {.sample = sample_nothing,
-						    .baseline = measure_until_stopped};
+	static const struct instrument_kind kind = {.sample = sample_nothing, .baseline = measure};
 
 	m = (struct meter){.wanted = true, .gauge.baseline = BASELINE_IDLE};
 	pthread_rwlock_init(&m.lock, NULL);
 	meter_look(&m, false);
-	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
-	   "without an instrument nothing is tried");
-	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "a client has no load then");
+	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX &&
+		   strcmp(meter_no_load(&m, 0), NO_LOAD_BASELINE) == 0,
+	   "without an instrument nothing is tried, and a client has no load");
 	m.gauge.instrument.kind = &kind;
+	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = calloc(1, sizeof(baseline))};
 	m.state = METER_COUNTING;
 	m.counts = true;
-	m.gauge.calibration = (struct calibration){.cpus.n = 1, .cpu = calloc(1, sizeof(baseline))};
-	meter_look(&m, false);
-	ok(m.state == METER_COUNTING && m.due_ns < UINT64_MAX,
-	   "a pause without clients is waited for");
-	m.idle_ns -= 2000000000;
-	meter_look(&m, false);
-	ok(m.state == METER_MEASURING, "the machine is measured while there are no clients");
-	while (m.state == METER_MEASURING) {
-		sleep_ns(10000000);
-		meter_look(&m, true);
-	}
-	ok(m.state == METER_COUNTING && m.gauge.calibration.cpu != NULL && !m.renewed,
+	ok(has_renewed(false) && m.last.period == 1 && m.gauge.calibration.cpu->spin == 1,
+	   "the baseline is renewed when clients have left, and a period begins against it");
+	ok(has_renewed(false) && m.last.period == 2,
+	   "each pause without clients renews the baseline");
+	ok(!has_renewed(true) && m.last.period == 2,
 	   "a client that comes meanwhile is measured against the old baseline");
-	look(false);
+	ok(strcmp(meter_no_load(&m, 0), NO_LOAD_SHORT) == 0 &&
+		   strcmp(meter_no_load(&m, UNSAFE_BASELINE_BUSY), NO_LOAD_BASELINE) == 0 &&
+		   strcmp(meter_no_load(&m, UNSAFE_CALIBRATION), NO_LOAD_BASELINE) == 0,
+	   "a client without a load was too short, unless the baseline is the reason");
 	meter_stop(&m);
 }
 

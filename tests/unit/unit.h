@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -195,34 +196,6 @@ static inline void expect(const char *got, const char *title)
 	show_unless(strcmp(text, want) == 0, text + line, want + line);
 }
 
-/*
- * Calls a function that is to end the program, in a process of its own.  Returns its exit status, or
- * -1 if it returns or a signal ends it; stores what it prints on stderr.
- */
-static inline int status_of(void (*function)(void *arg), void *arg, char *printed, size_t size)
-{
-	size_t used = 0;
-	int fd[2], status;
-	ssize_t n;
-	pid_t pid;
-
-	printed[0] = '\0';
-	fflush(stdout);
-	if (pipe(fd) != 0 || (pid = fork()) < 0)
-		return -1;
-	if (pid == 0) {
-		dup2(fd[1], STDERR_FILENO);
-		function(arg);
-		raise(SIGKILL);
-	}
-	close(fd[1]);
-	while ((n = read(fd[0], printed + used, size - 1 - used)) > 0)
-		used += (size_t)n;
-	printed[used] = '\0';
-	close(fd[0]);
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /* How many descriptors this process has open: a function that opens one must close it. */
 static inline int open_files(void)
 {
@@ -233,37 +206,58 @@ static inline int open_files(void)
 	return n;
 }
 
-/* Calls a function, and stores what it prints on standard output, whether by stdio or by write(2). */
-static inline void stdout_of(void (*function)(void *arg), void *arg, char *printed, size_t size)
+/* What functions printed that the next three call. */
+static char printed[16384];
+
+/* Calls a function.  Returns what it prints on a descriptor, whether by stdio or by write(2). */
+static inline const char *printed_on(int to, void (*function)(void *arg), void *arg)
 {
-	FILE *file = tmpfile();
-	const int before = dup(STDOUT_FILENO);
+	const int before = dup(to), file = memfd_create("printed", MFD_CLOEXEC);
 	ssize_t n;
 
 	fflush(stdout);
-	if (file == NULL || before < 0 || dup2(fileno(file), STDOUT_FILENO) < 0)
+	if (file < 0 || before < 0 || dup2(file, to) < 0)
 		abort();
 	function(arg);
 	fflush(stdout);
-	n = pread(fileno(file), printed, size - 1, 0);
+	n = pread(file, printed, sizeof(printed) - 1, 0);
 	printed[n > 0 ? n : 0] = '\0';
-	dup2(before, STDOUT_FILENO);
+	dup2(before, to);
 	close(before);
-	fclose(file);
-}
-
-/* What functions printed that these two call: printed_by() returns it, died() the status of status_of(). */
-static char printed[16384];
-
-static inline const char *printed_by(void (*function)(void *arg), void *arg)
-{
-	stdout_of(function, arg, printed, sizeof(printed));
+	close(file);
 	return printed;
 }
 
+static inline const char *printed_by(void (*function)(void *arg), void *arg)
+{
+	return printed_on(STDOUT_FILENO, function, arg);
+}
+
+/*
+ * Calls a function that is to end the program, in a process of its own.  Returns its exit status, or
+ * -1 if it returns or a signal ends it.  What it prints is that on stderr.
+ */
 static inline int died(void (*function)(void *arg), void *arg)
 {
-	return status_of(function, arg, printed, sizeof(printed));
+	size_t used = 0;
+	int fd[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	fflush(stdout);
+	if (pipe(fd) != 0 || (pid = fork()) < 0)
+		abort();
+	if (pid == 0) {
+		dup2(fd[1], STDERR_FILENO);
+		function(arg);
+		raise(SIGKILL);
+	}
+	close(fd[1]);
+	while ((n = read(fd[0], printed + used, sizeof(printed) - 1 - used)) > 0)
+		used += (size_t)n;
+	printed[used] = '\0';
+	close(fd[0]);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* The next word of a list "one|two|three", which it is removed from; NULL at its end. */
