@@ -1,84 +1,231 @@
 /*
- * fuzz: zc's readers of what others wrote, fed with what nobody would send: valid input made at random
- * and then damaged.  tests/fuzz/fuzz.h says how a target is made.
+ * fuzz: feeds zc's readers of what others wrote with valid input that is made at random and then damaged.
  *
- *	fuzz -l				the targets, a line each
- *	fuzz target [-s seed] [-n cases]
- *		tries N cases, 100000 by default, the same ones for the same seed, and prints
- *		`target: N cases, N accepted, seed N`; a case that fails is shown, and it aborts
- *	fuzz target -x hex | file...	tries these cases
- *	fuzz target [-s seed] -d dir	stores valid cases there, for others to begin from
+ *	fuzz -l                            prints the targets, a line each
+ *	fuzz [-s SEED] [-n CASES] TARGET   tries that many cases, 100000 by default, the same for the same seed
+ *	fuzz [-s SEED] -c NUMBER TARGET    prints one of these cases, and tries it
+ *	fuzz [-s SEED] -d DIR TARGET       stores valid cases there
+ *	fuzz TARGET FILE...                tries the case in each file
  *
  * With -DLIBFUZZER -DTARGET=target it is libFuzzer's, which `make fuzz` builds.
  */
+#include <ctype.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
 #include "tests/fuzz/fuzz.h"
-
-#include <sys/time.h>
-
-static const struct fuzz_target *const targets[] = {
-	&wire_target, &receipt_target, &calibration_target, &saved_target, &receipts_target,
-};
-#define TARGETS (sizeof(targets) / sizeof(targets[0]))
-
-/* The case that is tried, kept so that a failure can print it. */
-static struct {
-	const struct fuzz_target *target;
-	const char *s;
-	size_t len;
-	uint64_t seed, number;
-	bool shown;
-} now;
-
-static void show_case(void)
-{
-	size_t i;
-
-	if (now.shown || now.s == NULL)
-		return;
-	now.shown = true;
-	dprintf(STDERR_FILENO, "case %llu of seed %llu: fuzz %s -x ",
-		(unsigned long long)now.number, (unsigned long long)now.seed, now.target->name);
-	for (i = 0; i < now.len; i++)
-		dprintf(STDERR_FILENO, "%02x", (unsigned char)now.s[i]);
-	dprintf(STDERR_FILENO, "\n");
-}
 
 void holds(bool it_does, const char *what)
 {
 	if (it_does)
 		return;
-	fprintf(stderr, "%s: does not hold: %s\n", now.target->name, what);
-	show_case();
+	fprintf(stderr, "does not hold: %s\n", what);
 	abort();
 }
 
-/* The reason for a rejection is one line that can be put after a name. */
-void reason_holds(const char *why)
+/*
+ * Chance.
+ */
+static uint64_t chance;
+
+static uint64_t mixed(uint64_t v)
 {
-	holds(*why != '\0' && strpbrk(why, "\r\n\t") == NULL && strlen(why) < 80,
-	      "a refusal has a reason");
+	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
+	v = (v ^ v >> 27) * 0x94d049bb133111ebu;
+	return v ^ v >> 31;
 }
 
-static uint64_t hash(const unsigned char *p, size_t len)
+uint64_t any(void)
 {
-	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-	while (len-- > 0)
-		h = (h ^ *p++) * 0x100000001b3u;
-	return h;
+	chance += 0x9e3779b97f4a7c15u;
+	return mixed(chance);
 }
 
-static const struct fuzz_target *target_called(const char *name)
+size_t below(size_t n)
+{
+	return n == 0 ? 0 : (size_t)(any() % n);
+}
+
+bool one_in(size_t n)
+{
+	return below(n) == 0;
+}
+
+/*
+ * Text.
+ */
+void put_bytes(struct text *t, const void *p, size_t n)
+{
+	if (n > CASE_MAX - 1 - t->len)
+		n = CASE_MAX - 1 - t->len;
+	memcpy(t->s + t->len, p, n);
+	t->len += n;
+}
+
+void put(struct text *t, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(t->s + t->len, CASE_MAX - t->len, fmt, ap);
+	va_end(ap);
+	t->len += n < (int)(CASE_MAX - t->len) ? (size_t)n : CASE_MAX - 1 - t->len;
+}
+
+void put_header(struct text *t, uint32_t v)
+{
+	const unsigned char p[4] = {(unsigned char)(v >> 24), (unsigned char)(v >> 16),
+				    (unsigned char)(v >> 8), (unsigned char)v};
+
+	put_bytes(t, p, sizeof(p));
+}
+
+/* Puts a number near a power of 2, or any. */
+static void put_odd_header(struct text *t)
+{
+	put_header(t, (uint32_t)(one_in(4) ? any() >> below(64) : (1ull << below(33)) - below(3)));
+}
+
+/* Puts one of the words of a list. */
+static void put_word(struct text *t, const char *list)
+{
+	size_t n = 1, i;
+
+	for (i = 0; list[i] != '\0'; i++)
+		n += list[i] == '|';
+	for (n = below(n); n > 0; n--)
+		list += strcspn(list, "|") + 1;
+	put_bytes(t, list, strcspn(list, "|"));
+}
+
+void put_odd_number(struct text *t)
+{
+	size_t digits;
+
+	if (one_in(16)) /* beyond a double */
+		for (digits = 300 + below(20); digits > 0; digits--)
+			put(t, "%zu", below(10));
+	else if (one_in(8))
+		put(t, "%" PRIu64, any() >> below(64));
+	else
+		put_word(t, "0|1|-1|-0|8191|8192|2147483647|2147483648|4294967295|4294967296|"
+			    "4294967299|9223372036854775807|9223372036854775808|"
+			    "18446744073709551615|18446744073709551616|99999999999999999999|"
+			    "1000000000000000|999999999999999|nan|inf|-inf|1e999|1e3|0x10|00|.5|5.|"
+			    "1.2.3|0.000000|0.0000001|0.999999999|1.0|+1|--1|1-2| 1||.|-");
+}
+
+/*
+ * Damage.
+ */
+
+/* Replaces the bytes from `from` to `to` by n others, unless these are too many. */
+static void replace(struct text *t, size_t from, size_t to, const void *s, size_t n)
+{
+	if (n > CASE_MAX - 1 - t->len)
+		return;
+	memmove(t->s + from + n, t->s + to, t->len - to);
+	memcpy(t->s + from, s, n);
+	t->len += n - (to - from);
+}
+
+/* Chooses some bytes, or all from one separator to the next. */
+static void any_span(const struct text *t, size_t *from, size_t *to)
+{
+	*from = *to = below(t->len);
+	if (one_in(2)) {
+		*to += 1 + below((size_t)1 << below(7));
+	} else {
+		while (*from > 0 && strchr(" ,\t\n", t->s[*from - 1]) == NULL)
+			--*from;
+		while (*to < t->len && strchr(" ,\t\n", t->s[*to]) == NULL)
+			++*to;
+		++*to;
+	}
+	if (*to > t->len)
+		*to = t->len;
+}
+
+static bool is_numeral(char c)
+{
+	return isdigit((unsigned char)c) || c == '.';
+}
+
+/* Moves a span to the number at its place or behind it; without words that is a header. */
+static void number_span(const struct text *t, bool is_text, size_t *from, size_t *to)
+{
+	if (!is_text) {
+		*from -= one_in(4) ? 0 : *from % 4;
+		*to = t->len - *from < 4 ? t->len : *from + 4;
+		return;
+	}
+	while (*from < t->len && !is_numeral(t->s[*from]))
+		++*from;
+	while (*from > 0 && is_numeral(t->s[*from - 1]))
+		--*from;
+	for (*to = *from; *to < t->len && is_numeral(t->s[*to]);)
+		++*to;
+}
+
+/* Does one of eight things to a case, of which there are as many ways as words and numbers. */
+static void damage(struct text *t, const struct fuzz_target *target)
+{
+	static struct text other;
+	size_t from, to, at;
+
+	if (t->len == 0) {
+		target->make(t);
+		return;
+	}
+	other.len = 0;
+	any_span(t, &from, &to);
+	switch (below(8)) {
+	case 0: t->s[from] = (char)(t->s[from] ^ 1 << below(8)); break;
+	case 1: /* a byte, in the place of one or before it */
+		put(&other, "%c", (char)any());
+		replace(t, from, from + below(2), other.s, 1);
+		break;
+	case 2: replace(t, from, to, "", 0); break;
+	case 3: /* a span once more */
+		put_bytes(&other, t->s + from, to - from);
+		at = one_in(2) ? to : below(t->len + 1);
+		replace(t, at, at, other.s, other.len);
+		break;
+	case 4: /* the end of another case */
+		target->make(&other);
+		at = below(other.len + 1);
+		t->len = from;
+		put_bytes(t, other.s + at, other.len - at);
+		break;
+	case 5:
+		number_span(t, target->words != NULL, &from, &to);
+		target->words != NULL ? put_odd_number(&other) : put_odd_header(&other);
+		replace(t, from, to, other.s, other.len);
+		break;
+	case 6:
+		target->words != NULL ? put_word(&other, target->words) : put_odd_header(&other);
+		replace(t, from, one_in(2) ? from : to, other.s, other.len);
+		break;
+	default: t->len = one_in(4) ? from : t->len - 1; break;
+	}
+}
+
+/*
+ * Trying cases.
+ */
+static const struct fuzz_target *target_named(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < TARGETS; i++)
-		if (strcmp(targets[i]->name, name) == 0)
-			return targets[i];
+	for (i = 0; i < n_targets; i++)
+		if (strcmp(targets[i].name, name) == 0)
+			return &targets[i];
 	errx(EXIT_USAGE, "no target %s", name);
 }
 
-/* In memory of just its size, so that a sanitizer sees a byte read beyond it. */
+/* The case is in memory of just its size, so that a sanitizer sees a byte read beyond it. */
 static bool try_case(const struct fuzz_target *target, const char *s, size_t len)
 {
 	bool accepted;
@@ -92,20 +239,13 @@ static bool try_case(const struct fuzz_target *target, const char *s, size_t len
 	memcpy(copy, s, len);
 	if (target->string)
 		copy[len] = '\0';
-	now.target = target;
-	now.s = copy;
-	now.len = len;
-	chance_begin(hash((const unsigned char *)s, len));
+	chance = len;
 	accepted = target->run(copy, len);
-	now.s = NULL;
 	free(copy);
 	return accepted;
 }
 
 #ifdef LIBFUZZER
-/*
- * libFuzzer.
- */
 #define NAME_OF(target) #target
 #define NAME(target)    NAME_OF(target)
 
@@ -116,105 +256,66 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	if (len < CASE_MAX)
-		try_case(target_called(NAME(TARGET)), (const char *)data, len);
+		try_case(target_named(NAME(TARGET)), (const char *)data, len);
 	return 0;
 }
 
-/* Its ways to damage a case, and ours. */
+/* Damages a case in one of libFuzzer's ways, or of ours. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
 {
 	static struct text t;
 
-	chance_begin(seed);
+	chance = seed;
 	if (one_in(2) || len >= CASE_MAX)
 		return LLVMFuzzerMutate(data, len, max);
 	t.len = 0;
 	put_bytes(&t, data, len);
-	damage(&t, target_called(NAME(TARGET)));
+	damage(&t, target_named(NAME(TARGET)));
 	len = t.len < max ? t.len : max;
 	memcpy(data, t.s, len);
 	return len;
 }
 
 #else
-/*
- * The random driver.
- */
 
-/* Of the sanitizers, where there is one: called before it ends the program. */
-/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): its name there */
-void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
-
-/* A crash says of which case it is; SIGPROF, each 10 seconds of CPU time, finds one without end. */
-static void on_signal(int sig)
-{
-	static uint64_t last = UINT64_MAX;
-
-	if (sig == SIGPROF && now.number != last) {
-		last = now.number;
-		return;
-	}
-	/* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c): what was interrupted has ended */
-	dprintf(STDERR_FILENO, "%s: signal %d%s\n", now.target->name, sig,
-		sig == SIGPROF ? ", no end" : "");
-	show_case();
-	signal(sig, SIG_DFL);
-	raise(sig == SIGPROF ? SIGABRT : sig);
-}
-
-static void watch(void)
-{
-	const struct itimerval every = {{10, 0}, {10, 0}};
-
-	signal(SIGPROF, on_signal);
-	setitimer(ITIMER_PROF, &every, NULL);
-	signal(SIGABRT, on_signal);
-	if (__sanitizer_set_death_callback != NULL) {
-		__sanitizer_set_death_callback(show_case);
-		return;
-	}
-	signal(SIGSEGV, on_signal);
-	signal(SIGBUS, on_signal);
-	signal(SIGFPE, on_signal);
-	signal(SIGILL, on_signal);
-}
-
-static void make_case(struct text *t, const struct fuzz_target *target)
+static void make_case(struct text *t, const struct fuzz_target *target, uint64_t seed,
+		      uint64_t number, bool is_valid)
 {
 	size_t n;
 
-	chance_begin(mixed(now.seed) + mixed(now.number));
-	n = below(5);
+	chance = mixed(seed) + mixed(number);
 	t->len = 0;
+	n = is_valid ? 0 : below(5);
 	target->make(t);
 	while (n-- > 0)
 		damage(t, target);
 }
 
-static void try_random(const struct fuzz_target *target, uint64_t cases)
+/* A process of its own tries the cases, since it may crash, or hang. */
+static void try_random(const struct fuzz_target *target, uint64_t seed, uint64_t cases)
 {
 	static struct text t;
-	uint64_t accepted = 0;
+	struct {
+		uint64_t number, accepted;
+	} *now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	pid_t child;
+	int status;
 
-	for (now.number = 0; now.number < cases; now.number++) {
-		make_case(&t, target);
-		accepted += try_case(target, t.s, t.len);
+	if (now == MAP_FAILED || (child = fork()) < 0)
+		err(EXIT_FAILURE, "fuzz");
+	for (; child == 0 && now->number < cases; now->number++) {
+		alarm(60);
+		make_case(&t, target, seed, now->number, false);
+		now->accepted += try_case(target, t.s, t.len);
 	}
-	printf("%s: %llu cases, %llu accepted, seed %llu\n", target->name,
-	       (unsigned long long)cases, (unsigned long long)accepted,
-	       (unsigned long long)now.seed);
-}
-
-static void try_hex(const struct fuzz_target *target, const char *hex)
-{
-	static struct text t;
-	char byte[3] = "";
-
-	for (; hex[0] != '\0' && hex[1] != '\0'; hex += 2) {
-		memcpy(byte, hex, 2);
-		put_char(&t, (char)strtoul(byte, NULL, 16));
-	}
-	printf("%s\n", try_case(target, t.s, t.len) ? "accepted" : "refused");
+	if (child == 0)
+		exit(EXIT_SUCCESS);
+	if (waitpid(child, &status, 0) != child || status != 0)
+		errx(EXIT_FAILURE, "status %d at: fuzz -s %" PRIu64 " -c %" PRIu64 " %s", status,
+		     seed, now->number, target->name);
+	printf("%s: %" PRIu64 " cases, %" PRIu64 " accepted, seed %" PRIu64 "\n", target->name,
+	       cases, now->accepted, seed);
 }
 
 static void try_file(const struct fuzz_target *target, const char *path)
@@ -224,25 +325,23 @@ static void try_file(const struct fuzz_target *target, const char *path)
 
 	if (f == NULL)
 		err(EXIT_FAILURE, "%s", path);
-	t.len = fread(t.s, 1, CASE_MAX - 1, f);
-	if (ferror(f) || fgetc(f) != EOF)
-		errx(EXIT_FAILURE, "%s cannot be read, or has more than %d bytes", path,
-		     CASE_MAX - 1);
+	t.len = fread(t.s, 1, CASE_MAX, f);
+	if (ferror(f) || t.len == CASE_MAX)
+		errx(EXIT_FAILURE, "%s cannot be read, or is too long", path);
 	fclose(f);
-	printf("%s: %s\n", path, try_case(target, t.s, t.len) ? "accepted" : "refused");
+	printf("%s: %s\n", path, try_case(target, t.s, t.len) ? "accepted" : "rejected");
 }
 
-static void store_valid(const struct fuzz_target *target, const char *dir)
+static void store_valid(const struct fuzz_target *target, uint64_t seed, const char *dir)
 {
 	static struct text t;
 	char path[4096];
 	FILE *f;
+	int i;
 
-	for (now.number = 0; now.number < 64; now.number++) {
-		chance_begin(mixed(now.seed) + mixed(now.number));
-		t.len = 0;
-		target->make(&t);
-		snprintf(path, sizeof(path), "%s/%s-%02d", dir, target->name, (int)now.number);
+	for (i = 0; i < 64; i++) {
+		make_case(&t, target, seed, (uint64_t)i, true);
+		snprintf(path, sizeof(path), "%s/%s-%02d", dir, target->name, i);
 		f = fopen(path, "we");
 		if (f == NULL || fwrite(t.s, 1, t.len, f) != t.len || fclose(f) != 0)
 			err(EXIT_FAILURE, "%s", path);
@@ -251,37 +350,40 @@ static void store_valid(const struct fuzz_target *target, const char *dir)
 
 int main(int argc, char **argv)
 {
+	static struct text t;
 	const struct fuzz_target *target;
-	const char *dir = NULL, *hex = NULL;
-	uint64_t cases = 100000;
+	const char *dir = NULL, *number = NULL;
+	uint64_t cases = 100000, seed = 1;
 	size_t i;
 	int o;
 
-	now.seed = 1;
-	while ((o = getopt(argc, argv, "ls:n:x:d:")) != -1) {
+	while ((o = getopt(argc, argv, "ls:n:c:d:")) != -1) {
 		switch (o) {
 		case 'l':
-			for (i = 0; i < TARGETS; i++)
-				puts(targets[i]->name);
+			for (i = 0; i < n_targets; i++)
+				puts(targets[i].name);
 			return 0;
-		case 's': now.seed = strtoull(optarg, NULL, 10); break;
+		case 's': seed = strtoull(optarg, NULL, 10); break;
 		case 'n': cases = strtoull(optarg, NULL, 10); break;
-		case 'x': hex = optarg; break;
+		case 'c': number = optarg; break;
 		case 'd': dir = optarg; break;
 		default: return EXIT_USAGE;
 		}
 	}
 	if (optind == argc)
-		errx(EXIT_USAGE, "which target?  See fuzz -l");
-	now.target = target = target_called(argv[optind++]);
-	watch();
-	if (dir != NULL)
-		store_valid(target, dir);
-	else if (hex != NULL)
-		try_hex(target, hex);
-	else if (optind == argc)
-		try_random(target, cases);
-	for (; optind < argc; optind++, now.number++)
+		errx(EXIT_USAGE, "no target given: fuzz -l prints them");
+	target = target_named(argv[optind++]);
+	if (dir != NULL) {
+		store_valid(target, seed, dir);
+	} else if (number != NULL) {
+		make_case(&t, target, seed, strtoull(number, NULL, 10), false);
+		fwrite(t.s, 1, t.len, stdout);
+		fflush(stdout);
+		try_case(target, t.s, t.len);
+	} else if (optind == argc) {
+		try_random(target, seed, cases);
+	}
+	for (; optind < argc; optind++)
 		try_file(target, argv[optind]);
 	return 0;
 }

@@ -1,0 +1,518 @@
+/* The targets of the fuzzer: the readers of zc that take what others wrote, and what zcc prints of it. */
+#include "lib/load/baseline.h"
+#include "lib/net/wire.h"
+#include "lib/send/plan.h"
+
+#include "tests/fuzz/fuzz.h"
+
+/* A reason for a rejection is one line that can be printed behind a name. */
+static bool rejected(const char *why)
+{
+	if (why != NULL)
+		holds(*why != '\0' && strpbrk(why, "\r\n\t") == NULL && strlen(why) < 80,
+		      "a rejection has a reason");
+	return why != NULL;
+}
+
+/*
+ * What a client sends: it must be read alike however it is cut into pieces, and whether bodies are looked at
+ * or skipped.  The model reads it as zc-wire(5) describes it.
+ */
+static bool model_header(struct wire *m, const char *s, size_t len, size_t *used, uint32_t *v)
+{
+	const unsigned char *p = (const unsigned char *)s + *used;
+
+	m->have = len - *used < 4 ? (unsigned)(len - *used) : 0;
+	*used += m->have > 0 || *used == len ? m->have : 4;
+	if (m->have > 0 || p == (const unsigned char *)s + len)
+		return false;
+	*v = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+	return true;
+}
+
+/* Returns how many bytes belong to the wire.  `sparse`: the case has no bodies, which all come whole. */
+static size_t model(struct wire *m, const char *s, size_t len, bool sparse)
+{
+	uint32_t n_loops, n_files, length, i, f;
+	size_t used = 0, here;
+
+	*m = (struct wire){.state = WIRE_LOOPS};
+	if (!model_header(m, s, len, &used, &n_loops))
+		return used;
+	m->forever = n_loops == 0xffffffff;
+	for (i = 0; m->forever || i < n_loops; i++) {
+		m->state = WIRE_FILES;
+		if (!model_header(m, s, len, &used, &n_files))
+			return used;
+		m->empty_loops += n_files == 0 && !m->has_file;
+		for (f = 0; f < n_files; f++) {
+			m->state = WIRE_LENGTH;
+			if (!model_header(m, s, len, &used, &length))
+				return used;
+			m->has_file = true;
+			here = sparse || length < len - used ? length : len - used;
+			m->bytes += here;
+			used += sparse ? 0 : here;
+			m->state = WIRE_BODY;
+			m->body_left = length - (uint32_t)here;
+			if (m->body_left > 0)
+				return used;
+			m->files++;
+		}
+	}
+	m->state = WIRE_DONE;
+	return used;
+}
+
+static void wire_holds(const struct wire *w, const struct wire *m)
+{
+	const bool proper = m->state == WIRE_DONE || m->forever;
+	const char *where = NULL;
+
+	holds(w->state == m->state && w->have == m->have && w->forever == m->forever,
+	      "what comes next");
+	holds(w->files == m->files && w->bytes == m->bytes, "the counts");
+	holds(w->has_file == m->has_file && w->empty_loops == m->empty_loops,
+	      "how long the warm-up is");
+	holds(wire_body_left(w) == m->body_left, "how much of a body is left");
+	holds(wire_header_left(w) == (m->state < WIRE_BODY ? 4 - m->have : 0),
+	      "how much of a header is left");
+	holds(wire_ended(w, &where) == proper && rejected(where) == !proper,
+	      "whether the end is proper");
+}
+
+/* Feeds pieces of at most `most` bytes, or if that is 0 the whole; returns how many were taken. */
+static size_t feed(struct wire *w, const char *s, size_t len, size_t most)
+{
+	size_t at, n, took;
+
+	wire_init(w, false);
+	for (at = 0; at < len; at += took) {
+		n = most == 0 ? len - at : 1 + below(len - at < most ? len - at : most);
+		took = wire_feed(w, s + at, n);
+		holds(took == n || (took < n && w->state == WIRE_DONE), "all of the wire is taken");
+		if (took < n)
+			return at + took;
+	}
+	return at;
+}
+
+/* Skips bodies and feeds headers by themselves, in pieces too, as zcs does where it discards bodies. */
+static size_t skip(struct wire *w, const char *s, size_t len, bool sparse)
+{
+	size_t at = 0, n, body, left;
+
+	wire_init(w, false);
+	for (;;) {
+		body = wire_body_left(w);
+		left = body > 0 ? body : wire_header_left(w);
+		if (left == 0 || (at == len && !(body > 0 && sparse)))
+			return at;
+		n = sparse && body > 0 ? left : left < len - at ? left : len - at;
+		n = one_in(2) ? n : 1 + below(n);
+		if (body > 0)
+			wire_skip(w, n);
+		else
+			holds(wire_feed(w, s + at, n) == n, "a header is taken whole");
+		at += sparse && body > 0 ? 0 : n;
+	}
+}
+
+static bool run_wire(const char *s, size_t len)
+{
+	const size_t most[] = {0, 1, 1 + below(64)};
+	const char *where;
+	struct wire m, w;
+	size_t used = model(&m, s, len, false), i;
+
+	for (i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+		holds(feed(&w, s, len, most[i]) == used, "what is taken belongs to the wire");
+		wire_holds(&w, &m);
+	}
+	holds(skip(&w, s, len, false) == used, "with bodies skipped as much is taken");
+	wire_holds(&w, &m);
+	used = model(&m, s, len, true);
+	holds(skip(&w, s, len, true) == used, "the headers are taken");
+	wire_holds(&w, &m);
+	wire_init(&w, true);
+	holds(wire_feed(&w, s, len) == len && w.bytes == len && w.files == 0 &&
+		      wire_ended(&w, &where),
+	      "raw, all is data");
+	feed(&w, s, len, 0);
+	return wire_ended(&w, &where);
+}
+
+static void make_wire(struct text *t)
+{
+	static const char body[64];
+	size_t loops = below(5), i, files, length;
+	const bool forever = one_in(4);
+
+	put_header(t, forever ? 0xffffffff : (uint32_t)loops);
+	for (i = 0; i < loops; i++) {
+		files = one_in(3) ? 0 : below(5);
+		put_header(t, (uint32_t)files);
+		while (files-- > 0) {
+			length = one_in(4) ? 0 : below(sizeof(body));
+			put_header(t, (uint32_t)length);
+			put_bytes(t, body, length);
+		}
+	}
+	if (forever && t->len > 4)
+		t->len -= below(t->len - 4);
+	else if (one_in(4))
+		put(t, "more");
+}
+
+/*
+ * A receipt: the figures have the values of its text, and what is written of them reads the same.
+ */
+
+/* The value of a key in the receipt `line`; NULL if it has none. */
+static const char *value_of(const char *line, const char *key)
+{
+	const size_t len = strlen(key);
+
+	while (strncmp(line, key, len) != 0 || line[len] != '=') {
+		line += strcspn(line, " \n") + 1;
+		if (line[-1] != ' ')
+			return NULL;
+	}
+	return line + len + 1;
+}
+
+/* Whether a row has the value of a receipt, or nothing where that is NULL. */
+static bool same_value(const struct figure *row, const struct figures *f, const char *value)
+{
+	const char *word = figure_member(row, f);
+	const double v = figure_value(row, f), w = value != NULL ? strtod(value, NULL) : 0;
+
+	if (row->kind == FIGURE_WORD || row->kind == FIGURE_NAME)
+		return value == NULL ? *word == '\0'
+				     : strcspn(value, " \n") == strlen(word) &&
+					       strncmp(value, word, strlen(word)) == 0;
+	return isnan(v) ? value == NULL || row->kind == FIGURE_LOAD
+			: fabs(v - w) <= 0.500001e-6 + fabs(w) * 1e-15;
+}
+
+static void figures_hold(const struct figures *f, const char *line)
+{
+	const struct figure *row;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++)
+		if (row->receipt != NULL && row->kind != FIGURE_REASONS)
+			holds(same_value(row, f, value_of(line, row->receipt)),
+			      "a figure has the receipt's value");
+}
+
+static bool run_receipt(const char *s, size_t len)
+{
+	char line[RECEIPT_MAX + 1], line_again[RECEIPT_MAX];
+	struct figures f, again;
+	size_t used;
+
+	if (rejected(receipt_parse(s, len, &f)))
+		return false;
+	holds(len <= RECEIPT_MAX && receipt_parse(s, len - 1, &again) != NULL,
+	      "a receipt is one line, with its newline");
+	memcpy(line, s, len);
+	line[len] = '\0';
+	figures_hold(&f, line);
+	used = receipt_format(&f, line);
+	holds(used <= RECEIPT_MAX, "a receipt that is written has room");
+	line[used] = '\0';
+	holds(receipt_parse(line, used, &again) == NULL, "a receipt that is written is one");
+	figures_hold(&f, line);
+	holds(receipt_format(&again, line_again) == used && memcmp(line, line_again, used) == 0,
+	      "a receipt that is written reads the same");
+	return true;
+}
+
+static double odd_double(void)
+{
+	const double odd[] = {0, -0.0, 1, -1, 0.5, 1e-9, -1e-9, 1e15, 1e300, NAN, INFINITY};
+
+	return one_in(2) ? odd[below(sizeof(odd) / sizeof(odd[0]))]
+			 : (double)(any() >> 40) / (one_in(2) ? 1e7 : 1);
+}
+
+/* Whatever an end measured, what it sends is a receipt: a number that cannot be in one is omitted. */
+static void make_receipt(struct text *t)
+{
+	const struct figure *row;
+	char line[RECEIPT_MAX], *member;
+	struct figures f;
+	size_t len, i;
+
+	figures_init(&f);
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		member = (char *)&f + row->offset;
+		if (row->receipt == NULL || one_in(4))
+			continue;
+		if (row->kind == FIGURE_COUNT)
+			*(uint64_t *)member = any() >> (5 + below(59));
+		else if (row->kind == FIGURE_REASONS)
+			*(unsigned *)member = (unsigned)below(1u << UNSAFE_REASONS);
+		else if (row->size > 0)
+			for (i = below(row->size); i > 0; i--)
+				member[i - 1] = (char)('a' + below(26));
+		else if (row->derive == NULL)
+			*(double *)member = odd_double();
+	}
+	f.seconds = (double)(any() >> 32) / 1e6;
+	len = receipt_format(&f, line);
+	holds(receipt_parse(line, len, &f) == NULL, "what is sent is a receipt");
+	put_bytes(t, line, len - 1);
+	if (one_in(8))
+		put(t, " later_%zu=%0*d", below(10),
+		    one_in(8) ? (int)(RECEIPT_MAX - 11 - t->len + below(4)) : 9, 0);
+	put(t, "\n");
+}
+
+/*
+ * A calibration: a file that anyone may have put there.  What is accepted can be measured against.
+ */
+static bool run_calibration(const char *s, size_t len)
+{
+	static struct calibration c;
+	const struct baseline *b;
+
+	if (rejected(calibration_parse(s, len, &c))) {
+		holds(c.cpu == NULL, "a rejection leaves no baselines");
+		return false;
+	}
+	holds(c.cpus.n > 0 && c.cpus.n <= CPUS_MAX && c.total == strtod(s, NULL),
+	      "a calibration has CPUs, and begins with their total");
+	holds(isfinite(c.windows) && c.windows >= 2 && c.all.tasks_sd >= 0 && c.all.spin_sd >= 0,
+	      "the machine's deviations are those of two windows or more");
+	for (b = c.cpu; b < c.cpu + c.cpus.n; b++)
+		holds(b->tasks >= 0 && b->tasks < 1 && b->tasks_sd >= 0 && b->tasks_sd <= 1 &&
+			      b->spin > 0 && b->spin <= 1 && b->spin_sd >= 0 && b->spin_sd <= 1 &&
+			      b->speed > 0 && isfinite(b->speed) && b->speed_sd >= 0 &&
+			      isfinite(b->speed_sd),
+		      "a CPU has shares, and a speed");
+	free(c.cpu);
+	return true;
+}
+
+#define TEXT_OF(macro) #macro
+#define TEXT(macro)    TEXT_OF(macro)
+#define SOAKER         "soaker " TEXT(SOAK_FORMAT)
+
+static void make_calibration(struct text *t)
+{
+	const size_t first = below(8), n = 1 + below(5);
+	size_t i;
+
+	put(t, "%zu\n" SOAKER "\nmachine host 6.1 CPU @ %zu GHz\ncpus %zu-%zu", below(1000000),
+	    below(9), first, first + n - 1);
+	if (one_in(64))
+		put(t, ",%zu-%zu", 16 + below(CPUS_MAX), below(2 * CPUS_MAX));
+	put(t, "\nall 16 0.002 0.001\n");
+	for (i = first; i < first + n; i++)
+		put(t, "cpu %zu 0.%06zu 0.%06zu 0.%06zu 0.%06zu %zu.%zu %zu\n", i, below(1000000),
+		    below(1000000), 1 + below(999999), below(1000000), 1 + below(1000000), below(9),
+		    below(9));
+}
+
+/*
+ * What zcc prints of figures that it did not measure itself.
+ */
+static struct environment environment;
+static struct send_options opt = {
+	.server = "server", .port = "2222", .streams = 1, .compare = {.against = "file"}};
+
+/* Calls a function that prints on stdout; the caller frees what it returns. */
+static char *printed_by(void (*print)(const void *arg), const void *arg)
+{
+	FILE *const before = stdout;
+	char *text = NULL;
+	size_t len;
+
+	stdout = open_memstream(&text, &len);
+	if (stdout == NULL)
+		err(EXIT_FAILURE, "fuzz");
+	print(arg);
+	fclose(stdout);
+	stdout = before;
+	return text;
+}
+
+/* What is printed of the case `s` as text and as JSON has figures: a name in the case may be one of these words. */
+static void print_holds(void (*print)(const void *arg), const void *arg, const char *s)
+{
+	static const char *const none[] = {"nan",
+					   " inf",
+					   "-inf",
+					   "bits_per_second\":{}",
+					   "load_percent\":{}",
+					   "us_per_kib\":{}",
+					   "_ratio\":{}"};
+	char *text;
+	size_t i;
+
+	for (opt.json = false;; opt.json = true) {
+		text = printed_by(print, arg);
+		holds(text[0] != '\0', "something is printed");
+		for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+			holds(strstr(text, none[i]) == NULL ||
+				      strstr(s, none[i] + (*none[i] == ' ')) != NULL,
+			      "a figure that is printed is a number");
+		free(text);
+		if (opt.json)
+			return;
+	}
+}
+
+static void print_comparison(const void *arg)
+{
+	comparison_print(arg, &opt);
+}
+
+/* Compares the runs of a plan, alone and with themselves as they were saved. */
+static void comparison_holds(struct plan *p, const char *s)
+{
+	struct comparison c = {.plan = p, .environment = &environment};
+
+	print_holds(print_comparison, &c, s);
+	c.before = p;
+	print_holds(print_comparison, &c, s);
+}
+
+/* A file of --save. */
+static bool run_saved(const char *s, size_t len)
+{
+	struct saved saved = {.last = NULL};
+	char *text = memcpy(alloc_or_die(len + 1, 1, "fuzz"), s, len);
+	const char *why = saved_parse(text, &saved);
+
+	free(text);
+	if (rejected(why)) {
+		holds(saved.last == NULL, "a rejection leaves no plan");
+		return false;
+	}
+	comparison_holds(saved.last, s);
+	saved_close(&saved);
+	return true;
+}
+
+static void put_figures(struct text *t, int n)
+{
+	for (; n > 0; n--) {
+		if (one_in(64))
+			put_odd_number(t);
+		else if (one_in(16))
+			put(t, "-");
+		else
+			put(t, "%.9g", (double)below(100000) / 1000);
+		put(t, "\t");
+	}
+}
+
+static void make_saved(struct text *t)
+{
+	const size_t runs = 1 + below(3);
+	size_t i, rounds;
+
+	do {
+		put(t, t->len > 0 ? "# zcc 1.1, host\n" : "# zcc 1.0, host\nround\tmethod\n");
+		rounds = 1 + below(3);
+		for (i = 0; i < runs * rounds; i++) {
+			put(t, "%zu\t%s\t65536\t%zu\tone\t", i / runs + 1,
+			    i % runs == 0 ? "send" : "mmap", i % runs + 1);
+			put_figures(t, 4);
+			put(t, "%s\t", one_in(4) ? "steal,weight" : "-");
+			put_figures(t, 3);
+			put(t, "-\treno\t0\ttso,gso\t");
+			put_figures(t, 2);
+			put(t, "%s\thost\tlo\t1\t0\t2026-11-23T05:49:20Z\tlabel\n",
+			    i % runs == 0 ? "soak" : "idle");
+		}
+	} while (one_in(2));
+}
+
+/* The receipts of a server, of two runs in up to two rounds, in the reports of zcc. */
+static void print_report(const void *arg)
+{
+	const struct send_result *res = arg;
+	struct send_report report = {.opt = &opt, .lock = REPORT_LOCK};
+
+	report_start(&report, res->target, res);
+	report_end(&report, res, NULL);
+}
+
+static void receipt_holds(struct plan *plan, int i, const struct figures *received, const char *s)
+{
+	struct stream_result stream = {.received = *received, .has_receipt = true};
+	struct target target = {.name = "192.0.2.1:2222"};
+	struct fileset set = {.n = 1, .bytes = 1000};
+	struct send_result res = {.target = &target,
+				  .set = &set,
+				  .congestion = "reno",
+				  .chunk = 65536,
+				  .stream = &stream,
+				  .received = *received,
+				  .receipts = 1,
+				  .local = one_in(2)};
+
+	opt.method = method_named("send");
+	figures_init(&res.sent);
+	res.sent.bytes = 1 + below(1000000);
+	res.sent.seconds = one_in(2) ? 1 : 0.001;
+	strcpy(res.sent.method, "send");
+	stream.sent = res.sent;
+	plan_add(plan, i, &res);
+	print_holds(print_report, &res, s);
+}
+
+static bool run_receipts(const char *s, size_t len)
+{
+	struct figures received[4];
+	struct plan plan;
+	const char *line = s, *end;
+	int i, n;
+
+	for (n = 0; n < 4 && line < s + len; n++, line = end + 1) {
+		end = strchrnul(line, '\n');
+		if (*end == '\0' ||
+		    receipt_parse(line, (size_t)(end - line) + 1, &received[n]) != NULL)
+			return false;
+	}
+	if (n < 2)
+		return false;
+	plan_open(&plan, n / 2, 2);
+	for (i = 0; i < n / 2 * 2; i++)
+		receipt_holds(&plan, i % plan.n, &received[i], s);
+	comparison_holds(&plan, s);
+	plan_close(&plan);
+	return true;
+}
+
+static void make_receipts(struct text *t)
+{
+	size_t n = 2 + below(3);
+
+	for (; n > 0; n--)
+		put(t,
+		    "bytes=%zu seconds=1 reads=%zu method=read load=%g uncertainty=%g cpus=%g%s%s\n",
+		    1 + below(1000000), below(100), one_in(8) ? 100 : (double)below(1000) / 1000,
+		    one_in(8) ? 100 : 0.01, one_in(8) ? CPUS_MAX : 1 + (double)below(8),
+		    one_in(4) ? " unsafe=steal" : "", one_in(8) ? " rcv_rtt=1000000" : "");
+}
+
+const struct fuzz_target targets[] = {
+	{"wire", false, run_wire, make_wire, NULL},
+	{"receipt", false, run_receipt, make_receipt,
+	 "bytes=|seconds=|load=|cpus=|cpus=0.9999999|slowed=-|method=|later=| refused=full| |=|\n|.|-|"
+	 " bytes=0 seconds=0\n|\033[2J|\177|\200"},
+	{"calibration", false, run_calibration, make_calibration,
+	 "\n|" SOAKER
+	 "\n|soaker \n|machine |all |all 2 0 0|cpus |cpu |cpu 0 0 0 1 0 1 0\n|later x\n| |,|"
+	 "-|.|\033[2J|\t|\r\n|\200"},
+	{"saved", true, run_saved, make_saved,
+	 "\t|\n|-|0|1e|e9|e300|.|nan|inf|-1|other|later|\t-\t|1\t"},
+	{"receipts", true, run_receipts, make_receipts,
+	 " load=|999999999999999|00000000|-|.|seconds=|cpus=| uncertainty=99| bytes=| tasks=|\n| |"
+	 "bytes=0 |bytes=1 |0"},
+};
+const size_t n_targets = sizeof(targets) / sizeof(targets[0]);
