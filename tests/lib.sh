@@ -31,10 +31,42 @@ it()
 begin()
 {
 	set -e
+	[ -z "$cell" ] || cd "$cell"
 	exec >check.log 2>&1
 	[ "$SLOW" -gt 1 ] || set -x
 }
 ok() { conclude $?; }
+
+# beside 'what must hold'; ( begin; need TOOL
+#	command...
+# ) & later
+# A check in a directory of its own, beside seven others at most; `together` waits for all that are left.
+cells=0 cell='' running=''
+beside()
+{
+	cells=$((cells + 1))
+	cell=$PWD/cell.$cells
+	mkdir "$cell"
+	echo "$1" >"$cell/title"
+}
+later()
+{
+	running="$running $cells:$!" cell=
+	# shellcheck disable=SC2086 # the words
+	set -- $running
+	[ $# -lt 8 ] || collect "$@"
+}
+together() { while [ -n "$running" ]; do collect $running; done; }
+collect()
+{
+	ended=cell.${1%:*} verdict=0
+	it "$(cat "$ended/title")"
+	wait "${1#*:}" || verdict=$?
+	shift
+	running=$*
+	mv "$ended/check.log" .
+	conclude $verdict
+}
 
 # long 'what must hold' && ( begin ... ); ok: only where the full sizes are asked for
 long()
@@ -425,7 +457,7 @@ methods_of()
 		sed 's/.* of //; s/ (default)//; s/, /\n/g'
 }
 
-# senders, receivers: the methods of zcc, and of zcs, that can be used here; system/uring.sh reports if some cannot
+# senders, receivers: the methods of zcc, and of zcs, that can be used here; system/methods.sh reports if some cannot
 senders() { methods_of zcc | grep -v '^uring' && uring_senders; }
 receivers() { methods_of zcs | if can_uring; then cat; else grep -v '^uring'; fi; }
 uring_senders()
