@@ -491,7 +491,8 @@ static const char *calibration_read_or_die(struct calibration *c, const char *pa
 	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
 	const char *why;
 	struct stat file;
-	ssize_t len;
+	size_t len = 0;
+	ssize_t n;
 
 	if (fd < 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
@@ -500,11 +501,12 @@ static const char *calibration_read_or_die(struct calibration *c, const char *pa
 	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size > CALIBRATION_MAX)
 		die("%s is not a calibration file: run 'cyclesoak -C'", path);
 	/* cppcheck-suppress invalidFunctionArg ; the same */
-	len = TEMP_FAILURE_RETRY(read(fd, text, CALIBRATION_MAX));
-	if (len < 0)
+	while ((n = TEMP_FAILURE_RETRY(read(fd, text + len, CALIBRATION_MAX - len))) > 0)
+		len += (size_t)n;
+	if (n < 0)
 		die_errno("%s", path);
 	close(fd);
-	why = calibration_parse(text, (size_t)len, c);
+	why = calibration_parse(text, len, c);
 	free(text);
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_REALTIME) +
 		      file.st_mtim.tv_sec * INT64_C(1000000000);

@@ -2,27 +2,23 @@
  * fault: a library to preload.  Under it calls of the C library fail, or move fewer bytes than they
  * were asked to.
  *
- *	FAULT		`PROGRAM,CALL,OBJECT,N,ERROR`: the N-th such call fails, counted over all
- *			threads and processes of that name.  ERROR is an errno value's name, SHORT
- *			(one byte at most is moved) or KILL (the process is killed in the call).
- *			A semicolon separates several such faults.
- *	FAULT_LOG	a file, to which a line `reached FAULT` is appended when it does.  Without FAULT
- *			a line `PROGRAM,CALL,OBJECT` is appended for each call.  A line `closed twice`
- *			is for each close(2) of a descriptor that is not open.
+ *	FAULT		`PROGRAM,CALL,OBJECT,N,ERROR`: the N-th such call fails, counted over all threads and
+ *			processes of that name.  ERROR is an errno value's name, or KILL: the process is killed.
+ *	FAULT_LOG	a file, to which a line `reached` is appended when it does, and without FAULT a line
+ *			`PROGRAM,CALL,OBJECT` for each call.  A line `closed twice` is for each close(2) of a
+ *			descriptor that is not open.
  *	FAULT_SLEEP	the most nanoseconds that nanosleep(2) sleeps
- *	SHORT_SEED	of random numbers: in place of FAULT, every call that moves data or waits may move
- *			less, or fail with EINTR, with EAGAIN where the descriptor does not block, and
- *			with ENOBUFS while a send with MSG_ZEROCOPY is not completed
- *	SHORT_LOG	a file, to which a line `CALL DISTURBED ALL` is appended for each call at the end
+ *	SHORT_SEED	of random numbers: in place of FAULT, every call that moves data or waits may move less, or
+ *			fail with EINTR, as the first of each kind does; with EAGAIN where the descriptor does not
+ *			block; and with ENOBUFS while a send with MSG_ZEROCOPY is not completed
  */
-#include <alloca.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <netinet/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -49,32 +45,25 @@ _Static_assert(sizeof(word) == sizeof(off64_t), "a file's offset is one argument
 struct call {
 	const char *name;
 	word (*real)(word, word, word, word, word, word); /* the C library's own */
-	_Atomic unsigned disturbed, all;
+	_Atomic unsigned n;
 } __attribute__((aligned(32)));
 
 extern struct call __start_calls[], __stop_calls[];
 
 #define NAME(value) [value] = #value
-enum { SHORT = 200, KILL };
+enum { KILL = 200 };
 static const char *const errors[] = {
-	NAME(EACCES), NAME(EADDRINUSE),   NAME(EADDRNOTAVAIL), NAME(EAFNOSUPPORT), NAME(EAGAIN),
-	NAME(EBUSY),  NAME(ECONNABORTED), NAME(ECONNREFUSED),  NAME(ECONNRESET),   NAME(EINTR),
-	NAME(EINVAL), NAME(EIO),          NAME(EMFILE),        NAME(ENOBUFS),      NAME(ENODEV),
-	NAME(ENOENT), NAME(ENOLCK),       NAME(ENOMEM),        NAME(ENOSPC),       NAME(ENOTCONN),
-	NAME(EPERM),  NAME(EPIPE),        NAME(ETIMEDOUT),     NAME(SHORT),        NAME(KILL),
+	NAME(EACCES),       NAME(EADDRINUSE), NAME(EAFNOSUPPORT), NAME(EAGAIN), NAME(ECONNABORTED),
+	NAME(ECONNREFUSED), NAME(EINVAL),     NAME(EIO),          NAME(EMFILE), NAME(ECONNRESET),
+	NAME(ENOBUFS),      NAME(ENODEV),     NAME(ENOENT),       NAME(ENOLCK), NAME(ENOMEM),
+	NAME(ENOSPC),       NAME(EPERM),      NAME(EPIPE),        NAME(KILL),   NAME(ETIMEDOUT),
 };
-/* Options of sockets that nobody asked for. */
-static const char *const options[] = {NAME(SO_KEEPALIVE), NAME(SO_OOBINLINE), NAME(SO_REUSEADDR)};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static struct fault {
-	char text[400]; /* as in FAULT */
-	size_t key_len; /* of the text without N and ERROR */
-	unsigned long n;
-	int error;
-} faults[200];
-static size_t planned;                 /* of faults[] */
-static _Atomic unsigned long *reached; /* how often each of faults[] was; processes share it */
+static char planned[400];       /* as in FAULT, without N and ERROR */
+static unsigned long planned_n; /* 0: nothing is planned */
+static int planned_error;
+static _Atomic unsigned long *found; /* how many calls were as planned; processes share it */
 static const char *log_path, *seed, *longest_sleep;
 static char directory[256];
 static bool started;
@@ -86,51 +75,36 @@ static _Thread_local bool inside;        /* the library's own calls do not count
 static void log_line(const char *line)
 {
 	char text[600];
-	int fd = log_path != NULL ? (int)syscall(SYS_openat, AT_FDCWD, log_path,
-						 O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)
-				  : -1;
+	int fd;
 
-	if (fd < 0)
+	if (log_path == NULL)
 		return;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC,
+			  0666);
 	syscall(SYS_write, fd, text, snprintf(text, sizeof(text), "%s\n", line));
 	syscall(SYS_close, fd);
 }
 
-/* Reads one fault of FAULT. */
-static void parse(struct fault *f, const char *text)
+static void parse(const char *fault)
 {
 	char *n, *name;
 	size_t i;
 
-	snprintf(f->text, sizeof(f->text), "%s", text);
-	if ((name = strrchr(f->text, ',')) == NULL ||
-	    (n = memrchr(f->text, ',', (size_t)(name - f->text))) == NULL)
+	snprintf(planned, sizeof(planned), "%s", fault);
+	if ((name = strrchr(planned, ',')) == NULL ||
+	    (*name = '\0', n = strrchr(planned, ',')) == NULL)
 		abort();
-	f->key_len = (size_t)(n - f->text);
-	f->n = strtoul(n + 1, NULL, 10);
+	*n = '\0';
+	planned_n = strtoul(n + 1, NULL, 10);
 	for (i = 0; i < COUNT(errors); i++)
 		if (errors[i] != NULL && strcmp(errors[i], name + 1) == 0)
-			f->error = (int)i;
-	if (f->error == 0 || f->n == 0)
+			planned_error = (int)i;
+	if (planned_error == 0 || planned_n == 0)
 		abort();
-}
-
-static void parse_all(char *list)
-{
-	char *text;
-
-	while ((text = strsep(&list, ";")) != NULL) {
-		if (*text == '\0')
-			continue;
-		if (planned == COUNT(faults))
-			abort();
-		parse(&faults[planned++], text);
-	}
 }
 
 static __attribute__((constructor)) void start(void)
 {
-	const char *fault = getenv("FAULT");
 	struct call *c;
 
 	inside = true;
@@ -138,34 +112,18 @@ static __attribute__((constructor)) void start(void)
 	for (c = __start_calls; c < __stop_calls; c++)
 		if ((*(void **)&c->real = dlsym(RTLD_NEXT, c->name)) == NULL)
 			abort();
-	reached = mmap(NULL, COUNT(faults) * sizeof(*reached), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	found = mmap(NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	log_path = getenv("FAULT_LOG");
 	seed = getenv("SHORT_SEED");
 	longest_sleep = getenv("FAULT_SLEEP");
-	if (fault != NULL)
-		parse_all(strdupa(fault));
-	if (getcwd(directory, sizeof(directory)) == NULL || reached == MAP_FAILED)
+	if (getenv("FAULT") != NULL)
+		parse(getenv("FAULT"));
+	if (getcwd(directory, sizeof(directory)) == NULL || found == MAP_FAILED)
 		abort();
 	strcat(directory, "/");
 	started = true;
 	inside = false;
-}
-
-static __attribute__((destructor)) void print_counts(void)
-{
-	const char *path = getenv("SHORT_LOG");
-	FILE *log;
-	struct call *c;
-
-	inside = true;
-	log = path != NULL ? fopen(path, "ae") : NULL;
-	/* cppcheck-suppress comparePointers ; of one array */
-	for (c = __start_calls; log != NULL && c < __stop_calls; c++)
-		if (c->all > 0)
-			fprintf(log, "%s %u %u\n", c->name, c->disturbed, c->all);
-	if (log != NULL)
-		fclose(log);
 }
 
 /* An option of level SOL_SOCKET; -1 if it is no socket. */
@@ -176,14 +134,6 @@ static int socket_option(int fd, int name)
 
 	syscall(SYS_getsockopt, fd, SOL_SOCKET, name, &value, &len);
 	return value;
-}
-
-/* What a socket is to be: the family of one for a connection. */
-static const char *socket_kind(word family, word type)
-{
-	if ((type & 0xf) == SOCK_DGRAM) /* the rest are flags */
-		return "UDP";
-	return family == AF_INET ? "AF_INET" : family == AF_INET6 ? "AF_INET6" : "-";
 }
 
 static bool is_tcp(int fd)
@@ -244,77 +194,48 @@ static bool blocks(int fd, int flags)
 	       ((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0 || lseek(fd, 0, SEEK_CUR) >= 0);
 }
 
+/* A call that waits; with `len` it moves data, too, or may be one that does not block. */
 static bool fails_by_chance(struct call *c, int fd, int flags, size_t *len)
 {
-	uint64_t what = number() % 8;
+	uint64_t what = c->n++ == 0 ? 0 : number() % 8;
 	size_t most;
 
-	c->all++;
-	if (what < 2 || (what == 2 && fd >= 0 && !blocks(fd, flags))) {
-		c->disturbed++;
+	if (what < 2 || (what == 2 && len != NULL && !blocks(fd, flags))) {
 		errno = what < 2 ? EINTR : EAGAIN;
 		return true;
 	}
 	most = (size_t)1 << number() %
 				    18; /* mostly far less; a datagram goes whole or not at all */
 	if (what > 3 && len != NULL && most < *len &&
-	    (is_tcp(fd) || socket_option(fd, SO_TYPE) < 0)) {
+	    (is_tcp(fd) || socket_option(fd, SO_TYPE) < 0))
 		*len = 1 + number() % most;
-		c->disturbed++;
-	}
 	return false;
 }
 
-/* Whether a fault's key has the n bytes, and if `whole` no more. */
-static bool fits(const struct fault *f, const char *line, size_t n, bool whole)
+/* Whether this is the call that FAULT means; if so, its failure is in errno. */
+static bool fails_by_plan(const struct call *c, int fd, const char *text, int flags)
 {
-	return (whole ? f->key_len == n : f->key_len >= n) && strncmp(line, f->text, n) == 0;
-}
-
-/* The planned fault of this call, NULL if it has none. */
-static const struct fault *find_fault(const char *line)
-{
-	const struct fault *found = NULL;
-	size_t i;
-
-	for (i = 0; i < planned; i++)
-		if (fits(&faults[i], line, strlen(line), true) &&
-		    atomic_fetch_add(&reached[i], 1) + 1 == faults[i].n)
-			found = &faults[i];
-	return found;
-}
-
-/* Whether this is a call that FAULT means; if so, its failure is in errno or in *len. */
-static bool fails_by_plan(const struct call *c, int fd, const char *text, int flags, size_t *len)
-{
-	char name[17] = "", line[512], reached_line[500];
-	const struct fault *f;
-	size_t i = 0;
+	char name[17] = "", line[512];
 	int n;
 
 	prctl(PR_GET_NAME, name);
 	n = snprintf(line, sizeof(line), "%s,%s,", name, c->name);
-	while (i < planned && !fits(&faults[i], line, (size_t)n, false))
-		i++;
-	if (planned > 0 && i == planned)
+	if (planned_n > 0 && strncmp(line, planned, (size_t)n) != 0)
 		return false;
 	describe(line + n, sizeof(line) - (size_t)n, fd, text, flags);
-	if (planned == 0)
+	if (planned_n == 0)
 		log_line(line);
-	if ((f = find_fault(line)) == NULL)
+	if (planned_n == 0 || strcmp(line, planned) != 0 || ++*found != planned_n)
 		return false;
-	snprintf(reached_line, sizeof(reached_line), "reached %s", f->text);
-	log_line(reached_line);
-	if (f->error == KILL)
+	log_line("reached");
+	if (planned_error == KILL)
 		kill(getpid(), SIGKILL);
-	if (f->error == SHORT && len != NULL && *len > 1)
-		*len = 1;
-	errno = f->error;
-	return f->error != SHORT;
+	errno = planned_error;
+	return true;
 }
 
 /* Whether the call fails, with errno; if it does not, *len is what is left of it. */
-static bool fails(struct call *c, int fd, const char *text, int flags, size_t *len)
+static bool fails(struct call *c, bool waits, int fd, const char *text, int flags, size_t *len)
 {
 	const int before = errno;
 	bool failed = false;
@@ -323,9 +244,9 @@ static bool fails(struct call *c, int fd, const char *text, int flags, size_t *l
 		return false;
 	inside = true;
 	if (seed == NULL)
-		failed = fails_by_plan(c, fd, text, flags, len);
-	else if (len != NULL)
-		failed = fails_by_chance(c, fd, flags, *len == 0 ? NULL : len);
+		failed = fails_by_plan(c, fd, text, flags);
+	else if (waits)
+		failed = fails_by_chance(c, fd, flags, len);
 	inside = false;
 	if (!failed)
 		errno = before;
@@ -339,24 +260,24 @@ static bool fails(struct call *c, int fd, const char *text, int flags, size_t *l
 #define DEFINE(function) word fault_##function(word a, word b, word c, word d, word e, word f)
 
 /* A function that passes its arguments on as they are; fd, text and *len may be made of them. */
-#define CALL(function, failure, fd, text, flags, len)                                              \
+#define CALL(function, failure, waits, fd, text, flags, len)                                       \
 	DECLARE(function)                                                                          \
 	DEFINE(function)                                                                           \
 	{                                                                                          \
-		if (fails(&call_##function, (int)(fd), text, (int)(flags), (len)))                 \
+		if (fails(&call_##function, waits, (int)(fd), text, (int)(flags), (len)))          \
 			return failure;                                                            \
 		return call_##function.real(a, b, c, d, e, f);                                     \
 	}
-/* About nothing, the descriptor or the path that is the first argument, or a text. */
-#define CALL_ANY(function)        CALL(function, FAILED, -1, NULL, 0, NULL)
-#define CALL_FD(function)         CALL(function, FAILED, a, NULL, 0, NULL)
-#define CALL_PATH(function)       CALL(function, FAILED, -1, (const char *)a, 0, NULL)
-#define CALL_TEXT(function, text) CALL(function, FAILED, -1, text, 0, NULL)
+/* About nothing, the descriptor or the path that is the first argument, or two numbers. */
+#define CALL_ANY(function)        CALL(function, FAILED, false, -1, NULL, 0, NULL)
+#define CALL_FD(function)         CALL(function, FAILED, false, a, NULL, 0, NULL)
+#define CALL_PATH(function)       CALL(function, FAILED, false, -1, (const char *)a, 0, NULL)
+#define CALL_PAIR(function, x, y) CALL(function, FAILED, false, -1, pair(x, y), 0, NULL)
 /* Returns an error, or a pointer. */
-#define CALL_ERROR(function, error) CALL(function, (word)(error), -1, NULL, 0, NULL)
+#define CALL_ERROR(function, error) CALL(function, (word)(error), false, -1, NULL, 0, NULL)
 /* Moves up to `len` bytes, or waits. */
-#define CALL_MOVE(function, fd, flags, len) CALL(function, FAILED, fd, NULL, flags, &(len))
-#define CALL_WAIT(function, fd)             CALL(function, FAILED, fd, NULL, 0, &(word){0})
+#define CALL_MOVE(function, fd, flags, len) CALL(function, FAILED, true, fd, NULL, flags, &(len))
+#define CALL_WAIT(function, fd)             CALL(function, FAILED, true, fd, NULL, 0, NULL)
 
 /* Bytes. */
 CALL_MOVE(read, a, 0, c)
@@ -365,7 +286,7 @@ CALL_MOVE(write, a, 0, c)
 CALL_MOVE(recv, a, d, c)
 CALL_MOVE(sendfile64, a, 0, d)
 CALL_MOVE(splice, is_tcp((int)a) ? a : c, 0, e)
-CALL_WAIT(recvmsg, (zerocopy_open = false, a))
+CALL_MOVE(recvmsg, (zerocopy_open = false, a), 0, (word){0})
 
 DECLARE(send)
 DEFINE(send)
@@ -373,19 +294,17 @@ DEFINE(send)
 	word n;
 
 	if (seed != NULL && d & MSG_ZEROCOPY && zerocopy_open && number() % 4 == 0) {
-		call_send.all++;
-		call_send.disturbed++;
 		errno = ENOBUFS;
 		return FAILED;
 	}
-	if (fails(&call_send, (int)a, NULL, (int)d, &c))
+	if (fails(&call_send, true, (int)a, NULL, (int)d, &c))
 		return FAILED;
 	n = call_send.real(a, b, c, d, e, f);
 	zerocopy_open = n != FAILED && d & MSG_ZEROCOPY;
 	return n;
 }
 
-/* The first descriptor. */
+/* What waits, by its first descriptor. */
 static int polled(word fds, word n)
 {
 	return n > 0 ? ((struct pollfd *)fds)->fd : -1;
@@ -393,42 +312,38 @@ static int polled(word fds, word n)
 CALL_WAIT(poll, polled(a, b))
 CALL_WAIT(ppoll, polled(a, b))
 CALL_WAIT(epoll_wait, -1)
-CALL_WAIT(accept4, a)
+CALL_MOVE(accept4, a, 0, (word){0})
+CALL_WAIT(connect, a)
+CALL_WAIT(eventfd_read, a)
+CALL_WAIT(flock, a)
+CALL_WAIT(fsync, a)
+CALL_WAIT(dup2, a)
+CALL_WAIT(waitpid, -1)
+CALL_WAIT(sigtimedwait, -1)
+CALL_WAIT(sigwaitinfo, -1)
+CALL(open64, FAILED, true, -1, (const char *)a, 0, NULL)
 
-/* Descriptors. */
-CALL_FD(fstat64)
-CALL_FD(fchmod)
-CALL_FD(fsync)
-CALL_FD(flock)
-CALL_FD(dup2)
-CALL_FD(fcntl64)
-CALL_FD(eventfd_read)
-CALL_FD(bind)
-CALL_FD(connect)
-CALL_FD(listen)
-CALL_FD(shutdown)
-CALL(mmap64, FAILED, e, NULL, 0, NULL)
-CALL(readdir64, 0, dirfd((DIR *)a), NULL, 0, NULL)
-
-static const char *option_name(word level, word name)
+DECLARE(nanosleep)
+DEFINE(nanosleep)
 {
-	if (level == SOL_SOCKET && name < COUNT(options) && options[name] != NULL)
-		return options[name];
-	if (level == IPPROTO_TCP &&
-	    (name == TCP_KEEPIDLE || name == TCP_KEEPINTVL || name == TCP_KEEPCNT))
-		return "TCP_KEEP";
-	return level == IPPROTO_IPV6 ? "IPV6" : "other";
+	struct timespec t = *(const struct timespec *)a;
+	const long most = longest_sleep != NULL ? strtol(longest_sleep, NULL, 10) : 0;
+
+	if (fails(&call_nanosleep, true, -1, NULL, 0, NULL)) {
+		if (b != 0)
+			*(struct timespec *)b = t;
+		return FAILED;
+	}
+	if (most > 0 && (t.tv_sec > 0 || t.tv_nsec > most))
+		t = (struct timespec){.tv_nsec = most};
+	return call_nanosleep.real((word)&t, b, c, d, e, f);
 }
-CALL_TEXT(setsockopt,
-	  b == IPPROTO_TCP && c == TCP_CORK ? *(int *)d ? "TCP_CORK" : "uncork" : option_name(b, c))
-CALL(getsockopt, FAILED, b == IPPROTO_TCP && c == TCP_INFO ? -1 : (int)a,
-     b == IPPROTO_TCP && c == TCP_INFO ? "TCP_INFO" : NULL, 0, NULL)
 
 /* After any error the descriptor is closed all the same: close(2). */
 DECLARE(close)
 DEFINE(close)
 {
-	const bool failed = fails(&call_close, (int)a, NULL, 0, NULL);
+	const bool failed = fails(&call_close, true, (int)a, NULL, 0, NULL);
 	const int error = errno;
 	const word r = call_close.real(a, b, c, d, e, f);
 
@@ -439,15 +354,36 @@ DEFINE(close)
 	return failed ? FAILED : r;
 }
 
+/* Descriptors. */
+CALL_FD(fstat64)
+CALL_FD(fchmod)
+CALL_FD(fcntl64)
+CALL_FD(bind)
+CALL_FD(listen)
+CALL_FD(shutdown)
+CALL(mmap64, FAILED, false, e, NULL, 0, NULL)
+CALL(readdir64, 0, false, dirfd((DIR *)a), NULL, 0, NULL)
+
+/* Sockets by family and kind, without its flags, and their options by level and number. */
+static const char *pair(word x, word y)
+{
+	static _Thread_local char text[32];
+
+	snprintf(text, sizeof(text), "%d:%d", (int)x, (int)y);
+	return text;
+}
+CALL_PAIR(socket, a, b & 0xf)
+CALL_PAIR(setsockopt, b, c)
+CALL_PAIR(getsockopt, b, c)
+
 /* Paths. */
-CALL_PATH(open64)
 CALL_PATH(stat64)
 CALL_PATH(lstat64)
 CALL_PATH(access)
 CALL_PATH(eaccess)
 CALL_PATH(mkdir)
 CALL_PATH(execvp)
-CALL(opendir, 0, -1, (const char *)a, 0, NULL)
+CALL(opendir, 0, false, -1, (const char *)a, 0, NULL)
 
 /* What is made, and the rest. */
 CALL_ANY(linkat)
@@ -459,36 +395,13 @@ CALL_ANY(epoll_create1)
 CALL_ANY(epoll_ctl)
 CALL_ANY(pipe2)
 CALL_ANY(fork)
-CALL_ANY(waitpid)
-CALL_ANY(sigtimedwait)
-CALL_ANY(sigwaitinfo)
 CALL_ANY(getrlimit64)
 CALL_ANY(setrlimit64)
 CALL_ANY(setpriority)
 CALL_ANY(sched_setscheduler)
 CALL_ANY(sched_setaffinity)
 CALL_ANY(sched_getaffinity)
-CALL_TEXT(socket, socket_kind(a, b))
 CALL_ERROR(pthread_create, errno)
-
-DECLARE(nanosleep)
-DEFINE(nanosleep)
-{
-	const struct timespec *t = (const struct timespec *)a;
-	const struct timespec most = {0,
-				      longest_sleep != NULL ? strtol(longest_sleep, NULL, 10) : 0};
-
-	if (fails(&call_nanosleep, -1, NULL, 0, NULL)) {
-		if (b != 0)
-			*(struct timespec *)b = *t;
-		return FAILED;
-	}
-	if (longest_sleep != NULL && (t->tv_sec > 0 || t->tv_nsec > most.tv_nsec))
-		t = &most;
-	return call_nanosleep.real((word)t, b, c, d, e, f);
-}
-
-/* Names. */
 CALL_ERROR(getaddrinfo, EAI_MEMORY)
 CALL_ERROR(getnameinfo, EAI_MEMORY)
 CALL_ERROR(if_indextoname, 0)
@@ -500,7 +413,7 @@ CALL_ERROR(if_indextoname, 0)
 	DEFINE(function)                                                                           \
 	{                                                                                          \
 		(void)c, (void)d, (void)e, (void)f;                                                \
-		if (fails(&call_##function, -1, NULL, 0, NULL))                                    \
+		if (fails(&call_##function, false, -1, NULL, 0, NULL))                             \
 			return 0;                                                                  \
 		return __libc_##function(a, b);                                                    \
 	}
@@ -509,18 +422,17 @@ CALL_MEMORY(calloc)
 CALL_MEMORY(realloc)
 
 /* Under the names by which programs that are built with _FORTIFY_SOURCE call them. */
-#define CALL_CHECKED(function, fits, d)                                                            \
+#define CALL_CHECKED(function, d)                                                                  \
 	word checked_##function(word a, word b, word c, word size, word e,                         \
 				word f) __asm__("__" #function "_chk");                            \
 	word checked_##function(word a, word b, word c, word size, word e, word f)                 \
 	{                                                                                          \
-		if (!(fits))                                                                       \
-			abort();                                                                   \
+		(void)size;                                                                        \
 		return fault_##function(a, b, c, d, e, f);                                         \
 	}
-CALL_CHECKED(read, c <= size, 0)
-CALL_CHECKED(pread64, c <= e, size)
-CALL_CHECKED(recv, c <= size, e)
-CALL_CHECKED(poll, b <= size / sizeof(struct pollfd), 0)
-CALL_CHECKED(ppoll, b <= e / sizeof(struct pollfd), size)
+CALL_CHECKED(read, 0)
+CALL_CHECKED(pread64, size)
+CALL_CHECKED(recv, e)
+CALL_CHECKED(poll, 0)
+CALL_CHECKED(ppoll, size)
 /* NOLINTEND(performance-no-int-to-ptr) */
