@@ -166,10 +166,7 @@ done
 #
 # sends OPTION...: by $how to $PORT
 tracer=
-sends()
-{
-	exits 0 timeout 60 $tracer "$zcc" -s 0 -p "$PORT" -m "$how" --congestion reno "$@"
-}
+sends() { exits 0 timeout 60 $tracer "$zcc" -s 0 -p "$PORT" -m "$how" --congestion reno "$@"; }
 # arrives PASSES 'options' FILE...: a peer gets that many passes of them; of several streams the last one is looked at
 arrives()
 {
@@ -336,10 +333,7 @@ beside 'zcc -m zerocopy: completions that do not come are not waited for by spin
 	    "$zcc" -s 0 -p "$PORT" -m zerocopy -t 60 ../file >out 2>err &
 	traced=$!
 	remember $traced
-	met()
-	{
-		[ -n "$(child_of "$traced" zcc)" ] && grep -q MSG_ERRQUEUE spins
-	}
+	met() { [ -n "$(child_of "$traced" zcc)" ] && grep -q MSG_ERRQUEUE spins; }
 	wait_until met
 	kill -TERM "$(child_of "$traced" zcc)"
 	ended "$traced"
