@@ -74,157 +74,87 @@ static void test_numbers(void)
 		      "|x|-1|1e5|nan|inf|1.2.3|.|0x1| 1|1 s|1ms|1d|s");
 }
 
-static void test_names(void)
+/* Reads words that blanks separate; the program may run a command. */
+static int read_words(const char *words, bool command)
+{
+	static char *argv[8];
+	char *rest = strdup(words);
+	int argc;
+
+	argv[0] = program_invocation_name;
+	for (argc = 1; (argv[argc] = strsep(&rest, " ")) != NULL; argc++)
+		;
+	opt = (struct test_options){0};
+	return options_read(&USAGE("tool", rows, command), argc, argv, &opt);
+}
+
+static void read_and_exit(void *words)
+{
+	read_words(words, false);
+	exit(EXIT_SUCCESS);
+}
+
+static void read_for_command(void *words)
+{
+	read_words(words, true);
+	exit(EXIT_SUCCESS);
+}
+
+/* The status and the message of wrong options. */
+static void wrong(void *unused)
+{
+	const char *list =
+		"-x|--size=2 -xa|file -R|--reverse=3|--nosuch=3|--al|--all=3|-s|-a --si|--text|-l|-\x01|--\n=3"
+		"|-b 1|-l 10|-t1.9|-b 3.5|-b99999999999999999999g|-l 3.5|-l -3|-t9ms|-I 1.99|--share=9.5%"
+		"|--file - -t2|-p1|-p65536|--word=bad|-a -q|-q --file=x -p2|--file x";
+	const char *words;
+	int status;
+
+	(void)unused;
+	while ((words = next_of(&list)) != NULL) {
+		status = died(read_and_exit, (void *)words);
+		report("%d %s", status, printed);
+	}
+	status = died(read_for_command, "-l1");
+	report("without a command %d %s", status, printed);
+	status = died(read_for_command, "-l1 ls");
+	report("before a command %d %s", status, printed);
+}
+
+static void test_right(void)
 {
 	static const char *const names[] = {"one", "two", "three"};
 
 	ok(arg_name("-x", "three", names, LENGTH(names), sizeof(names[0])) == 2,
 	   "arg_name: the index of the name");
-}
-
-struct command {
-	const char *argv[6]; /* cppcheck-suppress unusedStructMember ; it is read in a child */
-	const char *printed;
-};
-
-static int read_words(const char *const *words, bool command)
-{
-	static char *argv[8];
-	int argc;
-
-	argv[0] = program_invocation_name;
-	for (argc = 1; *words != NULL; words++)
-		argv[argc++] = strdupa(*words);
-	argv[argc] = NULL;
-	opt = (struct test_options){0};
-	return options_read(&USAGE("tool", rows, command), argc, argv, &opt);
-}
-
-static void read_and_exit(void *command)
-{
-	read_words(((const struct command *)command)->argv, false);
-	exit(EXIT_SUCCESS);
-}
-
-static void read_for_command(void *command)
-{
-	read_words(((const struct command *)command)->argv, true);
-	exit(EXIT_SUCCESS);
-}
-
-static const struct command wrong[] = {
-	{{"-x"}, "unknown option '-x' (try 'tool --help')"},
-	{{"-ax"}, "unknown option '-x' (try 'tool --help')"},
-	{{"--size=2", "-xa"}, "unknown option '-x' (try 'tool --help')"},
-	{{"file", "-R"}, "unknown option '-R': there is no way back"},
-	{{"--reverse=3"}, "unknown option '--reverse': there is no way back"},
-	{{"--nosuch=3"}, "unknown or ambiguous option '--nosuch' (try 'tool --help')"},
-	{{"--al"}, "unknown or ambiguous option '--al' (try 'tool --help')"},
-	{{"--all=3"}, "-a, --all takes no argument (try 'tool --help')"},
-	{{"-s"}, "-s, -b, --size requires an argument (try 'tool --help')"},
-	{{"-a", "--si"}, "-s, -b, --size requires an argument (try 'tool --help')"},
-	{{"--text"}, "--text requires an argument (try 'tool --help')"},
-	{{"-l"}, "-l requires an argument (try 'tool --help')"},
-	{{"-\x01"}, "unknown option '-?' (try 'tool --help')"},
-	{{"--\n=3"}, "unknown or ambiguous option '--?' (try 'tool --help')"},
-	{{"-b", "1"}, "-s, -b, --size: '1' is not between 2 and 9"},
-	{{"-l", "10"}, "-l: '10' is not between 2 and 9"},
-	{{"-t1.9"}, "-t, --time: '1.9' is not between 2 and 9 seconds"},
-	{{"-b", "3.5"},
-	 "-s, -b, --size: '3.5' is not a size in bytes: 65536, 64k, 1.5m, 64KiB (1024 each) or "
-	 "64KB (1000)"},
-	{{"-b99999999999999999999g"},
-	 "-s, -b, --size: '99999999999999999999g' is not between 2 and 9"},
-	{{"-l", "3.5"}, "-l: '3.5' is not a whole number"},
-	{{"-l", "-3"}, "-l: '-3' is not a whole number"},
-	{{"-t9ms"}, "-t, --time: '9ms' is not a number of seconds, such as 10, 0.5, 10s, 2m or 1h"},
-	{{"-I", "1.99"}, "-I, --interval: '1.99' is not 0, nor between 2 and 9 seconds"},
-	{{"--share=9.5%"}, "--share: '9.5%' is not between 2 and 9%"},
-	{{"--file", "-", "-t2"},
-	 "--file: '-' is not standard output: a file of this name is './-'"},
-	{{"-p1"}, "-p, --port: '1' is not between 2 and 65535"},
-	{{"-p65536"}, "-p, --port: '65536' is not between 2 and 65535"},
-	{{"--word=bad"}, "--word: 'bad' is not good"},
-	{{"-a", "-q"}, "-q, --quiet and -a, --all cannot be used together"},
-	{{"-q", "--file=x", "-p2"}, "-q, --quiet and --file cannot be used together"},
-	{{"--file", "x"}, "--file: only with -t or --port"},
-};
-
-static void test_wrong(void)
-{
-	char want[256];
-	size_t i;
-
-	for (i = 0; i < LENGTH(wrong); i++) {
-		struct command c = wrong[i];
-
-		ok(died(read_and_exit, &c) == EXIT_USAGE,
-		   "wrong options, the %zuth, end the program with status 2", i);
-		snprintf(want, sizeof(want), "%s: %s\n", program_invocation_short_name, c.printed);
-		is(printed, want, "wrong options, the %zuth, print one line", i);
-	}
-}
-
-static void test_right(void)
-{
-	static const char *const numbers[] = {"-adb2", "--interval=0", "-l9", "-d",
-					      "-t9",   "--share=2.5%", NULL};
-	static const char *const texts[] = {"x", "-6p2", "--file=./-", "--text=", "--word", NULL};
-	static const char *const given[] = {"--alw", "--", "-q", NULL};
-
-	ok(read_words(numbers, false) == 7, "options are read up to the end");
-	ok(opt.all && !opt.quiet && opt.debug == 2 && opt.size == 2 && opt.number == 9 &&
+	ok(read_words("-adb2 --interval=0 -l9 -d -t9 --share=2.5%", false) == 7 && opt.all &&
+		   !opt.quiet && opt.debug == 2 && opt.size == 2 && opt.number == 9 &&
 		   opt.interval == 0 && opt.seconds == 9 && opt.share == 2.5,
 	   "flags, counts and numbers go where their rows say");
-	ok(read_words(texts, false) == 5, "an argument may stand before the options");
-	ok(opt.family == AF_INET6 && strcmp(opt.port, "2") == 0 && strcmp(opt.file, "./-") == 0 &&
+	ok(read_words("x -6p2 --file=./- --text= --word", false) == 5 && opt.family == AF_INET6 &&
+		   strcmp(opt.port, "2") == 0 && strcmp(opt.file, "./-") == 0 &&
 		   opt.text[0] == '\0' && strcmp(opt.word, "none") == 0,
-	   "constants and texts go where their rows say");
-	ok(read_words(given, false) == 3 && opt.all && !opt.quiet, "`--` ends the options");
-}
-
-static void test_command(void)
-{
-	static const char *const words[] = {"-a", "ls", "-q", NULL};
-	struct command alone = {{"-l1"}, NULL}, behind = {{"-l1", "ls"}, NULL};
-
-	ok(died(read_for_command, &alone) == EXIT_USAGE,
-	   "a program that may run a command has status 2 without one");
-	ok(died(read_for_command, &behind) == EXIT_COMMAND,
-	   "a usage error before a command is status 125");
-	ok(read_words(words, true) == 2 && opt.all && !opt.quiet,
+	   "constants and texts go where their rows say, and an argument may stand before them");
+	ok(read_words("--alw -- -q", false) == 3 && opt.all && !opt.quiet, "`--` ends the options");
+	ok(read_words("-a ls -q", true) == 2 && opt.all && !opt.quiet,
 	   "the options behind a command are its own");
 }
 
-static void print_in_child(void *command)
+static void print_in_child(void *words)
 {
-	int status;
-	pid_t pid;
-
 	fflush(stdout);
-	pid = fork();
-	if (pid == 0)
-		read_and_exit(command);
-	waitpid(pid, &status, 0);
-}
-
-static void test_printed(void)
-{
-	struct command help = {{"--help"}, NULL}, version = {{"-V", "-x"}, NULL};
-
-	expect_file("usage-help", printed_by(print_in_child, &help),
-		    "--help is made from the table");
-	is(printed_by(print_in_child, &version), "tool " VERSION "\n",
-	   "-V prints the version, and ends the program");
+	if (fork() == 0)
+		read_and_exit(words);
+	wait(NULL);
 }
 
 int main(void)
 {
 	test_numbers();
-	test_names();
+	expect(printed_by(wrong, NULL), "wrong options end the program with a line and a status");
+	expect(printed_by(print_in_child, "--help"), "--help is made from the table");
+	is(printed_by(print_in_child, "-V -x"), "tool " VERSION "\n",
+	   "-V prints the version, and ends the program");
 	test_right();
-	test_wrong();
-	test_command();
-	test_printed();
 	return done();
 }
