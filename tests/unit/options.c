@@ -6,18 +6,41 @@
 
 static struct send_options opt;
 
-/* Reads the options "one|two|..."; returns the first file, or NULL. */
+/* Reads words that blanks separate; `_` is a blank.  Returns the first file, or NULL. */
 static const char *parse(const char *words)
 {
 	static char *argv[16];
-	const char *word;
+	char *rest = strdup(words), *at;
 	int argc;
 
 	argv[0] = program_invocation_name;
-	for (argc = 1; (word = next_of(&words)) != NULL; argc++)
-		argv[argc] = strdup(word);
-	argv[argc] = NULL;
+	for (argc = 1; (argv[argc] = strsep(&rest, " ")) != NULL; argc++)
+		for (at = argv[argc]; (at = strchr(at, '_')) != NULL;)
+			*at = ' ';
 	return argv[options_parse(&opt, argc, argv)];
+}
+
+static void right(void *unused)
+{
+	const char *list =
+		"-s server file|-s 0 -S|-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2, -m send,_write"
+		"|-s 0 -I 0 --timeout 0|-s 0 --request=1|-s 0 --request=1 --timeout=0|-s 0 --pace 1"
+		/* addresses in brackets, as URLs and the messages of zcs have them */
+		"|-s ::1 file -p 99|-s [::1] file -p 99|-s [::1]:2223 file -p 99|-s [::1]:2223 file"
+		"|-s [fe80::1%lo] file -p 1|-s [192.0.2.1]:7 file|-s 0 --bind [::1]";
+	const char *words, *file;
+
+	(void)unused;
+	while ((words = next_of(&list)) != NULL) {
+		file = parse(words);
+		report("%s: %s port %s from %s, %s of %d, %ju loops in %g s, pace %ju, each %g s, "
+		       "timeout %g, %d runs of %zu and %zu in %d rounds: %s\n",
+		       words, opt.server, opt.port, opt.source != NULL ? opt.source : "any",
+		       opt.method->name, opt.streams, (uintmax_t)opt.loops, opt.seconds,
+		       (uintmax_t)opt.pace, opt.interval, opt.timeout, options_runs(&opt),
+		       (size_t)opt.compare.streams.n, (size_t)opt.compare.n_methods,
+		       opt.compare.rounds, file != NULL ? file : "-");
+	}
 }
 
 static void parse_and_exit(void *words)
@@ -26,31 +49,21 @@ static void parse_and_exit(void *words)
 	exit(EXIT_SUCCESS);
 }
 
-static int exits_with(const char *words)
+/* Options that are no usage error, but for a hint, stand at the end. */
+static void wrong(void *unused)
 {
-	return died(parse_and_exit, (void *)words);
-}
+	const char *list =
+		"-s 0 -t 0|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 --precision 3m"
+		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1|-s [::1]2222|-s [::1]:"
+		"|-s [::1]:x|-s [::1]:65536|-s 0 --request 1 -p 2222|-s 0 --request 1|-C";
+	const char *words;
+	int status;
 
-static void test_defaults(void)
-{
-	is(parse("-s|server|file"), "file", "a server and a file are enough");
-	ok(strcmp(opt.server, "server") == 0 && strcmp(opt.method->name, "sendfile") == 0,
-	   "without a method it is sendfile");
-	ok(opt.streams == 1 && opt.loops == 1 && opt.seconds == 0 && opt.pace == 0,
-	   "without options a file is sent once, over one stream, at any pace");
-	ok(parse("-s|0|-S") == NULL && strcmp(opt.method->name, "send") == 0,
-	   "-S is the method send");
-	ok(opt.seconds > 0, "without a file there is a limit of time");
-	parse("-s|0|-w|file");
-	is(opt.method->name, "write", "-w is the method write");
-}
-
-/* Two methods and two numbers of streams, each by either instrument. */
-static void test_instruments(void)
-{
-	parse("-cs0|--idle|-m|send,mmap|-P|1,4");
-	ok(opt.compare.wanted && opt.compare.rounds == 5 && options_runs(&opt) == 8,
-	   "-c with --idle: each run is made twice, as a comparison");
+	(void)unused;
+	while ((words = next_of(&list)) != NULL) {
+		status = died(parse_and_exit, (void *)words);
+		report("%d %s%s", status, printed, printed[0] != '\0' ? "" : "\n");
+	}
 }
 
 /* 33 sizes for each of 32 streams are more runs than a comparison has. */
@@ -61,95 +74,19 @@ static void test_most_runs(void)
 
 	for (i = 2; i <= 32; i++)
 		string_append(list, sizeof(list), ",%d", i);
-	snprintf(words, sizeof(words), "-s|0|-b|%s|-P|%s", list, list);
-	ok(exits_with(words) == EXIT_SUCCESS, "a comparison may have 1024 runs");
-	snprintf(words, sizeof(words), "-s|0|-b|%s,33|-P|%s", list, list);
-	ok(exits_with(words) == EXIT_USAGE &&
-		   strstr(printed, "a comparison of 1056 runs: more than 1024\n") != NULL,
-	   "a comparison of more than 1024 runs is rejected");
-}
-
-/* A zcs that waits for files would be silent until --timeout is over. */
-static void test_request_port(void)
-{
-	exits_with("-s|0|--request|1|-p|2222");
-	has(printed, "port 7890 by default",
-	    "--request to the port of transfers prints which port zcs --reply has");
-	exits_with("-s|0|--request|1");
-	is(printed, "", "--request without a port prints nothing");
-}
-
-/* -s and --bind take an address in brackets, as URLs and the messages of zcs have it. */
-static void test_addresses(void)
-{
-	static const struct {
-		const char *words, *host, *port;
-	} cases[] = {
-		{"-s|server|file|-p|99", "server", "99"},
-		{"-s|::1|file|-p|99", "::1", "99"},
-		{"-s|[::1]|file|-p|99", "::1", "99"},
-		{"-s|[::1]:2223|file|-p|99", "::1", "99"},
-		{"-s|[::1]:2223|file", "::1", "2223"},
-		{"-s|[fe80::1%lo]|file|-p|1", "fe80::1%lo", "1"},
-		{"-s|[192.0.2.1]:7|file", "192.0.2.1", "7"},
-	};
-	size_t i;
-
-	for (i = 0; i < LENGTH(cases); i++) {
-		parse(cases[i].words);
-		ok(strcmp(opt.server, cases[i].host) == 0 && strcmp(opt.port, cases[i].port) == 0,
-		   "%s: the host is %s, the port %s", cases[i].words, cases[i].host, cases[i].port);
-	}
-	parse("-s|0|--bind|[::1]");
-	is(opt.source, "::1", "--bind [::1] is ::1");
-}
-
-/* 0 stands for none where other programs of the suite take it. */
-static void test_none(void)
-{
-	parse("-s|0|-I|0|--timeout|0");
-	ok(opt.interval == 0 && opt.timeout == 0, "-I 0 and --timeout 0 are none");
-	parse("-s|0|--request=1");
-	ok(opt.timeout == 60, "--request has a --timeout unless it is given");
-	parse("-s|0|--request=1|--timeout=0");
-	ok(opt.timeout == 0, "--request --timeout 0 never times out");
-	parse("-s|0|--pace|1");
-	ok(opt.pace == 1, "--pace may be 1 byte per second");
-	parse("-s|0|-P|1,2,|-m|send, write");
-	ok(opt.compare.streams.n == 2 && opt.compare.n_methods == 2,
-	   "lists may have blanks, and a comma at their end");
-	parse("-C");
-	ok(opt.calibrate, "-C is enough by itself");
-}
-
-static void test_wrong(void)
-{
-	static const char *const wrong[] = {"-s|0|-t|0",
-					    "-s|0|--save|-",
-					    "-s|0|--pace|0",
-					    "-C|--json",
-					    "-s|0|--precision|3m",
-					    "-s|0|-c|--idle|--request|10",
-					    "-s|0|--bind|[::1]:2222",
-					    "-s|[::1",
-					    "-s|[::1]2222",
-					    "-s|[::1]:",
-					    "-s|[::1]:x",
-					    "-s|[::1]:65536"};
-	size_t i;
-
-	for (i = 0; i < LENGTH(wrong); i++)
-		ok(exits_with(wrong[i]) == EXIT_USAGE, "zcc %s is rejected", wrong[i]);
+	snprintf(words, sizeof(words), "-s 0 -b %s -P %s", list, list);
+	ok(died(parse_and_exit, words) == EXIT_SUCCESS, "a comparison may have 1024 runs");
+	snprintf(words, sizeof(words), "-s 0 -b %s,33 -P %s", list, list);
+	ok(died(parse_and_exit, words) == EXIT_USAGE, "a comparison of 1056 runs is a usage error");
+	has(printed, "a comparison of 1056 runs: more than 1024\n",
+	    "a comparison of 1056 runs has more than the limit of 1024");
 }
 
 int main(void)
 {
-	test_instruments();
+	expect(printed_by(right, NULL),
+	       "options of zcc are read, and those not given have defaults");
+	expect(printed_by(wrong, NULL), "wrong options of zcc end it with a line");
 	test_most_runs();
-	test_defaults();
-	test_request_port();
-	test_addresses();
-	test_none();
-	test_wrong();
 	return done();
 }
