@@ -3,7 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-static double tasks, speed; /* of the next baseline */
+static struct baseline next = {.spin = 1}; /* that is measured */
 
 static bool measure_one(const struct instrument *in, struct calibration *c, double seconds,
 			const _Atomic int *stop)
@@ -11,49 +11,55 @@ static bool measure_one(const struct instrument *in, struct calibration *c, doub
 	(void)in;
 	(void)seconds;
 	(void)stop;
-	*c = (struct calibration){.cpus.n = 1, .windows = 8, .others = tasks, .end.lost = 3};
+	*c = (struct calibration){
+		.cpus.n = 1, .windows = 8, .others = next.tasks, .all = next, .end.moved = 3};
 	c->cpu = alloc_or_die(1, sizeof(*c->cpu), "cpu");
-	c->cpu[0] = (struct baseline){.tasks = tasks, .spin = 1, .speed = speed};
+	c->cpu[0] = next;
 	return true;
 }
 
 static const struct instrument_kind one = {.baseline = measure_one};
 
-/* A measurement of one CPU that was half idle, and a baseline after it: whether its load is unsafe. */
-static bool is_busy(struct gauge *g)
+/*
+ * A measurement of one CPU that was half idle, and a baseline after it, of which tasks have a share:
+ * whether its load is unsafe.
+ */
+static bool is_busy(struct gauge *g, double tasks)
 {
 	struct load_sample each[2];
 	struct gauge_mark from = {.sum.time = 1, .each = &each[0]};
 	struct gauge_mark to = {.sum = {.time = 3, .spin = 1, .work = 1}, .each = &each[1]};
 	struct load l;
 
+	next.tasks = tasks;
+	next.speed++;
 	each[0] = from.sum;
 	each[1] = to.sum;
 	gauge_next(g);
 	gauge_after(g, &from, &to, NULL);
-	ok(to.sum.limits.lost == 3, "what disturbs a baseline counts as of the measurement before");
 	gauge_between(g, &from.sum, &to.sum, -1, &l);
+	ok(!isnan(l.load) &&
+		   (l.unsafe & UNSAFE_SOAKER_MOVED) == (next.spin > 0 ? UNSAFE_SOAKER_MOVED : 0),
+	   "what disturbs a baseline counts as of the measurement before");
 	return l.unsafe & UNSAFE_BASELINE_BUSY;
 }
 
-/* Four measurements, of which the baseline between the second and the third was busy. */
 static void test_next(void)
 {
 	const struct gauge_setup setup = {.soak = true, .what = "test"};
 	struct gauge g = {.setup = &setup, .instrument = {.kind = &one}, .baseline = BASELINE_OWN};
 
-	speed = 6;
+	next.speed = 6;
 	measure(&g, false, &g.calibration, NULL);
-	ok(!is_busy(&g), "a measurement between two idle baselines is safe");
-	tasks = 0.1;
-	speed = 7;
-	ok(is_busy(&g), "a busy baseline after a measurement makes it unsafe");
-	tasks = 0;
-	speed = 8;
-	ok(is_busy(&g), "a busy baseline between two measurements makes the second unsafe, too");
-	ok(near(g.calibration.cpu[0].speed, 7.5),
+	ok(!is_busy(&g, 0), "a measurement between two idle baselines is safe");
+	ok(is_busy(&g, 0.1), "a busy baseline after a measurement makes it unsafe");
+	ok(is_busy(&g, 0), "a busy baseline between two measurements makes the second unsafe, too");
+	ok(near(g.calibration.cpu[0].speed, 8.5),
 	   "a measurement begins with the baseline after the one before");
-	ok(!is_busy(&g), "a busy baseline does not make the measurement after the next unsafe");
+	ok(!is_busy(&g, 0), "a busy baseline does not make the measurement after the next unsafe");
+	next.spin = 0;
+	ok(is_busy(&g, 0) && near(g.calibration.cpu[0].spin, 1) && isnan(g.drift),
+	   "a CPU that is held in the baseline after a measurement makes it unsafe");
 	g.instrument.kind = NULL;
 	gauge_stop(&g);
 	ok(g.after.cpu == NULL && g.calibration.cpu == NULL, "the end frees the last baseline");

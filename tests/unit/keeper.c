@@ -1,99 +1,65 @@
 #include "lib/load/keeper.h"
 
-#include <ftw.h>
 #include <sys/stat.h>
 
 #include "tests/unit/unit.h"
 
-/* Writes a file of the made-up hierarchy. */
-static void write_text(const struct cpu_cgroup *g, const char *path, const char *text)
-{
-	char full[600];
-	FILE *f;
+static struct cpu_cgroup g = {.root = "/tmp/zc-unit.XXXXXX"};
 
-	snprintf(full, sizeof(full), "%s/%s", g->root, path);
-	f = fopen(full, "we");
-	if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0)
-		err(EXIT_FAILURE, "%s", full);
-}
+/* In a made-up hierarchy of /a/b a file is written, unless it is NULL; a group then has that quota or none. */
+static const struct {
+	bool v2;
+	const char *file, *text, *own, *quota, *title;
+} cases[] = {
+	{true, NULL, NULL, "/a/b", "", "cgroup v2: without cpu.max there is no quota"},
+	{true, "a/b/cpu.max", "max 100000", "/a/b", "", "cgroup v2: `max` is no quota"},
+	{true, "a/cpu.max", "50000 100000", "/a/b", "50000 100000",
+	 "cgroup v2: the quota of the group above holds"},
+	{true, "a/b/cpu.max", "20000 100000", "/a/b", "20000 100000",
+	 "cgroup v2: the group's own quota is found first"},
+	{true, NULL, NULL, "/", "", "cgroup v2: the quota of a group below does not hold"},
+	{false, NULL, NULL, "/a/b", "", "cgroup v1: cpu.max of v2 is no quota"},
+	{false, "a/b/cpu.cfs_quota_us", "-1", "/a/b", "", "cgroup v1: -1 is no quota"},
+	{false, "cpu.cfs_quota_us", "30000", "/a/b", "30000",
+	 "cgroup v1: the quota of the root holds"},
+};
 
-static bool has_quota(struct cpu_cgroup *g, const char *own, const char *want)
+static void test_quota(size_t i)
 {
 	char value[64] = "";
+	FILE *f;
 
-	strcpy(g->own, own);
-	return cpu_cgroup_quota(g, value, sizeof(value)) && strcmp(value, want) == 0;
-}
-
-static bool has_none(struct cpu_cgroup *g, const char *own)
-{
-	char value[64];
-
-	strcpy(g->own, own);
-	return !cpu_cgroup_quota(g, value, sizeof(value));
-}
-
-static void test_quota_v2(struct cpu_cgroup *g)
-{
-	g->v2 = true;
-	ok(has_none(g, "/a/b"), "cgroup v2: without cpu.max there is no quota");
-	write_text(g, "a/b/cpu.max", "max 100000\n");
-	ok(has_none(g, "/a/b"), "cgroup v2: `max` is no quota");
-	write_text(g, "a/cpu.max", "50000 100000\n");
-	ok(has_quota(g, "/a/b", "50000 100000"), "cgroup v2: the quota of the group above holds");
-	write_text(g, "a/b/cpu.max", "20000 100000\n");
-	ok(has_quota(g, "/a/b", "20000 100000"), "cgroup v2: the group's own quota is found first");
-	ok(has_none(g, "/"), "cgroup v2: the quota of a group below does not hold");
-}
-
-static void test_quota_v1(struct cpu_cgroup *g)
-{
-	g->v2 = false;
-	ok(has_none(g, "/a/b"), "cgroup v1: cpu.max of v2 is no quota");
-	write_text(g, "a/b/cpu.cfs_quota_us", "-1\n");
-	ok(has_none(g, "/a/b"), "cgroup v1: -1 is no quota");
-	write_text(g, "cpu.cfs_quota_us", "30000\n");
-	ok(has_quota(g, "/a/b", "30000"), "cgroup v1: the quota of the root holds");
-}
-
-static void test_shared(struct cpu_cgroup *g)
-{
-	strcpy(g->own, "/a");
-	ok(cpu_cgroup_is_shared(g), "a group below the root may have others beside it");
-}
-
-static void test_find(void)
-{
-	struct cpu_cgroup g;
-	const int before = open_files();
-
-	cpu_cgroup_find(&g);
-	ok(open_files() == before, "the search for the cgroup leaves no descriptor open");
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
+	if (cases[i].file != NULL) {
+		f = fopen(cases[i].file, "we");
+		if (f == NULL || fprintf(f, "%s\n", cases[i].text) < 0 || fclose(f) != 0)
+			err(EXIT_FAILURE, "%s", cases[i].file);
+	}
+	g.v2 = cases[i].v2;
+	strcpy(g.own, cases[i].own);
+	ok(cpu_cgroup_quota(&g, value, sizeof(value)) == (cases[i].quota[0] != '\0') &&
+		   (cases[i].quota[0] == '\0' || strcmp(value, cases[i].quota) == 0),
+	   "%s", cases[i].title);
 }
 
 int main(void)
 {
-	struct cpu_cgroup g = {.root = "/tmp/zc-unit.XXXXXX"};
-	char path[300];
+	static const char *const made[] = {"a/b/cpu.max",      "a/cpu.max", "a/b/cpu.cfs_quota_us",
+					   "cpu.cfs_quota_us", "a/b",       "a"};
+	const int files = open_files();
+	struct cpu_cgroup own;
+	size_t i;
 
-	if (mkdtemp(g.root) == NULL)
+	if (mkdtemp(g.root) == NULL || chdir(g.root) != 0 || mkdir("a", 0755) != 0 ||
+	    mkdir("a/b", 0755) != 0)
 		err(EXIT_FAILURE, "%s", g.root);
-	snprintf(path, sizeof(path), "%s/a", g.root);
-	mkdir(path, 0755);
-	snprintf(path, sizeof(path), "%s/a/b", g.root);
-	mkdir(path, 0755);
-	test_quota_v2(&g);
-	test_quota_v1(&g);
-	test_shared(&g);
-	test_find();
-	nftw(g.root, remove_one, 4, FTW_DEPTH | FTW_PHYS);
+	for (i = 0; i < LENGTH(cases); i++)
+		test_quota(i);
+	strcpy(g.own, "/a");
+	ok(cpu_cgroup_is_shared(&g), "a group below the root may have others beside it");
+	cpu_cgroup_find(&own);
+	ok(open_files() == files, "the search for the cgroup leaves no descriptor open");
+	for (i = 0; i < LENGTH(made); i++)
+		remove(made[i]);
+	rmdir(g.root);
 	return done();
 }
