@@ -1,0 +1,66 @@
+/* The part itself, on a network that takes seconds by a clock of its own. */
+#include "lib/send/text.h"
+#include "lib/send/transfer.h"
+
+static _Thread_local uint64_t passed_ns = 1000000000;
+static int test_connect(const struct target *t, const struct run *r, _Atomic int *sock);
+
+#undef now_ns
+#define now_ns()       passed_ns
+#define target_connect test_connect
+#include "lib/send/request.c" /* NOLINT(bugprone-suspicious-include): the part itself is tested */
+
+#include "tests/unit/unit.h"
+
+static pthread_barrier_t both; /* threads connect, so that neither makes all connections */
+static _Atomic int slow;       /* connections that are to take 9 s; others take 1 s */
+/* Connects to a server that answers at once, with a byte. */
+static int test_connect(const struct target *t, const struct run *r, _Atomic int *sock)
+{
+	int fd[2];
+
+	(void)t;
+	(void)r;
+	pthread_barrier_wait(&both);
+	passed_ns += atomic_fetch_sub(&slow, 1) > 0 ? 9000000000 : 1000000000;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0 || write(fd[1], "x", 1) != 1 ||
+	    shutdown(fd[1], SHUT_WR) != 0)
+		abort();
+	*sock = fd[0];
+	return fd[0];
+}
+
+/* The connections of two threads, of which so many are slow. */
+static const struct requests *requests_of(struct request_run *rr, int n, int are_slow)
+{
+	static struct requester requester[2];
+	static struct send_options opt = {.streams = 2};
+	static struct send_report report;
+	static struct run run;
+	int i;
+
+	opt.loops = (uint64_t)n;
+	slow = are_slow;
+	run_open(&run, &opt);
+	*rr = (struct request_run){.run = &run, .report = &report, .requester = requester};
+	for (i = 0; i < 2; i++)
+		requester[i].rr = rr;
+	return request_size(rr, 1);
+}
+
+int main(void)
+{
+	struct request_run rr;
+	const struct requests *q;
+
+	pthread_barrier_init(&both, NULL, 2);
+	q = requests_of(&rr, 6, 0);
+	ok(q->latency[TOTAL].n == 6 && q->host.bytes == 6 && rr.succeeded,
+	   "the requests of all threads are counted");
+	ok(requests_stalled(q) == 0,
+	   "waits while connecting that the network's delay explains are no stalls, in any thread");
+	q = requests_of(&rr, 6, 2);
+	ok(q->stalled[STALL_CONNECTING].n == 2,
+	   "waits while connecting that are far longer than others are stalls, in each thread");
+	return done();
+}
