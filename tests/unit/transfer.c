@@ -3,8 +3,7 @@
 
 #include "tests/unit/unit.h"
 
-/* An interval saw what had passed when the transfer ended: a clock source changed, and back. */
-static void test_unsafe(void)
+int main(void)
 {
 	static struct send_report rep;
 	const struct send_options opt = {.server = ""};
@@ -13,14 +12,10 @@ static void test_unsafe(void)
 
 	transfer_run(&t); /* of no streams */
 	ok(t.result.sent.host.unsafe == 0, "a transfer that nothing disturbed has no reason");
+	/* An interval saw what had passed when the transfer ended: a clock source changed, and back. */
 	t.unsafe = UNSAFE_CLOCK_CHANGED;
 	transfer_run(&t);
 	ok(t.result.sent.host.unsafe == UNSAFE_CLOCK_CHANGED,
 	   "a reason that an interval noticed is one of the total");
-}
-
-int main(void)
-{
-	test_unsafe();
 	return done();
 }
