@@ -450,6 +450,19 @@ hold_clients()
 	HOLD=$launched
 }
 
+# hosts [-m MTU]: two hosts (tests/lab) that end with the check at hand: zcs and peers run on A
+hosts()
+{
+	"$TOP/tests/lab" "$@" sh -c 'set | grep -E "^([AB][46]?|LINK)=" >setting; mv setting hosts; exec sleep infinity' &
+	lab=$!
+	remember $lab
+	trap 'kill $lab' EXIT
+	wait_until or_gone $lab [ -s hosts ]
+	. ./hosts
+	ON=$A
+}
+has_lab() { "$TOP/tests/lab" true 2>/dev/null; }
+
 # methods_of TOOL: those in the --help of zcc or zcs, a line each
 methods_of()
 {

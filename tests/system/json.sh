@@ -1,6 +1,6 @@
 #!/bin/sh
 # The JSON reports of both ends: one line that parses, and whose figures agree.  tests/run validates all that the
-# tests print; soaker.sh has the reports of a soaker that was killed, cyclesoak.sh and identities.sh those of loads.
+# tests print; soaker.sh has the reports of a soaker that was killed, cyclesoak.sh and values.sh those of loads.
 #
 # seconds: 6
 . "$TOP/tests/lib.sh"

@@ -78,25 +78,13 @@ END
 #
 # Two hosts, for each check its own: host A receives, host B sends.
 #
-if ! "$TOP/tests/lab" true 2>/dev/null; then
+if ! has_lab; then
 	skip 'across a link' 'needs root, ip(8) and network namespaces'
 	finish
 fi
 tc=yes
 "$TOP/tests/lab" sh -c '$B tc qdisc add dev $LINK root tbf rate 8mbit burst 16k limit 32k' 2>/dev/null || tc=
 
-# hosts [-m MTU]: they end with the check at hand
-hosts()
-{
-	"$TOP/tests/lab" "$@" sh -c 'set | grep -E "^([AB][46]?|LINK)=" >setting; mv setting hosts; exec sleep infinity' &
-	lab=$!
-	remember $lab
-	trap 'kill $lab' EXIT
-	wait_until or_gone $lab [ -s hosts ]
-	. ./hosts
-	ON=$A
-	ln -s ../file file
-}
 zcc() { $B "$BIN/zcc" -p "$PORT" --congestion reno "$@"; }
 # start_zcc NAME options: in the background, as from a terminal, where SIGINT is not ignored.  Its output is in NAME.out
 # and NAME.err, and NAME is the variable of its id.
@@ -166,7 +154,7 @@ retransmitted()
 # has_socket PATTERN [state]: ss at B has a socket like that
 has_socket() { $B ss -tni ${2:+state "$2"} | grep -q -e "$1"; }
 # still_serves: zcs, clients of its own host
-still_serves() { exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" file; }
+still_serves() { exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" ../file; }
 
 for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 	beside "MTU $mtu: bytes agree by every method, segments fit, and requests are answered in full"; ( begin
@@ -184,14 +172,14 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 				# largest window yet.
 				most=$((mtu - 12 - (v == 4 ? 40 : 60)))
 				least=$((mtu < 65535 ? most : most / 4))
-				exits 0 zcc -s $(of A $v) -m "${pair%:*}" -n 2 file
+				exits 0 zcc -s $(of A $v) -m "${pair%:*}" -n 2 ../file
 				all_arrived out 2000006
 				[ "$(mss out)" -ge $least ] && [ "$(mss out)" -le $most ]
 			done
 			stop_zcs
 		done
 		start_zcs
-		exits 0 zcc --json -s "$A4" file
+		exits 0 zcc --json -s "$A4" ../file
 		grep -q "\"pmtu\":${mtu}[,}].*\"bytes_agree\":true" out
 		stop_zcs
 		start_zcs --reply
@@ -229,10 +217,10 @@ for end in A B; do
 		start_zcs
 		for to in "$A4 700 648" "$A6 1300 1228"; do
 			set -- $to
-			exits 0 zcc -s $1 -n 2 file
+			exits 0 zcc -s $1 -n 2 ../file
 			all_arrived out 2000006
 			[ "$(mss out)" -eq $3 ]
-			exits 0 zcc -s $1 --json file
+			exits 0 zcc -s $1 --json ../file
 			[ $end = A ] || grep -q "\"pmtu\":${2}[,}]" out
 		done
 	) & later
@@ -240,8 +228,8 @@ done
 beside 'the MTU falls in mid-transfer, of the route or of the link: it goes on'; ( begin
 	hosts
 	start_zcs
-	start_zcc a -s "$A4" -t 60 --pace 10m -I 0.1 file
-	start_zcc b -s "$A6" -t 60 --pace 10m -I 0.1 file
+	start_zcc a -s "$A4" -t 60 --pace 10m -I 0.1 ../file
+	start_zcc b -s "$A6" -t 60 --pace 10m -I 0.1 ../file
 	flow a b
 	has_socket ' mss:1448 pmtu:1500 '
 	has_socket ' mss:1428 pmtu:1500 '
@@ -261,7 +249,7 @@ beside '--json at both ends: who they are, and that they agree'; ( begin; need j
 	hosts
 	start_zcs --json
 	for v in 4 6; do
-		exits 0 zcc --json -s $(of A $v) -P 2 -n 2 file
+		exits 0 zcc --json -s $(of A $v) -P 2 -n 2 ../file
 		no_warning err
 		wait_until counts -eq $((v / 2 - 1)) lines_in zcs.out
 		tail -n 1 zcs.out >last
@@ -279,13 +267,13 @@ beside 'a link-local address with its scope, of the other host and of the own on
 	hosts
 	start_zcs
 	link_local=$($A ip -6 -o addr show dev "$LINK" scope link | sed "s/.*inet6 \([^/]*\).*/\1/")
-	exits 0 zcc -s "$link_local%$LINK" file
+	exits 0 zcc -s "$link_local%$LINK" ../file
 	all_arrived out 1000003
 	grep -q "^  to \[$link_local%$LINK\]:$PORT via $LINK, " out
 	wait_until grep -q "^ *\[fe80::[0-9a-f:]*%$LINK\]:[0-9]*:.* 1000003 bytes" zcs.out
-	fails "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" zcc -s "$link_local" file
+	fails "^zcc: cannot connect to $link_local port $PORT: Invalid argument$" zcc -s "$link_local" ../file
 	for how in "-s $link_local%$LINK" "-s $A4 --bind-dev $LINK"; do
-		exits 0 $A "$BIN/zcc" -p "$PORT" --congestion reno $how --json file
+		exits 0 $A "$BIN/zcc" -p "$PORT" --congestion reno $how --json ../file
 		grep '"both_ends_on_host":true' out
 	done
 ) & later
@@ -293,22 +281,22 @@ beside '--mptcp: over two subflows both are counted; TCP at either end is report
 	[ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ] || skip_check 'the kernel has no Multipath TCP'
 	hosts
 	start_zcs --mptcp
-	exits 0 zcc -s "$A4" --mptcp file
+	exits 0 zcc -s "$A4" --mptcp ../file
 	all_arrived out 1000003
 	grep -q ', MPTCP$' out
 	no_warning err
-	exits 0 zcc -s "$A4" file
+	exits 0 zcc -s "$A4" ../file
 	all_arrived out 1000003
 	$B ip addr add 192.0.2.3/24 dev "$LINK"
 	$A ip mptcp limits set subflow 2 add_addr_accepted 2
 	$B ip mptcp limits set subflow 2 2>/dev/null || skip_check 'no ip mptcp'
 	$B ip mptcp endpoint add 192.0.2.3 dev "$LINK" subflow
-	exits 0 zcc -s "$A4" --mptcp --json -n 100 file
+	exits 0 zcc -s "$A4" --mptcp --json -n 100 ../file
 	jq -e '.end | .bytes_agree and .sum_sent.bytes == 100000300' out
 	jq -e '.end.streams[0].sender | has("retransmits") or has("rtt") | not' out
 	stop_zcs
 	start_zcs
-	exits 0 zcc -s "$A4" --mptcp --json file
+	exits 0 zcc -s "$A4" --mptcp --json ../file
 	grep -q '"mptcp":false' out
 	grep -c "^zcc: --mptcp: $A4:$PORT has only TCP" err
 	stop_zcs
@@ -322,7 +310,7 @@ beside 'a slow link that drops packets: intervals have what it takes, retransmit
 	hosts
 	$B tc qdisc add dev "$LINK" root tbf rate 8mbit burst 16k limit 32k
 	start_zcs
-	exits 0 zcc -s "$A4" -I 0.1 file
+	exits 0 zcc -s "$A4" -I 0.1 ../file
 	all_arrived out 1000003
 	[ "$(figures_of retransmits out)" -gt 0 ]
 	[ "$(figures_of retransmits out)" -eq "$(retransmitted "$B")" ]
@@ -337,8 +325,8 @@ for end in B A; do
 		# With queues, as a card has them.  Without, TCP knows of each packet that the link drops.
 		[ -z "$tc" ] || for host in "$A" "$B"; do $host tc qdisc add dev "$LINK" root pfifo; done
 		start_zcs -I 0.1
-		start_zcc a -s "$A4" -t 60 --pace 16m -I 0.1 file
-		start_zcc b -s "$A6" -m zerocopy -t 60 --pace 16m -I 0.1 file
+		start_zcc a -s "$A4" -t 60 --pace 16m -I 0.1 ../file
+		start_zcc b -s "$A6" -m zerocopy -t 60 --pace 16m -I 0.1 ../file
 		flow a b
 		pull "$(of $end '')"
 		silent a b
@@ -384,9 +372,9 @@ beside 'pulled for good: zcc --timeout gives up by every method, zcs --idle-time
 	descriptors=$(entries_in "/proc/$ZCS/fd")
 	all=$(methods_of zcc | grep -v uring)
 	for how in $all; do
-		start_zcc $how -s "$A4" -m $how --timeout 1 -t 60 --pace 2m -I 0.1 file
+		start_zcc $how -s "$A4" -m $how --timeout 1 -t 60 --pace 2m -I 0.1 ../file
 	done
-	start_zcc six -s "$A6" -P 2 --timeout 1 -t 60 --pace 2m -I 0.1 file
+	start_zcc six -s "$A6" -P 2 --timeout 1 -t 60 --pace 2m -I 0.1 ../file
 	flow $all six
 	pull "$A"
 	for how in $all six; do
@@ -398,7 +386,7 @@ beside 'pulled for good: zcc --timeout gives up by every method, zcs --idle-time
 	still_serves
 	put_back "$A"
 	# Its address, too, the kernel has given up for a while.
-	wait_until exits 0 zcc -s "$A4" file
+	wait_until exits 0 zcc -s "$A4" ../file
 	all_arrived out 1000003
 ) & later
 # With --pace little would be in the socket: here the link is slow, and zcc has sent all.
@@ -406,7 +394,7 @@ beside 'pulled when all is in the socket, IPv4 and IPv6: --timeout'; ( begin
 	[ -n "$tc" ] || skip_check 'no tc with tbf'
 	hosts
 	$B tc qdisc add dev "$LINK" root tbf rate 500kbit burst 16k limit 300k
-	head -c 100000 file >small
+	head -c 100000 ../file >small
 	start_zcs
 	start_zcc a -s "$A4" -o 200k --timeout 1 -I 0.1 small
 	start_zcc b -s "$A6" -o 200k --timeout 1 -I 0.1 small
@@ -419,10 +407,10 @@ beside 'pulled when all is in the socket, IPv4 and IPv6: --timeout'; ( begin
 beside 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a report'; ( begin
 	hosts
 	start_zcs -I 0.1
-	start_zcc a -s "$A4" -t 60 --pace 2m -I 0.1 file
-	start_zcc b -s "$A6" -m zerocopy -t 60 --pace 2m -I 0.1 file
-	start_zcc c -s "$A4" -P 2 -m splice -n 100 --pace 2m -I 0.1 file
-	start_zcc d -s "$A4" --json -n 100 --pace 2m -I 0.1 file
+	start_zcc a -s "$A4" -t 60 --pace 2m -I 0.1 ../file
+	start_zcc b -s "$A6" -m zerocopy -t 60 --pace 2m -I 0.1 ../file
+	start_zcc c -s "$A4" -P 2 -m splice -n 100 --pace 2m -I 0.1 ../file
+	start_zcc d -s "$A4" --json -n 100 --pace 2m -I 0.1 ../file
 	flow a b c
 	pull "$A"
 	silent a b c
@@ -449,7 +437,7 @@ while read -r what how; do
 		hosts
 		start_zcs --idle-timeout 1 -I 0.1
 		for v in 4 6; do
-			start_zcc a$v -s $(of A $v) --timeout 1 -t 60 --pace 2m -I 0.1 file
+			start_zcc a$v -s $(of A $v) --timeout 1 -t 60 --pace 2m -I 0.1 ../file
 		done
 		flow a4 a6
 		eval "$how"
@@ -475,7 +463,7 @@ beside 'refused, no such host, no route, no answer: one line that names the host
 	$B ip route add prohibit 198.51.100.0/24
 	PORT=9
 	while read -r host why; do
-		fails "^zcc: cannot connect to $host port 9: $why\(: is zcs running there?\)\?$" zcc -s $host --timeout 4 file
+		fails "^zcc: cannot connect to $host port 9: $why\(: is zcs running there?\)\?$" zcc -s $host --timeout 4 ../file
 		exits 1 zcc -s $host --timeout 4 --request 10 -n 2
 		one_line err
 		grep -qx "zcc: $host port 9: the first connections failed, .*: is there a zcs --reply?" err
@@ -491,10 +479,10 @@ beside 'refused, no such host, no route, no answer: one line that names the host
 		fe80::77 Invalid argument
 	END
 	for host in 192.0.2.66 2001:db8::66 "fe80::77%$LINK"; do
-		fails "^zcc: cannot connect to $host port 9: Connection timed out$" zcc -s "$host" --timeout 0.2 file
+		fails "^zcc: cannot connect to $host port 9: Connection timed out$" zcc -s "$host" --timeout 0.2 ../file
 	done
 	for signal in INT:130 TERM:143 HUP:129; do # while it connects
-		start_zcc a -s 192.0.2.66 file
+		start_zcc a -s 192.0.2.66 ../file
 		wait_until has_socket 192.0.2.66 syn-sent
 		client_ends a ${signal#*:} ${signal%:*}
 		not [ -s a.out ]

@@ -193,13 +193,13 @@ held()
 }
 loops=$(scale 3000 50000) # more than a pipe, a ring or one call takes of them
 for how in $senders; do
-	beside "zcc -m $how -P 4: four streams share the files, in two passes, and the last has them all"; ( begin
-		arrives 2 '-P 4' ../larger ../small ../empty ../larger
-		[ "$(bytes_of out)" = $((8 * 2600015)) ]
+	beside "zcc -m $how -P 4: four streams share a file larger than their windows, and the last has it in each pass"; ( begin
+		arrives 3 '-P 4' ../larger
+		[ "$(bytes_of out)" = $((12 * 1300001)) ]
 	) & later
 	beside "zcc -m $how -b 997: as many calls as pieces, and they arrive; a small file and its headers are one segment"; ( begin
-		arrives 1 '-b 997' ../file ../small
-		[ "$(figures_of calls out)" = 302 ]
+		arrives 2 '-b 997' ../file ../empty ../small ../file
+		[ "$(figures_of calls out)" = 1206 ]
 		arrives 1 '' ../small
 		grep -qx 'segments 1' peer.out
 	) & later
