@@ -393,7 +393,7 @@ beside 'pulled for good: zcc --timeout gives up by every method, zcs --idle-time
 beside 'pulled when all is in the socket, IPv4 and IPv6: --timeout'; ( begin
 	[ -n "$tc" ] || skip_check 'no tc with tbf'
 	hosts
-	$B tc qdisc add dev "$LINK" root tbf rate 500kbit burst 16k limit 300k
+	$B tc qdisc add dev "$LINK" root tbf rate 200kbit burst 16k limit 300k
 	head -c 100000 ../file >small
 	start_zcs
 	start_zcc a -s "$A4" -o 200k --timeout 1 -I 0.1 small
