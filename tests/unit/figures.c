@@ -1,7 +1,5 @@
 #include "lib/report/figures.h"
 
-#include <ctype.h>
-
 #include "lib/report/json.h"
 #include "tests/unit/unit.h"
 
@@ -35,11 +33,14 @@ static void sums(void *unused)
 	print_all(&sum);
 	print_receipt(&sum);
 	a = figures_of("bytes=1 files=2 reads=3 warmup=4 seconds=2 load=0.5 cpus=1 unsafe=steal "
-		       "method=read");
-	a.tcp.retransmits = 5;
-	a.tcp.rtt = 6;
-	a.tcp.mss = 1448;
+		       "method=read cpu=5 uncertainty=0.01 tasks=0.02 slowed=0.03 switches=7 "
+		       "interrupts=8 packets_in=9 packets_out=10 instrument=soak no_load=off "
+		       "softnet_dropped=11 softnet_squeezed=12 user=0.125 steal=0.25 clients=6");
+	a.tcp = (struct tcp_figures){5, 0, 6, 7, 8, 9, 1448, 10, 11, 12, 13, 14, 15, 16, 17};
 	a.zerocopy = (struct zerocopy_figures){1, 2, 3};
+	a.host.others = 0.25;
+	a.host.drift = -0.125;
+	a.host.baseline = BASELINE_OWN;
 	figures_add(&sum, &a);
 	print_all(&sum);
 	a.seconds = 1.5;
@@ -234,90 +235,53 @@ static void test_room(void)
 }
 
 /*
- * The documents.
+ * The documents of man/.
  */
 
-static char names[1 << 17]; /* that a document has, with blanks between */
-
-/*
- * Reads from a file of man/, between the lines `from` and `to`, what lines that begin with `mark` have behind
- * it, up to a character of `stop`.
- */
-static void read_names(const char *file, const char *from, const char *to, const char *mark,
-		       const char *stop)
+/* What a command prints there must be the keys of these objects of JSON, or of receipts, and the others. */
+static void check_keys(const char *command, const char *document, unsigned objects,
+		       const char *others)
 {
-	const char *top = getenv("TOP");
-	char path[4096], line[4096], *p;
-	bool inside = false;
-	FILE *f;
-
-	strcpy(names, " ");
-	snprintf(path, sizeof(path), "%s/man/%s", top != NULL ? top : ".", file);
-	f = fopen(path, "r");
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL &&
-	       !(inside && strcmp(line, to) == 0)) {
-		if (inside && strncmp(line, mark, strlen(mark)) == 0)
-			string_append(names, sizeof(names), "%.*s ",
-				      (int)strcspn(line + strlen(mark), stop), line + strlen(mark));
-		inside |= strcmp(line, from) == 0;
-	}
-	ok(inside && f != NULL && !feof(f), "%s has what begins with: %s", file, from);
-	if (f != NULL)
-		fclose(f);
-	for (p = names; *p != '\0'; p++)
-		if (!isalnum((unsigned char)*p) && *p != '_')
-			*p = ' ';
-}
-
-/* Removes a name; returns whether it was there. */
-static bool take(const char *name)
-{
-	char word[64], *at;
-	bool found = false;
-
-	snprintf(word, sizeof(word), " %s ", name);
-	while ((at = strstr(names, word)) != NULL) {
-		memset(at, ' ', strlen(word));
-		found = true;
-	}
-	return found;
-}
-
-/* The document must have the figures of these objects of JSON, or of receipts if there is none. */
-static void has_figures(const char *document, unsigned objects)
-{
+	char all[8192] = "cd ${TOP:-.}/man && { printf '%s\\n' ", got[4096];
 	const struct figure *row;
 	const char *key;
+	FILE *f;
 
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
 		key = (row->objects & objects) != 0 ? row->key : objects == 0 ? row->receipt : NULL;
 		if (key != NULL)
-			ok(take(key), "%s has %s", document, key);
+			string_append(all, sizeof(all), "%s ", key);
 	}
+	string_append(all, sizeof(all), "%s; ", others);
+	string_append(all, sizeof(all), command, document);
+	string_append(all, sizeof(all), "; } | sort | uniq -u");
+	f = popen(all, "r");
+	got[fread(got, 1, sizeof(got) - 1, f)] = '\0';
+	pclose(f);
+	is(got, "", "the keys of %s are those of its document", document);
 }
 
 static void test_documents(void)
 {
-	static const unsigned in[] = {IN_SENDER, IN_RECEIVER, IN_INTERVAL, IN_HOST, IN_ACCOUNTING};
-	static const char *const object[] = {"sender", "receiver", "interval", "host",
-					     "accounting"};
-	const char *others, *other;
-	char from[64];
+	static const struct {
+		const char *name;
+		unsigned objects;
+		const char *others;
+	} cases[] = {{"sender", IN_SENDER, "socket start end sender"},
+		     {"receiver", IN_RECEIVER, "socket start end sender"},
+		     {"interval", IN_INTERVAL, "socket start end sender clients omitted"},
+		     {"host", IN_HOST, "accounting_percent environment"},
+		     {"accounting", IN_ACCOUNTING, ""}};
 	size_t i;
 
-	for (i = 0; i < LENGTH(in); i++) {
-		snprintf(from, sizeof(from), "    \"%s\": {\n", object[i]);
-		read_names("zc-json.schema.json", from, "    },\n", "        \"", "\"");
-		has_figures(object[i], in[i]);
-		others = "socket|start|end|sender|clients|omitted|accounting_percent|environment";
-		while ((other = next_of(&others)) != NULL)
-			take(other);
-		is(names + strspn(names, " "), "", "the schema of %s has no other key", object[i]);
-	}
-	read_names("zc-wire.5", ".Ss The receipt\n", ".Ss Rejection\n", ".It Cm ", "\n");
-	string_append(names, sizeof(names), " refused "); /* in a part of its own */
-	has_figures("zc-wire(5)", 0);
-	is(names + strspn(names, " "), "", "zc-wire(5) has no other key");
+	for (i = 0; i < LENGTH(cases); i++)
+		check_keys(
+			"sed -n '/^    \"%s\": {$/,/^    },$/s/^        \"\\([a-z_]*\\)\".*/\\1/p' "
+			"zc-json.schema.json",
+			cases[i].name, cases[i].objects, cases[i].others);
+	check_keys("echo refused; sed -n '/^.Ss %s/,/^.Ss Rejection/s/^.It Cm //p' zc-wire.5 | "
+		   "tr -d ' ' | tr , '\\n'",
+		   "The receipt", 0, "");
 }
 
 int main(void)

@@ -24,25 +24,6 @@ static void numbers(void *unused)
 	report("%s\n", load_text(1e300, 1e300, UNSAFE_STEAL, text));
 }
 
-/* Loads and their costs. */
-static void loads(void *unused)
-{
-	const char *list = "load=0.5 cpus=2|load=0.5 cpus=1.75|"
-			   "load=0.5 cpus=2 uncertainty=0.01 unsafe=steal|files=1";
-	char text[LOAD_STRLEN], receipt[128];
-	const char *load;
-	struct figures f;
-
-	(void)unused;
-	while ((load = next_of(&list)) != NULL) {
-		snprintf(receipt, sizeof(receipt), "bytes=1024000 seconds=1 %s", load);
-		f = figures_of(receipt);
-		report("%s\n", load_format(&f, true, text));
-		f.bytes = 0;
-		report("%s\n", load_format(&f, true, text));
-	}
-}
-
 /* Rates without a load and with one, alone and of intervals. */
 static void rates(void *unused)
 {
@@ -51,11 +32,16 @@ static void rates(void *unused)
 
 	(void)unused;
 	report("%s\n", rate_text(&f, NAN, text));
-	f = figures_of("bytes=125000000 seconds=0.5 load=0.25 cpus=4 uncertainty=0.004");
+	f = figures_of(
+		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal");
 	report("%s\n", rate_text(&f, NAN, text));
 	report("%s\n", throughput_text(&f, text));
 	report("%s\n", rate_text(&f, 4, text));
+	f.bytes = 0;
+	report("%s\n", load_format(&f, true, text));
 	f.host.load = NAN;
+	report("%s\n", load_format(&f, true, text));
+	f.bytes = 125000000;
 	f.seconds = 0.0625;
 	report("%s\n", rate_text(&f, 0.5, text));
 }
@@ -73,19 +59,6 @@ static void test_room(void)
 	ok(strlen(rate_text(&f, NAN, text)) < RATE_STRLEN - 1 &&
 		   strlen(rate_text(&f, 1e6, text)) < RATE_STRLEN - 1,
 	   "the longest rate and the longest interval have room in RATE_STRLEN");
-}
-
-/* Rows of a load that neither end measured, then one, and the other has a reason against. */
-static void rows(void *unused)
-{
-	struct figures f[2] = {figures_of("bytes=0 seconds=1"), figures_of("bytes=0 seconds=1")};
-
-	(void)unused;
-	rows_print("load", GROUP_LOAD, &f[0], &f[1]);
-	f[0] = figures_of("bytes=0 seconds=1 load=0.25 cpus=1.5 instrument=idle");
-	rows_print("load", GROUP_LOAD, &f[0], &f[1]);
-	f[1].host.unsafe = UNSAFE_BASELINE_BUSY | UNSAFE_CALIBRATION;
-	rows_print("load", GROUP_LOAD, &f[0], &f[1]);
 }
 
 /* Items on lines of 10 columns, and of 9. */
@@ -109,11 +82,8 @@ int main(void)
 {
 	expect(printed_by(numbers, NULL),
 	       "numbers: no -0.0, commas, marks, dashes for the unknown");
-	expect(printed_by(loads, NULL),
-	       "loads have their CPUs, doubt and cost if bytes were moved");
-	expect(printed_by(rates, NULL), "rates have their load, or their time if of an interval");
+	expect(printed_by(rates, NULL), "rates have their load, its doubt and cost, or their time");
 	test_room();
-	expect(printed_by(rows, NULL), "rows and columns are omitted of which nothing is known");
 	expect(printed_by(wraps, NULL),
 	       "a line breaks before an item too wide, without the separator");
 	return done();
