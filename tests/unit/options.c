@@ -6,18 +6,12 @@
 
 static struct send_options opt;
 
-/* Reads words that blanks separate; `_` is a blank.  Returns the first file, or NULL. */
+/* Returns the first file, or NULL. */
 static const char *parse(const char *words)
 {
-	static char *argv[16];
-	char *rest = strdup(words), *at;
-	int argc;
+	static char *argv[32];
 
-	argv[0] = program_invocation_name;
-	for (argc = 1; (argv[argc] = strsep(&rest, " ")) != NULL; argc++)
-		for (at = argv[argc]; (at = strchr(at, '_')) != NULL;)
-			*at = ' ';
-	return argv[options_parse(&opt, argc, argv)];
+	return argv[options_parse(&opt, words_of(words, argv), argv)];
 }
 
 static void right(void *unused)

@@ -274,6 +274,19 @@ static inline const char *next_of(const char **list)
 	return strncat(word, from, n);
 }
 
+/* Stores a program's name and words, which blanks separate; returns how many.  In a word `_` is a blank. */
+static inline int words_of(const char *words, char *argv[32])
+{
+	char *rest = strdup(words), *at;
+	int argc;
+
+	argv[0] = program_invocation_name;
+	for (argc = 1; argc < 32 && (argv[argc] = strsep(&rest, " ")) != NULL; argc++)
+		for (at = argv[argc]; (at = strchr(at, '_')) != NULL;)
+			*at = ' ';
+	return argc;
+}
+
 /* A connection to a listener on 127.0.0.1, which the caller closes, too. */
 static inline int listen_and_connect(int *listener)
 {

@@ -74,18 +74,13 @@ static void test_numbers(void)
 		      "|x|-1|1e5|nan|inf|1.2.3|.|0x1| 1|1 s|1ms|1d|s");
 }
 
-/* Reads words that blanks separate; the program may run a command. */
+/* The program may run a command. */
 static int read_words(const char *words, bool command)
 {
-	static char *argv[8];
-	char *rest = strdup(words);
-	int argc;
+	static char *argv[32];
 
-	argv[0] = program_invocation_name;
-	for (argc = 1; (argv[argc] = strsep(&rest, " ")) != NULL; argc++)
-		;
 	opt = (struct test_options){0};
-	return options_read(&USAGE("tool", rows, command), argc, argv, &opt);
+	return options_read(&USAGE("tool", rows, command), words_of(words, argv), argv, &opt);
 }
 
 static void read_and_exit(void *words)
