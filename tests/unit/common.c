@@ -142,25 +142,6 @@ static void test_files(void)
 	umask(mask);
 }
 
-static void fail(void *unused)
-{
-	(void)unused;
-	errno = ENOSPC;
-	die_errno("%s", "cannot \033 write");
-}
-
-static void run_missing(void *unused)
-{
-	(void)unused;
-	command_die("no-such-command", ENOENT);
-}
-
-static void run_forbidden(void *unused)
-{
-	(void)unused;
-	command_die("a-command", EACCES);
-}
-
 /* The report that a dying program prints may fail, too. */
 static void die_again(void *unused, const char *why)
 {
@@ -169,33 +150,30 @@ static void die_again(void *unused, const char *why)
 	die("the report cannot be written");
 }
 
-static void die_twice(void *unused)
+static void die_by(void *word)
 {
-	die_init(die_again, unused);
-	die("the first error");
+	switch (*(const char *)word) {
+	case 'e': errno = ENOSPC; die_errno("%s", "cannot \033 write");
+	case 'm': command_die("no-such-command", ENOENT);
+	case 'f': command_die("a-command", EACCES);
+	case 't': die_init(die_again, NULL); die("the first error");
+	default:
+		init_program(NULL);
+		kill(getpid(), SIGPIPE);
+		kill(getpid(), SIGXFSZ);
+		die("alive");
+	}
 }
 
-static void signal_errors(void *unused)
-{
-	(void)unused;
-	init_program(NULL);
-	kill(getpid(), SIGPIPE);
-	kill(getpid(), SIGXFSZ);
-	die("alive");
-}
-
-/* The status of each, and what it prints. */
 static void deaths(void *unused)
 {
-	void (*const function[])(void *arg) = {fail, run_missing, run_forbidden, die_twice,
-					       signal_errors};
-	size_t i;
+	const char *words = "error|missing command|forbidden command|two errors|signals", *word;
 	int status;
 
 	(void)unused;
-	for (i = 0; i < LENGTH(function); i++) {
-		status = died(function[i], NULL);
-		report("%d %s", status, printed);
+	while ((word = next_of(&words)) != NULL) {
+		status = died(die_by, (void *)word);
+		report("%s: %d %s", word, status, printed);
 	}
 }
 
@@ -205,6 +183,6 @@ int main(void)
 	test_texts();
 	test_files();
 	expect(printed_by(deaths, NULL),
-	       "programs die with a line: of an error, a command, two errors, but of no SIGPIPE");
+	       "programs die with a status and a line, but not of SIGPIPE and SIGXFSZ");
 	return done();
 }

@@ -18,15 +18,6 @@ static struct send_report rep;
 static const struct tcp_figures tcp = {3,     0,    1500, 250, 500, 20480, 1448, 1500,
 				       125e6, 2000, 500,  250, 0,   0,     0};
 
-static void address_set(struct sockaddr_storage *addr, unsigned char host, unsigned short port)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)addr;
-
-	in->sin_family = AF_INET;
-	in->sin_port = htons(port);
-	in->sin_addr.s_addr = htonl(0xc0000200 + host);
-}
-
 #define SENT "bytes=4096000 seconds=2 "
 
 /* A transfer that `zcc -s server` with these options did. */
@@ -233,8 +224,10 @@ static void test_json(void)
 	res.sndbuf = 12;
 	res.rcvbuf = 13;
 	strcpy(target.interface, "eth0");
-	address_set(&target.addr, 1, 2222);
-	address_set(&stream[0].local, 2, 8);
+	memcpy(&target.addr, &(struct sockaddr_in){AF_INET, htons(2222), {htonl(0xc0000201)}, ""},
+	       16);
+	memcpy(&stream[0].local, &(struct sockaddr_in){AF_INET, htons(8), {htonl(0xc0000202)}, ""},
+	       16);
 	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
 	sum_streams();
 	expect(json_by(start_and_end), "a report in JSON has connections, intervals and ends");
