@@ -99,9 +99,9 @@ static void read_for_command(void *words)
 static void wrong(void *unused)
 {
 	const char *list =
-		"-x|--size=2 -xa|file -R|--reverse=3|--nosuch=3|--al|--all=3|-s|-a --si|--text|-l|-\x01|--\n=3"
+		"-x|file -R|--nosuch=3|--al|--all=3|-s|--text|-\x01|--\n=3"
 		"|-b 1|-l 10|-t1.9|-b 3.5|-b99999999999999999999g|-l 3.5|-l -3|-t9ms|-I 1.99|--share=9.5%"
-		"|--file - -t2|-p1|-p65536|--word=bad|-a -q|-q --file=x -p2|--file x";
+		"|--file - -t2|-p65536|--word=bad|-a -q|-q --file=x -p2|--file x";
 	const char *words;
 	int status;
 
