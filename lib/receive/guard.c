@@ -35,6 +35,7 @@ static bool parse_prefix(const char *s, struct prefix *p)
 bool allow_add(struct allow *allow, const char *list)
 {
 	char *text = strdupa(list), *rest, *one;
+	const size_t before = allow->n;
 
 	for (; (one = strtok_r(text, ", ", &rest)) != NULL; text = NULL) {
 		allow->prefix = reallocarray(allow->prefix, allow->n + 1, sizeof(struct prefix));
@@ -43,7 +44,7 @@ bool allow_add(struct allow *allow, const char *list)
 		if (!parse_prefix(one, &allow->prefix[allow->n++]))
 			return false;
 	}
-	return allow->n > 0;
+	return allow->n > before;
 }
 
 static bool has_prefix(const struct in6_addr *a, const struct prefix *p)

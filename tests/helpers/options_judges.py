@@ -1,46 +1,40 @@
 """The judges of tests/helpers/options: each yields a sentence for whatever is wrong with a program or a case.
 
-A program p has what its command line was made of (name, values, command, bad, full) and what it did
-(status, out, err, seconds); a case has its sender, and its receiver or sink.
+A program p has what its command line was made of (name, values, command, bad) and what it did (status,
+out, err, seconds); a case has its sender, and its receiver or sink.
 """
+import collections
 import json
+import math
 import re
 
-STDERR_LINES = 6 # the most without -d; zcs may have 20 more in each 10 s, about its clients
+STDERR_LINES = 6 # the most without -d; zcs may have 20 more in each 10 s, about its clients, and zcc one a run
 
 
 def judge_status(p):
-    if p.status is None:
-        if not p.slow:
-            yield 'it did not end'
-        return
     allowed = {0, 1, 2}
     if p.command is not None:
         allowed = {125, p.command} | ({128 - p.command} if p.name == 'run_rr' and p.command > 128 else set())
     elif p.name == 'run_rr':
         allowed |= {125, 126, 127} # of the shell
     if p.bad:
-        allowed = {2 if p.command is None else 125} | ({1} if p.full else set()) # --help that could not be written
+        allowed = {2 if p.command is None else 125}
     if p.status not in allowed | ({0} if is_informed(p) else set()):
         yield f'exit status {p.status}, not one of {sorted(allowed)}'
 
 
 def judge_stderr(p):
     lines = p.err.splitlines()
-    about_clients = 20 * (1 + p.seconds // 10) if p.name == 'zcs' else 0
-    if len(lines) > STDERR_LINES + about_clients and not p.has('--debug'):
+    each = 20 * (1 + p.seconds // 10) if p.name == 'zcs' else runs(p)
+    if len(lines) > STDERR_LINES + each and not p.has('--debug'):
         yield f'{len(lines)} lines on stderr'
     if p.status in (1, 2, 125) and p.status != p.command and not lines:
         yield 'a failure without a line on stderr'
-    if is_usage_error(p) and len(lines) != 1:
-        yield f'{len(lines)} lines on stderr for a usage error'
-    if p.err and not p.err.endswith('\n'):
-        yield 'the last line on stderr is not whole'
-    for line in p.err.split('\n')[:-1]:
-        if not line.startswith(f'{p.name}: '):
-            yield f'a line on stderr does not begin with the name: {line[:200]!r}'
-        if re.search('[\x00-\x1f\x7f]', line):
-            yield f'control characters on stderr: {line[:200]!r}'
+    if is_usage_error(p) and (len(lines) != 1 or p.out):
+        yield f'{len(lines)} lines on stderr for a usage error, and {len(p.out)} bytes on stdout'
+    for line in p.err.split('\n')[:-1] + p.err.splitlines()[-1:]:
+        if not line.startswith(f'{p.name}: ') or re.search('[\x00-\x1f\x7f]', line) or p.err[-1] != '\n':
+            yield f'a line on stderr without name or end, or with control characters: {line[:200]!r}'
 
 
 def judge_figures(p):
@@ -53,9 +47,7 @@ def judge_figures(p):
 
 
 def judge_json(p):
-    if is_usage_error(p) and p.out:
-        yield 'a usage error prints on stdout'
-    if not p.has('--json') or p.full or p.status is None or is_informed(p) or is_usage_error(p):
+    if not p.has('--json') or p.status is None or is_informed(p) or is_usage_error(p):
         return
     try:
         objects = parse_json(p.out)
@@ -67,9 +59,16 @@ def judge_json(p):
         yield 'it failed, and its last object has no error'
     if p.name != 'zcs' and any('error' in o for o in (objects[:-1] if failed else objects)): # zcs serves the next
         yield 'an object other than the last of a run that failed has an error'
-    wanted = runs(p) + (is_comparison(p) and not failed)
-    if p.name == 'zcc' and not p.has('--calibrate') and (len(objects) > wanted or not failed and len(objects) < wanted):
+    if p.name != 'zcc' or p.has('--calibrate'):
+        return
+    wanted = runs(p) + is_comparison(p)
+    if len(objects) > wanted or not failed and len(objects) < wanted:
         yield f'{len(objects)} objects for {runs(p)} runs'
+    if not failed and not p.has('--request'):
+        starts = [o['start']['test_start'] for o in objects[:runs(p)]]
+        found = collections.Counter((s['method'], s['blksize'], s['num_streams']) for s in starts)
+        if len(found) != math.prod(map(len, lists(p))) or len(set(found.values())) > 1:
+            yield f'the runs are not each combination of the lists, equally often: {dict(found)}'
 
 
 def judge_bytes(case):
@@ -77,21 +76,19 @@ def judge_bytes(case):
     p, sink, zcs = case.sender, case.sink, case.receiver
     claimed, headers, received = claimed_bytes(p), 0, None
     if case.expected is not None and not p.has('--warmup'):
-        wanted = case.expected * int(p.values.get('--streams', 1)) * runs(p)
-        if claimed not in (None, wanted):
-            yield f'zcc claims {claimed} bytes, {wanted} were to be sent'
-        claimed = wanted
+        if claimed not in (None, case.expected * copies(p)):
+            yield f'zcc claims {claimed} bytes, {case.expected * copies(p)} were to be sent'
+        claimed = case.expected * copies(p)
     if not case.raw and (sink or zcs and zcs.has('--raw')): # the receiver counts headers, too
         loops = p.values.get('--loops')
-        headers = None if loops is None or p.has('--warmup') else \
-            int(p.values.get('--streams', 1)) * runs(p) * (4 + int(loops) * (4 + 4 * len(case.files)))
+        headers = None if loops is None or p.has('--warmup') else copies(p) * (4 + int(loops) * (4 + 4 * len(case.files)))
+    if case.receiving == 'nobody':
+        yield 'status 0, and nobody was listening'
     if sink is not None:
         received = sink.received
         if sink.how == 'answering' and not case.raw:
             yield 'status 0, though the answer of the server is no receipt'
-    elif zcs is None:
-        yield 'status 0, and nobody was listening'
-    elif zcs.has('--raw') or not case.raw and not zcs.has('--reply'):
+    elif zcs and (zcs.has('--raw') or not case.raw and not zcs.has('--reply')):
         received = received_bytes(zcs)
     if None not in (claimed, received) and \
        (received < claimed or headers is not None and received != claimed + headers):
@@ -101,9 +98,10 @@ def judge_bytes(case):
 def judge_requests(case):
     """Status 0: zcs sent what zcc claims, and more only where connections failed or were cut off."""
     p, zcs = case.sender, case.receiver
-    if zcs is None or not zcs.has('--reply'):
+    replies = zcs is not None and zcs.has('--reply')
+    if case.receiving == 'nobody' or not replies and p.values['--request'] != '0': # any end of stream answers that
         yield 'status 0, and nobody replies'
-    elif p.has('--json') and zcs.status == 0:
+    elif replies and p.has('--json') and zcs.status == 0:
         sizes = parse_json(p.out)[0]['requests']
         claimed = sum(size['bytes'] for size in sizes)
         served = parse_json(zcs.out)[-1]['bytes'] if zcs.has('--json') else int(re.search(r'(\d+) bytes?', zcs.out)[1])
@@ -115,10 +113,8 @@ def judge_requests(case):
 OF_PROGRAMS = (judge_status, judge_stderr, judge_figures, judge_json)
 
 
-# What the judges ask.
-
 def is_informed(p):
-    """It prints its help or version, whatever else is asked of it."""
+    """Whether it prints its help or version, whatever else is asked of it."""
     return p.has('--help') or p.has('--version')
 
 
@@ -126,20 +122,29 @@ def is_usage_error(p):
     return p.status == 2 or p.bad and p.status not in (0, None)
 
 
-def has_both_instruments(p):
-    return p.has('--cpu-load') and p.has('--idle')
+def lists(p):
+    """The methods, buffer sizes and streams of which each combination is a run, by each instrument."""
+    return [str(p.values.get(option, '1')).split(',') for option in ('--method', '--buffer-size', '--streams')]
+
+
+def instruments(p):
+    return 2 if p.has('--cpu-load') and p.has('--idle') else 1
 
 
 def is_comparison(p):
-    return not p.has('--request') and (
-        ',' in p.values.get('--buffer-size', '') or any(map(p.has, ('--runs', '--save', '--against'))) or
-        has_both_instruments(p))
+    return not p.has('--request') and (any(len(values) > 1 for values in lists(p)) or instruments(p) > 1 or
+                                       any(map(p.has, ('--runs', '--save', '--against'))))
 
 
 def runs(p):
-    sizes = 1 if p.has('--request') else len(p.values.get('--buffer-size', '').split(','))
-    each = 2 if has_both_instruments(p) else 1
-    return sizes * each * int(p.values.get('--runs', 5)) if is_comparison(p) else sizes
+    """How many transfers, or all requests, have an object each."""
+    return instruments(p) * math.prod(map(len, lists(p))) * int(p.values.get('--runs', 5)) if is_comparison(p) else 1
+
+
+def copies(p):
+    """How many streams send the files, in all runs."""
+    streams = lists(p)[2]
+    return runs(p) // len(streams) * sum(map(int, streams))
 
 
 def json_bytes(text, key):
@@ -149,9 +154,8 @@ def json_bytes(text, key):
 
 def text_bytes(text, pattern):
     """The sum of what the pattern finds and of the bytes of warm-ups."""
-    found = re.findall(f'(?m){pattern}', text) + re.findall(r'warm-up, ([\d,]+) bytes?', text) + \
-        re.findall(r'after (\d+) bytes? of warm-up', text)
-    return sum(int(n.replace(',', '')) for n in found)
+    found = re.findall(f'(?m){pattern}|warm-up, ([\\d,]+) bytes?|after (\\d+) bytes? of warm-up', text)
+    return sum(int(''.join(n).replace(',', '')) for n in found)
 
 
 def claimed_bytes(p):
@@ -165,9 +169,7 @@ def received_bytes(zcs):
     """The bytes in the reports of zcs; None where it counts small clients together."""
     if zcs.has('--json'):
         return json_bytes(zcs.out, 'sum_received')
-    if re.search(r'(?m)^(?!total).*\bclients\b', zcs.out):
-        return None
-    return text_bytes(zcs.out, r'^(?!total).* (\d+) bytes? in ')
+    return None if re.search(r'(?m)^(?!total).*\bclients\b', zcs.out) else text_bytes(zcs.out, r'^(?!total).* (\d+) bytes? in ')
 
 
 def parse_json(text):
