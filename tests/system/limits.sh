@@ -57,11 +57,10 @@ it '--json: 60 clients that send next to nothing: an object for 20 in ten second
 	for i in $(seq 60); do told 127.0.0.2 stream >/dev/null; done
 	"$zcc" -s 0 -p "$PORT" -q 2k >/dev/null
 	told 127.0.0.2 stream
-	wait_until counts -eq 1 threads_of $ZCS
 	stop_zcs
-	cat zcs.err zcs.out
+	cat zcs.err
 	[ "$(grep -c '^{.*"sum_received"' zcs.out)" -le $((1 + 20 * (1 + ($(date +%s) - began) / 10))) ]
-	jq -se '(map(.end.streams | length) | add >= 21) and any(.end.sum_received.bytes == 2000)' zcs.out
+	jq -se '(map(.end.streams | length) | add >= 21) and any(.end.sum_received.bytes >= 2000)' zcs.out
 	grep -q '^zcs: [0-9]* lines about clients were omitted$' zcs.err
 ); ok
 
