@@ -1,14 +1,10 @@
 #!/bin/sh
-# zcs whose standard output cannot be written: a full disk, a write that fails once, a slow reader.
+# zcs whose standard output cannot be written: a full disk, a write that fails once.
 #
-# group: waits
-# seconds: 10
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
-zcs=$BIN/zcs zcc=$BIN/zcc
-head -c 3000000 /dev/urandom >file
-
-# serve_to FILE options...: zcs that prints there
+# serve_to FILE command...: zcs that prints there; sets ZCS and PORT
 serve_to()
 {
 	file=$1
@@ -19,88 +15,88 @@ serve_to()
 	remember $ZCS
 	await_zcs $ZCS
 }
-for how in '' --json --raw --reply; do
-	it "a full disk${how:+ ($how)}: it is reported once, clients are served on, exit 1 at the end"; ( begin
-		serve_to /dev/full "$zcs" -p 0 -I 0.05 $how
+# lasting TIME: a client of which there are intervals
+lasting()
+{
+	"$BIN/zcc" -s 0 -p "$PORT" -q -t "$1" --congestion reno --pace 20m >/dev/null
+}
+ends_with()
+{
+	status=0
+	wait $ZCS || status=$?
+	cat zcs.err
+	[ $status -eq "$1" ]
+}
+
+while IFS=';' read -r what file error options; do
+	beside "$what${options:+ ($options)}: it is reported once, clients are served on, exit 1 at the end"; ( begin
+		serve_to "$file" sh -c 'ulimit -f 1 && exec "$@"' sh "$BIN/zcs" -p 0 -I 0.01 $options
 		for i in 1 2 3; do
-			case "$how" in
-			--reply) "$zcc" -s 0 -p "$PORT" --request 10k -t 0.2 ;;
-			*) "$zcc" -s 0 -p "$PORT" $how -t 0.2 --congestion reno --pace 20m | grep -q bytes ;;
+			case $options in
+			--reply) "$BIN/zcc" -s 0 -p "$PORT" --request 10k -t 0.1 ;;
+			--raw) "$BIN/zcc" -s 0 -p "$PORT" --raw -n 1 ;;
+			*) lasting 0.3 ;;
 			esac
 		done
 		not gone $ZCS
 		kill -TERM $ZCS
-		status=0
-		wait $ZCS || status=$?
-		cat zcs.err
-		[ $status -eq 1 ]
+		ends_with 1
 		# A client that runs for a time may leave a connection on which it has not asked yet.
 		[ "$(grep -vc "closed before sending a request" zcs.err)" -eq 2 ]
-		grep -qx "zcs: stdout: No space left on device: output that cannot be written is lost, zcs continues" zcs.err
-	); ok
-done
-it 'a full disk and -1: exit 1, and one line'; ( begin
-	serve_to /dev/full "$zcs" -p 0 -1
-	"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-	status=0
-	wait $ZCS || status=$?
-	[ $status -eq 1 ]
+		grep -qx "zcs: stdout: $error: output that cannot be written is lost, zcs continues" zcs.err
+	) & later
+done <<END
+a full disk;/dev/full;No space left on device;
+a full disk;/dev/full;No space left on device;--json
+a full disk;/dev/full;No space left on device;--raw
+a full disk;/dev/full;No space left on device;--reply
+ulimit -f;limited;File too large;
+END
+beside 'a full disk and -1: exit 1, and one line'; ( begin
+	serve_to /dev/full "$BIN/zcs" -p 0 -1
+	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
+	ends_with 1
 	grep -qx 'zcs: stdout: No space left on device' zcs.err
-); ok
-it 'ulimit -f: zcs reports once that its output is too large, and serves clients on'; ( begin
-	serve_to limited sh -c 'ulimit -f 1 && exec "$@"' sh "$zcs" -p 0 -I 0.01
-	for i in 1 2 3; do
-		"$zcc" -s 0 -p "$PORT" -q -t 0.3 --congestion reno --pace 20m >/dev/null
-	done
-	not gone $ZCS
-	kill -TERM $ZCS
-	status=0
-	wait $ZCS || status=$?
-	cat zcs.err
-	[ $status -eq 1 ]
-	[ "$(grep -c '' zcs.err)" -eq 2 ]
-	grep -qx "zcs: stdout: File too large: output that cannot be written is lost, zcs continues" zcs.err
-); ok
-if can_trace; then
-	for e in ENOSPC EIO EAGAIN; do
-		it "stdout fails with $e: lines that can be written later are whole"; ( begin
-			serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-			    -e inject=write:error="$e":when=2..3 "$zcs" -p 0 -I 0.05
-			"$zcc" -s 0 -p "$PORT" -q -t 1 --congestion reno --pace 20m >/dev/null
-			wait_until grep -q "^127" zcs.part
-			kill -TERM "$(child_of $ZCS zcs)"
-			ended $ZCS
-			cat zcs.part zcs.err
-			counts -ge 4 lines_in zcs.part
-			[ "$(grep -Ec "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s$|^ *127.* (reads?|s)$" zcs.part)" -eq "$(grep -c . zcs.part)" ]
-			[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
-		); ok
-	done
-	it 'stdout fails with EPIPE: exit 1, and one line'; ( begin
-		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-		    -e inject=write:error=EPIPE:when=1 "$zcs" -p 0
-		"$zcc" -s 0 -p "$PORT" -q file >/dev/null
-		ended $ZCS
-		cat zcs.err
-		grep -qx "zcs: stdout: Broken pipe" zcs.err
-	); ok
-	it 'stdout fails within an object of --json: another is begun, which is whole'; ( begin; need jq
-		serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write \
-		    -e inject=write:error=ENOSPC:when=2 "$zcs" -p 0 --json -I 0.05
-		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno --pace 20m >/dev/null
-		met()
-		{
-			[ "$(ls /proc/"$(child_of "$ZCS" zcs)"/task | wc -l)" -eq 1 ]
-		}
-		wait_until met
-		"$zcc" -s 0 -p "$PORT" -q -t 0.5 --congestion reno --pace 20m >/dev/null
+) & later
+
+# serve_failing ERROR WHEN options...: these writes to zcs.part fail
+serve_failing()
+{
+	injection=write:error=$1:when=$2
+	shift 2
+	serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write -e inject="$injection" "$BIN/zcs" -p 0 "$@"
+}
+interval='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s'
+for e in ENOSPC EIO EAGAIN; do
+	beside "stdout fails with $e: lines that can be written later are whole"; ( begin; need strace
+		serve_failing "$e" 2..3 -I 0.05
+		lasting 0.5
+		wait_until grep -q "^127" zcs.part
 		kill -TERM "$(child_of $ZCS zcs)"
 		ended $ZCS
-		cat zcs.err zcs.part
-		grep -q "^zcs: stdout: " zcs.err
-		tail -n +2 zcs.part | jq -es "length == 2 and all(.[]; .end.sum_received.bytes > 0)"
-	); ok
-else
-	skip 'stdout fails, by each error' 'no strace, or it may not trace'
-fi
+		cat zcs.part zcs.err
+		counts -ge 4 lines_in zcs.part
+		not grep -Evx "|$interval| *127.* (reads?|s)" zcs.part
+		[ "$(grep -c "^zcs: stdout: " zcs.err)" -eq 1 ]
+	) & later
+done
+beside 'stdout fails with EPIPE: exit 1, and one line'; ( begin; need strace
+	serve_failing EPIPE 1
+	"$BIN/zcc" -s 0 -p "$PORT" -q -n 1 >/dev/null
+	ends_with 1
+	grep -qx "zcs: stdout: Broken pipe" zcs.err
+) & later
+beside 'stdout fails within an object of --json: another is begun, which is whole'; ( begin; need strace jq
+	serve_failing ENOSPC 2 --json -I 0.05
+	lasting 0.3
+	wait_until grep -q '"end":' zcs.part
+	lasting 0.3
+	kill -TERM "$(child_of $ZCS zcs)"
+	ended $ZCS
+	cat zcs.err zcs.part
+	grep -q "^zcs: stdout: " zcs.err
+	tail -n +2 zcs.part | jq -es "length == 2 and all(.[]; .end.sum_received.bytes > 0)"
+) & later
+together
+
 finish
