@@ -87,10 +87,4 @@ static void test_machine(void)
 	   "cpus_to_soak: a CPU that is not online is a usage error");
 }
 
-int main(void)
-{
-	test_lists();
-	test_long_list();
-	test_machine();
-	return done();
-}
+TESTS(test_lists, test_long_list, test_machine)

@@ -95,9 +95,4 @@ static void test_read(void)
 		ok(status == 0, none);
 }
 
-int main(void)
-{
-	test_printed();
-	test_read();
-	return done();
-}
+TESTS(test_printed, test_read)

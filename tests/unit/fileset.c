@@ -107,10 +107,4 @@ static void test_files(void)
 	rmdir(path);
 }
 
-int main(void)
-{
-	test_entries();
-	test_builtin();
-	test_files();
-	return done();
-}
+TESTS(test_entries, test_builtin, test_files)

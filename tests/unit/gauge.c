@@ -84,9 +84,4 @@ static void test_rebase(void)
 	   "against half of the idle machine's spinning, what was spun is worth twice as much");
 }
 
-int main(void)
-{
-	test_next();
-	test_rebase();
-	return done();
-}
+TESTS(test_next, test_rebase)

@@ -168,10 +168,4 @@ static void test_intervals(void)
 	ok(atoi(printed) > 20 && atoi(printed) <= 4000, "the first interval begins with its group");
 }
 
-int main(void)
-{
-	test_figures();
-	test_group();
-	test_intervals();
-	return done();
-}
+TESTS(test_figures, test_group, test_intervals)

@@ -183,12 +183,4 @@ static void test_silent(void)
 	is(text, "silent for 2.5 seconds (--idle-timeout)", "why a silent client was dropped");
 }
 
-int main(void)
-{
-	test_lists();
-	test_allow();
-	test_places();
-	test_log();
-	test_silent();
-	return done();
-}
+TESTS(test_lists, test_allow, test_places, test_log, test_silent)

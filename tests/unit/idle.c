@@ -117,11 +117,4 @@ static void test_trial(void)
 	free(w);
 }
 
-int main(void)
-{
-	test_parse();
-	test_baseline();
-	test_load();
-	test_trial();
-	return done();
-}
+TESTS(test_parse, test_baseline, test_load, test_trial)

@@ -30,48 +30,37 @@ static void test_names(void)
 
 static void test_between(void)
 {
-	static const struct {
+	const struct limits_mark before = {.lost = 3, .moved = 4, .stops = 5};
+	const struct {
 		struct limits_mark from, to;
 		unsigned unsafe;
-		const char *title;
 	} cases[] = {
-		{{0}, {0}, 0, "nothing happened: no reason"},
-		{{.now = UNSAFE_STEAL},
-		 {0},
-		 UNSAFE_STEAL,
-		 "a reason that held at the beginning is one, even if it has ended"},
-		{{.lost = 3},
-		 {.now = UNSAFE_WEIGHT, .lost = 3},
-		 UNSAFE_WEIGHT,
-		 "a reason that holds at the end is one"},
-		{{.lost = 3}, {.lost = 4}, UNSAFE_CPU_OFFLINE, "a CPU was offline meanwhile"},
-		{{.moved = 3}, {.moved = 4}, UNSAFE_SOAKER_MOVED, "a soaker was moved meanwhile"},
-		{{.stops = 3},
-		 {.stops = 4},
-		 UNSAFE_SOAKER_STOPPED,
-		 "a soaker was stopped meanwhile"},
+		{before, before, 0},
+		{{.now = UNSAFE_STEAL}, {.now = 0}, UNSAFE_STEAL},
+		{{.now = 0}, {.now = UNSAFE_WEIGHT}, UNSAFE_WEIGHT},
+		{before, {.lost = 4, .moved = 4, .stops = 5}, UNSAFE_CPU_OFFLINE},
+		{before, {.lost = 3, .moved = 5, .stops = 5}, UNSAFE_SOAKER_MOVED},
+		{before, {.lost = 3, .moved = 4, .stops = 6}, UNSAFE_SOAKER_STOPPED},
 	};
+	char text[UNSAFE_STRLEN];
 	struct rates r;
 	size_t i;
 
 	for (i = 0; i < LENGTH(cases); i++)
-		ok(limits_between(&cases[i].from, &cases[i].to) == cases[i].unsafe, "%s",
-		   cases[i].title);
+		ok(limits_between(&cases[i].from, &cases[i].to) == cases[i].unsafe,
+		   "what held at one end or happened meanwhile is a reason: %s",
+		   limits_format(cases[i].unsafe, text));
 	set_unknown(&r, sizeof(r));
 	ok(limits_steal(&r) == 0, "a steal that is not known is no reason");
-	r.cpu[CPU_STEAL] = 0.0099;
-	ok(limits_steal(&r) == 0, "a steal of less than 1 %% is no reason");
-	r.cpu[CPU_STEAL] = 0.0101;
-	ok(limits_steal(&r) == UNSAFE_STEAL, "a steal of more than 1 %% is a reason");
+	for (r.cpu[CPU_STEAL] = 0.0099; r.cpu[CPU_STEAL] < 0.011; r.cpu[CPU_STEAL] += 0.0002)
+		ok((limits_steal(&r) == UNSAFE_STEAL) == (r.cpu[CPU_STEAL] > 0.01),
+		   "a steal of more than 1 %% is a reason: %g", r.cpu[CPU_STEAL]);
 }
 
-/* The reasons of two loads, one after the other, a thousand times; and how many lines have a text. */
+/* What is printed of two loads, one after the other, a thousand times. */
 struct pairs {
 	struct limits_said said;
 	unsigned first, second;
-	const char *part;
-	int lines;
-	const char *title;
 };
 
 static void say_pairs(void *arg)
@@ -85,50 +74,31 @@ static void say_pairs(void *arg)
 	}
 }
 
-static void test_printed(void)
+static void says(struct pairs p, const char *part, int want, const char *title)
 {
-	static struct pairs all[] = {
-		{{0},
-		 UNSAFE_STEAL,
-		 UNSAFE_STEAL | UNSAFE_SOAKER_MOVED,
-		 "(steal)",
-		 1,
-		 "a reason is printed once while it lasts"},
-		{{0},
-		 UNSAFE_STEAL,
-		 UNSAFE_STEAL | UNSAFE_SOAKER_MOVED,
-		 "moved",
-		 SAY_MOST,
-		 "a reason that comes and goes has ten lines"},
-		{{.most = 1},
-		 0,
-		 UNSAFE_SOAKER_MOVED,
-		 "moved",
-		 1,
-		 "with one line a reason, a reason that comes again has none"},
-		{{.place = "run 2"},
-		 0,
-		 UNSAFE_SOAKER_MOVED,
-		 ": run 2: a soaker",
-		 SAY_MOST,
-		 "a line begins with the run that it is about"},
-		{{0},
-		 0,
-		 UNSAFE_WEIGHT | UNSAFE_OTHER,
-		 "\n",
-		 0,
-		 "a reason that another part prints has no line here"},
-	};
-	const char *line;
-	size_t i;
+	const char *line = printed_on(STDERR_FILENO, say_pairs, &p);
 	int n;
 
-	for (i = 0; i < LENGTH(all); i++) {
-		line = printed_on(STDERR_FILENO, say_pairs, &all[i]);
-		for (n = 0; (line = strstr(line, all[i].part)) != NULL; line++)
-			n++;
-		ok(n == all[i].lines, "%s", all[i].title);
-	}
+	for (n = 0; (line = strstr(line, part)) != NULL; line++)
+		n++;
+	ok(n == want, "%s", title);
+}
+
+static void test_printed(void)
+{
+	const unsigned steal = UNSAFE_STEAL, moved = UNSAFE_SOAKER_MOVED;
+	const struct limits_said once = {.most = 1}, run = {.place = "run 2"};
+
+	says((struct pairs){{0}, steal, steal | moved}, "(steal)", 1,
+	     "a reason is printed once while it lasts");
+	says((struct pairs){{0}, steal, steal | moved}, "moved", SAY_MOST,
+	     "a reason that comes and goes has ten lines");
+	says((struct pairs){once, 0, moved}, "moved", 1,
+	     "with one line a reason, a reason that comes again has none");
+	says((struct pairs){run, 0, moved}, ": run 2: a soaker", SAY_MOST,
+	     "a line begins with the run that it is about");
+	says((struct pairs){{0}, 0, UNSAFE_WEIGHT | UNSAFE_OTHER}, "\n", 0,
+	     "a reason that another part prints has no line here");
 }
 
 /* Starts a child that uses all of its CPU, or rests for `rest_ns` after each 2 ms. */
@@ -192,26 +162,20 @@ static void test_busiest(void)
 
 int main(void)
 {
-	int status;
-	pid_t pid;
+	static const char busiest[] = "the busiest of all programs";
+	int status = 0;
 
 	test_printed();
 	test_names();
 	test_between();
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) {
-		skip("the busiest of all programs", "no privilege for namespaces");
-		return done();
-	}
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-		    mount("proc", "/proc", "proc", 0, NULL) != 0)
-			skip("the busiest of all programs", "no mount of /proc");
-		else
-			test_busiest();
-		exit(done());
-	}
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
-								    : EXIT_FAILURE;
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) != 0)
+		skip(busiest, "no privilege for namespaces");
+	else if (fflush(stdout) == 0 && fork() != 0)
+		return wait(&status) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+	else if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		 mount("proc", "/proc", "proc", 0, NULL) != 0)
+		skip(busiest, "no mount of /proc");
+	else
+		test_busiest();
+	return done();
 }

@@ -134,10 +134,10 @@ static void test_loads(void)
 		test_row(&rows[i]);
 }
 
-/* Two CPUs for 2 s, of which the second has a baseline of its own. */
+/* Two CPUs for 2 s, of which the first has a baseline of its own. */
 static void test_parts(void)
 {
-	struct baseline b[2] = {{.spin = 1}, {.tasks = 0.03, .spin = 0.8}};
+	struct baseline b[2] = {{.tasks = 0.03, .spin = 0.8}, {.spin = 1}};
 	const struct calibration c = {.cpus.n = 2, .cpu = b, .all = {.tasks = 0.015, .spin = 0.9}};
 	const struct load_sample from = {.time = 2, .tasks = 1, .switches = 7};
 	struct load_sample to = {.time = 6, .spin = 2, .work = 2, .tasks = 2, .switches = 100007};
@@ -149,15 +149,10 @@ static void test_parts(void)
 	ok(l.seconds == 2 && l.cpus == 2 && near(l.tasks, 0.25),
 	   "the seconds are those of the clock, and tasks have a share of all CPUs");
 	to.tasks = 0.9;
-	load_between(&c, &from, &to, 1, &l);
+	load_between(&c, &from, &to, 0, &l);
 	ok(near(l.load, 0.97 - 0.5) && l.seconds == 4 && l.cpus == 1,
 	   "one CPU has the seconds and the baseline that are its own");
 	ok(l.tasks == 0, "the share of tasks is never below 0");
 }
 
-int main(void)
-{
-	test_loads();
-	test_parts();
-	return done();
-}
+TESTS(test_loads, test_parts)

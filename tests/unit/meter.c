@@ -76,8 +76,8 @@ static void test_loads(void)
 	before = later();
 	ok(isnan(seconds_of(&before, &before)), "there is no load before the first client");
 	meter_look(&m, true);
-	ok(m.state == METER_SETTLING && !soaker_is_parked(soaker), "a client wakes the soakers");
-	ok(look(true), "a period begins when the soakers have settled");
+	ok(m.state == METER_SETTLING && !soaker_is_parked(soaker) && look(true),
+	   "a client wakes the soakers, and a period begins when they have settled");
 	from = later();
 	to = later();
 	ok(near(seconds_of(&from, &to), to.now.time - from.now.time),
@@ -100,7 +100,7 @@ static void test_loads(void)
 	   "nothing is counted after a period, and its last sample keeps the reasons");
 	m.gauge.calibration.taken_ns -= 3601000000000;
 	meter_look(&m, true);
-	ok(look(true), "a second period begins");
+	look(true);
 	to = later();
 	ok(near(seconds_of(&from, &to), to.now.time - to.begin.time),
 	   "a load across two periods is that of the second");
@@ -113,8 +113,8 @@ static void blocked(void *arg)
 {
 	(void)arg;
 	meter_look(&m, true);
-	ok(m.state == METER_BLOCKED, "another program soaks: the soakers sleep");
-	is(meter_no_load(&m, 0), NO_LOAD_HELD, "a client of that time has no load, and the reason");
+	ok(m.state == METER_BLOCKED && strcmp(meter_no_load(&m, 0), NO_LOAD_HELD) == 0,
+	   "another program soaks: the soakers sleep, and a client has no load, and the reason");
 	ok(!look(true) && m.state == METER_BLOCKED && m.due_ns < UINT64_MAX,
 	   "the lock is tried again while there are clients");
 	ok(!look(false) && m.state == METER_PARKED, "the lock is not tried again without clients");
@@ -130,11 +130,10 @@ static void blocked_at_start(void *arg)
 	(void)arg;
 	m.gauge.baseline = BASELINE_IDLE;
 	m.gauge.calibration.cpu = NULL;
-	meter_look(&m, true);
 	look(true);
-	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX,
-	   "a first baseline is not measured while there are clients");
-	is(meter_no_load(&m, 0), NO_LOAD_BASELINE, "those have no load for want of a baseline");
+	ok(m.state == METER_PARKED && m.due_ns == UINT64_MAX &&
+		   strcmp(meter_no_load(&m, 0), NO_LOAD_BASELINE) == 0,
+	   "a first baseline is not measured while there are clients, and they have no load");
 	meter_look(&m, false);
 	ok(!look(false) && m.state == METER_PARKED && m.due_ns < UINT64_MAX,
 	   "a first baseline is tried for when clients have left, and again");
@@ -143,21 +142,24 @@ static void blocked_at_start(void *arg)
 	ok(m.state == METER_SETTLING, "a first baseline is measured when the other has ended");
 }
 
+/* Returns what a function prints on stderr while another program has the lock. */
+static const char *printed_with_lock(void (*function)(void *arg))
+{
+	meter_init();
+	flock(other_lock, LOCK_EX);
+	printed_on(STDERR_FILENO, function, NULL);
+	meter_free();
+	return printed;
+}
+
 static void test_blocked(void)
 {
-	const char *line;
+	const char *line = strstr(printed_with_lock(blocked), "no load is measured while ");
 
-	meter_init();
-	flock(other_lock, LOCK_EX);
-	line = strstr(printed_on(STDERR_FILENO, blocked, NULL), "no load is measured while ");
 	ok(line != NULL && strstr(line + 1, "no load") == NULL,
 	   "another program that soaks is named once");
-	meter_free();
-	meter_init();
-	flock(other_lock, LOCK_EX);
-	is(printed_on(STDERR_FILENO, blocked_at_start, NULL), "",
+	is(printed_with_lock(blocked_at_start), "",
 	   "a program that was named at the start is not named again");
-	meter_free();
 }
 
 static bool endless; /* the next baseline does not end until it is stopped */
@@ -232,10 +234,4 @@ static void test_idle(void)
 	meter_stop(&m);
 }
 
-int main(void)
-{
-	test_loads();
-	test_blocked();
-	test_idle();
-	return done();
-}
+TESTS(test_loads, test_blocked, test_idle)

@@ -68,9 +68,4 @@ static void test_uring(void)
 	ok(pages() == before, "a receiver that is closed has unmapped its buffers");
 }
 
-int main(void)
-{
-	test_not_opened();
-	test_uring();
-	return done();
-}
+TESTS(test_not_opened, test_uring)

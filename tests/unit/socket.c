@@ -4,8 +4,6 @@
 #include <limits.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 
 #include "tests/unit/unit.h"
 
@@ -50,33 +48,6 @@ static void test_addresses(void)
 	addr_interface((struct sockaddr *)&a, name);
 	is(name, "lo", "packets for 127.0.0.1 are routed via lo");
 	ok(open_files() == files, "the lookup of an interface leaves no descriptor open");
-}
-
-/* In a network namespace of our own, whose lo is down and has another name. */
-static void format_zone(void *arg)
-{
-	struct sockaddr_storage a = address("fe80::1");
-	struct ifreq r = {.ifr_name = "lo", .ifr_newname = "a\033[2J"};
-	char text[ADDR_STRLEN];
-
-	(void)arg;
-	if ((unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) ||
-	    ioctl(socket(AF_INET6, SOCK_STREAM, 0), SIOCSIFNAME, &r) != 0)
-		_exit(2);
-	((struct sockaddr_in6 *)&a)->sin6_scope_id = 1;
-	addr_format((struct sockaddr *)&a, sizeof(a), text);
-	_exit(strcmp(text, "[fe80::1%a?[2J]:80") != 0);
-}
-
-static void test_zone(void)
-{
-	static const char what[] = "an address with the name of an interface is printable";
-	const int status = died(format_zone, NULL);
-
-	if (status == 2)
-		skip(what, "no privilege for namespaces");
-	else
-		ok(status == 0, what);
 }
 
 static void set_sndbuf(void *size)
@@ -138,24 +109,4 @@ static void test_options(void)
 	close(fd);
 }
 
-static void test_pipe(void)
-{
-	size_t size = 0;
-	int fd[2];
-
-	ok(pipe_large(fd, &size) == 0 && size == (size_t)fcntl(fd[1], F_GETPIPE_SZ) &&
-		   (fcntl(fd[0], F_GETFD) & fcntl(fd[1], F_GETFD) & FD_CLOEXEC) != 0,
-	   "a large pipe has the size that is returned, and is closed in other programs");
-	close(fd[0]);
-	close(fd[1]);
-}
-
-int main(void)
-{
-	test_addresses();
-	test_zone();
-	test_limited();
-	test_options();
-	test_pipe();
-	return done();
-}
+TESTS(test_addresses, test_limited, test_options)

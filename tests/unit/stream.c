@@ -8,23 +8,32 @@
 /* What was measured lies between two marks; counts of the connection were not 0 at the first. */
 static void test_figures(void)
 {
-	static struct stream st;
 	static struct stream_result res;
 	static struct send_options opt = {.bind = {.n = 2, .id = {4, 6}}};
+	static struct stream st = {.opt = &opt,
+				   .result = &res,
+				   .worker.number = 1,
+				   .sender.zerocopy.sends = 5,
+				   .begin = {.ns = 1000000000,
+					     .bytes = 100,
+					     .calls = 10,
+					     .files = 1,
+					     .tcp = {.retransmits = 2,
+						     .busy = 100,
+						     .rwnd_limited = 10,
+						     .sndbuf_limited = 20}},
+				   .end = {.ns = 3000000000,
+					   .bytes = 1100,
+					   .calls = 30,
+					   .files = 4,
+					   .tcp = {.retransmits = 7,
+						   .busy = 400,
+						   .rwnd_limited = 40,
+						   .sndbuf_limited = 80}},
+				   .tcp = {.retransmits = 9, .busy = 900, .rtt = 33, .mss = 1448}};
 	const struct figures *f = &res.sent;
 
-	st.opt = &opt;
-	st.result = &res;
-	st.worker.number = 1;
 	st.sender.method = method_named("splice");
-	st.sender.zerocopy.sends = 5;
-	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
-	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
-	st.begin.tcp = (struct tcp_figures){
-		.retransmits = 2, .busy = 100, .rwnd_limited = 10, .sndbuf_limited = 20};
-	st.end.tcp = (struct tcp_figures){
-		.retransmits = 7, .busy = 400, .rwnd_limited = 40, .sndbuf_limited = 80, .rtt = 1};
-	st.tcp = (struct tcp_figures){.retransmits = 9, .busy = 900, .rtt = 33, .mss = 1448};
 	stream_figures(&st);
 	ok(f->bytes == 1000 && f->calls == 20 && f->files == 3 && f->seconds == 2 &&
 		   f->warmup == 100,
@@ -105,32 +114,27 @@ static struct stream_result work(struct send_options *opt, struct served *served
 	return res;
 }
 
+/* A stream that begins after -t: sends that many bytes of headers, and has a receipt if it is not raw. */
+static void late(double warmup, bool raw, size_t n, const char *title)
+{
+	static const unsigned char headers[12] = {255, 255, 255, 255};
+	const struct file file = {.fd = -1, .size = 1};
+	struct send_options opt = {.seconds = 1, .warmup = warmup, .raw = raw};
+	struct served served = {.n = 0};
+	struct stream_result res;
+
+	opt.method = method_named("sendfile");
+	res = work(&opt, &served, file, TIME_UP);
+	ok(served.n == n && memcmp(served.buf, headers, n) == 0 && res.has_receipt != raw, "%s",
+	   title);
+}
+
 static void test_late(void)
 {
-	static const struct {
-		double warmup;
-		bool raw;
-		size_t n;
-		const char *title;
-	} cases[] = {{0, false, 4, "sends the header of a transfer without a file"},
-		     {0.2, false, 12, "announces its warm-up"},
-		     {0.2, true, 0, "sends nothing if it is raw"}};
-	static const unsigned char headers[12] = {255, 255, 255, 255};
-	struct stream_result res;
-	size_t i;
-
-	for (i = 0; i < LENGTH(cases); i++) {
-		struct send_options opt = {.method = method_named("sendfile"),
-					   .seconds = 1,
-					   .warmup = cases[i].warmup,
-					   .raw = cases[i].raw};
-		struct served served = {.n = 0};
-
-		res = work(&opt, &served, (struct file){.fd = -1, .size = 1}, TIME_UP);
-		ok(served.n == cases[i].n && memcmp(served.buf, headers, served.n) == 0 &&
-			   res.has_receipt != cases[i].raw,
-		   "a stream that starts after -t %s", cases[i].title);
-	}
+	late(0, false, 4,
+	     "a stream that starts after -t sends the header of a transfer without a file");
+	late(0.2, false, 12, "a stream that starts after -t announces its warm-up");
+	late(0.2, true, 0, "a raw stream that starts after -t sends nothing");
 }
 
 static void send_directory(void *method)
@@ -160,7 +164,6 @@ struct watched {
 	struct send_options opt;
 	uint64_t sent; /* between the two times */
 	enum stream_phase phase;
-	const char *dies, *title;
 };
 
 static void watch(void *watched)
@@ -183,34 +186,20 @@ static void watch(void *watched)
 
 static void test_watch(void)
 {
-	static struct watched all[] = {
-		{{.timeout = 1},
-		 1,
-		 .title = "that takes something in each --timeout may take its time"},
-		{{.timeout = 1},
-		 .dies = "accepted no data for 1 seconds (--timeout) after",
-		 .title = "that takes nothing for --timeout is reported"},
-		{{.timeout = 3, .pace = 65536},
-		 .dies = "accepted no data for 3 seconds (--timeout, and two segments at --pace)",
-		 .title = "is reported with --pace, too"},
-		{{.timeout = 1},
-		 .phase = STREAM_DONE,
-		 .title = "of a stream that has come to its end is not watched"},
-	};
-	size_t i;
+	struct watched w = {.opt = {.timeout = 1}, .sent = 1};
 
-	for (i = 0; i < LENGTH(all); i++)
-		ok(died(watch, &all[i]) == (all[i].dies != NULL) &&
-			   (all[i].dies == NULL || strstr(printed, all[i].dies) != NULL),
-		   "a server %s", all[i].title);
+	ok(died(watch, &w) == 0,
+	   "a server that takes something in each --timeout may take its time");
+	w.sent = 0;
+	ok(died(watch, &w) == EXIT_FAILURE &&
+		   strstr(printed, "accepted no data for 1 seconds (--timeout) after ") != NULL,
+	   "a server that accepts nothing for --timeout is reported");
+	w.opt.pace = 65536;
+	ok(died(watch, &w) == EXIT_FAILURE &&
+		   strstr(printed, "(--timeout, and two segments at --pace)") != NULL,
+	   "with --pace a server that accepts nothing is reported, too");
+	w.phase = STREAM_DONE;
+	ok(died(watch, &w) == 0, "a stream that has come to its end is not watched");
 }
 
-int main(void)
-{
-	test_figures();
-	test_interval();
-	test_late();
-	test_failed_file();
-	test_watch();
-	return done();
-}
+TESTS(test_figures, test_interval, test_late, test_failed_file, test_watch)

@@ -328,9 +328,20 @@ static inline size_t widest(const char *s)
 	return most;
 }
 
-/* What main returns: prints how many checks there were. */
+/* What main returns: prints how many checks there were.  TESTS(test_this, test_that) is a main that calls them. */
 static inline int done(void)
 {
 	printf("1..%d\n", done_so_far.checks);
 	return done_so_far.failures > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
+
+#define TESTS(...)                                                                                 \
+	int main(void)                                                                             \
+	{                                                                                          \
+		void (*const all[])(void) = {__VA_ARGS__};                                         \
+		size_t i;                                                                          \
+                                                                                                   \
+		for (i = 0; i < LENGTH(all); i++)                                                  \
+			all[i]();                                                                  \
+		return done();                                                                     \
+	}

@@ -54,16 +54,16 @@ static const struct verdict *judged(const char *what, const char *instrument)
 
 static void test_values(void)
 {
+	const double in[] = {3, NAN, 1, 10}, median[] = {3, 3, 2, 3};
 	struct values v = {.n = 0};
 	int i;
 
 	ok(isnan(values_median(&v)), "no values have no median");
-	values_add(&v, 3);
-	values_add(&v, NAN);
-	values_add(&v, 1);
-	ok(v.n == 2 && values_median(&v) == 2, "the median of two is between them, without NAN");
-	values_add(&v, 10);
-	ok(values_median(&v) == 3, "the median of three is the one in the middle");
+	for (i = 0; i < 4; i++) {
+		values_add(&v, in[i]);
+		ok(values_median(&v) == median[i], "the median of values up to %g is %g", in[i],
+		   median[i]);
+	}
 	for (i = 0; i < 2 * VALUES_MOST; i++)
 		values_add(&v, i);
 	ok(v.n == VALUES_MOST, "more values than there is room for are omitted");
@@ -161,12 +161,4 @@ static void test_unsafe(void)
 	   "without a safe load a busy machine, not the soakers, is what a thread loses time to");
 }
 
-int main(void)
-{
-	test_values();
-	test_all_pass();
-	test_failures();
-	test_not_run();
-	test_unsafe();
-	return done();
-}
+TESTS(test_values, test_all_pass, test_failures, test_not_run, test_unsafe)

@@ -90,11 +90,4 @@ static void test_raw(void)
 	   "all bytes of a raw stream are data, and it may end anywhere");
 }
 
-int main(void)
-{
-	test_pieces();
-	test_forever();
-	test_skip();
-	test_raw();
-	return done();
-}
+TESTS(test_pieces, test_forever, test_skip, test_raw)
