@@ -3,7 +3,9 @@
 #include "lib/load/cpus.h"
 #include "tests/unit/unit.h"
 
-static struct burner_done run(const struct burner *b, struct burner_work w)
+static struct burner b;
+
+static struct burner_done run(struct burner_work w)
 {
 	struct burner_done d;
 	struct cpus cpus;
@@ -11,41 +13,46 @@ static struct burner_done run(const struct burner *b, struct burner_work w)
 	cpus_online(&cpus);
 	w.cpu[0] = cpus.id[0];
 	w.cpu[1] = cpus.id[cpus.n - 1];
-	burner_run_or_die(b, &w, &d);
+	burner_run_or_die(&b, &w, &d);
 	return d;
 }
 
-/* No time is judged from below: other programs may have the CPUs. */
+/* No time is judged from below: other programs may have the CPUs, so that it is tried again. */
+static void counts(struct burner_work w, const char *title)
+{
+	int tries;
+
+	for (tries = 0; tries < 50; tries++)
+		if (run(w).count > 0)
+			break;
+	ok(tries < 50, "%s", title);
+}
+
 int main(void)
 {
-	static const struct {
-		enum burner_path path;
-		const char *title;
-	} paths[] = {{BURNER_LOOPBACK, "datagrams arrive by loopback"},
-		     {BURNER_VETH, "datagrams arrive between namespaces"},
-		     {BURNER_VETH_RPS, "datagrams arrive by RPS"}};
+	static const char *const titles[] = {[BURNER_LOOPBACK] = "datagrams arrive by loopback",
+					     [BURNER_VETH] = "datagrams arrive between namespaces",
+					     [BURNER_VETH_RPS] = "datagrams arrive by RPS"};
 	struct burner_done d;
-	struct burner b;
 	char why[DIE_MAX];
-	size_t i;
+	enum burner_path i;
 
 	burner_open_or_die(&b, 0, why);
-	d = run(&b, (struct burner_work){BURNER_REST, .seconds = 0.05});
+	d = run((struct burner_work){BURNER_REST, .seconds = 0.05});
 	ok(d.cpu_seconds < 0.02 && d.count == 0, "rest takes no CPU time");
-	d = run(&b, (struct burner_work){BURNER_BURN, .seconds = 0.1, .n = 2, .share = 0.5});
+	d = run((struct burner_work){BURNER_BURN, .seconds = 0.1, .n = 2, .share = 0.5});
 	ok(d.cpu_seconds > 0 && d.cpu_seconds < 0.15, "two threads take their share at most");
-	d = run(&b, (struct burner_work){BURNER_TURN, .seconds = 0.1, .n = 1});
-	ok(d.count > 0, "arithmetic is counted");
-	d = run(&b, (struct burner_work){BURNER_WAKE, .seconds = 0.2, .n = 1, .rate = 1000});
-	ok(d.count > 0 && d.count <= 201, "wake-ups are at most what was asked for");
-	for (i = 0; i < LENGTH(paths); i++) {
-		if (i > 0 && why[0] != '\0') {
-			skip(paths[i].title, why);
-			continue;
-		}
-		d = run(&b, (struct burner_work){BURNER_STREAM, .seconds = 0.1, .n = 2,
-						 .path = paths[i].path});
-		ok(d.count > 0, "%s", paths[i].title);
-	}
+	d = run((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000});
+	ok(d.count <= 101, "wake-ups are at most what was asked for");
+	counts((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000},
+	       "wake-ups are counted");
+	counts((struct burner_work){BURNER_TURN, .seconds = 0.05, .n = 1}, "arithmetic is counted");
+	for (i = BURNER_LOOPBACK; i <= BURNER_VETH_RPS; i++)
+		if (i == BURNER_LOOPBACK || why[0] == '\0')
+			counts((struct burner_work){BURNER_STREAM, .seconds = 0.05, .n = 2,
+						    .path = i},
+			       titles[i]);
+		else
+			skip(titles[i], why);
 	return done();
 }
