@@ -59,7 +59,7 @@ for how in $receivers; do
 	number=$((number + 1))
 	# A stream, the milliseconds between its bytes, what the receipt begins with (- for no receipt), the line on stderr.
 	beside "zcs -m $how: whole streams, in single bytes too, have a receipt, others a line; SIGTERM ends it in a file"; ( begin
-		start_zcs -m "$how"
+		start_zcs -m "$how" --idle-timeout 0
 		lines=1
 		while read -r stream pause receipt line; do
 			if [ $pause = 0 ]; then set --; else set -- -d $pause; fi
@@ -81,6 +81,7 @@ for how in $receivers; do
 			two 1 13,2
 			forever 0 16,1
 			excess 0 13,1 sent more than it announced
+			excess 1 13,1 sent more than it announced
 			half_a_file 0 - closed in the middle of a file, after 3 bytes
 			half_a_header 0 - closed in the middle of a header, after 13 bytes
 		END
