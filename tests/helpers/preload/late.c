@@ -4,17 +4,14 @@
  *
  *	LATE=end	a thread that has read the end of a stream sleeps when it has next read the
  *			clock: it knows the time, and nobody else knows that it does
- *	LATE=unmap	whoever has unmapped memory sleeps, with the file `unmapped` as a sign
  *	LATE=start	whoever has started a thread waits until there is a file `served`: that thread
  *			does its work meanwhile
  */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,18 +61,5 @@ int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*start)(voi
 	if (is_late("start"))
 		for (looks = 0; looks < LOOKS && access("served", F_OK) != 0; looks++)
 			usleep(LOOK_US);
-	return r;
-}
-
-/* cppcheck-suppress unusedFunction ; likewise */
-int munmap(void *p, size_t len)
-{
-	int (*real)(void *, size_t) = dlsym(RTLD_NEXT, "munmap");
-	int r = real(p, len);
-
-	if (is_late("unmap")) {
-		close(open("unmapped", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-		sleep(2);
-	}
 	return r;
 }
