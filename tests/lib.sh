@@ -511,6 +511,20 @@ find_hastening()
 	at_once=$(echo "$hasten_by" | sed 's/=50000/=0/')
 }
 
+# hasten_tools [US [MOST_US]]: BIN has programs then whose own sleeps, of up to MOST_US (0.15 s), are of US (20 ms), so
+# that soakers start at once
+hasten_tools()
+{
+	find_hastening
+	mkdir hastened
+	for tool in zcc zcs cyclesoak; do
+		printf '#!/bin/sh\n%s HASTEN_US=%s HASTEN_UP_TO_US=%s exec %s "$@"\n' \
+		    "${hasten_by#env}" "${1:-20000}" "${2:-150000}" "$BIN/$tool" >hastened/$tool
+		chmod +x hastened/$tool
+	done
+	BIN=$PWD/hastened
+}
+
 # soaking command...: in its turn, as there is one set of soakers on a machine; other programs may have the CPUs
 # all the same, or leave a soaker too little time: then again
 soaking()
