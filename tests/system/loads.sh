@@ -4,59 +4,37 @@
 # may be 3 points, and 5 in `make check`, where the windows of a baseline are short.
 #
 # group: quiet
-# seconds: 10
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
-cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
-cpus=$(getconf _NPROCESSORS_ONLN)
-# The CPUs that are online, one a line.
-tr , '\n' </sys/devices/system/cpu/online | while IFS=- read -r first last; do
-	seq "$first" "${last:-$first}"
-done >online
-all=$(paste -s -d , online)
-one=$(tail -n 1 online)
-seconds=$(scale 0.7 3)
-# brief command...: with windows of 60 ms in place of 250
-brief()
-{
-	if [ -n "$LONG" ]; then "$@"; else hastened env HASTEN_US=60000 "$@"; fi
-}
-
-# A calibration that was forced will do if it is steady, in the mean of the CPUs.
-is_steady()
-{
-	[ -s counts_per_sec ] &&
-		awk '/^cpu / { n++; tasks += $3; tasks_sd += $4; spin_sd += $6 }
-			END { exit !n || tasks > 0.03 * n || tasks_sd > 0.03 * n || spin_sd > 0.01 * n }' counts_per_sec
-}
-for try in 1 2 3 4 5; do
-	from=$(cpu_ticks)
-	soaking brief "$cyclesoak" -C --force >calibration.log 2>&1 || rm -f counts_per_sec
-	! is_steady || break
-	stolen=$(steal_since "$from")
-	until_no_steal
-done
-if ! is_steady; then
-	skip 'loads of known size' "no calibration: $(grep -m 1 'not idle\|unsteady\|no time\|soaked already' err || echo 'the machine is unsteady'), with $stolen % of steal"
+if ! command -v jq >/dev/null 2>&1; then
+	skip 'loads of known size' 'no jq'
 	finish
 fi
+cpus=$(getconf _NPROCESSORS_ONLN)
+all=$(cat /sys/devices/system/cpu/online)
+one=${all##*[,-]}
+seconds=$(scale 0.5 3)
+idle_cyclesoak=$BIN/cyclesoak
+[ -n "$LONG" ] || hasten_tools 60000 1000000
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc burn=$HELPERS/burn
 
-# others: the ticks of programs other than the soakers, whose nice value gives them a column of their own
-others()
+# ticks: of all CPUs, of those what the host took, and programs other than the soakers, which have a column of their own
+ticks()
 {
-	awk '{ print $2 + $4 + $7 + $8; exit }' /proc/stat
+	awk '{ print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $9, $2 + $4 + $7 + $8; exit }' /proc/stat
 }
 
-# disturbance 'TICKS' OTHERS TRUTH: who else took more than 1 % of the CPUs' time since cpu_ticks and others printed
-# these.  The known load took its CPU time all the while, or for as many ticks as `own_ticks` has.
+# disturbance 'TICKS' OWN: who else took more than 2 % of the CPUs' time since ticks printed these, beside the known
+# load, which took so many seconds of CPU time
 disturbance()
 {
-	echo "$1 $(cpu_ticks) $2 $(others)" | awk -v truth="$3" -v own="$(cat own_ticks 2>/dev/null)" '{
-		stolen = 100 * ($4 - $2) / ($3 - $1)
-		others = 100 * ($6 - $5 - own) / ($3 - $1) - (own == "" ? truth : 0)
-		if (stolen > 1)
+	echo "$1 $(ticks) $2" | awk -v hz="$(getconf CLK_TCK)" '{
+		stolen = 100 * ($5 - $2) / ($4 - $1)
+		others = 100 * ($6 - $3 - hz * $7) / ($4 - $1)
+		if (stolen > 2)
 			printf "the host of this virtual machine took %.1f %% of its CPUs (steal)\n", stolen
-		else if (others > 1)
+		else if (others > 2)
 			printf "the machine is busy: other programs took %.1f %% of its CPUs\n", others
 	}'
 }
@@ -69,36 +47,28 @@ is_right()
 		END { exit bad }' measured
 }
 
-# check_load 'what' command [args...]: the command measures a load of known size and writes `measured`.  It is run
-# again where the result is wrong and others took CPU time, and skipped where that stays so.
+# check_load 'what' command [args...]: the command measures a load of known size, and writes `measured` and its seconds
+# of CPU time, `own`.  It is run again where the result is wrong and others took CPU time, and skipped if that stays so.
 check_load()
 {
-	what="$1, within the stated interval and 1.5 points"
+	it "$1, within the stated interval and 1.5 points"
 	shift
 	for try in 1 2 3 4 5; do
-		rm -f measured own_ticks
-		from=$(cpu_ticks) others=$(others)
-		( set -e; "$@" ) >measuring.log 2>&1 || rm -f measured
-		why=
-		! is_right && [ -s measured ] || break
-		why=$(disturbance "$from" "$others" "$(awk '{ print $3; exit }' measured)")
-		cat measured
+		rm -f measured own
+		before=$(ticks)
+		( begin; "$@" )
+		verdict=$?
+		! is_right && [ $verdict -ne 77 ] || break
+		why=$(disturbance "$before" "$(cat own 2>/dev/null)")
+		{ cat measured; echo "$why"; } >>check.log 2>&1
+		verdict=1
 		# Noise does not take a figure away.
-		awk 'NF != 3 { exit 1 }' measured || why=
-		[ -n "$why" ] || break
+		[ -n "$why" ] && awk 'NF != 3 { exit 1 }' measured || break
+		verdict=77
 		repeating
 		until_no_steal
-	done >tries.log
-	if [ -n "$why" ]; then
-		skip "$what" "$why"
-	else
-		it "$what"; ( begin
-			cat tries.log measuring.log
-			[ -s measured ]
-			cat measured
-			is_right
-		); ok
-	fi
+	done
+	conclude
 }
 
 # percent N: of all CPUs, of N that are busy
@@ -106,28 +76,58 @@ percent()
 {
 	awk -v n="$1" -v cpus="$cpus" 'BEGIN { print 100 * n / cpus }'
 }
-
-# text_load FILE: the load and its interval, in a report of any of the programs
-text_load()
-{
-	sed -n 's/.*load:\{0,1\} \(-\{0,1\}[0-9.]*\)%[?]\{0,1\} +-\([0-9.]*\)%.*/\1 \2/pi; /^ *load  /s/.* \(-\{0,1\}[0-9.]*\)%[?]\{0,1\} +-\([0-9.]*\)%$/\1 \2/p' "$1" |
-		head -n 1
-}
-
-# json_load FILE: the same, of the first object with a load
+# json_load FILTER: load and interval of the objects that the filter takes from out
 json_load()
 {
-	for key in load_percent load_uncertainty_percent; do
-		grep -o "\"$key\":[^,}]*" "$1" | sed 's/.*://' | head -n 1
-	done | paste -s -d ' '
+	grep '^{' out | jq -r "$1 | \"\(.load_percent) \(.load_uncertainty_percent)\""
 }
-
-# ran: for how many ns the burner has had a CPU
-ran()
+# burnt: the line of burn, which it printed as the command of cyclesoak: how many CPUs it had
+burnt()
 {
-	cat "/proc/$burner/task"/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
+	grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out
 }
+# of_command CYCLESOAK... BURN...: the load of burn, its command
+BUSY_TURNS=2
+of_command()
+{
+	soaking "$@" || return 0
+	! grep -q 'never sleeps\|left its soaker no time\|no load is reported' err || skip_check "$(tail -n 1 err)"
+	echo "$(json_load .) $(percent "$(burnt)")" >measured
+	awk -v n="$(burnt)" -v s="$seconds" 'BEGIN { print n * s }' >own
+}
+of_each_cpu()
+{
+	of_command "$cyclesoak" --json -B -- "$burn" "$one" "$seconds"
+	# The interval of one CPU is wider: the machine's error is the mean of all CPUs' errors.
+	json_load '.load_uncertainty_percent as $u | .load_by_cpu[] | .load_uncertainty_percent = $u' |
+	    paste -d ' ' - expected >>measured
+}
+tr , '\n' </sys/devices/system/cpu/online | while IFS=- read -r first last; do
+	seq "$first" "${last:-$first}"
+done | awk -v one="$one" '{ print $1 == one ? 100 : 0 }' >expected
+check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' \
+    of_command "$cyclesoak" --json "$burn" "$all" "$seconds" 30
+check_load 'cyclesoak -B --json: one CPU has all of its load, and the others have none' of_each_cpu
+check_load 'cyclesoak --idle: a command that takes all CPUs in part' \
+    of_command "$idle_cyclesoak" --json --idle "$burn" "$all" "$(scale 1 3)" 30
+[ -n "$LONG" ] || finish
 
+# A calibration that was forced will do if it is steady, in the mean of the CPUs.
+is_steady()
+{
+	[ -s counts_per_sec ] &&
+		awk '/^cpu / { n++; tasks += $3; tasks_sd += $4; spin_sd += $6 }
+			END { exit !n || tasks > 0.03 * n || tasks_sd > 0.03 * n || spin_sd > 0.01 * n }' counts_per_sec
+}
+for try in 1 2 3 4 5; do
+	soaking "$cyclesoak" -C --force >calibration.log 2>&1
+	! is_steady || break
+	until_no_steal
+done
+if ! is_steady; then
+	skip 'loads against a calibration' "the machine is unsteady: $(tail -n 1 err)"
+	finish
+fi
 # beside LIST command...: on a machine of which these CPUs are busy; $truth is the load that they make
 beside()
 {
@@ -135,76 +135,38 @@ beside()
 	burner=$!
 	remember $burner
 	shift
-	wait_until counts -ge 50000000 ran
-	used=$(ran) began=$(date +%s%N)
-	status=0
-	soaking "$@" || status=$?
-	truth=$(awk -v used=$(($(ran) - used)) -v ns=$(($(date +%s%N) - began)) 'BEGIN { print used / ns }')
+	wait_until counts -ge 50000000 cpu_ns $burner
+	used=$(cpu_ns $burner) began=$(date +%s%N)
+	soaking "$@"
+	truth=$(awk -v used=$(($(cpu_ns $burner) - used)) -v ns=$(($(date +%s%N) - began)) 'BEGIN { print used / ns }')
 	truth=$(percent "$truth")
+	cpu_ns $burner | awk '{ print $1 / 1e9 }' >own
 	kill -KILL $burner
-	return $status
 }
-
-# the line of burn, which it printed as the command of cyclesoak: how many CPUs it had
-burnt()
+of_idle()
 {
-	percent "$(grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out)"
+	soaking "$cyclesoak" -n 1 -p "$seconds" --json
+	echo "$(json_load 'select(.seconds)') 0" >measured
 }
-
-# Whatever else runs here, cyclesoak and the kernel see it alike.
-cyclesoak_load_of_idle()
-{
-	soaking "$cyclesoak" -n 1 -p "$seconds"
-	echo "$(text_load out) 0" >measured
-}
-check_load 'cyclesoak: the load of the idle machine' cyclesoak_load_of_idle
-cyclesoak_json_that_cpu()
-{
-	beside "$one" "$cyclesoak" -n 1 -p "$seconds" -B --json
-	interval=$(json_load out | sed "s/.* //")
-	echo "$(json_load out) $truth" >loads
-	# The interval of one CPU is wider: the machine's error is the mean of all CPUs' errors.
-	while read -r cpu; do
-		[ "$cpu" -eq "$one" ] && share=$(awk -v t="$truth" -v n="$cpus" "BEGIN { print t * n }") || share=0
-		echo "$(sed -n "1s/.*{\"cpu\":$cpu,\"load_percent\":\([^,}]*\).*/\1/p" out) $interval $share"
-	done <online >>loads
-	mv loads measured
-}
-check_load 'cyclesoak -B --json: that CPU has all of its load, and the others have none' cyclesoak_json_that_cpu
-cyclesoak_with_command()
-{
-	mkdir -p own && cd own
-	soaking brief "$cyclesoak" "$burn" "$all" "$seconds" 30
-	echo "$(text_load out) $(burnt)" >../measured
-	sed -n 's/.* took [0-9.]* s, \([0-9.]*\) s of CPU time.*/\1/p' out |
-		awk -v hz="$(getconf CLK_TCK)" '{ print $1 * hz }' >../own_ticks
-}
-check_load 'cyclesoak with a command that takes all CPUs in part: own baselines' cyclesoak_with_command
-cyclesoak_json_with_command()
-{
-	soaking "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$all" "$seconds"
-	echo "$(json_load out) $(percent "$cpus")" >measured
-}
-check_load 'cyclesoak --json with a command in another session that takes all CPUs: 100 %' cyclesoak_json_with_command
-start_zcs
-zcc_load_of_another()
-{
-	beside "$one" "$zcc" -c -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
-	echo "$(text_load out) $truth" >measured
-}
-check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' zcc_load_of_another
-stop_zcs
-start_zcs -c
-zcs_same()
+check_load 'cyclesoak: the load of the idle machine' of_idle
+for share in 5 60 90; do
+	check_load "cyclesoak with a command: $share % of all CPUs" \
+	    of_command "$cyclesoak" --json "$burn" "$all" "$seconds" $share
+done
+check_load 'cyclesoak --json with a command in another session that takes all CPUs: 100 %' \
+    of_command "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$all" "$seconds"
+of_transfer()
 {
 	: >zcs.out
-	beside "$one" "$zcc" -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	beside "$one" "$zcc" "$@" --json -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	echo "$(json_load '.end | .host, .remote | select(.load_percent)') $truth" >measured
 	wait_until [ -s zcs.out ]
-	{
-		echo "$(text_load zcs.out) $truth"
-		echo "$(text_load out) $truth"
-	} >measured
+	[ $# -gt 0 ] || sed -n "1s/.*load \(-*[0-9.]*\)%[?]* +-\([0-9.]*\)%.*/\1 \2 $truth/p" zcs.out >>measured
 }
-check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' zcs_same
+start_zcs
+check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' of_transfer -c
+stop_zcs
+start_zcs -c
+check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' of_transfer
 stop_zcs
 finish
