@@ -68,18 +68,19 @@ it 'cyclesoak --json: an object a period, the first with the environment, and a 
 		($one * $one + $both * $both) as $sum | $squares > 0.999 * $sum and $squares < 1.001 * $sum' out
 ); ok
 it 'cyclesoak that is stopped and continued: no period is shorter than it was to be'; ( begin; need jq
-	until_holding --json -n 4 -p 0.3
-	for turn in 1 2 3 4; do
-		kill -STOP $SOAK
-		sleep 0.1
-		kill -CONT $SOAK
+	"$cyclesoak" --json -n 6 -p 0.2 >soak.out 2>soak.err &
+	SOAK=$!
+	remember $SOAK
+	wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
+	for pause in 0.05 0.05 0.05 0.05 0.05 0.8; do
 		sleep 0.05
+		kill -STOP $SOAK
+		sleep $pause
+		kill -CONT $SOAK
 	done
-	kill -STOP $SOAK
-	sleep 0.7
-	kill -CONT $SOAK
-	wait_until [ "$(sed '$!d' soak.out | grep -c periods)" -eq 1 ] || ended $SOAK
-	jq -es '.[4].periods == 4 and (.[:4] | all(.[]; .seconds > 0.25)) and .[0].seconds > 0.299' soak.out
+	ended $SOAK
+	# The one after a period that ended late may be short, as those are that would be made up.
+	jq -es '.[6].periods == 6 and .[0].seconds > 0.199 and ([.[:6][] | select(.seconds < 0.1)] | length <= 1)' soak.out
 ); ok
 # As a real-time program would hold it up.
 long 'a soaker that begins to run late has not been spinning before' && ( begin; need strace
@@ -208,7 +209,7 @@ read_until(b'all 1.')
 read_until(b'System load')
 sys.exit(os.waitpid(pid, 0)[1] != 9 << 8)
 END
-it 'Ctrl-C of a terminal reaches the command once, SIGTERM goes on to it, and the status is its own'; ( begin; need python3
+it 'Ctrl-C of a terminal reaches the command once, SIGTERM goes on to it'; ( begin; need python3
 	soaking python3 terminal.py "$cyclesoak"
 ); ok
 
