@@ -68,7 +68,7 @@ check_load()
 		repeating
 		until_no_steal
 	done
-	conclude
+	conclude $verdict
 }
 
 # percent N: of all CPUs, of N that are busy
@@ -128,8 +128,8 @@ if ! is_steady; then
 	skip 'loads against a calibration' "the machine is unsteady: $(tail -n 1 err)"
 	finish
 fi
-# beside LIST command...: on a machine of which these CPUs are busy; $truth is the load that they make
-beside()
+# amid LIST command...: on a machine of which these CPUs are busy; $truth is the load that they make
+amid()
 {
 	"$burn" "$1" 600 >burnt &
 	burner=$!
@@ -158,7 +158,7 @@ check_load 'cyclesoak --json with a command in another session that takes all CP
 of_transfer()
 {
 	: >zcs.out
-	beside "$one" "$zcc" "$@" --json -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	amid "$one" "$zcc" "$@" --json -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
 	echo "$(json_load '.end | .host, .remote | select(.load_percent)') $truth" >measured
 	wait_until [ -s zcs.out ]
 	[ $# -gt 0 ] || sed -n "1s/.*load \(-*[0-9.]*\)%[?]* +-\([0-9.]*\)%.*/\1 \2 $truth/p" zcs.out >>measured

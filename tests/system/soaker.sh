@@ -1,152 +1,98 @@
 #!/bin/sh
-# The soakers' lock, who keeps whom from soaking, and what is left where one of the processes is killed.
+# Who keeps whom from soaking, which CPUs are soaked, and what is left where one of the processes is killed.
 # cyclesoak.sh has what the soakers are to the kernel.
 #
 # group: soaks
-# seconds: 8
+# seconds: 4
 # limit: 500
 . "$TOP/tests/lib.sh"
 
-cyclesoak=$BIN/cyclesoak
-find_hastening
+hasten_tools
+cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >counts_per_sec
+in_mounts='unshare -m true'
 
-if unshare -m true 2>/dev/null; then
-	it 'one set even if /proc and the network are others, and SIGTERM removes its control group'; ( begin
-		until_holding -p 0.2
-		echo "$SOAK"
-		status=0
-		$at_once unshare -m -n sh -c "mount -t proc proc /proc && exec \"$cyclesoak\" -1" 2>err || status=$?
-		kill -TERM "$SOAK"
-		cat err
-		[ $status -eq 1 ]
-		grep -q "soaked already" err
-		ended "$SOAK"
-		[ -z "$(stale_group)" ]
-	); ok
-else
-	skip 'one set even if /proc and the network are others' 'no privilege for namespaces'
-fi
-
-# hold_lock 'script' [as_user]: a process takes the lock on /dev/zero and goes on with that script
-hold_lock()
-{
-	: >held
-	chmod 666 held
-	echo 'echo $$ >held' "; $1" >holds
-	$2 flock -F /dev/zero sh holds &
-	wait_until [ -s held ] || wait_until [ -s held ]
-	HOLDER=$(cat held)
-	remember "$HOLDER"
-}
-
-if ! can_be_user || ! flock -F /dev/null true 2>/dev/null; then
-	skip 'a lock on /dev/zero that somebody holds' "no flock -F, or $not_user"
-else
-	cp "$(command -v sleep)" cyclesoak
-	hold_lock 'exec ./cyclesoak 60' as_user
-	it 'nobody soaks beside a holder of /dev/zero'; ( begin
-		exits 1 $at_once "$cyclesoak" -1 -p 0.1
-		grep -q "soaked already, by cyclesoak (pid $HOLDER)" err
-	); ok
-	kill -KILL "$HOLDER"
-fi
-
-until_holding -p 0.2
-soaker=$(soaker_of "$SOAK")
-keeper=$(keeper_of "$SOAK")
-raise_soaker "$soaker"
-kill -KILL "$keeper"
-wait "$SOAK"
-status=$?
-it 'a keeper that is killed is an error that names it, and leaves neither soaker nor group'; ( begin
-	cat soak.err
-	[ $status -eq 1 ]
-	tail -n 1 soak.err | grep -qx "cyclesoak: the keeper of the soakers was killed by signal 9"
-	ended "$soaker"
+it 'one set even if /proc and the network are others, and SIGTERM removes its control group'; ( begin
+	$in_mounts || skip_check 'no privilege for namespaces'
+	until_holding -p 0.1
+	exits 1 unshare -m -n sh -c "mount -t proc proc /proc && exec \"$cyclesoak\" -1 --wait 0"
+	grep -q "soaked already" err
+	kill -TERM "$SOAK"
+	ended "$SOAK"
 	[ -z "$(stale_group)" ]
 ); ok
-
-until_holding -p 0.2
-soaker=$(soaker_of "$SOAK")
-kill -KILL "$SOAK"
-it 'killed with SIGKILL: no soaker left, nor its group'; ( begin
+it 'cyclesoak that SIGKILL ends: no soaker left, nor its group'; ( begin
+	until_holding -p 0.1
+	soaker=$(soaker_of "$SOAK")
+	kill -KILL "$SOAK"
 	ended "$soaker"
 	wait_until prints_nothing stale_group
 ); ok
 
-# Soakers that die: an error, not a load, and the last object of the report has it.
-# soaker_killed PID TOOL: the tool, whose output is in soak.out and soak.err
-soaker_killed()
+# killed PID TOOL NAME PROCESS: kills that process; the tool, whose output is in soak.out and soak.err, ends with
+# status 1, and neither soaker nor group is left.
+killed()
 {
 	soaker=$(soaker_of "$1")
 	raise_soaker "$soaker"
-	kill -KILL "$soaker"
+	kill -KILL "$4"
+	status=0
 	ended "$1"
+	wait "$1" || status=$?
 	cat soak.out soak.err
-	[ "$(tail -n 1 soak.err)" = "$2: the soaker was killed by signal 9" ]
+	[ $status -eq 1 ]
+	[ "$(tail -n 1 soak.err)" = "$2: the $3 was killed by signal 9" ]
+	ended "$soaker"
+	[ -z "$(stale_group)" ]
 	not grep -v '^{"schema":1,.*}$' soak.out
-	tail -n 1 soak.out | grep -q '"error":"the soaker was killed by signal 9"}$'
+	tail -n 1 soak.out | grep -q "\"error\":\"the $3 was killed by signal 9\"}$"
 }
-until_holding --json -p 0.1
-check 'cyclesoak --json: a soaker that was killed is an error' soaker_killed "$SOAK" cyclesoak
-wait "$SOAK"
-check 'cyclesoak --json: a soaker that was killed: exit status 1' [ $? -eq 1 ]
-it 'zcc -c --json: a soaker that was killed is an error, in the middle of a transfer'; ( begin
+it 'cyclesoak --json: a keeper that is killed is an error that names it'; ( begin
+	until_holding --json -p 0.1
+	killed "$SOAK" cyclesoak 'keeper of the soakers' "$(keeper_of "$SOAK")"
+); ok
+it 'cyclesoak --json: a soaker that is killed is an error, not a load'; ( begin
+	until_holding --json -p 0.1
+	killed "$SOAK" cyclesoak soaker "$(soaker_of "$SOAK")"
+); ok
+it 'zcc -c --json: a soaker that is killed is an error, in the middle of a transfer'; ( begin
 	start_zcs
-	"$BIN/zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
+	"$zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
 	p=$!
 	remember $p
-	wait_until or_gone $p not prints_nothing soaker_of $p
 	wait_until counts -eq 2 threads_of "$ZCS"
-	soaker_killed $p zcc
+	killed $p zcc soaker "$(soaker_of $p)"
 	one_line soak.out
 	stop_zcs
 ); ok
 for how in '' --reply; do
-	start_zcs -c --json -I 0.02 $how
-	ln -f zcs.out soak.out
-	ln -f zcs.err soak.err
-	if [ -n "$how" ]; then set -- --request 100; else set -- -P 4 --congestion reno --pace 20m; fi
-	"$BIN/zcc" -s 0 -p "$PORT" -t 30 "$@" >zcc.out 2>zcc.err &
-	remember $!
-	wait_until counts -gt 1 threads_of "$ZCS"
-	check "zcs --json -c $how: a soaker that was killed ends it, in the middle of a transfer" soaker_killed "$ZCS" zcs
-	wait "$ZCS"
-	check "zcs --json -c $how: a soaker that was killed: exit status 1" [ $? -eq 1 ]
+	it "zcs --json -c $how: a soaker that is killed ends it, in the middle of a transfer"; ( begin
+		start_zcs -c --json -I 0.02 $how
+		ln -f zcs.out soak.out
+		ln -f zcs.err soak.err
+		[ -n "$how" ] && set -- --request 100 || set -- -P 4 --congestion reno --pace 20m
+		"$zcc" -s 0 -p "$PORT" -t 30 "$@" >zcc.out 2>zcc.err &
+		remember $!
+		wait_until counts -gt 1 threads_of "$ZCS"
+		killed "$ZCS" zcs soaker "$(soaker_of "$ZCS")"
+	); ok
 done
 
-if unshare -m true 2>/dev/null; then
-	# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.
-	it 'a long list of CPUs that are online is read to its end'; ( begin
-		seq 0 2 3998 | paste -sd , >online
-		exits 2 unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" -N 5000"
-		grep -q "5000 is more than the 2000 CPUs that are online" err
-	); ok
-	# Of the machine CPU 1 alone is online, so that the first soaked CPU is not CPU 0.
-	if [ "$(cat /sys/devices/system/cpu/online)" = 0 ]; then
-		skip 'soaking CPU 1 alone' 'one CPU'
-	else
-		it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; ( begin; need jq
-			echo 1 >second
-			{ echo 1000; echo "soaker $(soak_format)"; echo "machine $(machine_name)"; printf 'cpus 1\nall 2 0 0\n'
-			    echo 'cpu 1 0 0 1 0 1000 0'; } >of_second
-			mkdir one
-			echo "exec unshare -m sh -c 'mount --bind second /sys/devices/system/cpu/online && exec $cyclesoak \"\$@\"' sh \"\$@\"" >one/cyclesoak
-			sed -i '1i #!/bin/sh' one/cyclesoak
-			chmod +x one/cyclesoak
-			BIN=$PWD/one
-			until_holding --json -p 0.1 -f of_second
-			soaker=$(soaker_of "$SOAK")
-			grep -hx 'Cpus_allowed_list:	1' /proc/"$soaker"/task/*/status
-			kill -TERM "$SOAK"
-			ended "$SOAK"
-			head -n 1 soak.out
-			head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
-		); ok
-	fi
-else
-	skip 'a machine where CPU 1 alone is online' 'no privilege for namespaces'
-fi
-
+# Of a machine with 4,000 CPUs of which every second is online: a list of more than 4,095 bytes.
+it 'a long list of CPUs that are online is read to its end'; ( begin
+	$in_mounts || skip_check 'no privilege for namespaces'
+	seq 0 2 3998 | paste -sd , >online
+	exits 2 unshare -m sh -c "mount --bind online /sys/devices/system/cpu/online && exec \"$cyclesoak\" -N 5000"
+	grep -q "5000 is more than the 2000 CPUs that are online" err
+); ok
+it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; ( begin; need jq
+	$in_mounts && [ "$(cat /sys/devices/system/cpu/online)" != 0 ] || skip_check 'one CPU, or no privilege for namespaces'
+	echo 1 >second
+	sed '1s/.*/1000/; s/^cpus .*/cpus 1/; /^cpu [02-9]/d' counts_per_sec >of_second
+	soaking unshare -m sh -c "mount --bind second /sys/devices/system/cpu/online && exec \"\$@\"" sh \
+	    "$cyclesoak" --json -f of_second sh -c 'cat /proc/[0-9]*/task/*/stat 2>/dev/null | grep "(zc-soaker)"'
+	tail -n 1 out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
+	# proc_pid_stat(5): of the two threads one runs on CPU 1
+	grep -q '(zc-soaker) R .* 1 0 5 ' out
+); ok
 finish

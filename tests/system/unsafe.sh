@@ -275,7 +275,8 @@ fake=1000000000000
 sed "s/^cpu\( [0-9]*\) .*/cpu\1 0 0 0.0001 0 $fake 0/; 1s/.*/$((cpus * fake / 10000))/" counts_per_sec >starved
 it 'a load far below 0: one line on stderr, and the reason in place of each load and of their mean'; ( begin
 	soaking timeout 60 "$cyclesoak" -p 0.1 -n 2 -B -f starved
-	[ "$(grep -Ec "^System load: -, unsafe: ([a-z_,]*,)?calibration(,[a-z_,]*)?(, cpu[0-9]+ (-|[0-9.]+%\\?))+$" out)" -eq 2 ]
+	per_cpu='(, cpu[0-9]+ (-|[0-9.]+%\?))+'
+	[ "$(grep -Ec "^System load: -, unsafe: ([a-z_,]*,)?calibration(,[a-z_,]*)?$per_cpu$" out)" -eq 2 ]
 	not grep 'mean of' out
 	[ "$(grep -c "^cyclesoak: the load is below 0: the machine was not idle when it was calibrated" err)" -eq 1 ]
 	status=0
@@ -329,8 +330,8 @@ while again; do ( begin
 	figures_of "cost, us/KiB" out | grep -Eqx -e "-?[0-9.]+\?"
 	grep -Eq "^    unsafe: why +.*soaker_stopped" out
 ); done
-persistent 'zcc -c --warmup: soakers that were stopped in the warm-up alone do not mark the run'
-while again; do ( begin
+undisturbed 'zcc -c --warmup: soakers that were stopped in the warm-up alone do not mark the run'
+least_turns=3; while again; do ( begin
 	zcc_stopped --warmup 0.6 -t 0.3
 	grep 'load .*%?.*warm-up' out
 	not grep "^    unsafe: why .*soaker_stopped" out

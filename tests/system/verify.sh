@@ -3,62 +3,35 @@
 # form of its report.  Whether the figures are right is not judged here: the machine is not idle.
 #
 # group: soaks
-# seconds: 5
+# seconds: 2
 # limit: 500
 . "$TOP/tests/lib.sh"
 
 cyclesoak=$BIN/cyclesoak
-find_hastening
-
 check_usage "--verify: 'slow'" cyclesoak --verify=slow
-for other in '-C, --calibrate' '--idle' '-1, --once' '-n 1, --count' '-f file, --calibration'; do
-	# shellcheck disable=SC2086 # an option and its argument
-	check_usage "--verify and $(echo "$other" | sed 's/ [^-][^,]*//') cannot be used together" \
-	    cyclesoak --verify ${other%,*}
-done
+check_usage '--verify and --idle cannot be used together' cyclesoak --verify --idle
+check_usage '--verify and -f, --calibration cannot be used together' cyclesoak --verify -f file
 it '--verify takes no command'; ( begin
 	exits 125 "$cyclesoak" --verify true
 	grep -q "^cyclesoak: --verify and 'true' cannot be used together" err
 ); ok
-
-# children PID: its processes, and theirs
-children()
-{
-	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-		echo "$child"
-		children "$child"
-	done
-}
-nothing_left_after()
-{
-	env --default-signal=INT "$cyclesoak" --verify=quick >out 2>err &
-	SOAK=$!
-	remember $SOAK
-	met()
-	{
-		[ -n "$(soaker_of "$SOAK")" ] || gone "$SOAK"
-	}
-	wait_until met
-	all=$(children "$SOAK")
-	echo "processes: $all"
-	cat err
-	[ "$(echo "$all" | wc -l)" -ge 2 ] # the keeper and the soakers
-	kill -"$1" "$SOAK"
-	for process in $all; do
-		wait_until gone "$process"
-	done
-	[ -z "$(stale_group)" ]
-	grep -q '^environment: kernel: ' out
-}
 for signal in INT KILL; do
-	check "--verify: no process is left after SIG$signal" nothing_left_after $signal
+	it "--verify: no process is left after SIG$signal"; ( begin
+		env --default-signal=INT "$cyclesoak" --verify=quick >out 2>err &
+		SOAK=$!
+		remember $SOAK
+		wait_until or_gone $SOAK not prints_nothing soaker_of $SOAK
+		all="$(keeper_of $SOAK) $(soaker_of $SOAK) $(cat /proc/$SOAK/task/*/children)"
+		echo "processes: $all"
+		kill -$signal $SOAK
+		for process in $all; do
+			wait_until gone "$process"
+		done
+		[ -z "$(stale_group)" ]
+		grep -q '^environment: kernel: ' out
+	); ok
 done
-
-if [ -z "$LONG" ]; then
-	finish # the rest takes two minutes
-fi
-cpus=$(getconf _NPROCESSORS_ONLN)
-it '--verify=quick: the environment, a line for each figure, and the status'; ( begin
+long '--verify=quick: the environment, a line for each figure, and the status' && ( begin
 	status=0
 	"$cyclesoak" --verify=quick >out 2>err || status=$?
 	cat out err
@@ -66,7 +39,7 @@ it '--verify=quick: the environment, a line for each figure, and the status'; ( 
 	no_wider 99 steps
 	[ "$(grep -c '^environment: ' out)" -ge 2 ]
 	for step in yield price zero burner sum softirq wake-up stream; do
-		grep -q "^$step " out || [ $step$cpus = sum1 ]
+		grep -q "^$step " out || [ "$step$(getconf _NPROCESSORS_ONLN)" = sum1 ]
 	done
 	case $status in
 	0) tail -n 1 out | grep -q ' 0 failed, 0 could not be run$' ;;
@@ -75,7 +48,7 @@ it '--verify=quick: the environment, a line for each figure, and the status'; ( 
 	*) exit 1 ;;
 	esac
 ); ok
-it '--verify=quick --json: one object, whose verdicts are those of the status'; ( begin; need jq
+long '--verify=quick --json: one object, whose verdicts are those of the status' && ( begin; need jq
 	status=0
 	"$cyclesoak" --verify=quick --json >out 2>err || status=$?
 	cat out err

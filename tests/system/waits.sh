@@ -21,79 +21,69 @@ END2
 held()
 {
 	rm -f holder
-	exits "$@"
+	want=$1
+	shift
+	exits $want unshare -m sh held.sh "$@"
 	[ "$(grep -c "^[a-z]*: CPUs are being soaked already, by sleep (pid $(cat holder)): .*(--wait SECS)" err)" -eq 1 ]
 }
-in_namespace='unshare -m sh held.sh'
 if ! unshare -m sh -c ': >lock && mount --bind lock /dev/zero' 2>/dev/null ||
-    ! flock -F /dev/null true 2>/dev/null; then
-	skip 'what goes on without a load while another program soaks' 'no privilege for namespaces, or no flock -F'
+    ! flock -F /dev/null true 2>/dev/null || ! command -v jq >/dev/null 2>&1; then
+	skip 'what goes on without a load while another program soaks' 'no privilege for namespaces, no flock -F, or no jq'
 	finish
 fi
 
-it 'cyclesoak COMMAND while another program soaks: it runs, and the status is its own'; ( begin
-	held 7 $in_namespace "$cyclesoak" --wait 0 sh -c 'echo ran; exit 7'
+it 'cyclesoak COMMAND while another program soaks: it runs, the status is its own, and unsafe has the reason'; ( begin
+	held 7 "$cyclesoak" --wait 0 sh -c 'echo ran; exit 7'
 	grep -qx ran out
 	grep -q ': no load is measured: ' err
 	grep -Eqx 'System load: -, unsafe: soaked_already; took [0-9.]+ s' out
-); ok
-it 'cyclesoak --json COMMAND while another program soaks: unsafe has the reason'; ( begin; need jq
-	held 0 $in_namespace "$cyclesoak" --wait 0 --json true
+	held 0 "$cyclesoak" --wait 0 --json true
 	jq -e '.unsafe == ["soaked_already"] and (has("load_percent") | not)' out
 ); ok
 it 'cyclesoak without a command, and -C, fail while another program soaks'; ( begin
-	held 1 $in_namespace "$cyclesoak" --wait 0 -1
-	held 1 $in_namespace "$cyclesoak" --wait 0 -C
-	held 1 $in_namespace "$zcc" --wait 0 -C
-	not grep 'no load is measured' err
+	for command in 'cyclesoak -1' 'cyclesoak -C' 'zcc -C'; do
+		held 1 "$BIN"/$command --wait 0
+		not grep 'no load is measured' err
+	done
 ); ok
 it 'cyclesoak --wait: SIGTERM ends the waiting, and the command does not run'; ( begin
 	# shellcheck disable=SC2016 # of the inner shell
-	exits 143 $in_namespace timeout -s KILL 20 sh -c '"$1" --wait 3600 touch ran & p=$!
+	exits 143 unshare -m sh held.sh timeout -s KILL 20 sh -c '"$1" --wait 3600 touch ran & p=$!
 		until ls -l /proc/$p/fd | grep -q "/dev/zero$"; do sleep 0.01; done
 		kill -TERM $p
 		wait $p' sh "$cyclesoak"
 	not [ -e ran ]
 ); ok
 # Each look is one try to have the lock, 10 ms after the last; here no time passes between them.
-waits()
-{
-	held 1 $in_namespace strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 \
-	    "$cyclesoak" -1 "$@"
-	grep -c '^flock(' trace >looks
-}
 it '--wait SECS: another program is waited for that time, and 2 seconds without it'; ( begin; need strace
-	waits --wait 0.5
-	[ "$(cat looks)" -eq 51 ]
-	waits
-	[ "$(cat looks)" -eq 201 ]
-	held 1 $in_namespace strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 \
-	    "$zcc" -C --wait 0.1
-	[ "$(grep -c '^flock(' trace)" -eq 11 ]
+	while read -r looks command; do
+		held 1 strace -o trace -e trace=flock,clock_nanosleep -e inject=clock_nanosleep:retval=0 "$BIN"/$command
+		[ "$(grep -c '^flock(' trace)" -eq "$looks" ]
+	done <<-END
+		51 cyclesoak -1 --wait 0.5
+		201 cyclesoak -1
+		11 zcc -C --wait 0.1
+	END
 ); ok
-
 start_zcs
+to_zcs="--wait 0 -s 0 -p $PORT --congestion reno -n 1"
 it 'zcc -c while another program soaks: the transfer is reported, without a load, with the reason'; ( begin
-	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1
+	held 0 "$zcc" -c $to_zcs
 	grep -Eq '^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)$' out
 	grep -q '^  all bytes sent were received$' out
 	grep -Eqx '    unsafe: why +soaked_already' out
 	not grep cost out
-); ok
-it 'zcc -c --json there: unsafe and no_load have the reason'; ( begin; need jq
-	held 0 $in_namespace "$zcc" -c --wait 0 --json -s 0 -p "$PORT" --congestion reno -n 1
+	held 0 "$zcc" -c $to_zcs --json
 	jq -e '.end.host | .unsafe == ["soaked_already"] and .no_load == "held" and (has("load_percent") | not)' out
 	jq -e '.end.remote.no_load == "off" and .end.bytes_agree and (has("error") | not)' out
-); ok
-it 'zcc -c -m with a list there: the throughput is compared, and the reason is in the table'; ( begin
-	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --congestion reno -n 1 -m send,mmap -r 2
+	held 0 "$zcc" -c $to_zcs -m send,mmap -r 2
 	grep -Eq '^send +64k +[0-9,]+' out
 	grep -qx 'soaked_already in 4 of 4 runs: no load could be measured' out
 ); ok
 stop_zcs
 start_zcs --reply
-it 'zcc -c --request there: the latencies are reported, and why there is no load'; ( begin
-	held 0 $in_namespace "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
+it 'zcc -c --request while another program soaks: the latencies are reported, and why there is no load'; ( begin
+	held 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" --request 10 -n 5
 	grep -qx '  no load: soaked_already' out
 ); ok
 stop_zcs
