@@ -392,7 +392,11 @@ cpus_of() { tasks_of "$1" | sed "s|.*|/proc/$1/task/&/status|" | xargs sed -n 's
 # cpu_ns PID...: CPU time that they and their threads have used
 cpu_ns() { eval cat "$(printf '/proc/%s/task/*/schedstat ' "$@")" | awk '{ sum += $1 } END { printf "%.0f\n", sum }'; }
 # child_of PID NAME: the pid of its child of that name, empty if there is none.
-child_of() { grep -lsx "PPid:	$1" /proc/[0-9]*/status | xargs -r grep -lsx "Name:	$2" | cut -d / -f 3; }
+child_of()
+{
+	[ -z "$1" ] || cat "/proc/$1/task"/*/children 2>/dev/null | tr ' ' '\n' | sed '/./!d; s|.*|/proc/&/status|' |
+		xargs -r grep -lsx "Name:	$2" | cut -d / -f 3
+}
 # A program's soaker is the child of its keeper.
 keeper_of() { child_of "$1" zc-keeper; }
 soaker_of() { child_of "$(keeper_of "$1")" zc-soaker; }

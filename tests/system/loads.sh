@@ -112,61 +112,26 @@ check_load 'cyclesoak --idle: a command that takes all CPUs in part' \
     of_command "$idle_cyclesoak" --json --idle "$burn" "$all" "$(scale 1 3)" 30
 [ -n "$LONG" ] || finish
 
-# A calibration that was forced will do if it is steady, in the mean of the CPUs.
-is_steady()
-{
-	[ -s counts_per_sec ] &&
-		awk '/^cpu / { n++; tasks += $3; tasks_sd += $4; spin_sd += $6 }
-			END { exit !n || tasks > 0.03 * n || tasks_sd > 0.03 * n || spin_sd > 0.01 * n }' counts_per_sec
-}
-for try in 1 2 3 4 5; do
-	soaking "$cyclesoak" -C --force >calibration.log 2>&1
-	! is_steady || break
-	until_no_steal
+for share in 5 60 90 100; do
+	check_load "cyclesoak with a command of another session: $share % of all CPUs" \
+	    of_command "$cyclesoak" --json setsid -w "$burn" "$all" "$seconds" $share
 done
-if ! is_steady; then
-	skip 'loads against a calibration' "the machine is unsteady: $(tail -n 1 err)"
-	finish
-fi
-# amid LIST command...: on a machine of which these CPUs are busy; $truth is the load that they make
-amid()
-{
-	"$burn" "$1" 600 >burnt &
-	burner=$!
-	remember $burner
-	shift
-	wait_until counts -ge 50000000 cpu_ns $burner
-	used=$(cpu_ns $burner) began=$(date +%s%N)
-	soaking "$@"
-	truth=$(awk -v used=$(($(cpu_ns $burner) - used)) -v ns=$(($(date +%s%N) - began)) 'BEGIN { print used / ns }')
-	truth=$(percent "$truth")
-	cpu_ns $burner | awk '{ print $1 / 1e9 }' >own
-	kill -KILL $burner
-}
-of_idle()
-{
-	soaking "$cyclesoak" -n 1 -p "$seconds" --json
-	echo "$(json_load 'select(.seconds)') 0" >measured
-}
-check_load 'cyclesoak: the load of the idle machine' of_idle
-for share in 5 60 90; do
-	check_load "cyclesoak with a command: $share % of all CPUs" \
-	    of_command "$cyclesoak" --json "$burn" "$all" "$seconds" $share
-done
-check_load 'cyclesoak --json with a command in another session that takes all CPUs: 100 %' \
-    of_command "$cyclesoak" --json -f counts_per_sec setsid -w "$burn" "$all" "$seconds"
+# What zcs measures beside a transfer that takes next to nothing is another program.
 of_transfer()
 {
-	: >zcs.out
-	amid "$one" "$zcc" "$@" --json -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
-	echo "$(json_load '.end | .host, .remote | select(.load_percent)') $truth" >measured
+	start_zcs -c
+	"$burn" "$one" 600 >burnt &
+	burner=$!
+	remember $burner
+	wait_until counts -ge 50000000 cpu_ns $burner
+	soaking "$zcc" --json -s 0 -p "$PORT" -t "$seconds" --pace 2m -o 50k
+	truth=$(percent 1)
+	echo "$(json_load .end.remote) $truth" >measured
 	wait_until [ -s zcs.out ]
-	[ $# -gt 0 ] || sed -n "1s/.*load \(-*[0-9.]*\)%[?]* +-\([0-9.]*\)%.*/\1 \2 $truth/p" zcs.out >>measured
+	sed -n "1s/.*load \(-*[0-9.]*\)%[?]* +-\([0-9.]*\)%.*/\1 \2 $truth/p" zcs.out >>measured
+	cpu_ns $burner | awk '{ print $1 / 1e9 }' >own
+	kill -KILL $burner
+	stop_zcs
 }
-start_zcs
-check_load 'zcc -c: the load of another program beside a transfer that takes next to nothing' of_transfer -c
-stop_zcs
-start_zcs -c
-check_load 'zcs -c: the load of its transfer, on its own line and in the receipt' of_transfer
-stop_zcs
+check_load 'zcs -c: the load of another program, on its own line and in the receipt' of_transfer
 finish

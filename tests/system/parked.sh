@@ -4,7 +4,6 @@
 #
 # group: soaks
 # seconds: 6
-# limit: 500
 . "$TOP/tests/lib.sh"
 
 tcp='--congestion reno'
@@ -33,23 +32,10 @@ start_parked()
 	SOAKER=$(soaker_of "$ZCS")
 	[ -n "$SOAKER" ]
 }
-# stop_parked: SIGTERM ends zcs, with status 0, and leaves neither soaker nor group
-stop_parked()
-{
-	stop_zcs
-	wait_until gone "$SOAKER"
-	wait_until prints_nothing stale_group
-}
 # wait_asleep: up to 40 seconds
-wait_asleep()
-{
-	wait_until asleep >/dev/null || wait_until asleep
-}
+wait_asleep() { wait_until asleep >/dev/null || wait_until asleep; }
 # fresh: a turn after the first begins with soakers that sleep
-fresh()
-{
-	[ "$turn" -eq 1 ] || wait_asleep
-}
+fresh() { [ "$turn" -eq 1 ] || wait_asleep; }
 # transfer options...: a client of zcs, with its JSON in out, once no other test soaks
 transfer()
 {
@@ -57,10 +43,7 @@ transfer()
 	measured "$zcc" -s 0 -p "$PORT" $tcp --json "$@"
 }
 # is_unsafe_for REASON: the load of zcs, in the report of its client
-is_unsafe_for()
-{
-	jq -e "(.end.remote.unsafe // []) | index(\"$1\") != null" out
-}
+is_unsafe_for() { jq -e "(.end.remote.unsafe // []) | index(\"$1\") != null" out; }
 
 seconds=$(scale 0.5 10)
 start_parked
@@ -107,35 +90,19 @@ least_turns=3; while again; do ( begin
 	not is_unsafe_for baseline_old
 	wait_until grep -Eq '^total of 2 clients: .* load -?[0-9.]+%\?? \+-[0-9.]+%, cost ' zcs.out
 ); done
-long 'zcc -c beside zcs -c has no load meanwhile, and the message names the end that measures both' && ( begin
-	transfer tiny
-	exits 0 "$zcc" -c --wait 0 -s 0 -p "$PORT" tiny
-	grep -q "soaked already, by zcs (pid $ZCS): no load is measured: .* (on one host one -c has both ends)$" err
-); ok
-[ -z "$LONG" ] || wait_asleep
-long 'beside zcc -c zcs -c serves, reports no load, and one line names zcc' && ( begin
-	before=$(grep -c 'while zcc (pid' zcs.err) || :
-	soaking "$zcc" -c -s 0 -p "$PORT" $tcp -t 1
-	grep -Eqx '    load +-?[0-9.]+%\?? \+-[0-9.]+%' out
-	wait_until counts -eq $((before + 1)) grep -c 'while zcc (pid' zcs.err
-	grep -q '^zcs: no load is measured while zcc (pid [0-9]*) soaks the CPUs: on one host one -c has both ends' zcs.err
-); ok
 long 'zcs -c names each program that soaks once; when it ends, the rest of a transfer is measured' && ( begin
 	wait_asleep
 	until_free
 	until_holding -p 0.2
-	for i in 1 2 3; do
-		exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.3 --json
-		jq -e '.end.remote | has("load_percent") | not' out
-	done
-	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
+	exits 0 "$zcc" -s 0 -p "$PORT" $tcp -t 0.3 --json
+	jq -e '.end.remote | has("load_percent") | not' out
 	"$zcc" -s 0 -p "$PORT" $tcp -t 6 --json >out 2>err &
 	client=$!
 	remember $client
 	wait_until counts -gt 1 threads_of "$ZCS"
 	kill -TERM "$SOAK"
-	ended "$SOAK"
 	wait $client
+	[ "$(grep -c "while cyclesoak (pid $SOAK)" zcs.err)" -eq 1 ]
 	jq -e '.end.remote.load_percent != null' out || has_lock "$ZCS" || skip_check 'another program soaks'
 ); ok
 stop_zcs
@@ -155,12 +122,9 @@ done
 it 'SIGTERM while the soakers of zcs -c sleep: exit 0, and nothing is left'; ( begin
 	start_parked
 	wait_until asleep
-	stop_parked
-); ok
-long 'SIGTERM while the soakers of zcs -c settle: exit 0, and nothing is left' && ( begin
-	start_parked
-	"$HELPERS/net" send -c "$PORT" </dev/null || :
-	stop_parked
+	stop_zcs
+	wait_until gone "$SOAKER"
+	wait_until prints_nothing stale_group
 ); ok
 it 'zcs -c -1 exits with its client: the soakers do not stay awake for 10 seconds'; ( begin
 	start_parked -1
@@ -198,26 +162,21 @@ least_turns=3; while again; do ( begin
 	ended "$SOAKER" || ended "$SOAKER"
 	wait_until prints_nothing stale_group
 ); done
-[ -z "$LONG" ] || undisturbed 'a calibration of more than an hour ago: the load is unsafe, with one line for all clients'
-while [ -n "$LONG" ] && again; do ( begin
-	touch -d '61 minutes ago' counts_per_sec
-	start_parked
-	for client in 1 2; do
-		transfer -t 0.5
-		is_unsafe_for baseline_old
-		wait_asleep
-	done
-	[ "$(grep -c '^zcs: the baseline is more than an hour old: the load is unsafe' zcs.err)" -eq 1 ]
-	grep -Eq 'load -?[0-9.]+%\? ' zcs.out
-	stop_zcs
-); done
-undisturbed 'a calibration of a busy machine: the load is unsafe'
-least_turns=3; while again; do ( begin
-	sed '/^cpu /s/ 0 0 1 0 / 0.1 0 1 0 /' counts_per_sec | awk 'NR == 1 { $0 = 0.9 * $0 } { print }' >busy
-	start_parked -f busy
-	transfer -t 0.3
-	is_unsafe_for baseline_busy
-	grep -q '^zcs: the baseline was measured on a busy machine: the load is unsafe; start again, or run .*-C' zcs.err
-	stop_zcs
-); done
+touch -d '61 minutes ago' counts_per_sec
+sed '/^cpu /s/ 0 0 1 0 / 0.1 0 1 0 /' counts_per_sec | awk 'NR == 1 { $0 = 0.9 * $0 } { print }' >busy
+while read -r reason file line; do
+	undisturbed "zcs -c, $reason: the load is unsafe, with one line for all clients"
+	least_turns=3; while again; do ( begin
+		start_parked -f $file
+		for client in 1 2; do
+			transfer -t 0.3
+			is_unsafe_for $reason
+		done
+		[ "$(grep -c "^zcs: the baseline $line: the load is unsafe; start again, or run .*-C" zcs.err)" -eq 1 ]
+		stop_zcs
+	); done
+done <<'END'
+baseline_old counts_per_sec is more than an hour old
+baseline_busy busy was measured on a busy machine
+END
 finish

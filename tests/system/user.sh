@@ -22,24 +22,14 @@ if id nobody >/dev/null 2>&1; then
 fi
 is_root() { [ "$(id -u)" -eq 0 ] && [ -s want ] || skip_check 'needs root, and a user nobody'; }
 is_user() { can_be_user && [ -s want ] || skip_check "${not_user:-no user nobody}"; }
-# start_as PREFIX... -- OPTION...: zcs that these commands start
-start_as()
-{
-	: >u.err
-	"$@" >u.out 2>u.err &
-	ZCS=$!
-	remember $ZCS
-	wait_until or_gone $ZCS grep -q listening u.err
-	PORT=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' u.err)
-}
-
 it 'nothing but run_rr needs root: each end as an ordinary user, who may name himself with --user'; ( begin
 	is_user
-	start_as as_user "$zcs" -p 0 --user nobody
+	[ "$(id -u)" -ne 0 ] || ON='setpriv --reuid nobody --regid 65534 --clear-groups --inh-caps=-all'
+	start_zcs --user nobody
 	exits 0 as_user "$zcc" -s 0 -p "$PORT" -P 2 -n 1
 	no_warning err
 	exits 0 as_user "$BIN/cyclesoak" -V
-	kill $ZCS
+	stop_zcs
 ); ok
 it '--user: an unknown one, or a user and a group: one line that says to give the user alone, exit 1'; ( begin
 	fails "^zcs: --user 'no-such-user': no such user$" timeout 20 "$zcs" -p 0 --user no-such-user
@@ -72,9 +62,10 @@ it '--user: what setpriv gave is gone: groups, capabilities, where the kernel wo
 	is_root; need setpriv
 	for how in '--groups 0,4,27 --inh-caps +net_admin --ambient-caps +net_admin' '--securebits +no_setuid_fixup' \
 	    "--reuid nobody --regid $g --init-groups --inh-caps +net_admin --ambient-caps +net_admin"; do
-		start_as setpriv $how "$zcs" -p 0 --user nobody
+		ON="setpriv $how"
+		start_zcs --user nobody
 		rights $ZCS | diff want -
-		kill $ZCS
+		stop_zcs
 	done
 ); ok
 it '--user: a port below 1024 is bound before'; ( begin
