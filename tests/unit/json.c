@@ -14,7 +14,7 @@
 #define OBJECT(...) DOCUMENT(json_open(&j, NULL, '{'), __VA_ARGS__, json_close(&j, '}'))
 
 /* What is no UTF-8 becomes U+FFFD, a byte at a time, and what follows it is kept. */
-static void strings(void *unused)
+static void test_strings(void)
 {
 	const char *list =
 		"|zcc|a \"b\" \\ c|\n\t\001\037\177 ~|a/b'"
@@ -27,15 +27,16 @@ static void strings(void *unused)
 		"|\300\257|\340\237\277|\360\217\277\277|\355\240\200|\364\220\200\200|\365\200\200\200";
 	const char *s;
 
-	(void)unused;
+	capture();
 	while ((s = next_of(&list)) != NULL)
 		DOCUMENT(json_string(&j, NULL, s));
 	OBJECT(json_string(&j, "a\"b", "c"));
+	expect(captured(), "strings are escaped, and are UTF-8 whatever they were");
 }
 
-static void structure(void *unused)
+static void test_structure(void)
 {
-	(void)unused;
+	capture();
 	OBJECT(json_open(&j, "empty", '{'), json_close(&j, '}'), json_open(&j, "list", '['),
 	       json_count(&j, NULL, 0), json_count(&j, NULL, UINT64_MAX), json_open(&j, NULL, '['),
 	       json_close(&j, ']'), json_close(&j, ']'), json_bool(&j, "yes", true),
@@ -46,12 +47,13 @@ static void structure(void *unused)
 	DOCUMENT(json_number(&j, NULL, 1700000000.123));
 	DOCUMENT(json_report_open(&j), json_open(&j, "start", '{'), json_open(&j, "list", '['),
 		 json_count(&j, NULL, 7), json_fail(&j, "a \"reason\""));
+	expect(captured(),
+	       "commas are between members, unknown numbers omitted, brackets closed by an error");
 }
 
 int main(void)
 {
-	expect(printed_by(strings, NULL), "strings are escaped, and are UTF-8 whatever they were");
-	expect(printed_by(structure, NULL),
-	       "commas are between members, unknown numbers omitted, brackets closed by an error");
+	test_strings();
+	test_structure();
 	return done();
 }

@@ -14,7 +14,7 @@ static const char *parse(const char *words)
 	return argv[options_parse(&opt, words_of(words, argv), argv)];
 }
 
-static void right(void *unused)
+static void test_right(void)
 {
 	const char *list =
 		"-s server file|-s 0 -S|-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2, -m send,_write"
@@ -24,7 +24,7 @@ static void right(void *unused)
 		"|-s [fe80::1%lo] file -p 1|-s 0 --bind [::1]";
 	const char *words, *file;
 
-	(void)unused;
+	capture();
 	while ((words = next_of(&list)) != NULL) {
 		file = parse(words);
 		report("%s: %s port %s from %s, %s of %d, %ju loops in %g s, pace %ju, each %g s, "
@@ -35,6 +35,7 @@ static void right(void *unused)
 		       (size_t)opt.compare.streams.n, (size_t)opt.compare.n_methods,
 		       opt.compare.rounds, file != NULL ? file : "-");
 	}
+	expect(captured(), "options of zcc are read, and those not given have defaults");
 }
 
 static void parse_and_exit(void *words)
@@ -44,7 +45,7 @@ static void parse_and_exit(void *words)
 }
 
 /* Options that are no usage error, but for a hint, stand at the end. */
-static void wrong(void *unused)
+static void test_wrong(void)
 {
 	const char *list =
 		"-s 0 -t 0|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 --precision 3m"
@@ -53,11 +54,12 @@ static void wrong(void *unused)
 	const char *words;
 	int status;
 
-	(void)unused;
+	capture();
 	while ((words = next_of(&list)) != NULL) {
 		status = died(parse_and_exit, (void *)words);
 		report("%d %s%s", status, printed, printed[0] != '\0' ? "" : "\n");
 	}
+	expect(captured(), "wrong options of zcc end it with a line");
 }
 
 /* 33 sizes for each of 32 streams are more runs than a comparison has. */
@@ -78,9 +80,8 @@ static void test_most_runs(void)
 
 int main(void)
 {
-	expect(printed_by(right, NULL),
-	       "options of zcc are read, and those not given have defaults");
-	expect(printed_by(wrong, NULL), "wrong options of zcc end it with a line");
+	test_right();
+	test_wrong();
 	test_most_runs();
 	return done();
 }

@@ -40,9 +40,9 @@ static void client(void)
 }
 
 /* By the default method, by another, with the largest figures, with others beside it, and twice cut. */
-static void clients(void *unused)
+static void test_clients(void)
 {
-	(void)unused;
+	capture();
 	init(false);
 	client();
 	opt.method++;
@@ -63,6 +63,7 @@ static void clients(void *unused)
 			       "uncertainty=0.01 cpus=2");
 	f.cut = true;
 	client();
+	expect(captured(), "clients have their counts, methods, loads and warm-ups");
 }
 
 static void interval(bool warm_up)
@@ -71,9 +72,9 @@ static void interval(bool warm_up)
 }
 
 /* What prints nothing stands behind what does. */
-static void groups(void *unused)
+static void test_groups(void)
 {
-	(void)unused;
+	capture();
 	init(false);
 	interval(false);
 	report_group(&rep, &f, true);
@@ -87,12 +88,35 @@ static void groups(void *unused)
 	report_group(&rep, &f, false); /* no client has a summary */
 	f.bytes = 0;
 	report_group(&rep, &f, true);
+	expect(captured(), "groups of several clients have intervals and a total");
 }
 
-static void json_group(void *unused)
+/* What JSON has from that member on: before it is the environment of this machine, or nothing. */
+static const char *object_from(const char *member)
 {
-	(void)unused;
+	const char *at = strstr(captured(), member);
+
+	return at != NULL ? at : printed;
+}
+
+static void begin_object(void)
+{
+	init(true);
+	capture();
 	report_group_begin(&rep, &place.peer, "lo");
+}
+
+static void fail(void)
+{
+	report_fail(&rep, "why");
+	pthread_mutex_unlock(&rep.lock); /* a program that dies keeps it */
+}
+
+static void test_json(void)
+{
+	int i;
+
+	begin_object();
 	client();
 	report_client(&rep, &place, &f, 2, false, NULL);
 	f.host.load = 0.5;
@@ -102,101 +126,61 @@ static void json_group(void *unused)
 	interval(false);
 	f.bytes = 2048000;
 	report_group(&rep, &f, true);
-}
-
-/* A group of which no client has a summary, and which moved next to nothing. */
-static void small_group(void *unused)
-{
-	(void)unused;
+	expect(object_from("\"accepted_connection\""), "a group has intervals, streams and sums");
+	has(printed, "{\"schema\":1,\"start\":{\"version\":", "an object begins with its version");
+	begin_object();
+	interval(false);
+	fail();
+	expect(object_from("\"accepted_connection\""), "an error in a group ends its object");
+	capture();
+	fail();
+	is(captured(), "{\"schema\":1,\"error\":\"why\"}\n",
+	   "an error without a group is an object of its own");
+	begin_object();
 	f.bytes = REPORT_LEAST_BYTES - 1;
-	report_group_begin(&rep, &place.peer, "lo");
 	report_group(&rep, &f, false);
-}
-
-/* One client more than end.streams may have. */
-static void many_streams(void *unused)
-{
-	int i;
-
-	(void)unused;
-	report_group_begin(&rep, &place.peer, "lo");
+	is(captured(), "", "a small group without a summary has no object");
+	begin_object();
 	for (i = 0; i < 10001; i++)
 		report_client(&rep, &place, &f, i + 1, true, NULL);
 	report_group(&rep, &f, true);
-}
-
-static void fail(void *unused)
-{
-	(void)unused;
-	report_fail(&rep, "why");
-	pthread_mutex_unlock(&rep.lock); /* a program that dies keeps it */
-}
-
-static void fail_in_group(void *unused)
-{
-	report_group_begin(&rep, &place.peer, "lo");
-	interval(false);
-	fail(unused);
-}
-
-/* What JSON has from the address of the client on: the environment of this machine is before it. */
-static const char *object_of(void (*function)(void *arg))
-{
-	const char *at;
-
-	init(true);
-	at = strstr(printed_by(function, NULL), "\"accepted_connection\":");
-	return at != NULL ? at : printed;
-}
-
-static void test_json(void)
-{
-	expect(object_of(json_group), "the object of a group has intervals, streams and sums");
-	has(printed, "{\"schema\":1,\"start\":{\"version\":", "an object begins with its version");
-	expect(object_of(fail_in_group), "an error in a group ends its object");
-	is(object_of(fail), "{\"schema\":1,\"error\":\"why\"}\n",
-	   "an error without a group is an object of its own");
-	is(object_of(small_group), "", "a small group without a summary has no object");
-	object_of(many_streams);
+	captured();
 	ok(rep.listed == 10000 && rep.left_out == 1,
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
-	init(true);
+	begin_object();
+	client();
 	rep.stop = &interrupted;
-	has(printed_by(json_group, NULL), "},\"error\":\"interrupted\"}\n",
+	report_group(&rep, &f, true);
+	has(captured(), "},\"error\":\"interrupted\"}\n",
 	    "the object of a group that a signal ended says so");
 }
 
 /* An interval and the total, then the total of a host that retransmitted. */
-static void replies(void *unused)
-{
-	struct reply_total total = {1, 2, 3, 4, .tcp.retransmits = 0};
-
-	(void)unused;
-	report_replies(&rep, &f, 3, NULL);
-	f.host.load = 0.5;
-	f.host.unsafe = UNSAFE_STEAL;
-	report_replies(&rep, &f, 3, NULL);
-	report_replies(&rep, &f, 3, &total);
-	total.tcp = (struct netstat){7, 5, 3, 2};
-	report_replies(&rep, &f, 3, &total);
-}
-
 static void test_replies(void)
 {
-	const char *at;
+	struct reply_total total = {1, 2, 3, 4, .tcp.retransmits = 0};
+	int json;
 
-	init(false);
-	expect(printed_by(replies, NULL), "replies have intervals, and what was not answered");
-	init(true);
-	at = strstr(printed_by(replies, NULL), "\"test_start\":");
-	expect(at != NULL ? at : "", "replies in JSON have intervals, and what was not answered");
+	for (json = 0; json < 2; json++) {
+		init(json);
+		capture();
+		report_replies(&rep, &f, 3, NULL);
+		f.host.load = 0.5;
+		f.host.unsafe = UNSAFE_STEAL;
+		report_replies(&rep, &f, 3, NULL);
+		report_replies(&rep, &f, 3, &total);
+		total.tcp = (struct netstat){7, 5, 3, 2};
+		report_replies(&rep, &f, 3, &total);
+		expect(object_from("\"test_start\":"),
+		       json ? "replies in JSON have totals" : "replies have intervals and totals");
+	}
 	has(printed, "\"environment\":{", "the first object of replies has the environment");
 }
 
 int main(void)
 {
-	expect(printed_by(clients, NULL), "clients have their counts, methods, loads and warm-ups");
-	expect(printed_by(groups, NULL), "groups of several clients have intervals and a total");
+	test_clients();
+	test_groups();
 	test_json();
 	test_replies();
 	return done();

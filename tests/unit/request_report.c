@@ -74,7 +74,7 @@ static void test_classes(void)
 #define MS 1000000ull
 
 /* Connections that waited so many ms to be made, for the first byte and after that, and where they stall. */
-static void places(void *unused)
+static void test_places(void)
 {
 	const char *list = "1 20 1|1 1 20|1 19.999 0|20 99 0|20 100 0|900 0 0|899.999 0 0"
 			   "|1000 5000 0|1000 5000 5001";
@@ -82,7 +82,7 @@ static void places(void *unused)
 	const char *s;
 	double ms[3];
 
-	(void)unused;
+	capture();
 	while ((s = next_of(&list)) != NULL) {
 		sscanf(s, "%lf %lf %lf", &ms[0], &ms[1], &ms[2]);
 		report("%s: %s\n", s,
@@ -90,6 +90,7 @@ static void places(void *unused)
 			       &(struct wait){{(uint64_t)(ms[0] * 1e6), (uint64_t)(ms[1] * 1e6),
 					       (uint64_t)(ms[2] * 1e6)}})]);
 	}
+	expect(captured(), "a connection stalls once, where it waited longest");
 }
 
 /* Connections that took so many ms, and how many of them stalled. */
@@ -142,12 +143,12 @@ static void test_count(void)
 static struct requests sample;
 
 /* A request, one that failed beside it, in full and quiet; then so many stalled of so many. */
-static void print(void *unused)
+static void test_text(void)
 {
 	static const uint64_t share[][2] = {{1, 3}, {3, 3}, {999, 1000}, {1, 50000}};
 	size_t i;
 
-	(void)unused;
+	capture();
 	sample.size = 1000;
 	sample.host = figures_of("bytes=2048 seconds=2");
 	requests_count(&sample, &(struct wait){{MS, MS}}, 2 * MS);
@@ -160,6 +161,8 @@ static void print(void *unused)
 		sample.latency[TOTAL].n = share[i][1];
 		requests_text(&sample, true);
 	}
+	expect(captured(),
+	       "requests that succeeded, failed, and stalled: none of those that timed out");
 }
 
 int main(void)
@@ -167,10 +170,9 @@ int main(void)
 	test_percentiles();
 	test_ranks();
 	test_classes();
-	expect(printed_by(places, NULL), "a connection stalls once, where it waited longest");
+	test_places();
 	test_connecting();
 	test_count();
-	expect(printed_by(print, NULL),
-	       "requests that succeeded, failed, and stalled: none of those that timed out");
+	test_text();
 	return done();
 }

@@ -29,12 +29,12 @@ static const char *parse(const char *text, struct saved *s)
 }
 
 /* Each figure of a plan, a line for each run and round, then its settings. */
-static void print(void *plan)
+static const char *text_of(const struct plan *p)
 {
-	const struct plan *p = plan;
 	const struct plan_run *run;
 	int i, k, round;
 
+	capture();
 	for (round = 0; round < p->rounds; round++)
 		for (i = 0; i < p->n; i++) {
 			run = &p->run[i];
@@ -47,6 +47,7 @@ static void print(void *plan)
 		}
 	for (k = 0; k < PLAN_MACHINE; k++)
 		report("%s%c", p->setting[k], k < PLAN_MACHINE - 1 ? ' ' : '\n');
+	return captured();
 }
 
 /* A plan is read, written with another instrument and a figure that is not known, and read again. */
@@ -57,17 +58,16 @@ static void test_round_trip(void)
 
 	close(mkstemp(path));
 	ok(parse(TWO, &s) == NULL, "two rounds of two runs are read");
-	expect(printed_by(print, s.last),
-	       "the figures of two rounds of two runs are in their places");
+	expect(text_of(s.last), "the figures of two rounds of two runs are in their places");
 	is(s.last->setting[PLAN_MACHINE], "zcc 1.0, Linux 6.1 x86_64, host",
 	   "the machine is that of the first line");
 	strcpy(s.last->run[1].instrument, LOAD_BY_IDLE);
 	s.last->run[0].figure[PLAN_SHARED][1] = NAN;
-	strcpy(before, printed_by(print, s.last));
+	strcpy(before, text_of(s.last));
 	saved_append_or_die(&(struct saved){.last = NULL}, s.last, path);
 	saved_read_or_die(&again, "--against", path);
 	unlink(path);
-	is(printed_by(print, again.last), before, "what is written is read as it was");
+	is(text_of(again.last), before, "what is written is read as it was");
 	snprintf(command, sizeof(command), "zcc %s, ", VERSION);
 	has(again.last->setting[PLAN_MACHINE], command,
 	    "what is written names the program's version");

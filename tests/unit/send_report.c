@@ -68,17 +68,18 @@ static void sum_streams(void)
 	res.sent.zerocopy = sum.zerocopy;
 }
 
-static void end(void *unused)
+static const char *text(void)
 {
-	(void)unused;
+	capture();
 	report_end(&rep, &res, NULL);
+	return captured();
 }
 
 /* The report's line that has a word, with its newline; an empty string if there is none. */
 static const char *line_with(const char *word)
 {
 	static char line[128];
-	const char *at = strstr(printed_by(end, NULL), word);
+	const char *at = strstr(text(), word);
 
 	while (at != NULL && at > printed && at[-1] != '\n')
 		at--;
@@ -94,7 +95,7 @@ static void test_text(void)
 	init("-P1");
 	res.receipts = 1;
 	res.received.clients = 1;
-	expect(printed_by(end, NULL), "a report of two ends has every figure; a byte is missing");
+	expect(text(), "a report of two ends has every figure; a byte is missing");
 	res.received.host.load = NAN;
 	while ((reason = next_of(&reasons)) != NULL) {
 		snprintf(res.received.no_load, sizeof(res.received.no_load), "%.15s", reason);
@@ -105,7 +106,7 @@ static void test_text(void)
 	has(line_with("    load "), "e+302%", "a load of 300 digits stays in its column's buffer");
 	opt.quiet = true;
 	res.sent.host.load = 0.25;
-	expect(printed_by(end, NULL), "a quiet report is one line");
+	expect(text(), "a quiet report is one line");
 }
 
 static void test_without_load(void)
@@ -116,7 +117,7 @@ static void test_without_load(void)
 	res.received.host.unsafe = 0;
 	set_unknown(&res.sent.host.rates, sizeof(res.sent.host.rates));
 	set_unknown(&res.sent.tcp, sizeof(res.sent.tcp));
-	expect(printed_by(end, NULL), "a report without receipt, load and TCP figures has neither");
+	expect(text(), "a report without receipt, load and TCP figures has neither");
 	res.receipts = 1;
 	is(line_with("no load"), "",
 	   "a receiver without a load beside such a sender has no reason");
@@ -151,14 +152,14 @@ static void test_options(void)
 	sum_streams();
 	set_unknown(&res.sent.host.rates, sizeof(res.sent.host.rates));
 	res.sent.tcp.busy = 0;
-	expect(printed_by(end, NULL), "a report with all options has rows of streams and CPUs");
+	expect(text(), "a report with all options has rows of streams and CPUs");
 	opt.compare.wanted = true;
-	expect(printed_by(end, NULL), "the first run of a comparison prints what is sent where");
+	expect(text(), "the first run of a comparison prints what is sent where");
 	rep.run = 2;
-	is(printed_by(end, NULL), "", "the next run of a comparison prints nothing");
+	is(text(), "", "the next run of a comparison prints nothing");
 	rep.run = 1;
 	opt.quiet = true;
-	is(printed_by(end, NULL), "", "a run of a quiet comparison prints nothing");
+	is(text(), "", "a run of a quiet comparison prints nothing");
 }
 
 /* A report of figures as large as they come, on one host or on two. */
@@ -179,41 +180,28 @@ static void test_widths(void)
 			"packets_in=1000000000");
 		res.received = cpu[0].figures = res.sent;
 		stream[0].sent.cpu = stream[0].received.cpu = cpu[0].id = 8191;
-		columns = widest(strchr(printed_by(end, NULL), '\n') + 1);
+		columns = widest(strchr(text(), '\n') + 1);
 		ok(columns <= 80, "no line below a report's first has more than 80 columns: %zu",
 		   columns);
 	}
 }
 
-/* What JSON has behind the environment of this machine. */
-static const char *json_by(void (*function)(void *arg))
-{
-	const char *at = strstr(printed_by(function, NULL), "\"connecting_to\":");
-
-	return at != NULL ? at : "";
-}
-
-static void print_interval(bool measured)
+static void interval(bool measured)
 {
 	const struct figures f[2] = {stream[0].sent, stream[1].sent};
 
 	report_interval(&rep, f, &res.sent, 3, measured);
 }
 
-static void start_and_end(void *unused)
+/* What JSON has behind the environment of this machine. */
+static const char *json(void)
 {
-	(void)unused;
+	capture();
 	report_start(&rep, &target, &res);
-	print_interval(false);
-	print_interval(true);
+	interval(false);
+	interval(true);
 	report_end(&rep, &res, "why");
-}
-
-static void start_and_die(void *unused)
-{
-	(void)unused;
-	report_start(&rep, &target, &res);
-	report_die(&rep, "why");
+	return strstr(captured(), "\"connecting_to\":");
 }
 
 static void test_json(void)
@@ -230,32 +218,35 @@ static void test_json(void)
 	       16);
 	stream[0].sent.zerocopy = (struct zerocopy_figures){5, 1, 2};
 	sum_streams();
-	expect(json_by(start_and_end), "a report in JSON has connections, intervals and ends");
+	expect(json(), "a report in JSON has connections, intervals and ends");
 	res.receipts = 1;
-	has(json_by(start_and_end),
-	    "\"both_ends_on_host\":false,\"receipts\":1},\"error\":\"why\"}\n",
+	has(json(), "\"both_ends_on_host\":false,\"receipts\":1},\"error\"",
 	    "a report in JSON does not say whether the ends agree where a receipt is missing");
-	has(json_by(start_and_die), "\"intervals\":[],\"error\":\"why\"}\n",
+	capture();
+	report_start(&rep, &target, &res);
+	report_die(&rep, "why");
+	has(captured(), "\"intervals\":[],\"error\":\"why\"}\n",
 	    "a report in JSON of a program that dies ends with the error");
 }
 
-static void intervals(void *unused)
+static void test_intervals(void)
 {
-	(void)unused;
 	init("-P1");
+	capture();
 	res.sent.host.unsafe = UNSAFE_STEAL;
-	print_interval(false);
+	interval(false);
 	res.sent.host.load = NAN;
-	print_interval(true);
+	interval(true);
 	opt.streams = 2;
 	sum_streams();
-	print_interval(false);
+	interval(false);
 	res.sent.host.load = 0.25;
 	opt.quiet = true;
-	print_interval(true);
+	interval(true);
+	expect(captured(), "intervals with a load, without, of streams, and quiet");
 }
 
-/* What is on stderr while the streams send: four lines of progress, and in between an end of them. */
+/* Lines of progress, between which they are cleared: by loops, by time, and of a comparison's run. */
 static void progress(void *unused)
 {
 	(void)unused;
@@ -274,16 +265,17 @@ static void progress(void *unused)
 	exit(EXIT_SUCCESS);
 }
 
-/* Lines on stderr about transfers by that congestion control over that interface, and what comes at their ends. */
+/* Lines about the congestion control and the interface, and those at the end with -d. */
 static void notes(void *unused)
 {
 	const char *paths = "bbr lo|bbr eth0|cubic lo", *path;
 
+	(void)unused;
 	while ((path = next_of(&paths)) != NULL) {
 		sscanf(path, "%15s %15s", res.congestion, target.interface);
 		report_pacing(&rep, &res);
 	}
-	sscanf("bbr lo", "%15s %15s", res.congestion, target.interface);
+	strcpy(res.congestion, "bbr");
 	opt.sock.congestion = "bbr";
 	report_pacing(&rep, &res);
 	opt.sock.congestion = NULL;
@@ -292,40 +284,37 @@ static void notes(void *unused)
 	report_tcp_alone(&rep, "server");
 	report_tcp_alone(&rep, "server");
 	opt.debug = 1;
-	opt.compare.wanted = true; /* which prints nothing on standard output */
-	end(unused);
+	report_end(&rep, &res, NULL);
 	res.sent = figures_of("bytes=1 seconds=1 softnet_dropped=3 softnet_squeezed=4");
-	end(unused);
-	res.received = figures_of(
-		"bytes=1 seconds=1 softnet_dropped=5 softnet_squeezed=6 version=1.2 kernel=6.1");
-	end(unused);
+	report_end(&rep, &res, NULL);
+	res.received = figures_of("bytes=1 seconds=1 softnet_dropped=5 softnet_squeezed=6 "
+				  "version=1.2 kernel=6.1");
+	report_end(&rep, &res, NULL);
 	exit(EXIT_SUCCESS);
 }
 
-static void test_during(void)
+static void test_stderr(void)
 {
-	expect(printed_by(intervals, NULL),
-	       "intervals with a load, without, of streams, and quiet");
 	init("-P2 -n 4");
 	died(progress, NULL);
 	is(printed,
 	   "\r1.2 s, 50%: 77 KiB/s, waiting\033[K\r\033[K\r1.2 s: 77 KiB/s\033[K"
 	   "\r3.0 s of 12: 77 KiB/s\033[K\rrun 501 of 510, 20 s left: 1.5 s of 12: 77 KiB/s\033[K",
 	   "progress is a share of all loops of all streams, of the time, or of the runs");
-	init("-P1");
+	init("-P1 -m send,write"); /* a comparison prints nothing on standard output here */
 	died(notes, NULL);
 	expect(printed, "lines on stderr: bbr paces, no MPTCP, softnet of the sender and of both");
 }
 
 /* N receipts of four streams that sent 1000 bytes each, 100 of them in the warm-up; the bytes of the first two. */
-static void check(void *unused)
+static void test_check(void)
 {
 	const char *list = "4 1000 1000|0 0 0|4 1001 999|3 1000 1000|1 1000 0|2 1000 1", *s;
 	uint64_t bytes[4] = {0, 0, 1000, 1000};
 	char why[DIE_MAX];
 	int i;
 
-	(void)unused;
+	capture();
 	while ((s = next_of(&list)) != NULL) {
 		sscanf(s, "%d %" SCNu64 " %" SCNu64, &res.receipts, &bytes[0], &bytes[1]);
 		for (i = 0; i < 4; i++) {
@@ -337,6 +326,7 @@ static void check(void *unused)
 	}
 	stream[0].received.bytes = 1;
 	report("a stream alone: %s\n", result_check(&res, 1, why));
+	expect(captured(), "receipts are compared with what was sent, or missed");
 }
 
 int main(void)
@@ -346,7 +336,8 @@ int main(void)
 	test_options();
 	test_widths();
 	test_json();
-	test_during();
-	expect(printed_by(check, NULL), "receipts are compared with what was sent, or missed");
+	test_intervals();
+	test_stderr();
+	test_check();
 	return done();
 }

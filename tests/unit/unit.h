@@ -260,6 +260,40 @@ static inline int died(void (*function)(void *arg), void *arg)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/*
+ * What is printed on standard output from capture() on is not printed, but returned by captured():
+ *
+ *	capture();
+ *	report_end(&r);
+ *	expect(captured(), "a report has its end");
+ */
+static struct {
+	FILE *file;
+	int stdout_fd;
+} capturing;
+
+static inline void capture(void)
+{
+	fflush(stdout);
+	capturing.file = tmpfile();
+	capturing.stdout_fd = dup(STDOUT_FILENO);
+	if (capturing.file == NULL || dup2(fileno(capturing.file), STDOUT_FILENO) < 0)
+		abort();
+}
+
+static inline const char *captured(void)
+{
+	ssize_t n;
+
+	fflush(stdout);
+	n = pread(fileno(capturing.file), printed, sizeof(printed) - 1, 0);
+	printed[n > 0 ? n : 0] = '\0';
+	dup2(capturing.stdout_fd, STDOUT_FILENO);
+	close(capturing.stdout_fd);
+	fclose(capturing.file);
+	return printed;
+}
+
 /* The next word of a list "one|two|three", which it is removed from; NULL at its end. */
 static inline const char *next_of(const char **list)
 {

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 /* Numbers as text, a line for each function. */
-static void numbers(void *unused)
+static void test_numbers(void)
 {
 	static const double share[] = {0.5, -0.01, -0.0004, -0.0005, NAN},
 			    number[] = {0,    999.6, 5071589, -123456, 123456789012345678.0,
@@ -11,7 +11,7 @@ static void numbers(void *unused)
 	char text[FIGURE_STRLEN];
 	size_t i;
 
-	(void)unused;
+	capture();
 	for (i = 0; i < LENGTH(share); i++)
 		report("%.1f ", percent(share[i]));
 	for (i = 0; i < LENGTH(number); i++)
@@ -22,15 +22,16 @@ static void numbers(void *unused)
 	report("%s ", load_text(NAN, 0.1, 0, text));
 	report("%s ", cost_text(0.56, 0.002, 0, text));
 	report("%s\n", load_text(1e300, 1e300, UNSAFE_STEAL, text));
+	expect(captured(), "numbers: no -0.0, commas, marks, dashes for the unknown");
 }
 
 /* Rates without a load and with one, alone and of intervals. */
-static void rates(void *unused)
+static void test_rates(void)
 {
 	struct figures f = figures_of("bytes=125000000 seconds=0.5");
 	char text[RATE_STRLEN];
 
-	(void)unused;
+	capture();
 	report("%s\n", rate_text(&f, NAN, text));
 	f = figures_of(
 		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal");
@@ -44,6 +45,7 @@ static void rates(void *unused)
 	f.bytes = 125000000;
 	f.seconds = 0.0625;
 	report("%s\n", rate_text(&f, 0.5, text));
+	expect(captured(), "rates have their load, its doubt and cost, or their time");
 }
 
 static void test_room(void)
@@ -62,12 +64,12 @@ static void test_room(void)
 }
 
 /* Items on lines of 10 columns, and of 9. */
-static void wraps(void *unused)
+static void test_wraps(void)
 {
 	struct wrap w;
 	int width;
 
-	(void)unused;
+	capture();
 	for (width = 10; width >= 9; width--) {
 		w = (struct wrap){.width = width, .indent = "  "};
 		wrap_add(&w, "", "12345");
@@ -76,15 +78,14 @@ static void wraps(void *unused)
 		wrap_add(&w, ", ", "wider than the line");
 		report("\n");
 	}
+	expect(captured(), "a line breaks before an item too wide, without the separator");
 }
 
 int main(void)
 {
-	expect(printed_by(numbers, NULL),
-	       "numbers: no -0.0, commas, marks, dashes for the unknown");
-	expect(printed_by(rates, NULL), "rates have their load, its doubt and cost, or their time");
+	test_numbers();
+	test_rates();
 	test_room();
-	expect(printed_by(wraps, NULL),
-	       "a line breaks before an item too wide, without the separator");
+	test_wraps();
 	return done();
 }

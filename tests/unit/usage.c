@@ -96,7 +96,7 @@ static void read_for_command(void *words)
 }
 
 /* The status and the message of wrong options. */
-static void wrong(void *unused)
+static void test_wrong(void)
 {
 	const char *list =
 		"-x|file -R|--nosuch=3|--al|--all=3|-s|--text|-\x01|--\n=3"
@@ -105,7 +105,7 @@ static void wrong(void *unused)
 	const char *words;
 	int status;
 
-	(void)unused;
+	capture();
 	while ((words = next_of(&list)) != NULL) {
 		status = died(read_and_exit, (void *)words);
 		report("%d %s", status, printed);
@@ -114,6 +114,7 @@ static void wrong(void *unused)
 	report("without a command %d %s", status, printed);
 	status = died(read_for_command, "-l1 ls");
 	report("before a command %d %s", status, printed);
+	expect(captured(), "wrong options end the program with a line and a status");
 }
 
 static void test_right(void)
@@ -146,7 +147,7 @@ static void print_in_child(void *words)
 int main(void)
 {
 	test_numbers();
-	expect(printed_by(wrong, NULL), "wrong options end the program with a line and a status");
+	test_wrong();
 	expect(printed_by(print_in_child, "--help"), "--help is made from the table");
 	is(printed_by(print_in_child, "-V -x"), "tool " VERSION "\n",
 	   "-V prints the version, and ends the program");
