@@ -161,7 +161,7 @@ static void test_deaths(void)
 	const char *words = "error|missing command|forbidden command|two errors|signals", *word;
 	int status;
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((word = next_of(&words)) != NULL) {
 		status = died(die_by, (void *)word);
 		report("%s: %d %s", word, status, printed);

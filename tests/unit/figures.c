@@ -36,7 +36,7 @@ static void test_sums(void)
 {
 	struct figures sum, a;
 
-	capture();
+	capture(STDOUT_FILENO);
 	memset(&sum, 0x11, sizeof(sum));
 	figures_init(&sum);
 	print_all(&sum);
@@ -191,7 +191,7 @@ static void test_receipts(void)
 	struct figures f = figures_of(
 		"bytes=7 files=2 reads=3 seconds=1.5 load=0.25 cpus=4 method=trunc");
 
-	capture();
+	capture(STDOUT_FILENO);
 	print_receipt(&f);
 	f.host.unsafe = (1u << UNSAFE_REASONS) - 1;
 	print_receipt(&f);

@@ -27,7 +27,7 @@ static void test_strings(void)
 		"|\300\257|\340\237\277|\360\217\277\277|\355\240\200|\364\220\200\200|\365\200\200\200";
 	const char *s;
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((s = next_of(&list)) != NULL)
 		DOCUMENT(json_string(&j, NULL, s));
 	OBJECT(json_string(&j, "a\"b", "c"));
@@ -36,7 +36,7 @@ static void test_strings(void)
 
 static void test_structure(void)
 {
-	capture();
+	capture(STDOUT_FILENO);
 	OBJECT(json_open(&j, "empty", '{'), json_close(&j, '}'), json_open(&j, "list", '['),
 	       json_count(&j, NULL, 0), json_count(&j, NULL, UINT64_MAX), json_open(&j, NULL, '['),
 	       json_close(&j, ']'), json_close(&j, ']'), json_bool(&j, "yes", true),

@@ -24,7 +24,7 @@ static void test_right(void)
 		"|-s [fe80::1%lo] file -p 1|-s 0 --bind [::1]";
 	const char *words, *file;
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((words = next_of(&list)) != NULL) {
 		file = parse(words);
 		report("%s: %s port %s from %s, %s of %d, %ju loops in %g s, pace %ju, each %g s, "
@@ -54,7 +54,7 @@ static void test_wrong(void)
 	const char *words;
 	int status;
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((words = next_of(&list)) != NULL) {
 		status = died(parse_and_exit, (void *)words);
 		report("%d %s%s", status, printed, printed[0] != '\0' ? "" : "\n");

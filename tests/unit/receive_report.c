@@ -42,7 +42,7 @@ static void client(void)
 /* By the default method, by another, with the largest figures, with others beside it, and twice cut. */
 static void test_clients(void)
 {
-	capture();
+	capture(STDOUT_FILENO);
 	init(false);
 	client();
 	opt.method++;
@@ -74,7 +74,7 @@ static void interval(bool warm_up)
 /* What prints nothing stands behind what does. */
 static void test_groups(void)
 {
-	capture();
+	capture(STDOUT_FILENO);
 	init(false);
 	interval(false);
 	report_group(&rep, &f, true);
@@ -102,7 +102,7 @@ static const char *object_from(const char *member)
 static void begin_object(void)
 {
 	init(true);
-	capture();
+	capture(STDOUT_FILENO);
 	report_group_begin(&rep, &place.peer, "lo");
 }
 
@@ -132,7 +132,7 @@ static void test_json(void)
 	interval(false);
 	fail();
 	expect(object_from("\"accepted_connection\""), "an error in a group ends its object");
-	capture();
+	capture(STDOUT_FILENO);
 	fail();
 	is(captured(), "{\"schema\":1,\"error\":\"why\"}\n",
 	   "an error without a group is an object of its own");
@@ -163,7 +163,7 @@ static void test_replies(void)
 
 	for (json = 0; json < 2; json++) {
 		init(json);
-		capture();
+		capture(STDOUT_FILENO);
 		report_replies(&rep, &f, 3, NULL);
 		f.host.load = 0.5;
 		f.host.unsafe = UNSAFE_STEAL;

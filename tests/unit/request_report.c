@@ -82,7 +82,7 @@ static void test_places(void)
 	const char *s;
 	double ms[3];
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((s = next_of(&list)) != NULL) {
 		sscanf(s, "%lf %lf %lf", &ms[0], &ms[1], &ms[2]);
 		report("%s: %s\n", s,
@@ -148,7 +148,7 @@ static void test_text(void)
 	static const uint64_t share[][2] = {{1, 3}, {3, 3}, {999, 1000}, {1, 50000}};
 	size_t i;
 
-	capture();
+	capture(STDOUT_FILENO);
 	sample.size = 1000;
 	sample.host = figures_of("bytes=2048 seconds=2");
 	requests_count(&sample, &(struct wait){{MS, MS}}, 2 * MS);

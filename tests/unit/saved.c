@@ -34,7 +34,7 @@ static const char *text_of(const struct plan *p)
 	const struct plan_run *run;
 	int i, k, round;
 
-	capture();
+	capture(STDOUT_FILENO);
 	for (round = 0; round < p->rounds; round++)
 		for (i = 0; i < p->n; i++) {
 			run = &p->run[i];

@@ -70,7 +70,7 @@ static void sum_streams(void)
 
 static const char *text(void)
 {
-	capture();
+	capture(STDOUT_FILENO);
 	report_end(&rep, &res, NULL);
 	return captured();
 }
@@ -162,30 +162,6 @@ static void test_options(void)
 	is(text(), "", "a run of a quiet comparison prints nothing");
 }
 
-/* A report of figures as large as they come, on one host or on two. */
-static void test_widths(void)
-{
-	size_t columns;
-	int local;
-
-	for (local = 0; local < 2; local++) {
-		init("-P2 --warmup 100 --pace 2g --cork --nodelay");
-		strcpy(target.name, "[2001:db8:1234:5678:9abc:def0:1234:5678]:65535");
-		strcpy(target.interface, "enp0s31f6");
-		res.local = local;
-		res.receipts = res.n_cpus = 2;
-		res.sent = figures_of(
-			"bytes=1000000000000000000 seconds=1000000 reads=1000000000000000 load=1 "
-			"warmup=1000000000000000 uncertainty=0.5 cpus=8192 unsafe=soaked_already "
-			"packets_in=1000000000");
-		res.received = cpu[0].figures = res.sent;
-		stream[0].sent.cpu = stream[0].received.cpu = cpu[0].id = 8191;
-		columns = widest(strchr(text(), '\n') + 1);
-		ok(columns <= 80, "no line below a report's first has more than 80 columns: %zu",
-		   columns);
-	}
-}
-
 static void interval(bool measured)
 {
 	const struct figures f[2] = {stream[0].sent, stream[1].sent};
@@ -196,7 +172,7 @@ static void interval(bool measured)
 /* What JSON has behind the environment of this machine. */
 static const char *json(void)
 {
-	capture();
+	capture(STDOUT_FILENO);
 	report_start(&rep, &target, &res);
 	interval(false);
 	interval(true);
@@ -222,7 +198,7 @@ static void test_json(void)
 	res.receipts = 1;
 	has(json(), "\"both_ends_on_host\":false,\"receipts\":1},\"error\"",
 	    "a report in JSON does not say whether the ends agree where a receipt is missing");
-	capture();
+	capture(STDOUT_FILENO);
 	report_start(&rep, &target, &res);
 	report_die(&rep, "why");
 	has(captured(), "\"intervals\":[],\"error\":\"why\"}\n",
@@ -232,7 +208,7 @@ static void test_json(void)
 static void test_intervals(void)
 {
 	init("-P1");
-	capture();
+	capture(STDOUT_FILENO);
 	res.sent.host.unsafe = UNSAFE_STEAL;
 	interval(false);
 	res.sent.host.load = NAN;
@@ -247,9 +223,10 @@ static void test_intervals(void)
 }
 
 /* Lines of progress, between which they are cleared: by loops, by time, and of a comparison's run. */
-static void progress(void *unused)
+static void test_progress(void)
 {
-	(void)unused;
+	init("-P2 -n 4");
+	capture(STDERR_FILENO);
 	report_clear_progress(&rep);
 	report_progress(&rep, 1.25, 4096, 1024, 77, ", waiting");
 	report_clear_progress(&rep);
@@ -262,15 +239,19 @@ static void progress(void *unused)
 		   510); /* after 1000 s: ten of 2 s each are to come, this one included */
 	rep.began_ns = now_ns() - 1000000000000;
 	report_progress(&rep, 1.5, 0, 0, 77, "");
-	exit(EXIT_SUCCESS);
+	is(captured(),
+	   "\r1.2 s, 50%: 77 KiB/s, waiting\033[K\r\033[K\r1.2 s: 77 KiB/s\033[K"
+	   "\r3.0 s of 12: 77 KiB/s\033[K\rrun 501 of 510, 20 s left: 1.5 s of 12: 77 KiB/s\033[K",
+	   "progress is a share of all loops of all streams, of the time, or of the runs");
 }
 
-/* Lines about the congestion control and the interface, and those at the end with -d. */
-static void notes(void *unused)
+/* Lines on stderr about the congestion control and the interface, and those at the end with -d. */
+static void test_notes(void)
 {
 	const char *paths = "bbr lo|bbr eth0|cubic lo", *path;
 
-	(void)unused;
+	init("-P1 -m send,write"); /* a comparison has a report of its own */
+	capture(STDERR_FILENO);
 	while ((path = next_of(&paths)) != NULL) {
 		sscanf(path, "%15s %15s", res.congestion, target.interface);
 		report_pacing(&rep, &res);
@@ -283,27 +264,15 @@ static void notes(void *unused)
 	report_pacing(&rep, &res);
 	report_tcp_alone(&rep, "server");
 	report_tcp_alone(&rep, "server");
-	opt.debug = 1;
+	opt.debug = opt.quiet = true;
 	report_end(&rep, &res, NULL);
 	res.sent = figures_of("bytes=1 seconds=1 softnet_dropped=3 softnet_squeezed=4");
 	report_end(&rep, &res, NULL);
 	res.received = figures_of("bytes=1 seconds=1 softnet_dropped=5 softnet_squeezed=6 "
 				  "version=1.2 kernel=6.1");
 	report_end(&rep, &res, NULL);
-	exit(EXIT_SUCCESS);
-}
-
-static void test_stderr(void)
-{
-	init("-P2 -n 4");
-	died(progress, NULL);
-	is(printed,
-	   "\r1.2 s, 50%: 77 KiB/s, waiting\033[K\r\033[K\r1.2 s: 77 KiB/s\033[K"
-	   "\r3.0 s of 12: 77 KiB/s\033[K\rrun 501 of 510, 20 s left: 1.5 s of 12: 77 KiB/s\033[K",
-	   "progress is a share of all loops of all streams, of the time, or of the runs");
-	init("-P1 -m send,write"); /* a comparison prints nothing on standard output here */
-	died(notes, NULL);
-	expect(printed, "lines on stderr: bbr paces, no MPTCP, softnet of the sender and of both");
+	expect(captured(),
+	       "lines on stderr: bbr paces, no MPTCP, softnet of the sender and of both");
 }
 
 /* N receipts of four streams that sent 1000 bytes each, 100 of them in the warm-up; the bytes of the first two. */
@@ -314,7 +283,7 @@ static void test_check(void)
 	char why[DIE_MAX];
 	int i;
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((s = next_of(&list)) != NULL) {
 		sscanf(s, "%d %" SCNu64 " %" SCNu64, &res.receipts, &bytes[0], &bytes[1]);
 		for (i = 0; i < 4; i++) {
@@ -334,10 +303,10 @@ int main(void)
 	test_text();
 	test_without_load();
 	test_options();
-	test_widths();
 	test_json();
 	test_intervals();
-	test_stderr();
+	test_progress();
+	test_notes();
 	test_check();
 	return done();
 }

@@ -13,7 +13,7 @@
  *
  *	make build/tests/unit/NAME && build/tests/unit/NAME
  *
- * Texts of many lines are files: expect_file().  `make check T=unit` runs all of them.  A title is a format of printf(3) that says what was done, and
+ * Texts of many lines are files: expect().  `make check T=unit` runs all of them.  A title is a format of printf(3) that says what was done, and
  * what must follow; it stands alone in a list of failures.
  */
 #pragma once
@@ -115,44 +115,6 @@ static inline void show_unless(bool same, const char *got, const char *want)
 		     part))
 
 /*
- * A check: a text must be that of the file tests/unit/expected/NAME.  With UPDATE in the environment the
- * text is written there, so that `git diff` shows what changed.  Text of JSON has a line for each object.
- */
-#define expect_file(name, got, ...)                                                                \
-	show_unless(ok(is_expected(name, got), __VA_ARGS__), expected.text, expected.file)
-
-static struct {
-	char text[16384], file[16384];
-} expected;
-
-static inline bool is_expected(const char *name, const char *got)
-{
-	const char *top = getenv("TOP"), *p;
-	char path[4096], *to = expected.text;
-	FILE *file;
-
-	for (p = got; *p != '\0' && to < expected.text + sizeof(expected.text) - 3; p++) {
-		*to++ = *p;
-		if (strchr("{\"", *got) != NULL && p > got && p[-1] == '}' && *p == ',')
-			*to++ = '\n';
-	}
-	if (to > expected.text && to[-1] != '\n' && strchr("{\"", *got) != NULL)
-		*to++ = '\n';
-	*to = '\0';
-	snprintf(path, sizeof(path), "%s/tests/unit/expected/%s", top != NULL ? top : ".", name);
-	if (getenv("UPDATE") != NULL && (file = fopen(path, "w")) != NULL) {
-		fputs(expected.text, file);
-		fclose(file);
-	}
-	expected.file[0] = '\0';
-	if ((file = fopen(path, "r")) != NULL) {
-		expected.file[fread(expected.file, 1, sizeof(expected.file) - 1, file)] = '\0';
-		fclose(file);
-	}
-	return *p == '\0' && strcmp(expected.text, expected.file) == 0;
-}
-
-/*
  * A check: a text must be that below `== TITLE` in tests/unit/expected/NAME, where NAME is the test's; shows
  * the first line that differs.  UPDATE writes the file anew.  Where a text lacks its last newline, the file
  * has a backslash; JSON has a line for each object.
@@ -206,26 +168,49 @@ static inline int open_files(void)
 	return n;
 }
 
-/* What functions printed that the next three call. */
+/* What was printed that captured(), printed_by() and died() return. */
 static char printed[16384];
 
-/* Calls a function.  Returns what it prints on a descriptor, whether by stdio or by write(2). */
-static inline const char *printed_on(int to, void (*function)(void *arg), void *arg)
+static struct {
+	int fd, before, file;
+} capturing;
+
+/*
+ * What is printed on a descriptor from here on, by stdio or by write(2), is what captured() returns:
+ *
+ *	capture(STDOUT_FILENO);
+ *	report_end(&r);
+ *	expect(captured(), "a report has its end");
+ */
+static inline void capture(int fd)
 {
-	const int before = dup(to), file = memfd_create("printed", MFD_CLOEXEC);
+	fflush(stdout);
+	capturing.fd = fd;
+	capturing.before = dup(fd);
+	capturing.file = memfd_create("printed", MFD_CLOEXEC);
+	if (capturing.file < 0 || capturing.before < 0 || dup2(capturing.file, fd) < 0)
+		abort();
+}
+
+static inline const char *captured(void)
+{
 	ssize_t n;
 
 	fflush(stdout);
-	if (file < 0 || before < 0 || dup2(file, to) < 0)
-		abort();
-	function(arg);
-	fflush(stdout);
-	n = pread(file, printed, sizeof(printed) - 1, 0);
+	n = pread(capturing.file, printed, sizeof(printed) - 1, 0);
 	printed[n > 0 ? n : 0] = '\0';
-	dup2(before, to);
-	close(before);
-	close(file);
+	dup2(capturing.before, capturing.fd);
+	close(capturing.before);
+	close(capturing.file);
 	return printed;
+}
+
+/* Calls a function.  Returns what it prints. */
+static inline const char *printed_on(int to, void (*function)(void *arg), void *arg)
+{
+	capture(to);
+	function(arg);
+	return captured();
 }
 
 static inline const char *printed_by(void (*function)(void *arg), void *arg)
@@ -258,40 +243,6 @@ static inline int died(void (*function)(void *arg), void *arg)
 	printed[used] = '\0';
 	close(fd[0]);
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/*
- * What is printed on standard output from capture() on is not printed, but returned by captured():
- *
- *	capture();
- *	report_end(&r);
- *	expect(captured(), "a report has its end");
- */
-static struct {
-	FILE *file;
-	int stdout_fd;
-} capturing;
-
-static inline void capture(void)
-{
-	fflush(stdout);
-	capturing.file = tmpfile();
-	capturing.stdout_fd = dup(STDOUT_FILENO);
-	if (capturing.file == NULL || dup2(fileno(capturing.file), STDOUT_FILENO) < 0)
-		abort();
-}
-
-static inline const char *captured(void)
-{
-	ssize_t n;
-
-	fflush(stdout);
-	n = pread(fileno(capturing.file), printed, sizeof(printed) - 1, 0);
-	printed[n > 0 ? n : 0] = '\0';
-	dup2(capturing.stdout_fd, STDOUT_FILENO);
-	close(capturing.stdout_fd);
-	fclose(capturing.file);
-	return printed;
 }
 
 /* The next word of a list "one|two|three", which it is removed from; NULL at its end. */

@@ -11,7 +11,7 @@ static void test_numbers(void)
 	char text[FIGURE_STRLEN];
 	size_t i;
 
-	capture();
+	capture(STDOUT_FILENO);
 	for (i = 0; i < LENGTH(share); i++)
 		report("%.1f ", percent(share[i]));
 	for (i = 0; i < LENGTH(number); i++)
@@ -31,7 +31,7 @@ static void test_rates(void)
 	struct figures f = figures_of("bytes=125000000 seconds=0.5");
 	char text[RATE_STRLEN];
 
-	capture();
+	capture(STDOUT_FILENO);
 	report("%s\n", rate_text(&f, NAN, text));
 	f = figures_of(
 		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal");
@@ -69,7 +69,7 @@ static void test_wraps(void)
 	struct wrap w;
 	int width;
 
-	capture();
+	capture(STDOUT_FILENO);
 	for (width = 10; width >= 9; width--) {
 		w = (struct wrap){.width = width, .indent = "  "};
 		wrap_add(&w, "", "12345");

@@ -105,7 +105,7 @@ static void test_wrong(void)
 	const char *words;
 	int status;
 
-	capture();
+	capture(STDOUT_FILENO);
 	while ((words = next_of(&list)) != NULL) {
 		status = died(read_and_exit, (void *)words);
 		report("%d %s", status, printed);
