@@ -166,10 +166,11 @@ def claimed_bytes(p):
 
 
 def received_bytes(zcs):
-    """The bytes in the reports of zcs; None where it counts small clients together."""
+    """The bytes in the reports of zcs; None where it counts small clients together, or omits some."""
     if zcs.has('--json'):
         return json_bytes(zcs.out, 'sum_received')
-    return None if re.search(r'(?m)^(?!total).*\bclients\b', zcs.out) else text_bytes(zcs.out, r'^(?!total).* (\d+) bytes? in ')
+    omits = re.search(r'(?m)^(?!total).*\bclients\b', zcs.out) or 'about clients were omitted' in zcs.err
+    return None if omits else text_bytes(zcs.out, r'^(?!total).* (\d+) bytes? in ')
 
 
 def parse_json(text):
