@@ -1,5 +1,5 @@
 #!/bin/sh
-# --help of the four programs, the options that it and the man pages have in common, the hints for those
+# --help and --version of the four programs, what the man pages and README have in common with it, the hints for those
 # who know the options of iperf3, and options that would have no effect.
 #
 # seconds: 2
@@ -7,63 +7,56 @@
 
 tools='zcc zcs cyclesoak run_rr'
 
-# helped TOOL: the names of the options that --help lists, a line each
-helped()
-{
-	"$BIN/$1" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//' | tr -d ' ' | tr , '\n' | sed 's/=.*//' |
-	    LC_ALL=C sort
-}
-it '--help: at most 79 columns, on stdout, exit status 0'; ( begin
+it '-V and --version: the name and the version in the Makefile, exit 0'; ( begin
+	for tool in $tools; do
+		for how in -V --version; do
+			exits 0 "$BIN/$tool" $how
+			not [ -s err ]
+			echo "$tool $(sed -n 's/^VERSION *= *//p' "$TOP/Makefile")" | diff - out
+		done
+	done
+); ok
+it '--help: on stdout in 79 columns: usage, headings, options with placeholders and texts, examples and the manual'; ( begin
 	for tool in $tools; do
 		exits 0 "$BIN/$tool" --help
 		not [ -s err ]
 		is_text out
 		not grep -n '.\{80\}' out
-	done
-); ok
-it '--help: usage, headings, exit statuses, two examples and the manual'; ( begin
-	for tool in $tools; do
-		"$BIN/$tool" --help >out
 		grep -q "^Usage: $tool \[OPTION...\]\|^Usage: $tool -C \[OPTION...\]" out
 		grep -q '^Exit status: ' out
 		[ "$(sed '1,/^Examples:$/d' out | grep -c "^  $tool .*    *[a-z]")" -eq 2 ]
 		grep -q "^The manual is $tool(1)" out
-	done
-	for tool in zcc zcs; do
-		"$BIN/$tool" --help | grep '^[^ ].*:$' >headings
-		for heading in "How to [a-z]*" Connection 'CPU load' Output; do grep -qx "$heading:" headings; done
-	done
-); ok
-it '--help: each option has its placeholder in capitals, and a text of its own beside it'; ( begin
-	for tool in $tools; do
-		"$BIN/$tool" --help | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' >options
-		not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z]+)?)  +[a-z]' options
+		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | not grep -vE '^(-[A-Za-z0-9], )*(-[A-Za-z0-9]|--[a-z-]+(=[A-Z]+)?)  +[a-z]'
+		case $tool in zc?)
+			for heading in "How to [a-z]*" Connection 'CPU load' Output; do grep -qx "$heading:" out; done ;;
+		esac
 	done
 ); ok
 it 'every option of --help has an entry in the man page, and the other way round'; ( begin
 	for tool in $tools; do
-		helped $tool >help
+		"$BIN/$tool" --help >out
+		sed -n 's/^ \{2,6\}\(-.*\)/\1/p' out | sed 's/  .*//; s/=.*//; s/, /\n/g' | LC_ALL=C sort >help
 		grep '^\.It Fl' "$TOP/man/$tool.1" | sed 's/^\.It //; s/ , /\n/g' |
 		    sed 's/^Fl Fl /--/; s/^Fl /-/; s/[ =].*//' | grep -vx -e --file | LC_ALL=C sort >manual
 		diff help manual
 		# The text of either may name other options, but none that does not exist.
-		"$BIN/$tool" -h | grep -o -e '--[a-z][a-z-]*' | sort -u >help
+		grep -o -e '--[a-z][a-z-]*' out | sort -u >help
 		grep -oE "Fl (Fl |-)[a-z][a-z-]*" "$TOP/man/$tool.1" | sed "s/Fl Fl /--/; s/Fl -/--/" | grep -vx -e --file |
 		    sort -u >manual
 		diff help manual
 	done
 ); ok
 it '--help has the methods that the program knows, the manual each of them, README their number'; ( begin
-	for tool in zcc zcs; do
+	for pair in zcc-send zcs-receive; do
+		tool=${pair%-*}
 		list=$(methods_of $tool | paste -sd , | sed 's/,/, /g')
 		exits 2 "$BIN/$tool" -m foo
 		grep -E "( of |\()$list\)?$" err
 		for m in $(methods_of $tool); do
 			grep -qx "\.It Cm $m" "$TOP/man/$tool.1"
 		done
+		grep -q "^ *${pair#*-} methods  .*  $(methods_of $tool | wc -l)$" "$TOP/README"
 	done
-	grep -q "^ *send methods  .*  $(methods_of zcc | wc -l)$" "$TOP/README"
-	grep -q "^ *receive methods  .*  $(methods_of zcs | wc -l)$" "$TOP/README"
 ); ok
 
 #
@@ -105,5 +98,4 @@ it 'zcc -J and zcs -J: the report is JSON; -l, -M, -O and -Z do what -b, --mss, 
 	wait_until [ -s zcs.out ]
 	valid_json zcs.out
 ); ok
-stop_zcs
 finish
