@@ -75,28 +75,6 @@ static void test_baseline(void)
 	   "windows deviate from their mean, unless they differ by less than a step");
 }
 
-/* 3 s of two CPUs, of which 4.5 s were idle and the idle machine is busy for 1 %. */
-static void test_load(void)
-{
-	struct calibration c = {.cpus.n = 2, .lines = 1, .windows = 8};
-	struct load_sample from = {.time = 2}, to = {.time = 8, .spin = 4.5};
-	struct load l;
-
-	c.all = (struct baseline){.tasks = 0.01, .step = 0.002};
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.25 - 0.01) && l.seconds == 3 && l.cpus == 2 &&
-		   strcmp(l.instrument, "idle") == 0,
-	   "the load is the time not idle, less that of the idle machine");
-	ok(near(l.uncertainty, hypot(hypot(0.001, 0.002), load_step(1, false) / 6)),
-	   "the steps of the load and of its baseline, and the edges, make it uncertain");
-	ok(isnan(l.slowed) && isnan(l.tasks) && isnan(l.switches),
-	   "idle time tells nothing of tasks, switches and a slowing");
-	to.steal = 0.6;
-	load_between(&c, &from, &to, -1, &l);
-	ok(near(l.load, 0.25 - 0.01 - 0.05) && l.uncertainty > 0.05,
-	   "of what the host took one half is subtracted, and the other is uncertain");
-}
-
 /* The kernel here may measure or not: the trial says which, and why. */
 static void test_trial(void)
 {
@@ -117,4 +95,4 @@ static void test_trial(void)
 	free(w);
 }
 
-TESTS(test_parse, test_baseline, test_load, test_trial)
+TESTS(test_parse, test_baseline, test_trial)

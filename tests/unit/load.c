@@ -50,6 +50,9 @@ static void test_loads(void)
 	const struct calibration busy = {.all.tasks = 0.29, .others = 0.29};
 	const struct calibration full = {.all.tasks = 0.1, .others = 0.305};
 	const struct calibration bursts = {.windows = 16, .all.tasks_sd = 0.01};
+	const double step = load_step(1, false);
+	const struct calibration idle = {
+		.cpus.n = 2, .lines = 1, .all = {.tasks = 0.01, .step = 0.002}};
 	const struct row rows[] = {
 		{"an idle machine has no load", TWO, .to = {.time = 5, .spin = 0.98 * 4},
 		 .half = 0.0015},
@@ -127,6 +130,15 @@ static void test_loads(void)
 		 .shared = hypot(hypot(0.006, 0.2), q / 4)},
 		{"in less than a window the bursts of tasks are no more than in one", bursts,
 		 .to = {.time = 1.1, .spin = 0.1}, .half = hypot(0.06, hypot(q, q / 4))},
+
+		/* Idle time: 4.5 s of two CPUs in 3 s. */
+		{"a load by idle time is the time not idle, less that of the idle machine", idle,
+		 .from = {.time = 2, .work = 4.5}, .to = {.time = 8, .spin = 4.5}, .load = 0.24,
+		 .half = hypot(hypot(0.001, 0.002), step / 6)},
+		{"of what the host took a half was idle time, and the other, as iowait that rose, makes it uncertain",
+		 idle, .from.time = 2, .to = {.time = 8, .spin = 4.5, .steal = 0.6},
+		 .load = 0.24 - 0.05,
+		 .half = hypot(hypot(0.001, 0.002), hypot(0.3, sqrt(2) * step) / 6)},
 	};
 	size_t i;
 

@@ -13,8 +13,8 @@
  *
  *	make build/tests/unit/NAME && build/tests/unit/NAME
  *
- * Texts of many lines are files: expect().  `make check T=unit` runs all of them.  A title is a format of printf(3) that says what was done, and
- * what must follow; it stands alone in a list of failures.
+ * Texts of many lines are files: expect().  `make check T=unit` runs all of them.  A title is a format of
+ * printf(3) that says what was done, and what must follow; it stands alone in a list of failures.
  */
 #pragma once
 
