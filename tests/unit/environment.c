@@ -10,36 +10,35 @@
 static struct environment e;
 static struct link l;
 
-static void print_json(void *link)
+/* What is printed of the host and a link behind the time. */
+static const char *json_of(const struct link *link)
 {
 	struct json j = {.depth = 0};
 
+	capture(STDOUT_FILENO);
 	environment_json_start(&j, &e, link, 0);
-}
-
-static void print_text(void *link)
-{
-	environment_print(&e, link, stdout, "");
+	return strstr(captured(), "\"environment\"");
 }
 
 static void test_printed(void)
 {
 	static const char bare[] = "\"environment\":{\"cpus_online\":0}";
 
-	is(strstr(printed_by(print_json, &l), "\"environment\""), bare,
+	is(json_of(&l), bare,
 	   "what is not known is omitted, and so is an interface without a name");
-	is(strstr(printed_by(print_json, NULL), "\"environment\""), bare,
-	   "without an interface there is none");
+	is(json_of(NULL), bare, "without an interface there is none");
 	e = (struct environment){.host = "version: zc 1\nkernel_version: #1 SMP: x\n",
 				 .cpus = 3,
 				 .vulnerabilities = "mds: Not affected\nl1tf: Vulnerable: x\n"};
 	l = (struct link){.interface = "a\033[2Jb", .mtu = 1400, .offloads = "none"};
-	is(strstr(printed_by(print_json, &l), "\"environment\""),
+	is(json_of(&l),
 	   "\"environment\":{\"version\":\"zc 1\",\"kernel_version\":\"#1 SMP: x\",\"cpus_online\":3,"
 	   "\"vulnerabilities\":{\"mds\":\"Not affected\",\"l1tf\":\"Vulnerable: x\"},"
 	   "\"link\":{\"interface\":\"a\\u001b[2Jb\",\"mtu\":1400,\"offloads\":[]}}",
 	   "what is known of the host and of the interface is printed");
-	is(printed_by(print_text, &l),
+	capture(STDOUT_FILENO);
+	environment_print(&e, &l, stdout, "");
+	is(captured(),
 	   "environment: version: zc 1\nenvironment: kernel_version: #1 SMP: x\n"
 	   "environment: cpus_online: 3\nenvironment: l1tf: Vulnerable: x\n"
 	   "environment: interface a?[2Jb: driver not known, MTU 1400, offloads none\n",

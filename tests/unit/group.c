@@ -67,12 +67,18 @@ static void test_figures(void)
 	   "a load of which the host took 2 %% is unsafe");
 }
 
-/* Two clients that overlap: the first from 1 s to 3 s, the second from 2 s to 5 s. */
-static void two_clients(void *cut)
+/*
+ * What is printed of two clients that overlap: the first from 1 s to 3 s, the second, by an interface of its
+ * own, from 2 s to 5 s.
+ */
+static const char *printed_of(bool json, bool first_cut, bool second_cut, const char *interface)
 {
 	int i;
 
-	if (opt.json)
+	server_init(json);
+	strcpy(client[1].interface, interface);
+	capture(STDOUT_FILENO);
+	if (json)
 		report_group_begin(&x.report, &(struct sockaddr_storage){.ss_family = AF_UNSPEC},
 				   "");
 	for (i = 0; i < 2; i++) {
@@ -85,7 +91,7 @@ static void two_clients(void *cut)
 		c->figures.files = 5;
 		c->figures.warmup = 7;
 		c->figures.seconds = i + 2;
-		c->figures.cut = ((bool *)cut)[i];
+		c->figures.cut = i == 0 ? first_cut : second_cut;
 		c->begin.ns = c->begin.counters.ns = 1000000000u * (unsigned)(i + 1);
 		c->end.ns = c->end.counters.ns = 1000000000ull * (i == 0 ? 3 : 5);
 		c->end.counters.total.packets_in = 40;
@@ -93,24 +99,16 @@ static void two_clients(void *cut)
 	client[1].summary = true;
 	group_remove(&x, &client[1]);
 	group_remove(&x, &client[0]);
-}
-
-static const char *group_printed(bool json, bool first_cut, bool second_cut, const char *interface)
-{
-	bool cut[2] = {first_cut, second_cut};
-
-	server_init(json);
-	strcpy(client[1].interface, interface);
-	return printed_by(two_clients, cut);
+	return captured();
 }
 
 static void test_group(void)
 {
-	is(group_printed(false, false, false, "lo"),
+	is(printed_of(false, false, false, "lo"),
 	   "total of 2 clients: 1 kbytes/sec (0.000 Gbit/s), 6000 bytes in 4.000 s\n",
 	   "the time of a group is from its first begin to its last end");
 	ok(x.group.removed_bytes == 6000 && x.group.n == 0, "clients that have left are counted");
-	has(group_printed(true, false, false, "lo"),
+	has(printed_of(true, false, false, "lo"),
 	    "\"sum_received\":{\"start\":0,\"end\":4,\"bytes\":6000,\"seconds\":4,"
 	    "\"bits_per_second\":12000,\"files\":10,\"warmup_bytes\":14,\"method\":\"read\",\"calls\":6,",
 	    "the sums of a group are those of its clients");
@@ -118,20 +116,22 @@ static void test_group(void)
 	    "a group has the reason why there is no load");
 	has(printed, "\"packets_in_per_second\":10,\"packets_out_per_second\":0",
 	    "clients via one interface have its packets");
-	lacks(group_printed(true, false, false, "eth0"), "packets",
+	lacks(printed_of(true, false, false, "eth0"), "packets",
 	      "clients via two interfaces have no packets");
-	has(group_printed(false, true, false, "lo"), "kbytes/sec",
+	has(printed_of(false, true, false, "lo"), "kbytes/sec",
 	    "a group with a client that was cut has a rate");
-	is(group_printed(false, true, true, "lo"), "total of 2 clients: 6000 bytes in 4.000 s\n",
+	is(printed_of(false, true, true, "lo"), "total of 2 clients: 6000 bytes in 4.000 s\n",
 	   "a group of clients that were cut has no throughput");
 }
 
-/* Half a second before the first of four intervals; the client that warms up does so in one, and one is idle. */
-static void intervals(void *arg)
+/* Half a second before the first of four intervals; a client warms up in one, and in one nothing comes. */
+static void test_intervals(void)
 {
-	int i;
+	const char *p;
+	int lines = 0, warm_ups = 0, i;
 
-	(void)arg;
+	server_init(false);
+	capture(STDOUT_FILENO);
 	interval_next(&x);
 	group_join(&x, &client[0]);
 	group_join(&x, &client[1]);
@@ -142,15 +142,7 @@ static void intervals(void *arg)
 		client[1].warming = i == 0;
 		interval_next(&x);
 	}
-}
-
-static void test_intervals(void)
-{
-	const char *p;
-	int lines = 0, warm_ups = 0;
-
-	server_init(false);
-	for (p = printed_by(intervals, NULL); (p = strchr(p, '\n')) != NULL; p++) {
+	for (p = captured(); (p = strchr(p, '\n')) != NULL; p++) {
 		lines++;
 		warm_ups += strncmp(p - strlen("clients, warm-up"), "clients, warm-up", 16) == 0;
 	}

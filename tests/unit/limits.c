@@ -57,29 +57,19 @@ static void test_between(void)
 		   "a steal of more than 1 %% is a reason: %g", r.cpu[CPU_STEAL]);
 }
 
-/* What is printed of two loads, one after the other, a thousand times. */
-struct pairs {
-	struct limits_said said;
-	unsigned first, second;
-};
-
-static void say_pairs(void *arg)
+/* Two loads, one after the other, a thousand times: so many lines have a part. */
+static void says(struct limits_said said, unsigned first, unsigned second, const char *part,
+		 int want, const char *title)
 {
-	struct pairs *p = arg;
-	int i;
+	const char *line;
+	int i, n = 0;
 
+	capture(STDERR_FILENO);
 	for (i = 0; i < 1000; i++) {
-		limits_say(p->first, &p->said);
-		limits_say(p->second, &p->said);
+		limits_say(first, &said);
+		limits_say(second, &said);
 	}
-}
-
-static void says(struct pairs p, const char *part, int want, const char *title)
-{
-	const char *line = printed_on(STDERR_FILENO, say_pairs, &p);
-	int n;
-
-	for (n = 0; (line = strstr(line, part)) != NULL; line++)
+	for (line = captured(); (line = strstr(line, part)) != NULL; line++)
 		n++;
 	ok(n == want, "%s", title);
 }
@@ -87,17 +77,15 @@ static void says(struct pairs p, const char *part, int want, const char *title)
 static void test_printed(void)
 {
 	const unsigned steal = UNSAFE_STEAL, moved = UNSAFE_SOAKER_MOVED;
-	const struct limits_said once = {.most = 1}, run = {.place = "run 2"};
+	const struct limits_said all = {.most = 0}, once = {.most = 1}, run = {.place = "run 2"};
 
-	says((struct pairs){{0}, steal, steal | moved}, "(steal)", 1,
-	     "a reason is printed once while it lasts");
-	says((struct pairs){{0}, steal, steal | moved}, "moved", SAY_MOST,
+	says(all, steal, steal | moved, "(steal)", 1, "a reason is printed once while it lasts");
+	says(all, steal, steal | moved, "moved", SAY_MOST,
 	     "a reason that comes and goes has ten lines");
-	says((struct pairs){once, 0, moved}, "moved", 1,
-	     "with one line a reason, a reason that comes again has none");
-	says((struct pairs){run, 0, moved}, ": run 2: a soaker", SAY_MOST,
+	says(once, 0, moved, "moved", 1, "with one line a reason, one that comes again has none");
+	says(run, 0, moved, ": run 2: a soaker", SAY_MOST,
 	     "a line begins with the run that it is about");
-	says((struct pairs){{0}, 0, UNSAFE_WEIGHT | UNSAFE_OTHER}, "\n", 0,
+	says(all, 0, UNSAFE_WEIGHT | UNSAFE_OTHER, "\n", 0,
 	     "a reason that another part prints has no line here");
 }
 
