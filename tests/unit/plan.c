@@ -20,37 +20,42 @@ static struct send_result result(double load, uint64_t kib, bool local)
 	return res;
 }
 
-static void add(struct plan *p, int i, double load, uint64_t kib, bool local)
-{
-	const struct send_result res = result(load, kib, local);
+static struct plan p; /* that of a test alone */
 
-	plan_add(p, i, &res);
+static void add(struct plan *to, int i, double load, uint64_t kib)
+{
+	const struct send_result res = result(load, kib, true);
+
+	plan_add(to, i, &res);
 }
 
-/* A plan of one run in so many rounds of that load. */
-static struct plan plan_of(int rounds, double load)
+static void reopen(int runs)
 {
-	struct plan p;
+	plan_close(&p);
+	plan_open(&p, runs, 9);
+}
+
+/* Makes a plan of one run in so many rounds of that load. */
+static void fill(struct plan *to, int rounds, double load)
+{
 	int i;
 
-	plan_open(&p, 1, 9);
+	plan_close(to);
+	plan_open(to, 1, 9);
 	for (i = 0; i < rounds; i++)
-		add(&p, 0, load, 1000, true);
-	return p;
+		add(to, 0, load, 1000);
 }
 
-/* A plan of two runs with that result in five rounds. */
-static struct plan plan_of_two(const struct send_result *res, const char *first, const char *second)
+/* Makes it one of two runs by these instruments with that result in five rounds. */
+static void fill_two(const struct send_result *res, const char *first, const char *second)
 {
-	struct plan p;
 	int i;
 
-	plan_open(&p, 2, 5);
+	reopen(2);
 	strcpy(p.run[0].instrument, first);
 	strcpy(p.run[1].instrument, second);
 	for (i = 0; i < 10; i++)
 		plan_add(&p, plan_turn(&p, i % 2), res);
-	return p;
 }
 
 static bool is_estimate(struct estimate e, double value, double half)
@@ -67,14 +72,13 @@ static bool is_ratio(struct estimate e, double value, double error)
 
 static void test_rounds(void)
 {
-	struct plan p;
 	int i;
 
-	plan_open(&p, 2, 3);
+	reopen(2);
 	for (i = 0; i < 2; i++) {
-		add(&p, 0, 0.5, 1000, true);
+		add(&p, 0, 0.5, 1000);
 		ok(p.rounds == i, "round %d is complete with its last run", i + 1);
-		add(&p, 1, 0.25, 2000, true);
+		add(&p, 1, 0.25, 2000);
 		ok(isnan(plan_mean(&p, 0, PLAN_RATE).low) == (i == 0) && !plan_is_precise(&p, 1),
 		   "one round has no interval, and %d are not precise", i + 1);
 	}
@@ -92,61 +96,56 @@ static void test_rounds(void)
 	   "difference of what both runs share is left");
 	ok(isnan(plan_mean(&p, 0, PLAN_REMOTE_LOAD).value),
 	   "a receiver on the same host has no load of its own");
-	plan_close(&p);
 }
 
 /* Rounds that do not vary, then one that does. */
 static void test_precise(void)
 {
-	struct plan p = plan_of(4, 0.5);
 	int i;
 
+	fill(&p, 4, 0.5);
 	ok(!plan_is_precise(&p, 0.001) && !plan_is_hopeless(&p, 0.001),
 	   "four rounds are neither precise, even if they do not vary, nor hopeless");
-	add(&p, 0, 0.5, 1000, true);
+	add(&p, 0, 0.5, 1000);
 	ok(!plan_is_precise(&p, 0.007) && plan_is_hopeless(&p, 0.007) &&
 		   !plan_is_hopeless(&p, 0.009),
 	   "a goal below what all rounds share is never reached");
 	ok(plan_is_precise(&p, 0.009), "five rounds whose costs do not vary are precise");
-	add(&p, 0, 0.7, 1000, true);
+	add(&p, 0, 0.7, 1000);
 	ok(!plan_is_precise(&p, 0.14), "a round that differs by far makes them imprecise");
-	add(&p, 0, 0.5, 1000, true);
+	add(&p, 0, 0.5, 1000);
 	ok(!plan_is_precise(&p, 0.14), "a goal that is met after one round alone is not reached");
-	add(&p, 0, 0.5, 1000, true);
+	add(&p, 0, 0.5, 1000);
 	ok(plan_is_precise(&p, 0.14), "a goal that is met after two successive rounds is reached");
-	plan_close(&p);
-	p = plan_of(0, 0);
+	reopen(1);
 	for (i = 0; i < 5; i++)
-		add(&p, 0, NAN, i % 2 == 0 ? 1000 : 1100, true);
+		add(&p, 0, NAN, i % 2 == 0 ? 1000 : 1100);
 	ok(!plan_is_precise(&p, 0.05) && plan_is_precise(&p, 0.1),
 	   "without a load the throughput is to be precise");
-	plan_close(&p);
 }
 
 /* The order of three runs in three rounds. */
 static void test_order(void)
 {
 	static const int order[] = {0, 1, 2, 2, 1, 0, 0, 1, 2};
-	struct plan p;
 	int k;
 
-	plan_open(&p, 3, 3);
+	reopen(3);
 	for (k = 0; k < 9 && plan_turn(&p, k % 3) == order[k] && p.rounds == k / 3; k++)
-		add(&p, order[k], 0.5, 1000, true);
+		add(&p, order[k], 0.5, 1000);
 	ok(k == 9 && p.rounds == 3,
 	   "each second round has the runs in reverse order, and is complete with the last of them");
-	plan_close(&p);
 }
 
 /* Of a receiver it is not known which part of its uncertainty all rounds share. */
 static void test_receiver(void)
 {
-	struct plan p;
+	const struct send_result more = result(0.5, 1000, false), less = result(0.25, 1000, false);
 	int i;
 
-	plan_open(&p, 2, 5);
+	reopen(2);
 	for (i = 0; i < 10; i++)
-		add(&p, i % 2, i % 2 == 0 ? 0.5 : 0.25, 1000, false);
+		plan_add(&p, i % 2, i % 2 == 0 ? &more : &less);
 	ok(is_estimate(plan_mean(&p, 0, PLAN_REMOTE_LOAD), 1, 0.02),
 	   "all of a receiver's uncertainty is in the interval");
 	ok(is_ratio(plan_ratio(&p, NULL, 1, PLAN_REMOTE_COST), 0.5, 0.02),
@@ -160,7 +159,6 @@ static void test_receiver(void)
 	for (i = 0; i < 5; i++)
 		p.run[0].figure[PLAN_REMOTE_SHARED][i] = NAN;
 	ok(!plan_is_precise(&p, 1), "a cost without an interval is not precise");
-	plan_close(&p);
 }
 
 /* Rounds of one load, whose two baselines differ by 0.02 each time; alone, and as one run of two. */
@@ -168,9 +166,9 @@ static void test_neighbours(void)
 {
 	const double half = student_t(4) * sqrt(0.02 * 0.02 / 4 / 5);
 	struct send_result res = result(0.5, 1000, true);
-	struct plan p = plan_of(0, 0);
 	int i;
 
+	reopen(1);
 	res.sent.host.shared = 0;
 	res.sent.host.drift = 0.02;
 	for (i = 0; i < 5; i++)
@@ -181,36 +179,31 @@ static void test_neighbours(void)
 		p.run[0].figure[PLAN_DRIFT][i] = NAN;
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0),
 	   "runs with a calibration file share no baseline with neighbours");
-	plan_close(&p);
-	p = plan_of_two(&res, "", "");
+	fill_two(&res, "", "");
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, half / sqrt(2)),
 	   "each of two runs follows itself from every second round to the next");
 	ok(near(plan_ratio(&p, NULL, 1, PLAN_COST).high, exp(half / 0.5)),
 	   "the ratio of two runs has the error of both, as each follows itself in turn");
-	plan_close(&p);
 	res.sent.host.shared = 0.004;
-	p = plan_of_two(&res, LOAD_BY_IDLE, LOAD_BY_SOAKING);
+	fill_two(&res, LOAD_BY_IDLE, LOAD_BY_SOAKING);
 	ok(is_estimate(plan_mean(&p, 0, PLAN_LOAD), 0.5, 0.004),
 	   "instruments in turn share no baseline");
 	ok(is_ratio(plan_ratio(&p, NULL, 1, PLAN_COST), 1, hypot(0.008, 0.008)),
 	   "the errors of two instruments are independent");
-	plan_close(&p);
 }
 
 /* Two methods by two instruments. */
 static void test_references(void)
 {
 	static const int reference[] = {0, 0, 0, 1};
-	struct plan p;
 	int i;
 
-	plan_open(&p, 4, 1);
+	reopen(4);
 	for (i = 0; i < 4; i++)
 		strcpy(p.run[i].instrument, i % 2 == 0 ? LOAD_BY_IDLE : LOAD_BY_SOAKING);
 	for (i = 0; i < 4 && plan_reference(&p, i) == reference[i]; i++)
 		;
 	ok(i == 4, "a run is compared with the first of its instrument, or that with the other's");
-	plan_close(&p);
 }
 
 /* Sessions of three rounds that do not vary, but from one to the next. */
@@ -221,31 +214,29 @@ static void test_sessions(void)
 	const double scatter = student_t(1) * log(0.5 / 0.2) * M_SQRT1_2 * sqrt(1.5),
 		     shared = hypot(0.004 / 0.3, (0.004 / 0.5 + 0.004 / 0.2) / 2);
 	struct estimate e;
-	struct plan p[4];
+	static struct plan s[4];
 	int k;
 
 	for (k = 0; k < 4; k++)
-		p[k] = plan_of(3, load[k]);
-	ok(is_ratio(plan_ratio(&p[2], &p[3], 0, PLAN_COST), 2, hypot(0.008, 0.016)),
+		fill(&s[k], 3, load[k]);
+	ok(is_ratio(plan_ratio(&s[2], &s[3], 0, PLAN_COST), 2, hypot(0.008, 0.016)),
 	   "against another plan, what the rounds of each share is in the interval");
-	p[2].earlier = &p[0];
-	ok(plan_sessions(&p[2]) == 2 && plan_sessions(&p[1]) == 1, "sessions are counted");
-	ok(is_estimate(plan_mean(&p[2], 0, PLAN_RATE), 1000, 0),
+	s[2].earlier = &s[0];
+	ok(plan_sessions(&s[2]) == 2 && plan_sessions(&s[1]) == 1, "sessions are counted");
+	ok(is_estimate(plan_mean(&s[2], 0, PLAN_RATE), 1000, 0),
 	   "a mean of sessions is that of their means");
-	e = plan_mean(&p[2], 0, PLAN_LOAD);
+	e = plan_mean(&s[2], 0, PLAN_LOAD);
 	ok(near(e.value, 0.35) && statistics_half(&e) > student_t(1) * 0.15,
 	   "the interval of a mean of sessions is by these, however little their rounds vary");
-	ok(is_ratio(plan_ratio(&p[1], &p[2], 0, PLAN_COST), 0.3 / sqrt(0.2 * 0.5),
+	ok(is_ratio(plan_ratio(&s[1], &s[2], 0, PLAN_COST), 0.3 / sqrt(0.2 * 0.5),
 		    hypot(scatter, shared)),
 	   "a ratio to two sessions is by the sessions, and one session is taken to vary as they do");
-	p[0].run[0].unsafe[0] = UNSAFE_STEAL;
-	p[2].run[0].unsafe[1] = UNSAFE_WEIGHT;
-	ok(plan_unsafe(&p[2], 0, PLAN_COST) == UNSAFE_STEAL &&
-		   plan_unsafe(&p[2], 0, PLAN_REMOTE_COST) == UNSAFE_WEIGHT &&
-		   plan_unsafe(&p[2], 0, PLAN_RATE) == 0,
+	s[0].run[0].unsafe[0] = UNSAFE_STEAL;
+	s[2].run[0].unsafe[1] = UNSAFE_WEIGHT;
+	ok(plan_unsafe(&s[2], 0, PLAN_COST) == UNSAFE_STEAL &&
+		   plan_unsafe(&s[2], 0, PLAN_REMOTE_COST) == UNSAFE_WEIGHT &&
+		   plan_unsafe(&s[2], 0, PLAN_RATE) == 0,
 	   "the reasons of sessions are those of any of them");
-	for (k = 0; k < 4; k++)
-		plan_close(&p[k]);
 }
 
 int main(void)

@@ -148,11 +148,17 @@ static void test_json(void)
 	ok(rep.listed == 10000 && rep.left_out == 1,
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
 	begin_object();
+	report_client(&rep, &place, &f, 1, true, "cut");
+	report_group(&rep, &f, true);
+	has(captured(), "\"error\":\"192.0.2.1:7: cut\"}\n",
+	    "the error of a client is the group's");
+	capture(STDOUT_FILENO);
+	report_group_begin(&rep, &place.peer, "lo");
 	client();
 	rep.stop = &interrupted;
 	report_group(&rep, &f, true);
 	has(captured(), "},\"error\":\"interrupted\"}\n",
-	    "the object of a group that a signal ended says so");
+	    "the object of a group that a signal ended says so, and not the error of the one before");
 }
 
 /* An interval and the total, then the total of a host that retransmitted. */

@@ -112,6 +112,7 @@ static void test_text(void)
 static void test_without_load(void)
 {
 	init("-P1");
+	stream[0].has_receipt = false;
 	set.builtin = true;
 	res.sent.host.load = res.received.host.load = NAN;
 	res.received.host.unsafe = 0;
