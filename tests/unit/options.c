@@ -18,7 +18,7 @@ static void test_right(void)
 {
 	const char *list =
 		"-s server file|-s 0 -S|-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2, -m send,_write"
-		"|-s 0 -I 0 --timeout 0|-s 0 --request=1|-s 0 --request=1 --timeout=0|-s 0 --pace 1"
+		"|-s 0 -I 0 --timeout 0|-s 0 --request=1|-s 0 --request=1 --timeout=0|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
 		/* addresses in brackets, as URLs and the messages of zcs have them */
 		"|-s [::1] file -p 99|-s [::1]:2223 file -p 99|-s [::1]:2223 file"
 		"|-s [fe80::1%lo] file -p 1|-s 0 --bind [::1]";
@@ -28,10 +28,11 @@ static void test_right(void)
 	while ((words = next_of(&list)) != NULL) {
 		file = parse(words);
 		report("%s: %s port %s from %s, %s of %d, %ju loops in %g s, pace %ju, each %g s, "
-		       "timeout %g, %d runs of %zu and %zu in %d rounds: %s\n",
+		       "timeout %g, family %d, debug %d, title %s, %d runs of %zu and %zu in %d rounds: %s\n",
 		       words, opt.server, opt.port, opt.source != NULL ? opt.source : "any",
 		       opt.method->name, opt.streams, (uintmax_t)opt.loops, opt.seconds,
-		       (uintmax_t)opt.pace, opt.interval, opt.timeout, options_runs(&opt),
+		       (uintmax_t)opt.pace, opt.interval, opt.timeout, opt.family, opt.debug,
+		       opt.title != NULL ? opt.title : "-", options_runs(&opt),
 		       (size_t)opt.compare.streams.n, (size_t)opt.compare.n_methods,
 		       opt.compare.rounds, file != NULL ? file : "-");
 	}
@@ -48,7 +49,7 @@ static void parse_and_exit(void *words)
 static void test_wrong(void)
 {
 	const char *list =
-		"-s 0 -t 0|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 --precision 3m"
+		"-x|-v|-s 0 -t 0|-s 0 -t 9ms|-s 0 -n 3.5|-s 0 -n -3|-s 0 -I 0.001|-s 0 -p 65536|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 -f x|-s 0 --precision 101%|-s 0 --precision 3m"
 		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1|-s [::1]2222|-s [::1]:"
 		"|-s [::1]:65536|-s 0 --request 1 -p 2222|-s 0 --request 1|-C";
 	const char *words;

@@ -1,15 +1,12 @@
+/* What every program's options have in common: lib/report/usage; options.c has those of zcc. */
 #include "lib/report/usage.h"
-
-#include <netinet/in.h>
 
 #include "tests/unit/unit.h"
 
 static struct test_options {
-	double seconds, interval, share;
 	uint64_t size;
-	int number, family, debug;
-	bool all, quiet;
-	const char *port, *file, *text, *word;
+	bool all;
+	const char *word;
 } opt;
 
 #define AT(member) OPTION_AT(struct test_options, member)
@@ -25,21 +22,10 @@ static const struct option_row rows[] = {
 	{.help = "Usage: tool\n\nAll:\n"},
 	{"a", "all", NULL, "all of it", OPTION_FLAG, AT(all)},
 	{"", "always", NULL, NULL, OPTION_FLAG, AT(all)},
-	{"q", "quiet", NULL, "not so much", OPTION_FLAG, AT(quiet), .not_with = "-a --file"},
 	{"sb", "size", "SIZE",
 	 "a size, which is so far from being a matter of one line that the text of it goes on in another",
 	 OPTION_SIZE, AT(size), .min = 2, .max = 9},
-	{"l", NULL, "N", "a number", OPTION_INT, AT(number), .min = 2, .max = 9},
-	{"t", "time", "SECS", "seconds", OPTION_SECONDS, AT(seconds), .min = 2, .max = 9},
-	{"I", "interval", "SECS", "seconds, or none", OPTION_SECONDS_OR_NONE, AT(interval),
-	 .min = 2, .max = 9},
-	{"", "share", "PERCENT", "a percentage", OPTION_PERCENT, AT(share), .min = 2, .max = 9},
-	{"p", "port", "PORT", "a port", OPTION_PORT, AT(port), .min = 2, .max = 65535},
-	{"", "file", "FILE", "a file", OPTION_FILE, AT(file), .only_with = "-t or --port"},
-	{"", "text", "TEXT", "a text", OPTION_TEXT, AT(text)},
 	{"", "word", "good", "a word", OPTION_TEXT, AT(word), .take = take_word, .optional = true},
-	{"6", NULL, NULL, "IPv6", OPTION_CONSTANT, AT(family), .min = AF_INET6},
-	{"d", "debug", NULL, "more", OPTION_COUNT, AT(debug)},
 	{"h", "help", NULL, "this", OPTION_HELP, .at = 0},
 	{"V", "version", NULL, "version", OPTION_VERSION, .at = 0},
 	{"R", "reverse", .instead = "there is no way back"},
@@ -74,34 +60,28 @@ static void test_numbers(void)
 		      "|x|-1|1e5|nan|inf|1.2.3|.|0x1| 1|1 s|1ms|1d|s");
 }
 
-/* The program may run a command. */
-static int read_words(const char *words, bool command)
+/* Reads words; before a `:` they are those of a program that may run a command. */
+static int read_words(const char *words)
 {
+	const bool command = words[0] == ':';
 	static char *argv[32];
 
 	opt = (struct test_options){0};
-	return options_read(&USAGE("tool", rows, command), words_of(words, argv), argv, &opt);
+	return options_read(&USAGE("tool", rows, command), words_of(words + command, argv), argv,
+			    &opt);
 }
 
 static void read_and_exit(void *words)
 {
-	read_words(words, false);
-	exit(EXIT_SUCCESS);
-}
-
-static void read_for_command(void *words)
-{
-	read_words(words, true);
+	read_words(words);
 	exit(EXIT_SUCCESS);
 }
 
 /* The status and the message of wrong options. */
 static void test_wrong(void)
 {
-	const char *list =
-		"-x|file -R|--nosuch=3|--al|--all=3|-s|--text|-\x01|--\n=3"
-		"|-b 1|-l 10|-t1.9|-b 3.5|-b99999999999999999999g|-l 3.5|-l -3|-t9ms|-I 1.99|--share=9.5%"
-		"|--file - -t2|-p65536|--word=bad|-a -q|-q --file=x -p2|--file x";
+	const char *list = "-x|file -R|--nosuch=3|--al|--all=3|-s|-\x01|--\n=3|-b 1|-b 3.5"
+			   "|-b99999999999999999999g|--word=bad|:-b1|:-b1 ls";
 	const char *words;
 	int status;
 
@@ -110,10 +90,6 @@ static void test_wrong(void)
 		status = died(read_and_exit, (void *)words);
 		report("%d %s", status, printed);
 	}
-	status = died(read_for_command, "-l1");
-	report("without a command %d %s", status, printed);
-	status = died(read_for_command, "-l1 ls");
-	report("before a command %d %s", status, printed);
 	expect(captured(), "wrong options end the program with a line and a status");
 }
 
@@ -123,16 +99,11 @@ static void test_right(void)
 
 	ok(arg_name("-x", "three", names, LENGTH(names), sizeof(names[0])) == 2,
 	   "arg_name: the index of the name");
-	ok(read_words("-adb2 --interval=0 -l9 -d -t9 --share=2.5%", false) == 7 && opt.all &&
-		   !opt.quiet && opt.debug == 2 && opt.size == 2 && opt.number == 9 &&
-		   opt.interval == 0 && opt.seconds == 9 && opt.share == 2.5,
-	   "flags, counts and numbers go where their rows say");
-	ok(read_words("x -6p2 --file=./- --text= --word", false) == 5 && opt.family == AF_INET6 &&
-		   strcmp(opt.port, "2") == 0 && strcmp(opt.file, "./-") == 0 &&
-		   opt.text[0] == '\0' && strcmp(opt.word, "none") == 0,
-	   "constants and texts go where their rows say, and an argument may stand before them");
-	ok(read_words("--alw -- -q", false) == 3 && opt.all && !opt.quiet, "`--` ends the options");
-	ok(read_words("-a ls -q", true) == 2 && opt.all && !opt.quiet,
+	ok(read_words("x -ab2 --word") == 3 && opt.all && opt.size == 2 &&
+		   strcmp(opt.word, "none") == 0,
+	   "an argument may stand before options, which go where their rows say");
+	ok(read_words("--alw -- -a") == 3 && opt.all, "`--` ends the options");
+	ok(read_words(":-b9 ls -a") == 2 && opt.size == 9 && !opt.all,
 	   "the options behind a command are its own");
 }
 
