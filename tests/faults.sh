@@ -58,7 +58,7 @@ preloaded fault || faults_missing='no library can be preloaded'
 [ -z "$SANITIZE" ] || faults_missing='a sanitizer wants to be loaded first'
 one_fault=${FAULT:-}
 unset FAULT
-hasten=       # the longest sleep in ns: a setting of fault.c
+hasten=       # settings of hasten.c, which is preloaded, too
 only=.        # of the calls, those that fit this regular expression
 noise='^$'    # lines on stderr that have other causes than the fault
 vain='^$'     # a run with such a line is not judged
@@ -144,7 +144,7 @@ wrong()
 run_with()
 {
 	outcome=$1 fault=$2
-	UNDER="timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT_LOG=log $fault $hasten"
+	UNDER="timeout -k 5 40 env LD_PRELOAD=./fault.so${hasten:+:./hasten.so $hasten} FAULT_LOG=log $fault"
 	: >log
 	scenario
 	[ "$fault" = "${fault#FAULT=}" ] || has_line reached log || return 0

@@ -97,10 +97,10 @@ recovers()
 attack()
 {
 	address=10
-	for name in random limits empty drip deaf narrow halves urgent offsets ask-and-reset flood; do
+	for name in random limits empty deaf narrow halves urgent offsets ask-and-reset; do
 		played=stream count=40
 		case $name in
-		random | flood) count=$(scale 40 1000) ;;
+		random) count=$(scale 40 1000) ;;
 		empty) count=$(scale 5000 100000) ;;
 		narrow) count=10 ;;
 		esac

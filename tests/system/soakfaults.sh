@@ -14,7 +14,8 @@ sed -i '1i ^(cyclesoak|zc[cs]),(eventfd|pthread_create|sched_setaffinity), - - E
 
 # The windows of a baseline are of 2 ms in place of 250.  What other programs on this machine, or its host, do to
 # the soakers is no matter.
-hasten=FAULT_SLEEP=2000000
+hasten=HASTEN_US=2000
+preloaded hasten || faults_missing='no library can be preloaded'
 noise='left its soaker no time\|the machine is unsteady\|the machine is not idle\|(steal)\|the load is below 0'
 noise="$noise\|soaks nothing\|the soakers do not yield\|the soakers delay wake-ups\|^$"
 
@@ -132,7 +133,7 @@ only='cal/|rename'
 
 it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begin
 	[ -z "$faults_missing" ] || skip_check "$faults_missing"
-	UNDER="timeout -k 5 40 env LD_PRELOAD=./fault.so FAULT=cyclesoak,rename,-,1,KILL $hasten"
+	UNDER="timeout -k 5 40 env LD_PRELOAD=./fault.so:./hasten.so FAULT=cyclesoak,rename,-,1,KILL $hasten"
 	untraced scenario
 	not grep "$vain" err || skip_check 'another program soaks this machine'
 	[ "$status" -eq 137 ]

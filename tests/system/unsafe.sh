@@ -124,10 +124,6 @@ long 'a keeper that is stopped does not keep the program from ending' && ( begin
 	ended "$SOAK"
 ); ok
 # What lasts from the start: a slow clock and late wake-ups of one cyclesoak, no idle group and sched_ext of another.
-libraries=
-for library in slow wakeup; do
-	! preloaded $library || libraries="$libraries $PWD/$library.so"
-done
 # is_always REASON 'line': each period of out is unsafe for that reason, with one line
 is_always()
 {
@@ -145,8 +141,8 @@ delays_wakeups()
 	[ "$(grep -c 'the soakers' err)" -eq 1 ]
 }
 undisturbed 'cyclesoak: a slow clock and late wake-ups: a line each, and the loads are unsafe'; while again; do ( begin
-	[ -n "$libraries" ] && [ "$cpus" -gt 1 ] || skip_check 'one CPU, or no library can be preloaded'
-	soaking env LD_PRELOAD="$libraries" "$real" -p 0.1 -n 2 --json
+	preloaded late && [ "$cpus" -gt 1 ] || skip_check 'one CPU, or no library can be preloaded'
+	soaking env LD_PRELOAD="$PWD/late.so" LATE='clock wakeup' "$real" -p 0.1 -n 2 --json
 	is_always clock_slow 'the clock or a system call is slow: the load omits short interrupts'
 	delays_wakeups
 	jq -es 'all(.[]; .unsafe | index("weight") != null)' out

@@ -32,18 +32,15 @@
  *			prints `served ACCEPTED FIRST CLOSED`, the moments in ns
  *		-R	resets the connection instead
  *		-q	sends nothing and keeps it open
- *	net answer say|bytes|linger|noise|endless|slam|talk|chat|leave [-f file] [-n bytes] [-s seed]
- *		reads all of each client, or that many bytes, and answers with the file: at once; in single
- *		bytes; at once, and stays; with random bytes; again and again.  `slam` resets at once, `talk`
- *		answers without end from the start and reads nothing, `chat` reads meanwhile; `leave` closes
- *		the port before it takes a connection, and ends.
+ *	net answer [-f file] [-n bytes] say|bytes|linger|noise|endless|slam|talk|chat|leave
+ *		reads all of each client, or that many bytes, and answers with the file: at once; in single bytes; at
+ *		once, and stays; with random bytes; again and again.  `slam` resets at once, `talk` answers without end
+ *		from the start and reads nothing, `chat` reads meanwhile; `leave` closes the port before it takes any.
  *
- *	net send port [-d ms] [-c | -k | -R] <file
+ *	net send [-d ms] [-c | -k | -R] port <file
  *		sends standard input, with -d a byte at a time with that pause, closes its sending side and
- *		prints what the server answers
- *		-c	closes at once, as the client of 2001 does
- *		-k	keeps the sending side open
- *		-R	resets the connection
+ *		prints what the server answers; -c closes at once, as the client of 2001 does; -k keeps the sending
+ *		side open; -R resets the connection
  *	net ask port count bytes
  *		that many requests of 1999, one after the other; prints `bytes N`
  *	net clients port senders count
@@ -52,11 +49,9 @@
  *	net ATTACK [-a address] [-d ms] [-f file] [-n count] [-s seed] [-u offset] port
  *		attacks from this address, by that many connections (default 100), with the stream that the
  *		file has (default: none, an end without a byte)
- *	random	random bytes, every other time after headers that make sense, ended in every way, with -d ms
- *		between
+ *	random	random bytes, every other time after headers that make sense, ended in every way
  *	limits	headers of all combinations of 0, 1, 2 and numbers beyond 31 bits
  *	empty	`count` empty files, then as many loops without a file
- *	drip	the stream a byte at a time, over all connections in turn
  *	deaf	the stream, and no reading; resets after 300 ms, or what -d says
  *	narrow	the stream, and reads what comes, in a receive window as small as can be
  *	sip	the stream, and reads at most 400 bytes each 100 ms, in such a window, 25 times; fails if the
@@ -64,8 +59,7 @@
  *	halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *	urgent	each byte of the stream is urgent data
  *	offsets	after each byte of the stream, as after none: the end, then a reset
- *	ask-and-reset	resets after the stream, with -d ms between
- *	flood	connects and resets as fast as it goes
+ *	ask-and-reset	resets after the stream
  *	hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
  *		for each that ends, and ends with the last; with -d each gets a byte more after each such pause,
  *		with -u this byte of the stream is urgent
@@ -76,61 +70,174 @@
  */
 #include "tests/helpers/net/net.h"
 
-struct sockaddr_in source = {.sin_family = AF_INET};
-struct sockaddr_in server = {.sin_family = AF_INET};
+#include <limits.h>
+
+#define MANY 10000 /* connections that are open at a time */
+
+const char *option[128];
+char **args;
 unsigned char stream[1 << 20];
-size_t stream_len, request_len, urgent = SIZE_MAX;
-int count = 100, pause_ms;
-uint32_t seed = 1;
+size_t stream_len;
+static struct sockaddr_in source = {.sin_family = AF_INET}, server = {.sin_family = AF_INET};
+static uint32_t seed = 1;
+static int count, dialled[MANY]; /* of these the first `count` */
+
+long number(int letter, long otherwise)
+{
+	return option[letter] != NULL ? atol(option[letter]) : otherwise;
+}
 
 /*
- * The clients.
+ * Sockets.
  */
 
-static int send_stdin(int argc, char **argv)
+/* xorshift32: Marsaglia, "Xorshift RNGs", 2003 */
+static uint32_t random_next(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 17;
+	seed ^= seed << 5;
+	return seed;
+}
+
+void random_fill(unsigned char *p, size_t n)
+{
+	for (; n > 0; n--)
+		*p++ = (unsigned char)random_next();
+}
+
+void sleep_ms(long ms)
+{
+	usleep((useconds_t)ms * 1000);
+}
+
+static void put32(unsigned char *p, uint32_t v)
+{
+	v = htonl(v);
+	memcpy(p, &v, 4);
+}
+
+void set_up(int sock)
+{
+	const struct timeval t = {.tv_sec = PATIENCE};
+	const int on = 1;
+
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+int dial_with(const struct sockaddr_in *to, int flags, int window)
+{
+	const struct sockaddr *a = (const struct sockaddr *)(to != NULL ? to : &server);
+	const int sock = socket(AF_INET, SOCK_STREAM | flags, 0), on = 1;
+
+	set_up(sock);
+	if (window > 0)
+		setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
+	setsockopt(sock, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	if (source.sin_addr.s_addr != 0 &&
+	    bind(sock, (struct sockaddr *)&source, sizeof(source)) != 0)
+		err(1, "bind");
+	if (connect(sock, a, sizeof(*to)) != 0 && errno != EINPROGRESS)
+		err(1, "connect");
+	return sock;
+}
+
+int dial(void)
+{
+	return dial_with(NULL, 0, 0);
+}
+
+bool put(int sock, const void *data, size_t n, int flags)
+{
+	const char *p = data;
+	ssize_t sent;
+
+	for (; n > 0; n -= (size_t)sent, p += sent)
+		if ((sent = send(sock, p, n, flags | MSG_NOSIGNAL)) <= 0)
+			return false;
+	return true;
+}
+
+void put_zeros(int sock, uint64_t n)
+{
+	static const char zeros[4096];
+	size_t part;
+
+	for (; n > 0; n -= part) {
+		part = n < sizeof(zeros) ? (size_t)n : sizeof(zeros);
+		if (!put(sock, zeros, part, 0))
+			return;
+	}
+}
+
+void put_bytes(int sock, const void *data, size_t n, int ms)
+{
+	const char *p = data;
+
+	for (; n > 0 && put(sock, p, 1, 0); n--, p++)
+		sleep_ms(ms);
+}
+
+void reset(int sock)
+{
+	const struct linger l = {.l_onoff = 1};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(sock);
+}
+
+void finish(int sock)
+{
+	char buf[4096];
+	ssize_t n;
+
+	shutdown(sock, SHUT_WR);
+	while ((n = recv(sock, buf, sizeof(buf), 0)) > 0)
+		;
+	if (n < 0 && errno == EAGAIN)
+		errx(1, "the connection was not closed in %d seconds", PATIENCE);
+	close(sock);
+}
+
+/*
+ * Clients.
+ */
+
+static void send_stdin(void)
 {
 	static char buf[1 << 16];
-	const char *how = "";
+	const int sock = dial();
 	ssize_t n;
-	int c, sock;
 
-	while ((c = getopt(argc, argv, "d:ckR")) != -1) {
-		switch (c) {
-		case 'd': pause_ms = atoi(optarg); break;
-		case 'c': how = "close"; break;
-		case 'k': how = "keep"; break;
-		case 'R': how = "reset"; break;
-		default: return 2;
-		}
-	}
-	server.sin_port = htons((uint16_t)atoi(argv[optind]));
-	sock = dial();
 	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0) { /* as it comes: it may pause */
-		if (pause_ms > 0)
-			put_bytes(sock, buf, (size_t)n, pause_ms);
+		if (option['d'] != NULL)
+			put_bytes(sock, buf, (size_t)n, (int)number('d', 0));
 		else if (!put(sock, buf, (size_t)n, 0))
 			break;
 	}
-	if (strcmp(how, "reset") == 0)
+	if (option['R'] != NULL)
 		reset(sock);
-	if (strcmp(how, "reset") == 0 || strcmp(how, "close") == 0)
-		return 0;
-	if (strcmp(how, "keep") != 0)
+	if (option['R'] != NULL || option['c'] != NULL)
+		exit(0);
+	if (option['k'] == NULL)
 		shutdown(sock, SHUT_WR);
 	while ((n = read(sock, buf, sizeof(buf))) > 0)
 		fwrite(buf, 1, (size_t)n, stdout);
-	return n < 0;
+	exit(n < 0);
 }
 
-static int ask(int n, uint32_t bytes)
+static void ask(void)
 {
 	static char buf[65536];
 	unsigned char length[4];
 	long long sum = 0;
 	ssize_t got;
-	int sock;
+	int n, sock;
 
-	for (put32(length, bytes); n > 0; n--) {
+	put32(length, (uint32_t)strtoul(args[2], NULL, 10));
+	for (n = atoi(args[1]); n > 0; n--) {
 		sock = dial();
 		if (!put(sock, length, sizeof(length), 0))
 			err(1, "send");
@@ -139,114 +246,333 @@ static int ask(int n, uint32_t bytes)
 		close(sock);
 	}
 	printf("bytes %lld\n", sum);
-	return 0;
 }
 
-/* From a source address of its own, each of which has ports of its own in TIME_WAIT. */
-static void send_files(int sender, int n)
+/* Each from a source address of its own, which has ports of its own in TIME_WAIT. */
+static void run_clients(void)
 {
 	unsigned char file[3 * 4 + 50] = {0};
-	int i;
+	int i, n, sock, status = 0, worst = 0;
 
 	for (i = 0; i < 3; i++)
 		put32(file + 4 * i, i < 2 ? 1 : 50);
-	source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)sender);
-	for (; n > 0; n--) {
-		const int sock = dial();
+	for (i = 0; i < atoi(args[1]); i++) {
+		if (fork() != 0)
+			continue;
+		source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)i);
+		for (n = atoi(args[2]); n > 0; n--) {
+			sock = dial();
+			put(sock, file, sizeof(file), 0);
+			finish(sock);
+		}
+		_exit(0);
+	}
+	while (wait(&status) > 0)
+		worst |= status;
+	exit(worst != 0);
+}
 
-		put(sock, file, sizeof(file), 0);
+static void make_socket(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	const int sock = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", args[0]);
+	exit(bind(sock, (struct sockaddr *)&a, sizeof(a)) != 0);
+}
+
+/*
+ * Attacks.
+ */
+
+/* The stream, with an urgent byte at that place. */
+static void play(int sock, size_t at)
+{
+	put(sock, stream, at < stream_len ? at : stream_len, 0);
+	if (at < stream_len) {
+		put(sock, stream + at, 1, MSG_OOB);
+		put(sock, stream + at + 1, stream_len - at - 1, 0);
+	}
+}
+
+static void dial_all(int window)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		dialled[i] = dial_with(NULL, 0, window);
+}
+
+static void end_all(void (*end)(int))
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		end(dialled[i]);
+}
+
+/* The stream on all connections, in receive windows as small as can be. */
+static void play_in_narrow_windows(void)
+{
+	int i, clamp = 1;
+
+	dial_all(1);
+	for (i = 0; i < count; i++) {
+		setsockopt(dialled[i], IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
+		put(dialled[i], stream, stream_len, 0);
+	}
+}
+
+static void attack_random(void)
+{
+	unsigned char buf[4096];
+	uint32_t how;
+	int i, sock;
+
+	for (i = 0; i < count; i++) {
+		how = random_next();
+		random_fill(buf, sizeof(buf));
+		if (how & 1) {
+			put32(buf, how >> 8 & 3);
+			put32(buf + 4, how >> 10 & 7);
+			put32(buf + 8, how >> 13 & 1023);
+		}
+		sock = dial();
+		put(sock, buf, random_next() % (how & 2 ? 32 : sizeof(buf)), 0);
+		switch (how >> 2 & 3) {
+		case 0: close(sock); break;
+		case 1: reset(sock); break;
+		default: finish(sock);
+		}
+	}
+}
+
+static void attack_limits(void)
+{
+	static const uint32_t value[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+	const unsigned n = sizeof(value) / sizeof(value[0]);
+	unsigned char buf[4 * 4 + 100];
+	unsigned i, k, rest;
+	int sock;
+
+	for (i = seed % 7; i < n * n * n * n; i += 7) { /* all in the course of seven seeds */
+		random_fill(buf, sizeof(buf));
+		for (k = 0, rest = i; k < 4; k++, rest /= n)
+			put32(buf + 4 * k, value[rest % n]);
+		sock = dial();
+		put(sock, buf, i % 2 ? 16 : sizeof(buf), 0);
 		finish(sock);
 	}
 }
 
-static int clients(int senders, int n)
+static void attack_empty(void)
 {
-	int i, status = 0, worst = 0;
+	unsigned char header[8];
+	int loops, sock;
 
-	for (i = 0; i < senders; i++) {
-		if (fork() == 0) {
-			send_files(i, n);
-			_exit(0);
+	for (loops = 0; loops < 2; loops++) {
+		put32(header, loops ? 0xfffffffe : 1);
+		put32(header + 4, 0xffffffff);
+		sock = dial();
+		put(sock, header, loops ? 4 : 8, 0);
+		put_zeros(sock, 4 * (uint64_t)count);
+		finish(sock);
+	}
+}
+
+static void attack_deaf(void)
+{
+	int i;
+
+	dial_all(1);
+	for (i = 0; i < count; i++)
+		put(dialled[i], stream, stream_len, 0);
+	sleep_ms(number('d', 300)); /* for answers that nobody reads */
+	end_all(reset);
+}
+
+static void attack_narrow(void)
+{
+	play_in_narrow_windows();
+	end_all(finish);
+}
+
+static void attack_sip(void)
+{
+	char bytes[400];
+	int i;
+
+	play_in_narrow_windows();
+	for (i = 0; i < 25 * count; i++) {
+		if (i % count == 0)
+			sleep_ms(100);
+		if (recv(dialled[i % count], bytes, sizeof(bytes), 0) <= 0)
+			errx(1, "the server closed connection %d", i % count);
+	}
+	end_all(reset);
+}
+
+static void attack_halves(void)
+{
+	static const int how[] = {SHUT_RD, SHUT_WR, SHUT_RDWR};
+	size_t i;
+	int sock;
+
+	for (i = 0; i < 3 * (stream_len + 1); i++) {
+		sock = dial();
+		put(sock, stream, i / 3, 0);
+		shutdown(sock, how[i % 3]);
+		put(sock, stream + i / 3, stream_len - i / 3, 0);
+		finish(sock);
+	}
+}
+
+static void attack_urgent(void)
+{
+	size_t at;
+	int sock;
+
+	for (at = 0; at < stream_len; at++) {
+		sock = dial();
+		play(sock, at);
+		finish(sock);
+	}
+}
+
+static void attack_offsets(void)
+{
+	size_t i;
+	int sock;
+
+	for (i = 0; i < 2 * (stream_len + 1); i++) {
+		sock = dial();
+		put(sock, stream, i / 2, 0);
+		(i % 2 == 0 ? finish : reset)(sock);
+	}
+}
+
+static void attack_ask_and_reset(void)
+{
+	int i, sock;
+
+	for (i = 0; i < count; i++) {
+		sock = dial();
+		put(sock, stream, stream_len, 0);
+		reset(sock);
+	}
+}
+
+/* Prints what came, a line of text, or that the end did. */
+static void print_answer(int sock)
+{
+	char text[256];
+	ssize_t n = recv(sock, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	printf("%s%s\n", n > 0 ? "said " : "closed", text);
+	fflush(stdout);
+}
+
+static void attack_hold(void)
+{
+	static struct pollfd p[MANY];
+	const int ms = (int)number('d', 0);
+	int left = count, i;
+
+	for (i = 0; i < count; i++) {
+		p[i] = (struct pollfd){.fd = dial(), .events = POLLIN};
+		play(p[i].fd, (size_t)number('u', LONG_MAX));
+	}
+	printf("held %d\n", count);
+	fflush(stdout);
+	while (left > 0) {
+		if (poll(p, (nfds_t)count, ms > 0 ? ms : PATIENCE * 1000) == 0 && ms == 0)
+			errx(1, "held for too long");
+		for (i = 0; i < count; i++) {
+			if (p[i].fd >= 0 && p[i].revents != 0) {
+				print_answer(p[i].fd);
+				close(p[i].fd);
+				p[i].fd = -1;
+				left--;
+			} else if (p[i].fd >= 0 && ms > 0) {
+				put(p[i].fd, "", 1, 0);
+			}
 		}
 	}
-	while (wait(&status) > 0)
-		worst |= status;
-	return worst != 0;
 }
 
-static int make_socket(const char *path)
+#define ATTACK "a:d:f:n:s:u:"
+static const struct command {
+	const char *name, *options;
+	int args;
+	void (*run)(void);
+} commands[] = {
+	{"serve", "aw:r:g:exd:skl:Rhn:f", 0, serve},
+	{"reply", "2dfhpRq", 0, reply},
+	{"answer", "f:n:", 1, answer},
+	{"send", "d:ckR", 1, send_stdin},
+	{"ask", "", 3, ask},
+	{"clients", "", 3, run_clients},
+	{"socket", "", 1, make_socket},
+	{"random", ATTACK, 1, attack_random},
+	{"limits", ATTACK, 1, attack_limits},
+	{"empty", ATTACK, 1, attack_empty},
+	{"deaf", ATTACK, 1, attack_deaf},
+	{"narrow", ATTACK, 1, attack_narrow},
+	{"halves", ATTACK, 1, attack_halves},
+	{"urgent", ATTACK, 1, attack_urgent},
+	{"offsets", ATTACK, 1, attack_offsets},
+	{"sip", ATTACK, 1, attack_sip},
+	{"ask-and-reset", ATTACK, 1, attack_ask_and_reset},
+	{"hold", ATTACK, 1, attack_hold},
+};
+
+static void parse(int argc, char **argv, const struct command *c)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	FILE *f;
+	int letter;
 
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
-	return bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&a, sizeof(a)) != 0;
-}
-
-static void read_stream(const char *file)
-{
-	FILE *f = fopen(file, "r");
-
-	if (f == NULL)
-		err(1, "%s", file);
-	stream_len = fread(stream, 1, sizeof(stream), f);
-	fclose(f);
-}
-
-static void raise_descriptors(void)
-{
-	struct rlimit r;
-
-	getrlimit(RLIMIT_NOFILE, &r);
-	r.rlim_cur = r.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &r);
-}
-
-/* The options of attacks and of `answer`. */
-static void parse(int argc, char **argv)
-{
-	int c;
-
-	while ((c = getopt(argc, argv, "a:d:f:n:s:u:")) != -1) {
-		switch (c) {
-		case 'a': inet_pton(AF_INET, optarg, &source.sin_addr); break;
-		case 'd': pause_ms = atoi(optarg); break;
-		case 'f': read_stream(optarg); break;
-		case 'n': request_len = (size_t)(count = atoi(optarg)); break;
-		case 's': seed = (uint32_t)strtoul(optarg, NULL, 10) * 2654435761u | 1; break;
-		case 'u': urgent = (size_t)atoi(optarg); break;
-		default: exit(2);
-		}
+	while ((letter = getopt(argc, argv, c->options)) != -1) {
+		if (letter == '?')
+			exit(2);
+		option[letter] = optarg != NULL ? optarg : "";
+	}
+	args = argv + optind;
+	if (argc - optind != c->args)
+		errx(2, "%s takes %d arguments", c->name, c->args);
+	if (c->args > 0) {
+		server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		server.sin_port = htons((uint16_t)atoi(args[0]));
+	}
+	if (strstr(c->options, "f:") != NULL && option['f'] != NULL) {
+		f = fopen(option['f'], "r");
+		if (f == NULL)
+			err(1, "%s", option['f']);
+		stream_len = fread(stream, 1, sizeof(stream), f);
+		fclose(f);
+	}
+	if (strcmp(c->options, ATTACK) == 0) {
+		inet_pton(AF_INET, option['a'] != NULL ? option['a'] : "0", &source.sin_addr);
+		seed = (uint32_t)number('s', 1) * 2654435761u | 1;
+		count = (int)number('n', 100);
+		if (count > MANY && c->run != attack_empty)
+			errx(2, "more than %d connections", MANY);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : "", *port = argc > 2 ? argv[2] : "";
+	const struct command *c = commands;
+	struct rlimit r;
 
-	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	server.sin_port = htons((uint16_t)atoi(port));
-	if (strcmp(name, "serve") == 0)
-		return serve(argc - 1, argv + 1);
-	if (strcmp(name, "reply") == 0)
-		return reply(port[0] == '-' ? port[1] : 0);
-	if (strcmp(name, "answer") == 0 && argc > 2) {
-		parse(argc - 2, argv + 2);
-		return answer(port);
-	}
-	if (strcmp(name, "send") == 0)
-		return send_stdin(argc - 1, argv + 1);
-	if (strcmp(name, "ask") == 0 && argc == 5)
-		return ask(atoi(argv[3]), (uint32_t)strtoul(argv[4], NULL, 10));
-	if (strcmp(name, "clients") == 0 && argc == 5)
-		return clients(atoi(argv[3]), atoi(argv[4]));
-	if (strcmp(name, "socket") == 0)
-		return make_socket(port);
-	parse(argc - 1, argv + 1);
-	if (argc - 1 <= optind || (count > MANY && strcmp(name, "empty") != 0))
-		errx(2, "%s: [-n COUNT of at most %d] PORT", name, MANY);
-	server.sin_port = htons((uint16_t)atoi(argv[1 + optind]));
-	raise_descriptors();
-	if (attack(name))
-		return 0;
-	errx(2, "no %s", name);
+	while (argc < 2 || strcmp(c->name, argv[1]) != 0)
+		if (++c == commands + sizeof(commands) / sizeof(*c))
+			errx(2, "no such command");
+	parse(argc - 1, argv + 1, c);
+	getrlimit(RLIMIT_NOFILE, &r);
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+	c->run();
+	return 0;
 }

@@ -1,6 +1,6 @@
 #include "tests/helpers/net/net.h"
 
-static volatile sig_atomic_t go;
+static volatile sig_atomic_t go; /* SIGUSR1 came */
 
 static void on_usr1(int sig)
 {
@@ -11,7 +11,30 @@ static void on_usr1(int sig)
 static void until_usr1(void)
 {
 	while (!go)
-		usleep(10000);
+		sleep_ms(10);
+}
+
+/* On 127.0.0.1, or on every address; *a has what a client of this host connects to. */
+static int listen_at(bool everywhere, int backlog, struct sockaddr_in *a)
+{
+	struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+	struct sockaddr *at = everywhere ? (struct sockaddr *)&any : (struct sockaddr *)a;
+	socklen_t len = everywhere ? sizeof(any) : sizeof(*a);
+	const int fd = socket(everywhere ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+
+	*a = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (fd < 0 || bind(fd, at, len) != 0 || listen(fd, backlog) != 0 ||
+	    getsockname(fd, at, &len) != 0)
+		err(1, "listen");
+	if (everywhere)
+		a->sin_port = any.sin6_port;
+	return fd;
+}
+
+static void say_port(const struct sockaddr_in *a)
+{
+	printf("port %d\n", ntohs(a->sin_port));
+	fflush(stdout);
 }
 
 /*
@@ -19,40 +42,37 @@ static void until_usr1(void)
  */
 
 /* A server without room for one more connection: its own wait to be accepted. */
-static int serve_nobody(void)
+static void serve_nobody(void)
 {
+	struct sockaddr_in a;
 	int i;
-	/* cppcheck-suppress leakReturnValNotUsed ; open until the program ends */
-	const int fd = listen_at(false, 0, &server);
 
+	/* cppcheck-suppress leakReturnValNotUsed ; open until the program ends */
+	listen_at(false, 0, &a);
 	for (i = 0; i < 4; i++)
-		/* cppcheck-suppress leakReturnValNotUsed ; the same */
-		dial_with(SOCK_NONBLOCK, 0);
-	say_port(&server);
+		dial_with(&a, SOCK_NONBLOCK, 0);
+	say_port(&a);
 	until_usr1();
-	return close(fd);
+	exit(0);
 }
 
-/*
- * Takes `n` connections, returns the last of them.  If `rcvbuf` is not 0, they have a receive buffer of
- * `rcvbuf` bytes from the start: made smaller later, it would drop what is in flight.
- */
-static int accept_last(int n, bool everywhere, bool echo, int rcvbuf)
+/* Takes `n` connections, returns the last of them.  A receive buffer made smaller later would drop what is in flight. */
+static int accept_last(long n)
 {
 	static char buf[1 << 16];
 	struct sockaddr_in a;
-	const int fd = listen_at(everywhere, 16, &a);
+	const int fd = listen_at(option['a'] != NULL, 16, &a), rcvbuf = 8192;
 	ssize_t got;
 	int sock;
 
-	if (rcvbuf > 0)
+	if (option['d'] != NULL)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
 	say_port(&a);
 	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
 		if (fork() == 0) {
 			close(fd);
 			while ((got = read(sock, buf, sizeof(buf))) > 0)
-				if (echo)
+				if (option['e'] != NULL)
 					put(sock, buf, (size_t)got, 0);
 			_exit(0);
 		}
@@ -127,39 +147,18 @@ static void put_escaped(int sock, const char *text)
 	put(sock, text, strlen(text), 0);
 }
 
-int serve(int argc, char **argv)
+/* Reads all, or -l bytes; returns 0 or, if that fails, -1. */
+static ssize_t take(int sock)
 {
 	static unsigned char buf[1 << 16];
-	const char *option[128] = {NULL}; /* their arguments, or an empty string */
-	FILE *out = NULL;
+	FILE *out = option['w'] != NULL ? fopen(option['w'], "w") : NULL;
+	const long limit = number('l', -1), ms = number('d', 0);
 	uint64_t body = 0; /* bytes to come before the next header */
-	long long limit = -1, bytes = 0;
+	long bytes = 0;
 	ssize_t n = 0;
-	int c, sock, ms;
 
-	while ((c = getopt(argc, argv, "aw:r:g:exd:skl:Rhn:f")) != -1) {
-		if (c == '?')
-			return 2;
-		option[c] = optarg != NULL ? optarg : "";
-	}
-	signal(SIGUSR1, on_usr1);
-	if (option['f'] != NULL)
-		return serve_nobody();
-	ms = option['d'] != NULL ? atoi(option['d']) : 0;
-	sock = accept_last(option['n'] != NULL ? atoi(option['n']) : 1, option['a'] != NULL,
-			   option['e'] != NULL, ms > 0 ? 8192 : 0);
-	if (option['w'] != NULL && (out = fopen(option['w'], "w")) == NULL)
-		err(1, "%s", option['w']);
-	if (option['g'] != NULL)
-		put_zeros(sock, strtoull(option['g'], NULL, 10));
-	if (option['x'] != NULL)
-		shutdown(sock, SHUT_WR);
-	if (option['s'] != NULL)
-		stall(sock);
-	if (option['l'] != NULL)
-		limit = atoll(option['l']);
 	while (limit < 0 || bytes < limit) {
-		usleep((useconds_t)ms * 1000);
+		sleep_ms(ms);
 		/* What is neither stored nor sent back need not be copied: MSG_TRUNC drops it, see tcp(7). */
 		if (body > sizeof(buf) && out == NULL && option['e'] == NULL && ms == 0)
 			/* cppcheck-suppress nullPointer ; nothing is stored */
@@ -178,17 +177,33 @@ int serve(int argc, char **argv)
 	}
 	if (out != NULL)
 		fclose(out);
-	printf("segments %u\nbytes %lld\n", segments_in(sock), bytes);
+	printf("segments %u\nbytes %ld\n", segments_in(sock), bytes);
 	fflush(stdout);
+	return n;
+}
+
+void serve(void)
+{
+	ssize_t n;
+	int sock;
+
+	signal(SIGUSR1, on_usr1);
+	if (option['f'] != NULL)
+		serve_nobody();
+	sock = accept_last(number('n', 1));
+	put_zeros(sock, (uint64_t)number('g', 0));
+	if (option['x'] != NULL)
+		shutdown(sock, SHUT_WR);
+	if (option['s'] != NULL)
+		stall(sock);
+	n = take(sock);
 	if (option['k'] != NULL)
 		until_usr1();
 	if (option['r'] != NULL)
 		put_escaped(sock, option['r']);
 	if (option['R'] != NULL)
 		reset(sock);
-	else
-		close(sock);
-	return n < 0;
+	exit(n < 0);
 }
 
 /*
@@ -232,53 +247,55 @@ static void reply_in_two(int sock, uint32_t n)
 		usleep(500);
 }
 
-int reply(int mode)
+void reply(void)
 {
-	const int fd = listen_and_say(mode == 'f' ? 1 : 512);
+	struct sockaddr_in a;
+	const int fd = listen_at(false, option['f'] != NULL ? 1 : 512, &a);
 	uint32_t n;
 	int sock;
 
-	while ((sock = accept(fd, NULL, NULL)) >= 0) {
-		if (mode == 'q')
-			continue;
-		if (mode == '2')
+	for (say_port(&a); (sock = accept(fd, NULL, NULL)) >= 0; close(sock)) {
+		if (option['q'] != NULL)
+			sock = -1; /* it stays open */
+		if (option['2'] != NULL)
 			put_zeros(sock, 1);
-		n = 0;
-		if (recv(sock, &n, sizeof(n), MSG_WAITALL) == sizeof(n)) {
-			n = ntohl(n);
-			if (mode == 'f')
-				usleep(200000);
-			switch (mode) {
-			case '2': reply_in_two(sock, n - 1); break;
-			case 'd': put_bytes(sock, stream, sizeof(stream), 100); break;
-			case 'p': reply_pausing(sock, n); break;
-			case 'R': reset(sock); continue;
-			default: put_zeros(sock, mode == 'h' ? n / 2 : n);
-			}
-		}
-		close(sock);
+		if (recv(sock, &n, sizeof(n), MSG_WAITALL) != sizeof(n))
+			continue;
+		n = ntohl(n);
+		if (option['f'] != NULL)
+			sleep_ms(200);
+		if (option['2'] != NULL)
+			reply_in_two(sock, n - 1);
+		else if (option['d'] != NULL)
+			put_bytes(sock, stream, sizeof(stream), 100);
+		else if (option['p'] != NULL)
+			reply_pausing(sock, n);
+		else if (option['R'] == NULL)
+			put_zeros(sock, option['h'] != NULL ? n / 2 : n);
+		else
+			reset(sock);
 	}
-	return 1;
 }
 
 /*
  * answer
  */
 
+/* All of it, or -n bytes. */
 static void read_request(int sock)
 {
 	char buf[1 << 16];
-	size_t got = 0, left = sizeof(buf);
+	size_t left = option['n'] != NULL ? (size_t)number('n', 0) : SIZE_MAX;
 	ssize_t n;
 
-	while (request_len == 0 || got < request_len) {
-		if (request_len > 0)
-			left = request_len - got;
-		n = recv(sock, buf, left < sizeof(buf) ? left : sizeof(buf), 0);
-		if (n <= 0)
+	for (; left > 0; left -= (size_t)n)
+		if ((n = recv(sock, buf, left < sizeof(buf) ? left : sizeof(buf), 0)) <= 0)
 			return;
-		got += (size_t)n;
-	}
+}
+
+static bool is(const char *name)
+{
+	return strcmp(args[0], name) == 0;
 }
 
 /* The answer until the client will have no more of it. */
@@ -288,54 +305,55 @@ static void say_without_end(int sock)
 		;
 }
 
-static void answer_one(const char *name, int sock)
+static void answer_one(int sock)
 {
 	unsigned char noise[1000];
 
 	set_up(sock);
-	if (strcmp(name, "slam") == 0) {
+	if (is("slam")) {
 		reset(sock);
 		return;
 	}
-	if (strcmp(name, "talk") == 0 || (strcmp(name, "chat") == 0 && fork() != 0)) {
+	if (is("talk") || (is("chat") && fork() != 0)) {
 		say_without_end(sock);
 		return;
 	}
 	read_request(sock);
-	if (strcmp(name, "noise") == 0) {
-		random_fill(noise, sizeof(noise));
+	random_fill(noise, sizeof(noise));
+	if (is("noise"))
 		put(sock, noise, sizeof(noise), 0);
-	} else if (strcmp(name, "endless") == 0) {
+	else if (is("endless"))
 		say_without_end(sock);
-	} else if (strcmp(name, "bytes") == 0) {
+	else if (is("bytes"))
 		put_bytes(sock, stream, stream_len, 1);
-	} else if (strcmp(name, "chat") != 0) {
+	else if (!is("chat"))
 		put(sock, stream, stream_len, 0);
-	}
-	while (strcmp(name, "linger") == 0)
+	while (is("linger"))
 		pause();
 	close(sock);
 }
 
-int answer(const char *name)
+void answer(void)
 {
-	struct pollfd p = {.fd = listen_and_say(64), .events = POLLIN};
+	struct sockaddr_in a;
+	struct pollfd p = {.fd = listen_at(false, 64, &a), .events = POLLIN};
+	unsigned char other[1];
 	int sock;
 
-	if (strstr(" bytes chat endless leave linger noise say slam talk ", name) == NULL)
-		errx(2, "answer %s: no such server", name);
+	if (strstr(" bytes chat endless leave linger noise say slam talk ", args[0]) == NULL)
+		errx(2, "answer %s: no such server", args[0]);
+	say_port(&a);
 	signal(SIGCHLD, SIG_IGN);
-	while (poll(&p, 1, PATIENCE * 1000) > 0 && strcmp(name, "leave") != 0) {
+	while (poll(&p, 1, PATIENCE * 1000) > 0 && !is("leave")) {
 		sock = accept(p.fd, NULL, NULL);
 		if (fork() == 0) {
 			close(p.fd);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			alarm(PATIENCE);
-			answer_one(name, sock);
+			answer_one(sock);
 			_exit(0);
 		}
 		close(sock);
-		random_next();
+		random_fill(other, 1); /* each client has other noise */
 	}
-	return 0;
 }

@@ -7,7 +7,6 @@
  *	FAULT_LOG	a file, to which a line `reached` is appended when it does, and without FAULT a line
  *			`PROGRAM,CALL,OBJECT` for each call.  A line `closed twice` is for each close(2) of a
  *			descriptor that is not open.
- *	FAULT_SLEEP	the most nanoseconds that nanosleep(2) sleeps
  *	SHORT_SEED	of random numbers: in place of FAULT, every call that moves data or waits may move less, or
  *			fail with EINTR, as the first of each kind does; with EAGAIN where the descriptor does not
  *			block; and with ENOBUFS while a send with MSG_ZEROCOPY is not completed
@@ -64,7 +63,7 @@ static char planned[400];       /* as in FAULT, without N and ERROR */
 static unsigned long planned_n; /* 0: nothing is planned */
 static int planned_error;
 static _Atomic unsigned long *found; /* how many calls were as planned; processes share it */
-static const char *log_path, *seed, *longest_sleep;
+static const char *log_path, *seed;
 static char directory[256];
 static bool started;
 static _Atomic unsigned threads;
@@ -116,7 +115,6 @@ static __attribute__((constructor)) void start(void)
 		     0);
 	log_path = getenv("FAULT_LOG");
 	seed = getenv("SHORT_SEED");
-	longest_sleep = getenv("FAULT_SLEEP");
 	if (getenv("FAULT") != NULL)
 		parse(getenv("FAULT"));
 	if (getcwd(directory, sizeof(directory)) == NULL || found == MAP_FAILED)
@@ -323,21 +321,9 @@ CALL_WAIT(sigtimedwait, -1)
 CALL_WAIT(sigwaitinfo, -1)
 CALL(open64, FAILED, true, -1, (const char *)a, 0, NULL)
 
-DECLARE(nanosleep)
-DEFINE(nanosleep)
-{
-	struct timespec t = *(const struct timespec *)a;
-	const long most = longest_sleep != NULL ? strtol(longest_sleep, NULL, 10) : 0;
-
-	if (fails(&call_nanosleep, true, -1, NULL, 0, NULL)) {
-		if (b != 0)
-			*(struct timespec *)b = t;
-		return FAILED;
-	}
-	if (most > 0 && (t.tv_sec > 0 || t.tv_nsec > most))
-		t = (struct timespec){.tv_nsec = most};
-	return call_nanosleep.real((word)&t, b, c, d, e, f);
-}
+/* All of the time is left. */
+CALL(nanosleep, b != 0 ? (*(struct timespec *)b = *(struct timespec *)a, FAILED) : FAILED, true, -1,
+     NULL, 0, NULL)
 
 /* After any error the descriptor is closed all the same: close(2). */
 DECLARE(close)
@@ -377,16 +363,12 @@ CALL_PAIR(setsockopt, b, c)
 CALL_PAIR(getsockopt, b, c)
 
 /* Paths. */
-CALL_PATH(stat64)
 CALL_PATH(lstat64)
-CALL_PATH(access)
-CALL_PATH(eaccess)
 CALL_PATH(mkdir)
 CALL_PATH(execvp)
 CALL(opendir, 0, false, -1, (const char *)a, 0, NULL)
 
 /* What is made, and the rest. */
-CALL_ANY(linkat)
 CALL_ANY(rename)
 CALL_ANY(unlink)
 CALL_ANY(memfd_create)
@@ -395,8 +377,6 @@ CALL_ANY(epoll_create1)
 CALL_ANY(epoll_ctl)
 CALL_ANY(pipe2)
 CALL_ANY(fork)
-CALL_ANY(getrlimit64)
-CALL_ANY(setrlimit64)
 CALL_ANY(setpriority)
 CALL_ANY(sched_setscheduler)
 CALL_ANY(sched_setaffinity)
