@@ -22,12 +22,22 @@ head -c 1300001 /dev/urandom >larger # than a window, a ring or a pipe of four s
 { u32 1 2 13; cat small; printf ab; } >half_a_header
 
 #
-# zcs, the warm-up first, as it takes longest: each of its steps may be late by a second.
+# zcs
 #
+# taken BYTES: all that a client of $PORT sent has come, and zcs has left none of it in the kernel
+taken()
+{
+	ss -Htin state established "sport = :$PORT" >streams
+	awk -v want="$1" 'NR == 1 { unread = $1 } match($0, /bytes_received:[0-9]+/) {
+		came = substr($0, RSTART + 15, RLENGTH - 15)
+	} END { exit !(came == want && unread == "0") }' streams
+}
+number=0 # of the receiver
 for how in $receivers; do
+	number=$((number + 1))
 	beside "zcs -m $how -b 999: it takes a file in such pieces; what has come in the warm-up belongs to it"; ( begin
 		start_zcs -m "$how" -b 999
-		{
+		{ # each step may be late by a second
 			# shellcheck disable=SC2046 # 20 numbers
 			u32 4294967295 $(seq 20 | sed 's|.*|0|') 1 300000
 			head -c 100000 /dev/zero
@@ -45,18 +55,6 @@ for how in $receivers; do
 		[ "$(sed -n 's/.* 2 files, \([0-9]*\) reads.*/\1/p' zcs.out)" -ge $least ]
 		kill "$ZCS"
 	) & later
-done
-# taken BYTES: all that a client of $PORT sent has come, and zcs has left none of it in the kernel
-taken()
-{
-	ss -Htin state established "sport = :$PORT" >streams
-	awk -v want="$1" 'NR == 1 { unread = $1 } match($0, /bytes_received:[0-9]+/) {
-		came = substr($0, RSTART + 15, RLENGTH - 15)
-	} END { exit !(came == want && unread == "0") }' streams
-}
-number=0 # of the receiver
-for how in $receivers; do
-	number=$((number + 1))
 	# A stream, the milliseconds between its bytes, what the receipt begins with (- for no receipt), the line on stderr.
 	beside "zcs -m $how: whole streams, in single bytes too, have a receipt, others a line; SIGTERM ends it in a file"; ( begin
 		start_zcs -m "$how" --idle-timeout 0
@@ -405,11 +403,6 @@ if "$ring" forbid EPERM true 2>/dev/null; then
 		2 EPERM kernel.io_uring_disabled forbids it: set that sysctl to 0
 		0 ENOSYS this kernel has none, or a seccomp filter hides it
 	END
-	it 'zcs -m recv and zcc work where io_uring is forbidden'; ( begin
-		launch zcs.out listening "$ring" forbid EPERM "$zcs" -1 -p 0 -m recv
-		read_port zcs.err
-		exits 0 "$ring" forbid EPERM "$zcc" -s 0 -p "$PORT" --congestion reno small
-	); ok
 else
 	skip 'zcc and zcs where io_uring is forbidden' 'no seccomp filter can be set'
 fi

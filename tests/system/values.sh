@@ -1,8 +1,6 @@
 #!/bin/sh
-# The figures of the reports.  What must hold between those of a load, whatever it is: the cost is the load times the
-# number of CPUs and the time, divided by the bytes moved; the CPUs' loads have the load as their mean; the receipt has
-# what zcs reports.  And against what the kernel and the peer counted over the same time: interrupts, packets, CPU time,
-# TCP_INFO, latencies.  loads.sh judges the loads themselves.
+# The figures of the reports: against each other, as the cost is the load times the number of CPUs and the time, divided
+# by the bytes moved; and against what the kernel and the peer counted over the same time.  loads.sh judges the loads.
 #
 # group: soaks
 # seconds: 10
@@ -58,13 +56,6 @@ host_is_right()
 		}
 		END { exit bad > 0 || figures != keys || sum < 99.99 || sum > 100.01 }'
 }
-# is_near VALUE WANTED TOLERANCE
-is_near()
-{
-	echo "$1 is to be $2, within $3"
-	awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d <= t && -d <= t) }'
-}
-
 #
 # Over a link between two hosts, beside what soaks below.
 #
@@ -135,7 +126,8 @@ beside 'the TCP figures are those of ss(8), and the times in which something lim
 	passed_ms=$((($(date +%s%N) - read_ns) / 1000000 + 1))
 	cat socket zcc.out zcc.err
 	while read -r key wanted tolerance; do
-		is_near "$(jq -r ".end.streams[0].sender.$key" zcc.out)" "$wanted" "$tolerance"
+		jq -e --argjson is "$wanted" --argjson within "$tolerance" \
+		    ".end.streams[0].sender.$key - \$is | . <= \$within and . >= -\$within" zcc.out
 	done <<-END
 		retransmits $(sed -n 's,.* retrans:[0-9]*/\([0-9]*\).*,\1,p' socket | grep . || echo 0) 0
 		rtt $(has rtt | awk '{ print 1000 * $1 }') 0.6
@@ -151,8 +143,7 @@ beside 'the TCP figures are those of ss(8), and the times in which something lim
 	END
 ) & later
 
-# The rate is that of the bytes that the peer got over its own time, and no more than was asked for over the whole run: a
-# bucket that is full at the start, and rounding, are allowed for.  A busy zcs begins late, and has what waits for it in
+# A bucket that is full at the start, and rounding, are allowed for.  A busy zcs begins late, and has what waits for it in
 # less time: one of five runs is to do.
 beside '--pace: no more bytes per second than that at either end, where more would go'; ( begin
 	need_lab
@@ -223,7 +214,8 @@ wall_of()
 # holds FILE EXPRESSION...: each is true of the one object in the file.  cost_fits(HOST; BYTES; FROM; TO): the time that its
 # cost stands for is from FROM to TO seconds.  nearly(SECONDS): at the end the soakers are read before the clock, on a
 # busy CPU by some milliseconds.
-holds()
+holds() { untraced all_hold "$@"; }
+all_hold()
 {
 	object=$1 bad=
 	shift
@@ -242,7 +234,7 @@ is_load='.load_percent > 0 and .load_uncertainty_percent > 0 and .cpus == $cpus'
 
 start_zcs
 it 'zcc -c -B -b with a list: load, uncertainty and cost agree, in sum, for each CPU and each interval, for each size'; ( begin
-	measure "$BIN/zcc" -c --json -s 0 -p "$PORT" -S -b 512,16k -r 1 -t 0.5 -I 0.2 -B 0 --congestion reno file
+	measure "$BIN/zcc" -c --json -s 0 -p "$PORT" -S -b 64,16k -r 1 -t 0.5 -I 0.2 -B 0 --congestion reno file
 	[ "$(wc -l <out)" -eq 3 ]
 	for n in 1 2; do
 		sed -n "${n}p" out >one
@@ -259,25 +251,8 @@ it 'zcc -c -B -b with a list: load, uncertainty and cost agree, in sum, for each
 		    '.end | has("sum_received") and (.remote | has("load_percent") | not)' \
 		    'near(.end.sum_sent.calls * .start.test_start.blksize; .end.sum_sent.bytes; 65536)'
 	done
-	[ "$(sed -n '1,2s/.*"blksize":\([0-9]*\).*/\1/p' out | paste -s -d ' ')" = '512 16384' ]
+	[ "$(sed -n '1,2s/.*"blksize":\([0-9]*\).*/\1/p' out | paste -s -d ' ')" = '64 16384' ]
 	jq -es '.[0].end.host.cost_us_per_kib > .[1].end.host.cost_us_per_kib' out # what a small buffer costs more
-); ok
-it 'zcc -c -B in text: the headline, the column and the rows of the CPUs agree'; ( begin
-	measure "$BIN/zcc" -c -s 0 -p "$PORT" -t 0.3 -B 0 --congestion reno
-	grep -Eq "^[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), load [0-9.]+%\?? \+-[0-9.]+% of $cpus CPUs, cost [0-9.]+\?? us/KiB" out
-	[ "$(grep -Ec '^    cpu[0-9]+ +-?[0-9.]+%\?? \+-[0-9.]+% +-?[0-9.]+\??' out)" -eq "$cpus" ]
-	# What the host of a virtual machine takes of each CPU is not known, which the interval has.
-	awk -v cpus="$cpus" '
-		NR == 1 { sub(/.*, load /, ""); load = $1 + 0; within = substr($2, 3) + 1; sub(/.*cost /, ""); cost = $1 + 0 }
-		$1 == "load" && $2 ~ /%/ { column = $2 + 0 }
-		$1 == "cost," { column_cost = $3 + 0 }
-		$1 ~ /^cpu/ { sum += $2 / cpus; sum_cost += $4 }
-		END {
-			share = cost * (within / load + 0.05)
-			print load, column, sum, cost, column_cost, sum_cost
-			exit !(load > 0 && column == load && sum - load < within && load - sum < within && column_cost == cost &&
-			    sum_cost - cost < share && cost - sum_cost < share)
-		}' out
 ); ok
 stop_zcs
 start_zcs --reply
@@ -363,13 +338,9 @@ it 'cyclesoak --json COMMAND: interrupts and the accounting are those of /proc/s
 it 'cyclesoak --json: the load is the mean of the CPUs, and the closing line that of the periods'; ( begin
 	soaking "$BIN/cyclesoak" --json --per-cpu -n 3 -p 0.1
 	jq -es --argjson cpus "$cpus" 'def near($a; $b; $t): ($a - $b) | . <= $t and . >= -$t;
-		.[:3] as $periods | (.[3] | .periods == 3 and
-		near(.load_percent; [$periods[].load_percent] | add / 3; 0.001) and
-		near(.load_min_percent; [$periods[].load_percent] | min; 0.001) and
-		near(.load_max_percent; [$periods[].load_percent] | max; 0.001) and
-		.load_uncertainty_percent >= ([$periods[].load_uncertainty_percent] | max) - 0.001) and
-		all($periods[]; (.load_by_cpu | length) == $cpus and
-		near(.load_by_cpu | map(.load_percent) | add / $cpus; .load_percent; .load_uncertainty_percent))' out
+		[.[:3][].load_percent] as $loads | (.[3] | .periods == 3 and near(.load_percent; $loads | add / 3; 0.001) and
+		    near(.load_min_percent; $loads | min; 0.001) and near(.load_max_percent; $loads | max; 0.001)) and
+		all(.[:3][]; near(.load_by_cpu | map(.load_percent) | add / $cpus; .load_percent; .load_uncertainty_percent))' out
 ); ok
 together
 finish

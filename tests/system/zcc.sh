@@ -102,6 +102,8 @@ server_fails()
 server_fails '--timeout: a server that takes no connection' 'cannot connect to 0 port [0-9]*: Connection timed out' '--timeout 0.2 file' -f
 server='127.0.0.1:[0-9]*: the server'
 server_fails 'a server that goes away' "$server \(closed\|reset\) the connection after [0-9]* bytes.*" '-n 1000 file' -l 100000 -R
+server_fails '-P 3: a server that goes away from one of them' "$server \(closed\|reset\) the connection after [0-9]* bytes.*" \
+    '-P 3 -t 60 file' -n 3 -l 100000 -R
 server_fails 'a server that resets the connection when it has all' \
     "$server reset the connection after 1 byte: is it a zcs --reply?" tiny -R
 server_fails '--raw: a server that resets the connection when it has all' "$server reset the connection after 1 byte" '--raw tiny' -R
@@ -126,11 +128,6 @@ it 'a second signal, another one, ends zcc in a send that blocks at once, withou
 	cat out err
 	not [ -s out ]
 	kill -USR1 "$PEER"
-); ok
-it 'ulimit -f: zcc reports that the built-in set is too large'; ( begin
-	# The limit is not of pipes.
-	sh -c 'ulimit -f 0; "$@" 2>&1; echo "exit status $?"' sh "$zcc" -s 0 -p 1 -t 0.1 | cat >got
-	printf 'zcc: built-in file set: File too large\nexit status 1\n' | diff - got
 ); ok
 it 'a smaller buffer than asked for is reported once, not for each stream'; ( begin
 	start_peer -n 3
