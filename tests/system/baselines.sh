@@ -7,10 +7,7 @@
 # seconds: 6
 . "$TOP/tests/lib.sh"
 
-if ! command -v jq >/dev/null 2>&1; then
-	skip 'baselines' 'no jq'
-	finish
-fi
+command -v jq >/dev/null 2>&1 || { skip 'baselines' 'no jq'; finish; }
 cpus=$(getconf _NPROCESSORS_ONLN) real=$BIN/zcc
 [ -n "$LONG" ] || hasten_tools 20000 1000000
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc

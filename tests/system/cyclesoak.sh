@@ -74,13 +74,6 @@ it 'cyclesoak that is stopped and continued: no period is shorter than it was to
 	# The one after a period that ended late may be short, as those are that would be made up.
 	jq -es '.[6].periods == 6 and .[0].seconds > 0.199 and ([.[:6][] | select(.seconds < 0.1)] | length <= 1)' soak.out
 ); ok
-# As a real-time program would hold it up.
-long 'a soaker that begins to run late has not been spinning before' && ( begin; need strace
-	soaking strace -f -o /dev/null -e trace=sched_setscheduler \
-	    -e inject=sched_setscheduler:delay_enter=6000000 "$cyclesoak" -n 3 -p 1
-	grep -q "left its soaker no time in 5 seconds: another program, perhaps a real-time one, occupies it" err
-	[ "$(grep -Ec '^System load: (-|-?[0-9]{1,3}[.].*)$' out)" -eq 3 ]
-); ok
 it 'cyclesoak -1 that is interrupted: a line, in JSON too, and exit 1'; ( begin
 	"$cyclesoak" -1 -p 1000 --json >out 2>err &
 	SOAK=$!

@@ -7,10 +7,7 @@
 
 zcc=$BIN/zcc
 printf x >tiny
-if ! command -v jq >/dev/null 2>&1; then
-	skip 'the environment that reports have' 'no jq'
-	finish
-fi
+command -v jq >/dev/null 2>&1 || { skip 'the environment that reports have' 'no jq'; finish; }
 # holds FILE 'expression': it is true of each object in the file
 holds() { jq -es "length > 0 and all(.[]; $2)" "$1" >/dev/null || { jq -c . "$1"; return 1; }; }
 

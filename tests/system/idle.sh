@@ -5,10 +5,7 @@
 # seconds: 3
 . "$TOP/tests/lib.sh"
 
-if ! command -v jq >/dev/null 2>&1; then
-	skip 'the instrument that soaks nothing' 'no jq'
-	finish
-fi
+command -v jq >/dev/null 2>&1 || { skip 'the instrument that soaks nothing' 'no jq'; finish; }
 hasten_tools 50000 1000000
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 

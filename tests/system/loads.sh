@@ -7,10 +7,7 @@
 # seconds: 5
 . "$TOP/tests/lib.sh"
 
-if ! command -v jq >/dev/null 2>&1; then
-	skip 'loads of known size' 'no jq'
-	finish
-fi
+command -v jq >/dev/null 2>&1 || { skip 'loads of known size' 'no jq'; finish; }
 cpus=$(getconf _NPROCESSORS_ONLN)
 all=$(cat /sys/devices/system/cpu/online)
 one=${all##*[,-]}
@@ -72,20 +69,11 @@ check_load()
 }
 
 # percent N: of all CPUs, of N that are busy
-percent()
-{
-	awk -v n="$1" -v cpus="$cpus" 'BEGIN { print 100 * n / cpus }'
-}
+percent() { awk -v n="$1" -v cpus="$cpus" 'BEGIN { print 100 * n / cpus }'; }
 # json_load FILTER: load and interval of the objects that the filter takes from out
-json_load()
-{
-	grep '^{' out | jq -r "$1 | \"\(.load_percent) \(.load_uncertainty_percent)\""
-}
+json_load() { grep '^{' out | jq -r "$1 | \"\(.load_percent) \(.load_uncertainty_percent)\""; }
 # burnt: the line of burn, which it printed as the command of cyclesoak: how many CPUs it had
-burnt()
-{
-	grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out
-}
+burnt() { grep -x '[0-9]*\.[0-9][0-9][0-9][0-9]' out; }
 # of_command CYCLESOAK... BURN...: the load of burn, its command
 BUSY_TURNS=2
 of_command()

@@ -7,10 +7,7 @@
 . "$TOP/tests/lib.sh"
 
 tcp='--congestion reno'
-if ! command -v jq >/dev/null 2>&1; then
-	skip 'soakers that sleep while there is no client' 'no jq'
-	finish
-fi
+command -v jq >/dev/null 2>&1 || { skip 'soakers that sleep while there is no client' 'no jq'; finish; }
 printf x >tiny
 made_up_calibration "$(machine_name)" 1500000 >counts_per_sec
 touch -d '50 minutes ago' counts_per_sec # which is good for an hour
