@@ -92,9 +92,8 @@ stop_zcs
 cat >veth.sh <<'END'
 	$A "$BIN/zcs" -p 0 --json >zcs.out 2>zcs.err &
 	until grep -q listening zcs.err; do sleep 0.05; done
-	! command -v ethtool >/dev/null || $B ethtool -K "$LINK" tso off gso off
+	! command -v ethtool >/dev/null || $B ethtool -K "$LINK" tso off gso off gro off lro off
 	$B "$BIN/zcc" --json -s "$A4" -p "$(sed -n 's/.*:\([0-9]*\)$/\1/p' zcs.err)" tiny >veth.out
-	! command -v ethtool >/dev/null || $B ethtool -k "$LINK" >features
 	echo "$LINK" >name
 	kill $!
 	wait $!
@@ -105,11 +104,8 @@ it 'across a veth pair: its driver, MTU and offloads'; ( begin
 	timeout 60 "$TOP/tests/lab" -m 1400 sh veth.sh
 	holds veth.out ".start.environment.link | .interface == \"$(cat name)\" and .driver == \"veth\" and .mtu == 1400"
 	holds zcs.out '.start.environment.link | .driver == "veth" and .mtu == 1400'
-	[ -s features ] || exit 0
-	for pair in tcp-segmentation-offload:tso generic-segmentation-offload:gso \
-	    generic-receive-offload:gro large-receive-offload:lro; do
-		grep "^${pair%:*}: on" features >/dev/null && on=true || on=false
-		holds veth.out ".start.environment.link.offloads | (index(\"${pair#*:}\") != null) == $on"
-	done
+	command -v ethtool >/dev/null || exit 0
+	holds zcs.out '.start.environment.link.offloads | index("tso") != null'
+	holds veth.out '.start.environment.link.offloads == []'
 ); ok
 finish

@@ -65,14 +65,8 @@ least_turns=3; while again; do ( begin
 	wait_until counts -gt "$before" lines_in zcs.out
 	tail -n "+$((before + 1))" zcs.out | not grep load
 ); done
-long 'the soakers of zcs -c sleep again when no client has come for 10 seconds' && ( begin
-	has_lock "$ZCS"
-	wait_asleep
-); ok
-if [ -z "$LONG" ]; then
-	stop_zcs
-	start_parked
-fi
+stop_zcs
+start_parked
 undisturbed 'clients that wake the soakers of zcs -c, or come while they are awake, have a load, and the cost of it'
 least_turns=3; while again; do ( begin
 	fresh

@@ -25,7 +25,6 @@ missing|:
 a device|ln -s /dev/zero f
 a socket|"$HELPERS/net" socket f
 a FIFO|mkfifo f
-a link to itself|ln -s f f
 another's file|ln -s ../secret f
 binary|head -c 100000 /dev/urandom >f
 of another version|fake_calibration | sed 's/^soaker .*/soaker 999/' >f
