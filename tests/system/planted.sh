@@ -26,7 +26,6 @@ a device|ln -s /dev/zero f
 a socket|"$HELPERS/net" socket f
 a FIFO|mkfifo f
 another's file|ln -s ../secret f
-binary|head -c 100000 /dev/urandom >f
 of another version|fake_calibration | sed 's/^soaker .*/soaker 999/' >f
 of a machine with escape sequences in its name|fake_calibration "$(printf '\033[31mred \302\233')" >f
 END

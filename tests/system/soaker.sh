@@ -28,13 +28,14 @@ it 'cyclesoak that SIGKILL ends: no soaker left, nor its group'; ( begin
 	wait_until prints_nothing stale_group
 ); ok
 
-# killed PID TOOL NAME PROCESS: kills that process; the tool, whose output is in soak.out and soak.err, ends with
-# status 1, and neither soaker nor group is left.
+# killed PID TOOL NAME [keeper]: kills its soaker, or the keeper; the tool, whose output is in soak.out and soak.err,
+# ends with status 1, and neither soaker nor group is left.
 killed()
 {
+	wait_until not prints_nothing soaker_of "$1" # it has its name late on a busy machine
 	soaker=$(soaker_of "$1")
 	raise_soaker "$soaker"
-	kill -KILL "$4"
+	kill -KILL "$("${4:-soaker}_of" "$1")"
 	status=0
 	ended "$1"
 	wait "$1" || status=$?
@@ -46,21 +47,19 @@ killed()
 	not grep -v '^{"schema":1,.*}$' soak.out
 	tail -n 1 soak.out | grep -q "\"error\":\"the $3 was killed by signal 9\"}$"
 }
-it 'cyclesoak --json: a keeper that is killed is an error that names it'; ( begin
-	until_holding --json -p 0.1
-	killed "$SOAK" cyclesoak 'keeper of the soakers' "$(keeper_of "$SOAK")"
-); ok
-it 'cyclesoak --json: a soaker that is killed is an error, not a load'; ( begin
-	until_holding --json -p 0.1
-	killed "$SOAK" cyclesoak soaker "$(soaker_of "$SOAK")"
-); ok
+for name in soaker 'keeper of the soakers'; do
+	it "cyclesoak --json: a $name that is killed is an error, not a load"; ( begin
+		until_holding --json -p 0.1
+		killed "$SOAK" cyclesoak "$name" ${name%% *}
+	); ok
+done
 it 'zcc -c --json: a soaker that is killed is an error, in the middle of a transfer'; ( begin
 	start_zcs
 	"$zcc" -c --json -s 0 -p "$PORT" -t 60 -I 0.2 --congestion reno --pace 20m >soak.out 2>soak.err &
 	p=$!
 	remember $p
 	wait_until counts -eq 2 threads_of "$ZCS"
-	killed $p zcc soaker "$(soaker_of $p)"
+	killed $p zcc soaker
 	one_line soak.out
 	stop_zcs
 ); ok
@@ -73,7 +72,7 @@ for how in '' --reply; do
 		"$zcc" -s 0 -p "$PORT" -t 30 "$@" >zcc.out 2>zcc.err &
 		remember $!
 		wait_until counts -gt 1 threads_of "$ZCS"
-		killed "$ZCS" zcs soaker "$(soaker_of "$ZCS")"
+		killed "$ZCS" zcs soaker
 	); ok
 done
 
@@ -90,7 +89,8 @@ it 'of a machine where CPU 1 alone is online that CPU is soaked, and reported'; 
 	sed '1s/.*/1000/; s/^cpus .*/cpus 1/; /^cpu [02-9]/d' counts_per_sec >of_second
 	launch soak.out '^{' unshare -m sh -c "mount --bind second /sys/devices/system/cpu/online &&
 		exec $cyclesoak --json -p 0.1 -f of_second"
-	cpus_of "$(soaker_of $launched)" | grep -x 1
+	met() { cpus_of "$(soaker_of $launched)" | grep -x 1; }
+	wait_until met
 	kill -TERM $launched
 	head -n 1 soak.out | jq -e '.load_by_cpu | length == 1 and .[0].cpu == 1'
 ); ok
