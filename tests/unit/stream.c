@@ -10,30 +10,18 @@ static void test_figures(void)
 {
 	static struct stream_result res;
 	static struct send_options opt = {.bind = {.n = 2, .id = {4, 6}}};
-	static struct stream st = {.opt = &opt,
-				   .result = &res,
-				   .worker.number = 1,
-				   .sender.zerocopy.sends = 5,
-				   .begin = {.ns = 1000000000,
-					     .bytes = 100,
-					     .calls = 10,
-					     .files = 1,
-					     .tcp = {.retransmits = 2,
-						     .busy = 100,
-						     .rwnd_limited = 10,
-						     .sndbuf_limited = 20}},
-				   .end = {.ns = 3000000000,
-					   .bytes = 1100,
-					   .calls = 30,
-					   .files = 4,
-					   .tcp = {.retransmits = 7,
-						   .busy = 400,
-						   .rwnd_limited = 40,
-						   .sndbuf_limited = 80}},
-				   .tcp = {.retransmits = 9, .busy = 900, .rtt = 33, .mss = 1448}};
+	static struct stream st = {.opt = &opt, .result = &res, .worker.number = 1};
 	const struct figures *f = &res.sent;
 
 	st.sender.method = method_named("splice");
+	st.sender.zerocopy.sends = 5;
+	st.begin = (struct stream_mark){.ns = 1000000000, .bytes = 100, .calls = 10, .files = 1};
+	st.end = (struct stream_mark){.ns = 3000000000, .bytes = 1100, .calls = 30, .files = 4};
+	st.begin.tcp = (struct tcp_figures){
+		.retransmits = 2, .busy = 100, .rwnd_limited = 10, .sndbuf_limited = 20};
+	st.end.tcp = (struct tcp_figures){
+		.retransmits = 7, .busy = 400, .rwnd_limited = 40, .sndbuf_limited = 80};
+	st.tcp = (struct tcp_figures){.retransmits = 9, .busy = 900, .rtt = 33, .mss = 1448};
 	stream_figures(&st);
 	ok(f->bytes == 1000 && f->calls == 20 && f->files == 3 && f->seconds == 2 &&
 		   f->warmup == 100,
