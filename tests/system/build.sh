@@ -10,71 +10,66 @@ if sanitized; then
 	skip 'the build' 'it is that without sanitizers'
 	finish
 fi
+tools='zcc zcs cyclesoak run_rr'
 mkdir -p src/build
 cp -a "$TOP"/*.[ch] "$TOP/README" "$TOP/LICENSE" "$TOP/lib" "$TOP/Makefile" "$TOP/man" "$TOP/tests" src
 cd src || exit 1
 [ -n "$LONG" ] || cp -a "$TOP"/build/*.[oda] "$TOP/build/lib" "$TOP/build/completion" build
-[ -n "$LONG" ] || cp -a "$BIN/zcc" "$BIN/zcs" "$BIN/cyclesoak" "$BIN/run_rr" .
+[ -n "$LONG" ] || for t in $tools; do cp -a "$BIN/$t" .; done
+
+# all_are_built CC [ARG...]: make builds all programs, without a warning; its output is in ../log
+all_are_built()
+{
+	cc=$1
+	shift
+	make clean
+	make CC="$cc" "$@" >../log 2>&1 || { cat ../log; return 1; }
+	not grep -i warning ../log
+	for t in $tools; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
+}
 
 built=$(scale "$BIN" "$PWD") # the programs, with the flags that are the default
 # `make check` has just compiled all but these, and `make lint` fails of a warning in any.
-title='what make does not build compiles without a warning, too'
-if [ -n "$LINT_FLAGS" ]; then
-	it "$title"; ( begin
-		where=$(scale 'tests/bench tests/helpers/preload' .)
-		find $where -name '*.c' >sources
-		[ -s sources ]
-		# Not -fsyntax-only, which finds no unused function.
-		eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
-	); ok
-else
-	skip "$title" 'no LINT_FLAGS, which make check sets'
-fi
+it 'what make does not build compiles without a warning, too'; ( begin
+	[ -n "$LINT_FLAGS" ] || skip_check 'no LINT_FLAGS, which make check sets'
+	where=$(scale 'tests/bench tests/helpers/preload' .)
+	find $where -name '*.c' >sources
+	[ -s sources ]
+	# Not -fsyntax-only, which finds no unused function.
+	eval "xargs -P $(nproc) -n 20 $CC $LINT_FLAGS -S -Werror <sources"
+); ok
 for cc in $(scale '' 'gcc clang'); do
-	it "$cc: builds without a warning, objects out of the way"; ( begin; need "$cc"
-		make clean
-		make CC="$cc" >../log 2>&1 || { cat ../log; false; }
-		cat ../log
-		not grep -i warning ../log
-		not ls ./*.o 2>/dev/null
-		for t in zcc zcs cyclesoak run_rr; do ./$t --version | grep -Eqx "$t [0-9.]+"; done
+	it "$cc: builds without a warning"; ( begin; need "$cc"
+		all_are_built "$cc"
 	); ok
 done
-it 'a second make builds nothing, and objects are out of the way'; ( begin
-	make CC="$CC"
-	make -q CC="$CC"
-	not ls "$TOP"/*.o 2>/dev/null
-); ok
 it 'make install: programs, pages with the version, completion; make uninstall leaves no file'; ( begin
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
-	for t in zcc zcs cyclesoak run_rr zc-hosts; do
+	for t in $tools zc-hosts; do
 		[ -x root/usr/bin/$t ]
-		[ -s root/usr/share/man/man1/$t.1 ]
-		[ -s root/usr/share/bash-completion/completions/$t ]
-		[ -s root/usr/share/zsh/site-functions/_$t ]
+		for file in man/man1/$t.1 bash-completion/completions/$t zsh/site-functions/_$t; do
+			[ -s root/usr/share/$file ]
+		done
 	done
-	[ -s root/usr/share/man/man7/zc.7 ]
 	version=$(sed -n 's/^VERSION *= *//p' Makefile)
 	[ "$(./zcc --version)" = "zcc $version" ]
 	for page in man/*.[157]; do
-		page=${page#man/}
-		grep -qx "\.Os zc $version" "root/usr/share/man/man${page##*.}/$page"
+		grep -qx "\.Os zc $version" "root/usr/share/man/man${page##*.}/${page#man/}"
 	done
 	for schema in man/*.json; do
-		[ ! -e "$schema" ] || cmp "$schema" "root/usr/share/zc/${schema#man/}"
+		cmp "$schema" "root/usr/share/zc/${schema#man/}"
 	done
 	cmp README root/usr/share/doc/zc/README
 	cmp LICENSE root/usr/share/doc/zc/LICENSE
 	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
-	not ls -d root/usr/share/zc
-	not ls -d root/usr/share/doc/zc
+	not ls -d root/usr/share/zc root/usr/share/doc/zc
 	find root -type f -o -type l | not grep .
 ); ok
 it 'make install-strip into a path with a space: the installed programs have no symbols'; ( begin; need strip
 	make CC="$CC" install-strip PREFIX=/usr DESTDIR="$PWD/a space"
-	for t in zcc zcs cyclesoak run_rr; do
+	for t in $tools; do
 		"a space/usr/bin/$t" --version
 		nm "a space/usr/bin/$t" 2>&1 | grep 'no symbols'
 	done
@@ -87,73 +82,59 @@ it 'CFLAGS, CPPFLAGS and LDFLAGS of the command line or the environment replace 
 	grep -e ' -c ' commands | not grep -v -e '-DOF_CPP .*-O1 -DOF_C '
 	grep -e '-o zcc ' commands | grep -e '-O1 .*-Wl,--as-needed'
 ); ok
-it 'a change of common.h builds all anew'; ( begin
+it 'a second make builds nothing, and objects are out of the way; after a change of common.h make builds anew'; ( begin
+	make CC="$CC"
+	make -q CC="$CC"
+	not ls "$TOP"/*.o ./*.o 2>/dev/null
 	touch common.h
 	not make -q CC="$CC"
 ); ok
-it 'no set-user-ID, no set-group-ID'; ( begin
-	find . -perm /6000 | not grep .
-); ok
-it 'the programs need glibc alone'; ( begin; need ldd
+it 'the programs need glibc alone, and are not set-user-ID'; ( begin; need ldd
 	(cd "$built" && ldd ./zcc ./zcs ./cyclesoak ./run_rr) >needed
 	[ "$(grep -c "libc\.so.*=>" needed)" -eq 4 ]
 	grep "=>" needed | not grep -v "lib[cm]\.so\|libpthread"
+	find . -perm /6000 | not grep .
 ); ok
 it 'hardened: PIE, RELRO, bound at once, no executable stack, stack protector, fortified'; ( begin; need readelf
-	for t in zcc zcs cyclesoak run_rr; do
-		echo $t
-		readelf -hW "$built/$t" | grep -Eq "Type: +DYN "
-		readelf -lW "$built/$t" >segments
-		grep GNU_RELRO segments
-		grep GNU_STACK segments | grep " RW "
-		readelf -dW "$built/$t" | grep -E "BIND_NOW|FLAGS.* NOW"
-		readelf -W --dyn-syms "$built/$t" >imports
-		grep -o "__stack_chk_fail" imports
-		grep -Eo "__[a-z]*(printf|cpy|read|recv)_chk" imports
+	for t in $tools; do
+		readelf -hldW --dyn-syms "$built/$t" >$t.elf
+		for what in 'Type: +DYN ' GNU_RELRO 'GNU_STACK .* RW ' 'BIND_NOW|FLAGS.* NOW' __stack_chk_fail \
+		    '__[a-z]*(printf|cpy|read|recv)_chk'; do
+			grep -Eq "$what" $t.elf
+		done
 	done
 ); ok
 # A symbol that glibc gave a newer version, as it did when it took in libpthread or when exp(3) no longer set errno, is not a newer function.
 it 'they call no function that is newer than glibc 2.27'; ( begin; need readelf
-	for t in zcc zcs cyclesoak run_rr; do
+	for t in $tools; do
 		readelf -W --dyn-syms "$built/$t" | sed -n "s/.* UND \([a-z_0-9]*\)@GLIBC_2\.\([0-9]*\).*/\2 \1/p"
 	done | sort -u >functions
 	grep -q " flock" functions
 	awk '$1 > 27 && $2 !~ /^(__libc_start_main|__isoc23_.*|pthread_.*|[fl]?stat64|fcntl64|exp|log|pow|hypot)$/' functions | not grep .
 ); ok
 long 'the programs build without the hardening' && ( begin
-	make clean
-	make CC="$CC" CFLAGS=-O0 HARDEN= HARDEN_LD= >../log 2>&1 || { cat ../log; false; }
-	for t in zcc zcs cyclesoak run_rr; do ./$t --version; done
+	all_are_built "$CC" CFLAGS=-O0 HARDEN= HARDEN_LD=
 	not grep -e -fstack-protector -e relro ../log
 ); ok
 # The kernel's headers are the same for 32 bits, but gcc looks for them elsewhere unless all that it needs for
 # 32 bits is installed.
 m32="gcc -m32 -idirafter /usr/include/$(gcc -print-multiarch 2>/dev/null)"
-if [ -z "$LONG" ]; then
-	:
-elif printf '#include <%s>\n' errno.h stdio.h linux/io_uring.h linux/tcp.h >probe.c &&
-    echo 'int main(void) { return 0; }' >>probe.c && $m32 -o probe probe.c 2>/dev/null && ./probe; then
-	it '32 bits: the programs build without a warning, and -n accepts 4294966294'; ( begin
-		make clean
-		make CC="$m32" >../log 2>&1 || { cat ../log; false; }
-		not grep -i warning ../log
-		./cyclesoak --version
-		exits 2 ./zcc -s 0 -n 4294967295
-		grep -q "is not between 1 and 4294966294" err
-		exits 1 ./zcc -s 0 -p 1 -n 4294966294
-		grep -q "Connection refused" err
-	); ok
-	it 'a CPU without 64-bit atomics: the build fails and names the reason'; ( begin
-		not $m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
-		grep "zc needs a CPU with 64-bit atomics" ../log
-	); ok
-else
-	skip 'it builds for 32 bits' 'gcc has no libraries or headers for 32 bits'
-fi
+long '32 bits: the programs build without a warning, and -n accepts 4294966294' && ( begin
+	printf '#include <%s>\n' errno.h stdio.h linux/io_uring.h linux/tcp.h >probe.c
+	echo 'int main(void) { return 0; }' >>probe.c
+	$m32 -o probe probe.c && ./probe || skip_check 'gcc has no libraries or headers for 32 bits'
+	all_are_built "$m32"
+	exits 2 ./zcc -s 0 -n 4294967295
+	grep -q "is not between 1 and 4294966294" err
+	exits 1 ./zcc -s 0 -p 1 -n 4294966294
+	grep -q "Connection refused" err
+	# There are no 64-bit atomics.
+	not $m32 -march=i386 -std=gnu11 -D_GNU_SOURCE -I. -c -o soaker.o lib/load/soaker.c 2>../log
+	grep "zc needs a CPU with 64-bit atomics" ../log
+); ok
 it 'make clean leaves the sources'; ( begin
 	make clean
-	ls
-	not ls -d build zcc zcs cyclesoak run_rr 2>/dev/null
+	not ls -d build $tools 2>/dev/null
+	[ -s zcc.c ]
 ); ok
-
 finish
