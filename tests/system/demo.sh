@@ -7,13 +7,7 @@
 
 own_tmpdir
 # Its baselines are not what is tested here.
-mkdir bin
-ln -s "$BIN/zcs" bin
-find_hastening
-printf '#!/bin/sh\nexec %s HASTEN_US=20000 "%s" "$@"\n' "$hasten_by" "$BIN/zcc" >bin/zcc
-chmod 755 bin/zcc
-[ -n "$LONG" ] || BIN=$PWD/bin
-
+[ -n "$LONG" ] || hasten_tools 20000 1000000
 all=sendfile,send,write,mmap,splice,zerocopy
 methods=$(scale sendfile,send $all)
 undisturbed 'the command, a row for each method, and how many times the first it costs'; while again; do ( begin
@@ -23,6 +17,6 @@ undisturbed 'the command, a row for each method, and how many times the first it
 		[ $m = sendfile ] || grep -Eq "^$m [0-9]+[km] costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile 1m(: no difference is shown)?$" out
 	done
 	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
+	nothing_left
 ); done
-check 'tests/demo leaves no process and no file' nothing_left
 finish
