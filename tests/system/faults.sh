@@ -1,5 +1,6 @@
 #!/bin/sh
-# Each system call fails once: what zcc, zcs and run_rr make of it.  The soakers are soakfaults.sh's.
+# Each system call fails once, or moves less than it was asked to: what zcc, zcs and run_rr make of it.  The soakers
+# are soakfaults.sh's.
 #
 # seconds: 8
 . "$TOP/tests/lib.sh"
@@ -30,12 +31,13 @@ sent()
 
 # zcc, against a server that is well: both ends agree, even if there is no receipt; bytes that could not be read are
 # not counted; and no rate is of all the time since the machine was booted
-scenario()
+zcc_scenario()
 {
 	status=0
 	# shellcheck disable=SC2086
 	$UNDER "$zcc" -s 0 -p $PORT $args >out 2>err || status=$?
 }
+scenario() { zcc_scenario; }
 right()
 {
 	! grep -q 'no receipt' out || wait_until met || return 1
@@ -52,14 +54,54 @@ met()
 {
 	tail -n 1 zcs.out | grep -q " $(sent) bytes in "
 }
+{ u32 2; for pass in 1 2; do u32 3 70000; cat file; u32 0 1; cat byte; done; } >stream
 start_zcs
 times=2
 for m in sendfile 'send -b 9k' 'write -b 9k' splice 'zerocopy -b 9k' mmap; do
 	args="-m $m file empty byte -n $times"
 	faults "zcc -m $m" zcc
+	it "zcc -m $m, interrupted: exactly the bytes, with headers, and by --raw -k -b 997"; ( begin
+		[ -z "$faults_missing" ] || skip_check "$faults_missing"
+		for seed in $(seq "$(scale 2 9)"); do
+			disturbed="env LD_PRELOAD=./fault.so SHORT_SEED=$(($(new_seed) + seed))"
+			start_peer -w got
+			exits 0 $disturbed "$zcc" -s 0 -p "$PORT" -m $m -n 2 file empty byte
+			ended "$PEER"
+			cmp stream got
+			start_peer -w got
+			exits 0 $disturbed "$zcc" -s 0 -p "$PORT" --raw -m ${m%% *} -k -b 997 --congestion reno file empty byte
+			ended "$PEER"
+			cat file byte | cmp - got
+		done
+	); ok
 done
 
+# What --save keeps is the old file, or a new one that is whole.
+scenario()
+{
+	status=0
+	cp before saved
+	# shellcheck disable=SC2086
+	$UNDER "$zcc" -s 0 -p $PORT -q -n 1 -r 2 --save saved file >out 2>err || status=$?
+}
+right()
+{
+	[ "$(grep -c . saved)" -gt "$(grep -c . before)" ]
+}
+besides=whole
+whole()
+{
+	[ "$status" -eq 0 ] || cmp before saved
+	for f in saved?*; do [ ! -e "$f" ] || echo "left: $f"; done
+	rm -f saved?*
+}
+"$zcc" -s 0 -p $PORT -q -n 1 -r 2 --save before file >/dev/null 2>&1
+only='saved|fsync|fchmod|rename'
+faults 'zcc --save' zcc
+only=.
+
 # A failure of zcc is an error in its JSON, too.
+scenario() { zcc_scenario; }
 besides=json_error
 json_error()
 {
