@@ -14,8 +14,8 @@
 # The first expression that fits PROGRAM,CALL,OBJECT decides.  EAGAIN means of pthread_create(3) that there can be no
 # more threads, of a socket that its time-out is over.  EINTR and short calls are all recovered from.
 cat >rules <<'EOT'
-,open64,(cal/|/dev/zero) - EMFILE,ENOENT -
-,(read|pread64),(cal/|file|byte|empty) - EIO -
+,open64,(.*cal/counts|/dev/zero)$ - EMFILE,ENOENT -
+,(read|pread64),.*/(counts|file|byte|empty)$ - EIO -
 ,write,TCP - EPIPE,ECONNRESET,ENOMEM,EAGAIN -
 ,write,(/proc|/sys) - - ENOSPC
 ,write, - ENOSPC,EIO -
@@ -27,7 +27,7 @@ zcs,read,TCP - - ECONNRESET,EAGAIN
 zcs,splice,TCP - EIO,ENOMEM,EPIPE -
 ,(sendfile64|splice),TCP - EIO,ENOMEM,EPIPE,EAGAIN -
 ,splice, - EIO,ENOMEM,EPIPE -
-,mmap64,(file|byte) - ENODEV,ENOMEM -
+,mmap64,.*/(file|byte)$ - ENODEV,ENOMEM -
 ,(memfd_create|epoll_create1|pipe2|eventfd), - EMFILE,ENOMEM -
 zcs,socket,2: - - EMFILE,EAFNOSUPPORT
 ,socket,2:1 - EMFILE,EAFNOSUPPORT -

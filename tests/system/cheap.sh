@@ -4,15 +4,16 @@
 # seconds: 3
 . "$TOP/tests/lib.sh"
 
-# clients COUNT SENDERS: that many clients of each sender
-clients() { timeout 60 "$HELPERS/net" clients "$PORT" "$2" "$1"; }
+# clients COUNT: that many clients of each of four senders, which have addresses and so ports of their own
+clients() { seq 4 | timeout 60 xargs -P 4 -I N "$HELPERS/net" visit -a 127.0.0.N -f tiny -n "$1" "$PORT"; }
+{ u32 1 1 50; head -c 50 /dev/zero; } >tiny
 
 it '1,200 clients, and 20 that say half a header: nobody waits for them, and no other thread is left'; ( begin
 	start_zcs
-	clients 100 4 >rate
+	clients 100
 	printf '\0\0' >half
 	hold_clients held -n 20 -f half
-	clients 200 4 >rate
+	clients 200
 	wait_until counts -eq 21 threads_of "$ZCS"
 	stop_zcs
 ); ok

@@ -44,85 +44,63 @@ ends()
 	esac
 }
 
-# zcc in its many ways against a server; in `make check` every third, from another one on for each server.  RAW and
-# TINY are the statuses with --raw, which ignores answers, and of sending a byte, of which a server that takes 100 kB
-# has the end of stream; else it is 1.  How long a raw sender ignores an answer that never ends is not this test's.
-is_next()
-{
-	[ -n "$LONG" ] || [ $((turn % 3)) -eq 0 ]
-}
-turn=0
-while IFS=';' read -r raw tiny what how; do
-	turn=$((turn + 1))
-	beside "zcc and a server that $what: exit status"
-	(
-		begin
-		ln -s ../file ../tiny ../receipt* ../long ../garbage ../escapes ../refused .
-		start_bad $how
-		while IFS=';' read -r status options; do
-			turn=$((turn + 1))
-			[ "$status" != - ] && is_next || continue
-			ends "$status" $options
-		done <<-WAYS
-			1;-n 30 file
-			$tiny;--json -P 2 tiny
-			1;-m zerocopy -n 30 file
-			1;file
-			$raw;--raw -n 30 file
-			1;-P 3 file
-			$tiny;tiny
-			1;-m splice -n 30 file
-			1;--json -n 30 file
-			1;--warmup 0.1 -t 0.1 --json -I 0.05 file
-			1;-t 0.2 -I 0.05 file
-		WAYS
-		kill $BAD
-	) & later
-done <<END
-0;1;answers at random;noise
-0;1;answers with a megabyte;say -f garbage
-0;1;never ends its answer;endless -f long
-0;1;never ends the receipt that it repeats;endless -f receipt
--;1;says nothing and stays;linger
--;1;says half a receipt and stays;linger -f receipt.half
--;1;drips words that are no receipt;bytes -f long
-0;1;answers with escape sequences;say -f escapes
-0;1;refuses at the end;say -f refused
-1;1;resets at once;slam
-1;1;takes a byte and closes;say -n 1
-1;0;takes 100 kB and closes;say -n 100000
-1;1;takes 100 kB and answers;say -n 100000 -f receipt
--;1;takes 100 kB and stays;linger -n 100000
--;1;talks from the start and does not listen;talk -f long
-0;1;talks from the start and listens;chat -f long
-0;1;refuses from the start, again and again;chat -f refused
+# Ways of zcc, and the exit statuses: RAW with --raw, which ignores answers, and TINY of sending a byte, of which a server
+# that takes 100 kB has the end of stream.  How long a raw sender ignores an answer that never ends (-) is not this
+# test's.  In `make check` it is every third, from another one on for each server.
+cat >files <<END
+1;-n 30 file
+TINY;--json -P 2 tiny
+1;-m zerocopy -n 30 file
+1;file
+RAW;--raw -n 30 file
+1;-P 3 file
+TINY;tiny
+1;-m splice -n 30 file
+1;--json -n 30 file
+1;--warmup 0.1 -t 0.1 --json -I 0.05 file
+1;-t 0.2 -I 0.05 file
 END
-
+for options in '-n 2' '-n 4 -P 4' '--json -n 2 -P 2' '-t 0.2'; do echo "1;--request 10 $options"; done >requests
 turn=0
-while IFS=';' read -r what how; do
+while IFS=';' read -r ways raw tiny what how; do
 	turn=$((turn + 1))
-	beside "zcc --request and a server that $what: none succeeds"
-	(
-		begin
-		ln -s ../long ../eleven .
+	beside "zcc, by $ways, and a server that $what: exit status"; ( begin
+		ln -s ../file ../tiny ../receipt* ../long ../garbage ../escapes ../refused ../eleven .
 		start_bad $how
-		for options in '-n 2' '-n 4 -P 4' '--json -n 2 -P 2' '-t 0.2'; do
-			turn=$((turn + 1))
-			! is_next || ends 1 --request 10 $options
-		done
+		sed "s/RAW/$raw/; s/TINY/$tiny/; /^-/d" ../$ways | awk -v all="$LONG" -v turn=$turn 'all || (NR + turn) % 3 == 0' >ways
+		while IFS=';' read -r status options; do
+			ends "$status" $options
+		done <ways
 		kill $BAD
 	) & later
 done <<END
-answers at random;noise -n 4
-never ends its answer;endless -n 4 -f long
-sends a byte more;say -n 4 -f eleven
-talks and does not listen;talk -f long
-talks and listens;chat -f long
-says nothing and stays;linger -n 4
-resets at once;slam
-takes a byte and closes;say -n 1
-sends nothing;say -n 4
-stays when it has answered;linger -n 4 -f eleven
+files;0;1;answers at random;noise
+files;0;1;answers with a megabyte;say -f garbage
+files;0;1;never ends its answer;endless -f long
+files;0;1;never ends the receipt that it repeats;endless -f receipt
+files;-;1;says nothing and stays;linger
+files;-;1;says half a receipt and stays;linger -f receipt.half
+files;-;1;drips words that are no receipt;bytes -f long
+files;0;1;answers with escape sequences;say -f escapes
+files;0;1;refuses at the end;say -f refused
+files;1;1;resets at once;slam
+files;1;1;takes a byte and closes;say -n 1
+files;1;0;takes 100 kB and closes;say -n 100000
+files;1;1;takes 100 kB and answers;say -n 100000 -f receipt
+files;-;1;takes 100 kB and stays;linger -n 100000
+files;-;1;talks from the start and does not listen;talk -f long
+files;0;1;talks from the start and listens;chat -f long
+files;0;1;refuses from the start, again and again;chat -f refused
+requests;;;answers at random;noise -n 4
+requests;;;never ends its answer;endless -n 4 -f long
+requests;;;sends a byte more;say -n 4 -f eleven
+requests;;;talks and does not listen;talk -f long
+requests;;;talks and listens;chat -f long
+requests;;;says nothing and stays;linger -n 4
+requests;;;resets at once;slam
+requests;;;takes a byte and closes;say -n 1
+requests;;;sends nothing;say -n 4
+requests;;;stays when it has answered;linger -n 4 -f eleven
 END
 together
 

@@ -43,8 +43,6 @@
  *		side open; -R resets the connection
  *	net ask port count bytes
  *		that many requests of 1999, one after the other; prints `bytes N`
- *	net clients port senders count
- *		so many processes send a file of 50 bytes each, that many times
  *
  *	net ATTACK [-a address] [-d ms] [-f file] [-n count] [-s seed] [-u offset] port
  *		attacks from this address, by that many connections (default 100), with the stream that the
@@ -59,7 +57,8 @@
  *	halves	closes one side, the other, and both, after each byte of the stream, and goes on
  *	urgent	each byte of the stream is urgent data
  *	offsets	after each byte of the stream, as after none: the end, then a reset
- *	ask-and-reset	resets after the stream
+ *	ask-and-reset	resets after the stream, one connection after the other
+ *	visit	ends after the stream, likewise
  *	hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
  *		for each that ends, and ends with the last; with -d each gets a byte more after each such pause,
  *		with -u this byte of the stream is urgent
@@ -248,30 +247,6 @@ static void ask(void)
 	printf("bytes %lld\n", sum);
 }
 
-/* Each from a source address of its own, which has ports of its own in TIME_WAIT. */
-static void run_clients(void)
-{
-	unsigned char file[3 * 4 + 50] = {0};
-	int i, n, sock, status = 0, worst = 0;
-
-	for (i = 0; i < 3; i++)
-		put32(file + 4 * i, i < 2 ? 1 : 50);
-	for (i = 0; i < atoi(args[1]); i++) {
-		if (fork() != 0)
-			continue;
-		source.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (uint32_t)i);
-		for (n = atoi(args[2]); n > 0; n--) {
-			sock = dial();
-			put(sock, file, sizeof(file), 0);
-			finish(sock);
-		}
-		_exit(0);
-	}
-	while (wait(&status) > 0)
-		worst |= status;
-	exit(worst != 0);
-}
-
 static void make_socket(void)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -451,15 +426,25 @@ static void attack_offsets(void)
 	}
 }
 
-static void attack_ask_and_reset(void)
+static void play_to_all(void (*end)(int))
 {
 	int i, sock;
 
 	for (i = 0; i < count; i++) {
 		sock = dial();
 		put(sock, stream, stream_len, 0);
-		reset(sock);
+		end(sock);
 	}
+}
+
+static void attack_ask_and_reset(void)
+{
+	play_to_all(reset);
+}
+
+static void attack_visit(void)
+{
+	play_to_all(finish);
 }
 
 /* Prints what came, a line of text, or that the end did. */
@@ -513,7 +498,6 @@ static const struct command {
 	{"answer", "f:n:", 1, answer},
 	{"send", "d:ckR", 1, send_stdin},
 	{"ask", "", 3, ask},
-	{"clients", "", 3, run_clients},
 	{"socket", "", 1, make_socket},
 	{"random", ATTACK, 1, attack_random},
 	{"limits", ATTACK, 1, attack_limits},
@@ -525,6 +509,7 @@ static const struct command {
 	{"offsets", ATTACK, 1, attack_offsets},
 	{"sip", ATTACK, 1, attack_sip},
 	{"ask-and-reset", ATTACK, 1, attack_ask_and_reset},
+	{"visit", ATTACK, 1, attack_visit},
 	{"hold", ATTACK, 1, attack_hold},
 };
 

@@ -64,7 +64,6 @@ static unsigned long planned_n; /* 0: nothing is planned */
 static int planned_error;
 static _Atomic unsigned long *found; /* how many calls were as planned; processes share it */
 static const char *log_path, *seed;
-static char directory[256];
 static bool started;
 static _Atomic unsigned threads;
 static _Thread_local uint64_t state;
@@ -117,9 +116,8 @@ static __attribute__((constructor)) void start(void)
 	seed = getenv("SHORT_SEED");
 	if (getenv("FAULT") != NULL)
 		parse(getenv("FAULT"));
-	if (getcwd(directory, sizeof(directory)) == NULL || found == MAP_FAILED)
+	if (found == MAP_FAILED)
 		abort();
-	strcat(directory, "/");
 	started = true;
 	inside = false;
 }
@@ -140,8 +138,8 @@ static bool is_tcp(int fd)
 }
 
 /*
- * What a call is about: the text, or what the descriptor is.  A path in this directory is relative,
- * and numbers, such as those of processes, are N.
+ * What a call is about: the text, or what the descriptor is.  Numbers in a path, such as
+ * those of processes, are N.
  */
 static void describe(char *what, size_t size, int fd, const char *text, int flags)
 {
@@ -160,8 +158,6 @@ static void describe(char *what, size_t size, int fd, const char *text, int flag
 	numbers = from != NULL && (text == NULL || text[0] == '/');
 	if (from == NULL)
 		from = "-";
-	if (strncmp(from, directory, strlen(directory)) == 0)
-		from += strlen(directory);
 	for (; *from != '\0' && to + 1 < what + size; from++)
 		if (!numbers || !isdigit((unsigned char)*from))
 			*to++ = *from;
