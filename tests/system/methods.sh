@@ -352,14 +352,14 @@ beside 'zcc -m with all methods, -r 30, in 100 MB: each run gives back what it t
 together
 
 #
-# Little memory to pin or to lock, each for a user who has no more: one check after the other
+# Little memory to pin or to lock, for one user: one check after the other
 #
 if can_be_user; then
 	start_zcs
 	while read -r kib verdict options; do
 		it "zcc $options with $kib KiB to pin or to lock: $([ $verdict = all ] && echo all arrives || echo "one line has 'no memory to $verdict', exit 1")"; ( begin
 			case $options in *uring*) can_uring || skip_check 'no io_uring here' ;; esac
-			set -- as_lone_user timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno -n 30 $options
+			set -- as_lone_user timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
 			if [ $verdict != all ]; then
 				fails "no memory to $verdict: raise ulimit -l" "$@"
 			else
@@ -370,9 +370,9 @@ if can_be_user; then
 		); ok
 	done <<-END
 		4 pin -m zerocopy -b 64k file
-		300 all -m zerocopy -b 16k file
+		300 all -m zerocopy -b 16k -n 30 file
 		$(uring_senders | sed 's/.*/4 lock -m & small/')
-		4000 lock -m uring -P 100 small
+		4000 lock -m uring -P 100 -t 1 small
 		4000 all -m uring -P 100 -b 4k small
 	END
 	stop_zcs

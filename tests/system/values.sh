@@ -200,9 +200,6 @@ beside 'the percentiles of the latencies are those of the times that the server 
 	done
 ) & later
 
-#
-# Loads
-#
 # measure command...: once nobody else soaks; `wall` has the seconds from before it to after it
 measure() { soaking wall_of "$@"; }
 wall_of()
