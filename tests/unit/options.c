@@ -49,7 +49,8 @@ static void parse_and_exit(void *words)
 static void test_wrong(void)
 {
 	const char *list =
-		"-x|-v|-s 0 -t 0|-s 0 -t 9ms|-s 0 -n 3.5|-s 0 -n -3|-s 0 -I 0.001|-s 0 -p 65536|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 -f x|-s 0 --precision 101%|-s 0 --precision 3m"
+		"-x|-v|-s 0 -t 0|-s 0 -t 9ms|-s 0 -n 3.5|-s 0 -n -3|-s 0 -I 0.001|-s 0 -p 65536"
+		"|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 -f x|-s 0 --precision 101%|-s 0 --precision 3m"
 		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1|-s [::1]2222|-s [::1]:"
 		"|-s [::1]:65536|-s 0 --request 1 -p 2222|-s 0 --request 1|-C";
 	const char *words;

@@ -259,10 +259,11 @@ static inline const char *next_of(const char **list)
 	return strncat(word, from, n);
 }
 
-/* Stores a program's name and words, which blanks separate; returns how many.  In a word `_` is a blank. */
+/* Stores a program's name and, until the next call, words that blanks separate; `_` is a blank in one. */
 static inline int words_of(const char *words, char *argv[32])
 {
-	char *rest = strdup(words), *at;
+	static char text[2048];
+	char *rest = strcpy(text, words), *at;
 	int argc;
 
 	argv[0] = program_invocation_name;
