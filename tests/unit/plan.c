@@ -140,7 +140,7 @@ static void test_order(void)
 /* Of a receiver it is not known which part of its uncertainty all rounds share. */
 static void test_receiver(void)
 {
-	const struct send_result more = result(0.5, 1000, false), less = result(0.25, 1000, false);
+	struct send_result more = result(0.5, 1000, false), less = result(0.25, 1000, false);
 	int i;
 
 	reopen(2);
@@ -159,6 +159,10 @@ static void test_receiver(void)
 	for (i = 0; i < 5; i++)
 		p.run[0].figure[PLAN_REMOTE_SHARED][i] = NAN;
 	ok(!plan_is_precise(&p, 1), "a cost without an interval is not precise");
+	reopen(1);
+	more.receipts = 0;
+	plan_add(&p, 0, &more);
+	ok(isnan(p.run[0].figure[PLAN_REMOTE_LOAD][0]), "a receiver without a receipt has no load");
 }
 
 /* Rounds of one load, whose two baselines differ by 0.02 each time; alone, and as one run of two. */

@@ -151,14 +151,17 @@ static void test_json(void)
 	report_client(&rep, &place, &f, 1, true, "cut");
 	report_group(&rep, &f, true);
 	has(captured(), "\"error\":\"192.0.2.1:7: cut\"}\n",
-	    "the error of a client is the group's");
+	    "the error of a client is its group's");
 	capture(STDOUT_FILENO);
 	report_group_begin(&rep, &place.peer, "lo");
-	client();
+	report_group(&rep, &f, false);
+	has(captured(), "\"clients\":2}}\n",
+	    "a group without a summary has an object if it is not small, and no error of another");
+	begin_object();
 	rep.stop = &interrupted;
 	report_group(&rep, &f, true);
 	has(captured(), "},\"error\":\"interrupted\"}\n",
-	    "the object of a group that a signal ended says so, and not the error of the one before");
+	    "the object of a group that a signal ended says so");
 }
 
 /* An interval and the total, then the total of a host that retransmitted. */
