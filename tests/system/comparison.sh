@@ -73,7 +73,8 @@ it '-r 1 has no interval, and -r 4 without a list is the mean of four runs'; ( b
 it '--precision: until the interval is narrow enough, or for the rounds of -r, which a line reports'; ( begin
 	compare --precision 100% -t 0.05 -r 20
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
-	[ "$rounds" -ge 5 ] && [ "$rounds" -le 20 ]
+	[ "$rounds" -ge 5 ]
+	[ "$rounds" -le 20 ]
 	compare -m send,mmap --precision 0.0001 -r 3 tiny
 	grep '^3 rounds of 2 runs;' out
 	grep -qx -- '--precision 0.0001% was not reached in 3 rounds' out
@@ -189,7 +190,8 @@ it 'a comparison that is interrupted: the rounds that are complete are reported 
 	met() { [ -s rounds.tsv ] && [ "$(wc -l <rounds.tsv)" -ge 4 ]; }
 	interrupted -r 500 -t 0.05 --save rounds.tsv
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
-	[ "$rounds" -ge 2 ] && [ "$rounds" -lt 500 ]
+	[ "$rounds" -ge 2 ]
+	[ "$rounds" -lt 500 ]
 	[ "$(grep -c '^[0-9]' rounds.tsv)" -eq "$rounds" ]
 ); ok
 it 'a comparison that is interrupted in a round, or in its last run: that round is not reported and not saved'; ( begin
