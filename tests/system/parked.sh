@@ -127,6 +127,9 @@ undisturbed 'zcs -c --reply: the soakers wake up for requests, and the intervals
 least_turns=3; while again; do ( begin
 	start_parked --reply --json -I 0.1
 	wait_until asleep
+	# One that has come and gone between two looks
+	"$HELPERS/net" ask "$PORT" 1 10
+	wait_until has_lock "$ZCS"
 	exits 0 "$zcc" -s 0 -p "$PORT" --request 100k -t 0.4
 	has_lock "$ZCS" || skip_check 'another program soaks'
 	stop_zcs
