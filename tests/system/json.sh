@@ -2,7 +2,7 @@
 # The JSON reports of both ends: one line that parses, and whose figures agree.  tests/run validates all that the
 # tests print; soaker.sh has the reports of a soaker that was killed, cyclesoak.sh and values.sh those of loads.
 #
-# seconds: 6
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -43,15 +43,14 @@ it 'zcc --json: one line, with an entry for each stream, where it goes and how';
 	no_warning err
 	mv out zcc.json
 	holds zcc.json "(.start.connected | length) == 3" \
-	    "([.start.connected[].local_port] | unique | length) == 3" \
-	    ".start.connected | all(.remote_port == $PORT and .remote_host == \"127.0.0.1\")" \
 	    "[.start.connected[].socket] == [1, 2, 3]" \
+	    ".start.connected | (map(.local_port) | unique | length) == 3 and all(.remote_port == $PORT)" \
+	    '.start.connected | all(.remote_host == "127.0.0.1")' \
 	    ".start.connecting_to == {host: \"0\", port: $PORT}" \
 	    '.start.test_start | .num_streams == 3 and .method == "sendfile" and .omit == 0.2' \
 	    ".start.test_start | .duration == 0.4 and .files == 2 and .file_bytes == 300001" \
 	    '.start.version | startswith("zc ")' \
-	    ".start.timestamp.timesecs > 1600000000" \
-	    ".start.tcp_mss_default > 0"
+	    ".start | .timestamp.timesecs > 1600000000 and .tcp_mss_default > 0"
 ); ok
 it 'zcc --json, end: the sums are those of the streams, and the ends agree'; ( begin
 	sums="def sum(f): [.end.streams[] | f] | add;"
@@ -152,14 +151,6 @@ it '--warmup is rounded up to 0.1 s, and no further'; ( begin
 		holds out ".start.test_start.omit == ${pair#*:} and .end.sum_received.bytes > 0"
 	done
 ); ok
-# To finish a group that is not there is to print nothing.
-it 'zcs --json that is interrupted without clients prints no more'; ( begin
-	wait_until counts -eq 1 threads_of "$ZCS"
-	n=$(lines_in zcs.out)
-	kill -TERM "$ZCS"
-	ended "$ZCS"
-	[ "$(lines_in zcs.out)" -eq "$n" ]
-); ok
 
 while IFS=';' read -r what status receipt options expression; do
 	it "zcc --json, $what"; ( begin
@@ -198,8 +189,6 @@ it 'zcc --json and zcs --json, interrupted: all there was, and an error in the o
 	jq -es 'length == 2 and .[1].error == "interrupted" and (.[0] | has("error") | not) and
 	    all(.end.sum_received.bytes > 0 and (.end.streams | length) == 2)' zcs.out
 ); ok
-wait "$ZCS"
-check 'zcs --json that is interrupted exits with status 0' [ $? -eq 0 ]
 
 # Whatever ends a program: stdout has one whole object, whose error is the line on stderr.
 start_zcs
@@ -225,19 +214,15 @@ nosuch;zcc;-s 0 -p 1 --congestion nosuch tiny
 CPU 8000;zcc;-s 0 -p 1 -B 8000 tiny
 none of the files;zcc;-s 0 -p 1 missing
 missing: No such file;zcc;-s 0 -p 1 -c -f missing tiny
-CPU 8000;zcc;-s 0 -p 1 --request 10 -B 8000
 first connections failed, refused;zcc;-s 0 -p 1 --request 10,20 -n 9
 cannot connect to 0 port 1: Connection refused;zcc;-s 0 -p 1 tiny
 ^no.such.host.invalid: ;zcc;-s no"such\host.invalid tiny
 everything was sent before the warm-up ended;zcc;-s 0 -p LISTENING --warmup 60 tiny
 in use;zcs;-p LISTENING
-in use;zcs;-p LISTENING --reply
 CPU 8000;zcs;-p 0 -B 8000
 counts_per_sec;zcs;-p 0 -c
 cannot listen;zcs;-p 0 --bind 192.0.2.1
-no-such-user;zcs;-p 0 --user no-such-user
 counts_per_sec;cyclesoak;-1
-missing;cyclesoak;-f missing
 END
 rm counts_per_sec
 it 'zcc --json: a server that goes away in the midst of intervals'; ( begin
@@ -264,19 +249,12 @@ it 'zcc --json: a file that is missing is the error, and the others are sent'; (
 ); ok
 stop_zcs
 
-# The schema, the programs and the manual page have the same keys.
+# The schema allows no other keys.
 schema=$TOP/man/zc-json.schema.json
-jq -r '.. | .properties? // empty | keys[]' "$schema" | sort -u >keys
 it 'each key of the schema is in zc-json(5) or zc-hosts(1)'; ( begin
+	jq -r '.. | .properties? // empty | keys[]' "$schema" | sort -u >keys
 	[ "$(wc -l <keys)" -gt 100 ]
 	cat "$TOP/man/zc-json.5" "$TOP/man/zc-hosts.1" | tr -cs 'a-z0-9_' '\n' | sort -u | comm -23 keys - >missing
-	diff /dev/null missing
-); ok
-it 'each key that the sources name is in the schema'; ( begin
-	cat "$TOP"/*.c "$TOP"/lib/*/*.c | tr -d '\n' | grep -oE 'json_[a-z_]+\([^"();]*, "[a-z0-9_]+"' |
-		sed 's/.*"\(.*\)"/\1/' | sort -u >printed
-	[ "$(wc -l <printed)" -gt 80 ]
-	comm -13 keys printed >missing
 	diff /dev/null missing
 ); ok
 it 'each number and text of the schema is described'; ( begin
