@@ -226,7 +226,6 @@ untraced()
 }
 # not command...: `! command` would fail nothing: set -e ignores it.
 not() { ! untraced "$@"; }
-
 # exits STATUS command...: runs it, keeps out and err, compares the status.
 exits() { untraced run_and_compare "$@"; }
 run_and_compare()
@@ -264,14 +263,14 @@ rejects()
 	fails_with 2 "$regex" timeout 20 "$BIN/$tool" "$@"
 }
 
-# counts OPERATOR N command [args...]: the number that it prints compares so, as by test(1): -eq, -ge ...
+# counts OPERATOR N command...: the number that it prints compares so: -eq, -ge ...
 counts()
 {
 	operator=$1 number=$2
 	shift 2
 	test "$("$@")" "$operator" "$number"
 }
-# prints 'text' command [args...]: that is what it prints.
+# prints 'text' command...: that is what it prints
 prints()
 {
 	text=$1
@@ -298,13 +297,11 @@ no_warning()
 no_json=
 command -v jq >/dev/null 2>&1 || no_json='no jq'
 valid_json() { jq . <"$1" >/dev/null; }
-
 # plain FILE...: without the commas between the thousands of numbers
 plain() { sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' "$@"; }
 # figures_of ROW FILE: of a report of zcc: those of sender and receiver, or of the one column there is
 figures_of() { plain "$2" | sed -n "s|^    $1  *||p" | tr -s ' '; }
 bytes_of() { figures_of bytes "$1"; }
-
 # scale SHORT FULL: the size that is asked for, of `make check` or of `make check-long`
 scale() { if [ -n "$LONG" ]; then echo "$2"; else echo "$1"; fi; }
 # new_seed: of random cases: the same in each `make check`, another in each `make check-long`
@@ -330,7 +327,7 @@ until_met()
 		[ $tries -le 10 ] || pause=0.1
 	done
 }
-# or_gone PID command [args...]: it succeeds, or there is no such process that it could wait for.
+# or_gone PID command...: it succeeds, or there is no such process
 or_gone()
 {
 	or_gone=$1
@@ -500,21 +497,13 @@ preloaded()
 	}; }
 }
 
-# hastened command...: its sleeps, such as the windows of a baseline, are of 50 ms at most, if possible
-hastened()
-{
-	find_hastening
-	$hasten_by "$@"
-}
+# find_hastening: sets `hasten_by`, to be put before a program: its sleeps are of 50 ms at most then, if possible
 hasten_by=
-# find_hastening: sets `hasten_by`, and `at_once`: before a program that is to be refused since others soak
 find_hastening()
 {
 	[ -n "$hasten_by" ] || ! preloaded hasten || hasten_by="env LD_PRELOAD=$PWD/hasten.so HASTEN_US=50000"
 	hasten_by=${hasten_by:-env}
-	at_once=$(echo "$hasten_by" | sed 's/=50000/=0/')
 }
-
 # hasten_tools [US [MOST_US]]: BIN has programs then whose own sleeps, of up to MOST_US (0.15 s), are of US (20 ms), so
 # that soakers start at once
 hasten_tools()
@@ -577,61 +566,10 @@ has_lock() { grep -q "FLOCK .* $1 .*:$(stat -c %i /dev/zero) " /proc/locks; }
 until_holding()
 {
 	launch soak.out . "$BIN/cyclesoak" "$@"
-	SOAK=$launched PERIOD=''
+	SOAK=$launched
 	met() { [ -n "$(soaker_of "$SOAK")" ] && [ -s soak.out ]; }
 	wait_until or_gone $SOAK met
 	not gone $SOAK || { cat soak.err; return 1; }
-}
-
-# The periods of a cyclesoak --json that until_holding has started, and what makes them unsafe.
-# is_unsafe N REASON: whether the N-th period of soak.out is unsafe for that reason
-is_unsafe() { sed -n "$1p" soak.out | jq -e "(.unsafe // []) | index(\"$2\") != null" >/dev/null; }
-# next_period: waits until one more is over, or that after PERIOD; PERIOD is its number
-next_period()
-{
-	PERIOD=$((${PERIOD:-$(lines_in soak.out)} + 1))
-	wait_until counts -ge $PERIOD lines_in soak.out
-}
-# until_period 'filter': waits for a period after PERIOD of which it holds; PERIOD is its number
-until_period()
-{
-	from=$((${PERIOD:-$(lines_in soak.out)} + 1)) filter=$1
-	wait_until period_found || { tail -n 5 soak.out; return 1; }
-	PERIOD=$((from + $(cat period)))
-}
-period_found()
-{
-	tail -n "+$from" soak.out | jq -en "[inputs | $filter] | index(true)" >period 2>/dev/null
-}
-# begins REASON, ends REASON: it is in one of the next periods, or in none after one of the next
-begins()
-{
-	until_period "(.unsafe // []) | index(\"$1\") != null"
-}
-ends()
-{
-	until_period "(.unsafe // []) | index(\"$1\") == null"
-	next_period
-	not is_unsafe $PERIOD "$1"
-}
-# lasts REASON 'line' 'begin' 'end': each period between these two commands is unsafe, with one line on stderr
-lasts()
-{
-	next_period
-	not is_unsafe $PERIOD "$1"
-	eval "$3"
-	begins "$1"
-	next_period
-	is_unsafe $PERIOD "$1"
-	eval "$4"
-	ends "$1"
-	lines 1 "^cyclesoak: $2"
-}
-# lines N 'pattern': soak.err has that many
-lines()
-{
-	cat soak.err
-	[ "$(grep -c -e "$2" soak.err)" -eq "$1" ]
 }
 
 # soaker_groups: the soakers' control groups, `inode path` of each
@@ -681,9 +619,8 @@ made_up_calibration()
 	done
 }
 
-# as_user command...: as an ordinary user, nobody where we are root; as_lone_user: as one who has nothing locked yet
+# as_user command...: as an ordinary user, nobody where we are root.  as_id ID command...: as that one
 as_user() { as_id 65534 "$@"; }
-as_lone_user() { as_id $((100000 + $$)) "$@"; }
 as_id()
 {
 	reuid=$1

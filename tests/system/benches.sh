@@ -6,11 +6,12 @@
 # limit: 600
 . "$TOP/tests/lib.sh"
 own_tmpdir
+find_hastening
 
 while read -r bench arguments; do
 	read -r regex
 	it "$bench $arguments: its table"; ( begin; need python3
-		hastened env HASTEN_US=20000 HASTEN_UP_TO_US=260000 "$TOP/tests/bench/$bench" --wait 2 $arguments >out 2>err || {
+		$hasten_by HASTEN_US=20000 HASTEN_UP_TO_US=260000 "$TOP/tests/bench/$bench" --wait 2 $arguments >out 2>err || {
 			cat err
 			! grep -q 'must be idle\|no time\|soaked already' err || skip_check 'the machine is busy'
 			false

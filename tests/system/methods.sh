@@ -359,7 +359,7 @@ if can_be_user; then
 	while read -r kib verdict options; do
 		it "zcc $options with $kib KiB to pin or to lock: $([ $verdict = all ] && echo all arrives || echo "one line has 'no memory to $verdict', exit 1")"; ( begin
 			case $options in *uring*) can_uring || skip_check 'no io_uring here' ;; esac
-			set -- as_lone_user timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
+			set -- as_id $((100000 + $$)) timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
 			if [ $verdict != all ]; then
 				fails "no memory to $verdict: raise ulimit -l" "$@"
 			else

@@ -14,6 +14,57 @@ real=$BIN/cyclesoak
 hasten_tools
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 
+# The periods of a cyclesoak --json, and what makes them unsafe.
+# is_unsafe N REASON: whether the N-th period of soak.out is unsafe for that reason
+is_unsafe() { sed -n "$1p" soak.out | jq -e "(.unsafe // []) | index(\"$2\") != null" >/dev/null; }
+# next_period: waits until one more is over, or that after PERIOD; PERIOD is its number
+next_period()
+{
+	PERIOD=$((${PERIOD:-$(lines_in soak.out)} + 1))
+	wait_until counts -ge $PERIOD lines_in soak.out
+}
+# until_period 'filter': waits for a period after PERIOD of which it holds; PERIOD is its number
+until_period()
+{
+	from=$((${PERIOD:-$(lines_in soak.out)} + 1)) filter=$1
+	wait_until period_found || { tail -n 5 soak.out; return 1; }
+	PERIOD=$((from + $(cat period)))
+}
+period_found()
+{
+	tail -n "+$from" soak.out | jq -en "[inputs | $filter] | index(true)" >period 2>/dev/null
+}
+# begins REASON, ends REASON: it is in one of the next periods, or in none after one of the next
+begins()
+{
+	until_period "(.unsafe // []) | index(\"$1\") != null"
+}
+ends()
+{
+	until_period "(.unsafe // []) | index(\"$1\") == null"
+	next_period
+	not is_unsafe $PERIOD "$1"
+}
+# lasts REASON 'line' 'begin' 'end': each period between these two commands is unsafe, with one line on stderr
+lasts()
+{
+	next_period
+	not is_unsafe $PERIOD "$1"
+	eval "$3"
+	begins "$1"
+	next_period
+	is_unsafe $PERIOD "$1"
+	eval "$4"
+	ends "$1"
+	lines 1 "^cyclesoak: $2"
+}
+# lines N 'pattern': soak.err has that many
+lines()
+{
+	cat soak.err
+	[ "$(grep -c -e "$2" soak.err)" -eq "$1" ]
+}
+
 stopped()
 {
 	! cat "/proc/$1/task"/*/stat 2>/dev/null | grep -qv ') [TZ] '
