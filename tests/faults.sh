@@ -177,7 +177,7 @@ faults()
 	run_with either ''
 	sed 's/[0-9][0-9.]*/N/g' err >usual
 	cp log calls
-	for n in $(seq "$(scale 3 15)"); do
+	for n in $(seq "$(scale 2 15)"); do
 		run_with recovered "SHORT_SEED=$(($(new_seed) + n))"
 	done
 	check "$name: calls that are interrupted, or move less, change nothing" none_bad

@@ -261,7 +261,7 @@ for mode in $modes; do
 	beside "$mode: attacks, and clients that stay: others are served, memory and descriptors are freed, and nothing spins"
 	( begin; siege $mode ) & later
 done
-for mode in read json reply; do
+for mode in read reply; do
 	beside "$mode: 400 silent clients where 200 may be: told so or let go, each of them"; ( begin; silent $mode ) & later
 	beside "$mode: more silent clients than descriptors: they wait, it does nothing, and recovers"
 	( begin; without_descriptors $mode ) & later

@@ -46,7 +46,7 @@ ends()
 
 # Ways of zcc, and the exit statuses: RAW with --raw, which ignores answers, and TINY of sending a byte, of which a server
 # that takes 100 kB has the end of stream.  How long a raw sender ignores an answer that never ends (-) is not this
-# test's.  In `make check` it is every third, from another one on for each server.
+# test's.  In `make check` it is every fourth, from another one on for each server.
 cat >files <<END
 1;-n 30 file
 TINY;--json -P 2 tiny
@@ -67,7 +67,7 @@ while IFS=';' read -r ways raw tiny what how; do
 	beside "zcc, by $ways, and a server that $what: exit status"; ( begin
 		ln -s ../file ../tiny ../receipt* ../long ../garbage ../escapes ../refused ../eleven .
 		start_bad $how
-		sed "s/RAW/$raw/; s/TINY/$tiny/; /^-/d" ../$ways | awk -v all="$LONG" -v turn=$turn 'all || (NR + turn) % 3 == 0' >ways
+		sed "s/RAW/$raw/; s/TINY/$tiny/; /^-/d" ../$ways | awk -v all="$LONG" -v turn=$turn 'all || (NR + turn) % 4 == 0' >ways
 		while IFS=';' read -r status options; do
 			ends "$status" $options
 		done <ways
