@@ -4,8 +4,6 @@
  *	fuzz -l                            prints the targets, a line each
  *	fuzz [-s SEED] [-n CASES] TARGET   tries that many cases, 100000 by default, the same for the same seed
  *	fuzz [-s SEED] -c NUMBER TARGET    prints one of these cases, and tries it
- *	fuzz [-s SEED] -d DIR TARGET       stores valid cases there
- *	fuzz TARGET FILE...                tries the case in each file
  *
  * With -DLIBFUZZER -DTARGET=target it is libFuzzer's, which `make fuzz` builds.
  */
@@ -250,7 +248,6 @@ static bool try_case(const struct fuzz_target *target, const char *s, size_t len
 #define NAME(target)    NAME_OF(target)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-size_t LLVMFuzzerMutate(uint8_t *data, size_t len, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -260,17 +257,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	return 0;
 }
 
-/* Damages a case in one of libFuzzer's ways, or of ours. */
+/* libFuzzer begins with no case, so that some are made. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned seed)
 {
+	const struct fuzz_target *target = target_named(NAME(TARGET));
 	static struct text t;
 
 	chance = seed;
-	if (one_in(2) || len >= CASE_MAX)
-		return LLVMFuzzerMutate(data, len, max);
 	t.len = 0;
-	put_bytes(&t, data, len);
-	damage(&t, target_named(NAME(TARGET)));
+	if (len < 2 || one_in(16))
+		target->make(&t);
+	else
+		put_bytes(&t, data, len);
+	damage(&t, target);
 	len = t.len < max ? t.len : max;
 	memcpy(data, t.s, len);
 	return len;
@@ -279,15 +278,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len, size_t max, unsigned s
 #else
 
 static void make_case(struct text *t, const struct fuzz_target *target, uint64_t seed,
-		      uint64_t number, bool is_valid)
+		      uint64_t number)
 {
 	size_t n;
 
 	chance = mixed(seed) + mixed(number);
 	t->len = 0;
-	n = is_valid ? 0 : below(5);
 	target->make(t);
-	while (n-- > 0)
+	for (n = below(5); n > 0; n--)
 		damage(t, target);
 }
 
@@ -306,7 +304,7 @@ static void try_random(const struct fuzz_target *target, uint64_t seed, uint64_t
 		err(EXIT_FAILURE, "fuzz");
 	for (; child == 0 && now->number < cases; now->number++) {
 		alarm(60);
-		make_case(&t, target, seed, now->number, false);
+		make_case(&t, target, seed, now->number);
 		now->accepted += try_case(target, t.s, t.len);
 	}
 	if (child == 0)
@@ -318,46 +316,16 @@ static void try_random(const struct fuzz_target *target, uint64_t seed, uint64_t
 	       cases, now->accepted, seed);
 }
 
-static void try_file(const struct fuzz_target *target, const char *path)
-{
-	static struct text t;
-	FILE *f = fopen(path, "re");
-
-	if (f == NULL)
-		err(EXIT_FAILURE, "%s", path);
-	t.len = fread(t.s, 1, CASE_MAX, f);
-	if (ferror(f) || t.len == CASE_MAX)
-		errx(EXIT_FAILURE, "%s cannot be read, or is too long", path);
-	fclose(f);
-	printf("%s: %s\n", path, try_case(target, t.s, t.len) ? "accepted" : "rejected");
-}
-
-static void store_valid(const struct fuzz_target *target, uint64_t seed, const char *dir)
-{
-	static struct text t;
-	char path[4096];
-	FILE *f;
-	int i;
-
-	for (i = 0; i < 64; i++) {
-		make_case(&t, target, seed, (uint64_t)i, true);
-		snprintf(path, sizeof(path), "%s/%s-%02d", dir, target->name, i);
-		f = fopen(path, "we");
-		if (f == NULL || fwrite(t.s, 1, t.len, f) != t.len || fclose(f) != 0)
-			err(EXIT_FAILURE, "%s", path);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	static struct text t;
 	const struct fuzz_target *target;
-	const char *dir = NULL, *number = NULL;
+	const char *number = NULL;
 	uint64_t cases = 100000, seed = 1;
 	size_t i;
 	int o;
 
-	while ((o = getopt(argc, argv, "ls:n:c:d:")) != -1) {
+	while ((o = getopt(argc, argv, "ls:n:c:")) != -1) {
 		switch (o) {
 		case 'l':
 			for (i = 0; i < n_targets; i++)
@@ -366,25 +334,20 @@ int main(int argc, char **argv)
 		case 's': seed = strtoull(optarg, NULL, 10); break;
 		case 'n': cases = strtoull(optarg, NULL, 10); break;
 		case 'c': number = optarg; break;
-		case 'd': dir = optarg; break;
 		default: return EXIT_USAGE;
 		}
 	}
 	if (optind == argc)
 		errx(EXIT_USAGE, "no target given: fuzz -l prints them");
-	target = target_named(argv[optind++]);
-	if (dir != NULL) {
-		store_valid(target, seed, dir);
-	} else if (number != NULL) {
-		make_case(&t, target, seed, strtoull(number, NULL, 10), false);
+	target = target_named(argv[optind]);
+	if (number != NULL) {
+		make_case(&t, target, seed, strtoull(number, NULL, 10));
 		fwrite(t.s, 1, t.len, stdout);
 		fflush(stdout);
 		try_case(target, t.s, t.len);
-	} else if (optind == argc) {
+	} else {
 		try_random(target, seed, cases);
 	}
-	for (; optind < argc; optind++)
-		try_file(target, argv[optind]);
 	return 0;
 }
 #endif
