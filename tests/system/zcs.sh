@@ -19,7 +19,7 @@ beside 'a line that starts "N kbytes/sec" every 5 s while data flows'; ( begin
 ) & later
 beside 'a stall that begins in the warm-up counts from its end on'; ( begin
 	start_zcs
-	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; sleep 1; head -c 1000 /dev/zero; } | "$HELPERS/net" send "$PORT"
+	{ u32 4294967295 0 0 1 2000; head -c 1000 /dev/zero; sleep 2; head -c 1000 /dev/zero; } | "$HELPERS/net" send "$PORT"
 	wait_until [ -s zcs.out ]
 	cat zcs.out
 	grep -q ' bytes of warm-up' zcs.out
