@@ -429,12 +429,6 @@ stop_zcs()
 	kill -TERM "$ZCS"
 	wait "$ZCS"
 }
-# await_zcs PID [FILE]: waits until this zcs, whose stderr is in the file (zcs.err), listens; sets PORT
-await_zcs()
-{
-	wait_until or_gone "$1" grep -q listening "${2:-zcs.err}"
-	read_port "${2:-zcs.err}"
-}
 # start_peer options: the tests' own receiver; sets PEER and PORT; its output is in peer.out.
 start_peer()
 {
@@ -642,8 +636,7 @@ can_be_user()
 # own_tmpdir: an empty $TMPDIR; nothing_left: what had a directory there has ended and removed it
 own_tmpdir()
 {
-	TMPDIR=$PWD/tmp
-	export TMPDIR
+	export TMPDIR="$PWD/tmp"
 	mkdir tmp
 }
 nothing_left()

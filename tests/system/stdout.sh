@@ -13,7 +13,8 @@ serve_to()
 	"$@" >"$file" 2>zcs.err &
 	ZCS=$!
 	remember $ZCS
-	await_zcs $ZCS
+	wait_until or_gone $ZCS grep -q listening zcs.err
+	read_port zcs.err
 }
 # lasting TIME: a client of which there are intervals
 lasting()

@@ -151,7 +151,8 @@ it 'zcc and zcs end on SIGTERM although nobody reads their reports'; ( begin
 	"$BIN/zcs" -p 0 -I 0.01 --json >unread.zcs 2>zcs.err &
 	ZCS=$!
 	remember $ZCS
-	await_zcs $ZCS
+	wait_until or_gone $ZCS grep -q listening zcs.err
+	read_port zcs.err
 	"$zcc" --json -I 0.01 -P 8 -t 60 -s 0 -p "$PORT" --congestion reno --pace 2m >unread 2>zcc.err &
 	held=$!
 	remember $held
