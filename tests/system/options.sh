@@ -19,7 +19,6 @@ long 'the programs are built with address and undefined sanitizers' && ( begin
 [ -z "$LONG" ] || sanitized || [ ! -x "$TOP/build/address,undefined/zcc" ] || bin=$TOP/build/address,undefined
 made_up_calibration >calibration
 it "seed $seed: whatever the options, no program crashes, hangs, loses bytes or breaks its report"; ( begin; need python3
-	"$TOP/tests/helpers/options" --bin "$bin" --calibration calibration --seed "$seed" --cases "$cases" \
-	    ${OPTIONS_CASE:+--case "$OPTIONS_CASE"}
+	"$TOP/tests/helpers/options" "$bin" calibration "$seed" "$cases" ${OPTIONS_CASE:+"$OPTIONS_CASE"}
 ); ok
 finish
