@@ -88,7 +88,8 @@ void stream_figures(struct stream *st)
 	struct stream_result *res = st->result;
 
 	stream_figures_between(&st->begin, &st->end, &st->tcp, &res->sent);
-	res->sent.warmup = st->begin.bytes;
+	/* A mark has the headers of a file as its bytes until headers_send() has counted them. */
+	res->sent.warmup = st->begin.bytes < st->end.bytes ? st->begin.bytes : st->end.bytes;
 	strcpy(res->sent.method, st->sender.method->name);
 	if (st->opt->bind.n > 0)
 		res->sent.cpu = cpu_of(&st->opt->bind, st->worker.number);

@@ -7,7 +7,7 @@
 # limit: 5400
 . "$TOP/tests/lib.sh"
 
-bin=$BIN seed=${OPTIONS_SEED:-$(scale 11 "$(date +%s)")} cases=${OPTIONS_CASES:-$(scale 60 2000)}
+bin=$BIN seed=${OPTIONS_SEED:-$(scale 3 "$(date +%s)")} cases=${OPTIONS_CASES:-$(scale 60 2000)}
 
 long 'the programs are built with address and undefined sanitizers' && ( begin
 	! sanitized || skip_check "they have the suite's own"
