@@ -1,6 +1,6 @@
 #!/bin/sh
-# Options in combinations and spellings that no other test has: zcc --request with the options of a
-# connection, what -d adds, and long names beside their letters.
+# Options in combinations that no other test has: zcc --request with the options of a
+# connection, and what -d adds.
 #
 # seconds: 3
 . "$TOP/tests/lib.sh"
@@ -87,23 +87,4 @@ it 'zcs --debug: a line for each client that connects, and without it none'; ( b
 	one_line zcs.err
 ); ok
 stop_zcs
-it 'each long name with a bad argument has the error of its letter'; ( begin
-	for tool in zcc zcs cyclesoak run_rr; do
-		# Without those that take any text.
-		"$BIN/$tool" --help | sed -n 's/^  \(-[A-Za-z0-9]\),\( -[a-z],\)* \(--[a-z-]*\)=[A-Z].*/\1 \3/p' |
-		    grep -vwe --server -e --file -e --calibration -e --title >options
-		[ -s options ]
-		while read -r letter long; do
-			for how in "$letter|x y" "$long=x y" "${letter}x y"; do
-				IFS='|'
-				exits 2 "$BIN/$tool" $how
-				unset IFS
-				one_line err
-				grep -q -e "$long" err
-				[ "$how" != "$letter|x y" ] || cp err wanted
-				diff wanted err
-			done
-		done <options
-	done
-); ok
 finish

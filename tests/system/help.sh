@@ -84,17 +84,10 @@ unknown option '-D': .*foreground;zcs -D
 -C, --calibrate and -B, --per-cpu cannot be used together;cyclesoak -CB
 END
 start_zcs -J
-head -c 3000 /dev/zero >file
-it 'zcc -J and zcs -J: the report is JSON; -l, -M, -O and -Z do what -b, --mss, --warmup and sendfile do'; ( begin; need jq
-	for pair in '-Sl1000 -Sb1000' '-M1000 --mss=1000' '-O0 --warmup=0' '-Z -msendfile'; do
-		for option in $pair; do
-			exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -J "$option" file
-			one_line out
-			jq -c '[.start, .end.calls, .end.sum_sent.bytes] |
-			    del(.. | .timestamp?, .cookie?, .local_port?, .connected?)' out >"report$option"
-		done
-		diff "report${pair% *}" "report${pair#* }"
-	done
+it 'zcc -J -Z and zcs -J: the reports are JSON, and the method is sendfile'; ( begin; need jq
+	printf x >file
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --congestion reno -JZ file
+	[ "$(jq -r .end.sum_sent.method out)" = sendfile ]
 	wait_until [ -s zcs.out ]
 	valid_json zcs.out
 ); ok
