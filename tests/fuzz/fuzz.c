@@ -1,13 +1,12 @@
 /*
  * fuzz: feeds zc's readers of what others wrote with valid input that is made at random and then damaged.
  *
- *	fuzz -l                            prints the targets, a line each
+ *	fuzz                               prints the targets, a line each
  *	fuzz [-s SEED] [-n CASES] TARGET   tries that many cases, 100000 by default, the same for the same seed
  *	fuzz [-s SEED] -c NUMBER TARGET    prints one of these cases, and tries it
  *
  * With -DLIBFUZZER -DTARGET=target it is libFuzzer's, which `make fuzz` builds.
  */
-#include <ctype.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -146,25 +145,17 @@ static void any_span(const struct text *t, size_t *from, size_t *to)
 		*to = t->len;
 }
 
-static bool is_numeral(char c)
+/* Moves a span to the number behind its place; without words that is a header. */
+static void number_span(struct text *t, bool is_text, size_t *from, size_t *to)
 {
-	return isdigit((unsigned char)c) || c == '.';
-}
-
-/* Moves a span to the number at its place or behind it; without words that is a header. */
-static void number_span(const struct text *t, bool is_text, size_t *from, size_t *to)
-{
-	if (!is_text) {
+	if (is_text) {
+		t->s[t->len] = '\0';
+		*from += strcspn(t->s + *from, "0123456789.");
+		*to = *from + strspn(t->s + *from, "0123456789.");
+	} else {
 		*from -= one_in(4) ? 0 : *from % 4;
 		*to = t->len - *from < 4 ? t->len : *from + 4;
-		return;
 	}
-	while (*from < t->len && !is_numeral(t->s[*from]))
-		++*from;
-	while (*from > 0 && is_numeral(t->s[*from - 1]))
-		--*from;
-	for (*to = *from; *to < t->len && is_numeral(t->s[*to]);)
-		++*to;
 }
 
 /* Does one of eight things to a case, of which there are as many ways as words and numbers. */
@@ -325,20 +316,18 @@ int main(int argc, char **argv)
 	size_t i;
 	int o;
 
-	while ((o = getopt(argc, argv, "ls:n:c:")) != -1) {
+	while ((o = getopt(argc, argv, "s:n:c:")) != -1) {
 		switch (o) {
-		case 'l':
-			for (i = 0; i < n_targets; i++)
-				puts(targets[i].name);
-			return 0;
 		case 's': seed = strtoull(optarg, NULL, 10); break;
 		case 'n': cases = strtoull(optarg, NULL, 10); break;
 		case 'c': number = optarg; break;
 		default: return EXIT_USAGE;
 		}
 	}
+	for (i = 0; optind == argc && i < n_targets; i++)
+		puts(targets[i].name);
 	if (optind == argc)
-		errx(EXIT_USAGE, "no target given: fuzz -l prints them");
+		return 0;
 	target = target_named(argv[optind]);
 	if (number != NULL) {
 		make_case(&t, target, seed, strtoull(number, NULL, 10));

@@ -1,9 +1,6 @@
 /*
- * fuzz.h: what the targets of the fuzzer share.
- *
- * A target makes valid cases, which are then damaged, runs one through a reader of zc's, and checks what must
- * hold: nothing breaks, a rejection has a reason and leaves nothing behind, and what is accepted is what the
- * case has.  A target is a function or two in targets.c and a row of targets[] there.
+ * fuzz.h: what the targets of the fuzzer share.  A target makes valid cases, which are then damaged, runs one through
+ * a reader of zc's, and checks what must hold.  It is a few functions of targets.c, and a row of targets[] there.
  */
 #pragma once
 
