@@ -124,11 +124,11 @@ static const struct option_row rows[] = {
 		 "\n"
 		 "How to receive:\n"},
 	{"m", "method", "METHOD",
-	 "one of read (default), recv, trunc, splice, uring; trunc discards the data without "
-	 "copying them",
+	 "one of read (default), recv, trunc, splice, zerocopy, uring; trunc discards the data "
+	 "without copying them, zerocopy maps them (TCP_ZEROCOPY_RECEIVE)",
 	 OPTION_TEXT, AT(method), .take = take_method},
 	{"b", "buffer-size", "SIZE",
-	 "bytes per call (default 256k; trunc and splice 2m; uring 64k)", OPTION_SIZE, AT(buffer),
+	 "bytes per call (default 256k; trunc, splice and zerocopy 2m; uring 64k)", OPTION_SIZE, AT(buffer),
 	 .min = 1, .max = 1u << 30},
 	{"", "raw", NULL, "expect no headers: count what any TCP client sends", OPTION_FLAG,
 	 AT(raw)},
@@ -226,6 +226,9 @@ static void read_options(int argc, char **argv)
 		usage_error("'%s': zcs takes no arguments, only options (try 'zcs --help')",
 			    argv[first]);
 	(void)gauge_cpus(&opt.gauge);
+	if (opt.method->maps && opt.sock.mptcp)
+		usage_error("-m %s needs TCP: it cannot be combined with --mptcp",
+			    opt.method->name);
 	if (opt.port == NULL)
 		opt.port = opt.reply ? REQUEST_PORT : WIRE_PORT;
 }

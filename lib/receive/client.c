@@ -22,6 +22,7 @@ static void client_mark(const struct client *c, struct mark *mark)
 	mark->bytes = c->receiver.wire.bytes;
 	mark->files = c->receiver.wire.files;
 	mark->calls = c->calls;
+	mark->mapped = c->receiver.mapped;
 	mark_now(&x->meter, mark);
 	if (!begins)
 		counters_recent(&x->counters, c->interface, &mark->counters);
@@ -124,6 +125,7 @@ static void client_figures(struct client *c)
 	if (c->warming)
 		*begin = *end;
 	figures_between(x, begin, end, f);
+	f->mapped = end->mapped - begin->mapped;
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;
 	f->cpu = c->cpu;

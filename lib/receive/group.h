@@ -24,6 +24,7 @@ struct context;
 struct mark {
 	uint64_t ns;                  /* now_ns() */
 	uint64_t bytes, calls, files; /* received so far; in reply mode calls are replies */
+	double mapped;                /* of a client alone: of these bytes those that were mapped */
 	struct meter_mark load;       /* if it is measured */
 	struct counters counters;     /* if they are read: counters.ns != 0 */
 };

@@ -1,5 +1,8 @@
 #include "lib/receive/receiver.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "lib/net/socket.h"
@@ -103,6 +106,120 @@ static void splice_close(struct receiver *r)
 		close(s->pipe[0]);
 		close(s->pipe[1]);
 	}
+}
+
+/*
+ * Receiving by TCP_ZEROCOPY_RECEIVE (Linux 4.18): the kernel maps the pages of packets that are whole pages
+ * to an address of the program, and copies or leaves the rest: net/ipv4/tcp.c, tcp_zerocopy_receive().
+ */
+
+#ifndef TCP_ZEROCOPY_RECEIVE
+#define TCP_ZEROCOPY_RECEIVE 35
+#endif
+
+/* struct tcp_zerocopy_receive of linux/tcp.h, as of Linux 5.12; older headers have less of it. */
+struct zerocopy_request {
+	uint64_t address;
+	uint32_t length; /* bytes that may be mapped, and those that were */
+	uint32_t skip;   /* bytes behind them that cannot be mapped: they are to be read */
+	uint32_t queued;
+	int32_t error;
+	uint64_t copy_address;
+	int32_t copy_length; /* bytes that may be copied, and those that were */
+	uint32_t flags;
+};
+
+#define ZEROCOPY_LEAST offsetof(struct zerocopy_request, queued) /* all that Linux 4.18 knows */
+
+struct zerocopy_receiver {
+	unsigned char *map, *copy;
+	size_t map_size, page;
+	socklen_t request_size; /* what this kernel takes of the request */
+	size_t skip;            /* bytes that the next call has to copy */
+};
+
+/* Maps the socket, where pages of r->size bytes will be; without one it tries whether this host can. */
+static const char *zerocopy_open(struct receiver *r)
+{
+	const int sock = r->sock >= 0 ? r->sock : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct zerocopy_receiver *z = calloc(1, sizeof(*z));
+	const char *why = NULL;
+
+	if (z != NULL) {
+		z->page = (size_t)sysconf(_SC_PAGESIZE);
+		z->map_size = (r->size + z->page - 1) / z->page * z->page;
+		z->request_size = sizeof(struct zerocopy_request);
+		z->copy = malloc(SIZE_COPY);
+		z->map = mmap(NULL, z->map_size, PROT_READ, MAP_SHARED, sock, 0);
+	}
+	r->state = z;
+	if (z == NULL || z->copy == NULL || z->map == MAP_FAILED)
+		why = z != NULL && z->map == MAP_FAILED && errno == ENODEV
+			      ? "needs TCP (not Multipath TCP) on Linux 4.18 or later"
+			      : strerror(errno);
+	if (sock != r->sock)
+		close(sock);
+	return why;
+}
+
+/* Copies what cannot be mapped, as recv(2) does. */
+static ssize_t zerocopy_copy(struct receiver *r, struct zerocopy_receiver *z, size_t size)
+{
+	const size_t most = z->skip < size ? z->skip : size;
+	const ssize_t n = recv(r->sock, z->copy, most < SIZE_COPY ? most : SIZE_COPY, 0);
+
+	z->skip -= n > 0 ? (size_t)n : 0;
+	if (n > 0)
+		r->excess |= wire_feed(&r->wire, z->copy, (size_t)n) < (size_t)n;
+	return n;
+}
+
+/* Asks the kernel to map what has come, and to copy the rest if that is less than a page. */
+static ssize_t zerocopy_map(struct receiver *r, struct zerocopy_receiver *z)
+{
+	struct zerocopy_request q = {.address = (uintptr_t)z->map,
+				     .length = (uint32_t)z->map_size,
+				     .copy_address = (uintptr_t)z->copy,
+				     .copy_length = (int32_t)z->page};
+	socklen_t len = z->request_size;
+	size_t copied;
+
+	if (getsockopt(r->sock, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &q, &len) != 0)
+		return -1;
+	copied = len > ZEROCOPY_LEAST && q.copy_length > 0 ? (size_t)q.copy_length : 0;
+	z->skip = q.skip;
+	r->mapped += q.length;
+	r->excess |= wire_feed(&r->wire, z->map, q.length) < q.length ||
+		     wire_feed(&r->wire, z->copy, copied) < copied;
+	return (ssize_t)(q.length + copied);
+}
+
+/* As the call that maps does not wait, another one does, if there are no data. */
+static ssize_t zerocopy_step(struct receiver *r, size_t size)
+{
+	struct zerocopy_receiver *z = r->state;
+	ssize_t n;
+
+	while (z->skip == 0) {
+		n = zerocopy_map(r, z);
+		if (n < 0 && errno == EINVAL && z->request_size > ZEROCOPY_LEAST)
+			z->request_size = ZEROCOPY_LEAST; /* before Linux 5.12 */
+		else if (n > 0 || (n < 0 && errno != EIO)) /* EIO: the end of the stream */
+			return n;
+		else if (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0)
+			return n;
+	}
+	return zerocopy_copy(r, z, size);
+}
+
+/* The mapping keeps the connection open: it goes before the socket is closed. */
+static void zerocopy_close(struct receiver *r)
+{
+	struct zerocopy_receiver *z = r->state;
+
+	if (z->map != MAP_FAILED)
+		munmap(z->map, z->map_size);
+	free(z->copy);
 }
 
 /*
@@ -245,6 +362,13 @@ const struct receive_method receive_methods[] = {
 	 .open = splice_open,
 	 .step = splice_step,
 	 .close = splice_close},
+	{.name = "zerocopy",
+	 .size = SIZE_DISCARD,
+	 .reads_headers = true,
+	 .maps = true,
+	 .open = zerocopy_open,
+	 .step = zerocopy_step,
+	 .close = zerocopy_close},
 	{.name = "uring",
 	 .size = SIZE_COPY / BUFFERS,
 	 .reads_headers = true,
@@ -261,7 +385,7 @@ const size_t receive_methods_n = sizeof(receive_methods) / sizeof(receive_method
 
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw)
 {
-	*r = (struct receiver){.sock = sock, .method = method};
+	*r = (struct receiver){.sock = sock, .method = method, .mapped = method->maps ? 0 : NAN};
 	wire_init(&r->wire, raw);
 }
 

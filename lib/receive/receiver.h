@@ -29,6 +29,7 @@ struct receive_method {
 	 * own, and a step is asked for bytes of one body.
 	 */
 	bool reads_headers;
+	bool maps; /* the kernel may map data instead of copying them, which the receiver counts */
 	const char *(*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);
 	void (*close)(struct receiver *r);
@@ -43,6 +44,7 @@ struct receiver {
 	struct wire wire; /* what has come so far */
 	size_t size;      /* the most bytes that one call asks for */
 	void *state;      /* of the method; NULL: it has none, or is not open */
+	double mapped;    /* bytes that the kernel mapped instead of copying them; NAN: no such method */
 	bool excess;      /* more data came than the wire announced */
 };
 

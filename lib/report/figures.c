@@ -29,6 +29,18 @@ static double bits_per_second(const struct figures *f)
 	return f->cut ? NAN : 8 * per_second((double)f->bytes, f->seconds);
 }
 
+static double bytes_of_call(const struct figures *f)
+{
+	return f->calls > 0 ? (double)f->bytes / (double)f->calls : NAN;
+}
+
+double figures_mapped(const struct figures *f)
+{
+	const double bytes = (double)f->bytes;
+
+	return f->bytes == 0 ? NAN : f->mapped > bytes ? 1 : f->mapped / bytes;
+}
+
 static double calls_per_second(const struct figures *f)
 {
 	return per_second((double)f->calls, f->seconds);
@@ -114,6 +126,9 @@ const struct figure figure_table[] = {
 	{"method", "method", STRING(WORD, method), IN(TRANSFER), TEXT(TRANSFER, "method")},
 	{"calls", "reads", NUMBER(COUNT, calls), IN(TRANSFER), TEXT(TRANSFER, "calls"), ADDED},
 	{NULL, NULL, DERIVED(RATE, calls_per_second), TEXT(TRANSFER, "calls/s")},
+	{NULL, NULL, DERIVED(NUMBER, bytes_of_call), TEXT(TRANSFER, "bytes/call")},
+	{"mapped_bytes", "mapped", NUMBER(NUMBER, mapped), IN(RECEIVER), ADDED},
+	{NULL, NULL, DERIVED(SHARE, figures_mapped), TEXT(TRANSFER, "mapped, not copied")},
 	{"cpu", "cpu", NUMBER(CPU, cpu), IN(TRANSFER), OF_ONE},
 	{NULL, "clients", NUMBER(COUNT, clients)},
 	{NULL, "refused", STRING(WORD, refused)},

@@ -37,6 +37,7 @@ struct figures {
 	uint64_t files;         /* entries of the wire, completely sent or received */
 	uint64_t calls;         /* system calls that moved data */
 	uint64_t warmup;        /* bytes of files before the warm-up was over */
+	double mapped;          /* bytes that were received by mapping them, headers included */
 	uint64_t clients;       /* clients that zcs had since it last had none */
 	double seconds;         /* the time in which the bytes were moved */
 	bool cut;               /* not all was moved that was announced: there is no throughput */
@@ -138,6 +139,9 @@ void figures_add(struct figures *sum, const struct figures *f);
 /* How many of something per second; 0 when no time passed. */
 double per_second(double n, double seconds);
 double kbytes_per_sec(uint64_t bytes, double seconds);
+
+/* The share of the bytes that the receiver's kernel mapped instead of copying them. */
+double figures_mapped(const struct figures *f);
 
 /*
  * Microseconds of CPU time for each KiB that was moved: load x CPUs / throughput, netperf's service demand;
