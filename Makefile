@@ -41,6 +41,7 @@ TOOLS    = zcc zcs cyclesoak run_rr
 PAGES    = $(wildcard man/*.[157])
 SECTIONS = $(sort $(patsubst .%,%,$(suffix $(PAGES))))
 DATA     = $(wildcard man/*.json lib/hosts/*.py)
+SERVICES = $(wildcard lib/receive/*.service)
 LIB      = common.o $(patsubst %.c,%.o,$(wildcard lib/*/*.c))
 HELPERS  = $(patsubst tests/helpers/%.c,$(OBJ)/tests/%,$(wildcard tests/helpers/*.c)) $(OBJ)/tests/net
 FUZZ     = $(OBJ)/tests/fuzz/fuzz
@@ -166,6 +167,8 @@ install: all
 	install -m 644 $(ZSH_COMPLETION) '$(DESTDIR)$(zshdir)'
 	install -d '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'
 	install -m 644 $(DATA) '$(DESTDIR)$(sharedir)'
+	for s in $(SERVICES); do sed 's|/usr/local/bin|$(bindir)|' $$s >'$(DESTDIR)$(sharedir)'/$${s##*/}; done
+	chmod 644 $(SERVICES:lib/receive/%='$(DESTDIR)$(sharedir)/%')
 	install -m 644 README LICENSE '$(DESTDIR)$(docdir)'
 
 install-strip: STRIP_FLAG = -s
@@ -176,7 +179,7 @@ uninstall:
 	rm -f $(PROGRAMS:%='$(DESTDIR)$(bindir)/%')
 	rm -f $(foreach s,$(SECTIONS),$(patsubst man/%,'$(DESTDIR)$(mandir)/man$s/%',$(filter %.$s,$(PAGES))))
 	rm -f $(PROGRAMS:%='$(DESTDIR)$(bashdir)/%') $(PROGRAMS:%='$(DESTDIR)$(zshdir)/_%')
-	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA)))
+	rm -f $(patsubst %,'$(DESTDIR)$(sharedir)/%',$(notdir $(DATA) $(SERVICES)))
 	rm -f '$(DESTDIR)$(docdir)/README' '$(DESTDIR)$(docdir)/LICENSE'
 	for d in '$(DESTDIR)$(sharedir)' '$(DESTDIR)$(docdir)'; do \
 		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \

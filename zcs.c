@@ -4,6 +4,7 @@
  */
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 
 #include "lib/load/limits.h"
 #include "lib/receive/server.h"
@@ -49,6 +50,27 @@ static int open_all(struct context *x)
 	return listener;
 }
 
+/* Tells the service manager, if there is one, that clients can connect: sd_notify(3). */
+static void notify_ready(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const size_t len = path != NULL ? strlen(path) : 0;
+	int fd;
+
+	if (len < 2 || len >= sizeof(to.sun_path))
+		return;
+	memcpy(to.sun_path, path, len);
+	if (*path == '@') /* an abstract name */
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&to,
+			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+		warnx("NOTIFY_SOCKET %s: %s", printable(path), strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
 static int run(struct context *x)
 {
 	struct sockaddr_storage ss;
@@ -62,6 +84,7 @@ static int run(struct context *x)
 	if (!opt.reply)
 		receiver_try_or_die(opt.method);
 	catch_stop_signals_waiting(on_signal, &unblocked);
+	notify_ready();
 	/* With `-p 0` only the kernel knows the port. */
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));

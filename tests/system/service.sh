@@ -1,18 +1,38 @@
 #!/bin/sh
-# The systemd unit in zc(7): systemd-analyze accepts it, and zcs its options.
+# The systemd units that are installed: systemd-analyze accepts them, and zcs their options; zcs tells the service
+# manager when it is ready.
 #
 # seconds: 1
 . "$TOP/tests/lib.sh"
 
-# The unit is the literal block of the page that begins with [Unit]; the programs need not be installed.
-sed -n '/^\[Unit\]$/,/^\.Ed$/{/^\.Ed$/d;p;}' "$TOP/man/zc.7" | sed "s/\\\\-/-/g; s,^ExecStart=/usr/local/bin/,ExecStart=$BIN/," >zcs.service
-it 'zc(7): systemd-analyze accepts the unit'; ( begin; need systemd-analyze
-	systemd-analyze verify "$PWD/zcs.service" >out 2>&1
-	not grep 'zcs\.service' out # of other units it prints what it pleases
+for unit in zcs zcs-load; do
+	# The programs and pages need not be installed where they are tested.
+	sed "s,^ExecStart=/usr/local/bin/,ExecStart=$BIN/,; /^Documentation=/d" "$TOP/lib/receive/$unit.service" >$unit.service
+	# Of the other units of the machine it prints what it pleases, below their paths.
+	it "$unit.service: systemd-analyze accepts it"; ( begin; need systemd-analyze
+		systemd-analyze verify "$PWD/$unit.service" >out 2>&1
+		cat out
+		not grep "$unit\.service" out
+	); ok
+done
+it 'zcs.service: its exposure is at most 3'; ( begin; need systemd-analyze
+	systemd-analyze security --offline=yes --threshold=30 zcs.service >out 2>&1 || { tail -n 1 out; exit 1; }
 ); ok
-it "zc(7): zcs starts with the unit's options, as a dynamic user"; ( begin
-	# shellcheck disable=SC2046 # the options are words
-	start_zcs $(sed -n 's/^ExecStart=[^ ]*zcs //p' zcs.service)
-	grep -qx DynamicUser=yes zcs.service
+it 'zcs: the service manager is told that it is ready, by a path or an abstract name'; ( begin; need python3
+	for name in "$PWD/notify" "@zc-$$"; do
+		python3 - "$name" "$BIN/zcs" <<-'END'
+			import os, socket, subprocess, sys
+			name = sys.argv[1]
+			s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+			s.bind(name.replace("@", "\0"))
+			s.settimeout(20)
+			unit = open("zcs.service").read().split("ExecStart=")[1].split("\n")[0].split()[1:]
+			options = ["127.0.0.0/8,::1" if o == "${ZCS_ALLOW}" else o for o in unit]
+			zcs = subprocess.Popen([sys.argv[2], "-p", "0"] + options, env={**os.environ, "NOTIFY_SOCKET": name})
+			assert s.recv(100) == b"READY=1"
+			zcs.terminate()
+			assert zcs.wait() == 0
+		END
+	done
 ); ok
 finish
