@@ -223,6 +223,10 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 		if (streams < (int)opt.compare.streams.size[i])
 			streams = (int)opt.compare.streams.size[i];
 	fileset_open(&set, names, n, streams, opt.zeros);
+	if (opt.bytes > 0 && set.bytes == 0)
+		die("--bytes: the files are empty");
+	if (opt.preload)
+		fileset_preload(&set);
 	rep->comparison = opt.compare.wanted ? &comparison : NULL;
 	error = send_rounds(rep, &set, &plan, &kept, why);
 	rep->comparison = NULL;

@@ -97,8 +97,9 @@ void fileset_open(struct fileset *set, char **names, int n, int streams, bool ze
 		if (open_file(&f, names[i], set->n < keep_open))
 			add_file(set, &f);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
-		f = (struct file){"built-in", memfd_create("zcc-builtin", MFD_CLOEXEC),
-				  BUILTIN_SIZE};
+		f = (struct file){.name = "built-in",
+				  .fd = memfd_create("zcc-builtin", MFD_CLOEXEC),
+				  .size = BUILTIN_SIZE};
 		if (f.fd < 0 || !write_builtin(f.fd, zeros ? 0 : (uint64_t)i + 1))
 			die_errno("built-in file set");
 		add_file(set, &f);
@@ -106,6 +107,49 @@ void fileset_open(struct fileset *set, char **names, int n, int streams, bool ze
 	if (set->n == 0)
 		die("none of the files can be sent");
 	set->skipped = n > 0 ? (size_t)n - set->n : 0;
+}
+
+/* Reads a file to `to`, or dies. */
+static void read_file(const struct file *f, char *to)
+{
+	const int fd = f->fd >= 0 ? f->fd : open_retry(f->name, O_RDONLY);
+	uint64_t got = 0;
+	ssize_t n = fd;
+
+	while (n >= 0 && got < f->size) {
+		n = TEMP_FAILURE_RETRY(pread(fd, to + got, f->size - got, (off_t)got));
+		if (n == 0)
+			die("%s: shrank while it was being read", printable(f->name));
+		got += n > 0 ? (uint64_t)n : 0;
+	}
+	if (n < 0)
+		die_errno("%s", printable(f->name));
+	if (fd != f->fd)
+		close(fd);
+}
+
+void fileset_preload(struct fileset *set)
+{
+	const uint64_t page = (uint64_t)getpagesize();
+	const uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) / 4 * page;
+	uint64_t size = 0, at = 0;
+	struct file *f;
+
+	for (f = set->file; f < set->file + set->n; f++)
+		size += (f->size + page - 1) / page * page;
+	if (size > most)
+		die("--preload: the files take %ju MiB, more than a quarter of this host's memory",
+		    (uintmax_t)(size >> 20));
+	set->memory_size = size > 0 ? size : page;
+	set->memory = mmap(NULL, set->memory_size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (set->memory == MAP_FAILED)
+		die_errno("--preload: %ju bytes", (uintmax_t)set->memory_size);
+	for (f = set->file; f < set->file + set->n; f++) {
+		read_file(f, set->memory + at);
+		f->data = set->memory + at;
+		at += (f->size + page - 1) / page * page;
+	}
 }
 
 const char *fileset_error(const struct fileset *set, char why[DIE_MAX])
@@ -124,4 +168,6 @@ void fileset_close(struct fileset *set)
 		if (set->file[i].fd >= 0)
 			close(set->file[i].fd);
 	free(set->file);
+	if (set->memory != NULL)
+		munmap(set->memory, set->memory_size);
 }

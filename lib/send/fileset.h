@@ -2,6 +2,7 @@
  * fileset.h: the files that zcc sends, or the set that is built in.
  *
  *	fileset_open(&set, argv + optind, argc - optind, streams, false);
+ *	fileset_preload(&set);	(if they are to be sent from memory)
  *	for (i = 0; i < set.n; i++)
  *		send_file(&set.file[i]);
  *	fileset_close(&set);
@@ -17,6 +18,7 @@ struct file {
 	const char *name;
 	int fd; /* -1: the file is opened for each loop, as there are too few descriptors */
 	uint64_t size;
+	const char *data; /* all of it, in memory; NULL: it is read as it is sent */
 };
 
 struct fileset {
@@ -26,6 +28,8 @@ struct fileset {
 	uint64_t bytes;   /* bytes of files in one loop */
 	bool builtin;
 	size_t skipped; /* files that cannot be sent */
+	char *memory;   /* of all files; NULL: they are not preloaded */
+	size_t memory_size;
 };
 
 /*
@@ -34,6 +38,12 @@ struct fileset {
  * connections.  Dies if no file is left, or if a loop has more entries than the wire can count.
  */
 void fileset_open(struct fileset *set, char **names, int n, int streams, bool zeros);
+
+/*
+ * Reads all files into memory, each from the begin of a page, which the streams share.  Dies if they take
+ * more than a quarter of the machine's memory.
+ */
+void fileset_preload(struct fileset *set);
 
 /* The error of a transfer that skipped files: NULL if it skipped none, or a text in `why`. */
 const char *fileset_error(const struct fileset *set, char why[DIE_MAX]);

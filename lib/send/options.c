@@ -119,6 +119,8 @@ static const struct option_row rows[] = {
 	{"t", "time", "SECS",
 	 "send all files over and over for SECS seconds (default 10 without FILE)", OPTION_SECONDS,
 	 AT(seconds), .min = 0.001, .max = 1e9},
+	{"", "bytes", "SIZE", "end after SIZE bytes of files, of all streams together", OPTION_SIZE,
+	 AT(bytes), .min = 1, .max = 1ull << 60, .not_with = "--loops --time --warmup"},
 	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
 	 OPTION_SECONDS, AT(warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
@@ -135,7 +137,7 @@ static const struct option_row rows[] = {
 	 "is measured one size after the other",
 	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --interval --content --buffer-size --method --send --write -Z "
-		     "--cork --runs --precision --save --against"},
+		     "--preload --bytes --cork --runs --precision --save --against"},
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
@@ -150,6 +152,10 @@ static const struct option_row rows[] = {
 	 "bytes per call (default 64k; sendfile and splice 1m; mmap 4m, which the streams share); "
 	 "for a rate see --pace",
 	 OPTION_SIZE, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
+	{"", "preload", NULL,
+	 "read the files once, and have send, write, zerocopy, uring and uring-zc send them from "
+	 "there, as a program does whose data are in memory",
+	 OPTION_FLAG, AT(preload)},
 	{"B", "bind-cpu", "CPUS",
 	 "run on CPU 2, or on a list such as 0,2-5: one CPU for each stream, in turn (default: any "
 	 "CPU)",
@@ -282,6 +288,19 @@ int options_runs(const struct send_options *opt)
 	       (opt->compare.instruments ? 2 : 1);
 }
 
+/* Dies of --preload without a method that sends from memory. */
+static void check_preload(const struct compare_options *c)
+{
+	int i = 0;
+
+	while (i < c->n_methods && !c->method[i]->has_buffer)
+		i++;
+	if (i == c->n_methods)
+		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, uring "
+			    "or uring-zc",
+			    c->method[0]->name);
+}
+
 /* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
 static void settle_comparison(struct send_options *opt)
 {
@@ -290,6 +309,8 @@ static void settle_comparison(struct send_options *opt)
 
 	if (c->n_methods == 0)
 		c->method[c->n_methods++] = method_named("sendfile");
+	if (opt->preload)
+		check_preload(c);
 	if (c->streams.n == 0)
 		c->streams = (struct sizes){.n = 1, .size = {1}};
 	if (opt->chunks.n == 0)
@@ -325,7 +346,7 @@ static void settle(struct send_options *opt, bool has_files)
 	/* At that rate the kernel may send nothing until two segments are due. */
 	if (opt->timeout > 0 && opt->pace > 0)
 		opt->timeout += PACED_BYTES / (double)opt->pace;
-	if (opt->loops == 0 && opt->seconds <= 0 && !requests && !has_files)
+	if (opt->loops == 0 && opt->seconds <= 0 && opt->bytes == 0 && !requests && !has_files)
 		opt->seconds = BUILTIN_SECONDS;
 	if (opt->loops == 0)
 		opt->loops = requests ? REQUESTS : 1;

@@ -57,6 +57,8 @@ struct send_options {
 	int mss;                          /* bytes; 0: the kernel's choice */
 	int debug;
 	bool nodelay, cork, raw, json, quiet;
+	bool preload;   /* the files are sent from memory */
+	uint64_t bytes; /* that all streams send together; 0: not limited so */
 	bool calibrate, force; /* -C, and whether the host may be busy */
 	const char *content;   /* of the built-in set; NULL: not given */
 	bool zeros;            /* it is zeros, not random */

@@ -177,6 +177,8 @@ static void json_settings(struct json *j, const struct send_options *opt,
 	json_count(j, "files", res->set->n);
 	json_count(j, "file_bytes", res->set->bytes);
 	json_bool(j, "builtin_files", res->set->builtin);
+	json_bool(j, "preload", opt->preload);
+	json_count(j, "bytes", opt->bytes);
 }
 
 /* Prints the object `start`, and begins the list of what is measured. */

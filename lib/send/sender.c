@@ -21,19 +21,34 @@ static ssize_t step_sendfile(struct sender *s, int fd, off_t off, uint64_t len)
 	return sendfile(s->sock, fd, &off, at_most(len, s->chunk));
 }
 
-/* Uses pread(2) instead of read(2), which does the same work, as streams share the files. */
+/*
+ * Stores where a call's bytes from `off` on are: in the file in memory, or in `buf`, into which it reads them.
+ * Uses pread(2) instead of read(2), which does the same work, as streams share the files.  Returns how many
+ * there are, or -1 with errno.
+ */
+static ssize_t get_data(const struct sender *s, int fd, off_t off, uint64_t len, char *buf,
+			const char **data)
+{
+	const size_t size = at_most(len, s->chunk);
+
+	*data = s->data != NULL ? s->data + off : buf;
+	return s->data != NULL ? (ssize_t)size : pread(fd, buf, size, off);
+}
+
 static ssize_t step_send(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
+	const char *data;
+	const ssize_t n = get_data(s, fd, off, len, s->buf, &data);
 
-	return n > 0 ? send(s->sock, s->buf, (size_t)n, 0) : n;
+	return n > 0 ? send(s->sock, data, (size_t)n, 0) : n;
 }
 
 static ssize_t step_write(struct sender *s, int fd, off_t off, uint64_t len)
 {
-	const ssize_t n = pread(fd, s->buf, at_most(len, s->chunk), off);
+	const char *data;
+	const ssize_t n = get_data(s, fd, off, len, s->buf, &data);
 
-	return n > 0 ? write(s->sock, s->buf, (size_t)n) : n;
+	return n > 0 ? write(s->sock, data, (size_t)n) : n;
 }
 
 void sender_unmap(struct sender *s)
@@ -177,7 +192,7 @@ static void zerocopy_await(struct sender *s)
 static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 {
 	const unsigned slot = s->next % s->slots;
-	char *buf = s->buf + slot * s->chunk;
+	const char *data;
 	ssize_t size, n;
 
 	if (s->owner[slot] != 0)
@@ -186,8 +201,8 @@ static ssize_t zerocopy_step(struct sender *s, int fd, off_t off, uint64_t len)
 		zerocopy_await(s);
 	if (s->owner[slot] != 0)
 		return 0;
-	size = n = pread(fd, buf, at_most(len, s->chunk), off);
-	while (size > 0 && (n = send(s->sock, buf, (size_t)size, MSG_ZEROCOPY)) < 0 &&
+	size = n = get_data(s, fd, off, len, s->buf + slot * s->chunk, &data);
+	while (size > 0 && (n = send(s->sock, data, (size_t)size, MSG_ZEROCOPY)) < 0 &&
 	       errno == ENOBUFS && s->zerocopy.incomplete > 0) {
 		zerocopy_await(s);
 		if (sender_stopped(s))

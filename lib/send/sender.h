@@ -24,7 +24,7 @@ struct send_method {
 	const char *name;
 	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
 	size_t most;                    /* the most bytes of a call; 0: any number */
-	bool has_buffer;                /* the sender needs a buffer of the size of a call */
+	bool has_buffer; /* it sends from memory: a buffer of a call's size, or the file there */
 	bool is_zerocopy;               /* the kernel sends from several such buffers */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
@@ -50,6 +50,8 @@ struct sender {
 	size_t memory;                 /* bytes that it may map, or fill ahead of the kernel */
 	const _Atomic int *stop;       /* not 0: why the sender is to stop */
 	_Atomic uint64_t bytes, calls; /* sent so far; only the sender's own thread writes them */
+	/* What methods with a buffer send instead of reading it: the file, in memory; NULL: they read. */
+	const char *data;
 	char *buf;
 	size_t buf_size;
 	int pipe[2];

@@ -205,18 +205,20 @@ static void headers_send(struct stream *st, struct headers *h)
 /* Sends a file, entry by entry, behind the headers before it. */
 static void send_file(struct stream *st, const struct file *f, struct headers *h)
 {
-	const int fd = f->fd >= 0 ? f->fd : open_retry(f->name, O_RDONLY);
+	const bool is_open = f->fd >= 0 || f->data != NULL;
+	const int fd = is_open ? f->fd : open_retry(f->name, O_RDONLY);
 	uint64_t off = 0;
 	uint32_t len;
 	int64_t n;
 
-	if (fd < 0)
+	if (fd < 0 && !is_open)
 		die_errno("%s", f->name);
 	do {
-		len = file_entry(f, off);
+		len = (uint32_t)at_most(file_entry(f, off), st->left);
 		headers_add(st, h, len);
 		headers_send(st, h);
 		st->worker.sock = st->sender.sock;
+		st->sender.data = f->data;
 		n = sender_send(&st->sender, fd, (off_t)off, len);
 		if (n < 0)
 			die_of_send(st, f);
@@ -225,8 +227,9 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		else if (!sender_stopped(&st->sender))
 			die("%s: shrank while it was being sent", f->name);
 		off += len;
-	} while (off < f->size && !sender_stopped(&st->sender));
-	if (fd != f->fd) {
+		st->left -= len;
+	} while (off < f->size && st->left > 0 && !sender_stopped(&st->sender));
+	if (!is_open) {
 		sender_unmap(&st->sender);
 		close(fd);
 	}
@@ -247,16 +250,18 @@ static void send_loops(struct stream *st)
 	const struct send_options *opt = st->opt;
 	const uint32_t warmup = (uint32_t)lround(opt->warmup * 1e9 / WIRE_WARMUP_NS);
 	struct headers h = {.len = 0};
+	const bool is_endless = opt->seconds > 0 || opt->bytes > 0;
 	uint32_t loops = 0;
 	size_t i;
 
-	headers_add(st, &h, opt->seconds > 0 ? WIRE_FOREVER : opt->loops + warmup);
+	headers_add(st, &h, is_endless ? WIRE_FOREVER : opt->loops + warmup);
 	for (i = 0; i < warmup; i++)
 		headers_add(st, &h, 0);
-	while (!sender_stopped(&st->sender) && (opt->seconds > 0 || loops++ < opt->loops)) {
+	while (!sender_stopped(&st->sender) && st->left > 0 &&
+	       (is_endless || loops++ < opt->loops)) {
 		headers_add(st, &h, st->set->entries);
 		set_cork(st, 1);
-		for (i = 0; i < st->set->n && !sender_stopped(&st->sender); i++)
+		for (i = 0; i < st->set->n && st->left > 0 && !sender_stopped(&st->sender); i++)
 			send_file(st, &st->set->file[i], &h);
 		set_cork(st, 0);
 	}
@@ -412,6 +417,8 @@ void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *s
 	/* It was that of connect(2): stream_watch() is for the rest. */
 	if (opt->timeout > 0 && sock_set_timeout(sock, 0) != 0)
 		die_errno("--timeout %g", opt->timeout);
+	if (opt->bytes == 0)
+		st->left = UINT64_MAX;
 	sender_open(&st->sender, opt->method, sock, chunk, opt->streams, stop);
 	st->begin = stream_mark(st);
 }

@@ -161,6 +161,8 @@ void text_target(const struct send_options *opt, const struct send_result *res)
 	else
 		report("  %zu file%s of %s byte%s", res->set->n, plural(res->set->n),
 		       grouped((double)res->set->bytes, text), plural(res->set->bytes));
+	if (opt->preload)
+		report(", preloaded");
 	if (res->set->skipped > 0)
 		report(", %s skipped", grouped((double)res->set->skipped, text));
 }
@@ -174,7 +176,9 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	if (opt->quiet)
 		return;
 	text_target(opt, res);
-	report(", in %s loop%s\n", grouped((double)res->loops, n), plural(res->loops));
+	if (opt->bytes == 0)
+		report(", in %s loop%s", grouped((double)res->loops, n), plural(res->loops));
+	report("\n");
 	if (opt->warmup > 0)
 		report("  after %g s of warm-up, %s byte%s\n", opt->warmup,
 		       grouped((double)sent->warmup, n), plural(sent->warmup));

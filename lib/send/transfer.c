@@ -236,6 +236,7 @@ bool transfer_open(struct transfer *t, size_t chunk)
 		st->set = t->set;
 		st->peer = t->target.name;
 		st->result = &res->stream[i];
+		st->left = opt->bytes / n + ((size_t)i < opt->bytes % n);
 		stream_open(st, sock, chunk, &r->stop);
 	}
 	r->interface = t->target.interface;

@@ -44,13 +44,14 @@ struct stream {
 	struct stream_mark begin, end; /* of what is measured */
 	struct stream_mark last;       /* the end of the last interval */
 	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */
+	uint64_t left;         /* bytes that it may still send */
 	uint64_t interrupt_ns; /* when the wait for the server was interrupted; 0: it was not */
 	uint64_t progress;     /* what the main thread saw when it looked last */
 };
 
 /*
  * Prepares the stream of a connected socket, in calls of `chunk` bytes (0: the method's default).
- * The caller has set its `opt`, `set`, `peer` and `result`; the rest is 0.
+ * The caller has set its `opt`, `set`, `peer`, `result` and, with --bytes, `left`; the rest is 0.
  */
 void stream_open(struct stream *st, int sock, size_t chunk, const _Atomic int *stop);
 

@@ -83,7 +83,7 @@ static void start(struct sender *s)
 	r->started = true;
 	if (uring_start(&r->ring) != 0)
 		die("-m %s: %s", s->method->name, uring_explain(errno));
-	if (uring_register(&r->ring, IORING_REGISTER_BUFFERS, &iov, 1) != 0)
+	if (s->data == NULL && uring_register(&r->ring, IORING_REGISTER_BUFFERS, &iov, 1) != 0)
 		die("-m %s: cannot register %zu bytes of buffers: %s", s->method->name, s->buf_size,
 		    uring_explain(errno));
 	/* The kernel's threads that read what is not in memory: on the CPUs of the stream's thread. */
@@ -107,6 +107,7 @@ static size_t part_size(const struct sender *s, uint64_t len, unsigned i)
 	return at_most(len - (uint64_t)i * s->chunk, s->chunk);
 }
 
+/* Where the kernel reads part i to, and sends it from. */
 static char *part_buffer(const struct sender *s, unsigned i)
 {
 	return s->buf + (s->next + i) % s->slots * s->chunk;
@@ -115,23 +116,28 @@ static char *part_buffer(const struct sender *s, unsigned i)
 /* Requests n parts from `off`, of `len` bytes that are left, as one chain. */
 static void request_chain(struct sender *s, int fd, off_t off, uint64_t len, unsigned n)
 {
-	const bool zc = s->method->is_zerocopy;
+	const unsigned zc = s->method->is_zerocopy ? IORING_SEND_ZC_REPORT_USAGE : 0;
 	struct uring_sender *r = s->ring;
 	struct io_uring_sqe *sqe;
+	const void *part;
 	unsigned i;
 
 	r->chain++;
 	for (i = 0; i < n; i++) {
-		sqe = uring_request(&r->ring, IORING_OP_READ_FIXED, fd, part_buffer(s, i),
-				    part_size(s, len, i));
-		sqe->off = (uint64_t)off + (uint64_t)i * s->chunk;
-		sqe->flags = IOSQE_IO_LINK;
-		sqe->user_data = id_of(s, 2 * i);
-		sqe = uring_request(&r->ring, zc ? IORING_OP_SEND_ZC : IORING_OP_SEND, s->sock,
-				    part_buffer(s, i), part_size(s, len, i));
+		part = s->data != NULL ? s->data + off + i * s->chunk : part_buffer(s, i);
+		if (s->data == NULL) {
+			sqe = uring_request(&r->ring, IORING_OP_READ_FIXED, fd, part,
+					    part_size(s, len, i));
+			sqe->off = (uint64_t)off + (uint64_t)i * s->chunk;
+			sqe->flags = IOSQE_IO_LINK;
+			sqe->user_data = id_of(s, 2 * i);
+		}
+		sqe = uring_request(&r->ring, zc > 0 ? IORING_OP_SEND_ZC : IORING_OP_SEND, s->sock,
+				    part, part_size(s, len, i));
 		/* Without MSG_WAITALL a short send would not break the chain. */
 		sqe->msg_flags = MSG_WAITALL | MSG_NOSIGNAL;
-		sqe->ioprio = zc ? IORING_RECVSEND_FIXED_BUF | IORING_SEND_ZC_REPORT_USAGE : 0;
+		sqe->ioprio = (uint16_t)(zc > 0 && s->data == NULL ? zc | IORING_RECVSEND_FIXED_BUF
+							   : zc);
 		sqe->flags = i + 1 < n ? IOSQE_IO_LINK : 0;
 		sqe->user_data = id_of(s, 2 * i + 1);
 	}
@@ -150,7 +156,7 @@ static ssize_t chain_result(struct sender *s, uint64_t len, unsigned n)
 
 	do {
 		size = (int)part_size(s, len, i);
-		got = r->result[2 * i];
+		got = s->data != NULL ? size : r->result[2 * i];
 		sent = got == size ? r->result[2 * i + 1] : got < 0 ? got : 0;
 		if (sent > 0) {
 			sum += sent;
@@ -176,6 +182,7 @@ ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len)
 	const bool zc = s->method->is_zerocopy;
 	const uint64_t parts = (len + s->chunk - 1) / s->chunk;
 	const unsigned n = (unsigned)at_most(parts, zc ? at_most(CHAIN, s->slots / 2) : CHAIN);
+	const unsigned requests = s->data != NULL ? n : 2 * n;
 	struct uring_sender *r = s->ring;
 
 	if (!r->started)
@@ -187,8 +194,8 @@ ssize_t uring_step(struct sender *s, int fd, off_t off, uint64_t len)
 	}
 	request_chain(s, fd, off, len, n);
 	/* A stop makes the sends fail. */
-	for (r->complete = 0; r->complete < 2 * n;)
-		enter(s, 2 * n - r->complete, -1);
+	for (r->complete = 0; r->complete < requests;)
+		enter(s, requests - r->complete, -1);
 	return chain_result(s, len, n);
 }
 
@@ -203,7 +210,7 @@ void uring_finish(struct sender *s)
 {
 	const struct uring_sender *r = s->ring;
 
-	if (r->started && !(s->zerocopy.incomplete > 0))
+	if (r->started && s->data == NULL && !(s->zerocopy.incomplete > 0))
 		uring_register(&r->ring, IORING_UNREGISTER_BUFFERS, NULL, 0);
 }
 
