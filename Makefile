@@ -48,15 +48,15 @@ FUZZ     = $(OBJ)/tests/fuzz/fuzz
 UNITS    = $(patsubst tests/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/*.c))
 
 # Completion for shells: bash's files are named as the programs are, zsh's begin with `_`.
-PROGRAMS = $(TOOLS) zc-hosts
+PROGRAMS = $(TOOLS) zc-hosts zc-plot
 BASH_COMPLETION = $(PROGRAMS:%=$(OBJ)/completion/%)
 ZSH_COMPLETION  = $(PROGRAMS:%=$(OBJ)/completion/_%)
 
-# The manual pages, and the script, as they are installed: with the version.
+# The manual pages, and the scripts, as they are installed: with the version.
 MAN      = $(PAGES:%=$(OBJ)/%)
-SCRIPT   = $(OBJ)/zc-hosts
+SCRIPTS  = $(OBJ)/zc-hosts $(OBJ)/zc-plot
 
-all: $(TOOLS:%=$(BIN)%) $(SCRIPT) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
+all: $(TOOLS:%=$(BIN)%) $(SCRIPTS) $(BASH_COMPLETION) $(ZSH_COMPLETION) $(MAN)
 
 $(TOOLS:%=$(BIN)%): $(BIN)%: $(OBJ)/%.o $(OBJ)/libzc.a
 	$(CC) $(STD) $(CFLAGS) $(HARDEN_LD) $(LDFLAGS) -o $@ $^ -lm
@@ -75,6 +75,7 @@ $(TOOLS:%=$(OBJ)/completion/%): $(OBJ)/completion/%: %.c
 $(TOOLS:%=$(OBJ)/completion/_%): $(OBJ)/completion/_%: %.c
 $(OBJ)/completion/zcc $(OBJ)/completion/_zcc: lib/send/options.c
 $(OBJ)/completion/zc-hosts $(OBJ)/completion/_zc-hosts: lib/hosts/zc-hosts
+$(OBJ)/completion/zc-plot $(OBJ)/completion/_zc-plot: lib/report/zc-plot
 
 $(BASH_COMPLETION): man/completion.awk
 	@mkdir -p $(@D)
@@ -88,7 +89,9 @@ $(MAN): $(OBJ)/%: % Makefile
 	@mkdir -p $(@D)
 	@sed 's/^\.Os Linux$$/.Os zc $(VERSION)/' $< >$@.new && mv $@.new $@
 
-$(SCRIPT): lib/hosts/zc-hosts Makefile
+$(OBJ)/zc-hosts: lib/hosts/zc-hosts
+$(OBJ)/zc-plot: lib/report/zc-plot
+$(SCRIPTS): Makefile
 	@mkdir -p $(@D)
 	@sed 's/^VERSION = .*/VERSION = "$(VERSION)"/' $< >$@.new && mv $@.new $@
 
@@ -160,7 +163,7 @@ STRIP_FLAG =
 install: all
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(bashdir)' '$(DESTDIR)$(zshdir)'
 	install $(STRIP_FLAG) -m 755 $(TOOLS:%=$(BIN)%) '$(DESTDIR)$(bindir)'
-	install -m 755 $(SCRIPT) '$(DESTDIR)$(bindir)'
+	install -m 755 $(SCRIPTS) '$(DESTDIR)$(bindir)'
 	$(foreach s,$(SECTIONS),install -d '$(DESTDIR)$(mandir)/man$s' && \
 		install -m 644 $(filter %.$s,$(MAN)) '$(DESTDIR)$(mandir)/man$s' &&) :
 	install -m 644 $(BASH_COMPLETION) '$(DESTDIR)$(bashdir)'
