@@ -266,6 +266,7 @@ int main(int argc, char **argv)
 			   .lock = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP},
 		.places = {.opt = &opt, .lock = PTHREAD_MUTEX_INITIALIZER},
 		.counters.lock = PTHREAD_MUTEX_INITIALIZER,
+		.group.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 
 	init_program(&stop);

@@ -218,7 +218,11 @@ void tcp_figures_read(int fd, bool mptcp, struct tcp_figures *t)
 	t->rtt = i.tcpi_rtt;
 	t->rttvar = i.tcpi_rttvar;
 	t->min_rtt = i.tcpi_min_rtt != UINT32_MAX ? i.tcpi_min_rtt : 0; /* max.: none yet */
+	t->segments = i.tcpi_data_segs_out;
 	t->cwnd = (double)i.tcpi_snd_cwnd * i.tcpi_snd_mss;
+	t->window = i.tcpi_snd_cwnd;
+	t->in_flight = (double)i.tcpi_unacked - i.tcpi_sacked - i.tcpi_lost + i.tcpi_retrans;
+	t->unsent = i.tcpi_notsent_bytes;
 	t->mss = i.tcpi_snd_mss;
 	t->pmtu = i.tcpi_pmtu;
 	t->delivery_rate = (double)i.tcpi_delivery_rate;

@@ -89,9 +89,12 @@ void netstat_parse(char *names, char *values, struct netstat *n);
  */
 struct tcp_figures {
 	double retransmits;          /* segments, since it was opened */
+	double segments;             /* with data that were sent since then, these included */
 	double acked;                /* bytes, and one for the FIN; NAN where it is missing */
 	double rtt, rttvar, min_rtt; /* us, smoothed */
 	double cwnd;                 /* congestion window, bytes */
+	double window, in_flight;    /* the same in segments, and those that are under way */
+	double unsent;               /* bytes in the socket that were not sent yet */
 	double mss, pmtu;            /* bytes: of what is sent, and of the path */
 	double delivery_rate;        /* bytes/s, the last that was measured */
 	double busy;                 /* us in which there was something to send */

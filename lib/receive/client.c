@@ -125,6 +125,11 @@ static void client_figures(struct client *c)
 	if (c->warming)
 		*begin = *end;
 	figures_between(x, begin, end, f);
+	pthread_mutex_lock(&x->group.lock);
+	stalls_end(&c->silence, end->ns);
+	f->stalls = (double)c->silence.stalls.n;
+	f->longest_stall = (double)c->silence.stalls.longest_ns / 1e3;
+	pthread_mutex_unlock(&x->group.lock);
 	f->mapped = end->mapped - begin->mapped;
 	f->warmup = begin->bytes;
 	f->clients = x->group.total;
@@ -258,7 +263,9 @@ static void client_end(struct client *c)
 
 	pthread_join(c->thread, NULL);
 	x->group.failed |= failed;
-	report_client(&x->report, &c->place, &c->figures, c->number + 1, c->summary,
+	report_client(&x->report, &c->place, &c->figures,
+		      &(struct silences){&c->silence.stalls, c->begin.ns}, c->number + 1,
+		      c->summary,
 		      failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
 	receiver_close(&c->receiver);
 	place_close(&x->places, &c->place);

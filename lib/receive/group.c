@@ -62,6 +62,7 @@ void group_join(struct context *x, struct client *c)
 		g->summary = g->finished = false;
 		strcpy(g->interface, c->interface);
 		figures_init(&g->sum);
+		g->stalls = (struct stalls){.n = 0};
 		g->begin = g->end = (struct mark){.ns = 0};
 		interval_begin(x);
 		g->start_ns = g->interval.begin.ns;
@@ -71,6 +72,17 @@ void group_join(struct context *x, struct client *c)
 		g->interface[0] = '\0';
 	g->total++;
 	LIST_INSERT_HEAD(&g->clients, c, link);
+}
+
+void group_look(struct context *x)
+{
+	struct client *c;
+
+	pthread_mutex_lock(&x->group.lock);
+	LIST_FOREACH (c, &x->group.clients, link)
+		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
+		stalls_look(&c->silence, now_ns(), c->bytes, c->bytes > 0 && !c->warming);
+	pthread_mutex_unlock(&x->group.lock);
 }
 
 void group_close(struct context *x)
@@ -89,7 +101,7 @@ void group_close(struct context *x)
 		strcpy(sum.no_load, meter_no_load(&x->meter, sum.host.unsafe));
 	if (g->interface[0] == '\0')
 		sum.host.rates.packets_in = sum.host.rates.packets_out = NAN;
-	report_group(&x->report, &sum, g->summary);
+	report_group(&x->report, &sum, &(struct silences){&g->stalls, g->start_ns}, g->summary);
 }
 
 void group_remove(struct context *x, struct client *c)
@@ -103,6 +115,7 @@ void group_remove(struct context *x, struct client *c)
 		if (c->end.ns > g->end.ns)
 			g->end = c->end;
 		figures_add(&g->sum, &c->figures);
+		stalls_add(&g->stalls, &c->silence.stalls);
 	}
 	g->summary |= c->summary;
 	g->finished |= !c->figures.cut;

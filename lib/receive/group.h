@@ -15,6 +15,7 @@
 #include "lib/load/meter.h"
 #include "lib/receive/guard.h"
 #include "lib/receive/report.h"
+#include "lib/report/stalls.h"
 
 #define RATES_NS 100000000 /* the host's counters tell nothing of a shorter time */
 
@@ -46,7 +47,8 @@ struct client {
 	double cpu;                  /* to which its thread is bound; NAN: none */
 	char interface[IF_NAMESIZE]; /* by which it is reached; empty: unknown */
 	struct receiver receiver;
-	_Atomic uint64_t bytes; /* received so far */
+	struct stall_watch silence; /* the group's lock is for it */
+	_Atomic uint64_t bytes;     /* received so far */
 	uint64_t calls;         /* that received them; only its own thread reads them */
 	struct mark begin, end; /* of what is measured */
 	_Atomic bool warming;   /* it is in its warm-up */
@@ -66,6 +68,8 @@ struct client_group {
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
+	struct stalls stalls;        /* of those that have left */
+	pthread_mutex_t lock;        /* of the clients' stalls: both threads look */
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */
 	bool failed;                 /* a client failed, since the start */
@@ -101,6 +105,9 @@ void group_join(struct context *x, struct client *c);
  * Removes a client and adds its figures to the group's.  The last client ends the group's report.
  */
 void group_remove(struct context *x, struct client *c);
+
+/* Looks at all clients, for their stalls. */
+void group_look(struct context *x);
 
 /* Ends the report of the group. */
 void group_close(struct context *x);

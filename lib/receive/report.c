@@ -46,7 +46,7 @@ static __attribute__((format(printf, 2, 3))) void print(struct report *r, const 
  * one line.
  */
 static void print_summary(struct report *r, const char *name, const struct figures *f,
-			  bool is_client)
+			  const struct silences *silences, bool is_client)
 {
 	const bool is_default = r->opt->method == receive_methods;
 	char indented[ADDR_STRLEN + 4], text[RATE_STRLEN], bytes[64];
@@ -69,6 +69,13 @@ static void print_summary(struct report *r, const char *name, const struct figur
 	if (is_client && f->warmup > 0)
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
 			 plural(f->warmup));
+	if (silences->stalls->n > 0)
+		wrap_add(&w, ", ", "silent %ju time%s for over 0.2 s, the longest %.3f s, the first "
+				   "at %.3f s (%s)",
+			 (uintmax_t)silences->stalls->n, plural(silences->stalls->n),
+			 f->longest_stall / 1e6,
+			 seconds_between(silences->start_ns, silences->stalls->first[0].at_ns),
+			 time_text(silences->stalls->first[0].at_ns, false, text));
 	snprintf(text, sizeof(text), " and all %ju clients", (uintmax_t)f->clients);
 	if (!isnan(f->host.load))
 		wrap_add(&w, ", ", "load of %.4g CPUs%s", f->host.cpus,
@@ -149,8 +156,8 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	}
 }
 
-void report_client(struct report *r, const struct place *p, const struct figures *f, int number,
-		   bool summary, const char *why)
+void report_client(struct report *r, const struct place *p, const struct figures *f,
+		   const struct silences *silences, int number, bool summary, const char *why)
 {
 	struct stream_record *s = NULL;
 	socklen_t len = sizeof(s->local);
@@ -159,7 +166,7 @@ void report_client(struct report *r, const struct place *p, const struct figures
 	addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name);
 	if (!r->opt->json) {
 		if (summary)
-			print_summary(r, name, f, true);
+			print_summary(r, name, f, silences, true);
 		return;
 	}
 	if (why != NULL && r->cut[0] == '\0')
@@ -192,7 +199,8 @@ static void json_streams(struct json *j, const struct report *r)
 	json_close(j, ']');
 }
 
-static void group_object_end(struct report *r, const struct figures *f)
+static void group_object_end(struct report *r, const struct figures *f,
+			     const struct silences *silences)
 {
 	struct json *j = group_object(r);
 
@@ -202,6 +210,7 @@ static void group_object_end(struct report *r, const struct figures *f)
 	json_stream(j, "sum_received", f, 0, false);
 	json_utilization(j, f, NULL);
 	json_host(j, "host", f);
+	stalls_list_json(j, silences->stalls, silences->start_ns);
 	json_count(j, "clients", f->clients);
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
@@ -209,18 +218,19 @@ static void group_object_end(struct report *r, const struct figures *f)
 	object_end(r, *r->stop != 0 ? "interrupted" : r->cut[0] != '\0' ? r->cut : NULL);
 }
 
-void report_group(struct report *r, const struct figures *f, bool summary)
+void report_group(struct report *r, const struct figures *f, const struct silences *silences,
+		  bool summary)
 {
 	char name[48];
 
 	if (r->opt->json) {
 		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.depth > 0)
-			group_object_end(r, f);
+			group_object_end(r, f, silences);
 		free(r->streams);
 		r->streams = NULL;
 	} else if (f->clients > 1 && summary && f->bytes > 0) {
 		snprintf(name, sizeof(name), "total of %ju clients", (uintmax_t)f->clients);
-		print_summary(r, name, f, false);
+		print_summary(r, name, f, silences, false);
 	}
 }
 

@@ -16,7 +16,7 @@
 #include "lib/receive/guard.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
-#include "lib/report/json.h"
+#include "lib/report/stalls.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
 
@@ -46,13 +46,19 @@ struct report {
 	char cut[256];                 /* which client was the first to be cut, and why */
 };
 
+/* The stalls of a client, or of a group, and when that began. */
+struct silences {
+	const struct stalls *stalls;
+	uint64_t start_ns;
+};
+
 /*
  * Reports a client that has ended, whose socket is still open.  If it has a summary, that is printed, or
  * kept for the JSON object.  `why`, unless it is NULL, is the error of the object: the client did not come
  * to its end.
  */
-void report_client(struct report *r, const struct place *p, const struct figures *f, int number,
-		   bool summary, const char *why);
+void report_client(struct report *r, const struct place *p, const struct figures *f,
+		   const struct silences *silences, int number, bool summary, const char *why);
 
 /*
  * Prints what came in an interval that began `start` seconds after the group did, and had
@@ -68,7 +74,8 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
  * Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary.  A group
  * without one that moved less than REPORT_LEAST_BYTES has no object, unless that is begun.
  */
-void report_group(struct report *r, const struct figures *f, bool summary);
+void report_group(struct report *r, const struct figures *f, const struct silences *silences,
+		  bool summary);
 
 /* Requests that were not answered, by the reason, and what the host's TCP did while zcs ran. */
 struct reply_total {

@@ -108,8 +108,10 @@ static void wait_for(struct context *x, int listener, uint64_t period, const sig
 	uint64_t due = x->meter.due_ns;
 	eventfd_t ended;
 
-	if ((lack || clients) && due > now + (lack ? LACK_NS : LOOK_NS))
-		due = now + (lack ? LACK_NS : LOOK_NS);
+	if (lack && due > now + LACK_NS)
+		due = now + LACK_NS;
+	if (clients && due > now + stalls_period(x->group.n))
+		due = now + stalls_period(x->group.n);
 	if (clients && due > x->group.interval.begin.ns + period)
 		due = x->group.interval.begin.ns + period;
 	wait_for_events(x, p, 2, due, unblocked);
@@ -141,6 +143,7 @@ void serve(struct context *x, int listener, const sigset_t *unblocked)
 	while (!*x->stop && (!x->opt->once || x->accepted == 0 || g->n > 0)) {
 		wait_for(x, listener, period, unblocked);
 		clients_look(x, listener);
+		group_look(x);
 		meter_look(&x->meter, g->n > 0);
 		if (g->n > 0 && now_ns() >= g->interval.begin.ns + period)
 			interval_next(x);

@@ -66,6 +66,52 @@ static double cost_uncertainty(const struct figures *f)
 }
 
 /*
+ * What TCP waited for, as shares of the elapsed time: what remains of its busy time is the path's, or this
+ * host's.
+ */
+
+static double waited(const struct figures *f, double us)
+{
+	return f->waits.elapsed > 0 ? fmin(fmax(us, 0) / f->waits.elapsed, 1) : NAN;
+}
+
+static double waited_for_receiver(const struct figures *f)
+{
+	return waited(f, f->tcp.rwnd_limited);
+}
+
+static double waited_for_sndbuf(const struct figures *f)
+{
+	return waited(f, f->tcp.sndbuf_limited);
+}
+
+static double waited_for_cwnd(const struct figures *f)
+{
+	return waited(f, f->waits.cwnd_limited);
+}
+
+static double waited_for_pacing(const struct figures *f)
+{
+	return waited(f, f->waits.pacing_limited);
+}
+
+static double waited_for_path(const struct figures *f)
+{
+	return waited(f, f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited -
+				 f->waits.cwnd_limited - f->waits.pacing_limited);
+}
+
+static double waited_for_data(const struct figures *f)
+{
+	return waited(f, f->waits.elapsed - f->tcp.busy);
+}
+
+static double retransmitted(const struct figures *f)
+{
+	return f->tcp.segments > 0 ? f->tcp.retransmits / f->tcp.segments : NAN;
+}
+
+/*
  * The table.
  */
 
@@ -108,6 +154,7 @@ static const struct kind {
 #define TEXT(g, text) .group = GROUP_##g, .label = (text)
 #define ADDED         .sum = SUM_ADDED
 #define OF_ONE        .sum = SUM_NONE
+#define MOST          .sum = SUM_MOST
 
 #define IN_TRANSFER   (IN_SENDER | IN_RECEIVER)
 #define IN_THROUGHPUT (IN_TRANSFER | IN_INTERVAL | IN_REQUESTS)
@@ -130,6 +177,10 @@ const struct figure figure_table[] = {
 	{"mapped_bytes", "mapped", NUMBER(NUMBER, mapped), IN(RECEIVER), ADDED},
 	{NULL, NULL, DERIVED(SHARE, figures_mapped), TEXT(TRANSFER, "mapped, not copied")},
 	{"cpu", "cpu", NUMBER(CPU, cpu), IN(TRANSFER), OF_ONE},
+	{"longest_stall", "longest_stall", NUMBER(US, longest_stall), IN(TRANSFER),
+	 TEXT(TRANSFER, "longest stall, ms"), MOST},
+	{"stalls", "stalls", NUMBER(NUMBER, stalls), IN(TRANSFER),
+	 TEXT(TRANSFER, "  stalls over 0.2 s"), ADDED},
 	{NULL, "clients", NUMBER(COUNT, clients)},
 	{NULL, "refused", STRING(WORD, refused)},
 
@@ -178,10 +229,18 @@ const struct figure figure_table[] = {
 	/* The connection. */
 	{"retransmits", NULL, NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
 	 ADDED},
-	{"rtt", NULL, NUMBER(US, tcp.rtt), IN(TCP), TEXT(TCP, "RTT, ms"), OF_ONE},
+	{"segments", NULL, NUMBER(NUMBER, tcp.segments), IN(SENDER), ADDED},
+	{NULL, NULL, DERIVED(SHARE, retransmitted), TEXT(TCP, "  of the segments")},
+	{"rtt", NULL, NUMBER(US, tcp.rtt), IN(TCP), OF_ONE},
+	{"mean_rtt", NULL, NUMBER(US, waits.mean_rtt), IN(SENDER), TEXT(TCP, "RTT, ms"), OF_ONE},
 	{"rttvar", NULL, NUMBER(US, tcp.rttvar), IN(TCP), OF_ONE},
 	{"min_rtt", NULL, NUMBER(US, tcp.min_rtt), IN(SENDER), TEXT(TCP, "  minimum, ms"), OF_ONE},
-	{"snd_cwnd", NULL, NUMBER(BYTES, tcp.cwnd), IN(TCP), TEXT(TCP, "window, KiB"), OF_ONE},
+	{"max_rtt", NULL, NUMBER(US, waits.max_rtt), IN(SENDER), TEXT(TCP, "RTT maximum, ms"), MOST},
+	{"snd_cwnd", NULL, NUMBER(BYTES, tcp.cwnd), IN(TCP), OF_ONE},
+	{"mean_snd_cwnd", NULL, NUMBER(BYTES, waits.mean_cwnd), IN(SENDER), TEXT(TCP, "cwnd, KiB"),
+	 OF_ONE},
+	{"max_snd_cwnd", NULL, NUMBER(BYTES, waits.max_cwnd), IN(SENDER),
+	 TEXT(TCP, "cwnd maximum, KiB"), MOST},
 	{"snd_mss", NULL, NUMBER(NUMBER, tcp.mss), IN(SENDER), TEXT(TCP, "MSS, bytes"),
 	 .sum = SUM_SAME},
 	{"pmtu", NULL, NUMBER(NUMBER, tcp.pmtu), IN(TCP), OF_ONE},
@@ -189,9 +248,19 @@ const struct figure figure_table[] = {
 	{"busy_time", NULL, NUMBER(US, tcp.busy), IN(SENDER), ADDED},
 	{"rwnd_limited", NULL, NUMBER(US, tcp.rwnd_limited), IN(SENDER), ADDED},
 	{"sndbuf_limited", NULL, NUMBER(US, tcp.sndbuf_limited), IN(SENDER), ADDED},
+	{"cwnd_limited", NULL, NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
+	{"pacing_limited", NULL, NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
+	{NULL, NULL, NUMBER(US, waits.elapsed), ADDED},
+	{NULL, NULL, DERIVED(SHARE, waited_for_receiver), TEXT(WAITS, "receiver's window")},
+	{NULL, NULL, DERIVED(SHARE, waited_for_sndbuf), TEXT(WAITS, "send buffer")},
+	{NULL, NULL, DERIVED(SHARE, waited_for_cwnd), TEXT(WAITS, "congestion window")},
+	{NULL, NULL, DERIVED(SHARE, waited_for_pacing), TEXT(WAITS, "pacing")},
+	{NULL, NULL, DERIVED(SHARE, waited_for_path), TEXT(WAITS, "path or this host")},
+	{NULL, NULL, DERIVED(SHARE, waited_for_data), TEXT(WAITS, "nothing to send")},
 	{"rcv_rtt", "rcv_rtt", NUMBER(US, tcp.rcv_rtt), IN(RECEIVER), OF_ONE},
 	{"rcv_mss", "rcv_mss", NUMBER(NUMBER, tcp.rcv_mss), IN(RECEIVER), OF_ONE},
-	{"rcv_ooopack", "out_of_order", NUMBER(NUMBER, tcp.rcv_ooo), IN(RECEIVER), OF_ONE},
+	{"rcv_ooopack", "out_of_order", NUMBER(NUMBER, tcp.rcv_ooo), IN(RECEIVER),
+	 TEXT(TCP, "out of order"), OF_ONE},
 	{"zerocopy_sends", NULL, NUMBER(NUMBER, zerocopy.sends), IN(STREAM),
 	 TEXT(TCP, "zerocopy sends"), ADDED},
 	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
@@ -288,6 +357,8 @@ static void add_row(const struct figure *row, struct figures *sum, const struct 
 		sum->host.unsafe = a->host.unsafe | b->host.unsafe;
 	else if (row->sum == SUM_ADDED)
 		*(double *)member = first + second;
+	else if (row->sum == SUM_MOST)
+		*(double *)member = fmax(first, second);
 	else if (row->sum == SUM_NONE || (row->sum == SUM_SAME && first != second))
 		*(double *)member = NAN;
 }

@@ -31,6 +31,16 @@ struct zerocopy_figures {
 	double sends, copied, incomplete;
 };
 
+/*
+ * What TCP waited for, in us, beside what struct tcp_figures has of it; and means and maxima of what samples
+ * found.
+ */
+struct waits {
+	double elapsed; /* of all streams */
+	double cwnd_limited, pacing_limited;
+	double mean_rtt, max_rtt, mean_cwnd, max_cwnd; /* us, bytes */
+};
+
 /* One end's figures of a connection, after the warm-up.  A double that is not known is NAN. */
 struct figures {
 	uint64_t bytes;         /* content of files, without headers */
@@ -45,6 +55,9 @@ struct figures {
 	double cpu;             /* the number of the CPU to which the thread was bound */
 	struct load host;       /* the host's load and rates */
 	struct tcp_figures tcp; /* the connection's figures */
+	struct waits waits;     /* what the sender's TCP waited for, by samples */
+	/* In us, the longest time in which nothing moved that was to; and how many were over 0.2 s. */
+	double longest_stall, stalls;
 	struct zerocopy_figures zerocopy; /* of a method that uses MSG_ZEROCOPY */
 	char version[16]; /* of the zc that measured this, in a receipt; empty: not known */
 	char kernel[RELEASE_SIZE]; /* the release of its kernel, likewise */
@@ -86,12 +99,13 @@ enum {
 };
 
 /* A group of rows of text. */
-enum figure_group { GROUP_NONE, GROUP_TRANSFER, GROUP_LOAD, GROUP_HOST, GROUP_TCP };
+enum figure_group { GROUP_NONE, GROUP_TRANSFER, GROUP_LOAD, GROUP_HOST, GROUP_TCP, GROUP_WAITS };
 
 /* What the sum of several streams or clients has of a figure. */
 enum figure_sum {
 	SUM_LONGEST, /* that of the longest of them */
 	SUM_ADDED,   /* of reasons, those of all */
+	SUM_MOST,    /* the greatest */
 	SUM_SAME,    /* what all have, if it is the same */
 	SUM_NONE     /* nothing: it is known of one stream alone */
 };

@@ -269,6 +269,8 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	if (remote != NULL)
 		json_host(j, "remote", remote);
 	json_cpus(j, res);
+	stalls_list_json(j, &res->stalls, res->start_ns);
+	pauses_json(j, &res->pauses);
 	json_bool(j, "both_ends_on_host", res->local);
 	if (!opt->raw)
 		json_count(j, "receipts", (uint64_t)res->receipts);

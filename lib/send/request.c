@@ -169,13 +169,8 @@ static uint64_t on_watch(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
 	struct requests *sum = &rr->requester[0].counts;
-	const uint64_t late_ns = now - rr->watch_ns;
 
-	if (late_ns >= PAUSE_NS) {
-		sum->pauses++;
-		if (late_ns > sum->pause_longest_ns)
-			sum->pause_longest_ns = late_ns;
-	}
+	pauses_look(&sum->pauses, rr->watch_ns, now, PAUSE_NS);
 	rr->watch_ns = now + PAUSE_NS;
 	return rr->watch_ns;
 }

@@ -83,7 +83,7 @@ struct requests {
 	uint64_t open_longest_ns;    /* since the oldest of them began */
 
 	/* What else was noticed meanwhile, of all threads alone. */
-	uint64_t pauses, pause_longest_ns; /* how often the main thread came late, and how late */
+	struct pauses pauses;              /* of the main thread */
 	struct netstat tcp;                /* of this network namespace */
 	struct figures host;
 };

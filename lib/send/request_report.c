@@ -238,10 +238,7 @@ static void evidence_text(const struct requests *q)
 		report("    this host retransmitted %.0f segment%s, of which SYNs: %.0f\n",
 		       q->tcp.retransmits, plural((uint64_t)q->tcp.retransmits),
 		       q->tcp.syn_retransmits);
-	if (q->pauses > 0)
-		report("    zcc itself was stopped or waited for a CPU: %" PRIu64
-		       " time%s, maximum %.1f ms\n",
-		       q->pauses, plural(q->pauses), (double)q->pause_longest_ns / 1e6);
+	pauses_text(&q->pauses);
 	if (steal > STEAL_SHOWN)
 		report("    the host of this virtual machine took %.1f%% of the CPU time\n",
 		       100 * steal);
@@ -376,10 +373,7 @@ static void stalls_json(struct json *j, const struct requests *q)
 		latency_json(j, "seconds", &q->stalled[i]);
 		json_close(j, '}');
 	}
-	json_open(j, "pauses", '{');
-	json_count(j, "count", q->pauses);
-	json_number(j, "max", (double)q->pause_longest_ns / 1e9);
-	json_close(j, '}');
+	pauses_json(j, &q->pauses);
 	json_close(j, '}');
 }
 

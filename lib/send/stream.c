@@ -67,9 +67,71 @@ static void stream_figures_between(const struct stream_mark *from, const struct 
 	f->seconds = seconds_between(from->ns, to->ns);
 	f->tcp = *tcp;
 	f->tcp.retransmits = b->retransmits - a->retransmits;
+	f->tcp.segments = b->segments - a->segments;
 	f->tcp.busy = b->busy - a->busy;
 	f->tcp.rwnd_limited = b->rwnd_limited - a->rwnd_limited;
 	f->tcp.sndbuf_limited = b->sndbuf_limited - a->sndbuf_limited;
+}
+
+/*
+ * What is not sent though the receiver's window and the buffer allow it waits for the congestion window, if
+ * that is full, or for the pacing.  The kernel may hold back a third of the window, to send it together
+ * (net.ipv4.tcp_tso_win_divisor).
+ */
+void stream_sample(struct stream *st)
+{
+	const struct stream_mark m = stream_mark(st);
+	const struct tcp_figures *t = &m.tcp;
+	struct samples *s = &st->samples;
+	const struct tcp_figures last = s->last;
+	const double limited = t->rwnd_limited - last.rwnd_limited + t->sndbuf_limited -
+			       last.sndbuf_limited,
+		     rest = fmax(t->busy - last.busy - limited, 0);
+
+	stalls_look(&s->watch, m.ns, m.bytes,
+		    st->phase != STREAM_DONE && (t->in_flight > 0 || t->unsent > 0));
+	if (isnan(t->busy) || st->phase == STREAM_DONE)
+		return;
+	s->last = *t;
+	if (t->in_flight * 3 > t->window * 2)
+		s->cwnd_limited += rest;
+	else if (s->paced && t->unsent > 0)
+		s->pacing_limited += rest;
+	else
+		s->path_limited += rest;
+	s->n++;
+	s->rtt += t->rtt;
+	s->cwnd += t->cwnd;
+	s->max_rtt = fmax(s->max_rtt, t->rtt);
+	s->max_cwnd = fmax(s->max_cwnd, t->cwnd);
+}
+
+void stream_samples_begin(struct stream *st)
+{
+	struct samples *s = &st->samples;
+
+	*s = (struct samples){.last = st->begin.tcp, .paced = s->paced};
+}
+
+/* Stores what the samples found: of what no counter of the kernel has, the shares that they saw. */
+static void samples_figures(const struct samples *s, struct figures *f)
+{
+	const double seen = s->cwnd_limited + s->pacing_limited + s->path_limited,
+		     rest = fmax(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited, 0),
+		     scale = seen > 0 ? rest / seen : 0;
+
+	f->waits.elapsed = f->seconds * 1e6;
+	f->waits.cwnd_limited = s->cwnd_limited * scale;
+	f->waits.pacing_limited = s->pacing_limited * scale;
+	f->stalls = (double)s->watch.stalls.n;
+	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;
+	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
+	if (s->n == 0)
+		return;
+	f->waits.mean_rtt = s->rtt / (double)s->n;
+	f->waits.mean_cwnd = s->cwnd / (double)s->n;
+	f->waits.max_rtt = s->max_rtt;
+	f->waits.max_cwnd = s->max_cwnd;
 }
 
 void stream_interval(struct stream *st, struct figures *f)
@@ -88,6 +150,7 @@ void stream_figures(struct stream *st)
 	struct stream_result *res = st->result;
 
 	stream_figures_between(&st->begin, &st->end, &st->tcp, &res->sent);
+	samples_figures(&st->samples, &res->sent);
 	/* A mark has the headers of a file as its bytes until headers_send() has counted them. */
 	res->sent.warmup = st->begin.bytes < st->end.bytes ? st->begin.bytes : st->end.bytes;
 	strcpy(res->sent.method, st->sender.method->name);

@@ -2,6 +2,7 @@
 
 #include "lib/report/units.h"
 
+#define TEXT_STALLS 3               /* whose times are printed */
 #define CPU_SHOWN 0.01            /* the load from which a CPU has a row, whatever it does */
 #define CELL      FIGURE_STRLEN   /* bytes of a figure in a column */
 #define TCP_SIZE  (3 * CELL + 40) /* what TCP did in an interval */
@@ -58,18 +59,6 @@ static void print_load(const struct send_result *res, int streams)
 		       (uintmax_t)r->clients);
 }
 
-static void print_tcp(const struct figures *sent)
-{
-	const struct tcp_figures *t = &sent->tcp;
-	const double busy = t->busy > 0 ? t->busy : INFINITY;
-
-	if (rows_print("TCP", GROUP_TCP, sent, NULL) &&
-	    !isnan(t->busy + t->rwnd_limited + t->sndbuf_limited))
-		report("    limited by the receiver's window %.1f%%, the send buffer %.1f%% of "
-		       "busy time\n",
-		       100 * t->rwnd_limited / busy, 100 * t->sndbuf_limited / busy);
-}
-
 /* `5 to 6`: the CPUs to which a stream and its thread at the server are bound. */
 static const char *bound_text(const struct stream_result *s, char buf[CELL])
 {
@@ -90,7 +79,7 @@ static void print_streams(const struct stream_result *s, int streams)
 	for (i = 0; i < streams; i++)
 		bound |= strcmp(bound_text(&s[i], t[0]), "-") != 0;
 	report("  streams%s %13s %13s %11s %13s\n", bound ? "         CPU" : "", "KiB/s",
-	       "retransmits", "RTT, ms", "window, KiB");
+	       "retransmits", "RTT, ms", "cwnd, KiB");
 	for (i = 1; i <= streams; i++, s++) {
 		report("  %7d", i);
 		if (bound)
@@ -185,10 +174,13 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	if (res->receipts == opt->streams && result_check(res, opt->streams, why) == NULL)
 		report("  all bytes sent were received\n");
 	print_transfer(res, opt->streams);
+	pauses_text(&res->pauses);
+	stalls_list_text(&res->stalls, res->start_ns, TEXT_STALLS);
 	print_load(res, opt->streams);
 	print_cpus(res);
 	rows_print("interrupts and packets", GROUP_HOST, sent, res->local ? sent : &res->received);
-	print_tcp(sent);
+	rows_print("TCP", GROUP_TCP, sent, res->receipts > 0 ? &res->received : NULL);
+	rows_print("TCP waited for the", GROUP_WAITS, sent, sent);
 	print_streams(res->stream, opt->streams);
 }
 
@@ -200,7 +192,7 @@ static const char *interval_tcp(const struct tcp_figures *t, char buf[TCP_SIZE])
 	snprintf(buf, TCP_SIZE, "%s retransmit%s", decimal(t->retransmits, 0, a),
 		 plural(isnan(t->retransmits) ? 0 : (uint64_t)t->retransmits));
 	if (!isnan(t->cwnd))
-		string_append(buf, TCP_SIZE, ", window %s KiB, RTT %s ms",
+		string_append(buf, TCP_SIZE, ", cwnd %s KiB, RTT %s ms",
 			      decimal(t->cwnd / 1024, 0, a), decimal(t->rtt / 1000, 3, b));
 	return buf;
 }

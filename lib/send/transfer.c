@@ -7,6 +7,7 @@
 #include "lib/report/units.h"
 
 #define PROGRESS_NS 500000000u
+#define PAUSE_NS    100000000u /* a look that is late by this or more is a pause */
 #define DISCARD_NS  10000000u /* how often the answers of raw servers are discarded */
 
 /*
@@ -20,8 +21,10 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	int i;
 
 	(void)now;
-	for (i = 0; i < t->opt->streams; i++)
+	for (i = 0; i < t->opt->streams; i++) {
 		t->stream[i].begin = stream_mark(&t->stream[i]);
+		stream_samples_begin(&t->stream[i]);
+	}
 	gauge_begin(&t->run->gauge, &t->run->begin, t->run->interface);
 	t->measuring = true;
 	return NEVER;
@@ -88,6 +91,19 @@ static uint64_t on_watch(void *transfer, uint64_t now)
 	return time_after(now, t->opt->timeout);
 }
 
+static uint64_t on_sample(void *transfer, uint64_t now)
+{
+	struct transfer *t = transfer;
+	int i;
+
+	if (t->measuring)
+		pauses_look(&t->result.pauses, t->sample_ns, now, PAUSE_NS);
+	for (i = 0; i < t->opt->streams; i++)
+		stream_sample(&t->stream[i]);
+	t->sample_ns = now + stalls_period(t->opt->streams);
+	return t->sample_ns;
+}
+
 /* Discards what raw servers send, until the stream's thread reads for itself. */
 static uint64_t on_discard(void *transfer, uint64_t now)
 {
@@ -100,7 +116,7 @@ static uint64_t on_discard(void *transfer, uint64_t now)
 	return now + DISCARD_NS;
 }
 
-enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_DISCARD, EVENTS };
+enum { ON_INTERVAL, ON_WARM, ON_PROGRESS, ON_WATCH, ON_SAMPLE, ON_DISCARD, EVENTS };
 
 /* Oversees the streams until all have come to their end. */
 static void oversee(struct transfer *t)
@@ -113,6 +129,7 @@ static void oversee(struct transfer *t)
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
 		[ON_WATCH] = {time_after(r->start_ns, opt->timeout), on_watch},
+		[ON_SAMPLE] = {r->start_ns, on_sample},
 		[ON_DISCARD] = {opt->raw ? r->start_ns : NEVER, on_discard},
 	};
 
@@ -174,12 +191,14 @@ static void sum_up(struct transfer *t)
 	for (i = 0; i < t->opt->streams; i++, s++) {
 		stream_figures(&t->stream[i]);
 		figures_add(&res->sent, &s->sent);
+		stalls_add(&res->stalls, &t->stream[i].samples.watch.stalls);
 		res->loops += t->stream[i].files / t->set->entries;
 		if (!s->has_receipt)
 			continue;
 		res->receipts++;
 		figures_add(&res->received, &s->received);
 	}
+	res->start_ns = t->stream[0].begin.ns;
 	res->local = strcmp(t->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
 	res->sent.host.unsafe |= t->unsafe;
@@ -197,10 +216,11 @@ void transfer_run(struct transfer *t)
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
 	t->last = r->begin.sum;
-	t->shown_ns = r->start_ns;
+	t->shown_ns = t->sample_ns = r->start_ns;
 	t->interval_ns = time_after(r->start_ns, opt->interval);
 	for (i = 0; i < opt->streams; i++) {
 		t->stream[i].begin.ns = r->start_ns;
+		stream_samples_begin(&t->stream[i]);
 		t->stream[i].last = t->stream[i].begin;
 	}
 	oversee(t);
@@ -248,6 +268,9 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->sndbuf = sock_get(sock, SOL_SOCKET, SO_SNDBUF);
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
+	for (i = 0; i < opt->streams; i++)
+		t->stream[i].samples.paced =
+			opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
 	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
 	if (opt->sock.mptcp && !res->mptcp)
 		report_tcp_alone(t->report, t->target.name);

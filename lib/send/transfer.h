@@ -24,6 +24,16 @@ struct stream_mark {
 	struct tcp_figures tcp;
 };
 
+/* What the main thread found of a stream since its warm-up, by looking often. */
+struct samples {
+	struct tcp_figures last;
+	struct stall_watch watch; /* of acknowledgements */
+	bool paced;               /* the kernel spreads what is sent over the time */
+	double cwnd_limited, path_limited, pacing_limited; /* us; the parts of what samples saw */
+	uint64_t n;
+	double rtt, max_rtt, cwnd, max_cwnd; /* sums of n, and the greatest */
+};
+
 enum stream_phase {
 	STREAM_SENDING, /* it may block in a send */
 	STREAM_WAITING, /* it waits for the server: all is sent, and the sending side is closed */
@@ -47,6 +57,7 @@ struct stream {
 	uint64_t left;         /* bytes that it may still send */
 	uint64_t interrupt_ns; /* when the wait for the server was interrupted; 0: it was not */
 	uint64_t progress;     /* what the main thread saw when it looked last */
+	struct samples samples;
 };
 
 /*
@@ -60,6 +71,12 @@ void stream_work(void *stream);
 
 /* Reads a stream, even after a reset.  Any thread may call it. */
 struct stream_mark stream_mark(const struct stream *st);
+
+/* Looks at the stream, to learn what it waits for. */
+void stream_sample(struct stream *st);
+
+/* Forgets all samples: the warm-up is over. */
+void stream_samples_begin(struct stream *st);
 
 /* Ends an interval of the stream now, and stores its figures. */
 void stream_interval(struct stream *st, struct figures *f);
@@ -89,6 +106,7 @@ struct transfer {
 	struct stream *stream;
 	struct figures *interval;       /* the last interval of each stream */
 	struct load_sample last;        /* the load at the end of the last interval */
+	uint64_t sample_ns;             /* when the streams are to be looked at next */
 	uint64_t interval_ns;           /* when the interval under way is to end */
 	bool measuring;                 /* the warm-up is over */
 	unsigned unsafe;                /* what made the load of an interval unsafe since then */
