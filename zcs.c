@@ -157,6 +157,8 @@ static const struct option_row rows[] = {
 	 AT(raw)},
 	{"", "reply", NULL, "answer zcc --request: send as many bytes as each client asks for",
 	 OPTION_FLAG, AT(reply), .not_with = "--once --raw --method --buffer-size"},
+	{"", "keep", NULL, "answer until the client closes, not once: for zcc --request --keep",
+	 OPTION_FLAG, AT(keep), .only_with = "--reply"},
 	{"", "max-reply", "SIZE", "drop a client that asks for more (default 16m)", OPTION_SIZE,
 	 AT(max_reply), .max = 1ull << 32, .only_with = "--reply"},
 	{"B", "bind-cpu", "CPUS",

@@ -16,6 +16,7 @@ struct request {
 	uint32_t header;     /* those bytes: the size of the reply */
 	uint32_t unsent;     /* bytes of the reply */
 	uint32_t events;     /* for which epoll(7) watches it; 0: it need not be watched yet */
+	bool replied;        /* it has had a reply */
 };
 
 struct reply_worker {
@@ -97,7 +98,13 @@ static void reply_send(struct reply_worker *w, struct request *q)
 		atomic_store_explicit(&w->bytes, w->bytes + (uint64_t)n, memory_order_relaxed);
 	}
 	atomic_store_explicit(&w->replies, w->replies + 1, memory_order_relaxed);
-	request_close(w, q);
+	if (!w->all->context->opt->keep) {
+		request_close(w, q);
+		return;
+	}
+	q->replied = true;
+	q->header_len = 0;
+	request_watch(w, q, EPOLLIN);
 }
 
 /* Reads what there is of the header, and replies once it is whole. */
@@ -107,10 +114,14 @@ static void request_read(struct reply_worker *w, struct request *q)
 	unsigned char header[WIRE_HEADER];
 	ssize_t n = recv(q->place.sock, header, WIRE_HEADER - q->header_len, 0), i;
 
+	if (q->header_len == 0)
+		q->header = 0;
 	for (i = 0; i < n; i++)
 		q->header = q->header << 8 | header[i];
 	q->header_len += n > 0 ? (unsigned)n : 0;
-	if (n <= 0) {
+	if (n == 0 && q->replied && q->header_len == 0) {
+		request_close(w, q); /* the client has asked for all that it wants */
+	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);
 	} else if (q->header_len < WIRE_HEADER) {
 		request_watch(w, q, EPOLLIN);

@@ -136,8 +136,12 @@ static const struct option_row rows[] = {
 	 "-n of them (default 100), or for -t seconds, and -P at a time; a list such as 10,1k,64k "
 	 "is measured one size after the other",
 	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX, .alone = true,
-	 .not_with = "--raw --warmup --interval --content --buffer-size --method --send --write -Z "
+	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
 		     "--preload --bytes --cork --runs --precision --save --against"},
+	{"", "keep", NULL,
+	 "ask again and again over each connection, of a zcs --reply --keep: latencies without the "
+	 "connecting",
+	 OPTION_FLAG, AT(keep), .only_with = "--request"},
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
@@ -334,6 +338,7 @@ static void settle_comparison(struct send_options *opt)
 static void settle(struct send_options *opt, bool has_files)
 {
 	const bool requests = opt->requests.n > 0;
+	int i;
 
 	if (opt->server[0] == '\0')
 		usage_error("-s, --server: no server given: 0 is this host (try 'zcc --help')");
@@ -353,6 +358,9 @@ static void settle(struct send_options *opt, bool has_files)
 	/* In the unit of the wire, so that both ends warm up equally long. */
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	settle_comparison(opt);
+	for (i = 0; opt->keep && i < opt->requests.n; i++)
+		if (opt->requests.size[i] == 0)
+			usage_error("--keep: a request of 0 bytes has no reply");
 	if (requests && strcmp(opt->port, WIRE_PORT) == 0)
 		warnx("--request: a zcs at port " WIRE_PORT
 		      " answers only if it has --reply, which listens at port " REQUEST_PORT

@@ -22,17 +22,23 @@ struct request_run {
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t watch_ns;           /* when the main thread is to look next whether it came late */
+	uint64_t interval_ns, last_ns; /* when the interval under way is to end, and when it began */
 };
 
 struct requester {
 	struct worker worker;
 	struct request_run *rr;
 	struct requests counts;
+	int kept; /* the connection that is used again; -1: none is open */
+	_Atomic uint64_t done;       /* requests of this size that succeeded */
+	_Atomic uint64_t longest_ns; /* of the interval under way */
+	uint64_t reported;           /* of `done` those that intervals have had */
 	char buf[REQUEST_SIZE];
 };
 
 /* A connection, and how its reply came. */
 struct reply {
+	uint64_t begin_ns;      /* when the request began */
 	uint64_t last_ns;       /* when it began, or the last wait ended */
 	uint64_t got;           /* bytes */
 	enum stall_place place; /* where it waits */
@@ -44,8 +50,10 @@ static void end_wait(struct reply *r, enum stall_place next)
 {
 	const uint64_t now = now_ns();
 
-	if (now - r->last_ns > r->wait.ns[r->place])
+	if (now - r->last_ns > r->wait.ns[r->place]) {
 		r->wait.ns[r->place] = now - r->last_ns;
+		r->wait.at_ns[r->place] = r->last_ns;
+	}
 	r->last_ns = now;
 	r->place = next;
 }
@@ -67,9 +75,13 @@ static int send_request(const struct requester *q, int fd)
 	return 0;
 }
 
-/* Reads to the end of stream, or more bytes than were asked for: 0, or the error. */
+/*
+ * Reads to the end of stream, or of the reply where the connection is kept, or more bytes than were asked for: 0,
+ * or the error.
+ */
 static int read_reply(struct requester *q, int fd, struct reply *r)
 {
+	const uint64_t size = q->counts.size, end = q->counts.kept ? size : size + 1;
 	ssize_t n;
 
 	do {
@@ -78,8 +90,10 @@ static int read_reply(struct requester *q, int fd, struct reply *r)
 			return errno;
 		end_wait(r, STALL_DATA);
 		r->got += (uint64_t)n;
-	} while (n != 0 && r->got <= q->counts.size); /* more might never end */
-	return r->got == q->counts.size ? 0 : EMSGSIZE;
+	} while (n != 0 && r->got < end); /* more might never end */
+	if (q->counts.kept && r->got == 0)
+		return EPIPE;
+	return r->got == size ? 0 : EMSGSIZE;
 }
 
 /* Counts a failure; before any success, too many of them end the connections. */
@@ -99,37 +113,70 @@ static void count_failure(struct requester *q, int e)
 		run_stop(rr->run, TIME_UP);
 }
 
+/* The connection of a request: a new one, or that which is kept. */
+static int request_connect(struct requester *q, struct reply *r)
+{
+	struct request_run *rr = q->rr;
+	int fd = q->kept;
+
+	if (fd >= 0) {
+		r->place = STALL_FIRST_BYTE;
+		return fd;
+	}
+	fd = target_connect(rr->target, rr->run, &q->worker.sock);
+	if (fd < 0)
+		return fd;
+	end_wait(r, STALL_FIRST_BYTE);
+	if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
+		report_tcp_alone(rr->report, rr->target->name);
+	if (!q->counts.kept)
+		return fd;
+	/* The first request of a connection is measured as the others are. */
+	*r = (struct reply){.last_ns = now_ns(), .place = STALL_FIRST_BYTE};
+	r->begin_ns = r->last_ns;
+	q->kept = fd;
+	return fd;
+}
+
+/* Counts a request that succeeded. */
+static void count_success(struct requester *q, const struct reply *r)
+{
+	const uint64_t ns = r->last_ns - r->begin_ns;
+
+	if (!q->rr->succeeded)
+		q->rr->succeeded = true;
+	requests_count(&q->counts, &r->wait, ns);
+	atomic_store_explicit(&q->done, q->done + 1, memory_order_relaxed);
+	if (ns > q->longest_ns)
+		q->longest_ns = ns;
+}
+
 /*
- * Makes one connection, asks and reads, and counts how that ended.  A stop shuts the socket down: what
- * fails from then on was open.
+ * Connects, if it must, asks and reads, and counts how that ended.  A stop shuts the socket down: what fails
+ * from then on was open.
  */
 static void request_once(struct requester *q)
 {
 	struct request_run *rr = q->rr;
-	const uint64_t begin_ns = now_ns();
-	struct reply r = {.last_ns = begin_ns};
-	const int fd = target_connect(rr->target, rr->run, &q->worker.sock);
-	int e = fd < 0 ? errno : 0;
+	struct reply r = {.last_ns = now_ns()};
+	int fd, e;
 	bool stopped;
 
-	if (fd >= 0) {
-		end_wait(&r, STALL_FIRST_BYTE);
-		if (rr->run->opt->sock.mptcp && !rr->succeeded && !sock_is_mptcp(fd, NULL, NULL))
-			report_tcp_alone(rr->report, rr->target->name);
-		e = send_request(q, fd);
-		if (e == 0)
-			e = read_reply(q, fd, &r);
-	}
+	r.begin_ns = r.last_ns;
+	fd = request_connect(q, &r);
+	e = fd < 0 ? errno : send_request(q, fd);
+	if (e == 0)
+		e = read_reply(q, fd, &r);
 	stopped = rr->run->stop != 0;
 	if (e == 0) {
-		if (!rr->succeeded)
-			rr->succeeded = true;
-		requests_count(&q->counts, &r.wait, r.last_ns - begin_ns);
+		count_success(q, &r);
 	} else if (stopped) {
 		end_wait(&r, r.place);
-		requests_count_open(&q->counts, &r.wait, r.last_ns - begin_ns);
+		requests_count_open(&q->counts, &r.wait, r.last_ns - r.begin_ns);
 	}
-	q->worker.sock = -1;
+	if (e == 0 && q->kept >= 0)
+		return;
+	q->worker.sock = q->kept = -1;
 	if (fd >= 0)
 		close(fd);
 	if (e != 0 && !stopped)
@@ -151,6 +198,9 @@ static void requester_work(void *requester)
 	       atomic_fetch_add_explicit(&rr->begun, 1, memory_order_relaxed) < most)
 		request_once(q);
 	run_measured(rr->run);
+	if (q->kept >= 0)
+		close(q->kept);
+	q->worker.sock = q->kept = -1;
 }
 
 static uint64_t on_progress(void *request_run, uint64_t now)
@@ -175,10 +225,38 @@ static uint64_t on_watch(void *request_run, uint64_t now)
 	return rr->watch_ns;
 }
 
+static uint64_t on_interval(void *request_run, uint64_t now)
+{
+	struct request_run *rr = request_run;
+	const struct run *r = rr->run;
+	struct request_interval i = {.start = seconds_between(r->start_ns, rr->last_ns),
+				     .seconds = seconds_between(rr->last_ns, now)};
+	struct requester *q;
+	uint64_t longest;
+
+	for (q = rr->requester; q < rr->requester + r->opt->streams; q++) {
+		i.n += q->done - q->reported;
+		q->reported += q->done - q->reported;
+		longest = atomic_exchange(&q->longest_ns, 0);
+		i.longest_ns = longest > i.longest_ns ? longest : i.longest_ns;
+	}
+	report_clear_progress(rr->report);
+	if (r->opt->json)
+		requests_interval_json(&rr->report->json, &i);
+	else
+		requests_interval_text(&rr->requester[0].counts, &i);
+	rr->last_ns = now;
+	rr->interval_ns = time_after(rr->interval_ns, r->opt->interval);
+	if (rr->interval_ns <= now) /* those that passed while zcc was stopped are not made up */
+		rr->interval_ns = time_after(now, r->opt->interval);
+	return rr->interval_ns;
+}
+
 /* Makes the connections, and waits for their end. */
 static void request_all(struct request_run *rr)
 {
-	struct event event[2] = {{.handle = on_progress}, {.handle = on_watch}};
+	struct event event[3] = {
+		{.handle = on_progress}, {.handle = on_watch}, {.handle = on_interval}};
 	struct run *r = rr->run;
 	struct netstat from, to;
 
@@ -187,8 +265,10 @@ static void request_all(struct request_run *rr)
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
 	event[0].due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
 	event[1].due_ns = rr->watch_ns = now_ns() + PAUSE_NS;
+	rr->last_ns = r->start_ns;
+	event[2].due_ns = rr->interval_ns = time_after(r->start_ns, r->opt->interval);
 	while (r->running > 0)
-		run_step(r, event, 2, rr);
+		run_step(r, event, 3, rr);
 	report_clear_progress(rr->report);
 	run_end(r);
 	netstat_read(&to);
@@ -204,14 +284,21 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	int i;
 
 	rr->begun = 0;
-	for (i = 0; i < r->opt->streams; i++)
-		rr->requester[i].counts = (struct requests){.size = size};
+	for (i = 0; i < r->opt->streams; i++) {
+		rr->requester[i].counts = (struct requests){.size = size, .kept = r->opt->keep};
+		rr->requester[i].done = rr->requester[i].reported = rr->requester[i].longest_ns = 0;
+		rr->requester[i].kept = -1;
+	}
 	request_all(rr);
 	if (rr->failures < HOPELESS)
 		run_baseline_after(r);
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
 	requests_settle(sum);
+	requests_settle_open(sum, sum);
+	for (i = 1; i < r->opt->streams; i++)
+		requests_settle_open(sum, &rr->requester[i].counts);
+	sum->start_ns = r->start_ns;
 	figures_init(host);
 	host->bytes = sum->latency[TOTAL].n * size;
 	host->seconds = seconds_between(r->start_ns, r->end.counters.ns);
@@ -256,15 +343,27 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	if (!opt->json && !opt->quiet)
 		requests_headings();
 	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS; i++) {
+		if (opt->json) {
+			json_open(&report->json, NULL, '{');
+			json_count(&report->json, "request_bytes", opt->requests.size[i]);
+			json_open(&report->json, "intervals", '[');
+		}
 		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
 		gauge_say(&run->gauge, &counts->host.host);
+		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)
+			warnx("%s port %s closes each connection after its reply: is it a zcs "
+			      "--reply --keep?",
+			      opt->server, opt->port);
 		if (gauge_measures(&run->gauge) && run_is_short(&counts->host))
 			warnx("the load was measured over less than half a second: "
 			      "send more (-n, -t)");
-		if (opt->json)
+		if (opt->json) {
+			json_close(&report->json, ']');
 			requests_json(&report->json, counts);
-		else
+			json_close(&report->json, '}');
+		} else {
 			requests_text(counts, opt->quiet);
+		}
 	}
 	error = requests_error(&rr, why);
 	report_end(report, NULL, error);

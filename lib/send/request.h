@@ -1,7 +1,7 @@
 /*
- * request.h: requests: connections that each ask a zcs --reply for a number of bytes, as in 1999; their
- * latencies; those that stalled, which is that they waited longer than the network's delay explains; failures.
- * request.c makes the connections, request_report.c counts, judges and prints.
+ * request.h: requests: connections that each ask a zcs --reply for a number of bytes, as in 1999, or one that
+ * asks it again and again; their latencies; stalls, which are waits much longer than most at the same place;
+ * failures.  request.c makes them, request_report.c counts, judges and prints.
  *
  *	target_resolve(&target, opt);
  *	error = requests_run(&run, &report, &target, why);
@@ -16,7 +16,6 @@
 
 #include "lib/load/counters.h"
 #include "lib/report/figures.h"
-#include "lib/report/json.h"
 #include "lib/send/report.h"
 #include "lib/send/run.h"
 
@@ -57,12 +56,12 @@ double latency_percentile(const struct latency *h, double p);
  * Requests.
  */
 
-/* Where a connection waits and may stall.  It stalls once, at its longest wait. */
+/* Where a request waits, and may stall: until it is connected, for the first byte, after it. */
 enum stall_place { STALL_CONNECTING, STALL_FIRST_BYTE, STALL_DATA, STALL_PLACES };
 
-/* A connection's longest wait at each place, in ns: until it was made, for the first byte, after it. */
+/* A request's longest wait at each place, in ns, and when it began. */
 struct wait {
-	uint64_t ns[STALL_PLACES];
+	uint64_t ns[STALL_PLACES], at_ns[STALL_PLACES];
 };
 
 /* The kinds of failure; EMSGSIZE stands for FAIL_LENGTH. */
@@ -71,30 +70,43 @@ enum { FAIL_REFUSED, FAIL_RESET, FAIL_PORTS, FAIL_TIMEOUT, FAIL_LENGTH, FAIL_OTH
 /* The latencies of a request. */
 enum { CONNECT, FIRST_BYTE, TOTAL, LATENCIES };
 
+/* A wait that may be a stall. */
+struct slow_wait {
+	uint64_t at_ns, ns;
+	enum stall_place place;
+};
+
+#define SLOW_MAX 64 /* of which that is kept */
+
 /* The requests of one size: those of one thread, or of all. */
 struct requests {
 	uint32_t size; /* bytes that each asked for */
+	bool kept;     /* all of a thread are made over one connection */
 	uint64_t failed[FAILURES];
-	int error[FAILURES];                  /* the last of each kind */
-	struct latency latency[LATENCIES];    /* of the connections that succeeded */
-	struct latency stalled[STALL_PLACES]; /* of these, the waits of those that stalled */
-	/* Connections that were open at the end, which are in no other figure. */
-	uint64_t open, open_stalled; /* all, and those that had stalled by then */
-	uint64_t open_longest_ns;    /* since the oldest of them began */
+	int error[FAILURES];               /* the last of each kind */
+	struct latency latency[LATENCIES]; /* of the requests that succeeded */
+	struct latency wait[STALL_PLACES]; /* their longest waits at each place */
+	struct slow_wait slow[SLOW_MAX];   /* the first of these that were long */
+	int n_slow;
+
+	/* Requests that were under way at the end, which are in no other figure. */
+	uint64_t open, open_longest_ns; /* since the oldest of them began */
+	struct wait open_wait;          /* of a thread, of which one is open at most */
+
+	/* What requests_settle() finds: the waits that were stalls, and their first ones by time. */
+	struct latency stalled[STALL_PLACES];
+	struct slow_wait first[STALLS_FIRST];
+	int n_first;
+	uint64_t open_stalled;
 
 	/* What else was noticed meanwhile, of all threads alone. */
-	struct pauses pauses;              /* of the main thread */
-	struct netstat tcp;                /* of this network namespace */
+	uint64_t start_ns;
+	struct pauses pauses; /* of the main thread */
+	struct netstat tcp;   /* of this network namespace */
 	struct figures host;
 };
 
-/* Whether a connection stalled: returns its place, or STALL_PLACES if it did not. */
-enum stall_place stall_of(const struct wait *w);
-
-/*
- * Counts a connection that succeeded.  Of the waits while connecting it counts those that may be
- * stalls, until requests_settle() has decided.
- */
+/* Counts a request that succeeded. */
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns);
 
 /* Counts one that the end of the run aborted, `age_ns` after it began. */
@@ -103,13 +115,16 @@ void requests_count_open(struct requests *q, const struct wait *w, uint64_t age_
 /* Counts one that failed; returns the kind of failure. */
 int requests_count_failure(struct requests *q, int error);
 
-/* Adds what one thread counted to what another did. */
+/* Adds what one thread counted to what another did, but for the open one. */
 void requests_add(struct requests *sum, const struct requests *q);
 
-/* Drops waits while connecting that are no stalls, beside those of all connections. */
+/* Finds the stalls, once all are counted. */
 void requests_settle(struct requests *sum);
 
-/* The connections that stalled. */
+/* Counts the open request of a thread as stalled, if it is, after that. */
+void requests_settle_open(struct requests *sum, const struct requests *q);
+
+/* The stalls; a request that stalled at two places counts twice. */
 uint64_t requests_stalled(const struct requests *q);
 
 /* The name of a failure, with the error's text if it is of no other kind. */
@@ -121,5 +136,15 @@ void requests_headings(void);
 /* Prints the requests of one size.  The figures of the first line are those of 1999. */
 void requests_text(const struct requests *q, bool quiet);
 
-/* Prints them as an object. */
+/* What was done in an interval. */
+struct request_interval {
+	double start, seconds; /* since the begin of the requests of this size */
+	uint64_t n, longest_ns;
+};
+
+/* Prints an interval as a line, or as an object. */
+void requests_interval_text(const struct requests *q, const struct request_interval *i);
+void requests_interval_json(struct json *j, const struct request_interval *i);
+
+/* Prints them as the members of an object that is open. */
 void requests_json(struct json *j, const struct requests *q);

@@ -50,62 +50,55 @@ double latency_percentile(const struct latency *h, double p)
 	return fmin(class_middle(i), (double)h->max) / 1e9;
 }
 
-/* The number of latencies of at least so many ns, by the middles of their classes. */
-static uint64_t latency_count(const struct latency *h, double ns)
-{
-	uint64_t n = 0;
-	size_t i;
-
-	for (i = 0; i < LATENCY_CLASSES; i++)
-		if (class_middle(i) >= ns)
-			n += h->class[i];
-	return n;
-}
-
 /*
  * Counting and judging.
  */
 
 /*
- * A connection stalls if it waits for data for STALL_NS or longer, and STALL_CONNECT times as long as
- * it took to be made: the network alone does not delay it so.  It stalls while connecting if that
- * takes STALL_CONNECT_NS or longer, and STALL_CONNECT times as long as the fastest connection took: a
- * SYN is sent again after 1 s (TCP_TIMEOUT_INIT of the kernel, RFC 6298).
+ * A wait is a stall if it lasts STALL_NS or longer, and STALL_TIMES as long as half of the waits at its place:
+ * the network's delay alone does not explain it.
  */
-#define STALL_NS         20000000u
-#define STALL_CONNECT_NS 900000000u
-#define STALL_CONNECT    5
+#define STALL_NS    20000000u
+#define STALL_TIMES 5
 
 #define STEAL_SHOWN 0.01 /* share of the CPU time; less hardly delays anything */
 
-enum stall_place stall_of(const struct wait *w)
+/* The ns from which a wait at a place is a stall. */
+static double stall_from(const struct requests *q, enum stall_place p)
 {
-	const uint64_t connect = w->ns[STALL_CONNECTING];
-	const enum stall_place p = w->ns[STALL_DATA] > w->ns[STALL_FIRST_BYTE] ? STALL_DATA
-									       : STALL_FIRST_BYTE;
+	const double median = 1e9 * latency_percentile(&q->wait[p], 0.5);
 
-	if (w->ns[p] >= STALL_NS && w->ns[p] >= STALL_CONNECT * connect)
-		return p;
-	return connect >= STALL_CONNECT_NS ? STALL_CONNECTING : STALL_PLACES;
+	return fmax(STALL_NS, STALL_TIMES * median);
+}
+
+/* Keeps a wait that may be a stall, as far as the median so far tells. */
+static void keep_slow(struct requests *q, const struct wait *w, enum stall_place p)
+{
+	if (w->ns[p] < STALL_NS || (double)w->ns[p] < stall_from(q, p) / 2 || q->n_slow == SLOW_MAX)
+		return;
+	q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[p], w->ns[p], p};
 }
 
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 {
-	const enum stall_place place = stall_of(w);
+	const uint64_t *ns = w->ns;
+	int i;
 
-	latency_add(&q->latency[CONNECT], w->ns[STALL_CONNECTING]);
+	if (!q->kept)
+		latency_add(&q->latency[CONNECT], ns[STALL_CONNECTING]);
 	if (q->size > 0)
-		latency_add(&q->latency[FIRST_BYTE],
-			    w->ns[STALL_CONNECTING] + w->ns[STALL_FIRST_BYTE]);
+		latency_add(&q->latency[FIRST_BYTE], ns[STALL_CONNECTING] + ns[STALL_FIRST_BYTE]);
 	latency_add(&q->latency[TOTAL], total_ns);
-	if (place != STALL_PLACES)
-		latency_add(&q->stalled[place], w->ns[place]);
+	for (i = 0; i < STALL_PLACES; i++) {
+		latency_add(&q->wait[i], ns[i]);
+		keep_slow(q, w, (enum stall_place)i);
+	}
 }
 
 void requests_count_open(struct requests *q, const struct wait *w, uint64_t age_ns)
 {
 	q->open++;
-	q->open_stalled += stall_of(w) != STALL_PLACES;
+	q->open_wait = *w;
 	q->open_longest_ns = age_ns > q->open_longest_ns ? age_ns : q->open_longest_ns;
 }
 
@@ -149,6 +142,27 @@ int requests_count_failure(struct requests *q, int error)
 	return kind;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const uint64_t first = ((const struct slow_wait *)a)->at_ns,
+		       second = ((const struct slow_wait *)b)->at_ns;
+
+	return first < second ? -1 : first > second;
+}
+
+/* The first of both, by time. */
+static void add_slow(struct requests *sum, const struct requests *q)
+{
+	struct slow_wait all[2 * SLOW_MAX];
+	const int n = sum->n_slow + q->n_slow;
+
+	memcpy(all, sum->slow, sizeof(sum->slow));
+	memcpy(all + sum->n_slow, q->slow, sizeof(q->slow));
+	qsort(all, (size_t)n, sizeof(all[0]), by_time);
+	memcpy(sum->slow, all, sizeof(sum->slow));
+	sum->n_slow = n < SLOW_MAX ? n : SLOW_MAX;
+}
+
 void requests_add(struct requests *sum, const struct requests *q)
 {
 	int i;
@@ -161,25 +175,47 @@ void requests_add(struct requests *sum, const struct requests *q)
 	for (i = 0; i < LATENCIES; i++)
 		latency_merge(&sum->latency[i], &q->latency[i]);
 	for (i = 0; i < STALL_PLACES; i++)
-		latency_merge(&sum->stalled[i], &q->stalled[i]);
+		latency_merge(&sum->wait[i], &q->wait[i]);
 	sum->open += q->open;
-	sum->open_stalled += q->open_stalled;
 	if (q->open_longest_ns > sum->open_longest_ns)
 		sum->open_longest_ns = q->open_longest_ns;
+	add_slow(sum, q);
+}
+
+/* Copies what a histogram has from so many ns on, by the middles of its classes. */
+static void latency_from(const struct latency *h, double ns, struct latency *from)
+{
+	size_t i;
+
+	*from = (struct latency){.max = (double)h->max >= ns ? h->max : 0};
+	for (i = 0; i < LATENCY_CLASSES; i++)
+		if (class_middle(i) >= ns) {
+			from->class[i] = h->class[i];
+			from->n += h->class[i];
+		}
 }
 
 void requests_settle(struct requests *sum)
 {
-	const double fastest = 1e9 * latency_percentile(&sum->latency[CONNECT], 0);
-	struct latency *h = &sum->stalled[STALL_CONNECTING];
-	size_t i;
+	const struct slow_wait *s;
+	int i;
 
-	for (i = 0; i < LATENCY_CLASSES && class_middle(i) < STALL_CONNECT * fastest; i++) {
-		h->n -= h->class[i];
-		h->class[i] = 0;
-	}
-	if (h->n == 0)
-		h->max = 0;
+	for (i = 0; i < STALL_PLACES; i++)
+		latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i),
+			     &sum->stalled[i]);
+	for (s = sum->slow; s < sum->slow + sum->n_slow && sum->n_first < STALLS_FIRST; s++)
+		if ((double)s->ns >= stall_from(sum, s->place))
+			sum->first[sum->n_first++] = *s;
+}
+
+void requests_settle_open(struct requests *sum, const struct requests *q)
+{
+	bool stalled = false;
+	int i;
+
+	for (i = 0; i < STALL_PLACES && q->open > 0; i++)
+		stalled |= (double)q->open_wait.ns[i] >= stall_from(sum, (enum stall_place)i);
+	sum->open_stalled += stalled;
 }
 
 uint64_t requests_stalled(const struct requests *q)
@@ -202,105 +238,164 @@ static const char *const place_key[] = {"connecting", "first_byte", "data"};
 static const char *const latency_name[] = {"connect, ms", "first byte, ms", "total, ms"};
 static const char *const latency_key[] = {"connect", "first_byte", "total"};
 
-static void hint_text(const char *time, uint64_t n, const char *reason)
+static const char *noun(const struct requests *q)
 {
-	if (n > 0)
-		report("    %s (%" PRIu64 "): %s\n", time, n, reason);
+	return q->kept ? "request" : "connection";
+}
+
+/* Seconds in ms, of three digits: a percentile is no more exact. */
+static const char *ms_text(double seconds, char buf[16])
+{
+	const double ms = 1000 * seconds;
+
+	snprintf(buf, 16, "%.*f", ms < 10 ? 3 : ms < 100 ? 1 : 0, ms);
+	return buf;
+}
+
+/* A cause, of how many stalls it may be. */
+struct hint {
+	uint64_t n;
+	const char *time, *cause;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t first = ((const struct hint *)a)->n, second = ((const struct hint *)b)->n;
+
+	return first > second ? -1 : first < second;
 }
 
 /*
- * What takes such a time.  A delayed acknowledgement takes 40 ms (TCP_DELACK_MIN) and up to two of
- * the kernel's ticks more, and a retransmission 200 ms or more (TCP_RTO_MIN); the client's clock may
- * show a few ms less than the server waited.
+ * What takes such a time, the most frequent first.  A delayed acknowledgement takes 40 ms (TCP_DELACK_MIN) and up
+ * to two of the kernel's ticks more, a retransmission 200 ms or more (TCP_RTO_MIN), and that of a SYN 1 s
+ * (TCP_TIMEOUT_INIT, RFC 6298); the client's clock may show a few ms less than the server waited.
  */
 static void hints_text(const struct requests *q)
 {
-	struct latency waits = q->stalled[STALL_FIRST_BYTE];
-	uint64_t delayed, resent;
+	struct latency waits = q->stalled[STALL_FIRST_BYTE], from;
+	uint64_t delayed, resent, syn;
+	struct hint hint[5];
+	int i;
 
 	latency_merge(&waits, &q->stalled[STALL_DATA]);
-	delayed = latency_count(&waits, 36e6) - latency_count(&waits, 60e6);
-	resent = latency_count(&waits, 190e6);
-	hint_text("1 s or more", q->stalled[STALL_CONNECTING].n,
-		  "a lost SYN, or a server whose accept queue is full");
-	hint_text("40 to 60 ms", delayed, "a delayed acknowledgement, if not a busy server");
-	hint_text("200 ms or more", resent, "a retransmission, or a busy or stopped server");
-	hint_text("other times", waits.n - delayed - resent,
-		  "a server or a CPU that was busy or stopped");
+	latency_from(&waits, 190e6, &from);
+	resent = from.n;
+	latency_from(&waits, 36e6, &from);
+	delayed = from.n;
+	latency_from(&waits, 60e6, &from);
+	delayed -= from.n;
+	latency_from(&q->stalled[STALL_CONNECTING], 900e6, &from);
+	syn = from.n;
+	hint[0] = (struct hint){syn, "connecting for 1 s or more",
+				"a lost SYN, or a server whose accept queue is full"};
+	hint[1] = (struct hint){q->stalled[STALL_CONNECTING].n - syn, "connecting for less",
+				"the path, or a host that was busy or stopped"};
+	hint[2] = (struct hint){delayed, "40 to 60 ms",
+				"a delayed acknowledgement, if not a busy server"};
+	hint[3] = (struct hint){resent, "200 ms or more",
+				"a retransmission, or a busy or stopped server"};
+	hint[4] = (struct hint){waits.n - delayed - resent, "other times",
+				"a server or a CPU that was busy or stopped"};
+	qsort(hint, sizeof(hint) / sizeof(hint[0]), sizeof(hint[0]), by_number);
+	for (i = 0; i < 5 && hint[i].n > 0; i++)
+		report("    %s (%" PRIu64 "): %s\n", hint[i].time, hint[i].n, hint[i].cause);
 }
 
-/* What else was noticed meanwhile, from which the reason of stalls may be seen. */
+/* What this host did, before what the network may have done. */
 static void evidence_text(const struct requests *q)
 {
 	const double steal = q->host.host.rates.cpu[CPU_STEAL];
 
-	if (!isnan(q->tcp.retransmits + q->tcp.syn_retransmits))
-		report("    this host retransmitted %.0f segment%s, of which SYNs: %.0f\n",
-		       q->tcp.retransmits, plural((uint64_t)q->tcp.retransmits),
-		       q->tcp.syn_retransmits);
 	pauses_text(&q->pauses);
 	if (steal > STEAL_SHOWN)
 		report("    the host of this virtual machine took %.1f%% of the CPU time\n",
 		       100 * steal);
+	if (!isnan(q->tcp.retransmits + q->tcp.syn_retransmits))
+		report("    this host retransmitted %.0f segment%s, of which SYNs: %.0f\n",
+		       q->tcp.retransmits, plural((uint64_t)q->tcp.retransmits),
+		       q->tcp.syn_retransmits);
+}
+
+/* When the first stalls were, a line each. */
+static void first_text(const struct requests *q)
+{
+	const struct slow_wait *s;
+	char text[TIME_STRLEN];
+
+	for (s = q->first; s < q->first + q->n_first; s++)
+		report("    at %.3f s (%s): %s ms %s\n", seconds_between(q->start_ns, s->at_ns),
+		       time_text(s->at_ns, false, text), ms_text((double)s->ns / 1e9, (char[16]){0}),
+		       place_name[s->place]);
 }
 
 static void stalls_text(const struct requests *q, bool brief)
 {
 	const uint64_t stalled = requests_stalled(q), n = q->latency[TOTAL].n;
 	const struct latency *h;
+	char median[16], max[16];
 	int i;
 
 	if (stalled == 0)
 		return;
-	report("  STALLED: %" PRIu64 " of %" PRIu64 " connections, %.4g%%\n", stalled, n,
+	report("  STALLED: %" PRIu64 " of %" PRIu64 " %ss, %.4g%%\n", stalled, n, noun(q),
 	       100 * (double)stalled / (double)n);
 	if (brief)
 		return;
+	evidence_text(q);
 	for (i = 0, h = q->stalled; i < STALL_PLACES; i++, h++)
 		if (h->n > 0)
-			report("    %s: %" PRIu64 ", median %.1f ms, maximum %.1f ms\n",
-			       place_name[i], h->n, 1000 * latency_percentile(h, 0.5),
-			       (double)h->max / 1e6);
+			report("    %s: %" PRIu64 ", median %s ms, maximum %s ms\n", place_name[i],
+			       h->n, ms_text(latency_percentile(h, 0.5), median),
+			       ms_text((double)h->max / 1e9, max));
 	hints_text(q);
-	evidence_text(q);
+	first_text(q);
 }
 
 static void latencies_text(const struct latency *h)
 {
+	static const double share[] = {0.5, 0.9, 0.99, 0.999, 1};
+	char text[16];
 	int i;
+	size_t k;
 
 	if (h[TOTAL].n == 0)
 		return;
 	report("  %-16s %11s %11s %11s %11s %11s\n", "latency", "p50", "p90", "p99", "p99.9",
 	       "max");
-	for (i = 0; i < LATENCIES; i++, h++)
-		if (h->n > 0)
-			report("    %-14s %11.3f %11.3f %11.3f %11.3f %11.3f\n", latency_name[i],
-			       1000 * latency_percentile(h, 0.5), 1000 * latency_percentile(h, 0.9),
-			       1000 * latency_percentile(h, 0.99),
-			       1000 * latency_percentile(h, 0.999), (double)h->max / 1e6);
+	for (i = 0; i < LATENCIES; i++, h++) {
+		if (h->n == 0)
+			continue;
+		report("    %-14s", latency_name[i]);
+		for (k = 0; k < sizeof(share) / sizeof(share[0]); k++)
+			report(" %11s", ms_text(share[k] < 1 ? latency_percentile(h, share[k])
+							     : (double)h->max / 1e9,
+						text));
+		report("\n");
+	}
 }
 
 /*
- * Whether no connection stalled, and a stall would have been seen: a connection that took longer to
- * be made than a fifth of 40 ms hides one that short.
+ * Whether no request stalled, and a stall would have been seen: where most take longer than a fifth of 40 ms, one
+ * that short is none.
  */
 static bool none_stalled(const struct requests *q)
 {
 	return q->latency[TOTAL].n > 0 && requests_stalled(q) == 0 && q->open_stalled == 0 &&
-	       q->failed[FAIL_TIMEOUT] == 0 &&
-	       latency_percentile(&q->latency[CONNECT], 0.5) <= 0.008;
+	       q->failed[FAIL_TIMEOUT] == 0 && latency_percentile(&q->latency[TOTAL], 0.5) <= 0.008;
 }
 
 /* Prints the load behind the first line if the report is that line, else below it. */
-static void host_text(const struct figures *f, uint64_t connections, bool quiet)
+static void host_text(const struct requests *q, bool quiet)
 {
+	const uint64_t connections = q->latency[TOTAL].n;
+	const struct figures *f = &q->host;
 	const struct load *l = &f->host;
 	char text[LOAD_STRLEN], cost[FIGURE_STRLEN], reasons[UNSAFE_STRLEN];
 
 	if (!isnan(l->load))
-		report("%s%s, %s us/connection", quiet ? ", " : "\n  ", load_format(f, true, text),
-		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost));
+		report("%s%s, %s us/%s", quiet ? ", " : "\n  ", load_format(f, true, text),
+		       cost_text(figures_cost_each(f, (double)connections), NAN, l->unsafe, cost),
+		       noun(q));
 	else if (l->unsafe != 0 && !quiet)
 		report("\n  no load: %s", limits_format(l->unsafe, reasons));
 	if (!isnan(l->load) && l->baseline == BASELINE_OWN && !quiet)
@@ -322,14 +417,14 @@ void requests_text(const struct requests *q, bool quiet)
 	int i;
 
 	snprintf(text, sizeof(text), "%u byte%s", q->size, plural(q->size));
-	report("%-16s %10.2fs %12.2fKiB %10.2fconn/s %12.2fKiB/s", text, seconds, kib,
-	       per_second((double)n, seconds), per_second(kib, seconds));
-	host_text(&q->host, n, quiet);
+	report("%-16s %10.2fs %12.2fKiB %10.2f%s/s %12.2fKiB/s", text, seconds, kib,
+	       per_second((double)n, seconds), q->kept ? "req" : "conn", per_second(kib, seconds));
+	host_text(q, quiet);
 	if (!quiet)
 		latencies_text(q->latency);
 	stalls_text(q, quiet);
 	if (!quiet && none_stalled(q))
-		report("  no connection of %" PRIu64 " stalled\n", n);
+		report("  no %s of %" PRIu64 " stalled\n", noun(q), n);
 	if (q->open_stalled > 0 || (q->open > 0 && !quiet))
 		report("  open at the end, not counted: %" PRIu64
 		       ", the oldest for %.1f ms, stalled: %" PRIu64 "\n",
@@ -359,6 +454,8 @@ static void latency_json(struct json *j, const char *key, const struct latency *
 static void stalls_json(struct json *j, const struct requests *q)
 {
 	struct latency all = {.n = 0};
+	const struct slow_wait *s;
+	char text[TIME_STRLEN];
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
@@ -374,6 +471,36 @@ static void stalls_json(struct json *j, const struct requests *q)
 		json_close(j, '}');
 	}
 	pauses_json(j, &q->pauses);
+	json_open(j, "first", '[');
+	for (s = q->first; s < q->first + q->n_first; s++) {
+		json_open(j, NULL, '{');
+		json_number(j, "start", seconds_between(q->start_ns, s->at_ns));
+		json_number(j, "seconds", (double)s->ns / 1e9);
+		json_string(j, "place", place_key[s->place]);
+		json_string(j, "time", time_text(s->at_ns, true, text));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+}
+
+void requests_interval_text(const struct requests *q, const struct request_interval *i)
+{
+	char max[16];
+
+	report("  %.1f-%.1f s, %.0f %s/s, longest %s ms\n", i->start, i->start + i->seconds,
+	       per_second((double)i->n, i->seconds), q->kept ? "req" : "conn",
+	       i->n > 0 ? ms_text((double)i->longest_ns / 1e9, max) : "-");
+}
+
+void requests_interval_json(struct json *j, const struct request_interval *i)
+{
+	json_open(j, NULL, '{');
+	json_number(j, "start", i->start);
+	json_number(j, "end", i->start + i->seconds);
+	json_number(j, "seconds", i->seconds);
+	json_count(j, "connections", i->n);
+	json_number(j, "longest_seconds", i->n > 0 ? (double)i->longest_ns / 1e9 : NAN);
 	json_close(j, '}');
 }
 
@@ -382,8 +509,6 @@ void requests_json(struct json *j, const struct requests *q)
 	const uint64_t n = q->latency[TOTAL].n;
 	int i;
 
-	json_open(j, NULL, '{');
-	json_count(j, "request_bytes", q->size);
 	json_timed(j, 0, &q->host, IN_REQUESTS);
 	json_count(j, "connections", n);
 	json_number(j, "connections_per_second", per_second((double)n, q->host.seconds));
@@ -402,5 +527,4 @@ void requests_json(struct json *j, const struct requests *q)
 	json_close(j, '}');
 	json_netstat(j, &q->tcp);
 	json_host(j, "host", &q->host);
-	json_close(j, '}');
 }
