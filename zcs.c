@@ -89,6 +89,10 @@ static int run(struct context *x)
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 	pthread_mutex_lock(&x->report.lock);
+	x->report.series = (struct series){.period = opt.interval,
+					   .timestamps = opt.timestamps,
+					   .requests = opt.reply,
+					   .load = gauge_is_wanted(&opt.gauge)};
 	if (opt.reply)
 		serve_replies(x, listener, &unblocked);
 	else
@@ -218,6 +222,8 @@ static const struct option_row rows[] = {
 	{"I", "interval", "SECS",
 	 "print a line every SECS seconds while data arrive (default 5; 0: none)",
 	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
+	{"", "timestamps", NULL, "print the time of day before each of these lines", OPTION_FLAG,
+	 AT(timestamps)},
 	{"J", "json", NULL, "print one JSON object for each group of clients", OPTION_FLAG,
 	 AT(json)},
 	{"q", "quiet", NULL, "print only summaries", OPTION_FLAG, AT(quiet)},

@@ -97,7 +97,7 @@ static struct json *group_object(struct report *r)
 		return j;
 	json_report_open(j);
 	json_open(j, "start", '{');
-	environment_json_start(j, &r->environment, &r->via, r->began);
+	environment_json_start(j, &r->environment, &r->via, r->began_ns);
 	json_open(j, "accepted_connection", '{');
 	json_address(j, "host", "port", &r->first);
 	json_close(j, '}');
@@ -127,14 +127,14 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 {
 	link_read(&r->via, interface);
 	r->first = *peer;
-	r->began = time(NULL);
+	r->began_ns = clock_ns(CLOCK_REALTIME);
 	r->listed = r->left_out = 0;
 	r->cut[0] = '\0';
 }
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
 {
-	char rate[RATE_STRLEN], several[32] = "";
+	char note[48] = "";
 	struct json *j;
 
 	if (r->opt->json) {
@@ -150,9 +150,9 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		flush(r);
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
-			snprintf(several, sizeof(several), ", %ju clients", (uintmax_t)f->clients);
-		print(r, "%s%s%s\n", rate_text(f, start, rate), several,
-		      warm_up ? ", warm-up" : "");
+			snprintf(note, sizeof(note), "%ju clients", (uintmax_t)f->clients);
+		series_row(&r->series, f, start, !warm_up, note);
+		flush(r);
 	}
 }
 
@@ -208,7 +208,6 @@ static void group_object_end(struct report *r, const struct figures *f,
 	json_open(j, "end", '{');
 	json_streams(j, r);
 	json_stream(j, "sum_received", f, 0, false);
-	json_utilization(j, f, NULL);
 	json_host(j, "host", f);
 	stalls_list_json(j, silences->stalls, silences->start_ns);
 	json_count(j, "clients", f->clients);
@@ -223,6 +222,8 @@ void report_group(struct report *r, const struct figures *f, const struct silenc
 {
 	char name[48];
 
+	series_end(&r->series);
+	flush(r);
 	if (r->opt->json) {
 		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.depth > 0)
 			group_object_end(r, f, silences);
@@ -254,13 +255,11 @@ void report_replies(struct report *r, const struct figures *f, double start,
 {
 	const double per_s = per_second((double)f->calls, f->seconds);
 	struct json *j = &r->json;
-	char rate[RATE_STRLEN];
-
 	if (r->opt->json) {
 		json_report_open(j);
 		if (!r->has_start) {
 			json_open(j, "start", '{');
-			environment_json_start(j, &r->environment, NULL, time(NULL));
+			environment_json_start(j, &r->environment, NULL, clock_ns(CLOCK_REALTIME));
 			json_open(j, "test_start", '{');
 			json_string(j, "protocol", "requests over TCP");
 			json_close(j, '}');
@@ -280,7 +279,8 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		}
 		object_end(r, NULL);
 	} else if (total == NULL) {
-		print(r, "%s, %.0f replies/s\n", rate_text(f, start, rate), per_s);
+		series_row(&r->series, f, start, true, "");
+		flush(r);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,
 		      "total: %ju %s, %ju byte%s; %ju refused, %ju silent, "

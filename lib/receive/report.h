@@ -16,6 +16,7 @@
 #include "lib/receive/guard.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
+#include "lib/report/series.h"
 #include "lib/report/stalls.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
@@ -33,6 +34,7 @@ struct report {
 	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
 	pthread_mutex_t lock;
 	bool failed; /* something could not be written */
+	struct series series; /* of intervals, as text */
 	/* Of JSON. */
 	struct environment environment;
 	struct json json; /* the object that is begun, if one is */
@@ -40,7 +42,7 @@ struct report {
 	/* The group, of which an object begins with what is first printed of it. */
 	struct sockaddr_storage first; /* its first client */
 	struct link via;               /* the interface of that client */
-	time_t began;
+	uint64_t began_ns;             /* of CLOCK_REALTIME */
 	struct stream_record *streams; /* of end.streams */
 	uint64_t listed, left_out;     /* clients in and not in end.streams */
 	char cut[256];                 /* which client was the first to be cut, and why */

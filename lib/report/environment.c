@@ -167,10 +167,11 @@ static void json_link(struct json *j, const struct link *l)
 }
 
 void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
-			    time_t began)
+			    uint64_t began_ns)
 {
 	const struct utsname *u = &e->system;
 	char system[sizeof(*u)], text[64];
+	const time_t began = (time_t)(began_ns / 1000000000);
 	struct tm tm;
 
 	json_string(j, "version", "zc " VERSION);
@@ -182,6 +183,7 @@ void environment_json_start(struct json *j, const struct environment *e, const s
 	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
 	json_string(j, "time", text);
 	json_count(j, "timesecs", (uint64_t)began);
+	json_count(j, "timemillisecs", began_ns / 1000000);
 	json_close(j, '}');
 	json_open(j, "environment", '{');
 	json_lines(j, e->host);

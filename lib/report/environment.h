@@ -3,7 +3,7 @@
  *
  *	environment_read(&environment);
  *	link_read(&link, "eth0");
- *	environment_json_start(&j, &environment, &link, time(NULL));
+ *	environment_json_start(&j, &environment, &link, clock_ns(CLOCK_REALTIME));
  *
  * The lines of files are printed as the kernel has them.  What this host does not show, such as a
  * container without /sys, is not known, and is omitted.
@@ -39,11 +39,11 @@ void environment_read(struct environment *e);
 void link_read(struct link *l, const char *interface);
 
 /*
- * Prints the members with which a report that began at that time starts: version, system_info, timestamp
+ * Prints the members with which a report starts that began at that CLOCK_REALTIME: version, system_info, timestamp
  * and environment.  `l` is the interface, or NULL.
  */
 void environment_json_start(struct json *j, const struct environment *e, const struct link *l,
-			    time_t began);
+			    uint64_t began_ns);
 
 /* Prints it as lines of text, which begin with `prefix`; `l` may be NULL. */
 void environment_print(const struct environment *e, const struct link *l, FILE *f,

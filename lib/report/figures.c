@@ -135,6 +135,7 @@ static const struct kind {
 	[FIGURE_BYTES] = {0, 1e18, false, 1, DECIMAL},
 	[FIGURE_RATE] = {0, 1e15, false, 1, DECIMAL},
 	[FIGURE_BYTE_RATE] = {0, 1e15, false, 8, DECIMAL},
+	[FIGURE_BIT_RATE] = {0, 1e15, false, 1, DECIMAL},
 	[FIGURE_COST] = {-1e15, 1e15, false, 1, DECIMAL},
 	[FIGURE_LOAD] = {-100, 100, false, 100, DECIMAL},
 	[FIGURE_CHANGE] = {-100, 100, false, 100, DECIMAL},
@@ -166,8 +167,9 @@ const struct figure figure_table[] = {
 	/* What was moved. */
 	{"bytes", "bytes", NUMBER(COUNT, bytes), IN(THROUGHPUT), TEXT(TRANSFER, "bytes"), ADDED},
 	{"seconds", "seconds", NUMBER(SECONDS, seconds), IN(THROUGHPUT), TEXT(TRANSFER, "seconds")},
-	{"bits_per_second", NULL, DERIVED(RATE, bits_per_second), IN(THROUGHPUT)},
 	{"kib_per_second", NULL, DERIVED(RATE, kib_per_second), TEXT(TRANSFER, "KiB/s")},
+	{"bits_per_second", NULL, DERIVED(BIT_RATE, bits_per_second), IN(THROUGHPUT),
+	 TEXT(TRANSFER, "bit rate")},
 	{"files", "files", NUMBER(COUNT, files), IN(TRANSFER), ADDED},
 	{"warmup_bytes", "warmup", NUMBER(COUNT, warmup), IN(TRANSFER), ADDED},
 	{"method", "method", STRING(WORD, method), IN(TRANSFER), TEXT(TRANSFER, "method")},

@@ -76,6 +76,7 @@ enum figure_kind {
 	FIGURE_BYTES,     /* text has KiB */
 	FIGURE_RATE,      /* per second */
 	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
+	FIGURE_BIT_RATE,  /* bits per second */
 	FIGURE_COST,      /* us/KiB, below 0 if the load is */
 	FIGURE_LOAD, /* a share, below 0 on a machine that does more than when it was calibrated */
 	FIGURE_CHANGE,  /* by which share, which may be below 0 */

@@ -239,19 +239,3 @@ void json_host(struct json *j, const char *key, const struct figures *f)
 	json_remote_environment(j, f);
 	json_close(j, '}');
 }
-
-void json_utilization(struct json *j, const struct figures *host, const struct figures *remote)
-{
-	static const char *const key[][3] = {{"host_total", "host_user", "host_system"},
-					     {"remote_total", "remote_user", "remote_system"}};
-	const struct figures *const end[] = {host, remote};
-	int i;
-
-	json_open(j, "cpu_utilization_percent", '{');
-	for (i = 0; i < 2 && end[i] != NULL; i++) {
-		json_number(j, key[i][0], 100 * end[i]->host.load);
-		json_number(j, key[i][1], 100 * end[i]->host.rates.cpu[CPU_USER]);
-		json_number(j, key[i][2], 100 * end[i]->host.rates.cpu[CPU_SYSTEM]);
-	}
-	json_close(j, '}');
-}

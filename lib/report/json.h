@@ -74,6 +74,3 @@ void json_netstat(struct json *j, const struct netstat *n);
 
 /* What a host did meanwhile, as an object: load, cost, interrupts, packets, accounting. */
 void json_host(struct json *j, const char *key, const struct figures *f);
-
-/* iperf3's cpu_utilization_percent, with measured loads as the totals; remote may be NULL. */
-void json_utilization(struct json *j, const struct figures *host, const struct figures *remote);

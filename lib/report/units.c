@@ -70,6 +70,17 @@ const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_S
 	return with_interval(us, half, 3, "", unsafe, buf);
 }
 
+const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN])
+{
+	const bool is_giga = bits >= 1e9;
+
+	if (!isfinite(bits))
+		return strcpy(buf, "-");
+	snprintf(buf, FIGURE_STRLEN, "%.2f %s", bits / (is_giga ? 1e9 : 1e6),
+		 is_giga ? "Gbit/s" : "Mbit/s");
+	return buf;
+}
+
 /*
  * What a line has of a transfer.
  */
@@ -101,16 +112,12 @@ const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN])
 	return buf;
 }
 
-const char *rate_text(const struct figures *f, double start, char buf[RATE_STRLEN])
+const char *rate_text(const struct figures *f, char buf[RATE_STRLEN])
 {
-	const int places = f->seconds < 0.2 ? 3 : 1;
 	char load[LOAD_STRLEN];
 
 	throughput_text(f, buf);
-	if (!isnan(start))
-		string_append(buf, RATE_STRLEN, ", %.*f-%.*f s", places, start, places,
-			      start + f->seconds);
-	if (load_format(f, isnan(start), load)[0] != '\0')
+	if (load_format(f, true, load)[0] != '\0')
 		string_append(buf, RATE_STRLEN, ", %s", load);
 	return buf;
 }
@@ -155,6 +162,7 @@ static const char *cell_text(const struct figure *row, const struct figures *f,
 	case FIGURE_SECONDS: return decimal(value, decimals(value), buf);
 	case FIGURE_US: return decimal(value / 1000, 3, buf);
 	case FIGURE_BYTES: return grouped(value / 1024, buf);
+	case FIGURE_BIT_RATE: return bit_rate_text(value, buf);
 	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe, buf);
 	case FIGURE_LOAD: return load_text(value, f->host.uncertainty, f->host.unsafe, buf);
 	case FIGURE_CHANGE:

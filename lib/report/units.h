@@ -1,7 +1,7 @@
 /*
  * units.h: figures as text has them.
  *
- *	report("%s\n", rate_text(&f, NAN, text));
+ *	report("%s\n", rate_text(&f, text));
  *	rows_print("transfer", GROUP_TRANSFER, &sent, &received);
  */
 #pragma once
@@ -32,6 +32,9 @@ const char *decimal(double value, int places, char buf[FIGURE_STRLEN]);
 const char *load_text(double share, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 const char *cost_text(double us, double half, unsigned unsafe, char buf[FIGURE_STRLEN]);
 
+/* `75.82 Mbit/s` or `21.18 Gbit/s`: bits per second. */
+const char *bit_rate_text(double bits, char buf[FIGURE_STRLEN]);
+
 #define LOAD_STRLEN 128 /* enough for load_format() */
 #define RATE_STRLEN 192 /* enough for rate_text() */
 
@@ -44,11 +47,8 @@ const char *load_format(const struct figures *f, bool with_cpus, char buf[LOAD_S
 /* `1234 kbytes/sec (0.010 Gbit/s)`; of KiB, as the 2001 tools called it. */
 const char *throughput_text(const struct figures *f, char buf[RATE_STRLEN]);
 
-/*
- * The throughput and the load.  Of an interval that began after `start` seconds, its time, too, `4.0-5.0 s`,
- * but not the number of CPUs, which is that of the report; NAN: of the whole.
- */
-const char *rate_text(const struct figures *f, double start, char buf[RATE_STRLEN]);
+/* The throughput and the load, with its number of CPUs. */
+const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
 
 #define BASELINES_STRLEN 48 /* enough for baselines_format() */
 

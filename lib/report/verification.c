@@ -117,7 +117,7 @@ void verification_json(const struct environment *environment, const struct evide
 
 	json_report_open(&j);
 	json_open(&j, "start", '{');
-	environment_json_start(&j, environment, NULL, time(NULL));
+	environment_json_start(&j, environment, NULL, clock_ns(CLOCK_REALTIME));
 	json_close(&j, '}');
 	json_count(&j, "cpus", (uint64_t)e->cpus);
 	json_number(&j, "steal_percent", 100 * e->steal);

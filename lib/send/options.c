@@ -238,6 +238,8 @@ static const struct option_row rows[] = {
 	{.help = "\nOutput:\n"},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
+	{"", "timestamps", NULL, "print the time of day before each interval", OPTION_FLAG,
+	 AT(timestamps), .only_with = "--interval"},
 	{"J", "json", NULL, "print the report as JSON, with iperf3's names", OPTION_FLAG, AT(json)},
 	{"T", "title", "TEXT", "print TEXT in the report, as a label", OPTION_TEXT, AT(title)},
 	{"q", "quiet", NULL,

@@ -57,6 +57,7 @@ struct send_options {
 	int mss;                          /* bytes; 0: the kernel's choice */
 	int debug;
 	bool nodelay, cork, raw, json, quiet;
+	bool timestamps;
 	bool keep;      /* all requests of a thread are made over one connection */
 	bool preload;   /* the files are sent from memory */
 	uint64_t bytes; /* that all streams send together; 0: not limited so */

@@ -88,7 +88,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		json_close(j, '}');
 		report_flush();
 	} else {
-		text_interval(r->opt, stream, sum, start, measured);
+		text_interval(&r->series, r->opt, stream, sum, start, measured);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -138,7 +138,7 @@ void report_json_open(struct json *j, const char *object, const struct send_opti
 	if (opt->title != NULL)
 		json_string(j, "title", opt->title);
 	json_open(j, object, '{');
-	environment_json_start(j, e, link, time(NULL));
+	environment_json_start(j, e, link, clock_ns(CLOCK_REALTIME));
 	json_open(j, "connecting_to", '{');
 	json_string(j, "host", opt->server);
 	json_count(j, "port", strtoull(opt->port, NULL, 10));
@@ -261,7 +261,6 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	json_stream(j, "sum_sent", &res->sent, 0, true);
 	if (remote != NULL)
 		json_stream(j, "sum_received", remote, 0, false);
-	json_utilization(j, &res->sent, remote);
 	json_string(j, "sender_tcp_congestion", res->congestion);
 	if (opt->sock.mptcp)
 		json_bool(j, "mptcp", res->mptcp);
@@ -283,6 +282,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 {
 	const struct send_options *opt = r->opt;
 
+	series_end(&r->series);
 	if (res != NULL && opt->debug > 0)
 		note_end(res);
 	if (opt->json) {

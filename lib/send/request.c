@@ -244,7 +244,7 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 	if (r->opt->json)
 		requests_interval_json(&rr->report->json, &i);
 	else
-		requests_interval_text(&rr->requester[0].counts, &i);
+		requests_interval_text(&rr->requester[0].counts, &i, r->opt->timestamps);
 	rr->last_ns = now;
 	rr->interval_ns = time_after(rr->interval_ns, r->opt->interval);
 	if (rr->interval_ns <= now) /* those that passed while zcc was stopped are not made up */

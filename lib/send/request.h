@@ -143,7 +143,8 @@ struct request_interval {
 };
 
 /* Prints an interval as a line, or as an object. */
-void requests_interval_text(const struct requests *q, const struct request_interval *i);
+void requests_interval_text(const struct requests *q, const struct request_interval *i,
+			    bool timestamp);
 void requests_interval_json(struct json *j, const struct request_interval *i);
 
 /* Prints them as the members of an object that is open. */

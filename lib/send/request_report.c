@@ -484,11 +484,13 @@ static void stalls_json(struct json *j, const struct requests *q)
 	json_close(j, '}');
 }
 
-void requests_interval_text(const struct requests *q, const struct request_interval *i)
+void requests_interval_text(const struct requests *q, const struct request_interval *i,
+			    bool timestamp)
 {
-	char max[16];
+	char max[16], time[TIME_STRLEN];
 
-	report("  %.1f-%.1f s, %.0f %s/s, longest %s ms\n", i->start, i->start + i->seconds,
+	report("%s  %.1f-%.1f s, %.0f %s/s, longest %s ms\n",
+	       timestamp ? time_text(now_ns(), false, time) : "", i->start, i->start + i->seconds,
 	       per_second((double)i->n, i->seconds), q->kept ? "req" : "conn",
 	       i->n > 0 ? ms_text((double)i->longest_ns / 1e9, max) : "-");
 }

@@ -5,7 +5,6 @@
 #define TEXT_STALLS 3               /* whose times are printed */
 #define CPU_SHOWN 0.01            /* the load from which a CPU has a row, whatever it does */
 #define CELL      FIGURE_STRLEN   /* bytes of a figure in a column */
-#define TCP_SIZE  (3 * CELL + 40) /* what TCP did in an interval */
 
 /*
  * The groups.
@@ -161,7 +160,7 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	const struct figures *sent = &res->sent;
 	char rate[RATE_STRLEN], n[CELL], why[DIE_MAX];
 
-	report("%s\n", rate_text(sent, NAN, rate));
+	report("%s\n", rate_text(sent, rate));
 	if (opt->quiet)
 		return;
 	text_target(opt, res);
@@ -184,33 +183,17 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	print_streams(res->stream, opt->streams);
 }
 
-/* What TCP did in an interval, of one stream or, without a window and a time, of the sum of several. */
-static const char *interval_tcp(const struct tcp_figures *t, char buf[TCP_SIZE])
+void text_interval(struct series *series, const struct send_options *opt,
+		   const struct figures *stream, const struct figures *sum, double start,
+		   bool measured)
 {
-	char a[CELL], b[CELL];
-
-	snprintf(buf, TCP_SIZE, "%s retransmit%s", decimal(t->retransmits, 0, a),
-		 plural(isnan(t->retransmits) ? 0 : (uint64_t)t->retransmits));
-	if (!isnan(t->cwnd))
-		string_append(buf, TCP_SIZE, ", cwnd %s KiB, RTT %s ms",
-			      decimal(t->cwnd / 1024, 0, a), decimal(t->rtt / 1000, 3, b));
-	return buf;
-}
-
-void text_interval(const struct send_options *opt, const struct figures *stream,
-		   const struct figures *sum, double start, bool measured)
-{
-	const char *warm_up = measured ? "" : ", warm-up";
-	char rate[RATE_STRLEN], tcp[TCP_SIZE];
+	char name[32];
 	int i;
 
-	rate_text(sum, start, rate);
-	interval_tcp(&sum->tcp, tcp);
-	if (isnan(sum->host.load))
-		report("%s, %s%s\n", rate, tcp, warm_up);
-	else
-		report("%s%s\n  %s\n", rate, warm_up, tcp);
-	for (i = 0; opt->streams > 1 && !opt->quiet && i < opt->streams; i++)
-		report("  stream %d: %s, %s%s\n", i + 1, rate_text(&stream[i], start, rate),
-		       interval_tcp(&stream[i].tcp, tcp), warm_up);
+	series_row(series, sum, start, measured, "");
+	for (i = 0; opt->streams > 1 && !opt->quiet && i < opt->streams; i++) {
+		snprintf(name, sizeof(name), "stream %d", i + 1);
+		series_part(series, &stream[i], name);
+	}
+	report_flush();
 }

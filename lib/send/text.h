@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "lib/report/series.h"
 #include "lib/send/result.h"
 
 /* Prints the label of the report, if it has one. */
@@ -19,8 +20,9 @@ void text_target(const struct send_options *opt, const struct send_result *res);
 void text_transfer(const struct send_options *opt, const struct send_result *res);
 
 /*
- * Prints an interval: a line of the `sum` and, unless quiet, one of each `stream` if there are several.
+ * Prints an interval: a row of the `sum` and, unless quiet, one of each `stream` if there are several.
  * Not `measured`: it is of the warm-up.
  */
-void text_interval(const struct send_options *opt, const struct figures *stream,
-		   const struct figures *sum, double start, bool measured);
+void text_interval(struct series *series, const struct send_options *opt,
+		   const struct figures *stream, const struct figures *sum, double start,
+		   bool measured);

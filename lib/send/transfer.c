@@ -212,6 +212,10 @@ void transfer_run(struct transfer *t)
 	int i;
 
 	t->measuring = opt->warmup <= 0;
+	t->report->series = (struct series){.period = opt->interval,
+					    .timestamps = opt->timestamps,
+					    .tcp = true,
+					    .load = gauge_measures(&r->gauge)};
 	r->how = SHUT_WR;
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
