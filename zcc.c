@@ -142,6 +142,8 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			r = &plan->run[i];
 			opt.method = method_named(r->method);
 			opt.streams = (int)r->streams;
+			if (r->port[0] != '\0')
+				opt.port = r->port;
 			run_gauge(&run, strcmp(r->instrument, LOAD_BY_SOAKING) == 0);
 			name_run(plan, i);
 			report_run(rep, plan->added + 1, opt.compare.rounds * plan->n);
@@ -186,6 +188,7 @@ static void plan_find(struct plan *plan, struct comparison *c, struct saved *bef
 static void plan_prepare(struct plan *plan)
 {
 	const struct compare_options *c = &opt.compare;
+	const int inner = opt.chunks.n * c->streams.n; /* runs of a method and a port */
 	const struct send_method *m;
 	struct plan_run *r;
 	bool soaks;
@@ -195,9 +198,11 @@ static void plan_prepare(struct plan *plan)
 	for (i = 0; i < plan->n; i++) {
 		r = &plan->run[i];
 		k = c->instruments ? i / 2 : i;
-		m = c->method[k / c->streams.n / opt.chunks.n];
+		m = c->method[k / inner / c->n_ports];
 		soaks = c->instruments ? i % 2 == 1 : opt.gauge.soak;
 		strcpy(r->method, m->name);
+		if (c->n_ports > 1)
+			snprintf(r->port, sizeof(r->port), "%s", c->port[k / inner % c->n_ports]);
 		if (gauge_is_wanted(&opt.gauge))
 			strcpy(r->instrument, soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
 		r->streams = c->streams.size[k % c->streams.n];

@@ -106,6 +106,11 @@ static double waited_for_data(const struct figures *f)
 	return waited(f, f->waits.elapsed - f->tcp.busy);
 }
 
+static double copied_after_all(const struct figures *f)
+{
+	return f->zerocopy.sends > 0 ? f->zerocopy.copied / f->zerocopy.sends : NAN;
+}
+
 static double retransmitted(const struct figures *f)
 {
 	return f->tcp.segments > 0 ? f->tcp.retransmits / f->tcp.segments : NAN;
@@ -175,9 +180,11 @@ const struct figure figure_table[] = {
 	{"method", "method", STRING(WORD, method), IN(TRANSFER), TEXT(TRANSFER, "method")},
 	{"calls", "reads", NUMBER(COUNT, calls), IN(TRANSFER), TEXT(TRANSFER, "calls"), ADDED},
 	{NULL, NULL, DERIVED(RATE, calls_per_second), TEXT(TRANSFER, "calls/s")},
-	{NULL, NULL, DERIVED(NUMBER, bytes_of_call), TEXT(TRANSFER, "bytes/call")},
+	{"bytes_per_call", NULL, DERIVED(RATE, bytes_of_call), IN(WHY),
+	 TEXT(TRANSFER, "bytes/call")},
 	{"mapped_bytes", "mapped", NUMBER(NUMBER, mapped), IN(RECEIVER), ADDED},
-	{NULL, NULL, DERIVED(SHARE, figures_mapped), TEXT(TRANSFER, "mapped, not copied")},
+	{"mapped_percent", NULL, DERIVED(SHARE, figures_mapped), IN(WHY),
+	 TEXT(TRANSFER, "mapped, not copied")},
 	{"cpu", "cpu", NUMBER(CPU, cpu), IN(TRANSFER), OF_ONE},
 	{"longest_stall", "longest_stall", NUMBER(US, longest_stall), IN(TRANSFER),
 	 TEXT(TRANSFER, "longest stall, ms"), MOST},
@@ -232,7 +239,8 @@ const struct figure figure_table[] = {
 	{"retransmits", NULL, NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
 	 ADDED},
 	{"segments", NULL, NUMBER(NUMBER, tcp.segments), IN(SENDER), ADDED},
-	{NULL, NULL, DERIVED(SHARE, retransmitted), TEXT(TCP, "  of the segments")},
+	{"retransmit_percent", NULL, DERIVED(SHARE, retransmitted), IN(WHY),
+	 TEXT(TCP, "retransmitted")},
 	{"rtt", NULL, NUMBER(US, tcp.rtt), IN(TCP), OF_ONE},
 	{"mean_rtt", NULL, NUMBER(US, waits.mean_rtt), IN(SENDER), TEXT(TCP, "RTT, ms"), OF_ONE},
 	{"rttvar", NULL, NUMBER(US, tcp.rttvar), IN(TCP), OF_ONE},
@@ -253,12 +261,18 @@ const struct figure figure_table[] = {
 	{"cwnd_limited", NULL, NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
 	{"pacing_limited", NULL, NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
 	{NULL, NULL, NUMBER(US, waits.elapsed), ADDED},
-	{NULL, NULL, DERIVED(SHARE, waited_for_receiver), TEXT(WAITS, "receiver's window")},
-	{NULL, NULL, DERIVED(SHARE, waited_for_sndbuf), TEXT(WAITS, "send buffer")},
-	{NULL, NULL, DERIVED(SHARE, waited_for_cwnd), TEXT(WAITS, "congestion window")},
-	{NULL, NULL, DERIVED(SHARE, waited_for_pacing), TEXT(WAITS, "pacing")},
-	{NULL, NULL, DERIVED(SHARE, waited_for_path), TEXT(WAITS, "path or this host")},
-	{NULL, NULL, DERIVED(SHARE, waited_for_data), TEXT(WAITS, "nothing to send")},
+	{"waited_for_receiver_percent", NULL, DERIVED(SHARE, waited_for_receiver), IN(WHY),
+	 TEXT(WAITS, "receiver's window")},
+	{"waited_for_sndbuf_percent", NULL, DERIVED(SHARE, waited_for_sndbuf), IN(WHY),
+	 TEXT(WAITS, "send buffer")},
+	{"waited_for_cwnd_percent", NULL, DERIVED(SHARE, waited_for_cwnd), IN(WHY),
+	 TEXT(WAITS, "congestion window")},
+	{"waited_for_pacing_percent", NULL, DERIVED(SHARE, waited_for_pacing), IN(WHY),
+	 TEXT(WAITS, "pacing")},
+	{"waited_for_path_percent", NULL, DERIVED(SHARE, waited_for_path), IN(WHY),
+	 TEXT(WAITS, "path or this host")},
+	{"waited_for_data_percent", NULL, DERIVED(SHARE, waited_for_data), IN(WHY),
+	 TEXT(WAITS, "data to send")},
 	{"rcv_rtt", "rcv_rtt", NUMBER(US, tcp.rcv_rtt), IN(RECEIVER), OF_ONE},
 	{"rcv_mss", "rcv_mss", NUMBER(NUMBER, tcp.rcv_mss), IN(RECEIVER), OF_ONE},
 	{"rcv_ooopack", "out_of_order", NUMBER(NUMBER, tcp.rcv_ooo), IN(RECEIVER),
@@ -267,6 +281,8 @@ const struct figure figure_table[] = {
 	 TEXT(TCP, "zerocopy sends"), ADDED},
 	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
 	 TEXT(TCP, "  copied after all"), ADDED},
+	{"zerocopy_copied_percent", NULL, DERIVED(SHARE, copied_after_all), IN(WHY),
+	 TEXT(NONE, "copied by the kernel after all")},
 	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
 	 TEXT(TCP, "  never completed"), ADDED},
 

@@ -97,6 +97,7 @@ enum {
 	IN_HOST = 1 << 5,
 	IN_CPU = 1 << 6, /* the load of one CPU */
 	IN_ACCOUNTING = 1 << 7,
+	IN_WHY = 1 << 8, /* what may explain how runs of a comparison differ */
 };
 
 /* A group of rows of text. */

@@ -134,9 +134,7 @@ const char *baselines_format(double drift, char buf[BASELINES_STRLEN])
  * Rows.
  */
 
-/* A figure as its row has it, which may be in buf; NULL where it is not known. */
-static const char *cell_text(const struct figure *row, const struct figures *f,
-			     char buf[UNSAFE_STRLEN])
+const char *figure_text(const struct figure *row, const struct figures *f, char buf[UNSAFE_STRLEN])
 {
 	const char *word;
 	double value;
@@ -174,7 +172,7 @@ static const char *cell_text(const struct figure *row, const struct figures *f,
 static void print_row(const struct figure *row, const struct figures *const of[2])
 {
 	char buf[UNSAFE_STRLEN], other[UNSAFE_STRLEN];
-	const char *cell[] = {cell_text(row, of[0], buf), cell_text(row, of[1], other)};
+	const char *cell[] = {figure_text(row, of[0], buf), figure_text(row, of[1], other)};
 	int k;
 
 	if (cell[0] == NULL && cell[1] == NULL)
@@ -192,7 +190,7 @@ static bool has_figures(const struct figures *f, enum figure_group group)
 	char buf[UNSAFE_STRLEN];
 
 	for (row = figure_table; row < figure_table + figure_rows; row++)
-		if (row->group == group && cell_text(row, f, buf) != NULL)
+		if (row->group == group && figure_text(row, f, buf) != NULL)
 			return true;
 	return false;
 }

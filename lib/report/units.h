@@ -55,6 +55,9 @@ const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
 /* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
+/* A figure as its row has it, which may be in buf; NULL where it is not known. */
+const char *figure_text(const struct figure *row, const struct figures *f, char buf[UNSAFE_STRLEN]);
+
 /*
  * Prints the rows of a group below a heading, with a column for each end; where both are the same, one
  * without a name.  Omits columns and rows of which no figure is known, and the group if it has no other;

@@ -9,7 +9,14 @@
  */
 
 /* What tells the runs of a plan apart. */
-enum { METHOD = 1 << 0, BYTES = 1 << 1, STREAMS = 1 << 2, INSTRUMENT = 1 << 3 };
+enum {
+	METHOD = 1 << 0,
+	BYTES = 1 << 1,
+	STREAMS = 1 << 2,
+	INSTRUMENT = 1 << 3,
+	RECEIVER = 1 << 4, /* by its method */
+	PORT = 1 << 5      /* by its port, as two have one method, or the method is not known */
+};
 
 /* The parts in which the runs differ, as a set; the method is always in it. */
 static unsigned differing_in(const struct plan *p)
@@ -17,11 +24,14 @@ static unsigned differing_in(const struct plan *p)
 	const struct plan_run *a = p->run, *b;
 	unsigned parts = METHOD;
 
-	for (b = a + 1; b < a + p->n; b++)
+	for (b = a + 1; b < a + p->n; b++) {
 		parts |= (a->chunk != b->chunk ? BYTES : 0u) |
 			 (a->streams != b->streams ? STREAMS : 0u) |
 			 (strcmp(a->instrument, b->instrument) != 0 ? INSTRUMENT : 0u);
-	return parts;
+		if (strcmp(a->port, b->port) != 0)
+			parts |= strcmp(a->receiver, b->receiver) != 0 ? RECEIVER : PORT;
+	}
+	return parts & PORT ? parts & ~(unsigned)RECEIVER : parts;
 }
 
 /* `send 64k, 4 streams, soaked`, of the parts of a set; `64k a call, 4 streams` without the method. */
@@ -37,6 +47,10 @@ static const char *name_of(const struct plan_run *run, unsigned parts, char buf[
 	if (parts & BYTES)
 		string_append(buf, NAME, " %" PRIu64 "%.*s%s", bytes, unit > 0, &" kmgt"[unit],
 			      parts & METHOD ? "" : " a call");
+	if (parts & RECEIVER && run->receiver[0] != '\0')
+		string_append(buf, NAME, " to %s", run->receiver);
+	if (parts & PORT && run->port[0] != '\0')
+		string_append(buf, NAME, " to port %s", run->port);
 	if (parts & STREAMS)
 		string_append(buf, NAME, ", %" PRIu64 " stream%s", run->streams,
 			      plural(run->streams));
@@ -198,6 +212,61 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 	report("\n");
 }
 
+/* A run's figure, of either end. */
+static double why_of(const struct plan_run *run, const struct figure *row)
+{
+	const double value = figure_value(row, &run->sent);
+
+	return isnan(value) ? figure_value(row, &run->received) : value;
+}
+
+/* Whether what may explain how runs differ is different, or matters. */
+static bool explains(const struct plan *p, const struct figure *row)
+{
+	double value, least = INFINITY, most = -INFINITY;
+	int i;
+
+	for (i = 0; i < p->n; i++) {
+		value = why_of(&p->run[i], row);
+		least = value < least ? value : least;
+		most = value > most ? value : most;
+	}
+	if (row->kind != FIGURE_SHARE)
+		return most > 1.1 * least;
+	return row->group == GROUP_WAITS ? most - least > 0.05 : most >= 0.001;
+}
+
+/* A line for each of what may explain how the runs differ: the figures of all rounds together. */
+static void print_why(const struct comparison *c)
+{
+	const struct plan *p = c->plan;
+	const unsigned parts = differing_in(p);
+	char name[NAME], text[UNSAFE_STRLEN];
+	const struct figure *row;
+	const struct figures *f;
+	const char *separator;
+	struct wrap w;
+	int i;
+
+	for (row = figure_table; row < figure_table + figure_rows; row++) {
+		if ((row->objects & IN_WHY) == 0 || !explains(p, row))
+			continue;
+		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
+		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for the " : "",
+			 row->label);
+		for (i = 0, separator = " "; i < p->n; i++) {
+			f = isnan(figure_value(row, &p->run[i].sent)) ? &p->run[i].received
+								      : &p->run[i].sent;
+			if (isnan(figure_value(row, f)))
+				continue;
+			wrap_add(&w, separator, "%s %s", name_of(&p->run[i], parts, name),
+				 figure_text(row, f, text));
+			separator = ", ";
+		}
+		report("\n");
+	}
+}
+
 /* A line for each reason that made loads unsafe, or left none. */
 static void print_unsafe(const struct comparison *c)
 {
@@ -275,7 +344,7 @@ static void print_above(const struct comparison *c, const struct send_options *o
 {
 	const struct plan *p = c->plan;
 	char name[NAME];
-	const char *common = name_of(&p->run[0], ~differing_in(p), name);
+	const char *common = name_of(&p->run[0], ~(differing_in(p) | RECEIVER | PORT), name);
 
 	report("%d round%s of %d run%s; means and 95%% intervals\n", p->rounds,
 	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
@@ -321,6 +390,7 @@ static void print_text(const struct comparison *c, const struct send_options *op
 		       plan_is_hopeless(p, precision)
 			       ? ", which\n  have more of error in common: run longer (-t)"
 			       : "");
+	print_why(c);
 	print_unsafe(c);
 	if (p->rounds == 1)
 		report("one round has no interval: repeat it (-r 5)\n");
@@ -372,7 +442,15 @@ static void json_runs(struct json *j, const struct comparison *c)
 		json_count(j, "num_streams", run->streams);
 		if (run->instrument[0] != '\0')
 			json_string(j, "instrument", run->instrument);
+		if (run->port[0] != '\0')
+			json_string(j, "port", run->port);
+		if (run->receiver[0] != '\0')
+			json_string(j, "receiver_method", run->receiver);
 		json_figures(j, c->plan, i);
+		json_open(j, "why", '{');
+		json_rows(j, &run->sent, IN_WHY);
+		json_number(j, "mapped_percent", 100 * figures_mapped(&run->received));
+		json_close(j, '}');
 		json_count(j, "unsafe_rounds", run->unsafe_rounds);
 		if (c->before != NULL) {
 			json_open(j, "before", '{');

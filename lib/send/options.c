@@ -72,6 +72,28 @@ static void take_methods(const struct option_row *o, char *text, void *to)
 		option_error(o, "no method");
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
+static void take_ports(const struct option_row *o, char *text, void *to)
+{
+	struct send_options *opt = to;
+	struct compare_options *c = &opt->compare;
+	char *rest, *one;
+	int i;
+
+	for (c->n_ports = 0; (one = strtok_r(text, ", ", &rest)) != NULL; text = NULL) {
+		arg_number(o, one);
+		for (i = 0; i < c->n_ports; i++)
+			if (strcmp(c->port[i], one) == 0)
+				reject_repeated(o, one);
+		if (c->n_ports == METHODS_MAX)
+			option_error(o, "more than %d values", METHODS_MAX);
+		c->port[c->n_ports++] = one;
+	}
+	if (c->n_ports == 0)
+		option_error(o, "no value");
+	opt->port = c->port[0];
+}
+
 /* -S, -w and -Z.  In 2001 -w came with -S. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_method(const struct option_row *o, char *text, void *to)
@@ -179,8 +201,10 @@ static const struct option_row rows[] = {
 	{"s", "server", "HOST",
 	 "the host that runs zcs: a name, an IPv4 or IPv6 address, or 0 for this host; required",
 	 OPTION_TEXT, .at = 0, .min = 1, .take = take_server},
-	{"p", "port", "PORT", "the server's port (default 2222; --request 7890)", OPTION_PORT,
-	 AT(port), .min = 1, .max = 65535},
+	{"p", "port", "PORT",
+	 "the server's port (default 2222; --request 7890); of a list each is a run: to compare "
+	 "receivers",
+	 OPTION_PORT, .at = 0, .take = take_ports, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
@@ -290,8 +314,9 @@ static const struct option_row rows[] = {
 
 int options_runs(const struct send_options *opt)
 {
-	return opt->compare.n_methods * opt->chunks.n * opt->compare.streams.n *
-	       (opt->compare.instruments ? 2 : 1);
+	const struct compare_options *c = &opt->compare;
+
+	return c->n_methods * c->n_ports * opt->chunks.n * c->streams.n * (c->instruments ? 2 : 1);
 }
 
 /* Dies of --preload without a method that sends from memory. */
@@ -321,13 +346,15 @@ static void settle_comparison(struct send_options *opt)
 		c->streams = (struct sizes){.n = 1, .size = {1}};
 	if (opt->chunks.n == 0)
 		opt->chunks.n = 1;
+	if (c->n_ports == 0)
+		c->port[c->n_ports++] = opt->port;
 	c->instruments = opt->gauge.soak && opt->gauge.idle;
 	c->precision /= 100;
 	runs = options_runs(opt);
 	c->wanted = runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 		    c->against != NULL;
 	if (opt->requests.n > 0 && c->wanted)
-		usage_error("--request cannot be combined with a list of -P, or -c with --idle");
+		usage_error("--request cannot be combined with a list of -P or -p, or -c with --idle");
 	if (runs > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)

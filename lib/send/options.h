@@ -30,6 +30,8 @@ struct compare_options {
 	int n_methods;
 	const struct send_method *method[METHODS_MAX];
 	struct sizes streams;
+	int n_ports;
+	const char *port[METHODS_MAX]; /* the servers', of several */
 	bool instruments; /* -c and --idle: each run is made by idle time, then by soaking */
 	bool wanted;      /* there is more than one run, or only a comparison has the option */
 	int rounds;       /* at most */

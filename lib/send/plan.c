@@ -11,9 +11,14 @@ void plan_open(struct plan *p, int runs, int rounds)
 	const size_t n = (size_t)runs * PLAN_FIGURES;
 	double *figures = alloc_or_die(n * (size_t)rounds, sizeof(*figures), "a plan");
 	size_t k;
+	int i;
 
 	*p = (struct plan){.n = runs};
 	p->run = alloc_or_die((size_t)runs, sizeof(*p->run), "a plan");
+	for (i = 0; i < runs; i++) {
+		figures_init(&p->run[i].sent);
+		figures_init(&p->run[i].received);
+	}
 	set_unknown(figures, n * (size_t)rounds * sizeof(*figures));
 	for (k = 0; k < n; k++)
 		p->run[k / PLAN_FIGURES].figure[k % PLAN_FIGURES] = figures + k * (size_t)rounds;
@@ -98,6 +103,10 @@ void plan_add(struct plan *p, int i, const struct send_result *res)
 	int k;
 
 	snprintf(run->method, sizeof(run->method), "%s", s->method);
+	snprintf(run->receiver, sizeof(run->receiver), "%s", r->method);
+	figures_add(&run->sent, s);
+	if (res->receipts > 0)
+		figures_add(&run->received, r);
 	run->chunk = res->chunk;
 	for (k = 0; k < PLAN_FIGURES; k++)
 		run->figure[k][p->rounds] = figure[k];
