@@ -80,6 +80,8 @@ static void report_text(const struct monitor *m, const struct load *l)
 		wrap_add(&line, "; ", "took %.3f s", l->seconds);
 		if (!isnan(l->load))
 			wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
+		if (!isnan(l->load) && !isnan(l->tasks))
+			wrap_add(&line, ", ", "of it, tasks %.3f s", l->tasks * l->cpus * l->seconds);
 	}
 	if (l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));
@@ -273,6 +275,7 @@ static int measure(char **argv)
 	static struct monitor m;
 	sigset_t set, old;
 	int status = EXIT_SUCCESS;
+	char why[DIE_MAX];
 
 	/* The program takes the signals that end it, and SIGCHLD, where it waits. */
 	signal(SIGCHLD, SIG_DFL);
@@ -286,6 +289,8 @@ static int measure(char **argv)
 	gauge_prepare_or_die(&m.gauge, &opt.gauge);
 	gauge_mark_open(&m.gauge, &m.from);
 	gauge_mark_open(&m.gauge, &m.to);
+	if (m.command && !gauge_wait_idle(&m.gauge, &opt.gauge, NULL, why))
+		warnx("%s", why);
 	gauge_start(&m.gauge, 0);
 	catch_stop_signals_waiting(on_signal, NULL);
 	gauge_begin(&m.gauge, &m.from, NULL);
@@ -380,6 +385,10 @@ static const struct option_row rows[] = {
 	 "wait up to SECS seconds for another program that measures a load on this host to end "
 	 "(default 2); after that COMMAND runs without a load, and without COMMAND cyclesoak fails",
 	 OPTION_SECONDS, AT(gauge.wait), .max = 86400},
+	{"", "wait-idle", "SECS",
+	 "before COMMAND wait until other programs have taken under 3 % for a second, SECS seconds "
+	 "at most",
+	 OPTION_SECONDS, AT(gauge.wait_idle), .min = 1, .max = 86400},
 	{"p", "period", "SECS", "measure periods of SECS seconds (default 1)", OPTION_SECONDS,
 	 AT(period), .min = 0.01, .max = 1e6, .alone = true},
 	{"n", "count", "N", "stop after N periods (default: when interrupted)", OPTION_INT,

@@ -58,16 +58,27 @@ static void close_report(void *report, const char *why)
  * The order of events.
  */
 
+/* Whether the load of an end that was measured is unsafe, or there is none of this one. */
+static bool is_unsafe(const struct send_result *res)
+{
+	const struct load *here = &result_host(res)->host, *there = &res->received.host;
+
+	return isnan(here->load) || here->unsafe != 0 || (res->receipts > 0 && there->unsafe != 0);
+}
+
 /*
  * Judges a transfer and reports it.  Returns NULL or what is wrong, which may be in `why`; complete
  * figures go to run i of the plan.
  */
-static const char *judge(const struct transfer *t, struct plan *plan, int i, char why[DIE_MAX])
+static const char *judge(const struct transfer *t, struct plan *plan, int i, int retry,
+			 char why[DIE_MAX])
 {
 	const struct send_result *res = &t->result;
 	struct send_report *rep = t->report;
 	const char *error = run.stop > 0 ? "interrupted" : result_check(res, opt.streams, why);
+	char reasons[UNSAFE_STRLEN];
 
+	rep->repeats = false;
 	gauge_say(&run.gauge, &res->sent.host);
 	if (error == NULL && !run_is_short(&res->sent)) {
 		report_pacing(rep, res);
@@ -77,10 +88,15 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, cha
 			      "little: send more (-n, -t)");
 		rep->has_warned = true; /* a plan is warned of once */
 	}
+	if (error == NULL && retry < opt.retries && is_unsafe(res)) {
+		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
+		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons), retry + 1, opt.retries);
+		rep->repeats = true;
+	}
 	/* The last object has the error: that of a comparison is to come. */
 	report_end(rep, res,
 		   error != NULL || opt.compare.wanted ? error : fileset_error(t->set, why));
-	if (error == NULL) {
+	if (error == NULL && !rep->repeats) {
 		plan_note(plan, &opt, res);
 		plan_add(plan, i, res);
 	}
@@ -92,7 +108,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, cha
  * NULL or what is wrong, which may be in `why`.
  */
 static const char *send_once(struct send_report *rep, const struct fileset *set, struct plan *plan,
-			     int i, char why[DIE_MAX])
+			     int i, int retry, char why[DIE_MAX])
 {
 	struct transfer t = {.opt = &opt, .set = set, .run = &run, .report = rep};
 	const char *error;
@@ -110,7 +126,7 @@ static const char *send_once(struct send_report *rep, const struct fileset *set,
 			warnx("interrupted before the warm-up ended: nothing was measured");
 		die_of_signal();
 	}
-	error = judge(&t, plan, i, why);
+	error = judge(&t, plan, i, retry, why);
 	transfer_close(&t);
 	return error;
 }
@@ -133,7 +149,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 	const double precision = opt.compare.precision;
 	const char *error = NULL;
 	const struct plan_run *r;
-	int i, k, rounds;
+	int i, k, rounds, retry;
 
 	while (plan->rounds < opt.compare.rounds && error == NULL && run.stop <= 0) {
 		rounds = plan->rounds;
@@ -144,10 +160,13 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			opt.streams = (int)r->streams;
 			if (r->port[0] != '\0')
 				opt.port = r->port;
-			run_gauge(&run, strcmp(r->instrument, LOAD_BY_SOAKING) == 0);
-			name_run(plan, i);
-			report_run(rep, plan->added + 1, opt.compare.rounds * plan->n);
-			error = send_once(rep, set, plan, i, why);
+			retry = 0;
+			do {
+				run_gauge(&run, strcmp(r->instrument, LOAD_BY_SOAKING) == 0);
+				name_run(plan, i);
+				report_run(rep, plan->added + 1, opt.compare.rounds * plan->n);
+				error = send_once(rep, set, plan, i, retry++, why);
+			} while (rep->repeats && run.stop <= 0);
 		}
 		/* A signal may have come when a round was complete. */
 		if (opt.compare.save != NULL && plan->rounds > rounds)

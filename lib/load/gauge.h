@@ -33,6 +33,7 @@ struct gauge_setup {
 	const char *what; /* what is measured, as a message names it */
 	const char *file; /* the calibration; NULL: CALIBRATION_FILE, if it is there and fits */
 	double wait;      /* seconds at most for another set of soakers to end */
+	double wait_idle; /* seconds at most for other programs to rest; 0: they are not waited for */
 	int n_cpus;       /* of the first CPUs; 0: of all that are online */
 	struct cpus on;   /* of these CPUs; empty: of the first */
 };
@@ -80,6 +81,14 @@ void gauge_copy(struct gauge *g, const struct gauge *prepared);
  * measured: all else goes on.  There may be no threads yet, and no traffic.
  */
 bool gauge_start(struct gauge *g, double seconds);
+
+/*
+ * Waits until other programs have taken under 3 % of the host for a second, setup->wait_idle seconds at most.
+ * Returns false, with which is the busiest in `why`, if they did not; or if *stop ended that, unless `stop` is
+ * NULL.  What soaks CPUs is not counted, nor what is as nice.
+ */
+bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
+		     const _Atomic int *stop, char why[DIE_MAX]);
 
 /* Whether a load is being measured. */
 bool gauge_measures(const struct gauge *g);

@@ -259,6 +259,12 @@ static const struct option_row rows[] = {
 	 "wait up to SECS seconds for another program that measures a load on this host to end; "
 	 "after that measure no load (default 2)",
 	 OPTION_SECONDS, AT(gauge.wait), .max = 86400, .only_with = "-c or -C"},
+	{"", "wait-idle", "SECS",
+	 "before each run wait until other programs have taken under 3 % for a second; after SECS "
+	 "seconds give up",
+	 OPTION_SECONDS, AT(gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
+	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)", OPTION_INT,
+	 AT(retries), .max = 1000, .only_with = "-c or --idle", .not_with = "--request"},
 	{.help = "\nOutput:\n"},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},

@@ -60,6 +60,7 @@ struct send_options {
 	int debug;
 	bool nodelay, cork, raw, json, quiet;
 	bool timestamps;
+	int retries; /* of a run that came out unsafe */
 	bool keep;      /* all requests of a thread are made over one connection */
 	bool preload;   /* the files are sent from memory */
 	uint64_t bytes; /* that all streams send together; 0: not limited so */

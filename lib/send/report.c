@@ -289,9 +289,12 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 		json_close(&r->json, ']');
 		if (res != NULL)
 			json_end(&r->json, opt, res);
+		if (r->repeats)
+			json_bool(&r->json, "repeated", true);
 		json_report_close(&r->json, error);
 	} else if (res != NULL && !opt->compare.wanted) {
-		text_transfer(opt, res);
+		if (!r->repeats)
+			text_transfer(opt, res);
 	} else if (res != NULL && r->run <= 1 && !opt->quiet) {
 		/* What the runs of a comparison send, and where to. */
 		text_target(opt, res);

@@ -165,7 +165,10 @@ void run_gauge(struct run *r, bool soaks)
 {
 	const struct gauge_setup *asked = &r->opt->gauge;
 	struct gauge *next = &r->prepared[soaks];
+	char why[DIE_MAX];
 
+	if (!gauge_wait_idle(&r->gauge, asked, &r->stop, why) && r->stop == 0)
+		die("%s", why);
 	if (!gauge_is_wanted(asked) || (r->gauge.setup != NULL && !(asked->soak && asked->idle)))
 		return;
 	gauge_stop(&r->gauge);
