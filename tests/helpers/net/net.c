@@ -63,6 +63,10 @@
  *		for each that ends, and ends with the last; with -d each gets a byte more after each such pause,
  *		with -u this byte of the stream is urgent
  *
+ *	net relay IFACE IFACE DELAY_US DROP FREEZE_MS EVERY_MS
+ *		is a path between two interfaces: passes packets on after that delay, drops each DROP-th that
+ *		has data (0: none), and holds all back for FREEZE_MS at the end of each EVERY_MS.  Prints
+ *		`relay`, and for each freeze `frozen AT`, the seconds of CLOCK_REALTIME.
  *	net socket path		makes a socket in the file system
  *
  * 50 seconds without a word from the other side end it.
@@ -499,6 +503,7 @@ static const struct command {
 	{"send", "d:ckR", 1, send_stdin},
 	{"ask", "", 3, ask},
 	{"socket", "", 1, make_socket},
+	{"relay", "", 6, relay},
 	{"random", ATTACK, 1, attack_random},
 	{"limits", ATTACK, 1, attack_limits},
 	{"empty", ATTACK, 1, attack_empty},

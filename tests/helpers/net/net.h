@@ -63,3 +63,6 @@ void finish(int sock);
 void serve(void);
 void reply(void);
 void answer(void);
+
+/* A path that delays, drops and freezes. */
+void relay(void);
