@@ -1,0 +1,84 @@
+/* Stalls: lib/report/stalls. */
+#include "lib/report/stalls.h"
+
+#include "tests/unit/unit.h"
+
+#define MS 1000000u
+
+/* Looks each 20 ms from `from` to `to`, at a count that does not change. */
+static void look_on(struct stall_watch *w, uint64_t from, uint64_t to, uint64_t count)
+{
+	for (; from < to; from += 20 * MS)
+		stalls_look(w, from, count, true);
+}
+
+static void test_looks(void)
+{
+	struct stall_watch w = {.since_ns = 0};
+	uint64_t i;
+
+	for (i = 1; i <= 10; i++)
+		stalls_look(&w, i * 20 * MS, i, true);
+	ok(w.stalls.n == 0 && w.stalls.longest_ns == 0, "a count that changes at each look has no wait");
+	look_on(&w, 220 * MS, 500 * MS, 10);
+	stalls_look(&w, 500 * MS, 11, true);
+	ok(w.stalls.n == 1 && w.stalls.first[0].at_ns == 200 * MS && w.stalls.first[0].ns == 300 * MS,
+	   "one that stays for 0.3 s is a stall, from the last change to the next");
+	look_on(&w, 520 * MS, 640 * MS, 11);
+	stalls_look(&w, 640 * MS, 12, true);
+	ok(w.stalls.n == 1 && w.stalls.longest_ns == 300 * MS, "one of 0.14 s is none");
+	stalls_look(&w, 660 * MS, 12, false);
+	stalls_look(&w, 2000 * MS, 12, false);
+	stalls_look(&w, 2020 * MS, 12, true);
+	stalls_look(&w, 2040 * MS, 13, true);
+	ok(w.stalls.n == 1, "nor is the time in which nothing was to change");
+	look_on(&w, 2060 * MS, 2500 * MS, 13);
+	stalls_end(&w, 2500 * MS);
+	ok(w.stalls.n == 2 && w.stalls.longest_ns == 460 * MS, "one that is open at the end counts");
+	look_on(&w, 2520 * MS, 4000 * MS, 13);
+	stalls_look(&w, 4000 * MS, 14, true);
+	ok(w.stalls.n == 2, "and nothing after it");
+}
+
+static void test_sums(void)
+{
+	struct stalls a = {.n = 0}, b = {.n = 0};
+	uint64_t i;
+
+	for (i = 0; i < 8; i++) {
+		stalls_count(&a, 2 * i, (300 + i) * MS);
+		stalls_count(&b, 2 * i + 1, 250 * MS);
+	}
+	stalls_count(&b, 99, 900 * MS);
+	stalls_add(&a, &b);
+	ok(a.n == 17 && a.longest_ns == 900 * MS, "a sum has all stalls and the longest");
+	for (i = 0; i < STALLS_FIRST && a.first[i].at_ns == i; i++)
+		;
+	ok(i == STALLS_FIRST, "and the first of both, by time");
+}
+
+static void test_pauses(void)
+{
+	struct pauses p = {.n = 0};
+
+	pauses_look(&p, 100 * MS, 119 * MS, 20 * MS);
+	pauses_look(&p, 100 * MS, 145 * MS, 20 * MS);
+	pauses_look(&p, 200 * MS, 230 * MS, 20 * MS);
+	ok(p.n == 2 && p.longest_ns == 45 * MS, "looks that are 20 ms late or more are pauses");
+}
+
+static void test_period(void)
+{
+	ok(stalls_period(1) == 20 * MS && stalls_period(16) == 20 * MS && stalls_period(32) == 40 * MS &&
+		   stalls_period(1024) == 100 * MS,
+	   "up to 16 streams are looked at each 20 ms, many each 0.1 s");
+}
+
+int main(void)
+{
+	test_looks();
+	test_sums();
+	test_pauses();
+	test_period();
+	return done();
+}
