@@ -13,6 +13,8 @@ static struct receive_options opt;
 static struct report rep;
 static struct place place;
 static struct figures f;
+static struct stalls stalls;
+static const struct silences silent = {&stalls, 0};
 
 static void client_set(uint32_t address, const char *receipt)
 {
@@ -36,7 +38,7 @@ static void init(bool json)
 
 static void client(void)
 {
-	report_client(&rep, &place, &f, 1, true, NULL);
+	report_client(&rep, &place, &f, &silent, 1, true, NULL);
 }
 
 /* By the default method, by another, with the largest figures, with others beside it, and twice cut. */
@@ -77,17 +79,17 @@ static void test_groups(void)
 	capture(STDOUT_FILENO);
 	init(false);
 	interval(false);
-	report_group(&rep, &f, true);
+	report_group(&rep, &f, &silent, true);
 	f.clients = 1;
 	interval(true);
-	report_group(&rep, &f, true); /* one client has no total */
+	report_group(&rep, &f, &silent, true); /* one client has no total */
 	opt.quiet = true;
 	interval(true);
 	f.clients = 2;
-	report_group(&rep, &f, true);
-	report_group(&rep, &f, false); /* no client has a summary */
+	report_group(&rep, &f, &silent, true);
+	report_group(&rep, &f, &silent, false); /* no client has a summary */
 	f.bytes = 0;
-	report_group(&rep, &f, true);
+	report_group(&rep, &f, &silent, true);
 	expect(captured(), "groups of several clients have intervals and a total");
 }
 
@@ -118,14 +120,14 @@ static void test_json(void)
 
 	begin_object();
 	client();
-	report_client(&rep, &place, &f, 2, false, NULL);
+	report_client(&rep, &place, &f, &silent, 2, false, NULL);
 	f.host.load = 0.5;
 	f.host.unsafe = UNSAFE_STEAL;
 	interval(true);
 	f.bytes = REPORT_LEAST_BYTES - 1;
 	interval(false);
 	f.bytes = 2048000;
-	report_group(&rep, &f, true);
+	report_group(&rep, &f, &silent, true);
 	expect(object_from("\"accepted_connection\""), "a group has intervals, streams and sums");
 	has(printed, "{\"schema\":1,\"start\":{\"version\":", "an object begins with its version");
 	begin_object();
@@ -138,18 +140,18 @@ static void test_json(void)
 	   "an error without a group is an object of its own");
 	begin_object();
 	f.bytes = REPORT_LEAST_BYTES - 1;
-	report_group(&rep, &f, false);
+	report_group(&rep, &f, &silent, false);
 	is(captured(), "", "a small group without a summary has no object");
 	begin_object();
 	for (i = 0; i < 10001; i++)
-		report_client(&rep, &place, &f, i + 1, true, NULL);
-	report_group(&rep, &f, true);
+		report_client(&rep, &place, &f, &silent, i + 1, true, NULL);
+	report_group(&rep, &f, &silent, true);
 	captured();
 	ok(rep.listed == 10000 && rep.left_out == 1,
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
 	begin_object();
-	report_client(&rep, &place, &f, 1, true, "cut");
-	report_group(&rep, &f, true);
+	report_client(&rep, &place, &f, &silent, 1, true, "cut");
+	report_group(&rep, &f, &silent, true);
 	has(captured(), "\"error\":\"192.0.2.1:7: cut\"}\n",
 	    "the error of a client is its group's");
 	capture(STDOUT_FILENO);
@@ -159,7 +161,7 @@ static void test_json(void)
 	    "a group without a summary has an object if it is not small, and no error of another");
 	begin_object();
 	rep.stop = &interrupted;
-	report_group(&rep, &f, true);
+	report_group(&rep, &f, &silent, true);
 	has(captured(), "},\"error\":\"interrupted\"}\n",
 	    "the object of a group that a signal ended says so");
 }

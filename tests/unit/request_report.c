@@ -73,71 +73,105 @@ static void test_classes(void)
 
 #define MS 1000000ull
 
-/* Connections that waited so many ms to be made, for the first byte and after that, and where they stall. */
-static void test_places(void)
+/* Waits of so many ms at each place, from the second ms of the run on. */
+static struct wait waits(double connecting, double first, double data)
 {
-	const char *list = "1 20 1|1 1 20|1 19.999 0|20 99 0|20 100 0|900 0 0|899.999 0 0"
-			   "|1000 5000 0|1000 5000 5001";
-	static const char *const name[] = {"connecting", "first byte", "data", "nowhere"};
-	const char *s;
-	double ms[3];
+	const double ms[STALL_PLACES] = {connecting, first, data};
+	struct wait w;
+	int i;
 
-	capture(STDOUT_FILENO);
-	while ((s = next_of(&list)) != NULL) {
-		sscanf(s, "%lf %lf %lf", &ms[0], &ms[1], &ms[2]);
-		report("%s: %s\n", s,
-		       name[stall_of(
-			       &(struct wait){{(uint64_t)(ms[0] * 1e6), (uint64_t)(ms[1] * 1e6),
-					       (uint64_t)(ms[2] * 1e6)}})]);
+	for (i = 0; i < STALL_PLACES; i++) {
+		w.ns[i] = (uint64_t)(ms[i] * MS);
+		w.at_ns[i] = 2000 * MS;
 	}
-	expect(captured(), "a connection stalls once, where it waited longest");
+	return w;
 }
 
-/* Connections that took so many ms, and how many of them stalled. */
-static void test_connecting(void)
+/* Nine connections that take so many ms to be made and for the first byte, and one that waits otherwise. */
+static void test_places(void)
 {
 	static const struct {
-		uint64_t ms[4], stalled;
+		double most[2], one[3];
+		uint64_t stalls[STALL_PLACES];
 		const char *title;
 	} cases[] = {
-		{{1, 1001, 1, 3001}, 2, "connections that took 1 s and 3 s have stalled"},
-		{{1001, 1001, 1001, 1}, 3, "most connections may stall while connecting"},
-		{{700, 900, 1400, 3000}, 0, "a distant network's delay is no stall"},
-		{{700, 4000}, 1, "5 times the delay of a distant network is a stall"},
-		{{1001}, 0, "a single connection cannot be told from a distant network"},
+		{{1, 1}, {1, 20, 0}, {0, 1}, "20 ms for the first byte are a stall where 1 ms is usual"},
+		{{1, 1}, {1, 1, 20}, {0, 0, 1}, "and so are 20 ms after it"},
+		{{1, 1}, {20, 1, 0}, {1}, "and 20 ms of connecting: the rule is one for all places"},
+		{{1, 1}, {400, 300, 0}, {1, 1}, "a connection may stall at two places"},
+		{{1, 1}, {19, 19, 19}, {0}, "19 ms are none"},
+		{{10, 10}, {45, 45, 0}, {0}, "nor is what is less than 5 times the median"},
+		{{10, 10}, {52, 52, 52}, {1, 1, 1}, "5 times the median are one"},
+		{{1, 40}, {1, 40, 0}, {0, 10}, "all may stall: connecting tells the network's delay"},
+		{{700, 700}, {3000, 700, 0}, {0}, "a distant network's delay is none"},
 	};
 	static struct requests q;
-	size_t i, k;
+	struct wait w;
+	size_t i;
+	int k;
 
 	for (i = 0; i < LENGTH(cases); i++) {
-		memset(&q, 0, sizeof(q));
-		for (k = 0; k < 4 && cases[i].ms[k] > 0; k++)
-			requests_count(&q, &(struct wait){{cases[i].ms[k] * MS}}, MS);
+		q = (struct requests){.size = 10};
+		w = waits(cases[i].most[0], cases[i].most[1], 0);
+		for (k = 0; k < 9; k++)
+			requests_count(&q, &w, 2 * MS);
+		w = waits(cases[i].one[0], cases[i].one[1], cases[i].one[2]);
+		requests_count(&q, &w, 2 * MS);
 		requests_settle(&q);
-		ok(requests_stalled(&q) == cases[i].stalled, "%s", cases[i].title);
+		for (k = 0; k < STALL_PLACES && q.stalled[k].n == cases[i].stalls[k]; k++)
+			;
+		ok(k == STALL_PLACES, "%s", cases[i].title);
 	}
+	q = (struct requests){.size = 10, .kept = true};
+	for (k = 0; k < 9; k++)
+		requests_count(&q, &(struct wait){{0, 30 * MS}}, 30 * MS);
+	requests_settle(&q);
+	ok(requests_stalled(&q) == 0, "requests of a kept connection have no time of connecting");
 }
 
 static void test_count(void)
 {
 	static struct requests a = {.size = 10}, b;
+	struct wait w = waits(2, 3, 1);
+	uint64_t i;
 
-	requests_count(&a, &(struct wait){{2 * MS, 3 * MS, 1 * MS}}, 7 * MS);
-	requests_count(&b, &(struct wait){{2 * MS, 3 * MS}}, 5 * MS);
+	requests_count(&a, &w, 7 * MS);
+	w = waits(2, 3, 0);
+	requests_count(&b, &w, 5 * MS);
 	ok(a.latency[CONNECT].max == 2 * MS && a.latency[FIRST_BYTE].max == 5 * MS &&
 		   a.latency[TOTAL].max == 7 * MS,
 	   "the latency of the first byte has that of the connection in it");
 	requests_add(&b, &a);
 	ok(b.latency[TOTAL].n == 2 && b.latency[FIRST_BYTE].n == 1,
 	   "a request for nothing has no first byte");
-	requests_count_open(&a, &(struct wait){{MS, 30 * MS}}, 31 * MS);
-	requests_count_open(&b, &(struct wait){{MS, 10 * MS}}, 11 * MS);
-	requests_count(&b, &(struct wait){{MS, 30 * MS}}, 31 * MS);
+	w = waits(1, 30, 0);
+	requests_count_open(&a, &w, 31 * MS);
+	requests_count(&b, &w, 31 * MS);
+	w = waits(1, 10, 0);
+	requests_count_open(&b, &w, 11 * MS);
 	requests_add(&a, &b);
+	requests_settle(&a);
+	requests_settle_open(&a, &a);
+	requests_settle_open(&a, &b);
 	ok(a.open == 2 && a.open_stalled == 1 && a.open_longest_ns == 31 * MS &&
 		   requests_stalled(&a) == 1 && a.stalled[STALL_FIRST_BYTE].n == 1,
 	   "connections that were open at the end are counted, and those of them that stalled, but "
 	   "not as stalls");
+	ok(a.n_first == 1 && a.first[0].at_ns == 2000 * MS && a.first[0].ns == 30 * MS &&
+		   a.first[0].place == STALL_FIRST_BYTE,
+	   "a stall has its begin and its place");
+	for (i = 0; i < 30; i++) {
+		w.at_ns[STALL_FIRST_BYTE] = (3000 - i) * MS;
+		w.ns[STALL_FIRST_BYTE] = 50 * MS;
+		requests_count(i % 2 == 0 ? &a : &b, &w, 60 * MS);
+	}
+	requests_add(&a, &b);
+	a.n_first = 0;
+	requests_settle(&a);
+	for (i = 2; i < STALLS_FIRST && a.first[i].at_ns < a.first[i + 1].at_ns; i++)
+		;
+	ok(a.n_first == STALLS_FIRST && i >= STALLS_FIRST - 1,
+	   "of the stalls of all threads the first ten are kept, by time");
 }
 
 static struct requests sample;
@@ -151,7 +185,7 @@ static void test_text(void)
 	capture(STDOUT_FILENO);
 	sample.size = 1000;
 	sample.host = figures_of("bytes=2048 seconds=2");
-	requests_count(&sample, &(struct wait){{MS, MS}}, 2 * MS);
+	requests_count(&sample, &(struct wait){{MS, MS, 0}, {0}}, 2 * MS);
 	requests_text(&sample, false);
 	requests_count_failure(&sample, ETIMEDOUT);
 	requests_text(&sample, false);
@@ -171,7 +205,6 @@ int main(void)
 	test_ranks();
 	test_classes();
 	test_places();
-	test_connecting();
 	test_count();
 	test_text();
 	return done();
