@@ -89,7 +89,7 @@ static int run(struct context *x)
 	if (!opt.quiet && getsockname(listener, (struct sockaddr *)&ss, &len) == 0)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 	pthread_mutex_lock(&x->report.lock);
-	x->report.series = (struct series){.period = opt.interval,
+	x->report.intervals = (struct intervals){.period = opt.interval,
 					   .timestamps = opt.timestamps,
 					   .requests = opt.reply,
 					   .load = gauge_is_wanted(&opt.gauge)};

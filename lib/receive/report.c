@@ -151,7 +151,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
 			snprintf(note, sizeof(note), "%ju clients", (uintmax_t)f->clients);
-		series_row(&r->series, f, start, !warm_up, note);
+		intervals_row(&r->intervals, f, start, !warm_up, note);
 		flush(r);
 	}
 }
@@ -222,7 +222,7 @@ void report_group(struct report *r, const struct figures *f, const struct silenc
 {
 	char name[48];
 
-	series_end(&r->series);
+	intervals_end(&r->intervals);
 	flush(r);
 	if (r->opt->json) {
 		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.depth > 0)
@@ -279,7 +279,7 @@ void report_replies(struct report *r, const struct figures *f, double start,
 		}
 		object_end(r, NULL);
 	} else if (total == NULL) {
-		series_row(&r->series, f, start, true, "");
+		intervals_row(&r->intervals, f, start, true, "");
 		flush(r);
 	} else { /* no rate, which would be a mean over idle hours */
 		print(r,

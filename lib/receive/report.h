@@ -16,7 +16,7 @@
 #include "lib/receive/guard.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
-#include "lib/report/series.h"
+#include "lib/report/intervals.h"
 #include "lib/report/stalls.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */
@@ -34,7 +34,7 @@ struct report {
 	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
 	pthread_mutex_t lock;
 	bool failed; /* something could not be written */
-	struct series series; /* of intervals, as text */
+	struct intervals intervals; /* of intervals, as text */
 	/* Of JSON. */
 	struct environment environment;
 	struct json json; /* the object that is begun, if one is */

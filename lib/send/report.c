@@ -88,7 +88,7 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
 		json_close(j, '}');
 		report_flush();
 	} else {
-		text_interval(&r->series, r->opt, stream, sum, start, measured);
+		text_interval(&r->intervals, r->opt, stream, sum, start, measured);
 	}
 	pthread_mutex_unlock(&r->lock);
 }
@@ -282,7 +282,7 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 {
 	const struct send_options *opt = r->opt;
 
-	series_end(&r->series);
+	intervals_end(&r->intervals);
 	if (res != NULL && opt->debug > 0)
 		note_end(res);
 	if (opt->json) {

@@ -183,17 +183,17 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	print_streams(res->stream, opt->streams);
 }
 
-void text_interval(struct series *series, const struct send_options *opt,
+void text_interval(struct intervals *table, const struct send_options *opt,
 		   const struct figures *stream, const struct figures *sum, double start,
 		   bool measured)
 {
 	char name[32];
 	int i;
 
-	series_row(series, sum, start, measured, "");
+	intervals_row(table, sum, start, measured, "");
 	for (i = 0; opt->streams > 1 && !opt->quiet && i < opt->streams; i++) {
 		snprintf(name, sizeof(name), "stream %d", i + 1);
-		series_part(series, &stream[i], name);
+		intervals_part(table, &stream[i], name);
 	}
 	report_flush();
 }

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lib/report/series.h"
+#include "lib/report/intervals.h"
 #include "lib/send/result.h"
 
 /* Prints the label of the report, if it has one. */
@@ -23,6 +23,6 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
  * Prints an interval: a row of the `sum` and, unless quiet, one of each `stream` if there are several.
  * Not `measured`: it is of the warm-up.
  */
-void text_interval(struct series *series, const struct send_options *opt,
+void text_interval(struct intervals *table, const struct send_options *opt,
 		   const struct figures *stream, const struct figures *sum, double start,
 		   bool measured);

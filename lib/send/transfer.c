@@ -212,7 +212,7 @@ void transfer_run(struct transfer *t)
 	int i;
 
 	t->measuring = opt->warmup <= 0;
-	t->report->series = (struct series){.period = opt->interval,
+	t->report->intervals = (struct intervals){.period = opt->interval,
 					    .timestamps = opt->timestamps,
 					    .tcp = true,
 					    .load = gauge_measures(&r->gauge)};

@@ -42,7 +42,11 @@ static void test_sums(void)
 	print_all(&sum);
 	print_receipt(&sum);
 	a = figures_of(all_keys);
-	a.tcp = (struct tcp_figures){5, 0, 6, 7, 8, 9, 1448, 10, 11, 12, 13, 14, 15, 16, 17};
+	a.tcp = (struct tcp_figures){5,  100, 0,  6,  7,  8,  9,  0,  0,
+				     0, 1448, 10, 11, 12, 13, 14, 15, 16, 17};
+	a.waits = (struct waits){20, 4, 3, 21, 22, 23, 24};
+	a.stalls = 2;
+	a.longest_stall = 300000;
 	a.zerocopy = (struct zerocopy_figures){1, 2, 3};
 	a.host.others = 0.25;
 	a.host.drift = -0.125;

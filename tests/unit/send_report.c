@@ -14,9 +14,19 @@ static struct cpu_result cpu[512];
 static struct send_result res;
 static struct send_report rep;
 
-/* In the order of the struct, of which retransmits, rtt, rttvar and min_rtt are the first without `acked`. */
-static const struct tcp_figures tcp = {3,     0,    1500, 250, 500, 20480, 1448, 1500,
-				       125e6, 2000, 500,  250, 0,   0,     0};
+static const struct tcp_figures tcp = {.retransmits = 3,
+				       .segments = 300,
+				       .rtt = 1500,
+				       .rttvar = 250,
+				       .min_rtt = 500,
+				       .cwnd = 20480,
+				       .mss = 1448,
+				       .pmtu = 1500,
+				       .delivery_rate = 125e6,
+				       .busy = 2000,
+				       .rwnd_limited = 500,
+				       .sndbuf_limited = 250};
+static const struct waits waits = {2500, 750, 125, 1600, 1700, 21504, 22528};
 
 #define SENT "bytes=4096000 seconds=2 "
 
@@ -33,6 +43,9 @@ static void init(const char *options)
 	stream[0] = (struct stream_result){.sent = figures_of("bytes=1024000 seconds=2")};
 	stream[1] = (struct stream_result){.sent = figures_of("bytes=2048000 seconds=2")};
 	stream[0].sent.tcp = stream[1].sent.tcp = tcp;
+	stream[0].sent.waits = stream[1].sent.waits = waits;
+	stream[0].sent.stalls = 1;
+	stream[0].sent.longest_stall = 300000;
 	stream[0].has_receipt = true;
 	stream[0].received = figures_of("bytes=0 seconds=1 cpu=6");
 	cpu[0].figures = figures_of(SENT "load=0.5 cpus=1 uncertainty=0.25");
@@ -51,9 +64,16 @@ static void init(const char *options)
 				   "nice=0.002 system=0.003 idle=0.004 iowait=0.005 irq=0.006 "
 				   "softirq=0.007 steal=0.0004");
 	res.sent.tcp = tcp;
+	res.sent.waits = waits;
+	res.sent.stalls = 1;
+	res.sent.longest_stall = 300000;
 	res.received = figures_of("bytes=2048000 seconds=0.05 reads=10 method=read load=0.5 "
 				  "cpus=1.5 unsafe=cpu_offline,steal clients=3 irq=0.0004");
-	rep = (struct send_report){.opt = &opt, .lock = REPORT_LOCK};
+	rep = (struct send_report){
+		.opt = &opt,
+		.lock = REPORT_LOCK,
+		.intervals = {.period = 2, .tcp = true, .load = true},
+	};
 }
 
 /* Stores what both connections did together. */
@@ -65,6 +85,7 @@ static void sum_streams(void)
 	figures_add(&sum, &stream[0].sent);
 	figures_add(&sum, &stream[1].sent);
 	res.sent.tcp = sum.tcp;
+	res.sent.waits = sum.waits;
 	res.sent.zerocopy = sum.zerocopy;
 }
 

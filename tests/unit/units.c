@@ -25,30 +25,31 @@ static void test_numbers(void)
 	expect(captured(), "numbers: no -0.0, commas, marks, dashes for the unknown");
 }
 
-/* Rates without a load and with one, alone and of intervals. */
+/* Rates without a load and with one. */
 static void test_rates(void)
 {
 	struct figures f = figures_of("bytes=125000000 seconds=0.5");
 	char text[RATE_STRLEN];
 
 	capture(STDOUT_FILENO);
-	report("%s\n", rate_text(&f, NAN, text));
+	report("%s\n", rate_text(&f, text));
 	f = figures_of(
 		"bytes=125000000 seconds=0.5 load=0.25 cpus=1.75 uncertainty=0.004 unsafe=steal");
-	report("%s\n", rate_text(&f, NAN, text));
+	report("%s\n", rate_text(&f, text));
 	report("%s\n", throughput_text(&f, text));
-	report("%s\n", rate_text(&f, 4, text));
+	report("%s\n", bit_rate_text(75.82e6, text));
+	report("%s\n", bit_rate_text(1e9, text));
 	f.bytes = 0;
 	report("%s\n", load_format(&f, true, text));
 	f.host.load = 1e9; /* the longest has room */
 	f.host.uncertainty = 1e9;
-	report("%s\n", rate_text(&f, 1e6, text));
+	report("%s\n", rate_text(&f, text));
 	f.host.load = NAN;
 	report("%s\n", load_format(&f, true, text));
 	f.bytes = 125000000;
 	f.seconds = 0.0625;
-	report("%s\n", rate_text(&f, 0.5, text));
-	expect(captured(), "rates have their load, its doubt and cost, or their time");
+	report("%s\n", rate_text(&f, text));
+	expect(captured(), "rates have their load, its doubt and cost; bits are Mbit/s or Gbit/s");
 }
 
 /* Items on lines of 10 columns, and of 9. */

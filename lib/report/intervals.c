@@ -1,8 +1,8 @@
-#include "lib/report/series.h"
+#include "lib/report/intervals.h"
 
 #include "lib/report/stalls.h"
 
-static void print_heading(const struct series *s)
+static void print_heading(const struct intervals *s)
 {
 	printf("%s%15s %13s %16s", s->timestamps ? "             " : "", "interval, s", "KiB/s",
 	       "rate");
@@ -15,7 +15,7 @@ static void print_heading(const struct series *s)
 	printf("\n");
 }
 
-static void print_figures(const struct series *s, const struct figures *f)
+static void print_figures(const struct intervals *s, const struct figures *f)
 {
 	const struct load *l = &f->host;
 	char t[2][FIGURE_STRLEN];
@@ -34,7 +34,7 @@ static void print_figures(const struct series *s, const struct figures *f)
 		       cost_text(f->bytes > 0 ? figures_cost(f) : NAN, NAN, l->unsafe, t[1]));
 }
 
-void series_row(struct series *s, const struct figures *f, double start, bool measured,
+void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		const char *note)
 {
 	const double rate = kbytes_per_sec(f->bytes, f->seconds);
@@ -61,14 +61,14 @@ void series_row(struct series *s, const struct figures *f, double start, bool me
 	s->seconds += f->seconds;
 }
 
-void series_part(const struct series *s, const struct figures *f, const char *name)
+void intervals_part(const struct intervals *s, const struct figures *f, const char *name)
 {
 	printf("%s%15s", s->timestamps ? "             " : "", name);
 	print_figures(s, f);
 	printf("\n");
 }
 
-void series_end(struct series *s)
+void intervals_end(struct intervals *s)
 {
 	char t[3][FIGURE_STRLEN];
 

@@ -1,11 +1,11 @@
 /*
- * series.h: intervals as text: a heading, a row for each, and at the end the least, the mean and the greatest
+ * intervals.h: intervals as text: a heading, a row for each, and at the end the least, the mean and the greatest
  * throughput.
  *
- *	struct series s = {.period = 1, .tcp = true};
- *	series_row(&s, &f, start, true, "");
+ *	struct intervals s = {.period = 1, .tcp = true};
+ *	intervals_row(&s, &f, start, true, "");
  *	...
- *	series_end(&s);
+ *	intervals_end(&s);
  *
  * They print by printf(3): the caller flushes stdout, and learns whether that failed.
  */
@@ -13,7 +13,7 @@
 
 #include "lib/report/units.h"
 
-struct series {
+struct intervals {
 	double period;            /* seconds of an interval */
 	bool timestamps;          /* each row begins with the time of day */
 	bool tcp, load, requests; /* the columns that there are */
@@ -27,11 +27,11 @@ struct series {
  * Prints an interval that began after `start` seconds; `note` follows its figures.  Not `measured`: it is of a
  * warm-up, which is marked, and not in the last line.
  */
-void series_row(struct series *s, const struct figures *f, double start, bool measured,
+void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
 		const char *note);
 
 /* Prints a part of an interval, such as one stream; `name` stands in place of the time. */
-void series_part(const struct series *s, const struct figures *f, const char *name);
+void intervals_part(const struct intervals *s, const struct figures *f, const char *name);
 
 /* Ends the series, with a line if it had two intervals or more; the next one has a heading of its own. */
-void series_end(struct series *s);
+void intervals_end(struct intervals *s);
