@@ -156,7 +156,7 @@ static void test_json(void)
 	    "the error of a client is its group's");
 	capture(STDOUT_FILENO);
 	report_group_begin(&rep, &place.peer, "lo");
-	report_group(&rep, &f, false);
+	report_group(&rep, &f, &silent, false);
 	has(captured(), "\"clients\":2}}\n",
 	    "a group without a summary has an object if it is not small, and no error of another");
 	begin_object();

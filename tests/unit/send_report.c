@@ -25,7 +25,8 @@ static const struct tcp_figures tcp = {.retransmits = 3,
 				       .delivery_rate = 125e6,
 				       .busy = 2000,
 				       .rwnd_limited = 500,
-				       .sndbuf_limited = 250};
+				       .sndbuf_limited = 250,
+				       .rcv_ooo = NAN};
 static const struct waits waits = {2500, 750, 125, 1600, 1700, 21504, 22528};
 
 #define SENT "bytes=4096000 seconds=2 "
