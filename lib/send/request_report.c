@@ -73,12 +73,23 @@ static double stall_from(const struct requests *q, enum stall_place p)
 	return fmax(STALL_NS, STALL_TIMES * 1e9 * fmin(here, connecting));
 }
 
-/* Keeps a wait that may be a stall, as far as the median so far tells. */
-static void keep_slow(struct requests *q, const struct wait *w, enum stall_place p)
+/*
+ * Keeps the longest wait of a request that may be a stall, as far as the medians so far tell: it stalls once, at
+ * that place.
+ */
+static void keep_long(struct requests *q, const struct wait *w)
 {
-	if (w->ns[p] < STALL_NS || (double)w->ns[p] < stall_from(q, p) / 2 || q->n_slow == SLOW_MAX)
+	enum stall_place place = STALL_PLACES, p;
+
+	for (p = 0; p < STALL_PLACES; p++)
+		if (w->ns[p] >= STALL_NS && (double)w->ns[p] >= stall_from(q, p) / 2 &&
+		    (place == STALL_PLACES || w->ns[p] > w->ns[place]))
+			place = p;
+	if (place == STALL_PLACES)
 		return;
-	q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[p], w->ns[p], p};
+	latency_add(&q->long_wait[place], w->ns[place]);
+	if (q->n_slow < SLOW_MAX)
+		q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[place], w->ns[place], place};
 }
 
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
@@ -91,10 +102,9 @@ void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 	if (q->size > 0)
 		latency_add(&q->latency[FIRST_BYTE], ns[STALL_CONNECTING] + ns[STALL_FIRST_BYTE]);
 	latency_add(&q->latency[TOTAL], total_ns);
-	for (i = 0; i < STALL_PLACES; i++) {
+	for (i = 0; i < STALL_PLACES; i++)
 		latency_add(&q->wait[i], ns[i]);
-		keep_slow(q, w, (enum stall_place)i);
-	}
+	keep_long(q, w);
 }
 
 void requests_count_open(struct requests *q, const struct wait *w, uint64_t age_ns)
@@ -176,8 +186,10 @@ void requests_add(struct requests *sum, const struct requests *q)
 	}
 	for (i = 0; i < LATENCIES; i++)
 		latency_merge(&sum->latency[i], &q->latency[i]);
-	for (i = 0; i < STALL_PLACES; i++)
+	for (i = 0; i < STALL_PLACES; i++) {
 		latency_merge(&sum->wait[i], &q->wait[i]);
+		latency_merge(&sum->long_wait[i], &q->long_wait[i]);
+	}
 	sum->open += q->open;
 	if (q->open_longest_ns > sum->open_longest_ns)
 		sum->open_longest_ns = q->open_longest_ns;
@@ -203,7 +215,7 @@ void requests_settle(struct requests *sum)
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
-		latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i),
+		latency_from(&sum->long_wait[i], stall_from(sum, (enum stall_place)i),
 			     &sum->stalled[i]);
 	for (s = sum->slow; s < sum->slow + sum->n_slow && sum->n_first < STALLS_FIRST; s++)
 		if ((double)s->ns >= stall_from(sum, s->place))
