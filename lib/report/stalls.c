@@ -20,7 +20,7 @@ void stalls_look(struct stall_watch *w, uint64_t now, uint64_t count, bool waits
 {
 	const bool moves = !w->waits || !waits || count != w->count;
 
-	if (w->ended)
+	if (w->ended || now < w->since_ns) /* another thread has looked since then */
 		return;
 	if (moves && w->still)
 		stalls_count(&w->stalls, w->since_ns, now - w->since_ns);
@@ -33,7 +33,7 @@ void stalls_look(struct stall_watch *w, uint64_t now, uint64_t count, bool waits
 
 void stalls_end(struct stall_watch *w, uint64_t now)
 {
-	stalls_look(w, now, w->count, false);
+	stalls_look(w, now > w->since_ns ? now : w->since_ns, w->count, false);
 	w->ended = true;
 }
 

@@ -301,7 +301,7 @@ static void hints_text(const struct requests *q)
 	latency_from(&q->stalled[STALL_CONNECTING], 900e6, &from);
 	syn = from.n;
 	hint[0] = (struct hint){syn, "connecting for 1 s or more",
-				"a lost SYN, or a server whose accept queue is full"};
+				"a lost SYN, or a full accept queue"};
 	hint[1] = (struct hint){q->stalled[STALL_CONNECTING].n - syn, "connecting for less",
 				"the path, or a host that was busy or stopped"};
 	hint[2] = (struct hint){delayed, "40 to 60 ms",

@@ -262,7 +262,7 @@ for how in $senders; do
 		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" -t 60 --congestion reno --pace 20m ../file >out 2>err &
 		HELD=$!
 		remember $HELD
-		wait_until grep -q '^[1-9].* kbytes/sec' zcs.out
+		wait_until grep -q '^ *[0-9.]*-.*bit/s' zcs.out
 		kill -INT $HELD
 		ended $HELD
 		cat out err

@@ -66,7 +66,7 @@ serve_failing()
 	shift 2
 	serve_to zcs.part strace -f -o /dev/null -P "$PWD/zcs.part" -e trace=write -e inject="$injection" "$BIN/zcs" -p 0 "$@"
 }
-interval='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), [0-9.]+-[0-9.]+ s'
+interval=' +interval, s +KiB/s +rate| +[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s|[0-9]+ intervals, .*'
 for e in ENOSPC EIO EAGAIN; do
 	beside "stdout fails with $e: lines that can be written later are whole"; ( begin; need strace
 		serve_failing "$e" 2..3 -I 0.05

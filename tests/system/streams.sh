@@ -9,8 +9,7 @@ head -c 300000 /dev/urandom >file
 printf 'x' >tiny
 paced='--congestion reno --pace 20m'
 rate='[0-9]+ kbytes/sec \([0-9.]+ Gbit/s\)'
-time='[0-9.]+-[0-9.]+ s'
-tcp="$rate, $time, [0-9]+ retransmits?, window [0-9]+ KiB, RTT [0-9.]+ ms"
+row='[0-9.]+-[0-9.]+ +[0-9,]+ +[0-9.]+ [MG]bit/s( +[0-9,.-]+)*'
 
 # summaries_of FILE: the bytes of each client
 summaries_of() { sed -n 's/^127.0.0.1:.*[,:] \([0-9]*\) bytes in .*/\1/p' "$1"; }
@@ -166,9 +165,12 @@ it '--warmup: interrupted during it, zcc reports that, and not that all was sent
 # Lines while it runs
 #
 # kinds_of FILE: of its lines, each that repeats the one before it left out
-kinds_of() { sed -E "/^  (127|to )/,\$d; s@^$tcp, warm-up\$@warm@; s@^$tcp\$@line@; s@^$rate, $time, [0-9]+ retransmits?\$@sum@
-	s@^$rate\$@report@; s@^$rate, $time, warm-up\$@warm@; s@^$rate, $time\$@line@; s@^127.*@summary@" "$1" | uniq; }
-it '-I: both ends print lines that start "N kbytes/sec" before the report, those of the warm-up marked'; ( begin
+kinds_of()
+{
+	sed -E "/^  (127|to )/,\$d; /^ +interval, s +KiB/d; /^[0-9]+ intervals, KiB/d; s@^ +stream ([12]) .*@\\1@
+		s@^ +$row  warm-up\$@warm@; s@^ +$row\$@line@; s@^$rate\$@report@; s@^127.*@summary@" "$1" | uniq
+}
+it '-I: both ends print a row for each interval before the report, those of the warm-up marked'; ( begin
 	start_zcs -I 0.05
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 $paced
 	no_warning err
@@ -190,14 +192,13 @@ it '--warmup as long as -I: the first interval, and no other, is of the warm-up'
 ); ok
 it '-I -P 2: the sum of the streams, with a line for each below it but with -q, and zcs counts its clients'; ( begin
 	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 $paced
-	sed -E 's/^  stream ([12]): (.*)/\2 \1/' out >lines
-	sed -E "/^  to /,\$d; s@^$tcp ([12])\$@\1@; s@^$rate, $time, [0-9]+ retransmits?\$@sum@; s@^$rate\$@report@" lines |
-	    paste -s -d ' ' >kinds
-	grep -Eqx '(sum 1 2 )+report' kinds
-	wait_until grep -Eqx "$rate, $time, 2 clients" zcs.out
+	kinds_of out | paste -s -d ' ' >kinds
+	grep -Eqx '(line 1 2 )+report' kinds
+	grep -Eqx '[0-9]+ intervals, KiB/s: least [0-9,]+, mean [0-9,]+, greatest [0-9,]+' out
+	wait_until grep -Eqx " +$row  2 clients" zcs.out
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -I 0.05 -t 0.3 -P 2 $paced
-	not grep -v '^[0-9]' out
-	[ "$(wc -l <out)" -ge 2 ]
+	not grep stream out
+	[ "$(wc -l <out)" -ge 3 ]
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 0.1 -P 2 $paced
 	one_line out
 	grep -Eqx "$rate" out
@@ -215,7 +216,7 @@ it '-I: stopped and continued, it does not make up the intervals that it missed'
 	# has that a busy machine leaves no time.
 	kill -TERM $HELD
 	held_ends 143
-	[ "$(sed -n "$((n + 1)),\$p" out | grep -c '^0 kbytes/sec')" -le 4 ]
+	[ "$(sed -n "$((n + 1)),\$p" out | grep -Ec '^ +[0-9.]+-[0-9.]+ +0 ')" -le 4 ]
 ); ok
 
 # On a terminal

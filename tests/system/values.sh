@@ -92,11 +92,7 @@ beside 'interrupts, packets and the accounting of both ends are those of /proc, 
 	host_is_right zcc.out .end.remote A_in A_out
 	wait_until [ -s zcs.out ]
 	host_is_right zcs.out .end.host A_in A_out
-	jq -e '.end | .cpu_utilization_percent.host_user == .host.accounting_percent.user and
-	    .cpu_utilization_percent.host_system == .host.accounting_percent.system and
-	    .cpu_utilization_percent.remote_user == .remote.accounting_percent.user and
-	    .cpu_utilization_percent.remote_system == .remote.accounting_percent.system and
-	    .host.packets_out_per_second > 2 * .host.packets_in_per_second' zcc.out
+	jq -e '.end | .host.packets_out_per_second > 2 * .host.packets_in_per_second' zcc.out
 ) & later
 
 # A receiver that reads nothing closes its window, and what the kernel knows of the connection then stays as it is: ss(8)
@@ -236,7 +232,6 @@ it 'zcc -c -B -b with a list: load, uncertainty and cost agree, in sum, for each
 	for n in 1 2; do
 		sed -n "${n}p" out >one
 		holds one '.end | cost_fits(.host; .sum_sent.bytes; nearly(.sum_sent.seconds); $wall)' ".end.host | $is_load" \
-		    '.end | .cpu_utilization_percent.host_total == .host.load_percent' \
 		    '.end.load_by_cpu | length == $cpus and .[0].cpu == 0 and .[0].role == "sender"' \
 		    '.end | (.load_by_cpu | map(.load_percent) | add / $cpus) as $mean |
 			near($mean; .host.load_percent; .host.load_uncertainty_percent)' \
@@ -273,10 +268,9 @@ it 'zcs -c --json: load and cost agree, and zcc --json has them in its receipt';
 	tail -n 1 zcs.out >object
 	echo 60 >wall
 	holds object '.end | cost_fits(.host; .sum_received.bytes; 0.999 * .sum_received.seconds; 1.001 * .sum_received.seconds)' \
-	    ".end.host | $is_load" '.end | .cpu_utilization_percent.host_total == .host.load_percent' \
+	    ".end.host | $is_load" \
 	    '[.intervals[].sum.load_percent | numbers] | length >= 2 and all(. > 0 and . <= 101)'
-	holds out '.end | .cpu_utilization_percent.remote_total == .remote.load_percent' \
-	    '.end | cost_fits(.remote; .sum_received.bytes; 0.999 * .sum_received.seconds; 1.001 * .sum_received.seconds)' \
+	holds out '.end | cost_fits(.remote; .sum_received.bytes; 0.999 * .sum_received.seconds; 1.001 * .sum_received.seconds)' \
 	    '.end.host | has("load_percent") | not'
 	# The receipt has six decimals of a share.
 	jq -s '[.[0].end.host, .[1].end.remote]' object out >both

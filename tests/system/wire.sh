@@ -85,7 +85,7 @@ it 'zcc --warmup 0.3: three loops without files come first'; ( begin
 it 'zcc --warmup -n: the loops announced are those and the -n, and no more come'; ( begin
 	# The peer does not read, so that no more than the buffers is sent before the warm-up is over.
 	start_peer -s -h
-	( wait_until grep -q 'RTT [0-9.]* ms$' report; kill -USR1 "$PEER" ) &
+	( wait_until grep -Eq '^ +[0-9.]+-[0-9.]+ +[0-9,]+ .*[0-9]$' report; kill -USR1 "$PEER" ) &
 	remember $!
 	announces 99 'loops 5 files 0 files 0 files 0 files 1 length 5000001 files 1 length 5000001' \
 	    --warmup 0.21 -I 0.05 -n 2 larger

@@ -38,6 +38,11 @@ static void test_looks(void)
 	look_on(&w, 2520 * MS, 4000 * MS, 13);
 	stalls_look(&w, 4000 * MS, 14, true);
 	ok(w.stalls.n == 2, "and nothing after it");
+	w = (struct stall_watch){.since_ns = 0};
+	look_on(&w, 20 * MS, 600 * MS, 1);
+	stalls_look(&w, 600 * MS, 2, true);
+	stalls_end(&w, 590 * MS);
+	ok(w.stalls.n == 1 && w.stalls.longest_ns < 1000 * MS, "an end before the last look is no stall of 2^64 ns");
 }
 
 static void test_sums(void)
