@@ -38,7 +38,8 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 		const char *note)
 {
 	const double rate = kbytes_per_sec(f->bytes, f->seconds);
-	const int places = s->period < 0.1 ? 3 : 1;
+	const double tenths = s->period * 10;
+	const int places = fabs(tenths - round(tenths)) < 1e-6 ? 1 : 3;
 	char time[TIME_STRLEN], text[FIGURE_STRLEN];
 
 	if (!s->begun)

@@ -252,7 +252,7 @@ static void print_why(const struct comparison *c)
 		if ((row->objects & IN_WHY) == 0 || !explains(p, row))
 			continue;
 		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
-		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for the " : "",
+		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for " : "",
 			 row->label);
 		for (i = 0, separator = " "; i < p->n; i++) {
 			f = isnan(figure_value(row, &p->run[i].sent)) ? &p->run[i].received

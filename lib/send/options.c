@@ -142,7 +142,7 @@ static const struct option_row rows[] = {
 	 "send all files over and over for SECS seconds (default 10 without FILE)", OPTION_SECONDS,
 	 AT(seconds), .min = 0.001, .max = 1e9},
 	{"", "bytes", "SIZE", "end after SIZE bytes of files, of all streams together", OPTION_SIZE,
-	 AT(bytes), .min = 1, .max = 1ull << 60, .not_with = "--loops --time --warmup"},
+	 AT(bytes), .min = 1, .max = 1ull << 50, .not_with = "--loops --time --warmup"},
 	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
 	 OPTION_SECONDS, AT(warmup), .max = WARMUP_MAX, .not_with = "--raw"},
 	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
@@ -393,6 +393,9 @@ static void settle(struct send_options *opt, bool has_files)
 	/* In the unit of the wire, so that both ends warm up equally long. */
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	settle_comparison(opt);
+	for (i = 0; i < opt->compare.streams.n; i++)
+		if (opt->bytes > 0 && opt->bytes < opt->compare.streams.size[i])
+			usage_error("--bytes: fewer than -P, --streams");
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");

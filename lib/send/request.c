@@ -20,6 +20,7 @@ struct request_run {
 	struct requester *requester; /* a thread each */
 	_Atomic uint64_t begun;      /* connections of this size */
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
+	bool closes; /* the server does not keep connections */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t watch_ns;           /* when the main thread is to look next whether it came late */
 	uint64_t interval_ns, last_ns; /* when the interval under way is to end, and when it began */
@@ -229,22 +230,22 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
 	const struct run *r = rr->run;
-	struct request_interval i = {.start = seconds_between(r->start_ns, rr->last_ns),
-				     .seconds = seconds_between(rr->last_ns, now)};
+	const double start = seconds_between(r->start_ns, rr->last_ns);
+	struct figures f;
 	struct requester *q;
-	uint64_t longest;
+	uint64_t ns, longest_ns = 0;
 
+	figures_init(&f);
+	f.seconds = seconds_between(rr->last_ns, now);
 	for (q = rr->requester; q < rr->requester + r->opt->streams; q++) {
-		i.n += q->done - q->reported;
+		f.calls += q->done - q->reported;
 		q->reported += q->done - q->reported;
-		longest = atomic_exchange(&q->longest_ns, 0);
-		i.longest_ns = longest > i.longest_ns ? longest : i.longest_ns;
+		ns = atomic_exchange(&q->longest_ns, 0);
+		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
+	f.bytes = f.calls * rr->requester[0].counts.size;
 	report_clear_progress(rr->report);
-	if (r->opt->json)
-		requests_interval_json(&rr->report->json, &i);
-	else
-		requests_interval_text(&rr->requester[0].counts, &i, r->opt->timestamps);
+	requests_interval(rr->report, &f, start, longest_ns);
 	rr->last_ns = now;
 	rr->interval_ns = time_after(rr->interval_ns, r->opt->interval);
 	if (rr->interval_ns <= now) /* those that passed while zcc was stopped are not made up */
@@ -266,9 +267,15 @@ static void request_all(struct request_run *rr)
 	event[0].due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
 	event[1].due_ns = rr->watch_ns = now_ns() + PAUSE_NS;
 	rr->last_ns = r->start_ns;
+	rr->report->intervals = (struct intervals){.period = r->opt->interval,
+						   .timestamps = r->opt->timestamps,
+						   .requests = true};
 	event[2].due_ns = rr->interval_ns = time_after(r->start_ns, r->opt->interval);
 	while (r->running > 0)
 		run_step(r, event, 3, rr);
+	if (r->opt->interval > 0)
+		on_interval(rr, now_ns());
+	intervals_end(&rr->report->intervals);
 	report_clear_progress(rr->report);
 	run_end(r);
 	netstat_read(&to);
@@ -314,13 +321,21 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 
 	if (rr->run->stop > 0)
 		return "interrupted";
+	if (rr->closes) {
+		snprintf(why, DIE_MAX,
+			 "%s port %s closes each connection after its reply: is it a zcs --reply "
+			 "--keep?",
+			 opt->server, opt->port);
+		return why;
+	}
 	/* One that was being made meanwhile may have succeeded, but others were not made. */
 	if (rr->succeeded && rr->failures < HOPELESS)
 		return NULL;
-	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply?", opt->server, opt->port,
+	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server, opt->port,
 		 rr->error != 0 ? "the first connections failed, "
 				: "none of the connections succeeded",
-		 rr->error != 0 ? failure_text(rr->error, text) : "");
+		 rr->error != 0 ? failure_text(rr->error, text) : "",
+		 opt->keep ? " --keep" : "");
 	return why;
 }
 
@@ -340,9 +355,10 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 	report_start(report, target, NULL);
 	if (!opt->json)
 		text_title(opt);
-	if (!opt->json && !opt->quiet)
+	if (!opt->json && !opt->quiet && opt->interval <= 0)
 		requests_headings();
-	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS; i++) {
+	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS && !rr.closes;
+	     i++) {
 		if (opt->json) {
 			json_open(&report->json, NULL, '{');
 			json_count(&report->json, "request_bytes", opt->requests.size[i]);
@@ -351,9 +367,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		counts = request_size(&rr, (uint32_t)opt->requests.size[i]);
 		gauge_say(&run->gauge, &counts->host.host);
 		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)
-			warnx("%s port %s closes each connection after its reply: is it a zcs "
-			      "--reply --keep?",
-			      opt->server, opt->port);
+			rr.closes = true;
 		if (gauge_measures(&run->gauge) && run_is_short(&counts->host))
 			warnx("the load was measured over less than half a second: "
 			      "send more (-n, -t)");
@@ -362,6 +376,8 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			requests_json(&report->json, counts);
 			json_close(&report->json, '}');
 		} else {
+			if (opt->interval > 0 && !opt->quiet)
+				requests_headings();
 			requests_text(counts, opt->quiet);
 		}
 	}

@@ -138,16 +138,9 @@ void requests_headings(void);
 /* Prints the requests of one size.  The figures of the first line are those of 1999. */
 void requests_text(const struct requests *q, bool quiet);
 
-/* What was done in an interval. */
-struct request_interval {
-	double start, seconds; /* since the begin of the requests of this size */
-	uint64_t n, longest_ns;
-};
-
-/* Prints an interval as a line, or as an object. */
-void requests_interval_text(const struct requests *q, const struct request_interval *i,
-			    bool timestamp);
-void requests_interval_json(struct json *j, const struct request_interval *i);
+/* Reports an interval: a row, or an object.  Its f->calls requests took longest_ns at most. */
+void requests_interval(struct send_report *r, const struct figures *f, double start,
+		       uint64_t longest_ns);
 
 /* Prints them as the members of an object that is open. */
 void requests_json(struct json *j, const struct requests *q);

@@ -6,12 +6,17 @@
  * Latencies.
  */
 
-void latency_add(struct latency *h, uint64_t ns)
+static size_t class_of(uint64_t ns)
 {
 	const uint64_t v = ns >> LATENCY_BITS != 0 ? (1ull << LATENCY_BITS) - 1 : ns;
 	const int shift = v < LATENCY_SUB ? 0 : 63 - __builtin_clzll(v) - LATENCY_SHIFT;
 
-	h->class[(size_t)shift * LATENCY_SUB + (size_t)(v >> shift)]++;
+	return (size_t)shift * LATENCY_SUB + (size_t)(v >> shift);
+}
+
+void latency_add(struct latency *h, uint64_t ns)
+{
+	h->class[class_of(ns)]++;
 	h->n++;
 	if (ns > h->max)
 		h->max = ns;
@@ -28,13 +33,15 @@ void latency_merge(struct latency *sum, const struct latency *h)
 		sum->max = h->max;
 }
 
-/* The middle of class i in ns. */
+/* The least of class i in ns, and its middle. */
+static uint64_t class_low(size_t i)
+{
+	return i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) << (i / LATENCY_SUB - 1);
+}
+
 static double class_middle(size_t i)
 {
-	const uint64_t width = i < LATENCY_SUB ? 1 : 1ull << (i / LATENCY_SUB - 1);
-	const uint64_t low = i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) * width;
-
-	return (double)low + (double)(width - 1) / 2;
+	return (double)(class_low(i) + class_low(i + 1) - 1) / 2;
 }
 
 double latency_percentile(const struct latency *h, double p)
@@ -55,11 +62,12 @@ double latency_percentile(const struct latency *h, double p)
  */
 
 /*
- * A wait is a stall if it lasts STALL_NS or longer, and STALL_TIMES the median of the waits at its place, or of
- * connecting if that is less: the network's delay alone does not explain it.
+ * A wait is a stall if it lasts STALL_NS or longer, and STALL_TIMES the median of the waits at its place, or of the
+ * time in which a tenth of the connections were made: the network's delay alone does not explain it.
  */
 #define STALL_NS    20000000u
 #define STALL_TIMES 5
+#define STALL_KNOWN 32 /* requests from which on the medians so far tell something */
 
 #define STEAL_SHOWN 0.01 /* share of the CPU time; less hardly delays anything */
 
@@ -67,24 +75,31 @@ double latency_percentile(const struct latency *h, double p)
 static double stall_from(const struct requests *q, enum stall_place p)
 {
 	const double here = latency_percentile(&q->wait[p], 0.5),
-		     connecting = latency_percentile(&q->latency[CONNECT], 0.5);
+		     connecting = latency_percentile(&q->latency[CONNECT], 0.1);
 
 	/* fmin(3) ignores what is not known: kept connections have no latency of connecting. */
-	return fmax(STALL_NS, STALL_TIMES * 1e9 * fmin(here, connecting));
+	const double ns = fmax(STALL_NS, STALL_TIMES * 1e9 * fmin(here, connecting));
+
+	return (double)class_low(class_of((uint64_t)ns)); /* a class is a stall, or is none */
 }
 
 /*
- * Keeps the longest wait of a request that may be a stall, as far as the medians so far tell: it stalls once, at
- * that place.
+ * Keeps the wait of a request that may be a stall, as far as the medians so far tell: it stalls once, where it
+ * waited longest for that place.
  */
 static void keep_long(struct requests *q, const struct wait *w)
 {
+	const bool known = q->latency[TOTAL].n >= STALL_KNOWN;
 	enum stall_place place = STALL_PLACES, p;
+	double times, most = known ? 0.5 : 0;
 
-	for (p = 0; p < STALL_PLACES; p++)
-		if (w->ns[p] >= STALL_NS && (double)w->ns[p] >= stall_from(q, p) / 2 &&
-		    (place == STALL_PLACES || w->ns[p] > w->ns[place]))
+	for (p = 0; p < STALL_PLACES; p++) {
+		times = w->ns[p] >= STALL_NS ? (double)w->ns[p] / stall_from(q, p) : 0;
+		if (times > most) {
+			most = times;
 			place = p;
+		}
+	}
 	if (place == STALL_PLACES)
 		return;
 	latency_add(&q->long_wait[place], w->ns[place]);
@@ -196,14 +211,14 @@ void requests_add(struct requests *sum, const struct requests *q)
 	add_slow(sum, q);
 }
 
-/* Copies what a histogram has from so many ns on, by the middles of its classes. */
+/* Copies what a histogram has from the class of so many ns on. */
 static void latency_from(const struct latency *h, double ns, struct latency *from)
 {
 	size_t i;
 
 	*from = (struct latency){.max = (double)h->max >= ns ? h->max : 0};
 	for (i = 0; i < LATENCY_CLASSES; i++)
-		if (class_middle(i) >= ns) {
+		if (i >= class_of((uint64_t)ns)) {
 			from->class[i] = h->class[i];
 			from->n += h->class[i];
 		}
@@ -500,26 +515,27 @@ static void stalls_json(struct json *j, const struct requests *q)
 	json_close(j, '}');
 }
 
-void requests_interval_text(const struct requests *q, const struct request_interval *i,
-			    bool timestamp)
+void requests_interval(struct send_report *r, const struct figures *f, double start,
+		       uint64_t longest_ns)
 {
-	char max[16], time[TIME_STRLEN];
+	const double longest = f->calls > 0 ? (double)longest_ns / 1e9 : NAN;
+	struct json *j = &r->json;
+	char note[48] = "", ms[16];
 
-	report("%s  %.1f-%.1f s, %.0f %s/s, longest %s ms\n",
-	       timestamp ? time_text(now_ns(), false, time) : "", i->start, i->start + i->seconds,
-	       per_second((double)i->n, i->seconds), q->kept ? "req" : "conn",
-	       i->n > 0 ? ms_text((double)i->longest_ns / 1e9, max) : "-");
-}
-
-void requests_interval_json(struct json *j, const struct request_interval *i)
-{
-	json_open(j, NULL, '{');
-	json_number(j, "start", i->start);
-	json_number(j, "end", i->start + i->seconds);
-	json_number(j, "seconds", i->seconds);
-	json_count(j, "connections", i->n);
-	json_number(j, "longest_seconds", i->n > 0 ? (double)i->longest_ns / 1e9 : NAN);
-	json_close(j, '}');
+	if (r->opt->json) {
+		json_open(j, NULL, '{');
+		json_number(j, "start", start);
+		json_number(j, "end", start + f->seconds);
+		json_number(j, "seconds", f->seconds);
+		json_count(j, "connections", f->calls);
+		json_number(j, "longest_seconds", longest);
+		json_close(j, '}');
+	} else {
+		if (f->calls > 0)
+			snprintf(note, sizeof(note), "longest %s ms", ms_text(longest, ms));
+		intervals_row(&r->intervals, f, start, true, note);
+	}
+	report_flush();
 }
 
 void requests_json(struct json *j, const struct requests *q)

@@ -88,9 +88,10 @@ void stream_sample(struct stream *st)
 			       last.sndbuf_limited,
 		     rest = fmax(t->busy - last.busy - limited, 0);
 
-	stalls_look(&s->watch, m.ns, m.bytes,
-		    st->phase != STREAM_DONE && (t->in_flight > 0 || t->unsent > 0));
-	if (isnan(t->busy) || st->phase == STREAM_DONE)
+	if (st->phase == STREAM_DONE)
+		return;
+	stalls_look(&s->watch, m.ns, m.bytes, t->in_flight > 0 || t->unsent > 0);
+	if (isnan(t->busy))
 		return;
 	s->last = *t;
 	if (t->in_flight * 3 > t->window * 2)
@@ -150,6 +151,7 @@ void stream_figures(struct stream *st)
 	struct stream_result *res = st->result;
 
 	stream_figures_between(&st->begin, &st->end, &st->tcp, &res->sent);
+	stalls_end(&st->samples.watch, st->end.ns);
 	samples_figures(&st->samples, &res->sent);
 	/* A mark has the headers of a file as its bytes until headers_send() has counted them. */
 	res->sent.warmup = st->begin.bytes < st->end.bytes ? st->begin.bytes : st->end.bytes;
@@ -268,7 +270,8 @@ static void headers_send(struct stream *st, struct headers *h)
 /* Sends a file, entry by entry, behind the headers before it. */
 static void send_file(struct stream *st, const struct file *f, struct headers *h)
 {
-	const bool is_open = f->fd >= 0 || f->data != NULL;
+	const bool in_memory = f->data != NULL && st->sender.method->has_buffer;
+	const bool is_open = f->fd >= 0 || in_memory;
 	const int fd = is_open ? f->fd : open_retry(f->name, O_RDONLY);
 	uint64_t off = 0;
 	uint32_t len;
@@ -281,7 +284,7 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 		headers_add(st, h, len);
 		headers_send(st, h);
 		st->worker.sock = st->sender.sock;
-		st->sender.data = f->data;
+		st->sender.data = in_memory ? f->data : NULL;
 		n = sender_send(&st->sender, fd, (off_t)off, len);
 		if (n < 0)
 			die_of_send(st, f);

@@ -179,7 +179,7 @@ void text_transfer(const struct send_options *opt, const struct send_result *res
 	print_cpus(res);
 	rows_print("interrupts and packets", GROUP_HOST, sent, res->local ? sent : &res->received);
 	rows_print("TCP", GROUP_TCP, sent, res->receipts > 0 ? &res->received : NULL);
-	rows_print("TCP waited for the", GROUP_WAITS, sent, sent);
+	rows_print("TCP waited for", GROUP_WAITS, sent, sent);
 	print_streams(res->stream, opt->streams);
 }
 

@@ -231,4 +231,36 @@ done <<'END'
 --request and -r, --runs cannot be used together;--request 10 -r 3
 END
 stop_zcs
+it '-p with a list: receivers are compared, by their methods, with what may explain how they differ'; ( begin; need jq
+	start_zcs -m trunc
+	first=$PORT
+	start_zcs
+	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -m zerocopy,sendfile -n 3 -r 2 --congestion reno
+	grep -q '^zerocopy 64k to trunc ' out
+	grep -q '^sendfile 1m to read ' out
+	grep -q '^copied by the kernel after all: zerocopy 64k to trunc 100\.0%' out
+	grep -q '^bytes/call: ' out
+	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -n 1 -r 2 --congestion reno --json
+	tail -n 1 out | jq -e --arg p "$first" '.comparison.runs | length == 2 and .[0].port == $p and .[0].receiver_method == "trunc" and
+	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0'
+); ok
+check_usage 'given twice' zcc -s 0 -p 1,1
+it '--retry: a run without a load is made again, and reported once'; ( begin; need flock
+	start_zcs
+	exec 8</dev/zero
+	flock 8
+	exits 0 "$BIN/zcc" -c --wait 0 --retry 2 -s 0 -p "$PORT" -t 0.1 --congestion reno
+	[ "$(grep -c 'the run is repeated, [12] of 2' err)" -eq 2 ]
+	[ "$(grep -c '^  to ' out)" -eq 1 ]
+	[ "$(grep -c '^  transfer' out)" -eq 1 ]
+); ok
+it '--wait-idle: what keeps the machine busy is named'; ( begin
+	n=$(($(getconf _NPROCESSORS_ONLN) / 16 + 1))
+	for i in $(seq $n); do
+		sh -c 'while :; do :; done' &
+		remember $!
+	done
+	fails '--wait-idle 1: other programs took [0-9.]*% of the machine in the last second' \
+	    "$BIN/zcc" --idle --wait-idle 1 -s 0 -p 1 -t 0.1
+); ok
 finish

@@ -51,7 +51,7 @@ for how in $receivers; do
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file ../small
 		wait_until grep -Eq ' 2 files, [0-9]* reads' zcs.out
 		least=301
-		[ "$how" != uring ] || least=76 # four buffers by a call
+		case $how in uring | zerocopy) least=76 ;; esac # four buffers by a call; a page, which is copied
 		[ "$(sed -n 's/.* 2 files, \([0-9]*\) reads.*/\1/p' zcs.out)" -ge $least ]
 		kill "$ZCS"
 	) & later
@@ -140,6 +140,7 @@ for how in $receivers; do
 			stop_zcs
 		done
 	) & later
+	[ "$how" != zerocopy ] || continue # what it maps is no bytes of a call
 	beside "zcs -m $how: that call alone receives bodies, whole"; ( begin; need strace
 		launch zcs.out listening strace -y -ff -o trace -e trace=read,recvfrom,splice "$zcs" -1 -p 0 -m "$how"
 		read_port zcs.err
@@ -157,6 +158,17 @@ for how in $receivers; do
 			{ n += $1 } END { print n + 0; exit !(none ? n == 0 : n == 2 * 700013 || n == 700013 + 700001) }'
 	) & later
 done
+
+it 'zcs -m zerocopy: what comes from zcc -m zerocopy is mapped, but for a rest; from sendfile nothing is'; ( begin; need jq
+	start_zcs -m zerocopy
+	exits 0 "$zcc" -s 0 -p "$PORT" -m zerocopy -n 3 --congestion reno --json
+	jq -e '.end.sum_received | .mapped_bytes > 0.8 * .bytes and .mapped_bytes <= 1.01 * .bytes' out
+	exits 0 "$zcc" -s 0 -p "$PORT" -m sendfile -n 3 --congestion reno --json
+	jq -e '.end.sum_received.mapped_bytes == 0' out
+	wait_until counts -eq 2 grep -c 'reads by zerocopy' zcs.out
+	stop_zcs
+	check_usage '-m zerocopy needs TCP: it cannot be combined with --mptcp' zcs -m zerocopy --mptcp
+); ok
 
 #
 # zcc
@@ -406,4 +418,17 @@ if "$ring" forbid EPERM true 2>/dev/null; then
 else
 	skip 'zcc and zcs where io_uring is forbidden' 'no seccomp filter can be set'
 fi
+for how in $(senders | grep -v '^sendfile$\|^mmap$\|^splice$'); do
+	it "zcc -m $how --preload: the same bytes arrive as from the files, which it reads once"; ( begin; need strace
+		start_peer -w want
+		exits 0 "$zcc" -s 0 -p "$PORT" -n 3 --congestion reno file small tiny
+		ended "$PEER"
+		start_peer -w came
+		exits 0 strace -f -e trace=pread64 -o trace "$zcc" -s 0 -p "$PORT" -n 3 --congestion reno -m "$how" --preload file small tiny
+		ended "$PEER"
+		cmp want came
+		[ "$(grep -c pread64 trace)" -le 6 ] # the loader has some
+	); ok
+done
+check_usage '--preload: -m sendfile sends from the file' zcc -s 0 --preload
 finish

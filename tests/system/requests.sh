@@ -92,7 +92,7 @@ it 'a connection whose SYN is dropped has stalled while connecting, and zcs --re
 	grep -Eqx "  STALLED: [1-6] of 6 connections, [0-9.]+%" out
 	grep -Eqx "    connecting: [1-6], .* ms" out
 	grep -Eqx "    before the first byte: [1-6], .* ms" out
-	grep -Eqx "    1 s or more \([1-6]\): a lost SYN, .*" out
+	grep -Eqx "    connecting for 1 s or more \([1-6]\): a lost SYN, .*" out
 	sent_again="this host retransmitted [1-9][0-9]* segments, of which SYNs: [1-9][0-9]*"
 	grep -Eqx "    $sent_again" out
 	stop_zcs
@@ -253,4 +253,19 @@ done <<'END'
 --request and -b, -l, --buffer-size cannot;zcc -s 0 --request 10 -b 10
 --reply and -1, --once cannot be used together;zcs --reply -1
 END
+start_zcs --reply --keep
+it '--request --keep: requests of a thread share a connection, and have no time of connecting'; ( begin; need jq strace
+	exits 0 strace -f -e trace=connect -o trace "$BIN/zcc" -s 0 -p "$PORT" --request 1,100k --keep -n 50 -P 2 --json
+	jq -e '.requests | length == 2 and all(.[]; .connections == 50 and .latency_seconds.connect == {} and .latency_seconds.total.max > 0)' out
+	[ "$(grep -c 'connect(.*AF_INET' trace)" -le 5 ]
+	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -t 0.3 -I 0.1
+	grep -Eq '^ +0\.0-0\.[12] .* [0-9,]+  longest [0-9.]+ ms$' out
+); ok
+stop_zcs
+start_zcs --reply
+it '--request --keep: a server that closes after each reply is named'; ( begin
+	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
+	grep -q 'closes each connection after its reply: is it a zcs --reply --keep?' err
+); ok
+check_usage '--keep: a request of 0 bytes' zcc -s 0 --request 0 --keep
 finish

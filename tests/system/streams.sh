@@ -275,4 +275,14 @@ it 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc
 	one_line err
 	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" tiny
 ); ok
+it '--timestamps: each row begins with the time of day'; ( begin
+	start_zcs -I 0.1 --timestamps
+	before=$(date +%H:%M)
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 0.3 $paced --timestamps
+	grep -E '^ *[0-9:.]+ +[0-9.]+-[0-9.]+ ' out >rows
+	cat rows
+	grep -Eq "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +0\.0-" rows
+	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +0\.0-' zcs.out
+	stop_zcs
+); ok
 finish

@@ -198,4 +198,15 @@ cannot.be.used.together -s 0 -S -m send
 cannot.be.used.together -s 0 -w -m write
 cannot.be.used.together -s 0 --raw --warmup 1
 END
+start_zcs
+it '--bytes: all streams together send so many, of whatever files, and both ends count them'; ( begin; need jq
+	for n in 1 2 300001 1000003; do
+		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --bytes $n -P 3 --json --congestion reno
+		jq -e ".end | .sum_sent.bytes == $n and .sum_received.bytes == $n and .bytes_agree" out
+	done
+	: >empty
+	fails '--bytes: the files are empty' "$BIN/zcc" -s 0 -p "$PORT" --bytes 10 empty
+); ok
+stop_zcs
+check_usage '--bytes.*--time' zcc -s 0 --bytes 1m -t 1
 finish

@@ -146,7 +146,7 @@ static void test_intervals(void)
 		lines++;
 		warm_ups += strncmp(p - strlen("warm-up  2 clients"), "warm-up  2 clients", 18) == 0;
 	}
-	has(printed, " 0.000-0.5", "the first interval begins with its group");
+	has(printed, " 0.0-0.5", "the first interval begins with its group");
 	ok(lines == 4 && warm_ups == 1, "an interval is printed if bytes came in it");
 }
 

@@ -102,7 +102,7 @@ static void test_places(void)
 		{{50, 50}, {60, 60, 40}, {0, 0, 1}, "where another place waits longer, too"},
 		{{1, 1}, {19, 19, 19}, {0}, "19 ms are none"},
 		{{10, 10}, {45, 45, 0}, {0}, "nor is what is less than 5 times the median"},
-		{{10, 10}, {52, 52, 52}, {1}, "5 times the median are one"},
+		{{10, 10}, {52, 1, 0}, {1}, "5 times the median are one"},
 		{{1, 40}, {1, 40, 0}, {0, 10}, "all may stall: connecting tells the network's delay"},
 		{{700, 700}, {3000, 700, 0}, {0}, "a distant network's delay is none"},
 	};
