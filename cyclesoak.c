@@ -81,7 +81,8 @@ static void report_text(const struct monitor *m, const struct load *l)
 		if (!isnan(l->load))
 			wrap_add(&line, ", ", "%.3f s of CPU time", l->load * l->cpus * l->seconds);
 		if (!isnan(l->load) && !isnan(l->tasks))
-			wrap_add(&line, ", ", "of it, tasks %.3f s", l->tasks * l->cpus * l->seconds);
+			wrap_add(&line, ", ", "of it, tasks %.3f s",
+				 l->tasks * l->cpus * l->seconds);
 	}
 	if (l->baseline == BASELINE_OWN)
 		wrap_add(&line, "; ", "%s", baselines_format(l->drift, text));

@@ -90,7 +90,8 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 	}
 	if (error == NULL && retry < opt.retries && is_unsafe(res)) {
 		warnx("the load is unsafe (%s): the run is repeated, %d of %d",
-		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons), retry + 1, opt.retries);
+		      limits_format(res->sent.host.unsafe | res->received.host.unsafe, reasons),
+		      retry + 1, opt.retries);
 		rep->repeats = true;
 	}
 	/* The last object has the error: that of a comparison is to come. */

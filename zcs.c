@@ -90,9 +90,9 @@ static int run(struct context *x)
 		warnx("listening on %s", addr_format((struct sockaddr *)&ss, len, name));
 	pthread_mutex_lock(&x->report.lock);
 	x->report.intervals = (struct intervals){.period = opt.interval,
-					   .timestamps = opt.timestamps,
-					   .requests = opt.reply,
-					   .load = gauge_is_wanted(&opt.gauge)};
+						 .timestamps = opt.timestamps,
+						 .requests = opt.reply,
+						 .load = gauge_is_wanted(&opt.gauge)};
 	if (opt.reply)
 		serve_replies(x, listener, &unblocked);
 	else
@@ -155,8 +155,8 @@ static const struct option_row rows[] = {
 	 "without copying them, zerocopy maps them (TCP_ZEROCOPY_RECEIVE)",
 	 OPTION_TEXT, AT(method), .take = take_method},
 	{"b", "buffer-size", "SIZE",
-	 "bytes per call (default 256k; trunc, splice and zerocopy 2m; uring 64k)", OPTION_SIZE, AT(buffer),
-	 .min = 1, .max = 1u << 30},
+	 "bytes per call (default 256k; trunc, splice and zerocopy 2m; uring 64k)", OPTION_SIZE,
+	 AT(buffer), .min = 1, .max = 1u << 30},
 	{"", "raw", NULL, "expect no headers: count what any TCP client sends", OPTION_FLAG,
 	 AT(raw)},
 	{"", "reply", NULL, "answer zcc --request: send as many bytes as each client asks for",

@@ -235,8 +235,8 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 	snprintf(why, DIE_MAX,
 		 "--wait-idle %g: other programs took %.1f%% of the machine in the last "
 		 "second%s%s",
-		 setup->wait_idle, 100 * others,
-		 found ? "; the busiest program was " : "", found ? busiest : "");
+		 setup->wait_idle, 100 * others, found ? "; the busiest program was " : "",
+		 found ? busiest : "");
 	return false;
 }
 

@@ -265,8 +265,7 @@ static void client_end(struct client *c)
 	x->group.failed |= failed;
 	report_client(&x->report, &c->place, &c->figures,
 		      &(struct silences){&c->silence.stalls, c->begin.ns}, c->number + 1,
-		      c->summary,
-		      failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
+		      c->summary, failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
 	receiver_close(&c->receiver);
 	place_close(&x->places, &c->place);
 	group_remove(x, c);

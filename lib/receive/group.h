@@ -49,10 +49,10 @@ struct client {
 	struct receiver receiver;
 	struct stall_watch silence; /* the group's lock is for it */
 	_Atomic uint64_t bytes;     /* received so far */
-	uint64_t calls;         /* that received them; only its own thread reads them */
-	struct mark begin, end; /* of what is measured */
-	_Atomic bool warming;   /* it is in its warm-up */
-	_Atomic bool ended;     /* its thread has ended, and set what follows */
+	uint64_t calls;             /* that received them; only its own thread reads them */
+	struct mark begin, end;     /* of what is measured */
+	_Atomic bool warming;       /* it is in its warm-up */
+	_Atomic bool ended;         /* its thread has ended, and set what follows */
 	struct figures figures;
 	char why[160]; /* why it failed; empty if it did not */
 	bool summary;  /* the report has one of it */

@@ -44,8 +44,8 @@ struct receiver {
 	struct wire wire; /* what has come so far */
 	size_t size;      /* the most bytes that one call asks for */
 	void *state;      /* of the method; NULL: it has none, or is not open */
-	double mapped;    /* bytes that the kernel mapped instead of copying them; NAN: no such method */
-	bool excess;      /* more data came than the wire announced */
+	double mapped; /* bytes that the kernel mapped instead of copying them; NAN: no such method */
+	bool excess;   /* more data came than the wire announced */
 };
 
 /* Dies, with the reason, if this host lacks what the method needs. */

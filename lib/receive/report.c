@@ -70,8 +70,9 @@ static void print_summary(struct report *r, const char *name, const struct figur
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
 			 plural(f->warmup));
 	if (silences->stalls->n > 0)
-		wrap_add(&w, ", ", "silent %ju time%s for over 0.2 s, the longest %.3f s, the first "
-				   "at %.3f s (%s)",
+		wrap_add(&w, ", ",
+			 "silent %ju time%s for over 0.2 s, the longest %.3f s, the first "
+			 "at %.3f s (%s)",
 			 (uintmax_t)silences->stalls->n, plural(silences->stalls->n),
 			 f->longest_stall / 1e6,
 			 seconds_between(silences->start_ns, silences->stalls->first[0].at_ns),

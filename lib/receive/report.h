@@ -33,7 +33,7 @@ struct report {
 	const _Atomic int *stop; /* the signal that ends the program */
 	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
 	pthread_mutex_t lock;
-	bool failed; /* something could not be written */
+	bool failed;                /* something could not be written */
 	struct intervals intervals; /* of intervals, as text */
 	/* Of JSON. */
 	struct environment environment;

@@ -35,7 +35,7 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 }
 
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
-		const char *note)
+		   const char *note)
 {
 	const double rate = kbytes_per_sec(f->bytes, f->seconds);
 	const double tenths = s->period * 10;

@@ -28,7 +28,7 @@ struct intervals {
  * warm-up, which is marked, and not in the last line.
  */
 void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
-		const char *note);
+		   const char *note);
 
 /* Prints a part of an interval, such as one stream; `name` stands in place of the time. */
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name);

@@ -102,8 +102,7 @@ void stalls_list_text(const struct stalls *s, uint64_t start_ns, int most)
 	wrap_add(&w, "", "    %s:", s->n == 1 ? "the stall" : "the first stalls");
 	for (i = 0; i < n; i++)
 		wrap_add(&w, i > 0 ? ", " : " ", "%.3f s at %.3f s (%s)",
-			 (double)s->first[i].ns / 1e9,
-			 seconds_between(start_ns, s->first[i].at_ns),
+			 (double)s->first[i].ns / 1e9, seconds_between(start_ns, s->first[i].at_ns),
 			 time_text(s->first[i].at_ns, false, text));
 	report("\n");
 }

@@ -22,7 +22,8 @@ struct stall {
 };
 
 struct stalls {
-	uint64_t n, longest_ns; /* of over STALL_LEAST_NS; and the longest wait of all, be it shorter */
+	uint64_t n,
+		longest_ns; /* of over STALL_LEAST_NS; and the longest wait of all, be it shorter */
 	struct stall first[STALLS_FIRST];
 };
 

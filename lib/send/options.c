@@ -263,8 +263,9 @@ static const struct option_row rows[] = {
 	 "before each run wait until other programs have taken under 3 % for a second; after SECS "
 	 "seconds give up",
 	 OPTION_SECONDS, AT(gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
-	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)", OPTION_INT,
-	 AT(retries), .max = 1000, .only_with = "-c or --idle", .not_with = "--request"},
+	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
+	 OPTION_INT, AT(retries), .max = 1000, .only_with = "-c or --idle",
+	 .not_with = "--request"},
 	{.help = "\nOutput:\n"},
 	{"I", "interval", "SECS", "print a line every SECS seconds (default 0: none)",
 	 OPTION_SECONDS_OR_NONE, AT(interval), .min = 0.01, .max = 86400},
@@ -333,9 +334,10 @@ static void check_preload(const struct compare_options *c)
 	while (i < c->n_methods && !c->method[i]->has_buffer)
 		i++;
 	if (i == c->n_methods)
-		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, uring "
-			    "or uring-zc",
-			    c->method[0]->name);
+		usage_error(
+			"--preload: -m %s sends from the file: use -m send, write, zerocopy, uring "
+			"or uring-zc",
+			c->method[0]->name);
 }
 
 /* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
@@ -360,7 +362,8 @@ static void settle_comparison(struct send_options *opt)
 	c->wanted = runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 		    c->against != NULL;
 	if (opt->requests.n > 0 && c->wanted)
-		usage_error("--request cannot be combined with a list of -P or -p, or -c with --idle");
+		usage_error(
+			"--request cannot be combined with a list of -P or -p, or -c with --idle");
 	if (runs > PLAN_RUNS_MAX)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)

@@ -60,10 +60,10 @@ struct send_options {
 	int debug;
 	bool nodelay, cork, raw, json, quiet;
 	bool timestamps;
-	int retries; /* of a run that came out unsafe */
-	bool keep;      /* all requests of a thread are made over one connection */
-	bool preload;   /* the files are sent from memory */
-	uint64_t bytes; /* that all streams send together; 0: not limited so */
+	int retries;           /* of a run that came out unsafe */
+	bool keep;             /* all requests of a thread are made over one connection */
+	bool preload;          /* the files are sent from memory */
+	uint64_t bytes;        /* that all streams send together; 0: not limited so */
 	bool calibrate, force; /* -C, and whether the host may be busy */
 	const char *content;   /* of the built-in set; NULL: not given */
 	bool zeros;            /* it is zeros, not random */

@@ -20,17 +20,18 @@ struct request_run {
 	struct requester *requester; /* a thread each */
 	_Atomic uint64_t begun;      /* connections of this size */
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
-	bool closes; /* the server does not keep connections */
+	bool closes;                 /* the server does not keep connections */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t watch_ns;           /* when the main thread is to look next whether it came late */
-	uint64_t interval_ns, last_ns; /* when the interval under way is to end, and when it began */
+	uint64_t interval_ns,
+		last_ns; /* when the interval under way is to end, and when it began */
 };
 
 struct requester {
 	struct worker worker;
 	struct request_run *rr;
 	struct requests counts;
-	int kept; /* the connection that is used again; -1: none is open */
+	int kept;                    /* the connection that is used again; -1: none is open */
 	_Atomic uint64_t done;       /* requests of this size that succeeded */
 	_Atomic uint64_t longest_ns; /* of the interval under way */
 	uint64_t reported;           /* of `done` those that intervals have had */
@@ -267,9 +268,8 @@ static void request_all(struct request_run *rr)
 	event[0].due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
 	event[1].due_ns = rr->watch_ns = now_ns() + PAUSE_NS;
 	rr->last_ns = r->start_ns;
-	rr->report->intervals = (struct intervals){.period = r->opt->interval,
-						   .timestamps = r->opt->timestamps,
-						   .requests = true};
+	rr->report->intervals = (struct intervals){
+		.period = r->opt->interval, .timestamps = r->opt->timestamps, .requests = true};
 	event[2].due_ns = rr->interval_ns = time_after(r->start_ns, r->opt->interval);
 	while (r->running > 0)
 		run_step(r, event, 3, rr);
@@ -331,11 +331,11 @@ static const char *requests_error(const struct request_run *rr, char why[DIE_MAX
 	/* One that was being made meanwhile may have succeeded, but others were not made. */
 	if (rr->succeeded && rr->failures < HOPELESS)
 		return NULL;
-	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server, opt->port,
+	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server,
+		 opt->port,
 		 rr->error != 0 ? "the first connections failed, "
 				: "none of the connections succeeded",
-		 rr->error != 0 ? failure_text(rr->error, text) : "",
-		 opt->keep ? " --keep" : "");
+		 rr->error != 0 ? failure_text(rr->error, text) : "", opt->keep ? " --keep" : "");
 	return why;
 }
 

@@ -353,8 +353,8 @@ static void first_text(const struct requests *q)
 
 	for (s = q->first; s < q->first + q->n_first; s++)
 		report("    at %.3f s (%s): %s ms %s\n", seconds_between(q->start_ns, s->at_ns),
-		       time_text(s->at_ns, false, text), ms_text((double)s->ns / 1e9, (char[16]){0}),
-		       place_name[s->place]);
+		       time_text(s->at_ns, false, text),
+		       ms_text((double)s->ns / 1e9, (char[16]){0}), place_name[s->place]);
 }
 
 static void stalls_text(const struct requests *q, bool brief)

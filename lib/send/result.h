@@ -35,10 +35,10 @@ struct send_result {
 	struct stream_result *stream;
 	struct figures sent, received; /* of all streams */
 	int receipts;
-	struct stalls stalls;    /* of all streams */
-	struct pauses pauses;    /* of the main thread */
-	uint64_t start_ns;       /* when they began */
-	bool local; /* both ends are on this host, so that its load is that of both */
+	struct stalls stalls; /* of all streams */
+	struct pauses pauses; /* of the main thread */
+	uint64_t start_ns;    /* when they began */
+	bool local;           /* both ends are on this host, so that its load is that of both */
 	struct cpu_result *cpu;
 	int n_cpus; /* 0: the streams were not bound, or no load was measured */
 };

@@ -22,10 +22,10 @@ struct sender;
  */
 struct send_method {
 	const char *name;
-	size_t chunk;                   /* default bytes of a call; 0: the sender's memory */
-	size_t most;                    /* the most bytes of a call; 0: any number */
-	bool has_buffer; /* it sends from memory: a buffer of a call's size, or the file there */
-	bool is_zerocopy;               /* the kernel sends from several such buffers */
+	size_t chunk;     /* default bytes of a call; 0: the sender's memory */
+	size_t most;      /* the most bytes of a call; 0: any number */
+	bool has_buffer;  /* it sends from memory: a buffer of a call's size, or the file there */
+	bool is_zerocopy; /* the kernel sends from several such buffers */
 	void (*open)(struct sender *s); /* gets what else the method needs, or dies */
 	ssize_t (*step)(struct sender *s, int fd, off_t off, uint64_t len);
 	void (*await)(struct sender *s);  /* waits for completions, for a limited time */

@@ -2,9 +2,9 @@
 
 #include "lib/report/units.h"
 
-#define TEXT_STALLS 3               /* whose times are printed */
-#define CPU_SHOWN 0.01            /* the load from which a CPU has a row, whatever it does */
-#define CELL      FIGURE_STRLEN   /* bytes of a figure in a column */
+#define TEXT_STALLS 3             /* whose times are printed */
+#define CPU_SHOWN   0.01          /* the load from which a CPU has a row, whatever it does */
+#define CELL        FIGURE_STRLEN /* bytes of a figure in a column */
 
 /*
  * The groups.

@@ -8,7 +8,7 @@
 
 #define PROGRESS_NS 500000000u
 #define PAUSE_NS    100000000u /* a look that is late by this or more is a pause */
-#define DISCARD_NS  10000000u /* how often the answers of raw servers are discarded */
+#define DISCARD_NS  10000000u  /* how often the answers of raw servers are discarded */
 
 /*
  * What the main thread does while the streams send: handlers of events.
@@ -213,9 +213,9 @@ void transfer_run(struct transfer *t)
 
 	t->measuring = opt->warmup <= 0;
 	t->report->intervals = (struct intervals){.period = opt->interval,
-					    .timestamps = opt->timestamps,
-					    .tcp = true,
-					    .load = gauge_measures(&r->gauge)};
+						  .timestamps = opt->timestamps,
+						  .tcp = true,
+						  .load = gauge_measures(&r->gauge)};
 	r->how = SHUT_WR;
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
@@ -273,8 +273,8 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->rcvbuf = sock_get(sock, SOL_SOCKET, SO_RCVBUF);
 	sock_congestion(sock, res->congestion);
 	for (i = 0; i < opt->streams; i++)
-		t->stream[i].samples.paced =
-			opt->pace > 0 || strncmp(res->congestion, "bbr", 3) == 0;
+		t->stream[i].samples.paced = opt->pace > 0 ||
+					     strncmp(res->congestion, "bbr", 3) == 0;
 	res->mptcp = opt->sock.mptcp && sock_is_mptcp(sock, NULL, NULL);
 	if (opt->sock.mptcp && !res->mptcp)
 		report_tcp_alone(t->report, t->target.name);

@@ -54,7 +54,7 @@ struct stream {
 	struct stream_mark begin, end; /* of what is measured */
 	struct stream_mark last;       /* the end of the last interval */
 	struct tcp_figures tcp;        /* TCP_INFO when all had been sent */
-	uint64_t left;         /* bytes that it may still send */
+	uint64_t left;                 /* bytes that it may still send */
 	uint64_t interrupt_ns; /* when the wait for the server was interrupted; 0: it was not */
 	uint64_t progress;     /* what the main thread saw when it looked last */
 	struct samples samples;

@@ -137,7 +137,7 @@ static void request_chain(struct sender *s, int fd, off_t off, uint64_t len, uns
 		/* Without MSG_WAITALL a short send would not break the chain. */
 		sqe->msg_flags = MSG_WAITALL | MSG_NOSIGNAL;
 		sqe->ioprio = (uint16_t)(zc > 0 && s->data == NULL ? zc | IORING_RECVSEND_FIXED_BUF
-							   : zc);
+								   : zc);
 		sqe->flags = i + 1 < n ? IOSQE_IO_LINK : 0;
 		sqe->user_data = id_of(s, 2 * i + 1);
 	}

@@ -42,8 +42,8 @@ static void test_sums(void)
 	print_all(&sum);
 	print_receipt(&sum);
 	a = figures_of(all_keys);
-	a.tcp = (struct tcp_figures){5,  100, 0,  6,  7,  8,  9,  0,  0,
-				     0, 1448, 10, 11, 12, 13, 14, 15, 16, 17};
+	a.tcp = (struct tcp_figures){5,    100, 0,  6,  7,  8,  9,  0,  0, 0,
+				     1448, 10,  11, 12, 13, 14, 15, 16, 17};
 	a.waits = (struct waits){20, 4, 3, 21, 22, 23, 24};
 	a.stalls = 2;
 	a.longest_stall = 300000;

@@ -144,7 +144,8 @@ static void test_intervals(void)
 	}
 	for (p = captured(); (p = strchr(p, '\n')) != NULL; p++) {
 		lines++;
-		warm_ups += strncmp(p - strlen("warm-up  2 clients"), "warm-up  2 clients", 18) == 0;
+		warm_ups += strncmp(p - strlen("warm-up  2 clients"), "warm-up  2 clients", 18) ==
+			    0;
 	}
 	has(printed, " 0.0-0.5", "the first interval begins with its group");
 	ok(lines == 4 && warm_ups == 1, "an interval is printed if bytes came in it");

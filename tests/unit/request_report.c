@@ -95,15 +95,24 @@ static void test_places(void)
 		uint64_t stalls[STALL_PLACES];
 		const char *title;
 	} cases[] = {
-		{{1, 1}, {1, 20, 0}, {0, 1}, "20 ms for the first byte are a stall where 1 ms is usual"},
+		{{1, 1},
+		 {1, 20, 0},
+		 {0, 1},
+		 "20 ms for the first byte are a stall where 1 ms is usual"},
 		{{1, 1}, {1, 1, 20}, {0, 0, 1}, "and so are 20 ms after it"},
-		{{1, 1}, {20, 1, 0}, {1}, "and 20 ms of connecting: the rule is one for all places"},
+		{{1, 1},
+		 {20, 1, 0},
+		 {1},
+		 "and 20 ms of connecting: the rule is one for all places"},
 		{{1, 1}, {400, 300, 0}, {1}, "a connection stalls once, at its longest stall"},
 		{{50, 50}, {60, 60, 40}, {0, 0, 1}, "where another place waits longer, too"},
 		{{1, 1}, {19, 19, 19}, {0}, "19 ms are none"},
 		{{10, 10}, {45, 45, 0}, {0}, "nor is what is less than 5 times the median"},
 		{{10, 10}, {52, 1, 0}, {1}, "5 times the median are one"},
-		{{1, 40}, {1, 40, 0}, {0, 10}, "all may stall: connecting tells the network's delay"},
+		{{1, 40},
+		 {1, 40, 0},
+		 {0, 10},
+		 "all may stall: connecting tells the network's delay"},
 		{{700, 700}, {3000, 700, 0}, {0}, "a distant network's delay is none"},
 	};
 	static const struct wait kept = {.ns = {0, 30 * MS}};

@@ -19,10 +19,12 @@ static void test_looks(void)
 
 	for (i = 1; i <= 10; i++)
 		stalls_look(&w, i * 20 * MS, i, true);
-	ok(w.stalls.n == 0 && w.stalls.longest_ns == 0, "a count that changes at each look has no wait");
+	ok(w.stalls.n == 0 && w.stalls.longest_ns == 0,
+	   "a count that changes at each look has no wait");
 	look_on(&w, 220 * MS, 500 * MS, 10);
 	stalls_look(&w, 500 * MS, 11, true);
-	ok(w.stalls.n == 1 && w.stalls.first[0].at_ns == 200 * MS && w.stalls.first[0].ns == 300 * MS,
+	ok(w.stalls.n == 1 && w.stalls.first[0].at_ns == 200 * MS &&
+		   w.stalls.first[0].ns == 300 * MS,
 	   "one that stays for 0.3 s is a stall, from the last change to the next");
 	look_on(&w, 520 * MS, 640 * MS, 11);
 	stalls_look(&w, 640 * MS, 12, true);
@@ -34,7 +36,8 @@ static void test_looks(void)
 	ok(w.stalls.n == 1, "nor is the time in which nothing was to change");
 	look_on(&w, 2060 * MS, 2500 * MS, 13);
 	stalls_end(&w, 2500 * MS);
-	ok(w.stalls.n == 2 && w.stalls.longest_ns == 460 * MS, "one that is open at the end counts");
+	ok(w.stalls.n == 2 && w.stalls.longest_ns == 460 * MS,
+	   "one that is open at the end counts");
 	look_on(&w, 2520 * MS, 4000 * MS, 13);
 	stalls_look(&w, 4000 * MS, 14, true);
 	ok(w.stalls.n == 2, "and nothing after it");
@@ -42,7 +45,8 @@ static void test_looks(void)
 	look_on(&w, 20 * MS, 600 * MS, 1);
 	stalls_look(&w, 600 * MS, 2, true);
 	stalls_end(&w, 590 * MS);
-	ok(w.stalls.n == 1 && w.stalls.longest_ns < 1000 * MS, "an end before the last look is no stall of 2^64 ns");
+	ok(w.stalls.n == 1 && w.stalls.longest_ns < 1000 * MS,
+	   "an end before the last look is no stall of 2^64 ns");
 }
 
 static void test_sums(void)
@@ -74,8 +78,8 @@ static void test_pauses(void)
 
 static void test_period(void)
 {
-	ok(stalls_period(1) == 20 * MS && stalls_period(16) == 20 * MS && stalls_period(32) == 40 * MS &&
-		   stalls_period(1024) == 100 * MS,
+	ok(stalls_period(1) == 20 * MS && stalls_period(16) == 20 * MS &&
+		   stalls_period(32) == 40 * MS && stalls_period(1024) == 100 * MS,
 	   "up to 16 streams are looked at each 20 ms, many each 0.1 s");
 }
 

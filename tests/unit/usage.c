@@ -80,8 +80,9 @@ static void read_and_exit(void *words)
 /* The status and the message of wrong options. */
 static void test_wrong(void)
 {
-	const char *list = "-x|file -R|--nosuch=3|--al|--all=3|-s|-\x01|--\n=3|-b 1|-b1|--size 1|--size=1|-b 3.5"
-			   "|-b99999999999999999999g|--word=bad|:-b1|:-b1 ls";
+	const char *list =
+		"-x|file -R|--nosuch=3|--al|--all=3|-s|-\x01|--\n=3|-b 1|-b1|--size 1|--size=1|-b 3.5"
+		"|-b99999999999999999999g|--word=bad|:-b1|:-b1 ls";
 	const char *words;
 	int status;
 

@@ -30,13 +30,18 @@ static uint64_t now(void)
 
 static int interface_open(const char *name)
 {
-	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL)), on = 1, size = 64 << 20;
-	struct sockaddr_ll a = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(name)};
+	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL)), on = 1,
+		  size = 64 << 20;
+	struct sockaddr_ll a = {.sll_family = AF_PACKET,
+				.sll_protocol = htons(ETH_P_ALL),
+				.sll_ifindex = (int)if_nametoindex(name)};
 	const struct packet_mreq m = {.mr_ifindex = a.sll_ifindex, .mr_type = PACKET_MR_PROMISC};
 
-	if (fd < 0 || a.sll_ifindex == 0 || setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) != 0 ||
+	if (fd < 0 || a.sll_ifindex == 0 ||
+	    setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) != 0 ||
 	    setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof(m)) != 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0 ||
+	    bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
 		err(1, "relay: %s", name);
 	return fd;
 }
@@ -54,7 +59,8 @@ static void take(int fd, int i, uint64_t delay, unsigned drop)
 		struct packet *p = &queue[(first + held) % QUEUE];
 
 		len = sizeof(from);
-		if (from.sll_pkttype == PACKET_OUTGOING || held == QUEUE || (n > 200 && drop > 0 && ++counted % drop == 0))
+		if (from.sll_pkttype == PACKET_OUTGOING || held == QUEUE ||
+		    (n > 200 && drop > 0 && ++counted % drop == 0))
 			continue;
 		*p = (struct packet){now() + delay, (size_t)n, 1 - i, malloc((size_t)n)};
 		memcpy(p->data, frame, (size_t)n);
@@ -65,7 +71,8 @@ static void take(int fd, int i, uint64_t delay, unsigned drop)
 void relay(void)
 {
 	const int fd[2] = {interface_open(args[0]), interface_open(args[1])};
-	const uint64_t delay = strtoull(args[2], NULL, 10) * 1000, freeze = strtoull(args[4], NULL, 10) * 1000000,
+	const uint64_t delay = strtoull(args[2], NULL, 10) * 1000,
+		       freeze = strtoull(args[4], NULL, 10) * 1000000,
 		       every = strtoull(args[5], NULL, 10) * 1000000;
 	const unsigned drop = (unsigned)strtoul(args[3], NULL, 10);
 	struct pollfd p[2] = {{fd[0], POLLIN, 0}, {fd[1], POLLIN, 0}};
@@ -85,7 +92,8 @@ void relay(void)
 			if ((t - begin) / every > freezes) {
 				freezes = (t - begin) / every;
 				clock_gettime(CLOCK_REALTIME, &real);
-				printf("frozen %lld.%03ld\n", (long long)real.tv_sec, real.tv_nsec / 1000000);
+				printf("frozen %lld.%03ld\n", (long long)real.tv_sec,
+				       real.tv_nsec / 1000000);
 			}
 			continue;
 		}
