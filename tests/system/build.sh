@@ -46,7 +46,7 @@ done
 it 'make install: programs, pages with the version, completion; make uninstall leaves no file'; ( begin
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
-	for t in $tools zc-hosts; do
+	for t in $tools zc-hosts zc-plot; do
 		[ -x root/usr/bin/$t ]
 		for file in man/man1/$t.1 bash-completion/completions/$t zsh/site-functions/_$t; do
 			[ -s root/usr/share/$file ]
@@ -60,9 +60,13 @@ it 'make install: programs, pages with the version, completion; make uninstall l
 	for schema in man/*.json; do
 		cmp "$schema" "root/usr/share/zc/${schema#man/}"
 	done
+	for unit in zcs zcs-load; do
+		grep -q '^ExecStart=/usr/bin/zcs ' root/usr/share/zc/$unit.service
+	done
 	cmp README root/usr/share/doc/zc/README
 	cmp LICENSE root/usr/share/doc/zc/LICENSE
 	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
+	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-plot --version)" = "zc-plot $version" ]
 	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
 	not ls -d root/usr/share/zc root/usr/share/doc/zc
 	find root -type f -o -type l | not grep .

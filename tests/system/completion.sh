@@ -5,7 +5,7 @@
 # seconds: 2
 . "$TOP/tests/lib.sh"
 
-tools='zcc zcs cyclesoak run_rr zc-hosts'
+tools='zcc zcs cyclesoak run_rr zc-hosts zc-plot'
 files=$HELPERS/../completion
 
 if ! command -v bash >/dev/null 2>&1; then
@@ -20,6 +20,7 @@ mkdir dir
 options_of()
 {
 	case $1 in
+	zc-plot) sed -n '/^USAGE = """/,/^"""/p' "$TOP/lib/report/zc-plot" ;;
 	zc-hosts) sed -n '/^USAGE = """/,/^"""/p' "$TOP/lib/hosts/zc-hosts" ;;
 	*) "$BIN/$1" --help ;;
 	esac | sed -n 's/^ \{2,6\}\(-.*\)/\1/p' | sed 's/  .*//; s/, /\n/g' | sed 's/=.*/=/; s/^\(-[^-]\)=/\1/' | LC_ALL=C sort

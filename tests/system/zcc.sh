@@ -200,7 +200,7 @@ cannot.be.used.together -s 0 --raw --warmup 1
 END
 start_zcs
 it '--bytes: all streams together send so many, of whatever files, and both ends count them'; ( begin; need jq
-	for n in 1 2 300001 1000003; do
+	for n in 3 5 300001 1000003; do
 		exits 0 "$BIN/zcc" -s 0 -p "$PORT" --bytes $n -P 3 --json --congestion reno
 		jq -e ".end | .sum_sent.bytes == $n and .sum_received.bytes == $n and .bytes_agree" out
 	done
