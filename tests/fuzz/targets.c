@@ -215,65 +215,62 @@ static void make_calibration(struct text *t)
 /*
  * What zcc prints of figures that it did not measure itself.
  */
-static struct environment environment;
 static struct send_options opt = {
 	.server = "server", .port = "2222", .streams = 1, .compare = {.against = "file"}};
 
-/* Calls a function that prints on stdout; the caller frees what it returns. */
-static char *printed_by(void (*print)(const void *arg), const void *arg)
+static void print(const struct comparison *c, const struct send_result *res)
 {
-	FILE *const before = stdout;
-	char *text = NULL;
-	size_t len;
+	struct send_report report = {.opt = &opt, .lock = REPORT_LOCK};
 
-	stdout = open_memstream(&text, &len);
-	if (stdout == NULL)
-		err(EXIT_FAILURE, "fuzz");
-	print(arg);
-	fclose(stdout);
-	stdout = before;
-	return text;
+	if (c != NULL) {
+		comparison_print(c, &opt);
+		return;
+	}
+	report_start(&report, res->target, res);
+	report_end(&report, res, NULL);
 }
 
-/* What is printed of the case `s` as text and as JSON has figures: a name in the case may be one of these words. */
-static void print_holds(void (*print)(const void *arg), const void *arg, const char *s)
+/* A comparison, or a result, of the case `s` is printed with figures: a name in the case may be one of these words. */
+static void print_holds(const struct comparison *c, const struct send_result *res, const char *s)
 {
-	static const char *const none[] = {"nan",
-					   " inf",
-					   "-inf",
-					   "bits_per_second\":{}",
-					   "load_percent\":{}",
-					   "us_per_kib\":{}",
-					   "_ratio\":{}"};
+	static const char none[][24] = {"nan",
+					" inf",
+					"-inf",
+					"bits_per_second\":{}",
+					"load_percent\":{}",
+					"us_per_kib\":{}",
+					"_ratio\":{}"};
+	FILE *const before = stdout;
 	char *text;
-	size_t i;
+	size_t len, i;
+	int json;
 
-	for (opt.json = false;; opt.json = true) {
-		text = printed_by(print, arg);
+	for (json = 0; json < 2; json++) {
+		opt.json = json != 0;
+		stdout = open_memstream(&text, &len);
+		if (stdout == NULL)
+			err(EXIT_FAILURE, "fuzz");
+		print(c, res);
+		fclose(stdout);
+		stdout = before;
 		holds(text[0] != '\0', "something is printed");
 		for (i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 			holds(strstr(text, none[i]) == NULL ||
 				      strstr(s, none[i] + (*none[i] == ' ')) != NULL,
 			      "a figure that is printed is a number");
 		free(text);
-		if (opt.json)
-			return;
 	}
-}
-
-static void print_comparison(const void *arg)
-{
-	comparison_print(arg, &opt);
 }
 
 /* Compares the runs of a plan, alone and with themselves as they were saved. */
 static void comparison_holds(struct plan *p, const char *s)
 {
+	static struct environment environment;
 	struct comparison c = {.plan = p, .environment = &environment};
 
-	print_holds(print_comparison, &c, s);
+	print_holds(&c, NULL, s);
 	c.before = p;
-	print_holds(print_comparison, &c, s);
+	print_holds(&c, NULL, s);
 }
 
 /* A file of --save. */
@@ -376,15 +373,6 @@ static void figures_hold(const struct figures *f, const char *line)
 			      "a figure has the receipt's value");
 }
 
-static void print_report(const void *arg)
-{
-	const struct send_result *res = arg;
-	struct send_report report = {.opt = &opt, .lock = REPORT_LOCK};
-
-	report_start(&report, res->target, res);
-	report_end(&report, res, NULL);
-}
-
 /* Prints the reports of a sender with this receipt, and with another, and compares both. */
 static void prints_hold(const struct figures *received, const char *s)
 {
@@ -406,7 +394,7 @@ static void prints_hold(const struct figures *received, const char *s)
 	res.sent.seconds = one_in(2) ? 1 : 0.001;
 	strcpy(res.sent.method, "send");
 	stream.sent = res.sent;
-	print_holds(print_report, &res, s);
+	print_holds(NULL, &res, s);
 	plan_open(&plan, 2, 1);
 	plan_add(&plan, 0, &res);
 	receipt_parse(other, strlen(other), &res.received);

@@ -77,10 +77,11 @@ it 'bash: the methods of --help are offered, in each way to write an option, beh
 		zcs -m recv,s:
 	END
 ); ok
-it 'bash: CPUs, files, commands, users, hosts and interfaces are offered where the program takes them'; ( begin
+it 'bash: CPUs, files, commands, users, hosts, interfaces and congestion controls are offered where the program takes them'; ( begin
 	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
 		[ "$(cat "$cpu/online" 2>/dev/null)" = 0 ] || echo "zcc -B '':+${cpu##*cpu}"
 	done | completes
+	controls=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
 	! grep -qw localhost /etc/hosts || echo 'zcc -s localh:+localhost' | completes
 	completes <<-END
 		zcc -B '':+$(cat /sys/devices/system/cpu/online)
@@ -101,13 +102,8 @@ it 'bash: CPUs, files, commands, users, hosts and interfaces are offered where t
 		zcs --user=roo:+--user=root
 		zcc --bind-dev '':+lo
 		zcs --bind-dev = lo:lo
-	END
-); ok
-it 'bash: the congestion controls of this kernel are offered'; ( begin
-	grep -w reno /proc/sys/net/ipv4/tcp_available_congestion_control || skip_check 'the kernel has no reno'
-	completes <<-END
-		zcc --congestion '':$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
-		zcc --congestion = ren:reno
+		zcc --congestion '':$controls
+		zcc --congestion = ${controls%"${controls#??}"}:+${controls%% *}
 	END
 ); ok
 it 'zsh: the files are valid'; ( begin; need zsh

@@ -6,7 +6,7 @@
 . "$TOP/tests/lib.sh"
 
 fuzz=$HELPERS/fuzz/fuzz # which has the suite's own sanitizers, if there are some
-cases=$(scale 2000 200000) seed=${SEED:-$(new_seed)}
+cases=$(scale 1200 200000) seed=${SEED:-$(new_seed)}
 flags='-std=gnu11 -D_GNU_SOURCE -DVERSION=__FILE__ -pthread -fsanitize=address,undefined -fno-sanitize-recover=undefined'
 export ASAN_OPTIONS=abort_on_error=1:quarantine_size_mb=4
 unset UBSAN_OPTIONS

@@ -59,9 +59,6 @@ it '--help has the methods that the program knows, the manual each of them, READ
 	done
 ); ok
 
-#
-# The iperf3 hand.
-#
 while IFS=';' read -r pattern args; do
 	check_usage "$pattern" $args
 done <<'END'

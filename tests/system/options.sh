@@ -3,11 +3,11 @@
 # OPTIONS_SEED, OPTIONS_CASES and OPTIONS_CASE choose another walk, its length, or one of its cases.
 #
 # group: soaks
-# seconds: 6
+# seconds: 4
 # limit: 5400
 . "$TOP/tests/lib.sh"
 
-bin=$BIN seed=${OPTIONS_SEED:-$(scale 3 "$(date +%s)")} cases=${OPTIONS_CASES:-$(scale 60 2000)}
+bin=$BIN seed=${OPTIONS_SEED:-$(scale 3 "$(date +%s)")} cases=${OPTIONS_CASES:-$(scale 40 2000)}
 
 long 'the programs are built with address and undefined sanitizers' && ( begin
 	! sanitized || skip_check "they have the suite's own"
