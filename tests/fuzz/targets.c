@@ -220,14 +220,14 @@ static struct send_options opt = {
 
 static void print(const struct comparison *c, const struct send_result *res)
 {
-	struct send_report report = {.opt = &opt, .lock = REPORT_LOCK};
+	struct send_report r = {.opt = &opt, .lock = REPORT_LOCK};
 
 	if (c != NULL) {
 		comparison_print(c, &opt);
 		return;
 	}
-	report_start(&report, res->target, res);
-	report_end(&report, res, NULL);
+	report_start(&r, res->target, res);
+	report_end(&r, res, NULL);
 }
 
 /* A comparison, or a result, of the case `s` is printed with figures: a name in the case may be one of these words. */
