@@ -153,18 +153,18 @@ static bool measure(const struct instrument *in, struct calibration *c, double s
 {
 	const int n = baseline_windows(seconds);
 	struct windows *w;
-	bool done;
+	bool whole;
 
 	soaker_limits(in->soaker, &c->begin);
 	w = windows_start(in->soaker, c->cpus.n);
 	while (w->n < n && (stop == NULL || *stop == 0))
 		windows_add(w);
-	done = w->n == n;
-	if (done)
+	whole = w->n == n;
+	if (whole)
 		windows_store(w, n, c);
 	free(w);
 	soaker_limits(in->soaker, &c->end);
-	return done;
+	return whole;
 }
 
 static void sample(const struct instrument *in, const struct calibration *c,

@@ -79,6 +79,7 @@ void group_look(struct context *x)
 	struct client *c;
 
 	pthread_mutex_lock(&x->group.lock);
+	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	LIST_FOREACH (c, &x->group.clients, link)
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		stalls_look(&c->silence, now_ns(), c->bytes, c->bytes > 0 && !c->warming);

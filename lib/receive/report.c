@@ -135,7 +135,7 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 
 void report_group_interval(struct report *r, const struct figures *f, double start, bool warm_up)
 {
-	char note[48] = "";
+	char clients[48] = "";
 	struct json *j;
 
 	if (r->opt->json) {
@@ -151,8 +151,8 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		flush(r);
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
-			snprintf(note, sizeof(note), "%ju clients", (uintmax_t)f->clients);
-		intervals_row(&r->intervals, f, start, !warm_up, note);
+			snprintf(clients, sizeof(clients), "%ju clients", (uintmax_t)f->clients);
+		intervals_row(&r->intervals, f, start, !warm_up, clients);
 		flush(r);
 	}
 }

@@ -22,11 +22,11 @@ static void print_figures(const struct intervals *s, const struct figures *f)
 
 	printf(" %13s %16s", grouped(kbytes_per_sec(f->bytes, f->seconds), t[0]),
 	       bit_rate_text(8 * per_second((double)f->bytes, f->seconds), t[1]));
-	if (s->tcp)
+	if (s->tcp) {
 		printf(" %12s", grouped(f->tcp.retransmits, t[0]));
-	if (s->tcp)
 		printf(" %10s %9s", grouped(f->tcp.cwnd / 1024, t[0]),
 		       decimal(f->tcp.rtt / 1000, 3, t[1]));
+	}
 	if (s->requests)
 		printf(" %11s", grouped(per_second((double)f->calls, f->seconds), t[0]));
 	if (s->load)

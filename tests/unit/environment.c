@@ -65,7 +65,7 @@ static void read_offloads_off(void *arg)
 			_exit(2);
 	}
 	link_read(&l, "lo");
-	_exit(strcmp(l.offloads, "none") != 0);
+	_exit(strcmp(l.offloads, "none") == 0 ? 0 : 1);
 }
 
 static void test_read(void)

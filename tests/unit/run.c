@@ -64,7 +64,9 @@ static int unsent_limit(uint64_t pace)
 	close(fd);
 	close(accept(listener, NULL, NULL));
 	fd = target_connect(&t, &run, &sock);
-	if (fd >= 0 && fd == sock)
+	if (fd < 0)
+		abort();
+	if (fd == sock)
 		limit = sock_get(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
 	close(fd);
 	close(listener);

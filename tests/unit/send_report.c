@@ -103,9 +103,11 @@ static const char *line_with(const char *word)
 	static char line[128];
 	const char *at = strstr(text(), word);
 
-	while (at != NULL && at > printed && at[-1] != '\n')
+	if (at == NULL)
+		return "";
+	while (at > printed && at[-1] != '\n')
 		at--;
-	snprintf(line, sizeof(line), "%.*s", at != NULL ? (int)strcspn(at, "\n") + 1 : 0, at);
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n") + 1, at);
 	return line;
 }
 

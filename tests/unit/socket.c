@@ -61,6 +61,7 @@ static void test_limited(void)
 	size = (int)strtol(line, NULL, 10);
 	if (size > INT_MAX / 2) {
 		skip("a send buffer over the kernel's limit has a warning", "no such limit");
+		close(fd);
 		return;
 	}
 	capture(STDERR_FILENO);

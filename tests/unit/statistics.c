@@ -88,6 +88,7 @@ static void test_ratios(void)
 }
 
 /* Whether the middle of n values, up to the first 0, has that mean and deviation. */
+/* cppcheck-suppress unusedFunction ; cppcheck overlooks calls with a compound literal */
 static bool is_middle(const double *values, double want_mean, double want_sd)
 {
 	double x[8], mean, sd;
