@@ -86,7 +86,7 @@ struct requests {
 	int error[FAILURES];               /* the last of each kind */
 	struct latency latency[LATENCIES]; /* of the requests that succeeded */
 	struct latency wait[STALL_PLACES]; /* their longest waits at each place */
-	/* Of each request that waited long the wait that may be a stall, in all and the first of them. */
+	/* The waits that may be stalls: all, and the first. */
 	struct latency long_wait[STALL_PLACES];
 	struct slow_wait slow[SLOW_MAX];
 	int n_slow;
@@ -95,7 +95,7 @@ struct requests {
 	uint64_t open, open_longest_ns; /* since the oldest of them began */
 	struct wait open_wait;          /* of a thread, of which one is open at most */
 
-	/* What requests_settle() finds: the waits that were stalls, one of a request, and their first ones by time. */
+	/* What requests_settle() finds: the waits that were stalls, and their first ones by time. */
 	struct latency stalled[STALL_PLACES];
 	struct slow_wait first[STALLS_FIRST];
 	int n_first;
@@ -126,7 +126,7 @@ void requests_settle(struct requests *sum);
 /* Counts the open request of a thread as stalled, if it is, after that. */
 void requests_settle_open(struct requests *sum, const struct requests *q);
 
-/* The requests that stalled. */
+/* How many stalled.  One that stalled at two places counts twice, but they are not more than all. */
 uint64_t requests_stalled(const struct requests *q);
 
 /* The name of a failure, with the error's text if it is of no other kind. */

@@ -83,28 +83,16 @@ static double stall_from(const struct requests *q, enum stall_place p)
 	return (double)class_low(class_of((uint64_t)ns)); /* a class is a stall, or is none */
 }
 
-/*
- * Keeps the wait of a request that may be a stall, as far as the medians so far tell: it stalls once, where it
- * waited longest for that place.
- */
-static void keep_long(struct requests *q, const struct wait *w)
+/* Keeps a wait that may be a stall, as far as the medians so far tell. */
+static void keep_long(struct requests *q, const struct wait *w, enum stall_place p)
 {
 	const bool known = q->latency[TOTAL].n >= STALL_KNOWN;
-	enum stall_place place = STALL_PLACES, p;
-	double times, most = known ? 0.5 : 0;
 
-	for (p = 0; p < STALL_PLACES; p++) {
-		times = w->ns[p] >= STALL_NS ? (double)w->ns[p] / stall_from(q, p) : 0;
-		if (times > most) {
-			most = times;
-			place = p;
-		}
-	}
-	if (place == STALL_PLACES)
+	if (w->ns[p] < STALL_NS || (known && (double)w->ns[p] < stall_from(q, p) / 2))
 		return;
-	latency_add(&q->long_wait[place], w->ns[place]);
+	latency_add(&q->long_wait[p], w->ns[p]);
 	if (q->n_slow < SLOW_MAX)
-		q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[place], w->ns[place], place};
+		q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[p], w->ns[p], p};
 }
 
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
@@ -117,9 +105,10 @@ void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
 	if (q->size > 0)
 		latency_add(&q->latency[FIRST_BYTE], ns[STALL_CONNECTING] + ns[STALL_FIRST_BYTE]);
 	latency_add(&q->latency[TOTAL], total_ns);
-	for (i = 0; i < STALL_PLACES; i++)
+	for (i = 0; i < STALL_PLACES; i++) {
 		latency_add(&q->wait[i], ns[i]);
-	keep_long(q, w);
+		keep_long(q, w, (enum stall_place)i);
+	}
 }
 
 void requests_count_open(struct requests *q, const struct wait *w, uint64_t age_ns)
@@ -254,7 +243,7 @@ uint64_t requests_stalled(const struct requests *q)
 
 	for (i = 0; i < STALL_PLACES; i++)
 		n += q->stalled[i].n;
-	return n;
+	return n < q->latency[TOTAL].n ? n : q->latency[TOTAL].n;
 }
 
 /*

@@ -104,7 +104,7 @@ static void test_places(void)
 		 {20, 1, 0},
 		 {1},
 		 "and 20 ms of connecting: the rule is one for all places"},
-		{{1, 1}, {400, 300, 0}, {1}, "a connection stalls once, at its longest stall"},
+		{{1, 1}, {400, 300, 0}, {1, 1}, "a connection may stall at two places"},
 		{{50, 50}, {60, 60, 40}, {0, 0, 1}, "where another place waits longer, too"},
 		{{1, 1}, {19, 19, 19}, {0}, "19 ms are none"},
 		{{10, 10}, {45, 45, 0}, {0}, "nor is what is less than 5 times the median"},
