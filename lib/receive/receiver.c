@@ -203,10 +203,9 @@ static ssize_t zerocopy_step(struct receiver *r, size_t size)
 	while (z->skip == 0) {
 		n = zerocopy_map(r, z);
 		if (n < 0 && errno == EINVAL && z->request_size > ZEROCOPY_LEAST)
-			z->request_size = ZEROCOPY_LEAST;  /* before Linux 5.12 */
-		else if (n > 0 || (n < 0 && errno != EIO)) /* EIO: the end of the stream */
-			return n;
-		else if (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0)
+			z->request_size = ZEROCOPY_LEAST;    /* before Linux 5.12 */
+		else if (n > 0 || (n < 0 && errno != EIO) || /* EIO: the end of the stream */
+			 (z->skip == 0 && (n = recv(r->sock, z->copy, 1, MSG_PEEK)) <= 0))
 			return n;
 	}
 	return zerocopy_copy(r, z, size);

@@ -293,7 +293,8 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	rr->begun = 0;
 	for (i = 0; i < r->opt->streams; i++) {
 		rr->requester[i].counts = (struct requests){.size = size, .kept = r->opt->keep};
-		rr->requester[i].done = rr->requester[i].reported = rr->requester[i].longest_ns = 0;
+		rr->requester[i].done = rr->requester[i].reported = 0;
+		rr->requester[i].longest_ns = 0;
 		rr->requester[i].kept = -1;
 	}
 	request_all(rr);

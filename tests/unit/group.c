@@ -86,7 +86,8 @@ static const char *printed_of(bool json, bool first_cut, bool second_cut, const 
 
 		group_join(&x, c);
 		figures_init(&c->figures);
-		c->figures.bytes = c->bytes = 2000u * (unsigned)(i + 1);
+		c->figures.bytes = 2000u * (unsigned)(i + 1);
+		c->bytes = c->figures.bytes;
 		c->figures.calls = c->calls = 3;
 		c->figures.files = 5;
 		c->figures.warmup = 7;

@@ -51,7 +51,7 @@ static void take(int fd, int i, uint64_t delay, unsigned drop)
 {
 	static char frame[FRAME_MAX];
 	static unsigned counted;
-	struct sockaddr_ll from;
+	struct sockaddr_ll from = {0};
 	socklen_t len = sizeof(from);
 	ssize_t n;
 
