@@ -45,6 +45,8 @@ static void test_texts(void)
 	while (text != NULL) {
 		snprintf(got, sizeof(got), "%s", printable(next_of(&text)));
 		part = next_of(&want);
+		if (part == NULL)
+			abort();
 		is(got, part, "'%s' has no control characters", got);
 	}
 	ok(plural(1)[0] == '\0' && strcmp(plural(0), "s") == 0 && strcmp(plural(2), "s") == 0,

@@ -252,8 +252,10 @@ static inline const char *next_of(const char **list)
 	const char *from = *list;
 	const size_t n = from != NULL ? strcspn(from, "|") : 0;
 
-	if (from == NULL || n >= sizeof(word))
+	if (from == NULL)
 		return NULL;
+	if (n >= sizeof(word))
+		abort();
 	*list = from[n] == '|' ? from + n + 1 : NULL;
 	word[0] = '\0';
 	return strncat(word, from, n);

@@ -63,6 +63,8 @@ static void take(int fd, int i, uint64_t delay, unsigned drop)
 		    (n > 200 && drop > 0 && ++counted % drop == 0))
 			continue;
 		*p = (struct packet){now() + delay, (size_t)n, 1 - i, malloc((size_t)n)};
+		if (p->data == NULL)
+			err(1, "relay: a packet of %zd bytes", n);
 		memcpy(p->data, frame, (size_t)n);
 		held++;
 	}
