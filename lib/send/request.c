@@ -234,13 +234,14 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 	const double start = seconds_between(r->start_ns, rr->last_ns);
 	struct figures f;
 	struct requester *q;
-	uint64_t ns, longest_ns = 0;
+	uint64_t done, ns, longest_ns = 0;
 
 	figures_init(&f);
 	f.seconds = seconds_between(rr->last_ns, now);
 	for (q = rr->requester; q < rr->requester + r->opt->streams; q++) {
-		f.calls += q->done - q->reported;
-		q->reported += q->done - q->reported;
+		done = q->done;
+		f.calls += done - q->reported;
+		q->reported = done;
 		ns = atomic_exchange(&q->longest_ns, 0);
 		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
