@@ -168,7 +168,7 @@ undisturbed 'zcc -c --request without a calibration: own baselines for each size
 ); done
 stop_zcs
 
-undisturbed 'zcs -c, a ./counts_per_sec that does not fit: the baseline is measured then, and in each pause'
+undisturbed 'zcs -c, a ./counts_per_sec that does not fit: the baseline is measured then'
 while again; do ( begin
 	cp other counts_per_sec
 	start_zcs -c
@@ -178,13 +178,6 @@ while again; do ( begin
 	! grep -q 'no load is measured' zcs.err || skip_check 'other programs take too much of the CPUs'
 	exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -t 0.3 --json
 	jq -e '.end.remote.load_percent != null' out
-	# Within 5 seconds of a client's end a thread of zcs measures the baseline.
-	for pause in 1 2; do
-		"$zcc" -s 0 -p "$PORT" -q tiny
-		wait_until counts -eq 1 threads_of "$ZCS"
-		wait_until counts -gt 1 threads_of "$ZCS"
-		wait_until counts -eq 1 threads_of "$ZCS"
-	done
 	stop_zcs
 ); done
 check_usage '--calibration.*only with -c or -C' zcc -s 0 -f good
