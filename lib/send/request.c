@@ -234,14 +234,14 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 	const double start = seconds_between(r->start_ns, rr->last_ns);
 	struct figures f;
 	struct requester *q;
-	uint64_t done, ns, longest_ns = 0;
+	uint64_t n, ns, longest_ns = 0;
 
 	figures_init(&f);
 	f.seconds = seconds_between(rr->last_ns, now);
 	for (q = rr->requester; q < rr->requester + r->opt->streams; q++) {
-		done = q->done;
-		f.calls += done - q->reported;
-		q->reported = done;
+		n = q->done;
+		f.calls += n - q->reported;
+		q->reported = n;
 		ns = atomic_exchange(&q->longest_ns, 0);
 		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
