@@ -76,13 +76,14 @@ void group_join(struct context *x, struct client *c)
 
 void group_look(struct context *x)
 {
+	const uint64_t now = now_ns();
 	struct client *c;
 
 	pthread_mutex_lock(&x->group.lock);
 	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
 	LIST_FOREACH (c, &x->group.clients, link)
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		stalls_look(&c->silence, now_ns(), c->bytes, c->bytes > 0 && !c->warming);
+		stalls_look(&c->silence, now, c->bytes, c->bytes > 0 && !c->warming);
 	pthread_mutex_unlock(&x->group.lock);
 }
 

@@ -34,7 +34,7 @@ struct report {
 	/* For a thread that dies.  It is of the kind that reports a deadlock: that may be the main one. */
 	pthread_mutex_t lock;
 	bool failed;                /* something could not be written */
-	struct intervals intervals; /* of intervals, as text */
+	struct intervals intervals; /* their table, as text */
 	/* Of JSON. */
 	struct environment environment;
 	struct json json; /* the object that is begun, if one is */

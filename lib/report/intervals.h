@@ -33,5 +33,5 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 /* Prints a part of an interval, such as one stream; `name` stands in place of the time. */
 void intervals_part(const struct intervals *s, const struct figures *f, const char *name);
 
-/* Ends the series, with a line if it had two intervals or more; the next one has a heading of its own. */
+/* Ends the table, with a line if it had two intervals or more; the next one has a heading of its own. */
 void intervals_end(struct intervals *s);

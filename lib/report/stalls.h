@@ -22,8 +22,8 @@ struct stall {
 };
 
 struct stalls {
-	uint64_t n,
-		longest_ns; /* of over STALL_LEAST_NS; and the longest wait of all, be it shorter */
+	uint64_t n;          /* of STALL_LEAST_NS or more */
+	uint64_t longest_ns; /* of all waits, be they shorter */
 	struct stall first[STALLS_FIRST];
 };
 

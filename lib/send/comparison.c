@@ -212,12 +212,10 @@ static void print_ratio(const struct comparison *c, int i, enum plan_figure f)
 	report("\n");
 }
 
-/* A run's figure, of either end. */
-static double why_of(const struct plan_run *run, const struct figure *row)
+/* The end of a run that has a figure: the sender, unless only the receiver knows it. */
+static const struct figures *end_with(const struct plan_run *run, const struct figure *row)
 {
-	const double value = figure_value(row, &run->sent);
-
-	return isnan(value) ? figure_value(row, &run->received) : value;
+	return isnan(figure_value(row, &run->sent)) ? &run->received : &run->sent;
 }
 
 /* Whether what may explain how runs differ is different, or matters. */
@@ -227,7 +225,7 @@ static bool explains(const struct plan *p, const struct figure *row)
 	int i;
 
 	for (i = 0; i < p->n; i++) {
-		value = why_of(&p->run[i], row);
+		value = figure_value(row, end_with(&p->run[i], row));
 		least = value < least ? value : least;
 		most = value > most ? value : most;
 	}
@@ -255,8 +253,7 @@ static void print_why(const struct comparison *c)
 		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for " : "",
 			 row->label);
 		for (i = 0, separator = " "; i < p->n; i++) {
-			f = isnan(figure_value(row, &p->run[i].sent)) ? &p->run[i].received
-								      : &p->run[i].sent;
+			f = end_with(&p->run[i], row);
 			if (isnan(figure_value(row, f)))
 				continue;
 			wrap_add(&w, separator, "%s %s", name_of(&p->run[i], parts, name),

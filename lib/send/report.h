@@ -29,7 +29,7 @@ struct send_report {
 		*comparison;            /* that is under way, for close_report() of zcc; or NULL */
 	struct environment environment; /* of a report in JSON, or with -d */
 	bool repeats; /* the run that was reported last is made again, as its load is unsafe */
-	struct intervals intervals; /* of intervals, as text */
+	struct intervals intervals; /* their table, as text */
 	int run, runs;     /* of a comparison: the run under way, from 1, and all of them at most */
 	uint64_t began_ns; /* when the first of them began */
 };

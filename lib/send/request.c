@@ -23,8 +23,8 @@ struct request_run {
 	bool closes;                 /* the server does not keep connections */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
 	uint64_t watch_ns;           /* when the main thread is to look next whether it came late */
-	uint64_t interval_ns,
-		last_ns; /* when the interval under way is to end, and when it began */
+	uint64_t interval_ns;        /* when the interval under way is to end */
+	uint64_t last_ns;            /* when it began */
 };
 
 struct requester {
