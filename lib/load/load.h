@@ -7,7 +7,7 @@
  *	load_between(&calibration, &from, &to, -1, &l);
  *	report("%.1f%% +-%.1f%%\n", 100 * l.load, 100 * l.uncertainty);
  *
- * The method, of which zc(7) has more: each CPU has a soaker, a thread with the lowest weight that
+ * The method, of which zc-method(7) has more: each CPU has a soaker, a thread with the lowest weight that
  * the kernel has.  It reads the clock in a loop and counts the turns.  Two readings that are far
  * apart have a gap between them: time that a task, an interrupt, a softirq or the hypervisor took.
  * Now and then the soaker dirties a cache line, and the time that it waits for memory is not

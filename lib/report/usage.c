@@ -82,7 +82,7 @@ static void print_help(const struct usage *u)
 		else if (o->help != NULL)
 			print_option(o);
 	}
-	report("\nThe manual is %s(1); zc(7) explains the method.\n", u->program);
+	report("\nThe manual is %s(1); zc(7) shows how to measure.\n", u->program);
 }
 
 /*

@@ -22,7 +22,7 @@ it 'make dist: a tarball of the sources, in a folder of their name, without what
 	bare make -s -C "$TOP" dist DISTDIR="$PWD" 2>dist.err || { cat dist.err; false; }
 	tar -tzf "$tarball" >list
 	not grep -v "^$name/" list
-	for f in Makefile README LICENSE zcc.c lib/hosts/zc-hosts common.h lib/net/wire.c man/zc.7 tests/run tests/system/package.sh; do
+	for f in Makefile README LICENSE zcc.c lib/hosts/zc-hosts common.h lib/net/wire.c man/zc.7 man/zc-method.7 tests/run tests/system/package.sh; do
 		grep -qx "$name/$f" list
 	done
 	grep -E '/(build|\.git|\.ci|debian)(/|$)|/\.gitignore$|\.[oda]$|\.gz$' list | not grep .
