@@ -41,6 +41,7 @@ percent=$(printf '\\045')
 umask 077
 mkdir "$d" 2>/dev/null || { rmdir "$d" 2>/dev/null; echo "zc-hosts: cannot make $d" >&2; exit 125; }
 trap 'rm -rf "$d"' EXIT
+echo "zc-hosts: started"
 timeout -k 5 @LIMIT@ @COMMAND@ >"$d/out" </dev/null &
 p=$!
 trap 'kill "$p"' HUP INT TERM
@@ -55,16 +56,16 @@ echo
 echo "zc-hosts: status $s"
 """
 
-# Ends what RUN_SCRIPT has started, or may be about to start: then the directory keeps it from that.
+# Ends what RUN_SCRIPT has started.  If nobody knows that it has, the directory keeps it from that for 5 seconds.
 STOP_SCRIPT = """d=${TMPDIR:-/tmp}/@TOKEN@
 planted=
-mkdir "$d" 2>/dev/null && planted=1
-for i in 1 2 3 4 5; do
+[ -n "@STARTED@" ] || { mkdir "$d" 2>/dev/null && planted=1; }
+i=0
+while [ -d "$d" ] && [ "$((i += 1))" -le 50 ]; do
 	if [ -z "$planted" ] && [ -s "$d/pid" ]; then kill "$(cat "$d/pid")" 2>/dev/null; exit 0; fi
-	[ -d "$d" ] || exit 0
-	sleep 1
+	sleep 0.1
 done
-rmdir "$d" 2>/dev/null
+[ -z "$planted" ] || rmdir "$d" 2>/dev/null
 exit 0
 """
 
@@ -273,6 +274,12 @@ class Run(Program):
         script = RUN_SCRIPT.replace("@TOKEN@", self.token).replace("@LIMIT@", str(limit))
         super().__init__(plan, host, script.replace("@COMMAND@", " ".join(map(quoted, command))))
 
+    def stop(self):
+        """Starts what ends it on its host."""
+        started = "1" if "zc-hosts: started" in self.lines(0) else ""
+        script = STOP_SCRIPT.replace("@TOKEN@", self.token).replace("@STARTED@", started)
+        return Program(self.plan, self.host, script)
+
     def is_listening(self):
         return any("listening on" in line for line in self.lines(1))
 
@@ -313,7 +320,7 @@ class Run(Program):
 def stop_runs(runs):
     """Ends the programs on their hosts; in the end, at the latest, the engine's calls."""
     runs = [run for run in runs if not (run.is_done() or run.is_killed)]
-    programs = runs + [Program(run.plan, run.host, STOP_SCRIPT.replace("@TOKEN@", run.token)) for run in runs]
+    programs = runs + [run.stop() for run in runs]
     wait_for(lambda: all(program.is_done() for program in programs), END_LIMIT, False)
     for program in programs:
         program.kill()

@@ -3,6 +3,7 @@
 
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -149,6 +150,12 @@ def test_percent():
     """what runs on a host has no %, which engines replace, and gets it all the same"""
     assert "%" not in hosts_run.RUN_SCRIPT + hosts_run.quoted("fe80::1%hsi0")
     equal(hosts_run.quoted("fe80::1%hsi0"), 'fe80::1"$percent"hsi0')
+
+
+def test_stop():
+    """what ends a run does not wait for the start of one that has started"""
+    script = hosts_run.STOP_SCRIPT.replace("@TOKEN@", "zc-hosts.none").replace("@STARTED@", "1")
+    subprocess.run(["sh", "-c", script], timeout=3, check=True)
 
 
 def test_largest_group():
