@@ -7,7 +7,7 @@
 #include <sys/un.h>
 
 #include "lib/load/limits.h"
-#include "lib/receive/server.h"
+#include "lib/receive/group.h"
 #include "lib/report/usage.h"
 
 static struct receive_options opt = {

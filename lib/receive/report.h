@@ -16,7 +16,7 @@
 #include "lib/receive/guard.h"
 #include "lib/report/environment.h"
 #include "lib/report/figures.h"
-#include "lib/report/intervals.h"
+#include "lib/report/units.h"
 #include "lib/report/stalls.h"
 
 #define REPORT_LEAST_BYTES 1024 /* a client that moves less is small: its summaries are limited */

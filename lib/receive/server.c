@@ -1,4 +1,4 @@
-#include "lib/receive/server.h"
+#include "lib/receive/group.h"
 
 #include <ctype.h>
 #include <grp.h>

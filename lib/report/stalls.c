@@ -73,23 +73,6 @@ void stalls_add(struct stalls *sum, const struct stalls *s)
 			sum->first[n] = s->first[k++];
 }
 
-const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN])
-{
-	const uint64_t real = clock_ns(CLOCK_REALTIME) - now_ns() + ns;
-	const time_t seconds = (time_t)(real / 1000000000);
-	struct tm tm;
-	size_t n;
-
-	if (utc)
-		gmtime_r(&seconds, &tm);
-	else
-		localtime_r(&seconds, &tm);
-	n = strftime(buf, TIME_STRLEN, utc ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S", &tm);
-	snprintf(buf + n, TIME_STRLEN - n, ".%03u%s", (unsigned)(real / 1000000 % 1000),
-		 utc ? "Z" : "");
-	return buf;
-}
-
 void stalls_list_text(const struct stalls *s, uint64_t start_ns, int most)
 {
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "      "};

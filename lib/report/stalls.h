@@ -65,8 +65,3 @@ void stalls_list_text(const struct stalls *s, uint64_t start_ns, int most);
 
 /* Prints them as the array `first_stalls`: seconds since the start, their length, and the time of day. */
 void stalls_list_json(struct json *j, const struct stalls *s, uint64_t start_ns);
-
-#define TIME_STRLEN 40
-
-/* The time of day of a time of now_ns(): `15:04:05.123` here, or in UTC `2026-11-23T15:04:05.123Z`. */
-const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN]);

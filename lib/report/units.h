@@ -55,6 +55,11 @@ const char *rate_text(const struct figures *f, char buf[RATE_STRLEN]);
 /* `own baselines, drift 0.3 points of load`, of the idle machine before and after; NAN: before alone. */
 const char *baselines_format(double drift, char buf[BASELINES_STRLEN]);
 
+#define TIME_STRLEN 40
+
+/* The time of day of a time of now_ns(): `15:04:05.123` here, or in UTC `2026-11-23T15:04:05.123Z`. */
+const char *time_text(uint64_t ns, bool utc, char buf[TIME_STRLEN]);
+
 /* A figure as its row has it, which may be in buf; NULL where it is not known. */
 const char *figure_text(const struct figure *row, const struct figures *f, char buf[UNSAFE_STRLEN]);
 
@@ -65,6 +70,40 @@ const char *figure_text(const struct figure *row, const struct figures *f, char 
  */
 bool rows_print(const char *heading, enum figure_group group, const struct figures *sender,
 		const struct figures *receiver);
+
+/*
+ * Intervals: a heading, a row for each, and at the end the least, the mean and the greatest throughput.
+ *
+ *	struct intervals s = {.period = 1, .tcp = true};
+ *	intervals_row(&s, &f, start, true, "");
+ *	...
+ *	intervals_end(&s);
+ *
+ * They print by printf(3): the caller flushes stdout, and learns whether that failed.
+ */
+
+struct intervals {
+	double period;            /* seconds of an interval */
+	bool timestamps;          /* each row begins with the time of day */
+	bool tcp, load, requests; /* the columns that there are */
+	bool begun;               /* it has a heading */
+	/* Of the rows that were measured. */
+	uint64_t n, bytes;
+	double seconds, least, most; /* KiB/s */
+};
+
+/*
+ * Prints an interval that began after `start` seconds; `note` follows its figures.  Not `measured`: it is of a
+ * warm-up, which is marked, and not in the last line.
+ */
+void intervals_row(struct intervals *s, const struct figures *f, double start, bool measured,
+		   const char *note);
+
+/* Prints a part of an interval, such as one stream; `name` stands in place of the time. */
+void intervals_part(const struct intervals *s, const struct figures *f, const char *name);
+
+/* Ends the table, with a line if it had two intervals or more; the next one has a heading of its own. */
+void intervals_end(struct intervals *s);
 
 /*
  * Lines of items that break between two items before they are too wide.

@@ -10,7 +10,7 @@
 
 #include "lib/report/environment.h"
 #include "lib/report/json.h"
-#include "lib/report/intervals.h"
+#include "lib/report/units.h"
 #include "lib/send/result.h"
 
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "lib/report/intervals.h"
+#include "lib/report/units.h"
 #include "lib/send/result.h"
 
 /* Prints the label of the report, if it has one. */
