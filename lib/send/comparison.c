@@ -218,20 +218,23 @@ static const struct figures *end_with(const struct plan_run *run, const struct f
 	return isnan(figure_value(row, &run->sent)) ? &run->received : &run->sent;
 }
 
-/* Whether what may explain how runs differ is different, or matters. */
-static bool explains(const struct plan *p, const struct figure *row)
+/* How many runs have what may explain how runs differ; 0 if it is not different, or does not matter. */
+static int explaining(const struct plan *p, const struct figure *row)
 {
 	double value, least = INFINITY, most = -INFINITY;
-	int i;
+	bool explains;
+	int i, n = 0;
 
 	for (i = 0; i < p->n; i++) {
 		value = figure_value(row, end_with(&p->run[i], row));
 		least = value < least ? value : least;
 		most = value > most ? value : most;
+		n += !isnan(value);
 	}
-	if (row->kind != FIGURE_SHARE)
-		return most > 1.1 * least;
-	return row->group == GROUP_WAITS ? most - least > 0.05 : most >= 0.001;
+	explains = row->kind != FIGURE_SHARE   ? most > 1.1 * least
+		   : row->group == GROUP_WAITS ? most - least > 0.05
+					       : most >= 0.001;
+	return explains ? n : 0;
 }
 
 /* A line for each of what may explain how the runs differ: the figures of all rounds together. */
@@ -242,23 +245,21 @@ static void print_why(const struct comparison *c)
 	char name[NAME], text[UNSAFE_STRLEN];
 	const struct figure *row;
 	const struct figures *f;
-	const char *separator;
 	struct wrap w;
-	int i;
+	int i, n;
 
 	for (row = figure_table; row < figure_table + figure_rows; row++) {
-		if ((row->objects & IN_WHY) == 0 || !explains(p, row))
+		n = row->objects & IN_WHY ? explaining(p, row) : 0;
+		if (n == 0)
 			continue;
 		w = (struct wrap){.width = WRAP_WIDTH, .indent = "  "};
 		wrap_add(&w, "", "%s%s:", row->group == GROUP_WAITS ? "TCP waited for " : "",
 			 row->label);
-		for (i = 0, separator = " "; i < p->n; i++) {
+		for (i = 0; n > 0; i++) {
 			f = end_with(&p->run[i], row);
-			if (isnan(figure_value(row, f)))
-				continue;
-			wrap_add(&w, separator, "%s %s", name_of(&p->run[i], parts, name),
-				 figure_text(row, f, text));
-			separator = ", ";
+			if (!isnan(figure_value(row, f)))
+				wrap_add(&w, " ", "%s %s%s", name_of(&p->run[i], parts, name),
+					 figure_text(row, f, text), --n > 0 ? "," : "");
 		}
 		report("\n");
 	}

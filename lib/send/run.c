@@ -174,7 +174,9 @@ void run_gauge(struct run *r, bool soaks)
 	gauge_stop(&r->gauge);
 	next->said = r->gauge.said;
 	gauge_copy(&r->gauge, next);
-	gauge_start(&r->gauge, r->opt->seconds);
+	if (r->gauge.missing == 0)
+		gauge_start(&r->gauge, r->opt->seconds);
+	next->missing = r->gauge.missing;
 }
 
 void run_close(struct run *r)
