@@ -86,9 +86,7 @@ struct requests {
 	int error[FAILURES];               /* the last of each kind */
 	struct latency latency[LATENCIES]; /* of the requests that succeeded */
 	struct latency wait[STALL_PLACES]; /* their longest waits at each place */
-	/* The waits that may be stalls: all, and the first. */
-	struct latency long_wait[STALL_PLACES];
-	struct slow_wait slow[SLOW_MAX];
+	struct slow_wait slow[SLOW_MAX];   /* the first waits that may be stalls */
 	int n_slow;
 
 	/* Requests that were under way at the end, which are in no other figure. */

@@ -83,14 +83,13 @@ static double stall_from(const struct requests *q, enum stall_place p)
 	return (double)class_low(class_of((uint64_t)ns)); /* a class is a stall, or is none */
 }
 
-/* Keeps a wait that may be a stall, as far as the medians so far tell. */
+/* Keeps when a wait was that may be a stall, as far as the medians so far tell. */
 static void keep_long(struct requests *q, const struct wait *w, enum stall_place p)
 {
 	const bool known = q->latency[TOTAL].n >= STALL_KNOWN;
 
 	if (w->ns[p] < STALL_NS || (known && (double)w->ns[p] < stall_from(q, p) / 2))
 		return;
-	latency_add(&q->long_wait[p], w->ns[p]);
 	if (q->n_slow < SLOW_MAX)
 		q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[p], w->ns[p], p};
 }
@@ -190,10 +189,8 @@ void requests_add(struct requests *sum, const struct requests *q)
 	}
 	for (i = 0; i < LATENCIES; i++)
 		latency_merge(&sum->latency[i], &q->latency[i]);
-	for (i = 0; i < STALL_PLACES; i++) {
+	for (i = 0; i < STALL_PLACES; i++)
 		latency_merge(&sum->wait[i], &q->wait[i]);
-		latency_merge(&sum->long_wait[i], &q->long_wait[i]);
-	}
 	sum->open += q->open;
 	if (q->open_longest_ns > sum->open_longest_ns)
 		sum->open_longest_ns = q->open_longest_ns;
@@ -219,8 +216,7 @@ void requests_settle(struct requests *sum)
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
-		latency_from(&sum->long_wait[i], stall_from(sum, (enum stall_place)i),
-			     &sum->stalled[i]);
+		latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i), &sum->stalled[i]);
 	for (s = sum->slow; s < sum->slow + sum->n_slow && sum->n_first < STALLS_FIRST; s++)
 		if ((double)s->ns >= stall_from(sum, s->place))
 			sum->first[sum->n_first++] = *s;
