@@ -148,7 +148,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			       struct plan *plan, const struct saved *kept, char why[DIE_MAX])
 {
 	const double precision = opt.compare.precision;
-	const char *error = NULL;
+	const char *ports = opt.port, *error = NULL;
 	const struct plan_run *r;
 	int i, k, rounds, retry;
 
@@ -176,6 +176,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 		    (plan_is_precise(plan, precision) || plan_is_hopeless(plan, precision)))
 			break;
 	}
+	opt.port = ports;
 	return error;
 }
 
@@ -218,11 +219,12 @@ static void plan_prepare(struct plan *plan)
 	for (i = 0; i < plan->n; i++) {
 		r = &plan->run[i];
 		k = c->instruments ? i / 2 : i;
-		m = c->method[k / inner / c->n_ports];
+		m = &send_methods[c->methods.size[k / inner / c->ports.n]];
 		soaks = c->instruments ? i % 2 == 1 : opt.gauge.soak;
 		strcpy(r->method, m->name);
-		if (c->n_ports > 1)
-			snprintf(r->port, sizeof(r->port), "%s", c->port[k / inner % c->n_ports]);
+		if (c->ports.n > 1)
+			snprintf(r->port, sizeof(r->port), "%" PRIu64,
+				 c->ports.size[k / inner % c->ports.n]);
 		if (gauge_is_wanted(&opt.gauge))
 			strcpy(r->instrument, soaks ? LOAD_BY_SOAKING : LOAD_BY_IDLE);
 		r->streams = c->streams.size[k % c->streams.n];

@@ -25,85 +25,52 @@ static void take_server(const struct option_row *o, char *text, void *to)
 	opt->server = arg_host(o, text, &opt->port);
 }
 
-/* Each value of a list is a run, and one that is given twice would be two rows of one name. */
-static _Noreturn void reject_repeated(const struct option_row *o, const char *value)
+static uint64_t method_place(const char *name)
 {
-	option_error(o, "'%s' is given twice: -r, --runs repeats all runs", value);
+	return (uint64_t)(method_named(name) - send_methods);
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
+/* Each value of a list is a run, and one that is given twice would be two rows of one name. */
 static void take_list(const struct option_row *o, char *text, void *to)
 {
 	const bool may_repeat = strcmp(o->name, "request") == 0;
+	char *rest = strdupa(text), *one;
 	struct sizes *list = to;
-	char *all = strdupa(text), *rest, *one;
-	uint64_t value;
 	int i;
 
-	for (list->n = 0; (one = strtok_r(all, ", ", &rest)) != NULL; all = NULL, list->n++) {
-		value = (uint64_t)round(arg_number(o, one));
-		for (i = 0; i < list->n; i++)
-			if (list->size[i] == value && !may_repeat)
-				reject_repeated(o, one);
+	for (list->n = 0; (one = strsep(&rest, ",")) != NULL; list->n++) {
+		one += strspn(one, " ");
+		if (*one == '\0')
+			option_error(o, "'%s' has an empty value", text);
 		if (list->n == SIZES_MAX)
 			option_error(o, "more than %d values", SIZES_MAX);
-		list->size[list->n] = value;
+		list->size[list->n] = o->kind == OPTION_TEXT ? method_place(one)
+							     : (uint64_t)round(arg_number(o, one));
+		for (i = 0; i < list->n && !may_repeat; i++)
+			if (list->size[i] == list->size[list->n])
+				option_error(o, "'%s' is given twice: -r, --runs repeats all runs",
+					     one);
 	}
-	if (list->n == 0)
-		option_error(o, "no value");
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
-static void take_methods(const struct option_row *o, char *text, void *to)
-{
-	struct compare_options *c = to;
-	const struct send_method *m;
-	char *all = strdupa(text), *rest, *one;
-	int i;
-
-	for (c->n_methods = 0; (one = strtok_r(all, ", ", &rest)) != NULL; all = NULL) {
-		m = method_named(one);
-		for (i = 0; i < c->n_methods; i++)
-			if (c->method[i] == m)
-				reject_repeated(o, one);
-		c->method[c->n_methods++] = m;
-	}
-	if (c->n_methods == 0)
-		option_error(o, "no method");
-}
-
-/* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_ports(const struct option_row *o, char *text, void *to)
 {
 	struct send_options *opt = to;
-	struct compare_options *c = &opt->compare;
-	char *rest, *one;
-	int i;
 
-	for (c->n_ports = 0; (one = strtok_r(text, ", ", &rest)) != NULL; text = NULL) {
-		arg_number(o, one);
-		for (i = 0; i < c->n_ports; i++)
-			if (strcmp(c->port[i], one) == 0)
-				reject_repeated(o, one);
-		if (c->n_ports == METHODS_MAX)
-			option_error(o, "more than %d values", METHODS_MAX);
-		c->port[c->n_ports++] = one;
-	}
-	if (c->n_ports == 0)
-		option_error(o, "no value");
-	opt->port = c->port[0];
+	take_list(o, text, &opt->compare.ports);
+	opt->port = text;
 }
 
 /* -S, -w and -Z.  In 2001 -w came with -S. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): a row has functions of one type */
 static void take_method(const struct option_row *o, char *text, void *to)
 {
-	struct compare_options *c = to;
+	struct sizes *methods = to;
 
 	(void)text;
-	if (c->n_methods == 0 || o->letters[0] == 'w')
-		c->method[0] = method_named(o->name != NULL ? o->name : "sendfile");
-	c->n_methods = 1;
+	if (methods->n == 0 || o->letters[0] == 'w')
+		methods->size[0] = method_place(o->name != NULL ? o->name : "sendfile");
+	methods->n = 1;
 }
 
 static void take_content(const struct option_row *o, char *text, void *to)
@@ -167,13 +134,13 @@ static const struct option_row rows[] = {
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
 	 "one of sendfile (default), send, write, mmap, splice, zerocopy, uring, uring-zc",
-	 OPTION_TEXT, AT(compare), .take = take_methods, .not_with = "--send --write -Z"},
-	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_FLAG, AT(compare),
-	 .take = take_method, .not_with = "-Z"},
+	 OPTION_TEXT, AT(compare.methods), .take = take_list, .not_with = "--send --write -Z"},
+	{"S", "send", NULL, "call read() and send(): the same as -m send", OPTION_FLAG,
+	 AT(compare.methods), .take = take_method, .not_with = "-Z"},
 	{"w", "write", NULL, "call read() and write(): the same as -m write", OPTION_FLAG,
-	 AT(compare), .take = take_method, .not_with = "-Z"},
-	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG, AT(compare),
-	 .take = take_method},
+	 AT(compare.methods), .take = take_method, .not_with = "-Z"},
+	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG,
+	 AT(compare.methods), .take = take_method},
 	{"bl", "buffer-size", "SIZE",
 	 "bytes per call (default 64k; sendfile and splice 1m; mmap 4m, which the streams share); "
 	 "for a rate see --pace",
@@ -297,21 +264,12 @@ static const struct option_row rows[] = {
 	{"u", "udp", .instead = "zcc sends over TCP only"},
 	{"", "client", .instead = "the server is -s HOST"},
 	{"", "bitrate", .instead = "the rate of each stream is --pace, in bytes per second"},
-	{"", "bandwidth", .instead = "the rate of each stream is --pace, in bytes per second"},
 	{"", "window", .instead = "the socket buffers are --rcvbuf and --sndbuf"},
 	{"", "length", .instead = "the bytes per call are --buffer-size"},
 	{"", "parallel", .instead = "the number of connections is --streams"},
 	{"", "omit", .instead = "the warm-up is --warmup"},
-	{"", "set-mss", .instead = "the largest segment is --mss"},
-	{"", "no-delay", .instead = "TCP_NODELAY is --nodelay"},
 	{"", "zerocopy", .instead = "sendfile() is the default; MSG_ZEROCOPY is -m zerocopy"},
-	{"A", "affinity", .instead = "the CPUs to run on are -B, --bind-cpu"},
 	{"F", "file", .instead = "files to send are arguments: zcc -s HOST FILE..."},
-	{"", "cport", .instead = "the kernel chooses the source port; the address is --bind"},
-	{"", "tos", .instead = "the type of service is --dscp, divided by four"},
-	{"", "fq-rate", .instead = "the rate of each stream is --pace, in bytes per second"},
-	{"", "logfile", .instead = "the report is on standard output: zcc ... >FILE"},
-	{"", "get-server-output", .instead = "the report has both ends already"},
 	{"v", NULL, .instead = "the version is -V, --version"},
 };
 
@@ -323,7 +281,7 @@ int options_runs(const struct send_options *opt)
 {
 	const struct compare_options *c = &opt->compare;
 
-	return c->n_methods * c->n_ports * opt->chunks.n * c->streams.n * (c->instruments ? 2 : 1);
+	return c->methods.n * c->ports.n * opt->chunks.n * c->streams.n * (c->instruments ? 2 : 1);
 }
 
 /* Dies of --preload without a method that sends from memory. */
@@ -331,31 +289,31 @@ static void check_preload(const struct compare_options *c)
 {
 	int i = 0;
 
-	while (i < c->n_methods && !c->method[i]->has_buffer)
+	while (i < c->methods.n && !send_methods[c->methods.size[i]].has_buffer)
 		i++;
-	if (i == c->n_methods)
+	if (i == c->methods.n)
 		usage_error(
 			"--preload: -m %s sends from the file: use -m send, write, zerocopy, uring "
 			"or uring-zc",
-			c->method[0]->name);
+			send_methods[c->methods.size[0]].name);
 }
 
 /* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;
+	struct sizes *const lists[] = {&c->methods, &c->ports, &opt->chunks, &c->streams};
 	int runs;
+	size_t i;
 
-	if (c->n_methods == 0)
-		c->method[c->n_methods++] = method_named("sendfile");
+	if (c->streams.n == 0)
+		c->streams.size[0] = 1;
+	/* The first method is sendfile; of the bytes of a call 0 are the method's default. */
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (lists[i]->n == 0)
+			lists[i]->n = 1;
 	if (opt->preload)
 		check_preload(c);
-	if (c->streams.n == 0)
-		c->streams = (struct sizes){.n = 1, .size = {1}};
-	if (opt->chunks.n == 0)
-		opt->chunks.n = 1;
-	if (c->n_ports == 0)
-		c->port[c->n_ports++] = opt->port;
 	c->instruments = opt->gauge.soak && opt->gauge.idle;
 	c->precision /= 100;
 	runs = options_runs(opt);
@@ -368,7 +326,7 @@ static void settle_comparison(struct send_options *opt)
 		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)
 		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : c->wanted ? PLAN_ROUNDS : 1;
-	opt->method = c->method[0];
+	opt->method = &send_methods[c->methods.size[0]];
 	opt->streams = (int)c->streams.size[0];
 }
 

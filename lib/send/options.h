@@ -9,8 +9,7 @@
 #include "lib/load/gauge.h"
 #include "lib/net/socket.h"
 
-#define SIZES_MAX   64 /* of a list */
-#define METHODS_MAX 16 /* the same */
+#define SIZES_MAX 64 /* of a list */
 
 #define PLAN_RUNS_MAX   1024 /* a round */
 #define PLAN_ROUNDS     5    /* without -r */
@@ -19,7 +18,7 @@
 
 struct send_method;
 
-/* A list of sizes, each of which is a run of its own. */
+/* A list of numbers, each of which is a run of its own. */
 struct sizes {
 	int n;
 	uint64_t size[SIZES_MAX];
@@ -27,11 +26,9 @@ struct sizes {
 
 /* The lists of which each combination is a run of a plan, and how often they are run. */
 struct compare_options {
-	int n_methods;
-	const struct send_method *method[METHODS_MAX];
+	struct sizes methods; /* their places in send_methods[] */
+	struct sizes ports;   /* of the servers, of several */
 	struct sizes streams;
-	int n_ports;
-	const char *port[METHODS_MAX]; /* the servers', of several */
 	bool instruments; /* -c and --idle: each run is made by idle time, then by soaking */
 	bool wanted;      /* there is more than one run, or only a comparison has the option */
 	int rounds;       /* at most */
@@ -41,11 +38,11 @@ struct compare_options {
 
 struct send_options {
 	struct sock_options sock;
-	struct cpus bind; /* the CPUs of the threads, in turn; empty: anywhere */
-	const char *server, *port;
-	const char *title;        /* a label of the report; NULL: none */
-	const char *source;       /* the own address; NULL: the kernel's choice */
-	struct gauge_setup gauge; /* whether and how the host's load is measured */
+	struct cpus bind;          /* the CPUs of the threads, in turn; empty: anywhere */
+	const char *server, *port; /* the port of the run under way, or as it was given: a list */
+	const char *title;         /* a label of the report; NULL: none */
+	const char *source;        /* the own address; NULL: the kernel's choice */
+	struct gauge_setup gauge;  /* whether and how the host's load is measured */
 	const struct send_method *method;
 	int family; /* AF_INET, AF_INET6 or AF_UNSPEC */
 	struct compare_options compare;

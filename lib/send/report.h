@@ -1,6 +1,8 @@
 /*
- * report.h: what zcc prints of a transfer: text or JSON; intervals, progress.
+ * report.h: what a transfer measured, and what zcc prints of it: text, of which groups of rows have a column for
+ * each end, or JSON; intervals, progress.
  *
+ *	why = result_check(&result, streams, buf);
  *	report = (struct send_report){.opt = opt, .lock = REPORT_LOCK};
  *	report_start(&report, &target, &result);
  *	report_interval(&report, streams, &sum, start, true);
@@ -10,8 +12,54 @@
 
 #include "lib/report/environment.h"
 #include "lib/report/json.h"
+#include "lib/report/stalls.h"
 #include "lib/report/units.h"
-#include "lib/send/result.h"
+#include "lib/send/fileset.h"
+#include "lib/send/run.h"
+
+struct stream_result {
+	struct sockaddr_storage local; /* this end of the connection; all 0: not known */
+	struct figures sent, received;
+	bool has_receipt; /* without one nothing is known of `received` */
+};
+
+/* The load and the cost of one CPU. */
+struct cpu_result {
+	int id;
+	struct figures figures;
+	const char *role; /* "sender", "receiver", "both" or "" */
+};
+
+struct send_result {
+	const struct target *target;
+	const struct fileset *set;
+	char congestion[16];
+	size_t chunk;            /* the most bytes asked of one call */
+	bool mptcp;              /* the first connection is of Multipath TCP */
+	int mss, sndbuf, rcvbuf; /* of the first connection, bytes */
+	uint64_t loops;          /* complete, of all streams */
+	struct stream_result *stream;
+	struct figures sent, received; /* of all streams */
+	int receipts;
+	struct stalls stalls; /* of all streams */
+	struct pauses pauses; /* of the main thread */
+	uint64_t start_ns;    /* when they began */
+	bool local;           /* both ends are on this host, so that its load is that of both */
+	struct cpu_result *cpu;
+	int n_cpus; /* 0: the streams were not bound, or no load was measured */
+};
+
+/*
+ * Compares each stream with its receipt.  Returns NULL if they agree, or none has one, as with a server
+ * of 2001; else what is wrong, which is stored in `why`.
+ */
+const char *result_check(const struct send_result *res, int streams, char why[DIE_MAX]);
+
+/*
+ * The figures that have the load of this host.  Where both ends are on it, either may have measured the load
+ * of both, or know why there is none.
+ */
+const struct figures *result_host(const struct send_result *res);
 
 /* The initial value of a report's lock: the main thread may die while it writes an interval. */
 #define REPORT_LOCK PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
@@ -46,7 +94,7 @@ void report_json_open(struct json *j, const char *object, const struct send_opti
 
 /*
  * Begins the report of a transfer to `target`, whose streams are connected, or if `res` is NULL, of
- * requests.  Only JSON has a beginning, and -d lines on stderr.
+ * requests.  Text has a beginning of requests alone, and -d lines on stderr.
  */
 void report_start(struct send_report *r, const struct target *target,
 		  const struct send_result *res);

@@ -1,7 +1,7 @@
 #include "lib/send/request.h"
 
 #include "lib/net/wire.h"
-#include "lib/send/text.h"
+#include "lib/send/sender.h"
 
 #define BACKOFF_NS   10000000u /* the pause after a failure that passes, as a lack of ports does */
 #define PAUSE_NS     20000000u /* a main thread that is late by this or more has paused */
@@ -355,8 +355,6 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
 	report_start(report, target, NULL);
-	if (!opt->json)
-		text_title(opt);
 	if (!opt->json && !opt->quiet && opt->interval <= 0)
 		requests_headings();
 	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS && !rr.closes;

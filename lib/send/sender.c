@@ -223,7 +223,7 @@ static void zerocopy_open(struct sender *s)
 		die_errno("-m zerocopy: SO_ZEROCOPY");
 }
 
-static const struct send_method methods[] = {
+const struct send_method send_methods[] = {
 	{.name = "sendfile", .chunk = SENDFILE_SIZE, .step = step_sendfile},
 	{.name = "send", .chunk = COPY_SIZE, .has_buffer = true, .step = step_send},
 	{.name = "write", .chunk = COPY_SIZE, .has_buffer = true, .step = step_write},
@@ -261,8 +261,10 @@ static const struct send_method methods[] = {
 
 const struct send_method *method_named(const char *name)
 {
-	return &methods[arg_name("-m, --method", name, methods,
-				 sizeof(methods) / sizeof(methods[0]), sizeof(methods[0]))];
+	const size_t n = sizeof(send_methods) / sizeof(send_methods[0]);
+
+	return &send_methods[arg_name("-m, --method", name, send_methods, n,
+				      sizeof(send_methods[0]))];
 }
 
 /* The part of the memory that each of N senders has. */

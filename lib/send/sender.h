@@ -65,6 +65,8 @@ struct sender {
 
 #define TIME_UP (-1) /* a sender stops because its time is over; a positive value is a signal */
 
+extern const struct send_method send_methods[]; /* the first of them is the default */
+
 /* Returns the method that -m names.  A name that no method has is a usage error. */
 const struct send_method *method_named(const char *name);
 

@@ -2,6 +2,7 @@
 #include "lib/load/baseline.h"
 #include "lib/net/wire.h"
 #include "lib/send/plan.h"
+#include "lib/send/sender.h"
 
 #include "tests/fuzz/fuzz.h"
 

@@ -132,7 +132,7 @@ it '-c with --idle: each run by either instrument, in turn'; ( begin; need jq fl
 	find_hastening
 	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by \
 	    "$zcc" -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --save either.tsv file
-	grep 'CPUs are being soaked already, by flock' err
+	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle send soak mmap idle mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
 	[ "$(sed 1,2d either.tsv | cut -f 2,20 | xargs)" = "$order" ]
@@ -244,6 +244,7 @@ it '-p with a list: receivers are compared, by their methods, with what may expl
 	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -n 1 -r 2 --congestion reno --json
 	tail -n 1 out | jq -e --arg p "$first" '.comparison.runs | length == 2 and .[0].port == $p and .[0].receiver_method == "trunc" and
 	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0'
+	tail -n 1 out | jq -e '.comparison.connecting_to == {"host": "0"}'
 ); ok
 check_usage 'given twice' zcc -s 0 -p 1,1
 it '--retry: a run without a load is made again, and reported once'; ( begin; need flock

@@ -67,7 +67,7 @@ done <<'END'
 unknown option '-R': there is no reverse mode: run zcs here and zcc there;zcc -s 0 -R
 unknown option '--reverse': there is no reverse mode;zcc -s 0 --reverse
 unknown option '-u': zcc sends over TCP only;zcc -u -s 0
-unknown option '--bandwidth': .*--pace;zcc -s 0 --bandwidth=1g
+unknown option '--bitrate': .*--pace;zcc -s 0 --bitrate=1g
 unknown option '-s': zcs is the server: run it without -s;zcs -s -p 0
 unknown option '-D': .*foreground;zcs -D
 -S, --send and -Z cannot be used together;zcc -s 0 -SZ

@@ -17,7 +17,7 @@ static const char *parse(const char *words)
 static void test_right(void)
 {
 	const char *list =
-		"-s server file|-s 0 -S|-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2, -m send,_write"
+		"-s server file|-s 0 -S|-s 0 -w file|-cs0 --idle -m send,mmap -P 1,4|-s 0 -P 1,2 -m send,_write"
 		"|-s 0 -I 0 --timeout 0|-s 0 --request=1|-s 0 --request=1 --timeout=0|-s 0 --pace 1 -6dd -T a_title --precision=2.5%"
 		/* addresses in brackets, as URLs and the messages of zcs have them */
 		"|-s [::1] file -p 99|-s [::1]:2223 file -p 99|-s [::1]:2223 file"
@@ -33,7 +33,7 @@ static void test_right(void)
 		       opt.method->name, opt.streams, (uintmax_t)opt.loops, opt.seconds,
 		       (uintmax_t)opt.pace, opt.interval, opt.timeout, opt.family, opt.debug,
 		       opt.title != NULL ? opt.title : "-", options_runs(&opt),
-		       (size_t)opt.compare.streams.n, (size_t)opt.compare.n_methods,
+		       (size_t)opt.compare.streams.n, (size_t)opt.compare.methods.n,
 		       opt.compare.rounds, file != NULL ? file : "-");
 	}
 	expect(captured(), "options of zcc are read, and those not given have defaults");
@@ -52,7 +52,7 @@ static void test_wrong(void)
 		"-x|-v|-s 0 -t 0|-s 0 -t 9ms|-s 0 -n 3.5|-s 0 -n -3|-s 0 -I 0.001|-s 0 -p 65536"
 		"|-s 0 --save -|-s 0 --pace 0|-C --json|-s 0 -f x|-s 0 --precision 101%|-s 0 --precision 3m"
 		"|-s 0 -c --idle --request 10|-s 0 --bind [::1]:2222|-s [::1|-s [::1]2222|-s [::1]:"
-		"|-s [::1]:65536|-s 0 --request 1 -p 2222|-s 0 --request 1|-C";
+		"|-s [::1]:65536|-s 0 -p 1,|-s 0 -m send,,mmap|-s 0 -P ,1|-s 0 -b 4k,4096|-s 0 --request 1 -p 2222|-s 0 --request 1|-C";
 	const char *words;
 	int status;
 

@@ -1,5 +1,4 @@
 /* The part itself, on a network that takes seconds by a clock of its own. */
-#include "lib/send/text.h"
 #include "lib/send/transfer.h"
 
 static _Thread_local uint64_t passed_ns = 1000000000;
