@@ -25,6 +25,7 @@ static void windows_read(struct windows *w)
 
 	for (i = 0; i < w->cpus; i++)
 		soak_count(w->soaker, i, &w->at[w->n * w->cpus + i]);
+	w->steal[w->n] = steal_seconds();
 }
 
 /* Begins a measurement of `cpus` CPUs; it is to be freed. */
@@ -33,7 +34,8 @@ static struct windows *windows_start(const struct soaker *s, int cpus)
 	const size_t samples = (size_t)cpus * (WINDOWS_MAX + 1);
 	struct windows *w = alloc_or_die(1, sizeof(*w) + samples * sizeof(w->at[0]), "calibration");
 
-	*w = (struct windows){.soaker = s, .cpus = cpus, .steal = {steal_seconds()}};
+	w->soaker = s;
+	w->cpus = cpus;
 	windows_read(w);
 	return w;
 }
@@ -45,44 +47,35 @@ static void windows_add(struct windows *w)
 	soaker_check_or_die(w->soaker);
 	w->n++;
 	windows_read(w);
-	w->steal[w->n] = steal_seconds();
 }
 
-/* What the soaker of a CPU counted in a window. */
-struct window {
-	double seconds; /* its length */
-	double tasks, host,
-		spin; /* shares of it: that others had, that the host took, that it spun */
-	double turns; /* per second */
-};
-
-static struct window window_of(const struct windows *w, int k, int cpu)
+/* What the soaker of a CPU counted in n windows from the k-th on: seconds, and turns. */
+static struct load_sample counted(const struct windows *w, int cpu, int k, int n)
 {
-	const struct load_sample *from = &w->at[k * w->cpus + cpu], *to = from + w->cpus;
-	const double seconds = to->time - from->time;
+	const struct load_sample *from = &w->at[k * w->cpus + cpu], *to = from + n * w->cpus;
+	const double time = to->time - from->time;
 
-	return (struct window){.seconds = seconds,
-			       .tasks = fmin(1, fmax(0, to->tasks - from->tasks) / seconds),
-			       .host = (to->host - from->host) / seconds,
-			       .spin = fmax(0, to->spin - from->spin) / seconds,
-			       .turns = (to->work - from->work) / seconds};
+	return (struct load_sample){.time = time,
+				    .tasks = fmin(time, fmax(0, to->tasks - from->tasks)),
+				    .host = to->host - from->host,
+				    .spin = fmax(0, to->spin - from->spin),
+				    .work = to->work - from->work};
 }
 
-/* The sum of the last n windows of all CPUs: figures in seconds, and turns. */
-static struct window windows_sum(const struct windows *w, int n)
+/* The sum of the last n windows of all CPUs. */
+static struct load_sample windows_sum(const struct windows *w, int n)
 {
-	struct window sum = {0}, one;
-	int i, k;
+	struct load_sample sum = {.time = 0}, one;
+	int i;
 
-	for (i = 0; i < w->cpus; i++)
-		for (k = w->n - n; k < w->n; k++) {
-			one = window_of(w, k, i);
-			sum.seconds += one.seconds;
-			sum.tasks += one.tasks * one.seconds;
-			sum.host += one.host * one.seconds;
-			sum.spin += one.spin * one.seconds;
-			sum.turns += one.turns * one.seconds;
-		}
+	for (i = 0; i < w->cpus; i++) {
+		one = counted(w, i, w->n - n, n);
+		sum.time += one.time;
+		sum.tasks += one.tasks;
+		sum.host += one.host;
+		sum.spin += one.spin;
+		sum.work += one.work;
+	}
 	return sum;
 }
 
@@ -106,30 +99,30 @@ static void store_means(struct calibration *c)
  */
 static void windows_store(const struct windows *w, int n, struct calibration *c)
 {
-	const struct window sum = windows_sum(w, n);
+	const struct load_sample sum = windows_sum(w, n);
 	double tasks[WINDOWS_MAX], spin[WINDOWS_MAX], speed[WINDOWS_MAX];
 	double all_tasks[WINDOWS_MAX] = {0}, all_spin[WINDOWS_MAX] = {0};
 	double took = 0, doubt, left, mean;
 	const int first = w->n - n;
 	struct baseline *b;
-	struct window one;
+	struct load_sample one;
 	int i, k;
 
 	if (w->steal[w->n] > 0)
 		took = host_took(sum.host, steal_between(w->steal[first], w->steal[w->n]), sum.spin,
-				 sum.seconds, &doubt);
+				 sum.time, &doubt);
 	c->cpu = alloc_or_die((size_t)w->cpus, sizeof(*c->cpu), "calibration");
 	c->total = 0;
 	c->windows = n;
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	for (i = 0, b = c->cpu; i < w->cpus; i++, b++) {
 		for (k = 0; k < n; k++) {
-			one = window_of(w, first + k, i);
-			left = 1 - one.tasks -
-			       (sum.host > 0 ? one.host * took / sum.host : took / sum.seconds);
-			tasks[k] = one.tasks;
+			one = counted(w, i, first + k, 1);
+			left = one.time - one.tasks -
+			       took * (sum.host > 0 ? one.host / sum.host : one.time / sum.time);
+			tasks[k] = one.tasks / one.time;
 			spin[k] = left > 0 ? fmin(1, one.spin / left) : 0;
-			speed[k] = one.spin > 0 ? one.turns / one.spin : 0;
+			speed[k] = one.spin > 0 ? one.work / one.spin : 0;
 			all_tasks[k] += tasks[k] / w->cpus;
 			all_spin[k] += spin[k] / w->cpus;
 		}
@@ -334,16 +327,16 @@ static void calibrate(const struct soaker *s, struct calibration *c, double most
 {
 	struct windows *w = windows_start(s, c->cpus.n);
 	double share[CAL_ROUNDS];
-	struct window sum;
+	struct load_sample sum;
 	int n = 0, busy = 0;
 
 	do {
 		while (w->n < (n + 1) * CAL_WINDOWS)
 			windows_add(w);
 		sum = windows_sum(w, CAL_WINDOWS);
-		report("calibrating: %.0f loops/sec\n", sum.turns * w->cpus / sum.seconds);
-		busy = sum.tasks / sum.seconds > most ? busy + 1 : 0;
-		share[n++] = (sum.spin + sum.host) / sum.seconds;
+		report("calibrating: %.0f loops/sec\n", sum.work * w->cpus / sum.time);
+		busy = sum.tasks / sum.time > most ? busy + 1 : 0;
+		share[n++] = (sum.spin + sum.host) / sum.time;
 		*spread = baseline_spread(share, n);
 	} while (*spread > CAL_TOLERANCE && n < CAL_ROUNDS && busy < CAL_BUSY_ROUNDS);
 	n = busy < CAL_BUSY_ROUNDS ? CAL_AGREE : busy;
@@ -398,116 +391,73 @@ static bool is_share(double v)
 	return v >= 0 && v <= 1;
 }
 
-/* `NUMBER tasks tasks_sd spin spin_sd speed speed_sd` of the CPU `id`. */
-static bool cpu_parse(const char *line, int id, struct baseline *b)
-{
-	int number;
-	char rest;
-
-	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
-	return sscanf(line, "%d %lf %lf %lf %lf %lf %lf%c", &number, &b->tasks, &b->tasks_sd,
-		      &b->spin, &b->spin_sd, &b->speed, &b->speed_sd, &rest) == 7 &&
-	       number == id && is_share(b->tasks) && b->tasks < 1 && is_share(b->tasks_sd) &&
-	       is_share(b->spin) && b->spin > 0 && is_share(b->spin_sd) && is_amount(b->speed) &&
-	       b->speed > 0 && is_amount(b->speed_sd);
-}
-
-/* `windows tasks_sd spin_sd` of the machine as a whole. */
-static bool machine_parse(const char *line, struct calibration *c)
-{
-	char rest;
-
-	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
-	return sscanf(line, "%lf %lf %lf%c", &c->windows, &c->all.tasks_sd, &c->all.spin_sd,
-		      &rest) == 3 &&
-	       is_amount(c->windows) && c->windows >= 2 && is_share(c->all.tasks_sd) &&
-	       is_share(c->all.spin_sd);
-}
-
-/* What stands behind a key, in the next line; an empty string where that has another key. */
-static const char *next_value(char **text, const char *key)
-{
-	const char *line = strsep(text, "\n");
-
-	return line != NULL && strncmp(line, key, strlen(key)) == 0 ? line + strlen(key) : "";
-}
-
 static const char other_version[] = "was not made by this version's soaker";
 
-/* Parses the whole text.  Returns NULL, or what is wrong: the caller then frees c->cpu. */
-static const char *lines_parse(char *text, struct calibration *c)
+/* Reads the lines behind the first two. */
+static bool lines_read(FILE *f, struct calibration *c)
+{
+	char list[CPU_LIST_MAX], rest;
+	struct baseline *b;
+	int i, id;
+
+	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
+	if (fscanf(f, " machine %255[^\n] cpus %65535[0-9,-] all %lf %lf %lf", c->machine, list,
+		   &c->windows, &c->all.tasks_sd, &c->all.spin_sd) != 5 ||
+	    parse_cpus(list, &c->cpus) != NULL || !is_amount(c->windows) || c->windows < 2 ||
+	    !is_share(c->all.tasks_sd) || !is_share(c->all.spin_sd))
+		return false;
+	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
+	for (i = 0, b = c->cpu; i < c->cpus.n; i++, b++)
+		/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
+		if (fscanf(f, " cpu %d %lf %lf %lf %lf %lf %lf", &id, &b->tasks, &b->tasks_sd,
+			   &b->spin, &b->spin_sd, &b->speed, &b->speed_sd) != 7 ||
+		    id != c->cpus.id[i] || !is_share(b->tasks) || b->tasks == 1 ||
+		    !is_share(b->tasks_sd) || !is_share(b->spin) || b->spin == 0 ||
+		    !is_share(b->spin_sd) || !is_amount(b->speed) || b->speed == 0 ||
+		    !is_amount(b->speed_sd))
+			return false;
+	return fscanf(f, " %c", &rest) == EOF;
+}
+
+const char *calibration_read(FILE *f, struct calibration *c)
 {
 	long version;
-	char rest;
-	int i;
-
-	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
-	if (sscanf(next_value(&text, ""), "%lf%c", &c->total, &rest) != 1 || !is_amount(c->total))
-		return "does not begin with a number of loops per second";
-	/* NOLINTNEXTLINE(cert-err34-c): the number is looked at */
-	if (sscanf(next_value(&text, "soaker "), "%ld%c", &version, &rest) != 1 ||
-	    version != SOAK_FORMAT)
-		return other_version;
-	snprintf(c->machine, sizeof(c->machine), "%s", next_value(&text, "machine "));
-	make_printable(c->machine);
-	if (parse_cpus(next_value(&text, "cpus "), &c->cpus) != NULL)
-		return "has a bad CPU list";
-	if (!machine_parse(next_value(&text, "all "), c))
-		return "has a bad line for all CPUs";
-	c->cpu = alloc_or_die((size_t)c->cpus.n, sizeof(*c->cpu), "calibration");
-	for (i = 0; i < c->cpus.n; i++)
-		if (!cpu_parse(next_value(&text, "cpu "), c->cpus.id[i], &c->cpu[i]))
-			return "lacks a CPU";
-	store_means(c);
-	return NULL;
-}
-
-const char *calibration_parse(const char *text, size_t len, struct calibration *c)
-{
-	char *copy = alloc_or_die(len + 1, 1, "calibration");
-	const char *why;
 
 	*c = (struct calibration){.shared = true};
-	memcpy(copy, text, len);
-	why = strlen(copy) == len ? lines_parse(copy, c) : "is not a text file";
-	free(copy);
-	if (why != NULL) {
-		free(c->cpu);
-		c->cpu = NULL;
+	/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
+	if (fscanf(f, "%lf", &c->total) == 1 && is_amount(c->total)) {
+		/* NOLINTNEXTLINE(cert-err34-c): all numbers are looked at */
+		if (fscanf(f, " soaker %ld", &version) != 1 || version != SOAK_FORMAT)
+			return other_version;
+		if (lines_read(f, c)) {
+			store_means(c);
+			return NULL;
+		}
 	}
-	return why;
+	free(c->cpu);
+	c->cpu = NULL;
+	return "is not a calibration file";
 }
 
-#define CALIBRATION_MAX (1024 * 1024) /* bytes: more than CPUS_MAX CPUs need */
-
 /*
- * Reads the file.  Returns why it does not fit, or NULL; dies if it is no calibration.  It must be a
- * regular file: a device may have no end, and one who opens a FIFO would wait for its writer.
+ * Opens and reads the file.  Returns why it does not fit, or NULL; dies if it is no calibration.  One who
+ * opens a FIFO must not wait for its writer.
  */
-static const char *calibration_read_or_die(struct calibration *c, const char *path,
+static const char *calibration_open_or_die(struct calibration *c, const char *path,
 					   const struct cpus *want)
 {
-	char machine[sizeof(c->machine)], *text = alloc_or_die(1, CALIBRATION_MAX, path);
 	const int fd = open_retry(path, O_RDONLY | O_NONBLOCK);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char machine[sizeof(c->machine)];
 	const char *why;
 	struct stat file;
-	size_t len = 0;
-	ssize_t n;
 
-	if (fd < 0)
+	if (f == NULL || fstat(fd, &file) != 0)
 		die("no calibration: %s: %s: run 'cyclesoak -C' here on the idle system", path,
 		    strerror(errno));
-	/* cppcheck-suppress invalidFunctionArg ; die() does not return */
-	if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size > CALIBRATION_MAX)
-		die("%s is not a calibration file: run 'cyclesoak -C'", path);
-	/* cppcheck-suppress invalidFunctionArg ; the same */
-	while ((n = TEMP_FAILURE_RETRY(read(fd, text + len, CALIBRATION_MAX - len))) > 0)
-		len += (size_t)n;
-	if (n < 0)
-		die_errno("%s", path);
-	close(fd);
-	why = calibration_parse(text, len, c);
-	free(text);
+	why = calibration_read(f, c);
+	/* cppcheck-suppress nullPointer ; die() does not return */
+	fclose(f);
 	c->taken_ns = (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)clock_ns(CLOCK_REALTIME) +
 		      file.st_mtim.tv_sec * INT64_C(1000000000);
 	if (why == other_version)
@@ -529,7 +479,7 @@ bool calibration_find_or_die(struct calibration *c, const char *path, bool neede
 
 	if (!must_fit && faccessat(AT_FDCWD, file, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 		return false;
-	why = calibration_read_or_die(c, file, &cpus);
+	why = calibration_open_or_die(c, file, &cpus);
 	if (why == NULL)
 		return true;
 	if (must_fit)

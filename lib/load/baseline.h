@@ -65,7 +65,6 @@ void calibrate_or_die(const struct cpus *cpus, const char *path, bool force, dou
 bool calibration_find_or_die(struct calibration *c, const char *path, bool needed);
 
 /*
- * Parses the text of such a file, `len` bytes.  Returns NULL, or what is wrong with the text; c->cpu is
- * then NULL.
+ * Reads such a file.  Returns NULL, or what is wrong with its text; c->cpu is then NULL.
  */
-const char *calibration_parse(const char *text, size_t len, struct calibration *c);
+const char *calibration_read(FILE *f, struct calibration *c);

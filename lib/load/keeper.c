@@ -1,6 +1,5 @@
 #include "lib/load/keeper.h"
 
-#include <dirent.h>
 #include <mntent.h>
 #include <poll.h>
 #include <sched.h>
@@ -8,9 +7,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lib/load/statistics.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436 /* Linux 5.9; headers may be older */
+#endif
 
 /*
  * The control group.
@@ -238,6 +242,7 @@ void yield_measure(const struct cpus *cpus, struct yield *y)
  * The keeper.
  */
 
+#define KEEPER_LOCK  3 /* the descriptor of the lock */
 #define REMOVE_TRIES 5 /* the soakers have ended; those of another program may be in the group */
 
 /*
@@ -259,28 +264,18 @@ static int autogroup_lower(void)
 
 /*
  * Closes what the keeper has inherited, except the lock, and makes the pipe its standard input:
- * the keeper must hold neither a port nor a terminal.  The pipe's write end is closed even where
- * there is no /proc.
+ * the keeper must hold neither a port nor a terminal.
  */
 static void keeper_close_files(const struct soaker *s, const int ends[2])
 {
-	int null = open_retry("/dev/null", O_RDWR), fd;
-	struct dirent *e;
-	DIR *d;
+	const int null = open_retry("/dev/null", O_RDWR);
 
-	close(ends[1]);
 	if (TEMP_FAILURE_RETRY(dup2(ends[0], STDIN_FILENO)) < 0)
 		_exit(EXIT_FAILURE);
 	dup2(null, STDOUT_FILENO);
 	dup2(null, STDERR_FILENO);
-	d = opendir("/proc/self/fd");
-	while (d != NULL && (e = readdir(d)) != NULL) {
-		fd = (int)strtol(e->d_name, NULL, 10);
-		if (fd > STDERR_FILENO && fd != s->lock && fd != dirfd(d))
-			close(fd);
-	}
-	if (d != NULL)
-		closedir(d);
+	dup2(s->lock, KEEPER_LOCK);
+	syscall(SYS_close_range, KEEPER_LOCK + 1, ~0u, 0);
 }
 
 static void interrupt_poll(int sig)

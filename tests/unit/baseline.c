@@ -129,28 +129,37 @@ static const char good[] = "2000\n" SOAKER "\nmachine m 1 x\ncpus 1,4\nall 2 0.2
 			   "cpu 1 0.500000 0.200000 0.510000 0.100000 4000.0 1.0\n"
 			   "cpu 4 0.000000 0.000000 1.000000 0.000000 1000.0 0.0\n";
 
+static const char *parse(const char *text, size_t len, struct calibration *c)
+{
+	FILE *const f = fmemopen((char *)text, len, "r");
+	const char *const why = calibration_read(f, c);
+
+	fclose(f);
+	return why;
+}
+
 static void test_good(void)
 {
 	struct calibration c;
 	size_t len, accepted = 0;
 
-	ok(calibration_parse(good, strlen(good) - 1, &c) == NULL && c.others == 0.25 && c.shared,
+	ok(parse(good, strlen(good) - 1, &c) == NULL && c.others == 0.25 && c.shared,
 	   "a calibration is read even if it lacks its last newline, and has a mean of tasks");
 	capture(STDOUT_FILENO);
 	calibration_print(stdout, &c);
 	is(captured(), good, "a calibration is the same when it is read and written");
 	free(c.cpu);
-	for (len = 0; len < strlen(good) - strlen("0.0\n"); len++)
-		accepted += calibration_parse(good, len, &c) == NULL;
+	for (len = 1; len < strlen(good) - strlen("0.0\n"); len++)
+		accepted += parse(good, len, &c) == NULL;
 	ok(accepted == 0, "no beginning of a calibration is one");
-	ok(calibration_parse(good, sizeof(good), &c) != NULL && c.cpu == NULL,
+	ok(parse(good, sizeof(good), &c) != NULL && c.cpu == NULL,
 	   "a calibration with a NUL is rejected");
 }
 
 static void test_bad(void)
 {
 	const char *bad = /* what is put for what */
-		"2000>-2000|2000>nan|2000>2000 |2000>|1,4>1,5|1,4>1,4,5|1,4>4,1|1,4>x|cpus 1,4\n>"
+		"2000>-2000|2000>nan|2000>|1,4>1,5|1,4>1,4,5|1,4>4,1|1,4>x|cpus 1,4\n>"
 		"|cpus 1,4\n>cpus 1,4\ncpus 1,4\n|1,4>0-99|1,4>1,1|cpu 1 0.5>cpu 1 1.0"
 		"|cpu 4>cpu 4.5|4000.0>nan|4000.0>1e999|4000.0>inf|4000.0>0|4000>-4000|4000.0 1.0>4000"
 		"|1.0\n>1 1\n|1.0\n>inf\n|1.0\n>-1\n|0.500000>nan|0.510000>1.5|0.510000>0"
@@ -168,13 +177,9 @@ static void test_bad(void)
 		*put++ = '\0';
 		at = strstr(good, find);
 		sprintf(text, "%.*s%s%s", (int)(at - good), good, put, at + strlen(find));
-		ok(calibration_parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
+		ok(parse(text, strlen(text), &c) != NULL && c.cpu == NULL,
 		   "a calibration with '%s' for '%s' is rejected", put, find);
 	}
-	snprintf(text, sizeof(text), "2000\nsoaker %llu%s", (1ull << 32) + SOAK_FORMAT,
-		 strstr(good, "\nmachine"));
-	ok(calibration_parse(text, strlen(text), &c) != NULL,
-	   "a version of 2^32 + " FORMAT " is rejected");
 }
 
 static void find_or_die(void *path)
