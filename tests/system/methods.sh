@@ -35,7 +35,7 @@ taken()
 number=0 # of the receiver
 for how in $receivers; do
 	number=$((number + 1))
-	beside "zcs -m $how -b 999: it takes a file in such pieces; what has come in the warm-up belongs to it"; ( begin
+	beside "zcs -m $how: pieces of -b, sockets of -i, bodies about as long as a call, a warm-up: both ends agree"; ( begin
 		start_zcs -m "$how" -b 999
 		{ # each step may be late by a second
 			# shellcheck disable=SC2046 # 20 numbers
@@ -45,15 +45,38 @@ for how in $receivers; do
 			head -c 40000 /dev/zero
 			sleep 3
 			head -c 100000 /dev/zero
-		} | "$HELPERS/net" send "$PORT" >receipt
-		cat receipt
-		grep -q '^bytes=100000 .* warmup=140000 ' receipt
+		} | "$HELPERS/net" send "$PORT" >receipt &
+		warms_up=$!
 		exits 0 "$zcc" -s 0 -p "$PORT" ../file ../small
 		wait_until grep -Eq ' 2 files, [0-9]* reads' zcs.out
 		least=301
 		case $how in uring | zerocopy) least=76 ;; esac # four buffers by a call; a page, which is copied
 		[ "$(sed -n 's/.* 2 files, \([0-9]*\) reads.*/\1/p' zcs.out)" -ge $least ]
-		kill "$ZCS"
+		start_zcs -m "$how" -i 10000
+		{ u32 1 1 300000; cat ../file; } | timeout 20 "$HELPERS/net" send -k "$PORT" | grep -q '^bytes=300000 '
+		start_zcs -m "$how"
+		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -n 1
+		[ "$(bytes_of out)" = '22579200 22579200' ]
+		[ "$(figures_of method out)" = "sendfile $how" ]
+		grep -q 'all bytes sent were received' out
+		wait_until grep -q ' 63 files, ' zcs.out
+		grep -q ' 22579200 bytes in [0-9.]* s' zcs.out
+		# The sender sends no more but waits for its receipt: a wait for more than the file would never end.
+		for n in 1 65535 65536 65537 262144 262145; do
+			{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } | timeout 20 "$HELPERS/net" send -k "$PORT" |
+				grep -q "^bytes=$((n + 1)) "
+		done
+		# A diagonal of the sizes for each sender, or all
+		for method in $senders; do for size in 1 1000 65537; do
+			number=$((number + 1))
+			[ -n "$LONG" ] || [ $((number % 4)) -eq 0 ] || continue
+			if [ $size -eq 1 ]; then what='small'; else what='file'; fi
+			exits 0 "$zcc" -s 0 -p "$PORT" -m "$method" -b $size -n 2 ../$what ../small
+			grep -q 'all bytes sent were received' out
+		done; done
+		wait $warms_up
+		cat receipt
+		grep -q '^bytes=100000 .* warmup=140000 ' receipt
 	) & later
 	# A stream, the milliseconds between its bytes, what the receipt begins with (- for no receipt), the line on stderr.
 	beside "zcs -m $how: whole streams, in single bytes too, have a receipt, others a line; SIGTERM ends it in a file"; ( begin
@@ -89,38 +112,6 @@ for how in $receivers; do
 		kill -TERM "$ZCS"
 		ended "$ZCS"
 		grep -q 'interrupted after [0-9]* bytes' zcs.err
-	) & later
-	beside "zcs -m $how: the built-in set, bodies about as long as a call, and zcc by its methods: both ends agree"; ( begin
-		start_zcs -m "$how"
-		exits 0 "$zcc" -s 0 -p "$PORT" --congestion reno -n 1
-		[ "$(bytes_of out)" = '22579200 22579200' ]
-		[ "$(figures_of method out)" = "sendfile $how" ]
-		grep -q 'all bytes sent were received' out
-		wait_until grep -q ' 63 files, ' zcs.out
-		grep -q ' 22579200 bytes in [0-9.]* s' zcs.out
-		# The sender sends no more but waits for its receipt: a wait for more than the file would never end.
-		for n in 1 65535 65536 65537 131073 262143 262144 262145 327681; do
-			{ u32 1 2 $n; head -c $n /dev/zero; u32 1; printf x; } | timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
-			grep -q "^bytes=$((n + 1)) " receipt
-		done
-		# A diagonal of the sizes for each sender, or all
-		for method in $senders; do for size in 1 1000 65537; do
-			number=$((number + 1))
-			[ -n "$LONG" ] || [ $((number % 4)) -eq 0 ] || continue
-			if [ $size -eq 1 ]; then what='small'; else what='file'; fi
-			exits 0 "$zcc" -s 0 -p "$PORT" -m "$method" -b $size -n 2 ../$what ../small
-			grep -q 'all bytes sent were received' out
-		done; done
-		kill "$ZCS"
-	) & later
-	beside "zcs -m $how -i 10000 --idle-timeout: no wait for more than the socket holds, and a silent client is dropped"; ( begin
-		start_zcs -m "$how" -i 10000 --idle-timeout 0.5
-		{ u32 1 1 300000; cat ../file; } | timeout 20 "$HELPERS/net" send -k "$PORT" >receipt
-		grep -q '^bytes=300000 ' receipt
-		timeout 20 "$HELPERS/net" send -k "$PORT" <../half_a_file >receipt
-		not [ -s receipt ]
-		wait_until grep -q ': .*silent.*, after 3 bytes' zcs.err
-		kill "$ZCS"
 	) & later
 	beside "zcs -m $how, with headers and --raw: it takes what has come while the client pauses"; ( begin; need ss
 		mkfifo pause
@@ -191,22 +182,32 @@ arrives()
 	{ u32 "$passes"; cat want; } | cmp - got
 	rm want got
 }
-# held OPTION...: zcc by $how in the background, which sends to a peer that does not read yet; sets HELD
+# sending OPTION...: zcc by $how in the background; said: its output and status
+sending()
+{
+	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" "$@" >held.out 2>held.err &
+	HELD=$!
+	remember $HELD
+}
+said()
+{
+	status=0; wait $HELD || status=$?
+	cat held.out
+	cat held.err >&2
+	return $status
+}
+# held OPTION...: to a peer that does not read yet
 held()
 {
 	start_peer -s
-	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" -o 60000 "$@" >out 2>err &
-	HELD=$!
-	remember $HELD
+	sending -o 60000 "$@"
 	wait_until grep -q data peer.out
 }
 loops=$(scale 3000 50000) # more than a pipe, a ring or one call takes of them
 for how in $senders; do
-	beside "zcc -m $how -P 4: four streams share a file larger than their windows, and the last has it in each pass"; ( begin
+	beside "zcc -m $how: four streams each pass a file larger than their windows; -b makes pieces; a small file is one segment"; ( begin
 		arrives 3 '-P 4' ../larger
 		[ "$(bytes_of out)" = $((12 * 1300001)) ]
-	) & later
-	beside "zcc -m $how -b 997: as many calls as pieces, and they arrive; a small file and its headers are one segment"; ( begin
 		arrives 2 '-b 997' ../file ../empty ../small ../file
 		[ "$(figures_of calls out)" = 1206 ]
 		arrives 1 '' ../small
@@ -235,52 +236,47 @@ for how in $senders; do
 			}' sending | uniq >order
 		printf 'cork 1\nsend\ncork 0\ncork 1\nsend\ncork 0\nshutdown\n' | diff - order
 	) & later
-	beside "zcc -m $how: a file that shrinks is an error, without a report"; ( begin
+	beside "zcc -m $how: a file that shrinks, and with --timeout a server that reads nothing: one line, exit 1, no report"; ( begin
 		# In the last page mmap has zeros; the other methods have one way for all lengths.
 		for size in 3146228 $([ "$how" != mmap ] && [ -z "$LONG" ] || echo 1000000 0); do
 			truncate -s 3146728 shrinks
 			held -n 2 shrinks
 			truncate -s $size shrinks
 			kill -USR1 "$PEER"
-			status=0; wait $HELD || status=$?
-			cat out err
-			[ $status -eq 1 ]
-			one_line err
-			grep -q 'shrinks: shrank while it was being sent' err
-			not [ -s out ]
+			fails 'shrinks: shrank while it was being sent' said
 		done
-	) & later
-	for b in '' $([ "$how" != zerocopy ] || echo -b1000); do
-		beside "zcc -m $how $b --timeout: a server that reads nothing: one line that names it, exit 1"; ( begin
+		for b in 64k $([ "$how" != zerocopy ] || echo 1000); do
 			start_peer -s
 			fails "127.0.0.1:$PORT: the server accepted no data for 0.3 seconds (--timeout) after [0-9]* bytes" \
-			    timeout 20 "$zcc" -s 0 -p "$PORT" -m "$how" $b --timeout 0.3 -t 60 ../file
+			    timeout 20 "$zcc" -s 0 -p "$PORT" -m "$how" -b $b --timeout 0.3 -t 60 ../file
 			kill -USR1 "$PEER"
-		) & later
-	done
+		done
+	) & later
 	beside "zcc -m $how: SIGINT ends it with a report, while the server takes nothing too, and else both ends agree"; ( begin
 		held --raw -t 60 ../file
 		kill -INT $HELD
-		ended $HELD
-		cat out err
+		held=$HELD peer=$PEER
+		mv held.out stuck.out
+		mv held.err stuck.err
+		# A second after the signal zcc waits no more: little is to be on its way then.
+		start_zcs -1 -I 0.05
+		sending -t 60 --congestion reno --pace 20m ../file
+		wait_until grep -q '^ *[0-9.]*-.*bit/s' zcs.out
+		kill -INT $HELD
+		exits 130 said
+		not [ -s err ]
+		grep -q 'all bytes sent were received' out
+		not grep 'never completed *[1-9]' out
+		HELD=$held
+		mv stuck.out held.out
+		mv stuck.err held.err
+		exits 130 said
 		[ -n "$(bytes_of out)" ]
-		kill -USR1 "$PEER"
+		kill -USR1 "$peer"
 		# The kernel also notifies of the sends behind, which it cancelled before they began.
 		case $how in
 		*z*c*) plain out | awk '/ zerocopy sends / { n++; sends = $3 } / copied after all / { bad += $4 > sends } END { exit n != 1 || bad }' ;;
 		esac
-		# A second after the signal zcc waits no more: little is to be on its way then.
-		start_zcs -1 -I 0.05
-		env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m "$how" -t 60 --congestion reno --pace 20m ../file >out 2>err &
-		HELD=$!
-		remember $HELD
-		wait_until grep -q '^ *[0-9.]*-.*bit/s' zcs.out
-		kill -INT $HELD
-		ended $HELD
-		cat out err
-		not [ -s err ]
-		grep -q 'all bytes sent were received' out
-		not grep 'never completed *[1-9]' out
 	) & later
 	beside "zcc --raw -m $how: as many bytes as loops, with -P and -t: both ends agree; a server that echoes all has all"; ( begin
 		start_zcs --raw
@@ -305,22 +301,26 @@ for how in $senders; do
 		grep -qx 'bytes 2600002' peer.out
 		[ "$(bytes_of out)" = 2600002 ]
 	) & later
+	case $how in sendfile | mmap | splice) continue ;; esac # they send from the file
+	beside "zcc -m $how --preload: what arrives is as without, and each file is read once"; ( begin; need strace
+		tracer='strace -f -e trace=pread64 -o trace'
+		arrives 3 --preload ../file ../small ../tiny
+		[ "$(grep -c pread64 trace)" -le 6 ] # the loader has some
+	) & later
 done
 
 #
 # What one method has
 #
-beside 'zcc -m mmap: more files than descriptors, which reuse each other'\''s'; ( begin
+beside 'zcc -m mmap: more files than descriptors arrive; one that cannot be mapped is an error that has the reason'; ( begin
 	how=mmap
 	mkdir many
 	for i in $(seq 10 60); do echo "$i" >many/"$i"; done
 	# shellcheck disable=SC3045 # dash, bash and busybox have -n
 	ulimit -n 40
 	arrives 2 '' many/*
-) & later
-beside 'zcc -m mmap: a file that cannot be mapped is an error that names the reason'; ( begin
 	unmapped=/sys/devices/system/cpu/online # a file of sysfs has a size
-	[ -s $unmapped ] || skip_check 'no such file in /sys'
+	[ -s $unmapped ] || exit 0
 	start_zcs
 	fails "^zcc: $unmapped: -m mmap cannot send it: No such device$" "$zcc" -s 0 -p "$PORT" -m mmap -n 1 $unmapped
 ) & later
@@ -361,74 +361,57 @@ beside 'zcc -m with all methods, -r 30, in 100 MB: each run gives back what it t
 	wait_until counts -eq 1 threads_of "$ZCS"
 	wait_until counts -eq "$fds" entries_in "/proc/$ZCS/fd"
 ) & later
-together
 
 #
-# Little memory to pin or to lock, for one user: one check after the other
+# What a user may pin or lock: each line has a user of its own
 #
-if can_be_user; then
-	start_zcs
-	while read -r kib verdict options; do
-		it "zcc $options with $kib KiB to pin or to lock: $([ $verdict = all ] && echo all arrives || echo "one line has 'no memory to $verdict', exit 1")"; ( begin
-			case $options in *uring*) can_uring || skip_check 'no io_uring here' ;; esac
-			set -- as_id $((100000 + $$)) timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
-			if [ $verdict != all ]; then
-				fails "no memory to $verdict: raise ulimit -l" "$@"
-			else
-				may_lock_much || skip_check 'other tests of this user may have pinned them'
-				exits 0 "$@"
-				grep -q 'all bytes sent were received' out
-			fi
-		); ok
-	done <<-END
-		4 pin -m zerocopy -b 64k file
-		300 all -m zerocopy -b 16k -n 30 file
-		$(uring_senders | sed 's/.*/4 lock -m & small/')
-		4000 lock -m uring -P 100 -t 1 small
-		4000 all -m uring -P 100 -b 4k small
-	END
-	stop_zcs
-else
-	skip 'zcc with little memory to pin or to lock' "$not_user"
-fi
+start_zcs
+n=0
+can_be_user || skip 'zcc with little memory to pin or to lock' "$not_user"
+[ -n "$not_user" ] || while read -r kib verdict options; do
+	n=$((n + 1))
+	beside "zcc $options with $kib KiB to pin or to lock: $([ $verdict = all ] && echo all arrives || echo "one line has 'no memory to $verdict', exit 1")"; ( begin
+		case $options in *uring*) can_uring || skip_check 'no io_uring here' ;; esac
+		set -- as_id $(((100000 + $$) * 10 + n)) timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
+		if [ $verdict != all ]; then
+			fails "no memory to $verdict: raise ulimit -l" "$@"
+		else
+			may_lock_much || skip_check 'other tests of this user may have pinned them'
+			exits 0 "$@"
+			grep -q 'all bytes sent were received' out
+		fi
+	) & later
+	[ "$(id -u)" -eq 0 ] || together # one user for all of them
+done <<END
+4 pin -m zerocopy -b 64k ../file
+300 all -m zerocopy -b 16k -n 30 ../file
+$(uring_senders | sed 's|.*|4 lock -m & ../small|')
+4000 lock -m uring -P 100 -t 1 ../small
+4000 all -m uring -P 100 -b 4k ../small
+END
 
 #
 # io_uring(7) is forbidden
 #
-if "$ring" forbid EPERM true 2>/dev/null; then
-	start_zcs
-	echo 'mount --bind "$1" /proc/sys/kernel/io_uring_disabled && shift && exec "$@"' >with_sysctl
-	while read -r sysctl error line; do
-		it "-m uring of zcc and zcs where io_uring ends with $error, and io_uring_disabled is $sysctl: one line, exit 1"; ( begin
-			echo "$sysctl" >sysctl
-			set -- timeout 20 "$ring" forbid $error
-			if [ "$sysctl" -ne "$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)" ]; then
-				unshare -m sh ./with_sysctl sysctl true || skip_check 'no mount namespace, or no such sysctl'
-				set -- unshare -m sh ./with_sysctl sysctl "$@"
-			fi
-			for how in 'zcs -m uring -p 0' "zcc -m uring -s 0 -p $PORT small" "zcc -m uring-zc -s 0 -p $PORT small"; do
-				fails "^${how%% *}: -m uring\(-zc\)\?: io_uring: $line$" "$@" "$BIN"/$how
-			done
-		); ok
-	done <<-END
-		0 EPERM a seccomp filter forbids it: containers need a profile that allows io_uring_setup
-		2 EPERM kernel.io_uring_disabled forbids it: set that sysctl to 0
-		0 ENOSYS this kernel has none, or a seccomp filter hides it
-	END
-else
-	skip 'zcc and zcs where io_uring is forbidden' 'no seccomp filter can be set'
-fi
-for how in $(senders | grep -v '^sendfile$\|^mmap$\|^splice$'); do
-	it "zcc -m $how --preload: the same bytes arrive as from the files, which it reads once"; ( begin; need strace
-		start_peer -w want
-		exits 0 "$zcc" -s 0 -p "$PORT" -n 3 --congestion reno file small tiny
-		ended "$PEER"
-		start_peer -w came
-		exits 0 strace -f -e trace=pread64 -o trace "$zcc" -s 0 -p "$PORT" -n 3 --congestion reno -m "$how" --preload file small tiny
-		ended "$PEER"
-		cmp want came
-		[ "$(grep -c pread64 trace)" -le 6 ] # the loader has some
-	); ok
-done
+echo 'mount --bind "$1" /proc/sys/kernel/io_uring_disabled && shift && exec "$@"' >with_sysctl
+while read -r sysctl error line; do
+	beside "-m uring of zcc and zcs where io_uring ends with $error, and io_uring_disabled is $sysctl: one line, exit 1"; ( begin
+		"$ring" forbid EPERM true || skip_check 'no seccomp filter can be set'
+		echo "$sysctl" >sysctl
+		set -- timeout 20 "$ring" forbid $error
+		if [ "$sysctl" -ne "$(cat /proc/sys/kernel/io_uring_disabled 2>/dev/null || echo 0)" ]; then
+			unshare -m sh ../with_sysctl sysctl true || skip_check 'no mount namespace, or no such sysctl'
+			set -- unshare -m sh ../with_sysctl sysctl "$@"
+		fi
+		for how in 'zcs -m uring -p 0' "zcc -m uring -s 0 -p $PORT ../small" "zcc -m uring-zc -s 0 -p $PORT ../small"; do
+			fails "^${how%% *}: -m uring\(-zc\)\?: io_uring: $line$" "$@" "$BIN"/$how
+		done
+	) & later
+done <<END
+0 EPERM a seccomp filter forbids it: containers need a profile that allows io_uring_setup
+2 EPERM kernel.io_uring_disabled forbids it: set that sysctl to 0
+0 ENOSYS this kernel has none, or a seccomp filter hides it
+END
+together
 check_usage '--preload: -m sendfile sends from the file' zcc -s 0 --preload
 finish

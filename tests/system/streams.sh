@@ -1,7 +1,7 @@
 #!/bin/sh
 # Several connections at a time, the warm-up, lines while it runs, and how it ends.
 #
-# seconds: 8
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -19,14 +19,14 @@ sum() { awk '{ n += $1 } END { printf "%.0f\n", n }'; }
 # start_zcc options: in the background, as from a terminal; sets HELD
 start_zcc()
 {
-	rm -f out # which the shell of an earlier zcc may be late to empty
 	env --default-signal=INT "$zcc" -s 0 -p "$PORT" -t 60 $paced "$@" >out 2>err &
 	HELD=$!
 	remember $HELD
 }
-# held_ends STATUS
+# held_ends STATUS [SIGNAL]: sends it that signal first
 held_ends()
 {
+	[ -z "$2" ] || kill -"$2" $HELD
 	ended $HELD
 	status=0; wait $HELD || status=$?
 	cat out err
@@ -36,27 +36,25 @@ held_ends()
 #
 # Streams
 #
-it '-P 5: five connections, each with the file set, a row for each, a total'; ( begin
+beside '-P 5: five connections, each with the file set, a row for each, a total; one stream has no row'; ( begin
 	start_zcs
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 file tiny
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 5 -n 3 ../file ../tiny
 	grep -q '^  to .*, 5 streams$' out
 	grep -qx '  2 files of 300,001 bytes, in 15 loops' out
 	[ "$(bytes_of out)" = '4500015 4500015' ]
 	grep -q 'all bytes sent were received' out
-	plain out | sed -n '/^  streams /,$p' >rows
-	for i in 1 2 3 4 5; do
-		[ "$(grep -Ec "^ +$i +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" rows)" -eq 1 ] # without a CPU
-	done
+	plain out | sed -n '/^  streams /,$p' | grep -E "^ +[1-5] +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" >rows # without a CPU
+	prints '1 2 3 4 5' eval "awk '{ print \$1 }' rows | paste -s -d ' '"
 	wait_until grep -Eqx "total of 5 clients: $rate, 4500015 bytes in [0-9.]+ s" zcs.out
 	[ "$(summaries_of zcs.out | sort | uniq -c | tr -s ' ')" = ' 5 900003' ]
 	[ "$(grep '^127' zcs.out | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 5 ]
 	one_line zcs.err
-	exits 0 "$zcc" -s 0 -p "$PORT" tiny
+	exits 0 "$zcc" -s 0 -p "$PORT" ../tiny
 	not grep '^  stream' out
 	stop_zcs
-); ok
+) & later
 for end in zcc zcs; do
-	it "$end -B 0,1: its threads are bound to these in turn, and the report of zcc has the CPUs of its streams"; ( begin
+	beside "$end -B 0,1: its threads are bound to these in turn, and the report of zcc has the CPUs of its streams"; ( begin
 		case $(sed -n 's/^Cpus_allowed_list:	//p' /proc/self/status) in
 		0-[1-9]* | 0,1*) ;;
 		*) skip_check 'CPUs 0 and 1 are not both to be had' ;;
@@ -73,58 +71,52 @@ for end in zcc zcs; do
 		met() { [ "$(cpus_of "$pid" | sort | paste -s -d ' ')" = "$cpus" ]; }
 		wait_until met
 		wait_until counts -ge 2 grep -c '4 clients' zcs.out
-		kill -TERM "$HELD"
-		held_ends 143
+		held_ends 143 TERM
 		[ "$(sed -nE 's/^ +([1-4]) +(([0-9]|- to [0-9])) +[0-9,]+ .*/\1:\2/p' out | paste -s -d ' ')" = "$rows" ]
-		stop_zcs
-	); ok
+	) & later
 done
-it '-P 2, one receipt of two: the report has its figures and a line, exit 1; an error names its stream'; ( begin
+beside '-P 2, one receipt of two: the report has its figures and a line, exit 1; an error names its stream'; ( begin
 	start_peer -n 2 -r 'bytes=1 seconds=2 load=0.5 cpus=2\n'
-	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 tiny
+	exits 1 "$zcc" -s 0 -p "$PORT" -P 2 ../tiny
 	grep -qx 'zcc: 1 of 2 streams has no receipt' err
 	one_line err
 	grep -q '^    1 of 2 streams has no receipt: ' out
 	not grep 'all bytes sent were received' out
-	grep -Eqx '  transfer +sender +receiver' out
 	[ "$(bytes_of out)" = '2 1' ]
 	figures_of seconds out | grep -Eqx '[0-9.]+ 2\.[0-9]*'
 	[ "$(figures_of load out)" = 50.0% ]
 	start_peer -n 2 -r 'bytes=0 seconds=0.1\n'
-	exits 1 "$zcc" --json -s 0 -p "$PORT" -P 2 tiny
+	exits 1 "$zcc" --json -s 0 -p "$PORT" -P 2 ../tiny
 	grep -Eq '"receipts":1}.*"error":"stream [12]: the server received 0 bytes of the 1 sent"' out
-); ok
-it 'zcs -1: four that come together are all served, then it exits with 0'; ( begin
+) & later
+beside 'zcs -1: all that come together are served, also 100 that -t lets send nothing, then it exits with 0'; ( begin
 	start_zcs -1
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -n 5 file
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 4 -n 5 ../file
 	[ "$(bytes_of out)" = '6000000 6000000' ]
 	wait "$ZCS"
 	[ "$(grep -c '^127.0.0.1:' zcs.out)" -eq 4 ]
 	grep -q '^total of 4 clients: .* 6000000 bytes' zcs.out
-); ok
-it '-P 100 -t 0.001: streams that start after -t send an empty transfer'; ( begin
 	start_zcs -1
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -t 0.001 --congestion reno
 	grep -q 'all bytes sent were received' out
 	ended $ZCS
 	not grep -v 'listening on\|lines\{0,1\} about clients w.* omitted$' zcs.err # of empty ones
-); ok
+) & later
 # What is queued when -t is over is sent at the pace, too: the send buffer has seconds of it.
-it '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server'; ( begin
+beside '--pace: little is sent after -t, and --timeout takes no slow pace for a slow server'; ( begin
 	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" -P 2 -t 0.2 --pace 200k --timeout 0.2 --congestion reno
 	grep -q 'all bytes sent were received' out
 	[ "$(bytes_of out | cut -d ' ' -f 1)" -lt 3000000 ]
-	stop_zcs
-); ok
+) & later
 
 #
 # The warm-up
 #
 for how in '-t 0.3 -P 1' '-t 0.3 -P 3' '-n 20 -P 1'; do
-	it "--warmup $how: neither end has it in its figures, and both know of all bytes"; ( begin
+	beside "--warmup $how: neither end has it in its figures, and both know of all bytes"; ( begin
 		start_zcs
-		exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.24 $how --congestion reno --pace 10m file
+		exits 0 "$zcc" -s 0 -p "$PORT" --warmup 0.24 $how --congestion reno --pace 10m ../file
 		grep -q '^  after 0\.3 s of warm-up, ' out # the wire has tenths of a second
 		grep -q 'all bytes sent were received' out
 		streams=${how##* }
@@ -140,26 +132,21 @@ for how in '-t 0.3 -P 1' '-t 0.3 -P 3' '-n 20 -P 1'; do
 		case $how in *-n\ 20*) [ $((warm + $1)) -eq 6000000 ] ;; esac
 		[ "$streams" -eq 1 ] || grep -q "^total of $streams clients: .* $2 bytes in " zcs.out
 		stop_zcs
-	); ok
+	) & later
 done
-it '--warmup: all is sent before it ends: one line, exit 1, and zcs reports it too, and none of its bytes as measured'; ( begin
+beside '--warmup: if all is sent, or zcc interrupted, before it ends, nothing was measured: one line, a failure'; ( begin
 	start_zcs
-	fails 'everything was sent before the warm-up ended' "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 file
+	fails 'everything was sent before the warm-up ended' "$zcc" -s 0 -p "$PORT" --warmup 60 -n 2 ../file
 	wait_until grep -q '127.0.0.1:[0-9]*: closed in its warm-up, after 600000 bytes' zcs.err
 	[ "$(wc -l <zcs.err)" -eq 2 ]
 	wait_until grep -q '^127.*: 0 bytes in .* after 600000 bytes of warm-up$' zcs.out
-	stop_zcs
-); ok
-it '--warmup: interrupted during it, zcc reports that, and not that all was sent, and ends by that signal'; ( begin
 	start_zcs
 	start_zcc --warmup 60
 	wait_until counts -eq 2 threads_of $ZCS
-	kill -INT $HELD
-	held_ends 130
+	held_ends 130 INT
 	one_line err
 	grep -qx 'zcc: interrupted before the warm-up ended: nothing was measured' err
-	stop_zcs
-); ok
+) & later
 
 #
 # Lines while it runs
@@ -170,7 +157,7 @@ kinds_of()
 	sed -E "/^  (127|to )/,\$d; /^ +interval, s +KiB/d; /^[0-9]+ intervals, KiB/d; s@^ +stream ([12]) .*@\\1@
 		s@^ +$row  warm-up\$@warm@; s@^ +$row\$@line@; s@^$rate\$@report@; s@^127.*@summary@" "$1" | uniq
 }
-it '-I: both ends print a row for each interval before the report, those of the warm-up marked'; ( begin
+beside '-I: both ends print a row for each interval before the report, those of the warm-up marked'; ( begin
 	start_zcs -I 0.05
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.05 --warmup 0.4 -t 0.4 $paced
 	no_warning err
@@ -182,15 +169,15 @@ it '-I: both ends print a row for each interval before the report, those of the 
 	# An interval that ends with the last client may have its line behind it.
 	[ "$(tail -n 1 kinds)" != line ] || sed -i '$d' kinds
 	printf 'warm\nline\nsummary\n' | diff - kinds
-	stop_zcs
-); ok
-start_zcs -I 0.05
-it '--warmup as long as -I: the first interval, and no other, is of the warm-up'; ( begin
+) & later
+beside '--warmup as long as -I: the first interval, and no other, is of the warm-up'; ( begin
+	start_zcs
 	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.2 --warmup 0.2 -t 0.5 $paced --json
 	grep -o '"omitted":[a-z]*' out | uniq >omitted # of the stream and of the sum, in each interval
 	printf '"omitted":true\n"omitted":false\n' | diff - omitted
-); ok
-it '-I -P 2: the sum of the streams, with a line for each below it but with -q, and zcs counts its clients'; ( begin
+) & later
+beside '-I -P 2: the sum of the streams, with a line for each below it but with -q, and zcs counts its clients'; ( begin
+	start_zcs -I 0.05
 	exits 0 "$zcc" -s 0 -p "$PORT" --interval=0.05 -t 0.4 -P 2 $paced
 	kinds_of out | paste -s -d ' ' >kinds
 	grep -Eqx '(line 1 2 )+report' kinds
@@ -203,8 +190,9 @@ it '-I -P 2: the sum of the streams, with a line for each below it but with -q, 
 	one_line out
 	grep -Eqx "$rate" out
 	not [ -s err ]
-); ok
-it '-I: stopped and continued, it does not make up the intervals that it missed'; ( begin
+) & later
+beside '-I: stopped and continued, zcc does not make up the intervals that it missed'; ( begin
+	start_zcs
 	start_zcc -I 0.1
 	wait_until [ -s out ]
 	kill -STOP $HELD
@@ -214,53 +202,50 @@ it '-I: stopped and continued, it does not make up the intervals that it missed'
 	wait_until counts -gt $((n + 2)) lines_in out
 	# The first has how little went in its long time.  Those of a burst would have how nothing did in no time, as one
 	# has that a busy machine leaves no time.
-	kill -TERM $HELD
-	held_ends 143
+	held_ends 143 TERM
 	[ "$(sed -n "$((n + 1)),\$p" out | grep -Ec '^ +[0-9.]+-[0-9.]+ +0 ')" -le 4 ]
-); ok
-
-# On a terminal
-SHELL=/bin/sh
-export SHELL
-cr=$(printf '\r')
-it 'on a terminal, a line of progress on stderr, which is gone before the report'; ( begin; need script
+) & later
+beside '--timestamps: each row begins with the time of day'; ( begin
+	start_zcs -I 0.1 --timestamps
+	before=$(date +%H:%M)
+	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 0.3 $paced --timestamps
+	grep -E "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +0\.0-" out
+	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +0\.0-' zcs.out
+) & later
+beside 'a line of progress is on a terminal alone, gone before the report, and not with -q, -I, --json or -d'; ( begin; need script
+	start_zcs
+	all="\"$zcc\" -s 0 -p $PORT -t 0.6 $paced"
+	SHELL=/bin/sh && export SHELL
+	script -qec "$all -q >r1 & $all -I 0.2 >r2 & $all --json >r3 & $all -d >r4 & $all >r5 2>e5 & wait" none </dev/null >said
 	script -qec "\"$zcc\" -s 0 -p $PORT -t 1.2 $paced >report" typescript </dev/null >/dev/null
-	cat -v typescript report
-	grep -q "${cr}[0-9.]* s of 1.2.*$(printf '\033')\[K" typescript
-	grep -q "${cr}[0-9.]* s of 1.2: [0-9]* KiB/s" typescript
+	cat -v none typescript report
+	tr '\r' '\n' <none | not grep '^[0-9.]* s'
+	not [ -s e5 ]
+	cr=$(printf '\r')
+	for f in r1 r2 r3 r4 r5 report; do
+		[ -s $f ]
+		not grep "$cr" $f
+	done
+	grep -q "${cr}[0-9.]* s of 1.2: [0-9]* KiB/s.*$(printf '\033')\[K" typescript
 	# The last that is written wipes it out.
 	tr '\r' '\n' <typescript | grep -v '^Script ' | grep . | tail -n 1 | cat -v | grep -Fqx '^[[K'
-	not grep "$cr" report
 	grep -Eqx "$rate" report
-); ok
-it 'no line of progress with -q, -I, --json or -d, or where stderr is no terminal'; ( begin; need script
-	all="\"$zcc\" -s 0 -p $PORT -t 0.6 $paced"
-	script -qec "$all -q >r1 & $all -I 0.2 >r2 & $all --json >r3 & $all -d >r4 & $all >r5 2>e5 & wait" typescript \
-	    </dev/null >/dev/null
-	cat -v typescript
-	tr '\r' '\n' <typescript | not grep '^[0-9.]* s'
-	not grep "$cr" r1 r2 r3 r4 r5
-	[ "$(find r1 r2 r3 r4 r5 -size +0 | wc -l)" -eq 5 ]
-	not [ -s e5 ]
-); ok
-stop_zcs
+) & later
 
 #
 # How it ends
 #
-it 'SIGINT: the report covers the bytes sent so far, both ends agree, and zcc ends by that signal'; ( begin
+beside 'SIGINT: the report covers the bytes sent so far, both ends agree, and zcc ends by that signal'; ( begin
 	start_zcs -I 0.05
 	start_zcc -P 2
 	wait_until grep -q ' 2 clients' zcs.out
-	kill -INT $HELD
-	held_ends 130
+	held_ends 130 INT
 	not [ -s err ]
 	head -n 1 out | grep -Eqx "$rate"
 	grep -q 'all bytes sent were received' out
 	wait_until grep -q ^total zcs.out
-	stop_zcs
-); ok
-it 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc prints one line, exit 1'; ( begin
+) & later
+beside 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc prints one line, exit 1'; ( begin
 	launch zcs.out listening env --default-signal=INT "$BIN/zcs" -I 0.05 -p 0
 	read_port zcs.err
 	start_zcc -P 2
@@ -273,16 +258,7 @@ it 'SIGINT of zcs: summaries and the total so far, exit 0, the port is free; zcc
 	[ "$(grep -c 'interrupted after [0-9]* bytes' zcs.err)" -eq 2 ]
 	held_ends 1
 	one_line err
-	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" tiny
-); ok
-it '--timestamps: each row begins with the time of day'; ( begin
-	start_zcs -I 0.1 --timestamps
-	before=$(date +%H:%M)
-	exits 0 "$zcc" -s 0 -p "$PORT" -I 0.1 -t 0.3 $paced --timestamps
-	grep -E '^ *[0-9:.]+ +[0-9.]+-[0-9.]+ ' out >rows
-	cat rows
-	grep -Eq "^($before|$(date +%H:%M)):[0-9]{2}\.[0-9]{3} +0\.0-" rows
-	wait_until grep -Eq '^[0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3} +0\.0-' zcs.out
-	stop_zcs
-); ok
+	fails 'Connection refused' "$zcc" -s 0 -p "$PORT" ../tiny
+) & later
+together
 finish
