@@ -300,18 +300,6 @@ void places_look(struct places *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void places_end_streams(struct places *s)
-{
-	struct place *p;
-
-	pthread_mutex_lock(&s->lock);
-	LIST_FOREACH (p, &s->all, link) {
-		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
-		shutdown(p->sock, SHUT_RD);
-	}
-	pthread_mutex_unlock(&s->lock);
-}
-
 void place_format_silence(const struct places *s, char *buf, size_t size)
 {
 	snprintf(buf, size, "silent for %g seconds (--idle-timeout)", s->opt->idle_timeout);

@@ -120,9 +120,6 @@ bool places_lack(const struct places *s);
  */
 void places_look(struct places *s);
 
-/* Ends the streams of all clients. */
-void places_end_streams(struct places *s);
-
 /* Takes a client's place away and closes its socket. */
 void place_close(struct places *s, struct place *p);
 

@@ -17,27 +17,22 @@
 #define SIZE_COPY    (256 * 1024)
 #define SIZE_DISCARD (2 * 1024 * 1024)
 
-static const char *buffer_open(struct receiver *r)
-{
-	r->state = malloc(r->size);
-	return r->state != NULL ? NULL : strerror(errno);
-}
-
-static ssize_t feed(struct receiver *r, ssize_t n)
+/* Has the wire read what a call has received; returns the bytes, or the result of a call that had none. */
+static ssize_t feed(struct receiver *r, const void *data, ssize_t n)
 {
 	if (n > 0)
-		r->excess = wire_feed(&r->wire, r->state, (size_t)n) < (size_t)n;
+		r->excess |= wire_feed(&r->wire, data, (size_t)n) < (size_t)n;
 	return n;
 }
 
 static ssize_t read_step(struct receiver *r, size_t size)
 {
-	return feed(r, read(r->sock, r->state, size));
+	return feed(r, r->state, read(r->sock, r->state, size));
 }
 
 static ssize_t recv_step(struct receiver *r, size_t size)
 {
-	return feed(r, recv(r->sock, r->state, size, 0));
+	return feed(r, r->state, recv(r->sock, r->state, size, 0));
 }
 
 /* With MSG_TRUNC the kernel drops the data instead of copying them: tcp(7). */
@@ -58,13 +53,10 @@ struct splice {
 
 static const char *splice_open(struct receiver *r)
 {
-	struct splice *s = malloc(sizeof(*s));
+	struct splice *s = r->state;
 	size_t pipe_size;
 
-	if (s == NULL)
-		return strerror(errno);
 	*s = (struct splice){.pipe = {-1, -1}, .sink = open_retry("/dev/null", O_WRONLY)};
-	r->state = s;
 	if (s->sink < 0 || pipe_large(s->pipe, &pipe_size) != 0)
 		return strerror(errno);
 	if (r->size > pipe_size)
@@ -132,7 +124,7 @@ struct zerocopy_request {
 #define ZEROCOPY_LEAST offsetof(struct zerocopy_request, queued) /* all that Linux 4.18 knows */
 
 struct zerocopy_receiver {
-	unsigned char *map, *copy;
+	unsigned char *map, copy[SIZE_COPY];
 	size_t map_size, page;
 	socklen_t request_size; /* what this kernel takes of the request */
 	size_t skip;            /* bytes that the next call has to copy */
@@ -142,21 +134,16 @@ struct zerocopy_receiver {
 static const char *zerocopy_open(struct receiver *r)
 {
 	const int sock = r->sock >= 0 ? r->sock : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct zerocopy_receiver *z = calloc(1, sizeof(*z));
+	struct zerocopy_receiver *z = r->state;
 	const char *why = NULL;
 
-	if (z != NULL) {
-		z->page = (size_t)sysconf(_SC_PAGESIZE);
-		z->map_size = (r->size + z->page - 1) / z->page * z->page;
-		z->request_size = sizeof(struct zerocopy_request);
-		z->copy = malloc(SIZE_COPY);
-		z->map = mmap(NULL, z->map_size, PROT_READ, MAP_SHARED, sock, 0);
-	}
-	r->state = z;
-	if (z == NULL || z->copy == NULL || z->map == MAP_FAILED)
-		why = z != NULL && z->map == MAP_FAILED && errno == ENODEV
-			      ? "needs TCP (not Multipath TCP) on Linux 4.18 or later"
-			      : strerror(errno);
+	z->page = (size_t)sysconf(_SC_PAGESIZE);
+	z->map_size = (r->size + z->page - 1) / z->page * z->page;
+	z->request_size = sizeof(struct zerocopy_request);
+	z->map = mmap(NULL, z->map_size, PROT_READ, MAP_SHARED, sock, 0);
+	if (z->map == MAP_FAILED)
+		why = errno == ENODEV ? "needs TCP (not Multipath TCP) on Linux 4.18 or later"
+				      : strerror(errno);
 	if (sock != r->sock)
 		close(sock);
 	return why;
@@ -169,9 +156,7 @@ static ssize_t zerocopy_copy(struct receiver *r, struct zerocopy_receiver *z, si
 	const ssize_t n = recv(r->sock, z->copy, most < SIZE_COPY ? most : SIZE_COPY, 0);
 
 	z->skip -= n > 0 ? (size_t)n : 0;
-	if (n > 0)
-		r->excess |= wire_feed(&r->wire, z->copy, (size_t)n) < (size_t)n;
-	return n;
+	return feed(r, z->copy, n);
 }
 
 /* Asks the kernel to map what has come, and to copy the rest if that is less than a page. */
@@ -182,16 +167,14 @@ static ssize_t zerocopy_map(struct receiver *r, struct zerocopy_receiver *z)
 				     .copy_address = (uintptr_t)z->copy,
 				     .copy_length = (int32_t)z->page};
 	socklen_t len = z->request_size;
-	size_t copied;
+	ssize_t copied;
 
 	if (getsockopt(r->sock, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &q, &len) != 0)
 		return -1;
-	copied = len > ZEROCOPY_LEAST && q.copy_length > 0 ? (size_t)q.copy_length : 0;
+	copied = len > ZEROCOPY_LEAST && q.copy_length > 0 ? q.copy_length : 0;
 	z->skip = q.skip;
 	r->mapped += q.length;
-	r->excess |= wire_feed(&r->wire, z->map, q.length) < q.length ||
-		     wire_feed(&r->wire, z->copy, copied) < copied;
-	return (ssize_t)(q.length + copied);
+	return feed(r, z->map, q.length) + feed(r, z->copy, copied);
 }
 
 /* As the call that maps does not wait, another one does, if there are no data. */
@@ -218,7 +201,6 @@ static void zerocopy_close(struct receiver *r)
 
 	if (z->map != MAP_FAILED)
 		munmap(z->map, z->map_size);
-	free(z->copy);
 }
 
 /*
@@ -281,12 +263,9 @@ static int wait_for_data(struct uring_receiver *u, int sock)
 /* Opens the ring, with buffers of r->size bytes.  The calling thread is the one that receives. */
 static const char *uring_receive_open(struct receiver *r)
 {
-	struct uring_receiver *u = calloc(1, sizeof(*u));
+	struct uring_receiver *u = r->state;
 
-	if (u == NULL)
-		return strerror(errno);
 	u->last = 1;
-	r->state = u; /* so that it is closed, even if it fails */
 	if (uring_open(&u->ring, ENTRIES, true) != 0 || uring_start(&u->ring) != 0 ||
 	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, r->size) != 0)
 		return uring_explain(errno);
@@ -299,7 +278,6 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 	struct uring_receiver *u = r->state;
 	struct io_uring_cqe done;
 	ssize_t n = 0;
-	size_t got;
 
 	(void)size;
 	while (n == 0 && u->last > 0) {
@@ -309,12 +287,8 @@ static ssize_t uring_receive(struct receiver *r, size_t size)
 			return -1;
 		while (next(u, &done))
 			if (done.res > 0) {
-				got = (size_t)done.res;
-				r->excess |= wire_feed(&r->wire,
-						       uring_buffer_of(&u->buffers, &done),
-						       got) < got;
+				n += feed(r, uring_buffer_of(&u->buffers, &done), done.res);
 				uring_buffer_give(&u->buffers, &done);
-				n += done.res;
 			} else if (done.res != -ENOBUFS && done.res != -ECANCELED)
 				u->last = done.res;
 	}
@@ -345,32 +319,26 @@ static void uring_receive_close(struct receiver *r)
  */
 
 const struct receive_method receive_methods[] = {
-	{.name = "read",
-	 .size = SIZE_COPY,
-	 .reads_headers = true,
-	 .open = buffer_open,
-	 .step = read_step},
-	{.name = "recv",
-	 .size = SIZE_COPY,
-	 .reads_headers = true,
-	 .open = buffer_open,
-	 .step = recv_step},
-	{.name = "trunc", .size = SIZE_DISCARD, .step = trunc_step},
+	{.name = "read", .size = SIZE_COPY, .state = STATE_BUFFER, .step = read_step},
+	{.name = "recv", .size = SIZE_COPY, .state = STATE_BUFFER, .step = recv_step},
+	{.name = "trunc", .size = SIZE_DISCARD, .reads_bodies_alone = true, .step = trunc_step},
 	{.name = "splice",
 	 .size = SIZE_DISCARD,
+	 .state = sizeof(struct splice),
+	 .reads_bodies_alone = true,
 	 .open = splice_open,
 	 .step = splice_step,
 	 .close = splice_close},
 	{.name = "zerocopy",
 	 .size = SIZE_DISCARD,
-	 .reads_headers = true,
+	 .state = sizeof(struct zerocopy_receiver),
 	 .maps = true,
 	 .open = zerocopy_open,
 	 .step = zerocopy_step,
 	 .close = zerocopy_close},
 	{.name = "uring",
 	 .size = SIZE_COPY / BUFFERS,
-	 .reads_headers = true,
+	 .state = sizeof(struct uring_receiver),
 	 .open = uring_receive_open,
 	 .step = uring_receive,
 	 .close = uring_receive_close},
@@ -390,7 +358,12 @@ void receiver_init(struct receiver *r, int sock, const struct receive_method *me
 
 const char *receiver_open(struct receiver *r, size_t size)
 {
+	const size_t state = r->method->state;
+
 	r->size = size > 0 ? size : r->method->size;
+	r->state = state == STATE_BUFFER ? malloc(r->size) : calloc(1, state);
+	if (r->state == NULL)
+		return strerror(errno);
 	return r->method->open != NULL ? r->method->open(r) : NULL;
 }
 
@@ -419,7 +392,7 @@ static ssize_t receive_header(struct receiver *r)
 
 ssize_t receiver_receive(struct receiver *r)
 {
-	const size_t body = r->method->reads_headers ? r->size : wire_body_left(&r->wire),
+	const size_t body = r->method->reads_bodies_alone ? wire_body_left(&r->wire) : r->size,
 		     size = body < r->size ? body : r->size;
 	ssize_t n;
 

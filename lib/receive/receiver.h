@@ -15,20 +15,23 @@
 
 struct receiver;
 
+#define STATE_BUFFER SIZE_MAX /* r->state is a buffer of r->size bytes */
+
 /*
- * A way to receive.  A member that is NULL is not needed.  `open` allocates r->state, and returns NULL or
+ * A way to receive.  A member that is NULL is not needed.  `open` prepares r->state, and returns NULL or
  * why it cannot.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
  * the wire count them; more may be in the socket afterwards.  It returns the bytes, 0 at the end of the
  * stream, or -1 with errno.  `close` undoes `open`, also where that failed, but for the memory of r->state.
  */
 struct receive_method {
 	const char *name;
-	size_t size; /* default bytes of a call */
+	size_t size;  /* default bytes of a call */
+	size_t state; /* bytes of r->state, which are zeroed; or STATE_BUFFER */
 	/*
-	 * It finds headers in the data that it receives.  Otherwise each header is received by a call of its
-	 * own, and a step is asked for bytes of one body.
+	 * Each header is received by a call of its own, and a step is asked for bytes of one body.  Other
+	 * methods find headers in the data that they receive.
 	 */
-	bool reads_headers;
+	bool reads_bodies_alone;
 	bool maps; /* the kernel may map data instead of copying them, which the receiver counts */
 	const char *(*open)(struct receiver *r);
 	ssize_t (*step)(struct receiver *r, size_t size);

@@ -1,5 +1,6 @@
 #include "lib/receive/group.h"
 
+#include <arpa/inet.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -12,8 +13,8 @@
 
 struct request {
 	struct place place;
-	unsigned header_len; /* bytes of the header that are here */
-	uint32_t header;     /* those bytes: the size of the reply */
+	unsigned char header[WIRE_HEADER];
+	unsigned header_len; /* bytes of it that are here */
 	uint32_t unsent;     /* bytes of the reply */
 	uint32_t events;     /* for which epoll(7) watches it; 0: it need not be watched yet */
 	bool replied;        /* it has had a reply */
@@ -111,28 +112,27 @@ static void reply_send(struct reply_worker *w, struct request *q)
 static void request_read(struct reply_worker *w, struct request *q)
 {
 	struct context *x = w->all->context;
-	unsigned char header[WIRE_HEADER];
-	ssize_t n = recv(q->place.sock, header, WIRE_HEADER - q->header_len, 0), i;
+	const ssize_t n = recv(q->place.sock, q->header + q->header_len,
+			       WIRE_HEADER - q->header_len, 0);
+	uint32_t size;
 
-	if (q->header_len == 0)
-		q->header = 0;
-	for (i = 0; i < n; i++)
-		q->header = q->header << 8 | header[i];
 	q->header_len += n > 0 ? (unsigned)n : 0;
+	memcpy(&size, q->header, sizeof(size));
+	size = ntohl(size);
 	if (n == 0 && q->replied && q->header_len == 0) {
 		request_close(w, q); /* the client has asked for all that it wants */
 	} else if (n <= 0) {
 		request_wait(w, q, n, EPOLLIN);
 	} else if (q->header_len < WIRE_HEADER) {
 		request_watch(w, q, EPOLLIN);
-	} else if (q->header > x->opt->max_reply) {
+	} else if (size > x->opt->max_reply) {
 		w->all->total.too_large++;
 		log_client(&x->places, &q->place, "requested %u byte%s, more than --max-reply%s",
-			   q->header, plural(q->header),
-			   q->header == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
+			   size, plural(size),
+			   size == WIRE_FOREVER ? ": is it a zcc without --request?" : "");
 		request_close(w, q);
 	} else {
-		q->unsent = q->header;
+		q->unsent = size;
 		reply_send(w, q);
 	}
 }

@@ -1,7 +1,5 @@
 #include "lib/receive/report.h"
 
-#include <stdarg.h>
-
 #include "lib/report/units.h"
 
 #define LISTED_MAX    10000 /* clients of one group in end.streams, which are kept in memory */
@@ -23,16 +21,6 @@ static void flush(struct report *r)
 	r->json.depth = 0;
 	clearerr(stdout);
 	putchar('\n'); /* the begin of a line may have been written */
-}
-
-static __attribute__((format(printf, 2, 3))) void print(struct report *r, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	flush(r);
 }
 
 /*
@@ -111,18 +99,6 @@ static struct json *group_object(struct report *r)
 	return j;
 }
 
-/* Ends an object, with an error unless that is NULL. */
-static void object_end(struct report *r, const char *error)
-{
-	struct json *j = &r->json;
-
-	if (error != NULL)
-		json_string(j, "error", error);
-	json_close(j, '}');
-	putchar('\n');
-	flush(r);
-}
-
 void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
 			const char *interface)
 {
@@ -148,13 +124,12 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 		json_bool(j, "sender", false);
 		json_close(j, '}');
 		json_close(j, '}');
-		flush(r);
 	} else if (!r->opt->quiet) {
 		if (f->clients > 1)
 			snprintf(clients, sizeof(clients), "%ju clients", (uintmax_t)f->clients);
 		intervals_row(&r->intervals, f, start, !warm_up, clients);
-		flush(r);
 	}
+	flush(r);
 }
 
 void report_client(struct report *r, const struct place *p, const struct figures *f,
@@ -215,7 +190,8 @@ static void group_object_end(struct report *r, const struct figures *f,
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
 	json_close(j, '}');
-	object_end(r, *r->stop != 0 ? "interrupted" : r->cut[0] != '\0' ? r->cut : NULL);
+	json_report_end(j, *r->stop != 0 ? "interrupted" : r->cut);
+	flush(r);
 }
 
 void report_group(struct report *r, const struct figures *f, const struct silences *silences,
@@ -241,14 +217,13 @@ void report_group(struct report *r, const struct figures *f, const struct silenc
  */
 
 /* What the clients' stalls may come from; nothing if there is nothing. */
-static void netstat_text(struct report *r, const struct netstat *n)
+static void netstat_text(const struct netstat *n)
 {
 	if (!isnan(n->syn_retransmits) && n->retransmits + n->overflows > 0)
-		print(r,
-		      "this host retransmitted %.0f segment%s, of which SYNs: %.0f; "
-		      "accept queue full: %.0f\n",
-		      n->retransmits, plural((uint64_t)n->retransmits), n->syn_retransmits,
-		      n->overflows);
+		printf("this host retransmitted %.0f segment%s, of which SYNs: %.0f; "
+		       "accept queue full: %.0f\n",
+		       n->retransmits, plural((uint64_t)n->retransmits), n->syn_retransmits,
+		       n->overflows);
 }
 
 void report_replies(struct report *r, const struct figures *f, double start,
@@ -278,18 +253,17 @@ void report_replies(struct report *r, const struct figures *f, double start,
 			json_count(j, "too_large", total->too_large);
 			json_count(j, "broken", total->broken);
 		}
-		object_end(r, NULL);
+		json_report_end(j, NULL);
 	} else if (total == NULL) {
 		intervals_row(&r->intervals, f, start, true, "");
-		flush(r);
 	} else { /* no rate, which would be a mean over idle hours */
-		print(r,
-		      "total: %ju %s, %ju byte%s; %ju refused, %ju silent, "
-		      "%ju too large, %ju broken\n",
-		      f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
-		      total->refused, total->silent, total->too_large, total->broken);
-		netstat_text(r, &total->tcp);
+		printf("total: %" PRIu64 " %s, %" PRIu64 " byte%s; %" PRIu64 " refused, %" PRIu64
+		       " silent, %" PRIu64 " too large, %" PRIu64 " broken\n",
+		       f->calls, f->calls == 1 ? "reply" : "replies", f->bytes, plural(f->bytes),
+		       total->refused, total->silent, total->too_large, total->broken);
+		netstat_text(&total->tcp);
 	}
+	flush(r);
 }
 
 void report_fail(void *report, const char *why)

@@ -1,6 +1,6 @@
 #include "lib/report/environment.h"
 
-#include <dirent.h>
+#include <glob.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -38,19 +38,15 @@ static void add_file(char *lines, size_t size, const char *key, const char *path
 /* Documentation/ABI/testing/sysfs-devices-system-cpu */
 static void read_vulnerabilities(struct environment *e)
 {
-	static const char dir[] = SYS_CPU "vulnerabilities";
-	char path[sizeof(dir) + NAME_MAX + 1];
-	struct dirent **found;
-	const int n = scandir(dir, &found, NULL, alphasort);
-	int i;
+	glob_t found;
+	size_t i;
 
-	for (i = 0; i < n; i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, found[i]->d_name);
-		add_file(e->vulnerabilities, sizeof(e->vulnerabilities), found[i]->d_name, path);
-		free(found[i]);
-	}
-	if (n >= 0)
-		free(found);
+	if (glob(SYS_CPU "vulnerabilities/*", 0, NULL, &found) != 0)
+		return;
+	for (i = 0; i < found.gl_pathc; i++)
+		add_file(e->vulnerabilities, sizeof(e->vulnerabilities),
+			 basename(found.gl_pathv[i]), found.gl_pathv[i]);
+	globfree(&found);
 }
 
 void environment_read(struct environment *e)
@@ -153,8 +149,7 @@ static void json_link(struct json *j, const struct link *l)
 
 	json_open(j, "link", '{');
 	json_string(j, "interface", l->interface);
-	if (l->driver[0] != '\0')
-		json_string(j, "driver", l->driver);
+	json_string(j, "driver", l->driver);
 	if (l->mtu > 0)
 		json_count(j, "mtu", (uint64_t)l->mtu);
 	if (l->offloads[0] != '\0') {

@@ -1,6 +1,5 @@
 #include "lib/report/figures.h"
 
-#include <ctype.h>
 #include <sys/utsname.h>
 
 #include "lib/load/cpus.h"
@@ -46,23 +45,25 @@ static double calls_per_second(const struct figures *f)
 	return per_second((double)f->calls, f->seconds);
 }
 
+static double cost_of(const struct figures *f, double load, double n)
+{
+	return n > 0 ? load * f->host.cpus * f->seconds * 1e6 / n : NAN;
+}
+
 double figures_cost_each(const struct figures *f, double n)
 {
-	return n > 0 ? f->host.load * f->host.cpus * f->seconds * 1e6 / n : NAN;
+	return cost_of(f, f->host.load, n);
 }
 
 double figures_cost(const struct figures *f)
 {
-	return figures_cost_each(f, (double)f->bytes / 1024);
+	return cost_of(f, f->host.load, (double)f->bytes / 1024);
 }
 
 /* Half of the 95 % interval of the cost: the same share as that of the load. */
 static double cost_uncertainty(const struct figures *f)
 {
-	struct figures half = *f;
-
-	half.host.load = isnan(f->host.load) ? NAN : f->host.uncertainty;
-	return figures_cost(&half);
+	return cost_of(f, isnan(f->host.load) ? NAN : f->host.uncertainty, (double)f->bytes / 1024);
 }
 
 /*
@@ -73,26 +74,6 @@ static double cost_uncertainty(const struct figures *f)
 static double waited(const struct figures *f, double us)
 {
 	return f->waits.elapsed > 0 ? fmin(fmax(us, 0) / f->waits.elapsed, 1) : NAN;
-}
-
-static double waited_for_receiver(const struct figures *f)
-{
-	return waited(f, f->tcp.rwnd_limited);
-}
-
-static double waited_for_sndbuf(const struct figures *f)
-{
-	return waited(f, f->tcp.sndbuf_limited);
-}
-
-static double waited_for_cwnd(const struct figures *f)
-{
-	return waited(f, f->waits.cwnd_limited);
-}
-
-static double waited_for_pacing(const struct figures *f)
-{
-	return waited(f, f->waits.pacing_limited);
 }
 
 static double waited_for_path(const struct figures *f)
@@ -137,6 +118,7 @@ static const struct kind {
 	[FIGURE_CPUS] = {0, CPUS_MAX, false, 1, DECIMAL},
 	[FIGURE_SECONDS] = {0, 1e9, false, 1, DECIMAL}, /* 30 years */
 	[FIGURE_US] = {0, 1e15, false, 1, DECIMAL},
+	[FIGURE_WAITED] = {0, 100, false, 100, DECIMAL},
 	[FIGURE_BYTES] = {0, 1e18, false, 1, DECIMAL},
 	[FIGURE_RATE] = {0, 1e15, false, 1, DECIMAL},
 	[FIGURE_BYTE_RATE] = {0, 1e15, false, 8, DECIMAL},
@@ -262,13 +244,13 @@ const struct figure figure_table[] = {
 	{"cwnd_limited", NULL, NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
 	{"pacing_limited", NULL, NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
 	{NULL, NULL, NUMBER(US, waits.elapsed), ADDED},
-	{"waited_for_receiver_percent", NULL, DERIVED(SHARE, waited_for_receiver), IN(WHY),
+	{"waited_for_receiver_percent", NULL, NUMBER(WAITED, tcp.rwnd_limited), IN(WHY),
 	 TEXT(WAITS, "receiver's window")},
-	{"waited_for_sndbuf_percent", NULL, DERIVED(SHARE, waited_for_sndbuf), IN(WHY),
+	{"waited_for_sndbuf_percent", NULL, NUMBER(WAITED, tcp.sndbuf_limited), IN(WHY),
 	 TEXT(WAITS, "send buffer")},
-	{"waited_for_cwnd_percent", NULL, DERIVED(SHARE, waited_for_cwnd), IN(WHY),
+	{"waited_for_cwnd_percent", NULL, NUMBER(WAITED, waits.cwnd_limited), IN(WHY),
 	 TEXT(WAITS, "congestion window")},
-	{"waited_for_pacing_percent", NULL, DERIVED(SHARE, waited_for_pacing), IN(WHY),
+	{"waited_for_pacing_percent", NULL, NUMBER(WAITED, waits.pacing_limited), IN(WHY),
 	 TEXT(WAITS, "pacing")},
 	{"waited_for_path_percent", NULL, DERIVED(SHARE, waited_for_path), IN(WHY),
 	 TEXT(WAITS, "path or this host")},
@@ -322,6 +304,8 @@ double figure_value(const struct figure *row, const struct figures *f)
 		return row->derive(f);
 	if (row->kind == FIGURE_COUNT)
 		return (double)*(const uint64_t *)figure_member(row, f);
+	if (row->kind == FIGURE_WAITED)
+		return waited(f, *(const double *)figure_member(row, f));
 	return is_double(row) ? *(const double *)figure_member(row, f) : NAN;
 }
 
@@ -455,15 +439,10 @@ static bool receipt_set(struct figures *f, const struct figure *row, const char 
 	case FIGURE_WORD:
 	case FIGURE_NAME: return (size_t)snprintf(member, row->size, "%s", value) < row->size;
 	case FIGURE_REASONS: return limits_parse(value, member);
-	case FIGURE_COUNT:
-		errno = 0;
-		*(uint64_t *)member = strtoull(value, NULL, 10);
-		return errno == 0 && figure_is_possible(row->kind, figure_value(row, f));
-	default:
-		*(double *)member = strtod(value, &end);
-		return *end == '\0' && isdigit((unsigned char)value[value[0] == '-']) &&
-		       figure_is_possible(row->kind, figure_value(row, f));
+	case FIGURE_COUNT: *(uint64_t *)member = strtoull(value, &end, 10); break;
+	default: *(double *)member = strtod(value, &end);
 	}
+	return *end == '\0' && figure_is_possible(row->kind, figure_value(row, f));
 }
 
 /* Reads the string `key=value`.  seen[] has whether the receipt has had the key of each row. */

@@ -73,6 +73,7 @@ enum figure_kind {
 	FIGURE_CPUS,   /* how many */
 	FIGURE_SECONDS,
 	FIGURE_US,        /* microseconds; text has ms */
+	FIGURE_WAITED,    /* us that TCP waited, as a share of the time of all streams */
 	FIGURE_BYTES,     /* text has KiB */
 	FIGURE_RATE,      /* per second */
 	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */

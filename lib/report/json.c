@@ -82,9 +82,7 @@ void json_fail(struct json *j, const char *why)
 		json_report_open(j);
 	while (j->depth > 1)
 		json_close(j, j->closing[j->depth - 1]);
-	json_string(j, "error", why);
-	json_close(j, '}');
-	putchar('\n');
+	json_report_end(j, why);
 	stdout_flush();
 }
 
@@ -110,16 +108,23 @@ void json_bool(struct json *j, const char *key, bool value)
 
 void json_string(struct json *j, const char *key, const char *value)
 {
+	if (value == NULL || *value == '\0')
+		return;
 	json_key(j, key);
 	json_text(value);
 }
 
+void json_report_end(struct json *j, const char *error)
+{
+	json_string(j, "error", error);
+	json_close(j, '}');
+	putchar('\n');
+}
+
 void json_report_close(struct json *j, const char *error)
 {
-	if (error != NULL)
-		json_string(j, "error", error);
-	json_close(j, '}');
-	report("\n");
+	json_report_end(j, error);
+	report_flush();
 }
 
 /*
@@ -148,15 +153,9 @@ static void json_figure(struct json *j, const struct figure *row, const struct f
 	switch (row->kind) {
 	case FIGURE_COUNT: json_count(j, row->key, *(const uint64_t *)member); break;
 	case FIGURE_REASONS: json_unsafe(j, f->host.unsafe); break;
-	case FIGURE_BASELINE:
-		if (f->host.baseline != BASELINE_UNKNOWN)
-			json_string(j, row->key, baseline[f->host.baseline]);
-		break;
+	case FIGURE_BASELINE: json_string(j, row->key, baseline[f->host.baseline]); break;
 	case FIGURE_WORD:
-	case FIGURE_NAME:
-		if (*(const char *)member != '\0')
-			json_string(j, row->key, member);
-		break;
+	case FIGURE_NAME: json_string(j, row->key, member); break;
 	default: json_number(j, row->key, figure_factor(row) * figure_value(row, f));
 	}
 }

@@ -32,8 +32,12 @@ struct json {
 /* Begins a report on stdout: opens its outermost object, whose first member is the schema's version. */
 void json_report_open(struct json *j);
 
-/* Ends a report of which only the outermost object is open, with the error unless that is NULL. */
+/*
+ * Ends a report of which only the outermost object is open, with the error unless that is NULL.  json_report_end() leaves
+ * it to the caller to write what stdio has.
+ */
 void json_report_close(struct json *j, const char *error);
+void json_report_end(struct json *j, const char *error);
 
 /*
  * Closes all open brackets, with `error` as the last member of the outermost object.  If no report is
@@ -47,7 +51,7 @@ void json_number(struct json *j, const char *key, double value);
 void json_count(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
 
-/* Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
+/* Omits what is NULL or empty: not known.  Bytes of `value` that are not UTF-8 become U+FFFD: a file's name may have any. */
 void json_string(struct json *j, const char *key, const char *value);
 
 /* An address, as two members of the object that is open; none if it cannot be printed. */

@@ -90,8 +90,7 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_open(j, NULL, '{');
 	json_string(j, "step", r->step);
 	json_string(j, "what", r->what);
-	if (r->instrument != NULL)
-		json_string(j, "instrument", r->instrument);
+	json_string(j, "instrument", r->instrument);
 	json_string(j, "unit", r->unit);
 	json_number(j, "measured", r->measured);
 	json_number(j, "uncertainty", r->half);
@@ -104,8 +103,7 @@ static void json_verdict(struct json *j, const struct verdict *r)
 	json_count(j, "loads", (uint64_t)r->loads);
 	json_count(j, "unsafe_loads", (uint64_t)r->unsafe_loads);
 	json_unsafe(j, r->unsafe);
-	if (r->why != NULL)
-		json_string(j, "why", r->why);
+	json_string(j, "why", r->why);
 	json_close(j, '}');
 }
 
