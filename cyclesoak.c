@@ -253,7 +253,7 @@ static int monitor_command(struct monitor *m, char **argv, const sigset_t *set, 
 	int status;
 
 	while (TEMP_FAILURE_RETRY(waitpid(pid, &status, WNOHANG)) != pid) {
-		gauge_check_or_die(&m->gauge);
+		gauge_end(&m->gauge, &m->to, NULL); /* dies if the soakers have ended */
 		if (sigwaitinfo(set, &info) > 0 && info.si_signo != SIGCHLD &&
 		    info.si_code != SI_KERNEL)
 			kill(pid, info.si_signo);

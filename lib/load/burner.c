@@ -11,16 +11,15 @@
 
 #include "lib/load/cpus.h"
 
-#define PERIOD_NS     10000000u
-#define BURST_NS      500000u
-#define BURST         2       /* sends, each of many datagrams */
-#define SEGMENTS      63      /* datagrams of a send: the kernel takes 64, and 64 KiB */
-#define BUFFER        1048576 /* bytes, of which the kernel gives what net.core.rmem_max permits */
-#define DATAGRAM      1024    /* bytes */
-#define TURNS_AT_ONCE 1000000 /* about a millisecond */
-#define SUBNET        0x100   /* from one to the next, of 256 addresses */
-#define SENDER_IP     0xc0a80001          /* 192.168.0.1 */
-#define MASK_SIZE     (9 * CPUS_MAX / 32) /* bytes of the longest mask */
+#define PERIOD_NS 10000000u
+#define BURST_NS  500000u
+#define BURST     2          /* sends, each of many datagrams */
+#define SEGMENTS  63         /* datagrams of a send: the kernel takes 64, and 64 KiB */
+#define BUFFER    1048576    /* bytes, of which the kernel gives what net.core.rmem_max permits */
+#define DATAGRAM  1024       /* bytes */
+#define SUBNET    0x100      /* from one to the next, of 256 addresses */
+#define SENDER_IP 0xc0a80001 /* 192.168.0.1 */
+#define MASK_SIZE (9 * CPUS_MAX / 32) /* bytes of the longest mask */
 
 /*
  * Paths.
@@ -201,21 +200,6 @@ static void burn(struct job *j)
 	}
 }
 
-static void turn(struct job *j)
-{
-	volatile uint64_t sink;
-	uint64_t x = 1;
-	int i;
-
-	while (now_ns() < j->end_ns) {
-		for (i = 0; i < TURNS_AT_ONCE; i++)
-			x = x * 6364136223846793005u + 1;
-		sink = x;
-		(void)sink;
-		j->count += TURNS_AT_ONCE;
-	}
-}
-
 static void wake(struct job *j)
 {
 	while (now_ns() < j->end_ns) {
@@ -265,10 +249,8 @@ static void receive(struct job *j)
 
 static void *job_main(void *arg)
 {
-	static void (*const kinds[])(struct job *) = {[BURNER_BURN] = burn,
-						      [BURNER_TURN] = turn,
-						      [BURNER_WAKE] = wake,
-						      [BURNER_STREAM] = receive};
+	static void (*const kinds[])(struct job *) = {
+		[BURNER_BURN] = burn, [BURNER_WAKE] = wake, [BURNER_STREAM] = receive};
 	struct job *j = arg;
 
 	if (cpu_bind(j->work->cpu[j->i]) != 0)

@@ -14,7 +14,6 @@
 enum burner_kind {
 	BURNER_REST,   /* no thread does anything */
 	BURNER_BURN,   /* a thread on each CPU works for a share of each period of 10 ms */
-	BURNER_TURN,   /* a thread does nothing but arithmetic, of which it counts the turns */
 	BURNER_WAKE,   /* a thread wakes up and sleeps again, so many times a second */
 	BURNER_STREAM, /* a thread sends bursts of datagrams, each millisecond, to another thread */
 };
@@ -37,7 +36,7 @@ struct burner_work {
 
 struct burner_done {
 	double cpu_seconds; /* of this process */
-	double count;       /* turns, wake-ups or datagrams received, of all threads */
+	double count;       /* wake-ups or datagrams received, of all threads */
 };
 
 struct burner {

@@ -194,43 +194,32 @@ bool gauge_start(struct gauge *g, double seconds)
 }
 
 #define REST_NS    1000000000u /* how long other programs are to rest */
-#define REST_STEPS 5           /* looks in that time */
 #define REST_SHARE 0.03
-
-/* The share of the CPUs that other programs had between two readings. */
-static double others_between(const struct counters *from, const struct counters *to, bool soaked)
-{
-	struct rates r;
-
-	counters_rates(from, to, &r);
-	return 1 - r.cpu[CPU_IDLE] - r.cpu[CPU_IOWAIT] - (soaked ? r.cpu[CPU_NICE] : 0);
-}
 
 bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		     const _Atomic int *stop, char why[DIE_MAX])
 {
 	const bool soaked = g->instrument.soaker != NULL;
 	const uint64_t until = now_ns() + (uint64_t)(setup->wait_idle * 1e9);
-	struct counters c[REST_STEPS + 1]; /* the last REST_NS */
 	char busiest[BUSIEST_STRLEN];
-	double others = 1;
-	uint64_t n = 0;
+	struct counters from, to;
+	struct rates r;
+	double others;
 	bool found;
 
 	if (setup->wait_idle <= 0 || !gauge_is_wanted(setup))
 		return true;
 	do {
-		counters_read(&c[n % (REST_STEPS + 1)], NULL);
-		if (n >= REST_STEPS)
-			others = others_between(&c[(n + 1) % (REST_STEPS + 1)],
-						&c[n % (REST_STEPS + 1)], soaked);
+		counters_read(&from, NULL);
+		sleep_ns(REST_NS);
+		counters_read(&to, NULL);
+		counters_rates(&from, &to, &r);
+		others = 1 - r.cpu[CPU_IDLE] - r.cpu[CPU_IOWAIT] - (soaked ? r.cpu[CPU_NICE] : 0);
 		if (others < REST_SHARE)
 			return true;
-		sleep_ns(REST_NS / REST_STEPS);
-		n++;
-	} while ((now_ns() < until || n <= REST_STEPS) && (stop == NULL || *stop == 0));
-	if (stop != NULL && *stop != 0)
-		return false;
+		if (stop != NULL && *stop != 0)
+			return false;
+	} while (now_ns() < until);
 	found = busiest_find(soaked ? soaker_keeper(g->instrument.soaker) : 0, busiest);
 	snprintf(why, DIE_MAX,
 		 "--wait-idle %g: other programs took %.1f%% of the machine in the last "
@@ -243,12 +232,6 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 bool gauge_measures(const struct gauge *g)
 {
 	return g->instrument.kind != NULL;
-}
-
-void gauge_check_or_die(const struct gauge *g)
-{
-	if (g->instrument.soaker != NULL)
-		soaker_check_or_die(g->instrument.soaker);
 }
 
 void gauge_stop(struct gauge *g)
@@ -280,26 +263,21 @@ void gauge_mark_close(struct gauge_mark *m)
 	free(m->each);
 }
 
-static void sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each)
+void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each)
 {
 	if (g->instrument.kind != NULL)
 		g->instrument.kind->sample(&g->instrument, &g->calibration, sum, each);
 }
 
-void gauge_sample(const struct gauge *g, struct load_sample *sum)
-{
-	sample(g, sum, NULL);
-}
-
 void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface)
 {
 	counters_read(&m->counters, interface);
-	sample(g, &m->sum, m->each);
+	gauge_sample(g, &m->sum, m->each);
 }
 
 void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interface)
 {
-	sample(g, &m->sum, m->each);
+	gauge_sample(g, &m->sum, m->each);
 	counters_read(&m->counters, interface);
 }
 

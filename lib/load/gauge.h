@@ -93,9 +93,6 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 /* Whether a load is being measured. */
 bool gauge_measures(const struct gauge *g);
 
-/* Dies if the soakers have ended. */
-void gauge_check_or_die(const struct gauge *g);
-
 /* Ends the instrument. */
 void gauge_stop(struct gauge *g);
 
@@ -110,8 +107,8 @@ void gauge_mark_close(struct gauge_mark *m);
 void gauge_begin(const struct gauge *g, struct gauge_mark *m, const char *interface);
 void gauge_end(const struct gauge *g, struct gauge_mark *m, const char *interface);
 
-/* Reads the instrument alone. */
-void gauge_sample(const struct gauge *g, struct load_sample *sum);
+/* Reads the instrument alone: all CPUs and, unless `each` is NULL, every CPU. */
+void gauge_sample(const struct gauge *g, struct load_sample *sum, struct load_sample *each);
 
 /*
  * Measures the idle machine again, where there is no calibration, and makes the marks samples against

@@ -1,6 +1,5 @@
 #include "lib/load/keeper.h"
 
-#include <mntent.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -20,49 +19,27 @@
  * The control group.
  */
 
-/* Where the hierarchy with the cpu controller is mounted: that of v1, else that of v2. */
-static bool cpu_cgroup_mount(struct cpu_cgroup *g)
-{
-	FILE *f = fopen("/proc/self/mounts", "re");
-	struct mntent *m;
-	bool v1 = false;
-
-	g->root[0] = '\0';
-	while (f != NULL && !v1 && (m = getmntent(f)) != NULL) {
-		v1 = strcmp(m->mnt_type, "cgroup") == 0 && hasmntopt(m, "cpu") != NULL;
-		if ((v1 || strcmp(m->mnt_type, "cgroup2") == 0) &&
-		    strlen(m->mnt_dir) < sizeof(g->root)) {
-			strcpy(g->root, m->mnt_dir);
-			g->v2 = !v1;
-		}
-	}
-	if (f != NULL)
-		fclose(f);
-	return g->root[0] != '\0';
-}
-
-/* Lines of /proc/self/cgroup are `number:controllers:path`; that of v2 has no controllers. */
+/*
+ * Where every distribution mounts the hierarchy with the cpu controller: that of v1, else that of v2.
+ * Lines of /proc/self/cgroup are `number:controllers:path`; that of v2 has no controllers.
+ */
 bool cpu_cgroup_find(struct cpu_cgroup *g)
 {
-	struct mntent m;
-	char line[1024], *path;
+	FILE *f = fopen("/proc/self/cgroup", "re");
 	bool found = false;
-	FILE *f;
+	char line[1024];
 
-	if (!cpu_cgroup_mount(g) || (f = fopen("/proc/self/cgroup", "re")) == NULL)
-		return false;
-	while (!found && fgets(line, sizeof(line), f) != NULL) {
-		path = line;
-		path[strcspn(path, "\n")] = '\0';
-		(void)strsep(&path, ":");
-		m.mnt_opts = strsep(&path, ":"); /* a list with commas, as of a mount's options */
-		found = path != NULL &&
-			(g->v2 ? *m.mnt_opts == '\0' : hasmntopt(&m, "cpu") != NULL);
-		if (found)
-			snprintf(g->own, sizeof(g->own), "%s", path);
-	}
-	fclose(f);
-	return found;
+	g->v2 = access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0;
+	strcpy(g->root, g->v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu");
+	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
+		found = g->v2 ? sscanf(line, "0::%255[^\n]", g->own) == 1
+			      : sscanf(line, "%*d:cpu:%255[^\n]", g->own) == 1 ||
+					sscanf(line, "%*d:cpu,cpuacct:%255[^\n]", g->own) == 1;
+	if (f != NULL)
+		fclose(f);
+	if (!found || access(g->root, F_OK) != 0)
+		g->root[0] = '\0';
+	return g->root[0] != '\0';
 }
 
 #define INITIAL_NAMESPACE 0xEFFFFFFBu /* inode: PROC_CGROUP_INIT_INO of linux/proc_ns.h */
@@ -356,8 +333,7 @@ _Noreturn void keeper_main(struct soaker *s, const int ends[2])
 	/* A group without a real-time budget takes no process of such a policy, as run_rr's is. */
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	atomic_store(&s->autogroup_errno, autogroup_lower());
-	if (!cpu_cgroup_find(&s->group))
-		s->group.root[0] = '\0';
+	(void)cpu_cgroup_find(&s->group);
 	status = keeper_run(s, &waiting);
 	idle_group_remove(&s->group, REMOVE_TRIES);
 	_exit(status);

@@ -26,7 +26,7 @@ struct cpu_cgroup {
 	bool v2;
 };
 
-/* Finds the group of the calling process; false if no cpu controller is mounted. */
+/* Finds the group of the calling process; false, and no root, if no cpu controller is mounted. */
 bool cpu_cgroup_find(struct cpu_cgroup *g);
 
 /*

@@ -25,7 +25,7 @@ static bool is_old(const struct calibration *c)
 /* The caller has the meter's lock. */
 static void read_sample(const struct meter *m, struct load_sample *sample)
 {
-	gauge_sample(&m->gauge, sample);
+	gauge_sample(&m->gauge, sample, NULL);
 	if (is_old(&m->gauge.calibration))
 		sample->limits.now |= UNSAFE_BASELINE_OLD;
 }

@@ -4,8 +4,7 @@
 #include "lib/load/statistics.h"
 
 #define LOAD_SECONDS 1
-#define TURN_SECONDS 0.5 /* in which a lone thread's speed is measured */
-#define YIELD_TIMES  3   /* other programs may disturb one */
+#define YIELD_TIMES  3 /* other programs may disturb one */
 
 /*
  * What an instrument sees of a burner beside its own CPU time, in CPUs: the timer's interrupts and the
@@ -238,7 +237,6 @@ struct verify {
 	const struct verify_plan *plan;
 	struct burner burner;
 	struct cpus cpus;
-	struct cpus sibling; /* the other thread of the first CPU's core; empty: there is none */
 	struct evidence *evidence;
 };
 
@@ -283,16 +281,6 @@ static void measure_loads(const struct verify *v, struct gauge *g, int i, bool b
 	}
 }
 
-static void measure_speed(const struct verify *v, int i)
-{
-	const struct burner_work work = {
-		.kind = BURNER_TURN, .seconds = TURN_SECONDS, .cpu = {v->cpus.id[0]}, .n = 1};
-	struct burner_done done;
-
-	burner_run_or_die(&v->burner, &work, &done);
-	values_add(&v->evidence->speed[i], done.count / done.cpu_seconds);
-}
-
 static void measure_yield(const struct verify *v)
 {
 	struct yield y;
@@ -305,10 +293,7 @@ static void measure_yield(const struct verify *v)
 	}
 }
 
-/*
- * All that is measured by one instrument while it is open, or while a core's other thread is soaked.
- * Without soakers a thread has its speed, whether or not idle time can be measured.
- */
+/* All that is measured by one instrument while it is open. */
 static void measure_with(const struct verify *v, int i, bool backwards)
 {
 	struct gauge_setup setup = *v->setup;
@@ -320,35 +305,15 @@ static void measure_with(const struct verify *v, int i, bool backwards)
 	setup.idle = i == VERIFY_IDLE;
 	setup.own = true;
 	setup.what = "load";
-	if (i == VERIFY_SIBLING) {
-		setup.n_cpus = 0;
-		setup.on = v->sibling;
-	}
 	gauge_prepare_or_die(&g, &setup);
 	open = gauge_start(&g, LOAD_SECONDS);
-	if (open || i == VERIFY_IDLE)
-		measure_speed(v, i);
 	if (open && i == VERIFY_SOAK)
 		measure_yield(v);
-	if (open && i != VERIFY_SIBLING)
+	if (open)
 		measure_loads(v, &g, i, backwards);
 	for (c = 0; c < VERIFY_LOADS; c++)
 		v->evidence->of[i][c].unsafe |= g.missing;
 	gauge_stop(&g);
-}
-
-/* The other hardware thread of a CPU's core, if it is online. */
-static void find_sibling(int cpu, struct cpus *sibling)
-{
-	char path[128], text[256];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
-		 cpu);
-	if (file_read_line(path, text, sizeof(text)) != 0 || parse_cpus(text, sibling) != NULL)
-		sibling->n = 0;
-	if (sibling->n > 0)
-		sibling->id[0] = sibling->id[sibling->id[0] == cpu];
-	sibling->n = sibling->n > 1;
 }
 
 void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_plan *plan,
@@ -360,7 +325,6 @@ void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_
 
 	*e = (struct evidence){.steal = NAN};
 	v.cpus = gauge_cpus(setup);
-	find_sibling(v.cpus.id[0], &v.sibling);
 	e->cpus = v.cpus.n;
 	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);
 	if (v.cpus.n == 1)
@@ -368,8 +332,6 @@ void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_
 	for (round = 0; round < plan->rounds; round++) {
 		odd = round % 2 == 1;
 		measure_with(&v, odd ? VERIFY_IDLE : VERIFY_SOAK, odd);
-		if (v.sibling.n > 0)
-			measure_with(&v, VERIFY_SIBLING, false);
 		measure_with(&v, odd ? VERIFY_SOAK : VERIFY_IDLE, odd);
 	}
 }
@@ -393,18 +355,6 @@ static void judge_yield(const struct evidence *e, struct verdicts *v)
 	for (i = 0; i < 2 && safe == 0; i++)
 		if (r[i]->kind == VERDICT_FAIL)
 			cannot_be_run(r[i], "no load by soaking was safe: the machine is busy");
-}
-
-/* By how much a thread alone is slower, in percent. */
-static void judge_price(const struct evidence *e, struct verdicts *v)
-{
-	const double alone = values_median(&e->speed[VERIFY_IDLE]);
-	const double soaked = values_median(&e->speed[VERIFY_SOAK]);
-	const double sibling = values_median(&e->speed[VERIFY_SIBLING]);
-
-	line(v, "price", "slowing by soaking", 100 * (1 - soaked / alone), "%");
-	if (!isnan(sibling))
-		line(v, "price", "slowing by its sibling", 100 * (1 - sibling / alone), "%");
 }
 
 static void judge_loads(const struct evidence *e, struct verdicts *v)
@@ -446,7 +396,6 @@ void verdicts_of(const struct evidence *e, struct verdicts *v)
 
 	*v = (struct verdicts){.n = 0};
 	judge_yield(e, v);
-	judge_price(e, v);
 	judge_loads(e, v);
 	judge_stream(e, v);
 	for (i = 0; i < v->n; i++)

@@ -31,8 +31,8 @@ void values_add(struct values *v, double x);
 /* The median, or NAN of none. */
 double values_median(const struct values *v);
 
-/* The two instruments, and what only the price of soaking is measured with. */
-enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS, VERIFY_SIBLING = VERIFY_INSTRUMENTS };
+/* The two instruments. */
+enum { VERIFY_SOAK, VERIFY_IDLE, VERIFY_INSTRUMENTS };
 
 /* What is measured with each instrument. */
 enum verify_load {
@@ -63,10 +63,9 @@ struct series {
 
 struct evidence {
 	int cpus;
-	struct series of[VERIFY_INSTRUMENTS + 1][VERIFY_LOADS];
-	struct values kept, late;                    /* of yield_measure() beside the soakers */
-	struct values speed[VERIFY_INSTRUMENTS + 1]; /* turns per second of a thread's CPU time */
-	double steal;                                /* the greatest of any load, as a share */
+	struct series of[VERIFY_INSTRUMENTS][VERIFY_LOADS];
+	struct values kept, late;  /* of yield_measure() beside the soakers */
+	double steal;              /* the greatest of any load, as a share */
 	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty: they can */
 };
 

@@ -48,7 +48,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 		figures_add(&sum, &t->interval[i]);
 	}
 	sum.seconds = t->interval[0].seconds;
-	gauge_sample(&r->gauge, &t->last);
+	gauge_sample(&r->gauge, &t->last, NULL);
 	gauge_between(&r->gauge, &last, &t->last, -1, &sum.host);
 	if (t->measuring)
 		t->unsafe |= sum.host.unsafe;

@@ -47,7 +47,6 @@ int main(void)
 	ok(d.count <= 101, "wake-ups are at most what was asked for");
 	counts((struct burner_work){BURNER_WAKE, .seconds = 0.1, .n = 1, .rate = 1000},
 	       "wake-ups are counted");
-	counts((struct burner_work){BURNER_TURN, .seconds = 0.05, .n = 1}, "arithmetic is counted");
 	for (i = BURNER_LOOPBACK; i <= BURNER_VETH_RPS; i++)
 		if (i == BURNER_LOOPBACK || why[0] == '\0')
 			counts((struct burner_work){BURNER_STREAM, .seconds = 0.05, .n = 2,
