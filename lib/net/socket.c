@@ -6,8 +6,15 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
+/* Headers of glibc before 2.32, and of Linux before 5.16, lack these. */
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
 #ifndef SOL_MPTCP
 #define SOL_MPTCP 284
+#endif
+#ifndef MPTCP_INFO
+#define MPTCP_INFO 1
 #endif
 
 int sock_open(int family, int flags, const struct sock_options *o)

@@ -16,11 +16,36 @@
 
 #include "common.h"
 
-/* What headers of Linux before 6.2 lack. */
-#ifndef IORING_SEND_ZC_REPORT_USAGE
-#define IORING_SEND_ZC_REPORT_USAGE (1U << 3)
+/* What the headers of older distributions lack: of Linux before 5.19, 6.1 and 6.2. */
+#ifndef IORING_RECVSEND_POLL_FIRST
+#define IORING_REGISTER_PBUF_RING 22
+struct io_uring_buf {
+	uint64_t addr;
+	uint32_t len;
+	uint16_t bid, tail; /* the tail of the ring is that of its first element */
+};
+struct io_uring_buf_ring {
+	uint64_t reserved;
+	uint32_t reserved2;
+	uint16_t reserved3, tail;
+};
+struct io_uring_buf_reg {
+	uint64_t ring_addr;
+	uint32_t ring_entries;
+	uint16_t bgid, flags;
+	uint64_t reserved[3];
+};
 #endif
-#ifndef IORING_NOTIF_USAGE_ZC_COPIED
+#ifndef IORING_SETUP_DEFER_TASKRUN
+#define IORING_SETUP_SINGLE_ISSUER (1U << 12)
+#define IORING_SETUP_DEFER_TASKRUN (1U << 13)
+#define IORING_RECV_MULTISHOT      (1U << 1)
+#define IORING_RECVSEND_FIXED_BUF  (1U << 2)
+#define IORING_CQE_F_NOTIF         (1U << 3)
+#define IORING_OP_SEND_ZC          47
+#endif
+#ifndef IORING_SEND_ZC_REPORT_USAGE
+#define IORING_SEND_ZC_REPORT_USAGE  (1U << 3)
 #define IORING_NOTIF_USAGE_ZC_COPIED (1U << 31)
 #endif
 

@@ -130,6 +130,7 @@ static const struct kind {
 	[FIGURE_WORD] = {.characters = LETTERS},
 	[FIGURE_NAME] = {.characters = DIGITS LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_~:@,/"},
 	[FIGURE_REASONS] = {.characters = DIGITS LETTERS "_,"},
+	[FIGURE_BASELINE] = {.characters = ""}, /* no receipt has it */
 };
 
 /* What a figure is, and where struct figures has it. */
