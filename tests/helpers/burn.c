@@ -1,59 +1,96 @@
 /*
- * burn: keeps CPUs busy with arithmetic: a load of known size.
+ * burn: a load of known size, by its own CPU clock.
  *
- *	burn cpus seconds [percent]	a thread on each CPU of a list such as 0,2-3; prints how many
- *					CPUs they had on average, by their own clock; with percent
- *					each sleeps for the rest of every 23 ms
+ *	burn CPUS SECONDS [PERCENT [MICROSECONDS [free]]]
+ *		A thread for each CPU of a list such as 0,2-3, bound to it unless `free`, burns PERCENT (default 100)
+ *		of each period (default 23 ms, no multiple of a tick) and sleeps for the rest; with 0 it only wakes up.
+ *		Prints how many CPUs they had on average, and a line of wakes= (sleeps that ended), least= (the least
+ *		share of a CPU that a thread got) and cpu= (CPU seconds of the process until now).
  */
-#include <math.h>
-#include <sched.h>
+#include <sys/param.h>
+#include <sys/prctl.h>
 
 #include "common.h"
 #include "lib/load/cpus.h"
 
-#define CYCLE 0.023 /* seconds; no multiple of a tick, which would see all of the load or nothing */
+#define DEBT_PERIODS 4 /* A thread makes up for time that it lost in this many periods, not more. */
+
+struct worker {
+	pthread_t thread;
+	int cpu; /* -1: any */
+	uint64_t cpu_ns, wakes;
+};
 
 static struct {
-	double seconds, share;
-	uint64_t start_ns;
-} opt = {.share = 1};
+	uint64_t start, end, period, quota; /* ns */
+} load;
 
-static void *burn(void *cpu)
+static uint64_t thread_ns(void)
 {
-	volatile uint64_t x = 1;
-	double now = 0;
-	int i;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 
-	if (cpu_bind(*(const int *)cpu) != 0)
-		die_errno("CPU %d", *(const int *)cpu);
-	while (now < opt.seconds) {
-		for (i = 0; i < 10000; i++)
-			x = x * 3 + 1;
-		if (fmod(now, CYCLE) > CYCLE * opt.share)
-			sleep_ns((uint64_t)(1e9 * (CYCLE - fmod(now, CYCLE))));
-		now = seconds_between(opt.start_ns, now_ns());
+/* Burns until the thread has had `target` ns.  Its CPU clock costs a system call: it is read when it may have. */
+static void burn(uint64_t target)
+{
+	uint64_t cpu, until;
+
+	while ((cpu = thread_ns()) < target && now_ns() < load.end) {
+		until = MIN(now_ns() + target - cpu, load.end);
+		while (now_ns() < until)
+			;
 	}
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct timespec until;
+	uint64_t begun, target, next;
+
+	if (w->cpu >= 0 && cpu_bind(w->cpu) != 0)
+		die_errno("CPU %d", w->cpu);
+	begun = target = thread_ns();
+	for (next = load.start; next < load.end;) {
+		target = MIN(target + load.quota, thread_ns() + (1 + DEBT_PERIODS) * load.quota);
+		burn(load.quota < load.period ? target : UINT64_MAX / 2);
+		next += load.period;
+		until = ns_to_timespec(MIN(next, load.end));
+		w->wakes += now_ns() < next;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	}
+	w->cpu_ns = thread_ns() - begun;
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
+	static struct worker w[CPUS_MAX];
+	const double seconds = argc > 2 ? atof(argv[2]) : 0;
+	double lowest = 1, cpu;
+	uint64_t wakes = 0;
 	struct cpus cpus;
-	pthread_t id[CPUS_MAX];
 	int i;
 
-	if ((argc != 3 && argc != 4) || parse_cpus(argv[1], &cpus) != NULL)
-		errx(2, "usage: burn cpus seconds [percent]");
-	opt.seconds = atof(argv[2]);
-	if (argc == 4)
-		opt.share = atof(argv[3]) / 100;
-	opt.start_ns = now_ns();
-	for (i = 0; i < cpus.n; i++)
-		if (thread_start(&id[i], burn, &cpus.id[i]) != 0)
+	if (argc < 3 || argc > 6 || parse_cpus(argv[1], &cpus) != NULL)
+		errx(2, "usage: burn CPUS SECONDS [PERCENT [MICROSECONDS [free]]]");
+	load.period = argc > 4 ? 1000 * (uint64_t)atol(argv[4]) : 23000000;
+	load.quota = (uint64_t)((argc > 3 ? atof(argv[3]) : 100) / 100 * (double)load.period);
+	prctl(PR_SET_TIMERSLACK, 1);
+	load.start = now_ns();
+	load.end = load.start + (uint64_t)(seconds * 1e9);
+	for (i = 0; i < cpus.n; i++) {
+		w[i].cpu = argc > 5 ? -1 : cpus.id[i];
+		if (thread_start(&w[i].thread, work, &w[i]) != 0)
 			errx(1, "thread");
-	for (i = 0; i < cpus.n; i++)
-		pthread_join(id[i], NULL);
-	printf("%.4f\n", (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 /
-				 seconds_between(opt.start_ns, now_ns()));
+	}
+	for (i = 0; i < cpus.n; i++) {
+		pthread_join(w[i].thread, NULL);
+		wakes += w[i].wakes;
+		lowest = fmin(lowest, (double)w[i].cpu_ns / (seconds * 1e9));
+	}
+	cpu = (double)clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
+	printf("%.4f\nwakes=%" PRIu64 " least=%.4f cpu=%.6f\n",
+	       cpu / seconds_between(load.start, now_ns()), wakes, lowest, cpu);
 	return 0;
 }
