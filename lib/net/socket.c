@@ -144,13 +144,9 @@ const char *addr_format(const struct sockaddr *sa, socklen_t len, char buf[ADDR_
 	return buf;
 }
 
-/*
- * Returns the index of the interface of the route to an address, 0 if there is none.  `via` is the
- * index of the interface that the packets are meant for, or 0.
- */
-static unsigned route_interface(int family, const void *addr, unsigned char len, uint32_t via)
+/* Returns the index of the interface of the route to an address, 0 if there is none. */
+static unsigned route_interface(int family, const void *addr, unsigned char len)
 {
-	const struct rtattr oif = {.rta_type = RTA_OIF, .rta_len = RTA_LENGTH(sizeof(via))};
 	struct {
 		struct nlmsghdr nh;
 		struct rtmsg rt;
@@ -166,11 +162,6 @@ static unsigned route_interface(int family, const void *addr, unsigned char len,
 
 	memcpy(m.rest, addr, len);
 	m.nh.nlmsg_len = NLMSG_LENGTH(sizeof(m.rt)) + RTA_LENGTH(len);
-	if (via != 0) {
-		memcpy(m.rest + len, &oif, sizeof(oif));
-		memcpy(m.rest + len + sizeof(oif), &via, sizeof(via));
-		m.nh.nlmsg_len += oif.rta_len;
-	}
 	if (fd < 0)
 		return 0;
 	if (send(fd, &m, m.nh.nlmsg_len, 0) >= 0)
@@ -191,13 +182,13 @@ void addr_interface(const struct sockaddr *peer, char name[IF_NAMESIZE])
 	unsigned index;
 
 	if (peer->sa_family != AF_INET6)
-		index = route_interface(AF_INET, &in->sin_addr, 4, 0);
+		index = route_interface(AF_INET, &in->sin_addr, 4);
 	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4, 0);
+		index = route_interface(AF_INET, &in6->sin6_addr.s6_addr[12], 4);
 	else
-		index = route_interface(AF_INET6, &in6->sin6_addr, 16, in6->sin6_scope_id);
+		index = route_interface(AF_INET6, &in6->sin6_addr, 16);
 	/* A link-local address names its interface, but to one of this host packets go via lo. */
-	if (index == 0 && peer->sa_family == AF_INET6)
+	if (peer->sa_family == AF_INET6 && in6->sin6_scope_id != 0 && index != if_nametoindex("lo"))
 		index = in6->sin6_scope_id;
 	if (index == 0 || if_indextoname(index, name) == NULL)
 		name[0] = '\0';

@@ -190,7 +190,7 @@ static void group_object_end(struct report *r, const struct figures *f,
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
 	json_close(j, '}');
-	json_report_end(j, *r->stop != 0 ? "interrupted" : r->cut);
+	json_report_end(j, *r->stop != 0 ? "interrupted" : r->cut[0] != '\0' ? r->cut : NULL);
 	flush(r);
 }
 

@@ -149,7 +149,7 @@ static void json_link(struct json *j, const struct link *l)
 
 	json_open(j, "link", '{');
 	json_string(j, "interface", l->interface);
-	json_string(j, "driver", l->driver);
+	json_string(j, "driver", l->driver[0] != '\0' ? l->driver : NULL);
 	if (l->mtu > 0)
 		json_count(j, "mtu", (uint64_t)l->mtu);
 	if (l->offloads[0] != '\0') {

@@ -108,7 +108,7 @@ void json_bool(struct json *j, const char *key, bool value)
 
 void json_string(struct json *j, const char *key, const char *value)
 {
-	if (value == NULL || *value == '\0')
+	if (value == NULL)
 		return;
 	json_key(j, key);
 	json_text(value);
@@ -155,7 +155,9 @@ static void json_figure(struct json *j, const struct figure *row, const struct f
 	case FIGURE_REASONS: json_unsafe(j, f->host.unsafe); break;
 	case FIGURE_BASELINE: json_string(j, row->key, baseline[f->host.baseline]); break;
 	case FIGURE_WORD:
-	case FIGURE_NAME: json_string(j, row->key, member); break;
+	case FIGURE_NAME:
+		json_string(j, row->key, *(const char *)member != '\0' ? member : NULL);
+		break;
 	default: json_number(j, row->key, figure_factor(row) * figure_value(row, f));
 	}
 }
