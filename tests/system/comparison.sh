@@ -2,7 +2,7 @@
 # Comparisons: lists of methods, sizes and streams, rounds, and plans that were saved.
 # tests/unit/{plan,comparison,saved}.c have the figures, the words and the files.
 #
-# seconds: 5
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 zcc=$BIN/zcc
@@ -23,60 +23,6 @@ joined()
 	    END { print "" }' "$1"
 }
 
-it '--json -m, -b and -P with lists: an object for each combination, the second round in reverse'; ( begin; need jq
-	compare --json -m send,mmap -b 1k,2k,4k -P 1,2 -r 2 -n 3 file
-	[ "$(wc -l <out)" -eq 25 ]
-	jq -r '.start.test_start // empty | "\(.method) \(.blksize) \(.num_streams)"' out >runs
-	for m in send mmap; do for b in 1024 2048 4096; do echo "$m $b 1"; echo "$m $b 2"; done; done >round
-	{ cat round; tac round; } | diff - runs
-); ok
-it '--json of a comparison: the means of all rounds, the ratios, the title, and what was compared'; ( begin; need jq
-	compare --json -m send,mmap -r 2 -t 0.05 -T 'a label' file
-	[ "$(grep -c '"title":"a label"' out)" -eq 5 ]
-	# The second round is in reverse order.  A ratio is the geometric mean of those of the rounds.
-	jq -es '[.[:4][].end.sum_sent.bits_per_second] as [$a, $b, $b2, $a2] |
-	    def near(x; y): x / y | . > 0.999 and . < 1.001;
-	    .[4].comparison | .rounds == 2 and
-	    near(.runs[0].bits_per_second.mean; ($a + $a2) / 2) and
-	    near(.runs[1].bits_per_second.mean; ($b + $b2) / 2) and
-	    (.runs[1].throughput_ratio | near(.ratio; $b / $a * $b2 / $a2 | sqrt) and
-	     .low <= .ratio and .high >= .ratio)' out
-	tail -n 1 out | jq -e '.comparison | .connecting_to.host == "0" and .duration == 0.05 and
-	    .sender_tcp_congestion == "reno" and .environment.link.interface == "lo" and
-	    (.runs | map(.unsafe_rounds) == [0, 0])'
-); ok
-it 'zcc -m with a list: a row for each run, and the ratio to the first in words'; ( begin
-	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 -T "$(printf 'a \033label')" file
-	no_wider 80 out
-	grep -qx '  title: a .label' out
-	is_text out
-	joined out >lines
-	grep -x '95% is for each interval by itself: of 20 equal runs, one differs by chance' lines
-	grep -x '2 rounds of 8 runs; means and 95% intervals' out
-	for row in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
-		grep -Ex "$row +[0-9,]+ \+-[0-9,]+" out
-	done
-	grep -Ex "sendfile 64k, 2 streams has $times send 1k, 1 stream(: no difference is shown)?" lines
-	compare -q -m send,sendfile -r 1 -T label file
-	not grep label out
-); ok
-it '-r 1: a comparison without intervals'; ( begin
-	compare -m send,sendfile -r 1 file
-	grep -Ex 'send +64k +[0-9,]+' out
-	grep -Ex 'sendfile 1m has [0-9.]+ times the throughput of send 64k' out
-	grep -x 'each run: 1 stream' out
-); ok
-it '--precision: until the interval is narrow enough, or for the rounds of -r, which a line reports'; ( begin
-	compare --precision 100% -t 0.05 -r 20
-	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
-	[ "$rounds" -ge 5 ]
-	[ "$rounds" -le 20 ]
-	not grep times out
-	compare -m send,mmap --precision 0.0001 -r 3 tiny
-	grep '^3 rounds of 2 runs;' out
-	grep -qx -- '--precision 0.0001% was not reached in 3 rounds' out
-); ok
-
 it '--save and --against: the rows of both, and how many times the old'; ( begin
 	compare -m send,mmap -r 2 --save plan.tsv file
 	[ "$(grep -c '^[12]	' plan.tsv)" -eq 4 ]
@@ -91,28 +37,77 @@ it '--save and --against: the rows of both, and how many times the old'; ( begin
 	awk -F '\t' '$2 == "send" { sum += $6 } END { printf "%.0f\n", sum / 2 }' plan.tsv >mean
 	grep '^send .* before ' out | tr -d , | grep " $(cat mean) "
 ); ok
-it '--save: a session is added to those of the file, and sessions are compared'; ( begin
-	compare -m send,mmap -r 2 -n 1 -T first --save two.tsv file
+beside '--json -m, -b and -P with lists: an object for each combination, the second round in reverse'; ( begin; need jq
+	compare --json -m send,mmap -b 1k,2k,4k -P 1,2 -r 2 -n 3 ../file
+	[ "$(wc -l <out)" -eq 25 ]
+	jq -r '.start.test_start // empty | "\(.method) \(.blksize) \(.num_streams)"' out >runs
+	for m in send mmap; do for b in 1024 2048 4096; do echo "$m $b 1"; echo "$m $b 2"; done; done >round
+	{ cat round; tac round; } | diff - runs
+) & later
+beside '--json of a comparison: the means of all rounds, the ratios, the title, and what was compared'; ( begin; need jq
+	compare --json -m send,mmap -r 2 -t 0.05 -T 'a label' ../file
+	[ "$(grep -c '"title":"a label"' out)" -eq 5 ]
+	# The second round is in reverse order.  A ratio is the geometric mean of those of the rounds.
+	jq -es '[.[:4][].end.sum_sent.bits_per_second] as [$a, $b, $b2, $a2] |
+	    def near(x; y): x / y | . > 0.999 and . < 1.001;
+	    .[4].comparison | .rounds == 2 and
+	    near(.runs[0].bits_per_second.mean; ($a + $a2) / 2) and
+	    near(.runs[1].bits_per_second.mean; ($b + $b2) / 2) and
+	    (.runs[1].throughput_ratio | near(.ratio; $b / $a * $b2 / $a2 | sqrt) and
+	     .low <= .ratio and .high >= .ratio)' out
+	tail -n 1 out | jq -e '.comparison | .connecting_to.host == "0" and .duration == 0.05 and
+	    .sender_tcp_congestion == "reno" and .environment.link.interface == "lo" and
+	    (.runs | map(.unsafe_rounds) == [0, 0])'
+) & later
+beside 'zcc -m with a list: a row for each run, and the ratio to the first in words; with -r 1 no intervals'; ( begin
+	compare -m send,sendfile -b 1k,64k -P 1,2 -r 2 -n 2 -T "$(printf 'a \033label')" ../file
+	no_wider 80 out
+	grep -qx '  title: a .label' out
+	is_text out
+	joined out >lines
+	grep -x '95% is for each interval by itself: of 20 equal runs, one differs by chance' lines
+	grep -x '2 rounds of 8 runs; means and 95% intervals' out
+	for row in 'send 1k, 1 stream' 'send 64k, 2 streams' 'sendfile 1k, 1 stream' 'sendfile 64k, 2 streams'; do
+		grep -Ex "$row +[0-9,]+ \+-[0-9,]+" out
+	done
+	grep -Ex "sendfile 64k, 2 streams has $times send 1k, 1 stream(: no difference is shown)?" lines
+	compare -m send,sendfile -r 1 ../file
+	grep -Ex 'send +64k +[0-9,]+' out
+	grep -Ex 'sendfile 1m has [0-9.]+ times the throughput of send 64k' out
+	grep -x 'each run: 1 stream' out
+) & later
+beside '--precision: until the interval is narrow enough, or for the rounds of -r, which a line reports'; ( begin
+	compare --precision 100% -t 0.05 -r 20
+	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
+	[ "$rounds" -ge 5 ]
+	[ "$rounds" -le 20 ]
+	not grep times out
+	compare -m send,mmap --precision 0.0001 -r 3 ../tiny
+	grep '^3 rounds of 2 runs;' out
+	grep -qx -- '--precision 0.0001% was not reached in 3 rounds' out
+) & later
+beside '--save: a session is added to those of the file, and sessions are compared'; ( begin
+	compare -m send,mmap -r 2 -n 1 -T first --save two.tsv ../file
 	not grep 'this is session' out
 	cp two.tsv one.tsv
-	compare -m send,mmap -r 1 -n 1 -T second --save two.tsv file
+	compare -m send,mmap -r 1 -n 1 -T second --save two.tsv ../file
 	grep -x 'this is session 2 in two.tsv' out
 	not grep differs out
 	head -c "$(wc -c <one.tsv)" two.tsv | cmp - one.tsv
 	[ "$(grep -c '^# zcc ' two.tsv)" -eq 2 ]
 	[ "$(grep -c '^round	' two.tsv)" -eq 1 ]
 	# The sessions of the file that is added to are those of this side, unless they are compared with.
-	compare -m send,mmap -r 2 -n 1 --save two.tsv --against one.tsv file
+	compare -m send,mmap -r 2 -n 1 --save two.tsv --against one.tsv ../file
 	grep -x 'this is session 3 in two.tsv' out
-	compare -m send,mmap -r 2 -n 1 --against two.tsv file
+	compare -m send,mmap -r 2 -n 1 --against two.tsv ../file
 	grep -Ex '  of [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z: first' out
 	not grep '^one session each: ' out
-	compare --json -m send,mmap -r 2 -n 1 --save one.tsv --against one.tsv file
+	compare --json -m send,mmap -r 2 -n 1 --save one.tsv --against one.tsv ../file
 	tail -n 1 out | grep '"sessions":1,"against":"zcc [^"]*","against_rounds":2,"against_sessions":1,'
 	[ "$(grep -c '^# zcc ' one.tsv)" -eq 2 ]
-); ok
-it '--against: what differs has a line: server, -t, warm-up, congestion; a saved load keeps its reasons'; ( begin
-	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy"; $15 = "other" } { print }' plan.tsv >changed.tsv
+) & later
+beside '--against: what differs has a line: server, -t, warm-up, congestion; a saved load keeps its reasons'; ( begin
+	awk -F '\t' -v OFS='\t' 'NR > 2 { $10 = "baseline_busy"; $15 = "other" } { print }' ../plan.tsv >changed.tsv
 	exits 0 "$zcc" -s 127.0.0.1 -p "$PORT" --congestion reno -m send,mmap -r 1 -t 0.1 --warmup 0.1 \
 	    --against changed.tsv
 	grep -x 'server differs: 0 then, 127.0.0.1 now' out
@@ -121,55 +116,58 @@ it '--against: what differs has a line: server, -t, warm-up, congestion; a saved
 	grep -x 'congestion differs: other then, reno now' out
 	not grep 'offloads differs' out
 	grep '^one session each: ' out
-	compare --json -m send,mmap -r 1 --against changed.tsv file
+	compare --json -m send,mmap -r 1 --against changed.tsv ../file
 	tail -n 1 out | grep '"against_differs":\["congestion"\]'
 	tail -n 1 out | grep '"before":{[^]]*"unsafe":\["baseline_busy"\]}'
-); ok
+) & later
 # With a lock of the soakers of its own, which is held, zcc soaks nothing.
-it '-c with --idle: each run by either instrument, in turn'; ( begin; need jq flock
+find_hastening
+beside '-c with --idle: each run by either instrument, in turn; --retry: a run without a load is made again'; ( begin; need jq flock
 	unshare -m true 2>/dev/null || skip_check 'needs root and mount namespaces'
 	: >lock
-	find_hastening
-	exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh $hasten_by \
-	    "$zcc" -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --save either.tsv file
+	soaked() { exits 0 unshare -m sh -c 'mount --bind lock /dev/zero && exec flock /dev/zero "$@"' sh "$@"; }
+	soaked $hasten_by "$zcc" -s 0 -p "$PORT" -c --idle --wait 0 -n 1 -m send,mmap -r 1 --json --save either.tsv ../file
 	[ "$(grep -c 'CPUs are being soaked already, by flock' err)" -eq 1 ]
 	order='send idle send soak mmap idle mmap soak'
 	[ "$(tail -n 1 out | jq -r '.comparison.runs[] | .method, .instrument' | xargs)" = "$order" ]
 	[ "$(sed 1,2d either.tsv | cut -f 2,20 | xargs)" = "$order" ]
-); ok
+	soaked "$zcc" -c --wait 0 --retry 2 -s 0 -p "$PORT" -t 0.1 --congestion reno
+	[ "$(grep -c 'the run is repeated, [12] of 2' err)" -eq 2 ]
+	[ "$(grep -c '^  to ' out)" -eq 1 ]
+	[ "$(grep -c '^  transfer' out)" -eq 1 ]
+) & later
 
 # Nothing is sent, and the file stays as it was.
-echo 'a letter' >letter
-ln -s none dangling
-[ -s plan.tsv ] && awk -F '\t' -v OFS='\t' '$3 == 65536 { $3 = 4096 } { print }' plan.tsv >small.tsv
-while IFS=';' read -r options message; do
-	it "zcc $options: an error before anything is sent, and the file stays"; ( begin
+beside '--save and --against: whatever file will not do is an error before anything is sent, and stays'; ( begin
+	echo 'a letter' >letter
+	ln -s none dangling
+	cp ../plan.tsv .
+	awk -F '\t' -v OFS='\t' '$3 == 65536 { $3 = 4096 } { print }' plan.tsv >small.tsv
+	while IFS=';' read -r options message; do
 		path=${options##* }
 		cp "$path" kept 2>/dev/null || : >kept
-		fails "^zcc: $message$" "$zcc" -s 0 -p "$PORT" file $options
+		fails "^zcc: $message$" "$zcc" -s 0 -p "$PORT" ../file $options
 		[ ! -s kept ] || cmp "$path" kept
 		not [ -e none ]
-	); ok
-done <<'END'
--m send,mmap --save letter;--save: letter was not written by --save of this version
--m send,splice --save plan.tsv;--save: plan.tsv is of another plan: .*
--m send,splice --against plan.tsv;--against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice .*
--m send,mmap --against small.tsv;--against: small.tsv is of another plan: its run 1 is send 4k, 1 stream, not send 64k.*
---against letter;--against: letter was not written by --save of this version
---against none;--against: none has no session of --save
---against .;--against: .: Is a directory
---save none/plan.tsv;cannot write none/plan.tsv: No such file or directory
---save /dev/null;cannot write /dev/null: not a regular file
---save dangling;cannot write dangling: not a regular file
--p 1 --save none;cannot connect to 0 port 1: Connection refused: is zcs running there?
-END
-it '--save to a file that cannot be read: an error, and its sessions stay'; ( begin; need strace
-	cp plan.tsv kept
+	done <<-'END'
+		-m send,mmap --save letter;--save: letter was not written by --save of this version
+		-m send,splice --save plan.tsv;--save: plan.tsv is of another plan: .*
+		-m send,splice --against plan.tsv;--against: plan.tsv is of another plan: its run 2 is mmap 4m, 1 stream, not splice .*
+		-m send,mmap --against small.tsv;--against: small.tsv is of another plan: its run 1 is send 4k, 1 stream, not send 64k.*
+		--against letter;--against: letter was not written by --save of this version
+		--against none;--against: none has no session of --save
+		--against .;--against: .: Is a directory
+		--save none/plan.tsv;cannot write none/plan.tsv: No such file or directory
+		--save /dev/null;cannot write /dev/null: not a regular file
+		--save dangling;cannot write dangling: not a regular file
+		-p 1 --save none;cannot connect to 0 port 1: Connection refused: is zcs running there?
+	END
+	can_trace || exit 0
 	exits 1 strace -f -o /dev/null -P plan.tsv -e trace=openat -e inject=openat:error=EMFILE:when=1 \
-	    "$zcc" -s 0 -p "$PORT" -m send,mmap --save plan.tsv file
+	    "$zcc" -s 0 -p "$PORT" -m send,mmap --save plan.tsv ../file
 	grep -qx 'zcc: --save: plan.tsv: Too many open files' err
-	cmp plan.tsv kept
-); ok
+	cmp plan.tsv ../plan.tsv
+) & later
 
 # interrupted options: zcc is, once the condition `met` holds
 interrupted()
@@ -182,15 +180,13 @@ interrupted()
 	ended $p
 	cat out err
 }
-it 'a comparison that is interrupted: the rounds that are complete are reported and saved'; ( begin
+beside 'a comparison that is interrupted: the complete rounds are reported and saved, not that of its last run'; ( begin
 	met() { [ -s rounds.tsv ] && [ "$(wc -l <rounds.tsv)" -ge 4 ]; }
 	interrupted -r 500 -t 0.05 --save rounds.tsv
 	rounds=$(sed -n 's/ rounds of 1 run;.*//p' out)
 	[ "$rounds" -ge 2 ]
 	[ "$rounds" -lt 500 ]
 	[ "$(grep -c '^[0-9]' rounds.tsv)" -eq "$rounds" ]
-); ok
-it 'a comparison that is interrupted in a round, or in its last run: that round is not reported and not saved'; ( begin
 	for how in send send,mmap; do
 		start_zcs
 		met() { [ "$(threads_of $ZCS)" -eq 2 ]; }
@@ -198,40 +194,27 @@ it 'a comparison that is interrupted in a round, or in its last run: that round 
 		not grep 'round' out
 		not [ -s cut.tsv ]
 	done
-); ok
-it 'a comparison that is interrupted as a run connects, or between two runs: the complete rounds'; ( begin; need strace
-	strace -f -o trace -e trace=socket "$zcc" -s 0 -p "$PORT" -m send -r 2 file >out 2>err
+) & later
+beside 'a comparison that is interrupted as a run connects, or between two runs: the complete rounds'; ( begin; need strace
+	strace -f -o trace -e trace=socket "$zcc" -s 0 -p "$PORT" -m send -r 2 ../file >out 2>err
 	between=socket:signal=INT:when=$(($(grep -c 'socket(' trace) + 1))
 	for when in connect:error=EINTR:signal=INT:when=3 "$between"; do
-		got=0
-		strace -f -o trace -e trace=socket,connect -e inject=$when \
-		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m send -r 9 file >out 2>err || got=$?
-		cat trace out err
-		[ $got -eq 130 ]
+		exits 130 strace -f -o trace -e trace=socket,connect -e inject=$when \
+		    env --default-signal=INT "$zcc" -s 0 -p "$PORT" -m send -r 9 ../file
 		grep '^2 rounds of 1 run;' out
 		# The last of them ended it.
 		[ "$(grep -c -e '--- SIGINT' trace)" -eq 2 ]
 		[ ! -s err ] || one_line err
 	done
-); ok
-it 'a server that goes after the first round: an error, and the rounds that are complete'; ( begin
+) & later
+beside 'a server that goes after the first round: an error, and the rounds that are complete'; ( begin
 	start_peer -n 2
-	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap file
+	exits 1 "$zcc" -s 0 -p "$PORT" -m send,mmap ../file
 	grep 'zcc: cannot connect to' err
 	grep -x '1 round of 2 runs; means and 95% intervals' out
 	grep -Ex 'mmap +4m +[0-9,]+' out
-); ok
-
-while IFS=';' read -r pattern args; do
-	check_usage "$pattern" zcc -s 0 $args
-done <<'END'
-^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs;-m send,mmap,send
---buffer-size: '4096' is given twice;-b 4k,4096
---precision.*not a percentage;--precision 3x
---request and -r, --runs cannot be used together;--request 10 -r 3
-END
-stop_zcs
-it '-p with a list: receivers are compared, by their methods, with what may explain how they differ'; ( begin; need jq
+) & later
+beside '-p with a list: receivers are compared, by their methods, with what may explain how they differ'; ( begin; need jq
 	may_lock_much || skip_check 'other tests of this user may have pinned what it may pin'
 	start_zcs -m trunc
 	first=$PORT
@@ -242,20 +225,11 @@ it '-p with a list: receivers are compared, by their methods, with what may expl
 	grep -q '^copied by the kernel after all: zerocopy 64k to trunc 100\.0%' out
 	grep -q '^bytes/call: ' out
 	exits 0 "$BIN/zcc" -s 0 -p "$first,$PORT" -n 1 -r 2 --congestion reno --json
-	tail -n 1 out | jq -e --arg p "$first" '.comparison.runs | length == 2 and .[0].port == $p and .[0].receiver_method == "trunc" and
-	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0'
-	tail -n 1 out | jq -e '.comparison.connecting_to == {"host": "0"}'
-); ok
-check_usage 'given twice' zcc -s 0 -p 1,1
-it '--retry: a run without a load is made again, and reported once'; ( begin; need flock
-	start_zcs
-	exec 8</dev/zero
-	flock 8
-	exits 0 "$BIN/zcc" -c --wait 0 --retry 2 -s 0 -p "$PORT" -t 0.1 --congestion reno
-	[ "$(grep -c 'the run is repeated, [12] of 2' err)" -eq 2 ]
-	[ "$(grep -c '^  to ' out)" -eq 1 ]
-	[ "$(grep -c '^  transfer' out)" -eq 1 ]
-); ok
+	tail -n 1 out | jq -e --arg p "$first" '.comparison | .connecting_to == {host: "0"} and (.runs | length == 2 and
+	    .[0].port == $p and .[0].receiver_method == "trunc" and
+	    .[1].receiver_method == "read" and .[0].why.bytes_per_call > 0)'
+) & later
+together
 it '--wait-idle: what keeps the machine busy is named'; ( begin
 	n=$(($(getconf _NPROCESSORS_ONLN) / 16 + 1))
 	for i in $(seq $n); do
@@ -264,5 +238,15 @@ it '--wait-idle: what keeps the machine busy is named'; ( begin
 	done
 	fails '--wait-idle 1: other programs took [0-9.]*% of the machine in the last second' \
 	    "$BIN/zcc" --idle --wait-idle 1 -s 0 -p 1 -t 0.1
+	kill $!
 ); ok
+while IFS=';' read -r pattern args; do
+	check_usage "$pattern" zcc -s 0 $args
+done <<'END'
+^zcc: -m, --method: 'send' is given twice: -r, --runs repeats all runs;-m send,mmap,send
+--buffer-size: '4096' is given twice;-b 4k,4096
+given twice;-p 1,1
+--precision.*not a percentage;--precision 3x
+--request and -r, --runs cannot be used together;--request 10 -r 3
+END
 finish
