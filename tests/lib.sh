@@ -202,7 +202,7 @@ can_trace() { strace -o /dev/null true 2>/dev/null; }
 # finish: closes the test.  tests/run validates the JSON objects that the tools have printed into files here.
 finish()
 {
-	find "${OBJECTS%/*}" -maxdepth 1 -type f ! -name "${OBJECTS##*/}" -size -8192k \
+	find "${OBJECTS%/*}" -maxdepth 2 -type f ! -name "${OBJECTS##*/}" -size -8192k \
 	    -exec grep -has '^{"schema":' {} + >>"$OBJECTS"
 	echo "1..$count"
 	exit $((failed > 0))
