@@ -2,7 +2,7 @@
 # Which clients zcs accepts, how many, for how long, and how many lines it prints about them.
 # tests/unit/guard.c has the lists of --allow and the places; user.sh tests the privileges of zcs itself.
 #
-# seconds: 8
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc net=$HELPERS/net
@@ -22,18 +22,19 @@ ipv6=$(head -n 1 /proc/net/if_inet6 2>/dev/null)
 told() { "$net" hold -n 1 -a "$1" -f "$2" "$PORT" | tail -n 1; }
 
 # Lines about clients are limited, and so are the summaries, or objects, of those that move less than 1 KiB.
-it '100 bad clients, and 100 that send next to nothing: a line for 20 in ten seconds, the others are counted'; ( begin
-	for how in half zero; do
+for how in half zero; do
+	[ $how = half ] && what='half a header' || what='next to nothing'
+	beside "100 clients that send $what: a line for 20 in ten seconds, the others are counted"; ( begin
 		began=$(date +%s)
 		start_zcs
 		if [ $how = half ]; then
-			"$net" ask-and-reset -a 127.0.0.2 -n 100 -f half "$PORT"
+			"$net" ask-and-reset -a 127.0.0.2 -n 100 -f ../half "$PORT"
 		else
-			"$net" hold -n 100 -a 127.0.0.2 -f zero "$PORT" >told
+			"$net" hold -n 100 -a 127.0.0.2 -f ../zero "$PORT" >told
 			[ "$(grep -c "^said bytes=0 " told)" -eq 100 ]
 		fi
 		# One that moves more has its line, wherever it comes from.
-		for i in 1 2 3; do "$zcc" -s 0 -p "$PORT" -q 2k >/dev/null; done
+		for i in 1 2 3; do "$zcc" -s 0 -p "$PORT" -q ../2k >/dev/null; done
 		wait_until counts -eq 1 threads_of $ZCS
 		stop_zcs || :
 		cat zcs.err zcs.out
@@ -45,39 +46,35 @@ it '100 bad clients, and 100 that send next to nothing: a line for 20 in ten sec
 		sed -n "s/^zcs: \([0-9]*\) lines* about clients w.* omitted$/\1/p" zcs.err >>omitted
 		[ $((lines + $(paste -s -d + omitted))) -eq 100 ]
 		[ "$(grep -c "^127\.0\.0\.1:.* 2000 bytes in" zcs.out)" -eq 3 ]
-	done
-); ok
+	) & later
+done
 
 # --bind.
-it '--bind: this address and no other, to which a name may lead'; ( begin
-	for how in 127.0.0.5 "localhost -4" "127.0.0.5 --reply"; do
-		start_zcs --bind $how
-		case $how in localhost*) here=127.0.0.1 other=127.0.0.5 ;; *) here=127.0.0.5 other=127.0.0.1 ;; esac
-		case $how in *reply) asked='--request 10' ;; *) asked=tiny ;; esac
-		grep -qx "zcs: listening on $here:$PORT" zcs.err
+while read -r how here other asked; do
+	beside "zcs --bind $how: clients reach it on $here and not on $other"; ( begin
+		case $how in *::*) [ -n "$ipv6" ] || skip_check 'no IPv6 here' ;; esac
+		# shellcheck disable=SC2046 # several words
+		start_zcs $(echo "--bind $how" | tr _ ' ')
+		case $here in *::*) at="[$here]" ;; *) at=$here ;; esac
+		grep -qxF "zcs: listening on $at:$PORT" zcs.err
+		asked=$(echo "${asked:-../tiny}" | tr _ ' ')
 		exits 0 "$zcc" -s $here -p "$PORT" $asked
 		exits 1 "$zcc" -s $other -p "$PORT" $asked
 		grep -q 'refused' out err
 		stop_zcs
-	done
-	for a in 192.0.2.1 no.such.host.invalid; do
-		fails "^zcs: cannot listen on $a port 0: " timeout 20 "$zcs" -p 0 --bind "$a"
-	done
-); ok
-it '--bind and --allow: IPv6'; ( begin
-	[ -n "$ipv6" ] || skip_check 'no IPv6 here'
-	fails '' timeout 20 "$zcs" -p 0 --bind ::1 -4
-	start_zcs --bind ::1 --allow 2001:db8::,::1,127.0.0.2
-	grep -qx "zcs: listening on \[::1\]:$PORT" zcs.err
-	exits 0 "$zcc" -s ::1 -p "$PORT" tiny
-	fails 'refused' "$zcc" -s 127.0.0.1 -p "$PORT" tiny
-	stop_zcs
-	start_zcs --allow ::2,0.0.0.0/0
-	fails "^zcc: \[::1\]:$PORT: rejected: " "$zcc" -s ::1 -p "$PORT" tiny
-); ok
+	) & later
+done <<'END'
+127.0.0.5 127.0.0.5 127.0.0.1
+localhost_-4 127.0.0.1 127.0.0.5
+127.0.0.5_--reply 127.0.0.5 127.0.0.1 --request_10
+::1_--allow_2001:db8::,::1,127.0.0.2 ::1 127.0.0.1
+END
+for how in 192.0.2.1 no.such.host.invalid '::1 -4'; do
+	check "zcs --bind $how: one line, exit 1" fails "^zcs: cannot listen on ${how% -4} port 0: " timeout 20 "$zcs" -p 0 --bind $how
+done
 title='--allow and --max-clients: bits of an IPv6 network'
 if [ -n "$ipv6" ] && [ -n "$OWN_NETWORK" ]; then
-	it "$title"; ( begin
+	beside "$title"; ( begin
 		for a in 7f::1 80::1 80::2 ff::1 100::1; do
 			ip -6 address add 2001:db8:0:$a/128 dev lo nodad
 			met() { ip -6 route show table local | grep -q "2001:db8:0:$a"; }
@@ -85,127 +82,116 @@ if [ -n "$ipv6" ] && [ -n "$OWN_NETWORK" ]; then
 		done
 		# Of two places an address, or a network of 64 bits, has one.
 		start_zcs --allow 2001:db8:0:80::/57 --max-clients 2
-		"$zcc" -s 2001:db8:0:80::1 -p "$PORT" --pace 1k -t 60 file >/dev/null 2>&1 &
+		"$zcc" -s 2001:db8:0:80::1 -p "$PORT" --pace 1k -t 60 ../file >/dev/null 2>&1 &
 		remember $!
 		wait_until counts -eq 2 threads_of "$ZCS"
-		exits 0 "$zcc" -s 2001:db8:0:ff::1 -p "$PORT" -q tiny
-		fails 'limit of clients' "$zcc" -s 2001:db8:0:80::2 -p "$PORT" -q tiny
+		exits 0 "$zcc" -s 2001:db8:0:ff::1 -p "$PORT" -q ../tiny
+		fails 'limit of clients' "$zcc" -s 2001:db8:0:80::2 -p "$PORT" -q ../tiny
 		for a in 7f::1 100::1; do
-			fails 'does not serve this address' "$zcc" -s 2001:db8:0:$a -p "$PORT" -q tiny
+			fails 'does not serve this address' "$zcc" -s 2001:db8:0:$a -p "$PORT" -q ../tiny
 		done
-	); ok
+	) & later
 else
 	skip "$title" 'needs root, ip(8), network namespaces and IPv6'
 fi
 
 # --allow.
-it '--allow: clients from its addresses and prefixes are served, others are rejected, with a line each'; ( begin
+beside '--allow: clients from its addresses and prefixes are served, others are rejected, with a line each'; ( begin
 	start_zcs --allow 127.0.0.2,127.0.0.4/30 --allow=127.0.16.0/20
-	for a in 0.2 0.4 0.7 16.1 31.254; do told 127.0.$a stream | grep '^said bytes=1 '; done
-	for a in 0.1 0.3 0.8 15.254 32.1; do told 127.0.$a stream | grep -x 'said refused=address'; done
+	for a in 0.2 0.4 0.7 16.1 31.254; do told 127.0.$a ../stream | grep '^said bytes=1 '; done
+	for a in 0.1 0.3 0.8 15.254 32.1; do told 127.0.$a ../stream | grep -x 'said refused=address'; done
 	[ "$(grep -c "rejected: not in --allow$" zcs.err)" -eq 5 ]
-); ok
-check_usage "--allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\]" zcs -p 0 --allow 127.0.0.2,127.0.0.1/40
-it 'zcc that is not in --allow prints why, by each method and option, and leaves nothing at zcs'; ( begin
+) & later
+beside 'zcc that is not in --allow prints why, by each method and option, and leaves nothing at zcs'; ( begin
 	start_zcs --allow 127.0.0.2
 	fds=$(entries_in /proc/$ZCS/fd)
 	why="127.0.0.1:$PORT: rejected: the server does not serve this address (zcs --allow)"
 	# shellcheck disable=SC2046 # several words
-	for how in $(senders | sed 's/.*/-m & -n 5 tiny;-m & -n 5/' | tr ' ;' '_\n') -P_3 --warmup_1_-t_5 -k -q; do
-		fails "^zcc: $why$" "$zcc" -s 0 -p "$PORT" $(echo $how | tr _ ' ') file
+	for how in $(senders | sed 's|.*|-m & -n 5 ../tiny;-m & -n 5|' | tr ' ;' '_\n') -P_3 --warmup_1_-t_5 -k -q; do
+		fails "^zcc: $why$" "$zcc" -s 0 -p "$PORT" $(echo $how | tr _ ' ') ../file
 	done
-	exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 tiny
+	exits 1 "$zcc" -s 0 -p "$PORT" --json -P 2 ../tiny
 	grep -q "\"error\":\"$why\"}$" out
 	not [ -s zcs.out ]
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
-); ok
-it '--allow --raw: a rejected client is reset'; ( begin
-	start_zcs --allow 127.0.0.2 --raw
-	told 127.0.0.1 stream | grep -qx closed
-	fails "the server \(closed\|reset\) the connection" "$zcc" -s 0 -p "$PORT" --raw -n 100 file
-	# Behind an orderly end a client that has sent little would take it for received.
-	can_trace || exit 0
-	strace -o trace -e trace=sendto,recvfrom "$net" hold -n 1 -f stream "$PORT"
-	grep ECONNRESET trace
-); ok
-it '--allow --reply: a rejected client receives no reason, and is counted'; ( begin
+) & later
+beside '--allow with --raw and --reply: a rejected client is reset, or told nothing, and counted'; ( begin
 	start_zcs --allow 127.0.0.2 --reply
-	told 127.0.0.1 asks | grep -qx closed
-	told 127.0.0.2 asks | grep -qx "said "
+	told 127.0.0.1 ../asks | grep -qx closed
+	told 127.0.0.2 ../asks | grep -qx "said "
 	exits 1 "$zcc" -s 0 -p "$PORT" --request 10 -n 3
 	stop_zcs
 	cat zcs.err zcs.out
 	grep -q "rejected: not in --allow" zcs.err
 	grep -Eq "^total: 1 reply, 1 byte; 4 refused, 0 silent, 0 too large, 0 broken$" zcs.out
-); ok
+	start_zcs --allow 127.0.0.2 --raw
+	told 127.0.0.1 ../stream | grep -qx closed
+	fails "the server \(closed\|reset\) the connection" "$zcc" -s 0 -p "$PORT" --raw -n 100 ../file
+	# Behind an orderly end a client that has sent little would take it for received.
+	can_trace || exit 0
+	strace -o trace -e trace=sendto,recvfrom "$net" hold -n 1 -f ../stream "$PORT"
+	grep ECONNRESET trace
+) & later
 
 # --max-clients.
-start_zcs --max-clients 2
-hold_clients held.1 -n 1 -a 127.0.0.1
-one=$HOLD
-hold_clients held.2 -n 4 -a 127.0.0.3
-it '--max-clients 2: two clients are accepted, and each rejected one has a line and the reason'; ( begin
+beside '--max-clients 2: each client after the second has a line and the reason, until one of the two leaves'; ( begin
+	start_zcs --max-clients 2
+	hold_clients held.1 -n 1 -a 127.0.0.1
+	one=$HOLD
+	hold_clients held.2 -n 4 -a 127.0.0.3
 	wait_until counts -eq 3 grep -cx "said refused=full" held.2
 	wait_until counts -ge 4 lines_in zcs.err
 	[ "$(grep -c "^zcs: 127\.0\.0\.3:[0-9]*: rejected: all places are taken (--max-clients)$" zcs.err)" -eq 3 ]
 	wait_until counts -eq 3 threads_of $ZCS
 	not grep "^said\|^closed" held.1
 	for f in file tiny; do
-		fails ': the server has reached its limit of clients (zcs --max-clients)$' "$zcc" -s 0 -p "$PORT" $f
+		fails ': the server has reached its limit of clients (zcs --max-clients)$' "$zcc" -s 0 -p "$PORT" ../$f
 	done
-); ok
-it '--max-clients: the place of a client that leaves is free'; ( begin
 	kill $one
-	met() { "$zcc" -s 0 -p "$PORT" tiny >out 2>err || ! grep -q "reached its limit of clients" err; }
+	met() { "$zcc" -s 0 -p "$PORT" ../tiny >out 2>err || ! grep -q "reached its limit of clients" err; }
 	wait_until met
 	cat out err
 	grep -q "all bytes sent were received" out
-); ok
-kill $HOLD
-stop_zcs
-it '--max-clients 4: an address has three places, and another the fourth, in each mode'; ( begin
-	for how in '' --raw --reply; do
+) & later
+for how in '' --raw --reply; do
+	beside "--max-clients 4 $how: an address has three places, and another the fourth"; ( begin
 		start_zcs --max-clients 4 --idle-timeout 0 $how
-		hold_clients held -n 4 -a 127.0.0.2 -f half
+		hold_clients held -n 4 -a 127.0.0.2 -f ../half
 		old=$HOLD
 		wait_until counts -eq 1 grep -c "^said refused=full\|^closed" held
 		wait_until grep -q "^zcs: 127.0.0.2:.*: its network has three quarters of all places" zcs.err
-		hold_clients held.new -n 2 -a 127.0.0.3 -f half
+		hold_clients held.new -n 2 -a 127.0.0.3 -f ../half
 		wait_until grep -q "^zcs: 127.0.0.3:.*: all places are taken" zcs.err
 		[ "$(grep -c ': rejected: ' zcs.err)" -eq 2 ]
 		[ "$(grep -c "^said\|^closed" held)" -eq 1 ]
 		[ "$(grep -c "^said\|^closed" held.new)" -eq 1 ]
 		kill $old $HOLD
 		stop_zcs || :
-	done
-	grep -Eq "^total: 0 replies, 0 bytes; 2 refused, 0 silent, 0 too large, [0-4] broken$" zcs.out
-); ok
+		[ "$how" != --reply ] || grep -Eq "^total: 0 replies, 0 bytes; 2 refused, 0 silent, 0 too large, [0-4] broken$" zcs.out
+	) & later
+done
 
 # --idle-timeout.
-it '--idle-timeout: silent from the start, in a header, after one, in a file: a line each, by each method'; ( begin
-	ways="$(receivers | sed 's/^/-m/') --raw"
-	for how in $ways; do
+for how in $(receivers | sed 's/^/-m/') --raw; do
+	beside "zcs $how --idle-timeout: silent from the start, in a header, after one, in a file: dropped with a line each"; ( begin
 		start_zcs --idle-timeout 0.3 $how
-		ln zcs.err "err$how"
 		for f in nothing half header body; do
-			"$net" hold -n 1 -f $f "$PORT" >"held$how.$f" &
+			"$net" hold -n 1 -f ../$f "$PORT" >held.$f &
 			remember $!
 		done
-	done
-	for how in $ways; do
-		for f in nothing half header body; do wait_until grep -qx closed "held$how.$f"; done
-		wait_until counts -eq 4 grep -c ": silent for 0.3 seconds (--idle-timeout), after [0-9]* byte" "err$how"
-		[ "$(wc -l <"err$how")" -eq 5 ]
-		[ $how = --raw ] || [ "$(grep -c ", after 3 bytes$" "err$how")" -eq 1 ]
-	done
-); ok
-it '--idle-timeout: a client that sends a byte now and then is not dropped, nor anybody if it is 0'; ( begin
+		for f in nothing half header body; do wait_until grep -qx closed held.$f; done
+		wait_until counts -eq 4 grep -c ": silent for 0.3 seconds (--idle-timeout), after [0-9]* byte" zcs.err
+		[ "$(wc -l <zcs.err)" -eq 5 ]
+		[ $how = --raw ] || [ "$(grep -c ", after 3 bytes$" zcs.err)" -eq 1 ]
+	) & later
+done
+beside '--idle-timeout: a client that sends a byte now and then is not dropped, nor anybody if it is 0'; ( begin
 	start_zcs --idle-timeout 0
 	eternal=$ZCS
-	hold_clients held.0 -n 1 -f body
+	hold_clients held.0 -n 1 -f ../body
 	start_zcs --idle-timeout 1
-	hold_clients held.talks -n 1 -f header -d 100
+	hold_clients held.talks -n 1 -f ../header -d 100
 	talks=$HOLD
 	for i in 1 2; do
 		hold_clients held -n 1
@@ -217,8 +203,8 @@ it '--idle-timeout: a client that sends a byte now and then is not dropped, nor 
 	wait_until counts -eq 2 threads_of $eternal
 	kill $talks
 	wait_until grep -q "closed in the middle of a file, after" zcs.err
-); ok
-it '--idle-timeout: clients at work are not dropped when zcs was stopped and continued'; ( begin
+) & later
+beside '--idle-timeout: clients at work are not dropped when zcs was stopped and continued'; ( begin
 	start_zcs --idle-timeout 0.5 -I 0.05
 	"$zcc" -s 0 -p "$PORT" -P 2 -t 60 --congestion reno --pace 20m >working.out 2>working.err &
 	working=$!
@@ -233,24 +219,26 @@ it '--idle-timeout: clients at work are not dropped when zcs was stopped and con
 	cat zcs.err working.err
 	not grep -q "silent" zcs.err
 	not gone $working
-); ok
-it 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s'; ( begin
+) & later
+beside 'a client that has sent all and stays is let go after --idle-timeout, if that is under 10 s'; ( begin
 	for how in '--idle-timeout 20' '--idle-timeout 0.3'; do
 		long=$ZCS
 		start_zcs -I 0.05 $how
-		"$net" deaf -n 1 -d 60000 -f stream "$PORT" &
+		"$net" deaf -n 1 -d 60000 -f ../stream "$PORT" &
 		remember $!
 		wait_until [ -s zcs.out ]
 	done
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq 2 threads_of $long
-); ok
-it '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too'; ( begin; need ss
+) & later
+beside '--idle-timeout 0: a client that vanishes is noticed by keepalive, with --reply too'; ( begin; need ss
 	for how in "-m read" --reply; do
 		start_zcs --idle-timeout 0 $how
 		hold_clients held -n 1
 		met() { ss -tonH "sport = :$PORT" | grep -q keepalive; }
 		wait_until met
 	done
-); ok
+) & later
+together
+check_usage "--allow: '127.0.0.2,127.0.0.1/40' is not address\[/bits\]\[,...\]" zcs -p 0 --allow 127.0.0.2,127.0.0.1/40
 finish
