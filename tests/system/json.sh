@@ -123,7 +123,7 @@ beside 'zcc --json: what is peculiar to zerocopy, and to IPv6; --warmup is round
 	# The wire can say no less than 0.1 s.
 	for pair in 0.01:0.1 0.11:0.2; do
 		exits 0 "$zcc" --json -s 0 -p "$PORT" --warmup ${pair%:*} -t 0.1 --congestion reno --pace 20m ../file
-		holds out ".start.test_start.omit == ${pair#*:} and .end.sum_received.bytes > 0"
+		holds out ".start.test_start.omit == ${pair#*:} and .end.sum_sent.warmup_bytes > 0"
 	done
 	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
 	exits 0 "$zcc" --json -s ::1 -p "$PORT" ../tiny
