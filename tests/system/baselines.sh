@@ -1,20 +1,18 @@
 #!/bin/sh
 # Baselines: the calibration of the machine, its file, and directories in which others may plant things; own baselines
-# of the three programs, without a calibration and with one that does not fit.  planted.sh has the files that are
-# refused.  The windows are short, except with LONG.
+# of the programs, without a calibration and with one that does not fit; make demo, which has such.  planted.sh has the
+# files that are refused.  The windows are short, except with LONG.
 #
 # group: quiet
-# seconds: 6
+# seconds: 5
 . "$TOP/tests/lib.sh"
 
 command -v jq >/dev/null 2>&1 || { skip 'baselines' 'no jq'; finish; }
-cpus=$(getconf _NPROCESSORS_ONLN) real=$BIN/zcc
+cpus=$(getconf _NPROCESSORS_ONLN) real_zcc=$BIN/zcc real_cyclesoak=$BIN/cyclesoak
 [ -n "$LONG" ] || hasten_tools 20000 1000000
 cyclesoak=$BIN/cyclesoak zcc=$BIN/zcc
 made_up_calibration >good
 made_up_calibration 'elsewhere 1.0 CPU' >other
-sed 's/^soaker .*/soaker 999/' good >old
-sed 's/^cpus .*/cpus 5000/; s/^cpu 0 /cpu 5000 /; /^cpu [0-9]\{1,3\} /d; 1s/.*/1000/' good >others
 printf x >tiny
 # status N CMD...: soaking, whose exit status is to be N
 status()
@@ -36,6 +34,14 @@ it '-C: rounds, the result, and a file with the mode that umask leaves, and no o
 	awk '$1 == "all" && $2 >= 16 && NF == 4 { n++ } END { exit n != 1 }' counts_per_sec
 	[ "$(stat -c %a counts_per_sec)" = 640 ]
 	[ "$(ls -A)" = "$(printf 'counts_per_sec\nerr\nout')" ]
+); ok
+it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begin
+	preloaded fault && preloaded hasten || skip_check 'no library can be preloaded'
+	mkdir killed
+	cp good killed/counts
+	status 137 env LD_PRELOAD=./fault.so:./hasten.so HASTEN_US=2000 FAULT=cyclesoak,rename,-,1,KILL \
+	    "$real_cyclesoak" -C --force -N 1 -f killed/counts
+	cmp good killed/counts
 ); ok
 # More than 3 % of the machine, and less than the 30 % that leave no load.
 "$HELPERS/burn" 0 60 $((cpus * 10 < 60 ? cpus * 10 : 60)) >/dev/null &
@@ -63,74 +69,62 @@ while again; do ( begin
 ); done
 kill -KILL $busy
 
-# A directory that all may write to: what others have put there is never written to.
-if [ "$(id -u)" -eq 0 ] && can_be_user; then
+# A directory that all may write to: what others have put there is never written to.  They are others than nobody, as
+# whom as_user runs things.
+it 'zcc -C in a directory with planted links: an error, and they are not followed'; ( begin
+	[ "$(id -u)" -eq 0 ] && can_be_user || skip_check 'needs root and setpriv'
 	mkdir shared
 	chmod 1777 shared
-	echo precious >precious
-	# By somebody else than nobody, as whom as_user runs things.
+	cd shared
+	echo precious >../precious
 	for name in counts_per_sec counts_per_sec.tmp counts_per_sec.new counts_per_sec~ .counts_per_sec; do
-		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious shared/$name
+		setpriv --reuid 65533 --regid 65533 --clear-groups ln -s ../precious $name
 	done
-	it 'zcc -C in a directory with planted links: an error, and they are not followed'; ( begin
-		cd shared
-		status 1 "$zcc" -C --force -N 1
-		grep -q "counts_per_sec: a symbolic link of another user" err
-		[ "$(cat ../precious)" = precious ]
-		[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
-	); ok
-	rm -f shared/counts_per_sec
-	ln precious shared/counts_per_sec
-	long '-C as another user, where nothing may be written: an error, and nothing changes' && ( begin
-		cd shared
-		status 1 as_user "$cyclesoak" -C --force -N 1
-		tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
-		[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
-		status 1 as_user "$cyclesoak" -C --force -N 1 -f ../calibrated/counts
-		grep -q "cannot write ../calibrated/counts" err
-	); ok
-else
-	skip 'links in a shared directory' 'needs root and setpriv'
-fi
+	status 1 "$zcc" -C --force -N 1
+	grep -q "counts_per_sec: a symbolic link of another user" err
+	[ "$(cat ../precious)" = precious ]
+	[ "$(ls -A | grep -c counts_per_sec)" -eq 5 ]
+	[ -n "$LONG" ] || exit 0
+	rm -f counts_per_sec # as another user, where nothing may be written
+	ln ../precious counts_per_sec
+	status 1 as_user "$cyclesoak" -C --force -N 1
+	tail -n 1 err | grep -q "cannot write \(\./\)\?counts_per_sec: Operation not permitted"
+	[ "$(cat counts_per_sec ../precious)" = "$(printf "precious\nprecious")" ]
+); ok
 
 # Own baselines.  Where others are busy for longer, the checks see why there is no load.
 start_zcs
-# own OPTION...: zcc -c against that zcs
+# own CMD...: with baselines of its own
 own()
 {
-	soaking "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@" || return
-	! grep -q "$no_baseline" err || skip_check 'other programs take too much of the CPUs'
+	soaking "$@" || return
+	! grep -q "$no_baseline\|: other programs took " err || skip_check 'other programs take too much of the CPUs'
 }
+own_zcc() { own "$zcc" -c -s 0 -p "$PORT" --congestion reno "$@"; }
 undisturbed 'zcc -c without a calibration: a load, and a line about own baselines'; while again; do ( begin
-	own -t 0.1
+	own_zcc -t 0.1
 	not [ -e counts_per_sec ]
 	grep -Eq '^[0-9]+ kbytes/sec .*, load -?[0-9.]+%\?? \+-' out
 	grep -Eqx '    own baselines, drift -?[0-9.]+ points of load' out
 ); done
 undisturbed 'zcc -c --json, a ./counts_per_sec that does not fit: it is named, and own baselines are used'
 while again; do ( begin
-	for f in $(scale other 'other old others'); do
-		cp $f counts_per_sec
-		own -t 0.1 --json -B 0
-		jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
-			(.load_percent | type) == "number"' out
-		jq -e '.end.load_by_cpu | length > 0' out
-		[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
-	done
+	cp other counts_per_sec
+	own_zcc -t 0.1 --json -B 0
+	rm counts_per_sec
+	jq -e '.end.host | .baseline == "bracket" and (.drift_percent | type) == "number" and
+		(.load_percent | type) == "number"' out
+	jq -e '.end.load_by_cpu | length > 0' out
+	[ "$(grep -c "^zcc: ./counts_per_sec .*: run 'cyclesoak -C'.*; own baselines are used$" err)" -eq 1 ]
 ); done
 rm -f counts_per_sec
-undisturbed 'zcc -c -b with a list and no calibration: the head of the table has own baselines'; while again; do ( begin
-	own -t 0.1 -m send -b 4k,64k -r 1
-	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
-	grep -Eq '^send +64k +[0-9,]+ +-?[0-9.]+%' out
-); done
 it 'zcc -c -f FILE: that calibration is used, and the baseline is a file'; ( begin
 	soaking "$zcc" -c --calibration=good -s 0 -p "$PORT" --congestion reno -t 0.1 --json
 	jq -e '.end.host | .baseline == "file" and (has("drift_percent") | not)' out
 	not grep 'own baselines' err
 ); ok
 it 'zcc -c: an interrupt in the first baseline ends it before it connects, and nothing is left'; ( begin
-	env --default-signal=INT "$real" -c --wait 60 -s 0 -p "$PORT" tiny >out 2>err &
+	env --default-signal=INT "$real_zcc" -c --wait 60 -s 0 -p "$PORT" tiny >out 2>err &
 	p=$!
 	remember $p
 	wait_until or_gone $p has_lock $p
@@ -142,8 +136,7 @@ it 'zcc -c: an interrupt in the first baseline ends it before it connects, and n
 	until_free
 ); ok
 undisturbed 'cyclesoak COMMAND without a calibration: own baselines, and no file is left'; while again; do ( begin
-	soaking "$cyclesoak" sh -c 'exit 0'
-	! grep -q "$no_baseline" err || skip_check 'other programs take too much of the CPUs'
+	own "$cyclesoak" sh -c 'exit 0'
 	grep -Eq "^(System load: |  )(.*; )?own baselines, drift -?[0-9.]+ points of load$" out
 	grep -Eq "^System load: .*; took [0-9.]+ s, -?[0-9.]+ s of CPU time" out
 	not [ -e counts_per_sec ]
@@ -163,10 +156,27 @@ long 'zcc -c on CPUs that others have whole: the transfer is reported, without a
 stop_zcs
 start_zcs --reply
 undisturbed 'zcc -c --request without a calibration: own baselines for each size'; while again; do ( begin
-	own --request 10,20 -n 20
+	own_zcc --request 10,20 -n 20
 	[ "$(grep -Ecx '  own baselines, drift -?[0-9.]+ points of load' out)" -eq 2 ]
 ); done
 stop_zcs
+
+own_tmpdir
+methods=sendfile,send$(scale '' ,write,mmap,splice,zerocopy)
+undisturbed 'make demo: the command, a table of own baselines, a row for each method, how many times the first it costs'
+while again; do ( begin
+	METHODS=$methods SECONDS_EACH=$(scale 0.1 0.3) soaking "$TOP/tests/demo" || {
+		! grep -q 'repeat it when the machine is idle' err || skip_check 'the machine is busy'
+		false
+	}
+	for m in $(echo $methods | tr , ' '); do
+		grep -Eq "^$m +[0-9]+[km] +[1-9][0-9,]* \+-[0-9,]+ +[0-9.]+%\?? \+-[0-9.]+% +[0-9.]+\?? \+-[0-9.]+$" out
+		[ $m = sendfile ] || grep -Eq "^$m [0-9]+[km] costs [0-9.]+\?? \([0-9.]+ to [0-9.]+\) times as much as sendfile 1m(: no difference is shown)?$" out
+	done
+	grep -Eq "^    zcc -c -s 0 -t [0-9.]+ -r 3 -m $methods( --congestion [a-z]+)?$" out
+	[ "$(grep -c '; own baselines$' out)" -eq 1 ]
+	nothing_left
+); done
 
 undisturbed 'zcs -c, a ./counts_per_sec that does not fit: the baseline is measured then'
 while again; do ( begin

@@ -4,7 +4,7 @@
 # may be 3 points, and 5 in `make check`, where the windows of a baseline are short.
 #
 # group: quiet
-# seconds: 5
+# seconds: 4
 . "$TOP/tests/lib.sh"
 
 command -v jq >/dev/null 2>&1 || { skip 'loads of known size' 'no jq'; finish; }
@@ -98,6 +98,26 @@ check_load 'cyclesoak with a command that takes all CPUs in part: own baselines'
 check_load 'cyclesoak -B --json: one CPU has all of its load, and the others have none' of_each_cpu
 check_load 'cyclesoak --idle: a command that takes all CPUs in part' \
     of_command "$idle_cyclesoak" --json --idle "$burn" "$all" "$(scale 1 3)" 30
+
+# delays_wakeups: one line of err tells that the soakers do.  Where others have the CPUs no delay tells anything.
+delays_wakeups()
+{
+	late='a thread on CPU [0-9]* ran [1-9][0-9]* us after another CPU had woken it'
+	grep -q "^cyclesoak: the soakers delay wake-ups: $late: the load is unsafe$" err || {
+		head -n 1 out | jq -e '.tasks_percent < 10' || skip_check 'the machine is busy'
+		return 1
+	}
+	[ "$(grep -c 'the soakers' err)" -eq 1 ]
+}
+undisturbed 'cyclesoak: a slow clock and late wake-ups: a line each, and the loads are unsafe'; while again; do ( begin
+	preloaded late && [ "$cpus" -gt 1 ] || skip_check 'one CPU, or no library can be preloaded'
+	made_up_calibration "$(machine_name)" 1500000 >made_up
+	soaking env LD_PRELOAD="$PWD/late.so" LATE='clock wakeup' "$idle_cyclesoak" -p 0.1 -n 2 -f made_up --json
+	! grep -q 'left its soaker no time' err || skip_check 'the machine is busy'
+	[ "$(grep -cx 'cyclesoak: the clock or a system call is slow: the load omits short interrupts' err)" -eq 1 ]
+	delays_wakeups
+	jq -es 'length >= 2 and all(.[]; .unsafe | contains(["weight", "clock_slow"]))' out
+); done
 [ -n "$LONG" ] || finish
 
 for share in 5 60 90 100; do

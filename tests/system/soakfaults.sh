@@ -1,8 +1,8 @@
 #!/bin/sh
 # Each system call fails once: what cyclesoak makes of it, and zcc and zcs with -c.  No soaker is left,
-# nor its group, nor a calibration file that is not whole.
+# nor its group.  baselines.sh kills one that calibrates.
 #
-# group: quiet
+# group: soaks
 # seconds: 4
 # limit: 500
 . "$TOP/tests/lib.sh"
@@ -75,16 +75,5 @@ scenario()
 soakers='^cyclesoak,(pipe2|fork|flock|pthread_create|sched_setaffinity),|^zc-keeper,(fork|mkdir|dup2|setpriority|write,/sys)'
 only=$(scale "$soakers|^zc-soaker,(pthread_create|sched_set|calloc)" .)
 faults 'cyclesoak -1' cyclesoak
-
-it 'cyclesoak -C is killed as it renames its file: the old one is whole'; ( begin
-	[ -z "$faults_missing" ] || skip_check "$faults_missing"
-	UNDER="timeout -k 5 40 env LD_PRELOAD=./fault.so:./hasten.so FAULT=cyclesoak,rename,-,1,KILL $hasten"
-	untraced once_free $UNDER "$cyclesoak" -C --force -N 1 -f cal/counts
-	not grep "$vain" err || skip_check 'another program soaks this machine'
-	[ "$status" -eq 137 ]
-	cmp counts_per_sec cal/counts
-	rm -f cal/counts.[0-9]* # beside it, with another name
-	prints_nothing nothing_left
-); ok
 
 finish
