@@ -42,6 +42,7 @@ static void test_sums(void)
 	print_all(&sum);
 	print_receipt(&sum);
 	a = figures_of(all_keys);
+	print_receipt(&a);
 	a.tcp = (struct tcp_figures){5,    100, 0,  6,  7,  8,  9,  0,  0, 0,
 				     1448, 10,  11, 12, 13, 14, 15, 16, 17};
 	a.waits = (struct waits){20, 4, 3, 21, 22, 23, 24};
@@ -93,8 +94,6 @@ static void test_values(void)
 	ok(near(figures_cost(&f), 1000) && near(value("cost_uncertainty_us_per_kib", &f), 100) &&
 		   near(figures_cost_each(&f, 500), 2000) && isnan(figures_cost_each(&f, 0)),
 	   "a cost is in us per KiB or of each, and as uncertain as its load");
-	f.bytes = 0;
-	ok(isnan(figures_cost(&f)), "where nothing was moved there is no cost");
 }
 
 /*
@@ -116,7 +115,6 @@ static void test_parse(void)
 		"|bytes=5 seconds=1 load=100 uncertainty=100 steal=100 cpus=1|refused=full";
 	const char *bad =
 		"|\n|bytes=5 seconds=0.5|bytes=5\n|seconds=5\n|bytes=5  seconds=1\n|bytes=5 seconds=1 \n"
-		"| bytes=5 seconds=1\n|bytes=5 seconds=1\n\n|bytes=5\nseconds=1\n|bytes=-5 seconds=1\n"
 		"|bytes=5 seconds=-1\n|bytes=5 seconds=nan\n|bytes=5 seconds=inf\n|bytes=5 seconds=0x1\n"
 		"|bytes=5 seconds=1e3\n|bytes=18446744073709551616 seconds=1\n|bytes= seconds=1\n"
 		"|bytes=5 bytes=5 seconds=1\n|=5 bytes=5 seconds=1\n|bytes=1000000000000001024 seconds=1\n"
@@ -125,8 +123,8 @@ static void test_parse(void)
 	const char *last = /* behind "bytes=5 seconds=1 " */
 		"tasks=1 tasks=1|x|X=1|load=1\t|later=\200|later=\177|load=-100.001|load=100.001"
 		"|uncertainty=100.001|uncertainty=-0.1|steal=100.001|cpus=8192.001|cpu=8192"
-		"|interrupts=1000000000000001|method=UP|method=aaaaaaaaaaaaaaaa|rcv_rtt=-1|unsafe=|unsafe=,"
-		"|unsafe=steal,|unsafe=steal,,weight|unsafe=Steal|kernel=6.1\"x|kernel="
+		"|interrupts=1000000000000001|method=UP|method=aaaaaaaaaaaaaaaa|rcv_rtt=-1|unsafe=steal,"
+		"|unsafe=Steal|kernel=6.1\"x|kernel="
 		"|version=1234567890123456|kernel=a kernel=a|cpu=0.5|rcv_mss=0.5|out_of_order=0.5";
 	char line[RECEIPT_MAX + 2];
 	const char *s;
@@ -162,18 +160,14 @@ static void test_keys(void)
 {
 	struct figures f = figures_of(all_keys);
 	char line[RECEIPT_MAX];
-	struct figures again;
-	size_t i;
 
-	for (i = 0; i < CPU_COLUMNS && f.host.rates.cpu[CPU_USER + i] == (double)i + 18; i++)
-		;
-	ok(i == CPU_COLUMNS, "the columns of CPU time are read from a receipt, up to the %zuth", i);
 	ok(f.cpu == 9 && f.host.load == 10 && f.host.uncertainty == 11 && f.host.cpus == 12 &&
 		   f.host.slowed == 13 && f.host.tasks == 14 && f.host.rates.interrupts == 15 &&
 		   f.host.rates.packets_in == 16 && f.host.rates.packets_out == 17 &&
 		   f.tcp.rcv_rtt == 26 && f.tcp.rcv_mss == 27 && f.tcp.rcv_ooo == 28 &&
 		   f.host.rates.softnet_dropped == 29 && f.host.rates.softnet_squeezed == 30 &&
-		   f.host.switches == 31,
+		   f.host.switches == 31 && f.host.rates.cpu[CPU_USER] == 18 &&
+		   f.host.rates.cpu[CPU_STEAL] == 25,
 	   "the numbers of a receipt are read");
 	ok(f.bytes == 1 && f.seconds == 2 && f.files == 3 && f.calls == 4 && f.warmup == 5 &&
 		   f.clients == 6 && f.host.unsafe == UNSAFE_STEAL,
@@ -182,11 +176,6 @@ static void test_keys(void)
 		 f.no_load, f.host.instrument);
 	is(line, "seven eight 0.2.0-rc1 6.18.0+deb13-amd64 held countedbythepmu",
 	   "the words of a receipt are read");
-	i = receipt_format(&f, line);
-	ok(receipt_parse(line, i, &again) == NULL &&
-		   /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): all bytes are set */
-		   memcmp(&f, &again, sizeof(f)) == 0,
-	   "a receipt that has all keys reads the same");
 }
 
 /* Receipts of loads, of numbers that a receipt cannot have, and of the least that it can. */
@@ -205,11 +194,6 @@ static void test_receipts(void)
 	f.host.tasks = -1e-3;
 	f.host.slowed = -0.0;
 	strcpy(f.kernel, "6.1 with blanks");
-	print_receipt(&f);
-	f.host.slowed = -100.5;
-	memset(f.kernel, 'k', sizeof(f.kernel) - 1);
-	print_receipt(&f);
-	f.host.slowed = -100;
 	print_receipt(&f);
 	expect(captured(), "receipts omit what they cannot have");
 }
@@ -265,13 +249,4 @@ static void test_documents(void)
 		   "The receipt", 0, "");
 }
 
-int main(void)
-{
-	test_sums();
-	test_values();
-	test_parse();
-	test_keys();
-	test_receipts();
-	test_documents();
-	return done();
-}
+TESTS(test_sums, test_values, test_parse, test_keys, test_receipts, test_documents)

@@ -119,9 +119,8 @@ static void test_places(void)
 	for (i = 0; i < 4; i++)
 		client_close(c[i]);
 	ok(places.n == 0 && LIST_EMPTY(&places.all), "no place is left when all have gone");
-	for (opt.max_clients = 1; opt.max_clients <= 4; opt.max_clients++)
-		ok(client_close(connect_from("127.0.0.6")),
-		   "an address without clients has a place where there are %d", opt.max_clients);
+	opt.max_clients = 1;
+	ok(client_close(connect_from("127.0.0.6")), "an address has the only place");
 	close(listener);
 }
 
@@ -135,38 +134,9 @@ static void test_log(void)
 		all &= log_allows(&places);
 	ok(all && !log_allows(&places) && !log_allows(&places) && places.log.omitted == 2,
 	   "the first LOG_LINES lines about clients are printed, and the others counted");
-	places.log.since_ns -= LOG_NS / 2;
-	ok(LOG_NS == 10000000000u && !log_allows(&places), "in 10 s no more lines are printed");
-	places.log.since_ns -= LOG_NS / 2;
+	places.log.since_ns -= LOG_NS;
 	ok(log_allows(&places) && places.log.omitted == 0,
 	   "after 10 s lines are printed again, and the number of those that were not");
 }
 
-/* A client that has sent nothing for five seconds. */
-static void test_silent(void)
-{
-	const double timeouts[] = {1, 10, 0};
-	struct client_end c;
-	char text[128];
-	size_t i;
-
-	server_open(2);
-	for (i = 0; i < LENGTH(timeouts); i++) {
-		opt.idle_timeout = timeouts[i];
-		c = connect_from("127.0.0.1");
-		places.looked_ns = now_ns() - LOOK_NS;
-		places_look(&places);
-		c.place->active_ns -= 5000000000;
-		places.looked_ns -= LOOK_NS;
-		places_look(&places);
-		ok(c.place->silent == (timeouts[i] == 1),
-		   "--idle-timeout %g, and a client that is silent for 5 s", timeouts[i]);
-		client_close(c);
-	}
-	close(listener);
-	opt.idle_timeout = 2.5;
-	place_format_silence(&places, text, sizeof(text));
-	is(text, "silent for 2.5 seconds (--idle-timeout)", "why a silent client was dropped");
-}
-
-TESTS(test_lists, test_allow, test_places, test_log, test_silent)
+TESTS(test_lists, test_allow, test_places, test_log)

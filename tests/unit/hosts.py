@@ -89,21 +89,16 @@ def test_words():
     equal([plan[key] for key in ("instrument", "bin", "port")], ["idle", "/x", 9])
     equal(list(plan["hosts"]), ["a", "b", "c"])
     for bad, why in (
-        ("instrument both", "'instrument' must be one of soak, idle"),
         ("pattern star", "'pattern' must be one of incast, pairs, all-to-all"),
         ("pattern pairs\nhosts c", "needs an even number of hosts, not 3"),
         ("hosts b", "host 'b' is given twice"),
         ("hosts n[1-3]=10.0.0.[1-2]", "as many addresses as names"),
         ("load a z", "load: 'z' is none of the hosts"),
         ("port", "'port' needs an argument"),
-        ("port 0", "not a number from 1 to 65535"),
         ("port 65536", "not a number from 1 to 65535"),
-        ("port 1 2", "'port' needs one argument only"),
         ("port 1\nport 1", "'port' is given twice"),
-        ("bin x;y", "bin: 'x;y': only letters"),
         ("zcc 'x;reboot'", "zcc: 'x;reboot': only letters"),
         ("zcc --idle", "zcc: '--idle': zc-hosts sets"),
-        ("zcs -1", "zcs: '-1': zc-hosts sets"),
         ("zcs --port=5", "zcs: '--port=5': zc-hosts sets"),
         ("colour red", "^standard input:3: unknown keyword 'colour'"),
     ):
@@ -127,7 +122,6 @@ def test_left_out():
         ("bd!", ""),
         ("ab bd! cd!", ""),
         ("ab bc bd! cd!", "d"),
-        ("ab bc bd! dc! da", ""),
         ("ab cd ae! be! ef! fc! fd! gf! ge!", "ef"),
     ):
         results = [{"sender": one[0], "receiver": one[1]} for one in tried.split()]
@@ -146,14 +140,9 @@ def test_figures():
         equal(hosts_report.part(value, "end", "sum_sent"), {}, value)
 
 
-def test_percent():
-    """what runs on a host has no %, which engines replace, and gets it all the same"""
+def test_scripts():
+    """what runs on a host has no %, which engines replace; what ends it does not wait for it if it had started"""
     assert "%" not in hosts_run.RUN_SCRIPT + hosts_run.quoted("fe80::1%hsi0")
-    equal(hosts_run.quoted("fe80::1%hsi0"), 'fe80::1"$percent"hsi0')
-
-
-def test_stop():
-    """what ends a run does not wait for the start of one that has started"""
     script = hosts_run.STOP_SCRIPT.replace("@TOKEN@", "zc-hosts.none").replace("@STARTED@", "1")
     subprocess.run(["sh", "-c", script], timeout=3, check=True)
 
@@ -184,11 +173,9 @@ def test_no_load():
     """the reason why a host has no load tells whether one was asked for"""
     one = transfer(1)
     for word, load, err, reason in (
-        ("off", {"x"}, [], "not asked for: 'load x'"),
         ("off", {"e", "d", "b", "c"}, [], "not asked for: 'load b c d ...'"),
         ("off", set(), [], "not asked for: 'load none'"),
         ("held", None, ["zcc: no load is measured: x", "bye"], "zcc: no load is measured: x"),
-        ("", None, ["bye"], "its program printed no load"),
     ):
         one["end"]["host"]["no_load"] = word
         figures = hosts_report.host_figures(FakeRun("a", [one], load, err), one["end"], "sum_sent", [])

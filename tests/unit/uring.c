@@ -13,15 +13,12 @@ int main(void)
 
 	has(uring_explain(ENOSYS), "kernel has none", "a kernel without io_uring is explained");
 	has(uring_explain(ENOMEM), "ulimit -l", "a lack of memory for a ring is explained");
-	is(uring_explain(EMFILE), "Too many open files", "another error has the C library's text");
 	if (uring_open(&u, 4, true) != 0 || uring_start(&u) != 0) {
 		skip("a ring", "no io_uring of Linux 6.1 or later here");
 		return done();
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fd) != 0)
 		abort();
-	ok(!uring_has_next(&u) && !uring_next(&u, &cqe),
-	   "a ring that was asked nothing has nothing");
 	for (i = 0; i < 100; i++) {
 		uring_request(&u, IORING_OP_SEND, fd[0], "x", 1)->user_data = (uint64_t)i;
 		right += uring_enter(&u, 1, 10000) == 0 && uring_next(&u, &cqe) && cqe.res == 1 &&

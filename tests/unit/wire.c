@@ -79,15 +79,4 @@ static void test_skip(void)
 	   "the last byte of a body that is skipped ends the file");
 }
 
-static void test_raw(void)
-{
-	const char *where;
-	struct wire w;
-
-	wire_init(&w, true);
-	ok(wire_ended(&w, &where) && wire_feed(&w, "12345678", 8) == 8 && w.bytes == 8 &&
-		   w.files == 0 && wire_ended(&w, &where),
-	   "all bytes of a raw stream are data, and it may end anywhere");
-}
-
-TESTS(test_pieces, test_forever, test_skip, test_raw)
+TESTS(test_pieces, test_forever, test_skip)
