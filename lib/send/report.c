@@ -326,23 +326,6 @@ void report_interval(struct send_report *r, const struct figures *stream, const 
  * The beginning and the end of a report.
  */
 
-static void note_softnet(const char *where, const struct rates *r)
-{
-	if (!isnan(r->softnet_dropped))
-		warnx("environment: softnet %s: packets dropped: %.0f, polls cut short: %.0f",
-		      where, r->softnet_dropped, r->softnet_squeezed);
-}
-
-/* Prints on stderr what -d adds to a report of both ends. */
-static void note_end(const struct send_result *res)
-{
-	if (res->received.version[0] != '\0')
-		warnx("environment: the server has zc %s, kernel %s", res->received.version,
-		      res->received.kernel);
-	note_softnet("during the run", &res->sent.host.rates);
-	note_softnet("at the server", &res->received.host.rates);
-}
-
 void report_pacing(struct send_report *r, const struct send_result *res)
 {
 	const struct send_options *opt = r->opt;
@@ -514,8 +497,9 @@ void report_end(struct send_report *r, const struct send_result *res, const char
 	const struct send_options *opt = r->opt;
 
 	intervals_end(&r->intervals);
-	if (res != NULL && opt->debug > 0)
-		note_end(res);
+	if (res != NULL && opt->debug > 0 && res->received.version[0] != '\0')
+		warnx("environment: the server has zc %s, kernel %s", res->received.version,
+		      res->received.kernel);
 	if (opt->json) {
 		json_close(&r->json, ']');
 		if (res != NULL)

@@ -22,9 +22,7 @@ struct request_run {
 	_Atomic bool succeeded;      /* a connection has, of whatever size */
 	bool closes;                 /* the server does not keep connections */
 	_Atomic int failures, error; /* failures before any success, and the last of their errors */
-	uint64_t watch_ns;           /* when the main thread is to look next whether it came late */
-	uint64_t interval_ns;        /* when the interval under way is to end */
-	uint64_t last_ns;            /* when it began */
+	uint64_t last_ns;            /* when the interval under way began */
 };
 
 struct requester {
@@ -220,11 +218,9 @@ static uint64_t on_progress(void *request_run, uint64_t now)
 static uint64_t on_watch(void *request_run, uint64_t now)
 {
 	struct request_run *rr = request_run;
-	struct requests *sum = &rr->requester[0].counts;
 
-	pauses_look(&sum->pauses, rr->watch_ns, now, PAUSE_NS);
-	rr->watch_ns = now + PAUSE_NS;
-	return rr->watch_ns;
+	pauses_look(&rr->requester[0].counts.pauses, rr->run->due_ns, now, PAUSE_NS);
+	return now + PAUSE_NS;
 }
 
 static uint64_t on_interval(void *request_run, uint64_t now)
@@ -249,10 +245,7 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 	report_clear_progress(rr->report);
 	requests_interval(rr->report, &f, start, longest_ns);
 	rr->last_ns = now;
-	rr->interval_ns = time_after(rr->interval_ns, r->opt->interval);
-	if (rr->interval_ns <= now) /* those that passed while zcc was stopped are not made up */
-		rr->interval_ns = time_after(now, r->opt->interval);
-	return rr->interval_ns;
+	return interval_after(r->due_ns, now, r->opt->interval);
 }
 
 /* Makes the connections, and waits for their end. */
@@ -267,11 +260,11 @@ static void request_all(struct request_run *rr)
 	netstat_read(&from);
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
 	event[0].due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
-	event[1].due_ns = rr->watch_ns = now_ns() + PAUSE_NS;
+	event[1].due_ns = now_ns() + PAUSE_NS;
 	rr->last_ns = r->start_ns;
 	rr->report->intervals = (struct intervals){
 		.period = r->opt->interval, .timestamps = r->opt->timestamps, .requests = true};
-	event[2].due_ns = rr->interval_ns = time_after(r->start_ns, r->opt->interval);
+	event[2].due_ns = time_after(r->start_ns, r->opt->interval);
 	while (r->running > 0)
 		run_step(r, event, 3, rr);
 	if (r->opt->interval > 0)

@@ -33,15 +33,10 @@ void latency_merge(struct latency *sum, const struct latency *h)
 		sum->max = h->max;
 }
 
-/* The least of class i in ns, and its middle. */
+/* The least of class i in ns. */
 static uint64_t class_low(size_t i)
 {
 	return i < LATENCY_SUB ? i : (LATENCY_SUB + i % LATENCY_SUB) << (i / LATENCY_SUB - 1);
-}
-
-static double class_middle(size_t i)
-{
-	return (double)(class_low(i) + class_low(i + 1) - 1) / 2;
 }
 
 double latency_percentile(const struct latency *h, double p)
@@ -50,11 +45,11 @@ double latency_percentile(const struct latency *h, double p)
 	uint64_t seen = 0;
 	size_t i;
 
-	if (h->n == 0)
-		return NAN;
-	for (i = 0; i + 1 < LATENCY_CLASSES && (seen += h->class[i]) < rank; i++)
+	if (rank >= h->n)
+		return h->n > 0 ? (double)h->max / 1e9 : NAN;
+	for (i = 0; (seen += h->class[i]) < rank; i++)
 		;
-	return fmin(class_middle(i), (double)h->max) / 1e9;
+	return fmin((double)(class_low(i) + class_low(i + 1) - 1) / 2, (double)h->max) / 1e9;
 }
 
 /*
@@ -197,17 +192,17 @@ void requests_add(struct requests *sum, const struct requests *q)
 	add_slow(sum, q);
 }
 
-/* Copies what a histogram has from the class of so many ns on. */
-static void latency_from(const struct latency *h, double ns, struct latency *from)
+/* What a histogram has from the class of so many ns on. */
+static struct latency latency_from(const struct latency *h, double ns)
 {
+	struct latency from = {.max = (double)h->max >= ns ? h->max : 0};
 	size_t i;
 
-	*from = (struct latency){.max = (double)h->max >= ns ? h->max : 0};
-	for (i = 0; i < LATENCY_CLASSES; i++)
-		if (i >= class_of((uint64_t)ns)) {
-			from->class[i] = h->class[i];
-			from->n += h->class[i];
-		}
+	for (i = class_of((uint64_t)ns); i < LATENCY_CLASSES; i++) {
+		from.class[i] = h->class[i];
+		from.n += h->class[i];
+	}
+	return from;
 }
 
 void requests_settle(struct requests *sum)
@@ -216,7 +211,7 @@ void requests_settle(struct requests *sum)
 	int i;
 
 	for (i = 0; i < STALL_PLACES; i++)
-		latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i), &sum->stalled[i]);
+		sum->stalled[i] = latency_from(&sum->wait[i], stall_from(sum, (enum stall_place)i));
 	for (s = sum->slow; s < sum->slow + sum->n_slow && sum->n_first < STALLS_FIRST; s++)
 		if ((double)s->ns >= stall_from(sum, s->place))
 			sum->first[sum->n_first++] = *s;
@@ -266,53 +261,36 @@ static const char *ms_text(double seconds, char buf[16])
 	return buf;
 }
 
-/* A cause, of how many stalls it may be. */
-struct hint {
-	uint64_t n;
-	const char *time, *cause;
-};
-
-static int by_number(const void *a, const void *b)
-{
-	const uint64_t first = ((const struct hint *)a)->n, second = ((const struct hint *)b)->n;
-
-	return first > second ? -1 : first < second;
-}
-
 /*
- * What takes such a time, the most frequent first.  A delayed acknowledgement takes 40 ms (TCP_DELACK_MIN) and up
- * to two of the kernel's ticks more, a retransmission 200 ms or more (TCP_RTO_MIN), and that of a SYN 1 s
- * (TCP_TIMEOUT_INIT, RFC 6298); the client's clock may show a few ms less than the server waited.
+ * What takes such a time.  A delayed acknowledgement takes 40 ms (TCP_DELACK_MIN) and up to two of the kernel's
+ * ticks more, a retransmission 200 ms or more (TCP_RTO_MIN), and that of a SYN 1 s (TCP_TIMEOUT_INIT, RFC 6298);
+ * the client's clock may show a few ms less than the server waited.
  */
 static void hints_text(const struct requests *q)
 {
-	struct latency waits = q->stalled[STALL_FIRST_BYTE], from;
-	uint64_t delayed, resent, syn;
-	struct hint hint[5];
-	int i;
+	const struct latency *connecting = &q->stalled[STALL_CONNECTING];
+	struct latency waits = q->stalled[STALL_FIRST_BYTE];
 
 	latency_merge(&waits, &q->stalled[STALL_DATA]);
-	latency_from(&waits, 190e6, &from);
-	resent = from.n;
-	latency_from(&waits, 36e6, &from);
-	delayed = from.n;
-	latency_from(&waits, 60e6, &from);
-	delayed -= from.n;
-	latency_from(&q->stalled[STALL_CONNECTING], 900e6, &from);
-	syn = from.n;
-	hint[0] = (struct hint){syn, "connecting for 1 s or more",
-				"a lost SYN, or a full accept queue"};
-	hint[1] = (struct hint){q->stalled[STALL_CONNECTING].n - syn, "connecting for less",
-				"the path, or a host that was busy or stopped"};
-	hint[2] = (struct hint){delayed, "40 to 60 ms",
-				"a delayed acknowledgement, if not a busy server"};
-	hint[3] = (struct hint){resent, "200 ms or more",
-				"a retransmission, or a busy or stopped server"};
-	hint[4] = (struct hint){waits.n - delayed - resent, "other times",
-				"a server or a CPU that was busy or stopped"};
-	qsort(hint, sizeof(hint) / sizeof(hint[0]), sizeof(hint[0]), by_number);
-	for (i = 0; i < 5 && hint[i].n > 0; i++)
-		report("    %s (%" PRIu64 "): %s\n", hint[i].time, hint[i].n, hint[i].cause);
+	const uint64_t syn = latency_from(connecting, 900e6).n;
+	const uint64_t delayed = latency_from(&waits, 36e6).n - latency_from(&waits, 60e6).n;
+	const uint64_t resent = latency_from(&waits, 190e6).n;
+	const struct {
+		uint64_t n;
+		const char *time, *cause;
+	} hint[] = {{syn, "connecting for 1 s or more", "a lost SYN, or a full accept queue"},
+		    {connecting->n - syn, "connecting for less",
+		     "the path, or a host that was busy or stopped"},
+		    {delayed, "40 to 60 ms", "a delayed acknowledgement, if not a busy server"},
+		    {resent, "200 ms or more", "a retransmission, or a busy or stopped server"},
+		    {waits.n - delayed - resent, "other times",
+		     "a server or a CPU that was busy or stopped"}};
+	size_t i;
+
+	for (i = 0; i < sizeof(hint) / sizeof(hint[0]); i++)
+		if (hint[i].n > 0)
+			report("    %s (%" PRIu64 "): %s\n", hint[i].time, hint[i].n,
+			       hint[i].cause);
 }
 
 /* What this host did, before what the network may have done. */
@@ -360,30 +338,40 @@ static void stalls_text(const struct requests *q, bool brief)
 		if (h->n > 0)
 			report("    %s: %" PRIu64 ", median %s ms, maximum %s ms\n", place_name[i],
 			       h->n, ms_text(latency_percentile(h, 0.5), median),
-			       ms_text((double)h->max / 1e9, max));
+			       ms_text(latency_percentile(h, 1), max));
 	hints_text(q);
 	first_text(q);
 }
 
+static const struct {
+	const char *name, *key;
+	double share;
+} percentile[] = {{"p50", "p50", 0.5},
+		  {"p90", "p90", 0.9},
+		  {"p99", "p99", 0.99},
+		  {"p99.9", "p999", 0.999},
+		  {"max", "max", 1}};
+
+#define PERCENTILES (sizeof(percentile) / sizeof(percentile[0]))
+
 static void latencies_text(const struct latency *h)
 {
-	static const double share[] = {0.5, 0.9, 0.99, 0.999, 1};
 	char text[16];
-	int i;
 	size_t k;
+	int i;
 
 	if (h[TOTAL].n == 0)
 		return;
-	report("  %-16s %11s %11s %11s %11s %11s\n", "latency", "p50", "p90", "p99", "p99.9",
-	       "max");
+	report("  %-16s", "latency");
+	for (k = 0; k < PERCENTILES; k++)
+		report(" %11s", percentile[k].name);
+	report("\n");
 	for (i = 0; i < LATENCIES; i++, h++) {
 		if (h->n == 0)
 			continue;
 		report("    %-14s", latency_name[i]);
-		for (k = 0; k < sizeof(share) / sizeof(share[0]); k++)
-			report(" %11s", ms_text(share[k] < 1 ? latency_percentile(h, share[k])
-							     : (double)h->max / 1e9,
-						text));
+		for (k = 0; k < PERCENTILES; k++)
+			report(" %11s", ms_text(latency_percentile(h, percentile[k].share), text));
 		report("\n");
 	}
 }
@@ -457,13 +445,11 @@ void requests_text(const struct requests *q, bool quiet)
 
 static void latency_json(struct json *j, const char *key, const struct latency *h)
 {
+	size_t k;
+
 	json_open(j, key, '{');
-	json_number(j, "p50", latency_percentile(h, 0.5));
-	json_number(j, "p90", latency_percentile(h, 0.9));
-	json_number(j, "p99", latency_percentile(h, 0.99));
-	json_number(j, "p999", latency_percentile(h, 0.999));
-	if (h->n > 0)
-		json_number(j, "max", (double)h->max / 1e9);
+	for (k = 0; k < PERCENTILES; k++)
+		json_number(j, percentile[k].key, latency_percentile(h, percentile[k].share));
 	json_close(j, '}');
 }
 

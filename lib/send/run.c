@@ -138,6 +138,13 @@ uint64_t time_after(uint64_t ns, double seconds)
 	return seconds > 0 ? ns + (uint64_t)(seconds * 1e9) : NEVER;
 }
 
+uint64_t interval_after(uint64_t due, uint64_t now, double seconds)
+{
+	const uint64_t next = time_after(due, seconds);
+
+	return next > now ? next : time_after(now, seconds);
+}
+
 void run_open(struct run *r, const struct send_options *opt)
 {
 	const bool wanted[2] = {opt->gauge.idle, opt->gauge.soak};
@@ -264,8 +271,10 @@ void run_step(struct run *r, struct event *e, int events, void *arg)
 		return;
 	now = now_ns();
 	for (i = 0; i < events; i++)
-		if (now >= e[i].due_ns)
+		if (now >= e[i].due_ns) {
+			r->due_ns = e[i].due_ns;
 			e[i].due_ns = e[i].handle(arg, now);
+		}
 	if (now >= r->end_ns)
 		run_stop(r, TIME_UP);
 	if (r->stop != 0)

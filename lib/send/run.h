@@ -55,6 +55,7 @@ struct run {
 	_Atomic int running;   /* threads that are not at their end */
 	int wake; /* eventfd(2), readable once a thread has come to its end, or a signal came */
 	uint64_t start_ns, end_ns; /* when the threads began, and when their time is up */
+	uint64_t due_ns;           /* when the event was due that is handled now */
 	struct gauge_mark begin, end;
 };
 
@@ -130,3 +131,6 @@ bool run_is_short(const struct figures *host);
 
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);
+
+/* The end of the interval after one that was due: those that passed while zcc was stopped are not made up. */
+uint64_t interval_after(uint64_t due, uint64_t now, double seconds);

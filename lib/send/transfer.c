@@ -54,11 +54,7 @@ static uint64_t on_interval(void *transfer, uint64_t now)
 		t->unsafe |= sum.host.unsafe;
 	gauge_say_interval(&r->gauge, &sum.host);
 	report_interval(t->report, t->interval, &sum, start, t->measuring);
-	/* Intervals that passed while the program was stopped are not made up. */
-	t->interval_ns = time_after(t->interval_ns, t->opt->interval);
-	if (t->interval_ns <= now)
-		t->interval_ns = time_after(now, t->opt->interval);
-	return t->interval_ns;
+	return interval_after(t->run->due_ns, now, t->opt->interval);
 }
 
 static uint64_t on_progress(void *transfer, uint64_t now)
@@ -97,11 +93,10 @@ static uint64_t on_sample(void *transfer, uint64_t now)
 	int i;
 
 	if (t->measuring)
-		pauses_look(&t->result.pauses, t->sample_ns, now, PAUSE_NS);
+		pauses_look(&t->result.pauses, t->run->due_ns, now, PAUSE_NS);
 	for (i = 0; i < t->opt->streams; i++)
 		stream_sample(&t->stream[i]);
-	t->sample_ns = now + stalls_period(t->opt->streams);
-	return t->sample_ns;
+	return now + stalls_period(t->opt->streams);
 }
 
 /* Discards what raw servers send, until the stream's thread reads for itself. */
@@ -124,7 +119,7 @@ static void oversee(struct transfer *t)
 	const struct send_options *opt = t->opt;
 	struct run *r = t->run;
 	struct event e[EVENTS] = {
-		[ON_INTERVAL] = {t->interval_ns, on_interval},
+		[ON_INTERVAL] = {time_after(r->start_ns, opt->interval), on_interval},
 		[ON_WARM] = {time_after(r->start_ns, opt->warmup), on_warm},
 		[ON_PROGRESS] = {progress_wanted(opt) ? r->start_ns + PROGRESS_NS : NEVER,
 				 on_progress},
@@ -220,8 +215,7 @@ void transfer_run(struct transfer *t)
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
 	t->last = r->begin.sum;
-	t->shown_ns = t->sample_ns = r->start_ns;
-	t->interval_ns = time_after(r->start_ns, opt->interval);
+	t->shown_ns = r->start_ns;
 	for (i = 0; i < opt->streams; i++) {
 		t->stream[i].begin.ns = r->start_ns;
 		stream_samples_begin(&t->stream[i]);

@@ -106,8 +106,6 @@ struct transfer {
 	struct stream *stream;
 	struct figures *interval;       /* the last interval of each stream */
 	struct load_sample last;        /* the load at the end of the last interval */
-	uint64_t sample_ns;             /* when the streams are to be looked at next */
-	uint64_t interval_ns;           /* when the interval under way is to end */
 	bool measuring;                 /* the warm-up is over */
 	unsigned unsafe;                /* what made the load of an interval unsafe since then */
 	uint64_t shown_ns, shown_bytes; /* time and bytes of the last progress line */
