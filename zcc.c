@@ -80,7 +80,7 @@ static const char *judge(const struct transfer *t, struct plan *plan, int i, int
 
 	rep->repeats = false;
 	gauge_say(&run.gauge, &res->sent.host);
-	if (error == NULL && !run_is_short(&res->sent)) {
+	if (error == NULL && res->sent.seconds >= SHORT_SECONDS) {
 		report_pacing(rep, res);
 	} else if (error == NULL) {
 		if (!rep->has_warned && !opt.quiet)
@@ -152,6 +152,8 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 	const struct plan_run *r;
 	int i, k, rounds, retry;
 
+	rep->runs = opt.compare.rounds * plan->n;
+	rep->began_ns = now_ns();
 	while (plan->rounds < opt.compare.rounds && error == NULL && run.stop <= 0) {
 		rounds = plan->rounds;
 		for (k = 0; k < plan->n && error == NULL && run.stop <= 0; k++) {
@@ -165,7 +167,7 @@ static const char *send_rounds(struct send_report *rep, const struct fileset *se
 			do {
 				run_gauge(&run, strcmp(r->instrument, LOAD_BY_SOAKING) == 0);
 				name_run(plan, i);
-				report_run(rep, plan->added + 1, opt.compare.rounds * plan->n);
+				rep->run = plan->added + 1;
 				error = send_once(rep, set, plan, i, retry++, why);
 			} while (rep->repeats && run.stop <= 0);
 		}
@@ -215,7 +217,7 @@ static void plan_prepare(struct plan *plan)
 	bool soaks;
 	int i, k;
 
-	plan_open(plan, options_runs(&opt), c->rounds);
+	plan_open(plan, c->runs, c->rounds);
 	for (i = 0; i < plan->n; i++) {
 		r = &plan->run[i];
 		k = c->instruments ? i / 2 : i;
@@ -241,15 +243,11 @@ static const char *send_all(struct send_report *rep, char **names, int n, char w
 	const char *error = NULL;
 	struct fileset set;
 	struct plan plan;
-	int i, streams = 1;
 
 	plan_prepare(&plan);
 	plan_find(&plan, &comparison, &before, &kept);
 	comparison.environment = &rep->environment;
-	for (i = 0; i < opt.compare.streams.n; i++)
-		if (streams < (int)opt.compare.streams.size[i])
-			streams = (int)opt.compare.streams.size[i];
-	fileset_open(&set, names, n, streams, opt.zeros);
+	fileset_open(&set, names, n, opt.zeros);
 	if (opt.bytes > 0 && set.bytes == 0)
 		die("--bytes: the files are empty");
 	if (opt.preload)

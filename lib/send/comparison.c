@@ -279,16 +279,12 @@ static void print_unsafe(const struct comparison *c)
 			       known ? "unsafe (?)" : "no load could be measured");
 }
 
-/* A session of a file and those before it: their rounds, machine, date and title. */
-static void print_sessions(const struct plan *last, const char *path)
+/* The sessions of a file, the last one first: their rounds, machine, date and title. */
+static void print_sessions(const struct plan *p, const char *path)
 {
-	const struct plan *p;
 	const char *title;
-	int n, i;
 
-	for (n = plan_sessions(last); n > 0; n--) {
-		for (p = last, i = 1; i < n; i++)
-			p = p->earlier;
+	for (; p != NULL; p = p->earlier) {
 		report("before: %d round%s in %s: %s\n", p->rounds, plural((uint64_t)p->rounds),
 		       printable(path), p->setting[PLAN_MACHINE]);
 		title = p->setting[PLAN_TITLE];
@@ -348,50 +344,12 @@ static void print_above(const struct comparison *c, const struct send_options *o
 	       plural((uint64_t)p->rounds), p->n, plural((uint64_t)p->n));
 	if (common[0] != '\0')
 		report("each run: %s\n", common);
-	if (c->before != NULL)
-		print_sessions(c->before, opt->compare.against);
+	print_sessions(c->before, opt->compare.against);
 	if (c->kept != NULL)
 		report("this is session %d in %s\n", plan_sessions(c->kept) + 1,
 		       printable(opt->compare.save));
 	print_differences(c->before, p, NULL);
 	print_differences(c->kept, p, NULL);
-}
-
-static void print_text(const struct comparison *c, const struct send_options *opt)
-{
-	static const enum plan_figure ratios[] = {PLAN_COST, PLAN_REMOTE_COST, PLAN_RATE};
-	const double precision = opt->compare.precision;
-	const struct plan *p = c->plan;
-	int i, k;
-
-	if (!opt->quiet)
-		print_above(c, opt);
-	print_table(c, opt);
-	if (opt->quiet)
-		return;
-	for (k = 0; k < 3; k++)
-		for (i = c->before != NULL ? 0 : 1; i < p->n; i++)
-			print_ratio(c, i, ratios[k]);
-	if (c->before != NULL && c->before->earlier == NULL && p->earlier == NULL)
-		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
-		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
-		       "adds a session)\n");
-	else if (c->before != NULL)
-		report("compared are the means of sessions: %d before, %d now\n",
-		       plan_sessions(c->before), plan_sessions(p));
-	if (p->rounds > 1 && p->n > (c->before != NULL ? 1 : 2))
-		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
-		       "chance\n");
-	if (precision > 0 && !plan_is_precise(p, precision))
-		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),
-		       p->rounds, plural((uint64_t)p->rounds),
-		       plan_is_hopeless(p, precision)
-			       ? ", which\n  have more of error in common: run longer (-t)"
-			       : "");
-	print_why(c);
-	print_unsafe(c);
-	if (p->rounds == 1)
-		report("one round has no interval: repeat it (-r 5)\n");
 }
 
 /*
@@ -489,12 +447,46 @@ static void print_json(const struct comparison *c, const struct send_options *op
 	json_report_close(&j, c->error);
 }
 
+/*
+ * Both.
+ */
+
 void comparison_print(const struct comparison *c, const struct send_options *opt)
 {
-	if (opt->json)
+	static const enum plan_figure ratios[] = {PLAN_COST, PLAN_REMOTE_COST, PLAN_RATE};
+	const double precision = opt->compare.precision;
+	const struct plan *p = c->plan;
+	int i, k;
+
+	if (opt->json) {
 		print_json(c, opt);
-	else
-		print_text(c, opt);
+		return;
+	}
+	if (!opt->quiet)
+		print_above(c, opt);
+	print_table(c, opt);
+	if (opt->quiet)
+		return;
+	for (k = 0; k < 3; k++)
+		for (i = c->before != NULL ? 0 : 1; i < p->n; i++)
+			print_ratio(c, i, ratios[k]);
+	if (c->before != NULL && c->before->earlier == NULL && p->earlier == NULL)
+		report("one session each: a state that lasts as long, such as a boot, the CPUs of "
+		       "interrupts\n  or other guests of the host, is in the ratio: repeat both (--save "
+		       "adds a session)\n");
+	if (p->rounds > 1 && p->n > (c->before != NULL ? 1 : 2))
+		report("95%% is for each interval by itself: of 20 equal runs, one differs by "
+		       "chance\n");
+	if (precision > 0 && !plan_is_precise(p, precision))
+		report("--precision %g%% was not reached in %d round%s%s\n", percent(precision),
+		       p->rounds, plural((uint64_t)p->rounds),
+		       plan_is_hopeless(p, precision)
+			       ? ", which\n  have more of error in common: run longer (-t)"
+			       : "");
+	print_why(c);
+	print_unsafe(c);
+	if (p->rounds == 1)
+		report("one round has no interval: repeat it (-r 5)\n");
 }
 
 void comparison_check_or_die(const struct plan *p, const struct plan *saved, const char *option,

@@ -6,9 +6,7 @@
 
 #include "lib/net/wire.h"
 
-#define ENTRY_SPLIT  0xfffff000u /* bytes of each but the last entry of a split file: whole pages */
-#define OPEN_RESERVE 64          /* descriptors that are kept free of files */
-#define OPEN_STREAM  4           /* descriptors that are kept free for each stream, besides */
+#define ENTRY_SPLIT 0xfffff000u /* bytes of each but the last entry of a split file: whole pages */
 
 uint32_t file_entry(const struct file *f, uint64_t off)
 {
@@ -47,19 +45,6 @@ static void add_file(struct fileset *set, const struct file *f)
 	set->file[set->n++] = *f;
 }
 
-/* Raises the limit of descriptors, and returns how many of them files may have. */
-static size_t descriptors(int streams)
-{
-	const rlim_t reserve = OPEN_RESERVE + OPEN_STREAM * (rlim_t)streams;
-	struct rlimit r = {.rlim_cur = 0};
-
-	getrlimit(RLIMIT_NOFILE, &r);
-	r.rlim_cur = r.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &r);
-	getrlimit(RLIMIT_NOFILE, &r);
-	return r.rlim_cur > reserve ? (size_t)(r.rlim_cur - reserve) : 0;
-}
-
 /*
  * Fills a built-in file, which is in memory and is sent by the same calls as a file on disk.  Its
  * bytes are those of xorshift64, with another seed for each file, so that no layer below compresses
@@ -85,16 +70,19 @@ static bool write_builtin(int fd, uint64_t state)
 	return true;
 }
 
-void fileset_open(struct fileset *set, char **names, int n, int streams, bool zeros)
+void fileset_open(struct fileset *set, char **names, int n, bool zeros)
 {
-	const size_t keep_open = descriptors(streams);
+	struct rlimit descriptors = {.rlim_cur = 0};
 	struct file f;
 	int i;
 
+	getrlimit(RLIMIT_NOFILE, &descriptors);
+	descriptors.rlim_cur = descriptors.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &descriptors);
 	*set = (struct fileset){.builtin = n == 0};
 	set->file = alloc_or_die(n > 0 ? (size_t)n : BUILTIN_FILES, sizeof(*set->file), "file set");
 	for (i = 0; i < n; i++)
-		if (open_file(&f, names[i], set->n < keep_open))
+		if (open_file(&f, names[i], set->n < descriptors.rlim_cur / 2))
 			add_file(set, &f);
 	for (i = 0; n == 0 && i < BUILTIN_FILES; i++) {
 		f = (struct file){.name = "built-in",

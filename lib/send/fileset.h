@@ -1,7 +1,7 @@
 /*
  * fileset.h: the files that zcc sends, or the set that is built in.
  *
- *	fileset_open(&set, argv + optind, argc - optind, streams, false);
+ *	fileset_open(&set, argv + optind, argc - optind, false);
  *	fileset_preload(&set);	(if they are to be sent from memory)
  *	for (i = 0; i < set.n; i++)
  *		send_file(&set.file[i]);
@@ -34,10 +34,10 @@ struct fileset {
 
 /*
  * Opens `n` files, or makes the built-in set if n is 0.  A file that cannot be sent is skipped with
- * a line on stderr.  Raises the limit of descriptors, of which it leaves enough for `streams`
- * connections.  Dies if no file is left, or if a loop has more entries than the wire can count.
+ * a line on stderr.  Raises the limit of descriptors, of which files that stay open have
+ * half.  Dies if no file is left, or if a loop has more entries than the wire can count.
  */
-void fileset_open(struct fileset *set, char **names, int n, int streams, bool zeros);
+void fileset_open(struct fileset *set, char **names, int n, bool zeros);
 
 /*
  * Reads all files into memory, each from the begin of a page, which the streams share.  Dies if they take

@@ -79,7 +79,6 @@ static void take_content(const struct option_row *o, char *text, void *to)
 	struct send_options *opt = to;
 
 	(void)o;
-	opt->content = text;
 	opt->zeros = arg_name("--content", text, names, 2, sizeof(names[0])) == 1;
 }
 
@@ -105,9 +104,8 @@ static const struct option_row rows[] = {
 		 "What to send:\n"},
 	{"n", "loops", "N", "send all files N times (default 1 with FILE)", OPTION_INT, AT(loops),
 	 .min = 1, .max = LOOPS_MAX, .not_with = "--time"},
-	{"t", "time", "SECS",
-	 "send all files over and over for SECS seconds (default 10 without FILE)", OPTION_SECONDS,
-	 AT(seconds), .min = 0.001, .max = 1e9},
+	{"t", "time", "SECS", "send the files for SECS seconds (default 10 without FILE)",
+	 OPTION_SECONDS, AT(seconds), .min = 0.001, .max = 1e9},
 	{"", "bytes", "SIZE", "end after SIZE bytes of files, of all streams together", OPTION_SIZE,
 	 AT(bytes), .min = 1, .max = 1ull << 50, .not_with = "--loops --time --warmup"},
 	{"O", "warmup", "SECS", "send for SECS seconds first; neither end counts these (default 0)",
@@ -115,21 +113,16 @@ static const struct option_row rows[] = {
 	{"P", "streams", "N", "open N connections (default 1); each sends all files", OPTION_INT,
 	 AT(compare.streams), .take = take_list, .min = 1, .max = STREAMS_MAX},
 	{"", "content", "WHAT",
-	 "fill the built-in set with random bytes (the default) or with zeros, which a link may "
-	 "compress",
-	 OPTION_TEXT, .at = 0, .take = take_content},
+	 "fill the built-in set with random bytes (default) or zeros, which compress", OPTION_TEXT,
+	 .at = 0, .take = take_content, .alone = true},
 	{"", "raw", NULL, "send no headers and expect no receipt: for a server that is not zcs",
 	 OPTION_FLAG, AT(raw)},
 	{"", "request", "SIZE",
-	 "send no files: open short connections, each of which asks a zcs --reply for SIZE bytes: "
-	 "-n of them (default 100), or for -t seconds, and -P at a time; a list such as 10,1k,64k "
-	 "is measured one size after the other",
+	 "open connections that each ask a zcs --reply for SIZE bytes: -n of them (default 100), or for -t seconds; of a list such as 10,1k one size after the other",
 	 OPTION_SIZE, AT(requests), .take = take_list, .max = UINT32_MAX, .alone = true,
 	 .not_with = "--raw --warmup --content --buffer-size --method --send --write -Z "
 		     "--preload --bytes --cork --runs --precision --save --against"},
-	{"", "keep", NULL,
-	 "ask again and again over each connection, of a zcs --reply --keep: latencies without the "
-	 "connecting",
+	{"", "keep", NULL, "ask again and again over each connection, of a zcs --reply --keep",
 	 OPTION_FLAG, AT(keep), .only_with = "--request"},
 	{.help = "\nHow to send:\n"},
 	{"m", "method", "METHOD",
@@ -142,16 +135,13 @@ static const struct option_row rows[] = {
 	{"Z", NULL, NULL, "call sendfile(): the same as -m sendfile", OPTION_FLAG,
 	 AT(compare.methods), .take = take_method},
 	{"bl", "buffer-size", "SIZE",
-	 "bytes per call (default 64k; sendfile and splice 1m; mmap 4m, which the streams share); "
-	 "for a rate see --pace",
+	 "bytes per call (default 64k; sendfile, splice 1m; mmap 4m in all); a rate is --pace",
 	 OPTION_SIZE, AT(chunks), .take = take_list, .min = 1, .max = BUFFER_MAX},
 	{"", "preload", NULL,
-	 "read the files once, and have send, write, zerocopy, uring and uring-zc send them from "
-	 "there, as a program does whose data are in memory",
+	 "read the files once, and have all methods with a buffer send them from memory",
 	 OPTION_FLAG, AT(preload)},
 	{"B", "bind-cpu", "CPUS",
-	 "run on CPU 2, or on a list such as 0,2-5: one CPU for each stream, in turn (default: any "
-	 "CPU)",
+	 "run on CPU 2, or a list such as 0,2-5: one for each stream in turn (default: any)",
 	 OPTION_CPUS, AT(bind)},
 	{.help = "\n"
 		 "Comparison: -m, -b and -P take lists, such as -m sendfile,send -b 4k,64k.  Each\n"
@@ -166,12 +156,11 @@ static const struct option_row rows[] = {
 	 AT(compare.against)},
 	{.help = "\nConnection:\n"},
 	{"s", "server", "HOST",
-	 "the host that runs zcs: a name, an IPv4 or IPv6 address, or 0 for this host; required",
-	 OPTION_TEXT, .at = 0, .min = 1, .take = take_server},
+	 "the host that runs zcs: a name, an address, or 0 for this host; required", OPTION_TEXT,
+	 .at = 0, .min = 1, .take = take_server},
 	{"p", "port", "PORT",
-	 "the server's port (default 2222; --request 7890); of a list each is a run: to compare "
-	 "receivers",
-	 OPTION_PORT, .at = 0, .take = take_ports, .min = 1, .max = 65535},
+	 "the server's port (default 2222; --request 7890); of a list each is a run", OPTION_PORT,
+	 .at = 0, .take = take_ports, .min = 1, .max = 65535},
 	{"4", NULL, NULL, "use IPv4 only (default: either)", OPTION_CONSTANT, AT(family),
 	 .min = AF_INET, .not_with = "-6"},
 	{"6", NULL, NULL, "use IPv6 only", OPTION_CONSTANT, AT(family), .min = AF_INET6},
@@ -196,25 +185,21 @@ static const struct option_row rows[] = {
 	{"", "congestion", "ALGORITHM", "set congestion control (default: the system's)",
 	 OPTION_TEXT, AT(sock.congestion)},
 	{"", "timeout", "SECS",
-	 "fail if the server acknowledges nothing for SECS seconds (default 0: never; --request "
-	 "60)",
+	 "fail if the server acknowledges nothing for SECS seconds (default 0: never; with --request 60)",
 	 OPTION_SECONDS_OR_NONE, AT(timeout), .min = 0.001, .max = 86400},
 	{.help = "\nCPU load:\n"},
 	{"c", "cpu-load", NULL,
-	 "measure the CPU load of this host during the transfer by soaking: what it takes from "
-	 "other work; without a calibration zcc also measures the idle host, before and after",
+	 "measure the CPU load of this host by soaking: what the transfer takes from other work",
 	 OPTION_FLAG, AT(gauge.soak)},
 	{"", "idle", NULL,
-	 "measure it by the CPUs' idle time: how busy the transfer makes a machine of its own; "
-	 "nothing is soaked",
+	 "measure it by the CPUs' idle time: how busy the transfer makes a machine of its own",
 	 OPTION_FLAG, AT(gauge.idle)},
 	{"f", "calibration", "FILE",
-	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec, "
-	 "unless it does not fit this host)",
+	 "read the calibration from FILE, or with -C write it there (default ./counts_per_sec)",
 	 OPTION_FILE, AT(gauge.file), .only_with = "-c or -C"},
-	{"C", "calibrate", NULL,
-	 "calibrate on the idle host, which takes 4 to 10 seconds, and exit", OPTION_FLAG,
-	 AT(calibrate), .alone = true, .not_with = "--server --request --cpu-load --idle --json"},
+	{"C", "calibrate", NULL, "calibrate on the idle host, for 4 to 10 seconds, and exit",
+	 OPTION_FLAG, AT(calibrate), .alone = true,
+	 .not_with = "--server --request --cpu-load --idle --json"},
 	{"", "force", NULL, "with -C, calibrate even if the host is busy", OPTION_FLAG, AT(force),
 	 .only_with = "-C"},
 	{"N", "cpus", "N", "measure the first N CPUs (default: all online)", OPTION_INT,
@@ -223,12 +208,10 @@ static const struct option_row rows[] = {
 	{"", "on-cpus", "LIST", "measure these CPUs, such as 0-3,64-67", OPTION_CPUS, AT(gauge.on),
 	 .only_with = "-c or --idle or -C"},
 	{"", "wait", "SECS",
-	 "wait up to SECS seconds for another program that measures a load on this host to end; "
-	 "after that measure no load (default 2)",
+	 "wait up to SECS seconds for another program that measures a load to end (default 2)",
 	 OPTION_SECONDS, AT(gauge.wait), .max = 86400, .only_with = "-c or -C"},
 	{"", "wait-idle", "SECS",
-	 "before each run wait until other programs have taken under 3 % for a second; after SECS "
-	 "seconds give up",
+	 "before each run wait until other programs take under 3 %, for up to SECS seconds",
 	 OPTION_SECONDS, AT(gauge.wait_idle), .min = 1, .max = 86400, .only_with = "-c or --idle"},
 	{"", "retry", "N", "repeat a run up to N times if its load is unsafe (default 0)",
 	 OPTION_INT, AT(retries), .max = 1000, .only_with = "-c or --idle",
@@ -240,8 +223,7 @@ static const struct option_row rows[] = {
 	 AT(timestamps), .only_with = "--interval"},
 	{"J", "json", NULL, "print the report as JSON, with iperf3's names", OPTION_FLAG, AT(json)},
 	{"T", "title", "TEXT", "print TEXT in the report, as a label", OPTION_TEXT, AT(title)},
-	{"q", "quiet", NULL,
-	 "print only the first line of the report, and with --request the stalls, if there are any",
+	{"q", "quiet", NULL, "print only the first line of the report, and the stalls of --request",
 	 OPTION_FLAG, AT(quiet)},
 	{"d", "debug", NULL, "print more on stderr; given twice, each file", OPTION_COUNT,
 	 AT(debug)},
@@ -277,33 +259,13 @@ static const struct option_row rows[] = {
  * Options together.
  */
 
-int options_runs(const struct send_options *opt)
-{
-	const struct compare_options *c = &opt->compare;
-
-	return c->methods.n * c->ports.n * opt->chunks.n * c->streams.n * (c->instruments ? 2 : 1);
-}
-
-/* Dies of --preload without a method that sends from memory. */
-static void check_preload(const struct compare_options *c)
-{
-	int i = 0;
-
-	while (i < c->methods.n && !send_methods[c->methods.size[i]].has_buffer)
-		i++;
-	if (i == c->methods.n)
-		usage_error(
-			"--preload: -m %s sends from the file: use -m send, write, zerocopy, uring "
-			"or uring-zc",
-			send_methods[c->methods.size[0]].name);
-}
-
 /* Of what is not given there is one value; a plan has PLAN_ROUNDS rounds, and one run alone has one. */
 static void settle_comparison(struct send_options *opt)
 {
 	struct compare_options *c = &opt->compare;
 	struct sizes *const lists[] = {&c->methods, &c->ports, &opt->chunks, &c->streams};
-	int runs;
+	bool from_memory = false;
+	int k;
 	size_t i;
 
 	if (c->streams.n == 0)
@@ -312,21 +274,26 @@ static void settle_comparison(struct send_options *opt)
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		if (lists[i]->n == 0)
 			lists[i]->n = 1;
-	if (opt->preload)
-		check_preload(c);
+	opt->method = &send_methods[c->methods.size[0]];
+	for (k = 0; k < c->methods.n; k++)
+		from_memory |= send_methods[c->methods.size[k]].has_buffer;
+	if (opt->preload && !from_memory)
+		usage_error("--preload: -m %s sends from the file: use -m send, write, zerocopy, "
+			    "uring or uring-zc",
+			    opt->method->name);
 	c->instruments = opt->gauge.soak && opt->gauge.idle;
 	c->precision /= 100;
-	runs = options_runs(opt);
-	c->wanted = runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
+	c->runs = c->methods.n * c->ports.n * opt->chunks.n * c->streams.n *
+		  (c->instruments ? 2 : 1);
+	c->wanted = c->runs > 1 || c->rounds > 0 || c->precision > 0 || c->save != NULL ||
 		    c->against != NULL;
 	if (opt->requests.n > 0 && c->wanted)
 		usage_error(
 			"--request cannot be combined with a list of -P or -p, or -c with --idle");
-	if (runs > PLAN_RUNS_MAX)
-		usage_error("a comparison of %d runs: more than %d", runs, PLAN_RUNS_MAX);
+	if (c->runs > PLAN_RUNS_MAX)
+		usage_error("a comparison of %d runs: more than %d", c->runs, PLAN_RUNS_MAX);
 	if (c->rounds == 0)
 		c->rounds = c->precision > 0 ? PRECISE_ROUNDS : c->wanted ? PLAN_ROUNDS : 1;
-	opt->method = &send_methods[c->methods.size[0]];
 	opt->streams = (int)c->streams.size[0];
 }
 
@@ -338,8 +305,6 @@ static void settle(struct send_options *opt, bool has_files)
 
 	if (opt->server[0] == '\0')
 		usage_error("-s, --server: no server given: 0 is this host (try 'zcc --help')");
-	if (opt->content != NULL && has_files)
-		usage_error("--content is of the built-in set, which zcc with files does not send");
 	if (opt->port == NULL)
 		opt->port = requests ? REQUEST_PORT : WIRE_PORT;
 	if (opt->timeout < 0)
@@ -354,9 +319,6 @@ static void settle(struct send_options *opt, bool has_files)
 	/* In the unit of the wire, so that both ends warm up equally long. */
 	opt->warmup = ceil(fmax(0, opt->warmup * 10 - 1e-6)) / 10;
 	settle_comparison(opt);
-	for (i = 0; i < opt->compare.streams.n; i++)
-		if (opt->bytes > 0 && opt->bytes < opt->compare.streams.size[i])
-			usage_error("--bytes: fewer than -P, --streams");
 	for (i = 0; opt->keep && i < opt->requests.n; i++)
 		if (opt->requests.size[i] == 0)
 			usage_error("--keep: a request of 0 bytes has no reply");

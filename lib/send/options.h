@@ -30,6 +30,7 @@ struct compare_options {
 	struct sizes ports;   /* of the servers, of several */
 	struct sizes streams;
 	bool instruments; /* -c and --idle: each run is made by idle time, then by soaking */
+	int runs;         /* a round: the combinations of the lists' values */
 	bool wanted;      /* there is more than one run, or only a comparison has the option */
 	int rounds;       /* at most */
 	double precision; /* a share of each cost; 0: not given */
@@ -62,8 +63,7 @@ struct send_options {
 	bool preload;          /* the files are sent from memory */
 	uint64_t bytes;        /* that all streams send together; 0: not limited so */
 	bool calibrate, force; /* -C, and whether the host may be busy */
-	const char *content;   /* of the built-in set; NULL: not given */
-	bool zeros;            /* it is zeros, not random */
+	bool zeros;            /* the built-in set is zeros, not random */
 };
 
 /*
@@ -71,6 +71,3 @@ struct send_options {
  * and --version are printed and end the program.
  */
 int options_parse(struct send_options *opt, int argc, char **argv);
-
-/* The number of combinations of the lists' values. */
-int options_runs(const struct send_options *opt);

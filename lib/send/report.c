@@ -274,14 +274,6 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	r->has_progress = true;
 }
 
-void report_run(struct send_report *r, int run, int runs)
-{
-	if (run == 1)
-		r->began_ns = now_ns();
-	r->run = run;
-	r->runs = runs;
-}
-
 /* An interval of one stream, or as the member `sum` of all (stream 0). */
 static void json_interval(struct json *j, const struct figures *f, int stream, double start,
 			  bool measured)

@@ -125,8 +125,5 @@ bool progress_wanted(const struct send_options *opt);
 void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
 		     double rate, const char *phase);
 
-/* The run of a comparison that begins, from 1, of `runs` at most: for the line of progress. */
-void report_run(struct send_report *r, int run, int runs);
-
 /* Removes the line of progress, if there is one. */
 void report_clear_progress(struct send_report *r);

@@ -361,7 +361,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		gauge_say(&run->gauge, &counts->host.host);
 		if (opt->keep && 2 * counts->failed[FAIL_RESET] > counts->latency[TOTAL].n)
 			rr.closes = true;
-		if (gauge_measures(&run->gauge) && run_is_short(&counts->host))
+		if (gauge_measures(&run->gauge) && counts->host.seconds < SHORT_SECONDS)
 			warnx("the load was measured over less than half a second: "
 			      "send more (-n, -t)");
 		if (opt->json) {

@@ -9,7 +9,6 @@
 #include "lib/report/figures.h"
 #include "lib/send/sender.h"
 
-#define SHORT_SECONDS  0.5  /* shorter runs tell of a start and an end more than of a rate */
 #define UNSENT_SECONDS 0.05 /* the time at --pace of the data that wait to be sent, at most */
 
 /*
@@ -330,9 +329,4 @@ void run_host_figures(const struct run *r, struct figures *f)
 	gauge_load(&r->gauge, &r->begin, &r->end, &f->host);
 	if (isnan(f->host.load))
 		strcpy(f->no_load, no_load(r, f->host.unsafe));
-}
-
-bool run_is_short(const struct figures *host)
-{
-	return host->seconds < SHORT_SECONDS;
 }

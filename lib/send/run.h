@@ -15,8 +15,9 @@
 #include "lib/report/figures.h"
 #include "lib/send/options.h"
 
-#define TICK_NS 100000000u /* how often a stop is repeated, and a wait looks for one */
-#define NEVER   UINT64_MAX
+#define TICK_NS       100000000u /* how often a stop is repeated, and a wait looks for one */
+#define NEVER         UINT64_MAX
+#define SHORT_SECONDS 0.5 /* shorter runs tell of a start and an end more than of a rate */
 
 /* The server, as options name it. */
 struct target {
@@ -125,9 +126,6 @@ void run_stop(struct run *r, int why);
 
 /* Stores what the host did from r->begin to r->end. */
 void run_host_figures(const struct run *r, struct figures *f);
-
-/* Whether the run was so short that its figures mean little. */
-bool run_is_short(const struct figures *host);
 
 /* The time `seconds` after `ns`, or NEVER if that is 0. */
 uint64_t time_after(uint64_t ns, double seconds);

@@ -279,12 +279,12 @@ static void send_file(struct stream *st, const struct file *f, struct headers *h
 
 	if (fd < 0 && !is_open)
 		die_errno("%s", f->name);
+	st->sender.data = in_memory ? f->data : NULL;
 	do {
 		len = (uint32_t)at_most(file_entry(f, off), st->left);
 		headers_add(st, h, len);
 		headers_send(st, h);
 		st->worker.sock = st->sender.sock;
-		st->sender.data = in_memory ? f->data : NULL;
 		n = sender_send(&st->sender, fd, (off_t)off, len);
 		if (n < 0)
 			die_of_send(st, f);

@@ -107,12 +107,6 @@ static size_t part_size(const struct sender *s, uint64_t len, unsigned i)
 	return at_most(len - (uint64_t)i * s->chunk, s->chunk);
 }
 
-/* Where the kernel reads part i to, and sends it from. */
-static char *part_buffer(const struct sender *s, unsigned i)
-{
-	return s->buf + (s->next + i) % s->slots * s->chunk;
-}
-
 /* Requests n parts from `off`, of `len` bytes that are left, as one chain. */
 static void request_chain(struct sender *s, int fd, off_t off, uint64_t len, unsigned n)
 {
@@ -124,7 +118,8 @@ static void request_chain(struct sender *s, int fd, off_t off, uint64_t len, uns
 
 	r->chain++;
 	for (i = 0; i < n; i++) {
-		part = s->data != NULL ? s->data + off + i * s->chunk : part_buffer(s, i);
+		part = s->data != NULL ? s->data + off + i * s->chunk
+				       : s->buf + (s->next + i) % s->slots * s->chunk;
 		if (s->data == NULL) {
 			sqe = uring_request(&r->ring, IORING_OP_READ_FIXED, fd, part,
 					    part_size(s, len, i));

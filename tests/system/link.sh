@@ -44,7 +44,7 @@ stop_zcs
 check_usage "--bind-dev: '' has not 1 to 15" zcc --bind-dev ''
 check_usage "--bind-dev: 'lo345678901234567' has not" zcs --bind-dev lo345678901234567
 check_usage "--content: 'x' is none of random, zeros" zcc -s 0 --content x
-check_usage '--content is of the built-in set' zcc -s 0 --content zeros tiny
+check_usage "--content and 'tiny' cannot be used together" zcc -s 0 --content zeros tiny
 check_usage '--dscp.*not between' zcc -s 0 --dscp 64
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	start_zcs --bind-dev lo

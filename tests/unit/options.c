@@ -32,7 +32,7 @@ static void test_right(void)
 		       words, opt.server, opt.port, opt.source != NULL ? opt.source : "any",
 		       opt.method->name, opt.streams, (uintmax_t)opt.loops, opt.seconds,
 		       (uintmax_t)opt.pace, opt.interval, opt.timeout, opt.family, opt.debug,
-		       opt.title != NULL ? opt.title : "-", options_runs(&opt),
+		       opt.title != NULL ? opt.title : "-", opt.compare.runs,
 		       (size_t)opt.compare.streams.n, (size_t)opt.compare.methods.n,
 		       opt.compare.rounds, file != NULL ? file : "-");
 	}
