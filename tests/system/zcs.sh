@@ -1,15 +1,12 @@
 #!/bin/sh
 # zcs: many clients, bad clients, its options seen from outside, its errors.
 #
-# seconds: 8
+# seconds: 6
 . "$TOP/tests/lib.sh"
 
 zcs=$BIN/zcs zcc=$BIN/zcc
 head -c 100000 /dev/urandom >file
 
-#
-# What takes six seconds goes on beside the others.
-#
 beside 'a row every 5 s while data flows'; ( begin
 	start_zcs
 	exits 0 "$zcc" -q -s 0 -p "$PORT" -t 6 --pace 2m --congestion reno
@@ -48,88 +45,75 @@ beside '--reply: replies of workers that are faster than the main thread are in 
 #
 # Clients
 #
-start_zcs
-it 'a summary for the shortest run'; ( begin
-	exits 0 "$zcc" -s 0 -p "$PORT" file
+beside 'zcs: a bad client costs a line; then 100 at once are all received; threads and descriptors are as many as before'; ( begin
+	start_zcs
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	wait_until [ -s zcs.out ]
 	grep -Eqx '127.0.0.1:[0-9]+: [0-9]+ kbytes/sec \([0-9.]+ Gbit/s\), 100000 bytes in [0-9.]+ s, 1 file, [0-9]+ reads?' zcs.out
-); ok
-wait_until counts -eq 1 threads_of $ZCS
-fds=$(entries_in /proc/$ZCS/fd)
-lines=1
-while read -r words how line; do
-	lines=$((lines + 1))
-	it "a client that sends these words ($words) and ends ($how) costs a line: $line"; ( begin
+	wait_until counts -eq 1 threads_of $ZCS
+	fds=$(entries_in /proc/$ZCS/fd) lines=1
+	while read -r words how line; do
+		lines=$((lines + 1))
 		# shellcheck disable=SC2046 # the words
 		u32 $(echo "${words#-}" | tr , ' ') | "$HELPERS/net" send $how "$PORT"
 		wait_until counts -ge $lines lines_in zcs.err
-		cat zcs.err
-		[ "$(wc -l <zcs.err)" -eq $lines ]
-		tail -n 1 zcs.err | grep -q -e "$line"
-	); ok
-done <<'END'
-- -c closed without sending anything
-1,2,0 -c closed between two files, after 0 bytes
-1 -c closed between two loops, after 0 bytes
-1,1,1000,7 -R after [04] bytes
-1,1,1000,7 -c closed in the middle of a file, after 4 bytes
-END
-it 'a client that did not send what it announced has no throughput'; ( begin
+		counts -eq $lines lines_in zcs.err
+		tail -n 1 zcs.err | grep -e "$line"
+	done <<-'END'
+		- -c closed without sending anything
+		1,2,0 -c closed between two files, after 0 bytes
+		1 -c closed between two loops, after 0 bytes
+		1,1,1000,7 -R after [04] bytes
+		1,1,1000,7 -c closed in the middle of a file, after 4 bytes
+	END
+	# It did not send what it announced, and has no throughput.
 	wait_until grep -Eqx '127.0.0.1:[0-9]+: 4 bytes in [0-9.]+ s, 0 files, [1-9][0-9]* reads?' zcs.out
-); ok
-it '100 clients at once after these: all received, a total; its threads and descriptors are as many as before'; ( begin
-	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -n 10 --pace 2m --congestion reno file
+	exits 0 "$zcc" -s 0 -p "$PORT" -P 100 -n 10 --pace 2m --congestion reno ../file
 	[ "$(bytes_of out)" = '100000000 100000000' ]
 	wait_until grep -q '^total of 100 clients: .* 100000000 bytes' zcs.out
 	wait_until counts -eq 1 threads_of $ZCS
 	wait_until counts -eq "$fds" entries_in /proc/$ZCS/fd
 	[ "$(wc -l <zcs.err)" -eq $lines ]
-); ok
-stop_zcs
+	stop_zcs
+) & later
 
 #
 # Options
 #
-it '-B 0: all its threads are on CPU 0'; ( begin
+# It is a CPU that sched_setaffinity(2) does not accept any more.
+beside '-B 0: all threads of zcs are on CPU 0; if that CPU has gone, that costs a line, and the client is served'; ( begin; need strace
 	start_zcs -B 0
 	hold_clients held -n 1
 	wait_until counts -eq 2 threads_of $ZCS
 	met() { [ "$(cpus_of "$ZCS" | grep -cx 0)" -eq 2 ]; }
 	wait_until met
-	stop_zcs
-); ok
-# It is one that sched_setaffinity(2) does not accept any more.
-it '-B: a CPU that has gone costs a line, and the client is served'; ( begin; need strace
 	start_zcs -B 0
 	launch strace.out attached strace -f -o /dev/null -e trace=sched_setaffinity -e inject=sched_setaffinity:error=EINVAL -p "$ZCS"
 	grep -q attached strace.err || skip_check 'strace may not attach'
 	for n in 1 2; do
-		exits 0 "$zcc" -s 0 -p "$PORT" file
+		exits 0 "$zcc" -s 0 -p "$PORT" ../file
 		grep -q 'all bytes sent were received' out
 	done
 	cat zcs.err
 	[ "$(grep -c '^zcs: 127\.0\.0\.1:[0-9]*: served on any CPU: cannot bind to CPU 0: Invalid argument$' zcs.err)" -eq 2 ]
 	kill $launched
-	stop_zcs
-); ok
-it '-i and -o: the receive and the send buffer of connections'; ( begin; need ss
+) & later
+beside 'zcs -i and -o: the receive and the send buffer of connections'; ( begin; need ss
 	start_zcs -i 70000 -o 80000
 	hold_clients held -n 1
 	met() { ss -tmn "sport = :$PORT" | grep -q 'rb140000,.*tb160000,'; }
 	wait_until met
-	stop_zcs
-); ok
-it '-1: one client, then exit 0, or 1 if that client failed'; ( begin
+) & later
+beside 'zcs -1: one client, then exit 0, or 1 if that client failed'; ( begin
 	start_zcs -1
-	exits 0 "$zcc" -s 0 -p "$PORT" file
+	exits 0 "$zcc" -s 0 -p "$PORT" ../file
 	wait "$ZCS"
 	one_line zcs.out
 	start_zcs -1
 	printf x | "$HELPERS/net" send -c "$PORT"
-	status=0; wait "$ZCS" || status=$?
-	[ $status -eq 1 ]
-); ok
-it '--raw: any bytes are counted, a single one too, and nothing is answered'; ( begin
+	exits 1 wait "$ZCS"
+) & later
+beside 'zcs --raw: any bytes are counted, a single one too, and nothing is answered'; ( begin
 	start_zcs --raw
 	{ u32 1 1 13; printf 'not what was announced'; } | "$HELPERS/net" send "$PORT" >receipt
 	not [ -s receipt ]
@@ -139,48 +123,41 @@ it '--raw: any bytes are counted, a single one too, and nothing is answered'; ( 
 		wait_until grep -q "^127.0.0.1:.*$what" zcs.out
 	done
 	one_line zcs.err
-	stop_zcs
-); ok
-it '-4: no IPv6; -6: no IPv4; --bind: an address in brackets'; ( begin
+) & later
+beside 'zcs -4: no IPv6; -6: no IPv4; --bind: an address in brackets'; ( begin
 	[ -e /proc/net/if_inet6 ] || skip_check 'no IPv6 here'
 	while read -r how here other; do
 		start_zcs $how
-		exits 1 "$zcc" -s $other -p "$PORT" file
-		exits 0 "$zcc" -s $here -p "$PORT" file
-		stop_zcs
+		exits 1 "$zcc" -s $other -p "$PORT" ../file
+		exits 0 "$zcc" -s $here -p "$PORT" ../file
 	done <<-END
 		-4 127.0.0.1 ::1
 		-6 ::1 127.0.0.1
 		--bind=[::1]:1 ::1 127.0.0.1
 	END
 	grep -qF "listening on [::1]:$PORT" zcs.err # -p goes before the port of --bind
-); ok
-it 'zcs raises the limit of its descriptors as far as it may'; ( begin
+) & later
+beside 'zcs raises the limit of its descriptors as far as it may, and an ignored SIGHUP stays ignored (nohup)'; ( begin
 	# shellcheck disable=SC3045 # every shell that is /bin/sh somewhere knows -S
 	ulimit -Sn 64
-	start_zcs
-	awk '/^Max open files/ { exit $4 != $5 }' /proc/$ZCS/limits
-	stop_zcs
-); ok
-it 'nohup is respected: an ignored SIGHUP stays ignored'; ( begin
 	trap '' HUP
 	start_zcs
+	awk '/^Max open files/ { exit $4 != $5 }' /proc/$ZCS/limits
 	kill -HUP $ZCS
 	grep -q '^SigIgn:.*[13579bdf]$' /proc/$ZCS/status
 	stop_zcs
-); ok
+) & later
 
 #
 # Errors
 #
-it 'a port in use, a CPU that is not there: one line, exit 1'; ( begin
+beside 'zcs: a port in use, a CPU that is not there: one line, exit 1'; ( begin
 	start_zcs
 	fails "cannot listen on port $PORT: Address already in use: .* local port" "$zcs" -p "$PORT"
 	fails 'CPU 8000' "$zcs" -p 0 -B 0,8000
-	stop_zcs
-); ok
+) & later
+together
 check_usage "'file'" zcs file
 check_usage "--method.*'sendfile'.*$(methods_of zcs | xargs | sed 's/ /, /g')" zcs -m sendfile
 check_usage 'cannot be used together' zcs -4 -6
-together
 finish
