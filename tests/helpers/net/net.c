@@ -2,23 +2,20 @@
  * net: the other end of a connection, whole or broken, written without zc's own code, so that what zcc and zcs
  * print is judged by a second reading of the wire.  Servers print `port N`; all are on 127.0.0.1.
  *
- *	net serve [-a] [-w file] [-r text] [-g bytes] [-e] [-x] [-d ms] [-s] [-k] [-l bytes] [-R] [-h]
- *	    [-n connections | -f]
- *		takes one connection, reads it to its end, and prints `segments N`, the data segments that
- *		came in, and `bytes N`
+ *	net serve [options]	takes a connection, reads it to its end, prints `segments N`, those with data, and `bytes N`
  *		-a	listens on every address, IPv4 and IPv6
- *		-w	stores what came
- *		-r	answers with this text at the end of stream (\n is a newline)
- *		-g	sends that many bytes before it reads
+ *		-w FILE	stores what came
+ *		-r TEXT	answers with this at the end of stream (\n at its end is a newline)
+ *		-g N	sends that many bytes before it reads
  *		-e	sends back all that it reads
  *		-x	closes its sending side before it reads
- *		-d	reads 500 bytes at most after each such pause, with a small receive buffer
+ *		-d MS	reads 500 bytes at most after each such pause, with a small receive buffer
  *		-s	does not read before SIGUSR1; prints `data` when there is something to read
  *		-k	neither answers nor closes before SIGUSR1
- *		-l	closes after that many bytes
+ *		-l N	closes after that many bytes
  *		-R	resets the connection when it closes
  *		-h	prints the headers of the wire: `loops N`, `files N`, `length N`
- *		-n	takes N connections; all but the last are just read, or echoed, by processes of their own
+ *		-n N	takes N connections; all but the last are just read, or echoed, by processes of their own
  *		-f	takes none: as many wait already as may
  *	net reply [-2 | -d | -f | -h | -p | -R | -q]
  *		the protocol of 1999: a client that sends a length gets that many bytes and the end
@@ -32,42 +29,39 @@
  *			prints `served ACCEPTED FIRST CLOSED`, the moments in ns
  *		-R	resets the connection instead
  *		-q	sends nothing and keeps it open
- *	net answer [-f file] [-n bytes] say|bytes|linger|noise|endless|slam|talk|chat|leave
+ *	net answer [-f FILE] [-n BYTES] say|bytes|linger|noise|endless|slam|talk|chat|leave
  *		reads all of each client, or that many bytes, and answers with the file: at once; in single bytes; at
  *		once, and stays; with random bytes; again and again.  `slam` resets at once, `talk` answers without end
  *		from the start and reads nothing, `chat` reads meanwhile; `leave` closes the port before it takes any.
  *
- *	net send [-d ms] [-c | -k | -R] port <file
+ *	net send [-d MS] [-c | -k | -R] PORT <FILE
  *		sends standard input, with -d a byte at a time with that pause, closes its sending side and
  *		prints what the server answers; -c closes at once, as the client of 2001 does; -k keeps the sending
  *		side open; -R resets the connection
- *	net ask port count bytes
+ *	net ask PORT COUNT BYTES
  *		that many requests of 1999, one after the other; prints `bytes N`
- *
- *	net ATTACK [-a address] [-d ms] [-f file] [-n count] [-s seed] [-u offset] port
+ *	net ATTACK [-a ADDRESS] [-d MS] [-f FILE] [-n COUNT] [-s SEED] [-u OFFSET] PORT
  *		attacks from this address, by that many connections (default 100), with the stream that the
  *		file has (default: none, an end without a byte)
- *	random	random bytes, every other time after headers that make sense, ended in every way
- *	limits	headers of all combinations of 0, 1, 2 and numbers beyond 31 bits
- *	empty	`count` empty files, then as many loops without a file
- *	deaf	the stream, and no reading; resets after 300 ms, or what -d says
- *	narrow	the stream, and reads what comes, in a receive window as small as can be
- *	sip	the stream, and reads at most 400 bytes each 100 ms, in such a window, 25 times; fails if the
- *		server closes meanwhile
- *	halves	closes one side, the other, and both, after each byte of the stream, and goes on
- *	urgent	each byte of the stream is urgent data
- *	offsets	after each byte of the stream, as after none: the end, then a reset
- *	ask-and-reset	resets after the stream, one connection after the other
- *	visit	ends after the stream, likewise
- *	hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
- *		for each that ends, and ends with the last; with -d each gets a byte more after each such pause,
- *		with -u this byte of the stream is urgent
+ *		random	random bytes, every other time after headers that make sense, ended in every way
+ *		limits	headers of all combinations of 0, 1, 2 and numbers beyond 31 bits
+ *		empty	COUNT empty files, then as many loops without a file
+ *		deaf	the stream, and no reading; resets after 300 ms, or what -d says
+ *		narrow	the stream, and reads what comes, in a receive window as small as can be
+ *		sip	likewise, 400 bytes at most each 100 ms, 25 times; fails if the server closes meanwhile
+ *		halves	closes one side, the other, and both, after each byte of the stream, and goes on
+ *		urgent	each byte of the stream is urgent data
+ *		offsets	after each byte of the stream, as after none: the end, then a reset
+ *		ask-and-reset, visit	resets, or ends, after the stream, one connection after the other
+ *		hold	opens all connections, sends each the stream and prints `held N`; then `said TEXT` or `closed`
+ *			for each that ends, and ends with the last; with -d each gets a byte more after each such
+ *			pause, with -u this byte of the stream is urgent
  *
  *	net relay IFACE IFACE DELAY_US DROP FREEZE_MS EVERY_MS
  *		is a path between two interfaces: passes packets on after that delay, drops each DROP-th that
  *		has data (0: none), and holds all back for FREEZE_MS at the end of each EVERY_MS.  Prints
  *		`relay`, and for each freeze `frozen AT`, the seconds of CLOCK_REALTIME.
- *	net socket path		makes a socket in the file system
+ *	net socket PATH		makes a socket in the file system
  *
  * 50 seconds without a word from the other side end it.
  */
@@ -81,18 +75,25 @@ const char *option[128];
 char **args;
 unsigned char stream[1 << 20];
 size_t stream_len;
+static const char *command;
 static struct sockaddr_in source = {.sin_family = AF_INET}, server = {.sin_family = AF_INET};
 static uint32_t seed = 1;
 static int count, dialled[MANY]; /* of these the first `count` */
 
-long number(int letter, long otherwise)
+bool has(int letter)
 {
-	return option[letter] != NULL ? atol(option[letter]) : otherwise;
+	return option[letter] != NULL;
 }
 
-/*
- * Sockets.
- */
+long number(int letter, long otherwise)
+{
+	return has(letter) ? atol(option[letter]) : otherwise;
+}
+
+bool is(const char *word, const char *this)
+{
+	return strcmp(word, this) == 0;
+}
 
 /* xorshift32: Marsaglia, "Xorshift RNGs", 2003 */
 static uint32_t random_next(void)
@@ -114,6 +115,17 @@ void sleep_ms(long ms)
 	usleep((useconds_t)ms * 1000);
 }
 
+uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Sockets.
+ */
 static void put32(unsigned char *p, uint32_t v)
 {
 	v = htonl(v);
@@ -130,7 +142,7 @@ void set_up(int sock)
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-int dial_with(const struct sockaddr_in *to, int flags, int window)
+int dial(const struct sockaddr_in *to, int flags, int window)
 {
 	const struct sockaddr *a = (const struct sockaddr *)(to != NULL ? to : &server);
 	const int sock = socket(AF_INET, SOCK_STREAM | flags, 0), on = 1;
@@ -145,11 +157,6 @@ int dial_with(const struct sockaddr_in *to, int flags, int window)
 	if (connect(sock, a, sizeof(*to)) != 0 && errno != EINPROGRESS)
 		err(1, "connect");
 	return sock;
-}
-
-int dial(void)
-{
-	return dial_with(NULL, 0, 0);
 }
 
 bool put(int sock, const void *data, size_t n, int flags)
@@ -207,24 +214,23 @@ void finish(int sock)
 /*
  * Clients.
  */
-
 static void send_stdin(void)
 {
 	static char buf[1 << 16];
-	const int sock = dial();
+	const int sock = dial(NULL, 0, 0);
 	ssize_t n;
 
 	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0) { /* as it comes: it may pause */
-		if (option['d'] != NULL)
+		if (has('d'))
 			put_bytes(sock, buf, (size_t)n, (int)number('d', 0));
 		else if (!put(sock, buf, (size_t)n, 0))
 			break;
 	}
-	if (option['R'] != NULL)
+	if (has('R'))
 		reset(sock);
-	if (option['R'] != NULL || option['c'] != NULL)
+	if (has('R') || has('c'))
 		exit(0);
-	if (option['k'] == NULL)
+	if (!has('k'))
 		shutdown(sock, SHUT_WR);
 	while ((n = read(sock, buf, sizeof(buf))) > 0)
 		fwrite(buf, 1, (size_t)n, stdout);
@@ -241,7 +247,7 @@ static void ask(void)
 
 	put32(length, (uint32_t)strtoul(args[2], NULL, 10));
 	for (n = atoi(args[1]); n > 0; n--) {
-		sock = dial();
+		sock = dial(NULL, 0, 0);
 		if (!put(sock, length, sizeof(length), 0))
 			err(1, "send");
 		while ((got = read(sock, buf, sizeof(buf))) > 0)
@@ -274,34 +280,6 @@ static void play(int sock, size_t at)
 	}
 }
 
-static void dial_all(int window)
-{
-	int i;
-
-	for (i = 0; i < count; i++)
-		dialled[i] = dial_with(NULL, 0, window);
-}
-
-static void end_all(void (*end)(int))
-{
-	int i;
-
-	for (i = 0; i < count; i++)
-		end(dialled[i]);
-}
-
-/* The stream on all connections, in receive windows as small as can be. */
-static void play_in_narrow_windows(void)
-{
-	int i, clamp = 1;
-
-	dial_all(1);
-	for (i = 0; i < count; i++) {
-		setsockopt(dialled[i], IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
-		put(dialled[i], stream, stream_len, 0);
-	}
-}
-
 static void attack_random(void)
 {
 	unsigned char buf[4096];
@@ -316,13 +294,12 @@ static void attack_random(void)
 			put32(buf + 4, how >> 10 & 7);
 			put32(buf + 8, how >> 13 & 1023);
 		}
-		sock = dial();
+		sock = dial(NULL, 0, 0);
 		put(sock, buf, random_next() % (how & 2 ? 32 : sizeof(buf)), 0);
-		switch (how >> 2 & 3) {
-		case 0: close(sock); break;
-		case 1: reset(sock); break;
-		default: finish(sock);
-		}
+		if ((how >> 2 & 3) == 0)
+			close(sock);
+		else
+			((how >> 2 & 3) == 1 ? reset : finish)(sock);
 	}
 }
 
@@ -338,7 +315,7 @@ static void attack_limits(void)
 		random_fill(buf, sizeof(buf));
 		for (k = 0, rest = i; k < 4; k++, rest /= n)
 			put32(buf + 4 * k, value[rest % n]);
-		sock = dial();
+		sock = dial(NULL, 0, 0);
 		put(sock, buf, i % 2 ? 16 : sizeof(buf), 0);
 		finish(sock);
 	}
@@ -352,103 +329,65 @@ static void attack_empty(void)
 	for (loops = 0; loops < 2; loops++) {
 		put32(header, loops ? 0xfffffffe : 1);
 		put32(header + 4, 0xffffffff);
-		sock = dial();
+		sock = dial(NULL, 0, 0);
 		put(sock, header, loops ? 4 : 8, 0);
 		put_zeros(sock, 4 * (uint64_t)count);
 		finish(sock);
 	}
 }
 
-static void attack_deaf(void)
+/* deaf, narrow and sip: the stream on all connections at a time, in small receive windows */
+static void attack_by_windows(void)
 {
-	int i;
-
-	dial_all(1);
-	for (i = 0; i < count; i++)
-		put(dialled[i], stream, stream_len, 0);
-	sleep_ms(number('d', 300)); /* for answers that nobody reads */
-	end_all(reset);
-}
-
-static void attack_narrow(void)
-{
-	play_in_narrow_windows();
-	end_all(finish);
-}
-
-static void attack_sip(void)
-{
+	const int clamp = 1;
 	char bytes[400];
 	int i;
 
-	play_in_narrow_windows();
-	for (i = 0; i < 25 * count; i++) {
+	for (i = 0; i < count; i++)
+		dialled[i] = dial(NULL, 0, 1);
+	for (i = 0; i < count; i++) {
+		if (!is(command, "deaf"))
+			setsockopt(dialled[i], IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp,
+				   sizeof(clamp));
+		put(dialled[i], stream, stream_len, 0);
+	}
+	if (is(command, "deaf"))
+		sleep_ms(number('d', 300)); /* for answers that nobody reads */
+	for (i = 0; is(command, "sip") && i < 25 * count; i++) {
 		if (i % count == 0)
 			sleep_ms(100);
 		if (recv(dialled[i % count], bytes, sizeof(bytes), 0) <= 0)
 			errx(1, "the server closed connection %d", i % count);
 	}
-	end_all(reset);
+	for (i = 0; i < count; i++)
+		(is(command, "narrow") ? finish : reset)(dialled[i]);
 }
 
-static void attack_halves(void)
+/* halves, urgent, offsets, ask-and-reset and visit: the stream, or its begin, on one connection after the other */
+static void attack_by_streams(void)
 {
 	static const int how[] = {SHUT_RD, SHUT_WR, SHUT_RDWR};
+	const bool halves = is(command, "halves"), offsets = is(command, "offsets"),
+		   urgent = is(command, "urgent");
+	const size_t each = halves ? 3 : 2; /* ways to end after the same byte */
+	const size_t n = halves || offsets ? each * (stream_len + 1)
+			 : urgent          ? stream_len
+					   : (size_t)count;
 	size_t i;
 	int sock;
 
-	for (i = 0; i < 3 * (stream_len + 1); i++) {
-		sock = dial();
-		put(sock, stream, i / 3, 0);
-		shutdown(sock, how[i % 3]);
-		put(sock, stream + i / 3, stream_len - i / 3, 0);
-		finish(sock);
+	for (i = 0; i < n; i++) {
+		sock = dial(NULL, 0, 0);
+		if (urgent)
+			play(sock, i);
+		else
+			put(sock, stream, halves || offsets ? i / each : stream_len, 0);
+		if (halves) {
+			shutdown(sock, how[i % 3]);
+			put(sock, stream + i / 3, stream_len - i / 3, 0);
+		}
+		(is(command, "ask-and-reset") || (offsets && i % 2 == 1) ? reset : finish)(sock);
 	}
-}
-
-static void attack_urgent(void)
-{
-	size_t at;
-	int sock;
-
-	for (at = 0; at < stream_len; at++) {
-		sock = dial();
-		play(sock, at);
-		finish(sock);
-	}
-}
-
-static void attack_offsets(void)
-{
-	size_t i;
-	int sock;
-
-	for (i = 0; i < 2 * (stream_len + 1); i++) {
-		sock = dial();
-		put(sock, stream, i / 2, 0);
-		(i % 2 == 0 ? finish : reset)(sock);
-	}
-}
-
-static void play_to_all(void (*end)(int))
-{
-	int i, sock;
-
-	for (i = 0; i < count; i++) {
-		sock = dial();
-		put(sock, stream, stream_len, 0);
-		end(sock);
-	}
-}
-
-static void attack_ask_and_reset(void)
-{
-	play_to_all(reset);
-}
-
-static void attack_visit(void)
-{
-	play_to_all(finish);
 }
 
 /* Prints what came, a line of text, or that the end did. */
@@ -460,7 +399,6 @@ static void print_answer(int sock)
 	text[n > 0 ? n : 0] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	printf("%s%s\n", n > 0 ? "said " : "closed", text);
-	fflush(stdout);
 }
 
 static void attack_hold(void)
@@ -470,11 +408,10 @@ static void attack_hold(void)
 	int left = count, i;
 
 	for (i = 0; i < count; i++) {
-		p[i] = (struct pollfd){.fd = dial(), .events = POLLIN};
+		p[i] = (struct pollfd){.fd = dial(NULL, 0, 0), .events = POLLIN};
 		play(p[i].fd, (size_t)number('u', LONG_MAX));
 	}
 	printf("held %d\n", count);
-	fflush(stdout);
 	while (left > 0) {
 		if (poll(p, (nfds_t)count, ms > 0 ? ms : PATIENCE * 1000) == 0 && ms == 0)
 			errx(1, "held for too long");
@@ -507,14 +444,14 @@ static const struct command {
 	{"random", ATTACK, 1, attack_random},
 	{"limits", ATTACK, 1, attack_limits},
 	{"empty", ATTACK, 1, attack_empty},
-	{"deaf", ATTACK, 1, attack_deaf},
-	{"narrow", ATTACK, 1, attack_narrow},
-	{"halves", ATTACK, 1, attack_halves},
-	{"urgent", ATTACK, 1, attack_urgent},
-	{"offsets", ATTACK, 1, attack_offsets},
-	{"sip", ATTACK, 1, attack_sip},
-	{"ask-and-reset", ATTACK, 1, attack_ask_and_reset},
-	{"visit", ATTACK, 1, attack_visit},
+	{"deaf", ATTACK, 1, attack_by_windows},
+	{"narrow", ATTACK, 1, attack_by_windows},
+	{"sip", ATTACK, 1, attack_by_windows},
+	{"halves", ATTACK, 1, attack_by_streams},
+	{"urgent", ATTACK, 1, attack_by_streams},
+	{"offsets", ATTACK, 1, attack_by_streams},
+	{"ask-and-reset", ATTACK, 1, attack_by_streams},
+	{"visit", ATTACK, 1, attack_by_streams},
 	{"hold", ATTACK, 1, attack_hold},
 };
 
@@ -535,15 +472,14 @@ static void parse(int argc, char **argv, const struct command *c)
 		server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		server.sin_port = htons((uint16_t)atoi(args[0]));
 	}
-	if (strstr(c->options, "f:") != NULL && option['f'] != NULL) {
-		f = fopen(option['f'], "r");
-		if (f == NULL)
+	if (strstr(c->options, "f:") != NULL && has('f')) {
+		if ((f = fopen(option['f'], "r")) == NULL)
 			err(1, "%s", option['f']);
 		stream_len = fread(stream, 1, sizeof(stream), f);
 		fclose(f);
 	}
-	if (strcmp(c->options, ATTACK) == 0) {
-		inet_pton(AF_INET, option['a'] != NULL ? option['a'] : "0", &source.sin_addr);
+	if (is(c->options, ATTACK)) {
+		inet_pton(AF_INET, has('a') ? option['a'] : "0", &source.sin_addr);
 		seed = (uint32_t)number('s', 1) * 2654435761u | 1;
 		count = (int)number('n', 100);
 		if (count > MANY && c->run != attack_empty)
@@ -556,9 +492,11 @@ int main(int argc, char **argv)
 	const struct command *c = commands;
 	struct rlimit r;
 
-	while (argc < 2 || strcmp(c->name, argv[1]) != 0)
+	while (argc < 2 || !is(c->name, argv[1]))
 		if (++c == commands + sizeof(commands) / sizeof(*c))
 			errx(2, "no such command");
+	command = c->name;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse(argc - 1, argv + 1, c);
 	getrlimit(RLIMIT_NOFILE, &r);
 	r.rlim_cur = r.rlim_max;

@@ -1,7 +1,8 @@
 /*
- * net.h: what the parts of tests/helpers/net share: net.c has options, sockets, clients and attacks, serve.c servers.
+ * net.h: what the parts of tests/helpers/net share: net.c has options, sockets, clients and attacks, serve.c servers,
+ * relay.c a path.
  *
- *	sock = dial();
+ *	sock = dial(NULL, 0, 0);
  *	put(sock, stream, stream_len, 0);
  *	finish(sock);
  */
@@ -33,36 +34,36 @@
 
 extern const char
 	*option[128]; /* by letter: its argument, "" if it has none, NULL if it is not given */
-extern char **args;   /* what is no option */
+extern char **args;   /* what is no option; before it the command */
 extern unsigned char stream[1 << 20]; /* of -f */
 extern size_t stream_len;
 
-/* The number that the option has, else `otherwise`. */
+/* Whether option `letter` is given, and the number that it has, else `otherwise`. */
+bool has(int letter);
 long number(int letter, long otherwise);
+/* Whether `word` is this. */
+bool is(const char *word, const char *this);
 
 void random_fill(unsigned char *p, size_t n);
 void sleep_ms(long ms);
+uint64_t now(void); /* ns */
 
 /* Waits of reads and writes end with EAGAIN, and small pieces are sent at once. */
 void set_up(int sock);
 
 /* A connection to `to`, NULL for the server; `window`: bytes of the receive buffer, 0 for the kernel's. */
-int dial_with(const struct sockaddr_in *to, int flags, int window);
-int dial(void);
+int dial(const struct sockaddr_in *to, int flags, int window);
 
 /* All of it, if the other side lets it; returns whether it did. */
 bool put(int sock, const void *data, size_t n, int flags);
 void put_zeros(int sock, uint64_t n);
-void put_bytes(int sock, const void *data, size_t n, int ms);
+void put_bytes(int sock, const void *data, size_t n, int ms); /* one by one */
 
 void reset(int sock);
 /* The end of what is sent; reads until the other side has closed, too. */
 void finish(int sock);
 
-/* serve.c */
 void serve(void);
 void reply(void);
 void answer(void);
-
-/* A path that delays, drops and freezes. */
 void relay(void);

@@ -31,12 +31,6 @@ static int listen_at(bool everywhere, int backlog, struct sockaddr_in *a)
 	return fd;
 }
 
-static void say_port(const struct sockaddr_in *a)
-{
-	printf("port %d\n", ntohs(a->sin_port));
-	fflush(stdout);
-}
-
 /*
  * serve
  */
@@ -50,8 +44,8 @@ static void serve_nobody(void)
 	/* cppcheck-suppress leakReturnValNotUsed ; open until the program ends */
 	listen_at(false, 0, &a);
 	for (i = 0; i < 4; i++)
-		dial_with(&a, SOCK_NONBLOCK, 0);
-	say_port(&a);
+		dial(&a, SOCK_NONBLOCK, 0);
+	printf("port %d\n", ntohs(a.sin_port));
 	until_usr1();
 	exit(0);
 }
@@ -61,18 +55,18 @@ static int accept_last(long n)
 {
 	static char buf[1 << 16];
 	struct sockaddr_in a;
-	const int fd = listen_at(option['a'] != NULL, 16, &a), rcvbuf = 8192;
+	const int fd = listen_at(has('a'), 16, &a), rcvbuf = 8192;
 	ssize_t got;
 	int sock;
 
-	if (option['d'] != NULL)
+	if (has('d'))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcvbuf, sizeof(rcvbuf));
-	say_port(&a);
+	printf("port %d\n", ntohs(a.sin_port));
 	while ((sock = accept(fd, NULL, NULL)) >= 0 && --n > 0) {
 		if (fork() == 0) {
 			close(fd);
 			while ((got = read(sock, buf, sizeof(buf))) > 0)
-				if (option['e'] != NULL)
+				if (has('e'))
 					put(sock, buf, (size_t)got, 0);
 			_exit(0);
 		}
@@ -87,10 +81,8 @@ static void stall(int sock)
 {
 	struct pollfd p = {.fd = sock, .events = POLLIN};
 
-	if (!go && poll(&p, 1, -1) == 1) {
-		printf("data\n");
-		fflush(stdout);
-	}
+	if (!go && poll(&p, 1, -1) == 1)
+		puts("data");
 	until_usr1();
 }
 
@@ -151,7 +143,7 @@ static void put_escaped(int sock, const char *text)
 static ssize_t take(int sock)
 {
 	static unsigned char buf[1 << 16];
-	FILE *out = option['w'] != NULL ? fopen(option['w'], "w") : NULL;
+	FILE *out = has('w') ? fopen(option['w'], "w") : NULL;
 	const long limit = number('l', -1), ms = number('d', 0);
 	uint64_t body = 0; /* bytes to come before the next header */
 	long bytes = 0;
@@ -160,7 +152,7 @@ static ssize_t take(int sock)
 	while (limit < 0 || bytes < limit) {
 		sleep_ms(ms);
 		/* What is neither stored nor sent back need not be copied: MSG_TRUNC drops it, see tcp(7). */
-		if (body > sizeof(buf) && out == NULL && option['e'] == NULL && ms == 0)
+		if (body > sizeof(buf) && out == NULL && !has('e') && ms == 0)
 			/* cppcheck-suppress nullPointer ; nothing is stored */
 			n = recv(sock, NULL, (size_t)body, MSG_TRUNC);
 		else
@@ -168,17 +160,16 @@ static ssize_t take(int sock)
 		if (n <= 0)
 			break;
 		bytes += n;
-		if (option['e'] != NULL && !put(sock, buf, (size_t)n, 0))
+		if (has('e') && !put(sock, buf, (size_t)n, 0))
 			break;
 		if (out != NULL)
 			fwrite(buf, 1, (size_t)n, out);
-		if (option['h'] != NULL)
+		if (has('h'))
 			body = print_headers(buf, (size_t)n);
 	}
 	if (out != NULL)
 		fclose(out);
 	printf("segments %u\nbytes %ld\n", segments_in(sock), bytes);
-	fflush(stdout);
 	return n;
 }
 
@@ -188,20 +179,20 @@ void serve(void)
 	int sock;
 
 	signal(SIGUSR1, on_usr1);
-	if (option['f'] != NULL)
+	if (has('f'))
 		serve_nobody();
 	sock = accept_last(number('n', 1));
 	put_zeros(sock, (uint64_t)number('g', 0));
-	if (option['x'] != NULL)
+	if (has('x'))
 		shutdown(sock, SHUT_WR);
-	if (option['s'] != NULL)
+	if (has('s'))
 		stall(sock);
 	n = take(sock);
-	if (option['k'] != NULL)
+	if (has('k'))
 		until_usr1();
-	if (option['r'] != NULL)
+	if (has('r'))
 		put_escaped(sock, option['r']);
-	if (option['R'] != NULL)
+	if (has('R'))
 		reset(sock);
 	exit(n < 0);
 }
@@ -210,29 +201,20 @@ void serve(void)
  * reply
  */
 
-static unsigned long long moment(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (unsigned long long)t.tv_sec * 1000000000 + (unsigned long long)t.tv_nsec;
-}
-
 /* The pauses of 40 clients in a row are 0 to 11.7 ms long, each of them once. */
 static void reply_pausing(int sock, uint32_t n)
 {
-	const unsigned long long accepted = moment();
+	const uint64_t accepted = now();
 	static unsigned served;
 	const useconds_t pause_us = served++ * 37 % 40 * 300;
-	unsigned long long first;
+	uint64_t first;
 
 	usleep(pause_us);
-	first = moment();
+	first = now();
 	put_zeros(sock, 1);
 	usleep(pause_us);
 	put_zeros(sock, n - 1);
-	printf("served %llu %llu %llu\n", accepted, first, moment());
-	fflush(stdout);
+	printf("served %ju %ju %ju\n", (uintmax_t)accepted, (uintmax_t)first, (uintmax_t)now());
 }
 
 /* The first of the n bytes has been sent. */
@@ -250,28 +232,29 @@ static void reply_in_two(int sock, uint32_t n)
 void reply(void)
 {
 	struct sockaddr_in a;
-	const int fd = listen_at(false, option['f'] != NULL ? 1 : 512, &a);
+	const int fd = listen_at(false, has('f') ? 1 : 512, &a);
 	uint32_t n;
 	int sock;
 
-	for (say_port(&a); (sock = accept(fd, NULL, NULL)) >= 0; close(sock)) {
-		if (option['q'] != NULL)
+	printf("port %d\n", ntohs(a.sin_port));
+	for (; (sock = accept(fd, NULL, NULL)) >= 0; close(sock)) {
+		if (has('q'))
 			sock = -1; /* it stays open */
-		if (option['2'] != NULL)
+		if (has('2'))
 			put_zeros(sock, 1);
 		if (recv(sock, &n, sizeof(n), MSG_WAITALL) != sizeof(n))
 			continue;
 		n = ntohl(n);
-		if (option['f'] != NULL)
+		if (has('f'))
 			sleep_ms(200);
-		if (option['2'] != NULL)
+		if (has('2'))
 			reply_in_two(sock, n - 1);
-		else if (option['d'] != NULL)
+		else if (has('d'))
 			put_bytes(sock, stream, sizeof(stream), 100);
-		else if (option['p'] != NULL)
+		else if (has('p'))
 			reply_pausing(sock, n);
-		else if (option['R'] == NULL)
-			put_zeros(sock, option['h'] != NULL ? n / 2 : n);
+		else if (!has('R'))
+			put_zeros(sock, has('h') ? n / 2 : n);
 		else
 			reset(sock);
 	}
@@ -285,17 +268,12 @@ void reply(void)
 static void read_request(int sock)
 {
 	char buf[1 << 16];
-	size_t left = option['n'] != NULL ? (size_t)number('n', 0) : SIZE_MAX;
+	size_t left = has('n') ? (size_t)number('n', 0) : SIZE_MAX;
 	ssize_t n;
 
 	for (; left > 0; left -= (size_t)n)
 		if ((n = recv(sock, buf, left < sizeof(buf) ? left : sizeof(buf), 0)) <= 0)
 			return;
-}
-
-static bool is(const char *name)
-{
-	return strcmp(args[0], name) == 0;
 }
 
 /* The answer until the client will have no more of it. */
@@ -310,25 +288,25 @@ static void answer_one(int sock)
 	unsigned char noise[1000];
 
 	set_up(sock);
-	if (is("slam")) {
+	if (is(args[0], "slam")) {
 		reset(sock);
 		return;
 	}
-	if (is("talk") || (is("chat") && fork() != 0)) {
+	if (is(args[0], "talk") || (is(args[0], "chat") && fork() != 0)) {
 		say_without_end(sock);
 		return;
 	}
 	read_request(sock);
 	random_fill(noise, sizeof(noise));
-	if (is("noise"))
+	if (is(args[0], "noise"))
 		put(sock, noise, sizeof(noise), 0);
-	else if (is("endless"))
+	else if (is(args[0], "endless"))
 		say_without_end(sock);
-	else if (is("bytes"))
+	else if (is(args[0], "bytes"))
 		put_bytes(sock, stream, stream_len, 1);
-	else if (!is("chat"))
+	else if (!is(args[0], "chat"))
 		put(sock, stream, stream_len, 0);
-	while (is("linger"))
+	while (is(args[0], "linger"))
 		pause();
 	close(sock);
 }
@@ -342,9 +320,9 @@ void answer(void)
 
 	if (strstr(" bytes chat endless leave linger noise say slam talk ", args[0]) == NULL)
 		errx(2, "answer %s: no such server", args[0]);
-	say_port(&a);
+	printf("port %d\n", ntohs(a.sin_port));
 	signal(SIGCHLD, SIG_IGN);
-	while (poll(&p, 1, PATIENCE * 1000) > 0 && !is("leave")) {
+	while (poll(&p, 1, PATIENCE * 1000) > 0 && !is(args[0], "leave")) {
 		sock = accept(p.fd, NULL, NULL);
 		if (fork() == 0) {
 			close(p.fd);
