@@ -118,87 +118,77 @@ void put_odd_number(struct text *t)
  * Damage.
  */
 
-/* Replaces the bytes from `from` to `to` by n others, unless these are too many. */
-static void replace(struct text *t, size_t from, size_t to, const void *s, size_t n)
+/* Replaces n bytes from `from` on by others, unless these are too many. */
+static void replace(struct text *t, size_t from, size_t n, const struct text *by)
 {
-	if (n > CASE_MAX - 1 - t->len)
+	if (n > t->len - from)
+		n = t->len - from;
+	if (by->len > CASE_MAX - 1 - t->len)
 		return;
-	memmove(t->s + from + n, t->s + to, t->len - to);
-	memcpy(t->s + from, s, n);
-	t->len += n - (to - from);
+	memmove(t->s + from + by->len, t->s + from + n, t->len - from - n);
+	memcpy(t->s + from, by->s, by->len);
+	t->len += by->len - n;
 }
 
-/* Chooses some bytes, or all from one separator to the next. */
-static void any_span(const struct text *t, size_t *from, size_t *to)
+/* Chooses a place: any, or where a word, a number (numbers) or a header of the wire begins; returns the bytes there. */
+static size_t any_span(struct text *t, const char *words, bool numbers, size_t *from)
 {
-	*from = *to = below(t->len);
-	if (one_in(2)) {
-		*to += 1 + below((size_t)1 << below(7));
-	} else {
-		while (*from > 0 && strchr(" ,\t\n", t->s[*from - 1]) == NULL)
-			--*from;
-		while (*to < t->len && strchr(" ,\t\n", t->s[*to]) == NULL)
-			++*to;
-		++*to;
-	}
-	if (*to > t->len)
-		*to = t->len;
-}
-
-/* Moves a span to the number behind its place; without words that is a header. */
-static void number_span(struct text *t, bool is_text, size_t *from, size_t *to)
-{
-	if (is_text) {
-		t->s[t->len] = '\0';
-		*from += strcspn(t->s + *from, "0123456789.");
-		*to = *from + strspn(t->s + *from, "0123456789.");
-	} else {
+	*from = below(t->len);
+	if (words == NULL) {
 		*from -= one_in(4) ? 0 : *from % 4;
-		*to = t->len - *from < 4 ? t->len : *from + 4;
+		return numbers || one_in(2) ? 4 : 1 + below((size_t)1 << below(7));
 	}
+	t->s[t->len] = '\0';
+	if (numbers) {
+		*from += strcspn(t->s + *from, "0123456789.");
+		return strspn(t->s + *from, "0123456789.");
+	}
+	if (one_in(2))
+		return 1 + below((size_t)1 << below(7));
+	while (*from > 0 && strchr(" ,\t\n", t->s[*from - 1]) == NULL)
+		--*from;
+	return strcspn(t->s + *from, " ,\t\n") + 1;
 }
 
 /* Does one of eight things to a case, of which there are as many ways as words and numbers. */
 static void damage(struct text *t, const struct fuzz_target *target)
 {
+	const size_t what = below(8);
 	static struct text other;
-	size_t from, to, at;
+	size_t from, n, at;
 
 	if (t->len == 0) {
 		target->make(t);
 		return;
 	}
 	other.len = 0;
-	any_span(t, &from, &to);
-	switch (below(8)) {
-	case 0: t->s[from] = (char)(t->s[from] ^ 1 << below(8)); break;
+	n = any_span(t, target->words, what == 5, &from);
+	switch (what) {
+	case 0: t->s[from] = (char)(t->s[from] ^ 1 << below(8)); return;
 	case 1: /* a byte, in the place of one or before it */
 		put(&other, "%c", (char)any());
-		replace(t, from, from + below(2), other.s, 1);
+		n = below(2);
 		break;
-	case 2: replace(t, from, to, "", 0); break;
-	case 3: /* a span once more */
-		put_bytes(&other, t->s + from, to - from);
-		at = one_in(2) ? to : below(t->len + 1);
-		replace(t, at, at, other.s, other.len);
+	case 2: break; /* a span less */
+	case 3:        /* a span once more */
+		put_bytes(&other, t->s + from, n < t->len - from ? n : t->len - from);
+		from = one_in(2) ? from : below(t->len + 1);
+		n = 0;
 		break;
 	case 4: /* the end of another case */
 		target->make(&other);
 		at = below(other.len + 1);
 		t->len = from;
 		put_bytes(t, other.s + at, other.len - at);
-		break;
-	case 5:
-		number_span(t, target->words != NULL, &from, &to);
-		target->words != NULL ? put_odd_number(&other) : put_odd_header(&other);
-		replace(t, from, to, other.s, other.len);
-		break;
+		return;
+	case 5: target->words != NULL ? put_odd_number(&other) : put_odd_header(&other); break;
 	case 6:
 		target->words != NULL ? put_word(&other, target->words) : put_odd_header(&other);
-		replace(t, from, one_in(2) ? from : to, other.s, other.len);
+		n = one_in(2) ? 0 : n;
 		break;
-	default: t->len = one_in(4) ? from : t->len - 1; break;
+	default: t->len = one_in(4) ? from : t->len - 1; return;
 	}
+	replace(t, from, n, &other);
 }
 
 /*
