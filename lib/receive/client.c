@@ -263,8 +263,8 @@ static void client_end(struct client *c)
 
 	pthread_join(c->thread, NULL);
 	x->group.failed |= failed;
-	report_client(&x->report, &c->place, &c->figures,
-		      &(struct silences){&c->silence.stalls, c->begin.ns}, c->number + 1,
+	c->silence.stalls.start_ns = c->begin.ns;
+	report_client(&x->report, &c->place, &c->figures, &c->silence.stalls, c->number + 1,
 		      c->summary, failed && (x->opt->once || c->calls > 0) ? c->why : NULL);
 	receiver_close(&c->receiver);
 	place_close(&x->places, &c->place);

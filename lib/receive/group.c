@@ -62,10 +62,9 @@ void group_join(struct context *x, struct client *c)
 		g->summary = g->finished = false;
 		strcpy(g->interface, c->interface);
 		figures_init(&g->sum);
-		g->stalls = (struct stalls){.n = 0};
 		g->begin = g->end = (struct mark){.ns = 0};
 		interval_begin(x);
-		g->start_ns = g->interval.begin.ns;
+		g->stalls = (struct stalls){.start_ns = g->interval.begin.ns};
 	}
 	/* Packet rates of different interfaces cannot be added. */
 	if (strcmp(g->interface, c->interface) != 0)
@@ -103,7 +102,7 @@ void group_close(struct context *x)
 		strcpy(sum.no_load, meter_no_load(&x->meter, sum.host.unsafe));
 	if (g->interface[0] == '\0')
 		sum.host.rates.packets_in = sum.host.rates.packets_out = NAN;
-	report_group(&x->report, &sum, &(struct silences){&g->stalls, g->start_ns}, g->summary);
+	report_group(&x->report, &sum, &g->stalls, g->summary);
 }
 
 void group_remove(struct context *x, struct client *c)
@@ -137,6 +136,7 @@ void interval_next(struct context *x)
 	f.clients = (uint64_t)g->n;
 	meter_say(&x->meter, &f.host);
 	if (f.clients > 0 && f.bytes > 0)
-		report_group_interval(&x->report, &f, seconds_between(g->start_ns, last.begin.ns),
+		report_group_interval(&x->report, &f,
+				      seconds_between(g->stalls.start_ns, last.begin.ns),
 				      last.warm_up || g->interval.warm_up);
 }

@@ -64,11 +64,10 @@ struct client_group {
 	int n;                  /* clients now */
 	_Atomic uint64_t total; /* clients in this group so far */
 	uint64_t removed_bytes; /* received from all clients that have left since the start */
-	uint64_t start_ns;      /* when the group began */
 	struct figures sum;     /* what was measured of those that have left */
 	struct mark begin, end;
 	char interface[IF_NAMESIZE]; /* that all clients have; empty: there are several */
-	struct stalls stalls;        /* of those that have left */
+	struct stalls stalls;        /* of those that have left, since the group began */
 	pthread_mutex_t lock;        /* of the clients' stalls: both threads look */
 	bool summary;                /* a client has a summary */
 	bool finished;               /* a client has sent all that it announced */

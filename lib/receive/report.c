@@ -34,7 +34,7 @@ static void flush(struct report *r)
  * one line.
  */
 static void print_summary(struct report *r, const char *name, const struct figures *f,
-			  const struct silences *silences, bool is_client)
+			  const struct stalls *stalls, bool is_client)
 {
 	const bool is_default = r->opt->method == receive_methods;
 	char indented[ADDR_STRLEN + 4], text[RATE_STRLEN], bytes[64];
@@ -57,14 +57,13 @@ static void print_summary(struct report *r, const char *name, const struct figur
 	if (is_client && f->warmup > 0)
 		wrap_add(&w, ", ", "after %ju byte%s of warm-up", (uintmax_t)f->warmup,
 			 plural(f->warmup));
-	if (silences->stalls->n > 0)
+	if (stalls->n > 0)
 		wrap_add(&w, ", ",
 			 "silent %ju time%s for over 0.2 s, the longest %.3f s, the first "
 			 "at %.3f s (%s)",
-			 (uintmax_t)silences->stalls->n, plural(silences->stalls->n),
-			 f->longest_stall / 1e6,
-			 seconds_between(silences->start_ns, silences->stalls->first[0].at_ns),
-			 time_text(silences->stalls->first[0].at_ns, false, text));
+			 (uintmax_t)stalls->n, plural(stalls->n), f->longest_stall / 1e6,
+			 seconds_between(stalls->start_ns, stalls->first[0].at_ns),
+			 time_text(stalls->first[0].at_ns, false, text));
 	snprintf(text, sizeof(text), " and all %ju clients", (uintmax_t)f->clients);
 	if (!isnan(f->host.load))
 		wrap_add(&w, ", ", "load of %.4g CPUs%s", f->host.cpus,
@@ -133,7 +132,7 @@ void report_group_interval(struct report *r, const struct figures *f, double sta
 }
 
 void report_client(struct report *r, const struct place *p, const struct figures *f,
-		   const struct silences *silences, int number, bool summary, const char *why)
+		   const struct stalls *stalls, int number, bool summary, const char *why)
 {
 	struct stream_record *s = NULL;
 	socklen_t len = sizeof(s->local);
@@ -142,7 +141,7 @@ void report_client(struct report *r, const struct place *p, const struct figures
 	addr_format((const struct sockaddr *)&p->peer, sizeof(p->peer), name);
 	if (!r->opt->json) {
 		if (summary)
-			print_summary(r, name, f, silences, true);
+			print_summary(r, name, f, stalls, true);
 		return;
 	}
 	if (why != NULL && r->cut[0] == '\0')
@@ -175,8 +174,7 @@ static void json_streams(struct json *j, const struct report *r)
 	json_close(j, ']');
 }
 
-static void group_object_end(struct report *r, const struct figures *f,
-			     const struct silences *silences)
+static void group_object_end(struct report *r, const struct figures *f, const struct stalls *stalls)
 {
 	struct json *j = group_object(r);
 
@@ -185,7 +183,7 @@ static void group_object_end(struct report *r, const struct figures *f,
 	json_streams(j, r);
 	json_stream(j, "sum_received", f, 0, false);
 	json_host(j, "host", f);
-	stalls_list_json(j, silences->stalls, silences->start_ns);
+	stalls_list_json(j, stalls);
 	json_count(j, "clients", f->clients);
 	if (r->left_out > 0)
 		json_count(j, "streams_left_out", r->left_out);
@@ -194,7 +192,7 @@ static void group_object_end(struct report *r, const struct figures *f,
 	flush(r);
 }
 
-void report_group(struct report *r, const struct figures *f, const struct silences *silences,
+void report_group(struct report *r, const struct figures *f, const struct stalls *stalls,
 		  bool summary)
 {
 	char name[48];
@@ -203,12 +201,12 @@ void report_group(struct report *r, const struct figures *f, const struct silenc
 	flush(r);
 	if (r->opt->json) {
 		if (summary || f->bytes >= REPORT_LEAST_BYTES || r->json.depth > 0)
-			group_object_end(r, f, silences);
+			group_object_end(r, f, stalls);
 		free(r->streams);
 		r->streams = NULL;
 	} else if (f->clients > 1 && summary && f->bytes > 0) {
 		snprintf(name, sizeof(name), "total of %ju clients", (uintmax_t)f->clients);
-		print_summary(r, name, f, silences, false);
+		print_summary(r, name, f, stalls, false);
 	}
 }
 

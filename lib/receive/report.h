@@ -48,19 +48,13 @@ struct report {
 	char cut[256];                 /* which client was the first to be cut, and why */
 };
 
-/* The stalls of a client, or of a group, and when that began. */
-struct silences {
-	const struct stalls *stalls;
-	uint64_t start_ns;
-};
-
 /*
  * Reports a client that has ended, whose socket is still open.  If it has a summary, that is printed, or
  * kept for the JSON object.  `why`, unless it is NULL, is the error of the object: the client did not come
  * to its end.
  */
 void report_client(struct report *r, const struct place *p, const struct figures *f,
-		   const struct silences *silences, int number, bool summary, const char *why);
+		   const struct stalls *stalls, int number, bool summary, const char *why);
 
 /*
  * Prints what came in an interval that began `start` seconds after the group did, and had
@@ -76,7 +70,7 @@ void report_group_begin(struct report *r, const struct sockaddr_storage *peer,
  * Prints the sums of a group and ends its JSON object.  `summary`: a client of it has a summary.  A group
  * without one that moved less than REPORT_LEAST_BYTES has no object, unless that is begun.
  */
-void report_group(struct report *r, const struct figures *f, const struct silences *silences,
+void report_group(struct report *r, const struct figures *f, const struct stalls *stalls,
 		  bool summary);
 
 /* Requests that were not answered, by the reason, and what the host's TCP did while zcs ran. */

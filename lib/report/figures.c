@@ -66,35 +66,22 @@ static double cost_uncertainty(const struct figures *f)
 	return cost_of(f, isnan(f->host.load) ? NAN : f->host.uncertainty, (double)f->bytes / 1024);
 }
 
-/*
- * What TCP waited for, as shares of the elapsed time: what remains of its busy time is the path's, or this
- * host's.
- */
-
-static double waited(const struct figures *f, double us)
+static double part_of(double part, double all)
 {
-	return f->waits.elapsed > 0 ? fmin(fmax(us, 0) / f->waits.elapsed, 1) : NAN;
+	return all > 0 ? fmin(fmax(part, 0) / all, 1) : NAN;
 }
 
+/* What remains of the time in which TCP was busy, beside what it waited for, is the path's or this host's. */
 static double waited_for_path(const struct figures *f)
 {
-	return waited(f, f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited -
-				 f->waits.cwnd_limited - f->waits.pacing_limited);
+	return part_of(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited -
+			       f->waits.cwnd_limited - f->waits.pacing_limited,
+		       f->waits.elapsed);
 }
 
 static double waited_for_data(const struct figures *f)
 {
-	return waited(f, f->waits.elapsed - f->tcp.busy);
-}
-
-static double copied_after_all(const struct figures *f)
-{
-	return f->zerocopy.sends > 0 ? f->zerocopy.copied / f->zerocopy.sends : NAN;
-}
-
-static double retransmitted(const struct figures *f)
-{
-	return f->tcp.segments > 0 ? f->tcp.retransmits / f->tcp.segments : NAN;
+	return part_of(f->waits.elapsed - f->tcp.busy, f->waits.elapsed);
 }
 
 /*
@@ -118,7 +105,6 @@ static const struct kind {
 	[FIGURE_CPUS] = {0, CPUS_MAX, false, 1, DECIMAL},
 	[FIGURE_SECONDS] = {0, 1e9, false, 1, DECIMAL}, /* 30 years */
 	[FIGURE_US] = {0, 1e15, false, 1, DECIMAL},
-	[FIGURE_WAITED] = {0, 100, false, 100, DECIMAL},
 	[FIGURE_BYTES] = {0, 1e18, false, 1, DECIMAL},
 	[FIGURE_RATE] = {0, 1e15, false, 1, DECIMAL},
 	[FIGURE_BYTE_RATE] = {0, 1e15, false, 8, DECIMAL},
@@ -136,6 +122,7 @@ static const struct kind {
 /* What a figure is, and where struct figures has it. */
 #define NUMBER(k, member)   .kind = FIGURE_##k, .offset = offsetof(struct figures, member)
 #define STRING(k, member)   NUMBER(k, member), .size = sizeof(((struct figures *)0)->member)
+#define PART(member, whole) NUMBER(SHARE, member), .all = offsetof(struct figures, whole)
 #define DERIVED(k, formula) .kind = FIGURE_##k, .derive = (formula)
 
 /* Its objects in JSON, its place in text, and what a sum has of it. */
@@ -222,7 +209,7 @@ const struct figure figure_table[] = {
 	{"retransmits", NULL, NUMBER(NUMBER, tcp.retransmits), IN(TCP), TEXT(TCP, "retransmits"),
 	 ADDED},
 	{"segments", NULL, NUMBER(NUMBER, tcp.segments), IN(SENDER), ADDED},
-	{"retransmit_percent", NULL, DERIVED(SHARE, retransmitted), IN(WHY),
+	{"retransmit_percent", NULL, PART(tcp.retransmits, tcp.segments), IN(WHY),
 	 TEXT(TCP, "retransmitted")},
 	{"rtt", NULL, NUMBER(US, tcp.rtt), IN(TCP), OF_ONE},
 	{"mean_rtt", NULL, NUMBER(US, waits.mean_rtt), IN(SENDER), TEXT(TCP, "RTT, ms"), OF_ONE},
@@ -245,13 +232,13 @@ const struct figure figure_table[] = {
 	{"cwnd_limited", NULL, NUMBER(US, waits.cwnd_limited), IN(SENDER), ADDED},
 	{"pacing_limited", NULL, NUMBER(US, waits.pacing_limited), IN(SENDER), ADDED},
 	{NULL, NULL, NUMBER(US, waits.elapsed), ADDED},
-	{"waited_for_receiver_percent", NULL, NUMBER(WAITED, tcp.rwnd_limited), IN(WHY),
+	{"waited_for_receiver_percent", NULL, PART(tcp.rwnd_limited, waits.elapsed), IN(WHY),
 	 TEXT(WAITS, "receiver's window")},
-	{"waited_for_sndbuf_percent", NULL, NUMBER(WAITED, tcp.sndbuf_limited), IN(WHY),
+	{"waited_for_sndbuf_percent", NULL, PART(tcp.sndbuf_limited, waits.elapsed), IN(WHY),
 	 TEXT(WAITS, "send buffer")},
-	{"waited_for_cwnd_percent", NULL, NUMBER(WAITED, waits.cwnd_limited), IN(WHY),
+	{"waited_for_cwnd_percent", NULL, PART(waits.cwnd_limited, waits.elapsed), IN(WHY),
 	 TEXT(WAITS, "congestion window")},
-	{"waited_for_pacing_percent", NULL, NUMBER(WAITED, waits.pacing_limited), IN(WHY),
+	{"waited_for_pacing_percent", NULL, PART(waits.pacing_limited, waits.elapsed), IN(WHY),
 	 TEXT(WAITS, "pacing")},
 	{"waited_for_path_percent", NULL, DERIVED(SHARE, waited_for_path), IN(WHY),
 	 TEXT(WAITS, "path or this host")},
@@ -265,7 +252,7 @@ const struct figure figure_table[] = {
 	 TEXT(TCP, "zerocopy sends"), ADDED},
 	{"zerocopy_copied", NULL, NUMBER(NUMBER, zerocopy.copied), IN(STREAM),
 	 TEXT(TCP, "  copied after all"), ADDED},
-	{"zerocopy_copied_percent", NULL, DERIVED(SHARE, copied_after_all), IN(WHY),
+	{"zerocopy_copied_percent", NULL, PART(zerocopy.copied, zerocopy.sends), IN(WHY),
 	 TEXT(NONE, "copied by the kernel after all")},
 	{"zerocopy_incomplete", NULL, NUMBER(NUMBER, zerocopy.incomplete), IN(STREAM),
 	 TEXT(TCP, "  never completed"), ADDED},
@@ -301,13 +288,18 @@ const void *figure_member(const struct figure *row, const struct figures *f)
 
 double figure_value(const struct figure *row, const struct figures *f)
 {
+	double value;
+
 	if (row->derive != NULL)
 		return row->derive(f);
 	if (row->kind == FIGURE_COUNT)
 		return (double)*(const uint64_t *)figure_member(row, f);
-	if (row->kind == FIGURE_WAITED)
-		return waited(f, *(const double *)figure_member(row, f));
-	return is_double(row) ? *(const double *)figure_member(row, f) : NAN;
+	if (!is_double(row))
+		return NAN;
+	value = *(const double *)figure_member(row, f);
+	return row->all == 0 || isnan(value)
+		       ? value
+		       : part_of(value, *(const double *)((const char *)f + row->all));
 }
 
 double figure_factor(const struct figure *row)

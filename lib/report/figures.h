@@ -73,7 +73,6 @@ enum figure_kind {
 	FIGURE_CPUS,   /* how many */
 	FIGURE_SECONDS,
 	FIGURE_US,        /* microseconds; text has ms */
-	FIGURE_WAITED,    /* us that TCP waited, as a share of the time of all streams */
 	FIGURE_BYTES,     /* text has KiB */
 	FIGURE_RATE,      /* per second */
 	FIGURE_BYTE_RATE, /* bytes per second; JSON has bits */
@@ -117,7 +116,8 @@ struct figure {
 	const char *key;     /* in JSON and --save; NULL: not there */
 	const char *receipt; /* in receipts; NULL: not there */
 	enum figure_kind kind;
-	size_t offset, size;                        /* of its member; or */
+	size_t offset, size;                        /* of its member; */
+	size_t all;                                 /* that of which the figure is a part; or */
 	double (*derive)(const struct figures *of); /* it is a function of others */
 	unsigned objects;                           /* of JSON: a set of IN_* */
 	enum figure_group group;

@@ -73,7 +73,7 @@ void stalls_add(struct stalls *sum, const struct stalls *s)
 			sum->first[n] = s->first[k++];
 }
 
-void stalls_list_text(const struct stalls *s, uint64_t start_ns, int most)
+void stalls_list_text(const struct stalls *s, int most)
 {
 	struct wrap w = {.width = WRAP_WIDTH, .indent = "      "};
 	const uint64_t n = kept(s) < (uint64_t)most ? kept(s) : (uint64_t)most;
@@ -85,12 +85,13 @@ void stalls_list_text(const struct stalls *s, uint64_t start_ns, int most)
 	wrap_add(&w, "", "    %s:", s->n == 1 ? "the stall" : "the first stalls");
 	for (i = 0; i < n; i++)
 		wrap_add(&w, i > 0 ? ", " : " ", "%.3f s at %.3f s (%s)",
-			 (double)s->first[i].ns / 1e9, seconds_between(start_ns, s->first[i].at_ns),
+			 (double)s->first[i].ns / 1e9,
+			 seconds_between(s->start_ns, s->first[i].at_ns),
 			 time_text(s->first[i].at_ns, false, text));
 	report("\n");
 }
 
-void stalls_list_json(struct json *j, const struct stalls *s, uint64_t start_ns)
+void stalls_list_json(struct json *j, const struct stalls *s)
 {
 	char text[TIME_STRLEN];
 	uint64_t i;
@@ -98,7 +99,7 @@ void stalls_list_json(struct json *j, const struct stalls *s, uint64_t start_ns)
 	json_open(j, "first_stalls", '[');
 	for (i = 0; i < kept(s); i++) {
 		json_open(j, NULL, '{');
-		json_number(j, "start", seconds_between(start_ns, s->first[i].at_ns));
+		json_number(j, "start", seconds_between(s->start_ns, s->first[i].at_ns));
 		json_number(j, "seconds", (double)s->first[i].ns / 1e9);
 		json_string(j, "time", time_text(s->first[i].at_ns, true, text));
 		json_close(j, '}');

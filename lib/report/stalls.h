@@ -5,7 +5,7 @@
  *	stalls_look(&w, now_ns(), bytes_acknowledged, bytes_unacknowledged > 0);	(often)
  *	stalls_end(&w, now_ns());
  *	stalls_add(&sum, &w.stalls);
- *	stalls_list_text(&sum, start_ns, 3);
+ *	stalls_list_text(&sum, 3);
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct stall {
 };
 
 struct stalls {
+	uint64_t start_ns;   /* since when they are looked for: reports count from there */
 	uint64_t n;          /* of STALL_LEAST_NS or more */
 	uint64_t longest_ns; /* of all waits, be they shorter */
 	struct stall first[STALLS_FIRST];
@@ -61,7 +62,7 @@ void stalls_count(struct stalls *s, uint64_t at_ns, uint64_t ns);
 void stalls_add(struct stalls *sum, const struct stalls *s);
 
 /* Prints when the first stalls were, `most` at most, in lines of a report; nothing if there were none. */
-void stalls_list_text(const struct stalls *s, uint64_t start_ns, int most);
+void stalls_list_text(const struct stalls *s, int most);
 
 /* Prints them as the array `first_stalls`: seconds since the start, their length, and the time of day. */
-void stalls_list_json(struct json *j, const struct stalls *s, uint64_t start_ns);
+void stalls_list_json(struct json *j, const struct stalls *s);

@@ -181,7 +181,6 @@ const char *figure_text(const struct figure *row, const struct figures *f, char 
 	case FIGURE_COST: return cost_text(value, NAN, f->host.unsafe, buf);
 	case FIGURE_LOAD: return load_text(value, f->host.uncertainty, f->host.unsafe, buf);
 	case FIGURE_CHANGE:
-	case FIGURE_WAITED:
 	case FIGURE_SHARE: return load_text(value, NAN, 0, buf);
 	default: return grouped(value, buf);
 	}

@@ -218,7 +218,7 @@ static void print_report(const struct send_options *opt, const struct send_resul
 		report("  all bytes sent were received\n");
 	print_transfer(res, opt->streams);
 	pauses_text(&res->pauses);
-	stalls_list_text(&res->stalls, res->start_ns, TEXT_STALLS);
+	stalls_list_text(&res->stalls, TEXT_STALLS);
 	print_load(res, opt->streams);
 	print_cpus(res);
 	rows_print("interrupts and packets", GROUP_HOST, sent, res->local ? sent : &res->received);
@@ -474,7 +474,7 @@ static void json_end(struct json *j, const struct send_options *opt, const struc
 	if (remote != NULL)
 		json_host(j, "remote", remote);
 	json_cpus(j, res);
-	stalls_list_json(j, &res->stalls, res->start_ns);
+	stalls_list_json(j, &res->stalls);
 	pauses_json(j, &res->pauses);
 	json_bool(j, "both_ends_on_host", res->local);
 	if (!opt->raw)

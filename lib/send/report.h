@@ -43,7 +43,6 @@ struct send_result {
 	int receipts;
 	struct stalls stalls; /* of all streams */
 	struct pauses pauses; /* of the main thread */
-	uint64_t start_ns;    /* when they began */
 	bool local;           /* both ends are on this host, so that its load is that of both */
 	struct cpu_result *cpu;
 	int n_cpus; /* 0: the streams were not bound, or no load was measured */

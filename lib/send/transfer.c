@@ -193,7 +193,7 @@ static void sum_up(struct transfer *t)
 		res->receipts++;
 		figures_add(&res->received, &s->received);
 	}
-	res->start_ns = t->run->start_ns;
+	res->stalls.start_ns = t->run->start_ns;
 	res->local = strcmp(t->target.interface, "lo") == 0;
 	run_host_figures(t->run, &res->sent);
 	res->sent.host.unsafe |= t->unsafe;

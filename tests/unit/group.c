@@ -127,7 +127,7 @@ static void test_intervals(void)
 	interval_next(&x);
 	group_join(&x, &client[0]);
 	group_join(&x, &client[1]);
-	x.group.start_ns = x.group.interval.begin.ns = now_ns() - 500000000;
+	x.group.stalls.start_ns = x.group.interval.begin.ns = now_ns() - 500000000;
 	client[1].bytes = 1024000;
 	for (i = 0; i < 4; i++) {
 		client[0].bytes += i != 1 ? 1024000 : 0;

@@ -13,7 +13,6 @@ static struct report rep;
 static struct place place;
 static struct figures f;
 static struct stalls stalls;
-static const struct silences silent = {&stalls, 0};
 
 static void client_set(uint32_t address, const char *receipt)
 {
@@ -37,7 +36,7 @@ static void init(bool json)
 
 static void client(void)
 {
-	report_client(&rep, &place, &f, &silent, 1, true, NULL);
+	report_client(&rep, &place, &f, &stalls, 1, true, NULL);
 }
 
 /* By the default method, by another, with the largest figures, with others beside it, and cut. */
@@ -76,17 +75,17 @@ static void test_groups(void)
 	capture(STDOUT_FILENO);
 	init(false);
 	interval(false);
-	report_group(&rep, &f, &silent, true);
+	report_group(&rep, &f, &stalls, true);
 	f.clients = 1;
 	interval(true);
-	report_group(&rep, &f, &silent, true); /* one client has no total */
+	report_group(&rep, &f, &stalls, true); /* one client has no total */
 	opt.quiet = true;
 	interval(true);
 	f.clients = 2;
-	report_group(&rep, &f, &silent, true);
-	report_group(&rep, &f, &silent, false); /* no client has a summary */
+	report_group(&rep, &f, &stalls, true);
+	report_group(&rep, &f, &stalls, false); /* no client has a summary */
 	f.bytes = 0;
-	report_group(&rep, &f, &silent, true);
+	report_group(&rep, &f, &stalls, true);
 	expect(captured(), "groups of several clients have intervals and a total");
 }
 
@@ -117,14 +116,14 @@ static void test_json(void)
 
 	begin_object();
 	client();
-	report_client(&rep, &place, &f, &silent, 2, false, NULL);
+	report_client(&rep, &place, &f, &stalls, 2, false, NULL);
 	f.host.load = 0.5;
 	f.host.unsafe = UNSAFE_STEAL;
 	interval(true);
 	f.bytes = REPORT_LEAST_BYTES - 1;
 	interval(false);
 	f.bytes = 2048000;
-	report_group(&rep, &f, &silent, true);
+	report_group(&rep, &f, &stalls, true);
 	expect(object_from("\"accepted_connection\""), "a group has intervals, streams and sums");
 	begin_object();
 	interval(false);
@@ -132,23 +131,23 @@ static void test_json(void)
 	expect(object_from("\"accepted_connection\""), "an error in a group ends its object");
 	begin_object();
 	f.bytes = REPORT_LEAST_BYTES - 1;
-	report_group(&rep, &f, &silent, false);
+	report_group(&rep, &f, &stalls, false);
 	is(captured(), "", "a small group without a summary has no object");
 	begin_object();
 	for (i = 0; i < 10001; i++)
-		report_client(&rep, &place, &f, &silent, i + 1, true, NULL);
-	report_group(&rep, &f, &silent, true);
+		report_client(&rep, &place, &f, &stalls, i + 1, true, NULL);
+	report_group(&rep, &f, &stalls, true);
 	captured();
 	ok(rep.listed == 10000 && rep.left_out == 1,
 	   "end.streams has 10000 clients at most, and those that it lacks are counted");
 	begin_object();
-	report_client(&rep, &place, &f, &silent, 1, true, "cut");
-	report_group(&rep, &f, &silent, true);
+	report_client(&rep, &place, &f, &stalls, 1, true, "cut");
+	report_group(&rep, &f, &stalls, true);
 	has(captured(), "\"error\":\"192.0.2.1:7: cut\"}\n",
 	    "the error of a client is its group's");
 	capture(STDOUT_FILENO);
 	report_group_begin(&rep, &place.peer, "lo");
-	report_group(&rep, &f, &silent, false);
+	report_group(&rep, &f, &stalls, false);
 	has(captured(), "\"clients\":2}}\n",
 	    "a group without a summary has an object if it is not small, and no error of another");
 }
