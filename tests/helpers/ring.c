@@ -3,14 +3,12 @@
  *
  *	ring try [zc]			exit status 0 if this process may use it, with SEND_ZC
  *	ring forbid EPERM command...	run a command for which io_uring_setup fails with that errno
- *	ring lock BYTES command...	run a command that may lock so much memory (RLIMIT_MEMLOCK)
  */
 #include "lib/net/uring.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -52,19 +50,11 @@ static void forbid(unsigned error)
 
 int main(int argc, char **argv)
 {
-	struct rlimit lock;
-
 	if (argc >= 2 && strcmp(argv[1], "try") == 0)
 		return try_ring(argc > 2);
-	if (argc < 4)
-		errx(2, "usage: ring try [zc] | forbid ERRNO command... | lock BYTES command...");
-	if (strcmp(argv[1], "forbid") == 0) {
-		forbid(strcmp(argv[2], "EPERM") == 0 ? EPERM : ENOSYS);
-	} else {
-		lock.rlim_cur = lock.rlim_max = strtoul(argv[2], NULL, 10);
-		if (setrlimit(RLIMIT_MEMLOCK, &lock) != 0)
-			err(125, "RLIMIT_MEMLOCK");
-	}
+	if (argc < 4 || strcmp(argv[1], "forbid") != 0)
+		errx(2, "usage: ring try [zc] | forbid ERRNO command...");
+	forbid(strcmp(argv[2], "EPERM") == 0 ? EPERM : ENOSYS);
 	execvp(argv[3], argv + 3);
 	err(125, "%s", argv[3]);
 }

@@ -372,7 +372,7 @@ can_be_user || skip 'zcc with little memory to pin or to lock' "$not_user"
 	n=$((n + 1))
 	beside "zcc $options with $kib KiB to pin or to lock: $([ $verdict = all ] && echo all arrives || echo "one line has 'no memory to $verdict', exit 1")"; ( begin
 		case $options in *uring*) can_uring || skip_check 'no io_uring here' ;; esac
-		set -- as_id $(((100000 + $$) * 10 + n)) timeout 60 "$ring" lock $((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
+		set -- as_id $(((100000 + $$) * 10 + n)) timeout 60 prlimit --memlock=$((kib * 1024)) "$zcc" -s 0 -p "$PORT" --congestion reno $options
 		if [ $verdict != all ]; then
 			fails "no memory to $verdict: raise ulimit -l" "$@"
 		else

@@ -6,7 +6,7 @@
 
 zcc=$BIN/zcc
 
-# start_server [-2 | -d | -f | -h | -R | -q]: the tests' own; sets SERVER and PORT
+# start_server [-2 | -f | -h | -R | -q]: the tests' own; sets SERVER and PORT
 start_server()
 {
 	launch server.out ^port "$HELPERS/net" reply "$@"

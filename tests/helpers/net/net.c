@@ -17,11 +17,10 @@
  *		-h	prints the headers of the wire: `loops N`, `files N`, `length N`
  *		-n N	takes N connections; all but the last are just read, or echoed, by processes of their own
  *		-f	takes none: as many wait already as may
- *	net reply [-2 | -d | -f | -h | -p | -R | -q]
+ *	net reply [-2 | -f | -h | -p | -R | -q]
  *		the protocol of 1999: a client that sends a length gets that many bytes and the end
  *		-2	writes in two pieces after a first byte, and closes when all is acknowledged: Nagle's
  *			algorithm holds the second piece back until the client's delayed acknowledgement
- *		-d	sends a byte each 100 ms, until the client has gone
  *		-f	has a short accept queue, and pauses for 200 ms before each answer: while the queue is
  *			full the kernel drops SYNs
  *		-h	sends half of them
@@ -435,7 +434,7 @@ static const struct command {
 	void (*run)(void);
 } commands[] = {
 	{"serve", "aw:r:g:exd:skl:Rhn:f", 0, serve},
-	{"reply", "2dfhpRq", 0, reply},
+	{"reply", "2fhpRq", 0, reply},
 	{"answer", "f:n:", 1, answer},
 	{"send", "d:ckR", 1, send_stdin},
 	{"ask", "", 3, ask},

@@ -249,8 +249,6 @@ void reply(void)
 			sleep_ms(200);
 		if (has('2'))
 			reply_in_two(sock, n - 1);
-		else if (has('d'))
-			put_bytes(sock, stream, sizeof(stream), 100);
 		else if (has('p'))
 			reply_pausing(sock, n);
 		else if (!has('R'))
