@@ -147,14 +147,9 @@ static void client_figures(struct client *c)
 static void send_receipt(int sock, const struct figures *f)
 {
 	char line[RECEIPT_MAX];
-	size_t left = receipt_format(f, line);
-	const char *from = line;
-	ssize_t n;
 
-	while (left > 0 && (n = TEMP_FAILURE_RETRY(send(sock, from, left, MSG_MORE))) > 0) {
-		from += n;
-		left -= (size_t)n;
-	}
+	/* The socket blocks, and no signal comes here: the whole line is sent, or the connection is lost. */
+	send(sock, line, receipt_format(f, line), MSG_MORE);
 	shutdown(sock, SHUT_WR);
 }
 
@@ -186,7 +181,7 @@ static void client_judge(struct client *c)
 	if (stopped) {
 		strcpy(c->why, "interrupted");
 	} else if (c->place.silent && open) {
-		place_format_silence(&c->context->places, c->why, sizeof(c->why));
+		snprintf(c->why, sizeof(c->why), SILENT, c->context->opt->idle_timeout);
 	} else if (c->why[0] == '\0' && c->calls == 0) {
 		strcpy(c->why, "closed without sending anything");
 		return;

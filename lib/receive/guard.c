@@ -299,8 +299,3 @@ void places_look(struct places *s)
 	}
 	pthread_mutex_unlock(&s->lock);
 }
-
-void place_format_silence(const struct places *s, char *buf, size_t size)
-{
-	snprintf(buf, size, "silent for %g seconds (--idle-timeout)", s->opt->idle_timeout);
-}

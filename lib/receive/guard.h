@@ -126,5 +126,5 @@ void place_close(struct places *s, struct place *p);
 /* Rejects a client that has a place, as there is too little for it, and closes its socket. */
 void place_reject(struct places *s, struct place *p, const char *why);
 
-/* Writes why a silent client was dropped. */
-void place_format_silence(const struct places *s, char *buf, size_t size);
+/* Why a silent client was dropped: a format, of opt->idle_timeout. */
+#define SILENT "silent for %g seconds (--idle-timeout)"

@@ -46,18 +46,16 @@ static void request_close(struct reply_worker *w, struct request *q)
 static void request_fail(struct reply_worker *w, struct request *q, int e)
 {
 	struct reply_total *total = &w->all->total;
-	struct places *places = &w->all->context->places;
-	char why[64];
+	struct context *x = w->all->context;
 
 	if (q->place.silent) {
 		total->silent++;
-		place_format_silence(places, why, sizeof(why));
+		log_client(&x->places, &q->place, SILENT, x->opt->idle_timeout);
 	} else {
 		total->broken++;
-		snprintf(why, sizeof(why), "%s",
-			 e != 0 ? strerror(e) : "closed before sending a request");
+		log_client(&x->places, &q->place, "%s",
+			   e != 0 ? strerror(e) : "closed before sending a request");
 	}
-	log_client(places, &q->place, "%s", why);
 	request_close(w, q);
 }
 

@@ -299,7 +299,8 @@ double figure_value(const struct figure *row, const struct figures *f)
 	value = *(const double *)figure_member(row, f);
 	return row->all == 0 || isnan(value)
 		       ? value
-		       : part_of(value, *(const double *)((const char *)f + row->all));
+		       : part_of(value,
+				 *(const double *)(const void *)((const char *)f + row->all));
 }
 
 double figure_factor(const struct figure *row)

@@ -293,8 +293,7 @@ void intervals_row(struct intervals *s, const struct figures *f, double start, b
 		return;
 	if (s->n == 0 || rate < s->least)
 		s->least = rate;
-	if (s->n == 0 || rate > s->most)
-		s->most = rate;
+	s->most = fmax(s->most, rate);
 	s->n++;
 	s->bytes += f->bytes;
 	s->seconds += f->seconds;
@@ -317,7 +316,7 @@ void intervals_end(struct intervals *s)
 		       grouped(s->most, t[2]));
 	s->begun = false;
 	s->n = s->bytes = 0;
-	s->seconds = 0;
+	s->seconds = s->most = 0;
 }
 
 /*
