@@ -50,7 +50,7 @@ struct burner {
  * steering, Documentation/networking/scaling.rst.  The work is the same, but no process is charged
  * for it.  Stores why there is no path but the first, where the kernel or the administrator does not
  * permit others, or an empty string.  The process, which has one thread, moves into the receiver's
- * namespaces: without privilege also a user namespace, before Linux 6.3 also a mount namespace.
+ * namespaces: without privilege also a user namespace.
  */
 void burner_open_or_die(struct burner *b, int rps_cpu, char why[DIE_MAX]);
 

@@ -156,7 +156,7 @@ static bool start_soaking(struct gauge *g)
 	return s != NULL;
 }
 
-static bool start_watching(struct gauge *g)
+bool gauge_watch(struct gauge *g)
 {
 	char why[DIE_MAX];
 	struct idle *w = idle_open(&g->calibration.cpus, why);
@@ -176,7 +176,7 @@ bool gauge_start(struct gauge *g, double seconds)
 
 	if (!gauge_is_wanted(setup))
 		return true;
-	if (!(setup->soak ? start_soaking(g) : start_watching(g))) {
+	if (!(setup->soak ? start_soaking(g) : gauge_watch(g))) {
 		g->missing = setup->soak ? UNSAFE_SOAKED_ALREADY : UNSAFE_NOT_MEASURED;
 		return false;
 	}

@@ -174,22 +174,6 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Takes the worse of a CPU's figures and those of the CPUs before it. */
-static void judge(struct yielder *w, struct yield *y)
-{
-	const double kept = (double)w->worked_ns / (double)w->had_ns;
-	const double late = median_of(w->late, w->n);
-
-	if (!(kept >= y->kept)) {
-		y->kept = kept;
-		y->kept_cpu = w->cpu;
-	}
-	if (!(late <= y->late)) {
-		y->late = late;
-		y->late_cpu = w->cpu;
-	}
-}
-
 void yield_measure(const struct cpus *cpus, struct yield *y)
 {
 	struct yielder *all = alloc_or_die((size_t)cpus->n, sizeof(*all), "a test of yielding");
@@ -207,9 +191,11 @@ void yield_measure(const struct cpus *cpus, struct yield *y)
 		n++;
 	for (i = 0; i < n; i++)
 		pthread_join(all[i].thread, NULL);
+	/* Of a figure and NAN the least, and the greatest, is the figure. */
 	for (w = all; w < all + cpus->n; w++) {
 		if (w->n > 0)
-			judge(w, y);
+			y->kept = fmin(y->kept, (double)w->worked_ns / (double)w->had_ns);
+		y->late = fmax(y->late, median_of(w->late, w->n));
 		close(w->event);
 	}
 	free(all);

@@ -66,9 +66,7 @@ void idle_group_remove(const struct cpu_cgroup *g, int tries);
 
 struct yield {
 	double kept; /* share of its time that the thread of the worst CPU worked */
-	int kept_cpu;
 	double late; /* seconds: the longest of the CPUs' median times until a woken thread runs */
-	int late_cpu;
 };
 
 /*

@@ -269,14 +269,8 @@ static void measure_first(struct meter *m)
 /* Watches the CPUs' idle time, which disturbs nothing, from now on: samples go on at once. */
 static void watch(struct meter *m)
 {
-	char why[DIE_MAX];
-	struct idle *w = idle_open(&m->gauge.calibration.cpus, why);
-
-	if (w == NULL) {
-		warnx("--idle: %s: no load is measured", why);
+	if (!gauge_watch(&m->gauge))
 		return;
-	}
-	m->gauge.instrument = instrument_idle(w);
 	measure_first(m);
 	change_period(m, NULL, true);
 	m->state = METER_COUNTING;

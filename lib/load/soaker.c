@@ -244,13 +244,13 @@ static void soaker_soak_or_die(struct soaker *s, const struct cpus *cpus)
 		return;
 	s->weight = true;
 	if (y.kept < YIELD_KEPT)
-		warnx("the soakers do not yield: a thread beside them kept %.0f%% of CPU %d: "
+		warnx("the soakers do not yield: a thread beside them kept %.0f%% of its CPU: "
 		      "the load is unsafe, and other programs are slowed",
-		      100 * y.kept, y.kept_cpu);
+		      100 * y.kept);
 	else
-		warnx("the soakers delay wake-ups: a thread on CPU %d ran %.0f us after another CPU "
+		warnx("the soakers delay wake-ups: a thread ran %.0f us after another CPU "
 		      "had woken it: the load is unsafe",
-		      y.late_cpu, 1e6 * y.late);
+		      1e6 * y.late);
 }
 
 /* Frees the memory that the soakers shared. */

@@ -219,12 +219,8 @@ static const struct {
 	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, NULL},
 	[VERIFY_VETH_RPS] =
 		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
-	[VERIFY_WAKE_1] =
-		{{BURNER_WAKE, .rate = 1000}, false, true, judge_wakes, "1,000 a second, each"},
-	[VERIFY_WAKE_5] =
+	[VERIFY_WAKE] =
 		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
-	[VERIFY_WAKE_20] =
-		{{BURNER_WAKE, .rate = 20000}, false, true, judge_wakes, "20,000 a second, each"},
 	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, NULL},
 };
 

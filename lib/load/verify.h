@@ -44,9 +44,7 @@ enum verify_load {
 	VERIFY_BURN_BOTH, /* of both */
 	VERIFY_VETH,
 	VERIFY_VETH_RPS,
-	VERIFY_WAKE_1, /* 1,000 wake-ups per second */
-	VERIFY_WAKE_5,
-	VERIFY_WAKE_20,
+	VERIFY_WAKE, /* 5,000 wake-ups per second */
 	VERIFY_STREAM,
 	VERIFY_LOADS
 };
