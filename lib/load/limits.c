@@ -30,8 +30,6 @@ static const struct {
 			"is another now: run 'cyclesoak -C' on the idle system"},
 	{"soaked_already", NULL},
 	{"not_measured", NULL},
-	{"scheduler", "a sched_ext scheduler runs, which need not let others go first: "
-		      "the load is unsafe"},
 	{"other", NULL},
 };
 

@@ -40,8 +40,7 @@ enum verify_load {
 	VERIFY_BURN_10, /* on the first CPU, as the next two */
 	VERIFY_BURN_50,
 	VERIFY_BURN_95,
-	VERIFY_BURN_LAST, /* 50 % of the last CPU */
-	VERIFY_BURN_BOTH, /* of both */
+	VERIFY_BURN_BOTH, /* 50 % of the first and the last */
 	VERIFY_VETH,
 	VERIFY_VETH_RPS,
 	VERIFY_WAKE, /* 5,000 wake-ups per second */

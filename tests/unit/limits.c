@@ -140,9 +140,9 @@ static void test_busiest(void)
 	   text);
 	second = burn("second", 10000000);
 	/* The machine may be so busy that a look finds the first with no more. */
-	for (tries = 0; tries < 3 && (!find(text) || strncmp(text, "second", 6) == 0); tries++)
+	for (tries = 0; tries < 10 && (!find(text) || strncmp(text, "second", 6) == 0); tries++)
 		;
-	ok(tries < 3, "of two programs that use a CPU the busier one is named: %s", text);
+	ok(tries < 10, "of two programs that use a CPU the busier one is named: %s", text);
 	kill(second, SIGKILL);
 	waitpid(second, NULL, 0);
 	ok(!busiest_find(pid, text), "the session of the keeper is omitted");

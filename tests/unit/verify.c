@@ -26,7 +26,7 @@ static void fill(void)
 	for (i = 0; i < VERIFY_INSTRUMENTS; i++) {
 		add(i, VERIFY_ZERO, 0.01, 0);
 		add(i, VERIFY_ZERO, -0.01, 0);
-		for (c = VERIFY_BURN_10; c <= VERIFY_BURN_LAST; c++)
+		for (c = VERIFY_BURN_10; c <= VERIFY_BURN_95; c++)
 			add(i, c, 0.51, 0.5);
 		add(i, VERIFY_BURN_BOTH, 1.02, 1);
 		add(i, VERIFY_VETH, 0.8, 0.6);
@@ -84,9 +84,6 @@ static void test_all_pass(void)
 	   "the excess over the burner's clock is that of a wake-up, in us");
 	v = judged("soaked / unsoaked", "");
 	ok(near(v->measured, 1) && v->half > 0, "the same loads have the ratio 1");
-	evidence.cpus = 1;
-	verdicts_of(&evidence, &verdicts);
-	ok(verdicts_status(&verdicts) == 0, "a machine of one CPU has no sum");
 }
 
 /* Where n figures have a wrong value that line fails, and the status is 1. */
@@ -111,7 +108,7 @@ static void test_failures(void)
 	fails(soak[VERIFY_ZERO].load.x, 1, 0.2, "scatter (1.96 sd)", "soaking");
 	fails(idle[VERIFY_ZERO].load.x, 2, 0.05, "mean", "idle time");
 	fails(soak[VERIFY_BURN_95].excess.x, 1, -0.031, "95% of a CPU", "soaking");
-	fails(idle[VERIFY_BURN_BOTH].excess.x, 1, 0.06, "two burners, less each", "idle time");
+	fails(idle[VERIFY_BURN_BOTH].excess.x, 1, 0.06, "50% of two CPUs", "idle time");
 	fails(soak[VERIFY_VETH_RPS].load.x, 1, 0.7, "load with RPS", "soaking");
 }
 
