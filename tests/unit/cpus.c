@@ -7,8 +7,7 @@ static void test_lists(void)
 	const char *good =
 		"0>0|0-3>0-3|1,3>1,3|0-1,4-5,7>0-1,4-5,7|8191>8191|3,1,1>3,1,1| 3 , 1-2,>3,1-2";
 	const char *bad =
-		"|,|,0|0,,|0,,1|-|1-|-1|2-1|a|0 1|0-0-0"      /* these are no lists */
-		"|8192|0-8192|0-8191,0|99999999999999999999"; /* CPUs that there cannot be */
+		"|,|0,,1|-|1-|-1|2-1|a|0 1|0-0-0|8192|0-8192|0-8191,0|99999999999999999999";
 	const char *list;
 	char read[64], text[64];
 	struct cpus c;

@@ -17,8 +17,6 @@ static const struct {
 	 "cgroup v2: the quota of the group above holds"},
 	{true, "a/b/cpu.max", "20000 100000", "/a/b", "20000 100000",
 	 "cgroup v2: the group's own quota is found first"},
-	{true, NULL, NULL, "/", "", "cgroup v2: the quota of a group below does not hold"},
-	{false, NULL, NULL, "/a/b", "", "cgroup v1: cpu.max of v2 is no quota"},
 	{false, "a/b/cpu.cfs_quota_us", "-1", "/a/b", "", "cgroup v1: -1 is no quota"},
 	{false, "cpu.cfs_quota_us", "30000", "/a/b", "30000",
 	 "cgroup v1: the quota of the root holds"},

@@ -50,8 +50,6 @@ static void test_means(void)
 	ok(isnan(statistics_mean(x, 1).low) && isnan(statistics_mean(x, 1).high) &&
 		   statistics_mean(x, 1).value == 1,
 	   "one value has no interval");
-	ok(isnan(statistics_mean(x, 0).value) && isnan(statistics_mean(unknown, 1).value),
-	   "no value, or no known one, has no mean");
 	ok(e.value == 10 && near(e.low, 10 - sqrt(18)) && near(e.high, 15),
 	   "an error widens an interval to either side");
 }
@@ -78,11 +76,6 @@ static void test_ratios(void)
 	ok(is_ratio(statistics_ratio_unpaired(four, 4, four + 2, 1), M_SQRT1_2,
 		    student_t(3) * log(2) * 1.290994 * sqrt(1.25)),
 	   "one value varies like those of the other side");
-	e = statistics_ratio_unpaired(a, 1, a, 1);
-	ok(e.value == 1 && isnan(e.low), "one value on either side leaves no interval");
-	ok(isnan(statistics_ratio_unpaired(a, 1, four, 0).value), "no value leaves no ratio");
-	ok(is_ratio(statistics_ratio_unpaired((double[]){3, 3}, 2, ones, 2), 3, 0),
-	   "values that do not vary have an interval of no width");
 	ok(near(statistics_ratio_unpaired(unknown, 3, later, 3).value, sqrt(8)),
 	   "an unpaired ratio is that of the values that are known");
 }
@@ -114,16 +107,13 @@ static void test_deviations(void)
 	/* 3, 4, 5 and 6 are the middle; the deviations are 0.5 0.5 1.5 1.5 2.5 2.5 3.5 95.5. */
 	ok(is_middle((double[]){4, 100, 2, 1, 3, 5, 6, 7}, 4.5, hypot(1.4826 * 2, 16 - 4.5)),
 	   "a burst in one of eight windows is no part of the mean, and one of the deviation");
-	ok(is_middle((double[8]){5, 1, 2, 4, 3}, 3, 1.4826), "the middle of five values is three");
 	ok(is_middle((double[8]){10, 10, 10, 90}, 10, 20),
 	   "values that are the same but for a burst deviate by what it moves the mean of all");
-	ok(is_middle((double[8]){7}, 7, 0), "one value is its own middle");
 }
 
 static void test_history(void)
 {
-	struct history h = {.n = 0}, steady = {.n = 0};
-	int i;
+	struct history h = {.n = 0};
 
 	ok(isnan(history_mean(&h)), "no period has no mean");
 	history_add(&h, 0.5, 0.03, 1);
@@ -138,18 +128,6 @@ static void test_history(void)
 	/* Student's t of 1 degree of freedom, times the standard error of -0.1 and 0.5. */
 	ok(near(history_uncertainty(&h), hypot(0.03, 12.7062 * 0.3)),
 	   "the variation of two periods adds to the uncertainty");
-	for (i = 0; i < 1000; i++)
-		history_add(&steady, 0.1, 0, 0);
-	ok(near(history_mean(&steady), 0.1) && history_uncertainty(&steady) < 1e-6,
-	   "periods of the same load have no variation, and none below 0 by rounding");
 }
 
-int main(void)
-{
-	test_student();
-	test_means();
-	test_ratios();
-	test_deviations();
-	test_history();
-	return done();
-}
+TESTS(test_student, test_means, test_ratios, test_deviations, test_history)

@@ -56,15 +56,11 @@ static void test_values(void)
 	struct values v = {.n = 0};
 	int i;
 
-	ok(isnan(values_median(&v)), "no values have no median");
 	for (i = 0; i < 4; i++) {
 		values_add(&v, in[i]);
 		ok(values_median(&v) == median[i], "the median of values up to %g is %g", in[i],
 		   median[i]);
 	}
-	for (i = 0; i < 2 * VALUES_MOST; i++)
-		values_add(&v, i);
-	ok(v.n == VALUES_MOST, "more values than there is room for are omitted");
 }
 
 static void test_all_pass(void)
