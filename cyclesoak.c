@@ -20,7 +20,7 @@ static struct soak_options {
 	struct gauge_setup gauge; /* a command can do without a calibration */
 	int count;                /* lines to print; 0: until interrupted */
 	bool calibrate, force, per_cpu, once, json, debug;
-	const struct verify_plan *verify; /* NULL: this is not a verification */
+	int verify; /* rounds; 0: this is not a verification */
 } opt = {.period = 1, .gauge = {.wait = SOAK_WAIT, .what = "command"}};
 
 static _Atomic int stop; /* the signal that ends periods, or the baseline after a command */
@@ -309,9 +309,6 @@ static int measure(char **argv)
  * Verification.
  */
 
-static const struct verify_plan plan_full = {.rounds = 5, .zeros = 2};
-static const struct verify_plan plan_quick = {.rounds = 1, .zeros = 3};
-
 /* Measures loads of known size; returns the status to exit with. */
 static int verify(void)
 {
@@ -346,11 +343,11 @@ static void close_report(void *arg, const char *why)
 		json_fail(&j, why);
 }
 
-static void take_plan(const struct option_row *o, char *text, void *to)
+static void take_rounds(const struct option_row *o, char *text, void *to)
 {
 	if (text != NULL && strcmp(text, "quick") != 0)
 		option_error(o, "'%s' is not quick", text);
-	*(const struct verify_plan **)to = text != NULL ? &plan_quick : &plan_full;
+	*(int *)to = text != NULL ? 1 : 5;
 }
 
 #define AT(member) OPTION_AT(struct soak_options, member)
@@ -400,7 +397,7 @@ static const struct option_row rows[] = {
 	{"", "verify", "quick",
 	 "measure loads of known size with each instrument and print whether the figures are right: "
 	 "five minutes on an idle host, or one with --verify=quick",
-	 OPTION_TEXT, AT(verify), .take = take_plan, .optional = true, .alone = true,
+	 OPTION_TEXT, AT(verify), .take = take_rounds, .optional = true, .alone = true,
 	 .not_with = "-C --idle --once --count --period --per-cpu -f --file"},
 	{.help = "\nOutput:\n"},
 	{"B", "per-cpu", NULL, "print the load of each CPU, too", OPTION_FLAG, AT(per_cpu)},
@@ -426,7 +423,7 @@ int main(int argc, char **argv)
 	die_init(close_report, NULL);
 	argv += options_read(&USAGE("cyclesoak", rows, true), argc, argv, &opt);
 	(void)gauge_cpus(&opt.gauge);
-	if (opt.verify != NULL)
+	if (opt.verify > 0)
 		return verify();
 	if (opt.calibrate) {
 		gauge_calibrate_or_die(&opt.gauge, opt.force);

@@ -78,17 +78,12 @@ void counters_read(struct counters *c, const char *interface)
 
 void counters_recent(struct recent_counters *r, const char *interface, struct counters *c)
 {
-	struct counters *s, *oldest = r->slot;
+	struct counters *last = &r->last;
 
 	pthread_mutex_lock(&r->lock);
-	for (s = r->slot; s < r->slot + RECENT_SLOTS && strcmp(s->interface, interface) != 0; s++)
-		if (s->ns < oldest->ns)
-			oldest = s;
-	if (s == r->slot + RECENT_SLOTS)
-		s = oldest;
-	if (s->ns == 0 || strcmp(s->interface, interface) != 0 || now_ns() > s->ns + RECENT_NS)
-		counters_read(s, interface);
-	*c = *s;
+	if (strcmp(last->interface, interface) != 0 || now_ns() > last->ns + RECENT_NS)
+		counters_read(last, interface);
+	*c = *last;
 	pthread_mutex_unlock(&r->lock);
 }
 

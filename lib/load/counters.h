@@ -41,16 +41,15 @@ struct counters {
 /* Reads all counters; those of the interface are not known if `interface` is NULL or empty. */
 void counters_read(struct counters *c, const char *interface);
 
-#define RECENT_NS    100000000u /* that a reading is used again */
-#define RECENT_SLOTS 4          /* interfaces that have one at a time */
+#define RECENT_NS 100000000u /* that a reading is used again */
 
 /* Readings that clients share: to read the counters takes longer the more CPUs there are. */
 struct recent_counters {
 	pthread_mutex_t lock;
-	struct counters slot[RECENT_SLOTS]; /* ns is 0 before the first */
+	struct counters last; /* ns is 0 before the first */
 };
 
-/* Stores a reading of at most RECENT_NS ago; `interface` may be empty.  Any thread may call it. */
+/* Stores a reading of this interface of at most RECENT_NS ago; it may be empty.  Any thread may call it. */
 void counters_recent(struct recent_counters *r, const char *interface, struct counters *c);
 
 /*

@@ -144,18 +144,17 @@ static void wait_until_running(const struct soaker *s)
 	const uint64_t until = now_ns() + SOAK_START_NS;
 	int i;
 
-	for (i = 0; i < s->n; i++) {
-		while (atomic_load(&s->cpu[i].turns) == 0 && now_ns() < until) {
+	for (i = 0; i < s->n; i++)
+		while (atomic_load(&s->cpu[i].turns) == 0) {
+			if (now_ns() > until) {
+				warnx("CPU %d left its soaker no time in 5 seconds: another "
+				      "program, perhaps a real-time one, occupies it",
+				      s->cpu[i].id);
+				return;
+			}
 			sleep_ns(1000000);
 			soaker_check_or_die(s);
 		}
-		if (atomic_load(&s->cpu[i].turns) == 0)
-			break;
-	}
-	if (i < s->n)
-		warnx("CPU %d left its soaker no time in 5 seconds: another program, perhaps a "
-		      "real-time one, occupies it",
-		      s->cpu[i].id);
 }
 
 static struct soaker *soaker_new_or_die(const struct cpus *cpus)

@@ -219,7 +219,7 @@ static const struct {
 
 struct verify {
 	const struct gauge_setup *setup;
-	const struct verify_plan *plan;
+	int zeros; /* loads of nothing with each instrument in each round */
 	struct burner burner;
 	struct cpus cpus;
 	struct evidence *evidence;
@@ -253,15 +253,15 @@ static void measure(const struct verify *v, struct gauge *g, int i, enum verify_
 	evidence_add(v->evidence, i, c, &l, &done);
 }
 
-static void measure_loads(const struct verify *v, struct gauge *g, int i, bool backwards)
+static void measure_loads(const struct verify *v, struct gauge *g, int i)
 {
-	int k, n, c;
+	enum verify_load c;
+	int n;
 
-	for (k = 0; k < VERIFY_LOADS; k++) {
-		c = backwards ? VERIFY_LOADS - 1 - k : k;
+	for (c = 0; c < VERIFY_LOADS; c++) {
 		if (loads[c].work.path != BURNER_LOOPBACK && v->evidence->no_softirqs[0] != '\0')
 			continue;
-		for (n = c == VERIFY_ZERO ? v->plan->zeros : 1; n > 0; n--)
+		for (n = c == VERIFY_ZERO ? v->zeros : 1; n > 0; n--)
 			measure(v, g, i, c);
 	}
 }
@@ -279,7 +279,7 @@ static void measure_yield(const struct verify *v)
 }
 
 /* All that is measured by one instrument while it is open. */
-static void measure_with(const struct verify *v, int i, bool backwards)
+static void measure_with(const struct verify *v, int i)
 {
 	struct gauge_setup setup = *v->setup;
 	struct gauge g;
@@ -295,18 +295,16 @@ static void measure_with(const struct verify *v, int i, bool backwards)
 	if (open && i == VERIFY_SOAK)
 		measure_yield(v);
 	if (open)
-		measure_loads(v, &g, i, backwards);
+		measure_loads(v, &g, i);
 	for (c = 0; c < VERIFY_LOADS; c++)
 		v->evidence->of[i][c].unsafe |= g.missing;
 	gauge_stop(&g);
 }
 
-void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_plan *plan,
-			   struct evidence *e)
+void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct evidence *e)
 {
-	struct verify v = {.setup = setup, .plan = plan, .evidence = e};
+	struct verify v = {.setup = setup, .zeros = rounds > 1 ? 2 : 3, .evidence = e};
 	int round;
-	bool odd;
 
 	*e = (struct evidence){.steal = NAN};
 	v.cpus = gauge_cpus(setup);
@@ -314,10 +312,9 @@ void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_
 	burner_open_or_die(&v.burner, v.cpus.id[v.cpus.n / 2], e->no_softirqs);
 	if (v.cpus.n == 1)
 		strcpy(e->no_softirqs, "softirqs cannot move: there is one CPU");
-	for (round = 0; round < plan->rounds; round++) {
-		odd = round % 2 == 1;
-		measure_with(&v, odd ? VERIFY_IDLE : VERIFY_SOAK, odd);
-		measure_with(&v, odd ? VERIFY_SOAK : VERIFY_IDLE, odd);
+	for (round = 0; round < rounds; round++) {
+		measure_with(&v, VERIFY_SOAK);
+		measure_with(&v, VERIFY_IDLE);
 	}
 }
 

@@ -1,9 +1,7 @@
 /*
  * verify.h: cyclesoak --verify: loads of known size by both instruments in turn, and what they prove.
  *
- *	static const struct verify_plan plan = {.rounds = 5, .zeros = 2};
- *
- *	verify_measure_or_die(&setup, &plan, &evidence);
+ *	verify_measure_or_die(&setup, 5, &evidence);
  *	verdicts_of(&evidence, &verdicts);
  *	status = verdicts_status(&verdicts);
  */
@@ -11,11 +9,6 @@
 
 #include "lib/load/burner.h"
 #include "lib/load/gauge.h"
-
-struct verify_plan {
-	int rounds; /* of all loads, by both instruments; in odd rounds in reverse order */
-	int zeros;  /* loads of nothing with each instrument in each round */
-};
 
 /* The values of one figure, of which the steps take medians. */
 #define VALUES_MOST 16
@@ -66,9 +59,11 @@ struct evidence {
 	char no_softirqs[DIE_MAX]; /* why softirqs cannot be moved; empty: they can */
 };
 
-/* Measures the CPUs of the setup.  A load that is unsafe is measured once more. */
-void verify_measure_or_die(const struct gauge_setup *setup, const struct verify_plan *plan,
-			   struct evidence *e);
+/*
+ * Measures the CPUs of the setup in rounds of all loads by both instruments.  A load that is unsafe is
+ * measured once more.
+ */
+void verify_measure_or_die(const struct gauge_setup *setup, int rounds, struct evidence *e);
 
 /* Adds a load, beside which a burner worked. */
 void evidence_add(struct evidence *e, int instrument, enum verify_load c, const struct load *l,
