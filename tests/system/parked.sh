@@ -31,8 +31,6 @@ start_parked()
 }
 # wait_asleep: up to 40 seconds
 wait_asleep() { wait_until asleep >/dev/null || wait_until asleep; }
-# fresh: a turn after the first begins with soakers that sleep
-fresh() { [ "$turn" -eq 1 ] || wait_asleep; }
 # transfer options...: a client of zcs, with its JSON in out, once no other test soaks
 transfer()
 {
@@ -43,10 +41,10 @@ transfer()
 is_unsafe_for() { jq -e "(.end.remote.unsafe // []) | index(\"$1\") != null" out; }
 
 seconds=$(scale 0.5 10)
-start_parked
-undisturbed "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, and does not hold the lock"
+undisturbed "parked for $seconds s, zcs -c uses less than 0.1 % of a CPU, without the lock; SIGTERM then leaves nothing"
 least_turns=3; while again; do ( begin
 	[ -r /proc/self/schedstat ] || skip_check 'the kernel has no schedstat'
+	start_parked
 	wait_until asleep
 	all="$ZCS $(keeper_of "$ZCS") $SOAKER"
 	from=$(cpu_ns $all)
@@ -54,22 +52,24 @@ least_turns=3; while again; do ( begin
 	used=$(($(cpu_ns $all) - from))
 	echo "$used ns"
 	asleep
+	stop_zcs
+	wait_until gone "$SOAKER"
+	wait_until prints_nothing stale_group
 	[ $used -lt "$(awk -v s="$seconds" 'BEGIN { print s * 1000000 }')" ]
 ); done
-undisturbed 'a client that has left before the soakers have settled has no load'
+undisturbed 'zcs -c -1: a client that has left before the soakers have settled has no load, and they end with it'
 least_turns=3; while again; do ( begin
-	fresh
-	before=$(lines_in zcs.out)
-	transfer tiny
+	start_parked -1
+	exits 0 "$zcc" -s 0 -p "$PORT" $tcp --json tiny
+	wait "$ZCS"
+	wait_until gone "$SOAKER"
 	jq -e '(.end.remote | has("load_percent") or has("cpus") | not) and .end.sum_received.bytes == 1' out
-	wait_until counts -gt "$before" lines_in zcs.out
-	tail -n "+$((before + 1))" zcs.out | not grep load
+	not grep load zcs.out
 ); done
-stop_zcs
 start_parked
 undisturbed 'clients that wake the soakers of zcs -c, or come while they are awake, have a load, and the cost of it'
 least_turns=3; while again; do ( begin
-	fresh
+	[ "$turn" -eq 1 ] || wait_asleep
 	transfer -t 0.5
 	jq -e '.end.remote.load_percent != null' out
 	# The load of the part is that of all.
@@ -110,19 +110,6 @@ for name in keeper $(scale '' soaker); do
 		[ -z "$(stale_group)" ]
 	); ok
 done
-it 'SIGTERM while the soakers of zcs -c sleep: exit 0, and nothing is left'; ( begin
-	start_parked
-	wait_until asleep
-	stop_zcs
-	wait_until gone "$SOAKER"
-	wait_until prints_nothing stale_group
-); ok
-it 'zcs -c -1 exits with its client: the soakers do not stay awake for 10 seconds'; ( begin
-	start_parked -1
-	"$zcc" -s 0 -p "$PORT" $tcp tiny >out 2>err
-	wait "$ZCS"
-	wait_until gone "$SOAKER"
-); ok
 undisturbed 'zcs -c --reply: the soakers wake up for requests, and the intervals after that have a load'
 least_turns=3; while again; do ( begin
 	start_parked --reply --json -I 0.1
