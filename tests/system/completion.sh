@@ -64,17 +64,12 @@ it 'bash: each file registers its program, and offers every option of --help and
 it 'bash: the methods of --help are offered, in each way to write an option, behind a comma those not in the list'; ( begin
 	completes <<-END
 		zcc -m '':$(methods_of zcc | xargs)
-		zcc --method = s:sendfile send splice
-		zcc -s 0 --method =:$(methods_of zcc | xargs)
 		zcc --method=sen:--method=send --method=sendfile
 		zcs --method '':$(methods_of zcs | xargs)
-		zcs -m rec:recv
 		zcs -m send:
 		zcc -m sendfile,s:sendfile,send sendfile,splice
 		zcc --method = send,mmap,s:send,mmap,sendfile send,mmap,splice
-		zcc --method=write,m:--method=write,mmap
 		zcc -m mmap,:$(methods_of zcc | sed '/mmap/d; s/^/mmap,/' | xargs)
-		zcs -m recv,s:
 	END
 ); ok
 it 'bash: CPUs, files, commands, users, hosts, interfaces and congestion controls are offered where the program takes them'; ( begin
@@ -88,19 +83,14 @@ it 'bash: CPUs, files, commands, users, hosts, interfaces and congestion control
 		zcs --bind-cpu 7,0:+7,0
 		zcc -s 0 fil:file
 		zcc -c di:dir
-		zc-hosts -q fil:file
 		zcs fil:
 		cyclesoak -f fil:file
-		cyclesoak --calibration = fil:file
 		cyclesoak -n 3 true fil:file
 		run_rr -- true fil:file
 		zcc -n 1:
-		cyclesoak -p 1 cho:+chown
 		run_rr -p 1 -- cho:+chown
 		cyclesoak -B cat -- --once:
-		zcs --user = roo:+root
 		zcs --user=roo:+--user=root
-		zcc --bind-dev '':+lo
 		zcs --bind-dev = lo:lo
 		zcc --congestion '':$controls
 		zcc --congestion = ${controls%"${controls#??}"}:+${controls%% *}

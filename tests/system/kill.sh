@@ -14,23 +14,12 @@ made_up_calibration >counts_per_sec
 mkdir shared
 # What a program starts inherits this mark, even if it has lost its parent.
 ZC_KILLED=$$-$(date +%s)
-export ZC_KILLED
 
 # marked command... &: it, and what it starts, has the mark of this round
-marked()
-{
-	exec env ZC_KILLED="$ZC_KILLED.$round." "$@"
-}
+marked() { exec env ZC_KILLED="$ZC_KILLED.$round." "$@"; }
 none_left()
 {
 	! grep -lsF "ZC_KILLED=$ZC_KILLED.$round." /proc/[0-9]*/environ >left.out || [ ! -s left.out ]
-}
-# rounds_of command...: so often
-rounds_of()
-{
-	for round in $(seq "$rounds"); do
-		"$@"
-	done
 }
 # kill_one PID: within 0.3 seconds; nothing of it stays, and nothing must be left by this test, either
 kill_one()
@@ -45,26 +34,27 @@ kill_one()
 	}
 	[ -z "$(stale_group)" ]
 }
-
-# The server gets a port that is free, and that again at once.
-kill_zcs()
+# start_marked PORT
+start_marked()
 {
-	"$BIN/zcc" -s 0 -p "$PORT" $client >client.out 2>&1 &
-	remember $!
-	sender=$!
-	kill_one "$ZCS"
-	kill -KILL $sender || :
-	launch zcs.out listening marked "$BIN/zcs" -p "$PORT" $options
+	launch zcs.out listening marked "$BIN/zcs" -p "$1" $options
 	ZCS=$launched
 	read_port zcs.err
 }
+
 while IFS=';' read -r options client; do
 	it "zcs${options:+ $options}, killed $rounds times while it serves: nothing is left, and the port can be had at once"; ( begin
-		round=1
-		launch zcs.out listening marked "$BIN/zcs" -p 0 $options
-		ZCS=$launched
-		read_port zcs.err
-		rounds_of kill_zcs
+		round=0
+		start_marked 0
+		for next in $(seq "$rounds"); do
+			"$BIN/zcc" -s 0 -p "$PORT" $client >client.out 2>&1 &
+			sender=$!
+			remember $sender
+			kill_one "$ZCS"
+			kill -KILL $sender || :
+			round=$next
+			start_marked "$PORT"
+		done
 		stop_zcs
 	); ok
 done <<END
@@ -72,21 +62,18 @@ done <<END
 --reply;--request 10 -t 5 --timeout 1
 -c;-t 5
 END
-
-kill_zcc()
-{
-	marked "$BIN/zcc" -s 0 -p "$PORT" $options >kill.out 2>&1 &
-	remember $!
-	kill_one $!
-	wait_until counts -eq "$fds" entries_in "/proc/$ZCS/fd"
-	exits 0 "$BIN/zcc" -s 0 -p "$PORT" $after
-}
 while IFS=';' read -r server options after; do
 	it "zcc $options, killed $rounds times: nothing is left, and its server keeps no descriptor"; ( begin
 		start_zcs $server
 		exits 0 "$BIN/zcc" -s 0 -p "$PORT" $after
 		fds=$(entries_in "/proc/$ZCS/fd")
-		rounds_of kill_zcc
+		for round in $(seq "$rounds"); do
+			marked "$BIN/zcc" -s 0 -p "$PORT" $options >kill.out 2>&1 &
+			remember $!
+			kill_one $!
+			wait_until counts -eq "$fds" entries_in "/proc/$ZCS/fd"
+			exits 0 "$BIN/zcc" -s 0 -p "$PORT" $after
+		done
 		stop_zcs
 	); ok
 done <<END
@@ -94,20 +81,16 @@ done <<END
 --reply;--request 100k -n 1000000 -P 4;--request 10 -n 1
 ;-c -t 30;file
 END
-
-kill_cyclesoak()
-{
-	cp counts_per_sec shared/calibration
-	marked "$BIN/cyclesoak" $options >kill.out 2>&1 &
-	remember $!
-	kill_one $!
-	[ "$(ls -A shared)" = calibration ]
-	cmp counts_per_sec shared/calibration
-}
 for options in '-B -p 1' '-C -f shared/calibration'; do
 	it "cyclesoak $options, killed $rounds times: no soaker is left, and no half of a file"; ( begin
-		rounds_of kill_cyclesoak
+		for round in $(seq "$rounds"); do
+			cp counts_per_sec shared/calibration
+			marked "$BIN/cyclesoak" $options >kill.out 2>&1 &
+			remember $!
+			kill_one $!
+			[ "$(ls -A shared)" = calibration ]
+			cmp counts_per_sec shared/calibration
+		done
 	); ok
 done
-
 finish

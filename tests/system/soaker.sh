@@ -20,14 +20,6 @@ it 'one set even if /proc and the network are others, and SIGTERM removes its co
 	ended "$SOAK"
 	[ -z "$(stale_group)" ]
 ); ok
-it 'cyclesoak that SIGKILL ends: no soaker left, nor its group'; ( begin
-	until_holding -p 0.1
-	soaker=$(soaker_of "$SOAK")
-	kill -KILL "$SOAK"
-	ended "$soaker"
-	wait_until prints_nothing stale_group
-); ok
-
 # killed PID TOOL NAME [keeper]: kills its soaker, or the keeper; the tool, whose output is in soak.out and soak.err,
 # ends with status 1, and neither soaker nor group is left.
 killed()
