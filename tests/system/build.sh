@@ -43,7 +43,7 @@ for cc in $(scale '' 'gcc clang'); do
 		all_are_built "$cc"
 	); ok
 done
-it 'make install: programs, pages with the version, completion; make uninstall leaves no file'; ( begin
+it 'make install, -strip into a path with a space: programs, pages with the version, completion; uninstall leaves no file'; ( begin; need strip
 	make CC="$CC" install PREFIX=/usr DESTDIR="$PWD/root"
 	find root -type f | sort
 	for t in $tools zc-hosts zc-plot; do
@@ -67,18 +67,13 @@ it 'make install: programs, pages with the version, completion; make uninstall l
 	cmp LICENSE root/usr/share/doc/zc/LICENSE
 	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-hosts --version)" = "zc-hosts $version" ]
 	! command -v python3 >/dev/null || [ "$(root/usr/bin/zc-plot --version)" = "zc-plot $version" ]
-	make uninstall PREFIX=/usr DESTDIR="$PWD/root"
-	not ls -d root/usr/share/zc root/usr/share/doc/zc
-	find root -type f -o -type l | not grep .
-); ok
-it 'make install-strip into a path with a space: the installed programs have no symbols'; ( begin; need strip
 	make CC="$CC" install-strip PREFIX=/usr DESTDIR="$PWD/a space"
-	for t in $tools; do
-		"a space/usr/bin/$t" --version
-		nm "a space/usr/bin/$t" 2>&1 | grep 'no symbols'
+	for dir in root 'a space'; do
+		[ "$dir" = root ] || for t in $tools; do nm "$dir/usr/bin/$t" 2>&1 | grep 'no symbols'; done
+		make uninstall PREFIX=/usr DESTDIR="$PWD/$dir"
+		find "$dir" -type f -o -type l | not grep .
 	done
-	make uninstall PREFIX=/usr DESTDIR="$PWD/a space"
-	find "a space" -type f -o -type l | not grep .
+	not ls -d root/usr/share/zc root/usr/share/doc/zc
 ); ok
 it 'CFLAGS, CPPFLAGS and LDFLAGS of the command line or the environment replace those of the Makefile'; ( begin
 	make -nB all CC="$CC" CPPFLAGS=-DOF_CPP CFLAGS='-O1 -DOF_C' LDFLAGS=-Wl,--as-needed >commands

@@ -52,9 +52,7 @@ beside 'zcc --request: a line for each size as in 1999, the latencies, the title
 	grep -v "^  STALLED: \|^  open at the end, " out >lines
 	one_line lines
 	stop_zcs
-) & later
-beside 'zcc --request with a server of 1999'; ( begin
-	start_server
+	start_server # of 1999
 	asks 0 --request 10,723,724,1024 -n 100
 	[ "$(grep -Ec "$line" out)" -eq 4 ]
 	grep -Eq "^1024 bytes .* 100\.00KiB " out
@@ -195,7 +193,7 @@ beside 'zcc --request: an error has the % of an address with a zone; a terminal 
 	SHELL=/bin/sh script -qec "\"$zcc\" -s 0 -p $PORT --request 10 -t 1 >report" typescript </dev/null >/dev/null
 	tr '\r' '\n' <typescript | grep -q '^10 bytes: [1-9][0-9]* connections'
 ) & later
-beside '--request --keep: requests of a thread share a connection, and have no time of connecting'; ( begin; need jq strace
+beside '--request --keep: requests of a thread share a connection; a server that closes it after each is named'; ( begin; need jq strace
 	start_zcs --reply --keep
 	exits 0 strace -f -e trace=connect -o trace "$BIN/zcc" -s 0 -p "$PORT" --request 1,100k --keep -n 50 -P 2 --json
 	jq -e '.requests | length == 2 and all(.[]; .connections == 50 and .latency_seconds.connect == {} and .latency_seconds.total.max > 0)' out
@@ -203,8 +201,6 @@ beside '--request --keep: requests of a thread share a connection, and have no t
 	exits 0 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -t 0.3 -I 0.1
 	grep -Eq '^ +0\.0-[0-9.]+ .* [0-9,]+  longest [0-9.]+ ms$' out
 	stop_zcs
-) & later
-beside '--request --keep: a server that closes after each reply is named'; ( begin
 	start_zcs --reply
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
 	grep -q 'closes each connection after its reply: is it a zcs --reply --keep?' err

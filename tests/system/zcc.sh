@@ -172,24 +172,16 @@ while read -r line how; do
 done <<'END'
 --server file
 unknown.option.'-x'.*zcc.--help -x
-requires.an.argument -s
---loops:.'0'.is.not.between -s 0 --loops 0
---port.*not.a.whole.number -s 0 --port 22.0
 --bind:.*has.a.port -s 0 --bind 192.0.2.1:2222
 --server.*has.a.port,.which.is.-p -s 192.0.2.1:2222
 --pace.*in.bits.*12.5MB -s 0 --pace 100Mbit
---interval.*not.0,.nor.between.0.01 -s 0 --interval 0.001
 --bind-cpu.*'1-' -s 0 --bind-cpu 1-
 'carrier-pigeon'.*sendfile,.send,.write,.mmap,.splice,.zerocopy,.uring,.uring-zc -s 0 --method carrier-pigeon
 --cpus.*more.than -s 0 -c -N 8000
 --calibrate -C file
 --calibrate.and.-J,.--json -C --json
 --loops.*not.between -s 0 --warmup 1 -n 4294967290
-cannot.be.used.together -s 0 -t 1 -n 1
-cannot.be.used.together -s 0 -4 -6
 cannot.be.used.together -s 0 -S -m send
-cannot.be.used.together -s 0 -w -m write
-cannot.be.used.together -s 0 --raw --warmup 1
 --bytes.*--time -s 0 --bytes 1m -t 1
 END
 finish
