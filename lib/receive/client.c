@@ -147,9 +147,10 @@ static void client_figures(struct client *c)
 static void send_receipt(int sock, const struct figures *f)
 {
 	char line[RECEIPT_MAX];
+	const size_t len = receipt_format(f, line);
 
 	/* The socket blocks, and no signal comes here: the whole line is sent, or the connection is lost. */
-	send(sock, line, receipt_format(f, line), MSG_MORE);
+	send(sock, line, len, MSG_MORE);
 	shutdown(sock, SHUT_WR);
 }
 
