@@ -137,6 +137,7 @@ static const char *zerocopy_open(struct receiver *r)
 	struct zerocopy_receiver *z = r->state;
 	const char *why = NULL;
 
+	z->skip = 0;
 	z->page = (size_t)sysconf(_SC_PAGESIZE);
 	z->map_size = (r->size + z->page - 1) / z->page * z->page;
 	z->request_size = sizeof(struct zerocopy_request);
@@ -265,7 +266,7 @@ static const char *uring_receive_open(struct receiver *r)
 {
 	struct uring_receiver *u = r->state;
 
-	u->last = 1;
+	*u = (struct uring_receiver){.last = 1};
 	if (uring_open(&u->ring, ENTRIES, true) != 0 || uring_start(&u->ring) != 0 ||
 	    uring_buffers_open(&u->buffers, &u->ring, BUFFERS, r->size) != 0)
 		return uring_explain(errno);
@@ -361,7 +362,7 @@ const char *receiver_open(struct receiver *r, size_t size)
 	const size_t state = r->method->state;
 
 	r->size = size > 0 ? size : r->method->size;
-	r->state = state == STATE_BUFFER ? malloc(r->size) : calloc(1, state);
+	r->state = malloc(state == STATE_BUFFER ? r->size : state);
 	if (r->state == NULL)
 		return strerror(errno);
 	return r->method->open != NULL ? r->method->open(r) : NULL;

@@ -18,7 +18,7 @@ struct receiver;
 #define STATE_BUFFER SIZE_MAX /* r->state is a buffer of r->size bytes */
 
 /*
- * A way to receive.  A member that is NULL is not needed.  `open` prepares r->state, and returns NULL or
+ * A way to receive.  A member that is NULL is not needed.  `open` fills r->state, and returns NULL or
  * why it cannot.  `step` makes one system call, which waits for data and takes `size` bytes at most, and has
  * the wire count them; more may be in the socket afterwards.  It returns the bytes, 0 at the end of the
  * stream, or -1 with errno.  `close` undoes `open`, also where that failed, but for the memory of r->state.
@@ -26,7 +26,7 @@ struct receiver;
 struct receive_method {
 	const char *name;
 	size_t size;  /* default bytes of a call */
-	size_t state; /* bytes of r->state, which are zeroed; or STATE_BUFFER */
+	size_t state; /* bytes of r->state; or STATE_BUFFER */
 	/*
 	 * Each header is received by a call of its own, and a step is asked for bytes of one body.  Other
 	 * methods find headers in the data that they receive.
