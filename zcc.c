@@ -270,7 +270,7 @@ static const char *request_all(struct send_report *rep, char why[DIE_MAX])
 {
 	struct target target;
 
-	target_resolve(&target, &opt);
+	target_find(&target, &run, NULL);
 	run_gauge(&run, opt.gauge.soak);
 	catch_signals();
 	return requests_run(&run, rep, &target, why);

@@ -154,6 +154,7 @@ bool plan_is_same_run(const struct plan_run *a, const struct plan_run *b);
 struct saved {
 	struct plan *last; /* the last session, by which the others are found; NULL: none */
 	char *text;        /* of the file as it was read, or NULL */
+	struct plan *adds; /* of saved_append_or_die() */
 };
 
 /* Reads a file that `option` names, or dies; one that is missing or empty has no session. */

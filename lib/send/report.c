@@ -253,7 +253,7 @@ bool progress_wanted(const struct send_options *opt)
 }
 
 void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint64_t set_bytes,
-		     double rate, const char *phase)
+		     const char *phase)
 {
 	const struct send_options *opt = r->opt;
 
@@ -270,7 +270,7 @@ void report_progress(struct send_report *r, double seconds, uint64_t bytes, uint
 	else if (set_bytes > 0)
 		fprintf(stderr, ", %.0f%%",
 			100 * (double)bytes / (double)set_bytes / opt->loops / opt->streams);
-	fprintf(stderr, ": %.0f KiB/s%s\033[K", rate, phase);
+	fprintf(stderr, ": %.0f KiB/s%s\033[K", kbytes_per_sec(bytes, seconds), phase);
 	r->has_progress = true;
 }
 

@@ -203,17 +203,6 @@ static void requester_work(void *requester)
 	q->worker.sock = q->kept = -1;
 }
 
-static uint64_t on_progress(void *request_run, uint64_t now)
-{
-	struct request_run *rr = request_run;
-	const uint32_t size = rr->requester[0].counts.size;
-
-	fprintf(stderr, "\r%u byte%s: %" PRIu64 " connections\033[K", size, plural(size),
-		rr->begun);
-	rr->report->has_progress = true;
-	return now + TICK_NS;
-}
-
 /* The main thread wakes at fixed times: if it comes late, the other threads may have been as well. */
 static uint64_t on_watch(void *request_run, uint64_t now)
 {
@@ -242,7 +231,6 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
 	f.bytes = f.calls * rr->requester[0].counts.size;
-	report_clear_progress(rr->report);
 	requests_interval(rr->report, &f, start, longest_ns);
 	rr->last_ns = now;
 	return interval_after(r->due_ns, now, r->opt->interval);
@@ -251,26 +239,23 @@ static uint64_t on_interval(void *request_run, uint64_t now)
 /* Makes the connections, and waits for their end. */
 static void request_all(struct request_run *rr)
 {
-	struct event event[3] = {
-		{.handle = on_progress}, {.handle = on_watch}, {.handle = on_interval}};
+	struct event event[] = {{.handle = on_watch}, {.handle = on_interval}};
 	struct run *r = rr->run;
 	struct netstat from, to;
 
 	r->how = SHUT_RDWR;
 	netstat_read(&from);
 	run_start(r, requester_work, rr->requester, sizeof(*rr->requester), r->opt->seconds);
-	event[0].due_ns = progress_wanted(r->opt) ? r->start_ns + TICK_NS : NEVER;
-	event[1].due_ns = now_ns() + PAUSE_NS;
+	event[0].due_ns = now_ns() + PAUSE_NS;
 	rr->last_ns = r->start_ns;
 	rr->report->intervals = (struct intervals){
 		.period = r->opt->interval, .timestamps = r->opt->timestamps, .requests = true};
-	event[2].due_ns = time_after(r->start_ns, r->opt->interval);
+	event[1].due_ns = time_after(r->start_ns, r->opt->interval);
 	while (r->running > 0)
-		run_step(r, event, 3, rr);
+		run_step(r, event, 2, rr);
 	if (r->opt->interval > 0)
 		on_interval(rr, now_ns());
 	intervals_end(&rr->report->intervals);
-	report_clear_progress(rr->report);
 	run_end(r);
 	netstat_read(&to);
 	rr->requester[0].counts.tcp = netstat_between(&from, &to);

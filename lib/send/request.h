@@ -86,7 +86,8 @@ struct requests {
 	int error[FAILURES];               /* the last of each kind */
 	struct latency latency[LATENCIES]; /* of the requests that succeeded */
 	struct latency wait[STALL_PLACES]; /* their longest waits at each place */
-	struct slow_wait slow[SLOW_MAX];   /* the first waits that may be stalls */
+	/* The first waits that may be stalls, by time, and room for one more. */
+	struct slow_wait slow[SLOW_MAX + 1];
 	int n_slow;
 
 	/* Requests that were under way at the end, which are in no other figure. */

@@ -78,6 +78,17 @@ static double stall_from(const struct requests *q, enum stall_place p)
 	return (double)class_low(class_of((uint64_t)ns)); /* a class is a stall, or is none */
 }
 
+/* Keeps a wait that may be a stall in the order of time, unless it is later than so many others. */
+static void keep_slow(struct requests *q, struct slow_wait s)
+{
+	int i = q->n_slow;
+
+	for (; i > 0 && q->slow[i - 1].at_ns > s.at_ns; i--)
+		q->slow[i] = q->slow[i - 1];
+	q->slow[i] = s;
+	q->n_slow += q->n_slow < SLOW_MAX;
+}
+
 /* Keeps when a wait was that may be a stall, as far as the medians so far tell. */
 static void keep_long(struct requests *q, const struct wait *w, enum stall_place p)
 {
@@ -85,8 +96,7 @@ static void keep_long(struct requests *q, const struct wait *w, enum stall_place
 
 	if (w->ns[p] < STALL_NS || (known && (double)w->ns[p] < stall_from(q, p) / 2))
 		return;
-	if (q->n_slow < SLOW_MAX)
-		q->slow[q->n_slow++] = (struct slow_wait){w->at_ns[p], w->ns[p], p};
+	keep_slow(q, (struct slow_wait){w->at_ns[p], w->ns[p], p});
 }
 
 void requests_count(struct requests *q, const struct wait *w, uint64_t total_ns)
@@ -152,27 +162,6 @@ int requests_count_failure(struct requests *q, int error)
 	return kind;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const uint64_t first = ((const struct slow_wait *)a)->at_ns,
-		       second = ((const struct slow_wait *)b)->at_ns;
-
-	return first < second ? -1 : first > second;
-}
-
-/* The first of both, by time. */
-static void add_slow(struct requests *sum, const struct requests *q)
-{
-	struct slow_wait all[2 * SLOW_MAX];
-	const int n = sum->n_slow + q->n_slow;
-
-	memcpy(all, sum->slow, sizeof(sum->slow));
-	memcpy(all + sum->n_slow, q->slow, sizeof(q->slow));
-	qsort(all, (size_t)n, sizeof(all[0]), by_time);
-	memcpy(sum->slow, all, sizeof(sum->slow));
-	sum->n_slow = n < SLOW_MAX ? n : SLOW_MAX;
-}
-
 void requests_add(struct requests *sum, const struct requests *q)
 {
 	int i;
@@ -189,7 +178,8 @@ void requests_add(struct requests *sum, const struct requests *q)
 	sum->open += q->open;
 	if (q->open_longest_ns > sum->open_longest_ns)
 		sum->open_longest_ns = q->open_longest_ns;
-	add_slow(sum, q);
+	for (i = 0; i < q->n_slow; i++)
+		keep_slow(sum, q->slow[i]);
 }
 
 /* What a histogram has from the class of so many ns on. */

@@ -107,22 +107,15 @@ static void set_address(struct target *s, const struct addrinfo *ai, const struc
 		snprintf(s->interface, sizeof(s->interface), "%s", opt->sock.device);
 }
 
-void target_resolve(struct target *s, const struct send_options *opt)
-{
-	struct addrinfo *list = resolve(s, opt);
-
-	set_address(s, list, opt);
-	freeaddrinfo(list);
-}
-
-int target_connect_first(struct target *s, const struct run *r, _Atomic int *sock)
+int target_find(struct target *s, const struct run *r, _Atomic int *sock)
 {
 	struct addrinfo *list = resolve(s, r->opt), *ai;
 	int fd = -1;
 
-	for (ai = list; ai != NULL && fd < 0; ai = ai->ai_next) {
+	for (ai = list; ai != NULL && fd < 0; ai = sock != NULL ? ai->ai_next : NULL) {
 		set_address(s, ai, r->opt);
-		fd = target_connect(s, r, sock);
+		if (sock != NULL)
+			fd = target_connect(s, r, sock);
 	}
 	freeaddrinfo(list);
 	return fd;

@@ -2,7 +2,7 @@
  * run.h: a run of zcc, whether it transfers or requests: the server, threads that work at the same
  * time, the main thread that oversees them, and what the host did meanwhile.
  *
- *	sock = target_connect_first(&target, run, &worker.sock);
+ *	sock = target_find(&target, run, &worker.sock);
  *	...
  *	run_start(run, work, streams, sizeof(streams[0]), seconds);
  *	while (run->running > 0)
@@ -60,9 +60,6 @@ struct run {
 	struct gauge_mark begin, end;
 };
 
-/* Takes the first address that the resolver has for opt->server and opt->port, or dies. */
-void target_resolve(struct target *s, const struct send_options *opt);
-
 /*
  * Makes a socket with the run's options, or dies of them, and connects it.  A signal ends the wait
  * only if r->stop is not 0; so does shutdown(2) of the socket, which is in *sock while it connects.
@@ -70,8 +67,11 @@ void target_resolve(struct target *s, const struct send_options *opt);
  */
 int target_connect(const struct target *s, const struct run *r, _Atomic int *sock);
 
-/* Connects to the first of the server's addresses, in the resolver's order, that accepts. */
-int target_connect_first(struct target *s, const struct run *r, _Atomic int *sock);
+/*
+ * Connects to the first of the addresses that the resolver has for opt->server and opt->port that accepts, or if
+ * `sock` is NULL just takes the first.  Dies if there is none.
+ */
+int target_find(struct target *s, const struct run *r, _Atomic int *sock);
 
 /* Something to be done at a time.  The handler returns when it is due again, or NEVER. */
 struct event {

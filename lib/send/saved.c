@@ -90,39 +90,35 @@ static void print_field(FILE *f, const struct column *c, const void *field)
 	fputs(text[0] != '\0' ? text : "-", f);
 }
 
-/* What a file is to have: the sessions that were read, and that of a plan. */
-struct content {
-	const struct saved *saved;
-	struct plan *plan;
-};
-
-static void print_content(FILE *f, const void *content)
+/* Prints what a file is to have: the sessions that were read, and that of a plan. */
+static void print_content(FILE *f, const void *saved)
 {
-	const struct content *c = content;
+	const struct saved *s = saved;
+	struct plan *p = s->adds;
 	struct utsname u;
 	uint64_t round;
 	int i, k;
 
-	if (c->saved->text != NULL)
-		fputs(c->saved->text, f);
-	if (c->plan->rounds == 0)
+	if (s->text != NULL)
+		fputs(s->text, f);
+	if (p->rounds == 0)
 		return;
 	uname(&u);
 	fprintf(f, "# zcc %s, %s %s %s, %s\n", VERSION, u.sysname, u.release, u.machine,
 		u.nodename);
-	for (k = 0; k < COLUMNS && c->saved->last == NULL; k++)
+	for (k = 0; k < COLUMNS && s->last == NULL; k++)
 		fprintf(f, "%s%c", columns[k].name, k < COLUMNS - 1 ? '\t' : '\n');
-	for (i = 0; i < c->plan->rounds * c->plan->n; i++)
+	for (i = 0; i < p->rounds * p->n; i++)
 		for (k = 0; k < COLUMNS; k++) {
-			round = (uint64_t)(i / c->plan->n) + 1;
-			print_field(f, &columns[k], field_of(c->plan, i, &columns[k], &round));
+			round = (uint64_t)(i / p->n) + 1;
+			print_field(f, &columns[k], field_of(p, i, &columns[k], &round));
 			fputc(k < COLUMNS - 1 ? '\t' : '\n', f);
 		}
 }
 
 void saved_append_or_die(const struct saved *s, struct plan *p, const char *path)
 {
-	file_replace_or_die(path, print_content, &(struct content){s, p});
+	file_replace_or_die(path, print_content, &(struct saved){s->last, s->text, p});
 }
 
 /*

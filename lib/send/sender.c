@@ -288,12 +288,9 @@ void sender_open(struct sender *s, const struct send_method *m, int sock, size_t
 	const size_t memory = memory_of(streams);
 
 	chunk = method_chunk(m, chunk, streams);
-	*s = (struct sender){.method = m,
-			     .sock = sock,
-			     .chunk = chunk,
-			     .memory = memory,
-			     .stop = stop,
-			     .slots = 1};
+	*s = (struct sender){.method = m, .sock = sock, .stop = stop, .slots = 1};
+	s->chunk = chunk;
+	s->memory = memory;
 	if (m->is_zerocopy)
 		s->slots = memory / chunk < 2 ? 2 : (unsigned)at_most(memory / chunk, SLOTS_MAX);
 	else

@@ -95,44 +95,41 @@ void stream_sample(struct stream *st)
 		return;
 	s->last = *t;
 	if (t->in_flight * 3 > t->window * 2)
-		s->cwnd_limited += rest;
+		s->waits.cwnd_limited += rest;
 	else if (s->paced && t->unsent > 0)
-		s->pacing_limited += rest;
+		s->waits.pacing_limited += rest;
 	else
 		s->path_limited += rest;
 	s->n++;
-	s->rtt += t->rtt;
-	s->cwnd += t->cwnd;
-	s->max_rtt = fmax(s->max_rtt, t->rtt);
-	s->max_cwnd = fmax(s->max_cwnd, t->cwnd);
+	s->waits.mean_rtt += t->rtt;
+	s->waits.mean_cwnd += t->cwnd;
+	s->waits.max_rtt = fmax(s->waits.max_rtt, t->rtt);
+	s->waits.max_cwnd = fmax(s->waits.max_cwnd, t->cwnd);
 }
 
-void stream_samples_begin(struct stream *st)
+void stream_begin(struct stream *st, struct stream_mark mark)
 {
-	struct samples *s = &st->samples;
-
-	*s = (struct samples){.last = st->begin.tcp, .paced = s->paced};
+	st->begin = mark;
+	st->samples = (struct samples){.last = mark.tcp, .paced = st->samples.paced};
 }
 
 /* Stores what the samples found: of what no counter of the kernel has, the shares that they saw. */
 static void samples_figures(const struct samples *s, struct figures *f)
 {
-	const double seen = s->cwnd_limited + s->pacing_limited + s->path_limited,
+	const double seen = s->waits.cwnd_limited + s->waits.pacing_limited + s->path_limited,
 		     rest = fmax(f->tcp.busy - f->tcp.rwnd_limited - f->tcp.sndbuf_limited, 0),
 		     scale = seen > 0 ? rest / seen : 0;
 
+	if (s->n > 0)
+		f->waits = s->waits;
 	f->waits.elapsed = f->seconds * 1e6;
-	f->waits.cwnd_limited = s->cwnd_limited * scale;
-	f->waits.pacing_limited = s->pacing_limited * scale;
+	f->waits.cwnd_limited = s->waits.cwnd_limited * scale;
+	f->waits.pacing_limited = s->waits.pacing_limited * scale;
+	f->waits.mean_rtt /= (double)s->n;
+	f->waits.mean_cwnd /= (double)s->n;
 	f->stalls = (double)s->watch.stalls.n;
 	f->longest_stall = (double)s->watch.stalls.longest_ns / 1e3;
 	f->tcp.rcv_ooo = NAN; /* it is of what this end received */
-	if (s->n == 0)
-		return;
-	f->waits.mean_rtt = s->rtt / (double)s->n;
-	f->waits.mean_cwnd = s->cwnd / (double)s->n;
-	f->waits.max_rtt = s->max_rtt;
-	f->waits.max_cwnd = s->max_cwnd;
 }
 
 void stream_interval(struct stream *st, struct figures *f)
@@ -190,24 +187,23 @@ static _Noreturn void die_of_send(const struct stream *st, const struct file *f)
 	const int e = errno;
 	const bool ended = e == EPIPE || e == ECONNRESET;
 	const uint64_t acked = stream_mark(st).bytes;
-	const char *why = strerror(e);
+	const char *why = e == EPIPE        ? "the server closed the connection"
+			  : e == ECONNRESET ? "the server reset the connection"
+			  : e == ENOBUFS
+				  ? "no memory to pin: raise ulimit -l or net.core.optmem_max"
+				  : strerror(e);
 	struct pollfd p = {.fd = st->sender.sock};
 	char line[RECEIPT_MAX];
 	struct figures received;
 	ssize_t n;
 
 	if (f != NULL && e != ENOBUFS && poll(&p, 1, 0) >= 0 && (p.revents & POLLHUP) == 0)
-		die("%s: -m %s cannot send it: %s", f->name, st->sender.method->name, why);
+		die("%s: -m %s cannot send it: %s", f->name, st->sender.method->name, strerror(e));
 	if (ended && !st->opt->raw) {
 		n = recv(st->sender.sock, line, sizeof(line), MSG_DONTWAIT);
 		if (n > 0 && receipt_parse(line, (size_t)n, &received) == NULL)
 			die_if_refused(st, &received);
 	}
-	if (ended)
-		why = e == EPIPE ? "the server closed the connection"
-				 : "the server reset the connection";
-	else if (e == ENOBUFS)
-		why = "no memory to pin: raise ulimit -l or net.core.optmem_max";
 	die("%s: %s after %" PRIu64 " byte%s%s", st->peer, why, acked, plural(acked),
 	    ended && !st->opt->raw && acked < REPLY_ACKED ? ": is it a zcs --reply?" : "");
 }

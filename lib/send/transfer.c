@@ -21,10 +21,8 @@ static uint64_t on_warm(void *transfer, uint64_t now)
 	int i;
 
 	(void)now;
-	for (i = 0; i < t->opt->streams; i++) {
-		t->stream[i].begin = stream_mark(&t->stream[i]);
-		stream_samples_begin(&t->stream[i]);
-	}
+	for (i = 0; i < t->opt->streams; i++)
+		stream_begin(&t->stream[i], stream_mark(&t->stream[i]));
 	gauge_begin(&t->run->gauge, &t->run->begin, t->run->interface);
 	t->measuring = true;
 	return NEVER;
@@ -65,15 +63,10 @@ static uint64_t on_progress(void *transfer, uint64_t now)
 
 	for (i = 0; i < t->opt->streams; i++)
 		bytes += stream_mark(&t->stream[i]).bytes;
-	if (bytes < t->shown_bytes)
-		bytes = t->shown_bytes;
 	report_progress(t->report, seconds_between(t->run->start_ns, now), bytes, t->set->bytes,
-			kbytes_per_sec(bytes - t->shown_bytes, seconds_between(t->shown_ns, now)),
 			t->run->stop != 0 ? ", waiting for the server"
 			: t->measuring    ? ""
 					  : ", warm-up");
-	t->shown_ns = now;
-	t->shown_bytes = bytes;
 	return now + PROGRESS_NS;
 }
 
@@ -215,10 +208,9 @@ void transfer_run(struct transfer *t)
 	run_start(r, stream_work, t->stream, sizeof(*t->stream),
 		  opt->seconds > 0 ? opt->warmup + opt->seconds : 0);
 	t->last = r->begin.sum;
-	t->shown_ns = r->start_ns;
 	for (i = 0; i < opt->streams; i++) {
 		t->stream[i].begin.ns = r->start_ns;
-		stream_samples_begin(&t->stream[i]);
+		stream_begin(&t->stream[i], t->stream[i].begin);
 		t->stream[i].last = t->stream[i].begin;
 	}
 	oversee(t);
@@ -242,7 +234,7 @@ bool transfer_open(struct transfer *t, size_t chunk)
 	res->stream = alloc_or_die(n, sizeof(*res->stream), "streams");
 	for (i = 0; i < opt->streams; i++) {
 		st = &t->stream[i];
-		sock = i == 0 ? target_connect_first(&t->target, r, &st->worker.sock)
+		sock = i == 0 ? target_find(&t->target, r, &st->worker.sock)
 			      : target_connect(&t->target, r, &st->worker.sock);
 		if (r->stop > 0)
 			return false;

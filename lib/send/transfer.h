@@ -29,9 +29,9 @@ struct samples {
 	struct tcp_figures last;
 	struct stall_watch watch; /* of acknowledgements */
 	bool paced;               /* the kernel spreads what is sent over the time */
-	double cwnd_limited, path_limited, pacing_limited; /* us; the parts of what samples saw */
 	uint64_t n;
-	double rtt, max_rtt, cwnd, max_cwnd; /* sums of n, and the greatest */
+	struct waits waits;  /* the parts of what samples saw; instead of the means their sums */
+	double path_limited; /* us, the rest of it */
 };
 
 enum stream_phase {
@@ -75,8 +75,8 @@ struct stream_mark stream_mark(const struct stream *st);
 /* Looks at the stream, to learn what it waits for. */
 void stream_sample(struct stream *st);
 
-/* Forgets all samples: the warm-up is over. */
-void stream_samples_begin(struct stream *st);
+/* Begins what is measured with a mark, and forgets all samples before. */
+void stream_begin(struct stream *st, struct stream_mark mark);
 
 /* Ends an interval of the stream now, and stores its figures. */
 void stream_interval(struct stream *st, struct figures *f);
@@ -104,11 +104,10 @@ struct transfer {
 	struct send_report *report; /* prints the intervals and the progress */
 	struct target target;
 	struct stream *stream;
-	struct figures *interval;       /* the last interval of each stream */
-	struct load_sample last;        /* the load at the end of the last interval */
-	bool measuring;                 /* the warm-up is over */
-	unsigned unsafe;                /* what made the load of an interval unsafe since then */
-	uint64_t shown_ns, shown_bytes; /* time and bytes of the last progress line */
+	struct figures *interval; /* the last interval of each stream */
+	struct load_sample last;  /* the load at the end of the last interval */
+	bool measuring;           /* the warm-up is over */
+	unsigned unsafe;          /* what made the load of an interval unsafe since then */
 	struct send_result result;
 };
 
