@@ -179,6 +179,7 @@ static void test_sessions(void)
 	struct plan session[2];
 
 	plan_init();
+	plan.n = 1;
 	plan_set(&plan, PLAN_SERVER, "near");
 	session[0] = session[1] = plan;
 	plan_set(&session[0], PLAN_MACHINE, "zcc 1, host");
@@ -190,19 +191,8 @@ static void test_sessions(void)
 	expect(text(), "one session each: a line says what that leaves open, and one what differs");
 	session[1].earlier = &session[0];
 	c.before = &session[1];
-	/* cppcheck-suppress unreadVariable ; text() reads it through c.before */
-	plan.n = session[0].n = session[1].n = 1;
 	expect(text(), "each of two sessions has a line, and so has what differs from any of them");
 	plan.n = 2;
 }
 
-int main(void)
-{
-	test_places();
-	test_two_hosts();
-	test_against();
-	test_sessions();
-	test_no_ratio();
-	test_unsafe();
-	return done();
-}
+TESTS(test_places, test_two_hosts, test_against, test_sessions, test_no_ratio, test_unsafe)

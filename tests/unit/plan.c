@@ -116,7 +116,7 @@ static void test_precise(void)
 	add(&p, 0, 0.5, 1000);
 	ok(!plan_is_precise(&p, 0.14), "a goal that is met after one round alone is not reached");
 	add(&p, 0, 0.5, 1000);
-	ok(plan_is_precise(&p, 0.14), "a goal that is met after two successive rounds is reached");
+	ok(plan_is_precise(&p, 0.14), "a goal that is met after two rounds is reached");
 	reopen(1);
 	for (i = 0; i < 5; i++)
 		add(&p, 0, NAN, i % 2 == 0 ? 1000 : 1100);
@@ -196,20 +196,6 @@ static void test_neighbours(void)
 	   "the errors of two instruments are independent");
 }
 
-/* Two methods by two instruments. */
-static void test_references(void)
-{
-	static const int reference[] = {0, 0, 0, 1};
-	int i;
-
-	reopen(4);
-	for (i = 0; i < 4; i++)
-		strcpy(p.run[i].instrument, i % 2 == 0 ? LOAD_BY_IDLE : LOAD_BY_SOAKING);
-	for (i = 0; i < 4 && plan_reference(&p, i) == reference[i]; i++)
-		;
-	ok(i == 4, "a run is compared with the first of its instrument, or that with the other's");
-}
-
 /* Sessions of three rounds that do not vary, but from one to the next. */
 static void test_sessions(void)
 {
@@ -243,14 +229,4 @@ static void test_sessions(void)
 	   "the reasons of sessions are those of any of them");
 }
 
-int main(void)
-{
-	test_sessions();
-	test_rounds();
-	test_order();
-	test_precise();
-	test_receiver();
-	test_neighbours();
-	test_references();
-	return done();
-}
+TESTS(test_sessions, test_rounds, test_order, test_precise, test_receiver, test_neighbours)

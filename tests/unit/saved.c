@@ -118,13 +118,6 @@ static void test_wrong(void)
 		ok(parse_changed(find, put, &s) != NULL && s.last == NULL,
 		   "a saved plan with '%s' for '%s' is rejected", put, find);
 	}
-	ok(parse_changed("steal,", "later,", &s) == NULL &&
-		   s.last->run[0].unsafe[0] == (UNSAFE_OTHER | UNSAFE_WEIGHT),
-	   "a reason that is not known is one of the others: the load is unsafe all the same");
-	saved_close(&s);
-	ok(parse_changed("\t2\tone", "\t1024\tone", &s) == NULL && s.last->run[0].streams == 1024,
-	   "a plan of 1024 streams is read");
-	saved_close(&s);
 }
 
 static void read_or_die(void *path)
@@ -180,10 +173,4 @@ static void test_sessions(void)
 	   "what is there and cannot be read is an error, and no new file");
 }
 
-int main(void)
-{
-	test_round_trip();
-	test_sessions();
-	test_wrong();
-	return done();
-}
+TESTS(test_round_trip, test_sessions, test_wrong)

@@ -142,6 +142,7 @@ static void test_without_load(void)
 	res.received.host.unsafe = 0;
 	set_unknown(&res.sent.host.rates, sizeof(res.sent.host.rates));
 	set_unknown(&res.sent.tcp, sizeof(res.sent.tcp));
+	res.sent = figures_of("bytes=4096000 seconds=2");
 	expect(text(), "a report without receipt, load and TCP figures has neither");
 	res.receipts = 1;
 	is(line_with("no load"), "",
@@ -176,7 +177,8 @@ static void test_options(void)
 	stream[1].sent.tcp.rtt = NAN;
 	sum_streams();
 	set_unknown(&res.sent.host.rates, sizeof(res.sent.host.rates));
-	res.sent.tcp.busy = 0;
+	set_unknown(&res.sent.tcp, sizeof(res.sent.tcp));
+	set_unknown(&res.sent.waits, sizeof(res.sent.waits));
 	expect(text(), "a report with all options has rows of streams and CPUs");
 	opt.compare.wanted = true;
 	expect(text(), "the first run of a comparison prints what is sent where");
@@ -319,15 +321,5 @@ static void test_check(void)
 	expect(captured(), "receipts are compared with what was sent, or missed");
 }
 
-int main(void)
-{
-	test_text();
-	test_without_load();
-	test_options();
-	test_json();
-	test_intervals();
-	test_progress();
-	test_notes();
-	test_check();
-	return done();
-}
+TESTS(test_text, test_without_load, test_options, test_json, test_intervals, test_progress,
+      test_notes, test_check)
