@@ -111,25 +111,17 @@ static const char *bound_text(const struct stream_result *s, char buf[CELL])
 static void print_streams(const struct stream_result *s, int streams)
 {
 	char t[5][CELL];
-	bool bound = false;
 	int i;
 
-	if (streams < 2)
-		return;
-	for (i = 0; i < streams; i++)
-		bound |= strcmp(bound_text(&s[i], t[0]), "-") != 0;
-	report("  streams%s %13s %13s %11s %13s\n", bound ? "         CPU" : "", "KiB/s",
-	       "retransmits", "RTT, ms", "cwnd, KiB");
-	for (i = 1; i <= streams; i++, s++) {
-		report("  %7d", i);
-		if (bound)
-			report(" %11s", bound_text(s, t[0]));
-		report(" %13s %13s %11s %13s\n",
+	if (streams > 1)
+		report("  streams         CPU %13s %13s %11s %13s\n", "KiB/s", "retransmits",
+		       "RTT, ms", "cwnd, KiB");
+	for (i = 1; streams > 1 && i <= streams; i++, s++)
+		report("  %7d %11s %13s %13s %11s %13s\n", i, bound_text(s, t[0]),
 		       grouped(kbytes_per_sec(s->sent.bytes, s->sent.seconds), t[1]),
 		       grouped(s->sent.tcp.retransmits, t[2]),
 		       decimal(s->sent.tcp.rtt / 1000, 3, t[3]),
 		       grouped(s->sent.tcp.cwnd / 1024, t[4]));
-	}
 }
 
 /* Prints the load and the cost of each CPU that has a role in the transfer, or a load. */

@@ -297,25 +297,20 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 static const char *requests_error(const struct request_run *rr, char why[DIE_MAX])
 {
 	const struct send_options *opt = rr->run->opt;
-	char text[128];
+	const char *what = rr->closes       ? "it closes each connection after its reply"
+			   : rr->error != 0 ? "the first connections failed, "
+					    : "none of the connections succeeded";
+	char text[128] = "";
 
 	if (rr->run->stop > 0)
 		return "interrupted";
-	if (rr->closes) {
-		snprintf(why, DIE_MAX,
-			 "%s port %s closes each connection after its reply: is it a zcs --reply "
-			 "--keep?",
-			 opt->server, opt->port);
-		return why;
-	}
 	/* One that was being made meanwhile may have succeeded, but others were not made. */
-	if (rr->succeeded && rr->failures < HOPELESS)
+	if (rr->succeeded && rr->failures < HOPELESS && !rr->closes)
 		return NULL;
 	snprintf(why, DIE_MAX, "%s port %s: %s%s: is there a zcs --reply%s?", opt->server,
-		 opt->port,
-		 rr->error != 0 ? "the first connections failed, "
-				: "none of the connections succeeded",
-		 rr->error != 0 ? failure_text(rr->error, text) : "", opt->keep ? " --keep" : "");
+		 opt->port, what,
+		 rr->error != 0 && !rr->closes ? failure_text(rr->error, text) : "",
+		 opt->keep ? " --keep" : "");
 	return why;
 }
 

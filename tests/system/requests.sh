@@ -200,7 +200,7 @@ beside '--request --keep: requests of a thread share a connection; a server that
 	stop_zcs
 	start_zcs --reply
 	exits 1 "$BIN/zcc" -s 0 -p "$PORT" --request 1 --keep -n 20
-	grep -q 'closes each connection after its reply: is it a zcs --reply --keep?' err
+	grep -q 'closes each connection after its reply: is there a zcs --reply --keep?' err
 ) & later
 together
 

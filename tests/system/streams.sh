@@ -43,7 +43,7 @@ beside '-P 5: five connections, each with the file set, a row for each, a total;
 	grep -qx '  2 files of 300,001 bytes, in 15 loops' out
 	[ "$(bytes_of out)" = '4500015 4500015' ]
 	grep -q 'all bytes sent were received' out
-	plain out | sed -n '/^  streams /,$p' | grep -E "^ +[1-5] +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" >rows # without a CPU
+	plain out | sed -n '/^  streams /,$p' | grep -E "^ +[1-5] +- +[1-9][0-9]* +[0-9]+ +[0-9.]+ +[0-9]+$" >rows # without a CPU
 	prints '1 2 3 4 5' eval "awk '{ print \$1 }' rows | paste -s -d ' '"
 	wait_until grep -Eqx "total of 5 clients: $rate, 4500015 bytes in [0-9.]+ s" zcs.out
 	[ "$(summaries_of zcs.out | sort | uniq -c | tr -s ' ')" = ' 5 900003' ]
