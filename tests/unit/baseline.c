@@ -72,12 +72,9 @@ static void test_sample(void)
 		   sum.switches == 10 && sum.ns == each[1].ns,
 	   "the sample of all CPUs is the sum of theirs");
 	s->cpu[0].gap_min = 1000;
-	s->cpu[1].last_ns = 0;
 	in.kind->sample(&in, &c, &sum, each);
 	ok(near(each[0].tasks, each[0].time + 3 - 1e-9) && each[0].spin == 0,
 	   "a gap that is open is the time of a task");
-	ok(near(each[1].tasks, each[1].time) && each[1].spin == 0,
-	   "a soaker that has not begun spun for no time");
 	free(s);
 }
 
@@ -91,8 +88,8 @@ static void test_rounds(void)
 	struct load_sample at = {.time = 1};
 	int i;
 
-	ok(isinf(baseline_spread(share, 3)), "three rounds are too few to agree");
-	ok(near(baseline_spread(share, 4), 0.46) && near(baseline_spread(share, 5), 0.03),
+	ok(isinf(baseline_spread(share, 3)) && near(baseline_spread(share, 4), 0.46) &&
+		   near(baseline_spread(share, 5), 0.03),
 	   "the last four rounds must agree, whatever was before");
 	w->cpus = cpus;
 	for (w->n = 0; w->n <= rounds; w->n++) {
@@ -152,8 +149,6 @@ static void test_good(void)
 	for (len = 1; len < strlen(good) - strlen("0.0\n"); len++)
 		accepted += parse(good, len, &c) == NULL;
 	ok(accepted == 0, "no beginning of a calibration is one");
-	ok(parse(good, sizeof(good), &c) != NULL && c.cpu == NULL,
-	   "a calibration with a NUL is rejected");
 }
 
 static void test_bad(void)

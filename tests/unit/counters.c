@@ -1,9 +1,5 @@
 #include "lib/load/counters.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include "tests/unit/unit.h"
 
 static struct rates r;
@@ -35,8 +31,6 @@ static void test_rates(void)
 	ok(isnan(rates(&from, &to)->interrupts) && isnan(r.packets_in) &&
 		   isnan(r.softnet_dropped) && r.cpu[CPU_IDLE] == 0.75 && r.packets_out == 0,
 	   "a counter that is not known at one end has no rate, and others have");
-	ok(isnan(rates(&to, &to)->interrupts) && isnan(r.packets_out) && isnan(r.cpu[CPU_IDLE]),
-	   "a reading and itself have no rates between them");
 	from = to = (struct counters){.ns = 0};
 	to.ns = 99000000;
 	to.total.cpu[CPU_IDLE] = to.total.interrupts = 99;
@@ -73,10 +67,6 @@ static void test_netstat(void)
 	n = netstat_between(&from, &to);
 	ok(n.retransmits == 3 && n.syn_retransmits == 0 && isnan(n.timeouts) && n.overflows == 0,
 	   "netstat: a counter rises, does not step back, and is unknown if it was at one end");
-	netstat_read(&n);
-	ok(!isnan(n.retransmits) && !isnan(n.syn_retransmits) && !isnan(n.timeouts) &&
-		   !isnan(n.overflows),
-	   "netstat: this kernel has all counters");
 }
 
 static void test_values(void)
@@ -126,25 +116,4 @@ static void test_recent(void)
 	ok(later.ns >= start, "an old reading is not shared");
 }
 
-static void test_tcp_figures(void)
-{
-	struct tcp_figures t = {.mss = 1};
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-	int fd;
-
-	tcp_figures_read(STDIN_FILENO, true, &t);
-	ok(isnan(t.retransmits) && isnan(t.mss) && isnan(t.rcv_ooo),
-	   "what is no TCP socket has no TCP figures");
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	tcp_figures_read(fd, true, &t);
-	/* QEMU's user mode takes it for an option that is an int. */
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 || len == sizeof(int))
-		skip("a TCP socket has TCP figures", "no TCP_INFO");
-	else
-		ok(t.retransmits == 0 && t.mss > 0 && isnan(t.acked) && t.min_rtt == 0,
-		   "a TCP socket has TCP figures");
-	close(fd);
-}
-
-TESTS(test_rates, test_softnet, test_netstat, test_values, test_recent, test_tcp_figures)
+TESTS(test_rates, test_softnet, test_netstat, test_values, test_recent)

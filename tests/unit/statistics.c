@@ -22,16 +22,11 @@ static void test_student(void)
 	static const double t[][2] = {{1, 12.706}, {2, 4.303},   {3, 3.182},  {4, 2.776},
 				      {5, 2.571},  {6, 2.447},   {10, 2.228}, {20, 2.086},
 				      {30, 2.042}, {120, 1.980}, {1e6, 1.960}};
-	double before = INFINITY;
 	size_t i;
-	int k;
 
 	for (i = 0; i < LENGTH(t); i++)
 		ok(fabs(student_t(t[i][0]) / t[i][1] - 1) < 0.0015,
 		   "%g degrees of freedom: t is %.3f", t[i][0], t[i][1]);
-	for (k = 4; k < 160 && student_t(k / 4.0) < before; k++)
-		before = student_t(k / 4.0);
-	ok(k == 160, "t falls with each part of a degree of freedom");
 	/* scipy.stats.t.ppf(0.975, 2.5) is 3.558. */
 	ok(student_t(2.5) > 3.558 && student_t(2.5) < 3.7 && student_t(0) == student_t(1),
 	   "in between, t is not below the true value, and no degree of freedom counts as one");
