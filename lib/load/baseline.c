@@ -200,7 +200,8 @@ struct instrument instrument_soak(struct soaker *s)
 	return (struct instrument){.kind = &soaking, .soaker = s};
 }
 
-double baseline_spread(const double *share, int n)
+/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
+static double baseline_spread(const double *share, int n)
 {
 	double min = INFINITY, max = -INFINITY;
 	int i;

@@ -41,9 +41,6 @@ void baseline_warn_held(const struct soaker *s, const struct calibration *c, con
 #define CAL_TOLERANCE 0.005 /* shares of load by which rounds may differ that agree */
 #define CAL_AGREE     4     /* rounds in a row that must agree */
 
-/* By how much the shares of the last CAL_AGREE of n rounds differ; INFINITY if n is less. */
-double baseline_spread(const double *share, int n);
-
 /* Makes c the mean of two baselines; returns by how much they differ, in shares of load. */
 double baseline_merge(struct calibration *c, const struct calibration *other);
 

@@ -148,14 +148,6 @@ static void burn(struct job *j)
 	}
 }
 
-static void wake(struct job *j)
-{
-	while (now_ns() < j->end_ns) {
-		sleep_ns(1000000000u / (unsigned)j->work->rate);
-		j->count++;
-	}
-}
-
 /*
  * The kernel cuts what is sent into datagrams where they arrive (UDP_SEGMENT, udp(7)): much of the work
  * is that of a softirq, and of few interrupts.
@@ -197,16 +189,16 @@ static void receive(struct job *j)
 
 static void *job_main(void *arg)
 {
-	static void (*const kinds[])(struct job *) = {
-		[BURNER_BURN] = burn, [BURNER_WAKE] = wake, [BURNER_STREAM] = receive};
 	struct job *j = arg;
 
 	if (cpu_bind(j->work->cpu[j->i]) != 0)
 		die_errno("cannot bind to CPU %d", j->work->cpu[j->i]);
-	if (j->work->kind == BURNER_STREAM && j->i == 0)
+	if (j->work->kind == BURNER_BURN)
+		burn(j);
+	else if (j->i == 0)
 		send_bursts(j);
 	else
-		kinds[j->work->kind](j);
+		receive(j);
 	return NULL;
 }
 

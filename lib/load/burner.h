@@ -14,7 +14,6 @@
 enum burner_kind {
 	BURNER_REST,   /* no thread does anything */
 	BURNER_BURN,   /* a thread on each CPU works for a share of each period of 10 ms */
-	BURNER_WAKE,   /* a thread wakes up and sleeps again, so many times a second */
 	BURNER_STREAM, /* a thread sends bursts of datagrams, each millisecond, to another thread */
 };
 
@@ -30,13 +29,12 @@ struct burner_work {
 	double seconds;
 	int cpu[2], n;         /* the CPUs of its n threads */
 	double share;          /* of BURNER_BURN, 0 to 1 */
-	int rate;              /* of BURNER_WAKE, per second */
 	enum burner_path path; /* of BURNER_STREAM */
 };
 
 struct burner_done {
 	double cpu_seconds; /* of this process */
-	double count;       /* wake-ups or datagrams received, of all threads */
+	double count;       /* datagrams received */
 };
 
 struct burner {

@@ -110,7 +110,6 @@ static void *baseline_thread(void *arg)
 
 	if (!m->gauge.instrument.kind->baseline(&m->gauge.instrument, &b->taken, 0, &b->stop))
 		b->taken.cpu = NULL;
-	b->done = true;
 	return NULL;
 }
 
@@ -120,7 +119,6 @@ static struct step baseline_start(struct meter *m, uint64_t now)
 
 	b->taken = (struct calibration){.cpus = m->gauge.calibration.cpus};
 	b->stop = 0;
-	b->done = false;
 	if (thread_start(&b->thread, baseline_thread, m) != 0)
 		return (struct step){m->state, now + BASELINE_NS};
 	return (struct step){METER_MEASURING, now + LOOK_NS};
@@ -135,7 +133,6 @@ static void baseline_take(struct meter *m)
 	const struct calibration *old = &m->gauge.calibration;
 	struct own_baseline *b = &m->baseline;
 
-	pthread_join(b->thread, NULL);
 	m->renewed = !b->stop && b->taken.cpu != NULL && baseline_is_whole(&b->taken) &&
 		     (old->cpu == NULL || is_old(old) ||
 		      b->taken.others <= fmax(CAL_BUSY, old->others));
@@ -212,7 +209,7 @@ static struct step counting(struct meter *m, uint64_t now, bool clients)
 
 static struct step measuring(struct meter *m, uint64_t now)
 {
-	if (!m->baseline.done)
+	if (pthread_tryjoin_np(m->baseline.thread, NULL) != 0)
 		return (struct step){METER_MEASURING, now + LOOK_NS};
 	baseline_take(m);
 	return m->counts ? (struct step){METER_COUNTING, now} : park(m, now);
@@ -311,7 +308,9 @@ void meter_stop(struct meter *m)
 	if (!m->wanted)
 		return;
 	m->baseline.stop = 1;
-	if (m->state == METER_MEASURING)
+	if (m->state == METER_MEASURING) {
+		pthread_join(m->baseline.thread, NULL);
 		baseline_take(m);
+	}
 	gauge_stop(&m->gauge);
 }

@@ -37,7 +37,6 @@ struct meter_mark {
 struct own_baseline {
 	pthread_t thread;
 	_Atomic int stop;         /* not 0: the thread is to end, and its baseline is none */
-	_Atomic bool done;        /* it has ended */
 	struct calibration taken; /* what came out; cpu is NULL if nothing did */
 };
 

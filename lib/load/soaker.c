@@ -366,32 +366,24 @@ void soaker_limits(const struct soaker *s, struct limits_mark *m)
 void soak_count(const struct soaker *s, int i, struct load_sample *c)
 {
 	const struct soak_cpu *cpu = &s->cpu[i];
-	uint64_t ns, last, gap, dirty, open, tasks, host, switches, turns, away;
+	uint64_t ns, last, open, away;
 	uint32_t changes;
 	int tries = 100;
 
 	do {
-		changes = atomic_load_explicit(&cpu->changes, memory_order_acquire);
+		changes = cpu->changes;
 		ns = raw_ns();
-		last = atomic_load_explicit(&cpu->last_ns, memory_order_acquire);
-		gap = atomic_load_explicit(&cpu->gap_ns, memory_order_relaxed);
-		dirty = atomic_load_explicit(&cpu->dirty_ns, memory_order_relaxed);
-		tasks = atomic_load_explicit(&cpu->tasks_ns, memory_order_relaxed);
-		host = atomic_load_explicit(&cpu->host_ns, memory_order_relaxed);
-		switches = atomic_load_explicit(&cpu->switches, memory_order_relaxed);
-		turns = atomic_load_explicit(&cpu->turns, memory_order_relaxed);
-		atomic_thread_fence(memory_order_acquire);
-	} while ((changes % 2 != 0 ||
-		  changes != atomic_load_explicit(&cpu->changes, memory_order_relaxed) ||
-		  raw_ns() - ns > SOAK_READ_NS) &&
+		last = cpu->last_ns;
+		open = ns > last + cpu->gap_min ? ns - last : 0;
+		away = cpu->gap_ns + open + cpu->dirty_ns;
+		*c = (struct load_sample){
+			.ns = ns,
+			.time = (double)ns / 1e9,
+			.spin = last != 0 && ns > away ? (double)(ns - away) / 1e9 : 0,
+			.work = (double)cpu->turns,
+			.tasks = (double)(last != 0 ? cpu->tasks_ns + open : ns) / 1e9,
+			.host = (double)cpu->host_ns / 1e9,
+			.switches = (double)cpu->switches};
+	} while ((changes % 2 != 0 || changes != cpu->changes || raw_ns() - ns > SOAK_READ_NS) &&
 		 --tries > 0);
-	open = ns > last + atomic_load(&cpu->gap_min) ? ns - last : 0;
-	away = gap + open + dirty;
-	*c = (struct load_sample){.ns = ns,
-				  .time = (double)ns / 1e9,
-				  .spin = last != 0 && ns > away ? (double)(ns - away) / 1e9 : 0,
-				  .work = (double)turns,
-				  .tasks = (double)(last != 0 ? tasks + open : ns) / 1e9,
-				  .host = (double)host / 1e9,
-				  .switches = (double)switches};
 }

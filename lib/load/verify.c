@@ -45,7 +45,6 @@ void evidence_add(struct evidence *e, int instrument, enum verify_load c, const 
 	values_add(&s->half, l->uncertainty * l->cpus);
 	values_add(&s->ran, ran);
 	values_add(&s->excess, excess);
-	values_add(&s->rate, d->count / l->seconds);
 }
 
 /*
@@ -63,7 +62,7 @@ struct judge {
 
 /* The medians of a series. */
 struct medians {
-	double load, half, ran, excess, rate;
+	double load, half, ran, excess;
 };
 
 /* Those of a load by the same instrument. */
@@ -72,8 +71,7 @@ static struct medians medians_of(const struct judge *j, enum verify_load c)
 	const struct series *s = &j->e->of[j->instrument][c];
 
 	return (struct medians){values_median(&s->load), values_median(&s->half),
-				values_median(&s->ran), values_median(&s->excess),
-				values_median(&s->rate)};
+				values_median(&s->ran), values_median(&s->excess)};
 }
 
 /* Appends a line with a figure alone. */
@@ -179,15 +177,6 @@ static void judge_softirqs(const struct judge *j)
 	}
 }
 
-static void judge_wakes(const struct judge *j)
-{
-	const struct medians m = medians_of(j, j->c);
-	struct verdict *r = line_of(j, j->c, "wake-up", j->what, 1e6 * m.excess / m.rate);
-
-	r->unit = "us";
-	r->half = 1e6 * m.half / m.rate;
-}
-
 /*
  * Loads.
  */
@@ -208,8 +197,6 @@ static const struct {
 	[VERIFY_VETH] = {{BURNER_STREAM, .path = BURNER_VETH}, true, true, NULL, NULL},
 	[VERIFY_VETH_RPS] =
 		{{BURNER_STREAM, .path = BURNER_VETH_RPS}, true, true, judge_softirqs, NULL},
-	[VERIFY_WAKE] =
-		{{BURNER_WAKE, .rate = 5000}, false, true, judge_wakes, "5,000 a second, each"},
 	[VERIFY_STREAM] = {{.kind = BURNER_STREAM}, true, true, NULL, NULL},
 };
 

@@ -36,7 +36,6 @@ enum verify_load {
 	VERIFY_BURN_BOTH, /* 50 % of the first and the last */
 	VERIFY_VETH,
 	VERIFY_VETH_RPS,
-	VERIFY_WAKE, /* 5,000 wake-ups per second */
 	VERIFY_STREAM,
 	VERIFY_LOADS
 };
@@ -46,7 +45,6 @@ struct series {
 	struct values load, half; /* half of the 95 % interval */
 	struct values ran;        /* by this process's CPU clock */
 	struct values excess;     /* the load less that */
-	struct values rate;       /* wake-ups or datagrams per second */
 	int unsafe_loads;
 	unsigned unsafe; /* their reasons, or why there is no load at all */
 };
