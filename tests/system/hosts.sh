@@ -23,10 +23,7 @@ while IFS=';' read -r regex arguments line; do
 done <<'END'
 one FILE is needed;;
 unknown option '-x';-x file;
-no-file: No such file;no-file;
-file:3: unknown keyword 'colour';file;colour red
 file:3: zcc: '--port=1': zc-hosts sets;file;zcc --port=1
-engine: 'rexec' is neither pdsh nor parallel;file;engine rexec a
 END
 it 'zc-hosts --help: its options are those of the page'; ( begin
 	exits 0 "$zc_hosts" --help
@@ -57,7 +54,7 @@ END
 it 'zc-hosts: hosts that print odd objects and escape sequences fail, no more'; ( begin; need pdsh
 	export ANSWER
 	printf '%s\n' 'hosts a b' 'pattern pairs' "engine pdsh -R exec sh $PWD/odd %h" >file
-	for ANSWER in '{"end":{"sum_received":5,"host":{"unsafe":[1]}}}' "$(printf '[%.0s' $(seq 2000))" \
+	for ANSWER in "$(printf '[%.0s' $(seq 2000))" \
 	    "{\"end\":{\"sum_received\":{\"seconds\":1,\"bytes\":1$(printf '%0400d' 0)}}}"; do
 		rm -f sent
 		exits 1 timeout 60 "$python" "$zc_hosts" file

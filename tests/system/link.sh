@@ -42,10 +42,7 @@ done <<END
 END
 stop_zcs
 check_usage "--bind-dev: '' has not 1 to 15" zcc --bind-dev ''
-check_usage "--bind-dev: 'lo345678901234567' has not" zcs --bind-dev lo345678901234567
-check_usage "--content: 'x' is none of random, zeros" zcc -s 0 --content x
 check_usage "--content and 'tiny' cannot be used together" zcc -s 0 --content zeros tiny
-check_usage '--dscp.*not between' zcc -s 0 --dscp 64
 it '--bind-dev lo: the server listens there, and zcc names it'; ( begin; need ss
 	start_zcs --bind-dev lo
 	ss -Htln "sport = :$PORT" | grep -q "%lo:$PORT"
@@ -144,6 +141,8 @@ retransmitted() { $1 sed -n '/^Tcp: [0-9]/p' /proc/net/snmp | cut -d ' ' -f 13; 
 has_socket() { $B ss -tni ${2:+state "$2"} | grep -q -e "$1"; }
 # still_serves: zcs, clients of its own host
 still_serves() { exits 0 $A "$BIN/zcc" -s 0 -p "$PORT" ../file; }
+# families: of the link
+families() { echo 4 ${A6:+6}; }
 
 for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 	beside "MTU $mtu: by every method and in JSON both ends agree, segments fit, requests are answered in full"; ( begin
@@ -156,7 +155,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		fi
 		for pair in $pairs; do
 			start_zcs -m "${pair#*:}"
-			for v in 4 $([ -z "$A6" ] || echo 6); do
+			for v in $(families); do
 				# IP and TCP have headers, and TCP time stamps.  No segment is larger than half of the
 				# largest window yet.
 				most=$((mtu - 12 - (v == 4 ? 40 : 60)))
@@ -167,7 +166,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 			done
 			stop_zcs
 		done
-		! command -v jq || for v in 4 $([ -z "$A6" ] || echo 6); do
+		! command -v jq || for v in $(families); do
 			start_zcs --json
 			exits 0 zcc --json -s $(of A $v) -P 2 -n 2 ../file
 			no_warning err
@@ -182,7 +181,7 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 			stop_zcs
 		done
 		start_zcs --reply
-		for v in 4 $([ -z "$A6" ] || echo 6); do
+		for v in $(families); do
 			exits 0 zcc -s $(of A $v) --request 0,1,723,100000 -n 40 -P 4
 			grep -Eq '^100000 bytes .* 3906\.25KiB ' out
 			not grep -q failed out
@@ -191,16 +190,13 @@ for mtu in 576 1500 65535 $(scale '' '1280 9000'); do
 		grep -Eq '^total: (160|320) replies, .*; 0 refused, 0 silent, 0 too large, 0 broken$' zcs.out
 	) & later
 done
-beside '--mss: no larger segment is sent or asked for, on either host'; ( begin
+beside '--mss: no larger segment is sent or asked for'; ( begin
 	hosts
-	start_zcs -I 0.1
-	for v in 4 6; do
+	start_zcs
+	for v in $(families); do
 		start_zcc a -s $(of A $v) --mss 600 -t 60 --pace 2m -I 0.1
 		flow a
-		$A ss -tni state established "sport = :$PORT" >receiver
-		cat receiver
-		grep -q ' rcvmss:588 .*' receiver
-		grep -Eq ' mss:5[0-9][0-9] ' receiver
+		$A ss -tni state established "sport = :$PORT" | grep -q ' rcvmss:588 '
 		has_socket ' mss:588 .* advmss:588 '
 		client_ends a 143 TERM
 		[ "$(mss a.out)" -eq 588 ]
@@ -327,44 +323,52 @@ for end in B A; do
 		[ "$(grep -Ec '^ +[0-9.]+-[0-9.]+ .*2 clients$' zcs.out)" -gt "$seen" ]
 	) & later
 done
-beside 'pulled for good: zcc --timeout gives up by every method, zcs --idle-timeout lets go'; ( begin
-	hosts
-	start_zcs --idle-timeout 1 -I 0.1
-	descriptors=$(entries_in "/proc/$ZCS/fd")
-	all=$(methods_of zcc | grep -v uring)
-	for how in $all; do
-		start_zcc $how -s "$A4" -m $how --timeout 1 -t 60 --pace 2m -I 0.1 ../file
-	done
-	start_zcc six -s "$A6" -P 2 --timeout 1 -t 60 --pace 2m -I 0.1 ../file
-	flow $all six
-	pull "$A"
-	for how in $all six; do
-		gives_up $how
-	done
-	wait_until counts -eq 8 grep -Ec '^zcs: .*: silent for 1 seconds? \(--idle-timeout\), after [1-9][0-9]* bytes$' zcs.err
-	wait_until grep -q '^total of 8 clients' zcs.out
-	wait_until counts -eq "$descriptors" entries_in "/proc/$ZCS/fd"
-	still_serves
-	put_back "$A"
-	# Its address, too, the kernel has given up for a while.
-	wait_until exits 0 zcc -s "$A4" ../file
-	all_arrived out 1000003
-) & later
-for v in 4 6; do
-	beside "pulled when all is in the socket, IPv$v: --timeout"; ( begin
-		[ -n "$tc" ] || skip_check 'no tc with tbf'
+while IFS=: read -r what how; do
+	beside "the $what: zcc --timeout gives up, zcs --idle-timeout lets go and serves on"; ( begin
 		hosts
-		# With --pace little would be in the socket: here the link is slow, and zcc has sent all.
-		$B tc qdisc add dev "$LINK" root tbf rate 200kbit burst 16k limit 300k
-		head -c 100000 ../file >small
-		start_zcs
-		start_zcc a -s $(of A $v) -o 200k --timeout 1 -I 0.1 small
-		wait_until has_socket 'bytes_acked:[1-9][0-9][0-9]' fin-wait-1
-		pull "$A"
-		gives_up a
+		start_zcs --idle-timeout 1 -I 0.1
+		descriptors=$(entries_in "/proc/$ZCS/fd")
+		all=sendfile
+		[ "${what%for good}" = "$what" ] || all=$(methods_of zcc | grep -v uring)
+		for method in $all; do
+			start_zcc $method -s "$A4" -m $method --timeout 1 -t 60 --pace 2m -I 0.1 ../file
+		done
+		start_zcc six -s "$A6" -P 2 --timeout 1 -t 60 --pace 2m -I 0.1 ../file
+		flow $all six
+		eval "$how"
+		for name in $all six; do
+			gives_up $name
+		done
+		n=$(($(echo "$all" | wc -l) + 2))
+		wait_until counts -eq $n grep -Ec '^zcs: .*: silent for 1 seconds? \(--idle-timeout\), after [1-9][0-9]* bytes$' zcs.err
+		wait_until grep -q "^total of $n clients" zcs.out
+		wait_until counts -eq "$descriptors" entries_in "/proc/$ZCS/fd"
+		still_serves
+		[ "${what%for good}" != "$what" ] || exit 0
+		put_back "$A"
+		# Its address, too, the kernel has given up for a while.
+		wait_until exits 0 zcc -s "$A4" ../file
+		all_arrived out 1000003
 	) & later
-done
-beside 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a report'; ( begin
+done <<'END'
+cable is pulled for good:pull "$A"
+addresses of the receiver go:$A ip addr flush dev $LINK scope global
+addresses of the sender go:$B ip addr flush dev $LINK scope global
+link is gone:$A ip link del $LINK
+END
+beside 'the cable is pulled when all is in the socket: --timeout'; ( begin
+	[ -n "$tc" ] || skip_check 'no tc with tbf'
+	hosts
+	# With --pace little would be in the socket: here the link is slow, and zcc has sent all.
+	$B tc qdisc add dev "$LINK" root tbf rate 200kbit burst 16k limit 300k
+	head -c 100000 ../file >small
+	start_zcs
+	start_zcc a -s "$A4" -o 200k --timeout 1 -I 0.1 small
+	wait_until has_socket 'bytes_acked:[1-9][0-9][0-9]' fin-wait-1
+	pull "$A"
+	gives_up a
+) & later
+beside 'the cable is pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end zcc with a report'; ( begin
 	hosts
 	start_zcs -I 0.1
 	start_zcc a -s "$A4" -t 60 --pace 2m -I 0.1 ../file
@@ -379,7 +383,6 @@ beside 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a 
 		name=${name%%:*}
 		not [ -s $name.err ]
 		[ $name != d ] || continue
-		intervals $name | tail -n 1 | grep -qx 0
 		grep -Eqx '[1-9][0-9]* kbytes/sec \([0-9.]+ Gbit/s\)' $name.out
 		bytes_of $name.out | grep -Eqx '[1-9][0-9]+'
 	done
@@ -388,30 +391,8 @@ beside 'pulled for good, no --timeout: SIGINT, SIGTERM and SIGHUP end it with a 
 	# The clients are gone, and zcs cannot know.
 	still_serves
 	stop_zcs
-	cat zcs.err
 	[ "$(grep -Ec 'interrupted after [1-9][0-9]* bytes$' zcs.err)" -eq 5 ]
-	grep -q '^total of [0-9]* clients: ' zcs.out
 ) & later
-while read -r what how; do
-	beside "the $what: --timeout gives up, zcs --idle-timeout lets go and serves on"; ( begin
-		hosts
-		start_zcs --idle-timeout 1 -I 0.1
-		for v in 4 6; do
-			start_zcc a$v -s $(of A $v) --timeout 1 -t 60 --pace 2m -I 0.1 ../file
-		done
-		flow a4 a6
-		eval "$how"
-		gives_up a4
-		gives_up a6
-		wait_until counts -eq 2 grep -c 'silent for 1 second' zcs.err
-		still_serves
-		stop_zcs
-	) & later
-done <<'END'
-addresses$of$the$receiver$go $A ip addr flush dev $LINK scope global
-addresses$of$the$sender$go $B ip addr flush dev $LINK scope global
-link$is$gone $A ip link del $LINK
-END
 beside 'refused, no such host, no route, no answer: one line that names the host, exit 1'; ( begin
 	hosts
 	for family in ipv4 ipv6; do

@@ -2,7 +2,7 @@
 # What zcc and zcs say of stalls and of what TCP waited for, across a path whose delays, losses and freezes are known
 # (net relay).
 #
-# seconds: 12
+# seconds: 7
 . "$TOP/tests/lib.sh"
 
 if [ -z "$IN_LAB" ]; then
@@ -25,63 +25,69 @@ relay()
 # 0.3 s of a freeze
 agree()
 {
-	sed -n 's/^frozen //p' relay.out | jq -s . >freezes
+	sed -n 's/^frozen //p' ../relay.out | jq -s . >freezes
 	jq -e --slurpfile freezes freezes '
 		map(select(.seconds >= 0.3)) | length as $n | map(select(
 			((.time | sub("\\.(?<ms>[0-9]+)Z$"; "Z") | fromdate) + (.time | capture("\\.(?<ms>[0-9]+)Z").ms | tonumber / 1000)) as $at
 			| any($freezes[0][]; $at - . > -0.3 and $at - . < 0.3))) | length > 0 and 3 * length >= 2 * $n' "$1"
 }
 
-start_zcs_on_b() { ON=$B start_zcs "$@"; }
+zcs() { ON=$B start_zcs "$@"; }
+zcc() { $A "$BIN/zcc" -s "$B4" -p "$PORT" "$@"; }
 
 relay 5000 0 400 1000
-start_zcs_on_b --json
-it 'a path that freezes for 0.4 s each second: both ends report the stalls, when they were and how long'; ( begin
-	$A "$BIN/zcc" -s "$B4" -p "$PORT" -t 3.5 --congestion cubic --json >json
+beside 'a path that freezes for 0.4 s each second: both ends report the stalls, when they were and how long'; ( begin
+	zcs --json
+	zcc -t 3.5 --congestion cubic --pace 5m --json >json
 	jq -e '.end.sum_sent | .stalls >= 2 and .stalls <= 4 and .longest_stall > 300000 and .longest_stall < 800000' json
 	jq -c .end.first_stalls json >sent
-	cat sent relay.out
+	cat sent ../relay.out
 	agree sent
 	jq -e '.end.sum_received.stalls >= 2' json
 	wait_until [ -s zcs.out ]
 	jq -c .end.first_stalls zcs.out >received
 	agree received
-); ok
-it 'the same as text, with the time of day'; ( begin
-	$A "$BIN/zcc" -s "$B4" -p "$PORT" -t 2.5 --congestion cubic >out
+) & later
+beside 'a path that freezes: the report has the longest stall, and each with the time of day'; ( begin
+	zcs
+	zcc -t 2.5 --congestion cubic --pace 5m >out
 	grep -q '^    longest stall, ms  *[3-7][0-9][0-9]\.[0-9]* ' out
 	grep -Eq '^    the (first )?stalls?: 0\.[3-7][0-9]* s at [0-9.]* s \([0-2][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{3}\)' out
-); ok
-stop_zcs
-start_zcs_on_b --reply
-it '--request: the same rule at every place, with the times of the first stalls'; ( begin
-	$A "$BIN/zcc" -s "$B4" -p "$PORT" --request 10 -t 4.5 -P 2 --json >json
+) & later
+beside 'a path that freezes, --request: the same rule at every place, with the times of the first stalls'; ( begin
+	zcs --reply
+	zcc --request 10 -t 3.5 -P 2 --json >json
 	jq -e '.requests[0].stalls.connections >= 3' json
 	jq -c .requests[0].stalls.first json >first
-	cat first relay.out
+	cat first ../relay.out
 	agree first
 	# Whatever waited as long at a place that is fast otherwise is a stall.
 	jq -e '.requests[0] | [.stalls.connecting, .stalls.first_byte] | any(.[]; .connections > 0)' json
-); ok
+) & later
+together
 kill $RELAY
 wait_until gone $RELAY
-stop_zcs
 relay 5000 300 0 0
-start_zcs_on_b
-it 'a path that loses one packet in 300: the congestion window limits, and retransmits are a share of the segments'; ( begin
-	$A "$BIN/zcc" -s "$B4" -p "$PORT" -t 1.5 --congestion reno --json >json
+beside 'a path that loses one packet in 300: the congestion window limits, and retransmits are a share of the segments'
+( begin
+	zcs
+	zcc -t 1.5 --congestion reno --json >json
 	jq -c .end.sum_sent json
 	jq -e '.end.sum_sent | .cwnd_limited > 0.5 * .busy_time and .retransmits > 3 and .segments > 20 * .retransmits and
 	    .min_rtt > 9000 and .mean_rtt >= .min_rtt and .max_rtt >= .mean_rtt and .max_snd_cwnd >= .mean_snd_cwnd' json
 	jq -e '.end.sum_received.rcv_ooopack > 0' json
-	$A "$BIN/zcc" -s "$B4" -p "$PORT" -t 1.5 --congestion reno >out
+) & later
+beside 'a path that loses one packet in 300: what TCP waited for is 100 %, most of it the congestion window'; ( begin
+	zcs
+	zcc -t 1.5 --congestion reno >out
 	sed -n '/^  TCP waited for/,$p' out >waited
 	[ "$(awk '$NF ~ /%$/ { sum += $NF } END { print (sum > 99.4 && sum < 100.6) }' waited)" = 1 ]
 	awk '/congestion window/ { exit $NF + 0 < 50 }' waited
-); ok
-it '--pace: the pacing limits'; ( begin
-	$A "$BIN/zcc" -s "$B4" -p "$PORT" -t 1 --congestion reno --pace 500k --json >json
+) & later
+beside '--pace: the pacing limits'; ( begin
+	zcs
+	zcc -t 1 --congestion reno --pace 500k --json >json
 	jq -e '.end.sum_sent | .pacing_limited > 0.5 * .busy_time' json
-); ok
-stop_zcs
+) & later
+together
 finish
