@@ -2,11 +2,6 @@
 
 #include <arpa/inet.h>
 
-void wire_init(struct wire *w, bool raw)
-{
-	*w = (struct wire){.state = raw ? WIRE_RAW : WIRE_LOOPS};
-}
-
 void wire_put(void *p, uint32_t value)
 {
 	value = htonl(value);

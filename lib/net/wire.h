@@ -3,7 +3,8 @@
  *
  * A receiver feeds the reader with what arrives, in pieces of any size:
  *
- *	wire_init(&w, false);
+ *	struct wire w = {.state = WIRE_LOOPS};
+ *
  *	while ((n = read(fd, buf, sizeof(buf))) > 0 && wire_feed(&w, buf, n) == n)
  *		;
  *	if (!wire_ended(&w, &where))
@@ -34,7 +35,10 @@
 
 enum wire_state { WIRE_LOOPS, WIRE_FILES, WIRE_LENGTH, WIRE_BODY, WIRE_DONE, WIRE_RAW };
 
-/* A reader of the wire. */
+/*
+ * A reader of the wire, which begins with WIRE_LOOPS; or with WIRE_RAW: there are no headers, all bytes are data,
+ * and any end is proper.
+ */
 struct wire {
 	enum wire_state state; /* what comes next */
 	unsigned have;         /* bytes of the next header that have arrived */
@@ -48,9 +52,6 @@ struct wire {
 	uint32_t empty_loops;  /* loops before the first file: the warm-up, in WIRE_WARMUP_NS */
 	bool has_file;         /* a file was announced: empty_loops is final */
 };
-
-/* Starts a reader.  If `raw`, there are no headers: all bytes are data, and any end is proper. */
-void wire_init(struct wire *w, bool raw);
 
 /* Reads `len` bytes; returns how many of them belong to the wire: less when the wire ends. */
 size_t wire_feed(struct wire *w, const void *buf, size_t len);

@@ -353,8 +353,10 @@ const size_t receive_methods_n = sizeof(receive_methods) / sizeof(receive_method
 
 void receiver_init(struct receiver *r, int sock, const struct receive_method *method, bool raw)
 {
-	*r = (struct receiver){.sock = sock, .method = method, .mapped = method->maps ? 0 : NAN};
-	wire_init(&r->wire, raw);
+	*r = (struct receiver){.sock = sock,
+			       .method = method,
+			       .wire.state = raw ? WIRE_RAW : WIRE_LOOPS,
+			       .mapped = method->maps ? 0 : NAN};
 }
 
 const char *receiver_open(struct receiver *r, size_t size)

@@ -86,7 +86,7 @@ static size_t feed(struct wire *w, const char *s, size_t len, size_t most)
 {
 	size_t at, n, took;
 
-	wire_init(w, false);
+	*w = (struct wire){.state = WIRE_LOOPS};
 	for (at = 0; at < len; at += took) {
 		n = most == 0 ? len - at : 1 + below(len - at < most ? len - at : most);
 		took = wire_feed(w, s + at, n);
@@ -102,7 +102,7 @@ static size_t skip(struct wire *w, const char *s, size_t len, bool sparse)
 {
 	size_t at = 0, n, body, left;
 
-	wire_init(w, false);
+	*w = (struct wire){.state = WIRE_LOOPS};
 	for (;;) {
 		body = wire_body_left(w);
 		left = body > 0 ? body : wire_header_left(w);
@@ -134,7 +134,7 @@ static bool run_wire(const char *s, size_t len)
 	used = model(&m, s, len, true);
 	holds(skip(&w, s, len, true) == used, "the headers are taken");
 	wire_holds(&w, &m);
-	wire_init(&w, true);
+	w = (struct wire){.state = WIRE_RAW};
 	holds(wire_feed(&w, s, len) == len && w.bytes == len && w.files == 0 &&
 		      wire_ended(&w, &where),
 	      "raw, all is data");

@@ -28,13 +28,13 @@ static void test_pieces(void)
 	size_t cut, at;
 
 	for (cut = 1; cut <= len; cut++) {
-		wire_init(&w, false);
+		w = (struct wire){.state = WIRE_LOOPS};
 		for (at = 0; at + cut < len; at += cut)
 			wire_feed(&w, stream + at, cut);
 		whole &= wire_feed(&w, stream + at, sizeof(stream) - at) == len - at &&
 			 w.state == WIRE_DONE && w.bytes == 35 && w.files == 3 &&
 			 w.empty_loops == 2 && w.has_file && wire_ended(&w, &where);
-		wire_init(&w, false);
+		w = (struct wire){.state = WIRE_LOOPS};
 		open &= wire_feed(&w, stream, cut - 1) == cut - 1 && !wire_ended(&w, &where) &&
 			where != NULL;
 	}
@@ -51,7 +51,7 @@ static void test_forever(void)
 	size_t cut;
 
 	for (cut = 0; cut <= len; cut++) {
-		wire_init(&w, false);
+		w = (struct wire){.state = WIRE_LOOPS};
 		wire_feed(&w, stream, cut);
 		all &= wire_ended(&w, &where) == (cut >= WIRE_HEADER) && w.state != WIRE_DONE;
 	}
@@ -66,7 +66,7 @@ static void test_skip(void)
 	wire_put(stream, 1);
 	wire_put(stream + 4, 1);
 	wire_put(stream + 8, 0xffffffff);
-	wire_init(&w, false);
+	w = (struct wire){.state = WIRE_LOOPS};
 	wire_feed(&w, stream, 11);
 	ok(wire_header_left(&w) == 1 && wire_body_left(&w) == 0, "a header lacks its last byte");
 	wire_feed(&w, stream + 11, 1);
