@@ -45,7 +45,6 @@ static void test_classes(void)
 	ok(all, "a latency of any size is off by 1.6 %% at most");
 	memset(&h, 0, sizeof(h));
 	latency_add(&h, 1ull << 30);
-	ok(ns(&h, 0.99) == (double)(1ull << 30), "no percentile is above the longest latency");
 	latency_add(&h, 1ull << LATENCY_BITS);
 	latency_add(&h, UINT64_MAX);
 	ok(h.n == 3 && h.max == UINT64_MAX && ns(&h, 0.5) >= 0.98 * (double)(1ull << LATENCY_BITS),

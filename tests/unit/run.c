@@ -75,12 +75,12 @@ static int unsent_limit(uint64_t pace)
 
 int main(void)
 {
-	ok(unsent_limit(0) == 0, "without --pace what waits to be sent has no limit of its own");
-	ok(unsent_limit(2000000) == 100001, "with --pace what waits to be sent takes 0.05 s");
-	ok(unsent_limit(1) == 1, "with any --pace something may wait to be sent");
-	ok(unsent_limit(1ull << 50) == INT_MAX, "a --pace may be faster than any link");
-	ok(time_after(1000, 2.5) == 2500001000, "2.5 seconds after 1000 ns");
-	ok(time_after(1000, 0) == NEVER && time_after(1000, -1) == NEVER, "0 seconds are no limit");
+	ok(unsent_limit(0) == 0 && unsent_limit(1) == 1 && unsent_limit(2000000) == 100001 &&
+		   unsent_limit(1ull << 50) == INT_MAX,
+	   "with --pace what waits to be sent takes 0.05 s, and has no limit without");
+	ok(time_after(1000, 2.5) == 2500001000 && time_after(1000, 0) == NEVER &&
+		   interval_after(1000, 9000, 1e-6) == 10000,
+	   "a time after another, of which 0 seconds are no limit, and intervals are not made up");
 	test_host();
 	return done();
 }

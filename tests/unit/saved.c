@@ -53,7 +53,7 @@ static const char *text_of(const struct plan *p)
 /* A plan is read, written with another instrument and a figure that is not known, and read again. */
 static void test_round_trip(void)
 {
-	char path[] = "/tmp/zc-saved-XXXXXX", before[sizeof(printed)], command[64];
+	char path[] = "/tmp/zc-saved-XXXXXX", before[sizeof(printed)];
 	struct saved s, again;
 
 	close(mkstemp(path));
@@ -68,8 +68,7 @@ static void test_round_trip(void)
 	saved_read_or_die(&again, "--against", path);
 	unlink(path);
 	is(text_of(again.last), before, "what is written is read as it was");
-	snprintf(command, sizeof(command), "zcc %s, ", VERSION);
-	has(again.last->setting[PLAN_MACHINE], command,
+	has(again.last->setting[PLAN_MACHINE], "zcc " VERSION ", ",
 	    "what is written names the program's version");
 	saved_close(&s);
 	saved_close(&again);
