@@ -274,10 +274,9 @@ void baseline_warn_held(const struct soaker *s, const struct calibration *c, con
 {
 	const int cpu = c->cpus.id[first_held(c)];
 	char busiest[BUSIEST_STRLEN];
-	const bool found = busiest_find(soaker_keeper(s), busiest);
 
-	warnx("CPU %d left its soaker no time %s %s: %s%s%s", cpu, when, what, result,
-	      found ? "; the busiest program was " : "", found ? busiest : "");
+	busiest_find(soaker_keeper(s), busiest);
+	warnx("CPU %d left its soaker no time %s %s: %s%s", cpu, when, what, result, busiest);
 }
 
 /*

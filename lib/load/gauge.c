@@ -205,7 +205,6 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 	struct counters from, to;
 	struct rates r;
 	double others;
-	bool found;
 
 	if (setup->wait_idle <= 0 || !gauge_is_wanted(setup))
 		return true;
@@ -220,12 +219,11 @@ bool gauge_wait_idle(const struct gauge *g, const struct gauge_setup *setup,
 		if (stop != NULL && *stop != 0)
 			return false;
 	} while (now_ns() < until);
-	found = busiest_find(soaked ? soaker_keeper(g->instrument.soaker) : 0, busiest);
+	busiest_find(soaked ? soaker_keeper(g->instrument.soaker) : 0, busiest);
 	snprintf(why, DIE_MAX,
 		 "--wait-idle %g: other programs took %.1f%% of the machine in the last "
-		 "second%s%s",
-		 setup->wait_idle, 100 * others, found ? "; the busiest program was " : "",
-		 found ? busiest : "");
+		 "second%s",
+		 setup->wait_idle, 100 * others, busiest);
 	return false;
 }
 

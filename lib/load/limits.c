@@ -139,7 +139,7 @@ static int usages_read(pid_t keeper, struct usage *u)
 	return n;
 }
 
-bool busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
+void busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
 {
 	struct usage *u = alloc_or_die(USAGES_MAX, sizeof(*u), "processes");
 	const uint64_t begin = now_ns();
@@ -147,9 +147,9 @@ bool busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
 	double share, most = SHARE_LEAST;
 	char path[32], name[32];
 	struct timespec now;
-	bool found = false;
 	int i;
 
+	text[0] = '\0';
 	sleep_ns(WATCH_NS);
 	for (i = 0; i < n; i++) {
 		if (clock_gettime(u[i].clock, &now) != 0) /* it has ended */
@@ -161,10 +161,9 @@ bool busiest_find(pid_t keeper, char text[BUSIEST_STRLEN])
 		if (share < most || file_read_line(path, name, sizeof(name)) != 0)
 			continue;
 		most = share;
-		found = true;
-		snprintf(text, BUSIEST_STRLEN, "%s (pid %d), %.0f%% of a CPU", name, u[i].pid,
+		snprintf(text, BUSIEST_STRLEN,
+			 "; the busiest program was %s (pid %d), %.0f%% of a CPU", name, u[i].pid,
 			 100 * share);
 	}
 	free(u);
-	return found;
 }

@@ -75,11 +75,11 @@ struct limits_said {
  */
 void limits_say(unsigned unsafe, struct limits_said *said);
 
-#define BUSIEST_STRLEN 96 /* enough for a text of busiest_find() */
+#define BUSIEST_STRLEN 128 /* enough for a text of busiest_find() */
 
 /*
- * Watches all processes for a fifth of a second and stores `NAME (pid N), 99% of a CPU`: of the
- * process that took most.  The keeper's session is omitted: it soaks.  Returns false where none took a
- * tenth of a CPU, as one that another PID namespace hides.
+ * Watches all processes for a fifth of a second and stores `; the busiest program was NAME (pid N),
+ * 99% of a CPU`, the end of a message.  The keeper's session is omitted: it soaks.  The text is empty
+ * where no program took a tenth of a CPU, as one that another PID namespace hides.
  */
-bool busiest_find(pid_t keeper, char text[BUSIEST_STRLEN]);
+void busiest_find(pid_t keeper, char text[BUSIEST_STRLEN]);
