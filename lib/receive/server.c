@@ -124,10 +124,10 @@ static void dismiss_clients(struct context *x)
 	const uint64_t until = now_ns() + SUMMARIES_NS;
 	const struct client *c;
 
-	/* cppcheck-suppress unknownMacro ; it is that of sys/queue.h */
-	LIST_FOREACH (c, &x->group.clients, link)
+	LIST_FOREACH (c, &x->group.clients, link) {
 		/* cppcheck-suppress uninitvar ; LIST_FOREACH() sets it */
 		shutdown(c->place.sock, SHUT_RD);
+	}
 	while (x->group.n > 0 && now_ns() < until) {
 		sleep_ns(5000000);
 		clients_look(x, -1);
