@@ -315,11 +315,10 @@ bool plan_is_precise(const struct plan *p, double share)
 
 bool plan_is_hopeless(const struct plan *p, double share)
 {
-	int i;
+	int i = 0;
 
-	for (i = 0; i < p->n; i++)
-		if (shared_share(p, i, PLAN_COST) > share ||
-		    shared_share(p, i, PLAN_REMOTE_COST) > share)
-			return p->rounds >= PLAN_ROUNDS;
-	return false;
+	while (i < p->n && !(shared_share(p, i, PLAN_COST) > share ||
+			     shared_share(p, i, PLAN_REMOTE_COST) > share))
+		i++;
+	return i < p->n && p->rounds >= PLAN_ROUNDS;
 }

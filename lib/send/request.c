@@ -282,8 +282,7 @@ static const struct requests *request_size(struct request_run *rr, uint32_t size
 	for (i = 1; i < r->opt->streams; i++)
 		requests_add(sum, &rr->requester[i].counts);
 	requests_settle(sum);
-	requests_settle_open(sum, sum);
-	for (i = 1; i < r->opt->streams; i++)
+	for (i = 0; i < r->opt->streams; i++)
 		requests_settle_open(sum, &rr->requester[i].counts);
 	sum->start_ns = r->start_ns;
 	figures_init(host);
@@ -328,8 +327,6 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 		rr.requester[i].rr = &rr;
 	run->interface = target->interface;
 	report_start(report, target, NULL);
-	if (!opt->json && !opt->quiet && opt->interval <= 0)
-		requests_headings();
 	for (i = 0; i < opt->requests.n && run->stop <= 0 && rr.failures < HOPELESS && !rr.closes;
 	     i++) {
 		if (opt->json) {
@@ -349,9 +346,7 @@ const char *requests_run(struct run *run, struct send_report *report, const stru
 			requests_json(&report->json, counts);
 			json_close(&report->json, '}');
 		} else {
-			if (opt->interval > 0 && !opt->quiet)
-				requests_headings();
-			requests_text(counts, opt->quiet);
+			requests_text(counts, i == 0 || opt->interval > 0, opt->quiet);
 		}
 	}
 	error = requests_error(&rr, why);

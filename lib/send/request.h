@@ -10,7 +10,7 @@
  *	...
  *	requests_add(&sum, &q);
  *	requests_settle(&sum);
- *	requests_text(&sum, opt->quiet);
+ *	requests_text(&sum, true, opt->quiet);
  */
 #pragma once
 
@@ -131,11 +131,8 @@ uint64_t requests_stalled(const struct requests *q);
 /* The name of a failure, with the error's text if it is of no other kind. */
 const char *failure_text(int error, char buf[128]);
 
-/* Prints the headings of the first lines of requests_text(). */
-void requests_headings(void);
-
-/* Prints the requests of one size.  The figures of the first line are those of 1999. */
-void requests_text(const struct requests *q, bool quiet);
+/* Prints the requests of one size, below headings.  The figures of the first line are those of 1999. */
+void requests_text(const struct requests *q, bool headings, bool quiet);
 
 /* Reports an interval: a row, or an object.  Its f->calls requests took longest_ns at most. */
 void requests_interval(struct send_report *r, const struct figures *f, double start,

@@ -397,19 +397,16 @@ static void host_text(const struct requests *q, bool quiet)
 	report("\n");
 }
 
-void requests_headings(void)
-{
-	report("%-16s %11s %15s %16s %17s\n", "requests of", "seconds", "received", "connections",
-	       "throughput");
-}
-
-void requests_text(const struct requests *q, bool quiet)
+void requests_text(const struct requests *q, bool headings, bool quiet)
 {
 	const double kib = (double)q->host.bytes / 1024, seconds = q->host.seconds;
 	const uint64_t n = q->latency[TOTAL].n;
 	char text[128];
 	int i;
 
+	if (headings && !quiet)
+		report("%-16s %11s %15s %16s %17s\n", "requests of", "seconds", "received",
+		       "connections", "throughput");
 	snprintf(text, sizeof(text), "%u byte%s", q->size, plural(q->size));
 	report("%-16s %10.2fs %12.2fKiB %10.2f%s/s %12.2fKiB/s", text, seconds, kib,
 	       per_second((double)n, seconds), q->kept ? "req" : "conn", per_second(kib, seconds));

@@ -165,14 +165,14 @@ static void test_text(void)
 	sample.size = 1000;
 	sample.host = figures_of("bytes=2048 seconds=2");
 	requests_count(&sample, &(struct wait){.ns = {MS, MS}}, 2 * MS);
-	requests_text(&sample, false);
+	requests_text(&sample, false, false);
 	requests_count_failure(&sample, ETIMEDOUT);
 	sample.latency[FIRST_BYTE].n = 0;
-	requests_text(&sample, false);
+	requests_text(&sample, false, false);
 	for (i = 0; i < LENGTH(share); i++) {
 		sample.stalled[STALL_DATA].n = share[i][0];
 		sample.latency[TOTAL].n = share[i][1];
-		requests_text(&sample, true);
+		requests_text(&sample, false, true);
 	}
 	expect(captured(),
 	       "requests that succeeded, failed, and stalled: none of those that timed out");
